@@ -1,0 +1,365 @@
+#include "harness/platform_device.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LADDER_MAX 4096 /* clocks */
+#define MHZ_MAX 100000
+#define WATTS_MAX 1e6
+#define MS_MAX 1e6
+#define COUNT_OF(a) (sizeof(a) / sizeof *(a))
+
+typedef struct real_field { /* a number that stands for itself */
+    const char *key;
+    double min, max;
+    double *value;
+    bool optional; /* keeps 0 where missing */
+} real_field;
+
+static fl_status read_reals(const fl_json *object, const real_field *field, size_t count, fl_diag *d) {
+    fl_status s = FL_OK;
+    for (size_t i = 0; i < count && s == FL_OK; i++)
+        if (!field[i].optional || fl_json_has(object, field[i].key))
+            s = fl_json_get_real(object, field[i].key, field[i].min, field[i].max, field[i].value, d);
+    return s;
+}
+
+static fl_status read_ms(const fl_json *object, const char *key, bool optional, int64_t *ns, fl_diag *d) {
+    double ms = 0;
+    const real_field field = {key, 0, MS_MAX, &ms, optional};
+    fl_status s = read_reals(object, &field, 1, d);
+    if (s == FL_OK)
+        *ns = llround(ms * 1e6);
+    return s;
+}
+
+static fl_status read_count(const fl_json *object, const char *key, int64_t min, uint32_t *value, fl_diag *d) {
+    int64_t v = 0;
+    fl_status s = fl_json_get_int(object, key, min, 1 << 24, &v, d);
+    if (s == FL_OK)
+        *value = (uint32_t)v;
+    return s;
+}
+
+static fl_status read_name(const fl_json *object, char *name, size_t size, fl_diag *d) {
+    const char *text = NULL;
+    fl_status s = fl_json_get_text(object, "name", &text, d);
+    if (s == FL_OK && strlen(text) >= size)
+        s = fl_json_fail(object, d, "name of %zu characters, expected at most %zu", strlen(text), size - 1);
+    if (s == FL_OK)
+        memcpy(name, text, strlen(text) + 1);
+    return s;
+}
+
+static fl_status push_clock(const fl_json *at, int64_t mhz, int32_t *list, uint32_t *count, fl_diag *d) {
+    if (*count > 0 && mhz <= list[*count - 1])
+        return fl_json_fail(at, d, "%lld after %d, expected ascending clocks", (long long)mhz, list[*count - 1]);
+    if (*count == LADDER_MAX)
+        return fl_json_fail(at, d, "more than %d clocks", LADDER_MAX);
+    list[(*count)++] = (int32_t)mhz;
+    return FL_OK;
+}
+
+/* {"from": 135, "to": 1440, "steps": [7, 8]}: the steps in turn, over and over, and `to` must be met. */
+static fl_status read_steps(const fl_json *at, int32_t *list, uint32_t *count, fl_diag *d) {
+    static const char *const known[] = {"from", "to", "steps"};
+    int64_t from = 0, to = 0;
+    fl_json steps;
+    fl_status s = fl_json_known(at, known, COUNT_OF(known), d);
+    if (s == FL_OK)
+        s = fl_json_get_int(at, "from", 1, MHZ_MAX, &from, d);
+    if (s == FL_OK)
+        s = fl_json_get_int(at, "to", from, MHZ_MAX, &to, d);
+    if (s == FL_OK)
+        s = fl_json_get_array(at, "steps", &steps, d);
+    if (s == FL_OK && fl_json_count(&steps) == 0)
+        s = fl_json_fail(&steps, d, "empty, expected steps in MHz");
+    if (s == FL_OK)
+        s = push_clock(at, from, list, count, d);
+    int64_t clock = from;
+    fl_json e = {.node = NULL};
+    while (s == FL_OK && clock < to) {
+        int64_t step = 0;
+        e = e.node && e.node->next ? fl_json_next(&steps, &e) : fl_json_first(&steps);
+        s = fl_json_int(&e, 1, MHZ_MAX, &step, d);
+        clock += step;
+        if (s == FL_OK && clock > to)
+            s = fl_json_fail(at, d, "the steps pass %lld and %lld, expected them to meet %lld",
+                             (long long)(clock - step), (long long)clock, (long long)to);
+        if (s == FL_OK)
+            s = push_clock(at, clock, list, count, d);
+    }
+    return s;
+}
+
+/* A ladder: a list of clocks, or from, to and steps. */
+static fl_status read_ladder(const fl_json *object, const char *key, int32_t **mhz, uint32_t *count, fl_diag *d) {
+    fl_json at;
+    fl_status s = fl_json_get(object, key, &at, d);
+    if (s != FL_OK)
+        return s;
+    int32_t *list = calloc(LADDER_MAX, sizeof *list);
+    if (!list)
+        return fl_fail(d, FL_NO_MEMORY, at.file, 0, 0, "out of memory");
+    *count = 0;
+    if (cJSON_IsObject(at.node)) {
+        s = read_steps(&at, list, count, d);
+    } else if (cJSON_IsArray(at.node) && at.node->child) {
+        for (fl_json e = fl_json_first(&at); s == FL_OK && e.node; e = fl_json_next(&at, &e)) {
+            int64_t clock = 0;
+            s = fl_json_int(&e, 1, MHZ_MAX, &clock, d);
+            if (s == FL_OK)
+                s = push_clock(&e, clock, list, count, d);
+        }
+    } else {
+        s = fl_json_fail(&at, d, "expected a list of clocks in MHz, or an object with from, to and steps");
+    }
+    *mhz = list; /* owned by the device even after a failure */
+    return s;
+}
+
+static fl_status read_default_clock(const fl_json *object, const char *key, const int32_t *mhz, uint32_t count,
+                                    double *value, fl_diag *d) {
+    fl_json at;
+    fl_status s = fl_json_get(object, key, &at, d);
+    if (s == FL_OK)
+        s = fl_json_real(&at, 0, MHZ_MAX, value, d);
+    if (s == FL_OK && fl_ladder_index(mhz, count, *value) < 0)
+        s = fl_json_fail(&at, d, "%g, expected a clock of the ladder %d..%d", *value, mhz[0], mhz[count - 1]);
+    return s;
+}
+
+/* One pair [MHz, V] of the voltage curve. */
+static fl_status read_pair(const fl_json *at, double *mhz, double *volts, fl_diag *d) {
+    if (!cJSON_IsArray(at->node) || fl_json_count(at) != 2)
+        return fl_json_fail(at, d, "expected a pair [MHz, voltage]");
+    const fl_json x = fl_json_first(at), y = fl_json_next(at, &x);
+    fl_status s = fl_json_real(&x, 0, MHZ_MAX, mhz, d);
+    return s == FL_OK ? fl_json_real(&y, 1e-3, 1e3, volts, d) : s;
+}
+
+static fl_status read_voltage(const fl_json *power, fl_device *dev, fl_diag *d) {
+    fl_json list;
+    double x[64], y[64];
+    size_t count = 0;
+    fl_status s = fl_json_get_array(power, "voltage", &list, d);
+    if (s == FL_OK && (fl_json_count(&list) == 0 || fl_json_count(&list) > COUNT_OF(x)))
+        s = fl_json_fail(&list, d, "%zu pairs, expected 1..%zu", fl_json_count(&list), COUNT_OF(x));
+    if (s != FL_OK)
+        return s;
+    for (fl_json e = fl_json_first(&list); e.node; e = fl_json_next(&list, &e), count++) {
+        s = read_pair(&e, &x[count], &y[count], d);
+        if (s == FL_OK && count > 0 && !(x[count] > x[count - 1]))
+            s = fl_json_fail(&e, d, "clock %g after %g, expected ascending clocks", x[count], x[count - 1]);
+        if (s == FL_OK && count > 0 && y[count] < y[count - 1])
+            s = fl_json_fail(&e, d, "voltage %g after %g, expected one that never falls", y[count], y[count - 1]);
+        if (s != FL_OK)
+            return s;
+    }
+    if (x[0] > dev->sm_mhz[0] || x[count - 1] < dev->sm_mhz[dev->sm_count - 1])
+        return fl_json_fail(&list, d, "covers %g..%g MHz, expected the whole SM ladder %d..%d", x[0], x[count - 1],
+                            dev->sm_mhz[0], dev->sm_mhz[dev->sm_count - 1]);
+    const fl_model_status m = fl_curve_new(&dev->voltage, x, y, count);
+    if (m == FL_MODEL_NO_MEMORY)
+        return fl_fail(d, FL_NO_MEMORY, list.file, 0, 0, "out of memory");
+    return m == FL_MODEL_OK ? FL_OK : fl_json_fail(&list, d, "%s", fl_model_text(m));
+}
+
+/* A list with one value per memory clock, or one number for all. */
+static fl_status read_b0(const fl_json *power, fl_device *dev, fl_diag *d) {
+    fl_json at;
+    fl_status s = fl_json_get(power, "b0_w", &at, d);
+    if (s != FL_OK)
+        return s;
+    dev->b0_w = calloc(dev->mem_count, sizeof *dev->b0_w);
+    if (!dev->b0_w)
+        return fl_fail(d, FL_NO_MEMORY, at.file, 0, 0, "out of memory");
+    const bool list = cJSON_IsArray(at.node);
+    if (list && fl_json_count(&at) != dev->mem_count)
+        return fl_json_fail(&at, d, "%zu values, expected one for each of %u memory clocks", fl_json_count(&at),
+                            dev->mem_count);
+    fl_json e = list ? fl_json_first(&at) : at;
+    for (uint32_t i = 0; s == FL_OK && i < dev->mem_count; i++) {
+        s = fl_json_real(&e, 0, WATTS_MAX, &dev->b0_w[i], d);
+        if (list)
+            e = fl_json_next(&at, &e);
+    }
+    return s;
+}
+
+static fl_status read_power(const fl_json *gpu, fl_device *dev, fl_diag *d) {
+    static const char *const known[] = {"a_w", "a0_w", "b_w", "b0_w", "c_w", "no_context_w", "voltage"};
+    fl_json power;
+    fl_status s = fl_json_get_object(gpu, "power", &power, d);
+    if (s == FL_OK)
+        s = fl_json_known(&power, known, COUNT_OF(known), d);
+    const real_field field[] = {{"a_w", 0, WATTS_MAX, &dev->a_w, false},
+                                {"a0_w", 0, WATTS_MAX, &dev->a0_w, false},
+                                {"b_w", 0, WATTS_MAX, &dev->b_w, false},
+                                {"c_w", 0, WATTS_MAX, &dev->c_w, false},
+                                {"no_context_w", 0, WATTS_MAX, &dev->no_context_w, false}};
+    if (s == FL_OK)
+        s = read_reals(&power, field, COUNT_OF(field), d);
+    if (s == FL_OK)
+        s = read_b0(&power, dev, d);
+    return s == FL_OK ? read_voltage(&power, dev, d) : s;
+}
+
+static fl_status read_limits(const fl_json *gpu, fl_device *dev, fl_diag *d) {
+    static const char *const known[] = {"min_w", "max_w", "default_w"};
+    fl_json limits;
+    if (!fl_json_has(gpu, "limits"))
+        return FL_OK;
+    fl_status s = fl_json_get_object(gpu, "limits", &limits, d);
+    if (s == FL_OK)
+        s = fl_json_known(&limits, known, COUNT_OF(known), d);
+    if (s == FL_OK)
+        s = fl_json_get_real(&limits, "min_w", 0, WATTS_MAX, &dev->power_min_w, d);
+    if (s == FL_OK)
+        s = fl_json_get_real(&limits, "max_w", dev->power_min_w, WATTS_MAX, &dev->power_max_w, d);
+    if (s == FL_OK)
+        s = fl_json_get_real(&limits, "default_w", dev->power_min_w, dev->power_max_w, &dev->power_default_w, d);
+    return s;
+}
+
+static fl_status read_sensor(const fl_json *sensors, const char *name, fl_sensor_spec *spec, double *mem_noise_pct,
+                             fl_diag *d) {
+    static const char *const known[] = {"refresh_ms", "phase_ms", "window_ms", "lag_ms",
+                                        "delay_ms",   "quantum",  "noise",     "mem_noise_pct"};
+    fl_json at;
+    fl_status s = fl_json_get_object(sensors, name, &at, d);
+    if (s == FL_OK)
+        s = fl_json_known(&at, known, COUNT_OF(known) - (mem_noise_pct == NULL), d);
+    const struct {
+        const char *key;
+        int64_t *ns;
+    } ms[] = {{"phase_ms", &spec->phase_ns},
+              {"window_ms", &spec->window_ns},
+              {"lag_ms", &spec->lag_ns},
+              {"delay_ms", &spec->delay_ns}};
+    if (s == FL_OK)
+        s = read_ms(&at, "refresh_ms", false, &spec->period_ns, d);
+    for (size_t i = 0; s == FL_OK && i < COUNT_OF(ms); i++)
+        s = read_ms(&at, ms[i].key, true, ms[i].ns, d);
+    double none = 0;
+    const real_field field[] = {{"quantum", 0, 1e9, &spec->quantum, true},
+                                {"noise", 0, 1e9, &spec->noise, true},
+                                {"mem_noise_pct", 0, 100, mem_noise_pct ? mem_noise_pct : &none, true}};
+    if (s == FL_OK)
+        s = read_reals(&at, field, COUNT_OF(field), d);
+    if (s == FL_OK && spec->period_ns == 0 && (spec->window_ns > 0 || spec->lag_ns > 0))
+        s = fl_json_fail(&at, d, "a window or lag without a refresh, expected refresh_ms > 0");
+    spec->present = 1;
+    return s;
+}
+
+static fl_status read_sensors(const fl_json *gpu, fl_device *dev, fl_diag *d) {
+    static const char *const name[FL_SENSOR_COUNT] = {
+        [FL_SENSOR_POWER] = "power",     [FL_SENSOR_POWER_INSTANT] = "power_instant",
+        [FL_SENSOR_ENERGY] = "energy",   [FL_SENSOR_UTILISATION] = "utilisation",
+        [FL_SENSOR_PROFILE] = "profile", [FL_SENSOR_CLOCK] = "clock"};
+    fl_json sensors;
+    fl_status s = fl_json_get_object(gpu, "sensors", &sensors, d);
+    if (s == FL_OK)
+        s = fl_json_known(&sensors, name, FL_SENSOR_COUNT, d);
+    for (size_t i = 0; s == FL_OK && i < FL_SENSOR_COUNT; i++)
+        if (fl_json_has(&sensors, name[i]))
+            s = read_sensor(&sensors, name[i], &dev->sensor[i],
+                            i == FL_SENSOR_UTILISATION ? &dev->util_mem_noise_pct : NULL, d);
+    return s;
+}
+
+static fl_status read_actuator(const fl_json *gpu, fl_actuator_spec *spec, fl_diag *d) {
+    static const char *const known[] = {"call_ms", "settle_ms", "read_ms"};
+    fl_json at;
+    fl_status s = fl_json_get_object(gpu, "actuator", &at, d);
+    if (s == FL_OK)
+        s = fl_json_known(&at, known, COUNT_OF(known), d);
+    if (s == FL_OK)
+        s = read_ms(&at, "call_ms", false, &spec->call_ns, d);
+    if (s == FL_OK)
+        s = read_ms(&at, "settle_ms", false, &spec->settle_ns, d);
+    return s == FL_OK ? read_ms(&at, "read_ms", false, &spec->read_ns, d) : s;
+}
+
+/* A number >= 1, or "max" for the pure maximum of the two terms. */
+static fl_status read_sharpness(const fl_json *gpu, double *sharpness, fl_diag *d) {
+    fl_json at;
+    fl_status s = fl_json_get(gpu, "sharpness", &at, d);
+    if (s == FL_OK && cJSON_IsString(at.node) && strcmp(at.node->valuestring, "max") == 0) {
+        *sharpness = (double)INFINITY;
+        return FL_OK;
+    }
+    if (s == FL_OK && !cJSON_IsNumber(at.node))
+        return fl_json_fail(&at, d, "expected a number >= 1, or \"max\"");
+    return s == FL_OK ? fl_json_real(&at, 1, (double)INFINITY, sharpness, d) : s;
+}
+
+fl_status fl_platform_device(const fl_json *gpu, fl_device *dev, fl_diag *d) {
+    static const char *const known[] = {
+        "name",      "count", "sm_mhz", "mem_mhz",   "default_sm_mhz", "default_mem_mhz", "sms",     "cores_per_sm",
+        "peak_gb_s", "tdp_w", "power",  "sharpness", "limits",         "sensors",         "actuator"};
+    double peak_gb_s = 0;
+    fl_status s = fl_json_object(gpu, d);
+    if (s == FL_OK)
+        s = fl_json_known(gpu, known, COUNT_OF(known), d);
+    if (s == FL_OK)
+        s = read_name(gpu, dev->name, sizeof dev->name, d);
+    if (s == FL_OK)
+        s = read_ladder(gpu, "sm_mhz", &dev->sm_mhz, &dev->sm_count, d);
+    if (s == FL_OK)
+        s = read_ladder(gpu, "mem_mhz", &dev->mem_mhz, &dev->mem_count, d);
+    if (s == FL_OK)
+        s = read_default_clock(gpu, "default_sm_mhz", dev->sm_mhz, dev->sm_count, &dev->default_sm_mhz, d);
+    if (s == FL_OK)
+        s = read_default_clock(gpu, "default_mem_mhz", dev->mem_mhz, dev->mem_count, &dev->default_mem_mhz, d);
+    if (s == FL_OK)
+        s = read_count(gpu, "sms", 1, &dev->sms, d);
+    if (s == FL_OK)
+        s = read_count(gpu, "cores_per_sm", 1, &dev->cores_per_sm, d);
+    const real_field field[] = {{"peak_gb_s", 0, 1e6, &peak_gb_s, false}, {"tdp_w", 0, WATTS_MAX, &dev->tdp_w, false}};
+    if (s == FL_OK)
+        s = read_reals(gpu, field, COUNT_OF(field), d);
+    dev->peak_bytes_per_s = peak_gb_s * 1e9;
+    if (s == FL_OK)
+        s = read_sharpness(gpu, &dev->sharpness, d);
+    if (s == FL_OK)
+        s = read_power(gpu, dev, d);
+    if (s == FL_OK)
+        s = read_limits(gpu, dev, d);
+    if (s == FL_OK)
+        s = read_sensors(gpu, dev, d);
+    return s == FL_OK ? read_actuator(gpu, &dev->actuator, d) : s;
+}
+
+fl_status fl_platform_host(const fl_json *host, fl_host_spec *spec, fl_diag *d) {
+    static const char *const known[] = {"name",      "static_w", "cpu_mhz", "boost_mhz",   "default_cpu_mhz",
+                                        "peak_gb_s", "cores",    "apu",     "launch_queue"};
+    double peak_gb_s = 0;
+    bool apu = false;
+    fl_status s = fl_json_object(host, d);
+    if (s == FL_OK)
+        s = fl_json_known(host, known, COUNT_OF(known), d);
+    if (s == FL_OK)
+        s = read_name(host, spec->name, sizeof spec->name, d);
+    const real_field field[] = {{"static_w", 0, WATTS_MAX, &spec->static_w, true},
+                                {"peak_gb_s", 0, 1e6, &peak_gb_s, true}};
+    if (s == FL_OK)
+        s = read_reals(host, field, COUNT_OF(field), d);
+    spec->peak_bytes_per_s = peak_gb_s * 1e9;
+    if (s == FL_OK && fl_json_has(host, "cpu_mhz")) {
+        s = read_ladder(host, "cpu_mhz", &spec->cpu_mhz, &spec->cpu_count, d);
+        if (s == FL_OK)
+            s = read_default_clock(host, "default_cpu_mhz", spec->cpu_mhz, spec->cpu_count, &spec->default_cpu_mhz, d);
+    }
+    if (s == FL_OK && fl_json_has(host, "boost_mhz"))
+        s = read_ladder(host, "boost_mhz", &spec->boost_mhz, &spec->boost_count, d);
+    if (s == FL_OK && fl_json_has(host, "apu"))
+        s = fl_json_get_bool(host, "apu", &apu, d);
+    spec->apu = apu;
+    if (s == FL_OK)
+        s = read_count(host, "cores", 1, &spec->cores, d);
+    return s == FL_OK ? read_count(host, "launch_queue", 1, &spec->launch_queue, d) : s;
+}

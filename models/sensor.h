@@ -1,0 +1,24 @@
+/* What a sensor is: how it turns the true course of a quantity into the values that software reads. */
+#ifndef FL_SENSOR_H
+#define FL_SENSOR_H
+
+#include <stdint.h>
+
+typedef struct fl_sensor_spec {
+    int64_t period_ns; /* between refreshes; 0 = read as it is at the instant of the reading */
+    int64_t phase_ns;  /* time of the first refresh */
+    int64_t window_ns; /* a refresh shows the mean over this long before it; 0 = the value at that instant */
+    int64_t lag_ns;    /* time constant of a first-order lag behind the window; 0 = none */
+    int64_t delay_ns;  /* from refresh to the first reading that shows it */
+    double quantum;    /* readings are multiples of this; 0 = none */
+    double noise;      /* standard deviation of seeded normal noise, in the unit of the reading */
+    int present;       /* 0: the device has no such sensor, its signals are invalid */
+} fl_sensor_spec;
+
+/* Rounds to the nearest multiple of quantum, halves up; 0 = as it is. */
+double fl_sensor_quantise(double value, double quantum);
+
+/* One refresh of a first-order lag: from `shown` towards `input` after dt_ns. lag 0 = input. */
+double fl_sensor_lag(double shown, double input, int64_t dt_ns, int64_t lag_ns);
+
+#endif

@@ -1,0 +1,269 @@
+/* Policies that read nothing, or next to nothing: the baselines of GEEPAFS (EuroSys '24) and SweetSpot, and any fixed
+ * setting. Those that set once do so at their first step and then only keep the loop's rhythm. */
+#include "policies/policy.h"
+
+#include <math.h>
+
+#define ROW(struct_, member, unit_, type_, standard_, min_, max_, help_)                                               \
+    {                                                                                                                  \
+        .name = #member, .unit = unit_, .type = type_, .offset = offsetof(struct_, member), .standard = standard_,     \
+        .min = min_, .max = max_, .help = help_                                                                        \
+    }
+#define PERIOD_ROW(struct_)                                                                                            \
+    ROW(struct_, period_ms, "ms", FL_PARAM_REAL, "200", 0.001, 3.6e6, "time from one loop to the next")
+#define COUNT(rows) (sizeof(rows) / sizeof *(rows))
+
+typedef struct once_state {
+    uint64_t done; /* the setting has been made */
+} once_state;
+
+static int64_t delay_ns(double period_ms) { return (int64_t)(period_ms * 1e6 + 0.5); }
+
+static int first_time(once_state *s) {
+    uint64_t done = s->done;
+    s->done = 1;
+    return !done;
+}
+
+static const char *need_ladders(const fl_facts *facts) {
+    for (uint32_t i = 0; i < facts->gpu_count; i++)
+        if (!facts->gpu[i].sm.count)
+            return "needs the SM ladder of every GPU";
+    return NULL;
+}
+
+/* ---- fixed --------------------------------------------------------------------------------------------------------
+ */
+
+typedef struct fixed_params {
+    double sm_mhz, mem_mhz, power_limit_w, period_ms;
+} fixed_params;
+
+static const char *fixed_init(void *state, const void *params, const fl_facts *facts) {
+    const fixed_params *p = params;
+    (void)state;
+    (void)facts;
+    if ((p->sm_mhz <= 0 && p->sm_mhz != FL_DEFAULT) || (p->mem_mhz <= 0 && p->mem_mhz != FL_DEFAULT) ||
+        (p->power_limit_w <= 0 && p->power_limit_w != FL_DEFAULT))
+        return "a clock or limit must be above 0, or -1 for the driver's default";
+    return NULL;
+}
+
+static void fixed_step(void *state, const void *params, const fl_facts *facts, const fl_sample *sample,
+                       fl_command *command) {
+    const fixed_params *p = params;
+    (void)sample;
+    command->delay_ns = delay_ns(p->period_ms);
+    if (!first_time(state))
+        return;
+    for (uint32_t i = 0; i < facts->gpu_count; i++) {
+        if (p->sm_mhz != FL_DEFAULT)
+            fl_set_gpu(command, i, FL_SET_SM_MHZ, p->sm_mhz);
+        if (p->mem_mhz != FL_DEFAULT)
+            fl_set_gpu(command, i, FL_SET_MEM_MHZ, p->mem_mhz);
+        if (p->power_limit_w != FL_DEFAULT)
+            fl_set_gpu(command, i, FL_SET_POWER_LIMIT_W, p->power_limit_w);
+    }
+}
+
+static const fl_param fixed_rows[] = {
+    ROW(fixed_params, sm_mhz, "MHz", FL_PARAM_REAL, "-1", -1, 100000, "SM clock; -1: left to the driver"),
+    ROW(fixed_params, mem_mhz, "MHz", FL_PARAM_REAL, "-1", -1, 100000, "memory clock; -1: left to the driver"),
+    ROW(fixed_params, power_limit_w, "W", FL_PARAM_REAL, "-1", -1, 100000, "board power limit; -1: left to the driver"),
+    PERIOD_ROW(fixed_params),
+};
+
+FL_POLICY(fixed) = {FL_POLICY_ABI,
+                    .name = "fixed",
+                    .summary = "sets given clocks and power limit once",
+                    .source = "static setting",
+                    .gpu_drives = FL_BIT(FL_SET_SM_MHZ) | FL_BIT(FL_SET_MEM_MHZ) | FL_BIT(FL_SET_POWER_LIMIT_W),
+                    .param = fixed_rows,
+                    .param_count = COUNT(fixed_rows),
+                    .param_size = sizeof(fixed_params),
+                    .state_size = sizeof(once_state),
+                    .init = fixed_init,
+                    .step = fixed_step};
+
+#ifndef POLICY_PLUGIN /* a plug-in holds one policy */
+
+/* ---- nvboost ------------------------------------------------------------------------------------------------------
+ */
+
+typedef struct period_params {
+    double period_ms;
+} period_params;
+
+static const fl_param period_rows[] = {PERIOD_ROW(period_params)};
+
+static const char *nvboost_init(void *state, const void *params, const fl_facts *facts) {
+    (void)state;
+    (void)params;
+    (void)facts;
+    return NULL;
+}
+
+static void nvboost_step(void *state, const void *params, const fl_facts *facts, const fl_sample *sample,
+                         fl_command *command) {
+    const period_params *p = params;
+    (void)state;
+    (void)facts;
+    (void)sample;
+    command->delay_ns = delay_ns(p->period_ms);
+}
+
+FL_POLICY(nvboost) = {FL_POLICY_ABI,
+                      .name = "nvboost",
+                      .summary = "sets nothing: the driver's own boost",
+                      .source = "GEEPAFS (EuroSys '24), baseline NVboost",
+                      .param = period_rows,
+                      .param_count = COUNT(period_rows),
+                      .param_size = sizeof(period_params),
+                      .init = nvboost_init,
+                      .step = nvboost_step};
+
+/* ---- maxfreq ------------------------------------------------------------------------------------------------------
+ */
+
+static const char *maxfreq_init(void *state, const void *params, const fl_facts *facts) {
+    (void)state;
+    (void)params;
+    return need_ladders(facts);
+}
+
+static void maxfreq_step(void *state, const void *params, const fl_facts *facts, const fl_sample *sample,
+                         fl_command *command) {
+    const period_params *p = params;
+    (void)sample;
+    command->delay_ns = delay_ns(p->period_ms);
+    if (!first_time(state))
+        return;
+    for (uint32_t i = 0; i < facts->gpu_count; i++)
+        fl_set_gpu(command, i, FL_SET_SM_MHZ, fl_ladder_max(facts->gpu[i].sm));
+}
+
+FL_POLICY(maxfreq) = {FL_POLICY_ABI,
+                      .name = "maxfreq",
+                      .summary = "locks the top SM clock once",
+                      .source = "GEEPAFS (EuroSys '24), baseline MaxFreq",
+                      .gpu_drives = FL_BIT(FL_SET_SM_MHZ),
+                      .param = period_rows,
+                      .param_count = COUNT(period_rows),
+                      .param_size = sizeof(period_params),
+                      .state_size = sizeof(once_state),
+                      .init = maxfreq_init,
+                      .step = maxfreq_step};
+
+/* ---- efficientfix -------------------------------------------------------------------------------------------------
+ */
+
+typedef struct efficientfix_params {
+    double efficient_mhz, period_ms;
+} efficientfix_params;
+
+static const char *efficientfix_init(void *state, const void *params, const fl_facts *facts) {
+    (void)state;
+    (void)params;
+    return need_ladders(facts);
+}
+
+static void efficientfix_step(void *state, const void *params, const fl_facts *facts, const fl_sample *sample,
+                              fl_command *command) {
+    const efficientfix_params *p = params;
+    (void)sample;
+    command->delay_ns = delay_ns(p->period_ms);
+    if (!first_time(state))
+        return;
+    for (uint32_t i = 0; i < facts->gpu_count; i++) {
+        fl_ladder ladder = facts->gpu[i].sm;
+        double mhz = p->efficient_mhz; /* a share of a whole clock may exceed it by a rounding */
+        fl_set_gpu(command, i, FL_SET_SM_MHZ, mhz > 0 ? mhz : fl_ladder_up(ladder, 0.7 * fl_ladder_max(ladder) - 1e-6));
+    }
+}
+
+static const fl_param efficientfix_rows[] = {
+    ROW(efficientfix_params, efficient_mhz, "MHz", FL_PARAM_REAL, "0", 0, 100000,
+        "clock that is most efficient on average; 0: the ladder's clock at or above 0.7 of its top"),
+    PERIOD_ROW(efficientfix_params),
+};
+
+FL_POLICY(efficientfix) = {FL_POLICY_ABI,
+                           .name = "efficientfix",
+                           .summary = "locks the SM clock that is most efficient on average, once",
+                           .source = "GEEPAFS (EuroSys '24), baseline EfficientFix",
+                           .gpu_drives = FL_BIT(FL_SET_SM_MHZ),
+                           .param = efficientfix_rows,
+                           .param_count = COUNT(efficientfix_rows),
+                           .param_size = sizeof(efficientfix_params),
+                           .state_size = sizeof(once_state),
+                           .init = efficientfix_init,
+                           .step = efficientfix_step};
+
+/* ---- utilizscale --------------------------------------------------------------------------------------------------
+ * Each cycle: the top clock, then, from the utilisation read under it, the share of that clock that was in use. A GPU
+ * whose utilisation is not known stays at the top clock until it is, or until the cycle begins anew. */
+
+typedef struct utilizscale_params {
+    double lowest_mhz, period_ms;
+    int64_t repeat_loops;
+} utilizscale_params;
+
+typedef struct utilizscale_node {
+    int64_t loop; /* of the cycle */
+} utilizscale_node;
+
+typedef struct utilizscale_gpu {
+    double scaled_mhz; /* set in this cycle; 0 = not yet */
+    double spare;
+} utilizscale_gpu;
+
+static const char *utilizscale_init(void *state, const void *params, const fl_facts *facts) {
+    (void)state;
+    (void)params;
+    return need_ladders(facts);
+}
+
+static void utilizscale_step(void *state, const void *params, const fl_facts *facts, const fl_sample *sample,
+                             fl_command *command) {
+    const utilizscale_params *p = params;
+    utilizscale_node *node = state;
+    utilizscale_gpu *gpu = (utilizscale_gpu *)(node + 1);
+    command->delay_ns = delay_ns(p->period_ms);
+    for (uint32_t i = 0; i < facts->gpu_count; i++) {
+        const fl_gpu_sample *s = &sample->gpu[i];
+        fl_ladder ladder = facts->gpu[i].sm;
+        double fmax_mhz = fl_ladder_max(ladder), util = s->value[FL_GPU_UTIL_GPU_PCT];
+        if (node->loop == 0) {
+            gpu[i].scaled_mhz = 0;
+            fl_set_gpu(command, i, FL_SET_SM_MHZ, fmax_mhz);
+        } else if (!(gpu[i].scaled_mhz > 0) && fl_gpu_known(s, FL_GPU_UTIL_GPU_PCT) && isfinite(util)) {
+            double mhz = util * fmax_mhz / 100;
+            gpu[i].scaled_mhz = fl_ladder_up(ladder, mhz > p->lowest_mhz ? mhz : p->lowest_mhz);
+            fl_set_gpu(command, i, FL_SET_SM_MHZ, gpu[i].scaled_mhz);
+        }
+    }
+    node->loop = (node->loop + 1) % p->repeat_loops;
+}
+
+static const fl_param utilizscale_rows[] = {
+    ROW(utilizscale_params, lowest_mhz, "MHz", FL_PARAM_REAL, "0", 0, 100000,
+        "lowest clock ever set; 0: the bottom of the ladder"),
+    PERIOD_ROW(utilizscale_params),
+    ROW(utilizscale_params, repeat_loops, "", FL_PARAM_INT, "20", 2, 1000000, "loops of a cycle"),
+};
+
+FL_POLICY(utilizscale) = {FL_POLICY_ABI,
+                          .name = "utilizscale",
+                          .summary = "scales the SM clock with GPU utilisation, read anew at the top clock each cycle",
+                          .source = "GEEPAFS (EuroSys '24), baseline UtilizScale",
+                          .gpu_needs = FL_BIT(FL_GPU_UTIL_GPU_PCT),
+                          .gpu_drives = FL_BIT(FL_SET_SM_MHZ),
+                          .param = utilizscale_rows,
+                          .param_count = COUNT(utilizscale_rows),
+                          .param_size = sizeof(utilizscale_params),
+                          .state_size = sizeof(utilizscale_node),
+                          .gpu_size = sizeof(utilizscale_gpu),
+                          .init = utilizscale_init,
+                          .step = utilizscale_step};
+
+#endif

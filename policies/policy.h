@@ -1,0 +1,330 @@
+/* The contract between a clock policy and its host.
+ *
+ * One policy instance drives one node: its GPUs and its host CPU. The host owns time, I/O, clamping and memory; a policy
+ * only decides. It never learns whether the host is a simulator, a recorded log or a machine.
+ *
+ * A policy file includes this header, libm and policies/random.h, nothing else, and ends in one descriptor:
+ *
+ *     FL_POLICY(mine) = {FL_POLICY_ABI, .name = "mine", ..., .init = init, .step = step};
+ *
+ * Rules: no I/O, no clock, no allocation, no writable globals. State is plain bytes lent by the host: zeroed before init,
+ * copyable at any time between steps, so it holds no pointers. Any signal may be invalid at any step; a policy survives it.
+ *
+ * Units: clocks in MHz, power in W, energy in J, utilisation in percent as the hardware reports it, times in int64 ns.
+ */
+#ifndef FL_POLICY_H
+#define FL_POLICY_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* ---- signals ------------------------------------------------------------------------------------------------------
+ * X(ID, name, unit, kind, meaning). Kinds: GAUGE, the value at its last refresh; MEAN, over the sensor's own window;
+ * COUNTER, accumulates and never falls (the host unwraps; after a reset it is invalid for one step). */
+#define FL_GPU_SIGNALS(X)                                                                                              \
+    X(POWER_W, power_w, "W", GAUGE, "board power as the sensor reports it")                                            \
+    X(POWER_INSTANT_W, power_instant_w, "W", GAUGE, "board power from the instantaneous field, where there is one")   \
+    X(ENERGY_J, energy_j, "J", COUNTER, "board energy counter")                                                        \
+    X(ENERGY_NS, energy_ns, "ns", COUNTER, "time at which the energy counter was last updated")                        \
+    X(UTIL_GPU_PCT, util_gpu_pct, "%", MEAN, "share of the window with a kernel resident")                             \
+    X(UTIL_MEM_PCT, util_mem_pct, "%", MEAN, "share of the window with the memory controller active")                  \
+    X(COMPUTE_NS, compute_ns, "ns", COUNTER, "time with a compute engine active")                                      \
+    X(COPY_NS, copy_ns, "ns", COUNTER, "time with a copy engine active")                                               \
+    X(SM_ACTIVE_PCT, sm_active_pct, "%", MEAN, "SMs with a warp resident, mean over SMs and window")                   \
+    X(DRAM_ACTIVE_PCT, dram_active_pct, "%", MEAN, "cycles the DRAM interface moved data")                             \
+    X(DRAM_BYTES, dram_bytes, "B", COUNTER, "bytes moved to and from device memory")                                   \
+    X(ALU_BUSY_PCT, alu_busy_pct, "%", MEAN, "share of GPU time in which ALU instructions are processed")              \
+    X(GPU_CLOCK_BUSY_PCT, gpu_clock_busy_pct, "%", MEAN, "share of time with at least one SIMD active")                \
+    X(SM_MHZ, sm_mhz, "MHz", GAUGE, "achieved SM clock")                                                               \
+    X(MEM_MHZ, mem_mhz, "MHz", GAUGE, "achieved memory clock")                                                         \
+    X(TEMP_C, temp_c, "C", GAUGE, "GPU temperature")                                                                   \
+    X(THROTTLE, throttle, "bits", GAUGE, "reasons that hold the clock below the lock, FL_THROTTLE_*")                  \
+    X(POWER_VIOLATION_NS, power_violation_ns, "ns", COUNTER, "time held back by the power limit")                      \
+    X(THERMAL_VIOLATION_NS, thermal_violation_ns, "ns", COUNTER, "time held back by the thermal limit")                \
+    X(KERNELS, kernels, "", COUNTER, "kernels finished")                                                               \
+    X(ITERATIONS, iterations, "", COUNTER, "iteration markers passed by the program")
+
+#define FL_HOST_SIGNALS(X)                                                                                             \
+    X(LOOP_NS, loop_ns, "ns", GAUGE, "how long the host's last loop took, readings and sets included")                 \
+    X(CPU_MHZ, cpu_mhz, "MHz", GAUGE, "achieved CPU clock, mean over cores")                                           \
+    X(CPU_UTIL_PCT, cpu_util_pct, "%", MEAN, "share of CPU time not idle")                                             \
+    X(CPU_UOPS, cpu_uops, "", COUNTER, "micro-operations retired, all cores")                                          \
+    X(CPU_CYCLES, cpu_cycles, "", COUNTER, "unhalted cycles, all cores; uops over cycles is the clock-weighted UPC")   \
+    X(CPU_MEM_BYTES, cpu_mem_bytes, "B", COUNTER, "bytes moved to and from host memory")                               \
+    X(CPU_ENERGY_J, cpu_energy_j, "J", COUNTER, "CPU package energy")                                                  \
+    X(NODE_POWER_W, node_power_w, "W", GAUGE, "node power meter")                                                      \
+    X(NODE_ENERGY_J, node_energy_j, "J", COUNTER, "node energy meter")
+
+/* ---- controls -----------------------------------------------------------------------------------------------------
+ * X(ID, name, unit, meaning). FL_DEFAULT hands the control back to the driver or the operating system. */
+#define FL_GPU_CONTROLS(X)                                                                                             \
+    X(SM_MHZ, sm_mhz, "MHz", "lock the SM clock")                                                                      \
+    X(MEM_MHZ, mem_mhz, "MHz", "lock the memory clock")                                                                \
+    X(POWER_LIMIT_W, power_limit_w, "W", "board power limit")                                                          \
+    X(RECORDS, records, "", "collect kernel records: 1 on, 0 off (collecting costs time)")
+
+#define FL_HOST_CONTROLS(X)                                                                                            \
+    X(CPU_MHZ, cpu_mhz, "MHz", "CPU clock")                                                                            \
+    X(CPU_BOOST, cpu_boost, "", "hardware boost states allowed: 1 yes, 0 no")                                          \
+    X(CPU_POWER_LIMIT_W, cpu_power_limit_w, "W", "CPU package power limit")
+
+#define FL_DEFAULT (-1.0)
+
+enum { /* bits of the throttle signal */
+    FL_THROTTLE_POWER = 1,
+    FL_THROTTLE_THERMAL = 2,
+    FL_THROTTLE_IDLE = 4,
+    FL_THROTTLE_OTHER = 8
+};
+
+typedef enum fl_signal_kind { FL_GAUGE, FL_MEAN, FL_COUNTER } fl_signal_kind;
+
+#define FL_ROW_GPU_SIGNAL_ID(id, ...) FL_GPU_##id,
+#define FL_ROW_HOST_SIGNAL_ID(id, ...) FL_HOST_##id,
+#define FL_ROW_GPU_CONTROL_ID(id, ...) FL_SET_##id,
+#define FL_ROW_HOST_CONTROL_ID(id, ...) FL_SET_HOST_##id,
+enum { FL_GPU_SIGNALS(FL_ROW_GPU_SIGNAL_ID) FL_GPU_SIGNAL_COUNT };
+enum { FL_HOST_SIGNALS(FL_ROW_HOST_SIGNAL_ID) FL_HOST_SIGNAL_COUNT };
+enum { FL_GPU_CONTROLS(FL_ROW_GPU_CONTROL_ID) FL_GPU_CONTROL_COUNT };
+enum { FL_HOST_CONTROLS(FL_ROW_HOST_CONTROL_ID) FL_HOST_CONTROL_COUNT };
+
+#define FL_BIT(id) (UINT64_C(1) << (id))
+
+/* ---- what a policy sees ------------------------------------------------------------------------------------------- */
+
+typedef struct fl_gpu_sample {
+    uint64_t valid; /* FL_BIT(FL_GPU_...): the value is known; unknown is not zero */
+    uint64_t fresh; /* the sensor refreshed since the last step; a stale counter difference is zero and means nothing */
+    double value[FL_GPU_SIGNAL_COUNT];
+} fl_gpu_sample;
+
+typedef struct fl_host_sample {
+    uint64_t valid;
+    uint64_t fresh;
+    double value[FL_HOST_SIGNAL_COUNT];
+} fl_host_sample;
+
+typedef struct fl_kernel_kind { /* interned: one entry per distinct name, grid and block */
+    const char *name;
+    uint32_t name_id; /* equal for equal names */
+    uint32_t grid[3], block[3];
+} fl_kernel_kind;
+
+typedef struct fl_kernel_record {
+    int64_t start_ns, end_ns; /* end_ns < 0: the end is missing */
+    uint32_t kind;            /* index into fl_sample.kind */
+    uint32_t stream;
+    uint32_t gpu;
+    uint32_t flags; /* 0; kept for later use */
+} fl_kernel_record;
+
+typedef struct fl_sample {
+    int64_t time_ns; /* the host's time, never falls */
+    uint64_t step;   /* 0 at the first step */
+    uint32_t gpu_count;
+    uint32_t kind_count;
+    const fl_gpu_sample *gpu; /* gpu_count */
+    fl_host_sample host;
+    const fl_kernel_record *record; /* kernels that ended since the last step, by end; NULL while records are off */
+    const fl_kernel_kind *kind;     /* kind_count; indices stay valid for the whole run */
+    uint64_t record_count;
+    uint64_t record_lost; /* records lost since the last step */
+} fl_sample;
+
+/* ---- what a policy sets ------------------------------------------------------------------------------------------- */
+
+typedef struct fl_gpu_command {
+    uint64_t set; /* FL_BIT(FL_SET_...) of the controls to set at this step; the others keep what they have */
+    double value[FL_GPU_CONTROL_COUNT];
+} fl_gpu_command;
+
+typedef struct fl_host_command {
+    uint64_t set;
+    double value[FL_HOST_CONTROL_COUNT];
+} fl_host_command;
+
+/* The host clears it before each step. 0, NaN and infinity as a clock or limit are policy faults: counted, and the last
+ * setting holds. */
+typedef struct fl_command {
+    int64_t delay_ns; /* until the next step, from the start of this one; must be set, > 0 */
+    fl_gpu_command *gpu; /* gpu_count */
+    fl_host_command host;
+    double *probe; /* the descriptor's probes in order; a per-GPU probe takes gpu_count cells; NaN = nothing to show */
+} fl_command;
+
+/* ---- what a policy may know of the machine ------------------------------------------------------------------------ */
+
+typedef struct fl_ladder { /* ascending, no duplicates */
+    const int32_t *mhz;
+    uint32_t count;
+} fl_ladder;
+
+typedef struct fl_gpu_facts {
+    const char *name;
+    fl_ladder sm, mem;
+    double default_sm_mhz, default_mem_mhz; /* what the driver aims at when nothing is locked */
+    double power_min_w, power_max_w, power_default_w; /* range of the power limit; 0 = not known */
+    double tdp_w;
+    double peak_bytes_per_s; /* at the default memory clock; 0 = not known */
+    uint32_t sm_count, cores_per_sm;
+} fl_gpu_facts;
+
+typedef struct fl_host_facts {
+    const char *name;
+    fl_ladder cpu;              /* clocks that software may set */
+    fl_ladder boost;            /* clocks that only the hardware enters */
+    double power_min_w, power_max_w, power_default_w;
+    double peak_bytes_per_s; /* memory shared with the GPU on an APU */
+    uint32_t cores;
+    uint32_t apu; /* 1: CPU and GPU share memory and a power budget */
+} fl_host_facts;
+
+typedef struct fl_facts {
+    uint64_t seed; /* for fl_random_seed; explicit, never from the clock */
+    uint32_t gpu_count;
+    uint32_t spare;
+    const fl_gpu_facts *gpu; /* gpu_count */
+    fl_host_facts host;
+} fl_facts;
+
+/* ---- parameters ---------------------------------------------------------------------------------------------------
+ * A policy declares a plain struct for its parameters and one row for each member. The host fills the struct: row default,
+ * platform, experiment, --set, the later over the earlier. Text form of a list: numbers joined by '/' (855/1050/1245). */
+typedef enum fl_param_type {
+    FL_PARAM_REAL,   /* double */
+    FL_PARAM_INT,    /* int64_t */
+    FL_PARAM_BOOL,   /* int64_t, 0 or 1; text 0, 1, true, false, on, off */
+    FL_PARAM_CHOICE, /* int64_t, index into choices */
+    FL_PARAM_LIST,   /* fl_table of one column */
+    FL_PARAM_TABLE   /* fl_table: named columns, optional text key; text form is a CSV file that the host reads */
+} fl_param_type;
+
+typedef struct fl_table {
+    const double *cell;     /* row_count x column_count, row by row */
+    const char *const *key; /* row_count, or NULL where the table has no key */
+    uint32_t row_count, column_count;
+} fl_table;
+
+typedef struct fl_param {
+    const char *name, *unit;
+    fl_param_type type;
+    uint32_t offset;      /* of the member in the parameter struct */
+    const char *standard; /* default, in text form */
+    double min, max;      /* REAL, INT, and every cell of LIST; both ends allowed */
+    const char *choices;  /* CHOICE: names separated by '|'; TABLE: column names separated by '|', a leading "key:" = keyed */
+    const char *help;
+} fl_param;
+
+typedef struct fl_probe { /* an internal worth logging */
+    const char *name, *unit, *help;
+    uint32_t per_gpu; /* 1: one value per GPU; 0: one for the node */
+} fl_probe;
+
+/* ---- the descriptor ----------------------------------------------------------------------------------------------- */
+
+#define FL_ABI_VERSION 1
+#define FL_ABI_STRUCTS(X)                                                                                              \
+    X(fl_gpu_sample) X(fl_host_sample) X(fl_kernel_kind) X(fl_kernel_record) X(fl_sample) X(fl_gpu_command)            \
+    X(fl_host_command) X(fl_command) X(fl_ladder) X(fl_gpu_facts) X(fl_host_facts) X(fl_facts) X(fl_table)             \
+    X(fl_param) X(fl_probe) X(fl_policy)
+
+/* The identity is derived from the tables: one line per row, in order, then one size per struct. A row renamed, moved or
+ * added without a thought for old plug-ins changes it, and the host can print the first line that differs. */
+#define FL_TEXT(x) FL_TEXT_(x)
+#define FL_TEXT_(x) #x
+#define FL_ROW_ABI_GPU_SIGNAL(id, name, unit, kind, meaning) "gpu signal " #name " " unit " " #kind "\n"
+#define FL_ROW_ABI_HOST_SIGNAL(id, name, unit, kind, meaning) "host signal " #name " " unit " " #kind "\n"
+#define FL_ROW_ABI_GPU_CONTROL(id, name, unit, meaning) "gpu control " #name " " unit "\n"
+#define FL_ROW_ABI_HOST_CONTROL(id, name, unit, meaning) "host control " #name " " unit "\n"
+#define FL_ROW_ABI_STRUCT(type) "struct " #type "\n"
+#define FL_ROW_ABI_SIZE(type) sizeof(type),
+#define FL_ROW_ABI_ONE(type) +1
+#define FL_ABI_STRUCT_COUNT (0 FL_ABI_STRUCTS(FL_ROW_ABI_ONE))
+#define FL_ABI_ROWS                                                                                                    \
+    "abi " FL_TEXT(FL_ABI_VERSION) "\n" FL_GPU_SIGNALS(FL_ROW_ABI_GPU_SIGNAL)                                          \
+        FL_HOST_SIGNALS(FL_ROW_ABI_HOST_SIGNAL) FL_GPU_CONTROLS(FL_ROW_ABI_GPU_CONTROL)                                \
+            FL_HOST_CONTROLS(FL_ROW_ABI_HOST_CONTROL) FL_ABI_STRUCTS(FL_ROW_ABI_STRUCT)
+
+#define FL_ABI_MAGIC UINT64_C(0x31594c4f50444c46) /* "FLDPOLY1" */
+#define FL_ABI_STRUCTS_MAX 32
+
+typedef struct fl_abi { /* the first member of every descriptor, for ever: never change this struct */
+    uint64_t magic;
+    const char *rows;
+    uint32_t struct_count;
+    uint32_t struct_size[FL_ABI_STRUCTS_MAX];
+} fl_abi;
+
+#define FL_POLICY_ABI                                                                                                  \
+    .abi = {.magic = FL_ABI_MAGIC,                                                                                     \
+            .rows = FL_ABI_ROWS,                                                                                       \
+            .struct_count = FL_ABI_STRUCT_COUNT,                                                                       \
+            .struct_size = {FL_ABI_STRUCTS(FL_ROW_ABI_SIZE)}}
+
+typedef struct fl_policy {
+    fl_abi abi;
+    const char *name, *summary; /* summary: one line */
+    const char *source;         /* paper, algorithm, equation */
+    uint64_t gpu_needs, host_needs;   /* signals read: the host measures and logs these */
+    uint64_t gpu_drives, host_drives; /* controls set: anything else in a command is a fault */
+    uint32_t needs_records;           /* 1: kernel records are on from the start */
+    uint32_t param_count, probe_count;
+    uint32_t spare;
+    const fl_param *param;
+    const fl_probe *probe;
+    size_t param_size; /* of the parameter struct */
+    size_t state_size; /* for the node */
+    size_t gpu_size;   /* and for each GPU; the state is state_size + gpu_count * gpu_size bytes, aligned to 16 */
+
+    /* Cross-checks parameters against the machine, once. Returns NULL, or static text saying what is wrong. */
+    const char *(*init)(void *state, const void *params, const fl_facts *facts);
+    void (*step)(void *state, const void *params, const fl_facts *facts, const fl_sample *sample, fl_command *command);
+} fl_policy;
+
+/* The same file is a built-in, or with -DPOLICY_PLUGIN -fPIC -shared -fvisibility=hidden a plug-in. */
+#ifdef POLICY_PLUGIN
+#define FL_POLICY(ident)                                                                                               \
+    extern __attribute__((visibility("default"))) const fl_policy foldline_policy;                                     \
+    const fl_policy foldline_policy
+#else
+#define FL_POLICY(ident)                                                                                               \
+    extern const fl_policy fl_policy_##ident;                                                                          \
+    const fl_policy fl_policy_##ident
+#endif
+
+/* ---- small helpers ------------------------------------------------------------------------------------------------ */
+
+static inline int fl_gpu_known(const fl_gpu_sample *g, int id) { return (g->valid >> id & 1) != 0; }
+static inline int fl_gpu_fresh(const fl_gpu_sample *g, int id) { return (g->valid & g->fresh) >> id & 1; }
+static inline int fl_host_known(const fl_host_sample *h, int id) { return (h->valid >> id & 1) != 0; }
+
+static inline void fl_set_gpu(fl_command *c, uint32_t gpu, int control, double value) {
+    c->gpu[gpu].set |= FL_BIT(control);
+    c->gpu[gpu].value[control] = value;
+}
+
+static inline void fl_set_host(fl_command *c, int control, double value) {
+    c->host.set |= FL_BIT(control);
+    c->host.value[control] = value;
+}
+
+static inline double fl_ladder_min(fl_ladder l) { return l.count ? l.mhz[0] : 0; }
+static inline double fl_ladder_max(fl_ladder l) { return l.count ? l.mhz[l.count - 1] : 0; }
+
+/* The smallest clock of the ladder that is not below mhz; its top where none is. */
+static inline double fl_ladder_up(fl_ladder l, double mhz) {
+    for (uint32_t i = 0; i < l.count; i++)
+        if (l.mhz[i] >= mhz)
+            return l.mhz[i];
+    return fl_ladder_max(l);
+}
+
+/* The largest clock of the ladder that is not above mhz; its bottom where none is. */
+static inline double fl_ladder_down(fl_ladder l, double mhz) {
+    for (uint32_t i = l.count; i-- > 0;)
+        if (l.mhz[i] <= mhz)
+            return l.mhz[i];
+    return fl_ladder_min(l);
+}
+
+#endif

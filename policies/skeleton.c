@@ -1,0 +1,103 @@
+/* A policy to start from: copy this file, rename the policy, change the rows and the step. It compiles
+ *
+ *   as a built-in: put it into policies/ and add its row to policies/registry.c;
+ *   as a plug-in, anywhere, with nothing but the repository's headers:
+ *       cc -std=gnu17 -O2 -fPIC -shared -fvisibility=hidden -DPOLICY_PLUGIN -I REPOSITORY -o mine.so mine.c -lm
+ *       foldline run --policy ./mine.so ...
+ *
+ * What it does: it steps each GPU down its ladder while the GPU is used less than `low_pct`, and up while it is used
+ * more than `high_pct`; between the two it leaves the clock alone. */
+#include "policies/policy.h"
+
+/* Parameters: a plain struct, and one row for each member (below). The host fills it before init. */
+typedef struct params {
+    double low_pct, high_pct;
+    int64_t stride; /* ladder clocks per step */
+    double period_ms;
+} params;
+
+/* State: plain bytes, zeroed by the host, that it may copy at any time. No pointers. One for the node, one for each
+ * GPU; the GPU part begins right after the node part, and both are multiples of 8 bytes so that doubles stay aligned.
+ */
+typedef struct node_state {
+    uint64_t moves; /* clock changes so far */
+} node_state;
+
+typedef struct gpu_state {
+    uint64_t index; /* current clock on the ladder */
+} gpu_state;
+
+static gpu_state *gpus(void *state) { return (gpu_state *)((node_state *)state + 1); }
+
+/* Once, before the first step: check what a range in a row cannot say. NULL, or why this policy cannot run here. */
+static const char *init(void *state, const void *param_bytes, const fl_facts *facts) {
+    const params *p = param_bytes;
+    if (p->low_pct > p->high_pct)
+        return "low_pct must not exceed high_pct";
+    for (uint32_t i = 0; i < facts->gpu_count; i++) {
+        if (!facts->gpu[i].sm.count)
+            return "needs the SM ladder of every GPU";
+        gpus(state)[i].index = facts->gpu[i].sm.count - 1;
+    }
+    return NULL;
+}
+
+/* Every delay_ns: look at the sample, set what should change. What is not set keeps its value. */
+static void step(void *state, const void *param_bytes, const fl_facts *facts, const fl_sample *sample,
+                 fl_command *command) {
+    const params *p = param_bytes;
+    node_state *node = state;
+    for (uint32_t i = 0; i < facts->gpu_count; i++) {
+        gpu_state *g = &gpus(state)[i];
+        fl_ladder ladder = facts->gpu[i].sm;
+        int64_t index = (int64_t)g->index, top = (int64_t)ladder.count - 1;
+
+        /* Any signal may be unknown at any step; unknown is not zero. Here an unknown reading moves nothing. */
+        if (fl_gpu_known(&sample->gpu[i], FL_GPU_UTIL_GPU_PCT)) {
+            double util = sample->gpu[i].value[FL_GPU_UTIL_GPU_PCT];
+            if (util < p->low_pct)
+                index -= p->stride;
+            else if (util > p->high_pct)
+                index += p->stride;
+        }
+        index = index < 0 ? 0 : index > top ? top : index;
+
+        if (index != (int64_t)g->index || sample->step == 0) {
+            g->index = (uint64_t)index;
+            node->moves++;
+            fl_set_gpu(command, i, FL_SET_SM_MHZ, ladder.mhz[index]);
+        }
+        command->probe[1 + i] = (double)g->index; /* probes lie in the order of their rows; */
+    }
+    command->probe[0] = (double)node->moves; /* one for the node first, then one for each GPU */
+    command->delay_ns = (int64_t)(p->period_ms * 1e6 + 0.5);
+}
+
+/* Rows: name, unit, type, offset, default, smallest, largest, choices, help. */
+static const fl_param param_rows[] = {
+    {"low_pct", "%", FL_PARAM_REAL, offsetof(params, low_pct), "60", 0, 100, NULL, "below this, the clock goes down"},
+    {"high_pct", "%", FL_PARAM_REAL, offsetof(params, high_pct), "90", 0, 100, NULL, "above this, the clock goes up"},
+    {"stride", "", FL_PARAM_INT, offsetof(params, stride), "1", 1, 1000, NULL, "ladder clocks per step"},
+    {"period_ms", "ms", FL_PARAM_REAL, offsetof(params, period_ms), "200", 0.001, 3.6e6, NULL, "time between steps"},
+};
+
+static const fl_probe probe_rows[] = {
+    {"moves", "", "clock changes so far", 0},
+    {"index", "", "current clock, counted from the bottom of the ladder", 1},
+};
+
+FL_POLICY(skeleton) = {FL_POLICY_ABI,
+                       .name = "skeleton",
+                       .summary = "steps the SM clock up or down with GPU utilisation: a policy to start from",
+                       .source = "example",
+                       .gpu_needs = FL_BIT(FL_GPU_UTIL_GPU_PCT), /* read here, so the host measures and logs it */
+                       .gpu_drives = FL_BIT(FL_SET_SM_MHZ),      /* setting anything else is a fault */
+                       .param = param_rows,
+                       .param_count = sizeof param_rows / sizeof *param_rows,
+                       .probe = probe_rows,
+                       .probe_count = sizeof probe_rows / sizeof *probe_rows,
+                       .param_size = sizeof(params),
+                       .state_size = sizeof(node_state),
+                       .gpu_size = sizeof(gpu_state),
+                       .init = init,
+                       .step = step};

@@ -1,0 +1,84 @@
+#include "sim/gpu.h"
+
+#include <stdlib.h>
+
+static fl_status find_slot(fl_gpu *g, fl_diag *d) {
+    for (uint32_t i = 0; i < g->slot_count; i++)
+        if (g->slot[i].sm == g->sm && g->slot[i].mem == g->mem) {
+            g->slot_now = i;
+            return FL_OK;
+        }
+    int64_t *class_ps = calloc(g->w->class_count ? g->w->class_count : 1, sizeof *class_ps);
+    if (!class_ps || fl_grow(&g->slot, &g->slot_room, g->slot_count + 1, sizeof *g->slot)) {
+        free(class_ps);
+        return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the ledger");
+    }
+    g->slot[g->slot_count] = (fl_slot){.sm = g->sm, .mem = g->mem, .rates = g->rates, .class_ps = class_ps};
+    g->slot_now = g->slot_count++;
+    return FL_OK;
+}
+
+fl_status fl_gpu_clock(fl_gpu *g, uint32_t sm, uint32_t mem, fl_diag *d) {
+    const fl_clock_rates *rates;
+    fl_status s = fl_rates_at(g->rates_of, g->device, sm, mem, &rates, d);
+    if (s)
+        return s;
+    g->sm = sm;
+    g->mem = mem;
+    g->rates = rates;
+    return find_slot(g, d);
+}
+
+fl_status fl_gpu_open(fl_gpu *g, const fl_workload *w, fl_rates *rates, const fl_node_spec *node, uint32_t index,
+                      uint32_t sm, uint32_t mem, fl_diag *d) {
+    uint32_t device = node->gpu[index];
+    *g = (fl_gpu){
+        .index = index, .device = device, .dev = &node->device[device], .w = w, .rates_of = rates, .open = true};
+    return fl_gpu_clock(g, sm, mem, d);
+}
+
+void fl_gpu_close(fl_gpu *g) {
+    for (uint32_t i = 0; i < g->slot_count; i++)
+        free(g->slot[i].class_ps);
+    free(g->slot);
+    free(g->records.record);
+    *g = (fl_gpu){0};
+}
+
+void fl_gpu_settle(fl_gpu *g, int64_t t) {
+    int64_t dt = t - g->now_ps;
+    g->sums.energy_fj += g->window.dyn_fj;
+    g->sums.memory += g->window.memory;
+    g->window = (fl_window){0, 0};
+    if (g->open) {
+        g->slot[g->slot_now].open_ps += dt;
+        g->sums.energy_fj += (fl_wide)dt * g->rates->base.total_mw;
+    } else {
+        g->closed_ps += dt;
+        g->sums.energy_fj += (fl_wide)dt * (int64_t)(g->dev->no_context_w * 1000 + 0.5);
+    }
+    if (g->resident) {
+        g->sums.busy_ps += t - g->busy_since_ps;
+        g->busy_since_ps = t;
+    }
+    g->now_ps = t;
+}
+
+int64_t fl_rescale_ps(int64_t left, int64_t before, int64_t after) {
+    if (before == after || before <= 0)
+        return before <= 0 ? after : left;
+    return (int64_t)(((fl_wide)left * after + before / 2) / before);
+}
+
+void fl_gpu_record(fl_gpu *g, const fl_lane *lane, int64_t end_ps) {
+    fl_record_buffer *b = &g->records;
+    if (fl_grow(&b->record, &b->room, b->count + 1, sizeof *b->record)) {
+        b->failed = true; /* the run reads this at its next boundary and stops */
+        return;
+    }
+    b->record[b->count++] = (fl_kernel_record){.start_ns = lane->start_ps / FL_PS_PER_NS,
+                                               .end_ns = end_ps / FL_PS_PER_NS,
+                                               .kind = lane->class_id,
+                                               .stream = (uint32_t)lane->s->id,
+                                               .gpu = g->index};
+}

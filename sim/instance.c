@@ -1,0 +1,304 @@
+#include "sim/instance.h"
+
+#include "sim/params.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { STATE_ALIGNMENT = 16, FIRST_DELAY_NS = 200000000 };
+
+typedef struct control { /* one control of one GPU or of the host */
+    bool was_set, pending;
+    int64_t set_ns;  /* when it was set last */
+    fl_decided held; /* the latest request that came too early */
+} control;
+
+struct fl_instance {
+    const fl_policy *policy;
+    const fl_facts *facts;
+    int64_t min_set_interval_ns;
+    void *params;
+    void *state;
+    size_t state_size, probe_count;
+    int64_t delay_ns; /* the last that was valid */
+    fl_gpu_command *command;
+    fl_decided (*decided)[FL_GPU_CONTROL_COUNT];
+    control *gpu_control; /* gpu_count x FL_GPU_CONTROL_COUNT */
+    control host_control[FL_HOST_CONTROL_COUNT];
+    double *probe;
+    fl_decision decision;
+    fl_instance_counts counts;
+};
+
+/* ---- what a request becomes ---------------------------------------------------------------------------------------
+ */
+
+typedef enum verdict { FAULT, AS_IT_IS, SNAPPED, CLAMPED } verdict;
+
+static double nearest(fl_ladder ladder, double mhz) {
+    double low = fl_ladder_down(ladder, mhz), high = fl_ladder_up(ladder, mhz);
+    return mhz - low <= high - mhz ? low : high;
+}
+
+static verdict snap(fl_ladder ladder, double *mhz) {
+    double asked = *mhz;
+    if (ladder.count) /* a ladder that is not known snaps nothing */
+        *mhz = asked <= fl_ladder_min(ladder)   ? fl_ladder_min(ladder)
+               : asked >= fl_ladder_max(ladder) ? fl_ladder_max(ladder)
+                                                : nearest(ladder, asked);
+    return *mhz != asked ? SNAPPED : AS_IT_IS;
+}
+
+static verdict clamp(double low, double high, double *value) { /* 0: that end is not known */
+    double asked = *value;
+    if (high > 0 && asked > high)
+        *value = high;
+    else if (asked < low)
+        *value = low;
+    return *value != asked ? CLAMPED : AS_IT_IS;
+}
+
+static verdict check_switch(double value) { return value == 0 || value == 1 ? AS_IT_IS : FAULT; }
+
+static verdict to_gpu(const fl_gpu_facts *f, int id, double *value) {
+    if (*value == FL_DEFAULT)
+        return AS_IT_IS;
+    if (id == FL_SET_RECORDS)
+        return check_switch(*value);
+    if (!isfinite(*value) || *value <= 0)
+        return FAULT;
+    switch (id) {
+    case FL_SET_SM_MHZ:
+        return snap(f->sm, value);
+    case FL_SET_MEM_MHZ:
+        return snap(f->mem, value);
+    default:
+        return clamp(f->power_min_w, f->power_max_w, value);
+    }
+}
+
+static verdict to_host(const fl_host_facts *f, int id, double *value) {
+    if (*value == FL_DEFAULT)
+        return AS_IT_IS;
+    if (id == FL_SET_HOST_CPU_BOOST)
+        return check_switch(*value);
+    if (!isfinite(*value) || *value <= 0)
+        return FAULT;
+    return id == FL_SET_HOST_CPU_MHZ ? snap(f->cpu, value) : clamp(f->power_min_w, f->power_max_w, value);
+}
+
+/* ---- what of it is made now ---------------------------------------------------------------------------------------
+ */
+
+/* Whether the request stands. */
+static bool request(fl_instance *in, control *c, double asked, double value, verdict v) {
+    if (v == FAULT) {
+        in->counts.faults++;
+        return false;
+    }
+    in->counts.snapped += v == SNAPPED;
+    in->counts.clamped += v == CLAMPED;
+    c->pending = true;
+    c->held = (fl_decided){.set = true, .requested = asked, .value = value};
+    return true;
+}
+
+/* Makes what is pending, unless the control was set too short a time ago. */
+static fl_decided make(fl_instance *in, control *c, int64_t now_ns, bool asked) {
+    if (!c->pending)
+        return (fl_decided){0};
+    if (c->was_set && now_ns - c->set_ns < in->min_set_interval_ns) {
+        in->counts.held_back += asked;
+        return (fl_decided){0};
+    }
+    c->pending = false;
+    c->was_set = true;
+    c->set_ns = now_ns;
+    in->counts.sets++;
+    return c->held;
+}
+
+/* Bits of `set` that are faults: controls that do not exist, or that the descriptor does not say it drives. */
+static uint64_t drop_undriven(fl_instance *in, uint64_t set, uint64_t drives, int count) {
+    uint64_t allowed = drives & ((UINT64_C(1) << count) - 1);
+    in->counts.faults += (uint64_t)__builtin_popcountll(set & ~allowed);
+    return set & allowed;
+}
+
+static void decide_gpu(fl_instance *in, uint32_t gpu, int64_t now_ns) {
+    const fl_gpu_command *command = &in->command[gpu];
+    uint64_t set = drop_undriven(in, command->set, in->policy->gpu_drives, FL_GPU_CONTROL_COUNT);
+    for (int id = 0; id < FL_GPU_CONTROL_COUNT; id++) {
+        control *c = &in->gpu_control[(size_t)gpu * FL_GPU_CONTROL_COUNT + (size_t)id];
+        bool asked = set >> id & 1;
+        if (asked) {
+            double value = command->value[id];
+            verdict v = to_gpu(&in->facts->gpu[gpu], id, &value);
+            asked = request(in, c, command->value[id], value, v);
+        }
+        in->decided[gpu][id] = make(in, c, now_ns, asked);
+    }
+}
+
+static void decide_host(fl_instance *in, const fl_host_command *command, int64_t now_ns) {
+    uint64_t set = drop_undriven(in, command->set, in->policy->host_drives, FL_HOST_CONTROL_COUNT);
+    for (int id = 0; id < FL_HOST_CONTROL_COUNT; id++) {
+        control *c = &in->host_control[id];
+        bool asked = set >> id & 1;
+        if (asked) {
+            double value = command->value[id];
+            verdict v = to_host(&in->facts->host, id, &value);
+            asked = request(in, c, command->value[id], value, v);
+        }
+        in->decision.host[id] = make(in, c, now_ns, asked);
+    }
+}
+
+fl_status fl_instance_step(fl_instance *in, const fl_sample *sample, const fl_decision **decision, fl_diag *d) {
+    const fl_policy *policy = in->policy;
+    uint32_t gpus = in->facts->gpu_count;
+    *decision = NULL;
+    if (sample->gpu_count != gpus)
+        return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0,
+                       "policy %s: a sample of %" PRIu32 " GPUs, expected %" PRIu32 " as in the facts", policy->name,
+                       sample->gpu_count, gpus);
+    memset(in->command, 0, gpus * sizeof *in->command);
+    for (size_t i = 0; i < in->probe_count; i++)
+        in->probe[i] = NAN;
+    fl_command command = {.gpu = in->command, .probe = in->probe};
+    policy->step(in->state, in->params, in->facts, sample, &command);
+    in->counts.steps++;
+    if (command.delay_ns > 0)
+        in->delay_ns = command.delay_ns;
+    else
+        in->counts.faults++;
+    for (uint32_t i = 0; i < gpus; i++)
+        decide_gpu(in, i, sample->time_ns);
+    decide_host(in, &command.host, sample->time_ns);
+    in->decision.delay_ns = in->delay_ns;
+    *decision = &in->decision;
+    return FL_OK;
+}
+
+/* ---- opening, copying, closing ------------------------------------------------------------------------------------
+ */
+
+static fl_status no_memory(fl_diag *d) { return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory"); }
+
+static size_t probe_cells(const fl_policy *policy, uint32_t gpus) {
+    size_t cells = 0;
+    for (uint32_t i = 0; i < policy->probe_count; i++)
+        cells += policy->probe[i].per_gpu ? gpus : 1;
+    return cells;
+}
+
+/* All but the parameters. State zeroed. */
+static bool allocate(fl_instance *in) {
+    size_t gpus = in->facts->gpu_count, some = gpus ? gpus : 1;
+    if (in->policy->gpu_size > (SIZE_MAX / 4 - in->policy->state_size) / some)
+        return false;
+    in->state_size = in->policy->state_size + gpus * in->policy->gpu_size;
+    size_t rounded = (in->state_size + STATE_ALIGNMENT) / STATE_ALIGNMENT * STATE_ALIGNMENT;
+    in->state = aligned_alloc(STATE_ALIGNMENT, rounded);
+    in->command = calloc(some, sizeof *in->command);
+    in->decided = calloc(some, sizeof *in->decided);
+    in->gpu_control = calloc(some * FL_GPU_CONTROL_COUNT, sizeof *in->gpu_control);
+    in->probe = calloc(in->probe_count + 1, sizeof *in->probe);
+    if (!in->state || !in->command || !in->decided || !in->gpu_control || !in->probe)
+        return false;
+    memset(in->state, 0, rounded);
+    in->decision.gpu_count = in->facts->gpu_count;
+    in->decision.gpu = (const fl_decided(*)[FL_GPU_CONTROL_COUNT])in->decided;
+    in->decision.probe = in->probe;
+    return true;
+}
+
+void fl_instance_close(fl_instance *in) {
+    if (!in)
+        return;
+    if (in->params)
+        fl_params_free(in->policy, in->params);
+    free(in->state);
+    free(in->command);
+    free(in->decided);
+    free(in->gpu_control);
+    free(in->probe);
+    free(in);
+}
+
+static fl_status open_checked(fl_instance *in, const fl_instance_options *o, fl_diag *d) {
+    fl_status status = fl_params_resolve(&in->params, o->policy, o->layer, o->layer_count, d);
+    if (status != FL_OK)
+        return status;
+    if (!allocate(in))
+        return no_memory(d);
+    const char *refusal = o->policy->init(in->state, in->params, o->facts);
+    if (refusal)
+        return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "policy %s: %s", o->policy->name, refusal);
+    return FL_OK;
+}
+
+fl_status fl_instance_open(fl_instance **out, const fl_instance_options *o, fl_diag *d) {
+    char difference[512];
+    *out = NULL;
+    if (fl_abi_difference(&o->policy->abi, difference, sizeof difference))
+        return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "the policy was built against another contract: %s", difference);
+    if (!o->policy->name || !o->policy->init || !o->policy->step)
+        return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "policy %s: no name, init or step in its descriptor",
+                       o->policy->name ? o->policy->name : "without a name");
+    fl_instance *in = calloc(1, sizeof *in);
+    if (!in)
+        return no_memory(d);
+    in->policy = o->policy;
+    in->facts = o->facts;
+    in->min_set_interval_ns = o->min_set_interval_ns;
+    in->delay_ns = FIRST_DELAY_NS;
+    in->probe_count = probe_cells(o->policy, o->facts->gpu_count);
+    fl_status status = open_checked(in, o, d);
+    if (status != FL_OK) {
+        fl_instance_close(in);
+        return status;
+    }
+    *out = in;
+    return FL_OK;
+}
+
+fl_status fl_instance_copy(fl_instance **out, const fl_instance *in, fl_diag *d) {
+    *out = NULL;
+    fl_instance *copy = malloc(sizeof *copy);
+    if (!copy)
+        return no_memory(d);
+    *copy = *in;
+    copy->state = NULL; /* all that the two must not share is allocated anew */
+    copy->command = NULL;
+    copy->decided = NULL;
+    copy->gpu_control = NULL;
+    copy->probe = NULL;
+    copy->params = fl_params_copy(in->policy, in->params);
+    if (!allocate(copy) || !copy->params) {
+        fl_instance_close(copy);
+        return no_memory(d);
+    }
+    size_t gpus = in->facts->gpu_count;
+    memcpy(copy->state, in->state, in->state_size);
+    memcpy(copy->gpu_control, in->gpu_control, gpus * FL_GPU_CONTROL_COUNT * sizeof *in->gpu_control);
+    memcpy(copy->decided, in->decided, gpus * sizeof *in->decided);
+    memcpy(copy->probe, in->probe, in->probe_count * sizeof *in->probe);
+    *out = copy;
+    return FL_OK;
+}
+
+/* ---- looking at it ------------------------------------------------------------------------------------------------
+ */
+
+const fl_policy *fl_instance_policy(const fl_instance *in) { return in->policy; }
+
+fl_instance_counts fl_instance_counts_of(const fl_instance *in) { return in->counts; }
+
+char *fl_instance_param_text(const fl_instance *in, uint32_t index, char *buf, size_t size) {
+    return fl_params_text(in->policy, in->params, index, buf, size);
+}
+
+size_t fl_instance_probe_count(const fl_instance *in) { return in->probe_count; }

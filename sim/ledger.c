@@ -1,0 +1,53 @@
+#include "sim/ledger.h"
+
+#define FL_ROW_PART_NAME(id, name, meaning) #name,
+const char *const fl_part_names[FL_PART_COUNT] = {FL_PARTS(FL_ROW_PART_NAME)};
+
+fl_status fl_ledger_add_gpu(fl_ledger *l, const fl_gpu *g, fl_diag *d) {
+    fl_wide part[FL_PART_COUNT] = {0}, sum = 0;
+    for (uint32_t i = 0; i < g->slot_count; i++) {
+        const fl_slot *s = &g->slot[i];
+        const fl_base *b = &s->rates->base;
+        part[FL_PART_STATIC] += (fl_wide)s->open_ps * b->static_mw;
+        part[FL_PART_MEMORY] += (fl_wide)s->open_ps * b->memory_mw;
+        part[FL_PART_CLOCK_TREE] += (fl_wide)s->open_ps * b->tree_mw;
+        for (uint32_t c = 0; c < g->w->class_count; c++) {
+            const fl_row_parts *p = &s->rates->parts[c];
+            part[FL_PART_SM] += (fl_wide)s->class_ps[c] * p->sm_mw;
+            part[FL_PART_MEMORY] += (fl_wide)s->class_ps[c] * p->memory_mw;
+            part[FL_PART_UNSPLIT] += (fl_wide)s->class_ps[c] * p->unsplit_mw;
+        }
+    }
+    part[FL_PART_CLOSED] = (fl_wide)g->closed_ps * (int64_t)(g->dev->no_context_w * 1000 + 0.5);
+    for (int i = 0; i < FL_PART_COUNT; i++) {
+        sum += part[i];
+        l->part_fj[i] += part[i];
+    }
+    l->gpu_fj += sum;
+    if (sum != g->sums.energy_fj || sum < 0)
+        return fl_fail(d, FL_MODEL_FAULT, NULL, 0, 0,
+                       "the ledger of GPU %u does not close: %.17g J by residence, %.17g J by running sum", g->index,
+                       fl_joules(sum), fl_joules(g->sums.energy_fj));
+    return FL_OK;
+}
+
+void fl_ledger_classes(const fl_gpu *g, fl_wide *fj, int64_t *ps) {
+    for (uint32_t i = 0; i < g->slot_count; i++)
+        for (uint32_t c = 0; c < g->w->class_count; c++) {
+            int64_t at = g->slot[i].class_ps[c];
+            fj[c] += (fl_wide)at * ((int64_t)g->slot[i].rates->row[c].dyn_mw + g->slot[i].rates->base.total_mw);
+            ps[c] += at;
+        }
+}
+
+int64_t fl_ledger_peak_mw(const fl_gpu *g) {
+    int64_t peak = g->peak_mw;
+    for (uint32_t i = 0; i < g->slot_count; i++)
+        for (uint32_t c = 0; c < g->w->class_count; c++)
+            if (g->slot[i].class_ps[c] > 0) {
+                int64_t mw = (int64_t)g->slot[i].rates->base.total_mw + g->slot[i].rates->row[c].dyn_mw;
+                if (mw > peak)
+                    peak = mw;
+            }
+    return peak;
+}

@@ -1,0 +1,49 @@
+/* One simulated node: its GPUs between boundaries. Whoever hosts a policy over it (a run, an emulated driver) only advances
+ * it to an instant, reads it and sets it. */
+#ifndef FL_NODE_H
+#define FL_NODE_H
+
+#include "sim/gpu.h"
+
+#define FL_BOUNDARY_MAX_PS (5 * FL_PS_PER_S) /* so that a window's femtojoules fit 64 bits */
+
+typedef struct fl_node fl_node;
+
+typedef struct fl_node_options {
+    const fl_workload *w;
+    fl_rates *rates;
+    const fl_node_spec *spec;
+    uint64_t seed;
+    uint64_t gpu_needs;  /* signals that will be read */
+    bool streams_only;   /* never scan: the general way gives the same bits */
+    double first_sm_mhz; /* clock at time 0; 0 = the driver's default */
+} fl_node_options;
+
+fl_status fl_node_open(fl_node **out, const fl_node_options *o, fl_diag *d);
+void fl_node_close(fl_node *n);
+
+/* Advances every GPU to `until`, or the whole node to the instant at which all work is done, whichever is earlier. Nobody
+ * reads a sensor in between. */
+fl_status fl_node_advance(fl_node *n, int64_t until, fl_diag *d);
+int64_t fl_node_now(const fl_node *n);
+bool fl_node_done(const fl_node *n);
+
+/* What software reads now. remember: freshness is counted from here. */
+void fl_node_read(fl_node *n, uint32_t gpu, bool remember, fl_gpu_sample *out);
+
+/* A set call on one GPU that ends at called_ps >= now; see fl_actuator_set. */
+void fl_node_set(fl_node *n, uint32_t gpu, int64_t called_ps, double sm_mhz, double mem_mhz);
+void fl_node_records(fl_node *n, uint32_t gpu, bool on);
+
+/* Kernels finished on all GPUs since the last call, by end; valid until the next advance. */
+fl_status fl_node_take_records(fl_node *n, const fl_kernel_record **record, size_t *count, fl_diag *d);
+
+uint32_t fl_node_gpu_count(const fl_node *n);
+const fl_gpu *fl_node_gpu(const fl_node *n, uint32_t gpu); /* truth, for scores */
+uint64_t fl_node_switches(const fl_node *n);               /* changes of a clock in force */
+/* When each mark of a stream was passed: stream's mark_count entries, FL_TIME_NEVER where not yet. */
+const int64_t *fl_node_marks(const fl_node *n, uint32_t stream);
+/* A hash of every GPU's energy and every stream's position now: equal courses have equal hashes. */
+uint64_t fl_node_hash(const fl_node *n);
+
+#endif

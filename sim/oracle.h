@@ -1,0 +1,91 @@
+/* What could have been reached: the best static clock, the best clock per kind of kernel, and the clairvoyant schedule.
+ *
+ * The clairvoyant schedule is found over work positions x clocks (a grid over time would be ill-posed: progress depends on
+ * earlier clocks). For a price lambda on time, dynamic programming over the positions minimises E + lambda T, switches
+ * included; bisection on lambda meets the bound on T. Every lambda gives a certified lower bound (weak duality):
+ *     E* >= min(E + lambda T) - lambda T_bound.
+ * Small tables are solved exactly by labels (Pareto sets of time and energy), pruned with that bound.
+ *
+ * Exact for one stream on one GPU; elsewhere a reference without a bound. */
+#ifndef FL_ORACLE_H
+#define FL_ORACLE_H
+
+#include "sim/run.h"
+
+typedef enum fl_objective { FL_MIN_ENERGY, FL_MIN_EDP, FL_MIN_ED2P } fl_objective;
+extern const char *const fl_objective_names[]; /* "energy", "edp", "ed2p", NULL */
+double fl_objective_value(fl_objective objective, double energy_j, double time_s);
+
+typedef struct fl_choice { /* a pair of clocks that every row of the workload is known at */
+    uint32_t sm, mem;      /* ladder indices */
+    double sm_mhz, mem_mhz;
+} fl_choice;
+
+/* ---- static clocks: one whole run each ---- */
+typedef struct fl_static_point {
+    fl_choice at;
+    int64_t makespan_ps;
+    fl_wide energy_fj; /* GPUs */
+} fl_static_point;
+
+/* The choices of GPU 0's device at which the workload is known (all GPUs of the node take the same clocks). The caller frees
+ * *choice. Where the device has several memory clocks, all pairs. */
+fl_status fl_oracle_choices(const fl_workload *w, const fl_node_spec *spec, fl_choice **choice, size_t *count, fl_diag *d);
+
+/* Runs the workload at one choice from beginning to end, without a policy. Independent of the others: run them in any order
+ * on any thread. */
+fl_status fl_static_run(const fl_workload *w, fl_rates *rates, const fl_node_spec *spec, const fl_facts *facts,
+                        const fl_choice *at, fl_static_point *out, fl_diag *d);
+
+/* Index of the best point whose makespan is at most limit_ps, count where there is none. Ties: the higher clock. */
+size_t fl_static_best(const fl_static_point *point, size_t count, fl_objective objective, int64_t limit_ps);
+
+/* ---- positions ---- */
+typedef struct fl_oracle_table { /* cost of every position at every choice */
+    size_t positions, choices;
+    fl_choice *choice;
+    int64_t *time_ps;  /* positions x choices */
+    int64_t *energy_fj;/* positions x choices */
+    uint64_t *op;      /* positions + 1: first op of each, of the one stream */
+    int64_t switch_ps, switch_fj; /* of a change of clock; a clairvoyant sets ahead of time, so 0 unless the device stalls */
+    bool exact;        /* one stream on one GPU: the bound is one. Else the positions are those of each stream in turn, and
+                          the result is a reference only */
+    bool per_op;       /* a position is a single op: the bound holds for switches at any op */
+} fl_oracle_table;
+
+/* At most positions_max positions of about equal reference time (0 = 4096). */
+fl_status fl_oracle_table_make(const fl_workload *w, fl_rates *rates, const fl_node_spec *spec, size_t positions_max,
+                               fl_oracle_table *t, fl_diag *d);
+void fl_oracle_table_free(fl_oracle_table *t);
+
+typedef struct fl_oracle_result {
+    bool feasible;      /* some schedule holds the limit */
+    bool bounded;       /* bound_j is certified */
+    bool solved;        /* by labels: energy_j is the optimum itself */
+    double energy_j, time_s; /* of the feasible schedule */
+    double bound_j;     /* no schedule that switches at these positions and holds the limit uses less */
+    double gap_pct;     /* (energy - bound) / bound */
+    double objective, objective_bound; /* of the objective asked for */
+    uint64_t switches;
+    uint32_t *schedule; /* positions: index of the choice; NULL unless asked for; free() */
+} fl_oracle_result;
+
+/* limit_ps: bound on the time of the schedule; INT64_MAX = none. For EDP and ED2P the schedule minimises E T or E T^2 among
+ * those that hold the limit. */
+fl_status fl_oracle_clairvoyant(const fl_oracle_table *t, fl_objective objective, int64_t limit_ps, bool want_schedule,
+                                fl_oracle_result *out, fl_diag *d);
+
+/* ---- best clock per kind of kernel (ideal static, as DynaCo calls it) ---- */
+typedef struct fl_kernel_choice {
+    uint32_t class_id;
+    fl_choice at;
+    double energy_j, time_s; /* of all its kernels, there */
+} fl_kernel_choice;
+
+/* For each class the choice with the least objective among those that keep the class itself within (1 + bound) of its time
+ * at `standard` (the default clocks). choice[class_count], caller's. total: energy and time of the whole, gaps at the
+ * default clocks, switches free. */
+fl_status fl_oracle_per_kernel(const fl_workload *w, fl_rates *rates, const fl_node_spec *spec, fl_objective objective,
+                               double bound, fl_kernel_choice *choice, double *energy_j, double *time_s, fl_diag *d);
+
+#endif

@@ -1,0 +1,25 @@
+/* The parameter struct of a policy, filled from its rows and the layers of settings over them. */
+#ifndef FL_PARAMS_H
+#define FL_PARAMS_H
+
+#include "sim/instance.h"
+
+/* On FL_OK, *out is a struct of policy->param_size bytes with tables of its own; free it with fl_params_free.
+ * FL_BAD_INPUT with policy, parameter and origin in the message; *out is then NULL. */
+fl_status fl_params_resolve(void **out, const fl_policy *policy, const fl_layer *layer, size_t layer_count, fl_diag *d);
+
+/* A second struct that shares nothing with the first. NULL where memory is short. */
+void *fl_params_copy(const fl_policy *policy, const void *params);
+
+/* NULL is allowed. */
+void fl_params_free(const fl_policy *policy, void *params);
+
+/* The value of one row in text form, cut to size. Returns buf. */
+char *fl_params_text(const fl_policy *policy, const void *params, uint32_t index, char *buf, size_t size);
+
+/* Columns of numbers of a TABLE row; *keyed says whether its first column is the text key ("key:kernel|sm_mhz" is
+ * keyed, with one column of numbers). Names are not copied: *columns, where not NULL, is the row's text after "key:".
+ */
+uint32_t fl_param_columns(const fl_param *row, bool *keyed, const char **columns);
+
+#endif

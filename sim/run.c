@@ -1,0 +1,221 @@
+#include "sim/run.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct fl_host { /* the simulated host of one policy: time, readings, sets */
+    const fl_run_options *o;
+    fl_node *node;
+    fl_instance *instance;
+    fl_gpu_sample *gpu;
+    fl_kernel_kind *kind;
+    fl_run_result *r;
+    uint64_t steps;
+    int64_t loop_ps; /* duration of the last loop */
+    bool records;
+} fl_host;
+
+static fl_status no_memory(fl_diag *d) { return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the run"); }
+
+static fl_status look(fl_host *h, fl_sample *sample, fl_diag *d) {
+    uint32_t n = fl_node_gpu_count(h->node);
+    int64_t now = fl_node_now(h->node);
+    *sample = (fl_sample){.time_ns = now / FL_PS_PER_NS, .step = h->steps, .gpu_count = n, .gpu = h->gpu};
+    for (uint32_t i = 0; i < n; i++)
+        fl_node_read(h->node, i, true, &h->gpu[i]);
+    if (h->steps) {
+        sample->host.valid = sample->host.fresh = FL_BIT(FL_HOST_LOOP_NS);
+        sample->host.value[FL_HOST_LOOP_NS] = (double)(h->loop_ps / FL_PS_PER_NS);
+    }
+    if (h->records) {
+        size_t count;
+        fl_status s = fl_node_take_records(h->node, &sample->record, &count, d);
+        if (s)
+            return s;
+        sample->record_count = count;
+        sample->kind = h->kind;
+        sample->kind_count = h->o->w->class_count;
+    }
+    return FL_OK;
+}
+
+/* Carries a decision out, one call after the other; returns when the last call ends. */
+static int64_t carry_out(fl_host *h, const fl_decision *dec, int64_t t) {
+    for (uint32_t i = 0; i < dec->gpu_count; i++)
+        t += fl_node_gpu(h->node, i)->dev->actuator.read_ns * FL_PS_PER_NS;
+    for (uint32_t i = 0; i < dec->gpu_count; i++) {
+        const fl_decided *set = dec->gpu[i];
+        int64_t call = fl_node_gpu(h->node, i)->dev->actuator.call_ns * FL_PS_PER_NS;
+        if (set[FL_SET_SM_MHZ].set)
+            fl_node_set(h->node, i, t += call, set[FL_SET_SM_MHZ].value, NAN);
+        if (set[FL_SET_MEM_MHZ].set)
+            fl_node_set(h->node, i, t += call, NAN, set[FL_SET_MEM_MHZ].value);
+        if (set[FL_SET_RECORDS].set) {
+            bool on = set[FL_SET_RECORDS].value > 0;
+            fl_node_records(h->node, i, on);
+            h->records |= on;
+        }
+        if (set[FL_SET_POWER_LIMIT_W].set) { /* kept its caller, moved nothing: this node has no power wall */
+            t += call;
+            h->r->ignored_sets++;
+        }
+    }
+    for (int i = 0; i < FL_HOST_CONTROL_COUNT; i++)
+        h->r->ignored_sets += dec->host[i].set;
+    return t;
+}
+
+/* To the next step or the end of the work, stopping at the points where the truth is wanted. */
+static fl_status go_on(fl_host *h, int64_t until, int64_t *truth_at, fl_diag *d) {
+    while (*truth_at <= until && !fl_node_done(h->node)) {
+        fl_status s = fl_node_advance(h->node, *truth_at, d);
+        if (!s)
+            s = h->o->on_truth(h->o->user, h->node, fl_node_now(h->node), d);
+        if (s)
+            return s;
+        *truth_at += h->o->truth_ns * FL_PS_PER_NS;
+    }
+    return fl_node_done(h->node) ? FL_OK : fl_node_advance(h->node, until, d);
+}
+
+static fl_status drive(fl_host *h, fl_diag *d) {
+    int64_t next = 0, truth_at = h->o->on_truth && h->o->truth_ns > 0 ? 0 : FL_TIME_NEVER;
+    uint64_t hash = UINT64_C(0xcbf29ce484222325);
+    for (;;) {
+        fl_status s = go_on(h, next, &truth_at, d);
+        if (s)
+            return s;
+        hash = (hash ^ fl_node_hash(h->node)) * UINT64_C(0x100000001b3);
+        if (fl_node_done(h->node))
+            break;
+        if (!h->instance) {
+            next += FL_BOUNDARY_MAX_PS;
+            continue;
+        }
+        fl_sample sample;
+        const fl_decision *decision;
+        if ((s = look(h, &sample, d)) || (s = fl_instance_step(h->instance, &sample, &decision, d)))
+            return s;
+        if (h->o->on_step && (s = h->o->on_step(h->o->user, &sample, decision, d)))
+            return s;
+        h->loop_ps = carry_out(h, decision, next) - next;
+        h->r->policy_cost_ps += h->loop_ps;
+        h->steps++;
+        int64_t delay =
+            decision->delay_ns > INT64_MAX / 2 / FL_PS_PER_NS ? INT64_MAX / 2 : decision->delay_ns * FL_PS_PER_NS;
+        next += delay > h->loop_ps ? delay : h->loop_ps;
+    }
+    h->r->hash = hash;
+    return FL_OK;
+}
+
+static fl_status collect(fl_host *h, fl_diag *d) {
+    const fl_workload *w = h->o->w;
+    fl_run_result *r = h->r;
+    uint32_t gpus = fl_node_gpu_count(h->node);
+    r->makespan_ps = fl_node_now(h->node);
+    int64_t peak_mw = 0;
+    size_t slots = 0;
+    for (uint32_t i = 0; i < gpus; i++) {
+        const fl_gpu *g = fl_node_gpu(h->node, i);
+        fl_status s = fl_ledger_add_gpu(&r->ledger, g, d);
+        if (s)
+            return s;
+        peak_mw += fl_ledger_peak_mw(g);
+        r->kernels += g->sums.kernels;
+        slots += g->slot_count;
+    }
+    r->ledger.part_fj[FL_PART_NODE_STATIC] =
+        (fl_wide)r->makespan_ps * (int64_t)(h->o->spec->host.static_w * 1000 + 0.5);
+    r->energy_fj = r->ledger.gpu_fj + r->ledger.part_fj[FL_PART_NODE_STATIC];
+    r->gpu_energy_j = r->energy_j = fl_joules(r->ledger.gpu_fj);
+    r->node_energy_j = fl_joules(r->energy_fj);
+    r->makespan_s = fl_seconds(r->makespan_ps);
+    r->mean_power_w = r->makespan_ps > 0 ? r->energy_j / r->makespan_s : 0;
+    r->peak_power_w = (double)peak_mw * 1e-3;
+    r->switches = fl_node_switches(h->node);
+    if (h->instance)
+        r->counts = fl_instance_counts_of(h->instance);
+    for (uint32_t i = 0; i < w->stream_count; i++)
+        r->mark_count += w->stream[i].mark_count;
+    r->class_count = w->class_count;
+    fl_wide *fj = calloc(w->class_count + 1, sizeof *fj);
+    int64_t *ps = calloc(w->class_count + 1, sizeof *ps);
+    r->mark_ps = calloc(r->mark_count + 1, sizeof *r->mark_ps);
+    r->residence = calloc(slots + 1, sizeof *r->residence);
+    r->class_energy_j = calloc(w->class_count + 1, sizeof *r->class_energy_j);
+    r->class_time_s = calloc(w->class_count + 1, sizeof *r->class_time_s);
+    fl_status status =
+        fj && ps && r->mark_ps && r->residence && r->class_energy_j && r->class_time_s ? FL_OK : no_memory(d);
+    for (uint32_t i = 0, at = 0; !status && i < w->stream_count; at += w->stream[i++].mark_count)
+        memcpy(r->mark_ps + at, fl_node_marks(h->node, i), w->stream[i].mark_count * sizeof *r->mark_ps);
+    for (uint32_t i = 0; !status && i < gpus; i++) {
+        const fl_gpu *g = fl_node_gpu(h->node, i);
+        fl_ledger_classes(g, fj, ps);
+        for (uint32_t k = 0; k < g->slot_count; k++)
+            r->residence[r->residence_count++] = (fl_residence){.gpu = i,
+                                                                .sm_mhz = (uint32_t)g->dev->sm_mhz[g->slot[k].sm],
+                                                                .mem_mhz = (uint32_t)g->dev->mem_mhz[g->slot[k].mem],
+                                                                .ps = g->slot[k].open_ps};
+    }
+    for (uint32_t c = 0; !status && c < w->class_count; c++) {
+        r->class_energy_j[c] = fl_joules(fj[c]);
+        r->class_time_s[c] = fl_seconds(ps[c]);
+    }
+    free(fj);
+    free(ps);
+    return status;
+}
+
+fl_status fl_run(const fl_run_options *o, fl_run_result *r, fl_diag *d) {
+    *r = (fl_run_result){0};
+    fl_host h = {.o = o, .r = r};
+    fl_node_options node = {.w = o->w,
+                            .rates = o->rates,
+                            .spec = o->spec,
+                            .seed = o->facts->seed,
+                            .gpu_needs = o->policy ? o->policy->gpu_needs : 0,
+                            .streams_only = o->streams_only,
+                            .first_sm_mhz = o->policy ? 0 : o->first_sm_mhz};
+    fl_status s = fl_node_open(&h.node, &node, d);
+    if (!s && o->policy) {
+        fl_instance_options in = {.policy = o->policy,
+                                  .facts = o->facts,
+                                  .layer = o->layer,
+                                  .layer_count = o->layer_count,
+                                  .min_set_interval_ns = o->min_set_interval_ns};
+        s = fl_instance_open(&h.instance, &in, d);
+    }
+    if (!s) {
+        h.gpu = calloc(fl_node_gpu_count(h.node), sizeof *h.gpu);
+        h.kind = calloc(o->w->class_count + 1, sizeof *h.kind);
+        s = h.gpu && h.kind ? FL_OK : no_memory(d);
+    }
+    for (uint32_t i = 0; !s && i < o->w->class_count; i++)
+        h.kind[i] = o->w->class[i].kind;
+    if (!s && o->policy && o->policy->needs_records) {
+        h.records = true;
+        for (uint32_t i = 0; i < fl_node_gpu_count(h.node); i++)
+            fl_node_records(h.node, i, true);
+    }
+    if (!s)
+        s = drive(&h, d);
+    if (!s)
+        s = collect(&h, d);
+    fl_instance_close(h.instance);
+    fl_node_close(h.node);
+    free(h.gpu);
+    free(h.kind);
+    if (s)
+        fl_run_result_free(r);
+    return s;
+}
+
+void fl_run_result_free(fl_run_result *r) {
+    free(r->mark_ps);
+    free(r->residence);
+    free(r->class_energy_j);
+    free(r->class_time_s);
+    *r = (fl_run_result){0};
+}

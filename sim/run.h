@@ -1,0 +1,57 @@
+/* One policy over one workload on one simulated node. */
+#ifndef FL_RUN_H
+#define FL_RUN_H
+
+#include "sim/instance.h"
+#include "sim/ledger.h"
+
+/* Called after each step with what the policy saw and what became of its command; anything but FL_OK ends the run. */
+typedef fl_status (*fl_step_function)(void *user, const fl_sample *sample, const fl_decision *decision, fl_diag *d);
+
+/* Called at each point of a regular grid with the truth, for plots over time. */
+typedef fl_status (*fl_truth_function)(void *user, const fl_node *node, int64_t t_ps, fl_diag *d);
+
+typedef struct fl_run_options {
+    const fl_workload *w;
+    fl_rates *rates;
+    const fl_node_spec *spec;
+    const fl_facts *facts;  /* of spec; its seed seeds the policy */
+    const fl_policy *policy; /* NULL: nothing is set, the driver's default holds */
+    const fl_layer *layer;
+    size_t layer_count;
+    int64_t min_set_interval_ns;
+    double first_sm_mhz; /* without a policy: a static clock from time 0; 0 = the default */
+    bool streams_only;   /* see fl_node_options */
+    fl_step_function on_step;
+    fl_truth_function on_truth;
+    int64_t truth_ns; /* spacing of on_truth; 0 = never */
+    void *user;
+} fl_run_options;
+
+typedef struct fl_residence { /* share of a GPU's time at an SM clock, for tables and plots */
+    uint32_t gpu, sm_mhz, mem_mhz;
+    int64_t ps;
+} fl_residence;
+
+typedef struct fl_run_result {
+    int64_t makespan_ps;
+    fl_ledger ledger;
+    fl_wide energy_fj; /* node: GPUs and host */
+    double energy_j, gpu_energy_j, node_energy_j; /* energy_j: what scores use, the GPUs' */
+    double makespan_s, mean_power_w, peak_power_w;
+    uint64_t kernels, switches, hash; /* hash: of energy and position at each step */
+    fl_instance_counts counts;
+    uint64_t ignored_sets;  /* of controls that this simulated node does not have */
+    int64_t policy_cost_ps; /* time the host spent reading and setting */
+    int64_t *mark_ps;       /* all streams' marks, one after the other */
+    size_t mark_count;
+    fl_residence *residence;
+    size_t residence_count;
+    double *class_energy_j, *class_time_s; /* class_count */
+    uint32_t class_count;
+} fl_run_result;
+
+fl_status fl_run(const fl_run_options *o, fl_run_result *r, fl_diag *d);
+void fl_run_result_free(fl_run_result *r);
+
+#endif

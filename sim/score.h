@@ -1,0 +1,38 @@
+/* What a run is worth against the driver's default and the oracles, under one bound for the whole table. */
+#ifndef FL_SCORE_H
+#define FL_SCORE_H
+
+#include "sim/oracle.h"
+
+typedef struct fl_reference { /* of one workload, shared by all policies */
+    const fl_run_result *standard; /* the driver's default, nothing set */
+    const fl_static_point *point;
+    size_t point_count;
+    const fl_oracle_table *table;
+    fl_objective objective;
+    double bound; /* on the slowdown: 0.10 = 10 %; INFINITY = none */
+    size_t best_static; /* under the bound; point_count = none */
+    fl_oracle_result clairvoyant; /* under the bound */
+} fl_reference;
+
+/* Fills best_static and clairvoyant from the rest. */
+fl_status fl_reference_solve(fl_reference *ref, fl_diag *d);
+
+typedef struct fl_score {
+    double energy_j, makespan_s, mean_power_w, peak_power_w, edp, ed2p;
+    double slowdown;              /* makespan over the default's, less 1 */
+    double worst_window_slowdown; /* the worst over windows of work: equal shares of each stream's reference time */
+    bool violated;                /* slower than the bound allows */
+    /* Regret in the objective asked for: J for energy, J s for EDP, J s^2 for ED2P. NAN where violated or not defined. */
+    double regret_static_j, regret_static_pct;
+    double regret_clairvoyant_j, regret_clairvoyant_pct;
+    double regret_at_own_slowdown_j; /* oracle at the run's own makespan; defined for every row */
+    uint64_t switches;
+} fl_score;
+
+fl_status fl_score_run(const fl_run_result *run, const fl_reference *ref, fl_score *out, fl_diag *d);
+
+/* Mean and half-width of the 95 % interval (Student's t) of count >= 1 values; half NAN for fewer than two. NANs skipped. */
+void fl_mean_interval(const double *value, size_t count, double *mean, double *half);
+
+#endif

@@ -1,0 +1,292 @@
+#include "sim/sense.h"
+
+#include "policies/random.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+typedef struct fl_point_sums { /* integrals from time 0 to an instant */
+    fl_wide energy_fj, memory, alu, sms;
+    int64_t busy_ps;
+} fl_point_sums;
+
+typedef struct fl_reading { /* one refresh */
+    int64_t index, at_ps;
+    double power_w, energy_j, util_gpu, util_mem, sm_active, alu_busy, dram_bytes, busy_ns, sm_mhz, mem_mhz;
+} fl_reading;
+
+typedef struct fl_meter { /* one sensor */
+    fl_sensor_id id;
+    const fl_sensor_spec *spec;
+    int64_t period, phase, window, delay; /* ps */
+    int64_t refresh;                      /* index of the next refresh to take */
+    int64_t opening;                      /* index of the next refresh whose window start has not been seen */
+    fl_point_sums *start;                 /* ring of window starts, opening > k >= refresh */
+    size_t start_room;
+    fl_reading *shown; /* ring of the latest refreshes */
+    size_t shown_room;
+    int64_t seen; /* index of the refresh that the reader saw last; -1 = none */
+    double lagged_w;
+} fl_meter;
+
+struct fl_sense {
+    uint64_t needs, seed;
+    bool deep; /* ALU and SM activity are wanted: summed from the residence at each boundary */
+    int64_t idle_mw;
+    size_t count;
+    fl_meter meter[FL_SENSOR_COUNT];
+};
+
+static const uint64_t signals_of[FL_SENSOR_COUNT] = {
+    [FL_SENSOR_POWER] = FL_BIT(FL_GPU_POWER_W),
+    [FL_SENSOR_POWER_INSTANT] = FL_BIT(FL_GPU_POWER_INSTANT_W),
+    [FL_SENSOR_ENERGY] = FL_BIT(FL_GPU_ENERGY_J) | FL_BIT(FL_GPU_ENERGY_NS),
+    [FL_SENSOR_UTILISATION] = FL_BIT(FL_GPU_UTIL_GPU_PCT) | FL_BIT(FL_GPU_UTIL_MEM_PCT),
+    [FL_SENSOR_PROFILE] = FL_BIT(FL_GPU_SM_ACTIVE_PCT) | FL_BIT(FL_GPU_DRAM_ACTIVE_PCT) | FL_BIT(FL_GPU_DRAM_BYTES) |
+                          FL_BIT(FL_GPU_ALU_BUSY_PCT) | FL_BIT(FL_GPU_GPU_CLOCK_BUSY_PCT) | FL_BIT(FL_GPU_COMPUTE_NS),
+    [FL_SENSOR_CLOCK] = FL_BIT(FL_GPU_SM_MHZ) | FL_BIT(FL_GPU_MEM_MHZ),
+};
+
+static int64_t refresh_at(const fl_meter *m, int64_t k) { return m->phase + k * m->period; }
+
+fl_status fl_sense_open(fl_sense **out, const fl_gpu *g, uint64_t needs, uint64_t seed, fl_diag *d) {
+    fl_sense *s = calloc(1, sizeof *s);
+    if (!s)
+        return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the sensors");
+    s->needs = needs;
+    s->seed = seed;
+    s->idle_mw = fl_gpu_base_mw(g);
+    for (int id = 0; id < FL_SENSOR_COUNT; id++) {
+        const fl_sensor_spec *spec = &g->dev->sensor[id];
+        if (!spec->present || !(needs & signals_of[id]))
+            continue;
+        fl_meter *m = &s->meter[s->count++];
+        *m = (fl_meter){.id = (fl_sensor_id)id, .spec = spec, .seen = -1};
+        m->period = spec->period_ns * FL_PS_PER_NS;
+        m->phase = spec->phase_ns * FL_PS_PER_NS;
+        m->window = (spec->lag_ns ? spec->period_ns : spec->window_ns) * FL_PS_PER_NS;
+        m->delay = spec->delay_ns * FL_PS_PER_NS;
+        m->lagged_w = (double)s->idle_mw * 1e-3;
+        s->deep |= id == FL_SENSOR_PROFILE;
+        if ((id == FL_SENSOR_UTILISATION || id == FL_SENSOR_PROFILE) && (!m->period || !m->window)) {
+            fl_sense_close(s);
+            return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0,
+                           "%s: a utilisation sensor without period or window, expected both", g->dev->name);
+        }
+        if (!m->period)
+            continue; /* read as it is */
+        /* windows that begin before time 0 begin there with sums that idling would have left */
+        m->start_room = (size_t)(m->window / m->period) + 2;
+        m->shown_room = (size_t)(m->delay / m->period) + 2;
+        m->start = calloc(m->start_room, sizeof *m->start);
+        m->shown = calloc(m->shown_room, sizeof *m->shown);
+        if (!m->start || !m->shown) {
+            fl_sense_close(s);
+            return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the sensors");
+        }
+        for (size_t i = 0; i < m->shown_room; i++)
+            m->shown[i].index = -1;
+        while (refresh_at(m, m->opening) - m->window < 0) {
+            fl_wide before = refresh_at(m, m->opening) - m->window;
+            m->start[(size_t)m->opening % m->start_room] = (fl_point_sums){.energy_fj = before * s->idle_mw};
+            m->opening++;
+        }
+    }
+    *out = s;
+    return FL_OK;
+}
+
+void fl_sense_close(fl_sense *s) {
+    if (!s)
+        return;
+    for (size_t i = 0; i < s->count; i++) {
+        free(s->meter[i].start);
+        free(s->meter[i].shown);
+    }
+    free(s);
+}
+
+/* A reader at read_ps sees the last refresh before it: earlier ones whose window has not begun yet need no boundaries.
+ */
+static void skip_ahead(fl_meter *m, int64_t now, int64_t read_ps) {
+    if (m->spec->lag_ns || m->opening != m->refresh || read_ps - m->delay < m->phase)
+        return;
+    int64_t last = (read_ps - m->delay - m->phase) / m->period;
+    if (last > m->refresh && refresh_at(m, last) - m->window > now)
+        m->opening = m->refresh = last;
+}
+
+int64_t fl_sense_next(fl_sense *s, int64_t now_ps, int64_t read_ps) {
+    int64_t next = FL_TIME_NEVER;
+    for (size_t i = 0; i < s->count; i++) {
+        fl_meter *m = &s->meter[i];
+        if (!m->period)
+            continue;
+        skip_ahead(m, now_ps, read_ps);
+        int64_t opens = refresh_at(m, m->opening) - m->window, ends = refresh_at(m, m->refresh);
+        int64_t at = opens < ends ? opens : ends;
+        if (at < next)
+            next = at;
+    }
+    return next;
+}
+
+static fl_point_sums sums_now(const fl_sense *s, const fl_gpu *g) {
+    fl_point_sums p = {.energy_fj = g->sums.energy_fj, .memory = g->sums.memory, .busy_ps = g->sums.busy_ps};
+    if (s->deep)
+        for (uint32_t i = 0; i < g->slot_count; i++)
+            for (uint32_t c = 0; c < g->w->class_count; c++) {
+                const fl_row *row = &g->slot[i].rates->row[c];
+                p.alu += (fl_wide)g->slot[i].class_ps[c] * row->alu;
+                p.sms += (fl_wide)g->slot[i].class_ps[c] * row->sms;
+            }
+    return p;
+}
+
+/* Noise of refresh k does not depend on which refreshes were skipped before it. */
+static double noise(const fl_sense *s, const fl_gpu *g, const fl_meter *m, int64_t k, int channel) {
+    uint64_t component = ((uint64_t)k << 16) ^ ((uint64_t)g->index << 8) ^ ((uint64_t)m->id << 2) ^ (uint64_t)channel;
+    fl_random r = fl_random_seed(s->seed, component);
+    return fl_random_normal(&r);
+}
+
+static double percent(double share) {
+    double v = floor(100.0 * share + 0.5);
+    return v < 0 ? 0 : v > 100 ? 100 : v;
+}
+
+/* One refresh at t: the window's means from the difference of two points. */
+static fl_reading refresh(fl_sense *s, const fl_gpu *g, fl_meter *m, int64_t k, int64_t t, const fl_point_sums *from,
+                          const fl_point_sums *to) {
+    fl_reading r = {.index = k, .at_ps = t};
+    double window = (double)m->window;
+    const fl_sensor_spec *spec = m->spec;
+    switch (m->id) {
+    case FL_SENSOR_POWER:
+    case FL_SENSOR_POWER_INSTANT:
+        r.power_w = window > 0 ? (double)(to->energy_fj - from->energy_fj) / window * 1e-3
+                               : (double)(fl_gpu_base_mw(g) + g->dyn_now_mw) * 1e-3;
+        if (spec->lag_ns)
+            r.power_w = m->lagged_w = fl_sensor_lag(m->lagged_w, r.power_w, spec->period_ns, spec->lag_ns);
+        if (spec->noise > 0)
+            r.power_w += spec->noise * noise(s, g, m, k, 0);
+        r.power_w = fl_sensor_quantise(r.power_w < 0 ? 0 : r.power_w, spec->quantum);
+        break;
+    case FL_SENSOR_ENERGY:
+        r.energy_j = fl_sensor_quantise(fl_joules(to->energy_fj), spec->quantum);
+        break;
+    case FL_SENSOR_UTILISATION: {
+        double share = (double)(to->memory - from->memory) / window / FL_ROW_ONE;
+        if (g->dev->util_mem_noise_pct > 0 && to->memory != from->memory)
+            share += g->dev->util_mem_noise_pct * 0.01 * noise(s, g, m, k, 1);
+        r.util_gpu = percent((double)(to->busy_ps - from->busy_ps) / window);
+        r.util_mem = percent(share);
+        break;
+    }
+    case FL_SENSOR_PROFILE:
+        r.util_gpu = 100.0 * (double)(to->busy_ps - from->busy_ps) / window;
+        r.util_mem = 100.0 * fmin(1.0, (double)(to->memory - from->memory) / window / FL_ROW_ONE);
+        r.alu_busy = 100.0 * fmin(1.0, (double)(to->alu - from->alu) / window / FL_ROW_ONE);
+        r.sm_active = 100.0 * fmin(1.0, (double)(to->sms - from->sms) / window / FL_ROW_ONE);
+        r.dram_bytes = floor((double)to->memory * 1e-12 / FL_ROW_ONE * g->dev->peak_bytes_per_s);
+        r.busy_ns = (double)(to->busy_ps / FL_PS_PER_NS);
+        break;
+    case FL_SENSOR_CLOCK:
+        r.sm_mhz = g->dev->sm_mhz[g->sm];
+        r.mem_mhz = g->dev->mem_mhz[g->mem];
+        break;
+    case FL_SENSOR_COUNT:
+        break;
+    }
+    return r;
+}
+
+void fl_sense_at(fl_sense *s, const fl_gpu *g, int64_t t) {
+    fl_point_sums now;
+    bool have = false;
+    for (size_t i = 0; i < s->count; i++) {
+        fl_meter *m = &s->meter[i];
+        if (!m->period)
+            continue;
+        bool opens = refresh_at(m, m->opening) - m->window == t, ends = refresh_at(m, m->refresh) == t;
+        if (!opens && !ends)
+            continue;
+        if (!have)
+            now = sums_now(s, g), have = true;
+        if (opens)
+            m->start[(size_t)m->opening++ % m->start_room] = now;
+        if (ends) {
+            const fl_point_sums *from = &m->start[(size_t)m->refresh % m->start_room];
+            m->shown[(size_t)m->refresh % m->shown_room] = refresh(s, g, m, m->refresh, t, from, &now);
+            m->refresh++;
+        }
+    }
+}
+
+static void put(fl_gpu_sample *out, int id, double value, bool fresh) {
+    out->value[id] = value;
+    out->valid |= FL_BIT(id);
+    if (fresh)
+        out->fresh |= FL_BIT(id);
+}
+
+static void show(const fl_meter *m, const fl_reading *r, bool fresh, fl_gpu_sample *out) {
+    switch (m->id) {
+    case FL_SENSOR_POWER:
+        put(out, FL_GPU_POWER_W, r->power_w, fresh);
+        break;
+    case FL_SENSOR_POWER_INSTANT:
+        put(out, FL_GPU_POWER_INSTANT_W, r->power_w, fresh);
+        break;
+    case FL_SENSOR_ENERGY:
+        put(out, FL_GPU_ENERGY_J, r->energy_j, fresh);
+        put(out, FL_GPU_ENERGY_NS, (double)(r->at_ps / FL_PS_PER_NS), fresh);
+        break;
+    case FL_SENSOR_UTILISATION:
+        put(out, FL_GPU_UTIL_GPU_PCT, r->util_gpu, fresh);
+        put(out, FL_GPU_UTIL_MEM_PCT, r->util_mem, fresh);
+        break;
+    case FL_SENSOR_PROFILE:
+        put(out, FL_GPU_GPU_CLOCK_BUSY_PCT, r->util_gpu, fresh);
+        put(out, FL_GPU_DRAM_ACTIVE_PCT, r->util_mem, fresh);
+        put(out, FL_GPU_ALU_BUSY_PCT, r->alu_busy, fresh);
+        put(out, FL_GPU_SM_ACTIVE_PCT, r->sm_active, fresh);
+        put(out, FL_GPU_DRAM_BYTES, r->dram_bytes, fresh);
+        put(out, FL_GPU_COMPUTE_NS, r->busy_ns, fresh);
+        break;
+    case FL_SENSOR_CLOCK:
+        put(out, FL_GPU_SM_MHZ, r->sm_mhz, fresh);
+        put(out, FL_GPU_MEM_MHZ, r->mem_mhz, fresh);
+        break;
+    case FL_SENSOR_COUNT:
+        break;
+    }
+}
+
+void fl_sense_read(fl_sense *s, const fl_gpu *g, int64_t t, bool remember, fl_gpu_sample *out) {
+    *out = (fl_gpu_sample){0};
+    for (size_t i = 0; i < s->count; i++) {
+        fl_meter *m = &s->meter[i];
+        if (!m->period) { /* as it is at this instant */
+            fl_point_sums now = sums_now(s, g);
+            fl_reading r = refresh(s, g, m, 0, t, &now, &now);
+            show(m, &r, true, out);
+            continue;
+        }
+        const fl_reading *best = NULL;
+        for (size_t k = 0; k < m->shown_room; k++) {
+            const fl_reading *r = &m->shown[k];
+            if (r->index >= 0 && r->at_ps + m->delay <= t && (!best || r->index > best->index))
+                best = r;
+        }
+        if (!best)
+            continue; /* nothing shown yet: unknown is not zero */
+        show(m, best, best->index > m->seen, out);
+        if (remember)
+            m->seen = best->index;
+    }
+    put(out, FL_GPU_KERNELS, (double)g->sums.kernels, true);
+    put(out, FL_GPU_ITERATIONS, (double)g->sums.iterations, true);
+    out->valid &= s->needs;
+    out->fresh &= s->needs;
+}

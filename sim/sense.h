@@ -1,0 +1,26 @@
+/* Sensors of one simulated GPU: from the true course to what software reads. Policies see these; scores use the truth.
+ *
+ * Lazy: a window's mean is the difference of two integrals, so a sensor only asks for boundaries at the start and the end of
+ * the windows that somebody will read. Before time 0 the GPU is taken to have idled at its first clocks. */
+#ifndef FL_SENSE_H
+#define FL_SENSE_H
+
+#include "sim/gpu.h"
+
+typedef struct fl_sense fl_sense;
+
+/* needs: FL_BIT(FL_GPU_...) of the signals somebody reads. */
+fl_status fl_sense_open(fl_sense **out, const fl_gpu *g, uint64_t needs, uint64_t seed, fl_diag *d);
+void fl_sense_close(fl_sense *s);
+
+/* The next instant at which this GPU must be at a boundary, given that nobody reads before read_ps; > now.
+ * FL_TIME_NEVER when there is none. */
+int64_t fl_sense_next(fl_sense *s, int64_t now_ps, int64_t read_ps);
+
+/* The GPU has been settled at t: take what windows begin or end there. */
+void fl_sense_at(fl_sense *s, const fl_gpu *g, int64_t t);
+
+/* What software reads at t. Fresh = refreshed since the last call with remember set. */
+void fl_sense_read(fl_sense *s, const fl_gpu *g, int64_t t, bool remember, fl_gpu_sample *out);
+
+#endif

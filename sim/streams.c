@@ -1,0 +1,313 @@
+/* Several streams of one island between two boundaries. Every kernel is alone-length work done at a rate in 1/65536;
+ * work done rounds down and finish times round up. A boundary only reads: `left` and `since` move when a rate or a
+ * clock changes, so that where the boundaries lie cannot show in the result. All completions of one instant are applied
+ * before the shares are set once: the order of simultaneous events cannot show either. */
+#include "sim/gpu.h"
+
+#include "models/shares.h"
+
+#include <stdio.h>
+
+static inline int64_t work_done(const fl_lane *l, int64_t t) {
+    int64_t dt = t - l->since_ps;
+    if (l->rate == FL_SHARE_ONE)
+        return dt < l->left_ps ? dt : l->left_ps;
+    int64_t done = (int64_t)(((fl_uwide)(uint64_t)dt * l->rate) >> 16);
+    return done < l->left_ps ? done : l->left_ps;
+}
+
+static inline int64_t finish_time(int64_t since, int64_t left, uint32_t rate) {
+    if (rate == FL_SHARE_ONE)
+        return since + left;
+    if (left < INT64_C(1) << 46)
+        return since + (int64_t)((((uint64_t)left << 16) + rate - 1) / rate);
+    return since + (int64_t)((((fl_uwide)(uint64_t)left << 16) + rate - 1) / rate);
+}
+
+static inline void charge(fl_lane *l, int64_t done) {
+    fl_gpu *g = l->gpu;
+    const fl_row *row = &g->rates->row[l->class_id];
+    int64_t ps = done - l->charged_ps;
+    g->window.dyn_fj += ps * row->dyn_mw;
+    g->window.memory += ps * row->memory;
+    g->slot[g->slot_now].class_ps[l->class_id] += ps;
+    l->charged_ps = done;
+}
+
+static inline int64_t dyn_at_rate(const fl_lane *l) {
+    return ((int64_t)l->gpu->rates->row[l->class_id].dyn_mw * l->rate) >> 16;
+}
+
+static inline void note_peak(fl_gpu *g) {
+    int64_t mw = g->rates->base.total_mw + g->dyn_now_mw;
+    if (mw > g->peak_mw)
+        g->peak_mw = mw;
+}
+
+/* ---- starting and finishing ---- */
+
+static inline void start_kernel(fl_lane *l, int64_t t) {
+    fl_gpu *g = l->gpu;
+    const fl_row *row = &g->rates->row[l->class_id];
+    l->phase = FL_PHASE_RUN;
+    l->start_ps = l->since_ps = t;
+    l->length_ps = l->left_ps = fl_length_ps(l->length_ps, row->mul);
+    l->charged_ps = 0;
+    l->rate = FL_SHARE_ONE;
+    l->event_ps = t + l->left_ps;
+    g->demand_sms += row->sms * 2;
+    g->demand_memory += row->memory * 2;
+    g->active++;
+    if (row->resident && !g->resident++)
+        g->busy_since_ps = t;
+    g->dyn_now_mw += row->dyn_mw;
+    g->touched = true;
+}
+
+static inline void finish_kernel(fl_course *c, fl_lane *l, int64_t t) {
+    fl_gpu *g = l->gpu;
+    const fl_row *row = &g->rates->row[l->class_id];
+    charge(l, l->left_ps);
+    g->demand_sms -= row->sms * 2;
+    g->demand_memory -= row->memory * 2;
+    g->active--;
+    g->dyn_now_mw -= dyn_at_rate(l);
+    g->touched = true;
+    if (row->resident) {
+        if (!--g->resident)
+            g->sums.busy_ps += t - g->busy_since_ps;
+        g->sums.kernels++;
+        if (g->records.on)
+            fl_gpu_record(g, l, t);
+    } else if (g->w->class[l->class_id].iteration) {
+        g->sums.iterations++;
+    }
+    l->next++;
+    l->phase = FL_PHASE_FRESH;
+    l->event_ps = FL_TIME_NEVER;
+    if (l->marks < l->s->mark_count && l->next == l->s->mark[l->marks])
+        l->mark_ps[l->marks++] = t;
+    if (l->next == l->s->count) {
+        l->phase = FL_PHASE_DONE;
+        c->done++;
+    }
+}
+
+static inline bool wait_over(const fl_course *c, const fl_wait *wait, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        if (c->lane[wait[i].stream]->next < wait[i].done)
+            return false;
+    return true;
+}
+
+/* Lets a fresh op begin its gap, or the kernel itself, if all that it waits for has happened. True if it moved. */
+static inline bool begin(fl_course *c, fl_lane *l, int64_t t) {
+    const fl_stream *s = l->s;
+    if (s->launched && l->launched <= l->next)
+        return false;
+    if (s->wait_first) {
+        uint32_t first = s->wait_first[l->next];
+        if (!wait_over(c, s->wait + first, s->wait_first[l->next + 1] - first))
+            return false;
+    }
+    int64_t gap_ns;
+    fl_workload_op(s, l->next, &gap_ns, &l->length_ps, &l->class_id); /* work in ns until the kernel starts */
+    if (gap_ns) {
+        l->phase = FL_PHASE_GAP;
+        l->event_ps = t + gap_ns * FL_PS_PER_NS;
+    } else {
+        start_kernel(l, t);
+    }
+    return true;
+}
+
+/* ---- host threads ---- */
+
+static void thread_goes_on(fl_course *c, fl_host_thread *h, int64_t t) {
+    if (h->next < h->t->count) {
+        h->event_ps = t + h->t->item[h->next].host_ns * FL_PS_PER_NS;
+    } else {
+        h->event_ps = FL_TIME_NEVER;
+        c->done++;
+    }
+}
+
+/* The item whose host time is over. True if anything moved; a full queue or an unfinished wait leaves it waiting. */
+static bool thread_acts(fl_course *c, fl_host_thread *h, int64_t t) {
+    const fl_item *item = &h->t->item[h->next];
+    if (item->type == FL_ITEM_LAUNCH) {
+        fl_lane *l = c->lane[item->stream];
+        if (l->launched - l->next >= c->queue) { /* full: the host blocks until an op of the stream finishes */
+            bool moved = h->event_ps != FL_TIME_NEVER;
+            h->event_ps = FL_TIME_NEVER;
+            h->waiting = true;
+            return moved;
+        }
+        l->launched++;
+        h->waiting = false;
+        h->next++;
+        thread_goes_on(c, h, t);
+        return true;
+    }
+    if (!wait_over(c, h->t->wait + item->wait_first, item->wait_count)) {
+        bool moved = h->event_ps != FL_TIME_NEVER;
+        h->event_ps = FL_TIME_NEVER;
+        h->waiting = true;
+        return moved;
+    }
+    h->waiting = false;
+    h->next++;
+    thread_goes_on(c, h, t + item->after_ns * FL_PS_PER_NS);
+    return true;
+}
+
+/* ---- shares ---- */
+
+static void set_rate(fl_lane *l, uint32_t rate, int64_t t) {
+    if (rate == l->rate)
+        return;
+    if (t > l->since_ps) {
+        int64_t done = work_done(l, t);
+        charge(l, done);
+        l->left_ps -= done;
+        l->charged_ps = 0;
+        l->since_ps = t;
+    }
+    l->gpu->dyn_now_mw -= dyn_at_rate(l);
+    l->rate = rate;
+    l->gpu->dyn_now_mw += dyn_at_rate(l);
+    l->event_ps = finish_time(t, l->left_ps, rate);
+}
+
+static void share(fl_course *c, fl_gpu *g, int64_t t) {
+    bool scarce = g->demand_sms > FL_SHARE_ONE || g->demand_memory > FL_SHARE_ONE;
+    if (scarce || g->scarce) {
+        uint32_t sms[FL_SHARES_MAX], memory[FL_SHARES_MAX], rate[FL_SHARES_MAX];
+        fl_lane *who[FL_SHARES_MAX];
+        size_t n = 0; /* at most FL_SHARES_MAX: fl_workload_finish refuses more streams on one GPU */
+        for (uint32_t i = 0; i < c->is->stream_count; i++) {
+            fl_lane *l = c->mine[i];
+            if (l->phase != FL_PHASE_RUN || l->gpu != g)
+                continue;
+            const fl_row *row = &g->rates->row[l->class_id];
+            sms[n] = (uint32_t)row->sms * 2;
+            memory[n] = (uint32_t)row->memory * 2;
+            rate[n] = FL_SHARE_ONE;
+            who[n++] = l;
+        }
+        if (scarce && n)
+            fl_shares_rates(sms, memory, rate, n);
+        for (size_t i = 0; i < n; i++)
+            set_rate(who[i], rate[i], t);
+        g->scarce = scarce;
+    }
+    note_peak(g);
+    g->touched = false;
+}
+
+/* ---- the loop ---- */
+
+static inline int64_t earliest(const fl_course *c) {
+    int64_t t = FL_TIME_NEVER;
+    for (uint32_t i = 0; i < c->is->stream_count; i++)
+        if (c->mine[i]->event_ps < t)
+            t = c->mine[i]->event_ps;
+    for (uint32_t i = 0; i < c->is->thread_count; i++)
+        if (c->thread[i].event_ps < t)
+            t = c->thread[i].event_ps;
+    return t;
+}
+
+/* Everything that can begin at t begins, until nothing moves any more. */
+static void settle_starts(fl_course *c, int64_t t) {
+    bool moved = true;
+    while (moved) {
+        moved = false;
+        for (uint32_t i = 0; i < c->is->thread_count; i++) {
+            fl_host_thread *h = &c->thread[i];
+            while (h->next < h->t->count && (h->event_ps == t || h->waiting) && thread_acts(c, h, t))
+                moved = true;
+        }
+        for (uint32_t i = 0; i < c->is->stream_count; i++)
+            if (c->mine[i]->phase == FL_PHASE_FRESH)
+                moved |= begin(c, c->mine[i], t);
+    }
+}
+
+static bool complete_at(fl_course *c, int64_t t) {
+    bool any = false;
+    for (uint32_t i = 0; i < c->is->stream_count; i++) {
+        fl_lane *l = c->mine[i];
+        if (l->event_ps != t)
+            continue;
+        any = true;
+        if (l->phase == FL_PHASE_RUN)
+            finish_kernel(c, l, t);
+        else
+            start_kernel(l, t); /* its gap is over */
+    }
+    return any;
+}
+
+int64_t fl_streams_advance(fl_course *c, int64_t until) {
+    int64_t t = c->gpu[0]->now_ps;
+    const uint32_t all = c->is->stream_count + c->is->thread_count;
+    settle_starts(c, t); /* at the start of a run, and what a boundary's own instant lets begin */
+    for (;;) {
+        for (uint32_t i = 0; i < c->is->gpu_count; i++)
+            if (c->gpu[i]->touched)
+                share(c, c->gpu[i], t);
+        int64_t next = earliest(c);
+        if (next > until || c->done == all)
+            break;
+        t = next;
+        complete_at(c, t);
+        settle_starts(c, t);
+    }
+    int64_t reached = c->done == all ? t : until;
+    for (uint32_t i = 0; i < c->is->stream_count; i++)
+        if (c->mine[i]->phase == FL_PHASE_RUN)
+            charge(c->mine[i], work_done(c->mine[i], reached));
+    return reached;
+}
+
+void fl_streams_rescale(fl_course *c, fl_gpu *g, const fl_clock_rates *before, int64_t t) {
+    g->demand_sms = g->demand_memory = g->dyn_now_mw = 0;
+    for (uint32_t i = 0; i < c->is->stream_count; i++) {
+        fl_lane *l = c->mine[i];
+        if (l->gpu != g || l->phase != FL_PHASE_RUN)
+            continue;
+        int64_t gap_ns, work_ns;
+        uint32_t class_id;
+        fl_workload_op(l->s, l->next, &gap_ns, &work_ns, &class_id);
+        const fl_row *row = &g->rates->row[class_id];
+        int64_t was = fl_length_ps(work_ns, before->row[class_id].mul);
+        int64_t left = l->left_ps - work_done(l, t); /* charged up to t at the boundary, at the old power */
+        l->length_ps = fl_length_ps(work_ns, row->mul);
+        l->left_ps = fl_rescale_ps(left, was, l->length_ps);
+        l->since_ps = t;
+        l->charged_ps = 0;
+        l->event_ps = finish_time(t, l->left_ps, l->rate);
+        g->demand_sms += row->sms * 2;
+        g->demand_memory += row->memory * 2;
+        g->dyn_now_mw += dyn_at_rate(l);
+    }
+    g->touched = true;
+}
+
+const char *fl_streams_stuck(const fl_course *c, char *buf, size_t size) {
+    if (earliest(c) != FL_TIME_NEVER)
+        return NULL;
+    for (uint32_t i = 0; i < c->is->stream_count; i++)
+        if (c->mine[i]->phase != FL_PHASE_DONE) {
+            snprintf(buf, size, "stream %d of GPU %u waits for ever before op %llu", c->mine[i]->s->id,
+                     c->mine[i]->gpu->index, (unsigned long long)c->mine[i]->next);
+            return buf;
+        }
+    for (uint32_t i = 0; i < c->is->thread_count; i++)
+        if (c->thread[i].next < c->thread[i].t->count) {
+            snprintf(buf, size, "host thread %d waits for ever", c->thread[i].t->id);
+            return buf;
+        }
+    return NULL;
+}

@@ -1,0 +1,300 @@
+#include "sim/workload.h"
+
+#include "models/shares.h"
+#include "sim/wide.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static fl_status no_memory(fl_diag *d) {
+    return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the workload");
+}
+
+fl_status fl_workload_new(fl_workload **out, const char *name, fl_diag *d) {
+    fl_workload *w = calloc(1, sizeof *w);
+    if (w)
+        w->name = strdup(name);
+    if (!w || !w->name) {
+        free(w);
+        return no_memory(d);
+    }
+    w->gaps_are_host = true;
+    w->launch_queue = 1024;
+    w->sm_max_mhz = INFINITY;
+    w->model_time_mape_pct = w->model_power_mape_pct = NAN;
+    *out = w;
+    return FL_OK;
+}
+
+void fl_workload_free(fl_workload *w) {
+    if (!w)
+        return;
+    for (uint32_t i = 0; i < w->class_count; i++) {
+        fl_curve_free(w->class[i].measured.time_ratio);
+        fl_curve_free(w->class[i].measured.power_w);
+        free((char *)(uintptr_t)w->class[i].kind.name);
+    }
+    for (uint32_t i = 0; i < w->stream_count; i++) {
+        fl_stream *s = &w->stream[i];
+        free(s->rec);
+        free(s->big);
+        free(s->wait);
+        free(s->wait_first);
+        free(s->mark);
+    }
+    for (uint32_t i = 0; i < w->thread_count; i++) {
+        free(w->thread[i].item);
+        free(w->thread[i].wait);
+    }
+    for (uint32_t i = 0; i < w->island_count; i++) {
+        free(w->island[i].stream);
+        free(w->island[i].thread);
+        free(w->island[i].gpu);
+    }
+    free(w->class);
+    free(w->stream);
+    free(w->thread);
+    free(w->island);
+    free(w->name);
+    free(w);
+}
+
+fl_status fl_workload_add_class(fl_workload *w, const fl_load *load, const fl_kernel_kind *kind, uint32_t *id,
+                                fl_diag *d) {
+    if (w->class_count >= FL_CLASSES_MAX)
+        return fl_fail(
+            d, FL_BAD_INPUT, NULL, 0, 0,
+            "%s: more than 65535 kinds of kernels (name, grid, block), expected at most that; round grids or "
+            "merge names",
+            w->name);
+    if (fl_grow(&w->class, &w->class_room, w->class_count + 1, sizeof *w->class))
+        return no_memory(d);
+    fl_class *c = &w->class[w->class_count];
+    *c = (fl_class){.load = *load, .kind = *kind};
+    char *name = strdup(kind->name ? kind->name : "");
+    if (!name)
+        return no_memory(d);
+    c->kind.name = name;
+    if (load->measured)
+        c->measured = *load->measured;
+    *id = w->class_count++;
+    return FL_OK;
+}
+
+fl_status fl_workload_add_stream(fl_workload *w, uint32_t gpu, int32_t process, int32_t id, uint32_t *index,
+                                 fl_diag *d) {
+    if (fl_grow(&w->stream, &w->stream_room, w->stream_count + 1, sizeof *w->stream))
+        return no_memory(d);
+    *index = w->stream_count++;
+    w->stream[*index] = (fl_stream){.gpu = gpu, .process = process, .id = id};
+    if (gpu + 1 > w->gpu_count)
+        w->gpu_count = gpu + 1;
+    return FL_OK;
+}
+
+fl_status fl_workload_add_op(fl_workload *w, uint32_t stream, int64_t gap_ns, int64_t work_ns, uint32_t class_id,
+                             fl_diag *d) {
+    fl_stream *s = &w->stream[stream];
+    if (gap_ns < 0 || work_ns < 0 || gap_ns > INT64_MAX / 100000 || work_ns > INT64_MAX / 100000)
+        return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "%s: an op of %lld ns after %lld ns, expected 0 to 25 hours each",
+                       w->name, (long long)work_ns, (long long)gap_ns);
+    if (fl_grow(&s->rec, &s->room, s->count + 1, sizeof *s->rec))
+        return no_memory(d);
+    fl_rec *r = &s->rec[s->count];
+    if (work_ns <= UINT32_MAX && gap_ns <= UINT16_MAX) {
+        *r = (fl_rec){(uint32_t)work_ns, (uint16_t)gap_ns, (uint16_t)class_id};
+    } else {
+        if (s->big_count >= UINT32_MAX || fl_grow(&s->big, &s->big_room, s->big_count + 1, sizeof *s->big))
+            return no_memory(d);
+        s->big[s->big_count] = (fl_big){work_ns, gap_ns, class_id};
+        *r = (fl_rec){(uint32_t)s->big_count++, 0, FL_REC_ESCAPE};
+    }
+    if (s->wait_first) {
+        if (fl_grow(&s->wait_first, &s->first_room, s->count + 2, sizeof *s->wait_first))
+            return no_memory(d);
+        s->wait_first[s->count + 1] = (uint32_t)s->wait_count;
+    }
+    s->count++;
+    s->work_ns += work_ns;
+    s->span_ns += work_ns + gap_ns;
+    w->op_count++;
+    return FL_OK;
+}
+
+fl_status fl_workload_add_wait(fl_workload *w, uint32_t stream, fl_wait wait, fl_diag *d) {
+    fl_stream *s = &w->stream[stream];
+    if (!s->wait_first) {
+        if (fl_grow(&s->wait_first, &s->first_room, s->count + 1, sizeof *s->wait_first))
+            return no_memory(d);
+        memset(s->wait_first, 0, (s->count + 1) * sizeof *s->wait_first);
+    }
+    if (s->wait_count >= UINT32_MAX || fl_grow(&s->wait, &s->wait_room, s->wait_count + 1, sizeof *s->wait))
+        return no_memory(d);
+    s->wait[s->wait_count++] = wait;
+    s->wait_first[s->count] = (uint32_t)s->wait_count;
+    return FL_OK;
+}
+
+fl_status fl_workload_add_thread(fl_workload *w, int32_t id, uint32_t *index, fl_diag *d) {
+    if (fl_grow(&w->thread, &w->thread_room, w->thread_count + 1, sizeof *w->thread))
+        return no_memory(d);
+    *index = w->thread_count++;
+    w->thread[*index] = (fl_thread){.id = id};
+    return FL_OK;
+}
+
+fl_status fl_workload_add_item(fl_workload *w, uint32_t thread, const fl_item *item, fl_diag *d) {
+    fl_thread *t = &w->thread[thread];
+    if (fl_grow(&t->item, &t->room, t->count + 1, sizeof *t->item))
+        return no_memory(d);
+    t->item[t->count] = *item;
+    t->item[t->count].wait_first = (uint32_t)t->wait_count;
+    t->item[t->count++].wait_count = 0;
+    if (item->type == FL_ITEM_LAUNCH)
+        w->stream[item->stream].launched = true;
+    return FL_OK;
+}
+
+fl_status fl_workload_add_sync_wait(fl_workload *w, uint32_t thread, fl_wait wait, fl_diag *d) {
+    fl_thread *t = &w->thread[thread];
+    if (t->wait_count >= UINT32_MAX || fl_grow(&t->wait, &t->wait_room, t->wait_count + 1, sizeof *t->wait))
+        return no_memory(d);
+    t->wait[t->wait_count++] = wait;
+    t->item[t->count - 1].wait_count++;
+    return FL_OK;
+}
+
+/* ---- islands: a union of GPUs that meet ---- */
+
+static uint32_t root(uint32_t *parent, uint32_t i) {
+    while (parent[i] != i)
+        i = parent[i] = parent[parent[i]];
+    return i;
+}
+
+static void join(uint32_t *parent, uint32_t a, uint32_t b) {
+    a = root(parent, a), b = root(parent, b);
+    if (a < b)
+        parent[b] = a;
+    else
+        parent[a] = b;
+}
+
+static void join_waits(const fl_workload *w, uint32_t *parent, uint32_t gpu, const fl_wait *wait, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        join(parent, gpu, w->stream[wait[i].stream].gpu);
+}
+
+static uint32_t thread_gpu(const fl_workload *w, const fl_thread *t) {
+    for (size_t i = 0; i < t->count; i++)
+        if (t->item[i].type == FL_ITEM_LAUNCH)
+            return w->stream[t->item[i].stream].gpu;
+    return t->wait_count ? w->stream[t->wait[0].stream].gpu : 0;
+}
+
+static fl_status make_islands(fl_workload *w, fl_diag *d) {
+    uint32_t n = w->gpu_count, *parent = malloc((n + 1) * sizeof *parent),
+             *island_of = malloc((n + 1) * sizeof *island_of);
+    fl_status status = FL_OK;
+    if (!parent || !island_of) {
+        status = no_memory(d);
+        goto out;
+    }
+    for (uint32_t i = 0; i < n; i++)
+        parent[i] = i;
+    for (uint32_t i = 0; i < w->stream_count; i++)
+        join_waits(w, parent, w->stream[i].gpu, w->stream[i].wait, w->stream[i].wait_count);
+    for (uint32_t i = 0; i < w->thread_count; i++) {
+        const fl_thread *t = &w->thread[i];
+        uint32_t gpu = thread_gpu(w, t);
+        for (size_t k = 0; k < t->count; k++)
+            if (t->item[k].type == FL_ITEM_LAUNCH)
+                join(parent, gpu, w->stream[t->item[k].stream].gpu);
+        join_waits(w, parent, gpu, t->wait, t->wait_count);
+    }
+    for (uint32_t i = 0; i < n; i++)
+        island_of[i] = root(parent, i) == i ? w->island_count++ : island_of[root(parent, i)];
+    w->island = calloc(w->island_count, sizeof *w->island);
+    if (!w->island) {
+        w->island_count = 0;
+        status = no_memory(d);
+        goto out;
+    }
+    for (uint32_t k = 0; k < w->island_count; k++) {
+        fl_island *is = &w->island[k];
+        is->gpu = malloc((n + 1) * sizeof *is->gpu);
+        is->stream = malloc((w->stream_count + 1) * sizeof *is->stream);
+        is->thread = malloc((w->thread_count + 1) * sizeof *is->thread);
+        if (!is->gpu || !is->stream || !is->thread) {
+            status = no_memory(d);
+            goto out;
+        }
+    }
+    for (uint32_t i = 0; i < n; i++)
+        w->island[island_of[i]].gpu[w->island[island_of[i]].gpu_count++] = i;
+    for (uint32_t i = 0; i < w->stream_count; i++) {
+        fl_island *is = &w->island[island_of[w->stream[i].gpu]];
+        is->stream[is->stream_count++] = i;
+    }
+    for (uint32_t i = 0; i < w->thread_count; i++) {
+        fl_island *is = &w->island[island_of[thread_gpu(w, &w->thread[i])]];
+        is->thread[is->thread_count++] = i;
+    }
+    bool iterations = false; /* the scan counts no markers */
+    for (uint32_t i = 0; i < w->class_count; i++)
+        iterations |= w->class[i].iteration;
+    for (uint32_t k = 0; k < w->island_count; k++) {
+        fl_island *is = &w->island[k];
+        is->lone = is->gpu_count == 1 && is->stream_count == 1 && is->thread_count == 0 &&
+                   !w->stream[is->stream[0]].wait_first && !w->stream[is->stream[0]].launched && !iterations;
+    }
+out:
+    free(parent);
+    free(island_of);
+    return status;
+}
+
+/* Windows of work, not of time: op counts at which each k/windows of the stream's reference time has passed. */
+static fl_status make_marks(fl_stream *s, uint32_t windows, fl_diag *d) {
+    if (!windows || !s->count)
+        return FL_OK;
+    s->mark = malloc(windows * sizeof *s->mark);
+    if (!s->mark)
+        return no_memory(d);
+    int64_t passed = 0;
+    for (uint64_t i = 0; i < s->count && s->mark_count < windows; i++) {
+        int64_t gap, work;
+        uint32_t class_id;
+        fl_workload_op(s, i, &gap, &work, &class_id);
+        passed += gap + work;
+        bool due = (fl_wide)passed * windows >= (fl_wide)s->span_ns * (s->mark_count + 1);
+        if (due || i + 1 == s->count) {
+            s->mark[s->mark_count++] = i + 1;
+            while (s->mark_count < windows && (fl_wide)passed * windows >= (fl_wide)s->span_ns * (s->mark_count + 1))
+                windows--; /* one op spans several windows: fewer of them */
+        }
+    }
+    s->mark[s->mark_count - 1] = s->count;
+    return FL_OK;
+}
+
+fl_status fl_workload_finish(fl_workload *w, uint32_t windows, fl_diag *d) {
+    if (!w->op_count)
+        return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "%s: no kernel in it, expected at least one", w->name);
+    for (uint32_t i = 0; i < w->stream_count; i++) {
+        uint32_t beside = 0;
+        for (uint32_t k = 0; k < w->stream_count; k++)
+            beside += w->stream[k].gpu == w->stream[i].gpu;
+        if (beside > FL_SHARES_MAX)
+            return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "%s: %u streams on GPU %u, expected at most %d", w->name,
+                           beside, w->stream[i].gpu, FL_SHARES_MAX);
+    }
+    for (uint32_t i = 0; i < w->class_count; i++)
+        if (w->class[i].load.measured)
+            w->class[i].load.measured = &w->class[i].measured;
+    fl_status status = make_islands(w, d);
+    for (uint32_t i = 0; !status && i < w->stream_count; i++)
+        status = make_marks(&w->stream[i], windows, d);
+    return status;
+}

@@ -1,0 +1,353 @@
+#include "traces/csv.h"
+
+#include <csv.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* The file is read into a window that always holds the current record from its first byte, so that the place of each
+ * field can be found in the bytes themselves; libcsv only says where fields end. One record at a time is given to
+ * libcsv. Texts of plain fields are left in the window (their delimiter, already consumed, becomes the NUL), quoted
+ * ones are unquoted into a buffer beside it. */
+enum { CHUNK = 256 << 10, WINDOW = (1 << 20) + CHUNK };
+
+typedef struct reader {
+    const fl_csv_options *options;
+    fl_head *head;
+    fl_row_function row;
+    void *user;
+    fl_diag *d;
+    fl_status status;
+    const char *path;
+    int file;
+    char *window; /* WINDOW bytes and one for a newline after a torn last record */
+    size_t begin, end;
+    bool at_end;  /* of the file */
+    bool in_head; /* no row yet */
+    bool has_version;
+    int64_t line; /* of the record at begin */
+    int64_t rows;
+    struct csv_parser csv;
+    /* the record that libcsv works on */
+    char *record;
+    size_t record_size, cursor;
+    bool record_torn;
+    fl_field *field;
+    size_t field_count, field_room;
+    char *unquoted;
+    size_t unquoted_used, unquoted_room;
+    char delimiter;
+} reader;
+
+static fl_status bad(reader *r, int64_t line, int64_t column, const char *message) {
+    return r->status = fl_fail(r->d, FL_BAD_INPUT, r->path, line, column, "%s", message);
+}
+
+static fl_status no_memory(reader *r) {
+    return r->status = fl_fail(r->d, FL_NO_MEMORY, r->path, r->line, 0, "out of memory");
+}
+
+/* Complains about byte `at` of the record, which may lie on a later line than the record's first. */
+static fl_status bad_at(reader *r, size_t at, const char *message) {
+    int64_t line = r->line;
+    size_t start = 0;
+    for (size_t i = 0; i < at && i < r->record_size; i++)
+        if (r->record[i] == '\n') {
+            line++;
+            start = i + 1;
+        }
+    return bad(r, line, (int64_t)(at - start) + 1, message);
+}
+
+/* ---- fields and rows, called by libcsv ---- */
+
+static bool is_blank(const reader *r, char c) { return (c == ' ' || c == '\t') && c != r->delimiter; }
+static bool is_end(const reader *r, char c) { return c == r->delimiter || c == '\n' || c == '\r'; }
+
+static void on_field(void *text, size_t size, void *user) {
+    reader *r = user;
+    if (r->status != FL_OK)
+        return;
+    if (r->field_count == r->field_room &&
+        fl_grow(&r->field, &r->field_room, r->field_count + 1, sizeof *r->field) != FL_OK) {
+        no_memory(r);
+        return;
+    }
+    fl_field *f = &r->field[r->field_count++];
+    char *at = r->record + r->cursor;
+    if (*at != '"' && !is_blank(r, *at) && is_end(r, at[size])) { /* the usual case: as it stands */
+        at[size] = '\0';
+        *f = (fl_field){.text = at, .size = size, .column = (int64_t)r->cursor + 1};
+        r->cursor += size + 1;
+        return;
+    }
+    char *first = at;
+    while (is_blank(r, *first))
+        first++;
+    char *last = first;
+    if (*first == '"') {
+        for (last = first + 1; *last != '"' || last[1] == '"'; last++)
+            last += *last == '"';
+        memcpy(r->unquoted + r->unquoted_used, text, size);
+        r->unquoted[r->unquoted_used + size] = '\0';
+        *f = (fl_field){r->unquoted + r->unquoted_used, size, (int64_t)(first - r->record) + 1};
+        r->unquoted_used += size + 1;
+    }
+    while (!is_end(r, *last))
+        last++;
+    if (*first != '"') {
+        first = r->options->trim ? first : at;
+        size_t kept = r->options->trim ? size : (size_t)(last - at);
+        *f = (fl_field){first, kept, (int64_t)(first - r->record) + 1};
+        first[kept] = '\0';
+    }
+    r->cursor = (size_t)(last - r->record) + 1;
+}
+
+static void on_row(int terminator, void *user) {
+    reader *r = user;
+    if (r->status != FL_OK)
+        return;
+    if (terminator == '\r' && r->cursor + 1 < r->record_size) {
+        bad_at(r, r->cursor - 1, "carriage return within the line, expected lines ended by LF or CR LF");
+        return;
+    }
+    fl_csv_row row = {
+        .file = r->path, .line = r->line, .field = r->field, .count = r->field_count, .torn = r->record_torn};
+    r->in_head = false;
+    r->rows++;
+    r->status = r->row(r->user, &row, r->d);
+}
+
+/* ---- the head ---- */
+
+static fl_status read_version(reader *r, const char *text) {
+    const char *format = r->options->format;
+    size_t size = strlen(format);
+    if (strncmp(text, format, size) == 0 && text[size] == ' ') {
+        r->has_version = true;
+        if (strcmp(text + size + 1, "1") == 0)
+            return FL_OK;
+        return r->status = fl_fail(r->d, FL_BAD_INPUT, r->path, r->line, 1,
+                                   "version '%.20s' of %s is not known, expected version 1", text + size + 1, format);
+    }
+    if (strncmp(text, "foldline-", 9) == 0)
+        return r->status = fl_fail(r->d, FL_BAD_INPUT, r->path, r->line, 1,
+                                   "the file says that it is '%.60s', expected '%s 1'", text, format);
+    return FL_OK;
+}
+
+/* A '#' line: its text is changed in place. */
+static fl_status read_comment(reader *r, char *text, size_t size) {
+    while (size &&
+           (text[size - 1] == '\n' || text[size - 1] == '\r' || text[size - 1] == ' ' || text[size - 1] == '\t'))
+        size--;
+    if (!r->in_head || size == 0)
+        return FL_OK;
+    text[size] = '\0';
+    char *t = text + 1;
+    t += strspn(t, " \t");
+    if (r->line == 1)
+        return read_version(r, t);
+    char *colon = strchr(t, ':');
+    if (!r->has_version || !r->head || !colon || colon == t)
+        return FL_OK;
+    char *value = colon + 1 + strspn(colon + 1, " \t");
+    while (colon > t && (colon[-1] == ' ' || colon[-1] == '\t'))
+        colon--;
+    *colon = '\0';
+    if (fl_head_get(r->head, t))
+        return r->status = fl_fail(r->d, FL_BAD_INPUT, r->path, r->line, t - text + 1,
+                                   "'%.60s' is given twice in the head, expected once", t);
+    return fl_head_set(r->head, t, value) ? FL_OK : no_memory(r);
+}
+
+static fl_status demand_version(reader *r) {
+    if (!r->options->format || r->options->head_optional || r->has_version)
+        return FL_OK;
+    return r->status = fl_fail(r->d, FL_BAD_INPUT, r->path, r->line, 1, "no format line, expected '# %s 1' first",
+                               r->options->format);
+}
+
+/* ---- records ---- */
+
+/* The record [begin, begin + size) of the window, its newline included, was found; lines it spans. */
+static fl_status do_record(reader *r, size_t size, int64_t lines, bool quotes) {
+    r->record = r->window + r->begin;
+    r->record_size = size;
+    r->cursor = r->field_count = r->unquoted_used = 0;
+    char *nul = memchr(r->record, '\0', size);
+    if (nul)
+        return bad_at(r, (size_t)(nul - r->record), "NUL byte, expected text");
+    if (r->line <= r->options->head_lines)
+        goto done;
+    if (r->options->format && r->record[0] == '#') {
+        if (read_comment(r, r->record, size) != FL_OK)
+            return r->status;
+        goto done;
+    }
+    if (r->in_head && r->record[strspn(r->record, " \t\r")] != '\n' && demand_version(r) != FL_OK)
+        return r->status;
+    if (quotes && fl_grow(&r->unquoted, &r->unquoted_room, size + 1, 1) != FL_OK)
+        return no_memory(r);
+    size_t taken = csv_parse(&r->csv, r->record, size, on_field, on_row, r);
+    if (r->status != FL_OK)
+        return r->status;
+    if (taken < size && csv_error(&r->csv) == CSV_EPARSE)
+        return bad_at(r, taken, "stray quote, expected quotes around a whole field and inner ones doubled");
+    if (taken < size)
+        return no_memory(r);
+done:
+    r->begin += size;
+    r->line += lines;
+    return FL_OK;
+}
+
+/* Fills the window; r->begin becomes 0. */
+static fl_status fill(reader *r) {
+    memmove(r->window, r->window + r->begin, r->end - r->begin);
+    r->end -= r->begin;
+    r->begin = 0;
+    size_t room = WINDOW - r->end < CHUNK ? WINDOW - r->end : CHUNK;
+    ssize_t got;
+    do
+        got = read(r->file, r->window + r->end, room);
+    while (got < 0 && errno == EINTR);
+    if (got < 0)
+        return r->status = fl_fail(r->d, FL_IO, r->path, r->line, 0, "cannot read on: %s", fl_reason(errno));
+    r->at_end = got == 0;
+    r->end += (size_t)got;
+    return FL_OK;
+}
+
+/* Ends a record that has no end in the window: torn by the end of the file, too long, or in an unclosed quote. */
+static fl_status do_rest(reader *r, int64_t lines, bool open_quote) {
+    size_t size = r->end - r->begin;
+    r->record = r->window + r->begin;
+    r->record_size = size;
+    if (!open_quote && size > FL_CSV_LINE_MAX)
+        return bad(r, r->line, 1, "line is longer than 1048576 bytes");
+    r->record_torn = true;
+    if (!open_quote) {
+        r->window[r->end++] = '\n';
+        return do_record(r, size + 1, lines + 1, true);
+    }
+    /* A quote that is stray rather than open shows when libcsv sees it. */
+    r->cursor = r->field_count = r->unquoted_used = 0;
+    if (memchr(r->record, '\0', size))
+        return bad_at(r, (size_t)((char *)memchr(r->record, '\0', size) - r->record), "NUL byte, expected text");
+    if (r->in_head && demand_version(r) != FL_OK)
+        return r->status;
+    if (fl_grow(&r->unquoted, &r->unquoted_room, size + 1, 1) != FL_OK)
+        return no_memory(r);
+    size_t taken = csv_parse(&r->csv, r->record, size, on_field, on_row, r);
+    if (r->status != FL_OK)
+        return r->status;
+    if (taken < size && csv_error(&r->csv) == CSV_EPARSE)
+        return bad_at(r, taken, "stray quote, expected quotes around a whole field and inner ones doubled");
+    return bad_at(r, r->cursor,
+                  r->at_end ? "quote is not closed before the file ends" : "quote is not closed within 1048576 bytes");
+}
+
+static size_t count_quotes(const char *text, size_t size) {
+    size_t n = 0;
+    const char *end = text + size;
+    while ((text = memchr(text, '"', (size_t)(end - text)))) {
+        n++;
+        text++;
+    }
+    return n;
+}
+
+static fl_status read_all(reader *r) {
+    size_t searched = 0; /* bytes of the record already looked at */
+    size_t quotes = 0;
+    int64_t lines = 0;
+    bool bom = true;
+    while (r->status == FL_OK) {
+        if (bom && (r->end >= 3 || r->at_end)) {
+            if (r->end >= 3 && memcmp(r->window, "\xef\xbb\xbf", 3) == 0)
+                r->begin = 3;
+            bom = false;
+        }
+        char *from = r->window + r->begin + searched;
+        char *newline = bom ? NULL : memchr(from, '\n', r->end - r->begin - searched);
+        if (newline) {
+            /* A line break within quotes is part of a field. Comments and lines to skip have no fields. */
+            bool plain = r->line <= r->options->head_lines || (r->options->format && r->window[r->begin] == '#');
+            quotes += plain ? 0 : count_quotes(from, (size_t)(newline - from));
+            searched += (size_t)(newline - from) + 1;
+            lines++;
+            if (searched > FL_CSV_LINE_MAX + 1)
+                return quotes % 2 ? do_rest(r, lines, true) : bad(r, r->line, 1, "line is longer than 1048576 bytes");
+            if (quotes % 2)
+                continue;
+            do_record(r, searched, lines, quotes > 0);
+            searched = quotes = 0;
+            lines = 0;
+        } else if (r->at_end || r->end - r->begin > FL_CSV_LINE_MAX) {
+            if (r->begin == r->end)
+                break;
+            bool plain = r->line <= r->options->head_lines || (r->options->format && r->window[r->begin] == '#');
+            quotes += plain ? 0 : count_quotes(from, r->end - r->begin - searched);
+            return do_rest(r, lines, quotes % 2);
+        } else {
+            fill(r);
+        }
+    }
+    return r->status;
+}
+
+/* ---- opening and closing ---- */
+
+static fl_status open_file(reader *r) {
+    r->file = open(r->path, O_RDONLY | O_CLOEXEC);
+    if (r->file < 0)
+        return fl_fail(r->d, FL_BAD_INPUT, r->path, 0, 0, "cannot open: %s", fl_reason(errno));
+    struct stat s;
+    if (fstat(r->file, &s) == 0 && S_ISDIR(s.st_mode))
+        return fl_fail(r->d, FL_BAD_INPUT, r->path, 0, 0, "is a directory, expected a file");
+    return FL_OK;
+}
+
+static int only_tab(unsigned char c) { return c == CSV_TAB; }
+static int only_space(unsigned char c) { return c == CSV_SPACE; }
+
+fl_status fl_csv_read(const char *path, const fl_csv_options *options, fl_head *head, fl_row_function row, void *user,
+                      fl_diag *d) {
+    reader r = {.options = options,
+                .head = head,
+                .row = row,
+                .user = user,
+                .d = d,
+                .path = path,
+                .file = -1,
+                .in_head = true,
+                .line = 1,
+                .delimiter = options->delimiter ? options->delimiter : ','};
+    if (csv_init(&r.csv, CSV_STRICT) != 0)
+        return fl_fail(d, FL_NO_MEMORY, path, 0, 0, "out of memory");
+    csv_set_delim(&r.csv, (unsigned char)r.delimiter);
+    if (r.delimiter == ' ' || r.delimiter == '\t') /* a delimiter is no blank to skip */
+        csv_set_space_func(&r.csv, r.delimiter == ' ' ? only_tab : only_space);
+    fl_status status = open_file(&r);
+    if (status == FL_OK && !(r.window = malloc(WINDOW + 1)))
+        status = no_memory(&r);
+    if (status == FL_OK)
+        status = read_all(&r);
+    if (status == FL_OK && r.rows == 0)
+        status = r.line == 1 && r.begin == r.end && r.end <= 3
+                     ? fl_fail(d, FL_BAD_INPUT, path, 0, 0, "the file is empty")
+                     : fl_fail(d, FL_BAD_INPUT, path, r.line, 0, "the file ends before the first row");
+    if (r.file >= 0)
+        close(r.file);
+    csv_free(&r.csv);
+    free(r.window);
+    free(r.field);
+    free(r.unquoted);
+    return status;
+}

@@ -1,0 +1,63 @@
+/* A thin wrapper over libcsv: rows of fields with the line and column at which each field begins, strict quoting, a bound on
+ * the size of a line, numbers checked in full. Streams the file; memory does not grow with it. */
+#ifndef FL_CSV_H
+#define FL_CSV_H
+
+#include "traces/diag.h"
+#include "traces/records.h"
+
+#include <stdbool.h>
+
+#define FL_CSV_LINE_MAX (1u << 20) /* bytes in one line; longer is refused */
+
+typedef struct fl_field {
+    const char *text; /* NUL-terminated, valid until the row function returns */
+    size_t size;
+    int64_t column; /* 1-based byte column of its first character */
+} fl_field;
+
+typedef struct fl_csv_row {
+    const char *file;
+    int64_t line; /* on which the row begins, from 1 */
+    const fl_field *field;
+    size_t count;
+    bool torn; /* the last row of the file, not ended by a newline */
+} fl_csv_row;
+
+/* Called for each row; anything but FL_OK stops the reading and is returned. */
+typedef fl_status (*fl_row_function)(void *user, const fl_csv_row *row, fl_diag *d);
+
+typedef struct fl_csv_options {
+    char delimiter;     /* 0 = ',' */
+    bool trim;          /* drop blanks around fields */
+    const char *format; /* "foldline-kernels": read the commented head and check its version line; NULL = no head */
+    bool head_optional;
+    int head_lines;     /* further plain lines to skip first */
+} fl_csv_options;
+
+/* Reads path row by row. Comment lines (#) after the head are skipped where `format` is given, blank lines everywhere.
+ * Refuses NUL bytes, bad quoting, a directory, an empty file (no row at all). head may be NULL; it belongs to the caller
+ * also on failure, who frees it with the rest of his struct. A file that cannot be opened is FL_BAD_INPUT, one that cannot
+ * be read further FL_IO. */
+fl_status fl_csv_read(const char *path, const fl_csv_options *options, fl_head *head, fl_row_function row, void *user,
+                      fl_diag *d);
+
+/* Numbers, checked to the last character; the diagnostic names the column. The empty field is an error for the first two
+ * and NAN for the third. Reals are finite, in C syntax, without regard to the locale. */
+fl_status fl_field_int(const fl_csv_row *row, size_t index, const char *name, int64_t min, int64_t max, int64_t *value,
+                       fl_diag *d);
+fl_status fl_field_real(const fl_csv_row *row, size_t index, const char *name, double min, double max, double *value,
+                        fl_diag *d);
+fl_status fl_field_real_or_nan(const fl_csv_row *row, size_t index, const char *name, double min, double max,
+                               double *value, fl_diag *d);
+
+/* Durable writing: a FILE on a temporary name beside path; commit flushes, syncs and renames; abort removes it. */
+typedef struct fl_output fl_output;
+fl_output *fl_output_open(const char *path, fl_diag *d);
+void *fl_output_file(fl_output *o); /* a FILE * */
+fl_status fl_output_commit(fl_output *o, fl_diag *d);
+void fl_output_abort(fl_output *o);
+/* One CSV field to a FILE *, quoted where it must be. */
+void fl_csv_put(void *file, const char *text);
+
+#endif

@@ -1,0 +1,97 @@
+#include "traces/tables.h"
+
+#include "traces/csv.h"
+#include "traces/output.h"
+
+#include <math.h>
+#include <stdio.h>
+
+/* Names of the fresh signals of one row, or '*' where those are all that have a value. */
+static void put_fresh(FILE *file, const fl_decisions *r, const double *value, const bool *fresh) {
+    size_t valid = 0, marked = 0;
+    for (size_t i = 0; i < r->signal_count; i++) {
+        valid += isnan(value[i]) ? 0 : 1;
+        marked += fresh[i] && !isnan(value[i]) ? 1 : 0;
+    }
+    if (marked && marked == valid) {
+        fputc('*', file);
+        return;
+    }
+    const char *joint = "";
+    for (size_t i = 0; i < r->signal_count; i++)
+        if (fresh[i] && !isnan(value[i])) {
+            fprintf(file, "%s%s", joint, r->signal[i]);
+            joint = "+";
+        }
+}
+
+static void put_row(FILE *file, const fl_decisions *r, size_t step, size_t row) {
+    size_t index = step * (r->gpu_count + 1) + row;
+    const double *value = r->value + index * r->signal_count;
+    const double *set = r->set + index * r->control_count;
+    fl_put_int(file, (int64_t)step);
+    fputc(',', file);
+    fl_put_int(file, r->t_ns[step]);
+    fputc(',', file);
+    fl_put_device(file, (int32_t)row - 1);
+    for (size_t i = 0; i < r->signal_count; i++) {
+        fputc(',', file);
+        fl_put_real(file, value[i]);
+    }
+    fputc(',', file);
+    put_fresh(file, r, value, r->fresh + index * r->signal_count);
+    for (size_t i = 0; i < r->control_count; i++) {
+        fputc(',', file);
+        if (set[i] == -1)
+            fputs("default", file);
+        else
+            fl_put_real(file, set[i]);
+    }
+    fputc(',', file);
+    if (row == 0 && r->delay_ns[step] >= 0)
+        fl_put_int(file, r->delay_ns[step]);
+    fputc('\n', file);
+}
+
+/* What the reader would refuse must not get into a file. */
+static fl_status check(const char *path, const fl_decisions *r, fl_diag *d) {
+    size_t rows = r->step_count * (r->gpu_count + 1);
+    for (size_t i = 0; i < rows * r->control_count; i++)
+        if (!isnan(r->set[i]) && r->set[i] != -1 && !(r->set[i] >= 0 && r->set[i] < HUGE_VAL))
+            return fl_fail(d, FL_BAD_INPUT, path, 0, 0,
+                           "step %zu sets %s to %g, expected a number of at least 0 or default",
+                           i / r->control_count / (r->gpu_count + 1), r->control[i % r->control_count], r->set[i]);
+    for (size_t i = 0; i < rows * r->signal_count; i++)
+        if (isinf(r->value[i]))
+            return fl_fail(d, FL_BAD_INPUT, path, 0, 0, "step %zu has an infinite %s, expected a number",
+                           i / r->signal_count / (r->gpu_count + 1), r->signal[i % r->signal_count]);
+    return FL_OK;
+}
+
+fl_status fl_decisions_write(const char *path, const fl_decisions *r, fl_diag *d) {
+    fl_status status = check(path, r, d);
+    if (status != FL_OK)
+        return status;
+    fl_output *o = fl_output_open(path, d);
+    if (!o)
+        return d ? d->status : FL_IO;
+    FILE *file = fl_output_file(o);
+    status = fl_put_head(file, path, "foldline-decisions", &r->head, d);
+    if (status != FL_OK) {
+        fl_output_abort(o);
+        return status;
+    }
+    fputs("step,t_ns,device", file);
+    for (size_t i = 0; i < r->signal_count; i++) {
+        fputc(',', file);
+        fl_csv_put(file, r->signal[i]);
+    }
+    fputs(",fresh", file);
+    for (size_t i = 0; i < r->control_count; i++)
+        fprintf(file, ",set_%s", r->control[i]);
+    fputs(",delay_ns\n", file);
+    for (size_t step = 0; step < r->step_count; step++)
+        for (size_t row = 0; row <= r->gpu_count; row++)
+            put_row(file, r, step, row);
+    return fl_output_commit(o, d);
+}

@@ -1,0 +1,31 @@
+/* Finding equal things by hash: texts to indices, and any array of items with an index each. */
+#ifndef FL_INTERN_H
+#define FL_INTERN_H
+
+#include "traces/diag.h"
+
+#include <stdbool.h>
+
+typedef struct fl_intern_slot {
+    uint32_t hash, index; /* index UINT32_MAX: empty */
+} fl_intern_slot;
+
+typedef struct fl_intern {
+    fl_intern_slot *slot;
+    size_t room, count;
+} fl_intern;
+
+/* True where item `index` of the owner equals the key. */
+typedef bool (*fl_same_function)(const void *owner, uint32_t index, const void *key);
+
+uint32_t fl_hash(const void *data, size_t size);
+
+/* The slot of the item equal to key, or the empty slot where it belongs: the caller then stores index and calls it
+ * done. NULL when out of memory. The slot is valid until the next call. */
+fl_intern_slot *fl_intern_find(fl_intern *n, uint32_t hash, fl_same_function same, const void *owner, const void *key);
+void fl_intern_free(fl_intern *n);
+
+/* A list of distinct texts. Index of text in (*names), added when new (a copy); UINT32_MAX when out of memory. */
+uint32_t fl_intern_text(fl_intern *n, char ***names, size_t *count, size_t *room, const char *text, size_t size);
+
+#endif

@@ -1,0 +1,153 @@
+#include "traces/kernels.h"
+
+#include "traces/columns.h"
+#include "traces/intern.h"
+#include "traces/output.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { NAME, TC, TM, TL, SHARPNESS, ALPHA, BETA, SM_DEMAND, SM_MHZ, MEM_MHZ, COLUMNS };
+
+static const char *const COLUMN[COLUMNS] = {"name",  "tc",   "tm",        "tl",     "sharpness",
+                                            "alpha", "beta", "sm_demand", "sm_mhz", "mem_mhz"};
+
+typedef struct loader {
+    fl_kinds k;
+    size_t where[COLUMNS], width;
+    fl_intern known; /* names seen, to refuse a second row for one */
+    char **names;
+    size_t name_count, name_room;
+} loader;
+
+static fl_status get(const loader *l, const fl_csv_row *row, size_t column, double min, double max, double *value,
+                     fl_diag *d) {
+    return fl_field_real(row, l->where[column], COLUMN[column], min, max, value, d);
+}
+
+/* Sharpness is the p of a p-norm; "inf" stands for its limit, the larger of the two terms. */
+static fl_status get_sharpness(const loader *l, const fl_csv_row *row, double *value, fl_diag *d) {
+    if (strcmp(row->field[l->where[SHARPNESS]].text, "inf") != 0)
+        return get(l, row, SHARPNESS, 1, HUGE_VAL, value, d);
+    *value = INFINITY;
+    return FL_OK;
+}
+
+static fl_status get_clock(const loader *l, const fl_csv_row *row, size_t column, double *mhz, fl_diag *d) {
+    fl_status status = fl_field_real_or_nan(row, l->where[column], COLUMN[column], 0, HUGE_VAL, mhz, d);
+    if (status == FL_OK && isnan(*mhz))
+        *mhz = 0;
+    return status;
+}
+
+static fl_status get_name(loader *l, const fl_csv_row *row, fl_diag *d) {
+    const fl_field *f = &row->field[l->where[NAME]];
+    if (f->size == 0)
+        return FL_FIELD_FAIL(d, row, l->where[NAME], "name is empty, expected a kernel name or *");
+    size_t known = l->name_count;
+    uint32_t index = fl_intern_text(&l->known, &l->names, &l->name_count, &l->name_room, f->text, f->size);
+    if (index == UINT32_MAX)
+        return fl_fail(d, FL_NO_MEMORY, row->file, row->line, 0, "out of memory");
+    if (index < known)
+        return FL_FIELD_FAIL(d, row, l->where[NAME], "a second row for '%.200s', expected one for each name", f->text);
+    return FL_OK;
+}
+
+static fl_status on_row(void *user, const fl_csv_row *row, fl_diag *d) {
+    loader *l = user;
+    if (!l->width) {
+        l->width = row->count;
+        return fl_columns_find(row, COLUMN, COLUMNS, COLUMNS, l->where, d);
+    }
+    fl_kind_load k = {0};
+    fl_status status = fl_columns_width(row, l->width, d);
+    if (status == FL_OK)
+        status = get_name(l, row, d);
+    if (status == FL_OK)
+        status = get(l, row, TC, 0, HUGE_VAL, &k.tc, d);
+    if (status == FL_OK)
+        status = get(l, row, TM, 0, HUGE_VAL, &k.tm, d);
+    if (status == FL_OK)
+        status = get(l, row, TL, 0, HUGE_VAL, &k.tl, d);
+    if (status == FL_OK && k.tc + k.tm + k.tl <= 0)
+        status =
+            FL_FIELD_FAIL(d, row, l->where[TC], "tc, tm and tl are all zero, expected a share of the time somewhere");
+    if (status == FL_OK)
+        status = get_sharpness(l, row, &k.sharpness, d);
+    if (status == FL_OK)
+        status = get(l, row, ALPHA, 0, HUGE_VAL, &k.alpha, d);
+    if (status == FL_OK)
+        status = get(l, row, BETA, 0, HUGE_VAL, &k.beta, d);
+    if (status == FL_OK)
+        status = fl_field_real_or_nan(row, l->where[SM_DEMAND], COLUMN[SM_DEMAND], 0, 1, &k.sm_demand, d);
+    if (status == FL_OK)
+        status = get_clock(l, row, SM_MHZ, &k.sm_mhz, d);
+    if (status == FL_OK)
+        status = get_clock(l, row, MEM_MHZ, &k.mem_mhz, d);
+    if (status != FL_OK)
+        return status;
+    k.name = strdup(row->field[l->where[NAME]].text);
+    if (!k.name || fl_grow(&l->k.kind, &l->k.room, l->k.count + 1, sizeof k) != FL_OK) {
+        free(k.name);
+        return fl_fail(d, FL_NO_MEMORY, row->file, row->line, 0, "out of memory");
+    }
+    l->k.kind[l->k.count++] = k;
+    return FL_OK;
+}
+
+fl_status fl_kinds_read(const char *path, fl_kinds *k, fl_diag *d) {
+    static const fl_csv_options OPTIONS = {.trim = true, .format = "foldline-kinds"};
+    loader l = {0};
+    fl_status status = fl_csv_read(path, &OPTIONS, &l.k.head, on_row, &l, d);
+    if (status == FL_OK && l.k.count == 0)
+        status = fl_fail(d, FL_BAD_INPUT, path, 0, 0, "no kinds, expected at least one row after the header");
+    fl_intern_free(&l.known);
+    for (size_t i = 0; i < l.name_count; i++)
+        free(l.names[i]);
+    free(l.names);
+    if (status != FL_OK)
+        fl_kinds_free(&l.k);
+    *k = l.k;
+    return status;
+}
+
+fl_status fl_kinds_write(const char *path, const fl_kinds *k, fl_diag *d) {
+    fl_output *o = fl_output_open(path, d);
+    if (!o)
+        return d ? d->status : FL_IO;
+    FILE *file = fl_output_file(o);
+    fl_status status = fl_put_head(file, path, "foldline-kinds", &k->head, d);
+    if (status != FL_OK) {
+        fl_output_abort(o);
+        return status;
+    }
+    for (size_t i = 0; i < COLUMNS; i++)
+        fprintf(file, "%s%s", i ? "," : "", COLUMN[i]);
+    fputc('\n', file);
+    for (size_t i = 0; i < k->count; i++) {
+        const fl_kind_load *load = &k->kind[i];
+        const double value[] = {load->tc,   load->tm,        load->tl,     load->sharpness, load->alpha,
+                                load->beta, load->sm_demand, load->sm_mhz, load->mem_mhz};
+        fl_csv_put(file, load->name);
+        for (size_t c = TC; c < COLUMNS; c++) {
+            fputc(',', file);
+            if (value[c - TC] > 0 || c < SM_MHZ) /* clocks: 0 is empty */
+                fl_put_real(file, value[c - TC]);
+        }
+        fputc('\n', file);
+    }
+    return fl_output_commit(o, d);
+}
+
+const fl_kind_load *fl_kinds_find(const fl_kinds *k, const char *name) {
+    const fl_kind_load *any = NULL;
+    for (size_t i = 0; i < k->count; i++) {
+        if (strcmp(k->kind[i].name, name) == 0)
+            return &k->kind[i];
+        if (strcmp(k->kind[i].name, "*") == 0)
+            any = &k->kind[i];
+    }
+    return any;
+}

@@ -1,0 +1,25 @@
+/* Numbers as text, in C syntax and whatever the locale: read to the last character, written so that they come back. */
+#ifndef FL_NUMBERS_H
+#define FL_NUMBERS_H
+
+#include <stdint.h>
+
+typedef enum fl_number {
+    FL_NUMBER_OK,
+    FL_NUMBER_SYNTAX, /* the text is no such number */
+    FL_NUMBER_RANGE   /* it is one, but too large to hold */
+} fl_number;
+
+/* Decimal digits with an optional minus. *value is set on FL_NUMBER_OK only. */
+fl_number fl_int_parse(const char *text, int64_t *value);
+
+/* [-+] digits [. digits] [e [-+] digits], digits on at least one side of the point; no inf, nan, hexadecimal or blanks.
+ * Correctly rounded. */
+fl_number fl_real_parse(const char *text, double *value);
+
+#define FL_REAL_TEXT 32 /* room for any number with its NUL */
+
+/* The shortest of 15, 16 or 17 digits that reads back as the same number (inf, -inf and nan as such). Returns buf. */
+char *fl_real_text(double value, char buf[FL_REAL_TEXT]);
+
+#endif

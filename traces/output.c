@@ -1,0 +1,220 @@
+#include "traces/csv.h"
+
+#include "traces/output.h"
+#include "traces/numbers.h"
+
+#include <csv.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <math.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+struct fl_output {
+    FILE *file;
+    char *path;      /* where the result goes, links resolved */
+    char *temporary; /* NULL: path is no regular file (a terminal, a pipe) and is written directly */
+    int fd;
+    int error; /* errno of the first failed write: stdio itself forgets it */
+};
+
+static ssize_t write_all(void *cookie, const char *data, size_t size) {
+    fl_output *o = cookie;
+    size_t done = 0;
+    while (done < size) {
+        ssize_t n = write(o->fd, data + done, size - done);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0) {
+            o->error = o->error ? o->error : n < 0 ? errno : EIO;
+            return 0;
+        }
+        done += (size_t)n;
+    }
+    return (ssize_t)size;
+}
+
+static void destroy(fl_output *o) {
+    if (o->file)
+        fclose(o->file);
+    if (o->fd >= 0)
+        close(o->fd);
+    if (o->temporary)
+        unlink(o->temporary);
+    free(o->temporary);
+    free(o->path);
+    free(o);
+}
+
+/* Opens a new file in the folder of path. Its name is short, so that any name that fits the folder can be written. */
+static void open_beside(fl_output *o) {
+    static atomic_uint serial;
+    const char *slash = strrchr(o->path, '/');
+    int folder = slash ? (int)(slash - o->path) + 1 : 0;
+    do {
+        free(o->temporary);
+        unsigned number = atomic_fetch_add(&serial, 1);
+        if (asprintf(&o->temporary, "%.*s.foldline-%ld-%u.tmp", folder, o->path, (long)getpid(), number) < 0) {
+            o->temporary = NULL;
+            errno = ENOMEM;
+            return;
+        }
+        o->fd = open(o->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    } while (o->fd < 0 && errno == EEXIST);
+    if (o->fd < 0) {
+        int error = errno;
+        free(o->temporary);
+        o->temporary = NULL;
+        errno = error;
+    }
+}
+
+fl_output *fl_output_open(const char *path, fl_diag *d) {
+    fl_output *o = calloc(1, sizeof *o);
+    if (!o || (o->fd = -1, o->path = realpath(path, NULL), !o->path && !(o->path = strdup(path)))) {
+        free(o);
+        fl_fail(d, FL_NO_MEMORY, path, 0, 0, "out of memory");
+        return NULL;
+    }
+    struct stat s;
+    bool exists = stat(o->path, &s) == 0;
+    if (exists && S_ISDIR(s.st_mode)) {
+        fl_fail(d, FL_IO, path, 0, 0, "is a directory, expected a file to write");
+        destroy(o);
+        return NULL;
+    }
+    if (exists && !S_ISREG(s.st_mode))
+        o->fd = open(o->path, O_WRONLY | O_CLOEXEC);
+    else
+        open_beside(o);
+    if (o->fd < 0) {
+        fl_fail(d, FL_IO, path, 0, 0, "cannot create: %s", fl_reason(errno));
+        destroy(o);
+        return NULL;
+    }
+    if (exists && o->temporary && fchmod(o->fd, s.st_mode & 07777) != 0)
+        errno = 0; /* keeping the mode of the old file is a courtesy */
+    o->file = fopencookie(o, "w", (cookie_io_functions_t){.write = write_all});
+    if (!o->file) {
+        fl_fail(d, FL_NO_MEMORY, path, 0, 0, "out of memory");
+        destroy(o);
+        return NULL;
+    }
+    setvbuf(o->file, NULL, _IOFBF, 1 << 16);
+    return o;
+}
+
+void *fl_output_file(fl_output *o) { return o->file; }
+
+/* After the rename the name itself must survive a power cut too; a folder that cannot be synced is no failure. */
+static void sync_folder(const char *path) {
+    char folder[PATH_MAX];
+    const char *slash = strrchr(path, '/');
+    if (!slash)
+        snprintf(folder, sizeof folder, ".");
+    else if (snprintf(folder, sizeof folder, "%.*s", (int)(slash - path) + 1, path) >= (int)sizeof folder)
+        return;
+    int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return;
+    if (fsync(fd) != 0)
+        errno = 0;
+    close(fd);
+}
+
+fl_status fl_output_commit(fl_output *o, fl_diag *d) {
+    bool good = fflush(o->file) == 0 && !ferror(o->file);
+    if (!good && !o->error)
+        o->error = EIO;
+    if (good && o->temporary && fsync(o->fd) != 0)
+        o->error = errno;
+    int fd = o->fd;
+    o->fd = -1;
+    if (close(fd) != 0 && !o->error)
+        o->error = errno;
+    if (!o->error && o->temporary && rename(o->temporary, o->path) != 0)
+        o->error = errno;
+    if (o->error) {
+        fl_fail(d, FL_IO, o->path, 0, 0, "cannot write: %s", fl_reason(o->error));
+        destroy(o);
+        return FL_IO;
+    }
+    if (o->temporary) {
+        free(o->temporary);
+        o->temporary = NULL;
+        sync_folder(o->path);
+    }
+    destroy(o);
+    return FL_OK;
+}
+
+void fl_output_abort(fl_output *o) {
+    if (o)
+        destroy(o);
+}
+
+void fl_csv_put(void *file, const char *text) {
+    size_t size = strlen(text);
+    bool quote =
+        size && (strpbrk(text, ",\"\r\n") || text[0] == '#' || strchr(" \t", text[0]) || strchr(" \t", text[size - 1]));
+    if (quote)
+        csv_fwrite(file, text, size);
+    else
+        fwrite(text, 1, size, file);
+}
+
+void fl_put_real(void *file, double value) {
+    char text[FL_REAL_TEXT];
+    if (!isnan(value))
+        fputs(fl_real_text(value, text), file);
+}
+
+void fl_put_int(void *file, int64_t value) {
+    char text[24];
+    char *t = text + sizeof text;
+    uint64_t rest = value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
+    do
+        *--t = (char)('0' + rest % 10);
+    while (rest /= 10);
+    if (value < 0)
+        *--t = '-';
+    fwrite(t, 1, (size_t)(text + sizeof text - t), file);
+}
+
+void fl_put_device(void *file, int32_t device) {
+    if (device < 0)
+        fputs("host", file);
+    else
+        fl_put_int(file, device);
+}
+
+static bool clean(const char *text, bool is_key) {
+    size_t left = strlen(text);
+    if (left && (strchr(" \t", text[0]) || strchr(" \t", text[left - 1])))
+        return false;
+    if (is_key && (!left || strchr(text, ':')))
+        return false;
+    for (; *text; text++)
+        if ((unsigned char)*text < 0x20 && *text != '\t')
+            return false;
+    return true;
+}
+
+fl_status fl_put_head(void *file, const char *path, const char *format, const fl_head *h, fl_diag *d) {
+    fprintf(file, "# %s 1\n", format);
+    for (size_t i = 0; i < h->count; i++) {
+        const char *key = h->entry[i].key, *value = h->entry[i].value;
+        if (!clean(key, true) || !clean(value, false))
+            return fl_fail(d, FL_BAD_INPUT, path, 0, 0,
+                           "head entry '%.60s' cannot be written, expected one line without blanks at its ends and no "
+                           "':' in its name",
+                           key);
+        fprintf(file, "# %s:%s%s\n", key, *value ? " " : "", value);
+    }
+    return FL_OK;
+}

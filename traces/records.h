@@ -1,0 +1,142 @@
+/* What the trace files hold, as plain structs. Readers fill them whole or not at all; each has a _free that takes a zeroed
+ * struct too. Strings and arrays belong to the struct that holds them. */
+#ifndef FL_RECORDS_H
+#define FL_RECORDS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* The commented head of a canonical file: "# foldline-kernels 1", then "# key: value" lines, in order. */
+typedef struct fl_head_entry {
+    char *key, *value;
+} fl_head_entry;
+
+typedef struct fl_head {
+    fl_head_entry *entry;
+    size_t count, room;
+} fl_head;
+
+/* ---- kernels ---- */
+
+typedef struct fl_trace_kind { /* one per distinct name, grid and block */
+    uint32_t name;             /* index into names */
+    uint32_t grid[3], block[3];
+} fl_trace_kind;
+
+typedef enum fl_op_type {
+    FL_OP_KERNEL,
+    FL_OP_COPY,     /* name in brackets: [CUDA memcpy HtoD] and so on; uses no SM */
+    FL_OP_SYNC,     /* name [sync]: the host thread waits from start to end; waits_for, or all it launched before */
+    FL_OP_ITERATION /* name [iteration]: the program passed an iteration marker at start */
+} fl_op_type;
+
+typedef struct fl_trace_op {
+    int64_t start_ns, end_ns;
+    int64_t launch_ns; /* INT64_MIN: not recorded */
+    int64_t bytes;     /* -1: not recorded */
+    uint32_t kind;     /* index into kinds */
+    int32_t device, process, stream;
+    int32_t host_thread;  /* -1: not recorded */
+    uint32_t waits_first; /* first of waits_count entries in waits; each is an op (row) index lower than its own */
+    uint16_t waits_count;
+    uint16_t sm_mhz; /* clock at which it was recorded; 0: that of the head */
+    uint8_t type;    /* fl_op_type */
+} fl_trace_op;
+
+typedef struct fl_kernel_trace {
+    fl_head head; /* keys used: device, sm_mhz, mem_mhz, kinds, source, clock_offset_ns */
+    char **names;
+    size_t name_count, name_room;
+    fl_trace_kind *kinds;
+    size_t kind_count, kind_room;
+    fl_trace_op *ops; /* in file order; waits_for numbers the data rows from 0 */
+    size_t op_count, op_room;
+    uint32_t *waits;
+    size_t wait_count, wait_room;
+    bool has_launches;
+} fl_kernel_trace;
+
+/* ---- kinds: how a kind of kernel loads a device (a model, fitted or stated) ---- */
+
+typedef struct fl_kind_load {
+    char *name;              /* kernel name; "*" = any other kernel */
+    double tc, tm, tl;       /* shares of the recorded time: core-bound, memory-bound, neither */
+    double sharpness;        /* p of the p-norm; INFINITY = max */
+    double alpha, beta;      /* share of the board's core and memory power */
+    double sm_demand;        /* share of the SMs that it can use when alone, 0..1; NAN = from grid and SM count */
+    double sm_mhz, mem_mhz;  /* clocks at which the shares hold; 0 = those of the trace */
+} fl_kind_load;
+
+typedef struct fl_kinds {
+    fl_head head;
+    fl_kind_load *kind;
+    size_t count, room;
+} fl_kinds;
+
+/* ---- telemetry: t_ns, device, then signals by name ---- */
+
+typedef struct fl_telemetry {
+    fl_head head;
+    char **signal; /* column names after t_ns and device */
+    size_t signal_count;
+    int64_t *t_ns;   /* row_count */
+    int32_t *device; /* row_count; -1 = host */
+    double *value;   /* row_count x signal_count; NAN = not known */
+    size_t row_count, row_room;
+} fl_telemetry;
+
+/* ---- sweep: measured settings ---- */
+
+typedef struct fl_sweep_row {
+    uint32_t workload, kernel; /* indices into names; kernel may name the empty string */
+    double sm_mhz, mem_mhz, power_cap_w; /* NAN = not set or not known */
+    double time_s, power_w, energy_j;
+    int64_t line;
+} fl_sweep_row;
+
+typedef struct fl_sweep {
+    fl_head head;
+    char **names;
+    size_t name_count, name_room;
+    fl_sweep_row *rows;
+    size_t row_count, row_room;
+} fl_sweep;
+
+/* ---- decisions: what a policy saw and set ----
+ * One row per step for the host (device -1) and one per GPU, the host's first. Columns: step,t_ns,device, then the signals
+ * that the policy needs by name (host and GPU names are distinct), fresh (names of fresh signals joined by '+'; '*' = every
+ * valid one), then one column set_NAME per control (empty = not set; default = handed back), delay_ns (host row; may be
+ * empty where the source did not record it). */
+
+typedef struct fl_decisions {
+    fl_head head;   /* keys: platform, policy, seed, set.NAME for each parameter, gpus, source */
+    char **signal;  /* columns between device and fresh */
+    size_t signal_count;
+    char **control; /* names of the set_ columns, without the prefix */
+    size_t control_count;
+    uint32_t gpu_count;
+    size_t step_count;
+    int64_t *t_ns;     /* step_count */
+    int64_t *delay_ns; /* step_count; -1 = not recorded */
+    int64_t *line;     /* step_count: where the step begins in its file */
+    /* step_count x (gpu_count + 1) x columns; entry 0 of each step is the host */
+    double *value;     /* x signal_count; NAN = invalid */
+    bool *fresh;       /* x signal_count */
+    double *set;       /* x control_count; NAN = not set, -1 = default */
+    int64_t torn_line; /* of a torn last row that was skipped, 0 = none */
+} fl_decisions;
+
+void fl_head_free(fl_head *h);
+void fl_kernel_trace_free(fl_kernel_trace *t);
+void fl_kinds_free(fl_kinds *k);
+void fl_telemetry_free(fl_telemetry *t);
+void fl_sweep_free(fl_sweep *s);
+void fl_decisions_free(fl_decisions *d);
+
+/* The value of a head key, or NULL. */
+const char *fl_head_get(const fl_head *h, const char *key);
+/* Adds or replaces; copies both. False when out of memory. */
+bool fl_head_set(fl_head *h, const char *key, const char *value);
+
+#endif

@@ -1,0 +1,116 @@
+#include "traces/tables.h"
+
+#include "traces/columns.h"
+#include "traces/intern.h"
+#include "traces/output.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { WORKLOAD, KERNEL, SM_MHZ, MEM_MHZ, POWER_CAP, TIME, POWER, ENERGY, COLUMNS };
+
+static const char *const COLUMN[COLUMNS] = {"workload",    "kernel", "sm_mhz",  "mem_mhz",
+                                            "power_cap_w", "time_s", "power_w", "energy_j"};
+
+typedef struct loader {
+    fl_sweep s;
+    size_t where[COLUMNS], width;
+    fl_intern names;
+} loader;
+
+static fl_status get(const loader *l, const fl_csv_row *row, size_t column, double *value, fl_diag *d) {
+    fl_status status = fl_field_real_or_nan(row, l->where[column], COLUMN[column], 0, HUGE_VAL, value, d);
+    if (status == FL_OK && *value == 0)
+        return FL_FIELD_FAIL(d, row, l->where[column], "%s is 0, expected a number above 0 or nothing", COLUMN[column]);
+    return status;
+}
+
+static fl_status get_name(loader *l, const fl_csv_row *row, size_t column, uint32_t *index, fl_diag *d) {
+    const fl_field *f = &row->field[l->where[column]];
+    *index = fl_intern_text(&l->names, &l->s.names, &l->s.name_count, &l->s.name_room, f->text, f->size);
+    return *index == UINT32_MAX ? fl_fail(d, FL_NO_MEMORY, row->file, row->line, 0, "out of memory") : FL_OK;
+}
+
+/* Power, energy and time belong together: of the first two one may be missing. */
+static fl_status complete(const loader *l, const fl_csv_row *row, fl_sweep_row *r, fl_diag *d) {
+    if (isnan(r->time_s))
+        return FL_FIELD_FAIL(d, row, l->where[TIME], "time_s is empty, expected a number above 0");
+    if (isnan(r->power_w) && isnan(r->energy_j))
+        return FL_FIELD_FAIL(d, row, l->where[POWER], "power_w and energy_j are both empty, expected at least one");
+    if (isnan(r->power_w))
+        r->power_w = r->energy_j / r->time_s;
+    if (isnan(r->energy_j))
+        r->energy_j = r->power_w * r->time_s;
+    if (!isnormal(r->power_w) || !isnormal(r->energy_j))
+        return FL_FIELD_FAIL(d, row, l->where[TIME], "power, time and energy are too far apart to hold");
+    return FL_OK;
+}
+
+static fl_status on_row(void *user, const fl_csv_row *row, fl_diag *d) {
+    loader *l = user;
+    if (!l->width) {
+        l->width = row->count;
+        return fl_columns_find(row, COLUMN, COLUMNS, COLUMNS, l->where, d);
+    }
+    fl_sweep_row r = {.line = row->line};
+    double *const value[] = {&r.sm_mhz, &r.mem_mhz, &r.power_cap_w, &r.time_s, &r.power_w, &r.energy_j};
+    fl_status status = fl_columns_width(row, l->width, d);
+    if (status == FL_OK && row->field[l->where[WORKLOAD]].size == 0)
+        return FL_FIELD_FAIL(d, row, l->where[WORKLOAD], "workload is empty, expected a name");
+    if (status == FL_OK)
+        status = get_name(l, row, WORKLOAD, &r.workload, d);
+    if (status == FL_OK)
+        status = get_name(l, row, KERNEL, &r.kernel, d);
+    for (size_t c = SM_MHZ; c < COLUMNS && status == FL_OK; c++)
+        status = get(l, row, c, value[c - SM_MHZ], d);
+    if (status == FL_OK)
+        status = complete(l, row, &r, d);
+    if (status != FL_OK)
+        return status;
+    if (fl_grow(&l->s.rows, &l->s.row_room, l->s.row_count + 1, sizeof r) != FL_OK)
+        return fl_fail(d, FL_NO_MEMORY, row->file, row->line, 0, "out of memory");
+    l->s.rows[l->s.row_count++] = r;
+    return FL_OK;
+}
+
+fl_status fl_sweep_read(const char *path, fl_sweep *s, fl_diag *d) {
+    static const fl_csv_options OPTIONS = {.trim = true, .format = "foldline-sweep", .head_optional = true};
+    loader l = {0};
+    fl_status status = fl_csv_read(path, &OPTIONS, &l.s.head, on_row, &l, d);
+    if (status == FL_OK && l.s.row_count == 0)
+        status = fl_fail(d, FL_BAD_INPUT, path, 0, 0, "no settings, expected at least one row after the header");
+    fl_intern_free(&l.names);
+    if (status != FL_OK)
+        fl_sweep_free(&l.s);
+    *s = l.s;
+    return status;
+}
+
+fl_status fl_sweep_write(const char *path, const fl_sweep *s, fl_diag *d) {
+    fl_output *o = fl_output_open(path, d);
+    if (!o)
+        return d ? d->status : FL_IO;
+    FILE *file = fl_output_file(o);
+    fl_status status = fl_put_head(file, path, "foldline-sweep", &s->head, d);
+    if (status != FL_OK) {
+        fl_output_abort(o);
+        return status;
+    }
+    for (size_t i = 0; i < COLUMNS; i++)
+        fprintf(file, "%s%s", i ? "," : "", COLUMN[i]);
+    fputc('\n', file);
+    for (size_t i = 0; i < s->row_count; i++) {
+        const fl_sweep_row *r = &s->rows[i];
+        const double value[] = {r->sm_mhz, r->mem_mhz, r->power_cap_w, r->time_s, r->power_w, r->energy_j};
+        fl_csv_put(file, s->names[r->workload]);
+        fputc(',', file);
+        fl_csv_put(file, s->names[r->kernel]);
+        for (size_t c = 0; c < sizeof value / sizeof *value; c++) {
+            fputc(',', file);
+            fl_put_real(file, value[c]);
+        }
+        fputc('\n', file);
+    }
+    return fl_output_commit(o, d);
+}
