@@ -27,5 +27,5 @@ int fl_ladder_index(const int32_t *mhz, uint32_t count, double value) {
         else
             high = middle;
     }
-    return low < count && !(mhz[low] > value) && !(value > mhz[low]) ? (int)low : -1;
+    return low < count && mhz[low] <= value ? (int)low : -1;
 }

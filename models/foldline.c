@@ -41,8 +41,8 @@ fl_model_status fl_foldline_fit(const double *mhz, const double *utilisation, si
     const line single = fit_line(mhz, utilisation, count);
     fl_foldline best = {
         .a1 = single.a, .b1 = single.b, .a2 = single.a, .b2 = single.b, .turn = INFINITY, .error = single.error};
-    for (size_t k = 2; k + 2 <= count; k++) { /* k points below the fold; equal clocks stay on one side */
-        if (!rises(mhz[0], mhz[k - 1]) || !rises(mhz[k - 1], mhz[k]) || !rises(mhz[k], mhz[count - 1]))
+    for (size_t k = 2; k + 2 <= count; k++) { /* k points below the fold */
+        if (!rises(mhz[0], mhz[k - 1]) || !rises(mhz[k], mhz[count - 1]))
             continue;
         const line low = fit_line(mhz, utilisation, k), high = fit_line(mhz + k, utilisation + k, count - k);
         if (!(low.a > high.a) || !(high.a >= 0) || !(low.error + high.error < best.error))

@@ -3,8 +3,9 @@
 
 #include <math.h>
 
-#define MW_MAX 2.0e9 /* 2 MW in mW: the largest power that the engine's 32-bit milliwatts hold with room to add parts  \
-                      */
+#define MW_MAX                                                                                                         \
+    2.0e9 /* 2 MW in mW: the largest power that the engine's 32-bit milliwatts hold with room to add parts             \
+           */
 
 static fl_model_status to_mw(double watts, int32_t *mw) {
     if (isnan(watts) || watts < 0)

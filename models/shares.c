@@ -27,9 +27,10 @@ static uint64_t sum_of(const uint32_t *v, size_t count) {
     return sum;
 }
 
-/* min(65536, floor(65536 part / whole)), 65536 for whole = 0; part, whole <= 65536. Exact in doubles: the quotient is at most
- * 2^32 and, where not whole itself, at least 2^-16 from the next whole number. No branch depends on the demands: at a scarce
- * resource who is met changes from event to event, and mispredictions would cost more than the divisions. */
+/* min(65536, floor(65536 part / whole)), 65536 for whole = 0; part, whole <= 65536. Exact in doubles: the quotient is
+ * at most 2^32 and, where not whole itself, at least 2^-16 from the next whole number. No branch depends on the
+ * demands: at a scarce resource who is met changes from event to event, and mispredictions would cost more than the
+ * divisions. */
 static uint32_t ratio_of(uint32_t part, uint32_t whole) {
     const int64_t ratio = (int64_t)((double)part * FL_SHARE_ONE / ((double)whole + (whole == 0)));
     return ratio < FL_SHARE_ONE ? (uint32_t)ratio : FL_SHARE_ONE;
@@ -55,8 +56,9 @@ static void cut_to_bandwidth(const uint32_t *memory, uint32_t *rate, size_t coun
         return; /* the SM shares hold it back already */
     const uint32_t level = fill_level(left, count, FL_SHARE_ONE);
     for (size_t i = 0; i < count; i++) {
-        const uint32_t cut = ratio_of(level, memory[i]), held = cut < rate[i] ? cut : rate[i];
-        rate[i] = left[i] <= level ? rate[i] : held;
+        /* left > level even after rounding means that this ratio is below the one that the SMs allow. */
+        const uint32_t cut = ratio_of(level, memory[i]);
+        rate[i] = left[i] <= level ? rate[i] : cut;
     }
 }
 

@@ -4,9 +4,10 @@
 
 double fl_time_norm(double core, double memory, double p) {
     const double large = fmax(core, memory), small = fmin(core, memory);
-    if (!(large > 0) || !(small > 0) || isinf(p))
+    if (!(small > 0))
         return large;
-    /* Scaled by the larger term, so that neither power can overflow and a vanishing term leaves the other unchanged. */
+    /* Scaled by the larger term, so that neither power can overflow and a vanishing term leaves the other unchanged.
+     * With p = INFINITY the root is 1 and the maximum is left. */
     return large * pow(1 + pow(small / large, p), 1 / p);
 }
 

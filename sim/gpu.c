@@ -55,13 +55,17 @@ void fl_gpu_settle(fl_gpu *g, int64_t t) {
         g->sums.energy_fj += (fl_wide)dt * g->rates->base.total_mw;
     } else {
         g->closed_ps += dt;
-        g->sums.energy_fj += (fl_wide)dt * (int64_t)(g->dev->no_context_w * 1000 + 0.5);
+        g->sums.energy_fj += (fl_wide)dt * fl_gpu_idle_mw(g);
     }
     if (g->resident) {
         g->sums.busy_ps += t - g->busy_since_ps;
         g->busy_since_ps = t;
     }
     g->now_ps = t;
+}
+
+int64_t fl_gpu_idle_mw(const fl_gpu *g) {
+    return g->open ? g->rates->base.total_mw : (int64_t)(g->dev->no_context_w * 1000 + 0.5);
 }
 
 int64_t fl_rescale_ps(int64_t left, int64_t before, int64_t after) {

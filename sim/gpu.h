@@ -1,8 +1,8 @@
 /* One simulated GPU: its clocks, its ledger, and the streams that run on it. Internal to sim/.
  *
- * Energy is kept twice. Running sums: at each boundary the old power is charged up to that instant. Residence: picoseconds
- * of work per class, and of time, at each pair of clocks visited. Residence times the integer parts of the rows gives the
- * sums exactly, and is what splits them. */
+ * Energy is kept twice. Running sums: at each boundary the old power is charged up to that instant. Residence:
+ * picoseconds of work per class, and of time, at each pair of clocks visited. Residence times the integer parts of the
+ * rows gives the sums exactly, and is what splits them. */
 #ifndef FL_GPU_H
 #define FL_GPU_H
 
@@ -30,15 +30,15 @@ typedef struct fl_lane { /* one stream in execution */
     uint64_t launched;
     uint32_t class_id;
     fl_phase phase;
-    int64_t length_ps; /* of the kernel in progress, alone at the present clocks */
-    int64_t left_ps;   /* of the gap or kernel; for a kernel as of since_ps */
-    int64_t charged_ps;/* of the kernel's work since since_ps */
-    int64_t since_ps;  /* last change of rate or clock */
-    int64_t event_ps;  /* end of gap or kernel; FL_TIME_NEVER while waiting */
-    int64_t start_ps;  /* of the kernel in progress */
-    uint32_t rate;     /* in 1/65536 */
-    uint32_t marks;    /* passed */
-    int64_t *mark_ps;  /* s->mark_count: when each was passed */
+    int64_t length_ps;  /* of the kernel in progress, alone at the present clocks */
+    int64_t left_ps;    /* of the gap or kernel; for a kernel as of since_ps */
+    int64_t charged_ps; /* of the kernel's work since since_ps */
+    int64_t since_ps;   /* last change of rate or clock */
+    int64_t event_ps;   /* end of gap or kernel; FL_TIME_NEVER while waiting */
+    int64_t start_ps;   /* of the kernel in progress */
+    uint32_t rate;      /* in 1/65536 */
+    uint32_t marks;     /* passed */
+    int64_t *mark_ps;   /* s->mark_count: when each was passed */
 } fl_lane;
 
 typedef struct fl_sums { /* since the start of the run */
@@ -48,8 +48,8 @@ typedef struct fl_sums { /* since the start of the run */
     uint64_t kernels, iterations;
 } fl_sums;
 
-typedef struct fl_window { /* since the last boundary: fits 64 bits while boundaries are at most 5 s apart */
-    int64_t dyn_fj, memory;
+typedef struct fl_window { /* since the last boundary */
+    fl_wide dyn_fj, memory;
 } fl_window;
 
 typedef struct fl_record_buffer {
@@ -77,9 +77,9 @@ typedef struct fl_gpu {
     uint32_t active, resident;
     int64_t demand_sms, demand_memory; /* sums, in 1/65536 */
     int64_t dyn_now_mw;                /* of what runs, at its present rates */
-    int64_t peak_mw;
+    int64_t peak_mw;                   /* of several streams; a lone one's follows from its residence */
     int64_t busy_since_ps;
-    bool scarce, touched;
+    bool scarce, touched, peak_due;
     fl_record_buffer records;
 } fl_gpu;
 
@@ -98,10 +98,13 @@ int64_t fl_rescale_ps(int64_t left, int64_t before, int64_t after);
 
 void fl_gpu_record(fl_gpu *g, const fl_lane *lane, int64_t end_ps);
 
-static inline int32_t fl_gpu_base_mw(const fl_gpu *g) { return g->rates->base.total_mw; }
+/* What the board draws when nothing runs on it, and what it draws now. */
+int64_t fl_gpu_idle_mw(const fl_gpu *g);
+static inline int64_t fl_gpu_power_mw(const fl_gpu *g) { return fl_gpu_idle_mw(g) + g->dyn_now_mw; }
 
 /* ---- scan: a lone stream ---- */
-/* Advances to `until`, or to the end of the stream; returns the instant reached. Charges into g->window; the caller settles. */
+/* Advances to `until`, or to the end of the stream; returns the instant reached. Charges into g->window; the caller
+ * settles. */
 int64_t fl_scan_advance(fl_gpu *g, fl_lane *lane, int64_t until);
 void fl_scan_rescale(fl_gpu *g, fl_lane *lane, const fl_clock_rates *before);
 
@@ -116,13 +119,12 @@ typedef struct fl_host_thread {
 typedef struct fl_course { /* an island in execution */
     const fl_island *is;
     const fl_workload *w;
-    fl_lane **lane;  /* by stream index of the workload; only those of the island are used */
-    fl_lane **mine;  /* the island's, in order */
-    fl_gpu **gpu;    /* the island's */
+    fl_lane **lane; /* by stream index of the workload; only those of the island are used */
+    fl_lane **mine; /* the island's, in order */
+    fl_gpu **gpu;   /* the island's */
     fl_host_thread *thread;
     uint32_t queue;
-    uint32_t done;   /* lanes and threads that have finished */
-    bool simple;     /* no launches and no waits */
+    uint32_t done; /* lanes and threads that have finished */
 } fl_course;
 
 int64_t fl_streams_advance(fl_course *c, int64_t until);

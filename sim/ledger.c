@@ -42,6 +42,8 @@ void fl_ledger_classes(const fl_gpu *g, fl_wide *fj, int64_t *ps) {
 
 int64_t fl_ledger_peak_mw(const fl_gpu *g) {
     int64_t peak = g->peak_mw;
+    if (peak) /* several streams: watched as it ran, since classes that shared never drew their power alone */
+        return peak;
     for (uint32_t i = 0; i < g->slot_count; i++)
         for (uint32_t c = 0; c < g->w->class_count; c++)
             if (g->slot[i].class_ps[c] > 0) {

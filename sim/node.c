@@ -36,10 +36,8 @@ static fl_status open_course(fl_node *n, uint32_t k, fl_diag *d) {
     c->thread = calloc(is->thread_count + 1, sizeof *c->thread);
     if (!c->mine || !c->gpu || !c->thread)
         return no_memory(d);
-    c->simple = !is->thread_count;
     for (uint32_t i = 0; i < is->stream_count; i++) {
         c->mine[i] = n->lanes[is->stream[i]];
-        c->simple &= !c->mine[i]->s->wait_first;
         if (!c->mine[i]->s->count) {
             c->mine[i]->phase = FL_PHASE_DONE;
             c->done++;
@@ -57,6 +55,21 @@ static fl_status open_course(fl_node *n, uint32_t k, fl_diag *d) {
     }
     n->finished[k] = c->done == is->stream_count + is->thread_count;
     return FL_OK;
+}
+
+/* A GPU of an island with work keeps its context until all work of the island is done. */
+static bool has_work(const fl_workload *w, uint32_t gpu) {
+    for (uint32_t k = 0; k < w->island_count; k++) {
+        const fl_island *is = &w->island[k];
+        bool here = false, work = is->thread_count > 0;
+        for (uint32_t i = 0; i < is->gpu_count; i++)
+            here |= is->gpu[i] == gpu;
+        for (uint32_t i = 0; i < is->stream_count; i++)
+            work |= w->stream[is->stream[i]].count > 0;
+        if (here)
+            return work;
+    }
+    return false;
 }
 
 fl_status fl_node_open(fl_node **out, const fl_node_options *o, fl_diag *d) {
@@ -97,6 +110,8 @@ fl_status fl_node_open(fl_node **out, const fl_node_options *o, fl_diag *d) {
         if (!s)
             s = fl_gpu_open(&n->gpu[i], w, o->rates, o->spec, i, sm, n->actuator[i].mem_default, d);
         if (!s)
+            n->gpu[i].open = has_work(w, i);
+        if (!s)
             s = fl_sense_open(&n->sense[i], &n->gpu[i], o->gpu_needs, o->seed, d);
         if (!s)
             fl_sense_at(n->sense[i], &n->gpu[i], 0);
@@ -112,11 +127,6 @@ fl_status fl_node_open(fl_node **out, const fl_node_options *o, fl_diag *d) {
     }
     for (uint32_t k = 0; !s && k < w->island_count; k++)
         s = open_course(n, k, d);
-    for (uint32_t i = w->gpu_count; !s && i < n->gpu_count; i++)
-        n->gpu[i].open = false; /* nothing ever runs there */
-    for (uint32_t k = 0; !s && k < w->island_count; k++)
-        for (uint32_t i = 0; n->finished[k] && i < w->island[k].gpu_count; i++)
-            n->gpu[w->island[k].gpu[i]].open = false;
     if (s) {
         fl_node_close(n);
         return s;
@@ -201,6 +211,10 @@ static fl_status advance_island(fl_node *n, uint32_t k, int64_t until, fl_diag *
         if (done) { /* it stands at the instant of its last completion until the node's own end is known */
             for (uint32_t i = 0; i < is->gpu_count; i++)
                 fl_gpu_settle(&n->gpu[is->gpu[i]], t);
+            for (uint32_t i = 0; i < is->gpu_count; i++) { /* the program has ended there: no context, the idle clock */
+                n->gpu[is->gpu[i]].open = false;
+                n->gpu[is->gpu[i]].dyn_now_mw = 0;
+            }
             n->finished[k] = true;
             n->ended[k] = t;
             return FL_OK;
@@ -219,25 +233,24 @@ static fl_status advance_island(fl_node *n, uint32_t k, int64_t until, fl_diag *
     return FL_OK;
 }
 
-/* A GPU with nothing to do: idles to t, its sensors and actuators going on. */
-static fl_status idle_to(fl_node *n, const fl_island *is, uint32_t index, int64_t until, fl_diag *d) {
+/* A GPU with nothing to do: idles to `until`, its sensors and actuators going on. Where it stands there already, what
+ * is due at that instant still happens. */
+static fl_status idle_to(fl_node *n, uint32_t index, int64_t until, fl_diag *d) {
     fl_gpu *g = &n->gpu[index];
     fl_island alone = {.gpu = &index, .gpu_count = 1};
-    (void)is;
-    while (g->now_ps < until) {
-        int64_t t = next_boundary(n, &alone, g->now_ps, until);
-        g->open = false; /* the program has ended there: no context, the idle clock */
-        g->dyn_now_mw = 0;
-        fl_status s = at_boundary(n, NULL, false, index, t, d);
+    do {
+        fl_status s = at_boundary(n, NULL, false, index, next_boundary(n, &alone, g->now_ps, until), d);
         if (s)
             return s;
-    }
+    } while (g->now_ps < until);
     return FL_OK;
 }
 
 fl_status fl_node_advance(fl_node *n, int64_t until, fl_diag *d) {
     bool all = true;
     int64_t last = n->now;
+    if (until > FL_TIME_END)
+        return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "%s: the run goes beyond 26 days of simulated time", n->w->name);
     for (uint32_t k = 0; k < n->w->island_count; k++) {
         fl_status s = advance_island(n, k, until, d);
         if (s)
@@ -248,7 +261,7 @@ fl_status fl_node_advance(fl_node *n, int64_t until, fl_diag *d) {
     }
     int64_t t = all ? last : until;
     for (uint32_t i = 0; i < n->gpu_count; i++) {
-        fl_status s = idle_to(n, NULL, i, t, d); /* those that still run stand at t already */
+        fl_status s = n->gpu[i].open ? FL_OK : idle_to(n, i, t, d); /* those that still run stand at t already */
         if (s)
             return s;
     }
@@ -281,7 +294,11 @@ static int by_end(const void *a, const void *b) {
         return x->end_ns < y->end_ns ? -1 : 1;
     if (x->gpu != y->gpu)
         return x->gpu < y->gpu ? -1 : 1;
-    return x->stream < y->stream ? -1 : x->stream > y->stream ? 1 : x->start_ns < y->start_ns ? -1 : 1;
+    if (x->stream != y->stream)
+        return x->stream < y->stream ? -1 : 1;
+    if (x->start_ns != y->start_ns)
+        return x->start_ns < y->start_ns ? -1 : 1;
+    return x->kind < y->kind ? -1 : x->kind > y->kind;
 }
 
 fl_status fl_node_take_records(fl_node *n, const fl_kernel_record **record, size_t *count, fl_diag *d) {

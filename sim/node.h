@@ -1,11 +1,13 @@
-/* One simulated node: its GPUs between boundaries. Whoever hosts a policy over it (a run, an emulated driver) only advances
- * it to an instant, reads it and sets it. */
+/* One simulated node: its GPUs between boundaries. Whoever hosts a policy over it (a run, an emulated driver) only
+ * advances it to an instant, reads it and sets it. */
 #ifndef FL_NODE_H
 #define FL_NODE_H
 
 #include "sim/gpu.h"
 
-#define FL_BOUNDARY_MAX_PS (5 * FL_PS_PER_S) /* so that a window's femtojoules fit 64 bits */
+#define FL_BOUNDARY_MAX_PS                                                                                             \
+    FL_PS_PER_S                     /* so that the femtojoules of a lone stream fit 64 bits up to 9 kW (see rates.c) */
+#define FL_TIME_END (INT64_MAX / 4) /* 26 days: longer runs are refused */
 
 typedef struct fl_node fl_node;
 
@@ -22,8 +24,8 @@ typedef struct fl_node_options {
 fl_status fl_node_open(fl_node **out, const fl_node_options *o, fl_diag *d);
 void fl_node_close(fl_node *n);
 
-/* Advances every GPU to `until`, or the whole node to the instant at which all work is done, whichever is earlier. Nobody
- * reads a sensor in between. */
+/* Advances every GPU to `until`, or the whole node to the instant at which all work is done, whichever is earlier.
+ * Nobody reads a sensor in between. */
 fl_status fl_node_advance(fl_node *n, int64_t until, fl_diag *d);
 int64_t fl_node_now(const fl_node *n);
 bool fl_node_done(const fl_node *n);

@@ -13,7 +13,8 @@ typedef struct fl_host { /* the simulated host of one policy: time, readings, se
     fl_run_result *r;
     uint64_t steps;
     int64_t loop_ps; /* duration of the last loop */
-    bool records;
+    bool *recording; /* per GPU: kernel records are on */
+    uint32_t gpu_records;
 } fl_host;
 
 static fl_status no_memory(fl_diag *d) { return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the run"); }
@@ -28,7 +29,7 @@ static fl_status look(fl_host *h, fl_sample *sample, fl_diag *d) {
         sample->host.valid = sample->host.fresh = FL_BIT(FL_HOST_LOOP_NS);
         sample->host.value[FL_HOST_LOOP_NS] = (double)(h->loop_ps / FL_PS_PER_NS);
     }
-    if (h->records) {
+    if (h->gpu_records) {
         size_t count;
         fl_status s = fl_node_take_records(h->node, &sample->record, &count, d);
         if (s)
@@ -54,7 +55,8 @@ static int64_t carry_out(fl_host *h, const fl_decision *dec, int64_t t) {
         if (set[FL_SET_RECORDS].set) {
             bool on = set[FL_SET_RECORDS].value > 0;
             fl_node_records(h->node, i, on);
-            h->records |= on;
+            h->gpu_records = on ? h->gpu_records + !h->recording[i] : h->gpu_records - h->recording[i];
+            h->recording[i] = on;
         }
         if (set[FL_SET_POWER_LIMIT_W].set) { /* kept its caller, moved nothing: this node has no power wall */
             t += call;
@@ -105,6 +107,8 @@ static fl_status drive(fl_host *h, fl_diag *d) {
         int64_t delay =
             decision->delay_ns > INT64_MAX / 2 / FL_PS_PER_NS ? INT64_MAX / 2 : decision->delay_ns * FL_PS_PER_NS;
         next += delay > h->loop_ps ? delay : h->loop_ps;
+        if (next > FL_TIME_END)
+            next = FL_TIME_END;
     }
     h->r->hash = hash;
     return FL_OK;
@@ -190,14 +194,15 @@ fl_status fl_run(const fl_run_options *o, fl_run_result *r, fl_diag *d) {
     if (!s) {
         h.gpu = calloc(fl_node_gpu_count(h.node), sizeof *h.gpu);
         h.kind = calloc(o->w->class_count + 1, sizeof *h.kind);
-        s = h.gpu && h.kind ? FL_OK : no_memory(d);
+        h.recording = calloc(fl_node_gpu_count(h.node), sizeof *h.recording);
+        s = h.gpu && h.kind && h.recording ? FL_OK : no_memory(d);
     }
     for (uint32_t i = 0; !s && i < o->w->class_count; i++)
         h.kind[i] = o->w->class[i].kind;
     if (!s && o->policy && o->policy->needs_records) {
-        h.records = true;
-        for (uint32_t i = 0; i < fl_node_gpu_count(h.node); i++)
-            fl_node_records(h.node, i, true);
+        h.gpu_records = fl_node_gpu_count(h.node);
+        for (uint32_t i = 0; i < h.gpu_records; i++)
+            fl_node_records(h.node, i, h.recording[i] = true);
     }
     if (!s)
         s = drive(&h, d);
@@ -207,6 +212,7 @@ fl_status fl_run(const fl_run_options *o, fl_run_result *r, fl_diag *d) {
     fl_node_close(h.node);
     free(h.gpu);
     free(h.kind);
+    free(h.recording);
     if (s)
         fl_run_result_free(r);
     return s;

@@ -5,14 +5,14 @@
 #include <math.h>
 #include <stdlib.h>
 
-typedef struct fl_point_sums { /* integrals from time 0 to an instant */
-    fl_wide energy_fj, memory, alu, sms;
-    int64_t busy_ps;
+typedef struct fl_point_sums {                  /* integrals from time 0 to an instant */
+    fl_wide energy_fj, memory, alu, sms, bytes; /* bytes: memory, weighted with the memory clock in MHz */
+    int64_t busy_ps, copy_ps;
 } fl_point_sums;
 
 typedef struct fl_reading { /* one refresh */
     int64_t index, at_ps;
-    double power_w, energy_j, util_gpu, util_mem, sm_active, alu_busy, dram_bytes, busy_ns, sm_mhz, mem_mhz;
+    double power_w, energy_j, util_gpu, util_mem, sm_active, alu_busy, dram_bytes, busy_ns, copy_ns, sm_mhz, mem_mhz;
 } fl_reading;
 
 typedef struct fl_meter { /* one sensor */
@@ -43,7 +43,8 @@ static const uint64_t signals_of[FL_SENSOR_COUNT] = {
     [FL_SENSOR_ENERGY] = FL_BIT(FL_GPU_ENERGY_J) | FL_BIT(FL_GPU_ENERGY_NS),
     [FL_SENSOR_UTILISATION] = FL_BIT(FL_GPU_UTIL_GPU_PCT) | FL_BIT(FL_GPU_UTIL_MEM_PCT),
     [FL_SENSOR_PROFILE] = FL_BIT(FL_GPU_SM_ACTIVE_PCT) | FL_BIT(FL_GPU_DRAM_ACTIVE_PCT) | FL_BIT(FL_GPU_DRAM_BYTES) |
-                          FL_BIT(FL_GPU_ALU_BUSY_PCT) | FL_BIT(FL_GPU_GPU_CLOCK_BUSY_PCT) | FL_BIT(FL_GPU_COMPUTE_NS),
+                          FL_BIT(FL_GPU_ALU_BUSY_PCT) | FL_BIT(FL_GPU_GPU_CLOCK_BUSY_PCT) | FL_BIT(FL_GPU_COMPUTE_NS) |
+                          FL_BIT(FL_GPU_COPY_NS),
     [FL_SENSOR_CLOCK] = FL_BIT(FL_GPU_SM_MHZ) | FL_BIT(FL_GPU_MEM_MHZ),
 };
 
@@ -55,7 +56,7 @@ fl_status fl_sense_open(fl_sense **out, const fl_gpu *g, uint64_t needs, uint64_
         return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the sensors");
     s->needs = needs;
     s->seed = seed;
-    s->idle_mw = fl_gpu_base_mw(g);
+    s->idle_mw = fl_gpu_idle_mw(g);
     for (int id = 0; id < FL_SENSOR_COUNT; id++) {
         const fl_sensor_spec *spec = &g->dev->sensor[id];
         if (!spec->present || !(needs & signals_of[id]))
@@ -64,10 +65,15 @@ fl_status fl_sense_open(fl_sense **out, const fl_gpu *g, uint64_t needs, uint64_
         *m = (fl_meter){.id = (fl_sensor_id)id, .spec = spec, .seen = -1};
         m->period = spec->period_ns * FL_PS_PER_NS;
         m->phase = spec->phase_ns * FL_PS_PER_NS;
-        m->window = (spec->lag_ns ? spec->period_ns : spec->window_ns) * FL_PS_PER_NS;
+        m->window = (!m->period ? 0 : spec->lag_ns ? spec->period_ns : spec->window_ns) * FL_PS_PER_NS;
         m->delay = spec->delay_ns * FL_PS_PER_NS;
         m->lagged_w = (double)s->idle_mw * 1e-3;
         s->deep |= id == FL_SENSOR_PROFILE;
+        if (spec->period_ns < 0 || spec->phase_ns < 0 || spec->window_ns < 0 || spec->lag_ns < 0 ||
+            spec->delay_ns < 0) {
+            fl_sense_close(s);
+            return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "%s: a sensor with a negative time", g->dev->name);
+        }
         if ((id == FL_SENSOR_UTILISATION || id == FL_SENSOR_PROFILE) && (!m->period || !m->window)) {
             fl_sense_close(s);
             return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0,
@@ -139,6 +145,8 @@ static fl_point_sums sums_now(const fl_sense *s, const fl_gpu *g) {
                 const fl_row *row = &g->slot[i].rates->row[c];
                 p.alu += (fl_wide)g->slot[i].class_ps[c] * row->alu;
                 p.sms += (fl_wide)g->slot[i].class_ps[c] * row->sms;
+                p.bytes += (fl_wide)g->slot[i].class_ps[c] * row->memory * g->dev->mem_mhz[g->slot[i].mem];
+                p.copy_ps += g->w->class[c].copy ? g->slot[i].class_ps[c] : 0;
             }
     return p;
 }
@@ -164,9 +172,9 @@ static fl_reading refresh(fl_sense *s, const fl_gpu *g, fl_meter *m, int64_t k, 
     switch (m->id) {
     case FL_SENSOR_POWER:
     case FL_SENSOR_POWER_INSTANT:
-        r.power_w = window > 0 ? (double)(to->energy_fj - from->energy_fj) / window * 1e-3
-                               : (double)(fl_gpu_base_mw(g) + g->dyn_now_mw) * 1e-3;
-        if (spec->lag_ns)
+        r.power_w =
+            window > 0 ? (double)(to->energy_fj - from->energy_fj) / window * 1e-3 : (double)fl_gpu_power_mw(g) * 1e-3;
+        if (spec->lag_ns && m->period)
             r.power_w = m->lagged_w = fl_sensor_lag(m->lagged_w, r.power_w, spec->period_ns, spec->lag_ns);
         if (spec->noise > 0)
             r.power_w += spec->noise * noise(s, g, m, k, 0);
@@ -188,8 +196,10 @@ static fl_reading refresh(fl_sense *s, const fl_gpu *g, fl_meter *m, int64_t k, 
         r.util_mem = 100.0 * fmin(1.0, (double)(to->memory - from->memory) / window / FL_ROW_ONE);
         r.alu_busy = 100.0 * fmin(1.0, (double)(to->alu - from->alu) / window / FL_ROW_ONE);
         r.sm_active = 100.0 * fmin(1.0, (double)(to->sms - from->sms) / window / FL_ROW_ONE);
-        r.dram_bytes = floor((double)to->memory * 1e-12 / FL_ROW_ONE * g->dev->peak_bytes_per_s);
+        r.dram_bytes =
+            floor((double)to->bytes * 1e-12 / FL_ROW_ONE / g->dev->default_mem_mhz * g->dev->peak_bytes_per_s);
         r.busy_ns = (double)(to->busy_ps / FL_PS_PER_NS);
+        r.copy_ns = (double)(to->copy_ps / FL_PS_PER_NS);
         break;
     case FL_SENSOR_CLOCK:
         r.sm_mhz = g->dev->sm_mhz[g->sm];
@@ -253,6 +263,7 @@ static void show(const fl_meter *m, const fl_reading *r, bool fresh, fl_gpu_samp
         put(out, FL_GPU_SM_ACTIVE_PCT, r->sm_active, fresh);
         put(out, FL_GPU_DRAM_BYTES, r->dram_bytes, fresh);
         put(out, FL_GPU_COMPUTE_NS, r->busy_ns, fresh);
+        put(out, FL_GPU_COPY_NS, r->copy_ns, fresh);
         break;
     case FL_SENSOR_CLOCK:
         put(out, FL_GPU_SM_MHZ, r->sm_mhz, fresh);
@@ -269,7 +280,7 @@ void fl_sense_read(fl_sense *s, const fl_gpu *g, int64_t t, bool remember, fl_gp
         fl_meter *m = &s->meter[i];
         if (!m->period) { /* as it is at this instant */
             fl_point_sums now = sums_now(s, g);
-            fl_reading r = refresh(s, g, m, 0, t, &now, &now);
+            fl_reading r = refresh(s, g, m, t, t, &now, &now); /* noise by the instant */
             show(m, &r, true, out);
             continue;
         }

@@ -38,10 +38,14 @@ static inline int64_t dyn_at_rate(const fl_lane *l) {
     return ((int64_t)l->gpu->rates->row[l->class_id].dyn_mw * l->rate) >> 16;
 }
 
-static inline void note_peak(fl_gpu *g) {
-    int64_t mw = g->rates->base.total_mw + g->dyn_now_mw;
-    if (mw > g->peak_mw)
-        g->peak_mw = mw;
+/* A power counts once time passes at it: an op of no length draws nothing. */
+static inline void note_peaks(fl_course *c) {
+    for (uint32_t i = 0; i < c->is->gpu_count; i++) {
+        fl_gpu *g = c->gpu[i];
+        if (g->peak_due && g->active && fl_gpu_power_mw(g) > g->peak_mw)
+            g->peak_mw = fl_gpu_power_mw(g);
+        g->peak_due = false;
+    }
 }
 
 /* ---- starting and finishing ---- */
@@ -201,7 +205,7 @@ static void share(fl_course *c, fl_gpu *g, int64_t t) {
             set_rate(who[i], rate[i], t);
         g->scarce = scarce;
     }
-    note_peak(g);
+    g->peak_due = true;
     g->touched = false;
 }
 
@@ -260,11 +264,15 @@ int64_t fl_streams_advance(fl_course *c, int64_t until) {
         int64_t next = earliest(c);
         if (next > until || c->done == all)
             break;
+        if (next > t)
+            note_peaks(c);
         t = next;
         complete_at(c, t);
         settle_starts(c, t);
     }
     int64_t reached = c->done == all ? t : until;
+    if (reached > t)
+        note_peaks(c);
     for (uint32_t i = 0; i < c->is->stream_count; i++)
         if (c->mine[i]->phase == FL_PHASE_RUN)
             charge(c->mine[i], work_done(c->mine[i], reached));
@@ -292,7 +300,7 @@ void fl_streams_rescale(fl_course *c, fl_gpu *g, const fl_clock_rates *before, i
         g->demand_memory += row->memory * 2;
         g->dyn_now_mw += dyn_at_rate(l);
     }
-    g->touched = true;
+    share(c, g, t);
 }
 
 const char *fl_streams_stuck(const fl_course *c, char *buf, size_t size) {

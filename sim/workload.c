@@ -151,7 +151,7 @@ fl_status fl_workload_add_item(fl_workload *w, uint32_t thread, const fl_item *i
     t->item[t->count] = *item;
     t->item[t->count].wait_first = (uint32_t)t->wait_count;
     t->item[t->count++].wait_count = 0;
-    if (item->type == FL_ITEM_LAUNCH)
+    if (item->type == FL_ITEM_LAUNCH && item->stream < w->stream_count)
         w->stream[item->stream].launched = true;
     return FL_OK;
 }
@@ -279,9 +279,34 @@ static fl_status make_marks(fl_stream *s, uint32_t windows, fl_diag *d) {
     return FL_OK;
 }
 
+/* What a builder in error could make the engine run off with. */
+static bool waits_exist(const fl_workload *w, const fl_wait *wait, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        if (wait[i].stream >= w->stream_count || wait[i].done > w->stream[wait[i].stream].count)
+            return false;
+    return true;
+}
+
+static bool is_sound(const fl_workload *w) {
+    bool sound = true;
+    for (uint32_t i = 0; i < w->stream_count; i++)
+        sound &= waits_exist(w, w->stream[i].wait, w->stream[i].wait_count);
+    for (uint32_t i = 0; i < w->thread_count; i++) {
+        const fl_thread *t = &w->thread[i];
+        sound &= waits_exist(w, t->wait, t->wait_count);
+        for (size_t k = 0; k < t->count; k++)
+            sound &= t->item[k].host_ns >= 0 && t->item[k].after_ns >= 0 &&
+                     (t->item[k].type != FL_ITEM_LAUNCH || t->item[k].stream < w->stream_count);
+    }
+    return sound && w->launch_queue > 0;
+}
+
 fl_status fl_workload_finish(fl_workload *w, uint32_t windows, fl_diag *d) {
     if (!w->op_count)
         return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "%s: no kernel in it, expected at least one", w->name);
+    if (!is_sound(w))
+        return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0,
+                       "%s: a wait or launch for an op that does not exist, or a negative host time", w->name);
     for (uint32_t i = 0; i < w->stream_count; i++) {
         uint32_t beside = 0;
         for (uint32_t k = 0; k < w->stream_count; k++)

@@ -51,11 +51,11 @@ static void test_rows(void) {
          "1 1=a 3=b;"},
         {&PLAIN, "a,,b,\n,\n", "1 1=a 3= 4=b 6=;2 1= 2=;"},
         {&PLAIN, "\n\na\n\nb\n", "3 1=a;5 1=b;"},
-        {&PLAIN, "\"a,\"\"b\"\"\",c\n", "1 1=a,\"b\" 12=c;"},
+        {&PLAIN, "\"a,\"\"b\"\"\",c\n", "1 1=a,\"b\" 11=c;"},
         {&PLAIN, "\"\",\"\"\"\",x\n", "1 1= 4=\" 9=x;"},
         {&PLAIN, "\"a\nb\",c\nd\n", "1 1=a\nb 7=c;3 1=d;"},
-        {&PLAIN, " a , \"b\" ,c \n", "1 1= a  6=b 10=c ;"},
-        {&TRIM, " a , \"b\" ,c \t\n", "1 2=a 6=b 10=c;"},
+        {&PLAIN, " a , \"b\" ,c \n", "1 1= a  6=b 11=c ;"},
+        {&TRIM, " a , \"b\" ,c \t\n", "1 2=a 6=b 11=c;"},
         {&TRIM, "a b, ,c\n", "1 1=a b 6= 7=c;"},
         {&BARS, "a|b,c|\n", "1 1=a 3=b,c 7=;"},
         {&TABS, "a\t\tb \n\tc\n", "1 1=a 3= 4=b ;2 1= 2=c;"},
@@ -103,6 +103,7 @@ static void test_bad(void) {
         {&HEAD, "# foldline-other 1\na\n", 0, 1, 1, "'foldline-other 1', expected 'foldline-test 1'"},
         {&HEAD, "# foldline-tes 1\na\n", 0, 1, 1, "expected 'foldline-test 1'"},
         {&HEAD, "# foldline-test 1\n# a: 1\n# b: 2\n# a: 3\nx\n", 0, 4, 3, "'a' is given twice"},
+        {&HEAD, "# foldline-test 1\n# a: 1\033[31m\nx\n", 0, 2, 7, "control character in the head"},
         {&HEAD, "# foldline-test 1\n# a: 1\n", 0, 3, 0, "ends before the first row"},
     };
     for (size_t i = 0; i < sizeof ROWS / sizeof *ROWS; i++) {

@@ -160,6 +160,9 @@ static fl_status read_comment(reader *r, char *text, size_t size) {
     while (colon > t && (colon[-1] == ' ' || colon[-1] == '\t'))
         colon--;
     *colon = '\0';
+    for (const char *c = t; c < text + size; c++)
+        if ((unsigned char)*c < 0x20 && *c != '\t' && c != colon)
+            return bad(r, r->line, c - text + 1, "control character in the head, expected text");
     if (fl_head_get(r->head, t))
         return r->status = fl_fail(r->d, FL_BAD_INPUT, r->path, r->line, t - text + 1,
                                    "'%.60s' is given twice in the head, expected once", t);

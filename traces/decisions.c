@@ -191,7 +191,8 @@ static fl_status on_row(void *user, const fl_csv_row *row, fl_diag *d) {
         return read_header(l, row, d);
     l->last_line = row->line;
     size_t steps = l->r.step_count;
-    fl_status status = read_row(l, row, d);
+    fl_diag own = {.status = FL_OK};
+    fl_status status = read_row(l, row, &own);
     if (status == FL_BAD_INPUT && row->torn && row->count <= l->width) {
         l->r.torn_line = row->line;
         /* A torn host row ends the first step too, though it may be too short to say so. */
@@ -201,8 +202,10 @@ static fl_status on_row(void *user, const fl_csv_row *row, fl_diag *d) {
             l->r.step_count++;
         }
         l->row = 0;
-        return FL_OK;
+        return FL_OK; /* and nothing is said in *d */
     }
+    if (status != FL_OK && d)
+        *d = own;
     if (status != FL_OK)
         return status;
     l->row++;

@@ -37,17 +37,32 @@ static fl_status no_memory(const fl_csv_row *row, fl_diag *d) {
     return fl_fail(d, FL_NO_MEMORY, row->file, row->line, 0, "out of memory");
 }
 
+/* Keeps what stands behind the first `skip` bytes of the line as a head entry. */
+static fl_status keep(loader *l, const fl_csv_row *row, const char *key, size_t skip, fl_diag *d) {
+    const char *text = row->field[0].text + skip, *end = row->field[0].text + row->field[0].size;
+    while (text < end && *text == ' ')
+        text++;
+    while (end > text && end[-1] == ' ')
+        end--;
+    for (size_t n, at = 0; text + at < end; at += n)
+        if ((n = fl_utf8(text + at, (size_t)(end - text) - at)) == 0)
+            return FL_FIELD_FAIL(d, row, 0, "control character in the name of the %s, expected text", key);
+    char *value = strndup(text, (size_t)(end - text));
+    bool good = value && fl_head_set(&l->r.head, key, value);
+    free(value);
+    return good ? FL_OK : no_memory(row, d);
+}
+
 static fl_status read_head(loader *l, const fl_csv_row *row, fl_diag *d) {
     const char *text = row->field[0].text;
-    fl_head *h = &l->r.head;
     if (row->line == 1) {
         if (strncmp(text, POLICY, sizeof POLICY - 1) != 0)
             return FL_FIELD_FAIL(d, row, 0, "the log begins with '%.60s', expected 'Apply policy: ' and its name",
                                  text);
-        return fl_head_set(h, "policy", text + sizeof POLICY - 1) ? FL_OK : no_memory(row, d);
+        return keep(l, row, "policy", sizeof POLICY - 1, d);
     }
-    if (strncmp(text, MACHINE, sizeof MACHINE - 1) == 0 && !fl_head_set(h, "machine", text + sizeof MACHINE - 1))
-        return no_memory(row, d);
+    if (strncmp(text, MACHINE, sizeof MACHINE - 1) == 0)
+        return keep(l, row, "machine", sizeof MACHINE - 1, d);
     l->begun = strcmp(text, START) == 0;
     if (!l->begun && (row->count >= 2 + PER_GPU || row->line >= HEAD_MAX))
         return FL_FIELD_FAIL(d, row, 0, "the head has no end, expected the line '%s' before the rows", START);
@@ -165,14 +180,17 @@ static fl_status on_row(void *user, const fl_csv_row *row, fl_diag *d) {
     loader *l = user;
     if (!l->begun)
         return read_head(l, row, d);
-    fl_status status = l->width ? FL_OK : begin_rows(l, row, d);
+    fl_diag own = {.status = FL_OK};
+    fl_status status = l->width ? FL_OK : begin_rows(l, row, &own);
     if (status == FL_OK)
-        status = read_step(l, row, d);
+        status = read_step(l, row, &own);
     /* The daemon is stopped by a signal, often in the middle of a line. */
     if (status == FL_BAD_INPUT && row->torn && (!l->width || row->count <= l->width)) {
         l->r.torn_line = row->line;
-        return FL_OK;
+        return FL_OK; /* and nothing is said in *d */
     }
+    if (status != FL_OK && d)
+        *d = own;
     return status;
 }
 

@@ -1,0 +1,122 @@
+#include "harness/args.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+fl_status fl_texts_add(fl_texts *t, const char *text, fl_diag *d) {
+    if (fl_grow(&t->item, &t->room, t->count + 1, sizeof *t->item))
+        return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the arguments");
+    t->item[t->count++] = text;
+    return FL_OK;
+}
+
+void fl_texts_free(fl_texts *t) {
+    free(t->item);
+    *t = (fl_texts){0};
+}
+
+static const char *dashes(const char *name) { return name[1] ? "--" : "-"; }
+
+static const fl_option *find(const fl_option *option, size_t count, const char *name, size_t size, bool letter) {
+    for (size_t i = 0; i < count; i++)
+        if (strlen(option[i].name) == size && !memcmp(option[i].name, name, size) && (size == 1) == letter)
+            return &option[i];
+    return NULL;
+}
+
+static fl_status unknown(const char *argument, size_t size, const fl_option *option, size_t count, fl_diag *d) {
+    const char *names[64], *near = NULL;
+    char name[128];
+    size_t n = 0;
+    snprintf(name, sizeof name, "%.*s", (int)size, argument);
+    for (size_t i = 0; i < count && n < 63; i++)
+        names[n++] = option[i].name;
+    names[n++] = "help";
+    near = fl_nearest(name, names, n);
+    if (near)
+        return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "unknown option '--%s', did you mean '%s%s'?", name, dashes(near), near);
+    return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "unknown option '--%s', see --help", name);
+}
+
+static fl_status number(const fl_option *o, const char *text, double *value, fl_diag *d) {
+    char *end;
+    errno = 0;
+    *value = strtod(text, &end);
+    bool whole = o->type != FL_OPTION_INT || (*value == (double)(int64_t)*value && strspn(text, "+-0123456789") == strlen(text));
+    if (end == text || *end || errno || !(*value >= o->min && *value <= o->max) || !whole)
+        return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "%s%s '%s', expected a%s number from %g to %g", dashes(o->name), o->name, text,
+                       o->type == FL_OPTION_INT ? " whole" : "", o->min, o->max);
+    return FL_OK;
+}
+
+static fl_status take(const fl_option *o, const char *text, fl_diag *d) {
+    double value = 0;
+    fl_status s = FL_OK;
+    switch (o->type) {
+    case FL_OPTION_FLAG: *(bool *)o->into = true; break;
+    case FL_OPTION_TEXT: *(const char **)o->into = text; break;
+    case FL_OPTION_LIST: s = fl_texts_add(o->into, text, d); break;
+    case FL_OPTION_REAL:
+        if (!(s = number(o, text, &value, d)))
+            *(double *)o->into = value;
+        break;
+    case FL_OPTION_INT:
+        if (!(s = number(o, text, &value, d)))
+            *(int64_t *)o->into = (int64_t)value;
+        break;
+    }
+    return s;
+}
+
+fl_status fl_args_parse(int argc, char **argv, const fl_option *option, size_t count, fl_texts *rest, bool *help, fl_diag *d) {
+    bool ended = false;
+    *help = false;
+    fl_status s = FL_OK;
+    for (int i = 0; !s && i < argc; i++) {
+        const char *a = argv[i];
+        if (ended || a[0] != '-' || !a[1]) {
+            s = fl_texts_add(rest, a, d);
+            continue;
+        }
+        if (!strcmp(a, "--")) {
+            ended = true;
+            continue;
+        }
+        if (!strcmp(a, "--help") || !strcmp(a, "-h")) {
+            *help = true;
+            continue;
+        }
+        bool letter = a[1] != '-';
+        const char *name = a + (letter ? 1 : 2), *equals = letter ? NULL : strchr(name, '=');
+        size_t size = equals ? (size_t)(equals - name) : strlen(name);
+        const fl_option *o = find(option, count, name, size, letter);
+        if (!o) {
+            s = unknown(name, size, option, count, d);
+        } else if (o->type == FL_OPTION_FLAG) {
+            s = equals ? fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "--%s takes no value", o->name) : take(o, NULL, d);
+        } else if (equals) {
+            s = take(o, equals + 1, d);
+        } else if (i + 1 >= argc) {
+            s = fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "%s%s: nothing follows, expected %s", dashes(o->name), o->name, o->value);
+        } else {
+            s = take(o, argv[++i], d);
+        }
+    }
+    return s;
+}
+
+void fl_args_help(FILE *out, const fl_command_help *c, const fl_option *option, size_t count) {
+    fprintf(out, "foldline %s %s\n\n%s\n", c->name, c->usage, c->summary);
+    if (count)
+        fprintf(out, "\noptions:\n");
+    for (size_t i = 0; i < count; i++) {
+        char left[64];
+        snprintf(left, sizeof left, "%s%s%s%s", dashes(option[i].name), option[i].name, option[i].value ? " " : "",
+                 option[i].value ? option[i].value : "");
+        fprintf(out, "  %-24s %s\n", left, option[i].help);
+    }
+    fprintf(out, "  %-24s %s\n", "--help", "this text");
+    if (c->details)
+        fprintf(out, "\n%s\n", c->details);
+}

@@ -1,0 +1,44 @@
+/* Command-line options as rows: the same rows parse, check and print the help. */
+#ifndef FL_ARGS_H
+#define FL_ARGS_H
+
+#include "traces/diag.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+
+typedef enum fl_option_type {
+    FL_OPTION_FLAG, /* bool */
+    FL_OPTION_TEXT, /* const char * */
+    FL_OPTION_LIST, /* fl_texts: may be given several times */
+    FL_OPTION_REAL, /* double, min to max */
+    FL_OPTION_INT   /* int64_t, min to max */
+} fl_option_type;
+
+typedef struct fl_texts {
+    const char **item;
+    size_t count, room;
+} fl_texts;
+
+typedef struct fl_option {
+    const char *name;  /* without the dashes; one letter = -x */
+    const char *value; /* what its value is called in the help; NULL for a flag */
+    fl_option_type type;
+    void *into;
+    double min, max;
+    const char *help;
+} fl_option;
+
+typedef struct fl_command_help {
+    const char *name, *usage, *summary; /* usage: what follows the name */
+    const char *details;                /* paragraphs after the options; may be NULL */
+} fl_command_help;
+
+/* Options may stand anywhere, as --name value or --name=value; "--" ends them. The rest goes to *rest. *help is set where
+ * --help was given. FL_BAD_INPUT with the nearest option for an unknown one. */
+fl_status fl_args_parse(int argc, char **argv, const fl_option *option, size_t count, fl_texts *rest, bool *help, fl_diag *d);
+void fl_args_help(FILE *out, const fl_command_help *c, const fl_option *option, size_t count);
+void fl_texts_free(fl_texts *t);
+fl_status fl_texts_add(fl_texts *t, const char *text, fl_diag *d);
+
+#endif

@@ -1,0 +1,201 @@
+#include "harness/scene.h"
+
+#include "sim/instance.h"
+#include "traces/kernels.h"
+#include "traces/tables.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static fl_status no_memory(fl_diag *d) { return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory"); }
+
+static void scene_free(fl_scene *s) {
+    fl_facts_free(&s->facts);
+    fl_rates_free(s->rates);
+    fl_workload_free(s->w);
+    fl_platform_free(&s->platform);
+    free(s->source);
+}
+
+void fl_scenes_free(fl_scenes *s) {
+    for (size_t i = 0; i < s->count; i++)
+        scene_free(&s->item[i]);
+    free(s->item);
+    *s = (fl_scenes){0};
+}
+
+/* A measured table is never extrapolated: the ladder ends where the measurements end. */
+static bool clip(fl_node_spec *n, const fl_workload *w) {
+    bool cut = false;
+    for (uint32_t k = 0; w->measured && k < n->device_count; k++) {
+        fl_device *dev = &n->device[k];
+        uint32_t kept = 0;
+        for (uint32_t i = 0; i < dev->sm_count; i++)
+            if (dev->sm_mhz[i] >= w->sm_min_mhz && dev->sm_mhz[i] <= w->sm_max_mhz)
+                dev->sm_mhz[kept++] = dev->sm_mhz[i];
+        cut |= kept < dev->sm_count;
+        dev->sm_count = kept;
+        if (kept && dev->default_sm_mhz > dev->sm_mhz[kept - 1])
+            dev->default_sm_mhz = dev->sm_mhz[kept - 1];
+        if (kept && dev->default_sm_mhz < dev->sm_mhz[0])
+            dev->default_sm_mhz = dev->sm_mhz[0];
+        uint32_t mem = 0;
+        for (uint32_t i = 0; i < dev->mem_count; i++)
+            if (dev->mem_mhz[i] == w->class[0].load.ref_mem_mhz) {
+                dev->mem_mhz[0] = dev->mem_mhz[i];
+                dev->b0_w[0] = dev->b0_w[i];
+                dev->default_mem_mhz = dev->mem_mhz[0];
+                mem = 1;
+            }
+        dev->mem_count = mem ? mem : dev->mem_count;
+    }
+    return cut;
+}
+
+static fl_status complete(fl_scene *s, const fl_scene_options *o, fl_scenes *all, fl_diag *d) {
+    all->clipped += clip(&s->platform.node, s->w);
+    if (!s->platform.node.device[s->platform.node.gpu[0]].sm_count)
+        return fl_fail(d, FL_BAD_INPUT, s->source, 0, 0, "%s: measured from %g to %g MHz, and %s has no clock there", s->w->name,
+                       s->w->sm_min_mhz, s->w->sm_max_mhz, s->platform.name);
+    fl_status status = fl_rates_new(&s->rates, s->w, &s->platform.node, d);
+    return status ? status : fl_facts_make(&s->platform.node, o->seed ? (uint64_t)o->seed : 1, &s->facts, d);
+}
+
+static fl_status add(fl_scenes *all, const char *source, fl_scene **s, fl_diag *d) {
+    if (fl_grow(&all->item, &all->room, all->count + 1, sizeof *all->item))
+        return no_memory(d);
+    *s = &all->item[all->count++];
+    **s = (fl_scene){.source = strdup(source)};
+    return (*s)->source ? FL_OK : no_memory(d);
+}
+
+/* The kinds file: as given; as the head names it, relative to the trace; or TRACE.kinds.csv beside TRACE.csv. */
+static char *kinds_path(const char *given, const char *trace, const fl_kernel_trace *t) {
+    if (given)
+        return strdup(given);
+    const char *named = fl_head_get(&t->head, "kinds"), *slash = strrchr(trace, '/'), *dot = strrchr(trace, '.');
+    char *path = NULL;
+    if (named && (named[0] == '/' || !slash))
+        return strdup(named);
+    if (named)
+        return asprintf(&path, "%.*s/%s", (int)(slash - trace), trace, named) < 0 ? NULL : path;
+    if (!dot || (slash && dot < slash))
+        dot = trace + strlen(trace);
+    if (asprintf(&path, "%.*s.kinds.csv", (int)(dot - trace), trace) < 0)
+        return NULL;
+    if (access(path, R_OK)) {
+        free(path);
+        return NULL;
+    }
+    return path;
+}
+
+static uint32_t devices_of(const fl_kernel_trace *t) {
+    uint32_t n = 0;
+    for (size_t i = 0; i < t->op_count; i++) {
+        size_t k = 0;
+        while (k < i && k < 4096 && t->ops[k].device != t->ops[i].device)
+            k++;
+        n += k == i;
+    }
+    return n;
+}
+
+static fl_status from_trace(const fl_scene_options *o, const char *path, fl_scenes *all, fl_diag *d) {
+    fl_kernel_trace t = {0};
+    fl_kinds kinds = {0};
+    fl_scene *s = NULL;
+    char *beside = NULL;
+    fl_status status = fl_kernels_read(path, &t, d);
+    if (!status)
+        status = add(all, path, &s, d);
+    if (!status && (beside = kinds_path(o->kinds, path, &t)))
+        status = fl_kinds_read(beside, &kinds, d);
+    if (!status)
+        status = fl_platform_open(o->platform, (uint32_t)o->gpus, &s->platform, d);
+    uint32_t devices = status ? 0 : devices_of(&t);
+    if (!status && !o->gpus && devices > s->platform.node.gpu_count) {
+        fl_platform_free(&s->platform);
+        status = fl_platform_open(o->platform, devices, &s->platform, d);
+    }
+    fl_build_options build = {.windows = (uint32_t)o->windows, .kinds = beside ? &kinds : NULL, .assume = o->assume};
+    if (!status)
+        status = fl_build_trace(&s->w, path, &t, &s->platform.node, &build, d);
+    if (!status)
+        status = complete(s, o, all, d);
+    free(beside);
+    fl_kinds_free(&kinds);
+    fl_kernel_trace_free(&t);
+    return status;
+}
+
+static fl_status unknown_workload(const fl_sweep *sweep, const char *path, const uint32_t *names, size_t count, const char *wanted,
+                                  fl_diag *d) {
+    const char **all = malloc((count + 1) * sizeof *all);
+    for (size_t i = 0; all && i < count; i++)
+        all[i] = sweep->names[names[i]];
+    const char *near = all ? fl_nearest(wanted, all, count) : NULL;
+    fl_status s = near ? fl_fail(d, FL_BAD_INPUT, path, 0, 0, "no workload '%s', did you mean '%s'?", wanted, near)
+                       : fl_fail(d, FL_BAD_INPUT, path, 0, 0, "no workload '%s' among its %zu", wanted, count);
+    free(all);
+    return s;
+}
+
+static fl_status from_sweep(const fl_scene_options *o, const char *path, const fl_texts *only, fl_scenes *all, fl_diag *d) {
+    fl_sweep_model model = FL_SWEEP_TABLE;
+    if (o->model && !strcmp(o->model, "fitted"))
+        model = FL_SWEEP_LAW;
+    else if (o->model && strcmp(o->model, "table"))
+        return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "--model '%s': expected table or fitted", o->model);
+    fl_sweep sweep = {0};
+    uint32_t *names = NULL;
+    size_t count = 0;
+    fl_status status = fl_sweep_read(path, &sweep, d);
+    if (!status)
+        status = fl_sweep_workloads(&sweep, &names, &count, d);
+    for (size_t k = 0; !status && only && k < only->count; k++) {
+        size_t i = 0;
+        while (i < count && strcmp(sweep.names[names[i]], only->item[k]))
+            i++;
+        if (i == count)
+            status = unknown_workload(&sweep, path, names, count, only->item[k], d);
+    }
+    for (size_t i = 0; !status && i < count; i++) {
+        bool wanted = !only || !only->count;
+        for (size_t k = 0; !wanted && k < only->count; k++)
+            wanted = !strcmp(sweep.names[names[i]], only->item[k]);
+        if (!wanted)
+            continue;
+        fl_scene *s;
+        status = add(all, path, &s, d);
+        if (!status)
+            status = fl_platform_open(o->platform, (uint32_t)o->gpus, &s->platform, d);
+        if (!status)
+            status = fl_build_sweep(&s->w, path, &sweep, names[i], model, o->repeat ? (uint32_t)o->repeat : 1, &s->platform.node,
+                                    (uint32_t)o->windows, d);
+        if (!status)
+            status = complete(s, o, all, d);
+    }
+    free(names);
+    fl_sweep_free(&sweep);
+    return status;
+}
+
+fl_status fl_scenes_open(const fl_scene_options *o, const fl_texts *traces, const char *sweep, const fl_texts *only,
+                         fl_scenes *scenes, fl_diag *d) {
+    *scenes = (fl_scenes){0};
+    if (!o->platform)
+        return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "no platform given, expected --platform NAME (foldline platforms lists them)");
+    if (!traces->count && !sweep)
+        return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "nothing to replay, expected a kernel trace or --sweep FILE");
+    fl_status status = FL_OK;
+    for (size_t i = 0; !status && i < traces->count; i++)
+        status = from_trace(o, traces->item[i], scenes, d);
+    if (!status && sweep)
+        status = from_sweep(o, sweep, only, scenes, d);
+    if (status)
+        fl_scenes_free(scenes);
+    return status;
+}

@@ -1,0 +1,49 @@
+/* What a run takes place on: a platform, a workload built for it, the rows of both, and what a policy may know. */
+#ifndef FL_SCENE_H
+#define FL_SCENE_H
+
+#include "harness/args.h"
+#include "harness/platform.h"
+#include "sim/build.h"
+#include "sim/rates.h"
+
+typedef struct fl_scene_options {
+    const char *platform;
+    int64_t gpus;       /* 0 = as many as the platform has, or the trace uses */
+    const char *kinds;  /* file; NULL = what the trace names */
+    const char *assume; /* see fl_build_options */
+    const char *model;  /* of a sweep: "table" or "fitted"; NULL = table */
+    int64_t repeat;     /* of a sweep's workloads; 0 = 1 */
+    int64_t windows;    /* of work; 0 = 20 */
+    int64_t seed;       /* 0 = 1 */
+} fl_scene_options;
+
+typedef struct fl_scene {
+    char *source; /* path of the trace or sweep */
+    fl_platform platform;
+    fl_workload *w;
+    fl_rates *rates;
+    fl_facts facts;
+} fl_scene;
+
+typedef struct fl_scenes {
+    fl_scene *item;
+    size_t count, room;
+    size_t clipped; /* scenes whose ladder was cut to the clocks that were measured */
+    size_t torn;
+} fl_scenes;
+
+/* One scene per kernel trace; one per workload of the sweep (NULL = none), or only of those named in `only`. */
+fl_status fl_scenes_open(const fl_scene_options *o, const fl_texts *traces, const char *sweep, const fl_texts *only,
+                         fl_scenes *scenes, fl_diag *d);
+void fl_scenes_free(fl_scenes *s);
+
+/* The options that all commands with a scene share, for their tables of options. */
+#define FL_SCENE_OPTIONS(o)                                                                                            \
+    {"platform", "NAME", FL_OPTION_TEXT, &(o).platform, 0, 0, "platform, or a path to its file (see foldline platforms)"}, \
+        {"gpus", "N", FL_OPTION_INT, &(o).gpus, 1, 1024, "number of GPUs, instead of the platform's own"},              \
+        {"kinds", "FILE", FL_OPTION_TEXT, &(o).kinds, 0, 0, "how kinds of kernels depend on clocks"},                  \
+        {"assume", "HOW", FL_OPTION_TEXT, &(o).assume, 0, 0, "for unknown kinds: compute, memory or balanced"},        \
+        {"seed", "N", FL_OPTION_INT, &(o).seed, 1, 9e15, "seed of sensors and policies (1)"}
+
+#endif

@@ -1,0 +1,265 @@
+/* Costs of positions of work at each choice of clocks. */
+#include "sim/oracle.h"
+#include "sim/oracle_ops.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define POSITIONS_STANDARD 4096
+
+static fl_status no_memory(fl_diag *d) { return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the oracle"); }
+
+void fl_oracle_table_free(fl_oracle_table *t) {
+    free(t->choice);
+    free(t->time_ps);
+    free(t->energy_fj);
+    free(t->op);
+    free(t->frontier);
+    free(t->frontier_first);
+    *t = (fl_oracle_table){0};
+}
+
+/* The one stream with work that nothing but its own predecessor holds up, or NULL. */
+static const fl_stream *lone_stream(const fl_workload *w) {
+    for (uint32_t i = 0; i < w->stream_count; i++) {
+        const fl_stream *s = &w->stream[i];
+        if (s->count)
+            return s->count == w->op_count && !s->launched && !s->wait_first && !w->thread_count ? s : NULL;
+    }
+    return NULL;
+}
+
+bool fl_oracle_is_exact(const fl_workload *w) { return lone_stream(w) != NULL; }
+
+/* Power of the GPUs that have no work: their boards stand closed from beginning to end. mW. */
+static int64_t closed_mw(const fl_node_spec *spec, uint32_t busy) {
+    int64_t mw = 0;
+    for (uint32_t i = 0; i < spec->gpu_count; i++)
+        if (i != busy)
+            mw += (int64_t)(spec->device[spec->gpu[i]].no_context_w * 1000 + 0.5);
+    return mw;
+}
+
+/* ---- cutting into positions ---- */
+
+static fl_status cut(const fl_stream *s, size_t positions_max, fl_oracle_table *t, fl_diag *d) {
+    if (!positions_max)
+        positions_max = POSITIONS_STANDARD;
+    size_t room = s->count < positions_max ? (size_t)s->count : positions_max;
+    t->op = malloc((room + 1) * sizeof *t->op);
+    if (!t->op)
+        return no_memory(d);
+    t->op[0] = 0;
+    t->per_op = s->count <= positions_max;
+    if (t->per_op) {
+        t->positions = room;
+        for (size_t i = 1; i <= room; i++)
+            t->op[i] = i;
+        return FL_OK;
+    }
+    int64_t passed = 0;
+    for (uint64_t i = 0; i < s->count; i++) {
+        int64_t gap_ns, work_ns;
+        uint32_t class_id;
+        fl_workload_op(s, i, &gap_ns, &work_ns, &class_id);
+        passed += gap_ns + work_ns;
+        bool due = (fl_wide)passed * (int64_t)room >= (fl_wide)s->span_ns * (int64_t)(t->positions + 1);
+        if (due && t->positions + 1 < room)
+            t->op[++t->positions] = i + 1;
+    }
+    if (t->op[t->positions] < s->count)
+        t->op[++t->positions] = s->count;
+    return FL_OK;
+}
+
+/* ---- costs ---- */
+
+static void add_block(const fl_op_block *b, const fl_clock_rates *at, int64_t closed, fl_wide *ps, fl_wide *fj) {
+    int64_t base = at->base.total_mw + closed;
+    fl_wide time = b->gap_ps, energy = b->gap_ps * base;
+    for (size_t k = 0; k < b->class_count; k++) {
+        const fl_row *row = &at->row[b->class_id[k]];
+        fl_wide length = fl_op_block_length_ps(b, k, row->mul);
+        time += length;
+        energy += length * (base + row->dyn_mw);
+    }
+    *ps += time;
+    *fj += energy;
+}
+
+static fl_status too_long(const fl_workload *w, fl_diag *d) {
+    return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "%s: longer than 53 days at its slowest clock, expected less", w->name);
+}
+
+static fl_status fill(const fl_workload *w, const fl_stream *s, const fl_clock_rates *const *at, int64_t closed,
+                      fl_oracle_table *t, fl_diag *d) {
+    fl_op_block b;
+    fl_status status = fl_op_block_open(&b, w, d);
+    fl_wide *ps = calloc(t->choices, sizeof *ps), longest = 0;
+    if (!status && !ps)
+        status = no_memory(d);
+    for (size_t i = 0; !status && i < t->positions; i++) {
+        fl_wide *fj = t->energy_fj + i * t->choices, slowest = 0;
+        memset(ps, 0, t->choices * sizeof *ps);
+        for (uint64_t from = t->op[i]; !status && from < t->op[i + 1]; from += FL_OP_BLOCK_MAX) {
+            uint64_t end = t->op[i + 1] - from < FL_OP_BLOCK_MAX ? t->op[i + 1] : from + FL_OP_BLOCK_MAX;
+            status = fl_op_block_fill(&b, s, from, end, d);
+            for (size_t c = 0; !status && c < t->choices; c++)
+                add_block(&b, at[c], closed, &ps[c], &fj[c]);
+        }
+        for (size_t c = 0; !status && c < t->choices; c++) {
+            if (ps[c] > INT64_MAX / 2)
+                status = too_long(w, d);
+            else
+                t->time_ps[i * t->choices + c] = (int64_t)ps[c];
+            slowest = ps[c] > slowest ? ps[c] : slowest;
+        }
+        longest += slowest;
+        if (!status && longest > INT64_MAX / 2)
+            status = too_long(w, d);
+    }
+    free(ps);
+    fl_op_block_close(&b);
+    return status;
+}
+
+static fl_status make_cells(fl_oracle_table *t, fl_diag *d) {
+    t->time_ps = calloc(t->positions * t->choices, sizeof *t->time_ps);
+    t->energy_fj = calloc(t->positions * t->choices, sizeof *t->energy_fj);
+    return t->time_ps && t->energy_fj ? FL_OK : no_memory(d);
+}
+
+/* ---- frontier: the lower convex hull of time and energy at each position ---- */
+
+typedef struct fl_point {
+    int64_t ps;
+    fl_wide fj;
+    uint32_t choice;
+} fl_point;
+
+static int by_time(const void *a, const void *b) {
+    const fl_point *x = a, *y = b;
+    if (x->ps != y->ps)
+        return x->ps < y->ps ? -1 : 1;
+    if (x->fj != y->fj)
+        return x->fj < y->fj ? -1 : 1;
+    return x->choice < y->choice ? -1 : x->choice > y->choice;
+}
+
+/* b lies above the line from a to c: no price picks it. Slopes in long double: a point wrongly kept costs nothing, one
+ * dropped must lie above by more than the rounding, hence the margin. */
+static bool above(const fl_point *a, const fl_point *b, const fl_point *c) {
+    long double left = (long double)(a->fj - b->fj) * (long double)(c->ps - b->ps);
+    long double right = (long double)(b->fj - c->fj) * (long double)(b->ps - a->ps);
+    return left < right - right * 1e-15L;
+}
+
+static size_t hull(fl_point *p, size_t count) {
+    size_t n = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (n && p[i].fj >= p[n - 1].fj)
+            continue; /* slower and not cheaper */
+        while (n > 1 && above(&p[n - 2], &p[n - 1], &p[i]))
+            n--;
+        p[n++] = p[i];
+    }
+    return n;
+}
+
+static fl_status make_frontier(fl_oracle_table *t, fl_diag *d) {
+    fl_point *p = malloc(t->choices * sizeof *p);
+    size_t room = 0, used = 0;
+    t->frontier_first = malloc((t->positions + 1) * sizeof *t->frontier_first);
+    fl_status s = p && t->frontier_first ? FL_OK : no_memory(d);
+    for (size_t i = 0; !s && i < t->positions; i++) {
+        for (uint32_t c = 0; c < t->choices; c++)
+            p[c] = (fl_point){t->time_ps[i * t->choices + c], t->energy_fj[i * t->choices + c], c};
+        qsort(p, t->choices, sizeof *p, by_time);
+        size_t n = hull(p, t->choices);
+        t->frontier_first[i] = used;
+        if (fl_grow(&t->frontier, &room, used + n, sizeof *t->frontier))
+            s = no_memory(d);
+        for (size_t k = 0; !s && k < n; k++)
+            t->frontier[used++] = p[k].choice;
+    }
+    if (!s)
+        t->frontier_first[t->positions] = used;
+    free(p);
+    return s;
+}
+
+/* ---- making ---- */
+
+fl_status fl_oracle_table_static(const fl_static_point *point, size_t count, fl_oracle_table *t, fl_diag *d) {
+    *t = (fl_oracle_table){.positions = 1, .choices = count};
+    if (!count)
+        return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "no static run for the oracle, expected at least one");
+    t->choice = malloc(count * sizeof *t->choice);
+    fl_status s = t->choice ? make_cells(t, d) : no_memory(d);
+    for (size_t c = 0; !s && c < count; c++) {
+        t->choice[c] = point[c].at;
+        t->time_ps[c] = point[c].makespan_ps;
+        t->energy_fj[c] = point[c].energy_fj;
+    }
+    if (s)
+        fl_oracle_table_free(t);
+    return s;
+}
+
+static fl_status make_static(const fl_workload *w, fl_rates *rates, const fl_node_spec *spec, const fl_choice *choice,
+                             size_t count, fl_oracle_table *t, fl_diag *d) {
+    fl_static_point *point = malloc(count * sizeof *point);
+    fl_facts facts = {.seed = 1}; /* nothing in a run without a policy is random */
+    fl_status s = point ? FL_OK : no_memory(d);
+    for (size_t c = 0; !s && c < count; c++)
+        s = fl_static_run(w, rates, spec, &facts, &choice[c], &point[c], d);
+    if (!s)
+        s = fl_oracle_table_static(point, count, t, d);
+    free(point);
+    return s;
+}
+
+static fl_status make_exact(const fl_workload *w, const fl_stream *s, fl_rates *rates, const fl_node_spec *spec,
+                            size_t positions_max, fl_oracle_table *t, fl_diag *d) {
+    const fl_device *dev = &spec->device[spec->gpu[s->gpu]];
+    const fl_clock_rates **at = calloc(t->choices, sizeof(fl_clock_rates *));
+    fl_status status = at ? FL_OK : no_memory(d);
+    for (size_t c = 0; !status && c < t->choices; c++) {
+        int sm = fl_ladder_index(dev->sm_mhz, dev->sm_count, t->choice[c].sm_mhz);
+        int mem = fl_ladder_index(dev->mem_mhz, dev->mem_count, t->choice[c].mem_mhz);
+        status = fl_rates_at(rates, spec->gpu[s->gpu], (uint32_t)sm, (uint32_t)mem, &at[c], d);
+    }
+    if (!status)
+        status = cut(s, positions_max, t, d);
+    if (!status)
+        status = make_cells(t, d);
+    if (!status)
+        status = fill(w, s, at, closed_mw(spec, s->gpu), t, d);
+    if (!status)
+        status = make_frontier(t, d);
+    t->exact = true;
+    free(at);
+    return status;
+}
+
+fl_status fl_oracle_table_make(const fl_workload *w, fl_rates *rates, const fl_node_spec *spec, size_t positions_max,
+                               fl_oracle_table *t, fl_diag *d) {
+    *t = (fl_oracle_table){0};
+    fl_choice *choice;
+    size_t count;
+    fl_status status = fl_oracle_choices(w, spec, &choice, &count, d);
+    if (status)
+        return status;
+    const fl_stream *s = lone_stream(w);
+    if (!s) {
+        status = make_static(w, rates, spec, choice, count, t, d);
+        free(choice);
+        return status;
+    }
+    t->choice = choice;
+    t->choices = count;
+    status = make_exact(w, s, rates, spec, positions_max, t, d);
+    if (status)
+        fl_oracle_table_free(t);
+    return status;
+}

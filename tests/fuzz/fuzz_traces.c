@@ -1,0 +1,259 @@
+/* Every trace reader against bytes that nobody meant: none may crash, each must leave its struct zeroed when it refuses
+ * a file and say why.
+ *
+ *   fuzz_traces FILE...                       runs all readers on the files as they are
+ *   fuzz_traces --mutate SEED COUNT FILE...   and on COUNT damaged copies of each file and of the built-in samples
+ *
+ * Built with -fsanitize=fuzzer and -DFL_LIBFUZZER, libFuzzer supplies the bytes instead. */
+#include "traces/diag.h"
+#include "traces/kernels.h"
+#include "traces/tables.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* Ends the program in a way that sanitizers and libFuzzer report. */
+static void broken(const char *reader, const char *what, const char *message) {
+    fprintf(stderr, "%s: %s (message '%s')\n", reader, what, message);
+    abort();
+}
+
+static void check(const char *reader, fl_status status, const void *result, size_t size, const fl_diag *d) {
+    const unsigned char *bytes = result;
+    bool zero = true;
+    for (size_t i = 0; i < size; i++)
+        zero = zero && bytes[i] == 0;
+    if (status == FL_OK && d->status != FL_OK)
+        broken(reader, "a diagnostic without a failure", d->message);
+    if (status == FL_OK)
+        return;
+    if (status != FL_BAD_INPUT)
+        broken(reader, "bad bytes are bad input, nothing else", d->message);
+    if (!zero)
+        broken(reader, "something was left in the struct", d->message);
+    if (d->status != status || d->message[0] == '\0')
+        broken(reader, "no message", d->message);
+    for (const char *c = d->message; *c; c++)
+        if ((unsigned char)*c < 0x20 || *c == 0x7f)
+            broken(reader, "a control character in the message", d->message);
+}
+
+/* What a reader takes, its writer must be able to write and the reader to take again. */
+#define CHECK_READER(type, reader, writer, again, release)                                                             \
+    do {                                                                                                               \
+        type x_, y_;                                                                                                   \
+        fl_diag d_;                                                                                                    \
+        memset(&x_, 0xaa, sizeof x_);                                                                                  \
+        memset(&d_, 0, sizeof d_);                                                                                     \
+        fl_status status_ = reader(path, &x_, &d_);                                                                    \
+        check(#reader, status_, &x_, sizeof x_, &d_);                                                                  \
+        if (status_ == FL_OK) {                                                                                        \
+            memset(&y_, 0, sizeof y_);                                                                                 \
+            if (writer(copy, &x_, &d_) != FL_OK || again(copy, &y_, &d_) != FL_OK)                                     \
+                broken(#reader, "what was read cannot be written and read again", d_.message);                         \
+            release(&y_);                                                                                              \
+            unlink(copy);                                                                                              \
+        }                                                                                                              \
+        release(&x_);                                                                                                  \
+    } while (0)
+
+static int run(const char *path, const char *copy) {
+    CHECK_READER(fl_kernel_trace, fl_kernels_read, fl_kernels_write, fl_kernels_read, fl_kernel_trace_free);
+    CHECK_READER(fl_kinds, fl_kinds_read, fl_kinds_write, fl_kinds_read, fl_kinds_free);
+    CHECK_READER(fl_telemetry, fl_telemetry_read, fl_telemetry_write, fl_telemetry_read, fl_telemetry_free);
+    CHECK_READER(fl_sweep, fl_sweep_read, fl_sweep_write, fl_sweep_read, fl_sweep_free);
+    CHECK_READER(fl_decisions, fl_decisions_read, fl_decisions_write, fl_decisions_read, fl_decisions_free);
+    CHECK_READER(fl_decisions, fl_geepafs_read, fl_decisions_write, fl_decisions_read, fl_decisions_free);
+    return 0;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    static char path[256], copy[300];
+    const char *base = getenv("TMPDIR");
+    if (!path[0]) {
+        snprintf(path, sizeof path, "%s/fuzz-traces-XXXXXX", base && *base ? base : "/tmp");
+        int first = mkstemp(path);
+        if (first < 0)
+            return 0;
+        close(first);
+        snprintf(copy, sizeof copy, "%s.copy", path);
+    }
+    FILE *f = fopen(path, "wb");
+    if (!f)
+        return 0;
+    bool written = fwrite(data, 1, size, f) == size;
+    written = fclose(f) == 0 && written;
+    if (written)
+        run(path, copy);
+    unlink(path);
+    return 0;
+}
+
+#ifndef FL_LIBFUZZER
+
+static const char *const SAMPLE[] = {
+    "# foldline-kernels 1\n# device: x\n"
+    "device,process,stream,start_ns,end_ns,name,grid_x,grid_y,grid_z,block_x,block_y,block_z,launch_ns,host_thread,"
+    "waits_for,bytes,sm_mhz\n"
+    "0,0,7,100,200,\"f<int, 2>\",4,1,1,64,1,1,50,1,,,1410\n0,0,7,200,260,[CUDA memcpy HtoD],,,,,,,120,1,0,4096,\n"
+    "0,0,7,110,260,[sync],,,,,,,,1,0+1,,\n0,0,7,300,300,[iteration],,,,,,,,1,,,\n",
+    "# foldline-kinds 1\nname,tc,tm,tl,sharpness,alpha,beta,sm_demand,sm_mhz,mem_mhz\n"
+    "f,0.7,0.2,0.1,9.5,1,0.4,0.5,1410,1593\n*,1,0,0,inf,0.5,0.25,,,\n",
+    "# foldline-telemetry 1\nt_ns,device,power_w,sm_mhz\n0,0,47.5,\n0,host,,\n100,0,48,1410\n50,1,,135\n",
+    "workload,kernel,sm_mhz,mem_mhz,power_cap_w,time_s,power_w,energy_j\nw,,1005,,150,2,100,200.5\nw,k,,810,,4,,100\n",
+    "# foldline-decisions 1\n# policy: p\n# gpus: 2\n"
+    "step,t_ns,device,util_gpu_pct,power_w,loop_ns,fresh,set_sm_mhz,set_cpu_mhz,delay_ns\n"
+    "0,0,host,,,,,,2000,1500\n0,0,0,98,47.5,,*,1410,,\n0,0,1,0,,,,default,,\n"
+    "1,200,host,,,300,loop_ns,,,\n1,200,0,97,48,,power_w+util_gpu_pct,,,\n1,200,1,3,9,,power_w,135,,\n",
+    "Apply policy: Assure\nMACHINE v100\nstart..\nMain loop start..\n"
+    "2024-1-2 3:4:5, 10, 20, 40500, 855, 1050, 0, 0, 30000, 135, -1, 150000\n"
+    "2024-1-2 3:4:5, 11, 21, 50250, 1050, -1, 0, 1, 31000, 855, 1440, 250001\n",
+};
+
+static uint64_t next(uint64_t *state) { /* splitmix64 */
+    uint64_t z = *state += 0x9e3779b97f4a7c15u;
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return z ^ (z >> 31);
+}
+
+typedef struct text {
+    uint8_t *bytes;
+    size_t size, room;
+} text;
+
+/* Puts `size` bytes in the place of `gone` bytes at `at`. */
+static void splice(text *t, size_t at, size_t gone, const void *bytes, size_t size) {
+    if (t->size - gone + size > t->room)
+        return;
+    memmove(t->bytes + at + size, t->bytes + at + gone, t->size - at - gone);
+    if (size)
+        memcpy(t->bytes + at, bytes, size);
+    t->size = t->size - gone + size;
+}
+
+/* One small damage: a bit, a byte, a token that readers may trip over, a piece cut out, doubled or moved, the end lost.
+ */
+static void damage(text *t, uint64_t *state) {
+    static const char *const TOKEN[] = {"\"",
+                                        "\"\"",
+                                        ",",
+                                        "\n",
+                                        "\r",
+                                        "\r\n",
+                                        "#",
+                                        "-1",
+                                        "0",
+                                        "9223372036854775808",
+                                        "1e999",
+                                        "nan",
+                                        "inf",
+                                        "\xef\xbb\xbf",
+                                        "\xff",
+                                        "+",
+                                        ":",
+                                        " ",
+                                        "host",
+                                        "default",
+                                        "*",
+                                        "99999999999999999999999",
+                                        "0x1",
+                                        "[",
+                                        "]",
+                                        "1,1,1,1,1",
+                                        "# gpus: 65535\n"};
+    size_t at = t->size ? next(state) % (t->size + 1) : 0;
+    size_t left = t->size - at, size = left ? 1 + next(state) % (left < 40 ? left : 40) : 0;
+    const char *token = TOKEN[next(state) % (sizeof TOKEN / sizeof *TOKEN)];
+    uint8_t piece[40], byte = (uint8_t)next(state);
+    memcpy(piece, t->bytes + at, size);
+    switch (next(state) % 8) {
+    case 0:
+        if (left)
+            t->bytes[at] ^= (uint8_t)(1u << next(state) % 8);
+        break;
+    case 1:
+        splice(t, at, left ? 1 : 0, &byte, 1);
+        break;
+    case 2:
+    case 3:
+        splice(t, at, next(state) % 2 ? size : 0, token, strlen(token));
+        break;
+    case 4:
+        splice(t, at, size, NULL, 0);
+        break;
+    case 5:
+        splice(t, at, 0, piece, size);
+        break;
+    case 6:
+        splice(t, at, size, NULL, 0);
+        splice(t, t->size ? next(state) % t->size : 0, 0, piece, size);
+        break;
+    default:
+        t->size = next(state) % 4 ? t->size : at;
+        break;
+    }
+}
+
+static void mutate(const uint8_t *bytes, size_t size, uint64_t seed, unsigned long count) {
+    text t = {.room = size + 4096};
+    t.bytes = malloc(t.room);
+    for (unsigned long i = 0; t.bytes && i < count; i++) {
+        uint64_t state = seed * 1000003 + i;
+        memcpy(t.bytes, bytes, size);
+        t.size = size;
+        for (uint64_t n = 1 + next(&state) % 4; n; n--)
+            damage(&t, &state);
+        LLVMFuzzerTestOneInput(t.bytes, t.size);
+    }
+    free(t.bytes);
+}
+
+/* The first MiB of a file is enough to damage. */
+static bool run_file(const char *path, uint64_t seed, unsigned long count) {
+    enum { MOST = 1 << 20 };
+    FILE *f = fopen(path, "rb");
+    uint8_t *bytes = malloc(MOST);
+    bool good = f && bytes;
+    if (!good)
+        fprintf(stderr, "%s: cannot be read\n", path);
+    if (good) {
+        size_t size = fread(bytes, 1, MOST, f);
+        LLVMFuzzerTestOneInput(bytes, size);
+        mutate(bytes, size, seed, count);
+    }
+    if (f)
+        fclose(f);
+    free(bytes);
+    return good;
+}
+
+int main(int argc, char **argv) {
+    uint64_t seed = 0;
+    unsigned long count = 0;
+    int first = 1;
+    if (argc >= 4 && strcmp(argv[1], "--mutate") == 0) {
+        seed = strtoull(argv[2], NULL, 10);
+        count = strtoul(argv[3], NULL, 10);
+        first = 4;
+        printf("seed %llu, %lu damaged copies of each file\n", (unsigned long long)seed, count);
+        fflush(stdout); /* known also when a reader crashes */
+    }
+    for (size_t i = 0; i < sizeof SAMPLE / sizeof *SAMPLE; i++) {
+        LLVMFuzzerTestOneInput((const uint8_t *)SAMPLE[i], strlen(SAMPLE[i]));
+        mutate((const uint8_t *)SAMPLE[i], strlen(SAMPLE[i]), seed, count);
+    }
+    bool good = true;
+    for (int i = first; i < argc; i++)
+        good = run_file(argv[i], seed, count) && good;
+    if (good)
+        puts("every reader stood");
+    return good ? 0 : 1;
+}
+
+#endif

@@ -1,0 +1,525 @@
+/* The policy instance: parameters, snapping, clamping, faults, rate limit, copies, rows and the identity of the
+ * contract. */
+#include "sim/instance.h"
+#include "sim/params.h"
+#include "tests/suite.h"
+
+#include <math.h>
+
+/* A policy that does what the test says. */
+
+typedef struct puppet_params {
+    double gain;
+    int64_t steps, flag, mode;
+    fl_table clocks, model;
+} puppet_params;
+
+typedef struct puppet_state {
+    uint64_t count;
+} puppet_state;
+
+static struct {
+    uint64_t gpu_set, host_set;
+    double gpu[FL_GPU_CONTROL_COUNT], host[FL_HOST_CONTROL_COUNT];
+    int64_t delay_ns;
+    const char *refusal;
+    puppet_params seen; /* the parameters of the last init or step */
+    double model_cell;
+    char model_key[16];
+    bool clean; /* the command came cleared */
+} hand;
+
+static const char *puppet_init(void *state, const void *params, const fl_facts *facts) {
+    const puppet_state *s = state;
+    hand.seen = *(const puppet_params *)params;
+    return s->count || facts->gpu_count == 0 ? "not zeroed" : hand.refusal;
+}
+
+static void puppet_step(void *state, const void *params, const fl_facts *facts, const fl_sample *sample,
+                        fl_command *command) {
+    puppet_state *s = state;
+    (void)sample;
+    hand.seen = *(const puppet_params *)params;
+    if (hand.seen.model.row_count) {
+        hand.model_cell = hand.seen.model.cell[hand.seen.model.row_count * hand.seen.model.column_count - 1];
+        snprintf(hand.model_key, sizeof hand.model_key, "%s", hand.seen.model.key[hand.seen.model.row_count - 1]);
+    }
+    hand.clean = command->delay_ns == 0 && command->host.set == 0;
+    for (uint32_t i = 0; i < facts->gpu_count; i++)
+        hand.clean = hand.clean && command->gpu[i].set == 0 && isnan(command->probe[1 + i]);
+    s->count++;
+    command->probe[0] = (double)s->count;
+    command->delay_ns = hand.delay_ns;
+    command->gpu[0].set = hand.gpu_set;
+    memcpy(command->gpu[0].value, hand.gpu, sizeof hand.gpu);
+    command->host.set = hand.host_set;
+    memcpy(command->host.value, hand.host, sizeof hand.host);
+}
+
+#define ROW(member, unit_, type_, standard_, min_, max_, choices_)                                                     \
+    {                                                                                                                  \
+        .name = #member, .unit = unit_, .type = type_, .offset = offsetof(puppet_params, member),                      \
+        .standard = standard_, .min = min_, .max = max_, .choices = choices_                                           \
+    }
+
+static const fl_param puppet_rows[] = {
+    ROW(gain, "", FL_PARAM_REAL, "0.5", 0, 1, NULL),
+    ROW(steps, "", FL_PARAM_INT, "3", -5, 1000, NULL),
+    ROW(flag, "", FL_PARAM_BOOL, "off", 0, 0, NULL),
+    ROW(mode, "", FL_PARAM_CHOICE, "fast", 0, 0, "slow|fast|faster"),
+    ROW(clocks, "MHz", FL_PARAM_LIST, "100/200.5", 1, 5000, NULL),
+    ROW(model, "", FL_PARAM_TABLE, "", 0, 0, "key:kernel|sm_mhz|mem_mhz"),
+};
+
+static const fl_probe puppet_probes[] = {{"count", "", "steps", 0}, {"unused", "", "never written", 1}};
+
+static const fl_policy puppet = {FL_POLICY_ABI,
+                                 .name = "puppet",
+                                 .summary = "",
+                                 .source = "",
+                                 .gpu_drives = FL_BIT(FL_SET_SM_MHZ) | FL_BIT(FL_SET_MEM_MHZ) |
+                                               FL_BIT(FL_SET_POWER_LIMIT_W) | FL_BIT(FL_SET_RECORDS),
+                                 .host_drives = FL_BIT(FL_SET_HOST_CPU_MHZ) | FL_BIT(FL_SET_HOST_CPU_BOOST),
+                                 .param = puppet_rows,
+                                 .param_count = sizeof puppet_rows / sizeof *puppet_rows,
+                                 .probe = puppet_probes,
+                                 .probe_count = 2,
+                                 .param_size = sizeof(puppet_params),
+                                 .state_size = sizeof(puppet_state),
+                                 .gpu_size = 24,
+                                 .init = puppet_init,
+                                 .step = puppet_step};
+
+static const int32_t sm[] = {300, 307, 315, 1000}, mem[] = {405, 810}, cpu[] = {1200, 2200};
+static const fl_gpu_facts gpu_facts[2] = {
+    {.sm = {sm, 4}, .mem = {mem, 2}, .power_min_w = 100, .power_max_w = 250},
+    {.sm = {sm, 4}},
+};
+static const fl_facts facts = {.gpu_count = 2, .gpu = gpu_facts, .host = {.cpu = {cpu, 2}}};
+
+static fl_gpu_sample gpu_samples[2];
+
+static fl_status open_puppet(fl_instance **in, const fl_layer *layer, size_t layers, int64_t interval_ns, fl_diag *d) {
+    fl_instance_options o = {
+        .policy = &puppet, .facts = &facts, .layer = layer, .layer_count = layers, .min_set_interval_ns = interval_ns};
+    memset(d, 0, sizeof *d);
+    return fl_instance_open(in, &o, d);
+}
+
+static const fl_decision *step_at(fl_instance *in, int64_t time_ns) {
+    const fl_decision *decision = NULL;
+    fl_sample s = {.time_ns = time_ns, .gpu_count = 2, .gpu = gpu_samples};
+    fl_diag d;
+    CU_ASSERT_FATAL(fl_instance_step(in, &s, &decision, &d) == FL_OK);
+    return decision;
+}
+
+static void hand_rest(void) {
+    memset(&hand, 0, sizeof hand);
+    hand.delay_ns = 1000;
+}
+
+/* ---- parameters ---------------------------------------------------------------------------------------------------
+ */
+
+static void test_values(void) {
+    static const struct {
+        uint32_t row;
+        const char *text, *expected; /* text form of the value, or of the message after "policy puppet: parameter " */
+        bool good;
+    } rows[] = {
+        {0, NULL, "0.5", true},
+        {0, "0", "0", true},
+        {0, "1", "1", true},
+        {0, "2.5e-1", "0.25", true},
+        {0, "1.5", "'gain' (--set): 1.5 is out of range, expected 0 to 1", false},
+        {0, "-0.001", "'gain' (--set): -0.001 is out of range, expected 0 to 1", false},
+        {0, "0.5x", "'gain' (--set): '0.5x' is not a number", false},
+        {0, " 0.5", "'gain' (--set): ' 0.5' is not a number", false},
+        {0, "0,5", "'gain' (--set): '0,5' is not a number", false},
+        {0, "", "'gain' (--set): '' is not a number", false},
+        {0, "nan", "'gain' (--set): 'nan' is not a number", false},
+        {0, "1e999", "'gain' (--set): '1e999' is too large", false},
+        {1, NULL, "3", true},
+        {1, "-5", "-5", true},
+        {1, "1001", "'steps' (--set): 1001 is out of range, expected -5 to 1000", false},
+        {1, "2.0", "'steps' (--set): '2.0' is not a whole number", false},
+        {1, "99999999999999999999", "'steps' (--set): '99999999999999999999' is too large", false},
+        {2, NULL, "0", true},
+        {2, "on", "1", true},
+        {2, "true", "1", true},
+        {2, "1", "1", true},
+        {2, "false", "0", true},
+        {2, "yes", "'flag' (--set): 'yes' is not a switch, expected 0, 1, true, false, on or off", false},
+        {3, NULL, "fast", true},
+        {3, "slow", "slow", true},
+        {3, "faster", "faster", true},
+        {3, "fas", "'mode' (--set): 'fas' is not a choice, expected one of slow|fast|faster", false},
+        {3, "slow|fast", "'mode' (--set): 'slow|fast' is not a choice, expected one of slow|fast|faster", false},
+        {4, NULL, "100/200.5", true},
+        {4, "855/1050/1245", "855/1050/1245", true},
+        {4, "7", "7", true},
+        {4, "", "", true},
+        {4, "855//1245", "'clocks' (--set): '' is not a number", false},
+        {4, "855/", "'clocks' (--set): '' is not a number", false},
+        {4, "855/6000", "'clocks' (--set): 6000 is out of range, expected 1 to 5000", false},
+        {5, NULL, "0x2 table", true},
+        {5, "a.csv",
+         "'model' (--set): 'a.csv' is a text, expected a table: the host must read the file and give its content",
+         false},
+    };
+    hand_rest();
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        fl_setting setting = {.name = puppet_rows[rows[i].row].name, .text = rows[i].text};
+        fl_layer layer = {"--set", &setting, rows[i].text != NULL};
+        fl_instance *in;
+        fl_diag d;
+        char text[1024] = "";
+        fl_status status = open_puppet(&in, &layer, 1, 0, &d);
+        if (status == FL_OK)
+            fl_instance_param_text(in, rows[i].row, text, sizeof text);
+        else
+            snprintf(text, sizeof text, "%s", d.message + strlen("policy puppet: parameter "));
+        FL_CHECK(status == (rows[i].good ? FL_OK : FL_BAD_INPUT) && strcmp(text, rows[i].expected) == 0,
+                 "%s=%s: '%s', expected '%s'", setting.name, setting.text, text, rows[i].expected);
+        FL_CHECK((in == NULL) == (status != FL_OK), "an instance in spite of %s", text);
+        fl_instance_close(in);
+    }
+}
+
+static void test_layers(void) {
+    fl_setting platform[] = {{"gain", "0.1", NULL}, {"steps", "1", NULL}, {"clocks", "10", NULL}},
+               experiment[] = {{"steps", "2", NULL}, {"clocks", "20/30", NULL}},
+               command[] = {{"clocks", "40/50/60", NULL}, {"clocks", "70", NULL}}, mistyped[] = {{"gian", "0.1", NULL}},
+               strange[] = {{"qqqqqq", "0.1", NULL}};
+    fl_layer layer[] = {{"platform", platform, 3}, {"experiment", experiment, 2}, {"--set", command, 2}};
+    fl_instance *in;
+    fl_diag d;
+    char gain[32], steps[32], clocks[32], mode[32];
+    hand_rest();
+    CU_ASSERT_FATAL(open_puppet(&in, layer, 3, 0, &d) == FL_OK);
+    fl_instance_param_text(in, 0, gain, sizeof gain);
+    fl_instance_param_text(in, 1, steps, sizeof steps);
+    fl_instance_param_text(in, 3, mode, sizeof mode);
+    fl_instance_param_text(in, 4, clocks, sizeof clocks);
+    FL_CHECK(!strcmp(gain, "0.1") && !strcmp(steps, "2") && !strcmp(clocks, "70") && !strcmp(mode, "fast"),
+             "row, platform, experiment, command: %s %s %s %s", gain, steps, clocks, mode);
+    FL_CHECK(hand.seen.gain == 0.1 && hand.seen.steps == 2 && hand.seen.mode == 1, "init saw other parameters");
+    char little[3];
+    fl_instance_param_text(in, 3, little, sizeof little);
+    FL_CHECK(strcmp(little, "fa") == 0, "a short buffer holds '%s'", little);
+    fl_instance_close(in);
+
+    layer[2] = (fl_layer){"--set", mistyped, 1};
+    FL_CHECK(open_puppet(&in, layer, 3, 0, &d) == FL_BAD_INPUT &&
+                 !strcmp(d.message, "policy puppet: parameter 'gian' (--set): unknown, did you mean 'gain'?"),
+             "mistyped: %s", d.message);
+    layer[2] = (fl_layer){"experiment e.json", strange, 1};
+    FL_CHECK(open_puppet(&in, layer, 3, 0, &d) == FL_BAD_INPUT &&
+                 !strcmp(d.message, "policy puppet: parameter 'qqqqqq' (experiment e.json): unknown"),
+             "unlike any: %s", d.message);
+    hand.refusal = "not on a Sunday";
+    FL_CHECK(open_puppet(&in, NULL, 0, 0, &d) == FL_BAD_INPUT && !strcmp(d.message, "policy puppet: not on a Sunday"),
+             "init refused: %s", d.message);
+}
+
+static void test_tables(void) {
+    static const double cells[] = {500, 405, 1000, 810}, odd[] = {500, NAN, 1000, 810}, large[] = {9000};
+    static const char *const keys[] = {"axpy", "gemm"};
+    static const struct {
+        const char *name;
+        fl_table table;
+        const char *expected; /* part of the message, or NULL */
+    } rows[] = {
+        {"model", {cells, keys, 2, 2}, NULL},
+        {"model", {cells, keys, 1, 2}, NULL},
+        {"model", {cells, NULL, 0, 2}, NULL},
+        {"model", {cells, NULL, 2, 2}, "no text key"},
+        {"model", {cells, keys, 2, 1}, "1 columns of numbers, expected 2"},
+        {"model", {odd, keys, 2, 2}, "row 1 of the table holds a number that is not finite"},
+        {"clocks", {cells, NULL, 4, 1}, NULL},
+        {"clocks", {cells, keys, 2, 1}, NULL},
+        {"clocks", {cells, NULL, 2, 2}, "2 columns of numbers, expected 1"},
+        {"clocks", {large, NULL, 1, 1}, "9000 is out of range, expected 1 to 5000"},
+        {"gain", {cells, NULL, 1, 1}, "got a table, expected a single value"},
+    };
+    hand_rest();
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        fl_table table = rows[i].table;
+        fl_setting setting = {.name = rows[i].name, .table = &table};
+        fl_layer layer = {"experiment", &setting, 1};
+        fl_instance *in, *copy;
+        fl_diag d;
+        fl_status status = open_puppet(&in, &layer, 1, 0, &d);
+        if (rows[i].expected) {
+            FL_CHECK(status == FL_BAD_INPUT && strstr(d.message, rows[i].expected), "row %zu: %s", i, d.message);
+            continue;
+        }
+        FL_CHECK(status == FL_OK, "row %zu: %s", i, d.message);
+        char text[64], want[64];
+        bool list = strcmp(rows[i].name, "clocks") == 0;
+        snprintf(want, sizeof want, list ? table.row_count == 4 ? "500/405/1000/810" : "500/405" : "%ux2 table",
+                 table.row_count);
+        FL_CHECK(strcmp(fl_instance_param_text(in, list ? 4 : 5, text, sizeof text), want) == 0, "row %zu: %s", i,
+                 text);
+        /* A copy has tables of its own: it outlives the first. */
+        CU_ASSERT_FATAL(fl_instance_copy(&copy, in, &d) == FL_OK);
+        fl_instance_close(in);
+        step_at(copy, 0);
+        if (!list && table.row_count == 2)
+            FL_CHECK(hand.model_cell == 810 && strcmp(hand.model_key, "gemm") == 0, "the policy sees %g under '%s'",
+                     hand.model_cell, hand.model_key);
+        fl_instance_close(copy);
+    }
+    bool keyed;
+    const char *names;
+    FL_CHECK(fl_param_columns(&puppet_rows[5], &keyed, &names) == 2 && keyed && !strcmp(names, "kernel|sm_mhz|mem_mhz"),
+             "columns '%s'", names);
+    fl_param plain = {.type = FL_PARAM_TABLE, .choices = "a|b|c"};
+    FL_CHECK(fl_param_columns(&plain, &keyed, NULL) == 3 && !keyed, "columns without a key");
+}
+
+/* Rows come from plug-ins too. */
+static void test_bad_descriptor(void) {
+    fl_param row = {.name = "x", .type = FL_PARAM_LIST, .offset = 8, .standard = "1"};
+    fl_policy p = puppet;
+    fl_instance *in;
+    fl_diag d;
+    p.param = &row;
+    p.param_count = 1;
+    p.param_size = 16;
+    fl_instance_options o = {.policy = &p, .facts = &facts};
+    FL_CHECK(fl_instance_open(&in, &o, &d) == FL_BAD_INPUT && strstr(d.message, "lies outside"), "%s", d.message);
+    row = (fl_param){.name = "x", .type = FL_PARAM_REAL, .standard = "2", .max = 1};
+    FL_CHECK(fl_instance_open(&in, &o, &d) == FL_BAD_INPUT && strstr(d.message, "(default): 2 is out of range"), "%s",
+             d.message);
+    p.step = NULL;
+    FL_CHECK(fl_instance_open(&in, &o, &d) == FL_BAD_INPUT && strstr(d.message, "no name, init or step"), "%s",
+             d.message);
+}
+
+/* ---- what a request becomes ---------------------------------------------------------------------------------------
+ */
+
+enum { AS_IT_IS, SNAPPED, CLAMPED, FAULT };
+
+static void test_requests(void) {
+    static const struct {
+        int control;
+        double asked, value;
+        int verdict;
+    } rows[] = {
+        {FL_SET_SM_MHZ, 307, 307, AS_IT_IS},
+        {FL_SET_SM_MHZ, 303, 300, SNAPPED},
+        {FL_SET_SM_MHZ, 303.5, 300, SNAPPED},
+        {FL_SET_SM_MHZ, 303.6, 307, SNAPPED},
+        {FL_SET_SM_MHZ, 311, 307, SNAPPED},
+        {FL_SET_SM_MHZ, 1, 300, SNAPPED},
+        {FL_SET_SM_MHZ, 5000, 1000, SNAPPED},
+        {FL_SET_SM_MHZ, FL_DEFAULT, FL_DEFAULT, AS_IT_IS},
+        {FL_SET_SM_MHZ, 0, 0, FAULT},
+        {FL_SET_SM_MHZ, -2, 0, FAULT},
+        {FL_SET_SM_MHZ, NAN, 0, FAULT},
+        {FL_SET_SM_MHZ, INFINITY, 0, FAULT},
+        {FL_SET_MEM_MHZ, 700, 810, SNAPPED},
+        {FL_SET_MEM_MHZ, 607.5, 405, SNAPPED},
+        {FL_SET_POWER_LIMIT_W, 150.5, 150.5, AS_IT_IS},
+        {FL_SET_POWER_LIMIT_W, 50, 100, CLAMPED},
+        {FL_SET_POWER_LIMIT_W, 300, 250, CLAMPED},
+        {FL_SET_POWER_LIMIT_W, 0, 0, FAULT},
+        {FL_SET_RECORDS, 0, 0, AS_IT_IS},
+        {FL_SET_RECORDS, 1, 1, AS_IT_IS},
+        {FL_SET_RECORDS, 2, 0, FAULT},
+        {FL_SET_RECORDS, NAN, 0, FAULT},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        fl_instance *in;
+        fl_diag d;
+        hand_rest();
+        hand.gpu_set = FL_BIT(rows[i].control);
+        hand.gpu[rows[i].control] = rows[i].asked;
+        CU_ASSERT_FATAL(open_puppet(&in, NULL, 0, 0, &d) == FL_OK);
+        const fl_decision *decision = step_at(in, 0);
+        const fl_decided *got = &decision->gpu[0][rows[i].control];
+        fl_instance_counts c = fl_instance_counts_of(in);
+        bool fault = rows[i].verdict == FAULT;
+        FL_CHECK(got->set == !fault && (fault || (got->value == rows[i].value && got->requested == rows[i].asked)),
+                 "control %d: %g becomes %g", rows[i].control, rows[i].asked, got->value);
+        FL_CHECK(c.steps == 1 && c.sets == !fault && c.faults == fault && c.snapped == (rows[i].verdict == SNAPPED) &&
+                     c.clamped == (rows[i].verdict == CLAMPED) && c.held_back == 0,
+                 "control %d: %g counts %llu sets, %llu faults, %llu snapped, %llu clamped", rows[i].control,
+                 rows[i].asked, (unsigned long long)c.sets, (unsigned long long)c.faults, (unsigned long long)c.snapped,
+                 (unsigned long long)c.clamped);
+        for (int k = 0; k < FL_GPU_CONTROL_COUNT; k++)
+            FL_CHECK(!decision->gpu[1][k].set && (k == rows[i].control || !decision->gpu[0][k].set),
+                     "control %d set as well", k);
+        fl_instance_close(in);
+    }
+}
+
+static void test_host_and_faults(void) {
+    fl_instance *in;
+    fl_diag d;
+    hand_rest();
+    hand.host_set = FL_BIT(FL_SET_HOST_CPU_MHZ) | FL_BIT(FL_SET_HOST_CPU_BOOST);
+    hand.host[FL_SET_HOST_CPU_MHZ] = 1800;
+    CU_ASSERT_FATAL(open_puppet(&in, NULL, 0, 0, &d) == FL_OK);
+    const fl_decision *decision = step_at(in, 0);
+    FL_CHECK(decision->host[FL_SET_HOST_CPU_MHZ].value == 2200 && decision->host[FL_SET_HOST_CPU_BOOST].set &&
+                 decision->host[FL_SET_HOST_CPU_BOOST].value == 0 && decision->delay_ns == 1000,
+             "host: %g MHz, boost %g", decision->host[FL_SET_HOST_CPU_MHZ].value,
+             decision->host[FL_SET_HOST_CPU_BOOST].value);
+    FL_CHECK(hand.clean, "the command was not cleared, or a probe was not NaN");
+    FL_CHECK(decision->probe[0] == 1 && isnan(decision->probe[1]) && fl_instance_probe_count(in) == 3, "probes");
+    FL_CHECK(decision->gpu_count == 2 && fl_instance_policy(in) == &puppet, "who it is");
+
+    /* A control that the descriptor does not drive, and bits of none at all. */
+    hand.host_set = FL_BIT(FL_SET_HOST_CPU_POWER_LIMIT_W);
+    hand.gpu_set = FL_BIT(FL_GPU_CONTROL_COUNT) | FL_BIT(40);
+    hand.delay_ns = 0;
+    decision = step_at(in, 1);
+    FL_CHECK(!decision->host[FL_SET_HOST_CPU_POWER_LIMIT_W].set, "a control was set that the policy does not drive");
+    FL_CHECK(decision->delay_ns == 1000, "delay %lld, expected the last", (long long)decision->delay_ns);
+    FL_CHECK(hand.clean, "the command was not cleared");
+    FL_CHECK(fl_instance_counts_of(in).faults == 4, "%llu faults, expected 4",
+             (unsigned long long)fl_instance_counts_of(in).faults);
+    fl_instance_close(in);
+
+    CU_ASSERT_FATAL(open_puppet(&in, NULL, 0, 0, &d) == FL_OK);
+    hand.delay_ns = -5;
+    FL_CHECK(step_at(in, 0)->delay_ns == 200000000, "the delay before any is not 200 ms");
+    fl_sample three = {.gpu_count = 3};
+    FL_CHECK(fl_instance_step(in, &three, &decision, &d) == FL_BAD_INPUT && !decision &&
+                 strstr(d.message, "a sample of 3 GPUs, expected 2"),
+             "%s", d.message);
+    fl_instance_close(in);
+}
+
+/* ---- rate limit ---------------------------------------------------------------------------------------------------
+ */
+
+static void test_rate_limit(void) {
+    static const struct {
+        int64_t time_ns;
+        double asked; /* 0 = nothing */
+        double made;  /* 0 = nothing */
+        uint64_t held_back;
+    } rows[] = {
+        {1000, 307, 307, 0}, {1050, 315, 0, 1},   {1080, 0, 0, 1},   {1100, 0, 315, 1}, /* made as soon as it may */
+        {1110, 300, 0, 2},   {1120, 307, 0, 3},   {1250, 0, 307, 3},                    /* the later one */
+        {1340, 315, 0, 4},   {1350, 300, 300, 4},                                       /* replaced as it falls due */
+        {1400, 315, 0, 5},   {1410, NAN, 0, 5},   {1450, 0, 315, 5},                    /* a fault replaces nothing */
+        {2000, 0, 0, 5},
+    };
+    fl_instance *in;
+    fl_diag d;
+    hand_rest();
+    CU_ASSERT_FATAL(open_puppet(&in, NULL, 0, 100, &d) == FL_OK);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        hand.gpu_set = rows[i].asked != 0 ? FL_BIT(FL_SET_SM_MHZ) | FL_BIT(FL_SET_MEM_MHZ) : 0;
+        hand.gpu[FL_SET_SM_MHZ] = rows[i].asked;
+        hand.gpu_set &= i == 1 ? ~UINT64_C(0) : ~FL_BIT(FL_SET_MEM_MHZ); /* memory once: it has a limit of its own */
+        hand.gpu[FL_SET_MEM_MHZ] = 810;
+        const fl_decision *decision = step_at(in, rows[i].time_ns);
+        const fl_decided *got = &decision->gpu[0][FL_SET_SM_MHZ];
+        FL_CHECK((got->set ? got->value : 0) == rows[i].made, "at %lld: %g made, expected %g",
+                 (long long)rows[i].time_ns, got->set ? got->value : 0, rows[i].made);
+        FL_CHECK(decision->gpu[0][FL_SET_MEM_MHZ].set == (i == 1), "memory clock at %lld", (long long)rows[i].time_ns);
+        FL_CHECK(fl_instance_counts_of(in).held_back == rows[i].held_back, "at %lld: %llu held back, expected %llu",
+                 (long long)rows[i].time_ns, (unsigned long long)fl_instance_counts_of(in).held_back,
+                 (unsigned long long)rows[i].held_back);
+        if (rows[i].time_ns == 1120) { /* what is held back is part of the state that a copy has */
+            fl_instance *copy;
+            CU_ASSERT_FATAL(fl_instance_copy(&copy, in, &d) == FL_OK);
+            hand.gpu_set = 0;
+            decision = step_at(copy, 1250);
+            FL_CHECK(decision->gpu[0][FL_SET_SM_MHZ].value == 307 && decision->probe[0] == 7,
+                     "the copy: %g MHz, step %g", decision->gpu[0][FL_SET_SM_MHZ].value, decision->probe[0]);
+            fl_instance_close(copy);
+        }
+    }
+    FL_CHECK(fl_instance_counts_of(in).sets == 6, "%llu sets, expected 6",
+             (unsigned long long)fl_instance_counts_of(in).sets);
+    fl_instance_close(in);
+    fl_instance_close(NULL);
+}
+
+/* ---- rows and identity --------------------------------------------------------------------------------------------
+ */
+
+static void test_rows(void) {
+    FL_CHECK(fl_rows_count(FL_ROWS_GPU_SIGNAL) == FL_GPU_SIGNAL_COUNT && fl_rows_count(FL_ROWS_HOST_SIGNAL) == 9 &&
+                 fl_rows_count(FL_ROWS_GPU_CONTROL) == 4 && fl_rows_count(FL_ROWS_HOST_CONTROL) == 3,
+             "counts of rows");
+    FL_CHECK(fl_rows_find(FL_ROWS_GPU_SIGNAL, "util_mem_pct") == FL_GPU_UTIL_MEM_PCT &&
+                 fl_rows_find(FL_ROWS_HOST_SIGNAL, "loop_ns") == FL_HOST_LOOP_NS &&
+                 fl_rows_find(FL_ROWS_GPU_CONTROL, "power_limit_w") == FL_SET_POWER_LIMIT_W &&
+                 fl_rows_find(FL_ROWS_HOST_CONTROL, "cpu_boost") == FL_SET_HOST_CPU_BOOST,
+             "a row was not found");
+    FL_CHECK(fl_rows_find(FL_ROWS_GPU_CONTROL, "util_mem_pct") == -1 && fl_rows_find(FL_ROWS_GPU_SIGNAL, "") == -1,
+             "a row was found that is none");
+    const fl_row_info *row = fl_rows_at(FL_ROWS_GPU_SIGNAL, FL_GPU_ENERGY_J);
+    FL_CHECK(!strcmp(row->name, "energy_j") && !strcmp(row->unit, "J") && row->kind == FL_COUNTER && row->meaning[0],
+             "row %s %s", row->name, row->unit);
+    FL_CHECK(fl_rows_at(FL_ROWS_GPU_SIGNAL, FL_GPU_UTIL_GPU_PCT)->kind == FL_MEAN, "kind of a mean");
+}
+
+static void test_identity(void) {
+    static char rows[16384];
+    char text[512];
+    fl_abi abi = puppet.abi;
+    FL_CHECK(fl_abi_difference(&abi, text, sizeof text) == NULL, "our own: %s", text);
+
+    static const struct {
+        const char *from, *to, *expected;
+    } edits[] = {
+        {"gpu signal power_w W GAUGE", "gpu signal power_w mW GAUGE",
+         "built for 'abi 1', this program has 'abi 1'; first row that differs: 'gpu signal power_w mW GAUGE' there, "
+         "'gpu signal power_w W GAUGE' here"},
+        {"abi 1", "abi 2",
+         "built for 'abi 2', this program has 'abi 1'; first row that differs: 'abi 2' there, 'abi 1' here"},
+        {"host signal cpu_mhz MHz GAUGE\n", "",
+         "first row that differs: 'host signal cpu_util_pct % MEAN' there, 'host signal cpu_mhz MHz GAUGE' here"},
+        {"energy_j J COUNTER", "energy_j J GAUGE", "'gpu signal energy_j J GAUGE' there"},
+        {"struct fl_policy\n", "", "'end' there, 'struct fl_policy' here"},
+        {"struct fl_policy\n", "struct fl_policy\nstruct more\n", "'struct more' there, 'end' here"},
+    };
+    for (size_t i = 0; i < sizeof edits / sizeof *edits; i++) {
+        const char *at = strstr(puppet.abi.rows, edits[i].from);
+        CU_ASSERT_FATAL(at != NULL);
+        snprintf(rows, sizeof rows, "%.*s%s%s", (int)(at - puppet.abi.rows), puppet.abi.rows, edits[i].to,
+                 at + strlen(edits[i].from));
+        abi.rows = rows;
+        FL_CHECK(fl_abi_difference(&abi, text, sizeof text) && strstr(text, edits[i].expected), "edit %zu: %s", i,
+                 text);
+    }
+    abi.rows = NULL;
+    FL_CHECK(fl_abi_difference(&abi, text, sizeof text) && strstr(text, "'end' there"), "no rows: %s", text);
+
+    abi = puppet.abi;
+    abi.struct_size[0] += 8;
+    FL_CHECK(fl_abi_difference(&abi, text, sizeof text) && strstr(text, "struct fl_gpu_sample has "), "size: %s", text);
+    abi = puppet.abi;
+    abi.struct_size[FL_ABI_STRUCT_COUNT - 1]--;
+    FL_CHECK(fl_abi_difference(&abi, text, sizeof text) && strstr(text, "struct fl_policy has "), "size: %s", text);
+    abi = puppet.abi;
+    abi.struct_count++;
+    FL_CHECK(fl_abi_difference(&abi, text, sizeof text) && strstr(text, "struct count 17 there, 16 here"), "count: %s",
+             text);
+    abi = (fl_abi){.magic = 0x1234, .rows = (const char *)(uintptr_t)8}; /* rows must not be looked at */
+    FL_CHECK(fl_abi_difference(&abi, text, sizeof text) && strstr(text, "0x0000000000001234"), "magic: %s", text);
+
+    fl_policy other = puppet;
+    other.abi.struct_size[3] = 1;
+    fl_instance_options o = {.policy = &other, .facts = &facts};
+    fl_instance *in;
+    fl_diag d;
+    FL_CHECK(fl_instance_open(&in, &o, &d) == FL_BAD_INPUT && strstr(d.message, "another contract") &&
+                 strstr(d.message, "fl_kernel_record"),
+             "%s", d.message);
+}
+
+FL_SUITE("instance", {"values", test_values}, {"layers", test_layers}, {"tables", test_tables},
+         {"bad descriptor", test_bad_descriptor}, {"requests", test_requests},
+         {"host and faults", test_host_and_faults}, {"rate limit", test_rate_limit}, {"rows", test_rows},
+         {"identity of the contract", test_identity})

@@ -1,0 +1,400 @@
+#include "harness/json.h"
+#include "harness/platform.h"
+#include "models/row.h"
+#include "tests/suite.h"
+#include "tests/temp_file.h"
+
+#include <math.h>
+
+/* A small sound platform; the cases below break one line of it each. */
+static const char sound[] =
+    "{\n"
+    "\"foldline_platform\": 1,\n"
+    "\"title\": \"A small GPU\",\n"
+    "\"count\": 2,\n"
+    "\"gpu\": {\n"
+    "\"name\": \"Small\",\n"
+    "\"sm_mhz\": {\"from\": 100, \"to\": 130, \"steps\": [7, 8]},\n"
+    "\"mem_mhz\": [500, 1000],\n"
+    "\"default_sm_mhz\": 130,\n"
+    "\"default_mem_mhz\": 1000,\n"
+    "\"sms\": 4,\n"
+    "\"cores_per_sm\": 32,\n"
+    "\"peak_gb_s\": 10.5,\n"
+    "\"tdp_w\": 50,\n"
+    "\"power\": {\n"
+    "\"a_w\": 10,\n"
+    "\"a0_w\": 1,\n"
+    "\"b_w\": 5,\n"
+    "\"b0_w\": [1, 2],\n"
+    "\"c_w\": 3,\n"
+    "\"no_context_w\": 4,\n"
+    "\"voltage\": [[100, 1], [130, 1.25]]\n"
+    "},\n"
+    "\"sharpness\": 9,\n"
+    "\"limits\": {\"min_w\": 20, \"max_w\": 60, \"default_w\": 50},\n"
+    "\"sensors\": {\n"
+    "\"power\": {\"refresh_ms\": 20, \"window_ms\": 10, \"quantum\": 0.001, \"delay_ms\": 0.5},\n"
+    "\"utilisation\": {\"refresh_ms\": 167, \"window_ms\": 167, \"mem_noise_pct\": 2},\n"
+    "\"clock\": {\"refresh_ms\": 0}\n"
+    "},\n"
+    "\"actuator\": {\"call_ms\": 4.5, \"settle_ms\": 20, \"read_ms\": 1.5}\n"
+    "},\n"
+    "\"host\": {\"name\": \"host\", \"cores\": 8, \"launch_queue\": 100,"
+    " \"cpu_mhz\": [1000, 2000], \"default_cpu_mhz\": 2000, \"boost_mhz\": [2500],"
+    " \"peak_gb_s\": 20, \"static_w\": 70, \"apu\": true},\n"
+    "\"policies\": {\"assure\": {\"probe_mhz\": [100, 107.5, 130], \"lowest_mhz\": 100,"
+    " \"theta\": 0.1, \"fast\": true, \"mode\": \"plain\"}},\n"
+    "\"notes\": {\"count\": \"two\", \"gpu\": \"assumed: small\", \"gpu.power.a_w\": \"a meter\","
+    " \"host\": \"assumed\", \"policies\": \"assumed\"}\n"
+    "}\n";
+
+/* The sound text with the first `from` replaced; the caller frees it. */
+static char *with(const char *from, const char *to) {
+    const char *at = strstr(sound, from);
+    char *text = malloc(sizeof sound + strlen(to));
+    if (!at || !text) {
+        printf("\n    \"%s\" does not occur", from);
+        exit(1);
+    }
+    sprintf(text, "%.*s%s%s", (int)(at - sound), sound, to, at + strlen(from));
+    return text;
+}
+
+static fl_status open_text(const char *text, fl_platform *p, fl_diag *d) {
+    return fl_platform_open(fl_temp_text("small.json", text), 0, p, d);
+}
+
+static bool equal(double a, double b) { return fabs(a - b) < 1e-12 * fmax(1, fabs(b)); }
+
+static void test_sound(void) {
+    fl_platform p;
+    fl_diag d = {0};
+    fl_status s = open_text(sound, &p, &d);
+    FL_CHECK(s == FL_OK, "%s", d.message);
+    if (s != FL_OK)
+        return;
+    const fl_device *dev = &p.node.device[0];
+    FL_CHECK(strcmp(p.name, "small") == 0 && strcmp(p.title, "A small GPU") == 0, "%s, %s", p.name, p.title);
+    FL_CHECK(p.node.gpu_count == 2 && p.node.device_count == 1 && p.node.gpu[1] == 0, "%u GPUs", p.node.gpu_count);
+    static const int32_t ladder[] = {100, 107, 115, 122, 130};
+    FL_CHECK(dev->sm_count == 5 && memcmp(dev->sm_mhz, ladder, sizeof ladder) == 0, "%u SM clocks", dev->sm_count);
+    FL_CHECK(dev->mem_count == 2 && dev->mem_mhz[1] == 1000 && equal(dev->b0_w[1], 2), "memory clocks");
+    FL_CHECK(equal(dev->a_w, 10) && equal(dev->a0_w, 1) && equal(dev->b_w, 5) && equal(dev->c_w, 3) &&
+                 equal(dev->no_context_w, 4) && equal(dev->sharpness, 9) && equal(dev->tdp_w, 50),
+             "power constants");
+    FL_CHECK(equal(dev->power_min_w, 20) && equal(dev->power_max_w, 60) && equal(dev->power_default_w, 50), "limits");
+    FL_CHECK(equal(dev->peak_bytes_per_s, 10.5e9) && dev->sms == 4 && dev->cores_per_sm == 32, "size");
+    const fl_sensor_spec *power = &dev->sensor[FL_SENSOR_POWER];
+    FL_CHECK(power->present && power->period_ns == 20000000 && power->window_ns == 10000000 &&
+                 power->delay_ns == 500000 && power->lag_ns == 0 && equal(power->quantum, 0.001),
+             "power sensor");
+    FL_CHECK(dev->sensor[FL_SENSOR_CLOCK].present && !dev->sensor[FL_SENSOR_ENERGY].present, "which sensors there are");
+    FL_CHECK(equal(dev->util_mem_noise_pct, 2), "noise %g", dev->util_mem_noise_pct);
+    FL_CHECK(dev->actuator.call_ns == 4500000 && dev->actuator.settle_ns == 20000000 &&
+                 dev->actuator.read_ns == 1500000,
+             "actuator");
+    double v = 0;
+    FL_CHECK(fl_curve_at(dev->voltage, 115, 0, &v) == FL_MODEL_OK && equal(v, 1.125), "voltage %g", v);
+    const fl_host_spec *h = &p.node.host;
+    FL_CHECK(h->cores == 8 && h->launch_queue == 100 && h->cpu_count == 2 && h->boost_mhz[0] == 2500 && h->apu &&
+                 equal(h->static_w, 70) && equal(h->default_cpu_mhz, 2000) && equal(h->peak_bytes_per_s, 20e9),
+             "host");
+    FL_CHECK(p.note_count == 5 && strcmp(p.note[2].key, "gpu.power.a_w") == 0 && strcmp(p.note[2].text, "a meter") == 0,
+             "notes");
+
+    const fl_layer l = fl_platform_layer(&p, "assure"), none = fl_platform_layer(&p, "depo");
+    static const char *const want[][2] = {
+        {"probe_mhz", "100/107.5/130"}, {"lowest_mhz", "100"}, {"theta", "0.1"}, {"fast", "1"}, {"mode", "plain"}};
+    FL_CHECK(l.count == 5 && strcmp(l.origin, "platform small") == 0, "%zu settings of %s", l.count, l.origin);
+    for (size_t i = 0; i < l.count; i++)
+        FL_CHECK(strcmp(l.setting[i].name, want[i][0]) == 0 && strcmp(l.setting[i].text, want[i][1]) == 0, "%s = %s",
+                 l.setting[i].name, l.setting[i].text);
+    FL_CHECK(none.count == 0 && strcmp(none.origin, "platform small") == 0, "no settings");
+
+    fl_facts facts;
+    FL_CHECK(fl_facts_make(&p.node, 7, &facts, &d) == FL_OK, "facts");
+    FL_CHECK(facts.seed == 7 && facts.gpu_count == 2 && facts.gpu[1].sm.mhz == dev->sm_mhz &&
+                 facts.gpu[1].sm.count == 5 && facts.gpu[0].mem.count == 2 && facts.gpu[0].sm_count == 4 &&
+                 facts.gpu[0].cores_per_sm == 32 && strcmp(facts.gpu[0].name, "Small") == 0,
+             "GPU facts");
+    FL_CHECK(equal(facts.gpu[0].power_max_w, 60) && equal(facts.gpu[0].power_min_w, 20) &&
+                 equal(facts.gpu[0].power_default_w, 50) && equal(facts.gpu[0].tdp_w, 50) &&
+                 equal(facts.gpu[0].default_sm_mhz, 130) && equal(facts.gpu[0].default_mem_mhz, 1000) &&
+                 equal(facts.gpu[0].peak_bytes_per_s, 10.5e9),
+             "GPU limits");
+    FL_CHECK(facts.host.cores == 8 && facts.host.apu == 1 && facts.host.cpu.count == 2 && facts.host.boost.count == 1,
+             "host facts");
+    fl_facts_free(&facts);
+    FL_CHECK(!facts.gpu, "freed");
+    fl_platform_free(&p);
+    fl_platform_free(&p); /* a second time is harmless */
+}
+
+static void test_bad(void) {
+    static const struct {
+        const char *from, *to, *message; /* a part of the diagnostic */
+    } rows[] = {
+        {"\"foldline_platform\": 1", "\"foldline_platform\": 2", "foldline_platform: 2, expected a number in 1..1"},
+        {"\"foldline_platform\": 1,", "", "foldline_platform: missing"},
+        {"\"title\": \"A small GPU\"", "\"title\": \"\"", "title: empty"},
+        {"\"title\"", "\"titel\"", "titel: unknown key, expected \"title\"?"},
+        {"\"a_w\": 10", "\"a_w\": -3", "gpu.power.a_w: -3, expected a number in 0..1000000"},
+        {"\"a_w\": 10", "\"a_w\": \"10\"", "gpu.power.a_w: a text, expected a number"},
+        {"\"a_w\": 10", "\"a_w\": 1e999", "gpu.power.a_w: inf"},
+        {"\"a_w\": 10", "\"aw\": 10", "gpu.power.aw: unknown key, expected \"a_w\"?"},
+        {"\"a_w\": 10,", "", "gpu.power.a_w: missing"},
+        {"\"a_w\": 10,", "\"a_w\": 10, \"a_w\": 11,", "gpu.power.a_w: given twice"},
+        {"\"power\": {\n", "\"power\": 7, \"x\": {\n", "gpu.x: unknown key"},
+        {"\"b0_w\": [1, 2]", "\"b0_w\": [1]", "gpu.power.b0_w: 1 values, expected one for each of 2"},
+        {"\"b0_w\": [1, 2]", "\"b0_w\": [1, null]", "gpu.power.b0_w[1]: null, expected a number"},
+        {"[100, 1], [130, 1.25]", "[101, 1], [130, 1.25]", "gpu.power.voltage: covers 101..130"},
+        {"[100, 1], [130, 1.25]", "[100, 1], [129, 1.25]", "gpu.power.voltage: covers 100..129"},
+        {"[100, 1], [130, 1.25]", "[100, 1], [130, 0.9]", "gpu.power.voltage[1]: voltage 0.9 after 1"},
+        {"[100, 1], [130, 1.25]", "[100, 1], [100, 1.25]", "gpu.power.voltage[1]: clock 100 after 100"},
+        {"[100, 1], [130, 1.25]", "[100, 1], [130]", "gpu.power.voltage[1]: expected a pair"},
+        {"[100, 1], [130, 1.25]", "[100, 0], [130, 1]", "gpu.power.voltage[0][1]: 0, expected a number"},
+        {"[[100, 1], [130, 1.25]]", "[]", "gpu.power.voltage: 0 pairs"},
+        {"\"to\": 130", "\"to\": 131", "gpu.sm_mhz: the steps pass 130 and 137, expected them to meet 131"},
+        {"\"steps\": [7, 8]", "\"steps\": [0]", "gpu.sm_mhz.steps[0]: 0, expected"},
+        {"\"steps\": [7, 8]", "\"steps\": []", "gpu.sm_mhz.steps: empty"},
+        {"\"mem_mhz\": [500, 1000]", "\"mem_mhz\": [1000, 500]", "gpu.mem_mhz[1]: 500 after 1000"},
+        {"\"mem_mhz\": [500, 1000]", "\"mem_mhz\": []", "gpu.mem_mhz: expected a list of clocks"},
+        {"\"mem_mhz\": [500, 1000]", "\"mem_mhz\": [500.5]", "gpu.mem_mhz[0]: 500.5, expected a whole number"},
+        {"\"default_sm_mhz\": 130", "\"default_sm_mhz\": 131",
+         "gpu.default_sm_mhz: 131, expected a clock of the ladder"},
+        {"\"default_mem_mhz\": 1000", "\"default_mem_mhz\": 750", "gpu.default_mem_mhz: 750, expected a clock"},
+        {"\"sms\": 4", "\"sms\": 0", "gpu.sms: 0, expected a number in 1.."},
+        {"\"sharpness\": 9", "\"sharpness\": 0.5", "gpu.sharpness: 0.5, expected a finite number >= 1"},
+        {"\"sharpness\": 9", "\"sharpness\": \"sharp\"", "gpu.sharpness: expected a number >= 1, or \"max\""},
+        {"\"default_w\": 50", "\"default_w\": 61", "gpu.limits.default_w: 61, expected a number in 20..60"},
+        {"\"max_w\": 60", "\"max_w\": 19", "gpu.limits.max_w: 19, expected"},
+        {"\"clock\": {\"refresh_ms\": 0}", "\"clock\": {}", "gpu.sensors.clock.refresh_ms: missing"},
+        {"\"clock\": {\"refresh_ms\": 0}", "\"clock\": {\"refresh_ms\": 0, \"window_ms\": 5}",
+         "gpu.sensors.clock: a window or lag without a refresh"},
+        {"\"clock\": {\"refresh_ms\": 0}", "\"clock\": {\"refresh_ms\": 0, \"mem_noise_pct\": 5}",
+         "gpu.sensors.clock.mem_noise_pct: unknown key"},
+        {"\"clock\": {\"refresh_ms\": 0}", "\"clok\": {\"refresh_ms\": 0}",
+         "gpu.sensors.clok: unknown key, expected \"clock\"?"},
+        {"\"call_ms\": 4.5", "\"call_ms\": -4.5", "gpu.actuator.call_ms: -4.5"},
+        {"\"count\": 2", "\"count\": 0", "count: 0, expected a number in 1..1024"},
+        {"\"cores\": 8", "\"cores\": 8.5", "host.cores: 8.5, expected a whole number"},
+        {"\"default_cpu_mhz\": 2000", "\"default_cpu_mhz\": 2500", "host.default_cpu_mhz: 2500"},
+        {"\"apu\": true", "\"apu\": 1", "host.apu: a number, expected true or false"},
+        {"\"theta\": 0.1", "\"theta\": null", "policies.assure.theta: null, expected"},
+        {"\"theta\": 0.1", "\"theta\": [\"x\"]", "policies.assure.theta[0]: a text, expected a number"},
+        {"\"gpu\": \"assumed: small\", ", "", "gpu.sm_mhz.from: no source, expected a line in notes"},
+        {"\"gpu\": \"assumed: small\", ", "\"gpu.p\": \"x\", ", "notes.gpu.p: names no value of this file"},
+        {", \"policies\": \"assumed\"}", "}", "policies.assure.probe_mhz[0]: no source"},
+        {"\"count\": \"two\", ", "", "count: no source"},
+        {"\"count\": \"two\"", "\"count\": 2", "notes.count: a number, expected a text"},
+        {"\"gpu\": {\n", "\"gpus\": [], \"gpu\": {\n", "gpus beside gpu or count"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char *text = with(rows[i].from, rows[i].to);
+        fl_platform p;
+        fl_diag d = {0};
+        const fl_status s = open_text(text, &p, &d);
+        FL_CHECK(s == FL_BAD_INPUT && d.status == s, "row %zu (%s): status %d", i, rows[i].to, s);
+        FL_CHECK(strstr(d.message, rows[i].message) != NULL, "row %zu: \"%s\", expected \"%s\"", i, d.message,
+                 rows[i].message);
+        FL_CHECK(strstr(d.file, "small.json") != NULL, "row %zu: file \"%s\"", i, d.file);
+        FL_CHECK(!p.name && !p.node.device && !p.note, "row %zu: half loaded", i);
+        free(text);
+    }
+}
+
+/* What is not JSON at all, with the place of the error. */
+static void test_syntax(void) {
+    static const struct {
+        const char *text;
+        size_t size;
+        int64_t line, column;
+    } rows[] = {
+        {"{\n  \"a\": 1,\n  \"b\" 2\n}", 0, 3, 7},
+        {"{\"a\": 1", 0, 1, 8},
+        {"", 0, 1, 1},
+        {"{} {}", 0, 1, 4},
+        {"{\"a\"\0: 1}", 9, 1, 5},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const char *path = fl_temp_write("bad.json", rows[i].text, rows[i].size ? rows[i].size : strlen(rows[i].text));
+        cJSON *tree = NULL;
+        fl_diag d = {0};
+        FL_CHECK(fl_json_read(path, &tree, &d) == FL_BAD_INPUT && !tree, "row %zu", i);
+        FL_CHECK(d.line == rows[i].line && d.column == rows[i].column, "row %zu: %lld:%lld %s", i, (long long)d.line,
+                 (long long)d.column, d.message);
+    }
+    cJSON *tree = NULL;
+    fl_diag d = {0};
+    FL_CHECK(fl_json_read(fl_temp_text("list.json", "[1]"), &tree, &d) == FL_BAD_INPUT &&
+                 strstr(d.message, "expected an object"),
+             "%s", d.message);
+    FL_CHECK(fl_json_read("/nonexistent/x.json", &tree, &d) == FL_IO && strstr(d.message, "cannot open"), "%s",
+             d.message);
+    FL_CHECK(fl_json_read("/", &tree, &d) == FL_IO, "a folder: %s", d.message);
+}
+
+/* No prefix of a sound file may crash or load. */
+static void test_torn(void) {
+    for (size_t n = 0; n + 2 < strlen(sound); n++) {
+        fl_platform p;
+        fl_diag d = {0};
+        char *text = strndup(sound, n);
+        FL_CHECK(open_text(text, &p, &d) == FL_BAD_INPUT, "%zu bytes load", n);
+        free(text);
+    }
+}
+
+static void test_variants(void) {
+    static const struct {
+        const char *from, *to;
+    } rows[] = {
+        {"\"sharpness\": 9", "\"sharpness\": \"max\""},
+        {"\"b0_w\": [1, 2]", "\"b0_w\": 2"},
+        {"\"limits\": {\"min_w\": 20, \"max_w\": 60, \"default_w\": 50},\n", ""},
+        {"\"sm_mhz\": {\"from\": 100, \"to\": 130, \"steps\": [7, 8]}", "\"sm_mhz\": [100, 130]"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char *text = with(rows[i].from, rows[i].to);
+        fl_platform p;
+        fl_diag d = {0};
+        FL_CHECK(open_text(text, &p, &d) == FL_OK, "row %zu: %s", i, d.message);
+        if (i == 0 && p.node.device)
+            FL_CHECK(isinf(p.node.device[0].sharpness), "max is %g", p.node.device[0].sharpness);
+        if (i == 1 && p.node.device)
+            FL_CHECK(equal(p.node.device[0].b0_w[0], 2) && equal(p.node.device[0].b0_w[1], 2), "one B0 for all");
+        fl_platform_free(&p);
+        free(text);
+    }
+}
+
+/* Two kinds in one node: in the file's order, over and over where more are asked for. */
+static void test_kinds(void) {
+    const char *gpu = strstr(sound, "\"gpu\": {") + 7, *end = strstr(sound, ",\n\"host\"");
+    char text[8192];
+    const int n = (int)(end - gpu);
+    sprintf(text,
+            "{\"foldline_platform\": 1, \"title\": \"Two kinds\", \"gpus\": [%.*s, %.*s],\n"
+            "\"host\": {\"name\": \"h\", \"cores\": 1, \"launch_queue\": 1},\n"
+            "\"notes\": {\"gpus\": \"assumed\", \"host\": \"assumed\"}}",
+            n, gpu, n, gpu);
+    const char *path = fl_temp_text("kinds.json", text);
+    static const uint32_t counts[] = {0, 1, 5};
+    for (size_t i = 0; i < 3; i++) {
+        fl_platform p;
+        fl_diag d = {0};
+        FL_CHECK(fl_platform_open(path, counts[i], &p, &d) == FL_OK, "%s", d.message);
+        FL_CHECK(p.node.device_count == 2 && p.node.gpu_count == (counts[i] ? counts[i] : 2), "%u GPUs",
+                 p.node.gpu_count);
+        for (uint32_t g = 0; g < p.node.gpu_count; g++)
+            FL_CHECK(p.node.gpu[g] == g % 2, "GPU %u is of kind %u", g, p.node.gpu[g]);
+        fl_platform_free(&p);
+    }
+    fl_platform p;
+    fl_diag d = {0};
+    FL_CHECK(fl_platform_open(path, 1025, &p, &d) == FL_BAD_INPUT && strstr(d.message, "1025 GPUs"), "%s", d.message);
+}
+
+/* Each bundled platform opens, idles and loads within its limits, and its policies' clocks are on its ladder. */
+static void test_bundled(void) {
+    static const char *const must[] = {"a100", "generic", "rtx4070-laptop", "v100-163w", "v100-300w"};
+    char **names = NULL;
+    size_t count = 0;
+    fl_diag d = {0};
+    FL_CHECK(fl_platform_list(&names, &count, &d) == FL_OK, "%s", d.message);
+    for (size_t i = 0; i < sizeof must / sizeof *must; i++) {
+        bool found = false;
+        for (size_t k = 0; k < count; k++)
+            found |= strcmp(names[k], must[i]) == 0;
+        FL_CHECK(found, "%s is not bundled", must[i]);
+    }
+    for (size_t i = 0; i < count; i++) {
+        fl_platform p;
+        FL_CHECK(i == 0 || strcmp(names[i - 1], names[i]) < 0, "%s: not sorted", names[i]);
+        const fl_status s = fl_platform_open(names[i], 8, &p, &d);
+        FL_CHECK(s == FL_OK, "%s: %s", names[i], d.message);
+        if (s != FL_OK)
+            continue;
+        const fl_device *dev = &p.node.device[0];
+        const fl_load full = {.tc = 1,
+                              .tm = 1,
+                              .alpha = 1,
+                              .beta = 1,
+                              .sm_demand = 1,
+                              .ref_sm_mhz = dev->default_sm_mhz,
+                              .ref_mem_mhz = dev->default_mem_mhz};
+        FL_CHECK(p.node.gpu_count == 8, "%s: %u GPUs", p.name, p.node.gpu_count);
+        int32_t before = 0;
+        for (uint32_t k = 0; k < dev->sm_count; k++) {
+            fl_base base = {0};
+            fl_row row = {0};
+            FL_CHECK(fl_base_make(dev, dev->sm_mhz[k], dev->default_mem_mhz, &base) == FL_MODEL_OK &&
+                         fl_row_make(dev, &full, dev->sm_mhz[k], dev->default_mem_mhz, &row, NULL) == FL_MODEL_OK,
+                     "%s: %d MHz", p.name, dev->sm_mhz[k]);
+            FL_CHECK(base.total_mw + row.dyn_mw > before, "%s: power falls at %d MHz", p.name, dev->sm_mhz[k]);
+            before = base.total_mw + row.dyn_mw;
+        }
+        FL_CHECK(before > 900 * dev->tdp_w && before < 2100 * dev->tdp_w, "%s: %d mW at full load", p.name, before);
+        const fl_layer l = fl_platform_layer(&p, "assure");
+        FL_CHECK(l.count >= 3 && strcmp(l.setting[0].name, "probe_mhz") == 0, "%s: no probe clocks", p.name);
+        for (const char *t = l.count ? l.setting[0].text : NULL; t; t = strchr(t, '/') ? strchr(t, '/') + 1 : NULL)
+            FL_CHECK(fl_ladder_index(dev->sm_mhz, dev->sm_count, strtod(t, NULL)) >= 0, "%s: probe clock %s", p.name,
+                     t);
+        fl_platform_free(&p);
+    }
+    for (size_t i = 0; i < count; i++)
+        free(names[i]);
+    free(names);
+}
+
+/* The readings of an idle V100 with an open context, and without one, in the GEEPAFS recording. */
+static void test_idle_v100(void) {
+    static const struct { double mhz, watts; } rows[] = {{135, 43}, {855, 48}, {1050, 51}, {1245, 59}, {1440, 65}};
+    fl_platform p;
+    fl_diag d = {0};
+    FL_CHECK(fl_platform_open("v100-163w", 0, &p, &d) == FL_OK, "%s", d.message);
+    if (!p.node.device)
+        return;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        fl_base b = {0};
+        FL_CHECK(fl_base_make(&p.node.device[0], rows[i].mhz, 810, &b) == FL_MODEL_OK, "%g", rows[i].mhz);
+        FL_CHECK(fabs(b.total_mw / 1000.0 - rows[i].watts) < 1.3, "%g MHz: %d mW", rows[i].mhz, b.total_mw);
+    }
+    FL_CHECK(p.node.device[0].sm_count == 175 && p.node.device[0].sm_mhz[1] == 142, "ladder");
+    fl_platform_free(&p);
+}
+
+static void test_names(void) {
+    fl_platform p;
+    fl_diag d = {0};
+    FL_CHECK(fl_platform_open("v100-300", 0, &p, &d) == FL_BAD_INPUT && strstr(d.message, "expected \"v100-300w\"?"),
+             "%s", d.message);
+    FL_CHECK(fl_platform_open("quantum", 0, &p, &d) == FL_BAD_INPUT && strstr(d.message, "rtx4070-laptop"), "%s",
+             d.message);
+    FL_CHECK(fl_platform_open("none.json", 0, &p, &d) == FL_IO && strstr(d.file, "none.json"), "%s", d.message);
+    char share[512];
+    snprintf(share, sizeof share, "%s", fl_temp_path("missing"));
+    setenv("FOLDLINE_SHARE", share, 1);
+    FL_CHECK(fl_platform_open("generic", 0, &p, &d) == FL_IO && strstr(d.file, "missing/platforms"), "%s: %s", d.file,
+             d.message);
+    setenv("FOLDLINE_SHARE", FL_ROOT "/models", 1);
+    FL_CHECK(fl_platform_open("generic", 0, &p, &d) == FL_OK, "%s", d.message);
+    fl_platform_free(&p);
+}
+
+static void test_numbers(void) {
+    static const struct {
+        double value;
+        const char *text;
+    } rows[] = {{0.1, "0.1"}, {855, "855"}, {1.0 / 3, "0.3333333333333333"}, {-2.5e-7, "-2.5e-07"}, {1e15, "1e+15"}};
+    char buf[40];
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        FL_CHECK(strcmp(fl_json_number_text(rows[i].value, buf, sizeof buf), rows[i].text) == 0, "row %zu: %s", i, buf);
+}
+
+static void test_clean_up(void) { fl_temp_remove(); }
+
+FL_SUITE("platform", {"sound", test_sound}, {"bad", test_bad}, {"syntax", test_syntax}, {"torn", test_torn},
+         {"variants", test_variants}, {"kinds", test_kinds}, {"bundled", test_bundled}, {"idle V100", test_idle_v100},
+         {"names", test_names}, {"numbers", test_numbers}, {"clean up", test_clean_up})
