@@ -35,7 +35,8 @@ static fl_status unknown(const char *argument, size_t size, const fl_option *opt
     names[n++] = "help";
     near = fl_nearest(name, names, n);
     if (near)
-        return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "unknown option '--%s', did you mean '%s%s'?", name, dashes(near), near);
+        return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "unknown option '--%s', did you mean '%s%s'?", name, dashes(near),
+                       near);
     return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "unknown option '--%s', see --help", name);
 }
 
@@ -43,10 +44,11 @@ static fl_status number(const fl_option *o, const char *text, double *value, fl_
     char *end;
     errno = 0;
     *value = strtod(text, &end);
-    bool whole = o->type != FL_OPTION_INT || (*value == (double)(int64_t)*value && strspn(text, "+-0123456789") == strlen(text));
+    bool whole =
+        o->type != FL_OPTION_INT || (*value == (double)(int64_t)*value && strspn(text, "+-0123456789") == strlen(text));
     if (end == text || *end || errno || !(*value >= o->min && *value <= o->max) || !whole)
-        return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "%s%s '%s', expected a%s number from %g to %g", dashes(o->name), o->name, text,
-                       o->type == FL_OPTION_INT ? " whole" : "", o->min, o->max);
+        return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "%s%s '%s', expected a%s number from %g to %g", dashes(o->name),
+                       o->name, text, o->type == FL_OPTION_INT ? " whole" : "", o->min, o->max);
     return FL_OK;
 }
 
@@ -54,9 +56,15 @@ static fl_status take(const fl_option *o, const char *text, fl_diag *d) {
     double value = 0;
     fl_status s = FL_OK;
     switch (o->type) {
-    case FL_OPTION_FLAG: *(bool *)o->into = true; break;
-    case FL_OPTION_TEXT: *(const char **)o->into = text; break;
-    case FL_OPTION_LIST: s = fl_texts_add(o->into, text, d); break;
+    case FL_OPTION_FLAG:
+        *(bool *)o->into = true;
+        break;
+    case FL_OPTION_TEXT:
+        *(const char **)o->into = text;
+        break;
+    case FL_OPTION_LIST:
+        s = fl_texts_add(o->into, text, d);
+        break;
     case FL_OPTION_REAL:
         if (!(s = number(o, text, &value, d)))
             *(double *)o->into = value;
@@ -69,7 +77,8 @@ static fl_status take(const fl_option *o, const char *text, fl_diag *d) {
     return s;
 }
 
-fl_status fl_args_parse(int argc, char **argv, const fl_option *option, size_t count, fl_texts *rest, bool *help, fl_diag *d) {
+fl_status fl_args_parse(int argc, char **argv, const fl_option *option, size_t count, fl_texts *rest, bool *help,
+                        fl_diag *d) {
     bool ended = false;
     *help = false;
     fl_status s = FL_OK;
@@ -98,7 +107,8 @@ fl_status fl_args_parse(int argc, char **argv, const fl_option *option, size_t c
         } else if (equals) {
             s = take(o, equals + 1, d);
         } else if (i + 1 >= argc) {
-            s = fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "%s%s: nothing follows, expected %s", dashes(o->name), o->name, o->value);
+            s = fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "%s%s: nothing follows, expected %s", dashes(o->name), o->name,
+                        o->value);
         } else {
             s = take(o, argv[++i], d);
         }

@@ -17,6 +17,7 @@ static void scene_free(fl_scene *s) {
     fl_workload_free(s->w);
     fl_platform_free(&s->platform);
     free(s->source);
+    free(s->asked);
 }
 
 void fl_scenes_free(fl_scenes *s) {
@@ -26,14 +27,13 @@ void fl_scenes_free(fl_scenes *s) {
     *s = (fl_scenes){0};
 }
 
-/* A measured table is never extrapolated: the ladder ends where the measurements end. */
-static bool clip(fl_node_spec *n, const fl_workload *w) {
+bool fl_node_clip(fl_node_spec *n, double sm_min, double sm_max, double mem_mhz) {
     bool cut = false;
-    for (uint32_t k = 0; w->measured && k < n->device_count; k++) {
+    for (uint32_t k = 0; k < n->device_count; k++) {
         fl_device *dev = &n->device[k];
         uint32_t kept = 0;
         for (uint32_t i = 0; i < dev->sm_count; i++)
-            if (dev->sm_mhz[i] >= w->sm_min_mhz && dev->sm_mhz[i] <= w->sm_max_mhz)
+            if (dev->sm_mhz[i] >= sm_min && dev->sm_mhz[i] <= sm_max)
                 dev->sm_mhz[kept++] = dev->sm_mhz[i];
         cut |= kept < dev->sm_count;
         dev->sm_count = kept;
@@ -41,24 +41,28 @@ static bool clip(fl_node_spec *n, const fl_workload *w) {
             dev->default_sm_mhz = dev->sm_mhz[kept - 1];
         if (kept && dev->default_sm_mhz < dev->sm_mhz[0])
             dev->default_sm_mhz = dev->sm_mhz[0];
-        uint32_t mem = 0;
-        for (uint32_t i = 0; i < dev->mem_count; i++)
-            if (dev->mem_mhz[i] == w->class[0].load.ref_mem_mhz) {
-                dev->mem_mhz[0] = dev->mem_mhz[i];
-                dev->b0_w[0] = dev->b0_w[i];
-                dev->default_mem_mhz = dev->mem_mhz[0];
-                mem = 1;
-            }
-        dev->mem_count = mem ? mem : dev->mem_count;
+        int mem = fl_ladder_index(dev->mem_mhz, dev->mem_count, mem_mhz);
+        if (mem < 0)
+            continue;
+        cut |= dev->mem_count > 1;
+        dev->mem_mhz[0] = dev->mem_mhz[mem];
+        dev->b0_w[0] = dev->b0_w[mem];
+        dev->default_mem_mhz = dev->mem_mhz[0];
+        dev->mem_count = 1;
     }
     return cut;
 }
 
 static fl_status complete(fl_scene *s, const fl_scene_options *o, fl_scenes *all, fl_diag *d) {
-    all->clipped += clip(&s->platform.node, s->w);
+    if (s->w->measured) /* a measured table is never extrapolated: the ladder ends where the measurements end */
+        s->clipped =
+            fl_node_clip(&s->platform.node, s->w->sm_min_mhz, s->w->sm_max_mhz, s->w->class[0].load.ref_mem_mhz);
+    all->clipped += s->clipped;
+    if (!(s->asked = strdup(o->platform)))
+        return no_memory(d);
     if (!s->platform.node.device[s->platform.node.gpu[0]].sm_count)
-        return fl_fail(d, FL_BAD_INPUT, s->source, 0, 0, "%s: measured from %g to %g MHz, and %s has no clock there", s->w->name,
-                       s->w->sm_min_mhz, s->w->sm_max_mhz, s->platform.name);
+        return fl_fail(d, FL_BAD_INPUT, s->source, 0, 0, "%s: measured from %g to %g MHz, and %s has no clock there",
+                       s->w->name, s->w->sm_min_mhz, s->w->sm_max_mhz, s->platform.name);
     fl_status status = fl_rates_new(&s->rates, s->w, &s->platform.node, d);
     return status ? status : fl_facts_make(&s->platform.node, o->seed ? (uint64_t)o->seed : 1, &s->facts, d);
 }
@@ -93,12 +97,14 @@ static char *kinds_path(const char *given, const char *trace, const fl_kernel_tr
 }
 
 static uint32_t devices_of(const fl_kernel_trace *t) {
+    int32_t seen[1024];
     uint32_t n = 0;
-    for (size_t i = 0; i < t->op_count; i++) {
-        size_t k = 0;
-        while (k < i && k < 4096 && t->ops[k].device != t->ops[i].device)
+    for (size_t i = 0; i < t->op_count && n < 1024; i++) {
+        uint32_t k = 0;
+        while (k < n && seen[k] != t->ops[i].device)
             k++;
-        n += k == i;
+        if (k == n)
+            seen[n++] = t->ops[i].device;
     }
     return n;
 }
@@ -131,8 +137,8 @@ static fl_status from_trace(const fl_scene_options *o, const char *path, fl_scen
     return status;
 }
 
-static fl_status unknown_workload(const fl_sweep *sweep, const char *path, const uint32_t *names, size_t count, const char *wanted,
-                                  fl_diag *d) {
+static fl_status unknown_workload(const fl_sweep *sweep, const char *path, const uint32_t *names, size_t count,
+                                  const char *wanted, fl_diag *d) {
     const char **all = malloc((count + 1) * sizeof *all);
     for (size_t i = 0; all && i < count; i++)
         all[i] = sweep->names[names[i]];
@@ -143,7 +149,8 @@ static fl_status unknown_workload(const fl_sweep *sweep, const char *path, const
     return s;
 }
 
-static fl_status from_sweep(const fl_scene_options *o, const char *path, const fl_texts *only, fl_scenes *all, fl_diag *d) {
+static fl_status from_sweep(const fl_scene_options *o, const char *path, const fl_texts *only, fl_scenes *all,
+                            fl_diag *d) {
     fl_sweep_model model = FL_SWEEP_TABLE;
     if (o->model && !strcmp(o->model, "fitted"))
         model = FL_SWEEP_LAW;
@@ -173,8 +180,8 @@ static fl_status from_sweep(const fl_scene_options *o, const char *path, const f
         if (!status)
             status = fl_platform_open(o->platform, (uint32_t)o->gpus, &s->platform, d);
         if (!status)
-            status = fl_build_sweep(&s->w, path, &sweep, names[i], model, o->repeat ? (uint32_t)o->repeat : 1, &s->platform.node,
-                                    (uint32_t)o->windows, d);
+            status = fl_build_sweep(&s->w, path, &sweep, names[i], model, o->repeat ? (uint32_t)o->repeat : 1,
+                                    &s->platform.node, (uint32_t)o->windows, d);
         if (!status)
             status = complete(s, o, all, d);
     }
@@ -187,7 +194,8 @@ fl_status fl_scenes_open(const fl_scene_options *o, const fl_texts *traces, cons
                          fl_scenes *scenes, fl_diag *d) {
     *scenes = (fl_scenes){0};
     if (!o->platform)
-        return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "no platform given, expected --platform NAME (foldline platforms lists them)");
+        return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0,
+                       "no platform given, expected --platform NAME (foldline platforms lists them)");
     if (!traces->count && !sweep)
         return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "nothing to replay, expected a kernel trace or --sweep FILE");
     fl_status status = FL_OK;

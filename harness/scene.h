@@ -19,7 +19,9 @@ typedef struct fl_scene_options {
 } fl_scene_options;
 
 typedef struct fl_scene {
-    char *source; /* path of the trace or sweep */
+    char *source;   /* path of the trace or sweep */
+    char *asked;    /* platform as it was asked for */
+    bool clipped;   /* the ladders were cut to what was measured */
     fl_platform platform;
     fl_workload *w;
     fl_rates *rates;
@@ -30,13 +32,15 @@ typedef struct fl_scenes {
     fl_scene *item;
     size_t count, room;
     size_t clipped; /* scenes whose ladder was cut to the clocks that were measured */
-    size_t torn;
 } fl_scenes;
 
 /* One scene per kernel trace; one per workload of the sweep (NULL = none), or only of those named in `only`. */
 fl_status fl_scenes_open(const fl_scene_options *o, const fl_texts *traces, const char *sweep, const fl_texts *only,
                          fl_scenes *scenes, fl_diag *d);
 void fl_scenes_free(fl_scenes *s);
+
+/* Cuts every ladder of the node to [min, max] MHz and to one memory clock (0 = leaves them). True if anything was cut. */
+bool fl_node_clip(fl_node_spec *n, double sm_min, double sm_max, double mem_mhz);
 
 /* The options that all commands with a scene share, for their tables of options. */
 #define FL_SCENE_OPTIONS(o)                                                                                            \

@@ -41,8 +41,8 @@ static fl_status add(fl_spec *s, char *pair, fl_setting *setting, size_t *count,
     return status;
 }
 
-static fl_status open_pairs(const char *label, const char *name, char **pair, size_t pairs, const char *origin, fl_spec *s,
-                            fl_diag *d) {
+static fl_status open_pairs(const char *label, const char *name, char **pair, size_t pairs, const char *origin,
+                            fl_spec *s, fl_diag *d) {
     s->label = strdup(label);
     fl_setting *setting = calloc(pairs + 1, sizeof *setting);
     s->table = calloc(pairs + 1, sizeof *s->table);

@@ -114,8 +114,7 @@ size_t fl_static_best(const fl_static_point *point, size_t count, fl_objective o
     for (size_t i = 0; i < count; i++) {
         if (point[i].makespan_ps > limit_ps)
             continue;
-        double value =
-            fl_objective_value(objective, fl_joules(point[i].energy_fj), fl_seconds(point[i].makespan_ps));
+        double value = fl_objective_value(objective, fl_joules(point[i].energy_fj), fl_seconds(point[i].makespan_ps));
         if (best == count || value < least || (value <= least && is_higher(&point[i].at, &point[best].at))) {
             best = i;
             least = value;
@@ -123,4 +122,3 @@ size_t fl_static_best(const fl_static_point *point, size_t count, fl_objective o
     }
     return best;
 }
-

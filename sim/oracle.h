@@ -95,6 +95,9 @@ typedef struct fl_oracle_result {
 fl_status fl_oracle_clairvoyant(const fl_oracle_table *t, fl_objective objective, int64_t limit_ps, bool want_schedule,
                                 fl_oracle_result *out, fl_diag *d);
 
+/* Time of the fastest schedule: the least limit that can be held. */
+fl_status fl_oracle_fastest(const fl_oracle_table *t, int64_t *time_ps, fl_diag *d);
+
 /* ---- best clock per kind of kernel (ideal static, as DynaCo calls it) ---- */
 typedef struct fl_kernel_choice {
     uint32_t class_id;

@@ -35,8 +35,8 @@ static fl_status sum_classes(const fl_workload *w, fl_class_sums *sum, fl_diag *
     return s;
 }
 
-/* Of the choices that hold the bound the one with the least objective; of others the fastest. Ties: the higher clock, which
- * comes later. */
+/* Of the choices that hold the bound the one with the least objective; of others the fastest. Ties: the higher clock,
+ * which comes later. */
 static void choose(const fl_class_sums *sum, uint32_t class_id, fl_objective objective, double bound,
                    const fl_choice *choice, fl_kernel_choice *out) {
     const fl_wide *ps = sum->ps + class_id * sum->columns;

@@ -11,7 +11,7 @@
 typedef struct fl_op_block {
     const fl_workload *w;
     fl_wide gap_ps;     /* sum */
-    size_t class_count; /* classes that occur, ascending by first occurrence */
+    size_t class_count; /* classes that occur, in order of first occurrence */
     uint32_t *class_id; /* class_count */
     size_t *first;      /* class_count + 1: ops of class_id[k] are work_ns[first[k]] .. work_ns[first[k + 1] - 1] */
     uint32_t *work_ns;

@@ -1,0 +1,223 @@
+#include "harness/commands.h"
+#include "harness/output.h"
+#include "harness/steplog.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const fl_command_help help = {
+    "run", "TRACE.csv | --sweep FILE --workload NAME --platform NAME --policy NAME [--set P=V ...]",
+    "Runs one policy over one workload and says what it cost.",
+    "--log writes every step, what the policy saw and set; foldline replay reproduces it.\n"
+    "--timeline writes the truth (not what sensors showed) over time; foldline plot timeline draws it."};
+
+typedef struct fl_recorder {
+    fl_steplog *log;     /* NULL = none */
+    fl_telemetry *truth; /* NULL = none */
+    size_t room_t, room_d, room_v;
+    fl_wide *energy_fj; /* per GPU, at the last point */
+    int64_t *busy_ps;
+    int64_t last_ps;
+} fl_recorder;
+
+static fl_status on_step(void *user, const fl_sample *sample, const fl_decision *decision, fl_diag *d) {
+    fl_recorder *r = user;
+    return r->log ? fl_steplog_add(r->log, sample, decision, d) : FL_OK;
+}
+
+/* Mean power and utilisation since the last point, clocks as they stand. */
+static fl_status on_truth(void *user, const fl_node *node, int64_t t, fl_diag *d) {
+    fl_recorder *r = user;
+    fl_telemetry *f = r->truth;
+    uint32_t gpus = fl_node_gpu_count(node);
+    if (fl_grow(&f->t_ns, &r->room_t, f->row_count + gpus, sizeof *f->t_ns) ||
+        fl_grow(&f->device, &r->room_d, f->row_count + gpus, sizeof *f->device) ||
+        fl_grow(&f->value, &r->room_v, (f->row_count + gpus) * 4, sizeof *f->value))
+        return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the timeline");
+    for (uint32_t i = 0; i < gpus; i++) {
+        const fl_gpu *g = fl_node_gpu(node, i);
+        double dt = (double)(t - r->last_ps), *v = f->value + f->row_count * 4;
+        v[0] = g->dev->sm_mhz[g->sm];
+        v[1] = g->dev->mem_mhz[g->mem];
+        v[2] = dt > 0 ? (double)(g->sums.energy_fj - r->energy_fj[i]) / dt * 1e-3 : NAN;
+        v[3] = dt > 0 ? 100.0 * (double)(g->sums.busy_ps - r->busy_ps[i]) / dt : NAN;
+        f->t_ns[f->row_count] = t / FL_PS_PER_NS;
+        f->device[f->row_count++] = (int32_t)i;
+        r->energy_fj[i] = g->sums.energy_fj;
+        r->busy_ps[i] = g->sums.busy_ps;
+    }
+    r->last_ps = t;
+    return FL_OK;
+}
+
+static bool name_columns(fl_telemetry *t) {
+    static const char *const name[] = {"sm_mhz", "mem_mhz", "power_w", "util_gpu_pct"};
+    t->signal = calloc(4, sizeof *t->signal);
+    for (; t->signal && t->signal_count < 4; t->signal_count++)
+        if (!(t->signal[t->signal_count] = strdup(name[t->signal_count])))
+            return false;
+    return t->signal &&
+           fl_head_set(&t->head, "source", "foldline run: the simulated truth, means since the row before");
+}
+
+static void add_split(cJSON *root, const fl_run_result *r) {
+    cJSON *parts = cJSON_AddObjectToObject(root, "energy_split_j");
+    for (int i = 0; i < FL_PART_COUNT; i++)
+        if (r->ledger.part_fj[i])
+            fl_json_add_real(parts, fl_part_names[i], fl_joules(r->ledger.part_fj[i]));
+}
+
+static void print_json(const fl_scenes *scenes, const fl_spec *spec, const fl_run_result *r) {
+    const fl_scene *scene = &scenes->item[0];
+    cJSON *root = cJSON_CreateObject();
+    cJSON_AddStringToObject(root, "workload", scene->w->name);
+    cJSON_AddStringToObject(root, "policy", spec->label);
+    fl_json_add_real(root, "energy_j", r->energy_j);
+    fl_json_add_real(root, "node_energy_j", r->node_energy_j);
+    fl_json_add_real(root, "makespan_s", r->makespan_s);
+    fl_json_add_real(root, "mean_power_w", r->mean_power_w);
+    fl_json_add_real(root, "peak_power_w", r->peak_power_w);
+    cJSON_AddNumberToObject(root, "kernels", (double)r->kernels);
+    cJSON_AddNumberToObject(root, "switches", (double)r->switches);
+    cJSON_AddNumberToObject(root, "steps", (double)r->counts.steps);
+    cJSON_AddNumberToObject(root, "faults", (double)r->counts.faults);
+    cJSON_AddNumberToObject(root, "ignored_sets", (double)r->ignored_sets);
+    fl_json_add_real(root, "policy_cost_s", fl_seconds(r->policy_cost_ps));
+    add_split(root, r);
+    cJSON *residence = cJSON_AddArrayToObject(root, "residence");
+    for (size_t i = 0; i < r->residence_count; i++) {
+        cJSON *at = cJSON_CreateObject();
+        cJSON_AddNumberToObject(at, "gpu", r->residence[i].gpu);
+        cJSON_AddNumberToObject(at, "sm_mhz", r->residence[i].sm_mhz);
+        cJSON_AddNumberToObject(at, "mem_mhz", r->residence[i].mem_mhz);
+        fl_json_add_real(at, "s", fl_seconds(r->residence[i].ps));
+        cJSON_AddItemToArray(residence, at);
+    }
+    cJSON_AddItemToObject(root, "provenance", fl_provenance(scenes, spec, 1, scene->facts.seed));
+    fl_json_print(root, stdout);
+    cJSON_Delete(root);
+}
+
+static int by_time(const void *a, const void *b) {
+    int64_t x = ((const fl_residence *)a)->ps, y = ((const fl_residence *)b)->ps;
+    return x > y ? -1 : x < y;
+}
+
+static void print_text(const fl_scenes *scenes, const fl_spec *spec, fl_run_result *r) {
+    const fl_workload *w = scenes->item[0].w;
+    printf("%s under %s on %s\n\n", w->name, spec->label, scenes->item[0].platform.name);
+    printf("energy      %.6g J on the GPUs, %.6g J for the node\n", r->energy_j, r->node_energy_j);
+    printf("makespan    %.6g s\npower       %.5g W mean, %.5g W peak\n", r->makespan_s, r->mean_power_w,
+           r->peak_power_w);
+    printf("policy      %llu steps, %llu sets, %llu changes of a clock, %.3g s of the host's time\n",
+           (unsigned long long)r->counts.steps, (unsigned long long)r->counts.sets, (unsigned long long)r->switches,
+           fl_seconds(r->policy_cost_ps));
+    printf("split      ");
+    for (int i = 0; i < FL_PART_COUNT; i++)
+        if (r->ledger.part_fj[i])
+            printf(" %s %.4g J", fl_part_names[i], fl_joules(r->ledger.part_fj[i]));
+    printf("\nclocks     ");
+    int64_t open = 0;
+    for (size_t i = 0; i < r->residence_count; i++)
+        open += r->residence[i].ps;
+    qsort(r->residence, r->residence_count, sizeof *r->residence, by_time);
+    for (size_t i = 0; i < r->residence_count && i < 8; i++)
+        printf(" %u MHz %.1f %%", r->residence[i].sm_mhz, open ? 100.0 * (double)r->residence[i].ps / (double)open : 0);
+    printf("%s\n\n", r->residence_count > 8 ? " ..." : "");
+    fl_scene_notes(scenes, stdout);
+    if (r->ignored_sets)
+        printf("note: %llu sets of controls that this simulated node does not have\n",
+               (unsigned long long)r->ignored_sets);
+    if (r->counts.faults)
+        printf("note: %llu faulty commands were counted and left out\n", (unsigned long long)r->counts.faults);
+}
+
+int fl_cmd_run(int argc, char **argv) {
+    fl_scene_options so = {0};
+    fl_texts traces = {0}, only = {0}, set = {0};
+    const char *sweep = NULL, *policy = NULL, *log_path = NULL, *timeline = NULL;
+    double every_ms = 100, min_set_ms = 0;
+    bool json = false;
+    const fl_option option[] = {
+        FL_SCENE_OPTIONS(so),
+        {"sweep", "FILE", FL_OPTION_TEXT, &sweep, 0, 0, "measured settings instead of a trace"},
+        {"workload", "NAME", FL_OPTION_LIST, &only, 0, 0, "which workload of the sweep"},
+        {"model", "KIND", FL_OPTION_TEXT, &so.model, 0, 0,
+         "of a sweep: table (measured, interpolated) or fitted (table)"},
+        {"repeat", "N", FL_OPTION_INT, &so.repeat, 1, 1e6, "runs the workload of the sweep N times over (1)"},
+        {"policy", "NAME", FL_OPTION_TEXT, &policy, 0, 0, "policy, or a path to a .so"},
+        {"set", "P=V", FL_OPTION_LIST, &set, 0, 0, "parameter of the policy (may be repeated)"},
+        {"min-set-ms", "X", FL_OPTION_REAL, &min_set_ms, 0, 1e6, "a control is set at most this often (0 = no limit)"},
+        {"log", "FILE", FL_OPTION_TEXT, &log_path, 0, 0, "writes the decisions, step by step"},
+        {"timeline", "FILE", FL_OPTION_TEXT, &timeline, 0, 0, "writes clocks, power and utilisation over time"},
+        {"every-ms", "X", FL_OPTION_REAL, &every_ms, 0.001, 1e9, "spacing of the timeline (100)"},
+        {"json", NULL, FL_OPTION_FLAG, &json, 0, 0, "prints the result as JSON"},
+    };
+    int status = FL_EXIT_OK;
+    if (!fl_begin(argc, argv, &help, option, sizeof option / sizeof *option, &traces, &status))
+        return status;
+    fl_diag d = {0};
+    fl_scenes scenes = {0};
+    fl_spec spec = {0};
+    fl_steplog log = {0};
+    fl_telemetry truth = {0};
+    fl_recorder rec = {0};
+    fl_run_result r = {0};
+    fl_status s = policy ? fl_spec_open_set(policy, &set, &spec, &d)
+                         : fl_fail(&d, FL_BAD_INPUT, NULL, 0, 0,
+                                   "no policy given, expected --policy NAME (foldline policies lists them)");
+    if (!s)
+        s = fl_scenes_open(&so, &traces, sweep, &only, &scenes, &d);
+    if (!s && scenes.count != 1)
+        s = fl_fail(&d, FL_BAD_INPUT, NULL, 0, 0,
+                    "%zu workloads, expected one (--workload NAME chooses; compare takes many)", scenes.count);
+    if (!s && log_path && !(s = fl_steplog_open(&log, &scenes.item[0], &spec, &d)))
+        rec.log = &log;
+    if (!s && timeline) {
+        uint32_t gpus = scenes.item[0].facts.gpu_count;
+        rec.truth = &truth;
+        rec.energy_fj = calloc(gpus, sizeof *rec.energy_fj);
+        rec.busy_ps = calloc(gpus, sizeof *rec.busy_ps);
+        if (!rec.energy_fj || !rec.busy_ps || !name_columns(&truth))
+            s = fl_fail(&d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the timeline");
+    }
+    if (!s) {
+        fl_scene *scene = &scenes.item[0];
+        fl_layer layer[2] = {fl_platform_layer(&scene->platform, spec.policy->name), spec.layer};
+        fl_run_options run = {.w = scene->w,
+                              .rates = scene->rates,
+                              .spec = &scene->platform.node,
+                              .facts = &scene->facts,
+                              .policy = spec.policy,
+                              .layer = layer,
+                              .layer_count = 2,
+                              .min_set_interval_ns = (int64_t)(min_set_ms * 1e6),
+                              .on_step = rec.log ? on_step : NULL,
+                              .on_truth = rec.truth ? on_truth : NULL,
+                              .truth_ns = (int64_t)(every_ms * 1e6),
+                              .user = &rec};
+        s = fl_run(&run, &r, &d);
+    }
+    if (!s && log_path)
+        s = fl_decisions_write(log_path, &log.log, &d);
+    if (!s && timeline)
+        s = fl_telemetry_write(timeline, &truth, &d);
+    if (s)
+        status = fl_report("run", &d);
+    else if (json)
+        print_json(&scenes, &spec, &r);
+    else
+        print_text(&scenes, &spec, &r);
+    fl_run_result_free(&r);
+    fl_telemetry_free(&truth);
+    free(rec.energy_fj);
+    free(rec.busy_ps);
+    fl_steplog_free(&log);
+    fl_spec_free(&spec);
+    fl_scenes_free(&scenes);
+    fl_texts_free(&traces);
+    fl_texts_free(&only);
+    fl_texts_free(&set);
+    return status;
+}

@@ -1,0 +1,79 @@
+#include "harness/commands.h"
+#include "harness/platform.h"
+#include "sim/synth.h"
+#include "traces/kernels.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const fl_command_help help = {
+    "synth", "-o TRACE.csv [options]",
+    "Draws a synthetic kernel trace and its kinds (TRACE.kinds.csv), the same for the same seed.",
+    "The clocks of the recording are the default clocks of --platform (generic)."};
+
+static fl_status write_both(const char *path, const fl_synth_options *o, const char *platform, fl_diag *d) {
+    fl_platform p = {0};
+    fl_kernel_trace t = {0};
+    fl_kinds k = {0};
+    const char *dot = strrchr(path, '.'), *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
+    size_t stem = dot && (!slash || dot > slash) ? (size_t)(dot - path) : strlen(path);
+    char *kinds = NULL;
+    fl_status s = fl_platform_open(platform, 0, &p, d);
+    if (!s) {
+        const fl_device *dev = &p.node.device[p.node.gpu[0]];
+        s = fl_synth_trace(o, dev->default_sm_mhz, dev->default_mem_mhz, &t, &k, d);
+    }
+    if (!s && (asprintf(&kinds, "%.*s.kinds.csv", (int)stem, path) < 0 ||
+               !fl_head_set(&t.head, "kinds", kinds + (base - path))))
+        s = fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory");
+    if (!s)
+        s = fl_kinds_write(kinds, &k, d);
+    if (!s)
+        s = fl_kernels_write(path, &t, d);
+    if (!s)
+        printf("written: %s (%zu kernels of %zu kinds), %s\n", path, t.op_count, t.kind_count, kinds);
+    free(kinds);
+    fl_kernel_trace_free(&t);
+    fl_kinds_free(&k);
+    fl_platform_free(&p);
+    return s;
+}
+
+int fl_cmd_synth(int argc, char **argv) {
+    fl_synth_options o = fl_synth_standard;
+    int64_t seed = 1, kernels = (int64_t)o.kernels, kinds = o.kinds, streams = o.streams, gpus = o.gpus;
+    const char *output = NULL, *platform = "generic";
+    const fl_option option[] = {
+        {"o", "FILE", FL_OPTION_TEXT, &output, 0, 0, "the trace to write"},
+        {"seed", "N", FL_OPTION_INT, &seed, 0, 9e15, "seed (1)"},
+        {"kernels", "N", FL_OPTION_INT, &kernels, 1, 2e9, "kernels in all (10000)"},
+        {"kinds", "N", FL_OPTION_INT, &kinds, 1, 65535, "kinds of kernels (32)"},
+        {"streams", "N", FL_OPTION_INT, &streams, 1, 256, "streams per GPU (1)"},
+        {"gpus", "N", FL_OPTION_INT, &gpus, 1, 1024, "GPUs (1)"},
+        {"mean-us", "X", FL_OPTION_REAL, &o.mean_us, 0.001, 1e9, "mean length of a kernel (200)"},
+        {"gap-us", "X", FL_OPTION_REAL, &o.gap_us, 0, 1e9, "mean host time before a kernel (5)"},
+        {"memory", "X", FL_OPTION_REAL, &o.memory, 0, 1, "share of memory-bound kinds (0.5)"},
+        {"sm-demand", "X", FL_OPTION_REAL, &o.sm_demand, 0, 1,
+         "share of the SMs a kernel uses; 0 = drawn per kind (1)"},
+        {"burst", "X", FL_OPTION_REAL, &o.burst, 1, 1e6, "kernels of one kind in a row, mean (4)"},
+        {"launches", NULL, FL_OPTION_FLAG, &o.launches, 0, 0, "records launch times, one host thread per stream"},
+        {"platform", "NAME", FL_OPTION_TEXT, &platform, 0, 0, "whose default clocks it is recorded at (generic)"},
+    };
+    fl_texts rest = {0};
+    int status = FL_EXIT_OK;
+    if (!fl_begin(argc, argv, &help, option, sizeof option / sizeof *option, &rest, &status))
+        return status;
+    o.seed = (uint64_t)seed;
+    o.kernels = (uint64_t)kernels;
+    o.kinds = (uint32_t)kinds;
+    o.streams = (uint32_t)streams;
+    o.gpus = (uint32_t)gpus;
+    fl_diag d = {0};
+    fl_status s = !output || rest.count
+                      ? fl_fail(&d, FL_BAD_INPUT, NULL, 0, 0, "expected -o TRACE.csv and nothing else")
+                      : write_both(output, &o, platform, &d);
+    if (s)
+        status = fl_report("synth", &d);
+    fl_texts_free(&rest);
+    return status;
+}

@@ -1,0 +1,296 @@
+#include "harness/comparison.h"
+
+#include "harness/pool.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct fl_bench_scene { /* what all policies of a scene share */
+    fl_scene *s;
+    fl_run_result standard;
+    fl_choice *choice;
+    size_t choices;
+    fl_static_point *point;
+    fl_oracle_table table;
+    bool has_table;
+    fl_reference ref;
+    double kernel_j, kernel_s; /* best clock per kind of kernel */
+} fl_bench_scene;
+
+typedef struct fl_job_place {
+    size_t scene, index;
+} fl_job_place;
+
+typedef struct fl_work {
+    const fl_comparison_options *o;
+    fl_bench_scene *scene;
+    fl_job_place *place; /* of the static runs */
+    fl_row_result *row;  /* of the policies' runs */
+    uint64_t *ignored, *faults;
+} fl_work;
+
+static fl_status no_memory(fl_diag *d) {
+    return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the comparison");
+}
+
+static fl_status run_standard(void *user, size_t i, fl_diag *d) {
+    fl_work *w = user;
+    fl_scene *s = w->scene[i].s;
+    fl_run_options run = {.w = s->w, .rates = s->rates, .spec = &s->platform.node, .facts = &s->facts};
+    fl_status status = fl_run(&run, &w->scene[i].standard, d);
+    if (!status && w->o->oracles)
+        status = fl_oracle_choices(s->w, &s->platform.node, &w->scene[i].choice, &w->scene[i].choices, d);
+    return status;
+}
+
+static fl_status run_static(void *user, size_t i, fl_diag *d) {
+    fl_work *w = user;
+    fl_bench_scene *b = &w->scene[w->place[i].scene];
+    size_t k = w->place[i].index;
+    return fl_static_run(b->s->w, b->s->rates, &b->s->platform.node, &b->s->facts, &b->choice[k], &b->point[k], d);
+}
+
+static fl_status solve(void *user, size_t i, fl_diag *d) {
+    fl_work *w = user;
+    fl_bench_scene *b = &w->scene[i];
+    fl_scene *s = b->s;
+    b->ref = (fl_reference){.w = s->w,
+                            .standard = &b->standard,
+                            .point = b->point,
+                            .point_count = b->choices,
+                            .objective = w->o->objective,
+                            .bound = w->o->bound};
+    b->kernel_j = b->kernel_s = NAN;
+    if (!w->o->oracles)
+        return FL_OK;
+    fl_status status = fl_oracle_is_exact(s->w)
+                           ? fl_oracle_table_make(s->w, s->rates, &s->platform.node, w->o->positions, &b->table, d)
+                           : fl_oracle_table_static(b->point, b->choices, &b->table, d);
+    if (status)
+        return status;
+    b->has_table = true;
+    b->ref.table = &b->table;
+    status = fl_reference_solve(&b->ref, d);
+    if (!status && b->table.exact) {
+        fl_kernel_choice *choice = calloc(s->w->class_count + 1, sizeof *choice);
+        status = choice ? fl_oracle_per_kernel(s->w, s->rates, &s->platform.node, w->o->objective, w->o->bound, choice,
+                                               &b->kernel_j, &b->kernel_s, d)
+                        : no_memory(d);
+        free(choice);
+    }
+    return status;
+}
+
+static void fill_row(const fl_work *w, const fl_bench_scene *b, const fl_run_result *run, const char *policy,
+                     fl_row_result *row) {
+    row->workload = b->s->w->name;
+    row->policy = policy;
+    row->energy_saving_pct = 100 * (1 - row->score.energy_j / b->standard.energy_j);
+    row->node_energy_j = run ? run->node_energy_j : NAN;
+    row->policy_cost_s = run ? fl_seconds(run->policy_cost_ps) : NAN;
+    bool solved = b->has_table && b->table.exact && b->ref.clairvoyant.feasible;
+    row->oracle_j = solved ? b->ref.clairvoyant.energy_j : NAN;
+    row->oracle_bound_j = solved ? b->ref.clairvoyant.bound_j : NAN;
+    row->oracle_gap_pct = solved ? b->ref.clairvoyant.gap_pct : NAN;
+    row->violated = row->score.violated;
+    if (w->o->oracles && b->has_table && !b->table.exact)
+        snprintf(row->note, sizeof row->note, "several streams: no clairvoyant bound");
+}
+
+static fl_status run_policy(void *user, size_t i, fl_diag *d) {
+    fl_work *w = user;
+    const fl_comparison_options *o = w->o;
+    fl_bench_scene *b = &w->scene[i / (o->spec_count * o->seeds)];
+    const fl_spec *spec = &o->spec[i / o->seeds % o->spec_count];
+    fl_facts facts = b->s->facts; /* the same machine under another seed */
+    facts.seed = o->seed + i % o->seeds;
+    fl_layer layer[2] = {fl_platform_layer(&b->s->platform, spec->policy->name), spec->layer};
+    fl_run_options run = {.w = b->s->w,
+                          .rates = b->s->rates,
+                          .spec = &b->s->platform.node,
+                          .facts = &facts,
+                          .policy = spec->policy,
+                          .layer = layer,
+                          .layer_count = 2};
+    fl_run_result r;
+    fl_status status = fl_run(&run, &r, d);
+    if (status)
+        return status;
+    status = fl_score_run(&r, &b->ref, &w->row[i].score, d);
+    fill_row(w, b, &r, spec->label, &w->row[i]);
+    w->row[i].seed = facts.seed;
+    w->ignored[i] = r.ignored_sets;
+    w->faults[i] = r.counts.faults;
+    fl_run_result_free(&r);
+    return status;
+}
+
+static fl_status add_row(fl_comparison *c, const fl_row_result *row, fl_diag *d) {
+    if (fl_grow(&c->row, &c->room, c->count + 1, sizeof *c->row))
+        return no_memory(d);
+    c->row[c->count++] = *row;
+    return FL_OK;
+}
+
+/* The row of something that was not run as a policy: a static clock or a schedule, scored by its energy and time. */
+static fl_status add_reference(const fl_work *w, const fl_bench_scene *b, const char *name, double energy_j,
+                               double time_s, int64_t makespan_ps, fl_comparison *c, fl_diag *d) {
+    if (!isfinite(energy_j) || !isfinite(time_s))
+        return FL_OK;
+    fl_run_result r = {.makespan_ps = makespan_ps,
+                       .energy_j = energy_j,
+                       .gpu_energy_j = energy_j,
+                       .node_energy_j = energy_j + b->s->platform.node.host.static_w * time_s,
+                       .makespan_s = time_s,
+                       .mean_power_w = energy_j / time_s,
+                       .peak_power_w = NAN};
+    fl_row_result row = {.seed = w->o->seed};
+    fl_status status = fl_score_run(&r, &b->ref, &row.score, d);
+    fill_row(w, b, &r, name, &row);
+    row.policy_cost_s = NAN;
+    row.score.worst_window_slowdown = NAN;
+    return status ? status : add_row(c, &row, d);
+}
+
+static fl_status add_baselines(const fl_work *w, const fl_bench_scene *b, fl_comparison *c, fl_diag *d) {
+    fl_row_result row = {.seed = w->o->seed};
+    fl_status s = fl_score_run(&b->standard, &b->ref, &row.score, d);
+    fill_row(w, b, &b->standard, "baseline:default", &row);
+    if (!s)
+        s = add_row(c, &row, d);
+    if (!s && b->has_table && b->ref.best_static < b->choices) {
+        const fl_static_point *p = &b->point[b->ref.best_static];
+        s = add_reference(w, b, "baseline:static", fl_joules(p->energy_fj), fl_seconds(p->makespan_ps), p->makespan_ps,
+                          c, d);
+        if (!s)
+            snprintf(c->row[c->count - 1].note, sizeof c->row->note, "%g MHz", p->at.sm_mhz);
+    }
+    if (!s)
+        s = add_reference(w, b, "baseline:per-kernel", b->kernel_j, b->kernel_s, (int64_t)(b->kernel_s * 1e12 + 0.5), c,
+                          d);
+    if (!s && b->has_table && b->table.exact && b->ref.clairvoyant.feasible)
+        s = add_reference(w, b, "baseline:clairvoyant", b->ref.clairvoyant.energy_j, b->ref.clairvoyant.time_s,
+                          b->ref.clairvoyant.time_ps, c, d);
+    return s;
+}
+
+/* Means over workloads and seeds, cells that are not defined left out; `violated` counts. */
+static fl_status add_means(fl_comparison *c, fl_diag *d) {
+    size_t rows = c->count;
+    double *value = malloc((rows + 1) * sizeof *value);
+    if (!value)
+        return no_memory(d);
+    fl_status s = FL_OK;
+    for (size_t i = 0; !s && i < rows; i++) {
+        bool seen = false;
+        for (size_t k = 0; k < i; k++)
+            seen |= !strcmp(c->row[k].policy, c->row[i].policy);
+        if (seen)
+            continue;
+        fl_row_result mean = {.workload = "mean", .policy = c->row[i].policy, .seed = c->row[i].seed};
+        double half;
+#define FL_MEAN(field)                                                                                                 \
+    do {                                                                                                               \
+        size_t n = 0;                                                                                                  \
+        for (size_t k = i; k < rows; k++)                                                                              \
+            if (!strcmp(c->row[k].policy, c->row[i].policy))                                                           \
+                value[n++] = (double)c->row[k].field;                                                                  \
+        fl_mean_interval(value, n, &mean.field, &half);                                                                \
+    } while (0)
+        FL_MEAN(score.energy_j);
+        FL_MEAN(score.makespan_s);
+        FL_MEAN(score.mean_power_w);
+        FL_MEAN(score.peak_power_w);
+        FL_MEAN(score.edp);
+        FL_MEAN(score.ed2p);
+        FL_MEAN(score.slowdown);
+        FL_MEAN(score.worst_window_slowdown);
+        FL_MEAN(score.regret_static_j);
+        FL_MEAN(score.regret_static_pct);
+        FL_MEAN(score.regret_clairvoyant_j);
+        FL_MEAN(score.regret_clairvoyant_pct);
+        FL_MEAN(score.regret_at_own_slowdown_j);
+        FL_MEAN(energy_saving_pct);
+        FL_MEAN(node_energy_j);
+        FL_MEAN(policy_cost_s);
+        FL_MEAN(oracle_j);
+        FL_MEAN(oracle_bound_j);
+        FL_MEAN(oracle_gap_pct);
+#undef FL_MEAN
+        size_t n = 0;
+        uint64_t switches = 0;
+        for (size_t k = i; k < rows; k++)
+            if (!strcmp(c->row[k].policy, c->row[i].policy)) {
+                mean.violated += c->row[k].violated;
+                switches += c->row[k].score.switches;
+                n++;
+            }
+        mean.score.switches = (switches + n / 2) / n;
+        s = add_row(c, &mean, d);
+    }
+    free(value);
+    c->mean_first = rows;
+    return s;
+}
+
+fl_status fl_comparison_run(const fl_comparison_options *o, fl_comparison *c, fl_diag *d) {
+    *c = (fl_comparison){0};
+    size_t n = o->scenes->count, runs = n * o->spec_count * o->seeds, statics = 0;
+    fl_work w = {.o = o};
+    w.scene = calloc(n + 1, sizeof *w.scene);
+    w.row = calloc(runs + 1, sizeof *w.row);
+    w.ignored = calloc(runs + 1, sizeof *w.ignored);
+    w.faults = calloc(runs + 1, sizeof *w.faults);
+    fl_status s = w.scene && w.row && w.ignored && w.faults ? FL_OK : no_memory(d);
+    for (size_t i = 0; !s && i < n; i++)
+        w.scene[i].s = &o->scenes->item[i];
+    if (!s)
+        s = fl_pool_run(run_standard, &w, n, o->threads, "defaults", d);
+    for (size_t i = 0; !s && i < n; i++) {
+        statics += w.scene[i].choices;
+        w.scene[i].point = calloc(w.scene[i].choices + 1, sizeof *w.scene[i].point);
+        s = w.scene[i].point ? FL_OK : no_memory(d);
+    }
+    w.place = s ? NULL : calloc(statics + 1, sizeof *w.place);
+    if (!s && !w.place)
+        s = no_memory(d);
+    for (size_t i = 0, at = 0; !s && i < n; i++)
+        for (size_t k = 0; k < w.scene[i].choices; k++)
+            w.place[at++] = (fl_job_place){i, k};
+    if (!s)
+        s = fl_pool_run(run_static, &w, statics, o->threads, "static clocks", d);
+    if (!s)
+        s = fl_pool_run(solve, &w, n, o->threads, "oracles", d);
+    if (!s)
+        s = fl_pool_run(run_policy, &w, runs, o->threads, "policies", d);
+    for (size_t i = 0, at = 0; !s && i < n; i++) {
+        s = add_baselines(&w, &w.scene[i], c, d);
+        for (size_t k = 0; !s && k < o->spec_count * o->seeds; k++, at++) {
+            s = add_row(c, &w.row[at], d);
+            c->ignored_sets += w.ignored[at];
+            c->faults += w.faults[at];
+        }
+    }
+    if (!s)
+        s = add_means(c, d);
+    for (size_t i = 0; w.scene && i < n; i++) {
+        fl_run_result_free(&w.scene[i].standard);
+        fl_oracle_table_free(&w.scene[i].table);
+        free(w.scene[i].choice);
+        free(w.scene[i].point);
+    }
+    free(w.scene);
+    free(w.place);
+    free(w.row);
+    free(w.ignored);
+    free(w.faults);
+    if (s)
+        fl_comparison_free(c);
+    return s;
+}
+
+void fl_comparison_free(fl_comparison *c) {
+    free(c->row);
+    *c = (fl_comparison){0};
+}

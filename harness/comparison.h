@@ -1,0 +1,52 @@
+/* Policies over scenes: every run scored against the driver's default and the oracles of its scene. */
+#ifndef FL_COMPARISON_H
+#define FL_COMPARISON_H
+
+#include "harness/output.h"
+#include "sim/score.h"
+
+/* "energy", "edp" or "ed2p"; the nearest offered. */
+fl_status fl_objective_parse(const char *name, fl_objective *o, fl_diag *d);
+
+typedef struct fl_comparison_options {
+    fl_scenes *scenes;
+    const fl_spec *spec;
+    size_t spec_count;
+    double bound; /* on the slowdown; INFINITY = none */
+    fl_objective objective;
+    size_t positions; /* of the clairvoyant schedule; 0 = 4096 */
+    uint64_t seed;
+    uint32_t seeds; /* runs of each policy, with seeds seed, seed + 1, ... */
+    unsigned threads;
+    bool oracles; /* solve the references; without them all regrets are n/a */
+} fl_comparison_options;
+
+typedef struct fl_row_result { /* one line of a result */
+    const char *workload, *policy;
+    fl_score score;
+    uint64_t seed;
+    double energy_saving_pct; /* against the driver's default */
+    double node_energy_j, policy_cost_s;
+    double oracle_j, oracle_bound_j, oracle_gap_pct; /* of the workload, under the bound */
+    double violated; /* 0 or 1; in a mean: how many */
+    char note[96];
+} fl_row_result;
+
+typedef struct fl_comparison {
+    fl_row_result *row; /* scene by scene: the baselines, then policy by policy, seed by seed; at the end the means */
+    size_t count, room;
+    size_t mean_first; /* rows from here on are means over workloads and seeds, in the order of the policies */
+    uint64_t ignored_sets, faults;
+} fl_comparison;
+
+/* Same options, same rows, at any number of threads. */
+fl_status fl_comparison_run(const fl_comparison_options *o, fl_comparison *c, fl_diag *d);
+void fl_comparison_free(fl_comparison *c);
+
+/* All rows as CSV, through a temporary file. */
+fl_status fl_comparison_write(const fl_comparison *c, const char *path, fl_diag *d);
+
+/* The means (or, of one workload, its rows) as a table for people. */
+void fl_comparison_print(const fl_comparison *c, const fl_comparison_options *o, bool each, FILE *out);
+
+#endif

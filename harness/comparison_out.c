@@ -1,0 +1,123 @@
+#include "harness/comparison.h"
+
+#include "traces/csv.h"
+
+#include <math.h>
+#include <string.h>
+
+typedef enum fl_cell { TEXT, REAL, COUNT } fl_cell;
+
+typedef struct fl_column {
+    const char *name;
+    size_t offset;
+    fl_cell cell;
+} fl_column;
+
+#define SCORE(field) #field, offsetof(fl_row_result, score.field)
+#define ROW(field) #field, offsetof(fl_row_result, field)
+
+static const fl_column columns[] = {{SCORE(energy_j), REAL},
+                                    {SCORE(makespan_s), REAL},
+                                    {SCORE(mean_power_w), REAL},
+                                    {SCORE(slowdown), REAL},
+                                    {SCORE(worst_window_slowdown), REAL},
+                                    {SCORE(regret_static_j), REAL},
+                                    {SCORE(regret_static_pct), REAL},
+                                    {SCORE(regret_clairvoyant_pct), REAL},
+                                    {SCORE(regret_at_own_slowdown_j), REAL},
+                                    {ROW(violated), REAL},
+                                    {SCORE(switches), COUNT},
+                                    {ROW(seed), COUNT},
+                                    {ROW(energy_saving_pct), REAL},
+                                    {SCORE(peak_power_w), REAL},
+                                    {ROW(node_energy_j), REAL},
+                                    {SCORE(edp), REAL},
+                                    {SCORE(ed2p), REAL},
+                                    {ROW(oracle_j), REAL},
+                                    {ROW(oracle_bound_j), REAL},
+                                    {ROW(oracle_gap_pct), REAL},
+                                    {ROW(policy_cost_s), REAL},
+                                    {ROW(note), TEXT}};
+
+fl_status fl_comparison_write(const fl_comparison *c, const char *path, fl_diag *d) {
+    fl_output *o = fl_output_open(path, d);
+    if (!o)
+        return d ? d->status : FL_IO;
+    FILE *f = fl_output_file(o);
+    fputs("workload,policy", f);
+    for (size_t k = 0; k < sizeof columns / sizeof *columns; k++)
+        fprintf(f, ",%s", columns[k].name);
+    fputc('\n', f);
+    for (size_t i = 0; i < c->count; i++) {
+        fl_csv_put(f, c->row[i].workload);
+        fputc(',', f);
+        fl_csv_put(f, c->row[i].policy);
+        for (size_t k = 0; k < sizeof columns / sizeof *columns; k++) {
+            const char *at = (const char *)&c->row[i] + columns[k].offset;
+            char text[32];
+            double real;
+            uint64_t count;
+            fputc(',', f);
+            switch (columns[k].cell) {
+            case REAL:
+                memcpy(&real, at, sizeof real), fputs(fl_real_text(real, text), f);
+                break;
+            case COUNT:
+                memcpy(&count, at, sizeof count), fprintf(f, "%llu", (unsigned long long)count);
+                break;
+            case TEXT:
+                fl_csv_put(f, at);
+                break;
+            }
+        }
+        fputc('\n', f);
+    }
+    return fl_output_commit(o, d);
+}
+
+static void add_percent(fl_grid *g, double value, int digits) {
+    if (isfinite(value))
+        fl_grid_add(g, "%.*f", digits, value);
+    else
+        fl_grid_add(g, "n/a");
+}
+
+void fl_comparison_print(const fl_comparison *c, const fl_comparison_options *o, bool each, FILE *out) {
+    static const char *const head[] = {"policy",         "energy J",    "saving %",         "time s",   "slowdown %",
+                                       "worst window %", "vs static %", "vs clairvoyant %", "violated", "switches"};
+    fl_grid g = {.columns = sizeof head / sizeof *head + each};
+    size_t first = each ? 0 : c->mean_first, last = each ? c->mean_first : c->count;
+    if (each)
+        fl_grid_add(&g, "workload");
+    for (size_t k = 0; k < sizeof head / sizeof *head; k++)
+        fl_grid_add(&g, "%s", head[k]);
+    for (size_t i = first; i < last; i++) {
+        const fl_row_result *r = &c->row[i];
+        if (each)
+            fl_grid_add(&g, "%s", r->workload);
+        fl_grid_add(&g, "%s", r->policy);
+        fl_grid_add(&g, "%.6g", r->score.energy_j);
+        add_percent(&g, r->energy_saving_pct, 2);
+        fl_grid_add(&g, "%.5g", r->score.makespan_s);
+        add_percent(&g, 100 * r->score.slowdown, 2);
+        add_percent(&g, 100 * r->score.worst_window_slowdown, 2);
+        add_percent(&g, r->score.regret_static_pct, 2);
+        add_percent(&g, r->score.regret_clairvoyant_pct, 2);
+        if (each)
+            fl_grid_add(&g, "%s", r->violated > 0 ? "yes" : "no");
+        else
+            fl_grid_add(&g, "%.0f", r->violated);
+        fl_grid_add(&g, "%llu", (unsigned long long)r->score.switches);
+    }
+    if (each)
+        fprintf(out, "each of %zu workload%s", o->scenes->count, o->scenes->count == 1 ? "" : "s");
+    else
+        fprintf(out, "mean over %zu workload%s", o->scenes->count, o->scenes->count == 1 ? "" : "s");
+    if (o->seeds > 1)
+        fprintf(out, " and %u seeds", o->seeds);
+    if (isfinite(o->bound))
+        fprintf(out, ", bound on the slowdown %g %%", 100 * o->bound);
+    fprintf(out, ", objective %s\n\n", fl_objective_names[o->objective]);
+    fl_grid_print(&g, 1 + each, out);
+    fl_grid_free(&g);
+}

@@ -1,0 +1,188 @@
+#include "harness/experiment.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static fl_status no_memory(fl_diag *d) {
+    return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the experiment");
+}
+
+fl_status fl_experiment_open(const char *path, fl_experiment *e, fl_diag *d) {
+    static const char *const known[] = {"foldline_experiment",
+                                        "about",
+                                        "platform",
+                                        "gpus",
+                                        "traces",
+                                        "sweep",
+                                        "model",
+                                        "workloads",
+                                        "repeat",
+                                        "bound",
+                                        "objective",
+                                        "seed",
+                                        "seeds",
+                                        "kinds",
+                                        "assume",
+                                        "policies"};
+    *e = (fl_experiment){.path = strdup(path)};
+    fl_status s = e->path ? fl_json_read(path, &e->tree, d) : no_memory(d);
+    if (!s) {
+        fl_json root = fl_json_root(e->tree, e->path);
+        int64_t version;
+        s = fl_json_known(&root, known, sizeof known / sizeof *known, d);
+        if (!s)
+            s = fl_json_get_int(&root, "foldline_experiment", 1, 1, &version, d);
+    }
+    if (s)
+        fl_experiment_free(e);
+    return s;
+}
+
+void fl_experiment_free(fl_experiment *e) {
+    cJSON_Delete(e->tree);
+    for (size_t i = 0; i < e->owned_count; i++)
+        free(e->owned[i]);
+    free(e->owned);
+    free(e->path);
+    *e = (fl_experiment){0};
+}
+
+static fl_status keep(fl_experiment *e, char *text, fl_diag *d) {
+    if (!text || fl_grow(&e->owned, &e->owned_room, e->owned_count + 1, sizeof *e->owned)) {
+        free(text);
+        return no_memory(d);
+    }
+    e->owned[e->owned_count++] = text;
+    return FL_OK;
+}
+
+/* A path of the experiment, seen from where the program runs. */
+static fl_status resolve(fl_experiment *e, const char *path, const char **out, fl_diag *d) {
+    const char *slash = strrchr(e->path, '/');
+    char *text = NULL;
+    if (path[0] == '/' || !slash)
+        text = strdup(path);
+    else if (asprintf(&text, "%.*s/%s", (int)(slash - e->path), e->path, path) < 0)
+        text = NULL;
+    fl_status s = keep(e, text, d);
+    *out = text;
+    return s;
+}
+
+static fl_status get_path(fl_experiment *e, const fl_json *root, const char *key, const char **into, fl_diag *d) {
+    const char *text;
+    if (*into || !fl_json_has(root, key))
+        return FL_OK;
+    fl_status s = fl_json_get_text(root, key, &text, d);
+    return s ? s : resolve(e, text, into, d);
+}
+
+static fl_status get_text(const fl_json *root, const char *key, const char **into, fl_diag *d) {
+    return *into || !fl_json_has(root, key) ? FL_OK : fl_json_get_text(root, key, into, d);
+}
+
+static fl_status get_int(const fl_json *root, const char *key, int64_t max, int64_t *into, fl_diag *d) {
+    return *into || !fl_json_has(root, key) ? FL_OK : fl_json_get_int(root, key, 1, max, into, d);
+}
+
+static fl_status get_texts(fl_experiment *e, const fl_json *root, const char *key, bool paths, fl_texts *into,
+                           fl_diag *d) {
+    fl_json list;
+    if (into->count || !fl_json_has(root, key))
+        return FL_OK;
+    fl_status s = fl_json_get_array(root, key, &list, d);
+    for (fl_json at = s ? (fl_json){0} : fl_json_first(&list); !s && at.node; at = fl_json_next(&list, &at)) {
+        const char *text = cJSON_GetStringValue(at.node);
+        if (!text)
+            return fl_json_fail(&at, d, "not a text, expected one");
+        if (paths)
+            s = resolve(e, text, &text, d);
+        if (!s)
+            s = fl_texts_add(into, text, d);
+    }
+    return s;
+}
+
+/* {"policy": NAME, "set": {...}} as NAME:key=value,... */
+static fl_status policy_text(fl_experiment *e, const fl_json *at, const char **out, fl_diag *d) {
+    static const char *const known[] = {"policy", "set"};
+    const char *name;
+    if ((*out = cJSON_GetStringValue(at->node)))
+        return FL_OK;
+    fl_status s = fl_json_object(at, d);
+    if (!s)
+        s = fl_json_known(at, known, 2, d);
+    if (!s)
+        s = fl_json_get_text(at, "policy", &name, d);
+    char *text = s ? NULL : strdup(name);
+    if (!s && !text)
+        return no_memory(d);
+    fl_json set = {0};
+    if (!s && fl_json_has(at, "set"))
+        s = fl_json_get_object(at, "set", &set, d);
+    char mark = ':';
+    for (fl_json p = !s && set.node ? fl_json_first(&set) : (fl_json){0}; !s && p.node; p = fl_json_next(&set, &p)) {
+        char *value = NULL, *longer = NULL;
+        s = fl_json_param_text(&p, &value, d);
+        if (!s && asprintf(&longer, "%s%c%s=%s", text, mark, p.node->string, value) < 0)
+            s = no_memory(d);
+        free(value);
+        if (!s) {
+            free(text);
+            text = longer;
+            mark = ',';
+        }
+    }
+    if (s) {
+        free(text);
+        return s;
+    }
+    *out = text;
+    return keep(e, text, d);
+}
+
+fl_status fl_experiment_apply(fl_experiment *e, fl_scene_options *so, fl_texts *traces, const char **sweep,
+                              fl_texts *workloads, fl_texts *policies, double *bound, const char **objective,
+                              int64_t *seeds, fl_diag *d) {
+    fl_json root = fl_json_root(e->tree, e->path), list;
+    bool own_input = traces->count || *sweep;
+    int64_t n = *seeds == 1 ? 0 : *seeds;
+    const char *goal = strcmp(*objective, "energy") ? *objective : NULL;
+    fl_status s = get_text(&root, "platform", &so->platform, d);
+    if (!s)
+        s = get_text(&root, "model", &so->model, d);
+    if (!s)
+        s = get_text(&root, "assume", &so->assume, d);
+    if (!s)
+        s = get_path(e, &root, "kinds", &so->kinds, d);
+    if (!s)
+        s = get_int(&root, "gpus", 1024, &so->gpus, d);
+    if (!s)
+        s = get_int(&root, "repeat", 1000000, &so->repeat, d);
+    if (!s)
+        s = get_int(&root, "seed", INT64_C(9000000000000000), &so->seed, d);
+    if (!s)
+        s = get_int(&root, "seeds", 100000, &n, d);
+    if (!s)
+        s = get_text(&root, "objective", &goal, d);
+    if (!s && !own_input)
+        s = get_texts(e, &root, "traces", true, traces, d);
+    if (!s && !own_input)
+        s = get_path(e, &root, "sweep", sweep, d);
+    if (!s)
+        s = get_texts(e, &root, "workloads", false, workloads, d);
+    if (!s && isinf(*bound) && fl_json_has(&root, "bound"))
+        s = fl_json_get_real(&root, "bound", 0, 100, bound, d);
+    if (!s && !policies->count && fl_json_has(&root, "policies") &&
+        !(s = fl_json_get_array(&root, "policies", &list, d)))
+        for (fl_json at = fl_json_first(&list); !s && at.node; at = fl_json_next(&list, &at)) {
+            const char *text;
+            s = policy_text(e, &at, &text, d);
+            if (!s)
+                s = fl_texts_add(policies, text, d);
+        }
+    *seeds = n ? n : 1;
+    *objective = goal ? goal : "energy";
+    return s;
+}

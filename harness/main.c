@@ -1,0 +1,64 @@
+#include "harness/commands.h"
+
+#include <string.h>
+
+typedef struct fl_command {
+    const char *name, *summary;
+    fl_command_function run;
+} fl_command;
+
+static const fl_command commands[] = {
+    {"run", "one policy over one workload", fl_cmd_run},
+    {"compare", "policies over workloads, against the oracles", fl_cmd_compare},
+    {"oracle", "best static clock, best clock per kernel, clairvoyant schedule", fl_cmd_oracle},
+    {"replay", "a recorded policy's decisions, checked against the policy here", fl_cmd_replay},
+    {"synth", "a synthetic kernel trace, seeded", fl_cmd_synth},
+    {"policies", "the policies, their parameters and sources", fl_cmd_policies},
+    {"platforms", "the platforms, their values and sources", fl_cmd_platforms},
+    {"plot", "a picture of a result", fl_cmd_plot},
+    {"bench", "the simulator's own speed, as ratios within one run", fl_cmd_bench},
+};
+enum { COMMANDS = sizeof commands / sizeof *commands };
+
+static void usage(FILE *out) {
+    fprintf(out, "foldline replays recorded GPU kernel and power traces under clock policies: energy, makespan, regret.\n\n"
+                 "usage: foldline COMMAND [options]\n\n");
+    for (int i = 0; i < COMMANDS; i++)
+        fprintf(out, "  %-12s %s\n", commands[i].name, commands[i].summary);
+    fprintf(out, "\nfoldline COMMAND --help says everything about one of them.\n"
+                 "Exit status: 0 done; 1 a gate did not hold; 2 bad usage or input; 3 hardware or system refused.\n");
+}
+
+int main(int argc, char **argv) {
+    if (argc < 2) {
+        usage(stderr);
+        return FL_EXIT_USAGE;
+    }
+    if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help")) {
+        usage(stdout);
+        return FL_EXIT_OK;
+    }
+    if (!strcmp(argv[1], "--version")) {
+        puts("foldline " FL_VERSION);
+        return FL_EXIT_OK;
+    }
+    const char *names[COMMANDS];
+    for (int i = 0; i < COMMANDS; i++) {
+        names[i] = commands[i].name;
+        if (!strcmp(argv[1], names[i])) {
+            int status = commands[i].run(argc - 2, argv + 2);
+            if (fflush(stdout) || ferror(stdout)) {
+                fprintf(stderr, "foldline: cannot write to standard output\n");
+                return FL_EXIT_SYSTEM;
+            }
+            return status;
+        }
+    }
+    fl_diag d = {0};
+    const char *near = fl_nearest(argv[1], names, COMMANDS);
+    if (near)
+        fl_fail(&d, FL_BAD_INPUT, NULL, 0, 0, "unknown command '%s', did you mean '%s'?", argv[1], near);
+    else
+        fl_fail(&d, FL_BAD_INPUT, NULL, 0, 0, "unknown command '%s', see foldline --help", argv[1]);
+    return fl_report(NULL, &d);
+}

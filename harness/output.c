@@ -1,0 +1,174 @@
+#include "harness/output.h"
+
+#include "harness/archive_hash.h"
+#include "harness/json.h"
+#include "traces/csv.h"
+
+#include <gnu/libc-version.h>
+#include <math.h>
+#include <sha2.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+void fl_grid_add(fl_grid *g, const char *format, ...) {
+    char *text = NULL;
+    va_list args;
+    va_start(args, format);
+    if (vasprintf(&text, format, args) < 0)
+        text = NULL;
+    va_end(args);
+    if (!text || fl_grow(&g->cell, &g->room, g->count + 1, sizeof *g->cell)) {
+        free(text);
+        g->columns = 0; /* never prints a table with cells missing */
+        return;
+    }
+    g->cell[g->count++] = text;
+}
+
+void fl_grid_print(const fl_grid *g, size_t left, FILE *out) {
+    size_t rows = g->columns ? g->count / g->columns : 0;
+    for (size_t r = 0; r < rows; r++) {
+        for (size_t c = 0; c < g->columns; c++) {
+            int width = 0;
+            for (size_t k = c; k < g->count; k += g->columns)
+                width = (int)strlen(g->cell[k]) > width ? (int)strlen(g->cell[k]) : width;
+            fprintf(out, "%s%*s", c ? "  " : "",
+                    c < left && c + 1 < g->columns ? -width
+                    : c < left                     ? 0
+                                                   : width,
+                    g->cell[r * g->columns + c]);
+        }
+        fputc('\n', out);
+    }
+}
+
+void fl_grid_free(fl_grid *g) {
+    for (size_t i = 0; i < g->count; i++)
+        free(g->cell[i]);
+    free(g->cell);
+    *g = (fl_grid){0};
+}
+
+char *fl_real_text(double value, char *buf) {
+    if (!isfinite(value))
+        return strcpy(buf, "n/a");
+    return fl_json_number_text(value, buf, 32);
+}
+
+void fl_json_add_real(cJSON *object, const char *key, double value) {
+    if (isfinite(value))
+        cJSON_AddNumberToObject(object, key, value);
+    else
+        cJSON_AddNullToObject(object, key);
+}
+
+static void add_input(cJSON *inputs, const char *path) {
+    const cJSON *have;
+    cJSON_ArrayForEach(have, inputs) if (!strcmp(cJSON_GetStringValue(cJSON_GetObjectItem(have, "file")), path)) return;
+    char hash[SHA256_DIGEST_STRING_LENGTH];
+    cJSON *in = cJSON_CreateObject();
+    cJSON_AddStringToObject(in, "file", path);
+    if (SHA256File(path, hash))
+        cJSON_AddStringToObject(in, "sha256", hash);
+    else
+        cJSON_AddNullToObject(in, "sha256");
+    cJSON_AddItemToArray(inputs, in);
+}
+
+static void add_policy(cJSON *policies, const fl_scene *scene, const fl_spec *spec) {
+    cJSON *p = cJSON_CreateObject(), *params = cJSON_AddObjectToObject(p, "parameters");
+    cJSON_AddStringToObject(p, "label", spec->label);
+    cJSON_AddStringToObject(p, "policy", spec->policy->name);
+    cJSON_AddStringToObject(p, "source", spec->policy->source);
+    fl_layer layer[2] = {fl_platform_layer(&scene->platform, spec->policy->name), spec->layer};
+    fl_instance_options o = {.policy = spec->policy, .facts = &scene->facts, .layer = layer, .layer_count = 2};
+    fl_instance *in = NULL;
+    if (!fl_instance_open(&in, &o, NULL))
+        for (uint32_t i = 0; i < spec->policy->param_count; i++) {
+            char text[256];
+            cJSON_AddStringToObject(params, spec->policy->param[i].name,
+                                    fl_instance_param_text(in, i, text, sizeof text));
+        }
+    fl_instance_close(in);
+    cJSON_AddItemToArray(policies, p);
+}
+
+cJSON *fl_provenance(const fl_scenes *scenes, const fl_spec *spec, size_t spec_count, uint64_t seed) {
+    cJSON *root = cJSON_CreateObject();
+    if (!root)
+        return NULL;
+    cJSON_AddStringToObject(root, "foldline", FL_VERSION);
+    cJSON_AddStringToObject(root, "libc", gnu_get_libc_version());
+    cJSON_AddStringToObject(root, "policy_archive_sha256", FL_ARCHIVE_HASH);
+    cJSON_AddNumberToObject(root, "seed", (double)seed);
+    cJSON *inputs = cJSON_AddArrayToObject(root, "inputs"), *workloads = cJSON_AddArrayToObject(root, "workloads");
+    for (size_t i = 0; i < scenes->count; i++) {
+        const fl_scene *s = &scenes->item[i];
+        add_input(inputs, s->source);
+        add_input(inputs, s->platform.path);
+        cJSON *w = cJSON_CreateObject();
+        cJSON_AddStringToObject(w, "workload", s->w->name);
+        cJSON_AddStringToObject(w, "platform", s->platform.name);
+        cJSON_AddNumberToObject(w, "gpus", s->platform.node.gpu_count);
+        cJSON_AddNumberToObject(w, "kernels", (double)s->w->op_count);
+        cJSON_AddStringToObject(w, "model", s->w->measured ? "measured table" : "laws");
+        cJSON_AddBoolToObject(w, "assumed_loads", s->w->assumed);
+        cJSON_AddBoolToObject(w, "gaps_are_host_time", s->w->gaps_are_host);
+        fl_json_add_real(w, "model_time_mape_pct", s->w->model_time_mape_pct);
+        fl_json_add_real(w, "model_power_mape_pct", s->w->model_power_mape_pct);
+        cJSON_AddItemToArray(workloads, w);
+    }
+    cJSON *policies = cJSON_AddArrayToObject(root, "policies");
+    for (size_t i = 0; i < spec_count && scenes->count; i++)
+        add_policy(policies, &scenes->item[0], &spec[i]);
+    return root;
+}
+
+fl_status fl_json_write(const char *path, const cJSON *tree, fl_diag *d) {
+    fl_output *o = fl_output_open(path, d);
+    if (!o)
+        return d ? d->status : FL_IO;
+    fl_json_print(tree, fl_output_file(o));
+    return fl_output_commit(o, d);
+}
+
+void fl_json_print(const cJSON *tree, FILE *out) {
+    char *text = cJSON_Print(tree);
+    if (text)
+        fprintf(out, "%s\n", text);
+    free(text);
+}
+
+char *fl_provenance_path(const char *csv) {
+    char *path = NULL;
+    const char *dot = strrchr(csv, '.'), *slash = strrchr(csv, '/');
+    size_t stem = dot && (!slash || dot > slash) ? (size_t)(dot - csv) : strlen(csv);
+    return asprintf(&path, "%.*s.provenance.json", (int)stem, csv) < 0 ? NULL : path;
+}
+
+void fl_scene_notes(const fl_scenes *scenes, FILE *out) {
+    size_t assumed = 0, host = 0, untangled = 0;
+    for (size_t i = 0; i < scenes->count; i++) {
+        const fl_workload *w = scenes->item[i].w;
+        assumed += w->assumed;
+        host += w->gaps_are_host && !w->measured && isnan(w->model_time_mape_pct);
+        untangled += w->untangled;
+    }
+    if (scenes->clipped) {
+        const fl_device *dev = &scenes->item[0].platform.node.device[0];
+        fprintf(out, "note: the ladder of %s is cut to the clocks that were measured (%d to %d MHz)\n",
+                scenes->item[0].platform.name, dev->sm_mhz[0], dev->sm_mhz[dev->sm_count - 1]);
+    }
+    if (assumed)
+        fprintf(out, "note: how kernels depend on clocks was assumed, not known, for %zu of %zu workloads\n", assumed,
+                scenes->count);
+    if (host)
+        fprintf(out, "note: no launches recorded in %zu of %zu workloads: gaps before kernels count as host time\n",
+                host, scenes->count);
+    if (untangled)
+        fprintf(
+            out,
+            "note: kernels overlapped in %zu of %zu recordings: their work was freed of the sharing they had then\n",
+            untangled, scenes->count);
+}

@@ -1,0 +1,23 @@
+#include "harness/commands.h"
+
+int fl_report(const char *command, const fl_diag *d) {
+    char text[2048];
+    fprintf(stderr, "foldline%s%s: %s\n", command ? " " : "", command ? command : "", fl_diag_text(d, text, sizeof text));
+    return d->status == FL_BAD_INPUT ? FL_EXIT_USAGE : FL_EXIT_SYSTEM;
+}
+
+bool fl_begin(int argc, char **argv, const fl_command_help *help, const fl_option *option, size_t count, fl_texts *rest,
+              int *status) {
+    fl_diag d = {0};
+    bool wanted;
+    if (fl_args_parse(argc, argv, option, count, rest, &wanted, &d) && !wanted) {
+        *status = fl_report(help->name, &d);
+        return false;
+    }
+    if (wanted) {
+        fl_args_help(stdout, help, option, count);
+        *status = FL_EXIT_OK;
+        return false;
+    }
+    return true;
+}

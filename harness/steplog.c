@@ -1,0 +1,108 @@
+#include "harness/steplog.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static fl_status no_memory(fl_diag *d) { return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the log"); }
+
+static fl_status add_names(char ***names, size_t *count, fl_row_set set, uint64_t mask, fl_diag *d) {
+    size_t rows = fl_rows_count(set);
+    char **more = realloc(*names, (*count + rows + 1) * sizeof **names);
+    if (!more)
+        return no_memory(d);
+    *names = more;
+    for (size_t i = 0; i < rows; i++)
+        if (mask >> i & 1) {
+            char *name = NULL;
+            if (asprintf(&name, "%s", fl_rows_at(set, i)->name) < 0)
+                return no_memory(d);
+            more[(*count)++] = name;
+        }
+    return FL_OK;
+}
+
+static fl_status add_head(fl_steplog *l, const fl_scene *scene, const fl_spec *spec, fl_diag *d) {
+    char text[512];
+    bool ok = fl_head_set(&l->log.head, "platform", scene->asked);
+    if (scene->clipped) {
+        const fl_device *dev = &scene->platform.node.device[0];
+        snprintf(text, sizeof text, "%d/%d/%d", dev->sm_mhz[0], dev->sm_mhz[dev->sm_count - 1], dev->mem_mhz[0]);
+        ok = ok && fl_head_set(&l->log.head, "clocks", text);
+    }
+    ok = ok && fl_head_set(&l->log.head, "policy", spec->policy->name);
+    snprintf(text, sizeof text, "%llu", (unsigned long long)scene->facts.seed);
+    ok = ok && fl_head_set(&l->log.head, "seed", text);
+    snprintf(text, sizeof text, "%u", scene->facts.gpu_count);
+    ok = ok && fl_head_set(&l->log.head, "gpus", text);
+    fl_layer layer[2] = {fl_platform_layer(&scene->platform, spec->policy->name), spec->layer};
+    fl_instance_options o = {.policy = spec->policy, .facts = &scene->facts, .layer = layer, .layer_count = 2};
+    fl_instance *in = NULL;
+    fl_status s = fl_instance_open(&in, &o, d);
+    for (uint32_t i = 0; !s && ok && i < spec->policy->param_count; i++) {
+        char key[128];
+        if (spec->policy->param[i].type == FL_PARAM_TABLE)
+            continue;
+        snprintf(key, sizeof key, "set.%s", spec->policy->param[i].name);
+        fl_instance_param_text(in, i, text, sizeof text);
+        ok = !*text || fl_head_set(&l->log.head, key, text);
+    }
+    fl_instance_close(in);
+    return s ? s : ok ? FL_OK : no_memory(d);
+}
+
+fl_status fl_steplog_open(fl_steplog *l, const fl_scene *scene, const fl_spec *spec, fl_diag *d) {
+    *l = (fl_steplog){.policy = spec->policy};
+    l->log.gpu_count = scene->facts.gpu_count;
+    fl_status s = add_names(&l->log.signal, &l->log.signal_count, FL_ROWS_HOST_SIGNAL, spec->policy->host_needs, d);
+    if (!s)
+        s = add_names(&l->log.signal, &l->log.signal_count, FL_ROWS_GPU_SIGNAL, spec->policy->gpu_needs, d);
+    if (!s)
+        s = add_names(&l->log.control, &l->log.control_count, FL_ROWS_GPU_CONTROL, spec->policy->gpu_drives, d);
+    if (!s)
+        s = add_names(&l->log.control, &l->log.control_count, FL_ROWS_HOST_CONTROL, spec->policy->host_drives, d);
+    if (!s)
+        s = add_head(l, scene, spec, d);
+    if (s)
+        fl_steplog_free(l);
+    return s;
+}
+
+fl_status fl_steplog_add(fl_steplog *l, const fl_sample *sample, const fl_decision *dec, fl_diag *d) {
+    fl_decisions *g = &l->log;
+    size_t rows = g->gpu_count + 1, step = g->step_count, cells = (step + 1) * rows;
+    if (fl_grow(&g->t_ns, &l->room_t, step + 1, sizeof *g->t_ns) ||
+        fl_grow(&g->delay_ns, &l->room_delay, step + 1, sizeof *g->delay_ns) ||
+        fl_grow(&g->line, &l->room_line, step + 1, sizeof *g->line) ||
+        fl_grow(&g->value, &l->room_value, cells * g->signal_count + 1, sizeof *g->value) ||
+        fl_grow(&g->fresh, &l->room_fresh, cells * g->signal_count + 1, sizeof *g->fresh) ||
+        fl_grow(&g->set, &l->room_set, cells * g->control_count + 1, sizeof *g->set))
+        return no_memory(d);
+    g->t_ns[step] = sample->time_ns;
+    g->delay_ns[step] = dec->delay_ns;
+    g->line[step] = 0;
+    for (size_t r = 0; r < rows; r++) {
+        for (size_t c = 0; c < g->signal_count; c++) {
+            int id = fl_rows_find(r ? FL_ROWS_GPU_SIGNAL : FL_ROWS_HOST_SIGNAL, g->signal[c]);
+            uint64_t valid = r ? sample->gpu[r - 1].valid : sample->host.valid,
+                     fresh = r ? sample->gpu[r - 1].fresh : sample->host.fresh;
+            const double *value = r ? sample->gpu[r - 1].value : sample->host.value;
+            size_t at = (step * rows + r) * g->signal_count + c;
+            bool known = id >= 0 && valid >> id & 1;
+            g->value[at] = known ? value[id] : NAN;
+            g->fresh[at] = known && fresh >> id & 1;
+        }
+        for (size_t c = 0; c < g->control_count; c++) {
+            int id = fl_rows_find(r ? FL_ROWS_GPU_CONTROL : FL_ROWS_HOST_CONTROL, g->control[c]);
+            const fl_decided *set = r ? dec->gpu[r - 1] : dec->host;
+            g->set[(step * rows + r) * g->control_count + c] = id >= 0 && set[id].set ? set[id].value : NAN;
+        }
+    }
+    g->step_count++;
+    return FL_OK;
+}
+
+void fl_steplog_free(fl_steplog *l) {
+    fl_decisions_free(&l->log);
+    *l = (fl_steplog){0};
+}

@@ -1,0 +1,87 @@
+#!/usr/bin/env bash
+# Do the tests guard every rule of GEEPAFS and SweetSpot? Breaks one rule at a time (mutations.txt) in a copy of policies/,
+# and expects a test to fail. Ends with 1 where a mutant lives, or where a mutation no longer changes its file. Needs a
+# compiler and CUnit, no build folder. MUTATE_JOBS: how many at a time.
+set -u
+export LC_ALL=C
+cd "$(dirname "$0")/.." || exit 1
+root=$PWD
+work=$(mktemp -d "${TMPDIR:-/tmp}/foldline-mutate-XXXXXX") || exit 1
+trap 'rm -rf "$work"' EXIT
+unset FL_BLESS
+
+cc=${CC:-cc}
+flags="-std=gnu17 -O0 -w -ffp-contract=off -fPIC -D_GNU_SOURCE"
+tests="test_assure test_foldfit test_policies"
+common="traces/diag.c traces/numbers.c sim/params.c sim/rows.c sim/instance.c harness/plugin.c"
+export root work cc flags tests
+
+# What no mutation touches is compiled once: the tests, the instance, and the policies as they are.
+fail() { echo "mutate: $*"; exit 1; }
+$cc $flags -I. -shared -fvisibility=hidden -DPOLICY_PLUGIN policies/skeleton.c -o "$work/skeleton.so" -lm || fail "skeleton.so"
+mkdir "$work/good" "$work/out" || fail "no folder"
+for source in $common policies/*.c; do
+  echo "$source $work/good/$(basename "$source" .c).o"
+done >"$work/list"
+for test in $tests; do
+  echo "tests/$test.c $work/$test.o"
+done >>"$work/list"
+xargs -P "${MUTATE_JOBS:-$(nproc)}" -L 1 sh -c '$cc $flags -I. -DFL_ROOT="\"$root\"" \
+  -DFL_POLICY_ARCHIVE="\"$work/libfl_policies.a\"" -DFL_SKELETON_SO="\"$work/skeleton.so\"" -c "$0" -o "$1"' \
+  <"$work/list" || fail "the sources do not compile"
+(cd "$work/good" && ar rcs "$work/libfl_policies.a" $(cd "$root/policies" && ls *.c | sed 's/c$/o/')) || fail "archive"
+
+# Builds and runs the tests over the objects of a folder; prints the first that fails.
+first_failure() { # folder of objects
+  local test
+  for test in $tests; do
+    $cc "$work/$test.o" "$1"/*.o -o "$1/$test" -lcunit -ldl -lm || { echo "(does not link)"; return; }
+    TMPDIR=$1 timeout 60 "$1/$test" >"$1/$test.log" 2>&1 || { echo "$test"; return; }
+  done
+}
+
+mutant() { # number, rule, file, expression
+  local folder=$work/m$1 objects=$work/m$1/o file killer
+  mkdir -p "$folder/policies" "$objects"
+  cp "$root"/policies/*.[ch] "$folder/policies"
+  if ! sed -i "$4" "$folder/policies/$3" || cmp -s "$root/policies/$3" "$folder/policies/$3"; then
+    killer="NO LONGER APPLIES"
+  else
+    cp "$work"/good/*.o "$objects"
+    killer=
+    for file in "$folder"/policies/*.c; do # the mutated file, or those that include the mutated header
+      case $3 in
+      *.h) grep -q "policies/$3\"" "$file" || continue ;;
+      *) [ "$file" = "$folder/policies/$3" ] || continue ;;
+      esac
+      $cc $flags -I"$folder" -I"$root" -c "$file" -o "$objects/$(basename "$file" .c).o" 2>"$folder/log" ||
+        killer="DOES NOT COMPILE"
+    done
+    [ -n "$killer" ] || killer=$(first_failure "$objects")
+  fi
+  printf '%-62s %s\n' "$2" "${killer:-SURVIVES}" >"$work/out/$(printf %04d "$1")"
+  rm -rf "$folder"
+}
+export -f first_failure mutant
+
+killer=$(first_failure "$work/good")
+[ -z "$killer" ] || fail "$killer fails without any mutation: $(cat "$work/good/$killer.log")"
+rm -f "$work"/good/test_*
+
+number=0
+while IFS= read -r line; do
+  case $line in '' | '#'*) continue ;; esac
+  rule=${line%% | *}
+  rest=${line#* | }
+  number=$((number + 1))
+  printf '%s\0%s\0%s\0%s\0' "$number" "$rule" "${rest%% | *}" "${rest#* | }"
+done <tests/mutations.txt >"$work/jobs"
+xargs -0 -n 4 -P "${MUTATE_JOBS:-$(nproc)}" bash -c 'mutant "$@"' mutant <"$work/jobs"
+
+printf '%-62s %s\n' rule 'killed by'
+cat "$work"/out/*
+count=$(cat "$work"/out/* | wc -l)
+expected=$(grep -cv -e '^#' -e '^$' tests/mutations.txt)
+lived=$(cat "$work"/out/* | grep -cE '(SURVIVES|NO LONGER APPLIES|DOES NOT COMPILE|does not link)')
+echo "mutate: $count of $expected mutants tried, $lived not killed"
+[ "$lived" = 0 ] && [ "$count" = "$expected" ]
