@@ -165,7 +165,7 @@ int fl_cmd_oracle(int argc, char **argv) {
     if (!s && !(w.job = calloc(scenes.count + 1, sizeof *w.job)))
         s = fl_fail(&d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the oracle");
     for (size_t i = 0; !s && i < scenes.count; i++)
-        w.job[i].scene = &scenes.item[i];
+        w.job[i].scene = scenes.item[i];
     if (!s)
         s = fl_pool_run(solve, &w, scenes.count, (unsigned)threads, "oracles", &d);
     if (s) {

@@ -9,13 +9,15 @@ static const fl_command_help help = {
 int fl_cmd_plot(int argc, char **argv) {
     fl_texts rest = {0};
     const char *output = NULL;
-    const fl_option option[] = {{"o", "FILE", FL_OPTION_TEXT, &output, 0, 0, "what to write; its ending says the format"}};
+    const fl_option option[] = {
+        {"o", "FILE", FL_OPTION_TEXT, &output, 0, 0, "what to write; its ending says the format"}};
     int status = FL_EXIT_OK;
     if (!fl_begin(argc, argv, &help, option, 1, &rest, &status))
         return status;
     fl_diag d = {0};
-    fl_status s = rest.count == 2 && output ? fl_plot(rest.item[0], rest.item[1], output, &d)
-                                            : fl_fail(&d, FL_BAD_INPUT, NULL, 0, 0, "expected KIND INPUT.csv -o OUTPUT, see --help");
+    fl_status s = rest.count == 2 && output
+                      ? fl_plot(rest.item[0], rest.item[1], output, &d)
+                      : fl_fail(&d, FL_BAD_INPUT, NULL, 0, 0, "expected KIND INPUT.csv -o OUTPUT, see --help");
     if (s)
         status = fl_report("plot", &d);
     fl_texts_free(&rest);

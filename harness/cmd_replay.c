@@ -58,7 +58,7 @@ static void set_text(double v, char *buf) {
     else if (v == FL_DEFAULT)
         strcpy(buf, "default");
     else
-        fl_real_text(v, buf);
+        fl_cell_text(v, buf);
 }
 
 static void print_result(const fl_decisions *log, const char *path, const fl_replay_result *r) {
@@ -141,7 +141,8 @@ int fl_cmd_replay(int argc, char **argv) {
         seed = canonical && fl_head_get(&log.head, "seed") ? strtoll(fl_head_get(&log.head, "seed"), NULL, 10) : 1;
     if (!s)
         s = fl_platform_open(platform, log.gpu_count, &p, &d);
-    if (!s && canonical && fl_head_get(&log.head, "clocks")) { /* the ladder was cut to the clocks that had been measured */
+    if (!s && canonical &&
+        fl_head_get(&log.head, "clocks")) { /* the ladder was cut to the clocks that had been measured */
         int min, max, mem;
         if (sscanf(fl_head_get(&log.head, "clocks"), "%d/%d/%d", &min, &max, &mem) == 3)
             fl_node_clip(&p.node, min, max, mem);

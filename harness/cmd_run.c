@@ -69,7 +69,7 @@ static void add_split(cJSON *root, const fl_run_result *r) {
 }
 
 static void print_json(const fl_scenes *scenes, const fl_spec *spec, const fl_run_result *r) {
-    const fl_scene *scene = &scenes->item[0];
+    const fl_scene *scene = scenes->item[0];
     cJSON *root = cJSON_CreateObject();
     cJSON_AddStringToObject(root, "workload", scene->w->name);
     cJSON_AddStringToObject(root, "policy", spec->label);
@@ -105,8 +105,8 @@ static int by_time(const void *a, const void *b) {
 }
 
 static void print_text(const fl_scenes *scenes, const fl_spec *spec, fl_run_result *r) {
-    const fl_workload *w = scenes->item[0].w;
-    printf("%s under %s on %s\n\n", w->name, spec->label, scenes->item[0].platform.name);
+    const fl_workload *w = scenes->item[0]->w;
+    printf("%s under %s on %s\n\n", w->name, spec->label, scenes->item[0]->platform.name);
     printf("energy      %.6g J on the GPUs, %.6g J for the node\n", r->energy_j, r->node_energy_j);
     printf("makespan    %.6g s\npower       %.5g W mean, %.5g W peak\n", r->makespan_s, r->mean_power_w,
            r->peak_power_w);
@@ -172,10 +172,10 @@ int fl_cmd_run(int argc, char **argv) {
     if (!s && scenes.count != 1)
         s = fl_fail(&d, FL_BAD_INPUT, NULL, 0, 0,
                     "%zu workloads, expected one (--workload NAME chooses; compare takes many)", scenes.count);
-    if (!s && log_path && !(s = fl_steplog_open(&log, &scenes.item[0], &spec, &d)))
+    if (!s && log_path && !(s = fl_steplog_open(&log, scenes.item[0], &spec, &d)))
         rec.log = &log;
     if (!s && timeline) {
-        uint32_t gpus = scenes.item[0].facts.gpu_count;
+        uint32_t gpus = scenes.item[0]->facts.gpu_count;
         rec.truth = &truth;
         rec.energy_fj = calloc(gpus, sizeof *rec.energy_fj);
         rec.busy_ps = calloc(gpus, sizeof *rec.busy_ps);
@@ -183,7 +183,7 @@ int fl_cmd_run(int argc, char **argv) {
             s = fl_fail(&d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the timeline");
     }
     if (!s) {
-        fl_scene *scene = &scenes.item[0];
+        fl_scene *scene = scenes.item[0];
         fl_layer layer[2] = {fl_platform_layer(&scene->platform, spec.policy->name), spec.layer};
         fl_run_options run = {.w = scene->w,
                               .rates = scene->rates,

@@ -244,7 +244,7 @@ fl_status fl_comparison_run(const fl_comparison_options *o, fl_comparison *c, fl
     w.faults = calloc(runs + 1, sizeof *w.faults);
     fl_status s = w.scene && w.row && w.ignored && w.faults ? FL_OK : no_memory(d);
     for (size_t i = 0; !s && i < n; i++)
-        w.scene[i].s = &o->scenes->item[i];
+        w.scene[i].s = o->scenes->item[i];
     if (!s)
         s = fl_pool_run(run_standard, &w, n, o->threads, "defaults", d);
     for (size_t i = 0; !s && i < n; i++) {

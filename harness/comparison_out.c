@@ -60,7 +60,7 @@ fl_status fl_comparison_write(const fl_comparison *c, const char *path, fl_diag 
             fputc(',', f);
             switch (columns[k].cell) {
             case REAL:
-                memcpy(&real, at, sizeof real), fputs(fl_real_text(real, text), f);
+                memcpy(&real, at, sizeof real), fputs(fl_cell_text(real, text), f);
                 break;
             case COUNT:
                 memcpy(&count, at, sizeof count), fprintf(f, "%llu", (unsigned long long)count);

@@ -21,8 +21,9 @@ static const fl_command commands[] = {
 enum { COMMANDS = sizeof commands / sizeof *commands };
 
 static void usage(FILE *out) {
-    fprintf(out, "foldline replays recorded GPU kernel and power traces under clock policies: energy, makespan, regret.\n\n"
-                 "usage: foldline COMMAND [options]\n\n");
+    fprintf(out,
+            "foldline replays recorded GPU kernel and power traces under clock policies: energy, makespan, regret.\n\n"
+            "usage: foldline COMMAND [options]\n\n");
     for (int i = 0; i < COMMANDS; i++)
         fprintf(out, "  %-12s %s\n", commands[i].name, commands[i].summary);
     fprintf(out, "\nfoldline COMMAND --help says everything about one of them.\n"

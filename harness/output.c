@@ -50,7 +50,7 @@ void fl_grid_free(fl_grid *g) {
     *g = (fl_grid){0};
 }
 
-char *fl_real_text(double value, char *buf) {
+char *fl_cell_text(double value, char *buf) {
     if (!isfinite(value))
         return strcpy(buf, "n/a");
     return fl_json_number_text(value, buf, 32);
@@ -104,7 +104,7 @@ cJSON *fl_provenance(const fl_scenes *scenes, const fl_spec *spec, size_t spec_c
     cJSON_AddNumberToObject(root, "seed", (double)seed);
     cJSON *inputs = cJSON_AddArrayToObject(root, "inputs"), *workloads = cJSON_AddArrayToObject(root, "workloads");
     for (size_t i = 0; i < scenes->count; i++) {
-        const fl_scene *s = &scenes->item[i];
+        const fl_scene *s = scenes->item[i];
         add_input(inputs, s->source);
         add_input(inputs, s->platform.path);
         cJSON *w = cJSON_CreateObject();
@@ -121,7 +121,7 @@ cJSON *fl_provenance(const fl_scenes *scenes, const fl_spec *spec, size_t spec_c
     }
     cJSON *policies = cJSON_AddArrayToObject(root, "policies");
     for (size_t i = 0; i < spec_count && scenes->count; i++)
-        add_policy(policies, &scenes->item[0], &spec[i]);
+        add_policy(policies, scenes->item[0], &spec[i]);
     return root;
 }
 
@@ -150,15 +150,15 @@ char *fl_provenance_path(const char *csv) {
 void fl_scene_notes(const fl_scenes *scenes, FILE *out) {
     size_t assumed = 0, host = 0, untangled = 0;
     for (size_t i = 0; i < scenes->count; i++) {
-        const fl_workload *w = scenes->item[i].w;
+        const fl_workload *w = scenes->item[i]->w;
         assumed += w->assumed;
         host += w->gaps_are_host && !w->measured && isnan(w->model_time_mape_pct);
         untangled += w->untangled;
     }
     if (scenes->clipped) {
-        const fl_device *dev = &scenes->item[0].platform.node.device[0];
+        const fl_device *dev = &scenes->item[0]->platform.node.device[0];
         fprintf(out, "note: the ladder of %s is cut to the clocks that were measured (%d to %d MHz)\n",
-                scenes->item[0].platform.name, dev->sm_mhz[0], dev->sm_mhz[dev->sm_count - 1]);
+                scenes->item[0]->platform.name, dev->sm_mhz[0], dev->sm_mhz[dev->sm_count - 1]);
     }
     if (assumed)
         fprintf(out, "note: how kernels depend on clocks was assumed, not known, for %zu of %zu workloads\n", assumed,

@@ -21,7 +21,7 @@ void fl_grid_print(const fl_grid *g, size_t left, FILE *out);
 void fl_grid_free(fl_grid *g);
 
 /* A real in the shortest form that reads back the same, or "n/a"; into buf (32 bytes). Returns buf. */
-char *fl_real_text(double value, char *buf);
+char *fl_cell_text(double value, char *buf);
 
 /* Adds key: value to a JSON object; NAN and infinities become null. */
 void fl_json_add_real(cJSON *object, const char *key, double value);

@@ -2,7 +2,8 @@
 
 int fl_report(const char *command, const fl_diag *d) {
     char text[2048];
-    fprintf(stderr, "foldline%s%s: %s\n", command ? " " : "", command ? command : "", fl_diag_text(d, text, sizeof text));
+    fprintf(stderr, "foldline%s%s: %s\n", command ? " " : "", command ? command : "",
+            fl_diag_text(d, text, sizeof text));
     return d->status == FL_BAD_INPUT ? FL_EXIT_USAGE : FL_EXIT_SYSTEM;
 }
 

@@ -12,17 +12,20 @@
 static fl_status no_memory(fl_diag *d) { return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory"); }
 
 static void scene_free(fl_scene *s) {
+    if (!s)
+        return;
     fl_facts_free(&s->facts);
     fl_rates_free(s->rates);
     fl_workload_free(s->w);
     fl_platform_free(&s->platform);
     free(s->source);
     free(s->asked);
+    free(s);
 }
 
 void fl_scenes_free(fl_scenes *s) {
     for (size_t i = 0; i < s->count; i++)
-        scene_free(&s->item[i]);
+        scene_free(s->item[i]);
     free(s->item);
     *s = (fl_scenes){0};
 }
@@ -70,9 +73,9 @@ static fl_status complete(fl_scene *s, const fl_scene_options *o, fl_scenes *all
 static fl_status add(fl_scenes *all, const char *source, fl_scene **s, fl_diag *d) {
     if (fl_grow(&all->item, &all->room, all->count + 1, sizeof *all->item))
         return no_memory(d);
-    *s = &all->item[all->count++];
-    **s = (fl_scene){.source = strdup(source)};
-    return (*s)->source ? FL_OK : no_memory(d);
+    if (!(*s = all->item[all->count++] = calloc(1, sizeof **s)) || !((*s)->source = strdup(source)))
+        return no_memory(d);
+    return FL_OK;
 }
 
 /* The kinds file: as given; as the head names it, relative to the trace; or TRACE.kinds.csv beside TRACE.csv. */

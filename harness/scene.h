@@ -29,7 +29,7 @@ typedef struct fl_scene {
 } fl_scene;
 
 typedef struct fl_scenes {
-    fl_scene *item;
+    fl_scene **item; /* each its own allocation: rates and facts point into it */
     size_t count, room;
     size_t clipped; /* scenes whose ladder was cut to the clocks that were measured */
 } fl_scenes;

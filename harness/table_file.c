@@ -26,8 +26,8 @@ static fl_status header(loader *l, const fl_csv_row *r, fl_diag *d) {
         while (i < r->count && strcmp(r->field[i].text, l->name[c]))
             i++;
         if (i == r->count)
-            return fl_fail(d, FL_BAD_INPUT, r->file, r->line, 1, "no column '%s' for parameter '%s', expected %s", l->name[c],
-                           l->row->name, l->row->choices);
+            return fl_fail(d, FL_BAD_INPUT, r->file, r->line, 1, "no column '%s' for parameter '%s', expected %s",
+                           l->name[c], l->row->name, l->row->choices);
         l->where[c] = i;
     }
     l->headed = true;

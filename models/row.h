@@ -27,7 +27,7 @@ typedef struct fl_row {
     uint16_t memory; /* memory controller active while it runs alone, in 1/32768; its bandwidth demand */
     uint16_t sms;    /* SM demand, in 1/32768 */
     uint16_t alu;    /* ALUs active, in 1/32768 */
-    uint16_t resident; /* 1: counts as a resident kernel (a copy does not); 1 from fl_row_make, the caller clears it */
+    uint16_t resident; /* 1: a resident kernel; 0: a copy or a marker. The caller's to set: fl_row_make leaves 0 */
 } fl_row;
 
 typedef struct fl_row_parts { /* sum is dyn_mw exactly */

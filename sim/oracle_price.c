@@ -65,7 +65,7 @@ fl_status fl_oracle_at_price(const fl_oracle_table *t, fl_price p, uint32_t *cho
         each_alone(t, p, choice, total);
         return FL_OK;
     }
-    fl_total *state = malloc(t->choices * sizeof *state); /* of the best schedule that ends at each choice */
+    fl_total *state = calloc(t->choices, sizeof *state); /* of the best schedule that ends at each choice */
     uint32_t *from = choice ? malloc(t->positions * t->choices * sizeof *from) : NULL;
     if (!state || (choice && !from)) {
         free(state);

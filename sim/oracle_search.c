@@ -47,7 +47,7 @@ static fl_wide envelope_at(const fl_support *a, const fl_support *b, int64_t tim
 }
 
 /* Least E T^m on the envelope between two neighbouring supports, up to the limit; INFINITY where all is beyond it.
- * Times are whole ps, so a corner is looked at on both sides. Exact for m = 0 below 2^64 fJ; else rounded down. */
+ * Times are whole ps, so a corner is looked at on both sides. Rounded down. */
 static long double least_between(const fl_hunt *h, const fl_support *a, const fl_support *b) {
     int64_t last = a->at.time_ps < h->limit_ps ? a->at.time_ps : h->limit_ps, first = b->at.time_ps;
     if (first > h->limit_ps)
@@ -91,13 +91,17 @@ static size_t lowest(fl_hunt *h) {
     return pick;
 }
 
-static void bound_energy(fl_hunt *h) {
-    h->bound_fj = 0;
+/* The envelope falls with time, so the limit is where it is lowest; rounded up, as energies are whole fJ. */
+static fl_wide least_energy(const fl_hunt *h) {
+    const fl_wide up = (INT64_C(1) << FL_PRICE_BITS) - 1;
+    fl_wide least = 0;
     for (size_t k = 0; k < h->count; k++) {
-        int64_t t = h->support[k].n ? h->limit_ps : 0; /* at price 0 the line is flat */
-        fl_wide fj = line_at(&h->support[k], t);
-        h->bound_fj = fj > h->bound_fj ? fj : h->bound_fj;
+        const fl_support *s = &h->support[k];
+        int64_t t = s->n ? h->limit_ps : 0; /* at price 0 the line is flat */
+        fl_wide fj = (s->at.cost - (fl_wide)s->n * t + up) >> FL_PRICE_BITS;
+        least = fj > least ? fj : least;
     }
+    return least;
 }
 
 /* ---- schedules ---- */
@@ -146,7 +150,9 @@ static int64_t price_between(const fl_support *a, const fl_support *b, size_t tu
 }
 
 static bool meets_bound(const fl_hunt *h) {
-    return value(h, h->best.energy_fj, h->best.time_ps) <= h->bound_f * (h->m ? 1 + 0x1p-52L : 1);
+    if (!h->m)
+        return h->best.energy_fj <= least_energy(h);
+    return value(h, h->best.energy_fj, h->best.time_ps) <= h->bound_f * (1 + 0x1p-56L);
 }
 
 /* Adds prices until the lowest corner can go no higher. */
@@ -170,7 +176,7 @@ static fl_status raise_bound(fl_hunt *h, fl_diag *d) {
 static void mix(fl_hunt *h, const uint32_t *head, const uint32_t *tail) {
     const fl_oracle_table *t = h->t;
     uint64_t switches;
-    fl_total sum = fl_oracle_total(t, tail, &switches), best = h->best;
+    fl_total sum = fl_oracle_total(t, tail, &switches);
     size_t best_cut = 0;
     for (size_t i = 0; i < t->positions; i++) { /* position i goes from tail to head */
         size_t to = i * t->choices + head[i], from = i * t->choices + tail[i];
@@ -182,7 +188,7 @@ static void mix(fl_hunt *h, const uint32_t *head, const uint32_t *tail) {
         sum.time_ps += t->time_ps[to] - t->time_ps[from] + change * t->switch_ps;
         sum.energy_fj += t->energy_fj[to] - t->energy_fj[from] + (fl_wide)change * t->switch_fj;
         if (improves(h, sum.energy_fj, sum.time_ps)) {
-            h->best = best = sum;
+            h->best = sum;
             best_cut = i + 1;
         }
     }
@@ -263,16 +269,18 @@ static fl_status hunt(fl_hunt *h, bool *solved, fl_diag *d) {
     h->m = 0; /* first the energy that the limit allows, whatever the objective */
     if (!s)
         s = raise_bound(h, d);
-    bound_energy(h);
+    h->bound_fj = least_energy(h);
     h->m = m;
     if (!s && m) {
-        for (size_t k = 0; k < h->count; k++)
-            if (improves(h, h->support[k].at.energy_fj, h->support[k].at.time_ps)) {
-                s = fl_oracle_at_price(h->t, fl_price_at(h->support[k].n), h->trial, &h->best, d);
-                if (s)
-                    return s;
-                take(h, h->trial, &h->support[k].at);
-            }
+        for (size_t k = 0; !s && k < h->count; k++) {
+            const fl_support *known = &h->support[k];
+            if (!improves(h, known->at.energy_fj, known->at.time_ps))
+                continue;
+            h->best = known->at;
+            s = fl_oracle_at_price(h->t, fl_price_at(known->n), h->choice, &h->best, d);
+        }
+        if (s)
+            return s;
         s = raise_bound(h, d);
     }
     *solved = !s && meets_bound(h);

@@ -76,8 +76,9 @@ static fl_status build(const fl_rates *r, const fl_device *dev, uint32_t sm, uin
         const fl_class *k = &r->w->class[i];
         what = k->kind.name;
         s = fl_row_make(dev, &k->load, f, m, &row[i], &parts[i]);
-        if (k->copy || k->iteration)
-            row[i].resident = row[i].sms = row[i].alu = 0;
+        row[i].resident = !k->copy && !k->iteration;
+        if (!row[i].resident)
+            row[i].sms = row[i].alu = 0;
         if (s == FL_MODEL_OK && (row[i].dyn_mw > 9000000 || row[i].dyn_mw < -9000000))
             s = FL_MODEL_OVERFLOW; /* one second of it must fit the scan's 64-bit sums of femtojoules */
         if (s == FL_MODEL_OK && (c->base.total_mw < 0 || c->base.total_mw + row[i].dyn_mw < 0 || !row[i].mul))

@@ -72,6 +72,8 @@ static const probe_case probe_cases[] = {
     {"line that falls: performance at the lowest clock for all",
      "0.9", NULL, NULL, UP_DOWN(100, 80, 60, 40), BUSY, UP_DOWN(100, 90, 60, 100), {0}, 1, 0, 400, 800,
      909.0909091, 800},
+    {"line that falls below zero: the level is that of the lowest clock",
+     "0.9", NULL, NULL, UP_DOWN(30, 0, 0, 0), BUSY, UP_DOWN(100, 90, 60, 100), {0}, 1, 540, 400, 800, 909.0909091, 800},
     {"fold with low slope zero",
      "0.9", NULL, NULL, UP_DOWN(60, 60, 50, 0), BUSY, UP_DOWN(100, 90, 60, 50), {0}, 2, 0, 400, 1000, 909.0909091,
      1000},

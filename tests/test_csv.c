@@ -304,6 +304,31 @@ static void test_random_tables(void) {
     }
 }
 
+/* Lines without quotes are cut directly, others by libcsv: the same line must give the same fields both ways. */
+static void test_two_ways(void) {
+    static const char LETTERS[] = "ab  \t,|#\303";
+    static const char DELIMITER[] = {0, '|', '\t', ' '};
+    for (uint64_t seed = 1; seed <= 2000; seed++) {
+        uint64_t state = seed;
+        fl_csv_options options = {.delimiter = DELIMITER[next(&state) % 4], .trim = next(&state) % 2};
+        char delimiter = options.delimiter ? options.delimiter : ',', line[40], text[100];
+        size_t size = next(&state) % 30;
+        for (size_t k = 0; k < size; k++)
+            line[k] = LETTERS[next(&state) % (sizeof LETTERS - 1)];
+        line[size] = '\0';
+        log_of_rows plain = {0}, quoted = {0};
+        fl_diag d = {0};
+        snprintf(text, sizeof text, "%s%c%c%s", line, delimiter, 'x', seed % 3 ? "\n" : "\r\n");
+        fl_status status = fl_csv_read(fl_temp_text("plain.csv", text), &options, NULL, note_row, &plain, &d);
+        FL_CHECK(status == FL_OK, "seed %llu: %s", (unsigned long long)seed, d.message);
+        snprintf(text, sizeof text, "%s%c\"x\"%s", line, delimiter, seed % 3 ? "\n" : "\r\n");
+        status = fl_csv_read(fl_temp_text("quoted.csv", text), &options, NULL, note_row, &quoted, &d);
+        FL_CHECK(status == FL_OK, "seed %llu: %s", (unsigned long long)seed, d.message);
+        FL_CHECK(strcmp(plain.text, quoted.text) == 0, "seed %llu: '%s' and '%s'", (unsigned long long)seed, plain.text,
+                 quoted.text);
+    }
+}
+
 /* ---- output ---- */
 
 static void test_output(void) {
@@ -401,5 +426,5 @@ static void test_clean_up(void) {
 
 FL_SUITE("csv", {"rows", test_rows}, {"bad", test_bad}, {"places", test_places}, {"long lines", test_long_lines},
          {"endless", test_endless}, {"stop", test_stop}, {"numbers", test_numbers},
-         {"random tables", test_random_tables}, {"output", test_output}, {"full disk", test_full_disk},
-         {"clean up", test_clean_up})
+         {"random tables", test_random_tables}, {"two ways", test_two_ways}, {"output", test_output},
+         {"full disk", test_full_disk}, {"clean up", test_clean_up})

@@ -280,15 +280,16 @@ static void test_write_refuses(void) {
 static void test_kinds(void) {
     fl_kinds k;
     fl_diag d = {0};
-    fl_status status = fl_kinds_read(fl_temp_text("kinds.csv", "# foldline-kinds 1\n" KIND_COLUMNS
-                                                               "\"f<1, 2>\",0.7,0.2,0.1,9.5,1,0.4,0.5,1410,1593\n"
-                                                               "*,1,0,0,inf,0.5,0.25,,,\n"),
-                                     &k, &d);
-    FL_CHECK(status == FL_OK && k.count == 2, "%lld:%lld %s", (long long)d.line, (long long)d.column, d.message);
+    fl_status status =
+        fl_kinds_read(fl_temp_text("kinds.csv", "# foldline-kinds 1\n" KIND_COLUMNS
+                                                "\"f<1, 2>\",0.7,0.2,0.1,9.5,1,0.4,0.5,1410,1593\n"
+                                                "\"#f\",1,0,0,inf,0.5,0.25,,,\n*,1,0,0,inf,0.5,0.25,,,\n"),
+                      &k, &d);
+    FL_CHECK(status == FL_OK && k.count == 3, "%lld:%lld %s", (long long)d.line, (long long)d.column, d.message);
     if (status != FL_OK)
         return;
     const fl_kind_load *own = fl_kinds_find(&k, "f<1, 2>"), *any = fl_kinds_find(&k, "other");
-    FL_CHECK(own == &k.kind[0] && any == &k.kind[1], "found");
+    FL_CHECK(own == &k.kind[0] && any == &k.kind[2], "found");
     FL_CHECK(own->tc == 0.7 && own->tm == 0.2 && own->tl == 0.1 && own->sharpness == 9.5 && own->alpha == 1 &&
                  own->beta == 0.4 && own->sm_demand == 0.5 && own->sm_mhz == 1410 && own->mem_mhz == 1593,
              "own row");
@@ -296,7 +297,7 @@ static void test_kinds(void) {
     char path[512];
     snprintf(path, sizeof path, "%s", fl_temp_path("kinds2.csv"));
     fl_kinds again = {0};
-    FL_CHECK(fl_kinds_write(path, &k, &d) == FL_OK && fl_kinds_read(path, &again, &d) == FL_OK && again.count == 2,
+    FL_CHECK(fl_kinds_write(path, &k, &d) == FL_OK && fl_kinds_read(path, &again, &d) == FL_OK && again.count == 3,
              "%s", d.message);
     for (size_t i = 0; i < again.count; i++) {
         fl_kind_load x = k.kind[i], y = again.kind[i];
@@ -307,7 +308,7 @@ static void test_kinds(void) {
                  "row %zu does not come back", i);
     }
     k.count--;
-    free(k.kind[1].name);
+    free(k.kind[2].name);
     FL_CHECK(fl_kinds_find(&k, "other") == NULL, "no row at all");
     fl_kinds_free(&k);
     fl_kinds_free(&again);

@@ -68,20 +68,31 @@ static fl_status bad_at(reader *r, size_t at, const char *message) {
 static bool is_blank(const reader *r, char c) { return (c == ' ' || c == '\t') && c != r->delimiter; }
 static bool is_end(const reader *r, char c) { return c == r->delimiter || c == '\n' || c == '\r'; }
 
+/* Adds a field that begins at `first` in the record; its text may lie elsewhere. */
+static void add_field(reader *r, const char *text, size_t size, const char *first) {
+    if (r->field_count == r->field_room &&
+        fl_grow(&r->field, &r->field_room, r->field_count + 1, sizeof *r->field) != FL_OK)
+        no_memory(r);
+    else
+        r->field[r->field_count++] = (fl_field){text, size, (int64_t)(first - r->record) + 1};
+}
+
+static void give_row(reader *r) {
+    fl_csv_row row = {
+        .file = r->path, .line = r->line, .field = r->field, .count = r->field_count, .torn = r->record_torn};
+    r->in_head = false;
+    r->rows++;
+    r->status = r->row(r->user, &row, r->d);
+}
+
 static void on_field(void *text, size_t size, void *user) {
     reader *r = user;
     if (r->status != FL_OK)
         return;
-    if (r->field_count == r->field_room &&
-        fl_grow(&r->field, &r->field_room, r->field_count + 1, sizeof *r->field) != FL_OK) {
-        no_memory(r);
-        return;
-    }
-    fl_field *f = &r->field[r->field_count++];
     char *at = r->record + r->cursor;
     if (*at != '"' && !is_blank(r, *at) && is_end(r, at[size])) { /* the usual case: as it stands */
         at[size] = '\0';
-        *f = (fl_field){.text = at, .size = size, .column = (int64_t)r->cursor + 1};
+        add_field(r, at, size, at);
         r->cursor += size + 1;
         return;
     }
@@ -94,7 +105,7 @@ static void on_field(void *text, size_t size, void *user) {
             last += *last == '"';
         memcpy(r->unquoted + r->unquoted_used, text, size);
         r->unquoted[r->unquoted_used + size] = '\0';
-        *f = (fl_field){r->unquoted + r->unquoted_used, size, (int64_t)(first - r->record) + 1};
+        add_field(r, r->unquoted + r->unquoted_used, size, first);
         r->unquoted_used += size + 1;
     }
     while (!is_end(r, *last))
@@ -102,8 +113,8 @@ static void on_field(void *text, size_t size, void *user) {
     if (*first != '"') {
         first = r->options->trim ? first : at;
         size_t kept = r->options->trim ? size : (size_t)(last - at);
-        *f = (fl_field){first, kept, (int64_t)(first - r->record) + 1};
         first[kept] = '\0';
+        add_field(r, first, kept, first);
     }
     r->cursor = (size_t)(last - r->record) + 1;
 }
@@ -116,11 +127,7 @@ static void on_row(int terminator, void *user) {
         bad_at(r, r->cursor - 1, "carriage return within the line, expected lines ended by LF or CR LF");
         return;
     }
-    fl_csv_row row = {
-        .file = r->path, .line = r->line, .field = r->field, .count = r->field_count, .torn = r->record_torn};
-    r->in_head = false;
-    r->rows++;
-    r->status = r->row(r->user, &row, r->d);
+    give_row(r);
 }
 
 /* Cuts a line that has no quote. False where libcsv must look at it, because of a carriage return within. */
@@ -134,8 +141,21 @@ static bool cut_plain(reader *r) {
         first++;
     if (first == end)
         return true; /* a blank line is no row */
-    for (bool last = false; !last; at += r->field[r->field_count - 1].size) {
+    for (bool last = false; !last && r->status == FL_OK;) {
+        char *stop = memchr(at, r->delimiter, (size_t)(end - at));
+        last = !stop;
+        stop = last ? end : stop;
+        char *next = stop + 1;
+        while (r->options->trim && at < stop && is_blank(r, *at))
+            at++;
+        while (r->options->trim && at < stop && is_blank(r, stop[-1]))
+            stop--;
+        *stop = '\0';
+        add_field(r, at, (size_t)(stop - at), at);
+        at = next;
     }
+    if (r->status == FL_OK)
+        give_row(r);
     return true;
 }
 
@@ -213,13 +233,15 @@ static fl_status do_record(reader *r, size_t size, int64_t lines, bool quotes) {
         return r->status;
     if (quotes && fl_grow(&r->unquoted, &r->unquoted_room, size + 1, 1) != FL_OK)
         return no_memory(r);
-    size_t taken = csv_parse(&r->csv, r->record, size, on_field, on_row, r);
+    if (quotes || !cut_plain(r)) {
+        size_t taken = csv_parse(&r->csv, r->record, size, on_field, on_row, r);
+        if (r->status == FL_OK && taken < size && csv_error(&r->csv) == CSV_EPARSE)
+            return bad_at(r, taken, "stray quote, expected quotes around a whole field and inner ones doubled");
+        if (r->status == FL_OK && taken < size)
+            return no_memory(r);
+    }
     if (r->status != FL_OK)
         return r->status;
-    if (taken < size && csv_error(&r->csv) == CSV_EPARSE)
-        return bad_at(r, taken, "stray quote, expected quotes around a whole field and inner ones doubled");
-    if (taken < size)
-        return no_memory(r);
 done:
     r->begin += size;
     r->line += lines;

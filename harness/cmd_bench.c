@@ -1,0 +1,234 @@
+#include "harness/commands.h"
+#include "harness/output.h"
+#include "harness/pool.h"
+#include "policies/registry.h"
+#include "sim/synth.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+static const fl_command_help help = {"bench", "[--kernels N] [--json]",
+                                     "Measures the simulator: one stream and eight (free, then scarce) on a seeded "
+                                     "trace, a policy every 10 ms, full accounts;\n"
+                                     "beside them a bare loop over the same records as the ceiling.",
+                                     "Machines are noisy: only the ratios within one run count. Every figure is the "
+                                     "best of --repeat passes. The bare loop adds\n"
+                                     "up lengths, nothing else. Events count a kernel's start and its end."};
+
+typedef struct fl_bench {
+    fl_platform platform;
+    fl_facts facts;
+    int64_t kernels, repeat;
+    double bare; /* kernels per second */
+    fl_grid grid;
+    cJSON *rows;
+} fl_bench;
+
+static double seconds(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static fl_status make(const fl_bench *b, uint32_t streams, double sm_demand, fl_workload **w, fl_diag *d) {
+    fl_synth_options o = fl_synth_standard;
+    o.kernels = (uint64_t)b->kernels;
+    o.kinds = 512;
+    o.streams = streams;
+    o.mean_us = 50;
+    o.gap_us = 2;
+    o.sm_demand = sm_demand;
+    o.memory = sm_demand < 0.2 ? 0 : 0.5;
+    o.burst = 1;
+    return fl_synth_workload(&o, &b->platform.node, 20, w, d);
+}
+
+static void show(fl_bench *b, const char *what, double rate, const char *unit, double ratio, const char *of) {
+    fl_grid_add(&b->grid, "%s", what);
+    fl_grid_add(&b->grid, "%.1f", rate / 1e6);
+    fl_grid_add(&b->grid, "%s", unit);
+    fl_grid_add(&b->grid, "%.2f", ratio);
+    fl_grid_add(&b->grid, "%s", of);
+    cJSON *row = cJSON_CreateObject();
+    cJSON_AddStringToObject(row, "what", what);
+    fl_json_add_real(row, "million_per_s", rate / 1e6);
+    cJSON_AddStringToObject(row, "unit", unit);
+    fl_json_add_real(row, "ratio", ratio);
+    cJSON_AddStringToObject(row, "of", of);
+    cJSON_AddItemToArray(b->rows, row);
+}
+
+/* The ceiling: what it costs to look at every record and multiply once. */
+static double bare_loop(const fl_workload *w, const fl_clock_rates *rates, int64_t repeat) {
+    const fl_stream *s = &w->stream[0];
+    double best = 0;
+    for (int64_t r = 0; r < repeat; r++) {
+        double start = seconds();
+        uint64_t t = 0;
+        for (size_t i = 0; i < s->count; i++)
+            t += ((uint64_t)s->rec[i].work_ns * rates->row[s->rec[i].class_id % w->class_count].mul >> 16) +
+                 s->rec[i].gap_ns;
+        __asm__ volatile("" : : "r"(t));
+        double rate = (double)s->count / (seconds() - start);
+        best = rate > best ? rate : best;
+    }
+    return best;
+}
+
+typedef struct fl_timed {
+    fl_bench *b;
+    fl_workload *w;
+    fl_rates *rates;
+    const fl_policy *policy;
+    const char *period_ms;
+    bool streams_only;
+} fl_timed;
+
+static fl_status one_run(const fl_timed *t, fl_diag *d) {
+    fl_setting setting = {.name = "period_ms", .text = t->period_ms};
+    fl_layer layer = {.origin = "bench", .setting = &setting, .count = t->policy ? 1 : 0};
+    fl_run_options o = {.w = t->w,
+                        .rates = t->rates,
+                        .spec = &t->b->platform.node,
+                        .facts = &t->b->facts,
+                        .policy = t->policy,
+                        .layer = &layer,
+                        .layer_count = 1,
+                        .streams_only = t->streams_only};
+    fl_run_result r;
+    fl_status s = fl_run(&o, &r, d);
+    fl_run_result_free(&r);
+    return s;
+}
+
+static fl_status timed(const fl_timed *t, double *rate, fl_diag *d) {
+    *rate = 0;
+    for (int64_t r = 0; r < t->b->repeat; r++) {
+        double start = seconds();
+        fl_status s = one_run(t, d);
+        if (s)
+            return s;
+        double now = (double)t->w->op_count / (seconds() - start);
+        *rate = now > *rate ? now : *rate;
+    }
+    return FL_OK;
+}
+
+static fl_status many(void *user, size_t i, fl_diag *d) {
+    (void)i;
+    return one_run(user, d);
+}
+
+static const fl_policy *find(const char *name) {
+    for (size_t i = 0; i < fl_policies_count; i++)
+        if (!strcmp(fl_policies[i]->name, name))
+            return fl_policies[i];
+    return NULL;
+}
+
+static fl_status one_stream(fl_bench *b, fl_diag *d) {
+    fl_workload *w = NULL;
+    fl_rates *rates = NULL;
+    const fl_clock_rates *row;
+    fl_timed t = {.b = b, .policy = find("utilizscale"), .period_ms = "10"};
+    double rate = 0, off = 0;
+    fl_status s = make(b, 1, 1, &w, d);
+    if (!s)
+        s = fl_rates_new(&rates, w, &b->platform.node, d);
+    if (!s)
+        s = fl_rates_at(rates, 0, b->platform.node.device[0].sm_count - 1, 0, &row, d);
+    t.w = w;
+    t.rates = rates;
+    if (!s) {
+        b->bare = bare_loop(w, row, b->repeat);
+        show(b, "bare loop, one stream", b->bare, "M kernels/s", 1, "ceiling");
+        s = timed(&t, &rate, d);
+        show(b, "one stream, policy every 10 ms", rate, "M kernels/s", rate / b->bare, "of the bare loop");
+    }
+    if (!s) {
+        t.policy = NULL;
+        s = timed(&t, &off, d);
+        show(b, "one stream, no policy", off, "M kernels/s", off / b->bare, "of the bare loop");
+    }
+    if (!s) {
+        t.policy = find("utilizscale");
+        t.streams_only = true;
+        s = timed(&t, &rate, d);
+        show(b, "the same stream by the general path", 2 * rate, "M events/s", rate / b->bare,
+             "of the bare loop (kernels)");
+    }
+    if (!s) { /* four runs at once against one after the other */
+        t.streams_only = false;
+        double start = seconds();
+        s = fl_pool_run(many, &t, 8, 1, NULL, d);
+        double serial = seconds() - start;
+        start = seconds();
+        if (!s)
+            s = fl_pool_run(many, &t, 8, 4, NULL, d);
+        double together = seconds() - start;
+        show(b, "8 runs on 4 threads", 8 * (double)w->op_count / together, "M kernels/s", serial / together,
+             "times one thread");
+    }
+    fl_rates_free(rates);
+    fl_workload_free(w);
+    return s;
+}
+
+static fl_status eight_streams(fl_bench *b, const char *what, double sm_demand, fl_diag *d) {
+    fl_workload *w = NULL;
+    fl_rates *rates = NULL;
+    fl_timed t = {.b = b, .policy = find("utilizscale"), .period_ms = "10"};
+    double rate = 0;
+    fl_status s = make(b, 8, sm_demand, &w, d);
+    if (!s)
+        s = fl_rates_new(&rates, w, &b->platform.node, d);
+    t.w = w;
+    t.rates = rates;
+    if (!s)
+        s = timed(&t, &rate, d);
+    if (!s)
+        show(b, what, 2 * rate, "M events/s", rate / b->bare, "of the bare loop (kernels)");
+    fl_rates_free(rates);
+    fl_workload_free(w);
+    return s;
+}
+
+int fl_cmd_bench(int argc, char **argv) {
+    fl_bench b = {.kernels = 10000000, .repeat = 3, .grid = {.columns = 5}};
+    bool json = false;
+    const fl_option option[] = {
+        {"kernels", "N", FL_OPTION_INT, &b.kernels, 1000, 1e9, "kernels of the trace (10000000)"},
+        {"repeat", "N", FL_OPTION_INT, &b.repeat, 1, 1000, "passes, of which the best counts (3)"},
+        {"json", NULL, FL_OPTION_FLAG, &json, 0, 0, "prints the result as JSON"},
+    };
+    fl_texts rest = {0};
+    int status = FL_EXIT_OK;
+    if (!fl_begin(argc, argv, &help, option, sizeof option / sizeof *option, &rest, &status))
+        return status;
+    fl_diag d = {0};
+    b.rows = cJSON_CreateArray();
+    fl_status s = rest.count ? fl_fail(&d, FL_BAD_INPUT, NULL, 0, 0, "unexpected '%s'", rest.item[0])
+                             : fl_platform_open("generic", 1, &b.platform, &d);
+    if (!s)
+        s = fl_facts_make(&b.platform.node, 1, &b.facts, &d);
+    if (!s)
+        s = one_stream(&b, &d);
+    if (!s)
+        s = eight_streams(&b, "eight streams, nothing scarce", 0.12, &d);
+    if (!s)
+        s = eight_streams(&b, "eight streams, scarce at every event", 0.9, &d);
+    if (s)
+        status = fl_report("bench", &d);
+    else if (json)
+        fl_json_print(b.rows, stdout);
+    else
+        fl_grid_print(&b.grid, 1, stdout);
+    fl_grid_free(&b.grid);
+    cJSON_Delete(b.rows);
+    fl_facts_free(&b.facts);
+    fl_platform_free(&b.platform);
+    fl_texts_free(&rest);
+    return status;
+}

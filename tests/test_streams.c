@@ -1,0 +1,687 @@
+/* Several streams, host threads and GPUs: cases by hand, order, and a second simulator that shares no line with the first. */
+#include "tests/sim_fixture.h"
+
+/* ---- by hand ---- */
+
+static void check_end(const char *what, const fl_node *n, double end_s, double joules) {
+    FL_CHECK(fx_near(fl_seconds(fl_node_now(n)), end_s, 2e-5), "%s: %.9g s, expected %.9g", what, fl_seconds(fl_node_now(n)),
+             end_s);
+    FL_CHECK(fx_near(fl_joules(fx_energy(n)), joules, 2e-5), "%s: %.9g J, expected %.9g", what, fl_joules(fx_energy(n)), joules);
+}
+
+/* Two kernels, or three, of `ms` each from 0 on; ends by hand. Base 40 W; a kernel draws its dynamic power times its rate. */
+static void test_shares_by_hand(void) {
+    static const struct {
+        const char *what;
+        struct {
+            double tc, tm, alpha, beta, sms, ms;
+        } k[3];
+        double end_ms[3];
+    } rows[] = {
+        /* 1 + 1 > 1: both at 1/2; the first ends after 2 ms, the other has 1 ms left and runs alone */
+        {"all SMs, twice", {{1, 0, 1, 0, 1, 1}, {1, 0, 1, 0, 1, 2}}, {2, 3}},
+        /* 0.25 has its demand, the other gets 0.75 of 1 */
+        {"a small one beside a large one", {{1, 0, 1, 0, 0.25, 2}, {1, 0, 1, 0, 1, 3}}, {2, 3.5}},
+        /* SMs suffice, bandwidth does not: 1 + 1 > 1 */
+        {"all bandwidth, twice", {{0, 1, 0.2, 1, 0.3, 1}, {0, 1, 0.1, 1, 0.3, 1}}, {2, 2}},
+        /* bandwidth 0.3 and 1: the second gets 0.7 until the first ends at 1 ms, then all */
+        {"little and all bandwidth", {{1, 0.3, 0.2, 0.3, 0.3, 1}, {0, 1, 0.1, 1, 0.3, 2}}, {1, 2.3}},
+        /* SM demands 0.2, 0.6, 0.8: fair shares 0.2, 0.4, 0.4, so rates 1, 2/3, 1/2. At 1 ms the first ends; 0.6 and 0.8 get a
+           half each: rates 5/6 and 5/8. The second has 1/3 left, so it ends at 1.4; the third has 1.5 - 0.25 left then. */
+        {"three by max-min", {{1, 0, 1, 0, 0.2, 1}, {1, 0, 1, 0, 0.6, 1}, {1, 0, 1, 0, 0.8, 2}}, {1, 1.4, 2.65}},
+        /* bandwidth 0.2, 0.5, 1: level 0.4: rates 1, 0.8, 0.4. At 1 ms the first ends; 0.5 has its half, the third 0.5: the
+           second has 0.2 left and ends at 1.2; the third has 2 - 0.4 - 0.1 = 1.5 left */
+        {"three by bandwidth", {{1, 0.2, 0, 0, 0.1, 1}, {1, 0.5, 0, 0, 0.1, 1}, {0, 1, 0, 0, 0.1, 2}}, {1, 1.2, 2.7}},
+        /* SMs first: 1 and 1 get a half each; what they then ask of the bandwidth is 0.5 + 0.5, which fits */
+        {"SMs, then bandwidth", {{1, 1, 1, 1, 1, 1}, {1, 1, 1, 1, 1, 1}}, {2, 2}},
+        {"a third that needs no SM", {{1, 0, 1, 0, 1, 1}, {1, 0, 1, 0, 1, 1}, {1, 0, 0, 0, 0, 3}}, {2, 2, 3}},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        fx_rig r;
+        fx_open(&r, 1);
+        double end = 0, joules = 0;
+        uint32_t count = rows[i].k[2].ms > 0 ? 3 : 2;
+        for (uint32_t k = 0; k < count; k++) {
+            uint32_t c = fx_class(&r, rows[i].k[k].tc, rows[i].k[k].tm, 0, rows[i].k[k].alpha, rows[i].k[k].beta, rows[i].k[k].sms);
+            fx_op(&r, fx_stream(&r, 0, (int32_t)k), 0, (int64_t)(rows[i].k[k].ms * 1e6), c);
+            end = fmax(end, rows[i].end_ms[k] * 1e-3);
+            joules += rows[i].k[k].ms * 1e-3 * (rows[i].k[k].alpha * 100 + rows[i].k[k].beta * 50);
+        }
+        fx_finish(&r, 1);
+        fl_node *n = fx_node(&r, 0, false);
+        fx_to_end(n);
+        check_end(rows[i].what, n, end, joules + end * 40);
+        for (uint32_t k = 0; k < count; k++)
+            FL_CHECK(fx_near((double)fl_node_marks(n, k)[0], rows[i].end_ms[k] * 1e9, 2e-5), "%s: kernel %u ends at %lld ps",
+                     rows[i].what, k, (long long)fl_node_marks(n, k)[0]);
+        fl_node_close(n);
+        fx_close(&r);
+    }
+}
+
+/* A clock change while two share: both rates of progress change, the shares stay. */
+static void test_shared_change(void) {
+    fx_rig r;
+    fx_open(&r, 1);
+    uint32_t c = fx_class(&r, 1, 0, 0, 1, 0, 1);
+    fx_op(&r, fx_stream(&r, 0, 0), 0, 1000000, c);
+    fx_op(&r, fx_stream(&r, 0, 1), 0, 1000000, c);
+    fx_finish(&r, 0);
+    fl_node *n = fx_node(&r, 0, false);
+    fl_node_set(n, 0, FX_MS_PS, 500, NAN);
+    fx_advance(n, FX_MS_PS);
+    FL_CHECK(fl_node_gpu(n, 0)->slot[0].class_ps[c] == FX_MS_PS, "half of each is done");
+    fx_to_end(n);
+    check_end("a shared change", n, 3e-3, 1e-3 * 140 + 2e-3 * 85);
+    fl_node_close(n);
+    fx_close(&r);
+}
+
+/* A copy holds no SM and is no kernel; a marker counts as an iteration. */
+static void test_copies_and_markers(void) {
+    fx_rig r;
+    fx_open(&r, 1);
+    uint32_t c = fx_class(&r, 1, 0, 0, 1, 0, 1), copy = fx_class(&r, 0, 1, 0, 0, 0.5, 1), mark = fx_class(&r, 1, 0, 0, 0, 0, 1);
+    r.w->class[copy].copy = true;
+    r.w->class[mark].iteration = true;
+    uint32_t s = fx_stream(&r, 0, 0);
+    fx_op(&r, s, 0, 1000000, c);
+    fx_op(&r, s, 0, 0, mark);
+    fx_op(&r, s, 0, 1000000, c);
+    fx_op(&r, s, 0, 0, mark);
+    fx_op(&r, fx_stream(&r, 0, 1), 0, 3000000, copy);
+    fx_finish(&r, 0);
+    fl_node *n = fx_node(&r, 0, false);
+    fl_node_records(n, 0, true);
+    fx_to_end(n);
+    const fl_gpu *g = fl_node_gpu(n, 0);
+    FL_CHECK(g->sums.kernels == 2 && g->sums.iterations == 2, "%llu kernels, %llu iterations",
+             (unsigned long long)g->sums.kernels, (unsigned long long)g->sums.iterations);
+    FL_CHECK(g->sums.busy_ps == 2 * FX_MS_PS, "a kernel was resident for %lld ps", (long long)g->sums.busy_ps);
+    FL_CHECK(fl_node_now(n) == 3 * FX_MS_PS, "the copy slows nothing: %lld ps", (long long)fl_node_now(n));
+    const fl_kernel_record *k;
+    size_t count;
+    FX_MUST(fl_node_take_records(n, &k, &count, d));
+    FL_CHECK(count == 2 && k[0].end_ns == 1000000 && k[1].end_ns == 2000000, "%zu records", count);
+    fl_node_close(n);
+    fx_close(&r);
+}
+
+/* ---- waits, launches, synchronisations ---- */
+
+static void check_marks(const char *what, const fl_node *n, uint32_t stream, const int64_t *us, size_t count) {
+    const int64_t *mark = fl_node_marks(n, stream);
+    for (size_t i = 0; i < count; i++)
+        FL_CHECK(mark[i] == us[i] * FX_US_PS, "%s: op %zu of stream %u ends at %.3f us, expected %lld", what, i, stream,
+                 (double)mark[i] * 1e-6, (long long)us[i]);
+}
+
+/* Equal ops and windows as many as ops: each mark is an op's end. */
+static void test_event_waits(void) {
+    fx_rig r;
+    fx_open(&r, 2);
+    uint32_t c = fx_light(&r), a = fx_stream(&r, 0, 0), b = fx_stream(&r, 0, 1), q = fx_stream(&r, 1, 0);
+    for (int i = 0; i < 3; i++)
+        fx_op(&r, a, 0, 10000, c); /* 0-10, 10-20, then waits */
+    fx_wait(&r, a, b, 1);
+    fx_wait(&r, a, q, 2);
+    fx_op(&r, b, 0, 10000, c);
+    fx_wait(&r, b, a, 1); /* 10-20 */
+    fx_op(&r, b, 0, 10000, c);
+    fx_wait(&r, b, a, 3);
+    fx_op(&r, q, 0, 10000, c); /* 0-10 */
+    fx_op(&r, q, 5000, 10000, c);
+    fx_wait(&r, q, b, 1); /* from 20 on, then 5 of gap: 25-35 */
+    fx_finish(&r, 3);
+    fl_node *n = fx_node(&r, 0, false);
+    fx_to_end(n); /* a's third: 35-45; b's second: 45-55 */
+    check_marks("event waits", n, a, (const int64_t[]){10, 20, 45}, 3);
+    check_marks("event waits", n, b, (const int64_t[]){20, 55}, 2);
+    FL_CHECK(fl_node_now(n) == 55 * FX_US_PS, "the node ends at %lld ps", (long long)fl_node_now(n));
+    fl_wide fj = (fl_wide)55 * FX_US_PS * 2 * 40000 + (fl_wide)70 * FX_US_PS * 100000;
+    FL_CHECK(fx_energy(n) == fj, "energy %g, expected %g", fx_f(fx_energy(n)), fx_f(fj));
+    fl_node_close(n);
+    fx_close(&r);
+}
+
+/* A clock change on one GPU shifts what waits for it on another. */
+static void test_wait_across_a_change(void) {
+    fx_rig r;
+    fx_open(&r, 2);
+    uint32_t c = fx_light(&r), a = fx_stream(&r, 0, 0), q = fx_stream(&r, 1, 0);
+    fx_op(&r, a, 0, 10000, c);
+    fx_op(&r, q, 0, 10000, c);
+    fx_wait(&r, q, a, 1);
+    fx_finish(&r, 1);
+    fl_node *n = fx_node(&r, 0, false);
+    fl_node_set(n, 0, 5 * FX_US_PS, 500, NAN);
+    fl_node_set(n, 1, 20 * FX_US_PS, 500, NAN);
+    fx_to_end(n); /* a: 5 at full, 5 at half: 15; q: 15-20 at full, the rest at half: 30 */
+    check_marks("across a change", n, a, (const int64_t[]){15}, 1);
+    check_marks("across a change", n, q, (const int64_t[]){30}, 1);
+    fl_node_close(n);
+    fx_close(&r);
+}
+
+static void test_launches(void) {
+    fx_rig r;
+    fx_open(&r, 1);
+    uint32_t c = fx_light(&r), a = fx_stream(&r, 0, 0), b = fx_stream(&r, 0, 1), t = fx_thread(&r);
+    for (int i = 0; i < 3; i++)
+        fx_op(&r, a, i == 1 ? 2000 : 0, 10000, c);
+    for (int i = 0; i < 2; i++)
+        fx_op(&r, b, 0, 10000, c);
+    fx_launch(&r, t, 3000, a);           /* at 3: runs 3-13 */
+    fx_launch(&r, t, 4000, a);           /* at 7: after 13, and 2 of gap: 15-25 */
+    fx_launch(&r, t, 1000, b);           /* at 8: 8-18 */
+    fx_sync(&r, t, 1000, 5000, a, 2);    /* at 9: until 25, returns at 30 */
+    fx_launch(&r, t, 7000, b);           /* at 37: 37-47 */
+    fx_sync(&r, t, 20000, 1000, b, 1);   /* at 57: long over, returns at 58 */
+    fx_launch(&r, t, 0, a);              /* at 58: 58-68 */
+    fx_finish(&r, 3);
+    fl_node *n = fx_node(&r, 0, false);
+    fx_to_end(n);
+    const fl_stream *s = &r.w->stream[a];
+    FL_CHECK(s->mark_count == 3, "%u marks", s->mark_count);
+    check_marks("launches", n, a, (const int64_t[]){13, 25, 68}, 3);
+    check_marks("launches", n, b, (const int64_t[]){18, 47}, 2);
+    fl_node_close(n);
+    fx_close(&r);
+}
+
+/* A queue of two: the third launch waits until an op of the stream has finished, and so does all after it. */
+static void test_full_queue(void) {
+    fx_rig r;
+    fx_open(&r, 1);
+    uint32_t c = fx_light(&r), a = fx_stream(&r, 0, 0), b = fx_stream(&r, 0, 1), t = fx_thread(&r);
+    for (int i = 0; i < 4; i++)
+        fx_op(&r, a, 0, 10000, c);
+    fx_op(&r, b, 0, 10000, c);
+    for (int i = 0; i < 4; i++)
+        fx_launch(&r, t, 1000, a); /* at 1, 2; at 3 full until 11; at 12 full until 21 */
+    fx_launch(&r, t, 3000, b);     /* at 24 */
+    fx_finish(&r, 4);
+    r.w->launch_queue = 2;
+    fl_node *n = fx_node(&r, 0, false);
+    fx_to_end(n);
+    check_marks("a full queue", n, a, (const int64_t[]){11, 21, 31, 41}, 4);
+    check_marks("a full queue", n, b, (const int64_t[]){34}, 1);
+    fl_node_close(n);
+    fx_close(&r);
+}
+
+/* Two host threads: one waits for what the other launches, on another GPU. */
+static void test_two_threads(void) {
+    fx_rig r;
+    fx_open(&r, 2);
+    uint32_t c = fx_light(&r), a = fx_stream(&r, 0, 0), q = fx_stream(&r, 1, 0), t = fx_thread(&r), u = fx_thread(&r);
+    fx_op(&r, a, 0, 10000, c);
+    fx_op(&r, q, 0, 10000, c);
+    fx_launch(&r, t, 2000, a);        /* 2-12 */
+    fx_sync(&r, u, 0, 1000, a, 1);    /* until 12, returns at 13 */
+    fx_launch(&r, u, 2000, q);        /* at 15 */
+    fx_sync(&r, t, 0, 0, q, 1);       /* until 25 */
+    fx_finish(&r, 1);
+    FL_CHECK(r.w->island_count == 1, "%u islands", r.w->island_count);
+    fl_node *n = fx_node(&r, 0, false);
+    fx_to_end(n);
+    check_marks("two threads", n, a, (const int64_t[]){12}, 1);
+    check_marks("two threads", n, q, (const int64_t[]){25}, 1);
+    FL_CHECK(fl_node_now(n) == 25 * FX_US_PS, "the node ends at %lld ps", (long long)fl_node_now(n));
+    fl_node_close(n);
+    fx_close(&r);
+}
+
+static void stuck_cycle(fx_rig *r, uint32_t c) {
+    uint32_t a = fx_stream(r, 0, 41), b = fx_stream(r, 0, 42);
+    fx_op(r, a, 0, 1000, c);
+    fx_op(r, a, 0, 1000, c);
+    fx_wait(r, a, b, 1);
+    fx_op(r, b, 0, 1000, c);
+    fx_wait(r, b, a, 2);
+}
+
+static void stuck_on_itself(fx_rig *r, uint32_t c) {
+    uint32_t a = fx_stream(r, 0, 41);
+    fx_op(r, a, 0, 1000, c);
+    fx_wait(r, a, a, 1);
+}
+
+static void stuck_beyond_the_end(fx_rig *r, uint32_t c) {
+    uint32_t a = fx_stream(r, 0, 40), b = fx_stream(r, 1, 41);
+    fx_op(r, a, 0, 1000, c);
+    fx_op(r, b, 0, 1000, c);
+    fx_wait(r, b, a, 2);
+}
+
+static void stuck_not_launched(fx_rig *r, uint32_t c) {
+    uint32_t a = fx_stream(r, 0, 41), t = fx_thread(r);
+    fx_op(r, a, 0, 1000, c);
+    fx_op(r, a, 0, 1000, c);
+    fx_launch(r, t, 10, a);
+}
+
+static void stuck_sync(fx_rig *r, uint32_t c) {
+    uint32_t a = fx_stream(r, 0, 41), t = fx_thread(r);
+    fx_op(r, a, 0, 1000, c);
+    fx_launch(r, t, 10, a);
+    fx_sync(r, t, 0, 0, a, 2);
+}
+
+/* Deadlocks end with a clear line, with and without a policy. */
+static void test_stuck(void) {
+    static const struct {
+        const char *what, *text;
+        void (*build)(fx_rig *r, uint32_t c);
+    } rows[] = {{"a cycle", "stream 41", stuck_cycle},
+                {"a wait for itself", "stream 41", stuck_on_itself},
+                {"a wait beyond the end", "stream 41", stuck_beyond_the_end},
+                {"never launched", "stream 41", stuck_not_launched},
+                {"a sync for ever", "host thread 7", stuck_sync}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        for (int mode = -1; mode <= FX_RANDOM; mode++) {
+            fx_rig r;
+            fx_open(&r, 2);
+            rows[i].build(&r, fx_light(&r));
+            fx_finish(&r, 2);
+            fl_run_result result;
+            fl_diag diag = {0};
+            fl_status s = fx_try(&r, &(fx_how){.mode = mode}, &result, &diag);
+            FL_CHECK(s == FL_BAD_INPUT && strstr(diag.message, rows[i].text) && strstr(diag.message, "for ever"),
+                     "%s, mode %d: status %d, '%s'", rows[i].what, mode, s, diag.message);
+            fx_close(&r);
+        }
+}
+
+/* ---- order ---- */
+
+enum { ORDER_STREAMS = 7, ORDER_CLASSES = 5 };
+
+typedef struct plan { /* of a workload, before its streams and classes have places */
+    fl_load load[ORDER_CLASSES];
+    int64_t gap[ORDER_STREAMS][40], work[ORDER_STREAMS][40];
+    uint32_t class_id[ORDER_STREAMS][40];
+    int wait_stream[ORDER_STREAMS][40]; /* -1: none; else for all ops of that stream before this one's number */
+    bool waits, equal;
+} plan;
+
+static void make_plan(plan *p, uint64_t seed) {
+    fl_random g = fl_random_seed(seed, 31);
+    p->waits = seed % 2;
+    p->equal = seed % 3 == 0; /* all streams alike: every event is simultaneous with six others */
+    for (int i = 0; i < ORDER_CLASSES; i++)
+        p->load[i] = (fl_load){.tc = fl_random_unit(&g), .tm = fl_random_unit(&g), .tl = 0.1, .alpha = fl_random_unit(&g),
+                               .beta = fl_random_unit(&g), .sm_demand = fl_random_unit(&g), .ref_sm_mhz = 1000, .ref_mem_mhz = 800};
+    for (int s = 0; s < ORDER_STREAMS; s++)
+        for (int i = 0; i < 40; i++) {
+            p->gap[s][i] = fl_random_below(&g, 2) ? 0 : 1000;
+            p->work[s][i] = 1000 * (int64_t)fl_random_below(&g, 20); /* coarse, so that many end together */
+            p->class_id[s][i] = (uint32_t)fl_random_below(&g, ORDER_CLASSES);
+            p->wait_stream[s][i] = fl_random_below(&g, 4) ? -1 : (int)fl_random_below(&g, ORDER_STREAMS);
+            if (p->equal && s) {
+                p->gap[s][i] = p->gap[0][i];
+                p->work[s][i] = p->work[0][i];
+                p->class_id[s][i] = p->class_id[0][i];
+            }
+        }
+}
+
+static void shuffle(fl_random *g, uint32_t *v, uint32_t count) {
+    for (uint32_t i = 0; i < count; i++)
+        v[i] = i;
+    for (uint32_t i = count; i > 1; i--) {
+        uint32_t k = (uint32_t)fl_random_below(g, i), x = v[i - 1];
+        v[i - 1] = v[k];
+        v[k] = x;
+    }
+}
+
+static void run_plan(const plan *p, uint64_t order, fl_run_result *result) {
+    fx_rig r;
+    fx_open(&r, 2);
+    r.facts.seed = 9;
+    uint32_t stream_at[ORDER_STREAMS], class_at[ORDER_CLASSES], where[ORDER_STREAMS], id[ORDER_CLASSES];
+    fl_random g = fl_random_seed(order, 32);
+    shuffle(&g, stream_at, ORDER_STREAMS);
+    shuffle(&g, class_at, ORDER_CLASSES);
+    if (!order) {
+        for (uint32_t i = 0; i < ORDER_STREAMS; i++)
+            stream_at[i] = i;
+        for (uint32_t i = 0; i < ORDER_CLASSES; i++)
+            class_at[i] = i;
+    }
+    for (uint32_t i = 0; i < ORDER_CLASSES; i++)
+        FX_MUST(fl_workload_add_class(r.w, &p->load[class_at[i]], &(fl_kernel_kind){.name = "k"}, &id[class_at[i]], d));
+    for (uint32_t i = 0; i < ORDER_STREAMS; i++)
+        where[stream_at[i]] = fx_stream(&r, stream_at[i] == 6, (int32_t)stream_at[i]); /* the last on a GPU of its own */
+    for (uint32_t i = 0; i < ORDER_STREAMS; i++) {
+        uint32_t s = stream_at[i];
+        for (int k = 0; k < 40; k++) {
+            fx_op(&r, where[s], p->gap[s][k], p->work[s][k], id[p->class_id[s][k]]);
+            if (p->waits && p->wait_stream[s][k] >= 0)
+                fx_wait(&r, where[s], where[p->wait_stream[s][k]], (uint64_t)k);
+        }
+    }
+    fx_finish(&r, 0);
+    fx_run(&r, &(fx_how){.mode = FX_RANDOM_BOTH, .step_us = 20}, result);
+    fx_close(&r);
+}
+
+static void test_order(void) {
+    for (uint64_t seed = 1; seed <= 24; seed++) {
+        plan p;
+        make_plan(&p, seed);
+        fl_run_result a, b;
+        run_plan(&p, 0, &a);
+        FL_CHECK(a.switches > 2, "seed %llu: %llu switches", (unsigned long long)seed, (unsigned long long)a.switches);
+        for (uint64_t order = 1; order <= 4; order++) {
+            run_plan(&p, order, &b);
+            FL_CHECK(a.makespan_ps == b.makespan_ps && a.energy_fj == b.energy_fj && a.kernels == b.kernels &&
+                         a.switches == b.switches && fx_near(a.peak_power_w, b.peak_power_w, 0) &&
+                         memcmp(&a.ledger, &b.ledger, sizeof a.ledger) == 0,
+                     "seed %llu, order %llu: %lld and %lld ps, %.20g and %.20g fJ, peak %g and %g W", (unsigned long long)seed,
+                     (unsigned long long)order, (long long)a.makespan_ps, (long long)b.makespan_ps, fx_f(a.energy_fj),
+                     fx_f(b.energy_fj), a.peak_power_w, b.peak_power_w);
+            fl_run_result_free(&b);
+        }
+        fl_run_result_free(&a);
+    }
+}
+
+/* ---- a second simulator: seconds and joules in doubles, one step from event to event, no boundaries, no lanes ----
+ *
+ * It reads the workload and the integer rows and knows nothing else of the engine. `quantised` rounds the shares as the
+ * engine says it does (1/65536, down); without it shares are real numbers. */
+
+enum { REF_STREAMS = 8, REF_THREADS = 3 };
+
+typedef struct ref_change {
+    double at;
+    uint32_t gpu;
+    double sm_mhz, mem_mhz;
+} ref_change;
+
+typedef struct ref {
+    const fx_rig *r;
+    bool quantised;
+    double t, joules;
+    double sm[FX_GPUS_MAX], mem[FX_GPUS_MAX];
+    uint64_t done[REF_STREAMS], launched[REF_STREAMS];
+    int state[REF_STREAMS]; /* 0: not begun, 1: gap, 2: kernel */
+    double left[REF_STREAMS]; /* seconds of gap, or share of the kernel */
+    double rate[REF_STREAMS]; /* share per second */
+    double last_end[REF_STREAMS];
+    size_t item[REF_THREADS];
+    double host_at[REF_THREADS]; /* when the host time before the item is over */
+} ref;
+
+static bool ref_met(const ref *x, const fl_wait *wait, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        if (x->done[wait[i].stream] < wait[i].done)
+            return false;
+    return true;
+}
+
+/* Max-min fairness from the smallest demand up. */
+static double ref_level(const double *demand, size_t count, bool quantised) {
+    double sorted[REF_STREAMS], sum = 0, free = 1;
+    for (size_t i = 0; i < count; i++) {
+        sum += demand[i];
+        size_t k = i;
+        for (; k > 0 && sorted[k - 1] > demand[i]; k--)
+            sorted[k] = sorted[k - 1];
+        sorted[k] = demand[i];
+    }
+    if (sum <= 1)
+        return 2;
+    for (size_t i = 0; i < count; i++) {
+        double even = free / (double)(count - i);
+        if (quantised)
+            even = floor(even * 65536) / 65536;
+        if (sorted[i] > even)
+            return even;
+        free -= sorted[i];
+    }
+    return 2;
+}
+
+static double ref_floor(const ref *x, double v) { return x->quantised ? floor(v * 65536) / 65536 : v; }
+
+static void ref_rates(ref *x, uint32_t gpu) {
+    double sms[REF_STREAMS], mem[REF_STREAMS], rate[REF_STREAMS], left[REF_STREAMS];
+    uint32_t who[REF_STREAMS];
+    size_t n = 0;
+    const fl_clock_rates *now = fx_rates(x->r, x->sm[gpu], x->mem[gpu]);
+    for (uint32_t s = 0; s < x->r->w->stream_count; s++)
+        if (x->r->w->stream[s].gpu == gpu && x->state[s] == 2) {
+            int64_t gap, work;
+            uint32_t c;
+            fl_workload_op(&x->r->w->stream[s], x->done[s], &gap, &work, &c);
+            sms[n] = now->row[c].sms / 32768.0;
+            mem[n] = now->row[c].memory / 32768.0;
+            who[n++] = s;
+        }
+    double level = ref_level(sms, n, x->quantised);
+    double asked = 0;
+    for (size_t i = 0; i < n; i++) {
+        rate[i] = sms[i] > level ? ref_floor(x, level / sms[i]) : 1;
+        left[i] = mem[i] * rate[i];
+        if (x->quantised)
+            left[i] = floor(left[i] * 65536 + 0.5) / 65536;
+        asked += left[i];
+    }
+    level = asked > 1 ? ref_level(left, n, x->quantised) : 2;
+    for (size_t i = 0; i < n; i++) {
+        int64_t gap, work;
+        uint32_t c;
+        fl_workload_op(&x->r->w->stream[who[i]], x->done[who[i]], &gap, &work, &c);
+        if (left[i] > level)
+            rate[i] = fmin(rate[i], ref_floor(x, level / mem[i]));
+        x->rate[who[i]] = rate[i] / ((double)work * now->row[c].mul / 65536 * 1e-12);
+    }
+}
+
+/* Lets begin what may; true if anything did. A kernel without length ends at once. */
+static bool ref_begin(ref *x) {
+    const fl_workload *w = x->r->w;
+    bool moved = false;
+    for (uint32_t k = 0; k < w->thread_count; k++) {
+        const fl_thread *t = &w->thread[k];
+        while (x->item[k] < t->count && x->host_at[k] <= x->t + 1e-15) {
+            const fl_item *it = &t->item[x->item[k]];
+            double after = 0;
+            if (it->type == FL_ITEM_LAUNCH) {
+                if (x->launched[it->stream] - x->done[it->stream] >= w->launch_queue)
+                    break;
+                x->launched[it->stream]++;
+            } else {
+                if (!ref_met(x, t->wait + it->wait_first, it->wait_count))
+                    break;
+                after = (double)it->after_ns * 1e-9;
+            }
+            moved = true;
+            if (++x->item[k] < t->count)
+                x->host_at[k] = x->t + after + (double)t->item[x->item[k]].host_ns * 1e-9;
+        }
+    }
+    for (uint32_t s = 0; s < w->stream_count; s++) {
+        const fl_stream *st = &w->stream[s];
+        if (x->done[s] == st->count)
+            continue;
+        int64_t gap, work;
+        uint32_t c;
+        fl_workload_op(st, x->done[s], &gap, &work, &c);
+        if (x->state[s] == 0 && (!st->launched || x->launched[s] > x->done[s]) &&
+            (!st->wait_first || ref_met(x, st->wait + st->wait_first[x->done[s]],
+                                        st->wait_first[x->done[s] + 1] - st->wait_first[x->done[s]]))) {
+            x->state[s] = 1;
+            x->left[s] = (double)gap * 1e-9;
+            moved = true;
+        }
+        if (x->state[s] == 1 && x->left[s] < 1e-15) {
+            x->state[s] = 2;
+            x->left[s] = 1;
+            moved = true;
+        }
+        if (x->state[s] == 2 && (work == 0 || x->left[s] < 1e-12)) {
+            x->state[s] = 0;
+            x->done[s]++;
+            x->last_end[s] = x->t;
+            moved = true;
+        }
+    }
+    return moved;
+}
+
+/* Runs to the end. False: it hangs. */
+static bool ref_run(ref *x, const ref_change *change, size_t changes) {
+    const fl_workload *w = x->r->w;
+    size_t next_change = 0;
+    for (uint32_t i = 0; i < FX_GPUS_MAX; i++)
+        x->sm[i] = 1000, x->mem[i] = 800;
+    for (uint32_t k = 0; k < w->thread_count; k++)
+        x->host_at[k] = (double)w->thread[k].item[0].host_ns * 1e-9;
+    for (;;) {
+        while (ref_begin(x))
+            ;
+        bool all = true;
+        for (uint32_t s = 0; s < w->stream_count; s++)
+            all &= x->done[s] == w->stream[s].count;
+        for (uint32_t k = 0; k < w->thread_count; k++)
+            all &= x->item[k] == w->thread[k].count;
+        if (all)
+            return true;
+        for (uint32_t i = 0; i < w->gpu_count; i++)
+            ref_rates(x, i);
+        double dt = INFINITY;
+        for (uint32_t s = 0; s < w->stream_count; s++)
+            if (x->state[s])
+                dt = fmin(dt, x->state[s] == 1 ? x->left[s] : x->left[s] / x->rate[s]);
+        for (uint32_t k = 0; k < w->thread_count; k++)
+            if (x->item[k] < w->thread[k].count && x->host_at[k] > x->t + 1e-15)
+                dt = fmin(dt, x->host_at[k] - x->t);
+        if (isinf(dt))
+            return false;
+        bool change_now = next_change < changes && change[next_change].at <= x->t + dt;
+        if (change_now)
+            dt = fmax(0, change[next_change].at - x->t);
+        double power = 0;
+        for (uint32_t i = 0; i < w->gpu_count; i++)
+            power += fx_rates(x->r, x->sm[i], x->mem[i])->base.total_mw;
+        for (uint32_t s = 0; s < w->stream_count; s++) {
+            if (x->state[s] == 2) {
+                int64_t gap, work;
+                uint32_t c, gpu = w->stream[s].gpu;
+                fl_workload_op(&w->stream[s], x->done[s], &gap, &work, &c);
+                const fl_row *row = &fx_rates(x->r, x->sm[gpu], x->mem[gpu])->row[c];
+                power += row->dyn_mw * x->rate[s] * ((double)work * row->mul / 65536 * 1e-12);
+                x->left[s] -= dt * x->rate[s];
+            } else if (x->state[s] == 1) {
+                x->left[s] -= dt;
+            }
+        }
+        x->joules += power * 1e-3 * dt;
+        x->t += dt;
+        if (change_now) {
+            if (!isnan(change[next_change].sm_mhz))
+                x->sm[change[next_change].gpu] = change[next_change].sm_mhz;
+            if (!isnan(change[next_change].mem_mhz))
+                x->mem[change[next_change].gpu] = change[next_change].mem_mhz;
+            next_change++;
+        }
+    }
+}
+
+/* Rounds of ops over all streams; an op of round k waits only for rounds before it, so that nothing hangs. */
+static void build_random(fx_rig *r, fl_random *g, uint32_t gpus, double sms_max, bool scarce, bool threads) {
+    uint32_t streams = 2 + (uint32_t)fl_random_below(g, REF_STREAMS - 1), s[REF_STREAMS], t[REF_THREADS], rounds = 30;
+    for (int i = 0; i < 5; i++) {
+        double tc = fl_random_unit(g), tm = fl_random_unit(g);
+        if (!scarce)
+            tc = 1, tm *= 0.05; /* at every clock of the ladder all the streams' bandwidth fits */
+        fx_class(r, tc, tm, 0.1, fl_random_unit(g), fl_random_unit(g), sms_max * fl_random_unit(g));
+    }
+    for (uint32_t i = 0; i < streams; i++)
+        s[i] = fx_stream(r, i % gpus, (int32_t)i);
+    uint32_t thread_count = threads ? 1 + (uint32_t)fl_random_below(g, REF_THREADS) : 0;
+    for (uint32_t i = 0; i < thread_count; i++)
+        t[i] = fx_thread(r);
+    fx_op(r, s[0], 0, 3000000, 0); /* holds the GPUs together to the end */
+    if (threads)
+        fx_launch(r, t[0], 10, s[0]);
+    for (uint32_t i = 1; i < streams; i++) {
+        fx_op(r, s[i], 0, 1000, 0);
+        fx_wait(r, s[i], s[0], 0);
+        if (threads)
+            fx_launch(r, t[i % thread_count], 10, s[i]);
+    }
+    for (uint32_t k = 1; k < rounds; k++) {
+        for (uint32_t i = 0; i < streams; i++) {
+            fx_op(r, s[i], (int64_t)fl_random_below(g, 3) * 3000, 20000 + (int64_t)fl_random_below(g, 300000),
+                  (uint32_t)fl_random_below(g, 5));
+            if (!fl_random_below(g, 3))
+                fx_wait(r, s[i], s[fl_random_below(g, streams)], k - fl_random_below(g, 2));
+            if (threads)
+                fx_launch(r, t[i % thread_count], (int64_t)fl_random_below(g, 20000), s[i]);
+        }
+        for (uint32_t i = 0; i < thread_count; i++)
+            if (!fl_random_below(g, 4))
+                fx_sync(r, t[i], 2000, 3000, s[fl_random_below(g, streams)], k);
+    }
+    for (uint32_t i = 1; i < streams; i++) { /* all GPUs' contexts stay open to the end: they are one island */
+        fx_op(r, s[0], 0, 1000, 0);
+        fx_wait(r, s[0], s[i], 0);
+        if (threads)
+            fx_launch(r, t[0], 0, s[0]);
+    }
+}
+
+static void against_reference(const char *what, uint64_t seed, bool scarce, bool threads, bool quantised, double tolerance) {
+    fl_random g = fl_random_seed(seed, 41);
+    fx_rig r;
+    uint32_t gpus = 1 + (uint32_t)(seed % 3);
+    fx_open(&r, gpus);
+    build_random(&r, &g, gpus, scarce ? 1 : 0.1, scarce, threads);
+    fx_finish(&r, 1);
+    r.w->launch_queue = 3;
+    ref_change change[40];
+    size_t changes = seed % 4 ? 40 : 0;
+    int64_t at[40], t = 0;
+    for (size_t i = 0; i < changes; i++) {
+        at[i] = t += (int64_t)fl_random_below(&g, 500 * FX_US_PS);
+        change[i] = (ref_change){.at = fl_seconds(t), .gpu = (uint32_t)fl_random_below(&g, gpus)};
+        change[i].sm_mhz = fl_random_below(&g, 4) ? 500 + 100 * (double)fl_random_below(&g, 11) : NAN;
+        change[i].mem_mhz = !scarce ? NAN : fl_random_below(&g, 3) ? NAN : 400 * (1 + (double)fl_random_below(&g, 2));
+    }
+    fl_node *n = fx_node(&r, 0, false);
+    for (size_t i = 0; i < changes; i++) {
+        fl_node_set(n, change[i].gpu, at[i], change[i].sm_mhz, change[i].mem_mhz);
+        fx_advance(n, at[i]);
+    }
+    fx_to_end(n);
+    ref x = {.r = &r, .quantised = quantised};
+    bool ends = ref_run(&x, change, changes);
+    FL_CHECK(ends, "%s, seed %llu: the reference hangs", what, (unsigned long long)seed);
+    FL_CHECK(fx_near(fl_seconds(fl_node_now(n)), x.t, tolerance), "%s, seed %llu: %.12g s, the reference %.12g (%.2g)", what,
+             (unsigned long long)seed, fl_seconds(fl_node_now(n)), x.t, fl_seconds(fl_node_now(n)) / x.t - 1);
+    FL_CHECK(fx_near(fl_joules(fx_energy(n)), x.joules, tolerance), "%s, seed %llu: %.12g J, the reference %.12g (%.2g)", what,
+             (unsigned long long)seed, fl_joules(fx_energy(n)), x.joules, fl_joules(fx_energy(n)) / x.joules - 1);
+    for (uint32_t s = 0; s < r.w->stream_count; s++)
+        FL_CHECK(fx_near(fl_seconds(fl_node_marks(n, s)[0]), x.last_end[s], tolerance), "%s, seed %llu: stream %u ends at %.12g s, %.12g",
+                 what, (unsigned long long)seed, s, fl_seconds(fl_node_marks(n, s)[0]), x.last_end[s]);
+    fl_node_close(n);
+    fx_close(&r);
+}
+
+static void test_reference(void) {
+    for (uint64_t seed = 1; seed <= 40; seed++) {
+        against_reference("nothing scarce", seed, false, seed & 1, false, 1e-6);
+        against_reference("scarce, shares in 1/65536", seed, true, seed & 1, true, 1e-6);
+        against_reference("scarce, real shares", seed, true, seed & 1, false, 5e-5);
+    }
+}
+
+FL_SUITE("streams", {"shares by hand", test_shares_by_hand}, {"shared change", test_shared_change},
+         {"copies and markers", test_copies_and_markers}, {"event waits", test_event_waits},
+         {"wait across a change", test_wait_across_a_change}, {"launches", test_launches}, {"full queue", test_full_queue},
+         {"two threads", test_two_threads}, {"stuck", test_stuck}, {"order", test_order}, {"reference", test_reference})
