@@ -2,7 +2,7 @@
  * times. */
 #include "sim/build.h"
 
-#include "models/shares.h"
+#include "sim/untangle.h"
 #include "traces/kernels.h"
 
 #include <math.h>
@@ -211,58 +211,6 @@ static fl_status sort_into_streams(fl_builder *b, fl_diag *d) {
 
 /* ---- what kernels did while they shared ---- */
 
-typedef struct fl_edge {
-    int64_t at_ns;
-    uint32_t op;
-    bool end;
-} fl_edge;
-
-static int by_time(const void *a, const void *b) {
-    const fl_edge *x = a, *y = b;
-    if (x->at_ns != y->at_ns)
-        return x->at_ns < y->at_ns ? -1 : 1;
-    if (x->end != y->end)
-        return x->end ? -1 : 1;
-    return x->op < y->op ? -1 : x->op > y->op;
-}
-
-static fl_status untangle_gpu(fl_builder *b, fl_edge *edge, size_t count, double *work, const fl_row *row, fl_diag *d) {
-    uint32_t sms[FL_SHARES_MAX], memory[FL_SHARES_MAX], rate[FL_SHARES_MAX], who[FL_SHARES_MAX];
-    size_t active = 0;
-    uint64_t sum_sms = 0, sum_memory = 0;
-    qsort(edge, count, sizeof *edge, by_time);
-    for (size_t i = 0; i < count; i++) {
-        if (edge[i].end) {
-            size_t k = 0;
-            while (who[k] != edge[i].op)
-                k++;
-            sum_sms -= sms[k];
-            sum_memory -= memory[k];
-            active--;
-            sms[k] = sms[active], memory[k] = memory[active], who[k] = who[active];
-        } else {
-            if (active == FL_SHARES_MAX)
-                return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "%s: more than %d kernels at once on one GPU", b->w->name,
-                               FL_SHARES_MAX);
-            const fl_row *r = &row[b->class_of_op[edge[i].op]];
-            who[active] = edge[i].op;
-            sum_sms += sms[active] = (uint32_t)r->sms * 2;
-            sum_memory += memory[active++] = (uint32_t)r->memory * 2;
-        }
-        if (i + 1 == count || edge[i + 1].at_ns == edge[i].at_ns || !active)
-            continue;
-        bool scarce = sum_sms > FL_SHARE_ONE || sum_memory > FL_SHARE_ONE;
-        if (scarce) {
-            fl_shares_rates(sms, memory, rate, active);
-            b->w->untangled = true;
-        }
-        double dt = (double)(edge[i + 1].at_ns - edge[i].at_ns);
-        for (size_t k = 0; k < active; k++)
-            work[who[k]] += scarce ? dt * rate[k] / FL_SHARE_ONE : dt;
-    }
-    return FL_OK;
-}
-
 static fl_status untangle(fl_builder *b, fl_diag *d) {
     const fl_trace_op *ops = b->t->ops;
     size_t n = b->t->op_count;
@@ -277,8 +225,8 @@ static fl_status untangle(fl_builder *b, fl_diag *d) {
             fl_model_status m = fl_row_make(device_of(b, g), l, l->ref_sm_mhz, l->ref_mem_mhz, &row[c], &parts);
             if (m != FL_MODEL_OK)
                 s = fl_fail(d, m == FL_MODEL_NO_MEMORY ? FL_NO_MEMORY : FL_BAD_INPUT, NULL, 0, 0,
-                            "%s: kernel '%s' at %g MHz: %s", b->w->name, b->w->class[c].kind.name, l->ref_sm_mhz,
-                            fl_model_text(m));
+                            "%s: kernel '%s' was recorded at %g MHz (memory %g MHz) on %s: %s", b->w->name,
+                            b->w->class[c].kind.name, l->ref_sm_mhz, l->ref_mem_mhz, b->node->name, fl_model_text(m));
             if (b->w->class[c].copy || b->w->class[c].iteration)
                 row[c].sms = 0;
         }
@@ -289,7 +237,7 @@ static fl_status untangle(fl_builder *b, fl_diag *d) {
                 edge[count++] = (fl_edge){ops[i].end_ns, i, true};
             }
         if (!s)
-            s = untangle_gpu(b, edge, count, work, row, d);
+            s = fl_untangle(edge, count, b->class_of_op, row, work, &b->w->untangled, d);
     }
     for (size_t i = 0; !s && i < n; i++)
         b->work_ns[i] = b->w->untangled ? (int64_t)(work[i] + 0.5) : ops[i].end_ns - ops[i].start_ns;

@@ -32,9 +32,9 @@ typedef struct fl_lane { /* one stream in execution */
     fl_phase phase;
     int64_t length_ps;  /* of the kernel in progress, alone at the present clocks */
     int64_t left_ps;    /* of the gap or kernel; for a kernel as of since_ps */
-    int64_t charged_ps; /* of the kernel's work since since_ps */
+    int64_t charged_ps; /* of the work since since_ps; below zero: work before it that has not been charged */
     int64_t since_ps;   /* last change of rate or clock */
-    int64_t event_ps;   /* end of gap or kernel; FL_TIME_NEVER while waiting */
+    int64_t *event_ps;  /* end of gap or kernel, FL_TIME_NEVER while waiting: a cell of its course */
     int64_t start_ps;   /* of the kernel in progress */
     uint32_t rate;      /* in 1/65536 */
     uint32_t marks;     /* passed */
@@ -112,8 +112,8 @@ void fl_scan_rescale(fl_gpu *g, fl_lane *lane, const fl_clock_rates *before);
 typedef struct fl_host_thread {
     const fl_thread *t;
     size_t next;
-    int64_t event_ps; /* FL_TIME_NEVER while it waits for the GPU or the queue */
-    bool waiting;     /* in a synchronisation */
+    int64_t *event_ps; /* FL_TIME_NEVER while it waits for the GPU or the queue; a cell of its course */
+    bool waiting;      /* in a synchronisation */
 } fl_host_thread;
 
 typedef struct fl_course { /* an island in execution */
@@ -123,7 +123,10 @@ typedef struct fl_course { /* an island in execution */
     fl_lane **mine; /* the island's, in order */
     fl_gpu **gpu;   /* the island's */
     fl_host_thread *thread;
+    int64_t *event_ps; /* next event of each lane, then of each thread: in one place, since every event looks for the
+                          earliest */
     uint32_t queue;
+    bool simple;   /* no launches and no waits: an op may begin as soon as the one before it has ended */
     uint32_t done; /* lanes and threads that have finished */
 } fl_course;
 

@@ -34,10 +34,16 @@ static fl_status open_course(fl_node *n, uint32_t k, fl_diag *d) {
     c->mine = calloc(is->stream_count + 1, sizeof *c->mine);
     c->gpu = calloc(is->gpu_count, sizeof *c->gpu);
     c->thread = calloc(is->thread_count + 1, sizeof *c->thread);
-    if (!c->mine || !c->gpu || !c->thread)
+    c->event_ps = calloc(is->stream_count + is->thread_count + 1, sizeof *c->event_ps);
+    if (!c->mine || !c->gpu || !c->thread || !c->event_ps)
         return no_memory(d);
+    c->simple = !is->thread_count;
+    for (uint32_t i = 0; i < is->stream_count + is->thread_count; i++)
+        c->event_ps[i] = FL_TIME_NEVER;
     for (uint32_t i = 0; i < is->stream_count; i++) {
         c->mine[i] = n->lanes[is->stream[i]];
+        c->mine[i]->event_ps = &c->event_ps[i];
+        c->simple &= !c->mine[i]->s->wait_first && !c->mine[i]->s->launched;
         if (!c->mine[i]->s->count) {
             c->mine[i]->phase = FL_PHASE_DONE;
             c->done++;
@@ -47,9 +53,9 @@ static fl_status open_course(fl_node *n, uint32_t k, fl_diag *d) {
         c->gpu[i] = &n->gpu[is->gpu[i]];
     for (uint32_t i = 0; i < is->thread_count; i++) {
         const fl_thread *t = &n->w->thread[is->thread[i]];
-        c->thread[i] = (fl_host_thread){.t = t, .event_ps = FL_TIME_NEVER};
+        c->thread[i] = (fl_host_thread){.t = t, .event_ps = &c->event_ps[is->stream_count + i]};
         if (t->count)
-            c->thread[i].event_ps = t->item[0].host_ns * FL_PS_PER_NS;
+            *c->thread[i].event_ps = t->item[0].host_ns * FL_PS_PER_NS;
         else
             c->done++;
     }
@@ -118,7 +124,7 @@ fl_status fl_node_open(fl_node **out, const fl_node_options *o, fl_diag *d) {
     }
     for (uint32_t i = 0; !s && i < w->stream_count; i++) {
         n->lanes[i] = &n->lane[i];
-        n->lane[i] = (fl_lane){.s = &w->stream[i], .gpu = &n->gpu[w->stream[i].gpu], .event_ps = FL_TIME_NEVER};
+        n->lane[i] = (fl_lane){.s = &w->stream[i], .gpu = &n->gpu[w->stream[i].gpu]};
         n->lane[i].mark_ps = malloc((w->stream[i].mark_count + 1) * sizeof(int64_t));
         if (!n->lane[i].mark_ps)
             s = no_memory(d);
@@ -150,6 +156,7 @@ void fl_node_close(fl_node *n) {
         free(n->course[k].mine);
         free(n->course[k].gpu);
         free(n->course[k].thread);
+        free(n->course[k].event_ps);
     }
     free(n->gpu);
     free(n->actuator);

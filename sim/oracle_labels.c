@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #define LABELS_MAX (1u << 18) /* kept */
-#define TRIALS_MAX (1u << 22) /* looked at */
+#define TRIALS_MAX (1u << 20) /* looked at */
 #define CELLS_MAX (1u << 16)  /* beyond, nobody would call the table small */
 #define PARENT_NONE UINT32_MAX
 

@@ -12,15 +12,17 @@ static inline int64_t work_done(const fl_lane *l, int64_t t) {
     int64_t dt = t - l->since_ps;
     if (l->rate == FL_SHARE_ONE)
         return dt < l->left_ps ? dt : l->left_ps;
-    int64_t done = (int64_t)(((fl_uwide)(uint64_t)dt * l->rate) >> 16);
+    int64_t done = dt < INT64_C(1) << 46 ? dt * l->rate >> 16 : (int64_t)(((fl_uwide)(uint64_t)dt * l->rate) >> 16);
     return done < l->left_ps ? done : l->left_ps;
 }
 
 static inline int64_t finish_time(int64_t since, int64_t left, uint32_t rate) {
     if (rate == FL_SHARE_ONE)
         return since + left;
-    if (left < INT64_C(1) << 46)
-        return since + (int64_t)((((uint64_t)left << 16) + rate - 1) / rate);
+    if (left < INT64_C(1) << 36) { /* exact in doubles: below 2^53, and the quotient is 1/rate away from a wrong floor */
+        double up = (double)(left << 16) + (double)(rate - 1);
+        return since + (int64_t)(up / (double)rate);
+    }
     return since + (int64_t)((((fl_uwide)(uint64_t)left << 16) + rate - 1) / rate);
 }
 
@@ -58,7 +60,7 @@ static inline void start_kernel(fl_lane *l, int64_t t) {
     l->length_ps = l->left_ps = fl_length_ps(l->length_ps, row->mul);
     l->charged_ps = 0;
     l->rate = FL_SHARE_ONE;
-    l->event_ps = t + l->left_ps;
+    *l->event_ps = t + l->left_ps;
     g->demand_sms += row->sms * 2;
     g->demand_memory += row->memory * 2;
     g->active++;
@@ -88,7 +90,7 @@ static inline void finish_kernel(fl_course *c, fl_lane *l, int64_t t) {
     }
     l->next++;
     l->phase = FL_PHASE_FRESH;
-    l->event_ps = FL_TIME_NEVER;
+    *l->event_ps = FL_TIME_NEVER;
     if (l->marks < l->s->mark_count && l->next == l->s->mark[l->marks])
         l->mark_ps[l->marks++] = t;
     if (l->next == l->s->count) {
@@ -118,7 +120,7 @@ static inline bool begin(fl_course *c, fl_lane *l, int64_t t) {
     fl_workload_op(s, l->next, &gap_ns, &l->length_ps, &l->class_id); /* work in ns until the kernel starts */
     if (gap_ns) {
         l->phase = FL_PHASE_GAP;
-        l->event_ps = t + gap_ns * FL_PS_PER_NS;
+        *l->event_ps = t + gap_ns * FL_PS_PER_NS;
     } else {
         start_kernel(l, t);
     }
@@ -129,9 +131,9 @@ static inline bool begin(fl_course *c, fl_lane *l, int64_t t) {
 
 static void thread_goes_on(fl_course *c, fl_host_thread *h, int64_t t) {
     if (h->next < h->t->count) {
-        h->event_ps = t + h->t->item[h->next].host_ns * FL_PS_PER_NS;
+        *h->event_ps = t + h->t->item[h->next].host_ns * FL_PS_PER_NS;
     } else {
-        h->event_ps = FL_TIME_NEVER;
+        *h->event_ps = FL_TIME_NEVER;
         c->done++;
     }
 }
@@ -142,8 +144,8 @@ static bool thread_acts(fl_course *c, fl_host_thread *h, int64_t t) {
     if (item->type == FL_ITEM_LAUNCH) {
         fl_lane *l = c->lane[item->stream];
         if (l->launched - l->next >= c->queue) { /* full: the host blocks until an op of the stream finishes */
-            bool moved = h->event_ps != FL_TIME_NEVER;
-            h->event_ps = FL_TIME_NEVER;
+            bool moved = *h->event_ps != FL_TIME_NEVER;
+            *h->event_ps = FL_TIME_NEVER;
             h->waiting = true;
             return moved;
         }
@@ -154,8 +156,8 @@ static bool thread_acts(fl_course *c, fl_host_thread *h, int64_t t) {
         return true;
     }
     if (!wait_over(c, h->t->wait + item->wait_first, item->wait_count)) {
-        bool moved = h->event_ps != FL_TIME_NEVER;
-        h->event_ps = FL_TIME_NEVER;
+        bool moved = *h->event_ps != FL_TIME_NEVER;
+        *h->event_ps = FL_TIME_NEVER;
         h->waiting = true;
         return moved;
     }
@@ -172,15 +174,14 @@ static void set_rate(fl_lane *l, uint32_t rate, int64_t t) {
         return;
     if (t > l->since_ps) {
         int64_t done = work_done(l, t);
-        charge(l, done);
         l->left_ps -= done;
-        l->charged_ps = 0;
+        l->charged_ps -= done; /* below zero: done before since_ps and not charged yet */
         l->since_ps = t;
     }
     l->gpu->dyn_now_mw -= dyn_at_rate(l);
     l->rate = rate;
     l->gpu->dyn_now_mw += dyn_at_rate(l);
-    l->event_ps = finish_time(t, l->left_ps, rate);
+    *l->event_ps = finish_time(t, l->left_ps, rate);
 }
 
 static void share(fl_course *c, fl_gpu *g, int64_t t) {
@@ -213,12 +214,9 @@ static void share(fl_course *c, fl_gpu *g, int64_t t) {
 
 static inline int64_t earliest(const fl_course *c) {
     int64_t t = FL_TIME_NEVER;
-    for (uint32_t i = 0; i < c->is->stream_count; i++)
-        if (c->mine[i]->event_ps < t)
-            t = c->mine[i]->event_ps;
-    for (uint32_t i = 0; i < c->is->thread_count; i++)
-        if (c->thread[i].event_ps < t)
-            t = c->thread[i].event_ps;
+    const uint32_t n = c->is->stream_count + c->is->thread_count;
+    for (uint32_t i = 0; i < n; i++)
+        t = c->event_ps[i] < t ? c->event_ps[i] : t;
     return t;
 }
 
@@ -229,7 +227,7 @@ static void settle_starts(fl_course *c, int64_t t) {
         moved = false;
         for (uint32_t i = 0; i < c->is->thread_count; i++) {
             fl_host_thread *h = &c->thread[i];
-            while (h->next < h->t->count && (h->event_ps == t || h->waiting) && thread_acts(c, h, t))
+            while (h->next < h->t->count && (*h->event_ps == t || h->waiting) && thread_acts(c, h, t))
                 moved = true;
         }
         for (uint32_t i = 0; i < c->is->stream_count; i++)
@@ -238,19 +236,19 @@ static void settle_starts(fl_course *c, int64_t t) {
     }
 }
 
-static bool complete_at(fl_course *c, int64_t t) {
-    bool any = false;
+static inline void complete_at(fl_course *c, int64_t t) {
     for (uint32_t i = 0; i < c->is->stream_count; i++) {
-        fl_lane *l = c->mine[i];
-        if (l->event_ps != t)
+        if (c->event_ps[i] != t)
             continue;
-        any = true;
-        if (l->phase == FL_PHASE_RUN)
-            finish_kernel(c, l, t);
-        else
-            start_kernel(l, t); /* its gap is over */
+        fl_lane *l = c->mine[i];
+        if (l->phase == FL_PHASE_GAP) {
+            start_kernel(l, t);
+            continue;
+        }
+        finish_kernel(c, l, t);
+        if (c->simple && l->phase == FL_PHASE_FRESH)
+            begin(c, l, t);
     }
-    return any;
 }
 
 int64_t fl_streams_advance(fl_course *c, int64_t until) {
@@ -268,7 +266,8 @@ int64_t fl_streams_advance(fl_course *c, int64_t until) {
             note_peaks(c);
         t = next;
         complete_at(c, t);
-        settle_starts(c, t);
+        if (!c->simple)
+            settle_starts(c, t);
     }
     int64_t reached = c->done == all ? t : until;
     if (reached > t)
@@ -295,7 +294,7 @@ void fl_streams_rescale(fl_course *c, fl_gpu *g, const fl_clock_rates *before, i
         l->left_ps = fl_rescale_ps(left, was, l->length_ps);
         l->since_ps = t;
         l->charged_ps = 0;
-        l->event_ps = finish_time(t, l->left_ps, l->rate);
+        *l->event_ps = finish_time(t, l->left_ps, l->rate);
         g->demand_sms += row->sms * 2;
         g->demand_memory += row->memory * 2;
         g->dyn_now_mw += dyn_at_rate(l);

@@ -61,6 +61,8 @@ static fl_synth_kind draw_kind(const fl_synth_options *o, uint32_t i) {
         k.load.beta = 0.1 + 0.4 * fl_random_unit(&r);
     }
     k.load.sm_demand = o->sm_demand > 0 ? o->sm_demand : 0.2 + 0.8 * fl_random_unit(&r);
+    if (o->sm_demand > 0) /* a kernel on a few SMs moves as little of the bandwidth */
+        k.load.tm *= o->sm_demand;
     k.mean_ns = o->mean_us * 1e3 * exp(0.5 * fl_random_normal(&r) - 0.125);
     k.grid = 1 + (uint32_t)fl_random_below(&r, 4096);
     snprintf(k.name, sizeof k.name, "%s_%u", memory ? "mem" : "comp", i);

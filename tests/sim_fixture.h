@@ -1,4 +1,5 @@
-/* Synthetic devices and workloads for the tests of the engine: round numbers, so that a person can check a case by hand.
+/* Synthetic devices and workloads for the tests of the engine: round numbers, so that a person can check a case by
+ * hand.
  *
  * The device: SM ladder 500..1500 MHz in steps of 100, memory 400 and 800 MHz, V = 1 V everywhere, so that
  *   base(f, m) = 20 W static + 5 or 10 W idle memory + 10 W/GHz clock tree,

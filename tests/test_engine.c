@@ -91,8 +91,8 @@ static void check_changes(const char *what, int64_t gap_ns, int64_t work_ns, con
             fx_advance(n, ch[i].at_ps);
         }
         fx_to_end(n);
-        FL_CHECK(fl_node_now(n) == end && fl_node_marks(n, 0)[0] == end, "%s, way %d: ends at %lld ps, expected %lld", what,
-                 only, (long long)fl_node_now(n), (long long)end);
+        FL_CHECK(fl_node_now(n) == end && fl_node_marks(n, 0)[0] == end, "%s, way %d: ends at %lld ps, expected %lld",
+                 what, only, (long long)fl_node_now(n), (long long)end);
         FL_CHECK(fx_energy(n) == fj, "%s, way %d: %.20g fJ, expected %.20g", what, only, fx_f(fx_energy(n)), fx_f(fj));
         FL_CHECK(fx_near(fl_seconds(fl_node_now(n)), end_s, 2e-5), "%s: %.12g s, by the law %.12g", what,
                  fl_seconds(fl_node_now(n)), end_s);
@@ -121,7 +121,11 @@ static void test_changes(void) {
         {"there and back", 100, 1000000, {{200000000, 1500}, {300000000, 1000}}, 2},
         {"gap and kernel", 1000000, 333333, {{999999999, 600}, {1000000001, 1400}, {1100000000, 900}}, 3},
         {"a kernel of 256 ns", 0, 256, {{100000, 600}, {170000, 1100}}, 2},
-        {"a kernel of an hour", 70000, 3600000000000, {{INT64_C(1000000000000000), 1100}, {INT64_C(2000000000000001), 600}}, 2},
+        {"a kernel of an hour",
+         70000,
+         3600000000000,
+         {{INT64_C(1000000000000000), 1100}, {INT64_C(2000000000000001), 600}},
+         2},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         check_changes(rows[i].what, rows[i].gap_ns, rows[i].work_ns, rows[i].ch, rows[i].count);
@@ -216,7 +220,8 @@ static void same(const char *what, uint64_t seed, const fl_run_result *a, const 
                  memcmp(&a->ledger, &b->ledger, sizeof a->ledger) == 0,
              "%s, seed %llu: kernels, marks or parts differ", what, (unsigned long long)seed);
     if (steps)
-        FL_CHECK(a->hash == b->hash && a->switches == b->switches && memcmp(&a->counts, &b->counts, sizeof a->counts) == 0 &&
+        FL_CHECK(a->hash == b->hash && a->switches == b->switches &&
+                     memcmp(&a->counts, &b->counts, sizeof a->counts) == 0 &&
                      fx_near(a->peak_power_w, b->peak_power_w, 0),
                  "%s, seed %llu: steps differ: hash %llx and %llx, %llu and %llu switches, peak %g and %g W", what,
                  (unsigned long long)seed, (unsigned long long)a->hash, (unsigned long long)b->hash,
@@ -287,7 +292,8 @@ static void test_scan_and_streams(void) {
         static const int64_t steps_us[] = {100, 1000, 1500, 20000};
         for (size_t i = 0; i < 4; i++) {
             digest da = {0}, db = {0};
-            fx_how how = {.needs = every_signal, .mode = FX_RANDOM_BOTH, .step_us = steps_us[i], .on_step = on_step, .user = &da};
+            fx_how how = {
+                .needs = every_signal, .mode = FX_RANDOM_BOTH, .step_us = steps_us[i], .on_step = on_step, .user = &da};
             how.records = i == 2;
             fl_run_result a, b;
             fx_run(&r, &how, &a);
@@ -296,7 +302,8 @@ static void test_scan_and_streams(void) {
             fx_run(&r, &how, &b);
             same("scan and streams", seed, &a, &b, true);
             FL_CHECK(da.steps > 0 && da.steps == db.steps && da.h == db.h,
-                     "seed %llu, %lld us: the policy saw something else", (unsigned long long)seed, (long long)steps_us[i]);
+                     "seed %llu, %lld us: the policy saw something else", (unsigned long long)seed,
+                     (long long)steps_us[i]);
             fl_run_result_free(&a);
             fl_run_result_free(&b);
         }
@@ -319,8 +326,13 @@ static void test_observers(void) {
             {"with sensors", {.mode = FX_RANDOM_BOTH, .needs = every_signal}},
             {"with records", {.mode = FX_RANDOM_BOTH, .records = true}},
             {"with truth", {.mode = FX_RANDOM_BOTH, .on_truth = on_truth, .truth_ns = 70001, .user = &x}},
-            {"with all of them", {.mode = FX_RANDOM_BOTH, .needs = every_signal, .records = true, .on_truth = on_truth,
-                                  .truth_ns = 333333, .user = &x}},
+            {"with all of them",
+             {.mode = FX_RANDOM_BOTH,
+              .needs = every_signal,
+              .records = true,
+              .on_truth = on_truth,
+              .truth_ns = 333333,
+              .user = &x}},
         };
         fl_run_result a, b;
         fx_run(&r, &plain, &a);
@@ -359,12 +371,14 @@ static void test_readings_with_truth(void) {
 static void test_boundaries(void) {
     for (uint64_t seed = 1; seed <= 12; seed++) {
         fx_rig r;
-        random_rig(&r, seed, 1 + seed % 2, 1 + (uint32_t)(seed % 5), 200); /* scarce: demands sum to more than one GPU */
+        random_rig(&r, seed, 1 + seed % 2, 1 + (uint32_t)(seed % 5),
+                   200); /* scarce: demands sum to more than one GPU */
         fl_run_result none, some;
         fx_run(&r, &(fx_how){.mode = -1}, &none);
         static const int64_t steps_us[] = {1000, 10000, 37};
         for (size_t i = 0; i < 3; i++) {
-            fx_run(&r, &(fx_how){.mode = FX_NOTHING, .step_us = steps_us[i], .needs = i == 1 ? every_signal : 0}, &some);
+            fx_run(&r, &(fx_how){.mode = FX_NOTHING, .step_us = steps_us[i], .needs = i == 1 ? every_signal : 0},
+                   &some);
             same("boundaries", seed, &none, &some, false);
             FL_CHECK(some.switches == 0, "nothing was set");
             fl_run_result_free(&some);
@@ -470,10 +484,10 @@ static fl_status remember(void *user, const fl_sample *sample, const fl_decision
     return FL_OK;
 }
 
-/* Read 20 us, a call 100 us, settling 1.5 ms. Step 0 at 0: SM called at 120 us, settled at 1.62 ms; memory called at 220 us,
- * settled at 1.72 ms. Step 1 at 1 ms, while both settle: SM called at 1.12, settled at 2.62 ms. Step 2 at 2 ms: default called
- * at 2.12, settled at 3.62 ms; the limit, which this node does not have, keeps its caller until 2.22 ms. Step 3 at 3 ms asks
- * for 1 ns: step 4 comes after the reading, at 3.02 ms, and then each 1 ms. */
+/* Read 20 us, a call 100 us, settling 1.5 ms. Step 0 at 0: SM called at 120 us, settled at 1.62 ms; memory called at
+ * 220 us, settled at 1.72 ms. Step 1 at 1 ms, while both settle: SM called at 1.12, settled at 2.62 ms. Step 2 at 2 ms:
+ * default called at 2.12, settled at 3.62 ms; the limit, which this node does not have, keeps its caller until 2.22 ms.
+ * Step 3 at 3 ms asks for 1 ns: step 4 comes after the reading, at 3.02 ms, and then each 1 ms. */
 static void test_actuator(void) {
     fl_policy policy = fx_policy(FL_BIT(FL_GPU_SM_MHZ) | FL_BIT(FL_GPU_MEM_MHZ));
     policy.gpu_drives |= FL_BIT(FL_SET_POWER_LIMIT_W);
@@ -497,14 +511,15 @@ static void test_actuator(void) {
         static const struct {
             int64_t time_ns, loop_ns;
             double sm, mem;
-        } rows[] = {{0, 0, 1000, 800},         {1000000, 220000, 1000, 800}, {2000000, 120000, 1400, 400},
+        } rows[] = {{0, 0, 1000, 800},           {1000000, 220000, 1000, 800}, {2000000, 120000, 1400, 400},
                     {3000000, 220000, 500, 400}, {3020000, 20000, 500, 400},   {4020000, 20000, 1000, 400}};
         for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
             FL_CHECK(i < s.count && s.time_ns[i] == rows[i].time_ns, "step %zu at %lld ns", i, (long long)s.time_ns[i]);
             FL_CHECK((s.loop_known[i] != 0) == (i > 0) && (i == 0 || fx_near(s.loop_ns[i], (double)rows[i].loop_ns, 0)),
                      "step %zu: the last loop took %g ns, expected %lld", i, s.loop_ns[i], (long long)rows[i].loop_ns);
             FL_CHECK(fx_near(s.sm_mhz[i], rows[i].sm, 0) && fx_near(s.mem_mhz[i], rows[i].mem, 0),
-                     "step %zu: clocks %g and %g, expected %g and %g", i, s.sm_mhz[i], s.mem_mhz[i], rows[i].sm, rows[i].mem);
+                     "step %zu: clocks %g and %g, expected %g and %g", i, s.sm_mhz[i], s.mem_mhz[i], rows[i].sm,
+                     rows[i].mem);
         }
         FL_CHECK(result.switches == 4 && result.ignored_sets == 1 && result.counts.snapped == 1,
                  "%llu switches, %llu ignored, %llu snapped", (unsigned long long)result.switches,
@@ -512,9 +527,10 @@ static void test_actuator(void) {
         /* work: 1.62 ms at 1, 1.0 ms at 1.4, 1.0 ms at 0.5, the rest at 1 */
         double end = 3.62e-3 + (5e-3 - 1.62e-3 - 1.4e-3 - 0.5e-3);
         FL_CHECK(fx_near(result.makespan_s, end, 2e-5), "way %d: %.9g s, expected %.9g", only, result.makespan_s, end);
-        double joules = 1.62e-3 * 140 + 0.1e-3 * (44 + 140) + 0.9e-3 * (39 + 140) + 1e-3 * (30 + 50) +
-                        (end - 3.62e-3) * (35 + 100);
-        FL_CHECK(fx_near(result.energy_j, joules, 2e-5), "way %d: %.9g J, expected %.9g", only, result.energy_j, joules);
+        double joules =
+            1.62e-3 * 140 + 0.1e-3 * (44 + 140) + 0.9e-3 * (39 + 140) + 1e-3 * (30 + 50) + (end - 3.62e-3) * (35 + 100);
+        FL_CHECK(fx_near(result.energy_j, joules, 2e-5), "way %d: %.9g J, expected %.9g", only, result.energy_j,
+                 joules);
         FL_CHECK(result.policy_cost_ps == (int64_t)(3 * 20000 + 500000 + ((int64_t)s.count - 3) * 20000) * 1000,
                  "the policy cost %lld ps in %zu steps", (long long)result.policy_cost_ps, s.count);
         fl_run_result_free(&result);
@@ -559,13 +575,15 @@ static void test_early_end(void) {
     fx_finish(&r, 0);
     for (int64_t step_us = 0; step_us <= 1000; step_us += 250) { /* 0: none; 250 and 1000: it ends at a step */
         fl_run_result result;
-        fx_run(&r, &(fx_how){.mode = step_us ? FX_NOTHING : -1, .step_us = step_us, .streams_only = step_us == 500}, &result);
+        fx_run(&r, &(fx_how){.mode = step_us ? FX_NOTHING : -1, .step_us = step_us, .streams_only = step_us == 500},
+               &result);
         int64_t end = 7 * FL_PS_PER_S;
         fl_wide closed = (fl_wide)(2 * end - FX_MS_PS) * 8000, open = (fl_wide)(end + FX_MS_PS) * 140000;
         FL_CHECK(result.makespan_ps == end, "it ends at %lld ps", (long long)result.makespan_ps);
         FL_CHECK(result.ledger.part_fj[FL_PART_CLOSED] == closed, "step %lld: closed boards %g fJ, expected %g",
                  (long long)step_us, fx_f(result.ledger.part_fj[FL_PART_CLOSED]), fx_f(closed));
-        FL_CHECK(result.energy_fj == open + closed, "energy %g fJ, expected %g", fx_f(result.energy_fj), fx_f(open + closed));
+        FL_CHECK(result.energy_fj == open + closed, "energy %g fJ, expected %g", fx_f(result.energy_fj),
+                 fx_f(open + closed));
         fl_run_result_free(&result);
     }
     fx_close(&r);
@@ -598,13 +616,19 @@ static void test_records_by_hand(void) {
                                             {3510, 4003510, 0, 5, 0, 0}};
     for (int only = 0; only < 2; only++) {
         fl_kernel_record got[16] = {{0}}, *to = got;
-        fx_how how = {.mode = FX_NOTHING, .step_us = 1, .records = true, .streams_only = only, .on_step = keep_records, .user = &to};
+        fx_how how = {.mode = FX_NOTHING,
+                      .step_us = 1,
+                      .records = true,
+                      .streams_only = only,
+                      .on_step = keep_records,
+                      .user = &to};
         fl_run_result result;
         fx_run(&r, &how, &result);
         FL_CHECK(to - got == 5, "way %d: %td records before the last step", only, to - got);
         for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-            FL_CHECK(memcmp(&got[i], &rows[i], sizeof *rows) == 0, "way %d, record %zu: %lld-%lld kind %u stream %u gpu %u", only,
-                     i, (long long)got[i].start_ns, (long long)got[i].end_ns, got[i].kind, got[i].stream, got[i].gpu);
+            FL_CHECK(memcmp(&got[i], &rows[i], sizeof *rows) == 0,
+                     "way %d, record %zu: %lld-%lld kind %u stream %u gpu %u", only, i, (long long)got[i].start_ns,
+                     (long long)got[i].end_ns, got[i].kind, got[i].stream, got[i].gpu);
         fl_run_result_free(&result);
     }
     fx_close(&r);
@@ -636,10 +660,13 @@ static void test_records(void) {
         random_rig(&r, seed, 2, 1 + (uint32_t)(seed % 3), 200);
         audit a = {.ordered = true, .whole = true};
         fl_run_result result;
-        fx_run(&r, &(fx_how){.mode = FX_RANDOM, .step_us = 300, .records = true, .on_step = audit_records, .user = &a}, &result);
-        FL_CHECK(a.ordered && a.whole, "seed %llu: by end %d, within their steps %d", (unsigned long long)seed, a.ordered, a.whole);
-        FL_CHECK(a.count > result.kernels * 9 / 10 && a.count <= result.kernels, "seed %llu: %llu records of %llu kernels",
-                 (unsigned long long)seed, (unsigned long long)a.count, (unsigned long long)result.kernels);
+        fx_run(&r, &(fx_how){.mode = FX_RANDOM, .step_us = 300, .records = true, .on_step = audit_records, .user = &a},
+               &result);
+        FL_CHECK(a.ordered && a.whole, "seed %llu: by end %d, within their steps %d", (unsigned long long)seed,
+                 a.ordered, a.whole);
+        FL_CHECK(a.count > result.kernels * 9 / 10 && a.count <= result.kernels,
+                 "seed %llu: %llu records of %llu kernels", (unsigned long long)seed, (unsigned long long)a.count,
+                 (unsigned long long)result.kernels);
         fl_run_result_free(&result);
         fx_close(&r);
     }
@@ -649,10 +676,12 @@ static void test_records(void) {
 static void test_equal_records(void) {
     fx_rig r;
     fx_open(&r, 1);
-    uint32_t a = fx_light(&r), b = fx_light(&r), s = fx_stream(&r, 0, 0);
-    fx_op(&r, fx_stream(&r, 0, 1), 0, 5000000, a);
+    uint32_t kinds[6], s = fx_stream(&r, 0, 0);
     for (int i = 0; i < 6; i++)
-        fx_op(&r, s, 0, 0, i % 3 ? b : a);
+        kinds[i] = fx_light(&r);
+    fx_op(&r, fx_stream(&r, 0, 1), 0, 5000000, kinds[0]);
+    for (int i = 0; i < 6; i++)
+        fx_op(&r, s, 0, 0, kinds[i]);
     fx_finish(&r, 0);
     fl_node *n = fx_node(&r, 0, false);
     fl_node_records(n, 0, true);
@@ -661,11 +690,45 @@ static void test_equal_records(void) {
     size_t count;
     FX_MUST(fl_node_take_records(n, &k, &count, d));
     FL_CHECK(count == 6, "%zu records", count);
+    for (size_t i = 0; i < count; i++)
+        FL_CHECK(k[i].kind == kinds[i], "record %zu is of kind %u", i, k[i].kind);
     fl_node_close(n);
     fx_close(&r);
 }
 
 /* ---- what is refused ---- */
+
+/* Twenty days of work at half the clock: longer than picoseconds are counted. An end, and no loop for ever. */
+static void test_too_long(void) {
+    for (int mode = -1; mode <= FX_NOTHING; mode++) {
+        fx_rig r;
+        fx_open(&r, 1);
+        r.spec.device->default_sm_mhz = r.gpu_facts[0].default_sm_mhz = 500;
+        uint32_t c = fx_light(&r), s = fx_stream(&r, 0, 0);
+        for (int i = 0; i < 20; i++)
+            fx_op(&r, s, 0, INT64_C(86400000000000), c);
+        fx_finish(&r, 0);
+        fl_run_result result;
+        fl_diag diag = {0};
+        fl_status status = fx_try(&r, &(fx_how){.mode = mode, .step_us = 1000000000000}, &result, &diag);
+        FL_CHECK(status == FL_BAD_INPUT && strstr(diag.message, "26 days"), "mode %d: %d '%s'", mode, status,
+                 diag.message);
+        fx_close(&r);
+    }
+}
+
+/* A policy that means never to be called again is no error. */
+static void test_long_delay(void) {
+    fx_rig r;
+    fx_open(&r, 1);
+    fx_op(&r, fx_stream(&r, 0, 0), 0, 1000000, fx_light(&r));
+    fx_finish(&r, 0);
+    fl_run_result result;
+    fx_run(&r, &(fx_how){.mode = FX_RANDOM, .step_us = 1000000000000}, &result);
+    FL_CHECK(result.counts.steps == 1, "%llu steps", (unsigned long long)result.counts.steps);
+    fl_run_result_free(&result);
+    fx_close(&r);
+}
 
 static void test_refusals(void) {
     fx_rig r;
@@ -689,7 +752,8 @@ static void test_refusals(void) {
     fx_op(&r, fx_stream(&r, 0, 0), 0, 1000, c);
     fx_finish(&r, 0);
     s = fx_try(&r, &(fx_how){.mode = -1}, &result, &diag);
-    FL_CHECK(s == FL_BAD_INPUT && strstr(diag.message, "spmv") && strstr(diag.message, "1000 MHz"), "%d '%s'", s, diag.message);
+    FL_CHECK(s == FL_BAD_INPUT && strstr(diag.message, "spmv") && strstr(diag.message, "1000 MHz"), "%d '%s'", s,
+             diag.message);
     fx_close(&r);
 }
 
@@ -699,4 +763,4 @@ FL_SUITE("engine", {"changes", test_changes}, {"change at the end", test_change_
          {"readings with truth", test_readings_with_truth}, {"boundaries", test_boundaries}, {"threads", test_threads},
          {"actuator", test_actuator}, {"many sets", test_many_sets}, {"early end", test_early_end},
          {"records by hand", test_records_by_hand}, {"records", test_records}, {"equal records", test_equal_records},
-         {"refusals", test_refusals})
+         {"too long", test_too_long}, {"long delay", test_long_delay}, {"refusals", test_refusals})

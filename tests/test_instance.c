@@ -143,6 +143,7 @@ static void test_values(void) {
         {1, NULL, "3", true},
         {1, "-5", "-5", true},
         {1, "1001", "'steps' (--set): 1001 is out of range, expected -5 to 1000", false},
+        {1, "-6", "'steps' (--set): -6 is out of range, expected -5 to 1000", false},
         {1, "2.0", "'steps' (--set): '2.0' is not a whole number", false},
         {1, "99999999999999999999", "'steps' (--set): '99999999999999999999' is too large", false},
         {2, NULL, "0", true},
@@ -357,6 +358,25 @@ static void test_requests(void) {
     }
 }
 
+/* A ladder or limit that is not known changes nothing. */
+static void test_unknown_ranges(void) {
+    static const fl_gpu_facts plain[2] = {{.power_min_w = 100}, {.power_max_w = 250}};
+    static const fl_facts unknown = {.gpu_count = 2, .gpu = plain};
+    fl_instance_options o = {.policy = &puppet, .facts = &unknown};
+    fl_instance *in;
+    fl_diag d;
+    hand_rest();
+    hand.gpu_set = FL_BIT(FL_SET_SM_MHZ) | FL_BIT(FL_SET_POWER_LIMIT_W);
+    hand.gpu[FL_SET_SM_MHZ] = 1234.5;
+    hand.gpu[FL_SET_POWER_LIMIT_W] = 9000;
+    CU_ASSERT_FATAL(fl_instance_open(&in, &o, &d) == FL_OK);
+    const fl_decision *decision = step_at(in, 0);
+    FL_CHECK(decision->gpu[0][FL_SET_SM_MHZ].value == 1234.5 && decision->gpu[0][FL_SET_POWER_LIMIT_W].value == 9000,
+             "%g MHz, %g W", decision->gpu[0][FL_SET_SM_MHZ].value, decision->gpu[0][FL_SET_POWER_LIMIT_W].value);
+    FL_CHECK(fl_instance_counts_of(in).snapped == 0 && fl_instance_counts_of(in).clamped == 0, "counted as changed");
+    fl_instance_close(in);
+}
+
 static void test_host_and_faults(void) {
     fl_instance *in;
     fl_diag d;
@@ -375,6 +395,7 @@ static void test_host_and_faults(void) {
 
     /* A control that the descriptor does not drive, and bits of none at all. */
     hand.host_set = FL_BIT(FL_SET_HOST_CPU_POWER_LIMIT_W);
+    hand.host[FL_SET_HOST_CPU_POWER_LIMIT_W] = 100;
     hand.gpu_set = FL_BIT(FL_GPU_CONTROL_COUNT) | FL_BIT(40);
     hand.delay_ns = 0;
     decision = step_at(in, 1);
@@ -520,6 +541,6 @@ static void test_identity(void) {
 }
 
 FL_SUITE("instance", {"values", test_values}, {"layers", test_layers}, {"tables", test_tables},
-         {"bad descriptor", test_bad_descriptor}, {"requests", test_requests},
+         {"bad descriptor", test_bad_descriptor}, {"requests", test_requests}, {"unknown ranges", test_unknown_ranges},
          {"host and faults", test_host_and_faults}, {"rate limit", test_rate_limit}, {"rows", test_rows},
          {"identity of the contract", test_identity})

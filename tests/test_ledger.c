@@ -1,5 +1,5 @@
-/* The ledger: residence times the rows' integer parts is the running sum to the last femtojoule, and its parts are those of
- * the power law. */
+/* The ledger: residence times the rows' integer parts is the running sum to the last femtojoule, and its parts are
+ * those of the power law. */
 #include "tests/sim_fixture.h"
 
 static const uint64_t every_signal = ~UINT64_C(0);
@@ -42,14 +42,16 @@ static void test_residence_closes(void) {
         uint64_t changes = 0;
         while (!fl_node_done(n)) {
             int64_t next = fl_node_now(n) + 1 + (int64_t)fl_random_below(&g, 8 * FX_US_PS);
-            fl_node_set(n, (uint32_t)fl_random_below(&g, gpus), fl_node_now(n), 500 + 100 * (double)fl_random_below(&g, 11),
+            fl_node_set(n, (uint32_t)fl_random_below(&g, gpus), fl_node_now(n),
+                        500 + 100 * (double)fl_random_below(&g, 11),
                         fl_random_below(&g, 2) ? NAN : 400 * (1 + (double)fl_random_below(&g, 2)));
             fx_advance(n, next);
             changes++;
             for (uint32_t i = 0; i < gpus; i++) {
                 const fl_gpu *gpu = fl_node_gpu(n, i);
                 if (by_residence(gpu) != gpu->sums.energy_fj || time_in_slots(gpu) != fl_node_now(n)) {
-                    FL_CHECK(false, "seed %llu: GPU %u at %lld ps: %.20g fJ by residence, %.20g by sums; %lld ps in slots",
+                    FL_CHECK(false,
+                             "seed %llu: GPU %u at %lld ps: %.20g fJ by residence, %.20g by sums; %lld ps in slots",
                              (unsigned long long)seed, i, (long long)fl_node_now(n), fx_f(by_residence(gpu)),
                              fx_f(gpu->sums.energy_fj), (long long)time_in_slots(gpu));
                     i = gpus;
@@ -87,9 +89,10 @@ static void test_runs_close(void) {
         fl_wide sum = 0;
         for (int i = 0; i < FL_PART_COUNT; i++)
             sum += result.ledger.part_fj[i];
-        FL_CHECK(sum == result.energy_fj && result.switches > 0, "seed %llu: parts %g, node %g", (unsigned long long)seed,
-                 fx_f(sum), fx_f(result.energy_fj));
-        FL_CHECK(result.ledger.part_fj[FL_PART_NODE_STATIC] == (fl_wide)result.makespan_ps * 30000, "static node energy");
+        FL_CHECK(sum == result.energy_fj && result.switches > 0, "seed %llu: parts %g, node %g",
+                 (unsigned long long)seed, fx_f(sum), fx_f(result.energy_fj));
+        FL_CHECK(result.ledger.part_fj[FL_PART_NODE_STATIC] == (fl_wide)result.makespan_ps * 30000,
+                 "static node energy");
         int64_t in_residence[2] = {0};
         for (size_t i = 0; i < result.residence_count; i++)
             in_residence[result.residence[i].gpu] += result.residence[i].ps;
@@ -184,7 +187,8 @@ static void test_unsplit(void) {
 static void test_peak(void) {
     fx_rig r;
     fx_open(&r, 1);
-    uint32_t low = fx_class(&r, 1, 0, 0, 0.3, 0, 0.4), high = fx_class(&r, 1, 0, 0, 0.9, 0, 0.4), s = fx_stream(&r, 0, 0);
+    uint32_t low = fx_class(&r, 1, 0, 0, 0.3, 0, 0.4), high = fx_class(&r, 1, 0, 0, 0.9, 0, 0.4),
+             s = fx_stream(&r, 0, 0);
     fx_op(&r, s, 0, 5000, low);
     fx_op(&r, s, 0, 0, high); /* has no length, so its power never was */
     fx_op(&r, s, 0, 5000, low);
@@ -204,7 +208,8 @@ static void test_peak(void) {
     fx_finish(&r, 0);
     fl_run_result result;
     fx_run(&r, &(fx_how){.mode = -1}, &result);
-    FL_CHECK(fx_near(result.peak_power_w, 160, 1e-12), "two beside each other: peak %g W, expected 160", result.peak_power_w);
+    FL_CHECK(fx_near(result.peak_power_w, 160, 1e-12), "two beside each other: peak %g W, expected 160",
+             result.peak_power_w);
     fl_run_result_free(&result);
     fx_close(&r);
 
@@ -236,6 +241,40 @@ static void test_large_powers(void) {
     }
 }
 
+/* Many kernels beside each other, each with a power that a lone one may have. */
+static void test_large_sums(void) {
+    fx_rig r;
+    fx_open(&r, 1);
+    r.spec.device->a_w = 8000;
+    uint32_t c = fx_class(&r, 1, 0, 0, 1, 0, 0.01);
+    for (int i = 0; i < 20; i++)
+        fx_op(&r, fx_stream(&r, 0, i), 0, 3000000000, c);
+    fx_finish(&r, 0);
+    fl_node *n = fx_node(&r, 0, false);
+    fx_to_end(n);
+    fl_wide expected = (fl_wide)FL_PS_PER_S * 3 * (40000 + 20 * (int64_t)8000000);
+    FL_CHECK(fx_energy(n) == expected, "%g fJ, expected %g", fx_f(fx_energy(n)), fx_f(expected));
+    fl_node_close(n);
+    fx_close(&r);
+}
+
+/* A kernel beyond what the accounts of one window hold is refused, never wrapped. */
+static void test_too_large_powers(void) {
+    fx_rig r;
+    fx_open(&r, 1);
+    r.spec.device->a_w = 1.5e6;
+    fx_op(&r, fx_stream(&r, 0, 0), 0, 3000000000, fx_light(&r));
+    fx_finish(&r, 0);
+    fl_run_result result;
+    fl_diag diag = {0};
+    fl_status status = fx_try(&r, &(fx_how){.mode = -1}, &result, &diag);
+    FL_CHECK(status != FL_OK && diag.message[0], "1.5 MW: %d '%s'", status, diag.message);
+    if (!status)
+        fl_run_result_free(&result);
+    fx_close(&r);
+}
+
 FL_SUITE("ledger", {"residence closes", test_residence_closes}, {"runs close", test_runs_close},
          {"a leak is seen", test_a_leak_is_seen}, {"parts by hand", test_parts_by_hand}, {"unsplit", test_unsplit},
-         {"peak", test_peak}, {"large powers", test_large_powers})
+         {"peak", test_peak}, {"large powers", test_large_powers}, {"large sums", test_large_sums},
+         {"too large powers", test_too_large_powers})

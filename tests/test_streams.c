@@ -1,15 +1,18 @@
-/* Several streams, host threads and GPUs: cases by hand, order, and a second simulator that shares no line with the first. */
+/* Several streams, host threads and GPUs: cases by hand, order, and a second simulator that shares no line with the
+ * first. */
 #include "tests/sim_fixture.h"
 
 /* ---- by hand ---- */
 
 static void check_end(const char *what, const fl_node *n, double end_s, double joules) {
-    FL_CHECK(fx_near(fl_seconds(fl_node_now(n)), end_s, 2e-5), "%s: %.9g s, expected %.9g", what, fl_seconds(fl_node_now(n)),
-             end_s);
-    FL_CHECK(fx_near(fl_joules(fx_energy(n)), joules, 2e-5), "%s: %.9g J, expected %.9g", what, fl_joules(fx_energy(n)), joules);
+    FL_CHECK(fx_near(fl_seconds(fl_node_now(n)), end_s, 2e-5), "%s: %.9g s, expected %.9g", what,
+             fl_seconds(fl_node_now(n)), end_s);
+    FL_CHECK(fx_near(fl_joules(fx_energy(n)), joules, 2e-5), "%s: %.9g J, expected %.9g", what, fl_joules(fx_energy(n)),
+             joules);
 }
 
-/* Two kernels, or three, of `ms` each from 0 on; ends by hand. Base 40 W; a kernel draws its dynamic power times its rate. */
+/* Two kernels, or three, of `ms` each from 0 on; ends by hand. Base 40 W; a kernel draws its dynamic power times its
+ * rate. */
 static void test_shares_by_hand(void) {
     static const struct {
         const char *what;
@@ -26,11 +29,12 @@ static void test_shares_by_hand(void) {
         {"all bandwidth, twice", {{0, 1, 0.2, 1, 0.3, 1}, {0, 1, 0.1, 1, 0.3, 1}}, {2, 2}},
         /* bandwidth 0.3 and 1: the second gets 0.7 until the first ends at 1 ms, then all */
         {"little and all bandwidth", {{1, 0.3, 0.2, 0.3, 0.3, 1}, {0, 1, 0.1, 1, 0.3, 2}}, {1, 2.3}},
-        /* SM demands 0.2, 0.6, 0.8: fair shares 0.2, 0.4, 0.4, so rates 1, 2/3, 1/2. At 1 ms the first ends; 0.6 and 0.8 get a
-           half each: rates 5/6 and 5/8. The second has 1/3 left, so it ends at 1.4; the third has 1.5 - 0.25 left then. */
-        {"three by max-min", {{1, 0, 1, 0, 0.2, 1}, {1, 0, 1, 0, 0.6, 1}, {1, 0, 1, 0, 0.8, 2}}, {1, 1.4, 2.65}},
-        /* bandwidth 0.2, 0.5, 1: level 0.4: rates 1, 0.8, 0.4. At 1 ms the first ends; 0.5 has its half, the third 0.5: the
-           second has 0.2 left and ends at 1.2; the third has 2 - 0.4 - 0.1 = 1.5 left */
+        /* SM demands 1/4, 5/8, 3/4: fair shares 1/4, 3/8, 3/8, so rates 1, 3/5, 1/2. At 1 ms the first ends and the
+           others get a half each: rates 4/5 and 2/3. The second has 0.4 left, so it ends at 1.5; the third has 1.5 -
+           1/3 left then. */
+        {"three by max-min", {{1, 0, 1, 0, 0.25, 1}, {1, 0, 1, 0, 0.625, 1}, {1, 0, 1, 0, 0.75, 2}}, {1, 1.5, 8.0 / 3}},
+        /* bandwidth 0.2, 0.5, 1: level 0.4: rates 1, 0.8, 0.4. At 1 ms the first ends; 0.5 has its half, the third 0.5:
+           the second has 0.2 left and ends at 1.2; the third has 2 - 0.4 - 0.1 = 1.5 left */
         {"three by bandwidth", {{1, 0.2, 0, 0, 0.1, 1}, {1, 0.5, 0, 0, 0.1, 1}, {0, 1, 0, 0, 0.1, 2}}, {1, 1.2, 2.7}},
         /* SMs first: 1 and 1 get a half each; what they then ask of the bandwidth is 0.5 + 0.5, which fits */
         {"SMs, then bandwidth", {{1, 1, 1, 1, 1, 1}, {1, 1, 1, 1, 1, 1}}, {2, 2}},
@@ -42,7 +46,8 @@ static void test_shares_by_hand(void) {
         double end = 0, joules = 0;
         uint32_t count = rows[i].k[2].ms > 0 ? 3 : 2;
         for (uint32_t k = 0; k < count; k++) {
-            uint32_t c = fx_class(&r, rows[i].k[k].tc, rows[i].k[k].tm, 0, rows[i].k[k].alpha, rows[i].k[k].beta, rows[i].k[k].sms);
+            uint32_t c = fx_class(&r, rows[i].k[k].tc, rows[i].k[k].tm, 0, rows[i].k[k].alpha, rows[i].k[k].beta,
+                                  rows[i].k[k].sms);
             fx_op(&r, fx_stream(&r, 0, (int32_t)k), 0, (int64_t)(rows[i].k[k].ms * 1e6), c);
             end = fmax(end, rows[i].end_ms[k] * 1e-3);
             joules += rows[i].k[k].ms * 1e-3 * (rows[i].k[k].alpha * 100 + rows[i].k[k].beta * 50);
@@ -52,8 +57,8 @@ static void test_shares_by_hand(void) {
         fx_to_end(n);
         check_end(rows[i].what, n, end, joules + end * 40);
         for (uint32_t k = 0; k < count; k++)
-            FL_CHECK(fx_near((double)fl_node_marks(n, k)[0], rows[i].end_ms[k] * 1e9, 2e-5), "%s: kernel %u ends at %lld ps",
-                     rows[i].what, k, (long long)fl_node_marks(n, k)[0]);
+            FL_CHECK(fx_near((double)fl_node_marks(n, k)[0], rows[i].end_ms[k] * 1e9, 2e-5),
+                     "%s: kernel %u ends at %lld ps", rows[i].what, k, (long long)fl_node_marks(n, k)[0]);
         fl_node_close(n);
         fx_close(&r);
     }
@@ -81,7 +86,8 @@ static void test_shared_change(void) {
 static void test_copies_and_markers(void) {
     fx_rig r;
     fx_open(&r, 1);
-    uint32_t c = fx_class(&r, 1, 0, 0, 1, 0, 1), copy = fx_class(&r, 0, 1, 0, 0, 0.5, 1), mark = fx_class(&r, 1, 0, 0, 0, 0, 1);
+    uint32_t c = fx_class(&r, 1, 0, 0, 1, 0, 1), copy = fx_class(&r, 0, 1, 0, 0, 0.5, 1),
+             mark = fx_class(&r, 1, 0, 0, 0, 0, 1);
     r.w->class[copy].copy = true;
     r.w->class[mark].iteration = true;
     uint32_t s = fx_stream(&r, 0, 0);
@@ -168,23 +174,23 @@ static void test_launches(void) {
     fx_open(&r, 1);
     uint32_t c = fx_light(&r), a = fx_stream(&r, 0, 0), b = fx_stream(&r, 0, 1), t = fx_thread(&r);
     for (int i = 0; i < 3; i++)
-        fx_op(&r, a, i == 1 ? 2000 : 0, 10000, c);
+        fx_op(&r, a, 2000, 10000, c);
     for (int i = 0; i < 2; i++)
         fx_op(&r, b, 0, 10000, c);
-    fx_launch(&r, t, 3000, a);           /* at 3: runs 3-13 */
-    fx_launch(&r, t, 4000, a);           /* at 7: after 13, and 2 of gap: 15-25 */
-    fx_launch(&r, t, 1000, b);           /* at 8: 8-18 */
-    fx_sync(&r, t, 1000, 5000, a, 2);    /* at 9: until 25, returns at 30 */
-    fx_launch(&r, t, 7000, b);           /* at 37: 37-47 */
-    fx_sync(&r, t, 20000, 1000, b, 1);   /* at 57: long over, returns at 58 */
-    fx_launch(&r, t, 0, a);              /* at 58: 58-68 */
+    fx_launch(&r, t, 3000, a);         /* at 3: 2 of gap, runs 5-15 */
+    fx_launch(&r, t, 4000, a);         /* at 7: after 15, and 2 of gap: 17-27 */
+    fx_launch(&r, t, 1000, b);         /* at 8: 8-18 */
+    fx_sync(&r, t, 1000, 5000, a, 2);  /* at 9: until 27, returns at 32 */
+    fx_launch(&r, t, 7000, b);         /* at 39: 39-49 */
+    fx_sync(&r, t, 20000, 1000, b, 1); /* at 59: long over, returns at 60 */
+    fx_launch(&r, t, 0, a);            /* at 60: 62-72 */
     fx_finish(&r, 3);
     fl_node *n = fx_node(&r, 0, false);
     fx_to_end(n);
     const fl_stream *s = &r.w->stream[a];
     FL_CHECK(s->mark_count == 3, "%u marks", s->mark_count);
-    check_marks("launches", n, a, (const int64_t[]){13, 25, 68}, 3);
-    check_marks("launches", n, b, (const int64_t[]){18, 47}, 2);
+    check_marks("launches", n, a, (const int64_t[]){15, 27, 72}, 3);
+    check_marks("launches", n, b, (const int64_t[]){18, 49}, 2);
     fl_node_close(n);
     fx_close(&r);
 }
@@ -217,10 +223,10 @@ static void test_two_threads(void) {
     uint32_t c = fx_light(&r), a = fx_stream(&r, 0, 0), q = fx_stream(&r, 1, 0), t = fx_thread(&r), u = fx_thread(&r);
     fx_op(&r, a, 0, 10000, c);
     fx_op(&r, q, 0, 10000, c);
-    fx_launch(&r, t, 2000, a);        /* 2-12 */
-    fx_sync(&r, u, 0, 1000, a, 1);    /* until 12, returns at 13 */
-    fx_launch(&r, u, 2000, q);        /* at 15 */
-    fx_sync(&r, t, 0, 0, q, 1);       /* until 25 */
+    fx_launch(&r, t, 2000, a);     /* 2-12 */
+    fx_sync(&r, u, 0, 1000, a, 1); /* until 12, returns at 13 */
+    fx_launch(&r, u, 2000, q);     /* at 15 */
+    fx_sync(&r, t, 0, 0, q, 1);    /* until 25 */
     fx_finish(&r, 1);
     FL_CHECK(r.w->island_count == 1, "%u islands", r.w->island_count);
     fl_node *n = fx_node(&r, 0, false);
@@ -247,6 +253,7 @@ static void stuck_on_itself(fx_rig *r, uint32_t c) {
     fx_wait(r, a, a, 1);
 }
 
+/* What can be seen before the run is refused when the workload is closed. */
 static void stuck_beyond_the_end(fx_rig *r, uint32_t c) {
     uint32_t a = fx_stream(r, 0, 40), b = fx_stream(r, 1, 41);
     fx_op(r, a, 0, 1000, c);
@@ -261,31 +268,48 @@ static void stuck_not_launched(fx_rig *r, uint32_t c) {
     fx_launch(r, t, 10, a);
 }
 
-static void stuck_sync(fx_rig *r, uint32_t c) {
+static void stuck_beyond_sync(fx_rig *r, uint32_t c) {
     uint32_t a = fx_stream(r, 0, 41), t = fx_thread(r);
     fx_op(r, a, 0, 1000, c);
     fx_launch(r, t, 10, a);
     fx_sync(r, t, 0, 0, a, 2);
 }
 
+/* The thread waits for an op that it launches later; the other stream's work goes on meanwhile. */
+static void stuck_sync(fx_rig *r, uint32_t c) {
+    uint32_t a = fx_stream(r, 0, 40), t = fx_thread(r);
+    fx_op(r, fx_stream(r, 0, 39), 0, 1000000, c);
+    fx_op(r, a, 0, 1000, c);
+    fx_sync(r, t, 10, 0, a, 1);
+    fx_launch(r, t, 10, a);
+}
+
 /* Deadlocks end with a clear line, with and without a policy. */
 static void test_stuck(void) {
     static const struct {
-        const char *what, *text;
+        const char *what, *text; /* NULL: refused before the run */
         void (*build)(fx_rig *r, uint32_t c);
     } rows[] = {{"a cycle", "stream 41", stuck_cycle},
                 {"a wait for itself", "stream 41", stuck_on_itself},
-                {"a wait beyond the end", "stream 41", stuck_beyond_the_end},
+                {"a wait beyond the end", NULL, stuck_beyond_the_end},
                 {"never launched", "stream 41", stuck_not_launched},
-                {"a sync for ever", "host thread 7", stuck_sync}};
+                {"a sync beyond the end", NULL, stuck_beyond_sync},
+                {"a sync for ever", "for ever", stuck_sync}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         for (int mode = -1; mode <= FX_RANDOM; mode++) {
             fx_rig r;
             fx_open(&r, 2);
             rows[i].build(&r, fx_light(&r));
-            fx_finish(&r, 2);
             fl_run_result result;
             fl_diag diag = {0};
+            if (!rows[i].text) {
+                fl_status refused = fl_workload_finish(r.w, 2, &diag);
+                FL_CHECK(refused == FL_BAD_INPUT && strstr(diag.message, "does not exist"), "%s: %d '%s'", rows[i].what,
+                         refused, diag.message);
+                fx_close(&r);
+                break;
+            }
+            fx_finish(&r, 2);
             fl_status s = fx_try(&r, &(fx_how){.mode = mode}, &result, &diag);
             FL_CHECK(s == FL_BAD_INPUT && strstr(diag.message, rows[i].text) && strstr(diag.message, "for ever"),
                      "%s, mode %d: status %d, '%s'", rows[i].what, mode, s, diag.message);
@@ -310,8 +334,14 @@ static void make_plan(plan *p, uint64_t seed) {
     p->waits = seed % 2;
     p->equal = seed % 3 == 0; /* all streams alike: every event is simultaneous with six others */
     for (int i = 0; i < ORDER_CLASSES; i++)
-        p->load[i] = (fl_load){.tc = fl_random_unit(&g), .tm = fl_random_unit(&g), .tl = 0.1, .alpha = fl_random_unit(&g),
-                               .beta = fl_random_unit(&g), .sm_demand = fl_random_unit(&g), .ref_sm_mhz = 1000, .ref_mem_mhz = 800};
+        p->load[i] = (fl_load){.tc = fl_random_unit(&g),
+                               .tm = fl_random_unit(&g),
+                               .tl = 0.1,
+                               .alpha = fl_random_unit(&g),
+                               .beta = fl_random_unit(&g),
+                               .sm_demand = fl_random_unit(&g),
+                               .ref_sm_mhz = 1000,
+                               .ref_mem_mhz = 800};
     for (int s = 0; s < ORDER_STREAMS; s++)
         for (int i = 0; i < 40; i++) {
             p->gap[s][i] = fl_random_below(&g, 2) ? 0 : 1000;
@@ -353,7 +383,8 @@ static void run_plan(const plan *p, uint64_t order, fl_run_result *result) {
     for (uint32_t i = 0; i < ORDER_CLASSES; i++)
         FX_MUST(fl_workload_add_class(r.w, &p->load[class_at[i]], &(fl_kernel_kind){.name = "k"}, &id[class_at[i]], d));
     for (uint32_t i = 0; i < ORDER_STREAMS; i++)
-        where[stream_at[i]] = fx_stream(&r, stream_at[i] == 6, (int32_t)stream_at[i]); /* the last on a GPU of its own */
+        where[stream_at[i]] =
+            fx_stream(&r, stream_at[i] == 6, (int32_t)stream_at[i]); /* the last on a GPU of its own */
     for (uint32_t i = 0; i < ORDER_STREAMS; i++) {
         uint32_t s = stream_at[i];
         for (int k = 0; k < 40; k++) {
@@ -379,9 +410,9 @@ static void test_order(void) {
             FL_CHECK(a.makespan_ps == b.makespan_ps && a.energy_fj == b.energy_fj && a.kernels == b.kernels &&
                          a.switches == b.switches && fx_near(a.peak_power_w, b.peak_power_w, 0) &&
                          memcmp(&a.ledger, &b.ledger, sizeof a.ledger) == 0,
-                     "seed %llu, order %llu: %lld and %lld ps, %.20g and %.20g fJ, peak %g and %g W", (unsigned long long)seed,
-                     (unsigned long long)order, (long long)a.makespan_ps, (long long)b.makespan_ps, fx_f(a.energy_fj),
-                     fx_f(b.energy_fj), a.peak_power_w, b.peak_power_w);
+                     "seed %llu, order %llu: %lld and %lld ps, %.20g and %.20g fJ, peak %g and %g W",
+                     (unsigned long long)seed, (unsigned long long)order, (long long)a.makespan_ps,
+                     (long long)b.makespan_ps, fx_f(a.energy_fj), fx_f(b.energy_fj), a.peak_power_w, b.peak_power_w);
             fl_run_result_free(&b);
         }
         fl_run_result_free(&a);
@@ -407,7 +438,7 @@ typedef struct ref {
     double t, joules;
     double sm[FX_GPUS_MAX], mem[FX_GPUS_MAX];
     uint64_t done[REF_STREAMS], launched[REF_STREAMS];
-    int state[REF_STREAMS]; /* 0: not begun, 1: gap, 2: kernel */
+    int state[REF_STREAMS];   /* 0: not begun, 1: gap, 2: kernel */
     double left[REF_STREAMS]; /* seconds of gap, or share of the kernel */
     double rate[REF_STREAMS]; /* share per second */
     double last_end[REF_STREAMS];
@@ -565,7 +596,7 @@ static bool ref_run(ref *x, const ref_change *change, size_t changes) {
         bool change_now = next_change < changes && change[next_change].at <= x->t + dt;
         if (change_now)
             dt = fmax(0, change[next_change].at - x->t);
-        double power = 0;
+        double power = 8000 * (double)(x->r->spec.gpu_count - w->gpu_count);
         for (uint32_t i = 0; i < w->gpu_count; i++)
             power += fx_rates(x->r, x->sm[i], x->mem[i])->base.total_mw;
         for (uint32_t s = 0; s < w->stream_count; s++) {
@@ -636,7 +667,8 @@ static void build_random(fx_rig *r, fl_random *g, uint32_t gpus, double sms_max,
     }
 }
 
-static void against_reference(const char *what, uint64_t seed, bool scarce, bool threads, bool quantised, double tolerance) {
+static void against_reference(const char *what, uint64_t seed, bool scarce, bool threads, bool quantised,
+                              double tolerance) {
     fl_random g = fl_random_seed(seed, 41);
     fx_rig r;
     uint32_t gpus = 1 + (uint32_t)(seed % 3);
@@ -662,13 +694,15 @@ static void against_reference(const char *what, uint64_t seed, bool scarce, bool
     ref x = {.r = &r, .quantised = quantised};
     bool ends = ref_run(&x, change, changes);
     FL_CHECK(ends, "%s, seed %llu: the reference hangs", what, (unsigned long long)seed);
-    FL_CHECK(fx_near(fl_seconds(fl_node_now(n)), x.t, tolerance), "%s, seed %llu: %.12g s, the reference %.12g (%.2g)", what,
-             (unsigned long long)seed, fl_seconds(fl_node_now(n)), x.t, fl_seconds(fl_node_now(n)) / x.t - 1);
-    FL_CHECK(fx_near(fl_joules(fx_energy(n)), x.joules, tolerance), "%s, seed %llu: %.12g J, the reference %.12g (%.2g)", what,
-             (unsigned long long)seed, fl_joules(fx_energy(n)), x.joules, fl_joules(fx_energy(n)) / x.joules - 1);
+    FL_CHECK(fx_near(fl_seconds(fl_node_now(n)), x.t, tolerance), "%s, seed %llu: %.12g s, the reference %.12g (%.2g)",
+             what, (unsigned long long)seed, fl_seconds(fl_node_now(n)), x.t, fl_seconds(fl_node_now(n)) / x.t - 1);
+    FL_CHECK(fx_near(fl_joules(fx_energy(n)), x.joules, tolerance),
+             "%s, seed %llu: %.12g J, the reference %.12g (%.2g)", what, (unsigned long long)seed,
+             fl_joules(fx_energy(n)), x.joules, fl_joules(fx_energy(n)) / x.joules - 1);
     for (uint32_t s = 0; s < r.w->stream_count; s++)
-        FL_CHECK(fx_near(fl_seconds(fl_node_marks(n, s)[0]), x.last_end[s], tolerance), "%s, seed %llu: stream %u ends at %.12g s, %.12g",
-                 what, (unsigned long long)seed, s, fl_seconds(fl_node_marks(n, s)[0]), x.last_end[s]);
+        FL_CHECK(fx_near(fl_seconds(fl_node_marks(n, s)[0]), x.last_end[s], tolerance),
+                 "%s, seed %llu: stream %u ends at %.12g s, %.12g", what, (unsigned long long)seed, s,
+                 fl_seconds(fl_node_marks(n, s)[0]), x.last_end[s]);
     fl_node_close(n);
     fx_close(&r);
 }
@@ -677,11 +711,13 @@ static void test_reference(void) {
     for (uint64_t seed = 1; seed <= 40; seed++) {
         against_reference("nothing scarce", seed, false, seed & 1, false, 1e-6);
         against_reference("scarce, shares in 1/65536", seed, true, seed & 1, true, 1e-6);
-        against_reference("scarce, real shares", seed, true, seed & 1, false, 5e-5);
+        /* a share of one in eight, rounded down to 1/65536, is up to 1.2e-4 too small */
+        against_reference("scarce, real shares", seed, true, seed & 1, false, 1e-4);
     }
 }
 
 FL_SUITE("streams", {"shares by hand", test_shares_by_hand}, {"shared change", test_shared_change},
          {"copies and markers", test_copies_and_markers}, {"event waits", test_event_waits},
-         {"wait across a change", test_wait_across_a_change}, {"launches", test_launches}, {"full queue", test_full_queue},
-         {"two threads", test_two_threads}, {"stuck", test_stuck}, {"order", test_order}, {"reference", test_reference})
+         {"wait across a change", test_wait_across_a_change}, {"launches", test_launches},
+         {"full queue", test_full_queue}, {"two threads", test_two_threads}, {"stuck", test_stuck},
+         {"order", test_order}, {"reference", test_reference})

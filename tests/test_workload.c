@@ -1,4 +1,5 @@
-/* The workload's arrays: what is stored is what was given, whatever its size, and what no engine could run is refused. */
+/* The workload's arrays: what is stored is what was given, whatever its size, and what no engine could run is refused.
+ */
 #include "tests/sim_fixture.h"
 
 static void check_op(const fl_stream *s, uint64_t i, int64_t gap, int64_t work, uint32_t class_id) {
@@ -24,7 +25,8 @@ static void test_escapes(void) {
         check_op(&r.w->stream[s], (uint64_t)i, gaps[i / 5], works[i % 5], c);
     FL_CHECK(r.w->stream[s].span_ns == span, "span %lld", (long long)r.w->stream[s].span_ns);
     FL_CHECK(r.w->stream[s].big_count == 16, "%zu escapes, expected 16", r.w->stream[s].big_count);
-    FL_CHECK(sizeof(fl_rec) == 8 && sizeof(fl_row) == 16, "a record has %zu bytes, a row %zu", sizeof(fl_rec), sizeof(fl_row));
+    FL_CHECK(sizeof(fl_rec) == 8 && sizeof(fl_row) == 16, "a record has %zu bytes, a row %zu", sizeof(fl_rec),
+             sizeof(fl_row));
     fx_finish(&r, 0);
     fl_node *n[2] = {fx_node(&r, 0, false), fx_node(&r, 0, true)};
     for (int i = 0; i < 2; i++) { /* at the reference clock an op lasts its work, exactly */
@@ -44,7 +46,8 @@ static void test_bad_ops(void) {
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         fl_diag d = {0};
         fl_status status = fl_workload_add_op(r.w, s, bad[i][0], bad[i][1], c, &d);
-        FL_CHECK(status == FL_BAD_INPUT && strstr(d.message, "expected"), "row %zu: status %d, '%s'", i, status, d.message);
+        FL_CHECK(status == FL_BAD_INPUT && strstr(d.message, "expected"), "row %zu: status %d, '%s'", i, status,
+                 d.message);
     }
     fl_diag d = {0};
     fl_status status = fl_workload_finish(r.w, 0, &d);
@@ -121,7 +124,8 @@ static void test_waits_are_kept(void) {
     const fl_stream *s = &r.w->stream[b];
     for (int i = 0; i < 5; i++)
         FL_CHECK(s->wait_first[i] == first[i], "op %d's waits begin at %u, expected %u", i, s->wait_first[i], first[i]);
-    FL_CHECK(s->wait[0].done == 1 && s->wait[1].done == 2 && s->wait[2].done == 3 && s->wait[2].stream == a, "the waits");
+    FL_CHECK(s->wait[0].done == 1 && s->wait[1].done == 2 && s->wait[2].done == 3 && s->wait[2].stream == a,
+             "the waits");
     fx_close(&r);
 }
 
@@ -138,7 +142,8 @@ static void test_islands(void) {
     fx_finish(&r, 0);
     FL_CHECK(r.w->island_count == 3, "%u islands", r.w->island_count);
     FL_CHECK(r.w->island[0].lone && r.w->island[2].lone && !r.w->island[1].lone, "only GPUs 0 and 2 are alone");
-    FL_CHECK(r.w->island[1].gpu_count == 2 && r.w->island[1].gpu[0] == 1 && r.w->island[1].gpu[1] == 3, "GPUs 1 and 3 meet");
+    FL_CHECK(r.w->island[1].gpu_count == 2 && r.w->island[1].gpu[0] == 1 && r.w->island[1].gpu[1] == 3,
+             "GPUs 1 and 3 meet");
     fx_close(&r);
 
     fx_open(&r, 4);
@@ -179,7 +184,8 @@ static void test_marks(void) {
         for (uint32_t i = 0; i < st->mark_count; i++)
             FL_CHECK(a[i] == b[i] && a[i] <= fl_node_now(n[0]), "seed %llu: mark %u at %lld and %lld",
                      (unsigned long long)seed, i, (long long)a[i], (long long)b[i]);
-        FL_CHECK(a[st->mark_count - 1] == fl_node_now(n[0]), "seed %llu: the last mark is the end", (unsigned long long)seed);
+        FL_CHECK(a[st->mark_count - 1] == fl_node_now(n[0]), "seed %llu: the last mark is the end",
+                 (unsigned long long)seed);
         fl_node_close(n[0]);
         fl_node_close(n[1]);
         fx_close(&r);

@@ -1,5 +1,5 @@
-/* A thin wrapper over libcsv: rows of fields with the line and column at which each field begins, strict quoting, a bound on
- * the size of a line, numbers checked in full. Streams the file; memory does not grow with it. */
+/* A thin wrapper over libcsv: rows of fields with the line and column at which each field begins, strict quoting, a
+ * bound on the size of a line, numbers checked in full. Streams the file; memory does not grow with it. */
 #ifndef FL_CSV_H
 #define FL_CSV_H
 
@@ -32,18 +32,18 @@ typedef struct fl_csv_options {
     bool trim;          /* drop blanks around fields */
     const char *format; /* "foldline-kernels": read the commented head and check its version line; NULL = no head */
     bool head_optional;
-    int head_lines;     /* further plain lines to skip first */
+    int head_lines; /* further plain lines to skip first */
 } fl_csv_options;
 
 /* Reads path row by row. Comment lines (#) after the head are skipped where `format` is given, blank lines everywhere.
- * Refuses NUL bytes, bad quoting, a directory, an empty file (no row at all). head may be NULL; it belongs to the caller
- * also on failure, who frees it with the rest of his struct. A file that cannot be opened is FL_BAD_INPUT, one that cannot
- * be read further FL_IO. */
+ * Refuses NUL bytes, bad quoting, a directory, an empty file (no row at all). head may be NULL; it belongs to the
+ * caller also on failure, who frees it with the rest of his struct. A file that cannot be opened is FL_BAD_INPUT, one
+ * that cannot be read further FL_IO. */
 fl_status fl_csv_read(const char *path, const fl_csv_options *options, fl_head *head, fl_row_function row, void *user,
                       fl_diag *d);
 
-/* Numbers, checked to the last character; the diagnostic names the column. The empty field is an error for the first two
- * and NAN for the third. Reals are finite, in C syntax, without regard to the locale. */
+/* Numbers, checked to the last character; the diagnostic names the column. The empty field is an error for the first
+ * two and NAN for the third. Reals are finite, in C syntax, without regard to the locale. */
 fl_status fl_field_int(const fl_csv_row *row, size_t index, const char *name, int64_t min, int64_t max, int64_t *value,
                        fl_diag *d);
 fl_status fl_field_real(const fl_csv_row *row, size_t index, const char *name, double min, double max, double *value,

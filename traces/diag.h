@@ -20,27 +20,27 @@ typedef struct fl_diag {
     char message[1024];   /* "what is wrong, expected what" */
 } fl_diag;
 
-/* Fills *d (which may be NULL) and returns status, so that callers write `return fl_fail(...)`. file may be NULL. Control
- * characters in the text are replaced by '?', so that no input can disturb a terminal. */
+/* Fills *d (which may be NULL) and returns status, so that callers write `return fl_fail(...)`. file may be NULL.
+ * Control characters in the text are replaced by '?', so that no input can disturb a terminal. */
 fl_status fl_fail(fl_diag *d, fl_status status, const char *file, int64_t line, int64_t column, const char *format, ...)
     __attribute__((format(printf, 6, 7)));
 
 /* "file:line:column: message" into buf, leaving out what does not apply. Returns buf. */
 char *fl_diag_text(const fl_diag *d, char *buf, size_t size);
 
-/* The candidate nearest to name by edit distance (case-insensitive, transpositions count one), or NULL where none is near
- * enough to be worth offering (distance at most a third of the longer, at least 1). candidates: count entries. */
+/* The candidate nearest to name by edit distance (case-insensitive, transpositions count one), or NULL where none is
+ * near enough to be worth offering (distance at most a third of the longer, at least 1). candidates: count entries. */
 const char *fl_nearest(const char *name, const char *const *candidates, size_t count);
 
 /* The system's reason for an errno value, in English whatever the locale. */
 const char *fl_reason(int error);
 
-/* Bytes in the UTF-8 character at text (size bytes left), or 0 where there is no valid, printable one (control characters
- * do not count as printable). */
+/* Bytes in the UTF-8 character at text (size bytes left), or 0 where there is no valid, printable one (control
+ * characters do not count as printable). */
 size_t fl_utf8(const char *text, size_t size);
 
-/* Growing arrays. Makes room for `need` items of `size` bytes in *items (capacity *room), doubling. FL_OK or FL_NO_MEMORY;
- * on failure nothing changes. */
+/* Growing arrays. Makes room for `need` items of `size` bytes in *items (capacity *room), doubling. FL_OK or
+ * FL_NO_MEMORY; on failure nothing changes. */
 fl_status fl_grow(void *items, size_t *room, size_t need, size_t size);
 
 #endif

@@ -1,5 +1,5 @@
-/* What the trace files hold, as plain structs. Readers fill them whole or not at all; each has a _free that takes a zeroed
- * struct too. Strings and arrays belong to the struct that holds them. */
+/* What the trace files hold, as plain structs. Readers fill them whole or not at all; each has a _free that takes a
+ * zeroed struct too. Strings and arrays belong to the struct that holds them. */
 #ifndef FL_RECORDS_H
 #define FL_RECORDS_H
 
@@ -60,12 +60,12 @@ typedef struct fl_kernel_trace {
 /* ---- kinds: how a kind of kernel loads a device (a model, fitted or stated) ---- */
 
 typedef struct fl_kind_load {
-    char *name;              /* kernel name; "*" = any other kernel */
-    double tc, tm, tl;       /* shares of the recorded time: core-bound, memory-bound, neither */
-    double sharpness;        /* p of the p-norm; INFINITY = max */
-    double alpha, beta;      /* share of the board's core and memory power */
-    double sm_demand;        /* share of the SMs that it can use when alone, 0..1; NAN = from grid and SM count */
-    double sm_mhz, mem_mhz;  /* clocks at which the shares hold; 0 = those of the trace */
+    char *name;             /* kernel name; "*" = any other kernel */
+    double tc, tm, tl;      /* shares of the recorded time: core-bound, memory-bound, neither */
+    double sharpness;       /* p of the p-norm; INFINITY = max */
+    double alpha, beta;     /* share of the board's core and memory power */
+    double sm_demand;       /* share of the SMs that it can use when alone, 0..1; NAN = from grid and SM count */
+    double sm_mhz, mem_mhz; /* clocks at which the shares hold; 0 = those of the trace */
 } fl_kind_load;
 
 typedef struct fl_kinds {
@@ -89,7 +89,7 @@ typedef struct fl_telemetry {
 /* ---- sweep: measured settings ---- */
 
 typedef struct fl_sweep_row {
-    uint32_t workload, kernel; /* indices into names; kernel may name the empty string */
+    uint32_t workload, kernel;           /* indices into names; kernel may name the empty string */
     double sm_mhz, mem_mhz, power_cap_w; /* NAN = not set or not known */
     double time_s, power_w, energy_j;
     int64_t line;
@@ -104,14 +104,14 @@ typedef struct fl_sweep {
 } fl_sweep;
 
 /* ---- decisions: what a policy saw and set ----
- * One row per step for the host (device -1) and one per GPU, the host's first. Columns: step,t_ns,device, then the signals
- * that the policy needs by name (host and GPU names are distinct), fresh (names of fresh signals joined by '+'; '*' = every
- * valid one), then one column set_NAME per control (empty = not set; default = handed back), delay_ns (host row; may be
- * empty where the source did not record it). */
+ * One row per step for the host (device -1) and one per GPU, the host's first. Columns: step,t_ns,device, then the
+ * signals that the policy needs by name (host and GPU names are distinct), fresh (names of fresh signals joined by '+';
+ * '*' = every valid one), then one column set_NAME per control (empty = not set; default = handed back), delay_ns (host
+ * row; may be empty where the source did not record it). */
 
 typedef struct fl_decisions {
-    fl_head head;   /* keys: platform, policy, seed, set.NAME for each parameter, gpus, source */
-    char **signal;  /* columns between device and fresh */
+    fl_head head;  /* keys: platform, policy, seed, set.NAME for each parameter, gpus, source */
+    char **signal; /* columns between device and fresh */
     size_t signal_count;
     char **control; /* names of the set_ columns, without the prefix */
     size_t control_count;

@@ -1,5 +1,5 @@
-/* Canonical telemetry, sweep and decisions files, and the log of the GEEPAFS daemon. Readers fill the struct or leave it
- * zeroed; writers go through a temporary file and a rename. */
+/* Canonical telemetry, sweep and decisions files, and the log of the GEEPAFS daemon. Readers fill the struct or leave
+ * it zeroed; writers go through a temporary file and a rename. */
 #ifndef FL_TABLES_H
 #define FL_TABLES_H
 
@@ -9,18 +9,19 @@
 fl_status fl_telemetry_read(const char *path, fl_telemetry *t, fl_diag *d);
 fl_status fl_telemetry_write(const char *path, const fl_telemetry *t, fl_diag *d);
 
-/* workload,kernel,sm_mhz,mem_mhz,power_cap_w,time_s,power_w,energy_j. The head is optional (plain files exist). time_s > 0;
- * of power_w and energy_j one may be empty and is derived from the other and time_s. */
+/* workload,kernel,sm_mhz,mem_mhz,power_cap_w,time_s,power_w,energy_j. The head is optional (plain files exist). time_s
+ * > 0; of power_w and energy_j one may be empty and is derived from the other and time_s. */
 fl_status fl_sweep_read(const char *path, fl_sweep *s, fl_diag *d);
 fl_status fl_sweep_write(const char *path, const fl_sweep *s, fl_diag *d);
 
 fl_status fl_decisions_read(const char *path, fl_decisions *r, fl_diag *d);
 fl_status fl_decisions_write(const char *path, const fl_decisions *r, fl_diag *d);
 
-/* The GEEPAFS daemon's log: five head lines, then rows of a time of day, five numbers per GPU (GPU %, memory %, mW, SM MHz,
- * set MHz or -1), the loop's own duration in us. Becomes decisions with signals util_gpu_pct, util_mem_pct, power_w, sm_mhz
- * (GPU) and loop_ns (host: the duration of the PREVIOUS row, unknown in the first); control sm_mhz. Time comes from the
- * durations, row k+1 at max(200 ms, duration of row k) after row k. A torn last row is left out and its line reported. */
+/* The GEEPAFS daemon's log: five head lines, then rows of a time of day, five numbers per GPU (GPU %, memory %, mW, SM
+ * MHz, set MHz or -1), the loop's own duration in us. Becomes decisions with signals util_gpu_pct, util_mem_pct,
+ * power_w, sm_mhz (GPU) and loop_ns (host: the duration of the PREVIOUS row, unknown in the first); control sm_mhz.
+ * Time comes from the durations, row k+1 at max(200 ms, duration of row k) after row k. A torn last row is left out and
+ * its line reported. */
 fl_status fl_geepafs_read(const char *path, fl_decisions *r, fl_diag *d);
 
 #endif

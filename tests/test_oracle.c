@@ -1,0 +1,488 @@
+#include "sim/oracle.h"
+#include "sim/synth.h"
+#include "tests/sim_fixture.h"
+
+#define SEED UINT64_C(20240611)
+
+/* ---- random workloads ---- */
+
+/* A lone stream of some classes; now and then an op too long for a short record, and ops of no length. */
+static void random_rig(fx_rig *r, fl_random *g, uint32_t gpus, uint32_t gpu, size_t ops) {
+    fx_open(r, gpus);
+    fl_device *dev = r->spec.device;
+    dev->sm_count = 4 + (uint32_t)fl_random_below(g, 5);
+    dev->default_sm_mhz = dev->sm_mhz[fl_random_below(g, dev->sm_count)];
+    fl_curve_free(dev->voltage);
+    double x[3] = {500, 900, 1500}, y[3] = {1, 1 + 0.1 * fl_random_unit(g), 1.2 + 0.4 * fl_random_unit(g)};
+    if (fl_curve_new(&dev->voltage, x, y, 3) != FL_MODEL_OK)
+        exit(1);
+    fx_random_classes(r, g, 1 + (uint32_t)fl_random_below(g, 6), 1);
+    uint32_t s = fx_stream(r, gpu, 3);
+    fx_random_ops(r, g, s, ops, 1 + (int64_t)fl_random_below(g, 200000));
+    if (fl_random_below(g, 2))
+        fx_op(r, s, 12, INT64_C(5000000001), 0);
+    fx_op(r, s, 1, 999, 0);
+    fx_finish(r, 5);
+}
+
+static void table_of(const fx_rig *r, size_t positions, fl_oracle_table *t) {
+    FX_MUST(fl_oracle_table_make(r->w, r->rates, &r->spec, positions, t, d));
+}
+
+static fl_oracle_result solve(const fl_oracle_table *t, fl_objective objective, int64_t limit) {
+    fl_oracle_result out;
+    FX_MUST(fl_oracle_clairvoyant(t, objective, limit, true, &out, d));
+    return out;
+}
+
+static void column(const fl_oracle_table *t, size_t c, int64_t *ps, fl_wide *fj) {
+    *ps = 0, *fj = 0;
+    for (size_t i = 0; i < t->positions; i++) {
+        *ps += t->time_ps[i * t->choices + c];
+        *fj += t->energy_fj[i * t->choices + c];
+    }
+}
+
+/* ---- tables ---- */
+
+static void test_columns(void) {
+    static const size_t cuts[] = {0, 1, 7, 100};
+    printf("(seed %llu) ", (unsigned long long)SEED);
+    for (uint64_t n = 0; n < 24; n++) {
+        fl_random g = fl_random_seed(SEED, n);
+        fx_rig r;
+        uint32_t gpus = 1 + (uint32_t)(n % 3);
+        random_rig(&r, &g, gpus, (uint32_t)(n % gpus), 20 + 40 * n);
+        fl_oracle_table t;
+        table_of(&r, cuts[n % 4], &t);
+        FL_CHECK(t.exact && fl_oracle_is_exact(r.w), "instance %d", (int)n);
+        FL_CHECK(t.choices == (size_t)r.spec.device->sm_count * 2, "instance %d: %zu choices", (int)n, t.choices);
+        FL_CHECK(t.positions <= (cuts[n % 4] ? cuts[n % 4] : 4096), "instance %d: %zu positions", (int)n, t.positions);
+        FL_CHECK(t.op[0] == 0 && t.op[t.positions] == r.w->op_count, "instance %d: every op has a position", (int)n);
+        FL_CHECK(t.per_op == (t.positions == r.w->op_count), "instance %d", (int)n);
+        for (size_t c = 0; c < t.choices; c++) {
+            int64_t ps;
+            fl_wide fj;
+            column(&t, c, &ps, &fj);
+            fl_static_point p;
+            FX_MUST(fl_static_run(r.w, r.rates, &r.spec, &r.facts, &t.choice[c], &p, d));
+            FL_CHECK(p.makespan_ps == ps, "instance %d, choice %zu: %lld ps by the engine, %lld by the table", (int)n,
+                     c, (long long)p.makespan_ps, (long long)ps);
+            FL_CHECK(p.energy_fj == fj, "instance %d, choice %zu: %.17g fJ by the engine, %.17g by the table", (int)n,
+                     c, fx_f(p.energy_fj), fx_f(fj));
+        }
+        fl_oracle_table_free(&t);
+        fx_close(&r);
+    }
+}
+
+/* The engine, told to switch where the positions end, takes and uses what the table says. */
+static void test_executed(void) {
+    for (uint64_t n = 0; n < 24; n++) {
+        fl_random g = fl_random_seed(SEED + 1, n);
+        fx_rig r;
+        random_rig(&r, &g, 1, 0, 300);
+        fl_oracle_table t;
+        table_of(&r, n % 2 ? 0 : 20, &t);
+        fl_node *node = fx_node(&r, 0, n % 3 == 2);
+        int64_t at = 0;
+        fl_wide fj = 0;
+        for (size_t i = 0; i < t.positions; i++) {
+            size_t c = (size_t)fl_random_below(&g, t.choices);
+            fl_node_set(node, 0, at, t.choice[c].sm_mhz, t.choice[c].mem_mhz);
+            at += t.time_ps[i * t.choices + c];
+            fj += t.energy_fj[i * t.choices + c];
+            while (fl_node_now(node) < at)
+                fx_advance(node, at);
+        }
+        fx_to_end(node);
+        FL_CHECK(fl_node_now(node) == at, "instance %d: %lld ps, the table says %lld", (int)n,
+                 (long long)fl_node_now(node), (long long)at);
+        FL_CHECK(fx_energy(node) == fj, "instance %d: %.17g fJ, the table says %.17g", (int)n, fx_f(fx_energy(node)),
+                 fx_f(fj));
+        fl_node_close(node);
+        fl_oracle_table_free(&t);
+        fx_close(&r);
+    }
+}
+
+static void test_choices(void) {
+    fx_rig r;
+    fx_open(&r, 1);
+    double x[3] = {600, 900, 1200}, time[3] = {1.5, 1.1, 1}, power[3] = {80, 90, 120};
+    fl_measured m;
+    fl_curve_new(&m.time_ratio, x, time, 3);
+    fl_curve_new(&m.power_w, x, power, 3);
+    fl_load load = {.measured = &m, .sm_demand = 1, .ref_sm_mhz = 1200, .ref_mem_mhz = 800};
+    fl_kernel_kind kind = {.name = "measured"};
+    uint32_t id;
+    FX_MUST(fl_workload_add_class(r.w, &load, &kind, &id, d));
+    fx_op(&r, fx_stream(&r, 0, 0), 0, 1000, id);
+    fx_finish(&r, 1);
+    fl_choice *c;
+    size_t count;
+    FX_MUST(fl_oracle_choices(r.w, &r.spec, &c, &count, d));
+    FL_CHECK(count == 7 && c[0].sm_mhz == 600 && c[6].sm_mhz == 1200, "%zu choices", count);
+    FL_CHECK(c[0].mem_mhz == 800 && c[0].mem == 1 && c[0].sm == 1, "measured at one memory clock");
+    free(c);
+    r.w->sm_min_mhz = 800;
+    r.w->sm_max_mhz = 1000;
+    FX_MUST(fl_oracle_choices(r.w, &r.spec, &c, &count, d));
+    FL_CHECK(count == 3 && c[0].sm_mhz == 800 && c[2].sm_mhz == 1000, "%zu choices", count);
+    free(c);
+    r.w->sm_min_mhz = 2000;
+    fl_diag diag = {0};
+    FL_CHECK(fl_oracle_choices(r.w, &r.spec, &c, &count, &diag) == FL_BAD_INPUT, "no choice");
+    FL_CHECK(strstr(diag.message, "known from 2000"), "%s", diag.message);
+    fx_close(&r);
+}
+
+static void test_static_best(void) {
+    fl_static_point p[] = {{.at = {.sm_mhz = 500, .mem_mhz = 800}, .makespan_ps = 4000, .energy_fj = 100},
+                           {.at = {.sm_mhz = 800, .mem_mhz = 400}, .makespan_ps = 3000, .energy_fj = 150},
+                           {.at = {.sm_mhz = 800, .mem_mhz = 800}, .makespan_ps = 3000, .energy_fj = 150},
+                           {.at = {.sm_mhz = 1000, .mem_mhz = 800}, .makespan_ps = 1000, .energy_fj = 300}};
+    FL_CHECK(fl_static_best(p, 4, FL_MIN_ENERGY, INT64_MAX) == 0, "least energy");
+    FL_CHECK(fl_static_best(p, 4, FL_MIN_ENERGY, 4000) == 0, "the limit itself is allowed");
+    FL_CHECK(fl_static_best(p, 4, FL_MIN_ENERGY, 3999) == 2, "a tie goes to the higher clock");
+    FL_CHECK(fl_static_best(p, 4, FL_MIN_ENERGY, 2999) == 3, "only one holds");
+    FL_CHECK(fl_static_best(p, 4, FL_MIN_ENERGY, 999) == 4, "none holds");
+    FL_CHECK(fl_static_best(p, 3, FL_MIN_EDP, INT64_MAX) == 0, "400 < 450");
+    FL_CHECK(fl_static_best(p, 3, FL_MIN_ED2P, INT64_MAX) == 2, "1600 > 1350");
+    FL_CHECK(fl_static_best(p, 4, FL_MIN_EDP, INT64_MAX) == 3, "300 < 400");
+    FL_CHECK(fl_limit_ps(10, 0.1) == 11 && fl_limit_ps(1000, 0.7) == 1700 && fl_limit_ps(9, 0.1) == 9, "limits");
+    FL_CHECK(fl_limit_ps(5, INFINITY) == INT64_MAX && fl_limit_ps(INT64_MAX - 5, 0.5) == INT64_MAX, "no limit");
+    FL_CHECK(fl_limit_ps(INT64_C(1000000000000000), 0) == INT64_C(1000000000000000), "no slack");
+}
+
+/* ---- brute force ---- */
+
+#define LIMITS 6
+#define SIZE_MAX_P 8
+#define SIZE_MAX_C 4
+
+typedef struct brute {
+    const fl_oracle_table *t;
+    int objectives; /* 1: energy only, as products of large numbers do not fit */
+    int64_t limit[LIMITS];
+    fl_wide best[LIMITS][3]; /* E T^m; -1 = none */
+} brute;
+
+static void enumerate(brute *b, size_t i, size_t last, int64_t ps, fl_wide fj) {
+    if (i == b->t->positions) {
+        fl_wide f[3] = {fj, 0, 0};
+        for (int m = 1; m < b->objectives; m++)
+            f[m] = f[m - 1] * ps;
+        for (int k = 0; k < LIMITS; k++)
+            for (int m = 0; m < b->objectives && ps <= b->limit[k]; m++)
+                if (b->best[k][m] < 0 || f[m] < b->best[k][m])
+                    b->best[k][m] = f[m];
+        return;
+    }
+    for (size_t c = 0; c < b->t->choices; c++) {
+        size_t cell = i * b->t->choices + c;
+        bool moves = i && c != last;
+        enumerate(b, i + 1, c, ps + b->t->time_ps[cell] + (moves ? b->t->switch_ps : 0),
+                  fj + b->t->energy_fj[cell] + (moves ? b->t->switch_fj : 0));
+    }
+}
+
+typedef struct small_table {
+    fl_oracle_table t;
+    int64_t ps[SIZE_MAX_P * SIZE_MAX_C];
+    fl_wide fj[SIZE_MAX_P * SIZE_MAX_C];
+} small_table;
+
+/* Few or many values, so with ties or without; energy falling with time or unrelated to it; switches free or not. */
+static void random_table(small_table *s, fl_random *g, uint64_t n) {
+    *s = (small_table){0};
+    s->t = (fl_oracle_table){.positions = 1 + (size_t)fl_random_below(g, n % 5 ? 6 : SIZE_MAX_P),
+                             .choices = 1 + (size_t)fl_random_below(g, SIZE_MAX_C),
+                             .exact = true};
+    s->t.time_ps = s->ps;
+    s->t.energy_fj = s->fj;
+    uint64_t range = n % 3 == 0 ? 5 : n % 3 == 1 ? 60 : 2000;
+    for (size_t k = 0; k < s->t.positions * s->t.choices; k++) {
+        s->ps[k] = (int64_t)fl_random_below(g, range + 1) + (n % 4 != 0);
+        s->fj[k] = n % 2 ? (int64_t)fl_random_below(g, range + 1)
+                         : (int64_t)(range + 1) * 3 - 2 * s->ps[k] + (int64_t)fl_random_below(g, range / 2 + 1);
+    }
+    if (n % 7 >= 3) {
+        s->t.switch_ps = (int64_t)fl_random_below(g, range / 2 + 1);
+        s->t.switch_fj = (int64_t)fl_random_below(g, range / 2 + 1);
+    }
+}
+
+static void set_limits(brute *b, fl_random *g) {
+    int64_t least = 0, most = 0;
+    const fl_oracle_table *t = b->t;
+    for (size_t i = 0; i < t->positions; i++) {
+        int64_t lo = INT64_MAX, hi = 0;
+        for (size_t c = 0; c < t->choices; c++) {
+            lo = t->time_ps[i * t->choices + c] < lo ? t->time_ps[i * t->choices + c] : lo;
+            hi = t->time_ps[i * t->choices + c] > hi ? t->time_ps[i * t->choices + c] : hi;
+        }
+        least += lo;
+        most += hi;
+    }
+    b->limit[0] = least - 1; /* nothing holds it */
+    b->limit[1] = least;
+    b->limit[2] = INT64_MAX;
+    for (int k = 3; k < LIMITS; k++)
+        b->limit[k] = least + (int64_t)fl_random_below(g, (uint64_t)(most - least + 1));
+    for (int k = 0; k < LIMITS; k++)
+        for (int m = 0; m < 3; m++)
+            b->best[k][m] = -1;
+}
+
+static void check_against(const brute *b, const fl_oracle_table *t, int k, int m, int n) {
+    fl_oracle_result r = solve(t, (fl_objective)m, b->limit[k]);
+    FL_CHECK(r.feasible == (b->best[k][m] >= 0), "instance %d, limit %d: feasible %d", n, k, r.feasible);
+    if (r.feasible && b->best[k][m] >= 0) {
+        fl_wide f = r.energy_fj;
+        for (int j = 0; j < m; j++)
+            f *= r.time_ps;
+        FL_CHECK(f == b->best[k][m], "instance %d, limit %d, objective %s: %.17g, brute force %.17g", n, k,
+                 fl_objective_names[m], fx_f(f), fx_f(b->best[k][m]));
+        FL_CHECK(r.solved && r.bounded, "instance %d, limit %d, objective %s: not solved", n, k, fl_objective_names[m]);
+        FL_CHECK(r.time_ps <= b->limit[k], "instance %d, limit %d: %lld ps", n, k, (long long)r.time_ps);
+        FL_CHECK(r.bound_fj <= b->best[k][0], "instance %d, limit %d: bound %.17g above %.17g", n, k, fx_f(r.bound_fj),
+                 fx_f(b->best[k][0]));
+        FL_CHECK(r.objective_bound <= r.objective, "instance %d", n);
+        int64_t ps = 0;
+        fl_wide fj = 0;
+        uint64_t switches = 0;
+        for (size_t i = 0; i < t->positions; i++) {
+            switches += i && r.schedule[i] != r.schedule[i - 1];
+            ps += t->time_ps[i * t->choices + r.schedule[i]];
+            fj += t->energy_fj[i * t->choices + r.schedule[i]];
+        }
+        ps += (int64_t)switches * t->switch_ps;
+        fj += (int64_t)switches * t->switch_fj;
+        FL_CHECK(ps == r.time_ps && fj == r.energy_fj && switches == r.switches, "instance %d: not its schedule", n);
+    } else {
+        FL_CHECK(isnan(r.energy_j) && !r.schedule && !r.bounded, "instance %d: numbers without a schedule", n);
+    }
+    free(r.schedule);
+}
+
+static void test_brute_force(void) {
+    printf("(seed %llu) ", (unsigned long long)SEED);
+    for (int n = 0; n < 420; n++) {
+        fl_random g = fl_random_seed(SEED + 2, (uint64_t)n);
+        small_table s;
+        random_table(&s, &g, (uint64_t)n);
+        brute b = {.t = &s.t, .objectives = 3};
+        set_limits(&b, &g);
+        enumerate(&b, 0, 0, 0, 0);
+        for (int k = 0; k < LIMITS; k++)
+            for (int m = 0; m < 3; m++)
+                check_against(&b, &s.t, k, m, n);
+    }
+}
+
+/* Energies beyond 64 bits and times of hours: the integers must not wrap. */
+static void test_large_numbers(void) {
+    for (int n = 0; n < 60; n++) {
+        fl_random g = fl_random_seed(SEED + 3, (uint64_t)n);
+        small_table s;
+        random_table(&s, &g, (uint64_t)n);
+        for (size_t k = 0; k < s.t.positions * s.t.choices; k++) {
+            s.ps[k] = s.ps[k] * INT64_C(10000000000000) + (int64_t)fl_random_below(&g, 1000);
+            s.fj[k] = s.fj[k] * INT64_C(1000000000000000000) + (int64_t)fl_random_below(&g, 1000);
+        }
+        brute b = {.t = &s.t, .objectives = 1};
+        set_limits(&b, &g);
+        enumerate(&b, 0, 0, 0, 0);
+        for (int k = 0; k < LIMITS; k++)
+            check_against(&b, &s.t, k, 0, n);
+    }
+}
+
+/* ---- bounds ---- */
+
+static void check_bound(const fl_oracle_result *r, int64_t limit, int64_t ps, fl_wide fj, int m, int n,
+                        const char *what) {
+    if (ps > limit)
+        return;
+    FL_CHECK(fj >= r->bound_fj, "instance %d, %s: %.17g fJ, below the bound %.17g", n, what, fx_f(fj),
+             fx_f(r->bound_fj));
+    double value = fl_objective_value((fl_objective)m, fl_joules(fj), fl_seconds(ps));
+    FL_CHECK(value >= r->objective_bound * (1 - 1e-14), "instance %d, %s, %s: %.17g, below the bound %.17g", n, what,
+             fl_objective_names[m], value, r->objective_bound);
+}
+
+/* Random schedules: a random mixture of clocks, a walk towards the limit. */
+static void random_schedule(const fl_oracle_table *t, fl_random *g, const fl_oracle_result *r, int64_t *ps,
+                            fl_wide *fj) {
+    size_t few[3], last = 0;
+    uint64_t keep = fl_random_below(g, 100);
+    for (int i = 0; i < 3; i++)
+        few[i] = (size_t)fl_random_below(g, t->choices);
+    *ps = 0, *fj = 0;
+    for (size_t i = 0; i < t->positions; i++) {
+        size_t c = fl_random_below(g, 100) < keep ? r->schedule[i] : few[fl_random_below(g, 3)];
+        *ps += t->time_ps[i * t->choices + c] + (i && c != last ? t->switch_ps : 0);
+        *fj += t->energy_fj[i * t->choices + c] + (i && c != last ? t->switch_fj : 0);
+        last = c;
+    }
+}
+
+static void test_bounds(void) {
+    printf("(seed %llu) ", (unsigned long long)SEED);
+    double widest = 0;
+    for (int n = 0; n < 40; n++) {
+        fl_random g = fl_random_seed(SEED + 4, (uint64_t)n);
+        fx_rig r;
+        random_rig(&r, &g, 1, 0, 400);
+        fl_oracle_table t;
+        table_of(&r, 150, &t);
+        if (n % 4 == 3) {
+            t.switch_ps = t.time_ps[0] / 20;
+            t.switch_fj = (int64_t)(t.energy_fj[0] / 20);
+        }
+        int64_t fastest;
+        FX_MUST(fl_oracle_fastest(&t, &fastest, d));
+        for (int m = 0; m < 3; m++)
+            for (int k = 0; k < 4; k++) {
+                int64_t limit = k == 3 ? INT64_MAX : fl_limit_ps(fastest, 0.01 + 0.1 * k);
+                fl_oracle_result o = solve(&t, (fl_objective)m, limit);
+                FL_CHECK(o.feasible && o.bounded && o.time_ps <= limit, "instance %d", n);
+                check_bound(&o, limit, o.time_ps, o.energy_fj, m, n, "itself");
+                FL_CHECK(o.gap_pct >= 0 && o.gap_pct < 2, "instance %d, %s, limit %d: gap %g %%", n,
+                         fl_objective_names[m], k, o.gap_pct);
+                widest = fmax(widest, o.gap_pct);
+                for (int i = 0; i < 60; i++) {
+                    int64_t ps;
+                    fl_wide fj;
+                    random_schedule(&t, &g, &o, &ps, &fj);
+                    check_bound(&o, limit, ps, fj, m, n, "random");
+                }
+                for (size_t c = 0; c < t.choices; c++) {
+                    fl_static_point p;
+                    FX_MUST(fl_static_run(r.w, r.rates, &r.spec, &r.facts, &t.choice[c], &p, d));
+                    check_bound(&o, limit, p.makespan_ps, p.energy_fj, m, n, "static");
+                }
+                free(o.schedule);
+            }
+        fl_oracle_table_free(&t);
+        fx_close(&r);
+    }
+    printf("(widest gap %.3g %%) ", widest);
+}
+
+/* A few thousand positions: the gap is small, and the frontier changes nothing. */
+static void test_gap(void) {
+    fx_rig r;
+    fx_open(&r, 1);
+    fl_synth_options o = fl_synth_standard;
+    o.kernels = 20000;
+    fl_workload_free(r.w);
+    FX_MUST(fl_synth_workload(&o, &r.spec, 20, &r.w, d));
+    FX_MUST(fl_rates_new(&r.rates, r.w, &r.spec, d));
+    fl_oracle_table t;
+    table_of(&r, 2000, &t);
+    int64_t fastest;
+    FX_MUST(fl_oracle_fastest(&t, &fastest, d));
+    for (int m = 0; m < 3; m++)
+        for (int k = 0; k < 5; k++) {
+            int64_t limit = fl_limit_ps(fastest, 0.002 + 0.05 * k);
+            fl_oracle_result a = solve(&t, (fl_objective)m, limit);
+            fl_oracle_table plain = t;
+            plain.frontier = NULL;
+            plain.frontier_first = NULL;
+            fl_oracle_result b = solve(&plain, (fl_objective)m, limit);
+            FL_CHECK(a.gap_pct >= 0 && a.gap_pct < 0.1, "%s, limit %d: gap %g %%", fl_objective_names[m], k, a.gap_pct);
+            FL_CHECK(a.bound_fj == b.bound_fj, "%s, limit %d: bound %.17g, without a frontier %.17g",
+                     fl_objective_names[m], k, fx_f(a.bound_fj), fx_f(b.bound_fj));
+            free(a.schedule);
+            free(b.schedule);
+        }
+    fl_oracle_table_free(&t);
+    fx_close(&r);
+}
+
+/* ---- what the table cannot say ---- */
+
+static void test_several_streams(void) {
+    for (int n = 0; n < 6; n++) {
+        fl_random g = fl_random_seed(SEED + 5, (uint64_t)n);
+        fx_rig r;
+        fx_open(&r, 2);
+        fx_random_classes(&r, &g, 4, 1);
+        uint32_t a = fx_stream(&r, 0, 0), b = fx_stream(&r, n % 2 ? 1 : 0, 1);
+        fx_random_ops(&r, &g, a, 100, 50000);
+        fx_random_ops(&r, &g, b, 100, 50000);
+        fx_finish(&r, 5);
+        fl_oracle_table t;
+        table_of(&r, 0, &t);
+        FL_CHECK(!t.exact && !fl_oracle_is_exact(r.w) && t.positions == 1, "instance %d: %zu positions", n,
+                 t.positions);
+        fl_static_point point[22];
+        for (size_t c = 0; c < t.choices; c++) {
+            FX_MUST(fl_static_run(r.w, r.rates, &r.spec, &r.facts, &t.choice[c], &point[c], d));
+            FL_CHECK(t.time_ps[c] == point[c].makespan_ps && t.energy_fj[c] == point[c].energy_fj, "instance %d", n);
+        }
+        int64_t limit = point[t.choices - 1].makespan_ps * 11 / 10;
+        size_t best = fl_static_best(point, t.choices, FL_MIN_ENERGY, limit);
+        fl_oracle_result o = solve(&t, FL_MIN_ENERGY, limit);
+        FL_CHECK(o.feasible && o.energy_fj == point[best].energy_fj, "instance %d: not the best static clock", n);
+        FL_CHECK(!o.bounded && !o.solved && isnan(o.bound_j) && isnan(o.objective_bound) && isnan(o.gap_pct),
+                 "instance %d: a reference passes for a bound", n);
+        free(o.schedule);
+        fl_oracle_table_free(&t);
+        fx_close(&r);
+    }
+}
+
+/* One stream alone is not enough: a host thread that launches its ops may hold them up. */
+static void test_launched(void) {
+    fx_rig r;
+    fx_open(&r, 1);
+    uint32_t c = fx_light(&r), s = fx_stream(&r, 0, 0);
+    fx_op(&r, s, 0, 1000, c);
+    uint32_t thread = fx_thread(&r);
+    fx_launch(&r, thread, 5000, s);
+    fx_finish(&r, 1);
+    FL_CHECK(!fl_oracle_is_exact(r.w), "launched");
+    fx_close(&r);
+}
+
+/* ---- per kernel ---- */
+
+/* Compute: 1 ms at 1000 MHz, time 1000/f, power base + 100 f. Memory: its time stays down to 500 MHz; power base + 50
+ * W. base = 30 + 10 f W at memory 800 MHz, 25 + 10 f at 400 MHz (f in GHz). */
+static void test_per_kernel(void) {
+    fx_rig r;
+    fx_open(&r, 1);
+    uint32_t compute = fx_class(&r, 1, 0, 0, 1, 0, 1), memory = fx_class(&r, 0, 1, 0, 0, 1, 1), s = fx_stream(&r, 0, 0);
+    fx_op(&r, s, 0, 1000000, compute);
+    fx_op(&r, s, 500000, 1000000, memory);
+    fx_finish(&r, 1);
+    fl_kernel_choice k[2];
+    double j, t;
+    FX_MUST(fl_oracle_per_kernel(r.w, r.rates, &r.spec, FL_MIN_ENERGY, 0.12, k, &j, &t, d));
+    /* compute within 12 %: 900 MHz; e(f) = (25 + 110 f)/f mJ falls with f, so 1500 MHz, memory at 400 MHz */
+    FL_CHECK(k[0].class_id == 0 && k[0].at.sm_mhz == 1500 && k[0].at.mem_mhz == 400, "%g MHz, memory %g",
+             k[0].at.sm_mhz, k[0].at.mem_mhz);
+    FL_CHECK(fx_near(k[0].energy_j, 1e-3 * (25 + 110 * 1.5) / 1.5, 1e-4), "%g J", k[0].energy_j);
+    FL_CHECK(fx_near(k[0].time_s, 1e-3 / 1.5, 1e-4), "%g s", k[0].time_s);
+    FL_CHECK(k[1].at.sm_mhz == 500 && k[1].at.mem_mhz == 800, "%g MHz, memory %g", k[1].at.sm_mhz, k[1].at.mem_mhz);
+    FL_CHECK(fx_near(k[1].energy_j, 1e-3 * (30 + 5 + 50), 1e-4), "%g J", k[1].energy_j);
+    FL_CHECK(fx_near(t, 1e-3 / 1.5 + 1e-3 + 0.5e-3, 1e-4), "%g s", t);
+    FL_CHECK(fx_near(j, k[0].energy_j + k[1].energy_j + 0.5e-3 * 40, 1e-9), "gaps at the default clocks: %g J", j);
+    /* without a bound memory at 400 MHz: (25 + 5 + 25) W x 2 ms = 110 mJ > 85 mJ, so the same */
+    FX_MUST(fl_oracle_per_kernel(r.w, r.rates, &r.spec, FL_MIN_ENERGY, INFINITY, k, &j, &t, d));
+    FL_CHECK(k[1].at.sm_mhz == 500 && k[1].at.mem_mhz == 800, "%g MHz, memory %g", k[1].at.sm_mhz, k[1].at.mem_mhz);
+    /* known only below the default: nothing holds the bound, so the fastest */
+    r.w->sm_max_mhz = 700;
+    FX_MUST(fl_oracle_per_kernel(r.w, r.rates, &r.spec, FL_MIN_ENERGY, 0.12, k, &j, &t, d));
+    FL_CHECK(k[0].at.sm_mhz == 700, "%g MHz", k[0].at.sm_mhz);
+    fx_close(&r);
+}
+
+FL_SUITE("oracle", {"choices", test_choices}, {"static best", test_static_best},
+         {"columns are static runs", test_columns}, {"the engine executes a schedule as the table says", test_executed},
+         {"brute force", test_brute_force}, {"large numbers", test_large_numbers}, {"bounds hold", test_bounds},
+         {"gap of a long table", test_gap}, {"several streams", test_several_streams}, {"launched", test_launched},
+         {"per kernel", test_per_kernel})
