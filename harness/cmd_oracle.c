@@ -93,7 +93,8 @@ static void print_job(fl_grid *g, const fl_oracle_job *j, bool kernels) {
     const fl_oracle_result *c = &j->ref.clairvoyant;
     if (j->table.exact && c->feasible) {
         snprintf(remark, sizeof remark, "%llu switches at %zu positions, bound %.6g J, gap %.3g %%%s",
-                 (unsigned long long)c->switches, c->bound_j, c->gap_pct, c->solved ? ", solved exactly" : "");
+                 (unsigned long long)c->switches, j->table.positions, c->bound_j, c->gap_pct,
+                 c->solved ? ", solved exactly" : "");
         add_line(g, j, "clairvoyant", c->energy_j, c->time_s, remark);
     } else if (c->feasible) {
         add_line(g, j, "reference", c->energy_j, c->time_s, "several streams: no bound");

@@ -119,12 +119,22 @@ static void print_text(const fl_scenes *scenes, const fl_spec *spec, fl_run_resu
             printf(" %s %.4g J", fl_part_names[i], fl_joules(r->ledger.part_fj[i]));
     printf("\nclocks     ");
     int64_t open = 0;
-    for (size_t i = 0; i < r->residence_count; i++)
-        open += r->residence[i].ps;
-    qsort(r->residence, r->residence_count, sizeof *r->residence, by_time);
-    for (size_t i = 0; i < r->residence_count && i < 8; i++)
+    size_t clocks = 0; /* one entry per pair of clocks, over all GPUs */
+    for (size_t i = 0; i < r->residence_count; i++) {
+        size_t k = 0;
+        while (k < clocks &&
+               (r->residence[k].sm_mhz != r->residence[i].sm_mhz || r->residence[k].mem_mhz != r->residence[i].mem_mhz))
+            k++;
+        fl_residence at = r->residence[i];
+        open += at.ps;
+        at.ps += k < clocks ? r->residence[k].ps : 0;
+        r->residence[k] = at;
+        clocks += k == clocks;
+    }
+    qsort(r->residence, clocks, sizeof *r->residence, by_time);
+    for (size_t i = 0; i < clocks && i < 8; i++)
         printf(" %u MHz %.1f %%", r->residence[i].sm_mhz, open ? 100.0 * (double)r->residence[i].ps / (double)open : 0);
-    printf("%s\n\n", r->residence_count > 8 ? " ..." : "");
+    printf("%s\n\n", clocks > 8 ? " ..." : "");
     fl_scene_notes(scenes, stdout);
     if (r->ignored_sets)
         printf("note: %llu sets of controls that this simulated node does not have\n",

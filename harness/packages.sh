@@ -1,6 +1,6 @@
 # Debian packages that Foldline needs, and how to install those that are missing. Sourced, not run.
 FL_BUILD_PACKAGES="gcc cmake make pkg-config libc6-dev libcsv-dev libgsl-dev libcjson-dev libmd-dev gnuplot-nox"
-FL_TEST_PACKAGES="libcunit1-dev binutils python3-minimal"
+FL_TEST_PACKAGES="libcunit1-dev binutils"
 
 fl_install() {
   local missing=() p log

@@ -24,7 +24,7 @@ static const fl_stream *lone_stream(const fl_workload *w) {
     for (uint32_t i = 0; i < w->stream_count; i++) {
         const fl_stream *s = &w->stream[i];
         if (s->count)
-            return s->count == w->op_count && !s->launched && !s->wait_first && !w->thread_count ? s : NULL;
+            return s->count == w->op_count && !s->wait_first && !w->thread_count ? s : NULL;
     }
     return NULL;
 }

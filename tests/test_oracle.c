@@ -402,6 +402,33 @@ static void test_gap(void) {
     fx_close(&r);
 }
 
+/* Equal positions: every price picks all fast or all slow. The limit allows 1000 slow ones and 3 ps more, which one
+ * middle choice, picked by no price, makes use of. Too large for labels. */
+static void test_mixture(void) {
+    enum { POSITIONS = 40000 };
+    static const int64_t ps[3] = {20, 13, 10}, fj[3] = {50, 90, 100};
+    fl_oracle_table t = {.positions = POSITIONS, .choices = 3, .exact = true};
+    t.time_ps = fx_alloc(POSITIONS * 3, sizeof *t.time_ps);
+    t.energy_fj = fx_alloc(POSITIONS * 3, sizeof *t.energy_fj);
+    for (size_t k = 0; k < POSITIONS * 3; k++) {
+        t.time_ps[k] = ps[k % 3];
+        t.energy_fj[k] = fj[k % 3];
+    }
+    int64_t limit = POSITIONS * 10 + 1000 * 10 + 3;
+    fl_oracle_result o = solve(&t, FL_MIN_ENERGY, limit);
+    FL_CHECK(o.energy_fj == POSITIONS * 100 - 1000 * 50 - 10 && o.time_ps == limit, "%.17g fJ, %lld ps",
+             fx_f(o.energy_fj), (long long)o.time_ps);
+    FL_CHECK(o.bound_fj == POSITIONS * 100 - 1000 * 50 - 15 && !o.solved, "bound %.17g fJ", fx_f(o.bound_fj));
+    free(o.schedule);
+    t.switch_ps = 1; /* one switch more */
+    o = solve(&t, FL_MIN_ENERGY, limit);
+    FL_CHECK(o.time_ps <= limit && o.energy_fj <= POSITIONS * 100 - 1000 * 50 && o.switches == 1,
+             "%.17g fJ, %lld ps, %llu switches", fx_f(o.energy_fj), (long long)o.time_ps,
+             (unsigned long long)o.switches);
+    free(o.schedule);
+    fl_oracle_table_free(&t);
+}
+
 /* ---- what the table cannot say ---- */
 
 static void test_several_streams(void) {
@@ -446,6 +473,14 @@ static void test_launched(void) {
     fx_finish(&r, 1);
     FL_CHECK(!fl_oracle_is_exact(r.w), "launched");
     fx_close(&r);
+    fx_open(&r, 1);
+    c = fx_light(&r), s = fx_stream(&r, 0, 0);
+    fx_op(&r, s, 0, 1000, c);
+    fx_op(&r, s, 0, 1000, c);
+    fx_wait(&r, s, s, 1);
+    fx_finish(&r, 1);
+    FL_CHECK(!fl_oracle_is_exact(r.w), "an op that waits for an event");
+    fx_close(&r);
 }
 
 /* ---- per kernel ---- */
@@ -474,15 +509,40 @@ static void test_per_kernel(void) {
     /* without a bound memory at 400 MHz: (25 + 5 + 25) W x 2 ms = 110 mJ > 85 mJ, so the same */
     FX_MUST(fl_oracle_per_kernel(r.w, r.rates, &r.spec, FL_MIN_ENERGY, INFINITY, k, &j, &t, d));
     FL_CHECK(k[1].at.sm_mhz == 500 && k[1].at.mem_mhz == 800, "%g MHz, memory %g", k[1].at.sm_mhz, k[1].at.mem_mhz);
-    /* known only below the default: nothing holds the bound, so the fastest */
-    r.w->sm_max_mhz = 700;
-    FX_MUST(fl_oracle_per_kernel(r.w, r.rates, &r.spec, FL_MIN_ENERGY, 0.12, k, &j, &t, d));
-    FL_CHECK(k[0].at.sm_mhz == 700, "%g MHz", k[0].at.sm_mhz);
+    fx_close(&r);
+}
+
+/* No static power and a rising voltage: 110 V^2 mJ, so the slower the cheaper, as far as the bound lets it. */
+static void test_per_kernel_bound(void) {
+    fx_rig r;
+    fx_open(&r, 1);
+    fl_device *dev = r.spec.device;
+    dev->c_w = dev->b0_w[0] = dev->b0_w[1] = 0;
+    fl_curve_free(dev->voltage);
+    double x[2] = {500, 1500}, y[2] = {1, 2};
+    fl_curve_new(&dev->voltage, x, y, 2);
+    fx_op(&r, fx_stream(&r, 0, 0), 0, 1000000, fx_class(&r, 1, 0, 0, 1, 0, 1));
+    fx_finish(&r, 1);
+    fl_kernel_choice k;
+    double j, t;
+    static const struct {
+        double bound, max, mhz;
+    } rows[] = {{INFINITY, INFINITY, 500},
+                {0.26, INFINITY, 800}, /* 1/0.8 is 25 % */
+                {0.12, INFINITY, 900},
+                {0, INFINITY, 1000},
+                {0.12, 700, 700}}; /* known only below the default: none holds the bound, so the fastest */
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        r.w->sm_max_mhz = rows[i].max;
+        FX_MUST(fl_oracle_per_kernel(r.w, r.rates, &r.spec, FL_MIN_ENERGY, rows[i].bound, &k, &j, &t, d));
+        FL_CHECK(k.at.sm_mhz == rows[i].mhz, "row %zu: %g MHz", i, k.at.sm_mhz);
+    }
     fx_close(&r);
 }
 
 FL_SUITE("oracle", {"choices", test_choices}, {"static best", test_static_best},
          {"columns are static runs", test_columns}, {"the engine executes a schedule as the table says", test_executed},
          {"brute force", test_brute_force}, {"large numbers", test_large_numbers}, {"bounds hold", test_bounds},
-         {"gap of a long table", test_gap}, {"several streams", test_several_streams}, {"launched", test_launched},
-         {"per kernel", test_per_kernel})
+         {"gap of a long table", test_gap}, {"mixture", test_mixture}, {"several streams", test_several_streams},
+         {"launched", test_launched}, {"per kernel", test_per_kernel},
+         {"per kernel under a bound", test_per_kernel_bound})
