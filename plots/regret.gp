@@ -4,7 +4,8 @@ names = ""
 n = 0
 array s[200]
 array c[200]
-num(text) = text eq "n/a" ? NaN : real(text)
+set datafile missing # n/a is looked at here
+num(text) = strlen(text) == 0 || text eq "n/a" ? NaN : real(text)
 stats input using ((strcol("workload") eq "mean" && strcol("policy")[1:9] ne "baseline:" && n < 200) ? (n = n + 1, \
     names = names . " " . strcol("policy"), s[n] = num(strcol("regret_static_pct")), c[n] = num(strcol("regret_clairvoyant_pct")), 1) : 0) nooutput
 top = 0

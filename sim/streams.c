@@ -129,9 +129,12 @@ static inline bool begin(fl_course *c, fl_lane *l, int64_t t) {
 
 /* ---- host threads ---- */
 
-static void thread_goes_on(fl_course *c, fl_host_thread *h, int64_t t) {
+/* `from`: when the item that was just done lets the thread go on. */
+static void thread_goes_on(fl_course *c, fl_host_thread *h, int64_t now, int64_t from) {
     if (h->next < h->t->count) {
-        *h->event_ps = t + h->t->item[h->next].host_ns * FL_PS_PER_NS;
+        *h->event_ps = from + h->t->item[h->next].host_ns * FL_PS_PER_NS;
+    } else if (from > now) { /* the way out of its last synchronisation */
+        *h->event_ps = from;
     } else {
         *h->event_ps = FL_TIME_NEVER;
         c->done++;
@@ -140,6 +143,10 @@ static void thread_goes_on(fl_course *c, fl_host_thread *h, int64_t t) {
 
 /* The item whose host time is over. True if anything moved; a full queue or an unfinished wait leaves it waiting. */
 static bool thread_acts(fl_course *c, fl_host_thread *h, int64_t t) {
+    if (h->next == h->t->count) { /* out of its last synchronisation */
+        thread_goes_on(c, h, t, t);
+        return false;
+    }
     const fl_item *item = &h->t->item[h->next];
     if (item->type == FL_ITEM_LAUNCH) {
         fl_lane *l = c->lane[item->stream];
@@ -152,7 +159,7 @@ static bool thread_acts(fl_course *c, fl_host_thread *h, int64_t t) {
         l->launched++;
         h->waiting = false;
         h->next++;
-        thread_goes_on(c, h, t);
+        thread_goes_on(c, h, t, t);
         return true;
     }
     if (!wait_over(c, h->t->wait + item->wait_first, item->wait_count)) {
@@ -163,7 +170,7 @@ static bool thread_acts(fl_course *c, fl_host_thread *h, int64_t t) {
     }
     h->waiting = false;
     h->next++;
-    thread_goes_on(c, h, t + item->after_ns * FL_PS_PER_NS);
+    thread_goes_on(c, h, t, t + item->after_ns * FL_PS_PER_NS);
     return true;
 }
 
@@ -227,7 +234,7 @@ static void settle_starts(fl_course *c, int64_t t) {
         moved = false;
         for (uint32_t i = 0; i < c->is->thread_count; i++) {
             fl_host_thread *h = &c->thread[i];
-            while (h->next < h->t->count && (*h->event_ps == t || h->waiting) && thread_acts(c, h, t))
+            while ((*h->event_ps == t || h->waiting) && thread_acts(c, h, t))
                 moved = true;
         }
         for (uint32_t i = 0; i < c->is->stream_count; i++)
