@@ -251,6 +251,7 @@ static void random_rig(fx_rig *r, uint64_t seed, uint32_t gpus, uint32_t streams
                                                   .read_ns = (int64_t)fl_random_below(&g, 50000)};
     add_sensors(r->spec.device, &g);
     fx_random_classes(r, &g, 6, 1);
+    r->w->class[5].copy = true;
     for (uint32_t i = 0; i < gpus * streams_per_gpu; i++)
         fx_random_ops(r, &g, fx_stream(r, i / streams_per_gpu, (int32_t)i), ops, 40000);
     fx_finish(r, 10);

@@ -51,6 +51,10 @@ static void test_power_by_hand(void) {
         {"no period, but a lag", {.lag_ns = 50000}, 1234, 140},
         {"a short window", {.period_ns = 10000000, .window_ns = 10000}, 25000, 140},
         {"a lag at the first refresh", {.period_ns = 1000000, .lag_ns = 5000000}, 999, 40},
+        {"a lag from a phase on",
+         {.period_ns = 1000000, .phase_ns = 3000000, .lag_ns = 5000000},
+         10000,
+         119.8103482005345},
         {"a lag after 10 ms", {.period_ns = 1000000, .lag_ns = 5000000}, 10000, 126.4664716763387},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
@@ -210,6 +214,27 @@ static void test_instant_at_a_change(void) {
     check_value("at a change", read_one(n, 0, FL_GPU_POWER_INSTANT_W), 20 + 10 + 5 + 50 + 50, 1e-4);
     fl_node_close(n);
     fx_close(&r);
+}
+
+/* What begins or ends at an instant has begun or ended there. */
+static void test_instant_at_an_edge(void) {
+    for (int only = 0; only < 2; only++) {
+        fx_rig r;
+        fx_open(&r, 1);
+        r.spec.device->sensor[FL_SENSOR_POWER_INSTANT] = (fl_sensor_spec){.present = 1, .period_ns = 1000000};
+        uint32_t c = fx_light(&r), s = fx_stream(&r, 0, 0);
+        for (int i = 0; i < 2; i++)
+            fx_op(&r, s, 1000000, 1000000, c);
+        fx_finish(&r, 0);
+        fl_node *n = fx_node(&r, every_signal, only);
+        for (int ms = 0; ms < 4; ms++) {
+            fx_advance(n, ms * FX_MS_PS);
+            check_value(ms % 2 ? "at a start" : "at an end", read_one(n, 0, FL_GPU_POWER_INSTANT_W), ms % 2 ? 140 : 40,
+                        0);
+        }
+        fl_node_close(n);
+        fx_close(&r);
+    }
 }
 
 /* ---- noise ---- */
@@ -519,4 +544,5 @@ static void test_refusals(void) {
 FL_SUITE("sense", {"power by hand", test_power_by_hand}, {"utilisation by hand", test_utilisation_by_hand},
          {"bytes and copies", test_bytes_and_copies}, {"freshness", test_freshness},
          {"closed boards", test_closed_boards}, {"instant at a change", test_instant_at_a_change},
-         {"noise", test_noise}, {"against truth", test_against_truth}, {"refusals", test_refusals})
+         {"instant at an edge", test_instant_at_an_edge}, {"noise", test_noise}, {"against truth", test_against_truth},
+         {"refusals", test_refusals})

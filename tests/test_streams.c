@@ -64,6 +64,25 @@ static void test_shares_by_hand(void) {
     }
 }
 
+/* Shares round down to 1/65536 and ends round up to a picosecond: three that want all SMs run at 21845/65536. */
+static void test_rounding(void) {
+    for (int64_t work = 1; work < 2000; work += 7) {
+        fx_rig r;
+        fx_open(&r, 1);
+        uint32_t c = fx_class(&r, 1, 0, 0, 1, 0, 1);
+        for (int i = 0; i < 3; i++)
+            fx_op(&r, fx_stream(&r, 0, i), 0, work, c);
+        fx_finish(&r, 0);
+        fl_node *n = fx_node(&r, 0, false);
+        fx_to_end(n);
+        int64_t end = (work * 1000 * 65536 + 21844) / 21845;
+        FL_CHECK(fl_node_now(n) == end, "%lld ns end at %lld ps, expected %lld", (long long)work,
+                 (long long)fl_node_now(n), (long long)end);
+        fl_node_close(n);
+        fx_close(&r);
+    }
+}
+
 /* A clock change while two share: both rates of progress change, the shares stay. */
 static void test_shared_change(void) {
     fx_rig r;
@@ -184,6 +203,7 @@ static void test_launches(void) {
     fx_launch(&r, t, 7000, b);         /* at 39: 39-49 */
     fx_sync(&r, t, 20000, 1000, b, 1); /* at 59: long over, returns at 60 */
     fx_launch(&r, t, 0, a);            /* at 60: 62-72 */
+    fx_sync(&r, t, 0, 4000, a, 3);     /* until 72, returns at 76: the program ends there */
     fx_finish(&r, 3);
     fl_node *n = fx_node(&r, 0, false);
     fx_to_end(n);
@@ -191,6 +211,7 @@ static void test_launches(void) {
     FL_CHECK(s->mark_count == 3, "%u marks", s->mark_count);
     check_marks("launches", n, a, (const int64_t[]){15, 27, 72}, 3);
     check_marks("launches", n, b, (const int64_t[]){18, 49}, 2);
+    FL_CHECK(fl_node_now(n) == 76 * FX_US_PS, "the program ends at %lld ps", (long long)fl_node_now(n));
     fl_node_close(n);
     fx_close(&r);
 }
@@ -531,8 +552,9 @@ static bool ref_begin(ref *x) {
                 after = (double)it->after_ns * 1e-9;
             }
             moved = true;
+            x->host_at[k] = x->t + after;
             if (++x->item[k] < t->count)
-                x->host_at[k] = x->t + after + (double)t->item[x->item[k]].host_ns * 1e-9;
+                x->host_at[k] += (double)t->item[x->item[k]].host_ns * 1e-9;
         }
     }
     for (uint32_t s = 0; s < w->stream_count; s++) {
@@ -579,7 +601,7 @@ static bool ref_run(ref *x, const ref_change *change, size_t changes) {
         for (uint32_t s = 0; s < w->stream_count; s++)
             all &= x->done[s] == w->stream[s].count;
         for (uint32_t k = 0; k < w->thread_count; k++)
-            all &= x->item[k] == w->thread[k].count;
+            all &= x->item[k] == w->thread[k].count && x->host_at[k] <= x->t + 1e-15;
         if (all)
             return true;
         for (uint32_t i = 0; i < w->gpu_count; i++)
@@ -589,7 +611,7 @@ static bool ref_run(ref *x, const ref_change *change, size_t changes) {
             if (x->state[s])
                 dt = fmin(dt, x->state[s] == 1 ? x->left[s] : x->left[s] / x->rate[s]);
         for (uint32_t k = 0; k < w->thread_count; k++)
-            if (x->item[k] < w->thread[k].count && x->host_at[k] > x->t + 1e-15)
+            if (x->host_at[k] > x->t + 1e-15)
                 dt = fmin(dt, x->host_at[k] - x->t);
         if (isinf(dt))
             return false;
@@ -665,6 +687,8 @@ static void build_random(fx_rig *r, fl_random *g, uint32_t gpus, double sms_max,
         if (threads)
             fx_launch(r, t[0], 0, s[0]);
     }
+    if (threads && fl_random_below(g, 2))
+        fx_sync(r, t[0], 0, 7000, s[0], rounds + streams - 1);
 }
 
 static void against_reference(const char *what, uint64_t seed, bool scarce, bool threads, bool quantised,
@@ -716,8 +740,8 @@ static void test_reference(void) {
     }
 }
 
-FL_SUITE("streams", {"shares by hand", test_shares_by_hand}, {"shared change", test_shared_change},
-         {"copies and markers", test_copies_and_markers}, {"event waits", test_event_waits},
-         {"wait across a change", test_wait_across_a_change}, {"launches", test_launches},
-         {"full queue", test_full_queue}, {"two threads", test_two_threads}, {"stuck", test_stuck},
-         {"order", test_order}, {"reference", test_reference})
+FL_SUITE("streams", {"shares by hand", test_shares_by_hand}, {"rounding", test_rounding},
+         {"shared change", test_shared_change}, {"copies and markers", test_copies_and_markers},
+         {"event waits", test_event_waits}, {"wait across a change", test_wait_across_a_change},
+         {"launches", test_launches}, {"full queue", test_full_queue}, {"two threads", test_two_threads},
+         {"stuck", test_stuck}, {"order", test_order}, {"reference", test_reference})

@@ -1,0 +1,235 @@
+/* From files to workloads: what was recorded comes out again at the clocks of the recording. */
+#include "harness/scene.h"
+#include "sim/run.h"
+#include "sim/synth.h"
+#include "tests/suite.h"
+#include "traces/kernels.h"
+
+#include <math.h>
+#include <unistd.h>
+
+static const char *temporary(const char *name, const char *text) {
+    static char path[4][256];
+    static int which;
+    char *p = path[which++ % 4];
+    snprintf(p, sizeof path[0], "%s/fl-build-%d-%s", getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp", (int)getpid(), name);
+    FILE *f = fopen(p, "w");
+    if (f) {
+        fputs(text, f);
+        fclose(f);
+    }
+    return p;
+}
+
+static fl_status open_trace(const char *path, const char *platform, const char *kinds, const char *assume, fl_scenes *s,
+                            fl_diag *d) {
+    const char *item[1] = {path};
+    fl_texts traces = {.item = item, .count = 1};
+    fl_scene_options o = {.platform = platform, .kinds = kinds, .assume = assume};
+    return fl_scenes_open(&o, &traces, NULL, NULL, s, d);
+}
+
+static fl_run_result run_default(const fl_scene *s) {
+    fl_run_options o = {.w = s->w, .rates = s->rates, .spec = &s->platform.node, .facts = &s->facts};
+    fl_run_result r;
+    fl_diag d = {0};
+    FL_CHECK(fl_run(&o, &r, &d) == FL_OK, "%s", d.message);
+    return r;
+}
+
+#define HEAD                                                                                                           \
+    "# foldline-kernels 1\n# sm_mhz: 1500\n# mem_mhz: 1000\n"                                                          \
+    "device,process,stream,start_ns,end_ns,name,grid_x,grid_y,grid_z,block_x,block_y,block_z"
+#define KINDS "# foldline-kinds 1\nname,tc,tm,tl,sharpness,alpha,beta,sm_demand,sm_mhz,mem_mhz\n"
+
+static void test_launches_sample(void) {
+    fl_scenes s;
+    fl_diag d = {0};
+    FL_CHECK(open_trace(FL_ROOT "/traces/samples/launches.csv", "generic", NULL, NULL, &s, &d) == FL_OK, "%s",
+             d.message);
+    if (!s.count)
+        return;
+    const fl_workload *w = s.item[0]->w;
+    CU_ASSERT_EQUAL(w->stream_count, 2);
+    CU_ASSERT_EQUAL(w->thread_count, 1);
+    CU_ASSERT_FALSE(w->gaps_are_host);
+    fl_run_result r = run_default(s.item[0]);
+    /* from the first launch at 5 us to the return of the last synchronisation at 5765 us; sharing rounds by ps */
+    FL_CHECK(llabs((long long)r.makespan_ps - 5760000000LL) < 20000, "makespan %lld ps", (long long)r.makespan_ps);
+    CU_ASSERT_EQUAL(r.kernels, 6);
+    fl_run_result_free(&r);
+    fl_scenes_free(&s);
+}
+
+/* Two kernels that each fill the GPU, recorded together for 2 ms: each is 1 ms of work. */
+static void test_untangled(void) {
+    const char *kinds = temporary("k.csv", KINDS "a,1,0,0,inf,1,0,1,,\n");
+    const char *trace = temporary("t.csv", HEAD "\n0,0,0,0,2000000,a,1,1,1,1,1,1\n0,0,1,0,2000000,a,1,1,1,1,1,1\n");
+    fl_scenes s;
+    fl_diag d = {0};
+    FL_CHECK(open_trace(trace, "generic", kinds, NULL, &s, &d) == FL_OK, "%s", d.message);
+    if (!s.count)
+        return;
+    CU_ASSERT_TRUE(s.item[0]->w->untangled);
+    CU_ASSERT_EQUAL(s.item[0]->w->stream[0].work_ns, 1000000);
+    fl_run_result r = run_default(s.item[0]);
+    FL_CHECK(llabs((long long)r.makespan_ps - 2000000000LL) < 10, "makespan %lld ps", (long long)r.makespan_ps);
+    fl_run_result_free(&r);
+    fl_scenes_free(&s);
+    /* half a GPU each: nothing to untangle */
+    kinds = temporary("k.csv", KINDS "a,1,0,0,inf,1,0,0.5,,\n");
+    FL_CHECK(open_trace(trace, "generic", kinds, NULL, &s, &d) == FL_OK, "%s", d.message);
+    CU_ASSERT_FALSE(s.item[0]->w->untangled);
+    fl_scenes_free(&s);
+}
+
+/* Kinds whose shares hold at other clocks than those of the recording. */
+static void test_kinds_at_other_clocks(void) {
+    const char *kinds = temporary("k.csv", KINDS "a,1,1,0,inf,1,1,1,750,1000\n");
+    const char *trace = temporary("t.csv", HEAD "\n0,0,0,0,1000000,a,1,1,1,1,1,1\n");
+    fl_scenes s;
+    fl_diag d = {0};
+    FL_CHECK(open_trace(trace, "generic", kinds, NULL, &s, &d) == FL_OK, "%s", d.message);
+    if (!s.count)
+        return;
+    const fl_load *l = &s.item[0]->w->class[0].load;
+    /* balanced at 750 MHz: at 1500 MHz the core term is half */
+    FL_CHECK(fabs(l->tc - 0.5) < 1e-12 && fabs(l->tm - 1) < 1e-12, "tc %g tm %g", l->tc, l->tm);
+    fl_scenes_free(&s);
+}
+
+static void test_unknown_kinds(void) {
+    const char *trace = temporary("alone.csv", HEAD "\n0,0,0,0,1000000,a,1,1,1,1,1,1\n");
+    fl_scenes s;
+    fl_diag d = {0};
+    CU_ASSERT_EQUAL(open_trace(trace, "generic", NULL, NULL, &s, &d), FL_BAD_INPUT);
+    FL_CHECK(strstr(d.message, "--assume") != NULL, "%s", d.message);
+    CU_ASSERT_EQUAL(open_trace(trace, "generic", NULL, "guess", &s, &d), FL_BAD_INPUT);
+    CU_ASSERT_EQUAL(open_trace(trace, "generic", NULL, "memory", &s, &d), FL_OK);
+    CU_ASSERT_TRUE(s.item[0]->w->assumed);
+    fl_scenes_free(&s);
+}
+
+static void test_partly_launched(void) {
+    const char *trace = temporary(
+        "part.csv", HEAD ",launch_ns,host_thread\n0,0,0,10,20,a,1,1,1,1,1,1,5,0\n0,0,0,30,40,a,1,1,1,1,1,1,,\n");
+    fl_scenes s;
+    fl_diag d = {0};
+    CU_ASSERT_EQUAL(open_trace(trace, "generic", NULL, "memory", &s, &d), FL_BAD_INPUT);
+    FL_CHECK(strstr(d.message, "launch_ns") != NULL, "%s", d.message);
+}
+
+/* The same kernels as a trace and straight as a workload. */
+static void test_synth_both_ways(void) {
+    fl_synth_options o = fl_synth_standard;
+    o.kernels = 3000;
+    fl_diag d = {0};
+    fl_platform p;
+    FL_CHECK(fl_platform_open("generic", 0, &p, &d) == FL_OK, "%s", d.message);
+    const fl_device *dev = &p.node.device[0];
+    for (uint64_t seed = 1; seed < 4; seed++) {
+        o.seed = seed;
+        fl_kernel_trace t;
+        fl_kinds k;
+        fl_workload *a = NULL, *b = NULL;
+        CU_ASSERT_EQUAL(fl_synth_trace(&o, dev->default_sm_mhz, dev->default_mem_mhz, &t, &k, &d), FL_OK);
+        fl_build_options build = {.kinds = &k};
+        FL_CHECK(fl_build_trace(&a, "trace", &t, &p.node, &build, &d) == FL_OK, "%s", d.message);
+        FL_CHECK(fl_synth_workload(&o, &p.node, 20, &b, &d) == FL_OK, "%s", d.message);
+        int64_t first, work; /* a trace begins with its first kernel, so the gap before that one is gone */
+        uint32_t class_id;
+        fl_workload_op(&b->stream[0], 0, &first, &work, &class_id);
+        FL_CHECK(a->stream[0].work_ns == b->stream[0].work_ns && a->stream[0].span_ns == b->stream[0].span_ns - first,
+                 "seed %llu: %lld and %lld ns", (unsigned long long)seed, (long long)a->stream[0].span_ns,
+                 (long long)b->stream[0].span_ns);
+        fl_workload_free(a);
+        fl_workload_free(b);
+        fl_kernel_trace_free(&t);
+        fl_kinds_free(&k);
+    }
+    o.kernels = 0;
+    CU_ASSERT_EQUAL(fl_synth_check(&o, &d), FL_BAD_INPUT);
+    fl_platform_free(&p);
+}
+
+static fl_status open_sweep(const char *path, const char *platform, const char *model, const char *only, fl_scenes *s,
+                            fl_diag *d) {
+    const char *item[1] = {only};
+    fl_texts none = {0}, names = {.item = item, .count = only ? 1 : 0};
+    fl_scene_options o = {.platform = platform, .model = model};
+    return fl_scenes_open(&o, &none, path, &names, s, d);
+}
+
+#define SWEEP "workload,kernel,sm_mhz,mem_mhz,power_cap_w,time_s,power_w,energy_j\n"
+
+static void test_sweep_reproduced(void) {
+    const char *path = temporary(
+        "s.csv", SWEEP "w,,1530,877,,3,200,\nw,,952,877,,4,110,\nw,,1140,877,,3.5,130,\nw,,1140,877,,3.7,130,\n"
+                       "x,,1530,877,,1,100,\nx,,952,877,,1,70,\n");
+    fl_scenes s;
+    fl_diag d = {0};
+    FL_CHECK(open_sweep(path, "v100-300w", NULL, "x", &s, &d) == FL_OK, "%s", d.message);
+    if (!s.count)
+        return;
+    CU_ASSERT_EQUAL(s.count, 1);
+    CU_ASSERT_TRUE(s.item[0]->w->measured);
+    CU_ASSERT_TRUE(s.item[0]->clipped);
+    const fl_device *dev = &s.item[0]->platform.node.device[0];
+    CU_ASSERT_EQUAL(dev->sm_mhz[0], 952);
+    CU_ASSERT_EQUAL(dev->sm_mhz[dev->sm_count - 1], 1530);
+    fl_run_result r = run_default(s.item[0]);
+    FL_CHECK(r.makespan_ps == 1000000000000LL && fabs(r.energy_j - 100) < 1e-6, "%.9g s, %.9g J", r.makespan_s,
+             r.energy_j);
+    fl_run_result_free(&r);
+    fl_scenes_free(&s);
+    CU_ASSERT_EQUAL(open_sweep(path, "v100-300w", NULL, "y", &s, &d), FL_BAD_INPUT);
+    CU_ASSERT_EQUAL(open_sweep(path, "v100-300w", "guess", NULL, &s, &d), FL_BAD_INPUT);
+    CU_ASSERT_EQUAL(open_sweep(path, "a100", NULL, "x", &s, &d), FL_BAD_INPUT);
+    FL_CHECK(strstr(d.message, "877") != NULL, "%s", d.message);
+}
+
+/* Every measured setting of the bundled sample, run at its clock, gives its time and energy. */
+static void test_sample_settings(void) {
+    fl_scenes s;
+    fl_diag d = {0};
+    FL_CHECK(open_sweep(FL_ROOT "/traces/samples/energyucb-528.pot3d.csv", "pvc-max1550x6", NULL, NULL, &s, &d) ==
+                 FL_OK,
+             "%s", d.message);
+    if (!s.count)
+        return;
+    const struct {
+        double mhz, time_s, energy_j;
+    } row[] = {{800, 75.02, 128790}, {1100, 59.78, 123380}, {1600, 56.42, 131130}};
+    for (size_t i = 0; i < 3; i++) {
+        fl_scene *c = s.item[0];
+        fl_run_options o = {
+            .w = c->w, .rates = c->rates, .spec = &c->platform.node, .facts = &c->facts, .first_sm_mhz = row[i].mhz};
+        fl_run_result r;
+        FL_CHECK(fl_run(&o, &r, &d) == FL_OK, "%s", d.message);
+        FL_CHECK(fabs(r.makespan_s / row[i].time_s - 1) < 1e-5 && fabs(r.energy_j / row[i].energy_j - 1) < 1e-5,
+                 "%g MHz: %.9g s, %.9g J", row[i].mhz, r.makespan_s, r.energy_j);
+        fl_run_result_free(&r);
+    }
+    fl_scenes_free(&s);
+}
+
+static void test_fitted_model(void) {
+    fl_scenes s;
+    fl_diag d = {0};
+    FL_CHECK(open_sweep(FL_ROOT "/traces/samples/energyucb-528.pot3d.csv", "pvc-max1550x6", "fitted", NULL, &s, &d) ==
+                 FL_OK,
+             "%s", d.message);
+    if (!s.count)
+        return;
+    CU_ASSERT_FALSE(s.item[0]->w->measured);
+    CU_ASSERT_FALSE(s.item[0]->clipped);
+    FL_CHECK(s.item[0]->w->model_time_mape_pct < 0.5, "time error %g %%", s.item[0]->w->model_time_mape_pct);
+    fl_scenes_free(&s);
+}
+
+FL_SUITE("build", {"the sample with launches takes its recorded time", test_launches_sample},
+         {"recorded sharing is untangled", test_untangled}, {"kinds at other clocks", test_kinds_at_other_clocks},
+         {"unknown kinds are refused or assumed", test_unknown_kinds},
+         {"a stream half launched is refused", test_partly_launched},
+         {"synth as trace and as workload", test_synth_both_ways}, {"a sweep becomes workloads", test_sweep_reproduced},
+         {"every setting of the sample", test_sample_settings}, {"a model fitted to the rows", test_fitted_model})
