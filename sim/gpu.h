@@ -30,15 +30,16 @@ typedef struct fl_lane { /* one stream in execution */
     uint64_t launched;
     uint32_t class_id;
     fl_phase phase;
-    int64_t length_ps;  /* of the kernel in progress, alone at the present clocks */
-    int64_t left_ps;    /* of the gap or kernel; for a kernel as of since_ps */
-    int64_t charged_ps; /* of the work since since_ps; below zero: work before it that has not been charged */
-    int64_t since_ps;   /* last change of rate or clock */
-    int64_t *event_ps;  /* end of gap or kernel, FL_TIME_NEVER while waiting: a cell of its course */
-    int64_t start_ps;   /* of the kernel in progress */
-    uint32_t rate;      /* in 1/65536 */
-    uint32_t marks;     /* passed */
-    int64_t *mark_ps;   /* s->mark_count: when each was passed */
+    int64_t length_ps;    /* of the kernel in progress, alone at the present clocks */
+    int64_t left_ps;      /* of the gap or kernel; for a kernel as of since_ps */
+    int64_t charged_ps;   /* of the work since since_ps; below zero: work before it that has not been charged */
+    int64_t since_ps;     /* last change of rate or clock */
+    int64_t *event_ps;    /* end of gap or kernel, FL_TIME_NEVER while waiting: a cell of its course */
+    int64_t start_ps;     /* of the kernel in progress */
+    uint32_t rate;        /* in 1/65536 */
+    uint32_t sms, memory; /* demands of the kernel in progress, in 1/65536 */
+    uint32_t marks;       /* passed */
+    int64_t *mark_ps;     /* s->mark_count: when each was passed */
 } fl_lane;
 
 typedef struct fl_sums { /* since the start of the run */

@@ -19,7 +19,8 @@ static inline int64_t work_done(const fl_lane *l, int64_t t) {
 static inline int64_t finish_time(int64_t since, int64_t left, uint32_t rate) {
     if (rate == FL_SHARE_ONE)
         return since + left;
-    if (left < INT64_C(1) << 36) { /* exact in doubles: below 2^53, and the quotient is 1/rate away from a wrong floor */
+    if (left <
+        INT64_C(1) << 36) { /* exact in doubles: below 2^53, and the quotient is 1/rate away from a wrong floor */
         double up = (double)(left << 16) + (double)(rate - 1);
         return since + (int64_t)(up / (double)rate);
     }
@@ -61,8 +62,10 @@ static inline void start_kernel(fl_lane *l, int64_t t) {
     l->charged_ps = 0;
     l->rate = FL_SHARE_ONE;
     *l->event_ps = t + l->left_ps;
-    g->demand_sms += row->sms * 2;
-    g->demand_memory += row->memory * 2;
+    l->sms = (uint32_t)row->sms * 2;
+    l->memory = (uint32_t)row->memory * 2;
+    g->demand_sms += l->sms;
+    g->demand_memory += l->memory;
     g->active++;
     if (row->resident && !g->resident++)
         g->busy_since_ps = t;
@@ -74,8 +77,8 @@ static inline void finish_kernel(fl_course *c, fl_lane *l, int64_t t) {
     fl_gpu *g = l->gpu;
     const fl_row *row = &g->rates->row[l->class_id];
     charge(l, l->left_ps);
-    g->demand_sms -= row->sms * 2;
-    g->demand_memory -= row->memory * 2;
+    g->demand_sms -= l->sms;
+    g->demand_memory -= l->memory;
     g->active--;
     g->dyn_now_mw -= dyn_at_rate(l);
     g->touched = true;
@@ -191,39 +194,45 @@ static void set_rate(fl_lane *l, uint32_t rate, int64_t t) {
     *l->event_ps = finish_time(t, l->left_ps, rate);
 }
 
-static void share(fl_course *c, fl_gpu *g, int64_t t) {
-    bool scarce = g->demand_sms > FL_SHARE_ONE || g->demand_memory > FL_SHARE_ONE;
-    if (scarce || g->scarce) {
-        uint32_t sms[FL_SHARES_MAX], memory[FL_SHARES_MAX], rate[FL_SHARES_MAX];
-        fl_lane *who[FL_SHARES_MAX];
-        size_t n = 0; /* at most FL_SHARES_MAX: fl_workload_finish refuses more streams on one GPU */
-        for (uint32_t i = 0; i < c->is->stream_count; i++) {
-            fl_lane *l = c->mine[i];
-            if (l->phase != FL_PHASE_RUN || l->gpu != g)
-                continue;
-            const fl_row *row = &g->rates->row[l->class_id];
-            sms[n] = (uint32_t)row->sms * 2;
-            memory[n] = (uint32_t)row->memory * 2;
-            rate[n] = FL_SHARE_ONE;
-            who[n++] = l;
-        }
-        if (scarce && n)
-            fl_shares_rates(sms, memory, rate, n);
-        for (size_t i = 0; i < n; i++)
-            set_rate(who[i], rate[i], t);
-        g->scarce = scarce;
-    }
+/* Sets the shares of one GPU; true where that moved the end of a kernel. */
+static bool share(fl_course *c, fl_gpu *g, int64_t t) {
+    bool scarce = g->demand_sms > FL_SHARE_ONE || g->demand_memory > FL_SHARE_ONE, was = g->scarce;
     g->peak_due = true;
     g->touched = false;
+    g->scarce = scarce;
+    if (!scarce && !was)
+        return false;
+    uint32_t sms[FL_SHARES_MAX], memory[FL_SHARES_MAX], rate[FL_SHARES_MAX];
+    fl_lane *who[FL_SHARES_MAX];
+    size_t n = 0; /* at most FL_SHARES_MAX: fl_workload_finish refuses more streams on one GPU */
+    for (uint32_t i = 0; i < c->is->stream_count; i++) {
+        fl_lane *l = c->mine[i];
+        if (l->phase != FL_PHASE_RUN || l->gpu != g)
+            continue;
+        sms[n] = l->sms;
+        memory[n] = l->memory;
+        rate[n] = FL_SHARE_ONE;
+        who[n++] = l;
+    }
+    if (scarce && n)
+        fl_shares_rates(sms, memory, rate, n);
+    for (size_t i = 0; i < n; i++)
+        set_rate(who[i], rate[i], t);
+    return true;
 }
 
 /* ---- the loop ---- */
 
-static inline int64_t earliest(const fl_course *c) {
-    int64_t t = FL_TIME_NEVER;
+static inline int64_t earliest(const fl_course *c, uint32_t *who) {
+    const int64_t *event = c->event_ps;
     const uint32_t n = c->is->stream_count + c->is->thread_count;
-    for (uint32_t i = 0; i < n; i++)
-        t = c->event_ps[i] < t ? c->event_ps[i] : t;
+    int64_t t = FL_TIME_NEVER;
+    uint32_t first = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        first = event[i] < t ? i : first;
+        t = event[i] < t ? event[i] : t;
+    }
+    *who = first;
     return t;
 }
 
@@ -243,38 +252,48 @@ static void settle_starts(fl_course *c, int64_t t) {
     }
 }
 
-static inline void complete_at(fl_course *c, int64_t t) {
-    for (uint32_t i = 0; i < c->is->stream_count; i++) {
-        if (c->event_ps[i] != t)
-            continue;
-        fl_lane *l = c->mine[i];
+static inline void pass_event(fl_course *c, uint32_t who, int64_t t) {
+    if (who < c->is->stream_count) {
+        fl_lane *l = c->mine[who];
         if (l->phase == FL_PHASE_GAP) {
             start_kernel(l, t);
-            continue;
+        } else {
+            finish_kernel(c, l, t);
+            if (c->simple && l->phase == FL_PHASE_FRESH)
+                begin(c, l, t);
         }
-        finish_kernel(c, l, t);
-        if (c->simple && l->phase == FL_PHASE_FRESH)
-            begin(c, l, t);
     }
+    if (!c->simple)
+        settle_starts(c, t);
+}
+
+/* Time is about to pass: what runs now gets its shares. True where that moved the end of a kernel. */
+static inline bool share_all(fl_course *c, int64_t t) {
+    bool moved = false;
+    for (uint32_t i = 0; i < c->is->gpu_count; i++)
+        if (c->gpu[i]->touched)
+            moved |= share(c, c->gpu[i], t);
+    return moved;
 }
 
 int64_t fl_streams_advance(fl_course *c, int64_t until) {
     int64_t t = c->gpu[0]->now_ps;
     const uint32_t all = c->is->stream_count + c->is->thread_count;
     settle_starts(c, t); /* at the start of a run, and what a boundary's own instant lets begin */
-    for (;;) {
-        for (uint32_t i = 0; i < c->is->gpu_count; i++)
-            if (c->gpu[i]->touched)
-                share(c, c->gpu[i], t);
-        int64_t next = earliest(c);
-        if (next > until || c->done == all)
-            break;
-        if (next > t)
+    for (;;) {           /* event by event; those of one instant follow each other before shares are set */
+        uint32_t who;
+        int64_t next = earliest(c, &who);
+        if (next > t) {
+            if (share_all(c, t))
+                next = earliest(c, &who);
+            if (next > until || c->done == all)
+                break;
             note_peaks(c);
-        t = next;
-        complete_at(c, t);
-        if (!c->simple)
-            settle_starts(c, t);
+            t = next;
+        } else if (c->done == all) {
+            break;
+        }
+        pass_event(c, who, t);
     }
     int64_t reached = c->done == all ? t : until;
     if (reached > t)
@@ -302,15 +321,18 @@ void fl_streams_rescale(fl_course *c, fl_gpu *g, const fl_clock_rates *before, i
         l->since_ps = t;
         l->charged_ps = 0;
         *l->event_ps = finish_time(t, l->left_ps, l->rate);
-        g->demand_sms += row->sms * 2;
-        g->demand_memory += row->memory * 2;
+        l->sms = (uint32_t)row->sms * 2;
+        l->memory = (uint32_t)row->memory * 2;
+        g->demand_sms += l->sms;
+        g->demand_memory += l->memory;
         g->dyn_now_mw += dyn_at_rate(l);
     }
     share(c, g, t);
 }
 
 const char *fl_streams_stuck(const fl_course *c, char *buf, size_t size) {
-    if (earliest(c) != FL_TIME_NEVER)
+    uint32_t who;
+    if (earliest(c, &who) != FL_TIME_NEVER)
         return NULL;
     for (uint32_t i = 0; i < c->is->stream_count; i++)
         if (c->mine[i]->phase != FL_PHASE_DONE) {
