@@ -89,10 +89,10 @@ static fl_status unknown_name(const char *name, fl_diag *d) {
     for (size_t i = 0; i < count && used < sizeof all; i++)
         used += (size_t)snprintf(all + used, sizeof all - used, "%s%s", i ? ", " : "", names[i]);
     if (near)
-        s = fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "unknown platform \"%s\", expected \"%s\"? (all: %s)", name, near,
+        s = fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "unknown platform '%s', did you mean '%s'? (all: %s)", name, near,
                     all);
     else
-        s = fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "unknown platform \"%s\", expected a path or one of: %s", name, all);
+        s = fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "unknown platform '%s', expected a path or one of: %s", name, all);
     free_names(names, count);
     return s;
 }

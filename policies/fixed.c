@@ -32,6 +32,14 @@ static const char *need_ladders(const fl_facts *facts) {
     return NULL;
 }
 
+/* A ladder that the host does not know (no clocks) refuses nothing. */
+static int on_ladder(fl_ladder l, double mhz) {
+    for (uint32_t i = 0; i < l.count; i++)
+        if (l.mhz[i] == mhz)
+            return 1;
+    return !l.count;
+}
+
 /* ---- fixed --------------------------------------------------------------------------------------------------------
  */
 
@@ -42,10 +50,15 @@ typedef struct fixed_params {
 static const char *fixed_init(void *state, const void *params, const fl_facts *facts) {
     const fixed_params *p = params;
     (void)state;
-    (void)facts;
     if ((p->sm_mhz <= 0 && p->sm_mhz != FL_DEFAULT) || (p->mem_mhz <= 0 && p->mem_mhz != FL_DEFAULT) ||
         (p->power_limit_w <= 0 && p->power_limit_w != FL_DEFAULT))
         return "a clock or limit must be above 0, or -1 for the driver's default";
+    for (uint32_t i = 0; i < facts->gpu_count; i++) {
+        if (p->sm_mhz != FL_DEFAULT && !on_ladder(facts->gpu[i].sm, p->sm_mhz))
+            return "sm_mhz is not on the SM ladder of every GPU, expected one of its clocks";
+        if (p->mem_mhz != FL_DEFAULT && !on_ladder(facts->gpu[i].mem, p->mem_mhz))
+            return "mem_mhz is not on the memory ladder of every GPU, expected one of its clocks";
+    }
     return NULL;
 }
 
@@ -162,8 +175,11 @@ typedef struct efficientfix_params {
 } efficientfix_params;
 
 static const char *efficientfix_init(void *state, const void *params, const fl_facts *facts) {
+    const efficientfix_params *p = params;
     (void)state;
-    (void)params;
+    for (uint32_t i = 0; i < facts->gpu_count; i++)
+        if (p->efficient_mhz > 0 && !on_ladder(facts->gpu[i].sm, p->efficient_mhz))
+            return "efficient_mhz is not on the SM ladder of every GPU, expected one of its clocks";
     return need_ladders(facts);
 }
 

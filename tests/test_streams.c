@@ -1,6 +1,7 @@
 /* Several streams, host threads and GPUs: cases by hand, order, and a second simulator that shares no line with the
  * first. */
 #include "tests/sim_fixture.h"
+#include "tests/sim_reference.h"
 
 /* ---- by hand ---- */
 
@@ -64,20 +65,54 @@ static void test_shares_by_hand(void) {
     }
 }
 
-/* Shares round down to 1/65536 and ends round up to a picosecond: three that want all SMs run at 21845/65536. */
+/* Shares round down to 1/65536, work done rounds down and ends round up to a picosecond: of three that want all SMs
+ * each runs at 21845/65536 until the first ends, then two at a half, then the longest alone. */
 static void test_rounding(void) {
-    for (int64_t work = 1; work < 2000; work += 7) {
+    for (int64_t i = 0; i < 300; i++) { /* short ones, and some around 2^36 and 2^46 ps */
+        int64_t work = i < 250 ? 1 + 7 * i : i < 275 ? 68719450 + 3 * (i - 250) : 70368743900 + 17 * (i - 275);
         fx_rig r;
         fx_open(&r, 1);
         uint32_t c = fx_class(&r, 1, 0, 0, 1, 0, 1);
-        for (int i = 0; i < 3; i++)
-            fx_op(&r, fx_stream(&r, 0, i), 0, work, c);
-        fx_finish(&r, 0);
+        int64_t left[3] = {work * 1000, 2 * work * 1000 + 5000, 3 * work * 1000 + 11000}, end[3];
+        for (int k = 0; k < 3; k++)
+            fx_op(&r, fx_stream(&r, 0, k), 0, left[k] / 1000, c);
+        fx_finish(&r, 1);
+        end[0] = (int64_t)(((fl_wide)left[0] * 65536 + 21844) / 21845);
+        for (int k = 1; k < 3; k++)
+            left[k] -= (int64_t)((fl_wide)end[0] * 21845 / 65536);
+        end[1] = end[0] + 2 * left[1];
+        end[2] = end[1] + left[2] - left[1];
         fl_node *n = fx_node(&r, 0, false);
         fx_to_end(n);
-        int64_t end = (work * 1000 * 65536 + 21844) / 21845;
-        FL_CHECK(fl_node_now(n) == end, "%lld ns end at %lld ps, expected %lld", (long long)work,
-                 (long long)fl_node_now(n), (long long)end);
+        for (uint32_t k = 0; k < 3; k++)
+            FL_CHECK(fl_node_marks(n, k)[0] == end[k], "%lld ns, kernel %u ends at %lld ps, expected %lld",
+                     (long long)work, k, (long long)fl_node_marks(n, k)[0], (long long)end[k]);
+        fl_node_close(n);
+        fx_close(&r);
+    }
+}
+
+/* What ends at one instant is taken away, what follows it begins, and only then are shares set: the third stream keeps
+ * its rate beside two streams of short equal kernels and is never rounded on the way. */
+static void test_shares_are_set_once(void) {
+    for (int gaps = 0; gaps < 2; gaps++) {
+        fx_rig r;
+        fx_open(&r, 1);
+        uint32_t c = fx_class(&r, 1, 0, 0, 1, 0, 1), a = fx_stream(&r, 0, 0), b = fx_stream(&r, 0, 1);
+        uint32_t longest = fx_stream(&r, 0, 2), last = gaps ? fx_stream(&r, 0, 3) : 0;
+        for (int i = 0; i < 1000; i++) {
+            fx_op(&r, a, 0, 1001, c);
+            fx_op(&r, b, 0, 1001, c);
+        }
+        fx_op(&r, longest, 0, 900007, c);
+        if (gaps) /* a wait: the way for streams that depend on each other */
+            fx_op(&r, last, 0, 1, c), fx_wait(&r, last, a, 1000);
+        fx_finish(&r, 1);
+        fl_node *n = fx_node(&r, 0, false);
+        fx_to_end(n);
+        int64_t end = (INT64_C(900007000) * 65536 + 21844) / 21845;
+        FL_CHECK(fl_node_marks(n, longest)[0] == end, "way %d: it ends at %lld ps, expected %lld", gaps,
+                 (long long)fl_node_marks(n, longest)[0], (long long)end);
         fl_node_close(n);
         fx_close(&r);
     }
@@ -440,210 +475,7 @@ static void test_order(void) {
     }
 }
 
-/* ---- a second simulator: seconds and joules in doubles, one step from event to event, no boundaries, no lanes ----
- *
- * It reads the workload and the integer rows and knows nothing else of the engine. `quantised` rounds the shares as the
- * engine says it does (1/65536, down); without it shares are real numbers. */
-
-enum { REF_STREAMS = 8, REF_THREADS = 3 };
-
-typedef struct ref_change {
-    double at;
-    uint32_t gpu;
-    double sm_mhz, mem_mhz;
-} ref_change;
-
-typedef struct ref {
-    const fx_rig *r;
-    bool quantised;
-    double t, joules;
-    double sm[FX_GPUS_MAX], mem[FX_GPUS_MAX];
-    uint64_t done[REF_STREAMS], launched[REF_STREAMS];
-    int state[REF_STREAMS];   /* 0: not begun, 1: gap, 2: kernel */
-    double left[REF_STREAMS]; /* seconds of gap, or share of the kernel */
-    double rate[REF_STREAMS]; /* share per second */
-    double last_end[REF_STREAMS];
-    size_t item[REF_THREADS];
-    double host_at[REF_THREADS]; /* when the host time before the item is over */
-} ref;
-
-static bool ref_met(const ref *x, const fl_wait *wait, size_t count) {
-    for (size_t i = 0; i < count; i++)
-        if (x->done[wait[i].stream] < wait[i].done)
-            return false;
-    return true;
-}
-
-/* Max-min fairness from the smallest demand up. */
-static double ref_level(const double *demand, size_t count, bool quantised) {
-    double sorted[REF_STREAMS], sum = 0, free = 1;
-    for (size_t i = 0; i < count; i++) {
-        sum += demand[i];
-        size_t k = i;
-        for (; k > 0 && sorted[k - 1] > demand[i]; k--)
-            sorted[k] = sorted[k - 1];
-        sorted[k] = demand[i];
-    }
-    if (sum <= 1)
-        return 2;
-    for (size_t i = 0; i < count; i++) {
-        double even = free / (double)(count - i);
-        if (quantised)
-            even = floor(even * 65536) / 65536;
-        if (sorted[i] > even)
-            return even;
-        free -= sorted[i];
-    }
-    return 2;
-}
-
-static double ref_floor(const ref *x, double v) { return x->quantised ? floor(v * 65536) / 65536 : v; }
-
-static void ref_rates(ref *x, uint32_t gpu) {
-    double sms[REF_STREAMS], mem[REF_STREAMS], rate[REF_STREAMS], left[REF_STREAMS];
-    uint32_t who[REF_STREAMS];
-    size_t n = 0;
-    const fl_clock_rates *now = fx_rates(x->r, x->sm[gpu], x->mem[gpu]);
-    for (uint32_t s = 0; s < x->r->w->stream_count; s++)
-        if (x->r->w->stream[s].gpu == gpu && x->state[s] == 2) {
-            int64_t gap, work;
-            uint32_t c;
-            fl_workload_op(&x->r->w->stream[s], x->done[s], &gap, &work, &c);
-            sms[n] = now->row[c].sms / 32768.0;
-            mem[n] = now->row[c].memory / 32768.0;
-            who[n++] = s;
-        }
-    double level = ref_level(sms, n, x->quantised);
-    double asked = 0;
-    for (size_t i = 0; i < n; i++) {
-        rate[i] = sms[i] > level ? ref_floor(x, level / sms[i]) : 1;
-        left[i] = mem[i] * rate[i];
-        if (x->quantised)
-            left[i] = floor(left[i] * 65536 + 0.5) / 65536;
-        asked += left[i];
-    }
-    level = asked > 1 ? ref_level(left, n, x->quantised) : 2;
-    for (size_t i = 0; i < n; i++) {
-        int64_t gap, work;
-        uint32_t c;
-        fl_workload_op(&x->r->w->stream[who[i]], x->done[who[i]], &gap, &work, &c);
-        if (left[i] > level)
-            rate[i] = fmin(rate[i], ref_floor(x, level / mem[i]));
-        x->rate[who[i]] = rate[i] / ((double)work * now->row[c].mul / 65536 * 1e-12);
-    }
-}
-
-/* Lets begin what may; true if anything did. A kernel without length ends at once. */
-static bool ref_begin(ref *x) {
-    const fl_workload *w = x->r->w;
-    bool moved = false;
-    for (uint32_t k = 0; k < w->thread_count; k++) {
-        const fl_thread *t = &w->thread[k];
-        while (x->item[k] < t->count && x->host_at[k] <= x->t + 1e-15) {
-            const fl_item *it = &t->item[x->item[k]];
-            double after = 0;
-            if (it->type == FL_ITEM_LAUNCH) {
-                if (x->launched[it->stream] - x->done[it->stream] >= w->launch_queue)
-                    break;
-                x->launched[it->stream]++;
-            } else {
-                if (!ref_met(x, t->wait + it->wait_first, it->wait_count))
-                    break;
-                after = (double)it->after_ns * 1e-9;
-            }
-            moved = true;
-            x->host_at[k] = x->t + after;
-            if (++x->item[k] < t->count)
-                x->host_at[k] += (double)t->item[x->item[k]].host_ns * 1e-9;
-        }
-    }
-    for (uint32_t s = 0; s < w->stream_count; s++) {
-        const fl_stream *st = &w->stream[s];
-        if (x->done[s] == st->count)
-            continue;
-        int64_t gap, work;
-        uint32_t c;
-        fl_workload_op(st, x->done[s], &gap, &work, &c);
-        if (x->state[s] == 0 && (!st->launched || x->launched[s] > x->done[s]) &&
-            (!st->wait_first || ref_met(x, st->wait + st->wait_first[x->done[s]],
-                                        st->wait_first[x->done[s] + 1] - st->wait_first[x->done[s]]))) {
-            x->state[s] = 1;
-            x->left[s] = (double)gap * 1e-9;
-            moved = true;
-        }
-        if (x->state[s] == 1 && x->left[s] < 1e-15) {
-            x->state[s] = 2;
-            x->left[s] = 1;
-            moved = true;
-        }
-        if (x->state[s] == 2 && (work == 0 || x->left[s] < 1e-12)) {
-            x->state[s] = 0;
-            x->done[s]++;
-            x->last_end[s] = x->t;
-            moved = true;
-        }
-    }
-    return moved;
-}
-
-/* Runs to the end. False: it hangs. */
-static bool ref_run(ref *x, const ref_change *change, size_t changes) {
-    const fl_workload *w = x->r->w;
-    size_t next_change = 0;
-    for (uint32_t i = 0; i < FX_GPUS_MAX; i++)
-        x->sm[i] = 1000, x->mem[i] = 800;
-    for (uint32_t k = 0; k < w->thread_count; k++)
-        x->host_at[k] = (double)w->thread[k].item[0].host_ns * 1e-9;
-    for (;;) {
-        while (ref_begin(x))
-            ;
-        bool all = true;
-        for (uint32_t s = 0; s < w->stream_count; s++)
-            all &= x->done[s] == w->stream[s].count;
-        for (uint32_t k = 0; k < w->thread_count; k++)
-            all &= x->item[k] == w->thread[k].count && x->host_at[k] <= x->t + 1e-15;
-        if (all)
-            return true;
-        for (uint32_t i = 0; i < w->gpu_count; i++)
-            ref_rates(x, i);
-        double dt = INFINITY;
-        for (uint32_t s = 0; s < w->stream_count; s++)
-            if (x->state[s])
-                dt = fmin(dt, x->state[s] == 1 ? x->left[s] : x->left[s] / x->rate[s]);
-        for (uint32_t k = 0; k < w->thread_count; k++)
-            if (x->host_at[k] > x->t + 1e-15)
-                dt = fmin(dt, x->host_at[k] - x->t);
-        if (isinf(dt))
-            return false;
-        bool change_now = next_change < changes && change[next_change].at <= x->t + dt;
-        if (change_now)
-            dt = fmax(0, change[next_change].at - x->t);
-        double power = 8000 * (double)(x->r->spec.gpu_count - w->gpu_count);
-        for (uint32_t i = 0; i < w->gpu_count; i++)
-            power += fx_rates(x->r, x->sm[i], x->mem[i])->base.total_mw;
-        for (uint32_t s = 0; s < w->stream_count; s++) {
-            if (x->state[s] == 2) {
-                int64_t gap, work;
-                uint32_t c, gpu = w->stream[s].gpu;
-                fl_workload_op(&w->stream[s], x->done[s], &gap, &work, &c);
-                const fl_row *row = &fx_rates(x->r, x->sm[gpu], x->mem[gpu])->row[c];
-                power += row->dyn_mw * x->rate[s] * ((double)work * row->mul / 65536 * 1e-12);
-                x->left[s] -= dt * x->rate[s];
-            } else if (x->state[s] == 1) {
-                x->left[s] -= dt;
-            }
-        }
-        x->joules += power * 1e-3 * dt;
-        x->t += dt;
-        if (change_now) {
-            if (!isnan(change[next_change].sm_mhz))
-                x->sm[change[next_change].gpu] = change[next_change].sm_mhz;
-            if (!isnan(change[next_change].mem_mhz))
-                x->mem[change[next_change].gpu] = change[next_change].mem_mhz;
-            next_change++;
-        }
-    }
-}
+/* ---- against the second simulator ---- */
 
 /* Rounds of ops over all streams; an op of round k waits only for rounds before it, so that nothing hangs. */
 static void build_random(fx_rig *r, fl_random *g, uint32_t gpus, double sms_max, bool scarce, bool threads) {
@@ -741,7 +573,8 @@ static void test_reference(void) {
 }
 
 FL_SUITE("streams", {"shares by hand", test_shares_by_hand}, {"rounding", test_rounding},
-         {"shared change", test_shared_change}, {"copies and markers", test_copies_and_markers},
-         {"event waits", test_event_waits}, {"wait across a change", test_wait_across_a_change},
-         {"launches", test_launches}, {"full queue", test_full_queue}, {"two threads", test_two_threads},
-         {"stuck", test_stuck}, {"order", test_order}, {"reference", test_reference})
+         {"shares are set once", test_shares_are_set_once}, {"shared change", test_shared_change},
+         {"copies and markers", test_copies_and_markers}, {"event waits", test_event_waits},
+         {"wait across a change", test_wait_across_a_change}, {"launches", test_launches},
+         {"full queue", test_full_queue}, {"two threads", test_two_threads}, {"stuck", test_stuck},
+         {"order", test_order}, {"reference", test_reference})

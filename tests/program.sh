@@ -1,0 +1,247 @@
+#!/usr/bin/env bash
+# The real program end to end: program.sh PATH_TO_FOLDLINE, from the root of the repository.
+set -u
+cd "$(dirname "$0")/.." || exit 1
+f=$(realpath "$1")
+root=$PWD
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+passed=0 failed=0
+
+ok() {
+  passed=$((passed + 1))
+  echo "ok - $1"
+}
+bad() {
+  failed=$((failed + 1))
+  echo "not ok - $1"
+  shift
+  printf '    %s\n' "$@"
+}
+# refuse NAME STATUS PATTERN COMMAND...: exits with STATUS, one line on stderr that matches PATTERN, nothing on stdout
+refuse() {
+  local name=$1 want=$2 pattern=$3 status lines
+  shift 3
+  timeout 60 "$@" >"$dir/out" 2>"$dir/err" </dev/null
+  status=$?
+  lines=$(wc -l <"$dir/err")
+  if [ $status = "$want" ] && [ "$lines" = 1 ] && grep -qE -- "$pattern" "$dir/err" && [ ! -s "$dir/out" ]; then
+    ok "$name"
+  else
+    bad "$name" "exit $status (want $want), $lines lines: $(head -c 400 "$dir/err")"
+  fi
+}
+# succeed NAME PATTERN COMMAND...: exits 0, stdout matches PATTERN
+succeed() {
+  local name=$1 pattern=$2 status
+  shift 2
+  timeout 120 "$@" >"$dir/out" 2>"$dir/err" </dev/null
+  status=$?
+  if [ $status = 0 ] && grep -qE -- "$pattern" "$dir/out"; then
+    ok "$name"
+  else
+    bad "$name" "exit $status: $(head -c 400 "$dir/err")" "$(head -n 5 "$dir/out")"
+  fi
+}
+check() { # NAME, then a command that must be true
+  local name=$1
+  shift
+  if "$@" >"$dir/check" 2>&1; then ok "$name"; else bad "$name" "$(head -c 400 "$dir/check")"; fi
+}
+
+# ---- help and names ----
+for c in run compare oracle replay synth policies platforms plot bench; do
+  succeed "$c --help" "^foldline $c " "$f" $c --help
+done
+succeed "--help" "Exit status" "$f" --help
+check "no command" test "$("$f" >/dev/null 2>&1; echo $?)" = 2
+refuse "unknown command" 2 "did you mean 'compare'" "$f" comapre
+refuse "unknown option" 2 "did you mean '--platform'" "$f" run --platfrom generic
+refuse "option without value" 2 "nothing follows" "$f" run --platform
+refuse "number out of range" 2 "--bound 'x'" "$f" compare --bound x
+
+trace=$dir/t.csv
+succeed "synth" "2000 kernels" "$f" synth -o "$trace" --kernels 2000 --mean-us 3000 --seed 3
+refuse "unknown policy" 2 "did you mean 'assure'" "$f" run "$trace" --platform generic --policy asure
+refuse "unknown platform" 2 "did you mean 'generic'" "$f" run "$trace" --platform generix --policy assure
+refuse "unknown parameter" 2 "did you mean 'theta'" "$f" run "$trace" --platform generic --policy assure --set thetta=1
+refuse "parameter out of range" 2 "1.5.*expected" "$f" run "$trace" --platform generic --policy assure --set theta=1.5
+refuse "parameter is no number" 2 "theta" "$f" run "$trace" --platform generic --policy assure --set theta=x
+refuse "clock not on the ladder" 2 "ladder" "$f" run "$trace" --platform generic --policy fixed --set sm_mhz=1001
+refuse "probe not on the ladder" 2 "ladder" "$f" run "$trace" --platform generic --policy assure --set probe_mhz=1001/1500
+refuse "unknown objective" 2 "did you mean 'edp'" "$f" compare "$trace" --platform generic --policy nvboost --objective edo
+refuse "unknown format" 2 "did you mean 'geepafs'" "$f" replay "$trace" --format gepafs
+refuse "unknown plot" 2 "did you mean 'pareto'" "$f" plot parreto "$trace" -o "$dir/x.svg"
+refuse "no policy" 2 "expected --policy" "$f" run "$trace" --platform generic
+refuse "no platform" 2 "expected --platform" "$f" run "$trace" --policy nvboost
+refuse "nothing to replay" 2 "expected a kernel trace" "$f" run --platform generic --policy nvboost
+
+# ---- bad input ----
+head_='device,process,stream,start_ns,end_ns,name,grid_x,grid_y,grid_z,block_x,block_y,block_z'
+make() { # file, header, rows...
+  local file=$1 header=$2
+  shift 2
+  { printf '# foldline-kernels 1\n%s\n' "$header"; printf '%s\n' "$@"; } >"$dir/$file"
+}
+run_bad() { # NAME PATTERN FILE
+  refuse "$1" 2 "$2" "$f" run "$dir/$3" --platform generic --policy nvboost --assume memory
+}
+make torn.csv "$head_" '0,0,0,0,10,k,1,1,1,1,1,1' '0,0,0,20,30,k'
+run_bad "torn row" 'torn.csv:4:[0-9]+: .*6 fields, expected 12' torn.csv
+make header.csv "${head_/end_ns/end_nx}" '0,0,0,0,10,k,1,1,1,1,1,1'
+run_bad "wrong header" "header.csv:2:[0-9]+: .*end_ns" header.csv
+make negative.csv "$head_" '0,0,0,10,5,k,1,1,1,1,1,1'
+run_bad "negative duration" 'negative.csv:3:[0-9]+: ' negative.csv
+make overlap.csv "$head_" '0,0,0,0,10,k,1,1,1,1,1,1' '0,0,0,5,15,j,1,1,1,1,1,1'
+run_bad "overlapping kernels in one stream" 'overlap.csv:4:[0-9]+: .*overlap' overlap.csv
+make text.csv "$head_" '0,0,0,zero,10,k,1,1,1,1,1,1'
+run_bad "text for a number" 'text.csv:3:7: ' text.csv
+make none.csv "$head_"
+run_bad "no row" 'none.csv' none.csv
+: >"$dir/empty.csv"
+run_bad "empty file" 'empty.csv' empty.csv
+run_bad "missing file" 'missing.csv' missing.csv
+mkdir "$dir/folder.csv"
+run_bad "a directory" 'folder.csv: .*directory' folder.csv
+head -c 100000 /dev/urandom >"$dir/rubbish.csv"
+run_bad "binary rubbish" 'rubbish.csv' rubbish.csv
+{ printf '# foldline-kernels 1\n%s\n' "$head_"; head -c 1000000000 /dev/zero | tr '\0' 'a'; } >"$dir/long.fifo.csv" &
+writer=$!
+wait $writer
+run_bad "a line of 1 GB" 'long.fifo.csv:3:[0-9]+: .*longer' long.fifo.csv
+rm -f "$dir/long.fifo.csv"
+printf '# foldline-kernels 9\n%s\n' "$head_" >"$dir/version.csv"
+run_bad "another version" 'version.csv:1:' version.csv
+printf '{"foldline_platform": 1,\n "title": }' >"$dir/broken.json"
+refuse "broken platform" 2 'broken.json:2:[0-9]+: ' "$f" run "$trace" --platform "$dir/broken.json" --policy nvboost
+sed 's/"tdp_w"/"tpd_w"/' models/platforms/generic.json >"$dir/key.json"
+refuse "wrong key in a platform" 2 "key.json: .*tpd_w" "$f" run "$trace" --platform "$dir/key.json" --policy nvboost
+printf '{"foldline_experiment": 1, "platfrom": "generic"}' >"$dir/wrong.json"
+refuse "wrong key in an experiment" 2 "wrong.json: .*platform" "$f" compare "$dir/wrong.json"
+sweep_=workload,kernel,sm_mhz,mem_mhz,power_cap_w,time_s,power_w,energy_j
+printf '%s\nw,,900,,,-1,5,5\n' "$sweep_" >"$dir/sweep.csv"
+refuse "sweep with a negative time" 2 'sweep.csv:2:[0-9]+: ' "$f" compare --sweep "$dir/sweep.csv" --platform generic --policy nvboost
+
+# ---- output that cannot be written ----
+refuse "no such folder" 3 'nowhere' "$f" compare "$trace" --platform generic --policy nvboost --csv "$dir/nowhere/x.csv"
+refuse "synth into no folder" 3 'nowhere' "$f" synth -o "$dir/nowhere/x.csv"
+check "a full output is noticed" test "$("$f" policies >/dev/full 2>/dev/null; echo $?)" = 3
+check "nothing half-done is left" test -z "$(find "$dir" -name '*.part*' -o -name '*.tmp*')"
+
+# ---- the same bytes ----
+compare() { "$f" compare "$trace" --platform generic --bound 0.1 --policy nvboost --policy utilizscale --policy assure --seeds 2 "$@"; }
+for n in 1 2 4; do compare --threads $n --csv "$dir/c$n.csv" >"$dir/table$n" || bad "compare with $n threads"; done
+check "1 and 2 threads: same bytes" cmp "$dir/c1.csv" "$dir/c2.csv"
+check "1 and 4 threads: same bytes" cmp "$dir/c1.csv" "$dir/c4.csv"
+compare --csv "$dir/again.csv" >/dev/null
+check "two runs: same bytes" cmp "$dir/c1.csv" "$dir/again.csv"
+"$f" synth -o "$dir/t2.csv" --kernels 2000 --mean-us 3000 --seed 3 >/dev/null
+check "synth twice: same kernels" cmp <(grep -v '^#' "$trace") <(grep -v '^#' "$dir/t2.csv")
+check "provenance names its keys" grep -q '"policy_archive_sha256":.*"[0-9a-f]\{64\}"' "$dir/c1.provenance.json"
+for key in foldline libc seed inputs sha256 parameters theta model_time_mape_pct; do
+  check "provenance: $key" grep -q "\"$key\"" "$dir/c1.provenance.json"
+done
+check "columns of the CSV" test "$(head -n 1 "$dir/c1.csv" | cut -d, -f1-13)" = \
+  workload,policy,energy_j,makespan_s,mean_power_w,slowdown,worst_window_slowdown,regret_static_j,regret_static_pct,regret_clairvoyant_pct,regret_at_own_slowdown_j,violated,switches
+check "means at the end" grep -q '^mean,assure,' "$dir/c1.csv"
+check "the best static clock has no regret" awk -F, '$2 == "baseline:static" && $8 != 0 {exit 1}' "$dir/c1.csv"
+
+# ---- runs replay without a difference ----
+"$f" synth -o "$dir/four.csv" --kernels 4000 --streams 4 --mean-us 800 --seed 5 >/dev/null
+"$f" synth -o "$dir/two.csv" --kernels 4000 --gpus 2 --streams 2 --launches --mean-us 800 --seed 6 >/dev/null
+for p in fixed:sm_mhz=1200 nvboost maxfreq efficientfix utilizscale assure sweetspot skeleton; do
+  for t in t four two; do
+    name=${p%%:*} set=${p#*:}
+    if ! "$f" run "$dir/$t.csv" --platform generic --policy "$name" ${set:+$([ "$set" != "$p" ] && echo --set "$set")} \
+      --log "$dir/log.csv" >/dev/null 2>"$dir/err"; then
+      bad "run $p on $t" "$(cat "$dir/err")"
+      continue
+    fi
+    succeed "replay of $p on $t" '"differ":0' "$f" replay "$dir/log.csv" --json
+  done
+done
+"$f" run "$trace" --platform generic --policy assure --log "$dir/log.csv" >/dev/null
+"$f" run "$trace" --platform generic --policy assure --log "$dir/log2.csv" >/dev/null
+check "two logs: same bytes" cmp "$dir/log.csv" "$dir/log2.csv"
+"$f" replay "$dir/log.csv" --set lowest_mhz=1500 >"$dir/out" 2>&1
+check "another parameter differs, exit 1" test $? = 1
+check "and says where first" grep -q "first at .*log.csv:[0-9]" "$dir/out"
+head -c -7 "$dir/log.csv" >"$dir/torn-log.csv"
+"$f" replay "$dir/torn-log.csv" >"$dir/out" 2>"$dir/err"
+check "a torn log replays, its end reported" grep -q 'torn-log.csv:[0-9]*: torn' "$dir/err"
+
+# A log as the GEEPAFS daemon writes it, two idle GPUs: up and down the probe clocks, then the efficient clock: idle GPUs show no memory use and their cap lies below it.
+{
+  printf 'Apply policy: Assure\nMACHINE v100-maxq\nGPU freqset tool start..\nReset GPU frequency for: device 0. device 1. \nMain loop start..\n'
+  i=0
+  for set in 855 1050 1245 1440 1440 1245 1050 855 855 855 -1 -1; do
+    printf '2023-1-1 0:0:%d, 0, 0, 45000, 855, %s, 0, 0, 45000, 855, %s, 20000\n' $i "$set" "$set"
+    i=$((i + 1))
+  done
+  printf '2023-1-1 0:0:13, 0, 0, 450'
+} >"$dir/daemon.log"
+"$f" replay "$dir/daemon.log" --format geepafs --platform v100-163w --policy assure --set theta=0.9 --json >"$dir/out" 2>"$dir/err"
+status=$?
+check "daemon log: every GPU of every whole row, torn end reported" grep -q '"decisions":24,.*"torn_line":18' "$dir/out"
+check "daemon log: decides as the rules say" test $status = 0
+sed 's/1245, 0, 0, 45000, 855, 1245/1245, 0, 0, 45000, 855, 1440/' "$dir/daemon.log" >"$dir/daemon2.log"
+"$f" replay "$dir/daemon2.log" --format geepafs --platform v100-163w --policy assure --set theta=0.9 >"$dir/out" 2>/dev/null
+check "a changed row is found" grep -q 'GPU 1: sm_mhz recorded 1440, decided 1245' "$dir/out"
+
+# ---- measured settings come out again ----
+{
+  echo "$sweep_"
+  for m in 757,130,90 952,115,110 1140,106,135 1335,102,165 1530,100,210; do
+    IFS=, read -r mhz time power <<<"$m"
+    echo "a,,$mhz,877,,$time,$power,"
+    echo "b,,$mhz,877,,$((time * 2)),$((power + 20)),"
+    echo "c,,$mhz,877,,$((time * time / 100)),$((power - 10)),"
+  done
+} >"$dir/sweep.csv"
+args=()
+for mhz in 757 952 1140 1335 1530; do args+=(--policy fixed:sm_mhz=$mhz); done
+succeed "compare over a sweep" 'mean over 3 workloads' "$f" compare --sweep "$dir/sweep.csv" --platform v100-300w --bound 0.05 \
+  "${args[@]}" --csv "$dir/sweep-out.csv"
+check "fixed clocks give each measured energy and time to 0.1 %" awk -F, '
+  function off(a, b) { return a > b ? a / b - 1 : b / a - 1 }
+  NR == FNR { if (FNR > 1) { t[$1 " " $3] = $6; p[$1 " " $3] = $7 } next }
+  $2 ~ /^fixed/ && $1 != "mean" { split($2, k, "="); i = $1 " " k[2]; n++
+    if (off($4, t[i]) > 0.001 || off($3, t[i] * p[i]) > 0.001) { print $1, $2, $3, $4; bad = 1 } }
+  END { exit bad || n != 15 }' "$dir/sweep.csv" "$dir/sweep-out.csv"
+check "n/a where the bound is violated, a number at the own slowdown" awk -F, '
+  $12 == 1 && $1 != "mean" { n++; if ($8 != "n/a" || $9 != "n/a" || $10 != "n/a" || $11 == "n/a") exit 1 } END { exit !n }' "$dir/sweep-out.csv"
+succeed "the same by fitted laws" 'mean over 3 workloads' "$f" compare --sweep "$dir/sweep.csv" --platform v100-300w --model fitted --policy assure
+refuse "unknown workload" 2 "no workload 'd'" "$f" run --sweep "$dir/sweep.csv" --workload d --platform v100-300w --policy assure
+
+# ---- samples, experiments, plots, plug-ins ----
+for e in harness/experiments/*.json; do
+  succeed "$e" 'policy' "$f" compare "$e" --csv "$dir/e.csv"
+  for kind in pareto regret; do check "plot $kind" "$f" plot $kind "$dir/e.csv" -o "$dir/$kind.svg"; done
+done
+"$f" run traces/samples/launches.csv --platform generic --policy nvboost --timeline "$dir/time.csv" --every-ms 0.5 >/dev/null
+check "plot timeline" "$f" plot timeline "$dir/time.csv" -o "$dir/time.png"
+for p in $("$f" platforms | cut -d' ' -f1); do succeed "platforms $p" 'sources' "$f" platforms "$p"; done
+for p in $("$f" policies | cut -d' ' -f1); do succeed "policies $p" '^source: ' "$f" policies "$p"; done
+cp policies/skeleton.c "$dir/mine.c"
+check "a plug-in builds outside the tree" gcc -O2 -fPIC -shared -fvisibility=hidden -DPOLICY_PLUGIN -I"$root" "$dir/mine.c" -o "$dir/mine.so" -lm
+result() { "$f" run "$trace" --platform generic --policy "$1" --json | grep -E '"(energy_j|makespan_s|switches|steps)"' | head -n 4; }
+check "and decides as the built-in" test "$(result "$dir/mine.so")" = "$(result skeleton)"
+refuse "a .so that is none" 2 'rubbish.so' "$f" run "$trace" --platform generic --policy "$dir/rubbish.so"
+succeed "oracle" 'clairvoyant.*bound' "$f" oracle "$trace" --platform generic --bound 0.05
+succeed "bench" 'eight streams' "$f" bench --kernels 20000 --repeat 1
+
+# ---- interrupted ----
+"$f" synth -o "$dir/big.csv" --kernels 60000 --streams 4 --mean-us 200 >/dev/null
+for signal in TERM KILL; do
+  "$f" compare "$dir/big.csv" --platform generic --policy assure --policy utilizscale --seeds 3000 --csv "$dir/cut.csv" >/dev/null 2>&1 &
+  victim=$!
+  sleep 0.4
+  kill -$signal $victim 2>/dev/null
+  wait $victim 2>/dev/null
+  check "SIG$signal leaves no half file" test ! -e "$dir/cut.csv"
+done
+("$f" policies assure | head -n 1) >"$dir/out" 2>&1
+check "a closed pipe is no crash" grep -q assure "$dir/out"
+
+echo "$passed passed, $failed failed"
+[ $failed = 0 ]
