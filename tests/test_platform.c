@@ -368,7 +368,7 @@ static void test_idle_v100(void) {
 static void test_names(void) {
     fl_platform p;
     fl_diag d = {0};
-    FL_CHECK(fl_platform_open("v100-300", 0, &p, &d) == FL_BAD_INPUT && strstr(d.message, "expected \"v100-300w\"?"),
+    FL_CHECK(fl_platform_open("v100-300", 0, &p, &d) == FL_BAD_INPUT && strstr(d.message, "did you mean 'v100-300w'?"),
              "%s", d.message);
     FL_CHECK(fl_platform_open("quantum", 0, &p, &d) == FL_BAD_INPUT && strstr(d.message, "rtx4070-laptop"), "%s",
              d.message);
