@@ -60,18 +60,13 @@ static void print_json(const fl_comparison *c, cJSON *record) {
 
 int fl_cmd_compare(int argc, char **argv) {
     fl_scene_options so = {0};
-    fl_texts rest = {0}, policies = {0}, only = {0}, traces = {0};
-    const char *sweep = NULL, *csv = NULL, *objective = "energy";
+    fl_texts rest = {0}, policies = {0}, traces = {0};
+    const char *csv = NULL, *objective = "energy";
     double bound = INFINITY;
     int64_t threads = 0, seeds = 1, positions = 0;
     bool each = false, json = false, no_oracle = false;
     const fl_option option[] = {
         FL_SCENE_OPTIONS(so),
-        {"sweep", "FILE", FL_OPTION_TEXT, &sweep, 0, 0, "measured settings; each of its workloads is replayed"},
-        {"workload", "NAME", FL_OPTION_LIST, &only, 0, 0, "only this workload of the sweep (may be repeated)"},
-        {"model", "KIND", FL_OPTION_TEXT, &so.model, 0, 0,
-         "of a sweep: table (measured, interpolated) or fitted (table)"},
-        {"repeat", "N", FL_OPTION_INT, &so.repeat, 1, 1e6, "runs each workload of the sweep N times over (1)"},
         {"policy", "SPEC", FL_OPTION_LIST, &policies, 0, 0, "policy with parameters (may be repeated)"},
         {"bound", "X", FL_OPTION_REAL, &bound, 0, 100, "largest slowdown allowed, as a fraction: 0.10 (none)"},
         {"objective", "NAME", FL_OPTION_TEXT, &objective, 0, 0, "energy, edp or ed2p (energy)"},
@@ -109,7 +104,7 @@ int fl_cmd_compare(int argc, char **argv) {
             s = fl_experiment_open(rest.item[i], &ex, &d);
     }
     if (!s && ex.tree)
-        s = fl_experiment_apply(&ex, &so, &traces, &sweep, &only, &policies, &o.bound, &objective, &seeds, &d);
+        s = fl_experiment_apply(&ex, &so, &traces, &policies, &o.bound, &objective, &seeds, &d);
     if (!s)
         s = fl_objective_parse(objective, &o.objective, &d);
     if (!s && !policies.count)
@@ -119,7 +114,7 @@ int fl_cmd_compare(int argc, char **argv) {
     for (size_t i = 0; !s && spec && i < policies.count; i++, specs += !s)
         s = fl_spec_open(policies.item[i], &spec[i], &d);
     if (!s)
-        s = fl_scenes_open(&so, &traces, sweep, &only, &scenes, &d);
+        s = fl_scenes_open(&so, &traces, &scenes, &d);
     o.scenes = &scenes;
     o.spec = spec;
     o.spec_count = specs;
@@ -157,7 +152,7 @@ int fl_cmd_compare(int argc, char **argv) {
     fl_experiment_free(&ex);
     fl_texts_free(&rest);
     fl_texts_free(&policies);
-    fl_texts_free(&only);
+    fl_texts_free(&so.only);
     fl_texts_free(&traces);
     return exit_status;
 }

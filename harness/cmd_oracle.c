@@ -135,18 +135,13 @@ static void print_json(const fl_oracle_work *w, size_t count) {
 
 int fl_cmd_oracle(int argc, char **argv) {
     fl_scene_options so = {0};
-    fl_texts traces = {0}, only = {0};
-    const char *sweep = NULL, *objective = "energy";
+    fl_texts traces = {0};
+    const char *objective = "energy";
     double bound = INFINITY;
     int64_t threads = 0, positions = 0;
     bool json = false, kernels = false;
     const fl_option option[] = {
         FL_SCENE_OPTIONS(so),
-        {"sweep", "FILE", FL_OPTION_TEXT, &sweep, 0, 0, "measured settings; each of its workloads"},
-        {"workload", "NAME", FL_OPTION_LIST, &only, 0, 0, "only this workload of the sweep (may be repeated)"},
-        {"model", "KIND", FL_OPTION_TEXT, &so.model, 0, 0,
-         "of a sweep: table (measured, interpolated) or fitted (table)"},
-        {"repeat", "N", FL_OPTION_INT, &so.repeat, 1, 1e6, "runs each workload of the sweep N times over (1)"},
         {"bound", "X", FL_OPTION_REAL, &bound, 0, 100, "largest slowdown allowed, as a fraction: 0.10 (none)"},
         {"objective", "NAME", FL_OPTION_TEXT, &objective, 0, 0, "energy, edp or ed2p (energy)"},
         {"positions", "N", FL_OPTION_INT, &positions, 1, 1e6, "work positions of the clairvoyant schedule (4096)"},
@@ -162,7 +157,7 @@ int fl_cmd_oracle(int argc, char **argv) {
     fl_oracle_work w = {.bound = bound, .positions = (size_t)positions};
     fl_status s = fl_objective_parse(objective, &w.objective, &d);
     if (!s)
-        s = fl_scenes_open(&so, &traces, sweep, &only, &scenes, &d);
+        s = fl_scenes_open(&so, &traces, &scenes, &d);
     if (!s && !(w.job = calloc(scenes.count + 1, sizeof *w.job)))
         s = fl_fail(&d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the oracle");
     for (size_t i = 0; !s && i < scenes.count; i++)
@@ -195,6 +190,6 @@ int fl_cmd_oracle(int argc, char **argv) {
     free(w.job);
     fl_scenes_free(&scenes);
     fl_texts_free(&traces);
-    fl_texts_free(&only);
+    fl_texts_free(&so.only);
     return status;
 }

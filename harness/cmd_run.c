@@ -145,17 +145,12 @@ static void print_text(const fl_scenes *scenes, const fl_spec *spec, fl_run_resu
 
 int fl_cmd_run(int argc, char **argv) {
     fl_scene_options so = {0};
-    fl_texts traces = {0}, only = {0}, set = {0};
-    const char *sweep = NULL, *policy = NULL, *log_path = NULL, *timeline = NULL;
+    fl_texts traces = {0}, set = {0};
+    const char *policy = NULL, *log_path = NULL, *timeline = NULL;
     double every_ms = 100, min_set_ms = 0;
     bool json = false;
     const fl_option option[] = {
         FL_SCENE_OPTIONS(so),
-        {"sweep", "FILE", FL_OPTION_TEXT, &sweep, 0, 0, "measured settings instead of a trace"},
-        {"workload", "NAME", FL_OPTION_LIST, &only, 0, 0, "which workload of the sweep"},
-        {"model", "KIND", FL_OPTION_TEXT, &so.model, 0, 0,
-         "of a sweep: table (measured, interpolated) or fitted (table)"},
-        {"repeat", "N", FL_OPTION_INT, &so.repeat, 1, 1e6, "runs the workload of the sweep N times over (1)"},
         {"policy", "NAME", FL_OPTION_TEXT, &policy, 0, 0, "policy, or a path to a .so"},
         {"set", "P=V", FL_OPTION_LIST, &set, 0, 0, "parameter of the policy (may be repeated)"},
         {"min-set-ms", "X", FL_OPTION_REAL, &min_set_ms, 0, 1e6, "a control is set at most this often (0 = no limit)"},
@@ -178,7 +173,7 @@ int fl_cmd_run(int argc, char **argv) {
                          : fl_fail(&d, FL_BAD_INPUT, NULL, 0, 0,
                                    "no policy given, expected --policy NAME (foldline policies lists them)");
     if (!s)
-        s = fl_scenes_open(&so, &traces, sweep, &only, &scenes, &d);
+        s = fl_scenes_open(&so, &traces, &scenes, &d);
     if (!s && scenes.count != 1)
         s = fl_fail(&d, FL_BAD_INPUT, NULL, 0, 0,
                     "%zu workloads, expected one (--workload NAME chooses; compare takes many)", scenes.count);
@@ -227,7 +222,7 @@ int fl_cmd_run(int argc, char **argv) {
     fl_spec_free(&spec);
     fl_scenes_free(&scenes);
     fl_texts_free(&traces);
-    fl_texts_free(&only);
+    fl_texts_free(&so.only);
     fl_texts_free(&set);
     return status;
 }

@@ -142,11 +142,10 @@ static fl_status policy_text(fl_experiment *e, const fl_json *at, const char **o
     return keep(e, text, d);
 }
 
-fl_status fl_experiment_apply(fl_experiment *e, fl_scene_options *so, fl_texts *traces, const char **sweep,
-                              fl_texts *workloads, fl_texts *policies, double *bound, const char **objective,
-                              int64_t *seeds, fl_diag *d) {
+fl_status fl_experiment_apply(fl_experiment *e, fl_scene_options *so, fl_texts *traces, fl_texts *policies,
+                              double *bound, const char **objective, int64_t *seeds, fl_diag *d) {
     fl_json root = fl_json_root(e->tree, e->path), list;
-    bool own_input = traces->count || *sweep;
+    bool own_input = traces->count || so->sweep;
     int64_t n = *seeds == 1 ? 0 : *seeds;
     const char *goal = strcmp(*objective, "energy") ? *objective : NULL;
     fl_status s = get_text(&root, "platform", &so->platform, d);
@@ -169,9 +168,9 @@ fl_status fl_experiment_apply(fl_experiment *e, fl_scene_options *so, fl_texts *
     if (!s && !own_input)
         s = get_texts(e, &root, "traces", true, traces, d);
     if (!s && !own_input)
-        s = get_path(e, &root, "sweep", sweep, d);
+        s = get_path(e, &root, "sweep", &so->sweep, d);
     if (!s)
-        s = get_texts(e, &root, "workloads", false, workloads, d);
+        s = get_texts(e, &root, "workloads", false, &so->only, d);
     if (!s && isinf(*bound) && fl_json_has(&root, "bound"))
         s = fl_json_get_real(&root, "bound", 0, 100, bound, d);
     if (!s && !policies->count && fl_json_has(&root, "policies") &&

@@ -1,8 +1,8 @@
 /* Experiments as files: what a comparison is about, in JSON, so that it can be run again.
  *
- * {"foldline_experiment": 1, "about": "...", "platform": "...", "gpus": 1, "traces": [...], "sweep": "...", "model": "table",
- *  "workloads": [...], "repeat": 1, "bound": 0.1, "objective": "energy", "seed": 1, "seeds": 1, "kinds": "...", "assume": "...",
- *  "policies": ["nvboost", {"policy": "assure", "set": {"theta": 0.9}}]}
+ * {"foldline_experiment": 1, "about": "...", "platform": "...", "gpus": 1, "traces": [...], "sweep": "...", "model":
+ * "table", "workloads": [...], "repeat": 1, "bound": 0.1, "objective": "energy", "seed": 1, "seeds": 1, "kinds": "...",
+ * "assume": "...", "policies": ["nvboost", {"policy": "assure", "set": {"theta": 0.9}}]}
  *
  * Paths are relative to the file. What the command line gives goes before what the experiment says. */
 #ifndef FL_EXPERIMENT_H
@@ -22,7 +22,7 @@ fl_status fl_experiment_open(const char *path, fl_experiment *e, fl_diag *d);
 void fl_experiment_free(fl_experiment *e);
 
 /* Fills what is still unset; every text lives as long as *e. */
-fl_status fl_experiment_apply(fl_experiment *e, fl_scene_options *so, fl_texts *traces, const char **sweep, fl_texts *workloads,
-                              fl_texts *policies, double *bound, const char **objective, int64_t *seeds, fl_diag *d);
+fl_status fl_experiment_apply(fl_experiment *e, fl_scene_options *so, fl_texts *traces, fl_texts *policies,
+                              double *bound, const char **objective, int64_t *seeds, fl_diag *d);
 
 #endif

@@ -1,5 +1,7 @@
 #include "harness/json.h"
 
+#include "traces/numbers.h"
+
 #include <errno.h>
 #include <math.h>
 #include <stdarg.h>
@@ -181,9 +183,9 @@ fl_status fl_json_real(const fl_json *at, double min, double max, double *value,
         return FL_OK;
     }
     char have[40], low[40], high[40];
-    fl_json_number_text(v, have, sizeof have);
-    fl_json_number_text(min, low, sizeof low);
-    fl_json_number_text(max, high, sizeof high);
+    fl_real_text(v, have);
+    fl_real_text(min, low);
+    fl_real_text(max, high);
     if (isinf(max))
         return fl_json_fail(at, d, "%s, expected a finite number >= %s", have, low);
     return fl_json_fail(at, d, "%s, expected a number in %s..%s", have, low, high);
@@ -251,20 +253,6 @@ fl_json fl_json_next(const fl_json *parent, const fl_json *entry) {
 
 size_t fl_json_count(const fl_json *parent) { return (size_t)cJSON_GetArraySize(parent->node); }
 
-char *fl_json_number_text(double value, char *buf, size_t size) {
-    for (int digits = 15; digits <= 17; digits++) {
-        (void)snprintf(buf, size, "%.*g", digits, value);
-        const double back = strtod(buf, NULL);
-        if (!(back < value) && !(back > value))
-            break;
-    }
-    /* The C library writes the locale's decimal point. */
-    for (char *c = buf; *c; c++)
-        if (*c == ',')
-            *c = '.';
-    return buf;
-}
-
 fl_status fl_json_param_text(const fl_json *at, char **text, fl_diag *d) {
     char buf[PARAM_TEXT_MAX] = "", number[40];
     const char *source = buf;
@@ -273,7 +261,7 @@ fl_status fl_json_param_text(const fl_json *at, char **text, fl_diag *d) {
     } else if (cJSON_IsBool(at->node)) {
         source = cJSON_IsTrue(at->node) ? "1" : "0";
     } else if (cJSON_IsNumber(at->node)) {
-        source = fl_json_number_text(at->node->valuedouble, buf, sizeof buf);
+        source = fl_real_text(at->node->valuedouble, buf);
     } else if (cJSON_IsArray(at->node) && at->node->child) {
         size_t used = 0;
         for (fl_json e = fl_json_first(at); e.node; e = fl_json_next(at, &e)) {
@@ -281,7 +269,7 @@ fl_status fl_json_param_text(const fl_json *at, char **text, fl_diag *d) {
             fl_status s = fl_json_real(&e, -HUGE_VAL, HUGE_VAL, &v, d);
             if (s != FL_OK)
                 return s;
-            fl_json_number_text(v, number, sizeof number);
+            fl_real_text(v, number);
             const int n = snprintf(buf + used, sizeof buf - used, "%s%s", used ? "/" : "", number);
             used += (size_t)n;
             if (used >= sizeof buf)

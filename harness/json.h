@@ -51,9 +51,6 @@ fl_json fl_json_first(const fl_json *parent);
 fl_json fl_json_next(const fl_json *parent, const fl_json *entry);
 size_t fl_json_count(const fl_json *parent);
 
-/* A number in the shortest form that reads back as the same double, without regard to the locale. Returns buf. */
-char *fl_json_number_text(double value, char *buf, size_t size);
-
 /* The text form of a policy parameter: a number, true/false as 1/0, a text as it is, a list of numbers joined by '/'.
  * The caller frees *text. */
 fl_status fl_json_param_text(const fl_json *at, char **text, fl_diag *d);

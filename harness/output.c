@@ -1,8 +1,8 @@
 #include "harness/output.h"
 
 #include "harness/archive_hash.h"
-#include "harness/json.h"
 #include "traces/csv.h"
+#include "traces/numbers.h"
 
 #include <gnu/libc-version.h>
 #include <math.h>
@@ -53,7 +53,7 @@ void fl_grid_free(fl_grid *g) {
 char *fl_cell_text(double value, char *buf) {
     if (!isfinite(value))
         return strcpy(buf, "n/a");
-    return fl_json_number_text(value, buf, 32);
+    return fl_real_text(value, buf);
 }
 
 void fl_json_add_real(cJSON *object, const char *key, double value) {

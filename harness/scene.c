@@ -165,7 +165,7 @@ static fl_status from_sweep(const fl_scene_options *o, const char *path, const f
     fl_status status = fl_sweep_read(path, &sweep, d);
     if (!status)
         status = fl_sweep_workloads(&sweep, &names, &count, d);
-    for (size_t k = 0; !status && only && k < only->count; k++) {
+    for (size_t k = 0; !status && k < only->count; k++) {
         size_t i = 0;
         while (i < count && strcmp(sweep.names[names[i]], only->item[k]))
             i++;
@@ -173,7 +173,7 @@ static fl_status from_sweep(const fl_scene_options *o, const char *path, const f
             status = unknown_workload(&sweep, path, names, count, only->item[k], d);
     }
     for (size_t i = 0; !status && i < count; i++) {
-        bool wanted = !only || !only->count;
+        bool wanted = !only->count;
         for (size_t k = 0; !wanted && k < only->count; k++)
             wanted = !strcmp(sweep.names[names[i]], only->item[k]);
         if (!wanted)
@@ -193,19 +193,18 @@ static fl_status from_sweep(const fl_scene_options *o, const char *path, const f
     return status;
 }
 
-fl_status fl_scenes_open(const fl_scene_options *o, const fl_texts *traces, const char *sweep, const fl_texts *only,
-                         fl_scenes *scenes, fl_diag *d) {
+fl_status fl_scenes_open(const fl_scene_options *o, const fl_texts *traces, fl_scenes *scenes, fl_diag *d) {
     *scenes = (fl_scenes){0};
     if (!o->platform)
         return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0,
                        "no platform given, expected --platform NAME (foldline platforms lists them)");
-    if (!traces->count && !sweep)
+    if (!traces->count && !o->sweep)
         return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "nothing to replay, expected a kernel trace or --sweep FILE");
     fl_status status = FL_OK;
     for (size_t i = 0; !status && i < traces->count; i++)
         status = from_trace(o, traces->item[i], scenes, d);
-    if (!status && sweep)
-        status = from_sweep(o, sweep, only, scenes, d);
+    if (!status && o->sweep)
+        status = from_sweep(o, o->sweep, &o->only, scenes, d);
     if (status)
         fl_scenes_free(scenes);
     return status;

@@ -12,6 +12,8 @@ typedef struct fl_scene_options {
     int64_t gpus;       /* 0 = as many as the platform has, or the trace uses */
     const char *kinds;  /* file; NULL = what the trace names */
     const char *assume; /* see fl_build_options */
+    const char *sweep;  /* file of measured settings; NULL = none */
+    fl_texts only;      /* workloads of the sweep; none = all */
     const char *model;  /* of a sweep: "table" or "fitted"; NULL = table */
     int64_t repeat;     /* of a sweep's workloads; 0 = 1 */
     int64_t windows;    /* of work; 0 = 20 */
@@ -19,9 +21,9 @@ typedef struct fl_scene_options {
 } fl_scene_options;
 
 typedef struct fl_scene {
-    char *source;   /* path of the trace or sweep */
-    char *asked;    /* platform as it was asked for */
-    bool clipped;   /* the ladders were cut to what was measured */
+    char *source; /* path of the trace or sweep */
+    char *asked;  /* platform as it was asked for */
+    bool clipped; /* the ladders were cut to what was measured */
     fl_platform platform;
     fl_workload *w;
     fl_rates *rates;
@@ -34,20 +36,31 @@ typedef struct fl_scenes {
     size_t clipped; /* scenes whose ladder was cut to the clocks that were measured */
 } fl_scenes;
 
-/* One scene per kernel trace; one per workload of the sweep (NULL = none), or only of those named in `only`. */
-fl_status fl_scenes_open(const fl_scene_options *o, const fl_texts *traces, const char *sweep, const fl_texts *only,
-                         fl_scenes *scenes, fl_diag *d);
+/* One scene per kernel trace and one per workload of the sweep. */
+fl_status fl_scenes_open(const fl_scene_options *o, const fl_texts *traces, fl_scenes *scenes, fl_diag *d);
 void fl_scenes_free(fl_scenes *s);
 
-/* Cuts every ladder of the node to [min, max] MHz and to one memory clock (0 = leaves them). True if anything was cut. */
+/* Cuts every ladder of the node to [min, max] MHz and to one memory clock (0 = leaves them). True if anything was cut.
+ */
 bool fl_node_clip(fl_node_spec *n, double sm_min, double sm_max, double mem_mhz);
 
 /* The options that all commands with a scene share, for their tables of options. */
-#define FL_SCENE_OPTIONS(o)                                                                                            \
-    {"platform", "NAME", FL_OPTION_TEXT, &(o).platform, 0, 0, "platform, or a path to its file (see foldline platforms)"}, \
+#define FL_SCENE_OPTIONS(o)                                                                                             \
+    {"platform",                                                                                                        \
+     "NAME",                                                                                                            \
+     FL_OPTION_TEXT,                                                                                                    \
+     &(o).platform,                                                                                                     \
+     0,                                                                                                                 \
+     0,                                                                                                                 \
+     "platform, or a path to its file (see foldline platforms)"},                                                       \
         {"gpus", "N", FL_OPTION_INT, &(o).gpus, 1, 1024, "number of GPUs, instead of the platform's own"},              \
-        {"kinds", "FILE", FL_OPTION_TEXT, &(o).kinds, 0, 0, "how kinds of kernels depend on clocks"},                  \
-        {"assume", "HOW", FL_OPTION_TEXT, &(o).assume, 0, 0, "for unknown kinds: compute, memory or balanced"},        \
-        {"seed", "N", FL_OPTION_INT, &(o).seed, 1, 9e15, "seed of sensors and policies (1)"}
+        {"kinds", "FILE", FL_OPTION_TEXT, &(o).kinds, 0, 0, "how kinds of kernels depend on clocks"},                   \
+        {"assume", "HOW", FL_OPTION_TEXT, &(o).assume, 0, 0, "for unknown kinds: compute, memory or balanced"},         \
+        {"sweep", "FILE", FL_OPTION_TEXT, &(o).sweep, 0, 0, "measured settings; each of its workloads is replayed"},    \
+        {"workload", "NAME", FL_OPTION_LIST, &(o).only, 0, 0, "only this workload of the sweep (may be repeated)"},     \
+        {"model", "KIND", FL_OPTION_TEXT, &(o).model, 0, 0, "of a sweep: table (interpolated) or fitted laws (table)"}, \
+        {"repeat", "N", FL_OPTION_INT, &(o).repeat, 1, 1e6, "runs each workload of the sweep N times over (1)"}, {      \
+        "seed", "N", FL_OPTION_INT, &(o).seed, 1, 9e15, "seed of sensors and policies (1)"                              \
+    }
 
 #endif

@@ -26,7 +26,7 @@ static fl_status open_trace(const char *path, const char *platform, const char *
     const char *item[1] = {path};
     fl_texts traces = {.item = item, .count = 1};
     fl_scene_options o = {.platform = platform, .kinds = kinds, .assume = assume};
-    return fl_scenes_open(&o, &traces, NULL, NULL, s, d);
+    return fl_scenes_open(&o, &traces, s, d);
 }
 
 static fl_run_result run_default(const fl_scene *s) {
@@ -155,9 +155,10 @@ static void test_synth_both_ways(void) {
 static fl_status open_sweep(const char *path, const char *platform, const char *model, const char *only, fl_scenes *s,
                             fl_diag *d) {
     const char *item[1] = {only};
-    fl_texts none = {0}, names = {.item = item, .count = only ? 1 : 0};
-    fl_scene_options o = {.platform = platform, .model = model};
-    return fl_scenes_open(&o, &none, path, &names, s, d);
+    fl_texts none = {0};
+    fl_scene_options o = {
+        .platform = platform, .sweep = path, .model = model, .only = {.item = item, .count = only ? 1 : 0}};
+    return fl_scenes_open(&o, &none, s, d);
 }
 
 #define SWEEP "workload,kernel,sm_mhz,mem_mhz,power_cap_w,time_s,power_w,energy_j\n"

@@ -383,18 +383,8 @@ static void test_names(void) {
     fl_platform_free(&p);
 }
 
-static void test_numbers(void) {
-    static const struct {
-        double value;
-        const char *text;
-    } rows[] = {{0.1, "0.1"}, {855, "855"}, {1.0 / 3, "0.3333333333333333"}, {-2.5e-7, "-2.5e-07"}, {1e15, "1e+15"}};
-    char buf[40];
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        FL_CHECK(strcmp(fl_json_number_text(rows[i].value, buf, sizeof buf), rows[i].text) == 0, "row %zu: %s", i, buf);
-}
-
 static void test_clean_up(void) { fl_temp_remove(); }
 
 FL_SUITE("platform", {"sound", test_sound}, {"bad", test_bad}, {"syntax", test_syntax}, {"torn", test_torn},
          {"variants", test_variants}, {"kinds", test_kinds}, {"bundled", test_bundled}, {"idle V100", test_idle_v100},
-         {"names", test_names}, {"numbers", test_numbers}, {"clean up", test_clean_up})
+         {"names", test_names}, {"clean up", test_clean_up})
