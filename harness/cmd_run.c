@@ -1,5 +1,6 @@
 #include "harness/commands.h"
 #include "harness/output.h"
+#include "harness/probelog.h"
 #include "harness/steplog.h"
 
 #include <math.h>
@@ -14,6 +15,7 @@ static const fl_command_help help = {
 
 typedef struct fl_recorder {
     fl_steplog *log;     /* NULL = none */
+    fl_probelog *probes; /* NULL = none */
     fl_telemetry *truth; /* NULL = none */
     size_t room_t, room_d, room_v;
     fl_wide *energy_fj; /* per GPU, at the last point */
@@ -23,7 +25,8 @@ typedef struct fl_recorder {
 
 static fl_status on_step(void *user, const fl_sample *sample, const fl_decision *decision, fl_diag *d) {
     fl_recorder *r = user;
-    return r->log ? fl_steplog_add(r->log, sample, decision, d) : FL_OK;
+    fl_status s = r->log ? fl_steplog_add(r->log, sample, decision, d) : FL_OK;
+    return !s && r->probes ? fl_probelog_add(r->probes, sample, decision, d) : s;
 }
 
 /* Mean power and utilisation since the last point, clocks as they stand. */
@@ -146,16 +149,17 @@ static void print_text(const fl_scenes *scenes, const fl_spec *spec, fl_run_resu
 int fl_cmd_run(int argc, char **argv) {
     fl_scene_options so = {0};
     fl_texts traces = {0}, set = {0};
-    const char *policy = NULL, *log_path = NULL, *timeline = NULL;
+    const char *policy = NULL, *log_path = NULL, *timeline = NULL, *probes_path = NULL;
     double every_ms = 100, min_set_ms = 0;
     bool json = false;
     const fl_option option[] = {
         FL_SCENE_OPTIONS(so),
-        {"policy", "NAME", FL_OPTION_TEXT, &policy, 0, 0, "policy, or a path to a .so"},
+        {"policy", "SPEC", FL_OPTION_TEXT, &policy, 0, 0, "policy, or a path to a .so; parameters may follow a colon"},
         {"set", "P=V", FL_OPTION_LIST, &set, 0, 0, "parameter of the policy (may be repeated)"},
         {"min-set-ms", "X", FL_OPTION_REAL, &min_set_ms, 0, 1e6, "a control is set at most this often (0 = no limit)"},
         {"log", "FILE", FL_OPTION_TEXT, &log_path, 0, 0, "writes the decisions, step by step"},
         {"timeline", "FILE", FL_OPTION_TEXT, &timeline, 0, 0, "writes clocks, power and utilisation over time"},
+        {"probes", "FILE", FL_OPTION_TEXT, &probes_path, 0, 0, "writes the policy's internals, step by step"},
         {"every-ms", "X", FL_OPTION_REAL, &every_ms, 0.001, 1e9, "spacing of the timeline (100)"},
         {"json", NULL, FL_OPTION_FLAG, &json, 0, 0, "prints the result as JSON"},
     };
@@ -168,6 +172,7 @@ int fl_cmd_run(int argc, char **argv) {
     fl_steplog log = {0};
     fl_telemetry truth = {0};
     fl_recorder rec = {0};
+    fl_probelog probes = {0};
     fl_run_result r = {0};
     fl_status s = policy ? fl_spec_open_set(policy, &set, &spec, &d)
                          : fl_fail(&d, FL_BAD_INPUT, NULL, 0, 0,
@@ -179,6 +184,10 @@ int fl_cmd_run(int argc, char **argv) {
                     "%zu workloads, expected one (--workload NAME chooses; compare takes many)", scenes.count);
     if (!s && log_path && !(s = fl_steplog_open(&log, scenes.item[0], &spec, &d)))
         rec.log = &log;
+    if (!s && probes_path) {
+        fl_probelog_open(&probes, spec.policy, scenes.item[0]->facts.gpu_count);
+        rec.probes = &probes;
+    }
     if (!s && timeline) {
         uint32_t gpus = scenes.item[0]->facts.gpu_count;
         rec.truth = &truth;
@@ -198,7 +207,7 @@ int fl_cmd_run(int argc, char **argv) {
                               .layer = layer,
                               .layer_count = 2,
                               .min_set_interval_ns = (int64_t)(min_set_ms * 1e6),
-                              .on_step = rec.log ? on_step : NULL,
+                              .on_step = rec.log || rec.probes ? on_step : NULL,
                               .on_truth = rec.truth ? on_truth : NULL,
                               .truth_ns = (int64_t)(every_ms * 1e6),
                               .user = &rec};
@@ -206,6 +215,8 @@ int fl_cmd_run(int argc, char **argv) {
     }
     if (!s && log_path)
         s = fl_decisions_write(log_path, &log.log, &d);
+    if (!s && probes_path)
+        s = fl_probelog_write(&probes, probes_path, &d);
     if (!s && timeline)
         s = fl_telemetry_write(timeline, &truth, &d);
     if (s)
@@ -219,6 +230,7 @@ int fl_cmd_run(int argc, char **argv) {
     free(rec.energy_fj);
     free(rec.busy_ps);
     fl_steplog_free(&log);
+    fl_probelog_free(&probes);
     fl_spec_free(&spec);
     fl_scenes_free(&scenes);
     fl_texts_free(&traces);

@@ -148,18 +148,28 @@ char *fl_provenance_path(const char *csv) {
 }
 
 void fl_scene_notes(const fl_scenes *scenes, FILE *out) {
-    size_t assumed = 0, host = 0, untangled = 0;
+    size_t assumed = 0, host = 0, untangled = 0, fitted = 0;
+    double time_pct = 0, power_pct = 0;
     for (size_t i = 0; i < scenes->count; i++) {
         const fl_workload *w = scenes->item[i]->w;
         assumed += w->assumed;
         host += w->gaps_are_host && !w->measured && isnan(w->model_time_mape_pct);
         untangled += w->untangled;
+        if (isfinite(w->model_time_mape_pct)) {
+            fitted++;
+            time_pct += w->model_time_mape_pct;
+            power_pct += w->model_power_mape_pct;
+        }
     }
     if (scenes->clipped) {
         const fl_device *dev = &scenes->item[0]->platform.node.device[0];
         fprintf(out, "note: the ladder of %s is cut to the clocks that were measured (%d to %d MHz)\n",
                 scenes->item[0]->platform.name, dev->sm_mhz[0], dev->sm_mhz[dev->sm_count - 1]);
     }
+    if (fitted)
+        fprintf(out,
+                "note: laws fitted to the rows of %zu workloads; mean error there %.2f %% in time, %.2f %% in power\n",
+                fitted, time_pct / (double)fitted, power_pct / (double)fitted);
     if (assumed)
         fprintf(out, "note: how kernels depend on clocks was assumed, not known, for %zu of %zu workloads\n", assumed,
                 scenes->count);

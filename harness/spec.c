@@ -56,39 +56,41 @@ static fl_status open_pairs(const char *label, const char *name, char **pair, si
     return status;
 }
 
-fl_status fl_spec_open(const char *text, fl_spec *s, fl_diag *d) {
-    *s = (fl_spec){.text = strdup(text)};
-    char *pair[64];
+enum { PAIRS_MAX = 64 };
+
+/* NAME:a=1,b=2 in place: the name ends at the colon, each pair becomes an entry. */
+static size_t split(char *text, char **pair) {
     size_t pairs = 0;
-    if (!s->text)
-        return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory");
-    char *colon = strchr(s->text, ':'), *save = NULL;
+    char *colon = strchr(text, ':'), *save = NULL;
     if (colon)
         *colon = 0;
-    for (char *p = colon ? strtok_r(colon + 1, ",", &save) : NULL; p && pairs < 64; p = strtok_r(NULL, ",", &save))
+    for (char *p = colon ? strtok_r(colon + 1, ",", &save) : NULL; p && pairs < PAIRS_MAX;
+         p = strtok_r(NULL, ",", &save))
         pair[pairs++] = p;
-    fl_status status = open_pairs(text, s->text, pair, pairs, "--policy", s, d);
-    if (status)
-        fl_spec_free(s);
-    return status;
+    return pairs;
 }
 
-fl_status fl_spec_open_set(const char *name, const fl_texts *set, fl_spec *s, fl_diag *d) {
+fl_status fl_spec_open_set(const char *text, const fl_texts *set, fl_spec *s, fl_diag *d) {
     *s = (fl_spec){0};
-    size_t size = 1;
-    for (size_t i = 0; i < set->count; i++)
+    size_t size = strlen(text) + 1;
+    for (size_t i = 0; set && i < set->count; i++)
         size += strlen(set->item[i]) + 1;
     s->text = malloc(size);
-    char **pair = calloc(set->count + 1, sizeof *pair), *at = s->text;
+    char **pair = calloc(PAIRS_MAX + (set ? set->count : 0), sizeof *pair);
     fl_status status = s->text && pair ? FL_OK : fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory");
-    for (size_t i = 0; !status && i < set->count; i++) {
-        pair[i] = at;
-        at = stpcpy(at, set->item[i]) + 1;
+    if (!status) {
+        char *at = stpcpy(s->text, text) + 1;
+        size_t pairs = split(s->text, pair);
+        for (size_t i = 0; set && i < set->count; i++) {
+            pair[pairs++] = at;
+            at = stpcpy(at, set->item[i]) + 1;
+        }
+        status = open_pairs(text, s->text, pair, pairs, set ? "--set" : "--policy", s, d);
     }
-    if (!status)
-        status = open_pairs(name, name, pair, set->count, "--set", s, d);
     free(pair);
     if (status)
         fl_spec_free(s);
     return status;
 }
+
+fl_status fl_spec_open(const char *text, fl_spec *s, fl_diag *d) { return fl_spec_open_set(text, NULL, s, d); }

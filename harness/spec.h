@@ -8,15 +8,15 @@
 typedef struct fl_spec {
     char *label; /* as it was written */
     const fl_policy *policy;
-    fl_layer layer; /* of the parameters given with it */
-    char *text;     /* owns names and values of the layer */
+    fl_layer layer;  /* of the parameters given with it */
+    char *text;      /* owns names and values of the layer */
     fl_table *table; /* of TABLE parameters, read from the files named; by setting, cell NULL where none */
 } fl_spec;
 
-/* Finds the policy, splits the settings and reads the files of table parameters. origin: "--policy" or "--set". */
+/* Finds the policy, splits the settings and reads the files of table parameters. */
 fl_status fl_spec_open(const char *text, fl_spec *s, fl_diag *d);
-/* The same from a name and a list of "parameter=value". */
-fl_status fl_spec_open_set(const char *name, const fl_texts *set, fl_spec *s, fl_diag *d);
+/* The same with further settings "parameter=value", which go before those of the text. */
+fl_status fl_spec_open_set(const char *text, const fl_texts *set, fl_spec *s, fl_diag *d);
 void fl_spec_free(fl_spec *s);
 
 #endif

@@ -69,6 +69,7 @@ refuse "parameter out of range" 2 "1.5.*expected" "$f" run "$trace" --platform g
 refuse "parameter is no number" 2 "theta" "$f" run "$trace" --platform generic --policy assure --set theta=x
 refuse "clock not on the ladder" 2 "ladder" "$f" run "$trace" --platform generic --policy fixed --set sm_mhz=1001
 refuse "probe not on the ladder" 2 "ladder" "$f" run "$trace" --platform generic --policy assure --set probe_mhz=1001/1500
+succeed "parameters after a colon" 'under assure:theta=0.8' "$f" run "$trace" --platform generic --policy assure:theta=0.8
 refuse "unknown objective" 2 "did you mean 'edp'" "$f" compare "$trace" --platform generic --policy nvboost --objective edo
 refuse "unknown format" 2 "did you mean 'geepafs'" "$f" replay "$trace" --format gepafs
 refuse "unknown plot" 2 "did you mean 'pareto'" "$f" plot parreto "$trace" -o "$dir/x.svg"
@@ -161,7 +162,9 @@ for p in fixed:sm_mhz=1200 nvboost maxfreq efficientfix utilizscale assure sweet
   done
 done
 "$f" run "$trace" --platform generic --policy assure --log "$dir/log.csv" >/dev/null
-"$f" run "$trace" --platform generic --policy assure --log "$dir/log2.csv" >/dev/null
+"$f" run "$trace" --platform generic --policy assure --log "$dir/log2.csv" --probes "$dir/probes.csv" >/dev/null
+check "probes: a value for each step and GPU" awk -F, 'NR == 1 { ok = $1 == "t_ns" && NF > 5 } NR > 1 && NF < 6 { ok = 0 }
+  { for (i = 3; i <= NF; i++) n += $i != "" } END { exit !(ok && NR > 20 && n > 20) }' "$dir/probes.csv"
 check "two logs: same bytes" cmp "$dir/log.csv" "$dir/log2.csv"
 "$f" replay "$dir/log.csv" --set lowest_mhz=1500 >"$dir/out" 2>&1
 check "another parameter differs, exit 1" test $? = 1
