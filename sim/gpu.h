@@ -38,6 +38,7 @@ typedef struct fl_lane { /* one stream in execution */
     int64_t start_ps;     /* of the kernel in progress */
     uint32_t rate;        /* in 1/65536 */
     uint32_t sms, memory; /* demands of the kernel in progress, in 1/65536 */
+    int32_t dyn_mw;       /* its power above the base, alone */
     uint32_t marks;       /* passed */
     int64_t *mark_ps;     /* s->mark_count: when each was passed */
 } fl_lane;

@@ -38,7 +38,7 @@ static inline void charge(fl_lane *l, int64_t done) {
 }
 
 static inline int64_t dyn_at_rate(const fl_lane *l) {
-    return ((int64_t)l->gpu->rates->row[l->class_id].dyn_mw * l->rate) >> 16;
+    return ((int64_t)l->dyn_mw * l->rate) >> 16;
 }
 
 /* A power counts once time passes at it: an op of no length draws nothing. */
@@ -64,6 +64,7 @@ static inline void start_kernel(fl_lane *l, int64_t t) {
     *l->event_ps = t + l->left_ps;
     l->sms = (uint32_t)row->sms * 2;
     l->memory = (uint32_t)row->memory * 2;
+    l->dyn_mw = row->dyn_mw;
     g->demand_sms += l->sms;
     g->demand_memory += l->memory;
     g->active++;
@@ -179,7 +180,7 @@ static bool thread_acts(fl_course *c, fl_host_thread *h, int64_t t) {
 
 /* ---- shares ---- */
 
-static void set_rate(fl_lane *l, uint32_t rate, int64_t t) {
+static inline void set_rate(fl_lane *l, uint32_t rate, int64_t t) {
     if (rate == l->rate)
         return;
     if (t > l->since_ps) {
@@ -188,9 +189,7 @@ static void set_rate(fl_lane *l, uint32_t rate, int64_t t) {
         l->charged_ps -= done; /* below zero: done before since_ps and not charged yet */
         l->since_ps = t;
     }
-    l->gpu->dyn_now_mw -= dyn_at_rate(l);
     l->rate = rate;
-    l->gpu->dyn_now_mw += dyn_at_rate(l);
     *l->event_ps = finish_time(t, l->left_ps, rate);
 }
 
@@ -216,8 +215,11 @@ static bool share(fl_course *c, fl_gpu *g, int64_t t) {
     }
     if (scarce && n)
         fl_shares_rates(sms, memory, rate, n);
-    for (size_t i = 0; i < n; i++)
+    g->dyn_now_mw = 0;
+    for (size_t i = 0; i < n; i++) {
         set_rate(who[i], rate[i], t);
+        g->dyn_now_mw += dyn_at_rate(who[i]);
+    }
     return true;
 }
 
@@ -323,6 +325,7 @@ void fl_streams_rescale(fl_course *c, fl_gpu *g, const fl_clock_rates *before, i
         *l->event_ps = finish_time(t, l->left_ps, l->rate);
         l->sms = (uint32_t)row->sms * 2;
         l->memory = (uint32_t)row->memory * 2;
+        l->dyn_mw = row->dyn_mw;
         g->demand_sms += l->sms;
         g->demand_memory += l->memory;
         g->dyn_now_mw += dyn_at_rate(l);
