@@ -34,6 +34,7 @@ fl_status fl_gpu_open(fl_gpu *g, const fl_workload *w, fl_rates *rates, const fl
     uint32_t device = node->gpu[index];
     *g = (fl_gpu){
         .index = index, .device = device, .dev = &node->device[device], .w = w, .rates_of = rates, .open = true};
+    g->closed_mw = (int64_t)(g->dev->no_context_w * 1000 + 0.5);
     return fl_gpu_clock(g, sm, mem, d);
 }
 
@@ -62,10 +63,6 @@ void fl_gpu_settle(fl_gpu *g, int64_t t) {
         g->busy_since_ps = t;
     }
     g->now_ps = t;
-}
-
-int64_t fl_gpu_idle_mw(const fl_gpu *g) {
-    return g->open ? g->rates->base.total_mw : (int64_t)(g->dev->no_context_w * 1000 + 0.5);
 }
 
 int64_t fl_rescale_ps(int64_t left, int64_t before, int64_t after) {

@@ -72,6 +72,7 @@ typedef struct fl_gpu {
     size_t slot_room;
     int64_t now_ps;    /* the base is charged up to here */
     int64_t closed_ps; /* time without a context */
+    int64_t closed_mw; /* and what the board draws then */
     bool open;         /* a context is open: from the start until the island's work is done */
     fl_sums sums;
     fl_window window;
@@ -101,7 +102,7 @@ int64_t fl_rescale_ps(int64_t left, int64_t before, int64_t after);
 void fl_gpu_record(fl_gpu *g, const fl_lane *lane, int64_t end_ps);
 
 /* What the board draws when nothing runs on it, and what it draws now. */
-int64_t fl_gpu_idle_mw(const fl_gpu *g);
+static inline int64_t fl_gpu_idle_mw(const fl_gpu *g) { return g->open ? g->rates->base.total_mw : g->closed_mw; }
 static inline int64_t fl_gpu_power_mw(const fl_gpu *g) { return fl_gpu_idle_mw(g) + g->dyn_now_mw; }
 
 /* ---- scan: a lone stream ---- */

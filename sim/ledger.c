@@ -18,7 +18,7 @@ fl_status fl_ledger_add_gpu(fl_ledger *l, const fl_gpu *g, fl_diag *d) {
             part[FL_PART_UNSPLIT] += (fl_wide)s->class_ps[c] * p->unsplit_mw;
         }
     }
-    part[FL_PART_CLOSED] = (fl_wide)g->closed_ps * (int64_t)(g->dev->no_context_w * 1000 + 0.5);
+    part[FL_PART_CLOSED] = (fl_wide)g->closed_ps * g->closed_mw;
     for (int i = 0; i < FL_PART_COUNT; i++) {
         sum += part[i];
         l->part_fj[i] += part[i];

@@ -301,6 +301,19 @@ static bool is_sound(const fl_workload *w) {
     return sound && w->launch_queue > 0;
 }
 
+static void note_others(fl_workload *w) {
+    bool any = false;
+    for (uint32_t i = 0; i < w->class_count; i++)
+        any |= w->class[i].copy || w->class[i].iteration;
+    for (uint32_t i = 0; any && i < w->stream_count; i++)
+        for (uint64_t k = 0; k < w->stream[i].count && !w->stream[i].other; k++) {
+            int64_t gap, work;
+            uint32_t id;
+            fl_workload_op(&w->stream[i], k, &gap, &work, &id);
+            w->stream[i].other = w->class[id].copy || w->class[id].iteration;
+        }
+}
+
 fl_status fl_workload_finish(fl_workload *w, uint32_t windows, fl_diag *d) {
     if (!w->op_count)
         return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "%s: no kernel in it, expected at least one", w->name);
@@ -318,6 +331,7 @@ fl_status fl_workload_finish(fl_workload *w, uint32_t windows, fl_diag *d) {
     for (uint32_t i = 0; i < w->class_count; i++)
         if (w->class[i].load.measured)
             w->class[i].load.measured = &w->class[i].measured;
+    note_others(w);
     fl_status status = make_islands(w, d);
     for (uint32_t i = 0; !status && i < w->stream_count; i++)
         status = make_marks(&w->stream[i], windows, d);

@@ -1,7 +1,8 @@
-/* A workload: what a trace asks of a node, as immutable arrays. Built once per (trace, platform) and shared by all runs.
+/* A workload: what a trace asks of a node, as immutable arrays. Built once per (trace, platform) and shared by all
+ * runs.
  *
- * An op is 8 bytes. Its class is its kind of kernel with the load it puts on a device; its work is its length in ns at the
- * reference clock of that class; its gap is the host time in ns between the moment it could start and its start. */
+ * An op is 8 bytes. Its class is its kind of kernel with the load it puts on a device; its work is its length in ns at
+ * the reference clock of that class; its gap is the host time in ns between the moment it could start and its start. */
 #ifndef FL_WORKLOAD_H
 #define FL_WORKLOAD_H
 
@@ -48,20 +49,22 @@ typedef struct fl_stream {
     size_t big_count, big_room;
     fl_wait *wait;
     size_t wait_count, wait_room;
-    uint32_t *wait_first; /* NULL: no op waits; else op i waits for wait[wait_first[i]] .. wait[wait_first[i + 1] - 1] */
+    uint32_t
+        *wait_first; /* NULL: no op waits; else op i waits for wait[wait_first[i]] .. wait[wait_first[i + 1] - 1] */
     size_t first_room;
-    bool launched;        /* ops start only when a host thread has launched them */
-    uint64_t *mark;       /* mark_count op counts, ascending: ends of the windows of work */
+    bool launched;  /* ops start only when a host thread has launched them */
+    bool other;     /* not only kernels: copies or markers too */
+    uint64_t *mark; /* mark_count op counts, ascending: ends of the windows of work */
     uint32_t mark_count;
     int64_t work_ns, span_ns; /* sum of work; of work and gaps */
 } fl_stream;
 
 typedef enum fl_item_type { FL_ITEM_LAUNCH, FL_ITEM_SYNC } fl_item_type;
 
-typedef struct fl_item {    /* one step of a host thread */
-    int64_t host_ns;        /* host time before it */
-    int64_t after_ns;       /* SYNC: host time between the end of the wait and its return */
-    uint32_t stream;        /* LAUNCH: the next op of this stream */
+typedef struct fl_item {             /* one step of a host thread */
+    int64_t host_ns;                 /* host time before it */
+    int64_t after_ns;                /* SYNC: host time between the end of the wait and its return */
+    uint32_t stream;                 /* LAUNCH: the next op of this stream */
     uint32_t wait_first, wait_count; /* SYNC: in the thread's waits */
     fl_item_type type;
 } fl_item;
@@ -74,7 +77,8 @@ typedef struct fl_thread {
     size_t wait_count, wait_room;
 } fl_thread;
 
-typedef struct fl_island { /* GPUs that can affect each other's course: streams of one GPU, shared threads, event waits */
+typedef struct fl_island { /* GPUs that can affect each other's course: streams of one GPU, shared threads, event waits
+                            */
     uint32_t *stream, *thread, *gpu;
     uint32_t stream_count, thread_count, gpu_count;
     bool lone; /* one stream, no launches, no waits: may be scanned */
@@ -96,10 +100,10 @@ typedef struct fl_workload {
     uint32_t gpu_count; /* highest GPU used + 1 */
     uint64_t op_count;
     uint32_t launch_queue;
-    bool gaps_are_host; /* no launches recorded: gaps count as host time */
-    bool measured;      /* time and power come from measured tables */
-    bool assumed;       /* some load was assumed, not known: say so in every result */
-    bool untangled;     /* recorded kernels overlapped; their work was freed of the sharing they had then */
+    bool gaps_are_host;            /* no launches recorded: gaps count as host time */
+    bool measured;                 /* time and power come from measured tables */
+    bool assumed;                  /* some load was assumed, not known: say so in every result */
+    bool untangled;                /* recorded kernels overlapped; their work was freed of the sharing they had then */
     double sm_min_mhz, sm_max_mhz; /* range in which the loads are known; 0, INFINITY where laws hold everywhere */
     double model_time_mape_pct, model_power_mape_pct; /* of a fitted model; NAN where there is none */
 } fl_workload;
@@ -108,22 +112,27 @@ typedef struct fl_workload {
 fl_status fl_workload_new(fl_workload **out, const char *name, fl_diag *d);
 void fl_workload_free(fl_workload *w);
 
-/* Copies the name of kind. The load's measured curves move into the workload. Index in *id; more than 65,535: refused. */
-fl_status fl_workload_add_class(fl_workload *w, const fl_load *load, const fl_kernel_kind *kind, uint32_t *id, fl_diag *d);
-fl_status fl_workload_add_stream(fl_workload *w, uint32_t gpu, int32_t process, int32_t id, uint32_t *index, fl_diag *d);
+/* Copies the name of kind. The load's measured curves move into the workload. Index in *id; more than 65,535: refused.
+ */
+fl_status fl_workload_add_class(fl_workload *w, const fl_load *load, const fl_kernel_kind *kind, uint32_t *id,
+                                fl_diag *d);
+fl_status fl_workload_add_stream(fl_workload *w, uint32_t gpu, int32_t process, int32_t id, uint32_t *index,
+                                 fl_diag *d);
 fl_status fl_workload_add_op(fl_workload *w, uint32_t stream, int64_t gap_ns, int64_t work_ns, uint32_t class_id,
                              fl_diag *d);
 /* The op added last to `stream` waits for these. */
 fl_status fl_workload_add_wait(fl_workload *w, uint32_t stream, fl_wait wait, fl_diag *d);
 fl_status fl_workload_add_thread(fl_workload *w, int32_t id, uint32_t *index, fl_diag *d);
 fl_status fl_workload_add_item(fl_workload *w, uint32_t thread, const fl_item *item, fl_diag *d);
-fl_status fl_workload_add_sync_wait(fl_workload *w, uint32_t thread, fl_wait wait, fl_diag *d); /* of the item added last */
+fl_status fl_workload_add_sync_wait(fl_workload *w, uint32_t thread, fl_wait wait,
+                                    fl_diag *d); /* of the item added last */
 
 /* Closes the building: islands, and `windows` windows of equal reference time per stream. */
 fl_status fl_workload_finish(fl_workload *w, uint32_t windows, fl_diag *d);
 
 /* ---- reading ---- */
-static inline void fl_workload_op(const fl_stream *s, uint64_t i, int64_t *gap_ns, int64_t *work_ns, uint32_t *class_id) {
+static inline void fl_workload_op(const fl_stream *s, uint64_t i, int64_t *gap_ns, int64_t *work_ns,
+                                  uint32_t *class_id) {
     const fl_rec *r = &s->rec[i];
     if (r->class_id == FL_REC_ESCAPE) {
         const fl_big *b = &s->big[r->work_ns];
