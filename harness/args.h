@@ -34,9 +34,11 @@ typedef struct fl_command_help {
     const char *details;                /* paragraphs after the options; may be NULL */
 } fl_command_help;
 
-/* Options may stand anywhere, as --name value or --name=value; "--" ends them. The rest goes to *rest. *help is set where
+/* Options may stand anywhere, as --name value or --name=value; "--" ends them. The rest goes to *rest. *help is set
+ * where
  * --help was given. FL_BAD_INPUT with the nearest option for an unknown one. */
-fl_status fl_args_parse(int argc, char **argv, const fl_option *option, size_t count, fl_texts *rest, bool *help, fl_diag *d);
+fl_status fl_args_parse(int argc, char **argv, const fl_option *option, size_t count, fl_texts *rest, bool *help,
+                        fl_diag *d);
 void fl_args_help(FILE *out, const fl_command_help *c, const fl_option *option, size_t count);
 void fl_texts_free(fl_texts *t);
 fl_status fl_texts_add(fl_texts *t, const char *text, fl_diag *d);

@@ -21,7 +21,8 @@ int fl_cmd_platforms(int argc, char **argv);
 int fl_cmd_plot(int argc, char **argv);
 int fl_cmd_bench(int argc, char **argv);
 
-/* Parses a command's options and answers --help. True when the command has to go on; else *status is its exit status. */
+/* Parses a command's options and answers --help. True when the command has to go on; else *status is its exit status.
+ */
 bool fl_begin(int argc, char **argv, const fl_command_help *help, const fl_option *option, size_t count, fl_texts *rest,
               int *status);
 

@@ -28,7 +28,7 @@ typedef struct fl_row_result { /* one line of a result */
     double energy_saving_pct; /* against the driver's default */
     double node_energy_j, policy_cost_s;
     double oracle_j, oracle_bound_j, oracle_gap_pct; /* of the workload, under the bound */
-    double violated; /* 0 or 1; in a mean: how many */
+    double violated;                                 /* 0 or 1; in a mean: how many */
     char note[96];
 } fl_row_result;
 

@@ -9,7 +9,8 @@
 #include <cjson/cJSON.h>
 #include <stdio.h>
 
-/* A table on a terminal: cells are text, columns as wide as needed, numbers (all but the first `left` columns) right-aligned. */
+/* A table on a terminal: cells are text, columns as wide as needed, numbers (all but the first `left` columns)
+ * right-aligned. */
 typedef struct fl_grid {
     char **cell;
     size_t columns, count, room;

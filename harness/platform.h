@@ -1,5 +1,5 @@
-/* Platform files: models/platforms/NAME.json, or a path to one of the user's own. Everything is checked; an error names file
- * and key ("gpu.power.a_w: -3, expected a number >= 0"). */
+/* Platform files: models/platforms/NAME.json, or a path to one of the user's own. Everything is checked; an error names
+ * file and key ("gpu.power.a_w: -3, expected a number >= 0"). */
 #ifndef FL_PLATFORM_H
 #define FL_PLATFORM_H
 
@@ -34,8 +34,8 @@ void fl_platform_free(fl_platform *p);
 /* The settings of a policy as a layer named after the platform; empty where there are none. Borrows from p. */
 fl_layer fl_platform_layer(const fl_platform *p, const char *policy);
 
-/* Names of the bundled platforms, sorted; free each and the array. The folder is $FOLDLINE_SHARE/platforms where set, else
- * the one fixed at build time. */
+/* Names of the bundled platforms, sorted; free each and the array. The folder is $FOLDLINE_SHARE/platforms where set,
+ * else the one fixed at build time. */
 fl_status fl_platform_list(char ***names, size_t *count, fl_diag *d);
 
 /* What a policy may know of the node: borrows ladders and names from `node`. free with fl_facts_free. */

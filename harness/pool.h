@@ -1,4 +1,5 @@
-/* Threads for independent jobs: indices come from one counter, results land by index, so the number of threads cannot show. */
+/* Threads for independent jobs: indices come from one counter, results land by index, so the number of threads cannot
+ * show. */
 #ifndef FL_POOL_H
 #define FL_POOL_H
 
@@ -8,8 +9,8 @@
 typedef fl_status (*fl_job)(void *user, size_t index, fl_diag *d);
 
 /* Runs job 0..count-1 on `threads` threads (0 = as many as the machine has). The diagnostic of the failing job with the
- * lowest index, whichever failed first; jobs above it may not have run. progress: a line on stderr when it is a terminal
- * and the work takes over a second; NULL = none. */
+ * lowest index, whichever failed first; jobs above it may not have run. progress: a line on stderr when it is a
+ * terminal and the work takes over a second; NULL = none. */
 fl_status fl_pool_run(fl_job job, void *user, size_t count, unsigned threads, const char *progress, fl_diag *d);
 
 #endif

@@ -13,7 +13,8 @@ typedef struct fl_curve fl_curve;
 fl_model_status fl_curve_new(fl_curve **out, const double *x, const double *y, size_t count);
 void fl_curve_free(fl_curve *c);
 
-/* FL_MODEL_RANGE outside [first x, last x], unless clamp is set: then the end value. Thread-safe: no shared accelerator. */
+/* FL_MODEL_RANGE outside [first x, last x], unless clamp is set: then the end value. Thread-safe: no shared
+ * accelerator. */
 fl_model_status fl_curve_at(const fl_curve *c, double x, int clamp, double *y);
 double fl_curve_first(const fl_curve *c); /* smallest x */
 double fl_curve_last(const fl_curve *c);

@@ -1,5 +1,5 @@
-/* What a chip is: everything the simulator may know of one kind of GPU, and of a node of them. Filled from platform files by
- * the program; plain numbers, no text beyond names. */
+/* What a chip is: everything the simulator may know of one kind of GPU, and of a node of them. Filled from platform
+ * files by the program; plain numbers, no text beyond names. */
 #ifndef FL_DEVICE_H
 #define FL_DEVICE_H
 

@@ -1,5 +1,5 @@
-/* A workload's terms from its measured settings, on a device whose own constants are given: time terms by nonlinear least
- * squares on relative error, alpha and beta by linear least squares (GSL), all constrained to be >= 0. */
+/* A workload's terms from its measured settings, on a device whose own constants are given: time terms by nonlinear
+ * least squares on relative error, alpha and beta by linear least squares (GSL), all constrained to be >= 0. */
 #ifndef FL_FIT_WORKLOAD_H
 #define FL_FIT_WORKLOAD_H
 
@@ -10,8 +10,8 @@ typedef struct fl_fit_point {
 } fl_fit_point;
 
 typedef struct fl_fit_result {
-    fl_load load;                           /* ref clocks: those of the point `ref` */
-    double time_mape_pct, power_mape_pct;   /* over the points it was fitted to */
+    fl_load load;                         /* ref clocks: those of the point `ref` */
+    double time_mape_pct, power_mape_pct; /* over the points it was fitted to */
     double time_worst_pct, power_worst_pct;
 } fl_fit_result;
 

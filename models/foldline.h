@@ -1,5 +1,5 @@
-/* The fold line (GEEPAFS Eq. 1): bandwidth utilisation against clock as two segments with a1 > a2 >= 0. It is what a policy
- * fits and a summary of data; the simulator is never judged by it. */
+/* The fold line (GEEPAFS Eq. 1): bandwidth utilisation against clock as two segments with a1 > a2 >= 0. It is what a
+ * policy fits and a summary of data; the simulator is never judged by it. */
 #ifndef FL_FOLDLINE_H
 #define FL_FOLDLINE_H
 

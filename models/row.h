@@ -1,5 +1,6 @@
 /* From laws to the engine's integers: a kind of kernel at a pair of clocks becomes one 16-byte row. Powers are whole
- * milliwatts per part, a length is one multiplication; so energy is exact and every way of advancing gives the same bits. */
+ * milliwatts per part, a length is one multiplication; so energy is exact and every way of advancing gives the same
+ * bits. */
 #ifndef FL_ROW_H
 #define FL_ROW_H
 
@@ -18,19 +19,19 @@ typedef struct fl_load {
     double alpha, beta;             /* shares of A and B */
     double sm_demand;               /* share of the SMs it uses when alone, 0..1 */
     double ref_sm_mhz, ref_mem_mhz; /* clocks at which its work was recorded */
-    const fl_measured *measured;    /* where given, time and power come from it; terms only split the memory's activity */
+    const fl_measured *measured; /* where given, time and power come from it; terms only split the memory's activity */
 } fl_load;
 
 typedef struct fl_row {
-    uint32_t mul;    /* length in ps = (work_ns * mul + 2^15) >> 16 */
-    int32_t dyn_mw;  /* power above the base while it runs alone: sm + memory + unsplit */
-    uint16_t memory; /* memory controller active while it runs alone, in 1/32768; its bandwidth demand */
-    uint16_t sms;    /* SM demand, in 1/32768 */
-    uint16_t alu;    /* ALUs active, in 1/32768 */
+    uint32_t mul;      /* length in ps = (work_ns * mul + 2^15) >> 16 */
+    int32_t dyn_mw;    /* power above the base while it runs alone: sm + memory + unsplit */
+    uint16_t memory;   /* memory controller active while it runs alone, in 1/32768; its bandwidth demand */
+    uint16_t sms;      /* SM demand, in 1/32768 */
+    uint16_t alu;      /* ALUs active, in 1/32768 */
     uint16_t resident; /* 1: a resident kernel; 0: a copy or a marker. The caller's to set: fl_row_make leaves 0 */
 } fl_row;
 
-typedef struct fl_row_parts { /* sum is dyn_mw exactly */
+typedef struct fl_row_parts {             /* sum is dyn_mw exactly */
     int32_t sm_mw, memory_mw, unsplit_mw; /* unsplit: a measured table does not say which part drew it */
 } fl_row_parts;
 

@@ -9,12 +9,13 @@
 #define FL_SHARE_ONE 65536u
 #define FL_SHARES_MAX 256 /* kernels at once on one GPU */
 
-/* Fills grant[i] <= demand[i], sum(grant) <= capacity (up to the rounding down of each). Equal demands get equal grants. */
+/* Fills grant[i] <= demand[i], sum(grant) <= capacity (up to the rounding down of each). Equal demands get equal
+ * grants. */
 void fl_shares_fill(const uint32_t *demand, uint32_t *grant, size_t count, uint32_t capacity);
 
-/* Rates of kernels that share a GPU, in 1/65536 of the speed each has alone, 1..65536: the SMs are filled first, then the
- * bandwidth with the demand that the SM shares leave; a kernel runs at the smaller of its two ratios. sms, memory: demands
- * when alone in 1/65536; a demand of 0 is never a bound. */
+/* Rates of kernels that share a GPU, in 1/65536 of the speed each has alone, 1..65536: the SMs are filled first, then
+ * the bandwidth with the demand that the SM shares leave; a kernel runs at the smaller of its two ratios. sms, memory:
+ * demands when alone in 1/65536; a demand of 0 is never a bound. */
 void fl_shares_rates(const uint32_t *sms, const uint32_t *memory, uint32_t *rate, size_t count);
 
 #endif

@@ -8,7 +8,7 @@ typedef enum fl_model_status {
     FL_MODEL_INVALID,  /* an argument that no device has: negative, NaN, not monotone */
     FL_MODEL_OVERFLOW, /* does not fit the engine's integers (a slowdown beyond 65x, a power beyond 2 MW) */
     FL_MODEL_NO_MEMORY,
-    FL_MODEL_NO_FIT    /* a fit did not converge, or the data cannot tell */
+    FL_MODEL_NO_FIT /* a fit did not converge, or the data cannot tell */
 } fl_model_status;
 
 /* Static text, for diagnostics. */

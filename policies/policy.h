@@ -1,14 +1,16 @@
 /* The contract between a clock policy and its host.
  *
- * One policy instance drives one node: its GPUs and its host CPU. The host owns time, I/O, clamping and memory; a policy
- * only decides. It never learns whether the host is a simulator, a recorded log or a machine.
+ * One policy instance drives one node: its GPUs and its host CPU. The host owns time, I/O, clamping and memory; a
+ * policy only decides. It never learns whether the host is a simulator, a recorded log or a machine.
  *
- * A policy file includes this header, libm and policies/random.h, nothing else, and ends in one descriptor:
+ * A policy file includes this header, libm, policies/random.h and helpers of its own, nothing else, and ends in one
+ * descriptor:
  *
  *     FL_POLICY(mine) = {FL_POLICY_ABI, .name = "mine", ..., .init = init, .step = step};
  *
- * Rules: no I/O, no clock, no allocation, no writable globals. State is plain bytes lent by the host: zeroed before init,
- * copyable at any time between steps, so it holds no pointers. Any signal may be invalid at any step; a policy survives it.
+ * Rules: no I/O, no clock, no allocation, no writable globals. State is plain bytes lent by the host: zeroed before
+ * init, copyable at any time between steps, so it holds no pointers. Any signal may be invalid at any step; a policy
+ * survives it.
  *
  * Units: clocks in MHz, power in W, energy in J, utilisation in percent as the hardware reports it, times in int64 ns.
  */
@@ -23,7 +25,7 @@
  * COUNTER, accumulates and never falls (the host unwraps; after a reset it is invalid for one step). */
 #define FL_GPU_SIGNALS(X)                                                                                              \
     X(POWER_W, power_w, "W", GAUGE, "board power as the sensor reports it")                                            \
-    X(POWER_INSTANT_W, power_instant_w, "W", GAUGE, "board power from the instantaneous field, where there is one")   \
+    X(POWER_INSTANT_W, power_instant_w, "W", GAUGE, "board power from the instantaneous field, where there is one")    \
     X(ENERGY_J, energy_j, "J", COUNTER, "board energy counter")                                                        \
     X(ENERGY_NS, energy_ns, "ns", COUNTER, "time at which the energy counter was last updated")                        \
     X(UTIL_GPU_PCT, util_gpu_pct, "%", MEAN, "share of the window with a kernel resident")                             \
@@ -71,10 +73,10 @@
 #define FL_DEFAULT (-1.0)
 
 enum { /* bits of the throttle signal */
-    FL_THROTTLE_POWER = 1,
-    FL_THROTTLE_THERMAL = 2,
-    FL_THROTTLE_IDLE = 4,
-    FL_THROTTLE_OTHER = 8
+       FL_THROTTLE_POWER = 1,
+       FL_THROTTLE_THERMAL = 2,
+       FL_THROTTLE_IDLE = 4,
+       FL_THROTTLE_OTHER = 8
 };
 
 typedef enum fl_signal_kind { FL_GAUGE, FL_MEAN, FL_COUNTER } fl_signal_kind;
@@ -90,7 +92,8 @@ enum { FL_HOST_CONTROLS(FL_ROW_HOST_CONTROL_ID) FL_HOST_CONTROL_COUNT };
 
 #define FL_BIT(id) (UINT64_C(1) << (id))
 
-/* ---- what a policy sees ------------------------------------------------------------------------------------------- */
+/* ---- what a policy sees -------------------------------------------------------------------------------------------
+ */
 
 typedef struct fl_gpu_sample {
     uint64_t valid; /* FL_BIT(FL_GPU_...): the value is known; unknown is not zero */
@@ -131,7 +134,8 @@ typedef struct fl_sample {
     uint64_t record_lost; /* records lost since the last step */
 } fl_sample;
 
-/* ---- what a policy sets ------------------------------------------------------------------------------------------- */
+/* ---- what a policy sets -------------------------------------------------------------------------------------------
+ */
 
 typedef struct fl_gpu_command {
     uint64_t set; /* FL_BIT(FL_SET_...) of the controls to set at this step; the others keep what they have */
@@ -143,16 +147,17 @@ typedef struct fl_host_command {
     double value[FL_HOST_CONTROL_COUNT];
 } fl_host_command;
 
-/* The host clears it before each step. 0, NaN and infinity as a clock or limit are policy faults: counted, and the last
- * setting holds. */
+/* The host clears it before each step. 0, NaN and infinity as a clock or limit are policy faults, as is anything but 0,
+ * 1 and FL_DEFAULT for a switch (records, cpu_boost): counted, and the last setting holds. */
 typedef struct fl_command {
-    int64_t delay_ns; /* until the next step, from the start of this one; must be set, > 0 */
+    int64_t delay_ns;    /* until the next step, from the start of this one; must be set, > 0 */
     fl_gpu_command *gpu; /* gpu_count */
     fl_host_command host;
     double *probe; /* the descriptor's probes in order; a per-GPU probe takes gpu_count cells; NaN = nothing to show */
 } fl_command;
 
-/* ---- what a policy may know of the machine ------------------------------------------------------------------------ */
+/* ---- what a policy may know of the machine ------------------------------------------------------------------------
+ */
 
 typedef struct fl_ladder { /* ascending, no duplicates */
     const int32_t *mhz;
@@ -162,7 +167,7 @@ typedef struct fl_ladder { /* ascending, no duplicates */
 typedef struct fl_gpu_facts {
     const char *name;
     fl_ladder sm, mem;
-    double default_sm_mhz, default_mem_mhz; /* what the driver aims at when nothing is locked */
+    double default_sm_mhz, default_mem_mhz;           /* what the driver aims at when nothing is locked */
     double power_min_w, power_max_w, power_default_w; /* range of the power limit; 0 = not known */
     double tdp_w;
     double peak_bytes_per_s; /* at the default memory clock; 0 = not known */
@@ -171,8 +176,8 @@ typedef struct fl_gpu_facts {
 
 typedef struct fl_host_facts {
     const char *name;
-    fl_ladder cpu;              /* clocks that software may set */
-    fl_ladder boost;            /* clocks that only the hardware enters */
+    fl_ladder cpu;   /* clocks that software may set */
+    fl_ladder boost; /* clocks that only the hardware enters */
     double power_min_w, power_max_w, power_default_w;
     double peak_bytes_per_s; /* memory shared with the GPU on an APU */
     uint32_t cores;
@@ -188,8 +193,9 @@ typedef struct fl_facts {
 } fl_facts;
 
 /* ---- parameters ---------------------------------------------------------------------------------------------------
- * A policy declares a plain struct for its parameters and one row for each member. The host fills the struct: row default,
- * platform, experiment, --set, the later over the earlier. Text form of a list: numbers joined by '/' (855/1050/1245). */
+ * A policy declares a plain struct for its parameters and one row for each member. The host fills the struct: row
+ * default, platform, experiment, --set, the later over the earlier. Text form of a list: numbers joined by '/'
+ * (855/1050/1245). */
 typedef enum fl_param_type {
     FL_PARAM_REAL,   /* double */
     FL_PARAM_INT,    /* int64_t */
@@ -211,7 +217,9 @@ typedef struct fl_param {
     uint32_t offset;      /* of the member in the parameter struct */
     const char *standard; /* default, in text form */
     double min, max;      /* REAL, INT, and every cell of LIST; both ends allowed */
-    const char *choices;  /* CHOICE: names separated by '|'; TABLE: column names separated by '|', a leading "key:" = keyed */
+    /* CHOICE: names joined by '|'. TABLE: column names joined by '|'; "key:kernel|sm_mhz" says that the first of them
+     * is the text key, so that one column of numbers remains. */
+    const char *choices;
     const char *help;
 } fl_param;
 
@@ -220,16 +228,18 @@ typedef struct fl_probe { /* an internal worth logging */
     uint32_t per_gpu; /* 1: one value per GPU; 0: one for the node */
 } fl_probe;
 
-/* ---- the descriptor ----------------------------------------------------------------------------------------------- */
+/* ---- the descriptor -----------------------------------------------------------------------------------------------
+ */
 
 #define FL_ABI_VERSION 1
 #define FL_ABI_STRUCTS(X)                                                                                              \
-    X(fl_gpu_sample) X(fl_host_sample) X(fl_kernel_kind) X(fl_kernel_record) X(fl_sample) X(fl_gpu_command)            \
-    X(fl_host_command) X(fl_command) X(fl_ladder) X(fl_gpu_facts) X(fl_host_facts) X(fl_facts) X(fl_table)             \
-    X(fl_param) X(fl_probe) X(fl_policy)
+    X(fl_gpu_sample)                                                                                                   \
+    X(fl_host_sample)                                                                                                  \
+    X(fl_kernel_kind) X(fl_kernel_record) X(fl_sample) X(fl_gpu_command) X(fl_host_command) X(fl_command) X(fl_ladder) \
+        X(fl_gpu_facts) X(fl_host_facts) X(fl_facts) X(fl_table) X(fl_param) X(fl_probe) X(fl_policy)
 
-/* The identity is derived from the tables: one line per row, in order, then one size per struct. A row renamed, moved or
- * added without a thought for old plug-ins changes it, and the host can print the first line that differs. */
+/* The identity is derived from the tables: one line per row, in order, then one size per struct. A row renamed, moved
+ * or added without a thought for old plug-ins changes it, and the host can print the first line that differs. */
 #define FL_TEXT(x) FL_TEXT_(x)
 #define FL_TEXT_(x) #x
 #define FL_ROW_ABI_GPU_SIGNAL(id, name, unit, kind, meaning) "gpu signal " #name " " unit " " #kind "\n"
@@ -241,9 +251,9 @@ typedef struct fl_probe { /* an internal worth logging */
 #define FL_ROW_ABI_ONE(type) +1
 #define FL_ABI_STRUCT_COUNT (0 FL_ABI_STRUCTS(FL_ROW_ABI_ONE))
 #define FL_ABI_ROWS                                                                                                    \
-    "abi " FL_TEXT(FL_ABI_VERSION) "\n" FL_GPU_SIGNALS(FL_ROW_ABI_GPU_SIGNAL)                                          \
-        FL_HOST_SIGNALS(FL_ROW_ABI_HOST_SIGNAL) FL_GPU_CONTROLS(FL_ROW_ABI_GPU_CONTROL)                                \
-            FL_HOST_CONTROLS(FL_ROW_ABI_HOST_CONTROL) FL_ABI_STRUCTS(FL_ROW_ABI_STRUCT)
+    "abi " FL_TEXT(FL_ABI_VERSION) "\n" FL_GPU_SIGNALS(FL_ROW_ABI_GPU_SIGNAL) FL_HOST_SIGNALS(FL_ROW_ABI_HOST_SIGNAL)  \
+        FL_GPU_CONTROLS(FL_ROW_ABI_GPU_CONTROL) FL_HOST_CONTROLS(FL_ROW_ABI_HOST_CONTROL)                              \
+            FL_ABI_STRUCTS(FL_ROW_ABI_STRUCT)
 
 #define FL_ABI_MAGIC UINT64_C(0x31594c4f50444c46) /* "FLDPOLY1" */
 #define FL_ABI_STRUCTS_MAX 32
@@ -263,8 +273,8 @@ typedef struct fl_abi { /* the first member of every descriptor, for ever: never
 
 typedef struct fl_policy {
     fl_abi abi;
-    const char *name, *summary; /* summary: one line */
-    const char *source;         /* paper, algorithm, equation */
+    const char *name, *summary;       /* summary: one line */
+    const char *source;               /* paper, algorithm, equation */
     uint64_t gpu_needs, host_needs;   /* signals read: the host measures and logs these */
     uint64_t gpu_drives, host_drives; /* controls set: anything else in a command is a fault */
     uint32_t needs_records;           /* 1: kernel records are on from the start */
@@ -292,7 +302,8 @@ typedef struct fl_policy {
     const fl_policy fl_policy_##ident
 #endif
 
-/* ---- small helpers ------------------------------------------------------------------------------------------------ */
+/* ---- small helpers ------------------------------------------------------------------------------------------------
+ */
 
 static inline int fl_gpu_known(const fl_gpu_sample *g, int id) { return (g->valid >> id & 1) != 0; }
 static inline int fl_gpu_fresh(const fl_gpu_sample *g, int id) { return (g->valid & g->fresh) >> id & 1; }

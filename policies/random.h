@@ -1,5 +1,5 @@
-/* The one random generator of policies, sensors and synthetic workloads: xoshiro256** seeded by splitmix64 (Blackman and
- * Vigna, "Scrambled linear pseudorandom number generators", 2021). Plain state, so it copies with what holds it. */
+/* The one random generator of policies, sensors and synthetic workloads: xoshiro256** seeded by splitmix64 (Blackman
+ * and Vigna, "Scrambled linear pseudorandom number generators", 2021). Plain state, so it copies with what holds it. */
 #ifndef FL_RANDOM_H
 #define FL_RANDOM_H
 

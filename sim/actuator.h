@@ -1,4 +1,5 @@
-/* From a set call to the clock in force: the call keeps its caller, then the clock settles; later calls settle later. */
+/* From a set call to the clock in force: the call keeps its caller, then the clock settles; later calls settle later.
+ */
 #ifndef FL_ACTUATOR_H
 #define FL_ACTUATOR_H
 
@@ -23,8 +24,8 @@ typedef struct fl_actuator {
 
 void fl_actuator_open(fl_actuator *a, const fl_device *dev);
 
-/* A set call that ends at called_ps; clocks in MHz on the ladder, FL_DEFAULT (-1) for the driver's, NAN for "not this one".
- * Beyond 64 settling at once, the newest replaces the one before it. */
+/* A set call that ends at called_ps; clocks in MHz on the ladder, FL_DEFAULT (-1) for the driver's, NAN for "not this
+ * one". Beyond 64 settling at once, the newest replaces the one before it. */
 void fl_actuator_set(fl_actuator *a, int64_t called_ps, double sm_mhz, double mem_mhz);
 
 /* When the next one settles, or FL_TIME_NEVER. */

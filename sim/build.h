@@ -6,14 +6,14 @@
 #include "traces/records.h"
 
 typedef struct fl_build_options {
-    uint32_t windows;        /* of work, for the worst-window slowdown; 0 = 20 */
-    const fl_kinds *kinds;   /* how kinds of kernels load the device; NULL = none known */
-    const char *assume;      /* kernels without a row in kinds: "compute", "memory", "balanced"; NULL = refuse them */
+    uint32_t windows;      /* of work, for the worst-window slowdown; 0 = 20 */
+    const fl_kinds *kinds; /* how kinds of kernels load the device; NULL = none known */
+    const char *assume;    /* kernels without a row in kinds: "compute", "memory", "balanced"; NULL = refuse them */
 } fl_build_options;
 
-/* From a kernel trace. GPUs are the trace's devices in ascending order. Where the recorded kernels of a GPU overlap so that
- * they must have shared it, their work is what they did at the rates that sharing gave them, so that a replay at the clocks
- * of the recording takes the recorded time. */
+/* From a kernel trace. GPUs are the trace's devices in ascending order. Where the recorded kernels of a GPU overlap so
+ * that they must have shared it, their work is what they did at the rates that sharing gave them, so that a replay at
+ * the clocks of the recording takes the recorded time. */
 fl_status fl_build_trace(fl_workload **out, const char *name, const fl_kernel_trace *t, const fl_node_spec *node,
                          const fl_build_options *o, fl_diag *d);
 
@@ -25,8 +25,9 @@ typedef enum fl_sweep_model {
     FL_SWEEP_LAW    /* time and power laws of the platform, fitted to the rows */
 } fl_sweep_model;
 
-/* From one workload of a sweep: its kernels run one after the other, cut into ops of about 10 ms at the highest clock, the
- * whole `repeat` times. Rows at the platform's default memory clock (or the only one) and at the highest power cap count. */
+/* From one workload of a sweep: its kernels run one after the other, cut into ops of about 10 ms at the highest clock,
+ * the whole `repeat` times. Rows at the platform's default memory clock (or the only one) and at the highest power cap
+ * count. */
 fl_status fl_build_sweep(fl_workload **out, const char *file, const fl_sweep *s, uint32_t name, fl_sweep_model model,
                          uint32_t repeat, const fl_node_spec *node, uint32_t windows, fl_diag *d);
 

@@ -1,10 +1,10 @@
-/* One policy under one host. Simulator, decision replay, simulated NVML and live host all step a policy through here, so that
- * parameters, ABI check, snapping, clamping, faults and rate limits are the same everywhere. No I/O.
+/* One policy under one host. Simulator, decision replay, simulated NVML and live host all step a policy through here,
+ * so that parameters, ABI check, snapping, clamping, faults and rate limits are the same everywhere. No I/O.
  *
- * Snapping: a requested clock becomes the nearest of the GPU's ladder (a tie goes down); a power limit is clamped to its
- * range. A request of FL_DEFAULT passes as it is. 0, negative (but FL_DEFAULT), NaN and infinity are faults: counted, and
- * the last setting holds. So are a control that the descriptor does not drive and a delay that is not positive (the last
- * delay holds; 200 ms at first). */
+ * Snapping: a requested clock becomes the nearest of the GPU's ladder (a tie goes down); a power limit is clamped to
+ * its range. A request of FL_DEFAULT passes as it is. 0, negative (but FL_DEFAULT), NaN and infinity are faults:
+ * counted, and the last setting holds. So are a control that the descriptor does not drive and a delay that is not
+ * positive (the last delay holds; 200 ms at first). */
 #ifndef FL_INSTANCE_H
 #define FL_INSTANCE_H
 
@@ -30,8 +30,8 @@ typedef struct fl_instance_options {
     const fl_facts *facts; /* borrowed until the instance is closed */
     const fl_layer *layer; /* platform, experiment, command line */
     size_t layer_count;
-    int64_t min_set_interval_ns; /* a control is set at most this often; a set that comes too early is kept and made at the
-                                    first step that may, unless a later one replaces it. 0 = no limit */
+    int64_t min_set_interval_ns; /* a control is set at most this often; a set that comes too early is kept and made at
+                                    the first step that may, unless a later one replaces it. 0 = no limit */
 } fl_instance_options;
 
 typedef struct fl_decided {
@@ -58,8 +58,8 @@ typedef struct fl_instance fl_instance;
  * differs. Reads nothing of the descriptor beyond its fl_abi. */
 const char *fl_abi_difference(const fl_abi *theirs, char *buf, size_t size);
 
-/* Resolves parameters (row, then the layers in order), checks the ABI and runs init. FL_BAD_INPUT with the policy, parameter
- * and origin in the message: unknown parameter (nearest offered), bad text, out of range, init refused. */
+/* Resolves parameters (row, then the layers in order), checks the ABI and runs init. FL_BAD_INPUT with the policy,
+ * parameter and origin in the message: unknown parameter (nearest offered), bad text, out of range, init refused. */
 fl_status fl_instance_open(fl_instance **out, const fl_instance_options *options, fl_diag *d);
 void fl_instance_close(fl_instance *in); /* NULL is allowed */
 
@@ -77,7 +77,12 @@ char *fl_instance_param_text(const fl_instance *in, uint32_t index, char *buf, s
 size_t fl_instance_probe_count(const fl_instance *in);
 
 /* Row of a table by name, -1 where there is none. The kind of table: */
-typedef enum fl_row_set { FL_ROWS_GPU_SIGNAL, FL_ROWS_HOST_SIGNAL, FL_ROWS_GPU_CONTROL, FL_ROWS_HOST_CONTROL } fl_row_set;
+typedef enum fl_row_set {
+    FL_ROWS_GPU_SIGNAL,
+    FL_ROWS_HOST_SIGNAL,
+    FL_ROWS_GPU_CONTROL,
+    FL_ROWS_HOST_CONTROL
+} fl_row_set;
 typedef struct fl_row_info {
     const char *name, *unit, *meaning;
     fl_signal_kind kind; /* signals only */

@@ -1,5 +1,5 @@
-/* What a run cost, split. The parts come from residence times the rows' integer parts; their sum equals the running total of
- * the node exactly, or the run is an error. */
+/* What a run cost, split. The parts come from residence times the rows' integer parts; their sum equals the running
+ * total of the node exactly, or the run is an error. */
 #ifndef FL_LEDGER_H
 #define FL_LEDGER_H
 
@@ -26,11 +26,12 @@ typedef struct fl_ledger {
     fl_wide gpu_fj; /* sum of the GPUs' parts */
 } fl_ledger;
 
-/* Residence times parts of one GPU, added to *l. FL_MODEL_FAULT where it differs from the GPU's running sum by one fJ. */
+/* Residence times parts of one GPU, added to *l. FL_MODEL_FAULT where it differs from the GPU's running sum by one fJ.
+ */
 fl_status fl_ledger_add_gpu(fl_ledger *l, const fl_gpu *g, fl_diag *d);
 
-/* Energy of the board while each class ran (base included, as if it ran alone) and its time, over all clocks of one GPU:
- * added to fj and ps, class_count each. */
+/* Energy of the board while each class ran (base included, as if it ran alone) and its time, over all clocks of one
+ * GPU: added to fj and ps, class_count each. */
 void fl_ledger_classes(const fl_gpu *g, fl_wide *fj, int64_t *ps);
 
 /* Largest power of a GPU whose kernels ran alone: over the classes that ran, at the clocks where they did. mW. */

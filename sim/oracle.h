@@ -1,14 +1,14 @@
 /* What could have been reached: the best static clock, the best clock per kind of kernel, and the clairvoyant schedule.
  *
- * The clairvoyant schedule is found over work positions x clocks (a grid over time would be ill-posed: progress depends on
- * earlier clocks). For a price lambda on time, dynamic programming over the positions minimises E + lambda T, switches
- * included; bisection on lambda meets the bound on T. Every lambda gives a certified lower bound (weak duality):
- *     E* >= min(E + lambda T) - lambda T_bound.
- * Small tables are solved exactly by labels (Pareto sets of time and energy), pruned with that bound.
+ * The clairvoyant schedule is found over work positions x clocks (a grid over time would be ill-posed: progress depends
+ * on earlier clocks). For a price lambda on time, dynamic programming over the positions minimises E + lambda T,
+ * switches included; bisection on lambda meets the bound on T. Every lambda gives a certified lower bound (weak
+ * duality): E* >= min(E + lambda T) - lambda T_bound. Small tables are solved exactly by labels (Pareto sets of time
+ * and energy), pruned with that bound.
  *
- * Exact for one stream on one GPU. Where streams share a GPU, wait for each other or are launched by host threads, the time
- * of the whole is no sum over positions; there the reference is the best static clock: one position, the whole run, whose
- * cost at each choice is a run at that clock. It is never called a bound. */
+ * Exact for one stream on one GPU. Where streams share a GPU, wait for each other or are launched by host threads, the
+ * time of the whole is no sum over positions; there the reference is the best static clock: one position, the whole
+ * run, whose cost at each choice is a run at that clock. It is never called a bound. */
 #ifndef FL_ORACLE_H
 #define FL_ORACLE_H
 
@@ -18,8 +18,8 @@ typedef enum fl_objective { FL_MIN_ENERGY, FL_MIN_EDP, FL_MIN_ED2P } fl_objectiv
 extern const char *const fl_objective_names[]; /* "energy", "edp", "ed2p", NULL */
 double fl_objective_value(fl_objective objective, double energy_j, double time_s);
 
-/* The longest makespan under a bound on the slowdown: floor(default_ps (1 + bound)), the bound taken as the decimal number it
- * was written as (1e-12 steps), so that 0.1 of 10 ps is 1 ps. INT64_MAX for INFINITY. */
+/* The longest makespan under a bound on the slowdown: floor(default_ps (1 + bound)), the bound taken as the decimal
+ * number it was written as (1e-12 steps), so that 0.1 of 10 ps is 1 ps. INT64_MAX for INFINITY. */
 int64_t fl_limit_ps(int64_t default_ps, double bound);
 
 typedef struct fl_choice { /* a pair of clocks that every row of the workload is known at */
@@ -34,38 +34,42 @@ typedef struct fl_static_point {
     fl_wide energy_fj; /* GPUs */
 } fl_static_point;
 
-/* The choices of GPU 0's device at which the workload is known (all GPUs of the node take the same clocks, so only those that
- * every kind of device has). Ascending by SM clock, then memory clock; where the device has several memory clocks, all pairs
- * at which every kernel is known. The caller frees *choice. FL_BAD_INPUT where there is none. */
-fl_status fl_oracle_choices(const fl_workload *w, const fl_node_spec *spec, fl_choice **choice, size_t *count, fl_diag *d);
+/* The choices of GPU 0's device at which the workload is known (all GPUs of the node take the same clocks, so only
+ * those that every kind of device has). Ascending by SM clock, then memory clock; where the device has several memory
+ * clocks, all pairs at which every kernel is known. The caller frees *choice. FL_BAD_INPUT where there is none. */
+fl_status fl_oracle_choices(const fl_workload *w, const fl_node_spec *spec, fl_choice **choice, size_t *count,
+                            fl_diag *d);
 
-/* Runs the workload at one choice from beginning to end, without a policy. Independent of the others: run them in any order
- * on any thread. */
+/* Runs the workload at one choice from beginning to end, without a policy. Independent of the others: run them in any
+ * order on any thread. */
 fl_status fl_static_run(const fl_workload *w, fl_rates *rates, const fl_node_spec *spec, const fl_facts *facts,
                         const fl_choice *at, fl_static_point *out, fl_diag *d);
 
-/* Index of the best point whose makespan is at most limit_ps, count where there is none. Ties: the higher SM clock, then the
- * higher memory clock. */
+/* Index of the best point whose makespan is at most limit_ps, count where there is none. Ties: the higher SM clock,
+ * then the higher memory clock. */
 size_t fl_static_best(const fl_static_point *point, size_t count, fl_objective objective, int64_t limit_ps);
 
 /* ---- positions ---- */
 typedef struct fl_oracle_table { /* cost of every position at every choice */
     size_t positions, choices;
     fl_choice *choice;
-    int64_t *time_ps;  /* positions x choices */
-    fl_wide *energy_fj;/* positions x choices; all GPUs of the node, those without work included */
-    uint64_t *op;      /* positions + 1: first op of each, of the one stream; NULL where not exact */
-    int64_t switch_ps, switch_fj; /* of a change of clock; a clairvoyant sets ahead of time, so 0 unless the device stalls */
-    bool exact;        /* one stream on one GPU: the bound is one. Else a single position, the whole run at each choice, and
-                          the result is a reference only */
-    bool per_op;       /* a position is a single op: the bound holds for switches at any op */
-    uint32_t *frontier;    /* optional (NULL: all choices): where a switch is free, those that some price on time can pick */
-    size_t *frontier_first;/* positions + 1: those of position i are frontier[first[i]] .. frontier[first[i + 1] - 1] */
+    int64_t *time_ps;   /* positions x choices */
+    fl_wide *energy_fj; /* positions x choices; all GPUs of the node, those without work included */
+    uint64_t *op;       /* positions + 1: first op of each, of the one stream; NULL where not exact */
+    int64_t switch_ps,
+        switch_fj; /* of a change of clock; a clairvoyant sets ahead of time, so 0 unless the device stalls */
+    bool exact;    /* one stream on one GPU: the bound is one. Else a single position, the whole run at each choice, and
+                      the result is a reference only */
+    bool per_op;   /* a position is a single op: the bound holds for switches at any op */
+    uint32_t
+        *frontier; /* optional (NULL: all choices): where a switch is free, those that some price on time can pick */
+    size_t
+        *frontier_first; /* positions + 1: those of position i are frontier[first[i]] .. frontier[first[i + 1] - 1] */
 } fl_oracle_table;
 
 /* At most positions_max positions of about equal reference time (0 = 4096). The cost of a position is what the engine
- * charges from the start of its first op's gap to the end of its last op, exactly: sums of columns are static runs. One pass
- * over the ops per choice; where the table cannot be exact, one run per choice. Zeroes *t first. */
+ * charges from the start of its first op's gap to the end of its last op, exactly: sums of columns are static runs. One
+ * pass over the ops per choice; where the table cannot be exact, one run per choice. Zeroes *t first. */
 fl_status fl_oracle_table_make(const fl_workload *w, fl_rates *rates, const fl_node_spec *spec, size_t positions_max,
                                fl_oracle_table *t, fl_diag *d);
 /* A table of one position from static runs that are at hand: a reference, not exact. */
@@ -75,13 +79,13 @@ bool fl_oracle_is_exact(const fl_workload *w);
 void fl_oracle_table_free(fl_oracle_table *t); /* takes a zeroed one; leaves it zeroed */
 
 typedef struct fl_oracle_result {
-    bool feasible;      /* some schedule holds the limit; where none does, the numbers below are NAN and 0 */
-    bool bounded;       /* bounds are certified: the table is exact */
-    bool solved;        /* the schedule is the optimum itself: found by labels, or it meets the bound */
+    bool feasible;           /* some schedule holds the limit; where none does, the numbers below are NAN and 0 */
+    bool bounded;            /* bounds are certified: the table is exact */
+    bool solved;             /* the schedule is the optimum itself: found by labels, or it meets the bound */
     double energy_j, time_s; /* of the feasible schedule */
-    double bound_j;     /* no schedule that switches at these positions and holds the limit uses less, whatever its objective;
-                           NAN where not bounded */
-    double gap_pct;     /* (objective - bound) / bound of the objective asked for, for energy (energy - bound) / bound */
+    double bound_j;          /* no schedule that switches at these positions and holds the limit uses less, whatever its
+                                objective;          NAN where not bounded */
+    double gap_pct; /* (objective - bound) / bound of the objective asked for, for energy (energy - bound) / bound */
     double objective, objective_bound; /* of the objective asked for: J, J s, J s^2 */
     fl_wide energy_fj, bound_fj;
     int64_t time_ps;
@@ -89,9 +93,9 @@ typedef struct fl_oracle_result {
     uint32_t *schedule; /* positions: index of the choice; NULL unless asked for; free() */
 } fl_oracle_result;
 
-/* limit_ps: bound on the time of the schedule; INT64_MAX = none. For EDP and ED2P the schedule minimises E T or E T^2 among
- * those that hold the limit. A switch is counted and charged between consecutive positions at different choices; the first
- * position has none. Reads *t only: any number of threads at once. */
+/* limit_ps: bound on the time of the schedule; INT64_MAX = none. For EDP and ED2P the schedule minimises E T or E T^2
+ * among those that hold the limit. A switch is counted and charged between consecutive positions at different choices;
+ * the first position has none. Reads *t only: any number of threads at once. */
 fl_status fl_oracle_clairvoyant(const fl_oracle_table *t, fl_objective objective, int64_t limit_ps, bool want_schedule,
                                 fl_oracle_result *out, fl_diag *d);
 
@@ -105,10 +109,10 @@ typedef struct fl_kernel_choice {
     double energy_j, time_s; /* of all its kernels, there */
 } fl_kernel_choice;
 
-/* For each class the choice with the least objective among those that keep the class itself within (1 + bound) of its time
- * at `standard` (the default clocks; the fastest choice where none does). choice[class_count], caller's. *energy_j, *time_s:
- * of the whole, kernels of all streams one after the other, gaps at the default clocks, switches free; for several streams
- * sums over them, hence neither a makespan nor a node's energy. */
+/* For each class the choice with the least objective among those that keep the class itself within (1 + bound) of its
+ * time at `standard` (the default clocks; the fastest choice where none does). choice[class_count], caller's.
+ * *energy_j, *time_s: of the whole, kernels of all streams one after the other, gaps at the default clocks, switches
+ * free; for several streams sums over them, hence neither a makespan nor a node's energy. */
 fl_status fl_oracle_per_kernel(const fl_workload *w, fl_rates *rates, const fl_node_spec *spec, fl_objective objective,
                                double bound, fl_kernel_choice *choice, double *energy_j, double *time_s, fl_diag *d);
 

@@ -92,7 +92,8 @@ static fl_status drive(fl_host *h, fl_diag *d) {
         if (fl_node_done(h->node))
             break;
         if (next >= FL_TIME_END)
-            return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "%s: the run goes beyond 26 days of simulated time", h->o->w->name);
+            return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "%s: the run goes beyond 26 days of simulated time",
+                           h->o->w->name);
         if (!h->instance) {
             next += FL_BOUNDARY_MAX_PS;
             continue;

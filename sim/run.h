@@ -15,7 +15,7 @@ typedef struct fl_run_options {
     const fl_workload *w;
     fl_rates *rates;
     const fl_node_spec *spec;
-    const fl_facts *facts;  /* of spec; its seed seeds the policy */
+    const fl_facts *facts;   /* of spec; its seed seeds the policy */
     const fl_policy *policy; /* NULL: nothing is set, the driver's default holds */
     const fl_layer *layer;
     size_t layer_count;
@@ -36,7 +36,7 @@ typedef struct fl_residence { /* share of a GPU's time at an SM clock, for table
 typedef struct fl_run_result {
     int64_t makespan_ps;
     fl_ledger ledger;
-    fl_wide energy_fj; /* node: GPUs and host */
+    fl_wide energy_fj;                            /* node: GPUs and host */
     double energy_j, gpu_energy_j, node_energy_j; /* energy_j: what scores use, the GPUs' */
     double makespan_s, mean_power_w, peak_power_w;
     uint64_t kernels, switches, hash; /* hash: of energy and position at each step */

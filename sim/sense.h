@@ -1,7 +1,7 @@
 /* Sensors of one simulated GPU: from the true course to what software reads. Policies see these; scores use the truth.
  *
- * Lazy: a window's mean is the difference of two integrals, so a sensor only asks for boundaries at the start and the end of
- * the windows that somebody will read. Before time 0 the GPU is taken to have idled at its first clocks. */
+ * Lazy: a window's mean is the difference of two integrals, so a sensor only asks for boundaries at the start and the
+ * end of the windows that somebody will read. Before time 0 the GPU is taken to have idled at its first clocks. */
 #ifndef FL_SENSE_H
 #define FL_SENSE_H
 

@@ -37,9 +37,7 @@ static inline void charge(fl_lane *l, int64_t done) {
     l->charged_ps = done;
 }
 
-static inline int64_t dyn_at_rate(const fl_lane *l) {
-    return ((int64_t)l->dyn_mw * l->rate) >> 16;
-}
+static inline int64_t dyn_at_rate(const fl_lane *l) { return ((int64_t)l->dyn_mw * l->rate) >> 16; }
 
 /* A power counts once time passes at it: an op of no length draws nothing. */
 static inline void note_peaks(fl_course *c) {

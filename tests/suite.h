@@ -1,5 +1,6 @@
-/* A CUnit suite named after its module: FL_SUITE("diag", {"nearest", test_nearest}, ...) at the end of tests/test_diag.c.
- * With FL_BLESS=1 in the environment, golden checks rewrite their expectation instead of comparing. */
+/* A CUnit suite named after its module: FL_SUITE("diag", {"nearest", test_nearest}, ...) at the end of
+ * tests/test_diag.c. With FL_BLESS=1 in the environment, golden checks rewrite their expectation instead of comparing.
+ */
 #ifndef FL_SUITE_H
 #define FL_SUITE_H
 
