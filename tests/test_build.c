@@ -1,5 +1,6 @@
 /* From files to workloads: what was recorded comes out again at the clocks of the recording. */
 #include "harness/scene.h"
+#include "sim/node.h"
 #include "sim/run.h"
 #include "sim/synth.h"
 #include "tests/suite.h"
@@ -152,6 +153,79 @@ static void test_synth_both_ways(void) {
     fl_platform_free(&p);
 }
 
+/* Kernels that shared a GPU, recorded as a profiler would see them, built into a workload again and replayed: the work
+ * that comes out is the work that went in, and the replay takes the recorded time. */
+static void test_recording_comes_back(void) {
+    fl_synth_options o = fl_synth_standard;
+    fl_diag d = {0};
+    fl_platform p;
+    FL_CHECK(fl_platform_open("generic", 0, &p, &d) == FL_OK, "%s", d.message);
+    const fl_device *dev = &p.node.device[0];
+    o.kernels = 800;
+    o.streams = 4;
+    o.sm_demand = 0; /* drawn between 0.2 and 1: scarce most of the time */
+    for (o.seed = 1; o.seed <= 5; o.seed++) {
+        fl_workload *w = NULL, *again = NULL;
+        fl_rates *rates = NULL;
+        fl_node *node = NULL;
+        fl_kernel_trace empty, t = {0};
+        fl_kinds kinds;
+        const fl_kernel_record *record;
+        size_t count = 0;
+        CU_ASSERT_EQUAL(fl_synth_trace(&o, dev->default_sm_mhz, dev->default_mem_mhz, &empty, &kinds, &d), FL_OK);
+        CU_ASSERT_EQUAL(fl_synth_workload(&o, &p.node, 20, &w, &d), FL_OK);
+        CU_ASSERT_EQUAL(fl_rates_new(&rates, w, &p.node, &d), FL_OK);
+        fl_node_options how = {.w = w, .rates = rates, .spec = &p.node, .seed = 1};
+        CU_ASSERT_EQUAL(fl_node_open(&node, &how, &d), FL_OK);
+        fl_node_records(node, 0, true);
+        for (int64_t at = FL_PS_PER_S; !fl_node_done(node); at += FL_PS_PER_S)
+            CU_ASSERT_EQUAL_FATAL(fl_node_advance(node, at, &d), FL_OK);
+        CU_ASSERT_EQUAL(fl_node_take_records(node, &record, &count, &d), FL_OK);
+        CU_ASSERT_EQUAL(count, 800);
+        int64_t first = INT64_MAX;
+        for (size_t i = 0; i < count; i++) {
+            const fl_kernel_kind *k = &w->class[record[i].kind].kind;
+            fl_trace_op op = {.start_ns = record[i].start_ns,
+                              .end_ns = record[i].end_ns,
+                              .launch_ns = INT64_MIN,
+                              .bytes = -1,
+                              .kind = fl_trace_add_kind(&t, k->name, k->grid, k->block),
+                              .stream = (int32_t)record[i].stream,
+                              .host_thread = -1};
+            first = op.start_ns < first ? op.start_ns : first;
+            CU_ASSERT_EQUAL(fl_trace_add_op(&t, &op), FL_OK);
+        }
+        fl_build_options build = {.kinds = &kinds};
+        FL_CHECK(fl_build_trace(&again, "again", &t, &p.node, &build, &d) == FL_OK, "%s", d.message);
+        CU_ASSERT_TRUE(again->untangled);
+        fl_rates *rates2 = NULL;
+        fl_facts facts;
+        CU_ASSERT_EQUAL(fl_rates_new(&rates2, again, &p.node, &d), FL_OK);
+        CU_ASSERT_EQUAL(fl_facts_make(&p.node, 1, &facts, &d), FL_OK);
+        fl_run_options run = {.w = again, .rates = rates2, .spec = &p.node, .facts = &facts};
+        fl_run_result r;
+        FL_CHECK(fl_run(&run, &r, &d) == FL_OK, "%s", d.message);
+        double recorded = (double)(fl_node_now(node) - first * FL_PS_PER_NS),
+               error = (double)r.makespan_ps / recorded - 1;
+        FL_CHECK(fabs(error) < 1e-5, "seed %llu: replay off by %g", (unsigned long long)o.seed, error);
+        for (uint32_t i = 0; i < w->stream_count; i++) {
+            double work = (double)again->stream[i].work_ns / (double)w->stream[i].work_ns - 1;
+            FL_CHECK(fabs(work) < 1e-5, "seed %llu, stream %u: work off by %g", (unsigned long long)o.seed, i, work);
+        }
+        fl_run_result_free(&r);
+        fl_facts_free(&facts);
+        fl_rates_free(rates2);
+        fl_workload_free(again);
+        fl_kernel_trace_free(&t);
+        fl_kernel_trace_free(&empty);
+        fl_kinds_free(&kinds);
+        fl_node_close(node);
+        fl_rates_free(rates);
+        fl_workload_free(w);
+    }
+    fl_platform_free(&p);
+}
+
 static fl_status open_sweep(const char *path, const char *platform, const char *model, const char *only, fl_scenes *s,
                             fl_diag *d) {
     const char *item[1] = {only};
@@ -229,7 +303,8 @@ static void test_fitted_model(void) {
 }
 
 FL_SUITE("build", {"the sample with launches takes its recorded time", test_launches_sample},
-         {"recorded sharing is untangled", test_untangled}, {"kinds at other clocks", test_kinds_at_other_clocks},
+         {"recorded sharing is untangled", test_untangled}, {"a recording comes back", test_recording_comes_back},
+         {"kinds at other clocks", test_kinds_at_other_clocks},
          {"unknown kinds are refused or assumed", test_unknown_kinds},
          {"a stream half launched is refused", test_partly_launched},
          {"synth as trace and as workload", test_synth_both_ways}, {"a sweep becomes workloads", test_sweep_reproduced},
