@@ -51,7 +51,7 @@ static fl_status solve(void *user, size_t i, fl_diag *d) {
     for (size_t k = 0; !status && k < j->choices; k++)
         status = fl_static_run(s->w, s->rates, &s->platform.node, &s->facts, &j->choice[k], &j->point[k], d);
     if (!status)
-        status = fl_oracle_is_exact(s->w)
+        status = !fl_oracle_inexact(s->w, s->rates, &s->platform.node)
                      ? fl_oracle_table_make(s->w, s->rates, &s->platform.node, w->positions, &j->table, d)
                      : fl_oracle_table_static(j->point, j->choices, &j->table, d);
     j->ref = (fl_reference){.w = s->w,

@@ -14,6 +14,7 @@ typedef struct fl_bench_scene { /* what all policies of a scene share */
     fl_static_point *point;
     fl_oracle_table table;
     bool has_table;
+    const char *inexact; /* why the table is not exact */
     fl_reference ref;
     double kernel_j, kernel_s; /* best clock per kind of kernel */
 } fl_bench_scene;
@@ -64,7 +65,8 @@ static fl_status solve(void *user, size_t i, fl_diag *d) {
     b->kernel_j = b->kernel_s = NAN;
     if (!w->o->oracles)
         return FL_OK;
-    fl_status status = fl_oracle_is_exact(s->w)
+    b->inexact = fl_oracle_inexact(s->w, s->rates, &s->platform.node);
+    fl_status status = !b->inexact
                            ? fl_oracle_table_make(s->w, s->rates, &s->platform.node, w->o->positions, &b->table, d)
                            : fl_oracle_table_static(b->point, b->choices, &b->table, d);
     if (status)
@@ -95,7 +97,7 @@ static void fill_row(const fl_work *w, const fl_bench_scene *b, const fl_run_res
     row->oracle_gap_pct = solved ? b->ref.clairvoyant.gap_pct : NAN;
     row->violated = row->score.violated;
     if (w->o->oracles && b->has_table && !b->table.exact)
-        snprintf(row->note, sizeof row->note, "several streams: no clairvoyant bound");
+        snprintf(row->note, sizeof row->note, "%s: no clairvoyant bound", b->inexact);
 }
 
 static fl_status run_policy(void *user, size_t i, fl_diag *d) {

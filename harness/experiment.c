@@ -13,6 +13,7 @@ fl_status fl_experiment_open(const char *path, fl_experiment *e, fl_diag *d) {
                                         "about",
                                         "platform",
                                         "gpus",
+                                        FL_NODE_KEYS,
                                         "traces",
                                         "sweep",
                                         "model",
@@ -165,6 +166,8 @@ fl_status fl_experiment_apply(fl_experiment *e, fl_scene_options *so, fl_texts *
         s = get_int(&root, "seeds", 100000, &n, d);
     if (!s)
         s = get_text(&root, "objective", &goal, d);
+    if (!s)
+        s = fl_node_choice_read(&root, &so->node, d);
     if (!s && !own_input)
         s = get_texts(e, &root, "traces", true, traces, d);
     if (!s && !own_input)

@@ -298,6 +298,11 @@ static fl_status read_root(const fl_json *root, uint32_t gpu_count, fl_platform 
         s = fl_json_get_object(root, "host", &host, d);
     if (s == FL_OK)
         s = fl_platform_host(&host, &p->node.host, d);
+    if (s == FL_OK && p->node.host.apu) {
+        if (p->node.gpu_count != 1)
+            return fl_json_fail(&host, d, "an APU of %u GPUs, expected one", p->node.gpu_count);
+        p->node.device[0].dram_share = p->node.host.bus_max;
+    }
     if (s == FL_OK)
         s = read_policies(root, p, d);
     if (s == FL_OK)
@@ -387,8 +392,11 @@ fl_status fl_facts_make(const fl_node_spec *node, uint64_t seed, fl_facts *facts
                         .gpu_count = node->gpu_count,
                         .gpu = gpu,
                         .host = {.name = h->name,
-                                 .cpu = {h->cpu_mhz, h->cpu_count},
-                                 .boost = {h->boost_mhz, h->boost_count},
+                                 .cpu = {h->cpu.mhz, h->cpu.count},
+                                 .boost = {h->cpu.boost_mhz, h->cpu.boost_count},
+                                 .power_min_w = h->cpu.power_min_w,
+                                 .power_max_w = h->cpu.power_max_w,
+                                 .power_default_w = h->cpu.power_default_w,
                                  .peak_bytes_per_s = h->peak_bytes_per_s,
                                  .cores = h->cores,
                                  .apu = h->apu != 0}};

@@ -6,19 +6,12 @@
 #include <string.h>
 
 #define LADDER_MAX 4096 /* clocks */
-#define MHZ_MAX 100000
-#define WATTS_MAX 1e6
+#define MHZ_MAX FL_PLATFORM_MHZ_MAX
+#define WATTS_MAX FL_PLATFORM_WATTS_MAX
 #define MS_MAX 1e6
 #define COUNT_OF(a) (sizeof(a) / sizeof *(a))
 
-typedef struct real_field { /* a number that stands for itself */
-    const char *key;
-    double min, max;
-    double *value;
-    bool optional; /* keeps 0 where missing */
-} real_field;
-
-static fl_status read_reals(const fl_json *object, const real_field *field, size_t count, fl_diag *d) {
+fl_status fl_platform_reals(const fl_json *object, const fl_real_field *field, size_t count, fl_diag *d) {
     fl_status s = FL_OK;
     for (size_t i = 0; i < count && s == FL_OK; i++)
         if (!field[i].optional || fl_json_has(object, field[i].key))
@@ -26,16 +19,16 @@ static fl_status read_reals(const fl_json *object, const real_field *field, size
     return s;
 }
 
-static fl_status read_ms(const fl_json *object, const char *key, bool optional, int64_t *ns, fl_diag *d) {
+fl_status fl_platform_ms(const fl_json *object, const char *key, bool optional, int64_t *ns, fl_diag *d) {
     double ms = 0;
-    const real_field field = {key, 0, MS_MAX, &ms, optional};
-    fl_status s = read_reals(object, &field, 1, d);
+    const fl_real_field field = {key, 0, MS_MAX, &ms, optional};
+    fl_status s = fl_platform_reals(object, &field, 1, d);
     if (s == FL_OK)
         *ns = llround(ms * 1e6);
     return s;
 }
 
-static fl_status read_count(const fl_json *object, const char *key, int64_t min, uint32_t *value, fl_diag *d) {
+fl_status fl_platform_count(const fl_json *object, const char *key, int64_t min, uint32_t *value, fl_diag *d) {
     int64_t v = 0;
     fl_status s = fl_json_get_int(object, key, min, 1 << 24, &v, d);
     if (s == FL_OK)
@@ -43,7 +36,7 @@ static fl_status read_count(const fl_json *object, const char *key, int64_t min,
     return s;
 }
 
-static fl_status read_name(const fl_json *object, char *name, size_t size, fl_diag *d) {
+fl_status fl_platform_name(const fl_json *object, char *name, size_t size, fl_diag *d) {
     const char *text = NULL;
     fl_status s = fl_json_get_text(object, "name", &text, d);
     if (s == FL_OK && strlen(text) >= size)
@@ -132,7 +125,7 @@ static fl_status read_default_clock(const fl_json *object, const char *key, cons
 }
 
 /* One pair [MHz, V] of the voltage curve. */
-static fl_status read_pair(const fl_json *at, double *mhz, double *volts, fl_diag *d) {
+fl_status fl_platform_pair(const fl_json *at, double *mhz, double *volts, fl_diag *d) {
     if (!cJSON_IsArray(at->node) || fl_json_count(at) != 2)
         return fl_json_fail(at, d, "expected a pair [MHz, voltage]");
     const fl_json x = fl_json_first(at), y = fl_json_next(at, &x);
@@ -150,7 +143,7 @@ static fl_status read_voltage(const fl_json *power, fl_device *dev, fl_diag *d) 
     if (s != FL_OK)
         return s;
     for (fl_json e = fl_json_first(&list); e.node; e = fl_json_next(&list, &e), count++) {
-        s = read_pair(&e, &x[count], &y[count], d);
+        s = fl_platform_pair(&e, &x[count], &y[count], d);
         if (s == FL_OK && count > 0 && !(x[count] > x[count - 1]))
             s = fl_json_fail(&e, d, "clock %g after %g, expected ascending clocks", x[count], x[count - 1]);
         if (s == FL_OK && count > 0 && y[count] < y[count - 1])
@@ -195,39 +188,39 @@ static fl_status read_power(const fl_json *gpu, fl_device *dev, fl_diag *d) {
     fl_status s = fl_json_get_object(gpu, "power", &power, d);
     if (s == FL_OK)
         s = fl_json_known(&power, known, COUNT_OF(known), d);
-    const real_field field[] = {{"a_w", 0, WATTS_MAX, &dev->a_w, false},
-                                {"a0_w", 0, WATTS_MAX, &dev->a0_w, false},
-                                {"b_w", 0, WATTS_MAX, &dev->b_w, false},
-                                {"c_w", 0, WATTS_MAX, &dev->c_w, false},
-                                {"no_context_w", 0, WATTS_MAX, &dev->no_context_w, false}};
+    const fl_real_field field[] = {{"a_w", 0, WATTS_MAX, &dev->a_w, false},
+                                   {"a0_w", 0, WATTS_MAX, &dev->a0_w, false},
+                                   {"b_w", 0, WATTS_MAX, &dev->b_w, false},
+                                   {"c_w", 0, WATTS_MAX, &dev->c_w, false},
+                                   {"no_context_w", 0, WATTS_MAX, &dev->no_context_w, false}};
     if (s == FL_OK)
-        s = read_reals(&power, field, COUNT_OF(field), d);
+        s = fl_platform_reals(&power, field, COUNT_OF(field), d);
     if (s == FL_OK)
         s = read_b0(&power, dev, d);
     return s == FL_OK ? read_voltage(&power, dev, d) : s;
 }
 
-static fl_status read_limits(const fl_json *gpu, fl_device *dev, fl_diag *d) {
+fl_status fl_platform_limits(const fl_json *object, double *min_w, double *max_w, double *default_w, fl_diag *d) {
     static const char *const known[] = {"min_w", "max_w", "default_w"};
     fl_json limits;
-    if (!fl_json_has(gpu, "limits"))
+    if (!fl_json_has(object, "limits"))
         return FL_OK;
-    fl_status s = fl_json_get_object(gpu, "limits", &limits, d);
+    fl_status s = fl_json_get_object(object, "limits", &limits, d);
     if (s == FL_OK)
         s = fl_json_known(&limits, known, COUNT_OF(known), d);
     if (s == FL_OK)
-        s = fl_json_get_real(&limits, "min_w", 0, WATTS_MAX, &dev->power_min_w, d);
+        s = fl_json_get_real(&limits, "min_w", 0, WATTS_MAX, min_w, d);
     if (s == FL_OK)
-        s = fl_json_get_real(&limits, "max_w", dev->power_min_w, WATTS_MAX, &dev->power_max_w, d);
+        s = fl_json_get_real(&limits, "max_w", *min_w, WATTS_MAX, max_w, d);
     if (s == FL_OK)
-        s = fl_json_get_real(&limits, "default_w", dev->power_min_w, dev->power_max_w, &dev->power_default_w, d);
+        s = fl_json_get_real(&limits, "default_w", *min_w, *max_w, default_w, d);
     return s;
 }
 
-static fl_status read_sensor(const fl_json *sensors, const char *name, fl_sensor_spec *spec, double *mem_noise_pct,
+fl_status fl_platform_sensor(const fl_json *sensors, const char *name, fl_sensor_spec *spec, double *mem_noise_pct,
                              fl_diag *d) {
-    static const char *const known[] = {"refresh_ms", "phase_ms", "window_ms", "lag_ms",
-                                        "delay_ms",   "quantum",  "noise",     "mem_noise_pct"};
+    static const char *const known[] = {"refresh_ms", "phase_ms", "window_ms", "lag_ms",       "delay_ms",
+                                        "quantum",    "noise",    "wrap",      "mem_noise_pct"};
     fl_json at;
     fl_status s = fl_json_get_object(sensors, name, &at, d);
     if (s == FL_OK)
@@ -240,15 +233,16 @@ static fl_status read_sensor(const fl_json *sensors, const char *name, fl_sensor
               {"lag_ms", &spec->lag_ns},
               {"delay_ms", &spec->delay_ns}};
     if (s == FL_OK)
-        s = read_ms(&at, "refresh_ms", false, &spec->period_ns, d);
+        s = fl_platform_ms(&at, "refresh_ms", false, &spec->period_ns, d);
     for (size_t i = 0; s == FL_OK && i < COUNT_OF(ms); i++)
-        s = read_ms(&at, ms[i].key, true, ms[i].ns, d);
+        s = fl_platform_ms(&at, ms[i].key, true, ms[i].ns, d);
     double none = 0;
-    const real_field field[] = {{"quantum", 0, 1e9, &spec->quantum, true},
-                                {"noise", 0, 1e9, &spec->noise, true},
-                                {"mem_noise_pct", 0, 100, mem_noise_pct ? mem_noise_pct : &none, true}};
+    const fl_real_field field[] = {{"quantum", 0, 1e9, &spec->quantum, true},
+                                   {"noise", 0, 1e9, &spec->noise, true},
+                                   {"wrap", 0, 1e15, &spec->wrap, true},
+                                   {"mem_noise_pct", 0, 100, mem_noise_pct ? mem_noise_pct : &none, true}};
     if (s == FL_OK)
-        s = read_reals(&at, field, COUNT_OF(field), d);
+        s = fl_platform_reals(&at, field, COUNT_OF(field), d);
     if (s == FL_OK && spec->period_ns == 0 && (spec->window_ns > 0 || spec->lag_ns > 0))
         s = fl_json_fail(&at, d, "a window or lag without a refresh, expected refresh_ms > 0");
     spec->present = 1;
@@ -256,18 +250,21 @@ static fl_status read_sensor(const fl_json *sensors, const char *name, fl_sensor
 }
 
 static fl_status read_sensors(const fl_json *gpu, fl_device *dev, fl_diag *d) {
-    static const char *const name[FL_SENSOR_COUNT] = {
-        [FL_SENSOR_POWER] = "power",     [FL_SENSOR_POWER_INSTANT] = "power_instant",
-        [FL_SENSOR_ENERGY] = "energy",   [FL_SENSOR_UTILISATION] = "utilisation",
-        [FL_SENSOR_PROFILE] = "profile", [FL_SENSOR_CLOCK] = "clock"};
+    static const char *const name[FL_SENSOR_COUNT] = {[FL_SENSOR_POWER] = "power",
+                                                      [FL_SENSOR_POWER_INSTANT] = "power_instant",
+                                                      [FL_SENSOR_ENERGY] = "energy",
+                                                      [FL_SENSOR_UTILISATION] = "utilisation",
+                                                      [FL_SENSOR_PROFILE] = "profile",
+                                                      [FL_SENSOR_CLOCK] = "clock",
+                                                      [FL_SENSOR_TEMPERATURE] = "temperature"};
     fl_json sensors;
     fl_status s = fl_json_get_object(gpu, "sensors", &sensors, d);
     if (s == FL_OK)
         s = fl_json_known(&sensors, name, FL_SENSOR_COUNT, d);
     for (size_t i = 0; s == FL_OK && i < FL_SENSOR_COUNT; i++)
         if (fl_json_has(&sensors, name[i]))
-            s = read_sensor(&sensors, name[i], &dev->sensor[i],
-                            i == FL_SENSOR_UTILISATION ? &dev->util_mem_noise_pct : NULL, d);
+            s = fl_platform_sensor(&sensors, name[i], &dev->sensor[i],
+                                   i == FL_SENSOR_UTILISATION ? &dev->util_mem_noise_pct : NULL, d);
     return s;
 }
 
@@ -278,10 +275,68 @@ static fl_status read_actuator(const fl_json *gpu, fl_actuator_spec *spec, fl_di
     if (s == FL_OK)
         s = fl_json_known(&at, known, COUNT_OF(known), d);
     if (s == FL_OK)
-        s = read_ms(&at, "call_ms", false, &spec->call_ns, d);
+        s = fl_platform_ms(&at, "call_ms", false, &spec->call_ns, d);
     if (s == FL_OK)
-        s = read_ms(&at, "settle_ms", false, &spec->settle_ns, d);
-    return s == FL_OK ? read_ms(&at, "read_ms", false, &spec->read_ns, d) : s;
+        s = fl_platform_ms(&at, "settle_ms", false, &spec->settle_ns, d);
+    return s == FL_OK ? fl_platform_ms(&at, "read_ms", false, &spec->read_ns, d) : s;
+}
+
+static fl_status read_wall(const fl_json *gpu, fl_device *dev, fl_diag *d) {
+    static const char *const known[] = {"period_ms", "filter_ms", "down", "up", "release"};
+    fl_wall_spec *w = &dev->wall;
+    fl_json at;
+    if (!fl_json_has(gpu, "wall"))
+        return FL_OK;
+    fl_status s = fl_json_get_object(gpu, "wall", &at, d);
+    if (s == FL_OK)
+        s = fl_json_known(&at, known, COUNT_OF(known), d);
+    if (s == FL_OK)
+        s = fl_platform_ms(&at, "period_ms", false, &w->period_ns, d);
+    if (s == FL_OK)
+        s = fl_platform_ms(&at, "filter_ms", false, &w->filter_ns, d);
+    const fl_real_field field[] = {
+        {"down", 0, 1, &w->down, false}, {"up", 0, 1, &w->up, false}, {"release", 0, 1, &w->release, false}};
+    if (s == FL_OK)
+        s = fl_platform_reals(&at, field, COUNT_OF(field), d);
+    if (s == FL_OK && dev->power_default_w <= 0)
+        s = fl_json_fail(&at, d, "a wall without limits, expected limits with default_w > 0");
+    return s;
+}
+
+static fl_status read_thermal(const fl_json *gpu, fl_thermal_spec *t, fl_diag *d) {
+    static const char *const known[] = {"period_ms",    "ambient_c",  "c_per_w", "tau_s",
+                                        "leak_w_per_c", "leak_ref_c", "limit_c", "release_c"};
+    fl_json at;
+    if (!fl_json_has(gpu, "thermal"))
+        return FL_OK;
+    fl_status s = fl_json_get_object(gpu, "thermal", &at, d);
+    if (s == FL_OK)
+        s = fl_json_known(&at, known, COUNT_OF(known), d);
+    if (s == FL_OK)
+        s = fl_platform_ms(&at, "period_ms", false, &t->period_ns, d);
+    const fl_real_field field[] = {
+        {"ambient_c", -50, 150, &t->ambient_c, false},   {"c_per_w", 0, 1e3, &t->c_per_w, false},
+        {"tau_s", 1e-3, 1e6, &t->tau_s, false},          {"leak_w_per_c", 0, WATTS_MAX, &t->leak_w_per_c, false},
+        {"leak_ref_c", -50, 200, &t->leak_ref_c, false}, {"limit_c", 0, 200, &t->limit_c, false},
+        {"release_c", 0, 200, &t->release_c, false}};
+    if (s == FL_OK)
+        s = fl_platform_reals(&at, field, COUNT_OF(field), d);
+    if (s == FL_OK && t->release_c >= t->limit_c)
+        s = fl_json_fail(&at, d, "release_c %g, expected it below limit_c %g", t->release_c, t->limit_c);
+    return s;
+}
+
+static fl_status read_variation(const fl_json *gpu, fl_device *dev, fl_diag *d) {
+    static const char *const known[] = {"voltage_sigma", "leakage_sigma"};
+    fl_json at;
+    if (!fl_json_has(gpu, "variation"))
+        return FL_OK;
+    fl_status s = fl_json_get_object(gpu, "variation", &at, d);
+    if (s == FL_OK)
+        s = fl_json_known(&at, known, COUNT_OF(known), d);
+    const fl_real_field field[] = {{"voltage_sigma", 0, 0.2, &dev->v_sigma, false},
+                                   {"leakage_sigma", 0, 1, &dev->leak_sigma, false}};
+    return s == FL_OK ? fl_platform_reals(&at, field, COUNT_OF(field), d) : s;
 }
 
 /* A number >= 1, or "max" for the pure maximum of the two terms. */
@@ -299,14 +354,15 @@ static fl_status read_sharpness(const fl_json *gpu, double *sharpness, fl_diag *
 
 fl_status fl_platform_device(const fl_json *gpu, fl_device *dev, fl_diag *d) {
     static const char *const known[] = {
-        "name",      "count", "sm_mhz", "mem_mhz",   "default_sm_mhz", "default_mem_mhz", "sms",     "cores_per_sm",
-        "peak_gb_s", "tdp_w", "power",  "sharpness", "limits",         "sensors",         "actuator"};
+        "name",         "count",     "sm_mhz",  "mem_mhz",      "default_sm_mhz", "default_mem_mhz", "sms",
+        "cores_per_sm", "peak_gb_s", "tdp_w",   "power",        "sharpness",      "limits",          "sensors",
+        "actuator",     "wall",      "thermal", "interference", "variation"};
     double peak_gb_s = 0;
     fl_status s = fl_json_object(gpu, d);
     if (s == FL_OK)
         s = fl_json_known(gpu, known, COUNT_OF(known), d);
     if (s == FL_OK)
-        s = read_name(gpu, dev->name, sizeof dev->name, d);
+        s = fl_platform_name(gpu, dev->name, sizeof dev->name, d);
     if (s == FL_OK)
         s = read_ladder(gpu, "sm_mhz", &dev->sm_mhz, &dev->sm_count, d);
     if (s == FL_OK)
@@ -316,50 +372,28 @@ fl_status fl_platform_device(const fl_json *gpu, fl_device *dev, fl_diag *d) {
     if (s == FL_OK)
         s = read_default_clock(gpu, "default_mem_mhz", dev->mem_mhz, dev->mem_count, &dev->default_mem_mhz, d);
     if (s == FL_OK)
-        s = read_count(gpu, "sms", 1, &dev->sms, d);
+        s = fl_platform_count(gpu, "sms", 1, &dev->sms, d);
     if (s == FL_OK)
-        s = read_count(gpu, "cores_per_sm", 1, &dev->cores_per_sm, d);
-    const real_field field[] = {{"peak_gb_s", 0, 1e6, &peak_gb_s, false}, {"tdp_w", 0, WATTS_MAX, &dev->tdp_w, false}};
+        s = fl_platform_count(gpu, "cores_per_sm", 1, &dev->cores_per_sm, d);
+    const fl_real_field field[] = {{"peak_gb_s", 0, 1e6, &peak_gb_s, false},
+                                   {"tdp_w", 0, WATTS_MAX, &dev->tdp_w, false},
+                                   {"interference", 0, 100, &dev->interference, true}};
     if (s == FL_OK)
-        s = read_reals(gpu, field, COUNT_OF(field), d);
+        s = fl_platform_reals(gpu, field, COUNT_OF(field), d);
     dev->peak_bytes_per_s = peak_gb_s * 1e9;
     if (s == FL_OK)
         s = read_sharpness(gpu, &dev->sharpness, d);
     if (s == FL_OK)
         s = read_power(gpu, dev, d);
     if (s == FL_OK)
-        s = read_limits(gpu, dev, d);
+        s = fl_platform_limits(gpu, &dev->power_min_w, &dev->power_max_w, &dev->power_default_w, d);
     if (s == FL_OK)
         s = read_sensors(gpu, dev, d);
+    if (s == FL_OK)
+        s = read_wall(gpu, dev, d);
+    if (s == FL_OK)
+        s = read_thermal(gpu, &dev->thermal, d);
+    if (s == FL_OK)
+        s = read_variation(gpu, dev, d);
     return s == FL_OK ? read_actuator(gpu, &dev->actuator, d) : s;
-}
-
-fl_status fl_platform_host(const fl_json *host, fl_host_spec *spec, fl_diag *d) {
-    static const char *const known[] = {"name",      "static_w", "cpu_mhz", "boost_mhz",   "default_cpu_mhz",
-                                        "peak_gb_s", "cores",    "apu",     "launch_queue"};
-    double peak_gb_s = 0;
-    bool apu = false;
-    fl_status s = fl_json_object(host, d);
-    if (s == FL_OK)
-        s = fl_json_known(host, known, COUNT_OF(known), d);
-    if (s == FL_OK)
-        s = read_name(host, spec->name, sizeof spec->name, d);
-    const real_field field[] = {{"static_w", 0, WATTS_MAX, &spec->static_w, true},
-                                {"peak_gb_s", 0, 1e6, &peak_gb_s, true}};
-    if (s == FL_OK)
-        s = read_reals(host, field, COUNT_OF(field), d);
-    spec->peak_bytes_per_s = peak_gb_s * 1e9;
-    if (s == FL_OK && fl_json_has(host, "cpu_mhz")) {
-        s = read_ladder(host, "cpu_mhz", &spec->cpu_mhz, &spec->cpu_count, d);
-        if (s == FL_OK)
-            s = read_default_clock(host, "default_cpu_mhz", spec->cpu_mhz, spec->cpu_count, &spec->default_cpu_mhz, d);
-    }
-    if (s == FL_OK && fl_json_has(host, "boost_mhz"))
-        s = read_ladder(host, "boost_mhz", &spec->boost_mhz, &spec->boost_count, d);
-    if (s == FL_OK && fl_json_has(host, "apu"))
-        s = fl_json_get_bool(host, "apu", &apu, d);
-    spec->apu = apu;
-    if (s == FL_OK)
-        s = read_count(host, "cores", 1, &spec->cores, d);
-    return s == FL_OK ? read_count(host, "launch_queue", 1, &spec->launch_queue, d) : s;
 }

@@ -129,6 +129,8 @@ static fl_status from_trace(const fl_scene_options *o, const char *path, fl_scen
         fl_platform_free(&s->platform);
         status = fl_platform_open(o->platform, devices, &s->platform, d);
     }
+    if (!status)
+        status = fl_node_choose(&s->platform.node, &o->node, d);
     fl_build_options build = {.windows = (uint32_t)o->windows, .kinds = beside ? &kinds : NULL, .assume = o->assume};
     if (!status)
         status = fl_build_trace(&s->w, path, &t, &s->platform.node, &build, d);
@@ -182,6 +184,8 @@ static fl_status from_sweep(const fl_scene_options *o, const char *path, const f
         status = add(all, path, &s, d);
         if (!status)
             status = fl_platform_open(o->platform, (uint32_t)o->gpus, &s->platform, d);
+        if (!status)
+            status = fl_node_choose(&s->platform.node, &o->node, d);
         if (!status)
             status = fl_build_sweep(&s->w, path, &sweep, names[i], model, o->repeat ? (uint32_t)o->repeat : 1,
                                     &s->platform.node, (uint32_t)o->windows, d);

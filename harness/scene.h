@@ -3,6 +3,7 @@
 #define FL_SCENE_H
 
 #include "harness/args.h"
+#include "harness/node_choice.h"
 #include "harness/platform.h"
 #include "sim/build.h"
 #include "sim/rates.h"
@@ -18,6 +19,7 @@ typedef struct fl_scene_options {
     int64_t repeat;     /* of a sweep's workloads; 0 = 1 */
     int64_t windows;    /* of work; 0 = 20 */
     int64_t seed;       /* 0 = 1 */
+    fl_node_choice node; /* which parts of the node are simulated, and how */
 } fl_scene_options;
 
 typedef struct fl_scene {
@@ -59,7 +61,8 @@ bool fl_node_clip(fl_node_spec *n, double sm_min, double sm_max, double mem_mhz)
         {"sweep", "FILE", FL_OPTION_TEXT, &(o).sweep, 0, 0, "measured settings; each of its workloads is replayed"},    \
         {"workload", "NAME", FL_OPTION_LIST, &(o).only, 0, 0, "only this workload of the sweep (may be repeated)"},     \
         {"model", "KIND", FL_OPTION_TEXT, &(o).model, 0, 0, "of a sweep: table (interpolated) or fitted laws (table)"}, \
-        {"repeat", "N", FL_OPTION_INT, &(o).repeat, 1, 1e6, "runs each workload of the sweep N times over (1)"}, {      \
+        {"repeat", "N", FL_OPTION_INT, &(o).repeat, 1, 1e6, "runs each workload of the sweep N times over (1)"},        \
+        FL_NODE_OPTIONS((o).node), {                                                                                    \
         "seed", "N", FL_OPTION_INT, &(o).seed, 1, 9e15, "seed of sensors and policies (1)"                              \
     }
 

@@ -57,6 +57,8 @@ void fl_curve_free(fl_curve *c) {
     free(c);
 }
 
+fl_model_status fl_curve_clone(fl_curve **out, const fl_curve *c) { return fl_curve_new(out, c->x, c->y, c->count); }
+
 double fl_curve_first(const fl_curve *c) { return c->x[0]; }
 double fl_curve_last(const fl_curve *c) { return c->x[c->count - 1]; }
 

@@ -12,6 +12,7 @@ typedef struct fl_curve fl_curve;
 /* Copies the points; x strictly ascending, all finite. fl_curve_free takes NULL. */
 fl_model_status fl_curve_new(fl_curve **out, const double *x, const double *y, size_t count);
 void fl_curve_free(fl_curve *c);
+fl_model_status fl_curve_clone(fl_curve **out, const fl_curve *c);
 
 /* FL_MODEL_RANGE outside [first x, last x], unless clamp is set: then the end value. Thread-safe: no shared
  * accelerator. */

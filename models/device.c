@@ -13,8 +13,10 @@ void fl_node_spec_free(fl_node_spec *n) {
     }
     free(n->device);
     free(n->gpu);
-    free(n->host.cpu_mhz);
-    free(n->host.boost_mhz);
+    free(n->host.cpu.mhz);
+    free(n->host.cpu.volt);
+    free(n->host.cpu.boost_mhz);
+    free(n->host.cpu.boost_volt);
     memset(n, 0, sizeof *n);
 }
 
@@ -28,4 +30,8 @@ int fl_ladder_index(const int32_t *mhz, uint32_t count, double value) {
             high = middle;
     }
     return low < count && mhz[low] <= value ? (int)low : -1;
+}
+
+uint32_t fl_gpu_interference(const fl_device *dev) {
+    return dev->interference > 0 ? (uint32_t)(dev->interference * 65536 + 0.5) : 0;
 }

@@ -14,15 +14,44 @@ typedef enum fl_sensor_id {
     FL_SENSOR_ENERGY,        /* energy_j, energy_ns */
     FL_SENSOR_UTILISATION,   /* util_gpu_pct, util_mem_pct */
     FL_SENSOR_PROFILE,       /* sm_active, dram_active, dram_bytes, alu_busy, gpu_clock_busy, compute_ns, copy_ns */
-    FL_SENSOR_CLOCK,         /* sm_mhz, mem_mhz */
+    FL_SENSOR_CLOCK,         /* sm_mhz, mem_mhz, throttle, power_violation_ns, thermal_violation_ns */
+    FL_SENSOR_TEMPERATURE,   /* temp_c */
     FL_SENSOR_COUNT
 } fl_sensor_id;
+
+typedef enum fl_host_sensor_id {
+    FL_HOST_SENSOR_CPU,         /* cpu_mhz, cpu_util_pct, cpu_uops, cpu_cycles, cpu_mem_bytes */
+    FL_HOST_SENSOR_CPU_ENERGY,  /* cpu_energy_j */
+    FL_HOST_SENSOR_NODE_POWER,  /* node_power_w */
+    FL_HOST_SENSOR_NODE_ENERGY, /* node_energy_j */
+    FL_HOST_SENSOR_COUNT
+} fl_host_sensor_id;
 
 typedef struct fl_actuator_spec {
     int64_t call_ns;   /* a set call keeps its caller this long */
     int64_t settle_ns; /* from the end of the call until the clock has changed */
     int64_t read_ns;   /* reading all signals of one GPU keeps the caller this long */
 } fl_actuator_spec;
+
+/* The controller by which a board holds its power limit: it looks at filtered power each period, takes the clock down
+ * while that exceeds the limit, and gives it back once it has fallen below. */
+typedef struct fl_wall_spec {
+    int64_t period_ns; /* between looks; 0 = the board has no such controller */
+    int64_t filter_ns; /* time constant of the first-order filter of power */
+    double down, up;   /* of the clock per look, as shares of the top clock */
+    double release;    /* it gives back once filtered power is below this share of the limit */
+    int ideal;         /* for comparison: at each look, at once the highest clock at which what runs fits the limit */
+} fl_wall_spec;
+
+/* One RC stage, and what heat does: T goes towards ambient + R P with time constant tau; leakage rises linearly. */
+typedef struct fl_thermal_spec {
+    int64_t period_ns; /* between looks; 0 = heat is not described */
+    double ambient_c;
+    double c_per_w; /* R */
+    double tau_s;
+    double leak_w_per_c, leak_ref_c; /* W added to C V for each degree above leak_ref_c */
+    double limit_c, release_c;       /* the clock falls above the first, and rises again below the second */
+} fl_thermal_spec;
 
 typedef struct fl_device {
     char name[64];
@@ -48,18 +77,55 @@ typedef struct fl_device {
     fl_sensor_spec sensor[FL_SENSOR_COUNT];
     double util_mem_noise_pct; /* standard deviation of the memory utilisation reading */
     fl_actuator_spec actuator;
+    fl_wall_spec wall;
+    fl_thermal_spec thermal;
+    /* Kernels that together ask for D > 1 times the bandwidth get 1 / (1 + interference (D - 1)) of it: row conflicts
+     * and cache lines lost to each other. 0 = none. A sweep of kernels run together calibrates it. */
+    double interference;
+    double dram_share;          /* bytes/s with the memory controller fully active, as a share of peak; 0 = all of it */
+    double v_excess;            /* this unit's V(f) is (1 + v_excess) times the curve: variation between units */
+    double v_sigma, leak_sigma; /* standard deviations between units, as shares: of V(f), and of C and leakage */
 } fl_device;
+
+/* The host CPU. Its states are the clocks that software may set and, above them, boost clocks that only the hardware
+ * enters. Power in state s, V in volts relative to the lowest state, f in GHz:
+ *   P = static_w V + core_w V^2 f (sum over threads: alpha while computing, wait_alpha while it waits for the GPU)
+ * Host time of a trace was recorded at clock ref_mhz; at f it takes (bound ref_mhz / f + 1 - bound) times as long. */
+typedef struct fl_cpu_spec {
+    int32_t *mhz; /* software's states, ascending; count 0 = the CPU is not modelled */
+    double *volt; /* count */
+    uint32_t count;
+    int32_t *boost_mhz; /* boost states, ascending, all above mhz[count - 1] */
+    double *boost_volt;
+    uint32_t boost_count;
+    double default_mhz;         /* state that the system asks for when nothing is set */
+    double ref_mhz;             /* clock at which host time counts as recorded; 0 = the highest state */
+    double static_w, core_w;    /* of the package, see above */
+    double bound;               /* CPU-bound share of host time, 0..1 */
+    double alpha, wait_alpha;   /* activity of a thread that computes, and of one that waits */
+    double upc, wait_upc;       /* micro-operations per cycle of either, at ref_mhz */
+    double bytes_per_s;         /* memory traffic of a computing thread at ref_mhz */
+    int sleeps;                 /* a thread that waits sleeps: neither power nor micro-operations */
+    int64_t call_ns, settle_ns; /* of setting a state */
+    int64_t period_ns;          /* of the controllers of boost and power limit */
+    int64_t filter_ns;          /* and their filter of power */
+    double power_min_w, power_max_w, power_default_w; /* package limits that software may set; 0 = not known */
+} fl_cpu_spec;
 
 typedef struct fl_host_spec {
     char name[64];
-    double static_w; /* the node without its GPUs, while the program runs; 0 = not modelled */
-    int32_t *cpu_mhz, *boost_mhz;
-    uint32_t cpu_count, boost_count;
-    double default_cpu_mhz;
+    double static_w; /* the node without its GPUs and CPU, while the program runs; 0 = not modelled */
+    double comm_w;   /* added while a copy between host and GPU runs */
+    fl_cpu_spec cpu;
     double peak_bytes_per_s;
     uint32_t cores;
-    int apu;
+    int apu;         /* CPU and GPU share memory bandwidth and budget_w */
+    double budget_w; /* APU: power of CPU and GPU together up to which boost states are entered; 0 = no budget */
+    double bus_min, bus_max; /* APU: bandwidth that traffic reaches, as shares of peak: drawn anew each bus_period_ns */
+    int64_t bus_period_ns;
+    double gpu_budget_w;   /* discrete GPUs: a limit for all together, dealt out as power limits; 0 = none */
     uint32_t launch_queue; /* launches that a stream holds before the host has to wait */
+    fl_sensor_spec sensor[FL_HOST_SENSOR_COUNT];
 } fl_host_spec;
 
 typedef struct fl_node_spec {
@@ -72,6 +138,9 @@ typedef struct fl_node_spec {
 } fl_node_spec;
 
 void fl_node_spec_free(fl_node_spec *n); /* takes a zeroed struct; leaves it zeroed */
+
+/* Interference in 1/65536, as fl_shares_capacity takes it. */
+uint32_t fl_gpu_interference(const fl_device *dev);
 
 /* Index of the ladder clock equal to mhz, or -1. */
 int fl_ladder_index(const int32_t *mhz, uint32_t count, double value);

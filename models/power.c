@@ -20,6 +20,7 @@ static fl_model_status voltage_at(const fl_device *dev, double sm_mhz, double *v
     if (!dev->voltage || !(sm_mhz > 0))
         return FL_MODEL_INVALID;
     fl_model_status s = fl_curve_at(dev->voltage, sm_mhz, 0, volts);
+    *volts *= 1 + dev->v_excess;
     return s == FL_MODEL_OK && !(*volts > 0) ? FL_MODEL_INVALID : s;
 }
 

@@ -28,8 +28,14 @@ typedef struct fl_row {
     uint16_t memory;   /* memory controller active while it runs alone, in 1/32768; its bandwidth demand */
     uint16_t sms;      /* SM demand, in 1/32768 */
     uint16_t alu;      /* ALUs active, in 1/32768 */
-    uint16_t resident; /* 1: a resident kernel; 0: a copy or a marker. The caller's to set: fl_row_make leaves 0 */
+    uint16_t resident; /* FL_RESIDENT_*. The caller's to set: fl_row_make leaves 0 */
 } fl_row;
+
+enum {
+    FL_RESIDENT_NO,     /* a copy or a marker */
+    FL_RESIDENT_KERNEL, /* a kernel, or its last phase */
+    FL_RESIDENT_PART    /* a phase of a kernel that goes on: it is not counted by itself */
+};
 
 typedef struct fl_row_parts {             /* sum is dyn_mw exactly */
     int32_t sm_mw, memory_mw, unsplit_mw; /* unsplit: a measured table does not say which part drew it */

@@ -15,3 +15,5 @@ double fl_sensor_lag(double shown, double input, int64_t dt_ns, int64_t lag_ns) 
     /* expm1 keeps its precision where a refresh is much shorter than the lag. */
     return shown - (input - shown) * expm1(-(double)dt_ns / (double)lag_ns);
 }
+
+double fl_sensor_wrap(double value, double wrap) { return wrap > 0 ? fmod(value, wrap) : value; }

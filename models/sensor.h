@@ -12,11 +12,15 @@ typedef struct fl_sensor_spec {
     int64_t delay_ns;  /* from refresh to the first reading that shows it */
     double quantum;    /* readings are multiples of this; 0 = none */
     double noise;      /* standard deviation of seeded normal noise, in the unit of the reading */
+    double wrap;       /* a counter starts again at 0 when it reaches this; 0 = never */
     int present;       /* 0: the device has no such sensor, its signals are invalid */
 } fl_sensor_spec;
 
 /* Rounds to the nearest multiple of quantum, halves up; 0 = as it is. */
 double fl_sensor_quantise(double value, double quantum);
+
+/* What a counter that wraps shows; wrap 0 = it never does. */
+double fl_sensor_wrap(double value, double wrap);
 
 /* One refresh of a first-order lag: from `shown` towards `input` after dt_ns. lag 0 = input. */
 double fl_sensor_lag(double shown, double input, int64_t dt_ns, int64_t lag_ns);

@@ -44,7 +44,8 @@ static int on_ladder(fl_ladder l, double mhz) {
  */
 
 typedef struct fixed_params {
-    double sm_mhz, mem_mhz, power_limit_w, period_ms;
+    double sm_mhz, mem_mhz, power_limit_w, cpu_mhz, period_ms;
+    int64_t cpu_boost;
 } fixed_params;
 
 static const char *fixed_init(void *state, const void *params, const fl_facts *facts) {
@@ -59,6 +60,8 @@ static const char *fixed_init(void *state, const void *params, const fl_facts *f
         if (p->mem_mhz != FL_DEFAULT && !on_ladder(facts->gpu[i].mem, p->mem_mhz))
             return "mem_mhz is not on the memory ladder of every GPU, expected one of its clocks";
     }
+    if (p->cpu_mhz != FL_DEFAULT && (!facts->host.cpu.count || !on_ladder(facts->host.cpu, p->cpu_mhz)))
+        return "cpu_mhz is not a state that software may set on this host, expected one of its clocks";
     return NULL;
 }
 
@@ -77,20 +80,27 @@ static void fixed_step(void *state, const void *params, const fl_facts *facts, c
         if (p->power_limit_w != FL_DEFAULT)
             fl_set_gpu(command, i, FL_SET_POWER_LIMIT_W, p->power_limit_w);
     }
+    if (p->cpu_mhz != FL_DEFAULT)
+        fl_set_host(command, FL_SET_HOST_CPU_MHZ, p->cpu_mhz);
+    if (!p->cpu_boost)
+        fl_set_host(command, FL_SET_HOST_CPU_BOOST, 0);
 }
 
 static const fl_param fixed_rows[] = {
     ROW(fixed_params, sm_mhz, "MHz", FL_PARAM_REAL, "-1", -1, 100000, "SM clock; -1: left to the driver"),
     ROW(fixed_params, mem_mhz, "MHz", FL_PARAM_REAL, "-1", -1, 100000, "memory clock; -1: left to the driver"),
     ROW(fixed_params, power_limit_w, "W", FL_PARAM_REAL, "-1", -1, 100000, "board power limit; -1: left to the driver"),
+    ROW(fixed_params, cpu_mhz, "MHz", FL_PARAM_REAL, "-1", -1, 100000, "CPU clock; -1: left to the system"),
+    ROW(fixed_params, cpu_boost, "", FL_PARAM_BOOL, "1", 0, 1, "0: hardware may not enter its boost states"),
     PERIOD_ROW(fixed_params),
 };
 
 FL_POLICY(fixed) = {FL_POLICY_ABI,
                     .name = "fixed",
-                    .summary = "sets given clocks and power limit once",
+                    .summary = "sets given clocks and limits once",
                     .source = "static setting",
                     .gpu_drives = FL_BIT(FL_SET_SM_MHZ) | FL_BIT(FL_SET_MEM_MHZ) | FL_BIT(FL_SET_POWER_LIMIT_W),
+                    .host_drives = FL_BIT(FL_SET_HOST_CPU_MHZ) | FL_BIT(FL_SET_HOST_CPU_BOOST),
                     .param = fixed_rows,
                     .param_count = COUNT(fixed_rows),
                     .param_size = sizeof(fixed_params),

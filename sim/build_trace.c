@@ -26,6 +26,11 @@ typedef struct fl_builder {
         uint32_t sm_mhz, device;
     } * link; /* by class */
     size_t link_room;
+    struct fl_rows { /* by trace kind: what the kinds file says of it */
+        const fl_kind_load *first;
+        uint32_t phases;
+        bool known;
+    } * rows;
     int64_t *work_ns; /* by op, at the clocks of the recording, alone */
     int64_t origin_ns;
     double sm_mhz, mem_mhz; /* of the recording; 0 = the device's default */
@@ -92,12 +97,49 @@ static bool assume_load(const char *how, fl_load *l) {
     return true;
 }
 
-static fl_status load_of(fl_builder *b, const fl_trace_op *op, const char *name, fl_load *l, fl_diag *d) {
+/* The first of the rows that describe an op, and their number; no row counts as one. */
+static const fl_kind_load *rows_of(const fl_builder *b, const fl_trace_op *op, uint32_t *phases) {
+    *phases = b->rows[op->kind].phases;
+    return b->rows[op->kind].first;
+}
+
+static void find_rows(fl_builder *b) {
+    for (size_t i = 0; i < b->t->kind_count; i++)
+        b->rows[i].phases = 1;
+    for (size_t i = 0; b->o->kinds && i < b->t->op_count; i++) {
+        const fl_trace_op *op = &b->t->ops[i];
+        struct fl_rows *r = &b->rows[op->kind];
+        if (r->known)
+            continue;
+        r->known = true;
+        r->first = fl_kinds_find(b->o->kinds, b->t->names[b->t->kinds[op->kind].name]);
+        if (r->first && op->type != FL_OP_KERNEL && !strcmp(r->first->name, "*"))
+            r->first = NULL; /* "any other kernel" */
+        r->phases = r->first ? (uint32_t)fl_kinds_phases(b->o->kinds, r->first) : 1;
+    }
+}
+
+static double or_else(double value, double otherwise) { return isnan(value) ? otherwise : value; }
+
+static fl_status host_load_of(fl_builder *b, const fl_kind_load *k, uint32_t *id, fl_diag *d) {
+    const fl_host_load standard = fl_cpu_default_load(&b->node->host.cpu);
+    *id = 0;
+    if (!k || !b->node->host.cpu.count ||
+        (isnan(k->host_bound) && isnan(k->host_alpha) && isnan(k->host_upc) && isnan(k->host_gb_s)))
+        return FL_OK;
+    const fl_host_load load = {.bound = or_else(k->host_bound, standard.bound),
+                               .alpha = or_else(k->host_alpha, standard.alpha),
+                               .upc = or_else(k->host_upc, standard.upc),
+                               .bytes_per_s = or_else(k->host_gb_s * 1e9, standard.bytes_per_s)};
+    return fl_workload_add_host_load(b->w, &load, id, d);
+}
+
+static fl_status load_of(fl_builder *b, const fl_trace_op *op, const char *name, const fl_kind_load *k, fl_load *l,
+                         fl_diag *d) {
     const fl_device *dev = device_of(b, gpu_of(b, op->device));
     double f = op->sm_mhz ? op->sm_mhz : b->sm_mhz > 0 ? b->sm_mhz : dev->default_sm_mhz;
     double m = b->mem_mhz > 0 ? b->mem_mhz : dev->default_mem_mhz;
-    const fl_kind_load *k = b->o->kinds ? fl_kinds_find(b->o->kinds, name) : NULL;
-    if (op->type != FL_OP_KERNEL && !(k && strcmp(k->name, "*"))) {
+    if (op->type != FL_OP_KERNEL && !k) {
         *l = (fl_load){.tl = 1}; /* a copy or marker takes its time whatever the clocks */
     } else if (k) {
         *l = (fl_load){.tc = k->sm_mhz > 0 ? k->tc * k->sm_mhz / f : k->tc,
@@ -137,20 +179,31 @@ static fl_status class_for(fl_builder *b, const fl_trace_op *op, uint32_t *id, f
             *id = c;
             return FL_OK;
         }
-    fl_load load;
-    fl_status s = load_of(b, op, name, &load, d);
-    if (s)
-        return s;
+    uint32_t phases;
+    const fl_kind_load *row = rows_of(b, op, &phases);
     fl_kernel_kind k = {.name = name, .name_id = kind->name};
     memcpy(k.grid, kind->grid, sizeof k.grid);
     memcpy(k.block, kind->block, sizeof k.block);
-    s = fl_workload_add_class(b->w, &load, &k, id, d);
-    if (s)
-        return s;
-    b->w->class[*id].copy = op->type == FL_OP_COPY;
-    b->w->class[*id].iteration = op->type == FL_OP_ITERATION;
-    if (fl_grow(&b->link, &b->link_room, *id + 1, sizeof *b->link))
-        return no_memory(d);
+    for (uint32_t p = 0; p < phases; p++) { /* the classes of further phases follow that of the first */
+        fl_load load;
+        uint32_t added, host;
+        fl_status s = load_of(b, op, name, row ? row + p : NULL, &load, d);
+        if (!s)
+            s = host_load_of(b, p ? NULL : row, &host, d);
+        if (!s)
+            s = fl_workload_add_class(b->w, &load, &k, &added, d);
+        if (!s && fl_grow(&b->link, &b->link_room, added + 1, sizeof *b->link))
+            s = no_memory(d);
+        if (s)
+            return s;
+        fl_class *c = &b->w->class[added];
+        c->copy = op->type == FL_OP_COPY;
+        c->iteration = op->type == FL_OP_ITERATION;
+        c->part = p + 1 < phases;
+        c->host = p ? 0 : host;
+        if (!p)
+            *id = added;
+    }
     b->link[*id] = (struct fl_link){b->first_class[op->kind], op->sm_mhz, device};
     b->first_class[op->kind] = *id;
     return FL_OK;
@@ -200,7 +253,10 @@ static fl_status sort_into_streams(fl_builder *b, fl_diag *d) {
             place = 0;
         }
         b->stream[b->order[k]] = stream;
-        b->place[b->order[k]] = place++;
+        uint32_t phases;
+        (void)rows_of(b, op, &phases);
+        place += phases;
+        b->place[b->order[k]] = place - 1; /* of its last phase */
         before = op;
         fl_status s = class_for(b, op, &b->class_of_op[b->order[k]], d);
         if (s)
@@ -237,7 +293,8 @@ static fl_status untangle(fl_builder *b, fl_diag *d) {
                 edge[count++] = (fl_edge){ops[i].end_ns, i, true};
             }
         if (!s)
-            s = fl_untangle(edge, count, b->class_of_op, row, work, &b->w->untangled, d);
+            s = fl_untangle(edge, count, b->class_of_op, row, work, fl_gpu_interference(device_of(b, g)),
+                            &b->w->untangled, d);
     }
     for (size_t i = 0; !s && i < n; i++)
         b->work_ns[i] = b->w->untangled ? (int64_t)(work[i] + 0.5) : ops[i].end_ns - ops[i].start_ns;
@@ -259,7 +316,7 @@ static fl_status add_ops(fl_builder *b, fl_diag *d) {
     for (size_t k = 0; k < n; k++) {
         uint32_t i = b->order[k];
         const fl_trace_op *op = &ops[i];
-        bool first = !b->place[i];
+        bool first = !k || b->stream[b->order[k - 1]] != b->stream[i];
         bool launched = op->launch_ns != INT64_MIN;
         if (!first && launched != (ops[b->order[k - 1]].launch_ns != INT64_MIN))
             return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0,
@@ -270,12 +327,20 @@ static fl_status add_ops(fl_builder *b, fl_diag *d) {
             ready = later(ready, ops[b->t->waits[op->waits_first + j]].end_ns);
         if (launched)
             ready = later(ready, op->launch_ns);
-        fl_status s = fl_workload_add_op(b->w, b->stream[i], op->start_ns > ready ? op->start_ns - ready : 0,
-                                         b->work_ns[i], b->class_of_op[i], d);
+        uint32_t phases;
+        const fl_kind_load *row = rows_of(b, op, &phases);
+        int64_t left = b->work_ns[i], part = phases > 1 ? llround((double)b->work_ns[i] * row[0].phase) : b->work_ns[i];
+        fl_status s = fl_workload_add_op(b->w, b->stream[i], op->start_ns > ready ? op->start_ns - ready : 0, part,
+                                         b->class_of_op[i], d);
         for (uint32_t j = 0; !s && j < op->waits_count; j++) {
             uint32_t on = b->t->waits[op->waits_first + j];
             if (b->stream[on] != FL_NONE)
                 s = fl_workload_add_wait(b->w, b->stream[i], (fl_wait){b->stream[on], b->place[on] + 1}, d);
+        }
+        for (uint32_t p = 1; !s && p < phases; p++) {
+            left -= part;
+            part = p + 1 < phases ? llround((double)b->work_ns[i] * row[p].phase) : left;
+            s = fl_workload_add_op(b->w, b->stream[i], 0, part < left ? part : left, b->class_of_op[i] + p, d);
         }
         if (s)
             return s;
@@ -350,7 +415,10 @@ static fl_status add_threads(fl_builder *b, fl_diag *d) {
             s = add_sync(b, thread, i, &now, launched, d);
             continue;
         }
+        uint32_t phases;
+        (void)rows_of(b, &ops[i], &phases);
         fl_item item = {.type = FL_ITEM_LAUNCH,
+                        .parts = phases - 1,
                         .host_ns = ops[i].launch_ns > now ? ops[i].launch_ns - now : 0,
                         .stream = b->stream[i]};
         s = fl_workload_add_item(b->w, thread, &item, d);
@@ -375,12 +443,17 @@ fl_status fl_build_trace(fl_workload **out, const char *name, const fl_kernel_tr
     b.class_of_op = calloc(n, sizeof *b.class_of_op);
     b.first_class = malloc((t->kind_count + 1) * sizeof *b.first_class);
     b.work_ns = calloc(n, sizeof *b.work_ns);
-    if (!b.device || !b.order || !b.stream || !b.place || !b.class_of_op || !b.first_class || !b.work_ns)
+    b.rows = calloc(t->kind_count + 1, sizeof *b.rows);
+    if (!b.device || !b.order || !b.stream || !b.place || !b.class_of_op || !b.first_class || !b.work_ns || !b.rows)
         s = no_memory(d);
     for (size_t i = 0; !s && i < t->kind_count; i++)
         b.first_class[i] = FL_NONE;
+    if (!s)
+        find_rows(&b);
     b.w->launch_queue = node->host.launch_queue ? node->host.launch_queue : 1024;
     b.w->gaps_are_host = !t->has_launches;
+    if (!s)
+        s = head_clock(&b, "cpu_mhz", &b.w->host_ref_mhz, d);
     if (!s && !(s = find_devices(&b, d)) && !(s = head_clock(&b, "sm_mhz", &b.sm_mhz, d)) &&
         !(s = head_clock(&b, "mem_mhz", &b.mem_mhz, d)) && !(s = sort_into_streams(&b, d)) && !(s = untangle(&b, d)) &&
         !(s = add_ops(&b, d)) && t->has_launches)
@@ -395,6 +468,7 @@ fl_status fl_build_trace(fl_workload **out, const char *name, const fl_kernel_tr
     free(b.first_class);
     free(b.link);
     free(b.work_ns);
+    free(b.rows);
     if (s)
         fl_workload_free(b.w);
     else

@@ -1,5 +1,6 @@
 #include "sim/gpu.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 static fl_status find_slot(fl_gpu *g, fl_diag *d) {
@@ -18,6 +19,11 @@ static fl_status find_slot(fl_gpu *g, fl_diag *d) {
     return FL_OK;
 }
 
+uint32_t fl_gpu_allowed_sm(const fl_gpu *g) {
+    const uint32_t held = g->wall_sm < g->heat_sm ? g->wall_sm : g->heat_sm;
+    return g->lock_sm < held ? g->lock_sm : held;
+}
+
 fl_status fl_gpu_clock(fl_gpu *g, uint32_t sm, uint32_t mem, fl_diag *d) {
     const fl_clock_rates *rates;
     fl_status s = fl_rates_at(g->rates_of, g->device, sm, mem, &rates, d);
@@ -34,6 +40,11 @@ fl_status fl_gpu_open(fl_gpu *g, const fl_workload *w, fl_rates *rates, const fl
     uint32_t device = node->gpu[index];
     *g = (fl_gpu){
         .index = index, .device = device, .dev = &node->device[device], .w = w, .rates_of = rates, .open = true};
+    g->lock_sm = sm;
+    g->wall_sm = g->heat_sm = g->dev->sm_count - 1;
+    g->temp_c = NAN;
+    for (uint32_t i = 0; i < w->stream_count; i++)
+        g->stream_count += w->stream[i].gpu == index;
     g->closed_mw = (int64_t)(g->dev->no_context_w * 1000 + 0.5);
     return fl_gpu_clock(g, sm, mem, d);
 }
@@ -53,7 +64,12 @@ void fl_gpu_settle(fl_gpu *g, int64_t t) {
     g->window = (fl_window){0, 0};
     if (g->open) {
         g->slot[g->slot_now].open_ps += dt;
-        g->sums.energy_fj += (fl_wide)dt * g->rates->base.total_mw;
+        const fl_wide leak = (fl_wide)dt * g->leak_mw;
+        g->leak_fj += leak;
+        g->sums.energy_fj += (fl_wide)dt * g->rates->base.total_mw + leak;
+        const uint32_t held = g->wall_sm < g->heat_sm ? g->wall_sm : g->heat_sm;
+        if (held < g->lock_sm)
+            *(g->wall_sm <= g->heat_sm ? &g->wall_held_ps : &g->heat_held_ps) += dt;
     } else {
         g->closed_ps += dt;
         g->sums.energy_fj += (fl_wide)dt * fl_gpu_idle_mw(g);
@@ -77,7 +93,7 @@ void fl_gpu_record(fl_gpu *g, const fl_lane *lane, int64_t end_ps) {
         b->failed = true; /* the run reads this at its next boundary and stops */
         return;
     }
-    b->record[b->count++] = (fl_kernel_record){.start_ns = lane->start_ps / FL_PS_PER_NS,
+    b->record[b->count++] = (fl_kernel_record){.start_ns = lane->began_ps / FL_PS_PER_NS,
                                                .end_ns = end_ps / FL_PS_PER_NS,
                                                .kind = lane->class_id,
                                                .stream = (uint32_t)lane->s->id,

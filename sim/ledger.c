@@ -1,5 +1,7 @@
 #include "sim/ledger.h"
 
+#include "sim/cpu.h"
+
 #define FL_ROW_PART_NAME(id, name, meaning) #name,
 const char *const fl_part_names[FL_PART_COUNT] = {FL_PARTS(FL_ROW_PART_NAME)};
 
@@ -18,6 +20,7 @@ fl_status fl_ledger_add_gpu(fl_ledger *l, const fl_gpu *g, fl_diag *d) {
             part[FL_PART_UNSPLIT] += (fl_wide)s->class_ps[c] * p->unsplit_mw;
         }
     }
+    part[FL_PART_LEAKAGE] = g->leak_fj;
     part[FL_PART_CLOSED] = (fl_wide)g->closed_ps * g->closed_mw;
     for (int i = 0; i < FL_PART_COUNT; i++) {
         sum += part[i];
@@ -28,6 +31,23 @@ fl_status fl_ledger_add_gpu(fl_ledger *l, const fl_gpu *g, fl_diag *d) {
         return fl_fail(d, FL_MODEL_FAULT, NULL, 0, 0,
                        "the ledger of GPU %u does not close: %.17g J by residence, %.17g J by running sum", g->index,
                        fl_joules(sum), fl_joules(g->sums.energy_fj));
+    return FL_OK;
+}
+
+fl_status fl_ledger_add_host(fl_ledger *l, const fl_node *n, const fl_node_spec *spec, fl_diag *d) {
+    const fl_cpu *cpu = fl_node_cpu(n);
+    fl_wide part[FL_PART_COUNT] = {0};
+    part[FL_PART_CPU] = cpu ? fl_cpu_residence_fj(cpu) : 0;
+    part[FL_PART_COMMUNICATION] = fl_node_comm_fj(n);
+    part[FL_PART_NODE_STATIC] = (fl_wide)fl_node_now(n) * (int64_t)(spec->host.static_w * 1000 + 0.5);
+    for (int i = 0; i < FL_PART_COUNT; i++) {
+        l->part_fj[i] += part[i];
+        l->host_fj += part[i];
+    }
+    if (cpu && (part[FL_PART_CPU] != cpu->sums.cpu_fj || part[FL_PART_CPU] < 0))
+        return fl_fail(d, FL_MODEL_FAULT, NULL, 0, 0,
+                       "the ledger of the CPU does not close: %.17g J by residence, %.17g J by running sum",
+                       fl_joules(part[FL_PART_CPU]), fl_joules(cpu->sums.cpu_fj));
     return FL_OK;
 }
 

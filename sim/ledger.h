@@ -23,12 +23,16 @@ extern const char *const fl_part_names[FL_PART_COUNT];
 
 typedef struct fl_ledger {
     fl_wide part_fj[FL_PART_COUNT];
-    fl_wide gpu_fj; /* sum of the GPUs' parts */
+    fl_wide gpu_fj;  /* sum of the GPUs' parts */
+    fl_wide host_fj; /* sum of the host's: CPU, communication, the rest of the node */
 } fl_ledger;
 
 /* Residence times parts of one GPU, added to *l. FL_MODEL_FAULT where it differs from the GPU's running sum by one fJ.
  */
 fl_status fl_ledger_add_gpu(fl_ledger *l, const fl_gpu *g, fl_diag *d);
+
+/* The host's parts, likewise. */
+fl_status fl_ledger_add_host(fl_ledger *l, const fl_node *n, const fl_node_spec *spec, fl_diag *d);
 
 /* Energy of the board while each class ran (base included, as if it ran alone) and its time, over all clocks of one
  * GPU: added to fj and ps, class_count each. */

@@ -1,29 +1,10 @@
-#include "sim/node.h"
+#include "sim/node_inside.h"
 
-#include "sim/actuator.h"
-#include "sim/sense.h"
+#include "models/shares.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-struct fl_node {
-    const fl_workload *w;
-    const fl_node_spec *spec;
-    bool streams_only;
-    uint32_t gpu_count;
-    fl_gpu *gpu;
-    fl_actuator *actuator;
-    fl_sense **sense;
-    fl_lane *lane;     /* by stream */
-    fl_lane **lanes;   /* pointers to them, for the courses */
-    fl_course *course; /* by island */
-    bool *finished;    /* by island */
-    int64_t *ended;    /* by island */
-    int64_t now;
-    uint64_t switches;
-    fl_kernel_record *record;
-    size_t record_count, record_room;
-};
 
 static fl_status no_memory(fl_diag *d) { return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the node"); }
 
@@ -42,7 +23,7 @@ static fl_status open_course(fl_node *n, uint32_t k, fl_diag *d) {
         c->event_ps[i] = FL_TIME_NEVER;
     for (uint32_t i = 0; i < is->stream_count; i++) {
         c->mine[i] = n->lanes[is->stream[i]];
-        c->mine[i]->event_ps = &c->event_ps[i];
+        c->mine[i]->p.event_ps = &c->event_ps[i];
         c->simple &= !c->mine[i]->s->wait_first && !c->mine[i]->s->launched;
         if (!c->mine[i]->s->count) {
             c->mine[i]->phase = FL_PHASE_DONE;
@@ -51,14 +32,22 @@ static fl_status open_course(fl_node *n, uint32_t k, fl_diag *d) {
     }
     for (uint32_t i = 0; i < is->gpu_count; i++)
         c->gpu[i] = &n->gpu[is->gpu[i]];
-    for (uint32_t i = 0; i < is->thread_count; i++) {
-        const fl_thread *t = &n->w->thread[is->thread[i]];
-        c->thread[i] = (fl_host_thread){.t = t, .event_ps = &c->event_ps[is->stream_count + i]};
-        if (t->count)
-            *c->thread[i].event_ps = t->item[0].host_ns * FL_PS_PER_NS;
-        else
-            c->done++;
-    }
+    for (uint32_t i = 0; i < is->thread_count; i++)
+        c->thread[i] =
+            (fl_host_thread){.t = &n->w->thread[is->thread[i]], .p = {.event_ps = &c->event_ps[is->stream_count + i]}};
+    c->capacity = FL_SHARE_ONE;
+    c->interference = fl_gpu_interference(c->gpu[0]->dev);
+    c->sums.time_ps = calloc(n->w->host_load_count + 1, sizeof *c->sums.time_ps);
+    c->sums.work_ps = calloc(n->w->host_load_count + 1, sizeof *c->sums.work_ps);
+    if (!c->sums.time_ps || !c->sums.work_ps)
+        return no_memory(d);
+    if (n->hosted)
+        c->host = fl_cpu_rows(&n->cpu);
+    c->shared_bus = n->hosted && n->spec->host.apu;
+    if (c->shared_bus && is->stream_count + is->thread_count > FL_SHARES_MAX)
+        return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "%s: more than %d streams and host threads on one APU", n->w->name,
+                       FL_SHARES_MAX);
+    fl_streams_begin(c);
     n->finished[k] = c->done == is->stream_count + is->thread_count;
     return FL_OK;
 }
@@ -78,6 +67,17 @@ static bool has_work(const fl_workload *w, uint32_t gpu) {
     return false;
 }
 
+static fl_status first_clock(double mhz, const int32_t *ladder, uint32_t count, const char *name, uint32_t *index,
+                             fl_diag *d) {
+    if (!(mhz > 0))
+        return FL_OK;
+    int k = fl_ladder_index(ladder, count, mhz);
+    if (k < 0)
+        return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "%g MHz is not on the ladder of %s", mhz, name);
+    *index = (uint32_t)k;
+    return FL_OK;
+}
+
 fl_status fl_node_open(fl_node **out, const fl_node_options *o, fl_diag *d) {
     const fl_workload *w = o->w;
     if (w->gpu_count > o->spec->gpu_count)
@@ -88,10 +88,18 @@ fl_status fl_node_open(fl_node **out, const fl_node_options *o, fl_diag *d) {
         return no_memory(d);
     n->w = w;
     n->spec = o->spec;
+    n->rates = o->rates;
+    n->seed = o->seed;
     n->streams_only = o->streams_only;
     n->gpu_count = o->spec->gpu_count;
     n->gpu = calloc(n->gpu_count, sizeof *n->gpu);
     n->actuator = calloc(n->gpu_count, sizeof *n->actuator);
+    n->limit = calloc(n->gpu_count, sizeof *n->limit);
+    n->wall = calloc(n->gpu_count, sizeof *n->wall);
+    n->heat = calloc(n->gpu_count, sizeof *n->heat);
+    n->lost_ps = calloc(n->gpu_count, sizeof *n->lost_ps);
+    n->dealt_fj = calloc(n->gpu_count, sizeof *n->dealt_fj);
+    n->stalled = calloc(w->island_count + 1, sizeof *n->stalled);
     n->sense = calloc(n->gpu_count, sizeof(fl_sense *));
     n->lane = calloc(w->stream_count + 1, sizeof *n->lane);
     n->lanes = calloc(w->stream_count + 1, sizeof *n->lanes);
@@ -99,29 +107,34 @@ fl_status fl_node_open(fl_node **out, const fl_node_options *o, fl_diag *d) {
     n->finished = calloc(w->island_count + 1, sizeof *n->finished);
     n->ended = calloc(w->island_count + 1, sizeof *n->ended);
     fl_status s = FL_OK;
-    if (!n->gpu || !n->actuator || !n->sense || !n->lane || !n->lanes || !n->course || !n->finished || !n->ended)
+    if (!n->gpu || !n->actuator || !n->sense || !n->lane || !n->lanes || !n->course || !n->finished || !n->ended ||
+        !n->limit || !n->wall || !n->heat || !n->lost_ps || !n->dealt_fj || !n->stalled)
         s = no_memory(d);
     for (uint32_t i = 0; !s && i < n->gpu_count; i++) {
         const fl_device *dev = &o->spec->device[o->spec->gpu[i]];
         fl_actuator_open(&n->actuator[i], dev);
-        uint32_t sm = n->actuator[i].sm_default;
-        if (o->first_sm_mhz > 0) {
-            int k = fl_ladder_index(dev->sm_mhz, dev->sm_count, o->first_sm_mhz);
-            if (k < 0)
-                s = fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "%g MHz is not on the ladder of %s", o->first_sm_mhz,
-                            dev->name);
-            else
-                sm = (uint32_t)k;
-        }
+        n->limit[i].at_ps = FL_TIME_NEVER;
+        n->lost_ps[i] = o->lost_at_ns && o->lost_at_ns[i] < FL_TIME_END / FL_PS_PER_NS ? o->lost_at_ns[i] * FL_PS_PER_NS
+                                                                                       : FL_TIME_NEVER;
+        uint32_t sm = n->actuator[i].sm_default, mem = n->actuator[i].mem_default;
+        s = first_clock(o->first_sm_mhz, dev->sm_mhz, dev->sm_count, dev->name, &sm, d);
         if (!s)
-            s = fl_gpu_open(&n->gpu[i], w, o->rates, o->spec, i, sm, n->actuator[i].mem_default, d);
+            s = first_clock(o->first_mem_mhz, dev->mem_mhz, dev->mem_count, dev->name, &mem, d);
+        if (!s)
+            s = fl_gpu_open(&n->gpu[i], w, o->rates, o->spec, i, sm, mem, d);
         if (!s)
             n->gpu[i].open = has_work(w, i);
+        if (!s)
+            fl_heat_open(&n->heat[i], &n->gpu[i]);
+        if (!s)
+            fl_wall_open(&n->wall[i], &n->gpu[i]);
         if (!s)
             s = fl_sense_open(&n->sense[i], &n->gpu[i], o->gpu_needs, o->seed, d);
         if (!s)
             fl_sense_at(n->sense[i], &n->gpu[i], 0);
     }
+    if (!s)
+        s = fl_node_host_open(n, o, d);
     for (uint32_t i = 0; !s && i < w->stream_count; i++) {
         n->lanes[i] = &n->lane[i];
         n->lane[i] = (fl_lane){.s = &w->stream[i], .gpu = &n->gpu[w->stream[i].gpu]};
@@ -157,8 +170,17 @@ void fl_node_close(fl_node *n) {
         free(n->course[k].gpu);
         free(n->course[k].thread);
         free(n->course[k].event_ps);
+        free(n->course[k].sums.time_ps);
+        free(n->course[k].sums.work_ps);
     }
+    fl_node_host_close(n);
     free(n->gpu);
+    free(n->limit);
+    free(n->wall);
+    free(n->heat);
+    free(n->lost_ps);
+    free(n->dealt_fj);
+    free(n->stalled);
     free(n->actuator);
     free(n->sense);
     free(n->lane);
@@ -172,94 +194,184 @@ void fl_node_close(fl_node *n) {
 
 static int64_t earlier(int64_t a, int64_t b) { return a < b ? a : b; }
 
-/* The earliest instant at which something must be done to a GPU of the island; until at most. */
-static int64_t next_boundary(fl_node *n, const fl_island *is, int64_t now, int64_t until) {
+/* The earliest instant at which something must be done to a GPU of the island; until at most. Sensors are read at
+ * read_ps and not before. */
+static int64_t next_boundary(fl_node *n, const fl_island *is, int64_t now, int64_t until, int64_t read_ps) {
     int64_t t = earlier(until, now + FL_BOUNDARY_MAX_PS);
     for (uint32_t i = 0; i < is->gpu_count; i++) {
-        t = earlier(t, fl_actuator_next(&n->actuator[is->gpu[i]]));
-        t = earlier(t, fl_sense_next(n->sense[is->gpu[i]], now, until));
+        const uint32_t g = is->gpu[i];
+        t = earlier(t, fl_actuator_next(&n->actuator[g]));
+        t = earlier(t, n->limit[g].at_ps);
+        t = earlier(t, fl_wall_next(&n->wall[g]));
+        t = earlier(t, fl_heat_next(&n->heat[g]));
+        t = earlier(t, fl_sense_next(n->sense[g], now, read_ps));
+        if (!n->gpu[g].lost)
+            t = earlier(t, n->lost_ps[g]);
     }
     return t < now ? now : t;
 }
 
-/* What happens to one GPU at a boundary, completions past: settled clocks, then (wall, heat,) sensors. */
+typedef struct fl_standing { /* one GPU at a boundary, for fl_wall_predict */
+    fl_node *n;
+    fl_course *c; /* NULL: nothing can run there */
+    fl_gpu *g;
+    bool lone;
+    fl_diag *d;
+    fl_status status;
+} fl_standing;
+
+static int64_t predict_mw(void *user, uint32_t sm) {
+    fl_standing *at = user;
+    const fl_clock_rates *rates = NULL;
+    int64_t mw = 0;
+    bool any = false;
+    if (!at->c || at->status)
+        return -1;
+    at->status = fl_rates_at(at->n->rates, at->g->device, sm, at->g->mem, &rates, at->d);
+    if (at->status)
+        return -1;
+    for (uint32_t i = 0; i < at->c->is->stream_count; i++) {
+        const fl_lane *l = at->c->mine[i];
+        if (l->phase != FL_PHASE_RUN || l->gpu != at->g)
+            continue;
+        any = true;
+        const int64_t dyn = rates->row[l->class_id].dyn_mw;
+        mw += at->lone ? dyn : dyn * l->p.rate >> 16;
+    }
+    return any ? mw + rates->base.total_mw + at->g->leak_mw : -1;
+}
+
+static void lose(fl_node *n, fl_course *c, bool lone, uint32_t index) {
+    fl_gpu *g = &n->gpu[index];
+    g->lost = true;
+    g->open = false;
+    g->leak_mw = 0;
+    if (c && !lone)
+        fl_streams_lose(c, g);
+    g->dyn_now_mw = 0;
+}
+
+/* What happens to one GPU at a boundary, completions past: settled clocks and limits, wall, heat, sensors. */
 static fl_status at_boundary(fl_node *n, fl_course *c, bool lone, uint32_t index, int64_t t, fl_diag *d) {
     fl_gpu *g = &n->gpu[index];
     fl_gpu_settle(g, t);
-    uint32_t sm = g->sm, mem = g->mem;
-    if (fl_actuator_take(&n->actuator[index], t, &sm, &mem)) {
+    if (!g->lost && n->lost_ps[index] <= t)
+        lose(n, c, lone, index);
+    uint32_t mem = g->mem;
+    bool woken = false;
+    n->switches += fl_actuator_take(&n->actuator[index], t, &g->lock_sm, &mem);
+    if (n->limit[index].at_ps <= t) {
+        fl_wall_limit(&n->wall[index], n->limit[index].watts);
+        n->limit[index].at_ps = FL_TIME_NEVER;
+        woken = true;
+    }
+    fl_standing at = {.n = n, .c = c, .g = g, .lone = lone, .d = d};
+    fl_wall_at(&n->wall[index], g, t, predict_mw, &at);
+    if (at.status)
+        return at.status;
+    if (fl_heat_next(&n->heat[index]) <= t) {
+        fl_heat_at(&n->heat[index], g, t);
+        woken = true;
+    }
+    const uint32_t sm = fl_gpu_allowed_sm(g);
+    if (sm != g->sm || mem != g->mem) {
         const fl_clock_rates *before = g->rates;
         fl_status s = fl_gpu_clock(g, sm, mem, d);
         if (s)
             return s;
-        n->switches++;
         if (lone)
             fl_scan_rescale(g, c->mine[0], before);
-        else if (c)
+        else if (c && !g->lost)
             fl_streams_rescale(c, g, before, t);
+        woken = true;
     }
+    if (woken)
+        fl_wall_wake(&n->wall[index], g, t);
     if (lone) {
         const fl_lane *l = c->mine[0];
-        g->dyn_now_mw = l->phase == FL_PHASE_RUN ? g->rates->row[l->class_id].dyn_mw : 0;
+        g->dyn_now_mw = l->phase == FL_PHASE_RUN && !g->lost ? g->rates->row[l->class_id].dyn_mw : 0;
     }
     fl_sense_at(n->sense[index], g, t);
     return g->records.failed ? no_memory(d) : FL_OK;
 }
 
-static fl_status advance_island(fl_node *n, uint32_t k, int64_t until, fl_diag *d) {
-    const fl_island *is = &n->w->island[k];
-    fl_course *c = &n->course[k];
-    bool lone = is->lone && !n->streams_only;
-    fl_gpu *first = &n->gpu[is->gpu[0]];
-    while (!n->finished[k]) {
-        int64_t target = next_boundary(n, is, first->now_ps, until);
-        int64_t t = lone ? fl_scan_advance(first, c->mine[0], target) : fl_streams_advance(c, target);
-        bool done = lone ? c->mine[0]->phase == FL_PHASE_DONE : c->done == is->stream_count + is->thread_count;
-        if (done) { /* it stands at the instant of its last completion until the node's own end is known */
-            for (uint32_t i = 0; i < is->gpu_count; i++)
-                fl_gpu_settle(&n->gpu[is->gpu[i]], t);
-            for (uint32_t i = 0; i < is->gpu_count; i++) { /* the program has ended there: no context, the idle clock */
-                n->gpu[is->gpu[i]].open = false;
-                n->gpu[is->gpu[i]].dyn_now_mw = 0;
-            }
-            n->finished[k] = true;
-            n->ended[k] = t;
-            return FL_OK;
-        }
-        char why[128];
-        if (!lone && target == until && fl_streams_stuck(c, why, sizeof why))
-            return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "%s: %s", n->w->name, why);
-        for (uint32_t i = 0; i < is->gpu_count; i++) {
-            fl_status s = at_boundary(n, c, lone, is->gpu[i], t, d);
-            if (s)
-                return s;
-        }
-        if (t >= until)
-            return FL_OK;
-    }
-    return FL_OK;
+bool fl_node_is_lone(const fl_node *n, uint32_t island) {
+    return n->w->island[island].lone && !n->streams_only && !n->course[island].shared_bus;
 }
 
-/* A GPU with nothing to do: idles to `until`, its sensors and actuators going on. Where it stands there already, what
- * is due at that instant still happens. */
-static fl_status idle_to(fl_node *n, uint32_t index, int64_t until, fl_diag *d) {
+static bool any_lost(const fl_node *n, const fl_island *is) {
+    bool lost = false;
+    for (uint32_t i = 0; i < is->gpu_count; i++)
+        lost |= n->gpu[is->gpu[i]].lost;
+    return lost;
+}
+
+/* A GPU on which nothing moves: idles to `until`, its sensors and actuators going on. Where it stands there already,
+ * what is due at that instant still happens. */
+static fl_status idle_to(fl_node *n, uint32_t index, int64_t until, int64_t read_ps, fl_diag *d) {
     fl_gpu *g = &n->gpu[index];
     fl_island alone = {.gpu = &index, .gpu_count = 1};
     do {
-        fl_status s = at_boundary(n, NULL, false, index, next_boundary(n, &alone, g->now_ps, until), d);
+        fl_status s = at_boundary(n, NULL, false, index, next_boundary(n, &alone, g->now_ps, until, read_ps), d);
         if (s)
             return s;
     } while (g->now_ps < until);
     return FL_OK;
 }
 
-fl_status fl_node_advance(fl_node *n, int64_t until, fl_diag *d) {
+static void end_island(fl_node *n, uint32_t k, int64_t t) {
+    const fl_island *is = &n->w->island[k];
+    for (uint32_t i = 0; i < is->gpu_count; i++)
+        fl_gpu_settle(&n->gpu[is->gpu[i]], t);
+    for (uint32_t i = 0; i < is->gpu_count; i++) { /* the program has ended there: no context, the idle clock */
+        n->gpu[is->gpu[i]].open = false;
+        n->gpu[is->gpu[i]].dyn_now_mw = 0;
+    }
+    n->finished[k] = true;
+    n->ended[k] = t;
+}
+
+static fl_status advance_island(fl_node *n, uint32_t k, int64_t until, int64_t read_ps, fl_diag *d) {
+    const fl_island *is = &n->w->island[k];
+    fl_course *c = &n->course[k];
+    bool lone = fl_node_is_lone(n, k);
+    fl_gpu *first = &n->gpu[is->gpu[0]];
+    const uint32_t gap_mul = c->host ? c->host[0].mul : FL_MUL_ONE;
+    while (!n->finished[k] && !n->stalled[k]) {
+        int64_t target = next_boundary(n, is, first->now_ps, until, read_ps);
+        int64_t t = lone ? fl_scan_advance(first, c->mine[0], target, gap_mul) : fl_streams_advance(c, target);
+        bool done = lone ? c->mine[0]->phase == FL_PHASE_DONE : c->done == is->stream_count + is->thread_count;
+        if (done) { /* it stands at the instant of its last completion until the node's own end is known */
+            end_island(n, k, t);
+            return FL_OK;
+        }
+        for (uint32_t i = 0; i < is->gpu_count; i++) {
+            fl_status s = at_boundary(n, c, lone, is->gpu[i], t, d);
+            if (s)
+                return s;
+        }
+        char why[128];
+        if (any_lost(n, is) && (lone || fl_streams_stuck(c, why, sizeof why)))
+            n->stalled[k] = true;
+        else if (!lone && target == until && until == read_ps && fl_streams_stuck(c, why, sizeof why))
+            return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "%s: %s", n->w->name, why);
+        if (t >= until)
+            return FL_OK;
+    }
+    for (uint32_t i = 0; n->stalled[k] && i < is->gpu_count; i++) {
+        fl_status s = first->now_ps <= until ? idle_to(n, is->gpu[i], until, read_ps, d) : FL_OK;
+        if (s)
+            return s;
+    }
+    return FL_OK;
+}
+
+/* Every GPU to `until`, or all to the end of the last work where that comes first. */
+static fl_status advance_all(fl_node *n, int64_t until, int64_t read_ps, fl_diag *d) {
     bool all = true;
     int64_t last = n->now;
-    if (until > FL_TIME_END)
-        return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "%s: the run goes beyond 26 days of simulated time", n->w->name);
     for (uint32_t k = 0; k < n->w->island_count; k++) {
-        fl_status s = advance_island(n, k, until, d);
+        fl_status s = advance_island(n, k, until, read_ps, d);
         if (s)
             return s;
         all &= n->finished[k];
@@ -268,11 +380,47 @@ fl_status fl_node_advance(fl_node *n, int64_t until, fl_diag *d) {
     }
     int64_t t = all ? last : until;
     for (uint32_t i = 0; i < n->gpu_count; i++) {
-        fl_status s = n->gpu[i].open ? FL_OK : idle_to(n, i, t, d); /* those that still run stand at t already */
+        const bool runs = n->gpu[i].open || n->gpu[i].now_ps == t; /* it stands at t already */
+        fl_status s = runs && n->gpu[i].open ? FL_OK : idle_to(n, i, t, read_ps, d);
         if (s)
             return s;
     }
     n->now = t;
+    return FL_OK;
+}
+
+/* Whether a lost GPU keeps the work from ever ending, and somebody has had the chance to see that it is gone. */
+static fl_status check_lost(const fl_node *n, fl_diag *d) {
+    bool waits = true;
+    uint32_t lost = n->gpu_count;
+    for (uint32_t k = 0; k < n->w->island_count; k++)
+        waits &= n->finished[k] || n->stalled[k];
+    for (uint32_t i = n->gpu_count; i-- > 0;)
+        if (n->gpu[i].lost && n->now > n->lost_ps[i])
+            lost = i;
+    if (!waits || fl_node_done(n) || lost == n->gpu_count)
+        return FL_OK;
+    uint64_t kernels = 0;
+    for (uint32_t i = 0; i < n->gpu_count; i++)
+        kernels += n->gpu[i].sums.kernels;
+    return fl_fail(d, FL_HARDWARE, NULL, 0, 0,
+                   "%s: GPU %u fell off the bus at %.9g s; its work can never end (%llu kernels done on all GPUs)",
+                   n->w->name, lost, (double)n->lost_ps[lost] * 1e-12, (unsigned long long)kernels);
+}
+
+fl_status fl_node_advance(fl_node *n, int64_t until, fl_diag *d) {
+    if (until > FL_TIME_END)
+        return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "%s: the run goes beyond 26 days of simulated time", n->w->name);
+    fl_status s = check_lost(n, d);
+    do {
+        int64_t t = n->meets ? earlier(until, fl_node_host_next(n, until)) : until;
+        if (!s)
+            s = advance_all(n, t, until, d);
+        if (s)
+            return s;
+        if (n->meets)
+            fl_node_host_at(n);
+    } while (n->now < until && !fl_node_done(n));
     return FL_OK;
 }
 
@@ -291,6 +439,17 @@ void fl_node_read(fl_node *n, uint32_t gpu, bool remember, fl_gpu_sample *out) {
 
 void fl_node_set(fl_node *n, uint32_t gpu, int64_t called_ps, double sm_mhz, double mem_mhz) {
     fl_actuator_set(&n->actuator[gpu], called_ps, sm_mhz, mem_mhz);
+}
+
+bool fl_node_set_limit(fl_node *n, uint32_t gpu, int64_t called_ps, double watts) {
+    if (!n->wall[gpu].period_ps)
+        return false;
+    n->limit[gpu] = (fl_limit_pending){called_ps + n->actuator[gpu].dev->actuator.settle_ns * FL_PS_PER_NS, watts};
+    return true;
+}
+
+bool fl_node_set_cpu(fl_node *n, int64_t called_ps, double mhz, double boost, double limit_w) {
+    return n->hosted && fl_cpu_set(&n->cpu, called_ps, mhz, boost, limit_w);
 }
 
 void fl_node_records(fl_node *n, uint32_t gpu, bool on) { n->gpu[gpu].records.on = on; }

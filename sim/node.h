@@ -4,6 +4,7 @@
 #define FL_NODE_H
 
 #include "sim/gpu.h"
+#include "sim/wall.h"
 
 #define FL_BOUNDARY_MAX_PS                                                                                             \
     FL_PS_PER_S                     /* so that the femtojoules of a lone stream fit 64 bits up to 9 kW (see rates.c) */
@@ -16,9 +17,10 @@ typedef struct fl_node_options {
     fl_rates *rates;
     const fl_node_spec *spec;
     uint64_t seed;
-    uint64_t gpu_needs;  /* signals that will be read */
-    bool streams_only;   /* never scan: the general way gives the same bits */
-    double first_sm_mhz; /* clock at time 0; 0 = the driver's default */
+    uint64_t gpu_needs, host_needs;     /* signals that will be read */
+    const int64_t *lost_at_ns;          /* per GPU: when it falls off the bus, INT64_MAX = never; NULL = none does */
+    bool streams_only;                  /* never scan: the general way gives the same bits */
+    double first_sm_mhz, first_mem_mhz; /* clocks at time 0; 0 = the driver's default */
 } fl_node_options;
 
 fl_status fl_node_open(fl_node **out, const fl_node_options *o, fl_diag *d);
@@ -31,10 +33,15 @@ int64_t fl_node_now(const fl_node *n);
 bool fl_node_done(const fl_node *n);
 
 /* What software reads now. remember: freshness is counted from here. */
+void fl_node_read_host(fl_node *n, bool remember, fl_host_sample *out);
 void fl_node_read(fl_node *n, uint32_t gpu, bool remember, fl_gpu_sample *out);
 
 /* A set call on one GPU that ends at called_ps >= now; see fl_actuator_set. */
 void fl_node_set(fl_node *n, uint32_t gpu, int64_t called_ps, double sm_mhz, double mem_mhz);
+/* A power limit in W, FL_DEFAULT for the board's own. False where the board has no wall that could hold it. */
+bool fl_node_set_limit(fl_node *n, uint32_t gpu, int64_t called_ps, double watts);
+/* See fl_cpu_set. False where the CPU is not modelled. */
+bool fl_node_set_cpu(fl_node *n, int64_t called_ps, double mhz, double boost, double limit_w);
 void fl_node_records(fl_node *n, uint32_t gpu, bool on);
 
 /* Kernels finished on all GPUs since the last call, by end; valid until the next advance. */
@@ -42,7 +49,9 @@ fl_status fl_node_take_records(fl_node *n, const fl_kernel_record **record, size
 
 uint32_t fl_node_gpu_count(const fl_node *n);
 const fl_gpu *fl_node_gpu(const fl_node *n, uint32_t gpu); /* truth, for scores */
-uint64_t fl_node_switches(const fl_node *n);               /* changes of a clock in force */
+const struct fl_cpu *fl_node_cpu(const fl_node *n);        /* NULL: not modelled */
+fl_wide fl_node_comm_fj(const fl_node *n);                 /* copies between host and GPUs */
+uint64_t fl_node_switches(const fl_node *n);               /* changes of a lock or the default, not of wall and heat */
 /* When each mark of a stream was passed: stream's mark_count entries, FL_TIME_NEVER where not yet. */
 const int64_t *fl_node_marks(const fl_node *n, uint32_t stream);
 /* A hash of every GPU's energy and every stream's position now: equal courses have equal hashes. */

@@ -74,8 +74,9 @@ fl_status fl_oracle_table_make(const fl_workload *w, fl_rates *rates, const fl_n
                                fl_oracle_table *t, fl_diag *d);
 /* A table of one position from static runs that are at hand: a reference, not exact. */
 fl_status fl_oracle_table_static(const fl_static_point *point, size_t count, fl_oracle_table *t, fl_diag *d);
-/* True where the time of the whole is a sum over the ops of one stream: the table will be exact. */
-bool fl_oracle_is_exact(const fl_workload *w);
+/* NULL where the time and energy of the whole are sums over the ops of one stream, so that the table will be exact;
+ * else, in a few words, what makes them depend on more than that. Faults of the rates show later. */
+const char *fl_oracle_inexact(const fl_workload *w, fl_rates *rates, const fl_node_spec *spec);
 void fl_oracle_table_free(fl_oracle_table *t); /* takes a zeroed one; leaves it zeroed */
 
 typedef struct fl_oracle_result {

@@ -29,7 +29,37 @@ static const fl_stream *lone_stream(const fl_workload *w) {
     return NULL;
 }
 
-bool fl_oracle_is_exact(const fl_workload *w) { return lone_stream(w) != NULL; }
+/* Whether a power wall can act: at some clock a kernel draws more than the limit. */
+static bool wall_in_reach(const fl_stream *s, fl_rates *rates, const fl_node_spec *spec) {
+    const fl_device *dev = &spec->device[spec->gpu[s->gpu]];
+    if (dev->wall.period_ns <= 0 || dev->power_default_w <= 0)
+        return false;
+    for (uint32_t sm = 0; sm < dev->sm_count; sm++)
+        for (uint32_t mem = 0; mem < dev->mem_count; mem++) {
+            const fl_clock_rates *at;
+            fl_diag ignored = {0};
+            if (fl_rates_at(rates, spec->gpu[s->gpu], sm, mem, &at, &ignored) == FL_OK &&
+                at->base.total_mw + at->max_dyn_mw > dev->power_default_w * 1000)
+                return true;
+        }
+    return false;
+}
+
+const char *fl_oracle_inexact(const fl_workload *w, fl_rates *rates, const fl_node_spec *spec) {
+    const fl_stream *s = lone_stream(w);
+    const fl_cpu_spec *cpu = &spec->host.cpu;
+    if (!s)
+        return "several streams";
+    if (spec->host.apu)
+        return "CPU and GPU share memory and budget";
+    if (spec->device[spec->gpu[s->gpu]].thermal.period_ns > 0)
+        return "heat";
+    if (spec->host.gpu_budget_w > 0)
+        return "a budget of all GPUs";
+    if (cpu->count && (w->host_load_count || (cpu->bound > 0 && fl_cpu_ref_mhz(cpu) != fl_cpu_default_mhz(cpu))))
+        return "host time depends on the CPU clock";
+    return wall_in_reach(s, rates, spec) ? "the power wall" : NULL;
+}
 
 /* Power of the GPUs that have no work: their boards stand closed from beginning to end. mW. */
 static int64_t closed_mw(const fl_node_spec *spec, uint32_t busy) {
@@ -251,7 +281,7 @@ fl_status fl_oracle_table_make(const fl_workload *w, fl_rates *rates, const fl_n
     if (status)
         return status;
     const fl_stream *s = lone_stream(w);
-    if (!s) {
+    if (fl_oracle_inexact(w, rates, spec)) {
         status = make_static(w, rates, spec, choice, count, t, d);
         free(choice);
         return status;

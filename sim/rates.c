@@ -76,7 +76,7 @@ static fl_status build(const fl_rates *r, const fl_device *dev, uint32_t sm, uin
         const fl_class *k = &r->w->class[i];
         what = k->kind.name;
         s = fl_row_make(dev, &k->load, f, m, &row[i], &parts[i]);
-        row[i].resident = !k->copy && !k->iteration;
+        row[i].resident = k->copy || k->iteration ? FL_RESIDENT_NO : k->part ? FL_RESIDENT_PART : FL_RESIDENT_KERNEL;
         if (!row[i].resident)
             row[i].sms = row[i].alu = 0;
         if (s == FL_MODEL_OK && (row[i].dyn_mw > 9000000 || row[i].dyn_mw < -9000000))
@@ -90,6 +90,8 @@ static fl_status build(const fl_rates *r, const fl_device *dev, uint32_t sm, uin
                        "%s: '%s' at %g MHz (memory %g MHz) on %s: %s", r->w->name, what, f, m, dev->name,
                        fl_model_text(s));
     }
+    for (uint32_t i = 0; i < n; i++)
+        c->max_dyn_mw = row[i].dyn_mw > c->max_dyn_mw ? row[i].dyn_mw : c->max_dyn_mw;
     *out = c;
     return FL_OK;
 }

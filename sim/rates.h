@@ -9,6 +9,7 @@ typedef struct fl_clock_rates {
     fl_base base;
     const fl_row *row;         /* class_count */
     const fl_row_parts *parts; /* class_count */
+    int32_t max_dyn_mw;        /* over the classes: no mix of n kernels draws more than n times this above the base */
 } fl_clock_rates;
 
 typedef struct fl_rates fl_rates;

@@ -1,5 +1,9 @@
 #include "sim/run.h"
 
+#include "sim/cpu.h"
+#include "sim/guard.h"
+#include "sim/sense.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +17,10 @@ typedef struct fl_host { /* the simulated host of one policy: time, readings, se
     fl_run_result *r;
     uint64_t steps;
     int64_t loop_ps; /* duration of the last loop */
-    bool *recording; /* per GPU: kernel records are on */
+    fl_faults *faults;
+    fl_guard *guard;
+    int64_t *lost_ns; /* per GPU */
+    bool *recording;  /* per GPU: kernel records are on */
     uint32_t gpu_records;
 } fl_host;
 
@@ -23,10 +30,17 @@ static fl_status look(fl_host *h, fl_sample *sample, fl_diag *d) {
     uint32_t n = fl_node_gpu_count(h->node);
     int64_t now = fl_node_now(h->node);
     *sample = (fl_sample){.time_ns = now / FL_PS_PER_NS, .step = h->steps, .gpu_count = n, .gpu = h->gpu};
-    for (uint32_t i = 0; i < n; i++)
+    for (uint32_t i = 0; i < n; i++) {
         fl_node_read(h->node, i, true, &h->gpu[i]);
+        fl_faults_gpu(h->faults, i, sample->time_ns, &h->gpu[i]);
+        fl_guard_gpu(h->guard, i, sample->time_ns, &h->gpu[i]);
+    }
+    fl_node_read_host(h->node, true, &sample->host);
+    fl_faults_host(h->faults, sample->time_ns, &sample->host);
+    fl_guard_host(h->guard, sample->time_ns, &sample->host);
     if (h->steps) {
-        sample->host.valid = sample->host.fresh = FL_BIT(FL_HOST_LOOP_NS);
+        sample->host.valid |= FL_BIT(FL_HOST_LOOP_NS);
+        sample->host.fresh |= FL_BIT(FL_HOST_LOOP_NS);
         sample->host.value[FL_HOST_LOOP_NS] = (double)(h->loop_ps / FL_PS_PER_NS);
     }
     if (h->gpu_records) {
@@ -41,31 +55,54 @@ static fl_status look(fl_host *h, fl_sample *sample, fl_diag *d) {
     return FL_OK;
 }
 
+static bool refused(fl_host *h, int32_t gpu, int control, int64_t t) {
+    const bool r = fl_faults_refuses(h->faults, gpu, control, t / FL_PS_PER_NS);
+    h->r->refused_sets += r;
+    return r;
+}
+
+/* Sets of one GPU, one call after the other; returns when the last call ends. A refused call keeps its caller too. */
+static int64_t set_gpu(fl_host *h, uint32_t i, const fl_decided *set, int64_t t) {
+    const int64_t call = fl_node_gpu(h->node, i)->dev->actuator.call_ns * FL_PS_PER_NS;
+    const int32_t gpu = (int32_t)i;
+    if (set[FL_SET_SM_MHZ].set && !refused(h, gpu, FL_SET_SM_MHZ, t += call))
+        fl_node_set(h->node, i, t, set[FL_SET_SM_MHZ].value, NAN);
+    if (set[FL_SET_MEM_MHZ].set && !refused(h, gpu, FL_SET_MEM_MHZ, t += call))
+        fl_node_set(h->node, i, t, NAN, set[FL_SET_MEM_MHZ].value);
+    if (set[FL_SET_POWER_LIMIT_W].set && !refused(h, gpu, FL_SET_POWER_LIMIT_W, t += call))
+        h->r->ignored_sets += !fl_node_set_limit(h->node, i, t, set[FL_SET_POWER_LIMIT_W].value);
+    if (set[FL_SET_RECORDS].set && !refused(h, gpu, FL_SET_RECORDS, t)) {
+        bool on = set[FL_SET_RECORDS].value > 0;
+        fl_node_records(h->node, i, on);
+        h->gpu_records = on ? h->gpu_records + !h->recording[i] : h->gpu_records - h->recording[i];
+        h->recording[i] = on;
+    }
+    return t;
+}
+
+static int64_t set_host(fl_host *h, const fl_decided *set, int64_t t) {
+    const int64_t call = h->o->spec->host.cpu.call_ns * FL_PS_PER_NS;
+    for (int i = 0; i < FL_HOST_CONTROL_COUNT; i++) {
+        if (!set[i].set)
+            continue;
+        t += fl_node_cpu(h->node) ? call : 0;
+        if (refused(h, FL_FAULT_HOST, i, t))
+            continue;
+        const double v = set[i].value;
+        h->r->ignored_sets += !fl_node_set_cpu(h->node, t, i == FL_SET_HOST_CPU_MHZ ? v : (double)NAN,
+                                               i == FL_SET_HOST_CPU_BOOST ? v : (double)NAN,
+                                               i == FL_SET_HOST_CPU_POWER_LIMIT_W ? v : (double)NAN);
+    }
+    return t;
+}
+
 /* Carries a decision out, one call after the other; returns when the last call ends. */
 static int64_t carry_out(fl_host *h, const fl_decision *dec, int64_t t) {
     for (uint32_t i = 0; i < dec->gpu_count; i++)
         t += fl_node_gpu(h->node, i)->dev->actuator.read_ns * FL_PS_PER_NS;
-    for (uint32_t i = 0; i < dec->gpu_count; i++) {
-        const fl_decided *set = dec->gpu[i];
-        int64_t call = fl_node_gpu(h->node, i)->dev->actuator.call_ns * FL_PS_PER_NS;
-        if (set[FL_SET_SM_MHZ].set)
-            fl_node_set(h->node, i, t += call, set[FL_SET_SM_MHZ].value, NAN);
-        if (set[FL_SET_MEM_MHZ].set)
-            fl_node_set(h->node, i, t += call, NAN, set[FL_SET_MEM_MHZ].value);
-        if (set[FL_SET_RECORDS].set) {
-            bool on = set[FL_SET_RECORDS].value > 0;
-            fl_node_records(h->node, i, on);
-            h->gpu_records = on ? h->gpu_records + !h->recording[i] : h->gpu_records - h->recording[i];
-            h->recording[i] = on;
-        }
-        if (set[FL_SET_POWER_LIMIT_W].set) { /* kept its caller, moved nothing: this node has no power wall */
-            t += call;
-            h->r->ignored_sets++;
-        }
-    }
-    for (int i = 0; i < FL_HOST_CONTROL_COUNT; i++)
-        h->r->ignored_sets += dec->host[i].set;
-    return t;
+    for (uint32_t i = 0; i < dec->gpu_count; i++)
+        t = set_gpu(h, i, dec->gpu[i], t);
+    return set_host(h, dec->host, t);
 }
 
 /* To the next step or the end of the work, stopping at the points where the truth is wanted. */
@@ -117,6 +154,43 @@ static fl_status drive(fl_host *h, fl_diag *d) {
     return FL_OK;
 }
 
+static fl_status collect_processes(fl_host *h, fl_diag *d) {
+    const fl_workload *w = h->o->w;
+    fl_run_result *r = h->r;
+    r->process = calloc(w->stream_count + 1, sizeof *r->process);
+    if (!r->process)
+        return no_memory(d);
+    for (uint32_t i = 0; i < w->stream_count; i++) {
+        const fl_stream *s = &w->stream[i];
+        if (!s->mark_count)
+            continue;
+        const int64_t end = fl_node_marks(h->node, i)[s->mark_count - 1];
+        size_t k = 0;
+        while (k < r->process_count && (r->process[k].gpu != s->gpu || r->process[k].process != s->process))
+            k++;
+        if (k == r->process_count)
+            r->process[r->process_count++] = (fl_process_end){s->gpu, s->process, end};
+        else if (end > r->process[k].end_ps)
+            r->process[k].end_ps = end;
+    }
+    return FL_OK;
+}
+
+static fl_status collect_cpu(fl_host *h, fl_diag *d) {
+    const fl_cpu *cpu = fl_node_cpu(h->node);
+    fl_run_result *r = h->r;
+    if (!cpu)
+        return FL_OK;
+    r->cpu = calloc(cpu->state_count, sizeof *r->cpu);
+    if (!r->cpu)
+        return no_memory(d);
+    r->cpu_switches = cpu->switches;
+    for (uint32_t i = 0; i < cpu->state_count; i++)
+        if (cpu->slot[i].open_ps > 0)
+            r->cpu[r->cpu_count++] = (fl_cpu_residence){(uint32_t)cpu->state[i].mhz, cpu->slot[i].open_ps};
+    return FL_OK;
+}
+
 static fl_status collect(fl_host *h, fl_diag *d) {
     const fl_workload *w = h->o->w;
     fl_run_result *r = h->r;
@@ -132,12 +206,19 @@ static fl_status collect(fl_host *h, fl_diag *d) {
         peak_mw += fl_ledger_peak_mw(g);
         r->kernels += g->sums.kernels;
         slots += g->slot_count;
+        r->wall_held_ps += g->wall_held_ps;
+        r->heat_held_ps += g->heat_held_ps;
+        r->hottest_c = i && !(g->temp_c > r->hottest_c) ? r->hottest_c : g->temp_c;
     }
-    r->ledger.part_fj[FL_PART_NODE_STATIC] =
-        (fl_wide)r->makespan_ps * (int64_t)(h->o->spec->host.static_w * 1000 + 0.5);
-    r->energy_fj = r->ledger.gpu_fj + r->ledger.part_fj[FL_PART_NODE_STATIC];
-    r->gpu_energy_j = r->energy_j = fl_joules(r->ledger.gpu_fj);
+    fl_status closed = fl_ledger_add_host(&r->ledger, h->node, h->o->spec, d);
+    if (closed)
+        return closed;
+    r->energy_fj = r->ledger.gpu_fj + r->ledger.host_fj;
+    r->score_fj = h->o->spec->host.apu ? r->energy_fj : r->ledger.gpu_fj;
+    r->gpu_energy_j = fl_joules(r->ledger.gpu_fj);
     r->node_energy_j = fl_joules(r->energy_fj);
+    r->energy_j = fl_joules(r->score_fj);
+    r->cpu_energy_j = fl_joules(r->ledger.part_fj[FL_PART_CPU]);
     r->makespan_s = fl_seconds(r->makespan_ps);
     r->mean_power_w = r->makespan_ps > 0 ? r->energy_j / r->makespan_s : 0;
     r->peak_power_w = (double)peak_mw * 1e-3;
@@ -172,19 +253,66 @@ static fl_status collect(fl_host *h, fl_diag *d) {
     }
     free(fj);
     free(ps);
-    return status;
+    if (!status)
+        status = collect_processes(h, d);
+    return status ? status : collect_cpu(h, d);
+}
+
+/* A signal that stopped refreshing is unknown: after a second, or five periods of a slower sensor. */
+static int64_t stale_ns(const fl_sensor_spec *s) {
+    const int64_t wait = 5 * (s->period_ns > s->delay_ns ? s->period_ns : s->delay_ns);
+    return wait > INT64_C(1000000000) ? wait : INT64_C(1000000000);
+}
+
+static void set_guard(fl_guard *guard, const fl_node_spec *spec) {
+    for (uint32_t i = 0; i < spec->gpu_count; i++) {
+        const fl_device *dev = &spec->device[spec->gpu[i]];
+        for (int id = 0; id < FL_SENSOR_COUNT; id++)
+            for (int signal = 0; signal < FL_GPU_SIGNAL_COUNT; signal++)
+                if (fl_sense_signals[id] & FL_BIT(signal)) {
+                    fl_guard_gpu_stale(guard, i, signal, stale_ns(&dev->sensor[id]));
+                    fl_guard_gpu_wrap(guard, i, signal, dev->sensor[id].wrap);
+                }
+    }
+    for (int id = 0; id < FL_HOST_SENSOR_COUNT; id++)
+        for (int signal = 0; signal < FL_HOST_SIGNAL_COUNT; signal++)
+            if (fl_host_sense_signals[id] & FL_BIT(signal)) {
+                fl_guard_host_stale(guard, signal, stale_ns(&spec->host.sensor[id]));
+                fl_guard_host_wrap(guard, signal, spec->host.sensor[id].wrap);
+            }
+}
+
+static fl_status open_faults(fl_host *h, fl_diag *d) {
+    const fl_run_options *o = h->o;
+    const uint32_t gpus = o->spec->gpu_count;
+    fl_status s = fl_guard_open(&h->guard, gpus, d);
+    if (!s)
+        set_guard(h->guard, o->spec);
+    if (!s && o->fault_count)
+        s = fl_faults_open(&h->faults, o->fault, o->fault_count, gpus, d);
+    if (!s && !(h->lost_ns = calloc(gpus, sizeof *h->lost_ns)))
+        s = no_memory(d);
+    for (uint32_t i = 0; !s && i < gpus; i++)
+        h->lost_ns[i] = fl_faults_lost_at(h->faults, i);
+    return s;
 }
 
 fl_status fl_run(const fl_run_options *o, fl_run_result *r, fl_diag *d) {
     *r = (fl_run_result){0};
     fl_host h = {.o = o, .r = r};
+    fl_status opened = open_faults(&h, d);
+    if (opened)
+        return opened;
     fl_node_options node = {.w = o->w,
                             .rates = o->rates,
                             .spec = o->spec,
                             .seed = o->facts->seed,
                             .gpu_needs = o->policy ? o->policy->gpu_needs : 0,
+                            .host_needs = o->policy ? o->policy->host_needs : 0,
+                            .lost_at_ns = h.lost_ns,
                             .streams_only = o->streams_only,
-                            .first_sm_mhz = o->policy ? 0 : o->first_sm_mhz};
+                            .first_sm_mhz = o->policy ? 0 : o->first_sm_mhz,
+                            .first_mem_mhz = o->policy ? 0 : o->first_mem_mhz};
     fl_status s = fl_node_open(&h.node, &node, d);
     if (!s && o->policy) {
         fl_instance_options in = {.policy = o->policy,
@@ -213,6 +341,9 @@ fl_status fl_run(const fl_run_options *o, fl_run_result *r, fl_diag *d) {
         s = collect(&h, d);
     fl_instance_close(h.instance);
     fl_node_close(h.node);
+    fl_faults_close(h.faults);
+    fl_guard_close(h.guard);
+    free(h.lost_ns);
     free(h.gpu);
     free(h.kind);
     free(h.recording);
@@ -224,6 +355,8 @@ fl_status fl_run(const fl_run_options *o, fl_run_result *r, fl_diag *d) {
 void fl_run_result_free(fl_run_result *r) {
     free(r->mark_ps);
     free(r->residence);
+    free(r->process);
+    free(r->cpu);
     free(r->class_energy_j);
     free(r->class_time_s);
     *r = (fl_run_result){0};

@@ -4,6 +4,7 @@
 
 #include "sim/instance.h"
 #include "sim/ledger.h"
+#include "sim/fault.h"
 
 /* Called after each step with what the policy saw and what became of its command; anything but FL_OK ends the run. */
 typedef fl_status (*fl_step_function)(void *user, const fl_sample *sample, const fl_decision *decision, fl_diag *d);
@@ -20,8 +21,10 @@ typedef struct fl_run_options {
     const fl_layer *layer;
     size_t layer_count;
     int64_t min_set_interval_ns;
-    double first_sm_mhz; /* without a policy: a static clock from time 0; 0 = the default */
-    bool streams_only;   /* see fl_node_options */
+    double first_sm_mhz, first_mem_mhz; /* without a policy: static clocks from time 0; 0 = the default */
+    bool streams_only;                  /* see fl_node_options */
+    const fl_fault *fault;              /* fault_count: injected into what the policy sees and sets */
+    size_t fault_count;
     fl_step_function on_step;
     fl_truth_function on_truth;
     int64_t truth_ns; /* spacing of on_truth; 0 = never */
@@ -33,15 +36,36 @@ typedef struct fl_residence { /* share of a GPU's time at an SM clock, for table
     int64_t ps;
 } fl_residence;
 
+typedef struct fl_process_end {
+    uint32_t gpu;
+    int32_t process;
+    int64_t end_ps;
+} fl_process_end;
+
+typedef struct fl_cpu_residence {
+    uint32_t mhz;
+    int64_t ps;
+} fl_cpu_residence;
+
 typedef struct fl_run_result {
     int64_t makespan_ps;
     fl_ledger ledger;
     fl_wide energy_fj;                            /* node: GPUs and host */
-    double energy_j, gpu_energy_j, node_energy_j; /* energy_j: what scores use, the GPUs' */
+    fl_wide score_fj;                             /* what scores use: the GPUs', on an APU the node's */
+    double energy_j, gpu_energy_j, node_energy_j; /* energy_j: of score_fj */
+    double cpu_energy_j;
     double makespan_s, mean_power_w, peak_power_w;
     uint64_t kernels, switches, hash; /* hash: of energy and position at each step */
     fl_instance_counts counts;
-    uint64_t ignored_sets;  /* of controls that this simulated node does not have */
+    uint64_t ignored_sets; /* of controls that this simulated node does not have */
+    uint64_t refused_sets; /* by an injected fault */
+    uint64_t cpu_switches;
+    int64_t wall_held_ps, heat_held_ps; /* GPU time below what was asked for, for either reason, all GPUs */
+    double hottest_c;                   /* at the end, over the GPUs; NAN where heat is not modelled */
+    fl_process_end *process;            /* process_count: when each process of each GPU ended */
+    size_t process_count;
+    fl_cpu_residence *cpu; /* cpu_count: states visited */
+    size_t cpu_count;
     int64_t policy_cost_ps; /* time the host spent reading and setting */
     int64_t *mark_ps;       /* all streams' marks, one after the other */
     size_t mark_count;

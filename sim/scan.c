@@ -9,11 +9,13 @@ static inline void charge(fl_gpu *g, const fl_row *row, uint32_t class_id, int64
 }
 
 static void finish(fl_gpu *g, fl_lane *l, int64_t t) {
-    if (g->rates->row[l->class_id].resident) {
+    const uint16_t resident = g->rates->row[l->class_id].resident;
+    if (resident == FL_RESIDENT_KERNEL) {
         g->sums.kernels++;
         if (g->records.on)
             fl_gpu_record(g, l, t);
     }
+    l->in_parts = resident == FL_RESIDENT_PART;
     l->next++;
     l->phase = FL_PHASE_FRESH;
     if (l->marks < l->s->mark_count && l->next == l->s->mark[l->marks])
@@ -21,74 +23,89 @@ static void finish(fl_gpu *g, fl_lane *l, int64_t t) {
 }
 
 /* One op, or as much of it as fits: the way for ops that meet a boundary, need an escape, or are recorded. */
-static int64_t step(fl_gpu *g, fl_lane *l, int64_t t, int64_t until) {
+static int64_t step(fl_gpu *g, fl_lane *l, int64_t t, int64_t until, uint32_t gap_mul) {
     if (l->phase == FL_PHASE_FRESH) {
         int64_t gap_ns, work_ns;
         fl_workload_op(l->s, l->next, &gap_ns, &work_ns, &l->class_id);
         l->phase = FL_PHASE_GAP;
-        l->left_ps = gap_ns * FL_PS_PER_NS;
+        l->p.left_ps = fl_length_ps(gap_ns, gap_mul);
         l->length_ps = work_ns; /* in ns until the kernel starts */
     }
     if (l->phase == FL_PHASE_GAP) {
-        if (l->left_ps > until - t) {
-            l->left_ps -= until - t;
+        if (l->p.left_ps > until - t) {
+            l->p.left_ps -= until - t;
             return until;
         }
-        t += l->left_ps;
+        t += l->p.left_ps;
         l->phase = FL_PHASE_RUN;
-        l->start_ps = t;
-        l->left_ps = l->length_ps = fl_length_ps(l->length_ps, g->rates->row[l->class_id].mul);
+        l->p.start_ps = t;
+        if (!l->in_parts)
+            l->began_ps = t;
+        l->p.left_ps = l->length_ps = fl_length_ps(l->length_ps, g->rates->row[l->class_id].mul);
     }
-    int64_t run = l->left_ps <= until - t ? l->left_ps : until - t;
+    int64_t run = l->p.left_ps <= until - t ? l->p.left_ps : until - t;
     charge(g, &g->rates->row[l->class_id], l->class_id, run);
-    l->left_ps -= run;
+    l->p.left_ps -= run;
+    l->worked_ps += run;
     t += run;
-    if (!l->left_ps)
+    if (!l->p.left_ps)
         finish(g, l, t);
     return t;
 }
 
 /* Whole ops while they end by `until`. Sums live in registers; this is the loop that decides the speed of the
  * simulator, and multiplications are what limits it: `plain` (neither copies nor escapes in the stream) saves one of
- * five. */
+ * six, and so does a host clock that leaves gaps as recorded (`scaled` is false). */
 static inline __attribute__((always_inline)) int64_t sweep(fl_gpu *restrict g, fl_lane *restrict l, int64_t t,
-                                                           int64_t until, uint64_t stop, const bool plain) {
+                                                           int64_t until, uint64_t stop, uint32_t gap_mul,
+                                                           const bool plain, const bool scaled) {
     const fl_rec *restrict rec = l->s->rec;
     const fl_row *restrict row = g->rates->row;
     int64_t *restrict class_ps = g->slot[g->slot_now].class_ps;
-    int64_t dyn = 0, memory = 0, busy = 0;
+    int64_t dyn = 0, memory = 0, busy = 0, worked = 0;
     uint64_t i = l->next, kernels = 0;
+    bool in_parts = l->in_parts;
     for (; i < stop; i++) {
         fl_rec r = rec[i];
         if (!plain && __builtin_expect(r.class_id == FL_REC_ESCAPE, 0))
             break;
         const fl_row *k = &row[r.class_id];
         int64_t length = (int64_t)(((uint64_t)r.work_ns * k->mul + (1u << 15)) >> 16);
-        int64_t end = t + r.gap_ns * FL_PS_PER_NS + length;
+        int64_t gap = scaled ? (int64_t)(((uint64_t)r.gap_ns * gap_mul + (1u << 15)) >> 16) : r.gap_ns * FL_PS_PER_NS;
+        int64_t end = t + gap + length;
         if (__builtin_expect(end > until, 0))
             break;
         t = end;
         dyn += length * k->dyn_mw;
         memory += length * k->memory;
         busy += plain || k->resident ? length : 0;
-        kernels += plain ? 0 : k->resident;
+        kernels += plain ? 0 : k->resident == FL_RESIDENT_KERNEL;
+        worked += plain ? 0 : length;
+        in_parts = !plain && k->resident == FL_RESIDENT_PART;
         class_ps[r.class_id] += length;
     }
     g->window.dyn_fj += dyn;
     g->window.memory += memory;
     g->sums.busy_ps += busy;
     g->sums.kernels += plain ? i - l->next : kernels;
+    l->worked_ps += plain ? busy : worked;
+    l->in_parts = in_parts;
     l->next = i;
     return t;
 }
 
-int64_t fl_scan_advance(fl_gpu *g, fl_lane *l, int64_t until) {
+int64_t fl_scan_advance(fl_gpu *g, fl_lane *l, int64_t until, uint32_t gap_mul) {
+    const bool scaled = gap_mul != FL_MUL_ONE;
     int64_t t = g->now_ps;
     while (l->next < l->s->count) {
         if (l->phase == FL_PHASE_FRESH && !g->records.on) {
             uint64_t stop = l->marks < l->s->mark_count ? l->s->mark[l->marks] : l->s->count;
             uint64_t from = l->next;
-            t = l->s->big_count || l->s->other ? sweep(g, l, t, until, stop, false) : sweep(g, l, t, until, stop, true);
+            if (l->s->big_count || l->s->other)
+                t = sweep(g, l, t, until, stop, gap_mul, false, true);
+            else
+                t = scaled ? sweep(g, l, t, until, stop, gap_mul, true, true)
+                           : sweep(g, l, t, until, stop, gap_mul, true, false);
             if (l->next == stop && l->next > from && l->marks < l->s->mark_count) {
                 l->mark_ps[l->marks++] = t;
                 continue;
@@ -96,7 +113,7 @@ int64_t fl_scan_advance(fl_gpu *g, fl_lane *l, int64_t until) {
         }
         if (l->next >= l->s->count)
             break;
-        t = step(g, l, t, until);
+        t = step(g, l, t, until, gap_mul);
         if (t >= until && l->phase != FL_PHASE_FRESH)
             return t; /* an op in progress met the boundary */
     }
@@ -113,5 +130,14 @@ void fl_scan_rescale(fl_gpu *g, fl_lane *l, const fl_clock_rates *before) {
     fl_workload_op(l->s, l->next, &gap_ns, &work_ns, &class_id);
     int64_t was = fl_length_ps(work_ns, before->row[class_id].mul);
     l->length_ps = fl_length_ps(work_ns, g->rates->row[class_id].mul);
-    l->left_ps = fl_rescale_ps(l->left_ps, was, l->length_ps);
+    l->p.left_ps = fl_rescale_ps(l->p.left_ps, was, l->length_ps);
+}
+
+void fl_scan_rescale_host(fl_lane *l, uint32_t mul_before, uint32_t mul_after) {
+    if (l->phase != FL_PHASE_GAP || mul_before == mul_after)
+        return;
+    int64_t gap_ns, work_ns;
+    uint32_t class_id;
+    fl_workload_op(l->s, l->next, &gap_ns, &work_ns, &class_id);
+    l->p.left_ps = fl_rescale_ps(l->p.left_ps, fl_length_ps(gap_ns, mul_before), fl_length_ps(gap_ns, mul_after));
 }

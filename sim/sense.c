@@ -1,6 +1,7 @@
 #include "sim/sense.h"
 
 #include "policies/random.h"
+#include "sim/meter.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -11,23 +12,10 @@ typedef struct fl_point_sums {                  /* integrals from time 0 to an i
 } fl_point_sums;
 
 typedef struct fl_reading { /* one refresh */
-    int64_t index, at_ps;
-    double power_w, energy_j, util_gpu, util_mem, sm_active, alu_busy, dram_bytes, busy_ns, copy_ns, sm_mhz, mem_mhz;
+    fl_meter_stamp stamp;
+    double power_w, energy_j, util_gpu, util_mem, sm_active, alu_busy, dram_bytes, busy_ns, copy_ns, sm_mhz, mem_mhz,
+        temp_c, throttle, power_held_ns, heat_held_ns;
 } fl_reading;
-
-typedef struct fl_meter { /* one sensor */
-    fl_sensor_id id;
-    const fl_sensor_spec *spec;
-    int64_t period, phase, window, delay; /* ps */
-    int64_t refresh;                      /* index of the next refresh to take */
-    int64_t opening;                      /* index of the next refresh whose window start has not been seen */
-    fl_point_sums *start;                 /* ring of window starts, opening > k >= refresh */
-    size_t start_room;
-    fl_reading *shown; /* ring of the latest refreshes */
-    size_t shown_room;
-    int64_t seen; /* index of the refresh that the reader saw last; -1 = none */
-    double lagged_w;
-} fl_meter;
 
 struct fl_sense {
     uint64_t needs, seed;
@@ -37,7 +25,7 @@ struct fl_sense {
     fl_meter meter[FL_SENSOR_COUNT];
 };
 
-static const uint64_t signals_of[FL_SENSOR_COUNT] = {
+const uint64_t fl_sense_signals[FL_SENSOR_COUNT] = {
     [FL_SENSOR_POWER] = FL_BIT(FL_GPU_POWER_W),
     [FL_SENSOR_POWER_INSTANT] = FL_BIT(FL_GPU_POWER_INSTANT_W),
     [FL_SENSOR_ENERGY] = FL_BIT(FL_GPU_ENERGY_J) | FL_BIT(FL_GPU_ENERGY_NS),
@@ -45,10 +33,10 @@ static const uint64_t signals_of[FL_SENSOR_COUNT] = {
     [FL_SENSOR_PROFILE] = FL_BIT(FL_GPU_SM_ACTIVE_PCT) | FL_BIT(FL_GPU_DRAM_ACTIVE_PCT) | FL_BIT(FL_GPU_DRAM_BYTES) |
                           FL_BIT(FL_GPU_ALU_BUSY_PCT) | FL_BIT(FL_GPU_GPU_CLOCK_BUSY_PCT) | FL_BIT(FL_GPU_COMPUTE_NS) |
                           FL_BIT(FL_GPU_COPY_NS),
-    [FL_SENSOR_CLOCK] = FL_BIT(FL_GPU_SM_MHZ) | FL_BIT(FL_GPU_MEM_MHZ),
+    [FL_SENSOR_CLOCK] = FL_BIT(FL_GPU_SM_MHZ) | FL_BIT(FL_GPU_MEM_MHZ) | FL_BIT(FL_GPU_THROTTLE) |
+                        FL_BIT(FL_GPU_POWER_VIOLATION_NS) | FL_BIT(FL_GPU_THERMAL_VIOLATION_NS),
+    [FL_SENSOR_TEMPERATURE] = FL_BIT(FL_GPU_TEMP_C),
 };
-
-static int64_t refresh_at(const fl_meter *m, int64_t k) { return m->phase + k * m->period; }
 
 fl_status fl_sense_open(fl_sense **out, const fl_gpu *g, uint64_t needs, uint64_t seed, fl_diag *d) {
     fl_sense *s = calloc(1, sizeof *s);
@@ -59,44 +47,23 @@ fl_status fl_sense_open(fl_sense **out, const fl_gpu *g, uint64_t needs, uint64_
     s->idle_mw = fl_gpu_idle_mw(g);
     for (int id = 0; id < FL_SENSOR_COUNT; id++) {
         const fl_sensor_spec *spec = &g->dev->sensor[id];
-        if (!spec->present || !(needs & signals_of[id]))
+        if (!spec->present || !(needs & fl_sense_signals[id]))
             continue;
         fl_meter *m = &s->meter[s->count++];
-        *m = (fl_meter){.id = (fl_sensor_id)id, .spec = spec, .seen = -1};
-        m->period = spec->period_ns * FL_PS_PER_NS;
-        m->phase = spec->phase_ns * FL_PS_PER_NS;
-        m->window = (!m->period ? 0 : spec->lag_ns ? spec->period_ns : spec->window_ns) * FL_PS_PER_NS;
-        m->delay = spec->delay_ns * FL_PS_PER_NS;
-        m->lagged_w = (double)s->idle_mw * 1e-3;
+        fl_status status = fl_meter_open(m, id, spec, sizeof(fl_point_sums), sizeof(fl_reading), g->dev->name, d);
+        if (!status && (id == FL_SENSOR_UTILISATION || id == FL_SENSOR_PROFILE) && (!m->period || !m->window))
+            status = fl_fail(d, FL_BAD_INPUT, NULL, 0, 0,
+                             "%s: a utilisation sensor without period or window, expected both", g->dev->name);
+        if (status) {
+            fl_sense_close(s);
+            return status;
+        }
+        m->lagged = (double)s->idle_mw * 1e-3;
         s->deep |= id == FL_SENSOR_PROFILE;
-        if (spec->period_ns < 0 || spec->phase_ns < 0 || spec->window_ns < 0 || spec->lag_ns < 0 ||
-            spec->delay_ns < 0) {
-            fl_sense_close(s);
-            return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "%s: a sensor with a negative time", g->dev->name);
-        }
-        if ((id == FL_SENSOR_UTILISATION || id == FL_SENSOR_PROFILE) && (!m->period || !m->window)) {
-            fl_sense_close(s);
-            return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0,
-                           "%s: a utilisation sensor without period or window, expected both", g->dev->name);
-        }
-        if (!m->period)
-            continue; /* read as it is */
-        /* windows that begin before time 0 begin there with sums that idling would have left */
-        m->start_room = (size_t)(m->window / m->period) + 2;
-        m->shown_room = (size_t)(m->delay / m->period) + 2;
-        m->start = calloc(m->start_room, sizeof *m->start);
-        m->shown = calloc(m->shown_room, sizeof *m->shown);
-        if (!m->start || !m->shown) {
-            fl_sense_close(s);
-            return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the sensors");
-        }
-        for (size_t i = 0; i < m->shown_room; i++)
-            m->shown[i].index = -1;
-        while (refresh_at(m, m->opening) - m->window < 0) {
-            fl_wide before = refresh_at(m, m->opening) - m->window;
-            m->start[(size_t)m->opening % m->start_room] = (fl_point_sums){.energy_fj = before * s->idle_mw};
-            m->opening++;
-        }
+        int64_t before;
+        void *point; /* windows that begin before time 0 begin there with sums that idling would have left */
+        while (fl_meter_begins_before(m, &before, &point))
+            *(fl_point_sums *)point = (fl_point_sums){.energy_fj = (fl_wide)before * s->idle_mw};
     }
     *out = s;
     return FL_OK;
@@ -105,34 +72,16 @@ fl_status fl_sense_open(fl_sense **out, const fl_gpu *g, uint64_t needs, uint64_
 void fl_sense_close(fl_sense *s) {
     if (!s)
         return;
-    for (size_t i = 0; i < s->count; i++) {
-        free(s->meter[i].start);
-        free(s->meter[i].shown);
-    }
+    for (size_t i = 0; i < s->count; i++)
+        fl_meter_close(&s->meter[i]);
     free(s);
-}
-
-/* A reader at read_ps sees the last refresh before it: earlier ones whose window has not begun yet need no boundaries.
- */
-static void skip_ahead(fl_meter *m, int64_t now, int64_t read_ps) {
-    if (m->spec->lag_ns || m->opening != m->refresh || read_ps - m->delay < m->phase)
-        return;
-    int64_t last = (read_ps - m->delay - m->phase) / m->period;
-    if (last > m->refresh && refresh_at(m, last) - m->window > now)
-        m->opening = m->refresh = last;
 }
 
 int64_t fl_sense_next(fl_sense *s, int64_t now_ps, int64_t read_ps) {
     int64_t next = FL_TIME_NEVER;
     for (size_t i = 0; i < s->count; i++) {
-        fl_meter *m = &s->meter[i];
-        if (!m->period)
-            continue;
-        skip_ahead(m, now_ps, read_ps);
-        int64_t opens = refresh_at(m, m->opening) - m->window, ends = refresh_at(m, m->refresh);
-        int64_t at = opens < ends ? opens : ends;
-        if (at < next)
-            next = at;
+        const int64_t at = fl_meter_next(&s->meter[i], now_ps, read_ps);
+        next = at < next ? at : next;
     }
     return next;
 }
@@ -163,25 +112,33 @@ static double percent(double share) {
     return v < 0 ? 0 : v > 100 ? 100 : v;
 }
 
+static double throttle(const fl_gpu *g) {
+    if (!g->open)
+        return FL_THROTTLE_IDLE;
+    const bool wall = g->wall_sm < g->lock_sm, heat = g->heat_sm < g->lock_sm; /* the lower of the two holds it */
+    return (wall && g->wall_sm <= g->heat_sm ? FL_THROTTLE_POWER : 0) +
+           (heat && g->heat_sm <= g->wall_sm ? FL_THROTTLE_THERMAL : 0);
+}
+
 /* One refresh at t: the window's means from the difference of two points. */
 static fl_reading refresh(fl_sense *s, const fl_gpu *g, fl_meter *m, int64_t k, int64_t t, const fl_point_sums *from,
                           const fl_point_sums *to) {
-    fl_reading r = {.index = k, .at_ps = t};
+    fl_reading r = {.stamp = {k, t}};
     double window = (double)m->window;
     const fl_sensor_spec *spec = m->spec;
-    switch (m->id) {
+    switch ((fl_sensor_id)m->id) {
     case FL_SENSOR_POWER:
     case FL_SENSOR_POWER_INSTANT:
         r.power_w =
             window > 0 ? (double)(to->energy_fj - from->energy_fj) / window * 1e-3 : (double)fl_gpu_power_mw(g) * 1e-3;
         if (spec->lag_ns && m->period)
-            r.power_w = m->lagged_w = fl_sensor_lag(m->lagged_w, r.power_w, spec->period_ns, spec->lag_ns);
+            r.power_w = m->lagged = fl_sensor_lag(m->lagged, r.power_w, spec->period_ns, spec->lag_ns);
         if (spec->noise > 0)
             r.power_w += spec->noise * noise(s, g, m, k, 0);
         r.power_w = fl_sensor_quantise(r.power_w < 0 ? 0 : r.power_w, spec->quantum);
         break;
     case FL_SENSOR_ENERGY:
-        r.energy_j = fl_sensor_quantise(fl_joules(to->energy_fj), spec->quantum);
+        r.energy_j = fl_sensor_wrap(fl_sensor_quantise(fl_joules(to->energy_fj), spec->quantum), spec->wrap);
         break;
     case FL_SENSOR_UTILISATION: {
         double share = (double)(to->memory - from->memory) / window / FL_ROW_ONE;
@@ -196,14 +153,20 @@ static fl_reading refresh(fl_sense *s, const fl_gpu *g, fl_meter *m, int64_t k, 
         r.util_mem = 100.0 * fmin(1.0, (double)(to->memory - from->memory) / window / FL_ROW_ONE);
         r.alu_busy = 100.0 * fmin(1.0, (double)(to->alu - from->alu) / window / FL_ROW_ONE);
         r.sm_active = 100.0 * fmin(1.0, (double)(to->sms - from->sms) / window / FL_ROW_ONE);
-        r.dram_bytes =
-            floor((double)to->bytes * 1e-12 / FL_ROW_ONE / g->dev->default_mem_mhz * g->dev->peak_bytes_per_s);
+        r.dram_bytes = floor((double)to->bytes * 1e-12 / FL_ROW_ONE / g->dev->default_mem_mhz *
+                             g->dev->peak_bytes_per_s * (g->dev->dram_share > 0 ? g->dev->dram_share : 1));
         r.busy_ns = (double)(to->busy_ps / FL_PS_PER_NS);
         r.copy_ns = (double)(to->copy_ps / FL_PS_PER_NS);
         break;
     case FL_SENSOR_CLOCK:
-        r.sm_mhz = g->dev->sm_mhz[g->sm];
+        r.sm_mhz = g->dev->sm_mhz[g->open ? g->sm : 0]; /* without a context: the idle clock */
         r.mem_mhz = g->dev->mem_mhz[g->mem];
+        r.throttle = throttle(g);
+        r.power_held_ns = (double)(g->wall_held_ps / FL_PS_PER_NS);
+        r.heat_held_ns = (double)(g->heat_held_ps / FL_PS_PER_NS);
+        break;
+    case FL_SENSOR_TEMPERATURE:
+        r.temp_c = fl_sensor_quantise(g->temp_c, spec->quantum);
         break;
     case FL_SENSOR_COUNT:
         break;
@@ -216,19 +179,16 @@ void fl_sense_at(fl_sense *s, const fl_gpu *g, int64_t t) {
     bool have = false;
     for (size_t i = 0; i < s->count; i++) {
         fl_meter *m = &s->meter[i];
-        if (!m->period)
-            continue;
-        bool opens = refresh_at(m, m->opening) - m->window == t, ends = refresh_at(m, m->refresh) == t;
+        const bool opens = fl_meter_opens(m, t), ends = fl_meter_ends(m, t);
         if (!opens && !ends)
             continue;
         if (!have)
             now = sums_now(s, g), have = true;
         if (opens)
-            m->start[(size_t)m->opening++ % m->start_room] = now;
+            fl_meter_open_window(m, &now);
         if (ends) {
-            const fl_point_sums *from = &m->start[(size_t)m->refresh % m->start_room];
-            m->shown[(size_t)m->refresh % m->shown_room] = refresh(s, g, m, m->refresh, t, from, &now);
-            m->refresh++;
+            const fl_reading r = refresh(s, g, m, m->refresh, t, fl_meter_window(m), &now);
+            fl_meter_taken(m, &r);
         }
     }
 }
@@ -241,7 +201,7 @@ static void put(fl_gpu_sample *out, int id, double value, bool fresh) {
 }
 
 static void show(const fl_meter *m, const fl_reading *r, bool fresh, fl_gpu_sample *out) {
-    switch (m->id) {
+    switch ((fl_sensor_id)m->id) {
     case FL_SENSOR_POWER:
         put(out, FL_GPU_POWER_W, r->power_w, fresh);
         break;
@@ -250,7 +210,7 @@ static void show(const fl_meter *m, const fl_reading *r, bool fresh, fl_gpu_samp
         break;
     case FL_SENSOR_ENERGY:
         put(out, FL_GPU_ENERGY_J, r->energy_j, fresh);
-        put(out, FL_GPU_ENERGY_NS, (double)(r->at_ps / FL_PS_PER_NS), fresh);
+        put(out, FL_GPU_ENERGY_NS, (double)(r->stamp.at_ps / FL_PS_PER_NS), fresh);
         break;
     case FL_SENSOR_UTILISATION:
         put(out, FL_GPU_UTIL_GPU_PCT, r->util_gpu, fresh);
@@ -268,6 +228,13 @@ static void show(const fl_meter *m, const fl_reading *r, bool fresh, fl_gpu_samp
     case FL_SENSOR_CLOCK:
         put(out, FL_GPU_SM_MHZ, r->sm_mhz, fresh);
         put(out, FL_GPU_MEM_MHZ, r->mem_mhz, fresh);
+        put(out, FL_GPU_THROTTLE, r->throttle, fresh);
+        put(out, FL_GPU_POWER_VIOLATION_NS, r->power_held_ns, fresh);
+        put(out, FL_GPU_THERMAL_VIOLATION_NS, r->heat_held_ns, fresh);
+        break;
+    case FL_SENSOR_TEMPERATURE:
+        if (!isnan(r->temp_c))
+            put(out, FL_GPU_TEMP_C, r->temp_c, fresh);
         break;
     case FL_SENSOR_COUNT:
         break;
@@ -276,6 +243,8 @@ static void show(const fl_meter *m, const fl_reading *r, bool fresh, fl_gpu_samp
 
 void fl_sense_read(fl_sense *s, const fl_gpu *g, int64_t t, bool remember, fl_gpu_sample *out) {
     *out = (fl_gpu_sample){0};
+    if (g->lost)
+        return;
     for (size_t i = 0; i < s->count; i++) {
         fl_meter *m = &s->meter[i];
         if (!m->period) { /* as it is at this instant */
@@ -284,17 +253,10 @@ void fl_sense_read(fl_sense *s, const fl_gpu *g, int64_t t, bool remember, fl_gp
             show(m, &r, true, out);
             continue;
         }
-        const fl_reading *best = NULL;
-        for (size_t k = 0; k < m->shown_room; k++) {
-            const fl_reading *r = &m->shown[k];
-            if (r->index >= 0 && r->at_ps + m->delay <= t && (!best || r->index > best->index))
-                best = r;
-        }
-        if (!best)
-            continue; /* nothing shown yet: unknown is not zero */
-        show(m, best, best->index > m->seen, out);
-        if (remember)
-            m->seen = best->index;
+        bool fresh;
+        const fl_reading *best = fl_meter_shown(m, t, remember, &fresh);
+        if (best) /* nothing shown yet: unknown is not zero */
+            show(m, best, fresh, out);
     }
     put(out, FL_GPU_KERNELS, (double)g->sums.kernels, true);
     put(out, FL_GPU_ITERATIONS, (double)g->sums.iterations, true);

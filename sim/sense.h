@@ -9,6 +9,9 @@
 
 typedef struct fl_sense fl_sense;
 
+/* The signals that each sensor gives: FL_BIT(FL_GPU_...). */
+extern const uint64_t fl_sense_signals[FL_SENSOR_COUNT];
+
 /* needs: FL_BIT(FL_GPU_...) of the signals somebody reads. */
 fl_status fl_sense_open(fl_sense **out, const fl_gpu *g, uint64_t needs, uint64_t seed, fl_diag *d);
 void fl_sense_close(fl_sense *s);

@@ -8,12 +8,12 @@
 
 #include <stdio.h>
 
-static inline int64_t work_done(const fl_lane *l, int64_t t) {
-    int64_t dt = t - l->since_ps;
-    if (l->rate == FL_SHARE_ONE)
-        return dt < l->left_ps ? dt : l->left_ps;
-    int64_t done = dt < INT64_C(1) << 46 ? dt * l->rate >> 16 : (int64_t)(((fl_uwide)(uint64_t)dt * l->rate) >> 16);
-    return done < l->left_ps ? done : l->left_ps;
+static inline int64_t work_done(const fl_progress *p, int64_t t) {
+    int64_t dt = t - p->since_ps;
+    if (p->rate == FL_SHARE_ONE)
+        return dt < p->left_ps ? dt : p->left_ps;
+    int64_t done = dt < INT64_C(1) << 46 ? dt * p->rate >> 16 : (int64_t)(((fl_uwide)(uint64_t)dt * p->rate) >> 16);
+    return done < p->left_ps ? done : p->left_ps;
 }
 
 static inline int64_t finish_time(int64_t since, int64_t left, uint32_t rate) {
@@ -30,14 +30,14 @@ static inline int64_t finish_time(int64_t since, int64_t left, uint32_t rate) {
 static inline void charge(fl_lane *l, int64_t done) {
     fl_gpu *g = l->gpu;
     const fl_row *row = &g->rates->row[l->class_id];
-    int64_t ps = done - l->charged_ps;
+    int64_t ps = done - l->p.charged_ps;
     g->window.dyn_fj += ps * row->dyn_mw;
     g->window.memory += ps * row->memory;
     g->slot[g->slot_now].class_ps[l->class_id] += ps;
-    l->charged_ps = done;
+    l->p.charged_ps = done;
 }
 
-static inline int64_t dyn_at_rate(const fl_lane *l) { return ((int64_t)l->dyn_mw * l->rate) >> 16; }
+static inline int64_t dyn_at_rate(const fl_lane *l) { return ((int64_t)l->dyn_mw * l->p.rate) >> 16; }
 
 /* A power counts once time passes at it: an op of no length draws nothing. */
 static inline void note_peaks(fl_course *c) {
@@ -49,17 +49,54 @@ static inline void note_peaks(fl_course *c) {
     }
 }
 
+/* ---- host work ---- */
+
+static inline void host_ends(fl_course *c, int64_t t) {
+    c->sums.active_ps += c->active-- * (t - c->active_since_ps);
+    c->active_since_ps = t;
+}
+
+/* Time passes for a thread that computes even while it waits for the bus; work does not. */
+static inline void charge_host(fl_course *c, fl_progress *p, uint32_t load, int64_t t, int64_t done) {
+    c->sums.time_ps[load] += t - p->start_ps;
+    c->sums.work_ps[load] += done - p->charged_ps;
+    p->start_ps = t;
+    p->charged_ps = done;
+}
+
+static inline void start_host(fl_course *c, fl_progress *p, uint32_t load, int64_t ns, int64_t t) {
+    p->left_ps = c->host ? fl_length_ps(ns, c->host[load].mul) : ns * FL_PS_PER_NS;
+    p->start_ps = p->since_ps = t;
+    p->charged_ps = 0;
+    p->rate = FL_SHARE_ONE;
+    *p->event_ps = t + p->left_ps;
+    if (c->shared_bus)
+        c->gpu[0]->touched = true;
+}
+
+static inline void end_host(fl_course *c, fl_progress *p, uint32_t load, int64_t t) {
+    if (c->host)
+        charge_host(c, p, load, t, p->left_ps);
+    if (c->shared_bus)
+        c->gpu[0]->touched = true;
+}
+
+/* The gaps of a stream without launches are time of a host thread that nobody recorded. */
+static inline bool gap_is_host(const fl_lane *l) { return !l->s->launched; }
+
 /* ---- starting and finishing ---- */
 
 static inline void start_kernel(fl_lane *l, int64_t t) {
     fl_gpu *g = l->gpu;
     const fl_row *row = &g->rates->row[l->class_id];
     l->phase = FL_PHASE_RUN;
-    l->start_ps = l->since_ps = t;
-    l->length_ps = l->left_ps = fl_length_ps(l->length_ps, row->mul);
-    l->charged_ps = 0;
-    l->rate = FL_SHARE_ONE;
-    *l->event_ps = t + l->left_ps;
+    l->p.start_ps = l->p.since_ps = t;
+    if (!l->in_parts)
+        l->began_ps = t;
+    l->length_ps = l->p.left_ps = fl_length_ps(l->length_ps, row->mul);
+    l->p.charged_ps = 0;
+    l->p.rate = FL_SHARE_ONE;
+    *l->p.event_ps = t + l->p.left_ps;
     l->sms = (uint32_t)row->sms * 2;
     l->memory = (uint32_t)row->memory * 2;
     l->dyn_mw = row->dyn_mw;
@@ -75,7 +112,7 @@ static inline void start_kernel(fl_lane *l, int64_t t) {
 static inline void finish_kernel(fl_course *c, fl_lane *l, int64_t t) {
     fl_gpu *g = l->gpu;
     const fl_row *row = &g->rates->row[l->class_id];
-    charge(l, l->left_ps);
+    charge(l, l->p.left_ps);
     g->demand_sms -= l->sms;
     g->demand_memory -= l->memory;
     g->active--;
@@ -84,20 +121,23 @@ static inline void finish_kernel(fl_course *c, fl_lane *l, int64_t t) {
     if (row->resident) {
         if (!--g->resident)
             g->sums.busy_ps += t - g->busy_since_ps;
-        g->sums.kernels++;
-        if (g->records.on)
+        l->in_parts = row->resident == FL_RESIDENT_PART;
+        g->sums.kernels += !l->in_parts;
+        if (g->records.on && !l->in_parts)
             fl_gpu_record(g, l, t);
     } else if (g->w->class[l->class_id].iteration) {
         g->sums.iterations++;
     }
     l->next++;
     l->phase = FL_PHASE_FRESH;
-    *l->event_ps = FL_TIME_NEVER;
+    *l->p.event_ps = FL_TIME_NEVER;
     if (l->marks < l->s->mark_count && l->next == l->s->mark[l->marks])
         l->mark_ps[l->marks++] = t;
     if (l->next == l->s->count) {
         l->phase = FL_PHASE_DONE;
         c->done++;
+        if (!l->s->launched)
+            host_ends(c, t);
     }
 }
 
@@ -111,7 +151,7 @@ static inline bool wait_over(const fl_course *c, const fl_wait *wait, size_t cou
 /* Lets a fresh op begin its gap, or the kernel itself, if all that it waits for has happened. True if it moved. */
 static inline bool begin(fl_course *c, fl_lane *l, int64_t t) {
     const fl_stream *s = l->s;
-    if (s->launched && l->launched <= l->next)
+    if ((s->launched && l->launched <= l->next) || l->gpu->lost)
         return false;
     if (s->wait_first) {
         uint32_t first = s->wait_first[l->next];
@@ -120,9 +160,12 @@ static inline bool begin(fl_course *c, fl_lane *l, int64_t t) {
     }
     int64_t gap_ns;
     fl_workload_op(s, l->next, &gap_ns, &l->length_ps, &l->class_id); /* work in ns until the kernel starts */
-    if (gap_ns) {
+    if (gap_ns && gap_is_host(l)) {
         l->phase = FL_PHASE_GAP;
-        *l->event_ps = t + gap_ns * FL_PS_PER_NS;
+        start_host(c, &l->p, c->w->class[l->class_id].host, gap_ns, t);
+    } else if (gap_ns) {
+        l->phase = FL_PHASE_GAP;
+        *l->p.event_ps = t + gap_ns * FL_PS_PER_NS;
     } else {
         start_kernel(l, t);
     }
@@ -131,93 +174,137 @@ static inline bool begin(fl_course *c, fl_lane *l, int64_t t) {
 
 /* ---- host threads ---- */
 
-/* `from`: when the item that was just done lets the thread go on. */
-static void thread_goes_on(fl_course *c, fl_host_thread *h, int64_t now, int64_t from) {
-    if (h->next < h->t->count) {
-        *h->event_ps = from + h->t->item[h->next].host_ns * FL_PS_PER_NS;
-    } else if (from > now) { /* the way out of its last synchronisation */
-        *h->event_ps = from;
-    } else {
-        *h->event_ps = FL_TIME_NEVER;
+/* The host time up to the next item; `after_ns`: what the item that was just done still takes. */
+static void thread_goes_on(fl_course *c, fl_host_thread *h, int64_t t, int64_t after_ns) {
+    const bool more = h->next < h->t->count;
+    if (!more && !after_ns) {
+        *h->p.event_ps = FL_TIME_NEVER;
         c->done++;
+        host_ends(c, t);
+        return;
     }
+    h->work_ns = after_ns + (more ? h->t->item[h->next].host_ns : 0);
+    h->load = more ? h->t->item[h->next].load : 0;
+    h->computing = true;
+    start_host(c, &h->p, h->load, h->work_ns, t);
+}
+
+static bool thread_waits(fl_host_thread *h) {
+    const bool moved = *h->p.event_ps != FL_TIME_NEVER;
+    *h->p.event_ps = FL_TIME_NEVER;
+    h->waiting = true;
+    return moved;
 }
 
 /* The item whose host time is over. True if anything moved; a full queue or an unfinished wait leaves it waiting. */
 static bool thread_acts(fl_course *c, fl_host_thread *h, int64_t t) {
+    if (h->computing) {
+        end_host(c, &h->p, h->load, t);
+        h->computing = false;
+    }
     if (h->next == h->t->count) { /* out of its last synchronisation */
-        thread_goes_on(c, h, t, t);
+        thread_goes_on(c, h, t, 0);
         return false;
     }
     const fl_item *item = &h->t->item[h->next];
     if (item->type == FL_ITEM_LAUNCH) {
         fl_lane *l = c->lane[item->stream];
-        if (l->launched - l->next >= c->queue) { /* full: the host blocks until an op of the stream finishes */
-            bool moved = *h->event_ps != FL_TIME_NEVER;
-            *h->event_ps = FL_TIME_NEVER;
-            h->waiting = true;
-            return moved;
-        }
-        l->launched++;
+        if (l->launched - l->next >= c->queue) /* full: the host blocks until an op of the stream finishes */
+            return thread_waits(h);
+        l->launched += 1 + item->parts;
         h->waiting = false;
         h->next++;
-        thread_goes_on(c, h, t, t);
+        thread_goes_on(c, h, t, 0);
         return true;
     }
-    if (!wait_over(c, h->t->wait + item->wait_first, item->wait_count)) {
-        bool moved = *h->event_ps != FL_TIME_NEVER;
-        *h->event_ps = FL_TIME_NEVER;
-        h->waiting = true;
-        return moved;
-    }
+    if (!wait_over(c, h->t->wait + item->wait_first, item->wait_count))
+        return thread_waits(h);
     h->waiting = false;
     h->next++;
-    thread_goes_on(c, h, t, t + item->after_ns * FL_PS_PER_NS);
+    thread_goes_on(c, h, t, item->after_ns);
     return true;
 }
 
 /* ---- shares ---- */
 
-static inline void set_rate(fl_lane *l, uint32_t rate, int64_t t) {
-    if (rate == l->rate)
+static inline void set_rate(fl_progress *p, uint32_t rate, int64_t t) {
+    if (rate == p->rate)
         return;
-    if (t > l->since_ps) {
-        int64_t done = work_done(l, t);
-        l->left_ps -= done;
-        l->charged_ps -= done; /* below zero: done before since_ps and not charged yet */
-        l->since_ps = t;
+    if (t > p->since_ps) {
+        int64_t done = work_done(p, t);
+        p->left_ps -= done;
+        p->charged_ps -= done; /* below zero: done before since_ps and not charged yet */
+        p->since_ps = t;
     }
-    l->rate = rate;
-    *l->event_ps = finish_time(t, l->left_ps, rate);
+    p->rate = rate;
+    *p->event_ps = finish_time(t, p->left_ps, rate);
+}
+
+typedef struct fl_sharers { /* what asks for a share of one GPU: lanes first, then host work on an APU's bus */
+    uint32_t sms[FL_SHARES_MAX], memory[FL_SHARES_MAX], rate[FL_SHARES_MAX];
+    fl_progress *who[FL_SHARES_MAX];
+    size_t count; /* at most FL_SHARES_MAX: fl_workload_finish refuses more streams, fl_node_open more threads */
+} fl_sharers;
+
+static inline void add_sharer(fl_sharers *s, fl_progress *p, uint32_t sms, uint32_t memory) {
+    s->sms[s->count] = sms;
+    s->memory[s->count] = memory;
+    s->rate[s->count] = FL_SHARE_ONE;
+    s->who[s->count++] = p;
+}
+
+/* Host work that moves data through the bus of an APU; returns the sum of what it asks for. */
+static int64_t add_host_sharers(const fl_course *c, fl_sharers *s) {
+    int64_t sum = 0;
+    for (uint32_t i = 0; i < c->is->stream_count; i++) {
+        fl_lane *l = c->mine[i];
+        if (l->phase != FL_PHASE_GAP || !gap_is_host(l))
+            continue;
+        const uint32_t traffic = c->host[c->w->class[l->class_id].host].traffic;
+        add_sharer(s, &l->p, 0, traffic);
+        sum += traffic;
+    }
+    for (uint32_t i = 0; i < c->is->thread_count; i++) {
+        fl_host_thread *h = &c->thread[i];
+        if (!h->computing)
+            continue;
+        add_sharer(s, &h->p, 0, c->host[h->load].traffic);
+        sum += c->host[h->load].traffic;
+    }
+    return sum;
 }
 
 /* Sets the shares of one GPU; true where that moved the end of a kernel. */
 static bool share(fl_course *c, fl_gpu *g, int64_t t) {
-    bool scarce = g->demand_sms > FL_SHARE_ONE || g->demand_memory > FL_SHARE_ONE, was = g->scarce;
+    fl_sharers s;
+    s.count = 0;
+    bool scarce = g->demand_sms > FL_SHARE_ONE || g->demand_memory > c->capacity, was = g->scarce;
     g->peak_due = true;
     g->touched = false;
-    g->scarce = scarce;
-    if (!scarce && !was)
-        return false;
-    uint32_t sms[FL_SHARES_MAX], memory[FL_SHARES_MAX], rate[FL_SHARES_MAX];
-    fl_lane *who[FL_SHARES_MAX];
-    size_t n = 0; /* at most FL_SHARES_MAX: fl_workload_finish refuses more streams on one GPU */
+    if (!c->shared_bus) {
+        g->scarce = scarce;
+        if (!scarce && !was)
+            return false;
+    }
+    fl_lane *lane[FL_SHARES_MAX];
     for (uint32_t i = 0; i < c->is->stream_count; i++) {
         fl_lane *l = c->mine[i];
         if (l->phase != FL_PHASE_RUN || l->gpu != g)
             continue;
-        sms[n] = l->sms;
-        memory[n] = l->memory;
-        rate[n] = FL_SHARE_ONE;
-        who[n++] = l;
+        lane[s.count] = l;
+        add_sharer(&s, &l->p, l->sms, l->memory);
     }
-    if (scarce && n)
-        fl_shares_rates(sms, memory, rate, n);
+    const size_t lanes = s.count;
+    if (c->shared_bus)
+        g->scarce = scarce |= add_host_sharers(c, &s) + g->demand_memory > c->capacity;
+    if (scarce && s.count)
+        fl_shares_rates(s.sms, s.memory, s.rate, s.count,
+                        fl_shares_capacity((uint64_t)g->demand_memory, c->capacity, c->interference));
     g->dyn_now_mw = 0;
-    for (size_t i = 0; i < n; i++) {
-        set_rate(who[i], rate[i], t);
-        g->dyn_now_mw += dyn_at_rate(who[i]);
-    }
+    for (size_t i = 0; i < s.count; i++)
+        set_rate(s.who[i], s.rate[i], t);
+    for (size_t i = 0; i < lanes; i++)
+        g->dyn_now_mw += dyn_at_rate(lane[i]);
     return true;
 }
 
@@ -243,7 +330,7 @@ static void settle_starts(fl_course *c, int64_t t) {
         moved = false;
         for (uint32_t i = 0; i < c->is->thread_count; i++) {
             fl_host_thread *h = &c->thread[i];
-            while ((*h->event_ps == t || h->waiting) && thread_acts(c, h, t))
+            while ((*h->p.event_ps == t || h->waiting) && thread_acts(c, h, t))
                 moved = true;
         }
         for (uint32_t i = 0; i < c->is->stream_count; i++)
@@ -256,7 +343,14 @@ static inline void pass_event(fl_course *c, uint32_t who, int64_t t) {
     if (who < c->is->stream_count) {
         fl_lane *l = c->mine[who];
         if (l->phase == FL_PHASE_GAP) {
-            start_kernel(l, t);
+            if (gap_is_host(l))
+                end_host(c, &l->p, c->w->class[l->class_id].host, t);
+            if (l->gpu->lost) {
+                l->phase = FL_PHASE_LOST;
+                *l->p.event_ps = FL_TIME_NEVER;
+            } else {
+                start_kernel(l, t);
+            }
         } else {
             finish_kernel(c, l, t);
             if (c->simple && l->phase == FL_PHASE_FRESH)
@@ -274,6 +368,35 @@ static inline bool share_all(fl_course *c, int64_t t) {
         if (c->gpu[i]->touched)
             moved |= share(c, c->gpu[i], t);
     return moved;
+}
+
+void fl_streams_begin(fl_course *c) {
+    for (uint32_t i = 0; i < c->is->stream_count; i++)
+        c->active += c->mine[i]->phase != FL_PHASE_DONE && !c->mine[i]->s->launched;
+    for (uint32_t i = 0; i < c->is->thread_count; i++) {
+        fl_host_thread *h = &c->thread[i];
+        if (!h->t->count) {
+            c->done++;
+            continue;
+        }
+        c->active++;
+        h->work_ns = h->t->item[0].host_ns;
+        h->load = h->t->item[0].load;
+        h->computing = true;
+        start_host(c, &h->p, h->load, h->work_ns, 0);
+    }
+}
+
+void fl_streams_lose(fl_course *c, fl_gpu *g) {
+    for (uint32_t i = 0; i < c->is->stream_count; i++) {
+        fl_lane *l = c->mine[i];
+        if (l->gpu != g || l->phase != FL_PHASE_RUN)
+            continue;
+        l->phase = FL_PHASE_LOST;
+        *l->p.event_ps = FL_TIME_NEVER;
+    }
+    g->demand_sms = g->demand_memory = g->dyn_now_mw = 0;
+    g->active = g->resident = 0;
 }
 
 int64_t fl_streams_advance(fl_course *c, int64_t until) {
@@ -300,8 +423,49 @@ int64_t fl_streams_advance(fl_course *c, int64_t until) {
         note_peaks(c);
     for (uint32_t i = 0; i < c->is->stream_count; i++)
         if (c->mine[i]->phase == FL_PHASE_RUN)
-            charge(c->mine[i], work_done(c->mine[i], reached));
+            charge(c->mine[i], work_done(&c->mine[i]->p, reached));
     return reached;
+}
+
+void fl_streams_settle_host(fl_course *c, int64_t t) {
+    c->sums.active_ps += c->active * (t - c->active_since_ps);
+    c->active_since_ps = t;
+    for (uint32_t i = 0; i < c->is->stream_count; i++) {
+        fl_lane *l = c->mine[i];
+        if (l->phase == FL_PHASE_GAP && gap_is_host(l))
+            charge_host(c, &l->p, c->w->class[l->class_id].host, t, work_done(&l->p, t));
+    }
+    for (uint32_t i = 0; i < c->is->thread_count; i++)
+        if (c->thread[i].computing)
+            charge_host(c, &c->thread[i].p, c->thread[i].load, t, work_done(&c->thread[i].p, t));
+}
+
+static void rescale_host(fl_progress *p, int64_t work_ns, uint32_t before, uint32_t after, int64_t t) {
+    p->left_ps =
+        fl_rescale_ps(p->left_ps - work_done(p, t), fl_length_ps(work_ns, before), fl_length_ps(work_ns, after));
+    p->since_ps = t;
+    p->charged_ps = 0;
+    *p->event_ps = finish_time(t, p->left_ps, p->rate);
+}
+
+void fl_streams_rescale_host(fl_course *c, const fl_cpu_row *before, int64_t t) {
+    for (uint32_t i = 0; i < c->is->stream_count; i++) {
+        fl_lane *l = c->mine[i];
+        if (l->phase != FL_PHASE_GAP || !gap_is_host(l))
+            continue;
+        int64_t gap_ns, work_ns;
+        uint32_t class_id;
+        fl_workload_op(l->s, l->next, &gap_ns, &work_ns, &class_id);
+        const uint32_t load = c->w->class[class_id].host;
+        rescale_host(&l->p, gap_ns, before[load].mul, c->host[load].mul, t);
+    }
+    for (uint32_t i = 0; i < c->is->thread_count; i++) {
+        fl_host_thread *h = &c->thread[i];
+        if (h->computing)
+            rescale_host(&h->p, h->work_ns, before[h->load].mul, c->host[h->load].mul, t);
+    }
+    if (c->shared_bus)
+        c->gpu[0]->touched = true;
 }
 
 void fl_streams_rescale(fl_course *c, fl_gpu *g, const fl_clock_rates *before, int64_t t) {
@@ -315,12 +479,12 @@ void fl_streams_rescale(fl_course *c, fl_gpu *g, const fl_clock_rates *before, i
         fl_workload_op(l->s, l->next, &gap_ns, &work_ns, &class_id);
         const fl_row *row = &g->rates->row[class_id];
         int64_t was = fl_length_ps(work_ns, before->row[class_id].mul);
-        int64_t left = l->left_ps - work_done(l, t); /* charged up to t at the boundary, at the old power */
+        int64_t left = l->p.left_ps - work_done(&l->p, t); /* charged up to t at the boundary, at the old power */
         l->length_ps = fl_length_ps(work_ns, row->mul);
-        l->left_ps = fl_rescale_ps(left, was, l->length_ps);
-        l->since_ps = t;
-        l->charged_ps = 0;
-        *l->event_ps = finish_time(t, l->left_ps, l->rate);
+        l->p.left_ps = fl_rescale_ps(left, was, l->length_ps);
+        l->p.since_ps = t;
+        l->p.charged_ps = 0;
+        *l->p.event_ps = finish_time(t, l->p.left_ps, l->p.rate);
         l->sms = (uint32_t)row->sms * 2;
         l->memory = (uint32_t)row->memory * 2;
         l->dyn_mw = row->dyn_mw;

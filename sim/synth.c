@@ -108,6 +108,8 @@ static fl_status fill_kinds(const fl_synth_options *o, const fl_synth_kind *kind
         l->name = strdup(kind[i].name);
         l->sm_mhz = sm_mhz;
         l->mem_mhz = mem_mhz;
+        l->phase = 1;
+        l->host_bound = l->host_alpha = l->host_upc = l->host_gb_s = NAN;
         if (!l->name)
             return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for %u kinds", o->kinds);
     }

@@ -14,7 +14,7 @@ static int by_time(const void *a, const void *b) {
 }
 
 fl_status fl_untangle(fl_edge *edge, size_t count, const uint32_t *class_of_op, const fl_row *row, double *work,
-                      bool *shared, fl_diag *d) {
+                      uint32_t interference, bool *shared, fl_diag *d) {
     uint32_t sms[FL_SHARES_MAX], memory[FL_SHARES_MAX], rate[FL_SHARES_MAX], who[FL_SHARES_MAX];
     size_t active = 0;
     uint64_t sum_sms = 0, sum_memory = 0;
@@ -40,7 +40,7 @@ fl_status fl_untangle(fl_edge *edge, size_t count, const uint32_t *class_of_op, 
             continue;
         bool scarce = sum_sms > FL_SHARE_ONE || sum_memory > FL_SHARE_ONE;
         if (scarce) {
-            fl_shares_rates(sms, memory, rate, active);
+            fl_shares_rates(sms, memory, rate, active, fl_shares_capacity(sum_memory, FL_SHARE_ONE, interference));
             *shared = true;
         }
         double dt = (double)(edge[i + 1].at_ns - edge[i].at_ns);

@@ -16,8 +16,9 @@ typedef struct fl_edge { /* the start or end of an op of one GPU */
 } fl_edge;
 
 /* Sorts edge. Adds to work[op] the ns that the op would have taken alone; row[class] holds its demands at the clocks of
- * the recording. Sets *shared where any two had to share. FL_BAD_INPUT for more than 256 at once. */
+ * the recording; interference in 1/65536, see fl_shares_capacity. Sets *shared where any two had to share. FL_BAD_INPUT
+ * for more than 256 at once. */
 fl_status fl_untangle(fl_edge *edge, size_t count, const uint32_t *class_of_op, const fl_row *row, double *work,
-                      bool *shared, fl_diag *d);
+                      uint32_t interference, bool *shared, fl_diag *d);
 
 #endif

@@ -52,6 +52,7 @@ void fl_workload_free(fl_workload *w) {
         free(w->island[i].thread);
         free(w->island[i].gpu);
     }
+    free(w->host_load);
     free(w->class);
     free(w->stream);
     free(w->thread);
@@ -79,6 +80,21 @@ fl_status fl_workload_add_class(fl_workload *w, const fl_load *load, const fl_ke
     if (load->measured)
         c->measured = *load->measured;
     *id = w->class_count++;
+    return FL_OK;
+}
+
+fl_status fl_workload_add_host_load(fl_workload *w, const fl_host_load *load, uint32_t *id, fl_diag *d) {
+    for (uint32_t i = 0; i < w->host_load_count; i++)
+        if (memcmp(&w->host_load[i], load, sizeof *load) == 0) {
+            *id = i + 1;
+            return FL_OK;
+        }
+    if (w->host_load_count == 255)
+        return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "%s: more than 255 kinds of host time", w->name);
+    if (fl_grow(&w->host_load, &w->host_load_room, w->host_load_count + 1, sizeof *w->host_load))
+        return no_memory(d);
+    w->host_load[w->host_load_count++] = *load;
+    *id = w->host_load_count;
     return FL_OK;
 }
 
@@ -246,7 +262,7 @@ static fl_status make_islands(fl_workload *w, fl_diag *d) {
         iterations |= w->class[i].iteration;
     for (uint32_t k = 0; k < w->island_count; k++) {
         fl_island *is = &w->island[k];
-        is->lone = is->gpu_count == 1 && is->stream_count == 1 && is->thread_count == 0 &&
+        is->lone = is->gpu_count == 1 && is->stream_count == 1 && is->thread_count == 0 && !w->host_load_count &&
                    !w->stream[is->stream[0]].wait_first && !w->stream[is->stream[0]].launched && !iterations;
     }
 out:
@@ -304,14 +320,37 @@ static bool is_sound(const fl_workload *w) {
 static void note_others(fl_workload *w) {
     bool any = false;
     for (uint32_t i = 0; i < w->class_count; i++)
-        any |= w->class[i].copy || w->class[i].iteration;
+        any |= w->class[i].copy || w->class[i].iteration || w->class[i].part;
     for (uint32_t i = 0; any && i < w->stream_count; i++)
         for (uint64_t k = 0; k < w->stream[i].count && !w->stream[i].other; k++) {
             int64_t gap, work;
             uint32_t id;
             fl_workload_op(&w->stream[i], k, &gap, &work, &id);
-            w->stream[i].other = w->class[id].copy || w->class[id].iteration;
+            w->stream[i].other = w->class[id].copy || w->class[id].iteration || w->class[id].part;
         }
+}
+
+/* The host time before a launch is of the kind that the launched op says. */
+static fl_status find_item_loads(fl_workload *w, fl_diag *d) {
+    if (!w->host_load_count || !w->thread_count)
+        return FL_OK;
+    uint64_t *launched = calloc(w->stream_count, sizeof *launched);
+    if (!launched)
+        return no_memory(d);
+    for (uint32_t i = 0; i < w->thread_count; i++)
+        for (size_t k = 0; k < w->thread[i].count; k++) {
+            fl_item *item = &w->thread[i].item[k];
+            const fl_stream *s = &w->stream[item->stream];
+            if (item->type != FL_ITEM_LAUNCH || launched[item->stream] >= s->count)
+                continue;
+            int64_t gap, work;
+            uint32_t id;
+            fl_workload_op(s, launched[item->stream], &gap, &work, &id);
+            launched[item->stream] += 1 + item->parts;
+            item->load = w->class[id].host;
+        }
+    free(launched);
+    return FL_OK;
 }
 
 fl_status fl_workload_finish(fl_workload *w, uint32_t windows, fl_diag *d) {
@@ -332,7 +371,9 @@ fl_status fl_workload_finish(fl_workload *w, uint32_t windows, fl_diag *d) {
         if (w->class[i].load.measured)
             w->class[i].load.measured = &w->class[i].measured;
     note_others(w);
-    fl_status status = make_islands(w, d);
+    fl_status status = find_item_loads(w, d);
+    if (!status)
+        status = make_islands(w, d);
     for (uint32_t i = 0; !status && i < w->stream_count; i++)
         status = make_marks(&w->stream[i], windows, d);
     return status;

@@ -6,6 +6,7 @@
 #ifndef FL_WORKLOAD_H
 #define FL_WORKLOAD_H
 
+#include "models/cpu_row.h"
 #include "models/row.h"
 #include "policies/policy.h"
 #include "traces/diag.h"
@@ -33,6 +34,9 @@ typedef struct fl_class {
     fl_kernel_kind kind;  /* name owned by the workload */
     bool copy;            /* a memory copy: no SM, not a resident kernel */
     bool iteration;       /* an iteration marker: no work */
+    bool part;            /* a phase of a kernel that goes on: it is not counted and not recorded by itself */
+    uint32_t host;        /* how the host time before its ops loads the CPU: 0 = as the platform says, else an entry
+                             of host_load + 1 */
 } fl_class;
 
 typedef struct fl_wait { /* satisfied when `stream` has finished `done` ops */
@@ -65,8 +69,10 @@ typedef struct fl_item {             /* one step of a host thread */
     int64_t host_ns;                 /* host time before it */
     int64_t after_ns;                /* SYNC: host time between the end of the wait and its return */
     uint32_t stream;                 /* LAUNCH: the next op of this stream */
+    uint32_t parts;                  /* LAUNCH: and the ops behind it that are further phases of the same kernel */
     uint32_t wait_first, wait_count; /* SYNC: in the thread's waits */
     fl_item_type type;
+    uint32_t load; /* of the host time before it, as in fl_class; set by fl_workload_finish */
 } fl_item;
 
 typedef struct fl_thread {
@@ -100,6 +106,10 @@ typedef struct fl_workload {
     uint32_t gpu_count; /* highest GPU used + 1 */
     uint64_t op_count;
     uint32_t launch_queue;
+    fl_host_load *host_load; /* host_load_count; index 0 stands for 1 in fl_class */
+    uint32_t host_load_count;
+    size_t host_load_room;
+    double host_ref_mhz;           /* CPU clock at which host time was recorded; 0 = the platform's */
     bool gaps_are_host;            /* no launches recorded: gaps count as host time */
     bool measured;                 /* time and power come from measured tables */
     bool assumed;                  /* some load was assumed, not known: say so in every result */
@@ -116,6 +126,8 @@ void fl_workload_free(fl_workload *w);
  */
 fl_status fl_workload_add_class(fl_workload *w, const fl_load *load, const fl_kernel_kind *kind, uint32_t *id,
                                 fl_diag *d);
+/* Equal loads share an entry. *id is what fl_class.host takes; more than 255: refused. */
+fl_status fl_workload_add_host_load(fl_workload *w, const fl_host_load *load, uint32_t *id, fl_diag *d);
 fl_status fl_workload_add_stream(fl_workload *w, uint32_t gpu, int32_t process, int32_t id, uint32_t *index,
                                  fl_diag *d);
 fl_status fl_workload_add_op(fl_workload *w, uint32_t stream, int64_t gap_ns, int64_t work_ns, uint32_t class_id,

@@ -55,7 +55,7 @@ static void test_columns(void) {
         random_rig(&r, &g, gpus, (uint32_t)(n % gpus), 20 + 40 * n);
         fl_oracle_table t;
         table_of(&r, cuts[n % 4], &t);
-        FL_CHECK(t.exact && fl_oracle_is_exact(r.w), "instance %d", (int)n);
+        FL_CHECK(t.exact && !fl_oracle_inexact(r.w, r.rates, &r.spec), "instance %d", (int)n);
         FL_CHECK(t.choices == (size_t)r.spec.device->sm_count * 2, "instance %d: %zu choices", (int)n, t.choices);
         FL_CHECK(t.positions <= (cuts[n % 4] ? cuts[n % 4] : 4096), "instance %d: %zu positions", (int)n, t.positions);
         FL_CHECK(t.op[0] == 0 && t.op[t.positions] == r.w->op_count, "instance %d: every op has a position", (int)n);
@@ -443,7 +443,7 @@ static void test_several_streams(void) {
         fx_finish(&r, 5);
         fl_oracle_table t;
         table_of(&r, 0, &t);
-        FL_CHECK(!t.exact && !fl_oracle_is_exact(r.w) && t.positions == 1, "instance %d: %zu positions", n,
+        FL_CHECK(!t.exact && !!fl_oracle_inexact(r.w, r.rates, &r.spec) && t.positions == 1, "instance %d: %zu positions", n,
                  t.positions);
         fl_static_point point[22];
         for (size_t c = 0; c < t.choices; c++) {
@@ -471,7 +471,7 @@ static void test_launched(void) {
     uint32_t thread = fx_thread(&r);
     fx_launch(&r, thread, 5000, s);
     fx_finish(&r, 1);
-    FL_CHECK(!fl_oracle_is_exact(r.w), "launched");
+    FL_CHECK(!!fl_oracle_inexact(r.w, r.rates, &r.spec), "launched");
     fx_close(&r);
     fx_open(&r, 1);
     c = fx_light(&r), s = fx_stream(&r, 0, 0);
@@ -479,7 +479,7 @@ static void test_launched(void) {
     fx_op(&r, s, 0, 1000, c);
     fx_wait(&r, s, s, 1);
     fx_finish(&r, 1);
-    FL_CHECK(!fl_oracle_is_exact(r.w), "an op that waits for an event");
+    FL_CHECK(!!fl_oracle_inexact(r.w, r.rates, &r.spec), "an op that waits for an event");
     fx_close(&r);
 }
 

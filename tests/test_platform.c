@@ -41,7 +41,9 @@ static const char sound[] =
     "\"actuator\": {\"call_ms\": 4.5, \"settle_ms\": 20, \"read_ms\": 1.5}\n"
     "},\n"
     "\"host\": {\"name\": \"host\", \"cores\": 8, \"launch_queue\": 100,"
-    " \"cpu_mhz\": [1000, 2000], \"default_cpu_mhz\": 2000, \"boost_mhz\": [2500],"
+    " \"cpu\": {\"states\": [[1000, 0.8], [2000, 1]], \"boost\": [[2500, 1.2]], \"default_mhz\": 2000, \"static_w\": 5,"
+    " \"core_w\": 4, \"bound\": 0.5, \"alpha\": 1, \"wait_alpha\": 0.5, \"upc\": 1, \"wait_upc\": 0.25},"
+    " \"bus\": {\"min\": 0.5, \"max\": 0.8, \"period_ms\": 5},"
     " \"peak_gb_s\": 20, \"static_w\": 70, \"apu\": true},\n"
     "\"policies\": {\"assure\": {\"probe_mhz\": [100, 107.5, 130], \"lowest_mhz\": 100,"
     " \"theta\": 0.1, \"fast\": true, \"mode\": \"plain\"}},\n"
@@ -97,8 +99,8 @@ static void test_sound(void) {
     double v = 0;
     FL_CHECK(fl_curve_at(dev->voltage, 115, 0, &v) == FL_MODEL_OK && equal(v, 1.125), "voltage %g", v);
     const fl_host_spec *h = &p.node.host;
-    FL_CHECK(h->cores == 8 && h->launch_queue == 100 && h->cpu_count == 2 && h->boost_mhz[0] == 2500 && h->apu &&
-                 equal(h->static_w, 70) && equal(h->default_cpu_mhz, 2000) && equal(h->peak_bytes_per_s, 20e9),
+    FL_CHECK(h->cores == 8 && h->launch_queue == 100 && h->cpu.count == 2 && h->cpu.boost_mhz[0] == 2500 && equal(h->cpu.boost_volt[0], 1.5) && h->apu &&
+                 equal(h->static_w, 70) && equal(h->cpu.default_mhz, 2000) && equal(h->peak_bytes_per_s, 20e9),
              "host");
     FL_CHECK(p.note_count == 5 && strcmp(p.note[2].key, "gpu.power.a_w") == 0 && strcmp(p.note[2].text, "a meter") == 0,
              "notes");
@@ -179,7 +181,7 @@ static void test_bad(void) {
         {"\"call_ms\": 4.5", "\"call_ms\": -4.5", "gpu.actuator.call_ms: -4.5"},
         {"\"count\": 2", "\"count\": 0", "count: 0, expected a number in 1..1024"},
         {"\"cores\": 8", "\"cores\": 8.5", "host.cores: 8.5, expected a whole number"},
-        {"\"default_cpu_mhz\": 2000", "\"default_cpu_mhz\": 2500", "host.default_cpu_mhz: 2500"},
+        {"\"default_mhz\": 2000", "\"default_mhz\": 2500", "host.cpu.default_mhz: 2500"},
         {"\"apu\": true", "\"apu\": 1", "host.apu: a number, expected true or false"},
         {"\"theta\": 0.1", "\"theta\": null", "policies.assure.theta: null, expected"},
         {"\"theta\": 0.1", "\"theta\": [\"x\"]", "policies.assure.theta[0]: a text, expected a number"},

@@ -10,6 +10,7 @@ typedef enum fl_status {
     FL_BAD_INPUT,  /* the user's file, name or value; exit status 2 */
     FL_NO_MEMORY,  /* exit status 3 */
     FL_IO,         /* cannot read, write or create; exit status 3 (2 for an input that cannot be opened) */
+    FL_HARDWARE,   /* hardware, real or simulated, failed or refused; exit status 3 */
     FL_MODEL_FAULT /* a model or run gave NaN, negative or a ledger that does not close; exit status 3 */
 } fl_status;
 

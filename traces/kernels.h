@@ -28,5 +28,7 @@ fl_status fl_kinds_read(const char *path, fl_kinds *k, fl_diag *d);
 fl_status fl_kinds_write(const char *path, const fl_kinds *k, fl_diag *d);
 /* The load of a kernel name, "*" if there is no own row, NULL if there is none at all. */
 const fl_kind_load *fl_kinds_find(const fl_kinds *k, const char *name);
+/* How many rows from `first` on describe the phases of that one kernel, in order: 1 where it has no phases. */
+size_t fl_kinds_phases(const fl_kinds *k, const fl_kind_load *first);
 
 #endif

@@ -66,6 +66,10 @@ typedef struct fl_kind_load {
     double alpha, beta;     /* share of the board's core and memory power */
     double sm_demand;       /* share of the SMs that it can use when alone, 0..1; NAN = from grid and SM count */
     double sm_mhz, mem_mhz; /* clocks at which the shares hold; 0 = those of the trace */
+    double phase;           /* share of the kernel's time that this row describes: 1, or several rows of one name */
+    /* Of the host time before such a kernel; NAN = as the platform says: share that the CPU clock stretches, activity,
+     * micro-operations per cycle, memory traffic in GB/s, all at the CPU clock of the recording. */
+    double host_bound, host_alpha, host_upc, host_gb_s;
 } fl_kind_load;
 
 typedef struct fl_kinds {

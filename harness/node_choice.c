@@ -1,0 +1,74 @@
+#include "harness/node_choice.h"
+
+#include "sim/vary.h"
+
+#include <string.h>
+
+static fl_status choose_wall(fl_node_spec *node, const char *how, fl_diag *d) {
+    static const char *const words[] = {"real", "ideal", "off"};
+    if (!how || !strcmp(how, "real"))
+        return FL_OK;
+    const bool ideal = !strcmp(how, "ideal");
+    if (!ideal && strcmp(how, "off") != 0) {
+        const char *near = fl_nearest(how, words, 3);
+        return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "wall '%s', expected real, ideal or off%s%s%s", how,
+                       near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+    }
+    for (uint32_t i = 0; i < node->device_count; i++) {
+        fl_wall_spec *w = &node->device[i].wall;
+        if (ideal && w->period_ns <= 0)
+            return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "an ideal wall: platform %s describes no wall of %s", node->name,
+                           node->device[i].name);
+        w->ideal = ideal;
+        w->period_ns = ideal ? w->period_ns : 0;
+    }
+    return FL_OK;
+}
+
+static fl_status choose_heat(fl_node_spec *node, bool heat, fl_diag *d) {
+    for (uint32_t i = 0; i < node->device_count; i++) {
+        fl_thermal_spec *t = &node->device[i].thermal;
+        if (heat && t->period_ns <= 0)
+            return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "heat: platform %s describes none of %s", node->name,
+                           node->device[i].name);
+        if (!heat)
+            t->period_ns = 0;
+    }
+    return FL_OK;
+}
+
+fl_status fl_node_choose(fl_node_spec *node, const fl_node_choice *c, fl_diag *d) {
+    fl_status s = choose_wall(node, c->wall, d);
+    if (!s)
+        s = choose_heat(node, c->heat, d);
+    for (uint32_t i = 0; !s && c->no_contention && i < node->device_count; i++)
+        node->device[i].interference = 0;
+    if (!s && c->no_cpu && node->host.apu)
+        s = fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "%s is an APU, its CPU cannot be left out", node->name);
+    if (!s && c->no_cpu)
+        node->host.cpu.count = 0;
+    if (!s && c->gpu_budget_w > 0)
+        node->host.gpu_budget_w = c->gpu_budget_w;
+    if (!s && c->units)
+        s = fl_node_vary(node, (uint64_t)c->units, d);
+    return s;
+}
+
+static fl_status get_flag(const fl_json *root, const char *key, bool *into, fl_diag *d) {
+    return *into || !fl_json_has(root, key) ? FL_OK : fl_json_get_bool(root, key, into, d);
+}
+
+fl_status fl_node_choice_read(const fl_json *root, fl_node_choice *c, fl_diag *d) {
+    fl_status s = c->wall || !fl_json_has(root, "wall") ? FL_OK : fl_json_get_text(root, "wall", &c->wall, d);
+    if (!s)
+        s = get_flag(root, "heat", &c->heat, d);
+    if (!s)
+        s = get_flag(root, "no_interference", &c->no_contention, d);
+    if (!s)
+        s = get_flag(root, "no_cpu", &c->no_cpu, d);
+    if (!s && !c->units && fl_json_has(root, "units"))
+        s = fl_json_get_int(root, "units", 1, INT64_C(9000000000000000), &c->units, d);
+    if (!s && !(c->gpu_budget_w > 0) && fl_json_has(root, "gpu_budget_w"))
+        s = fl_json_get_real(root, "gpu_budget_w", 1, 1e7, &c->gpu_budget_w, d);
+    return s;
+}

@@ -1,0 +1,42 @@
+#include "sim/heat.h"
+
+#include <math.h>
+
+static void leak(const fl_heat *h, fl_gpu *g) {
+    const double above = g->temp_c - h->spec->leak_ref_c;
+    g->leak_mw = above > 0 ? llround(h->spec->leak_w_per_c * above * 1000) : 0;
+}
+
+void fl_heat_open(fl_heat *h, fl_gpu *g) {
+    const fl_thermal_spec *spec = &g->dev->thermal;
+    *h = (fl_heat){.spec = spec, .next_ps = FL_TIME_NEVER};
+    if (spec->period_ns <= 0)
+        return;
+    h->period_ps = h->next_ps = spec->period_ns * FL_PS_PER_NS;
+    h->keep = exp(-(double)spec->period_ns * 1e-9 / spec->tau_s);
+    g->temp_c = spec->ambient_c + spec->c_per_w * (double)fl_gpu_idle_mw(g) * 1e-3;
+    leak(h, g);
+}
+
+void fl_heat_at(fl_heat *h, fl_gpu *g, int64_t t) {
+    if (h->next_ps > t)
+        return;
+    const double mean_w = (double)(g->sums.energy_fj - h->seen_fj) / (double)h->period_ps * 1e-3;
+    const double target = h->spec->ambient_c + h->spec->c_per_w * mean_w;
+    const uint32_t top = g->dev->sm_count - 1;
+    g->temp_c = target + h->keep * (g->temp_c - target);
+    leak(h, g);
+    if (g->temp_c > h->spec->limit_c) {
+        const uint32_t from = h->acts ? g->heat_sm : g->sm;
+        g->heat_sm = from > 0 ? from - 1 : 0;
+        h->acts = true;
+    } else if (h->acts && g->temp_c < h->spec->release_c) {
+        g->heat_sm += g->heat_sm < top;
+        if (g->heat_sm >= g->lock_sm) {
+            h->acts = false;
+            g->heat_sm = top;
+        }
+    }
+    h->seen_fj = g->sums.energy_fj;
+    h->next_ps += h->period_ps;
+}

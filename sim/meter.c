@@ -1,0 +1,95 @@
+#include "sim/meter.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static int64_t refresh_at(const fl_meter *m, int64_t k) { return m->phase + k * m->period; }
+
+static void *start_of(const fl_meter *m, int64_t k) { return m->start + (size_t)k % m->start_room * m->point_size; }
+
+static fl_meter_stamp *shown_at(const fl_meter *m, size_t slot) { /* a reading begins with its stamp */
+    return (void *)(m->shown + slot * m->reading_size);
+}
+
+fl_status fl_meter_open(fl_meter *m, int id, const fl_sensor_spec *spec, size_t point_size, size_t reading_size,
+                        const char *name, fl_diag *d) {
+    *m = (fl_meter){.id = id, .spec = spec, .seen = -1, .point_size = point_size, .reading_size = reading_size};
+    if (spec->period_ns < 0 || spec->phase_ns < 0 || spec->window_ns < 0 || spec->lag_ns < 0 || spec->delay_ns < 0)
+        return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "%s: a sensor with a negative time", name);
+    m->period = spec->period_ns * FL_PS_PER_NS;
+    if (!m->period)
+        return FL_OK;
+    m->phase = spec->phase_ns * FL_PS_PER_NS;
+    m->window = (spec->lag_ns ? spec->period_ns : spec->window_ns) * FL_PS_PER_NS;
+    m->delay = spec->delay_ns * FL_PS_PER_NS;
+    m->start_room = (size_t)(m->window / m->period) + 2;
+    m->shown_room = (size_t)(m->delay / m->period) + 2;
+    m->start = calloc(m->start_room, point_size);
+    m->shown = calloc(m->shown_room, reading_size);
+    if (!m->start || !m->shown) {
+        fl_meter_close(m);
+        return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the sensors");
+    }
+    for (size_t i = 0; i < m->shown_room; i++)
+        shown_at(m, i)->index = -1;
+    return FL_OK;
+}
+
+void fl_meter_close(fl_meter *m) {
+    free(m->start);
+    free(m->shown);
+    m->start = m->shown = NULL;
+}
+
+bool fl_meter_begins_before(fl_meter *m, int64_t *at_ps, void **point) {
+    *at_ps = refresh_at(m, m->opening) - m->window;
+    if (!m->period || *at_ps >= 0)
+        return false;
+    *point = start_of(m, m->opening++);
+    return true;
+}
+
+/* A reader at read_ps sees the last refresh before it: earlier ones whose window has not begun yet need no boundaries.
+ */
+static void skip_ahead(fl_meter *m, int64_t now, int64_t read_ps) {
+    if (m->spec->lag_ns || m->opening != m->refresh || read_ps - m->delay < m->phase)
+        return;
+    int64_t last = (read_ps - m->delay - m->phase) / m->period;
+    if (last > m->refresh && refresh_at(m, last) - m->window > now)
+        m->opening = m->refresh = last;
+}
+
+int64_t fl_meter_next(fl_meter *m, int64_t now_ps, int64_t read_ps) {
+    if (!m->period)
+        return FL_TIME_NEVER;
+    skip_ahead(m, now_ps, read_ps);
+    int64_t opens = refresh_at(m, m->opening) - m->window, ends = refresh_at(m, m->refresh);
+    return opens < ends ? opens : ends;
+}
+
+bool fl_meter_opens(const fl_meter *m, int64_t t) { return m->period && refresh_at(m, m->opening) - m->window == t; }
+
+bool fl_meter_ends(const fl_meter *m, int64_t t) { return m->period && refresh_at(m, m->refresh) == t; }
+
+void fl_meter_open_window(fl_meter *m, const void *point) { memcpy(start_of(m, m->opening++), point, m->point_size); }
+
+const void *fl_meter_window(const fl_meter *m) { return start_of(m, m->refresh); }
+
+void fl_meter_taken(fl_meter *m, const void *reading) {
+    memcpy(shown_at(m, (size_t)m->refresh++ % m->shown_room), reading, m->reading_size);
+}
+
+const void *fl_meter_shown(fl_meter *m, int64_t t, bool remember, bool *fresh) {
+    const fl_meter_stamp *best = NULL;
+    for (size_t i = 0; i < m->shown_room; i++) {
+        const fl_meter_stamp *r = shown_at(m, i);
+        if (r->index >= 0 && r->at_ps + m->delay <= t && (!best || r->index > best->index))
+            best = r;
+    }
+    if (!best)
+        return NULL;
+    *fresh = best->index > m->seen;
+    if (remember)
+        m->seen = best->index;
+    return best;
+}

@@ -1,0 +1,62 @@
+/* The insides of a node, shared by node.c (its GPUs) and node_host.c (what all of them share). */
+#ifndef FL_NODE_INSIDE_H
+#define FL_NODE_INSIDE_H
+
+#include "sim/actuator.h"
+#include "sim/cpu.h"
+#include "sim/heat.h"
+#include "sim/node.h"
+#include "sim/sense.h"
+
+typedef struct fl_limit_pending { /* a power limit on its way; per GPU the newest alone */
+    int64_t at_ps;                /* FL_TIME_NEVER = none */
+    double watts;
+} fl_limit_pending;
+
+struct fl_node {
+    const fl_workload *w;
+    const fl_node_spec *spec;
+    fl_rates *rates;
+    bool streams_only;
+    uint64_t seed;
+    uint32_t gpu_count;
+    fl_gpu *gpu;
+    fl_actuator *actuator;
+    fl_limit_pending *limit;
+    fl_wall *wall;
+    fl_heat *heat;
+    fl_sense **sense;
+    int64_t *lost_ps;  /* per GPU, FL_TIME_NEVER = never */
+    fl_lane *lane;     /* by stream */
+    fl_lane **lanes;   /* pointers to them, for the courses */
+    fl_course *course; /* by island */
+    bool *finished;    /* by island */
+    bool *stalled;     /* by island: it waits for a lost GPU for ever */
+    int64_t *ended;    /* by island */
+    int64_t now;
+    uint64_t switches;
+    fl_kernel_record *record;
+    size_t record_count, record_room;
+    /* what all GPUs share */
+    bool meets;  /* any of the following is there */
+    bool hosted; /* the CPU is modelled */
+    fl_cpu cpu;
+    fl_host_sense *host_sense;
+    int64_t bus_ps;    /* next change of an APU's bandwidth */
+    int64_t budget_ps; /* next dealing out of the GPUs' budget */
+    fl_wide *dealt_fj; /* per GPU: energy at the last dealing */
+    int64_t static_mw, comm_mw;
+    bool copies;
+};
+
+bool fl_node_is_lone(const fl_node *n, uint32_t island);
+
+/* A GPU's part of the budget has changed. */
+fl_status fl_node_host_open(fl_node *n, const fl_node_options *o, fl_diag *d);
+void fl_node_host_close(fl_node *n);
+/* The next instant at which all must stand still, given that nobody reads before read_ps. */
+int64_t fl_node_host_next(fl_node *n, int64_t read_ps);
+/* All stand at n->now, settled. */
+void fl_node_host_at(fl_node *n);
+
+#endif
