@@ -54,7 +54,12 @@ static fl_status take_pair(request *r, char *pair, fl_diag *d) {
     int k = 0;
     while (k < KEY_COUNT && strcmp(pair, key_name[k]) != 0)
         k++;
-    const char *near = k < KEY_COUNT ? NULL : fl_nearest(pair, key_name, KEY_COUNT);
+    const char *names[KEY_COUNT];
+    size_t count = 0;
+    for (int i = 0; i < KEY_COUNT; i++)
+        if (types[r->type].keys >> i & 1)
+            names[count++] = key_name[i];
+    const char *near = k < KEY_COUNT ? NULL : fl_nearest(pair, names, count);
     if (near)
         return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "fault '%s': no '%s', did you mean '%s'?", r->text, pair, near);
     if (k == KEY_COUNT || !(types[r->type].keys >> k & 1))
@@ -133,8 +138,8 @@ static fl_status read_row(const request *r, fl_fault *out, fl_diag *d) {
     if (near)
         return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "fault '%s': no %s '%s', did you mean '%s'?", r->text, what, name,
                        near);
-    return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0,
-                   "fault '%s': no %s '%s', expected its name or all, see foldline policies", r->text, what, name);
+    return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "fault '%s': no %s '%s', expected one of the contract or all", r->text,
+                   what, name);
 }
 
 #define SECONDS_MAX 1e9 /* 31 years, well within 64 bits of nanoseconds */

@@ -1,5 +1,6 @@
 /* What software reads: against hand cases, and against a node without sensors that is stopped wherever a window begins
  * or ends. */
+#include "sim/sense.h"
 #include "tests/sim_fixture.h"
 
 static const uint64_t every_signal = ~UINT64_C(0);
@@ -237,6 +238,179 @@ static void test_instant_at_an_edge(void) {
     }
 }
 
+/* ---- one GPU whose state is set by hand ---- */
+
+typedef struct bench { /* a GPU of no node: settled by hand */
+    fx_rig r;
+    fl_gpu g;
+    fl_sense *s;
+} bench;
+
+static void bench_open(bench *b, fl_sensor_id id, fl_sensor_spec spec) {
+    *b = (bench){0};
+    open_constant(&b->r, id, spec);
+    FX_MUST(fl_gpu_open(&b->g, b->r.w, b->r.rates, &b->r.spec, 0, 5, 1, d)); /* 1000 MHz, 800 MHz */
+    FX_MUST(fl_sense_open(&b->s, &b->g, every_signal, 1, d));
+    fl_sense_at(b->s, &b->g, 0);
+}
+
+static void bench_close(bench *b) {
+    fl_sense_close(b->s);
+    fl_gpu_close(&b->g);
+    fx_close(&b->r);
+}
+
+static void bench_to(bench *b, int64_t t) {
+    for (int64_t at = -1; at < t;) {
+        at = fl_sense_next(b->s, b->g.now_ps, t);
+        at = at < t ? at : t;
+        fl_gpu_settle(&b->g, at);
+        fl_sense_at(b->s, &b->g, at);
+    }
+}
+
+static double bench_read(bench *b, int id) {
+    fl_gpu_sample got;
+    fl_sense_read(b->s, &b->g, b->g.now_ps, true, &got);
+    return fl_gpu_known(&got, id) ? got.value[id] : (double)NAN;
+}
+
+/* What holds the clock: the lower of wall and heat, where that is below the lock; both where they are equal. */
+static void test_throttle(void) {
+    static const struct {
+        const char *what;
+        uint32_t lock, wall, heat;
+        bool closed;
+        int bits;
+        double mhz;
+    } rows[] = {
+        {"nothing holds", 5, 10, 10, false, 0, 1000},
+        {"both at the lock", 5, 5, 5, false, 0, 1000},
+        {"the wall", 5, 4, 10, false, FL_THROTTLE_POWER, 900},
+        {"the wall, heat at the lock", 5, 4, 5, false, FL_THROTTLE_POWER, 900},
+        {"heat", 5, 10, 3, false, FL_THROTTLE_THERMAL, 800},
+        {"heat below the wall", 5, 4, 3, false, FL_THROTTLE_THERMAL, 800},
+        {"the wall below heat", 5, 3, 4, false, FL_THROTTLE_POWER, 800},
+        {"both", 5, 3, 3, false, FL_THROTTLE_POWER | FL_THROTTLE_THERMAL, 800},
+        {"a lock below both", 2, 3, 3, false, 0, 700},
+        {"no context", 5, 10, 10, true, FL_THROTTLE_IDLE, 500},
+        {"no context, at the wall", 5, 3, 10, true, FL_THROTTLE_IDLE, 500},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        for (int64_t period = 0; period <= 1000000; period += 1000000) {
+            bench b;
+            bench_open(&b, FL_SENSOR_CLOCK, (fl_sensor_spec){.period_ns = period});
+            b.g.lock_sm = rows[i].lock, b.g.wall_sm = rows[i].wall, b.g.heat_sm = rows[i].heat;
+            b.g.open = !rows[i].closed;
+            FX_MUST(fl_gpu_clock(&b.g, fl_gpu_allowed_sm(&b.g), 1, d));
+            bench_to(&b, FX_MS_PS);
+            check_value(rows[i].what, bench_read(&b, FL_GPU_THROTTLE), rows[i].bits, 0);
+            check_value(rows[i].what, bench_read(&b, FL_GPU_SM_MHZ), rows[i].mhz, 0);
+            check_value(rows[i].what, bench_read(&b, FL_GPU_MEM_MHZ), 800, 0);
+            bench_close(&b);
+        }
+}
+
+/* Violation times are what the GPU has counted at the refresh, in whole ns. */
+static void test_violations(void) {
+    bench b;
+    bench_open(&b, FL_SENSOR_CLOCK, (fl_sensor_spec){.period_ns = 1000000});
+    bench_to(&b, FX_MS_PS / 2);
+    b.g.wall_held_ps = 4999, b.g.heat_held_ps = 2000;
+    check_value("not before the refresh", bench_read(&b, FL_GPU_POWER_VIOLATION_NS), 0, 0);
+    bench_to(&b, FX_MS_PS);
+    check_value("the wall", bench_read(&b, FL_GPU_POWER_VIOLATION_NS), 4, 0);
+    check_value("heat", bench_read(&b, FL_GPU_THERMAL_VIOLATION_NS), 2, 0);
+    bench_close(&b);
+}
+
+static void test_temperature(void) {
+    static const struct {
+        const char *what;
+        fl_sensor_spec spec;
+        double at_1ms, later, shown; /* degrees at the refresh, after it, and what is read then */
+    } rows[] = {
+        {"at the refresh", {.period_ns = 1000000}, 61.25, 80, 61.25},
+        {"no mean", {.period_ns = 1000000, .window_ns = 1000000}, 61.25, 80, 61.25},
+        {"quanta", {.period_ns = 1000000, .quantum = 1}, 61.5, 80, 62},
+        {"below zero", {.period_ns = 1000000, .quantum = 1}, -3, 80, -3},
+        {"now", {.period_ns = 0}, 61.25, 80, 80},
+        {"the board is not described", {.period_ns = 1000000}, NAN, NAN, NAN},
+        {"the board is not described, now", {.period_ns = 0}, NAN, NAN, NAN},
+        {"before the phase", {.period_ns = 1000000, .phase_ns = 2000000}, 61.25, 80, NAN},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        bench b;
+        bench_open(&b, FL_SENSOR_TEMPERATURE, rows[i].spec);
+        b.g.temp_c = isnan(rows[i].at_1ms) ? (double)NAN : 20;
+        bench_to(&b, FX_MS_PS / 2);
+        b.g.temp_c = rows[i].at_1ms;
+        bench_to(&b, FX_MS_PS);
+        b.g.temp_c = rows[i].later;
+        bench_to(&b, FX_MS_PS + FX_MS_PS / 2);
+        check_value(rows[i].what, bench_read(&b, FL_GPU_TEMP_C), rows[i].shown, 0);
+        bench_close(&b);
+    }
+}
+
+/* 40 W of idling: a counter that starts again at 0, whole quanta first. */
+static void test_wrap(void) {
+    static const struct {
+        const char *what;
+        double quantum, wrap;
+        int64_t ms;
+        double joules;
+    } rows[] = {{"never", 0, 0, 100, 4},        {"before", 0, 1, 20, 0.8},    {"after", 0, 1, 30, 0.2},
+                {"many times", 0, 1, 110, 0.4}, {"quanta", 0.25, 1, 35, 0.5}, {"rounded up to it", 0.25, 1, 22, 0}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        bench b;
+        fl_sensor_spec spec = {.period_ns = 1000000, .quantum = rows[i].quantum, .wrap = rows[i].wrap};
+        bench_open(&b, FL_SENSOR_ENERGY, spec);
+        bench_to(&b, rows[i].ms * FX_MS_PS);
+        check_value(rows[i].what, bench_read(&b, FL_GPU_ENERGY_J), rows[i].joules, 1e-12);
+        check_value(rows[i].what, bench_read(&b, FL_GPU_ENERGY_NS), (double)rows[i].ms * 1e6, 0);
+        bench_close(&b);
+    }
+}
+
+/* A board that has fallen off the bus: nothing is known, not even what was; until then all is. */
+static void test_lost(void) {
+    for (int64_t period = 0; period <= 1000000; period += 1000000) {
+        bench b;
+        bench_open(&b, FL_SENSOR_POWER, (fl_sensor_spec){.period_ns = period});
+        bench_to(&b, FX_MS_PS);
+        fl_gpu_sample got;
+        fl_sense_read(b.s, &b.g, b.g.now_ps, true, &got);
+        FL_CHECK(fl_gpu_known(&got, FL_GPU_POWER_W) && fl_gpu_known(&got, FL_GPU_KERNELS), "known before");
+        b.g.lost = true;
+        fl_sense_read(b.s, &b.g, b.g.now_ps, true, &got);
+        FL_CHECK(!got.valid && !got.fresh, "period %lld: valid %llx, fresh %llx", (long long)period,
+                 (unsigned long long)got.valid, (unsigned long long)got.fresh);
+        bench_close(&b);
+    }
+}
+
+/* Where the controller is never seen to move all of the peak: bytes are that share of what it is active for. */
+static void test_dram_share(void) {
+    static const struct { double share, bytes; } rows[] = {{0, 1e8}, {1, 1e8}, {0.75, 7.5e7}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        fx_rig r;
+        fx_open(&r, 1);
+        r.spec.device->dram_share = rows[i].share;
+        r.spec.device->sensor[FL_SENSOR_PROFILE] =
+            (fl_sensor_spec){.present = 1, .period_ns = 100000, .window_ns = 100000};
+        uint32_t c = fx_class(&r, 0, 1, 0, 0, 1, 1), s = fx_stream(&r, 0, 0);
+        fx_op(&r, s, 0, 1000000, c); /* 1 ms at 100 GB/s */
+        fx_op(&r, s, 5000000, 10, c);
+        fx_finish(&r, 0);
+        fl_node *n = fx_node(&r, every_signal, false);
+        fx_advance(n, 2 * FX_MS_PS);
+        check_value("bytes", read_one(n, 0, FL_GPU_DRAM_BYTES), rows[i].bytes, 1e-9);
+        fl_node_close(n);
+        fx_close(&r);
+    }
+}
+
 /* ---- noise ---- */
 
 static void noisy(uint64_t seed, int64_t step_us, double *at_10ms, size_t count) {
@@ -298,7 +472,7 @@ typedef struct truth {
     uint32_t sm[2];
 } truth;
 
-enum { STEPS = 60, INSTANTS_MAX = 60000 };
+enum { STEPS = 60, INSTANTS_MAX = 60000, TRIAL_SENSORS = FL_SENSOR_TEMPERATURE }; /* those before it */
 
 typedef struct trial {
     fx_rig r;
@@ -381,9 +555,9 @@ static double mean_power(const trial *x, uint32_t gpu, int64_t from, int64_t to)
     ((double)(at(x, to)->field[gpu] - (from < 0 ? 0 : at(x, from)->field[gpu])) / (double)(to - from) / 32768)
 
 static void compare(const trial *x, uint64_t seed, size_t step, uint32_t gpu, const fl_gpu_sample *got, int64_t *seen) {
-    static const int shown[FL_SENSOR_COUNT] = {FL_GPU_POWER_W,      FL_GPU_POWER_INSTANT_W, FL_GPU_ENERGY_J,
-                                               FL_GPU_UTIL_MEM_PCT, FL_GPU_ALU_BUSY_PCT,    FL_GPU_SM_MHZ};
-    for (int id = 0; id < FL_SENSOR_COUNT; id++) {
+    static const int shown[TRIAL_SENSORS] = {FL_GPU_POWER_W,      FL_GPU_POWER_INSTANT_W, FL_GPU_ENERGY_J,
+                                             FL_GPU_UTIL_MEM_PCT, FL_GPU_ALU_BUSY_PCT,    FL_GPU_SM_MHZ};
+    for (int id = 0; id < TRIAL_SENSORS; id++) {
         const fl_sensor_spec *s = &x->r.spec.device->sensor[id];
         int64_t k = index_seen(s, x->step[step]), to = refresh_time(s, k), from = to - s->window_ns * 1000;
         FL_CHECK(!!fl_gpu_known(got, shown[id]) == (k >= 0), "seed %llu, step %zu, sensor %d: known",
@@ -439,7 +613,7 @@ static void open_trial(trial *x, uint64_t seed) {
     fl_random g = fl_random_seed(seed, 51);
     fx_open(&x->r, 2);
     fl_sensor_spec *sensor = x->r.spec.device->sensor;
-    for (int i = 0; i < FL_SENSOR_COUNT; i++) {
+    for (int i = 0; i < TRIAL_SENSORS; i++) {
         sensor[i] = (fl_sensor_spec){.present = 1, .period_ns = 50000 + (int64_t)fl_random_below(&g, 1000000)};
         sensor[i].phase_ns = fl_random_below(&g, 3) ? (int64_t)fl_random_below(&g, (uint64_t)sensor[i].period_ns) : 0;
         sensor[i].window_ns = fl_random_below(&g, 4)
@@ -472,7 +646,7 @@ static void open_trial(trial *x, uint64_t seed) {
         int64_t next = t + 1000 + (int64_t)fl_random_below(&g, (uint64_t)pace) * 1000;
         bool meets = fl_random_below(&g, 3) == 0;
         if (meets) {
-            const fl_sensor_spec *s = &sensor[fl_random_below(&g, FL_SENSOR_COUNT)];
+            const fl_sensor_spec *s = &sensor[fl_random_below(&g, TRIAL_SENSORS)];
             int64_t k = index_seen(s, next) + 1;
             next = refresh_time(s, k) + s->delay_ns * 1000;
         } else {
@@ -483,7 +657,7 @@ static void open_trial(trial *x, uint64_t seed) {
             x->set[i][k] = meets || fl_random_below(&g, 3) ? NAN : 500 + 100 * (double)fl_random_below(&g, 11);
         t = t / 1000 * 1000;
     }
-    for (int i = 0; i < FL_SENSOR_COUNT; i++) {
+    for (int i = 0; i < TRIAL_SENSORS; i++) {
         int64_t last = index_seen(&sensor[i], x->step[STEPS - 1]);
         for (int64_t k = 0; k <= last; k++) {
             int64_t to = refresh_time(&sensor[i], k);
@@ -501,7 +675,7 @@ static void test_against_truth(void) {
         FL_CHECK(x.count < INSTANTS_MAX && x.count > 50, "seed %llu: %zu instants", (unsigned long long)seed, x.count);
         tell(&x);
         for (int only = 0; only < 2; only++) {
-            int64_t seen[2][FL_SENSOR_COUNT];
+            int64_t seen[2][TRIAL_SENSORS];
             memset(seen, -1, sizeof seen);
             fl_node *n = fx_node(&x.r, every_signal, only);
             for (size_t i = 0; i < STEPS; i++) {
@@ -544,5 +718,6 @@ static void test_refusals(void) {
 FL_SUITE("sense", {"power by hand", test_power_by_hand}, {"utilisation by hand", test_utilisation_by_hand},
          {"bytes and copies", test_bytes_and_copies}, {"freshness", test_freshness},
          {"closed boards", test_closed_boards}, {"instant at a change", test_instant_at_a_change},
-         {"instant at an edge", test_instant_at_an_edge}, {"noise", test_noise}, {"against truth", test_against_truth},
-         {"refusals", test_refusals})
+         {"instant at an edge", test_instant_at_an_edge}, {"throttle", test_throttle}, {"violations", test_violations},
+         {"temperature", test_temperature}, {"wrap", test_wrap}, {"lost", test_lost}, {"dram share", test_dram_share},
+         {"noise", test_noise}, {"against truth", test_against_truth}, {"refusals", test_refusals})
