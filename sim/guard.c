@@ -86,7 +86,8 @@ static bool count(watch *w, double raw, bool first) {
         w->carry = reset ? w->shown - raw : w->carry + w->wrap;
     }
     w->raw = raw;
-    w->shown = fmax(w->shown, raw + w->carry); /* after a reset the sum may round below */
+    if (raw + w->carry > w->shown) /* after a reset the sum may round below */
+        w->shown = raw + w->carry;
     return !reset;
 }
 

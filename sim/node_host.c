@@ -175,8 +175,6 @@ static fl_host_point point(const fl_node *n) {
 void fl_node_host_at(fl_node *n) {
     if (n->hosted)
         settle_cpu(n);
-    const fl_host_point p = point(n);
-    fl_host_sense_at(n->host_sense, &p, n->now);
     if (n->hosted) {
         const fl_cpu_row *before = fl_cpu_rows(&n->cpu);
         if (fl_cpu_at(&n->cpu, n->now, gpus_fj(n)))
@@ -186,6 +184,8 @@ void fl_node_host_at(fl_node *n) {
         draw_bus(n);
     if (n->budget_ps <= n->now)
         deal_budget(n);
+    const fl_host_point p = point(n);
+    fl_host_sense_at(n->host_sense, &p, n->now);
 }
 
 void fl_node_read_host(fl_node *n, bool remember, fl_host_sample *out) {

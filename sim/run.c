@@ -300,9 +300,7 @@ static fl_status open_faults(fl_host *h, fl_diag *d) {
 fl_status fl_run(const fl_run_options *o, fl_run_result *r, fl_diag *d) {
     *r = (fl_run_result){0};
     fl_host h = {.o = o, .r = r};
-    fl_status opened = open_faults(&h, d);
-    if (opened)
-        return opened;
+    fl_status s = open_faults(&h, d);
     fl_node_options node = {.w = o->w,
                             .rates = o->rates,
                             .spec = o->spec,
@@ -313,7 +311,8 @@ fl_status fl_run(const fl_run_options *o, fl_run_result *r, fl_diag *d) {
                             .streams_only = o->streams_only,
                             .first_sm_mhz = o->policy ? 0 : o->first_sm_mhz,
                             .first_mem_mhz = o->policy ? 0 : o->first_mem_mhz};
-    fl_status s = fl_node_open(&h.node, &node, d);
+    if (!s)
+        s = fl_node_open(&h.node, &node, d);
     if (!s && o->policy) {
         fl_instance_options in = {.policy = o->policy,
                                   .facts = o->facts,

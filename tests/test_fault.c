@@ -178,12 +178,31 @@ static void test_freeze(void) {
     }
 }
 
+/* Nobody read before it began: the first reading is all that is known of what it showed then. */
+static void test_freeze_unseen(void) {
+    const fl_fault fault = {FL_FAULT_FREEZE, 0, FL_GPU_ENERGY_J, 5 * MS, EVER};
+    fl_faults *f = opened(&fault, 1, 1);
+    for (int k = 1; k < 4; k++) {
+        fl_gpu_sample s = gpu_reading(k, gpu_all, gpu_all);
+        fl_faults_gpu(f, 0, k * 10 * MS, &s);
+        FL_CHECK(fl_gpu_known(&s, FL_GPU_ENERGY_J) && s.value[FL_GPU_ENERGY_J] == 100 * FL_GPU_ENERGY_J + 1,
+                 "step %d: %g J", k, s.value[FL_GPU_ENERGY_J]);
+    }
+    fl_faults_close(f);
+}
+
 static void test_freeze_host(void) {
     const fl_fault list[] = {{FL_FAULT_FREEZE, FL_FAULT_EVERY_GPU, FL_FAULT_EVERY_ROW, 0, EVER},
                              {FL_FAULT_FREEZE, FL_FAULT_HOST, FL_FAULT_EVERY_ROW, 10 * MS, EVER}};
     fl_faults *f = opened(list, 2, 3);
     for (int k = 0; k < 4; k++) {
         fl_host_sample h = {.valid = host_all, .fresh = host_all};
+        for (uint32_t gpu = 0; gpu < 3; gpu++) { /* three frozen GPUs come before the host in the list */
+            fl_gpu_sample s = gpu_reading(k + 10 * (int)gpu, gpu_all, gpu_all);
+            fl_faults_gpu(f, gpu, k * 10 * MS, &s);
+            FL_CHECK(s.value[FL_GPU_ENERGY_NS] == 100 * FL_GPU_ENERGY_NS + 10 * gpu && !s.fresh,
+                     "step %d: GPU %u shows %g", k, gpu, s.value[FL_GPU_ENERGY_NS]);
+        }
         for (int i = 0; i < FL_HOST_SIGNAL_COUNT; i++)
             h.value[i] = k;
         fl_faults_host(f, k * 10 * MS, &h);
@@ -293,6 +312,7 @@ static void test_spec(void) {
         {"drop:signal=cpu_uops", {FL_FAULT_DROP, HOST, FL_HOST_CPU_UOPS, 0, EVER}},
         {"drop:gpu=host,signal=all", {FL_FAULT_DROP, HOST, ANY, 0, EVER}},
         {"drop:gpu=0,for_s=1e-9", {FL_FAULT_DROP, 0, ANY, 0, 1}},
+        {"drop:gpu=0,from_s=0.00013", {FL_FAULT_DROP, 0, ANY, 130000, EVER}}, /* 129999.99... as a product */
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         fl_fault f = {0};
@@ -380,6 +400,7 @@ static void test_spec_list(void) {
     FL_CHECK(fl_fault_specs_parse(&(fl_texts){0}, &list, &d) == FL_OK && !list, "an empty list");
 }
 
-FL_SUITE("fault", {"none", test_none}, {"drop", test_drop}, {"freeze", test_freeze}, {"freeze host", test_freeze_host},
-         {"refuse", test_refuse}, {"refused lists", test_refused_lists}, {"spec", test_spec},
-         {"spec refusals", test_spec_refusals}, {"spec list", test_spec_list})
+FL_SUITE("fault", {"none", test_none}, {"drop", test_drop}, {"freeze", test_freeze},
+         {"freeze unseen", test_freeze_unseen}, {"freeze host", test_freeze_host}, {"refuse", test_refuse},
+         {"refused lists", test_refused_lists}, {"spec", test_spec}, {"spec refusals", test_spec_refusals},
+         {"spec list", test_spec_list})

@@ -92,6 +92,12 @@ static const script scripts[] = {
       {3, 9, 1, 1, 1, 1005},
       {4, 3, 1, 0, 0, 0},
       {5, 5, 1, 1, 1, 1007}}},
+    {"reset to where the sum rounds below what was shown",
+     FL_GPU_ENERGY_J,
+     0,
+     0,
+     3,
+     {{0, 0.9, 1, 1, 1, 0.9}, {1, 0.2, 1, 0, 0, 0}, {2, 0.2, 0, 1, 0, 0.9}}},
     {"reset, then a wrap",
      FL_GPU_ENERGY_J,
      100,
@@ -295,6 +301,12 @@ static void test_edges(void) {
         s.value[FL_GPU_ENERGY_J] = 10 - k;
         fl_guard_gpu(g, 0, k, &s);
         FL_CHECK(fl_gpu_known(&s, FL_GPU_ENERGY_J) == (k == 0), "an infinite wrap is none: step %d", k);
+    }
+    fl_guard_gpu_stale(g, 0, FL_GPU_TEMP_C, -5);
+    for (int k = 0; k < 2; k++) {
+        s = (fl_gpu_sample){.valid = FL_BIT(FL_GPU_TEMP_C)};
+        fl_guard_gpu(g, 0, k, &s);
+        FL_CHECK(fl_gpu_known(&s, FL_GPU_TEMP_C), "a negative limit is none: step %d", k);
     }
     s = (fl_gpu_sample){.fresh = FL_BIT(FL_GPU_POWER_W)};
     fl_guard_gpu(g, 0, 3, &s);

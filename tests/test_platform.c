@@ -38,13 +38,17 @@ static const char sound[] =
     "\"utilisation\": {\"refresh_ms\": 167, \"window_ms\": 167, \"mem_noise_pct\": 2},\n"
     "\"clock\": {\"refresh_ms\": 0}\n"
     "},\n"
+    "\"wall\": {\"period_ms\": 10, \"filter_ms\": 80, \"down\": 0.05, \"up\": 0.03, \"release\": 0.98},\n"
+    "\"thermal\": {\"period_ms\": 100, \"ambient_c\": 30, \"c_per_w\": 0.5, \"tau_s\": 60, \"leak_w_per_c\": 0.1,"
+    " \"leak_ref_c\": 40, \"limit_c\": 90, \"release_c\": 85},\n"
+    "\"interference\": 0.25,\n"
+    "\"variation\": {\"voltage_sigma\": 0.01, \"leakage_sigma\": 0.1},\n"
     "\"actuator\": {\"call_ms\": 4.5, \"settle_ms\": 20, \"read_ms\": 1.5}\n"
     "},\n"
     "\"host\": {\"name\": \"host\", \"cores\": 8, \"launch_queue\": 100,"
     " \"cpu\": {\"states\": [[1000, 0.8], [2000, 1]], \"boost\": [[2500, 1.2]], \"default_mhz\": 2000, \"static_w\": 5,"
     " \"core_w\": 4, \"bound\": 0.5, \"alpha\": 1, \"wait_alpha\": 0.5, \"upc\": 1, \"wait_upc\": 0.25},"
-    " \"bus\": {\"min\": 0.5, \"max\": 0.8, \"period_ms\": 5},"
-    " \"peak_gb_s\": 20, \"static_w\": 70, \"apu\": true},\n"
+    " \"peak_gb_s\": 20, \"static_w\": 70},\n"
     "\"policies\": {\"assure\": {\"probe_mhz\": [100, 107.5, 130], \"lowest_mhz\": 100,"
     " \"theta\": 0.1, \"fast\": true, \"mode\": \"plain\"}},\n"
     "\"notes\": {\"count\": \"two\", \"gpu\": \"assumed: small\", \"gpu.power.a_w\": \"a meter\","
@@ -99,8 +103,9 @@ static void test_sound(void) {
     double v = 0;
     FL_CHECK(fl_curve_at(dev->voltage, 115, 0, &v) == FL_MODEL_OK && equal(v, 1.125), "voltage %g", v);
     const fl_host_spec *h = &p.node.host;
-    FL_CHECK(h->cores == 8 && h->launch_queue == 100 && h->cpu.count == 2 && h->cpu.boost_mhz[0] == 2500 && equal(h->cpu.boost_volt[0], 1.5) && h->apu &&
-                 equal(h->static_w, 70) && equal(h->cpu.default_mhz, 2000) && equal(h->peak_bytes_per_s, 20e9),
+    FL_CHECK(h->cores == 8 && h->launch_queue == 100 && h->cpu.count == 2 && h->cpu.boost_mhz[0] == 2500 &&
+                 equal(h->cpu.boost_volt[0], 1.5) && !h->apu && equal(h->static_w, 70) &&
+                 equal(h->cpu.default_mhz, 2000) && equal(h->peak_bytes_per_s, 20e9),
              "host");
     FL_CHECK(p.note_count == 5 && strcmp(p.note[2].key, "gpu.power.a_w") == 0 && strcmp(p.note[2].text, "a meter") == 0,
              "notes");
@@ -182,6 +187,27 @@ static void test_bad(void) {
         {"\"count\": 2", "\"count\": 0", "count: 0, expected a number in 1..1024"},
         {"\"cores\": 8", "\"cores\": 8.5", "host.cores: 8.5, expected a whole number"},
         {"\"default_mhz\": 2000", "\"default_mhz\": 2500", "host.cpu.default_mhz: 2500"},
+        {"\"release\": 0.98", "\"release\": 1.5", "gpu.wall.release: 1.5"},
+        {"\"down\": 0.05", "\"fall\": 0.05", "gpu.wall: unknown key"},
+        {"\"release_c\": 85", "\"release_c\": 95", "gpu.thermal: release_c 95, expected it below limit_c 90"},
+        {"\"tau_s\": 60", "\"tau_s\": 0", "gpu.thermal.tau_s: 0"},
+        {"\"interference\": 0.25", "\"interference\": -1", "gpu.interference: -1"},
+        {"\"voltage_sigma\": 0.01", "\"voltage_sigma\": 0.5", "gpu.variation.voltage_sigma: 0.5"},
+        {"[2000, 1]]", "[900, 1]]", "host.cpu.states[1]: clock 900 after 1000"},
+        {"[2000, 1]]", "[2000, 0.7]]", "host.cpu.states[1]: voltage 0.7 after 0.8"},
+        {"[[2500, 1.2]]", "[[1500, 1.2]]", "host.cpu.boost[0]: clock 1500 after 2000"},
+        {"\"bound\": 0.5", "\"bound\": 1.5", "host.cpu.bound: 1.5"},
+        {"\"cores\": 8", "\"cores\": 8, \"bus\": {\"min\": 0.5, \"max\": 0.8, \"period_ms\": 5}",
+         "host.bus: a bus that CPU and GPU share"},
+        {"\"cores\": 8", "\"cores\": 8, \"apu\": true", "host: an APU without a bus"},
+        {"\"cores\": 8", "\"cores\": 8, \"apu\": true, \"bus\": {\"min\": 0.5, \"max\": 0.4, \"period_ms\": 5}",
+         "host.bus.max: 0.4"},
+        {"\"cores\": 8", "\"cores\": 8, \"apu\": true, \"bus\": {\"min\": 0.5, \"max\": 0.8, \"period_ms\": 5}",
+         "host: an APU of 2 GPUs"},
+        {"\"cores\": 8", "\"cores\": 8, \"sensors\": {\"node\": {\"refresh_ms\": 1}}", "host.sensors: unknown key"},
+        {"\"wait_upc\": 0.25", "\"wait_upc\": 0.25, \"wait\": \"doze\"", "wait 'doze', expected spin or sleep"},
+        {"\"wait_upc\": 0.25", "\"wait_upc\": 0.25, \"limits\": {\"min_w\": 5, \"max_w\": 9, \"default_w\": 8}",
+         "limits without a controller"},
         {"\"apu\": true", "\"apu\": 1", "host.apu: a number, expected true or false"},
         {"\"theta\": 0.1", "\"theta\": null", "policies.assure.theta: null, expected"},
         {"\"theta\": 0.1", "\"theta\": [\"x\"]", "policies.assure.theta[0]: a text, expected a number"},

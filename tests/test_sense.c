@@ -272,6 +272,7 @@ static void bench_to(bench *b, int64_t t) {
 static double bench_read(bench *b, int id) {
     fl_gpu_sample got;
     fl_sense_read(b->s, &b->g, b->g.now_ps, true, &got);
+    FL_CHECK(!fl_gpu_known(&got, id) || isfinite(got.value[id]), "signal %d: known, but %g", id, got.value[id]);
     return fl_gpu_known(&got, id) ? got.value[id] : (double)NAN;
 }
 
