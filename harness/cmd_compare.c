@@ -88,7 +88,7 @@ int fl_cmd_compare(int argc, char **argv) {
     fl_scenes scenes = {0};
     fl_comparison c = {0};
     fl_spec *spec = NULL;
-    size_t specs = 0;
+    size_t specs = 0, variants = 0;
     cJSON *record = NULL;
     fl_experiment ex = {0};
     fl_comparison_options o = {
@@ -114,7 +114,10 @@ int fl_cmd_compare(int argc, char **argv) {
     for (size_t i = 0; !s && spec && i < policies.count; i++, specs += !s)
         s = fl_spec_open(policies.item[i], &spec[i], &d);
     if (!s)
-        s = fl_scenes_open(&so, &traces, &scenes, &d);
+        s = fl_experiment_scenes(&ex, &so, &traces, &scenes, &variants, &d);
+    each |= variants > 0;
+    o.oracles &= fl_experiment_oracles(&ex);
+    o.no_means = variants > 0; /* a mean over variants means nothing */
     o.scenes = &scenes;
     o.spec = spec;
     o.spec_count = specs;

@@ -1,4 +1,5 @@
 #include "harness/commands.h"
+#include "harness/fault_spec.h"
 #include "harness/output.h"
 #include "harness/probelog.h"
 #include "harness/steplog.h"
@@ -71,6 +72,31 @@ static void add_split(cJSON *root, const fl_run_result *r) {
             fl_json_add_real(parts, fl_part_names[i], fl_joules(r->ledger.part_fj[i]));
 }
 
+/* What only a node with such parts has. */
+static void add_node(cJSON *root, const fl_run_result *r) {
+    fl_json_add_real(root, "wall_held_s", fl_seconds(r->wall_held_ps));
+    fl_json_add_real(root, "heat_held_s", fl_seconds(r->heat_held_ps));
+    if (!isnan(r->hottest_c))
+        fl_json_add_real(root, "hottest_c", r->hottest_c);
+    if (r->refused_sets)
+        cJSON_AddNumberToObject(root, "refused_sets", (double)r->refused_sets);
+    cJSON *cpu = r->cpu_count ? cJSON_AddArrayToObject(root, "cpu_residence") : NULL;
+    for (size_t i = 0; i < r->cpu_count; i++) {
+        cJSON *at = cJSON_CreateObject();
+        cJSON_AddNumberToObject(at, "mhz", r->cpu[i].mhz);
+        fl_json_add_real(at, "s", fl_seconds(r->cpu[i].ps));
+        cJSON_AddItemToArray(cpu, at);
+    }
+    cJSON *process = cJSON_AddArrayToObject(root, "processes");
+    for (size_t i = 0; i < r->process_count; i++) {
+        cJSON *at = cJSON_CreateObject();
+        cJSON_AddNumberToObject(at, "gpu", r->process[i].gpu);
+        cJSON_AddNumberToObject(at, "process", r->process[i].process);
+        fl_json_add_real(at, "makespan_s", fl_seconds(r->process[i].end_ps));
+        cJSON_AddItemToArray(process, at);
+    }
+}
+
 static void print_json(const fl_scenes *scenes, const fl_spec *spec, const fl_run_result *r) {
     const fl_scene *scene = scenes->item[0];
     cJSON *root = cJSON_CreateObject();
@@ -87,6 +113,7 @@ static void print_json(const fl_scenes *scenes, const fl_spec *spec, const fl_ru
     cJSON_AddNumberToObject(root, "faults", (double)r->counts.faults);
     cJSON_AddNumberToObject(root, "ignored_sets", (double)r->ignored_sets);
     fl_json_add_real(root, "policy_cost_s", fl_seconds(r->policy_cost_ps));
+    add_node(root, r);
     add_split(root, r);
     cJSON *residence = cJSON_AddArrayToObject(root, "residence");
     for (size_t i = 0; i < r->residence_count; i++) {
@@ -105,6 +132,26 @@ static void print_json(const fl_scenes *scenes, const fl_spec *spec, const fl_ru
 static int by_time(const void *a, const void *b) {
     int64_t x = ((const fl_residence *)a)->ps, y = ((const fl_residence *)b)->ps;
     return x > y ? -1 : x < y;
+}
+
+static void print_node(const fl_run_result *r) {
+    if (r->wall_held_ps || r->heat_held_ps)
+        printf("held        %.4g s below what was asked by the power wall, %.4g s by heat\n",
+               fl_seconds(r->wall_held_ps), fl_seconds(r->heat_held_ps));
+    if (!isnan(r->hottest_c))
+        printf("heat        %.4g C at the end\n", r->hottest_c);
+    if (r->cpu_count) {
+        printf("CPU        ");
+        for (size_t i = 0; i < r->cpu_count; i++)
+            printf(" %u MHz %.1f %%", r->cpu[i].mhz, 100.0 * (double)r->cpu[i].ps / (double)r->makespan_ps);
+        fputc('\n', stdout);
+    }
+    if (r->process_count > 1) {
+        printf("processes  ");
+        for (size_t i = 0; i < r->process_count && i < 16; i++)
+            printf(" %d: %.5g s", r->process[i].process, fl_seconds(r->process[i].end_ps));
+        printf("%s\n", r->process_count > 16 ? " ..." : "");
+    }
 }
 
 static void print_text(const fl_scenes *scenes, const fl_spec *spec, fl_run_result *r) {
@@ -137,18 +184,23 @@ static void print_text(const fl_scenes *scenes, const fl_spec *spec, fl_run_resu
     qsort(r->residence, clocks, sizeof *r->residence, by_time);
     for (size_t i = 0; i < clocks && i < 8; i++)
         printf(" %u MHz %.1f %%", r->residence[i].sm_mhz, open ? 100.0 * (double)r->residence[i].ps / (double)open : 0);
-    printf("%s\n\n", clocks > 8 ? " ..." : "");
+    printf("%s\n", clocks > 8 ? " ..." : "");
+    print_node(r);
+    fputc('\n', stdout);
     fl_scene_notes(scenes, stdout);
     if (r->ignored_sets)
         printf("note: %llu sets of controls that this simulated node does not have\n",
                (unsigned long long)r->ignored_sets);
+    if (r->refused_sets)
+        printf("note: %llu sets were refused, as asked\n", (unsigned long long)r->refused_sets);
     if (r->counts.faults)
         printf("note: %llu faulty commands were counted and left out\n", (unsigned long long)r->counts.faults);
 }
 
 int fl_cmd_run(int argc, char **argv) {
     fl_scene_options so = {0};
-    fl_texts traces = {0}, set = {0};
+    fl_texts traces = {0}, set = {0}, fault_texts = {0};
+    fl_fault *fault = NULL;
     const char *policy = NULL, *log_path = NULL, *timeline = NULL, *probes_path = NULL;
     double every_ms = 100, min_set_ms = 0;
     bool json = false;
@@ -161,6 +213,7 @@ int fl_cmd_run(int argc, char **argv) {
         {"timeline", "FILE", FL_OPTION_TEXT, &timeline, 0, 0, "writes clocks, power and utilisation over time"},
         {"probes", "FILE", FL_OPTION_TEXT, &probes_path, 0, 0, "writes the policy's internals, step by step"},
         {"every-ms", "X", FL_OPTION_REAL, &every_ms, 0.001, 1e9, "spacing of the timeline (100)"},
+        {"fault", "SPEC", FL_OPTION_LIST, &fault_texts, 0, 0, FL_FAULT_SPEC_HELP},
         {"json", NULL, FL_OPTION_FLAG, &json, 0, 0, "prints the result as JSON"},
     };
     int status = FL_EXIT_OK;
@@ -177,6 +230,8 @@ int fl_cmd_run(int argc, char **argv) {
     fl_status s = policy ? fl_spec_open_set(policy, &set, &spec, &d)
                          : fl_fail(&d, FL_BAD_INPUT, NULL, 0, 0,
                                    "no policy given, expected --policy NAME (foldline policies lists them)");
+    if (!s)
+        s = fl_fault_specs_parse(&fault_texts, &fault, &d);
     if (!s)
         s = fl_scenes_open(&so, &traces, &scenes, &d);
     if (!s && scenes.count != 1)
@@ -206,6 +261,8 @@ int fl_cmd_run(int argc, char **argv) {
                               .policy = spec.policy,
                               .layer = layer,
                               .layer_count = 2,
+                              .fault = fault,
+                              .fault_count = fault_texts.count,
                               .min_set_interval_ns = (int64_t)(min_set_ms * 1e6),
                               .on_step = rec.log || rec.probes ? on_step : NULL,
                               .on_truth = rec.truth ? on_truth : NULL,
@@ -236,5 +293,7 @@ int fl_cmd_run(int argc, char **argv) {
     fl_texts_free(&traces);
     fl_texts_free(&so.only);
     fl_texts_free(&set);
+    fl_texts_free(&fault_texts);
+    free(fault);
     return status;
 }

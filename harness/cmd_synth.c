@@ -11,21 +11,65 @@ static const fl_command_help help = {
     "Draws a synthetic kernel trace and its kinds (TRACE.kinds.csv), the same for the same seed.",
     "The clocks of the recording are the default clocks of --platform (generic)."};
 
+typedef struct fl_mix {
+    const char *kinds;
+    uint64_t seed;
+    double seconds, mean_us;
+} fl_mix;
+
+/* The path of the kinds file of a trace, which the head then names. */
+static fl_status kinds_beside(const char *path, fl_kernel_trace *t, char **kinds, fl_diag *d) {
+    const char *dot = strrchr(path, '.'), *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
+    const size_t stem = dot && (!slash || dot > slash) ? (size_t)(dot - path) : strlen(path);
+    if (asprintf(kinds, "%.*s.kinds.csv", (int)stem, path) < 0) {
+        *kinds = NULL;
+        return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory");
+    }
+    return fl_head_set(&t->head, "kinds", *kinds + (base - path))
+               ? FL_OK
+               : fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory");
+}
+
+/* The trace of a mix, and a copy of its kinds beside it: complete by themselves. */
+static fl_status write_mix(const char *path, const fl_mix *m, const char *platform, fl_diag *d) {
+    fl_platform p = {0};
+    fl_kernel_trace t = {0};
+    fl_kinds k = {0};
+    char *kinds = NULL;
+    fl_status s = fl_platform_open(platform, 0, &p, d);
+    if (!s)
+        s = fl_kinds_read(m->kinds, &k, d);
+    if (!s) {
+        const fl_device *dev = &p.node.device[p.node.gpu[0]];
+        s = fl_synth_mix(&k, m->seed, m->seconds, m->mean_us, dev->default_sm_mhz, dev->default_mem_mhz, &t, d);
+    }
+    if (!s)
+        s = kinds_beside(path, &t, &kinds, d);
+    if (!s && strcmp(kinds, m->kinds) != 0)
+        s = fl_kinds_write(kinds, &k, d);
+    if (!s)
+        s = fl_kernels_write(path, &t, d);
+    if (!s)
+        printf("written: %s (%zu kernels of %zu programs), %s\n", path, t.op_count, t.kind_count, kinds);
+    free(kinds);
+    fl_kernel_trace_free(&t);
+    fl_kinds_free(&k);
+    fl_platform_free(&p);
+    return s;
+}
+
 static fl_status write_both(const char *path, const fl_synth_options *o, const char *platform, fl_diag *d) {
     fl_platform p = {0};
     fl_kernel_trace t = {0};
     fl_kinds k = {0};
-    const char *dot = strrchr(path, '.'), *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
-    size_t stem = dot && (!slash || dot > slash) ? (size_t)(dot - path) : strlen(path);
     char *kinds = NULL;
     fl_status s = fl_platform_open(platform, 0, &p, d);
     if (!s) {
         const fl_device *dev = &p.node.device[p.node.gpu[0]];
         s = fl_synth_trace(o, dev->default_sm_mhz, dev->default_mem_mhz, &t, &k, d);
     }
-    if (!s && (asprintf(&kinds, "%.*s.kinds.csv", (int)stem, path) < 0 ||
-               !fl_head_set(&t.head, "kinds", kinds + (base - path))))
-        s = fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory");
+    if (!s)
+        s = kinds_beside(path, &t, &kinds, d);
     if (!s)
         s = fl_kinds_write(kinds, &k, d);
     if (!s)
@@ -42,7 +86,8 @@ static fl_status write_both(const char *path, const fl_synth_options *o, const c
 int fl_cmd_synth(int argc, char **argv) {
     fl_synth_options o = fl_synth_standard;
     int64_t seed = 1, kernels = (int64_t)o.kernels, kinds = o.kinds, streams = o.streams, gpus = o.gpus;
-    const char *output = NULL, *platform = "generic";
+    const char *output = NULL, *platform = "generic", *mix = NULL;
+    double seconds = 60;
     const fl_option option[] = {
         {"o", "FILE", FL_OPTION_TEXT, &output, 0, 0, "the trace to write"},
         {"seed", "N", FL_OPTION_INT, &seed, 0, 9e15, "seed (1)"},
@@ -56,6 +101,9 @@ int fl_cmd_synth(int argc, char **argv) {
         {"sm-demand", "X", FL_OPTION_REAL, &o.sm_demand, 0, 1,
          "share of the SMs a kernel uses; 0 = drawn per kind (1)"},
         {"burst", "X", FL_OPTION_REAL, &o.burst, 1, 1e6, "kernels of one kind in a row, mean (4)"},
+        {"mix", "KINDS.csv", FL_OPTION_TEXT, &mix, 0, 0,
+         "programs that run side by side: one process for each kind of the file"},
+        {"seconds", "X", FL_OPTION_REAL, &seconds, 0.000001, 1e6, "of a mix: how long each program takes alone (60)"},
         {"launches", NULL, FL_OPTION_FLAG, &o.launches, 0, 0, "records launch times, one host thread per stream"},
         {"platform", "NAME", FL_OPTION_TEXT, &platform, 0, 0, "whose default clocks it is recorded at (generic)"},
     };
@@ -71,7 +119,8 @@ int fl_cmd_synth(int argc, char **argv) {
     fl_diag d = {0};
     fl_status s = !output || rest.count
                       ? fl_fail(&d, FL_BAD_INPUT, NULL, 0, 0, "expected -o TRACE.csv and nothing else")
-                      : write_both(output, &o, platform, &d);
+                  : mix ? write_mix(output, &(fl_mix){mix, (uint64_t)seed, seconds, o.mean_us}, platform, &d)
+                        : write_both(output, &o, platform, &d);
     if (s)
         status = fl_report("synth", &d);
     fl_texts_free(&rest);

@@ -274,7 +274,8 @@ fl_status fl_comparison_run(const fl_comparison_options *o, fl_comparison *c, fl
             c->faults += w.faults[at];
         }
     }
-    if (!s)
+    c->mean_first = c->count;
+    if (!s && !o->no_means)
         s = add_means(c, d);
     for (size_t i = 0; w.scene && i < n; i++) {
         fl_run_result_free(&w.scene[i].standard);

@@ -18,7 +18,8 @@ typedef struct fl_comparison_options {
     uint64_t seed;
     uint32_t seeds; /* runs of each policy, with seeds seed, seed + 1, ... */
     unsigned threads;
-    bool oracles; /* solve the references; without them all regrets are n/a */
+    bool no_means; /* leave out the rows of means */
+    bool oracles;  /* solve the references; without them all regrets are n/a */
 } fl_comparison_options;
 
 typedef struct fl_row_result { /* one line of a result */

@@ -25,7 +25,9 @@ fl_status fl_experiment_open(const char *path, fl_experiment *e, fl_diag *d) {
                                         "seeds",
                                         "kinds",
                                         "assume",
-                                        "policies"};
+                                        "policies",
+                                        "variants",
+                                        "oracles"};
     *e = (fl_experiment){.path = strdup(path)};
     fl_status s = e->path ? fl_json_read(path, &e->tree, d) : no_memory(d);
     if (!s) {
@@ -187,4 +189,48 @@ fl_status fl_experiment_apply(fl_experiment *e, fl_scene_options *so, fl_texts *
     *seeds = n ? n : 1;
     *objective = goal ? goal : "energy";
     return s;
+}
+
+fl_status fl_experiment_scenes(const fl_experiment *e, const fl_scene_options *so, const fl_texts *traces,
+                               fl_scenes *scenes, size_t *variants, fl_diag *d) {
+    static const char *const known[] = {FL_NODE_KEYS};
+    *variants = 0;
+    fl_status s = fl_scenes_open(so, traces, scenes, d);
+    if (s || !e->tree)
+        return s;
+    const fl_json root = fl_json_root(e->tree, e->path);
+    fl_json all = {0};
+    if (fl_json_has(&root, "variants"))
+        s = fl_json_get_object(&root, "variants", &all, d);
+    for (fl_json at = !s && all.node ? fl_json_first(&all) : (fl_json){0}; !s && at.node;
+         at = fl_json_next(&all, &at)) {
+        fl_scene_options changed = *so;
+        fl_scenes more = {0};
+        changed.variant = at.node->string;
+        changed.node = (fl_node_choice){0}; /* what the variant says goes before the rest */
+        s = fl_json_object(&at, d);
+        if (!s)
+            s = fl_json_known(&at, known, sizeof known / sizeof *known, d);
+        if (!s)
+            s = fl_node_choice_read(&at, &changed.node, d);
+        fl_node_choice_merge(&changed.node, &so->node);
+        if (!s)
+            s = fl_scenes_open(&changed, traces, &more, d);
+        if (!s)
+            s = fl_scenes_append(scenes, &more, d);
+        fl_scenes_free(&more);
+        ++*variants;
+    }
+    if (s)
+        fl_scenes_free(scenes);
+    return s;
+}
+
+bool fl_experiment_oracles(const fl_experiment *e) {
+    fl_diag ignored = {0};
+    bool on = true;
+    if (!e->tree)
+        return true;
+    const fl_json root = fl_json_root(e->tree, e->path);
+    return !fl_json_has(&root, "oracles") || fl_json_get_bool(&root, "oracles", &on, &ignored) != FL_OK || on;
 }

@@ -4,6 +4,10 @@
  * "table", "workloads": [...], "repeat": 1, "bound": 0.1, "objective": "energy", "seed": 1, "seeds": 1, "kinds": "...",
  * "assume": "...", "policies": ["nvboost", {"policy": "assure", "set": {"theta": 0.9}}]}
  *
+ * Parts of the node: "wall": "ideal", "heat": true and so on (harness/node_choice.h). "variants": {"ideal wall":
+ * {"wall": "ideal"}, ...} repeats every workload with those parts changed, beside the plain one; "oracles": false
+ * leaves the references out.
+ *
  * Paths are relative to the file. What the command line gives goes before what the experiment says. */
 #ifndef FL_EXPERIMENT_H
 #define FL_EXPERIMENT_H
@@ -24,5 +28,12 @@ void fl_experiment_free(fl_experiment *e);
 /* Fills what is still unset; every text lives as long as *e. */
 fl_status fl_experiment_apply(fl_experiment *e, fl_scene_options *so, fl_texts *traces, fl_texts *policies,
                               double *bound, const char **objective, int64_t *seeds, fl_diag *d);
+
+/* Opens the scenes of the experiment: the plain ones, then those of each variant. With no experiment (tree NULL) just
+ * the plain ones. *variants: how many there were. */
+fl_status fl_experiment_scenes(const fl_experiment *e, const fl_scene_options *so, const fl_texts *traces,
+                               fl_scenes *scenes, size_t *variants, fl_diag *d);
+/* False where the experiment leaves the oracles out. */
+bool fl_experiment_oracles(const fl_experiment *e);
 
 #endif

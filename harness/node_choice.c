@@ -17,8 +17,8 @@ static fl_status choose_wall(fl_node_spec *node, const char *how, fl_diag *d) {
     for (uint32_t i = 0; i < node->device_count; i++) {
         fl_wall_spec *w = &node->device[i].wall;
         if (ideal && w->period_ns <= 0)
-            return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "an ideal wall: platform %s describes no wall of %s", node->name,
-                           node->device[i].name);
+            return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "an ideal wall: platform %s describes no wall of %s",
+                           node->name, node->device[i].name);
         w->ideal = ideal;
         w->period_ns = ideal ? w->period_ns : 0;
     }
@@ -71,4 +71,13 @@ fl_status fl_node_choice_read(const fl_json *root, fl_node_choice *c, fl_diag *d
     if (!s && !(c->gpu_budget_w > 0) && fl_json_has(root, "gpu_budget_w"))
         s = fl_json_get_real(root, "gpu_budget_w", 1, 1e7, &c->gpu_budget_w, d);
     return s;
+}
+
+void fl_node_choice_merge(fl_node_choice *c, const fl_node_choice *rest) {
+    c->wall = c->wall ? c->wall : rest->wall;
+    c->heat |= rest->heat;
+    c->no_contention |= rest->no_contention;
+    c->no_cpu |= rest->no_cpu;
+    c->units = c->units ? c->units : rest->units;
+    c->gpu_budget_w = c->gpu_budget_w > 0 ? c->gpu_budget_w : rest->gpu_budget_w;
 }

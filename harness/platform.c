@@ -1,6 +1,7 @@
 #include "harness/platform.h"
 #include "harness/json.h"
 #include "harness/platform_device.h"
+#include "harness/platform_host.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -123,8 +124,6 @@ static fl_status find_file(const char *name, fl_platform *p, fl_diag *d) {
 
 /* ---- notes: where each number comes from ---- */
 
-static const char *const no_note_needed[] = {"foldline_platform", "notes"};
-
 /* A note on a key speaks for everything below it. */
 static bool covers(const char *note, const char *path) {
     const size_t n = strlen(note);
@@ -133,9 +132,8 @@ static bool covers(const char *note, const char *path) {
 
 static fl_status require_notes(const fl_json *at, const fl_platform *p, fl_diag *d) {
     fl_status s = FL_OK;
-    for (size_t i = 0; i < COUNT_OF(no_note_needed); i++)
-        if (strcmp(at->path, no_note_needed[i]) == 0)
-            return FL_OK;
+    if (strcmp(at->path, "foldline_platform") == 0 || strcmp(at->path, "notes") == 0)
+        return FL_OK;
     if (cJSON_IsNumber(at->node)) {
         for (size_t i = 0; i < p->note_count; i++)
             if (covers(p->note[i].key, at->path))
@@ -299,7 +297,7 @@ static fl_status read_root(const fl_json *root, uint32_t gpu_count, fl_platform 
     if (s == FL_OK)
         s = fl_platform_host(&host, &p->node.host, d);
     if (s == FL_OK && p->node.host.apu) {
-        if (p->node.gpu_count != 1)
+        if (p->node.gpu_count != 1) /* they share one bus and one budget */
             return fl_json_fail(&host, d, "an APU of %u GPUs, expected one", p->node.gpu_count);
         p->node.device[0].dram_share = p->node.host.bus_max;
     }

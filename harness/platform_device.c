@@ -1,6 +1,7 @@
 #include "harness/platform_device.h"
 
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,12 +20,14 @@ fl_status fl_platform_reals(const fl_json *object, const fl_real_field *field, s
     return s;
 }
 
-fl_status fl_platform_ms(const fl_json *object, const char *key, bool optional, int64_t *ns, fl_diag *d) {
-    double ms = 0;
-    const fl_real_field field = {key, 0, MS_MAX, &ms, optional};
-    fl_status s = fl_platform_reals(object, &field, 1, d);
-    if (s == FL_OK)
-        *ns = llround(ms * 1e6);
+fl_status fl_platform_times(const fl_json *object, const fl_ms_field *field, size_t count, fl_diag *d) {
+    fl_status s = FL_OK;
+    for (size_t i = 0; i < count && s == FL_OK; i++) {
+        double ms = 0;
+        s = fl_platform_reals(object, &(fl_real_field){field[i].key, 0, MS_MAX, &ms, field[i].optional}, 1, d);
+        if (s == FL_OK)
+            *field[i].ns = llround(ms * 1e6);
+    }
     return s;
 }
 
@@ -44,6 +47,26 @@ fl_status fl_platform_name(const fl_json *object, char *name, size_t size, fl_di
     if (s == FL_OK)
         memcpy(name, text, strlen(text) + 1);
     return s;
+}
+
+fl_status fl_platform_part(const fl_json *object, const char *key, const char *const *known, size_t count,
+                           fl_json *part, fl_diag *d) {
+    *part = (fl_json){.node = NULL};
+    if (!fl_json_has(object, key))
+        return FL_OK;
+    fl_status s = fl_json_get_object(object, key, part, d);
+    return s == FL_OK ? fl_json_known(part, known, count, d) : s;
+}
+
+fl_status fl_platform_refuse(const fl_json *object, const char *key, fl_diag *d, const char *format, ...) {
+    char reason[256];
+    va_list arguments;
+    va_start(arguments, format);
+    (void)vsnprintf(reason, sizeof reason, format, arguments);
+    va_end(arguments);
+    fl_json at;
+    fl_status s = fl_json_get(object, key, &at, d);
+    return s == FL_OK ? fl_json_fail(&at, d, "%s", reason) : s;
 }
 
 static fl_status push_clock(const fl_json *at, int64_t mhz, int32_t *list, uint32_t *count, fl_diag *d) {
@@ -203,99 +226,88 @@ static fl_status read_power(const fl_json *gpu, fl_device *dev, fl_diag *d) {
 fl_status fl_platform_limits(const fl_json *object, double *min_w, double *max_w, double *default_w, fl_diag *d) {
     static const char *const known[] = {"min_w", "max_w", "default_w"};
     fl_json limits;
-    if (!fl_json_has(object, "limits"))
-        return FL_OK;
-    fl_status s = fl_json_get_object(object, "limits", &limits, d);
-    if (s == FL_OK)
-        s = fl_json_known(&limits, known, COUNT_OF(known), d);
-    if (s == FL_OK)
-        s = fl_json_get_real(&limits, "min_w", 0, WATTS_MAX, min_w, d);
+    fl_status s = fl_platform_part(object, "limits", known, COUNT_OF(known), &limits, d);
+    if (s != FL_OK || !limits.node)
+        return s;
+    s = fl_json_get_real(&limits, "min_w", 0, WATTS_MAX, min_w, d);
     if (s == FL_OK)
         s = fl_json_get_real(&limits, "max_w", *min_w, WATTS_MAX, max_w, d);
-    if (s == FL_OK)
-        s = fl_json_get_real(&limits, "default_w", *min_w, *max_w, default_w, d);
-    return s;
+    return s == FL_OK ? fl_json_get_real(&limits, "default_w", *min_w, *max_w, default_w, d) : s;
 }
 
-fl_status fl_platform_sensor(const fl_json *sensors, const char *name, fl_sensor_spec *spec, double *mem_noise_pct,
-                             fl_diag *d) {
-    static const char *const known[] = {"refresh_ms", "phase_ms", "window_ms", "lag_ms",       "delay_ms",
-                                        "quantum",    "noise",    "wrap",      "mem_noise_pct"};
+fl_status fl_platform_sensor(const fl_json *sensors, const char *name, bool counts, fl_sensor_spec *spec,
+                             double *mem_noise_pct, fl_diag *d) {
+    const char *const known[] = {"refresh_ms", "phase_ms", "window_ms", "lag_ms",
+                                 "delay_ms",   "quantum",  "noise",     counts ? "wrap" : "mem_noise_pct"};
     fl_json at;
+    double *last = counts ? &spec->wrap : mem_noise_pct;
     fl_status s = fl_json_get_object(sensors, name, &at, d);
     if (s == FL_OK)
-        s = fl_json_known(&at, known, COUNT_OF(known) - (mem_noise_pct == NULL), d);
-    const struct {
-        const char *key;
-        int64_t *ns;
-    } ms[] = {{"phase_ms", &spec->phase_ns},
-              {"window_ms", &spec->window_ns},
-              {"lag_ms", &spec->lag_ns},
-              {"delay_ms", &spec->delay_ns}};
+        s = fl_json_known(&at, known, COUNT_OF(known) - (last == NULL), d);
+    const fl_ms_field time[] = {{"refresh_ms", &spec->period_ns, false},
+                                {"phase_ms", &spec->phase_ns, true},
+                                {"window_ms", &spec->window_ns, true},
+                                {"lag_ms", &spec->lag_ns, true},
+                                {"delay_ms", &spec->delay_ns, true}};
     if (s == FL_OK)
-        s = fl_platform_ms(&at, "refresh_ms", false, &spec->period_ns, d);
-    for (size_t i = 0; s == FL_OK && i < COUNT_OF(ms); i++)
-        s = fl_platform_ms(&at, ms[i].key, true, ms[i].ns, d);
-    double none = 0;
+        s = fl_platform_times(&at, time, COUNT_OF(time), d);
     const fl_real_field field[] = {{"quantum", 0, 1e9, &spec->quantum, true},
                                    {"noise", 0, 1e9, &spec->noise, true},
-                                   {"wrap", 0, 1e15, &spec->wrap, true},
-                                   {"mem_noise_pct", 0, 100, mem_noise_pct ? mem_noise_pct : &none, true}};
+                                   {counts ? "wrap" : "mem_noise_pct", 0, counts ? 1e15 : 100, last, true}};
     if (s == FL_OK)
-        s = fl_platform_reals(&at, field, COUNT_OF(field), d);
+        s = fl_platform_reals(&at, field, COUNT_OF(field) - (last == NULL), d);
     if (s == FL_OK && spec->period_ns == 0 && (spec->window_ns > 0 || spec->lag_ns > 0))
         s = fl_json_fail(&at, d, "a window or lag without a refresh, expected refresh_ms > 0");
     spec->present = 1;
     return s;
 }
 
+const char *const fl_platform_sensor_name[FL_SENSOR_COUNT] = {[FL_SENSOR_POWER] = "power",
+                                                              [FL_SENSOR_POWER_INSTANT] = "power_instant",
+                                                              [FL_SENSOR_ENERGY] = "energy",
+                                                              [FL_SENSOR_UTILISATION] = "utilisation",
+                                                              [FL_SENSOR_PROFILE] = "profile",
+                                                              [FL_SENSOR_CLOCK] = "clock",
+                                                              [FL_SENSOR_TEMPERATURE] = "temperature"};
+
 static fl_status read_sensors(const fl_json *gpu, fl_device *dev, fl_diag *d) {
-    static const char *const name[FL_SENSOR_COUNT] = {[FL_SENSOR_POWER] = "power",
-                                                      [FL_SENSOR_POWER_INSTANT] = "power_instant",
-                                                      [FL_SENSOR_ENERGY] = "energy",
-                                                      [FL_SENSOR_UTILISATION] = "utilisation",
-                                                      [FL_SENSOR_PROFILE] = "profile",
-                                                      [FL_SENSOR_CLOCK] = "clock",
-                                                      [FL_SENSOR_TEMPERATURE] = "temperature"};
+    static const bool counts[FL_SENSOR_COUNT] = {
+        [FL_SENSOR_ENERGY] = true, [FL_SENSOR_PROFILE] = true, [FL_SENSOR_CLOCK] = true};
     fl_json sensors;
     fl_status s = fl_json_get_object(gpu, "sensors", &sensors, d);
     if (s == FL_OK)
-        s = fl_json_known(&sensors, name, FL_SENSOR_COUNT, d);
+        s = fl_json_known(&sensors, fl_platform_sensor_name, FL_SENSOR_COUNT, d);
     for (size_t i = 0; s == FL_OK && i < FL_SENSOR_COUNT; i++)
-        if (fl_json_has(&sensors, name[i]))
-            s = fl_platform_sensor(&sensors, name[i], &dev->sensor[i],
+        if (fl_json_has(&sensors, fl_platform_sensor_name[i]))
+            s = fl_platform_sensor(&sensors, fl_platform_sensor_name[i], counts[i], &dev->sensor[i],
                                    i == FL_SENSOR_UTILISATION ? &dev->util_mem_noise_pct : NULL, d);
     return s;
 }
 
-static fl_status read_actuator(const fl_json *gpu, fl_actuator_spec *spec, fl_diag *d) {
+static fl_status read_actuator(const fl_json *gpu, fl_device *dev, fl_diag *d) {
     static const char *const known[] = {"call_ms", "settle_ms", "read_ms"};
+    fl_actuator_spec *spec = &dev->actuator;
     fl_json at;
     fl_status s = fl_json_get_object(gpu, "actuator", &at, d);
     if (s == FL_OK)
         s = fl_json_known(&at, known, COUNT_OF(known), d);
-    if (s == FL_OK)
-        s = fl_platform_ms(&at, "call_ms", false, &spec->call_ns, d);
-    if (s == FL_OK)
-        s = fl_platform_ms(&at, "settle_ms", false, &spec->settle_ns, d);
-    return s == FL_OK ? fl_platform_ms(&at, "read_ms", false, &spec->read_ns, d) : s;
+    const fl_ms_field time[] = {
+        {"call_ms", &spec->call_ns, false}, {"settle_ms", &spec->settle_ns, false}, {"read_ms", &spec->read_ns, false}};
+    return s == FL_OK ? fl_platform_times(&at, time, COUNT_OF(time), d) : s;
 }
 
 static fl_status read_wall(const fl_json *gpu, fl_device *dev, fl_diag *d) {
     static const char *const known[] = {"period_ms", "filter_ms", "down", "up", "release"};
     fl_wall_spec *w = &dev->wall;
     fl_json at;
-    if (!fl_json_has(gpu, "wall"))
-        return FL_OK;
-    fl_status s = fl_json_get_object(gpu, "wall", &at, d);
-    if (s == FL_OK)
-        s = fl_json_known(&at, known, COUNT_OF(known), d);
-    if (s == FL_OK)
-        s = fl_platform_ms(&at, "period_ms", false, &w->period_ns, d);
-    if (s == FL_OK)
-        s = fl_platform_ms(&at, "filter_ms", false, &w->filter_ns, d);
+    fl_status s = fl_platform_part(gpu, "wall", known, COUNT_OF(known), &at, d);
+    if (s != FL_OK || !at.node)
+        return s;
+    const fl_ms_field time[] = {{"period_ms", &w->period_ns, false}, {"filter_ms", &w->filter_ns, false}};
+    /* A step or share of 0 would hold a clock down, or up, for good. */
     const fl_real_field field[] = {
-        {"down", 0, 1, &w->down, false}, {"up", 0, 1, &w->up, false}, {"release", 0, 1, &w->release, false}};
+        {"down", 1e-6, 1, &w->down, false}, {"up", 1e-6, 1, &w->up, false}, {"release", 1e-6, 1, &w->release, false}};
+    s = fl_platform_times(&at, time, COUNT_OF(time), d);
     if (s == FL_OK)
         s = fl_platform_reals(&at, field, COUNT_OF(field), d);
     if (s == FL_OK && dev->power_default_w <= 0)
@@ -303,53 +315,56 @@ static fl_status read_wall(const fl_json *gpu, fl_device *dev, fl_diag *d) {
     return s;
 }
 
-static fl_status read_thermal(const fl_json *gpu, fl_thermal_spec *t, fl_diag *d) {
+static fl_status read_thermal(const fl_json *gpu, fl_device *dev, fl_diag *d) {
     static const char *const known[] = {"period_ms",    "ambient_c",  "c_per_w", "tau_s",
                                         "leak_w_per_c", "leak_ref_c", "limit_c", "release_c"};
+    fl_thermal_spec *t = &dev->thermal;
     fl_json at;
-    if (!fl_json_has(gpu, "thermal"))
-        return FL_OK;
-    fl_status s = fl_json_get_object(gpu, "thermal", &at, d);
-    if (s == FL_OK)
-        s = fl_json_known(&at, known, COUNT_OF(known), d);
-    if (s == FL_OK)
-        s = fl_platform_ms(&at, "period_ms", false, &t->period_ns, d);
+    fl_status s = fl_platform_part(gpu, "thermal", known, COUNT_OF(known), &at, d);
+    if (s != FL_OK || !at.node)
+        return s;
+    const fl_ms_field time = {"period_ms", &t->period_ns, false};
     const fl_real_field field[] = {
         {"ambient_c", -50, 150, &t->ambient_c, false},   {"c_per_w", 0, 1e3, &t->c_per_w, false},
         {"tau_s", 1e-3, 1e6, &t->tau_s, false},          {"leak_w_per_c", 0, WATTS_MAX, &t->leak_w_per_c, false},
         {"leak_ref_c", -50, 200, &t->leak_ref_c, false}, {"limit_c", 0, 200, &t->limit_c, false},
         {"release_c", 0, 200, &t->release_c, false}};
+    s = fl_platform_times(&at, &time, 1, d);
     if (s == FL_OK)
         s = fl_platform_reals(&at, field, COUNT_OF(field), d);
+    if (s == FL_OK && t->leak_ref_c < t->ambient_c)
+        s = fl_platform_refuse(&at, "leak_ref_c", d, "%g, expected at least ambient_c %g", t->leak_ref_c, t->ambient_c);
+    if (s == FL_OK && t->limit_c <= t->ambient_c)
+        s = fl_platform_refuse(&at, "limit_c", d, "%g, expected more than ambient_c %g", t->limit_c, t->ambient_c);
     if (s == FL_OK && t->release_c >= t->limit_c)
-        s = fl_json_fail(&at, d, "release_c %g, expected it below limit_c %g", t->release_c, t->limit_c);
+        s = fl_platform_refuse(&at, "release_c", d, "%g, expected less than limit_c %g", t->release_c, t->limit_c);
     return s;
 }
 
 static fl_status read_variation(const fl_json *gpu, fl_device *dev, fl_diag *d) {
     static const char *const known[] = {"voltage_sigma", "leakage_sigma"};
-    fl_json at;
-    if (!fl_json_has(gpu, "variation"))
-        return FL_OK;
-    fl_status s = fl_json_get_object(gpu, "variation", &at, d);
-    if (s == FL_OK)
-        s = fl_json_known(&at, known, COUNT_OF(known), d);
     const fl_real_field field[] = {{"voltage_sigma", 0, 0.2, &dev->v_sigma, false},
                                    {"leakage_sigma", 0, 1, &dev->leak_sigma, false}};
-    return s == FL_OK ? fl_platform_reals(&at, field, COUNT_OF(field), d) : s;
+    fl_json at;
+    fl_status s = fl_platform_part(gpu, "variation", known, COUNT_OF(known), &at, d);
+    return s == FL_OK && at.node ? fl_platform_reals(&at, field, COUNT_OF(field), d) : s;
 }
 
 /* A number >= 1, or "max" for the pure maximum of the two terms. */
-static fl_status read_sharpness(const fl_json *gpu, double *sharpness, fl_diag *d) {
+static fl_status read_sharpness(const fl_json *gpu, fl_device *dev, fl_diag *d) {
     fl_json at;
     fl_status s = fl_json_get(gpu, "sharpness", &at, d);
     if (s == FL_OK && cJSON_IsString(at.node) && strcmp(at.node->valuestring, "max") == 0) {
-        *sharpness = (double)INFINITY;
+        dev->sharpness = (double)INFINITY;
         return FL_OK;
     }
     if (s == FL_OK && !cJSON_IsNumber(at.node))
         return fl_json_fail(&at, d, "expected a number >= 1, or \"max\"");
-    return s == FL_OK ? fl_json_real(&at, 1, (double)INFINITY, sharpness, d) : s;
+    return s == FL_OK ? fl_json_real(&at, 1, (double)INFINITY, &dev->sharpness, d) : s;
+}
+
+static fl_status read_limits(const fl_json *gpu, fl_device *dev, fl_diag *d) {
+    return fl_platform_limits(gpu, &dev->power_min_w, &dev->power_max_w, &dev->power_default_w, d);
 }
 
 fl_status fl_platform_device(const fl_json *gpu, fl_device *dev, fl_diag *d) {
@@ -381,19 +396,9 @@ fl_status fl_platform_device(const fl_json *gpu, fl_device *dev, fl_diag *d) {
     if (s == FL_OK)
         s = fl_platform_reals(gpu, field, COUNT_OF(field), d);
     dev->peak_bytes_per_s = peak_gb_s * 1e9;
-    if (s == FL_OK)
-        s = read_sharpness(gpu, &dev->sharpness, d);
-    if (s == FL_OK)
-        s = read_power(gpu, dev, d);
-    if (s == FL_OK)
-        s = fl_platform_limits(gpu, &dev->power_min_w, &dev->power_max_w, &dev->power_default_w, d);
-    if (s == FL_OK)
-        s = read_sensors(gpu, dev, d);
-    if (s == FL_OK)
-        s = read_wall(gpu, dev, d);
-    if (s == FL_OK)
-        s = read_thermal(gpu, &dev->thermal, d);
-    if (s == FL_OK)
-        s = read_variation(gpu, dev, d);
-    return s == FL_OK ? read_actuator(gpu, &dev->actuator, d) : s;
+    static fl_status (*const part[])(const fl_json *, fl_device *, fl_diag *) = {
+        read_sharpness, read_power, read_limits, read_sensors, read_wall, read_thermal, read_variation, read_actuator};
+    for (size_t i = 0; s == FL_OK && i < COUNT_OF(part); i++)
+        s = part[i](gpu, dev, d);
+    return s;
 }

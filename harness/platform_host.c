@@ -1,4 +1,5 @@
 /* The host of a platform file: its CPU, what it shares with an APU's GPU, its meters. */
+#include "harness/platform_host.h"
 #include "harness/platform_device.h"
 
 #include <stdlib.h>
@@ -61,7 +62,7 @@ static fl_status read_wait(const fl_json *cpu, int *sleeps, fl_diag *d) {
         return FL_OK;
     fl_status s = fl_json_get_text(cpu, "wait", &text, d);
     if (s == FL_OK && strcmp(text, "spin") != 0 && strcmp(text, "sleep") != 0)
-        s = fl_json_fail(cpu, d, "wait '%s', expected spin or sleep", text);
+        s = fl_platform_refuse(cpu, "wait", d, "'%s', expected spin or sleep", text);
     *sleeps = s == FL_OK && strcmp(text, "sleep") == 0;
     return s;
 }
@@ -70,15 +71,12 @@ static fl_status read_cpu(const fl_json *host, fl_cpu_spec *c, fl_diag *d) {
     static const char *const known[] = {"states", "boost",   "default_mhz", "ref_mhz",   "static_w",  "core_w",
                                         "bound",  "alpha",   "wait_alpha",  "upc",       "wait_upc",  "gb_s",
                                         "wait",   "call_ms", "settle_ms",   "period_ms", "filter_ms", "limits"};
-    fl_json at, value;
+    fl_json at;
     double gb_s = 0;
-    if (!fl_json_has(host, "cpu"))
-        return FL_OK;
-    fl_status s = fl_json_get_object(host, "cpu", &at, d);
-    if (s == FL_OK)
-        s = fl_json_known(&at, known, COUNT_OF(known), d);
-    if (s == FL_OK)
-        s = read_states(&at, "states", 0, 0, &c->mhz, &c->volt, &c->count, d);
+    fl_status s = fl_platform_part(host, "cpu", known, COUNT_OF(known), &at, d);
+    if (s != FL_OK || !at.node)
+        return s;
+    s = read_states(&at, "states", 0, 0, &c->mhz, &c->volt, &c->count, d);
     if (s == FL_OK && fl_json_has(&at, "boost"))
         s = read_states(&at, "boost", c->mhz[c->count - 1], lowest_volt(&at), &c->boost_mhz, &c->boost_volt,
                         &c->boost_count, d);
@@ -95,60 +93,53 @@ static fl_status read_cpu(const fl_json *host, fl_cpu_spec *c, fl_diag *d) {
     if (s == FL_OK)
         s = fl_platform_reals(&at, field, COUNT_OF(field), d);
     c->bytes_per_s = gb_s * 1e9;
-    if (s == FL_OK && fl_ladder_index(c->mhz, c->count, c->default_mhz) < 0 &&
-        (s = fl_json_get(&at, "default_mhz", &value, d)) == FL_OK)
-        s = fl_json_fail(&value, d, "%g, expected one of the states %d..%d", c->default_mhz, c->mhz[0],
-                         c->mhz[c->count - 1]);
-    const struct {
-        const char *key;
-        int64_t *ns;
-    } ms[] = {{"call_ms", &c->call_ns},
-              {"settle_ms", &c->settle_ns},
-              {"period_ms", &c->period_ns},
-              {"filter_ms", &c->filter_ns}};
-    for (size_t i = 0; s == FL_OK && i < COUNT_OF(ms); i++)
-        s = fl_platform_ms(&at, ms[i].key, true, ms[i].ns, d);
+    if (s == FL_OK && fl_ladder_index(c->mhz, c->count, c->default_mhz) < 0)
+        s = fl_platform_refuse(&at, "default_mhz", d, "%g, expected one of the states %d..%d", c->default_mhz,
+                               c->mhz[0], c->mhz[c->count - 1]);
+    const fl_ms_field time[] = {{"call_ms", &c->call_ns, true},
+                                {"settle_ms", &c->settle_ns, true},
+                                {"period_ms", &c->period_ns, true},
+                                {"filter_ms", &c->filter_ns, true}};
+    if (s == FL_OK)
+        s = fl_platform_times(&at, time, COUNT_OF(time), d);
     if (s == FL_OK)
         s = read_wait(&at, &c->sleeps, d);
     if (s == FL_OK)
         s = fl_platform_limits(&at, &c->power_min_w, &c->power_max_w, &c->power_default_w, d);
     if (s == FL_OK && c->power_default_w > 0 && c->period_ns <= 0)
-        s = fl_json_fail(&at, d, "limits without a controller, expected period_ms > 0");
+        s = fl_platform_refuse(&at, "limits", d, "limits without a controller, expected period_ms > 0");
     return s;
 }
 
 static fl_status read_bus(const fl_json *host, fl_host_spec *spec, fl_diag *d) {
     static const char *const known[] = {"min", "max", "period_ms"};
     fl_json at;
-    if (!fl_json_has(host, "bus"))
-        return spec->apu ? fl_json_fail(host, d, "an APU without a bus, expected {\"min\", \"max\", \"period_ms\"}")
-                         : FL_OK;
-    fl_status s = fl_json_get_object(host, "bus", &at, d);
-    if (s == FL_OK && !spec->apu)
-        s = fl_json_fail(&at, d, "a bus that CPU and GPU share, expected it on an APU only");
-    if (s == FL_OK)
-        s = fl_json_known(&at, known, COUNT_OF(known), d);
-    if (s == FL_OK)
-        s = fl_json_get_real(&at, "min", 0.01, 1, &spec->bus_min, d);
+    fl_status s = fl_platform_part(host, "bus", known, COUNT_OF(known), &at, d);
+    if (s == FL_OK && spec->apu && !at.node)
+        return fl_json_fail(host, d, "an APU without a bus, expected {\"min\", \"max\", \"period_ms\"}");
+    if (s != FL_OK || !at.node)
+        return s;
+    if (!spec->apu)
+        return fl_json_fail(&at, d, "a bus that CPU and GPU share, expected it on an APU only");
+    const fl_ms_field time = {"period_ms", &spec->bus_period_ns, false};
+    s = fl_json_get_real(&at, "min", 0.01, 1, &spec->bus_min, d);
     if (s == FL_OK)
         s = fl_json_get_real(&at, "max", spec->bus_min, 1, &spec->bus_max, d);
-    return s == FL_OK ? fl_platform_ms(&at, "period_ms", false, &spec->bus_period_ns, d) : s;
+    return s == FL_OK ? fl_platform_times(&at, &time, 1, d) : s;
 }
 
+const char *const fl_platform_host_sensor_name[FL_HOST_SENSOR_COUNT] = {[FL_HOST_SENSOR_CPU] = "cpu",
+                                                                        [FL_HOST_SENSOR_CPU_ENERGY] = "cpu_energy",
+                                                                        [FL_HOST_SENSOR_NODE_POWER] = "node_power",
+                                                                        [FL_HOST_SENSOR_NODE_ENERGY] = "node_energy"};
+
 static fl_status read_host_sensors(const fl_json *host, fl_host_spec *spec, fl_diag *d) {
-    static const char *const name[FL_HOST_SENSOR_COUNT] = {[FL_HOST_SENSOR_CPU] = "cpu",
-                                                           [FL_HOST_SENSOR_CPU_ENERGY] = "cpu_energy",
-                                                           [FL_HOST_SENSOR_NODE_POWER] = "node_power",
-                                                           [FL_HOST_SENSOR_NODE_ENERGY] = "node_energy"};
+    const char *const *name = fl_platform_host_sensor_name;
     fl_json sensors;
-    if (!fl_json_has(host, "sensors"))
-        return FL_OK;
-    fl_status s = fl_json_get_object(host, "sensors", &sensors, d);
-    if (s == FL_OK)
-        s = fl_json_known(&sensors, name, FL_HOST_SENSOR_COUNT, d);
-    for (size_t i = 0; s == FL_OK && i < FL_HOST_SENSOR_COUNT; i++)
+    fl_status s = fl_platform_part(host, "sensors", name, FL_HOST_SENSOR_COUNT, &sensors, d);
+    for (size_t i = 0; s == FL_OK && sensors.node && i < FL_HOST_SENSOR_COUNT; i++)
         if (fl_json_has(&sensors, name[i]))
-            s = fl_platform_sensor(&sensors, name[i], &spec->sensor[i], NULL, d);
+            s = fl_platform_sensor(&sensors, name[i], i != FL_HOST_SENSOR_NODE_POWER, &spec->sensor[i], NULL, d);
     return s;
 }
 
@@ -175,6 +166,8 @@ fl_status fl_platform_host(const fl_json *host, fl_host_spec *spec, fl_diag *d) 
     spec->apu = apu;
     if (s == FL_OK)
         s = read_cpu(host, &spec->cpu, d);
+    if (s == FL_OK && !apu && spec->budget_w > 0)
+        s = fl_platform_refuse(host, "budget_w", d, "a budget that CPU and GPU share, expected it on an APU only");
     if (s == FL_OK && apu && (!spec->cpu.count || !(peak_gb_s > 0)))
         s = fl_json_fail(host, d, "an APU, expected a cpu and peak_gb_s > 0");
     if (s == FL_OK)

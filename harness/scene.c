@@ -56,7 +56,32 @@ bool fl_node_clip(fl_node_spec *n, double sm_min, double sm_max, double mem_mhz)
     return cut;
 }
 
+static fl_status rename_variant(fl_workload *w, const char *variant, fl_diag *d) {
+    char *name;
+    if (asprintf(&name, "%s [%s]", w->name, variant) < 0)
+        return no_memory(d);
+    free(w->name);
+    w->name = name;
+    return FL_OK;
+}
+
+fl_status fl_scenes_append(fl_scenes *all, fl_scenes *more, fl_diag *d) {
+    if (fl_grow(&all->item, &all->room, all->count + more->count, sizeof *all->item))
+        return no_memory(d);
+    for (size_t i = 0; i < more->count; i++)
+        all->item[all->count++] = more->item[i];
+    all->clipped += more->clipped;
+    free(more->item);
+    *more = (fl_scenes){0};
+    return FL_OK;
+}
+
 static fl_status complete(fl_scene *s, const fl_scene_options *o, fl_scenes *all, fl_diag *d) {
+    if (o->variant) {
+        fl_status renamed = rename_variant(s->w, o->variant, d);
+        if (renamed)
+            return renamed;
+    }
     if (s->w->measured) /* a measured table is never extrapolated: the ladder ends where the measurements end */
         s->clipped =
             fl_node_clip(&s->platform.node, s->w->sm_min_mhz, s->w->sm_max_mhz, s->w->class[0].load.ref_mem_mhz);

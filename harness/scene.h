@@ -10,15 +10,16 @@
 
 typedef struct fl_scene_options {
     const char *platform;
-    int64_t gpus;       /* 0 = as many as the platform has, or the trace uses */
-    const char *kinds;  /* file; NULL = what the trace names */
-    const char *assume; /* see fl_build_options */
-    const char *sweep;  /* file of measured settings; NULL = none */
-    fl_texts only;      /* workloads of the sweep; none = all */
-    const char *model;  /* of a sweep: "table" or "fitted"; NULL = table */
-    int64_t repeat;     /* of a sweep's workloads; 0 = 1 */
-    int64_t windows;    /* of work; 0 = 20 */
-    int64_t seed;       /* 0 = 1 */
+    int64_t gpus;        /* 0 = as many as the platform has, or the trace uses */
+    const char *kinds;   /* file; NULL = what the trace names */
+    const char *assume;  /* see fl_build_options */
+    const char *sweep;   /* file of measured settings; NULL = none */
+    fl_texts only;       /* workloads of the sweep; none = all */
+    const char *model;   /* of a sweep: "table" or "fitted"; NULL = table */
+    int64_t repeat;      /* of a sweep's workloads; 0 = 1 */
+    int64_t windows;     /* of work; 0 = 20 */
+    int64_t seed;        /* 0 = 1 */
+    const char *variant; /* added to the names of the workloads; NULL = nothing */
     fl_node_choice node; /* which parts of the node are simulated, and how */
 } fl_scene_options;
 
@@ -41,6 +42,8 @@ typedef struct fl_scenes {
 /* One scene per kernel trace and one per workload of the sweep. */
 fl_status fl_scenes_open(const fl_scene_options *o, const fl_texts *traces, fl_scenes *scenes, fl_diag *d);
 void fl_scenes_free(fl_scenes *s);
+/* Moves the scenes of `more` behind those of `all`. */
+fl_status fl_scenes_append(fl_scenes *all, fl_scenes *more, fl_diag *d);
 
 /* Cuts every ladder of the node to [min, max] MHz and to one memory clock (0 = leaves them). True if anything was cut.
  */

@@ -44,8 +44,16 @@ void fl_shares_fill(const uint32_t *demand, uint32_t *grant, size_t count, uint3
         grant[i] = demand[i] < level ? demand[i] : level;
 }
 
+uint32_t fl_shares_capacity(uint64_t asked, uint32_t capacity, uint32_t gamma) {
+    if (!gamma || asked <= FL_SHARE_ONE)
+        return capacity;
+    const uint64_t loss = (uint64_t)gamma * (asked - FL_SHARE_ONE) >> 16; /* asked < 2^25, gamma < 2^32 */
+    return (uint32_t)(((uint64_t)capacity << 16) / (FL_SHARE_ONE + loss));
+}
+
 /* Cuts rates to the bandwidth that is left: a kernel slowed by its SM share also asks for less bandwidth. */
-static void cut_to_bandwidth(const uint32_t *memory, uint32_t *rate, size_t count, uint32_t capacity) {
+static void cut_to_bandwidth(const uint32_t *memory, uint32_t *rate, size_t count, uint32_t capacity,
+                             uint32_t interference) {
     uint32_t left[FL_SHARES_MAX];
     uint64_t sum = 0;
     for (size_t i = 0; i < count; i++) {
@@ -54,6 +62,7 @@ static void cut_to_bandwidth(const uint32_t *memory, uint32_t *rate, size_t coun
     }
     if (sum <= capacity)
         return; /* the SM shares hold it back already */
+    capacity = fl_shares_capacity(sum, capacity, interference);
     const uint32_t level = fill_level(left, count, capacity);
     for (size_t i = 0; i < count; i++) {
         /* left > level even after rounding means that this ratio is below the one that the SMs allow. */
@@ -63,19 +72,13 @@ static void cut_to_bandwidth(const uint32_t *memory, uint32_t *rate, size_t coun
     }
 }
 
-uint32_t fl_shares_capacity(uint64_t memory_sum, uint32_t capacity, uint32_t gamma) {
-    if (!gamma || memory_sum <= FL_SHARE_ONE)
-        return capacity;
-    const uint64_t loss = (uint64_t)gamma * (memory_sum - FL_SHARE_ONE) >> 16; /* memory_sum < 2^25, gamma < 2^32 */
-    return (uint32_t)(((uint64_t)capacity << 16) / (FL_SHARE_ONE + loss));
-}
-
-void fl_shares_rates(const uint32_t *sms, const uint32_t *memory, uint32_t *rate, size_t count, uint32_t capacity) {
+void fl_shares_rates(const uint32_t *sms, const uint32_t *memory, uint32_t *rate, size_t count, uint32_t capacity,
+                     uint32_t interference) {
     if (count == 0)
         return;
     const uint32_t level = sum_of(sms, count) <= FL_SHARE_ONE ? UINT32_MAX : fill_level(sms, count, FL_SHARE_ONE);
     for (size_t i = 0; i < count; i++)
         rate[i] = sms[i] <= level ? FL_SHARE_ONE : ratio_of(level, sms[i]);
     if (sum_of(memory, count) > capacity)
-        cut_to_bandwidth(memory, rate, count, capacity);
+        cut_to_bandwidth(memory, rate, count, capacity, interference);
 }

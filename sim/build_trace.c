@@ -274,7 +274,9 @@ static fl_status untangle(fl_builder *b, fl_diag *d) {
     double *work = calloc(n + 1, sizeof *work);
     fl_row *row = calloc(b->w->class_count + 1, sizeof *row);
     fl_status s = edge && work && row ? FL_OK : no_memory(d);
-    for (uint32_t g = 0; !s && g < b->device_count; g++) {
+    const char *alone = fl_head_get(&b->t->head, "alone"); /* each program was recorded by itself: nothing to undo */
+    const bool shared = !(alone && strcmp(alone, "1") == 0);
+    for (uint32_t g = 0; !s && shared && g < b->device_count; g++) {
         for (uint32_t c = 0; !s && c < b->w->class_count; c++) {
             fl_row_parts parts;
             const fl_load *l = &b->w->class[c].load;

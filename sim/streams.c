@@ -298,8 +298,7 @@ static bool share(fl_course *c, fl_gpu *g, int64_t t) {
     if (c->shared_bus)
         g->scarce = scarce |= add_host_sharers(c, &s) + g->demand_memory > c->capacity;
     if (scarce && s.count)
-        fl_shares_rates(s.sms, s.memory, s.rate, s.count,
-                        fl_shares_capacity((uint64_t)g->demand_memory, c->capacity, c->interference));
+        fl_shares_rates(s.sms, s.memory, s.rate, s.count, c->capacity, c->interference);
     g->dyn_now_mw = 0;
     for (size_t i = 0; i < s.count; i++)
         set_rate(s.who[i], s.rate[i], t);

@@ -224,3 +224,47 @@ fl_status fl_synth_workload(const fl_synth_options *o, const fl_node_spec *node,
         *out = w;
     return s;
 }
+
+static fl_status add_process(fl_kernel_trace *t, const char *name, int32_t process, uint64_t seed, double seconds,
+                             double mean_us, fl_diag *d) {
+    const uint32_t kind = fl_trace_add_kind(t, name, (uint32_t[3]){256, 1, 1}, (uint32_t[3]){256, 1, 1});
+    fl_random r = fl_random_seed(seed, (uint64_t)process);
+    const int64_t end = (int64_t)(seconds * 1e9);
+    for (int64_t now = 0; now < end;) {
+        const int64_t length = (int64_t)(mean_us * 1e3 * (0.8 + 0.4 * fl_random_unit(&r))) + 1;
+        fl_trace_op op = {.start_ns = now,
+                          .end_ns = now + length < end ? now + length : end,
+                          .launch_ns = INT64_MIN,
+                          .bytes = -1,
+                          .kind = kind,
+                          .process = process,
+                          .host_thread = -1,
+                          .type = FL_OP_KERNEL};
+        if (kind == UINT32_MAX || fl_trace_add_op(t, &op))
+            return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the mix");
+        now = op.end_ns;
+    }
+    return FL_OK;
+}
+
+fl_status fl_synth_mix(const fl_kinds *kinds, uint64_t seed, double seconds, double mean_us, double sm_mhz,
+                       double mem_mhz, fl_kernel_trace *t, fl_diag *d) {
+    const fl_synth_options o = {.seed = seed};
+    *t = (fl_kernel_trace){0};
+    if (!(seconds > 0 && seconds <= 1e6) || !(mean_us >= 0.001 && mean_us <= 1e9) || seconds * 1e6 / mean_us > 1e8)
+        return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0,
+                       "synth: %g s of kernels of %g us, expected 0.001 us and more, at most 1e8 of them", seconds,
+                       mean_us);
+    fl_status s = head(&o, &t->head, sm_mhz, mem_mhz) && fl_head_set(&t->head, "alone", "1")
+                      ? FL_OK
+                      : fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the mix");
+    int32_t process = 0;
+    for (size_t i = 0; !s && i < kinds->count; i += fl_kinds_phases(kinds, &kinds->kind[i]))
+        if (strcmp(kinds->kind[i].name, "*") != 0)
+            s = add_process(t, kinds->kind[i].name, process++, seed, seconds, mean_us, d);
+    if (!s && !process)
+        s = fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "synth: no named kind in the mix, expected one for each program");
+    if (s)
+        fl_kernel_trace_free(t);
+    return s;
+}

@@ -31,4 +31,9 @@ fl_status fl_synth_trace(const fl_synth_options *o, double sm_mhz, double mem_mh
 fl_status fl_synth_workload(const fl_synth_options *o, const fl_node_spec *node, uint32_t windows, fl_workload **out,
                             fl_diag *d);
 
+/* A mix of programs: one process per name of the kinds, kernel after kernel of about mean_us for `seconds` when alone,
+ * recorded alone (head key "alone"), so that a replay makes them share. Without host time in between. */
+fl_status fl_synth_mix(const fl_kinds *kinds, uint64_t seed, double seconds, double mean_us, double sm_mhz,
+                       double mem_mhz, fl_kernel_trace *t, fl_diag *d);
+
 #endif

@@ -40,7 +40,7 @@ fl_status fl_untangle(fl_edge *edge, size_t count, const uint32_t *class_of_op, 
             continue;
         bool scarce = sum_sms > FL_SHARE_ONE || sum_memory > FL_SHARE_ONE;
         if (scarce) {
-            fl_shares_rates(sms, memory, rate, active, fl_shares_capacity(sum_memory, FL_SHARE_ONE, interference));
+            fl_shares_rates(sms, memory, rate, active, FL_SHARE_ONE, interference);
             *shared = true;
         }
         double dt = (double)(edge[i + 1].at_ns - edge[i].at_ns);

@@ -53,12 +53,12 @@ static void test_rates(void) {
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         uint32_t rate[3] = {0};
-        fl_shares_rates(rows[i].sms, rows[i].memory, rate, rows[i].count, ONE);
+        fl_shares_rates(rows[i].sms, rows[i].memory, rate, rows[i].count, ONE, 0);
         for (size_t k = 0; k < rows[i].count; k++)
             FL_CHECK(rate[k] == rows[i].rate[k], "%s: rate %zu is %u, expected %u", rows[i].what, k, rate[k],
                      rows[i].rate[k]);
     }
-    fl_shares_rates(NULL, NULL, NULL, 0, ONE);
+    fl_shares_rates(NULL, NULL, NULL, 0, ONE, 0);
 }
 
 /* Demands of many sizes, zeros, ties and full ones among them. */
@@ -118,8 +118,8 @@ static void test_order(void) {
             sms2[i] = sms[place[i]];
             memory2[i] = memory[place[i]];
         }
-        fl_shares_rates(sms, memory, rate, count, ONE);
-        fl_shares_rates(sms2, memory2, rate2, count, ONE);
+        fl_shares_rates(sms, memory, rate, count, ONE, 0);
+        fl_shares_rates(sms2, memory2, rate2, count, ONE, 0);
         for (size_t i = 0; i < count; i++) {
             FL_CHECK(rate2[i] == rate[place[i]], "case %d: %u and %u for the same kernel", c, rate2[i], rate[place[i]]);
             FL_CHECK(rate[i] >= 1 && rate[i] <= ONE, "case %d: rate %u", c, rate[i]);
@@ -137,7 +137,7 @@ static void test_conserved(void) {
         uint64_t sm_used = 0, memory_used = 0;
         for (size_t i = 0; i < count; i++)
             memory[i] = (uint32_t)fl_random_below(&random, ONE + 1);
-        fl_shares_rates(sms, memory, rate, count, ONE);
+        fl_shares_rates(sms, memory, rate, count, ONE, 0);
         for (size_t i = 0; i < count; i++) {
             sm_used += (uint64_t)sms[i] * rate[i] >> 16;
             memory_used += (uint64_t)memory[i] * rate[i] >> 16;
