@@ -117,7 +117,6 @@ int fl_cmd_compare(int argc, char **argv) {
         s = fl_experiment_scenes(&ex, &so, &traces, &scenes, &variants, &d);
     each |= variants > 0;
     o.oracles &= fl_experiment_oracles(&ex);
-    o.no_means = variants > 0; /* a mean over variants means nothing */
     o.scenes = &scenes;
     o.spec = spec;
     o.spec_count = specs;

@@ -88,6 +88,7 @@ static void fill_row(const fl_work *w, const fl_bench_scene *b, const fl_run_res
                      fl_row_result *row) {
     row->workload = b->s->w->name;
     row->policy = policy;
+    row->variant = b->s->variant;
     row->energy_saving_pct = 100 * (1 - row->score.energy_j / b->standard.energy_j);
     row->node_energy_j = run ? run->node_energy_j : NAN;
     row->policy_cost_s = run ? fl_seconds(run->policy_cost_ps) : NAN;
@@ -178,6 +179,24 @@ static fl_status add_baselines(const fl_work *w, const fl_bench_scene *b, fl_com
 }
 
 /* Means over workloads and seeds, cells that are not defined left out; `violated` counts. */
+static bool same_group(const fl_row_result *a, const fl_row_result *b) {
+    return !strcmp(a->policy, b->policy) &&
+           (a->variant && b->variant ? !strcmp(a->variant, b->variant) : a->variant == b->variant);
+}
+
+/* What a mean is a mean of: the policy, and the variant of the node where there are any. */
+static fl_status mean_label(fl_comparison *c, const fl_row_result *row, const char **label, fl_diag *d) {
+    char *text;
+    *label = row->policy;
+    if (!row->variant)
+        return FL_OK;
+    if (fl_grow(&c->label, &c->label_room, c->label_count + 1, sizeof *c->label) ||
+        asprintf(&text, "%s [%s]", row->policy, row->variant) < 0)
+        return no_memory(d);
+    *label = c->label[c->label_count++] = text;
+    return FL_OK;
+}
+
 static fl_status add_means(fl_comparison *c, fl_diag *d) {
     size_t rows = c->count;
     double *value = malloc((rows + 1) * sizeof *value);
@@ -187,16 +206,19 @@ static fl_status add_means(fl_comparison *c, fl_diag *d) {
     for (size_t i = 0; !s && i < rows; i++) {
         bool seen = false;
         for (size_t k = 0; k < i; k++)
-            seen |= !strcmp(c->row[k].policy, c->row[i].policy);
+            seen |= same_group(&c->row[k], &c->row[i]);
         if (seen)
             continue;
-        fl_row_result mean = {.workload = "mean", .policy = c->row[i].policy, .seed = c->row[i].seed};
+        fl_row_result mean = {.workload = "mean", .seed = c->row[i].seed};
+        s = mean_label(c, &c->row[i], &mean.policy, d);
+        if (s)
+            break;
         double half;
 #define FL_MEAN(field)                                                                                                 \
     do {                                                                                                               \
         size_t n = 0;                                                                                                  \
         for (size_t k = i; k < rows; k++)                                                                              \
-            if (!strcmp(c->row[k].policy, c->row[i].policy))                                                           \
+            if (same_group(&c->row[k], &c->row[i]))                                                                    \
                 value[n++] = (double)c->row[k].field;                                                                  \
         fl_mean_interval(value, n, &mean.field, &half);                                                                \
     } while (0)
@@ -223,7 +245,7 @@ static fl_status add_means(fl_comparison *c, fl_diag *d) {
         size_t n = 0;
         uint64_t switches = 0;
         for (size_t k = i; k < rows; k++)
-            if (!strcmp(c->row[k].policy, c->row[i].policy)) {
+            if (same_group(&c->row[k], &c->row[i])) {
                 mean.violated += c->row[k].violated;
                 switches += c->row[k].score.switches;
                 n++;
@@ -274,8 +296,7 @@ fl_status fl_comparison_run(const fl_comparison_options *o, fl_comparison *c, fl
             c->faults += w.faults[at];
         }
     }
-    c->mean_first = c->count;
-    if (!s && !o->no_means)
+    if (!s)
         s = add_means(c, d);
     for (size_t i = 0; w.scene && i < n; i++) {
         fl_run_result_free(&w.scene[i].standard);
@@ -294,6 +315,9 @@ fl_status fl_comparison_run(const fl_comparison_options *o, fl_comparison *c, fl
 }
 
 void fl_comparison_free(fl_comparison *c) {
+    for (size_t i = 0; i < c->label_count; i++)
+        free(c->label[i]);
+    free(c->label);
     free(c->row);
     *c = (fl_comparison){0};
 }

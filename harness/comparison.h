@@ -18,12 +18,12 @@ typedef struct fl_comparison_options {
     uint64_t seed;
     uint32_t seeds; /* runs of each policy, with seeds seed, seed + 1, ... */
     unsigned threads;
-    bool no_means; /* leave out the rows of means */
-    bool oracles;  /* solve the references; without them all regrets are n/a */
+    bool oracles; /* solve the references; without them all regrets are n/a */
 } fl_comparison_options;
 
 typedef struct fl_row_result { /* one line of a result */
     const char *workload, *policy;
+    const char *variant; /* of the node; NULL = plain */
     fl_score score;
     uint64_t seed;
     double energy_saving_pct; /* against the driver's default */
@@ -36,6 +36,8 @@ typedef struct fl_row_result { /* one line of a result */
 typedef struct fl_comparison {
     fl_row_result *row; /* scene by scene: the baselines, then policy by policy, seed by seed; at the end the means */
     size_t count, room;
+    char **label; /* label_count: policies of the means of variants */
+    size_t label_count, label_room;
     size_t mean_first; /* rows from here on are means over workloads and seeds, in the order of the policies */
     uint64_t ignored_sets, faults;
 } fl_comparison;

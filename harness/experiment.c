@@ -60,6 +60,18 @@ static fl_status keep(fl_experiment *e, char *text, fl_diag *d) {
     return FL_OK;
 }
 
+/* "a/b/../c" is "a/c": such paths become names of workloads. Links that would make a difference are not looked at. */
+static void shorten(char *path) {
+    for (char *up = strstr(path, "/../"); up; up = strstr(path, "/../")) {
+        char *start = up;
+        while (start > path && start[-1] != '/')
+            start--;
+        if (start == up || !strncmp(start, "..", 2))
+            return;
+        memmove(start, up + 4, strlen(up + 4) + 1);
+    }
+}
+
 /* A path of the experiment, seen from where the program runs. */
 static fl_status resolve(fl_experiment *e, const char *path, const char **out, fl_diag *d) {
     const char *slash = strrchr(e->path, '/');
@@ -68,6 +80,8 @@ static fl_status resolve(fl_experiment *e, const char *path, const char **out, f
         text = strdup(path);
     else if (asprintf(&text, "%.*s/%s", (int)(slash - e->path), e->path, path) < 0)
         text = NULL;
+    if (text)
+        shorten(text);
     fl_status s = keep(e, text, d);
     *out = text;
     return s;

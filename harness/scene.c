@@ -20,6 +20,7 @@ static void scene_free(fl_scene *s) {
     fl_platform_free(&s->platform);
     free(s->source);
     free(s->asked);
+    free(s->variant);
     free(s);
 }
 
@@ -81,6 +82,8 @@ static fl_status complete(fl_scene *s, const fl_scene_options *o, fl_scenes *all
         fl_status renamed = rename_variant(s->w, o->variant, d);
         if (renamed)
             return renamed;
+        if (!(s->variant = strdup(o->variant)))
+            return no_memory(d);
     }
     if (s->w->measured) /* a measured table is never extrapolated: the ladder ends where the measurements end */
         s->clipped =

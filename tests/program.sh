@@ -217,8 +217,15 @@ succeed "the same by fitted laws" 'mean over 3 workloads' "$f" compare --sweep "
 refuse "unknown workload" 2 "no workload 'd'" "$f" run --sweep "$dir/sweep.csv" --workload d --platform v100-300w --policy assure
 
 # ---- samples, experiments, plots, plug-ins ----
+{ # a board of round numbers: 150 to 300 W from 1005 to 1410 MHz
+  echo workload,kernel,sm_mhz,mem_mhz,power_cap_w,time_s,power_w,energy_j
+  echo a,,1005,,300,14.1,150,; echo a,,1110,,300,12.8,165,; echo a,,1200,,300,11.8,190,; echo a,,1305,,300,10.9,230,
+  echo a,,1410,,300,10.1,290,
+} >"$dir/a100.csv"
+refuse "an experiment without its input" 2 'nothing to replay' "$f" compare harness/experiments/power-wall.json
 for e in harness/experiments/*.json; do
-  succeed "$e" 'policy' "$f" compare "$e" --csv "$dir/e.csv"
+  input=(); test "$e" = harness/experiments/power-wall.json && input=(--sweep "$dir/a100.csv")
+  succeed "$e" 'policy' "$f" compare "$e" "${input[@]}" --csv "$dir/e.csv"
   for kind in pareto regret; do check "plot $kind" "$f" plot $kind "$dir/e.csv" -o "$dir/$kind.svg"; done
 done
 "$f" run traces/samples/launches.csv --platform generic --policy nvboost --timeline "$dir/time.csv" --every-ms 0.5 >/dev/null
