@@ -77,6 +77,7 @@ static double bare_loop(const fl_workload *w, const fl_clock_rates *rates) {
 
 typedef struct fl_timed {
     fl_bench *b;
+    const fl_node_spec *node; /* NULL: the plain platform */
     fl_workload *w;
     fl_rates *rates;
     const fl_policy *policy;
@@ -89,7 +90,7 @@ static fl_status one_run(const fl_timed *t, fl_diag *d) {
     fl_layer layer = {.origin = "bench", .setting = &setting, .count = t->policy ? 1 : 0};
     fl_run_options o = {.w = t->w,
                         .rates = t->rates,
-                        .spec = &t->b->platform.node,
+                        .spec = t->node ? t->node : &t->b->platform.node,
                         .facts = &t->b->facts,
                         .policy = t->policy,
                         .layer = &layer,
@@ -189,6 +190,79 @@ static fl_status eight_streams(fl_bench *b, const char *what, double sm_demand, 
     return s;
 }
 
+/* The platform with every feature of a node at work: a wall and heat that act, a host CPU, meters, interference. The
+ * arrays stay the platform's. */
+static fl_status all_on(const fl_bench *b, fl_node_spec *node, fl_device *dev, fl_diag *d) {
+    *node = b->platform.node;
+    *dev = node->device[0];
+    node->device = dev;
+    if (!node->host.cpu.count || dev->wall.period_ns <= 0)
+        return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "platform %s: no CPU or no wall to measure", node->name);
+    dev->power_default_w = 0.6 * dev->tdp_w;
+    dev->thermal = (fl_thermal_spec){.period_ns = 100000000,
+                                     .ambient_c = 30,
+                                     .c_per_w = 40 / dev->tdp_w,
+                                     .tau_s = 10,
+                                     .leak_w_per_c = 0.002 * dev->tdp_w,
+                                     .leak_ref_c = 40,
+                                     .limit_c = 50,
+                                     .release_c = 45};
+    dev->interference = 0.2;
+    for (int i = 0; i < FL_SENSOR_COUNT; i++)
+        if (!dev->sensor[i].present)
+            dev->sensor[i] = (fl_sensor_spec){.period_ns = 100000000, .window_ns = 100000000, .present = 1};
+    for (int i = 0; i < FL_HOST_SENSOR_COUNT; i++)
+        if (!node->host.sensor[i].present)
+            node->host.sensor[i] = (fl_sensor_spec){.period_ns = 10000000, .window_ns = 10000000, .present = 1};
+    return FL_OK;
+}
+
+/* What a whole node costs: the same run with every feature off, and with every feature on and every signal read. */
+static fl_status whole_node(fl_bench *b, uint32_t streams, double sm_demand, const char *off_name, const char *on_name,
+                            const char *all_name, fl_diag *d) {
+    fl_workload *w = NULL;
+    fl_rates *rates = NULL;
+    fl_node_spec on_node, off_node = b->platform.node;
+    fl_device on_dev, off_dev = off_node.device[0];
+    off_node.device = &off_dev;
+    off_dev.wall.period_ns = off_dev.thermal.period_ns = 0;
+    off_dev.interference = 0;
+    off_node.host.cpu.count = 0;
+    fl_policy usual = *find("utilizscale"), every = usual;
+    usual.gpu_needs |= FL_BIT(FL_GPU_POWER_W) | FL_BIT(FL_GPU_THROTTLE);
+    usual.host_needs = FL_BIT(FL_HOST_CPU_UOPS) | FL_BIT(FL_HOST_CPU_CYCLES) | FL_BIT(FL_HOST_NODE_POWER_W);
+    every.gpu_needs = FL_BIT(FL_GPU_SIGNAL_COUNT) - 1;
+    every.host_needs = FL_BIT(FL_HOST_SIGNAL_COUNT) - 1;
+    fl_status s = all_on(b, &on_node, &on_dev, d);
+    if (!s)
+        s = make(b, streams, sm_demand, &w, d);
+    if (!s)
+        s = fl_rates_new(&rates, w, &b->platform.node, d);
+    fl_timed off = {
+        .b = b, .node = &off_node, .w = w, .rates = rates, .policy = find("utilizscale"), .period_ms = "10"};
+    fl_timed on = off;
+    on.node = &on_node;
+    on.policy = &usual;
+    fl_timed all = on;
+    all.policy = &every;
+    double with = 0, without = 0, with_all = 0;
+    for (int64_t r = 0; !s && r < b->repeat; r++) {
+        s = pass(&off, &without, d);
+        if (!s)
+            s = pass(&on, &with, d);
+        if (!s)
+            s = pass(&all, &with_all, d);
+    }
+    if (!s) {
+        show(b, off_name, without, "M kernels/s", without / b->bare, "of the bare loop");
+        show(b, on_name, with, "M kernels/s", with / without, "of all features off");
+        show(b, all_name, with_all, "M kernels/s", with_all / without, "of all features off");
+    }
+    fl_rates_free(rates);
+    fl_workload_free(w);
+    return s;
+}
+
 int fl_cmd_bench(int argc, char **argv) {
     fl_bench b = {.kernels = 10000000, .repeat = 5, .grid = {.columns = 5}};
     bool json = false;
@@ -213,6 +287,12 @@ int fl_cmd_bench(int argc, char **argv) {
         s = eight_streams(&b, "eight streams, nothing scarce", 0.12, &d);
     if (!s)
         s = eight_streams(&b, "eight streams, scarce at every event", 0.9, &d);
+    if (!s)
+        s = whole_node(&b, 1, 1, "one stream, all features off", "one stream, all features on",
+                       "and each of the 30 signals read", &d);
+    if (!s)
+        s = whole_node(&b, 8, 0.12, "eight streams, all features off", "eight streams, all features on",
+                       "and each of the 30 signals read", &d);
     if (s)
         status = fl_report("bench", &d);
     else if (json)

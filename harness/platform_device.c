@@ -136,18 +136,17 @@ static fl_status read_ladder(const fl_json *object, const char *key, int32_t **m
     return s;
 }
 
-static fl_status read_default_clock(const fl_json *object, const char *key, const int32_t *mhz, uint32_t count,
-                                    double *value, fl_diag *d) {
-    fl_json at;
-    fl_status s = fl_json_get(object, key, &at, d);
+static fl_status read_clocks(const fl_json *gpu, const char *ladder, const char *key, int32_t **mhz, uint32_t *count,
+                             double *value, fl_diag *d) {
+    fl_status s = read_ladder(gpu, ladder, mhz, count, d);
     if (s == FL_OK)
-        s = fl_json_real(&at, 0, MHZ_MAX, value, d);
-    if (s == FL_OK && fl_ladder_index(mhz, count, *value) < 0)
-        s = fl_json_fail(&at, d, "%g, expected a clock of the ladder %d..%d", *value, mhz[0], mhz[count - 1]);
+        s = fl_json_get_real(gpu, key, 0, MHZ_MAX, value, d);
+    if (s == FL_OK && fl_ladder_index(*mhz, *count, *value) < 0)
+        s = fl_platform_refuse(gpu, key, d, "%g, expected a clock of the ladder %d..%d", *value, (*mhz)[0],
+                               (*mhz)[*count - 1]);
     return s;
 }
 
-/* One pair [MHz, V] of the voltage curve. */
 fl_status fl_platform_pair(const fl_json *at, double *mhz, double *volts, fl_diag *d) {
     if (!cJSON_IsArray(at->node) || fl_json_count(at) != 2)
         return fl_json_fail(at, d, "expected a pair [MHz, voltage]");
@@ -379,13 +378,9 @@ fl_status fl_platform_device(const fl_json *gpu, fl_device *dev, fl_diag *d) {
     if (s == FL_OK)
         s = fl_platform_name(gpu, dev->name, sizeof dev->name, d);
     if (s == FL_OK)
-        s = read_ladder(gpu, "sm_mhz", &dev->sm_mhz, &dev->sm_count, d);
+        s = read_clocks(gpu, "sm_mhz", "default_sm_mhz", &dev->sm_mhz, &dev->sm_count, &dev->default_sm_mhz, d);
     if (s == FL_OK)
-        s = read_ladder(gpu, "mem_mhz", &dev->mem_mhz, &dev->mem_count, d);
-    if (s == FL_OK)
-        s = read_default_clock(gpu, "default_sm_mhz", dev->sm_mhz, dev->sm_count, &dev->default_sm_mhz, d);
-    if (s == FL_OK)
-        s = read_default_clock(gpu, "default_mem_mhz", dev->mem_mhz, dev->mem_count, &dev->default_mem_mhz, d);
+        s = read_clocks(gpu, "mem_mhz", "default_mem_mhz", &dev->mem_mhz, &dev->mem_count, &dev->default_mem_mhz, d);
     if (s == FL_OK)
         s = fl_platform_count(gpu, "sms", 1, &dev->sms, d);
     if (s == FL_OK)

@@ -61,7 +61,10 @@ void fl_gpu_settle(fl_gpu *g, int64_t t) {
     int64_t dt = t - g->now_ps;
     g->sums.energy_fj += g->window.dyn_fj;
     g->sums.memory += g->window.memory;
-    g->window = (fl_window){0, 0};
+    g->sums.bytes += g->window.memory * g->dev->mem_mhz[g->mem];
+    g->sums.alu += g->window.alu;
+    g->sums.sms += g->window.sms;
+    g->window = (fl_window){0, 0, 0, 0};
     if (g->open) {
         g->slot[g->slot_now].open_ps += dt;
         const fl_wide leak = (fl_wide)dt * g->leak_mw;

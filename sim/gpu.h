@@ -57,10 +57,13 @@ typedef struct fl_sums { /* since the start of the run */
     fl_wide memory;  /* memory controller active: ps x 1/32768 */
     int64_t busy_ps; /* a kernel resident */
     uint64_t kernels, iterations;
+    fl_wide alu, sms; /* ALUs active, SMs taken: ps x 1/32768; only where profiled */
+    fl_wide bytes;    /* memory, weighted with the memory clock in MHz */
+    int64_t copy_ps;  /* a copy running; only where profiled */
 } fl_sums;
 
 typedef struct fl_window { /* since the last boundary */
-    fl_wide dyn_fj, memory;
+    fl_wide dyn_fj, memory, alu, sms;
 } fl_window;
 
 typedef struct fl_record_buffer {
@@ -89,6 +92,7 @@ typedef struct fl_gpu {
     int64_t leak_mw;                    /* what heat adds while a context is open */
     fl_wide leak_fj;
     double temp_c; /* NAN where heat is not modelled */
+    bool profiled; /* somebody reads the profile sensor: ALU, SM and copy activity are summed too */
     bool lost;     /* fell off the bus: nothing on it moves, nothing of it can be read or set */
     fl_sums sums;
     fl_window window;

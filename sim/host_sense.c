@@ -123,6 +123,20 @@ static fl_host_reading refresh(const fl_host_sense *s, fl_meter *m, int64_t k, i
     return r;
 }
 
+bool fl_host_sense_due(const fl_host_sense *s, int64_t t) {
+    for (size_t i = 0; i < s->count; i++)
+        if (fl_meter_opens(&s->meter[i], t) || fl_meter_ends(&s->meter[i], t))
+            return true;
+    return false;
+}
+
+bool fl_host_sense_instant(const fl_host_sense *s) {
+    for (size_t i = 0; i < s->count; i++)
+        if (!s->meter[i].period)
+            return true;
+    return false;
+}
+
 void fl_host_sense_at(fl_host_sense *s, const fl_host_point *p, int64_t t) {
     for (size_t i = 0; i < s->count; i++) {
         fl_meter *m = &s->meter[i];

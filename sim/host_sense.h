@@ -32,6 +32,10 @@ void fl_host_sense_close(fl_host_sense *s);
 
 /* As fl_sense_next, fl_sense_at and fl_sense_read, for the node. */
 int64_t fl_host_sense_next(fl_host_sense *s, int64_t now_ps, int64_t read_ps);
+/* Whether a window begins or ends at t; whether a reading needs the present point. Where not, `now` below may be NULL.
+ */
+bool fl_host_sense_due(const fl_host_sense *s, int64_t t);
+bool fl_host_sense_instant(const fl_host_sense *s);
 void fl_host_sense_at(fl_host_sense *s, const fl_host_point *p, int64_t t);
 void fl_host_sense_read(fl_host_sense *s, const fl_host_point *now, int64_t t, bool remember, fl_host_sample *out);
 

@@ -52,8 +52,8 @@ bool fl_meter_begins_before(fl_meter *m, int64_t *at_ps, void **point) {
 /* A reader at read_ps sees the last refresh before it: earlier ones whose window has not begun yet need no boundaries.
  */
 static void skip_ahead(fl_meter *m, int64_t now, int64_t read_ps) {
-    if (m->spec->lag_ns || m->opening != m->refresh || read_ps - m->delay < m->phase)
-        return;
+    if (m->spec->lag_ns || read_ps - m->delay < refresh_at(m, m->refresh + 1))
+        return; /* the next one is the one */
     int64_t last = (read_ps - m->delay - m->phase) / m->period;
     if (last > m->refresh && refresh_at(m, last) - m->window > now)
         m->opening = m->refresh = last;
@@ -66,10 +66,6 @@ int64_t fl_meter_next(fl_meter *m, int64_t now_ps, int64_t read_ps) {
     int64_t opens = refresh_at(m, m->opening) - m->window, ends = refresh_at(m, m->refresh);
     return opens < ends ? opens : ends;
 }
-
-bool fl_meter_opens(const fl_meter *m, int64_t t) { return m->period && refresh_at(m, m->opening) - m->window == t; }
-
-bool fl_meter_ends(const fl_meter *m, int64_t t) { return m->period && refresh_at(m, m->refresh) == t; }
 
 void fl_meter_open_window(fl_meter *m, const void *point) { memcpy(start_of(m, m->opening++), point, m->point_size); }
 

@@ -44,8 +44,12 @@ bool fl_meter_begins_before(fl_meter *m, int64_t *at_ps, void **point);
 int64_t fl_meter_next(fl_meter *m, int64_t now_ps, int64_t read_ps);
 
 /* Whether a window begins, or a refresh is due, at t. Never without a period. */
-bool fl_meter_opens(const fl_meter *m, int64_t t);
-bool fl_meter_ends(const fl_meter *m, int64_t t);
+static inline bool fl_meter_opens(const fl_meter *m, int64_t t) {
+    return m->period && m->phase + m->opening * m->period - m->window == t;
+}
+static inline bool fl_meter_ends(const fl_meter *m, int64_t t) {
+    return m->period && m->phase + m->refresh * m->period == t;
+}
 
 /* A window begins with this point. Where one ends at the same instant, this comes first. */
 void fl_meter_open_window(fl_meter *m, const void *point);

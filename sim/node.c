@@ -125,6 +125,8 @@ fl_status fl_node_open(fl_node **out, const fl_node_options *o, fl_diag *d) {
         if (!s)
             n->gpu[i].open = has_work(w, i);
         if (!s)
+            n->gpu[i].profiled = (o->gpu_needs & fl_sense_signals[FL_SENSOR_PROFILE]) != 0;
+        if (!s)
             fl_heat_open(&n->heat[i], &n->gpu[i]);
         if (!s)
             fl_wall_open(&n->wall[i], &n->gpu[i]);

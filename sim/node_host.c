@@ -184,13 +184,18 @@ void fl_node_host_at(fl_node *n) {
         draw_bus(n);
     if (n->budget_ps <= n->now)
         deal_budget(n);
-    const fl_host_point p = point(n);
-    fl_host_sense_at(n->host_sense, &p, n->now);
+    if (fl_host_sense_due(n->host_sense, n->now)) {
+        const fl_host_point p = point(n);
+        fl_host_sense_at(n->host_sense, &p, n->now);
+    }
 }
 
 void fl_node_read_host(fl_node *n, bool remember, fl_host_sample *out) {
-    const fl_host_point p = point(n);
-    fl_host_sense_read(n->host_sense, &p, n->now, remember, out);
+    fl_host_point p;
+    const bool instant = fl_host_sense_instant(n->host_sense);
+    if (instant)
+        p = point(n);
+    fl_host_sense_read(n->host_sense, instant ? &p : NULL, n->now, remember, out);
 }
 
 const fl_cpu *fl_node_cpu(const fl_node *n) { return n->hosted ? &n->cpu : NULL; }

@@ -35,9 +35,11 @@ static fl_status look(fl_host *h, fl_sample *sample, fl_diag *d) {
         fl_faults_gpu(h->faults, i, sample->time_ns, &h->gpu[i]);
         fl_guard_gpu(h->guard, i, sample->time_ns, &h->gpu[i]);
     }
-    fl_node_read_host(h->node, true, &sample->host);
-    fl_faults_host(h->faults, sample->time_ns, &sample->host);
-    fl_guard_host(h->guard, sample->time_ns, &sample->host);
+    if (h->o->policy->host_needs & ~FL_BIT(FL_HOST_LOOP_NS)) {
+        fl_node_read_host(h->node, true, &sample->host);
+        fl_faults_host(h->faults, sample->time_ns, &sample->host);
+        fl_guard_host(h->guard, sample->time_ns, &sample->host);
+    }
     if (h->steps) {
         sample->host.valid |= FL_BIT(FL_HOST_LOOP_NS);
         sample->host.fresh |= FL_BIT(FL_HOST_LOOP_NS);

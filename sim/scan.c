@@ -5,6 +5,11 @@ static inline void charge(fl_gpu *g, const fl_row *row, uint32_t class_id, int64
     g->window.dyn_fj += ps * row->dyn_mw;
     g->window.memory += ps * row->memory;
     g->sums.busy_ps += row->resident ? ps : 0;
+    if (g->profiled) {
+        g->window.alu += ps * row->alu;
+        g->window.sms += ps * row->sms;
+        g->sums.copy_ps += row->resident ? 0 : ps;
+    }
     g->slot[g->slot_now].class_ps[class_id] += ps;
 }
 
@@ -55,14 +60,15 @@ static int64_t step(fl_gpu *g, fl_lane *l, int64_t t, int64_t until, uint32_t ga
 
 /* Whole ops while they end by `until`. Sums live in registers; this is the loop that decides the speed of the
  * simulator, and multiplications are what limits it: `plain` (neither copies nor escapes in the stream) saves one of
- * six, and so does a host clock that leaves gaps as recorded (`scaled` is false). */
+ * six, and so does a host clock that leaves gaps as recorded (`scaled` is false) and a
+ * GPU whose profile nobody reads (`deep` is false). */
 static inline __attribute__((always_inline)) int64_t sweep(fl_gpu *restrict g, fl_lane *restrict l, int64_t t,
                                                            int64_t until, uint64_t stop, uint32_t gap_mul,
-                                                           const bool plain, const bool scaled) {
+                                                           const bool plain, const bool scaled, const bool deep) {
     const fl_rec *restrict rec = l->s->rec;
     const fl_row *restrict row = g->rates->row;
     int64_t *restrict class_ps = g->slot[g->slot_now].class_ps;
-    int64_t dyn = 0, memory = 0, busy = 0, worked = 0;
+    int64_t dyn = 0, memory = 0, busy = 0, worked = 0, alu = 0, sms = 0, copy = 0;
     uint64_t i = l->next, kernels = 0;
     bool in_parts = l->in_parts;
     for (; i < stop; i++) {
@@ -83,12 +89,18 @@ static inline __attribute__((always_inline)) int64_t sweep(fl_gpu *restrict g, f
         worked += plain ? 0 : length;
         in_parts = !plain && k->resident == FL_RESIDENT_PART;
         class_ps[r.class_id] += length;
+        alu += deep ? length * k->alu : 0;
+        sms += deep ? length * k->sms : 0;
+        copy += !plain && deep && !k->resident ? length : 0;
     }
     g->window.dyn_fj += dyn;
     g->window.memory += memory;
     g->sums.busy_ps += busy;
     g->sums.kernels += plain ? i - l->next : kernels;
     l->worked_ps += plain ? busy : worked;
+    g->window.alu += alu;
+    g->window.sms += sms;
+    g->sums.copy_ps += copy;
     l->in_parts = in_parts;
     l->next = i;
     return t;
@@ -102,10 +114,14 @@ int64_t fl_scan_advance(fl_gpu *g, fl_lane *l, int64_t until, uint32_t gap_mul) 
             uint64_t stop = l->marks < l->s->mark_count ? l->s->mark[l->marks] : l->s->count;
             uint64_t from = l->next;
             if (l->s->big_count || l->s->other)
-                t = sweep(g, l, t, until, stop, gap_mul, false, true);
+                t = g->profiled ? sweep(g, l, t, until, stop, gap_mul, false, true, true)
+                                : sweep(g, l, t, until, stop, gap_mul, false, true, false);
+            else if (g->profiled)
+                t = scaled ? sweep(g, l, t, until, stop, gap_mul, true, true, true)
+                           : sweep(g, l, t, until, stop, gap_mul, true, false, true);
             else
-                t = scaled ? sweep(g, l, t, until, stop, gap_mul, true, true)
-                           : sweep(g, l, t, until, stop, gap_mul, true, false);
+                t = scaled ? sweep(g, l, t, until, stop, gap_mul, true, true, false)
+                           : sweep(g, l, t, until, stop, gap_mul, true, false, false);
             if (l->next == stop && l->next > from && l->marks < l->s->mark_count) {
                 l->mark_ps[l->marks++] = t;
                 continue;

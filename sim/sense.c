@@ -19,7 +19,6 @@ typedef struct fl_reading { /* one refresh */
 
 struct fl_sense {
     uint64_t needs, seed;
-    bool deep; /* ALU and SM activity are wanted: summed from the residence at each boundary */
     int64_t idle_mw;
     size_t count;
     fl_meter meter[FL_SENSOR_COUNT];
@@ -59,7 +58,6 @@ fl_status fl_sense_open(fl_sense **out, const fl_gpu *g, uint64_t needs, uint64_
             return status;
         }
         m->lagged = (double)s->idle_mw * 1e-3;
-        s->deep |= id == FL_SENSOR_PROFILE;
         int64_t before;
         void *point; /* windows that begin before time 0 begin there with sums that idling would have left */
         while (fl_meter_begins_before(m, &before, &point))
@@ -86,18 +84,15 @@ int64_t fl_sense_next(fl_sense *s, int64_t now_ps, int64_t read_ps) {
     return next;
 }
 
-static fl_point_sums sums_now(const fl_sense *s, const fl_gpu *g) {
-    fl_point_sums p = {.energy_fj = g->sums.energy_fj, .memory = g->sums.memory, .busy_ps = g->sums.busy_ps};
-    if (s->deep)
-        for (uint32_t i = 0; i < g->slot_count; i++)
-            for (uint32_t c = 0; c < g->w->class_count; c++) {
-                const fl_row *row = &g->slot[i].rates->row[c];
-                p.alu += (fl_wide)g->slot[i].class_ps[c] * row->alu;
-                p.sms += (fl_wide)g->slot[i].class_ps[c] * row->sms;
-                p.bytes += (fl_wide)g->slot[i].class_ps[c] * row->memory * g->dev->mem_mhz[g->slot[i].mem];
-                p.copy_ps += g->w->class[c].copy ? g->slot[i].class_ps[c] : 0;
-            }
-    return p;
+static fl_point_sums sums_now(const fl_gpu *g) {
+    const fl_sums *s = &g->sums;
+    return (fl_point_sums){.energy_fj = s->energy_fj,
+                           .memory = s->memory,
+                           .alu = s->alu,
+                           .sms = s->sms,
+                           .bytes = s->bytes,
+                           .busy_ps = s->busy_ps,
+                           .copy_ps = s->copy_ps};
 }
 
 /* Noise of refresh k does not depend on which refreshes were skipped before it. */
@@ -183,7 +178,7 @@ void fl_sense_at(fl_sense *s, const fl_gpu *g, int64_t t) {
         if (!opens && !ends)
             continue;
         if (!have)
-            now = sums_now(s, g), have = true;
+            now = sums_now(g), have = true;
         if (opens)
             fl_meter_open_window(m, &now);
         if (ends) {
@@ -248,7 +243,7 @@ void fl_sense_read(fl_sense *s, const fl_gpu *g, int64_t t, bool remember, fl_gp
     for (size_t i = 0; i < s->count; i++) {
         fl_meter *m = &s->meter[i];
         if (!m->period) { /* as it is at this instant */
-            fl_point_sums now = sums_now(s, g);
+            fl_point_sums now = sums_now(g);
             fl_reading r = refresh(s, g, m, t, t, &now, &now); /* noise by the instant */
             show(m, &r, true, out);
             continue;

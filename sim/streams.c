@@ -33,6 +33,11 @@ static inline void charge(fl_lane *l, int64_t done) {
     int64_t ps = done - l->p.charged_ps;
     g->window.dyn_fj += ps * row->dyn_mw;
     g->window.memory += ps * row->memory;
+    if (g->profiled) {
+        g->window.alu += ps * row->alu;
+        g->window.sms += ps * row->sms;
+        g->sums.copy_ps += row->resident ? 0 : ps;
+    }
     g->slot[g->slot_now].class_ps[l->class_id] += ps;
     l->p.charged_ps = done;
 }

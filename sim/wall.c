@@ -2,12 +2,17 @@
 
 #include <math.h>
 
+static double keep_after(const fl_wall_spec *spec, double dt_ps) {
+    return spec->filter_ns > 0 ? exp(-dt_ps / FL_PS_PER_NS / (double)spec->filter_ns) : 0;
+}
+
 void fl_wall_open(fl_wall *w, const fl_gpu *g) {
     const fl_wall_spec *spec = &g->dev->wall;
     *w = (fl_wall){.spec = spec, .next_ps = FL_TIME_NEVER};
     if (spec->period_ns <= 0)
         return;
     w->period_ps = spec->period_ns * FL_PS_PER_NS;
+    w->keep = keep_after(spec, (double)w->period_ps);
     w->default_mw = w->set_mw = w->limit_mw = llround(g->dev->power_default_w * 1000);
     w->dealt_mw = INT64_MAX;
     w->filtered_mw = (double)fl_gpu_idle_mw(g);
@@ -87,7 +92,7 @@ void fl_wall_at(fl_wall *w, fl_gpu *g, int64_t t, fl_wall_predict predict, void 
         return;
     }
     const double dt = (double)(t - w->seen_ps), mean = (double)(g->sums.energy_fj - w->seen_fj) / dt;
-    const double keep = w->spec->filter_ns > 0 ? exp(-dt / FL_PS_PER_NS / (double)w->spec->filter_ns) : 0;
+    const double keep = t - w->seen_ps == w->period_ps ? w->keep : keep_after(w->spec, dt);
     w->filtered_mw = keep * w->filtered_mw + (1 - keep) * mean;
     w->seen_fj = g->sums.energy_fj;
     w->seen_ps = t;

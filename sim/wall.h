@@ -15,6 +15,7 @@ typedef struct fl_wall {
     int64_t limit_mw;           /* in force: the least of the next two */
     int64_t set_mw, dealt_mw;   /* by software or the board; out of a budget of the node, INT64_MAX = none */
     int64_t default_mw;
+    double keep;                     /* share of the filtered power that a look after one period keeps */
     double filtered_mw, ceiling_mhz; /* ceiling: meaningful while it acts */
     bool over, acts;
     fl_wide seen_fj;
