@@ -45,13 +45,94 @@ static fl_status read_whole(const char *path, char **text, size_t *size, fl_diag
     return FL_OK;
 }
 
-static fl_status fail_at_offset(const char *path, const char *text, size_t offset, const char *reason, fl_diag *d) {
-    int64_t line = 1, column = 1;
+static void place_of(const char *text, size_t offset, int64_t *line, int64_t *column) {
+    *line = *column = 1;
     for (size_t i = 0; i < offset; i++) {
-        column = text[i] == '\n' ? 1 : column + 1;
-        line += text[i] == '\n';
+        *column = text[i] == '\n' ? 1 : *column + 1;
+        *line += text[i] == '\n';
     }
+}
+
+static fl_status fail_at_offset(const char *path, const char *text, size_t offset, const char *reason, fl_diag *d) {
+    int64_t line, column;
+    place_of(text, offset, &line, &column);
     return fl_fail(d, FL_BAD_INPUT, path, line, column, "%s", reason);
+}
+
+/* ---- where a value stands: cJSON keeps no places, so the text of the refused file is walked once more ---- */
+
+typedef struct search {
+    const char *text, *wanted; /* path of the value, as child_of spells it */
+    size_t at, best, best_length;
+} search;
+
+static void skip_blank(search *s) { s->at += strspn(s->text + s->at, " \t\r\n"); }
+
+/* Over a JSON string, from its quote to behind the closing one. */
+static void skip_text(search *s) {
+    for (s->at++; s->text[s->at] && s->text[s->at] != '"'; s->at++)
+        s->at += s->text[s->at] == '\\' && s->text[s->at + 1];
+    s->at += s->text[s->at] == '"';
+}
+
+/* The deepest value whose path begins the wanted one; of equals the last, since of two equal keys the second is at
+ * fault. `start`: of the key where there is one. */
+static void walk(search *s, const char *path, size_t start, int depth) {
+    const size_t n = strlen(path);
+    const char after = s->wanted[n];
+    const bool leads = n == 0 || after == '\0' || after == '.' || after == '[';
+    if (strncmp(path, s->wanted, n) == 0 && leads && n >= s->best_length) {
+        s->best = start;
+        s->best_length = n;
+    }
+    const char open = s->text[s->at];
+    if (open == '"') {
+        skip_text(s);
+        return;
+    }
+    if ((open != '{' && open != '[') || depth > 64) {
+        s->at += strcspn(s->text + s->at, ",]} \t\r\n");
+        return;
+    }
+    s->at++;
+    for (size_t index = 0;; index++) {
+        char below[FL_JSON_PATH_MAX];
+        skip_blank(s);
+        const size_t key = s->at;
+        if (!s->text[key] || s->text[key] == '}' || s->text[key] == ']')
+            break;
+        if (open == '{') {
+            skip_text(s);
+            (void)snprintf(below, sizeof below, "%s%s%.*s", path, n ? "." : "", (int)(s->at - key - 2),
+                           s->text + key + 1);
+            skip_blank(s);
+            s->at += s->text[s->at] == ':';
+            skip_blank(s);
+        } else {
+            (void)snprintf(below, sizeof below, "%s[%zu]", path, index);
+        }
+        walk(s, below, key, depth + 1);
+        skip_blank(s);
+        if (s->text[s->at] != ',')
+            break;
+        s->at++;
+    }
+    s->at += s->text[s->at] == '}' || s->text[s->at] == ']';
+}
+
+/* 0, 0 where the file cannot be read again. */
+static void find_place(const fl_json *at, int64_t *line, int64_t *column) {
+    fl_diag ignored = {0};
+    char *text = NULL;
+    size_t size = 0;
+    *line = *column = 0;
+    if (!at->file || read_whole(at->file, &text, &size, &ignored) != FL_OK)
+        return;
+    search s = {.text = text, .wanted = at->path};
+    skip_blank(&s);
+    walk(&s, "", s.at, 0);
+    place_of(text, s.best, line, column);
+    free(text);
 }
 
 /* cJSON keeps the first of two equal keys for a lookup and says nothing; which one the user meant cannot be known. */
@@ -106,7 +187,9 @@ fl_status fl_json_fail(const fl_json *at, fl_diag *d, const char *format, ...) {
     va_start(arguments, format);
     (void)vsnprintf(reason, sizeof reason, format, arguments);
     va_end(arguments);
-    return fl_fail(d, FL_BAD_INPUT, at->file, 0, 0, "%s%s%s", at->path, *at->path ? ": " : "", reason);
+    int64_t line, column;
+    find_place(at, &line, &column);
+    return fl_fail(d, FL_BAD_INPUT, at->file, line, column, "%s%s%s", at->path, *at->path ? ": " : "", reason);
 }
 
 static fl_json child_of(const fl_json *parent, const cJSON *node, const char *key, size_t index) {

@@ -23,7 +23,8 @@ typedef struct fl_json {         /* a value and where it stands; a small struct,
 fl_status fl_json_read(const char *path, cJSON **tree, fl_diag *d);
 fl_json fl_json_root(const cJSON *tree, const char *file);
 
-/* "KEY: " and the formatted reason, about this value, as FL_BAD_INPUT. */
+/* "KEY: " and the formatted reason, about this value, as FL_BAD_INPUT with the line and column of the value or its key;
+ * of what is missing, those of the deepest object around it. Reads the file once more for them. */
 fl_status fl_json_fail(const fl_json *at, fl_diag *d, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
 /* Refuses a key that is not among `known` and offers the nearest. */

@@ -116,9 +116,9 @@ run_bad "another version" 'version.csv:1:' version.csv
 printf '{"foldline_platform": 1,\n "title": }' >"$dir/broken.json"
 refuse "broken platform" 2 'broken.json:2:[0-9]+: ' "$f" run "$trace" --platform "$dir/broken.json" --policy nvboost
 sed 's/"tdp_w"/"tpd_w"/' models/platforms/generic.json >"$dir/key.json"
-refuse "wrong key in a platform" 2 "key.json: .*tpd_w" "$f" run "$trace" --platform "$dir/key.json" --policy nvboost
+refuse "wrong key in a platform" 2 "key.json:[0-9]+:[0-9]+: .*tpd_w" "$f" run "$trace" --platform "$dir/key.json" --policy nvboost
 printf '{"foldline_experiment": 1, "platfrom": "generic"}' >"$dir/wrong.json"
-refuse "wrong key in an experiment" 2 "wrong.json: .*platform" "$f" compare "$dir/wrong.json"
+refuse "wrong key in an experiment" 2 "wrong.json:[0-9]+:[0-9]+: .*platform" "$f" compare "$dir/wrong.json"
 sweep_=workload,kernel,sm_mhz,mem_mhz,power_cap_w,time_s,power_w,energy_j
 printf '%s\nw,,900,,,-1,5,5\n' "$sweep_" >"$dir/sweep.csv"
 refuse "sweep with a negative time" 2 'sweep.csv:2:[0-9]+: ' "$f" compare --sweep "$dir/sweep.csv" --platform generic --policy nvboost

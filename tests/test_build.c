@@ -302,7 +302,63 @@ static void test_fitted_model(void) {
     fl_scenes_free(&s);
 }
 
-FL_SUITE("build", {"the sample with launches takes its recorded time", test_launches_sample},
+/* Phases of a kind become ops of their own behind one launch; waits are for the whole kernel; a copy of the head's
+ * "alone" keeps what overlaps from being freed of sharing. */
+static void test_phases(void) {
+    static const char trace[] = HEAD ",launch_ns,host_thread,waits_for\n"
+                                     "0,0,0,1000,10001000,f,1,1,1,32,1,1,500,0,\n"
+                                     "0,0,1,10001000,12001000,g,1,1,1,32,1,1,600,0,0\n"
+                                     "0,0,0,10001000,20001000,f,1,1,1,32,1,1,700,0,\n"
+                                     "0,0,0,800,20001000,[sync],,,,,,,,0,\n";
+    static const char kinds[] = "# foldline-kinds 1\n"
+                                "name,tc,tm,tl,sharpness,alpha,beta,sm_demand,sm_mhz,mem_mhz,phase,host_bound\n"
+                                "f,1,0,0,9,1,0,0.2,,,0.2,0.9\nf,0,1,0,9,0,1,0.2,,,0.8,\ng,1,0,0,9,1,0,0.2,,,,\n";
+    char path[256];
+    fl_scenes scenes;
+    fl_diag d = {0};
+    snprintf(path, sizeof path, "%s", temporary("phases.csv", trace));
+    FL_CHECK(open_trace(path, "generic", temporary("phases.kinds", kinds), NULL, &scenes, &d) == FL_OK, "%s",
+             d.message);
+    const fl_workload *w = scenes.item[0]->w;
+    FL_CHECK(w->op_count == 5 && w->stream_count == 2 && w->stream[0].count == 4, "%llu ops",
+             (unsigned long long)w->op_count);
+    FL_CHECK(w->host_load_count == 1 && w->host_load[0].bound == 0.9, "%u host loads", w->host_load_count);
+    const fl_run_result r = run_default(scenes.item[0]);
+    FL_CHECK(r.kernels == 3, "%llu kernels", (unsigned long long)r.kernels);
+    FL_CHECK(fabs(r.makespan_s - 0.020001) < 2e-6, "%.9g s, recorded 0.020001", r.makespan_s);
+    fl_scene *s = scenes.item[0];
+    s->platform.node.device[0].default_sm_mhz = 500; /* only the compute phase of f stretches: 3 x 2 + 8 ms each */
+    const fl_run_result slow = run_default(s);
+    FL_CHECK(fabs(slow.makespan_s - 0.028001) < 2e-5, "at a third of the clock %.9g s, expected 0.028",
+             slow.makespan_s);
+    fl_run_result copy = r, other = slow;
+    fl_run_result_free(&copy);
+    fl_run_result_free(&other);
+    fl_scenes_free(&scenes);
+}
+
+static void test_alone(void) {
+    static const char rows[] = "0,0,0,0,10000000,f,1,1,1,32,1,1\n0,1,0,0,10000000,f,1,1,1,32,1,1\n";
+    static const char kinds[] = KINDS "f,1,0,0,9,1,0,1,,\n";
+    for (int alone = 0; alone < 2; alone++) {
+        char text[512], path[256];
+        fl_scenes scenes;
+        fl_diag d = {0};
+        snprintf(text, sizeof text, "# foldline-kernels 1\n%s%s\n%s", alone ? "# alone: 1\n" : "",
+                 HEAD + strlen("# foldline-kernels 1\n"), rows);
+        snprintf(path, sizeof path, "%s", temporary("alone.csv", text));
+        FL_CHECK(open_trace(path, "generic", temporary("alone.kinds", kinds), NULL, &scenes, &d) == FL_OK, "%s",
+                 d.message);
+        fl_run_result r = run_default(scenes.item[0]);
+        FL_CHECK(fabs(r.makespan_s - (alone ? 0.02 : 0.01)) < 1e-6, "alone %d: %.9g s", alone, r.makespan_s);
+        FL_CHECK(r.process_count == 2, "%zu processes", r.process_count);
+        fl_run_result_free(&r);
+        fl_scenes_free(&scenes);
+    }
+}
+
+FL_SUITE("build", {"phases and host time of kinds", test_phases}, {"programs recorded alone", test_alone},
+         {"the sample with launches takes its recorded time", test_launches_sample},
          {"recorded sharing is untangled", test_untangled}, {"a recording comes back", test_recording_comes_back},
          {"kinds at other clocks", test_kinds_at_other_clocks},
          {"unknown kinds are refused or assumed", test_unknown_kinds},

@@ -314,6 +314,51 @@ static void test_kinds(void) {
     fl_kinds_free(&again);
 }
 
+#define PHASE_COLUMNS "name,tc,tm,tl,sharpness,alpha,beta,sm_demand,sm_mhz,mem_mhz,phase,host_bound,host_upc\n"
+
+/* Rows of one name one after the other are its phases; the host columns are optional one by one. */
+static void test_phases(void) {
+    fl_kinds k, again;
+    fl_diag d = {0};
+    FL_CHECK(
+        fl_kinds_read(fl_temp_text("phases.csv", "# foldline-kinds 1\n" PHASE_COLUMNS "f,1,0,0,9,1,0,1,,,0.25,0.5,\n"
+                                                 "f,0,1,0,9,0,1,1,,,0.75,,\ng,1,0,0,9,1,0,1,,,,,1.5\n"),
+                      &k, &d) == FL_OK,
+        "%s", d.message);
+    const fl_kind_load *f = fl_kinds_find(&k, "f"), *g = fl_kinds_find(&k, "g");
+    FL_CHECK(f && g && fl_kinds_phases(&k, f) == 2 && fl_kinds_phases(&k, g) == 1, "phases");
+    FL_CHECK(f && f[0].phase == 0.25 && f[1].phase == 0.75 && g->phase == 1, "shares");
+    FL_CHECK(f && f[0].host_bound == 0.5 && isnan(f[1].host_bound) && isnan(f[0].host_upc) && g->host_upc == 1.5 &&
+                 isnan(g->host_gb_s),
+             "host columns");
+    const char *path = fl_temp_path("phases2.csv");
+    FL_CHECK(fl_kinds_write(path, &k, &d) == FL_OK && fl_kinds_read(path, &again, &d) == FL_OK && again.count == 3 &&
+                 again.kind[1].phase == 0.75 && again.kind[2].host_upc == 1.5 && isnan(again.kind[2].host_bound),
+             "comes back: %s", d.message);
+    fl_kinds_free(&k);
+    fl_kinds_free(&again);
+    static const struct {
+        const char *rows, *message;
+    } bad[] = {
+        {"f,1,0,0,9,1,0,1,,,0.25,,\n", "phases of 'f' add up to 0.25, expected 1"},
+        {"f,1,0,0,9,1,0,1,,,0.25,,\ng,1,0,0,9,1,0,1,,,,,\n", "phases of 'f' add up to 0.25, expected 1"},
+        {"f,1,0,0,9,1,0,1,,,0.75,,\nf,1,0,0,9,1,0,1,,,0.75,,\n", "phases of 'f' add up to 1.5, expected 1"},
+        {"f,1,0,0,9,1,0,1,,,0,,\n", "phase 0, expected a share"},
+        {"f,1,0,0,9,1,0,1,,,1.5,,\n", "phase"},
+        {"f,1,0,0,9,1,0,1,,,1,2,\n", "host_bound"},
+        {"f,1,0,0,9,1,0,1,,,,,\nf,1,0,0,9,1,0,1,,,,,\n", "a second row for 'f'"},
+        {"f,1,0,0,9,1,0,1,,,0.5,,\ng,1,0,0,9,1,0,1,,,,,\nf,1,0,0,9,1,0,1,,,0.5,,\n", "phases of 'f'"},
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        char text[1024];
+        snprintf(text, sizeof text, "# foldline-kinds 1\n" PHASE_COLUMNS "%s", bad[i].rows);
+        d = (fl_diag){0};
+        FL_CHECK(fl_kinds_read(fl_temp_text("bad.csv", text), &k, &d) == FL_BAD_INPUT &&
+                     strstr(d.message, bad[i].message),
+                 "row %zu: %s", i, d.message);
+    }
+}
+
 static void test_bad_kinds(void) {
     static const struct {
         const char *in;
@@ -351,4 +396,4 @@ static void test_clean_up(void) {
 
 FL_SUITE("kernels", {"good", test_good}, {"bad", test_bad}, {"no overlap", test_no_overlap}, {"types", test_types},
          {"round trip", test_round_trip}, {"write refuses", test_write_refuses}, {"kinds", test_kinds},
-         {"bad kinds", test_bad_kinds}, {"clean up", test_clean_up})
+         {"phases and host columns", test_phases}, {"bad kinds", test_bad_kinds}, {"clean up", test_clean_up})

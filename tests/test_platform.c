@@ -367,7 +367,42 @@ static void test_bad(void) {
         FL_CHECK(strstr(d.message, rows[i].message) != NULL, "row %zu: \"%s\", expected \"%s\"", i, d.message,
                  rows[i].message);
         FL_CHECK(strstr(d.file, "small.json") != NULL, "row %zu: file \"%s\"", i, d.file);
+        FL_CHECK(d.line > 0 && d.column > 0, "row %zu: no place: %s", i, d.message);
         FL_CHECK(!p.name && !p.node.device && !p.note, "row %zu: half loaded", i);
+        free(text);
+    }
+}
+
+/* The place of a refused value is that of its key, or of its entry in a list; of a missing one that of its object. */
+static void test_places(void) {
+    static const struct {
+        const char *from, *to, *mark; /* the place is where the mark begins */
+    } rows[] = {
+        {"\"a_w\": 10", "\"a_w\": -3", "\"a_w\": -3"},
+        {"\"a_w\": 10,", "", "\"power\": {\n"},
+        {"[100, 1], [130, 1.25]", "[100, 1], [130, 0.9]", "[130, 0.9]"},
+        {"\"steps\": [7, 8]", "\"steps\": [7, 0]", "0]},\n\"mem_mhz\""},
+        {"\"down\": 0.05", "\"fall\": 0.05", "\"fall\""},
+        {"\"release_c\": 85", "\"release_c\": 95", "\"release_c\""},
+        {"\"wait\": \"sleep\"", "\"wait\": \"doze\"", "\"wait\": "},
+        {"\"title\": \"A small GPU\"", "\"title\": \"A \\\"small\\\" {GPU\", \"x\": 1", "\"x\""},
+        {"\"a_w\": 10,", "\"a_w\": 10, \"a_w\" : 11,", "\"a_w\" : 11"},
+        {"\"gpu.power.a_w\": \"a meter\"", "\"gpu.power.aw\": \"a meter\"", "\"gpu.power.aw\""},
+        {"\"host\": {\"name\"", "\"hots\": {\"name\"", "\"hots\""},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char *text = with(rows[i].from, rows[i].to);
+        const char *mark = strstr(text, rows[i].mark);
+        int64_t line = 1, column = 1;
+        for (const char *c = text; mark && c < mark; c++) {
+            column = *c == '\n' ? 1 : column + 1;
+            line += *c == '\n';
+        }
+        fl_platform p;
+        fl_diag d = {0};
+        FL_CHECK(mark && open_text(text, &p, &d) == FL_BAD_INPUT, "row %zu loads", i);
+        FL_CHECK(d.line == line && d.column == column, "row %zu: %lld:%lld, expected %lld:%lld (%s)", i,
+                 (long long)d.line, (long long)d.column, (long long)line, (long long)column, d.message);
         free(text);
     }
 }
@@ -634,6 +669,6 @@ static void test_names(void) {
 static void test_clean_up(void) { fl_temp_remove(); }
 
 FL_SUITE("platform", {"sound", test_sound}, {"values", test_values}, {"APU", test_apu}, {"bad", test_bad},
-         {"syntax", test_syntax}, {"torn", test_torn}, {"variants", test_variants}, {"kinds", test_kinds},
-         {"bundled", test_bundled}, {"A10", test_a10}, {"idle V100", test_idle_v100}, {"names", test_names},
-         {"clean up", test_clean_up})
+         {"places", test_places}, {"syntax", test_syntax}, {"torn", test_torn}, {"variants", test_variants},
+         {"kinds", test_kinds}, {"bundled", test_bundled}, {"A10", test_a10}, {"idle V100", test_idle_v100},
+         {"names", test_names}, {"clean up", test_clean_up})
