@@ -111,7 +111,7 @@ static void print_device(const fl_device *dev) {
 }
 
 static void print_states(const fl_cpu_spec *cpu) {
-    static const char *const head[] = {"  CPU state", "MHz", "V", "static W", "computing W", "waiting W"};
+    static const char *const head[] = {"  CPU state", "MHz", "V rel.", "static W", "computing W", "waiting W"};
     const fl_host_load load = fl_cpu_default_load(cpu);
     fl_grid g = {.columns = sizeof head / sizeof *head};
     for (size_t i = 0; i < g.columns; i++)

@@ -133,7 +133,7 @@ void fl_cpu_settle(fl_cpu *c, int64_t t) {
     c->sums.cpu_fj += (fl_wide)dt * c->state[c->now].static_mw;
     c->sums.mhz_ps += (fl_wide)dt * c->state[c->now].mhz;
     if (dt > 0)
-        c->mw = (int64_t)((c->sums.cpu_fj - c->charged_fj) / dt);
+        c->mw = (int64_t)((double)(c->sums.cpu_fj - c->charged_fj) / (double)dt + 0.5);
     c->charged_fj = c->sums.cpu_fj;
     c->now_ps = t;
 }

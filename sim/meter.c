@@ -5,10 +5,20 @@
 
 static int64_t refresh_at(const fl_meter *m, int64_t k) { return m->phase + k * m->period; }
 
-static void *start_of(const fl_meter *m, int64_t k) { return m->start + (size_t)k % m->start_room * m->point_size; }
+static void *start_of(const fl_meter *m, int64_t k) {
+    return m->start + ((size_t)k & (m->start_room - 1)) * m->point_size;
+}
 
 static fl_meter_stamp *shown_at(const fl_meter *m, size_t slot) { /* a reading begins with its stamp */
     return (void *)(m->shown + slot * m->reading_size);
+}
+
+/* Rings have a power of two places: a mask costs less than a division. */
+static size_t ring_room(size_t least) {
+    size_t room = 2;
+    while (room < least)
+        room *= 2;
+    return room;
 }
 
 fl_status fl_meter_open(fl_meter *m, int id, const fl_sensor_spec *spec, size_t point_size, size_t reading_size,
@@ -22,8 +32,8 @@ fl_status fl_meter_open(fl_meter *m, int id, const fl_sensor_spec *spec, size_t 
     m->phase = spec->phase_ns * FL_PS_PER_NS;
     m->window = (spec->lag_ns ? spec->period_ns : spec->window_ns) * FL_PS_PER_NS;
     m->delay = spec->delay_ns * FL_PS_PER_NS;
-    m->start_room = (size_t)(m->window / m->period) + 2;
-    m->shown_room = (size_t)(m->delay / m->period) + 2;
+    m->start_room = ring_room((size_t)(m->window / m->period) + 2);
+    m->shown_room = ring_room((size_t)(m->delay / m->period) + 2);
     m->start = calloc(m->start_room, point_size);
     m->shown = calloc(m->shown_room, reading_size);
     if (!m->start || !m->shown) {
@@ -72,7 +82,7 @@ void fl_meter_open_window(fl_meter *m, const void *point) { memcpy(start_of(m, m
 const void *fl_meter_window(const fl_meter *m) { return start_of(m, m->refresh); }
 
 void fl_meter_taken(fl_meter *m, const void *reading) {
-    memcpy(shown_at(m, (size_t)m->refresh++ % m->shown_room), reading, m->reading_size);
+    memcpy(shown_at(m, (size_t)m->refresh++ & (m->shown_room - 1)), reading, m->reading_size);
 }
 
 const void *fl_meter_shown(fl_meter *m, int64_t t, bool remember, bool *fresh) {
