@@ -2,30 +2,11 @@
  * work done rounds down and finish times round up. A boundary only reads: `left` and `since` move when a rate or a
  * clock changes, so that where the boundaries lie cannot show in the result. All completions of one instant are applied
  * before the shares are set once: the order of simultaneous events cannot show either. */
-#include "sim/gpu.h"
+#include "sim/course.h"
 
 #include "models/shares.h"
 
 #include <stdio.h>
-
-static inline int64_t work_done(const fl_progress *p, int64_t t) {
-    int64_t dt = t - p->since_ps;
-    if (p->rate == FL_SHARE_ONE)
-        return dt < p->left_ps ? dt : p->left_ps;
-    int64_t done = dt < INT64_C(1) << 46 ? dt * p->rate >> 16 : (int64_t)(((fl_uwide)(uint64_t)dt * p->rate) >> 16);
-    return done < p->left_ps ? done : p->left_ps;
-}
-
-static inline int64_t finish_time(int64_t since, int64_t left, uint32_t rate) {
-    if (rate == FL_SHARE_ONE)
-        return since + left;
-    if (left <
-        INT64_C(1) << 36) { /* exact in doubles: below 2^53, and the quotient is 1/rate away from a wrong floor */
-        double up = (double)(left << 16) + (double)(rate - 1);
-        return since + (int64_t)(up / (double)rate);
-    }
-    return since + (int64_t)((((fl_uwide)(uint64_t)left << 16) + rate - 1) / rate);
-}
 
 static inline void charge(fl_lane *l, int64_t done) {
     fl_gpu *g = l->gpu;
@@ -53,41 +34,6 @@ static inline void note_peaks(fl_course *c) {
         g->peak_due = false;
     }
 }
-
-/* ---- host work ---- */
-
-static inline void host_ends(fl_course *c, int64_t t) {
-    c->sums.active_ps += c->active-- * (t - c->active_since_ps);
-    c->active_since_ps = t;
-}
-
-/* Time passes for a thread that computes even while it waits for the bus; work does not. */
-static inline void charge_host(fl_course *c, fl_progress *p, uint32_t load, int64_t t, int64_t done) {
-    c->sums.time_ps[load] += t - p->start_ps;
-    c->sums.work_ps[load] += done - p->charged_ps;
-    p->start_ps = t;
-    p->charged_ps = done;
-}
-
-static inline void start_host(fl_course *c, fl_progress *p, uint32_t load, int64_t ns, int64_t t) {
-    p->left_ps = c->host ? fl_length_ps(ns, c->host[load].mul) : ns * FL_PS_PER_NS;
-    p->start_ps = p->since_ps = t;
-    p->charged_ps = 0;
-    p->rate = FL_SHARE_ONE;
-    *p->event_ps = t + p->left_ps;
-    if (c->shared_bus)
-        c->gpu[0]->touched = true;
-}
-
-static inline void end_host(fl_course *c, fl_progress *p, uint32_t load, int64_t t) {
-    if (c->host)
-        charge_host(c, p, load, t, p->left_ps);
-    if (c->shared_bus)
-        c->gpu[0]->touched = true;
-}
-
-/* The gaps of a stream without launches are time of a host thread that nobody recorded. */
-static inline bool gap_is_host(const fl_lane *l) { return !l->s->launched; }
 
 /* ---- starting and finishing ---- */
 
@@ -429,47 +375,6 @@ int64_t fl_streams_advance(fl_course *c, int64_t until) {
         if (c->mine[i]->phase == FL_PHASE_RUN)
             charge(c->mine[i], work_done(&c->mine[i]->p, reached));
     return reached;
-}
-
-void fl_streams_settle_host(fl_course *c, int64_t t) {
-    c->sums.active_ps += c->active * (t - c->active_since_ps);
-    c->active_since_ps = t;
-    for (uint32_t i = 0; i < c->is->stream_count; i++) {
-        fl_lane *l = c->mine[i];
-        if (l->phase == FL_PHASE_GAP && gap_is_host(l))
-            charge_host(c, &l->p, c->w->class[l->class_id].host, t, work_done(&l->p, t));
-    }
-    for (uint32_t i = 0; i < c->is->thread_count; i++)
-        if (c->thread[i].computing)
-            charge_host(c, &c->thread[i].p, c->thread[i].load, t, work_done(&c->thread[i].p, t));
-}
-
-static void rescale_host(fl_progress *p, int64_t work_ns, uint32_t before, uint32_t after, int64_t t) {
-    p->left_ps =
-        fl_rescale_ps(p->left_ps - work_done(p, t), fl_length_ps(work_ns, before), fl_length_ps(work_ns, after));
-    p->since_ps = t;
-    p->charged_ps = 0;
-    *p->event_ps = finish_time(t, p->left_ps, p->rate);
-}
-
-void fl_streams_rescale_host(fl_course *c, const fl_cpu_row *before, int64_t t) {
-    for (uint32_t i = 0; i < c->is->stream_count; i++) {
-        fl_lane *l = c->mine[i];
-        if (l->phase != FL_PHASE_GAP || !gap_is_host(l))
-            continue;
-        int64_t gap_ns, work_ns;
-        uint32_t class_id;
-        fl_workload_op(l->s, l->next, &gap_ns, &work_ns, &class_id);
-        const uint32_t load = c->w->class[class_id].host;
-        rescale_host(&l->p, gap_ns, before[load].mul, c->host[load].mul, t);
-    }
-    for (uint32_t i = 0; i < c->is->thread_count; i++) {
-        fl_host_thread *h = &c->thread[i];
-        if (h->computing)
-            rescale_host(&h->p, h->work_ns, before[h->load].mul, c->host[h->load].mul, t);
-    }
-    if (c->shared_bus)
-        c->gpu[0]->touched = true;
 }
 
 void fl_streams_rescale(fl_course *c, fl_gpu *g, const fl_clock_rates *before, int64_t t) {

@@ -1,5 +1,6 @@
 #include "harness/platform.h"
 #include "models/fit_device.h"
+#include "models/fit_idle.h"
 #include "models/row.h"
 #include "policies/random.h"
 #include "tests/suite.h"

@@ -1,0 +1,194 @@
+/* Building a node and taking it down. */
+#include "sim/node_inside.h"
+
+#include "models/shares.h"
+
+#include <stdlib.h>
+
+static fl_status no_memory(fl_diag *d) { return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the node"); }
+
+static fl_status open_course(fl_node *n, uint32_t k, fl_diag *d) {
+    const fl_island *is = &n->w->island[k];
+    fl_course *c = &n->course[k];
+    *c = (fl_course){.is = is, .w = n->w, .lane = n->lanes, .queue = n->w->launch_queue};
+    c->mine = calloc(is->stream_count + 1, sizeof *c->mine);
+    c->gpu = calloc(is->gpu_count, sizeof *c->gpu);
+    c->thread = calloc(is->thread_count + 1, sizeof *c->thread);
+    c->event_ps = calloc(is->stream_count + is->thread_count + 1, sizeof *c->event_ps);
+    if (!c->mine || !c->gpu || !c->thread || !c->event_ps)
+        return no_memory(d);
+    c->simple = !is->thread_count;
+    for (uint32_t i = 0; i < is->stream_count + is->thread_count; i++)
+        c->event_ps[i] = FL_TIME_NEVER;
+    for (uint32_t i = 0; i < is->stream_count; i++) {
+        c->mine[i] = n->lanes[is->stream[i]];
+        c->mine[i]->p.event_ps = &c->event_ps[i];
+        c->simple &= !c->mine[i]->s->wait_first && !c->mine[i]->s->launched;
+        if (!c->mine[i]->s->count) {
+            c->mine[i]->phase = FL_PHASE_DONE;
+            c->done++;
+        }
+    }
+    for (uint32_t i = 0; i < is->gpu_count; i++)
+        c->gpu[i] = &n->gpu[is->gpu[i]];
+    for (uint32_t i = 0; i < is->thread_count; i++)
+        c->thread[i] =
+            (fl_host_thread){.t = &n->w->thread[is->thread[i]], .p = {.event_ps = &c->event_ps[is->stream_count + i]}};
+    c->capacity = FL_SHARE_ONE;
+    c->interference = fl_gpu_interference(c->gpu[0]->dev);
+    c->sums.time_ps = calloc(n->w->host_load_count + 1, sizeof *c->sums.time_ps);
+    c->sums.work_ps = calloc(n->w->host_load_count + 1, sizeof *c->sums.work_ps);
+    if (!c->sums.time_ps || !c->sums.work_ps)
+        return no_memory(d);
+    if (n->hosted)
+        c->host = fl_cpu_rows(&n->cpu);
+    c->shared_bus = n->hosted && n->spec->host.apu;
+    if (c->shared_bus && is->stream_count + is->thread_count > FL_SHARES_MAX)
+        return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "%s: more than %d streams and host threads on one APU", n->w->name,
+                       FL_SHARES_MAX);
+    fl_streams_begin(c);
+    n->finished[k] = c->done == is->stream_count + is->thread_count;
+    return FL_OK;
+}
+
+/* A GPU of an island with work keeps its context until all work of the island is done. */
+static bool has_work(const fl_workload *w, uint32_t gpu) {
+    for (uint32_t k = 0; k < w->island_count; k++) {
+        const fl_island *is = &w->island[k];
+        bool here = false, work = is->thread_count > 0;
+        for (uint32_t i = 0; i < is->gpu_count; i++)
+            here |= is->gpu[i] == gpu;
+        for (uint32_t i = 0; i < is->stream_count; i++)
+            work |= w->stream[is->stream[i]].count > 0;
+        if (here)
+            return work;
+    }
+    return false;
+}
+
+static fl_status first_clock(double mhz, const int32_t *ladder, uint32_t count, const char *name, uint32_t *index,
+                             fl_diag *d) {
+    if (!(mhz > 0))
+        return FL_OK;
+    int k = fl_ladder_index(ladder, count, mhz);
+    if (k < 0)
+        return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "%g MHz is not on the ladder of %s", mhz, name);
+    *index = (uint32_t)k;
+    return FL_OK;
+}
+
+fl_status fl_node_open(fl_node **out, const fl_node_options *o, fl_diag *d) {
+    const fl_workload *w = o->w;
+    if (w->gpu_count > o->spec->gpu_count)
+        return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "%s: uses %u GPUs, the platform %s has %u (see --gpus)", w->name,
+                       w->gpu_count, o->spec->name, o->spec->gpu_count);
+    fl_node *n = calloc(1, sizeof *n);
+    if (!n)
+        return no_memory(d);
+    n->w = w;
+    n->spec = o->spec;
+    n->rates = o->rates;
+    n->seed = o->seed;
+    n->streams_only = o->streams_only;
+    n->gpu_count = o->spec->gpu_count;
+    n->gpu = calloc(n->gpu_count, sizeof *n->gpu);
+    n->actuator = calloc(n->gpu_count, sizeof *n->actuator);
+    n->limit = calloc(n->gpu_count, sizeof *n->limit);
+    n->wall = calloc(n->gpu_count, sizeof *n->wall);
+    n->heat = calloc(n->gpu_count, sizeof *n->heat);
+    n->lost_ps = calloc(n->gpu_count, sizeof *n->lost_ps);
+    n->dealt_fj = calloc(n->gpu_count, sizeof *n->dealt_fj);
+    n->stalled = calloc(w->island_count + 1, sizeof *n->stalled);
+    n->sense = calloc(n->gpu_count, sizeof(fl_sense *));
+    n->lane = calloc(w->stream_count + 1, sizeof *n->lane);
+    n->lanes = calloc(w->stream_count + 1, sizeof *n->lanes);
+    n->course = calloc(w->island_count + 1, sizeof *n->course);
+    n->finished = calloc(w->island_count + 1, sizeof *n->finished);
+    n->ended = calloc(w->island_count + 1, sizeof *n->ended);
+    fl_status s = FL_OK;
+    if (!n->gpu || !n->actuator || !n->sense || !n->lane || !n->lanes || !n->course || !n->finished || !n->ended ||
+        !n->limit || !n->wall || !n->heat || !n->lost_ps || !n->dealt_fj || !n->stalled)
+        s = no_memory(d);
+    for (uint32_t i = 0; !s && i < n->gpu_count; i++) {
+        const fl_device *dev = &o->spec->device[o->spec->gpu[i]];
+        fl_actuator_open(&n->actuator[i], dev);
+        n->limit[i].at_ps = FL_TIME_NEVER;
+        n->lost_ps[i] = o->lost_at_ns && o->lost_at_ns[i] < FL_TIME_END / FL_PS_PER_NS ? o->lost_at_ns[i] * FL_PS_PER_NS
+                                                                                       : FL_TIME_NEVER;
+        uint32_t sm = n->actuator[i].sm_default, mem = n->actuator[i].mem_default;
+        s = first_clock(o->first_sm_mhz, dev->sm_mhz, dev->sm_count, dev->name, &sm, d);
+        if (!s)
+            s = first_clock(o->first_mem_mhz, dev->mem_mhz, dev->mem_count, dev->name, &mem, d);
+        if (!s)
+            s = fl_gpu_open(&n->gpu[i], w, o->rates, o->spec, i, sm, mem, d);
+        if (!s)
+            n->gpu[i].open = has_work(w, i);
+        if (!s)
+            n->gpu[i].profiled = (o->gpu_needs & fl_sense_signals[FL_SENSOR_PROFILE]) != 0;
+        if (!s)
+            fl_heat_open(&n->heat[i], &n->gpu[i]);
+        if (!s)
+            fl_wall_open(&n->wall[i], &n->gpu[i]);
+        if (!s)
+            s = fl_sense_open(&n->sense[i], &n->gpu[i], o->gpu_needs, o->seed, d);
+        if (!s)
+            fl_sense_at(n->sense[i], &n->gpu[i], 0);
+    }
+    if (!s)
+        s = fl_node_host_open(n, o, d);
+    for (uint32_t i = 0; !s && i < w->stream_count; i++) {
+        n->lanes[i] = &n->lane[i];
+        n->lane[i] = (fl_lane){.s = &w->stream[i], .gpu = &n->gpu[w->stream[i].gpu]};
+        n->lane[i].mark_ps = malloc((w->stream[i].mark_count + 1) * sizeof(int64_t));
+        if (!n->lane[i].mark_ps)
+            s = no_memory(d);
+        for (uint32_t k = 0; !s && k < w->stream[i].mark_count; k++)
+            n->lane[i].mark_ps[k] = FL_TIME_NEVER;
+    }
+    for (uint32_t k = 0; !s && k < w->island_count; k++)
+        s = open_course(n, k, d);
+    if (s) {
+        fl_node_close(n);
+        return s;
+    }
+    *out = n;
+    return FL_OK;
+}
+
+void fl_node_close(fl_node *n) {
+    if (!n)
+        return;
+    for (uint32_t i = 0; i < n->gpu_count; i++) {
+        if (n->gpu)
+            fl_gpu_close(&n->gpu[i]);
+        if (n->sense)
+            fl_sense_close(n->sense[i]);
+    }
+    for (uint32_t i = 0; n->lane && i < n->w->stream_count; i++)
+        free(n->lane[i].mark_ps);
+    for (uint32_t k = 0; n->course && k < n->w->island_count; k++) {
+        free(n->course[k].mine);
+        free(n->course[k].gpu);
+        free(n->course[k].thread);
+        free(n->course[k].event_ps);
+        free(n->course[k].sums.time_ps);
+        free(n->course[k].sums.work_ps);
+    }
+    fl_node_host_close(n);
+    free(n->gpu);
+    free(n->limit);
+    free(n->wall);
+    free(n->heat);
+    free(n->lost_ps);
+    free(n->dealt_fj);
+    free(n->stalled);
+    free(n->actuator);
+    free(n->sense);
+    free(n->lane);
+    free(n->lanes);
+    free(n->course);
+    free(n->finished);
+    free(n->ended);
+    free(n->record);
+    free(n);
+}
