@@ -111,7 +111,7 @@ static inline bool begin(fl_course *c, fl_lane *l, int64_t t) {
     }
     int64_t gap_ns;
     fl_workload_op(s, l->next, &gap_ns, &l->length_ps, &l->class_id); /* work in ns until the kernel starts */
-    if (gap_ns && gap_is_host(l)) {
+    if (gap_ns && c->host && gap_is_host(l)) {
         l->phase = FL_PHASE_GAP;
         start_host(c, &l->p, c->w->class[l->class_id].host, gap_ns, t);
     } else if (gap_ns) {
@@ -225,18 +225,10 @@ static int64_t add_host_sharers(const fl_course *c, fl_sharers *s) {
     return sum;
 }
 
-/* Sets the shares of one GPU; true where that moved the end of a kernel. */
-static bool share(fl_course *c, fl_gpu *g, int64_t t) {
+/* The shares of one GPU on which something is, or was, scarce. */
+static __attribute__((noinline)) void divide(fl_course *c, fl_gpu *g, bool scarce, int64_t t) {
     fl_sharers s;
     s.count = 0;
-    bool scarce = g->demand_sms > FL_SHARE_ONE || g->demand_memory > c->capacity, was = g->scarce;
-    g->peak_due = true;
-    g->touched = false;
-    if (!c->shared_bus) {
-        g->scarce = scarce;
-        if (!scarce && !was)
-            return false;
-    }
     fl_lane *lane[FL_SHARES_MAX];
     for (uint32_t i = 0; i < c->is->stream_count; i++) {
         fl_lane *l = c->mine[i];
@@ -255,6 +247,18 @@ static bool share(fl_course *c, fl_gpu *g, int64_t t) {
         set_rate(s.who[i], s.rate[i], t);
     for (size_t i = 0; i < lanes; i++)
         g->dyn_now_mw += dyn_at_rate(lane[i]);
+}
+
+/* Sets the shares of one GPU; true where that moved the end of a kernel. Where nothing is scarce it is done at once:
+ * that is the rule, and it must cost little. */
+static inline bool share(fl_course *c, fl_gpu *g, int64_t t) {
+    const bool scarce = g->demand_sms > FL_SHARE_ONE || g->demand_memory > c->capacity, was = g->scarce;
+    g->peak_due = true;
+    g->touched = false;
+    g->scarce = scarce;
+    if (!scarce && !was && !c->shared_bus)
+        return false;
+    divide(c, g, scarce, t);
     return true;
 }
 
@@ -293,7 +297,7 @@ static inline void pass_event(fl_course *c, uint32_t who, int64_t t) {
     if (who < c->is->stream_count) {
         fl_lane *l = c->mine[who];
         if (l->phase == FL_PHASE_GAP) {
-            if (gap_is_host(l))
+            if (c->host && gap_is_host(l))
                 end_host(c, &l->p, c->w->class[l->class_id].host, t);
             if (l->gpu->lost) {
                 l->phase = FL_PHASE_LOST;
