@@ -94,6 +94,19 @@ static void add_policy(cJSON *policies, const fl_scene *scene, const fl_spec *sp
     cJSON_AddItemToArray(policies, p);
 }
 
+/* Which parts of the node took part, as far as a user may choose. */
+static void add_node(cJSON *into, const fl_scene *s) {
+    cJSON *node = cJSON_AddObjectToObject(into, "node");
+    const fl_device *dev = &s->platform.node.device[0];
+    const fl_wall_spec *w = &dev->wall;
+    cJSON_AddStringToObject(node, "wall", w->period_ns <= 0 ? "none" : w->ideal ? "ideal" : "real");
+    cJSON_AddBoolToObject(node, "heat", dev->thermal.period_ns > 0);
+    cJSON_AddBoolToObject(node, "interference", dev->interference > 0);
+    cJSON_AddBoolToObject(node, "cpu", s->platform.node.host.cpu.count > 0);
+    cJSON_AddNumberToObject(node, "units", (double)s->node.units);
+    fl_json_add_real(node, "gpu_budget_w", s->platform.node.host.gpu_budget_w);
+}
+
 cJSON *fl_provenance(const fl_scenes *scenes, const fl_spec *spec, size_t spec_count, uint64_t seed) {
     cJSON *root = cJSON_CreateObject();
     if (!root)
@@ -113,6 +126,7 @@ cJSON *fl_provenance(const fl_scenes *scenes, const fl_spec *spec, size_t spec_c
         cJSON_AddNumberToObject(w, "gpus", s->platform.node.gpu_count);
         cJSON_AddNumberToObject(w, "kernels", (double)s->w->op_count);
         cJSON_AddStringToObject(w, "model", s->w->measured ? "measured table" : "laws");
+        add_node(w, s);
         cJSON_AddBoolToObject(w, "assumed_loads", s->w->assumed);
         cJSON_AddBoolToObject(w, "gaps_are_host_time", s->w->gaps_are_host);
         fl_json_add_real(w, "model_time_mape_pct", s->w->model_time_mape_pct);

@@ -89,6 +89,7 @@ static fl_status complete(fl_scene *s, const fl_scene_options *o, fl_scenes *all
         s->clipped =
             fl_node_clip(&s->platform.node, s->w->sm_min_mhz, s->w->sm_max_mhz, s->w->class[0].load.ref_mem_mhz);
     all->clipped += s->clipped;
+    s->node = o->node;
     if (!(s->asked = strdup(o->platform)))
         return no_memory(d);
     if (!s->platform.node.device[s->platform.node.gpu[0]].sm_count)

@@ -24,10 +24,11 @@ typedef struct fl_scene_options {
 } fl_scene_options;
 
 typedef struct fl_scene {
-    char *source;  /* path of the trace or sweep */
-    char *asked;   /* platform as it was asked for */
-    char *variant; /* of the node, see fl_scene_options; NULL = plain */
-    bool clipped;  /* the ladders were cut to what was measured */
+    char *source;        /* path of the trace or sweep */
+    char *asked;         /* platform as it was asked for */
+    fl_node_choice node; /* texts borrowed from the options */
+    char *variant;       /* of the node, see fl_scene_options; NULL = plain */
+    bool clipped;        /* the ladders were cut to what was measured */
     fl_platform platform;
     fl_workload *w;
     fl_rates *rates;

@@ -216,6 +216,20 @@ check "n/a where the bound is violated, a number at the own slowdown" awk -F, '
 succeed "the same by fitted laws" 'mean over 3 workloads' "$f" compare --sweep "$dir/sweep.csv" --platform v100-300w --model fitted --policy assure
 refuse "unknown workload" 2 "no workload 'd'" "$f" run --sweep "$dir/sweep.csv" --workload d --platform v100-300w --policy assure
 
+# ---- the parts of a node ----
+succeed "a mix of programs" 'of 8 programs' "$f" synth --mix traces/samples/mix8.kinds.csv --seconds 2 --mean-us 20000 --platform rtx4070-laptop -o "$dir/mix.csv"
+succeed "run side by side" 'processes +0: ' "$f" run "$dir/mix.csv" --platform rtx4070-laptop --policy maxfreq
+succeed "heat" '^heat +[0-9.]+ C' "$f" run "$dir/mix.csv" --platform rtx4070-laptop --policy maxfreq --heat --units 3
+succeed "no wall, no CPU" 'makespan' "$f" run "$dir/mix.csv" --platform rtx4070-laptop --policy maxfreq --wall off --no-cpu --no-interference
+succeed "a budget of several GPUs" 'makespan' "$f" run "$trace" --platform generic --gpus 2 --gpu-budget 250 --policy maxfreq
+succeed "a fault that a run survives" 'sets were refused' "$f" run "$trace" --platform generic --policy maxfreq --fault refuse:gpu=all,control=sm_mhz
+refuse "a wall of no kind" 2 "wall 'idael', expected real, ideal or off; did you mean 'ideal'" "$f" run "$trace" --platform generic --policy maxfreq --wall idael
+refuse "an APU without its CPU" 2 'is an APU, its CPU cannot be left out' "$f" run "$trace" --platform apu-a10-5800k --policy maxfreq --no-cpu
+refuse "a fault of no kind" 2 "did you mean 'freeze'" "$f" run "$trace" --platform generic --policy maxfreq --fault freze:gpu=0
+refuse "a fault of a GPU that is not there" 2 'GPU 7' "$f" run "$trace" --platform generic --policy maxfreq --fault lost:gpu=7,from_s=1
+refuse "a lost GPU" 3 'GPU 0 fell off the bus' "$f" run "$trace" --platform generic --policy maxfreq --fault lost:gpu=0,from_s=0
+refuse "a mix of nothing" 2 'no.csv: cannot open' "$f" synth --mix "$dir/no.csv" -o "$dir/m.csv"
+
 # ---- samples, experiments, plots, plug-ins ----
 { # a board of round numbers: 150 to 300 W from 1005 to 1410 MHz
   echo workload,kernel,sm_mhz,mem_mhz,power_cap_w,time_s,power_w,energy_j

@@ -1,6 +1,6 @@
 #include "sim/oracle.h"
 #include "sim/synth.h"
-#include "tests/sim_fixture.h"
+#include "tests/node_fixture.h"
 
 #define SEED UINT64_C(20240611)
 
@@ -443,8 +443,8 @@ static void test_several_streams(void) {
         fx_finish(&r, 5);
         fl_oracle_table t;
         table_of(&r, 0, &t);
-        FL_CHECK(!t.exact && !!fl_oracle_inexact(r.w, r.rates, &r.spec) && t.positions == 1, "instance %d: %zu positions", n,
-                 t.positions);
+        FL_CHECK(!t.exact && !!fl_oracle_inexact(r.w, r.rates, &r.spec) && t.positions == 1,
+                 "instance %d: %zu positions", n, t.positions);
         fl_static_point point[22];
         for (size_t c = 0; c < t.choices; c++) {
             FX_MUST(fl_static_run(r.w, r.rates, &r.spec, &r.facts, &t.choice[c], &point[c], d));
@@ -481,6 +481,55 @@ static void test_launched(void) {
     fx_finish(&r, 1);
     FL_CHECK(!!fl_oracle_inexact(r.w, r.rates, &r.spec), "an op that waits for an event");
     fx_close(&r);
+}
+
+/* What makes the cost of a kernel depend on more than its clocks is said, and no bound is claimed; and a wall out of
+ * reach or heat that is not modelled takes nothing away. */
+static void test_node_features(void) {
+    static const struct {
+        const char *what, *reason;
+        double limit_w;
+        bool heat, cpu, ref_below, apu, budget;
+    } rows[] = {
+        {.what = "plain"},
+        {.what = "a wall out of reach", .limit_w = 500},
+        {.what = "a wall in reach", .limit_w = 150, .reason = "the power wall"},
+        {.what = "heat", .heat = true, .reason = "heat"},
+        {.what = "a CPU at the clock of the recording", .cpu = true},
+        {.what = "a CPU that boosts beyond it",
+         .cpu = true,
+         .ref_below = true,
+         .reason = "host time depends on the CPU clock"},
+        {.what = "an APU", .cpu = true, .apu = true, .reason = "CPU and GPU share memory and budget"},
+        {.what = "a budget", .budget = true, .reason = "a budget of all GPUs"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        fx_rig r;
+        fx_open(&r, 1);
+        uint32_t c = fx_class(&r, 1, 0.5, 0, 1, 0.5, 1), s = fx_stream(&r, 0, 0);
+        for (int k = 0; k < 100; k++)
+            fx_op(&r, s, 1000, 1000000, c);
+        if (rows[i].limit_w > 0)
+            nx_wall(&r, rows[i].limit_w);
+        if (rows[i].heat)
+            nx_heat(&r, 90);
+        if (rows[i].cpu)
+            nx_cpu(&r);
+        if (rows[i].cpu && !rows[i].ref_below)
+            r.spec.host.cpu.ref_mhz = 3000;
+        if (rows[i].apu)
+            nx_apu(&r);
+        r.spec.host.gpu_budget_w = rows[i].budget ? 100 : 0;
+        fx_finish(&r, 1);
+        const char *reason = fl_oracle_inexact(r.w, r.rates, &r.spec);
+        FL_CHECK(rows[i].reason ? reason && !strcmp(reason, rows[i].reason) : !reason, "%s: %s", rows[i].what,
+                 reason ? reason : "exact");
+        fl_oracle_table t;
+        table_of(&r, 0, &t);
+        FL_CHECK(t.exact == !reason, "%s: the table", rows[i].what);
+        fl_oracle_table_free(&t);
+        fx_close(&r);
+    }
 }
 
 /* ---- per kernel ---- */
@@ -544,5 +593,5 @@ FL_SUITE("oracle", {"choices", test_choices}, {"static best", test_static_best},
          {"columns are static runs", test_columns}, {"the engine executes a schedule as the table says", test_executed},
          {"brute force", test_brute_force}, {"large numbers", test_large_numbers}, {"bounds hold", test_bounds},
          {"gap of a long table", test_gap}, {"mixture", test_mixture}, {"several streams", test_several_streams},
-         {"launched", test_launched}, {"per kernel", test_per_kernel},
-         {"per kernel under a bound", test_per_kernel_bound})
+         {"launched", test_launched}, {"wall, heat, CPU and budget", test_node_features},
+         {"per kernel", test_per_kernel}, {"per kernel under a bound", test_per_kernel_bound})
