@@ -111,10 +111,6 @@ static fl_status at_boundary(fl_node *n, fl_course *c, bool lone, uint32_t index
     return g->records.failed ? no_memory(d) : FL_OK;
 }
 
-bool fl_node_is_lone(const fl_node *n, uint32_t island) {
-    return n->w->island[island].lone && !n->streams_only && !n->course[island].shared_bus;
-}
-
 static bool any_lost(const fl_node *n, const fl_island *is) {
     bool lost = false;
     for (uint32_t i = 0; i < is->gpu_count; i++)

@@ -49,9 +49,11 @@ struct fl_node {
     bool copies;
 };
 
-bool fl_node_is_lone(const fl_node *n, uint32_t island);
+/* One stream, which nothing else can disturb: it is scanned. */
+static inline bool fl_node_is_lone(const fl_node *n, uint32_t island) {
+    return n->w->island[island].lone && !n->streams_only && !n->course[island].shared_bus;
+}
 
-/* A GPU's part of the budget has changed. */
 fl_status fl_node_host_open(fl_node *n, const fl_node_options *o, fl_diag *d);
 void fl_node_host_close(fl_node *n);
 /* The next instant at which all must stand still, given that nobody reads before read_ps. */
