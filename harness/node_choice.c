@@ -49,6 +49,10 @@ fl_status fl_node_choose(fl_node_spec *node, const fl_node_choice *c, fl_diag *d
         node->host.cpu.count = 0;
     if (!s && c->gpu_budget_w > 0)
         node->host.gpu_budget_w = c->gpu_budget_w;
+    for (uint32_t i = 0; !s && node->host.gpu_budget_w > 0 && i < node->device_count; i++)
+        if (node->device[i].wall.period_ns <= 0) /* it is held by power limits, and those by walls */
+            s = fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "a budget of all GPUs: %s has no wall that could hold its share",
+                        node->device[i].name);
     if (!s && c->units)
         s = fl_node_vary(node, (uint64_t)c->units, d);
     return s;

@@ -224,6 +224,7 @@ succeed "no wall, no CPU" 'makespan' "$f" run "$dir/mix.csv" --platform rtx4070-
 succeed "a budget of several GPUs" 'makespan' "$f" run "$trace" --platform generic --gpus 2 --gpu-budget 250 --policy maxfreq
 succeed "a fault that a run survives" 'sets were refused' "$f" run "$trace" --platform generic --policy maxfreq --fault refuse:gpu=all,control=sm_mhz
 refuse "a wall of no kind" 2 "wall 'idael', expected real, ideal or off; did you mean 'ideal'" "$f" run "$trace" --platform generic --policy maxfreq --wall idael
+refuse "a budget without walls" 2 'no wall that could hold its share' "$f" run "$trace" --platform generic --policy maxfreq --gpu-budget 250 --wall off
 refuse "an APU without its CPU" 2 'is an APU, its CPU cannot be left out' "$f" run "$trace" --platform apu-a10-5800k --policy maxfreq --no-cpu
 refuse "a fault of no kind" 2 "did you mean 'freeze'" "$f" run "$trace" --platform generic --policy maxfreq --fault freze:gpu=0
 refuse "a fault of a GPU that is not there" 2 'GPU 7' "$f" run "$trace" --platform generic --policy maxfreq --fault lost:gpu=7,from_s=1
