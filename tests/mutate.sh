@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Do the tests guard every rule of GEEPAFS and SweetSpot? Breaks one rule at a time (mutations.txt) in a copy of policies/,
-# and expects a test to fail. Ends with 1 where a mutant lives, or where a mutation no longer changes its file. Needs a
-# compiler and CUnit, no build folder. MUTATE_JOBS: how many at a time.
+# Do the tests guard every rule of GEEPAFS and SweetSpot, and the rules of models/ and sim/ that mutations.txt lists?
+# Breaks one rule at a time in a copy, and expects a test to fail: for policies/ any of $tests, for a file named from the
+# root the suite named beside it. Ends with 1 where a mutant lives, or where a mutation no longer changes its file. Needs a
+# compiler, CUnit, GSL and libcsv, no build folder. MUTATE_JOBS: how many at a time.
 set -u
 export LC_ALL=C
 cd "$(dirname "$0")/.." || exit 1
@@ -14,22 +15,31 @@ cc=${CC:-cc}
 flags="-std=gnu17 -O0 -w -ffp-contract=off -fPIC -D_GNU_SOURCE"
 tests="test_assure test_foldfit test_policies"
 common="traces/diag.c traces/numbers.c sim/params.c sim/rows.c sim/instance.c harness/plugin.c"
-export root work cc flags tests
+suites=$(sed -n 's/^[^#|]* | [a-z]*\/[a-z_]*\.c \(test_[a-z_]*\) | .*/\1/p' tests/mutations.txt | sort -u)
+libraries="-lgsl -lgslcblas -lcsv -lcunit -lm -lpthread"
+export root work cc flags tests libraries
 
 # What no mutation touches is compiled once: the tests, the instance, and the policies as they are.
 fail() { echo "mutate: $*"; exit 1; }
 $cc $flags -I. -shared -fvisibility=hidden -DPOLICY_PLUGIN policies/skeleton.c -o "$work/skeleton.so" -lm || fail "skeleton.so"
-mkdir "$work/good" "$work/out" || fail "no folder"
+mkdir "$work/good" "$work/out" "$work/rooms" || fail "no folder"
 for source in $common policies/*.c; do
   echo "$source $work/good/$(basename "$source" .c).o"
 done >"$work/list"
 for test in $tests; do
   echo "tests/$test.c $work/$test.o"
 done >>"$work/list"
+for suite in $suites; do
+  echo "tests/$suite.c $work/$suite.o"
+done >>"$work/list"
+for source in models/*.c traces/*.c sim/*.c policies/*.c harness/fault_spec.c; do
+  echo "$source $work/rooms/$(basename "$source" .c).o"
+done >>"$work/list"
 xargs -P "${MUTATE_JOBS:-$(nproc)}" -L 1 sh -c '$cc $flags -I. -DFL_ROOT="\"$root\"" \
   -DFL_POLICY_ARCHIVE="\"$work/libfl_policies.a\"" -DFL_SKELETON_SO="\"$work/skeleton.so\"" -c "$0" -o "$1"' \
   <"$work/list" || fail "the sources do not compile"
 (cd "$work/good" && ar rcs "$work/libfl_policies.a" $(cd "$root/policies" && ls *.c | sed 's/c$/o/')) || fail "archive"
+ar rcs "$work/librooms.a" "$work"/rooms/*.o || fail "archive of rooms"
 
 # Builds and runs the tests over the objects of a folder; prints the first that fails.
 first_failure() { # folder of objects
@@ -40,7 +50,30 @@ first_failure() { # folder of objects
   done
 }
 
+suite_kills() { # suite, folder, further objects, which take the place of those in the archive; 0: the suite fails
+  local suite=$1 folder=$2
+  shift 2
+  $cc "$work/$suite.o" "$@" "$work/librooms.a" $libraries -o "$folder/$suite" || return 2
+  ! TMPDIR=$folder timeout 60 "$folder/$suite" >"$folder/$suite.log" 2>&1
+}
+
+room_mutant() { # number, rule, file and suite, expression
+  local folder=$work/m$1 file=${3% *} suite=${3#* } killer
+  mkdir -p "$folder"
+  if ! sed "$4" "$file" >"$folder/mutant.c" || cmp -s "$file" "$folder/mutant.c"; then
+    killer="NO LONGER APPLIES"
+  elif ! $cc $flags -I. -c "$folder/mutant.c" -o "$folder/mutant.o" 2>"$folder/log"; then
+    killer="DOES NOT COMPILE"
+  else
+    suite_kills "$suite" "$folder" "$folder/mutant.o" 2>"$folder/log"
+    case $? in 0) killer=$suite ;; 1) killer=SURVIVES ;; *) killer="(does not link)" ;; esac
+  fi
+  printf '%-62s %s\n' "$2" "$killer" >"$work/out/$(printf %04d "$1")"
+  rm -rf "$folder"
+}
+
 mutant() { # number, rule, file, expression
+  case $3 in *' '*) room_mutant "$@"; return ;; esac
   local folder=$work/m$1 objects=$work/m$1/o file killer
   mkdir -p "$folder/policies" "$objects"
   cp "$root"/policies/*.[ch] "$folder/policies"
@@ -62,10 +95,15 @@ mutant() { # number, rule, file, expression
   printf '%-62s %s\n' "$2" "${killer:-SURVIVES}" >"$work/out/$(printf %04d "$1")"
   rm -rf "$folder"
 }
-export -f first_failure mutant
+export -f first_failure suite_kills room_mutant mutant
 
 killer=$(first_failure "$work/good")
 [ -z "$killer" ] || fail "$killer fails without any mutation: $(cat "$work/good/$killer.log")"
+rm -f "$work"/good/test_*
+for suite in $suites; do
+  suite_kills "$suite" "$work/good"
+  [ $? = 1 ] || fail "$suite fails without any mutation: $(cat "$work/good/$suite.log")"
+done
 rm -f "$work"/good/test_*
 
 number=0
