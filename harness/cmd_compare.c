@@ -1,16 +1,17 @@
 #include "harness/commands.h"
 #include "harness/comparison.h"
-#include "harness/experiment.h"
+#include "harness/published.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 static const fl_command_help help = {
-    "compare", "[TRACE.csv ...] [EXPERIMENT.json] [--sweep FILE] --platform NAME --policy SPEC ...",
+    "compare", "[TRACE.csv ...] [EXPERIMENT.json] [--programs FILE] [--sweep FILE] --platform NAME --policy SPEC ...",
     "Runs every policy over every workload and scores it against the driver's default, the best static clock, the best "
     "clock\n"
-    "per kind of kernel and the clairvoyant schedule. Workloads are kernel traces, or the rows of a measured sweep.",
+    "per kind of kernel and the clairvoyant schedule. Workloads are kernel traces, programs made of kinds, or the rows "
+    "of a measured sweep.",
     "SPEC is a policy name or a path to a .so, with parameters after a colon: "
     "assure:theta=0.9,probe_mhz=855/1050/1245/1440.\n"
     "\n"
@@ -20,7 +21,11 @@ static const fl_command_help help = {
     "where a row\n"
     "violates the bound; regret_at_own_slowdown_j is defined for every row. In a mean, violated counts and n/a cells "
     "are left\n"
-    "out. Beside FILE.csv, FILE.provenance.json says what the result stands on."};
+    "out. Beside FILE.csv, FILE.provenance.json says what the result stands on.\n"
+    "\n"
+    "An experiment that replays a paper ends in a table of published and simulated results; exit status 1 where one of "
+    "its\n"
+    "gates does not hold. With policies or workloads of your own it is left out."};
 
 static fl_status write_results(const fl_comparison *c, const fl_comparison_options *o, const char *csv, cJSON *record,
                                fl_diag *d) {
@@ -33,7 +38,7 @@ static fl_status write_results(const fl_comparison *c, const fl_comparison_optio
     return s;
 }
 
-static void print_json(const fl_comparison *c, cJSON *record) {
+static void print_json(const fl_comparison *c, const fl_published *published, cJSON *record) {
     cJSON *root = cJSON_CreateObject(), *rows = cJSON_AddArrayToObject(root, "rows");
     for (size_t i = 0; i < c->count; i++) {
         const fl_row_result *r = &c->row[i];
@@ -53,6 +58,8 @@ static void print_json(const fl_comparison *c, cJSON *record) {
         cJSON_AddNumberToObject(row, "switches", (double)r->score.switches);
         cJSON_AddItemToArray(rows, row);
     }
+    if (published)
+        cJSON_AddItemToObject(root, "published", fl_published_json(published));
     cJSON_AddItemReferenceToObject(root, "provenance", record);
     fl_json_print(root, stdout);
     cJSON_Delete(root);
@@ -91,6 +98,7 @@ int fl_cmd_compare(int argc, char **argv) {
     size_t specs = 0, variants = 0;
     cJSON *record = NULL;
     fl_experiment ex = {0};
+    fl_published *published = NULL;
     fl_comparison_options o = {
         .bound = bound, .threads = (unsigned)threads, .positions = (size_t)positions, .oracles = !no_oracle};
     fl_status s = FL_OK;
@@ -103,6 +111,7 @@ int fl_cmd_compare(int argc, char **argv) {
         else
             s = fl_experiment_open(rest.item[i], &ex, &d);
     }
+    const bool own = traces.count || policies.count || so.sweep || so.programs || so.only.count;
     if (!s && ex.tree)
         s = fl_experiment_apply(&ex, &so, &traces, &policies, &o.bound, &objective, &seeds, &d);
     if (!s)
@@ -110,6 +119,10 @@ int fl_cmd_compare(int argc, char **argv) {
     if (!s && !policies.count)
         s = fl_fail(&d, FL_BAD_INPUT, NULL, 0, 0,
                     "no policy given, expected --policy NAME (foldline policies lists them)");
+    if (!s && !own) /* published results belong to the experiment's own policies and workloads */
+        s = fl_published_open(&ex, &policies, &published, &d);
+    if (!s && published)
+        s = fl_experiment_window(&ex, &o.watch_ns, &d);
     spec = s ? NULL : calloc(policies.count, sizeof *spec);
     for (size_t i = 0; !s && spec && i < policies.count; i++, specs += !s)
         s = fl_spec_open(policies.item[i], &spec[i], &d);
@@ -124,6 +137,8 @@ int fl_cmd_compare(int argc, char **argv) {
     o.seeds = (uint32_t)seeds;
     if (!s)
         s = fl_comparison_run(&o, &c, &d);
+    if (!s && published)
+        s = fl_published_solve(published, &c, &d);
     if (!s && !(record = fl_provenance(&scenes, spec, specs, o.seed)))
         s = fl_fail(&d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the provenance");
     if (!s && csv)
@@ -131,7 +146,7 @@ int fl_cmd_compare(int argc, char **argv) {
     if (s) {
         exit_status = fl_report("compare", &d);
     } else if (json) {
-        print_json(&c, record);
+        print_json(&c, published, record);
     } else {
         fl_comparison_print(&c, &o, each, stdout);
         fputc('\n', stdout);
@@ -144,7 +159,17 @@ int fl_cmd_compare(int argc, char **argv) {
                    (unsigned long long)c.faults);
         if (csv)
             printf("written: %s\n", csv);
+        if (published) {
+            fputc('\n', stdout);
+            fl_published_print(published, stdout);
+        }
     }
+    if (!s && published && fl_published_failed(published)) {
+        fprintf(stderr, "foldline compare: %zu gate%s of the experiment did not hold\n", fl_published_failed(published),
+                fl_published_failed(published) == 1 ? "" : "s");
+        exit_status = FL_EXIT_GATE;
+    }
+    fl_published_free(published);
     cJSON_Delete(record);
     fl_comparison_free(&c);
     fl_scenes_free(&scenes);

@@ -18,6 +18,7 @@ int fl_cmd_replay(int argc, char **argv);
 int fl_cmd_synth(int argc, char **argv);
 int fl_cmd_policies(int argc, char **argv);
 int fl_cmd_platforms(int argc, char **argv);
+int fl_cmd_fit(int argc, char **argv);
 int fl_cmd_plot(int argc, char **argv);
 int fl_cmd_bench(int argc, char **argv);
 

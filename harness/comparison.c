@@ -29,17 +29,39 @@ typedef struct fl_work {
     fl_job_place *place; /* of the static runs */
     fl_row_result *row;  /* of the policies' runs */
     uint64_t *ignored, *faults;
+    fl_kept **kept; /* of the defaults, then of the policies' runs; NULL entries: not watched */
 } fl_work;
+
+static void fl_kept_free(fl_kept *k) {
+    fl_run_result_free(&k->run);
+    fl_watch_free(&k->watch);
+    free(k);
+}
 
 static fl_status no_memory(fl_diag *d) {
     return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the comparison");
+}
+
+/* Watches a run that is about to begin, where runs are watched. */
+static fl_status watch(const fl_work *w, size_t i, fl_run_options *run, fl_diag *d) {
+    if (!w->o->watch_ns)
+        return FL_OK;
+    if (!(w->kept[i] = calloc(1, sizeof **w->kept)))
+        return no_memory(d);
+    run->on_step = fl_watch_step;
+    run->on_truth = fl_watch_truth;
+    run->truth_ns = w->o->watch_ns;
+    run->user = &w->kept[i]->watch;
+    return fl_watch_open(&w->kept[i]->watch, run->policy, run->spec->gpu_count, d);
 }
 
 static fl_status run_standard(void *user, size_t i, fl_diag *d) {
     fl_work *w = user;
     fl_scene *s = w->scene[i].s;
     fl_run_options run = {.w = s->w, .rates = s->rates, .spec = &s->platform.node, .facts = &s->facts};
-    fl_status status = fl_run(&run, &w->scene[i].standard, d);
+    fl_status status = watch(w, i, &run, d);
+    if (!status)
+        status = fl_run(&run, &w->scene[i].standard, d);
     if (!status && w->o->oracles)
         status = fl_oracle_choices(s->w, &s->platform.node, &w->scene[i].choice, &w->scene[i].choices, d);
     return status;
@@ -117,7 +139,10 @@ static fl_status run_policy(void *user, size_t i, fl_diag *d) {
                           .layer = layer,
                           .layer_count = 2};
     fl_run_result r;
-    fl_status status = fl_run(&run, &r, d);
+    const size_t keep = w->o->scenes->count + i;
+    fl_status status = watch(w, keep, &run, d);
+    if (!status)
+        status = fl_run(&run, &r, d);
     if (status)
         return status;
     status = fl_score_run(&r, &b->ref, &w->row[i].score, d);
@@ -125,7 +150,10 @@ static fl_status run_policy(void *user, size_t i, fl_diag *d) {
     w->row[i].seed = facts.seed;
     w->ignored[i] = r.ignored_sets;
     w->faults[i] = r.counts.faults;
-    fl_run_result_free(&r);
+    if ((w->row[i].kept = w->kept[keep]))
+        w->kept[keep]->run = r;
+    else
+        fl_run_result_free(&r);
     return status;
 }
 
@@ -156,16 +184,41 @@ static fl_status add_reference(const fl_work *w, const fl_bench_scene *b, const 
     return status ? status : add_row(c, &row, d);
 }
 
+static fl_status keep(fl_comparison *c, fl_kept *kept, fl_diag *d) {
+    if (fl_grow(&c->kept, &c->kept_room, c->kept_count + 1, sizeof *c->kept))
+        return no_memory(d);
+    c->kept[c->kept_count++] = kept;
+    return FL_OK;
+}
+
+/* The clocks of the best static choice, for the row just added. */
+static fl_status keep_clocks(fl_comparison *c, const fl_choice *at, fl_diag *d) {
+    fl_kept *kept = calloc(1, sizeof *kept);
+    fl_status s = kept ? keep(c, kept, d) : no_memory(d);
+    if (s) {
+        free(kept);
+        return s;
+    }
+    kept->run.last_sm_mhz = at->sm_mhz;
+    kept->run.last_mem_mhz = at->mem_mhz;
+    kept->run.last_cpu_mhz = NAN;
+    c->row[c->count - 1].kept = kept;
+    return FL_OK;
+}
+
 static fl_status add_baselines(const fl_work *w, const fl_bench_scene *b, fl_comparison *c, fl_diag *d) {
     fl_row_result row = {.seed = w->o->seed};
     fl_status s = fl_score_run(&b->standard, &b->ref, &row.score, d);
     fill_row(w, b, &b->standard, "baseline:default", &row);
+    row.kept = w->kept[(size_t)(b - w->scene)];
     if (!s)
         s = add_row(c, &row, d);
     if (!s && b->has_table && b->ref.best_static < b->choices) {
         const fl_static_point *p = &b->point[b->ref.best_static];
         s = add_reference(w, b, "baseline:static", fl_joules(p->energy_fj), fl_seconds(p->makespan_ps), p->makespan_ps,
                           c, d);
+        if (!s)
+            s = keep_clocks(c, &p->at, d);
         if (!s)
             snprintf(c->row[c->count - 1].note, sizeof c->row->note, "%g MHz", p->at.sm_mhz);
     }
@@ -266,7 +319,8 @@ fl_status fl_comparison_run(const fl_comparison_options *o, fl_comparison *c, fl
     w.row = calloc(runs + 1, sizeof *w.row);
     w.ignored = calloc(runs + 1, sizeof *w.ignored);
     w.faults = calloc(runs + 1, sizeof *w.faults);
-    fl_status s = w.scene && w.row && w.ignored && w.faults ? FL_OK : no_memory(d);
+    w.kept = calloc(n + runs + 1, sizeof *w.kept);
+    fl_status s = w.scene && w.row && w.ignored && w.faults && w.kept ? FL_OK : no_memory(d);
     for (size_t i = 0; !s && i < n; i++)
         w.scene[i].s = o->scenes->item[i];
     if (!s)
@@ -298,6 +352,16 @@ fl_status fl_comparison_run(const fl_comparison_options *o, fl_comparison *c, fl
     }
     if (!s)
         s = add_means(c, d);
+    for (size_t i = 0; w.kept && i < n + runs; i++) { /* what is kept belongs to the comparison, also after a failure */
+        fl_status kept = w.kept[i] ? keep(c, w.kept[i], d) : FL_OK;
+        if (kept) {
+            fl_kept_free(w.kept[i]);
+            s = s ? s : kept;
+        } else if (i < n && w.kept[i]) {
+            w.kept[i]->run = w.scene[i].standard;
+            w.scene[i].standard = (fl_run_result){0};
+        }
+    }
     for (size_t i = 0; w.scene && i < n; i++) {
         fl_run_result_free(&w.scene[i].standard);
         fl_oracle_table_free(&w.scene[i].table);
@@ -309,6 +373,7 @@ fl_status fl_comparison_run(const fl_comparison_options *o, fl_comparison *c, fl
     free(w.row);
     free(w.ignored);
     free(w.faults);
+    free(w.kept);
     if (s)
         fl_comparison_free(c);
     return s;
@@ -318,6 +383,9 @@ void fl_comparison_free(fl_comparison *c) {
     for (size_t i = 0; i < c->label_count; i++)
         free(c->label[i]);
     free(c->label);
+    for (size_t i = 0; i < c->kept_count; i++)
+        fl_kept_free(c->kept[i]);
+    free(c->kept);
     free(c->row);
     *c = (fl_comparison){0};
 }

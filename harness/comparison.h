@@ -2,6 +2,7 @@
 #ifndef FL_COMPARISON_H
 #define FL_COMPARISON_H
 
+#include "harness/measure.h"
 #include "harness/output.h"
 #include "sim/score.h"
 
@@ -18,8 +19,14 @@ typedef struct fl_comparison_options {
     uint64_t seed;
     uint32_t seeds; /* runs of each policy, with seeds seed, seed + 1, ... */
     unsigned threads;
-    bool oracles; /* solve the references; without them all regrets are n/a */
+    bool oracles;     /* solve the references; without them all regrets are n/a */
+    int64_t watch_ns; /* window of the power statistics of watched runs; 0 = runs are not watched */
 } fl_comparison_options;
+
+typedef struct fl_kept { /* of a run that was watched; of baseline:static only the clocks are known */
+    fl_run_result run;
+    fl_watch watch;
+} fl_kept;
 
 typedef struct fl_row_result { /* one line of a result */
     const char *workload, *policy;
@@ -30,6 +37,7 @@ typedef struct fl_row_result { /* one line of a result */
     double node_energy_j, policy_cost_s;
     double oracle_j, oracle_bound_j, oracle_gap_pct; /* of the workload, under the bound */
     double violated;                                 /* 0 or 1; in a mean: how many */
+    const fl_kept *kept;                             /* NULL: not watched */
     char note[96];
 } fl_row_result;
 
@@ -38,6 +46,8 @@ typedef struct fl_comparison {
     size_t count, room;
     char **label; /* label_count: policies of the means of variants */
     size_t label_count, label_room;
+    fl_kept **kept; /* kept_count */
+    size_t kept_count, kept_room;
     size_t mean_first; /* rows from here on are means over workloads and seeds, in the order of the policies */
     uint64_t ignored_sets, faults;
 } fl_comparison;
@@ -45,6 +55,10 @@ typedef struct fl_comparison {
 /* Same options, same rows, at any number of threads. */
 fl_status fl_comparison_run(const fl_comparison_options *o, fl_comparison *c, fl_diag *d);
 void fl_comparison_free(fl_comparison *c);
+
+/* The cell of a row by the name of a column of the CSV, slowdown_pct, or one of harness/measure.h; NAN where the row
+ * does not have it. FL_BAD_INPUT where there is no such column. */
+fl_status fl_comparison_value(const fl_row_result *row, const char *name, double *value, fl_diag *d);
 
 /* All rows as CSV, through a temporary file. */
 fl_status fl_comparison_write(const fl_comparison *c, const char *path, fl_diag *d);

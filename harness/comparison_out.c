@@ -39,6 +39,27 @@ static const fl_column columns[] = {{SCORE(energy_j), REAL},
                                     {ROW(policy_cost_s), REAL},
                                     {ROW(note), TEXT}};
 
+fl_status fl_comparison_value(const fl_row_result *row, const char *name, double *value, fl_diag *d) {
+    static const fl_kept nothing = {.run = {.last_sm_mhz = NAN, .last_mem_mhz = NAN, .last_cpu_mhz = NAN}};
+    if (!strcmp(name, "slowdown_pct")) {
+        *value = 100 * row->score.slowdown;
+        return FL_OK;
+    }
+    for (size_t k = 0; k < sizeof columns / sizeof *columns; k++) {
+        const char *at = (const char *)row + columns[k].offset;
+        uint64_t count;
+        if (columns[k].cell == TEXT || strcmp(name, columns[k].name) != 0)
+            continue;
+        if (columns[k].cell == REAL)
+            memcpy(value, at, sizeof *value);
+        else
+            memcpy(&count, at, sizeof count), *value = (double)count;
+        return FL_OK;
+    }
+    const fl_kept *kept = row->kept ? row->kept : &nothing;
+    return fl_measure(&kept->run, row->kept ? &kept->watch : NULL, name, value, d);
+}
+
 fl_status fl_comparison_write(const fl_comparison *c, const char *path, fl_diag *d) {
     fl_output *o = fl_output_open(path, d);
     if (!o)

@@ -1,5 +1,7 @@
 #include "harness/experiment.h"
 
+#include "harness/plugin.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +18,11 @@ fl_status fl_experiment_open(const char *path, fl_experiment *e, fl_diag *d) {
                                         FL_NODE_KEYS,
                                         "traces",
                                         "sweep",
+                                        "programs",
+                                        "seconds",
+                                        "assumed",
+                                        "published",
+                                        "power_window_ms",
                                         "model",
                                         "workloads",
                                         "repeat",
@@ -121,6 +128,31 @@ static fl_status get_texts(fl_experiment *e, const fl_json *root, const char *ke
     return s;
 }
 
+/* Files of table parameters are relative to the experiment, like its other paths. */
+static bool is_table(const char *policy, const char *param) {
+    fl_diag ignored = {0};
+    const fl_policy *p;
+    if (fl_policy_open(policy, &p, &ignored))
+        return false; /* told when the policy is opened to run */
+    for (uint32_t i = 0; i < p->param_count; i++)
+        if (!strcmp(p->param[i].name, param))
+            return p->param[i].type == FL_PARAM_TABLE;
+    return false;
+}
+
+static fl_status resolve_owned(fl_experiment *e, char **path, fl_diag *d) {
+    const char *seen;
+    fl_status s = resolve(e, *path, &seen, d);
+    char *copy = s ? NULL : strdup(seen);
+    if (!s && !copy)
+        return no_memory(d);
+    if (copy) {
+        free(*path);
+        *path = copy;
+    }
+    return s;
+}
+
 /* {"policy": NAME, "set": {...}} as NAME:key=value,... */
 static fl_status policy_text(fl_experiment *e, const fl_json *at, const char **out, fl_diag *d) {
     static const char *const known[] = {"policy", "set"};
@@ -142,6 +174,8 @@ static fl_status policy_text(fl_experiment *e, const fl_json *at, const char **o
     for (fl_json p = !s && set.node ? fl_json_first(&set) : (fl_json){0}; !s && p.node; p = fl_json_next(&set, &p)) {
         char *value = NULL, *longer = NULL;
         s = fl_json_param_text(&p, &value, d);
+        if (!s && is_table(name, p.node->string))
+            s = resolve_owned(e, &value, d);
         if (!s && asprintf(&longer, "%s%c%s=%s", text, mark, p.node->string, value) < 0)
             s = no_memory(d);
         free(value);
@@ -162,7 +196,7 @@ static fl_status policy_text(fl_experiment *e, const fl_json *at, const char **o
 fl_status fl_experiment_apply(fl_experiment *e, fl_scene_options *so, fl_texts *traces, fl_texts *policies,
                               double *bound, const char **objective, int64_t *seeds, fl_diag *d) {
     fl_json root = fl_json_root(e->tree, e->path), list;
-    bool own_input = traces->count || so->sweep;
+    bool own_input = traces->count || so->sweep || so->programs;
     int64_t n = *seeds == 1 ? 0 : *seeds;
     const char *goal = strcmp(*objective, "energy") ? *objective : NULL;
     fl_status s = get_text(&root, "platform", &so->platform, d);
@@ -188,6 +222,10 @@ fl_status fl_experiment_apply(fl_experiment *e, fl_scene_options *so, fl_texts *
         s = get_texts(e, &root, "traces", true, traces, d);
     if (!s && !own_input)
         s = get_path(e, &root, "sweep", &so->sweep, d);
+    if (!s && !own_input)
+        s = get_path(e, &root, "programs", &so->programs, d);
+    if (!s && !(so->seconds > 0) && fl_json_has(&root, "seconds"))
+        s = fl_json_get_real(&root, "seconds", 1e-3, 1e7, &so->seconds, d);
     if (!s)
         s = get_texts(e, &root, "workloads", false, &so->only, d);
     if (!s && isinf(*bound) && fl_json_has(&root, "bound"))
@@ -237,6 +275,15 @@ fl_status fl_experiment_scenes(const fl_experiment *e, const fl_scene_options *s
     }
     if (s)
         fl_scenes_free(scenes);
+    return s;
+}
+
+fl_status fl_experiment_window(const fl_experiment *e, int64_t *window_ns, fl_diag *d) {
+    const fl_json root = fl_json_root(e->tree, e->path);
+    double ms = 15; /* power-capping reads its meter so often */
+    fl_status s =
+        fl_json_has(&root, "power_window_ms") ? fl_json_get_real(&root, "power_window_ms", 0.1, 1e6, &ms, d) : FL_OK;
+    *window_ns = (int64_t)(ms * 1e6 + 0.5);
     return s;
 }
 

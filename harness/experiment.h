@@ -1,12 +1,13 @@
 /* Experiments as files: what a comparison is about, in JSON, so that it can be run again.
  *
- * {"foldline_experiment": 1, "about": "...", "platform": "...", "gpus": 1, "traces": [...], "sweep": "...", "model":
- * "table", "workloads": [...], "repeat": 1, "bound": 0.1, "objective": "energy", "seed": 1, "seeds": 1, "kinds": "...",
- * "assume": "...", "policies": ["nvboost", {"policy": "assure", "set": {"theta": 0.9}}]}
+ * {"foldline_experiment": 1, "about": "...", "platform": "...", "gpus": 1, "traces": [...], "programs": "...",
+ * "seconds": 200, "sweep": "...", "model": "table", "workloads": [...], "repeat": 1, "bound": 0.1, "objective":
+ * "energy", "seed": 1, "seeds": 1, "kinds": "...", "assume": "...", "policies": ["nvboost", {"policy": "assure", "set":
+ * {"theta": 0.9}}]}
  *
  * Parts of the node: "wall": "ideal", "heat": true and so on (harness/node_choice.h). "variants": {"ideal wall":
  * {"wall": "ideal"}, ...} repeats every workload with those parts changed, beside the plain one; "oracles": false
- * leaves the references out.
+ * leaves the references out. "published" and "assumed": see harness/published.h.
  *
  * Paths are relative to the file. What the command line gives goes before what the experiment says. */
 #ifndef FL_EXPERIMENT_H
@@ -33,6 +34,8 @@ fl_status fl_experiment_apply(fl_experiment *e, fl_scene_options *so, fl_texts *
  * the plain ones. *variants: how many there were. */
 fl_status fl_experiment_scenes(const fl_experiment *e, const fl_scene_options *so, const fl_texts *traces,
                                fl_scenes *scenes, size_t *variants, fl_diag *d);
+/* "power_window_ms" in ns: windows of the power statistics; 15 ms where the experiment says nothing. */
+fl_status fl_experiment_window(const fl_experiment *e, int64_t *window_ns, fl_diag *d);
 /* False where the experiment leaves the oracles out. */
 bool fl_experiment_oracles(const fl_experiment *e);
 

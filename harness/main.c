@@ -11,6 +11,7 @@ static const fl_command commands[] = {
     {"run", "one policy over one workload", fl_cmd_run},
     {"compare", "policies over workloads, against the oracles", fl_cmd_compare},
     {"oracle", "best static clock, best clock per kernel, clairvoyant schedule", fl_cmd_oracle},
+    {"fit", "models and parameters from measurements", fl_cmd_fit},
     {"replay", "a recorded policy's decisions, checked against the policy here", fl_cmd_replay},
     {"synth", "a synthetic kernel trace, seeded", fl_cmd_synth},
     {"policies", "the policies, their parameters and sources", fl_cmd_policies},

@@ -1,6 +1,7 @@
 #include "harness/scene.h"
 
 #include "sim/instance.h"
+#include "sim/synth_program.h"
 #include "traces/kernels.h"
 #include "traces/tables.h"
 
@@ -108,10 +109,10 @@ static fl_status add(fl_scenes *all, const char *source, fl_scene **s, fl_diag *
 }
 
 /* The kinds file: as given; as the head names it, relative to the trace; or TRACE.kinds.csv beside TRACE.csv. */
-static char *kinds_path(const char *given, const char *trace, const fl_kernel_trace *t) {
+static char *kinds_path(const char *given, const char *trace, const fl_head *head) {
     if (given)
         return strdup(given);
-    const char *named = fl_head_get(&t->head, "kinds"), *slash = strrchr(trace, '/'), *dot = strrchr(trace, '.');
+    const char *named = fl_head_get(head, "kinds"), *slash = strrchr(trace, '/'), *dot = strrchr(trace, '.');
     char *path = NULL;
     if (named && (named[0] == '/' || !slash))
         return strdup(named);
@@ -141,19 +142,18 @@ static uint32_t devices_of(const fl_kernel_trace *t) {
     return n;
 }
 
-static fl_status from_trace(const fl_scene_options *o, const char *path, fl_scenes *all, fl_diag *d) {
-    fl_kernel_trace t = {0};
+/* The scene of a kernel trace that was read or made; source: what names its kinds by default. */
+static fl_status from_kernels(const fl_scene_options *o, const char *source, const char *name, const fl_head *head,
+                              const fl_kernel_trace *t, fl_scenes *all, fl_diag *d) {
     fl_kinds kinds = {0};
     fl_scene *s = NULL;
     char *beside = NULL;
-    fl_status status = fl_kernels_read(path, &t, d);
-    if (!status)
-        status = add(all, path, &s, d);
-    if (!status && (beside = kinds_path(o->kinds, path, &t)))
+    fl_status status = add(all, source, &s, d);
+    if (!status && (beside = kinds_path(o->kinds, source, head)))
         status = fl_kinds_read(beside, &kinds, d);
     if (!status)
         status = fl_platform_open(o->platform, (uint32_t)o->gpus, &s->platform, d);
-    uint32_t devices = status ? 0 : devices_of(&t);
+    uint32_t devices = status ? 0 : devices_of(t);
     if (!status && !o->gpus && devices > s->platform.node.gpu_count) {
         fl_platform_free(&s->platform);
         status = fl_platform_open(o->platform, devices, &s->platform, d);
@@ -162,25 +162,69 @@ static fl_status from_trace(const fl_scene_options *o, const char *path, fl_scen
         status = fl_node_choose(&s->platform.node, &o->node, d);
     fl_build_options build = {.windows = (uint32_t)o->windows, .kinds = beside ? &kinds : NULL, .assume = o->assume};
     if (!status)
-        status = fl_build_trace(&s->w, path, &t, &s->platform.node, &build, d);
+        status = fl_build_trace(&s->w, name, t, &s->platform.node, &build, d);
     if (!status)
         status = complete(s, o, all, d);
     free(beside);
     fl_kinds_free(&kinds);
+    return status;
+}
+
+static fl_status from_trace(const fl_scene_options *o, const char *path, fl_scenes *all, fl_diag *d) {
+    fl_kernel_trace t = {0};
+    fl_status status = fl_kernels_read(path, &t, d);
+    if (!status)
+        status = from_kernels(o, path, path, &t.head, &t, all, d);
     fl_kernel_trace_free(&t);
     return status;
 }
 
-static fl_status unknown_workload(const fl_sweep *sweep, const char *path, const uint32_t *names, size_t count,
-                                  const char *wanted, fl_diag *d) {
+/* Which of `count` workloads named by `name` are wanted: all, or those that `only` lists. */
+static bool is_wanted(const fl_texts *only, const char *name) {
+    bool wanted = !only->count;
+    for (size_t k = 0; !wanted && k < only->count; k++)
+        wanted = !strcmp(name, only->item[k]);
+    return wanted;
+}
+
+/* Each wanted name must be one of those that names[index[0..count)] gives. */
+static fl_status check_wanted(const fl_texts *only, const char *path, char *const *names, const uint32_t *index,
+                              size_t count, fl_diag *d) {
     const char **all = malloc((count + 1) * sizeof *all);
+    fl_status s = all ? FL_OK : no_memory(d);
     for (size_t i = 0; all && i < count; i++)
-        all[i] = sweep->names[names[i]];
-    const char *near = all ? fl_nearest(wanted, all, count) : NULL;
-    fl_status s = near ? fl_fail(d, FL_BAD_INPUT, path, 0, 0, "no workload '%s', did you mean '%s'?", wanted, near)
-                       : fl_fail(d, FL_BAD_INPUT, path, 0, 0, "no workload '%s' among its %zu", wanted, count);
+        all[i] = names[index[i]];
+    for (size_t k = 0; !s && k < only->count; k++) {
+        size_t i = 0;
+        while (i < count && strcmp(all[i], only->item[k]))
+            i++;
+        if (i < count)
+            continue;
+        const char *near = fl_nearest(only->item[k], all, count);
+        s = near ? fl_fail(d, FL_BAD_INPUT, path, 0, 0, "no workload '%s', did you mean '%s'?", only->item[k], near)
+                 : fl_fail(d, FL_BAD_INPUT, path, 0, 0, "no workload '%s' among its %zu", only->item[k], count);
+    }
     free(all);
     return s;
+}
+
+static fl_status from_programs(const fl_scene_options *o, fl_scenes *all, fl_diag *d) {
+    fl_programs p = {0};
+    fl_status status = fl_programs_read(o->programs, &p, d);
+    if (!status)
+        status = check_wanted(&o->only, o->programs, p.names, p.programs, p.program_count, d);
+    for (size_t i = 0; !status && i < p.program_count; i++) {
+        const char *name = p.names[p.programs[i]];
+        fl_kernel_trace t = {0};
+        if (!is_wanted(&o->only, name))
+            continue;
+        status = fl_synth_program(&p, i, o->seed ? (uint64_t)o->seed : 1, o->seconds, &t, d);
+        if (!status)
+            status = from_kernels(o, o->programs, name, &p.head, &t, all, d);
+        fl_kernel_trace_free(&t);
+    }
+    fl_programs_free(&p);
+    return status;
 }
 
 static fl_status from_sweep(const fl_scene_options *o, const char *path, const fl_texts *only, fl_scenes *all,
@@ -196,18 +240,10 @@ static fl_status from_sweep(const fl_scene_options *o, const char *path, const f
     fl_status status = fl_sweep_read(path, &sweep, d);
     if (!status)
         status = fl_sweep_workloads(&sweep, &names, &count, d);
-    for (size_t k = 0; !status && k < only->count; k++) {
-        size_t i = 0;
-        while (i < count && strcmp(sweep.names[names[i]], only->item[k]))
-            i++;
-        if (i == count)
-            status = unknown_workload(&sweep, path, names, count, only->item[k], d);
-    }
+    if (!status)
+        status = check_wanted(only, path, sweep.names, names, count, d);
     for (size_t i = 0; !status && i < count; i++) {
-        bool wanted = !only->count;
-        for (size_t k = 0; !wanted && k < only->count; k++)
-            wanted = !strcmp(sweep.names[names[i]], only->item[k]);
-        if (!wanted)
+        if (!is_wanted(only, sweep.names[names[i]]))
             continue;
         fl_scene *s;
         status = add(all, path, &s, d);
@@ -231,11 +267,14 @@ fl_status fl_scenes_open(const fl_scene_options *o, const fl_texts *traces, fl_s
     if (!o->platform)
         return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0,
                        "no platform given, expected --platform NAME (foldline platforms lists them)");
-    if (!traces->count && !o->sweep)
-        return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "nothing to replay, expected a kernel trace or --sweep FILE");
+    if (!traces->count && !o->sweep && !o->programs)
+        return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0,
+                       "nothing to replay, expected a kernel trace, --programs FILE or --sweep FILE");
     fl_status status = FL_OK;
     for (size_t i = 0; !status && i < traces->count; i++)
         status = from_trace(o, traces->item[i], scenes, d);
+    if (!status && o->programs)
+        status = from_programs(o, scenes, d);
     if (!status && o->sweep)
         status = from_sweep(o, o->sweep, &o->only, scenes, d);
     if (status)

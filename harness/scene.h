@@ -10,17 +10,19 @@
 
 typedef struct fl_scene_options {
     const char *platform;
-    int64_t gpus;        /* 0 = as many as the platform has, or the trace uses */
-    const char *kinds;   /* file; NULL = what the trace names */
-    const char *assume;  /* see fl_build_options */
-    const char *sweep;   /* file of measured settings; NULL = none */
-    fl_texts only;       /* workloads of the sweep; none = all */
-    const char *model;   /* of a sweep: "table" or "fitted"; NULL = table */
-    int64_t repeat;      /* of a sweep's workloads; 0 = 1 */
-    int64_t windows;     /* of work; 0 = 20 */
-    int64_t seed;        /* 0 = 1 */
-    const char *variant; /* added to the names of the workloads; NULL = nothing */
-    fl_node_choice node; /* which parts of the node are simulated, and how */
+    int64_t gpus;         /* 0 = as many as the platform has, or the trace uses */
+    const char *kinds;    /* file; NULL = what the trace names */
+    const char *assume;   /* see fl_build_options */
+    const char *sweep;    /* file of measured settings; NULL = none */
+    const char *programs; /* programs file (traces/programs.h); NULL = none */
+    double seconds;       /* about how long each program lasts; 0 = as its file says */
+    fl_texts only;        /* workloads of the sweep or programs; none = all */
+    const char *model;    /* of a sweep: "table" or "fitted"; NULL = table */
+    int64_t repeat;       /* of a sweep's workloads; 0 = 1 */
+    int64_t windows;      /* of work; 0 = 20 */
+    int64_t seed;         /* 0 = 1 */
+    const char *variant;  /* added to the names of the workloads; NULL = nothing */
+    fl_node_choice node;  /* which parts of the node are simulated, and how */
 } fl_scene_options;
 
 typedef struct fl_scene {
@@ -41,7 +43,7 @@ typedef struct fl_scenes {
     size_t clipped; /* scenes whose ladder was cut to the clocks that were measured */
 } fl_scenes;
 
-/* One scene per kernel trace and one per workload of the sweep. */
+/* One scene per kernel trace, one per program and one per workload of the sweep. */
 fl_status fl_scenes_open(const fl_scene_options *o, const fl_texts *traces, fl_scenes *scenes, fl_diag *d);
 void fl_scenes_free(fl_scenes *s);
 /* Moves the scenes of `more` behind those of `all`. */
@@ -64,7 +66,27 @@ bool fl_node_clip(fl_node_spec *n, double sm_min, double sm_max, double mem_mhz)
         {"kinds", "FILE", FL_OPTION_TEXT, &(o).kinds, 0, 0, "how kinds of kernels depend on clocks"},                   \
         {"assume", "HOW", FL_OPTION_TEXT, &(o).assume, 0, 0, "for unknown kinds: compute, memory or balanced"},         \
         {"sweep", "FILE", FL_OPTION_TEXT, &(o).sweep, 0, 0, "measured settings; each of its workloads is replayed"},    \
-        {"workload", "NAME", FL_OPTION_LIST, &(o).only, 0, 0, "only this workload of the sweep (may be repeated)"},     \
+        {"programs",                                                                                                    \
+         "FILE",                                                                                                        \
+         FL_OPTION_TEXT,                                                                                                \
+         &(o).programs,                                                                                                 \
+         0,                                                                                                             \
+         0,                                                                                                             \
+         "programs made of kinds of kernels; each is replayed"},                                                        \
+        {"seconds",                                                                                                     \
+         "S",                                                                                                           \
+         FL_OPTION_REAL,                                                                                                \
+         &(o).seconds,                                                                                                  \
+         1e-3,                                                                                                          \
+         1e7,                                                                                                           \
+         "about how long each program lasts (as its file says)"},                                                       \
+        {"workload",                                                                                                    \
+         "NAME",                                                                                                        \
+         FL_OPTION_LIST,                                                                                                \
+         &(o).only,                                                                                                     \
+         0,                                                                                                             \
+         0,                                                                                                             \
+         "only this workload of the sweep or programs (may be repeated)"},                                              \
         {"model", "KIND", FL_OPTION_TEXT, &(o).model, 0, 0, "of a sweep: table (interpolated) or fitted laws (table)"}, \
         {"repeat", "N", FL_OPTION_INT, &(o).repeat, 1, 1e6, "runs each workload of the sweep N times over (1)"},        \
         FL_NODE_OPTIONS((o).node), {                                                                                    \

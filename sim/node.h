@@ -51,6 +51,7 @@ uint32_t fl_node_gpu_count(const fl_node *n);
 const fl_gpu *fl_node_gpu(const fl_node *n, uint32_t gpu); /* truth, for scores */
 const struct fl_cpu *fl_node_cpu(const fl_node *n);        /* NULL: not modelled */
 fl_wide fl_node_comm_fj(const fl_node *n);                 /* copies between host and GPUs */
+fl_wide fl_node_energy_fj(const fl_node *n);               /* GPUs, CPU and the rest of the node, so far */
 uint64_t fl_node_switches(const fl_node *n);               /* changes of a lock or the default, not of wall and heat */
 /* When each mark of a stream was passed: stream's mark_count entries, FL_TIME_NEVER where not yet. */
 const int64_t *fl_node_marks(const fl_node *n, uint32_t stream);

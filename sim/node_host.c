@@ -161,11 +161,15 @@ static fl_wide gpus_fj(const fl_node *n) {
     return fj;
 }
 
+fl_wide fl_node_energy_fj(const fl_node *n) {
+    return gpus_fj(n) + (n->hosted ? n->cpu.sums.cpu_fj : 0) + (fl_wide)n->now * n->static_mw + fl_node_comm_fj(n);
+}
+
 static fl_host_point point(const fl_node *n) {
     fl_host_point p = n->hosted ? n->cpu.sums : (fl_host_point){0};
     p.cpu_mw = n->hosted ? n->cpu.mw : 0;
     p.cpu_mhz = n->hosted ? n->cpu.state[n->cpu.now].mhz : 0;
-    p.node_fj = p.cpu_fj + gpus_fj(n) + (fl_wide)n->now * n->static_mw + fl_node_comm_fj(n);
+    p.node_fj = fl_node_energy_fj(n);
     p.node_mw = p.cpu_mw + n->static_mw;
     for (uint32_t i = 0; i < n->gpu_count; i++)
         p.node_mw += fl_gpu_power_mw(&n->gpu[i]);

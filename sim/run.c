@@ -181,12 +181,14 @@ static fl_status collect_processes(fl_host *h, fl_diag *d) {
 static fl_status collect_cpu(fl_host *h, fl_diag *d) {
     const fl_cpu *cpu = fl_node_cpu(h->node);
     fl_run_result *r = h->r;
+    r->last_cpu_mhz = NAN;
     if (!cpu)
         return FL_OK;
     r->cpu = calloc(cpu->state_count, sizeof *r->cpu);
     if (!r->cpu)
         return no_memory(d);
     r->cpu_switches = cpu->switches;
+    r->last_cpu_mhz = cpu->state[cpu->now].mhz;
     for (uint32_t i = 0; i < cpu->state_count; i++)
         if (cpu->slot[i].open_ps > 0)
             r->cpu[r->cpu_count++] = (fl_cpu_residence){(uint32_t)cpu->state[i].mhz, cpu->slot[i].open_ps};
@@ -224,6 +226,9 @@ static fl_status collect(fl_host *h, fl_diag *d) {
     r->makespan_s = fl_seconds(r->makespan_ps);
     r->mean_power_w = r->makespan_ps > 0 ? r->energy_j / r->makespan_s : 0;
     r->peak_power_w = (double)peak_mw * 1e-3;
+    const fl_gpu *first = fl_node_gpu(h->node, 0);
+    r->last_sm_mhz = first->dev->sm_mhz[first->lock_sm];
+    r->last_mem_mhz = first->dev->mem_mhz[first->mem];
     r->switches = fl_node_switches(h->node);
     if (h->instance)
         r->counts = fl_instance_counts_of(h->instance);

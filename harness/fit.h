@@ -1,0 +1,9 @@
+/* The sub-commands of `foldline fit`, one file each: fit_NAME.c. */
+#ifndef FL_FIT_H
+#define FL_FIT_H
+
+int fl_fit_capping(int argc, char **argv); /* after the sub-command's name; return the exit status */
+int fl_fit_sensitivity(int argc, char **argv);
+int fl_fit_sweetspot(int argc, char **argv);
+
+#endif
