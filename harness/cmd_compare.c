@@ -67,7 +67,7 @@ static void print_json(const fl_comparison *c, const fl_published *published, cJ
 
 int fl_cmd_compare(int argc, char **argv) {
     fl_scene_options so = {0};
-    fl_texts rest = {0}, policies = {0}, traces = {0};
+    fl_texts rest = {0}, policies = {0}, traces = {0}, labels = {0};
     const char *csv = NULL, *objective = "energy";
     double bound = INFINITY;
     int64_t threads = 0, seeds = 1, positions = 0;
@@ -119,13 +119,14 @@ int fl_cmd_compare(int argc, char **argv) {
     if (!s && !policies.count)
         s = fl_fail(&d, FL_BAD_INPUT, NULL, 0, 0,
                     "no policy given, expected --policy NAME (foldline policies lists them)");
-    if (!s && !own) /* published results belong to the experiment's own policies and workloads */
-        s = fl_published_open(&ex, &policies, &published, &d);
-    if (!s && published)
-        s = fl_experiment_window(&ex, &o.watch_ns, &d);
     spec = s ? NULL : calloc(policies.count, sizeof *spec);
     for (size_t i = 0; !s && spec && i < policies.count; i++, specs += !s)
-        s = fl_spec_open(policies.item[i], &spec[i], &d);
+        if (!(s = fl_spec_open(policies.item[i], &spec[i], &d)) && !(s = fl_experiment_spec(&ex, i, &spec[i], &d)))
+            s = fl_texts_add(&labels, spec[i].label, &d);
+    if (!s && !own) /* published results belong to the experiment's own policies and workloads */
+        s = fl_published_open(&ex, &labels, &published, &d);
+    if (!s && published)
+        s = fl_experiment_window(&ex, &o.watch_ns, &d);
     if (!s)
         s = fl_experiment_scenes(&ex, &so, &traces, &scenes, &variants, &d);
     each |= variants > 0;
@@ -173,12 +174,13 @@ int fl_cmd_compare(int argc, char **argv) {
     cJSON_Delete(record);
     fl_comparison_free(&c);
     fl_scenes_free(&scenes);
-    for (size_t i = 0; i < specs; i++)
+    for (size_t i = 0; spec && i < policies.count; i++)
         fl_spec_free(&spec[i]);
     free(spec);
     fl_experiment_free(&ex);
     fl_texts_free(&rest);
     fl_texts_free(&policies);
+    fl_texts_free(&labels);
     fl_texts_free(&so.only);
     fl_texts_free(&traces);
     return exit_status;

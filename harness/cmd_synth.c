@@ -1,6 +1,7 @@
 #include "harness/commands.h"
 #include "harness/platform.h"
 #include "sim/synth.h"
+#include "sim/synth_apps.h"
 #include "traces/kernels.h"
 
 #include <stdlib.h>
@@ -9,7 +10,7 @@
 static const fl_command_help help = {
     "synth", "-o TRACE.csv [options]",
     "Draws a synthetic kernel trace and its kinds (TRACE.kinds.csv), the same for the same seed.",
-    "The clocks of the recording are the default clocks of --platform (generic)."};
+    "The clocks of the recording are the default clocks of --platform (generic; for --apps rtx3080ti)."};
 
 typedef struct fl_mix {
     const char *kinds;
@@ -17,17 +18,20 @@ typedef struct fl_mix {
     double seconds, mean_us;
 } fl_mix;
 
-/* The path of the kinds file of a trace, which the head then names. */
-static fl_status kinds_beside(const char *path, fl_kernel_trace *t, char **kinds, fl_diag *d) {
+/* The path of the kinds file of a trace or of programs, whose head then names it. */
+static fl_status kinds_beside(const char *path, fl_head *head, char **kinds, fl_diag *d) {
+    static const char programs[] = ".programs.csv"; /* x.programs.csv has x.kinds.csv */
     const char *dot = strrchr(path, '.'), *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
-    const size_t stem = dot && (!slash || dot > slash) ? (size_t)(dot - path) : strlen(path);
+    const size_t size = strlen(path), tail = sizeof programs - 1;
+    const size_t stem = size > tail && !strcmp(path + size - tail, programs) ? size - tail
+                        : dot && (!slash || dot > slash)                     ? (size_t)(dot - path)
+                                                                             : size;
     if (asprintf(kinds, "%.*s.kinds.csv", (int)stem, path) < 0) {
         *kinds = NULL;
         return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory");
     }
-    return fl_head_set(&t->head, "kinds", *kinds + (base - path))
-               ? FL_OK
-               : fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory");
+    return fl_head_set(head, "kinds", *kinds + (base - path)) ? FL_OK
+                                                              : fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory");
 }
 
 /* The trace of a mix, and a copy of its kinds beside it: complete by themselves. */
@@ -44,7 +48,7 @@ static fl_status write_mix(const char *path, const fl_mix *m, const char *platfo
         s = fl_synth_mix(&k, m->seed, m->seconds, m->mean_us, dev->default_sm_mhz, dev->default_mem_mhz, &t, d);
     }
     if (!s)
-        s = kinds_beside(path, &t, &kinds, d);
+        s = kinds_beside(path, &t.head, &kinds, d);
     if (!s && strcmp(kinds, m->kinds) != 0)
         s = fl_kinds_write(kinds, &k, d);
     if (!s)
@@ -69,7 +73,7 @@ static fl_status write_both(const char *path, const fl_synth_options *o, const c
         s = fl_synth_trace(o, dev->default_sm_mhz, dev->default_mem_mhz, &t, &k, d);
     }
     if (!s)
-        s = kinds_beside(path, &t, &kinds, d);
+        s = kinds_beside(path, &t.head, &kinds, d);
     if (!s)
         s = fl_kinds_write(kinds, &k, d);
     if (!s)
@@ -83,10 +87,34 @@ static fl_status write_both(const char *path, const fl_synth_options *o, const c
     return s;
 }
 
+static fl_status write_apps(const char *path, uint32_t drawn, uint64_t seed, const char *platform, fl_diag *d) {
+    fl_platform p = {0};
+    fl_programs programs = {0};
+    fl_kinds k = {0};
+    char *kinds = NULL;
+    fl_status s = fl_platform_open(platform, 0, &p, d);
+    if (!s)
+        s = fl_synth_apps(&p.node.device[p.node.gpu[0]], drawn, seed, &programs, &k, d);
+    if (!s)
+        s = kinds_beside(path, &programs.head, &kinds, d);
+    if (!s)
+        s = fl_kinds_write(kinds, &k, d);
+    if (!s)
+        s = fl_programs_write(path, &programs, d);
+    if (!s)
+        printf("written: %s (%zu programs), %s (%zu kinds)\n", path, programs.program_count, kinds, k.count);
+    free(kinds);
+    fl_programs_free(&programs);
+    fl_kinds_free(&k);
+    fl_platform_free(&p);
+    return s;
+}
+
 int fl_cmd_synth(int argc, char **argv) {
     fl_synth_options o = fl_synth_standard;
     int64_t seed = 1, kernels = (int64_t)o.kernels, kinds = o.kinds, streams = o.streams, gpus = o.gpus;
-    const char *output = NULL, *platform = "generic", *mix = NULL;
+    int64_t apps = -1;
+    const char *output = NULL, *platform = NULL, *mix = NULL;
     double seconds = 60;
     const fl_option option[] = {
         {"o", "FILE", FL_OPTION_TEXT, &output, 0, 0, "the trace to write"},
@@ -104,8 +132,10 @@ int fl_cmd_synth(int argc, char **argv) {
         {"mix", "KINDS.csv", FL_OPTION_TEXT, &mix, 0, 0,
          "programs that run side by side: one process for each kind of the file"},
         {"seconds", "X", FL_OPTION_REAL, &seconds, 0.000001, 1e6, "of a mix: how long each program takes alone (60)"},
+        {"apps", "N", FL_OPTION_INT, &apps, 0, 1000,
+         "programs instead of a trace: the 17 applications of MF-GPOEO's Fig. 7 and N drawn like them"},
         {"launches", NULL, FL_OPTION_FLAG, &o.launches, 0, 0, "records launch times, one host thread per stream"},
-        {"platform", "NAME", FL_OPTION_TEXT, &platform, 0, 0, "whose default clocks it is recorded at (generic)"},
+        {"platform", "NAME", FL_OPTION_TEXT, &platform, 0, 0, "whose default clocks it is recorded at"},
     };
     fl_texts rest = {0};
     int status = FL_EXIT_OK;
@@ -117,10 +147,13 @@ int fl_cmd_synth(int argc, char **argv) {
     o.streams = (uint32_t)streams;
     o.gpus = (uint32_t)gpus;
     fl_diag d = {0};
+    if (!platform)
+        platform = apps >= 0 ? "rtx3080ti" : "generic";
     fl_status s = !output || rest.count
                       ? fl_fail(&d, FL_BAD_INPUT, NULL, 0, 0, "expected -o TRACE.csv and nothing else")
-                  : mix ? write_mix(output, &(fl_mix){mix, (uint64_t)seed, seconds, o.mean_us}, platform, &d)
-                        : write_both(output, &o, platform, &d);
+                  : apps >= 0 ? write_apps(output, (uint32_t)apps, (uint64_t)seed, platform, &d)
+                  : mix       ? write_mix(output, &(fl_mix){mix, (uint64_t)seed, seconds, o.mean_us}, platform, &d)
+                              : write_both(output, &o, platform, &d);
     if (s)
         status = fl_report("synth", &d);
     fl_texts_free(&rest);

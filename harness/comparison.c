@@ -2,6 +2,7 @@
 
 #include "harness/pool.h"
 
+#include <fnmatch.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -123,11 +124,31 @@ static void fill_row(const fl_work *w, const fl_bench_scene *b, const fl_run_res
         snprintf(row->note, sizeof row->note, "%s: no clairvoyant bound", b->inexact);
 }
 
+/* The name of a workload ends in its variant, which a pattern does not name. */
+bool fl_workload_matches(const char *workload, const char *variant, const char *pattern) {
+    char name[512];
+    const size_t size = strlen(workload) - (variant ? strlen(variant) + 3 : 0);
+    if (size >= sizeof name)
+        return !strcmp(pattern, "*");
+    memcpy(name, workload, size);
+    name[size] = 0;
+    return !fnmatch(pattern, name, 0);
+}
+
+static bool is_for(const fl_spec *spec, const fl_scene *s) {
+    bool is = !spec->only.count;
+    for (size_t i = 0; !is && i < spec->only.count; i++)
+        is = fl_workload_matches(s->w->name, s->variant, spec->only.item[i]);
+    return is;
+}
+
 static fl_status run_policy(void *user, size_t i, fl_diag *d) {
     fl_work *w = user;
     const fl_comparison_options *o = w->o;
     fl_bench_scene *b = &w->scene[i / (o->spec_count * o->seeds)];
     const fl_spec *spec = &o->spec[i / o->seeds % o->spec_count];
+    if (!is_for(spec, b->s))
+        return FL_OK;             /* its row stays without a policy, and is left out */
     fl_facts facts = b->s->facts; /* the same machine under another seed */
     facts.seed = o->seed + i % o->seeds;
     fl_layer layer[2] = {fl_platform_layer(&b->s->platform, spec->policy->name), spec->layer};
@@ -345,7 +366,7 @@ fl_status fl_comparison_run(const fl_comparison_options *o, fl_comparison *c, fl
     for (size_t i = 0, at = 0; !s && i < n; i++) {
         s = add_baselines(&w, &w.scene[i], c, d);
         for (size_t k = 0; !s && k < o->spec_count * o->seeds; k++, at++) {
-            s = add_row(c, &w.row[at], d);
+            s = w.row[at].policy ? add_row(c, &w.row[at], d) : FL_OK;
             c->ignored_sets += w.ignored[at];
             c->faults += w.faults[at];
         }

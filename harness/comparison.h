@@ -52,6 +52,9 @@ typedef struct fl_comparison {
     uint64_t ignored_sets, faults;
 } fl_comparison;
 
+/* True where the workload of the row or scene (its variant left out of the name) matches a shell pattern. */
+bool fl_workload_matches(const char *workload, const char *variant, const char *pattern);
+
 /* Same options, same rows, at any number of threads. */
 fl_status fl_comparison_run(const fl_comparison_options *o, fl_comparison *c, fl_diag *d);
 void fl_comparison_free(fl_comparison *c);

@@ -54,6 +54,7 @@ void fl_experiment_free(fl_experiment *e) {
     for (size_t i = 0; i < e->owned_count; i++)
         free(e->owned[i]);
     free(e->owned);
+    free(e->policy);
     free(e->path);
     *e = (fl_experiment){0};
 }
@@ -155,13 +156,13 @@ static fl_status resolve_owned(fl_experiment *e, char **path, fl_diag *d) {
 
 /* {"policy": NAME, "set": {...}} as NAME:key=value,... */
 static fl_status policy_text(fl_experiment *e, const fl_json *at, const char **out, fl_diag *d) {
-    static const char *const known[] = {"policy", "set"};
+    static const char *const known[] = {"policy", "set", "label", "workloads"};
     const char *name;
     if ((*out = cJSON_GetStringValue(at->node)))
         return FL_OK;
     fl_status s = fl_json_object(at, d);
     if (!s)
-        s = fl_json_known(at, known, 2, d);
+        s = fl_json_known(at, known, sizeof known / sizeof *known, d);
     if (!s)
         s = fl_json_get_text(at, "policy", &name, d);
     char *text = s ? NULL : strdup(name);
@@ -235,11 +236,38 @@ fl_status fl_experiment_apply(fl_experiment *e, fl_scene_options *so, fl_texts *
         for (fl_json at = fl_json_first(&list); !s && at.node; at = fl_json_next(&list, &at)) {
             const char *text;
             s = policy_text(e, &at, &text, d);
+            if (!s && fl_grow(&e->policy, &e->policy_room, e->policy_count + 1, sizeof *e->policy))
+                s = no_memory(d);
+            if (!s)
+                e->policy[e->policy_count++] = at.node;
             if (!s)
                 s = fl_texts_add(policies, text, d);
         }
     *seeds = n ? n : 1;
     *objective = goal ? goal : "energy";
+    return s;
+}
+
+fl_status fl_experiment_spec(const fl_experiment *e, size_t index, fl_spec *spec, fl_diag *d) {
+    if (index >= e->policy_count || !cJSON_IsObject(e->policy[index]))
+        return FL_OK;
+    fl_json at = fl_json_root(e->policy[index], e->path), list;
+    const char *label = NULL;
+    fl_status s = fl_json_has(&at, "label") ? fl_json_get_text(&at, "label", &label, d) : FL_OK;
+    char *copy = label ? strdup(label) : NULL;
+    if (label && !copy)
+        return no_memory(d);
+    if (copy) {
+        free(spec->label);
+        spec->label = copy;
+    }
+    if (s || !fl_json_has(&at, "workloads"))
+        return s;
+    s = fl_json_get_array(&at, "workloads", &list, d);
+    for (fl_json w = s ? (fl_json){0} : fl_json_first(&list); !s && w.node; w = fl_json_next(&list, &w)) {
+        const char *pattern = cJSON_GetStringValue(w.node);
+        s = pattern ? fl_texts_add(&spec->only, pattern, d) : fl_json_fail(&w, d, "not a text, expected one");
+    }
     return s;
 }
 

@@ -7,7 +7,8 @@
  *
  * Parts of the node: "wall": "ideal", "heat": true and so on (harness/node_choice.h). "variants": {"ideal wall":
  * {"wall": "ideal"}, ...} repeats every workload with those parts changed, beside the plain one; "oracles": false
- * leaves the references out. "published" and "assumed": see harness/published.h.
+ * leaves the references out. An entry of "policies" may have a "label" for its rows and "workloads", shell patterns of
+ * those it is for. "published" and "assumed": see harness/published.h.
  *
  * Paths are relative to the file. What the command line gives goes before what the experiment says. */
 #ifndef FL_EXPERIMENT_H
@@ -15,10 +16,13 @@
 
 #include "harness/json.h"
 #include "harness/scene.h"
+#include "harness/spec.h"
 
 typedef struct fl_experiment {
     cJSON *tree;
     char *path;
+    const cJSON **policy; /* policy_count: entries of "policies", where they were taken from it */
+    size_t policy_count, policy_room;
     char **owned; /* texts made from it: paths, policy specs */
     size_t owned_count, owned_room;
 } fl_experiment;
@@ -29,6 +33,9 @@ void fl_experiment_free(fl_experiment *e);
 /* Fills what is still unset; every text lives as long as *e. */
 fl_status fl_experiment_apply(fl_experiment *e, fl_scene_options *so, fl_texts *traces, fl_texts *policies,
                               double *bound, const char **objective, int64_t *seeds, fl_diag *d);
+
+/* Gives the spec of entry `index` of the experiment's policies its label and workloads. */
+fl_status fl_experiment_spec(const fl_experiment *e, size_t index, fl_spec *spec, fl_diag *d);
 
 /* Opens the scenes of the experiment: the plain ones, then those of each variant. With no experiment (tree NULL) just
  * the plain ones. *variants: how many there were. */

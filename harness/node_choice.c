@@ -47,6 +47,10 @@ fl_status fl_node_choose(fl_node_spec *node, const fl_node_choice *c, fl_diag *d
         s = fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "%s is an APU, its CPU cannot be left out", node->name);
     if (!s && c->no_cpu)
         node->host.cpu.count = 0;
+    if (!s && c->cpu_power > 0) { /* how much of a gain hangs on the CPU's share of the power */
+        node->host.cpu.static_w *= c->cpu_power;
+        node->host.cpu.core_w *= c->cpu_power;
+    }
     if (!s && c->gpu_budget_w > 0)
         node->host.gpu_budget_w = c->gpu_budget_w;
     for (uint32_t i = 0; !s && node->host.gpu_budget_w > 0 && i < node->device_count; i++)
@@ -74,6 +78,8 @@ fl_status fl_node_choice_read(const fl_json *root, fl_node_choice *c, fl_diag *d
         s = fl_json_get_int(root, "units", 1, INT64_C(9000000000000000), &c->units, d);
     if (!s && !(c->gpu_budget_w > 0) && fl_json_has(root, "gpu_budget_w"))
         s = fl_json_get_real(root, "gpu_budget_w", 1, 1e7, &c->gpu_budget_w, d);
+    if (!s && !(c->cpu_power > 0) && fl_json_has(root, "cpu_power_scale"))
+        s = fl_json_get_real(root, "cpu_power_scale", 0.01, 100, &c->cpu_power, d);
     return s;
 }
 
@@ -84,4 +90,5 @@ void fl_node_choice_merge(fl_node_choice *c, const fl_node_choice *rest) {
     c->no_cpu |= rest->no_cpu;
     c->units = c->units ? c->units : rest->units;
     c->gpu_budget_w = c->gpu_budget_w > 0 ? c->gpu_budget_w : rest->gpu_budget_w;
+    c->cpu_power = c->cpu_power > 0 ? c->cpu_power : rest->cpu_power;
 }

@@ -13,6 +13,7 @@ typedef struct fl_node_choice {
     bool no_cpu;         /* host time as recorded, no CPU power */
     int64_t units;       /* seed of the variation between units; 0 = all alike */
     double gpu_budget_w; /* of all GPUs together; 0 = the platform's */
+    double cpu_power;    /* CPU power by this factor; 0 = 1 */
 } fl_node_choice;
 
 /* Applies it to a platform's node. The devices of a varied node are its GPUs' own. FL_BAD_INPUT for an unknown word, or
@@ -20,7 +21,7 @@ typedef struct fl_node_choice {
 fl_status fl_node_choose(fl_node_spec *node, const fl_node_choice *c, fl_diag *d);
 
 /* The keys of an experiment, for fl_json_known, and their reading; what is set already stays. */
-#define FL_NODE_KEYS "wall", "heat", "no_interference", "no_cpu", "units", "gpu_budget_w"
+#define FL_NODE_KEYS "wall", "heat", "no_interference", "no_cpu", "units", "gpu_budget_w", "cpu_power_scale"
 /* Fills what *c leaves open from *rest. */
 void fl_node_choice_merge(fl_node_choice *c, const fl_node_choice *rest);
 fl_status fl_node_choice_read(const fl_json *root, fl_node_choice *c, fl_diag *d);
@@ -36,7 +37,8 @@ fl_status fl_node_choice_read(const fl_json *root, fl_node_choice *c, fl_diag *d
          0,                                                                                                            \
          "kernels that share the bandwidth share it without loss"},                                                    \
         {"no-cpu", NULL, FL_OPTION_FLAG, &(c).no_cpu, 0, 0, "leaves the host CPU out"},                                \
-        {"units", "SEED", FL_OPTION_INT, &(c).units, 1, 9e15, "lets the GPUs differ as units of one kind do"}, {       \
+        {"units", "SEED", FL_OPTION_INT, &(c).units, 1, 9e15, "lets the GPUs differ as units of one kind do"},         \
+        {"cpu-power-scale", "X", FL_OPTION_REAL, &(c).cpu_power, 0.01, 100, "CPU power by this factor"}, {             \
         "gpu-budget", "W", FL_OPTION_REAL, &(c).gpu_budget_w, 1, 1e7,                                                  \
             "power of all GPUs together, dealt out as limits"                                                          \
     }

@@ -262,19 +262,6 @@ static bool same_variant(const fl_row_result *row, const char *variant) {
     return row->variant && variant ? !strcmp(row->variant, variant) : row->variant == variant;
 }
 
-/* The name of a workload ends in its variant, which a pattern does not name. */
-static bool workload_matches(const fl_row_result *row, const char *pattern) {
-    char name[512];
-    size_t size = strlen(row->workload);
-    if (row->variant)
-        size -= strlen(row->variant) + 3;
-    if (size >= sizeof name)
-        return !strcmp(pattern, "*");
-    memcpy(name, row->workload, size);
-    name[size] = 0;
-    return !fnmatch(pattern, name, 0);
-}
-
 static const fl_row_result *counterpart(const fl_comparison *c, const fl_row_result *row, const char *against) {
     const fl_row_result *any = NULL;
     for (size_t i = 0; i < c->mean_first; i++) {
@@ -357,7 +344,8 @@ static fl_status evaluate(const selection *s, const fl_comparison *c, double *va
     fl_status status = v ? FL_OK : fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the published results");
     for (size_t i = 0; !status && i < c->mean_first; i++) {
         const fl_row_result *r = &c->row[i];
-        if (fnmatch(s->policy, r->policy, 0) || !same_variant(r, s->variant) || !workload_matches(r, s->workload))
+        if (fnmatch(s->policy, r->policy, 0) || !same_variant(r, s->variant) ||
+            !fl_workload_matches(r->workload, r->variant, s->workload))
             continue;
         rows++;
         status = one_value(s, c, r, &v[n], d);

@@ -12,6 +12,7 @@ void fl_spec_free(fl_spec *s) {
     free(s->table);
     free((fl_setting *)(uintptr_t)s->layer.setting);
     free(s->label);
+    fl_texts_free(&s->only);
     free(s->text);
     *s = (fl_spec){0};
 }

@@ -6,7 +6,8 @@
 #include "sim/instance.h"
 
 typedef struct fl_spec {
-    char *label; /* as it was written */
+    char *label;   /* as it was written, or as an experiment calls it */
+    fl_texts only; /* shell patterns of the workloads it is for; none = all. Texts borrowed */
     const fl_policy *policy;
     fl_layer layer;  /* of the parameters given with it */
     char *text;      /* owns names and values of the layer */
