@@ -1,5 +1,5 @@
 #include "harness/commands.h"
-#include "harness/comparison.h"
+#include "harness/draws_compare.h"
 #include "harness/published.h"
 
 #include <math.h>
@@ -99,8 +99,7 @@ int fl_cmd_compare(int argc, char **argv) {
     cJSON *record = NULL;
     fl_experiment ex = {0};
     fl_published *published = NULL;
-    fl_comparison_options o = {
-        .bound = bound, .threads = (unsigned)threads, .positions = (size_t)positions, .oracles = !no_oracle};
+    fl_comparison_options o = {.bound = bound, .threads = (unsigned)threads, .oracles = !no_oracle};
     fl_status s = FL_OK;
     for (size_t i = 0; !s && i < rest.count; i++) { /* an experiment gives what the command line does not */
         const char *dot = strrchr(rest.item[i], '.');
@@ -129,15 +128,20 @@ int fl_cmd_compare(int argc, char **argv) {
         s = fl_experiment_window(&ex, &o.watch_ns, &d);
     if (!s)
         s = fl_experiment_scenes(&ex, &so, &traces, &scenes, &variants, &d);
+    const bool each_asked = each;
     each |= variants > 0;
     o.oracles &= fl_experiment_oracles(&ex);
+    if (!s)
+        s = fl_experiment_positions(&ex, &positions, &d);
+    o.positions = (size_t)positions;
     o.scenes = &scenes;
     o.spec = spec;
     o.spec_count = specs;
     o.seed = so.seed ? (uint64_t)so.seed : 1;
     o.seeds = (uint32_t)seeds;
+    const bool draws = fl_experiment_draws(&ex);
     if (!s)
-        s = fl_comparison_run(&o, &c, &d);
+        s = draws ? fl_draws_compare(&ex, &o, &c, &d) : fl_comparison_run(&o, &c, &d);
     if (!s && published)
         s = fl_published_solve(published, &c, &d);
     if (!s && !(record = fl_provenance(&scenes, spec, specs, o.seed)))
@@ -149,7 +153,10 @@ int fl_cmd_compare(int argc, char **argv) {
     } else if (json) {
         print_json(&c, published, record);
     } else {
-        fl_comparison_print(&c, &o, each, stdout);
+        if (draws)
+            fl_draws_print(&c, &o, each_asked, stdout);
+        else
+            fl_comparison_print(&c, &o, each, stdout);
         fputc('\n', stdout);
         fl_scene_notes(&scenes, stdout);
         if (c.ignored_sets)

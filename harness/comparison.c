@@ -64,6 +64,8 @@ static fl_status run_standard(void *user, size_t i, fl_diag *d) {
     if (!status)
         status = fl_run(&run, &w->scene[i].standard, d);
     if (!status && w->o->oracles)
+        w->scene[i].inexact = fl_oracle_inexact(s->w, s->rates, &s->platform.node);
+    if (!status && w->o->oracles)
         status = fl_oracle_choices(s->w, &s->platform.node, &w->scene[i].choice, &w->scene[i].choices, d);
     return status;
 }
@@ -73,6 +75,18 @@ static fl_status run_static(void *user, size_t i, fl_diag *d) {
     fl_bench_scene *b = &w->scene[w->place[i].scene];
     size_t k = w->place[i].index;
     return fl_static_run(b->s->w, b->s->rates, &b->s->platform.node, &b->s->facts, &b->choice[k], &b->point[k], d);
+}
+
+/* Where the table is exact, the sums of its columns are the static runs, to the femtojoule (tests/test_oracle.c). */
+static void sum_columns(fl_bench_scene *b) {
+    for (size_t c = 0; c < b->table.choices; c++) {
+        fl_static_point *p = &b->point[c];
+        *p = (fl_static_point){.at = b->table.choice[c]};
+        for (size_t i = 0; i < b->table.positions; i++) {
+            p->makespan_ps += b->table.time_ps[i * b->table.choices + c];
+            p->energy_fj += b->table.energy_fj[i * b->table.choices + c];
+        }
+    }
 }
 
 static fl_status solve(void *user, size_t i, fl_diag *d) {
@@ -88,12 +102,13 @@ static fl_status solve(void *user, size_t i, fl_diag *d) {
     b->kernel_j = b->kernel_s = NAN;
     if (!w->o->oracles)
         return FL_OK;
-    b->inexact = fl_oracle_inexact(s->w, s->rates, &s->platform.node);
     fl_status status = !b->inexact
                            ? fl_oracle_table_make(s->w, s->rates, &s->platform.node, w->o->positions, &b->table, d)
                            : fl_oracle_table_static(b->point, b->choices, &b->table, d);
     if (status)
         return status;
+    if (!b->inexact)
+        sum_columns(b);
     b->has_table = true;
     b->ref.table = &b->table;
     status = fl_reference_solve(&b->ref, d);
@@ -120,6 +135,7 @@ static void fill_row(const fl_work *w, const fl_bench_scene *b, const fl_run_res
     row->oracle_bound_j = solved ? b->ref.clairvoyant.bound_j : NAN;
     row->oracle_gap_pct = solved ? b->ref.clairvoyant.gap_pct : NAN;
     row->violated = row->score.violated;
+    row->reward_regret = NAN;
     if (w->o->oracles && b->has_table && !b->table.exact)
         snprintf(row->note, sizeof row->note, "%s: no clairvoyant bound", b->inexact);
 }
@@ -135,7 +151,7 @@ bool fl_workload_matches(const char *workload, const char *variant, const char *
     return !fnmatch(pattern, name, 0);
 }
 
-static bool is_for(const fl_spec *spec, const fl_scene *s) {
+bool fl_spec_is_for(const fl_spec *spec, const fl_scene *s) {
     bool is = !spec->only.count;
     for (size_t i = 0; !is && i < spec->only.count; i++)
         is = fl_workload_matches(s->w->name, s->variant, spec->only.item[i]);
@@ -147,7 +163,7 @@ static fl_status run_policy(void *user, size_t i, fl_diag *d) {
     const fl_comparison_options *o = w->o;
     fl_bench_scene *b = &w->scene[i / (o->spec_count * o->seeds)];
     const fl_spec *spec = &o->spec[i / o->seeds % o->spec_count];
-    if (!is_for(spec, b->s))
+    if (!fl_spec_is_for(spec, b->s))
         return FL_OK;             /* its row stays without a policy, and is left out */
     fl_facts facts = b->s->facts; /* the same machine under another seed */
     facts.seed = o->seed + i % o->seeds;
@@ -178,7 +194,7 @@ static fl_status run_policy(void *user, size_t i, fl_diag *d) {
     return status;
 }
 
-static fl_status add_row(fl_comparison *c, const fl_row_result *row, fl_diag *d) {
+fl_status fl_comparison_add(fl_comparison *c, const fl_row_result *row, fl_diag *d) {
     if (fl_grow(&c->row, &c->room, c->count + 1, sizeof *c->row))
         return no_memory(d);
     c->row[c->count++] = *row;
@@ -202,24 +218,24 @@ static fl_status add_reference(const fl_work *w, const fl_bench_scene *b, const 
     fill_row(w, b, &r, name, &row);
     row.policy_cost_s = NAN;
     row.score.worst_window_slowdown = NAN;
-    return status ? status : add_row(c, &row, d);
+    return status ? status : fl_comparison_add(c, &row, d);
 }
 
-static fl_status keep(fl_comparison *c, fl_kept *kept, fl_diag *d) {
-    if (fl_grow(&c->kept, &c->kept_room, c->kept_count + 1, sizeof *c->kept))
-        return no_memory(d);
-    c->kept[c->kept_count++] = kept;
-    return FL_OK;
+fl_status fl_comparison_keep(fl_comparison *c, fl_kept *kept, fl_diag *d) {
+    if (!fl_grow(&c->kept, &c->kept_room, c->kept_count + 1, sizeof *c->kept)) {
+        c->kept[c->kept_count++] = kept;
+        return FL_OK;
+    }
+    fl_kept_free(kept);
+    return no_memory(d);
 }
 
 /* The clocks of the best static choice, for the row just added. */
 static fl_status keep_clocks(fl_comparison *c, const fl_choice *at, fl_diag *d) {
     fl_kept *kept = calloc(1, sizeof *kept);
-    fl_status s = kept ? keep(c, kept, d) : no_memory(d);
-    if (s) {
-        free(kept);
+    fl_status s = kept ? fl_comparison_keep(c, kept, d) : no_memory(d);
+    if (s)
         return s;
-    }
     kept->run.last_sm_mhz = at->sm_mhz;
     kept->run.last_mem_mhz = at->mem_mhz;
     kept->run.last_cpu_mhz = NAN;
@@ -233,7 +249,7 @@ static fl_status add_baselines(const fl_work *w, const fl_bench_scene *b, fl_com
     fill_row(w, b, &b->standard, "baseline:default", &row);
     row.kept = w->kept[(size_t)(b - w->scene)];
     if (!s)
-        s = add_row(c, &row, d);
+        s = fl_comparison_add(c, &row, d);
     if (!s && b->has_table && b->ref.best_static < b->choices) {
         const fl_static_point *p = &b->point[b->ref.best_static];
         s = add_reference(w, b, "baseline:static", fl_joules(p->energy_fj), fl_seconds(p->makespan_ps), p->makespan_ps,
@@ -271,7 +287,7 @@ static fl_status mean_label(fl_comparison *c, const fl_row_result *row, const ch
     return FL_OK;
 }
 
-static fl_status add_means(fl_comparison *c, fl_diag *d) {
+fl_status fl_comparison_means(fl_comparison *c, fl_diag *d) {
     size_t rows = c->count;
     double *value = malloc((rows + 1) * sizeof *value);
     if (!value)
@@ -315,6 +331,7 @@ static fl_status add_means(fl_comparison *c, fl_diag *d) {
         FL_MEAN(oracle_j);
         FL_MEAN(oracle_bound_j);
         FL_MEAN(oracle_gap_pct);
+        FL_MEAN(reward_regret);
 #undef FL_MEAN
         size_t n = 0;
         uint64_t switches = 0;
@@ -325,7 +342,7 @@ static fl_status add_means(fl_comparison *c, fl_diag *d) {
                 n++;
             }
         mean.score.switches = (switches + n / 2) / n;
-        s = add_row(c, &mean, d);
+        s = fl_comparison_add(c, &mean, d);
     }
     free(value);
     c->mean_first = rows;
@@ -347,7 +364,7 @@ fl_status fl_comparison_run(const fl_comparison_options *o, fl_comparison *c, fl
     if (!s)
         s = fl_pool_run(run_standard, &w, n, o->threads, "defaults", d);
     for (size_t i = 0; !s && i < n; i++) {
-        statics += w.scene[i].choices;
+        statics += w.scene[i].inexact ? w.scene[i].choices : 0;
         w.scene[i].point = calloc(w.scene[i].choices + 1, sizeof *w.scene[i].point);
         s = w.scene[i].point ? FL_OK : no_memory(d);
     }
@@ -355,7 +372,7 @@ fl_status fl_comparison_run(const fl_comparison_options *o, fl_comparison *c, fl
     if (!s && !w.place)
         s = no_memory(d);
     for (size_t i = 0, at = 0; !s && i < n; i++)
-        for (size_t k = 0; k < w.scene[i].choices; k++)
+        for (size_t k = 0; w.scene[i].inexact && k < w.scene[i].choices; k++)
             w.place[at++] = (fl_job_place){i, k};
     if (!s)
         s = fl_pool_run(run_static, &w, statics, o->threads, "static clocks", d);
@@ -366,22 +383,22 @@ fl_status fl_comparison_run(const fl_comparison_options *o, fl_comparison *c, fl
     for (size_t i = 0, at = 0; !s && i < n; i++) {
         s = add_baselines(&w, &w.scene[i], c, d);
         for (size_t k = 0; !s && k < o->spec_count * o->seeds; k++, at++) {
-            s = w.row[at].policy ? add_row(c, &w.row[at], d) : FL_OK;
+            s = w.row[at].policy ? fl_comparison_add(c, &w.row[at], d) : FL_OK;
             c->ignored_sets += w.ignored[at];
             c->faults += w.faults[at];
         }
     }
     if (!s)
-        s = add_means(c, d);
+        s = fl_comparison_means(c, d);
     for (size_t i = 0; w.kept && i < n + runs; i++) { /* what is kept belongs to the comparison, also after a failure */
-        fl_status kept = w.kept[i] ? keep(c, w.kept[i], d) : FL_OK;
-        if (kept) {
-            fl_kept_free(w.kept[i]);
-            s = s ? s : kept;
-        } else if (i < n && w.kept[i]) {
+        if (!w.kept[i])
+            continue;
+        if (i < n) {
             w.kept[i]->run = w.scene[i].standard;
             w.scene[i].standard = (fl_run_result){0};
         }
+        fl_status kept = fl_comparison_keep(c, w.kept[i], d);
+        s = s ? s : kept;
     }
     for (size_t i = 0; w.scene && i < n; i++) {
         fl_run_result_free(&w.scene[i].standard);

@@ -36,6 +36,7 @@ typedef struct fl_row_result { /* one line of a result */
     double energy_saving_pct; /* against the driver's default */
     double node_energy_j, policy_cost_s;
     double oracle_j, oracle_bound_j, oracle_gap_pct; /* of the workload, under the bound */
+    double reward_regret;                            /* of a distribution replay: EnergyUCB Eq. 3; else NAN */
     double violated;                                 /* 0 or 1; in a mean: how many */
     const fl_kept *kept;                             /* NULL: not watched */
     char note[96];
@@ -59,9 +60,18 @@ bool fl_workload_matches(const char *workload, const char *variant, const char *
 fl_status fl_comparison_run(const fl_comparison_options *o, fl_comparison *c, fl_diag *d);
 void fl_comparison_free(fl_comparison *c);
 
-/* The cell of a row by the name of a column of the CSV, slowdown_pct, or one of harness/measure.h; NAN where the row
- * does not have it. FL_BAD_INPUT where there is no such column. */
+/* The cell of a row by the name of a column of the CSV, slowdown_pct, energy_kj, or one of harness/measure.h; NAN where
+ * the row does not have it. FL_BAD_INPUT where there is no such column. */
 fl_status fl_comparison_value(const fl_row_result *row, const char *name, double *value, fl_diag *d);
+
+/* The parts of it that other replays build their rows with. */
+fl_status fl_comparison_add(fl_comparison *c, const fl_row_result *row, fl_diag *d);
+/* Keeps what a row points to; the comparison owns *kept from then on, also on failure. */
+fl_status fl_comparison_keep(fl_comparison *c, fl_kept *kept, fl_diag *d);
+/* Means over workloads and seeds of all rows so far. */
+fl_status fl_comparison_means(fl_comparison *c, fl_diag *d);
+/* True where the spec is for the scene's workload. */
+bool fl_spec_is_for(const fl_spec *spec, const fl_scene *s);
 
 /* All rows as CSV, through a temporary file. */
 fl_status fl_comparison_write(const fl_comparison *c, const char *path, fl_diag *d);

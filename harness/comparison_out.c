@@ -37,12 +37,17 @@ static const fl_column columns[] = {{SCORE(energy_j), REAL},
                                     {ROW(oracle_bound_j), REAL},
                                     {ROW(oracle_gap_pct), REAL},
                                     {ROW(policy_cost_s), REAL},
+                                    {ROW(reward_regret), REAL},
                                     {ROW(note), TEXT}};
 
 fl_status fl_comparison_value(const fl_row_result *row, const char *name, double *value, fl_diag *d) {
     static const fl_kept nothing = {.run = {.last_sm_mhz = NAN, .last_mem_mhz = NAN, .last_cpu_mhz = NAN}};
     if (!strcmp(name, "slowdown_pct")) {
         *value = 100 * row->score.slowdown;
+        return FL_OK;
+    }
+    if (!strcmp(name, "energy_kj")) {
+        *value = row->score.energy_j * 1e-3;
         return FL_OK;
     }
     for (size_t k = 0; k < sizeof columns / sizeof *columns; k++) {

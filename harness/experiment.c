@@ -23,6 +23,8 @@ fl_status fl_experiment_open(const char *path, fl_experiment *e, fl_diag *d) {
                                         "assumed",
                                         "published",
                                         "power_window_ms",
+                                        "positions",
+                                        "draws",
                                         "model",
                                         "workloads",
                                         "repeat",
@@ -273,7 +275,8 @@ fl_status fl_experiment_spec(const fl_experiment *e, size_t index, fl_spec *spec
 
 fl_status fl_experiment_scenes(const fl_experiment *e, const fl_scene_options *so, const fl_texts *traces,
                                fl_scenes *scenes, size_t *variants, fl_diag *d) {
-    static const char *const known[] = {FL_NODE_KEYS};
+    static const char *const known[] = {FL_DRAWS_KEYS, FL_NODE_KEYS};
+    const size_t skip = fl_experiment_draws(e) ? 0 : sizeof(const char *[]){FL_DRAWS_KEYS} / sizeof(const char *);
     *variants = 0;
     fl_status s = fl_scenes_open(so, traces, scenes, d);
     if (s || !e->tree)
@@ -290,7 +293,7 @@ fl_status fl_experiment_scenes(const fl_experiment *e, const fl_scene_options *s
         changed.node = (fl_node_choice){0}; /* what the variant says goes before the rest */
         s = fl_json_object(&at, d);
         if (!s)
-            s = fl_json_known(&at, known, sizeof known / sizeof *known, d);
+            s = fl_json_known(&at, known + skip, sizeof known / sizeof *known - skip, d);
         if (!s)
             s = fl_node_choice_read(&at, &changed.node, d);
         fl_node_choice_merge(&changed.node, &so->node);
@@ -306,6 +309,13 @@ fl_status fl_experiment_scenes(const fl_experiment *e, const fl_scene_options *s
     return s;
 }
 
+fl_status fl_experiment_positions(const fl_experiment *e, int64_t *positions, fl_diag *d) {
+    const fl_json root = fl_json_root(e->tree, e->path);
+    return *positions || !e->tree || !fl_json_has(&root, "positions")
+               ? FL_OK
+               : fl_json_get_int(&root, "positions", 1, 1000000, positions, d);
+}
+
 fl_status fl_experiment_window(const fl_experiment *e, int64_t *window_ns, fl_diag *d) {
     const fl_json root = fl_json_root(e->tree, e->path);
     double ms = 15; /* power-capping reads its meter so often */
@@ -313,6 +323,11 @@ fl_status fl_experiment_window(const fl_experiment *e, int64_t *window_ns, fl_di
         fl_json_has(&root, "power_window_ms") ? fl_json_get_real(&root, "power_window_ms", 0.1, 1e6, &ms, d) : FL_OK;
     *window_ns = (int64_t)(ms * 1e6 + 0.5);
     return s;
+}
+
+bool fl_experiment_draws(const fl_experiment *e) {
+    const fl_json root = fl_json_root(e->tree, e->path);
+    return e->tree && fl_json_has(&root, "draws");
 }
 
 bool fl_experiment_oracles(const fl_experiment *e) {

@@ -41,8 +41,13 @@ fl_status fl_experiment_spec(const fl_experiment *e, size_t index, fl_spec *spec
  * the plain ones. *variants: how many there were. */
 fl_status fl_experiment_scenes(const fl_experiment *e, const fl_scene_options *so, const fl_texts *traces,
                                fl_scenes *scenes, size_t *variants, fl_diag *d);
+/* "positions" of the clairvoyant schedule, where *positions is still 0. */
+fl_status fl_experiment_positions(const fl_experiment *e, int64_t *positions, fl_diag *d);
 /* "power_window_ms" in ns: windows of the power statistics; 15 ms where the experiment says nothing. */
 fl_status fl_experiment_window(const fl_experiment *e, int64_t *window_ns, fl_diag *d);
+/* True where the experiment asks for a distribution replay ("draws": see harness/draws_compare.h). */
+bool fl_experiment_draws(const fl_experiment *e);
+#define FL_DRAWS_KEYS "step_ms", "energy_cv", "ratio", "ratio_exponent", "ratio_cv"
 /* False where the experiment leaves the oracles out. */
 bool fl_experiment_oracles(const fl_experiment *e);
 

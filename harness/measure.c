@@ -1,5 +1,7 @@
 #include "harness/measure.h"
 
+#include "sim/draws.h"
+
 #include "harness/json.h"
 
 #include <math.h>
@@ -25,6 +27,7 @@ void fl_watch_free(fl_watch *w) {
     free(w->probe);
     free(w->node_bin);
     free(w->gpu_bin);
+    free(w->regret_mark);
     *w = (fl_watch){0};
 }
 
@@ -115,6 +118,11 @@ static double probe(const fl_watch *w, const char *name) {
     return NAN;
 }
 
+static double regret_after(const fl_watch *w, double steps) {
+    const size_t mark = steps >= FL_DRAWS_MARK ? (size_t)(steps / FL_DRAWS_MARK) - 1 : SIZE_MAX;
+    return w && mark < w->regret_count ? w->regret_mark[mark] : (double)NAN;
+}
+
 /* "A" or "A-B" after the @. */
 static bool range(const char *text, double *from, double *to) {
     char *end;
@@ -126,43 +134,67 @@ static bool range(const char *text, double *from, double *to) {
     return end != text && !*end && isfinite(*from) && isfinite(*to);
 }
 
+typedef enum at { SM_SHARE, MEM_SHARE, CPU_SHARE, OVER_NODE, OVER_GPU, REGRET, AT_COUNT } at;
+static const char *const at_name[AT_COUNT] = {"sm_share@",  "mem_share@", "cpu_share@",
+                                              "over_node@", "over_gpu@",  "reward_regret@"};
+
+static double value_at(const fl_run_result *run, const fl_watch *w, at what, double from, double to) {
+    switch (what) {
+    case SM_SHARE:
+        return clock_share_pct(run, SM, from, to);
+    case MEM_SHARE:
+        return clock_share_pct(run, MEM, from, to);
+    case CPU_SHARE:
+        return clock_share_pct(run, CPU, from, to);
+    case OVER_NODE:
+        return w ? over_pct(w->node_bin, w->windows, from) : (double)NAN;
+    case OVER_GPU:
+        return w ? over_pct(w->gpu_bin, w->windows, from) : (double)NAN;
+    default:
+        return regret_after(w, from);
+    }
+}
+
 fl_status fl_measure(const fl_run_result *run, const fl_watch *watch, const char *name, double *value, fl_diag *d) {
-    static const char *const names[] = {"sm_mhz_mean",  "mem_mhz_mean", "cpu_mhz_mean", "sm_mhz_last", "mem_mhz_last",
-                                        "cpu_mhz_last", "cpu_energy_j", "node_power_w", "sm_share@",   "mem_share@",
-                                        "cpu_share@",   "over_node@",   "over_gpu@",    "probe:"};
-    const double plain[] = {clock_mean(run, SM),
-                            clock_mean(run, MEM),
-                            clock_mean(run, CPU),
-                            run->last_sm_mhz,
-                            run->last_mem_mhz,
-                            run->last_cpu_mhz,
-                            run->cpu_count ? run->cpu_energy_j : (double)NAN,
-                            run->makespan_s > 0 ? run->node_energy_j / run->makespan_s : (double)NAN};
-    for (size_t i = 0; i < sizeof plain / sizeof *plain; i++)
-        if (!strcmp(name, names[i])) {
-            *value = plain[i];
+    const struct {
+        const char *name;
+        double value;
+    } plain[] = {
+        {"sm_mhz_mean", clock_mean(run, SM)},
+        {"mem_mhz_mean", clock_mean(run, MEM)},
+        {"cpu_mhz_mean", clock_mean(run, CPU)},
+        {"sm_mhz_last", run->last_sm_mhz},
+        {"mem_mhz_last", run->last_mem_mhz},
+        {"cpu_mhz_last", run->last_cpu_mhz},
+        {"cpu_energy_j", run->cpu_count ? run->cpu_energy_j : (double)NAN},
+        {"cpu_gpu_energy_j", run->cpu_count ? run->cpu_energy_j + run->gpu_energy_j : (double)NAN},
+        {"node_power_w", run->makespan_s > 0 ? run->node_energy_j / run->makespan_s : (double)NAN},
+    };
+    enum { PLAIN = sizeof plain / sizeof *plain };
+    const char *names[PLAIN + AT_COUNT + 1], *sign = strchr(name, '@');
+    size_t n = 0;
+    double from, to;
+    for (size_t i = 0; i < PLAIN; i++) {
+        names[n++] = plain[i].name;
+        *value = plain[i].value;
+        if (!strcmp(name, plain[i].name))
+            return FL_OK;
+    }
+    for (int i = 0; i < AT_COUNT; i++) {
+        const size_t size = strlen(at_name[i]);
+        names[n++] = at_name[i];
+        if (sign && size == (size_t)(sign + 1 - name) && !strncmp(name, at_name[i], size) &&
+            range(sign + 1, &from, &to)) {
+            *value = value_at(run, watch, (at)i, from, to);
             return FL_OK;
         }
+    }
+    names[n++] = "probe:";
     if (!strncmp(name, "probe:", 6)) {
         *value = probe(watch, name + 6);
         return FL_OK;
     }
-    const char *at = strchr(name, '@');
-    double from, to;
-    if (at && range(at + 1, &from, &to)) {
-        const size_t size = (size_t)(at + 1 - name);
-        for (size_t i = 8; i < 13; i++) {
-            if (strlen(names[i]) != size || strncmp(name, names[i], size))
-                continue;
-            if (i < 11)
-                *value = clock_share_pct(run, (which)(i - 8), from, to);
-            else
-                *value =
-                    watch ? over_pct(i == 11 ? watch->node_bin : watch->gpu_bin, watch->windows, from) : (double)NAN;
-            return FL_OK;
-        }
-    }
-    const char *near = fl_nearest(name, names, sizeof names / sizeof *names);
+    const char *near = fl_nearest(name, names, n);
     return near ? fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "no column '%s', did you mean '%s'?", name, near)
                 : fl_fail(d, FL_BAD_INPUT, NULL, 0, 0,
                           "no column '%s', expected one of the results or sm_share@MHZ and so on", name);

@@ -4,8 +4,10 @@
  *   sm_mhz_mean, mem_mhz_mean, cpu_mhz_mean     over time (GPUs: over all of them)
  *   sm_mhz_last, mem_mhz_last, cpu_mhz_last     at the end (GPU 0)
  *   sm_share@A, sm_share@A-B, mem_share@, cpu_share@   percent of time at clocks from A to B MHz
- *   cpu_energy_j, node_power_w                  mean
+ *   cpu_energy_j, cpu_gpu_energy_j              CPU; CPU and GPUs, without the rest of the node
+ *   node_power_w                                mean
  *   over_node@W, over_gpu@W                     percent of the power windows whose true mean is above W
+ *   reward_regret@N                             of a distribution replay: after N steps (thousands)
  *   probe:NAME                                  its last value that was not NaN; of a probe per GPU, that of GPU 0 */
 #ifndef FL_MEASURE_H
 #define FL_MEASURE_H
@@ -21,6 +23,8 @@ typedef struct fl_watch { /* filled while a run goes on; plain zero before */
     fl_wide node_fj, gpu_fj;
     uint32_t *node_bin, *gpu_bin; /* windows by mean power, FL_WATCH_BINS of 1 W; the last holds all above */
     uint32_t windows;
+    double *regret_mark; /* regret_count: of a distribution replay, each FL_DRAWS_MARK steps */
+    size_t regret_count;
 } fl_watch;
 
 enum { FL_WATCH_BINS = 16384 };

@@ -10,7 +10,7 @@ typedef enum over { MEAN, GEOMEAN, MEDIAN, MIN, MAX, SUM, COUNT_BELOW, COUNT_ABO
 
 typedef struct selection {
     fl_json at;
-    const char *policy, *workload, *variant, *column, *against;
+    const char *policy, *workload, *variant, *column, *against, *against_column;
     form form;
     over over;
     double limit; /* of the counts */
@@ -110,8 +110,20 @@ static fl_status read_text(const fl_json *at, const char *key, const char **text
     return fl_json_has(at, key) ? fl_json_get_text(at, key, text, d) : FL_OK;
 }
 
+static fl_status check_column(const fl_json *at, const char *key, const char *name, fl_diag *d) {
+    const fl_row_result none = {0};
+    double ignored;
+    fl_diag why = {0};
+    fl_json value;
+    if (fl_comparison_value(&none, name, &ignored, &why) == FL_OK)
+        return FL_OK;
+    fl_status status = fl_json_get(at, key, &value, d);
+    return status ? status : fl_json_fail(&value, d, "%s", why.message);
+}
+
 static fl_status read_selection(const fl_json *at, const fl_texts *policies, selection *s, fl_diag *d) {
-    static const char *const known[] = {"policy", "workload", "variant", "column", "over", "against", "as"};
+    static const char *const known[] = {"policy", "workload", "variant",        "column",
+                                        "over",   "against",  "against_column", "as"};
     static const char *const forms[] = {"saving_pct", "change_pct", "ratio", "difference", "abs_difference"};
     *s = (selection){.at = *at, .workload = "*"};
     fl_status status = fl_json_object(at, d);
@@ -128,6 +140,8 @@ static fl_status read_selection(const fl_json *at, const fl_texts *policies, sel
     if (!status)
         status = read_text(at, "against", &s->against, d);
     if (!status)
+        status = read_text(at, "against_column", &s->against_column, d);
+    if (!status)
         status = read_over(s, d);
     size_t index = 0;
     if (!status && fl_json_has(at, "as"))
@@ -140,15 +154,12 @@ static fl_status read_selection(const fl_json *at, const fl_texts *policies, sel
         status = check_policy(s, "policy", s->policy, policies, d);
     if (!status && s->against)
         status = check_policy(s, "against", s->against, policies, d);
-    double ignored;
-    fl_diag why = {0};
-    const fl_row_result none = {0};
-    if (!status && fl_comparison_value(&none, s->column, &ignored, &why)) {
-        fl_json value;
-        status = fl_json_get(at, "column", &value, d);
-        if (!status)
-            status = fl_json_fail(&value, d, "%s", why.message);
-    }
+    if (!status)
+        status = check_column(at, "column", s->column, d);
+    if (!status && s->against_column)
+        status = check_column(at, "against_column", s->against_column, d);
+    else
+        s->against_column = s->column;
     return status;
 }
 
@@ -328,7 +339,7 @@ static fl_status one_value(const selection *s, const fl_comparison *c, const fl_
     const fl_row_result *against = counterpart(c, row, s->against);
     if (!against)
         return fl_json_fail(&s->at, d, "no row of %s under '%s' to hold it against", row->workload, s->against);
-    status = fl_comparison_value(against, s->column, &other, d);
+    status = fl_comparison_value(against, s->against_column, &other, d);
     if (s->form == DIFFERENCE || s->form == ABS_DIFFERENCE)
         *value -= other;
     else
@@ -434,6 +445,22 @@ static void add_number(fl_grid *g, double value) {
         fl_grid_add(g, "%.5g", value);
 }
 
+/* A note that stands at several quantities is told once, at the first. */
+static void print_note(const fl_published *p, size_t i, FILE *out) {
+    const char *note = p->line[i].note;
+    size_t more = 0;
+    for (size_t k = 0; k < p->count && *note; k++) {
+        const bool same = k != i && !strcmp(p->line[k].note, note);
+        if (same && k < i)
+            return;
+        more += same;
+    }
+    if (*note && more)
+        fprintf(out, "note: %s, and %zu more: %s\n", p->line[i].quantity, more, note);
+    else if (*note)
+        fprintf(out, "note: %s: %s\n", p->line[i].quantity, note);
+}
+
 void fl_published_print(const fl_published *p, FILE *out) {
     static const char *const head[] = {"quantity", "unit", "published", "simulated", "difference", "gate or report"};
     fl_grid g = {.columns = 6};
@@ -458,8 +485,7 @@ void fl_published_print(const fl_published *p, FILE *out) {
     fl_grid_print(&g, 2, out);
     fl_grid_free(&g);
     for (size_t i = 0; i < p->count; i++)
-        if (*p->line[i].note)
-            fprintf(out, "note: %s: %s\n", p->line[i].quantity, p->line[i].note);
+        print_note(p, i, out);
     for (fl_json at = p->assumed.node ? fl_json_first(&p->assumed) : (fl_json){0}; at.node;
          at = fl_json_next(&p->assumed, &at))
         if (cJSON_GetStringValue(at.node))

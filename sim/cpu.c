@@ -156,13 +156,14 @@ static void take_settled(fl_cpu *c, int64_t t) {
 /* One state down while a filtered power exceeds what it may be, one up while both are below. The budget of an APU takes
  * only boost states away; the package limit takes any (power-capping by RAPL). */
 static void look(fl_cpu *c, int64_t t, fl_wide gpu_fj) {
-    const double period = (double)(c->spec->period_ns * FL_PS_PER_NS);
-    const double keep = c->spec->filter_ns > 0 ? exp(-(double)c->spec->period_ns / (double)c->spec->filter_ns) : 0;
+    const double period = (double)(t - c->seen_ps), filter = (double)(c->spec->filter_ns * FL_PS_PER_NS);
+    const double keep = filter > 0 ? exp(-period / filter) : 0;
     const fl_wide all_fj = c->sums.cpu_fj + gpu_fj;
     c->filtered_cpu_mw = keep * c->filtered_cpu_mw + (1 - keep) * (double)(c->sums.cpu_fj - c->seen_cpu_fj) / period;
     c->filtered_all_mw = keep * c->filtered_all_mw + (1 - keep) * (double)(all_fj - c->seen_all_fj) / period;
     c->seen_cpu_fj = c->sums.cpu_fj;
     c->seen_all_fj = all_fj;
+    c->seen_ps = t;
     const double budget_mw = c->host->apu ? c->host->budget_w * 1000 : 0, limit_mw = (double)c->limit_mw;
     if (limit_mw > 0 && c->filtered_cpu_mw > limit_mw)
         c->ceiling -= c->ceiling > 0;
@@ -181,6 +182,7 @@ bool fl_cpu_at(fl_cpu *c, int64_t t, fl_wide gpu_fj) {
         c->look_ps = (t / period + 1) * period;
         c->seen_cpu_fj = c->sums.cpu_fj;
         c->seen_all_fj = c->sums.cpu_fj + gpu_fj;
+        c->seen_ps = t; /* the first look after a limit is set sees less than a period */
     }
     if (c->look_ps <= t)
         look(c, t, gpu_fj);

@@ -38,7 +38,8 @@ typedef struct fl_cpu {
     int64_t look_ps; /* next look of the controllers, FL_TIME_NEVER where none is needed */
     int64_t limit_mw;
     double filtered_cpu_mw, filtered_all_mw;
-    fl_wide seen_cpu_fj, seen_all_fj;
+    fl_wide seen_cpu_fj, seen_all_fj; /* at the last look, */
+    int64_t seen_ps;                  /* and when that was */
     int64_t now_ps; /* charged up to here */
     fl_host_point sums;
     fl_wide charged_fj; /* sums.cpu_fj at the last charge */

@@ -2,6 +2,7 @@
  * probes against a second derivation in another style, the timing of loops, and whole decision sequences. */
 #include "policies/random.h"
 #include "tests/assure_node.h"
+#include "tests/golden.h"
 
 /* ---- one probe at a time ------------------------------------------------------------------------------------------
  */
@@ -446,35 +447,15 @@ static void golden_run(const fl_policy *policy, const char *theta, char *text, s
     fl_instance_close(n.in);
 }
 
-static void golden_check(const char *name, const char *text) {
-    char path[512], kept[65536];
-    snprintf(path, sizeof path, "%s/tests/golden/%s", FL_ROOT, name);
-    if (fl_blessing()) {
-        FILE *out = fopen(path, "w");
-        FL_CHECK(out && fputs(text, out) >= 0 && fclose(out) == 0, "cannot write %s", path);
-        return;
-    }
-    FILE *in = fopen(path, "r");
-    FL_CHECK(in != NULL, "cannot open %s (FL_BLESS=1 writes it)", path);
-    if (!in)
-        return;
-    size_t length = fread(kept, 1, sizeof kept - 1, in);
-    fclose(in);
-    kept[length] = '\0';
-    size_t same = 0, line = 1;
-    while (text[same] && text[same] == kept[same])
-        line += text[same++] == '\n';
-    FL_CHECK(strcmp(text, kept) == 0, "%s differs from line %zu on", name, line);
-}
 
 static void test_golden(void) {
     static char text[65536];
     golden_run(&fl_policy_assure, "0.9", text, sizeof text);
-    golden_check("assure-p90.csv", text);
+    fl_golden_check("assure-p90.csv", text);
     golden_run(&fl_policy_assure, "0.95", text, sizeof text);
-    golden_check("assure-p95.csv", text);
+    fl_golden_check("assure-p95.csv", text);
     golden_run(&fl_policy_sweetspot, "0.9", text, sizeof text);
-    golden_check("sweetspot-p90.csv", text);
+    fl_golden_check("sweetspot-p90.csv", text);
 }
 
 FL_SUITE("assure", {"probes worked out by hand", test_probes}, {"loops and time", test_timing},

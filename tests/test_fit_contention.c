@@ -50,4 +50,19 @@ static void test_refuses(void) {
              "never a gain: %g", gamma);
 }
 
-FL_SUITE("fit_contention", {"recovers what the engine was given", test_recovers}, {"refuses", test_refuses})
+/* By hand: D - 1 = 1 and 2, slowdown / D - 1 = 0.2 and 0.1, so gamma = (0.2 + 0.2) / 5 = 0.08; of the times 2.4 and 3.3
+ * the law gives 2.16 and 3.48. What lies at D <= 1, however wrong, changes neither. */
+static void test_residual(void) {
+    static const double asked[] = {2, 0.5, 3, 1, 0.9, 0}, slowdown[] = {2.4, 7, 3.3, 5, 0.1, 1};
+    const double expected = sqrt((0.1 * 0.1 + (3.48 / 3.3 - 1) * (3.48 / 3.3 - 1)) / 2);
+    double gamma, rms;
+    FL_CHECK(fl_fit_interference(asked, slowdown, 6, &gamma, &rms) == FL_MODEL_OK, "fits");
+    FL_CHECK(fabs(gamma - 0.08) < 1e-12 && fabs(rms - expected) < 1e-12, "gamma %.12g, rms %.12g, expected %.12g",
+             gamma, rms, expected);
+    FL_CHECK(fl_fit_interference((double[]){1, (double)INFINITY}, (double[]){1, 2}, 2, &gamma, NULL) ==
+                 FL_MODEL_INVALID,
+             "no finite demand");
+}
+
+FL_SUITE("fit_contention", {"recovers what the engine was given", test_recovers}, {"refuses", test_refuses},
+         {"what is left of the error", test_residual})

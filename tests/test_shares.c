@@ -147,5 +147,37 @@ static void test_conserved(void) {
     }
 }
 
+/* 1 / (1 + gamma (D - 1)) of the capacity, and all of it where nothing is scarce: D <= 1, also where the capacity is
+ * less than all and something is scarce nevertheless. */
+static void test_capacity(void) {
+    static const struct {
+        uint64_t asked;
+        uint32_t capacity, gamma, left;
+    } rows[] = {
+        {ONE / 2, ONE, ONE, ONE},
+        {ONE - 1, ONE, UINT32_MAX, ONE},
+        {0, ONE, ONE, ONE},
+        {ONE, ONE, ONE, ONE},
+        {2 * ONE, ONE, ONE, ONE / 2},
+        {2 * ONE, ONE / 2, ONE, ONE / 4},
+        {3 * ONE, ONE, ONE / 2, ONE / 2},
+        {4 * ONE, ONE, 0, ONE},
+        {4 * ONE, ONE, ONE, ONE / 4},
+        {FL_SHARES_MAX * (uint64_t)ONE, ONE, ONE, ONE / FL_SHARES_MAX},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const uint32_t left = fl_shares_capacity(rows[i].asked, rows[i].capacity, rows[i].gamma);
+        FL_CHECK(left == rows[i].left, "row %zu: %u left, expected %u", i, left, rows[i].left);
+    }
+    /* an APU's bus at a half, asked for three quarters: scarce, but no interference */
+    uint32_t rate[3];
+    fl_shares_rates((uint32_t[]){0, 0, 0}, (uint32_t[]){ONE / 4, ONE / 4, ONE / 4}, rate, 3, ONE / 2, ONE);
+    FL_CHECK(rate[0] == rate[1] && rate[1] == rate[2] && rate[0] > ONE * 2 / 3 - 4 && rate[0] <= ONE * 2 / 3,
+             "each at %u, expected two thirds", rate[0]);
+    /* next to nothing left: everybody still moves, or nothing would ever end */
+    fl_shares_rates((uint32_t[]){0, 0, 0}, (uint32_t[]){ONE, ONE, ONE}, rate, 3, 2, 0);
+    FL_CHECK(rate[0] == 1 && rate[1] == 1 && rate[2] == 1, "at least at 1: %u", rate[0]);
+}
+
 FL_SUITE("shares", {"fill", test_fill}, {"rates", test_rates}, {"fair", test_fair}, {"order", test_order},
-         {"conserved", test_conserved})
+         {"conserved", test_conserved}, {"capacity", test_capacity})

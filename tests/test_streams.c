@@ -1,6 +1,7 @@
 /* Several streams, host threads and GPUs: cases by hand, order, and a second simulator that shares no line with the
  * first. */
-#include "tests/sim_fixture.h"
+#include "sim/cpu.h"
+#include "tests/node_fixture.h"
 #include "tests/sim_reference.h"
 
 /* ---- by hand ---- */
@@ -373,6 +374,140 @@ static void test_stuck(void) {
         }
 }
 
+/* ---- with a host CPU ---- */
+
+/* A node at 1000 MHz, where the CPU-bound part of host time takes twice as long. */
+static fl_node *slow_host(const fx_rig *r) {
+    fl_node *n = fx_node(r, 0, false);
+    FL_CHECK(fl_node_set_cpu(n, 0, 1000, 0, (double)NAN), "the CPU is modelled");
+    return n;
+}
+
+/* Host time before each launch is of the kind that the launched op says: the CPU clock stretches it by that, and it is
+ * counted there. After the last synchronisation it is of the platform's kind: half of it bound. */
+static void test_item_loads(void) {
+    fx_rig r;
+    fx_open(&r, 1);
+    nx_cpu(&r);
+    const uint32_t free = fx_light(&r), bound = fx_light(&r), plain = fx_light(&r);
+    FX_MUST(fl_workload_add_host_load(r.w, &(fl_host_load){.bound = 0, .alpha = 1}, &r.w->class[free].host, d));
+    FX_MUST(fl_workload_add_host_load(r.w, &(fl_host_load){.bound = 1, .alpha = 1}, &r.w->class[bound].host, d));
+    const uint32_t s = fx_stream(&r, 0, 0), t = fx_thread(&r), order[] = {free, bound, plain, bound, free};
+    for (size_t i = 0; i < 5; i++) {
+        fx_op(&r, s, 0, 10000, order[i]);
+        fx_launch(&r, t, 100000, s); /* at 100, 300, 450, 650, 750 us */
+    }
+    fx_sync(&r, t, 0, 100000, s, 5); /* until 760, returns at 910 */
+    fx_finish(&r, 5);
+    fl_node *n = slow_host(&r);
+    fx_to_end(n);
+    check_marks("loads", n, s, (const int64_t[]){110, 310, 460, 660, 760}, 5);
+    FL_CHECK(fl_node_now(n) == 910 * FX_US_PS, "the thread ends at %lld ps", (long long)fl_node_now(n));
+    const int64_t *time = fl_node_cpu(n)->slot[0].time_ps;
+    FL_CHECK(time[0] == 300 * FX_US_PS && time[1] == 200 * FX_US_PS && time[2] == 400 * FX_US_PS,
+             "computed %lld, %lld, %lld ps", (long long)time[0], (long long)time[1], (long long)time[2]);
+    fl_node_close(n);
+    fx_close(&r);
+}
+
+/* One launch starts all phases of its kernel, and each takes its place in the queue. */
+static void test_parts(void) {
+    fx_rig r;
+    fx_open(&r, 1);
+    const uint32_t part = fx_light(&r), last = fx_light(&r), s = fx_stream(&r, 0, 0), b = fx_stream(&r, 0, 1);
+    const uint32_t t = fx_thread(&r);
+    r.w->class[part].part = true;
+    for (int i = 0; i < 3; i++) {
+        fx_op(&r, s, 0, 10000, part);
+        fx_op(&r, s, 0, 10000, part);
+        fx_op(&r, s, 0, 10000, last);
+        const fl_item item = {.type = FL_ITEM_LAUNCH, .host_ns = 1000, .stream = s, .parts = 2};
+        FX_MUST(fl_workload_add_item(r.w, t, &item, d)); /* at 1; at 2; at 3 full until 31 */
+    }
+    fx_op(&r, b, 0, 10000, last);
+    fx_launch(&r, t, 1000, b); /* at 32 */
+    r.w->launch_queue = 4;     /* the second launch still finds room, and makes six */
+    fx_finish(&r, 9);
+    fl_node *n = fx_node(&r, 0, false);
+    fx_to_end(n);
+    check_marks("parts", n, s, (const int64_t[]){11, 21, 31, 41, 51, 61, 71, 81, 91}, 9);
+    check_marks("parts", n, b, (const int64_t[]){42}, 1);
+    FL_CHECK(fl_node_gpu(n, 0)->sums.kernels == 4, "%llu kernels", (unsigned long long)fl_node_gpu(n, 0)->sums.kernels);
+    fl_node_close(n);
+    fx_close(&r);
+}
+
+/* The gaps of a stream without launches are host time, and on an APU they take their share of the bus beside another
+ * stream's kernel. The bus holds 80 GB/s, all of which the kernel wants; at rate 1 the gap wants 16, or all too. */
+static void test_gap_traffic(void) {
+    static const struct {
+        double bytes_per_s;
+        int64_t gap_ms, kernel_ms, gap_end_ms, kernel_end_ms;
+        const char *what;
+    } rows[] = {
+        {0, 300, 80, 300, 80, "a gap that moves nothing"},
+        {16e9, 300, 80, 300, 100, "a gap that takes a fifth"},
+        {16e9, 40, 80, 40, 88, "until it is over"},
+        {80e9, 100, 80, 180, 160, "a gap that shares evenly, and is held back itself"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        fx_rig r;
+        fx_open(&r, 1);
+        nx_cpu(&r);
+        nx_apu(&r);
+        r.spec.host.budget_w = 0;
+        r.spec.host.bus_min = r.spec.host.bus_max = 0.8;
+        r.spec.host.cpu.bytes_per_s = rows[i].bytes_per_s;
+        r.spec.host.cpu.bound = 0;
+        const uint32_t all = fx_class(&r, 0.1, 1, 0, 0, 1, 0.5), light = fx_light(&r);
+        const uint32_t kernel = fx_stream(&r, 0, 0), gap = fx_stream(&r, 0, 1);
+        fx_op(&r, kernel, 0, rows[i].kernel_ms * 1000000, all);
+        fx_op(&r, gap, rows[i].gap_ms * 1000000, 1000000, light);
+        fx_finish(&r, 1);
+        fl_node *n = fx_node(&r, 0, false);
+        fx_to_end(n);
+        FL_CHECK(fx_near((double)fl_node_marks(n, kernel)[0], (double)(rows[i].kernel_end_ms * FX_MS_PS), 1e-4),
+                 "%s: the kernel ends at %lld ps", rows[i].what, (long long)fl_node_marks(n, kernel)[0]);
+        FL_CHECK(fx_near((double)fl_node_marks(n, gap)[0], (double)((rows[i].gap_end_ms + 1) * FX_MS_PS), 1e-4),
+                 "%s: the op behind the gap ends at %lld ps", rows[i].what, (long long)fl_node_marks(n, gap)[0]);
+        fl_node_close(n);
+        fx_close(&r);
+    }
+}
+
+/* A host thread that has ended, recorded or of a stream without launches, waits for nothing any more: it draws no
+ * power. */
+static void test_ended_threads(void) {
+    for (int threads = 0; threads < 2; threads++) {
+        fx_rig r;
+        fx_open(&r, 1);
+        nx_cpu(&r);
+        r.spec.host.cpu.bound = 0;
+        const uint32_t c = fx_light(&r), a = fx_stream(&r, 0, 0), b = fx_stream(&r, 0, 1);
+        fx_op(&r, a, threads ? 0 : 10000, 90000, c);  /* until 100 us: computes 10, waits 90 */
+        fx_op(&r, b, threads ? 0 : 10000, 990000, c); /* until 1000 us: computes 10, waits 990 */
+        if (threads) {
+            const uint32_t t[] = {fx_thread(&r), fx_thread(&r)};
+            for (int i = 0; i < 2; i++) {
+                fx_launch(&r, t[i], 10000, i ? b : a);
+                fx_sync(&r, t[i], 0, 0, i ? b : a, 1);
+            }
+        }
+        fx_finish(&r, 1);
+        fl_node *n = slow_host(&r);
+        fx_to_end(n);
+        const fl_cpu_slot *slot = &fl_node_cpu(n)->slot[0];
+        FL_CHECK(slot->time_ps[0] == 20 * FX_US_PS && slot->wait_ps == (90 + 990) * FX_US_PS,
+                 "recorded %d: computed %lld ps, waited %lld", threads, (long long)slot->time_ps[0],
+                 (long long)slot->wait_ps);
+        const fl_wide fj = FX_US_PS * (fl_wide)(1000 * 10000 + 20 * 5000 + 1080 * 2500);
+        FL_CHECK(fl_node_cpu(n)->sums.cpu_fj == fj, "recorded %d: %.12g J, expected %.12g", threads,
+                 fl_joules(fl_node_cpu(n)->sums.cpu_fj), fl_joules(fj));
+        fl_node_close(n);
+        fx_close(&r);
+    }
+}
+
 /* ---- order ---- */
 
 enum { ORDER_STREAMS = 7, ORDER_CLASSES = 5 };
@@ -577,4 +712,6 @@ FL_SUITE("streams", {"shares by hand", test_shares_by_hand}, {"rounding", test_r
          {"copies and markers", test_copies_and_markers}, {"event waits", test_event_waits},
          {"wait across a change", test_wait_across_a_change}, {"launches", test_launches},
          {"full queue", test_full_queue}, {"two threads", test_two_threads}, {"stuck", test_stuck},
-         {"order", test_order}, {"reference", test_reference})
+         {"loads of items", test_item_loads}, {"launches of phases", test_parts},
+         {"gap traffic on an APU", test_gap_traffic}, {"ended threads", test_ended_threads}, {"order", test_order},
+         {"reference", test_reference})

@@ -211,6 +211,9 @@ static void test_sweep_round_trip(void) {
         fl_sweep s = {.names = names, .name_count = 3, .rows = rows, .row_count = 1 + next(&state) % 30};
         for (size_t i = 0; i < s.row_count; i++) {
             rows[i] = (fl_sweep_row){.workload = 0, .kernel = i ? (uint32_t)(1 + next(&state) % 2) : 1};
+            rows[i].energy_cv = next(&state) % 2 ? 0.25 : NAN;
+            rows[i].ratio = next(&state) % 2 ? 1.5 : NAN;
+            rows[i].ratio_cv = next(&state) % 2 ? 0.125 : NAN;
             double *value[] = {&rows[i].sm_mhz, &rows[i].mem_mhz, &rows[i].power_cap_w,
                                &rows[i].time_s, &rows[i].power_w, &rows[i].energy_j};
             for (size_t k = 0; k < 6; k++)

@@ -54,4 +54,56 @@ static void test_spread(void) {
              sqrt(squares / n));
 }
 
-FL_SUITE("vary", {"units", test_units}, {"spread", test_spread})
+enum { UNITS = 5000 };
+
+/* A node of very many GPUs: what three standard deviations mean shows only there. */
+static void open_many(fx_rig *r, double v_sigma, double leak_sigma) {
+    fx_open(r, 1);
+    nx_heat(r, 90);
+    r->spec.device[0].v_sigma = v_sigma;
+    r->spec.device[0].leak_sigma = leak_sigma;
+    free(r->spec.gpu);
+    r->spec.gpu = fx_alloc(UNITS, sizeof *r->spec.gpu);
+    r->spec.gpu_count = UNITS;
+    FX_MUST(fl_node_vary(&r->spec, 7, d));
+}
+
+static void close_many(fx_rig *r) {
+    fl_workload_free(r->w);
+    fl_node_spec_free(&r->spec);
+}
+
+/* Nobody is beyond three standard deviations, of V(f) and of leakage, and some are close: of 5000 units 13 would be
+ * beyond, 12 lie between 2.8 and 3. */
+static void test_cut(void) {
+    fx_rig r;
+    open_many(&r, 0.01, 0.1);
+    int beyond = 0, close = 0;
+    for (uint32_t i = 0; i < UNITS; i++) {
+        const double n[] = {fabs(r.spec.device[i].v_excess) / 0.01, fabs(r.spec.device[i].c_w / 20 - 1) / 0.1};
+        for (int k = 0; k < 2; k++) {
+            beyond += n[k] > 3 + 1e-9;
+            close += n[k] > 2.8;
+        }
+    }
+    FL_CHECK(beyond == 0 && close > 10, "%d beyond three standard deviations, %d close to it", beyond, close);
+    close_many(&r);
+}
+
+/* However wide the spread, a unit leaks nothing rather than less than nothing. */
+static void test_leak_floor(void) {
+    fx_rig r;
+    open_many(&r, 0, 0.5);
+    int none = 0, below = 0;
+    for (uint32_t i = 0; i < UNITS; i++) {
+        const fl_device *dev = &r.spec.device[i];
+        none += dev->c_w == 0 && dev->thermal.leak_w_per_c == 0;
+        below += dev->c_w < 0 || dev->thermal.leak_w_per_c < 0;
+    }
+    FL_CHECK(below == 0 && none > 50 && none < 200, "%d below nothing, %d at nothing; expected 107 of 5000", below,
+             none);
+    close_many(&r);
+}
+
+FL_SUITE("vary", {"units", test_units}, {"spread", test_spread}, {"cut at three deviations", test_cut},
+         {"no negative leakage", test_leak_floor})

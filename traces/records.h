@@ -96,6 +96,9 @@ typedef struct fl_sweep_row {
     uint32_t workload, kernel;           /* indices into names; kernel may name the empty string */
     double sm_mhz, mem_mhz, power_cap_w; /* NAN = not set or not known */
     double time_s, power_w, energy_j;
+    /* For a distribution replay (sim/draws.h), NAN where not known: coefficient of variation of the energy of one step,
+     * ratio of core to uncore utilisation, and its coefficient of variation. */
+    double energy_cv, ratio, ratio_cv;
     int64_t line;
 } fl_sweep_row;
 

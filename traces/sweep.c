@@ -8,10 +8,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { WORKLOAD, KERNEL, SM_MHZ, MEM_MHZ, POWER_CAP, TIME, POWER, ENERGY, COLUMNS };
+enum { WORKLOAD, KERNEL, SM_MHZ, MEM_MHZ, POWER_CAP, TIME, POWER, ENERGY, REQUIRED };
+enum { ENERGY_CV = REQUIRED, RATIO, RATIO_CV, COLUMNS };
 
-static const char *const COLUMN[COLUMNS] = {"workload",    "kernel", "sm_mhz",  "mem_mhz",
-                                            "power_cap_w", "time_s", "power_w", "energy_j"};
+static const char *const COLUMN[COLUMNS] = {"workload", "kernel",   "sm_mhz",    "mem_mhz", "power_cap_w", "time_s",
+                                            "power_w",  "energy_j", "energy_cv", "ratio",   "ratio_cv"};
 
 typedef struct loader {
     fl_sweep s;
@@ -24,6 +25,13 @@ static fl_status get(const loader *l, const fl_csv_row *row, size_t column, doub
     if (status == FL_OK && *value == 0)
         return FL_FIELD_FAIL(d, row, l->where[column], "%s is 0, expected a number above 0 or nothing", COLUMN[column]);
     return status;
+}
+
+static fl_status get_spread(const loader *l, const fl_csv_row *row, size_t column, double *value, fl_diag *d) {
+    *value = NAN;
+    return l->where[column] == SIZE_MAX
+               ? FL_OK
+               : fl_field_real_or_nan(row, l->where[column], COLUMN[column], 0, HUGE_VAL, value, d);
 }
 
 static fl_status get_name(loader *l, const fl_csv_row *row, size_t column, uint32_t *index, fl_diag *d) {
@@ -51,7 +59,7 @@ static fl_status on_row(void *user, const fl_csv_row *row, fl_diag *d) {
     loader *l = user;
     if (!l->width) {
         l->width = row->count;
-        return fl_columns_find(row, COLUMN, COLUMNS, COLUMNS, l->where, d);
+        return fl_columns_find(row, COLUMN, COLUMNS, REQUIRED, l->where, d);
     }
     fl_sweep_row r = {.line = row->line};
     double *const value[] = {&r.sm_mhz, &r.mem_mhz, &r.power_cap_w, &r.time_s, &r.power_w, &r.energy_j};
@@ -62,8 +70,14 @@ static fl_status on_row(void *user, const fl_csv_row *row, fl_diag *d) {
         status = get_name(l, row, WORKLOAD, &r.workload, d);
     if (status == FL_OK)
         status = get_name(l, row, KERNEL, &r.kernel, d);
-    for (size_t c = SM_MHZ; c < COLUMNS && status == FL_OK; c++)
+    for (size_t c = SM_MHZ; c < REQUIRED && status == FL_OK; c++)
         status = get(l, row, c, value[c - SM_MHZ], d);
+    if (status == FL_OK)
+        status = get_spread(l, row, ENERGY_CV, &r.energy_cv, d);
+    if (status == FL_OK)
+        status = get_spread(l, row, RATIO, &r.ratio, d);
+    if (status == FL_OK)
+        status = get_spread(l, row, RATIO_CV, &r.ratio_cv, d);
     if (status == FL_OK)
         status = complete(l, row, &r, d);
     if (status != FL_OK)
@@ -97,16 +111,21 @@ fl_status fl_sweep_write(const char *path, const fl_sweep *s, fl_diag *d) {
         fl_output_abort(o);
         return status;
     }
-    for (size_t i = 0; i < COLUMNS; i++)
+    bool spread = false;
+    for (size_t i = 0; i < s->row_count; i++)
+        spread |= !isnan(s->rows[i].energy_cv) || !isnan(s->rows[i].ratio) || !isnan(s->rows[i].ratio_cv);
+    const size_t columns = spread ? COLUMNS : REQUIRED;
+    for (size_t i = 0; i < columns; i++)
         fprintf(file, "%s%s", i ? "," : "", COLUMN[i]);
     fputc('\n', file);
     for (size_t i = 0; i < s->row_count; i++) {
         const fl_sweep_row *r = &s->rows[i];
-        const double value[] = {r->sm_mhz, r->mem_mhz, r->power_cap_w, r->time_s, r->power_w, r->energy_j};
+        const double value[] = {r->sm_mhz,   r->mem_mhz,   r->power_cap_w, r->time_s,  r->power_w,
+                                r->energy_j, r->energy_cv, r->ratio,       r->ratio_cv};
         fl_csv_put(file, s->names[r->workload]);
         fputc(',', file);
         fl_csv_put(file, s->names[r->kernel]);
-        for (size_t c = 0; c < sizeof value / sizeof *value; c++) {
+        for (size_t c = 0; c < columns - SM_MHZ; c++) {
             fputc(',', file);
             fl_put_real(file, value[c]);
         }

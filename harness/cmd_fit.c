@@ -1,0 +1,36 @@
+#include "harness/commands.h"
+#include "harness/fit.h"
+
+#include <string.h>
+
+static const struct {
+    const char *name;
+    fl_command_function run;
+    const char *help;
+} what[] = {{"sweetspot", fl_fit_sweetspot, "SweetSpot's alpha, from a frequency sweep"}};
+enum { COUNT = sizeof what / sizeof *what };
+
+int fl_cmd_fit(int argc, char **argv) {
+    fl_diag d = {0};
+    const char *name = argc > 0 ? argv[0] : NULL;
+    const char *names[COUNT];
+    for (size_t i = 0; i < COUNT; i++) {
+        names[i] = what[i].name;
+        if (name && !strcmp(name, what[i].name))
+            return what[i].run(argc - 1, argv + 1);
+    }
+    if (name && (!strcmp(name, "--help") || !strcmp(name, "-h"))) {
+        printf("usage: foldline fit WHAT ...\n\nFits models and parameters of policies to measurements.\n\n");
+        for (size_t i = 0; i < COUNT; i++)
+            printf("  %-12s %s\n", what[i].name, what[i].help);
+        printf("\nfoldline fit WHAT --help says more.\n");
+        return FL_EXIT_OK;
+    }
+    const char *near = name ? fl_nearest(name, names, COUNT) : NULL;
+    if (near)
+        fl_fail(&d, FL_BAD_INPUT, NULL, 0, 0, "'%s' is nothing to fit, did you mean '%s'?", name, near);
+    else
+        fl_fail(&d, FL_BAD_INPUT, NULL, 0, 0, "%s%s%s, see foldline fit --help", name ? "'" : "nothing given",
+                name ? name : "", name ? "' is nothing to fit" : " to fit");
+    return fl_report("fit", &d);
+}

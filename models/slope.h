@@ -1,0 +1,42 @@
+/* How much performance a clock still brings, and the clock beyond which it hardly does: the frequency sensitivity of
+ * SweetSpot (Eq. 6) and its choice of alpha = f_sweet / f_max. Of a sweep of one workload over SM clocks, measured or
+ * simulated. */
+#ifndef FL_SLOPE_H
+#define FL_SLOPE_H
+
+#include "models/status.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+typedef struct fl_slope_point {
+    double mhz, time_s, power_w; /* given: of the whole workload at this clock */
+    /* Filled: each against the highest clock of the sweep, where it is 1. */
+    double performance; /* p_norm(f) = time(f_max) / time(f) */
+    double power;
+    double efficiency; /* performance per power */
+    /* Eq. 6: s(f_i) = (p_norm(f_i+1) - p_norm(f_i)) / ((f_i+1 - f_i) / f_max): 1 where performance is proportional to
+     * the clock. NAN at the highest clock, which has no next one. */
+    double slope;
+} fl_slope_point;
+
+typedef struct fl_sweet_spot {
+    bool found;   /* false: no clock qualifies; then the highest one, alpha 1 */
+    size_t index; /* of the point */
+    double alpha; /* its clock over the highest */
+} fl_sweet_spot;
+
+/* Points by strictly ascending clock, at least one. FL_MODEL_INVALID for clocks that are not, and for anything that is
+ * not finite and above 0. */
+fl_model_status fl_slope_fill(fl_slope_point *point, size_t count);
+
+/* The lowest clock with performance >= 1 - delta and slope <= epsilon (SweetSpot, 3.4: delta 0.05, epsilon 0.3). Of
+ * points that fl_slope_fill has filled. FL_MODEL_INVALID without points, for a delta outside 0..1, or for an epsilon
+ * that is NAN. */
+fl_model_status fl_slope_choose(const fl_slope_point *point, size_t count, double delta, double epsilon,
+                                fl_sweet_spot *out);
+
+/* Of values in any order, which it sorts; the mean of the middle two where their number is even. NAN for none. */
+double fl_slope_median(double *value, size_t count);
+
+#endif

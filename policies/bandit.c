@@ -1,0 +1,313 @@
+/* EnergyUCB (Xu et al.): a multi-armed bandit over core clocks, and the baselines it is held against.
+ *
+ * One arm is one SM clock for all GPUs of the node. A pull lasts one interval: the arm is set, and what the interval
+ * cost gives the reward r = -E UC/UU (Eq. 4). Rewards are not normalised, so their scale decides how much is explored:
+ * reward_scale is a parameter.
+ *
+ * A pull is counted only where it can be judged. Not while an energy counter has not moved (a reward of 0 would be the
+ * best there is), not while nothing was copied (UU = 0), not before the clock has settled: the arm stays and the policy
+ * waits. After `patience_ms` without a judgement the driver's default holds until readings return. */
+#include "policies/bandit_meter.h"
+#include "policies/policy.h"
+#include "policies/random.h"
+
+#include <math.h>
+
+enum { ARMS_MAX = 256, NO_ARM = -1 };
+
+typedef enum kind { UCB, RANDOM, ROUND_ROBIN, EPSILON_GREEDY } kind;
+
+typedef struct params { /* those of one policy are a prefix or subset of these; unused ones stay zero */
+    fl_table arms_mhz;
+    double interval_ms, reward_scale, patience_ms, settle_ms;
+    double alpha;
+    int64_t cycles;
+    double epsilon;
+    int64_t explore;
+    int64_t other;
+} params;
+
+typedef struct arm {
+    double mhz, mean; /* reward so far */
+    uint64_t pulls;
+} arm;
+
+typedef struct node_state {
+    fl_random random;
+    uint64_t pulls;     /* judged, of all arms: t */
+    int64_t since_ns;   /* since when the present pull waits to be judged */
+    int64_t settled_ns; /* when the clock was found settled; < 0: not yet */
+    double reward;      /* of the last pull; NAN before the first */
+    uint32_t arms;
+    int32_t now;     /* arm in force; NO_ARM before the first */
+    uint32_t parked; /* the default holds, for want of readings */
+    uint32_t held;   /* this step could not judge */
+    arm arm[ARMS_MAX];
+} node_state;
+
+static fl_bandit_base *bases(void *state) { return (fl_bandit_base *)((char *)state + sizeof(node_state)); }
+
+/* ---- set-up -------------------------------------------------------------------------------------------------------
+ */
+
+static const char *init(void *state, const void *param_bytes, const fl_facts *facts) {
+    node_state *n = state;
+    const params *p = param_bytes;
+    const fl_ladder ladder = facts->gpu_count ? facts->gpu[0].sm : (fl_ladder){0};
+    const uint32_t listed = p->arms_mhz.row_count;
+    n->arms = listed ? listed : ladder.count < ARMS_MAX ? ladder.count : ARMS_MAX;
+    if (!n->arms)
+        return "needs an SM ladder";
+    if (n->arms > ARMS_MAX)
+        return "arms_mhz must hold 256 clocks at most";
+    for (uint32_t i = 0; i < n->arms; i++) {
+        /* a longer ladder is spread over, both ends included */
+        const uint32_t at =
+            n->arms > 1 ? (uint32_t)(((uint64_t)i * (ladder.count - 1) + (n->arms - 1) / 2) / (n->arms - 1)) : 0;
+        n->arm[i].mhz = listed ? p->arms_mhz.cell[i] : ladder.mhz[at];
+        if (listed && i && !(n->arm[i].mhz > n->arm[i - 1].mhz))
+            return "arms_mhz must be ascending";
+    }
+    n->random = fl_random_seed(facts->seed, UINT64_C(0x62616e646974));
+    n->now = NO_ARM;
+    n->reward = NAN;
+    return NULL;
+}
+
+/* ---- choosing -----------------------------------------------------------------------------------------------------
+ */
+
+/* The first arm with the largest mean + alpha sqrt(ln t / n) (Eq. 5); an arm never pulled goes before all others. */
+static int32_t best(const node_state *n, double alpha) {
+    const double ln_t = n->pulls > 1 ? log((double)n->pulls) : 0;
+    int32_t found = 0;
+    double most = -INFINITY;
+    for (uint32_t i = 0; i < n->arms; i++) {
+        const arm *a = &n->arm[i];
+        if (!a->pulls)
+            return (int32_t)i;
+        const double value = a->mean + (alpha > 0 ? alpha * sqrt(ln_t / (double)a->pulls) : 0);
+        if (value > most) {
+            most = value;
+            found = (int32_t)i;
+        }
+    }
+    return found;
+}
+
+static int32_t least_pulled(const node_state *n) {
+    int32_t found = 0;
+    for (uint32_t i = 1; i < n->arms; i++)
+        if (n->arm[i].pulls < n->arm[found].pulls)
+            found = (int32_t)i;
+    return found;
+}
+
+static int32_t choose(node_state *n, const params *p, kind k) {
+    switch (k) {
+    case UCB: /* Algorithm 1: C cycles through all arms, then the largest bound */
+        if (n->pulls < (uint64_t)p->cycles * n->arms)
+            return (int32_t)(n->pulls % n->arms);
+        return best(n, p->alpha);
+    case RANDOM:
+        if (p->other && n->arms > 1 && n->now != NO_ARM)
+            return (int32_t)((uint64_t)(n->now + 1) + fl_random_below(&n->random, n->arms - 1)) % (int32_t)n->arms;
+        return (int32_t)fl_random_below(&n->random, n->arms);
+    case ROUND_ROBIN:
+        return (int32_t)(n->pulls % n->arms);
+    case EPSILON_GREEDY:
+        if (fl_random_unit(&n->random) < p->epsilon)
+            return p->explore ? least_pulled(n) : (int32_t)fl_random_below(&n->random, n->arms);
+        return best(n, 0);
+    }
+    return 0;
+}
+
+/* ---- one step -----------------------------------------------------------------------------------------------------
+ */
+
+static void set_clock(fl_command *c, const fl_facts *facts, double mhz) {
+    for (uint32_t i = 0; i < facts->gpu_count; i++)
+        if (facts->gpu[i].sm.count)
+            fl_set_gpu(c, i, FL_SET_SM_MHZ, mhz > 0 ? fl_ladder_up(facts->gpu[i].sm, mhz) : FL_DEFAULT);
+}
+
+/* The clock is settled where every GPU that tells shows it, or once settle_ms are over: a power wall may keep it lower
+ * for good. */
+static int settled(const node_state *n, const params *p, const fl_facts *facts, const fl_sample *s) {
+    int all = 1;
+    for (uint32_t i = 0; i < s->gpu_count; i++)
+        if (fl_gpu_known(&s->gpu[i], FL_GPU_SM_MHZ) &&
+            s->gpu[i].value[FL_GPU_SM_MHZ] != fl_ladder_up(facts->gpu[i].sm, n->arm[n->now].mhz))
+            all = 0;
+    return all || (double)(s->time_ns - n->since_ns) >= p->settle_ms * 1e6;
+}
+
+/* Puts an arm in force. One that stays is settled already. */
+static void pull(node_state *n, int32_t next, int set, const fl_facts *facts, const fl_sample *s, fl_command *c) {
+    if (set)
+        set_clock(c, facts, n->arm[next].mhz);
+    n->settled_ns = set ? -1 : s->time_ns;
+    n->now = next;
+    n->since_ns = s->time_ns;
+    fl_bandit_latch(bases(n), s);
+}
+
+static int judgeable(const fl_bandit_draw *draw) { return draw->gpus && !draw->late && draw->ratio >= 0; }
+
+/* True once the present pull could be judged. */
+static int judge(node_state *n, const params *p, const fl_facts *facts, const fl_sample *s) {
+    const double interval_ns = p->interval_ms * 1e6;
+    if (n->settled_ns < 0) {
+        if (!settled(n, p, facts, s))
+            return 0;
+        n->settled_ns = s->time_ns;
+        /* Settled within its first interval: that interval is the pull, as in the paper's replay. Else the pull begins
+         * now, at the new clock. */
+        if ((double)(s->time_ns - n->since_ns) > 1.5 * interval_ns) {
+            fl_bandit_latch(bases(n), s);
+            return 0;
+        }
+    }
+    const fl_bandit_draw draw = fl_bandit_read(bases(n), s, interval_ns);
+    if (!judgeable(&draw))
+        return 0;
+    arm *a = &n->arm[n->now];
+    n->reward = -draw.energy_j * draw.ratio * p->reward_scale;
+    a->mean += (n->reward - a->mean) / (double)++a->pulls;
+    n->pulls++;
+    return 1;
+}
+
+/* A pull that began without readings begins again once there are some. */
+static void relatch_if_readable(node_state *n, const fl_sample *s) {
+    int known = 0, readable = 0;
+    for (uint32_t i = 0; i < s->gpu_count; i++) {
+        known |= bases(n)[i].known != 0;
+        readable |= fl_gpu_known(&s->gpu[i], FL_GPU_ENERGY_J) && fl_gpu_known(&s->gpu[i], FL_GPU_COPY_NS);
+    }
+    if (!known && readable)
+        fl_bandit_latch(bases(n), s);
+}
+
+/* Nothing to judge by: the arm stays for a while, then the driver's default holds. */
+static void wait_for_readings(node_state *n, const params *p, const fl_facts *facts, const fl_sample *s,
+                              fl_command *c) {
+    relatch_if_readable(n, s);
+    if (n->parked || !((double)(s->time_ns - n->since_ns) > p->patience_ms * 1e6))
+        return;
+    set_clock(c, facts, 0);
+    fl_bandit_latch(bases(n), s);
+    n->parked = 1;
+}
+
+/* Under the default no arm is judged; once it could be, the arm that waited is pulled anew. */
+static void leave_parking(node_state *n, const params *p, const fl_facts *facts, const fl_sample *s, fl_command *c) {
+    const fl_bandit_draw draw = fl_bandit_read(bases(n), s, p->interval_ms * 1e6);
+    if (!judgeable(&draw)) {
+        relatch_if_readable(n, s);
+        return;
+    }
+    n->parked = 0;
+    pull(n, n->now, 1, facts, s, c);
+}
+
+static void show(const node_state *n, const params *p, double *probe) {
+    const arm *a = n->now == NO_ARM ? NULL : &n->arm[n->now];
+    probe[0] = a && !n->parked ? a->mhz : (double)NAN;
+    probe[1] = (double)n->pulls;
+    probe[2] = n->reward;
+    probe[3] = n->pulls >= n->arms ? n->arm[best(n, 0)].mhz : (double)NAN;
+    probe[4] = a && a->pulls && n->pulls > 1 ? a->mean + p->alpha * sqrt(log((double)n->pulls) / (double)a->pulls)
+                                             : (double)NAN;
+    probe[5] = n->held;
+}
+
+static void step(void *state, const params *p, kind k, const fl_facts *facts, const fl_sample *sample, fl_command *c) {
+    node_state *n = state;
+    c->delay_ns = (int64_t)(p->interval_ms * 1e6 + 0.5);
+    n->held = 0;
+    if (n->parked) {
+        leave_parking(n, p, facts, sample, c);
+        n->held = n->parked;
+    } else if (n->now == NO_ARM || judge(n, p, facts, sample)) {
+        const int32_t next = choose(n, p, k);
+        pull(n, next, next != n->now, facts, sample, c);
+    } else {
+        n->held = 1;
+        wait_for_readings(n, p, facts, sample, c);
+    }
+    show(n, p, c->probe);
+}
+
+#define STEP(ident, which)                                                                                             \
+    static void ident(void *state, const void *p, const fl_facts *f, const fl_sample *s, fl_command *c) {              \
+        step(state, p, which, f, s, c);                                                                                \
+    }
+STEP(ucb_step, UCB)
+STEP(random_step, RANDOM)
+STEP(round_robin_step, ROUND_ROBIN)
+STEP(epsilon_step, EPSILON_GREEDY)
+
+/* ---- descriptors --------------------------------------------------------------------------------------------------
+ */
+
+#define ROW(member, unit_text, kind_id, standard_text, low, high, help_text)                                           \
+    {                                                                                                                  \
+        .name = #member, .unit = unit_text, .type = kind_id, .offset = offsetof(params, member),                       \
+        .standard = standard_text, .min = low, .max = high, .help = help_text                                          \
+    }
+#define COMMON_ROWS                                                                                                    \
+    ROW(arms_mhz, "MHz", FL_PARAM_LIST, "", 1, 100000, "clocks f_1..f_K; none: the SM ladder of GPU 0"),               \
+        ROW(interval_ms, "ms", FL_PARAM_REAL, "10", 0.1, 60000, "time step t of Algorithm 1: one pull"),               \
+        ROW(reward_scale, "", FL_PARAM_REAL, "1", 1e-9, 1e9,                                                           \
+            "factor on the reward of Eq. 4, which the paper does not normalise"),                                      \
+        ROW(settle_ms, "ms", FL_PARAM_REAL, "100", 0, 60000,                                                           \
+            "longest wait for the achieved clock to show the arm's (assumed)"),                                        \
+        ROW(patience_ms, "ms", FL_PARAM_REAL, "1000", 1, 3600000,                                                      \
+            "longest wait for a pull that can be judged, then the default clock holds (assumed)")
+
+static const fl_param ucb_rows[] = {
+    COMMON_ROWS, ROW(alpha, "", FL_PARAM_REAL, "1", 0, 1e9, "exploration weight alpha (Eq. 5)"),
+    ROW(cycles, "", FL_PARAM_INT, "4", 0, 1000000, "cycles C of pure exploration (Algorithm 1, lines 3-11)")};
+static const fl_param random_rows[] = {
+    COMMON_ROWS, ROW(other, "", FL_PARAM_BOOL, "0", 0, 1,
+                     "1: never the same clock twice in a row, the other reading of 'a different frequency at random'")};
+static const fl_param round_robin_rows[] = {COMMON_ROWS};
+static const fl_param epsilon_rows[] = {
+    COMMON_ROWS,
+    ROW(epsilon, "", FL_PARAM_REAL, "0.1", 0, 1, "share of pulls that explore (Implementation Details)"),
+    {.name = "explore",
+     .unit = "",
+     .type = FL_PARAM_CHOICE,
+     .offset = offsetof(params, explore),
+     .standard = "uniform",
+     .choices = "uniform|least",
+     .help = "any clock alike, or the one chosen least: two readings of 'less frequently chosen options'"}};
+
+static const fl_probe probes[] = {{"arm_mhz", "MHz", "clock of the arm in force; none while the default holds", 0},
+                                  {"pulls", "", "pulls judged so far: t", 0},
+                                  {"reward", "", "of the last pull (Eq. 4)", 0},
+                                  {"best_mhz", "MHz", "clock with the largest mean reward, once each was pulled", 0},
+                                  {"bound", "", "upper confidence bound of the arm in force (Eq. 5)", 0},
+                                  {"held", "", "1: nothing to judge by, so nothing was decided", 0}};
+
+#define COUNT(x) (sizeof(x) / sizeof *(x))
+#define BANDIT(title, text, where, rows, function)                                                                     \
+    {                                                                                                                  \
+        FL_POLICY_ABI, .name = title, .summary = text, .source = where,                                                \
+                       .gpu_needs = FL_BANDIT_SIGNALS | FL_BIT(FL_GPU_SM_MHZ), .gpu_drives = FL_BIT(FL_SET_SM_MHZ),    \
+                       .param = rows, .param_count = COUNT(rows), .probe = probes, .probe_count = COUNT(probes),       \
+                       .param_size = sizeof(params), .state_size = sizeof(node_state),                                 \
+                       .gpu_size = sizeof(fl_bandit_base), .init = init, .step = function                              \
+    }
+
+FL_POLICY(energyucb) = BANDIT("energyucb", "a bandit over SM clocks: upper confidence bounds of energy x core/uncore",
+                              "EnergyUCB, Algorithm 1, reward Eq. 4, bound Eq. 5", ucb_rows, ucb_step);
+FL_POLICY(random) = BANDIT("random", "another SM clock at random at each step", "EnergyUCB, baseline RDFreq",
+                           random_rows, random_step);
+FL_POLICY(round_robin) = BANDIT("round-robin", "each SM clock in turn, one a step", "EnergyUCB, baseline RRFreq",
+                                round_robin_rows, round_robin_step);
+FL_POLICY(epsilon_greedy) = BANDIT("epsilon-greedy", "the SM clock of the best mean reward, and now and then another",
+                                   "EnergyUCB, baseline epsilon-greedy (epsilon 0.10), reward Eq. 4", epsilon_rows,
+                                   epsilon_step);

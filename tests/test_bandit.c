@@ -1,0 +1,360 @@
+/* EnergyUCB and its baselines: the sequence of arms against a second implementation written from the paper's Algorithm
+ * 1, and what a pull needs before it counts. */
+#include "policies/bandit_meter.h"
+#include "policies/random.h"
+#include "policies/registry.h"
+#include "sim/draws.h"
+#include "tests/golden.h"
+#include "traces/tables.h"
+
+#include <math.h>
+
+enum { K = 9, STEPS_MAX = 20000, MS = 1000000 };
+
+static const int32_t ladder[K] = {800, 900, 1000, 1100, 1200, 1300, 1400, 1500, 1600};
+
+static const fl_policy *policy(const char *name) {
+    for (size_t i = 0; i < fl_policies_count; i++)
+        if (!strcmp(fl_policies[i]->name, name))
+            return fl_policies[i];
+    printf("no policy %s\n", name);
+    exit(1);
+}
+
+static fl_facts facts_of(uint32_t gpus, const fl_gpu_facts *gpu, uint64_t seed) {
+    return (fl_facts){.seed = seed, .gpu_count = gpus, .gpu = gpu};
+}
+
+/* ---- against the paper ---- */
+
+typedef struct trail { /* clocks in force, step by step */
+    double mhz[STEPS_MAX];
+    size_t count;
+    double now;
+} trail;
+
+static fl_status follow(void *user, const fl_sample *sample, const fl_decision *decision, fl_diag *d) {
+    trail *t = user;
+    (void)sample;
+    (void)d;
+    if (decision->gpu[0][FL_SET_SM_MHZ].set)
+        t->now = decision->gpu[0][FL_SET_SM_MHZ].value;
+    if (t->count < STEPS_MAX)
+        t->mhz[t->count++] = t->now;
+    return FL_OK;
+}
+
+/* The draws of a replay: energy and ratio each from a sequence of their own, one of each a step. */
+typedef struct dice {
+    fl_random energy, ratio;
+} dice;
+
+static double throw_one(fl_random *r, double mean, double sd) {
+    for (;;) {
+        const double x = mean + sd * fl_random_normal(r);
+        if (x > 0)
+            return x;
+    }
+}
+
+typedef enum rule { UCB, GREEDY_UNIFORM, GREEDY_LEAST, ROBIN } rule;
+
+/* Algorithm 1 of the paper, kept as the paper has it: sums and counts, means formed when needed, t from 0. */
+static size_t reference(const fl_draws *draws, rule how, double scale, double alpha, int cycles, double epsilon,
+                        uint64_t seed, double *mhz) {
+    double sum[K] = {0}, progress = 0;
+    int n[K] = {0};
+    dice roll = {fl_random_seed(seed, UINT64_C(0x656e65726779)), fl_random_seed(seed, UINT64_C(0x726174696f))};
+    fl_random choice = fl_random_seed(seed, UINT64_C(0x62616e646974));
+    size_t t = 0;
+    for (; progress < 1 - 1e-9 && t < STEPS_MAX; t++) {
+        int arm = 0;
+        double best = -HUGE_VAL;
+        const bool explore = (how == GREEDY_UNIFORM || how == GREEDY_LEAST) && fl_random_unit(&choice) < epsilon;
+        if (how == ROBIN || (how == UCB && t < (size_t)(cycles * K))) {
+            arm = (int)(t % K);
+        } else if (explore && how == GREEDY_UNIFORM) {
+            arm = (int)fl_random_below(&choice, K);
+        } else {
+            for (int i = 0; i < K; i++) {
+                double value = n[i] ? sum[i] / n[i] : HUGE_VAL;
+                if (how == UCB)
+                    value += alpha * sqrt(log((double)t) / n[i]);
+                if (explore)
+                    value = -n[i];
+                if (value > best) {
+                    best = value;
+                    arm = i;
+                }
+            }
+        }
+        const fl_draw_clock *c = &draws->clock[arm];
+        const double energy = throw_one(&roll.energy, c->energy_j, c->energy_sd_j),
+                     ratio = throw_one(&roll.ratio, c->ratio, c->ratio_sd);
+        sum[arm] += -energy * ratio * scale;
+        n[arm]++;
+        progress += 0.01 / c->time_s;
+        mhz[t] = c->mhz;
+    }
+    return t;
+}
+
+static fl_draws pot3d(double cv, double exponent) {
+    fl_sweep sweep;
+    fl_diag d = {0};
+    fl_draws draws = {0};
+    const fl_draws_options o = {.step_ms = 10, .energy_cv = cv, .ratio = 1, .ratio_exponent = exponent, .ratio_cv = cv};
+    if (fl_sweep_read(FL_ROOT "/traces/samples/energyucb-table1.csv", &sweep, &d)) {
+        printf("%s\n", d.message);
+        exit(1);
+    }
+    for (uint32_t i = 0; i < sweep.name_count; i++)
+        if (!strcmp(sweep.names[i], "528.pot3d"))
+            FL_CHECK(fl_draws_make(&draws, &sweep, i, &o, &d) == FL_OK, "%s", d.message);
+    fl_sweep_free(&sweep);
+    return draws;
+}
+
+static void replay(const fl_draws *draws, const char *name, const fl_setting *set, size_t count, uint64_t seed,
+                   trail *t) {
+    const fl_gpu_facts gpu = {.name = "six", .sm = {ladder, K}};
+    const fl_facts facts = facts_of(1, &gpu, seed);
+    const fl_layer layer = {.origin = "test", .setting = set, .count = count};
+    const fl_draws_run run = {.draws = draws,
+                              .facts = &facts,
+                              .policy = policy(name),
+                              .layer = &layer,
+                              .layer_count = 1,
+                              .on_step = follow,
+                              .user = t};
+    fl_draws_result r;
+    fl_diag d = {0};
+    *t = (trail){.now = 1600};
+    FL_CHECK(fl_draws_replay(&run, &r, &d) == FL_OK, "%s", d.message);
+    fl_draws_result_free(&r);
+}
+
+static void test_same_arms(void) {
+    static const struct {
+        const char *policy;
+        rule how;
+        const char *name, *value;
+        double scale, alpha, epsilon;
+        int cycles;
+    } row[] = {
+        {"energyucb", UCB, "reward_scale", "1", 1, 1, 0, 4},
+        {"energyucb", UCB, "reward_scale", "0.01", 0.01, 1, 0, 4},
+        {"energyucb", UCB, "alpha", "7", 1, 7, 0, 4},
+        {"energyucb", UCB, "cycles", "11", 1, 1, 0, 11},
+        {"epsilon-greedy", GREEDY_UNIFORM, "explore", "uniform", 1, 0, 0.1, 0},
+        {"epsilon-greedy", GREEDY_LEAST, "explore", "least", 1, 0, 0.1, 0},
+        {"epsilon-greedy", GREEDY_UNIFORM, "epsilon", "0.4", 1, 0, 0.4, 0},
+        {"round-robin", ROBIN, "reward_scale", "1", 1, 0, 0, 0},
+    };
+    static trail t;
+    static double mhz[STEPS_MAX];
+    fl_draws draws = pot3d(0.1, 1);
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++)
+        for (uint64_t seed = 1; seed <= 5; seed++) {
+            const fl_setting set = {.name = row[i].name, .text = row[i].value};
+            const size_t n =
+                reference(&draws, row[i].how, row[i].scale, row[i].alpha, row[i].cycles, row[i].epsilon, seed, mhz);
+            replay(&draws, row[i].policy, &set, 1, seed, &t);
+            size_t same = 0;
+            while (same < n && same < t.count && t.mhz[same] == mhz[same])
+                same++;
+            FL_CHECK(n > 5000 && t.count == n && same == n, "%s %s=%s, seed %llu: %zu of %zu steps alike (%zu here)",
+                     row[i].policy, row[i].name, row[i].value, (unsigned long long)seed, same, n, t.count);
+        }
+    fl_draws_free(&draws);
+}
+
+static void test_random(void) {
+    static trail t;
+    fl_draws draws = pot3d(0.1, 1);
+    for (int other = 0; other < 2; other++) {
+        const fl_setting set = {.name = "other", .text = other ? "1" : "0"};
+        size_t seen[K] = {0}, repeats = 0;
+        replay(&draws, "random", &set, 1, 3, &t);
+        for (size_t i = 0; i < t.count; i++) {
+            seen[(int)(t.mhz[i] - 800) / 100]++;
+            repeats += i && t.mhz[i] == t.mhz[i - 1];
+        }
+        for (int k = 0; k < K; k++)
+            FL_CHECK(fabs((double)seen[k] / (double)t.count - 1.0 / K) < 0.02, "other=%d: %zu of %zu at %d MHz", other,
+                     seen[k], t.count, ladder[k]);
+        FL_CHECK(other ? repeats == 0 : fabs((double)repeats / (double)t.count - 1.0 / K) < 0.02,
+                 "other=%d: %zu repeats of %zu", other, repeats, t.count);
+    }
+    fl_draws_free(&draws);
+}
+
+static void test_golden(void) {
+    static trail t;
+    static char text[65536];
+    fl_draws draws = pot3d(0.1, 1);
+    size_t used = 0;
+    for (int k = 0; k < 2; k++) {
+        const char *name = k ? "epsilon-greedy" : "energyucb";
+        replay(&draws, name, NULL, 0, 1, &t);
+        used += (size_t)snprintf(text + used, sizeof text - used, "%s: clock,steps\n", name);
+        for (size_t i = 0, first = 0; i <= 600; i++)
+            if (i && (i == 600 || t.mhz[i] != t.mhz[i - 1])) {
+                used += (size_t)snprintf(text + used, sizeof text - used, "%g,%zu\n", t.mhz[i - 1], i - first);
+                first = i;
+            }
+    }
+    fl_draws_free(&draws);
+    fl_golden_check("bandit.csv", text);
+}
+
+/* ---- what counts as a pull ---- */
+
+typedef struct rig { /* a node whose counters a test turns by hand */
+    fl_gpu_facts gpu_facts[2];
+    fl_facts facts;
+    fl_instance *in;
+    fl_gpu_sample gpu[2];
+    fl_sample sample;
+    const fl_decision *decision;
+} rig;
+
+static void open_rig(rig *r, uint32_t gpus) {
+    *r = (rig){0};
+    for (uint32_t i = 0; i < gpus; i++) {
+        r->gpu_facts[i] = (fl_gpu_facts){.name = "one", .sm = {ladder, K}};
+        r->gpu[i].valid = r->gpu[i].fresh = FL_BANDIT_SIGNALS | FL_BIT(FL_GPU_SM_MHZ);
+        r->gpu[i].value[FL_GPU_SM_MHZ] = 1600;
+    }
+    r->facts = facts_of(gpus, r->gpu_facts, 1);
+    const fl_instance_options o = {.policy = policy("energyucb"), .facts = &r->facts};
+    fl_diag d = {0};
+    FL_CHECK(fl_instance_open(&r->in, &o, &d) == FL_OK, "%s", d.message);
+    r->sample = (fl_sample){.gpu_count = gpus, .gpu = r->gpu};
+}
+
+/* 10 ms go by: joules, ms of core and ms of uncore activity on each GPU; then a step. */
+static void go(rig *r, double joules, double core_ms, double uncore_ms) {
+    fl_diag d = {0};
+    if (r->sample.step)
+        r->sample.time_ns += 10 * MS;
+    for (uint32_t i = 0; i < r->sample.gpu_count; i++) {
+        r->gpu[i].value[FL_GPU_ENERGY_J] += joules;
+        r->gpu[i].value[FL_GPU_ENERGY_NS] +=
+            joules > 0 ? (double)r->sample.time_ns - r->gpu[i].value[FL_GPU_ENERGY_NS] : 0;
+        r->gpu[i].value[FL_GPU_COMPUTE_NS] += core_ms * MS;
+        r->gpu[i].value[FL_GPU_COPY_NS] += uncore_ms * MS;
+    }
+    FL_CHECK(fl_instance_step(r->in, &r->sample, &r->decision, &d) == FL_OK, "%s", d.message);
+    r->sample.step++;
+    for (uint32_t i = 0; i < r->sample.gpu_count; i++) {
+        const fl_decided *set = &r->decision->gpu[i][FL_SET_SM_MHZ];
+        if (set->set) /* settles at once */
+            r->gpu[i].value[FL_GPU_SM_MHZ] = set->value > 0 ? set->value : 1600;
+    }
+}
+
+enum { ARM, PULLS, REWARD, BEST, BOUND, HELD };
+static double probe(const rig *r, int which) { return r->decision->probe[which]; }
+
+static void test_reward(void) {
+    rig r;
+    open_rig(&r, 2);
+    go(&r, 0, 0, 0);
+    FL_CHECK(probe(&r, ARM) == 800 && probe(&r, PULLS) == 0 && isnan(probe(&r, REWARD)), "first arm");
+    go(&r, 3, 8, 2); /* two GPUs: 6 J, ratio 8/2 */
+    FL_CHECK(fabs(probe(&r, REWARD) + 24) < 1e-9 && probe(&r, PULLS) == 1 && probe(&r, ARM) == 900, "reward %g",
+             probe(&r, REWARD));
+    r.gpu[1].valid = 0; /* lost: the other one alone is judged */
+    go(&r, 3, 8, 2);
+    FL_CHECK(fabs(probe(&r, REWARD) + 12) < 1e-9 && probe(&r, PULLS) == 2, "reward %g without the second",
+             probe(&r, REWARD));
+    fl_instance_close(r.in);
+}
+
+static void test_waits(void) {
+    rig r;
+    open_rig(&r, 1);
+    go(&r, 0, 0, 0);
+    go(&r, 0, 8, 2); /* the energy counter did not move: no reward of 0 */
+    FL_CHECK(probe(&r, PULLS) == 0 && probe(&r, HELD) == 1 && probe(&r, ARM) == 800, "energy stands");
+    go(&r, 6, 8, 2); /* 6 J in 20 ms are 3 J in 10 */
+    FL_CHECK(probe(&r, PULLS) == 1 && fabs(probe(&r, REWARD) + 12) < 1e-9, "late counter: reward %g",
+             probe(&r, REWARD));
+    go(&r, 3, 8, 0); /* nothing copied */
+    FL_CHECK(probe(&r, PULLS) == 1 && probe(&r, HELD) == 1, "no uncore activity");
+    go(&r, 3, 8, 4);
+    FL_CHECK(probe(&r, PULLS) == 2 && fabs(probe(&r, REWARD) + 12) < 1e-9, "16 over 4: reward %g", probe(&r, REWARD));
+    FL_CHECK(probe(&r, HELD) == 0, "not held");
+    fl_instance_close(r.in);
+}
+
+static void test_settles(void) {
+    rig r;
+    open_rig(&r, 1);
+    go(&r, 0, 0, 0);
+    r.gpu[0].value[FL_GPU_SM_MHZ] = 1600; /* the arm is 800 MHz, the board is not there yet */
+    go(&r, 9, 8, 2);
+    go(&r, 9, 8, 2);
+    FL_CHECK(probe(&r, PULLS) == 0 && probe(&r, HELD) == 1, "judged before the clock settled");
+    r.gpu[0].value[FL_GPU_SM_MHZ] = 800;
+    go(&r, 9, 8, 2); /* settled only now: the pull begins here */
+    FL_CHECK(probe(&r, PULLS) == 0, "judged what ran at the old clock");
+    go(&r, 3, 8, 2);
+    FL_CHECK(probe(&r, PULLS) == 1 && fabs(probe(&r, REWARD) + 12) < 1e-9, "reward %g", probe(&r, REWARD));
+    for (int k = 0; k < 20; k++) { /* a power wall keeps it down for good: after 100 ms it counts as it is */
+        r.gpu[0].value[FL_GPU_SM_MHZ] = 805;
+        go(&r, 3, 8, 2);
+    }
+    FL_CHECK(probe(&r, PULLS) > 1, "never settled");
+    fl_instance_close(r.in);
+}
+
+static void test_patience(void) {
+    rig r;
+    open_rig(&r, 1);
+    go(&r, 0, 0, 0);
+    r.gpu[0].valid = 0;
+    int given_back = 0;
+    for (int k = 0; k < 150; k++) {
+        go(&r, 3, 8, 2);
+        given_back += r.decision->gpu[0][FL_SET_SM_MHZ].set && r.decision->gpu[0][FL_SET_SM_MHZ].value == FL_DEFAULT;
+    }
+    FL_CHECK(given_back == 1 && probe(&r, HELD) == 1 && isnan(probe(&r, ARM)), "given back %d times", given_back);
+    r.gpu[0].valid = r.gpu[0].fresh = FL_BANDIT_SIGNALS | FL_BIT(FL_GPU_SM_MHZ);
+    go(&r, 3, 8, 2); /* readings return: latched */
+    go(&r, 3, 8, 2); /* and could be judged: the arm that waited is pulled anew */
+    FL_CHECK(probe(&r, PULLS) == 0 && r.decision->gpu[0][FL_SET_SM_MHZ].value == 800, "arm %g", probe(&r, ARM));
+    go(&r, 3, 8, 2);
+    FL_CHECK(probe(&r, PULLS) == 1 && probe(&r, ARM) == 900, "goes on");
+    fl_instance_close(r.in);
+}
+
+/* ---- ladders ---- */
+
+static void test_arms(void) {
+    int32_t many[600];
+    for (int i = 0; i < 600; i++)
+        many[i] = 200 + 3 * i;
+    const fl_gpu_facts gpu = {.name = "long", .sm = {many, 600}}, one = {.name = "one", .sm = {many, 1}};
+    const fl_facts facts = facts_of(1, &gpu, 1), single = facts_of(1, &one, 1);
+    const double clocks[] = {300, 200};
+    const fl_table list = {.cell = clocks, .row_count = 2, .column_count = 1};
+    const fl_setting set = {.name = "arms_mhz", .table = &list};
+    const fl_layer layer = {.origin = "test", .setting = &set, .count = 1};
+    fl_instance_options o = {.policy = policy("round-robin"), .facts = &facts};
+    fl_instance *in = NULL;
+    fl_diag d = {0};
+    FL_CHECK(fl_instance_open(&in, &o, &d) == FL_OK, "%s", d.message);
+    fl_instance_close(in);
+    o.facts = &single;
+    FL_CHECK(fl_instance_open(&in, &o, &d) == FL_OK, "one clock: %s", d.message);
+    fl_instance_close(in);
+    o.layer = &layer;
+    o.layer_count = 1;
+    FL_CHECK(fl_instance_open(&in, &o, &d) == FL_BAD_INPUT && strstr(d.message, "ascending"), "%s", d.message);
+}
+
+FL_SUITE("bandit", {"arms equal Algorithm 1, written again", test_same_arms}, {"random clocks", test_random},
+         {"golden", test_golden}, {"reward", test_reward}, {"what does not count", test_waits},
+         {"clocks settle first", test_settles}, {"patience", test_patience}, {"ladders", test_arms})
