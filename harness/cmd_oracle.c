@@ -82,11 +82,13 @@ static void add_line(fl_grid *g, const fl_oracle_job *j, const char *what, doubl
 
 static void print_job(fl_grid *g, const fl_oracle_job *j, bool kernels) {
     char remark[128];
+    fl_scene *s = j->scene;
+    const fl_device *dev = &s->platform.node.device[s->platform.node.gpu[0]];
     add_line(g, j, "default", j->standard.energy_j, j->standard.makespan_s, "");
     if (j->ref.best_static < j->choices) {
         const fl_static_point *p = &j->point[j->ref.best_static];
-        snprintf(remark, sizeof remark, "%g MHz", p->at.sm_mhz);
-        add_line(g, j, "best static", fl_joules(p->energy_fj), fl_seconds(p->makespan_ps), remark);
+        add_line(g, j, "best static", fl_joules(p->energy_fj), fl_seconds(p->makespan_ps),
+                 fl_clocks_text(dev, p->at.sm_mhz, p->at.mem_mhz, remark, sizeof remark));
     }
     if (j->table.exact)
         add_line(g, j, "best per kernel", j->kernel_j, j->kernel_s, "switches free");
@@ -97,13 +99,15 @@ static void print_job(fl_grid *g, const fl_oracle_job *j, bool kernels) {
                  c->solved ? ", solved exactly" : "");
         add_line(g, j, "clairvoyant", c->energy_j, c->time_s, remark);
     } else if (c->feasible) {
-        add_line(g, j, "reference", c->energy_j, c->time_s, "several streams: no bound");
+        const char *why = fl_oracle_inexact(s->w, s->rates, &s->platform.node);
+        snprintf(remark, sizeof remark, "%s: no bound", why ? why : "not exact");
+        add_line(g, j, "reference", c->energy_j, c->time_s, remark);
     }
     for (uint32_t k = 0; kernels && k < j->scene->w->class_count; k++) {
         char name[96];
         snprintf(name, sizeof name, "  %s", j->scene->w->class[k].kind.name);
-        snprintf(remark, sizeof remark, "%g MHz", j->kernel[k].at.sm_mhz);
-        add_line(g, j, name, j->kernel[k].energy_j, j->kernel[k].time_s, remark);
+        add_line(g, j, name, j->kernel[k].energy_j, j->kernel[k].time_s,
+                 fl_clocks_text(dev, j->kernel[k].at.sm_mhz, j->kernel[k].at.mem_mhz, remark, sizeof remark));
     }
 }
 

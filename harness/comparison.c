@@ -257,7 +257,8 @@ static fl_status add_baselines(const fl_work *w, const fl_bench_scene *b, fl_com
         if (!s)
             s = keep_clocks(c, &p->at, d);
         if (!s)
-            snprintf(c->row[c->count - 1].note, sizeof c->row->note, "%g MHz", p->at.sm_mhz);
+            fl_clocks_text(&b->s->platform.node.device[b->s->platform.node.gpu[0]], p->at.sm_mhz, p->at.mem_mhz,
+                           c->row[c->count - 1].note, sizeof c->row->note);
     }
     if (!s)
         s = add_reference(w, b, "baseline:per-kernel", b->kernel_j, b->kernel_s, (int64_t)(b->kernel_s * 1e12 + 0.5), c,

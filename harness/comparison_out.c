@@ -62,7 +62,12 @@ fl_status fl_comparison_value(const fl_row_result *row, const char *name, double
         return FL_OK;
     }
     const fl_kept *kept = row->kept ? row->kept : &nothing;
-    return fl_measure(&kept->run, row->kept ? &kept->watch : NULL, name, value, d);
+    fl_status s = fl_measure(&kept->run, row->kept ? &kept->watch : NULL, name, value, d);
+    const char *names[sizeof columns / sizeof *columns + 2] = {"slowdown_pct", "energy_kj"};
+    for (size_t k = 0; k < sizeof columns / sizeof *columns; k++)
+        names[k + 2] = columns[k].name;
+    const char *near = s ? fl_nearest(name, names, sizeof names / sizeof *names) : NULL;
+    return near ? fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "no column '%s', did you mean '%s'?", name, near) : s;
 }
 
 fl_status fl_comparison_write(const fl_comparison *c, const char *path, fl_diag *d) {

@@ -139,6 +139,14 @@ cJSON *fl_provenance(const fl_scenes *scenes, const fl_spec *spec, size_t spec_c
     return root;
 }
 
+char *fl_clocks_text(const fl_device *dev, double sm_mhz, double mem_mhz, char *buf, size_t size) {
+    if (dev->mem_count > 1)
+        snprintf(buf, size, "%g MHz, memory %g MHz", sm_mhz, mem_mhz);
+    else
+        snprintf(buf, size, "%g MHz", sm_mhz);
+    return buf;
+}
+
 fl_status fl_json_write(const char *path, const cJSON *tree, fl_diag *d) {
     fl_output *o = fl_output_open(path, d);
     if (!o)

@@ -24,6 +24,9 @@ void fl_grid_free(fl_grid *g);
 /* A real in the shortest form that reads back the same, or "n/a"; into buf (32 bytes). Returns buf. */
 char *fl_cell_text(double value, char *buf);
 
+/* "1200 MHz", or "1200 MHz, memory 810 MHz" where the device has several memory clocks; into buf. Returns buf. */
+char *fl_clocks_text(const fl_device *dev, double sm_mhz, double mem_mhz, char *buf, size_t size);
+
 /* Adds key: value to a JSON object; NAN and infinities become null. */
 void fl_json_add_real(cJSON *object, const char *key, double value);
 

@@ -96,14 +96,17 @@ static const char *init(void *state, const void *param_bytes, const fl_facts *fa
     if (node->probe_count < 2 || node->probe_count > FL_FOLD_PROBES_MAX)
         return "probe_mhz must hold 2 to 32 clocks";
     for (uint32_t i = 0; i < facts->gpu_count; i++) {
-        if (facts->gpu[i].sm.count < 2)
-            return "needs an SM ladder of two clocks or more";
-        if (!p->probe_mhz.row_count && facts->gpu[i].sm.count < node->probe_count)
+        if (!facts->gpu[i].sm.count)
+            return "needs an SM ladder";
+        if (!p->probe_mhz.row_count && facts->gpu[i].sm.count > 1 && facts->gpu[i].sm.count < node->probe_count)
             node->probe_count = facts->gpu[i].sm.count;
     }
     for (uint32_t i = 0; i < facts->gpu_count; i++) {
         fl_ladder ladder = facts->gpu[i].sm;
         gpu_state *g = &gpus(state)[i];
+        g->bound_mhz = g->efficient_mhz = g->fit_kind = g->fit_error = g->slope_low = g->slope_high = NAN;
+        if (ladder.count == 1)
+            continue; /* nothing to choose: it keeps its clock, and its readings still count for the node */
         g->data.probe_count = node->probe_count;
         if (p->probe_mhz.row_count) {
             const char *wrong = take_probes(&p->probe_mhz, ladder, g->data.probe_mhz);
@@ -117,7 +120,6 @@ static const char *init(void *state, const void *param_bytes, const fl_facts *fa
         g->average_efficient_mhz = p->efficient_mhz > 0 ? p->efficient_mhz : g->lowest_mhz;
         if (g->lowest_mhz > g->fmax_mhz || g->average_efficient_mhz > g->fmax_mhz)
             return "lowest_mhz and efficient_mhz must not exceed the top of the SM ladder";
-        g->bound_mhz = g->efficient_mhz = g->fit_kind = g->fit_error = g->slope_low = g->slope_high = NAN;
     }
     node->counter = (int32_t)(2 * node->probe_count);
     return NULL;
@@ -255,6 +257,8 @@ static void loop(void *state, const params *p, const fl_facts *facts, const fl_s
             g->window[g->window_next] = util;
             g->window_next = (g->window_next + 1) % (uint32_t)p->window;
         }
+        if (!g->data.probe_count)
+            continue;
         /* A clock is observed one loop after it was set. */
         if (node->before > 0)
             take_sample(g, s, (uint32_t)(samples - node->before), p->theta);

@@ -1,0 +1,198 @@
+/* Published results beside simulated ones: what a selection picks, what becomes of it, and when a gate holds. */
+#include "harness/published.h"
+#include "tests/suite.h"
+#include "tests/temp_file.h"
+
+#include <math.h>
+
+static fl_row_result row(const char *workload, const char *policy, const char *variant, uint64_t seed, double energy,
+                         double time) {
+    return (fl_row_result){.workload = workload,
+                           .policy = policy,
+                           .variant = variant,
+                           .seed = seed,
+                           .score = {.energy_j = energy, .makespan_s = time, .slowdown = time / 10 - 1}};
+}
+
+/* Two workloads, a baseline and two policies, two seeds of the second, one variant. */
+static fl_comparison rows(void) {
+    const fl_row_result all[] = {
+        row("one", "base", NULL, 1, 100, 10),       row("two", "base", NULL, 1, 400, 10),
+        row("one", "good", NULL, 1, 50, 11),        row("two", "good", NULL, 1, 300, 12),
+        row("one", "luck:p=1", NULL, 1, 80, 10),    row("one", "luck:p=1", NULL, 2, 90, 10),
+        row("two", "luck:p=1", NULL, 1, 380, 10),   row("one [off]", "base", "off", 1, 200, 10),
+        row("one [off]", "good", "off", 1, 20, 10), row("mean", "good", NULL, 1, 1, 1),
+    };
+    fl_comparison c = {0};
+    fl_diag d = {0};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        FL_CHECK(fl_comparison_add(&c, &all[i], &d) == FL_OK, "%s", d.message);
+    c.mean_first = c.count - 1;
+    return c;
+}
+
+static const char *const labels[] = {"base", "good", "luck:p=1"};
+
+static fl_status open_text(const char *lines, fl_experiment *e, fl_published **p, fl_diag *d) {
+    char text[4096];
+    const fl_texts policies = {.item = (const char **)labels, .count = 3};
+    snprintf(text, sizeof text, "{\"foldline_experiment\": 1, \"assumed\": [\"much\"],\n\"published\": [%s]}", lines);
+    fl_status s = fl_experiment_open(fl_temp_text("e.json", text), e, d);
+    return s ? s : fl_published_open(e, &policies, p, d);
+}
+
+#define LINE(published, selection, gate)                                                                               \
+    "{\"quantity\": \"q\", \"unit\": \"J\", \"published\": " published ", \"simulated\": {" selection "}" gate "}"
+#define SEL(policy, column) "\"policy\": \"" policy "\", \"column\": \"" column "\""
+
+static void test_values(void) {
+    static const struct {
+        const char *selection;
+        double value;
+    } table[] = {
+        {SEL("good", "energy_j"), 175},
+        {SEL("good", "energy_j") ", \"over\": \"sum\"", 350},
+        {SEL("good", "energy_j") ", \"over\": \"min\"", 50},
+        {SEL("good", "energy_j") ", \"over\": \"max\"", 300},
+        {SEL("*", "energy_j") ", \"over\": \"median\"", 100},
+        {SEL("g*", "energy_j") ", \"over\": \"median\"", 175},
+        {SEL("good", "energy_j") ", \"over\": \"geomean\"", 122.4744871391589},
+        {SEL("good", "energy_j") ", \"workload\": \"t*\"", 300},
+        {SEL("good", "energy_j") ", \"variant\": \"off\"", 20},
+        {SEL("good", "energy_j") ", \"variant\": \"off\", \"workload\": \"one\"", 20},
+        {SEL("*", "energy_j") ", \"over\": \"count_below:100\"", 3},
+        {SEL("*", "energy_j") ", \"over\": \"count_above:100\"", 3},
+        {SEL("luck:p=1", "energy_j") ", \"workload\": \"one\"", 85},
+        {SEL("good", "slowdown_pct") ", \"over\": \"max\"", 20},
+        {SEL("good", "energy_kj") ", \"over\": \"max\"", 0.3},
+        {SEL("good", "energy_j") ", \"against\": \"base\", \"as\": \"saving_pct\"", 37.5},
+        {SEL("good", "energy_j") ", \"against\": \"base\", \"as\": \"change_pct\"", -37.5},
+        {SEL("good", "energy_j") ", \"against\": \"base\", \"as\": \"ratio\"", 0.625},
+        {SEL("good", "energy_j") ", \"against\": \"base\", \"as\": \"difference\"", -75},
+        {SEL("good", "energy_j") ", \"against\": \"base\", \"as\": \"abs_difference\", \"over\": \"max\"", 100},
+        {SEL("good", "energy_j") ", \"against\": \"base\", \"as\": \"saving_pct\", \"over\": \"geomean\"",
+         38.76275643042054},
+        {SEL("good", "energy_j") ", \"against\": \"base\", \"as\": \"saving_pct\", \"variant\": \"off\"", 90},
+        {SEL("good", "energy_j") ", \"against\": \"base\", \"against_column\": \"makespan_s\", \"as\": \"difference\"",
+         165},
+        {SEL("luck:p=1", "energy_j") ", \"against\": \"good\", \"as\": \"difference\", \"over\": \"sum\"", 150},
+    };
+    fl_comparison c = rows();
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        char text[1024];
+        fl_experiment e = {0};
+        fl_published *p = NULL;
+        fl_diag d = {0};
+        snprintf(text, sizeof text, LINE("1", "%s", ""), table[i].selection);
+        fl_status s = open_text(text, &e, &p, &d);
+        s = s ? s : fl_published_solve(p, &c, &d);
+        FL_CHECK(s == FL_OK, "row %zu: %s", i, d.message);
+        cJSON *out = s ? NULL : fl_published_json(p);
+        const cJSON *value = cJSON_GetObjectItem(cJSON_GetArrayItem(out, 0), "simulated");
+        FL_CHECK(value && fabs(value->valuedouble - table[i].value) < 1e-9 * fabs(table[i].value), "row %zu, %s: %.15g",
+                 i, table[i].selection, value ? value->valuedouble : (double)NAN);
+        cJSON_Delete(out);
+        fl_published_free(p);
+        fl_experiment_free(&e);
+    }
+    fl_comparison_free(&c);
+}
+
+static void test_gates(void) {
+    static const struct {
+        const char *published, *gate;
+        bool holds;
+    } table[] = {
+        {"170", "\"above\": 174", true},
+        {"170", "\"above\": 175", false},
+        {"170", "\"below\": 176", true},
+        {"170", "\"below\": 175", false},
+        {"170", "\"within\": 5", true},
+        {"170", "\"within\": 4.9", false},
+        {"180", "\"within\": 5", true},
+        {"[160, 174]", "\"within\": 1", true},
+        {"[160, 174]", "\"within\": 0.9", false},
+        {"[160, 180]", "\"within\": 0", true},
+        {"200", "\"within_pct\": 12.5", true},
+        {"200", "\"within_pct\": 12", false},
+        {"null", "\"above\": {" SEL("base", "energy_j") "}", false},
+        {"null", "\"below\": {" SEL("base", "energy_j") "}", true},
+        {"1", "\"above\": 100, \"below\": 150", false},
+        {"1", "\"above\": 100, \"below\": 200", true},
+    };
+    fl_comparison c = rows();
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        char text[1024];
+        fl_experiment e = {0};
+        fl_published *p = NULL;
+        fl_diag d = {0};
+        snprintf(text, sizeof text, LINE("%s", SEL("good", "energy_j"), ", \"gate\": {%s}"), table[i].published,
+                 table[i].gate);
+        fl_status s = open_text(text, &e, &p, &d);
+        s = s ? s : fl_published_solve(p, &c, &d);
+        FL_CHECK(s == FL_OK && fl_published_failed(p) == !table[i].holds, "row %zu, %s of %s: %s", i, table[i].gate,
+                 table[i].published, s ? d.message : "wrong");
+        fl_published_free(p);
+        fl_experiment_free(&e);
+    }
+    fl_comparison_free(&c);
+}
+
+/* A number that is not known holds no gate. */
+static void test_unknown(void) {
+    fl_comparison c = rows();
+    fl_experiment e = {0};
+    fl_published *p = NULL;
+    fl_diag d = {0};
+    fl_status s = open_text(LINE("1", SEL("good", "cpu_energy_j"), ", \"gate\": {\"below\": 1e9}"), &e, &p, &d);
+    s = s ? s : fl_published_solve(p, &c, &d);
+    FL_CHECK(s == FL_OK && fl_published_failed(p) == 1, "%s", d.message);
+    fl_published_free(p);
+    fl_experiment_free(&e);
+    fl_comparison_free(&c);
+}
+
+static void test_refusals(void) {
+    static const struct {
+        const char *line, *expected;
+    } table[] = {
+        {LINE("1", SEL("goood", "energy_j"), ""), "did you mean 'good'"},
+        {LINE("1", SEL("good", "energyj"), ""), "did you mean 'energy_j'"},
+        {LINE("1", SEL("good", "sm_shar@1"), ""), "sm_share@"},
+        {LINE("1", SEL("good", "energy_j") ", \"over\": \"meen\"", ""), "count_below"},
+        {LINE("1", SEL("good", "energy_j") ", \"over\": \"count_below\"", ""), "count_below:X"},
+        {LINE("1", SEL("good", "energy_j") ", \"against\": \"base\"", ""), "belong together"},
+        {LINE("1", SEL("good", "energy_j") ", \"against\": \"base\", \"as\": \"saving\"", ""), "saving_pct"},
+        {LINE("1", SEL("good", "energy_j"), ", \"gate\": {\"over\": 1}"), "unknown"},
+        {LINE("null", SEL("good", "energy_j"), ", \"gate\": {\"within\": 1}"), "published number"},
+        {LINE("[2, 1]", SEL("good", "energy_j"), ""), "expected"},
+        {LINE("[2]", SEL("good", "energy_j"), ""), "[low, high]"},
+        {"{\"quantity\": \"q\", \"published\": 1, \"gate\": {\"above\": 1}}", "simulated"},
+        {"{\"published\": 1}", "quantity"},
+    };
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        fl_experiment e = {0};
+        fl_published *p = NULL;
+        fl_diag d = {0};
+        fl_status s = open_text(table[i].line, &e, &p, &d);
+        FL_CHECK(s == FL_BAD_INPUT && strstr(d.message, table[i].expected) && d.line > 0, "row %zu: %d, line %lld: %s",
+                 i, s, (long long)d.line, d.message);
+        fl_published_free(p);
+        fl_experiment_free(&e);
+    }
+    fl_comparison c = rows();
+    fl_experiment e = {0};
+    fl_published *p = NULL;
+    fl_diag d = {0};
+    fl_status s = open_text(LINE("1", SEL("good", "energy_j") ", \"workload\": \"three\"", ""), &e, &p, &d);
+    FL_CHECK(s == FL_OK && fl_published_solve(p, &c, &d) == FL_BAD_INPUT && strstr(d.message, "no row"), "%s",
+             d.message);
+    fl_published_free(p);
+    fl_experiment_free(&e);
+    fl_comparison_free(&c);
+}
+
+static void test_clean_up(void) { fl_temp_remove(); }
+
+FL_SUITE("result_table", {"values", test_values}, {"gates", test_gates}, {"unknown values", test_unknown},
+         {"refusals", test_refusals}, {"clean up", test_clean_up})
