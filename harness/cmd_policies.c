@@ -6,7 +6,7 @@
 #include <string.h>
 
 static const fl_command_help help = {
-    "policies", "[NAME | FILE.so] [--json]",
+    "policies", "[NAME | FILE.so] [--json | --table]",
     "Lists the policies, or says everything about one: source, parameters, signals, probes.", NULL};
 
 static const char *const types[] = {"real", "int", "bool", "choice", "list", "table"};
@@ -59,6 +59,28 @@ static void print_one(const fl_policy *p) {
     }
 }
 
+static size_t print_names(fl_row_set set, uint64_t mask, size_t before) {
+    for (size_t i = 0; i < fl_rows_count(set); i++)
+        if (mask >> i & 1)
+            printf("%s%s", before++ ? ", " : "", fl_rows_at(set, i)->name);
+    return before;
+}
+
+static void print_table(void) {
+    printf("| policy | what it does | source | needs | drives |\n|---|---|---|---|---|\n");
+    for (size_t i = 0; i < fl_policies_count; i++) {
+        const fl_policy *p = fl_policies[i];
+        printf("| `%s` | %s | %s | ", p->name, p->summary, p->source);
+        size_t n = print_names(FL_ROWS_GPU_SIGNAL, p->gpu_needs, 0);
+        n = print_names(FL_ROWS_HOST_SIGNAL, p->host_needs, n);
+        if (p->needs_records)
+            printf("%skernel records", n++ ? ", " : "");
+        printf("%s | ", n ? "" : "-");
+        n = print_names(FL_ROWS_GPU_CONTROL, p->gpu_drives, 0);
+        printf("%s |\n", print_names(FL_ROWS_HOST_CONTROL, p->host_drives, n) ? "" : "-");
+    }
+}
+
 static cJSON *json_one(const fl_policy *p) {
     cJSON *o = cJSON_CreateObject(), *params = NULL;
     cJSON_AddStringToObject(o, "name", p->name);
@@ -82,10 +104,12 @@ static cJSON *json_one(const fl_policy *p) {
 
 int fl_cmd_policies(int argc, char **argv) {
     fl_texts rest = {0};
-    bool json = false;
-    const fl_option option[] = {{"json", NULL, FL_OPTION_FLAG, &json, 0, 0, "as JSON"}};
+    bool json = false, table = false;
+    const fl_option option[] = {
+        {"json", NULL, FL_OPTION_FLAG, &json, 0, 0, "as JSON"},
+        {"table", NULL, FL_OPTION_FLAG, &table, 0, 0, "all of them as a Markdown table: what each needs and drives"}};
     int status = FL_EXIT_OK;
-    if (!fl_begin(argc, argv, &help, option, 1, &rest, &status))
+    if (!fl_begin(argc, argv, &help, option, sizeof option / sizeof *option, &rest, &status))
         return status;
     fl_diag d = {0};
     fl_status s = rest.count > 1 ? fl_fail(&d, FL_BAD_INPUT, NULL, 0, 0, "expected one policy at most") : FL_OK;
@@ -102,6 +126,8 @@ int fl_cmd_policies(int argc, char **argv) {
         cJSON_Delete(all);
     } else if (one) {
         print_one(one);
+    } else if (table) {
+        print_table();
     } else {
         for (size_t i = 0; i < fl_policies_count; i++)
             printf("%-14s %s\n", fl_policies[i]->name, fl_policies[i]->summary);

@@ -13,8 +13,6 @@ typedef struct work {
     fl_draws *draws; /* by scene */
     size_t *best;    /* by scene: the clock of the least energy under the bound */
     fl_row_result *row;
-    fl_kept **kept;
-    uint64_t *faults;
 } work;
 
 static fl_status no_memory(fl_diag *d) {
@@ -139,8 +137,10 @@ static fl_status add_static(const work *w, size_t scene, const char *name, size_
     kept->run.last_sm_mhz = at->mhz;
     kept->run.last_mem_mhz = kept->run.last_cpu_mhz = NAN;
     row.kept = kept;
-    fl_status s = fl_comparison_keep(c, kept, d);
-    return s ? s : fl_comparison_add(c, &row, d);
+    fl_status s = fl_comparison_add(c, &row, d);
+    if (s)
+        fl_row_free(&row);
+    return s;
 }
 
 static fl_status keep_run(const work *w, size_t scene, fl_kept *kept, fl_draws_result *r, fl_diag *d) {
@@ -173,23 +173,24 @@ static fl_status run_one(void *user, size_t i, fl_diag *d) {
     fl_layer layer[2] = {fl_platform_layer(&s->platform, spec->policy->name), spec->layer};
     fl_draws_run run = {
         .draws = &w->draws[scene], .facts = &facts, .policy = spec->policy, .layer = layer, .layer_count = 2};
-    if (!(w->kept[i] = calloc(1, sizeof **w->kept)))
+    fl_row_result *row = &w->row[i];
+    *row = (fl_row_result){.seed = facts.seed, .kept = calloc(1, sizeof *row->kept)};
+    if (!row->kept)
         return no_memory(d);
-    fl_status status = fl_watch_open(&w->kept[i]->watch, spec->policy, facts.gpu_count, d);
+    fl_status status = fl_watch_open(&row->kept->watch, spec->policy, facts.gpu_count, d);
     run.on_step = fl_watch_step;
-    run.user = &w->kept[i]->watch;
+    run.user = &row->kept->watch;
     fl_draws_result r = {0};
     if (!status)
         status = fl_draws_replay(&run, &r, d);
     if (status)
         return status;
-    fl_row_result *row = &w->row[i];
-    *row = (fl_row_result){.policy = spec->label, .seed = facts.seed, .kept = w->kept[i]};
+    row->policy = spec->label;
     row->score.switches = r.switches;
     row->reward_regret = r.reward_regret;
     score(w, scene, r.energy_j, r.time_s, row);
-    w->faults[i] = r.faults;
-    status = keep_run(w, scene, w->kept[i], &r, d);
+    row->faults = r.faults;
+    status = keep_run(w, scene, row->kept, &r, d);
     fl_draws_result_free(&r);
     return status;
 }
@@ -201,25 +202,22 @@ fl_status fl_draws_compare(const fl_experiment *e, const fl_comparison_options *
     w.draws = calloc(n + 1, sizeof *w.draws);
     w.best = calloc(n + 1, sizeof *w.best);
     w.row = calloc(runs + 1, sizeof *w.row);
-    w.kept = calloc(runs + 1, sizeof *w.kept);
-    w.faults = calloc(runs + 1, sizeof *w.faults);
-    fl_status s = w.draws && w.best && w.row && w.kept && w.faults ? FL_OK : no_memory(d);
+    fl_status s = w.draws && w.best && w.row ? FL_OK : no_memory(d);
     for (size_t i = 0; !s && i < n; i++)
         if (!(s = make_draws(e, o->scenes->item[i], &w.draws[i], d)))
             w.best[i] = best_static(&w.draws[i], o->bound);
     if (!s)
         s = fl_pool_run(run_one, &w, runs, o->threads, "policies", d);
-    for (size_t i = 0; w.kept && i < runs; i++) {
-        fl_status kept = w.kept[i] ? fl_comparison_keep(c, w.kept[i], d) : FL_OK;
-        s = s ? s : kept;
-    }
     for (size_t i = 0, at = 0; !s && i < n; i++) {
         s = add_static(&w, i, "baseline:default", w.draws[i].clock_count - 1, c, d);
         if (!s)
             s = add_static(&w, i, "baseline:static", w.best[i], c, d);
         for (size_t k = 0; !s && k < o->spec_count * o->seeds; k++, at++) {
-            s = w.row[at].policy ? fl_comparison_add(c, &w.row[at], d) : FL_OK;
-            c->faults += w.faults[at];
+            if (!w.row[at].policy)
+                continue;
+            c->faults += w.row[at].faults;
+            if (!(s = fl_comparison_add(c, &w.row[at], d)))
+                w.row[at].kept = NULL; /* the comparison's now */
         }
     }
     if (!s)
@@ -228,9 +226,9 @@ fl_status fl_draws_compare(const fl_experiment *e, const fl_comparison_options *
         fl_draws_free(&w.draws[i]);
     free(w.draws);
     free(w.best);
+    for (size_t i = 0; w.row && i < runs; i++)
+        fl_row_free(&w.row[i]);
     free(w.row);
-    free(w.kept);
-    free(w.faults);
     if (s)
         fl_comparison_free(c);
     return s;

@@ -1,0 +1,48 @@
+/* Files as other tools write them, read into the plain structs of traces/records.h. One reader per format, one row in
+ * traces/readers.c each.
+ *
+ * A reader fills kernels, telemetry, or both, whole or not at all, and notes what its format cannot carry ("no clocks:
+ * kernels are taken at the platform's default"). It never guesses silently: what it had to assume is a note. */
+#ifndef FL_IMPORT_H
+#define FL_IMPORT_H
+
+#include "traces/diag.h"
+#include "traces/records.h"
+
+typedef struct fl_imported {
+    bool has_kernels, has_telemetry;
+    fl_kernel_trace kernels;
+    fl_telemetry telemetry; /* signal names are those of the contract (power_w, sm_mhz, util_gpu_pct, ...) */
+    char **note;            /* note_count: what the format does not carry, what was left out and why */
+    size_t note_count, note_room;
+} fl_imported;
+
+typedef struct fl_import_options {
+    double interval_s; /* of rows without time stamps (dcgmi dmon -d); 0 = not given */
+    int32_t device;    /* -1 = all */
+    /* Called now and then with the share of the file that was read, 0..1; may be NULL. */
+    void (*progress)(void *user, double share);
+    void *user;
+} fl_import_options;
+
+typedef struct fl_reader {
+    const char *name; /* for --format: "nsys-csv" */
+    const char *what; /* one line */
+    /* True where the first bytes (and the name) are of this format. head: size bytes, gunzipped where the file is. */
+    bool (*detect)(const char *path, const char *head, size_t size);
+    /* Fills *out (zeroed by the reader first) or leaves it zeroed. */
+    fl_status (*read)(const char *path, const fl_import_options *o, fl_imported *out, fl_diag *d);
+} fl_reader;
+
+extern const fl_reader *const fl_readers[]; /* fl_readers_count */
+extern const size_t fl_readers_count;
+
+/* The reader of a file: by name where given (FL_BAD_INPUT with the nearest name for an unknown one), else the first that
+ * detects it; FL_BAD_INPUT with what the formats are where none does. */
+fl_status fl_reader_find(const char *path, const char *name, const fl_reader **reader, fl_diag *d);
+
+/* For readers. */
+fl_status fl_import_note(fl_imported *out, fl_diag *d, const char *format, ...) __attribute__((format(printf, 3, 4)));
+void fl_imported_free(fl_imported *out);
+
+#endif
