@@ -28,6 +28,10 @@ fl_status fl_comparison_value(const fl_row_result *row, const char *name, double
 fl_status fl_comparison_add(fl_comparison *c, const fl_row_result *row, fl_diag *d);
 /* Means over workloads and seeds of all rows so far. */
 fl_status fl_comparison_means(fl_comparison *c, fl_diag *d);
+/* One row as a line of CSV, and the line above the first. */
+void fl_row_head(FILE *f);
+void fl_row_put(FILE *f, const fl_row_result *row);
+
 /* All rows as CSV, through a temporary file. */
 fl_status fl_comparison_write(const fl_comparison *c, const char *path, fl_diag *d);
 

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-typedef enum fl_cell { TEXT, REAL, COUNT } fl_cell;
+typedef enum fl_cell { TEXT, NAME, REAL, COUNT } fl_cell; /* NAME: a text elsewhere, or NULL */
 
 typedef struct fl_column {
     const char *name;
@@ -38,6 +38,8 @@ static const fl_column columns[] = {{SCORE(energy_j), REAL},
                                     {ROW(oracle_gap_pct), REAL},
                                     {ROW(policy_cost_s), REAL},
                                     {ROW(reward_regret), REAL},
+                                    {ROW(platform), NAME},
+                                    {ROW(variant), NAME},
                                     {ROW(note), TEXT}};
 
 fl_status fl_comparison_value(const fl_row_result *row, const char *name, double *value, fl_diag *d) {
@@ -53,7 +55,7 @@ fl_status fl_comparison_value(const fl_row_result *row, const char *name, double
     for (size_t k = 0; k < sizeof columns / sizeof *columns; k++) {
         const char *at = (const char *)row + columns[k].offset;
         uint64_t count;
-        if (columns[k].cell == TEXT || strcmp(name, columns[k].name) != 0)
+        if (columns[k].cell == TEXT || columns[k].cell == NAME || strcmp(name, columns[k].name) != 0)
             continue;
         if (columns[k].cell == REAL)
             memcpy(value, at, sizeof *value);
@@ -70,39 +72,48 @@ fl_status fl_comparison_value(const fl_row_result *row, const char *name, double
     return near ? fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "no column '%s', did you mean '%s'?", name, near) : s;
 }
 
-fl_status fl_comparison_write(const fl_comparison *c, const char *path, fl_diag *d) {
-    fl_output *o = fl_output_open(path, d);
-    if (!o)
-        return d ? d->status : FL_IO;
-    FILE *f = fl_output_file(o);
+void fl_row_head(FILE *f) {
     fputs("workload,policy", f);
     for (size_t k = 0; k < sizeof columns / sizeof *columns; k++)
         fprintf(f, ",%s", columns[k].name);
     fputc('\n', f);
-    for (size_t i = 0; i < c->count; i++) {
-        fl_csv_put(f, c->row[i].workload);
+}
+
+void fl_row_put(FILE *f, const fl_row_result *row) {
+    fl_csv_put(f, row->workload);
+    fputc(',', f);
+    fl_csv_put(f, row->policy);
+    for (size_t k = 0; k < sizeof columns / sizeof *columns; k++) {
+        const char *at = (const char *)row + columns[k].offset, *name;
+        char text[32];
+        double real;
+        uint64_t count;
         fputc(',', f);
-        fl_csv_put(f, c->row[i].policy);
-        for (size_t k = 0; k < sizeof columns / sizeof *columns; k++) {
-            const char *at = (const char *)&c->row[i] + columns[k].offset;
-            char text[32];
-            double real;
-            uint64_t count;
-            fputc(',', f);
-            switch (columns[k].cell) {
-            case REAL:
-                memcpy(&real, at, sizeof real), fputs(fl_cell_text(real, text), f);
-                break;
-            case COUNT:
-                memcpy(&count, at, sizeof count), fprintf(f, "%llu", (unsigned long long)count);
-                break;
-            case TEXT:
-                fl_csv_put(f, at);
-                break;
-            }
+        switch (columns[k].cell) {
+        case REAL:
+            memcpy(&real, at, sizeof real), fputs(fl_cell_text(real, text), f);
+            break;
+        case COUNT:
+            memcpy(&count, at, sizeof count), fprintf(f, "%llu", (unsigned long long)count);
+            break;
+        case TEXT:
+            fl_csv_put(f, at);
+            break;
+        case NAME:
+            memcpy(&name, at, sizeof name), fl_csv_put(f, name ? name : "");
+            break;
         }
-        fputc('\n', f);
     }
+    fputc('\n', f);
+}
+
+fl_status fl_comparison_write(const fl_comparison *c, const char *path, fl_diag *d) {
+    fl_output *o = fl_output_open(path, d);
+    if (!o)
+        return d ? d->status : FL_IO;
+    fl_row_head(fl_output_file(o));
+    for (size_t i = 0; i < c->count; i++)
+        fl_row_put(fl_output_file(o), &c->row[i]);
     return fl_output_commit(o, d);
 }
 

@@ -93,6 +93,7 @@ static void score(const work *w, size_t scene, double energy_j, double time_s, f
     fl_score *x = &row->score;
     row->workload = s->w->name;
     row->variant = s->variant;
+    row->platform = s->platform.name;
     *x = (fl_score){.energy_j = energy_j,
                     .makespan_s = time_s,
                     .mean_power_w = energy_j / time_s,

@@ -1,7 +1,5 @@
 #include "harness/experiment.h"
 
-#include "harness/plugin.h"
-
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +12,7 @@ fl_status fl_experiment_open(const char *path, fl_experiment *e, fl_diag *d) {
     static const char *const known[] = {"foldline_experiment",
                                         "about",
                                         "platform",
+                                        "platforms",
                                         "gpus",
                                         FL_NODE_KEYS,
                                         "traces",
@@ -56,12 +55,13 @@ void fl_experiment_free(fl_experiment *e) {
     for (size_t i = 0; i < e->owned_count; i++)
         free(e->owned[i]);
     free(e->owned);
+    fl_texts_free(&e->platforms);
     free(e->policy);
     free(e->path);
     *e = (fl_experiment){0};
 }
 
-static fl_status keep(fl_experiment *e, char *text, fl_diag *d) {
+fl_status fl_experiment_keep(fl_experiment *e, char *text, fl_diag *d) {
     if (!text || fl_grow(&e->owned, &e->owned_room, e->owned_count + 1, sizeof *e->owned)) {
         free(text);
         return no_memory(d);
@@ -83,7 +83,7 @@ static void shorten(char *path) {
 }
 
 /* A path of the experiment, seen from where the program runs. */
-static fl_status resolve(fl_experiment *e, const char *path, const char **out, fl_diag *d) {
+fl_status fl_experiment_path(fl_experiment *e, const char *path, const char **out, fl_diag *d) {
     const char *slash = strrchr(e->path, '/');
     char *text = NULL;
     if (path[0] == '/' || !slash)
@@ -92,7 +92,7 @@ static fl_status resolve(fl_experiment *e, const char *path, const char **out, f
         text = NULL;
     if (text)
         shorten(text);
-    fl_status s = keep(e, text, d);
+    fl_status s = fl_experiment_keep(e, text, d);
     *out = text;
     return s;
 }
@@ -102,7 +102,7 @@ static fl_status get_path(fl_experiment *e, const fl_json *root, const char *key
     if (*into || !fl_json_has(root, key))
         return FL_OK;
     fl_status s = fl_json_get_text(root, key, &text, d);
-    return s ? s : resolve(e, text, into, d);
+    return s ? s : fl_experiment_path(e, text, into, d);
 }
 
 static fl_status get_text(const fl_json *root, const char *key, const char **into, fl_diag *d) {
@@ -124,85 +124,26 @@ static fl_status get_texts(fl_experiment *e, const fl_json *root, const char *ke
         if (!text)
             return fl_json_fail(&at, d, "not a text, expected one");
         if (paths)
-            s = resolve(e, text, &text, d);
+            s = fl_experiment_path(e, text, &text, d);
         if (!s)
             s = fl_texts_add(into, text, d);
     }
     return s;
 }
 
-/* Files of table parameters are relative to the experiment, like its other paths. */
-static bool is_table(const char *policy, const char *param) {
-    fl_diag ignored = {0};
-    const fl_policy *p;
-    if (fl_policy_open(policy, &p, &ignored))
-        return false; /* told when the policy is opened to run */
-    for (uint32_t i = 0; i < p->param_count; i++)
-        if (!strcmp(p->param[i].name, param))
-            return p->param[i].type == FL_PARAM_TABLE;
-    return false;
-}
-
-static fl_status resolve_owned(fl_experiment *e, char **path, fl_diag *d) {
-    const char *seen;
-    fl_status s = resolve(e, *path, &seen, d);
-    char *copy = s ? NULL : strdup(seen);
-    if (!s && !copy)
-        return no_memory(d);
-    if (copy) {
-        free(*path);
-        *path = copy;
-    }
-    return s;
-}
-
-/* {"policy": NAME, "set": {...}} as NAME:key=value,... */
-static fl_status policy_text(fl_experiment *e, const fl_json *at, const char **out, fl_diag *d) {
-    static const char *const known[] = {"policy", "set", "label", "workloads"};
-    const char *name;
-    if ((*out = cJSON_GetStringValue(at->node)))
-        return FL_OK;
-    fl_status s = fl_json_object(at, d);
-    if (!s)
-        s = fl_json_known(at, known, sizeof known / sizeof *known, d);
-    if (!s)
-        s = fl_json_get_text(at, "policy", &name, d);
-    char *text = s ? NULL : strdup(name);
-    if (!s && !text)
-        return no_memory(d);
-    fl_json set = {0};
-    if (!s && fl_json_has(at, "set"))
-        s = fl_json_get_object(at, "set", &set, d);
-    char mark = ':';
-    for (fl_json p = !s && set.node ? fl_json_first(&set) : (fl_json){0}; !s && p.node; p = fl_json_next(&set, &p)) {
-        char *value = NULL, *longer = NULL;
-        s = fl_json_param_text(&p, &value, d);
-        if (!s && is_table(name, p.node->string))
-            s = resolve_owned(e, &value, d);
-        if (!s && asprintf(&longer, "%s%c%s=%s", text, mark, p.node->string, value) < 0)
-            s = no_memory(d);
-        free(value);
-        if (!s) {
-            free(text);
-            text = longer;
-            mark = ',';
-        }
-    }
-    if (s) {
-        free(text);
-        return s;
-    }
-    *out = text;
-    return keep(e, text, d);
-}
-
 fl_status fl_experiment_apply(fl_experiment *e, fl_scene_options *so, fl_texts *traces, fl_texts *policies,
                               double *bound, const char **objective, int64_t *seeds, fl_diag *d) {
-    fl_json root = fl_json_root(e->tree, e->path), list;
+    const fl_json root = fl_json_root(e->tree, e->path);
     bool own_input = traces->count || so->sweep || so->programs;
     int64_t n = *seeds == 1 ? 0 : *seeds;
     const char *goal = strcmp(*objective, "energy") ? *objective : NULL;
-    fl_status s = get_text(&root, "platform", &so->platform, d);
+    fl_status s = so->platform ? FL_OK : get_texts(e, &root, "platforms", false, &e->platforms, d);
+    if (!s && e->platforms.count && fl_json_has(&root, "platform"))
+        s = fl_json_fail(&root, d, "'platform' and 'platforms', expected one of them");
+    if (!s && e->platforms.count)
+        so->platform = e->platforms.item[0];
+    if (!s)
+        s = get_text(&root, "platform", &so->platform, d);
     if (!s)
         s = get_text(&root, "model", &so->model, d);
     if (!s)
@@ -233,52 +174,24 @@ fl_status fl_experiment_apply(fl_experiment *e, fl_scene_options *so, fl_texts *
         s = get_texts(e, &root, "workloads", false, &so->only, d);
     if (!s && isinf(*bound) && fl_json_has(&root, "bound"))
         s = fl_json_get_real(&root, "bound", 0, 100, bound, d);
-    if (!s && !policies->count && fl_json_has(&root, "policies") &&
-        !(s = fl_json_get_array(&root, "policies", &list, d)))
-        for (fl_json at = fl_json_first(&list); !s && at.node; at = fl_json_next(&list, &at)) {
-            const char *text;
-            s = policy_text(e, &at, &text, d);
-            if (!s && fl_grow(&e->policy, &e->policy_room, e->policy_count + 1, sizeof *e->policy))
-                s = no_memory(d);
-            if (!s)
-                e->policy[e->policy_count++] = at.node;
-            if (!s)
-                s = fl_texts_add(policies, text, d);
-        }
+    if (!s && !policies->count)
+        s = fl_experiment_policies(e, policies, d);
     *seeds = n ? n : 1;
     *objective = goal ? goal : "energy";
     return s;
 }
 
-fl_status fl_experiment_spec(const fl_experiment *e, size_t index, fl_spec *spec, fl_diag *d) {
-    if (index >= e->policy_count || !cJSON_IsObject(e->policy[index]))
-        return FL_OK;
-    fl_json at = fl_json_root(e->policy[index], e->path), list;
-    const char *label = NULL;
-    fl_status s = fl_json_has(&at, "label") ? fl_json_get_text(&at, "label", &label, d) : FL_OK;
-    char *copy = label ? strdup(label) : NULL;
-    if (label && !copy)
-        return no_memory(d);
-    if (copy) {
-        free(spec->label);
-        spec->label = copy;
-    }
-    if (s || !fl_json_has(&at, "workloads"))
-        return s;
-    s = fl_json_get_array(&at, "workloads", &list, d);
-    for (fl_json w = s ? (fl_json){0} : fl_json_first(&list); !s && w.node; w = fl_json_next(&list, &w)) {
-        const char *pattern = cJSON_GetStringValue(w.node);
-        s = pattern ? fl_texts_add(&spec->only, pattern, d) : fl_json_fail(&w, d, "not a text, expected one");
-    }
-    return s;
-}
-
-fl_status fl_experiment_scenes(const fl_experiment *e, const fl_scene_options *so, const fl_texts *traces,
+/* The plain scenes of one platform, then those of each variant. */
+static fl_status open_variants(const fl_experiment *e, const fl_scene_options *so, const fl_texts *traces,
                                fl_scenes *scenes, size_t *variants, fl_diag *d) {
     static const char *const known[] = {FL_DRAWS_KEYS, FL_NODE_KEYS};
     const size_t skip = fl_experiment_draws(e) ? 0 : sizeof(const char *[]){FL_DRAWS_KEYS} / sizeof(const char *);
+    fl_scenes more = {0};
     *variants = 0;
-    fl_status s = fl_scenes_open(so, traces, scenes, d);
+    fl_status s = fl_scenes_open(so, traces, &more, d);
+    if (!s)
+        s = fl_scenes_append(scenes, &more, d);
+    fl_scenes_free(&more);
     if (s || !e->tree)
         return s;
     const fl_json root = fl_json_root(e->tree, e->path);
@@ -288,7 +201,6 @@ fl_status fl_experiment_scenes(const fl_experiment *e, const fl_scene_options *s
     for (fl_json at = !s && all.node ? fl_json_first(&all) : (fl_json){0}; !s && at.node;
          at = fl_json_next(&all, &at)) {
         fl_scene_options changed = *so;
-        fl_scenes more = {0};
         changed.variant = at.node->string;
         changed.node = (fl_node_choice){0}; /* what the variant says goes before the rest */
         s = fl_json_object(&at, d);
@@ -303,6 +215,19 @@ fl_status fl_experiment_scenes(const fl_experiment *e, const fl_scene_options *s
             s = fl_scenes_append(scenes, &more, d);
         fl_scenes_free(&more);
         ++*variants;
+    }
+    return s;
+}
+
+fl_status fl_experiment_scenes(const fl_experiment *e, const fl_scene_options *so, const fl_texts *traces,
+                               fl_scenes *scenes, size_t *variants, fl_diag *d) {
+    *scenes = (fl_scenes){0};
+    fl_status s = FL_OK;
+    for (size_t i = 0; !s && i < (e->platforms.count ? e->platforms.count : 1); i++) {
+        fl_scene_options changed = *so;
+        if (e->platforms.count)
+            changed.platform = e->platforms.item[i];
+        s = open_variants(e, &changed, traces, scenes, variants, d);
     }
     if (s)
         fl_scenes_free(scenes);

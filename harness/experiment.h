@@ -5,6 +5,11 @@
  * "energy", "seed": 1, "seeds": 1, "kinds": "...", "assume": "...", "policies": ["nvboost", {"policy": "assure", "set":
  * {"theta": 0.9}}]}
  *
+ * "platforms": [...] in the place of "platform" runs everything on each. A parameter in "set" may be {"each": [0.8,
+ * 0.9]},
+ * {"from": 0.8, "to": 0.98, "step": 0.02} or {"from": 1e-3, "to": 10, "count": 5, "log": true}: one policy for each
+ * value, and for each combination of values.
+ *
  * Parts of the node: "wall": "ideal", "heat": true and so on (harness/node_choice.h). "variants": {"ideal wall":
  * {"wall": "ideal"}, ...} repeats every workload with those parts changed, beside the plain one; "oracles": false
  * leaves the references out. An entry of "policies" may have a "label" for its rows and "workloads", shell patterns of
@@ -21,8 +26,9 @@
 typedef struct fl_experiment {
     cJSON *tree;
     char *path;
-    const cJSON **policy; /* policy_count: entries of "policies", where they were taken from it */
+    const cJSON **policy; /* policy_count: the entry of each policy text, where they were taken from "policies" */
     size_t policy_count, policy_room;
+    fl_texts platforms;
     char **owned; /* texts made from it: paths, policy specs */
     size_t owned_count, owned_room;
 } fl_experiment;
@@ -34,6 +40,12 @@ void fl_experiment_free(fl_experiment *e);
 fl_status fl_experiment_apply(fl_experiment *e, fl_scene_options *so, fl_texts *traces, fl_texts *policies,
                               double *bound, const char **objective, int64_t *seeds, fl_diag *d);
 
+/* Keeps a malloc'd text for the life of the experiment; frees it on failure. */
+fl_status fl_experiment_keep(fl_experiment *e, char *text, fl_diag *d);
+/* A path of the experiment, seen from where the program runs. */
+fl_status fl_experiment_path(fl_experiment *e, const char *path, const char **out, fl_diag *d);
+/* Adds the texts of "policies", one for each combination of their parameters' values. */
+fl_status fl_experiment_policies(fl_experiment *e, fl_texts *policies, fl_diag *d);
 /* Gives the spec of entry `index` of the experiment's policies its label and workloads. */
 fl_status fl_experiment_spec(const fl_experiment *e, size_t index, fl_spec *spec, fl_diag *d);
 

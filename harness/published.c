@@ -277,7 +277,9 @@ static const fl_row_result *counterpart(const fl_comparison *c, const fl_row_res
     const fl_row_result *any = NULL;
     for (size_t i = 0; i < c->mean_first; i++) {
         const fl_row_result *r = &c->row[i];
-        if (strcmp(r->workload, row->workload) != 0 || !same_variant(r, row->variant) || fnmatch(against, r->policy, 0))
+        const bool here = !r->platform || !row->platform || !strcmp(r->platform, row->platform);
+        if (!here || strcmp(r->workload, row->workload) != 0 || !same_variant(r, row->variant) ||
+            fnmatch(against, r->policy, 0))
             continue;
         if (r->seed == row->seed)
             return r;

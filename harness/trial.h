@@ -29,6 +29,7 @@ typedef struct fl_kept { /* of a run that was watched; of baseline:static only t
 typedef struct fl_row_result { /* one line of a result */
     const char *workload, *policy;
     const char *variant; /* of the node; NULL = plain */
+    const char *platform;
     fl_score score;
     uint64_t seed;
     double energy_saving_pct; /* against the driver's default */
