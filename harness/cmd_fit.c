@@ -7,7 +7,10 @@ static const struct {
     const char *name;
     fl_command_function run;
     const char *help;
-} what[] = {{"sweetspot", fl_fit_sweetspot, "SweetSpot's alpha, from a frequency sweep"}};
+} what[] = {
+    {"capping", fl_fit_capping, "the model of the power capping policies, from sweeps"},
+    {"sensitivity", fl_fit_sensitivity, "DynaCo's metrics against frequency sensitivity, from runs over states"},
+    {"sweetspot", fl_fit_sweetspot, "SweetSpot's alpha, from a frequency sweep"}};
 enum { COUNT = sizeof what / sizeof *what };
 
 int fl_cmd_fit(int argc, char **argv) {

@@ -1,5 +1,6 @@
 #include "harness/commands.h"
 #include "harness/comparison.h"
+#include "harness/setup.h"
 #include "harness/pool.h"
 
 #include <math.h>

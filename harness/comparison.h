@@ -4,9 +4,6 @@
 
 #include "harness/trial.h"
 
-/* "energy", "edp" or "ed2p"; the nearest offered. */
-fl_status fl_objective_parse(const char *name, fl_objective *o, fl_diag *d);
-
 typedef struct fl_comparison {
     fl_row_result *row; /* scene by scene: the baselines, then policy by policy, seed by seed; at the end the means */
     size_t count, room;

@@ -1,4 +1,4 @@
-#include "harness/comparison.h"
+#include "harness/setup.h"
 
 #include <string.h>
 

@@ -94,6 +94,13 @@ static void add_policy(cJSON *policies, const fl_scene *scene, const fl_spec *sp
     cJSON_AddItemToArray(policies, p);
 }
 
+/* The files of a policy's table parameters. */
+static void add_tables(cJSON *inputs, const fl_spec *spec) {
+    for (size_t i = 0; i < spec->layer.count; i++)
+        if (spec->file[i])
+            add_input(inputs, spec->file[i]);
+}
+
 /* Which parts of the node took part, as far as a user may choose. */
 static void add_node(cJSON *into, const fl_scene *s) {
     cJSON *node = cJSON_AddObjectToObject(into, "node");
@@ -120,6 +127,8 @@ cJSON *fl_provenance(const fl_scenes *scenes, const fl_spec *spec, size_t spec_c
         const fl_scene *s = scenes->item[i];
         add_input(inputs, s->source);
         add_input(inputs, s->platform.path);
+        if (s->kinds)
+            add_input(inputs, s->kinds);
         cJSON *w = cJSON_CreateObject();
         cJSON_AddStringToObject(w, "workload", s->w->name);
         cJSON_AddStringToObject(w, "platform", s->platform.name);
@@ -133,6 +142,8 @@ cJSON *fl_provenance(const fl_scenes *scenes, const fl_spec *spec, size_t spec_c
         fl_json_add_real(w, "model_power_mape_pct", s->w->model_power_mape_pct);
         cJSON_AddItemToArray(workloads, w);
     }
+    for (size_t i = 0; i < spec_count; i++)
+        add_tables(inputs, &spec[i]);
     cJSON *policies = cJSON_AddArrayToObject(root, "policies");
     for (size_t i = 0; i < spec_count && scenes->count; i++)
         add_policy(policies, scenes->item[0], &spec[i]);

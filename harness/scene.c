@@ -20,6 +20,7 @@ static void scene_free(fl_scene *s) {
     fl_workload_free(s->w);
     fl_platform_free(&s->platform);
     free(s->source);
+    free(s->kinds);
     free(s->asked);
     free(s->variant);
     free(s);
@@ -165,7 +166,10 @@ static fl_status from_kernels(const fl_scene_options *o, const char *source, con
         status = fl_build_trace(&s->w, name, t, &s->platform.node, &build, d);
     if (!status)
         status = complete(s, o, all, d);
-    free(beside);
+    if (s)
+        s->kinds = beside;
+    else
+        free(beside);
     fl_kinds_free(&kinds);
     return status;
 }

@@ -26,7 +26,8 @@ typedef struct fl_scene_options {
 } fl_scene_options;
 
 typedef struct fl_scene {
-    char *source;        /* path of the trace or sweep */
+    char *source;        /* path of the trace, programs or sweep */
+    char *kinds;         /* path of its kinds file; NULL = none */
     char *asked;         /* platform as it was asked for */
     fl_node_choice node; /* texts borrowed from the options */
     char *variant;       /* of the node, see fl_scene_options; NULL = plain */

@@ -10,6 +10,7 @@ void fl_spec_free(fl_spec *s) {
     for (size_t i = 0; s->table && i < s->layer.count; i++)
         fl_table_file_free(&s->table[i]);
     free(s->table);
+    free(s->file);
     free((fl_setting *)(uintptr_t)s->layer.setting);
     free(s->label);
     fl_texts_free(&s->only);
@@ -37,6 +38,7 @@ static fl_status add(fl_spec *s, char *pair, fl_setting *setting, size_t *count,
     if (!row || row->type != FL_PARAM_TABLE)
         return FL_OK;
     fl_status status = fl_table_file_read(equals + 1, row, &s->table[*count - 1], d);
+    s->file[*count - 1] = at->text;
     at->text = NULL;
     at->table = &s->table[*count - 1];
     return status;
@@ -47,8 +49,9 @@ static fl_status open_pairs(const char *label, const char *name, char **pair, si
     s->label = strdup(label);
     fl_setting *setting = calloc(pairs + 1, sizeof *setting);
     s->table = calloc(pairs + 1, sizeof *s->table);
+    s->file = calloc(pairs + 1, sizeof *s->file);
     s->layer = (fl_layer){.origin = origin, .setting = setting};
-    if (!s->label || !setting || !s->table)
+    if (!s->label || !setting || !s->table || !s->file)
         return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory");
     fl_status status = fl_policy_open(name, &s->policy, d);
     size_t count = 0;

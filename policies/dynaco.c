@@ -1,0 +1,339 @@
+/* DynaCo (Paul et al., SC '13 and Scientific Programming 2014): DVFS states of a CPU and a GPU that depend on each
+ * other, chosen each 10 ms from three metrics of frequency sensitivity.
+ *
+ * 1levelTh (Algorithm 1): the CPU goes to P2 where it is not sensitive, never below. multilevelTh (Algorithm 2): there
+ * it walks between P2 and the lowest state along the gradient of the memory access rate. The GPU has three states.
+ *
+ * CPU states count from the top of the ladder: P0 is its highest clock, boost stands above it. Each GPU decides for
+ * itself; the CPU takes the highest state that one of them asks for. A GPU with a metric that is not known keeps its
+ * state; where all are so, the CPU does too. */
+#include "policies/policy.h"
+
+#include <math.h>
+
+typedef struct params {
+    double high_pct, medium_pct, upc_threshold, bus_efficiency_pct, period_ms;
+    int64_t low_pstate;
+    double gpu_high_mhz, gpu_med_mhz, gpu_low_mhz, peak_gb_s;
+    double mem_threshold_gb_s; /* multilevelTh only */
+    int64_t listing;
+} params;
+
+typedef struct counter { /* its last fresh reading */
+    double value;
+    int64_t at_ns;
+    uint64_t known;
+} counter;
+
+typedef struct node_state {
+    counter uops, cycles, cpu_bytes;
+    int64_t low_pstate; /* the listing's CPU-low-power_Pstate; -1 before the first step */
+    double rate_gb_s;   /* memory access rate of the period before; NAN = not known */
+    double spare;
+} node_state;
+
+typedef struct gpu_state {
+    counter bytes;
+    uint64_t spare;
+} gpu_state;
+
+static gpu_state *gpus(void *state) { return (gpu_state *)((char *)state + sizeof(node_state)); }
+
+/* Lines of Algorithm 1 that set the GPU's state; HELD where a metric is not known. */
+enum { HELD = 0, MEMORY = 4, BOTH = 11, CPU_MED = 15, CPU_LOW = 18, GPU_HIGH = 26, GPU_MED = 29, GPU_LOW = 31 };
+enum { CPU_HELD, CPU_LOW_POWER, CPU_BASE, CPU_BOOST }; /* in rising order of clock */
+
+/* ---- metrics (section 4.1) ----------------------------------------------------------------------------------------
+ */
+
+/* Growth of a counter between its last two fresh readings; NAN where one of them is missing. */
+static double growth(counter *c, int known, int fresh, double value, int64_t now_ns, double *seconds) {
+    double grown = NAN;
+    if (!known || !isfinite(value)) {
+        c->known = 0;
+        return NAN;
+    }
+    if (!fresh)
+        return NAN;
+    if (c->known && now_ns > c->at_ns && value >= c->value) {
+        grown = value - c->value;
+        *seconds = (double)(now_ns - c->at_ns) * 1e-9;
+    }
+    *c = (counter){.value = value, .at_ns = now_ns, .known = 1};
+    return grown;
+}
+
+static double host_growth(counter *c, const fl_sample *s, int id, double *seconds) {
+    return growth(c, fl_host_known(&s->host, id), (int)(s->host.fresh >> id & 1), s->host.value[id], s->time_ns,
+                  seconds);
+}
+
+static double host_rate_gb_s(counter *c, const fl_sample *s) {
+    double seconds = 1;
+    return 1e-9 * host_growth(c, s, FL_HOST_CPU_MEM_BYTES, &seconds) / seconds;
+}
+
+static double gpu_rate_gb_s(counter *c, const fl_sample *s, const fl_gpu_sample *g) {
+    double seconds = 1;
+    const double bytes = growth(c, fl_gpu_known(g, FL_GPU_DRAM_BYTES), fl_gpu_fresh(g, FL_GPU_DRAM_BYTES),
+                                g->value[FL_GPU_DRAM_BYTES], s->time_ns, &seconds);
+    return 1e-9 * bytes / seconds;
+}
+
+/* Retired micro-operations per cycle over all cores, each weighted with its unhalted cycles; a CPU that never woke
+ * retired none. */
+static double clock_weighted_upc(node_state *n, const fl_sample *s) {
+    double seconds;
+    const double uops = host_growth(&n->uops, s, FL_HOST_CPU_UOPS, &seconds);
+    const double cycles = host_growth(&n->cycles, s, FL_HOST_CPU_CYCLES, &seconds);
+    return cycles > 0 ? uops / cycles : isnan(cycles) ? (double)NAN : 0 * uops;
+}
+
+/* ALUBusy over GPUClockBusy, in percent; an idle GPU asks for nothing. */
+static double weighted_alu_busy(const fl_gpu_sample *g) {
+    const double alu = g->value[FL_GPU_ALU_BUSY_PCT], busy = g->value[FL_GPU_GPU_CLOCK_BUSY_PCT];
+    if (!fl_gpu_known(g, FL_GPU_ALU_BUSY_PCT) || !fl_gpu_known(g, FL_GPU_GPU_CLOCK_BUSY_PCT) || !isfinite(alu) ||
+        !isfinite(busy))
+        return NAN;
+    return busy > 0 ? 100 * alu / busy : 0;
+}
+
+/* What CPU and all GPUs with a known rate draw from the memory that they share, or one GPU from its own. */
+static double peak_gb_s(const params *p, const fl_facts *facts, uint32_t gpu) {
+    if (p->peak_gb_s > 0)
+        return p->peak_gb_s;
+    return 1e-9 * (facts->host.apu ? facts->host.peak_bytes_per_s : facts->gpu[gpu].peak_bytes_per_s);
+}
+
+/* ---- decisions ----------------------------------------------------------------------------------------------------
+ */
+
+/* Algorithm 1, lines 2 to 34: the line that sets the GPU. */
+static int line_of(const params *p, double mem_util_pct, double upc, double alu_pct) {
+    if (isnan(mem_util_pct) || isnan(upc) || isnan(alu_pct))
+        return HELD;
+    if (mem_util_pct >= p->bus_efficiency_pct)
+        return MEMORY;
+    const int high = alu_pct >= p->high_pct, medium = alu_pct >= p->medium_pct;
+    if (upc >= p->upc_threshold)
+        return high ? BOTH : medium ? CPU_MED : CPU_LOW;
+    return high ? GPU_HIGH : medium ? GPU_MED : GPU_LOW;
+}
+
+static int cpu_of(int line) {
+    switch (line) {
+    case HELD:
+        return CPU_HELD;
+    case BOTH:
+        return CPU_BASE;
+    case CPU_MED:
+    case CPU_LOW:
+        return CPU_BOOST;
+    default:
+        return CPU_LOW_POWER;
+    }
+}
+
+static double gpu_mhz_of(const params *p, fl_ladder l, int line) {
+    const double top = fl_ladder_max(l);
+    switch (line) {
+    case BOTH:
+    case GPU_HIGH:
+        return p->gpu_high_mhz > 0 ? p->gpu_high_mhz : top;
+    case CPU_LOW:
+    case GPU_LOW:
+        return p->gpu_low_mhz > 0 ? p->gpu_low_mhz : fl_ladder_up(l, 0.5 * top - 1e-6);
+    default:
+        return p->gpu_med_mhz > 0 ? p->gpu_med_mhz : fl_ladder_up(l, 0.79 * top - 1e-6);
+    }
+}
+
+static double pstate_mhz(fl_ladder l, int64_t pstate) {
+    const int64_t at = (int64_t)l.count - 1 - pstate;
+    return l.mhz[at > 0 ? at : 0];
+}
+
+/* Algorithm 2, lines 33 to 42, after the state has been set: deeper while the access rate does not fall. As printed the
+ * walk goes one past the lowest state (which then takes a step more to leave), and up to P1. */
+static void walk(node_state *n, const params *p, fl_ladder l, double gradient) {
+    const int64_t lowest = (int64_t)l.count - 1;
+    if (isnan(gradient))
+        return;
+    if (gradient >= p->mem_threshold_gb_s)
+        n->low_pstate += n->low_pstate < lowest + (p->listing ? 1 : 0);
+    else
+        n->low_pstate -= n->low_pstate > (p->listing ? 1 : p->low_pstate);
+}
+
+/* Sets the CPU and returns the P-state set, -1 for boost. */
+static double set_cpu(fl_command *c, fl_ladder l, int cpu, int64_t low_pstate) {
+    const int64_t lowest = (int64_t)l.count - 1;
+    const int64_t pstate = cpu == CPU_LOW_POWER ? (low_pstate < lowest ? low_pstate : lowest) : 0;
+    fl_set_host(c, FL_SET_HOST_CPU_MHZ, pstate_mhz(l, pstate));
+    fl_set_host(c, FL_SET_HOST_CPU_BOOST, cpu == CPU_BOOST);
+    return cpu == CPU_BOOST ? -1 : (double)pstate;
+}
+
+static const char *init(void *state, const void *param_bytes, const fl_facts *facts) {
+    node_state *n = state;
+    const params *p = param_bytes;
+    if (p->medium_pct > p->high_pct)
+        return "medium_pct must not exceed high_pct";
+    for (uint32_t i = 0; i < facts->gpu_count; i++)
+        if (!facts->gpu[i].sm.count)
+            return "needs the SM ladder of every GPU";
+    n->low_pstate = p->low_pstate;
+    n->rate_gb_s = NAN;
+    return NULL;
+}
+
+enum { UPC, GRADIENT, LOW_PSTATE, CPU_PSTATE, NODE_PROBES };
+enum { ALU, MEM_UTIL, LINE, HELD_PROBE };
+
+static void step(void *state, const void *param_bytes, const fl_facts *facts, const fl_sample *s, fl_command *command,
+                 int multilevel) {
+    node_state *n = state;
+    gpu_state *gpu = gpus(state);
+    const params *p = param_bytes;
+    const fl_ladder cpu_ladder = facts->host.cpu;
+    const uint32_t count = facts->gpu_count;
+    double *node_probe = command->probe, *gpu_probe = command->probe + NODE_PROBES;
+
+    const double upc = clock_weighted_upc(n, s), cpu_rate = host_rate_gb_s(&n->cpu_bytes, s);
+    double all = cpu_rate; /* of CPU and GPUs; the GPUs whose rate is not known add nothing */
+    uint32_t rates = 0, counted = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        const double rate = gpu_rate_gb_s(&gpu[i].bytes, s, &s->gpu[i]);
+        gpu_probe[MEM_UTIL * count + i] = rate;
+        rates += isnan(rate) ? 0 : 1;
+        counted += gpu[i].bytes.known && n->cpu_bytes.known;
+        all += isnan(rate) ? 0 : rate;
+    }
+    all = rates ? all : (double)NAN;
+
+    int cpu = CPU_HELD, insensitive = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        const double own = gpu_probe[MEM_UTIL * count + i], peak = peak_gb_s(p, facts, i);
+        const double rate = isnan(own) || !facts->host.apu ? own : all;
+        const double util_pct = peak > 0 ? 100 * rate / peak : (double)NAN, alu_pct = weighted_alu_busy(&s->gpu[i]);
+        const int line = line_of(p, util_pct, upc, alu_pct);
+        if (line != HELD)
+            fl_set_gpu(command, i, FL_SET_SM_MHZ, gpu_mhz_of(p, facts->gpu[i].sm, line));
+        cpu = cpu_of(line) > cpu ? cpu_of(line) : cpu;
+        insensitive |= line >= GPU_HIGH;
+        gpu_probe[ALU * count + i] = alu_pct;
+        gpu_probe[MEM_UTIL * count + i] = util_pct;
+        gpu_probe[LINE * count + i] = line;
+        gpu_probe[HELD_PROBE * count + i] = line == HELD;
+    }
+
+    const double gradient = all - n->rate_gb_s;
+    if (!isnan(all) || !counted) /* stale readings leave the last rate, missing ones do not */
+        n->rate_gb_s = all;
+    node_probe[CPU_PSTATE] = NAN;
+    if (cpu != CPU_HELD && cpu_ladder.count) {
+        const int deep = multilevel && insensitive && cpu == CPU_LOW_POWER; /* line 5 knows only P2 */
+        node_probe[CPU_PSTATE] = set_cpu(command, cpu_ladder, cpu, deep ? n->low_pstate : p->low_pstate);
+        if (deep)
+            walk(n, p, cpu_ladder, gradient);
+    }
+    node_probe[UPC] = upc;
+    node_probe[GRADIENT] = gradient;
+    node_probe[LOW_PSTATE] = (double)n->low_pstate;
+    command->delay_ns = (int64_t)(p->period_ms * 1e6 + 0.5);
+}
+
+static void onelevel_step(void *state, const void *param_bytes, const fl_facts *facts, const fl_sample *sample,
+                          fl_command *command) {
+    step(state, param_bytes, facts, sample, command, 0);
+}
+
+static void multilevel_step(void *state, const void *param_bytes, const fl_facts *facts, const fl_sample *sample,
+                            fl_command *command) {
+    step(state, param_bytes, facts, sample, command, 1);
+}
+
+/* ---- descriptors --------------------------------------------------------------------------------------------------
+ */
+
+#define ROW(member, unit_, type_, standard_, min_, max_, help_)                                                        \
+    {                                                                                                                  \
+        .name = #member, .unit = unit_, .type = type_, .offset = offsetof(params, member), .standard = standard_,      \
+        .min = min_, .max = max_, .help = help_                                                                        \
+    }
+
+enum { ONE_LEVEL_PARAMS = 10 }; /* the rows after these are multilevelTh's own */
+
+static const fl_param param_rows[] = {
+    ROW(high_pct, "%", FL_PARAM_REAL, "80", 0, 100, "HIGH, threshold of WeightedALUBusy (Alg. 1 lines 10 and 25)"),
+    ROW(medium_pct, "%", FL_PARAM_REAL, "30", 0, 100, "MEDIUM, threshold of WeightedALUBusy (Alg. 1 lines 14 and 28)"),
+    ROW(upc_threshold, "uops/cycle", FL_PARAM_REAL, "0.4", 0, 64,
+        "UPC_Threshold, of ClockWeightedUPC (Alg. 1 lines 8 and 22)"),
+    ROW(bus_efficiency_pct, "%", FL_PARAM_REAL, "75", 0, 101,
+        "DDR_bus_efficiency, threshold of Global_MemUtil (Alg. 1 line 2)"),
+    ROW(period_ms, "ms", FL_PARAM_REAL, "10", 0.001, 3.6e6, "SAMPLING_INTERVAL (Alg. 1 line 35)"),
+    ROW(low_pstate, "", FL_PARAM_INT, "2", 0, 1000,
+        "CPU-low-power_P2 (Alg. 1 lines 5 and 24), counted from the top of the ladder; multilevelTh begins there"),
+    ROW(gpu_high_mhz, "MHz", FL_PARAM_REAL, "0", 0, 100000, "GPU-high (section 2); 0: the top of the ladder"),
+    ROW(gpu_med_mhz, "MHz", FL_PARAM_REAL, "0", 0, 100000,
+        "GPU-med (section 2; its clock is unpublished); 0: the clock at or above 0.79 of the top, assumed"),
+    ROW(gpu_low_mhz, "MHz", FL_PARAM_REAL, "0", 0, 100000,
+        "GPU-low (section 2; its clock is unpublished); 0: the clock at or above 0.5 of the top, assumed"),
+    ROW(peak_gb_s, "GB/s", FL_PARAM_REAL, "0", 0, 1e6,
+        "TheoreticalPeakMemBW (section 4.1); 0: the platform's, of host and GPU together where they share memory"),
+    ROW(mem_threshold_gb_s, "GB/s", FL_PARAM_REAL, "0", -1e6, 1e6,
+        "Mem_threshold (Alg. 2 line 34), of the change of the CPU and GPU access rate from one period to the next "
+        "(unpublished; assumed 0: deeper unless the rate falls)"),
+    ROW(listing, "", FL_PARAM_BOOL, "0", 0, 1,
+        "1: bounds as printed (Alg. 2 lines 35 and 39): one past Pmin, and up to P1; 0: Pmin and low_pstate"),
+};
+
+static const fl_probe probe_rows[] = {
+    {"clock_weighted_upc", "uops/cycle", "ClockWeightedUPC (section 4.1)", 0},
+    {"gradient_gb_s", "GB/s", "change of the CPU and GPU memory access rate (Alg. 2 line 33)", 0},
+    {"low_pstate", "", "CPU-low-power_Pstate after the step (Alg. 2)", 0},
+    {"cpu_pstate", "", "P-state set; -1: boost", 0},
+    {"weighted_alu_busy", "%", "WeightedALUBusy (section 4.1)", 1},
+    {"global_mem_util", "%", "Global_MemUtil (section 4.1)", 1},
+    {"line", "", "line of Alg. 1 that set the GPU's state; 0: none", 1},
+    {"held", "", "1: decided without readings, the last states hold", 1},
+};
+
+#define NEEDS                                                                                                          \
+    .gpu_needs = FL_BIT(FL_GPU_ALU_BUSY_PCT) | FL_BIT(FL_GPU_GPU_CLOCK_BUSY_PCT) | FL_BIT(FL_GPU_DRAM_BYTES),          \
+    .host_needs = FL_BIT(FL_HOST_CPU_UOPS) | FL_BIT(FL_HOST_CPU_CYCLES) | FL_BIT(FL_HOST_CPU_MEM_BYTES),               \
+    .gpu_drives = FL_BIT(FL_SET_SM_MHZ), .host_drives = FL_BIT(FL_SET_HOST_CPU_MHZ) | FL_BIT(FL_SET_HOST_CPU_BOOST)
+
+FL_POLICY(multilevelth) = {FL_POLICY_ABI,
+                           .name = "multilevelth",
+                           .summary = "CPU and GPU states by frequency sensitivity; the CPU may go to its lowest state",
+                           .source = "DynaCo (SC '13), section 4.2, Algorithm 2 (DynaCo-multilevelTh)",
+                           NEEDS,
+                           .param = param_rows,
+                           .param_count = sizeof param_rows / sizeof *param_rows,
+                           .probe = probe_rows,
+                           .probe_count = sizeof probe_rows / sizeof *probe_rows,
+                           .param_size = sizeof(params),
+                           .state_size = sizeof(node_state),
+                           .gpu_size = sizeof(gpu_state),
+                           .init = init,
+                           .step = multilevel_step};
+
+#ifndef POLICY_PLUGIN /* a plug-in holds one policy */
+
+FL_POLICY(onelevelth) = {FL_POLICY_ABI,
+                         .name = "1levelth",
+                         .summary = "CPU and GPU states by frequency sensitivity; the CPU stays at P2 or above",
+                         .source = "DynaCo (SC '13), section 4.2, Algorithm 1 (DynaCo-1levelTh)",
+                         NEEDS,
+                         .param = param_rows,
+                         .param_count = ONE_LEVEL_PARAMS,
+                         .probe = probe_rows,
+                         .probe_count = sizeof probe_rows / sizeof *probe_rows,
+                         .param_size = sizeof(params),
+                         .state_size = sizeof(node_state),
+                         .gpu_size = sizeof(gpu_state),
+                         .init = init,
+                         .step = onelevel_step};
+
+#endif

@@ -1,0 +1,325 @@
+/* What DynaCo is compared with (SC '13, sections 2 and 6): the hardware's own power management, which boosts CPU and
+ * GPU while there is room, and the best pair of states for each kernel, found offline by trying all. */
+#include "policies/policy.h"
+
+#include <math.h>
+
+#define COUNT(rows) (sizeof(rows) / sizeof *(rows))
+
+static int64_t delay_ns(double period_ms) { return (int64_t)(period_ms * 1e6 + 0.5); }
+
+static const char *need_ladders(const fl_facts *facts) {
+    for (uint32_t i = 0; i < facts->gpu_count; i++)
+        if (!facts->gpu[i].sm.count)
+            return "needs the SM ladder of every GPU";
+    return NULL;
+}
+
+/* depth 0: boost; 1: the ladder's top; and on from there. */
+static void set_cpu(fl_command *c, fl_ladder l, int64_t depth) {
+    if (!l.count)
+        return;
+    const int64_t at = (int64_t)l.count - (depth > 0 ? depth : 1);
+    fl_set_host(c, FL_SET_HOST_CPU_MHZ, l.mhz[at > 0 ? at : 0]);
+    fl_set_host(c, FL_SET_HOST_CPU_BOOST, depth == 0);
+}
+
+static void set_gpu(fl_command *c, uint32_t gpu, fl_ladder l, int64_t depth) {
+    const int64_t at = (int64_t)l.count - 1 - depth;
+    fl_set_gpu(c, gpu, FL_SET_SM_MHZ, l.mhz[at > 0 ? at : 0]);
+}
+
+/* ---- bapm ---------------------------------------------------------------------------------------------------------
+ * Section 2, steps 1 to 3: power is estimated, held against what the package may draw, and dealt out by a static
+ * weight; each side then takes the highest state that fits. Here a side steps down while the package is over its limit
+ * and the side over its share, and both step up while there is room. */
+
+#ifndef POLICY_PLUGIN /* a plug-in holds one policy */
+
+typedef struct bapm_params {
+    double power_w, cpu_weight, release, temp_c, period_ms;
+} bapm_params;
+
+typedef struct bapm_node {
+    double energy_j;
+    int64_t energy_ns, cpu_depth;
+    uint64_t known;
+} bapm_node;
+
+typedef struct bapm_gpu {
+    int64_t depth;
+    double spare;
+} bapm_gpu;
+
+static const char *bapm_init(void *state, const void *params, const fl_facts *facts) {
+    (void)state;
+    (void)params;
+    return need_ladders(facts);
+}
+
+static double cpu_watts(bapm_node *n, const fl_sample *s) {
+    const double j = s->host.value[FL_HOST_CPU_ENERGY_J];
+    double watts = NAN;
+    if (!fl_host_known(&s->host, FL_HOST_CPU_ENERGY_J) || !isfinite(j)) {
+        n->known = 0;
+        return NAN;
+    }
+    if (!(s->host.fresh >> FL_HOST_CPU_ENERGY_J & 1))
+        return NAN;
+    if (n->known && s->time_ns > n->energy_ns && j >= n->energy_j)
+        watts = (j - n->energy_j) / ((double)(s->time_ns - n->energy_ns) * 1e-9);
+    n->energy_j = j;
+    n->energy_ns = s->time_ns;
+    n->known = 1;
+    return watts;
+}
+
+static double limit_of(const bapm_params *p, const fl_facts *facts) {
+    return p->power_w > 0 ? p->power_w : facts->host.apu && facts->gpu_count ? facts->gpu[0].tdp_w : 0;
+}
+
+static void bapm_step(void *state, const void *params, const fl_facts *facts, const fl_sample *s, fl_command *command) {
+    const bapm_params *p = params;
+    bapm_node *n = state;
+    bapm_gpu *gpu = (bapm_gpu *)(n + 1);
+    const double limit = limit_of(p, facts), cpu_w = cpu_watts(n, s);
+    double gpu_w = 0, temp = -HUGE_VAL;
+    for (uint32_t i = 0; i < facts->gpu_count; i++) {
+        const fl_gpu_sample *g = &s->gpu[i];
+        if (fl_gpu_known(g, FL_GPU_POWER_W))
+            gpu_w += g->value[FL_GPU_POWER_W];
+        else if (limit > 0)
+            gpu_w = NAN;
+        if (fl_gpu_known(g, FL_GPU_TEMP_C) && isfinite(g->value[FL_GPU_TEMP_C]))
+            temp = fmax(temp, g->value[FL_GPU_TEMP_C]);
+    }
+    const double all = limit > 0 ? cpu_w + gpu_w : 0;
+    const int held = isnan(all), hot = p->temp_c > 0 && temp >= p->temp_c;
+    const int over = !held && limit > 0 && all >= limit,
+              room = !held && !hot && (limit <= 0 || all < p->release * limit);
+    if (hot || (over && cpu_w > p->cpu_weight * limit))
+        n->cpu_depth += n->cpu_depth < (int64_t)facts->host.cpu.count;
+    else if (room)
+        n->cpu_depth -= n->cpu_depth > 0;
+    for (uint32_t i = 0; i < facts->gpu_count; i++) {
+        if (hot || (over && gpu_w > (1 - p->cpu_weight) * limit))
+            gpu[i].depth += gpu[i].depth + 1 < (int64_t)facts->gpu[i].sm.count;
+        else if (room)
+            gpu[i].depth -= gpu[i].depth > 0;
+        if (!held || hot)
+            set_gpu(command, i, facts->gpu[i].sm, gpu[i].depth);
+        command->probe[3 + i] = (double)gpu[i].depth;
+    }
+    if (!held || hot)
+        set_cpu(command, facts->host.cpu, n->cpu_depth);
+    command->probe[0] = all;
+    command->probe[1] = (double)n->cpu_depth;
+    command->probe[2] = limit > 0 ? held && !hot : (double)NAN; /* without a limit no reading is waited for */
+    command->delay_ns = delay_ns(p->period_ms);
+}
+
+#define BAPM_ROW(member, unit_, standard_, min_, max_, help_)                                                          \
+    {                                                                                                                  \
+        .name = #member, .unit = unit_, .type = FL_PARAM_REAL, .offset = offsetof(bapm_params, member),                \
+        .standard = standard_, .min = min_, .max = max_, .help = help_                                                 \
+    }
+
+static const fl_param bapm_rows[] = {
+    BAPM_ROW(power_w, "W", "0", 0, 1e5,
+             "what CPU and GPUs may draw together; 0: on an APU its TDP, elsewhere no limit"),
+    BAPM_ROW(cpu_weight, "", "0.5", 0, 1, "the CPU's share under a limit: the static weight (unpublished; assumed)"),
+    BAPM_ROW(release, "", "0.95", 0, 1, "below this share of the limit both step up (unpublished; assumed)"),
+    BAPM_ROW(temp_c, "C", "0", 0, 1000,
+             "both step down from here (unpublished); 0: not watched, as nothing met it (section 3)"),
+    BAPM_ROW(period_ms, "ms", "10", 0.001, 3.6e6, "time between looks (unpublished; assumed as DynaCo's)"),
+};
+
+static const fl_probe bapm_probes[] = {
+    {"package_w", "W", "power of CPU and GPUs, as estimated", 0},
+    {"cpu_depth", "", "CPU state: 0 boost, 1 the ladder's top, and on", 0},
+    {"held", "", "1: decided without readings, the last states hold", 0},
+    {"gpu_depth", "", "GPU state, from the ladder's top", 1},
+};
+
+FL_POLICY(bapm) = {FL_POLICY_ABI,
+                   .name = "bapm",
+                   .summary = "boosts CPU and GPU to their highest states while power and temperature allow",
+                   .source = "DynaCo (SC '13), section 2: AMD Turbo CORE, bidirectional application power management",
+                   .gpu_needs = FL_BIT(FL_GPU_POWER_W) | FL_BIT(FL_GPU_TEMP_C),
+                   .host_needs = FL_BIT(FL_HOST_CPU_ENERGY_J),
+                   .gpu_drives = FL_BIT(FL_SET_SM_MHZ),
+                   .host_drives = FL_BIT(FL_SET_HOST_CPU_MHZ) | FL_BIT(FL_SET_HOST_CPU_BOOST),
+                   .param = bapm_rows,
+                   .param_count = COUNT(bapm_rows),
+                   .probe = bapm_probes,
+                   .probe_count = COUNT(bapm_probes),
+                   .param_size = sizeof(bapm_params),
+                   .state_size = sizeof(bapm_node),
+                   .gpu_size = sizeof(bapm_gpu),
+                   .init = bapm_init,
+                   .step = bapm_step};
+
+#endif
+
+/* ---- ideal-static -------------------------------------------------------------------------------------------------
+ * The table says which pair of states each kernel gets; foldline fit sensitivity makes it from runs over all pairs. A
+ * policy sees a kernel only once it has ended, so the one that runs now is looked up in the past: the kernels that
+ * ended are kept as runs of equal ones, and of the places where the present run stood before, the one counts that the
+ * most runs before it agree with; the kernel that followed there follows now. Programs repeat themselves: from the
+ * second iteration on this names the right kernel before it begins. */
+
+enum { KINDS_MAX = 256, UNKNOWN = KINDS_MAX, RUNS_MAX = 128, CONTEXT_MAX = 12 };
+
+typedef struct static_params {
+    fl_table states;
+    double period_ms;
+} static_params;
+
+typedef struct static_node {
+    double spare[2];
+} static_node;
+
+typedef struct kernel_run { /* equal kernels, one after the other */
+    uint32_t kind, length;
+} kernel_run;
+
+typedef struct static_gpu {
+    kernel_run past[RUNS_MAX]; /* a ring; the last of them is the present one */
+    uint64_t runs;             /* ever begun */
+    uint32_t guess, spare;
+    int32_t row[KINDS_MAX]; /* of the table by kind: 0 not looked up, -1 none, else row + 1 */
+} static_gpu;
+
+_Static_assert(sizeof(static_gpu) % 16 == 0, "parts of the state are multiples of 16 bytes");
+
+static static_gpu *static_gpus(void *state) { return (static_gpu *)((char *)state + sizeof(static_node)); }
+
+static const char *static_init(void *state, const void *params, const fl_facts *facts) {
+    const static_params *p = params;
+    for (uint32_t i = 0; i < facts->gpu_count; i++)
+        static_gpus(state)[i].guess = UNKNOWN;
+    for (uint32_t i = 0; i < 2 * p->states.row_count; i++)
+        if (!(p->states.cell[i] > 0))
+            return "states must hold clocks above 0";
+    return need_ladders(facts);
+}
+
+static int same_text(const char *a, const char *b) {
+    while (*a && *a == *b)
+        a++, b++;
+    return *a == *b;
+}
+
+static int64_t row_of(static_gpu *g, const fl_table *t, const fl_sample *s, uint32_t kind) {
+    if (kind >= KINDS_MAX || kind >= s->kind_count)
+        return -1;
+    if (!g->row[kind]) {
+        uint32_t i = 0;
+        while (i < t->row_count && !same_text(t->key[i], s->kind[kind].name))
+            i++;
+        g->row[kind] = i < t->row_count ? (int32_t)i + 1 : -1;
+    }
+    return g->row[kind] > 0 ? g->row[kind] - 1 : -1;
+}
+
+/* back: 0 is the present run, 1 the one before it. */
+static const kernel_run *run_at(const static_gpu *g, uint64_t back) {
+    return &g->past[(g->runs - 1 - back) % RUNS_MAX];
+}
+
+static void take_record(static_gpu *g, uint32_t kind) {
+    const uint32_t k = kind < KINDS_MAX ? kind : UNKNOWN;
+    if (g->runs && run_at(g, 0)->kind == k) {
+        g->past[(g->runs - 1) % RUNS_MAX].length++;
+        return;
+    }
+    g->runs++;
+    g->past[(g->runs - 1) % RUNS_MAX] = (kernel_run){.kind = k, .length = 1};
+}
+
+/* How many runs before `back` equal those before the present one. */
+static uint32_t agreement(const static_gpu *g, uint64_t back, uint64_t held) {
+    uint32_t n = 0;
+    while (n < CONTEXT_MAX && back + n + 1 < held) {
+        const kernel_run *a = run_at(g, n + 1), *b = run_at(g, back + n + 1);
+        if (a->kind != b->kind || a->length != b->length)
+            break;
+        n++;
+    }
+    return n;
+}
+
+static uint32_t running(const static_gpu *g) {
+    const kernel_run *now = run_at(g, 0);
+    const uint64_t held = g->runs < RUNS_MAX ? g->runs : RUNS_MAX;
+    uint32_t most = 0, guess = now->kind;
+    for (uint64_t back = held - 1; back > 0; back--) { /* of equals, the latest */
+        const kernel_run *then = run_at(g, back);
+        if (then->kind != now->kind || then->length < now->length)
+            continue;
+        const uint32_t n = agreement(g, back, held) + 1;
+        if (n >= most) {
+            most = n;
+            guess = then->length > now->length ? now->kind : run_at(g, back - 1)->kind;
+        }
+    }
+    return guess;
+}
+
+static void static_step(void *state, const void *params, const fl_facts *facts, const fl_sample *s,
+                        fl_command *command) {
+    const static_params *p = params;
+    static_gpu *gpu = static_gpus(state);
+    double cpu_mhz = 0;
+    for (uint32_t i = 0; i < facts->gpu_count; i++) {
+        static_gpu *g = &gpu[i];
+        for (uint64_t k = 0; s->record && k < s->record_count; k++)
+            if (s->record[k].gpu == i)
+                take_record(g, s->record[k].kind);
+        g->guess = g->runs ? running(g) : UNKNOWN;
+        const int64_t row = row_of(g, &p->states, s, g->guess);
+        command->probe[i] = g->guess == UNKNOWN ? (double)NAN : (double)g->guess;
+        command->probe[facts->gpu_count + i] = row < 0;
+        if (row < 0)
+            continue;
+        cpu_mhz = fmax(cpu_mhz, p->states.cell[2 * row]);
+        fl_set_gpu(command, i, FL_SET_SM_MHZ, p->states.cell[2 * row + 1]);
+    }
+    if (cpu_mhz > 0 && facts->host.cpu.count) {
+        const double top = fl_ladder_max(facts->host.cpu);
+        fl_set_host(command, FL_SET_HOST_CPU_MHZ, fmin(cpu_mhz, top));
+        fl_set_host(command, FL_SET_HOST_CPU_BOOST, cpu_mhz > top);
+    }
+    command->delay_ns = delay_ns(p->period_ms);
+}
+
+static const fl_param static_rows[] = {
+    {"states", "MHz", FL_PARAM_TABLE, offsetof(static_params, states), "", 0, 0, "key:kernel|cpu_mhz|sm_mhz",
+     "best pair of states of each kernel (section 6: offline profiling, an entire state-space search); a CPU clock "
+     "above "
+     "the software's ladder allows boost; kernels that are not listed keep what is set"},
+    {"period_ms", "ms", FL_PARAM_REAL, offsetof(static_params, period_ms), "1", 0.001, 3.6e6, NULL,
+     "time between looks at the kernels that ended (assumed)"},
+};
+
+static const fl_probe static_probes[] = {
+    {"kind", "", "kind of kernel taken to run now", 1},
+    {"held", "", "1: no kernel with a row is known to run, the last states hold", 1},
+};
+
+FL_POLICY(idealstatic) = {FL_POLICY_ABI,
+                          .name = "ideal-static",
+                          .summary = "sets the pair of states that is best for the kernel that runs, from a table",
+                          .source = "DynaCo (SC '13), section 6: the ideal static scheme",
+                          .gpu_drives = FL_BIT(FL_SET_SM_MHZ),
+                          .host_drives = FL_BIT(FL_SET_HOST_CPU_MHZ) | FL_BIT(FL_SET_HOST_CPU_BOOST),
+                          .needs_records = 1,
+                          .param = static_rows,
+                          .param_count = COUNT(static_rows),
+                          .probe = static_probes,
+                          .probe_count = COUNT(static_probes),
+                          .param_size = sizeof(static_params),
+                          .state_size = sizeof(static_node),
+                          .gpu_size = sizeof(static_gpu),
+                          .init = static_init,
+                          .step = static_step};
