@@ -1,5 +1,6 @@
 #include "harness/scene.h"
 
+#include "harness/pool.h"
 #include "sim/instance.h"
 #include "sim/synth_program.h"
 #include "traces/kernels.h"
@@ -79,7 +80,7 @@ fl_status fl_scenes_append(fl_scenes *all, fl_scenes *more, fl_diag *d) {
     return FL_OK;
 }
 
-static fl_status complete(fl_scene *s, const fl_scene_options *o, fl_scenes *all, fl_diag *d) {
+static fl_status complete(fl_scene *s, const fl_scene_options *o, fl_diag *d) {
     if (o->variant) {
         fl_status renamed = rename_variant(s->w, o->variant, d);
         if (renamed)
@@ -90,7 +91,6 @@ static fl_status complete(fl_scene *s, const fl_scene_options *o, fl_scenes *all
     if (s->w->measured) /* a measured table is never extrapolated: the ladder ends where the measurements end */
         s->clipped =
             fl_node_clip(&s->platform.node, s->w->sm_min_mhz, s->w->sm_max_mhz, s->w->class[0].load.ref_mem_mhz);
-    all->clipped += s->clipped;
     s->node = o->node;
     if (!(s->asked = strdup(o->platform)))
         return no_memory(d);
@@ -143,15 +143,12 @@ static uint32_t devices_of(const fl_kernel_trace *t) {
     return n;
 }
 
-/* The scene of a kernel trace that was read or made; source: what names its kinds by default. */
-static fl_status from_kernels(const fl_scene_options *o, const char *source, const char *name, const fl_head *head,
-                              const fl_kernel_trace *t, fl_scenes *all, fl_diag *d) {
+/* Fills the scene of a kernel trace that was read or made; s->source names its kinds by default. */
+static fl_status from_kernels(const fl_scene_options *o, fl_scene *s, const char *name, const fl_head *head,
+                              const fl_kernel_trace *t, fl_diag *d) {
     fl_kinds kinds = {0};
-    fl_scene *s = NULL;
-    char *beside = NULL;
-    fl_status status = add(all, source, &s, d);
-    if (!status && (beside = kinds_path(o->kinds, source, head)))
-        status = fl_kinds_read(beside, &kinds, d);
+    char *beside = s->kinds = kinds_path(o->kinds, s->source, head);
+    fl_status status = beside ? fl_kinds_read(beside, &kinds, d) : FL_OK;
     if (!status)
         status = fl_platform_open(o->platform, (uint32_t)o->gpus, &s->platform, d);
     uint32_t devices = status ? 0 : devices_of(t);
@@ -165,20 +162,19 @@ static fl_status from_kernels(const fl_scene_options *o, const char *source, con
     if (!status)
         status = fl_build_trace(&s->w, name, t, &s->platform.node, &build, d);
     if (!status)
-        status = complete(s, o, all, d);
-    if (s)
-        s->kinds = beside;
-    else
-        free(beside);
+        status = complete(s, o, d);
     fl_kinds_free(&kinds);
     return status;
 }
 
 static fl_status from_trace(const fl_scene_options *o, const char *path, fl_scenes *all, fl_diag *d) {
     fl_kernel_trace t = {0};
+    fl_scene *s = NULL;
     fl_status status = fl_kernels_read(path, &t, d);
     if (!status)
-        status = from_kernels(o, path, path, &t.head, &t, all, d);
+        status = add(all, path, &s, d);
+    if (!status)
+        status = from_kernels(o, s, path, &t.head, &t, d);
     fl_kernel_trace_free(&t);
     return status;
 }
@@ -212,21 +208,45 @@ static fl_status check_wanted(const fl_texts *only, const char *path, char *cons
     return s;
 }
 
+typedef struct program_jobs { /* programs are made side by side: each is a job */
+    const fl_scene_options *o;
+    const fl_programs *p;
+    size_t *index;    /* of the program of each job */
+    fl_scene **scene; /* of each job */
+} program_jobs;
+
+static fl_status make_program(void *user, size_t job, fl_diag *d) {
+    const program_jobs *j = user;
+    const size_t i = j->index[job];
+    fl_kernel_trace t = {0};
+    fl_status s = fl_synth_program(j->p, i, j->o->seed ? (uint64_t)j->o->seed : 1, j->o->seconds, &t, d);
+    if (!s)
+        s = from_kernels(j->o, j->scene[job], j->p->names[j->p->programs[i]], &j->p->head, &t, d);
+    fl_kernel_trace_free(&t);
+    return s;
+}
+
 static fl_status from_programs(const fl_scene_options *o, fl_scenes *all, fl_diag *d) {
     fl_programs p = {0};
+    size_t jobs = 0;
     fl_status status = fl_programs_read(o->programs, &p, d);
     if (!status)
         status = check_wanted(&o->only, o->programs, p.names, p.programs, p.program_count, d);
-    for (size_t i = 0; !status && i < p.program_count; i++) {
-        const char *name = p.names[p.programs[i]];
-        fl_kernel_trace t = {0};
-        if (!is_wanted(&o->only, name))
-            continue;
-        status = fl_synth_program(&p, i, o->seed ? (uint64_t)o->seed : 1, o->seconds, &t, d);
-        if (!status)
-            status = from_kernels(o, o->programs, name, &p.head, &t, all, d);
-        fl_kernel_trace_free(&t);
+    program_jobs j = {.o = o, .p = &p};
+    if (!status) {
+        j.index = calloc(p.program_count, sizeof *j.index);
+        j.scene = calloc(p.program_count, sizeof *j.scene);
+        status = j.index && j.scene ? FL_OK : no_memory(d);
     }
+    for (size_t i = 0; !status && i < p.program_count; i++)
+        if (is_wanted(&o->only, p.names[p.programs[i]])) {
+            j.index[jobs] = i;
+            status = add(all, o->programs, &j.scene[jobs++], d);
+        }
+    if (!status)
+        status = fl_pool_run(make_program, &j, jobs, 0, "programs", d);
+    free(j.index);
+    free(j.scene);
     fl_programs_free(&p);
     return status;
 }
@@ -249,7 +269,7 @@ static fl_status from_sweep(const fl_scene_options *o, const char *path, const f
     for (size_t i = 0; !status && i < count; i++) {
         if (!is_wanted(only, sweep.names[names[i]]))
             continue;
-        fl_scene *s;
+        fl_scene *s = NULL;
         status = add(all, path, &s, d);
         if (!status)
             status = fl_platform_open(o->platform, (uint32_t)o->gpus, &s->platform, d);
@@ -259,7 +279,8 @@ static fl_status from_sweep(const fl_scene_options *o, const char *path, const f
             status = fl_build_sweep(&s->w, path, &sweep, names[i], model, o->repeat ? (uint32_t)o->repeat : 1,
                                     &s->platform.node, (uint32_t)o->windows, d);
         if (!status)
-            status = complete(s, o, all, d);
+            status = complete(s, o, d);
+        all->clipped += s && s->clipped;
     }
     free(names);
     fl_sweep_free(&sweep);
