@@ -13,12 +13,16 @@ typedef int (*fl_command_function)(int argc, char **argv); /* after the command'
 
 int fl_cmd_run(int argc, char **argv);
 int fl_cmd_compare(int argc, char **argv);
+int fl_cmd_sweep(int argc, char **argv);
+int fl_cmd_merge(int argc, char **argv);
 int fl_cmd_oracle(int argc, char **argv);
 int fl_cmd_replay(int argc, char **argv);
 int fl_cmd_synth(int argc, char **argv);
 int fl_cmd_policies(int argc, char **argv);
 int fl_cmd_platforms(int argc, char **argv);
 int fl_cmd_fit(int argc, char **argv);
+int fl_cmd_import(int argc, char **argv);
+int fl_cmd_trace(int argc, char **argv);
 int fl_cmd_plot(int argc, char **argv);
 int fl_cmd_bench(int argc, char **argv);
 

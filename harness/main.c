@@ -10,6 +10,8 @@ typedef struct fl_command {
 static const fl_command commands[] = {
     {"run", "one policy over one workload", fl_cmd_run},
     {"compare", "policies over workloads, against the oracles", fl_cmd_compare},
+    {"sweep", "a grid of runs, durable, sharded", fl_cmd_sweep},
+    {"merge", "shards of a grid into one result", fl_cmd_merge},
     {"oracle", "best static clock, best clock per kernel, clairvoyant schedule", fl_cmd_oracle},
     {"fit", "models and parameters from measurements", fl_cmd_fit},
     {"replay", "a recorded policy's decisions, checked against the policy here", fl_cmd_replay},

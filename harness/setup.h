@@ -5,6 +5,8 @@
 #include "harness/experiment.h"
 #include "harness/trial.h"
 
+#include <math.h>
+
 typedef struct fl_setup_options { /* as the command line gives them; fl_setup_standard where it does not */
     fl_scene_options scene;
     fl_texts rest; /* traces, and at most one experiment (*.json) */

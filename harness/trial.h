@@ -61,7 +61,8 @@ size_t fl_trials_count(const fl_comparison_options *o);
 fl_status fl_trials_run(fl_trials *t, size_t index, fl_row_result *row, fl_diag *d);
 
 enum { FL_BASELINES = 4 };
-/* The driver's default, the best static clock, the best clock per kernel, the clairvoyant schedule: those there are. */
+/* The driver's default, the best static clock, the best clock per kernel, the clairvoyant schedule: those there are.
+ * Once per scene, and where runs are watched not before its runs are over. */
 fl_status fl_trials_baselines(fl_trials *t, size_t scene, fl_row_result row[FL_BASELINES], size_t *count, fl_diag *d);
 
 #endif

@@ -1,0 +1,303 @@
+/* Grids end to end: the same bytes whatever kills, threads, shards and order; what is refused. And the journal by
+ * itself. */
+#include "harness/journal.h"
+#include "policies/random.h"
+#include "tests/suite.h"
+#include "tests/temp_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#define PROGRAM FL_BUILD "/foldline"
+
+static char folder[512];
+
+static const char *in_folder(const char *name) {
+    static char path[4][1024];
+    static int at;
+    at = (at + 1) % 4;
+    snprintf(path[at], sizeof path[at], "%s/%s", folder, name);
+    return path[at];
+}
+
+/* A grid of `values` x `seeds` runs of two tiny programs. */
+static const char *experiment(const char *name, int values, int seeds, bool oracles) {
+    char text[2048];
+    snprintf(folder, sizeof folder, "%s", fl_temp_path(""));
+    folder[strlen(folder) - 1] = 0;
+    fl_temp_text("k.csv",
+                 "# foldline-kinds 1\n# source: made up\n"
+                 "name,tc,tm,tl,sharpness,alpha,beta,sm_demand,sm_mhz,mem_mhz\nk,1,0.4,0,inf,0.8,0.3,1,1500,1000\n"
+                 "m,0.4,1,0,inf,0.4,0.8,1,1500,1000\n");
+    fl_temp_text("p.csv", "# foldline-programs 1\n# source: made up\n# sm_mhz: 1500\n# mem_mhz: 1000\n# kinds: k.csv\n"
+                          "program,part,part_s,kernel,count,time_us,time_cv,gap_us,gap_cv\n"
+                          "a,1,0.05,k,1,2000,0.2,10,0\nb,1,0.05,m,1,2000,0.2,10,0\n");
+    snprintf(text, sizeof text,
+             "{\"foldline_experiment\": 1, \"platform\": \"generic\", \"programs\": \"p.csv\", \"seeds\": %d, "
+             "\"oracles\": %s, \"policies\": [{\"policy\": \"epsilon-greedy\", \"set\": {\"epsilon\": {\"from\": 0, "
+             "\"to\": 1, \"count\": %d}, \"interval_ms\": 1}}]}",
+             seeds, oracles ? "true" : "false", values);
+    fl_temp_text(name, text);
+    static char path[1024];
+    snprintf(path, sizeof path, "%s", in_folder(name));
+    return path;
+}
+
+/* Runs foldline; -1 where it is to be killed after us microseconds and was. Standard output and error to files. */
+static int run(const char *const *arguments, long kill_after_us, rlim_t file_size) {
+    const char *argv[24] = {PROGRAM};
+    for (int i = 0; arguments[i]; i++)
+        argv[i + 1] = arguments[i];
+    const pid_t pid = fork();
+    if (pid == 0) {
+        const int out = open(in_folder("out"), O_CREAT | O_TRUNC | O_WRONLY, 0666),
+                  err = open(in_folder("err"), O_CREAT | O_TRUNC | O_WRONLY, 0666);
+        dup2(out, 1);
+        dup2(err, 2);
+        if (file_size) {
+            setrlimit(RLIMIT_FSIZE, &(struct rlimit){file_size, file_size});
+            signal(SIGXFSZ, SIG_IGN);
+        }
+        execv(PROGRAM, (char *const *)(uintptr_t)argv);
+        _exit(127);
+    }
+    if (kill_after_us > 0) {
+        nanosleep(&(struct timespec){kill_after_us / 1000000, kill_after_us % 1000000 * 1000}, NULL);
+        kill(pid, SIGKILL);
+    }
+    int status;
+    waitpid(pid, &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+#define RUN(...) run((const char *const[]){__VA_ARGS__, NULL}, 0, 0)
+
+static char *read_file(const char *path, size_t *size) {
+    FILE *f = fopen(path, "rb");
+    struct stat st;
+    if (!f || fstat(fileno(f), &st)) {
+        if (f)
+            fclose(f);
+        *size = 0;
+        return NULL;
+    }
+    char *text = calloc((size_t)st.st_size + 1, 1);
+    *size = text ? fread(text, 1, (size_t)st.st_size, f) : 0;
+    fclose(f);
+    return text;
+}
+
+static bool same_bytes(const char *a, const char *b) {
+    size_t na, nb;
+    char *x = read_file(a, &na), *y = read_file(b, &nb);
+    const bool same = x && y && na == nb && na && !memcmp(x, y, na);
+    free(x);
+    free(y);
+    return same;
+}
+
+static bool says(const char *text) {
+    size_t size;
+    char *err = read_file(in_folder("err"), &size);
+    const bool found = err && strstr(err, text);
+    if (!found)
+        printf("\n    it says: %s", err ? err : "nothing");
+    free(err);
+    return found;
+}
+
+static double seconds(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* 2 programs x 50 values x 100 seeds: 10,000 runs, killed at 20 moments spread over the time that they take. */
+static void test_killed(void) {
+    const char *e = experiment("killed.json", 50, 100, false);
+    char out[1024], whole[1024];
+    snprintf(out, sizeof out, "%s", in_folder("killed.csv"));
+    snprintf(whole, sizeof whole, "%s", in_folder("whole.csv"));
+    const double start = seconds();
+    FL_CHECK(RUN("sweep", e, "-o", whole) == 0, "the undisturbed grid failed");
+    const double took = seconds() - start;
+    fl_random r = fl_random_seed(20260, 1);
+    int kills = 0, finished = 0;
+    for (int i = 0; i < 20; i++) {
+        const long us = (long)(1e6 * took * (0.02 + 0.2 * fl_random_unit(&r)));
+        const int status = run((const char *const[]){"sweep", e, "-o", out, NULL}, us, 0);
+        kills += status == -1;
+        finished += status == 0;
+    }
+    printf("seed 20260: %d killed, %d had finished; ", kills, finished);
+    FL_CHECK(kills >= 3, "only %d were killed in time", kills);
+    FL_CHECK(RUN("sweep", e, "-o", out) == 0, "the last start failed");
+    FL_CHECK(same_bytes(out, whole), "other bytes after %d kills", kills);
+    FL_CHECK(access(in_folder("killed.csv.journal"), F_OK) != 0, "the journal is still there");
+}
+
+static void test_threads_and_shards(void) {
+    const char *e = experiment("shards.json", 7, 3, true);
+    char path[6][1100], one[1024];
+    snprintf(one, sizeof one, "%s", in_folder("one.csv"));
+    FL_CHECK(RUN("sweep", e, "-o", one, "--threads", "1") == 0, "one thread");
+    for (int n = 2; n <= 4; n += 2) {
+        char threads[8];
+        snprintf(threads, sizeof threads, "%d", n);
+        FL_CHECK(RUN("sweep", e, "-o", in_folder("more.csv"), "--threads", threads) == 0 &&
+                     same_bytes(one, in_folder("more.csv")),
+                 "%d threads", n);
+    }
+    for (int i = 5; i >= 1; i--) { /* in another order */
+        char shard[16];
+        snprintf(shard, sizeof shard, "%d/5", i);
+        snprintf(path[i], sizeof path[i], "%s.shard-%d-of-5", in_folder("five.csv"), i);
+        FL_CHECK(RUN("sweep", e, "-o", in_folder("five.csv"), "--shard", shard) == 0, "shard %d", i);
+    }
+    FL_CHECK(RUN("merge", path[3], path[1], path[5], path[2], path[4], "-o", in_folder("five.csv")) == 0, "merge");
+    FL_CHECK(same_bytes(one, in_folder("five.csv")), "five shards give other bytes");
+    FL_CHECK(RUN("merge", path[3], path[1], path[5], path[2], "-o", in_folder("four.csv")) == 2 && says("missing"),
+             "a shard is missing");
+    FL_CHECK(access(in_folder("four.csv"), F_OK) != 0, "half a result was written");
+    FL_CHECK(RUN("merge", path[1], path[1], "-o", in_folder("four.csv")) == 2 && says("there already"), "one twice");
+    FL_CHECK(RUN("sweep", e, "-o", in_folder("x.csv"), "--shard", "6/5") == 2 && says("expected I/N"), "shard 6/5");
+    FL_CHECK(RUN("sweep", e) == 2 && says("-o FILE"), "no output");
+}
+
+static void test_full_disk(void) {
+    const char *e = experiment("full.json", 20, 20, false);
+    char out[1024], whole[1024];
+    snprintf(out, sizeof out, "%s", in_folder("full.csv"));
+    snprintf(whole, sizeof whole, "%s", in_folder("room.csv"));
+    FL_CHECK(RUN("sweep", e, "-o", whole) == 0, "with room");
+    FL_CHECK(run((const char *const[]){"sweep", e, "-o", out, NULL}, 0, 40000) == 3 && says("cannot write") &&
+                 says("run again to go on"),
+             "a full disk");
+    FL_CHECK(access(out, F_OK) != 0, "half a result was written");
+    size_t size;
+    char *journal = read_file(in_folder("full.csv.journal"), &size);
+    FL_CHECK(journal && size > 1000, "nothing was kept");
+    free(journal);
+    FL_CHECK(RUN("sweep", e, "-o", out) == 0 && same_bytes(out, whole), "goes on");
+    size_t told;
+    char *said = read_file(in_folder("out"), &told);
+    FL_CHECK(said && !strstr(said, ", 0 of them"), "it began anew: %s", said ? said : "");
+    free(said);
+}
+
+static void test_other_inputs(void) {
+    const char *e = experiment("inputs.json", 30, 100, false);
+    char out[1024], journal[1024];
+    snprintf(journal, sizeof journal, "%s", in_folder("in.csv.journal"));
+    snprintf(out, sizeof out, "%s", in_folder("in.csv"));
+    for (long us = 20000; access(journal, F_OK) != 0 && us < 2000000; us *= 2)
+        run((const char *const[]){"sweep", e, "-o", out, NULL}, us, 0);
+    FL_CHECK(access(journal, F_OK) == 0, "no journal to go on from");
+    fl_temp_text("p.csv",
+                 "# foldline-programs 1\n# source: made up\n# sm_mhz: 1500\n# mem_mhz: 1000\n# kinds: k.csv\n"
+                 "program,part,part_s,kernel,count,time_us,time_cv,gap_us,gap_cv\n"
+                 "a,1,0.05,k,1,2001,0.2,10,0\nb,1,0.05,m,1,2000,0.2,10,0\n"); /* the same name, another trace */
+    FL_CHECK(RUN("sweep", e, "-o", out) == 2 && says("other inputs") && says(".journal:1"), "a changed trace");
+    FL_CHECK(RUN("sweep", e, "-o", "/proc/none/x.csv") == 3 && says("cannot create"), "unwritable");
+}
+
+/* ---- the journal ---- */
+
+#define KEY "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+
+static void fill(const char *path) {
+    fl_journal *j;
+    fl_diag d = {0};
+    FL_CHECK(fl_journal_open(&j, path, KEY, 5, &d) == FL_OK, "%s", d.message);
+    FL_CHECK(!fl_journal_add(j, 3, "three\n", &d) && !fl_journal_add(j, 0, "a\nb,\"x y\"\n\n", &d) &&
+                 !fl_journal_add(j, 4, "", &d) && !fl_journal_add(j, 1, "one\n", &d),
+             "%s", d.message);
+    fl_journal_close(j);
+}
+
+/* Cut at every byte: what is left is a number of whole jobs in the order they came, and the rest can be added again. */
+static void test_cut(void) {
+    const char *path = fl_temp_path("j");
+    char name[512];
+    snprintf(name, sizeof name, "%s", path);
+    remove(name);
+    fill(name);
+    size_t size, whole;
+    char *text = read_file(name, &whole);
+    static const size_t order[] = {3, 0, 4, 1};
+    for (size_t cut = 0; cut <= whole; cut++) {
+        fl_journal *j;
+        fl_diag d = {0};
+        FILE *f = fopen(name, "wb");
+        fwrite(text, 1, cut, f);
+        fclose(f);
+        FL_CHECK(fl_journal_open(&j, name, KEY, 5, &d) == FL_OK, "cut at %zu: %s", cut, d.message);
+        const size_t n = fl_journal_count(j);
+        for (size_t i = 0; i < 4; i++)
+            FL_CHECK(fl_journal_has(j, order[i]) == (i < n), "cut at %zu: %zu jobs, job %zu", cut, n, order[i]);
+        static const char *const rows[] = {"three\n", "a\nb,\"x y\"\n\n", "", "one\n"};
+        for (size_t i = n; i < 4; i++)
+            FL_CHECK(!fl_journal_add(j, order[i], rows[i], &d), "%s", d.message);
+        fl_journal_close(j);
+        char *again = read_file(name, &size);
+        FL_CHECK(size == whole && !memcmp(again, text, size), "cut at %zu: other bytes", cut);
+        free(again);
+    }
+    free(text);
+}
+
+static void test_damage(void) {
+    char name[512];
+    snprintf(name, sizeof name, "%s", fl_temp_path("d"));
+    remove(name);
+    fill(name);
+    size_t whole;
+    char *text = read_file(name, &whole);
+    fl_random r = fl_random_seed(7, 7);
+    for (int i = 0; i < 300; i++) { /* a flipped bit never gives a row that was not written */
+        fl_journal *j = NULL;
+        fl_diag d = {0};
+        const size_t at = (size_t)fl_random_below(&r, whole);
+        char *out = NULL;
+        size_t size = 0;
+        text[at] ^= (char)(1 << fl_random_below(&r, 7));
+        FILE *f = fopen(name, "wb");
+        fwrite(text, 1, whole, f);
+        fclose(f);
+        if (fl_journal_open(&j, name, KEY, 5, &d) == FL_OK) {
+            f = open_memstream(&out, &size);
+            fl_journal_write(j, f, &d);
+            fclose(f);
+            FL_CHECK(strstr("a\nb,\"x y\"\n\none\nthree\n", out) || !strcmp(out, "a\nb,\"x y\"\n\nthree\n"),
+                     "bit at %zu gives '%s'", at, out);
+            free(out);
+        } else {
+            FL_CHECK(d.status == FL_BAD_INPUT && d.message[0], "bit at %zu: %d", at, d.status);
+        }
+        fl_journal_close(j);
+        free(text);
+        remove(name);
+        fill(name);
+        text = read_file(name, &whole);
+    }
+    free(text);
+    fl_journal *j = NULL;
+    fl_diag d = {0};
+    FL_CHECK(fl_journal_open(&j, name, KEY, 6, &d) == FL_BAD_INPUT && strstr(d.message, "other inputs"), "%s",
+             d.message);
+    fl_journal *first;
+    FL_CHECK(fl_journal_open(&first, name, KEY, 5, &d) == FL_OK, "%s", d.message);
+    FL_CHECK(fl_journal_open(&j, name, KEY, 5, &d) == FL_IO && strstr(d.message, "another foldline"), "%s", d.message);
+    fl_journal_close(first);
+}
+
+static void test_clean_up(void) { fl_temp_remove(); }
+
+FL_SUITE("sweep", {"journal cut at every byte", test_cut}, {"journal damaged", test_damage},
+         {"10,000 runs and 20 kills", test_killed}, {"threads and shards", test_threads_and_shards},
+         {"full disk", test_full_disk}, {"other inputs", test_other_inputs}, {"clean up", test_clean_up})
