@@ -280,8 +280,8 @@ static fl_status read_gpus(const fl_json *root, fl_node_spec *node, uint32_t wan
 }
 
 static fl_status read_root(const fl_json *root, uint32_t gpu_count, fl_platform *p, fl_diag *d) {
-    static const char *const known[] = {"foldline_platform", "title", "count", "gpu", "gpus", "host",
-                                        "policies",          "notes"};
+    static const char *const known[] = {"foldline_platform", "title",       "count", "gpu", "gpus", "host",
+                                        "policies",          "calibration", "notes"};
     int64_t version = 0;
     const char *title = NULL;
     fl_json host;
