@@ -15,6 +15,7 @@ int fl_cmd_run(int argc, char **argv);
 int fl_cmd_compare(int argc, char **argv);
 int fl_cmd_sweep(int argc, char **argv);
 int fl_cmd_merge(int argc, char **argv);
+int fl_cmd_regress(int argc, char **argv);
 int fl_cmd_oracle(int argc, char **argv);
 int fl_cmd_replay(int argc, char **argv);
 int fl_cmd_synth(int argc, char **argv);

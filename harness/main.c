@@ -12,6 +12,7 @@ static const fl_command commands[] = {
     {"compare", "policies over workloads, against the oracles", fl_cmd_compare},
     {"sweep", "a grid of runs, durable, sharded", fl_cmd_sweep},
     {"merge", "shards of a grid into one result", fl_cmd_merge},
+    {"regress", "a recorded experiment run again, with gates", fl_cmd_regress},
     {"oracle", "best static clock, best clock per kernel, clairvoyant schedule", fl_cmd_oracle},
     {"fit", "models and parameters from measurements", fl_cmd_fit},
     {"replay", "a recorded policy's decisions, checked against the policy here", fl_cmd_replay},
