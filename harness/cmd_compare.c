@@ -1,5 +1,6 @@
 #include "harness/commands.h"
 #include "harness/draws_compare.h"
+#include "harness/model_error.h"
 #include "harness/published.h"
 #include "harness/setup.h"
 
@@ -80,12 +81,18 @@ static void print_json(const fl_comparison *c, const fl_published *published, cJ
 int fl_cmd_compare(int argc, char **argv) {
     fl_setup_options so = FL_SETUP_STANDARD;
     const char *csv = NULL;
+    int64_t draws_of_model = 0;
+    double time_error = NAN, power_error = NAN;
     bool each = false, json = false;
     const fl_option option[] = {
         FL_SETUP_OPTIONS(so),
         {"csv", "FILE", FL_OPTION_TEXT, &csv, 0, 0, "writes all rows, and FILE.provenance.json beside it"},
         {"each", NULL, FL_OPTION_FLAG, &each, 0, 0, "prints every row, not only the means"},
         {"json", NULL, FL_OPTION_FLAG, &json, 0, 0, "prints all rows and the provenance as JSON"},
+        {"model-error", "N", FL_OPTION_INT, &draws_of_model, 1, 1e6,
+         "moves the model within its error N times (1000): which policy is first how often"},
+        {"time-error", "PCT", FL_OPTION_REAL, &time_error, 0, 100, "mean error in time (what the model says)"},
+        {"power-error", "PCT", FL_OPTION_REAL, &power_error, 0, 100, "mean error in power (what the model says)"},
     };
     int exit_status = FL_EXIT_OK;
     if (!fl_begin(argc, argv, &help, option, sizeof option / sizeof *option, &so.rest, &exit_status))
@@ -95,6 +102,7 @@ int fl_cmd_compare(int argc, char **argv) {
     fl_setup u = {0};
     fl_comparison c = {0};
     fl_published *published = NULL;
+    fl_ranking *ranking = NULL;
     cJSON *record = NULL;
     fl_status s = fl_setup_open(&u, &so, &d);
     if (!s && !u.own) /* published results belong to the experiment's own policies and workloads */
@@ -106,6 +114,14 @@ int fl_cmd_compare(int argc, char **argv) {
         s = draws ? fl_draws_compare(&u.experiment, &u.o, &c, &d) : fl_comparison_run(&u.o, &c, &d);
     if (!s && published)
         s = fl_published_solve(published, &c, &d);
+    const fl_model_error_options error = {
+        .draws = (size_t)draws_of_model, .time_pct = time_error, .power_pct = power_error, .seed = u.o.seed};
+    if (!s && error.draws && draws)
+        s = fl_fail(&d, FL_BAD_INPUT, NULL, 0, 0, "--model-error: a distribution replay has no model to move");
+    if (!s && error.draws && !(ranking = calloc(u.o.spec_count, sizeof *ranking)))
+        s = fl_fail(&d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the ranking");
+    if (!s && error.draws)
+        s = fl_model_error_run(&u.o, &error, ranking, &d);
     if (!s && !(record = fl_provenance(&u.scenes, u.spec, u.o.spec_count, u.o.seed)))
         s = fl_fail(&d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the provenance");
     if (!s && csv)
@@ -120,6 +136,10 @@ int fl_cmd_compare(int argc, char **argv) {
         else
             fl_comparison_print(&c, &u.o, each || u.variants, stdout);
         print_notes(&c, &u.scenes, csv);
+        if (ranking) {
+            putchar('\n');
+            fl_model_error_print(&u.o, &error, ranking, stdout);
+        }
         if (published) {
             putchar('\n');
             fl_published_print(published, stdout);
@@ -131,6 +151,7 @@ int fl_cmd_compare(int argc, char **argv) {
         exit_status = FL_EXIT_GATE;
     }
     fl_published_free(published);
+    free(ranking);
     cJSON_Delete(record);
     fl_comparison_free(&c);
     fl_setup_free(&u);

@@ -4,6 +4,7 @@
 
 #include "sim/untangle.h"
 #include "traces/kernels.h"
+#include "traces/numbers.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -431,6 +432,13 @@ static fl_status add_threads(fl_builder *b, fl_diag *d) {
     return s;
 }
 
+/* What a fit wrote into the head of its kinds; NAN where nobody knows how wrong they are. */
+static double head_error(const fl_kinds *kinds, const char *key) {
+    const char *text = fl_head_get(&kinds->head, key);
+    double pct;
+    return text && fl_real_parse(text, &pct) == FL_NUMBER_OK && pct >= 0 ? pct : (double)NAN;
+}
+
 fl_status fl_build_trace(fl_workload **out, const char *name, const fl_kernel_trace *t, const fl_node_spec *node,
                          const fl_build_options *o, fl_diag *d) {
     fl_builder b = {.t = t, .node = node, .o = o};
@@ -452,6 +460,10 @@ fl_status fl_build_trace(fl_workload **out, const char *name, const fl_kernel_tr
         b.first_class[i] = FL_NONE;
     if (!s)
         find_rows(&b);
+    if (o->kinds) {
+        b.w->model_time_mape_pct = head_error(o->kinds, "model_time_mape_pct");
+        b.w->model_power_mape_pct = head_error(o->kinds, "model_power_mape_pct");
+    }
     b.w->launch_queue = node->host.launch_queue ? node->host.launch_queue : 1024;
     b.w->gaps_are_host = !t->has_launches;
     if (!s)

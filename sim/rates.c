@@ -1,5 +1,8 @@
 #include "sim/rates.h"
 
+#include "policies/random.h"
+
+#include <math.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -9,6 +12,7 @@ struct fl_rates {
     const fl_workload *w;
     const fl_node_spec *node;
     pthread_mutex_t lock;
+    fl_model_error error;
     _Atomic(fl_clock_rates *) **table; /* per device: sm_count x mem_count cells, NULL until built */
 };
 
@@ -55,6 +59,51 @@ void fl_rates_free(fl_rates *r) {
     free(r);
 }
 
+/* ---- errors ---- */
+
+void fl_rates_err(fl_rates *r, const fl_model_error *e) { r->error = *e; }
+
+/* Where a clock stands on the way from the reference to the far end of the ladder: 0 at the reference, -1..1. */
+static double away(double mhz, double ref, const int32_t *ladder, uint32_t count) {
+    const double span = count > 1 ? (double)ladder[count - 1] - ladder[0] : 0;
+    return span > 0 && ref > 0 ? (mhz - ref) / span : 0;
+}
+
+/* A normal deviate's mean absolute value is sqrt(2/pi) of its deviation. */
+#define FL_SIGMA(pct) ((pct) / 100 * 1.2533141373155003)
+
+static int32_t scaled(int32_t mw, double by) { return (int32_t)lround(mw * by); }
+
+/* From the reference at one end of the ladder, x is 0.5 on average and the root of 1 + 4 x^2 is 1.4789: so that the
+ * mean absolute errors come out as asked. */
+static void err_row(const fl_rates *r, const fl_device *dev, uint32_t id, double f, double m, fl_row *row,
+                    fl_row_parts *parts) {
+    const fl_load *load = &r->w->class[id].load;
+    fl_random random = fl_random_seed(r->error.seed, id);
+    const double x = away(f, load->ref_sm_mhz, dev->sm_mhz, dev->sm_count),
+                 y = away(m, load->ref_mem_mhz, dev->mem_mhz, dev->mem_count);
+    const double slope = fl_random_normal(&random), memory = fl_random_normal(&random),
+                 level = fl_random_normal(&random), tilt = fl_random_normal(&random);
+    const double longer = exp(FL_SIGMA(r->error.time_pct) * 2 * (slope * x + memory * y)),
+                 more = exp(FL_SIGMA(r->error.power_pct) * (level + 2 * tilt * x) / 1.4789);
+    row->mul = (uint32_t)fmin(fmax(1, round(row->mul * longer)), UINT32_MAX);
+    parts->sm_mw = scaled(parts->sm_mw, more);
+    parts->memory_mw = scaled(parts->memory_mw, more);
+    parts->unsplit_mw = scaled(parts->unsplit_mw, more);
+    row->dyn_mw = parts->sm_mw + parts->memory_mw + parts->unsplit_mw;
+}
+
+static void err_base(const fl_rates *r, uint32_t device, fl_base *base) {
+    fl_random random = fl_random_seed(r->error.seed, (UINT64_C(1) << 32) + device);
+    const double more = exp(FL_SIGMA(r->error.power_pct) * fl_random_normal(&random));
+    base->static_mw = scaled(base->static_mw, more);
+    base->memory_mw = scaled(base->memory_mw, more);
+    base->tree_mw = scaled(base->tree_mw, more);
+    base->total_mw = base->static_mw + base->memory_mw + base->tree_mw;
+}
+
+static bool errs(const fl_rates *r) { return r->error.time_pct > 0 || r->error.power_pct > 0; }
+
 static fl_status build(const fl_rates *r, const fl_device *dev, uint32_t sm, uint32_t mem, fl_clock_rates **out,
                        fl_diag *d) {
     uint32_t n = r->w->class_count;
@@ -72,10 +121,14 @@ static fl_status build(const fl_rates *r, const fl_device *dev, uint32_t sm, uin
     const char *what = "base power";
     double f = dev->sm_mhz[sm], m = dev->mem_mhz[mem];
     fl_model_status s = fl_base_make(dev, f, m, &c->base);
+    if (s == FL_MODEL_OK && errs(r))
+        err_base(r, (uint32_t)(dev - r->node->device), &c->base);
     for (uint32_t i = 0; s == FL_MODEL_OK && i < n; i++) {
         const fl_class *k = &r->w->class[i];
         what = k->kind.name;
         s = fl_row_make(dev, &k->load, f, m, &row[i], &parts[i]);
+        if (s == FL_MODEL_OK && errs(r))
+            err_row(r, dev, i, f, m, &row[i], &parts[i]);
         row[i].resident = k->copy || k->iteration ? FL_RESIDENT_NO : k->part ? FL_RESIDENT_PART : FL_RESIDENT_KERNEL;
         if (!row[i].resident)
             row[i].sms = row[i].alu = 0;

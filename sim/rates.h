@@ -14,6 +14,18 @@ typedef struct fl_clock_rates {
 
 typedef struct fl_rates fl_rates;
 
+/* A model that is wrong by about so much, otherwise: what --model-error draws from. */
+typedef struct fl_model_error {
+    double time_pct, power_pct; /* mean absolute errors */
+    uint64_t seed;
+} fl_model_error;
+
+/* Before the first use: each row's length and power are moved by errors drawn for its class, smooth over the clocks
+ * (a lognormal's; in time 0 at the reference clock and growing away from it, in power at every clock), the base's power
+ * by errors of the device. Where the reference is an end of the ladder, the mean absolute errors over it are those given;
+ * nearer its middle they are smaller. */
+void fl_rates_err(fl_rates *r, const fl_model_error *e);
+
 /* Borrows both for its life. */
 fl_status fl_rates_new(fl_rates **out, const fl_workload *w, const fl_node_spec *node, fl_diag *d);
 void fl_rates_free(fl_rates *r);
