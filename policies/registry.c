@@ -9,6 +9,23 @@
     X(utilizscale)                                                                                                     \
     X(assure)                                                                                                          \
     X(sweetspot)                                                                                                       \
+    X(onelevelth)                                                                                                      \
+    X(multilevelth)                                                                                                    \
+    X(bapm)                                                                                                            \
+    X(idealstatic)                                                                                                     \
+    X(cap_dynamic_min)                                                                                                 \
+    X(cap_dynamic_max)                                                                                                 \
+    X(cap_static)                                                                                                      \
+    X(cap_hybrid1)                                                                                                     \
+    X(cap_hybrid2)                                                                                                     \
+    X(cap_static_max)                                                                                                  \
+    X(cap_static_min)                                                                                                  \
+    X(energyucb)                                                                                                       \
+    X(random)                                                                                                          \
+    X(round_robin)                                                                                                     \
+    X(epsilon_greedy)                                                                                                  \
+    X(mfgpoeo)                                                                                                         \
+    X(depo)                                                                                                            \
     X(skeleton)
 
 #define DECLARE(ident) extern const fl_policy fl_policy_##ident;

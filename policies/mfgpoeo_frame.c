@@ -1,0 +1,373 @@
+#include "policies/mfgpoeo_frame.h"
+
+#include <math.h>
+
+static int64_t ns_of(double seconds) { return (int64_t)(seconds * 1e9 + 0.5); }
+
+void fl_mfg_open(fl_mfg_gpu *g, const fl_mfg_params *p) {
+    g->first_ns = g->seen_ns = -1;
+    g->window_ns = ns_of(fmin(p->window_s, p->window_max_s));
+    g->set_sm = g->set_mem = g->next_mem = FL_MFG_DEFAULT;
+    g->chosen = g->fallback = (fl_mfg_point){.sm = FL_MFG_DEFAULT, .mem = FL_MFG_DEFAULT, .objective = NAN};
+    g->achieved_mhz = g->bound = g->index = g->loss = g->error = g->matched = g->coverage = g->objective =
+        g->base_objective = g->distance = g->optimised_s = NAN;
+    g->recording = 1;
+}
+
+void fl_mfg_record(fl_mfg_gpu *g, const fl_mfg_params *p, const fl_gpu_facts *facts, const fl_kernel_kind *kind,
+                   const fl_kernel_record *record) {
+    g->busy = 1;
+    if (g->state == FL_MFG_WAIT || g->state == FL_MFG_STABLE)
+        return;
+    const fl_mfg_scope scope = {.begin_ns = g->begin_ns,
+                                .gap_max_ns = ns_of(p->gap_max_ms * 1e-3),
+                                .cores = (double)facts->sm_count * facts->cores_per_sm};
+    fl_mfg_add(&g->data, &scope, kind, record);
+}
+
+typedef struct frame { /* one step of one GPU */
+    fl_mfg_gpu *g;
+    const fl_mfg_params *p;
+    const fl_gpu_facts *facts;
+    int64_t now_ns;
+    uint32_t gpu;
+    fl_command *command;
+} frame;
+
+/* ---- setting and measuring ----------------------------------------------------------------------------------------
+ */
+
+static void set_clock(const frame *f, int control, fl_ladder ladder, int32_t gear, int32_t *now) {
+    if (*now != gear)
+        fl_set_gpu(f->command, f->gpu, control, gear == FL_MFG_DEFAULT ? FL_DEFAULT : ladder.mhz[gear]);
+    *now = gear;
+}
+
+static void set_up(const frame *f, int32_t sm, int32_t mem, uint32_t records) {
+    fl_mfg_gpu *g = f->g;
+    set_clock(f, FL_SET_SM_MHZ, f->facts->sm, sm, &g->set_sm);
+    set_clock(f, FL_SET_MEM_MHZ, f->facts->mem, mem, &g->set_mem);
+    if (g->recording != records)
+        fl_set_gpu(f->command, f->gpu, FL_SET_RECORDS, records);
+    g->recording = records;
+}
+
+static void begin(const frame *f, int32_t state, int64_t length_ns) {
+    fl_mfg_gpu *g = f->g;
+    g->state = state;
+    g->begin_ns = f->now_ns + ns_of(f->p->settle_ms * 1e-3);
+    g->end_ns = g->begin_ns + length_ns;
+    g->meter = (fl_mfg_meter){.counting = 0};
+}
+
+/* Sets a configuration and measures kernels under it for Duration. */
+static void measure(const frame *f, int32_t state, int32_t sm, int32_t mem) {
+    set_up(f, sm, mem, 1);
+    fl_mfg_begin(&f->g->data);
+    begin(f, state, f->g->window_ns);
+}
+
+/* Algorithm 2, one round; returns to the state `after`. */
+static void update_baseline(const frame *f, int32_t after) {
+    f->g->after = after;
+    measure(f, FL_MFG_BASELINE, FL_MFG_DEFAULT, FL_MFG_DEFAULT);
+}
+
+/* A kernel that is bound by a clock takes as much longer as that is lower; none takes longer than that or less long
+ * than before, but where the default clocks were held down by the power limit. */
+static void mark_implausible(const frame *f, int32_t sm, int32_t mem) {
+    const fl_gpu_facts *facts = f->facts;
+    double least = 1, most = 1;
+    if (sm != FL_MFG_DEFAULT)
+        most *= fmax(fl_ladder_max(facts->sm) / facts->sm.mhz[sm], 1);
+    if (mem != FL_MFG_DEFAULT)
+        most *= fmax(fl_ladder_max(facts->mem) / facts->mem.mhz[mem], 1);
+    const double now_mhz = fl_mfg_meter_mean(&f->g->meter, FL_MFG_SM);
+    if (now_mhz > 0 && f->g->achieved_mhz > 0)
+        least = fmin(1, f->g->achieved_mhz / now_mhz);
+    fl_mfg_mark_varying(&f->g->data, &f->p->filter, least, most);
+}
+
+static void take_index(const frame *f) {
+    fl_mfg_gpu *g = f->g;
+    const fl_mfg_index i = fl_mfg_index_of(&g->data, &f->p->filter);
+    g->index = i.index;
+    g->error = i.error;
+    g->matched = i.matched;
+    g->loss = i.index - 1;
+}
+
+/* What the measurement under a configuration says; 0 where it cannot be compared with the database. */
+static int evaluate(const frame *f, int32_t sm, int32_t mem) {
+    fl_mfg_gpu *g = f->g;
+    const double power_w = fl_mfg_meter_mean(&g->meter, FL_MFG_POWER);
+    g->unpowered = !(power_w > 0);
+    g->coverage = fl_mfg_coverage(&g->data);
+    if (!(g->coverage > f->p->th_cover) || g->unpowered) /* Algorithm 7 line 7 */
+        return 0;
+    mark_implausible(f, sm, mem);
+    take_index(f);
+    if (isnan(g->index))
+        return 0;
+    g->bound = fmax(g->base_bound - f->p->sigma * g->error, 0);
+    g->objective = fl_mfg_objective(f->p->objective, power_w, g->index);
+    g->since_baseline++;
+    return 1;
+}
+
+/* ---- stages -------------------------------------------------------------------------------------------------------
+ */
+
+static void start_search(fl_mfg_gpu *g) {
+    g->pid = (fl_mfg_pid){.count = 0};
+    g->trace.count = g->tried_count = 0;
+    g->adjustments = g->ending = 0;
+}
+
+static void restart(const frame *f) {
+    fl_mfg_gpu *g = f->g;
+    start_search(g);
+    g->start_ns = f->now_ns;
+    g->next_mem = FL_MFG_DEFAULT;
+    g->chosen = g->fallback = (fl_mfg_point){.sm = FL_MFG_DEFAULT, .mem = FL_MFG_DEFAULT, .objective = NAN};
+    update_baseline(f, FL_MFG_WAIT);
+}
+
+/* For looking at the index: no optimisation, one window after the other at given clocks. */
+static void hold_fixed(const frame *f) {
+    const double mem = f->p->hold_mem_mhz;
+    measure(f, FL_MFG_FIXED, fl_mfg_ladder_index(f->facts->sm, f->p->hold_sm_mhz),
+            mem > 0 ? fl_mfg_ladder_index(f->facts->mem, mem) : FL_MFG_DEFAULT);
+}
+
+static void end_fixed(const frame *f) {
+    fl_mfg_gpu *g = f->g;
+    if (evaluate(f, g->set_sm, g->set_mem)) {
+        g->fixed_sum += g->index;
+        g->index = g->fixed_sum / (double)++g->fixed_count;
+    }
+    hold_fixed(f);
+}
+
+static void monitor(const frame *f, int32_t sm, int32_t mem) {
+    fl_mfg_gpu *g = f->g;
+    set_up(f, sm, mem, 0);
+    g->has_vector = 0;
+    if (isnan(g->optimised_s))
+        g->optimised_s = (double)(f->now_ns - g->first_ns) * 1e-9;
+    begin(f, FL_MFG_STABLE, ns_of(f->p->ev_period_s * (double)f->p->ev_readings));
+}
+
+/* The next memory clock to try, else the SM clocks under the one chosen. */
+static void go_on(const frame *f) {
+    fl_mfg_gpu *g = f->g;
+    if (g->next_mem != FL_MFG_DEFAULT) {
+        measure(f, FL_MFG_MEMORY, FL_MFG_DEFAULT, g->next_mem);
+        return;
+    }
+    if (f->facts->sm.count < 2) {
+        monitor(f, FL_MFG_DEFAULT, g->chosen.mem);
+        return;
+    }
+    g->gear = fl_mfg_start_gear(f->p, f->facts, g->achieved_mhz, g->chosen.mem != FL_MFG_DEFAULT,
+                                g->chosen.loss / g->base_bound);
+    measure(f, FL_MFG_SEARCH, g->gear, g->chosen.mem);
+}
+
+/* The SM clocks under the default memory clock, after a lower one. */
+static void search_default(const frame *f) {
+    f->g->chosen = (fl_mfg_point){.sm = FL_MFG_DEFAULT, .mem = FL_MFG_DEFAULT, .objective = f->g->base_objective};
+    start_search(f->g);
+    go_on(f);
+}
+
+static void end_baseline(const frame *f) {
+    fl_mfg_gpu *g = f->g;
+    const double power_w = fl_mfg_meter_mean(&g->meter, FL_MFG_POWER);
+    g->unpowered = !(power_w > 0);
+    if (!g->data.kernels || g->unpowered) { /* nothing ran, or nothing can be said of it: once more */
+        update_baseline(f, g->after);
+        return;
+    }
+    g->baselines++;
+    g->coverage = fl_mfg_coverage(&g->data);
+    fl_mfg_mark_varying(&g->data, &f->p->filter, 1, 1);
+    take_index(f);
+    fl_mfg_update(&g->data, &f->p->filter);
+    const int64_t longest = ns_of(f->p->window_max_s);
+    /* The same clocks, the same times; written so that an index that is not known (the first window) repeats. */
+    const int differs = fabs(g->loss) > f->p->th_self || g->error > f->p->th_self;
+    const int repeats = !differs || g->window_ns >= longest;
+    if (g->coverage < f->p->th_cover || !repeats) {
+        g->window_ns = 2 * g->window_ns < longest ? 2 * g->window_ns : longest;
+        update_baseline(f, g->after);
+        return;
+    }
+    g->since_baseline = 0;
+    g->bound = g->base_bound = fl_mfg_bound(f->p, (double)g->data.kernels / ((double)g->window_ns * 1e-9));
+    g->base_objective = fl_mfg_objective(f->p->objective, power_w, 1);
+    if (g->chosen.mem == FL_MFG_DEFAULT)
+        g->chosen.objective = g->base_objective;
+    if (f->p->hold_sm_mhz > 0) {
+        hold_fixed(f);
+        return;
+    }
+    if (g->after == FL_MFG_SEARCH) {
+        measure(f, FL_MFG_SEARCH, g->gear, g->chosen.mem);
+        return;
+    }
+    if (g->after == FL_MFG_WAIT) { /* the first of this optimisation */
+        g->achieved_mhz = fl_mfg_meter_mean(&g->meter, FL_MFG_SM);
+        if (fl_mfg_meter_mean(&g->meter, FL_MFG_UTIL_MEM) <= f->p->mem_util_pct)
+            g->next_mem = fl_mfg_next_memory(f->p, f->facts, FL_MFG_DEFAULT);
+    }
+    go_on(f);
+}
+
+static void end_memory(const frame *f) {
+    fl_mfg_gpu *g = f->g;
+    if (!evaluate(f, FL_MFG_DEFAULT, g->next_mem)) {
+        update_baseline(f, FL_MFG_MEMORY);
+        return;
+    }
+    /* Is it worth its loss, or would a lower SM clock make more of it? */
+    const double saved = (g->chosen.objective - g->objective) / g->chosen.objective;
+    if (g->loss <= g->bound && saved > 0 && saved >= f->p->mem_worth * (g->loss - g->chosen.loss)) {
+        g->chosen =
+            (fl_mfg_point){.sm = FL_MFG_DEFAULT, .mem = g->next_mem, .loss = g->loss, .objective = g->objective};
+        g->next_mem = fl_mfg_next_memory(f->p, f->facts, g->next_mem);
+    } else {
+        g->next_mem = FL_MFG_DEFAULT;
+    }
+    go_on(f);
+}
+
+static uint32_t times_tried(const fl_mfg_gpu *g, int32_t gear) {
+    uint32_t times = 0;
+    for (uint32_t i = 0; i < g->tried_count; i++)
+        times += g->tried[i].gear == gear;
+    return times;
+}
+
+/* Stable, or long enough in search of it: then the best gear seen within the bound, the default where none is better.
+ * A loss that was measured once may only have seemed to be the best of several, so it is measured again. */
+static int ends(const frame *f) {
+    fl_mfg_gpu *g = f->g;
+    const fl_mfg_params *p = f->p;
+    const int32_t stable =
+        fl_mfg_stable_gear(&g->trace, (uint32_t)p->stable_last, p->th_ctrl, (int32_t)p->stable_gears);
+    const int late = f->now_ns - g->start_ns >= ns_of(p->forced_early_s);
+    g->ending |= stable >= 0 || g->adjustments >= p->forced_after || (late && g->adjustments >= p->forced_early);
+    if (!g->ending)
+        return 0;
+    fl_mfg_tried best;
+    fl_mfg_point keep = g->chosen;
+    if (fl_mfg_best_tried(g->tried, g->tried_count, &best) && best.objective < keep.objective)
+        keep = (fl_mfg_point){.sm = best.gear, .mem = keep.mem, .loss = best.loss, .objective = best.objective};
+    if (keep.sm != FL_MFG_DEFAULT && times_tried(g, keep.sm) < p->confirm && g->tried_count < FL_MFG_TRIED_MAX) {
+        g->gear = keep.sm;
+        return 0;
+    }
+    if (p->stable_at == FL_MFG_AT_MEAN && stable >= 0 && keep.sm != FL_MFG_DEFAULT &&
+        stable - keep.sm <= p->stable_gears && keep.sm - stable <= p->stable_gears)
+        keep.sm = stable;
+    if (keep.sm == FL_MFG_DEFAULT && keep.mem != FL_MFG_DEFAULT && g->fallback.sm == FL_MFG_DEFAULT &&
+        g->fallback.mem == FL_MFG_DEFAULT) { /* that memory clock has used up the bound: once more without it */
+        g->fallback = keep;
+        search_default(f);
+        return 1;
+    }
+    if (g->fallback.objective < keep.objective)
+        keep = g->fallback;
+    monitor(f, keep.sm, keep.mem);
+    return 1;
+}
+
+static void end_search(const frame *f) {
+    fl_mfg_gpu *g = f->g;
+    if (!evaluate(f, g->gear, g->chosen.mem)) {
+        g->trace.count = 0;
+        update_baseline(f, FL_MFG_SEARCH);
+        return;
+    }
+    g->adjustments++;
+    if (g->tried_count < FL_MFG_TRIED_MAX)
+        g->tried[g->tried_count++] =
+            (fl_mfg_tried){.gear = g->gear, .loss = g->loss, .bound = g->bound, .objective = g->objective};
+    fl_mfg_trace_add(&g->trace, (uint32_t)f->p->stable_last, g->gear, (g->loss - g->bound) / g->base_bound);
+    g->gear =
+        fl_mfg_pid_next(&f->p->pid, &g->pid, g->bound, g->loss, g->objective, g->gear, (int32_t)f->facts->sm.count - 1);
+    if (ends(f))
+        return;
+    if (g->since_baseline >= f->p->refresh_every)
+        update_baseline(f, FL_MFG_SEARCH);
+    else
+        measure(f, FL_MFG_SEARCH, g->gear, g->chosen.mem);
+}
+
+static void end_vector(const frame *f) {
+    fl_mfg_gpu *g = f->g;
+    double vector[FL_MFG_FEATURES];
+    for (int i = 0; i < FL_MFG_FEATURES; i++)
+        vector[i] = fl_mfg_meter_mean(&g->meter, i);
+    if (g->has_vector) {
+        g->distance = fl_mfg_distance(g->vector, vector);
+        if (g->distance > f->p->th_ev) {
+            g->changes++;
+            restart(f);
+            return;
+        }
+    }
+    for (int i = 0; i < FL_MFG_FEATURES; i++)
+        g->vector[i] = vector[i];
+    g->has_vector = 1;
+    g->begin_ns = f->now_ns;
+    g->end_ns = f->now_ns + ns_of(f->p->ev_period_s * (double)f->p->ev_readings);
+    g->meter = (fl_mfg_meter){.counting = 0};
+}
+
+/* ---- one step -----------------------------------------------------------------------------------------------------
+ */
+
+static void wait_for_kernels(const frame *f) {
+    fl_mfg_gpu *g = f->g;
+    if (g->first_ns < 0 && g->busy)
+        g->first_ns = f->now_ns;
+    if (g->first_ns >= 0 && f->now_ns - g->first_ns >= ns_of(f->p->skip_s))
+        restart(f);
+}
+
+static int is_idle(const fl_mfg_gpu *g, const fl_gpu_sample *s) {
+    return g->state != FL_MFG_STABLE && !g->busy && fl_gpu_known(s, FL_GPU_UTIL_GPU_PCT) &&
+           s->value[FL_GPU_UTIL_GPU_PCT] <= 0;
+}
+
+void fl_mfg_step(fl_mfg_gpu *g, const fl_mfg_params *p, const fl_gpu_facts *facts, const fl_gpu_sample *sample,
+                 int64_t time_ns, uint32_t gpu, fl_command *command) {
+    const frame f = {g, p, facts, time_ns, gpu, command};
+    const int64_t passed = time_ns - g->last_ns;
+    g->blind = !sample->valid;
+    if (!g->blind)
+        g->seen_ns = time_ns;
+    if (g->state == FL_MFG_WAIT) {
+        wait_for_kernels(&f);
+    } else if (g->blind || is_idle(g, sample)) { /* the measurement pauses */
+        g->end_ns += passed;
+        fl_mfg_meter_pause(&g->meter);
+        const int tries = g->state == FL_MFG_MEMORY || g->state == FL_MFG_SEARCH;
+        if (g->blind && tries && time_ns - g->seen_ns >= ns_of(p->missing_s))
+            restart(&f); /* nobody watches what is being tried: back to the default */
+    } else if (time_ns >= g->begin_ns) {
+        fl_mfg_meter_add(&g->meter, sample, time_ns);
+        if (time_ns >= g->end_ns) {
+            static void (*const end[])(const frame *) = {[FL_MFG_BASELINE] = end_baseline,
+                                                         [FL_MFG_MEMORY] = end_memory,
+                                                         [FL_MFG_SEARCH] = end_search,
+                                                         [FL_MFG_STABLE] = end_vector,
+                                                         [FL_MFG_FIXED] = end_fixed};
+            end[g->state](&f);
+        }
+    }
+    g->busy = 0;
+    g->last_ns = time_ns;
+}
