@@ -1,4 +1,5 @@
 #include "harness/commands.h"
+#include "harness/live/facts_head.h"
 #include "harness/output.h"
 #include "harness/replay.h"
 #include "traces/tables.h"
@@ -133,13 +134,17 @@ int fl_cmd_replay(int argc, char **argv) {
     fl_status s = rest.count == 1 ? read_log(rest.item[0], format, &log, &d)
                                   : fl_fail(&d, FL_BAD_INPUT, NULL, 0, 0, "expected one log, see --help");
     bool canonical = !strcmp(format, "canonical");
-    if (!s && !platform && !(platform = fl_head_get(&log.head, "platform")))
+    if (!s && canonical && !platform)
+        platform = fl_head_get(&log.head, "platform");
+    const bool told = !s && canonical && !platform && fl_facts_in_head(&log.head); /* a live run says what it knew */
+    if (!s && !platform && !told)
         s = fl_fail(&d, FL_BAD_INPUT, NULL, 0, 0, "no platform given, expected --platform NAME");
     if (!s && !policy && !(canonical && (policy = fl_head_get(&log.head, "policy"))))
         s = fl_fail(&d, FL_BAD_INPUT, NULL, 0, 0, "no policy given, expected --policy NAME");
     if (!s && !seed)
         seed = canonical && fl_head_get(&log.head, "seed") ? strtoll(fl_head_get(&log.head, "seed"), NULL, 10) : 1;
-    if (!s)
+    const char *held = canonical ? fl_head_get(&log.head, "min_set_ms") : NULL;
+    if (!s && !told)
         s = fl_platform_open(platform, log.gpu_count, &p, &d);
     if (!s && canonical &&
         fl_head_get(&log.head, "clocks")) { /* the ladder was cut to the clocks that had been measured */
@@ -151,14 +156,19 @@ int fl_cmd_replay(int argc, char **argv) {
                         fl_head_get(&log.head, "clocks"));
     }
     if (!s)
-        s = fl_facts_make(&p.node, (uint64_t)seed, &facts, &d);
+        s = told ? fl_facts_from_head(&log.head, rest.item[0], log.gpu_count, (uint64_t)seed, &facts, &d)
+                 : fl_facts_make(&p.node, (uint64_t)seed, &facts, &d);
     if (!s && canonical)
         s = with_head(&log, &set, &all, &owned, &d);
     if (!s)
         s = fl_spec_open_set(policy, canonical ? &all : &set, &spec, &d);
     if (!s) {
-        fl_layer layer[2] = {fl_platform_layer(&p, spec.policy->name), spec.layer};
-        fl_instance_options o = {.policy = spec.policy, .facts = &facts, .layer = layer, .layer_count = 2};
+        fl_layer layer[2] = {told ? (fl_layer){0} : fl_platform_layer(&p, spec.policy->name), spec.layer};
+        fl_instance_options o = {.policy = spec.policy,
+                                 .facts = &facts,
+                                 .layer = layer,
+                                 .layer_count = 2,
+                                 .min_set_interval_ns = held ? (int64_t)(strtod(held, NULL) * 1e6) : 0};
         s = fl_instance_open(&in, &o, &d);
     }
     if (!s)
@@ -177,7 +187,10 @@ int fl_cmd_replay(int argc, char **argv) {
     }
     fl_instance_close(in);
     fl_spec_free(&spec);
-    fl_facts_free(&facts);
+    if (told)
+        fl_facts_head_free(&facts);
+    else
+        fl_facts_free(&facts);
     fl_platform_free(&p);
     fl_decisions_free(&log);
     for (size_t i = 0; i < owned.count; i++)

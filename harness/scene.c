@@ -5,6 +5,7 @@
 #include "sim/synth_program.h"
 #include "traces/kernels.h"
 #include "traces/tables.h"
+#include "traces/trace_open.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -167,15 +168,19 @@ static fl_status from_kernels(const fl_scene_options *o, fl_scene *s, const char
     return status;
 }
 
+/* Any format that has kernels; what it does not carry is the platform's. */
 static fl_status from_trace(const fl_scene_options *o, const char *path, fl_scenes *all, fl_diag *d) {
-    fl_kernel_trace t = {0};
+    fl_imported in = {0};
     fl_scene *s = NULL;
-    fl_status status = fl_kernels_read(path, &t, d);
+    fl_status status = fl_trace_open(path, NULL, NULL, &in, d);
+    if (!status && !in.has_kernels)
+        status = fl_fail(d, FL_BAD_INPUT, path, 0, 0, "%s, expected a kernel trace",
+                         in.has_telemetry ? "has telemetry only" : "is a sweep, which --sweep FILE takes");
     if (!status)
         status = add(all, path, &s, d);
     if (!status)
-        status = from_kernels(o, s, path, &t.head, &t, d);
-    fl_kernel_trace_free(&t);
+        status = from_kernels(o, s, path, &in.kernels.head, &in.kernels, d);
+    fl_imported_free(&in);
     return status;
 }
 

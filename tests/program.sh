@@ -50,7 +50,7 @@ check() { # NAME, then a command that must be true
 }
 
 # ---- help and names ----
-for c in run compare oracle replay synth policies platforms plot bench; do
+for c in $("$f" --help | sed -n 's/^  \([a-z]*\)  .*/\1/p'); do
   succeed "$c --help" "^foldline $c " "$f" $c --help
 done
 succeed "--help" "Exit status" "$f" --help

@@ -141,18 +141,99 @@ static bool cut_plain(reader *r) {
         first++;
     if (first == end)
         return true; /* a blank line is no row */
-    for (bool last = false; !last && r->status == FL_OK;) {
-        char *stop = memchr(at, r->delimiter, (size_t)(end - at));
+    const char delimiter = r->delimiter;
+    const bool trim = r->options->trim;
+    fl_field *field = r->field;
+    size_t count = 0;
+    for (bool last = false; !last; count++) {
+        char *stop = at, *near = end - at < 8 ? end : at + 8;
+        while (stop < near && *stop != delimiter) /* most fields are shorter than a call is long */
+            stop++;
+        if (stop == near)
+            stop = memchr(near, delimiter, (size_t)(end - near));
         last = !stop;
         stop = last ? end : stop;
         char *next = stop + 1;
-        while (r->options->trim && at < stop && is_blank(r, *at))
+        while (trim && at < stop && is_blank(r, *at))
             at++;
-        while (r->options->trim && at < stop && is_blank(r, stop[-1]))
+        while (trim && at < stop && is_blank(r, stop[-1]))
             stop--;
         *stop = '\0';
-        add_field(r, at, (size_t)(stop - at), at);
+        if (count == r->field_room) {
+            if (fl_grow(&r->field, &r->field_room, count + 1, sizeof *field) != FL_OK) {
+                no_memory(r);
+                return true;
+            }
+            field = r->field;
+        }
+        field[count] = (fl_field){at, (size_t)(stop - at), (int64_t)(at - r->record) + 1};
         at = next;
+    }
+    r->field_count = count;
+    if (r->status == FL_OK)
+        give_row(r);
+    return true;
+}
+
+/* A line with quotes as writers leave them: around whole fields, inner ones doubled, no line break within. The end of
+ * the field that begins at `at` (its delimiter, or `end`); NULL where libcsv must look at it. *open, *close: the
+ * quotes, or NULL. */
+static char *quoted_end(const reader *r, char *at, char *end, char **open, char **close, bool *doubled) {
+    *open = *close = NULL;
+    *doubled = false;
+    char *first = at;
+    while (first < end && is_blank(r, *first))
+        first++;
+    if (first == end || *first != '"') {
+        while (at < end && *at != r->delimiter && *at != '"')
+            at++;
+        return at < end && *at == '"' ? NULL : at;
+    }
+    char *last = first + 1;
+    for (; (last = memchr(last, '"', (size_t)(end - last))) && last + 1 < end && last[1] == '"'; last += 2)
+        *doubled = true;
+    if (!last)
+        return NULL;
+    *open = first;
+    *close = last++;
+    while (last < end && is_blank(r, *last))
+        last++;
+    return last == end || *last == r->delimiter ? last : NULL;
+}
+
+/* Cuts such a line; false, with nothing changed, where some field is not as expected. Ends are marked once all are
+ * known. */
+static bool cut_quoted(reader *r) {
+    char *end = r->record + r->record_size - 1, *open, *close;
+    bool doubled;
+    end -= end > r->record && end[-1] == '\r';
+    if (memchr(r->record, '\r', (size_t)(end - r->record)) || memchr(r->record, '\n', (size_t)(end - r->record)))
+        return false;
+    for (char *at = r->record, *stop = NULL; r->status == FL_OK && stop != end; at = stop + 1) {
+        if (!(stop = quoted_end(r, at, end, &open, &close, &doubled))) {
+            r->field_count = r->unquoted_used = 0;
+            return false;
+        }
+        char *first = open ? open + 1 : at, *last = close ? close : stop;
+        while (!open && r->options->trim && first < last && is_blank(r, *first))
+            first++;
+        while (!open && r->options->trim && first < last && is_blank(r, last[-1]))
+            last--;
+        const char *begins = open ? open : first;
+        if (doubled) {
+            char *to = r->unquoted + r->unquoted_used, *text = to;
+            for (const char *from = first; from < last; from += 1 + (*from == '"'))
+                *to++ = *from;
+            first = text;
+            last = to;
+            r->unquoted_used += (size_t)(to - text) + 1;
+        }
+        add_field(r, first, (size_t)(last - first), begins);
+    }
+    for (size_t i = 0; i < r->field_count; i++) {
+        char *text;
+        memcpy(&text, &r->field[i].text, sizeof text); /* it is the reader's own */
+        text[r->field[i].size] = '\0';
     }
     if (r->status == FL_OK)
         give_row(r);
@@ -233,7 +314,7 @@ static fl_status do_record(reader *r, size_t size, int64_t lines, bool quotes) {
         return r->status;
     if (quotes && fl_grow(&r->unquoted, &r->unquoted_room, size + 1, 1) != FL_OK)
         return no_memory(r);
-    if (quotes || !cut_plain(r)) {
+    if (!(quotes ? cut_quoted(r) : cut_plain(r))) {
         size_t taken = csv_parse(&r->csv, r->record, size, on_field, on_row, r);
         if (r->status == FL_OK && taken < size && csv_error(&r->csv) == CSV_EPARSE)
             return bad_at(r, taken, "stray quote, expected quotes around a whole field and inner ones doubled");

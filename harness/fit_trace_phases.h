@@ -1,0 +1,14 @@
+/* A telemetry log without kernels: stretches over which utilisation, clock and power stay alike become the parts of a
+ * program. What a log cannot tell, how a phase depends on the clocks, is assumed and marked so. */
+#ifndef FL_FIT_TRACE_PHASES_H
+#define FL_FIT_TRACE_PHASES_H
+
+#include "models/device.h"
+#include "traces/diag.h"
+#include "traces/records.h"
+
+/* Writes OUT (a programs file) and its kinds beside it, and prints the phases. source: for their heads. FL_BAD_INPUT
+ * where the log has no utilisation, or nothing ever ran. */
+fl_status fl_fit_phases(const fl_telemetry *t, const fl_device *dev, const char *source, const char *out, fl_diag *d);
+
+#endif

@@ -1,0 +1,179 @@
+/* `foldline fit trace`: recordings of one program at several clocks give back the terms they were made with; what was
+ * seen once borrows; a log alone becomes phases. Through the functions and through the program. */
+#include "harness/fit_trace_kernels.h"
+#include "models/time.h"
+#include "policies/random.h"
+#include "tests/suite.h"
+#include "tests/temp_file.h"
+#include "traces/kernels.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <sys/wait.h>
+
+#define P 9.0
+
+static const struct {
+    const char *name;
+    uint32_t grid;
+    double c, l, us;
+    bool once; /* only at the highest clock */
+} kernels[] = {{"core", 64, 1, 0, 900, false},
+               {"memory", 64, 0.3, 0, 1500, false},
+               {"between", 128, 0.9, 0.05, 700, false},
+               {"core", 512, 1, 0, 4000, true},
+               {"rare", 64, 0.7, 0, 300, true}};
+enum { KERNELS = sizeof kernels / sizeof *kernels };
+
+static double memory_of(double c, double l) {
+    const double x = pow(1 - l, P) - pow(c, P);
+    return x > 0 ? pow(x, 1 / P) : 0;
+}
+
+/* The program at one clock: 200 rounds of all its kernels, lengths 2 % apart. */
+static fl_kernel_trace record(double mhz, double ref, uint64_t seed) {
+    fl_kernel_trace t = {0};
+    fl_random r = fl_random_seed(seed, (uint64_t)mhz);
+    int64_t now = 0;
+    char text[16];
+    snprintf(text, sizeof text, "%g", mhz);
+    fl_head_set(&t.head, "sm_mhz", text);
+    for (int round = 0; round < 200; round++)
+        for (int k = 0; k < KERNELS; k++) {
+            const double c = kernels[k].c * (1 - kernels[k].l), m = memory_of(c, kernels[k].l),
+                         ns = 1e3 * kernels[k].us * (fl_time_norm(c * ref / mhz, m, P) + kernels[k].l) *
+                              (1 + 0.02 * fl_random_normal(&r));
+            if (kernels[k].once && mhz < ref)
+                continue;
+            fl_trace_op op = {.start_ns = now + 5000, .launch_ns = INT64_MIN, .bytes = -1, .host_thread = -1};
+            op.kind =
+                fl_trace_add_kind(&t, kernels[k].name, (uint32_t[]){kernels[k].grid, 1, 1}, (uint32_t[]){256, 1, 1});
+            op.end_ns = now = op.start_ns + (int64_t)ns;
+            fl_trace_add_op(&t, &op);
+        }
+    return t;
+}
+
+static void test_terms(void) {
+    static const double clocks[][4] = {{900, 1500, 0, 0}, {750, 1000, 1250, 1500}};
+    for (int set = 0; set < 2; set++) {
+        fl_seen s = {0};
+        fl_diag d = {0};
+        for (int i = 0; i < 4 && clocks[set][i] > 0; i++) {
+            fl_kernel_trace t = record(clocks[set][i], 1500, 3);
+            FL_CHECK(fl_seen_add(&s, "t.csv", &t, 0, &d) == FL_OK, "%s", d.message);
+            fl_kernel_trace_free(&t);
+        }
+        FL_CHECK(fl_seen_fit(&s, P, &d) == FL_OK && s.kernel_count == KERNELS && s.name_count == 4 && s.ref_mhz == 1500,
+                 "%s: %zu kinds", d.message, s.kernel_count);
+        double total = 0, own = 0, named = 0;
+        for (size_t i = 0; i < s.kernel_count; i++) {
+            total += s.kernel[i].total_ns;
+            own += s.kernel[i].fitted ? s.kernel[i].total_ns : 0;
+            named += !s.kernel[i].fitted && !strcmp(s.names[s.kernel[i].name], "core") ? s.kernel[i].total_ns : 0;
+        }
+        FL_CHECK(s.total_ns == total && s.own_ns == own && fabs(s.named_ns - named) < 1 && own < total && named > 0,
+                 "coverage: %g own, %g by name of %g", s.own_ns, s.named_ns, s.total_ns);
+        for (int k = 0; k < 3; k++) {
+            const double c = kernels[k].c * (1 - kernels[k].l), m = memory_of(c, kernels[k].l);
+            size_t n = 0;
+            while (strcmp(s.name[n].text, kernels[k].name) != 0)
+                n++;
+            const fl_kernel_fit fit = {.c = s.name[n].c, .m = memory_of(s.name[n].c, s.name[n].l), .l = s.name[n].l};
+            for (double f = 800; f < 1500; f += 100) {
+                const double was = fl_time_norm(c * 1500 / f, m, P) + kernels[k].l,
+                             is = fl_kernel_time(&fit, P, 1500 / f);
+                FL_CHECK(fabs(is / was - 1) < 0.03, "%s at %g MHz from %d clocks: %.4g, made with %.4g",
+                         kernels[k].name, f, set ? 4 : 2, is, was);
+            }
+        }
+        FL_CHECK(set ? s.unseen_pct < 3 : isnan(s.unseen_pct), "unseen %g", s.unseen_pct);
+        fl_seen_free(&s);
+    }
+}
+
+static void test_refusals(void) {
+    fl_seen s = {0};
+    fl_diag d = {0};
+    fl_kernel_trace t = record(1500, 1500, 1);
+    FL_CHECK(fl_seen_add(&s, "t.csv", &t, 0, &d) == FL_OK && fl_seen_fit(&s, P, &d) == FL_BAD_INPUT &&
+                 strstr(d.message, "two clocks"),
+             "%s", d.message);
+    fl_seen_free(&s);
+    fl_head_free(&t.head);
+    t.head = (fl_head){0};
+    FL_CHECK(fl_seen_add(&s, "t.csv", &t, 0, &d) == FL_BAD_INPUT && strstr(d.message, "--sm-mhz"), "%s", d.message);
+    fl_seen_free(&s);
+    FL_CHECK(fl_seen_add(&s, "t.csv", &t, 1200, &d) == FL_OK && s.kernel[0].at[0].sm_mhz == 1200, "%s", d.message);
+    fl_seen_free(&s);
+    fl_kernel_trace_free(&t);
+}
+
+static int shell(const char *format, ...) __attribute__((format(printf, 1, 2)));
+static int shell(const char *format, ...) {
+    char command[4096];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(command, sizeof command, format, args);
+    va_end(args);
+    const int status = system(command);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static void test_program(void) {
+    char a[600], b[600], kinds[600], log[600], phases[600], out[600];
+    fl_diag d = {0};
+    snprintf(a, sizeof a, "%s", fl_temp_path("a.csv"));
+    snprintf(b, sizeof b, "%s", fl_temp_path("b.csv"));
+    snprintf(kinds, sizeof kinds, "%s", fl_temp_path("k.csv"));
+    snprintf(log, sizeof log, "%s", fl_temp_path("log.csv"));
+    snprintf(phases, sizeof phases, "%s", fl_temp_path("log.programs.csv"));
+    snprintf(out, sizeof out, "%s", fl_temp_path("out"));
+    for (int i = 0; i < 2; i++) {
+        fl_kernel_trace t = record(i ? 900 : 1500, 1500, 3);
+        FL_CHECK(fl_kernels_write(i ? b : a, &t, &d) == FL_OK, "%s", d.message);
+        fl_kernel_trace_free(&t);
+    }
+    FL_CHECK(shell("'%s' fit trace '%s' '%s' --platform generic -o '%s' >'%s' 2>&1", FL_PROGRAM, a, b, kinds, out) == 0,
+             "fit trace");
+    FL_CHECK(shell("grep -q 'assumed' '%s' && grep -q '^core,' '%s' && grep -q '^[*],' '%s'", out, kinds, kinds) == 0,
+             "what it says");
+    FL_CHECK(shell("'%s' run '%s' --kinds '%s' --platform generic --policy fixed --set sm_mhz=900 >'%s'", FL_PROGRAM, a,
+                   kinds, out) == 0,
+             "the kinds run");
+    FL_CHECK(
+        shell("'%s' compare '%s' --kinds '%s' --platform generic --policy assure --policy maxfreq --model-error 20 "
+              "--power-error 5 >'%s' 2>&1 && grep -q '20 draws' '%s'",
+              FL_PROGRAM, a, kinds, out, out) == 0,
+        "the kinds carry their error");
+    FL_CHECK(shell("'%s' fit trace '%s' --platform generic -o '%s' 2>'%s'", FL_PROGRAM, a, kinds, out) == 2 &&
+                 shell("grep -q 'two clocks' '%s'", out) == 0,
+             "one recording");
+    char text[20000];
+    size_t used = (size_t)snprintf(text, sizeof text,
+                                   "# foldline-telemetry 1\nt_ns,device,util_gpu_pct,util_mem_pct,power_w,sm_mhz\n");
+    for (int i = 0; i < 300; i++) /* 10 s of one thing, 12 of another, 8 of nothing */
+        used += (size_t)snprintf(text + used, sizeof text - used, "%lld,0,%d,%d,%d,%d\n", 100000000LL * i,
+                                 i < 100   ? 98
+                                 : i < 220 ? 60
+                                           : 0,
+                                 i < 100   ? 20
+                                 : i < 220 ? 55
+                                           : 0,
+                                 i < 100   ? 250
+                                 : i < 220 ? 180
+                                           : 40,
+                                 i < 220 ? 1500 : 300);
+    fl_temp_text("log.csv", text);
+    FL_CHECK(shell("'%s' fit trace '%s' --platform generic -o '%s' >'%s' 2>&1", FL_PROGRAM, log, phases, out) == 0 &&
+                 shell("test $(grep -c phase_ '%s') = 3 && grep -q assumed '%s'", phases, phases) == 0,
+             "phases");
+    FL_CHECK(shell("'%s' compare --programs '%s' --platform generic --policy maxfreq >'%s' 2>&1", FL_PROGRAM, phases,
+                   out) == 0,
+             "phases run");
+}
+
+static void test_clean_up(void) { fl_temp_remove(); }
+
+FL_SUITE("fit_trace", {"terms", test_terms}, {"refusals", test_refusals}, {"program", test_program},
+         {"clean up", test_clean_up})

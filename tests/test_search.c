@@ -1,0 +1,125 @@
+/* Successive halving: it finds what the whole grid finds where nothing is noisy, runs far fewer trials, keeps tuning
+ * and scoring apart, and gives the same at any number of threads. */
+#include "harness/search.h"
+#include "harness/setup.h"
+#include "tests/suite.h"
+#include "tests/temp_file.h"
+
+#include <math.h>
+
+static void open_setup(fl_setup *u, fl_setup_options *so, fl_trials **t, double bound) {
+    static char path[512];
+    fl_diag d = {0};
+    fl_temp_text("k.csv", "# foldline-kinds 1\n# source: made up\n"
+                          "name,tc,tm,tl,sharpness,alpha,beta,sm_demand,sm_mhz,mem_mhz\nc,1,0.3,0,9,1,0.3,1,1500,1000\n"
+                          "m,0.4,1,0,9,0.4,0.8,1,1500,1000\n");
+    fl_temp_text("p.csv", "# foldline-programs 1\n# source: made up\n# sm_mhz: 1500\n# mem_mhz: 1000\n# kinds: k.csv\n"
+                          "program,part,part_s,kernel,count,time_us,time_cv,gap_us,gap_cv\n"
+                          "core,1,0.2,c,1,2000,0.1,10,0\nmemory,1,0.2,m,1,2000,0.1,10,0\n"
+                          "both,1,0.2,m,1,2000,0.1,10,0\nboth,1,0.2,c,1,1000,0.1,10,0\n");
+    snprintf(path, sizeof path, "%s",
+             fl_temp_text("e.json", "{\"foldline_experiment\": 1, \"platform\": \"generic\", \"programs\": \"p.csv\", "
+                                    "\"seeds\": 3, \"oracles\": false, \"policies\": [{\"policy\": \"fixed\", \"set\": "
+                                    "{\"sm_mhz\": {\"from\": 600, \"to\": 1500, \"step\": 100}}}]}"));
+    *so = (fl_setup_options)FL_SETUP_STANDARD;
+    so->no_oracle = true;
+    so->bound = bound;
+    FL_CHECK(fl_texts_add(&so->rest, path, &d) == FL_OK && fl_setup_open(u, so, &d) == FL_OK, "%s", d.message);
+    FL_CHECK(fl_trials_open(t, &u->o, &d) == FL_OK, "%s", d.message);
+}
+
+static void close_setup(fl_setup *u, fl_setup_options *so, fl_trials *t) {
+    fl_trials_close(t);
+    fl_setup_free(u);
+    fl_setup_options_free(so);
+}
+
+/* What the whole grid says: the least mean among those that hold the bound everywhere. */
+static size_t grid(fl_trials *t, const fl_setup *u, const bool *use, double *best) {
+    size_t winner = SIZE_MAX;
+    fl_diag d = {0};
+    *best = HUGE_VAL;
+    for (size_t i = 0; i < u->o.spec_count; i++) {
+        double x;
+        bool held;
+        FL_CHECK(fl_search_score(t, &u->o, i, use, &x, &held, &d) == FL_OK, "%s", d.message);
+        if (held && x < *best) {
+            *best = x;
+            winner = i;
+        }
+    }
+    return winner;
+}
+
+static void test_finds(void) {
+    static const double bounds[] = {INFINITY, 0.3, 0.1};
+    for (int k = 0; k < 3; k++) {
+        fl_setup u;
+        fl_setup_options so;
+        fl_trials *t = NULL;
+        fl_search_result r, again;
+        fl_diag d = {0};
+        double best;
+        open_setup(&u, &so, &t, bounds[k]);
+        const fl_search_options how = {.keep = 0.5, .seed = 1};
+        const size_t winner = grid(t, &u, NULL, &best);
+        FL_CHECK(fl_search_run(t, &u.o, &how, &r, &d) == FL_OK, "%s", d.message);
+        FL_CHECK(u.o.spec_count == 10 && r.whole == 10 * 9 && r.trials < r.whole * 2 / 3 && r.rounds > 1,
+                 "%zu of %zu trials in %zu rounds", r.trials, r.whole, r.rounds);
+        double x;
+        bool held;
+        FL_CHECK(fl_search_score(t, &u.o, r.winner, NULL, &x, &held, &d) == FL_OK && held && x <= best * 1.02,
+                 "bound %g: %s with %.4f%s, the grid has %s with %.4f", bounds[k], u.spec[r.winner].label, x,
+                 held ? "" : " (breaks it)", u.spec[winner].label, best);
+        u.o.threads = 1;
+        FL_CHECK(fl_search_run(t, &u.o, &how, &again, &d) == FL_OK && again.winner == r.winner &&
+                     again.ratio == r.ratio && again.trials == r.trials,
+                 "depends on the threads");
+        close_setup(&u, &so, t);
+    }
+}
+
+static void test_apart(void) { /* what is not tuned on is never run */
+    fl_setup u;
+    fl_setup_options so;
+    fl_trials *t = NULL;
+    fl_search_result r;
+    fl_diag d = {0};
+    double best;
+    open_setup(&u, &so, &t, INFINITY);
+    const bool core[] = {true, false, false}, memory[] = {false, true, false}, none[] = {false, false, false};
+    fl_search_options how = {.keep = 0.5, .seed = 1, .use = core};
+    FL_CHECK(fl_search_run(t, &u.o, &how, &r, &d) == FL_OK && r.whole == 10 * 3, "%zu", r.whole);
+    const size_t of_core = r.winner;
+    FL_CHECK(of_core == grid(t, &u, core, &best), "another winner than the grid's for core");
+    how.use = memory;
+    FL_CHECK(fl_search_run(t, &u.o, &how, &r, &d) == FL_OK && r.winner == grid(t, &u, memory, &best) &&
+                 r.winner != of_core,
+             "memory-bound programs want another clock than %s", u.spec[r.winner].label);
+    how.use = none;
+    FL_CHECK(fl_search_run(t, &u.o, &how, &r, &d) == FL_BAD_INPUT && strstr(d.message, "tune on"), "%s", d.message);
+    close_setup(&u, &so, t);
+}
+
+static void test_keep(void) {
+    fl_setup u;
+    fl_setup_options so;
+    fl_trials *t = NULL;
+    fl_search_result all, few;
+    fl_diag d = {0};
+    double best;
+    open_setup(&u, &so, &t, INFINITY);
+    FL_CHECK(fl_search_run(t, &u.o, &(fl_search_options){.keep = 1, .seed = 1}, &all, &d) == FL_OK &&
+                 all.trials == all.whole && all.winner == grid(t, &u, NULL, &best) &&
+                 fabs(all.ratio / best - 1) < 1e-12,
+             "keeping all is the whole grid: %zu of %zu", all.trials, all.whole);
+    FL_CHECK(fl_search_run(t, &u.o, &(fl_search_options){.keep = 0.1, .seed = 1}, &few, &d) == FL_OK &&
+                 few.trials < all.trials / 5,
+             "%zu trials", few.trials);
+    close_setup(&u, &so, t);
+}
+
+static void test_clean_up(void) { fl_temp_remove(); }
+
+FL_SUITE("search", {"finds what the grid finds", test_finds}, {"tuning and scoring apart", test_apart},
+         {"what is kept", test_keep}, {"clean up", test_clean_up})

@@ -1,0 +1,55 @@
+/* A kernel trace as a compact binary file beside the one that it was read from, so that the next reading takes a tenth
+ * of the time. It is never needed: any cache may be deleted, and one that is stale, damaged, of another version or no
+ * cache at all is ignored.
+ *
+ * It holds for the very bytes it was made from (their hash), the reader and the options. Where the source had lain
+ * still for some time before it was read, and its inode says that it was not touched since, its bytes are not hashed
+ * again. Integers are the machine's own; a machine of the other byte order ignores it. */
+#ifndef FL_CACHE_H
+#define FL_CACHE_H
+
+#include "traces/import.h"
+
+#define FL_CACHE_VERSION 1u /* raise it with the format, and where a reader makes another trace of the same file */
+#define FL_CACHE_SUFFIX ".foldline-cache"
+
+typedef struct fl_cache_stamp { /* what the file system says of a source */
+    uint64_t device, inode, size;
+    int64_t modified_ns, changed_ns;
+    uint64_t settled; /* 1: not touched for two seconds, so that a later change has another time */
+} fl_cache_stamp;
+
+typedef struct fl_cache_key {
+    fl_cache_stamp stamp;
+    uint64_t hash[2]; /* of the source */
+    uint64_t reader;  /* hash of its name and the options */
+} fl_cache_key;
+
+/* False where path is no regular file. */
+bool fl_cache_stamp_of(const char *path, fl_cache_stamp *stamp);
+bool fl_cache_same_stamp(const fl_cache_stamp *a, const fl_cache_stamp *b); /* settled or not */
+
+/* Reads the source once, at the speed of memory. False where that is not possible. */
+bool fl_cache_key_make(const char *path, const char *reader, const fl_import_options *o, fl_cache_key *key);
+
+/* Loads the cache of a source. False where there is none that holds, or no memory: *out is zeroed then. */
+bool fl_cache_load(const char *cache, const char *path, const char *reader, const fl_import_options *o,
+                   fl_imported *out);
+
+/* Writes through a temporary file in the same folder and a rename, as readable as mode says; a file of that name that
+ * is no cache is left alone. False where that is not possible; only kernels without telemetry can be cached. */
+bool fl_cache_save(const char *cache, const fl_cache_key *key, const fl_imported *in, uint32_t mode);
+
+/* ---- for the pieces ---- */
+
+enum { FL_CACHE_BLOCK = 256, FL_CACHE_PART = 256 * FL_CACHE_BLOCK };
+
+/* Ops from and to blocks of columns, each as the difference from the block's least in as few bytes as the largest
+ * needs. The packed size is at most fl_cache_ops_room(count). */
+size_t fl_cache_ops_room(size_t count);
+size_t fl_cache_ops_pack(const fl_kernel_trace *t, unsigned char *bytes);
+/* Fills ops[0, count) and checks every field against the kinds and waits that *t has already; false where the bytes do
+ * not hold so many sound ops, to the last byte. */
+bool fl_cache_ops_unpack(const unsigned char *bytes, size_t size, fl_kernel_trace *t, fl_trace_op *ops, size_t count);
+
+#endif

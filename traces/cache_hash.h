@@ -1,0 +1,22 @@
+/* A fast hash of bytes that come in pieces: whether two files are the same, with no protection against one who wants
+ * them to seem so. */
+#ifndef FL_CACHE_HASH_H
+#define FL_CACHE_HASH_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct fl_hasher {
+    uint64_t lane[4], total; /* total: bytes so far */
+    unsigned char rest[64];
+    size_t held;
+} fl_hasher;
+
+void fl_hash_start(fl_hasher *h);
+void fl_hash_add(fl_hasher *h, const void *bytes, size_t size);
+void fl_hash_end(fl_hasher *h, uint64_t hash[2]); /* two independent hashes */
+
+/* All at once. */
+void fl_cache_hash(const void *bytes, size_t size, uint64_t hash[2]);
+
+#endif

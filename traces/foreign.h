@@ -1,0 +1,71 @@
+/* What readers of other tools' text share: finding the header line below whatever a shell or tool wrote above it,
+ * cells that mean "not known", and numbers whose mistakes (decimal commas, thousands separators) are told by name. */
+#ifndef FL_FOREIGN_H
+#define FL_FOREIGN_H
+
+#include "traces/csv.h"
+#include "traces/import.h"
+
+typedef struct fl_cell { /* not NUL-terminated */
+    const char *text;
+    size_t size;
+} fl_cell;
+
+enum { FL_CELLS_MAX = 128 };
+
+typedef struct fl_cells { /* of one line, cut at , ; | and tab, without quotes and blanks around */
+    fl_cell cell[FL_CELLS_MAX];
+    size_t count;
+} fl_cells;
+
+bool fl_cell_is(fl_cell c, const char *text);
+bool fl_cell_begins(fl_cell c, const char *text);
+bool fl_cells_have(const fl_cells *c, const char *text);
+
+typedef bool (*fl_header_function)(const fl_cells *line);
+
+/* Lines above the first that is a header, among the first bytes of a file (a byte-order mark is skipped); -1 = none. */
+int fl_header_find(const char *head, size_t size, fl_header_function is);
+
+/* The same for a file. FL_BAD_INPUT where there is no such line among the first 64 KiB ("no header line, expected
+ * ..."), and where the file is gzipped or UTF-16. */
+fl_status fl_header_seek(const char *path, fl_header_function is, const char *expected, int *lines, fl_diag *d);
+
+/* Where header texts stand: index of the field of that text, SIZE_MAX where there is none. */
+size_t fl_header_field(const fl_csv_row *header, const char *text);
+
+/* Refuses a header whose fields are cut by something else than the comma. */
+fl_status fl_header_commas(const fl_csv_row *header, fl_diag *d);
+
+/* Refuses a row of another width, naming decimal commas where it is wider. */
+fl_status fl_foreign_width(const fl_csv_row *row, size_t expected, fl_diag *d);
+
+/* "", N/A, nan, anything in square brackets ([Not Supported]), or dashes. */
+bool fl_cell_unknown(const char *text);
+
+/* text as a number. The diagnostic names what, and the comma where there is one. */
+fl_status fl_foreign_real(const fl_csv_row *row, size_t index, const char *text, const char *what, double *value,
+                          fl_diag *d);
+fl_status fl_foreign_int(const fl_csv_row *row, size_t index, const char *what, int64_t min, int64_t max,
+                         int64_t *value, fl_diag *d);
+
+/* A decimal number of units of 10^power ns (seconds: 9) as whole ns, exactly, the last digit rounded. */
+fl_status fl_foreign_ns(const fl_csv_row *row, size_t index, const char *what, int power, int64_t *ns, fl_diag *d);
+
+/* Adds key: value to a head, once: of text from a file, with bytes that are not printable as '?'. */
+fl_status fl_foreign_head(fl_head *head, const char *key, const char *text, fl_diag *d);
+
+/* ns since 1970 of a civil date and time, taken as UTC. */
+int64_t fl_civil_ns(int year, int month, int day, int hour, int minute, int second, int64_t ns);
+
+/* How far a reader has come: told through the options now and then. */
+typedef struct fl_progress {
+    const fl_import_options *o;
+    double size, done;
+    size_t rows;
+} fl_progress;
+
+void fl_progress_start(fl_progress *p, const char *path, const fl_import_options *o);
+void fl_progress_row(fl_progress *p, const fl_csv_row *row);
+
+#endif

@@ -1,0 +1,104 @@
+/* Our own files among the others, so that a command takes any of them by one way. */
+#include "traces/readers.h"
+
+#include "traces/foreign.h"
+#include "traces/kernels.h"
+#include "traces/tables.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static bool begins(const char *head, size_t size, const char *text) {
+    size_t length = strlen(text);
+    if (size >= 3 && !memcmp(head, "\xef\xbb\xbf", 3)) {
+        head += 3;
+        size -= 3;
+    }
+    return size >= length && !memcmp(head, text, length);
+}
+
+/* A file that was cut off within its last number would still read as a whole row. Ours end with a newline. */
+static fl_status check_end(const char *path, fl_diag *d) {
+    struct stat s;
+    if (stat(path, &s) != 0 || !S_ISREG(s.st_mode))
+        return FL_OK; /* a pipe is gone once read */
+    FILE *file = fopen(path, "rb");
+    int last = '\n', c;
+    int64_t lines = 1, column = 1;
+    if (!file)
+        return FL_OK; /* the reader says why */
+    if (fseek(file, -1, SEEK_END) == 0)
+        last = fgetc(file);
+    rewind(file);
+    while (last != '\n' && last != EOF && (c = getc_unlocked(file)) != EOF) {
+        lines += c == '\n';
+        column = c == '\n' ? 1 : column + 1;
+    }
+    fclose(file);
+    if (last == '\n' || last == EOF)
+        return FL_OK;
+    return fl_fail(d, FL_BAD_INPUT, path, lines, column, "the last line may be cut off, expected a newline at its end");
+}
+
+static bool detect_kernels(const char *path, const char *head, size_t size) {
+    (void)path;
+    return begins(head, size, "# foldline-kernels ");
+}
+
+static fl_status read_kernels(const char *path, const fl_import_options *o, fl_imported *out, fl_diag *d) {
+    (void)o;
+    *out = (fl_imported){0};
+    fl_status status = fl_kernels_read(path, &out->kernels, d);
+    if (status == FL_OK)
+        status = check_end(path, d);
+    if (status != FL_OK)
+        fl_imported_free(out);
+    out->has_kernels = status == FL_OK;
+    return status;
+}
+
+static bool detect_telemetry(const char *path, const char *head, size_t size) {
+    (void)path;
+    return begins(head, size, "# foldline-telemetry ");
+}
+
+static fl_status read_telemetry(const char *path, const fl_import_options *o, fl_imported *out, fl_diag *d) {
+    (void)o;
+    *out = (fl_imported){0};
+    fl_status status = fl_telemetry_read(path, &out->telemetry, d);
+    if (status == FL_OK)
+        status = check_end(path, d);
+    if (status != FL_OK)
+        fl_imported_free(out);
+    out->has_telemetry = status == FL_OK;
+    return status;
+}
+
+static bool sweep_header(const fl_cells *line) {
+    return fl_cells_have(line, "workload") && fl_cells_have(line, "sm_mhz") && fl_cells_have(line, "time_s");
+}
+
+static bool detect_sweep(const char *path, const char *head, size_t size) {
+    (void)path;
+    return begins(head, size, "# foldline-sweep ") || fl_header_find(head, size, sweep_header) == 0;
+}
+
+/* Checked only: a sweep is neither kernels nor telemetry. */
+static fl_status read_sweep(const char *path, const fl_import_options *o, fl_imported *out, fl_diag *d) {
+    (void)o;
+    *out = (fl_imported){0};
+    fl_sweep sweep = {0};
+    fl_status status = fl_sweep_read(path, &sweep, d);
+    if (status == FL_OK)
+        status = fl_import_note(out, d, "a sweep of %zu measured settings: given to other commands as --sweep FILE",
+                                sweep.row_count);
+    fl_sweep_free(&sweep);
+    if (status != FL_OK)
+        fl_imported_free(out);
+    return status;
+}
+
+const fl_reader fl_reader_kernels = {"foldline-kernels", "canonical kernel trace", detect_kernels, read_kernels};
+const fl_reader fl_reader_telemetry = {"foldline-telemetry", "canonical telemetry", detect_telemetry, read_telemetry};
+const fl_reader fl_reader_sweep = {"sweep", "table of measured settings", detect_sweep, read_sweep};

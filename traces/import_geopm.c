@@ -1,0 +1,216 @@
+/* GEOPM controller traces: fields cut by '|', a preamble of '#' lines, frequencies in Hz, energies cumulative in J,
+ * hashes in hex, nan where not sampled. Signals asked for in addition are named SIGNAL-domain-index. */
+#include "traces/readers.h"
+
+#include "traces/columns.h"
+#include "traces/foreign.h"
+#include "traces/readings.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { COLUMNS_MAX = 1024, DEVICES_MAX = 256, OURS_MAX = 32 };
+
+typedef enum aggregate { SUM, MEAN } aggregate; /* of several columns that make up one signal of one device */
+
+static const struct {
+    const char *name, *signal;
+    double factor;
+    aggregate how;
+    bool gpu;
+} SIGNAL[] = {
+    {"CPU_ENERGY", "cpu_energy_j", 1, SUM, false},
+    {"ENERGY_PACKAGE", "cpu_energy_j", 1, SUM, false},
+    {"FREQUENCY", "cpu_mhz", 1e-6, MEAN, false},
+    {"CPU_FREQUENCY_STATUS", "cpu_mhz", 1e-6, MEAN, false},
+    {"CPU_CYCLES_THREAD", "cpu_cycles", 1, SUM, false},
+    {"CYCLES_THREAD", "cpu_cycles", 1, SUM, false},
+    {"BOARD_POWER", "node_power_w", 1, SUM, false},
+    {"BOARD_ENERGY", "node_energy_j", 1, SUM, false},
+    {"GPU_POWER", "power_w", 1, SUM, true},
+    {"GPU_ENERGY", "energy_j", 1, SUM, true},
+    {"GPU_CORE_FREQUENCY_STATUS", "sm_mhz", 1e-6, MEAN, true},
+    {"GPU_UNCORE_FREQUENCY_STATUS", "mem_mhz", 1e-6, MEAN, true},
+    {"GPU_UTILIZATION", "util_gpu_pct", 100, MEAN, true},
+    {"GPU_CORE_ACTIVITY", "sm_active_pct", 100, MEAN, true},
+    {"GPU_UNCORE_ACTIVITY", "dram_active_pct", 100, MEAN, true},
+    {"GPU_TEMPERATURE", "temp_c", 1, MEAN, true},
+};
+enum { SIGNALS = sizeof SIGNAL / sizeof *SIGNAL };
+
+typedef struct column {
+    int signal; /* index into SIGNAL; -1: not carried */
+    int32_t device;
+    size_t at; /* of the telemetry's signals */
+} column;
+
+typedef struct loader {
+    fl_readings r;
+    fl_progress progress;
+    column column[COLUMNS_MAX];
+    size_t width, time, summed, chips;
+    bool used[DEVICES_MAX + 1]; /* device i - 1 has columns */
+    int32_t only;
+    int64_t torn;
+} loader;
+
+static bool is_header(const fl_cells *line) {
+    return line->count > 1 && fl_cell_is(line->cell[0], "TIME") && line->cell[0].text[4] == '|';
+}
+
+static bool detect(const char *path, const char *head, size_t size) {
+    static const char FIRST[] = "# geopm_version";
+    (void)path;
+    return (size >= sizeof FIRST - 1 && !memcmp(head, FIRST, sizeof FIRST - 1)) ||
+           fl_header_find(head, size, is_header) >= 0;
+}
+
+/* "GPU_POWER-gpu-1": the signal, and the GPU or -1; false where the text is no signal that is carried. */
+static bool parse_name(const char *text, int *signal, int32_t *device, bool *chip) {
+    size_t size = strcspn(text, "-@");
+    for (int s = 0; s < SIGNALS; s++) {
+        if (strlen(SIGNAL[s].name) != size || strncmp(text, SIGNAL[s].name, size) != 0)
+            continue;
+        const char *rest = text + size;
+        *signal = s;
+        *device = -1;
+        *chip = !strncmp(rest, "-gpu_chip-", 10);
+        if (!SIGNAL[s].gpu || (!*chip && strncmp(rest, "-gpu-", 5) != 0))
+            return true;
+        const char *number = rest + (*chip ? 10 : 5);
+        size_t digits = strspn(number, "0123456789");
+        *device = digits && digits < 4 && !number[digits] ? (int32_t)strtol(number, NULL, 10) : DEVICES_MAX;
+        return *device < DEVICES_MAX;
+    }
+    return false;
+}
+
+static fl_status read_header(loader *l, const fl_csv_row *row, fl_diag *d) {
+    char left_out[512] = "";
+    bool indexed = false, chip = false;
+    fl_status status = FL_OK;
+    if (row->count > COLUMNS_MAX)
+        return FL_FIELD_FAIL(d, row, COLUMNS_MAX, "the header has %zu columns, expected at most %d", row->count,
+                             COLUMNS_MAX);
+    l->width = row->count;
+    for (size_t i = 0; i < row->count; i++) {
+        column *c = &l->column[i];
+        bool of_chip = false;
+        *c = (column){.signal = -1};
+        if (parse_name(row->field[i].text, &c->signal, &c->device, &of_chip)) {
+            indexed |= SIGNAL[c->signal].gpu && c->device >= 0;
+            chip |= of_chip;
+        } else {
+            c->signal = -1;
+        }
+    }
+    for (size_t i = 1; i < row->count && status == FL_OK; i++) {
+        column *c = &l->column[i];
+        bool gpu = c->signal >= 0 && SIGNAL[c->signal].gpu;
+        if (gpu && c->device < 0 && indexed)
+            c->signal = -1; /* of all GPUs together, and each is there too */
+        size_t length = strlen(left_out);
+        if (c->signal < 0) {
+            snprintf(left_out + length, sizeof left_out - length, "%s%s", length ? ", " : "", row->field[i].text);
+            continue;
+        }
+        l->summed += gpu && c->device < 0;
+        c->device = gpu && c->device < 0 ? 0 : c->device;
+        if (l->only >= 0 && gpu && c->device != l->only) {
+            c->signal = -1;
+            continue;
+        }
+        l->used[c->device + 1] = true;
+        status = fl_readings_signal(&l->r, SIGNAL[c->signal].signal, &c->at, d);
+    }
+    if (status == FL_OK && left_out[0])
+        status = fl_import_note(l->r.out, d, "left out, as telemetry has no place for them: %s", left_out);
+    if (status == FL_OK && chip)
+        status = fl_import_note(l->r.out, d, "readings of chips are taken for those of GPUs of the same numbers");
+    if (status == FL_OK && !l->r.width)
+        status = FL_FIELD_FAIL(d, row, 0,
+                               "no column that telemetry has a place for, expected such as GPU_POWER or "
+                               "CPU_ENERGY");
+    return status;
+}
+
+static fl_status read_device(loader *l, const fl_csv_row *row, int64_t ns, int32_t device, fl_diag *d) {
+    double *value = NULL;
+    size_t n[SIGNALS] = {0};
+    fl_status status = fl_readings_row(&l->r, ns, device, &value, d);
+    for (size_t i = 1; i < l->width && status == FL_OK; i++) {
+        const column *c = &l->column[i];
+        double v = 0;
+        if (c->signal < 0 || c->device != device || fl_cell_unknown(row->field[i].text))
+            continue;
+        status = fl_foreign_real(row, i, row->field[i].text, SIGNAL[c->signal].name, &v, d);
+        double before = n[c->at] ? value[c->at] : 0;
+        v *= SIGNAL[c->signal].factor;
+        n[c->at]++;
+        value[c->at] = SIGNAL[c->signal].how == SUM ? before + v : before + (v - before) / (double)n[c->at];
+    }
+    return status;
+}
+
+static fl_status on_row(void *user, const fl_csv_row *row, fl_diag *d) {
+    loader *l = user;
+    fl_progress_row(&l->progress, row);
+    if (!l->width)
+        return read_header(l, row, d);
+    if (row->torn) {
+        l->torn = row->line;
+        return FL_OK;
+    }
+    if (row->field[0].text[0] == '#' || !strcmp(row->field[0].text, "TIME"))
+        return FL_OK; /* preamble and header once more */
+    int64_t ns = 0;
+    fl_status status = fl_columns_width(row, l->width, d);
+    if (status == FL_OK)
+        status = fl_foreign_ns(row, 0, "TIME", 9, &ns, d);
+    for (int32_t device = -1; device < DEVICES_MAX && status == FL_OK; device++)
+        if (l->used[device + 1])
+            status = read_device(l, row, ns, device, d);
+    return status;
+}
+
+static fl_status add_notes(const loader *l, fl_diag *d) {
+    fl_imported *out = l->r.out;
+    fl_status status = FL_OK;
+    if (l->summed)
+        status = fl_import_note(out, d, "GPU readings are of all GPUs together: taken as those of device 0");
+    if (status == FL_OK && l->torn)
+        status = fl_import_note(out, d, "line %lld, the last, is not ended and may be cut off: left out",
+                                (long long)l->torn);
+    if (status == FL_OK)
+        status = fl_import_note(out, d, "times are seconds since the controller started");
+    if (status == FL_OK && !l->used[1])
+        status = fl_import_note(out, d, "no readings of GPUs: of the host only");
+    return status == FL_OK ? fl_import_note(out, d, "no kernels: readings only") : status;
+}
+
+static fl_status read(const char *path, const fl_import_options *o, fl_imported *out, fl_diag *d) {
+    fl_csv_options options = {.delimiter = '|', .trim = true};
+    *out = (fl_imported){0};
+    loader *l = calloc(1, sizeof *l);
+    if (!l)
+        return fl_fail(d, FL_NO_MEMORY, path, 0, 0, "out of memory");
+    l->r.out = out;
+    l->only = o ? o->device : -1;
+    fl_progress_start(&l->progress, path, o);
+    fl_status status = fl_header_seek(path, is_header, "'TIME|...' below the '#' lines", &options.head_lines, d);
+    if (status == FL_OK)
+        status = fl_csv_read(path, &options, NULL, on_row, l, d);
+    if (status == FL_OK)
+        status = fl_readings_end(&l->r, path, d);
+    if (status == FL_OK)
+        status = add_notes(l, d);
+    fl_readings_free(&l->r);
+    free(l);
+    if (status != FL_OK)
+        fl_imported_free(out);
+    return status;
+}
+
+const fl_reader fl_reader_geopm = {"geopm", "GEOPM controller trace", detect, read};

@@ -1,0 +1,119 @@
+/* The table of readers and how one is chosen. A new format is one file, one line in readers.h and one row here; the
+ * first that detects a file reads it. */
+#include "traces/readers.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+
+const fl_reader *const fl_readers[] = {
+    &fl_reader_kernels, &fl_reader_telemetry, &fl_reader_sweep,     &fl_reader_nsys_sqlite,
+    &fl_reader_kineto,  &fl_reader_nsys_csv,  &fl_reader_rocprofv3, &fl_reader_nvidia_smi,
+    &fl_reader_dcgmi,   &fl_reader_geopm,     &fl_reader_geepafs,
+};
+const size_t fl_readers_count = sizeof fl_readers / sizeof *fl_readers;
+
+enum { HEAD = 64 << 10, READERS_MAX = sizeof fl_readers / sizeof *fl_readers };
+
+/* The first bytes, gunzipped where the file is; zlib passes plain files through. */
+static fl_status read_head(const char *path, char *head, size_t *size, fl_diag *d) {
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return fl_fail(d, FL_BAD_INPUT, path, 0, 0, "cannot open: %s", fl_reason(errno));
+    struct stat s = {0};
+    if (fstat(fd, &s) == 0 && S_ISDIR(s.st_mode)) {
+        close(fd);
+        return fl_fail(d, FL_BAD_INPUT, path, 0, 0, "is a directory, expected a file");
+    }
+    gzFile file = gzdopen(fd, "rb");
+    if (!file) {
+        close(fd);
+        return fl_fail(d, FL_NO_MEMORY, path, 0, 0, "out of memory");
+    }
+    int got = gzread(file, head, HEAD);
+    *size = got > 0 ? (size_t)got : 0;
+    int error = Z_OK;
+    gzerror(file, &error);
+    gzclose(file);
+    if (got < 0 && error == Z_ERRNO)
+        return fl_fail(d, FL_IO, path, 0, 0, "cannot read: %s", fl_reason(errno));
+    if (got < 0 || (*size == 0 && s.st_size > 0))
+        return fl_fail(d, FL_BAD_INPUT, path, 0, 0, "is damaged: it begins like a gzip file but cannot be unpacked");
+    if (*size == 0)
+        return fl_fail(d, FL_BAD_INPUT, path, 0, 0, "the file is empty");
+    return FL_OK;
+}
+
+static void list_names(char *text, size_t room) {
+    size_t used = 0;
+    for (size_t i = 0; i < fl_readers_count && used < room; i++)
+        used += (size_t)snprintf(text + used, room - used, "%s%s", i ? ", " : "", fl_readers[i]->name);
+}
+
+static fl_status by_name(const char *name, const fl_reader **reader, fl_diag *d) {
+    const char *names[READERS_MAX];
+    for (size_t i = 0; i < fl_readers_count; i++) {
+        names[i] = fl_readers[i]->name;
+        if (strcmp(names[i], name) == 0) {
+            *reader = fl_readers[i];
+            return FL_OK;
+        }
+    }
+    const char *near = fl_nearest(name, names, fl_readers_count);
+    if (near)
+        return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "unknown format '%.60s', did you mean '%s'?", name, near);
+    char list[512];
+    list_names(list, sizeof list);
+    return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "unknown format '%.60s', expected one of %s", name, list);
+}
+
+/* What can be said of a file that nobody knows. */
+static fl_status unknown(const char *path, const char *head, size_t size, fl_diag *d) {
+    static const char OURS[] = "# foldline-";
+    if (size >= 2 && (!memcmp(head, "\xff\xfe", 2) || !memcmp(head, "\xfe\xff", 2)))
+        return fl_fail(d, FL_BAD_INPUT, path, 1, 1,
+                       "the text is UTF-16, expected UTF-8 (PowerShell's '>' writes UTF-16: iconv -f UTF-16 -t UTF-8)");
+    if (size >= 3 && !memcmp(head, "\xef\xbb\xbf", 3)) {
+        head += 3;
+        size -= 3;
+    }
+    if (size > sizeof OURS && !memcmp(head, OURS, sizeof OURS - 1)) {
+        size_t end = 2;
+        while (end < size && end < 60 && head[end] != '\n' && head[end] != '\r')
+            end++;
+        return fl_fail(d, FL_BAD_INPUT, path, 1, 1,
+                       "the file says that it is '%.*s', expected 'foldline-kernels 1' or 'foldline-telemetry 1'",
+                       (int)(end - 2), head + 2);
+    }
+    char list[512];
+    list_names(list, sizeof list);
+    return fl_fail(d, FL_BAD_INPUT, path, 1, 1,
+                   "not recognised, expected one of %s (--format says which), or '# foldline-kernels 1' first", list);
+}
+
+fl_status fl_reader_find(const char *path, const char *name, const fl_reader **reader, fl_diag *d) {
+    *reader = NULL;
+    if (name)
+        return by_name(name, reader, d);
+    struct stat s;
+    if (stat(path, &s) == 0 && !S_ISREG(s.st_mode) && !S_ISDIR(s.st_mode)) {
+        *reader = &fl_reader_kernels; /* a pipe cannot be looked into and then read */
+        return FL_OK;
+    }
+    char head[HEAD + 1];
+    size_t size = 0;
+    fl_status status = read_head(path, head, &size, d);
+    if (status != FL_OK)
+        return status;
+    head[size] = '\0';
+    for (size_t i = 0; i < fl_readers_count; i++)
+        if (fl_readers[i]->detect(path, head, size)) {
+            *reader = fl_readers[i];
+            return FL_OK;
+        }
+    return unknown(path, head, size, d);
+}

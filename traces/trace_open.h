@@ -1,0 +1,15 @@
+/* Any trace file by its path: the format found or given, big kernel traces from their cache where it holds. */
+#ifndef FL_TRACE_OPEN_H
+#define FL_TRACE_OPEN_H
+
+#include "traces/import.h"
+
+#define FL_CACHE_FROM (INT64_C(4) << 20) /* bytes; smaller files are read as fast as a cache is opened */
+
+/* Reads path with the reader named by format (NULL: the one that detects it). *o may be NULL: all devices, no interval.
+ * Fills *out or leaves it zeroed. Where a regular file of FL_CACHE_FROM bytes or more holds kernels and no telemetry, a
+ * cache beside it (traces/cache.h) is used if it is of the very bytes, reader and options, and else written; a cache
+ * that cannot be written is no failure. */
+fl_status fl_trace_open(const char *path, const char *format, const fl_import_options *o, fl_imported *out, fl_diag *d);
+
+#endif
