@@ -8,6 +8,10 @@ static const struct {
     fl_command_function run;
     const char *help;
 } what[] = {
+    {"device", fl_fit_device, "what belongs to a chip, from measured sweeps of several workloads"},
+    {"workload", fl_fit_workload_command, "a workload's other settings, from a few measured ones"},
+    {"split", fl_fit_split, "how well both do: device from half of the workloads, scored on the other half"},
+    {"trace", fl_fit_trace, "kinds of kernels, from recordings of a program at several clocks"},
     {"capping", fl_fit_capping, "the model of the power capping policies, from sweeps"},
     {"sensitivity", fl_fit_sensitivity, "DynaCo's metrics against frequency sensitivity, from runs over states"},
     {"sweetspot", fl_fit_sweetspot, "SweetSpot's alpha, from a frequency sweep"}};
@@ -23,7 +27,7 @@ int fl_cmd_fit(int argc, char **argv) {
             return what[i].run(argc - 1, argv + 1);
     }
     if (name && (!strcmp(name, "--help") || !strcmp(name, "-h"))) {
-        printf("usage: foldline fit WHAT ...\n\nFits models and parameters of policies to measurements.\n\n");
+        printf("foldline fit WHAT ...\n\nFits models and parameters of policies to measurements.\n\n");
         for (size_t i = 0; i < COUNT; i++)
             printf("  %-12s %s\n", what[i].name, what[i].help);
         printf("\nfoldline fit WHAT --help says more.\n");

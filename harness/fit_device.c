@@ -1,0 +1,400 @@
+/* What belongs to a chip, from measured sweeps of several workloads, as a device file. */
+#include "harness/commands.h"
+#include "harness/fit.h"
+#include "harness/fit_chip_json.h"
+#include "harness/fit_rows.h"
+#include "harness/output.h"
+#include "harness/platform.h"
+#include "models/fit_device.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const fl_command_help help = {
+    "fit device", "--sweep FILE... --out DEV.json [--base PLATFORM]",
+    "Finds what the workloads of a chip share, from settings at which they were measured: V(f), A, A0, B, B0(m), C,\n"
+    "time sharpness, how far measurements lie from the law, and which terms workloads have.",
+    "Two laws are fitted. \"gpu\" holds the simulator's own. \"calibration\", which `fit workload` reads, adds that\n"
+    "memory-bound kernels slow down below some SM clock, since their bytes come over a link on that clock, and that\n"
+    "stalled units draw less. Both ignore single bad readings. What a sweep cannot tell (ladders beyond the measured\n"
+    "clocks, sensors, actuators, limits) is taken from --base and marked as assumed. Each value carries a note: where\n"
+    "it is from and how well it is known, or why it is not identifiable.\n"
+    "\n"
+    "Rows at a power limit that binds, or below the highest limit of their workload, are left out."};
+
+typedef struct device_options {
+    const char *out, *base, *name;
+    fl_texts sweeps, only;
+    bool json;
+} device_options;
+
+typedef struct maker {
+    const device_options *o;
+    const fl_fit_rows *rows;
+    fl_chip full, plain;
+    char files[256]; /* names of the sweeps, without folders */
+    cJSON *root, *gpu, *power, *notes;
+} maker;
+
+#define UNKNOWN 0.5 /* a standard deviation above this share of a value: the data cannot tell it */
+
+__attribute__((format(printf, 3, 4))) static void note(maker *m, const char *key, const char *format, ...) {
+    char text[768];
+    va_list arguments;
+    va_start(arguments, format);
+    (void)vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    cJSON_DeleteItemFromObjectCaseSensitive(m->notes, key);
+    cJSON_AddStringToObject(m->notes, key, text);
+}
+
+static void put(cJSON *object, const char *key, cJSON *value) {
+    if (cJSON_HasObjectItem(object, key))
+        cJSON_ReplaceItemInObjectCaseSensitive(object, key, value);
+    else
+        cJSON_AddItemToObject(object, key, value);
+}
+
+/* "fitted from v100.csv: 20.1 +- 0.3", or that the data cannot tell. why: what hides the value. */
+static void note_value(maker *m, const char *key, double value, double sd, const char *unit, const char *why) {
+    if (isfinite(sd) && sd <= UNKNOWN * value)
+        note(m, key, "fitted from %s: %.4g +- %.2g %s", m->files, value, sd, unit);
+    else if (isfinite(sd))
+        note(m, key, "not identifiable: %.4g +- %.2g %s in %s; %s", value, sd, unit, m->files, why);
+    else
+        note(m, key, "not identifiable: %s leaves no degree of freedom to tell; %s", m->files, why);
+}
+
+static void describe_files(maker *m) {
+    size_t used = 0;
+    for (size_t i = 0; i < m->o->sweeps.count && used < sizeof m->files; i++) {
+        const char *slash = strrchr(m->o->sweeps.item[i], '/');
+        used += (size_t)snprintf(m->files + used, sizeof m->files - used, "%s%s", i ? ", " : "",
+                                 slash ? slash + 1 : m->o->sweeps.item[i]);
+    }
+}
+
+/* The base's notes, now marked as what they are here. */
+static void assume_notes(maker *m, const char *base) {
+    cJSON *fresh = cJSON_CreateObject(), *e = NULL;
+    cJSON_ArrayForEach(e, m->notes) {
+        char text[768];
+        if (!strncmp(e->string, "policies", 8))
+            continue;
+        (void)snprintf(text, sizeof text, "assumed: as platform %s has it (%s)", base, e->valuestring);
+        cJSON_AddStringToObject(fresh, e->string, text);
+    }
+    cJSON_ReplaceItemInObjectCaseSensitive(m->root, "notes", fresh);
+    m->notes = fresh;
+}
+
+static int ascending(const void *a, const void *b) { return *(const int *)a - *(const int *)b; }
+
+/* Measured clocks in whole MHz, each once. */
+static cJSON *ladder(const fl_fit_rows *r, bool memory) {
+    int *list = malloc((r->count + 1) * sizeof *list);
+    cJSON *out = cJSON_CreateArray();
+    for (size_t i = 0; list && i < r->count; i++)
+        list[i] = (int)lround(memory ? r->row[i].mem_mhz : r->row[i].sm_mhz);
+    if (list)
+        qsort(list, r->count, sizeof *list, ascending);
+    for (size_t i = 0; list && i < r->count; i++)
+        if (i == 0 || list[i] > list[i - 1])
+            cJSON_AddItemToArray(out, cJSON_CreateNumber(list[i]));
+    free(list);
+    return out;
+}
+
+static void make_clocks(maker *m) {
+    put(m->gpu, "sm_mhz", ladder(m->rows, false));
+    put(m->gpu, "default_sm_mhz", cJSON_CreateNumber(round(m->full.sm_ref)));
+    note(m, "gpu.sm_mhz", "the clocks measured in %s; the chip may have others", m->files);
+    note(m, "gpu.default_sm_mhz", "assumed: the highest clock measured");
+    if (m->rows->mem_known) {
+        put(m->gpu, "mem_mhz", ladder(m->rows, true));
+        put(m->gpu, "default_mem_mhz", cJSON_CreateNumber(round(m->full.mem_ref)));
+        note(m, "gpu.mem_mhz", "the clocks measured in %s; the chip may have others", m->files);
+        note(m, "gpu.default_mem_mhz", "assumed: the highest clock measured");
+    } else {
+        const cJSON *at = cJSON_GetObjectItemCaseSensitive(m->gpu, "default_mem_mhz");
+        put(m->gpu, "mem_mhz", cJSON_CreateIntArray((int[]){at ? at->valueint : 1000}, 1));
+        note(m, "gpu.mem_mhz", "not identifiable: %s names no memory clock; one, as the base's default", m->files);
+        note(m, "gpu.default_mem_mhz", "not identifiable: %s names no memory clock", m->files);
+    }
+}
+
+static void make_voltage(maker *m) {
+    const fl_chip *c = &m->plain;
+    cJSON *list = cJSON_CreateArray();
+    for (uint32_t i = 0; i < c->knots; i++) {
+        double at = c->knot_mhz[i];
+        at = i == 0 ? fmin(at, round(at)) : i + 1 == c->knots ? fmax(at, round(at)) : at;
+        cJSON_AddItemToArray(list, cJSON_CreateDoubleArray((double[]){at, round(c->volt[i] * 1e5) / 1e5}, 2));
+    }
+    put(m->power, "voltage", list);
+    const double top = c->volt[c->knots - 1], sd = c->volt_sd[c->knots - 1];
+    const double floor = fl_voltage_floor_mhz(c->knot_mhz, c->volt, c->knots, 0.02);
+    if (!isfinite(sd) || sd > 0.1 * top)
+        note(m, "gpu.power.voltage",
+             "not identifiable: V/V(f_min) = %.3f +- %.2g at %g MHz in %s; a steeper V and a smaller A fit alike", top,
+             sd, c->sm_ref, m->files);
+    else if (c->knots < 3 || floor < c->knot_mhz[1])
+        note(m, "gpu.power.voltage",
+             "fitted from %s: V(f_min) = 1 by convention, %.3f +- %.2g at %g MHz; no floor shows in these clocks, so "
+             "the scale of V is not identifiable apart from A",
+             m->files, top, sd, c->sm_ref);
+    else
+        note(m, "gpu.power.voltage", "fitted from %s: 1 (within 2 %%) up to %g MHz, %.3f +- %.2g at %g MHz", m->files,
+             floor, top, sd, c->sm_ref);
+}
+
+static void make_b0(maker *m) {
+    const fl_chip *c = &m->plain;
+    cJSON *list = cJSON_CreateArray();
+    char text[512];
+    size_t used = 0;
+    for (uint32_t i = 0; i < c->mems; i++) {
+        cJSON_AddItemToArray(list, cJSON_CreateNumber(c->b0_w[i]));
+        if (used < sizeof text)
+            used += (size_t)snprintf(text + used, sizeof text - used, "%s%.3g", i ? ", " : "", c->b0_w[i]);
+    }
+    put(m->power, "b0_w", list);
+    if (c->mems == 1)
+        note(
+            m, "gpu.power.b0_w",
+            "not identifiable: %s W (+- %.2g) in %s; at one memory clock it cannot be told from C and the least beta B",
+            text, c->b0_sd[0], m->files);
+    else
+        note(
+            m, "gpu.power.b0_w",
+            "fitted from %s: %s W; their differences are what idle memory draws, each alone is known to +- %.2g W only",
+            m->files, text, c->b0_sd[0]);
+}
+
+static void make_power(maker *m) {
+    const fl_chip *c = &m->plain;
+    if (!c->has_power) {
+        note(m, "gpu.power", "assumed: %s tells no power law", m->files);
+        cJSON *list = cJSON_CreateArray();
+        cJSON_AddItemToArray(list, cJSON_CreateDoubleArray((double[]){floor(c->sm_min), 1}, 2));
+        cJSON_AddItemToArray(list, cJSON_CreateDoubleArray((double[]){ceil(c->sm_ref) + 1, 1}, 2));
+        put(m->power, "voltage", list);
+        put(m->power, "b0_w", cJSON_CreateNumber(20));
+        return;
+    }
+    put(m->power, "a_w", cJSON_CreateNumber(c->a_w));
+    put(m->power, "a0_w", cJSON_CreateNumber(c->a0_w));
+    put(m->power, "b_w", cJSON_CreateNumber(c->b_w));
+    put(m->power, "c_w", cJSON_CreateNumber(c->c_w));
+    make_voltage(m);
+    make_b0(m);
+    note(m, "gpu.power.a_w", "fitted from %s: the 95th percentile of its %u workloads has alpha = 1", m->files,
+         c->workloads);
+    note(m, "gpu.power.b_w", "fitted from %s: the 95th percentile of its %u workloads has beta = 1", m->files,
+         c->workloads);
+    note_value(m, "gpu.power.a0_w", c->a0_w, c->a0_sd, "W per V^2 GHz",
+               "at most this, by the workload that uses the SMs least; a log of the idle GPU tells it");
+    note_value(m, "gpu.power.c_w", c->c_w, c->c_sd, "W per V",
+               "it is told from B0 only by V, and from A only where kernels leave the SMs idle");
+    put(m->power, "no_context_w", cJSON_CreateNumber(fl_chip_b0(c, c->mem_min) + c->c_w));
+    note(m, "gpu.power.no_context_w", "assumed: B0 at the lowest memory clock and C at the lowest voltage");
+}
+
+static void make_limits(maker *m) {
+    double highest = 0;
+    for (size_t i = 0; i < m->rows->count; i++)
+        highest = fmax(highest, m->rows->row[i].power_w);
+    cJSON *limits = cJSON_GetObjectItemCaseSensitive(m->gpu, "limits");
+    const cJSON *now = cJSON_GetObjectItemCaseSensitive(limits, "default_w"); /* NULL of NULL */
+    if (!now || now->valuedouble >= highest)
+        return;
+    const double watts = ceil(highest / 10) * 10;
+    put(limits, "max_w", cJSON_CreateNumber(watts));
+    put(limits, "default_w", cJSON_CreateNumber(watts));
+    note(m, "gpu.limits", "assumed: just above the highest power measured in %s", m->files);
+}
+
+static void make_sharpness(maker *m) {
+    const fl_chip *c = &m->plain;
+    put(m->gpu, "sharpness", cJSON_CreateNumber(c->sharpness));
+    note_value(m, "gpu.sharpness", c->sharpness, c->sharpness_sd, "",
+               "no workload goes from core-bound to memory-bound within these clocks");
+}
+
+static fl_status make(maker *m, fl_diag *d) {
+    fl_platform base = {0};
+    fl_status s = fl_platform_open(m->o->base, 1, &base, d);
+    if (s == FL_OK)
+        s = fl_json_read(base.path, &m->root, d);
+    if (s == FL_OK) {
+        m->gpu = cJSON_GetObjectItemCaseSensitive(m->root, "gpu");
+        m->power = m->gpu ? cJSON_GetObjectItemCaseSensitive(m->gpu, "power") : NULL;
+        m->notes = cJSON_GetObjectItemCaseSensitive(m->root, "notes");
+        if (!m->power || !m->notes)
+            s = fl_fail(d, FL_BAD_INPUT, base.path, 0, 0, "the base has several kinds of GPU, expected one");
+    }
+    if (s == FL_OK) {
+        char title[384];
+        describe_files(m);
+        (void)snprintf(title, sizeof title, "%s, fitted from %s", m->o->name, m->files);
+        put(m->root, "title", cJSON_CreateString(title));
+        put(m->gpu, "name", cJSON_CreateString(m->o->name));
+        cJSON_DeleteItemFromObjectCaseSensitive(m->root, "policies"); /* their clocks are another chip's */
+        cJSON_DeleteItemFromObjectCaseSensitive(m->root, "calibration");
+        assume_notes(m, base.name);
+        make_clocks(m);
+        make_power(m);
+        make_sharpness(m);
+        make_limits(m);
+        cJSON *calibration = fl_chip_to_json(&m->full, m->rows->mem_known);
+        if (!calibration)
+            s = fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory");
+        else
+            put(m->root, "calibration", calibration);
+        note(m, "calibration",
+             "fitted from %s: %u workloads, %zu rows; errors on these: time %.2g %%, power %.2g %% (robust standard "
+             "deviations), %zu and %zu rows far off",
+             m->files, m->full.workloads, m->full.rows, m->full.time_rms_pct, m->full.power_rms_pct,
+             m->full.time_outliers, m->full.power_outliers);
+    }
+    fl_platform_free(&base);
+    return s;
+}
+
+/* ---- telling ---- */
+
+static void add_row(fl_grid *g, const char *name, double value, double sd, double plain) {
+    fl_grid_add(g, "%s", name);
+    fl_grid_add(g, "%.4g", value);
+    if (isfinite(sd))
+        fl_grid_add(g, "%.2g", sd);
+    else
+        fl_grid_add(g, "-");
+    if (isnan(plain))
+        fl_grid_add(g, "-");
+    else
+        fl_grid_add(g, "%.4g", plain);
+    fl_grid_add(g, "%s", !isnan(sd) && !(sd <= UNKNOWN * value) ? "not identifiable" : "");
+}
+
+/* A share between 0 and 1, of which 0 may well be the value. */
+static void add_share(fl_grid *g, const char *name, double value, double sd) {
+    fl_grid_add(g, "%s", name);
+    fl_grid_add(g, "%.2f", value);
+    if (isfinite(sd))
+        fl_grid_add(g, "%.2f", sd);
+    else
+        fl_grid_add(g, "-");
+    fl_grid_add(g, "1");
+    fl_grid_add(g, "%s", isfinite(sd) && sd < 0.25 ? "" : "not identifiable");
+}
+
+static void print_text(const maker *m) {
+    const fl_chip *c = &m->full, *p = &m->plain;
+    static const char *const head[] = {"value", "calibration", "+-", "simulator's law", ""};
+    fl_grid g = {.columns = sizeof head / sizeof *head};
+    char name[64];
+    for (size_t k = 0; k < g.columns; k++)
+        fl_grid_add(&g, "%s", head[k]);
+    add_row(&g, "sharpness p", c->sharpness, c->sharpness_sd, p->sharpness);
+    if (c->link_mhz > 0) {
+        add_row(&g, "link: below MHz", c->link_mhz, c->link_sd, NAN);
+        add_row(&g, "link: slope", c->link_slope, NAN, NAN);
+    }
+    if (c->has_power) {
+        for (uint32_t i = 0; i < c->knots; i++) {
+            (void)snprintf(name, sizeof name, "V at %g MHz", c->knot_mhz[i]);
+            add_row(&g, name, fl_chip_volt(c, c->knot_mhz[i], c->mem_ref), c->volt_sd[i],
+                    p->has_power ? p->volt[i] : (double)NAN);
+        }
+        for (uint32_t i = 0; i < c->mems && c->mems > 1; i++) {
+            (void)snprintf(name, sizeof name, "V at least, at memory %g MHz", c->mem_mhz[i]);
+            add_row(&g, name, fl_chip_volt(c, c->sm_min, c->mem_mhz[i]), NAN, NAN);
+        }
+        for (uint32_t i = 0; i < c->mems; i++) {
+            if (m->rows->mem_known)
+                (void)snprintf(name, sizeof name, "B0 at %g MHz, W", c->mem_mhz[i]);
+            else
+                (void)snprintf(name, sizeof name, "B0, W");
+            add_row(&g, name, c->b0_w[i], c->b0_sd[i], p->has_power ? p->b0_w[i] : (double)NAN);
+        }
+        add_row(&g, "A, W per V^2 GHz", c->a_w, NAN, p->a_w);
+        add_row(&g, "A0, W per V^2 GHz", c->a0_w, c->a0_sd, p->a0_w);
+        add_row(&g, "B, W", c->b_w, NAN, p->b_w);
+        add_row(&g, "C, W per V", c->c_w, c->c_sd, p->c_w);
+        add_share(&g, "stalled SMs draw", c->stall, c->stall_sd);
+        add_share(&g, "stalled memory draws", c->stall_memory, c->stall_memory_sd);
+    }
+    add_row(&g, "error of time, %", c->time_rms_pct, NAN, p->time_rms_pct);
+    add_row(&g, "error of power, %", c->power_rms_pct, NAN, p->power_rms_pct);
+    fl_grid_print(&g, 1, stdout);
+    fl_grid_free(&g);
+    printf("\n%s: %u workloads, %zu rows; %zu times and %zu powers lie far off and hardly count\n", m->files,
+           c->workloads, c->rows, c->time_outliers, c->power_outliers);
+    fl_fit_rows_notes(m->rows);
+    if (c->has_power && fl_voltage_floor_mhz(p->knot_mhz, p->volt, p->knots, 0.02) < p->knot_mhz[p->knots > 1])
+        printf("note: no floor of V shows in these clocks, so V and A are not identifiable apart\n");
+    printf("written: %s\n", m->o->out);
+}
+
+static fl_status fit_both(maker *m, fl_diag *d) {
+    static const fl_chip_law law[] = {FL_CHIP_FULL, FL_CHIP_PLAIN};
+    for (size_t i = 0; i < 2; i++) {
+        const fl_model_status f = fl_chip_fit(m->rows->row, m->rows->count, law[i], i ? &m->plain : &m->full);
+        if (f != FL_MODEL_OK)
+            return fl_fail(d, f == FL_MODEL_NO_MEMORY ? FL_NO_MEMORY : FL_BAD_INPUT, m->o->sweeps.item[0], 0, 0,
+                           "cannot be fitted: %s; expected at least one workload at two settings", fl_model_text(f));
+    }
+    return FL_OK;
+}
+
+int fl_fit_device(int argc, char **argv) {
+    device_options o = {.base = "generic", .name = "Fitted GPU"};
+    fl_texts rest = {0};
+    const fl_option option[] = {
+        {"sweep", "FILE", FL_OPTION_LIST, &o.sweeps, 0, 0, "measured settings; may be given several times"},
+        {"out", "FILE", FL_OPTION_TEXT, &o.out, 0, 0, "the device file to write"},
+        {"base", "NAME", FL_OPTION_TEXT, &o.base, 0, 0, "platform for what sweeps do not tell (generic)"},
+        {"name", "TEXT", FL_OPTION_TEXT, &o.name, 0, 0, "name of the GPU"},
+        {"only", "NAME", FL_OPTION_LIST, &o.only, 0, 0, "workloads, by name or pattern; may be given several times"},
+        {"json", NULL, FL_OPTION_FLAG, &o.json, 0, 0, "prints the device file too"},
+    };
+    int status = FL_EXIT_OK;
+    fl_diag d = {0};
+    fl_status s = FL_OK;
+    if (!fl_begin(argc, argv, &help, option, sizeof option / sizeof *option, &rest, &status))
+        return status;
+    for (size_t i = 0; !s && i < rest.count; i++) /* --sweep a.csv b.csv */
+        s = o.sweeps.count ? fl_texts_add(&o.sweeps, rest.item[i], &d)
+                           : fl_fail(&d, FL_BAD_INPUT, NULL, 0, 0, "'%s' is no option, see --help", rest.item[i]);
+    if (!s && !o.sweeps.count)
+        s = fl_fail(&d, FL_BAD_INPUT, NULL, 0, 0, "no sweep, expected --sweep FILE");
+    if (!s && !o.out)
+        s = fl_fail(&d, FL_BAD_INPUT, NULL, 0, 0, "nowhere to write, expected --out FILE");
+    if (!s && strlen(o.name) > 63)
+        s = fl_fail(&d, FL_BAD_INPUT, NULL, 0, 0, "--name of %zu characters, expected at most 63", strlen(o.name));
+    fl_fit_rows rows = {0};
+    maker m = {.o = &o, .rows = &rows};
+    if (!s)
+        s = fl_fit_rows_read(&o.sweeps, &o.only, &rows, &d);
+    if (!s)
+        s = fit_both(&m, &d);
+    if (!s)
+        s = make(&m, &d);
+    if (!s)
+        s = fl_json_write(o.out, m.root, &d);
+    if (s)
+        status = fl_report(help.name, &d);
+    else if (o.json)
+        fl_json_print(m.root, stdout);
+    else
+        print_text(&m);
+    cJSON_Delete(m.root);
+    fl_fit_rows_free(&rows);
+    fl_texts_free(&rest);
+    fl_texts_free(&o.sweeps);
+    fl_texts_free(&o.only);
+    return status;
+}

@@ -1,0 +1,127 @@
+#include "models/fit_chip_parts.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int by_workload(const void *a, const void *b) {
+    const fl_chip_row *x = a, *y = b;
+    if (x->workload != y->workload)
+        return x->workload < y->workload ? -1 : 1;
+    if (fabs(x->mem_mhz - y->mem_mhz) > 0)
+        return x->mem_mhz < y->mem_mhz ? -1 : 1;
+    return (x->sm_mhz > y->sm_mhz) - (x->sm_mhz < y->sm_mhz);
+}
+
+static int is_sound(const fl_chip_row *r) {
+    return r->sm_mhz > 0 && r->mem_mhz > 0 && r->time_s > 0 && isfinite(r->sm_mhz + r->mem_mhz + r->time_s) &&
+           (isnan(r->power_w) || (r->power_w > 0 && isfinite(r->power_w)));
+}
+
+fl_model_status fl_chip_fit(const fl_chip_row *row, size_t count, fl_chip_law law, fl_chip *chip) {
+    fl_chip c = {0};
+    for (size_t i = 0; i < count; i++)
+        if (!is_sound(&row[i]))
+            return FL_MODEL_INVALID;
+    fl_chip_row *sorted = malloc((count + 1) * sizeof *sorted);
+    fl_chip_span *span = malloc((count + 1) * sizeof *span);
+    double *time_ref = malloc((count + 1) * sizeof *time_ref);
+    fl_model_status s = sorted && span && time_ref ? FL_MODEL_OK : FL_MODEL_NO_MEMORY;
+    if (s == FL_MODEL_OK) {
+        memcpy(sorted, row, count * sizeof *row);
+        qsort(sorted, count, sizeof *sorted, by_workload);
+        size_t spans = 0, kept = 0, powered = 0;
+        for (size_t i = 0, end; i < count; i = end) {
+            for (end = i + 1; end < count && sorted[end].workload == sorted[i].workload;)
+                end++;
+            if (end - i < 2)
+                continue;
+            span[spans++] = (fl_chip_span){kept, end - i};
+            memmove(sorted + kept, sorted + i, (end - i) * sizeof *sorted);
+            kept += end - i;
+        }
+        c.sm_min = c.mem_min = INFINITY;
+        for (size_t i = 0; i < kept; i++) {
+            c.sm_ref = fmax(c.sm_ref, sorted[i].sm_mhz);
+            c.mem_ref = fmax(c.mem_ref, sorted[i].mem_mhz);
+            c.sm_min = fmin(c.sm_min, sorted[i].sm_mhz);
+            c.mem_min = fmin(c.mem_min, sorted[i].mem_mhz);
+            powered += isnan(sorted[i].power_w) ? 0 : 1;
+        }
+        c.workloads = (uint32_t)spans;
+        c.rows = kept;
+        s = spans > 0 ? fl_chip_fit_time(sorted, span, spans, law, &c, time_ref) : FL_MODEL_NO_FIT;
+        if (s == FL_MODEL_OK && powered > 0 &&
+            fl_chip_fit_power(sorted, span, spans, time_ref, law, &c) == FL_MODEL_NO_MEMORY)
+            s = FL_MODEL_NO_MEMORY;
+    }
+    if (s == FL_MODEL_OK)
+        *chip = c;
+    free(sorted);
+    free(span);
+    free(time_ref);
+    return s;
+}
+
+fl_model_status fl_chip_of_device(const fl_device *dev, fl_chip *chip) {
+    if (dev->sm_count == 0 || dev->mem_count == 0 || !dev->voltage || !dev->b0_w || !(dev->sharpness >= 1))
+        return FL_MODEL_INVALID;
+    fl_chip c = {.sm_ref = dev->sm_mhz[dev->sm_count - 1],
+                 .sm_min = dev->sm_mhz[0],
+                 .mem_ref = dev->default_mem_mhz,
+                 .mem_min = dev->mem_mhz[0],
+                 .sharpness = fmin(dev->sharpness, 60),
+                 .a_w = dev->a_w,
+                 .a0_w = dev->a0_w,
+                 .b_w = dev->b_w,
+                 .c_w = dev->c_w,
+                 .stall = 1,
+                 .stall_memory = 1,
+                 .load_mean = {0.5, 0.5},
+                 .load_cov = {0.25, 0, 0.25},
+                 .has_power = dev->a_w > 0 && dev->b_w > 0,
+                 .time_error = {0.005, 0.01, 0.2, 0.4},
+                 .power_error = {0.01, 0.03, 0.2, 0.4},
+                 .sharpness_sd = NAN,
+                 .link_sd = NAN,
+                 .c_sd = NAN,
+                 .a0_sd = NAN,
+                 .stall_sd = NAN,
+                 .stall_memory_sd = NAN,
+                 .time_rms_pct = NAN,
+                 .power_rms_pct = NAN};
+    c.knots = dev->sm_count < FL_CHIP_KNOTS ? dev->sm_count : FL_CHIP_KNOTS;
+    for (uint32_t i = 0; i < c.knots; i++) {
+        c.knot_mhz[i] = dev->sm_mhz[c.knots > 1 ? (uint64_t)i * (dev->sm_count - 1) / (c.knots - 1) : 0];
+        c.volt_sd[i] = NAN;
+        if (fl_curve_at(dev->voltage, c.knot_mhz[i], 1, &c.volt[i]) != FL_MODEL_OK)
+            return FL_MODEL_INVALID;
+    }
+    c.mems = dev->mem_count < FL_CHIP_MEMS ? dev->mem_count : FL_CHIP_MEMS;
+    for (uint32_t i = 0; i < c.mems; i++) {
+        c.mem_mhz[i] = dev->mem_mhz[i];
+        c.b0_w[i] = dev->b0_w[i];
+        c.b0_sd[i] = NAN;
+    }
+    *chip = c;
+    return FL_MODEL_OK;
+}
+
+fl_model_status fl_chip_predict(const fl_chip *chip, const fl_chip_row *known, size_t known_count,
+                                const fl_chip_row *asked, size_t asked_count, fl_chip_guess *guess,
+                                fl_chip_load *load) {
+    fl_chip_load own = {0};
+    if (known_count == 0)
+        return FL_MODEL_INVALID;
+    for (size_t i = 0; i < known_count; i++)
+        if (!is_sound(&known[i]))
+            return FL_MODEL_INVALID;
+    fl_model_status s = fl_chip_predict_time(chip, known, known_count, asked, asked_count, guess, &own);
+    for (size_t j = 0; j < asked_count; j++)
+        guess[j].power_w = guess[j].power_sd_pct = NAN;
+    if (s == FL_MODEL_OK && chip->has_power)
+        s = fl_chip_predict_power(chip, known, known_count, asked, asked_count, guess, &own);
+    if (s == FL_MODEL_OK && load)
+        *load = own;
+    return s;
+}

@@ -1,0 +1,163 @@
+/* The law of models/fit_chip.h at given clocks, and the small linear algebra that fitting it needs. */
+#include "models/fit_chip_parts.h"
+#include "models/time.h"
+
+#include <math.h>
+
+static double line_at(const double *x, const double *y, uint32_t n, double at) {
+    if (n == 0 || at <= x[0])
+        return n ? y[0] : 0;
+    for (uint32_t i = 1; i < n; i++)
+        if (at <= x[i])
+            return y[i - 1] + (y[i] - y[i - 1]) * ((at - x[i - 1]) / (x[i] - x[i - 1]));
+    return y[n - 1];
+}
+
+double fl_chip_volt(const fl_chip *chip, double sm_mhz, double mem_mhz) {
+    return fmax(line_at(chip->knot_mhz, chip->volt, chip->knots, sm_mhz),
+                line_at(chip->mem_mhz, chip->volt_floor, chip->mems, mem_mhz));
+}
+
+double fl_chip_b0(const fl_chip *chip, double mem_mhz) {
+    return line_at(chip->mem_mhz, chip->b0_w, chip->mems, mem_mhz);
+}
+
+double fl_chip_memory_ratio(const fl_chip *chip, double sm_mhz, double mem_mhz) {
+    const double dram = chip->mem_ref / mem_mhz;
+    if (!(chip->link_mhz > 0))
+        return dram;
+    const double q = chip->link_sharp;
+    return fl_time_norm(dram, pow(chip->link_mhz / sm_mhz, chip->link_slope), q) /
+           fl_time_norm(1, pow(chip->link_mhz / chip->sm_ref, chip->link_slope), q);
+}
+
+double fl_chip_time(const fl_chip *chip, const fl_chip_load *load, double sm_mhz, double mem_mhz) {
+    return fl_time_norm(load->tc * chip->sm_ref / sm_mhz, load->tm * fl_chip_memory_ratio(chip, sm_mhz, mem_mhz),
+                        chip->sharpness) +
+           load->tl;
+}
+
+double fl_chip_power(const fl_chip *chip, const fl_chip_load *load, double sm_mhz, double mem_mhz, double time_s) {
+    const double v = fl_chip_volt(chip, sm_mhz, mem_mhz), ghz = sm_mhz / 1000, m = mem_mhz / chip->mem_ref;
+    const double rate = fl_chip_time(chip, load, chip->sm_ref, chip->mem_ref) / time_s;
+    const double core = chip->stall + (1 - chip->stall) * rate * chip->sm_ref / sm_mhz;
+    const double memory = chip->stall_memory + (1 - chip->stall_memory) * rate / m;
+    return load->alpha * chip->a_w * v * v * ghz * core + load->beta * chip->b_w * m * memory +
+           fl_chip_b0(chip, mem_mhz) + chip->c_w * v + chip->a0_w * v * v * ghz;
+}
+
+void fl_chip_shape(double sharpness, double memory, double rest, const double *f_ratio, const double *h, size_t n,
+                   double *ln_time) {
+    const double c = (1 - rest) * (1 - memory), m = (1 - rest) * memory;
+    for (size_t i = 0; i < n; i++)
+        ln_time[i] = log(fl_time_norm(c * f_ratio[i], m * h[i], sharpness) + rest);
+}
+
+double fl_chip_loss(double r, double scale) { return 2 * scale * scale * (sqrt(1 + r * r / (scale * scale)) - 1); }
+
+double fl_chip_covariance(const fl_chip_error *e, const fl_chip_row *a, const fl_chip_row *b) {
+    const double x = log(a->sm_mhz / b->sm_mhz) / e->length_sm, y = log(a->mem_mhz / b->mem_mhz) / e->length_mem;
+    return e->smooth * e->smooth * exp(-0.5 * (x * x + y * y));
+}
+
+int fl_chip_cholesky(double *a, size_t n) {
+    for (size_t j = 0; j < n; j++)
+        for (size_t i = j; i < n; i++) {
+            double s = a[i * n + j];
+            for (size_t k = 0; k < j; k++)
+                s -= a[i * n + k] * a[j * n + k];
+            if (i == j) {
+                if (!(s > 0))
+                    return 0;
+                a[j * n + j] = sqrt(s);
+            } else {
+                a[i * n + j] = s / a[j * n + j];
+            }
+        }
+    return 1;
+}
+
+void fl_chip_lower_solve(const double *l, size_t n, double *x) {
+    for (size_t i = 0; i < n; i++) {
+        for (size_t k = 0; k < i; k++)
+            x[i] -= l[i * n + k] * x[k];
+        x[i] /= l[i * n + i];
+    }
+}
+
+void fl_chip_upper_solve(const double *l, size_t n, double *x) {
+    for (size_t i = n; i-- > 0;) {
+        for (size_t k = i + 1; k < n; k++)
+            x[i] -= l[k * n + i] * x[k];
+        x[i] /= l[i * n + i];
+    }
+}
+
+/* Widths of likeness. Errors moved little on three GPUs with ALIKE halved or doubled, PULL at 0.5 and 2, and ALIKE_LOAD
+ * tripled; NEAR was not varied. */
+#define ALIKE 0.15     /* of memory and rest */
+#define ALIKE_LOAD 0.5 /* of alpha and beta */
+#define NEAR 0.03      /* of ln clock */
+#define PULL 1.0       /* as many workloads without residual stand beside those that are alike */
+#define PULL_POWER 2.0
+
+void fl_chip_offs_make(const fl_chip *chip, int power, const fl_chip_row *row, size_t rows, double *offs) {
+    for (size_t r = 0; r < rows; r++) {
+        double kappa[FL_CHIP_SETTINGS];
+        for (uint32_t s = 0; s < chip->settings; s++) {
+            const double x = log(row[r].sm_mhz / chip->setting_sm[s]) / NEAR;
+            const double y = log(row[r].mem_mhz / chip->setting_mem[s]) / NEAR;
+            kappa[s] = exp(-0.5 * (x * x + y * y));
+        }
+        for (uint32_t k = 0; k < chip->shares; k++) {
+            const double *off = power ? chip->power_off[k] : chip->time_off[k];
+            double sum = 0, weight = 0;
+            for (uint32_t s = 0; s < chip->settings; s++)
+                if (kappa[s] > 1e-3 && !isnan(off[s])) {
+                    sum += kappa[s] * off[s];
+                    weight += kappa[s];
+                }
+            offs[r * chip->shares + k] = weight > 0.3 ? sum / weight : (double)NAN;
+        }
+    }
+}
+
+static double square(double x) { return x * x; }
+
+void fl_chip_offs_at(const fl_chip *chip, int power, const double *offs, size_t rows, const fl_chip_share *as,
+                     double *off) {
+    double likeness[FL_CHIP_SHARES];
+    for (uint32_t k = 0; k < chip->shares; k++) {
+        const fl_chip_share *o = &chip->share[k];
+        double d = (square(as->memory - o->memory) + square(as->rest - o->rest)) / (ALIKE * ALIKE);
+        if (power)
+            d += (square(as->alpha - o->alpha) + square(as->beta - o->beta)) / (ALIKE_LOAD * ALIKE_LOAD);
+        likeness[k] = d < 18 ? exp(-0.5 * d) : 0;
+    }
+    for (size_t r = 0; r < rows; r++) {
+        double sum = 0, weight = 0;
+        for (uint32_t k = 0; k < chip->shares; k++) {
+            const double x = offs[r * chip->shares + k];
+            if (likeness[k] > 0 && !isnan(x)) {
+                sum += likeness[k] * x;
+                weight += likeness[k];
+            }
+        }
+        off[r] = sum / (weight + (power ? PULL_POWER : PULL));
+    }
+}
+
+uint32_t fl_chip_setting_of(const fl_chip *chip, const fl_chip_row *row) {
+    for (uint32_t s = 0; s < chip->settings; s++)
+        if (fabs(chip->setting_sm[s] - row->sm_mhz) < 1e-6 && fabs(chip->setting_mem[s] - row->mem_mhz) < 1e-6)
+            return s;
+    return UINT32_MAX;
+}
+
+void fl_chip_place_settings(const fl_chip_row *row, size_t count, fl_chip *chip) {
+    for (size_t i = 0; i < count && chip->settings < FL_CHIP_SETTINGS; i++)
+        if (fl_chip_setting_of(chip, &row[i]) == UINT32_MAX) {
+            chip->setting_sm[chip->settings] = row[i].sm_mhz;
+            chip->setting_mem[chip->settings++] = row[i].mem_mhz;
+        }
+}
