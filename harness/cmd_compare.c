@@ -2,6 +2,7 @@
 #include "harness/draws_compare.h"
 #include "harness/model_error.h"
 #include "harness/published.h"
+#include "harness/report_beside.h"
 #include "harness/setup.h"
 
 #include <math.h>
@@ -23,19 +24,22 @@ static const fl_command_help help = {
     "where a row\n"
     "violates the bound; regret_at_own_slowdown_j is defined for every row. In a mean, violated counts and n/a cells "
     "are left\n"
-    "out. Beside FILE.csv, FILE.provenance.json says what the result stands on.\n"
+    "out. Beside FILE.csv, FILE.provenance.json says what the result stands on; FILE.published.json and "
+    "FILE.regret.csv\n"
+    "are for foldline report.\n"
     "\n"
     "An experiment that replays a paper ends in a table of published and simulated results; exit status 1 where one of "
     "its\n"
     "gates does not hold. With policies or workloads of your own it is left out."};
 
-static fl_status write_results(const fl_comparison *c, const char *csv, cJSON *record, fl_diag *d) {
+static fl_status write_results(const fl_setup *u, const fl_comparison *c, const fl_published *published,
+                               const char *csv, cJSON *record, fl_diag *d) {
     fl_status s = fl_comparison_write(c, csv, d);
     char *path = s ? NULL : fl_provenance_path(csv);
     if (path)
         s = fl_json_write(path, record, d);
     free(path);
-    return s;
+    return s ? s : fl_report_beside_write(u, c, published, csv, d);
 }
 
 static void print_notes(const fl_comparison *c, const fl_scenes *scenes, const char *csv) {
@@ -124,8 +128,10 @@ int fl_cmd_compare(int argc, char **argv) {
         s = fl_model_error_run(&u.o, &error, ranking, &d);
     if (!s && !(record = fl_provenance(&u.scenes, u.spec, u.o.spec_count, u.o.seed)))
         s = fl_fail(&d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the provenance");
+    if (!s)
+        fl_report_about(&u, record);
     if (!s && csv)
-        s = write_results(&c, csv, record, &d);
+        s = write_results(&u, &c, published, csv, record, &d);
     if (s) {
         exit_status = fl_report("compare", &d);
     } else if (json) {

@@ -3,8 +3,13 @@
 
 static const fl_command_help help = {
     "plot", "KIND INPUT.csv -o OUTPUT.svg|png|pdf", "Draws a result with gnuplot.",
-    "KIND: pareto (energy against slowdown with the Pareto front, from the CSV of compare), regret (bars, likewise),\n"
-    "timeline (clock and power over time, from the --timeline of run)."};
+    "KIND, from the CSV of compare, sweep or merge: pareto (energy against slowdown with the Pareto front), regret\n"
+    "(bars), intervals (saving of each policy), ranks (mean ranks over workloads), both with 95 % intervals, "
+    "sensitivity\n"
+    "(saving over each parameter whose values differ: policies such as assure:theta=0.9). From FILE.regret.csv:\n"
+    "regret-curves. From the --timeline of run: timeline (clock and power over time), residency (time at each clock). "
+    "From\n"
+    "trace stats -o: trace (activity, power and clock)."};
 
 int fl_cmd_plot(int argc, char **argv) {
     fl_texts rest = {0};

@@ -2,6 +2,7 @@
 #include "harness/comparison.h"
 #include "harness/journal.h"
 #include "harness/pool.h"
+#include "harness/report_beside.h"
 #include "harness/setup.h"
 #include "traces/csv.h"
 
@@ -147,6 +148,8 @@ static fl_status run(sweep *w, const char *out, const char *shard_text, char **t
         s = fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the provenance");
     if (!s)
         s = make_key(&w->u, *record, key, d);
+    if (!s)
+        fl_report_about(&w->u, *record); /* what it is about is no part of the key */
     w->jobs = w->u.scenes.count * (1 + runs_of_scene(&w->u));
     if (!s && ((shard_text ? asprintf(target, "%s.shard-%zu-of-%zu", out, shard + 1, shards)
                            : asprintf(target, "%s", out)) < 0 ||

@@ -1,5 +1,7 @@
 #include "harness/plot.h"
 
+#include "harness/plot_table.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
@@ -9,7 +11,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-const char *const fl_plot_kinds[] = {"pareto", "timeline", "regret", NULL};
+const char *const fl_plot_kinds[] = {"pareto",    "timeline", "regret",    "regret-curves", "sensitivity",
+                                     "intervals", "ranks",    "residency", "trace",         NULL};
 
 static bool quotable(const char *path) { /* inside gnuplot's single quotes nothing but the quote itself is special */
     return !strpbrk(path, "'\n\r");
@@ -69,7 +72,7 @@ static fl_status check(const char *kind, const char *input, const char *output, 
         const char *near = fl_nearest(kind, fl_plot_kinds, kinds);
         if (near)
             return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "unknown plot '%s', did you mean '%s'?", kind, near);
-        return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "unknown plot '%s', expected pareto, timeline or regret", kind);
+        return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "unknown plot '%s', see foldline plot --help", kind);
     }
     const char *dot = strrchr(output, '.');
     *format = dot ? dot + 1 : "";
@@ -83,18 +86,36 @@ static fl_status check(const char *kind, const char *input, const char *output, 
     return FL_OK;
 }
 
+const char *fl_plot_folder(void) {
+    const char *folder = getenv("FOLDLINE_PLOTS");
+    return folder ? folder : FL_PLOTS_DIR;
+}
+
+/* The table that a kind is drawn from, at path; the output's name shows which picture it belongs to. */
+static fl_status make_table(const char *kind, const char *input, const char *path, const char *output, fl_diag *d) {
+    FILE *f = fopen(path, "we");
+    if (!f)
+        return fl_fail(d, FL_IO, output, 0, 0, "cannot write: %s", strerror(errno));
+    fl_status s = fl_plot_table(kind, input, f, d);
+    const bool bad = ferror(f);
+    if ((fclose(f) || bad) && !s)
+        s = fl_fail(d, FL_IO, output, 0, 0, "cannot write: %s", strerror(errno));
+    return s;
+}
+
 fl_status fl_plot(const char *kind, const char *input, const char *output, fl_diag *d) {
-    const char *format = NULL, *folder = getenv("FOLDLINE_PLOTS");
-    char *script = NULL, *variables = NULL, *temporary = NULL;
-    if (!folder)
-        folder = FL_PLOTS_DIR;
+    const char *format = NULL, *folder = fl_plot_folder();
+    char *script = NULL, *variables = NULL, *temporary = NULL, *table = NULL;
     fl_status s = check(kind, input, output, &format, d);
     if (s)
         return s;
-    if (asprintf(&temporary, "%s.part", output) < 0 || asprintf(&script, "%s/%s.gp", folder, kind) < 0 ||
-        asprintf(&variables, "plots='%s'; input='%s'; output='%s'; terminal='%s'", folder, input, temporary, format) <
-            0) {
+    const bool by_table = fl_plot_needs_table(kind);
+    if (asprintf(&temporary, "%s.part", output) < 0 || asprintf(&table, "%s.part.csv", output) < 0 ||
+        asprintf(&script, "%s/%s.gp", folder, kind) < 0 ||
+        asprintf(&variables, "plots='%s'; input='%s'; output='%s'; terminal='%s'", folder, by_table ? table : input,
+                 temporary, format) < 0) {
         free(temporary);
+        free(table);
         free(script);
         return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory");
     }
@@ -103,14 +124,19 @@ fl_status fl_plot(const char *kind, const char *input, const char *output, fl_di
         s = fl_fail(d, FL_IO, output, 0, 0, "cannot write: %s", strerror(errno));
     else
         close(fd);
+    if (!s && by_table)
+        s = make_table(kind, input, table, output, d);
     if (!s)
         s = run_gnuplot(script, variables, input, d);
     if (!s && rename(temporary, output))
         s = fl_fail(d, FL_IO, output, 0, 0, "cannot write: %s", strerror(errno));
     if (s)
         unlink(temporary);
+    if (by_table)
+        unlink(table);
     free(script);
     free(variables);
     free(temporary);
+    free(table);
     return s;
 }

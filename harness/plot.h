@@ -6,9 +6,13 @@
 
 extern const char *const fl_plot_kinds[]; /* ends with NULL */
 
-/* Runs gnuplot on plots/KIND.gp (the folder is $FOLDLINE_PLOTS where set). The ending of output says the format: .svg,
- * .png or .pdf; it appears whole or not at all. FL_BAD_INPUT: unknown kind (nearest offered), ending, missing input.
- * FL_IO: gnuplot is missing or refuses, with its first line. */
+/* Where the scripts lie, and the style sheet and script of reports: $FOLDLINE_PLOTS, or plots/ of the source tree. */
+const char *fl_plot_folder(void);
+
+/* Runs gnuplot on KIND.gp in that folder, on the input or, for kinds that need statistics, on a table made of it
+ * (harness/plot_table.h). The ending of output says the format: .svg, .png or .pdf; it appears whole or not at all.
+ * FL_BAD_INPUT: unknown kind (nearest offered), ending, missing input. FL_IO: gnuplot is missing or refuses, with its
+ * first line. */
 fl_status fl_plot(const char *kind, const char *input, const char *output, fl_diag *d);
 
 #endif

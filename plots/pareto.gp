@@ -1,6 +1,6 @@
 # Energy saved against slowdown. Input: the CSV of foldline compare. Large marks: means over workloads; dots: each workload.
 load plots . "/style.gp"
-names = ""
+array names[200]
 n = 0
 array slow[200]
 array save[200]
@@ -9,7 +9,7 @@ array kind[200]
 policies = 0
 baselines = 0
 array cross[4] = [1, 2, 3, 10]
-stats input using ((strcol("workload") eq "mean" && n < 200) ? (n = n + 1, names = names . " " . strcol("policy"), \
+stats input using ((strcol("workload") eq "mean" && n < 200) ? (n = n + 1, names[n] = strcol("policy"), \
     slow[n] = 100 * column("slowdown"), save[n] = column("energy_saving_pct"), base[n] = (strcol("policy")[1:9] eq "baseline:"), 1) : 0) nooutput
 
 do for [i = 1:n] {
@@ -39,4 +39,4 @@ plot input using (strcol("workload") eq "mean" || strcol("policy")[1:9] eq "base
          with points pt 7 ps 0.35 lc rgb "#bbbbbb" title "each workload", \
      front using ($1 <= m ? slow[front[$1]] : NaN):($1 <= m ? save[front[$1]] : NaN) with steps ls 90 title "Pareto front", \
      for [i = 1:n] "+" using (slow[i]):(save[i]) every ::0::0 with points pt (base[i] ? cross[1 + (kind[i] - 1) % 4] : shape[pick(kind[i])]) ps (base[i] ? 1.3 : 1.6) lw 2 \
-         lc rgb (base[i] ? "#555555" : colour[pick(kind[i])]) title word(names, i)
+         lc rgb (base[i] ? "#555555" : colour[pick(kind[i])]) title names[i]

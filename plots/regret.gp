@@ -1,13 +1,13 @@
 # Regret of each policy against the best static clock and the clairvoyant schedule. Input: the CSV of foldline compare.
 load plots . "/style.gp"
-names = ""
+array names[200]
 n = 0
 array s[200]
 array c[200]
 set datafile missing # n/a is looked at here
 num(text) = strlen(text) == 0 || text eq "n/a" ? NaN : real(text)
 stats input using ((strcol("workload") eq "mean" && strcol("policy")[1:9] ne "baseline:" && n < 200) ? (n = n + 1, \
-    names = names . " " . strcol("policy"), s[n] = num(strcol("regret_static_pct")), c[n] = num(strcol("regret_clairvoyant_pct")), 1) : 0) nooutput
+    names[n] = strcol("policy"), s[n] = num(strcol("regret_static_pct")), c[n] = num(strcol("regret_clairvoyant_pct")), 1) : 0) nooutput
 top = 0
 low = 0
 do for [i = 1:n] {
@@ -22,7 +22,7 @@ set yrange [low * 1.15:top * 1.15]
 set boxwidth 0.36
 set style fill solid 0.9 noborder
 set xtics () rotate by -25 left
-do for [i = 1:n] { set xtics add (word(names, i) i) }
+do for [i = 1:n] { set xtics add (names[i] i) }
 set ylabel "regret, % of the reference's energy"
 set title "What each policy left on the table (mean over the workloads where it held the bound)" font ",15"
 set key top right

@@ -13,3 +13,4 @@ set key noenhanced
 array colour[8] = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#8C7A00"]
 array shape[8] = [7, 5, 9, 11, 13, 15, 6, 4]
 pick(i) = 1 + (i - 1) % 8
+dash(i) = 1 + int(i) % 5

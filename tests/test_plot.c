@@ -32,9 +32,22 @@ static void make_folder(void) {
 }
 
 #define COMPARE                                                                                                        \
-    "workload,policy,slowdown,energy_saving_pct,regret_static_pct,regret_clairvoyant_pct\n"                            \
-    "a,baseline:default,0,0,5,6\na,nvboost,0,0,5,6\na,slow:x=1,0.2,9,n/a,n/a\n"                                        \
-    "mean,baseline:default,0,0,5,6\nmean,nvboost,0,0,5,6\nmean,slow:x=1,0.2,9,n/a,n/a\n"
+    "workload,policy,energy_j,slowdown,energy_saving_pct,regret_static_pct,regret_clairvoyant_pct,seed\n"              \
+    "a,baseline:default,100,0,0,5,6,1\na,nvboost,99,0,1,5,6,1\na,\"slow:x=1,y=2\",90,0.2,9,n/a,n/a,1\n"                \
+    "a,\"slow:x=2,y=2\",91,0.1,8,n/a,n/a,1\n"                                                                          \
+    "b,baseline:default,100,0,0,5,6,1\nb,nvboost,98,0,2,5,6,1\nb,\"slow:x=1,y=2\",95,0.2,5,n/a,n/a,1\n"                \
+    "b,\"slow:x=2,y=2\",96,0.1,4,n/a,n/a,1\n"                                                                          \
+    "mean,baseline:default,100,0,0,5,6,1\nmean,nvboost,98.5,0,1.5,5,6,1\nmean,\"slow:x=1,y=2\",92,0.2,7,n/a,n/a,1\n"
+#define SWEEP                                                                                                          \
+    "workload,policy,energy_j,slowdown,energy_saving_pct,regret_static_pct,regret_clairvoyant_pct,seed\n"              \
+    "a,baseline:default,100,0,0,5,6,1\na,nvboost,99,0,1,5,6,1\na,\"slow:x=1,y=2\",90,0.2,9,n/a,n/a,1\n"
+#define REGRET                                                                                                         \
+    "workload,policy,platform,variant,step,runs,reward_regret,low,high\n"                                              \
+    "a,one,p,,1000,2,10,9,11\na,one,p,,2000,2,12,11,13\na,two,p,,1000,2,30,20,40\na,two,p,,2000,2,60,50,70\n"          \
+    "a [v],one,p,v,1000,2,10,9,11\n"
+#define TRACE                                                                                                          \
+    "t_s,device,busy_pct,copy_pct,power_w,sm_mhz,util_gpu_pct\n0,0,10,0,100,1000,\n0,1,20,0,110,1000,\n"               \
+    "1,0,30,0,100,900,\n1,1,40,0,120,900,\n"
 #define TIMELINE                                                                                                       \
     "# foldline-telemetry 1\nt_ns,device,sm_mhz,mem_mhz,power_w,util_gpu_pct\n0,0,1500,1000,,\n0,1,1500,1000,,\n"      \
     "100000000,0,900,1000,80,99\n100000000,1,1500,1000,120,50\n"
@@ -44,13 +57,18 @@ static void test_every_kind_and_format(void) {
         const char *ending, *magic;
     } format[] = {{"svg", "<?xml"}, {"png", "\x89PNG"}, {"pdf", "%PDF"}};
     make_folder();
-    const char *compare = strdup(write_file("c.csv", COMPARE)), *timeline = strdup(write_file("t.csv", TIMELINE));
+    const char *compare = strdup(write_file("c.csv", COMPARE)), *timeline = strdup(write_file("t.csv", TIMELINE)),
+               *regret = strdup(write_file("c.regret.csv", REGRET)), *trace = strdup(write_file("trace.csv", TRACE));
     for (size_t k = 0; fl_plot_kinds[k]; k++)
         for (size_t f = 0; f < 3; f++) {
             char name[64], head[8] = {0};
             fl_diag d = {0};
             snprintf(name, sizeof name, "%s.%s", fl_plot_kinds[k], format[f].ending);
-            const char *out = in_folder(name), *input = strcmp(fl_plot_kinds[k], "timeline") ? compare : timeline;
+            const char *out = in_folder(name), *kind = fl_plot_kinds[k];
+            const char *input = !strcmp(kind, "timeline") || !strcmp(kind, "residency") ? timeline
+                                : !strcmp(kind, "trace")                                ? trace
+                                : !strcmp(kind, "regret-curves")                        ? regret
+                                                                                        : compare;
             FL_CHECK(fl_plot(fl_plot_kinds[k], input, out, &d) == FL_OK, "%s: %s", name, d.message);
             FILE *file = fopen(out, "rb");
             size_t got = file ? fread(head, 1, sizeof head - 1, file) : 0;
@@ -61,12 +79,56 @@ static void test_every_kind_and_format(void) {
         }
     free((char *)(uintptr_t)compare);
     free((char *)(uintptr_t)timeline);
+    free((char *)(uintptr_t)regret);
+    free((char *)(uintptr_t)trace);
+}
+
+/* Where the texts of a picture stand: from the top, those of `name`, in this order and each once. */
+static void in_order(const char *picture, const char *const *name, size_t count) {
+    FILE *f = fopen(picture, "r");
+    char *text = calloc(1, 1 << 20);
+    CU_ASSERT_FATAL(f && text && fread(text, 1, (1 << 20) - 1, f) > 0);
+    fclose(f);
+    const char *last = NULL;
+    for (size_t i = 0; i < count; i++) {
+        const char *at = strstr(text, name[i]);
+        FL_CHECK(at != NULL, "%s has no '%s'", picture, name[i]);
+        FL_CHECK(at && !strstr(at + 1, name[i]), "%s has '%s' twice", picture, name[i]);
+        FL_CHECK(!last || at < last, "%s: '%s' is out of order", picture, name[i]);
+        last = at; /* gnuplot writes the labels of an axis from below */
+    }
+    FL_CHECK(!strstr(text, ">policy<"), "%s has the head of the table", picture);
+    free(text);
+}
+
+/* The best first, and nothing mixed up between names and rows. */
+static void test_tables(void) {
+    static const struct {
+        const char *kind, *name[5];
+        size_t count;
+    } row[] = {{"intervals", {">slow:x=1;y=2<", ">slow:x=2;y=2<", ">nvboost<", ">baseline:default<"}, 4},
+               {"regret", {">nvboost<", ">slow:x=1;y=2<"}, 2} /* from the left, the best first */,
+               {"ranks", {">slow:x=1;y=2<", ">slow:x=2;y=2<", ">nvboost<"}, 3}};
+    make_folder();
+    const char *compare = strdup(write_file("c.csv", COMPARE)), *sweep = strdup(write_file("s.csv", SWEEP));
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        fl_diag d = {0};
+        const bool without_means = !strcmp(row[i].kind, "regret");
+        const char *out = in_folder("table.svg"), *input = without_means ? sweep : compare;
+        FL_CHECK(fl_plot(row[i].kind, input, out, &d) == FL_OK, "%s: %s", row[i].kind, d.message);
+        in_order(out, row[i].name, row[i].count);
+    }
+    fl_diag d = {0};
+    FL_CHECK(fl_plot("pareto", sweep, in_folder("table.svg"), &d) == FL_OK, "pareto without means: %s", d.message);
+    free((char *)(uintptr_t)compare);
+    free((char *)(uintptr_t)sweep);
 }
 
 static void test_refusals(void) {
     make_folder();
     const char *good = strdup(write_file("g.csv", COMPARE));
     const char *rubbish = strdup(write_file("r.csv", "not,a,result\n1,2,3\n"));
+    const char *plain = strdup(write_file("p.csv", "workload,policy,energy_j,slowdown,energy_saving_pct\na,p,1,0,0\n"));
     const struct {
         const char *kind, *input, *output, *says;
         fl_status status;
@@ -75,7 +137,14 @@ static void test_refusals(void) {
                {"pareto", good, "x.gif", ".svg", FL_BAD_INPUT},
                {"pareto", good, "x", ".svg", FL_BAD_INPUT},
                {"pareto", good, "it's.svg", "quote", FL_BAD_INPUT},
-               {"pareto", rubbish, "x.svg", "cannot be drawn", FL_BAD_INPUT},
+               {"pareto", rubbish, "x.svg", "expected the CSV of compare", FL_BAD_INPUT},
+               {"ranks", rubbish, "x.svg", "expected the CSV of compare", FL_BAD_INPUT},
+               {"ranks", "/nowhere/x.csv", "x.svg", "No such file", FL_BAD_INPUT},
+               {"sensitivity", plain, "x.svg", "no policy with a parameter", FL_BAD_INPUT},
+               {"ranks", plain, "x.svg", "nothing to rank", FL_BAD_INPUT},
+               {"residency", good, "x.svg", "foldline-telemetry", FL_BAD_INPUT},
+               {"regret-curves", good, "x.svg", "cannot be drawn", FL_BAD_INPUT},
+               {"intervals", good, "no/such/folder/x.svg", "cannot write", FL_IO},
                {"pareto", good, "no/such/folder/x.svg", "cannot write", FL_IO}};
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
         fl_diag d = {0};
@@ -85,10 +154,19 @@ static void test_refusals(void) {
         FL_CHECK(strstr(d.message, row[i].says) != NULL, "row %zu: %s", i, d.message);
         snprintf(part, sizeof part, "%s.part", out);
         FL_CHECK(access(out, F_OK) && access(part, F_OK), "row %zu left something behind", i);
+        snprintf(part, sizeof part, "%s.part.csv", out);
+        FL_CHECK(access(part, F_OK), "row %zu left its table behind", i);
     }
     free((char *)(uintptr_t)good);
     free((char *)(uintptr_t)rubbish);
+    free((char *)(uintptr_t)plain);
 }
 
-FL_SUITE("plot", {"every kind in every format", test_every_kind_and_format},
-         {"refusals leave nothing behind", test_refusals})
+static void test_away(void) {
+    char line[300];
+    snprintf(line, sizeof line, "rm -rf '%s'", folder);
+    FL_CHECK(*folder && system(line) == 0 && access(folder, F_OK), "%s is left", folder);
+}
+
+FL_SUITE("plot", {"every kind in every format", test_every_kind_and_format}, {"names and rows", test_tables},
+         {"refusals leave nothing behind", test_refusals}, {"nothing left", test_away})

@@ -1,0 +1,22 @@
+/* What a telemetry file says over time: a series per device, and the share of time at each clock. */
+#ifndef FL_REPORT_TIMELINE_H
+#define FL_REPORT_TIMELINE_H
+
+#include "traces/diag.h"
+#include "traces/records.h"
+
+typedef struct fl_share { /* of all time of all devices */
+    double low, high;     /* MHz; equal where it is one clock */
+    double share;         /* 0..1 */
+} fl_share;
+
+enum { FL_SHARES_MAX = 24 }; /* more distinct clocks than this are put into classes */
+
+/* Residency of the SM clock, ascending; list is malloc'd. A row's clock holds since the row before, as foldline run
+ * --timeline writes it. FL_BAD_INPUT where there is no sm_mhz. */
+fl_status fl_residency(const fl_telemetry *t, const char *path, fl_share **list, size_t *count, fl_diag *d);
+
+/* Index of a signal, SIZE_MAX where the file does not have it. */
+size_t fl_signal_index(const fl_telemetry *t, const char *name);
+
+#endif

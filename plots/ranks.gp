@@ -1,0 +1,16 @@
+# Mean rank of each policy over the workloads that all ran, with its 95 % interval. Input: a table made by foldline plot.
+load plots . "/style.gp"
+set datafile columnheaders
+n = 0
+array name[64]
+stats input using (n = n + 1, name[n] = strcol("policy"), 1) nooutput
+set yrange [-n + 0.3:0.7]
+set ytics ()
+do for [i = 1:n] { set ytics add (name[i] 1 - i) }
+set xlabel "mean rank over workloads (1 = best)"
+set title "Ranks: mean and 95 % interval" font ",15"
+set grid noytics
+unset key
+set offsets graph 0.03, graph 0.03, 0, 0
+plot input using "mean":(-$0):"low":"high" with xerrorbars pt 7 ps 0.01 lw 2 lc rgb "#999999", \
+     input using "mean":(-$0) with points pt 7 ps 1.1 lc rgb colour[1]
