@@ -15,6 +15,7 @@ int fl_cmd_run(int argc, char **argv);
 int fl_cmd_compare(int argc, char **argv);
 int fl_cmd_sweep(int argc, char **argv);
 int fl_cmd_merge(int argc, char **argv);
+int fl_cmd_search(int argc, char **argv);
 int fl_cmd_regress(int argc, char **argv);
 int fl_cmd_oracle(int argc, char **argv);
 int fl_cmd_replay(int argc, char **argv);
@@ -24,6 +25,7 @@ int fl_cmd_platforms(int argc, char **argv);
 int fl_cmd_fit(int argc, char **argv);
 int fl_cmd_import(int argc, char **argv);
 int fl_cmd_trace(int argc, char **argv);
+int fl_cmd_report(int argc, char **argv);
 int fl_cmd_plot(int argc, char **argv);
 int fl_cmd_bench(int argc, char **argv);
 

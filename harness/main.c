@@ -1,4 +1,6 @@
 #include "harness/commands.h"
+#include "harness/cmd_emulate.h"
+#include "harness/live/commands.h"
 
 #include <string.h>
 
@@ -12,14 +14,23 @@ static const fl_command commands[] = {
     {"compare", "policies over workloads, against the oracles", fl_cmd_compare},
     {"sweep", "a grid of runs, durable, sharded", fl_cmd_sweep},
     {"merge", "shards of a grid into one result", fl_cmd_merge},
+    {"search", "the best parameters, without the whole grid", fl_cmd_search},
     {"regress", "a recorded experiment run again, with gates", fl_cmd_regress},
     {"oracle", "best static clock, best clock per kernel, clairvoyant schedule", fl_cmd_oracle},
     {"fit", "models and parameters from measurements", fl_cmd_fit},
     {"replay", "a recorded policy's decisions, checked against the policy here", fl_cmd_replay},
     {"synth", "a synthetic kernel trace, seeded", fl_cmd_synth},
+    {"import", "files of profilers and sensor tools, made canonical", fl_cmd_import},
+    {"trace", "what is in a trace", fl_cmd_trace},
     {"policies", "the policies, their parameters and sources", fl_cmd_policies},
     {"platforms", "the platforms, their values and sources", fl_cmd_platforms},
     {"plot", "a picture of a result", fl_cmd_plot},
+    {"live", "a policy on this machine's GPUs: shadow, or --control", fl_cmd_live},
+    {"record", "telemetry of this machine's GPUs, of a program's life", fl_cmd_record},
+    {"doctor", "what may be read and set on each GPU, and why not", fl_cmd_doctor},
+    {"restore", "clocks and limits as they were before", fl_cmd_restore},
+    {"emulate", "a program that uses NVML, on a simulated GPU", fl_cmd_emulate},
+    {"report", "one page of results, to read and to print", fl_cmd_report},
     {"bench", "the simulator's own speed, as ratios within one run", fl_cmd_bench},
 };
 enum { COMMANDS = sizeof commands / sizeof *commands };

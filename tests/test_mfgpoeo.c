@@ -80,6 +80,12 @@ static void test_gap_kinds(void) { /* Eq. 4 */
     FL_CHECK(d->gap_kinds == 2, "a gap between streams");
     put(d, 2, 1, 32, 7, 2520, 2600); /* 1 -> 2 on stream 7: a kind of its own */
     FL_CHECK(d->gap_kinds == 3 && near(exe_sum(d->gap, FL_MFG_GAPS), 170), "%u", d->gap_kinds);
+    fl_mfg_data *e = new_data(); /* 1 -> 2, 3 -> 2, 3 -> 1: both kernels make the kind */
+    static const uint32_t order[] = {1, 2, 3, 2, 3, 1};
+    for (size_t i = 0; i < 6; i++)
+        put(e, order[i], 1, 32, 0, 2000 + 100 * (int64_t)i, 2050 + 100 * (int64_t)i);
+    FL_CHECK(e->gap_kinds == 4, "%u kinds of gaps: 1-2, 2-3, 3-2, 3-1", e->gap_kinds);
+    free(e);
     put(d, 2, 1, 32, 0, 2400 + 1000001, 2400 + 1000100); /* longer than gap_max: idleness */
     FL_CHECK(near(exe_sum(d->gap, FL_MFG_GAPS), 170), "an idle gap is measured");
     put(d, 1, 1, 32, 0, 2400 + 1000150, -1); /* no end: no kernel, and no gap behind it */
@@ -124,8 +130,12 @@ static void test_full(void) {
 
 /* ---- Algorithms 1 and 2 ---- */
 
-static const fl_mfg_filters filters = {
-    .th_exe = 10, .th_gap = 2.5, .database = FL_MFG_POOLED, .th_repeat = 0.03, .repeat_sigma = 4};
+static const fl_mfg_filters filters = {.th_exe = 10,
+                                       .th_gap = 2.5,
+                                       .database = FL_MFG_POOLED,
+                                       .weights = FL_MFG_MEASURED,
+                                       .th_repeat = 0.03,
+                                       .repeat_sigma = 4};
 
 static const fl_mfg_kind *only(const fl_mfg_kind *table, uint32_t size) {
     const fl_mfg_kind *found = NULL;
@@ -255,6 +265,65 @@ static void test_index_unmatched(void) {
     free(d);
 }
 
+/* Database: 3 of kind 1 (100 ns), 1 of kind 2 (200), 4 of kind 3 (50); then 1 of kind 1 (110), 5 of kind 2 (240),
+ * nothing of kind 3, and kind 9, which the database does not know. No gaps. */
+static void test_long_run(void) {
+    fl_mfg_filters f = filters;
+    f.weights = FL_MFG_LONG_RUN;
+    fl_mfg_data *d = new_data();
+    FL_CHECK(fl_mfg_seen(d) == 1, "an empty database: %g seen", fl_mfg_seen(d));
+    static const struct {
+        int64_t ns;
+        uint32_t name, base, count;
+    } kind[] = {{100, 1, 3, 1}, {200, 2, 1, 5}, {50, 3, 4, 0}, {300, 9, 0, 1}};
+    for (int side = 0; side < 2; side++) {
+        int64_t t = 2000;
+        for (size_t i = 0; i < 4; i++)
+            for (uint32_t k = 0; k < (side ? kind[i].count : kind[i].base); k++, t += 10000000) {
+                const int64_t more = !side ? 0 : i == 0 ? 10 : i == 1 ? 40 : 0;
+                put(d, kind[i].name, 1, 32, 0, t, t + kind[i].ns + more);
+            }
+        if (side == 0) {
+            fl_mfg_update(d, &f);
+            fl_mfg_begin(d);
+        }
+    }
+    const fl_mfg_index x = fl_mfg_index_of(d, &f);
+    FL_CHECK(near(x.index, (3 * 110 + 240) / 500.0) && near(x.matched, 1), "%g, matched %g", x.index, x.matched);
+    FL_CHECK(near(fl_mfg_index_of(d, &filters).index, (110 + 5 * 240) / 1100.0), "as measured: %g",
+             fl_mfg_index_of(d, &filters).index);
+    FL_CHECK(near(fl_mfg_seen(d), 500 / 700.0), "%g seen", fl_mfg_seen(d));
+    free(d);
+}
+
+/* Two kinds, 1.1 and 1.3 times as long, and a third of as much time that varies: it may differ from them as they do. */
+static void test_error_of_rest(void) {
+    for (int alike = 0; alike < 2; alike++) {
+        fl_mfg_data *d = new_data();
+        for (int side = 0; side < 2; side++) {
+            int64_t t = 2000;
+            for (int k = 0; k < 3; k++, t += 10000000) {
+                static const int64_t after[2][3] = {{1100, 1300, 1200}, {1200, 1200, 1200}};
+                put(d, (uint32_t)k + 1, 1, 32, 0, t, t + (side ? after[alike][k] : 1000));
+            }
+            if (side == 0) {
+                fl_mfg_update(d, &filters);
+                fl_mfg_begin(d);
+            }
+        }
+        for (uint32_t i = 0; i < FL_MFG_KERNELS; i++)
+            if (d->kernel[i].count && near(d->kernel[i].mean_ns, 1200)) {
+                d->kernel[i].flags |= FL_MFG_VARIES;
+                break;
+            }
+        const fl_mfg_index x = fl_mfg_index_of(d, &filters);
+        /* ratios 1.1 and 1.3: deviation 0.1 of 1.2; of a third of the time */
+        FL_CHECK(near(x.index, 1.2) && fabs(x.error - (alike ? 0 : 1.2 * 0.1 / 1.2 / 3)) < 1e-6, "alike %d: %g +- %g",
+                 alike, x.index, x.error);
+        free(d);
+    }
+}
+
 /* Eq. 9, 10: one kernel kind of deviation/average 0.5 on one of the two sides (100, 300, against twice 200) beside a
  * steady one; gaps likewise. */
 static void test_filters(void) {
@@ -308,6 +377,10 @@ static void test_error(void) { /* 4 of 100 +- 10 against 4 of 110 +- 11: sqrt(0.
     }
     const fl_mfg_index x = fl_mfg_index_of(d, &filters);
     FL_CHECK(near(x.index, 1.1) && fabs(x.error - 1.1 * sqrt(0.005)) < 1e-6, "%g +- %g", x.index, x.error);
+    fl_mfg_begin(d); /* one kernel: its deviation is taken from the database */
+    put(d, 1, 1, 32, 0, 2000, 2110);
+    FL_CHECK(fabs(fl_mfg_index_of(d, &filters).error - 1.1 * sqrt(0.01 / 4 + 0.01)) < 1e-6, "of one: %g",
+             fl_mfg_index_of(d, &filters).error);
     free(d);
 }
 
@@ -364,6 +437,7 @@ static const struct {
     {"or: past the bound, objective down: back", 0, 1, {{0, 100, 100, 86}, {0.06, 99, 86, 100}}},
     {"and: never back to a gear further past the bound", 0, 0, {{0.06, 100, 90, 93}, {0.055, 101, 93, 95}}},
     {"and: nothing to go back to: one up", 0, 0, {{0.0501, 100, 100, 101}, {0.0501, 101, 100, 101}}},
+    {"as printed, nothing to go back to: one up", 1, 0, {{0.06, 100, 100, 100}, {0.06, 101, 100, 101}}},
     {"0 is the end", 0, 0, {{0, 100, 1, 0}, {0, 99, 0, 0}}},
     {"the top is the other", 0, 0, {{0.5, 100, 115, 123}, {0.06, 99, 123, 123}}},
     {"as printed nothing moves", 1, 0, {{0, 100, 100, 100}, {0, 100, 100, 100}, {0.2, 90, 100, 101}}},
@@ -569,7 +643,8 @@ FL_SUITE("mfgpoeo", {"grids (Eq. 7)", test_grid}, {"kinds of kernels (Eq. 3)", t
          {"kinds of gaps (Eq. 4)", test_gap_kinds}, {"stability (Eq. 8)", test_stability}, {"full tables", test_full},
          {"coverage (Alg. 1)", test_coverage}, {"database (Alg. 2)", test_update}, {"kinds that vary", test_varying},
          {"index (Alg. 3)", test_index}, {"index, unmatched", test_index_unmatched},
-         {"filters (Eq. 9, 10)", test_filters}, {"standard error", test_error},
+         {"filters (Eq. 9, 10)", test_filters}, {"weights of the long run", test_long_run},
+         {"standard error", test_error}, {"error of what is not compared", test_error_of_rest},
          {"controller (Eq. 13, Alg. 4)", test_pid}, {"stable (Alg. 5)", test_stable},
          {"best within the bound", test_best_tried}, {"phase change (Alg. 6)", test_distance},
          {"memory clocks", test_memory_order}, {"start", test_start}, {"bound and objective", test_bound_objective},

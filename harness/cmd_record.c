@@ -1,0 +1,328 @@
+#include "harness/live/commands.h"
+#include "harness/live/gpu_host.h"
+#include "harness/live/host.h"
+#include "harness/live/stop.h"
+#include "traces/kernels.h"
+#include "traces/tables.h"
+
+#include <errno.h>
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static const fl_command_help help = {
+    "record", "--out FILE [--every-ms 100] [--for 60s] [--gpus LIST] [--kernels FILE] [-- COMMAND ...]",
+    "Records what the GPUs and the CPU show to a telemetry file. Sets nothing.",
+    "With COMMAND, runs it and records exactly its life: the first reading before it starts, the last after it ended; "
+    "its\nexit status becomes that of foldline. Without, until --for or a signal. The file is written at the end.\n"
+    "--kernels writes its kernels too: the collector ($FOLDLINE_COLLECTOR, else the one of this build) goes into the "
+    "program\nthrough CUDA_INJECTION64_PATH."};
+
+typedef struct recorder {
+    fl_telemetry t;
+    size_t room_t, room_d, room_v;
+    size_t gpu_columns, host_columns;
+    const char *kernels_path; /* NULL = no kernels */
+    char rings[256];
+    fl_kernels *kernels;
+    fl_kernel_trace trace;
+    uint32_t *kind_of; /* index in the trace of each kind of the records */
+    size_t kinds, kind_room;
+    char **command; /* NULL = none */
+    pid_t pid;
+    int exit_status;
+    bool ended, last_read;
+    int64_t start_ns, end_ns; /* of the program, on the clock of the file */
+} recorder;
+
+static fl_status no_memory(fl_diag *d) {
+    return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the recording");
+}
+
+static fl_status name_columns(recorder *r, fl_diag *d) {
+    r->gpu_columns = fl_rows_count(FL_ROWS_GPU_SIGNAL);
+    r->host_columns = fl_rows_count(FL_ROWS_HOST_SIGNAL);
+    r->t.signal = calloc(r->gpu_columns + r->host_columns, sizeof *r->t.signal);
+    for (size_t i = 0; r->t.signal && i < r->gpu_columns + r->host_columns; i++) {
+        const fl_row_info *row = i < r->gpu_columns ? fl_rows_at(FL_ROWS_GPU_SIGNAL, i)
+                                                    : fl_rows_at(FL_ROWS_HOST_SIGNAL, i - r->gpu_columns);
+        if (!(r->t.signal[i] = strdup(row->name)))
+            return no_memory(d);
+        r->t.signal_count++;
+    }
+    return r->t.signal ? FL_OK : no_memory(d);
+}
+
+static fl_status add_row(recorder *r, int64_t t_ns, int32_t device, uint64_t valid, const double *value, fl_diag *d) {
+    fl_telemetry *t = &r->t;
+    const size_t width = t->signal_count, offset = device < 0 ? r->gpu_columns : 0,
+                 count = device < 0 ? r->host_columns : r->gpu_columns;
+    if (fl_grow(&t->t_ns, &r->room_t, t->row_count + 1, sizeof *t->t_ns) ||
+        fl_grow(&t->device, &r->room_d, t->row_count + 1, sizeof *t->device) ||
+        fl_grow(&t->value, &r->room_v, (t->row_count + 1) * width, sizeof *t->value))
+        return no_memory(d);
+    double *row = t->value + t->row_count * width;
+    for (size_t i = 0; i < width; i++)
+        row[i] = NAN;
+    for (size_t i = 0; i < count; i++)
+        if (valid >> i & 1)
+            row[offset + i] = value[i];
+    t->t_ns[t->row_count] = t_ns;
+    t->device[t->row_count++] = device;
+    return FL_OK;
+}
+
+static const char *collector(void) {
+    const char *asked = getenv("FOLDLINE_COLLECTOR");
+#ifdef FL_CLIENT_DIR
+    return asked && *asked ? asked : FL_CLIENT_DIR "/libfoldline-collector.so";
+#else
+    return asked && *asked ? asked : "libfoldline-collector.so";
+#endif
+}
+
+static fl_status open_kernels(recorder *r, fl_diag *d) {
+    const char *base = getenv("TMPDIR");
+    if (!r->kernels_path)
+        return FL_OK;
+    if (access(collector(), R_OK))
+        return fl_fail(d, FL_IO, collector(), 0, 0, "no collector there: %s", fl_reason(errno));
+    snprintf(r->rings, sizeof r->rings, "%.200s/foldline-rings-XXXXXX", base && *base ? base : "/tmp");
+    if (!mkdtemp(r->rings))
+        return fl_fail(d, FL_IO, r->rings, 0, 0, "cannot make the folder: %s", fl_reason(errno));
+    return fl_kernels_open(&r->kernels, r->rings, d);
+}
+
+static fl_status add_kernels(recorder *r, const fl_sample *sample, fl_diag *d) {
+    if (fl_grow(&r->kind_of, &r->kind_room, sample->kind_count + 1, sizeof *r->kind_of))
+        return no_memory(d);
+    for (; r->kinds < sample->kind_count; r->kinds++) {
+        const fl_kernel_kind *k = &sample->kind[r->kinds];
+        r->kind_of[r->kinds] = fl_trace_add_kind(&r->trace, *k->name ? k->name : "(unnamed)", k->grid, k->block);
+        if (r->kind_of[r->kinds] == UINT32_MAX)
+            return no_memory(d);
+    }
+    for (uint64_t i = 0; i < sample->record_count; i++) {
+        const fl_kernel_record *k = &sample->record[i];
+        const fl_trace_op op = {.start_ns = k->start_ns,
+                                .end_ns = k->end_ns,
+                                .launch_ns = INT64_MIN,
+                                .bytes = -1,
+                                .kind = r->kind_of[k->kind],
+                                .device = (int32_t)k->gpu,
+                                .process = (int32_t)fl_kernels_programs(r->kernels)[i],
+                                .stream = (int32_t)k->stream,
+                                .host_thread = -1};
+        if (k->end_ns >= k->start_ns && fl_trace_add_op(&r->trace, &op))
+            return no_memory(d);
+    }
+    return FL_OK;
+}
+
+static fl_status write_kernels(recorder *r, fl_diag *d) {
+    const fl_kernels_counts c = fl_kernels_count(r->kernels);
+    char text[128];
+    snprintf(text, sizeof text, "%llu", (unsigned long long)(c.lost + c.damaged));
+    if (!fl_head_set(&r->trace.head, "source", "foldline record") || !fl_head_set(&r->trace.head, "lost", text))
+        return no_memory(d);
+    snprintf(text, sizeof text, "%llu programs", (unsigned long long)c.ends_missing);
+    if (c.ends_missing && !fl_head_set(&r->trace.head, "end missing", text))
+        return no_memory(d);
+    if (!r->trace.op_count)
+        return fl_fail(d, FL_HARDWARE, NULL, 0, 0,
+                       "no kernel was recorded: the program used no GPU, or CUPTI is missing");
+    return fl_kernels_write(r->kernels_path, &r->trace, d);
+}
+
+static void close_kernels(recorder *r) {
+    fl_kernels_close(r->kernels);
+    if (*r->rings)
+        rmdir(r->rings);
+    fl_kernel_trace_free(&r->trace);
+    free(r->kind_of);
+}
+
+static fl_status start(recorder *r, int64_t t_ns, fl_diag *d) {
+    r->start_ns = t_ns;
+    r->pid = fork();
+    if (r->pid < 0)
+        return fl_fail(d, FL_IO, NULL, 0, 0, "cannot start %s: %s", r->command[0], fl_reason(errno));
+    if (r->pid)
+        return FL_OK;
+    signal(SIGPIPE, SIG_DFL);
+    if (r->kernels) {
+        setenv("FOLDLINE_RINGS", r->rings, 1);
+        setenv("CUDA_INJECTION64_PATH", collector(), 1);
+    }
+    execvp(r->command[0], r->command);
+    fprintf(stderr, "foldline record: cannot run %s: %s\n", r->command[0], fl_reason(errno));
+    _exit(127);
+}
+
+static fl_status on_step(void *user, const fl_sample *sample, const fl_decision *decision, fl_diag *d) {
+    recorder *r = user;
+    (void)decision;
+    fl_status s =
+        sample->host.valid ? add_row(r, sample->time_ns, -1, sample->host.valid, sample->host.value, d) : FL_OK;
+    for (uint32_t i = 0; !s && i < sample->gpu_count; i++)
+        s = add_row(r, sample->time_ns, (int32_t)i, sample->gpu[i].valid, sample->gpu[i].value, d);
+    if (!s && r->kernels)
+        s = add_kernels(r, sample, d);
+    if (!s && r->command && !r->pid)
+        s = start(r, sample->time_ns, d);
+    if (r->ended && !r->last_read) {
+        r->last_read = true;
+        r->end_ns = sample->time_ns;
+    }
+    return s;
+}
+
+/* When the program has ended, one more reading, and then the end. */
+static bool stop(void *user) {
+    recorder *r = user;
+    int status;
+    if (r->pid > 0 && !r->ended && waitpid(r->pid, &status, WNOHANG) == r->pid) {
+        r->ended = true;
+        r->exit_status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    }
+    return r->last_read || (fl_stop_asked() && !r->command) || (r->ended && fl_stop_asked());
+}
+
+/* The loop sleeps until the next reading; when the program has just ended, that is now. */
+static bool early(void *user) {
+    recorder *r = user;
+    stop(r);
+    return r->ended;
+}
+
+static void drop_empty_columns(fl_telemetry *t) {
+    size_t kept = 0, width = t->signal_count;
+    for (size_t c = 0; c < width; c++) {
+        bool any = false;
+        for (size_t i = 0; i < t->row_count && !any; i++)
+            any = !isnan(t->value[i * width + c]);
+        if (!any) {
+            free(t->signal[c]);
+            continue;
+        }
+        for (size_t i = 0; i < t->row_count; i++)
+            t->value[i * width + kept] = t->value[i * width + c];
+        t->signal[kept++] = t->signal[c];
+    }
+    for (size_t i = 0; i < t->row_count; i++)
+        memmove(t->value + i * kept, t->value + i * width, kept * sizeof *t->value);
+    t->signal_count = kept;
+}
+
+static fl_status write_file(recorder *r, const fl_gpus *gpus, const char *path, fl_diag *d) {
+    char text[256], key[32], driver[80] = "";
+    const fl_nvml *n = fl_gpu_host_library(gpus);
+    bool ok = fl_head_set(&r->t.head, "source", "foldline record");
+    if (n->driver && !n->driver(driver, sizeof driver) && *driver)
+        ok = ok && fl_head_set(&r->t.head, "driver", driver);
+    for (uint32_t i = 0; ok && i < gpus->back->count(gpus->self); i++) {
+        fl_gpu_facts f;
+        snprintf(key, sizeof key, "gpu%u", i);
+        if (!gpus->back->facts(gpus->self, i, &f, NULL) && *f.name)
+            ok = fl_head_set(&r->t.head, key, f.name);
+    }
+    if (ok && r->command) {
+        snprintf(text, sizeof text, "%lld to %lld ns, exit status %d", (long long)r->start_ns, (long long)r->end_ns,
+                 r->exit_status);
+        ok = fl_head_set(&r->t.head, "program", text);
+    }
+    if (!ok)
+        return no_memory(d);
+    drop_empty_columns(&r->t);
+    return fl_telemetry_write(path, &r->t, d);
+}
+
+static fl_status record(recorder *r, const char *out, const char *list, double every_ms, int64_t for_ns, int64_t *steps,
+                        fl_diag *d) {
+    fl_gpus gpus = {0};
+    fl_cpu_host *cpu = NULL;
+    fl_live_result x = {0};
+    const char *root = getenv("FOLDLINE_ROOT");
+    const uint64_t host = FL_BIT(FL_HOST_CPU_MHZ) | FL_BIT(FL_HOST_CPU_UTIL_PCT) | FL_BIT(FL_HOST_CPU_ENERGY_J) |
+                          FL_BIT(FL_HOST_CPU_CYCLES);
+    fl_status s = fl_gpu_host_open(&gpus, list, d);
+    if (!s)
+        s = fl_cpu_host_open(&cpu, root ? root : "", host, d);
+    if (!s)
+        s = open_kernels(r, d);
+    if (!s)
+        s = name_columns(r, d);
+    if (!s) {
+        fl_live_options o = {.mode = FL_LIVE_OBSERVE,
+                             .gpus = &gpus,
+                             .cpu = cpu,
+                             .kernels = r->kernels,
+                             .gpu_needs = FL_BIT(FL_GPU_SIGNAL_COUNT) - 1,
+                             .host_needs = host,
+                             .period_ns = (int64_t)(every_ms * 1e6),
+                             .for_ns = for_ns,
+                             .clock = fl_clock_system(),
+                             .stop = stop,
+                             .early = early,
+                             .on_step = on_step,
+                             .user = r};
+        fl_stop_listen();
+        s = fl_live(&o, &x, d);
+    }
+    *steps = (int64_t)x.steps;
+    if (r->t.row_count) { /* what was read before a failure is kept too */
+        fl_status written = write_file(r, &gpus, out, s ? NULL : d);
+        s = s ? s : written;
+    }
+    if (!s && r->kernels)
+        s = write_kernels(r, d);
+    if (!s)
+        fprintf(stderr, "foldline record: %lld readings in %.3f s, %llu late, %.3g ms each\n", (long long)*steps,
+                (double)x.lasted_ns * 1e-9, (unsigned long long)x.late,
+                x.steps ? (double)x.sum_ns * 1e-6 / (double)x.steps : 0);
+    fl_cpu_host_close(cpu);
+    fl_gpus_close(&gpus);
+    return s;
+}
+
+int fl_cmd_record(int argc, char **argv) {
+    fl_texts rest = {0};
+    recorder r = {0};
+    const char *out = NULL, *gpus = NULL, *lasts = NULL;
+    double every_ms = 100;
+    int64_t for_ns = 0, steps = 0;
+    const fl_option option[] = {
+        {"out", "FILE", FL_OPTION_TEXT, &out, 0, 0, "telemetry file to write"},
+        {"every-ms", "X", FL_OPTION_REAL, &every_ms, 0.1, 1e7, "time between readings (100)"},
+        {"for", "TIME", FL_OPTION_TEXT, &lasts, 0, 0, "ends after 60s, 5m, 1h or 500ms"},
+        {"kernels", "FILE", FL_OPTION_TEXT, &r.kernels_path, 0, 0, "kernel trace of COMMAND to write"},
+        {"gpus", "LIST", FL_OPTION_TEXT, &gpus, 0, 0, "indices or UUIDs joined by commas (all)"},
+    };
+    int status = FL_EXIT_OK;
+    if (!fl_begin(argc, argv, &help, option, sizeof option / sizeof *option, &rest, &status))
+        return status;
+    fl_diag d = {0};
+    fl_status s = out ? FL_OK : fl_fail(&d, FL_BAD_INPUT, NULL, 0, 0, "expected --out FILE, see --help");
+    if (!s && r.kernels_path && !rest.count)
+        s = fl_fail(&d, FL_BAD_INPUT, NULL, 0, 0, "--kernels needs a program to run: -- COMMAND");
+    if (!s && lasts)
+        s = fl_duration_parse(lasts, &for_ns, &d);
+    if (!s && rest.count) {
+        s = fl_texts_add(&rest, NULL, &d);
+        r.command = (char **)(uintptr_t)rest.item;
+    }
+    if (!s)
+        s = record(&r, out, gpus, every_ms, for_ns, &steps, &d);
+    if (s)
+        status = fl_report("record", &d);
+    else if (r.command)
+        status = r.exit_status;
+    close_kernels(&r);
+    fl_telemetry_free(&r.t);
+    fl_texts_free(&rest);
+    return status;
+}

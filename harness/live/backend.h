@@ -1,0 +1,43 @@
+/* The GPUs of a node as the live host sees them, whoever makes them: what a vendor's back end has to offer. Units are
+ * those of the contract (policies/policy.h). A back end sets nothing that it was not told to set. */
+#ifndef FL_LIVE_BACKEND_H
+#define FL_LIVE_BACKEND_H
+
+#include "harness/live/record.h"
+#include "policies/policy.h"
+
+typedef struct fl_backend {
+    const char *name;
+    void (*close)(void *self);
+    uint32_t (*count)(void *self);
+    /* Names it for ever: UUID. Valid until close. */
+    const char *(*unit)(void *self, uint32_t gpu);
+    /* Ladders and names are valid until close. */
+    fl_status (*facts)(void *self, uint32_t gpu, fl_gpu_facts *facts, fl_diag *d);
+    /* Signals among `needs` that can be read, at t_ns. FL_HARDWARE where the GPU or its driver is gone; a signal that
+     * is not to be had is only not valid. */
+    fl_status (*read)(void *self, uint32_t gpu, uint64_t needs, int64_t t_ns, fl_gpu_sample *sample, fl_diag *d);
+    /* Prior values of the controls among `drives`, to restore them from. */
+    fl_status (*prior)(void *self, uint32_t gpu, uint64_t drives, fl_record *r, fl_diag *d);
+    /* FL_DEFAULT hands back: what is in `prior` (may be NULL). FL_IO where it was refused and nothing changed (no
+     * permission, not supported), else FL_HARDWARE; with control and reason. */
+    fl_status (*set)(void *self, uint32_t gpu, int control, double value, const fl_record *prior, fl_diag *d);
+    /* Every control in the record on its own, read back where it can be; the first failure is told, after all. */
+    fl_status (*restore)(void *self, uint32_t gpu, const fl_record *r, fl_diag *d);
+    /* Whole-node reading of a simulated session (harness/live/extension.h); NULL where there is none. */
+    fl_status (*read_node)(void *self, fl_gpu_sample *gpu, fl_host_sample *host, fl_diag *d);
+    fl_status (*set_host)(void *self, int control, double value, fl_diag *d); /* goes with it */
+    bool (*simulated)(void *self);
+} fl_backend;
+
+typedef struct fl_gpus { /* an open back end */
+    const fl_backend *back;
+    void *self;
+} fl_gpus;
+
+void fl_gpus_close(fl_gpus *g); /* a zeroed struct is allowed */
+
+/* Index of a unit among the GPUs, -1 where there is none. */
+int fl_gpus_find(const fl_gpus *g, const char *unit);
+
+#endif

@@ -1,0 +1,48 @@
+/* What the parts of the NVML back end share: gpu_host.c opens it, gpu_read.c reads, gpu_set.c sets and restores. */
+#ifndef FL_LIVE_GPU_INSIDE_H
+#define FL_LIVE_GPU_INSIDE_H
+
+#include "harness/live/extension.h"
+#include "harness/live/gpu_host.h"
+
+typedef struct fl_seen { /* of one signal, to tell when its sensor refreshed */
+    double value;
+    int64_t fresh_ns;
+    bool known;
+} fl_seen;
+
+typedef struct fl_nvml_gpu {
+    fl_nvml_device handle;
+    unsigned index;
+    char unit[FL_UNIT_MAX], name[96];
+    int32_t *sm, *mem; /* ladders, ascending */
+    uint32_t sm_count, mem_count;
+    fl_seen last[FL_GPU_SIGNAL_COUNT];
+    fl_nvml_sample gpm[2];
+    int64_t gpm_ns; /* of gpm[0] */
+    bool gpm_known, gpm_off;
+} fl_nvml_gpu;
+
+typedef struct fl_nvml_host {
+    fl_nvml nvml;
+    fl_nvml_gpu *gpu;
+    uint32_t count, all; /* those of the list, and all that there are */
+    fl_gpu_sample *node; /* all: of a simulated session */
+    fl_extension_read_node *read_node;
+    fl_extension_set_host *set_host;
+    fl_extension_set_records *set_records;
+} fl_nvml_host;
+
+/* FL_NVML_FUNCTION_NOT_FOUND where the library has no such call. */
+#define FL_NVML_CALL(h, member, ...) ((h)->nvml.member ? (h)->nvml.member(__VA_ARGS__) : FL_NVML_FUNCTION_NOT_FOUND)
+
+/* FL_IO where it was refused and nothing changed (no permission, not supported), else FL_HARDWARE. */
+fl_status fl_nvml_failed(fl_nvml_host *h, const fl_nvml_gpu *g, const char *what, int code, fl_diag *d);
+
+/* As in fl_backend. */
+fl_status fl_nvml_read(void *self, uint32_t i, uint64_t needs, int64_t t_ns, fl_gpu_sample *sample, fl_diag *d);
+fl_status fl_nvml_set(void *self, uint32_t i, int control, double value, const fl_record *prior, fl_diag *d);
+fl_status fl_nvml_prior(void *self, uint32_t i, uint64_t drives, fl_record *r, fl_diag *d);
+fl_status fl_nvml_restore(void *self, uint32_t i, const fl_record *r, fl_diag *d);
+
+#endif

@@ -1,0 +1,36 @@
+/* A process that outlives the controller and puts everything back. It runs in a session of its own, with its own handle
+ * of the library, and shares the controller's locks.
+ *
+ * The controller publishes the time by which it will next report. When it ends, in whatever way, the guardian restores
+ * from the records. When it misses its time, the guardian first kills it through its pidfd and waits for its end, and
+ * only then restores: a controller that comes back to life must not set anything afterwards. Missed beats are counted
+ * by the guardian's own wake-ups, and it gives no verdict when it overslept itself, so that a frozen machine kills
+ * nobody. */
+#ifndef FL_LIVE_GUARDIAN_H
+#define FL_LIVE_GUARDIAN_H
+
+#include "harness/live/locks.h"
+
+typedef struct fl_guardian {
+    pid_t pid; /* 0 = none */
+    int wire;  /* to the guardian: it says that it is ready, we say that all is done */
+    int beat_fd;
+    struct fl_beat *beat;
+    int64_t check_ns;
+} fl_guardian;
+
+/* Starts it (this program once more, as `live --guardian`) and waits until it is ready. check_ns: how far apart it
+ * looks once a time was missed (three looks make a verdict). FL_HARDWARE where it does not get ready. */
+fl_status fl_guardian_start(fl_guardian *g, const fl_lock *lock, size_t lock_count, int64_t check_ns, fl_diag *d);
+/* The next report comes by until_ns (CLOCK_MONOTONIC). */
+void fl_guardian_beat(fl_guardian *g, int64_t until_ns);
+bool fl_guardian_alive(fl_guardian *g);
+/* All was restored and nothing more will be set: it ends. */
+void fl_guardian_dismiss(fl_guardian *g);
+/* Forgets it without telling it anything. */
+void fl_guardian_drop(fl_guardian *g);
+
+/* The guardian's own program; arguments as fl_guardian_start gives them, after `live --guardian`. */
+int fl_guardian_main(int argc, char **argv);
+
+#endif

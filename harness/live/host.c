@@ -1,0 +1,220 @@
+#include "harness/live/host.h"
+
+#include "harness/live/session.h"
+#include "sim/guard.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define STALE_NS INT64_C(1000000000) /* a signal that did not refresh for that long is unknown */
+#define LAST_GRACE_NS INT64_C(30000000000)
+#define GRACE_NS INT64_C(2000000000)
+
+typedef struct watched { /* of one GPU: does its energy counter move? */
+    double joules;
+    int64_t moved_ns;
+    bool known;
+} watched;
+
+typedef struct live {
+    const fl_live_options *o;
+    fl_live_result *r;
+    fl_instance *instance;
+    fl_guard *guard;
+    fl_session *session;
+    fl_gpu_sample *gpu;
+    watched *watched;
+    uint32_t gpus;
+    uint64_t gpu_needs, host_needs;
+    int64_t origin_ns, loop_ns;
+} live;
+
+static int64_t now(const live *l) { return l->o->clock.now(l->o->clock.user); }
+
+/* ---- reading ----------------------------------------------------------------------------------------------------- */
+
+static fl_status still_moving(live *l, uint32_t i, int64_t t_ns, const fl_gpu_sample *s, fl_diag *d) {
+    watched *w = &l->watched[i];
+    if (!fl_gpu_known(s, FL_GPU_ENERGY_J) || !l->o->frozen_ns)
+        return FL_OK;
+    const double joules = s->value[FL_GPU_ENERGY_J];
+    if (!w->known || w->joules != joules)
+        *w = (watched){.joules = joules, .moved_ns = t_ns, .known = true};
+    if (t_ns - w->moved_ns < l->o->frozen_ns)
+        return FL_OK;
+    return fl_fail(d, FL_HARDWARE, NULL, 0, 0, "GPU %u: its energy counter has stood still for %.3g s: sensor frozen",
+                   i, (double)(t_ns - w->moved_ns) * 1e-9);
+}
+
+/* What the policy does not need is neither shown to it nor in the log. */
+static void keep(uint64_t needs, uint64_t *valid, uint64_t *fresh) {
+    *valid &= needs;
+    *fresh &= *valid;
+}
+
+static fl_status look(live *l, fl_sample *sample, fl_diag *d) {
+    const fl_gpus *g = l->o->gpus;
+    const bool simulated = g->back->simulated && g->back->simulated(g->self);
+    const int64_t t = sample->time_ns;
+    fl_status s = FL_OK;
+    if (simulated && (s = g->back->read_node(g->self, l->gpu, &sample->host, d)))
+        return s;
+    for (uint32_t i = 0; !s && i < l->gpus; i++) {
+        if (!simulated)
+            s = g->back->read(g->self, i, l->gpu_needs | FL_BIT(FL_GPU_ENERGY_J), t, &l->gpu[i], d);
+        if (!s)
+            s = still_moving(l, i, t, &l->gpu[i], d);
+        keep(l->gpu_needs, &l->gpu[i].valid, &l->gpu[i].fresh);
+        fl_guard_gpu(l->guard, i, t, &l->gpu[i]);
+    }
+    if (!simulated && l->o->cpu)
+        fl_cpu_host_read(l->o->cpu, &sample->host);
+    keep(l->host_needs & ~FL_BIT(FL_HOST_LOOP_NS), &sample->host.valid, &sample->host.fresh);
+    fl_guard_host(l->guard, t, &sample->host);
+    if (!s && l->o->kernels)
+        s = fl_kernels_take(l->o->kernels, l->origin_ns, sample, d);
+    if (l->r->steps && l->host_needs & FL_BIT(FL_HOST_LOOP_NS)) {
+        sample->host.valid |= FL_BIT(FL_HOST_LOOP_NS);
+        sample->host.fresh |= FL_BIT(FL_HOST_LOOP_NS);
+        sample->host.value[FL_HOST_LOOP_NS] = (double)l->loop_ns;
+    }
+    return s;
+}
+
+/* ---- setting ----------------------------------------------------------------------------------------------------- */
+
+static fl_status carry_out(live *l, const fl_decision *decision, fl_diag *d) {
+    fl_status s = FL_OK;
+    for (uint32_t i = 0; !s && i < l->gpus; i++)
+        for (int id = 0; !s && id < FL_GPU_CONTROL_COUNT; id++)
+            if (decision->gpu[i][id].set) {
+                s = fl_session_set(l->session, (int32_t)i, id, decision->gpu[i][id].value, d);
+                l->r->sets += !s;
+            }
+    for (int id = 0; !s && id < FL_HOST_CONTROL_COUNT; id++)
+        if (decision->host[id].set) {
+            s = fl_session_set(l->session, -1, id, decision->host[id].value, d);
+            l->r->sets += !s;
+        }
+    return s;
+}
+
+/* ---- the loop ---------------------------------------------------------------------------------------------------- */
+
+static bool stopped(const live *l) { return l->o->stop && l->o->stop(l->o->user); }
+
+static bool over(const live *l, int64_t t) { return l->o->for_ns && t - l->origin_ns >= l->o->for_ns; }
+
+static void promise(live *l, int64_t until_ns) {
+    const int64_t grace = l->o->grace_ns ? l->o->grace_ns : GRACE_NS;
+    if (l->session)
+        fl_session_beat(l->session, until_ns > INT64_MAX - grace ? INT64_MAX : until_ns + grace);
+}
+
+static fl_status step(live *l, int64_t started, int64_t *delay, fl_diag *d) {
+    fl_sample sample = {.time_ns = started - l->origin_ns, .step = l->r->steps, .gpu_count = l->gpus, .gpu = l->gpu};
+    const fl_decision *decision = NULL;
+    fl_status s = look(l, &sample, d);
+    if (!s && l->instance)
+        s = fl_instance_step(l->instance, &sample, &decision, d);
+    if (!s && l->o->on_step)
+        s = l->o->on_step(l->o->user, &sample, decision, d);
+    if (!s && l->session)
+        s = carry_out(l, decision, d);
+    *delay = decision ? decision->delay_ns : l->o->period_ns;
+    return s;
+}
+
+static void sleep_until(live *l, int64_t next) {
+    promise(l, next);
+    for (int64_t t; (t = now(l)) < next && !stopped(l) && !over(l, t);) {
+        const int64_t end = l->o->for_ns ? l->origin_ns + l->o->for_ns : next;
+        l->o->clock.sleep_until(l->o->clock.user, end < next ? end : next);
+        if (l->o->early && l->o->early(l->o->user))
+            return;
+    }
+}
+
+static fl_status drive(live *l, fl_diag *d) {
+    int64_t next = l->origin_ns = now(l);
+    fl_status s = FL_OK;
+    while (!s) {
+        const int64_t started = now(l);
+        if (stopped(l) || over(l, started))
+            break;
+        int64_t delay = 0;
+        promise(l, started);
+        s = step(l, started, &delay, d);
+        const int64_t ended = now(l);
+        l->loop_ns = ended - started;
+        l->r->sum_ns += l->loop_ns;
+        l->r->longest_ns = l->loop_ns > l->r->longest_ns ? l->loop_ns : l->r->longest_ns;
+        l->r->steps++;
+        next = delay > INT64_MAX - next ? INT64_MAX : next + delay;
+        if (next < ended) {
+            l->r->late++;
+            next = ended;
+        }
+        if (!s)
+            sleep_until(l, next);
+        next = now(l) < next ? now(l) : next; /* woken early */
+    }
+    l->r->lasted_ns = now(l) - l->origin_ns;
+    return s;
+}
+
+/* ---- opening, closing -------------------------------------------------------------------------------------------- */
+
+static fl_status open_live(live *l, fl_diag *d) {
+    const fl_live_options *o = l->o;
+    fl_status s = fl_guard_open(&l->guard, l->gpus, d);
+    for (uint32_t i = 0; !s && i < l->gpus; i++)
+        for (int id = 0; id < FL_GPU_SIGNAL_COUNT; id++)
+            fl_guard_gpu_stale(l->guard, i, id, STALE_NS);
+    l->gpu = calloc(l->gpus + 1, sizeof *l->gpu);
+    l->watched = calloc(l->gpus + 1, sizeof *l->watched);
+    if (!s && (!l->gpu || !l->watched))
+        s = fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the live host");
+    if (!s && o->policy) {
+        const fl_instance_options in = {.policy = o->policy,
+                                        .facts = o->facts,
+                                        .layer = o->layer,
+                                        .layer_count = o->layer_count,
+                                        .min_set_interval_ns = o->min_set_interval_ns};
+        s = fl_instance_open(&l->instance, &in, d);
+    }
+    if (!s && o->mode == FL_LIVE_CONTROL && o->policy) {
+        const fl_session_options so = {.gpus = o->gpus,
+                                       .cpu = o->cpu,
+                                       .gpu_drives = o->policy->gpu_drives,
+                                       .host_drives = o->policy->host_drives,
+                                       .check_ns = o->check_ns};
+        s = fl_session_open(&l->session, &so, d);
+    }
+    return s;
+}
+
+fl_status fl_live(const fl_live_options *o, fl_live_result *r, fl_diag *d) {
+    *r = (fl_live_result){0};
+    live l = {.o = o,
+              .r = r,
+              .gpus = o->gpus->back->count(o->gpus->self),
+              .gpu_needs = o->policy ? o->policy->gpu_needs : o->gpu_needs,
+              .host_needs = o->policy ? o->policy->host_needs : o->host_needs};
+    fl_status s = open_live(&l, d);
+    if (!s)
+        s = drive(&l, d);
+    if (l.session) {
+        r->guardians_lost = fl_session_replaced(l.session);
+        fl_session_beat(l.session, now(&l) + LAST_GRACE_NS);
+        fl_status back = fl_session_close(l.session, s ? NULL : d);
+        s = s ? s : back;
+    }
+    if (l.instance)
+        r->counts = fl_instance_counts_of(l.instance);
+    fl_instance_close(l.instance);
+    fl_guard_close(l.guard);
+    free(l.gpu);
+    free(l.watched);
+    return s;
+}

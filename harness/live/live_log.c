@@ -1,0 +1,154 @@
+#include "harness/live/live_log.h"
+
+#include "harness/live/facts_head.h"
+#include "traces/output.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct fl_live_log {
+    FILE *file;
+    char *path;
+    const fl_policy *policy;
+};
+
+/* ---- head -------------------------------------------------------------------------------------------------------- */
+
+fl_status fl_live_log_head(fl_head *h, const fl_policy *policy, const fl_facts *facts, const fl_layer *layer,
+                           size_t layer_count, const char *platform, const char *mode, fl_diag *d) {
+    char text[512];
+    bool ok = !platform || fl_head_set(h, "platform", platform);
+    ok = ok && fl_head_set(h, "policy", policy->name) && fl_head_set(h, "source", mode);
+    snprintf(text, sizeof text, "%llu", (unsigned long long)facts->seed);
+    ok = ok && fl_head_set(h, "seed", text);
+    snprintf(text, sizeof text, "%u", facts->gpu_count);
+    ok = ok && fl_head_set(h, "gpus", text);
+    fl_instance_options o = {.policy = policy, .facts = facts, .layer = layer, .layer_count = layer_count};
+    fl_instance *in = NULL;
+    fl_status s = fl_instance_open(&in, &o, d);
+    for (uint32_t i = 0; !s && ok && i < policy->param_count; i++) {
+        char key[128];
+        if (policy->param[i].type == FL_PARAM_TABLE)
+            continue;
+        snprintf(key, sizeof key, "set.%s", policy->param[i].name);
+        fl_instance_param_text(in, i, text, sizeof text);
+        ok = !*text || fl_head_set(h, key, text);
+    }
+    fl_instance_close(in);
+    if (!s && ok && !platform)
+        s = fl_facts_to_head(facts, h, d);
+    return s ? s : ok ? FL_OK : fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the log");
+}
+
+/* ---- rows -------------------------------------------------------------------------------------------------------- */
+
+static void put_names(FILE *f, const char *before, fl_row_set set, uint64_t mask) {
+    for (size_t i = 0; i < fl_rows_count(set); i++)
+        if (mask >> i & 1)
+            fprintf(f, ",%s%s", before, fl_rows_at(set, i)->name);
+}
+
+static void put_values(FILE *f, fl_row_set set, uint64_t mask, uint64_t valid, const double *value) {
+    for (size_t i = 0; i < fl_rows_count(set); i++)
+        if (mask >> i & 1) {
+            fputc(',', f);
+            if (value && valid >> i & 1)
+                fl_put_real(f, value[i]);
+        }
+}
+
+static const char *put_fresh(FILE *f, const char *joint, fl_row_set set, uint64_t fresh) {
+    for (size_t i = 0; i < fl_rows_count(set); i++)
+        if (fresh >> i & 1) {
+            fprintf(f, "%s%s", joint, fl_rows_at(set, i)->name);
+            joint = "+";
+        }
+    return joint;
+}
+
+static void put_sets(FILE *f, fl_row_set set, uint64_t mask, const fl_decided *decided) {
+    for (size_t i = 0; i < fl_rows_count(set); i++)
+        if (mask >> i & 1) {
+            fputc(',', f);
+            if (decided && decided[i].set && decided[i].value == FL_DEFAULT)
+                fputs("default", f);
+            else if (decided && decided[i].set)
+                fl_put_real(f, decided[i].value);
+        }
+}
+
+static void put_row(const fl_live_log *l, const fl_sample *s, const fl_decision *dec, uint32_t row) {
+    const fl_policy *p = l->policy;
+    const fl_gpu_sample *g = row ? &s->gpu[row - 1] : NULL;
+    FILE *f = l->file;
+    fl_put_int(f, (int64_t)s->step);
+    fputc(',', f);
+    fl_put_int(f, s->time_ns);
+    fputc(',', f);
+    fl_put_device(f, (int32_t)row - 1);
+    put_values(f, FL_ROWS_HOST_SIGNAL, p->host_needs, s->host.valid, row ? NULL : s->host.value);
+    put_values(f, FL_ROWS_GPU_SIGNAL, p->gpu_needs, g ? g->valid : 0, g ? g->value : NULL);
+    fputc(',', f);
+    if (g)
+        put_fresh(f, "", FL_ROWS_GPU_SIGNAL, g->fresh & g->valid & p->gpu_needs);
+    else
+        put_fresh(f, "", FL_ROWS_HOST_SIGNAL, s->host.fresh & s->host.valid & p->host_needs);
+    put_sets(f, FL_ROWS_GPU_CONTROL, p->gpu_drives, row ? dec->gpu[row - 1] : NULL);
+    put_sets(f, FL_ROWS_HOST_CONTROL, p->host_drives, row ? NULL : dec->host);
+    fputc(',', f);
+    if (!row)
+        fl_put_int(f, dec->delay_ns);
+    fputc('\n', f);
+}
+
+fl_status fl_live_log_add(fl_live_log *l, const fl_sample *sample, const fl_decision *decision, fl_diag *d) {
+    for (uint32_t row = 0; row <= sample->gpu_count; row++)
+        put_row(l, sample, decision, row);
+    if (fflush(l->file))
+        return fl_fail(d, FL_IO, l->path, 0, 0, "cannot write: %s", fl_reason(errno));
+    return FL_OK;
+}
+
+fl_status fl_live_log_open(fl_live_log **out, const char *path, const fl_head *head, const fl_policy *policy,
+                           fl_diag *d) {
+    *out = NULL;
+    fl_live_log *l = calloc(1, sizeof *l);
+    if (!l || !(l->path = strdup(path))) {
+        free(l);
+        return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the log");
+    }
+    l->policy = policy;
+    if (!(l->file = fopen(path, "we"))) {
+        fl_status s = fl_fail(d, FL_IO, path, 0, 0, "cannot write: %s", fl_reason(errno));
+        fl_live_log_close(l, NULL);
+        return s;
+    }
+    fl_status s = fl_put_head(l->file, path, "foldline-decisions", head, d);
+    if (s) {
+        fl_live_log_close(l, NULL);
+        return s;
+    }
+    fputs("step,t_ns,device", l->file);
+    put_names(l->file, "", FL_ROWS_HOST_SIGNAL, policy->host_needs);
+    put_names(l->file, "", FL_ROWS_GPU_SIGNAL, policy->gpu_needs);
+    fputs(",fresh", l->file);
+    put_names(l->file, "set_", FL_ROWS_GPU_CONTROL, policy->gpu_drives);
+    put_names(l->file, "set_", FL_ROWS_HOST_CONTROL, policy->host_drives);
+    fputs(",delay_ns\n", l->file);
+    *out = l;
+    return FL_OK;
+}
+
+fl_status fl_live_log_close(fl_live_log *l, fl_diag *d) {
+    fl_status s = FL_OK;
+    if (!l)
+        return FL_OK;
+    if (l->file && fclose(l->file))
+        s = fl_fail(d, FL_IO, l->path, 0, 0, "cannot write: %s", fl_reason(errno));
+    free(l->path);
+    free(l);
+    return s;
+}

@@ -1,0 +1,22 @@
+/* Putting back what stood before: one idempotent way for guardian, start-up, orderly end, service stop and
+ * `foldline restore`. */
+#ifndef FL_LIVE_RESTORE_H
+#define FL_LIVE_RESTORE_H
+
+#include "harness/live/backend.h"
+#include "harness/live/locks.h"
+
+/* Restores a unit from its record and removes the record once every control is back; nothing to do where there is no
+ * record. The caller holds the unit's lock. gpus may be NULL for "cpu". *restored (may be NULL) says if there was one.
+ */
+fl_status fl_restore_unit(const char *state, const char *unit, const fl_gpus *gpus, bool *restored, fl_diag *d);
+
+typedef struct fl_restore_result {
+    size_t records, restored;
+} fl_restore_result;
+
+/* Every record there is, each under its lock; waits for restores under way, refuses what a live controller holds. Goes
+ * on after a failure and tells the first. */
+fl_status fl_restore_all(fl_restore_result *r, fl_diag *d);
+
+#endif

@@ -1,0 +1,32 @@
+/* Control over a node's GPUs (and its CPU), taken and given back in the order that keeps the machine as it was found:
+ * the locks; the restore of a stale record; a ready guardian; the record of prior values; the first set. */
+#ifndef FL_LIVE_SESSION_H
+#define FL_LIVE_SESSION_H
+
+#include "harness/live/backend.h"
+#include "harness/live/cpu_host.h"
+#include "harness/live/guardian.h"
+
+typedef struct fl_session_options {
+    const fl_gpus *gpus;
+    fl_cpu_host *cpu;                 /* NULL: host controls go to a simulated session, or there are none */
+    uint64_t gpu_drives, host_drives; /* controls that may be set */
+    int64_t check_ns;                 /* of the guardian; 0 = 20 ms */
+} fl_session_options;
+
+typedef struct fl_session fl_session;
+
+fl_status fl_session_open(fl_session **out, const fl_session_options *o, fl_diag *d);
+
+/* By until_ns the next call of this or of fl_session_set comes. */
+void fl_session_beat(fl_session *s, int64_t until_ns);
+/* A lost guardian is replaced first. gpu -1 = host control. */
+fl_status fl_session_set(fl_session *s, int32_t gpu, int control, double value, fl_diag *d);
+uint64_t fl_session_replaced(const fl_session *s); /* guardians that were lost */
+
+/* The caller has published a time that leaves room for it. Restores what was set, removes the records and frees all,
+ * also where something fails: then the first failure is told, its record stays, and the guardian goes on trying. NULL
+ * is allowed. */
+fl_status fl_session_close(fl_session *s, fl_diag *d);
+
+#endif

@@ -1,0 +1,42 @@
+#include "harness/live/stop.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+static volatile sig_atomic_t asked; /* a signal handler can reach nothing else */
+
+static void on_signal(int number) {
+    (void)number;
+    asked = 1;
+}
+
+static void on_child(int number) { (void)number; } /* only so that a sleep ends */
+
+void fl_stop_listen(void) {
+    const int stop[] = {SIGTERM, SIGINT, SIGHUP};
+    struct sigaction a = {.sa_handler = on_signal}; /* without SA_RESTART: sleeps end */
+    for (size_t i = 0; i < sizeof stop / sizeof *stop; i++)
+        sigaction(stop[i], &a, NULL);
+    a.sa_handler = on_child;
+    a.sa_flags = SA_NOCLDSTOP;
+    sigaction(SIGCHLD, &a, NULL);
+    signal(SIGPIPE, SIG_IGN);
+}
+
+bool fl_stop_asked(void) { return asked; }
+
+fl_status fl_duration_parse(const char *text, int64_t *ns, fl_diag *d) {
+    static const struct {
+        const char *unit;
+        double ns;
+    } UNITS[] = {{"", 1e9}, {"s", 1e9}, {"ms", 1e6}, {"m", 60e9}, {"min", 60e9}, {"h", 3600e9}};
+    char *end;
+    const double value = strtod(text, &end);
+    for (size_t i = 0; end != text && i < sizeof UNITS / sizeof *UNITS; i++)
+        if (!strcmp(end, UNITS[i].unit) && value > 0 && value * UNITS[i].ns >= 1 && value * UNITS[i].ns < 9e18) {
+            *ns = (int64_t)(value * UNITS[i].ns);
+            return FL_OK;
+        }
+    return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "'%.40s' is no time, expected 60s, 5m, 1h or 500ms", text);
+}

@@ -1,0 +1,15 @@
+/* Ending in order: TERM, INT and HUP only raise a flag, which the loop asks for. And times as people write them. */
+#ifndef FL_LIVE_STOP_H
+#define FL_LIVE_STOP_H
+
+#include "traces/diag.h"
+
+#include <stdbool.h>
+
+void fl_stop_listen(void);
+bool fl_stop_asked(void);
+
+/* "60s", "500ms", "5m", "1h", or a number of seconds. FL_BAD_INPUT for anything else, 0 and less. */
+fl_status fl_duration_parse(const char *text, int64_t *ns, fl_diag *d);
+
+#endif

@@ -1,0 +1,46 @@
+/* Programs whose time cannot be virtual: unfit raw | alarm | timerfd | timer | spin | deadlock. */
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/timerfd.h>
+#include <time.h>
+#include <unistd.h>
+
+static long raw(long number, long a, long b) {
+    long r;
+#if defined(__x86_64__)
+    register long c __asm__("rdx") = 0;
+    __asm__ volatile("syscall" : "=a"(r) : "a"(number), "D"(a), "S"(b), "r"(c) : "rcx", "r11", "memory");
+#else
+    (void)number, (void)a, (void)b;
+    r = -1;
+#endif
+    return r;
+}
+
+int main(int argc, char **argv) {
+    const char *what = argc > 1 ? argv[1] : "";
+    const struct timespec s = {5, 0};
+    struct timespec t = {0, 0};
+    timer_t timer;
+    if (!strcmp(what, "raw"))
+        raw(SYS_nanosleep, (long)&s, 0);
+    else if (!strcmp(what, "rawclock"))
+        raw(SYS_clock_gettime, CLOCK_REALTIME, (long)&t);
+    else if (!strcmp(what, "alarm"))
+        alarm(1);
+    else if (!strcmp(what, "timerfd"))
+        timerfd_create(CLOCK_MONOTONIC, 0);
+    else if (!strcmp(what, "timer"))
+        timer_create(CLOCK_MONOTONIC, NULL, &timer);
+    else if (!strcmp(what, "deadlock")) {
+        pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
+        pthread_mutex_lock(&m);
+        pthread_mutex_lock(&m);
+    } else
+        return 2;
+    printf("went through: %lld\n", (long long)t.tv_sec);
+    return 0;
+}

@@ -1,0 +1,283 @@
+/* The simulated driver's library, end to end: real programs under `foldline emulate`. */
+#include "tests/suite.h"
+
+#include <cjson/cJSON.h>
+#include <math.h>
+#include <stdarg.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define CLIENT FL_BUILD "/clients/"
+#define OUT_MAX 65536
+
+static char folder[64];
+static char out[OUT_MAX];
+
+static double seconds(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+/* Runs a command of the shell; what it wrote, standard error too, is in `out`. Its exit status. */
+static int shell(const char *format, ...) __attribute__((format(printf, 1, 2)));
+static int shell(const char *format, ...) {
+    char command[4096];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(command, sizeof command, format, arguments);
+    va_end(arguments);
+    FILE *f = popen(command, "r");
+    size_t n = f ? fread(out, 1, sizeof out - 1, f) : 0;
+    out[n] = 0;
+    const int status = f ? pclose(f) : -1;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+/* A workload of 6 s, and a longer one. */
+static void make_workloads(void) {
+    if (folder[0])
+        return;
+    snprintf(folder, sizeof folder, "/tmp/foldline-test-XXXXXX");
+    CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(folder));
+    CU_ASSERT_EQUAL(shell("%s synth -o %s/w.csv --kernels 2000 --mean-us 3000 --seed 3", FL_PROGRAM, folder), 0);
+}
+
+#define EMULATE "timeout 60 %s emulate %s/w.csv --platform generic --quiet "
+
+static cJSON *report(void) {
+    char path[128];
+    snprintf(path, sizeof path, "%s/report.json", folder);
+    FILE *f = fopen(path, "r");
+    size_t n = f ? fread(out, 1, sizeof out - 1, f) : 0;
+    out[n] = 0;
+    if (f)
+        fclose(f);
+    return cJSON_Parse(out);
+}
+
+static double number(const cJSON *tree, const char *key) {
+    const cJSON *at = cJSON_GetObjectItem(tree, key);
+    return cJSON_IsNumber(at) ? at->valuedouble : (double)NAN;
+}
+
+static bool near(double a, double b, double share) { return fabs(a - b) <= share * fabs(b); }
+
+/* ---- closed loop ---- */
+
+/* A lock at the start, and the whole work at that clock, as a run of the policy that does the same. */
+static void test_closed_loop(void) {
+    make_workloads();
+    CU_ASSERT_EQUAL(shell("%s run %s/w.csv --platform generic --policy fixed:sm_mhz=1200 --json", FL_PROGRAM, folder),
+                    0);
+    cJSON *run = cJSON_Parse(out);
+    CU_ASSERT_EQUAL(shell(EMULATE "--time virtual --report %s/report.json -- " CLIENT "probe lock 0 1200 1200 sleep 60",
+                          FL_PROGRAM, folder, folder),
+                    0);
+    cJSON *emulated = report();
+    const char *const keys[] = {"energy_j", "node_energy_j", "makespan_s"};
+    for (size_t i = 0; i < 3; i++)
+        FL_CHECK(near(number(emulated, keys[i]), number(run, keys[i]), 1e-3), "%s: %.9g emulated, %.9g run", keys[i],
+                 number(emulated, keys[i]), number(run, keys[i]));
+    FL_CHECK(cJSON_IsTrue(cJSON_GetObjectItem(emulated, "done")), "the work is not done");
+    cJSON_Delete(run);
+    cJSON_Delete(emulated);
+}
+
+static double shown(const char *text, const char *what) {
+    const char *at = strstr(text, what);
+    double v = NAN;
+    if (at && sscanf(at + strlen(what), " %*d %lf", &v) != 1)
+        v = NAN;
+    return v;
+}
+
+/* What one process locks, another reads; power and clock follow, wall time and virtual. */
+static void test_processes(void) {
+    static const char *const times[] = {"virtual", "wall", "5x"};
+    make_workloads();
+    for (size_t i = 0; i < 3; i++) {
+        const int status =
+            shell(EMULATE "--time %s --report %s/report.json -- sh -c '" CLIENT "probe lock 0 300 900; " CLIENT
+                          "probe sleep 0.3 show; " CLIENT "probe unlock 0 sleep 0.3 show'",
+                  FL_PROGRAM, folder, times[i], folder);
+        char *first = strstr(out, "gpu 0"), *second = first ? strstr(first + 1, "gpu 0") : NULL;
+        FL_CHECK(!status && second, "%s: status %d, %s", times[i], status, out);
+        if (!second)
+            continue;
+        FL_CHECK(shown(first, "lock") == 900 && shown(first, "sm") == 900, "%s: %s", times[i], out);
+        FL_CHECK(shown(second, "sm") == 1500 && shown(second, "power") > 1.3 * shown(first, "power"), "%s: %s",
+                 times[i], out);
+        FL_CHECK(shown(second, "energy") > shown(first, "energy"), "%s: %s", times[i], out);
+        cJSON *tree = report();
+        const cJSON *process = cJSON_GetObjectItem(tree, "processes"), *at;
+        double sets = 0;
+        int setters = 0;
+        cJSON_ArrayForEach(at, process) {
+            sets += number(at, "sets");
+            setters += number(at, "sets") > 0;
+        }
+        FL_CHECK(sets == 2 && setters == 2, "%s: %g sets by %d processes", times[i], sets, setters);
+        FL_CHECK(cJSON_GetArraySize(cJSON_GetObjectItem(tree, "sets")) == 2, "%s: the audit has other sets", times[i]);
+        cJSON_Delete(tree);
+    }
+}
+
+static void test_errors(void) {
+    static const struct {
+        const char *option, *command, *expect;
+        int status;
+    } row[] = {
+        {"--error no-permission", "lock 0 900 900 limit 0 200000 show", "lock 4\nlimit 4\ngpu 0 power 0", 0},
+        {"--error not-supported:call=nvmlDeviceGetPowerUsage", "show", "power 3 0 sm 0", 0},
+        {"--error lost:gpu=1,from_s=1 --gpus 2", "sleep 2 show", "gpu 1 power 15 0 sm 15", 0},
+        {"--error lost:gpu=1,from_s=1 --gpus 2", "sleep 2 show", "gpu 0 power 0", 0},
+        {"--fault lost:gpu=0,from_s=1", "sleep 2 show", "gpu 0 power 15 0", 0},
+        {"--fault refuse:control=sm_mhz", "lock 0 900 900 show", "lock 999", 0},
+        {"--error driver-gone", "show", "init 9", 1},
+        {"--error no-permision", "show", "did you mean 'no-permission'", 2},
+        {"--error lost:when=3", "show", "expected the keys", 2},
+        {"--time 10", "show", "expected wall, virtual or a factor", 2},
+        {"--set-ms 5..1", "show", "expected milliseconds", 2},
+        {"", "lock 0 900 600 lock 0 0 4294967042 lock 0 4294967041 4294967042 limit 0 1",
+         "lock 2\nlock 2\nlock 2\nlimit 2\n", 0},
+        {"", "call nvmlDeviceGetSupportedMemoryClocks 0 call nvmlDeviceGetMigMode 0 call nvmlDeviceGetName 3",
+         "nvmlDeviceGetMigMode 3\nnvmlDeviceGetName 2\n", 0},
+    };
+    make_workloads();
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        const int status = shell(EMULATE "--time virtual %s -- " CLIENT "probe %s 2>&1", FL_PROGRAM, folder,
+                                 row[i].option, row[i].command);
+        FL_CHECK(status == row[i].status && strstr(out, row[i].expect), "%s, %s: status %d, %s", row[i].option,
+                 row[i].command, status, out);
+    }
+}
+
+/* Wherever a program looks for the library, it finds the simulated one. */
+static void test_paths(void) {
+    static const char *const path[] = {"libnvidia-ml.so", "libnvidia-ml.so.1",
+                                       "/usr/lib/x86_64-linux-gnu/libnvidia-ml.so.1",
+                                       "/nowhere/at/all/libnvidia-ml.so.1"};
+    static const char *const times[] = {"wall", "virtual"};
+    make_workloads();
+    for (size_t i = 0; i < 8; i++) {
+        const int status = shell(EMULATE "--time %s -- " CLIENT "probe --lib %s lock 0 900 900 show 2>&1", FL_PROGRAM,
+                                 folder, times[i / 4], path[i % 4]);
+        FL_CHECK(!status && strstr(out, "lock 0 900"), "%s: status %d, %s", path[i % 4], status, out);
+    }
+}
+
+/* The server stands still, a set waits, its client is killed, another restores: the killed one's set is never made. */
+static void test_dead_first(void) {
+    make_workloads();
+    const int status = shell(EMULATE "--set-ms 0..5 -- " CLIENT "frozen 300", FL_PROGRAM, folder);
+    FL_CHECK(!status, "status %d, %s", status, out);
+}
+
+/* ---- virtual time ---- */
+
+static void repeat(const char *command, int runs) {
+    char first[512] = "";
+    for (int i = 0; i < runs; i++) {
+        const int status =
+            shell(EMULATE "--time virtual --report %s/report.json -- %s", FL_PROGRAM, folder, folder, command);
+        char now[512];
+        snprintf(now, 256, "%.200s", out);
+        cJSON *tree = report();
+        const cJSON *hash = cJSON_GetObjectItem(tree, "session_hash");
+        snprintf(now + strlen(now), 64, "%s", cJSON_IsString(hash) ? hash->valuestring : "none");
+        cJSON_Delete(tree);
+        if (!i)
+            snprintf(first, sizeof first, "%s", now);
+        FL_CHECK(!status && !strcmp(first, now), "%s, run %d: status %d, %s instead of %s", command, i, status, now,
+                 first);
+    }
+}
+
+static void test_repeats(void) {
+    make_workloads();
+    repeat(CLIENT "probe probe 60 0.2", 100);
+    repeat(CLIENT "threads", 100);
+    repeat("sh -c '" CLIENT "threads & " CLIENT "threads; wait'", 100);
+}
+
+/* One constant of the model changes: another hash. An hour in under a second. */
+static void test_hour(void) {
+    char before[64] = "";
+    make_workloads();
+    CU_ASSERT_EQUAL(
+        shell("sed 's/\"a_w\": 80/\"a_w\": 81/' %s/models/platforms/generic.json > %s/g.json", FL_ROOT, folder), 0);
+    for (int i = 0; i < 2; i++) {
+        char platform[128] = "generic";
+        if (i)
+            snprintf(platform, sizeof platform, "%s/g.json", folder);
+        double took = INFINITY;
+        int status = 0;
+        for (int k = 0; k < 3 && !(took < 1); k++) { /* the machine may be busy with something else */
+            const double from = seconds();
+            status |= shell("timeout 60 %s emulate %s/w.csv --platform %s --quiet --time virtual -- " CLIENT
+                            "probe probe 3600 1",
+                            FL_PROGRAM, folder, platform);
+            took = fmin(took, seconds() - from);
+        }
+        FL_CHECK(!status && took < 1, "status %d, %.3f s, %s", status, took, out);
+        FL_CHECK(strcmp(before, out) != 0, "the same with another model: %s", out);
+        snprintf(before, sizeof before, "%.60s", out);
+    }
+}
+
+static void test_unfit(void) {
+    static const struct {
+        const char *command, *expect;
+    } row[] = {
+        {CLIENT "unfit raw", "nanosleep"},          {CLIENT "unfit alarm", "alarm"},
+        {CLIENT "unfit timerfd", "timerfd_create"}, {CLIENT "unfit timer", "timer_create"},
+        {CLIENT "unfit deadlock", "wait for ever"}, {CLIENT "unfit rawclock", "clock_gettime"},
+        {CLIENT "unfit_static raw", "statically"},  {"sh -c '" CLIENT "unfit_static raw; echo after'", "statically"},
+    };
+    make_workloads();
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        const double from = seconds();
+        const int status = shell(EMULATE "--time virtual -- %s 2>&1", FL_PROGRAM, folder, row[i].command);
+        const double took = seconds() - from;
+        FL_CHECK(status == 3 && took < 2 && strstr(out, row[i].expect) && !strstr(out, "after"),
+                 "%s: status %d after %.2f s, %s", row[i].command, status, took, out);
+    }
+}
+
+/* PCP's agent, where it is installed: every metric is read, and none is an error. */
+static void test_pcp(void) {
+    static const char agent[] = "/var/lib/pcp/pmdas/nvidia/pmda_nvidia.so", names[] = "/var/lib/pcp/pmdas/nvidia/pmns";
+    make_workloads();
+    if (access(agent, R_OK) || access(names, R_OK) || shell("command -v pminfo")) {
+        printf("skipped: pminfo and PCP's NVIDIA agent are not here (package pcp) ");
+        return;
+    }
+    CU_ASSERT_EQUAL(shell("{ echo 'root { nvidia }'; sed 's/NVML:/120:/' %s; } > %s/names", names, folder), 0);
+    const int status =
+        shell(EMULATE "--heat -- pminfo -n %s/names -L -K clear -K add,120,%s,nvidia_init -f nvidia 2>&1", FL_PROGRAM,
+              folder, folder, agent);
+    int metrics = 0;
+    for (const char *at = out; (at = strstr(at, "\nnvidia.")) != NULL; at++)
+        metrics++;
+    FL_CHECK(!status && metrics > 40 && !strstr(out, "Error") && strstr(out, "value \"Generic\""),
+             "status %d, %d metrics, %s", status, metrics, out);
+}
+
+/* The command's own status; and nothing is left behind. */
+static void test_end(void) {
+    make_workloads();
+    CU_ASSERT_EQUAL(shell(EMULATE "-- sh -c 'exit 7'", FL_PROGRAM, folder), 7);
+    CU_ASSERT_EQUAL(shell(EMULATE "--time virtual -- sh -c 'kill -TERM $$'", FL_PROGRAM, folder), 143);
+    const int status = shell(EMULATE "-- sh -c 'echo $FOLDLINE_EMULATE'", FL_PROGRAM, folder);
+    out[strcspn(out, "\n")] = 0;
+    FL_CHECK(!status && out[0] && access(out, F_OK), "the session's folder is still there: %s", out);
+    CU_ASSERT_EQUAL(shell("timeout 5 %s emulate %s/w.csv --platform generic 2>&1", FL_PROGRAM, folder), 2);
+    CU_ASSERT_EQUAL(shell("rm -rf %s", folder), 0);
+    folder[0] = 0;
+}
+
+FL_SUITE("emulate", {"closed loop", test_closed_loop}, {"processes", test_processes}, {"errors", test_errors},
+         {"paths", test_paths}, {"dead clients first", test_dead_first}, {"one hash", test_repeats},
+         {"an hour", test_hour}, {"what cannot be virtual", test_unfit}, {"PCP's agent", test_pcp}, {"end", test_end})

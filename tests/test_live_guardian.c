@@ -1,0 +1,474 @@
+/* Whatever happens to controller and guardian, the GPUs come back as they were found. Trials at random times in every
+ * pattern; FL_TRIALS=1000 for more of them, FL_SEED for others. Then each safety rule broken on purpose must be
+ * noticed. State is read from the stub's shared memory, not through the code under test. */
+#include "harness/live/gpu_host.h"
+#include "harness/live/guardian.h"
+#include "harness/live/restore.h"
+#include "harness/live/session.h"
+#include "tests/live_stub.h"
+
+enum { GPUS = 2, CHECK_MS = 4, GRACE_MS = 40, TRIALS = 136, MUTANT_TRIALS = 80 };
+
+static uint64_t seed;
+static int check_ms = CHECK_MS;
+
+static unsigned draw(unsigned below) {
+    seed = seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    return (unsigned)(seed >> 33) % below;
+}
+
+/* ---- a controller that sets at random ---------------------------------------------------------------------------- */
+
+static volatile sig_atomic_t stopping;
+static void on_stop(int number) {
+    (void)number;
+    stopping = 1;
+}
+
+static fl_status set_something(fl_session *s, fl_diag *d) {
+    const int32_t gpu = (int32_t)draw(GPUS);
+    switch (draw(4)) {
+    case 0:
+        return fl_session_set(s, gpu, FL_SET_MEM_MHZ, draw(2) ? 810 : 1215, d);
+    case 1:
+        return fl_session_set(s, gpu, FL_SET_POWER_LIMIT_W, 100 + draw(200), d);
+    default:
+        return fl_session_set(s, gpu, FL_SET_SM_MHZ, draw(5) ? 210 + 15 * (double)draw(80) : FL_DEFAULT, d);
+    }
+}
+
+static int control(unsigned sleep_us) {
+    fl_gpus gpus = {0};
+    fl_session *s = NULL;
+    fl_diag d = {0};
+    signal(SIGTERM, on_stop);
+    signal(SIGINT, on_stop);
+    signal(SIGHUP, on_stop);
+    signal(SIGSEGV, SIG_DFL); /* not the sanitizer's */
+    if (fl_gpu_host_open(&gpus, NULL, &d))
+        return 3;
+    const fl_session_options o = {.gpus = &gpus,
+                                  .gpu_drives =
+                                      FL_BIT(FL_SET_SM_MHZ) | FL_BIT(FL_SET_MEM_MHZ) | FL_BIT(FL_SET_POWER_LIMIT_W),
+                                  .check_ns = check_ms * INT64_C(1000000)};
+    fl_status status = fl_session_open(&s, &o, &d);
+    while (!status && !stopping) {
+        fl_session_beat(s, now_ns() + GRACE_MS * INT64_C(1000000));
+        status = set_something(s, &d);
+        if (!status && !stopping && sleep_us)
+            wait_us(draw(sleep_us));
+    }
+    if (s)
+        fl_session_beat(s, now_ns() + INT64_C(10000000000));
+    fl_status back = fl_session_close(s, NULL);
+    fl_gpus_close(&gpus);
+    if (status)
+        fprintf(stderr, "controller: %s\n", d.message);
+    return status || back ? 3 : 0;
+}
+
+static pid_t start(void) {
+    const uint64_t own = seed ^ (uint64_t)now_ns();
+    pid_t pid = fork();
+    if (!pid) {
+        setpgid(0, 0);
+        seed = own;
+        _exit(control(2000));
+    }
+    setpgid(pid, pid);
+    return pid;
+}
+
+/* ---- what a trial sees ------------------------------------------------------------------------------------------- */
+
+static unsigned prior[GPUS];
+static const char *what_failed;
+
+static bool fail(const char *what) {
+    what_failed = what_failed ? what_failed : what;
+    return false;
+}
+
+static bool until(bool (*holds)(pid_t), pid_t pid, int ms) {
+    for (int64_t end = now_ns() + ms * INT64_C(1000000); now_ns() < end; wait_us(200))
+        if (holds(pid))
+            return true;
+    return holds(pid);
+}
+
+/* The process that opened the library after `controller` and is another; 0 = not yet. */
+static pid_t guardian_of(pid_t controller) {
+    bool seen = false;
+    for (unsigned i = 0; i < stub->inits && i < STUB_INITS_MAX; i++) {
+        seen = seen || stub->init_pid[i] == controller;
+        if (seen && stub->init_pid[i] && stub->init_pid[i] != controller)
+            return stub->init_pid[i];
+    }
+    return 0;
+}
+
+static bool has_set(pid_t pid) {
+    for (unsigned i = 0; i < stub->sets && i < STUB_AUDIT_MAX; i++)
+        if (stub->audit[i].pid == pid)
+            return true;
+    return false;
+}
+
+static bool ended(pid_t pid) {
+    siginfo_t info = {0};
+    return waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 ? info.si_pid == pid : errno == ECHILD;
+}
+
+/* A guardian is not our child: it is gone when no such process is left, or only its remains. */
+static bool gone(pid_t pid) {
+    char path[64], line[256] = "", *at;
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+    FILE *f = pid ? fopen(path, "re") : NULL;
+    if (!f)
+        return true;
+    bool none = !fgets(line, sizeof line, f) || !(at = strrchr(line, ')')) || at[2] == 'Z' || at[2] == 'X';
+    fclose(f);
+    return none;
+}
+
+/* Waits until nobody holds a lock any more: whoever restores has finished. */
+static bool settled(void) {
+    const char *state;
+    if (fl_state_open(&state, NULL))
+        return fail("no state folder");
+    for (int i = 0; i < GPUS; i++) {
+        char unit[FL_UNIT_MAX];
+        fl_lock lock;
+        snprintf(unit, sizeof unit, "GPU-00000000-stub-%d", i);
+        if (fl_lock_take(state, unit, FL_LOCK_RESTORE, INT64_C(20000000000), &lock, NULL))
+            return fail("a lock stays taken");
+        fl_lock_close(&lock);
+    }
+    return true;
+}
+
+static bool as_found(void) {
+    for (int i = 0; i < GPUS; i++) {
+        stub_gpu *g = &stub->gpu[i];
+        if (g->limit_mw != prior[i])
+            return fail("a power limit is not what it was");
+        if (g->sm_min || g->sm_max)
+            return fail("an SM clock lock was left");
+        if (g->mem_min || g->mem_max)
+            return fail("a memory clock lock was left");
+    }
+    return left_behind(".record") == 0 || fail("a record was left");
+}
+
+static bool restore_all(void) {
+    fl_restore_result r;
+    fl_diag d = {0};
+    return !fl_restore_all(&r, &d) || fail("restore failed");
+}
+
+static void reap(pid_t pid) {
+    if (pid > 0) {
+        kill(pid, SIGCONT);
+        exit_of(pid);
+    }
+}
+
+/* ---- the patterns ------------------------------------------------------------------------------------------------ */
+
+static bool started(pid_t pid) { return until(has_set, pid, 20000) || fail("the controller sets nothing"); }
+
+static bool by_signal(int number) {
+    pid_t pid = start();
+    bool ok = started(pid);
+    wait_us(draw(12000));
+    kill(pid, number);
+    int status = exit_of(pid);
+    const bool orderly = number == SIGTERM || number == SIGINT || number == SIGHUP;
+    if (orderly && status)
+        ok = fail("an orderly end fails");
+    return ok && settled() && as_found();
+}
+static bool by_term(void) { return by_signal(SIGTERM); }
+static bool by_int(void) { return by_signal(SIGINT); }
+static bool by_hup(void) { return by_signal(SIGHUP); }
+static bool by_segv(void) { return by_signal(SIGSEGV); }
+static bool by_kill(void) { return by_signal(SIGKILL); }
+
+/* At the first sets: whatever is set is in the record already. */
+static bool kill_early(void) {
+    pid_t pid = start();
+    bool ok = started(pid);
+    wait_us(draw(4000));
+    kill(pid, SIGKILL);
+    exit_of(pid);
+    return ok && settled() && as_found();
+}
+
+/* Some time between start and first set: the guardian may be there or not, the record too. */
+static bool before_first_set(void) {
+    pid_t pid = start();
+    for (int64_t end = now_ns() + INT64_C(20000000000); now_ns() < end && !stub->inits;)
+        wait_us(50);
+    wait_us(draw(2) ? draw(60000) : draw(8000));
+    kill(pid, SIGKILL);
+    exit_of(pid);
+    return settled() && as_found();
+}
+
+static bool both(void) {
+    pid_t pid = start();
+    bool ok = started(pid);
+    pid_t guardian = guardian_of(pid);
+    wait_us(draw(8000));
+    kill(pid, SIGKILL);
+    wait_us(draw(3000));
+    kill(guardian, SIGKILL);
+    exit_of(pid);
+    return ok && settled() && restore_all() && as_found();
+}
+
+static bool both_and_new(void) {
+    pid_t pid = start();
+    bool ok = started(pid);
+    wait_us(draw(8000));
+    kill(guardian_of(pid), SIGKILL);
+    kill(pid, SIGKILL);
+    exit_of(pid);
+    pid_t next = start();
+    ok = started(next) && ok;
+    wait_us(draw(8000));
+    kill(next, draw(2) ? SIGTERM : SIGKILL);
+    exit_of(next);
+    return ok && settled() && restore_all() && as_found();
+}
+
+static bool guardian_first(void) {
+    pid_t pid = start();
+    bool ok = started(pid);
+    pid_t guardian = guardian_of(pid);
+    kill(guardian, SIGKILL);
+    wait_us(draw(2) ? draw(5000) : draw(120000));
+    kill(pid, SIGKILL);
+    exit_of(pid);
+    return ok && settled() && restore_all() && as_found();
+}
+
+static bool guardian_in_restore(void) {
+    pid_t pid = start();
+    bool ok = started(pid);
+    pid_t guardian = guardian_of(pid);
+    wait_us(draw(8000));
+    kill(pid, SIGKILL);
+    exit_of(pid);
+    wait_us(draw(12000));
+    kill(guardian, SIGKILL);
+    return ok && settled() && restore_all() && as_found();
+}
+
+static bool within_3_ms(void) {
+    pid_t pid = start();
+    bool ok = started(pid), first = draw(2);
+    pid_t guardian = guardian_of(pid);
+    wait_us(draw(8000));
+    kill(first ? pid : guardian, SIGKILL);
+    wait_us(draw(3000));
+    kill(first ? guardian : pid, SIGKILL);
+    exit_of(pid);
+    return ok && settled() && restore_all() && as_found();
+}
+
+static bool process_group(void) {
+    pid_t pid = start();
+    bool ok = started(pid);
+    wait_us(draw(8000));
+    kill(-pid, SIGKILL);
+    exit_of(pid);
+    return ok && settled() && as_found();
+}
+
+static bool stopped_for_good(void) {
+    pid_t pid = start();
+    bool ok = started(pid);
+    wait_us(draw(8000));
+    kill(pid, SIGSTOP);
+    ok = (until(ended, pid, 20000) || fail("a stopped controller lives on")) && ok;
+    reap(pid);
+    return ok && settled() && as_found();
+}
+
+static bool stopped_for_a_while(void) {
+    pid_t pid = start();
+    bool ok = started(pid);
+    wait_us(draw(8000));
+    kill(pid, SIGSTOP);
+    wait_us(1000 * (GRACE_MS + 2 * CHECK_MS) + draw(20000) - 8000);
+    kill(pid, SIGCONT);
+    wait_us(draw(30000));
+    kill(pid, SIGKILL);
+    exit_of(pid);
+    return ok && settled() && restore_all() && as_found();
+}
+
+/* Long past the deadline, then back to life: it must not be able to set anything. */
+static bool stopped_then_back(void) {
+    pid_t pid = start();
+    bool ok = started(pid);
+    pid_t guardian = guardian_of(pid);
+    kill(pid, SIGSTOP);
+    until(gone, guardian, 20000);
+    kill(pid, SIGCONT);
+    wait_us(30000);
+    kill(pid, SIGKILL);
+    exit_of(pid);
+    return ok && settled() && as_found();
+}
+
+static bool new_at_once(void) {
+    pid_t pid = start();
+    bool ok = started(pid);
+    wait_us(draw(8000));
+    kill(pid, SIGKILL);
+    pid_t next = start();
+    exit_of(pid);
+    ok = started(next) && ok;
+    wait_us(draw(8000));
+    kill(next, SIGKILL);
+    exit_of(next);
+    return ok && settled() && as_found();
+}
+
+static bool three_restores(void) {
+    pid_t pid = start(), other[3];
+    bool ok = started(pid);
+    wait_us(draw(8000));
+    kill(guardian_of(pid), SIGKILL);
+    kill(pid, SIGKILL);
+    exit_of(pid);
+    for (int i = 0; i < 3; i++)
+        if (!(other[i] = fork())) {
+            fl_restore_result r;
+            fl_diag d = {0};
+            int status = fl_restore_all(&r, &d);
+            if (status)
+                fprintf(stderr, "restore: %s\n", d.message);
+            _exit(status);
+        }
+    for (int i = 0; i < 3; i++)
+        ok = (exit_of(other[i]) == 0 || fail("one of three restores fails")) && ok;
+    return ok && settled() && as_found();
+}
+
+/* As a frozen machine or container does: neither may be taken for dead. */
+static bool freeze(void) {
+    check_ms = 20;
+    pid_t pid = start();
+    check_ms = CHECK_MS;
+    bool ok = started(pid);
+    pid_t guardian = guardian_of(pid);
+    wait_us(250000 + draw(40000)); /* it then sleeps until the deadline, wherever it is */
+    kill(guardian, SIGSTOP);
+    kill(pid, SIGSTOP);
+    wait_us(3000 * GRACE_MS + draw(50000));
+    kill(guardian, SIGCONT);
+    wait_us(draw(30000)); /* whoever thaws first; less than the three looks */
+    kill(pid, SIGCONT);
+    wait_us(100000);
+    ok = (!ended(pid) || fail("a frozen controller was killed")) && ok;
+    kill(pid, SIGTERM);
+    ok = (exit_of(pid) == 0 || fail("a frozen controller does not end in order")) && ok;
+    return ok && settled() && as_found();
+}
+
+typedef struct pattern {
+    const char *name;
+    bool (*run)(void);
+} pattern;
+static const pattern PATTERNS[] = {{"TERM", by_term},
+                                   {"INT", by_int},
+                                   {"HUP", by_hup},
+                                   {"SEGV", by_segv},
+                                   {"KILL", by_kill},
+                                   {"KILL before the first set", before_first_set},
+                                   {"both killed", both},
+                                   {"both killed and a new controller", both_and_new},
+                                   {"guardian first", guardian_first},
+                                   {"guardian during its restore", guardian_in_restore},
+                                   {"both within 3 ms", within_3_ms},
+                                   {"KILL of the process group", process_group},
+                                   {"STOP for good", stopped_for_good},
+                                   {"STOP, then CONT near the deadline", stopped_for_a_while},
+                                   {"new controller at once, killed in turn", new_at_once},
+                                   {"three restores at once", three_restores},
+                                   {"freeze of both", freeze}};
+enum { PATTERN_COUNT = sizeof PATTERNS / sizeof *PATTERNS };
+
+static bool trial(bool (*run)(void)) {
+    stub_reset(GPUS);
+    empty_folder(getenv("FOLDLINE_STATE"));
+    stub->set_us = 5000;
+    for (int i = 0; i < GPUS; i++)
+        stub->gpu[i].limit_mw = prior[i] = 100000 + draw(200000);
+    what_failed = NULL;
+    return run();
+}
+
+static unsigned long asked(const char *name, unsigned long standard) {
+    const char *text = getenv(name);
+    return text && *text ? strtoul(text, NULL, 10) : standard;
+}
+
+static void test_patterns(void) {
+    const unsigned long trials = asked("FL_TRIALS", TRIALS);
+    unsigned failed[PATTERN_COUNT] = {0}, total = 0;
+    seed = asked("FL_SEED", 1);
+    for (unsigned long i = 0; i < trials; i++) {
+        const pattern *p = &PATTERNS[i % PATTERN_COUNT];
+        if (!trial(p->run)) {
+            failed[i % PATTERN_COUNT]++;
+            total++;
+            printf("\n    trial %lu, %s: %s", i, p->name, what_failed);
+        }
+    }
+    printf("\n    %lu trials, %u failed ", trials, total);
+    CU_ASSERT(total == 0);
+}
+
+/* ---- broken on purpose ------------------------------------------------------------------------------------------- */
+
+static void test_mutations(void) {
+    static const struct {
+        const char *name;
+        bool (*run)(void);
+    } MUTANTS[] = {{"record-after-set", kill_early},
+                   {"stale-record-ignored", both_and_new},
+                   {"deadline-without-kill", stopped_then_back},
+                   {"lock-not-inherited", new_at_once},
+                   {"record-before-guardian", before_first_set},
+                   {"verdict-after-oversleep", freeze}};
+    seed = asked("FL_SEED", 1) + 77;
+    for (size_t i = 0; i < sizeof MUTANTS / sizeof *MUTANTS; i++) {
+        int at = 0, sound = 0;
+        for (; sound < 3 && trial(MUTANTS[i].run); sound++) { /* the same without the mutation comes through */
+        }
+        FL_CHECK(sound == 3, "%s, not broken: %s", MUTANTS[i].name, what_failed);
+        setenv("FOLDLINE_MUTATION", MUTANTS[i].name, 1);
+        while (at < MUTANT_TRIALS && trial(MUTANTS[i].run))
+            at++;
+        unsetenv("FOLDLINE_MUTATION");
+        FL_CHECK(at < MUTANT_TRIALS, "%s goes unnoticed in %d trials", MUTANTS[i].name, MUTANT_TRIALS);
+        if (at < MUTANT_TRIALS)
+            printf("\n    %s: noticed in trial %d, %s", MUTANTS[i].name, at + 1, what_failed);
+        wait_us(300000); /* whoever is still at it */
+    }
+}
+
+static const fl_case CASES[] = {{"patterns", test_patterns}, {"mutations", test_mutations}};
+
+int main(int argc, char **argv) {
+    if (argc > 2 && !strcmp(argv[1], "live") && !strcmp(argv[2], "--guardian"))
+        return fl_guardian_main(argc - 3, argv + 3);
+    stub_open(GPUS);
+    int status = fl_suite_run("live_guardian", CASES, sizeof CASES / sizeof *CASES);
+    stub_close();
+    return status;
+}

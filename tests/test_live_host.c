@@ -1,0 +1,486 @@
+/* The live commands on the stub: modes, what is set and what is left, refusals, and that every log replays. */
+#include "harness/live/facts_head.h"
+#include "harness/live/gpu_host.h"
+#include "harness/live/guardian.h"
+#include "harness/live/host.h"
+#include "harness/live/record.h"
+#include "harness/live/restore.h"
+#include "harness/live/stop.h"
+#include "harness/replay.h"
+#include "harness/spec.h"
+#include "policies/registry.h"
+#include "tests/live_stub.h"
+#include "traces/kernels.h"
+#include "traces/tables.h"
+
+#include <dlfcn.h>
+
+#include <math.h>
+
+#define ARG(text) ((char *)(uintptr_t)(text))
+
+static char log_path[512];
+
+static void fresh(unsigned gpus) {
+    stub_reset(gpus);
+    empty_folder(getenv("FOLDLINE_STATE"));
+    rmdir(getenv("FOLDLINE_STATE"));
+    snprintf(log_path, sizeof log_path, "%s", fl_temp_path("log.csv"));
+    unlink(log_path);
+}
+
+static char *text_of(const char *name) {
+    size_t size;
+    char *text = fl_temp_slurp(fl_temp_path(name), &size);
+    return text ? text : strdup("");
+}
+
+static bool said(const char *name, const char *what) {
+    char *text = text_of(name);
+    bool found = strstr(text, what) != NULL;
+    if (!found)
+        printf("\n    %s: %s", name, text);
+    free(text);
+    return found;
+}
+
+static int lines_of(const char *name) {
+    char *text = text_of(name);
+    int lines = 0;
+    for (char *at = text; *at; at++)
+        lines += *at == '\n';
+    free(text);
+    return lines;
+}
+
+static bool untouched(unsigned gpus) {
+    const int records = left_behind(".record"), locks = left_behind(".lock");
+    bool ok = records == 0 && locks == 0;
+    for (unsigned i = 0; i < gpus; i++)
+        ok = ok && stub->gpu[i].limit_mw == 250000 && !stub->gpu[i].sm_max && !stub->gpu[i].mem_max &&
+             !stub->gpu[i].sm_min && !stub->gpu[i].mem_min;
+    for (unsigned i = 0; !ok && i < gpus; i++)
+        printf("\n    %d records, %d locks left; GPU %u: %u mW, SM %u to %u, memory %u to %u", records, locks, i,
+               stub->gpu[i].limit_mw, stub->gpu[i].sm_min, stub->gpu[i].sm_max, stub->gpu[i].mem_min,
+               stub->gpu[i].mem_max);
+    return ok;
+}
+
+/* ---- modes ------------------------------------------------------------------------------------------------------- */
+
+static void test_shadow_sets_nothing(void) {
+    fresh(3);
+    int status = FOLDLINE(ARG("live"), ARG("--policy"), ARG("assure"), ARG("--for"), ARG("900ms"));
+    FL_CHECK(status == 0, "exit status %d", status);
+    FL_CHECK(stub->sets == 0, "%u sets in shadow mode", stub->sets);
+    FL_CHECK(stub->inits == 1, "%u processes opened the library", stub->inits);
+    CU_ASSERT(untouched(3));
+    CU_ASSERT(said("out.txt", "none made (shadow)"));
+}
+
+static void test_control_sets_and_restores(void) {
+    fresh(3);
+    stub->gpu[1].limit_mw = 250000;
+    int status = FOLDLINE(ARG("live"), ARG("--policy"), ARG("assure"), ARG("--control"), ARG("--for"), ARG("900ms"),
+                          ARG("--min-set-ms"), ARG("0"));
+    FL_CHECK(status == 0, "exit status %d", status);
+    FL_CHECK(stub->sets > 3, "%u sets in control mode", stub->sets);
+    CU_ASSERT(untouched(3));
+    CU_ASSERT(said("out.txt", "all restored"));
+}
+
+static void test_only_listed_gpus(void) {
+    fresh(3);
+    int status = FOLDLINE(ARG("live"), ARG("--policy"), ARG("maxfreq"), ARG("--control"), ARG("--for"), ARG("300ms"),
+                          ARG("--gpus"), ARG("0,GPU-00000000-stub-2"));
+    FL_CHECK(status == 0, "exit status %d", status);
+    bool others = false;
+    for (unsigned i = 0; i < stub->sets && i < STUB_AUDIT_MAX; i++)
+        others = others || stub->audit[i].gpu == 1;
+    CU_ASSERT(stub->sets > 0 && !others);
+    CU_ASSERT(
+        FOLDLINE(ARG("live"), ARG("--policy"), ARG("maxfreq"), ARG("--gpus"), ARG("7"), ARG("--for"), ARG("1s")) == 2);
+}
+
+static void test_observe(void) {
+    fresh(2);
+    CU_ASSERT(FOLDLINE(ARG("live"), ARG("--observe"), ARG("--for"), ARG("300ms")) == 0);
+    CU_ASSERT(said("out.txt", "observed on 2 GPUs") && stub->sets == 0 && untouched(2));
+    CU_ASSERT(FOLDLINE(ARG("live"), ARG("--observe"), ARG("--control")) == 2);
+}
+
+static void test_term_ends_in_order(void) {
+    fresh(2);
+    stub->gpu[0].limit_mw = 211000;
+    pid_t pid = foldline_start((char *[]){ARG("foldline"), ARG("live"), ARG("--policy"), ARG("assure"),
+                                          ARG("--control"), ARG("--log"), log_path, NULL});
+    for (int i = 0; i < 20000 && stub->sets < 2; i++)
+        wait_us(1000);
+    kill(pid, SIGTERM);
+    int status = exit_of(pid);
+    FL_CHECK(status == 0, "exit status %d", status);
+    CU_ASSERT(stub->gpu[0].limit_mw == 211000 && !stub->gpu[0].sm_max && left_behind(".record") == 0);
+}
+
+static void test_second_controller_is_refused(void) {
+    fresh(1);
+    pid_t pid = foldline_start(
+        (char *[]){ARG("foldline"), ARG("live"), ARG("--policy"), ARG("assure"), ARG("--control"), NULL});
+    for (int i = 0; i < 20000 && stub->sets < 1; i++)
+        wait_us(1000);
+    int status = FOLDLINE(ARG("live"), ARG("--policy"), ARG("maxfreq"), ARG("--control"), ARG("--for"), ARG("1s"));
+    FL_CHECK(status == 3, "exit status %d", status);
+    CU_ASSERT(said("err.txt", "is controlled by process"));
+    CU_ASSERT(FOLDLINE(ARG("restore")) == 3);
+    CU_ASSERT(FOLDLINE(ARG("doctor")) == 0 && said("out.txt", "controlled by process"));
+    kill(pid, SIGKILL);
+    exit_of(pid);
+    CU_ASSERT(FOLDLINE(ARG("restore")) == 0); /* waits for the guardian */
+    CU_ASSERT(!stub->gpu[0].sm_max && left_behind(".record") == 0);
+}
+
+/* ---- what may go wrong ------------------------------------------------------------------------------------------- */
+
+static void test_no_permission(void) {
+    fresh(2);
+    stub->gpu[0].set_code = stub->gpu[1].set_code = 4;
+    int status = FOLDLINE(ARG("live"), ARG("--policy"), ARG("maxfreq"), ARG("--control"), ARG("--for"), ARG("2s"));
+    FL_CHECK(status == 3, "exit status %d", status);
+    CU_ASSERT(said("err.txt", "Insufficient Permissions"));
+    FL_CHECK(lines_of("err.txt") == 1, "%d lines", lines_of("err.txt"));
+    CU_ASSERT(stub->sets == 0 && untouched(2));
+}
+
+static void test_no_library(void) {
+    fresh(1);
+    setenv("FOLDLINE_NVML", "/nowhere/libnvidia-ml.so.1", 1);
+    const char *const commands[] = {"live", "record", "doctor"};
+    for (size_t i = 0; i < 3; i++) {
+        int status = i == 0   ? FOLDLINE(ARG("live"), ARG("--policy"), ARG("maxfreq"), ARG("--control"))
+                     : i == 1 ? FOLDLINE(ARG("record"), ARG("--out"), log_path, ARG("--"), ARG("true"))
+                              : FOLDLINE(ARG("doctor"));
+        FL_CHECK(status == 3, "%s: exit status %d", commands[i], status);
+        CU_ASSERT(said("err.txt", "no NVIDIA management library"));
+        FL_CHECK(lines_of("err.txt") == 1, "%s: %d lines", commands[i], lines_of("err.txt"));
+    }
+    setenv("FOLDLINE_NVML", FL_STUB_NVML, 1);
+    CU_ASSERT(untouched(1) && access(getenv("FOLDLINE_STATE"), F_OK) != 0 && access(log_path, F_OK) != 0);
+    fresh(1);
+    stub->init_code = 9;
+    CU_ASSERT(FOLDLINE(ARG("live"), ARG("--policy"), ARG("maxfreq"), ARG("--control")) == 3);
+    CU_ASSERT(said("err.txt", "Driver Not Loaded"));
+}
+
+static void test_gpu_lost(void) {
+    fresh(2);
+    stub->lost_after_sets = 3;
+    int status = FOLDLINE(ARG("live"), ARG("--policy"), ARG("assure"), ARG("--control"), ARG("--for"), ARG("20s"),
+                          ARG("--min-set-ms"), ARG("0"), ARG("--grace-ms"), ARG("500"));
+    FL_CHECK(status == 3, "exit status %d", status);
+    CU_ASSERT(said("err.txt", "GPU is lost"));
+    CU_ASSERT(!stub->gpu[1].sm_max && stub->gpu[1].limit_mw == 250000); /* what can be restored is */
+    FL_CHECK(left_behind(".record") == 1, "%d records", left_behind(".record"));
+    stub->lost_after_sets = 0;
+    stub->gpu[0].code = 0; /* it comes back: the record is still there */
+    CU_ASSERT(FOLDLINE(ARG("restore")) == 0);
+    CU_ASSERT(untouched(2));
+}
+
+static void test_frozen_sensor(void) {
+    fresh(1);
+    stub->gpu[0].frozen = 1;
+    int status = FOLDLINE(ARG("live"), ARG("--policy"), ARG("assure"), ARG("--control"), ARG("--for"), ARG("20s"),
+                          ARG("--frozen-s"), ARG("0.5"));
+    FL_CHECK(status == 3, "exit status %d", status);
+    CU_ASSERT(said("err.txt", "stood still"));
+    CU_ASSERT(untouched(1));
+}
+
+/* ---- the loop's own time ------------------------------------------------------------------------------------------
+ */
+
+typedef struct hand_clock { /* moved by hand: 1 ms a step, but 35 ms in every tenth */
+    int64_t t_ns;
+    int steps;
+    int64_t at[64];
+} hand_clock;
+
+static int64_t hand_now(void *user) { return ((hand_clock *)user)->t_ns; }
+static void hand_sleep(void *user, int64_t until) { ((hand_clock *)user)->t_ns = until; }
+
+static fl_status hand_step(void *user, const fl_sample *sample, const fl_decision *decision, fl_diag *d) {
+    hand_clock *c = user;
+    (void)decision;
+    (void)d;
+    if (c->steps < 64)
+        c->at[c->steps] = sample->time_ns;
+    c->t_ns += ++c->steps % 10 ? 1000000 : 35000000;
+    return FL_OK;
+}
+
+static void test_late_steps(void) {
+    hand_clock c = {.t_ns = 5000000000};
+    fl_gpus gpus = {0};
+    fl_diag d = {0};
+    fl_live_result r;
+    fresh(1);
+    CU_ASSERT(!fl_gpu_host_open(&gpus, NULL, &d));
+    const fl_live_options o = {.mode = FL_LIVE_OBSERVE,
+                               .gpus = &gpus,
+                               .gpu_needs = FL_BIT(FL_GPU_POWER_W),
+                               .period_ns = 10000000,
+                               .for_ns = 500000000,
+                               .clock = {hand_now, hand_sleep, &c},
+                               .on_step = hand_step,
+                               .user = &c};
+    CU_ASSERT(!fl_live(&o, &r, &d));
+    FL_CHECK(r.steps == 40 && r.late == 4, "%llu steps, %llu late", (unsigned long long)r.steps,
+             (unsigned long long)r.late);
+    CU_ASSERT(r.longest_ns == 35000000 && r.lasted_ns == 500000000);
+    CU_ASSERT(c.at[9] == 90000000 && c.at[10] == 125000000 && c.at[11] == 135000000); /* at once, then 10 ms apart */
+    fl_gpus_close(&gpus);
+}
+
+static void test_bad_usage(void) {
+    fresh(1);
+    CU_ASSERT(FOLDLINE(ARG("live")) == 2);
+    CU_ASSERT(FOLDLINE(ARG("live"), ARG("--policy"), ARG("assur")) == 2 && said("err.txt", "did you mean 'assure'"));
+    CU_ASSERT(FOLDLINE(ARG("live"), ARG("--policy"), ARG("maxfreq"), ARG("--for"), ARG("soon")) == 2);
+    CU_ASSERT(FOLDLINE(ARG("live"), ARG("--policy"), ARG("mfgpoeo")) != 0);
+}
+
+/* ---- replay ------------------------------------------------------------------------------------------------------ */
+
+static void replays(const char *policy, bool control) {
+    fl_decisions log = {0};
+    fl_facts facts = {0};
+    fl_diag d = {0};
+    fl_replay_result r = {0};
+    fl_instance *in = NULL;
+    fl_spec spec = {0};
+    fl_texts set = {0};
+    char *owned[64];
+    size_t owned_count = 0;
+    fresh(2);
+    int status = FOLDLINE(ARG("live"), ARG("--policy"), ARG(policy), ARG("--for"), ARG("1200ms"), ARG("--log"),
+                          log_path, ARG(control ? "--control" : "--seed=1"));
+    if (status == 3 && said("err.txt", "kernel records"))
+        return;
+    FL_CHECK(status == 0, "%s: exit status %d", policy, status);
+    fl_status s = fl_decisions_read(log_path, &log, &d);
+    for (size_t i = 0; !s && i < log.head.count && owned_count < 64; i++)
+        if (!strncmp(log.head.entry[i].key, "set.", 4) &&
+            asprintf(&owned[owned_count], "%s=%s", log.head.entry[i].key + 4, log.head.entry[i].value) > 0)
+            s = fl_texts_add(&set, owned[owned_count++], &d);
+    if (!s)
+        s = fl_facts_from_head(&log.head, log_path, log.gpu_count, 1, &facts, &d);
+    if (!s)
+        s = fl_spec_open_set(policy, &set, &spec, &d);
+    if (!s) {
+        const fl_instance_options o = {.policy = spec.policy,
+                                       .facts = &facts,
+                                       .layer = &spec.layer,
+                                       .layer_count = 1,
+                                       .min_set_interval_ns =
+                                           (int64_t)(strtod(fl_head_get(&log.head, "min_set_ms"), NULL) * 1e6)};
+        s = fl_instance_open(&in, &o, &d);
+    }
+    if (!s)
+        s = fl_replay(&log, log_path, in, &r, &d);
+    FL_CHECK(!s, "%s: %s", policy, d.message);
+    FL_CHECK(r.differ == 0, "%s: %llu of %llu decisions differ, first in step %llu: %s %g, here %g", policy,
+             (unsigned long long)r.differ, (unsigned long long)r.decisions, (unsigned long long)r.step, r.control,
+             r.recorded, r.decided);
+    FL_CHECK(r.steps > 0 && log.gpu_count == 2, "%s: %llu steps", policy, (unsigned long long)r.steps);
+    fl_instance_close(in);
+    fl_spec_free(&spec);
+    fl_facts_head_free(&facts);
+    fl_decisions_free(&log);
+    fl_texts_free(&set);
+    for (size_t i = 0; i < owned_count; i++)
+        free(owned[i]);
+}
+
+static void test_logs_replay(void) {
+    const char *const policies[] = {"maxfreq", "assure",    "utilizscale", "sweetspot",
+                                    "depo",    "energyucb", "fixed",       "skeleton"};
+    for (size_t i = 0; i < sizeof policies / sizeof *policies; i++)
+        replays(policies[i], i % 2);
+}
+
+/* A killed run leaves a log that reads, but for its last step. */
+static void test_killed_log_reads(void) {
+    fl_decisions log = {0};
+    fl_diag d = {0};
+    fresh(2);
+    pid_t pid = foldline_start(
+        (char *[]){ARG("foldline"), ARG("live"), ARG("--policy"), ARG("assure"), ARG("--log"), log_path, NULL});
+    wait_us(900000);
+    kill(pid, SIGKILL);
+    exit_of(pid);
+    fl_status s = fl_decisions_read(log_path, &log, &d);
+    FL_CHECK(!s && log.step_count > 1, "%s", d.message);
+    fl_decisions_free(&log);
+}
+
+/* ---- record and doctor ------------------------------------------------------------------------------------------- */
+
+static void test_record_a_program(void) {
+    fl_telemetry t = {0};
+    fl_diag d = {0};
+    fresh(2);
+    const int64_t start = now_ns();
+    int status = FOLDLINE(ARG("record"), ARG("--out"), log_path, ARG("--every-ms"), ARG("50"), ARG("--"), ARG("sh"),
+                          ARG("-c"), ARG("sleep 0.42; exit 7"));
+    const int64_t lasted = now_ns() - start;
+    FL_CHECK(status == 7, "exit status %d", status);
+    fl_status s = fl_telemetry_read(log_path, &t, &d);
+    FL_CHECK(!s, "%s", d.message);
+    if (s)
+        return;
+    const double last = (double)t.t_ns[t.row_count - 1] * 1e-9;
+    FL_CHECK(t.t_ns[0] == 0 || t.t_ns[0] < 1000000, "first reading at %lld", (long long)t.t_ns[0]);
+    FL_CHECK(last >= 0.42 && last <= (double)lasted * 1e-9, "last reading at %g s of %g", last, (double)lasted * 1e-9);
+    bool power = false;
+    for (size_t i = 0; i < t.signal_count; i++)
+        power = power || !strcmp(t.signal[i], "power_w");
+    CU_ASSERT(power && stub->sets == 0);
+    CU_ASSERT(fl_head_get(&t.head, "program") != NULL);
+    fl_telemetry_free(&t);
+    CU_ASSERT(FOLDLINE(ARG("record"), ARG("--out"), log_path, ARG("--"), ARG("/no/such/program")) == 127);
+}
+
+/* Stands for a CUDA program: loads what CUDA_INJECTION64_PATH names, as CUDA does, and runs kernels. */
+static int cuda_program(void) {
+    void *cupti = dlopen(FL_STUB_CUPTI, RTLD_NOW), *injected = dlopen(getenv("CUDA_INJECTION64_PATH"), RTLD_NOW);
+    int (*start)(void) = NULL;
+    void (*run)(const char *, uint32_t, uint32_t, uint32_t) = NULL;
+    if (!cupti || !injected)
+        return 9;
+    *(void **)(void *)&start = dlsym(injected, "InitializeInjection");
+    *(void **)(void *)&run = dlsym(cupti, "stub_cupti_kernel");
+    if (!start || !run || start() != 1)
+        return 8;
+    for (int i = 0; i < 500; i++) {
+        run(i % 2 ? "sgemm" : "axpy", 0, 7, 16);
+        wait_us(200);
+    }
+    return 0;
+}
+
+static void test_record_kernels(void) {
+    fl_kernel_trace t = {0};
+    fl_diag d = {0};
+    char trace[512];
+    fresh(1);
+    snprintf(trace, sizeof trace, "%s", fl_temp_path("kernels.csv"));
+    setenv("FOLDLINE_COLLECTOR", FL_COLLECTOR, 1);
+    setenv("FOLDLINE_CUPTI", FL_STUB_CUPTI, 1);
+    int status = FOLDLINE(ARG("record"), ARG("--out"), log_path, ARG("--kernels"), trace, ARG("--"),
+                          ARG("/proc/self/exe"), ARG("cuda-program"));
+    FL_CHECK(status == 0, "exit status %d", status);
+    said("err.txt", "readings");
+    fl_status s = fl_kernels_read(trace, &t, &d);
+    FL_CHECK(!s, "%s", d.message);
+    FL_CHECK(t.op_count == 500 && t.kind_count == 2 && t.name_count == 2, "%zu kernels, %zu kinds", t.op_count,
+             t.kind_count);
+    const char *lost = s ? NULL : fl_head_get(&t.head, "lost");
+    CU_ASSERT(lost && !strcmp(lost, "0"));
+    fl_kernel_trace_free(&t);
+    CU_ASSERT(FOLDLINE(ARG("record"), ARG("--out"), log_path, ARG("--kernels"), trace, ARG("--"), ARG("true")) == 3);
+    CU_ASSERT(said("err.txt", "no kernel was recorded"));
+    unsetenv("FOLDLINE_COLLECTOR");
+    unsetenv("FOLDLINE_CUPTI");
+}
+
+static void test_doctor(void) {
+    fresh(2);
+    CU_ASSERT(FOLDLINE(ARG("doctor")) == 0);
+    CU_ASSERT(said("out.txt", "GPU 1: Stub GPU, GPU-00000000-stub-1"));
+    CU_ASSERT(said("out.txt", "81 clocks, 210 to 1410 MHz") && said("out.txt", "power_w=") &&
+              said("out.txt", "throttle=3bits"));
+    CU_ASSERT(stub->sets == 0 && untouched(2));
+}
+
+static void test_restore_without_records(void) {
+    fresh(1);
+    CU_ASSERT(FOLDLINE(ARG("restore")) == 0 && stub->sets == 0 && stub->inits == 0);
+}
+
+static void test_void_after_reboot(void) {
+    fl_record r = {.unit = "GPU-00000000-stub-0"};
+    const char *state;
+    char path[512];
+    fl_diag d = {0};
+    bool found;
+    fresh(1);
+    CU_ASSERT(!fl_state_open(&state, &d) && !fl_record_add(&r, FL_PRIOR_LIMIT_MW, 111000, &d));
+    CU_ASSERT(!fl_record_write(state, &r, &d));
+    fl_record_free(&r);
+    CU_ASSERT(!fl_record_read(state, "GPU-00000000-stub-0", &r, &found, &d) && found && r.count == 1);
+    fl_record_free(&r);
+    CU_ASSERT(fl_state_path(state, "GPU-00000000-stub-0", ".record", path, sizeof path));
+    FILE *f = fopen(path, "w");
+    fputs("foldline-record 1\nboot of-long-ago\nunit GPU-00000000-stub-0\nprior 111000 power_limit_mw\nend\n", f);
+    fclose(f);
+    CU_ASSERT(FOLDLINE(ARG("restore")) == 0 && stub->gpu[0].limit_mw == 250000 && left_behind(".record") == 0);
+    f = fopen(path, "w");
+    fputs("foldline-record 1\nboot of-lo", f);
+    fclose(f);
+    CU_ASSERT(FOLDLINE(ARG("restore")) != 0 && left_behind(".record") == 1); /* never lost in silence */
+    unlink(path);
+}
+
+static void test_durations(void) {
+    static const struct {
+        const char *text;
+        int64_t ns;
+    } ROWS[] = {{"60s", 60000000000},
+                {"500ms", 500000000},
+                {"5m", 300000000000},
+                {"1h", 3600000000000},
+                {"2", 2000000000},
+                {"", 0},
+                {"-1s", 0},
+                {"0", 0},
+                {"1d", 0},
+                {"nan", 0}};
+    for (size_t i = 0; i < sizeof ROWS / sizeof *ROWS; i++) {
+        int64_t ns = 0;
+        fl_status s = fl_duration_parse(ROWS[i].text, &ns, NULL);
+        FL_CHECK(ns == ROWS[i].ns && (s == FL_OK) == (ns > 0), "'%s' is %lld", ROWS[i].text, (long long)ns);
+    }
+}
+
+static const fl_case CASES[] = {{"shadow sets nothing", test_shadow_sets_nothing},
+                                {"control sets and restores", test_control_sets_and_restores},
+                                {"only the GPUs of the list", test_only_listed_gpus},
+                                {"observe", test_observe},
+                                {"TERM ends in order", test_term_ends_in_order},
+                                {"a second controller is refused", test_second_controller_is_refused},
+                                {"no permission", test_no_permission},
+                                {"no library", test_no_library},
+                                {"GPU lost", test_gpu_lost},
+                                {"frozen sensor", test_frozen_sensor},
+                                {"late steps are counted", test_late_steps},
+                                {"bad usage", test_bad_usage},
+                                {"logs replay", test_logs_replay},
+                                {"the log of a killed run reads", test_killed_log_reads},
+                                {"a program's life recorded", test_record_a_program},
+                                {"a program's kernels recorded", test_record_kernels},
+                                {"doctor", test_doctor},
+                                {"restore without records", test_restore_without_records},
+                                {"records are void after a reboot", test_void_after_reboot},
+                                {"durations", test_durations}};
+
+int main(int argc, char **argv) {
+    if (argc > 1 && !strcmp(argv[1], "cuda-program"))
+        return cuda_program();
+    const int status = foldline_main(argc, argv);
+    if (status >= 0)
+        return status;
+    stub_open(2);
+    int failed = fl_suite_run("live_host", CASES, sizeof CASES / sizeof *CASES);
+    stub_close();
+    return failed;
+}
