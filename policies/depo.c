@@ -18,7 +18,7 @@ typedef struct params {
     int64_t objective;
     double step_w, low_w, high_w;
     int64_t windows, bracket, constrained;
-    double window_s, settle_ms, missing_s, period_ms;
+    double window_s, skip_s, settle_ms, missing_s, period_ms;
 } params;
 
 typedef struct node_state {
@@ -211,7 +211,7 @@ static void step_gpu(const params *p, gpu_state *g, uint32_t gpu, const fl_gpu_s
         const double kernels = known(s, FL_GPU_KERNELS);
         if (kernels > 0 && g->first_ns < 0)
             g->first_ns = now_ns;
-        if (g->first_ns >= 0)
+        if (g->first_ns >= 0 && now_ns - g->first_ns >= ns_of(p->skip_s))
             restart(p, g, gpu, command, now_ns);
     } else if (g->blind) {
         g->end_ns += now_ns - g->last_ns;
@@ -262,6 +262,7 @@ static const fl_param param_rows[] = {
     ROW(constrained, "", FL_PARAM_BOOL, "1", 0, 1, NULL,
         "1: where a point breaks the bound the search goes up; 0: by the objective alone (unpublished)"),
     REAL(window_s, "s", "4", 0.001, 1e6, "one window"),
+    REAL(skip_s, "s", "5", 0, 1e6, "from the first kernel to the first window: the unstable start (assumed)"),
     REAL(settle_ms, "ms", "300", 0, 1e6, "from setting a limit to the window (assumed)"),
     REAL(missing_s, "s", "1", 0, 1e6, "time without any signal after which a trial ends at the default (assumed)"),
     REAL(period_ms, "ms", "100", 0.001, 3.6e6, "time from one loop to the next (assumed)"),

@@ -114,11 +114,19 @@ static const fl_param param_rows[] = {
     FILTER(repeat_sigma, "4", 1e9, "and by more than this many standard errors (assumed)"),
     ROW_AS("database", filter.database, "", FL_PARAM_CHOICE, "pooled", 0, 0, "pooled|replaced",
            "Alg. 2 lines 7, 14: a kind that is known is pooled (a fusion, Sec. III-A) or replaced (as printed)"),
+    ROW_AS(
+        "weights", filter.weights, "", FL_PARAM_CHOICE, "long_run", 0, 0, "long_run|measured",
+        "count of each kind in the index: in the database, where phases take turns (assumed), or in this measurement "
+        "(Alg. 3 lines 8, 15)"),
     REAL(th_cover, "", "0.75", 0, 0.999, "Th_cover (Alg. 2, Alg. 7 line 7): coverage that the database needs"),
     REAL(th_self, "", "0.01", 0, 1e9,
          "the window is also doubled while the baseline's own index is further from 1, or less sure, than this "
          "(assumed)"),
     REAL(sigma, "", "1.25", 0, 100, "standard errors of the index that are taken off the bound (assumed)"),
+    COUNT(extend, "2", 1, 100, "windows that one configuration is measured for at most (assumed; 1: as published)"),
+    REAL(th_seen, "", "0.75", 0, 1,
+         "a further window is measured while less than this share of the database's time was seen (assumed)"),
+    REAL(th_error, "", "0.01", 0, 1e9, "or while the standard error of the index is above this (assumed)"),
     REAL(th_ctrl, "", "0.2", 0, 1e9, "Th_ctrl (Alg. 5 line 4): mean control error over the bound"),
     REAL(th_ev, "", "0.1", 0, 1, "Th_EV (Alg. 6): distance of execution vectors that is a phase change"),
     REAL(window_s, "s", "4", 1, 20, "Duration (Alg. 2): the first window; doubled while coverage lacks"),

@@ -58,6 +58,7 @@ static void begin(const frame *f, int32_t state, int64_t length_ns) {
     g->begin_ns = f->now_ns + ns_of(f->p->settle_ms * 1e-3);
     g->end_ns = g->begin_ns + length_ns;
     g->meter = (fl_mfg_meter){.counting = 0};
+    g->extended = 0;
 }
 
 /* Sets a configuration and measures kernels under it for Duration. */
@@ -111,7 +112,18 @@ static int evaluate(const frame *f, int32_t sm, int32_t mem) {
         return 0;
     g->bound = fmax(g->base_bound - f->p->sigma * g->error, 0);
     g->objective = fl_mfg_objective(f->p->objective, power_w, g->index);
-    g->since_baseline++;
+    return 1;
+}
+
+/* A measurement that has not seen enough of what the database holds, or is not sure enough, goes on for another window:
+ * phases that take turns need not fit into one. */
+static int goes_on(const frame *f) {
+    fl_mfg_gpu *g = f->g;
+    const int enough = fl_mfg_seen(&g->data) >= f->p->th_seen && g->error <= f->p->th_error;
+    if (enough || g->extended + 1 >= (uint32_t)f->p->extend)
+        return 0;
+    g->extended++;
+    g->end_ns = f->now_ns + g->window_ns;
     return 1;
 }
 
@@ -230,6 +242,9 @@ static void end_memory(const frame *f) {
         update_baseline(f, FL_MFG_MEMORY);
         return;
     }
+    if (goes_on(f))
+        return;
+    g->since_baseline++;
     /* Is it worth its loss, or would a lower SM clock make more of it? */
     const double saved = (g->chosen.objective - g->objective) / g->chosen.objective;
     if (g->loss <= g->bound && saved > 0 && saved >= f->p->mem_worth * (g->loss - g->chosen.loss)) {
@@ -290,7 +305,10 @@ static void end_search(const frame *f) {
         update_baseline(f, FL_MFG_SEARCH);
         return;
     }
+    if (goes_on(f))
+        return;
     g->adjustments++;
+    g->since_baseline++;
     if (g->tried_count < FL_MFG_TRIED_MAX)
         g->tried[g->tried_count++] =
             (fl_mfg_tried){.gear = g->gear, .loss = g->loss, .bound = g->bound, .objective = g->objective};

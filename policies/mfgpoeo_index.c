@@ -9,7 +9,10 @@ static double square(double x) { return x * x; }
 
 /* Squared standard errors of the averages of both sides, relative to each. */
 static double base_error2(const fl_mfg_kind *k) { return square((double)k->base_stability) / k->base_count; }
-static double error2(const fl_mfg_kind *k) { return square(fl_mfg_stability(k)) / k->count; }
+/* Few kernels say little about their own deviation. */
+static double error2(const fl_mfg_kind *k) {
+    return square(fmax(fl_mfg_stability(k), (double)k->base_stability)) / k->count;
+}
 
 double fl_mfg_coverage(const fl_mfg_data *data) {
     double covered = 0, total = data->over_ns;
@@ -19,6 +22,18 @@ double fl_mfg_coverage(const fl_mfg_data *data) {
         total += sum_ns(k);
     }
     return total > 0 ? covered / total : 0;
+}
+
+double fl_mfg_seen(const fl_mfg_data *data) {
+    double seen = 0, total = 0;
+    for (uint32_t i = 0; i < FL_MFG_KERNELS; i++) {
+        const fl_mfg_kind *k = &data->kernel[i];
+        if (!(k->flags & FL_MFG_BASED))
+            continue;
+        seen += k->count ? k->base_count * k->base_ns : 0;
+        total += k->base_count * k->base_ns;
+    }
+    return total > 0 ? seen / total : 1;
 }
 
 /* ---- the database -------------------------------------------------------------------------------------------------
@@ -87,45 +102,62 @@ typedef struct weights {        /* of one stream, names as in Algorithm 3 */
     double all_ns;              /* accuExeT or accuGapT */
     double base_ns, ns;         /* wghtT_base and wghtT_mesr: of what can be compared */
     double base_error2, error2; /* their squared standard errors */
+    double unlike, rest2;       /* sum of base_ns (ratio of times)^2; of squares of what cannot be compared */
 } weights;
 
-static void weigh(const fl_mfg_kind *table, uint32_t size, double threshold, weights *stream) {
+static void weigh(const fl_mfg_kind *table, uint32_t size, double threshold, int64_t how, weights *stream) {
     for (uint32_t i = 0; i < size; i++) {
         const fl_mfg_kind *k = &table[i];
-        if (!k->count)
+        const int based = k->flags & FL_MFG_BASED;
+        if (!k->count || (how == FL_MFG_LONG_RUN && !based))
             continue;
         weights *w = &stream[k->stream];
-        w->all_ns += sum_ns(k);
-        if (k->flags != FL_MFG_BASED || !((double)k->base_stability < threshold) || !(fl_mfg_stability(k) < threshold))
+        const double count = how == FL_MFG_LONG_RUN ? k->base_count : k->count;
+        w->all_ns += count * k->mean_ns;
+        if (k->flags != FL_MFG_BASED || !((double)k->base_stability < threshold) ||
+            !(fl_mfg_stability(k) < threshold)) {
+            w->rest2 += square(count * k->mean_ns);
             continue;
-        w->base_ns += k->count * k->base_ns;
-        w->base_error2 += square(k->count * k->base_ns) * base_error2(k);
-        w->ns += sum_ns(k);
-        w->error2 += square(sum_ns(k)) * error2(k);
+        }
+        if (!(k->base_ns > 0))
+            continue;
+        w->base_ns += count * k->base_ns;
+        w->base_error2 += square(count * k->base_ns) * base_error2(k);
+        w->ns += count * k->mean_ns;
+        w->error2 += square(count * k->mean_ns) * error2(k);
+        w->unlike += count * square(k->mean_ns) / k->base_ns;
     }
 }
 
-/* The time of the measured work at the default clocks (lines 23, 24), and its squared error relative to itself. */
+/* The time of the work at the default clocks (lines 23, 24), and its squared error relative to itself.
+ * What cannot be compared is taken to be as much slower as the rest; it may differ from that as the kinds of the rest
+ * do from each other. */
 static double base_of(const weights *w, double *relative2) {
-    *relative2 = w->base_ns > 0 && w->ns > 0 ? w->base_error2 / square(w->base_ns) + w->error2 / square(w->ns) : 0;
+    *relative2 = 0;
+    if (w->base_ns > 0 && w->ns > 0) {
+        const double spread2 = fmax(w->unlike * w->base_ns / square(w->ns) - 1, 0); /* of the ratios, relative */
+        *relative2 =
+            w->base_error2 / square(w->base_ns) + w->error2 / square(w->ns) + spread2 * w->rest2 / square(w->all_ns);
+    }
     return w->all_ns * (w->ns > 0 ? w->base_ns / w->ns : 1);
 }
 
 fl_mfg_index fl_mfg_index_of(const fl_mfg_data *data, const fl_mfg_filters *f) {
-    weights exe[FL_MFG_STREAMS] = {{0}}, gap[FL_MFG_STREAMS] = {{0}};
+    weights part[2][FL_MFG_STREAMS] = {{{0}}}; /* execution, gaps */
     double base = 0, measured = 0, matched = 0, all = data->over_ns, variance = 0;
-    weigh(data->kernel, FL_MFG_KERNELS, f->th_exe, exe);
-    weigh(data->gap, FL_MFG_GAPS, f->th_gap, gap);
-    for (uint32_t i = 0; i < FL_MFG_STREAMS; i++) {
-        double exe2, gap2;
-        all += exe[i].all_ns + gap[i].all_ns;
-        if (!(exe[i].ns > 0))
+    weigh(data->kernel, FL_MFG_KERNELS, f->th_exe, f->weights, part[0]);
+    weigh(data->gap, FL_MFG_GAPS, f->th_gap, f->weights, part[1]);
+    for (uint32_t i = 0; i < 2 * FL_MFG_STREAMS; i++) {
+        const weights *w = &part[i % 2][i / 2];
+        double relative2;
+        all += w->all_ns;
+        if (!(part[0][i / 2].ns > 0))
             continue;
-        matched += exe[i].ns + gap[i].ns;
-        const double base_exe = base_of(&exe[i], &exe2), base_gap = base_of(&gap[i], &gap2);
-        base += base_exe + base_gap;
-        variance += square(base_exe) * exe2 + square(base_gap) * gap2;
-        measured += exe[i].all_ns + gap[i].all_ns;
+        matched += w->ns;
+        const double base_ns = base_of(w, &relative2);
+        base += base_ns;
+        variance += square(base_ns) * relative2;
+        measured += w->all_ns;
     }
     if (!(base > 0))
         return (fl_mfg_index){.index = NAN, .error = NAN};

@@ -6,16 +6,22 @@
 #include "policies/mfgpoeo_kinds.h"
 
 enum { FL_MFG_POOLED, FL_MFG_REPLACED };
+enum { FL_MFG_LONG_RUN, FL_MFG_MEASURED };
 
 typedef struct fl_mfg_filters {
     double th_exe, th_gap; /* Eq. 9, 10: deviation over average must be below, on both sides */
     int64_t database;      /* update: FL_MFG_POOLED with what is known ("fusion"), FL_MFG_REPLACED (line 7, 14) */
-    double th_repeat;      /* a kind varies if two baseline windows differ by more than this share ... */
-    double repeat_sigma;   /* ... and by more than this many standard errors */
+    int64_t weights;     /* of the kinds in the index: FL_MFG_MEASURED, their counts in this measurement (Algorithm 3);
+                            FL_MFG_LONG_RUN, in the database, which holds more of the phases that take turns */
+    double th_repeat;    /* a kind varies if two baseline windows differ by more than this share ... */
+    double repeat_sigma; /* ... and by more than this many standard errors */
 } fl_mfg_filters;
 
 /* Algorithm 1: share of the measured execution time whose kinds the database knows; 0 where nothing was measured. */
 double fl_mfg_coverage(const fl_mfg_data *data);
+
+/* The other way round: share of the database's execution time whose kinds were measured; 1 where it is empty. */
+double fl_mfg_seen(const fl_mfg_data *data);
 
 /* Marks the kernels and gaps that vary: their work is not the same each time, although name, grid and block are (Sec.
  * IV-A: averages must be comparable). No clock explains a kernel that takes less than `least` or more than `most` times
