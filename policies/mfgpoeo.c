@@ -115,7 +115,7 @@ static const fl_param param_rows[] = {
     ROW_AS("database", filter.database, "", FL_PARAM_CHOICE, "pooled", 0, 0, "pooled|replaced",
            "Alg. 2 lines 7, 14: a kind that is known is pooled (a fusion, Sec. III-A) or replaced (as printed)"),
     ROW_AS(
-        "weights", filter.weights, "", FL_PARAM_CHOICE, "long_run", 0, 0, "long_run|measured",
+        "weights", filter.weights, "", FL_PARAM_CHOICE, "measured", 0, 0, "long_run|measured",
         "count of each kind in the index: in the database, where phases take turns (assumed), or in this measurement "
         "(Alg. 3 lines 8, 15)"),
     REAL(th_cover, "", "0.75", 0, 0.999, "Th_cover (Alg. 2, Alg. 7 line 7): coverage that the database needs"),
@@ -123,7 +123,7 @@ static const fl_param param_rows[] = {
          "the window is also doubled while the baseline's own index is further from 1, or less sure, than this "
          "(assumed)"),
     REAL(sigma, "", "1.25", 0, 100, "standard errors of the index that are taken off the bound (assumed)"),
-    COUNT(extend, "2", 1, 100, "windows that one configuration is measured for at most (assumed; 1: as published)"),
+    COUNT(extend, "1", 1, 100, "windows that one configuration is measured for at most (assumed; 1: as published)"),
     REAL(th_seen, "", "0.75", 0, 1,
          "a further window is measured while less than this share of the database's time was seen (assumed)"),
     REAL(th_error, "", "0.01", 0, 1e9, "or while the standard error of the index is above this (assumed)"),

@@ -209,12 +209,12 @@ static void test_self(void) {
 }
 
 /* Half of the kinds stop in the midst of the search: a trial that sees too little of the database's time goes on for
- * another window, unless that is ruled out. */
+ * another window where that is allowed. */
 static void test_turns(void) {
-    static const char *const once[] = {"extend", "1", NULL};
+    static const char *const twice[] = {"extend", "2", NULL};
     double took[2];
     for (int k = 0; k < 2; k++) {
-        mx_node *n = open_loop(1, k ? NULL : once, 0.5, 0);
+        mx_node *n = open_loop(1, k ? twice : NULL, 0.5, 0);
         FL_CHECK(mx_wait(n, 0, "adjustments", 1, 60), "no search");
         n->gpu[0].kernel_count = 2; /* of 3700 us the database holds 1800 of kind 0, 400 of kind 1 */
         const double begun = mx_now_s(n);
