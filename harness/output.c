@@ -63,12 +63,23 @@ void fl_json_add_real(cJSON *object, const char *key, double value) {
         cJSON_AddNullToObject(object, key);
 }
 
+/* A file of the project itself is called as the project calls it, wherever it was built. */
+static const char *shown(const char *path, char *buf, size_t size) {
+    static const char own[] = FL_SHARE_DIR "/";
+    if (strncmp(path, own, sizeof own - 1) != 0)
+        return path;
+    snprintf(buf, size, "models/%s", path + sizeof own - 1);
+    return buf;
+}
+
 static void add_input(cJSON *inputs, const char *path) {
     const cJSON *have;
-    cJSON_ArrayForEach(have, inputs) if (!strcmp(cJSON_GetStringValue(cJSON_GetObjectItem(have, "file")), path)) return;
+    char buf[512];
+    const char *name = shown(path, buf, sizeof buf);
+    cJSON_ArrayForEach(have, inputs) if (!strcmp(cJSON_GetStringValue(cJSON_GetObjectItem(have, "file")), name)) return;
     char hash[SHA256_DIGEST_STRING_LENGTH];
     cJSON *in = cJSON_CreateObject();
-    cJSON_AddStringToObject(in, "file", path);
+    cJSON_AddStringToObject(in, "file", name);
     if (SHA256File(path, hash))
         cJSON_AddStringToObject(in, "sha256", hash);
     else
