@@ -94,7 +94,7 @@ int fl_cmd_compare(int argc, char **argv) {
         {"each", NULL, FL_OPTION_FLAG, &each, 0, 0, "prints every row, not only the means"},
         {"json", NULL, FL_OPTION_FLAG, &json, 0, 0, "prints all rows and the provenance as JSON"},
         {"model-error", "N", FL_OPTION_INT, &draws_of_model, 1, 1e6,
-         "moves the model within its error N times (1000): which policy is first how often"},
+         "moves the model within its error N times, 1000 say: which policy is first how often"},
         {"time-error", "PCT", FL_OPTION_REAL, &time_error, 0, 100, "mean error in time (what the model says)"},
         {"power-error", "PCT", FL_OPTION_REAL, &power_error, 0, 100, "mean error in power (what the model says)"},
     };

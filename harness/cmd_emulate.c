@@ -99,9 +99,9 @@ static fl_status find_client(char *dir, size_t size, fl_diag *d) {
 
 static fl_status open_scene(fl_scene_options *so, const fl_texts *rest, fl_experiment *e, fl_scenes *scenes,
                             fl_diag *d) {
-    fl_texts traces = {0}, policies = {0};
+    fl_texts traces = {0};
     double bound = 0;
-    const char *objective = NULL;
+    const char *objective = "energy";
     int64_t seeds = 1;
     size_t variants;
     fl_status s = FL_OK;
@@ -111,14 +111,13 @@ static fl_status open_scene(fl_scene_options *so, const fl_texts *rest, fl_exper
                                                      : fl_texts_add(&traces, rest->item[i], d);
     }
     if (!s && e->tree)
-        s = fl_experiment_apply(e, so, &traces, &policies, &bound, &objective, &seeds, d);
+        s = fl_experiment_apply(e, so, &traces, &bound, &objective, &seeds, d);
     if (!s)
         s = fl_experiment_scenes(e, so, &traces, scenes, &variants, d);
     if (!s && scenes->count != 1)
         s = fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "%zu workloads, expected one (--workload NAME chooses)",
                     scenes->count);
     fl_texts_free(&traces);
-    fl_texts_free(&policies);
     return s;
 }
 

@@ -262,6 +262,16 @@ static cell mean_of(const fl_comparison *c, size_t first, bool each, size_t offs
     return out;
 }
 
+static double mean_switches(const fl_comparison *c, size_t first, bool each) {
+    double sum = 0, n = 0;
+    for (size_t i = first; i < c->mean_first; i++)
+        if (alike(&c->row[i], &c->row[first], each)) {
+            sum += (double)c->row[i].score.switches;
+            n++;
+        }
+    return sum / n;
+}
+
 static void add_cell(fl_grid *g, cell x, int digits, bool half) {
     if (isnan(x.mean))
         fl_grid_add(g, "n/a");
@@ -292,7 +302,7 @@ void fl_draws_print(const fl_comparison *c, const fl_comparison_options *o, bool
         add_cell(&g, mean_of(c, i, each, offsetof(fl_row_result, score.regret_static_j), 1e-3), 3, false);
         add_cell(&g, mean_of(c, i, each, offsetof(fl_row_result, reward_regret), 1), 0, false);
         add_cell(&g, mean_of(c, i, each, offsetof(fl_row_result, score.slowdown), 100), 2, false);
-        fl_grid_add(&g, "%llu", (unsigned long long)r->score.switches);
+        fl_grid_add(&g, "%.0f", mean_switches(c, i, each));
     }
     fprintf(out, "distribution replay, mean over %u seed%s%s; +- is the 95 %% interval over seeds\n\n", o->seeds,
             o->seeds == 1 ? "" : "s", each ? "" : " and all workloads");

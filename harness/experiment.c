@@ -131,8 +131,8 @@ static fl_status get_texts(fl_experiment *e, const fl_json *root, const char *ke
     return s;
 }
 
-fl_status fl_experiment_apply(fl_experiment *e, fl_scene_options *so, fl_texts *traces, fl_texts *policies,
-                              double *bound, const char **objective, int64_t *seeds, fl_diag *d) {
+fl_status fl_experiment_apply(fl_experiment *e, fl_scene_options *so, fl_texts *traces, double *bound,
+                              const char **objective, int64_t *seeds, fl_diag *d) {
     const fl_json root = fl_json_root(e->tree, e->path);
     bool own_input = traces->count || so->sweep || so->programs;
     int64_t n = *seeds == 1 ? 0 : *seeds;
@@ -174,8 +174,6 @@ fl_status fl_experiment_apply(fl_experiment *e, fl_scene_options *so, fl_texts *
         s = get_texts(e, &root, "workloads", false, &so->only, d);
     if (!s && isinf(*bound) && fl_json_has(&root, "bound"))
         s = fl_json_get_real(&root, "bound", 0, 100, bound, d);
-    if (!s && !policies->count)
-        s = fl_experiment_policies(e, policies, d);
     *seeds = n ? n : 1;
     *objective = goal ? goal : "energy";
     return s;

@@ -182,7 +182,7 @@ static fl_status write_csv(const fl_spots *all, const char *path, fl_diag *d) {
 int fl_fit_sweetspot(int argc, char **argv) {
     fl_scene_options so = {0};
     spot_options o = {.delta = 0.05, .epsilon = 0.3};
-    fl_texts rest = {0}, traces = {0}, policies = {0};
+    fl_texts rest = {0}, traces = {0};
     const char *csv = NULL, *objective = "energy";
     double bound = (double)INFINITY;
     int64_t threads = 0, seeds = 1;
@@ -218,7 +218,7 @@ int fl_fit_sweetspot(int argc, char **argv) {
             s = fl_experiment_open(rest.item[i], &ex, &d);
     }
     if (!s && ex.tree)
-        s = fl_experiment_apply(&ex, &so, &traces, &policies, &bound, &objective, &seeds, &d);
+        s = fl_experiment_apply(&ex, &so, &traces, &bound, &objective, &seeds, &d);
     if (!s && so.sweep && !so.platform && !so.programs && !traces.count)
         s = fl_spots_measured(so.sweep, &so.only, o.mem_mhz, &all, &d);
     else if (!s && !(s = fl_experiment_scenes(&ex, &so, &traces, &scenes, &variants, &d)))
@@ -243,7 +243,6 @@ int fl_fit_sweetspot(int argc, char **argv) {
     fl_experiment_free(&ex);
     fl_texts_free(&rest);
     fl_texts_free(&traces);
-    fl_texts_free(&policies);
     fl_texts_free(&so.only);
     return status;
 }

@@ -35,7 +35,6 @@ struct fl_published {
     line *line;
     size_t count;
     fl_json assumed;
-    const fl_texts *policies;
 };
 
 /* Signed distance from the published number or range; 0 inside it, NAN where there is none. */

@@ -47,8 +47,9 @@ fl_status fl_setup_open(fl_setup *u, fl_setup_options *o, fl_diag *d) {
     fl_status s = sort_files(u, &o->rest, d);
     u->own = u->traces.count || o->policies.count || o->scene.sweep || o->scene.programs || o->scene.only.count;
     if (!s && u->experiment.tree)
-        s = fl_experiment_apply(&u->experiment, &o->scene, &u->traces, &o->policies, &u->o.bound, &o->objective,
-                                &o->seeds, d);
+        s = fl_experiment_apply(&u->experiment, &o->scene, &u->traces, &u->o.bound, &o->objective, &o->seeds, d);
+    if (!s && u->experiment.tree && !o->policies.count)
+        s = fl_experiment_policies(&u->experiment, &o->policies, d);
     if (!s)
         s = fl_objective_parse(o->objective, &u->o.objective, d);
     if (!s)

@@ -2,8 +2,13 @@
 #ifndef FL_SYNTH_APP_H
 #define FL_SYNTH_APP_H
 
+#include "models/device.h"
 #include "policies/random.h"
-#include "sim/synth_apps.h"
+#include "sim/synth_app_target.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
 
 #define FL_APP_KINDS_MAX 48
 #define FL_APP_ROWS_MAX 96

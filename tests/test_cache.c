@@ -1,4 +1,5 @@
 /* The binary cache of kernel traces: what goes in comes out, and only for the source it was made from. */
+#include "tests/same_trace.h"
 #include "tests/suite.h"
 #include "tests/temp_file.h"
 
@@ -58,36 +59,13 @@ static void make_trace(fl_kernel_trace *t, uint64_t seed, size_t count) {
     }
 }
 
-static bool same_ops(const fl_kernel_trace *a, const fl_kernel_trace *b) {
-    for (size_t i = 0; i < a->op_count; i++) {
-        const fl_trace_op *x = &a->ops[i], *y = &b->ops[i];
-        if (x->start_ns != y->start_ns || x->end_ns != y->end_ns || x->launch_ns != y->launch_ns ||
-            x->bytes != y->bytes || x->kind != y->kind || x->device != y->device || x->process != y->process ||
-            x->stream != y->stream || x->host_thread != y->host_thread || x->waits_count != y->waits_count ||
-            x->waits_first != y->waits_first || x->sm_mhz != y->sm_mhz || x->type != y->type)
-            return false;
-    }
-    return true;
-}
-
 static bool same(const fl_imported *m, const fl_imported *n) {
-    const fl_kernel_trace *a = &m->kernels, *b = &n->kernels;
-    if (m->has_kernels != n->has_kernels || m->has_telemetry != n->has_telemetry || m->note_count != n->note_count ||
-        a->head.count != b->head.count || a->name_count != b->name_count || a->kind_count != b->kind_count ||
-        a->op_count != b->op_count || a->wait_count != b->wait_count || a->has_launches != b->has_launches)
+    if (m->has_kernels != n->has_kernels || m->has_telemetry != n->has_telemetry || m->note_count != n->note_count)
         return false;
     for (size_t i = 0; i < m->note_count; i++)
         if (strcmp(m->note[i], n->note[i]) != 0)
             return false;
-    for (size_t i = 0; i < a->head.count; i++)
-        if (strcmp(a->head.entry[i].key, b->head.entry[i].key) != 0 ||
-            strcmp(a->head.entry[i].value, b->head.entry[i].value) != 0)
-            return false;
-    for (size_t i = 0; i < a->name_count; i++)
-        if (strcmp(a->names[i], b->names[i]) != 0)
-            return false;
-    return memcmp(a->kinds, b->kinds, a->kind_count * sizeof *a->kinds) == 0 &&
-           (a->wait_count == 0 || memcmp(a->waits, b->waits, a->wait_count * sizeof *a->waits) == 0) && same_ops(a, b);
+    return fl_same_trace(&m->kernels, &n->kernels);
 }
 
 static char source[512], cache[600];
@@ -158,7 +136,7 @@ static void test_opening(void) {
     FL_CHECK(fl_kernels_read(source, &plain, &d) == FL_OK && plain.op_count == 120000, "%s", d.message);
     reopen(&a);
     ino_t first = inode(cache);
-    FL_CHECK(first && same_ops(&plain, &a.kernels), "a cache is written");
+    FL_CHECK(first && fl_same_ops(&plain, &a.kernels), "a cache is written");
     reopen(&b);
     FL_CHECK(same(&a, &b) && inode(cache) == first, "and is used, not written again");
     fl_imported direct;

@@ -2,6 +2,7 @@
  * static scheme. */
 #include "policies/random.h"
 #include "tests/sim_fixture.h"
+#include "tests/golden.h"
 
 extern const fl_policy fl_policy_onelevelth, fl_policy_multilevelth, fl_policy_bapm, fl_policy_idealstatic;
 
@@ -505,32 +506,12 @@ static size_t golden_run(const fl_policy *policy, char *text, size_t size) {
     return used;
 }
 
-static void golden_check(const char *name, const char *text) {
-    char path[512], kept[65536];
-    snprintf(path, sizeof path, "%s/tests/golden/%s", FL_ROOT, name);
-    if (fl_blessing()) {
-        FILE *out = fopen(path, "w");
-        FL_CHECK(out && fputs(text, out) >= 0 && fclose(out) == 0, "cannot write %s", path);
-        return;
-    }
-    FILE *in = fopen(path, "r");
-    FL_CHECK(in != NULL, "cannot open %s (FL_BLESS=1 writes it)", path);
-    if (!in)
-        return;
-    kept[fread(kept, 1, sizeof kept - 1, in)] = '\0';
-    fclose(in);
-    size_t same = 0, line = 1;
-    while (text[same] && text[same] == kept[same])
-        line += text[same++] == '\n';
-    FL_CHECK(strcmp(text, kept) == 0, "%s differs from line %zu on", name, line);
-}
-
 static void test_golden(void) {
     static char text[65536];
     golden_run(&fl_policy_onelevelth, text, sizeof text);
-    golden_check("dynaco-1levelth.csv", text);
+    fl_golden_check("dynaco-1levelth.csv", text);
     golden_run(&fl_policy_multilevelth, text, sizeof text);
-    golden_check("dynaco-multilevelth.csv", text);
+    fl_golden_check("dynaco-multilevelth.csv", text);
 }
 
 FL_SUITE("dynaco", {"Algorithm 1, line by line", test_lines}, {"1levelTh keeps to P2", test_one_level},

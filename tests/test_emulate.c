@@ -85,6 +85,30 @@ static void test_closed_loop(void) {
     cJSON_Delete(emulated);
 }
 
+/* The workload and the platform of an experiment file, as of the same named on the command line. */
+static void test_experiment(void) {
+    make_workloads();
+    char path[128];
+    snprintf(path, sizeof path, "%s/e.json", folder);
+    FILE *f = fopen(path, "w");
+    CU_ASSERT_PTR_NOT_NULL_FATAL(f);
+    fputs(
+        "{\"foldline_experiment\": 1, \"platform\": \"generic\", \"traces\": [\"w.csv\"], \"policies\": [\"maxfreq\"]}",
+        f);
+    fclose(f);
+    double energy[2] = {0};
+    for (int i = 0; i < 2; i++) {
+        FL_CHECK(!shell("timeout 60 %s emulate %s/%s --quiet --time virtual --report %s/report.json -- " CLIENT
+                        "probe sleep 60 2>&1",
+                        FL_PROGRAM, folder, i ? "e.json" : "w.csv --platform generic", folder),
+                 "%s", out);
+        cJSON *emulated = report();
+        energy[i] = number(emulated, "energy_j");
+        cJSON_Delete(emulated);
+    }
+    FL_CHECK(energy[0] > 0 && energy[0] == energy[1], "%.9g J, from the experiment %.9g J", energy[0], energy[1]);
+}
+
 static double shown(const char *text, const char *what) {
     const char *at = strstr(text, what);
     double v = NAN;
@@ -278,6 +302,7 @@ static void test_end(void) {
     folder[0] = 0;
 }
 
-FL_SUITE("emulate", {"closed loop", test_closed_loop}, {"processes", test_processes}, {"errors", test_errors},
-         {"paths", test_paths}, {"dead clients first", test_dead_first}, {"one hash", test_repeats},
-         {"an hour", test_hour}, {"what cannot be virtual", test_unfit}, {"PCP's agent", test_pcp}, {"end", test_end})
+FL_SUITE("emulate", {"closed loop", test_closed_loop}, {"experiment file", test_experiment},
+         {"processes", test_processes}, {"errors", test_errors}, {"paths", test_paths},
+         {"dead clients first", test_dead_first}, {"one hash", test_repeats}, {"an hour", test_hour},
+         {"what cannot be virtual", test_unfit}, {"PCP's agent", test_pcp}, {"end", test_end})

@@ -118,14 +118,14 @@ static void test_measured_wall(void) {
 static void test_contention(void) {
     fl_experiment e;
     fl_scene_options o = {0};
-    fl_texts traces = {0}, policies = {0};
+    fl_texts traces = {0};
     const char *objective = "energy";
     double bound = (double)INFINITY;
     int64_t seeds = 1;
     fl_scenes scenes;
     size_t variants;
     MUST(fl_experiment_open(FL_ROOT "/harness/experiments/contention.json", &e, d));
-    MUST(fl_experiment_apply(&e, &o, &traces, &policies, &bound, &objective, &seeds, d));
+    MUST(fl_experiment_apply(&e, &o, &traces, &bound, &objective, &seeds, d));
     MUST(fl_experiment_scenes(&e, &o, &traces, &scenes, &variants, d));
     FL_CHECK(variants == 3 && scenes.count == 4, "%zu scenes", scenes.count);
     for (size_t i = 0; i < scenes.count; i++) {
@@ -158,7 +158,6 @@ static void test_contention(void) {
     printf("\n    published          MaxFreq 170.9 kJ 2404.3 s, SweetSpot -15.1 %% energy  -1.4 %% time  ");
     fl_scenes_free(&scenes);
     fl_texts_free(&traces);
-    fl_texts_free(&policies);
     fl_texts_free(&o.only);
     fl_experiment_free(&e);
 }
