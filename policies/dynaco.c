@@ -6,13 +6,16 @@
  *
  * CPU states count from the top of the ladder: P0 is its highest clock, boost stands above it. Each GPU decides for
  * itself; the CPU takes the highest state that one of them asks for. A GPU with a metric that is not known keeps its
- * state; where all are so, the CPU does too. */
+ * state; where all are so, the CPU does too.
+ *
+ * Counters refresh when they will, not each step and not all in the same one: between its refreshes a counter's last
+ * rate stands, for stale_ms at most. The gradient is taken once all of them have refreshed. */
 #include "policies/policy.h"
 
 #include <math.h>
 
 typedef struct params {
-    double high_pct, medium_pct, upc_threshold, bus_efficiency_pct, period_ms;
+    double high_pct, medium_pct, upc_threshold, bus_efficiency_pct, period_ms, stale_ms;
     int64_t low_pstate;
     double gpu_high_mhz, gpu_med_mhz, gpu_low_mhz, peak_gb_s;
     double mem_threshold_gb_s; /* multilevelTh only */
@@ -21,20 +24,19 @@ typedef struct params {
 
 typedef struct counter { /* its last fresh reading */
     double value;
+    double rate; /* per second, up to that reading; NAN = not known */
     int64_t at_ns;
-    uint64_t known;
+    uint32_t known, renewed; /* renewed: the rate is one that no gradient has seen */
 } counter;
 
 typedef struct node_state {
     counter uops, cycles, cpu_bytes;
-    int64_t low_pstate; /* the listing's CPU-low-power_Pstate; -1 before the first step */
+    int64_t low_pstate; /* the listing's CPU-low-power_Pstate */
     double rate_gb_s;   /* memory access rate of the period before; NAN = not known */
-    double spare;
 } node_state;
 
 typedef struct gpu_state {
     counter bytes;
-    uint64_t spare;
 } gpu_state;
 
 static gpu_state *gpus(void *state) { return (gpu_state *)((char *)state + sizeof(node_state)); }
@@ -46,46 +48,38 @@ enum { CPU_HELD, CPU_LOW_POWER, CPU_BASE, CPU_BOOST }; /* in rising order of clo
 /* ---- metrics (section 4.1) ----------------------------------------------------------------------------------------
  */
 
-/* Growth of a counter between its last two fresh readings; NAN where one of them is missing. */
-static double growth(counter *c, int known, int fresh, double value, int64_t now_ns, double *seconds) {
-    double grown = NAN;
+/* Growth per second between a counter's last two fresh readings; NAN where one of them is missing, or too old. */
+static double rate_of(counter *c, int known, int fresh, double value, int64_t now_ns, int64_t stale_ns) {
     if (!known || !isfinite(value)) {
-        c->known = 0;
+        *c = (counter){.rate = NAN};
         return NAN;
     }
     if (!fresh)
-        return NAN;
-    if (c->known && now_ns > c->at_ns && value >= c->value) {
-        grown = value - c->value;
-        *seconds = (double)(now_ns - c->at_ns) * 1e-9;
-    }
-    *c = (counter){.value = value, .at_ns = now_ns, .known = 1};
-    return grown;
+        return c->known && now_ns - c->at_ns <= stale_ns ? c->rate : (double)NAN;
+    double rate = NAN;
+    if (c->known && now_ns > c->at_ns && value >= c->value)
+        rate = (value - c->value) / ((double)(now_ns - c->at_ns) * 1e-9);
+    *c = (counter){.value = value, .rate = rate, .at_ns = now_ns, .known = 1, .renewed = 1};
+    return rate;
 }
 
-static double host_growth(counter *c, const fl_sample *s, int id, double *seconds) {
-    return growth(c, fl_host_known(&s->host, id), (int)(s->host.fresh >> id & 1), s->host.value[id], s->time_ns,
-                  seconds);
+static int64_t ns_of(double ms) { return (int64_t)(ms * 1e6 + 0.5); }
+
+static double host_rate(counter *c, const params *p, const fl_sample *s, int id) {
+    return rate_of(c, fl_host_known(&s->host, id), (int)(s->host.fresh >> id & 1), s->host.value[id], s->time_ns,
+                   ns_of(p->stale_ms));
 }
 
-static double host_rate_gb_s(counter *c, const fl_sample *s) {
-    double seconds = 1;
-    return 1e-9 * host_growth(c, s, FL_HOST_CPU_MEM_BYTES, &seconds) / seconds;
-}
-
-static double gpu_rate_gb_s(counter *c, const fl_sample *s, const fl_gpu_sample *g) {
-    double seconds = 1;
-    const double bytes = growth(c, fl_gpu_known(g, FL_GPU_DRAM_BYTES), fl_gpu_fresh(g, FL_GPU_DRAM_BYTES),
-                                g->value[FL_GPU_DRAM_BYTES], s->time_ns, &seconds);
-    return 1e-9 * bytes / seconds;
+static double gpu_rate_gb_s(counter *c, const params *p, const fl_sample *s, const fl_gpu_sample *g) {
+    return 1e-9 * rate_of(c, fl_gpu_known(g, FL_GPU_DRAM_BYTES), fl_gpu_fresh(g, FL_GPU_DRAM_BYTES),
+                          g->value[FL_GPU_DRAM_BYTES], s->time_ns, ns_of(p->stale_ms));
 }
 
 /* Retired micro-operations per cycle over all cores, each weighted with its unhalted cycles; a CPU that never woke
  * retired none. */
-static double clock_weighted_upc(node_state *n, const fl_sample *s) {
-    double seconds;
-    const double uops = host_growth(&n->uops, s, FL_HOST_CPU_UOPS, &seconds);
-    const double cycles = host_growth(&n->cycles, s, FL_HOST_CPU_CYCLES, &seconds);
+static double clock_weighted_upc(node_state *n, const params *p, const fl_sample *s) {
+    const double uops = host_rate(&n->uops, p, s, FL_HOST_CPU_UOPS);
+    const double cycles = host_rate(&n->cycles, p, s, FL_HOST_CPU_CYCLES);
     return cycles > 0 ? uops / cycles : isnan(cycles) ? (double)NAN : 0 * uops;
 }
 
@@ -199,15 +193,19 @@ static void step(void *state, const void *param_bytes, const fl_facts *facts, co
     const uint32_t count = facts->gpu_count;
     double *node_probe = command->probe, *gpu_probe = command->probe + NODE_PROBES;
 
-    const double upc = clock_weighted_upc(n, s), cpu_rate = host_rate_gb_s(&n->cpu_bytes, s);
+    const double upc = clock_weighted_upc(n, p, s);
+    const double cpu_rate = 1e-9 * host_rate(&n->cpu_bytes, p, s, FL_HOST_CPU_MEM_BYTES);
     double all = cpu_rate; /* of CPU and GPUs; the GPUs whose rate is not known add nothing */
-    uint32_t rates = 0, counted = 0;
+    uint32_t rates = 0;
+    int renewed = n->cpu_bytes.renewed != 0;
     for (uint32_t i = 0; i < count; i++) {
-        const double rate = gpu_rate_gb_s(&gpu[i].bytes, s, &s->gpu[i]);
+        const double rate = gpu_rate_gb_s(&gpu[i].bytes, p, s, &s->gpu[i]);
         gpu_probe[MEM_UTIL * count + i] = rate;
-        rates += isnan(rate) ? 0 : 1;
-        counted += gpu[i].bytes.known && n->cpu_bytes.known;
-        all += isnan(rate) ? 0 : rate;
+        if (isnan(rate))
+            continue;
+        rates++;
+        renewed &= gpu[i].bytes.renewed != 0;
+        all += rate;
     }
     all = rates ? all : (double)NAN;
 
@@ -227,9 +225,14 @@ static void step(void *state, const void *param_bytes, const fl_facts *facts, co
         gpu_probe[HELD_PROBE * count + i] = line == HELD;
     }
 
-    const double gradient = all - n->rate_gb_s;
-    if (!isnan(all) || !counted) /* stale readings leave the last rate, missing ones do not */
+    double gradient = NAN;
+    if (isnan(all) || renewed) { /* a rate of which a part is of the period before has no gradient yet */
+        gradient = all - n->rate_gb_s;
         n->rate_gb_s = all;
+        n->cpu_bytes.renewed = 0;
+        for (uint32_t i = 0; i < count; i++)
+            gpu[i].bytes.renewed = 0;
+    }
     node_probe[CPU_PSTATE] = NAN;
     if (cpu != CPU_HELD && cpu_ladder.count) {
         const int deep = multilevel && insensitive && cpu == CPU_LOW_POWER; /* line 5 knows only P2 */
@@ -240,7 +243,7 @@ static void step(void *state, const void *param_bytes, const fl_facts *facts, co
     node_probe[UPC] = upc;
     node_probe[GRADIENT] = gradient;
     node_probe[LOW_PSTATE] = (double)n->low_pstate;
-    command->delay_ns = (int64_t)(p->period_ms * 1e6 + 0.5);
+    command->delay_ns = ns_of(p->period_ms);
 }
 
 static void onelevel_step(void *state, const void *param_bytes, const fl_facts *facts, const fl_sample *sample,
@@ -262,7 +265,7 @@ static void multilevel_step(void *state, const void *param_bytes, const fl_facts
         .min = min_, .max = max_, .help = help_                                                                        \
     }
 
-enum { ONE_LEVEL_PARAMS = 10 }; /* the rows after these are multilevelTh's own */
+enum { ONE_LEVEL_PARAMS = 11 }; /* the rows after these are multilevelTh's own */
 
 static const fl_param param_rows[] = {
     ROW(high_pct, "%", FL_PARAM_REAL, "80", 0, 100, "HIGH, threshold of WeightedALUBusy (Alg. 1 lines 10 and 25)"),
@@ -272,6 +275,8 @@ static const fl_param param_rows[] = {
     ROW(bus_efficiency_pct, "%", FL_PARAM_REAL, "75", 0, 101,
         "DDR_bus_efficiency, threshold of Global_MemUtil (Alg. 1 line 2)"),
     ROW(period_ms, "ms", FL_PARAM_REAL, "10", 0.001, 3.6e6, "SAMPLING_INTERVAL (Alg. 1 line 35)"),
+    ROW(stale_ms, "ms", FL_PARAM_REAL, "1000", 0, 3.6e6,
+        "how long the last rate of a counter stands that does not refresh; then it is not known (assumed)"),
     ROW(low_pstate, "", FL_PARAM_INT, "2", 0, 1000,
         "CPU-low-power_P2 (Alg. 1 lines 5 and 24), counted from the top of the ladder; multilevelTh begins there"),
     ROW(gpu_high_mhz, "MHz", FL_PARAM_REAL, "0", 0, 100000, "GPU-high (section 2); 0: the top of the ladder"),

@@ -291,30 +291,116 @@ static void test_unknown(void) {
         }
         fl_instance_close(a.in);
     }
-    apu a; /* stale readings decide nothing, and the next difference spans them */
-    apu_open(&a, &fl_policy_onelevelth, NULL);
-    for (int k = 0; k < 6; k++) {
-        period(&a, 90, 100, 0.2, 1, 74);
-        if (k % 2) {
-            a.sample[0].fresh = a.s.host.fresh = 0;
-            a.sample[0].value[FL_GPU_DRAM_BYTES] -= 74e7; /* it shows the old value */
-            a.s.host.value[FL_HOST_CPU_MEM_BYTES] -= 1e7;
+}
+
+/* ---- counters that do not refresh each step -----------------------------------------------------------------------
+ * What does not refresh shows the value of its last refresh. */
+
+typedef struct stale_counter {
+    int gpu, host; /* one of them -1 */
+    double shown;
+} stale_counter;
+
+static void refresh_or_not(apu *a, stale_counter *c, bool refreshes) {
+    const int id = c->gpu >= 0 ? c->gpu : c->host;
+    double *value = c->gpu >= 0 ? a->sample[0].value : a->s.host.value;
+    uint64_t *fresh = c->gpu >= 0 ? &a->sample[0].fresh : &a->s.host.fresh;
+    if (refreshes)
+        c->shown = value[id];
+    value[id] = c->shown;
+    *fresh = refreshes ? *fresh | FL_BIT(id) : *fresh & ~FL_BIT(id);
+}
+
+enum { COUNTERS = 4 };
+static const stale_counter every_counter[COUNTERS] = {
+    {FL_GPU_DRAM_BYTES, -1, 0}, {-1, FL_HOST_CPU_MEM_BYTES, 0}, {-1, FL_HOST_CPU_UOPS, 0}, {-1, FL_HOST_CPU_CYCLES, 0}};
+
+/* One period, of which only the counters whose turn it is show anything. */
+static void stale_period(apu *a, stale_counter *c, double *total, int k, int every, double upc, double gpu_gb_s) {
+    const double grown[COUNTERS] = {gpu_gb_s * 1e7, 1e7, 1e7 * upc, 1e7};
+    period(a, 90, 100, upc, 1, gpu_gb_s);
+    for (int i = 0; i < COUNTERS; i++) { /* what runs on while nothing shows it */
+        total[i] += grown[i];
+        (c[i].gpu >= 0 ? a->sample[0].value : a->s.host.value)[c[i].gpu >= 0 ? c[i].gpu : c[i].host] = total[i];
+        refresh_or_not(a, &c[i], k % every == i % every);
+    }
+}
+
+static void test_stale(void) {
+    for (int every = 2; every <= 5; every++) { /* no two counters alike, from 4 on none in the same step */
+        stale_counter c[COUNTERS];
+        double total[COUNTERS] = {0};
+        memcpy(c, every_counter, sizeof c);
+        apu a;
+        apu_open(&a, &fl_policy_onelevelth, NULL);
+        period(&a, 0, 0, 0, 0, 0); /* so that all are known */
+        apu_step(&a);
+        for (int k = 0; k < 40; k++) {
+            stale_period(&a, c, total, k, every, 0.2, 36.5);
+            apu_step(&a);
+            if (k < 2 * every)
+                continue;
+            FL_CHECK(probe(&a, HELD) == 0 && probe(&a, LINE) == 26 && sm_set(&a, 0) == 800 && cpu_set(&a) == 2900,
+                     "refreshed each %d periods, step %d: held %g, line %g", every, k, probe(&a, HELD),
+                     probe(&a, LINE));
+            FL_CHECK(fx_near(probe(&a, MEM_UTIL), 37.5, 1e-9) && fx_near(probe(&a, UPC), 0.2, 1e-9),
+                     "refreshed each %d periods, step %d: %g %%, %g uops/cycle", every, k, probe(&a, MEM_UTIL),
+                     probe(&a, UPC));
         }
+        fl_instance_close(a.in);
+    }
+}
+
+/* The gradient is that between two whole rates: neither a step without a refresh nor one with half of them walks. */
+static void test_stale_walk(void) {
+    static const struct {
+        double change_gb_s; /* from one refresh of the GPU to the next */
+        double low_pstate;
+    } rows[] = {{1, 5}, {-1, 2}};
+    for (size_t i = 0; i < 2; i++) {
+        stale_counter c[COUNTERS];
+        double total[COUNTERS] = {0};
+        memcpy(c, every_counter, sizeof c);
+        apu a;
+        apu_open(&a, &fl_policy_multilevelth, NULL);
+        period(&a, 0, 0, 0, 0, 0);
         apu_step(&a);
-        if (k % 2 || k == 0)
-            expect_held(&a, "stale");
+        for (int k = 0; k < 40; k++) {
+            const double before = k ? probe(&a, LOW_PSTATE) : 2;
+            stale_period(&a, c, total, k, 4, 0.2, 40 + rows[i].change_gb_s * (k / 4));
+            apu_step(&a);
+            FL_CHECK(k % 4 == 0 || (isnan(probe(&a, GRADIENT)) && probe(&a, LOW_PSTATE) == before),
+                     "step %d: gradient %g, P%g to P%g", k, probe(&a, GRADIENT), before, probe(&a, LOW_PSTATE));
+            if (k > 4 && k % 4 == 0)
+                FL_CHECK(fabs(probe(&a, GRADIENT) - rows[i].change_gb_s) < 0.3, "step %d: gradient %g GB/s", k,
+                         probe(&a, GRADIENT));
+        }
+        FL_CHECK(probe(&a, LOW_PSTATE) == rows[i].low_pstate, "%g GB/s a time: P%g", rows[i].change_gb_s,
+                 probe(&a, LOW_PSTATE));
+        fl_instance_close(a.in);
+    }
+}
+
+static void test_stale_too_long(void) {
+    static const char *const settings[] = {"stale_ms", "50", NULL};
+    apu a;
+    apu_open(&a, &fl_policy_onelevelth, settings);
+    period(&a, 0, 0, 0, 0, 0);
+    apu_step(&a);
+    period(&a, 90, 100, 0.2, 1, 36);
+    apu_step(&a);
+    for (int k = 1; k <= 8; k++) { /* nothing refreshes any more */
+        a.sample[0].fresh = a.s.host.fresh = 0;
+        apu_step(&a);
+        if (k <= 5)
+            FL_CHECK(probe(&a, HELD) == 0 && fx_near(probe(&a, MEM_UTIL), 37, 1e-9), "after %d0 ms: held %g", k,
+                     probe(&a, HELD));
         else
-            FL_CHECK(fx_near(probe(&a, MEM_UTIL), 37.5, 1e-9), "over two periods: %g %%", probe(&a, MEM_UTIL));
+            expect_held(&a, "stale too long");
     }
-    fl_instance_close(a.in);
-    apu_open(&a, &fl_policy_multilevelth, NULL); /* and the walk goes on over them */
-    for (int k = 0; k < 9; k++) {
-        period(&a, 90, 100, 0.2, 0, k % 2 ? 0 : 10 + k);
-        if (k % 2)
-            a.sample[0].fresh = a.s.host.fresh = 0;
-        apu_step(&a);
-    }
-    FL_CHECK(probe(&a, LOW_PSTATE) == 5, "P%g after three rises, with stale readings between", probe(&a, LOW_PSTATE));
+    period(&a, 90, 100, 0.2, 1, 36); /* a refresh, and the rate is known again */
+    apu_step(&a);
+    FL_CHECK(probe(&a, HELD) == 0 && sm_set(&a, 0) == 800, "back: held %g", probe(&a, HELD));
     fl_instance_close(a.in);
 }
 
@@ -516,7 +602,8 @@ static void test_golden(void) {
 
 FL_SUITE("dynaco", {"Algorithm 1, line by line", test_lines}, {"1levelTh keeps to P2", test_one_level},
          {"Algorithm 2: the walk", test_walk}, {"the walk pauses elsewhere", test_walk_pauses},
-         {"readings that are not there", test_unknown}, {"several GPUs", test_several_gpus}, {"BAPM", test_bapm},
-         {"ideal static: what runs now", test_ideal_static},
+         {"readings that are not there", test_unknown}, {"counters in turn", test_stale},
+         {"counters in turn: the walk", test_stale_walk}, {"counters that stand still", test_stale_too_long},
+         {"several GPUs", test_several_gpus}, {"BAPM", test_bapm}, {"ideal static: what runs now", test_ideal_static},
          {"ideal static: a kernel in two places", test_ideal_context}, {"ideal static: edges", test_ideal_edges},
          {"whole sequences", test_golden})
