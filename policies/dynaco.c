@@ -209,7 +209,7 @@ static void step(void *state, const void *param_bytes, const fl_facts *facts, co
     }
     all = rates ? all : (double)NAN;
 
-    int cpu = CPU_HELD, insensitive = 0;
+    int cpu = CPU_HELD, insensitive = 0, shallow = 0; /* shallow: a GPU asks for P2 itself, as line 5 does */
     for (uint32_t i = 0; i < count; i++) {
         const double own = gpu_probe[MEM_UTIL * count + i], peak = peak_gb_s(p, facts, i);
         const double rate = isnan(own) || !facts->host.apu ? own : all;
@@ -219,6 +219,7 @@ static void step(void *state, const void *param_bytes, const fl_facts *facts, co
             fl_set_gpu(command, i, FL_SET_SM_MHZ, gpu_mhz_of(p, facts->gpu[i].sm, line));
         cpu = cpu_of(line) > cpu ? cpu_of(line) : cpu;
         insensitive |= line >= GPU_HIGH;
+        shallow |= line == MEMORY;
         gpu_probe[ALU * count + i] = alu_pct;
         gpu_probe[MEM_UTIL * count + i] = util_pct;
         gpu_probe[LINE * count + i] = line;
@@ -235,7 +236,7 @@ static void step(void *state, const void *param_bytes, const fl_facts *facts, co
     }
     node_probe[CPU_PSTATE] = NAN;
     if (cpu != CPU_HELD && cpu_ladder.count) {
-        const int deep = multilevel && insensitive && cpu == CPU_LOW_POWER; /* line 5 knows only P2 */
+        const int deep = multilevel && insensitive && !shallow && cpu == CPU_LOW_POWER;
         node_probe[CPU_PSTATE] = set_cpu(command, cpu_ladder, cpu, deep ? n->low_pstate : p->low_pstate);
         if (deep)
             walk(n, p, cpu_ladder, gradient);

@@ -427,6 +427,32 @@ static void test_several_gpus(void) {
     fl_instance_close(a.in);
 }
 
+/* Two cards with memory of their own, neither in need of the CPU: what one of them asks for at least, P2 by line 5, the
+ * other's walk must not pass. */
+static void test_memory_beside_walk(void) {
+    apu a;
+    apu_open_with(&a, &fl_policy_multilevelth, 2, NULL, NULL);
+    a.facts.host.apu = 0;
+    for (int k = 0; k < 12; k++) {
+        const bool bound = k < 8; /* GPU 1 is at its bus, then no more */
+        period(&a, 10, 100, 0.2, 0, 10 + k);
+        put_gpu(&a, 1, FL_GPU_ALU_BUSY_PCT, 10);
+        put_gpu(&a, 1, FL_GPU_GPU_CLOCK_BUSY_PCT, 100);
+        put_gpu(&a, 1, FL_GPU_DRAM_BYTES, a.sample[1].value[FL_GPU_DRAM_BYTES] + (bound ? 80 : 20) * 1e7);
+        apu_step(&a);
+        if (k == 0)
+            continue;
+        enum { NODE = 4 };
+        const double *line = a.decision->probe + NODE + 2 * 2;
+        FL_CHECK(line[0] == 31 && line[1] == (bound ? 4 : 31), "step %d: lines %g and %g", k, line[0], line[1]);
+        if (bound)
+            FL_CHECK(cpu_set(&a) == 2900 && probe(&a, LOW_PSTATE) == 2, "step %d: CPU %g MHz, then P%g", k, cpu_set(&a),
+                     probe(&a, LOW_PSTATE));
+    }
+    FL_CHECK(cpu_set(&a) < 2900, "both insensitive: no walk, CPU %g MHz", cpu_set(&a));
+    fl_instance_close(a.in);
+}
+
 /* ---- BAPM ---------------------------------------------------------------------------------------------------------
  */
 
@@ -604,6 +630,7 @@ FL_SUITE("dynaco", {"Algorithm 1, line by line", test_lines}, {"1levelTh keeps t
          {"Algorithm 2: the walk", test_walk}, {"the walk pauses elsewhere", test_walk_pauses},
          {"readings that are not there", test_unknown}, {"counters in turn", test_stale},
          {"counters in turn: the walk", test_stale_walk}, {"counters that stand still", test_stale_too_long},
-         {"several GPUs", test_several_gpus}, {"BAPM", test_bapm}, {"ideal static: what runs now", test_ideal_static},
+         {"several GPUs", test_several_gpus}, {"memory beside the walk", test_memory_beside_walk}, {"BAPM", test_bapm},
+         {"ideal static: what runs now", test_ideal_static},
          {"ideal static: a kernel in two places", test_ideal_context}, {"ideal static: edges", test_ideal_edges},
          {"whole sequences", test_golden})
