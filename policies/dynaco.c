@@ -4,6 +4,12 @@
  * 1levelTh (Algorithm 1): the CPU goes to P2 where it is not sensitive, never below. multilevelTh (Algorithm 2): there
  * it walks between P2 and the lowest state along the gradient of the memory access rate. The GPU has three states.
  *
+ * Where the CPU is not sensitive and the GPU is (line 25), the `end if`s of Algorithm 2 balance only if lines 32 to 42
+ * belong to the branches below: as printed the CPU is then not set at all. The text has it set: power shifts to the GPU
+ * (4.2), BFS at GPU-high saves on the CPU (6.2). And it has it walk: all low states in phases of low sensitivity (4.2);
+ * Lulesh at P3 and P4 for 59 % of the time while at GPU-high for 91 % (6.2). That Force starves below P2 (3.3) would
+ * speak for P2, which Algorithm 1 sets on line 24 before it looks at the GPU. cpu_beside_high says which.
+ *
  * CPU states count from the top of the ladder: P0 is its highest clock, boost stands above it. Each GPU decides for
  * itself; the CPU takes the highest state that one of them asks for. A GPU with a metric that is not known keeps its
  * state; where all are so, the CPU does too.
@@ -18,9 +24,11 @@ typedef struct params {
     double high_pct, medium_pct, upc_threshold, bus_efficiency_pct, period_ms, stale_ms;
     int64_t low_pstate;
     double gpu_high_mhz, gpu_med_mhz, gpu_low_mhz, peak_gb_s;
-    double mem_threshold_gb_s; /* multilevelTh only */
-    int64_t listing;
+    double mem_threshold_gb_s; /* from here on multilevelTh only */
+    int64_t listing, cpu_beside_high;
 } params;
+
+enum { BESIDE_WALK, BESIDE_P2, BESIDE_PRINTED }; /* cpu_beside_high */
 
 typedef struct counter { /* its last fresh reading */
     double value;
@@ -114,10 +122,12 @@ static int line_of(const params *p, double mem_util_pct, double upc, double alu_
     return high ? GPU_HIGH : medium ? GPU_MED : GPU_LOW;
 }
 
-static int cpu_of(int line) {
+static int cpu_of(const params *p, int line) {
     switch (line) {
     case HELD:
         return CPU_HELD;
+    case GPU_HIGH:
+        return p->cpu_beside_high == BESIDE_PRINTED ? CPU_HELD : CPU_LOW_POWER;
     case BOTH:
         return CPU_BASE;
     case CPU_MED:
@@ -217,9 +227,9 @@ static void step(void *state, const void *param_bytes, const fl_facts *facts, co
         const int line = line_of(p, util_pct, upc, alu_pct);
         if (line != HELD)
             fl_set_gpu(command, i, FL_SET_SM_MHZ, gpu_mhz_of(p, facts->gpu[i].sm, line));
-        cpu = cpu_of(line) > cpu ? cpu_of(line) : cpu;
+        cpu = cpu_of(p, line) > cpu ? cpu_of(p, line) : cpu;
         insensitive |= line >= GPU_HIGH;
-        shallow |= line == MEMORY;
+        shallow |= line == MEMORY || (line == GPU_HIGH && p->cpu_beside_high == BESIDE_P2);
         gpu_probe[ALU * count + i] = alu_pct;
         gpu_probe[MEM_UTIL * count + i] = util_pct;
         gpu_probe[LINE * count + i] = line;
@@ -292,6 +302,14 @@ static const fl_param param_rows[] = {
         "(unpublished; assumed 0: deeper unless the rate falls)"),
     ROW(listing, "", FL_PARAM_BOOL, "0", 0, 1,
         "1: bounds as printed (Alg. 2 lines 35 and 39): one past Pmin, and up to P1; 0: Pmin and low_pstate"),
+    {.name = "cpu_beside_high",
+     .unit = "",
+     .type = FL_PARAM_CHOICE,
+     .offset = offsetof(params, cpu_beside_high),
+     .standard = "walk",
+     .choices = "walk|p2|printed",
+     .help = "where the GPU alone is sensitive (line 25). walk: Alg. 2 lines 32 to 42 as in the other branches (4.2, "
+             "6.2); p2: Alg. 1 line 24 (3.3); printed: the brackets of Alg. 2, the CPU is not set"},
 };
 
 static const fl_probe probe_rows[] = {

@@ -258,6 +258,44 @@ static void test_walk_pauses(void) {
     fl_instance_close(a.in);
 }
 
+/* Beside a GPU that is sensitive alone (line 25): the CPU clock of each period, where the rate rises throughout; 0: not
+ * set. The first periods have a GPU of medium sensitivity, which walks the state to P4. */
+static void test_beside_high(void) {
+    static const struct {
+        const char *choice;
+        double cpu_mhz[4]; /* from the first period of the sensitive GPU on */
+        double low_pstate;
+    } rows[] = {{"walk", {1900, 1400, 1400, 1400}, 5}, {"p2", {2900, 2900, 2900, 2900}, 4}, {"printed", {0}, 4}};
+    for (size_t i = 0; i < 3; i++) {
+        const char *const settings[] = {"cpu_beside_high", rows[i].choice, NULL};
+        apu a;
+        apu_open(&a, &fl_policy_multilevelth, settings);
+        for (int k = 0; k < 8; k++) {
+            period(&a, k < 4 ? 50 : 90, 100, 0.2, 0, 10 + k);
+            apu_step(&a);
+            if (k < 4)
+                continue;
+            FL_CHECK(probe(&a, LINE) == 26 && sm_set(&a, 0) == 800 && cpu_set(&a) == rows[i].cpu_mhz[k - 4] &&
+                         boost_set(&a) == (cpu_set(&a) > 0 ? 0 : -1),
+                     "%s, period %d: line %g, CPU %g MHz, boost %d", rows[i].choice, k, probe(&a, LINE), cpu_set(&a),
+                     boost_set(&a));
+        }
+        FL_CHECK(probe(&a, LOW_PSTATE) == rows[i].low_pstate, "%s: P%g", rows[i].choice, probe(&a, LOW_PSTATE));
+        period(&a, 50, 100, 0.2, 0, 18); /* and from there the walk goes on */
+        apu_step(&a);
+        FL_CHECK(cpu_set(&a) == (i ? 1900 : 1400), "%s: then %g MHz", rows[i].choice, cpu_set(&a));
+        fl_instance_close(a.in);
+    }
+    apu a;
+    apu_open(&a, &fl_policy_multilevelth, NULL); /* the default is to walk */
+    for (int k = 0; k < 4; k++) {
+        period(&a, 90, 100, 0.2, 0, 10 + k);
+        apu_step(&a);
+    }
+    FL_CHECK(cpu_set(&a) == 2400, "by default: CPU %g MHz", cpu_set(&a));
+    fl_instance_close(a.in);
+}
+
 /* ---- readings that are not there ----------------------------------------------------------------------------------
  */
 
@@ -628,9 +666,10 @@ static void test_golden(void) {
 
 FL_SUITE("dynaco", {"Algorithm 1, line by line", test_lines}, {"1levelTh keeps to P2", test_one_level},
          {"Algorithm 2: the walk", test_walk}, {"the walk pauses elsewhere", test_walk_pauses},
-         {"readings that are not there", test_unknown}, {"counters in turn", test_stale},
-         {"counters in turn: the walk", test_stale_walk}, {"counters that stand still", test_stale_too_long},
-         {"several GPUs", test_several_gpus}, {"memory beside the walk", test_memory_beside_walk}, {"BAPM", test_bapm},
+         {"beside a sensitive GPU", test_beside_high}, {"readings that are not there", test_unknown},
+         {"counters in turn", test_stale}, {"counters in turn: the walk", test_stale_walk},
+         {"counters that stand still", test_stale_too_long}, {"several GPUs", test_several_gpus},
+         {"memory beside the walk", test_memory_beside_walk}, {"BAPM", test_bapm},
          {"ideal static: what runs now", test_ideal_static},
          {"ideal static: a kernel in two places", test_ideal_context}, {"ideal static: edges", test_ideal_edges},
          {"whole sequences", test_golden})
