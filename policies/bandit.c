@@ -5,8 +5,9 @@
  * reward_scale is a parameter.
  *
  * A pull is counted only where it can be judged. Not while an energy counter has not moved (a reward of 0 would be the
- * best there is), not while nothing was copied (UU = 0), not before the clock has settled: the arm stays and the policy
- * waits. After `patience_ms` without a judgement the driver's default holds until readings return. */
+ * best there is), not while nothing was copied (UU = 0) or nothing but copied (UC = 0, for which Eq. 4 as printed gives
+ * that reward of 0 too, whatever the clock), not before the clock has settled: the arm stays and the policy waits.
+ * After `patience_ms` without a judgement the driver's default holds until readings return. */
 #include "policies/bandit_meter.h"
 #include "policies/policy.h"
 #include "policies/random.h"
@@ -153,7 +154,7 @@ static void pull(node_state *n, int32_t next, int set, const fl_facts *facts, co
     fl_bandit_latch(bases(n), s);
 }
 
-static int judgeable(const fl_bandit_draw *draw) { return draw->gpus && !draw->late && draw->ratio >= 0; }
+static int judgeable(const fl_bandit_draw *draw) { return draw->gpus && !draw->late && draw->ratio > 0; }
 
 /* True once the present pull could be judged. */
 static int judge(node_state *n, const params *p, const fl_facts *facts, const fl_sample *s) {

@@ -286,6 +286,11 @@ static void test_waits(void) {
     go(&r, 3, 8, 4);
     FL_CHECK(probe(&r, PULLS) == 2 && fabs(probe(&r, REWARD) + 12) < 1e-9, "16 over 4: reward %g", probe(&r, REWARD));
     FL_CHECK(probe(&r, HELD) == 0, "not held");
+    go(&r, 3, 0, 5); /* nothing but copies: r = 0 would be the best arm for good */
+    FL_CHECK(probe(&r, PULLS) == 2 && probe(&r, HELD) == 1 && probe(&r, ARM) == 1000, "copies alone: reward %g",
+             probe(&r, REWARD));
+    go(&r, 3, 10, 0); /* 10 over 5, of two intervals */
+    FL_CHECK(probe(&r, PULLS) == 3 && fabs(probe(&r, REWARD) + 6) < 1e-9, "10 over 5: reward %g", probe(&r, REWARD));
     fl_instance_close(r.in);
 }
 
