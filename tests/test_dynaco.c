@@ -610,6 +610,32 @@ static void test_ideal_context(void) {
     fl_instance_close(a.in);
 }
 
+/* More kinds than any table: a program that launches each kernel with many grids. Those told last have rows like the
+ * first, and are told from each other. */
+static void test_ideal_many_kinds(void) {
+    enum { MANY = 5000 };
+    static fl_kernel_kind many[MANY];
+    for (uint32_t i = 0; i < MANY; i++)
+        many[i] = (fl_kernel_kind){.name = i % 2 ? "b" : "a", .grid = {i + 1, 1, 1}};
+    apu a;
+    apu_open_with(&a, &fl_policy_idealstatic, 1, NULL, &states);
+    a.s.kind = many;
+    a.s.kind_count = MANY;
+    a.s.record = a.record;
+    a.s.record_count = 1;
+    static const uint32_t order[] = {255, 256, 257, 258, MANY - 2, MANY - 1};
+    for (int i = 0; i < 24; i++) {
+        a.record[0] = (fl_kernel_record){.kind = order[i % 6]};
+        apu_step(&a);
+        const uint32_t now = i < 6 ? order[i] : order[(i + 1) % 6]; /* at first only the past is known */
+        const double want_sm = now % 2 ? 800 : 633, want_cpu = now % 2 ? 1400 : 2900;
+        FL_CHECK(probe(&a, 0) == now && sm_set(&a, 0) == want_sm && cpu_set(&a) == want_cpu,
+                 "kernel %d: kind %g, %g MHz, CPU %g MHz; expected those of kind %u", i, probe(&a, 0), sm_set(&a, 0),
+                 cpu_set(&a), now);
+    }
+    fl_instance_close(a.in);
+}
+
 static void test_ideal_edges(void) {
     static const double pairs[] = {3800, 800, 4000, 633};
     static const char *const names[] = {"a", "b"};
@@ -672,4 +698,4 @@ FL_SUITE("dynaco", {"Algorithm 1, line by line", test_lines}, {"1levelTh keeps t
          {"memory beside the walk", test_memory_beside_walk}, {"BAPM", test_bapm},
          {"ideal static: what runs now", test_ideal_static},
          {"ideal static: a kernel in two places", test_ideal_context}, {"ideal static: edges", test_ideal_edges},
-         {"whole sequences", test_golden})
+         {"ideal static: many kinds", test_ideal_many_kinds}, {"whole sequences", test_golden})
