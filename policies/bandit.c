@@ -5,8 +5,9 @@
  * reward_scale is a parameter.
  *
  * A pull is counted only where it can be judged. Not while an energy counter has not moved (a reward of 0 would be the
- * best there is), not while nothing was copied (UU = 0), not before the clock has settled: the arm stays and the policy
- * waits. After `patience_ms` without a judgement the driver's default holds until readings return. */
+ * best there is), not while nothing was copied (UU = 0) or nothing but copied (UC = 0, for which Eq. 4 as printed gives
+ * that reward of 0 too, whatever the clock), not before the clock has settled: the arm stays and the policy waits.
+ * After `patience_ms` without a judgement the driver's default holds until readings return. */
 #include "policies/bandit_meter.h"
 #include "policies/policy.h"
 #include "policies/random.h"
@@ -153,7 +154,7 @@ static void pull(node_state *n, int32_t next, int set, const fl_facts *facts, co
     fl_bandit_latch(bases(n), s);
 }
 
-static int judgeable(const fl_bandit_draw *draw) { return draw->gpus && !draw->late && draw->ratio >= 0; }
+static int judgeable(const fl_bandit_draw *draw) { return draw->gpus && !draw->late && draw->ratio > 0; }
 
 /* True once the present pull could be judged. */
 static int judge(node_state *n, const params *p, const fl_facts *facts, const fl_sample *s) {
@@ -163,7 +164,7 @@ static int judge(node_state *n, const params *p, const fl_facts *facts, const fl
             return 0;
         n->settled_ns = s->time_ns;
         /* Settled within its first interval: that interval is the pull, as in the paper's replay. Else the pull begins
-         * now, at the new clock. */
+         * now, at the new clock: with the first refresh of each counter from now on. */
         if ((double)(s->time_ns - n->since_ns) > 1.5 * interval_ns) {
             fl_bandit_latch(bases(n), s);
             return 0;
@@ -179,21 +180,9 @@ static int judge(node_state *n, const params *p, const fl_facts *facts, const fl
     return 1;
 }
 
-/* A pull that began without readings begins again once there are some. */
-static void relatch_if_readable(node_state *n, const fl_sample *s) {
-    int known = 0, readable = 0;
-    for (uint32_t i = 0; i < s->gpu_count; i++) {
-        known |= bases(n)[i].known != 0;
-        readable |= fl_gpu_known(&s->gpu[i], FL_GPU_ENERGY_J) && fl_gpu_known(&s->gpu[i], FL_GPU_COPY_NS);
-    }
-    if (!known && readable)
-        fl_bandit_latch(bases(n), s);
-}
-
 /* Nothing to judge by: the arm stays for a while, then the driver's default holds. */
 static void wait_for_readings(node_state *n, const params *p, const fl_facts *facts, const fl_sample *s,
                               fl_command *c) {
-    relatch_if_readable(n, s);
     if (n->parked || !((double)(s->time_ns - n->since_ns) > p->patience_ms * 1e6))
         return;
     set_clock(c, facts, 0);
@@ -204,10 +193,8 @@ static void wait_for_readings(node_state *n, const params *p, const fl_facts *fa
 /* Under the default no arm is judged; once it could be, the arm that waited is pulled anew. */
 static void leave_parking(node_state *n, const params *p, const fl_facts *facts, const fl_sample *s, fl_command *c) {
     const fl_bandit_draw draw = fl_bandit_read(bases(n), s, p->interval_ms * 1e6);
-    if (!judgeable(&draw)) {
-        relatch_if_readable(n, s);
+    if (!judgeable(&draw))
         return;
-    }
     n->parked = 0;
     pull(n, n->now, 1, facts, s, c);
 }

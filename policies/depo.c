@@ -3,14 +3,16 @@
  * the rate. It ends when the bracket is short or its upper end breaks the bound; the best limit within the bound is
  * then held for good. Each GPU of a node by itself.
  *
- * What a reading that is not known does: a window goes on until kernels and power are known; while no signal is, a
- * trial goes back to the default limit. Without power limits nothing is set. */
+ * What a reading that is not known does: a window stands while kernels or power are not known; after missing_s of that
+ * a trial goes back to the default limit, and the search begins anew. While no kernel ends the default holds too, and
+ * the trial goes on with the next one. Without power limits nothing is set. */
 #include "policies/policy.h"
 
 #include <math.h>
 
 enum { WAIT, BASELINE, SEARCH, DONE };
 enum { POWER, ENERGY, EDP, ED2P };
+enum { LONG_KERNEL = 4 }; /* as many times the mean one is still a kernel that runs (assumed) */
 static const double golden = 0.61803398874989485;
 
 typedef struct params {
@@ -33,12 +35,14 @@ typedef struct gpu_state {
     double low_w, base_rate, base_w, best_objective, rate_sum, power_sum;
     trial left, right; /* objective NAN: to be measured */
     int64_t first_ns, seen_ns, begin_ns, end_ns, last_ns, counted_ns;
+    int64_t ran_ns;                        /* when a kernel was last seen to end */
+    double ended;                          /* kernels, as last known */
     double from_kernels, kernels, power_w; /* counter at the window's start (NAN: not known), and what it counted */
     double from_j, from_j_ns, energy_j, energy_ns, power_count;
     double loss, optimised_s;         /* as last found; NAN: not yet */
     int32_t state, low, high;         /* bracket, in gears */
     int32_t top, set_gear, best_gear; /* gears of step_w from low_w; -1: the default limit */
-    uint32_t base_windows, blind;
+    uint32_t base_windows, blind, idle, spare[3];
 } gpu_state;
 
 static gpu_state *gpus(void *state) { return (gpu_state *)((char *)state + sizeof(node_state)); }
@@ -104,6 +108,11 @@ static void read_window(gpu_state *g, const fl_gpu_sample *s, int64_t now_ns) {
     g->from_j_ns = j_ns;
 }
 
+/* Kernels and power are what a window measures. */
+static int readable(const fl_gpu_sample *s) {
+    return !isnan(known(s, FL_GPU_KERNELS)) && !(isnan(known(s, FL_GPU_POWER_W)) && isnan(known(s, FL_GPU_ENERGY_J)));
+}
+
 static double mean_power(const gpu_state *g) {
     return g->energy_ns > 0 ? g->energy_j / g->energy_ns * 1e9 : g->power_count > 0 ? g->power_w / g->power_count : 0;
 }
@@ -130,6 +139,10 @@ static int goes_down(const params *p, const trial *left, const trial *right) {
     return left->objective < right->objective;
 }
 
+static int32_t trial_gear(const gpu_state *g) {
+    return (int32_t)rint(isnan(g->left.objective) ? g->left.gear : g->right.gear);
+}
+
 /* The inner point that is still to be measured; both known: shrinks the bracket until one is not. */
 static void next_trial(const params *p, gpu_state *g, uint32_t gpu, fl_command *command, int64_t now_ns) {
     while (!isnan(g->left.objective) && !isnan(g->right.objective)) {
@@ -153,7 +166,7 @@ static void next_trial(const params *p, gpu_state *g, uint32_t gpu, fl_command *
             return;
         }
     }
-    set_gear(p, g, gpu, command, (int32_t)rint(isnan(g->left.objective) ? g->left.gear : g->right.gear));
+    set_gear(p, g, gpu, command, trial_gear(g));
     open_window(p, g, now_ns);
 }
 
@@ -186,7 +199,7 @@ static void end_window(const params *p, gpu_state *g, uint32_t gpu, fl_command *
     t->objective = objective_of(p->objective, power, slowdown);
     if (t->loss <= p->con_perf && t->objective < g->best_objective) {
         g->best_objective = t->objective;
-        g->best_gear = g->set_gear;
+        g->best_gear = (int32_t)rint(t->gear);
     }
     next_trial(p, g, gpu, command, now_ns);
 }
@@ -197,16 +210,42 @@ static void restart(const params *p, gpu_state *g, uint32_t gpu, fl_command *com
     g->base_windows = 0;
     g->rate_sum = g->power_sum = 0;
     g->best_gear = -1;
+    g->idle = 0;
     open_window(p, g, now_ns);
+}
+
+/* No trial holds where no kernel runs: the default does until one ends. The window goes on meanwhile, as those at the
+ * default limit do, but not past its end; one that has seen no kernel begins anew. */
+static void watch_kernels(const params *p, gpu_state *g, uint32_t gpu, const fl_gpu_sample *s, int64_t now_ns,
+                          fl_command *command) {
+    const double ended = known(s, FL_GPU_KERNELS);
+    if (ended != g->ended)
+        g->ran_ns = now_ns;
+    g->ended = ended;
+    if (g->state != SEARCH)
+        return;
+    const uint32_t was_idle = g->idle;
+    g->idle = (double)(now_ns - g->ran_ns) * 1e-9 >= p->missing_s + LONG_KERNEL / g->base_rate;
+    if (g->idle)
+        set_gear(p, g, gpu, command, -1);
+    if (g->idle && now_ns >= g->end_ns)
+        g->from_kernels = g->from_j = NAN;
+    if (g->idle || !was_idle)
+        return;
+    set_gear(p, g, gpu, command, trial_gear(g));
+    if (!(g->kernels > 0))
+        open_window(p, g, now_ns);
 }
 
 static void step_gpu(const params *p, gpu_state *g, uint32_t gpu, const fl_gpu_sample *s, int64_t now_ns,
                      fl_command *command) {
-    g->blind = !s->valid;
+    g->blind = !readable(s);
     if (!g->blind)
         g->seen_ns = now_ns;
     if (g->state == DONE || g->top == 0)
         return;
+    if (!g->blind)
+        watch_kernels(p, g, gpu, s, now_ns, command);
     if (g->state == WAIT) {
         const double kernels = known(s, FL_GPU_KERNELS);
         if (kernels > 0 && g->first_ns < 0)
@@ -218,7 +257,7 @@ static void step_gpu(const params *p, gpu_state *g, uint32_t gpu, const fl_gpu_s
         g->from_kernels = g->from_j = NAN;
         if (g->state == SEARCH && now_ns - g->seen_ns >= ns_of(p->missing_s))
             restart(p, g, gpu, command, now_ns);
-    } else if (now_ns >= g->begin_ns) {
+    } else if (now_ns >= g->begin_ns && !(g->idle && now_ns >= g->end_ns)) {
         read_window(g, s, now_ns);
         if (now_ns >= g->end_ns && g->kernels > 0 && mean_power(g) > 0)
             end_window(p, g, gpu, command, now_ns);
@@ -264,7 +303,9 @@ static const fl_param param_rows[] = {
     REAL(window_s, "s", "4", 0.001, 1e6, "one window"),
     REAL(skip_s, "s", "5", 0, 1e6, "from the first kernel to the first window: the unstable start (assumed)"),
     REAL(settle_ms, "ms", "300", 0, 1e6, "from setting a limit to the window (assumed)"),
-    REAL(missing_s, "s", "1", 0, 1e6, "time without any signal after which a trial ends at the default (assumed)"),
+    REAL(missing_s, "s", "1", 0, 1e6,
+         "time without kernels or power known, or beyond four mean kernels without one that ends; then a trial goes "
+         "back to the default (assumed)"),
     REAL(period_ms, "ms", "100", 0.001, 3.6e6, "time from one loop to the next (assumed)"),
 };
 

@@ -4,37 +4,47 @@
  * 1levelTh (Algorithm 1): the CPU goes to P2 where it is not sensitive, never below. multilevelTh (Algorithm 2): there
  * it walks between P2 and the lowest state along the gradient of the memory access rate. The GPU has three states.
  *
+ * Where the CPU is not sensitive and the GPU is (line 25), the `end if`s of Algorithm 2 balance only if lines 32 to 42
+ * belong to the branches below: as printed the CPU is then not set at all. The text has it set: power shifts to the GPU
+ * (4.2), BFS at GPU-high saves on the CPU (6.2). And it has it walk: all low states in phases of low sensitivity (4.2);
+ * Lulesh at P3 and P4 for 59 % of the time while at GPU-high for 91 % (6.2). That Force starves below P2 (3.3) would
+ * speak for P2, which Algorithm 1 sets on line 24 before it looks at the GPU. cpu_beside_high says which.
+ *
  * CPU states count from the top of the ladder: P0 is its highest clock, boost stands above it. Each GPU decides for
  * itself; the CPU takes the highest state that one of them asks for. A GPU with a metric that is not known keeps its
- * state; where all are so, the CPU does too. */
+ * state; where all are so, the CPU does too.
+ *
+ * Counters refresh when they will, not each step and not all in the same one: between its refreshes a counter's last
+ * rate stands, for stale_ms at most. The gradient is taken once all of them have refreshed. */
 #include "policies/policy.h"
 
 #include <math.h>
 
 typedef struct params {
-    double high_pct, medium_pct, upc_threshold, bus_efficiency_pct, period_ms;
+    double high_pct, medium_pct, upc_threshold, bus_efficiency_pct, period_ms, stale_ms;
     int64_t low_pstate;
     double gpu_high_mhz, gpu_med_mhz, gpu_low_mhz, peak_gb_s;
-    double mem_threshold_gb_s; /* multilevelTh only */
-    int64_t listing;
+    double mem_threshold_gb_s; /* from here on multilevelTh only */
+    int64_t listing, cpu_beside_high;
 } params;
+
+enum { BESIDE_WALK, BESIDE_P2, BESIDE_PRINTED }; /* cpu_beside_high */
 
 typedef struct counter { /* its last fresh reading */
     double value;
+    double rate; /* per second, up to that reading; NAN = not known */
     int64_t at_ns;
-    uint64_t known;
+    uint32_t known, renewed; /* renewed: the rate is one that no gradient has seen */
 } counter;
 
 typedef struct node_state {
     counter uops, cycles, cpu_bytes;
-    int64_t low_pstate; /* the listing's CPU-low-power_Pstate; -1 before the first step */
+    int64_t low_pstate; /* the listing's CPU-low-power_Pstate */
     double rate_gb_s;   /* memory access rate of the period before; NAN = not known */
-    double spare;
 } node_state;
 
 typedef struct gpu_state {
     counter bytes;
-    uint64_t spare;
 } gpu_state;
 
 static gpu_state *gpus(void *state) { return (gpu_state *)((char *)state + sizeof(node_state)); }
@@ -46,46 +56,38 @@ enum { CPU_HELD, CPU_LOW_POWER, CPU_BASE, CPU_BOOST }; /* in rising order of clo
 /* ---- metrics (section 4.1) ----------------------------------------------------------------------------------------
  */
 
-/* Growth of a counter between its last two fresh readings; NAN where one of them is missing. */
-static double growth(counter *c, int known, int fresh, double value, int64_t now_ns, double *seconds) {
-    double grown = NAN;
+/* Growth per second between a counter's last two fresh readings; NAN where one of them is missing, or too old. */
+static double rate_of(counter *c, int known, int fresh, double value, int64_t now_ns, int64_t stale_ns) {
     if (!known || !isfinite(value)) {
-        c->known = 0;
+        *c = (counter){.rate = NAN};
         return NAN;
     }
     if (!fresh)
-        return NAN;
-    if (c->known && now_ns > c->at_ns && value >= c->value) {
-        grown = value - c->value;
-        *seconds = (double)(now_ns - c->at_ns) * 1e-9;
-    }
-    *c = (counter){.value = value, .at_ns = now_ns, .known = 1};
-    return grown;
+        return c->known && now_ns - c->at_ns <= stale_ns ? c->rate : (double)NAN;
+    double rate = NAN;
+    if (c->known && now_ns > c->at_ns && value >= c->value)
+        rate = (value - c->value) / ((double)(now_ns - c->at_ns) * 1e-9);
+    *c = (counter){.value = value, .rate = rate, .at_ns = now_ns, .known = 1, .renewed = 1};
+    return rate;
 }
 
-static double host_growth(counter *c, const fl_sample *s, int id, double *seconds) {
-    return growth(c, fl_host_known(&s->host, id), (int)(s->host.fresh >> id & 1), s->host.value[id], s->time_ns,
-                  seconds);
+static int64_t ns_of(double ms) { return (int64_t)(ms * 1e6 + 0.5); }
+
+static double host_rate(counter *c, const params *p, const fl_sample *s, int id) {
+    return rate_of(c, fl_host_known(&s->host, id), (int)(s->host.fresh >> id & 1), s->host.value[id], s->time_ns,
+                   ns_of(p->stale_ms));
 }
 
-static double host_rate_gb_s(counter *c, const fl_sample *s) {
-    double seconds = 1;
-    return 1e-9 * host_growth(c, s, FL_HOST_CPU_MEM_BYTES, &seconds) / seconds;
-}
-
-static double gpu_rate_gb_s(counter *c, const fl_sample *s, const fl_gpu_sample *g) {
-    double seconds = 1;
-    const double bytes = growth(c, fl_gpu_known(g, FL_GPU_DRAM_BYTES), fl_gpu_fresh(g, FL_GPU_DRAM_BYTES),
-                                g->value[FL_GPU_DRAM_BYTES], s->time_ns, &seconds);
-    return 1e-9 * bytes / seconds;
+static double gpu_rate_gb_s(counter *c, const params *p, const fl_sample *s, const fl_gpu_sample *g) {
+    return 1e-9 * rate_of(c, fl_gpu_known(g, FL_GPU_DRAM_BYTES), fl_gpu_fresh(g, FL_GPU_DRAM_BYTES),
+                          g->value[FL_GPU_DRAM_BYTES], s->time_ns, ns_of(p->stale_ms));
 }
 
 /* Retired micro-operations per cycle over all cores, each weighted with its unhalted cycles; a CPU that never woke
  * retired none. */
-static double clock_weighted_upc(node_state *n, const fl_sample *s) {
-    double seconds;
-    const double uops = host_growth(&n->uops, s, FL_HOST_CPU_UOPS, &seconds);
-    const double cycles = host_growth(&n->cycles, s, FL_HOST_CPU_CYCLES, &seconds);
+static double clock_weighted_upc(node_state *n, const params *p, const fl_sample *s) {
+    const double uops = host_rate(&n->uops, p, s, FL_HOST_CPU_UOPS);
+    const double cycles = host_rate(&n->cycles, p, s, FL_HOST_CPU_CYCLES);
     return cycles > 0 ? uops / cycles : isnan(cycles) ? (double)NAN : 0 * uops;
 }
 
@@ -120,10 +122,12 @@ static int line_of(const params *p, double mem_util_pct, double upc, double alu_
     return high ? GPU_HIGH : medium ? GPU_MED : GPU_LOW;
 }
 
-static int cpu_of(int line) {
+static int cpu_of(const params *p, int line) {
     switch (line) {
     case HELD:
         return CPU_HELD;
+    case GPU_HIGH:
+        return p->cpu_beside_high == BESIDE_PRINTED ? CPU_HELD : CPU_LOW_POWER;
     case BOTH:
         return CPU_BASE;
     case CPU_MED:
@@ -199,19 +203,23 @@ static void step(void *state, const void *param_bytes, const fl_facts *facts, co
     const uint32_t count = facts->gpu_count;
     double *node_probe = command->probe, *gpu_probe = command->probe + NODE_PROBES;
 
-    const double upc = clock_weighted_upc(n, s), cpu_rate = host_rate_gb_s(&n->cpu_bytes, s);
+    const double upc = clock_weighted_upc(n, p, s);
+    const double cpu_rate = 1e-9 * host_rate(&n->cpu_bytes, p, s, FL_HOST_CPU_MEM_BYTES);
     double all = cpu_rate; /* of CPU and GPUs; the GPUs whose rate is not known add nothing */
-    uint32_t rates = 0, counted = 0;
+    uint32_t rates = 0;
+    int renewed = n->cpu_bytes.renewed != 0;
     for (uint32_t i = 0; i < count; i++) {
-        const double rate = gpu_rate_gb_s(&gpu[i].bytes, s, &s->gpu[i]);
+        const double rate = gpu_rate_gb_s(&gpu[i].bytes, p, s, &s->gpu[i]);
         gpu_probe[MEM_UTIL * count + i] = rate;
-        rates += isnan(rate) ? 0 : 1;
-        counted += gpu[i].bytes.known && n->cpu_bytes.known;
-        all += isnan(rate) ? 0 : rate;
+        if (isnan(rate))
+            continue;
+        rates++;
+        renewed &= gpu[i].bytes.renewed != 0;
+        all += rate;
     }
     all = rates ? all : (double)NAN;
 
-    int cpu = CPU_HELD, insensitive = 0;
+    int cpu = CPU_HELD, insensitive = 0, shallow = 0; /* shallow: a GPU asks for P2 itself, as line 5 does */
     for (uint32_t i = 0; i < count; i++) {
         const double own = gpu_probe[MEM_UTIL * count + i], peak = peak_gb_s(p, facts, i);
         const double rate = isnan(own) || !facts->host.apu ? own : all;
@@ -219,20 +227,26 @@ static void step(void *state, const void *param_bytes, const fl_facts *facts, co
         const int line = line_of(p, util_pct, upc, alu_pct);
         if (line != HELD)
             fl_set_gpu(command, i, FL_SET_SM_MHZ, gpu_mhz_of(p, facts->gpu[i].sm, line));
-        cpu = cpu_of(line) > cpu ? cpu_of(line) : cpu;
+        cpu = cpu_of(p, line) > cpu ? cpu_of(p, line) : cpu;
         insensitive |= line >= GPU_HIGH;
+        shallow |= line == MEMORY || (line == GPU_HIGH && p->cpu_beside_high == BESIDE_P2);
         gpu_probe[ALU * count + i] = alu_pct;
         gpu_probe[MEM_UTIL * count + i] = util_pct;
         gpu_probe[LINE * count + i] = line;
         gpu_probe[HELD_PROBE * count + i] = line == HELD;
     }
 
-    const double gradient = all - n->rate_gb_s;
-    if (!isnan(all) || !counted) /* stale readings leave the last rate, missing ones do not */
+    double gradient = NAN;
+    if (isnan(all) || renewed) { /* a rate of which a part is of the period before has no gradient yet */
+        gradient = all - n->rate_gb_s;
         n->rate_gb_s = all;
+        n->cpu_bytes.renewed = 0;
+        for (uint32_t i = 0; i < count; i++)
+            gpu[i].bytes.renewed = 0;
+    }
     node_probe[CPU_PSTATE] = NAN;
     if (cpu != CPU_HELD && cpu_ladder.count) {
-        const int deep = multilevel && insensitive && cpu == CPU_LOW_POWER; /* line 5 knows only P2 */
+        const int deep = multilevel && insensitive && !shallow && cpu == CPU_LOW_POWER;
         node_probe[CPU_PSTATE] = set_cpu(command, cpu_ladder, cpu, deep ? n->low_pstate : p->low_pstate);
         if (deep)
             walk(n, p, cpu_ladder, gradient);
@@ -240,7 +254,7 @@ static void step(void *state, const void *param_bytes, const fl_facts *facts, co
     node_probe[UPC] = upc;
     node_probe[GRADIENT] = gradient;
     node_probe[LOW_PSTATE] = (double)n->low_pstate;
-    command->delay_ns = (int64_t)(p->period_ms * 1e6 + 0.5);
+    command->delay_ns = ns_of(p->period_ms);
 }
 
 static void onelevel_step(void *state, const void *param_bytes, const fl_facts *facts, const fl_sample *sample,
@@ -262,7 +276,7 @@ static void multilevel_step(void *state, const void *param_bytes, const fl_facts
         .min = min_, .max = max_, .help = help_                                                                        \
     }
 
-enum { ONE_LEVEL_PARAMS = 10 }; /* the rows after these are multilevelTh's own */
+enum { ONE_LEVEL_PARAMS = 11 }; /* the rows after these are multilevelTh's own */
 
 static const fl_param param_rows[] = {
     ROW(high_pct, "%", FL_PARAM_REAL, "80", 0, 100, "HIGH, threshold of WeightedALUBusy (Alg. 1 lines 10 and 25)"),
@@ -272,6 +286,8 @@ static const fl_param param_rows[] = {
     ROW(bus_efficiency_pct, "%", FL_PARAM_REAL, "75", 0, 101,
         "DDR_bus_efficiency, threshold of Global_MemUtil (Alg. 1 line 2)"),
     ROW(period_ms, "ms", FL_PARAM_REAL, "10", 0.001, 3.6e6, "SAMPLING_INTERVAL (Alg. 1 line 35)"),
+    ROW(stale_ms, "ms", FL_PARAM_REAL, "1000", 0, 3.6e6,
+        "how long the last rate of a counter stands that does not refresh; then it is not known (assumed)"),
     ROW(low_pstate, "", FL_PARAM_INT, "2", 0, 1000,
         "CPU-low-power_P2 (Alg. 1 lines 5 and 24), counted from the top of the ladder; multilevelTh begins there"),
     ROW(gpu_high_mhz, "MHz", FL_PARAM_REAL, "0", 0, 100000, "GPU-high (section 2); 0: the top of the ladder"),
@@ -286,6 +302,14 @@ static const fl_param param_rows[] = {
         "(unpublished; assumed 0: deeper unless the rate falls)"),
     ROW(listing, "", FL_PARAM_BOOL, "0", 0, 1,
         "1: bounds as printed (Alg. 2 lines 35 and 39): one past Pmin, and up to P1; 0: Pmin and low_pstate"),
+    {.name = "cpu_beside_high",
+     .unit = "",
+     .type = FL_PARAM_CHOICE,
+     .offset = offsetof(params, cpu_beside_high),
+     .standard = "walk",
+     .choices = "walk|p2|printed",
+     .help = "where the GPU alone is sensitive (line 25). walk: Alg. 2 lines 32 to 42 as in the other branches (4.2, "
+             "6.2); p2: Alg. 1 line 24 (3.3); printed: the brackets of Alg. 2, the CPU is not set"},
 };
 
 static const fl_probe probe_rows[] = {

@@ -168,7 +168,8 @@ FL_POLICY(bapm) = {FL_POLICY_ABI,
  * most runs before it agree with; the kernel that followed there follows now. Programs repeat themselves: from the
  * second iteration on this names the right kernel before it begins. */
 
-enum { KINDS_MAX = 256, UNKNOWN = KINDS_MAX, RUNS_MAX = 128, CONTEXT_MAX = 12 };
+enum { RUNS_MAX = 128, CONTEXT_MAX = 12 };
+#define UNKNOWN UINT32_MAX /* no kind */
 
 typedef struct static_params {
     fl_table states;
@@ -186,8 +187,9 @@ typedef struct kernel_run { /* equal kernels, one after the other */
 typedef struct static_gpu {
     kernel_run past[RUNS_MAX]; /* a ring; the last of them is the present one */
     uint64_t runs;             /* ever begun */
-    uint32_t guess, spare;
-    int32_t row[KINDS_MAX]; /* of the table by kind: 0 not looked up, -1 none, else row + 1 */
+    uint32_t guess, looked_up; /* kinds; row is that of the latter */
+    int64_t row;               /* of the table; -1: none */
+    uint64_t spare;
 } static_gpu;
 
 _Static_assert(sizeof(static_gpu) % 16 == 0, "parts of the state are multiples of 16 bytes");
@@ -197,7 +199,7 @@ static static_gpu *static_gpus(void *state) { return (static_gpu *)((char *)stat
 static const char *static_init(void *state, const void *params, const fl_facts *facts) {
     const static_params *p = params;
     for (uint32_t i = 0; i < facts->gpu_count; i++)
-        static_gpus(state)[i].guess = UNKNOWN;
+        static_gpus(state)[i].guess = static_gpus(state)[i].looked_up = UNKNOWN;
     for (uint32_t i = 0; i < 2 * p->states.row_count; i++)
         if (!(p->states.cell[i] > 0))
             return "states must hold clocks above 0";
@@ -210,16 +212,18 @@ static int same_text(const char *a, const char *b) {
     return *a == *b;
 }
 
+/* By name: kinds are many (one for each grid and block), so none is kept but the last. */
 static int64_t row_of(static_gpu *g, const fl_table *t, const fl_sample *s, uint32_t kind) {
-    if (kind >= KINDS_MAX || kind >= s->kind_count)
+    if (kind >= s->kind_count)
         return -1;
-    if (!g->row[kind]) {
+    if (g->looked_up != kind) {
         uint32_t i = 0;
         while (i < t->row_count && !same_text(t->key[i], s->kind[kind].name))
             i++;
-        g->row[kind] = i < t->row_count ? (int32_t)i + 1 : -1;
+        g->row = i < t->row_count ? (int64_t)i : -1;
+        g->looked_up = kind;
     }
-    return g->row[kind] > 0 ? g->row[kind] - 1 : -1;
+    return g->row;
 }
 
 /* back: 0 is the present run, 1 the one before it. */
@@ -228,13 +232,12 @@ static const kernel_run *run_at(const static_gpu *g, uint64_t back) {
 }
 
 static void take_record(static_gpu *g, uint32_t kind) {
-    const uint32_t k = kind < KINDS_MAX ? kind : UNKNOWN;
-    if (g->runs && run_at(g, 0)->kind == k) {
+    if (g->runs && run_at(g, 0)->kind == kind) {
         g->past[(g->runs - 1) % RUNS_MAX].length++;
         return;
     }
     g->runs++;
-    g->past[(g->runs - 1) % RUNS_MAX] = (kernel_run){.kind = k, .length = 1};
+    g->past[(g->runs - 1) % RUNS_MAX] = (kernel_run){.kind = kind, .length = 1};
 }
 
 /* How many runs before `back` equal those before the present one. */

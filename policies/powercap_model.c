@@ -121,10 +121,11 @@ double powercap_power(const powercap_model *m, const powercap_side *s, double mh
 }
 
 /* T(fmin) fmin/f may exceed T(fmax) at fmax itself, where the highest state is the one from which hardware boosts (a
- * CPU's 2201 MHz is 3 GHz): its clock says less than it does. */
+ * CPU's 2201 MHz is 3 GHz): its clock says less than it does. T(fmax) may exceed T(fmin) at fmin itself, where the two
+ * differ by no more than the measurement's noise. */
 double powercap_time(const powercap_model *m, const powercap_side *s, double mhz) {
-    if (!m->printed && mhz == s->high_mhz)
-        return s->high_s;
+    if (!m->printed && (mhz == s->high_mhz || mhz == s->low_mhz))
+        return mhz == s->high_mhz ? s->high_s : s->low_s;
     return fmax(s->low_s * s->low_mhz / mhz, s->high_s);
 }
 

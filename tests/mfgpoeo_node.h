@@ -29,7 +29,7 @@ typedef struct mx_gpu {
     double records;
     int64_t t_ns; /* end of the last kernel */
     double joules, kernels;
-    bool lost, no_power;
+    bool lost, no_power, no_kernels; /* no_kernels: their counter is not known */
 } mx_gpu;
 
 typedef struct mx_node {
@@ -133,6 +133,8 @@ static inline void mx_read(mx_node *n, uint32_t i, double seconds) {
     s->valid = s->fresh = g->lost ? 0 : n->policy->gpu_needs;
     if (g->no_power)
         s->valid &= ~(FL_BIT(FL_GPU_POWER_W) | FL_BIT(FL_GPU_ENERGY_J) | FL_BIT(FL_GPU_ENERGY_NS));
+    if (g->no_kernels)
+        s->valid &= ~FL_BIT(FL_GPU_KERNELS);
     for (int id = 0; id < FL_GPU_SIGNAL_COUNT; id++)
         s->value[id] = NAN;
     if (g->lost)

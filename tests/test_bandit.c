@@ -286,6 +286,11 @@ static void test_waits(void) {
     go(&r, 3, 8, 4);
     FL_CHECK(probe(&r, PULLS) == 2 && fabs(probe(&r, REWARD) + 12) < 1e-9, "16 over 4: reward %g", probe(&r, REWARD));
     FL_CHECK(probe(&r, HELD) == 0, "not held");
+    go(&r, 3, 0, 5); /* nothing but copies: r = 0 would be the best arm for good */
+    FL_CHECK(probe(&r, PULLS) == 2 && probe(&r, HELD) == 1 && probe(&r, ARM) == 1000, "copies alone: reward %g",
+             probe(&r, REWARD));
+    go(&r, 3, 10, 0); /* 10 over 5, of two intervals */
+    FL_CHECK(probe(&r, PULLS) == 3 && fabs(probe(&r, REWARD) + 6) < 1e-9, "10 over 5: reward %g", probe(&r, REWARD));
     fl_instance_close(r.in);
 }
 
@@ -308,6 +313,38 @@ static void test_settles(void) {
     }
     FL_CHECK(probe(&r, PULLS) > 1, "never settled");
     fl_instance_close(r.in);
+}
+
+/* An energy counter that refreshes each 100 ms, a clock that takes 30 ms: 9 J in 10 ms before, 3 J after. What the
+ * counter shows at its first refresh after the settling still holds some of the old clock, and is where E_t begins. */
+static void test_slow_counter(void) {
+    for (int stamped = 0; stamped < 2; stamped++)
+        for (int phase = 0; phase < 10; phase++) {
+            const uint64_t energy = FL_BIT(FL_GPU_ENERGY_J) | FL_BIT(FL_GPU_ENERGY_NS);
+            double joules = 0, shown_j = 0, shown_ns = 0;
+            rig r;
+            open_rig(&r, 1);
+            r.gpu[0].valid = stamped ? r.gpu[0].valid : r.gpu[0].valid & ~FL_BIT(FL_GPU_ENERGY_NS);
+            for (int k = 0; k < 60; k++) {
+                joules += k <= 3 ? 9 : 3; /* settled since step 3 */
+                const bool refreshes = k % 10 == phase;
+                if (refreshes) {
+                    shown_j = joules;
+                    shown_ns = 10.0 * MS * k;
+                }
+                r.gpu[0].fresh = refreshes ? r.gpu[0].valid : r.gpu[0].valid & ~energy;
+                r.gpu[0].value[FL_GPU_ENERGY_J] = shown_j;
+                r.gpu[0].value[FL_GPU_ENERGY_NS] = shown_ns;
+                r.gpu[0].value[FL_GPU_SM_MHZ] = k < 3 ? 1600 : 800;
+                go(&r, 0, 8, 2);
+                if (probe(&r, PULLS) > 0)
+                    break;
+            }
+            FL_CHECK(probe(&r, PULLS) == 1 && fabs(probe(&r, REWARD) + 12) < 1e-9,
+                     "%s, phase %d: %g pulls, reward %g, expected -12", stamped ? "stamped" : "no stamps", phase,
+                     probe(&r, PULLS), probe(&r, REWARD));
+            fl_instance_close(r.in);
+        }
 }
 
 static void test_patience(void) {
@@ -357,4 +394,5 @@ static void test_arms(void) {
 
 FL_SUITE("bandit", {"arms equal Algorithm 1, written again", test_same_arms}, {"random clocks", test_random},
          {"golden", test_golden}, {"reward", test_reward}, {"what does not count", test_waits},
-         {"clocks settle first", test_settles}, {"patience", test_patience}, {"ladders", test_arms})
+         {"clocks settle first", test_settles}, {"a slow energy counter", test_slow_counter},
+         {"patience", test_patience}, {"ladders", test_arms})

@@ -154,6 +154,83 @@ static void test_lost(void) {
     }
 }
 
+/* One of the two things that a window measures is lost: nothing is to be had from a trial either. */
+static void test_half_lost(void) {
+    static const double when[] = {15, 25, 32};
+    for (int power = 0; power < 2; power++)
+        for (size_t i = 0; i < sizeof when / sizeof *when; i++) {
+            mx_node *n = open_depo(NULL, 0.25, 380);
+            mx_until(n, when[i]);
+            const double limit = n->gpu[0].limit_w;
+            bool *lost = power ? &n->gpu[0].no_power : &n->gpu[0].no_kernels;
+            *lost = true;
+            mx_until(n, when[i] + 0.5);
+            FL_CHECK(n->gpu[0].limit_w == limit && mx_probe(n, 0, "held") == 1, "%s lost at %g s: %g W, held %g",
+                     power ? "power" : "kernels", when[i], n->gpu[0].limit_w, mx_probe(n, 0, "held"));
+            mx_until(n, when[i] + 60);
+            FL_CHECK(n->gpu[0].limit_w == FL_DEFAULT, "%s lost at %g s: %g W later", power ? "power" : "kernels",
+                     when[i], n->gpu[0].limit_w);
+            *lost = false;
+            mx_until(n, when[i] + 130);
+            FL_CHECK(mx_probe(n, 0, "state") == DONE && n->gpu[0].limit_w == 290, "%s back: state %g, %g W",
+                     power ? "power" : "kernels", mx_probe(n, 0, "state"), n->gpu[0].limit_w);
+            mx_close(n);
+        }
+}
+
+/* Kernels stop within a trial, early in its window or late: the default holds until they return, and the search then
+ * goes on to its end. A window without any kernel begins anew: the pause is not taken for a loss. */
+static void test_pause(void) {
+    static const double when[] = {22.4, 23, 25, 26.4, 33}, length[] = {5, 3000};
+    for (size_t i = 0; i < sizeof when / sizeof *when; i++)
+        for (size_t k = 0; k < 2; k++) {
+            mx_node *n = open_depo(NULL, 0.25, 380);
+            mx_until(n, when[i]);
+            const double limit = n->gpu[0].limit_w;
+            n->gpu[0].kernel_count = 0;
+            mx_until(n, when[i] + 0.8);
+            FL_CHECK(n->gpu[0].limit_w != FL_DEFAULT, "after 0.8 s: the trial has ended");
+            mx_until(n, when[i] + 1.5);
+            FL_CHECK(limit > 0 && n->gpu[0].limit_w == FL_DEFAULT, "no kernels since %g s: %g W in force", when[i],
+                     n->gpu[0].limit_w);
+            while (mx_now_s(n) < when[i] + length[k]) {
+                mx_step(n);
+                if (n->gpu[0].limit_w != FL_DEFAULT)
+                    break;
+            }
+            FL_CHECK(n->gpu[0].limit_w == FL_DEFAULT, "%g W at %g s, while nothing runs", n->gpu[0].limit_w,
+                     mx_now_s(n));
+            n->gpu[0].kernel_count = 2;
+            mx_until(n, mx_now_s(n) + 0.3);
+            FL_CHECK(n->gpu[0].limit_w > 0, "kernels again: no trial");
+            mx_until(n, mx_now_s(n) + 3);
+            if (i == 0)
+                FL_CHECK(n->gpu[0].limit_w == limit, "the window was too short: %g W", n->gpu[0].limit_w);
+            mx_until(n, mx_now_s(n) + 60);
+            FL_CHECK(mx_probe(n, 0, "state") == DONE, "paused at %g s for %g s: state %g", when[i], length[k],
+                     mx_probe(n, 0, "state"));
+            if (i == 0) /* within the settling */
+                FL_CHECK(n->gpu[0].limit_w == 290, "%g W after a pause of %g s", n->gpu[0].limit_w, length[k]);
+            mx_close(n);
+        }
+}
+
+/* A kernel that runs is no pause, however long it is. */
+static void test_long_kernels(void) {
+    static const mx_kernel lengthy[] = {{0, 0, 2800000, 50}, {1, 0, 2800000, 50}};
+    mx_node *n = open_depo(NULL, 0, 380);
+    n->gpu[0].kernel = lengthy;
+    FL_CHECK(mx_wait(n, 0, "state", SEARCH, 100), "no search");
+    double limit = n->gpu[0].limit_w;
+    while (mx_probe(n, 0, "state") == SEARCH && mx_now_s(n) < 200) {
+        FL_CHECK(n->gpu[0].limit_w != FL_DEFAULT, "at %g s: %g W instead of %g", mx_now_s(n), n->gpu[0].limit_w, limit);
+        limit = n->gpu[0].limit_w;
+        mx_step(n);
+    }
+    FL_CHECK(mx_probe(n, 0, "state") == DONE, "state %g", mx_probe(n, 0, "state"));
+    mx_close(n);
+}
+
 static void test_nothing_to_do(void) {
     mx_node *n = open_depo(NULL, 0, 380);
     n->gpu[0].kernel_count = 0;
@@ -170,4 +247,5 @@ static void test_nothing_to_do(void) {
 
 FL_SUITE("depo", {"courses", test_courses}, {"readings", test_reading}, {"start", test_start},
          {"kernels unlike each other", test_unlike_kernels}, {"golden", test_golden}, {"a GPU lost", test_lost},
+         {"half of what counts lost", test_half_lost}, {"a pause", test_pause}, {"long kernels", test_long_kernels},
          {"nothing to do", test_nothing_to_do})

@@ -258,6 +258,44 @@ static void test_walk_pauses(void) {
     fl_instance_close(a.in);
 }
 
+/* Beside a GPU that is sensitive alone (line 25): the CPU clock of each period, where the rate rises throughout; 0: not
+ * set. The first periods have a GPU of medium sensitivity, which walks the state to P4. */
+static void test_beside_high(void) {
+    static const struct {
+        const char *choice;
+        double cpu_mhz[4]; /* from the first period of the sensitive GPU on */
+        double low_pstate;
+    } rows[] = {{"walk", {1900, 1400, 1400, 1400}, 5}, {"p2", {2900, 2900, 2900, 2900}, 4}, {"printed", {0}, 4}};
+    for (size_t i = 0; i < 3; i++) {
+        const char *const settings[] = {"cpu_beside_high", rows[i].choice, NULL};
+        apu a;
+        apu_open(&a, &fl_policy_multilevelth, settings);
+        for (int k = 0; k < 8; k++) {
+            period(&a, k < 4 ? 50 : 90, 100, 0.2, 0, 10 + k);
+            apu_step(&a);
+            if (k < 4)
+                continue;
+            FL_CHECK(probe(&a, LINE) == 26 && sm_set(&a, 0) == 800 && cpu_set(&a) == rows[i].cpu_mhz[k - 4] &&
+                         boost_set(&a) == (cpu_set(&a) > 0 ? 0 : -1),
+                     "%s, period %d: line %g, CPU %g MHz, boost %d", rows[i].choice, k, probe(&a, LINE), cpu_set(&a),
+                     boost_set(&a));
+        }
+        FL_CHECK(probe(&a, LOW_PSTATE) == rows[i].low_pstate, "%s: P%g", rows[i].choice, probe(&a, LOW_PSTATE));
+        period(&a, 50, 100, 0.2, 0, 18); /* and from there the walk goes on */
+        apu_step(&a);
+        FL_CHECK(cpu_set(&a) == (i ? 1900 : 1400), "%s: then %g MHz", rows[i].choice, cpu_set(&a));
+        fl_instance_close(a.in);
+    }
+    apu a;
+    apu_open(&a, &fl_policy_multilevelth, NULL); /* the default is to walk */
+    for (int k = 0; k < 4; k++) {
+        period(&a, 90, 100, 0.2, 0, 10 + k);
+        apu_step(&a);
+    }
+    FL_CHECK(cpu_set(&a) == 2400, "by default: CPU %g MHz", cpu_set(&a));
+    fl_instance_close(a.in);
+}
+
 /* ---- readings that are not there ----------------------------------------------------------------------------------
  */
 
@@ -291,30 +329,116 @@ static void test_unknown(void) {
         }
         fl_instance_close(a.in);
     }
-    apu a; /* stale readings decide nothing, and the next difference spans them */
-    apu_open(&a, &fl_policy_onelevelth, NULL);
-    for (int k = 0; k < 6; k++) {
-        period(&a, 90, 100, 0.2, 1, 74);
-        if (k % 2) {
-            a.sample[0].fresh = a.s.host.fresh = 0;
-            a.sample[0].value[FL_GPU_DRAM_BYTES] -= 74e7; /* it shows the old value */
-            a.s.host.value[FL_HOST_CPU_MEM_BYTES] -= 1e7;
+}
+
+/* ---- counters that do not refresh each step -----------------------------------------------------------------------
+ * What does not refresh shows the value of its last refresh. */
+
+typedef struct stale_counter {
+    int gpu, host; /* one of them -1 */
+    double shown;
+} stale_counter;
+
+static void refresh_or_not(apu *a, stale_counter *c, bool refreshes) {
+    const int id = c->gpu >= 0 ? c->gpu : c->host;
+    double *value = c->gpu >= 0 ? a->sample[0].value : a->s.host.value;
+    uint64_t *fresh = c->gpu >= 0 ? &a->sample[0].fresh : &a->s.host.fresh;
+    if (refreshes)
+        c->shown = value[id];
+    value[id] = c->shown;
+    *fresh = refreshes ? *fresh | FL_BIT(id) : *fresh & ~FL_BIT(id);
+}
+
+enum { COUNTERS = 4 };
+static const stale_counter every_counter[COUNTERS] = {
+    {FL_GPU_DRAM_BYTES, -1, 0}, {-1, FL_HOST_CPU_MEM_BYTES, 0}, {-1, FL_HOST_CPU_UOPS, 0}, {-1, FL_HOST_CPU_CYCLES, 0}};
+
+/* One period, of which only the counters whose turn it is show anything. */
+static void stale_period(apu *a, stale_counter *c, double *total, int k, int every, double upc, double gpu_gb_s) {
+    const double grown[COUNTERS] = {gpu_gb_s * 1e7, 1e7, 1e7 * upc, 1e7};
+    period(a, 90, 100, upc, 1, gpu_gb_s);
+    for (int i = 0; i < COUNTERS; i++) { /* what runs on while nothing shows it */
+        total[i] += grown[i];
+        (c[i].gpu >= 0 ? a->sample[0].value : a->s.host.value)[c[i].gpu >= 0 ? c[i].gpu : c[i].host] = total[i];
+        refresh_or_not(a, &c[i], k % every == i % every);
+    }
+}
+
+static void test_stale(void) {
+    for (int every = 2; every <= 5; every++) { /* no two counters alike, from 4 on none in the same step */
+        stale_counter c[COUNTERS];
+        double total[COUNTERS] = {0};
+        memcpy(c, every_counter, sizeof c);
+        apu a;
+        apu_open(&a, &fl_policy_onelevelth, NULL);
+        period(&a, 0, 0, 0, 0, 0); /* so that all are known */
+        apu_step(&a);
+        for (int k = 0; k < 40; k++) {
+            stale_period(&a, c, total, k, every, 0.2, 36.5);
+            apu_step(&a);
+            if (k < 2 * every)
+                continue;
+            FL_CHECK(probe(&a, HELD) == 0 && probe(&a, LINE) == 26 && sm_set(&a, 0) == 800 && cpu_set(&a) == 2900,
+                     "refreshed each %d periods, step %d: held %g, line %g", every, k, probe(&a, HELD),
+                     probe(&a, LINE));
+            FL_CHECK(fx_near(probe(&a, MEM_UTIL), 37.5, 1e-9) && fx_near(probe(&a, UPC), 0.2, 1e-9),
+                     "refreshed each %d periods, step %d: %g %%, %g uops/cycle", every, k, probe(&a, MEM_UTIL),
+                     probe(&a, UPC));
         }
+        fl_instance_close(a.in);
+    }
+}
+
+/* The gradient is that between two whole rates: neither a step without a refresh nor one with half of them walks. */
+static void test_stale_walk(void) {
+    static const struct {
+        double change_gb_s; /* from one refresh of the GPU to the next */
+        double low_pstate;
+    } rows[] = {{1, 5}, {-1, 2}};
+    for (size_t i = 0; i < 2; i++) {
+        stale_counter c[COUNTERS];
+        double total[COUNTERS] = {0};
+        memcpy(c, every_counter, sizeof c);
+        apu a;
+        apu_open(&a, &fl_policy_multilevelth, NULL);
+        period(&a, 0, 0, 0, 0, 0);
         apu_step(&a);
-        if (k % 2 || k == 0)
-            expect_held(&a, "stale");
+        for (int k = 0; k < 40; k++) {
+            const double before = k ? probe(&a, LOW_PSTATE) : 2;
+            stale_period(&a, c, total, k, 4, 0.2, 40 + rows[i].change_gb_s * (k / 4));
+            apu_step(&a);
+            FL_CHECK(k % 4 == 0 || (isnan(probe(&a, GRADIENT)) && probe(&a, LOW_PSTATE) == before),
+                     "step %d: gradient %g, P%g to P%g", k, probe(&a, GRADIENT), before, probe(&a, LOW_PSTATE));
+            if (k > 4 && k % 4 == 0)
+                FL_CHECK(fabs(probe(&a, GRADIENT) - rows[i].change_gb_s) < 0.3, "step %d: gradient %g GB/s", k,
+                         probe(&a, GRADIENT));
+        }
+        FL_CHECK(probe(&a, LOW_PSTATE) == rows[i].low_pstate, "%g GB/s a time: P%g", rows[i].change_gb_s,
+                 probe(&a, LOW_PSTATE));
+        fl_instance_close(a.in);
+    }
+}
+
+static void test_stale_too_long(void) {
+    static const char *const settings[] = {"stale_ms", "50", NULL};
+    apu a;
+    apu_open(&a, &fl_policy_onelevelth, settings);
+    period(&a, 0, 0, 0, 0, 0);
+    apu_step(&a);
+    period(&a, 90, 100, 0.2, 1, 36);
+    apu_step(&a);
+    for (int k = 1; k <= 8; k++) { /* nothing refreshes any more */
+        a.sample[0].fresh = a.s.host.fresh = 0;
+        apu_step(&a);
+        if (k <= 5)
+            FL_CHECK(probe(&a, HELD) == 0 && fx_near(probe(&a, MEM_UTIL), 37, 1e-9), "after %d0 ms: held %g", k,
+                     probe(&a, HELD));
         else
-            FL_CHECK(fx_near(probe(&a, MEM_UTIL), 37.5, 1e-9), "over two periods: %g %%", probe(&a, MEM_UTIL));
+            expect_held(&a, "stale too long");
     }
-    fl_instance_close(a.in);
-    apu_open(&a, &fl_policy_multilevelth, NULL); /* and the walk goes on over them */
-    for (int k = 0; k < 9; k++) {
-        period(&a, 90, 100, 0.2, 0, k % 2 ? 0 : 10 + k);
-        if (k % 2)
-            a.sample[0].fresh = a.s.host.fresh = 0;
-        apu_step(&a);
-    }
-    FL_CHECK(probe(&a, LOW_PSTATE) == 5, "P%g after three rises, with stale readings between", probe(&a, LOW_PSTATE));
+    period(&a, 90, 100, 0.2, 1, 36); /* a refresh, and the rate is known again */
+    apu_step(&a);
+    FL_CHECK(probe(&a, HELD) == 0 && sm_set(&a, 0) == 800, "back: held %g", probe(&a, HELD));
     fl_instance_close(a.in);
 }
 
@@ -338,6 +462,32 @@ static void test_several_gpus(void) {
                          a.decision->probe[NODE + 3 * 2] == 0 && a.decision->probe[NODE + 3 * 2 + 1] == 1,
                      "without GPU 1: %g and %g MHz, boost %d", sm_set(&a, 0), sm_set(&a, 1), boost_set(&a));
     }
+    fl_instance_close(a.in);
+}
+
+/* Two cards with memory of their own, neither in need of the CPU: what one of them asks for at least, P2 by line 5, the
+ * other's walk must not pass. */
+static void test_memory_beside_walk(void) {
+    apu a;
+    apu_open_with(&a, &fl_policy_multilevelth, 2, NULL, NULL);
+    a.facts.host.apu = 0;
+    for (int k = 0; k < 12; k++) {
+        const bool bound = k < 8; /* GPU 1 is at its bus, then no more */
+        period(&a, 10, 100, 0.2, 0, 10 + k);
+        put_gpu(&a, 1, FL_GPU_ALU_BUSY_PCT, 10);
+        put_gpu(&a, 1, FL_GPU_GPU_CLOCK_BUSY_PCT, 100);
+        put_gpu(&a, 1, FL_GPU_DRAM_BYTES, a.sample[1].value[FL_GPU_DRAM_BYTES] + (bound ? 80 : 20) * 1e7);
+        apu_step(&a);
+        if (k == 0)
+            continue;
+        enum { NODE = 4 };
+        const double *line = a.decision->probe + NODE + 2 * 2;
+        FL_CHECK(line[0] == 31 && line[1] == (bound ? 4 : 31), "step %d: lines %g and %g", k, line[0], line[1]);
+        if (bound)
+            FL_CHECK(cpu_set(&a) == 2900 && probe(&a, LOW_PSTATE) == 2, "step %d: CPU %g MHz, then P%g", k, cpu_set(&a),
+                     probe(&a, LOW_PSTATE));
+    }
+    FL_CHECK(cpu_set(&a) < 2900, "both insensitive: no walk, CPU %g MHz", cpu_set(&a));
     fl_instance_close(a.in);
 }
 
@@ -460,6 +610,32 @@ static void test_ideal_context(void) {
     fl_instance_close(a.in);
 }
 
+/* More kinds than any table: a program that launches each kernel with many grids. Those told last have rows like the
+ * first, and are told from each other. */
+static void test_ideal_many_kinds(void) {
+    enum { MANY = 5000 };
+    static fl_kernel_kind many[MANY];
+    for (uint32_t i = 0; i < MANY; i++)
+        many[i] = (fl_kernel_kind){.name = i % 2 ? "b" : "a", .grid = {i + 1, 1, 1}};
+    apu a;
+    apu_open_with(&a, &fl_policy_idealstatic, 1, NULL, &states);
+    a.s.kind = many;
+    a.s.kind_count = MANY;
+    a.s.record = a.record;
+    a.s.record_count = 1;
+    static const uint32_t order[] = {255, 256, 257, 258, MANY - 2, MANY - 1};
+    for (int i = 0; i < 24; i++) {
+        a.record[0] = (fl_kernel_record){.kind = order[i % 6]};
+        apu_step(&a);
+        const uint32_t now = i < 6 ? order[i] : order[(i + 1) % 6]; /* at first only the past is known */
+        const double want_sm = now % 2 ? 800 : 633, want_cpu = now % 2 ? 1400 : 2900;
+        FL_CHECK(probe(&a, 0) == now && sm_set(&a, 0) == want_sm && cpu_set(&a) == want_cpu,
+                 "kernel %d: kind %g, %g MHz, CPU %g MHz; expected those of kind %u", i, probe(&a, 0), sm_set(&a, 0),
+                 cpu_set(&a), now);
+    }
+    fl_instance_close(a.in);
+}
+
 static void test_ideal_edges(void) {
     static const double pairs[] = {3800, 800, 4000, 633};
     static const char *const names[] = {"a", "b"};
@@ -516,7 +692,10 @@ static void test_golden(void) {
 
 FL_SUITE("dynaco", {"Algorithm 1, line by line", test_lines}, {"1levelTh keeps to P2", test_one_level},
          {"Algorithm 2: the walk", test_walk}, {"the walk pauses elsewhere", test_walk_pauses},
-         {"readings that are not there", test_unknown}, {"several GPUs", test_several_gpus}, {"BAPM", test_bapm},
+         {"beside a sensitive GPU", test_beside_high}, {"readings that are not there", test_unknown},
+         {"counters in turn", test_stale}, {"counters in turn: the walk", test_stale_walk},
+         {"counters that stand still", test_stale_too_long}, {"several GPUs", test_several_gpus},
+         {"memory beside the walk", test_memory_beside_walk}, {"BAPM", test_bapm},
          {"ideal static: what runs now", test_ideal_static},
          {"ideal static: a kernel in two places", test_ideal_context}, {"ideal static: edges", test_ideal_edges},
-         {"whole sequences", test_golden})
+         {"ideal static: many kinds", test_ideal_many_kinds}, {"whole sequences", test_golden})

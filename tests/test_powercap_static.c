@@ -148,6 +148,24 @@ static void test_ends(void) {
     }
 }
 
+/* An application that no clock slows, measured a little shorter at the lowest one: what was measured stands there too,
+ * between the clocks the larger of the two. */
+static void test_noisy_end(void) {
+    static const double sm_mhz[] = {500, 700, 900}, measured_s[] = {17.9, 18, 18}, printed_s[] = {18, 18, 18};
+    table t;
+    powercap_model m;
+    table_make(&t, 18, 0);
+    for (uint32_t n = 0; n < t.t.row_count; n++)
+        if (!strcmp(t.key[n], "gpu.time_s") && t.cell[2 * n] == 500)
+            t.cell[2 * n + 1] = 17.9;
+    FL_CHECK(!powercap_model_read(&m, &t.t), "refused");
+    for (m.printed = 0; m.printed < 2; m.printed++)
+        for (size_t i = 0; i < COUNT(sm_mhz); i++)
+            FL_CHECK(powercap_time(&m, &m.gpu, sm_mhz[i]) == (m.printed ? printed_s : measured_s)[i],
+                     "%s, %g MHz: %g s", m.printed ? "printed" : "measured", sm_mhz[i],
+                     powercap_time(&m, &m.gpu, sm_mhz[i]));
+}
+
 /* Any model: the laws are those of models/fit_capping.h, and no pair of clocks is better than the chosen one. */
 static void test_search(void) {
     const uint64_t seed = 11;
@@ -276,5 +294,5 @@ static void test_voltage(void) {
                  (powercap_power(&m, &m.gpu, want[i][0]) - 20) / 10);
 }
 
-FL_SUITE("powercap static", {"choices", test_choices}, {"ends", test_ends}, {"search", test_search},
-         {"models", test_models}, {"voltage", test_voltage})
+FL_SUITE("powercap static", {"choices", test_choices}, {"ends", test_ends}, {"a noisy end", test_noisy_end},
+         {"search", test_search}, {"models", test_models}, {"voltage", test_voltage})
