@@ -173,6 +173,22 @@ static void make_b0(maker *m) {
             m->files, text, c->b0_sd[0]);
 }
 
+/* Sweeps hold it from above only: a share of activity that no workload is without looks the same. */
+static void note_a0(maker *m) {
+    const fl_chip *c = &m->plain;
+    if (isfinite(c->slope_sd))
+        note(m, "gpu.power.a0_w",
+             "between 0 and %.3g W per V^2 GHz by %s: even the workload that gains least gains %.4g +- %.2g, of which "
+             "the idle clock tree is a part; the value is all of it, or less where the law asks for less. A log of the "
+             "idle GPU with a context open tells it",
+             fmax(0, c->slope_w + 2 * c->slope_sd), m->files, c->slope_w, c->slope_sd);
+    else
+        note(m, "gpu.power.a0_w",
+             "not identifiable: %.4g W per V^2 GHz; no workload in %s has the four SM clocks at one memory clock that "
+             "its slope takes. A log of the idle GPU with a context open tells it",
+             c->a0_w, m->files);
+}
+
 static void make_power(maker *m) {
     const fl_chip *c = &m->plain;
     if (!c->has_power) {
@@ -194,8 +210,7 @@ static void make_power(maker *m) {
          c->workloads);
     note(m, "gpu.power.b_w", "fitted from %s: the 95th percentile of its %u workloads has beta = 1", m->files,
          c->workloads);
-    note_value(m, "gpu.power.a0_w", c->a0_w, c->a0_sd, "W per V^2 GHz",
-               "at most this, by the workload that uses the SMs least; a log of the idle GPU tells it");
+    note_a0(m);
     note_value(m, "gpu.power.c_w", c->c_w, c->c_sd, "W per V",
                "it is told from B0 only by V, and from A only where kernels leave the SMs idle");
     put(m->power, "no_context_w", cJSON_CreateNumber(fl_chip_b0(c, c->mem_min) + c->c_w));
@@ -291,6 +306,21 @@ static void add_share(fl_grid *g, const char *name, double value, double sd) {
     fl_grid_add(g, "%s", isfinite(sd) && sd < 0.25 ? "" : "not identifiable");
 }
 
+static void add_a0(fl_grid *g, const fl_chip *c, const fl_chip *p) {
+    fl_grid_add(g, "A0, W per V^2 GHz");
+    fl_grid_add(g, "%.4g", c->a0_w);
+    fl_grid_add(g, "-");
+    if (p->has_power)
+        fl_grid_add(g, "%.4g", p->a0_w);
+    else
+        fl_grid_add(g, "-");
+    if (isfinite(p->slope_sd))
+        fl_grid_add(g, "0 to %.3g: least slope %.3g +- %.1g", fmax(0, p->slope_w + 2 * p->slope_sd), p->slope_w,
+                    p->slope_sd);
+    else
+        fl_grid_add(g, "not identifiable");
+}
+
 static void print_text(const maker *m) {
     const fl_chip *c = &m->full, *p = &m->plain;
     static const char *const head[] = {"value", "calibration", "+-", "simulator's law", ""};
@@ -321,7 +351,7 @@ static void print_text(const maker *m) {
             add_row(&g, name, c->b0_w[i], c->b0_sd[i], p->has_power ? p->b0_w[i] : (double)NAN);
         }
         add_row(&g, "A, W per V^2 GHz", c->a_w, NAN, p->a_w);
-        add_row(&g, "A0, W per V^2 GHz", c->a0_w, c->a0_sd, p->a0_w);
+        add_a0(&g, c, p);
         add_row(&g, "B, W", c->b_w, NAN, p->b_w);
         add_row(&g, "C, W per V", c->c_w, c->c_sd, p->c_w);
         add_share(&g, "stalled SMs draw", c->stall, c->stall_sd);

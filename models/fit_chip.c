@@ -86,6 +86,8 @@ fl_model_status fl_chip_of_device(const fl_device *dev, fl_chip *chip) {
                  .link_sd = NAN,
                  .c_sd = NAN,
                  .a0_sd = NAN,
+                 .slope_w = NAN,
+                 .slope_sd = NAN,
                  .stall_sd = NAN,
                  .stall_memory_sd = NAN,
                  .time_rms_pct = NAN,

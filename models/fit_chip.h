@@ -69,6 +69,10 @@ typedef struct fl_chip {
 
     /* how well the data tell them: standard deviations, NaN = not known, INFINITY = the data cannot tell */
     double sharpness_sd, link_sd, b0_sd[FL_CHIP_MEMS], c_sd, a0_sd, stall_sd, stall_memory_sd;
+    /* W per V^2 GHz that even the workload with the least gains at the highest memory clock. A0 lies between 0 and
+     * this: what is common to all workloads cannot be told from an activity that all of them have. NaN = not known. The
+     * plain law's A0 is never above it. */
+    double slope_w, slope_sd;
     double time_rms_pct, power_rms_pct; /* of all rows that it was fitted to, robust (1.4826 x median) */
     uint32_t workloads;
     size_t rows, time_outliers, power_outliers; /* outliers: rows off by more than 6 such deviations and 3 % */

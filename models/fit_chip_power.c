@@ -231,7 +231,8 @@ static void scale_volt(problem *q) {
 }
 
 /* A part of alpha A or beta B that every workload has cannot be told from A0 or B0(m) where nothing stalls; by
- * convention the least alpha and beta are 0. The powers stay what they are. */
+ * convention the least alpha and beta are 0, but A0 is no more than the least slope measured: with one V for all memory
+ * clocks the plain law may miss it. The powers stay what they are. */
 static void share_least(problem *q) {
     fl_chip *c = q->chip;
     double alpha = INFINITY, beta = INFINITY;
@@ -239,6 +240,10 @@ static void share_least(problem *q) {
         alpha = fmin(alpha, q->alpha[k]);
         beta = fmin(beta, q->beta[k]);
     }
+    if (q->spans <= 3) /* the least of so few says nothing of others */
+        alpha = beta = 0;
+    if (c->a0_w + alpha > c->slope_w) /* not where that is NaN */
+        alpha = fmax(c->slope_w, 0) - c->a0_w;
     for (size_t k = 0; k < q->spans; k++) {
         q->alpha[k] -= alpha;
         q->beta[k] -= beta;
@@ -355,11 +360,13 @@ fl_model_status fl_chip_fit_power(const fl_chip_row *row, const fl_chip_span *sp
             residuals_of(&q, k, r + span[k].first);
         if (s == FL_MODEL_OK) {
             scale_volt(&q);
-            if (law == FL_CHIP_PLAIN && spans > 3)
+            s = fl_chip_least_slope(row, span, spans, chip);
+            if (law == FL_CHIP_PLAIN)
                 share_least(&q);
             set_loads(&q);
-            s = fl_chip_robust_pct(r, q.count, &chip->power_rms_pct, &chip->power_outliers);
         }
+        if (s == FL_MODEL_OK)
+            s = fl_chip_robust_pct(r, q.count, &chip->power_rms_pct, &chip->power_outliers);
         if (s == FL_MODEL_OK) {
             const size_t stride = spans / FL_CHIP_SHARES + 1;
             for (size_t k = 0, n = 0; k < spans; k += stride, n++) {
