@@ -28,9 +28,12 @@ typedef struct fl_chip_row {
 } fl_chip_row;
 
 /* How far measurements lie from the law, as shares: independent scatter, and a smooth part that neighbouring settings
- * share: Gaussian with covariance smooth^2 exp(-(d ln f)^2 / 2 length_sm^2 - (d ln m)^2 / 2 length_mem^2). */
+ * share: Gaussian with covariance smooth^2 exp(-(d ln f)^2 / 2 length_sm^2 - (d ln m)^2 / 2 length_mem^2). What a
+ * workload's own fit hides of the law's error shows where it was not looked at: a standard deviation that grows with
+ * the distance in ln clock from the nearest known setting, by `inside` per unit between the known clocks, by `outside`
+ * beyond them. */
 typedef struct fl_chip_error {
-    double scatter, smooth, length_sm, length_mem;
+    double scatter, smooth, length_sm, length_mem, inside, outside;
 } fl_chip_error;
 
 /* A workload as a point of the prior of time: memory's part of core + memory, and the rest's part of all. */

@@ -253,7 +253,7 @@ static void share_least(problem *q) {
         c->b0_w[i] += beta * c->mem_mhz[i] / c->mem_ref;
 }
 
-/* A and B: what the most active of the workloads draw; alpha and beta are shares of that. And their prior. */
+/* A and B: what the most active of the workloads draw; alpha and beta are shares of that. */
 static void set_loads(problem *q) {
     fl_chip *c = q->chip;
     double *sorted = q->work; /* room: the caller's */
@@ -263,15 +263,21 @@ static void set_loads(problem *q) {
         qsort(sorted, q->spans, sizeof *sorted, ascending);
         *(part ? &c->b_w : &c->a_w) = fmax(sorted[(q->spans * 19 + 19) / 20 - 1], 1e-3);
     }
-    double n = (double)q->spans, cov[3] = {0};
     for (size_t k = 0; k < q->spans; k++) {
         q->alpha[k] /= c->a_w;
         q->beta[k] /= c->b_w;
-        c->load_mean[0] += q->alpha[k] / n;
-        c->load_mean[1] += q->beta[k] / n;
     }
-    for (size_t k = 0; k < q->spans; k++) {
-        const double a = q->alpha[k] - c->load_mean[0], b = q->beta[k] - c->load_mean[1];
+}
+
+void fl_chip_load_prior(fl_chip *c) {
+    double n = fmax(1, (double)c->shares), cov[3] = {0};
+    c->load_mean[0] = c->load_mean[1] = 0;
+    for (uint32_t k = 0; k < c->shares; k++) {
+        c->load_mean[0] += c->share[k].alpha / n;
+        c->load_mean[1] += c->share[k].beta / n;
+    }
+    for (uint32_t k = 0; k < c->shares; k++) {
+        const double a = c->share[k].alpha - c->load_mean[0], b = c->share[k].beta - c->load_mean[1];
         cov[0] += a * a / n;
         cov[1] += a * b / n;
         cov[2] += b * b / n;
@@ -378,6 +384,7 @@ fl_model_status fl_chip_fit_power(const fl_chip_row *row, const fl_chip_span *sp
                         chip->power_off[n][at] = -r[i]; /* r: law over measured - 1 */
                 }
             }
+            fl_chip_load_prior(chip);
             s = fl_chip_fit_error(row, r, span, spans, 2, &chip->power_error);
         }
     }
