@@ -6,7 +6,7 @@
 
 #define COUNT_OF(a) (sizeof(a) / sizeof *(a))
 #define BIG 1e9
-#define VERSION 2
+#define VERSION 1
 #define SHARE 6 /* numbers of a share */
 
 /* The scalars, written and read by the same rows. */
@@ -119,9 +119,13 @@ static fl_status get_error(const fl_json *at, const char *key, fl_chip_error *e,
         s = fl_json_get_real(&o, "length_sm", 1e-3, 100, &e->length_sm, d);
     if (s == FL_OK)
         s = fl_json_get_real(&o, "length_mem", 1e-3, 100, &e->length_mem, d);
-    if (s == FL_OK)
+    e->inside = 0.03; /* assumed where a file does not say */
+    e->outside = 0.1;
+    if (s == FL_OK && fl_json_has(&o, "inside"))
         s = fl_json_get_real(&o, "inside", 0, BIG, &e->inside, d);
-    return s == FL_OK ? fl_json_get_real(&o, "outside", 0, BIG, &e->outside, d) : s;
+    if (s == FL_OK && fl_json_has(&o, "outside"))
+        s = fl_json_get_real(&o, "outside", 0, BIG, &e->outside, d);
+    return s;
 }
 
 static fl_status same_count(const fl_json *at, const char *key, uint32_t a, uint32_t b, fl_diag *d) {
