@@ -13,6 +13,7 @@
 #define FLAT 1.01      /* V at its floor */
 #define RANGE_MIN 1.15 /* highest over lowest clock */
 #define TO_SIGMA 1.4826
+#define LEAST 1e-3 /* relative scatter: no meter repeats better */
 
 typedef struct line {
     double slope, scatter; /* W per V^2 GHz; relative standard deviation of a reading */
@@ -112,7 +113,7 @@ fl_model_status fl_chip_least_slope(const fl_chip_row *row, const fl_chip_span *
     const double rise = v * v * ghz - chip->sm_min / 1000;
     double least = INFINITY;
     for (size_t k = 0; k < lines; k++) {
-        const double own = fmax(common, of[k].scatter) * of[k].power / of[k].spread;
+        const double own = fmax(fmax(common, LEAST), of[k].scatter) * of[k].power / of[k].spread;
         const double volt = isfinite(flat) ? 0 : of[k].slope * 2 * v * ghz * chip->volt_sd[top] / rise;
         const double sd = sqrt(own * own + volt * volt);
         if (of[k].slope + 2 * sd < least) { /* the one that surely is low, not one that scatter made low */
