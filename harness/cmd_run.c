@@ -246,6 +246,8 @@ int fl_cmd_run(int argc, char **argv) {
     if (!s && scenes.count != 1)
         s = fl_fail(&d, FL_BAD_INPUT, NULL, 0, 0,
                     "%zu workloads, expected one (--workload NAME chooses; compare takes many)", scenes.count);
+    if (!s)
+        fl_scene_warnings(&scenes);
     if (!s && log_path && !(s = fl_steplog_open(&log, scenes.item[0], &spec, &d)))
         rec.log = &log;
     if (!s && probes_path) {
