@@ -3,6 +3,7 @@
 #include "harness/fit.h"
 #include "harness/fit_chip_json.h"
 #include "harness/fit_device_print.h"
+#include "harness/fit_idle_log.h"
 #include "harness/fit_rows.h"
 #include "harness/output.h"
 #include "harness/platform.h"
@@ -14,7 +15,7 @@
 #include <string.h>
 
 static const fl_command_help help = {
-    "fit device", "--sweep FILE... --out DEV.json [--base PLATFORM]",
+    "fit device", "--sweep FILE... --out DEV.json [--idle LOG] [--base PLATFORM]",
     "Finds what the workloads of a chip share, from settings at which they were measured: V(f), A, A0, B, B0(m), C,\n"
     "time sharpness, how far measurements lie from the law, and which terms workloads have.",
     "Two laws are fitted. \"gpu\" holds the simulator's own. \"calibration\", which `fit workload` reads, adds that\n"
@@ -23,10 +24,14 @@ static const fl_command_help help = {
     "clocks, sensors, actuators, limits) is taken from --base and marked as assumed. Each value carries a note: where\n"
     "it is from and how well it is known, or why it is not identifiable.\n"
     "\n"
+    "Sweeps bound the idle clock tree A0 from above only. --idle LOG, a log in which the GPU idles at several SM "
+    "clocks with\n"
+    "a context open, tells it: what idle power gains with V^2 f. What kernels draw stays as it was.\n"
+    "\n"
     "Rows at a power limit that binds, or below the highest limit of their workload, are left out."};
 
 typedef struct device_options {
-    const char *out, *base, *name;
+    const char *out, *base, *name, *idle;
     fl_texts sweeps, only;
     bool json;
 } device_options;
@@ -35,7 +40,8 @@ typedef struct maker {
     const device_options *o;
     const fl_fit_rows *rows;
     fl_chip full, plain;
-    char files[256]; /* names of the sweeps, without folders */
+    fl_idle_log idle; /* clocks 0 = none was given */
+    char files[256];  /* names of the sweeps, without folders */
     cJSON *root, *gpu, *power, *notes;
 } maker;
 
@@ -175,7 +181,17 @@ static void make_b0(maker *m) {
 /* Sweeps hold it from above only: a share of activity that no workload is without looks the same. */
 static void note_a0(maker *m) {
     const fl_chip *c = &m->plain;
-    if (isfinite(c->slope_sd))
+    const fl_idle_log *i = &m->idle;
+    const char *slash = i->clocks ? strrchr(m->o->idle, '/') : NULL;
+    if (i->clocks)
+        note(m, "gpu.power.a0_w",
+             "fitted from %s: %.4g +- %.2g W per V^2 GHz, GPU %d idling at %zu clocks of %g to %g MHz (%zu readings), "
+             "within %.2g W; the sweeps allow 0 to %.3g%s",
+             slash ? slash + 1 : m->o->idle, i->idle.a0_w, i->a0_sd, i->device, i->clocks, i->low_mhz, i->high_mhz,
+             i->readings, i->idle.worst_w, fmax(0, c->slope_w + 2 * c->slope_sd),
+             i->idle.a0_w - 2 * i->a0_sd > c->slope_w + 2 * c->slope_sd ? ": another board, or V is not as fitted"
+                                                                        : "");
+    else if (isfinite(c->slope_sd))
         note(m, "gpu.power.a0_w",
              "between 0 and %.3g W per V^2 GHz by %s: even the workload that gains least gains %.4g +- %.2g, of which "
              "the idle clock tree is a part; the value is all of it, or less where the law asks for less. A log of the "
@@ -199,8 +215,10 @@ static void make_power(maker *m) {
         put(m->power, "b0_w", cJSON_CreateNumber(20));
         return;
     }
-    put(m->power, "a_w", cJSON_CreateNumber(c->a_w));
-    put(m->power, "a0_w", cJSON_CreateNumber(c->a0_w));
+    /* What is not the tree's is the kernels': the most active draw what they drew. */
+    const double a0 = m->idle.clocks ? m->idle.idle.a0_w : c->a0_w;
+    put(m->power, "a_w", cJSON_CreateNumber(fmax(1e-3, c->a_w + c->a0_w - a0)));
+    put(m->power, "a0_w", cJSON_CreateNumber(a0));
     put(m->power, "b_w", cJSON_CreateNumber(c->b_w));
     put(m->power, "c_w", cJSON_CreateNumber(c->c_w));
     make_voltage(m);
@@ -294,6 +312,7 @@ int fl_fit_device(int argc, char **argv) {
     const fl_option option[] = {
         {"sweep", "FILE", FL_OPTION_LIST, &o.sweeps, 0, 0, "measured settings; may be given several times"},
         {"out", "FILE", FL_OPTION_TEXT, &o.out, 0, 0, "the device file to write"},
+        {"idle", "LOG", FL_OPTION_TEXT, &o.idle, 0, 0, "log of the idle GPU at several clocks, for A0"},
         {"base", "NAME", FL_OPTION_TEXT, &o.base, 0, 0, "platform for what sweeps do not tell (generic)"},
         {"name", "TEXT", FL_OPTION_TEXT, &o.name, 0, 0, "name of the GPU"},
         {"only", "NAME", FL_OPTION_LIST, &o.only, 0, 0, "workloads, by name or pattern; may be given several times"},
@@ -319,6 +338,11 @@ int fl_fit_device(int argc, char **argv) {
         s = fl_fit_rows_read(&o.sweeps, &o.only, &rows, &d);
     if (!s)
         s = fit_both(&m, &d);
+    if (!s && o.idle && !m.plain.has_power)
+        s = fl_fail(&d, FL_BAD_INPUT, o.sweeps.item[0], 0, 0,
+                    "the sweeps tell no power law, so --idle has no V to go by");
+    if (!s && o.idle)
+        s = fl_idle_log_fit(o.idle, &m.plain, &m.idle, &d);
     if (!s)
         s = make(&m, &d);
     if (!s)
@@ -328,7 +352,7 @@ int fl_fit_device(int argc, char **argv) {
     else if (o.json)
         fl_json_print(m.root, stdout);
     else
-        fl_fit_device_print(&m.full, &m.plain, &rows, m.files, o.out);
+        fl_fit_device_print(&m.full, &m.plain, &rows, m.files, &m.idle, o.out);
     cJSON_Delete(m.root);
     fl_fit_rows_free(&rows);
     fl_texts_free(&rest);

@@ -47,7 +47,7 @@ static void add_a0(fl_grid *g, const fl_chip *c, const fl_chip *p) {
 }
 
 void fl_fit_device_print(const fl_chip *full, const fl_chip *plain, const fl_fit_rows *rows, const char *files,
-                         const char *out) {
+                         const fl_idle_log *idle, const char *out) {
     const fl_chip *c = full, *p = plain;
     static const char *const head[] = {"value", "calibration", "+-", "simulator's law", ""};
     fl_grid g = {.columns = sizeof head / sizeof *head};
@@ -92,5 +92,11 @@ void fl_fit_device_print(const fl_chip *full, const fl_chip *plain, const fl_fit
     fl_fit_rows_notes(rows);
     if (c->has_power && fl_voltage_floor_mhz(p->knot_mhz, p->volt, p->knots, 0.02) < p->knot_mhz[p->knots > 1])
         printf("note: no floor of V shows in these clocks, so V and A are not identifiable apart\n");
+    if (idle->clocks)
+        printf(
+            "A0 in the device file: %.4g +- %.2g W per V^2 GHz, from GPU %d idling at %zu clocks, %g to %g MHz, within "
+            "%.2g W\n",
+            idle->idle.a0_w, idle->a0_sd, idle->device, idle->clocks, idle->low_mhz, idle->high_mhz,
+            idle->idle.worst_w);
     printf("written: %s\n", out);
 }

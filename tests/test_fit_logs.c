@@ -196,6 +196,50 @@ static void test_way_round(void) {
     putchar('\n');
 }
 
+/* Without the workload that leaves the SMs idle, sweeps only bound A0 of the last board; a log of the idle GPU tells
+ * it, and the most active kernel draws what it drew. */
+static void test_idle(void) {
+    const truth *t = &boards[COUNT(boards) - 1];
+    char folder[600];
+    static char text[40000];
+    snprintf(folder, sizeof folder, "%s", fl_temp_path("."));
+    size_t used =
+        (size_t)snprintf(text, sizeof text, "# foldline-telemetry 1\nt_ns,device,util_gpu_pct,power_w,sm_mhz\n");
+    for (int i = 0; i < 500; i++) {
+        const double mhz = 300 + 200 * (double)(i / 100), w = t->b0[1] + t->c + t->a0 * mhz / 1000;
+        const bool busy = i % 100 < 40;
+        used += (size_t)snprintf(text + used, sizeof text - used, "%lld,1,%d,%.2f,%g\n", 100000000LL * i, busy ? 90 : 0,
+                                 busy ? 200 : w + 0.2 * (i % 5 - 2), mhz);
+    }
+    fl_temp_text("idle.log", text);
+    static const char *const options[] = {"", "--idle idle.log"};
+    double a[2], a0[2];
+    for (int k = 0; k < 2; k++) {
+        cJSON *root = NULL;
+        FL_CHECK(shell("cd '%s' && '%s' fit device --sweep all.sweep.csv --only 'core*' --only 'm*' %s --out i.json "
+                       ">out 2>&1",
+                       folder, FL_PROGRAM, options[k]) == 0,
+                 "%s", options[k]);
+        CU_ASSERT_FATAL(fl_json_read(fl_temp_path("i.json"), &root, NULL) == FL_OK);
+        const cJSON *power = cJSON_GetObjectItemCaseSensitive(cJSON_GetObjectItemCaseSensitive(root, "gpu"), "power");
+        a[k] = number(power, "a_w", -1);
+        a0[k] = number(power, "a0_w", -1);
+        cJSON_Delete(root);
+    }
+    printf(" A0 at most %.1f, with the log %.2f (%g) ", a0[0], a0[1], t->a0);
+    FL_CHECK(a0[0] > t->a0 + 5 && fabs(a0[1] - t->a0) < 0.5, "A0 %g and %g", a0[0], a0[1]);
+    FL_CHECK(fabs(a[0] + a0[0] - a[1] - a0[1]) < 1e-6 && fabs(a[1] / t->a - 1) < 0.05, "A %g and %g", a[0], a[1]);
+    for (char *at = text; (at = strstr(at, ",1100\n")); at++)
+        memcpy(at, ",0300", 5); /* and 500, 700, 900: still enough; without 900 no more */
+    for (char *at = text; (at = strstr(at, ",900\n")); at++)
+        memcpy(at, ",300", 4);
+    fl_temp_text("idle.log", text);
+    FL_CHECK(shell("cd '%s' && '%s' fit device --sweep all.sweep.csv --idle idle.log --out i.json >out 2>&1", folder,
+                   FL_PROGRAM) == 2 &&
+                 shell("grep -q 'no GPU that idles' '%s/out'", folder) == 0,
+             "three clocks");
+}
+
 /* Recording does not change the run: not a byte of what it says. */
 static void test_unchanged(void) {
     char folder[600];
@@ -250,5 +294,5 @@ static void test_foreign(void) {
 
 static void test_clean_up(void) { fl_temp_remove(); }
 
-FL_SUITE("fit_logs", {"way round", test_way_round}, {"unchanged", test_unchanged}, {"foreign", test_foreign},
-         {"clean up", test_clean_up})
+FL_SUITE("fit_logs", {"way round", test_way_round}, {"idle", test_idle}, {"unchanged", test_unchanged},
+         {"foreign", test_foreign}, {"clean up", test_clean_up})
