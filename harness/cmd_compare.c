@@ -109,6 +109,8 @@ int fl_cmd_compare(int argc, char **argv) {
     fl_ranking *ranking = NULL;
     cJSON *record = NULL;
     fl_status s = fl_setup_open(&u, &so, &d);
+    if (!s)
+        fl_scene_warnings(&u.scenes);
     if (!s && !u.own) /* published results belong to the experiment's own policies and workloads */
         s = fl_published_open(&u.experiment, &u.labels, &published, &d);
     if (!s && published)

@@ -11,6 +11,7 @@ static const struct {
     {"device", fl_fit_device, "what belongs to a chip, from measured sweeps of several workloads"},
     {"workload", fl_fit_workload_command, "a workload's other settings, from a few measured ones"},
     {"split", fl_fit_split, "how well both do: device from half of the workloads, scored on the other half"},
+    {"logs", fl_fit_logs, "a sweep, from logs of runs at fixed clocks"},
     {"trace", fl_fit_trace, "kinds of kernels, from recordings of a program at several clocks"},
     {"capping", fl_fit_capping, "the model of the power capping policies, from sweeps"},
     {"sensitivity", fl_fit_sensitivity, "DynaCo's metrics against frequency sensitivity, from runs over states"},

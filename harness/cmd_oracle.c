@@ -163,6 +163,8 @@ int fl_cmd_oracle(int argc, char **argv) {
     fl_status s = fl_objective_parse(objective, &w.objective, &d);
     if (!s)
         s = fl_scenes_open(&so, &traces, &scenes, &d);
+    if (!s)
+        fl_scene_warnings(&scenes);
     if (!s && !(w.job = calloc(scenes.count + 1, sizeof *w.job)))
         s = fl_fail(&d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the oracle");
     for (size_t i = 0; !s && i < scenes.count; i++)

@@ -2,6 +2,7 @@
 #include "harness/fault_spec.h"
 #include "harness/output.h"
 #include "harness/probelog.h"
+#include "harness/sensorlog.h"
 #include "harness/steplog.h"
 
 #include <math.h>
@@ -12,11 +13,13 @@ static const fl_command_help help = {
     "run", "TRACE.csv | --sweep FILE --workload NAME --platform NAME --policy NAME [--set P=V ...]",
     "Runs one policy over one workload and says what it cost.",
     "--log writes every step, what the policy saw and set; foldline replay reproduces it.\n"
-    "--timeline writes the truth (not what sensors showed) over time; foldline plot timeline draws it."};
+    "--timeline writes the truth (not what sensors showed) over time; foldline plot timeline draws it.\n"
+    "--telemetry writes what the sensors showed; runs at several fixed clocks make a sweep (foldline fit logs)."};
 
 typedef struct fl_recorder {
     fl_steplog *log;     /* NULL = none */
     fl_probelog *probes; /* NULL = none */
+    fl_sensorlog *sensors;
     fl_telemetry *truth; /* NULL = none */
     size_t room_t, room_d, room_v;
     fl_wide *energy_fj; /* per GPU, at the last point */
@@ -28,6 +31,10 @@ static fl_status on_step(void *user, const fl_sample *sample, const fl_decision 
     fl_recorder *r = user;
     fl_status s = r->log ? fl_steplog_add(r->log, sample, decision, d) : FL_OK;
     return !s && r->probes ? fl_probelog_add(r->probes, sample, decision, d) : s;
+}
+
+static fl_status on_watch(void *user, const fl_gpu_sample *gpu, uint32_t count, int64_t t_ps, fl_diag *d) {
+    return fl_sensorlog_add(((fl_recorder *)user)->sensors, gpu, count, t_ps, d);
 }
 
 /* Mean power and utilisation since the last point, clocks as they stand. */
@@ -201,7 +208,7 @@ int fl_cmd_run(int argc, char **argv) {
     fl_scene_options so = {0};
     fl_texts traces = {0}, set = {0}, fault_texts = {0};
     fl_fault *fault = NULL;
-    const char *policy = NULL, *log_path = NULL, *timeline = NULL, *probes_path = NULL;
+    const char *policy = NULL, *log_path = NULL, *timeline = NULL, *telemetry = NULL, *probes_path = NULL;
     double every_ms = 100, min_set_ms = 0;
     bool json = false;
     const fl_option option[] = {
@@ -211,8 +218,9 @@ int fl_cmd_run(int argc, char **argv) {
         {"min-set-ms", "X", FL_OPTION_REAL, &min_set_ms, 0, 1e6, "a control is set at most this often (0 = no limit)"},
         {"log", "FILE", FL_OPTION_TEXT, &log_path, 0, 0, "writes the decisions, step by step"},
         {"timeline", "FILE", FL_OPTION_TEXT, &timeline, 0, 0, "writes clocks, power and utilisation over time"},
+        {"telemetry", "FILE", FL_OPTION_TEXT, &telemetry, 0, 0, "writes what the sensors show over time"},
         {"probes", "FILE", FL_OPTION_TEXT, &probes_path, 0, 0, "writes the policy's internals, step by step"},
-        {"every-ms", "X", FL_OPTION_REAL, &every_ms, 0.001, 1e9, "spacing of the timeline (100)"},
+        {"every-ms", "X", FL_OPTION_REAL, &every_ms, 0.001, 1e9, "spacing of the timeline and the telemetry (100)"},
         {"fault", "SPEC", FL_OPTION_LIST, &fault_texts, 0, 0, FL_FAULT_SPEC_HELP},
         {"json", NULL, FL_OPTION_FLAG, &json, 0, 0, "prints the result as JSON"},
     };
@@ -224,6 +232,7 @@ int fl_cmd_run(int argc, char **argv) {
     fl_spec spec = {0};
     fl_steplog log = {0};
     fl_telemetry truth = {0};
+    fl_sensorlog sensors = {0};
     fl_recorder rec = {0};
     fl_probelog probes = {0};
     fl_run_result r = {0};
@@ -237,6 +246,8 @@ int fl_cmd_run(int argc, char **argv) {
     if (!s && scenes.count != 1)
         s = fl_fail(&d, FL_BAD_INPUT, NULL, 0, 0,
                     "%zu workloads, expected one (--workload NAME chooses; compare takes many)", scenes.count);
+    if (!s)
+        fl_scene_warnings(&scenes);
     if (!s && log_path && !(s = fl_steplog_open(&log, scenes.item[0], &spec, &d)))
         rec.log = &log;
     if (!s && probes_path) {
@@ -251,6 +262,8 @@ int fl_cmd_run(int argc, char **argv) {
         if (!rec.energy_fj || !rec.busy_ps || !name_columns(&truth))
             s = fl_fail(&d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the timeline");
     }
+    if (!s && telemetry && !(s = fl_sensorlog_open(&sensors, &d)))
+        rec.sensors = &sensors;
     if (!s) {
         fl_scene *scene = scenes.item[0];
         fl_layer layer[2] = {fl_platform_layer(&scene->platform, spec.policy->name), spec.layer};
@@ -266,6 +279,8 @@ int fl_cmd_run(int argc, char **argv) {
                               .min_set_interval_ns = (int64_t)(min_set_ms * 1e6),
                               .on_step = rec.log || rec.probes ? on_step : NULL,
                               .on_truth = rec.truth ? on_truth : NULL,
+                              .on_watch = rec.sensors ? on_watch : NULL,
+                              .watch_needs = fl_sensorlog_needs,
                               .truth_ns = (int64_t)(every_ms * 1e6),
                               .user = &rec};
         s = fl_run(&run, &r, &d);
@@ -276,6 +291,9 @@ int fl_cmd_run(int argc, char **argv) {
         s = fl_probelog_write(&probes, probes_path, &d);
     if (!s && timeline)
         s = fl_telemetry_write(timeline, &truth, &d);
+    if (!s && telemetry)
+        s = fl_sensorlog_write(&sensors, telemetry, scenes.item[0]->w->name, scenes.item[0]->platform.name,
+                               r.makespan_ps, &d);
     if (s)
         status = fl_report("run", &d);
     else if (json)
@@ -284,6 +302,7 @@ int fl_cmd_run(int argc, char **argv) {
         print_text(&scenes, &spec, &r);
     fl_run_result_free(&r);
     fl_telemetry_free(&truth);
+    fl_sensorlog_free(&sensors);
     free(rec.energy_fj);
     free(rec.busy_ps);
     fl_steplog_free(&log);

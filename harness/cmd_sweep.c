@@ -191,6 +191,8 @@ int fl_cmd_sweep(int argc, char **argv) {
         out ? FL_OK : fl_fail(&d, FL_BAD_INPUT, NULL, 0, 0, "no -o FILE given, expected where the results go");
     if (!s)
         s = fl_setup_open(&w.u, &so, &d);
+    if (!s)
+        fl_scene_warnings(&w.u.scenes);
     if (!s && fl_experiment_draws(&w.u.experiment))
         s = fl_fail(&d, FL_BAD_INPUT, w.u.experiment.path, 0, 0,
                     "a distribution replay, expected an experiment with kernels; foldline compare runs it whole");

@@ -38,6 +38,8 @@ static void add_error(cJSON *to, const char *key, const fl_chip_error *e) {
     fl_json_add_real(at, "smooth", e->smooth);
     fl_json_add_real(at, "length_sm", e->length_sm);
     fl_json_add_real(at, "length_mem", e->length_mem);
+    fl_json_add_real(at, "inside", e->inside);
+    fl_json_add_real(at, "outside", e->outside);
 }
 
 /* One list per workload, one number per setting; null = not measured. */
@@ -115,7 +117,15 @@ static fl_status get_error(const fl_json *at, const char *key, fl_chip_error *e,
         s = fl_json_get_real(&o, "smooth", 0, 10, &e->smooth, d);
     if (s == FL_OK)
         s = fl_json_get_real(&o, "length_sm", 1e-3, 100, &e->length_sm, d);
-    return s == FL_OK ? fl_json_get_real(&o, "length_mem", 1e-3, 100, &e->length_mem, d) : s;
+    if (s == FL_OK)
+        s = fl_json_get_real(&o, "length_mem", 1e-3, 100, &e->length_mem, d);
+    e->inside = 0.03; /* assumed where a file does not say */
+    e->outside = 0.1;
+    if (s == FL_OK && fl_json_has(&o, "inside"))
+        s = fl_json_get_real(&o, "inside", 0, BIG, &e->inside, d);
+    if (s == FL_OK && fl_json_has(&o, "outside"))
+        s = fl_json_get_real(&o, "outside", 0, BIG, &e->outside, d);
+    return s;
 }
 
 static fl_status same_count(const fl_json *at, const char *key, uint32_t a, uint32_t b, fl_diag *d) {

@@ -2,6 +2,8 @@
 #include "harness/commands.h"
 #include "harness/fit.h"
 #include "harness/fit_chip_json.h"
+#include "harness/fit_device_print.h"
+#include "harness/fit_idle_log.h"
 #include "harness/fit_rows.h"
 #include "harness/output.h"
 #include "harness/platform.h"
@@ -13,7 +15,7 @@
 #include <string.h>
 
 static const fl_command_help help = {
-    "fit device", "--sweep FILE... --out DEV.json [--base PLATFORM]",
+    "fit device", "--sweep FILE... --out DEV.json [--idle LOG] [--base PLATFORM]",
     "Finds what the workloads of a chip share, from settings at which they were measured: V(f), A, A0, B, B0(m), C,\n"
     "time sharpness, how far measurements lie from the law, and which terms workloads have.",
     "Two laws are fitted. \"gpu\" holds the simulator's own. \"calibration\", which `fit workload` reads, adds that\n"
@@ -22,10 +24,14 @@ static const fl_command_help help = {
     "clocks, sensors, actuators, limits) is taken from --base and marked as assumed. Each value carries a note: where\n"
     "it is from and how well it is known, or why it is not identifiable.\n"
     "\n"
+    "Sweeps bound the idle clock tree A0 from above only. --idle LOG, a log in which the GPU idles at several SM "
+    "clocks with\n"
+    "a context open, tells it: what idle power gains with V^2 f. What kernels draw stays as it was.\n"
+    "\n"
     "Rows at a power limit that binds, or below the highest limit of their workload, are left out."};
 
 typedef struct device_options {
-    const char *out, *base, *name;
+    const char *out, *base, *name, *idle;
     fl_texts sweeps, only;
     bool json;
 } device_options;
@@ -34,11 +40,10 @@ typedef struct maker {
     const device_options *o;
     const fl_fit_rows *rows;
     fl_chip full, plain;
-    char files[256]; /* names of the sweeps, without folders */
+    fl_idle_log idle; /* clocks 0 = none was given */
+    char files[256];  /* names of the sweeps, without folders */
     cJSON *root, *gpu, *power, *notes;
 } maker;
-
-#define UNKNOWN 0.5 /* a standard deviation above this share of a value: the data cannot tell it */
 
 __attribute__((format(printf, 3, 4))) static void note(maker *m, const char *key, const char *format, ...) {
     char text[768];
@@ -59,7 +64,7 @@ static void put(cJSON *object, const char *key, cJSON *value) {
 
 /* "fitted from v100.csv: 20.1 +- 0.3", or that the data cannot tell. why: what hides the value. */
 static void note_value(maker *m, const char *key, double value, double sd, const char *unit, const char *why) {
-    if (isfinite(sd) && sd <= UNKNOWN * value)
+    if (isfinite(sd) && sd <= FL_FIT_UNKNOWN * value)
         note(m, key, "fitted from %s: %.4g +- %.2g %s", m->files, value, sd, unit);
     else if (isfinite(sd))
         note(m, key, "not identifiable: %.4g +- %.2g %s in %s; %s", value, sd, unit, m->files, why);
@@ -173,6 +178,32 @@ static void make_b0(maker *m) {
             m->files, text, c->b0_sd[0]);
 }
 
+/* Sweeps hold it from above only: a share of activity that no workload is without looks the same. */
+static void note_a0(maker *m) {
+    const fl_chip *c = &m->plain;
+    const fl_idle_log *i = &m->idle;
+    const char *slash = i->clocks ? strrchr(m->o->idle, '/') : NULL;
+    if (i->clocks)
+        note(m, "gpu.power.a0_w",
+             "fitted from %s: %.4g +- %.2g W per V^2 GHz, GPU %d idling at %zu clocks of %g to %g MHz (%zu readings), "
+             "within %.2g W; the sweeps allow 0 to %.3g%s",
+             slash ? slash + 1 : m->o->idle, i->idle.a0_w, i->a0_sd, i->device, i->clocks, i->low_mhz, i->high_mhz,
+             i->readings, i->idle.worst_w, fmax(0, c->slope_w + 2 * c->slope_sd),
+             i->idle.a0_w - 2 * i->a0_sd > c->slope_w + 2 * c->slope_sd ? ": another board, or V is not as fitted"
+                                                                        : "");
+    else if (isfinite(c->slope_sd))
+        note(m, "gpu.power.a0_w",
+             "between 0 and %.3g W per V^2 GHz by %s: even the workload that gains least gains %.4g +- %.2g, of which "
+             "the idle clock tree is a part; the value is all of it, or less where the law asks for less. A log of the "
+             "idle GPU with a context open tells it",
+             fmax(0, c->slope_w + 2 * c->slope_sd), m->files, c->slope_w, c->slope_sd);
+    else
+        note(m, "gpu.power.a0_w",
+             "not identifiable: %.4g W per V^2 GHz; no workload in %s has the four SM clocks at one memory clock that "
+             "its slope takes. A log of the idle GPU with a context open tells it",
+             c->a0_w, m->files);
+}
+
 static void make_power(maker *m) {
     const fl_chip *c = &m->plain;
     if (!c->has_power) {
@@ -184,8 +215,10 @@ static void make_power(maker *m) {
         put(m->power, "b0_w", cJSON_CreateNumber(20));
         return;
     }
-    put(m->power, "a_w", cJSON_CreateNumber(c->a_w));
-    put(m->power, "a0_w", cJSON_CreateNumber(c->a0_w));
+    /* What is not the tree's is the kernels': the most active draw what they drew. */
+    const double a0 = m->idle.clocks ? m->idle.idle.a0_w : c->a0_w;
+    put(m->power, "a_w", cJSON_CreateNumber(fmax(1e-3, c->a_w + c->a0_w - a0)));
+    put(m->power, "a0_w", cJSON_CreateNumber(a0));
     put(m->power, "b_w", cJSON_CreateNumber(c->b_w));
     put(m->power, "c_w", cJSON_CreateNumber(c->c_w));
     make_voltage(m);
@@ -194,8 +227,7 @@ static void make_power(maker *m) {
          c->workloads);
     note(m, "gpu.power.b_w", "fitted from %s: the 95th percentile of its %u workloads has beta = 1", m->files,
          c->workloads);
-    note_value(m, "gpu.power.a0_w", c->a0_w, c->a0_sd, "W per V^2 GHz",
-               "at most this, by the workload that uses the SMs least; a log of the idle GPU tells it");
+    note_a0(m);
     note_value(m, "gpu.power.c_w", c->c_w, c->c_sd, "W per V",
                "it is told from B0 only by V, and from A only where kernels leave the SMs idle");
     put(m->power, "no_context_w", cJSON_CreateNumber(fl_chip_b0(c, c->mem_min) + c->c_w));
@@ -263,82 +295,6 @@ static fl_status make(maker *m, fl_diag *d) {
     return s;
 }
 
-/* ---- telling ---- */
-
-static void add_row(fl_grid *g, const char *name, double value, double sd, double plain) {
-    fl_grid_add(g, "%s", name);
-    fl_grid_add(g, "%.4g", value);
-    if (isfinite(sd))
-        fl_grid_add(g, "%.2g", sd);
-    else
-        fl_grid_add(g, "-");
-    if (isnan(plain))
-        fl_grid_add(g, "-");
-    else
-        fl_grid_add(g, "%.4g", plain);
-    fl_grid_add(g, "%s", !isnan(sd) && !(sd <= UNKNOWN * value) ? "not identifiable" : "");
-}
-
-/* A share between 0 and 1, of which 0 may well be the value. */
-static void add_share(fl_grid *g, const char *name, double value, double sd) {
-    fl_grid_add(g, "%s", name);
-    fl_grid_add(g, "%.2f", value);
-    if (isfinite(sd))
-        fl_grid_add(g, "%.2f", sd);
-    else
-        fl_grid_add(g, "-");
-    fl_grid_add(g, "1");
-    fl_grid_add(g, "%s", isfinite(sd) && sd < 0.25 ? "" : "not identifiable");
-}
-
-static void print_text(const maker *m) {
-    const fl_chip *c = &m->full, *p = &m->plain;
-    static const char *const head[] = {"value", "calibration", "+-", "simulator's law", ""};
-    fl_grid g = {.columns = sizeof head / sizeof *head};
-    char name[64];
-    for (size_t k = 0; k < g.columns; k++)
-        fl_grid_add(&g, "%s", head[k]);
-    add_row(&g, "sharpness p", c->sharpness, c->sharpness_sd, p->sharpness);
-    if (c->link_mhz > 0) {
-        add_row(&g, "link: below MHz", c->link_mhz, c->link_sd, NAN);
-        add_row(&g, "link: slope", c->link_slope, NAN, NAN);
-    }
-    if (c->has_power) {
-        for (uint32_t i = 0; i < c->knots; i++) {
-            (void)snprintf(name, sizeof name, "V at %g MHz", c->knot_mhz[i]);
-            add_row(&g, name, fl_chip_volt(c, c->knot_mhz[i], c->mem_ref), c->volt_sd[i],
-                    p->has_power ? p->volt[i] : (double)NAN);
-        }
-        for (uint32_t i = 0; i < c->mems && c->mems > 1; i++) {
-            (void)snprintf(name, sizeof name, "V at least, at memory %g MHz", c->mem_mhz[i]);
-            add_row(&g, name, fl_chip_volt(c, c->sm_min, c->mem_mhz[i]), NAN, NAN);
-        }
-        for (uint32_t i = 0; i < c->mems; i++) {
-            if (m->rows->mem_known)
-                (void)snprintf(name, sizeof name, "B0 at %g MHz, W", c->mem_mhz[i]);
-            else
-                (void)snprintf(name, sizeof name, "B0, W");
-            add_row(&g, name, c->b0_w[i], c->b0_sd[i], p->has_power ? p->b0_w[i] : (double)NAN);
-        }
-        add_row(&g, "A, W per V^2 GHz", c->a_w, NAN, p->a_w);
-        add_row(&g, "A0, W per V^2 GHz", c->a0_w, c->a0_sd, p->a0_w);
-        add_row(&g, "B, W", c->b_w, NAN, p->b_w);
-        add_row(&g, "C, W per V", c->c_w, c->c_sd, p->c_w);
-        add_share(&g, "stalled SMs draw", c->stall, c->stall_sd);
-        add_share(&g, "stalled memory draws", c->stall_memory, c->stall_memory_sd);
-    }
-    add_row(&g, "error of time, %", c->time_rms_pct, NAN, p->time_rms_pct);
-    add_row(&g, "error of power, %", c->power_rms_pct, NAN, p->power_rms_pct);
-    fl_grid_print(&g, 1, stdout);
-    fl_grid_free(&g);
-    printf("\n%s: %u workloads, %zu rows; %zu times and %zu powers lie far off and hardly count\n", m->files,
-           c->workloads, c->rows, c->time_outliers, c->power_outliers);
-    fl_fit_rows_notes(m->rows);
-    if (c->has_power && fl_voltage_floor_mhz(p->knot_mhz, p->volt, p->knots, 0.02) < p->knot_mhz[p->knots > 1])
-        printf("note: no floor of V shows in these clocks, so V and A are not identifiable apart\n");
-    printf("written: %s\n", m->o->out);
-}
-
 static fl_status fit_both(maker *m, fl_diag *d) {
     static const fl_chip_law law[] = {FL_CHIP_FULL, FL_CHIP_PLAIN};
     for (size_t i = 0; i < 2; i++) {
@@ -356,6 +312,7 @@ int fl_fit_device(int argc, char **argv) {
     const fl_option option[] = {
         {"sweep", "FILE", FL_OPTION_LIST, &o.sweeps, 0, 0, "measured settings; may be given several times"},
         {"out", "FILE", FL_OPTION_TEXT, &o.out, 0, 0, "the device file to write"},
+        {"idle", "LOG", FL_OPTION_TEXT, &o.idle, 0, 0, "log of the idle GPU at several clocks, for A0"},
         {"base", "NAME", FL_OPTION_TEXT, &o.base, 0, 0, "platform for what sweeps do not tell (generic)"},
         {"name", "TEXT", FL_OPTION_TEXT, &o.name, 0, 0, "name of the GPU"},
         {"only", "NAME", FL_OPTION_LIST, &o.only, 0, 0, "workloads, by name or pattern; may be given several times"},
@@ -381,6 +338,11 @@ int fl_fit_device(int argc, char **argv) {
         s = fl_fit_rows_read(&o.sweeps, &o.only, &rows, &d);
     if (!s)
         s = fit_both(&m, &d);
+    if (!s && o.idle && !m.plain.has_power)
+        s = fl_fail(&d, FL_BAD_INPUT, o.sweeps.item[0], 0, 0,
+                    "the sweeps tell no power law, so --idle has no V to go by");
+    if (!s && o.idle)
+        s = fl_idle_log_fit(o.idle, &m.plain, &m.idle, &d);
     if (!s)
         s = make(&m, &d);
     if (!s)
@@ -390,7 +352,7 @@ int fl_fit_device(int argc, char **argv) {
     else if (o.json)
         fl_json_print(m.root, stdout);
     else
-        print_text(&m);
+        fl_fit_device_print(&m.full, &m.plain, &rows, m.files, &m.idle, o.out);
     cJSON_Delete(m.root);
     fl_fit_rows_free(&rows);
     fl_texts_free(&rest);

@@ -8,11 +8,13 @@
 
 static fl_status no_memory(fl_diag *d) { return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the scores"); }
 
-static fl_status add_error(fl_fit_errors *e, double time, double power, double energy, fl_diag *d) {
+enum { KINDS = 5 };
+
+static fl_status add_error(fl_fit_errors *e, const double value[KINDS], fl_diag *d) {
+    double **const list[KINDS] = {&e->time, &e->power, &e->energy, &e->time_sds, &e->power_sds};
     if (e->count == e->room) {
         const size_t room = e->room ? 2 * e->room : 32;
-        double **const list[] = {&e->time, &e->power, &e->energy};
-        for (size_t i = 0; i < 3; i++) {
+        for (size_t i = 0; i < KINDS; i++) {
             double *grown = realloc(*list[i], room * sizeof *grown);
             if (!grown)
                 return no_memory(d);
@@ -20,9 +22,9 @@ static fl_status add_error(fl_fit_errors *e, double time, double power, double e
         }
         e->room = room;
     }
-    e->time[e->count] = time;
-    e->power[e->count] = power;
-    e->energy[e->count++] = energy;
+    for (size_t i = 0; i < KINDS; i++)
+        (*list[i])[e->count] = value[i];
+    e->count++;
     return FL_OK;
 }
 
@@ -30,6 +32,8 @@ static void free_errors(fl_fit_errors *e) {
     free(e->time);
     free(e->power);
     free(e->energy);
+    free(e->time_sds);
+    free(e->power_sds);
     *e = (fl_fit_errors){0};
 }
 
@@ -50,7 +54,8 @@ fl_status fl_fit_score_add(fl_fit_score *to, const fl_fit_score *from, fl_diag *
     for (int k = 0; k < 2; k++) {
         const fl_fit_errors *f = k ? &from->outside : &from->inside;
         for (size_t i = 0; s == FL_OK && i < f->count; i++)
-            s = add_error(k ? &to->outside : &to->inside, f->time[i], f->power[i], f->energy[i], d);
+            s = add_error(k ? &to->outside : &to->inside,
+                          (double[KINDS]){f->time[i], f->power[i], f->energy[i], f->time_sds[i], f->power_sds[i]}, d);
     }
     to->fitted += from->fitted;
     return s;
@@ -100,8 +105,11 @@ fl_status fl_fit_entity_run(const fl_chip *chip, const fl_fit_rows *r, const fl_
             row->sm_mhz >= sm_low && row->sm_mhz <= sm_high && row->mem_mhz >= mem_low && row->mem_mhz <= mem_high;
         o.beyond += row->sm_mhz < chip->sm_min || row->sm_mhz > chip->sm_ref || row->mem_mhz < chip->mem_min ||
                     row->mem_mhz > chip->mem_ref;
-        s = add_error(inside ? &o.score.inside : &o.score.outside, off_pct(g.time_s, row->time_s),
-                      off_pct(g.power_w, row->power_w), off_pct(g.time_s * g.power_w, row->time_s * row->power_w), d);
+        const double time = off_pct(g.time_s, row->time_s), power = off_pct(g.power_w, row->power_w);
+        s = add_error(inside ? &o.score.inside : &o.score.outside,
+                      (double[KINDS]){time, power, off_pct(g.time_s * g.power_w, row->time_s * row->power_w),
+                                      time / g.time_sd_pct, power / g.power_sd_pct},
+                      d);
     }
     free(known);
     free(guess);
@@ -136,15 +144,28 @@ static void summarise(const double *a, size_t na, const double *b, size_t nb, do
     *p95 = room[low] + (low + 1 < n ? (at - (double)low) * (room[low + 1] - room[low]) : 0);
 }
 
+/* Share of x that is at most 2, in percent; NaN counts as not known. */
+static double within(const double *a, size_t na, const double *b, size_t nb) {
+    double in = 0, n = 0;
+    for (size_t i = 0; i < na + nb; i++) {
+        const double x = i < na ? a[i] : b[i - na];
+        in += x <= 2 ? 1 : 0;
+        n += isnan(x) ? 0 : 1;
+    }
+    return n > 0 ? 100 * in / n : (double)NAN;
+}
+
 fl_fit_means fl_fit_score_means(const fl_fit_score *s, int which) {
     const size_t na = which & FL_FIT_INSIDE ? s->inside.count : 0, nb = which & FL_FIT_OUTSIDE ? s->outside.count : 0;
-    fl_fit_means m = {NAN, NAN, NAN, NAN, NAN, NAN, na + nb};
+    fl_fit_means m = {NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, na + nb};
     double *room = malloc((na + nb + 1) * sizeof *room);
     if (!room)
         return m;
     summarise(s->inside.time, na, s->outside.time, nb, room, &m.time_mape, &m.time_p95);
     summarise(s->inside.power, na, s->outside.power, nb, room, &m.power_mape, &m.power_p95);
     summarise(s->inside.energy, na, s->outside.energy, nb, room, &m.energy_mape, &m.energy_p95);
+    m.time_within = within(s->inside.time_sds, na, s->outside.time_sds, nb);
+    m.power_within = within(s->inside.power_sds, na, s->outside.power_sds, nb);
     free(room);
     return m;
 }
@@ -156,5 +177,7 @@ void fl_fit_means_json(const fl_fit_means *m, cJSON *to) {
     fl_json_add_real(to, "power_p95_pct", m->power_p95);
     fl_json_add_real(to, "energy_mape_pct", m->energy_mape);
     fl_json_add_real(to, "energy_p95_pct", m->energy_p95);
+    fl_json_add_real(to, "time_within_2sd_pct", m->time_within);
+    fl_json_add_real(to, "power_within_2sd_pct", m->power_within);
     cJSON_AddNumberToObject(to, "rows_predicted", (double)m->rows);
 }

@@ -8,6 +8,7 @@
 
 typedef struct fl_fit_errors { /* absolute, in percent */
     double *time, *power, *energy;
+    double *time_sds, *power_sds; /* in stated standard deviations */
     size_t count, room;
 } fl_fit_errors;
 
@@ -18,6 +19,7 @@ typedef struct fl_fit_score {
 
 typedef struct fl_fit_means {
     double time_mape, time_p95, power_mape, power_p95, energy_mape, energy_p95; /* percent, NaN where no row */
+    double time_within, power_within; /* share of the rows off by no more than 2 stated standard deviations, percent */
     size_t rows;
 } fl_fit_means;
 

@@ -23,7 +23,7 @@ typedef struct split_options {
     bool json, plain;
 } split_options;
 
-enum { CLASSES = 3, PARTS = 6 };
+enum { CLASSES = 3, PARTS = 8 };
 
 typedef struct totals {
     double sum[CLASSES][PARTS], count[CLASSES];
@@ -68,7 +68,8 @@ static fl_status one_split(const split_options *o, const fl_fit_rows *r, const f
     static const int which[CLASSES] = {FL_FIT_INSIDE, FL_FIT_OUTSIDE, FL_FIT_BOTH};
     for (int c = 0; !s && c < CLASSES; c++) {
         const fl_fit_means m = fl_fit_score_means(&all, which[c]);
-        const double value[PARTS] = {m.time_mape, m.time_p95, m.power_mape, m.power_p95, m.energy_mape, m.energy_p95};
+        const double value[PARTS] = {m.time_mape,   m.time_p95,   m.power_mape,  m.power_p95,
+                                     m.energy_mape, m.energy_p95, m.time_within, m.power_within};
         if (m.rows == 0)
             continue;
         for (int k = 0; k < PARTS; k++)
@@ -80,11 +81,13 @@ static fl_status one_split(const split_options *o, const fl_fit_rows *r, const f
 }
 
 static const char *const class_name[CLASSES] = {"interpolated", "extrapolated", "all"};
-static const char *const part_name[PARTS] = {"time_mape_pct", "time_p95_pct",    "power_mape_pct",
-                                             "power_p95_pct", "energy_mape_pct", "energy_p95_pct"};
+static const char *const part_name[PARTS] = {"time_mape_pct",       "time_p95_pct",        "power_mape_pct",
+                                             "power_p95_pct",       "energy_mape_pct",     "energy_p95_pct",
+                                             "time_within_2sd_pct", "power_within_2sd_pct"};
 
 static void print_text(const split_options *o, const totals *t) {
-    static const char *const head[] = {"rows", "time %", "p95", "power %", "p95", "energy %", "p95"};
+    static const char *const head[] = {
+        "rows", "time %", "p95", "power %", "p95", "energy %", "p95", "time within 2 sd %", "power within 2 sd %"};
     fl_grid g = {.columns = sizeof head / sizeof *head};
     for (size_t k = 0; k < g.columns; k++)
         fl_grid_add(&g, "%s", head[k]);

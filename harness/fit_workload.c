@@ -215,12 +215,31 @@ static fl_status write_csv(const fl_fit_rows *r, const fl_fit_result_of *result,
     return fl_output_commit(out, d);
 }
 
+/* How far off the predicted rows are on average, as they are stated: what compare --model-error moves them by. */
+static void write_head(FILE *f, const fl_fit_rows *r, const fl_fit_result_of *result) {
+    double time_sd = 0, power_sd = 0, n = 0;
+    for (size_t i = 0; i < r->entities; i++)
+        for (size_t k = 0; result[i].guess && k < r->entity[i].count; k++) {
+            const fl_chip_guess *g = &result[i].guess[k];
+            if (isnan(g->time_sd_pct) || isnan(g->power_sd_pct))
+                continue;
+            time_sd += g->time_sd_pct;
+            power_sd += g->power_sd_pct;
+            n++;
+        }
+    fputs("# foldline-sweep 1\n", f);
+    if (n > 0) /* a normal deviate's mean absolute value is sqrt(2/pi) of its deviation */
+        fprintf(f, "# model_time_mape_pct: %.3g\n# model_power_mape_pct: %.3g\n", sqrt(M_2_PI) * time_sd / n,
+                sqrt(M_2_PI) * power_sd / n);
+}
+
 /* The sweep as it is known now: measured where it was looked at, predicted elsewhere. */
 static fl_status write_sweep(const fl_fit_rows *r, const fl_fit_result_of *result, const char *path, fl_diag *d) {
     fl_output *out = fl_output_open(path, d);
     if (!out)
         return d ? d->status : FL_IO;
     FILE *f = fl_output_file(out);
+    write_head(f, r, result);
     fputs("workload,kernel,sm_mhz,mem_mhz,power_cap_w,time_s,power_w,energy_j\n", f);
     for (size_t i = 0; i < r->entities; i++)
         for (size_t k = 0; result[i].guess && k < r->entity[i].count; k++) {

@@ -151,6 +151,9 @@ cJSON *fl_provenance(const fl_scenes *scenes, const fl_spec *spec, size_t spec_c
         cJSON_AddBoolToObject(w, "gaps_are_host_time", s->w->gaps_are_host);
         fl_json_add_real(w, "model_time_mape_pct", s->w->model_time_mape_pct);
         fl_json_add_real(w, "model_power_mape_pct", s->w->model_power_mape_pct);
+        cJSON *notes = s->note_count ? cJSON_AddArrayToObject(w, "notes") : NULL;
+        for (size_t k = 0; k < s->note_count; k++)
+            cJSON_AddItemToArray(notes, cJSON_CreateString(s->note[k]));
         cJSON_AddItemToArray(workloads, w);
     }
     for (size_t i = 0; i < spec_count; i++)
@@ -189,6 +192,27 @@ char *fl_provenance_path(const char *csv) {
     const char *dot = strrchr(csv, '.'), *slash = strrchr(csv, '/');
     size_t stem = dot && (!slash || dot > slash) ? (size_t)(dot - csv) : strlen(csv);
     return asprintf(&path, "%.*s.provenance.json", (int)stem, csv) < 0 ? NULL : path;
+}
+
+static const char *base_of(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+/* A trace that is opened for several platforms or variants says so once. */
+static bool was_told(const fl_scenes *scenes, size_t until, const fl_scene *s) {
+    for (size_t i = 0; i < until; i++)
+        if (scenes->item[i]->note_count && !strcmp(scenes->item[i]->source, s->source))
+            return true;
+    return false;
+}
+
+void fl_scene_warnings(const fl_scenes *scenes) {
+    for (size_t i = 0; i < scenes->count; i++) {
+        const fl_scene *s = scenes->item[i];
+        for (size_t k = 0; k < s->note_count && !was_told(scenes, i, s); k++)
+            fprintf(stderr, "note: %s: %s\n", base_of(s->source), s->note[k]);
+    }
 }
 
 void fl_scene_notes(const fl_scenes *scenes, FILE *out) {

@@ -45,5 +45,7 @@ char *fl_provenance_path(const char *csv);
 
 /* Notes on what a result stands on (assumed loads, gaps as host time, ignored controls), one line each, to out. */
 void fl_scene_notes(const fl_scenes *scenes, FILE *out);
+/* On stderr, each once: what the formats of the traces do not carry. */
+void fl_scene_warnings(const fl_scenes *scenes);
 
 #endif

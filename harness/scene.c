@@ -25,6 +25,9 @@ static void scene_free(fl_scene *s) {
     free(s->kinds);
     free(s->asked);
     free(s->variant);
+    for (size_t i = 0; i < s->note_count; i++)
+        free(s->note[i]);
+    free(s->note);
     free(s);
 }
 
@@ -178,8 +181,13 @@ static fl_status from_trace(const fl_scene_options *o, const char *path, fl_scen
                          in.has_telemetry ? "has telemetry only" : "is a sweep, which --sweep FILE takes");
     if (!status)
         status = add(all, path, &s, d);
-    if (!status)
+    if (!status) {
+        s->note = in.note;
+        s->note_count = in.note_count;
+        in.note = NULL;
+        in.note_count = 0;
         status = from_kernels(o, s, path, &in.kernels.head, &in.kernels, d);
+    }
     fl_imported_free(&in);
     return status;
 }

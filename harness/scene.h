@@ -32,6 +32,8 @@ typedef struct fl_scene {
     fl_node_choice node; /* texts borrowed from the options */
     char *variant;       /* of the node, see fl_scene_options; NULL = plain */
     bool clipped;        /* the ladders were cut to what was measured */
+    char **note;         /* note_count: what the trace's format does not carry and was assumed, or left out */
+    size_t note_count;
     fl_platform platform;
     fl_workload *w;
     fl_rates *rates;

@@ -54,6 +54,8 @@ fl_model_status fl_chip_fit(const fl_chip_row *row, size_t count, fl_chip_law la
         if (s == FL_MODEL_OK && powered > 0 &&
             fl_chip_fit_power(sorted, span, spans, time_ref, law, &c) == FL_MODEL_NO_MEMORY)
             s = FL_MODEL_NO_MEMORY;
+        if (s == FL_MODEL_OK)
+            s = fl_chip_cross(sorted, span, spans, &c);
     }
     if (s == FL_MODEL_OK)
         *chip = c;
@@ -80,12 +82,14 @@ fl_model_status fl_chip_of_device(const fl_device *dev, fl_chip *chip) {
                  .load_mean = {0.5, 0.5},
                  .load_cov = {0.25, 0, 0.25},
                  .has_power = dev->a_w > 0 && dev->b_w > 0,
-                 .time_error = {0.005, 0.01, 0.2, 0.4},
-                 .power_error = {0.01, 0.03, 0.2, 0.4},
+                 .time_error = {0.005, 0.01, 0.2, 0.4, 0.03, 0.1},
+                 .power_error = {0.01, 0.03, 0.2, 0.4, 0.03, 0.1},
                  .sharpness_sd = NAN,
                  .link_sd = NAN,
                  .c_sd = NAN,
                  .a0_sd = NAN,
+                 .slope_w = NAN,
+                 .slope_sd = NAN,
                  .stall_sd = NAN,
                  .stall_memory_sd = NAN,
                  .time_rms_pct = NAN,

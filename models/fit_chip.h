@@ -28,9 +28,12 @@ typedef struct fl_chip_row {
 } fl_chip_row;
 
 /* How far measurements lie from the law, as shares: independent scatter, and a smooth part that neighbouring settings
- * share: Gaussian with covariance smooth^2 exp(-(d ln f)^2 / 2 length_sm^2 - (d ln m)^2 / 2 length_mem^2). */
+ * share: Gaussian with covariance smooth^2 exp(-(d ln f)^2 / 2 length_sm^2 - (d ln m)^2 / 2 length_mem^2). What a
+ * workload's own fit hides of the law's error shows where it was not looked at: a standard deviation that grows with
+ * the distance in ln clock from the nearest known setting, by `inside` per unit between the known clocks, by `outside`
+ * beyond them. */
 typedef struct fl_chip_error {
-    double scatter, smooth, length_sm, length_mem;
+    double scatter, smooth, length_sm, length_mem, inside, outside;
 } fl_chip_error;
 
 /* A workload as a point of the prior of time: memory's part of core + memory, and the rest's part of all. */
@@ -69,6 +72,10 @@ typedef struct fl_chip {
 
     /* how well the data tell them: standard deviations, NaN = not known, INFINITY = the data cannot tell */
     double sharpness_sd, link_sd, b0_sd[FL_CHIP_MEMS], c_sd, a0_sd, stall_sd, stall_memory_sd;
+    /* W per V^2 GHz that even the workload with the least gains at the highest memory clock. A0 lies between 0 and
+     * this: what is common to all workloads cannot be told from an activity that all of them have. NaN = not known. The
+     * plain law's A0 is never above it. */
+    double slope_w, slope_sd;
     double time_rms_pct, power_rms_pct; /* of all rows that it was fitted to, robust (1.4826 x median) */
     uint32_t workloads;
     size_t rows, time_outliers, power_outliers; /* outliers: rows off by more than 6 such deviations and 3 % */

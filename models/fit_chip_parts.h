@@ -38,6 +38,16 @@ void fl_chip_offs_make(const fl_chip *chip, int power, const fl_chip_row *row, s
 void fl_chip_offs_at(const fl_chip *chip, int power, const double *offs, size_t rows, const fl_chip_share *as,
                      double *off);
 
+/* chip->slope_w and its deviation; V and its deviation are set. */
+fl_model_status fl_chip_least_slope(const fl_chip_row *row, const fl_chip_span *span, size_t spans, fl_chip *chip);
+
+/* time_error's and power_error's growth by cross-validation; all else of the chip is set. */
+fl_model_status fl_chip_cross(const fl_chip_row *row, const fl_chip_span *span, size_t spans, fl_chip *chip);
+/* Distance in ln clock from the nearest known row; *outside: whether it lies beyond their clocks. */
+double fl_chip_distance(const fl_chip_row *known, size_t count, const fl_chip_row *at, int *outside);
+double fl_chip_growth(const fl_chip_error *e, const fl_chip_row *known, size_t count, const fl_chip_row *at);
+void fl_chip_load_prior(fl_chip *chip); /* load_mean and load_cov of its shares */
+
 /* Distinct settings of the rows, thinned where too many; index of a row's, or UINT32_MAX. */
 void fl_chip_place_settings(const fl_chip_row *row, size_t count, fl_chip *chip);
 uint32_t fl_chip_setting_of(const fl_chip *chip, const fl_chip_row *row);

@@ -231,7 +231,8 @@ static void scale_volt(problem *q) {
 }
 
 /* A part of alpha A or beta B that every workload has cannot be told from A0 or B0(m) where nothing stalls; by
- * convention the least alpha and beta are 0. The powers stay what they are. */
+ * convention the least alpha and beta are 0, but A0 is no more than the least slope measured: with one V for all memory
+ * clocks the plain law may miss it. The powers stay what they are. */
 static void share_least(problem *q) {
     fl_chip *c = q->chip;
     double alpha = INFINITY, beta = INFINITY;
@@ -239,6 +240,10 @@ static void share_least(problem *q) {
         alpha = fmin(alpha, q->alpha[k]);
         beta = fmin(beta, q->beta[k]);
     }
+    if (q->spans <= 3) /* the least of so few says nothing of others */
+        alpha = beta = 0;
+    if (c->a0_w + alpha > c->slope_w) /* not where that is NaN */
+        alpha = fmax(c->slope_w, 0) - c->a0_w;
     for (size_t k = 0; k < q->spans; k++) {
         q->alpha[k] -= alpha;
         q->beta[k] -= beta;
@@ -248,7 +253,7 @@ static void share_least(problem *q) {
         c->b0_w[i] += beta * c->mem_mhz[i] / c->mem_ref;
 }
 
-/* A and B: what the most active of the workloads draw; alpha and beta are shares of that. And their prior. */
+/* A and B: what the most active of the workloads draw; alpha and beta are shares of that. */
 static void set_loads(problem *q) {
     fl_chip *c = q->chip;
     double *sorted = q->work; /* room: the caller's */
@@ -258,15 +263,21 @@ static void set_loads(problem *q) {
         qsort(sorted, q->spans, sizeof *sorted, ascending);
         *(part ? &c->b_w : &c->a_w) = fmax(sorted[(q->spans * 19 + 19) / 20 - 1], 1e-3);
     }
-    double n = (double)q->spans, cov[3] = {0};
     for (size_t k = 0; k < q->spans; k++) {
         q->alpha[k] /= c->a_w;
         q->beta[k] /= c->b_w;
-        c->load_mean[0] += q->alpha[k] / n;
-        c->load_mean[1] += q->beta[k] / n;
     }
-    for (size_t k = 0; k < q->spans; k++) {
-        const double a = q->alpha[k] - c->load_mean[0], b = q->beta[k] - c->load_mean[1];
+}
+
+void fl_chip_load_prior(fl_chip *c) {
+    double n = fmax(1, (double)c->shares), cov[3] = {0};
+    c->load_mean[0] = c->load_mean[1] = 0;
+    for (uint32_t k = 0; k < c->shares; k++) {
+        c->load_mean[0] += c->share[k].alpha / n;
+        c->load_mean[1] += c->share[k].beta / n;
+    }
+    for (uint32_t k = 0; k < c->shares; k++) {
+        const double a = c->share[k].alpha - c->load_mean[0], b = c->share[k].beta - c->load_mean[1];
         cov[0] += a * a / n;
         cov[1] += a * b / n;
         cov[2] += b * b / n;
@@ -355,11 +366,13 @@ fl_model_status fl_chip_fit_power(const fl_chip_row *row, const fl_chip_span *sp
             residuals_of(&q, k, r + span[k].first);
         if (s == FL_MODEL_OK) {
             scale_volt(&q);
-            if (law == FL_CHIP_PLAIN && spans > 3)
+            s = fl_chip_least_slope(row, span, spans, chip);
+            if (law == FL_CHIP_PLAIN)
                 share_least(&q);
             set_loads(&q);
-            s = fl_chip_robust_pct(r, q.count, &chip->power_rms_pct, &chip->power_outliers);
         }
+        if (s == FL_MODEL_OK)
+            s = fl_chip_robust_pct(r, q.count, &chip->power_rms_pct, &chip->power_outliers);
         if (s == FL_MODEL_OK) {
             const size_t stride = spans / FL_CHIP_SHARES + 1;
             for (size_t k = 0, n = 0; k < spans; k += stride, n++) {
@@ -371,6 +384,7 @@ fl_model_status fl_chip_fit_power(const fl_chip_row *row, const fl_chip_span *sp
                         chip->power_off[n][at] = -r[i]; /* r: law over measured - 1 */
                 }
             }
+            fl_chip_load_prior(chip);
             s = fl_chip_fit_error(row, r, span, spans, 2, &chip->power_error);
         }
     }

@@ -110,7 +110,8 @@ fl_model_status fl_chip_predict_power(const fl_chip *chip, const fl_chip_row *kn
             const double watts = base + load->alpha * core + load->beta * mem;
             left += (core * core * bb - 2 * core * mem * ab + mem * mem * aa) / d / (watts * watts);
             guess[j].power_w = watts / (1 - fmax(-0.5, fmin(0.5, shift)));
-            guess[j].power_sd_pct = 100 * sqrt(fmax(0, left));
+            const double growth = fl_chip_growth(e, power_known, n, &asked[j]);
+            guess[j].power_sd_pct = 100 * sqrt(fmax(0, left) + growth * growth);
         }
     }
     free(memory);

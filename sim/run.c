@@ -12,7 +12,7 @@ typedef struct fl_host { /* the simulated host of one policy: time, readings, se
     const fl_run_options *o;
     fl_node *node;
     fl_instance *instance;
-    fl_gpu_sample *gpu;
+    fl_gpu_sample *gpu, *watched;
     fl_kernel_kind *kind;
     fl_run_result *r;
     uint64_t steps;
@@ -32,6 +32,8 @@ static fl_status look(fl_host *h, fl_sample *sample, fl_diag *d) {
     *sample = (fl_sample){.time_ns = now / FL_PS_PER_NS, .step = h->steps, .gpu_count = n, .gpu = h->gpu};
     for (uint32_t i = 0; i < n; i++) {
         fl_node_read(h->node, i, true, &h->gpu[i]);
+        h->gpu[i].valid &= h->o->policy->gpu_needs; /* a watcher may have asked for more */
+        h->gpu[i].fresh &= h->o->policy->gpu_needs;
         fl_faults_gpu(h->faults, i, sample->time_ns, &h->gpu[i]);
         fl_guard_gpu(h->guard, i, sample->time_ns, &h->gpu[i]);
     }
@@ -107,12 +109,21 @@ static int64_t carry_out(fl_host *h, const fl_decision *dec, int64_t t) {
     return set_host(h, dec->host, t);
 }
 
+static fl_status watch(fl_host *h, fl_diag *d) {
+    const uint32_t gpus = fl_node_gpu_count(h->node);
+    for (uint32_t i = 0; i < gpus; i++)
+        fl_node_read(h->node, i, false, &h->watched[i]);
+    return h->o->on_watch(h->o->user, h->watched, gpus, fl_node_now(h->node), d);
+}
+
 /* To the next step or the end of the work, stopping at the points where the truth is wanted. */
 static fl_status go_on(fl_host *h, int64_t until, int64_t *truth_at, fl_diag *d) {
     while (*truth_at <= until && !fl_node_done(h->node)) {
         fl_status s = fl_node_advance(h->node, *truth_at, d);
-        if (!s)
+        if (!s && h->o->on_truth)
             s = h->o->on_truth(h->o->user, h->node, fl_node_now(h->node), d);
+        if (!s && h->o->on_watch)
+            s = watch(h, d);
         if (s)
             return s;
         *truth_at += h->o->truth_ns * FL_PS_PER_NS;
@@ -121,7 +132,7 @@ static fl_status go_on(fl_host *h, int64_t until, int64_t *truth_at, fl_diag *d)
 }
 
 static fl_status drive(fl_host *h, fl_diag *d) {
-    int64_t next = 0, truth_at = h->o->on_truth && h->o->truth_ns > 0 ? 0 : FL_TIME_NEVER;
+    int64_t next = 0, truth_at = (h->o->on_truth || h->o->on_watch) && h->o->truth_ns > 0 ? 0 : FL_TIME_NEVER;
     uint64_t hash = UINT64_C(0xcbf29ce484222325);
     for (;;) {
         fl_status s = go_on(h, next, &truth_at, d);
@@ -312,7 +323,7 @@ fl_status fl_run(const fl_run_options *o, fl_run_result *r, fl_diag *d) {
                             .rates = o->rates,
                             .spec = o->spec,
                             .seed = o->facts->seed,
-                            .gpu_needs = o->policy ? o->policy->gpu_needs : 0,
+                            .gpu_needs = (o->policy ? o->policy->gpu_needs : 0) | (o->on_watch ? o->watch_needs : 0),
                             .host_needs = o->policy ? o->policy->host_needs : 0,
                             .lost_at_ns = h.lost_ns,
                             .streams_only = o->streams_only,
@@ -330,9 +341,10 @@ fl_status fl_run(const fl_run_options *o, fl_run_result *r, fl_diag *d) {
     }
     if (!s) {
         h.gpu = calloc(fl_node_gpu_count(h.node), sizeof *h.gpu);
+        h.watched = calloc(fl_node_gpu_count(h.node), sizeof *h.watched);
         h.kind = calloc(o->w->class_count + 1, sizeof *h.kind);
         h.recording = calloc(fl_node_gpu_count(h.node), sizeof *h.recording);
-        s = h.gpu && h.kind && h.recording ? FL_OK : no_memory(d);
+        s = h.gpu && h.watched && h.kind && h.recording ? FL_OK : no_memory(d);
     }
     for (uint32_t i = 0; !s && i < o->w->class_count; i++)
         h.kind[i] = o->w->class[i].kind;
@@ -351,6 +363,7 @@ fl_status fl_run(const fl_run_options *o, fl_run_result *r, fl_diag *d) {
     fl_guard_close(h.guard);
     free(h.lost_ns);
     free(h.gpu);
+    free(h.watched);
     free(h.kind);
     free(h.recording);
     if (s)

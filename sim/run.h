@@ -12,6 +12,9 @@ typedef fl_status (*fl_step_function)(void *user, const fl_sample *sample, const
 /* Called at each point of a regular grid with the truth, for plots over time. */
 typedef fl_status (*fl_truth_function)(void *user, const fl_node *node, int64_t t_ps, fl_diag *d);
 
+/* Called at the same points with what every GPU's sensors show there; the policy's own readings are not changed. */
+typedef fl_status (*fl_watch_function)(void *user, const fl_gpu_sample *gpu, uint32_t count, int64_t t_ps, fl_diag *d);
+
 typedef struct fl_run_options {
     const fl_workload *w;
     fl_rates *rates;
@@ -27,7 +30,9 @@ typedef struct fl_run_options {
     size_t fault_count;
     fl_step_function on_step;
     fl_truth_function on_truth;
-    int64_t truth_ns; /* spacing of on_truth; 0 = never */
+    fl_watch_function on_watch;
+    uint64_t watch_needs; /* FL_BIT(FL_GPU_...) of the signals that on_watch reads */
+    int64_t truth_ns;     /* spacing of on_truth and on_watch; 0 = never */
     void *user;
 } fl_run_options;
 

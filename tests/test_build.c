@@ -302,6 +302,39 @@ static void test_fitted_model(void) {
     fl_scenes_free(&s);
 }
 
+/* A sweep that was predicted says how well; a law fitted to it can only be worse. */
+static void test_predicted_rows(void) {
+    static const struct {
+        const char *head, *model;
+        double time_pct, power_pct; /* at least; NAN = not known; -1 = refused */
+    } rows[] = {{"", "table", NAN, NAN},
+                {"# foldline-sweep 1\n# model_time_mape_pct: 1.5\n# model_power_mape_pct: 2.5\n", "table", 1.5, 2.5},
+                {"# foldline-sweep 1\n# model_time_mape_pct: 1.5\n# model_power_mape_pct: 2.5\n", "fitted", 1.5, 2.5},
+                {"", "fitted", 0, 0},
+                {"# foldline-sweep 1\n# model_time_mape_pct: much\n", "table", -1, -1}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char text[1024];
+        fl_scenes s = {0};
+        fl_diag d = {0};
+        snprintf(text, sizeof text,
+                 "%s" SWEEP "a,,500,,,2.0,100,\na,,700,,,1.5,120,\na,,900,,,1.2,150,\na,,1000,,,1.1,170,\n",
+                 rows[i].head);
+        const fl_status status = open_sweep(temporary("p.csv", text), "generic", rows[i].model, NULL, &s, &d);
+        FL_CHECK((status == FL_OK) == !(rows[i].time_pct < 0), "%zu: %s", i, d.message);
+        if (status == FL_OK) {
+            const fl_workload *w = s.item[0]->w;
+            const double time = w->model_time_mape_pct, power = w->model_power_mape_pct;
+            if (isnan(rows[i].time_pct))
+                FL_CHECK(isnan(time) && isnan(power), "%zu: %g and %g %%", i, time, power);
+            else if (strcmp(rows[i].model, "table") == 0)
+                FL_CHECK(fabs(time - 1.5) < 1e-9 && fabs(power - 2.5) < 1e-9, "%zu: %g and %g %%", i, time, power);
+            else
+                FL_CHECK(time > rows[i].time_pct && power > rows[i].power_pct, "%zu: %g and %g %%", i, time, power);
+        }
+        fl_scenes_free(&s);
+    }
+}
+
 /* Phases of a kind become ops of their own behind one launch; waits are for the whole kernel; a copy of the head's
  * "alone" keeps what overlaps from being freed of sharing. */
 static void test_phases(void) {
@@ -364,4 +397,5 @@ FL_SUITE("build", {"phases and host time of kinds", test_phases}, {"programs rec
          {"unknown kinds are refused or assumed", test_unknown_kinds},
          {"a stream half launched is refused", test_partly_launched},
          {"synth as trace and as workload", test_synth_both_ways}, {"a sweep becomes workloads", test_sweep_reproduced},
-         {"every setting of the sample", test_sample_settings}, {"a model fitted to the rows", test_fitted_model})
+         {"every setting of the sample", test_sample_settings}, {"a model fitted to the rows", test_fitted_model},
+         {"rows that were predicted", test_predicted_rows})

@@ -1,4 +1,4 @@
-#include "models/fit_workload.h"
+#include "models/fit_unseen.h"
 #include "models/time.h"
 #include "policies/random.h"
 #include "tests/suite.h"
@@ -138,6 +138,48 @@ static void test_noise(void) {
     fl_curve_free(dev.voltage);
 }
 
+/* Errors at settings that were left out: near the noise where the law holds, larger than on its own points, and not
+ * known from two. */
+static void test_unseen(void) {
+    const uint64_t seed = 123;
+    printf(" seed %llu ", (unsigned long long)seed);
+    fl_random random = fl_random_seed(seed, 0);
+    fl_device dev = device_of(9);
+    double time = 0, power = 0, own_time = 0, own_power = 0;
+    for (int c = 0; c < 40; c++) {
+        const fl_load load = {.tc = 0.2 + fl_random_unit(&random),
+                              .tm = fl_random_unit(&random),
+                              .tl = 0.3 * fl_random_unit(&random),
+                              .sharpness = 9,
+                              .alpha = fl_random_unit(&random),
+                              .beta = fl_random_unit(&random)};
+        fl_fit_point point[POINTS];
+        fl_fit_result r = {0};
+        fl_fit_unseen_error e = {0};
+        measure(&dev, &load, point, POINTS);
+        FL_CHECK(fl_fit_unseen(&dev, point, POINTS, &e) == FL_MODEL_OK && e.time_pct < 0.1 && e.power_pct < 0.1,
+                 "without noise: %g and %g %%", e.time_pct, e.power_pct);
+        for (size_t i = 0; i < POINTS; i++) {
+            point[i].time_s *= 1 + 0.02 * fl_random_normal(&random);
+            point[i].power_w *= 1 + 0.02 * fl_random_normal(&random);
+        }
+        FL_CHECK(fl_fit_workload(&dev, point, POINTS, POINTS - 1, &r) == FL_MODEL_OK &&
+                     fl_fit_unseen(&dev, point, POINTS, &e) == FL_MODEL_OK,
+                 "case %d", c);
+        time += e.time_pct / 40;
+        power += e.power_pct / 40;
+        own_time += r.time_mape_pct / 40;
+        own_power += r.power_mape_pct / 40;
+        FL_CHECK(fl_fit_unseen(&dev, point, 2, &e) == FL_MODEL_NO_FIT && isnan(e.time_pct) && isnan(e.power_pct),
+                 "two points");
+    }
+    /* 1.6 % of mean absolute noise, and what it does to the fit. */
+    FL_CHECK(time > 1.05 * own_time && power > 1.05 * own_power && time > 1.6 && time < 3 && power > 1.5 && power < 3,
+             "unseen %g and %g %%, on its own points %g and %g %%", time, power, own_time, own_power);
+    printf("unseen %.2f and %.2f %%, on its own points %.2f and %.2f %%", time, power, own_time, own_power);
+    fl_curve_free(dev.voltage);
+}
+
 /* A memory-clock sweep tells memory time from time of neither, and the result makes a row. */
 static void test_memory_clock(void) {
     fl_device dev = device_of(9);
@@ -183,5 +225,5 @@ static void test_refused(void) {
 }
 
 FL_SUITE("fit_workload", {"recovers", test_recovers}, {"two points", test_two_points},
-         {"fits sharpness", test_fits_sharpness}, {"noise", test_noise}, {"memory clock", test_memory_clock},
-         {"refused", test_refused})
+         {"fits sharpness", test_fits_sharpness}, {"noise", test_noise}, {"unseen", test_unseen},
+         {"memory clock", test_memory_clock}, {"refused", test_refused})

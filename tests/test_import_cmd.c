@@ -145,5 +145,44 @@ static void test_refused(void) {
     fl_temp_remove();
 }
 
-FL_SUITE("import_cmd", {"join", test_join}, {"run", test_run}, {"round trip", test_round_trip},
+static size_t count_of(const char *text, const char *what) {
+    size_t n = 0;
+    for (const char *at = text; (at = strstr(at, what)); at++)
+        n++;
+    return n;
+}
+
+/* A foreign trace given to run, compare or oracle directly: what its format does not carry is said on stderr, once for
+ * all platforms and variants, and stands in the provenance; a canonical one has nothing to say. */
+static void test_told(void) {
+    static const char missing[] = "no clocks: kernels are taken at the platform's default";
+    write_run();
+    static const char *const commands[] = {"run k.csv --platform generic --assume balanced --policy nvboost",
+                                           "run k.csv --platform generic --assume balanced --policy nvboost --json",
+                                           "compare k.csv --platform generic --assume balanced --policy nvboost",
+                                           "oracle k.csv --platform generic --assume balanced"};
+    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
+        FL_CHECK(foldline("%s 2>err >seen && cat err", commands[i]) == 0 && count_of(out, missing) == 1, "%s: %s",
+                 commands[i], out);
+        FL_CHECK(foldline("%s 2>err >seen && cat err", commands[i]) == 0 && count_of(out, "note: k.csv: ") >= 2,
+                 "%s: %s", commands[i], out);
+    }
+    FL_CHECK(foldline("%s 2>err >seen && cat seen", commands[1]) == 0 && count_of(out, missing) == 1 &&
+                 strstr(out, "\"notes\""),
+             "%s", out);
+    fl_temp_text("two.json", "{\"foldline_experiment\": 1, \"about\": \"two\", \"traces\": [\"k.csv\"], \"assume\": "
+                             "\"balanced\", \"platforms\": [\"generic\", "
+                             "\"a100\"], \"policies\": [\"nvboost\"]}");
+    FL_CHECK(foldline("compare two.json 2>err >seen && cat err") == 0 && count_of(out, missing) == 1,
+             "two platforms: %s", out);
+    FL_CHECK(
+        foldline("import k.csv -o canonical.csv") == 0 &&
+            foldline(
+                "run canonical.csv --platform generic --assume balanced --policy nvboost 2>err >seen && cat err") ==
+                0 &&
+            !strstr(out, "canonical.csv: "),
+        "%s", out);
+}
+
+FL_SUITE("import_cmd", {"join", test_join}, {"run", test_run}, {"told", test_told}, {"round trip", test_round_trip},
          {"refused", test_refused})

@@ -1,0 +1,16 @@
+/* What `fit device` tells on the terminal: each constant, how well it is known, and what the data cannot tell. */
+#ifndef FL_FIT_DEVICE_PRINT_H
+#define FL_FIT_DEVICE_PRINT_H
+
+#include "harness/fit_idle_log.h"
+#include "harness/fit_rows.h"
+#include "models/fit_chip.h"
+
+#define FL_FIT_UNKNOWN 0.5 /* a standard deviation above this share of a value: the data cannot tell it */
+
+/* full: the law with its additions; plain: the simulator's. files: the sweeps' names; out: the file written; idle:
+ * clocks 0 = none. */
+void fl_fit_device_print(const fl_chip *full, const fl_chip *plain, const fl_fit_rows *rows, const char *files,
+                         const fl_idle_log *idle, const char *out);
+
+#endif

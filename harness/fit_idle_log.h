@@ -1,0 +1,21 @@
+/* The idle clock tree of a board, from a log in which its GPU idles at several clocks with a context open. */
+#ifndef FL_FIT_IDLE_LOG_H
+#define FL_FIT_IDLE_LOG_H
+
+#include "models/fit_chip.h"
+#include "models/fit_idle.h"
+#include "traces/diag.h"
+
+typedef struct fl_idle_log {
+    fl_idle_clock idle;
+    double a0_sd; /* of idle.a0_w, from the scatter about the law */
+    double low_mhz, high_mhz;
+    size_t clocks, readings;
+    int device; /* the log's first GPU that idles at enough clocks: units differ, so they are never mixed */
+} fl_idle_log;
+
+/* V is the chip's, at its floor below the clocks that it was calibrated at. FL_BAD_INPUT where no GPU of the log idles
+ * at four clocks or more. */
+fl_status fl_idle_log_fit(const char *path, const fl_chip *chip, fl_idle_log *out, fl_diag *d);
+
+#endif
