@@ -51,6 +51,8 @@ API int nvmlInit_v2(void) {
     unsigned n = atomic_fetch_add(&state->inits, 1);
     if (n < STUB_INITS_MAX)
         state->init_pid[n] = (int)getpid();
+    if (state->init_us)
+        usleep(state->init_us);
     return state->init_code;
 }
 API int nvmlShutdown(void);

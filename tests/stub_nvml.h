@@ -25,6 +25,7 @@ typedef struct stub_set {
 typedef struct stub_state {
     unsigned gpus;
     _Atomic int init_code;
+    _Atomic unsigned init_us;         /* starting the library takes so long */
     _Atomic unsigned set_us;          /* a set takes up to so long, drawn anew each time */
     _Atomic unsigned lost_after_sets; /* GPU 0 is lost after so many sets; 0 = never */
     _Atomic unsigned sets;

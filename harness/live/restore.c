@@ -44,7 +44,7 @@ static fl_status restore_one(const char *state, const char *unit, const fl_gpus 
     s = fl_restore_unit(state, unit, gpus, &restored, d);
     r->restored += restored;
     if (!s)
-        fl_lock_unlink(state, unit);
+        fl_lock_unlink(state, &lock);
     fl_lock_close(&lock);
     return s;
 }
