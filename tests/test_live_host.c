@@ -100,6 +100,10 @@ static void test_only_listed_gpus(void) {
     CU_ASSERT(stub->sets > 0 && !others);
     CU_ASSERT(
         FOLDLINE(ARG("live"), ARG("--policy"), ARG("maxfreq"), ARG("--gpus"), ARG("7"), ARG("--for"), ARG("1s")) == 2);
+    CU_ASSERT(FOLDLINE(ARG("live"), ARG("--observe"), ARG("--gpus"), ARG("0,9"), ARG("--for"), ARG("200ms")) == 2);
+    CU_ASSERT(said("err.txt", "'9' is none of the 3 GPUs"));
+    CU_ASSERT(FOLDLINE(ARG("doctor"), ARG("--gpus"), ARG("2,GPU-none")) == 2 && said("err.txt", "'GPU-none'"));
+    CU_ASSERT(FOLDLINE(ARG("doctor"), ARG("--gpus"), ARG("2")) == 0 && said("out.txt", "GPU 2: Stub GPU"));
 }
 
 static void test_observe(void) {
@@ -184,6 +188,33 @@ static void test_gpu_lost(void) {
     stub->gpu[0].code = 0; /* it comes back: the record is still there */
     CU_ASSERT(FOLDLINE(ARG("restore")) == 0);
     CU_ASSERT(untouched(2));
+}
+
+/* Both processes are killed, then one GPU is lost: whatever is to be done with the others is done. */
+static void test_lost_gpu_holds_up_no_other(void) {
+    fresh(3);
+    pid_t pid = foldline_start(
+        (char *[]){ARG("foldline"), ARG("live"), ARG("--policy"), ARG("assure"), ARG("--control"), NULL});
+    for (int i = 0; i < 20000 && !(stub->gpu[0].sm_max && stub->gpu[1].sm_max && stub->gpu[2].sm_max); i++)
+        wait_us(1000);
+    CU_ASSERT_FATAL(stub->inits == 2);
+    kill(stub->init_pid[1], SIGKILL);
+    kill(pid, SIGKILL);
+    exit_of(pid);
+    stub->gpu[0].code = 15;
+    CU_ASSERT(FOLDLINE(ARG("restore")) == 3 && said("err.txt", "GPU is lost"));
+    CU_ASSERT(!stub->gpu[1].sm_max && !stub->gpu[2].sm_max && left_behind(".record") == 1);
+    CU_ASSERT(FOLDLINE(ARG("live"), ARG("--observe"), ARG("--gpus"), ARG("1,2"), ARG("--for"), ARG("200ms")) == 0);
+    const char *const meant[] = {"all", "0", "GPU-00000000-stub-0", "1,0"};
+    for (size_t i = 0; i < sizeof meant / sizeof *meant; i++) {
+        int status = FOLDLINE(ARG("live"), ARG("--observe"), ARG("--gpus"), ARG(meant[i]), ARG("--for"), ARG("1s"));
+        FL_CHECK(status == 3 && said("err.txt", "GPU is lost"), "--gpus %s: exit status %d", meant[i], status);
+    }
+    CU_ASSERT(FOLDLINE(ARG("doctor")) == 3 && said("err.txt", "GPU is lost"));
+    CU_ASSERT(said("out.txt", "GPU 1: Stub GPU") && said("out.txt", "GPU 2: Stub GPU"));
+    CU_ASSERT(FOLDLINE(ARG("doctor"), ARG("--gpus"), ARG("2")) == 0);
+    stub->gpu[0].code = 0;
+    CU_ASSERT(FOLDLINE(ARG("restore")) == 0 && untouched(3));
 }
 
 static void test_frozen_sensor(void) {
@@ -461,6 +492,7 @@ static const fl_case CASES[] = {{"shadow sets nothing", test_shadow_sets_nothing
                                 {"no permission", test_no_permission},
                                 {"no library", test_no_library},
                                 {"GPU lost", test_gpu_lost},
+                                {"a lost GPU holds up no other", test_lost_gpu_holds_up_no_other},
                                 {"frozen sensor", test_frozen_sensor},
                                 {"late steps are counted", test_late_steps},
                                 {"bad usage", test_bad_usage},

@@ -285,7 +285,8 @@ static fl_status open_gpus(watch *w, fl_diag *d) {
         if (strcmp(w->unit[i].unit, "cpu") != 0)
             fprintf(f, "%s,", w->unit[i].unit);
     fclose(f);
-    fl_status s = size ? fl_gpu_host_open(&w->gpus, list, d) : FL_OK;
+    fl_diag missing; /* of one that is lost the restore tells; the others it shall not hold up */
+    fl_status s = size ? fl_gpu_host_open_working(&w->gpus, list, &missing, d) : FL_OK;
     free(list);
     return s;
 }

@@ -24,7 +24,7 @@ fl_status fl_restore_unit(const char *state, const char *unit, const fl_gpus *gp
     } else {
         int i = gpus && gpus->back ? fl_gpus_find(gpus, unit) : -1;
         s = i >= 0 ? gpus->back->restore(gpus->self, (uint32_t)i, &r, d)
-                   : fl_fail(d, FL_HARDWARE, NULL, 0, 0, "%s: no such GPU now", unit);
+                   : fl_fail(d, FL_HARDWARE, NULL, 0, 0, "%s: no such GPU now, or it does not answer", unit);
     }
     fl_record_free(&r);
     if (!s)
@@ -53,15 +53,21 @@ fl_status fl_restore_all(fl_restore_result *r, fl_diag *d) {
     const char *state = fl_state_folder();
     char **unit = NULL;
     fl_gpus gpus = {0};
+    fl_diag missing = {0};
     fl_status first = fl_record_units(state, &unit, &r->records, d);
     r->restored = 0;
     for (size_t i = 0; !first && i < r->records && !gpus.self; i++)
         if (strcmp(unit[i], CPU) != 0)
-            first = fl_gpu_host_open(&gpus, NULL, d);
+            first = fl_gpu_host_open_working(&gpus, NULL, &missing, d);
     for (size_t i = 0; i < r->records; i++) {
         fl_status s =
             gpus.self || !strcmp(unit[i], CPU) ? restore_one(state, unit[i], &gpus, r, first ? NULL : d) : FL_OK;
         first = first ? first : s;
+    }
+    if (first && gpus.self && missing.status && d) {
+        const fl_diag told = *d;
+        fl_fail(d, first, *told.file ? told.file : NULL, told.line, told.column, "%.500s; %.400s", told.message,
+                missing.message);
     }
     fl_gpus_close(&gpus);
     for (size_t i = 0; i < r->records; i++)
