@@ -191,6 +191,8 @@ API int nvmlDeviceGetPowerManagementLimit(handle h, unsigned *mw);
 API int nvmlDeviceGetPowerManagementLimit(handle h, unsigned *mw) {
     stub_gpu *g;
     int code = usable(h, &g);
+    if (!code && state->sets)
+        code = g->readback_code;
     if (!code)
         *mw = g->limit_mw;
     return code;

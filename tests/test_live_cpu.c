@@ -141,6 +141,54 @@ static void test_set_and_restore(void) {
     fl_cpu_host_close(c);
 }
 
+/* The second file refuses this user: what the first one took makes it more than "nothing changed". */
+static void test_refused_half_way(void) {
+    static const struct {
+        int control;
+        double value;
+        const char *files[2];
+        long long set[2];
+    } ROWS[] = {{FL_SET_HOST_CPU_MHZ,
+                 1500,
+                 {CPUFREQ "policy0/scaling_max_freq", CPUFREQ "policy1/scaling_max_freq"},
+                 {1500000, 3400000}},
+                {FL_SET_HOST_CPU_POWER_LIMIT_W,
+                 160,
+                 {RAPL "0/constraint_0_power_limit_uw", RAPL "1/constraint_0_power_limit_uw"},
+                 {80000000, 110000000}}};
+    const bool root_user = geteuid() == 0;
+    for (size_t i = 0; i < sizeof ROWS / sizeof *ROWS; i++)
+        for (int refused = 0; refused < 2; refused++) {
+            fl_cpu_host *c = opened();
+            fl_record r = {0};
+            fl_diag d = {0};
+            char path[512];
+            CU_ASSERT(!fl_cpu_host_prior(c, FL_BIT(ROWS[i].control), &r, &d));
+            chmod(fl_temp_folder, 0755); /* for a user without rights */
+            for (int k = 0; k < 2; k++) {
+                snprintf(path, sizeof path, "%s/%s", root, ROWS[i].files[k]);
+                chmod(path, k == refused ? 0444 : 0666);
+                for (char *slash; (slash = strrchr(path, '/')) - path >= (long)strlen(root);) {
+                    *slash = '\0';
+                    chmod(path, 0755);
+                }
+            }
+            CU_ASSERT(!root_user || !seteuid(65534));
+            const fl_status s = fl_cpu_host_set(c, ROWS[i].control, ROWS[i].value, &r, &d);
+            CU_ASSERT(!root_user || !seteuid(0));
+            FL_CHECK(s == (refused ? FL_HARDWARE : FL_IO) && d.status == s, "row %zu, file %d: status %d, %s", i,
+                     refused, s, d.message);
+            FL_CHECK(!refused || get(ROWS[i].files[0]) == ROWS[i].set[0], "row %zu: first file not set", i);
+            CU_ASSERT(get(ROWS[i].files[1]) == ROWS[i].set[1]);
+            for (int k = 0; k < 2; k++) {
+                snprintf(path, sizeof path, "%s/%s", root, ROWS[i].files[k]);
+                chmod(path, 0600);
+            }
+            fl_record_free(&r);
+            fl_cpu_host_close(c);
+        }
+}
+
 static void test_intel_turbo_is_inverted(void) {
     fl_cpu_host *c = opened();
     fl_record r = {0};
@@ -183,6 +231,7 @@ static void remove_tree(void) {
 static const fl_case CASES[] = {{"facts and clock", test_facts_and_clock},
                                 {"energy wraps", test_energy_wraps},
                                 {"set and restore", test_set_and_restore},
+                                {"refused half-way", test_refused_half_way},
                                 {"Intel's turbo is inverted", test_intel_turbo_is_inverted},
                                 {"a bare machine", test_bare_machine}};
 

@@ -5,6 +5,7 @@
 #include "harness/live/host.h"
 #include "harness/live/record.h"
 #include "harness/live/restore.h"
+#include "harness/live/session.h"
 #include "harness/live/stop.h"
 #include "harness/replay.h"
 #include "harness/spec.h"
@@ -153,6 +154,29 @@ static void test_no_permission(void) {
     CU_ASSERT(said("err.txt", "Insufficient Permissions"));
     FL_CHECK(lines_of("err.txt") == 1, "%d lines", lines_of("err.txt"));
     CU_ASSERT(stub->sets == 0 && untouched(2));
+}
+
+/* A limit that was set but may not be read back is no limit that was not set. */
+static void test_read_back_refused(void) {
+    fresh(1);
+    stub->gpu[0].readback_code = 4;
+    pid_t pid = fork();
+    if (!pid) {
+        fl_gpus gpus = {0};
+        fl_session *s = NULL;
+        const fl_session_options o = {.gpus = &gpus, .gpu_drives = FL_BIT(FL_SET_POWER_LIMIT_W)};
+        if (fl_gpu_host_open(&gpus, NULL, NULL) || fl_session_open(&s, &o, NULL))
+            _exit(1);
+        fl_session_beat(s, now_ns() + INT64_C(20000000000));
+        const bool set = fl_session_set(s, 0, FL_SET_POWER_LIMIT_W, 150, NULL) != FL_HARDWARE;
+        _exit(set ? 2 : fl_session_close(s, NULL) ? 3 : 4);
+    }
+    int status = exit_of(pid);
+    FL_CHECK(status == 3, "exit status %d", status);
+    FL_CHECK(stub->gpu[0].limit_mw == 250000, "left at %u mW", stub->gpu[0].limit_mw);
+    FL_CHECK(left_behind(".record") == 1, "%d records", left_behind(".record"));
+    stub->gpu[0].readback_code = 0;
+    CU_ASSERT(FOLDLINE(ARG("restore")) == 0 && untouched(1)); /* waits for the guardian */
 }
 
 static void test_no_library(void) {
@@ -490,6 +514,7 @@ static const fl_case CASES[] = {{"shadow sets nothing", test_shadow_sets_nothing
                                 {"TERM ends in order", test_term_ends_in_order},
                                 {"a second controller is refused", test_second_controller_is_refused},
                                 {"no permission", test_no_permission},
+                                {"a read-back refused", test_read_back_refused},
                                 {"no library", test_no_library},
                                 {"GPU lost", test_gpu_lost},
                                 {"a lost GPU holds up no other", test_lost_gpu_holds_up_no_other},

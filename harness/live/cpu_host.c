@@ -56,6 +56,15 @@ static fl_status put_number(const char *path, int64_t value, fl_diag *d) {
     return ok ? FL_OK : fl_fail(d, refused ? FL_IO : FL_HARDWARE, path, 0, 0, "cannot set: %s", fl_reason(error));
 }
 
+/* A control of several files: that one of them refused says "nothing changed" only while no other was written. */
+static fl_status after_others(fl_status s, bool written, fl_diag *d) {
+    if (s != FL_IO || !written)
+        return s;
+    if (d)
+        d->status = FL_HARDWARE;
+    return FL_HARDWARE;
+}
+
 static const char *in(char *buf, size_t size, const char *folder, const char *name) {
     snprintf(buf, size, "%s/%s", folder, name);
     return buf;
@@ -302,7 +311,8 @@ fl_status fl_cpu_host_set(fl_cpu_host *c, int control, double value, const fl_re
     switch (control) {
     case FL_SET_HOST_CPU_MHZ: /* the clock asked for is the highest allowed: every governor keeps to it */
         for (uint32_t i = 0; !s && i < c->policy_count; i++)
-            s = set_file(in(path, sizeof path, c->policy[i], "scaling_max_freq"), value, 1e3, prior, d);
+            s = after_others(set_file(in(path, sizeof path, c->policy[i], "scaling_max_freq"), value, 1e3, prior, d),
+                             i > 0, d);
         return s;
     case FL_SET_HOST_CPU_BOOST:
         if (!boost_file(c, path, sizeof path, &inverted))
@@ -310,8 +320,9 @@ fl_status fl_cpu_host_set(fl_cpu_host *c, int control, double value, const fl_re
         return set_file(path, value == FL_DEFAULT || !inverted ? value : 1 - value, 1, prior, d);
     default: /* each package its share */
         for (uint32_t i = 0; !s && i < c->package_count; i++)
-            s = set_file(in(path, sizeof path, c->package[i].path, "constraint_0_power_limit_uw"),
-                         value == FL_DEFAULT ? value : value / c->package_count, 1e6, prior, d);
+            s = after_others(set_file(in(path, sizeof path, c->package[i].path, "constraint_0_power_limit_uw"),
+                                      value == FL_DEFAULT ? value : value / c->package_count, 1e6, prior, d),
+                             i > 0, d);
         return s;
     }
 }

@@ -19,7 +19,7 @@ void fl_cpu_host_read(fl_cpu_host *c, fl_host_sample *sample);
 /* Record of unit "cpu": the files that the controls among `drives` would write, with what they hold. FL_HARDWARE where
  * a control has no file here. */
 fl_status fl_cpu_host_prior(const fl_cpu_host *c, uint64_t drives, fl_record *r, fl_diag *d);
-/* FL_DEFAULT: what `prior` holds for that control. */
+/* FL_DEFAULT: what `prior` holds for that control. FL_IO where it was refused and nothing changed, else FL_HARDWARE. */
 fl_status fl_cpu_host_set(fl_cpu_host *c, int control, double value, const fl_record *prior, fl_diag *d);
 
 /* Writes every file of a record back and reads it back; the first failure is told, after all. */
