@@ -53,6 +53,12 @@ static void machine(void) {
     put(CPUFREQ "policy1/scaling_max_freq", "3400000\n");
     put(CPUFREQ "policy0/scaling_available_frequencies", "3500000 2500000 1500000\n");
     put(CPUFREQ "boost", "1\n");
+    put(RAPL "0/name", "package-0\n");
+    put(RAPL "1/name", "package-1\n");
+    put(RAPL "2/name", "psys\n"); /* the board, with both packages in it */
+    put(RAPL "2/energy_uj", "100000\n");
+    put(RAPL "2/max_energy_range_uj", "1000000\n");
+    put(RAPL "2/constraint_0_power_limit_uw", "300000000\n");
     put(RAPL "0/energy_uj", "900\n");
     put(RAPL "0/max_energy_range_uj", "1000\n");
     put(RAPL "1/energy_uj", "10\n");
@@ -104,6 +110,7 @@ static void test_energy_wraps(void) {
         fl_host_sample s = {0};
         put(RAPL "0/energy_uj", ROWS[i].first);
         put(RAPL "1/energy_uj", ROWS[i].second);
+        put(RAPL "2/energy_uj", i % 2 ? "200000\n" : "250000\n");
         fl_cpu_host_read(c, &s);
         FL_CHECK(fabs(s.value[FL_HOST_CPU_ENERGY_J] - ROWS[i].joules) < 1e-12, "row %zu: %.9g J, expected %.9g", i,
                  s.value[FL_HOST_CPU_ENERGY_J], ROWS[i].joules);
@@ -118,11 +125,13 @@ static void test_set_and_restore(void) {
     const uint64_t drives =
         FL_BIT(FL_SET_HOST_CPU_MHZ) | FL_BIT(FL_SET_HOST_CPU_BOOST) | FL_BIT(FL_SET_HOST_CPU_POWER_LIMIT_W);
     CU_ASSERT(!fl_cpu_host_prior(c, drives, &r, &d) && r.count == 5);
+    CU_ASSERT(strstr(r.prior[0].key, "boost") != NULL); /* before the clocks that it clips */
     CU_ASSERT(!fl_cpu_host_set(c, FL_SET_HOST_CPU_MHZ, 1500, &r, &d));
     CU_ASSERT(!fl_cpu_host_set(c, FL_SET_HOST_CPU_BOOST, 0, &r, &d));
     CU_ASSERT(!fl_cpu_host_set(c, FL_SET_HOST_CPU_POWER_LIMIT_W, 160, &r, &d));
     CU_ASSERT(get(CPUFREQ "policy0/scaling_max_freq") == 1500000 && get(CPUFREQ "policy1/scaling_max_freq") == 1500000);
-    CU_ASSERT(get(CPUFREQ "boost") == 0 && get(RAPL "0/constraint_0_power_limit_uw") == 80000000);
+    CU_ASSERT(get(CPUFREQ "boost") == 0 && get(RAPL "0/constraint_0_power_limit_uw") == 80000000 &&
+              get(RAPL "2/constraint_0_power_limit_uw") == 300000000);
     CU_ASSERT(!fl_cpu_host_set(c, FL_SET_HOST_CPU_MHZ, FL_DEFAULT, &r, &d));
     CU_ASSERT(get(CPUFREQ "policy0/scaling_max_freq") == 3500000 && get(CPUFREQ "policy1/scaling_max_freq") == 3400000);
     CU_ASSERT(!fl_cpu_host_set(c, FL_SET_HOST_CPU_MHZ, 2500, &r, &d));

@@ -1,5 +1,6 @@
-/* The node's CPU as Linux shows it: clocks (cpufreq), utilisation (/proc/stat), energy (RAPL, wrap handled), cycles and
- * micro-operations (perf events, where allowed). Signals that cannot be had are not valid. Files in kHz, uJ, uW. */
+/* The node's CPU as Linux shows it: clocks (cpufreq), utilisation (/proc/stat), energy (RAPL's packages, wrap handled),
+ * cycles and micro-operations (perf events, where allowed). Signals that cannot be had are not valid. Files in kHz, uJ,
+ * uW. */
 #ifndef FL_LIVE_CPU_HOST_H
 #define FL_LIVE_CPU_HOST_H
 
