@@ -405,6 +405,67 @@ static void test_record_a_program(void) {
     CU_ASSERT(FOLDLINE(ARG("record"), ARG("--out"), log_path, ARG("--"), ARG("/no/such/program")) == 127);
 }
 
+static void program_of(const char *path, long long *start, long long *end, int *status) {
+    fl_telemetry t = {0};
+    fl_diag d = {0};
+    *start = *end = *status = -1;
+    fl_status s = fl_telemetry_read(path, &t, &d);
+    const char *text = s ? NULL : fl_head_get(&t.head, "program");
+    FL_CHECK(text && sscanf(text, "%lld to %lld ns, exit status %d", start, end, status) == 3, "%s",
+             text ? text : d.message);
+    if (!s)
+        fl_telemetry_free(&t);
+}
+
+/* Whatever ends the recording, the program has ended too, and what is written of it is true. */
+static void test_record_outlives_its_program(void) {
+    static const struct {
+        const char *lasts, *seconds;
+        int signal; /* to us, after 0.3 s; -1: the GPU is lost then */
+        int status, told;
+        double from_s, to_s;
+    } ROWS[] = {{"300ms", "7.77", 0, 128 + SIGTERM, 128 + SIGTERM, 0.3, 2},
+                {"20s", "7.77", SIGTERM, 128 + SIGTERM, 128 + SIGTERM, 0.3, 2},
+                {"20s", "7.77", SIGINT, 128 + SIGINT, 128 + SIGINT, 0.3, 2},
+                {"20s", "0.77", -1, 3, 0, 0.77, 2}};
+    for (size_t i = 0; i < sizeof ROWS / sizeof *ROWS; i++) {
+        long long start, end;
+        int told;
+        fresh(1);
+        pid_t pid = foldline_start((char *[]){ARG("foldline"), ARG("record"), ARG("--out"), log_path, ARG("--for"),
+                                              ARG(ROWS[i].lasts), ARG("--"), ARG("sleep"), ARG(ROWS[i].seconds), NULL});
+        wait_us(300000);
+        if (ROWS[i].signal > 0)
+            kill(pid, ROWS[i].signal);
+        else if (ROWS[i].signal)
+            stub->gpu[0].code = 15;
+        const int status = exit_of(pid);
+        FL_CHECK(status == ROWS[i].status, "row %zu: exit status %d", i, status);
+        program_of(log_path, &start, &end, &told);
+        FL_CHECK(told == ROWS[i].told, "row %zu: exit status %d is told", i, told);
+        const double lasted = (double)(end - start) * 1e-9;
+        FL_CHECK(start >= 0 && lasted >= ROWS[i].from_s - 0.1 && lasted < ROWS[i].to_s, "row %zu: it lasted %g s", i,
+                 lasted);
+    }
+}
+
+/* An output that cannot be written costs no program's life. */
+static void test_record_tries_outputs_first(void) {
+    char mark[512];
+    fresh(1);
+    snprintf(mark, sizeof mark, "%s", fl_temp_path("mark"));
+    CU_ASSERT(FOLDLINE(ARG("record"), ARG("--out"), ARG("/nonexistent/t.csv"), ARG("--"), ARG("touch"), mark) == 3);
+    CU_ASSERT(said("err.txt", "/nonexistent/t.csv: cannot create") && access(mark, F_OK) != 0);
+    setenv("FOLDLINE_COLLECTOR", FL_COLLECTOR, 1);
+    CU_ASSERT(FOLDLINE(ARG("record"), ARG("--out"), log_path, ARG("--kernels"), ARG("/nonexistent/k.csv"), ARG("--"),
+                       ARG("touch"), mark) == 3);
+    unsetenv("FOLDLINE_COLLECTOR");
+    CU_ASSERT(said("err.txt", "/nonexistent/k.csv: cannot create") && access(mark, F_OK) != 0);
+    CU_ASSERT(access(log_path, F_OK) != 0);
+    CU_ASSERT(FOLDLINE(ARG("record"), ARG("--out"), log_path, ARG("--"), ARG("touch"), mark) == 0 &&
+              access(mark, F_OK) == 0);
+}
+
 /* Stands for a CUDA program: loads what CUDA_INJECTION64_PATH names, as CUDA does, and runs kernels. */
 static int cuda_program(void) {
     void *cupti = dlopen(FL_STUB_CUPTI, RTLD_NOW), *injected = dlopen(getenv("CUDA_INJECTION64_PATH"), RTLD_NOW);
@@ -524,6 +585,8 @@ static const fl_case CASES[] = {{"shadow sets nothing", test_shadow_sets_nothing
                                 {"logs replay", test_logs_replay},
                                 {"the log of a killed run reads", test_killed_log_reads},
                                 {"a program's life recorded", test_record_a_program},
+                                {"a recording outlives its program", test_record_outlives_its_program},
+                                {"outputs are tried first", test_record_tries_outputs_first},
                                 {"a program's kernels recorded", test_record_kernels},
                                 {"doctor", test_doctor},
                                 {"restore without records", test_restore_without_records},
