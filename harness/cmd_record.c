@@ -90,7 +90,7 @@ static const char *collector(void) {
 #endif
 }
 
-static fl_status open_kernels(recorder *r, fl_diag *d) {
+static fl_status open_kernels(recorder *r, fl_gpus *gpus, fl_diag *d) {
     const char *base = getenv("TMPDIR");
     if (!r->kernels_path)
         return FL_OK;
@@ -99,7 +99,10 @@ static fl_status open_kernels(recorder *r, fl_diag *d) {
     snprintf(r->rings, sizeof r->rings, "%.200s/foldline-rings-XXXXXX", base && *base ? base : "/tmp");
     if (!mkdtemp(r->rings))
         return fl_fail(d, FL_IO, r->rings, 0, 0, "cannot make the folder: %s", fl_reason(errno));
-    return fl_kernels_open(&r->kernels, r->rings, d);
+    fl_status s = fl_kernels_open(&r->kernels, r->rings, d);
+    if (!s)
+        fl_kernels_gpus(r->kernels, fl_gpu_host_position, gpus);
+    return s;
 }
 
 static fl_status add_kernels(recorder *r, const fl_sample *sample, fl_diag *d) {
@@ -137,6 +140,13 @@ static fl_status write_kernels(recorder *r, fl_diag *d) {
     snprintf(text, sizeof text, "%llu programs", (unsigned long long)c.ends_missing);
     if (c.ends_missing && !fl_head_set(&r->trace.head, "end missing", text))
         return no_memory(d);
+    snprintf(text, sizeof text, "%llu kernels on other GPUs", (unsigned long long)c.elsewhere);
+    if (c.elsewhere && !fl_head_set(&r->trace.head, "left out", text))
+        return no_memory(d);
+    if (!r->trace.op_count && c.elsewhere)
+        return fl_fail(d, FL_HARDWARE, NULL, 0, 0,
+                       "no kernel was recorded: all %llu ran on GPUs that --gpus leaves out",
+                       (unsigned long long)c.elsewhere);
     if (!r->trace.op_count)
         return fl_fail(d, FL_HARDWARE, NULL, 0, 0,
                        "no kernel was recorded: the program used no GPU, or CUPTI is missing");
@@ -287,7 +297,7 @@ static fl_status record(recorder *r, const char *out, const char *list, double e
     if (!s)
         s = try_output(r->kernels_path, d);
     if (!s)
-        s = open_kernels(r, d);
+        s = open_kernels(r, &gpus, d);
     if (!s)
         s = name_columns(r, d);
     if (!s) {

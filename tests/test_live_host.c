@@ -467,7 +467,7 @@ static void test_record_tries_outputs_first(void) {
 }
 
 /* Stands for a CUDA program: loads what CUDA_INJECTION64_PATH names, as CUDA does, and runs kernels. */
-static int cuda_program(void) {
+static int cuda_program(uint32_t device, bool again) {
     void *cupti = dlopen(FL_STUB_CUPTI, RTLD_NOW), *injected = dlopen(getenv("CUDA_INJECTION64_PATH"), RTLD_NOW);
     int (*start)(void) = NULL;
     void (*run)(const char *, uint32_t, uint32_t, uint32_t) = NULL;
@@ -478,10 +478,14 @@ static int cuda_program(void) {
     if (!start || !run || start() != 1)
         return 8;
     for (int i = 0; i < 500; i++) {
-        run(i % 2 ? "sgemm" : "axpy", 0, 7, 16);
+        run(i % 2 ? "sgemm" : "axpy", device, 7, 16);
         wait_us(200);
     }
-    return 0;
+    if (!again)
+        return 0;
+    int (*flush)(uint32_t) = NULL; /* the records are out when another image takes over */
+    *(void **)(void *)&flush = dlsym(cupti, "cuptiActivityFlushAll");
+    return flush && !flush(0) ? execl("/proc/self/exe", "cuda", "cuda-program", "0", NULL) : 7;
 }
 
 static void test_record_kernels(void) {
@@ -507,6 +511,63 @@ static void test_record_kernels(void) {
     CU_ASSERT(said("err.txt", "no kernel was recorded"));
     unsetenv("FOLDLINE_COLLECTOR");
     unsetenv("FOLDLINE_CUPTI");
+}
+
+static void record_kernels(const char *gpus, const char *device, const char *again, const char *every_ms, int status,
+                           fl_kernel_trace *t) {
+    char trace[512];
+    fl_diag d = {0};
+    snprintf(trace, sizeof trace, "%s", fl_temp_path("kernels.csv"));
+    unlink(trace);
+    setenv("FOLDLINE_COLLECTOR", FL_COLLECTOR, 1);
+    setenv("FOLDLINE_CUPTI", FL_STUB_CUPTI, 1);
+    int got = FOLDLINE(ARG("record"), ARG("--out"), log_path, ARG("--gpus"), ARG(gpus), ARG("--kernels"), trace,
+                       ARG("--every-ms"), ARG(every_ms), ARG("--"), ARG("/proc/self/exe"), ARG("cuda-program"),
+                       ARG(device), ARG(again));
+    FL_CHECK(got == status, "--gpus %s, device %s: exit status %d", gpus, device, got);
+    *t = (fl_kernel_trace){0};
+    if (!got)
+        FL_CHECK(!fl_kernels_read(trace, t, &d), "%s", d.message);
+    unsetenv("FOLDLINE_COLLECTOR");
+    unsetenv("FOLDLINE_CUPTI");
+}
+
+/* A program numbers the GPUs that it sees, the host those that it was given. */
+static void test_record_kernels_of_listed_gpus(void) {
+    static const struct {
+        const char *gpus, *visible, *device;
+        int status, position;
+    } ROWS[] = {{"1", NULL, "1", 0, 0},
+                {"1", NULL, "0", 3, -1},
+                {"0,1", "1", "0", 0, 1},
+                {"2,0", "GPU-00000000-stub-2,0", "0", 0, 1}, /* the host keeps the library's order */
+                {"1", "0,2", "1", 3, -1}};
+    for (size_t i = 0; i < sizeof ROWS / sizeof *ROWS; i++) {
+        fl_kernel_trace t;
+        fresh(3);
+        if (ROWS[i].visible)
+            setenv("CUDA_VISIBLE_DEVICES", ROWS[i].visible, 1);
+        record_kernels(ROWS[i].gpus, ROWS[i].device, NULL, "100", ROWS[i].status, &t);
+        unsetenv("CUDA_VISIBLE_DEVICES");
+        size_t there = 0;
+        for (size_t k = 0; k < t.op_count; k++)
+            there += t.ops[k].device == ROWS[i].position;
+        FL_CHECK(ROWS[i].status ? said("err.txt", "all 500 ran on GPUs that --gpus leaves out") : there == 500,
+                 "row %zu: %zu of %zu kernels on GPU %d", i, there, t.op_count, ROWS[i].position);
+        fl_kernel_trace_free(&t);
+    }
+}
+
+/* An image that takes over (exec) before the host has looked does not take the records of the one before along. */
+static void test_record_kernels_across_exec(void) {
+    fl_kernel_trace t;
+    fresh(1);
+    record_kernels("all", "0", "again", "10000", 0, &t);
+    FL_CHECK(t.op_count == 1000, "%zu kernels", t.op_count);
+    const char *missing = fl_head_get(&t.head, "end missing"), *lost = fl_head_get(&t.head, "lost");
+    FL_CHECK(missing && !strcmp(missing, "1 programs") && lost && !strcmp(lost, "0"), "end missing: %s, lost: %s",
+             missing ? missing : "none", lost ? lost : "none");
+    fl_kernel_trace_free(&t);
 }
 
 static void test_doctor(void) {
@@ -588,6 +649,8 @@ static const fl_case CASES[] = {{"shadow sets nothing", test_shadow_sets_nothing
                                 {"a recording outlives its program", test_record_outlives_its_program},
                                 {"outputs are tried first", test_record_tries_outputs_first},
                                 {"a program's kernels recorded", test_record_kernels},
+                                {"kernels of listed GPUs", test_record_kernels_of_listed_gpus},
+                                {"kernels across an exec", test_record_kernels_across_exec},
                                 {"doctor", test_doctor},
                                 {"restore without records", test_restore_without_records},
                                 {"records are void after a reboot", test_void_after_reboot},
@@ -595,7 +658,7 @@ static const fl_case CASES[] = {{"shadow sets nothing", test_shadow_sets_nothing
 
 int main(int argc, char **argv) {
     if (argc > 1 && !strcmp(argv[1], "cuda-program"))
-        return cuda_program();
+        return cuda_program(argc > 2 ? (uint32_t)atoi(argv[2]) : 0, argc > 3);
     const int status = foldline_main(argc, argv);
     if (status >= 0)
         return status;

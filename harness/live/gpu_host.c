@@ -271,6 +271,15 @@ fl_status fl_gpu_host_open(fl_gpus *g, const char *list, fl_diag *d) {
 
 uint32_t fl_gpu_host_index(const fl_gpus *g, uint32_t i) { return ((const fl_nvml_host *)g->self)->gpu[i].index; }
 
+int fl_gpu_host_position(void *gpus, const char *name, size_t size) {
+    const fl_gpus *g = gpus;
+    const fl_nvml_host *h = g->self;
+    for (uint32_t i = 0; i < h->count; i++)
+        if (is_name(name, size, h->gpu[i].index, "") || (size > 4 && !strncmp(h->gpu[i].unit, name, size)))
+            return (int)i;
+    return -1;
+}
+
 const fl_nvml *fl_gpu_host_library(const fl_gpus *g) { return &((const fl_nvml_host *)g->self)->nvml; }
 fl_nvml_device fl_gpu_host_device(const fl_gpus *g, uint32_t i) {
     return ((const fl_nvml_host *)g->self)->gpu[i].handle;

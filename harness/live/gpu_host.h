@@ -14,6 +14,8 @@ fl_status fl_gpu_host_open_working(fl_gpus *g, const char *list, fl_diag *missin
 
 /* Its number in the library, which that in a list need not be. */
 uint32_t fl_gpu_host_index(const fl_gpus *g, uint32_t gpu);
+/* As an fl_kernels_position (harness/live/kernels.h); gpus: an fl_gpus. */
+int fl_gpu_host_position(void *gpus, const char *name, size_t size);
 
 /* For doctor: the library and the handle of a GPU of such a back end. */
 const fl_nvml *fl_gpu_host_library(const fl_gpus *g);
