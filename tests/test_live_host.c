@@ -600,6 +600,7 @@ static void test_void_after_reboot(void) {
     FILE *f = fopen(path, "w");
     fputs("foldline-record 1\nboot of-long-ago\nunit GPU-00000000-stub-0\nprior 111000 power_limit_mw\nend\n", f);
     fclose(f);
+    CU_ASSERT(FOLDLINE(ARG("doctor")) == 0 && left_behind(".record") == 1); /* reads only */
     CU_ASSERT(FOLDLINE(ARG("restore")) == 0 && stub->gpu[0].limit_mw == 250000 && left_behind(".record") == 0);
     f = fopen(path, "w");
     fputs("foldline-record 1\nboot of-lo", f);

@@ -340,6 +340,17 @@ static void of_a_container(fl_ring *ring, int stage) {
     put_some(ring);
 }
 
+/* As after an exec: the lock of the image before is gone, and the process lives on with a ring of its own. */
+static void next_image(fl_ring *ring, int stage) {
+    put_some(ring);
+    if (stage == 1) {
+        close(ring->fd);
+        if (fl_ring_create(ring, folder, SMALL, 64))
+            _exit(1);
+        put_some(ring);
+    }
+}
+
 static void without_end(fl_ring *ring, int stage) {
     (void)stage;
     for (uint64_t i = 1; i <= SMALL; i++) {
@@ -396,6 +407,17 @@ static void container_test(fl_kernels *k, shared *s, pid_t pid) {
 }
 static void test_a_container(void) { with_writer(of_a_container, container_test); }
 
+static void next_image_test(fl_kernels *k, shared *s, pid_t pid) {
+    fl_sample sample = {.gpu_count = 1};
+    (void)pid;
+    atomic_store(&s->stage, 1);
+    reach(&s->done, 2);
+    CU_ASSERT(!fl_kernels_take(k, 0, &sample, NULL) && sample.record_count == 30);
+    fl_kernels_counts c = fl_kernels_count(k);
+    CU_ASSERT(c.programs == 2 && c.running == 1 && c.ends_missing == 1);
+}
+static void test_next_image(void) { with_writer(next_image, next_image_test); }
+
 /* However fast a program writes, one take ends. */
 static void without_end_test(fl_kernels *k, shared *s, pid_t pid) {
     fl_sample sample = {.gpu_count = 1};
@@ -436,5 +458,5 @@ static void test_collector_does_nothing(void) {
 FL_SUITE("live_ring", {"a full ring drops and counts", test_full_ring_drops_and_counts}, {"kills", test_kills},
          {"collector and host", test_collector}, {"ended programs leave nothing", test_ended_programs_leave_nothing},
          {"a ring cut short", test_a_ring_cut_short}, {"a program in a container", test_a_container},
-         {"a program without end", test_a_program_without_end},
+         {"another image of a program", test_next_image}, {"a program without end", test_a_program_without_end},
          {"a collector with nothing to do", test_collector_does_nothing})

@@ -17,8 +17,10 @@ fl_status fl_restore_unit(const char *state, const char *unit, const fl_gpus *gp
     if (restored)
         *restored = false;
     fl_status s = fl_record_read(state, unit, &r, &found, d);
-    if (s || !found)
+    if (s)
         return s;
+    if (!found) /* one of an earlier boot is void */
+        return fl_record_remove(state, unit, d);
     if (!strcmp(unit, CPU)) {
         s = fl_cpu_restore(&r, d);
     } else {
