@@ -165,9 +165,14 @@ static fl_status tell_gpus(const char *list, fl_diag *d) {
     fl_gpus g = {0};
     char driver[80] = "unknown";
     const bool may = may_administrate();
-    fl_status s = fl_gpu_host_open(&g, list, d);
-    if (s)
-        return s;
+    fl_diag missing;
+    fl_status s = fl_gpu_host_open_working(&g, list, &missing, d);
+    if (!s && missing.status == FL_BAD_INPUT) {
+        fl_gpus_close(&g);
+        *d = missing;
+    }
+    if (d->status)
+        return d->status;
     const fl_nvml *n = fl_gpu_host_library(&g);
     if (n->driver)
         n->driver(driver, sizeof driver);
@@ -175,12 +180,14 @@ static fl_status tell_gpus(const char *list, fl_diag *d) {
     for (uint32_t i = 0; i < g.back->count(g.self); i++) {
         fl_gpu_facts f = {.name = "GPU"};
         g.back->facts(g.self, i, &f, NULL);
-        printf("GPU %u: %s, %s\n", i, f.name, g.back->unit(g.self, i));
+        printf("GPU %u: %s, %s\n", fl_gpu_host_index(&g, i), f.name, g.back->unit(g.self, i));
         tell_signals(&g, i, d);
         tell_controls(&g, i, may);
         tell_state(g.back->unit(g.self, i));
     }
     fl_gpus_close(&g);
+    if (!d->status)
+        *d = missing;
     return d->status;
 }
 

@@ -75,8 +75,12 @@ static fl_status facts_of_machine(run *r, int64_t seed, uint32_t gpus, fl_diag *
 
 /* Kernel records come from the collector in the programs; without it such a policy would decide on nothing. */
 static fl_status open_kernels(run *r, const choice *c, fl_diag *d) {
-    if (c->rings)
-        return fl_kernels_open(&r->kernels, c->rings, d);
+    if (c->rings) {
+        fl_status s = fl_kernels_open(&r->kernels, c->rings, d);
+        if (!s)
+            fl_kernels_gpus(r->kernels, fl_gpu_host_position, &r->gpus);
+        return s;
+    }
     if (!r->spec.policy->needs_records)
         return FL_OK;
     return fl_fail(d, FL_HARDWARE, NULL, 0, 0,
@@ -157,6 +161,8 @@ static void tell(const run *r, const choice *c, const fl_live_result *x) {
         printf("%llu kernels of %llu programs, %llu lost, %llu programs with their end missing\n",
                (unsigned long long)k.consumed, (unsigned long long)k.programs, (unsigned long long)k.lost,
                (unsigned long long)k.ends_missing);
+        if (k.elsewhere)
+            printf("%llu of the kernels ran on other GPUs than these\n", (unsigned long long)k.elsewhere);
     }
     if (x->guardians_lost)
         printf("%llu guardians were lost and replaced\n", (unsigned long long)x->guardians_lost);

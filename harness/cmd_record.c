@@ -1,24 +1,29 @@
 #include "harness/live/commands.h"
 #include "harness/live/gpu_host.h"
 #include "harness/live/host.h"
+#include "harness/live/program.h"
 #include "harness/live/stop.h"
+#include "traces/csv.h"
 #include "traces/kernels.h"
 #include "traces/tables.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <math.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static const fl_command_help help = {
     "record", "--out FILE [--every-ms 100] [--for 60s] [--gpus LIST] [--kernels FILE] [-- COMMAND ...]",
     "Records what the GPUs and the CPU show to a telemetry file. Sets nothing.",
     "With COMMAND, runs it and records exactly its life: the first reading before it starts, the last after it ended; "
-    "its\nexit status becomes that of foldline. Without, until --for or a signal. The file is written at the end.\n"
+    "its\nexit status becomes that of foldline. TERM, INT and HUP go to it; --for ends it by TERM, by KILL if it goes "
+    "on.\n"
+    "Where a reading fails its end is waited for. Without it, until --for or a signal. The file is written at the "
+    "end.\n"
     "--kernels writes its kernels too: the collector ($FOLDLINE_COLLECTOR, else the one of this build) goes into the "
     "program\nthrough CUDA_INJECTION64_PATH."};
 
@@ -33,10 +38,10 @@ typedef struct recorder {
     uint32_t *kind_of; /* index in the trace of each kind of the records */
     size_t kinds, kind_room;
     char **command; /* NULL = none */
-    pid_t pid;
-    int exit_status;
-    bool ended, last_read;
+    fl_program program;
+    bool last_read;
     int64_t start_ns, end_ns; /* of the program, on the clock of the file */
+    int64_t origin_ns, for_ns;
 } recorder;
 
 static fl_status no_memory(fl_diag *d) {
@@ -85,7 +90,7 @@ static const char *collector(void) {
 #endif
 }
 
-static fl_status open_kernels(recorder *r, fl_diag *d) {
+static fl_status open_kernels(recorder *r, fl_gpus *gpus, fl_diag *d) {
     const char *base = getenv("TMPDIR");
     if (!r->kernels_path)
         return FL_OK;
@@ -94,7 +99,10 @@ static fl_status open_kernels(recorder *r, fl_diag *d) {
     snprintf(r->rings, sizeof r->rings, "%.200s/foldline-rings-XXXXXX", base && *base ? base : "/tmp");
     if (!mkdtemp(r->rings))
         return fl_fail(d, FL_IO, r->rings, 0, 0, "cannot make the folder: %s", fl_reason(errno));
-    return fl_kernels_open(&r->kernels, r->rings, d);
+    fl_status s = fl_kernels_open(&r->kernels, r->rings, d);
+    if (!s)
+        fl_kernels_gpus(r->kernels, fl_gpu_host_position, gpus);
+    return s;
 }
 
 static fl_status add_kernels(recorder *r, const fl_sample *sample, fl_diag *d) {
@@ -132,6 +140,13 @@ static fl_status write_kernels(recorder *r, fl_diag *d) {
     snprintf(text, sizeof text, "%llu programs", (unsigned long long)c.ends_missing);
     if (c.ends_missing && !fl_head_set(&r->trace.head, "end missing", text))
         return no_memory(d);
+    snprintf(text, sizeof text, "%llu kernels on other GPUs", (unsigned long long)c.elsewhere);
+    if (c.elsewhere && !fl_head_set(&r->trace.head, "left out", text))
+        return no_memory(d);
+    if (!r->trace.op_count && c.elsewhere)
+        return fl_fail(d, FL_HARDWARE, NULL, 0, 0,
+                       "no kernel was recorded: all %llu ran on GPUs that --gpus leaves out",
+                       (unsigned long long)c.elsewhere);
     if (!r->trace.op_count)
         return fl_fail(d, FL_HARDWARE, NULL, 0, 0,
                        "no kernel was recorded: the program used no GPU, or CUPTI is missing");
@@ -140,6 +155,11 @@ static fl_status write_kernels(recorder *r, fl_diag *d) {
 
 static void close_kernels(recorder *r) {
     fl_kernels_close(r->kernels);
+    DIR *folder = *r->rings ? opendir(r->rings) : NULL; /* made by us; what a program left in it nobody reads now */
+    for (struct dirent *e; folder && (e = readdir(folder));)
+        unlinkat(dirfd(folder), e->d_name, 0);
+    if (folder)
+        closedir(folder);
     if (*r->rings)
         rmdir(r->rings);
     fl_kernel_trace_free(&r->trace);
@@ -147,20 +167,22 @@ static void close_kernels(recorder *r) {
 }
 
 static fl_status start(recorder *r, int64_t t_ns, fl_diag *d) {
+    const char *const none[] = {NULL}, *const injected[] = {"FOLDLINE_RINGS", r->rings, "CUDA_INJECTION64_PATH",
+                                                            collector(), NULL};
+    const fl_clock clock = fl_clock_system();
+    const int64_t now = clock.now(clock.user);
     r->start_ns = t_ns;
-    r->pid = fork();
-    if (r->pid < 0)
-        return fl_fail(d, FL_IO, NULL, 0, 0, "cannot start %s: %s", r->command[0], fl_reason(errno));
-    if (r->pid)
-        return FL_OK;
-    signal(SIGPIPE, SIG_DFL);
-    if (r->kernels) {
-        setenv("FOLDLINE_RINGS", r->rings, 1);
-        setenv("CUDA_INJECTION64_PATH", collector(), 1);
-    }
-    execvp(r->command[0], r->command);
-    fprintf(stderr, "foldline record: cannot run %s: %s\n", r->command[0], fl_reason(errno));
-    _exit(127);
+    r->origin_ns = now - t_ns;
+    r->program.limit_ns = r->for_ns ? r->origin_ns + r->for_ns : 0;
+    return fl_program_start(&r->program, r->command, r->kernels ? injected : none, d);
+}
+
+/* Of a program whose last reading never came. */
+static void wait_for_program(recorder *r) {
+    const fl_clock clock = fl_clock_system();
+    fl_program_wait(&r->program);
+    if (r->program.pid && !r->last_read)
+        r->end_ns = clock.now(clock.user) - r->origin_ns;
 }
 
 static fl_status on_step(void *user, const fl_sample *sample, const fl_decision *decision, fl_diag *d) {
@@ -172,9 +194,9 @@ static fl_status on_step(void *user, const fl_sample *sample, const fl_decision 
         s = add_row(r, sample->time_ns, (int32_t)i, sample->gpu[i].valid, sample->gpu[i].value, d);
     if (!s && r->kernels)
         s = add_kernels(r, sample, d);
-    if (!s && r->command && !r->pid)
+    if (!s && r->command && !r->program.pid)
         s = start(r, sample->time_ns, d);
-    if (r->ended && !r->last_read) {
+    if (r->program.ended && !r->last_read) {
         r->last_read = true;
         r->end_ns = sample->time_ns;
     }
@@ -184,19 +206,38 @@ static fl_status on_step(void *user, const fl_sample *sample, const fl_decision 
 /* When the program has ended, one more reading, and then the end. */
 static bool stop(void *user) {
     recorder *r = user;
-    int status;
-    if (r->pid > 0 && !r->ended && waitpid(r->pid, &status, WNOHANG) == r->pid) {
-        r->ended = true;
-        r->exit_status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-    }
-    return r->last_read || (fl_stop_asked() && !r->command) || (r->ended && fl_stop_asked());
+    fl_program_look(&r->program);
+    return r->last_read || (fl_stop_asked() && !r->command);
 }
 
 /* The loop sleeps until the next reading; when the program has just ended, that is now. */
 static bool early(void *user) {
     recorder *r = user;
-    stop(r);
-    return r->ended;
+    return fl_program_look(&r->program);
+}
+
+static int64_t now(void *user) {
+    const fl_clock clock = fl_clock_system();
+    (void)user;
+    return clock.now(clock.user);
+}
+
+static void sleep_until(void *user, int64_t t_ns) {
+    const recorder *r = user;
+    const fl_clock clock = fl_clock_system();
+    clock.sleep_until(clock.user, fl_program_wake_ns(&r->program, t_ns));
+}
+
+/* Before the program runs: what cannot be written should not cost its life first. */
+static fl_status try_output(const char *path, fl_diag *d) {
+    struct stat s;
+    if (!path || (!stat(path, &s) && !S_ISREG(s.st_mode) && !S_ISDIR(s.st_mode) && !access(path, W_OK)))
+        return FL_OK; /* a pipe is opened once only */
+    fl_output *o = fl_output_open(path, d);
+    if (!o)
+        return d->status;
+    fl_output_abort(o);
+    return FL_OK;
 }
 
 static void drop_empty_columns(fl_telemetry *t) {
@@ -230,9 +271,9 @@ static fl_status write_file(recorder *r, const fl_gpus *gpus, const char *path, 
         if (!gpus->back->facts(gpus->self, i, &f, NULL) && *f.name)
             ok = fl_head_set(&r->t.head, key, f.name);
     }
-    if (ok && r->command) {
+    if (ok && r->program.pid) {
         snprintf(text, sizeof text, "%lld to %lld ns, exit status %d", (long long)r->start_ns, (long long)r->end_ns,
-                 r->exit_status);
+                 r->program.exit_status);
         ok = fl_head_set(&r->t.head, "program", text);
     }
     if (!ok)
@@ -241,8 +282,7 @@ static fl_status write_file(recorder *r, const fl_gpus *gpus, const char *path, 
     return fl_telemetry_write(path, &r->t, d);
 }
 
-static fl_status record(recorder *r, const char *out, const char *list, double every_ms, int64_t for_ns, int64_t *steps,
-                        fl_diag *d) {
+static fl_status record(recorder *r, const char *out, const char *list, double every_ms, int64_t *steps, fl_diag *d) {
     fl_gpus gpus = {0};
     fl_cpu_host *cpu = NULL;
     fl_live_result x = {0};
@@ -253,7 +293,11 @@ static fl_status record(recorder *r, const char *out, const char *list, double e
     if (!s)
         s = fl_cpu_host_open(&cpu, root ? root : "", host, d);
     if (!s)
-        s = open_kernels(r, d);
+        s = try_output(out, d);
+    if (!s)
+        s = try_output(r->kernels_path, d);
+    if (!s)
+        s = open_kernels(r, &gpus, d);
     if (!s)
         s = name_columns(r, d);
     if (!s) {
@@ -264,14 +308,15 @@ static fl_status record(recorder *r, const char *out, const char *list, double e
                              .gpu_needs = FL_BIT(FL_GPU_SIGNAL_COUNT) - 1,
                              .host_needs = host,
                              .period_ns = (int64_t)(every_ms * 1e6),
-                             .for_ns = for_ns,
-                             .clock = fl_clock_system(),
+                             .for_ns = r->command ? 0 : r->for_ns,
+                             .clock = {now, sleep_until, r},
                              .stop = stop,
                              .early = early,
                              .on_step = on_step,
                              .user = r};
         fl_stop_listen();
         s = fl_live(&o, &x, d);
+        wait_for_program(r);
     }
     *steps = (int64_t)x.steps;
     if (r->t.row_count) { /* what was read before a failure is kept too */
@@ -294,7 +339,7 @@ int fl_cmd_record(int argc, char **argv) {
     recorder r = {0};
     const char *out = NULL, *gpus = NULL, *lasts = NULL;
     double every_ms = 100;
-    int64_t for_ns = 0, steps = 0;
+    int64_t steps = 0;
     const fl_option option[] = {
         {"out", "FILE", FL_OPTION_TEXT, &out, 0, 0, "telemetry file to write"},
         {"every-ms", "X", FL_OPTION_REAL, &every_ms, 0.1, 1e7, "time between readings (100)"},
@@ -310,17 +355,17 @@ int fl_cmd_record(int argc, char **argv) {
     if (!s && r.kernels_path && !rest.count)
         s = fl_fail(&d, FL_BAD_INPUT, NULL, 0, 0, "--kernels needs a program to run: -- COMMAND");
     if (!s && lasts)
-        s = fl_duration_parse(lasts, &for_ns, &d);
+        s = fl_duration_parse(lasts, &r.for_ns, &d);
     if (!s && rest.count) {
         s = fl_texts_add(&rest, NULL, &d);
         r.command = (char **)(uintptr_t)rest.item;
     }
     if (!s)
-        s = record(&r, out, gpus, every_ms, for_ns, &steps, &d);
+        s = record(&r, out, gpus, every_ms, &steps, &d);
     if (s)
         status = fl_report("record", &d);
     else if (r.command)
-        status = r.exit_status;
+        status = r.program.exit_status;
     close_kernels(&r);
     fl_telemetry_free(&r.t);
     fl_texts_free(&rest);

@@ -51,6 +51,8 @@ API int nvmlInit_v2(void) {
     unsigned n = atomic_fetch_add(&state->inits, 1);
     if (n < STUB_INITS_MAX)
         state->init_pid[n] = (int)getpid();
+    if (state->init_us)
+        usleep(state->init_us);
     return state->init_code;
 }
 API int nvmlShutdown(void);
@@ -75,13 +77,19 @@ API int nvmlDeviceGetCount_v2(unsigned *count) {
 }
 API int nvmlDeviceGetHandleByIndex_v2(unsigned i, handle *h);
 API int nvmlDeviceGetHandleByIndex_v2(unsigned i, handle *h) {
-    *h = of_index(i);
-    return state && i < state->gpus ? OK : INVALID;
+    stub_gpu *g;
+    const int code = usable(of_index(i), &g);
+    if (!code)
+        *h = of_index(i);
+    return code;
 }
 API int nvmlDeviceGetUUID(handle h, char *text, unsigned size);
 API int nvmlDeviceGetUUID(handle h, char *text, unsigned size) {
-    snprintf(text, size, "GPU-00000000-stub-%u", index_of(h));
-    return OK;
+    stub_gpu *g;
+    const int code = usable(h, &g);
+    if (!code)
+        snprintf(text, size, "GPU-00000000-stub-%u", index_of(h));
+    return code;
 }
 API int nvmlDeviceGetName(handle h, char *text, unsigned size);
 API int nvmlDeviceGetName(handle h, char *text, unsigned size) {
@@ -151,34 +159,40 @@ API int nvmlDeviceGetSupportedMemoryClocks(handle h, unsigned *count, unsigned *
 API int nvmlDeviceGetSupportedMemoryClocks(handle h, unsigned *count, unsigned *clocks) {
     stub_gpu *g;
     int code = usable(h, &g);
-    if (!code && *count < 2) {
+    if (code)
+        return code;
+    if (*count < 2) {
         *count = 2;
         return INSUFFICIENT;
     }
     *count = 2;
     clocks[0] = MEM_HIGH;
     clocks[1] = MEM_LOW;
-    return code;
+    return OK;
 }
 API int nvmlDeviceGetSupportedGraphicsClocks(handle h, unsigned mem, unsigned *count, unsigned *clocks);
 API int nvmlDeviceGetSupportedGraphicsClocks(handle h, unsigned mem, unsigned *count, unsigned *clocks) {
     stub_gpu *g;
     int code = usable(h, &g);
-    if (!code && mem != MEM_LOW && mem != MEM_HIGH)
+    if (code)
+        return code;
+    if (mem != MEM_LOW && mem != MEM_HIGH)
         return 6;
-    if (!code && *count < RUNGS) {
+    if (*count < RUNGS) {
         *count = RUNGS;
         return INSUFFICIENT;
     }
     *count = RUNGS;
     for (unsigned i = 0; i < RUNGS; i++)
         clocks[i] = HIGH - i * STEP;
-    return code;
+    return OK;
 }
 API int nvmlDeviceGetPowerManagementLimit(handle h, unsigned *mw);
 API int nvmlDeviceGetPowerManagementLimit(handle h, unsigned *mw) {
     stub_gpu *g;
     int code = usable(h, &g);
+    if (!code && state->sets)
+        code = g->readback_code;
     if (!code)
         *mw = g->limit_mw;
     return code;

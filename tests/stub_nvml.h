@@ -12,9 +12,10 @@ enum { STUB_SM, STUB_MEM, STUB_LIMIT };
 typedef struct stub_gpu {
     _Atomic unsigned sm_min, sm_max, mem_min, mem_max; /* locks; 0 = none */
     _Atomic unsigned limit_mw;
-    _Atomic int code;     /* what every call on this GPU returns; 0 = works */
-    _Atomic int set_code; /* and what sets return */
-    _Atomic int frozen;   /* its energy counter stands still */
+    _Atomic int code;          /* what every call on this GPU returns; 0 = works */
+    _Atomic int set_code;      /* and what sets return */
+    _Atomic int readback_code; /* what reading the limit returns once anything was set */
+    _Atomic int frozen;        /* its energy counter stands still */
 } stub_gpu;
 
 typedef struct stub_set {
@@ -25,6 +26,7 @@ typedef struct stub_set {
 typedef struct stub_state {
     unsigned gpus;
     _Atomic int init_code;
+    _Atomic unsigned init_us;         /* starting the library takes so long */
     _Atomic unsigned set_us;          /* a set takes up to so long, drawn anew each time */
     _Atomic unsigned lost_after_sets; /* GPU 0 is lost after so many sets; 0 = never */
     _Atomic unsigned sets;

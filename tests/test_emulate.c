@@ -3,6 +3,7 @@
 
 #include <cjson/cJSON.h>
 #include <math.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -289,6 +290,42 @@ static void test_pcp(void) {
              "status %d, %d metrics, %s", status, metrics, out);
 }
 
+/* TERM and HUP to the session are the command's: it ends, the report is written, nothing is left. */
+static void test_signals(void) {
+    static const char *const times[] = {"wall", "virtual"};
+    static const struct {
+        const char *name;
+        int number;
+    } row[] = {{"TERM", SIGTERM}, {"HUP", SIGHUP}};
+    make_workloads();
+    for (size_t i = 0; i < 4; i++) {
+        const double from = seconds();
+        const int number = row[i / 2].number;
+        const int status =
+            shell("cd %s && rm -f report.json where; " EMULATE
+                  "--time %s --report report.json -- sh -c 'echo $FOLDLINE_EMULATE >where; sleep 1; kill "
+                  "-%s $PPID; exec sleep 1000000' 2>&1",
+                  folder, FL_PROGRAM, folder, times[i % 2], row[i / 2].name);
+        cJSON *tree = report();
+        FL_CHECK(status == 128 + number && seconds() - from < 10 && tree, "%s, %s: status %d, %s report", times[i % 2],
+                 row[i / 2].name, status, tree ? "a" : "no");
+        cJSON_Delete(tree);
+        CU_ASSERT_EQUAL(shell("! test -e \"$(cat %s/where)\"", folder), 0);
+    }
+}
+
+/* More than an answer holds is refused, not read as nothing. */
+static void test_too_many_gpus(void) {
+    make_workloads();
+    CU_ASSERT_EQUAL(shell("%s emulate %s/w.csv --platform generic --gpus 100 --quiet -- true 2>&1", FL_PROGRAM, folder),
+                    2);
+    CU_ASSERT_PTR_NOT_NULL(strstr(out, "100 GPUs, expected 8"));
+    CU_ASSERT_EQUAL(shell("%s emulate %s/w.csv --platform generic --gpus 80 --quiet -- %s record --out %s/t.csv "
+                          "--for 200ms --every-ms 50 2>&1 && grep -c ,79, %s/t.csv",
+                          FL_PROGRAM, folder, FL_PROGRAM, folder, folder),
+                    0);
+}
+
 /* The command's own status; and nothing is left behind. */
 static void test_end(void) {
     make_workloads();
@@ -305,4 +342,5 @@ static void test_end(void) {
 FL_SUITE("emulate", {"closed loop", test_closed_loop}, {"experiment file", test_experiment},
          {"processes", test_processes}, {"errors", test_errors}, {"paths", test_paths},
          {"dead clients first", test_dead_first}, {"one hash", test_repeats}, {"an hour", test_hour},
-         {"what cannot be virtual", test_unfit}, {"PCP's agent", test_pcp}, {"end", test_end})
+         {"what cannot be virtual", test_unfit}, {"PCP's agent", test_pcp}, {"signals", test_signals},
+         {"too many GPUs", test_too_many_gpus}, {"end", test_end})

@@ -53,6 +53,12 @@ static void machine(void) {
     put(CPUFREQ "policy1/scaling_max_freq", "3400000\n");
     put(CPUFREQ "policy0/scaling_available_frequencies", "3500000 2500000 1500000\n");
     put(CPUFREQ "boost", "1\n");
+    put(RAPL "0/name", "package-0\n");
+    put(RAPL "1/name", "package-1\n");
+    put(RAPL "2/name", "psys\n"); /* the board, with both packages in it */
+    put(RAPL "2/energy_uj", "100000\n");
+    put(RAPL "2/max_energy_range_uj", "1000000\n");
+    put(RAPL "2/constraint_0_power_limit_uw", "300000000\n");
     put(RAPL "0/energy_uj", "900\n");
     put(RAPL "0/max_energy_range_uj", "1000\n");
     put(RAPL "1/energy_uj", "10\n");
@@ -104,6 +110,7 @@ static void test_energy_wraps(void) {
         fl_host_sample s = {0};
         put(RAPL "0/energy_uj", ROWS[i].first);
         put(RAPL "1/energy_uj", ROWS[i].second);
+        put(RAPL "2/energy_uj", i % 2 ? "200000\n" : "250000\n");
         fl_cpu_host_read(c, &s);
         FL_CHECK(fabs(s.value[FL_HOST_CPU_ENERGY_J] - ROWS[i].joules) < 1e-12, "row %zu: %.9g J, expected %.9g", i,
                  s.value[FL_HOST_CPU_ENERGY_J], ROWS[i].joules);
@@ -118,11 +125,13 @@ static void test_set_and_restore(void) {
     const uint64_t drives =
         FL_BIT(FL_SET_HOST_CPU_MHZ) | FL_BIT(FL_SET_HOST_CPU_BOOST) | FL_BIT(FL_SET_HOST_CPU_POWER_LIMIT_W);
     CU_ASSERT(!fl_cpu_host_prior(c, drives, &r, &d) && r.count == 5);
+    CU_ASSERT(strstr(r.prior[0].key, "boost") != NULL); /* before the clocks that it clips */
     CU_ASSERT(!fl_cpu_host_set(c, FL_SET_HOST_CPU_MHZ, 1500, &r, &d));
     CU_ASSERT(!fl_cpu_host_set(c, FL_SET_HOST_CPU_BOOST, 0, &r, &d));
     CU_ASSERT(!fl_cpu_host_set(c, FL_SET_HOST_CPU_POWER_LIMIT_W, 160, &r, &d));
     CU_ASSERT(get(CPUFREQ "policy0/scaling_max_freq") == 1500000 && get(CPUFREQ "policy1/scaling_max_freq") == 1500000);
-    CU_ASSERT(get(CPUFREQ "boost") == 0 && get(RAPL "0/constraint_0_power_limit_uw") == 80000000);
+    CU_ASSERT(get(CPUFREQ "boost") == 0 && get(RAPL "0/constraint_0_power_limit_uw") == 80000000 &&
+              get(RAPL "2/constraint_0_power_limit_uw") == 300000000);
     CU_ASSERT(!fl_cpu_host_set(c, FL_SET_HOST_CPU_MHZ, FL_DEFAULT, &r, &d));
     CU_ASSERT(get(CPUFREQ "policy0/scaling_max_freq") == 3500000 && get(CPUFREQ "policy1/scaling_max_freq") == 3400000);
     CU_ASSERT(!fl_cpu_host_set(c, FL_SET_HOST_CPU_MHZ, 2500, &r, &d));
@@ -139,6 +148,54 @@ static void test_set_and_restore(void) {
     rmdir(path);
     fl_record_free(&r);
     fl_cpu_host_close(c);
+}
+
+/* The second file refuses this user: what the first one took makes it more than "nothing changed". */
+static void test_refused_half_way(void) {
+    static const struct {
+        int control;
+        double value;
+        const char *files[2];
+        long long set[2];
+    } ROWS[] = {{FL_SET_HOST_CPU_MHZ,
+                 1500,
+                 {CPUFREQ "policy0/scaling_max_freq", CPUFREQ "policy1/scaling_max_freq"},
+                 {1500000, 3400000}},
+                {FL_SET_HOST_CPU_POWER_LIMIT_W,
+                 160,
+                 {RAPL "0/constraint_0_power_limit_uw", RAPL "1/constraint_0_power_limit_uw"},
+                 {80000000, 110000000}}};
+    const bool root_user = geteuid() == 0;
+    for (size_t i = 0; i < sizeof ROWS / sizeof *ROWS; i++)
+        for (int refused = 0; refused < 2; refused++) {
+            fl_cpu_host *c = opened();
+            fl_record r = {0};
+            fl_diag d = {0};
+            char path[512];
+            CU_ASSERT(!fl_cpu_host_prior(c, FL_BIT(ROWS[i].control), &r, &d));
+            chmod(fl_temp_folder, 0755); /* for a user without rights */
+            for (int k = 0; k < 2; k++) {
+                snprintf(path, sizeof path, "%s/%s", root, ROWS[i].files[k]);
+                chmod(path, k == refused ? 0444 : 0666);
+                for (char *slash; (slash = strrchr(path, '/')) - path >= (long)strlen(root);) {
+                    *slash = '\0';
+                    chmod(path, 0755);
+                }
+            }
+            CU_ASSERT(!root_user || !seteuid(65534));
+            const fl_status s = fl_cpu_host_set(c, ROWS[i].control, ROWS[i].value, &r, &d);
+            CU_ASSERT(!root_user || !seteuid(0));
+            FL_CHECK(s == (refused ? FL_HARDWARE : FL_IO) && d.status == s, "row %zu, file %d: status %d, %s", i,
+                     refused, s, d.message);
+            FL_CHECK(!refused || get(ROWS[i].files[0]) == ROWS[i].set[0], "row %zu: first file not set", i);
+            CU_ASSERT(get(ROWS[i].files[1]) == ROWS[i].set[1]);
+            for (int k = 0; k < 2; k++) {
+                snprintf(path, sizeof path, "%s/%s", root, ROWS[i].files[k]);
+                chmod(path, 0600);
+            }
+            fl_record_free(&r);
+            fl_cpu_host_close(c);
+        }
 }
 
 static void test_intel_turbo_is_inverted(void) {
@@ -183,6 +240,7 @@ static void remove_tree(void) {
 static const fl_case CASES[] = {{"facts and clock", test_facts_and_clock},
                                 {"energy wraps", test_energy_wraps},
                                 {"set and restore", test_set_and_restore},
+                                {"refused half-way", test_refused_half_way},
                                 {"Intel's turbo is inverted", test_intel_turbo_is_inverted},
                                 {"a bare machine", test_bare_machine}};
 

@@ -7,7 +7,7 @@
 #include "harness/live/session.h"
 #include "tests/live_stub.h"
 
-enum { GPUS = 2, CHECK_MS = 4, GRACE_MS = 40, TRIALS = 136, MUTANT_TRIALS = 80 };
+enum { GPUS = 2, CHECK_MS = 4, GRACE_MS = 40, TRIALS = 152, MUTANT_TRIALS = 80 };
 
 static uint64_t seed;
 static int check_ms = CHECK_MS;
@@ -379,6 +379,39 @@ static bool freeze(void) {
     return ok && settled() && as_found();
 }
 
+static bool next_started(pid_t pid) {
+    (void)pid;
+    return stub->inits > 2;
+}
+
+/* A successor that is still starting when its controller dies, as where the library takes its time. */
+static bool while_replaced(void) {
+    pid_t pid = start();
+    bool ok = started(pid);
+    stub->init_us = 30000;
+    kill(guardian_of(pid), SIGKILL);
+    ok = (until(next_started, pid, 20000) || fail("a lost guardian is not replaced")) && ok;
+    wait_us(draw(35000));
+    kill(pid, SIGKILL);
+    exit_of(pid);
+    return ok && settled() && as_found();
+}
+
+/* A successor that cannot open the library; the controller dies while it gives up, or has given up in order. */
+static bool while_not_replaced(void) {
+    pid_t pid = start();
+    bool ok = started(pid);
+    stub->init_code = 9;
+    kill(guardian_of(pid), SIGKILL);
+    ok = (until(next_started, pid, 20000) || fail("a lost guardian is not replaced")) && ok;
+    wait_us(draw(2) ? draw(12000) : draw(60000));
+    kill(pid, SIGKILL);
+    exit_of(pid);
+    wait_us(100000);
+    stub->init_code = 0;
+    return ok && settled() && as_found();
+}
+
 typedef struct pattern {
     const char *name;
     bool (*run)(void);
@@ -399,7 +432,9 @@ static const pattern PATTERNS[] = {{"TERM", by_term},
                                    {"STOP, then CONT near the deadline", stopped_for_a_while},
                                    {"new controller at once, killed in turn", new_at_once},
                                    {"three restores at once", three_restores},
-                                   {"freeze of both", freeze}};
+                                   {"freeze of both", freeze},
+                                   {"KILL while a guardian is replaced", while_replaced},
+                                   {"KILL where no guardian can follow", while_not_replaced}};
 enum { PATTERN_COUNT = sizeof PATTERNS / sizeof *PATTERNS };
 
 static bool trial(bool (*run)(void)) {

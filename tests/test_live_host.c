@@ -5,6 +5,7 @@
 #include "harness/live/host.h"
 #include "harness/live/record.h"
 #include "harness/live/restore.h"
+#include "harness/live/session.h"
 #include "harness/live/stop.h"
 #include "harness/replay.h"
 #include "harness/spec.h"
@@ -100,6 +101,10 @@ static void test_only_listed_gpus(void) {
     CU_ASSERT(stub->sets > 0 && !others);
     CU_ASSERT(
         FOLDLINE(ARG("live"), ARG("--policy"), ARG("maxfreq"), ARG("--gpus"), ARG("7"), ARG("--for"), ARG("1s")) == 2);
+    CU_ASSERT(FOLDLINE(ARG("live"), ARG("--observe"), ARG("--gpus"), ARG("0,9"), ARG("--for"), ARG("200ms")) == 2);
+    CU_ASSERT(said("err.txt", "'9' is none of the 3 GPUs"));
+    CU_ASSERT(FOLDLINE(ARG("doctor"), ARG("--gpus"), ARG("2,GPU-none")) == 2 && said("err.txt", "'GPU-none'"));
+    CU_ASSERT(FOLDLINE(ARG("doctor"), ARG("--gpus"), ARG("2")) == 0 && said("out.txt", "GPU 2: Stub GPU"));
 }
 
 static void test_observe(void) {
@@ -151,6 +156,29 @@ static void test_no_permission(void) {
     CU_ASSERT(stub->sets == 0 && untouched(2));
 }
 
+/* A limit that was set but may not be read back is no limit that was not set. */
+static void test_read_back_refused(void) {
+    fresh(1);
+    stub->gpu[0].readback_code = 4;
+    pid_t pid = fork();
+    if (!pid) {
+        fl_gpus gpus = {0};
+        fl_session *s = NULL;
+        const fl_session_options o = {.gpus = &gpus, .gpu_drives = FL_BIT(FL_SET_POWER_LIMIT_W)};
+        if (fl_gpu_host_open(&gpus, NULL, NULL) || fl_session_open(&s, &o, NULL))
+            _exit(1);
+        fl_session_beat(s, now_ns() + INT64_C(20000000000));
+        const bool set = fl_session_set(s, 0, FL_SET_POWER_LIMIT_W, 150, NULL) != FL_HARDWARE;
+        _exit(set ? 2 : fl_session_close(s, NULL) ? 3 : 4);
+    }
+    int status = exit_of(pid);
+    FL_CHECK(status == 3, "exit status %d", status);
+    FL_CHECK(stub->gpu[0].limit_mw == 250000, "left at %u mW", stub->gpu[0].limit_mw);
+    FL_CHECK(left_behind(".record") == 1, "%d records", left_behind(".record"));
+    stub->gpu[0].readback_code = 0;
+    CU_ASSERT(FOLDLINE(ARG("restore")) == 0 && untouched(1)); /* waits for the guardian */
+}
+
 static void test_no_library(void) {
     fresh(1);
     setenv("FOLDLINE_NVML", "/nowhere/libnvidia-ml.so.1", 1);
@@ -184,6 +212,33 @@ static void test_gpu_lost(void) {
     stub->gpu[0].code = 0; /* it comes back: the record is still there */
     CU_ASSERT(FOLDLINE(ARG("restore")) == 0);
     CU_ASSERT(untouched(2));
+}
+
+/* Both processes are killed, then one GPU is lost: whatever is to be done with the others is done. */
+static void test_lost_gpu_holds_up_no_other(void) {
+    fresh(3);
+    pid_t pid = foldline_start(
+        (char *[]){ARG("foldline"), ARG("live"), ARG("--policy"), ARG("assure"), ARG("--control"), NULL});
+    for (int i = 0; i < 20000 && !(stub->gpu[0].sm_max && stub->gpu[1].sm_max && stub->gpu[2].sm_max); i++)
+        wait_us(1000);
+    CU_ASSERT_FATAL(stub->inits == 2);
+    kill(stub->init_pid[1], SIGKILL);
+    kill(pid, SIGKILL);
+    exit_of(pid);
+    stub->gpu[0].code = 15;
+    CU_ASSERT(FOLDLINE(ARG("restore")) == 3 && said("err.txt", "GPU is lost"));
+    CU_ASSERT(!stub->gpu[1].sm_max && !stub->gpu[2].sm_max && left_behind(".record") == 1);
+    CU_ASSERT(FOLDLINE(ARG("live"), ARG("--observe"), ARG("--gpus"), ARG("1,2"), ARG("--for"), ARG("200ms")) == 0);
+    const char *const meant[] = {"all", "0", "GPU-00000000-stub-0", "1,0"};
+    for (size_t i = 0; i < sizeof meant / sizeof *meant; i++) {
+        int status = FOLDLINE(ARG("live"), ARG("--observe"), ARG("--gpus"), ARG(meant[i]), ARG("--for"), ARG("1s"));
+        FL_CHECK(status == 3 && said("err.txt", "GPU is lost"), "--gpus %s: exit status %d", meant[i], status);
+    }
+    CU_ASSERT(FOLDLINE(ARG("doctor")) == 3 && said("err.txt", "GPU is lost"));
+    CU_ASSERT(said("out.txt", "GPU 1: Stub GPU") && said("out.txt", "GPU 2: Stub GPU"));
+    CU_ASSERT(FOLDLINE(ARG("doctor"), ARG("--gpus"), ARG("2")) == 0);
+    stub->gpu[0].code = 0;
+    CU_ASSERT(FOLDLINE(ARG("restore")) == 0 && untouched(3));
 }
 
 static void test_frozen_sensor(void) {
@@ -350,8 +405,69 @@ static void test_record_a_program(void) {
     CU_ASSERT(FOLDLINE(ARG("record"), ARG("--out"), log_path, ARG("--"), ARG("/no/such/program")) == 127);
 }
 
+static void program_of(const char *path, long long *start, long long *end, int *status) {
+    fl_telemetry t = {0};
+    fl_diag d = {0};
+    *start = *end = *status = -1;
+    fl_status s = fl_telemetry_read(path, &t, &d);
+    const char *text = s ? NULL : fl_head_get(&t.head, "program");
+    FL_CHECK(text && sscanf(text, "%lld to %lld ns, exit status %d", start, end, status) == 3, "%s",
+             text ? text : d.message);
+    if (!s)
+        fl_telemetry_free(&t);
+}
+
+/* Whatever ends the recording, the program has ended too, and what is written of it is true. */
+static void test_record_outlives_its_program(void) {
+    static const struct {
+        const char *lasts, *seconds;
+        int signal; /* to us, after 0.3 s; -1: the GPU is lost then */
+        int status, told;
+        double from_s, to_s;
+    } ROWS[] = {{"300ms", "7.77", 0, 128 + SIGTERM, 128 + SIGTERM, 0.3, 2},
+                {"20s", "7.77", SIGTERM, 128 + SIGTERM, 128 + SIGTERM, 0.3, 2},
+                {"20s", "7.77", SIGINT, 128 + SIGINT, 128 + SIGINT, 0.3, 2},
+                {"20s", "0.77", -1, 3, 0, 0.77, 2}};
+    for (size_t i = 0; i < sizeof ROWS / sizeof *ROWS; i++) {
+        long long start, end;
+        int told;
+        fresh(1);
+        pid_t pid = foldline_start((char *[]){ARG("foldline"), ARG("record"), ARG("--out"), log_path, ARG("--for"),
+                                              ARG(ROWS[i].lasts), ARG("--"), ARG("sleep"), ARG(ROWS[i].seconds), NULL});
+        wait_us(300000);
+        if (ROWS[i].signal > 0)
+            kill(pid, ROWS[i].signal);
+        else if (ROWS[i].signal)
+            stub->gpu[0].code = 15;
+        const int status = exit_of(pid);
+        FL_CHECK(status == ROWS[i].status, "row %zu: exit status %d", i, status);
+        program_of(log_path, &start, &end, &told);
+        FL_CHECK(told == ROWS[i].told, "row %zu: exit status %d is told", i, told);
+        const double lasted = (double)(end - start) * 1e-9;
+        FL_CHECK(start >= 0 && lasted >= ROWS[i].from_s - 0.1 && lasted < ROWS[i].to_s, "row %zu: it lasted %g s", i,
+                 lasted);
+    }
+}
+
+/* An output that cannot be written costs no program's life. */
+static void test_record_tries_outputs_first(void) {
+    char mark[512];
+    fresh(1);
+    snprintf(mark, sizeof mark, "%s", fl_temp_path("mark"));
+    CU_ASSERT(FOLDLINE(ARG("record"), ARG("--out"), ARG("/nonexistent/t.csv"), ARG("--"), ARG("touch"), mark) == 3);
+    CU_ASSERT(said("err.txt", "/nonexistent/t.csv: cannot create") && access(mark, F_OK) != 0);
+    setenv("FOLDLINE_COLLECTOR", FL_COLLECTOR, 1);
+    CU_ASSERT(FOLDLINE(ARG("record"), ARG("--out"), log_path, ARG("--kernels"), ARG("/nonexistent/k.csv"), ARG("--"),
+                       ARG("touch"), mark) == 3);
+    unsetenv("FOLDLINE_COLLECTOR");
+    CU_ASSERT(said("err.txt", "/nonexistent/k.csv: cannot create") && access(mark, F_OK) != 0);
+    CU_ASSERT(access(log_path, F_OK) != 0);
+    CU_ASSERT(FOLDLINE(ARG("record"), ARG("--out"), log_path, ARG("--"), ARG("touch"), mark) == 0 &&
+              access(mark, F_OK) == 0);
+}
+
 /* Stands for a CUDA program: loads what CUDA_INJECTION64_PATH names, as CUDA does, and runs kernels. */
-static int cuda_program(void) {
+static int cuda_program(uint32_t device, bool again) {
     void *cupti = dlopen(FL_STUB_CUPTI, RTLD_NOW), *injected = dlopen(getenv("CUDA_INJECTION64_PATH"), RTLD_NOW);
     int (*start)(void) = NULL;
     void (*run)(const char *, uint32_t, uint32_t, uint32_t) = NULL;
@@ -362,10 +478,14 @@ static int cuda_program(void) {
     if (!start || !run || start() != 1)
         return 8;
     for (int i = 0; i < 500; i++) {
-        run(i % 2 ? "sgemm" : "axpy", 0, 7, 16);
+        run(i % 2 ? "sgemm" : "axpy", device, 7, 16);
         wait_us(200);
     }
-    return 0;
+    if (!again)
+        return 0;
+    int (*flush)(uint32_t) = NULL; /* the records are out when another image takes over */
+    *(void **)(void *)&flush = dlsym(cupti, "cuptiActivityFlushAll");
+    return flush && !flush(0) ? execl("/proc/self/exe", "cuda", "cuda-program", "0", NULL) : 7;
 }
 
 static void test_record_kernels(void) {
@@ -391,6 +511,63 @@ static void test_record_kernels(void) {
     CU_ASSERT(said("err.txt", "no kernel was recorded"));
     unsetenv("FOLDLINE_COLLECTOR");
     unsetenv("FOLDLINE_CUPTI");
+}
+
+static void record_kernels(const char *gpus, const char *device, const char *again, const char *every_ms, int status,
+                           fl_kernel_trace *t) {
+    char trace[512];
+    fl_diag d = {0};
+    snprintf(trace, sizeof trace, "%s", fl_temp_path("kernels.csv"));
+    unlink(trace);
+    setenv("FOLDLINE_COLLECTOR", FL_COLLECTOR, 1);
+    setenv("FOLDLINE_CUPTI", FL_STUB_CUPTI, 1);
+    int got = FOLDLINE(ARG("record"), ARG("--out"), log_path, ARG("--gpus"), ARG(gpus), ARG("--kernels"), trace,
+                       ARG("--every-ms"), ARG(every_ms), ARG("--"), ARG("/proc/self/exe"), ARG("cuda-program"),
+                       ARG(device), ARG(again));
+    FL_CHECK(got == status, "--gpus %s, device %s: exit status %d", gpus, device, got);
+    *t = (fl_kernel_trace){0};
+    if (!got)
+        FL_CHECK(!fl_kernels_read(trace, t, &d), "%s", d.message);
+    unsetenv("FOLDLINE_COLLECTOR");
+    unsetenv("FOLDLINE_CUPTI");
+}
+
+/* A program numbers the GPUs that it sees, the host those that it was given. */
+static void test_record_kernels_of_listed_gpus(void) {
+    static const struct {
+        const char *gpus, *visible, *device;
+        int status, position;
+    } ROWS[] = {{"1", NULL, "1", 0, 0},
+                {"1", NULL, "0", 3, -1},
+                {"0,1", "1", "0", 0, 1},
+                {"2,0", "GPU-00000000-stub-2,0", "0", 0, 1}, /* the host keeps the library's order */
+                {"1", "0,2", "1", 3, -1}};
+    for (size_t i = 0; i < sizeof ROWS / sizeof *ROWS; i++) {
+        fl_kernel_trace t;
+        fresh(3);
+        if (ROWS[i].visible)
+            setenv("CUDA_VISIBLE_DEVICES", ROWS[i].visible, 1);
+        record_kernels(ROWS[i].gpus, ROWS[i].device, NULL, "100", ROWS[i].status, &t);
+        unsetenv("CUDA_VISIBLE_DEVICES");
+        size_t there = 0;
+        for (size_t k = 0; k < t.op_count; k++)
+            there += t.ops[k].device == ROWS[i].position;
+        FL_CHECK(ROWS[i].status ? said("err.txt", "all 500 ran on GPUs that --gpus leaves out") : there == 500,
+                 "row %zu: %zu of %zu kernels on GPU %d", i, there, t.op_count, ROWS[i].position);
+        fl_kernel_trace_free(&t);
+    }
+}
+
+/* An image that takes over (exec) before the host has looked does not take the records of the one before along. */
+static void test_record_kernels_across_exec(void) {
+    fl_kernel_trace t;
+    fresh(1);
+    record_kernels("all", "0", "again", "10000", 0, &t);
+    FL_CHECK(t.op_count == 1000, "%zu kernels", t.op_count);
+    const char *missing = fl_head_get(&t.head, "end missing"), *lost = fl_head_get(&t.head, "lost");
+    FL_CHECK(missing && !strcmp(missing, "1 programs") && lost && !strcmp(lost, "0"), "end missing: %s, lost: %s",
+             missing ? missing : "none", lost ? lost : "none");
+    fl_kernel_trace_free(&t);
 }
 
 static void test_doctor(void) {
@@ -423,6 +600,7 @@ static void test_void_after_reboot(void) {
     FILE *f = fopen(path, "w");
     fputs("foldline-record 1\nboot of-long-ago\nunit GPU-00000000-stub-0\nprior 111000 power_limit_mw\nend\n", f);
     fclose(f);
+    CU_ASSERT(FOLDLINE(ARG("doctor")) == 0 && left_behind(".record") == 1); /* reads only */
     CU_ASSERT(FOLDLINE(ARG("restore")) == 0 && stub->gpu[0].limit_mw == 250000 && left_behind(".record") == 0);
     f = fopen(path, "w");
     fputs("foldline-record 1\nboot of-lo", f);
@@ -459,15 +637,21 @@ static const fl_case CASES[] = {{"shadow sets nothing", test_shadow_sets_nothing
                                 {"TERM ends in order", test_term_ends_in_order},
                                 {"a second controller is refused", test_second_controller_is_refused},
                                 {"no permission", test_no_permission},
+                                {"a read-back refused", test_read_back_refused},
                                 {"no library", test_no_library},
                                 {"GPU lost", test_gpu_lost},
+                                {"a lost GPU holds up no other", test_lost_gpu_holds_up_no_other},
                                 {"frozen sensor", test_frozen_sensor},
                                 {"late steps are counted", test_late_steps},
                                 {"bad usage", test_bad_usage},
                                 {"logs replay", test_logs_replay},
                                 {"the log of a killed run reads", test_killed_log_reads},
                                 {"a program's life recorded", test_record_a_program},
+                                {"a recording outlives its program", test_record_outlives_its_program},
+                                {"outputs are tried first", test_record_tries_outputs_first},
                                 {"a program's kernels recorded", test_record_kernels},
+                                {"kernels of listed GPUs", test_record_kernels_of_listed_gpus},
+                                {"kernels across an exec", test_record_kernels_across_exec},
                                 {"doctor", test_doctor},
                                 {"restore without records", test_restore_without_records},
                                 {"records are void after a reboot", test_void_after_reboot},
@@ -475,7 +659,7 @@ static const fl_case CASES[] = {{"shadow sets nothing", test_shadow_sets_nothing
 
 int main(int argc, char **argv) {
     if (argc > 1 && !strcmp(argv[1], "cuda-program"))
-        return cuda_program();
+        return cuda_program(argc > 2 ? (uint32_t)atoi(argv[2]) : 0, argc > 3);
     const int status = foldline_main(argc, argv);
     if (status >= 0)
         return status;

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -48,6 +49,20 @@ static bool sound(const fl_ring_record *r) {
     return r->start_ns == (int64_t)r->number && r->end_ns == r->start_ns + 7 && r->grid[0] == (uint32_t)(r->number * 3);
 }
 
+/* The ring of that process in the folder. */
+static bool ring_of(pid_t pid, char *path, size_t size) {
+    char begin[32];
+    bool found = false;
+    snprintf(begin, sizeof begin, "%d-", (int)pid);
+    DIR *at = opendir(folder);
+    for (struct dirent *e; at && !found && (e = readdir(at));)
+        if ((found = !strncmp(e->d_name, begin, strlen(begin))))
+            snprintf(path, size, "%.299s/%.80s", folder, e->d_name);
+    if (at)
+        closedir(at);
+    return found;
+}
+
 /* ---- the ring itself --------------------------------------------------------------------------------------------- */
 
 static void test_full_ring_drops_and_counts(void) {
@@ -57,7 +72,7 @@ static void test_full_ring_drops_and_counts(void) {
     char path[400];
     fresh_folder();
     CU_ASSERT(fl_ring_create(&writer, folder, 8, 64) == 0);
-    snprintf(path, sizeof path, "%s/%d.ring", folder, (int)getpid());
+    CU_ASSERT(ring_of(getpid(), path, sizeof path));
     CU_ASSERT(fl_ring_open(&reader, path) == 0);
     for (uint64_t i = 0; i < 11; i++) {
         fl_ring_record r = made(i);
@@ -111,8 +126,7 @@ static void test_kills(void) {
                 atomic_store_explicit(generated, i + 1, memory_order_relaxed);
             }
         }
-        snprintf(path, sizeof path, "%s/%d.ring", folder, (int)pid);
-        while (fl_ring_open(&ring, path))
+        while (!ring_of(pid, path, sizeof path) || fl_ring_open(&ring, path))
             wait_us(100);
         const double end = now_s() + rand() % 10000 * 1e-6;
         bool killed = false;
@@ -240,6 +254,182 @@ static void test_collector(void) {
     clear_folder();
 }
 
+/* ---- programs that are not to be trusted, or not known ------------------------------------------------------------
+ */
+
+static bool is_mapped(const char *ending) {
+    char line[1024];
+    bool found = false;
+    FILE *f = fopen("/proc/self/maps", "r");
+    while (f && !found && fgets(line, sizeof line, f))
+        found = strstr(line, ending) != NULL;
+    if (f)
+        fclose(f);
+    return found;
+}
+
+/* Rings of 9 MB each: none of a program that has ended stays, neither on disk nor in memory. */
+static void test_ended_programs_leave_nothing(void) {
+    fl_kernels *k = NULL;
+    fl_diag d = {0};
+    char path[400];
+    fresh_folder();
+    setenv("FOLDLINE_RINGS", folder, 1);
+    setenv("FOLDLINE_CUPTI", FL_STUB_CUPTI, 1);
+    CU_ASSERT(!fl_kernels_open(&k, folder, &d));
+    for (int i = 0; i < 6; i++) {
+        pid_t pid = start_program(10, i % 2);
+        end_of(pid);
+        fl_sample s = {.gpu_count = 2};
+        CU_ASSERT(ring_of(pid, path, sizeof path));
+        CU_ASSERT(!fl_kernels_take(k, 0, &s, &d) && (i % 2 || s.record_count == 10));
+        CU_ASSERT(!ring_of(pid, path, sizeof path) && !is_mapped(".ring"));
+    }
+    const fl_kernels_counts c = fl_kernels_count(k);
+    CU_ASSERT(c.programs == 6 && c.running == 0 && c.ends_missing == 3);
+    fl_kernels_close(k);
+    clear_folder();
+}
+
+typedef struct shared {
+    _Atomic int stage; /* the host's wish */
+    _Atomic int done;  /* the program's answer */
+} shared;
+
+static void reach(_Atomic int *stage, int value) {
+    while (atomic_load(stage) < value)
+        wait_us(200);
+}
+
+enum { SMALL = 1024 };
+
+/* Writes a ring; then does at each stage what the test asks for, until it is killed. */
+static pid_t start_writer(shared *s, void (*stages)(fl_ring *ring, int stage)) {
+    pid_t pid = fork();
+    if (pid)
+        return pid;
+    fl_ring ring;
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (fl_ring_create(&ring, folder, SMALL, 64))
+        _exit(1);
+    for (int stage = 0;; stage++) {
+        reach(&s->stage, stage);
+        stages(&ring, stage);
+        atomic_store(&s->done, stage + 1);
+    }
+}
+
+static void put_some(fl_ring *ring) {
+    for (uint64_t i = 0; i < 10; i++) {
+        fl_ring_record r = made(i + 1);
+        fl_ring_put(ring, &r);
+    }
+}
+
+static void cut_short(fl_ring *ring, int stage) {
+    put_some(ring);
+    if (stage == 1 && ftruncate(ring->fd, 0)) /* its own next look would end it */
+        _exit(1);
+    if (stage == 1)
+        ring->head = NULL;
+}
+
+static void of_a_container(fl_ring *ring, int stage) {
+    if (!stage)
+        ring->head->pid = 4194300; /* in a space of its own, where nobody of ours is */
+    put_some(ring);
+}
+
+/* As after an exec: the lock of the image before is gone, and the process lives on with a ring of its own. */
+static void next_image(fl_ring *ring, int stage) {
+    put_some(ring);
+    if (stage == 1) {
+        close(ring->fd);
+        if (fl_ring_create(ring, folder, SMALL, 64))
+            _exit(1);
+        put_some(ring);
+    }
+}
+
+static void without_end(fl_ring *ring, int stage) {
+    (void)stage;
+    for (uint64_t i = 1; i <= SMALL; i++) {
+        fl_ring_record r = made(i);
+        fl_ring_put(ring, &r);
+    }
+    if (stage == 1)
+        while (true) {
+            fl_ring_record r = made(1);
+            fl_ring_put(ring, &r);
+        }
+}
+
+static void with_writer(void (*stages)(fl_ring *ring, int stage), void (*test)(fl_kernels *k, shared *s, pid_t pid)) {
+    shared *s = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    fl_kernels *k = NULL;
+    fresh_folder();
+    CU_ASSERT(!fl_kernels_open(&k, folder, NULL));
+    pid_t pid = start_writer(s, stages);
+    reach(&s->done, 1);
+    test(k, s, pid);
+    kill(pid, SIGKILL);
+    end_of(pid);
+    fl_kernels_close(k);
+    clear_folder();
+    munmap(s, 4096);
+}
+
+static void cut_short_test(fl_kernels *k, shared *s, pid_t pid) {
+    fl_sample sample = {.gpu_count = 1};
+    (void)pid;
+    CU_ASSERT(!fl_kernels_take(k, 0, &sample, NULL) && sample.record_count == 10);
+    atomic_store(&s->stage, 1);
+    reach(&s->done, 2);
+    CU_ASSERT(!fl_kernels_take(k, 0, &sample, NULL) && sample.record_count == 0);
+    fl_kernels_counts c = fl_kernels_count(k);
+    CU_ASSERT(c.damaged == 1 && c.ends_missing == 1 && c.running == 0);
+    CU_ASSERT(!fl_kernels_take(k, 0, &sample, NULL));
+}
+static void test_a_ring_cut_short(void) { with_writer(cut_short, cut_short_test); }
+
+static void container_test(fl_kernels *k, shared *s, pid_t pid) {
+    fl_sample sample = {.gpu_count = 1};
+    for (int stage = 0; stage < 3; stage++) {
+        atomic_store(&s->stage, stage);
+        reach(&s->done, stage + 1);
+        CU_ASSERT(!fl_kernels_take(k, 0, &sample, NULL) && sample.record_count == 10);
+        CU_ASSERT(fl_kernels_count(k).running == 1);
+    }
+    kill(pid, SIGKILL);
+    end_of(pid);
+    CU_ASSERT(!fl_kernels_take(k, 0, &sample, NULL) && fl_kernels_count(k).running == 0);
+    CU_ASSERT(fl_kernels_count(k).ends_missing == 1);
+}
+static void test_a_container(void) { with_writer(of_a_container, container_test); }
+
+static void next_image_test(fl_kernels *k, shared *s, pid_t pid) {
+    fl_sample sample = {.gpu_count = 1};
+    (void)pid;
+    atomic_store(&s->stage, 1);
+    reach(&s->done, 2);
+    CU_ASSERT(!fl_kernels_take(k, 0, &sample, NULL) && sample.record_count == 30);
+    fl_kernels_counts c = fl_kernels_count(k);
+    CU_ASSERT(c.programs == 2 && c.running == 1 && c.ends_missing == 1);
+}
+static void test_next_image(void) { with_writer(next_image, next_image_test); }
+
+/* However fast a program writes, one take ends. */
+static void without_end_test(fl_kernels *k, shared *s, pid_t pid) {
+    fl_sample sample = {.gpu_count = 1};
+    (void)pid;
+    atomic_store(&s->stage, 1);
+    for (int i = 0; i < 200; i++) {
+        CU_ASSERT(!fl_kernels_take(k, 0, &sample, NULL));
+        FL_CHECK(sample.record_count <= SMALL, "%llu records at once", (unsigned long long)sample.record_count);
+    }
+}
+static void test_a_program_without_end(void) { with_writer(without_end, without_end_test); }
+
 /* Without CUPTI, without a folder, or where a profiler holds it, the program runs on and leaves nothing. */
 static void test_collector_does_nothing(void) {
     static const struct {
@@ -266,4 +456,7 @@ static void test_collector_does_nothing(void) {
 }
 
 FL_SUITE("live_ring", {"a full ring drops and counts", test_full_ring_drops_and_counts}, {"kills", test_kills},
-         {"collector and host", test_collector}, {"a collector with nothing to do", test_collector_does_nothing})
+         {"collector and host", test_collector}, {"ended programs leave nothing", test_ended_programs_leave_nothing},
+         {"a ring cut short", test_a_ring_cut_short}, {"a program in a container", test_a_container},
+         {"another image of a program", test_next_image}, {"a program without end", test_a_program_without_end},
+         {"a collector with nothing to do", test_collector_does_nothing})

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { PACKAGES_MAX = 16 };
+enum { PACKAGES_MAX = 16, ZONES_MAX = 32 };
 
 typedef struct package { /* one RAPL zone of a whole package */
     char path[256];
@@ -54,6 +54,15 @@ static fl_status put_number(const char *path, int64_t value, fl_diag *d) {
     }
     const bool refused = error == EACCES || error == EPERM || error == EROFS; /* nothing changed */
     return ok ? FL_OK : fl_fail(d, refused ? FL_IO : FL_HARDWARE, path, 0, 0, "cannot set: %s", fl_reason(error));
+}
+
+/* A control of several files: that one of them refused says "nothing changed" only while no other was written. */
+static fl_status after_others(fl_status s, bool written, fl_diag *d) {
+    if (s != FL_IO || !written)
+        return s;
+    if (d)
+        d->status = FL_HARDWARE;
+    return FL_HARDWARE;
 }
 
 static const char *in(char *buf, size_t size, const char *folder, const char *name) {
@@ -121,15 +130,25 @@ static fl_status find_clocks(fl_cpu_host *c, fl_diag *d) {
     return FL_OK;
 }
 
-/* intel-rapl:N is a package; intel-rapl:N:M a part of one, already counted. */
+/* Of the zones intel-rapl:N those named package-...: "psys" is the whole board, packages included. intel-rapl:N:M is a
+ * part of one, already counted. */
+static bool is_package(const char *zone) {
+    char path[512], name[32] = "";
+    FILE *f = fopen(in(path, sizeof path, zone, "name"), "re");
+    const bool is = f && fgets(name, sizeof name, f) && !strncmp(name, "package-", 8);
+    if (f)
+        fclose(f);
+    return is;
+}
+
 static void find_packages(fl_cpu_host *c) {
     char path[512];
-    for (uint32_t i = 0; i < PACKAGES_MAX; i++) {
+    for (uint32_t i = 0; i < ZONES_MAX && c->package_count < PACKAGES_MAX; i++) {
         package *p = &c->package[c->package_count];
         snprintf(path, sizeof path, "%s/sys/class/powercap/intel-rapl:%u", c->root, i);
         memcpy(p->path, path, sizeof p->path);
         p->path[sizeof p->path - 1] = '\0';
-        if (!get_number(in(path, sizeof path, p->path, "energy_uj"), &p->last_uj))
+        if (!is_package(p->path) || !get_number(in(path, sizeof path, p->path, "energy_uj"), &p->last_uj))
             continue;
         if (!get_number(in(path, sizeof path, p->path, "max_energy_range_uj"), &p->wrap_uj))
             p->wrap_uj = 0;
@@ -266,16 +285,17 @@ fl_status fl_cpu_host_prior(const fl_cpu_host *c, uint64_t drives, fl_record *r,
     bool inverted;
     fl_status s = FL_OK;
     snprintf(r->unit, sizeof r->unit, "cpu");
-    if (drives & FL_BIT(FL_SET_HOST_CPU_MHZ)) {
+    /* Boost first, and so restored first: while it is off the kernel clips the highest clock allowed. */
+    if (drives & FL_BIT(FL_SET_HOST_CPU_BOOST))
+        s = boost_file(c, path, sizeof path, &inverted)
+                ? add_file(r, path, d)
+                : fl_fail(d, FL_HARDWARE, NULL, 0, 0, "boost cannot be set: no file for it");
+    if (!s && drives & FL_BIT(FL_SET_HOST_CPU_MHZ)) {
         if (!c->policy_count)
             s = fl_fail(d, FL_HARDWARE, NULL, 0, 0, "the CPU clock cannot be set: no cpufreq driver");
         for (uint32_t i = 0; !s && i < c->policy_count; i++)
             s = add_file(r, in(path, sizeof path, c->policy[i], "scaling_max_freq"), d);
     }
-    if (!s && drives & FL_BIT(FL_SET_HOST_CPU_BOOST))
-        s = boost_file(c, path, sizeof path, &inverted)
-                ? add_file(r, path, d)
-                : fl_fail(d, FL_HARDWARE, NULL, 0, 0, "boost cannot be set: no file for it");
     if (!s && drives & FL_BIT(FL_SET_HOST_CPU_POWER_LIMIT_W)) {
         if (!c->package_count)
             s = fl_fail(d, FL_HARDWARE, NULL, 0, 0, "the CPU power limit cannot be set: no RAPL");
@@ -302,7 +322,8 @@ fl_status fl_cpu_host_set(fl_cpu_host *c, int control, double value, const fl_re
     switch (control) {
     case FL_SET_HOST_CPU_MHZ: /* the clock asked for is the highest allowed: every governor keeps to it */
         for (uint32_t i = 0; !s && i < c->policy_count; i++)
-            s = set_file(in(path, sizeof path, c->policy[i], "scaling_max_freq"), value, 1e3, prior, d);
+            s = after_others(set_file(in(path, sizeof path, c->policy[i], "scaling_max_freq"), value, 1e3, prior, d),
+                             i > 0, d);
         return s;
     case FL_SET_HOST_CPU_BOOST:
         if (!boost_file(c, path, sizeof path, &inverted))
@@ -310,8 +331,9 @@ fl_status fl_cpu_host_set(fl_cpu_host *c, int control, double value, const fl_re
         return set_file(path, value == FL_DEFAULT || !inverted ? value : 1 - value, 1, prior, d);
     default: /* each package its share */
         for (uint32_t i = 0; !s && i < c->package_count; i++)
-            s = set_file(in(path, sizeof path, c->package[i].path, "constraint_0_power_limit_uw"),
-                         value == FL_DEFAULT ? value : value / c->package_count, 1e6, prior, d);
+            s = after_others(set_file(in(path, sizeof path, c->package[i].path, "constraint_0_power_limit_uw"),
+                                      value == FL_DEFAULT ? value : value / c->package_count, 1e6, prior, d),
+                             i > 0, d);
         return s;
     }
 }

@@ -1,5 +1,6 @@
-/* The node's CPU as Linux shows it: clocks (cpufreq), utilisation (/proc/stat), energy (RAPL, wrap handled), cycles and
- * micro-operations (perf events, where allowed). Signals that cannot be had are not valid. Files in kHz, uJ, uW. */
+/* The node's CPU as Linux shows it: clocks (cpufreq), utilisation (/proc/stat), energy (RAPL's packages, wrap handled),
+ * cycles and micro-operations (perf events, where allowed). Signals that cannot be had are not valid. Files in kHz, uJ,
+ * uW. */
 #ifndef FL_LIVE_CPU_HOST_H
 #define FL_LIVE_CPU_HOST_H
 
@@ -19,7 +20,7 @@ void fl_cpu_host_read(fl_cpu_host *c, fl_host_sample *sample);
 /* Record of unit "cpu": the files that the controls among `drives` would write, with what they hold. FL_HARDWARE where
  * a control has no file here. */
 fl_status fl_cpu_host_prior(const fl_cpu_host *c, uint64_t drives, fl_record *r, fl_diag *d);
-/* FL_DEFAULT: what `prior` holds for that control. */
+/* FL_DEFAULT: what `prior` holds for that control. FL_IO where it was refused and nothing changed, else FL_HARDWARE. */
 fl_status fl_cpu_host_set(fl_cpu_host *c, int control, double value, const fl_record *prior, fl_diag *d);
 
 /* Writes every file of a record back and reads it back; the first failure is told, after all. */

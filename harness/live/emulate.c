@@ -1,5 +1,7 @@
 #include "harness/live/emulate_inside.h"
 
+#include "harness/live/stop.h"
+
 #include <errno.h>
 #include <sched.h>
 #include <signal.h>
@@ -16,8 +18,9 @@
 #include <unistd.h>
 
 #define GRACE_NS                                                                                                       \
-    INT64_C(5000000000)  /* for what the command leaves behind, a guardian for one: of the machine's time              \
-                          */
+    INT64_C(5000000000) /* for what the command leaves behind, a guardian for one: of the machine's time               \
+                         */
+#define GPUS_MAX ((FL_ANSWER_BYTES - sizeof(fl_host_sample)) / sizeof(fl_gpu_sample)) /* of one answer */
 #define SETS_MAX 1000000 /* in the audit; beyond it only counted */
 
 static int64_t clock_ns(clockid_t id) {
@@ -226,7 +229,9 @@ static void session(fl_emulator *e) {
     int64_t ended_ns = 0;
     while (!e->status) {
         struct epoll_event ev[32];
-        const int n = epoll_wait(e->events, ev, 32, wait_ms(e));
+        const int n = epoll_wait(e->events, ev, 32, wait_ms(e)), signal = fl_stop_hand_on();
+        if (signal && !e->command_ended)
+            kill(e->command, signal);
         fl_peers_bury(e);
         end_sets(e);
         for (int i = 0; i < n && !e->status; i++) {
@@ -300,15 +305,22 @@ fl_status fl_emulate(const fl_emulate_options *o, fl_emulate_result *r, fl_diag 
     fl_emulator e = {.o = o, .r = r, .d = d, .listener = -1, .events = -1, .deaths = -1, .command_fd = -1};
     e.realtime_ns = o->time == FL_TIME_VIRTUAL ? FL_VIRTUAL_REALTIME_NS : clock_ns(CLOCK_REALTIME);
     fl_status s = fl_boards_open(&e);
+    if (!s && e.gpu_count > GPUS_MAX)
+        s = fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "%u GPUs, expected %u at most under emulate", e.gpu_count,
+                    (unsigned)GPUS_MAX);
     if (!s && o->rings)
         s = fl_rings_open(&e);
     if (!s)
         s = open_session(&e);
     if (!s && o->time == FL_TIME_VIRTUAL)
         s = fl_turns_open(&e);
-    struct sigaction ignore = {.sa_handler = SIG_IGN}, old[2];
-    sigaction(SIGINT, &ignore, &old[0]); /* the command gets it too, and ends the session by ending */
-    sigaction(SIGQUIT, &ignore, &old[1]);
+    const int heard[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGCHLD, SIGPIPE};
+    enum { HEARD = sizeof heard / sizeof *heard };
+    struct sigaction old[HEARD];
+    for (size_t i = 0; i < HEARD; i++)
+        sigaction(heard[i], NULL, &old[i]);
+    fl_stop_listen(); /* the command gets them too, and ends the session by ending */
+    signal(SIGQUIT, SIG_IGN);
     if (!s)
         s = fl_command_start(&e);
     e.started_ns = clock_ns(CLOCK_MONOTONIC);
@@ -326,8 +338,8 @@ fl_status fl_emulate(const fl_emulate_options *o, fl_emulate_result *r, fl_diag 
     fl_turns_close(&e);
     fl_rings_close(&e);
     fl_boards_close(&e);
-    sigaction(SIGINT, &old[0], NULL);
-    sigaction(SIGQUIT, &old[1], NULL);
+    for (size_t i = 0; i < HEARD; i++)
+        sigaction(heard[i], &old[i], NULL);
     if (s)
         fl_emulate_result_free(r);
     return s;

@@ -94,7 +94,7 @@ fl_status fl_command_start(fl_emulator *e) {
         return fl_fail(e->d, FL_IO, NULL, 0, 0, "pipe: %s", fl_reason(errno));
     e->command = fork();
     if (!e->command) {
-        const int standard[] = {SIGINT, SIGQUIT, SIGTERM, SIGPIPE};
+        const int standard[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGCHLD, SIGPIPE};
         sigset_t none;
         sigemptyset(&none);
         for (size_t i = 0; i < sizeof standard / sizeof *standard; i++)

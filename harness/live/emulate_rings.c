@@ -73,8 +73,8 @@ void fl_rings_close(fl_emulator *e) {
         return;
     char path[4096];
     fl_ring_end(&e->rings->ring);
+    snprintf(path, sizeof path, "%s/%s", e->o->rings, e->rings->ring.file);
     fl_ring_close(&e->rings->ring);
-    snprintf(path, sizeof path, "%s/%d.ring", e->o->rings, (int)getpid());
     unlink(path);       /* all that could read it has ended */
     rmdir(e->o->rings); /* where nothing else is in it */
     free(e->rings->name);

@@ -140,15 +140,20 @@ static const fl_backend BACKEND = {.name = "nvml",
                                    .set_host = set_host,
                                    .simulated = simulated};
 
-static bool listed(const char *list, unsigned index, const char *uuid) {
+static bool all_listed(const char *list) { return !list || !*list || !strcmp(list, "all"); }
+
+static bool is_name(const char *at, size_t size, unsigned index, const char *uuid) {
     char number[16];
     snprintf(number, sizeof number, "%u", index);
-    if (!list || !*list || !strcmp(list, "all"))
+    return (strlen(number) == size && !strncmp(at, number, size)) || (strlen(uuid) == size && !strncmp(at, uuid, size));
+}
+
+static bool listed(const char *list, unsigned index, const char *uuid) {
+    if (all_listed(list))
         return true;
     for (const char *at = list; *at;) {
         size_t size = strcspn(at, ",");
-        if ((strlen(number) == size && !strncmp(at, number, size)) ||
-            (strlen(uuid) == size && !strncmp(at, uuid, size)))
+        if (size && is_name(at, size, index, uuid))
             return true;
         at += size + (at[size] == ',');
     }
@@ -171,8 +176,47 @@ static fl_status add_gpu(fl_nvml_host *h, unsigned index, const char *list, fl_d
     return read_ladders(h, g, d);
 }
 
-fl_status fl_gpu_host_open(fl_gpus *out, const char *list, fl_diag *d) {
+/* The first name of the list that is no GPU's. One that does not answer tells its number only: where there is one, a
+ * UUID may be its. */
+static void check_names(const fl_nvml_host *h, const char *list, unsigned all, const fl_diag *silent,
+                        fl_diag *missing) {
+    for (const char *at = all_listed(list) ? "" : list; *at && !missing->status;) {
+        const size_t size = strcspn(at, ",");
+        bool found = !size;
+        for (uint32_t i = 0; i < h->count && !found; i++)
+            found = is_name(at, size, h->gpu[i].index, h->gpu[i].unit);
+        if (!found)
+            fl_fail(missing, silent->status ? silent->status : FL_BAD_INPUT, NULL, 0, 0,
+                    "--gpus: '%.*s' is none of the %u GPUs, expected indices or UUIDs%s%s", (int)size, at, all,
+                    silent->status ? "; " : "", silent->message);
+        at += size + (at[size] == ',');
+    }
+}
+
+static fl_status add_gpus(fl_nvml_host *h, unsigned all, const char *list, fl_diag *missing, fl_diag *d) {
+    fl_diag silent = {0};
+    for (unsigned i = 0; i < all; i++) {
+        fl_diag one = {0};
+        if (!add_gpu(h, i, list, &one))
+            continue;
+        if (one.status == FL_NO_MEMORY) {
+            *d = one;
+            return one.status;
+        }
+        if (!missing->status && listed(list, i, ""))
+            *missing = one;
+        if (!silent.status)
+            silent = one;
+    }
+    check_names(h, list, all, &silent, missing);
+    return FL_OK;
+}
+
+fl_status fl_gpu_host_open_working(fl_gpus *out, const char *list, fl_diag *missing, fl_diag *d) {
+    fl_diag own = {0};
     unsigned all = 0;
+    d = d ? d : &own;
+    *missing = (fl_diag){0};
     *out = (fl_gpus){0};
     fl_nvml_host *h = calloc(1, sizeof *h);
     if (!h)
@@ -187,11 +231,14 @@ fl_status fl_gpu_host_open(fl_gpus *out, const char *list, fl_diag *d) {
         s = fl_fail(d, FL_HARDWARE, NULL, 0, 0, "no GPU: %s", code ? fl_nvml_reason(&h->nvml, code) : "none is listed");
     else if (!(h->gpu = calloc(all, sizeof *h->gpu)))
         s = fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the GPUs");
-    for (unsigned i = 0; !s && i < all; i++)
-        s = add_gpu(h, i, list, d);
-    if (!s && !h->count)
-        s = fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "--gpus %s names none of the %u GPUs, expected indices or UUIDs", list,
-                    all);
+    if (!s)
+        s = add_gpus(h, all, list, missing, d);
+    if (!s && !h->count) {
+        if (!missing->status)
+            fl_fail(missing, FL_BAD_INPUT, NULL, 0, 0, "--gpus %s names no GPU, expected indices or UUIDs", list);
+        *d = *missing;
+        s = d->status;
+    }
     void *symbol[3] = {dlsym(h->nvml.library, "foldlineReadNode"), dlsym(h->nvml.library, "foldlineSetHost"),
                        dlsym(h->nvml.library, "foldlineSetRecords")};
     h->all = all;
@@ -208,6 +255,29 @@ fl_status fl_gpu_host_open(fl_gpus *out, const char *list, fl_diag *d) {
     }
     *out = (fl_gpus){.back = &BACKEND, .self = h};
     return FL_OK;
+}
+
+fl_status fl_gpu_host_open(fl_gpus *g, const char *list, fl_diag *d) {
+    fl_diag missing;
+    fl_status s = fl_gpu_host_open_working(g, list, &missing, d);
+    if (!s && missing.status) {
+        fl_gpus_close(g);
+        s = missing.status;
+        if (d)
+            *d = missing;
+    }
+    return s;
+}
+
+uint32_t fl_gpu_host_index(const fl_gpus *g, uint32_t i) { return ((const fl_nvml_host *)g->self)->gpu[i].index; }
+
+int fl_gpu_host_position(void *gpus, const char *name, size_t size) {
+    const fl_gpus *g = gpus;
+    const fl_nvml_host *h = g->self;
+    for (uint32_t i = 0; i < h->count; i++)
+        if (is_name(name, size, h->gpu[i].index, "") || (size > 4 && !strncmp(h->gpu[i].unit, name, size)))
+            return (int)i;
+    return -1;
 }
 
 const fl_nvml *fl_gpu_host_library(const fl_gpus *g) { return &((const fl_nvml_host *)g->self)->nvml; }

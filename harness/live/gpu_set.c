@@ -16,8 +16,12 @@ static fl_status set_limit(fl_nvml_host *h, fl_nvml_gpu *g, unsigned mw, fl_diag
     int code = FL_NVML_CALL(h, set_limit, g->handle, mw);
     if (code)
         return fl_nvml_failed(h, g, "setting the power limit", code, d);
-    if ((code = FL_NVML_CALL(h, limit, g->handle, &now)))
-        return fl_nvml_failed(h, g, "reading the power limit back", code, d);
+    if ((code = FL_NVML_CALL(h, limit, g->handle, &now))) {
+        fl_nvml_failed(h, g, "reading the power limit back", code, d);
+        if (d) /* never "nothing changed": it was set */
+            d->status = FL_HARDWARE;
+        return FL_HARDWARE;
+    }
     if (now != mw)
         return fl_fail(d, FL_HARDWARE, NULL, 0, 0, "GPU %u: power limit reads back as %u mW after %u mW was set",
                        g->index, now, mw);

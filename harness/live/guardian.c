@@ -192,7 +192,7 @@ typedef struct watch {
     int controller, wire;
     const struct fl_beat *beat;
     int64_t check_ns;
-    const char *unit[UNITS_MAX];
+    fl_lock unit[UNITS_MAX];
     size_t unit_count;
     fl_gpus gpus;
 } watch;
@@ -263,23 +263,6 @@ static void note(const char *state, verdict v, const fl_diag *d) {
     fclose(f);
 }
 
-/* Again and again where it fails: a driver that is busy now may answer soon. The record stays if it never does. */
-static fl_status restore_all(watch *w, const char *state, fl_diag *d) {
-    fl_status s = FL_OK;
-    for (int attempt = 0; attempt < TRIES; attempt++) {
-        s = FL_OK;
-        *d = (fl_diag){0};
-        for (size_t i = 0; i < w->unit_count; i++) {
-            fl_status one = fl_restore_unit(state, w->unit[i], &w->gpus, NULL, s ? NULL : d);
-            s = s ? s : one;
-        }
-        if (!s)
-            break;
-        nanosleep(&(struct timespec){.tv_nsec = 250 * NS_PER_MS}, NULL);
-    }
-    return s;
-}
-
 /* Whatever else this process was given, pipes of a pipeline for one: somebody may wait for their end. */
 static void close_others(const int *keep, size_t count) {
     for (int fd = 3; fd < 4096; fd++) {
@@ -299,11 +282,35 @@ static fl_status open_gpus(watch *w, fl_diag *d) {
     if (!f)
         return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory");
     for (size_t i = 0; i < w->unit_count; i++)
-        if (strcmp(w->unit[i], "cpu") != 0)
-            fprintf(f, "%s,", w->unit[i]);
+        if (strcmp(w->unit[i].unit, "cpu") != 0)
+            fprintf(f, "%s,", w->unit[i].unit);
     fclose(f);
-    fl_status s = size ? fl_gpu_host_open(&w->gpus, list, d) : FL_OK;
+    fl_diag missing; /* of one that is lost the restore tells; the others it shall not hold up */
+    fl_status s = size ? fl_gpu_host_open_working(&w->gpus, list, &missing, d) : FL_OK;
     free(list);
+    return s;
+}
+
+/* Again and again where it fails: a driver that is busy now may answer soon, and a GPU that is lost may come back,
+ * which only a library that is opened anew sees. The record stays if it never does. */
+static fl_status restore_all(watch *w, const char *state, fl_diag *d) {
+    fl_status s = FL_OK;
+    for (int attempt = 0; attempt < TRIES; attempt++) {
+        *d = (fl_diag){0};
+        if (attempt) {
+            nanosleep(&(struct timespec){.tv_nsec = 250 * NS_PER_MS}, NULL);
+            fl_gpus_close(&w->gpus);
+        }
+        s = w->gpus.self ? FL_OK : open_gpus(w, d);
+        for (size_t i = 0; i < w->unit_count; i++) {
+            if (fl_lock_superseded(state, &w->unit[i])) /* given back in order by a controller that had given us up */
+                continue;
+            fl_status one = fl_restore_unit(state, w->unit[i].unit, &w->gpus, NULL, s ? NULL : d);
+            s = s ? s : one;
+        }
+        if (!s)
+            break;
+    }
     return s;
 }
 
@@ -322,16 +329,23 @@ int fl_guardian_main(int argc, char **argv) {
         char *colon = strchr(argv[i], ':');
         if (!colon)
             return 2;
-        keep[kept++] = atoi(argv[i]);
-        w.unit[w.unit_count++] = colon + 1;
+        fl_lock *l = &w.unit[w.unit_count++];
+        l->fd = keep[kept++] = atoi(argv[i]);
+        snprintf(l->unit, sizeof l->unit, "%s", colon + 1);
     }
     close_others(keep, kept);
     for (size_t i = 0; i < kept; i++)
         fcntl(keep[i], F_SETFD, FD_CLOEXEC);
     void *at = mmap(NULL, sizeof *w.beat, PROT_READ, MAP_SHARED, shared, 0);
     w.beat = at == MAP_FAILED ? NULL : at;
-    if (!w.beat || open_gpus(&w, &d) || write(w.wire, "r", 1) != 1)
+    if (!w.beat)
         return 3;
+    if (open_gpus(&w, &d)) { /* not ready, it learns at once; what it has set until now is ours all the same */
+        close(w.wire);
+        w.wire = -1;
+    } else if (send(w.wire, "r", 1, MSG_NOSIGNAL) != 1) { /* it is gone, or has given us up: its end will tell */
+        w.wire = -1;
+    }
     verdict v = look_on(&w);
     fl_status s = FL_OK;
     if (v == MISSED)
@@ -341,7 +355,7 @@ int fl_guardian_main(int argc, char **argv) {
         s = restore_all(&w, state, &d);
         note(state, v, &d);
         for (size_t i = 0; !s && i < w.unit_count; i++)
-            fl_lock_unlink(state, w.unit[i]); /* all of them, then the end frees all at once */
+            fl_lock_unlink(state, &w.unit[i]); /* all of them, then the end frees all at once */
     }
     fl_gpus_close(&w.gpus);
     return s ? 3 : 0;

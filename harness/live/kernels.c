@@ -1,6 +1,7 @@
 #include "harness/live/kernels.h"
 
 #include "harness/live/ring.h"
+#include "harness/live/ring_guard.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -11,14 +12,17 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { AT_ONCE = 1024 };
+enum { AT_ONCE = 1024, VISIBLE_MAX = 64 };
 
 typedef struct source { /* one program */
     fl_ring ring;
     char path[512];
     ino_t inode;
-    uint64_t lost; /* of it, told already */
-    bool over;     /* ended or killed, and emptied */
+    pid_t pid;
+    uint64_t stamp;
+    int32_t gpu[VISIBLE_MAX]; /* of the program's numbers those of the host, -1 = none */
+    uint64_t lost;            /* of it, told already */
+    bool over;                /* ended or killed, emptied, closed and removed */
 } source;
 
 struct fl_kernels {
@@ -30,7 +34,10 @@ struct fl_kernels {
     fl_kernel_record *record;
     size_t record_count, record_room, program_room;
     uint32_t *program; /* of each record */
+    uint64_t lost;     /* found by the take under way */
     fl_kernels_counts counts;
+    fl_kernels_position *position; /* may be NULL */
+    void *user;
 };
 
 static fl_status no_memory(fl_diag *d) { return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the kernels"); }
@@ -50,11 +57,8 @@ fl_status fl_kernels_open(fl_kernels **out, const char *folder, fl_diag *d) {
 void fl_kernels_close(fl_kernels *k) {
     if (!k)
         return;
-    for (size_t i = 0; i < k->source_count; i++) {
-        if (k->source[i].over)
-            unlink(k->source[i].path);
+    for (size_t i = 0; i < k->source_count; i++)
         fl_ring_close(&k->source[i].ring);
-    }
     for (size_t i = 0; i < k->kind_count; i++)
         free((char *)(uintptr_t)k->kind[i].name);
     free(k->source);
@@ -64,7 +68,55 @@ void fl_kernels_close(fl_kernels *k) {
     free(k);
 }
 
+void fl_kernels_gpus(fl_kernels *k, fl_kernels_position *position, void *user) {
+    k->position = position;
+    k->user = user;
+}
+
 /* ---- programs ---------------------------------------------------------------------------------------------------- */
+
+static int32_t position(const fl_kernels *k, const char *name, size_t size) {
+    char *end;
+    if (k->position)
+        return k->position(k->user, name, size);
+    const unsigned long number = strtoul(name, &end, 10);
+    return end == name + size && size && number < INT32_MAX ? (int32_t)number : -1;
+}
+
+/* By the program's list where it has one, else as the library does. */
+static void number_gpus(const fl_kernels *k, source *s, const fl_ring_head *head) {
+    char text[FL_RING_VISIBLE_MAX];
+    const char *at = text;
+    memcpy(text, head->visible, sizeof text);
+    text[sizeof text - 1] = '\0';
+    for (int i = 0; i < VISIBLE_MAX; i++) {
+        char number[16];
+        s->gpu[i] = -1;
+        if (!head->chosen) {
+            s->gpu[i] = position(k, number, (size_t)snprintf(number, sizeof number, "%d", i));
+        } else if (*at) {
+            const size_t size = strcspn(at, ",");
+            s->gpu[i] = position(k, at, size);
+            at += size + (at[size] == ',');
+        }
+    }
+}
+
+typedef struct opening {
+    const fl_kernels *k;
+    source *s;
+    int error;
+} opening;
+
+static void open_source(void *user) {
+    opening *o = user;
+    o->error = fl_ring_open(&o->s->ring, o->s->path);
+    if (o->error)
+        return;
+    o->s->pid = o->s->ring.head->pid;
+    o->s->stamp = o->s->ring.head->stamp;
+    number_gpus(o->k, o->s, o->s->ring.head);
+}
 
 static fl_status add_source(fl_kernels *k, const char *name, fl_diag *d) {
     source s = {0};
@@ -74,10 +126,13 @@ static fl_status add_source(fl_kernels *k, const char *name, fl_diag *d) {
         return FL_OK;
     s.inode = st.st_ino;
     for (size_t i = 0; i < k->source_count; i++)
-        if (k->source[i].inode == s.inode && !strcmp(k->source[i].path, s.path))
+        if (!k->source[i].over && k->source[i].inode == s.inode && !strcmp(k->source[i].path, s.path))
             return FL_OK;
-    if (fl_ring_open(&s.ring, s.path)) /* not a ring: not ours */
+    opening o = {.k = k, .s = &s};
+    if (!fl_ring_guard(open_source, &o) || o.error) { /* not a ring: not ours */
+        fl_ring_close(&s.ring);
         return FL_OK;
+    }
     if (fl_grow(&k->source, &k->source_room, k->source_count + 1, sizeof *k->source)) {
         fl_ring_close(&s.ring);
         return no_memory(d);
@@ -133,7 +188,7 @@ static fl_status add_record(fl_kernels *k, const source *s, const fl_ring_record
     fl_kernel_record record = {.start_ns = r->start_ns - origin_ns,
                                .end_ns = r->end_ns < 0 ? -1 : r->end_ns - origin_ns,
                                .stream = r->context > 1 ? (r->context << 16) + r->stream : r->stream,
-                               .gpu = r->gpu,
+                               .gpu = (uint32_t)(r->gpu < VISIBLE_MAX ? s->gpu[r->gpu] : -1),
                                .flags = (uint32_t)(s - k->source)};
     if (record.start_ns < 0) /* began before this host did */
         return FL_OK;
@@ -146,27 +201,67 @@ static fl_status add_record(fl_kernels *k, const source *s, const fl_ring_record
     return FL_OK;
 }
 
-/* Whether the program is over is asked before the ring is emptied: what it put in last is then in. */
-static fl_status empty(fl_kernels *k, source *s, int64_t origin_ns, uint32_t gpus, uint64_t *lost, fl_diag *d) {
+/* The process may live on behind another image (exec) with a ring of its own. */
+static bool succeeded(const fl_kernels *k, const source *s) {
+    for (size_t i = 0; i < k->source_count; i++)
+        if (k->source[i].pid == s->pid && k->source[i].stamp > s->stamp)
+            return true;
+    return false;
+}
+
+static bool gone(const fl_kernels *k, const source *s) {
+    return !fl_ring_held(&s->ring) && (s->pid <= 0 || succeeded(k, s) || (kill(s->pid, 0) && errno == ESRCH));
+}
+
+typedef struct emptying {
+    fl_kernels *k;
+    source *s;
+    int64_t origin_ns;
+    uint32_t gpus;
+    bool ended;
+    fl_status status;
+    fl_diag *d;
+} emptying;
+
+/* No more than the ring holds: a program that goes on writing must not keep the host. */
+static void empty(void *user) {
+    emptying *e = user;
+    fl_kernels *k = e->k;
+    source *s = e->s;
     fl_ring_record batch[AT_ONCE];
-    const bool ended = atomic_load(&s->ring.head->ended), gone = kill(s->ring.head->pid, 0) && errno == ESRCH;
-    fl_status status = FL_OK;
-    size_t n = AT_ONCE;
-    while (!status && n == AT_ONCE) {
+    e->ended = atomic_load(&s->ring.head->ended);
+    for (size_t n = AT_ONCE, total = 0; !e->status && n == AT_ONCE && total < s->ring.capacity; total += n) {
         n = fl_ring_take(&s->ring, batch, AT_ONCE, &k->counts.damaged);
         k->counts.consumed += n;
-        for (size_t i = 0; !status && i < n; i++)
-            if (batch[i].gpu < gpus)
-                status = add_record(k, s, &batch[i], origin_ns, d);
+        for (size_t i = 0; !e->status && i < n; i++) {
+            const int32_t gpu = batch[i].gpu < VISIBLE_MAX ? s->gpu[batch[i].gpu] : -1;
+            if (gpu >= 0 && (uint32_t)gpu < e->gpus)
+                e->status = add_record(k, s, &batch[i], e->origin_ns, e->d);
+            else
+                k->counts.elsewhere++;
+        }
     }
     const uint64_t dropped = atomic_load(&s->ring.head->dropped);
-    *lost += dropped - s->lost;
+    k->lost += dropped - s->lost;
     s->lost = dropped;
-    if (ended || gone) {
-        s->over = true;
-        k->counts.ends_missing += !ended;
+}
+
+/* Whether the program is over is asked before the ring is emptied: what it put in last is then in. */
+static fl_status take_from(fl_kernels *k, source *s, int64_t origin_ns, uint32_t gpus, fl_diag *d) {
+    emptying e = {.k = k, .s = s, .origin_ns = origin_ns, .gpus = gpus, .d = d};
+    bool over = gone(k, s);
+    if (!fl_ring_guard(empty, &e)) { /* cut short by its program: what it held is lost */
+        k->counts.damaged++;
+        e.ended = false;
+        over = true;
     }
-    return status;
+    if (!over && !e.ended)
+        return e.status;
+    k->counts.ends_missing += !e.ended;
+    s->over = true;
+    unlink(s->path);
+    fl_ring_close(&s->ring);
+    return e.status;
 }
 
 static int by_end(const void *a, const void *b) {
@@ -177,13 +272,13 @@ static int by_end(const void *a, const void *b) {
 }
 
 fl_status fl_kernels_take(fl_kernels *k, int64_t origin_ns, fl_sample *sample, fl_diag *d) {
-    uint64_t lost = 0;
     k->record_count = 0;
+    k->lost = 0;
     fl_status s = find_sources(k, d);
     k->counts.running = 0;
     for (size_t i = 0; !s && i < k->source_count; i++)
         if (!k->source[i].over) {
-            s = empty(k, &k->source[i], origin_ns, sample->gpu_count, &lost, d);
+            s = take_from(k, &k->source[i], origin_ns, sample->gpu_count, d);
             k->counts.running += !k->source[i].over;
         }
     if (k->record_count)
@@ -194,10 +289,10 @@ fl_status fl_kernels_take(fl_kernels *k, int64_t origin_ns, fl_sample *sample, f
         k->program[i] = k->record[i].flags;
         k->record[i].flags = 0;
     }
-    k->counts.lost += lost;
+    k->counts.lost += k->lost;
     sample->record = k->record_count ? k->record : NULL;
     sample->record_count = k->record_count;
-    sample->record_lost = lost;
+    sample->record_lost = k->lost;
     sample->kind = k->kind;
     sample->kind_count = (uint32_t)k->kind_count;
     return s;

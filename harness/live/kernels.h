@@ -1,5 +1,7 @@
-/* The host's end of the kernel records: every ring in a folder, turned into the records that a policy sees. A program's
- * GPU numbers are taken for those of the host: run it without CUDA_VISIBLE_DEVICES, or with the same list. */
+/* The host's end of the kernel records: every ring in a folder, turned into the records that a policy sees.
+ *
+ * A program numbers the GPUs that it sees. With CUDA_VISIBLE_DEVICES these are the entries of that list, else all of
+ * the machine in the library's order: on a node of different GPUs that takes CUDA_DEVICE_ORDER=PCI_BUS_ID. */
 #ifndef FL_LIVE_KERNELS_H
 #define FL_LIVE_KERNELS_H
 
@@ -12,11 +14,18 @@ typedef struct fl_kernels_counts {
     uint64_t programs, running; /* rings seen, and those whose program lives */
     uint64_t ends_missing;      /* programs that were killed: records may be missing at their end */
     uint64_t consumed, lost, damaged;
+    uint64_t elsewhere; /* of the consumed, those of GPUs that the host does not have */
 } fl_kernels_counts;
 
 /* folder is made where it is missing (mode 0700). */
 fl_status fl_kernels_open(fl_kernels **out, const char *folder, fl_diag *d);
 void fl_kernels_close(fl_kernels *k); /* rings of programs that ended are removed; NULL is allowed */
+
+/* Where a GPU stands among the host's, -1 = not there. name: its number in the library, or the beginning of its UUID.
+ */
+typedef int fl_kernels_position(void *user, const char *name, size_t size);
+/* To be said before the first call of fl_kernels_take; without it the host has the first ones of the library. */
+void fl_kernels_gpus(fl_kernels *k, fl_kernels_position *position, void *user);
 
 /* What came since the last call, by end, into *sample: records of GPUs below gpu_count with times from origin_ns on.
  * Valid until the next call. */

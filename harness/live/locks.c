@@ -73,6 +73,13 @@ static bool removed(int fd, const char *path) {
     return true;
 }
 
+bool fl_lock_superseded(const char *state, const fl_lock *lock) {
+    char path[512];
+    struct stat ours, there;
+    return fl_state_path(state, lock->unit, ".lock", path, sizeof path) && !fstat(lock->fd, &ours) &&
+           !stat(path, &there) && (ours.st_ino != there.st_ino || ours.st_dev != there.st_dev);
+}
+
 fl_status fl_lock_take(const char *state, const char *unit, fl_lock_use use, int64_t wait_ns, fl_lock *lock,
                        fl_diag *d) {
     char path[512], text[64];
@@ -101,9 +108,9 @@ fl_status fl_lock_take(const char *state, const char *unit, fl_lock_use use, int
     return FL_OK;
 }
 
-void fl_lock_unlink(const char *state, const char *unit) {
+void fl_lock_unlink(const char *state, const fl_lock *lock) {
     char path[512];
-    if (fl_state_path(state, unit, ".lock", path, sizeof path))
+    if (!fl_lock_superseded(state, lock) && fl_state_path(state, lock->unit, ".lock", path, sizeof path))
         unlink(path);
 }
 

@@ -22,8 +22,11 @@ fl_status fl_lock_take(const char *state, const char *unit, fl_lock_use use, int
                        fl_diag *d);
 /* Closes this process's descriptor. */
 void fl_lock_close(fl_lock *lock);
-/* At an orderly end, when all is restored: takes its file away, while it is still locked. */
-void fl_lock_unlink(const char *state, const char *unit);
+/* Another file stands under its name: a holder of this lock gave it back and took the file away, and somebody else is
+ * in control by now. */
+bool fl_lock_superseded(const char *state, const fl_lock *lock);
+/* At an orderly end, when all is restored: takes its file away, while it is still locked; never a successor's. */
+void fl_lock_unlink(const char *state, const fl_lock *lock);
 
 /* The controller written into the lock, alive; 0 where there is none. */
 pid_t fl_lock_holder(const char *state, const char *unit);

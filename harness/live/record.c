@@ -136,7 +136,7 @@ fl_status fl_record_read(const char *state, const char *unit, fl_record *r, bool
         s = boot_id(now, sizeof now, d);
     if (!s && strcmp(boot, now) != 0) {
         fl_record_free(r);
-        return fl_record_remove(state, unit, d);
+        return FL_OK;
     }
     *found = !s;
     if (s)
@@ -148,8 +148,8 @@ fl_status fl_record_remove(const char *state, const char *unit, fl_diag *d) {
     char path[512];
     if (!fl_state_path(state, unit, ENDING, path, sizeof path))
         return bad_unit(unit, d);
-    if (unlink(path) && errno != ENOENT)
-        return fl_fail(d, FL_IO, path, 0, 0, "cannot remove: %s", fl_reason(errno));
+    if (unlink(path))
+        return errno == ENOENT ? FL_OK : fl_fail(d, FL_IO, path, 0, 0, "cannot remove: %s", fl_reason(errno));
     sync_folder(state);
     return FL_OK;
 }

@@ -40,7 +40,7 @@ const char *fl_state_folder(void); /* its path, without making it */
 bool fl_state_path(const char *state, const char *unit, const char *ending, char *buf, size_t size);
 
 fl_status fl_record_write(const char *state, const fl_record *r, fl_diag *d);
-/* *found false: there is none, or it is of an earlier boot (and was removed). FL_BAD_INPUT: it cannot be understood. */
+/* *found false: there is none, or it is of an earlier boot. Changes nothing. FL_BAD_INPUT: it cannot be understood. */
 fl_status fl_record_read(const char *state, const char *unit, fl_record *r, bool *found, fl_diag *d);
 fl_status fl_record_remove(const char *state, const char *unit, fl_diag *d);
 

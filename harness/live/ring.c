@@ -3,9 +3,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 /* FNV-1a over all but the checksum itself. */
@@ -37,22 +39,34 @@ static void place(fl_ring *r, uint32_t capacity, uint32_t names_size) {
     r->names = (char *)(r->record + capacity);
 }
 
+/* No reader sees a half-made one, and none that is not read yet is replaced. */
+static int put_in_place(fl_ring *r, const char *folder, const char *from) {
+    char to[512];
+    snprintf(r->file, sizeof r->file, "%d-%llu.ring", (int)getpid(), (unsigned long long)r->head->stamp);
+    snprintf(to, sizeof to, "%s/%s", folder, r->file);
+    if (!renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE))
+        return 0;
+    const bool unknown = errno == EINVAL || errno == ENOSYS; /* to this file system */
+    return unknown && !rename(from, to) ? 0 : errno;
+}
+
 int fl_ring_create(fl_ring *r, const char *folder, uint32_t capacity, uint32_t names_size) {
-    char path[512], final[512];
-    *r = (fl_ring){0};
+    const char *visible = getenv("CUDA_VISIBLE_DEVICES");
+    char path[512];
+    struct timespec t;
+    *r = (fl_ring){.fd = -1};
     if (!capacity || capacity & (capacity - 1) || names_size < 2)
         return EINVAL;
     snprintf(path, sizeof path, "%s/.%d.new", folder, (int)getpid());
-    snprintf(final, sizeof final, "%s/%d.ring", folder, (int)getpid());
-    int fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+    int fd = r->fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (fd < 0)
         return errno;
+    fcntl(fd, F_SETLK, &(struct flock){.l_type = F_WRLCK, .l_whence = SEEK_SET}); /* where there are none: by its pid */
     const size_t size = size_of(capacity, names_size);
     /* Room is taken now: a write to a full file system would end the program by a signal. */
     int error = posix_fallocate(fd, 0, (off_t)size);
     if (!error)
         error = map(r, fd, size);
-    close(fd);
     if (!error) {
         place(r, capacity, names_size);
         r->head->pid = (int32_t)getpid();
@@ -60,7 +74,12 @@ int fl_ring_create(fl_ring *r, const char *folder, uint32_t capacity, uint32_t n
         r->head->names_size = names_size;
         r->head->names_used = 1; /* 0 is the empty name */
         r->head->magic = FL_RING_MAGIC;
-        error = rename(path, final) ? errno : 0; /* no reader sees a half-made one */
+        r->head->chosen = visible != NULL;
+        snprintf(r->head->visible, sizeof r->head->visible, "%s", visible ? visible : "");
+        clock_gettime(CLOCK_MONOTONIC, &t);
+        r->head->stamp = (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+        while ((error = put_in_place(r, folder, path)) == EEXIST) /* time need not have passed since an exec */
+            r->head->stamp++;
     }
     if (error) {
         unlink(path);
@@ -104,14 +123,16 @@ void fl_ring_end(fl_ring *r) { atomic_store_explicit(&r->head->ended, 1, memory_
 
 int fl_ring_open(fl_ring *r, const char *path) {
     struct stat st;
-    *r = (fl_ring){0};
+    *r = (fl_ring){.fd = -1};
     int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
     if (fd < 0)
         return errno;
+    r->fd = fd;
     int error = fstat(fd, &st) ? errno : st.st_size < FL_RING_HEAD ? EINVAL : map(r, fd, (size_t)st.st_size);
-    close(fd);
-    if (error)
+    if (error) {
+        fl_ring_close(r);
         return error;
+    }
     const uint32_t capacity = r->head->capacity, names = r->head->names_size;
     if (r->head->magic != FL_RING_MAGIC || !capacity || capacity & (capacity - 1) || names < 2 ||
         size_of(capacity, names) != r->size) {
@@ -120,6 +141,11 @@ int fl_ring_open(fl_ring *r, const char *path) {
     }
     place(r, capacity, names);
     return 0;
+}
+
+bool fl_ring_held(const fl_ring *r) {
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    return !fcntl(r->fd, F_GETLK, &lock) && lock.l_type != F_UNLCK;
 }
 
 size_t fl_ring_take(fl_ring *r, fl_ring_record *into, size_t room, uint64_t *bad) {
@@ -151,7 +177,11 @@ const char *fl_ring_name_at(const fl_ring *r, uint32_t at) {
 }
 
 void fl_ring_close(fl_ring *r) {
-    if (r->head)
+    if (r->head) {
         munmap(r->head, r->size);
-    *r = (fl_ring){0};
+        close(r->fd);
+    } else if (r->fd > 0) { /* not of one that was only zeroed */
+        close(r->fd);
+    }
+    *r = (fl_ring){.fd = -1};
 }

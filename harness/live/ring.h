@@ -1,9 +1,11 @@
 /* Kernel records from a program to the host: one ring of shared memory per process, one writer (the collector in the
  * program), one reader (the host). The writer never waits: where the ring is full it drops and counts.
  *
- * A file PID.ring in a folder that both know. What was produced is write + dropped, by construction: a record's number
- * is that sum, so the counts are exact whenever the writer is killed. A record is published by the release of `write`
- * and carries a checksum. Names are copied into an area of their own and stand for ever. */
+ * A file PID-STAMP.ring in a folder that both know, a new one for each image that a process runs (exec): none ever
+ * takes another's place. Its writer holds a lock on it for life (fcntl: an exec ends it, a fork does not inherit it),
+ * which says from any container whether there is one. What was produced is write + dropped, by construction: a record's
+ * number is that sum, so the counts are exact whenever the writer is killed. A record is published by the release of
+ * `write` and carries a checksum. Names are copied into an area of their own and stand for ever. */
 #ifndef FL_LIVE_RING_H
 #define FL_LIVE_RING_H
 
@@ -12,8 +14,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define FL_RING_MAGIC UINT64_C(0x31474e49524c46) /* "FLRING1" */
-enum { FL_RING_HEAD = 4096, FL_RING_NAME_MAX = 1024 };
+#define FL_RING_MAGIC UINT64_C(0x32474e49524c46) /* "FLRING2" */
+enum { FL_RING_HEAD = 4096, FL_RING_NAME_MAX = 1024, FL_RING_VISIBLE_MAX = 2048 };
 
 typedef struct fl_ring_record {
     uint64_t number;          /* from 0, dropped ones counted */
@@ -31,7 +33,10 @@ typedef struct fl_ring_head { /* the first page */
     uint32_t capacity;   /* records, a power of two */
     uint32_t names_size; /* bytes */
     _Atomic uint32_t names_used;
-    _Atomic uint32_t ended; /* 1: the program ended in order, all its records are in */
+    _Atomic uint32_t ended;            /* 1: the program ended in order, all its records are in */
+    uint64_t stamp;                    /* CLOCK_MONOTONIC when it was made, unique among those of a process */
+    uint32_t chosen;                   /* 1: CUDA_VISIBLE_DEVICES was set: */
+    char visible[FL_RING_VISIBLE_MAX]; /* its value, which numbers the GPUs of the records */
     _Alignas(64) _Atomic uint64_t write;
     _Alignas(64) _Atomic uint64_t read;
     _Alignas(64) _Atomic uint64_t dropped;
@@ -43,7 +48,9 @@ typedef struct fl_ring {
     fl_ring_record *record;
     char *names;
     size_t size;
-    uint32_t capacity, names_size; /* as checked when it was opened: the other side may be hostile */
+    uint32_t capacity, names_size; /* as checked when it was opened: the other side may be hostile (ring_guard.h too) */
+    int fd;
+    char file[64]; /* its name in the folder; the writer's only */
 } fl_ring;
 
 /* The writer's. 0, or an errno value. capacity: a power of two. */
@@ -57,6 +64,8 @@ void fl_ring_end(fl_ring *r);                  /* orderly end */
 
 /* The reader's. 0, or an errno value (EINVAL: no ring). */
 int fl_ring_open(fl_ring *r, const char *path);
+/* Whether a process holds it as its writer; of another process than this. */
+bool fl_ring_held(const fl_ring *r);
 /* Takes up to `room` records. *bad counts those whose checksum is wrong (they are left out). */
 size_t fl_ring_take(fl_ring *r, fl_ring_record *into, size_t room, uint64_t *bad);
 const char *fl_ring_name_at(const fl_ring *r, uint32_t at); /* "" where there is none */

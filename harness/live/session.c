@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <time.h>
 
 #define LOCK_WAIT_NS INT64_C(30000000000)
 enum { CHECK_NS = 20000000 };
@@ -21,6 +22,7 @@ struct fl_session {
     fl_guardian guardian;
     bool guarded, recorded;
     uint64_t replaced;
+    int64_t allowed_ns; /* what the last beat left until the next */
 };
 
 static bool has_cpu(const fl_session *s) { return s->o.cpu && s->o.host_drives; }
@@ -124,7 +126,16 @@ fl_status fl_session_open(fl_session **out, const fl_session_options *o, fl_diag
     return FL_OK;
 }
 
-void fl_session_beat(fl_session *s, int64_t until_ns) { fl_guardian_beat(&s->guardian, until_ns); }
+static int64_t now_ns(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return t.tv_sec * INT64_C(1000000000) + t.tv_nsec;
+}
+
+void fl_session_beat(fl_session *s, int64_t until_ns) {
+    s->allowed_ns = until_ns == INT64_MAX ? 0 : until_ns - now_ns();
+    fl_guardian_beat(&s->guardian, until_ns);
+}
 
 uint64_t fl_session_replaced(const fl_session *s) { return s->replaced; }
 
@@ -143,6 +154,8 @@ fl_status fl_session_set(fl_session *s, int32_t gpu, int control, double value, 
         fl_status status = start_guardian(s, d);
         if (status)
             return status;
+        if (s->allowed_ns > 0) /* it knows of no time yet, and its start may have lasted beyond the last one */
+            fl_guardian_beat(&s->guardian, now_ns() + s->allowed_ns);
     }
     fl_status status = set(s, gpu, control, value, d);
     s->touched[i] = s->touched[i] || status != FL_IO;
@@ -177,7 +190,7 @@ fl_status fl_session_close(fl_session *s, fl_diag *d) {
         fl_guardian_drop(&s->guardian);
     for (uint32_t i = 0; s->lock && all && i < s->units; i++)
         if (s->lock[i].fd >= 0)
-            fl_lock_unlink(s->state, s->lock[i].unit);
+            fl_lock_unlink(s->state, &s->lock[i]);
     for (uint32_t i = 0; s->lock && i < s->units; i++)
         fl_lock_close(&s->lock[i]);
     for (uint32_t i = 0; s->record && i < s->units; i++)

@@ -1,21 +1,26 @@
 #include "harness/live/stop.h"
 
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
-static volatile sig_atomic_t asked; /* a signal handler can reach nothing else */
+/* A signal handler can reach nothing else. */
+static volatile sig_atomic_t asked;
+static _Atomic int sent;
 
-static void on_signal(int number) {
-    (void)number;
+static void on_signal(int number, siginfo_t *info, void *context) {
+    (void)context;
     asked = 1;
+    if (info->si_code != SI_KERNEL)
+        atomic_store(&sent, number);
 }
 
 static void on_child(int number) { (void)number; } /* only so that a sleep ends */
 
 void fl_stop_listen(void) {
     const int stop[] = {SIGTERM, SIGINT, SIGHUP};
-    struct sigaction a = {.sa_handler = on_signal}; /* without SA_RESTART: sleeps end */
+    struct sigaction a = {.sa_sigaction = on_signal, .sa_flags = SA_SIGINFO}; /* without SA_RESTART: sleeps end */
     for (size_t i = 0; i < sizeof stop / sizeof *stop; i++)
         sigaction(stop[i], &a, NULL);
     a.sa_handler = on_child;
@@ -25,6 +30,8 @@ void fl_stop_listen(void) {
 }
 
 bool fl_stop_asked(void) { return asked; }
+
+int fl_stop_hand_on(void) { return atomic_exchange(&sent, 0); }
 
 fl_status fl_duration_parse(const char *text, int64_t *ns, fl_diag *d) {
     static const struct {

@@ -8,6 +8,9 @@
 
 void fl_stop_listen(void);
 bool fl_stop_asked(void);
+/* The last of these signals that some process sent to us alone, once; 0 = none. One from the terminal or the kernel has
+ * reached every process of the job. */
+int fl_stop_hand_on(void);
 
 /* "60s", "500ms", "5m", "1h", or a number of seconds. FL_BAD_INPUT for anything else, 0 and less. */
 fl_status fl_duration_parse(const char *text, int64_t *ns, fl_diag *d);
