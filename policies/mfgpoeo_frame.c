@@ -4,9 +4,11 @@
 
 static int64_t ns_of(double seconds) { return (int64_t)(seconds * 1e9 + 0.5); }
 
+static int64_t first_window_ns(const fl_mfg_params *p) { return ns_of(fmin(p->window_s, p->window_max_s)); }
+
 void fl_mfg_open(fl_mfg_gpu *g, const fl_mfg_params *p) {
     g->first_ns = g->seen_ns = -1;
-    g->window_ns = ns_of(fmin(p->window_s, p->window_max_s));
+    g->window_ns = first_window_ns(p);
     g->set_sm = g->set_mem = g->next_mem = FL_MFG_DEFAULT;
     g->chosen = g->fallback = (fl_mfg_point){.sm = FL_MFG_DEFAULT, .mem = FL_MFG_DEFAULT, .objective = NAN};
     g->achieved_mhz = g->bound = g->index = g->loss = g->error = g->matched = g->coverage = g->objective =
@@ -108,8 +110,11 @@ static int evaluate(const frame *f, int32_t sm, int32_t mem) {
         return 0;
     mark_implausible(f, sm, mem);
     take_index(f);
-    if (isnan(g->index))
+    if (isnan(g->index)) { /* no kind is as long as the database says: that is of other work */
+        fl_mfg_forget(&g->data);
         return 0;
+    }
+    g->unlike = 0;
     g->bound = fmax(g->base_bound - f->p->sigma * g->error, 0);
     g->objective = fl_mfg_objective(f->p->objective, power_w, g->index);
     return 1;
@@ -136,9 +141,13 @@ static void start_search(fl_mfg_gpu *g) {
     g->adjustments = g->ending = 0;
 }
 
+/* From Algorithm 2 on, with an empty database (Sec. III-B): that of the work before is outdated. */
 static void restart(const frame *f) {
     fl_mfg_gpu *g = f->g;
     start_search(g);
+    fl_mfg_forget(&g->data);
+    g->window_ns = first_window_ns(f->p);
+    g->unlike = 0;
     g->start_ns = f->now_ns;
     g->next_mem = FL_MFG_DEFAULT;
     g->chosen = g->fallback = (fl_mfg_point){.sm = FL_MFG_DEFAULT, .mem = FL_MFG_DEFAULT, .objective = NAN};
@@ -157,8 +166,10 @@ static void end_fixed(const frame *f) {
     if (evaluate(f, g->set_sm, g->set_mem)) {
         g->fixed_sum += g->index;
         g->index = g->fixed_sum / (double)++g->fixed_count;
+        hold_fixed(f);
+    } else {
+        update_baseline(f, FL_MFG_FIXED);
     }
-    hold_fixed(f);
 }
 
 static void monitor(const frame *f, int32_t sm, int32_t mem) {
@@ -168,6 +179,16 @@ static void monitor(const frame *f, int32_t sm, int32_t mem) {
     if (isnan(g->optimised_s))
         g->optimised_s = (double)(f->now_ns - g->first_ns) * 1e-9;
     begin(f, FL_MFG_STABLE, ns_of(f->p->ev_period_s * (double)f->p->ev_readings));
+}
+
+/* A measurement could not be compared: a new baseline, then back to the state `after`; where that has helped too
+ * seldom, the default clocks. */
+static void compare_again(const frame *f, int32_t after) {
+    fl_mfg_gpu *g = f->g;
+    if (!g->unpowered && ++g->unlike >= f->p->give_up)
+        monitor(f, FL_MFG_DEFAULT, FL_MFG_DEFAULT);
+    else
+        update_baseline(f, after);
 }
 
 /* The next memory clock to try, else the SM clocks under the one chosen. */
@@ -239,7 +260,7 @@ static void end_baseline(const frame *f) {
 static void end_memory(const frame *f) {
     fl_mfg_gpu *g = f->g;
     if (!evaluate(f, FL_MFG_DEFAULT, g->next_mem)) {
-        update_baseline(f, FL_MFG_MEMORY);
+        compare_again(f, FL_MFG_MEMORY);
         return;
     }
     if (goes_on(f))
@@ -302,7 +323,7 @@ static void end_search(const frame *f) {
     fl_mfg_gpu *g = f->g;
     if (!evaluate(f, g->gear, g->chosen.mem)) {
         g->trace.count = 0;
-        update_baseline(f, FL_MFG_SEARCH);
+        compare_again(f, FL_MFG_SEARCH);
         return;
     }
     if (goes_on(f))

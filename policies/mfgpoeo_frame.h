@@ -27,7 +27,7 @@ typedef struct fl_mfg_params {
     fl_mfg_filters filter;
     double th_cover, th_self, th_ctrl, th_ev, sigma, th_seen, th_error;
     double window_s, window_max_s;
-    int64_t refresh_every, stable_last, stable_gears, stable_at, confirm, forced_after, forced_early, extend;
+    int64_t refresh_every, stable_last, stable_gears, stable_at, confirm, give_up, forced_after, forced_early, extend;
     double forced_early_s;
     double start, low_start_min, low_start_max;
     fl_table mem_mhz;
@@ -67,6 +67,7 @@ typedef struct fl_mfg_gpu { /* all zero but for what fl_mfg_open sets */
     uint32_t adjustments;                 /* SM gears measured in this optimisation */
     uint32_t extended;                    /* windows of this measurement beyond the first */
     uint32_t since_baseline;              /* configurations measured since the last baseline */
+    uint32_t unlike;                      /* measurements in a row that could not be compared */
     uint32_t baselines, changes;          /* windows at the default clocks; phase changes */
     uint32_t has_vector, recording, busy; /* busy: a kernel ended since the step before */
     double fixed_sum;                     /* of the index at hold_sm_mhz */

@@ -123,8 +123,30 @@ static void test_full(void) {
     for (uint32_t i = 0; i < 70; i++)
         put(d, 1, 1, 32, 100 + i, 90000 + 10 * i, 90005 + 10 * i);
     FL_CHECK(d->over >= over + 7, "70 streams in %d cells", FL_MFG_STREAMS);
-    fl_mfg_begin(d); /* full: the old kinds make room */
-    FL_CHECK(d->kernel_kinds == 0 && d->kernels == 0 && d->over_ns == 0, "%u kinds", d->kernel_kinds);
+    const uint32_t kinds = d->kernel_kinds;
+    fl_mfg_begin(d); /* full, but all were at work */
+    FL_CHECK(d->kernel_kinds == kinds && d->kernels == 0 && d->over_ns == 0, "%u kinds", d->kernel_kinds);
+    put(d, 7, 1, 32, 0, 190000, 190005);
+    fl_mfg_begin(d); /* full: those that were not seen make room */
+    FL_CHECK(d->kernel_kinds == 1, "%u kinds", d->kernel_kinds);
+    free(d);
+}
+
+/* A program that has more kinds at work than three quarters of the table: they are measured, and found again, also
+ * behind the holes that other kinds left. */
+static void test_many(void) {
+    fl_mfg_data *d = new_data();
+    for (uint32_t window = 0; window < 4; window++) {
+        const uint32_t first = window == 0 ? 0 : 100; /* 100 kinds only at first */
+        fl_mfg_begin(d);
+        for (uint32_t i = first; i < 1650; i++)
+            put(d, i, 1, 32, 0, 2000 + 10 * i, 2005 + 10 * i);
+        if (window > 0)
+            FL_CHECK(fl_mfg_coverage(d) > 0.97, "window %u covers %g", window, fl_mfg_coverage(d));
+        if (window > 1)
+            FL_CHECK(d->kernel_kinds > 1500 && d->kernel_kinds <= 1550, "%u kinds", d->kernel_kinds);
+        fl_mfg_update(d, &(fl_mfg_filters){.th_exe = 10});
+    }
     free(d);
 }
 
@@ -442,6 +464,7 @@ static const struct {
     {"the top is the other", 0, 0, {{0.5, 100, 115, 123}, {0.06, 99, 123, 123}}},
     {"as printed nothing moves", 1, 0, {{0, 100, 100, 100}, {0, 100, 100, 100}, {0.2, 90, 100, 101}}},
     {"as printed a tenfold time moves it", 1, 0, {{9, 100, 50, 83}}},
+    {"as printed, past the bound, objective up: about to move it stays", 1, 0, {{9, 100, 50, 83}, {9, 101, 83, 83}}},
 };
 
 static void test_pid(void) {
@@ -641,8 +664,8 @@ static void test_meter(void) {
 
 FL_SUITE("mfgpoeo", {"grids (Eq. 7)", test_grid}, {"kinds of kernels (Eq. 3)", test_kernel_kinds},
          {"kinds of gaps (Eq. 4)", test_gap_kinds}, {"stability (Eq. 8)", test_stability}, {"full tables", test_full},
-         {"coverage (Alg. 1)", test_coverage}, {"database (Alg. 2)", test_update}, {"kinds that vary", test_varying},
-         {"index (Alg. 3)", test_index}, {"index, unmatched", test_index_unmatched},
+         {"many kinds", test_many}, {"coverage (Alg. 1)", test_coverage}, {"database (Alg. 2)", test_update},
+         {"kinds that vary", test_varying}, {"index (Alg. 3)", test_index}, {"index, unmatched", test_index_unmatched},
          {"filters (Eq. 9, 10)", test_filters}, {"weights of the long run", test_long_run},
          {"standard error", test_error}, {"error of what is not compared", test_error_of_rest},
          {"controller (Eq. 13, Alg. 4)", test_pid}, {"stable (Alg. 5)", test_stable},
