@@ -151,6 +151,8 @@ static const fl_param param_rows[] = {
     REAL(th_seen, "", "0.75", 0, 1,
          "a further window is measured while less than this share of the database's time was seen (assumed)"),
     REAL(th_error, "", "0.01", 0, 1e9, "or while the standard error of the index is above this (assumed)"),
+    REAL(hopeless, "", "0.2", 0, 1e9,
+         "a trial ends after a quarter of its window where its loss is above this by two standard errors (assumed)"),
     REAL(th_ctrl, "", "0.2", 0, 1e9, "Th_ctrl (Alg. 5 line 4): mean control error over the bound"),
     REAL(th_ev, "", "0.1", 0, 1, "Th_EV (Alg. 6): distance of execution vectors that is a phase change"),
     REAL(window_s, "s", "4", 1, 20, "Duration (Alg. 2): the first window; doubled while coverage lacks"),

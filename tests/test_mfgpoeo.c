@@ -536,14 +536,29 @@ static void test_best_tried(void) {
             t[k] = (fl_mfg_tried){
                 .gear = row[i].gear[k], .loss = row[i].loss[k], .bound = 0.05 + 1e-12, .objective = row[i].gear[k]};
         fl_mfg_tried best;
-        const int32_t gear = fl_mfg_best_tried(t, row[i].count, &best) ? best.gear : -1;
+        const int32_t gear = fl_mfg_best_tried(t, row[i].count, 1, &best) ? best.gear : -1;
         FL_CHECK(gear == row[i].best, "%s: gear %d, expected %d", row[i].name, gear, row[i].best);
     }
     fl_mfg_tried own[] = {{.gear = 100, .loss = 0.04, .bound = 0.03, .objective = 1}, /* each by its own bound */
                           {.gear = 110, .loss = 0.01, .bound = 0.03, .objective = 3},
                           {.gear = 105, .loss = 0.02, .bound = 0.03, .objective = 4}}; /* and the least objective */
     fl_mfg_tried best;
-    FL_CHECK(fl_mfg_best_tried(own, 3, &best) && best.gear == 110, "gear %d", best.gear);
+    FL_CHECK(fl_mfg_best_tried(own, 3, 1, &best) && best.gear == 110, "gear %d", best.gear);
+
+    /* 0.03 off the database and 0.04 each, then 0.02 of four: margins 0.05 and sqrt(0.0013) = 0.0361 */
+    fl_mfg_tried unsure[4];
+    for (uint32_t k = 0; k < 4; k++)
+        unsure[k] = (fl_mfg_tried){.gear = 100,
+                                   .loss = 0.05 + 0.01 * (k % 2),
+                                   .bound = 0.095,
+                                   .base_error = 0.03,
+                                   .error = 0.04,
+                                   .objective = 1};
+    FL_CHECK(!fl_mfg_best_tried(unsure, 2, 1, &best), "0.055 and a margin of 0.0412 pass 0.095");
+    FL_CHECK(fl_mfg_best_tried(unsure, 4, 1, &best) && near(best.error, 0.02) && near(best.base_error, 0.03) &&
+                 near(best.loss, 0.055),
+             "error %g, %g", best.error, best.base_error);
+    FL_CHECK(!fl_mfg_best_tried(unsure, 4, 1.3, &best), "0.055 + 1.3 x 0.0361 is within 0.095");
 }
 
 static void test_distance(void) {

@@ -263,20 +263,41 @@ static void test_self(void) {
 }
 
 /* Half of the kinds stop in the midst of the search: a trial that sees too little of the database's time goes on for
- * another window where that is allowed. */
+ * another window where that is allowed, but not where it surely breaks the bound. */
 static void test_turns(void) {
     static const char *const twice[] = {"extend", "2", NULL};
-    double took[2];
-    for (int k = 0; k < 2; k++) {
-        mx_node *n = open_loop(1, k ? twice : NULL, 0.5, 0);
+    double took[3];
+    for (int k = 0; k < 3; k++) {
+        mx_node *n = open_loop(1, k ? twice : NULL, 0.3, 0);
         FL_CHECK(mx_wait(n, 0, "adjustments", 1, 60), "no search");
-        n->gpu[0].kernel_count = 2; /* of 3700 us the database holds 1800 of kind 0, 400 of kind 1 */
+        n->gpu[0].kernel_count = 2;            /* of 3700 us the database holds 1800 of kind 0, 400 of kind 1 */
+        n->gpu[0].sm_share = k == 2 ? 1 : 0.3; /* at 1785 MHz: 15 % or 4.5 % */
         const double begun = mx_now_s(n);
         FL_CHECK(mx_wait(n, 0, "adjustments", 2, 60), "the trial does not end");
         took[k] = mx_now_s(n) - begun;
         mx_close(n);
     }
-    FL_CHECK(took[0] < 9 && took[1] > 15 && took[1] < 17, "%g s, alone %g s", took[1], took[0]);
+    FL_CHECK(took[0] < 9 && took[1] > 15 && took[1] < 17 && took[2] < 9, "%g s, alone %g s, past the bound %g s",
+             took[1], took[0], took[2]);
+}
+
+/* A memory clock that doubles the time is seen through after a quarter of the window, one that costs 9 % is not. */
+static void test_hopeless(void) {
+    static const char *const never[] = {"hopeless", "10", NULL};
+    static const struct {
+        const char *const *settings;
+        double mem_share, least_s, most_s;
+    } row[] = {{NULL, 1, 2.2, 2.5}, {never, 1, 8.2, 8.5}, {NULL, 0.1, 8.2, 8.5}};
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        mx_node *n = open_loop(1, row[i].settings, 0.5, row[i].mem_share);
+        n->gpu[0].util_mem = 10;
+        FL_CHECK(mx_wait(n, 0, "state", MEMORY, 40), "row %zu: no memory clock is tried", i);
+        const double begun = mx_now_s(n);
+        FL_CHECK(mx_wait(n, 0, "state", SEARCH, 40), "row %zu: the trial does not end", i);
+        const double took = mx_now_s(n) - begun;
+        FL_CHECK(took > row[i].least_s && took < row[i].most_s, "row %zu: the trial takes %g s", i, took);
+        mx_close(n);
+    }
 }
 
 /* ---- stable, phases ---- */
@@ -297,8 +318,8 @@ static void test_stable(void) {
     FL_CHECK(n->gpu[0].records == 1 && n->gpu[0].sm == FL_DEFAULT && mx_probe(n, 0, "phase_changes") == 1 &&
                  mx_probe(n, 0, "distance") > 0.1,
              "records %g, clock %g", n->gpu[0].records, n->gpu[0].sm);
-    FL_CHECK(mx_wait(n, 0, "state", STABLE, 200) && mx_probe(n, 0, "optimisation_s") < at + 1,
-             "state %g, %g s", mx_probe(n, 0, "state"), mx_probe(n, 0, "optimisation_s"));
+    FL_CHECK(mx_wait(n, 0, "state", STABLE, 200) && mx_probe(n, 0, "optimisation_s") < at + 1, "state %g, %g s",
+             mx_probe(n, 0, "state"), mx_probe(n, 0, "optimisation_s"));
     mx_close(n);
 }
 
@@ -449,7 +470,7 @@ FL_SUITE("mfgpoeo_frame", {"courses", test_courses}, {"golden", test_golden}, {"
          {"kernels that become longer", test_longer}, {"kernels longer in the next phase", test_longer_phase},
          {"work that cannot be compared", test_incomparable}, {"clocks off the ladders", test_off_ladder},
          {"baseline that does not repeat", test_self}, {"kinds that take turns", test_turns},
-         {"stable, then another phase", test_stable}, {"the same phase", test_same_phase},
-         {"a load that creeps", test_creeping}, {"a GPU lost", test_lost}, {"power not known", test_no_power},
-         {"idle time", test_idle}, {"each GPU by itself", test_gpus_apart}, {"one clock or none", test_one_clock},
-         {"held clocks", test_held_clocks})
+         {"hopeless trials", test_hopeless}, {"stable, then another phase", test_stable},
+         {"the same phase", test_same_phase}, {"a load that creeps", test_creeping}, {"a GPU lost", test_lost},
+         {"power not known", test_no_power}, {"idle time", test_idle}, {"each GPU by itself", test_gpus_apart},
+         {"one clock or none", test_one_clock}, {"held clocks", test_held_clocks})
