@@ -146,8 +146,8 @@ static const fl_param param_rows[] = {
     REAL(th_self, "", "0.01", 0, 1e9,
          "the window is also doubled while the baseline's own index is further from 1, or less sure, than this "
          "(assumed)"),
-    REAL(sigma, "", "1.25", 0, 100, "standard errors of the index that are taken off the bound (assumed)"),
-    COUNT(extend, "1", 1, 100, "windows that one configuration is measured for at most (assumed; 1: as published)"),
+    REAL(sigma, "", "1", 0, 100, "standard errors of the index that are taken off the bound (assumed)"),
+    COUNT(extend, "2", 1, 100, "windows that one configuration is measured for at most (assumed; 1: as published)"),
     REAL(th_seen, "", "0.75", 0, 1,
          "a further window is measured while less than this share of the database's time was seen (assumed)"),
     REAL(th_error, "", "0.01", 0, 1e9, "or while the standard error of the index is above this (assumed)"),
