@@ -15,12 +15,36 @@ typedef struct node_state {
 
 static fl_mfg_gpu *gpus(void *state) { return (fl_mfg_gpu *)((char *)state + sizeof(node_state)); }
 
+/* A clock that is named must be one of a GPU's: another would quietly be none. */
+static const char *off_the_ladders(const fl_mfg_params *p, const fl_facts *facts) {
+    uint32_t sm = 0, mem = 0;
+    for (uint32_t i = 0; i < facts->gpu_count; i++) {
+        sm += fl_mfg_ladder_index(facts->gpu[i].sm, p->hold_sm_mhz) != FL_MFG_DEFAULT;
+        mem += fl_mfg_ladder_index(facts->gpu[i].mem, p->hold_mem_mhz) != FL_MFG_DEFAULT;
+    }
+    if (p->hold_sm_mhz > 0 && sm < facts->gpu_count)
+        return "hold_sm_mhz must be on the SM ladder of every GPU";
+    if (p->hold_mem_mhz > 0 && mem < facts->gpu_count)
+        return "hold_mem_mhz must be on the memory ladder of every GPU";
+    for (uint32_t k = 0; k < p->mem_mhz.row_count; k++) {
+        mem = 0;
+        for (uint32_t i = 0; i < facts->gpu_count; i++)
+            mem += fl_mfg_ladder_index(facts->gpu[i].mem, p->mem_mhz.cell[k]) != FL_MFG_DEFAULT;
+        if (!mem)
+            return "mem_mhz must be on the memory ladder of a GPU";
+    }
+    return NULL;
+}
+
 static const char *init(void *state, const void *param_bytes, const fl_facts *facts) {
     const fl_mfg_params *p = param_bytes;
     if (p->pid.factor_min > p->pid.factor_max || p->low_start_min > p->low_start_max)
         return "a range must not end below its start: factor_min, factor_max; low_start_min, low_start_max";
     if (p->forced_early > p->forced_after)
         return "forced_early must not exceed forced_after";
+    const char *wrong = off_the_ladders(p, facts);
+    if (wrong)
+        return wrong;
     for (uint32_t i = 0; i < facts->gpu_count; i++)
         fl_mfg_open(&gpus(state)[i], p);
     return NULL;
@@ -122,11 +146,13 @@ static const fl_param param_rows[] = {
     REAL(th_self, "", "0.01", 0, 1e9,
          "the window is also doubled while the baseline's own index is further from 1, or less sure, than this "
          "(assumed)"),
-    REAL(sigma, "", "1.25", 0, 100, "standard errors of the index that are taken off the bound (assumed)"),
-    COUNT(extend, "1", 1, 100, "windows that one configuration is measured for at most (assumed; 1: as published)"),
+    REAL(sigma, "", "1", 0, 100, "standard errors of the index that are taken off the bound (assumed)"),
+    COUNT(extend, "2", 1, 100, "windows that one configuration is measured for at most (assumed; 1: as published)"),
     REAL(th_seen, "", "0.75", 0, 1,
          "a further window is measured while less than this share of the database's time was seen (assumed)"),
     REAL(th_error, "", "0.01", 0, 1e9, "or while the standard error of the index is above this (assumed)"),
+    REAL(hopeless, "", "0.2", 0, 1e9,
+         "a trial ends after a quarter of its window where its loss is above this by two standard errors (assumed)"),
     REAL(th_ctrl, "", "0.2", 0, 1e9, "Th_ctrl (Alg. 5 line 4): mean control error over the bound"),
     REAL(th_ev, "", "0.1", 0, 1, "Th_EV (Alg. 6): distance of execution vectors that is a phase change"),
     REAL(window_s, "s", "4", 1, 20, "Duration (Alg. 2): the first window; doubled while coverage lacks"),
@@ -141,6 +167,9 @@ static const fl_param param_rows[] = {
     COUNT(forced_after, "5", 1, FL_MFG_TRIED_MAX, "SM gears measured after which the best within the bound is kept"),
     COUNT(forced_early, "4", 1, FL_MFG_TRIED_MAX, "the same once forced_early_s have passed"),
     COUNT(confirm, "2", 1, 8, "times that a gear must have been measured before it is kept (assumed; 1: as published)"),
+    COUNT(give_up, "10", 1, 1000,
+          "measurements in a row that cannot be compared with the baseline, after which the default clocks are kept "
+          "(assumed)"),
     REAL(forced_early_s, "s", "75", 0, 1e6, "since the optimisation began"),
     REAL(start, "", "0.95", 0, 1, "where on the SM ladder the search starts, at most what the default achieved"),
     REAL(low_start_min, "", "0.65", 0, 1, "the same under a low memory clock that costs nothing, and"),
@@ -167,10 +196,11 @@ static const fl_param param_rows[] = {
     PID(near, "", "1.2", 1, 1000,
         "past the bound up to this many times it, the factor is 1, beyond factor_min (assumed)"),
     PID(swing, "", "0.2", 0, 1000, "change of the control error above which K_D acts (assumed)"),
-    COUNT(ev_readings, "5", 1, 1000, "readings in an execution vector (Alg. 6)"),
+    COUNT(ev_readings, "5", 1, 1000,
+          "periods in an execution vector (readings in Alg. 6; here it averages every loop's reading in them)"),
     REAL(hold_sm_mhz, "MHz", "0", 0, 100000, "0: optimise; else only the index is measured, at this SM clock and"),
     REAL(hold_mem_mhz, "MHz", "0", 0, 100000, "at this memory clock (0: the default); probe index is its mean then"),
-    REAL(ev_period_s, "s", "1", 0.001, 1e6, "time of each (assumed)"),
+    REAL(ev_period_s, "s", "1", 0.001, 1e6, "length of such a period (assumed)"),
     REAL(skip_s, "s", "1", 0, 1e6, "from the first kernel to the first baseline: the unstable start (assumed)"),
     REAL(settle_ms, "ms", "300", 0, 1e6, "from setting a clock to measuring under it (assumed)"),
     REAL(gap_max_ms, "ms", "1000", 0, 1e9, "a longer gap is idleness: not measured (Sec. IV-A; assumed)"),

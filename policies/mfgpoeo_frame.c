@@ -4,9 +4,13 @@
 
 static int64_t ns_of(double seconds) { return (int64_t)(seconds * 1e9 + 0.5); }
 
+enum { SURE = 2 }; /* standard errors */
+
+static int64_t first_window_ns(const fl_mfg_params *p) { return ns_of(fmin(p->window_s, p->window_max_s)); }
+
 void fl_mfg_open(fl_mfg_gpu *g, const fl_mfg_params *p) {
     g->first_ns = g->seen_ns = -1;
-    g->window_ns = ns_of(fmin(p->window_s, p->window_max_s));
+    g->window_ns = first_window_ns(p);
     g->set_sm = g->set_mem = g->next_mem = FL_MFG_DEFAULT;
     g->chosen = g->fallback = (fl_mfg_point){.sm = FL_MFG_DEFAULT, .mem = FL_MFG_DEFAULT, .objective = NAN};
     g->achieved_mhz = g->bound = g->index = g->loss = g->error = g->matched = g->coverage = g->objective =
@@ -58,7 +62,7 @@ static void begin(const frame *f, int32_t state, int64_t length_ns) {
     g->begin_ns = f->now_ns + ns_of(f->p->settle_ms * 1e-3);
     g->end_ns = g->begin_ns + length_ns;
     g->meter = (fl_mfg_meter){.counting = 0};
-    g->extended = 0;
+    g->extended = g->looked = 0;
 }
 
 /* Sets a configuration and measures kernels under it for Duration. */
@@ -94,31 +98,36 @@ static void take_index(const frame *f) {
     const fl_mfg_index i = fl_mfg_index_of(&g->data, &f->p->filter);
     g->index = i.index;
     g->error = i.error;
+    g->base_error = i.base_error;
     g->matched = i.matched;
     g->loss = i.index - 1;
 }
 
-/* What the measurement under a configuration says; 0 where it cannot be compared with the database. */
+enum { UNLIKE = -1, UNKNOWN, COMPARED }; /* UNLIKE: no kind is as long as the database says */
+
+/* What the measurement under a configuration says, where it can be compared with the database. */
 static int evaluate(const frame *f, int32_t sm, int32_t mem) {
     fl_mfg_gpu *g = f->g;
     const double power_w = fl_mfg_meter_mean(&g->meter, FL_MFG_POWER);
     g->unpowered = !(power_w > 0);
     g->coverage = fl_mfg_coverage(&g->data);
     if (!(g->coverage > f->p->th_cover) || g->unpowered) /* Algorithm 7 line 7 */
-        return 0;
+        return UNKNOWN;
     mark_implausible(f, sm, mem);
     take_index(f);
     if (isnan(g->index))
-        return 0;
+        return UNLIKE;
     g->bound = fmax(g->base_bound - f->p->sigma * g->error, 0);
     g->objective = fl_mfg_objective(f->p->objective, power_w, g->index);
-    return 1;
+    return COMPARED;
 }
 
 /* A measurement that has not seen enough of what the database holds, or is not sure enough, goes on for another window:
- * phases that take turns need not fit into one. */
+ * phases that take turns need not fit into one. One that surely breaks the bound does not: it costs. */
 static int goes_on(const frame *f) {
     fl_mfg_gpu *g = f->g;
+    if (g->loss - SURE * g->error > g->base_bound)
+        return 0;
     const int enough = fl_mfg_seen(&g->data) >= f->p->th_seen && g->error <= f->p->th_error;
     if (enough || g->extended + 1 >= (uint32_t)f->p->extend)
         return 0;
@@ -136,13 +145,24 @@ static void start_search(fl_mfg_gpu *g) {
     g->adjustments = g->ending = 0;
 }
 
+/* From Algorithm 2 on, with an empty database (Sec. III-B): that of the work before is outdated. */
 static void restart(const frame *f) {
     fl_mfg_gpu *g = f->g;
     start_search(g);
+    fl_mfg_forget(&g->data);
+    g->window_ns = first_window_ns(f->p);
+    g->unlike = 0;
     g->start_ns = f->now_ns;
     g->next_mem = FL_MFG_DEFAULT;
     g->chosen = g->fallback = (fl_mfg_point){.sm = FL_MFG_DEFAULT, .mem = FL_MFG_DEFAULT, .objective = NAN};
     update_baseline(f, FL_MFG_WAIT);
+}
+
+/* After a measurement that could not be compared. */
+static void renew_baseline(const frame *f, int32_t after, int verdict) {
+    if (verdict == UNLIKE) /* the database is of other work */
+        fl_mfg_forget(&f->g->data);
+    update_baseline(f, after);
 }
 
 /* For looking at the index: no optimisation, one window after the other at given clocks. */
@@ -154,11 +174,14 @@ static void hold_fixed(const frame *f) {
 
 static void end_fixed(const frame *f) {
     fl_mfg_gpu *g = f->g;
-    if (evaluate(f, g->set_sm, g->set_mem)) {
+    const int verdict = evaluate(f, g->set_sm, g->set_mem);
+    if (verdict == COMPARED) {
         g->fixed_sum += g->index;
         g->index = g->fixed_sum / (double)++g->fixed_count;
+        hold_fixed(f);
+    } else {
+        renew_baseline(f, FL_MFG_FIXED, verdict);
     }
-    hold_fixed(f);
 }
 
 static void monitor(const frame *f, int32_t sm, int32_t mem) {
@@ -168,6 +191,16 @@ static void monitor(const frame *f, int32_t sm, int32_t mem) {
     if (isnan(g->optimised_s))
         g->optimised_s = (double)(f->now_ns - g->first_ns) * 1e-9;
     begin(f, FL_MFG_STABLE, ns_of(f->p->ev_period_s * (double)f->p->ev_readings));
+}
+
+/* A measurement could not be compared: a new baseline, then back to the state `after`; where that has helped too
+ * seldom, the default clocks. */
+static void compare_again(const frame *f, int32_t after, int verdict) {
+    fl_mfg_gpu *g = f->g;
+    if (!g->unpowered && ++g->unlike >= f->p->give_up)
+        monitor(f, FL_MFG_DEFAULT, FL_MFG_DEFAULT);
+    else
+        renew_baseline(f, after, verdict);
 }
 
 /* The next memory clock to try, else the SM clocks under the one chosen. */
@@ -238,10 +271,12 @@ static void end_baseline(const frame *f) {
 
 static void end_memory(const frame *f) {
     fl_mfg_gpu *g = f->g;
-    if (!evaluate(f, FL_MFG_DEFAULT, g->next_mem)) {
-        update_baseline(f, FL_MFG_MEMORY);
+    const int verdict = evaluate(f, FL_MFG_DEFAULT, g->next_mem);
+    if (verdict != COMPARED) {
+        compare_again(f, FL_MFG_MEMORY, verdict);
         return;
     }
+    g->unlike = 0;
     if (goes_on(f))
         return;
     g->since_baseline++;
@@ -264,6 +299,12 @@ static uint32_t times_tried(const fl_mfg_gpu *g, int32_t gear) {
     return times;
 }
 
+/* The gears from the default clock on are the default by another name. */
+static int is_lower(const frame *f, int32_t gear) {
+    const double standard = f->facts->default_sm_mhz;
+    return f->facts->sm.mhz[gear] < (standard > 0 ? standard : fl_ladder_max(f->facts->sm));
+}
+
 /* Stable, or long enough in search of it: then the best gear seen within the bound, the default where none is better.
  * A loss that was measured once may only have seemed to be the best of several, so it is measured again. */
 static int ends(const frame *f) {
@@ -277,7 +318,8 @@ static int ends(const frame *f) {
         return 0;
     fl_mfg_tried best;
     fl_mfg_point keep = g->chosen;
-    if (fl_mfg_best_tried(g->tried, g->tried_count, &best) && best.objective < keep.objective)
+    if (fl_mfg_best_tried(g->tried, g->tried_count, p->sigma, &best) && best.objective < keep.objective &&
+        is_lower(f, best.gear))
         keep = (fl_mfg_point){.sm = best.gear, .mem = keep.mem, .loss = best.loss, .objective = best.objective};
     if (keep.sm != FL_MFG_DEFAULT && times_tried(g, keep.sm) < p->confirm && g->tried_count < FL_MFG_TRIED_MAX) {
         g->gear = keep.sm;
@@ -298,20 +340,39 @@ static int ends(const frame *f) {
     return 1;
 }
 
+/* A quarter of a window shows what costs many times the bound, as a memory clock may; the rest would only cost more. */
+static int is_hopeless(const frame *f) {
+    fl_mfg_gpu *g = f->g;
+    if (g->looked || (g->state != FL_MFG_MEMORY && g->state != FL_MFG_SEARCH) ||
+        f->now_ns - g->begin_ns < g->window_ns / 4)
+        return 0;
+    g->looked = 1;
+    const int verdict =
+        g->state == FL_MFG_MEMORY ? evaluate(f, FL_MFG_DEFAULT, g->next_mem) : evaluate(f, g->gear, g->chosen.mem);
+    return verdict == COMPARED && g->loss - SURE * g->error > f->p->hopeless;
+}
+
 static void end_search(const frame *f) {
     fl_mfg_gpu *g = f->g;
-    if (!evaluate(f, g->gear, g->chosen.mem)) {
+    const int verdict = evaluate(f, g->gear, g->chosen.mem);
+    if (verdict != COMPARED) {
         g->trace.count = 0;
-        update_baseline(f, FL_MFG_SEARCH);
+        compare_again(f, FL_MFG_SEARCH, verdict);
         return;
     }
+    g->unlike = 0;
     if (goes_on(f))
         return;
     g->adjustments++;
     g->since_baseline++;
     if (g->tried_count < FL_MFG_TRIED_MAX)
         g->tried[g->tried_count++] =
-            (fl_mfg_tried){.gear = g->gear, .loss = g->loss, .bound = g->bound, .objective = g->objective};
+            (fl_mfg_tried){.gear = g->gear,
+                           .loss = g->loss,
+                           .bound = g->base_bound,
+                           .objective = g->objective,
+                           .base_error = g->base_error,
+                           .error = sqrt(fmax(g->error * g->error - g->base_error * g->base_error, 0))};
     fl_mfg_trace_add(&g->trace, (uint32_t)f->p->stable_last, g->gear, (g->loss - g->bound) / g->base_bound);
     g->gear =
         fl_mfg_pid_next(&f->p->pid, &g->pid, g->bound, g->loss, g->objective, g->gear, (int32_t)f->facts->sm.count - 1);
@@ -377,7 +438,7 @@ void fl_mfg_step(fl_mfg_gpu *g, const fl_mfg_params *p, const fl_gpu_facts *fact
             restart(&f); /* nobody watches what is being tried: back to the default */
     } else if (time_ns >= g->begin_ns) {
         fl_mfg_meter_add(&g->meter, sample, time_ns);
-        if (time_ns >= g->end_ns) {
+        if (time_ns >= g->end_ns || is_hopeless(&f)) {
             static void (*const end[])(const frame *) = {[FL_MFG_BASELINE] = end_baseline,
                                                          [FL_MFG_MEMORY] = end_memory,
                                                          [FL_MFG_SEARCH] = end_search,

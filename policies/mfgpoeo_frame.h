@@ -25,9 +25,9 @@ typedef struct fl_mfg_params {
     int64_t objective;
     fl_mfg_pid_rules pid;
     fl_mfg_filters filter;
-    double th_cover, th_self, th_ctrl, th_ev, sigma, th_seen, th_error;
+    double th_cover, th_self, th_ctrl, th_ev, sigma, th_seen, th_error, hopeless;
     double window_s, window_max_s;
-    int64_t refresh_every, stable_last, stable_gears, stable_at, confirm, forced_after, forced_early, extend;
+    int64_t refresh_every, stable_last, stable_gears, stable_at, confirm, give_up, forced_after, forced_early, extend;
     double forced_early_s;
     double start, low_start_min, low_start_max;
     fl_table mem_mhz;
@@ -59,14 +59,16 @@ typedef struct fl_mfg_gpu { /* all zero but for what fl_mfg_open sets */
     int64_t begin_ns, end_ns;       /* of the measurement or execution vector */
     int64_t window_ns;              /* Duration */
     /* As last found; NAN: not yet. optimised_s: from the first kernel to the first stable configuration. */
-    double achieved_mhz, base_bound, bound, index, error, loss, matched, coverage, objective, base_objective, distance,
-        optimised_s;
+    double achieved_mhz, base_bound, bound, index, error, base_error, loss, matched, coverage, objective,
+        base_objective, distance, optimised_s;
     int32_t state, after;                 /* after: to which state the baseline returns */
     int32_t set_sm, set_mem;              /* gears that hold now */
     int32_t gear, mem, next_mem;          /* SM gear to measure; memory gear chosen; one to try, or FL_MFG_DEFAULT */
     uint32_t adjustments;                 /* SM gears measured in this optimisation */
     uint32_t extended;                    /* windows of this measurement beyond the first */
+    uint32_t looked;                      /* this measurement has been looked at before its end */
     uint32_t since_baseline;              /* configurations measured since the last baseline */
+    uint32_t unlike;                      /* measurements in a row that could not be compared */
     uint32_t baselines, changes;          /* windows at the default clocks; phase changes */
     uint32_t has_vector, recording, busy; /* busy: a kernel ended since the step before */
     double fixed_sum;                     /* of the index at hold_sm_mhz */

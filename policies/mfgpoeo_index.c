@@ -129,38 +129,43 @@ static void weigh(const fl_mfg_kind *table, uint32_t size, double threshold, int
     }
 }
 
-/* The time of the work at the default clocks (lines 23, 24), and its squared error relative to itself.
+/* The time of the work at the default clocks (lines 23, 24), and its squared errors relative to
+ * itself: those of the database, of this measurement.
  * What cannot be compared is taken to be as much slower as the rest; it may differ from that as the kinds of the rest
  * do from each other. */
-static double base_of(const weights *w, double *relative2) {
-    *relative2 = 0;
+static double base_of(const weights *w, double *base2, double *own2) {
+    *base2 = *own2 = 0;
     if (w->base_ns > 0 && w->ns > 0) {
         const double spread2 = fmax(w->unlike * w->base_ns / square(w->ns) - 1, 0); /* of the ratios, relative */
-        *relative2 =
-            w->base_error2 / square(w->base_ns) + w->error2 / square(w->ns) + spread2 * w->rest2 / square(w->all_ns);
+        *base2 = w->base_error2 / square(w->base_ns);
+        *own2 = w->error2 / square(w->ns) + spread2 * w->rest2 / square(w->all_ns);
     }
     return w->all_ns * (w->ns > 0 ? w->base_ns / w->ns : 1);
 }
 
 fl_mfg_index fl_mfg_index_of(const fl_mfg_data *data, const fl_mfg_filters *f) {
     weights part[2][FL_MFG_STREAMS] = {{{0}}}; /* execution, gaps */
-    double base = 0, measured = 0, matched = 0, all = data->over_ns, variance = 0;
+    double base = 0, measured = 0, matched = 0, all = data->over_ns, variance = 0, base_variance = 0;
     weigh(data->kernel, FL_MFG_KERNELS, f->th_exe, f->weights, part[0]);
     weigh(data->gap, FL_MFG_GAPS, f->th_gap, f->weights, part[1]);
     for (uint32_t i = 0; i < 2 * FL_MFG_STREAMS; i++) {
         const weights *w = &part[i % 2][i / 2];
-        double relative2;
+        double base2, own2;
         all += w->all_ns;
         if (!(part[0][i / 2].ns > 0))
             continue;
         matched += w->ns;
-        const double base_ns = base_of(w, &relative2);
+        const double base_ns = base_of(w, &base2, &own2);
         base += base_ns;
-        variance += square(base_ns) * relative2;
+        base_variance += square(base_ns) * base2;
+        variance += square(base_ns) * (base2 + own2);
         measured += w->all_ns;
     }
     if (!(base > 0))
-        return (fl_mfg_index){.index = NAN, .error = NAN};
+        return (fl_mfg_index){.index = NAN, .error = NAN, .base_error = NAN};
     const double index = measured / base;
-    return (fl_mfg_index){.index = index, .error = index * sqrt(variance) / base, .matched = matched / all};
+    return (fl_mfg_index){.index = index,
+                          .error = index * sqrt(variance) / base,
+                          .base_error = index * sqrt(base_variance) / base,
+                          .matched = matched / all};
 }

@@ -35,9 +35,10 @@ void fl_mfg_update(fl_mfg_data *data, const fl_mfg_filters *f);
 void fl_mfg_forget(fl_mfg_data *data);
 
 typedef struct fl_mfg_index {
-    double index;   /* time over the time of the same work at the default clocks; NAN: nothing could be compared */
-    double error;   /* standard error of index, from the deviations and counts of both sides */
-    double matched; /* share of the measured execution and gap time that was compared */
+    double index;      /* time over the time of the same work at the default clocks; NAN: nothing could be compared */
+    double error;      /* standard error of index, from the deviations and counts of both sides */
+    double base_error; /* what of it is the database's */
+    double matched;    /* share of the measured execution and gap time that was compared */
 } fl_mfg_index;
 
 /* Algorithm 3. Kinds enter that both sides know, that do not vary, and that pass the filters. A stream's execution time

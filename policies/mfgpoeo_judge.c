@@ -40,45 +40,59 @@ static void sort(fl_mfg_tried *t, uint32_t count) { /* by gear, downwards */
         }
 }
 
-/* Equal gears are one. Returns where each begins. */
-static uint32_t average_equal(fl_mfg_tried *t, uint32_t count, uint32_t *first) {
+/* The measurements from..to become their mean. */
+static void average(fl_mfg_tried *t, uint32_t from, uint32_t to) {
+    const double n = to - from;
+    double loss = 0, base2 = 0, error2 = 0;
+    for (uint32_t i = from; i < to; i++) {
+        loss += t[i].loss;
+        base2 += t[i].base_error * t[i].base_error;
+        error2 += t[i].error * t[i].error;
+    }
+    for (uint32_t i = from; i < to; i++) {
+        t[i].loss = loss / n;
+        t[i].base_error = sqrt(base2 / n);
+        t[i].error = sqrt(error2) / n;
+    }
+}
+
+/* Where each gear begins; returns how many there are. */
+static uint32_t find_gears(const fl_mfg_tried *t, uint32_t count, uint32_t *first) {
     uint32_t blocks = 0;
     for (uint32_t i = 0; i < count; i++)
         if (i == 0 || t[i].gear != t[i - 1].gear)
             first[blocks++] = i;
     first[blocks] = count;
-    for (uint32_t b = 0; b < blocks; b++) {
-        double sum = 0;
-        for (uint32_t i = first[b]; i < first[b + 1]; i++)
-            sum += t[i].loss;
-        for (uint32_t i = first[b]; i < first[b + 1]; i++)
-            t[i].loss = sum / (first[b + 1] - first[b]);
-    }
     return blocks;
+}
+
+static double mean_loss(const fl_mfg_tried *t, uint32_t from, uint32_t to) {
+    double sum = 0;
+    for (uint32_t i = from; i < to; i++)
+        sum += t[i].loss;
+    return sum / (to - from);
 }
 
 /* Pool adjacent violators: losses rise as gears fall. */
 static void make_monotone(fl_mfg_tried *t, uint32_t count) {
     double mean[FL_MFG_TRIED_MAX];
     uint32_t gear[FL_MFG_TRIED_MAX + 1], first[FL_MFG_TRIED_MAX + 1], blocks = 0;
-    const uint32_t gears = average_equal(t, count, gear);
+    const uint32_t gears = find_gears(t, count, gear);
     for (uint32_t i = 0; i < gears; i++) {
         first[blocks] = gear[i];
-        mean[blocks++] = t[gear[i]].loss;
-        first[blocks] = gear[i + 1];
-        while (blocks > 1 && mean[blocks - 1] < mean[blocks - 2]) {
-            const double n = first[blocks] - first[blocks - 1], m = first[blocks - 1] - first[blocks - 2];
-            mean[blocks - 2] = (mean[blocks - 2] * m + mean[blocks - 1] * n) / (m + n);
-            first[blocks - 1] = first[blocks];
-            blocks--;
+        first[blocks + 1] = gear[i + 1];
+        mean[blocks] = mean_loss(t, gear[i], gear[i + 1]);
+        for (; blocks > 0 && mean[blocks] < mean[blocks - 1]; blocks--) {
+            first[blocks] = first[blocks + 1];
+            mean[blocks - 1] = mean_loss(t, first[blocks - 1], first[blocks]);
         }
+        blocks++;
     }
     for (uint32_t b = 0; b < blocks; b++)
-        for (uint32_t i = first[b]; i < first[b + 1]; i++)
-            t[i].loss = mean[b];
+        average(t, first[b], first[b + 1]);
 }
 
-int fl_mfg_best_tried(const fl_mfg_tried *tried, uint32_t count, fl_mfg_tried *best) {
+int fl_mfg_best_tried(const fl_mfg_tried *tried, uint32_t count, double sigma, fl_mfg_tried *best) {
     fl_mfg_tried t[FL_MFG_TRIED_MAX];
     int found = 0;
     for (uint32_t i = 0; i < count; i++)
@@ -86,7 +100,8 @@ int fl_mfg_best_tried(const fl_mfg_tried *tried, uint32_t count, fl_mfg_tried *b
     sort(t, count);
     make_monotone(t, count);
     for (uint32_t i = 0; i < count; i++) {
-        if (t[i].loss > t[i].bound || (found && t[i].objective >= best->objective))
+        const double margin = sigma * sqrt(t[i].base_error * t[i].base_error + t[i].error * t[i].error);
+        if (t[i].loss + margin > t[i].bound || (found && t[i].objective >= best->objective))
             continue;
         *best = t[i];
         found = 1;

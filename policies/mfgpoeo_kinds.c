@@ -25,14 +25,18 @@ static uint64_t key_of(const fl_kernel_kind *k, double cores) {
     return mix(key, bits);
 }
 
-/* The cell of a key: its own, or a free one; NULL where neither is near. `size` is a power of two. */
+/* The cell of a key: its own, or a free one; NULL where neither is near. `size` is a power of two. Kinds that have left
+ * the table leave holes, so that a key may stand behind a free cell. */
 static fl_mfg_kind *cell(fl_mfg_kind *table, uint32_t size, uint64_t key) {
+    fl_mfg_kind *free = NULL;
     for (uint32_t i = 0; i < FL_MFG_TRIES; i++) {
         fl_mfg_kind *k = &table[(key + i) & (size - 1)];
-        if (k->key == key || !k->key)
+        if (k->key == key)
             return k;
+        if (!free && !k->key)
+            free = k;
     }
-    return NULL;
+    return free;
 }
 
 static void take(fl_mfg_kind *k, double ns) {
@@ -72,12 +76,17 @@ static void begin(fl_mfg_kind *table, uint32_t size) {
     }
 }
 
-/* The database grows with the kinds of every phase; where it has filled up, the old ones make room. */
+/* The database grows with the kinds of every phase; where it has filled up, those make room that the measurement before
+ * did not see. A program with that many kinds at work keeps them all. */
 static void make_room(fl_mfg_kind *table, uint32_t size, uint32_t *kinds) {
     if (*kinds <= size - size / 4)
         return;
-    memset(table, 0, size * sizeof *table);
-    *kinds = 0;
+    for (uint32_t i = 0; i < size; i++) {
+        if (!table[i].key || table[i].count)
+            continue;
+        memset(&table[i], 0, sizeof table[i]);
+        --*kinds;
+    }
 }
 
 void fl_mfg_begin(fl_mfg_data *data) {

@@ -42,10 +42,13 @@ static double printed(const fl_mfg_pid_rules *r, fl_mfg_pid *s, double bound, do
     return rint(gear + r->kp * err + r->ki * s->integral + r->kd * (err + s->err)); /* s->err is bound - loss */
 }
 
-/* Algorithm 4 lines 3-9, "roll back or increase the current clock gear": to the gear before, or, where there is none
- * that is nearer to the bound, one up. As printed it would also go back down to a gear that breaks the bound by more.
+/* Algorithm 4 lines 3-9, "roll back or increase the current clock gear". By the listing gear_{k-1} is the gear that was
+ * just measured (line 11 keeps what is set next), so that a controller about to move stays, though it breaks the bound.
+ * The released form goes by the text: to the gear before, or, where there is none that is nearer to the bound, one up.
  */
-static double back(const fl_mfg_pid *s, int32_t gear, double next, int violated) {
+static double back(int64_t form, const fl_mfg_pid *s, int32_t gear, double next, int violated) {
+    if (form == FL_MFG_PID_PRINTED)
+        return next != gear ? gear : gear + 1;
     const int useful = s->count && s->before != gear && (violated ? s->before > gear : s->err > 0);
     return useful ? s->before : fmax(next, gear + 1);
 }
@@ -57,7 +60,7 @@ int32_t fl_mfg_pid_next(const fl_mfg_pid_rules *r, fl_mfg_pid *s, double bound, 
     double next = r->form == FL_MFG_PID_PRINTED ? printed(r, s, bound, loss, gear) : released(r, s, bound, loss, gear);
     const int violated = loss > bound, worse = s->count && objective > s->objective;
     if (r->back == FL_MFG_BACK_AND ? violated && worse : violated || worse)
-        next = back(s, gear, next, violated);
+        next = back(r->form, s, gear, next, violated);
     s->err = bound - loss;
     s->loss = loss;
     s->bound = bound;

@@ -123,8 +123,30 @@ static void test_full(void) {
     for (uint32_t i = 0; i < 70; i++)
         put(d, 1, 1, 32, 100 + i, 90000 + 10 * i, 90005 + 10 * i);
     FL_CHECK(d->over >= over + 7, "70 streams in %d cells", FL_MFG_STREAMS);
-    fl_mfg_begin(d); /* full: the old kinds make room */
-    FL_CHECK(d->kernel_kinds == 0 && d->kernels == 0 && d->over_ns == 0, "%u kinds", d->kernel_kinds);
+    const uint32_t kinds = d->kernel_kinds;
+    fl_mfg_begin(d); /* full, but all were at work */
+    FL_CHECK(d->kernel_kinds == kinds && d->kernels == 0 && d->over_ns == 0, "%u kinds", d->kernel_kinds);
+    put(d, 7, 1, 32, 0, 190000, 190005);
+    fl_mfg_begin(d); /* full: those that were not seen make room */
+    FL_CHECK(d->kernel_kinds == 1, "%u kinds", d->kernel_kinds);
+    free(d);
+}
+
+/* A program that has more kinds at work than three quarters of the table: they are measured, and found again, also
+ * behind the holes that other kinds left. */
+static void test_many(void) {
+    fl_mfg_data *d = new_data();
+    for (uint32_t window = 0; window < 4; window++) {
+        const uint32_t first = window == 0 ? 0 : 100; /* 100 kinds only at first */
+        fl_mfg_begin(d);
+        for (uint32_t i = first; i < 1650; i++)
+            put(d, i, 1, 32, 0, 2000 + 10 * i, 2005 + 10 * i);
+        if (window > 0)
+            FL_CHECK(fl_mfg_coverage(d) > 0.97, "window %u covers %g", window, fl_mfg_coverage(d));
+        if (window > 1)
+            FL_CHECK(d->kernel_kinds > 1500 && d->kernel_kinds <= 1550, "%u kinds", d->kernel_kinds);
+        fl_mfg_update(d, &(fl_mfg_filters){.th_exe = 10});
+    }
     free(d);
 }
 
@@ -442,6 +464,7 @@ static const struct {
     {"the top is the other", 0, 0, {{0.5, 100, 115, 123}, {0.06, 99, 123, 123}}},
     {"as printed nothing moves", 1, 0, {{0, 100, 100, 100}, {0, 100, 100, 100}, {0.2, 90, 100, 101}}},
     {"as printed a tenfold time moves it", 1, 0, {{9, 100, 50, 83}}},
+    {"as printed, past the bound, objective up: about to move it stays", 1, 0, {{9, 100, 50, 83}, {9, 101, 83, 83}}},
 };
 
 static void test_pid(void) {
@@ -513,14 +536,29 @@ static void test_best_tried(void) {
             t[k] = (fl_mfg_tried){
                 .gear = row[i].gear[k], .loss = row[i].loss[k], .bound = 0.05 + 1e-12, .objective = row[i].gear[k]};
         fl_mfg_tried best;
-        const int32_t gear = fl_mfg_best_tried(t, row[i].count, &best) ? best.gear : -1;
+        const int32_t gear = fl_mfg_best_tried(t, row[i].count, 1, &best) ? best.gear : -1;
         FL_CHECK(gear == row[i].best, "%s: gear %d, expected %d", row[i].name, gear, row[i].best);
     }
     fl_mfg_tried own[] = {{.gear = 100, .loss = 0.04, .bound = 0.03, .objective = 1}, /* each by its own bound */
                           {.gear = 110, .loss = 0.01, .bound = 0.03, .objective = 3},
                           {.gear = 105, .loss = 0.02, .bound = 0.03, .objective = 4}}; /* and the least objective */
     fl_mfg_tried best;
-    FL_CHECK(fl_mfg_best_tried(own, 3, &best) && best.gear == 110, "gear %d", best.gear);
+    FL_CHECK(fl_mfg_best_tried(own, 3, 1, &best) && best.gear == 110, "gear %d", best.gear);
+
+    /* 0.03 off the database and 0.04 each, then 0.02 of four: margins 0.05 and sqrt(0.0013) = 0.0361 */
+    fl_mfg_tried unsure[4];
+    for (uint32_t k = 0; k < 4; k++)
+        unsure[k] = (fl_mfg_tried){.gear = 100,
+                                   .loss = 0.05 + 0.01 * (k % 2),
+                                   .bound = 0.095,
+                                   .base_error = 0.03,
+                                   .error = 0.04,
+                                   .objective = 1};
+    FL_CHECK(!fl_mfg_best_tried(unsure, 2, 1, &best), "0.055 and a margin of 0.0412 pass 0.095");
+    FL_CHECK(fl_mfg_best_tried(unsure, 4, 1, &best) && near(best.error, 0.02) && near(best.base_error, 0.03) &&
+                 near(best.loss, 0.055),
+             "error %g, %g", best.error, best.base_error);
+    FL_CHECK(!fl_mfg_best_tried(unsure, 4, 1.3, &best), "0.055 + 1.3 x 0.0361 is within 0.095");
 }
 
 static void test_distance(void) {
@@ -641,8 +679,8 @@ static void test_meter(void) {
 
 FL_SUITE("mfgpoeo", {"grids (Eq. 7)", test_grid}, {"kinds of kernels (Eq. 3)", test_kernel_kinds},
          {"kinds of gaps (Eq. 4)", test_gap_kinds}, {"stability (Eq. 8)", test_stability}, {"full tables", test_full},
-         {"coverage (Alg. 1)", test_coverage}, {"database (Alg. 2)", test_update}, {"kinds that vary", test_varying},
-         {"index (Alg. 3)", test_index}, {"index, unmatched", test_index_unmatched},
+         {"many kinds", test_many}, {"coverage (Alg. 1)", test_coverage}, {"database (Alg. 2)", test_update},
+         {"kinds that vary", test_varying}, {"index (Alg. 3)", test_index}, {"index, unmatched", test_index_unmatched},
          {"filters (Eq. 9, 10)", test_filters}, {"weights of the long run", test_long_run},
          {"standard error", test_error}, {"error of what is not compared", test_error_of_rest},
          {"controller (Eq. 13, Alg. 4)", test_pid}, {"stable (Alg. 5)", test_stable},

@@ -197,6 +197,60 @@ static void test_outdated(void) {
     mx_close(n);
 }
 
+static const mx_kernel longer[] = {{0, 0, 1100, 60}, {1, 0, 500, 24}, {2, 0, 1800, 120}, {0, 0, 1100, 36}};
+
+/* The same kinds take a fifth longer from the midst of the search on, as with larger input: the database is of other
+ * work, and the search goes on with a new one. */
+static void test_longer(void) {
+    mx_node *n = open_loop(1, NULL, 0.5, 0);
+    FL_CHECK(mx_wait(n, 0, "adjustments", 2, 40), "no second adjustment");
+    n->gpu[0].kernel = longer;
+    FL_CHECK(mx_wait(n, 0, "state", STABLE, 150) && fabs(n->gpu[0].sm - (210 + 15 * 111)) < 16 &&
+                 mx_probe(n, 0, "baselines") <= 7,
+             "state %g, %g MHz, %g baselines", mx_probe(n, 0, "state"), n->gpu[0].sm, mx_probe(n, 0, "baselines"));
+    mx_close(n);
+}
+
+/* As long as that in the next phase: its index is that of its own baseline. */
+static void test_longer_phase(void) {
+    mx_node *n = open_loop(1, NULL, 0.5, 0);
+    FL_CHECK(mx_wait(n, 0, "state", STABLE, 100), "not stable");
+    mx_until(n, mx_now_s(n) + 20);
+    n->gpu[0].kernel = longer;
+    n->gpu[0].dynamic_w = 20;
+    n->gpu[0].util_mem = 3;
+    FL_CHECK(mx_wait(n, 0, "state", BASELINE, 16), "no restart");
+    FL_CHECK(mx_wait(n, 0, "state", STABLE, 200), "not stable again");
+    const double slow = mx_slowdown(&n->gpu[0]), expected = (4500 * slow + 240) / 4740;
+    FL_CHECK(n->gpu[0].mem == 810 && fabs(mx_probe(n, 0, "index") - expected) < 1e-3, "%g MHz, index %g, expected %g",
+             n->gpu[0].mem, mx_probe(n, 0, "index"), expected);
+    mx_close(n);
+}
+
+/* Work that is never like before, but for the times when the baseline is taken: after give_up comparisons the default
+ * clocks stay, without records, until the load changes. */
+static void test_incomparable(void) {
+    static const char *const three[] = {"give_up", "3", NULL};
+    mx_node *n = open_loop(1, three, 0.5, 0);
+    int searches = 0;
+    double before = BASELINE;
+    mx_step(n);
+    while (mx_now_s(n) < 300 && mx_probe(n, 0, "state") != STABLE) {
+        mx_step(n);
+        const double state = mx_probe(n, 0, "state");
+        n->gpu[0].kernel = state == SEARCH ? longer : loop;
+        searches += state == SEARCH && before != SEARCH;
+        before = state;
+    }
+    FL_CHECK(searches == 3 && mx_probe(n, 0, "state") == STABLE && n->gpu[0].sm == FL_DEFAULT && n->gpu[0].records == 0,
+             "%d searches, state %g, %g MHz", searches, mx_probe(n, 0, "state"), n->gpu[0].sm);
+    mx_until(n, mx_now_s(n) + 20);
+    n->gpu[0].dynamic_w = 0;
+    n->gpu[0].util_mem = 3;
+    FL_CHECK(mx_wait(n, 0, "state", BASELINE, 16) && n->gpu[0].records == 1, "no restart");
+    mx_close(n);
+}
+
 /* A window at the default clocks that differs from the one before is not one to compare with. */
 static void test_self(void) {
     mx_node *n = open_loop(1, NULL, 0.5, 0);
@@ -209,20 +263,41 @@ static void test_self(void) {
 }
 
 /* Half of the kinds stop in the midst of the search: a trial that sees too little of the database's time goes on for
- * another window where that is allowed. */
+ * another window where that is allowed, but not where it surely breaks the bound. */
 static void test_turns(void) {
-    static const char *const twice[] = {"extend", "2", NULL};
-    double took[2];
-    for (int k = 0; k < 2; k++) {
-        mx_node *n = open_loop(1, k ? twice : NULL, 0.5, 0);
+    static const char *const once[] = {"extend", "1", NULL};
+    double took[3];
+    for (int k = 0; k < 3; k++) {
+        mx_node *n = open_loop(1, k ? NULL : once, 0.3, 0);
         FL_CHECK(mx_wait(n, 0, "adjustments", 1, 60), "no search");
-        n->gpu[0].kernel_count = 2; /* of 3700 us the database holds 1800 of kind 0, 400 of kind 1 */
+        n->gpu[0].kernel_count = 2;            /* of 3700 us the database holds 1800 of kind 0, 400 of kind 1 */
+        n->gpu[0].sm_share = k == 2 ? 1 : 0.3; /* at 1785 MHz: 15 % or 4.5 % */
         const double begun = mx_now_s(n);
         FL_CHECK(mx_wait(n, 0, "adjustments", 2, 60), "the trial does not end");
         took[k] = mx_now_s(n) - begun;
         mx_close(n);
     }
-    FL_CHECK(took[0] < 9 && took[1] > 15 && took[1] < 17, "%g s, alone %g s", took[1], took[0]);
+    FL_CHECK(took[0] < 9 && took[1] > 15 && took[1] < 17 && took[2] < 9, "%g s, alone %g s, past the bound %g s",
+             took[1], took[0], took[2]);
+}
+
+/* A memory clock that doubles the time is seen through after a quarter of the window, one that costs 9 % is not. */
+static void test_hopeless(void) {
+    static const char *const never[] = {"hopeless", "10", NULL};
+    static const struct {
+        const char *const *settings;
+        double mem_share, least_s, most_s;
+    } row[] = {{NULL, 1, 2.2, 2.5}, {never, 1, 8.2, 8.5}, {NULL, 0.1, 8.2, 8.5}};
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        mx_node *n = open_loop(1, row[i].settings, 0.5, row[i].mem_share);
+        n->gpu[0].util_mem = 10;
+        FL_CHECK(mx_wait(n, 0, "state", MEMORY, 40), "row %zu: no memory clock is tried", i);
+        const double begun = mx_now_s(n);
+        FL_CHECK(mx_wait(n, 0, "state", SEARCH, 40), "row %zu: the trial does not end", i);
+        const double took = mx_now_s(n) - begun;
+        FL_CHECK(took > row[i].least_s && took < row[i].most_s, "row %zu: the trial takes %g s", i, took);
+        mx_close(n);
+    }
 }
 
 /* ---- stable, phases ---- */
@@ -243,8 +318,8 @@ static void test_stable(void) {
     FL_CHECK(n->gpu[0].records == 1 && n->gpu[0].sm == FL_DEFAULT && mx_probe(n, 0, "phase_changes") == 1 &&
                  mx_probe(n, 0, "distance") > 0.1,
              "records %g, clock %g", n->gpu[0].records, n->gpu[0].sm);
-    FL_CHECK(mx_wait(n, 0, "state", STABLE, 200) && mx_probe(n, 0, "optimisation_s") < at + 1,
-             "not stable again, or the first time forgotten");
+    FL_CHECK(mx_wait(n, 0, "state", STABLE, 200) && mx_probe(n, 0, "optimisation_s") < at + 1, "state %g, %g s",
+             mx_probe(n, 0, "state"), mx_probe(n, 0, "optimisation_s"));
     mx_close(n);
 }
 
@@ -369,10 +444,33 @@ static void test_held_clocks(void) {
     mx_close(n);
 }
 
+/* Clocks that no ladder has are refused: they would quietly be the default. */
+static void test_off_ladder(void) {
+    static const char *const row[][2] = {
+        {"hold_sm_mhz", "1510"}, {"hold_mem_mhz", "5000"}, {"mem_mhz", "810/5000"}, {"hold_sm_mhz", "1500"}};
+    mx_node *n = open_loop(1, NULL, 0.5, 0);
+    for (size_t i = 0; i < 4; i++) {
+        const fl_setting setting = {.name = row[i][0], .text = row[i][1]};
+        const fl_layer layer = {.origin = "test", .setting = &setting, .count = 1};
+        const fl_instance_options o = {
+            .policy = &fl_policy_mfgpoeo, .facts = &n->facts, .layer = &layer, .layer_count = 1};
+        fl_diag d = {0};
+        fl_instance *in = NULL;
+        const fl_status status = fl_instance_open(&in, &o, &d);
+        FL_CHECK(i == 3 ? status == FL_OK : status != FL_OK && strstr(d.message, row[i][0]), "%s=%s: %s", row[i][0],
+                 row[i][1], d.message);
+        if (status == FL_OK)
+            fl_instance_close(in);
+    }
+    mx_close(n);
+}
+
 FL_SUITE("mfgpoeo_frame", {"courses", test_courses}, {"golden", test_golden}, {"baseline (Alg. 2)", test_baseline},
          {"kinds that never repeat", test_uncovered}, {"outdated database (Alg. 7)", test_outdated},
+         {"kernels that become longer", test_longer}, {"kernels longer in the next phase", test_longer_phase},
+         {"work that cannot be compared", test_incomparable}, {"clocks off the ladders", test_off_ladder},
          {"baseline that does not repeat", test_self}, {"kinds that take turns", test_turns},
-         {"stable, then another phase", test_stable}, {"the same phase", test_same_phase},
-         {"a load that creeps", test_creeping}, {"a GPU lost", test_lost}, {"power not known", test_no_power},
-         {"idle time", test_idle}, {"each GPU by itself", test_gpus_apart}, {"one clock or none", test_one_clock},
-         {"held clocks", test_held_clocks})
+         {"hopeless trials", test_hopeless}, {"stable, then another phase", test_stable},
+         {"the same phase", test_same_phase}, {"a load that creeps", test_creeping}, {"a GPU lost", test_lost},
+         {"power not known", test_no_power}, {"idle time", test_idle}, {"each GPU by itself", test_gpus_apart},
+         {"one clock or none", test_one_clock}, {"held clocks", test_held_clocks})
