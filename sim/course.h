@@ -31,6 +31,11 @@ static inline void host_ends(fl_course *c, int64_t t) {
     c->active_since_ps = t;
 }
 
+static inline void host_begins(fl_course *c, int64_t t) {
+    c->sums.active_ps += c->active++ * (t - c->active_since_ps);
+    c->active_since_ps = t;
+}
+
 /* Time passes for a thread that computes even while it waits for the bus; work does not. */
 static inline void charge_host(fl_course *c, fl_progress *p, uint32_t load, int64_t t, int64_t done) {
     c->sums.time_ps[load] += t - p->start_ps;
@@ -57,6 +62,6 @@ static inline void end_host(fl_course *c, fl_progress *p, uint32_t load, int64_t
 }
 
 /* The gaps of a stream without launches are time of a host thread that nobody recorded. */
-static inline bool gap_is_host(const fl_lane *l) { return !l->s->launched; }
+static inline bool gap_is_host(const fl_lane *l) { return !l->s->launched || l->s->served; }
 
 #endif

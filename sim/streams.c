@@ -78,12 +78,15 @@ static inline void finish_kernel(fl_course *c, fl_lane *l, int64_t t) {
             fl_gpu_record(g, l, t);
     } else if (g->w->class[l->class_id].iteration) {
         g->sums.iterations++;
+        l->iteration_ps[l->iterations++] = t;
     }
     l->next++;
     l->phase = FL_PHASE_FRESH;
     *l->p.event_ps = FL_TIME_NEVER;
     if (l->marks < l->s->mark_count && l->next == l->s->mark[l->marks])
         l->mark_ps[l->marks++] = t;
+    if (l->s->served && l->next == l->launched)
+        host_ends(c, t);
     if (l->next == l->s->count) {
         l->phase = FL_PHASE_DONE;
         c->done++;
@@ -99,15 +102,40 @@ static inline bool wait_over(const fl_course *c, const fl_wait *wait, size_t cou
     return true;
 }
 
+/* Time lost at barriers: what the op needs of its own GPU is there, and it waits for another. */
+static void stand_at_barrier(const fl_course *c, fl_lane *l, const fl_wait *wait, size_t count, int64_t t) {
+    fl_gpu *g = l->gpu;
+    for (size_t i = 0; i < count; i++) {
+        const fl_lane *on = c->lane[wait[i].stream];
+        if (on->gpu == g && on->next < wait[i].done)
+            return;
+    }
+    l->at_barrier = true;
+    if (!g->at_barrier++)
+        g->barrier_since_ps = t;
+}
+
+static void leave_barrier(fl_lane *l, int64_t t) {
+    fl_gpu *g = l->gpu;
+    l->at_barrier = false;
+    if (!--g->at_barrier)
+        g->barrier_ps += t - g->barrier_since_ps;
+}
+
 /* Lets a fresh op begin its gap, or the kernel itself, if all that it waits for has happened. True if it moved. */
 static inline bool begin(fl_course *c, fl_lane *l, int64_t t) {
     const fl_stream *s = l->s;
     if ((s->launched && l->launched <= l->next) || l->gpu->lost)
         return false;
     if (s->wait_first) {
-        uint32_t first = s->wait_first[l->next];
-        if (!wait_over(c, s->wait + first, s->wait_first[l->next + 1] - first))
+        const uint32_t first = s->wait_first[l->next], count = s->wait_first[l->next + 1] - first;
+        if (!wait_over(c, s->wait + first, count)) {
+            if (c->w->barriers && !l->at_barrier)
+                stand_at_barrier(c, l, s->wait + first, count, t);
             return false;
+        }
+        if (l->at_barrier)
+            leave_barrier(l, t);
     }
     int64_t gap_ns;
     fl_workload_op(s, l->next, &gap_ns, &l->length_ps, &l->class_id); /* work in ns until the kernel starts */
@@ -131,7 +159,8 @@ static void thread_goes_on(fl_course *c, fl_host_thread *h, int64_t t, int64_t a
     if (!more && !after_ns) {
         *h->p.event_ps = FL_TIME_NEVER;
         c->done++;
-        host_ends(c, t);
+        if (!h->t->server)
+            host_ends(c, t);
         return;
     }
     h->work_ns = after_ns + (more ? h->t->item[h->next].host_ns : 0);
@@ -145,6 +174,15 @@ static bool thread_waits(fl_host_thread *h) {
     *h->p.event_ps = FL_TIME_NEVER;
     h->waiting = true;
     return moved;
+}
+
+/* Asleep until the request is there, and no longer active then: an idle server draws nothing. */
+static bool thread_sleeps(fl_course *c, fl_host_thread *h, int64_t until, int64_t t) {
+    *h->p.event_ps = until;
+    h->asleep = true;
+    if (!h->t->server)
+        host_ends(c, t);
+    return true;
 }
 
 /* The item whose host time is over. True if anything moved; a full queue or an unfinished wait leaves it waiting. */
@@ -162,14 +200,26 @@ static bool thread_acts(fl_course *c, fl_host_thread *h, int64_t t) {
         fl_lane *l = c->lane[item->stream];
         if (l->launched - l->next >= c->queue) /* full: the host blocks until an op of the stream finishes */
             return thread_waits(h);
+        if (l->s->served && l->launched == l->next)
+            host_begins(c, t);
         l->launched += 1 + item->parts;
         h->waiting = false;
         h->next++;
         thread_goes_on(c, h, t, 0);
         return true;
     }
-    if (!wait_over(c, h->t->wait + item->wait_first, item->wait_count))
+    if (item->type == FL_ITEM_ARRIVE) {
+        const int64_t at = c->w->arrival_ns[item->request] * FL_PS_PER_NS;
+        if (t < at)
+            return thread_sleeps(c, h, at, t);
+        if (h->asleep && !h->t->server)
+            host_begins(c, t);
+        h->asleep = false;
+    } else if (!wait_over(c, h->t->wait + item->wait_first, item->wait_count)) {
         return thread_waits(h);
+    }
+    if (item->type == FL_ITEM_DONE)
+        c->request_ps[item->request] = t; /* of several threads, the last one's stays */
     h->waiting = false;
     h->next++;
     thread_goes_on(c, h, t, item->after_ns);
@@ -333,7 +383,7 @@ void fl_streams_begin(fl_course *c) {
             c->done++;
             continue;
         }
-        c->active++;
+        c->active += !h->t->server;
         h->work_ns = h->t->item[0].host_ns;
         h->load = h->t->item[0].load;
         h->computing = true;

@@ -27,6 +27,17 @@ fl_status fl_workload_new(fl_workload **out, const char *name, fl_diag *d) {
     return FL_OK;
 }
 
+static void free_islands(fl_workload *w) {
+    for (uint32_t i = 0; i < w->island_count; i++) {
+        free(w->island[i].stream);
+        free(w->island[i].thread);
+        free(w->island[i].gpu);
+    }
+    free(w->island);
+    w->island = NULL;
+    w->island_count = 0;
+}
+
 void fl_workload_free(fl_workload *w) {
     if (!w)
         return;
@@ -47,16 +58,12 @@ void fl_workload_free(fl_workload *w) {
         free(w->thread[i].item);
         free(w->thread[i].wait);
     }
-    for (uint32_t i = 0; i < w->island_count; i++) {
-        free(w->island[i].stream);
-        free(w->island[i].thread);
-        free(w->island[i].gpu);
-    }
+    free_islands(w);
+    free(w->arrival_ns);
     free(w->host_load);
     free(w->class);
     free(w->stream);
     free(w->thread);
-    free(w->island);
     free(w->name);
     free(w);
 }
@@ -273,6 +280,9 @@ out:
 
 /* Windows of work, not of time: op counts at which each k/windows of the stream's reference time has passed. */
 static fl_status make_marks(fl_stream *s, uint32_t windows, fl_diag *d) {
+    free(s->mark);
+    s->mark = NULL;
+    s->mark_count = 0;
     if (!windows || !s->count)
         return FL_OK;
     s->mark = malloc(windows * sizeof *s->mark);
@@ -303,6 +313,18 @@ static bool waits_exist(const fl_workload *w, const fl_wait *wait, size_t count)
     return true;
 }
 
+static bool item_exists(const fl_workload *w, const fl_item *item) {
+    switch (item->type) {
+    case FL_ITEM_LAUNCH:
+        return item->stream < w->stream_count;
+    case FL_ITEM_ARRIVE:
+    case FL_ITEM_DONE:
+        return item->request < w->request_count;
+    default:
+        return true;
+    }
+}
+
 static bool is_sound(const fl_workload *w) {
     bool sound = true;
     for (uint32_t i = 0; i < w->stream_count; i++)
@@ -311,8 +333,7 @@ static bool is_sound(const fl_workload *w) {
         const fl_thread *t = &w->thread[i];
         sound &= waits_exist(w, t->wait, t->wait_count);
         for (size_t k = 0; k < t->count; k++)
-            sound &= t->item[k].host_ns >= 0 && t->item[k].after_ns >= 0 &&
-                     (t->item[k].type != FL_ITEM_LAUNCH || t->item[k].stream < w->stream_count);
+            sound &= t->item[k].host_ns >= 0 && t->item[k].after_ns >= 0 && item_exists(w, &t->item[k]);
     }
     return sound && w->launch_queue > 0;
 }
@@ -321,13 +342,23 @@ static void note_others(fl_workload *w) {
     bool any = false;
     for (uint32_t i = 0; i < w->class_count; i++)
         any |= w->class[i].copy || w->class[i].iteration || w->class[i].part;
-    for (uint32_t i = 0; any && i < w->stream_count; i++)
-        for (uint64_t k = 0; k < w->stream[i].count && !w->stream[i].other; k++) {
+    for (uint32_t i = 0; any && i < w->stream_count; i++) {
+        fl_stream *s = &w->stream[i];
+        s->iterations = 0;
+        for (uint64_t k = 0; k < s->count; k++) {
             int64_t gap, work;
             uint32_t id;
-            fl_workload_op(&w->stream[i], k, &gap, &work, &id);
-            w->stream[i].other = w->class[id].copy || w->class[id].iteration || w->class[id].part;
+            fl_workload_op(s, k, &gap, &work, &id);
+            s->other |= w->class[id].copy || w->class[id].iteration || w->class[id].part;
+            s->iterations += w->class[id].iteration;
         }
+    }
+}
+
+static void note_barriers(fl_workload *w) {
+    for (uint32_t i = 0; i < w->stream_count; i++)
+        for (size_t k = 0; k < w->stream[i].wait_count; k++)
+            w->barriers |= w->stream[w->stream[i].wait[k].stream].gpu != w->stream[i].gpu;
 }
 
 /* The host time before a launch is of the kind that the launched op says. */
@@ -340,9 +371,9 @@ static fl_status find_item_loads(fl_workload *w, fl_diag *d) {
     for (uint32_t i = 0; i < w->thread_count; i++)
         for (size_t k = 0; k < w->thread[i].count; k++) {
             fl_item *item = &w->thread[i].item[k];
-            const fl_stream *s = &w->stream[item->stream];
-            if (item->type != FL_ITEM_LAUNCH || launched[item->stream] >= s->count)
+            if (item->type != FL_ITEM_LAUNCH || launched[item->stream] >= w->stream[item->stream].count)
                 continue;
+            const fl_stream *s = &w->stream[item->stream];
             int64_t gap, work;
             uint32_t id;
             fl_workload_op(s, launched[item->stream], &gap, &work, &id);
@@ -371,6 +402,8 @@ fl_status fl_workload_finish(fl_workload *w, uint32_t windows, fl_diag *d) {
         if (w->class[i].load.measured)
             w->class[i].load.measured = &w->class[i].measured;
     note_others(w);
+    note_barriers(w);
+    free_islands(w);
     fl_status status = find_item_loads(w, d);
     if (!status)
         status = make_islands(w, d);
