@@ -24,6 +24,15 @@ static inline int64_t finish_time(int64_t since, int64_t left, uint32_t rate) {
     return since + (int64_t)((((fl_uwide)(uint64_t)left << 16) + rate - 1) / rate);
 }
 
+/* ---- waits ---- */
+
+static inline bool wait_over(const fl_course *c, const fl_wait *wait, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        if (c->lane[wait[i].stream]->next < wait[i].done)
+            return false;
+    return true;
+}
+
 /* ---- host work ---- */
 
 static inline void host_ends(fl_course *c, int64_t t) {

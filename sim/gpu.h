@@ -187,6 +187,8 @@ typedef struct fl_course { /* an island in execution */
 /* At instant 0: host threads begin; c->host, sums and the rest are set. */
 void fl_streams_begin(fl_course *c);
 int64_t fl_streams_advance(fl_course *c, int64_t until);
+/* A host thread whose event is due at t, or that waits, goes on if it can. True if anything moved. */
+bool fl_streams_thread(fl_course *c, fl_host_thread *h, int64_t t);
 /* Charges what host threads did up to t into the sums. */
 void fl_streams_settle_host(fl_course *c, int64_t t);
 /* The CPU has gone from the rows `before` to c->host at t, sums settled. */

@@ -157,6 +157,7 @@ fl_status fl_workload_add_sync_wait(fl_workload *w, uint32_t thread, fl_wait wai
 /* Closes the building: islands, and `windows` windows of equal reference time per stream. May be called again after
  * more was added. */
 fl_status fl_workload_finish(fl_workload *w, uint32_t windows, fl_diag *d);
+void fl_workload_free_islands(fl_workload *w); /* a part of fl_workload_free */
 
 /* ---- reading ---- */
 static inline void fl_workload_op(const fl_stream *s, uint64_t i, int64_t *gap_ns, int64_t *work_ns,
