@@ -168,7 +168,7 @@ static void random_pass(fx_rig *r, uint64_t seed, bool launched) {
         fx_random_ops(r, &g, fx_stream(r, i % 2, (int32_t)i), 40, 20000);
     for (uint32_t i = 1; i < streams; i++) {
         fx_op(r, i, 0, 1000, 0);
-        fx_wait(r, i, 0, 20);
+        fx_wait(r, i, 0, r->w->stream[0].count);
     }
     for (uint32_t i = 0; launched && i < streams; i++)
         for (uint64_t k = 0; k < r->w->stream[i].count; k++)
