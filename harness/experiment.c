@@ -139,6 +139,8 @@ static fl_status arrivals_text(fl_experiment *e, const fl_json *at, const char *
     char real[FL_REAL_TEXT], *text = NULL;
     size_t size;
     fl_status s = fl_json_known(at, known, sizeof known / sizeof *known, d);
+    if (!s && fl_json_has(at, "file") && cJSON_GetArraySize(at->node) > 1)
+        s = fl_json_fail(at, d, "a file and more, expected either a file or a rate with its count");
     if (s || fl_json_has(at, "file"))
         return s ? s : fl_json_get_text(at, "file", into, d);
     FILE *f = open_memstream(&text, &size);

@@ -54,6 +54,9 @@ fl_status fl_setup_open(fl_setup *u, fl_setup_options *o, fl_diag *d) {
         s = fl_objective_parse(o->objective, &u->o.objective, d);
     if (!s)
         s = open_specs(u, &o->policies, d);
+    if (!s && o->scene.arrivals && fl_experiment_draws(&u->experiment))
+        s = fl_fail(d, FL_BAD_INPUT, u->experiment.path, 0, 0,
+                    "arrivals over a distribution replay, expected an experiment with kernels");
     if (!s && o->seeds > 1 && fl_experiment_redraws(&u->experiment, &o->scene)) {
         /* other arrivals, so other defaults and references too */
         o->scene.draws = u->o.draws = o->seeds;
