@@ -55,6 +55,18 @@ static void print_notes(const fl_comparison *c, const fl_scenes *scenes, const c
         printf("written: %s\n", csv);
 }
 
+static void add_latency(cJSON *row, const fl_row_result *r) {
+    fl_json_add_real(row, "latency_mean_s", r->latency.mean_s);
+    fl_json_add_real(row, "latency_p50_s", r->latency.p50_s);
+    fl_json_add_real(row, "latency_p90_s", r->latency.p90_s);
+    fl_json_add_real(row, "latency_p95_s", r->latency.p95_s);
+    fl_json_add_real(row, "latency_p99_s", r->latency.p99_s);
+    fl_json_add_real(row, "latency_max_s", r->latency.max_s);
+    fl_json_add_real(row, "energy_per_request_j", r->energy_per_request_j);
+    fl_json_add_real(row, "offered_load", r->offered_load);
+    cJSON_AddNumberToObject(row, "seed", (double)r->seed);
+}
+
 static void print_json(const fl_comparison *c, const fl_published *published, cJSON *record) {
     cJSON *root = cJSON_CreateObject(), *rows = cJSON_AddArrayToObject(root, "rows");
     for (size_t i = 0; i < c->count; i++) {
@@ -73,6 +85,8 @@ static void print_json(const fl_comparison *c, const fl_published *published, cJ
         fl_json_add_real(row, "regret_at_own_slowdown_j", r->score.regret_at_own_slowdown_j);
         fl_json_add_real(row, "violated", r->violated);
         cJSON_AddNumberToObject(row, "switches", (double)r->score.switches);
+        if (isfinite(r->latency.mean_s))
+            add_latency(row, r);
         cJSON_AddItemToArray(rows, row);
     }
     if (published)
@@ -142,7 +156,7 @@ int fl_cmd_compare(int argc, char **argv) {
         if (draws)
             fl_draws_print(&c, &u.o, each, stdout);
         else
-            fl_comparison_print(&c, &u.o, each || u.variants, stdout);
+            fl_comparison_print(&c, &u.o, each || (u.variants && !u.o.draws), stdout);
         print_notes(&c, &u.scenes, csv);
         if (ranking) {
             putchar('\n');

@@ -3,6 +3,7 @@
 #include "harness/output.h"
 #include "harness/probelog.h"
 #include "harness/sensorlog.h"
+#include "harness/served.h"
 #include "harness/steplog.h"
 
 #include <math.h>
@@ -14,7 +15,10 @@ static const fl_command_help help = {
     "Runs one policy over one workload and says what it cost.",
     "--log writes every step, what the policy saw and set; foldline replay reproduces it.\n"
     "--timeline writes the truth (not what sensors showed) over time; foldline plot timeline draws it.\n"
-    "--telemetry writes what the sensors showed; runs at several fixed clocks make a sweep (foldline fit logs)."};
+    "--telemetry writes what the sensors showed; runs at several fixed clocks make a sweep (foldline fit logs).\n"
+    "--arrivals makes each pass over the workload a request, served in the order of arrival; a latency counts from "
+    "the\n"
+    "arrival. A list is a CSV with the head '# foldline-arrivals 1' and the column t_ns."};
 
 typedef struct fl_recorder {
     fl_steplog *log;     /* NULL = none */
@@ -121,6 +125,7 @@ static void print_json(const fl_scenes *scenes, const fl_spec *spec, const fl_ru
     cJSON_AddNumberToObject(root, "ignored_sets", (double)r->ignored_sets);
     fl_json_add_real(root, "policy_cost_s", fl_seconds(r->policy_cost_ps));
     add_node(root, r);
+    fl_served_json(root, r);
     add_split(root, r);
     cJSON *residence = cJSON_AddArrayToObject(root, "residence");
     for (size_t i = 0; i < r->residence_count; i++) {
@@ -193,8 +198,10 @@ static void print_text(const fl_scenes *scenes, const fl_spec *spec, fl_run_resu
         printf(" %u MHz %.1f %%", r->residence[i].sm_mhz, open ? 100.0 * (double)r->residence[i].ps / (double)open : 0);
     printf("%s\n", clocks > 8 ? " ..." : "");
     print_node(r);
+    fl_served_print(r, stdout);
     fputc('\n', stdout);
     fl_scene_notes(scenes, stdout);
+    fl_served_note(r, stdout);
     if (r->ignored_sets)
         printf("note: %llu sets of controls that this simulated node does not have\n",
                (unsigned long long)r->ignored_sets);
@@ -208,7 +215,8 @@ int fl_cmd_run(int argc, char **argv) {
     fl_scene_options so = {0};
     fl_texts traces = {0}, set = {0}, fault_texts = {0};
     fl_fault *fault = NULL;
-    const char *policy = NULL, *log_path = NULL, *timeline = NULL, *telemetry = NULL, *probes_path = NULL;
+    const char *policy = NULL, *log_path = NULL, *timeline = NULL, *telemetry = NULL, *probes_path = NULL,
+               *requests = NULL, *iterations = NULL;
     double every_ms = 100, min_set_ms = 0;
     bool json = false;
     const fl_option option[] = {
@@ -220,6 +228,8 @@ int fl_cmd_run(int argc, char **argv) {
         {"timeline", "FILE", FL_OPTION_TEXT, &timeline, 0, 0, "writes clocks, power and utilisation over time"},
         {"telemetry", "FILE", FL_OPTION_TEXT, &telemetry, 0, 0, "writes what the sensors show over time"},
         {"probes", "FILE", FL_OPTION_TEXT, &probes_path, 0, 0, "writes the policy's internals, step by step"},
+        {"requests", "FILE", FL_OPTION_TEXT, &requests, 0, 0, "writes when each request came, began and ended"},
+        {"iterations", "FILE", FL_OPTION_TEXT, &iterations, 0, 0, "writes the times between iteration markers"},
         {"every-ms", "X", FL_OPTION_REAL, &every_ms, 0.001, 1e9, "spacing of the timeline and the telemetry (100)"},
         {"fault", "SPEC", FL_OPTION_LIST, &fault_texts, 0, 0, FL_FAULT_SPEC_HELP},
         {"json", NULL, FL_OPTION_FLAG, &json, 0, 0, "prints the result as JSON"},
@@ -294,6 +304,10 @@ int fl_cmd_run(int argc, char **argv) {
     if (!s && telemetry)
         s = fl_sensorlog_write(&sensors, telemetry, scenes.item[0]->w->name, scenes.item[0]->platform.name,
                                r.makespan_ps, &d);
+    if (!s && requests)
+        s = fl_served_write_requests(requests, &r.service, &d);
+    if (!s && iterations)
+        s = fl_served_write_iterations(iterations, &r.service, &d);
     if (s)
         status = fl_report("run", &d);
     else if (json)

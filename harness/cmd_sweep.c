@@ -39,7 +39,7 @@ static fl_status make_key(const fl_setup *u, cJSON *record, char *key, fl_diag *
     fl_json_add_real(o, "bound", u->o.bound);
     cJSON_AddStringToObject(o, "objective", fl_objective_names[u->o.objective]);
     cJSON_AddNumberToObject(o, "positions", (double)u->o.positions);
-    cJSON_AddNumberToObject(o, "seeds", u->o.seeds);
+    cJSON_AddNumberToObject(o, "seeds", (double)fl_setup_seeds(u));
     cJSON_AddBoolToObject(o, "oracles", u->o.oracles);
     char *text = cJSON_PrintUnformatted(record);
     if (!text)

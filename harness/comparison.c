@@ -81,6 +81,14 @@ fl_status fl_comparison_means(fl_comparison *c, fl_diag *d) {
         FL_MEAN(oracle_bound_j);
         FL_MEAN(oracle_gap_pct);
         FL_MEAN(reward_regret);
+        FL_MEAN(latency.mean_s);
+        FL_MEAN(latency.p50_s);
+        FL_MEAN(latency.p90_s);
+        FL_MEAN(latency.p95_s);
+        FL_MEAN(latency.p99_s);
+        FL_MEAN(latency.max_s);
+        FL_MEAN(energy_per_request_j);
+        FL_MEAN(offered_load);
 #undef FL_MEAN
         size_t n = 0;
         uint64_t switches = 0;

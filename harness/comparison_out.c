@@ -40,7 +40,15 @@ static const fl_column columns[] = {{SCORE(energy_j), REAL},
                                     {ROW(reward_regret), REAL},
                                     {ROW(platform), NAME},
                                     {ROW(variant), NAME},
-                                    {ROW(note), TEXT}};
+                                    {ROW(note), TEXT},
+                                    {"latency_mean_s", offsetof(fl_row_result, latency.mean_s), REAL},
+                                    {"latency_p50_s", offsetof(fl_row_result, latency.p50_s), REAL},
+                                    {"latency_p90_s", offsetof(fl_row_result, latency.p90_s), REAL},
+                                    {"latency_p95_s", offsetof(fl_row_result, latency.p95_s), REAL},
+                                    {"latency_p99_s", offsetof(fl_row_result, latency.p99_s), REAL},
+                                    {"latency_max_s", offsetof(fl_row_result, latency.max_s), REAL},
+                                    {ROW(energy_per_request_j), REAL},
+                                    {ROW(offered_load), REAL}};
 
 fl_status fl_comparison_value(const fl_row_result *row, const char *name, double *value, fl_diag *d) {
     static const fl_kept nothing = {.run = {.last_sm_mhz = NAN, .last_mem_mhz = NAN, .last_cpu_mhz = NAN}};
@@ -124,15 +132,46 @@ static void add_percent(fl_grid *g, double value, int digits) {
         fl_grid_add(g, "n/a");
 }
 
+static void add_number(fl_grid *g, double value) {
+    if (isfinite(value))
+        fl_grid_add(g, "%.4g", value);
+    else
+        fl_grid_add(g, "n/a");
+}
+
+static bool any_requests(const fl_comparison *c) {
+    for (size_t i = 0; i < c->mean_first; i++)
+        if (isfinite(c->row[i].latency.mean_s))
+            return true;
+    return false;
+}
+
+static void note_overload(const fl_comparison *c, FILE *out) {
+    size_t over = 0, all = 0;
+    for (size_t i = 0; i < c->mean_first; i++) {
+        all += isfinite(c->row[i].latency.mean_s);
+        over += c->row[i].overloaded;
+    }
+    if (over)
+        fprintf(out,
+                "\nnote: %zu of %zu rows are overloaded (offered_load of 1 or more): requests arrive faster than "
+                "they are served,\nlatencies grow through the run and tell its length\n",
+                over, all);
+}
+
 void fl_comparison_print(const fl_comparison *c, const fl_comparison_options *o, bool each, FILE *out) {
     static const char *const head[] = {"policy",         "energy J",    "saving %",         "time s",   "slowdown %",
                                        "worst window %", "vs static %", "vs clairvoyant %", "violated", "switches"};
-    fl_grid g = {.columns = sizeof head / sizeof *head + each};
+    static const char *const served[] = {"latency s", "p95 s", "p99 s", "J/request"};
+    const bool requests = any_requests(c);
+    fl_grid g = {.columns = sizeof head / sizeof *head + each + (requests ? 4 : 0)};
     size_t first = each ? 0 : c->mean_first, last = each ? c->mean_first : c->count;
     if (each)
         fl_grid_add(&g, "workload");
     for (size_t k = 0; k < sizeof head / sizeof *head; k++)
         fl_grid_add(&g, "%s", head[k]);
+    for (size_t k = 0; requests && k < 4; k++)
+        fl_grid_add(&g, "%s", served[k]);
     for (size_t i = first; i < last; i++) {
         const fl_row_result *r = &c->row[i];
         if (each)
@@ -150,16 +189,26 @@ void fl_comparison_print(const fl_comparison *c, const fl_comparison_options *o,
         else
             fl_grid_add(&g, "%.0f", r->violated);
         fl_grid_add(&g, "%llu", (unsigned long long)r->score.switches);
+        if (!requests)
+            continue;
+        add_number(&g, r->latency.mean_s);
+        add_number(&g, r->latency.p95_s);
+        add_number(&g, r->latency.p99_s);
+        add_number(&g, r->energy_per_request_j);
     }
-    if (each)
-        fprintf(out, "each of %zu workload%s", o->scenes->count, o->scenes->count == 1 ? "" : "s");
-    else
-        fprintf(out, "mean over %zu workload%s", o->scenes->count, o->scenes->count == 1 ? "" : "s");
-    if (o->seeds > 1)
-        fprintf(out, " and %u seeds", o->seeds);
+    const size_t draws = o->draws ? (size_t)o->draws : 1;
+    size_t plain = 0; /* a mean is over the workloads of one variant */
+    for (size_t i = 0; i < o->scenes->count; i++)
+        plain += !o->scenes->item[i]->variant;
+    const size_t workloads = (each ? o->scenes->count : plain) / draws;
+    fprintf(out, "%s %zu workload%s", each ? "each of" : "mean over", workloads, workloads == 1 ? "" : "s");
+    if (o->seeds * draws > 1)
+        fprintf(out, " and %zu seeds", o->seeds * draws);
     if (isfinite(o->bound))
         fprintf(out, ", bound on the slowdown %g %%", 100 * o->bound);
     fprintf(out, ", objective %s\n\n", fl_objective_names[o->objective]);
     fl_grid_print(&g, 1 + each, out);
     fl_grid_free(&g);
+    if (requests)
+        note_overload(c, out);
 }

@@ -115,6 +115,8 @@ static void score(const work *w, size_t scene, double energy_j, double time_s, f
     }
     row->violated = x->violated;
     row->energy_saving_pct = 100 * (1 - energy_j / top(draws)->total_j);
+    row->latency = fl_times_of(NULL, 0);
+    row->energy_per_request_j = row->offered_load = NAN;
     row->node_energy_j = row->policy_cost_s = row->oracle_j = row->oracle_bound_j = row->oracle_gap_pct = NAN;
 }
 

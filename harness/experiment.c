@@ -1,4 +1,5 @@
 #include "harness/experiment.h"
+#include "traces/numbers.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -35,6 +36,7 @@ fl_status fl_experiment_open(const char *path, fl_experiment *e, fl_diag *d) {
                                         "assume",
                                         "policies",
                                         "variants",
+                                        "arrivals",
                                         "oracles"};
     *e = (fl_experiment){.path = strdup(path)};
     fl_status s = e->path ? fl_json_read(path, &e->tree, d) : no_memory(d);
@@ -131,6 +133,68 @@ static fl_status get_texts(fl_experiment *e, const fl_json *root, const char *ke
     return s;
 }
 
+/* Both forms of the list and of the draw become the text of the command line. */
+static fl_status arrivals_text(fl_experiment *e, const fl_json *at, const char **into, fl_diag *d) {
+    static const char *const known[] = {"file", "rate", "count", "seconds", "seed"};
+    char real[FL_REAL_TEXT], *text = NULL;
+    size_t size;
+    fl_status s = fl_json_known(at, known, sizeof known / sizeof *known, d);
+    if (!s && fl_json_has(at, "file") && cJSON_GetArraySize(at->node) > 1)
+        s = fl_json_fail(at, d, "a file and more, expected either a file or a rate with its count");
+    if (s || fl_json_has(at, "file"))
+        return s ? s : fl_json_get_text(at, "file", into, d);
+    FILE *f = open_memstream(&text, &size);
+    for (size_t i = 1; !s && f && i < sizeof known / sizeof *known; i++) {
+        double x;
+        if (!fl_json_has(at, known[i]))
+            continue;
+        s = fl_json_get_real(at, known[i], 0, 1e15, &x, d);
+        fprintf(f, "%s%s=%s", ftell(f) ? "," : "poisson:", known[i], s ? "" : fl_real_text(x, real));
+    }
+    if (!f || fclose(f))
+        s = no_memory(d);
+    if (s) {
+        free(text);
+        return s;
+    }
+    *into = text;
+    return fl_experiment_keep(e, text, d);
+}
+
+static fl_status get_arrivals(fl_experiment *e, const fl_json *root, const char **into, fl_diag *d) {
+    fl_arrivals_spec spec;
+    fl_json at;
+    if (*into || !fl_json_has(root, "arrivals"))
+        return FL_OK;
+    fl_status s = cJSON_IsObject(cJSON_GetObjectItem(root->node, "arrivals"))
+                      ? fl_json_get_object(root, "arrivals", &at, d)
+                      : fl_json_get_text(root, "arrivals", into, d);
+    if (!s && !*into)
+        s = arrivals_text(e, &at, into, d);
+    if (!s)
+        s = fl_arrivals_spec_parse(*into, &spec, d);
+    return s || !spec.file ? s : fl_experiment_path(e, spec.file, into, d);
+}
+
+static bool draws_arrivals(const char *text) {
+    fl_arrivals_spec spec;
+    fl_diag ignored = {0};
+    return text && !fl_arrivals_spec_parse(text, &spec, &ignored) && !spec.file;
+}
+
+bool fl_experiment_redraws(fl_experiment *e, const fl_scene_options *so) {
+    const fl_json root = fl_json_root(e->tree, e->path);
+    const cJSON *variants = e->tree ? cJSON_GetObjectItem(root.node, "variants") : NULL;
+    bool drawn = draws_arrivals(so->arrivals);
+    for (const cJSON *v = variants ? variants->child : NULL; v && !drawn; v = v->next) {
+        const fl_json at = fl_json_root(v, e->path);
+        const char *text = NULL;
+        fl_diag ignored = {0}; /* told when the variant is opened */
+        drawn = cJSON_IsObject(v) && !get_arrivals(e, &at, &text, &ignored) && draws_arrivals(text);
+    }
+    return drawn;
+}
+
 fl_status fl_experiment_apply(fl_experiment *e, fl_scene_options *so, fl_texts *traces, double *bound,
                               const char **objective, int64_t *seeds, fl_diag *d) {
     const fl_json root = fl_json_root(e->tree, e->path);
@@ -172,6 +236,8 @@ fl_status fl_experiment_apply(fl_experiment *e, fl_scene_options *so, fl_texts *
         s = fl_json_get_real(&root, "seconds", 1e-3, 1e7, &so->seconds, d);
     if (!s)
         s = get_texts(e, &root, "workloads", false, &so->only, d);
+    if (!s)
+        s = get_arrivals(e, &root, &so->arrivals, d);
     if (!s && isinf(*bound) && fl_json_has(&root, "bound"))
         s = fl_json_get_real(&root, "bound", 0, 100, bound, d);
     *seeds = n ? n : 1;
@@ -180,9 +246,9 @@ fl_status fl_experiment_apply(fl_experiment *e, fl_scene_options *so, fl_texts *
 }
 
 /* The plain scenes of one platform, then those of each variant. */
-static fl_status open_variants(const fl_experiment *e, const fl_scene_options *so, const fl_texts *traces,
-                               fl_scenes *scenes, size_t *variants, fl_diag *d) {
-    static const char *const known[] = {FL_DRAWS_KEYS, FL_NODE_KEYS};
+static fl_status open_variants(fl_experiment *e, const fl_scene_options *so, const fl_texts *traces, fl_scenes *scenes,
+                               size_t *variants, fl_diag *d) {
+    static const char *const known[] = {FL_DRAWS_KEYS, FL_NODE_KEYS, "arrivals"};
     const size_t skip = fl_experiment_draws(e) ? 0 : sizeof(const char *[]){FL_DRAWS_KEYS} / sizeof(const char *);
     fl_scenes more = {0};
     *variants = 0;
@@ -207,6 +273,11 @@ static fl_status open_variants(const fl_experiment *e, const fl_scene_options *s
         if (!s)
             s = fl_node_choice_read(&at, &changed.node, d);
         fl_node_choice_merge(&changed.node, &so->node);
+        changed.arrivals = NULL;
+        if (!s)
+            s = get_arrivals(e, &at, &changed.arrivals, d);
+        if (!changed.arrivals)
+            changed.arrivals = so->arrivals;
         if (!s)
             s = fl_scenes_open(&changed, traces, &more, d);
         if (!s)
@@ -217,8 +288,8 @@ static fl_status open_variants(const fl_experiment *e, const fl_scene_options *s
     return s;
 }
 
-fl_status fl_experiment_scenes(const fl_experiment *e, const fl_scene_options *so, const fl_texts *traces,
-                               fl_scenes *scenes, size_t *variants, fl_diag *d) {
+fl_status fl_experiment_scenes(fl_experiment *e, const fl_scene_options *so, const fl_texts *traces, fl_scenes *scenes,
+                               size_t *variants, fl_diag *d) {
     *scenes = (fl_scenes){0};
     fl_status s = FL_OK;
     for (size_t i = 0; !s && i < (e->platforms.count ? e->platforms.count : 1); i++) {

@@ -12,8 +12,10 @@
  *
  * Parts of the node: "wall": "ideal", "heat": true and so on (harness/node_choice.h). "variants": {"ideal wall":
  * {"wall": "ideal"}, ...} repeats every workload with those parts changed, beside the plain one; "oracles": false
- * leaves the references out. An entry of "policies" may have a "label" for its rows and "workloads", shell patterns of
- * those it is for. "published" and "assumed": see harness/published.h.
+ * leaves the references out. "arrivals": "poisson:rate=20,count=500", {"rate": 20, "count": 500, "seed": 1}, a list's
+ * path or {"file": "..."} makes every workload serve requests (harness/arrivals_spec.h); a variant may have its own. An
+ * entry of "policies" may have a "label" for its rows and "workloads", shell patterns of those it is for. "published"
+ * and "assumed": see harness/published.h.
  *
  * Paths are relative to the file. What the command line gives goes before what the experiment says. */
 #ifndef FL_EXPERIMENT_H
@@ -50,10 +52,12 @@ fl_status fl_experiment_policies(fl_experiment *e, fl_texts *policies, fl_diag *
 /* Gives the spec of entry `index` of the experiment's policies its label and workloads. */
 fl_status fl_experiment_spec(const fl_experiment *e, size_t index, fl_spec *spec, fl_diag *d);
 
+/* True where "arrivals", of the experiment or a variant, are drawn: other seeds are other scenes. */
+bool fl_experiment_redraws(fl_experiment *e, const fl_scene_options *so);
 /* Opens the scenes of the experiment: the plain ones, then those of each variant. With no experiment (tree NULL) just
  * the plain ones. *variants: how many there were. */
-fl_status fl_experiment_scenes(const fl_experiment *e, const fl_scene_options *so, const fl_texts *traces,
-                               fl_scenes *scenes, size_t *variants, fl_diag *d);
+fl_status fl_experiment_scenes(fl_experiment *e, const fl_scene_options *so, const fl_texts *traces, fl_scenes *scenes,
+                               size_t *variants, fl_diag *d);
 /* "positions" of the clairvoyant schedule, where *positions is still 0. */
 fl_status fl_experiment_positions(const fl_experiment *e, int64_t *positions, fl_diag *d);
 /* "power_window_ms" in ns: windows of the power statistics; 15 ms where the experiment says nothing. */

@@ -125,6 +125,19 @@ static void add_node(cJSON *into, const fl_scene *s) {
     fl_json_add_real(node, "gpu_budget_w", s->platform.node.host.gpu_budget_w);
 }
 
+/* What came when: the list as an input, or what was drawn and by which seed. */
+static void add_arrivals(cJSON *into, cJSON *inputs, const fl_scene *s) {
+    fl_arrivals_spec spec;
+    if (!s->arrivals || fl_arrivals_spec_parse(s->arrivals, &spec, NULL))
+        return;
+    cJSON_AddStringToObject(into, "arrivals", s->arrivals);
+    cJSON_AddNumberToObject(into, "requests", (double)s->w->request_count);
+    if (spec.file)
+        add_input(inputs, spec.file);
+    else
+        cJSON_AddNumberToObject(into, "arrivals_seed", (double)(spec.seed ? spec.seed + s->draw : s->facts.seed));
+}
+
 cJSON *fl_provenance(const fl_scenes *scenes, const fl_spec *spec, size_t spec_count, uint64_t seed) {
     cJSON *root = cJSON_CreateObject();
     if (!root)
@@ -147,6 +160,7 @@ cJSON *fl_provenance(const fl_scenes *scenes, const fl_spec *spec, size_t spec_c
         cJSON_AddNumberToObject(w, "kernels", (double)s->w->op_count);
         cJSON_AddStringToObject(w, "model", s->w->measured ? "measured table" : "laws");
         add_node(w, s);
+        add_arrivals(w, inputs, s);
         cJSON_AddBoolToObject(w, "assumed_loads", s->w->assumed);
         cJSON_AddBoolToObject(w, "gaps_are_host_time", s->w->gaps_are_host);
         fl_json_add_real(w, "model_time_mape_pct", s->w->model_time_mape_pct);

@@ -22,7 +22,10 @@ static const char *const column_name[FL_REPORT_COLUMNS] = {"energy_j",
                                                            "energy_saving_pct",
                                                            "edp",
                                                            "ed2p",
-                                                           "reward_regret"};
+                                                           "reward_regret",
+                                                           "latency_mean_s",
+                                                           "latency_p99_s",
+                                                           "energy_per_request_j"};
 
 static fl_status no_memory(fl_diag *d) { return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the report"); }
 

@@ -27,6 +27,9 @@ typedef enum fl_report_column {
     FL_REPORT_EDP,
     FL_REPORT_ED2P,
     FL_REPORT_REWARD_REGRET,
+    FL_REPORT_LATENCY_S,
+    FL_REPORT_LATENCY_P99_S,
+    FL_REPORT_REQUEST_J,
     FL_REPORT_COLUMNS
 } fl_report_column;
 

@@ -92,16 +92,24 @@ static double *against_default(const fl_scope *s, fl_report_column column) {
     size_t standard = 0;
     while (standard < s->policy_count && strcmp(s->data->policy.item[s->policy[standard]], "baseline:default"))
         standard++;
-    for (size_t w = 0; panel && w < s->workloads; w++) {
-        double of = NAN;
-        for (size_t k = 0; standard < s->policy_count && k < s->seeds && isnan(of); k++)
-            of = panel[(standard * s->workloads + w) * s->seeds + k];
+    double *of = malloc((s->seeds + 1) * sizeof *of);
+    for (size_t w = 0; panel && of && w < s->workloads; w++) {
+        double any = NAN; /* where arrivals are drawn, each seed has a default of its own */
+        for (size_t k = 0; k < s->seeds; k++) {
+            of[k] = standard < s->policy_count ? panel[(standard * s->workloads + w) * s->seeds + k] : (double)NAN;
+            any = isnan(any) ? of[k] : any;
+        }
         for (size_t p = 0; p < s->policy_count; p++)
             for (size_t k = 0; k < s->seeds; k++) {
                 double *at = &panel[(p * s->workloads + w) * s->seeds + k];
-                *at = 100 * (1 - *at / of);
+                *at = 100 * (1 - *at / (isnan(of[k]) ? any : of[k]));
             }
     }
+    if (!of) {
+        free(panel);
+        panel = NULL;
+    }
+    free(of);
     return panel;
 }
 

@@ -97,6 +97,9 @@ static const shown policy_column[] = {
     {FL_REPORT_REGRET_STATIC_PCT, "regret, static, %", 1, 2},
     {FL_REPORT_REGRET_CLAIRVOYANT_PCT, "regret, clairvoyant, %", 1, 2},
     {FL_REPORT_REWARD_REGRET, "regret (Eq. 3)", 1, -4},
+    {FL_REPORT_LATENCY_S, "latency, ms", 1e3, -4},
+    {FL_REPORT_LATENCY_P99_S, "latency p99, ms", 1e3, -4},
+    {FL_REPORT_REQUEST_J, "J per request", 1, -4},
 };
 
 /* A column in which nobody has a number is left out. */

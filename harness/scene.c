@@ -2,6 +2,7 @@
 
 #include "harness/pool.h"
 #include "sim/instance.h"
+#include "sim/serve.h"
 #include "sim/synth_program.h"
 #include "traces/kernels.h"
 #include "traces/tables.h"
@@ -28,6 +29,7 @@ static void scene_free(fl_scene *s) {
     for (size_t i = 0; i < s->note_count; i++)
         free(s->note[i]);
     free(s->note);
+    free(s->arrivals);
     free(s);
 }
 
@@ -84,7 +86,27 @@ fl_status fl_scenes_append(fl_scenes *all, fl_scenes *more, fl_diag *d) {
     return FL_OK;
 }
 
+static uint64_t seed_of(const fl_scene_options *o) { return o->seed ? (uint64_t)o->seed : 1; }
+
+static fl_status serve(fl_scene *s, const fl_scene_options *o, fl_diag *d) {
+    fl_arrivals_spec spec;
+    fl_arrivals a = {0};
+    fl_status status = fl_arrivals_spec_parse(o->arrivals, &spec, d);
+    if (!status)
+        status = fl_arrivals_make(&spec, seed_of(o), s->draw, &a, d);
+    if (!status)
+        status = fl_workload_serve(s->w, a.t_ns, a.count, o->windows ? (uint32_t)o->windows : 20, d);
+    fl_arrivals_free(&a);
+    return status || (s->arrivals = strdup(o->arrivals)) ? status : no_memory(d);
+}
+
 static fl_status complete(fl_scene *s, const fl_scene_options *o, fl_diag *d) {
+    s->draw = (uint64_t)o->draw;
+    if (o->arrivals) {
+        fl_status served = serve(s, o, d);
+        if (served)
+            return served;
+    }
     if (o->variant) {
         fl_status renamed = rename_variant(s->w, o->variant, d);
         if (renamed)
@@ -102,7 +124,7 @@ static fl_status complete(fl_scene *s, const fl_scene_options *o, fl_diag *d) {
         return fl_fail(d, FL_BAD_INPUT, s->source, 0, 0, "%s: measured from %g to %g MHz, and %s has no clock there",
                        s->w->name, s->w->sm_min_mhz, s->w->sm_max_mhz, s->platform.name);
     fl_status status = fl_rates_new(&s->rates, s->w, &s->platform.node, d);
-    return status ? status : fl_facts_make(&s->platform.node, o->seed ? (uint64_t)o->seed : 1, &s->facts, d);
+    return status ? status : fl_facts_make(&s->platform.node, seed_of(o) + s->draw, &s->facts, d);
 }
 
 static fl_status add(fl_scenes *all, const char *source, fl_scene **s, fl_diag *d) {
@@ -232,7 +254,7 @@ static fl_status make_program(void *user, size_t job, fl_diag *d) {
     const program_jobs *j = user;
     const size_t i = j->index[job];
     fl_kernel_trace t = {0};
-    fl_status s = fl_synth_program(j->p, i, j->o->seed ? (uint64_t)j->o->seed : 1, j->o->seconds, &t, d);
+    fl_status s = fl_synth_program(j->p, i, seed_of(j->o), j->o->seconds, &t, d);
     if (!s)
         s = from_kernels(j->o, j->scene[job], j->p->names[j->p->programs[i]], &j->p->head, &t, d);
     fl_kernel_trace_free(&t);
@@ -309,12 +331,15 @@ fl_status fl_scenes_open(const fl_scene_options *o, const fl_texts *traces, fl_s
         return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0,
                        "nothing to replay, expected a kernel trace, --programs FILE or --sweep FILE");
     fl_status status = FL_OK;
-    for (size_t i = 0; !status && i < traces->count; i++)
-        status = from_trace(o, traces->item[i], scenes, d);
-    if (!status && o->programs)
-        status = from_programs(o, scenes, d);
-    if (!status && o->sweep)
-        status = from_sweep(o, o->sweep, &o->only, scenes, d);
+    fl_scene_options one = *o;
+    for (one.draw = 0; !status && one.draw < (o->draws ? o->draws : 1); one.draw++) {
+        for (size_t i = 0; !status && i < traces->count; i++)
+            status = from_trace(&one, traces->item[i], scenes, d);
+        if (!status && o->programs)
+            status = from_programs(&one, scenes, d);
+        if (!status && o->sweep)
+            status = from_sweep(&one, o->sweep, &o->only, scenes, d);
+    }
     if (status)
         fl_scenes_free(scenes);
     return status;

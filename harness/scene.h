@@ -3,6 +3,7 @@
 #define FL_SCENE_H
 
 #include "harness/args.h"
+#include "harness/arrivals_spec.h"
 #include "harness/node_choice.h"
 #include "harness/platform.h"
 #include "sim/build.h"
@@ -21,6 +22,9 @@ typedef struct fl_scene_options {
     int64_t repeat;       /* of a sweep's workloads; 0 = 1 */
     int64_t windows;      /* of work; 0 = 20 */
     int64_t seed;         /* 0 = 1 */
+    const char *arrivals; /* of requests (harness/arrivals_spec.h); NULL: each workload is one pass */
+    int64_t draws;        /* each scene under so many seeds of sensors, policies and arrivals; 0 = 1 */
+    int64_t draw;         /* which of them; set by fl_scenes_open */
     const char *variant;  /* added to the names of the workloads; NULL = nothing */
     fl_node_choice node;  /* which parts of the node are simulated, and how */
 } fl_scene_options;
@@ -31,6 +35,8 @@ typedef struct fl_scene {
     char *asked;         /* platform as it was asked for */
     fl_node_choice node; /* texts borrowed from the options */
     char *variant;       /* of the node, see fl_scene_options; NULL = plain */
+    char *arrivals;      /* as asked for, NULL = none */
+    uint64_t draw;       /* which of the options' draws: 0, 1, ... */
     bool clipped;        /* the ladders were cut to what was measured */
     char **note;         /* note_count: what the trace's format does not carry and was assumed, or left out */
     size_t note_count;
@@ -46,7 +52,7 @@ typedef struct fl_scenes {
     size_t clipped; /* scenes whose ladder was cut to the clocks that were measured */
 } fl_scenes;
 
-/* One scene per kernel trace, one per program and one per workload of the sweep. */
+/* One scene per kernel trace, one per program and one per workload of the sweep; all of them again for each draw. */
 fl_status fl_scenes_open(const fl_scene_options *o, const fl_texts *traces, fl_scenes *scenes, fl_diag *d);
 void fl_scenes_free(fl_scenes *s);
 /* Moves the scenes of `more` behind those of `all`. */
@@ -92,7 +98,7 @@ bool fl_node_clip(fl_node_spec *n, double sm_min, double sm_max, double mem_mhz)
          "only this workload of the sweep or programs (may be repeated)"},                                              \
         {"model", "KIND", FL_OPTION_TEXT, &(o).model, 0, 0, "of a sweep: table (interpolated) or fitted laws (table)"}, \
         {"repeat", "N", FL_OPTION_INT, &(o).repeat, 1, 1e6, "runs each workload of the sweep N times over (1)"},        \
-        FL_NODE_OPTIONS((o).node), {                                                                                    \
+        {"arrivals", "SPEC", FL_OPTION_TEXT, &(o).arrivals, 0, 0, FL_ARRIVALS_HELP}, FL_NODE_OPTIONS((o).node), {       \
         "seed", "N", FL_OPTION_INT, &(o).seed, 1, 9e15, "seed of sensors and policies (1)"                              \
     }
 

@@ -54,6 +54,14 @@ fl_status fl_setup_open(fl_setup *u, fl_setup_options *o, fl_diag *d) {
         s = fl_objective_parse(o->objective, &u->o.objective, d);
     if (!s)
         s = open_specs(u, &o->policies, d);
+    if (!s && o->scene.arrivals && fl_experiment_draws(&u->experiment))
+        s = fl_fail(d, FL_BAD_INPUT, u->experiment.path, 0, 0,
+                    "arrivals over a distribution replay, expected an experiment with kernels");
+    if (!s && o->seeds > 1 && fl_experiment_redraws(&u->experiment, &o->scene)) {
+        /* other arrivals, so other defaults and references too */
+        o->scene.draws = u->o.draws = o->seeds;
+        o->seeds = 1;
+    }
     if (!s)
         s = fl_experiment_positions(&u->experiment, &o->positions, d);
     if (!s)
@@ -68,6 +76,8 @@ fl_status fl_setup_open(fl_setup *u, fl_setup_options *o, fl_diag *d) {
         fl_setup_free(u);
     return s;
 }
+
+size_t fl_setup_seeds(const fl_setup *u) { return u->o.seeds * (u->o.draws ? (size_t)u->o.draws : 1); }
 
 void fl_setup_free(fl_setup *u) {
     fl_scenes_free(&u->scenes);

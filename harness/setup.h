@@ -34,6 +34,8 @@ typedef struct fl_setup {
 /* Texts are borrowed from *o. Not to be moved once open. */
 fl_status fl_setup_open(fl_setup *u, fl_setup_options *o, fl_diag *d);
 void fl_setup_free(fl_setup *u);
+/* Seeds of each policy and workload: runs of one scene, or draws of it. */
+size_t fl_setup_seeds(const fl_setup *u);
 
 /* "energy", "edp" or "ed2p"; the nearest offered. */
 fl_status fl_objective_parse(const char *name, fl_objective *o, fl_diag *d);

@@ -127,6 +127,14 @@ static fl_status solve(void *user, size_t i, fl_diag *d) {
     return status;
 }
 
+static void fill_latency(fl_row_result *row, fl_times latency, double load) {
+    const bool any = latency.count > 0;
+    row->latency = any ? latency : fl_times_of(NULL, 0);
+    row->offered_load = any ? load : (double)NAN;
+    row->overloaded = any && fl_service_overloaded(latency.count, load);
+    row->energy_per_request_j = any ? row->score.energy_j / (double)latency.count : (double)NAN;
+}
+
 static void fill_row(const fl_trials *w, const fl_bench_scene *b, const fl_run_result *run, const char *policy,
                      fl_row_result *row) {
     row->workload = b->s->w->name;
@@ -142,6 +150,7 @@ static void fill_row(const fl_trials *w, const fl_bench_scene *b, const fl_run_r
     row->oracle_gap_pct = solved ? b->ref.clairvoyant.gap_pct : NAN;
     row->violated = row->score.violated;
     row->reward_regret = NAN;
+    fill_latency(row, run->service.latency, run->service.load);
     if (w->o->oracles && b->has_table && !b->table.exact)
         snprintf(row->note, sizeof row->note, "%s: no clairvoyant bound", b->inexact);
 }
@@ -174,7 +183,7 @@ fl_status fl_trials_run(fl_trials *w, size_t i, fl_row_result *row, fl_diag *d) 
     if (!fl_spec_is_for(spec, b->s))
         return FL_OK;
     fl_facts facts = b->s->facts; /* the same machine under another seed */
-    facts.seed = o->seed + i % o->seeds;
+    facts.seed = o->seed + b->s->draw + i % o->seeds;
     fl_layer layer[2] = {fl_platform_layer(&b->s->platform, spec->policy->name), spec->layer};
     fl_run_options run = {.w = b->s->w,
                           .rates = b->s->rates,
@@ -217,7 +226,7 @@ static fl_status add_reference(const fl_trials *w, const fl_bench_scene *b, cons
                        .mean_power_w = energy_j / time_s,
                        .peak_power_w = NAN};
     fl_row_result *row = &rows[(*count)++];
-    *row = (fl_row_result){.seed = w->o->seed};
+    *row = (fl_row_result){.seed = w->o->seed + b->s->draw};
     fl_status status = fl_score_run(&r, &b->ref, &row->score, d);
     fill_row(w, b, &r, name, row);
     row->policy_cost_s = NAN;
@@ -236,6 +245,7 @@ static fl_status add_static(const fl_trials *w, const fl_bench_scene *b, fl_row_
         return s;
     fl_row_result *row = &rows[*count - 1];
     fl_clocks_text(dev, p->at.sm_mhz, p->at.mem_mhz, row->note, sizeof row->note);
+    fill_latency(row, p->latency, p->load);
     if (!(row->kept = calloc(1, sizeof *row->kept)))
         return no_memory(d);
     row->kept->run.last_sm_mhz = p->at.sm_mhz;
@@ -247,7 +257,7 @@ static fl_status add_static(const fl_trials *w, const fl_bench_scene *b, fl_row_
 fl_status fl_trials_baselines(fl_trials *w, size_t scene, fl_row_result row[FL_BASELINES], size_t *count, fl_diag *d) {
     fl_bench_scene *b = &w->scene[scene];
     *count = 1;
-    row[0] = (fl_row_result){.seed = w->o->seed};
+    row[0] = (fl_row_result){.seed = w->o->seed + b->s->draw};
     fl_status s = fl_score_run(&b->standard, &b->ref, &row[0].score, d);
     fill_row(w, b, &b->standard, "baseline:default", &row[0]);
     if ((row[0].kept = b->kept)) { /* handed over; what the scores of policies need of it stays */

@@ -16,6 +16,7 @@ typedef struct fl_comparison_options {
     size_t positions; /* of the clairvoyant schedule; 0 = 4096 */
     uint64_t seed;
     uint32_t seeds; /* runs of each policy, with seeds seed, seed + 1, ... */
+    int64_t draws;  /* the scenes are so many draws of the same ones, see fl_scene_options; 0 = 1 */
     unsigned threads;
     bool oracles;     /* solve the references; without them all regrets are n/a */
     int64_t watch_ns; /* window of the power statistics of watched runs; 0 = runs are not watched */
@@ -36,7 +37,10 @@ typedef struct fl_row_result { /* one line of a result */
     double node_energy_j, policy_cost_s;
     double oracle_j, oracle_bound_j, oracle_gap_pct; /* of the workload, under the bound */
     double reward_regret;                            /* of a distribution replay: EnergyUCB Eq. 3; else NAN */
-    double violated;                                 /* 0 or 1; in a mean: how many */
+    fl_times latency;                                /* of requests; NAN where none arrive */
+    double energy_per_request_j, offered_load; /* load: time of service x rate of arrival; at 1 it is overloaded */
+    bool overloaded;
+    double violated; /* 0 or 1; in a mean: how many */
     uint64_t ignored_sets, faults;
     fl_kept *kept; /* NULL: not watched; owned by whoever holds the row */
     char note[96];

@@ -24,10 +24,24 @@ static inline int64_t finish_time(int64_t since, int64_t left, uint32_t rate) {
     return since + (int64_t)((((fl_uwide)(uint64_t)left << 16) + rate - 1) / rate);
 }
 
+/* ---- waits ---- */
+
+static inline bool wait_over(const fl_course *c, const fl_wait *wait, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        if (c->lane[wait[i].stream]->next < wait[i].done)
+            return false;
+    return true;
+}
+
 /* ---- host work ---- */
 
 static inline void host_ends(fl_course *c, int64_t t) {
     c->sums.active_ps += c->active-- * (t - c->active_since_ps);
+    c->active_since_ps = t;
+}
+
+static inline void host_begins(fl_course *c, int64_t t) {
+    c->sums.active_ps += c->active++ * (t - c->active_since_ps);
     c->active_since_ps = t;
 }
 
@@ -57,6 +71,6 @@ static inline void end_host(fl_course *c, fl_progress *p, uint32_t load, int64_t
 }
 
 /* The gaps of a stream without launches are time of a host thread that nobody recorded. */
-static inline bool gap_is_host(const fl_lane *l) { return !l->s->launched; }
+static inline bool gap_is_host(const fl_lane *l) { return !l->s->launched || l->s->served; }
 
 #endif

@@ -43,13 +43,16 @@ typedef struct fl_lane { /* one stream in execution */
     fl_phase phase;
     int64_t length_ps; /* of the kernel in progress, alone at the present clocks; its work in ns before that */
     fl_progress p;
-    uint32_t sms, memory; /* demands of the kernel in progress, in 1/65536 */
-    int32_t dyn_mw;       /* its power above the base, alone */
-    uint32_t marks;       /* passed */
-    int64_t *mark_ps;     /* s->mark_count: when each was passed */
-    int64_t began_ps;     /* of the kernel in progress, its earlier phases included */
-    bool in_parts;        /* the op before was a phase of the same kernel */
-    int64_t worked_ps;    /* lone streams: time spent in ops rather than gaps */
+    uint32_t sms, memory;  /* demands of the kernel in progress, in 1/65536 */
+    int32_t dyn_mw;        /* its power above the base, alone */
+    uint32_t marks;        /* passed */
+    int64_t *mark_ps;      /* s->mark_count: when each was passed */
+    int64_t began_ps;      /* of the kernel in progress, its earlier phases included */
+    bool in_parts;         /* the op before was a phase of the same kernel */
+    int64_t worked_ps;     /* lone streams: time spent in ops rather than gaps */
+    bool at_barrier;       /* only an event of another GPU keeps its next op from starting */
+    int64_t *iteration_ps; /* s->iterations: when each marker was passed */
+    uint64_t iterations;   /* passed */
 } fl_lane;
 
 typedef struct fl_sums { /* since the start of the run */
@@ -104,6 +107,9 @@ typedef struct fl_gpu {
     int64_t peak_mw;                   /* of several streams; a lone one's follows from its residence */
     int64_t busy_since_ps;
     bool scarce, touched, peak_due;
+    uint32_t at_barrier; /* streams that wait only for another GPU */
+    int64_t barrier_ps;  /* time during which there was one, up to barrier_since_ps */
+    int64_t barrier_since_ps;
     fl_record_buffer records;
 } fl_gpu;
 
@@ -147,6 +153,7 @@ typedef struct fl_host_thread {
     uint32_t load;   /* its fl_host_load */
     bool computing;  /* in a stretch of host time */
     bool waiting;    /* in a synchronisation, or for room in a queue */
+    bool asleep;     /* until a request arrives */
 } fl_host_thread;
 
 typedef struct fl_host_sums {   /* of one island, since the node took them last */
@@ -164,6 +171,7 @@ typedef struct fl_course { /* an island in execution */
     int64_t *event_ps; /* next event of each lane, then of each thread: in one place, since every event looks for the
                           earliest */
     uint32_t queue;
+    int64_t *request_ps;    /* by request: when it had been served; of the node */
     bool simple;            /* no launches and no waits: an op may begin as soon as the one before it has ended */
     uint32_t done;          /* lanes and threads that have finished */
     const fl_cpu_row *host; /* by host load, at the CPU's present state; NULL: the CPU is not modelled */
@@ -179,6 +187,8 @@ typedef struct fl_course { /* an island in execution */
 /* At instant 0: host threads begin; c->host, sums and the rest are set. */
 void fl_streams_begin(fl_course *c);
 int64_t fl_streams_advance(fl_course *c, int64_t until);
+/* A host thread whose event is due at t, or that waits, goes on if it can. True if anything moved. */
+bool fl_streams_thread(fl_course *c, fl_host_thread *h, int64_t t);
 /* Charges what host threads did up to t into the sums. */
 void fl_streams_settle_host(fl_course *c, int64_t t);
 /* The CPU has gone from the rows `before` to c->host at t, sums settled. */

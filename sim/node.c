@@ -305,6 +305,13 @@ const fl_gpu *fl_node_gpu(const fl_node *n, uint32_t gpu) { return &n->gpu[gpu];
 uint64_t fl_node_switches(const fl_node *n) { return n->switches; }
 const int64_t *fl_node_marks(const fl_node *n, uint32_t stream) { return n->lane[stream].mark_ps; }
 
+const int64_t *fl_node_requests(const fl_node *n) { return n->request_ps; }
+
+const int64_t *fl_node_iterations(const fl_node *n, uint32_t stream, uint64_t *count) {
+    *count = n->lane[stream].iterations;
+    return n->lane[stream].iteration_ps;
+}
+
 uint64_t fl_node_hash(const fl_node *n) {
     uint64_t h = UINT64_C(0xcbf29ce484222325);
     for (uint32_t i = 0; i < n->gpu_count; i++) {

@@ -55,6 +55,10 @@ fl_wide fl_node_energy_fj(const fl_node *n);               /* GPUs, CPU and the 
 uint64_t fl_node_switches(const fl_node *n);               /* changes of a lock or the default, not of wall and heat */
 /* When each mark of a stream was passed: stream's mark_count entries, FL_TIME_NEVER where not yet. */
 const int64_t *fl_node_marks(const fl_node *n, uint32_t stream);
+/* When each request had been served: request_count of the workload. */
+const int64_t *fl_node_requests(const fl_node *n);
+/* When a stream passed its iteration markers: *count of them so far. */
+const int64_t *fl_node_iterations(const fl_node *n, uint32_t stream, uint64_t *count);
 /* A hash of every GPU's energy and every stream's position now: equal courses have equal hashes. */
 uint64_t fl_node_hash(const fl_node *n);
 

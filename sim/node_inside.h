@@ -26,13 +26,14 @@ struct fl_node {
     fl_wall *wall;
     fl_heat *heat;
     fl_sense **sense;
-    int64_t *lost_ps;  /* per GPU, FL_TIME_NEVER = never */
-    fl_lane *lane;     /* by stream */
-    fl_lane **lanes;   /* pointers to them, for the courses */
-    fl_course *course; /* by island */
-    bool *finished;    /* by island */
-    bool *stalled;     /* by island: it waits for a lost GPU for ever */
-    int64_t *ended;    /* by island */
+    int64_t *lost_ps;    /* per GPU, FL_TIME_NEVER = never */
+    fl_lane *lane;       /* by stream */
+    fl_lane **lanes;     /* pointers to them, for the courses */
+    fl_course *course;   /* by island */
+    bool *finished;      /* by island */
+    bool *stalled;       /* by island: it waits for a lost GPU for ever */
+    int64_t *ended;      /* by island */
+    int64_t *request_ps; /* by request: when it had been served */
     int64_t now;
     uint64_t switches;
     fl_kernel_record *record;

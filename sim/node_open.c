@@ -10,7 +10,7 @@ static fl_status no_memory(fl_diag *d) { return fl_fail(d, FL_NO_MEMORY, NULL, 0
 static fl_status open_course(fl_node *n, uint32_t k, fl_diag *d) {
     const fl_island *is = &n->w->island[k];
     fl_course *c = &n->course[k];
-    *c = (fl_course){.is = is, .w = n->w, .lane = n->lanes, .queue = n->w->launch_queue};
+    *c = (fl_course){.is = is, .w = n->w, .lane = n->lanes, .queue = n->w->launch_queue, .request_ps = n->request_ps};
     c->mine = calloc(is->stream_count + 1, sizeof *c->mine);
     c->gpu = calloc(is->gpu_count, sizeof *c->gpu);
     c->thread = calloc(is->thread_count + 1, sizeof *c->thread);
@@ -105,9 +105,10 @@ fl_status fl_node_open(fl_node **out, const fl_node_options *o, fl_diag *d) {
     n->course = calloc(w->island_count + 1, sizeof *n->course);
     n->finished = calloc(w->island_count + 1, sizeof *n->finished);
     n->ended = calloc(w->island_count + 1, sizeof *n->ended);
+    n->request_ps = calloc(w->request_count + 1, sizeof *n->request_ps);
     fl_status s = FL_OK;
     if (!n->gpu || !n->actuator || !n->sense || !n->lane || !n->lanes || !n->course || !n->finished || !n->ended ||
-        !n->limit || !n->wall || !n->heat || !n->lost_ps || !n->dealt_fj || !n->stalled)
+        !n->limit || !n->wall || !n->heat || !n->lost_ps || !n->dealt_fj || !n->stalled || !n->request_ps)
         s = no_memory(d);
     for (uint32_t i = 0; !s && i < n->gpu_count; i++) {
         const fl_device *dev = &o->spec->device[o->spec->gpu[i]];
@@ -140,7 +141,8 @@ fl_status fl_node_open(fl_node **out, const fl_node_options *o, fl_diag *d) {
         n->lanes[i] = &n->lane[i];
         n->lane[i] = (fl_lane){.s = &w->stream[i], .gpu = &n->gpu[w->stream[i].gpu]};
         n->lane[i].mark_ps = malloc((w->stream[i].mark_count + 1) * sizeof(int64_t));
-        if (!n->lane[i].mark_ps)
+        n->lane[i].iteration_ps = malloc((w->stream[i].iterations + 1) * sizeof(int64_t));
+        if (!n->lane[i].mark_ps || !n->lane[i].iteration_ps)
             s = no_memory(d);
         for (uint32_t k = 0; !s && k < w->stream[i].mark_count; k++)
             n->lane[i].mark_ps[k] = FL_TIME_NEVER;
@@ -164,8 +166,10 @@ void fl_node_close(fl_node *n) {
         if (n->sense)
             fl_sense_close(n->sense[i]);
     }
-    for (uint32_t i = 0; n->lane && i < n->w->stream_count; i++)
+    for (uint32_t i = 0; n->lane && i < n->w->stream_count; i++) {
         free(n->lane[i].mark_ps);
+        free(n->lane[i].iteration_ps);
+    }
     for (uint32_t k = 0; n->course && k < n->w->island_count; k++) {
         free(n->course[k].mine);
         free(n->course[k].gpu);
@@ -189,6 +193,7 @@ void fl_node_close(fl_node *n) {
     free(n->course);
     free(n->finished);
     free(n->ended);
+    free(n->request_ps);
     free(n->record);
     free(n);
 }

@@ -97,7 +97,11 @@ fl_status fl_static_run(const fl_workload *w, fl_rates *rates, const fl_node_spe
     fl_run_result r;
     fl_status s = fl_run(&o, &r, d);
     if (!s) {
-        *out = (fl_static_point){.at = *at, .makespan_ps = r.makespan_ps, .energy_fj = r.score_fj};
+        *out = (fl_static_point){.at = *at,
+                                 .makespan_ps = r.makespan_ps,
+                                 .energy_fj = r.score_fj,
+                                 .latency = r.service.latency,
+                                 .load = r.service.load};
         fl_run_result_free(&r);
     }
     free(local.device);

@@ -32,6 +32,8 @@ typedef struct fl_static_point {
     fl_choice at;
     int64_t makespan_ps;
     fl_wide energy_fj; /* GPUs */
+    fl_times latency;  /* of requests, where they arrive */
+    double load;
 } fl_static_point;
 
 /* The choices of GPU 0's device at which the workload is known (all GPUs of the node take the same clocks, so only

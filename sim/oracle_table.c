@@ -48,6 +48,8 @@ static bool wall_in_reach(const fl_stream *s, fl_rates *rates, const fl_node_spe
 const char *fl_oracle_inexact(const fl_workload *w, fl_rates *rates, const fl_node_spec *spec) {
     const fl_stream *s = lone_stream(w);
     const fl_cpu_spec *cpu = &spec->host.cpu;
+    if (w->request_count)
+        return "requests arrive by the clock";
     if (!s)
         return "several streams";
     if (spec->host.apu)

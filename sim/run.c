@@ -273,6 +273,8 @@ static fl_status collect(fl_host *h, fl_diag *d) {
     free(ps);
     if (!status)
         status = collect_processes(h, d);
+    if (!status)
+        status = fl_service_collect(h->node, w, &r->service, d);
     return status ? status : collect_cpu(h, d);
 }
 
@@ -378,5 +380,6 @@ void fl_run_result_free(fl_run_result *r) {
     free(r->cpu);
     free(r->class_energy_j);
     free(r->class_time_s);
+    fl_service_free(&r->service);
     *r = (fl_run_result){0};
 }

@@ -5,6 +5,7 @@
 #include "sim/instance.h"
 #include "sim/ledger.h"
 #include "sim/fault.h"
+#include "sim/service.h"
 
 /* Called after each step with what the policy saw and what became of its command; anything but FL_OK ends the run. */
 typedef fl_status (*fl_step_function)(void *user, const fl_sample *sample, const fl_decision *decision, fl_diag *d);
@@ -80,6 +81,7 @@ typedef struct fl_run_result {
     size_t residence_count;
     double *class_energy_j, *class_time_s; /* class_count */
     uint32_t class_count;
+    fl_service service; /* requests, iterations, barriers */
 } fl_run_result;
 
 fl_status fl_run(const fl_run_options *o, fl_run_result *r, fl_diag *d);

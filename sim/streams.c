@@ -78,12 +78,15 @@ static inline void finish_kernel(fl_course *c, fl_lane *l, int64_t t) {
             fl_gpu_record(g, l, t);
     } else if (g->w->class[l->class_id].iteration) {
         g->sums.iterations++;
+        l->iteration_ps[l->iterations++] = t;
     }
     l->next++;
     l->phase = FL_PHASE_FRESH;
     *l->p.event_ps = FL_TIME_NEVER;
     if (l->marks < l->s->mark_count && l->next == l->s->mark[l->marks])
         l->mark_ps[l->marks++] = t;
+    if (l->s->served && l->next == l->launched)
+        host_ends(c, t);
     if (l->next == l->s->count) {
         l->phase = FL_PHASE_DONE;
         c->done++;
@@ -92,11 +95,24 @@ static inline void finish_kernel(fl_course *c, fl_lane *l, int64_t t) {
     }
 }
 
-static inline bool wait_over(const fl_course *c, const fl_wait *wait, size_t count) {
-    for (size_t i = 0; i < count; i++)
-        if (c->lane[wait[i].stream]->next < wait[i].done)
-            return false;
-    return true;
+/* Time lost at barriers: what the op needs of its own GPU is there, and it waits for another. */
+static void stand_at_barrier(const fl_course *c, fl_lane *l, const fl_wait *wait, size_t count, int64_t t) {
+    fl_gpu *g = l->gpu;
+    for (size_t i = 0; i < count; i++) {
+        const fl_lane *on = c->lane[wait[i].stream];
+        if (on->gpu == g && on->next < wait[i].done)
+            return;
+    }
+    l->at_barrier = true;
+    if (!g->at_barrier++)
+        g->barrier_since_ps = t;
+}
+
+static void leave_barrier(fl_lane *l, int64_t t) {
+    fl_gpu *g = l->gpu;
+    l->at_barrier = false;
+    if (!--g->at_barrier)
+        g->barrier_ps += t - g->barrier_since_ps;
 }
 
 /* Lets a fresh op begin its gap, or the kernel itself, if all that it waits for has happened. True if it moved. */
@@ -105,9 +121,14 @@ static inline bool begin(fl_course *c, fl_lane *l, int64_t t) {
     if ((s->launched && l->launched <= l->next) || l->gpu->lost)
         return false;
     if (s->wait_first) {
-        uint32_t first = s->wait_first[l->next];
-        if (!wait_over(c, s->wait + first, s->wait_first[l->next + 1] - first))
+        const uint32_t first = s->wait_first[l->next], count = s->wait_first[l->next + 1] - first;
+        if (!wait_over(c, s->wait + first, count)) {
+            if (c->w->barriers && !l->at_barrier)
+                stand_at_barrier(c, l, s->wait + first, count, t);
             return false;
+        }
+        if (l->at_barrier)
+            leave_barrier(l, t);
     }
     int64_t gap_ns;
     fl_workload_op(s, l->next, &gap_ns, &l->length_ps, &l->class_id); /* work in ns until the kernel starts */
@@ -120,59 +141,6 @@ static inline bool begin(fl_course *c, fl_lane *l, int64_t t) {
     } else {
         start_kernel(l, t);
     }
-    return true;
-}
-
-/* ---- host threads ---- */
-
-/* The host time up to the next item; `after_ns`: what the item that was just done still takes. */
-static void thread_goes_on(fl_course *c, fl_host_thread *h, int64_t t, int64_t after_ns) {
-    const bool more = h->next < h->t->count;
-    if (!more && !after_ns) {
-        *h->p.event_ps = FL_TIME_NEVER;
-        c->done++;
-        host_ends(c, t);
-        return;
-    }
-    h->work_ns = after_ns + (more ? h->t->item[h->next].host_ns : 0);
-    h->load = more ? h->t->item[h->next].load : 0;
-    h->computing = true;
-    start_host(c, &h->p, h->load, h->work_ns, t);
-}
-
-static bool thread_waits(fl_host_thread *h) {
-    const bool moved = *h->p.event_ps != FL_TIME_NEVER;
-    *h->p.event_ps = FL_TIME_NEVER;
-    h->waiting = true;
-    return moved;
-}
-
-/* The item whose host time is over. True if anything moved; a full queue or an unfinished wait leaves it waiting. */
-static bool thread_acts(fl_course *c, fl_host_thread *h, int64_t t) {
-    if (h->computing) {
-        end_host(c, &h->p, h->load, t);
-        h->computing = false;
-    }
-    if (h->next == h->t->count) { /* out of its last synchronisation */
-        thread_goes_on(c, h, t, 0);
-        return false;
-    }
-    const fl_item *item = &h->t->item[h->next];
-    if (item->type == FL_ITEM_LAUNCH) {
-        fl_lane *l = c->lane[item->stream];
-        if (l->launched - l->next >= c->queue) /* full: the host blocks until an op of the stream finishes */
-            return thread_waits(h);
-        l->launched += 1 + item->parts;
-        h->waiting = false;
-        h->next++;
-        thread_goes_on(c, h, t, 0);
-        return true;
-    }
-    if (!wait_over(c, h->t->wait + item->wait_first, item->wait_count))
-        return thread_waits(h);
-    h->waiting = false;
-    h->next++;
-    thread_goes_on(c, h, t, item->after_ns);
     return true;
 }
 
@@ -284,7 +252,7 @@ static void settle_starts(fl_course *c, int64_t t) {
         moved = false;
         for (uint32_t i = 0; i < c->is->thread_count; i++) {
             fl_host_thread *h = &c->thread[i];
-            while ((*h->p.event_ps == t || h->waiting) && thread_acts(c, h, t))
+            while ((*h->p.event_ps == t || h->waiting) && fl_streams_thread(c, h, t))
                 moved = true;
         }
         for (uint32_t i = 0; i < c->is->stream_count; i++)
@@ -333,7 +301,7 @@ void fl_streams_begin(fl_course *c) {
             c->done++;
             continue;
         }
-        c->active++;
+        c->active += !h->t->server;
         h->work_ns = h->t->item[0].host_ns;
         h->load = h->t->item[0].load;
         h->computing = true;

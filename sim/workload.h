@@ -57,20 +57,31 @@ typedef struct fl_stream {
         *wait_first; /* NULL: no op waits; else op i waits for wait[wait_first[i]] .. wait[wait_first[i + 1] - 1] */
     size_t first_room;
     bool launched;  /* ops start only when a host thread has launched them */
+    bool served;    /* launched request by request, and its gaps are host time all the same (see serve.h) */
     bool other;     /* not only kernels: copies or markers too */
     uint64_t *mark; /* mark_count op counts, ascending: ends of the windows of work */
     uint32_t mark_count;
     int64_t work_ns, span_ns; /* sum of work; of work and gaps */
+    uint64_t iterations;      /* markers in it */
+    uint64_t request_ops;     /* ops of one request; 0: nothing arrives, all of it is one pass */
 } fl_stream;
 
-typedef enum fl_item_type { FL_ITEM_LAUNCH, FL_ITEM_SYNC } fl_item_type;
+typedef enum fl_item_type {
+    FL_ITEM_LAUNCH,
+    FL_ITEM_SYNC,
+    FL_ITEM_ARRIVE, /* sleeps until the request is there, if it is not */
+    FL_ITEM_DONE    /* a SYNC at whose end the request has been served */
+} fl_item_type;
 
-typedef struct fl_item {             /* one step of a host thread */
-    int64_t host_ns;                 /* host time before it */
-    int64_t after_ns;                /* SYNC: host time between the end of the wait and its return */
-    uint32_t stream;                 /* LAUNCH: the next op of this stream */
-    uint32_t parts;                  /* LAUNCH: and the ops behind it that are further phases of the same kernel */
-    uint32_t wait_first, wait_count; /* SYNC: in the thread's waits */
+typedef struct fl_item { /* one step of a host thread */
+    int64_t host_ns;     /* host time before it */
+    int64_t after_ns;    /* SYNC: host time between the end of the wait and its return */
+    union {
+        uint32_t stream;  /* LAUNCH: the next op of this stream */
+        uint32_t request; /* ARRIVE, DONE */
+    };
+    uint32_t parts;                  /* LAUNCH: and so many ops behind it: further phases, or all of a request */
+    uint32_t wait_first, wait_count; /* SYNC, DONE: in the thread's waits */
     fl_item_type type;
     uint32_t load; /* of the host time before it, as in fl_class; set by fl_workload_finish */
 } fl_item;
@@ -81,6 +92,7 @@ typedef struct fl_thread {
     size_t count, room;
     fl_wait *wait;
     size_t wait_count, wait_room;
+    bool server; /* serves streams without recorded launches: the host time is theirs, it has none of its own */
 } fl_thread;
 
 typedef struct fl_island { /* GPUs that can affect each other's course: streams of one GPU, shared threads, event waits
@@ -109,7 +121,10 @@ typedef struct fl_workload {
     fl_host_load *host_load; /* host_load_count; index 0 stands for 1 in fl_class */
     uint32_t host_load_count;
     size_t host_load_room;
-    double host_ref_mhz;           /* CPU clock at which host time was recorded; 0 = the platform's */
+    double host_ref_mhz; /* CPU clock at which host time was recorded; 0 = the platform's */
+    int64_t *arrival_ns; /* request_count, ascending; NULL: all is one pass, begun at time 0 */
+    size_t request_count;
+    bool barriers;                 /* a stream waits for one of another GPU */
     bool gaps_are_host;            /* no launches recorded: gaps count as host time */
     bool measured;                 /* time and power come from measured tables */
     bool assumed;                  /* some load was assumed, not known: say so in every result */
@@ -139,8 +154,10 @@ fl_status fl_workload_add_item(fl_workload *w, uint32_t thread, const fl_item *i
 fl_status fl_workload_add_sync_wait(fl_workload *w, uint32_t thread, fl_wait wait,
                                     fl_diag *d); /* of the item added last */
 
-/* Closes the building: islands, and `windows` windows of equal reference time per stream. */
+/* Closes the building: islands, and `windows` windows of equal reference time per stream. May be called again after
+ * more was added. */
 fl_status fl_workload_finish(fl_workload *w, uint32_t windows, fl_diag *d);
+void fl_workload_free_islands(fl_workload *w); /* a part of fl_workload_free */
 
 /* ---- reading ---- */
 static inline void fl_workload_op(const fl_stream *s, uint64_t i, int64_t *gap_ns, int64_t *work_ns,

@@ -33,7 +33,7 @@ for suite in $suites; do
   echo "tests/$suite.c $work/$suite.o"
 done >>"$work/list"
 for source in models/*.c traces/*.c sim/*.c policies/*.c harness/fault_spec.c \
-  harness/platform*.c harness/json.c harness/node_choice.c harness/args.c; do
+  harness/platform*.c harness/json.c harness/node_choice.c harness/args.c harness/arrivals_spec.c; do
   echo "$source $work/rooms/$(basename "$source" .c).o"
 done >>"$work/list"
 xargs -P "${MUTATE_JOBS:-$(nproc)}" -L 1 sh -c '$cc $flags -I. -DFL_ROOT="\"$root\"" -DFL_SHARE_DIR="\"$root/models\"" \

@@ -231,6 +231,39 @@ refuse "a fault of a GPU that is not there" 2 'GPU 7' "$f" run "$trace" --platfo
 refuse "a lost GPU" 3 'GPU 0 fell off the bus' "$f" run "$trace" --platform generic --policy maxfreq --fault lost:gpu=0,from_s=0
 refuse "a mix of nothing" 2 'no.csv: cannot open' "$f" synth --mix "$dir/no.csv" -o "$dir/m.csv"
 
+# ---- requests that arrive ----
+requests=(traces/samples/inference.csv --platform a100)
+succeed "requests" '^latency +0\.[0-9]+ s mean, .* longest' "$f" run "${requests[@]}" --policy assure \
+  --arrivals poisson:rate=20,count=50 --requests "$dir/requests.csv" --iterations "$dir/iterations.csv"
+check "a row for each request" test "$(wc -l <"$dir/requests.csv")" = 51
+check "requests in order, none done before it came" awk -F, 'NR > 1 && ($2 < last || $3 < $2 || $4 < $3 || $5 != $4 - $2) { exit 1 }
+  NR > 1 { last = $2 } END { exit NR != 51 }' "$dir/requests.csv"
+check "a row for each iteration" test "$(wc -l <"$dir/iterations.csv")" = 1201
+succeed "an overload is said" 'note: overloaded' "$f" run "${requests[@]}" --policy nvboost --arrivals poisson:rate=60,count=50
+printf '# foldline-arrivals 1\nt_ns\n0\n1000\n2000000000\n' >"$dir/list.csv"
+succeed "arrivals from a list" '^requests +3, ' "$f" run "${requests[@]}" --policy nvboost --arrivals "$dir/list.csv"
+printf '# foldline-arrivals 1\nt_ns\n0\n1000\n999\n' >"$dir/back.csv"
+refuse "arrivals that go back" 2 'back.csv:5:1: .*expected ascending' "$f" run "${requests[@]}" --policy nvboost --arrivals "$dir/back.csv"
+refuse "arrivals without a rate" 2 'no rate' "$f" run "${requests[@]}" --policy nvboost --arrivals poisson:count=5
+refuse "a misspelt rate" 2 "did you mean 'rate'" "$f" run "${requests[@]}" --policy nvboost --arrivals poisson:rat=5,count=5
+printf '{"foldline_experiment": 1, "arrivals": {"rate": 5, "cuont": 3}}' >"$dir/wrong.json"
+refuse "wrong key in arrivals" 2 "wrong.json:[0-9]+:[0-9]+: .*count" "$f" compare "$dir/wrong.json"
+inference=(harness/experiments/inference.json --seeds 2)
+for n in 1 4; do "$f" sweep "${inference[@]}" --threads $n -o "$dir/q$n.csv" >/dev/null || bad "sweep of requests, $n threads"; done
+check "requests, 1 and 4 threads: same bytes" cmp "$dir/q1.csv" "$dir/q4.csv"
+for i in 1 2 3; do "$f" sweep "${inference[@]}" --shard $i/3 -o "$dir/qs.csv" >/dev/null || bad "shard $i of requests"; done
+"$f" merge "$dir"/qs.csv.shard-*-of-3 -o "$dir/qs.csv" >/dev/null
+check "requests, 3 shards: same bytes" cmp "$dir/q1.csv" "$dir/qs.csv"
+check "each seed has a default of its own" test "$(grep -c ',baseline:default,' "$dir/q1.csv")" = 6
+check "the same arrivals for every policy of a seed" awk -F, '$2 == "nvboost" { a[$1 $14] = $28 } $2 == "baseline:default" { b[$1 $14] = $28 }
+  END { for (k in a) { n++; if (a[k] != b[k]) exit 1 } exit n != 6 }' "$dir/q1.csv"
+succeed "a report has latencies" 'written' "$f" report "$dir/q1.csv" -o "$dir/q.html"
+check "the report's columns" grep -q 'latency p99, ms' "$dir/q.html"
+succeed "a gate on latencies" 'recorded|written|rows' "$f" regress harness/experiments/inference.json --bless -o "$dir/q.json" --fail-if 'latency_p99_s>+1%'
+succeed "an oracle over requests" 'requests arrive by the clock: no bound' "$f" oracle traces/samples/launches.csv --platform generic --arrivals poisson:rate=50,count=20
+make barrier.csv "$head_,waits_for" '0,0,0,0,1000000,k,1,1,1,1,1,1,' '1,0,0,0,400000,k,1,1,1,1,1,1,' '1,0,0,1000000,1500000,k,1,1,1,1,1,1,0'
+succeed "time lost at a barrier" '^barriers +GPU 0: 0 s GPU 1: 0.0006 s' "$f" run "$dir/barrier.csv" --platform generic --gpus 2 --policy nvboost --assume compute --no-cpu
+
 # ---- samples, experiments, plots, plug-ins ----
 { # a board of round numbers: 150 to 300 W from 1005 to 1410 MHz
   echo workload,kernel,sm_mhz,mem_mhz,power_cap_w,time_s,power_w,energy_j

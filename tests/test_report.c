@@ -442,6 +442,31 @@ static void test_away(void) {
     }
 }
 
-FL_SUITE("report", {"labels", test_labels}, {"what the page says", test_says}, {"refusals", test_refusals},
-         {"numbers", test_numbers}, {"residency", test_residency}, {"tables sort in a browser", test_sorting},
+/* Where each seed has a default of its own (arrivals that are drawn), a run counts against the one of its seed. */
+static void test_default_of_each_seed(void) {
+    prepare();
+    char path[512];
+    spit("seeds.csv", "workload,policy,energy_j,makespan_s,slowdown,seed,edp\n"
+                      "w,baseline:default,10,1,0,1,10\nw,p,8,1,0,1,8\nw,baseline:default,40,1,0,2,40\nw,p,20,1,0,2,20\n"
+                      "v,baseline:default,10,1,0,1,10\nv,p,9,1,0,1,9\nv,p,7,1,0,2,7\n");
+    spit("seeds.provenance.json", "{\"options\": {\"objective\": \"edp\"}}\n");
+    snprintf(path, sizeof path, "%s/seeds.csv", folder);
+    fl_report_data r = {0};
+    fl_diag d = {0};
+    fl_scope *scope = NULL;
+    size_t scopes = 0;
+    FL_CHECK(!fl_report_read(path, &r, &d) && !fl_scopes_make(&r, &scope, &scopes, &d) && scopes == 1, "%s", d.message);
+    double *merit = scopes ? fl_scope_merit(scope) : NULL;
+    CU_ASSERT_PTR_NOT_NULL_FATAL(merit);
+    static const double expected[] = {20, 50, 10, 30}; /* of p: w under both seeds, v under both */
+    for (size_t i = 0; i < 4; i++)
+        FL_CHECK(fabs(merit[4 + i] - expected[i]) < 1e-9, "cell %zu: %g %%, expected %g", i, merit[4 + i], expected[i]);
+    free(merit);
+    fl_scopes_free(scope, scopes);
+    fl_report_free(&r);
+}
+
+FL_SUITE("report", {"a default of each seed", test_default_of_each_seed}, {"labels", test_labels},
+         {"what the page says", test_says}, {"refusals", test_refusals}, {"numbers", test_numbers},
+         {"residency", test_residency}, {"tables sort in a browser", test_sorting},
          {"figures and width in a browser", test_phone}, {"nothing left", test_away})

@@ -118,7 +118,8 @@ static best best_of(const apps *a, size_t program) {
         fl_static_point *point = malloc(table.choices * sizeof *point);
         const fl_static_point *top = NULL;
         for (size_t c = 0; point && c < table.choices; c++) {
-            point[c] = (fl_static_point){table.choice[c], table.time_ps[c], table.energy_fj[c]};
+            point[c] = (fl_static_point){
+                .at = table.choice[c], .makespan_ps = table.time_ps[c], .energy_fj = table.energy_fj[c]};
             if (point[c].at.sm_mhz >= node->device->default_sm_mhz &&
                 point[c].at.mem_mhz >= node->device->default_mem_mhz)
                 top = &point[c];

@@ -5,6 +5,7 @@
  *   fuzz_traces --mutate SEED COUNT FILE...   and on COUNT damaged copies of each file and of the built-in samples
  *
  * Built with -fsanitize=fuzzer and -DFL_LIBFUZZER, libFuzzer supplies the bytes instead. */
+#include "traces/arrivals.h"
 #include "traces/diag.h"
 #include "traces/kernels.h"
 #include "traces/tables.h"
@@ -67,6 +68,7 @@ static int run(const char *path, const char *copy) {
     CHECK_READER(fl_kinds, fl_kinds_read, fl_kinds_write, fl_kinds_read, fl_kinds_free);
     CHECK_READER(fl_telemetry, fl_telemetry_read, fl_telemetry_write, fl_telemetry_read, fl_telemetry_free);
     CHECK_READER(fl_sweep, fl_sweep_read, fl_sweep_write, fl_sweep_read, fl_sweep_free);
+    CHECK_READER(fl_arrivals, fl_arrivals_read, fl_arrivals_write, fl_arrivals_read, fl_arrivals_free);
     CHECK_READER(fl_decisions, fl_decisions_read, fl_decisions_write, fl_decisions_read, fl_decisions_free);
     CHECK_READER(fl_decisions, fl_geepafs_read, fl_decisions_write, fl_decisions_read, fl_decisions_free);
     return 0;
@@ -106,6 +108,7 @@ static const char *const SAMPLE[] = {
     "f,0.7,0.2,0.1,9.5,1,0.4,0.5,1410,1593\n*,1,0,0,inf,0.5,0.25,,,\n",
     "# foldline-telemetry 1\nt_ns,device,power_w,sm_mhz\n0,0,47.5,\n0,host,,\n100,0,48,1410\n50,1,,135\n",
     "workload,kernel,sm_mhz,mem_mhz,power_cap_w,time_s,power_w,energy_j\nw,,1005,,150,2,100,200.5\nw,k,,810,,4,,100\n",
+    "# foldline-arrivals 1\n# source: x\nt_ns\n0\n1000\n1000\n2500000000\n",
     "# foldline-decisions 1\n# policy: p\n# gpus: 2\n"
     "step,t_ns,device,util_gpu_pct,power_w,loop_ns,fresh,set_sm_mhz,set_cpu_mhz,delay_ns\n"
     "0,0,host,,,,,,2000,1500\n0,0,0,98,47.5,,*,1410,,\n0,0,1,0,,,,default,,\n"

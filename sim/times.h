@@ -1,0 +1,17 @@
+/* What a set of durations looks like: mean, percentiles, longest. */
+#ifndef FL_TIMES_H
+#define FL_TIMES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct fl_times { /* in s; all NAN where there are none */
+    uint64_t count;
+    double mean_s, p50_s, p90_s, p95_s, p99_s, max_s;
+} fl_times;
+
+/* Of `count` durations in ps, which it sorts. A percentile is the least duration that at least so many percent do not
+ * exceed (nearest rank): one of the durations itself. */
+fl_times fl_times_of(int64_t *ps, size_t count);
+
+#endif
