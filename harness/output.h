@@ -34,6 +34,9 @@ void fl_json_add_real(cJSON *object, const char *key, double value);
  * parameters; what the models stand on. The caller deletes it. NULL when out of memory. */
 cJSON *fl_provenance(const fl_scenes *scenes, const fl_spec *spec, size_t spec_count, uint64_t seed);
 
+/* Adds name: value of every option, as it stands, to a JSON object; a list of texts becomes an array. */
+void fl_json_add_options(cJSON *object, const fl_option *option, size_t count);
+
 /* Writes a JSON tree to path through a temporary file. */
 fl_status fl_json_write(const char *path, const cJSON *tree, fl_diag *d);
 
