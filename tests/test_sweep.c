@@ -161,6 +161,17 @@ static void test_threads_and_shards(void) {
     }
     FL_CHECK(RUN("merge", path[3], path[1], path[5], path[2], path[4], "-o", in_folder("five.csv")) == 0, "merge");
     FL_CHECK(same_bytes(one, in_folder("five.csv")), "five shards give other bytes");
+    FL_CHECK(RUN("report", one, "-o", in_folder("one.html")) == 0 &&
+                 RUN("report", in_folder("five.csv"), "-o", in_folder("five.html")) == 0,
+             "their records");
+    size_t size;
+    char *record[2] = {read_file(in_folder("one.provenance.json"), &size),
+                       read_file(in_folder("five.provenance.json"), &size)};
+    const char *of[2] = {record[0] ? strstr(record[0], "\"result_sha256\"") : NULL,
+                         record[1] ? strstr(record[1], "\"result_sha256\"") : NULL};
+    FL_CHECK(of[0] && of[1] && !strcmp(of[0], of[1]), "one record names another result than the other");
+    free(record[0]);
+    free(record[1]);
     FL_CHECK(RUN("merge", path[3], path[1], path[5], path[2], "-o", in_folder("four.csv")) == 2 && says("missing"),
              "a shard is missing");
     FL_CHECK(access(in_folder("four.csv"), F_OK) != 0, "half a result was written");
@@ -404,6 +415,17 @@ static void test_damage(void) {
     fl_diag d = {0};
     FL_CHECK(fl_journal_open(&j, name, KEY, 6, &d) == FL_BAD_INPUT && strstr(d.message, "other inputs"), "%s",
              d.message);
+    static const char *const foreign[] = {"notes", "# foldline-journal 1 0123fe", "# foldline-journal 2", "notes\n"};
+    for (size_t i = 0; i < sizeof foreign / sizeof *foreign; i++) { /* somebody's file, and not to be cut */
+        char path[512];
+        size_t size = 0;
+        snprintf(path, sizeof path, "%s", fl_temp_text("foreign.journal", foreign[i]));
+        FL_CHECK(fl_journal_open(&j, path, KEY, 5, &d) == FL_BAD_INPUT && strstr(d.message, "not a journal"), "%s: %s",
+                 foreign[i], d.message);
+        text = read_file(path, &size);
+        FL_CHECK(text && !strcmp(text, foreign[i]), "'%s' became '%s'", foreign[i], text ? text : "nothing");
+        free(text);
+    }
     fl_journal *first;
     FL_CHECK(fl_journal_open(&first, name, KEY, 5, &d) == FL_OK, "%s", d.message);
     FL_CHECK(fl_journal_open(&j, name, KEY, 5, &d) == FL_IO && strstr(d.message, "another foldline"), "%s", d.message);
