@@ -168,8 +168,8 @@ static fl_status finish(sweep *w, const char *out, bool shard, const char *journ
     fl_status s = path ? fl_journal_sync(w->journal, d) : fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory");
     if (!s)
         s = write_file(w, out, shard, d);
-    if (!s)
-        s = fl_json_write(path, record, d);
+    if (!s) /* the shards share one record, which names no result */
+        s = shard ? fl_json_write(path, record, d) : fl_provenance_write(out, record, d);
     free(path);
     if (!s)
         unlink(journal);

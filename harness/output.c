@@ -234,6 +234,20 @@ char *fl_provenance_path(const char *csv) {
     return asprintf(&path, "%.*s.provenance.json", (int)stem, csv) < 0 ? NULL : path;
 }
 
+fl_status fl_provenance_write(const char *csv, cJSON *record, fl_diag *d) {
+    char hash[SHA256_DIGEST_STRING_LENGTH], *path = fl_provenance_path(csv);
+    fl_status s = path ? FL_OK : fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the provenance");
+    if (!s && !SHA256File(csv, hash))
+        s = fl_fail(d, FL_IO, csv, 0, 0, "cannot be read again");
+    cJSON_DeleteItemFromObject(record, "result_sha256");
+    if (!s && !cJSON_AddStringToObject(record, "result_sha256", hash))
+        s = fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the provenance");
+    if (!s)
+        s = fl_json_write(path, record, d);
+    free(path);
+    return s;
+}
+
 void fl_scene_notes(const fl_scenes *scenes, FILE *out) {
     size_t assumed = 0, host = 0, untangled = 0, fitted = 0;
     double time_pct = 0, power_pct = 0;

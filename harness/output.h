@@ -43,6 +43,10 @@ fl_status fl_json_write(const char *path, const cJSON *tree, fl_diag *d);
 /* Prints a JSON tree and a newline. */
 void fl_json_print(const cJSON *tree, FILE *out);
 
+/* Writes the record beside a result that is complete, with the result's SHA-256, so that it cannot pass for another's.
+ */
+fl_status fl_provenance_write(const char *csv, cJSON *record, fl_diag *d);
+
 /* RESULT.csv -> RESULT.provenance.json. malloc'd. */
 char *fl_provenance_path(const char *csv);
 
