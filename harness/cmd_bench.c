@@ -162,17 +162,19 @@ static fl_status one_stream(fl_bench *b, fl_diag *d) {
         show(b, "the same stream by the general path", 2 * streams, "M events/s", streams / b->bare,
              "of the bare loop (kernels)");
     }
-    if (!s) { /* four runs at once against one after the other */
+    double serial = HUGE_VAL, together = HUGE_VAL;
+    for (int64_t r = 0; !s && r < b->repeat; r++) { /* four runs at once against one after the other */
         double start = seconds();
         s = fl_pool_run(many, &t, 8, 1, NULL, d);
-        double serial = seconds() - start;
+        serial = fmin(serial, seconds() - start);
         start = seconds();
         if (!s)
             s = fl_pool_run(many, &t, 8, 4, NULL, d);
-        double together = seconds() - start;
+        together = fmin(together, seconds() - start);
+    }
+    if (!s)
         show(b, "8 runs on 4 threads", 8 * (double)w->op_count / together, "M kernels/s", serial / together,
              "times one thread");
-    }
     fl_rates_free(rates);
     fl_workload_free(w);
     return s;

@@ -35,10 +35,8 @@ static const fl_command_help help = {
 static fl_status write_results(const fl_setup *u, const fl_comparison *c, const fl_published *published,
                                const char *csv, cJSON *record, fl_diag *d) {
     fl_status s = fl_comparison_write(c, csv, d);
-    char *path = s ? NULL : fl_provenance_path(csv);
-    if (path)
-        s = fl_json_write(path, record, d);
-    free(path);
+    if (!s)
+        s = fl_provenance_write(csv, record, d);
     return s ? s : fl_report_beside_write(u, c, published, csv, d);
 }
 

@@ -42,14 +42,13 @@ static fl_status merge(const fl_texts *shards, const char *out, fl_diag *d) {
 
 /* The shards have one provenance; it goes along. */
 static fl_status copy_provenance(const char *shard, const char *out, fl_diag *d) {
-    char *from = fl_provenance_path(shard), *to = fl_provenance_path(out);
+    char *from = fl_provenance_path(shard);
     cJSON *tree = NULL;
-    fl_status s = from && to ? fl_json_read(from, &tree, d) : fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory");
+    fl_status s = from ? fl_json_read(from, &tree, d) : fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory");
     if (!s)
-        s = fl_json_write(to, tree, d);
+        s = fl_provenance_write(out, tree, d);
     cJSON_Delete(tree);
     free(from);
-    free(to);
     return s;
 }
 

@@ -14,7 +14,9 @@ static const fl_command_help help = {
     "the\n"
     "whole interval of the change lies beyond it: paired over seeds, 95 % over all rows and rules together. Standard:\n"
     "energy_j>+1%, makespan_s>+1%, violated>+0. --bless records the present values, with the rules, and shows what "
-    "changed."};
+    "changed.\n"
+    "A baseline of another version, or of traces, platforms or tables that have changed under their names, is refused "
+    "(2)."};
 
 static const char *const standard[] = {"energy_j>+1%", "makespan_s>+1%", "violated>+0"};
 
@@ -56,13 +58,18 @@ static fl_status set_metrics(regress *g, fl_diag *d) {
     return FL_OK;
 }
 
-static fl_status run_experiment(regress *g, const char *path, fl_setup_options *so, fl_diag *d) {
+/* baseline: the record's path where the runs are to be compared with it; NULL = they make a new one. */
+static fl_status run_experiment(regress *g, const char *path, const char *baseline, fl_setup_options *so, fl_diag *d) {
     fl_setup u = {0};
     fl_comparison c = {0};
     so->rest.count = 0;
     fl_status s = fl_texts_add(&so->rest, path, d);
     if (!s)
         s = fl_setup_open(&u, so, d);
+    if (!s && !(g->provenance = fl_provenance(&u.scenes, u.spec, u.o.spec_count, u.o.seed)))
+        s = no_memory(d);
+    if (!s && baseline)
+        s = fl_gate_same_origin(&g->old, baseline, g->provenance, d);
     if (!s)
         u.o.watch_ns = INT64_C(15000000); /* so that every metric is there */
     if (!s)
@@ -71,8 +78,6 @@ static fl_status run_experiment(regress *g, const char *path, fl_setup_options *
     g->now.seed = (int64_t)u.o.seed;
     if (!s)
         s = fl_gate_take(&g->now, &c, d);
-    if (!s && !(g->provenance = fl_provenance(&u.scenes, u.spec, u.o.spec_count, u.o.seed)))
-        s = no_memory(d);
     fl_comparison_free(&c);
     fl_setup_free(&u);
     return s;
@@ -205,7 +210,7 @@ int fl_cmd_regress(int argc, char **argv) {
     if (!s)
         s = set_metrics(&g, &d);
     if (!s)
-        s = run_experiment(&g, experiment, &so, &d);
+        s = run_experiment(&g, experiment, blessing ? NULL : rest.item[0], &so, &d);
     if (!s && blessing) {
         const char *to = out ? out : rest.item[0];
         fl_gate_record_free(&g.old);

@@ -71,7 +71,10 @@ static void print(const fl_setup *u, const fold *f, const fl_search_result *r, d
     fl_grid_add(g, "%s", f->name ? f->name : "-");
     fl_grid_add(g, "%s", u->spec[r->winner].label);
     fl_grid_add(g, "%.2f%s", 100 * (1 - r->ratio), r->held ? "" : " (breaks the bound)");
-    fl_grid_add(g, "%.2f%s", 100 * (1 - score), held ? "" : " (breaks the bound)");
+    if (isnan(score))
+        fl_grid_add(g, "n/a (is for none)");
+    else
+        fl_grid_add(g, "%.2f%s", 100 * (1 - score), held ? "" : " (breaks the bound)");
     fl_grid_add(g, "%zu of %zu", r->trials, r->whole);
     fl_grid_add(g, "%.1f", 100 * (1 - (double)r->trials / (double)r->whole));
 }

@@ -31,16 +31,53 @@ typedef struct sweep {
     fl_journal *journal;
     size_t *job; /* those to do */
     size_t jobs; /* in all: of each scene its baselines, then its runs */
+    const fl_option *option;
+    size_t option_count;
 } sweep;
 
-/* Everything that a result hangs on, as one hash: inputs by content, version, policies with all parameters, options. */
-static fl_status make_key(const fl_setup *u, cJSON *record, char *key, fl_diag *d) {
+/* Those that no byte of the results hangs on. Every other option is part of the key, so that one added later is too. */
+static bool in_key(const fl_option *option) {
+    static const char *const without[] = {"o", "shard", "threads"};
+    for (size_t i = 0; i < sizeof without / sizeof *without; i++)
+        if (!strcmp(option->name, without[i]))
+            return false;
+    return true;
+}
+
+/* The whole experiment as a hash: keys that no option stands for (variants, oracles, labels) count too. What it is
+ * about does not. */
+static fl_status add_experiment(const fl_setup *u, cJSON *record, fl_diag *d) {
+    char hash[SHA256_DIGEST_STRING_LENGTH];
+    if (!u->experiment.tree)
+        return FL_OK;
+    cJSON *tree = cJSON_Duplicate(u->experiment.tree, true);
+    cJSON_DeleteItemFromObject(tree, "about");
+    char *text = tree ? cJSON_PrintUnformatted(tree) : NULL;
+    cJSON_Delete(tree);
+    if (!text)
+        return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the provenance");
+    cJSON_AddStringToObject(record, "experiment_sha256", SHA256Data((const uint8_t *)text, strlen(text), hash));
+    free(text);
+    return FL_OK;
+}
+
+/* Everything that a result hangs on, as one hash: inputs by content, version, policies with all parameters, the
+ * experiment, options. */
+static fl_status make_key(const sweep *w, cJSON *record, char *key, fl_diag *d) {
+    const fl_setup *u = &w->u;
     cJSON *o = cJSON_AddObjectToObject(record, "options");
     fl_json_add_real(o, "bound", u->o.bound);
     cJSON_AddStringToObject(o, "objective", fl_objective_names[u->o.objective]);
     cJSON_AddNumberToObject(o, "positions", (double)u->o.positions);
     cJSON_AddNumberToObject(o, "seeds", (double)fl_setup_seeds(u));
     cJSON_AddBoolToObject(o, "oracles", u->o.oracles);
+    cJSON *settings = cJSON_AddObjectToObject(record, "settings");
+    for (size_t i = 0; i < w->option_count; i++)
+        if (in_key(&w->option[i]))
+            fl_json_add_options(settings, &w->option[i], 1);
+    fl_status s = add_experiment(u, record, d);
+    if (s)
+        return s;
     char *text = cJSON_PrintUnformatted(record);
     if (!text)
         return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the provenance");
@@ -131,8 +168,8 @@ static fl_status finish(sweep *w, const char *out, bool shard, const char *journ
     fl_status s = path ? fl_journal_sync(w->journal, d) : fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory");
     if (!s)
         s = write_file(w, out, shard, d);
-    if (!s)
-        s = fl_json_write(path, record, d);
+    if (!s) /* the shards share one record, which names no result */
+        s = shard ? fl_json_write(path, record, d) : fl_provenance_write(out, record, d);
     free(path);
     if (!s)
         unlink(journal);
@@ -147,7 +184,7 @@ static fl_status run(sweep *w, const char *out, const char *shard_text, char **t
     if (!s && !(*record = fl_provenance(&w->u.scenes, w->u.spec, w->u.o.spec_count, w->u.o.seed)))
         s = fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the provenance");
     if (!s)
-        s = make_key(&w->u, *record, key, d);
+        s = make_key(w, *record, key, d);
     if (!s)
         fl_report_about(&w->u, *record); /* what it is about is no part of the key */
     w->jobs = w->u.scenes.count * (1 + runs_of_scene(&w->u));
@@ -183,7 +220,7 @@ int fl_cmd_sweep(int argc, char **argv) {
     if (!fl_begin(argc, argv, &help, option, sizeof option / sizeof *option, &so.rest, &status))
         return status;
     fl_diag d = {0};
-    sweep w = {0};
+    sweep w = {.option = option, .option_count = sizeof option / sizeof *option};
     cJSON *record = NULL;
     char *target = NULL;
     size_t before = 0, mine = 0;

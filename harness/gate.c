@@ -50,6 +50,7 @@ void fl_gate_record_free(fl_gate_record *r) {
     }
     free(r->row);
     free(r->experiment);
+    cJSON_Delete(r->provenance);
     free_texts(r->metric, r->metric_count);
     free_texts(r->fail_if, r->fail_if_count);
     *r = (fl_gate_record){0};
@@ -148,23 +149,32 @@ static bool beyond(const fl_gate_rule *rule, const fl_gate_finding *f) {
     return rule->sign == '>' ? up : rule->sign == '<' ? down : up || down;
 }
 
-static void judge(const double *a, size_t n, const double *b, size_t m, bool paired, double alpha,
-                  const fl_gate_rule *rule, fl_gate_finding *f) {
-    size_t unknown_old = 0, unknown_now = 0;
-    double *difference = malloc((n + 1) * sizeof *difference);
+/* The values that are known, in their order; of pairs those known in both. Returns how many. */
+static size_t known_of(const double *x, const double *other, size_t n, double *out) {
+    size_t count = 0;
     for (size_t i = 0; i < n; i++)
-        unknown_old += isnan(a[i]) != 0;
-    for (size_t i = 0; i < m; i++)
-        unknown_now += isnan(b[i]) != 0;
-    const char *unit = rule->relative ? " %" : "";
-    if (unknown_old || unknown_now) {
-        f->failed = unknown_old * m != unknown_now * n;
-        f->old_mean = f->new_mean = f->change = f->low = f->high = NAN;
-        snprintf(f->text, sizeof f->text, "%s on %s: %s is n/a in %zu of %zu runs, before in %zu of %zu",
-                 f->row->policy, f->row->workload, rule->metric, unknown_now, m, unknown_old, n);
-        free(difference);
-        return;
+        if (!isnan(x[i]) && !(other && isnan(other[i])))
+            out[count++] = x[i];
+    return count;
+}
+
+/* True where runs have become n/a, or known: of pairs any one, otherwise their share. */
+static bool other_unknowns(const double *a, size_t n, const double *b, size_t m, bool paired) {
+    size_t then = 0, now = 0;
+    bool moved = false;
+    for (size_t i = 0; i < n; i++) {
+        then += isnan(a[i]) != 0;
+        moved |= paired && !isnan(a[i]) != !isnan(b[i]);
     }
+    for (size_t i = 0; i < m; i++)
+        now += isnan(b[i]) != 0;
+    return moved || then * m != now * n;
+}
+
+/* On known values. */
+static void judge_known(const double *a, size_t n, const double *b, size_t m, bool paired, double alpha,
+                        const fl_gate_rule *rule, fl_gate_finding *f) {
+    double *difference = malloc((n + 1) * sizeof *difference);
     f->old_mean = of(a, n, alpha).mean;
     f->new_mean = of(b, m, alpha).mean;
     for (size_t i = 0; difference && paired && i < n; i++)
@@ -176,9 +186,37 @@ static void judge(const double *a, size_t n, const double *b, size_t m, bool pai
     f->low = (x.mean - x.half) * scale;
     f->high = (x.mean + x.half) * scale;
     f->failed = beyond(rule, f);
-    snprintf(f->text, sizeof f->text, "%s on %s: %s %.6g -> %.6g (%+.3g%s, interval %+.3g to %+.3g), gate %s",
-             f->row->policy, f->row->workload, rule->metric, f->old_mean, f->new_mean, f->change, unit, f->low, f->high,
-             rule->text);
+}
+
+/* A run that is n/a has no value to compare, but those beside it have. */
+static fl_status judge(const double *a, size_t n, const double *b, size_t m, bool paired, double alpha,
+                       const fl_gate_rule *rule, fl_gate_finding *f, fl_diag *d) {
+    double *x = malloc((n + 1) * sizeof *x), *y = malloc((m + 1) * sizeof *y);
+    if (!x || !y) {
+        free(x);
+        free(y);
+        return no_memory(d);
+    }
+    const size_t unknown = n - known_of(a, NULL, n, x), unknown_now = m - known_of(b, NULL, m, y),
+                 left = known_of(a, paired ? b : NULL, n, x), left_now = known_of(b, paired ? a : NULL, m, y);
+    f->old_mean = f->new_mean = f->change = f->low = f->high = NAN;
+    if (left && left_now)
+        judge_known(x, left, y, left_now, paired, alpha, rule, f);
+    const bool moved = other_unknowns(a, n, b, m, paired);
+    f->failed |= moved || !left != !left_now;
+    int at = snprintf(f->text, sizeof f->text, "%s on %s: %s ", f->row->policy, f->row->workload, rule->metric);
+    at = at < (int)sizeof f->text ? at : (int)sizeof f->text - 1;
+    if (unknown || unknown_now)
+        at += snprintf(f->text + at, sizeof f->text - (size_t)at, "is n/a in %zu of %zu runs, before in %zu of %zu%s%s",
+                       unknown_now, m, unknown, n, moved && unknown == unknown_now && n == m ? ", of other seeds" : "",
+                       left && left_now ? "; in the others " : "");
+    at = at < (int)sizeof f->text ? at : (int)sizeof f->text - 1;
+    if (left && left_now)
+        snprintf(f->text + at, sizeof f->text - (size_t)at, "%.6g -> %.6g (%+.3g%s, interval %+.3g to %+.3g), gate %s",
+                 f->old_mean, f->new_mean, f->change, rule->relative ? " %" : "", f->low, f->high, rule->text);
+    free(x);
+    free(y);
+    return FL_OK;
 }
 
 static fl_status add_finding(fl_gate_result *out, const fl_gate_finding *f, fl_diag *d) {
@@ -211,9 +249,10 @@ static fl_status compare_row(const fl_gate_record *old, const fl_gate_record *no
             return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0,
                            "the baseline has no '%s', expected one recorded with it: --bless", rule[k].metric);
         f = (fl_gate_finding){.row = row, .rule = &rule[k]};
-        judge(row->value + m * row->seeds, row->seeds, other->value + at * other->seeds, other->seeds,
-              row->seeds == other->seeds && old->seed == now->seed, alpha, &rule[k], &f);
-        s = add_finding(out, &f, d);
+        s = judge(row->value + m * row->seeds, row->seeds, other->value + at * other->seeds, other->seeds,
+                  row->seeds == other->seeds && old->seed == now->seed, alpha, &rule[k], &f, d);
+        if (!s)
+            s = add_finding(out, &f, d);
     }
     return s;
 }

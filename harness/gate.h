@@ -3,7 +3,8 @@
  * A rule: METRIC>+1% (grew by more), METRIC<-1% (fell by more), METRIC!1% (either way); without % in the metric's own
  * unit. What fails it is not the mean but the whole interval of the change: paired over the seeds where both have the
  * same, Welch's otherwise, at 95 % for all rows and rules together (Bonferroni). One run has no interval: its change
- * itself counts.
+ * itself counts. Runs that are n/a in both are left out; one that is so in only one of the two (without pairs: another
+ * share of them) fails.
  *
  * Recorded as JSON: {"foldline_baseline": 1, "experiment": "...", "seed": 1, "fail_if": [...], "metrics": [...],
  * "rows":
@@ -42,12 +43,17 @@ typedef struct fl_gate_record {
     size_t fail_if_count;
     fl_gate_row *row;
     size_t row_count, row_room;
+    cJSON *provenance; /* of a record that was read; NULL = it has none */
 } fl_gate_record;
 
 void fl_gate_record_free(fl_gate_record *r);
 fl_status fl_gate_read(const char *path, fl_gate_record *r, fl_diag *d);
 /* provenance is borrowed. */
 fl_status fl_gate_write(const char *path, const fl_gate_record *r, const cJSON *provenance, fl_diag *d);
+/* FL_BAD_INPUT where the record was made by another version than the provenance at hand, or from files of the same name
+ * with other contents: what such a comparison shows is no change of a policy. Policies themselves (their archive,
+ * plug-ins) may differ. path: of the record. */
+fl_status fl_gate_same_origin(const fl_gate_record *old, const char *path, const cJSON *provenance, fl_diag *d);
 /* The values of every row (means left out) for the metrics of *r, which are set. */
 fl_status fl_gate_take(fl_gate_record *r, const fl_comparison *c, fl_diag *d);
 

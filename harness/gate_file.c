@@ -102,10 +102,64 @@ fl_status fl_gate_read(const char *path, fl_gate_record *r, fl_diag *d) {
         s = fl_json_get_array(&root, "rows", &rows, d);
     for (fl_json at = s ? (fl_json){0} : fl_json_first(&rows); !s && at.node; at = fl_json_next(&rows, &at))
         s = read_row(&at, r, d);
+    if (!s)
+        r->provenance = cJSON_DetachItemFromObject(tree, "provenance");
     cJSON_Delete(tree);
     if (s)
         fl_gate_record_free(r);
     return s;
+}
+
+static const char *text_of(const cJSON *object, const char *key) {
+    const char *text = cJSON_GetStringValue(cJSON_GetObjectItem(object, key));
+    return text ? text : "";
+}
+
+static const char *last_part(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+/* The input `of` of a record among those at hand: by its name, or, where the gate runs in another folder, as often by
+ * the last part of the name as it comes in the record. */
+static const cJSON *same_input(const cJSON *recorded, const cJSON *of, const cJSON *inputs) {
+    const char *name = text_of(of, "file"), *last = last_part(name);
+    const cJSON *in;
+    size_t before = 0;
+    cJSON_ArrayForEach(in, inputs) if (!strcmp(text_of(in, "file"), name)) return in;
+    for (in = recorded->child; in && in != of; in = in->next)
+        before += !strcmp(last_part(text_of(in, "file")), last);
+    cJSON_ArrayForEach(in, inputs) if (!strcmp(last_part(text_of(in, "file")), last) && !before--) return in;
+    return NULL;
+}
+
+fl_status fl_gate_same_origin(const fl_gate_record *old, const char *path, const cJSON *provenance, fl_diag *d) {
+    const char *then = text_of(old->provenance, "foldline"), *now = text_of(provenance, "foldline");
+    const cJSON *inputs = cJSON_GetObjectItem(provenance, "inputs"), *in;
+    if (!*then)
+        return fl_fail(d, FL_BAD_INPUT, path, 0, 0,
+                       "does not say what it was recorded from, expected a baseline as --bless writes it");
+    if (strcmp(then, now) != 0)
+        return fl_fail(d, FL_BAD_INPUT, path, 0, 0,
+                       "recorded by foldline %s, and this is %s, expected the same version; --bless records it anew",
+                       then, now);
+    const cJSON *recorded = cJSON_GetObjectItem(old->provenance, "inputs");
+    cJSON_ArrayForEach(in, recorded) {
+        const char *name = text_of(in, "file");
+        const cJSON *other = same_input(recorded, in, inputs);
+        if (cJSON_IsTrue(cJSON_GetObjectItem(in, "plug_in")) ||
+            (other && !strcmp(text_of(other, "sha256"), text_of(in, "sha256"))))
+            continue;
+        if (!other)
+            return fl_fail(d, FL_BAD_INPUT, path, 0, 0,
+                           "recorded from %s too, which the experiment does not use now; --bless records it anew",
+                           name);
+        return fl_fail(d, FL_BAD_INPUT, text_of(other, "file"), 0, 0,
+                       "not the file that %s was recorded from (SHA-256 %.12s..., then %.12s...), expected the same; "
+                       "--bless records it anew",
+                       path, text_of(other, "sha256"), text_of(in, "sha256"));
+    }
+    return FL_OK;
 }
 
 static void add_texts(cJSON *root, const char *key, char *const *text, size_t count) {

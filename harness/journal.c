@@ -198,15 +198,16 @@ static fl_status put(const fl_journal *j, const char *text, size_t size, fl_diag
 
 static fl_status load(fl_journal *j, fl_diag *d) {
     struct stat st;
-    char *text = NULL;
+    char *text = NULL, head[sizeof MAGIC + 100];
+    const int n = snprintf(head, sizeof head, MAGIC "%s %zu\n", j->key, j->jobs);
     size_t good = 0;
     if (fstat(j->fd, &st))
         return io(j, "read", d);
     fl_status s = FL_OK;
     if (st.st_size) {
         s = read_all(j->path, &text, d);
-        char *first = s ? NULL : strchr(text, '\n');
-        if (!s && !first) /* killed within its first line */
+        /* Killed within its first line; whatever else has no line is somebody's file. */
+        if (!s && !strncmp(head, text, strlen(text)) && !strchr(text, '\n'))
             good = 0;
         else if (!s && !(s = check_head(j, j->path, text, d)))
             s = take(j, j->path, text, &good, false, d);
@@ -216,8 +217,6 @@ static fl_status load(fl_journal *j, fl_diag *d) {
         s = io(j, "cut off what a kill left half-written", d);
     if (s || good)
         return s;
-    char head[sizeof MAGIC + 100];
-    const int n = snprintf(head, sizeof head, MAGIC "%s %zu\n", j->key, j->jobs);
     return put(j, head, (size_t)n, d);
 }
 

@@ -14,7 +14,7 @@
 static fl_status read_whole(const char *path, char **text, size_t *size, fl_diag *d) {
     FILE *f = fopen(path, "rbe");
     if (!f)
-        return fl_fail(d, FL_IO, path, 0, 0, "cannot open: %s", strerror(errno));
+        return fl_fail(d, FL_BAD_INPUT, path, 0, 0, "cannot open: %s", strerror(errno));
     fl_status s = FL_OK;
     char *buf = NULL;
     size_t room = 0, used = 0;
@@ -33,7 +33,7 @@ static fl_status read_whole(const char *path, char **text, size_t *size, fl_diag
                         FL_JSON_SIZE_MAX);
     }
     if (s == FL_OK && ferror(f))
-        s = fl_fail(d, FL_IO, path, 0, 0, "cannot read: %s", strerror(errno));
+        s = fl_fail(d, errno == EISDIR ? FL_BAD_INPUT : FL_IO, path, 0, 0, "cannot read: %s", strerror(errno));
     (void)fclose(f);
     if (s != FL_OK) {
         free(buf);

@@ -17,9 +17,9 @@ typedef struct fl_json {         /* a value and where it stands; a small struct,
     char path[FL_JSON_PATH_MAX]; /* "gpu.power", "gpus[1].sms"; empty at the root */
 } fl_json;
 
-/* Reads and parses; the tree is freed with cJSON_Delete. The top value must be an object. FL_IO where the file cannot
- * be read, FL_BAD_INPUT with line and column where it is not JSON (a NUL byte, a second value and a key given twice are
- * errors too). */
+/* Reads and parses; the tree is freed with cJSON_Delete. The top value must be an object. FL_BAD_INPUT where there is
+ * no file that can be opened, or with line and column where it is not JSON (a NUL byte, a second value and a key given
+ * twice are errors too); FL_IO where reading fails. */
 fl_status fl_json_read(const char *path, cJSON **tree, fl_diag *d);
 fl_json fl_json_root(const cJSON *tree, const char *file);
 

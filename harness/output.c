@@ -63,6 +63,36 @@ void fl_json_add_real(cJSON *object, const char *key, double value) {
         cJSON_AddNullToObject(object, key);
 }
 
+static void add_option(cJSON *object, const fl_option *o) {
+    const char *const *text = o->into;
+    const fl_texts *list = o->into;
+    cJSON *all;
+    switch (o->type) {
+    case FL_OPTION_FLAG:
+        cJSON_AddBoolToObject(object, o->name, *(const bool *)o->into);
+        break;
+    case FL_OPTION_TEXT:
+        cJSON_AddItemToObject(object, o->name, *text ? cJSON_CreateString(*text) : cJSON_CreateNull());
+        break;
+    case FL_OPTION_LIST:
+        all = cJSON_AddArrayToObject(object, o->name);
+        for (size_t i = 0; i < list->count; i++)
+            cJSON_AddItemToArray(all, cJSON_CreateString(list->item[i]));
+        break;
+    case FL_OPTION_REAL:
+        fl_json_add_real(object, o->name, *(const double *)o->into);
+        break;
+    case FL_OPTION_INT:
+        cJSON_AddNumberToObject(object, o->name, (double)*(const int64_t *)o->into);
+        break;
+    }
+}
+
+void fl_json_add_options(cJSON *object, const fl_option *option, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        add_option(object, &option[i]);
+}
+
 /* A file of the project itself is called as the project calls it, wherever it was built. */
 static const char *shown(const char *path, char *buf, size_t size) {
     static const char own[] = FL_SHARE_DIR "/";
@@ -72,11 +102,13 @@ static const char *shown(const char *path, char *buf, size_t size) {
     return buf;
 }
 
-static void add_input(cJSON *inputs, const char *path) {
+/* NULL where it is there already. */
+static cJSON *add_input(cJSON *inputs, const char *path) {
     const cJSON *have;
     char buf[512];
     const char *name = shown(path, buf, sizeof buf);
-    cJSON_ArrayForEach(have, inputs) if (!strcmp(cJSON_GetStringValue(cJSON_GetObjectItem(have, "file")), name)) return;
+    cJSON_ArrayForEach(have,
+                       inputs) if (!strcmp(cJSON_GetStringValue(cJSON_GetObjectItem(have, "file")), name)) return NULL;
     char hash[SHA256_DIGEST_STRING_LENGTH];
     cJSON *in = cJSON_CreateObject();
     cJSON_AddStringToObject(in, "file", name);
@@ -85,6 +117,7 @@ static void add_input(cJSON *inputs, const char *path) {
     else
         cJSON_AddNullToObject(in, "sha256");
     cJSON_AddItemToArray(inputs, in);
+    return in;
 }
 
 static void add_policy(cJSON *policies, const fl_scene *scene, const fl_spec *spec) {
@@ -110,6 +143,14 @@ static void add_tables(cJSON *inputs, const fl_spec *spec) {
     for (size_t i = 0; i < spec->layer.count; i++)
         if (spec->file[i])
             add_input(inputs, spec->file[i]);
+}
+
+/* A policy from a plug-in is no part of the archive that FL_ARCHIVE_HASH is of. Marked, for a gate must let it change.
+ */
+static void add_plugin(cJSON *inputs, const fl_spec *spec) {
+    cJSON *in = spec->plugin ? add_input(inputs, spec->plugin) : NULL;
+    if (in)
+        cJSON_AddBoolToObject(in, "plug_in", true);
 }
 
 /* Which parts of the node took part, as far as a user may choose. */
@@ -172,6 +213,8 @@ cJSON *fl_provenance(const fl_scenes *scenes, const fl_spec *spec, size_t spec_c
     }
     for (size_t i = 0; i < spec_count; i++)
         add_tables(inputs, &spec[i]);
+    for (size_t i = 0; i < spec_count; i++)
+        add_plugin(inputs, &spec[i]);
     cJSON *policies = cJSON_AddArrayToObject(root, "policies");
     for (size_t i = 0; i < spec_count && scenes->count; i++)
         add_policy(policies, scenes->item[0], &spec[i]);
@@ -206,6 +249,20 @@ char *fl_provenance_path(const char *csv) {
     const char *dot = strrchr(csv, '.'), *slash = strrchr(csv, '/');
     size_t stem = dot && (!slash || dot > slash) ? (size_t)(dot - csv) : strlen(csv);
     return asprintf(&path, "%.*s.provenance.json", (int)stem, csv) < 0 ? NULL : path;
+}
+
+fl_status fl_provenance_write(const char *csv, cJSON *record, fl_diag *d) {
+    char hash[SHA256_DIGEST_STRING_LENGTH], *path = fl_provenance_path(csv);
+    fl_status s = path ? FL_OK : fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the provenance");
+    if (!s && !SHA256File(csv, hash))
+        s = fl_fail(d, FL_IO, csv, 0, 0, "cannot be read again");
+    cJSON_DeleteItemFromObject(record, "result_sha256");
+    if (!s && !cJSON_AddStringToObject(record, "result_sha256", hash))
+        s = fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the provenance");
+    if (!s)
+        s = fl_json_write(path, record, d);
+    free(path);
+    return s;
 }
 
 static const char *base_of(const char *path) {

@@ -34,11 +34,18 @@ void fl_json_add_real(cJSON *object, const char *key, double value);
  * parameters; what the models stand on. The caller deletes it. NULL when out of memory. */
 cJSON *fl_provenance(const fl_scenes *scenes, const fl_spec *spec, size_t spec_count, uint64_t seed);
 
+/* Adds name: value of every option, as it stands, to a JSON object; a list of texts becomes an array. */
+void fl_json_add_options(cJSON *object, const fl_option *option, size_t count);
+
 /* Writes a JSON tree to path through a temporary file. */
 fl_status fl_json_write(const char *path, const cJSON *tree, fl_diag *d);
 
 /* Prints a JSON tree and a newline. */
 void fl_json_print(const cJSON *tree, FILE *out);
+
+/* Writes the record beside a result that is complete, with the result's SHA-256, so that it cannot pass for another's.
+ */
+fl_status fl_provenance_write(const char *csv, cJSON *record, fl_diag *d);
 
 /* RESULT.csv -> RESULT.provenance.json. malloc'd. */
 char *fl_provenance_path(const char *csv);

@@ -109,6 +109,9 @@ fl_status fl_plot(const char *kind, const char *input, const char *output, fl_di
     fl_status s = check(kind, input, output, &format, d);
     if (s)
         return s;
+    s = fl_plot_columns(kind, input, d);
+    if (s)
+        return s;
     const bool by_table = fl_plot_needs_table(kind);
     if (asprintf(&temporary, "%s.part", output) < 0 || asprintf(&table, "%s.part.csv", output) < 0 ||
         asprintf(&script, "%s/%s.gp", folder, kind) < 0 ||

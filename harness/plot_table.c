@@ -7,6 +7,7 @@
 #include "traces/csv.h"
 #include "traces/tables.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,6 +29,69 @@ static bool has_means(const char *input) {
 }
 
 bool fl_plot_needs_table(const char *kind) { return strcmp(kind, "timeline") && strcmp(kind, "trace"); }
+
+/* ---- what gnuplot reads itself ---- */
+
+/* The next line that is neither empty nor a comment, as gnuplot takes them; its number in *at. False at the end. */
+static bool next_row(FILE *f, char **line, size_t *room, int64_t *at) {
+    while (getline(line, room, f) >= 0) {
+        ++*at;
+        (*line)[strcspn(*line, "\r\n")] = 0;
+        if (**line && **line != '#')
+            return true;
+    }
+    return false;
+}
+
+static bool has_column(const char *head, const char *name) {
+    const size_t n = strlen(name);
+    for (const char *at = head; *at; at += strcspn(at, ",")) {
+        at += *at == ',';
+        at += strspn(at, " \"");
+        if (!strncmp(at, name, n) && (!at[n] || strchr(" \",", at[n])))
+            return true;
+    }
+    return false;
+}
+
+fl_status fl_plot_columns(const char *kind, const char *input, fl_diag *d) {
+    static const struct {
+        const char *kind, *from, *column[7];
+    } row[] = {
+        {"timeline", "foldline run --timeline", {"t_ns", "device", "sm_mhz", "power_w"}},
+        {"trace", "foldline trace stats -o", {"t_s", "device", "busy_pct", "power_w", "sm_mhz", "util_gpu_pct"}},
+        {"regret-curves",
+         "foldline compare (RESULTS.regret.csv)",
+         {"workload", "policy", "variant", "step", "reward_regret"}},
+        {"pareto", "foldline compare --csv", {"workload", "policy", "slowdown", "energy_saving_pct"}},
+        {"regret", "foldline compare --csv", {"workload", "policy", "regret_static_pct", "regret_clairvoyant_pct"}},
+    };
+    size_t k = 0, room = 0;
+    while (k < sizeof row / sizeof *row && strcmp(row[k].kind, kind) != 0)
+        k++;
+    if (k == sizeof row / sizeof *row || (!strncmp(row[k].from, "foldline compare --csv", 22) && !has_means(input)))
+        return FL_OK;
+    FILE *f = fopen(input, "re");
+    if (!f)
+        return fl_fail(d, FL_BAD_INPUT, input, 0, 0, "cannot open: %s", fl_reason(errno));
+    char *line = NULL;
+    int64_t at = 0;
+    fl_status s = next_row(f, &line, &room, &at)
+                      ? FL_OK
+                      : fl_fail(d, FL_BAD_INPUT, input, 0, 0, "empty, expected the file of %s", row[k].from);
+    const int64_t head = at;
+    for (size_t i = 0; !s && i < 7 && row[k].column[i]; i++)
+        if (!has_column(line, row[k].column[i]))
+            s = fl_fail(d, FL_BAD_INPUT, input, at, 1, "no column '%s', expected the file of %s", row[k].column[i],
+                        row[k].from);
+    if (!s && !next_row(f, &line, &room, &at))
+        s = fl_fail(d, FL_BAD_INPUT, input, head, 1, "no row below it, nothing to draw");
+    free(line);
+    fclose(f);
+    return s;
+}
+
+/* ---- tables ---- */
 
 static void put_label(FILE *out, const char *text) {
     for (; *text; text++)

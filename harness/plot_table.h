@@ -10,6 +10,10 @@
 /* True for the kinds that are drawn from a table: all but timelines. */
 bool fl_plot_needs_table(const char *kind);
 
+/* FL_BAD_INPUT with the line of the head where the input lacks a column that gnuplot reads from it by name, or has no
+ * row below it. Inputs that a table is made of say so themselves. */
+fl_status fl_plot_columns(const char *kind, const char *input, fl_diag *d);
+
 /* Labels lose their commas and quotes on the way (';' and '), for gnuplot cuts a quoted text at its first comma.
  *
  * intervals, ranks: policy,mean,low,high,baseline, the best first. sensitivity:

@@ -176,6 +176,21 @@ static fl_status read_beside(const char *csv, const char *ending, cJSON **tree, 
     return s;
 }
 
+/* Results are copied and renamed; what lies beside one then may be another's. A record that names no result (of a
+ * shard) tells nothing. */
+static fl_status check_record(const fl_report_data *r, fl_diag *d) {
+    const char *of = fl_report_text(r, "result_sha256");
+    char *path = of && strcmp(of, r->sha256) ? fl_provenance_path(r->path) : NULL;
+    if (!path)
+        return FL_OK;
+    fl_status s = fl_fail(d, FL_BAD_INPUT, path, 0, 0,
+                          "of another result (SHA-256 %.12s..., of %s %.12s...), expected the record that was written "
+                          "with it; without one the page says so",
+                          of, r->path, r->sha256);
+    free(path);
+    return s;
+}
+
 fl_status fl_report_read(const char *csv, fl_report_data *r, fl_diag *d) {
     loader l = {.r = r};
     fl_csv_options options = {.trim = true};
@@ -187,6 +202,8 @@ fl_status fl_report_read(const char *csv, fl_report_data *r, fl_diag *d) {
         s = fl_fail(d, FL_IO, csv, 0, 0, "cannot be read again");
     if (!s)
         s = read_beside(csv, ".provenance.json", &r->provenance, d);
+    if (!s)
+        s = check_record(r, d);
     if (!s)
         s = read_beside(csv, ".published.json", &r->published, d);
     if (!s)

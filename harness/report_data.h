@@ -1,7 +1,8 @@
 /* A result as the report reads it: the rows of RESULTS.csv and what stands beside them.
  *
  * Beside RESULTS.csv may lie RESULTS.provenance.json (compare, sweep, merge), RESULTS.published.json (compare of an
- * experiment that replays a paper) and RESULTS.regret.csv (compare of a distribution replay). Rows whose workload is
+ * experiment that replays a paper) and RESULTS.regret.csv (compare of a distribution replay). A provenance that names
+ * another result's hash is refused. Rows whose workload is
  * 'mean' are left out: the report makes its means, with intervals, from the others.
  *
  * A scope is what one mean is over: all rows of one variant of the node, on one platform or on all. */

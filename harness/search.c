@@ -108,7 +108,8 @@ fl_status fl_search_run(fl_trials *t, const fl_comparison_options *o, const fl_s
         s = fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "nothing to tune on, expected at least one workload");
     for (size_t i = 0; !s && i < candidates; i++)
         c[i] = (candidate){.spec = i, .held = true};
-    out->whole = candidates * all;
+    for (size_t i = 0; !s && i < candidates * all; i++)
+        out->whole += fl_spec_is_for(&o->spec[i / all], o->scenes->item[pair[i % all] / o->seeds]);
     while (!s && done < all) {
         round_work w = {.t = t, .o = o, .pair = pair + done, .pairs = next < all - done ? next : all - done, .c = c};
         s = run_round(&w, candidates, out, d);
@@ -137,8 +138,12 @@ fl_status fl_search_run(fl_trials *t, const fl_comparison_options *o, const fl_s
 fl_status fl_search_score(fl_trials *t, const fl_comparison_options *o, size_t spec, const bool *use, double *ratio,
                           bool *held, fl_diag *d) {
     double sum = 0;
-    size_t n = 0;
+    size_t n = 0, scenes = 0;
     *held = true;
+    for (size_t i = 0; i < o->scenes->count; i++)
+        scenes += !use || use[i];
+    if (!scenes)
+        return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "nothing to score on, expected at least one workload");
     fl_status s = FL_OK;
     for (size_t i = 0; !s && i < o->scenes->count * o->seeds; i++) {
         double x;

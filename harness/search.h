@@ -20,7 +20,7 @@ typedef struct fl_search_result {
     size_t winner;        /* index of a spec */
     double ratio;         /* its mean objective over the default's, on what it was tuned on */
     bool held;            /* the bound, in every trial */
-    size_t trials, whole; /* run, and those of the whole grid */
+    size_t trials, whole; /* run, and those of the whole grid: of candidates, those on workloads that they are for */
     size_t rounds;
 } fl_search_result;
 
@@ -29,7 +29,7 @@ fl_status fl_search_run(fl_trials *t, const fl_comparison_options *o, const fl_s
                         fl_search_result *out, fl_diag *d);
 
 /* The mean objective of a spec over the default's on the scenes used, all seeds; *held: the bound, in all of them. NAN
- * where the spec is for none of them. */
+ * where the spec is for none of them; FL_BAD_INPUT where no scene is used. */
 fl_status fl_search_score(fl_trials *t, const fl_comparison_options *o, size_t spec, const bool *use, double *ratio,
                           bool *held, fl_diag *d);
 

@@ -54,6 +54,7 @@ static fl_status open_pairs(const char *label, const char *name, char **pair, si
     if (!s->label || !setting || !s->table || !s->file)
         return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory");
     fl_status status = fl_policy_open(name, &s->policy, d);
+    s->plugin = !status && strcmp(s->policy->name, name) != 0 ? name : NULL;
     size_t count = 0;
     for (size_t i = 0; !status && i < pairs; i++)
         status = add(s, pair[i], setting, &count, d);

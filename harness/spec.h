@@ -9,10 +9,11 @@ typedef struct fl_spec {
     char *label;   /* as it was written, or as an experiment calls it */
     fl_texts only; /* shell patterns of the workloads it is for; none = all. Texts borrowed */
     const fl_policy *policy;
-    fl_layer layer;    /* of the parameters given with it */
-    char *text;        /* owns names and values of the layer */
-    const char **file; /* of TABLE parameters: their files, by setting; NULL where none */
-    fl_table *table;   /* of TABLE parameters, read from the files named; by setting, cell NULL where none */
+    const char *plugin; /* path of the .so it is from; NULL = built in */
+    fl_layer layer;     /* of the parameters given with it */
+    char *text;         /* owns names and values of the layer */
+    const char **file;  /* of TABLE parameters: their files, by setting; NULL where none */
+    fl_table *table;    /* of TABLE parameters, read from the files named; by setting, cell NULL where none */
 } fl_spec;
 
 /* Finds the policy, splits the settings and reads the files of table parameters. */

@@ -118,6 +118,11 @@ refuse "broken platform" 2 'broken.json:2:[0-9]+: ' "$f" run "$trace" --platform
 sed 's/"tdp_w"/"tpd_w"/' models/platforms/generic.json >"$dir/key.json"
 refuse "wrong key in a platform" 2 "key.json:[0-9]+:[0-9]+: .*tpd_w" "$f" run "$trace" --platform "$dir/key.json" --policy nvboost
 printf '{"foldline_experiment": 1, "platfrom": "generic"}' >"$dir/wrong.json"
+for c in compare search regress "sweep -o $dir/no.csv"; do
+  # shellcheck disable=SC2086
+  refuse "$c without its experiment" 2 'nosuch.json: cannot open' "$f" $c "$dir/nosuch.json"
+done
+refuse "no platform file" 2 'nosuch.json: cannot open' "$f" run "$trace" --platform "$dir/nosuch.json" --policy nvboost
 refuse "wrong key in an experiment" 2 "wrong.json:[0-9]+:[0-9]+: .*platform" "$f" compare "$dir/wrong.json"
 sweep_=workload,kernel,sm_mhz,mem_mhz,power_cap_w,time_s,power_w,energy_j
 printf '%s\nw,,900,,,-1,5,5\n' "$sweep_" >"$dir/sweep.csv"

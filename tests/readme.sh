@@ -1,9 +1,14 @@
 #!/usr/bin/env bash
-# Does the README still say what the program says? The table of policies must be the program's own.
+# Does the README still say what the program says? The table of policies must be the program's own; files it names, there.
 #   tests/readme.sh FOLDLINE
 set -eu
 cd "$(dirname "$0")/.."
 "${1:?usage: tests/readme.sh FOLDLINE}" policies --table | while IFS= read -r line; do
   grep -qxF -- "$line" README.md || { echo "README.md lacks: $line"; exit 1; }
 done
-echo "README.md lists the policies as the program does"
+# Files that it names by a path of the repository are there.
+grep -oE '(^|[ `(])(harness|models|plots|policies|sim|tests|traces)/[A-Za-z0-9_./-]*\.[a-z]+' README.md | tr -d ' `(' |
+  sort -u | while IFS= read -r file; do
+  [ -e "$file" ] || { echo "README.md names $file, which is not there"; exit 1; }
+done
+echo "README.md lists the policies as the program does, and files that are there"

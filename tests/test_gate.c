@@ -6,6 +6,7 @@
 #include "tests/temp_file.h"
 
 #include <math.h>
+#include <sys/wait.h>
 
 static void test_rules(void) {
     static const struct {
@@ -91,6 +92,19 @@ static void test_verdicts(void) {
     FL_CHECK(failures("energy_j>+1%", unknown, 1, one, 1, true, NULL) == 1, "n/a before");
     FL_CHECK(failures("energy_j>+1%", one, 1, unknown, 1, true, NULL) == 1, "n/a after");
     FL_CHECK(failures("energy_j>+1%", half, 2, up, 2, true, NULL) == 1, "n/a in one run of two");
+    /* the others count: 2 J more on each seed that has a value; the same number n/a, but of another seed */
+    double some[] = {100, NAN, 90, 105}, grown[] = {102.1, NAN, 92, 107.1}, other[] = {100, 110, NAN, 105},
+           none[] = {0};
+    FL_CHECK(failures("energy_j>+1%", some, 4, some, 4, true, &f) == 0 && f.change == 0, "n/a in the same: %s", f.text);
+    FL_CHECK(failures("energy_j>+1%", some, 4, grown, 4, true, &f) == 1 && f.low > 1.8 && f.high < 2.3 &&
+                 strstr(f.text, "n/a in 1 of 4 runs, before in 1 of 4; in the others"),
+             "beside n/a: %s", f.text);
+    FL_CHECK(failures("energy_j>+20", some, 4, grown, 4, false, &f) == 0 && f.change > 1, "no pairs: %s", f.text);
+    FL_CHECK(failures("energy_j>+1", some, 2, grown, 2, false, &f) == 1, "one left of two: %s", f.text);
+    FL_CHECK(failures("energy_j>+1%", some, 4, other, 4, true, &f) == 1 && strstr(f.text, "other seeds"),
+             "n/a moved: %s", f.text);
+    FL_CHECK(failures("energy_j>+1%", some, 4, other, 4, false, &f) == 0, "without pairs the share counts: %s", f.text);
+    FL_CHECK(failures("energy_j>+1%", none, 0, one, 1, false, &f) == 1, "no value recorded: %s", f.text);
 }
 
 /* Unchanged but noisy, other seeds: at 95 % for all rows together at most some 5 in 100 may fail by chance; behind a
@@ -193,7 +207,99 @@ static void test_files(void) {
     }
 }
 
+static cJSON *origin(const char *text) {
+    cJSON *p = cJSON_Parse(text);
+    FL_CHECK(p != NULL, "not JSON: %s", text);
+    return p;
+}
+
+static void test_origin(void) {
+    static const struct {
+        const char *then, *now, *says; /* NULL: accepted */
+    } row[] = {
+        {"{\"foldline\": \"1\", \"inputs\": [{\"file\": \"a.csv\", \"sha256\": \"aa\"}]}",
+         "{\"foldline\": \"1\", \"inputs\": [{\"file\": \"a.csv\", \"sha256\": \"aa\"}]}", NULL},
+        {"{\"foldline\": \"1\", \"inputs\": [{\"file\": \"a.csv\", \"sha256\": \"aa\"}]}",
+         "{\"foldline\": \"1\", \"inputs\": [{\"file\": \"a.csv\", \"sha256\": \"bb\"}]}", "not the file"},
+        {"{\"foldline\": \"1\", \"inputs\": [{\"file\": \"x/a.csv\", \"sha256\": \"aa\"}]}", /* from another folder */
+         "{\"foldline\": \"1\", \"inputs\": [{\"file\": \"a.csv\", \"sha256\": \"bb\"}]}", "not the file"},
+        {"{\"foldline\": \"1\", \"inputs\": [{\"file\": \"x/a.csv\", \"sha256\": \"aa\"}, {\"file\": \"y/a.csv\", "
+         "\"sha256\": \"bb\"}]}",
+         "{\"foldline\": \"1\", \"inputs\": [{\"file\": \"../x/a.csv\", \"sha256\": \"aa\"}, {\"file\": "
+         "\"../y/a.csv\", \"sha256\": \"bb\"}]}",
+         NULL},
+        {"{\"foldline\": \"1\", \"inputs\": [{\"file\": \"x/a.csv\", \"sha256\": \"aa\"}, {\"file\": \"y/a.csv\", "
+         "\"sha256\": \"bb\"}]}",
+         "{\"foldline\": \"1\", \"inputs\": [{\"file\": \"../x/a.csv\", \"sha256\": \"aa\"}, {\"file\": "
+         "\"../y/a.csv\", \"sha256\": \"cc\"}]}",
+         "not the file"},
+        {"{\"foldline\": \"1\", \"inputs\": [{\"file\": \"a.csv\", \"sha256\": \"aa\"}]}",
+         "{\"foldline\": \"1\", \"inputs\": [{\"file\": \"b.csv\", \"sha256\": \"aa\"}]}", "does not use now"},
+        {"{\"foldline\": \"1\", \"inputs\": [{\"file\": \"p.so\", \"sha256\": \"aa\", \"plug_in\": true}]}",
+         "{\"foldline\": \"1\", \"inputs\": [{\"file\": \"p.so\", \"sha256\": \"bb\", \"plug_in\": true}]}", NULL},
+        {"{\"foldline\": \"1\", \"policy_archive_sha256\": \"aa\"}",
+         "{\"foldline\": \"1\", \"policy_archive_sha256\": \"bb\"}", NULL},
+        {"{\"foldline\": \"9.9.9\"}", "{\"foldline\": \"1\"}", "recorded by foldline 9.9.9, and this is 1"},
+        {"{}", "{\"foldline\": \"1\"}", "recorded from"},
+    };
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        fl_gate_record r = {.provenance = origin(row[i].then)};
+        cJSON *now = origin(row[i].now);
+        fl_diag d = {0};
+        const fl_status s = fl_gate_same_origin(&r, "b.json", now, &d);
+        FL_CHECK(row[i].says ? s == FL_BAD_INPUT && strstr(d.message, row[i].says) : s == FL_OK, "%zu: %s", i,
+                 d.message);
+        fl_gate_record_free(&r);
+        cJSON_Delete(now);
+    }
+}
+
+/* The whole way: what was blessed holds; the same names with other contents, or another version, are refused. */
+static int regress(const char *arguments, const char *says) {
+    char command[2048], text[4096] = "";
+    snprintf(command, sizeof command, "cd '%s' && '%s' regress %s 2>&1", fl_temp_folder, FL_PROGRAM, arguments);
+    FILE *p = popen(command, "r");
+    size_t n = p ? fread(text, 1, sizeof text - 1, p) : 0;
+    text[n] = 0;
+    const int status = p ? pclose(p) : -1;
+    FL_CHECK(strstr(text, says), "regress %s says: %s", arguments, text);
+    return WEXITSTATUS(status);
+}
+
+static void put_programs(const char *microseconds) {
+    char text[512];
+    snprintf(text, sizeof text,
+             "# foldline-programs 1\n# source: made up\n# sm_mhz: 1500\n# mem_mhz: 1000\n# kinds: k.csv\n"
+             "program,part,part_s,kernel,count,time_us,time_cv,gap_us,gap_cv\na,1,0.05,k,1,%s,0.2,10,0\n",
+             microseconds);
+    fl_temp_text("p.csv", text);
+}
+
+static void test_program(void) {
+    fl_temp_text("k.csv",
+                 "# foldline-kinds 1\n# source: made up\n"
+                 "name,tc,tm,tl,sharpness,alpha,beta,sm_demand,sm_mhz,mem_mhz\nk,1,0.4,0,inf,0.8,0.3,1,1500,1000\n");
+    put_programs("2000");
+    fl_temp_text("e.json", "{\"foldline_experiment\": 1, \"platform\": \"generic\", \"programs\": \"p.csv\", "
+                           "\"oracles\": false, \"policies\": [\"nvboost\"]}");
+    FL_CHECK(regress("e.json --bless -o r.json", "recorded: r.json") == 0, "bless");
+    FL_CHECK(regress("r.json", "gates hold") == 0, "unchanged");
+    put_programs("2001"); /* within any tolerance */
+    FL_CHECK(regress("r.json", "p.csv: not the file that r.json was recorded from") == 2, "another trace");
+    FL_CHECK(regress("r.json --bless", "recorded") == 0 && regress("r.json", "gates hold") == 0, "blessed anew");
+    size_t size;
+    char *text = fl_temp_slurp(fl_temp_path("r.json"), &size), *at = text ? strstr(text, "\"foldline\"") : NULL;
+    at = at ? strpbrk(at, "0123456789") : NULL;
+    FL_CHECK(at != NULL, "no version in it");
+    if (at)
+        *at = '9';
+    fl_temp_text("r.json", text ? text : "");
+    free(text);
+    FL_CHECK(regress("r.json", "r.json: recorded by foldline 9") == 2, "another version");
+}
+
 static void test_clean_up(void) { fl_temp_remove(); }
 
 FL_SUITE("gate", {"rules", test_rules}, {"verdicts", test_verdicts}, {"noise", test_noise},
-         {"rows and JUnit", test_rows}, {"files", test_files}, {"clean up", test_clean_up})
+         {"rows and JUnit", test_rows}, {"files", test_files}, {"origin", test_origin}, {"program", test_program},
+         {"clean up", test_clean_up})

@@ -178,6 +178,15 @@ static void test_refused(void) {
     fl_refused(FORMAT, "timestamp, power.draw [kg]\n2024/01/01 00:00:00.000, 65.91\n", 1, 12, "'kg'");
     fl_refused(FORMAT, "timestamp, power.draw [W]\n01.02.2024 10:00, 65.91\n", 2, 1, "timestamp is '01.02.2024 10:00'");
     fl_refused(FORMAT, "timestamp, power.draw [W]\n2024/13/01 00:00:00.000, 65.91\n", 2, 1, "timestamp");
+    static const char *const no_day[] = {"2023/02/31", "2023/02/29", "2100/02/29",
+                                         "2024/02/30", "2023/04/31", "2023/11/31"};
+    for (size_t i = 0; i < sizeof no_day / sizeof *no_day; i++) {
+        char text[128];
+        snprintf(text, sizeof text, "timestamp, power.draw [W]\n%s 00:00:00.000, 65.91\n", no_day[i]);
+        fl_refused(FORMAT, text, 2, 1, "timestamp");
+    }
+    fl_refused(FORMAT, "timestamp, power.draw [W]\n2024/02/29 00:00:00.000, -5 W\n", 2, 26,
+               "below 0"); /* a leap year */
     fl_refused(FORMAT, "timestamp, power.draw [W]\n9024/01/01 00:00:00.000, 65.91\n", 2, 1, "timestamp");
     fl_refused(FORMAT, "timestamp, power.draw [W]\n2024/01/01 00:00:00.000, -5 W\n", 2, 26, "below 0");
     fl_refused(FORMAT, "timestamp, power.draw [W]\n2024/01/01 00:00:00.000\n", 2, 1, "row has 1 field");

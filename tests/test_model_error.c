@@ -6,14 +6,16 @@
 
 #include <math.h>
 
-static void open_rig(fx_rig *rig) {
+static void open_rig_of(fx_rig *rig, double core, double memory) {
     fx_open(rig, 1);
-    const uint32_t id = fx_class(rig, 1, 0.5, 0.1, 0.8, 0.4, 0.5), stream = fx_stream(rig, 0, 0);
+    const uint32_t id = fx_class(rig, core, memory, 0.1, 0.8, 0.4, 0.5), stream = fx_stream(rig, 0, 0);
     rig->w->class[id].load.ref_sm_mhz = 1500;
     for (int i = 0; i < 200; i++)
         fx_op(rig, stream, 1000, 50000, id);
     fx_finish(rig, 4);
 }
+
+static void open_rig(fx_rig *rig) { open_rig_of(rig, 1, 0.5); }
 
 static void renew(fx_rig *rig, double time_pct, double power_pct, uint64_t seed) {
     fl_rates_free(rig->rates);
@@ -128,4 +130,59 @@ static void test_ranking(void) {
     fx_close(&rig);
 }
 
-FL_SUITE("model_error", {"rows", test_rows}, {"ledger", test_ledger}, {"ranking", test_ranking})
+/* A core-bound and a memory-bound workload, policies that are each for some: only what all have run ranks them. */
+static void test_limited(void) {
+    static const char *const text[] = {"fixed:sm_mhz=1000", "fixed:sm_mhz=900", "fixed:sm_mhz=1300",
+                                       "fixed:sm_mhz=500"},
+                             *only[] = {NULL, "a*", NULL, "nonexist*"};
+    fx_rig rig[2];
+    fl_scene scene[2];
+    fl_scene *item[2] = {&scene[0], &scene[1]};
+    char *name[2] = {(char *)(uintptr_t) "a", (char *)(uintptr_t) "b"}, *kept[2];
+    for (int i = 0; i < 2; i++) {
+        open_rig_of(&rig[i], i ? 0.4 : 1, i ? 1 : 0.5);
+        kept[i] = rig[i].w->name;
+        rig[i].w->name = name[i];
+        scene[i] =
+            (fl_scene){.source = (char *)(uintptr_t) "s", .w = rig[i].w, .rates = rig[i].rates, .facts = rig[i].facts};
+        scene[i].platform.node = rig[i].spec;
+        scene[i].platform.name = (char *)(uintptr_t) "p";
+    }
+    fl_scenes scenes = {.item = item, .count = 2}, one = {.item = item, .count = 1};
+    fl_spec spec[4] = {0};
+    fl_diag d = {0};
+    for (int i = 0; i < 4; i++) {
+        FL_CHECK(fl_spec_open(text[i], &spec[i], &d) == FL_OK, "%s", d.message);
+        if (only[i])
+            FL_CHECK(fl_texts_add(&spec[i].only, only[i], &d) == FL_OK, "%s", d.message);
+    }
+    fl_comparison_options o = {
+        .scenes = &scenes, .spec = spec, .spec_count = 4, .bound = INFINITY, .seed = 1, .seeds = 1, .threads = 2};
+    const fl_model_error_options e = {.draws = 20, .time_pct = 1, .power_pct = 1, .seed = 1};
+    fl_ranking r[4], alone[4];
+    FL_CHECK(fl_model_error_run(&o, &e, r, &d) == FL_OK, "%s", d.message);
+    FL_CHECK(r[3].first == 0 && r[3].held == 0 && r[3].workloads == 0 && isnan(r[3].mean_rank) &&
+                 isnan(r[3].saving_pct),
+             "a policy for no workload: first in %zu, holds in %zu", r[3].first, r[3].held);
+    FL_CHECK(r[0].first + r[1].first + r[2].first == 20 &&
+                 fabs(r[0].mean_rank + r[1].mean_rank + r[2].mean_rank - 6) < 1e-9,
+             "first: %zu %zu %zu", r[0].first, r[1].first, r[2].first);
+    FL_CHECK(r[0].workloads == 1 && r[1].workloads == 1 && r[2].workloads == 1, "ranked on %zu", r[0].workloads);
+    o.scenes = &one;
+    FL_CHECK(fl_model_error_run(&o, &e, alone, &d) == FL_OK, "%s", d.message);
+    for (int i = 0; i < 3; i++)
+        FL_CHECK(alone[i].saving_pct == r[i].saving_pct, "%s: %g %% saved, on the workload in common %g %%", text[i],
+                 r[i].saving_pct, alone[i].saving_pct);
+    o.scenes = &scenes;
+    FL_CHECK(fl_texts_add(&spec[0].only, "b", &d) == FL_OK, "%s", d.message);
+    FL_CHECK(fl_model_error_run(&o, &e, r, &d) == FL_BAD_INPUT && strstr(d.message, "in common"), "%s", d.message);
+    for (int i = 0; i < 4; i++)
+        fl_spec_free(&spec[i]);
+    for (int i = 0; i < 2; i++) {
+        rig[i].w->name = kept[i];
+        fx_close(&rig[i]);
+    }
+}
+
+FL_SUITE("model_error", {"rows", test_rows}, {"ledger", test_ledger}, {"ranking", test_ranking},
+         {"limited policies", test_limited})

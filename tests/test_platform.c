@@ -433,9 +433,9 @@ static void test_syntax(void) {
     FL_CHECK(fl_json_read(fl_temp_text("list.json", "[1]"), &tree, &d) == FL_BAD_INPUT &&
                  strstr(d.message, "expected an object"),
              "%s", d.message);
-    FL_CHECK(fl_json_read("/nonexistent/x.json", &tree, &d) == FL_IO && strstr(d.message, "cannot open"), "%s",
+    FL_CHECK(fl_json_read("/nonexistent/x.json", &tree, &d) == FL_BAD_INPUT && strstr(d.message, "cannot open"), "%s",
              d.message);
-    FL_CHECK(fl_json_read("/", &tree, &d) == FL_IO, "a folder: %s", d.message);
+    FL_CHECK(fl_json_read("/", &tree, &d) == FL_BAD_INPUT, "a folder: %s", d.message);
 }
 
 /* No prefix of a sound file may crash or load. */
@@ -655,7 +655,7 @@ static void test_names(void) {
              "%s", d.message);
     FL_CHECK(fl_platform_open("quantum", 0, &p, &d) == FL_BAD_INPUT && strstr(d.message, "rtx4070-laptop"), "%s",
              d.message);
-    FL_CHECK(fl_platform_open("none.json", 0, &p, &d) == FL_IO && strstr(d.file, "none.json"), "%s", d.message);
+    FL_CHECK(fl_platform_open("none.json", 0, &p, &d) == FL_BAD_INPUT && strstr(d.file, "none.json"), "%s", d.message);
     char share[512];
     snprintf(share, sizeof share, "%s", fl_temp_path("missing"));
     setenv("FOLDLINE_SHARE", share, 1);

@@ -127,6 +127,10 @@ static void test_tables(void) {
 static void test_refusals(void) {
     make_folder();
     const char *good = strdup(write_file("g.csv", COMPARE));
+    const char *words = strdup(
+        write_file("w.csv", "workload,policy,platform,variant,step,runs,reward_regret,low,high\na [v],p,,v,,,,,\n"));
+    const char *bare = strdup(write_file("b.csv", "# foldline-telemetry 1\nt_ns,device,sm_mhz,power_w\n"));
+    const char *means = strdup(write_file("m.csv", "workload,policy,energy_j\na,p,1\nmean,p,1\n"));
     const char *rubbish = strdup(write_file("r.csv", "not,a,result\n1,2,3\n"));
     const char *plain = strdup(write_file("p.csv", "workload,policy,energy_j,slowdown,energy_saving_pct\na,p,1,0,0\n"));
     const struct {
@@ -143,7 +147,13 @@ static void test_refusals(void) {
                {"sensitivity", plain, "x.svg", "no policy with a parameter", FL_BAD_INPUT},
                {"ranks", plain, "x.svg", "nothing to rank", FL_BAD_INPUT},
                {"residency", good, "x.svg", "foldline-telemetry", FL_BAD_INPUT},
-               {"regret-curves", good, "x.svg", "cannot be drawn", FL_BAD_INPUT},
+               {"regret-curves", good, "x.svg", "no column 'variant'", FL_BAD_INPUT},
+               {"regret-curves", words, "x.svg", "cannot be drawn", FL_BAD_INPUT},
+               {"timeline", good, "x.svg", "no column 't_ns', expected the file of foldline run", FL_BAD_INPUT},
+               {"timeline", bare, "x.svg", "no row below it", FL_BAD_INPUT},
+               {"trace", good, "x.svg", "no column 't_s'", FL_BAD_INPUT},
+               {"pareto", means, "x.svg", "no column 'slowdown'", FL_BAD_INPUT},
+               {"regret", means, "x.svg", "no column 'regret_static_pct'", FL_BAD_INPUT},
                {"intervals", good, "no/such/folder/x.svg", "cannot write", FL_IO},
                {"pareto", good, "no/such/folder/x.svg", "cannot write", FL_IO}};
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
@@ -157,6 +167,9 @@ static void test_refusals(void) {
         snprintf(part, sizeof part, "%s.part.csv", out);
         FL_CHECK(access(part, F_OK), "row %zu left its table behind", i);
     }
+    free((char *)(uintptr_t)words);
+    free((char *)(uintptr_t)bare);
+    free((char *)(uintptr_t)means);
     free((char *)(uintptr_t)good);
     free((char *)(uintptr_t)rubbish);
     free((char *)(uintptr_t)plain);

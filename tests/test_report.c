@@ -168,6 +168,21 @@ static void test_refusals(void) {
         FL_CHECK(strstr(said, row[i].says) != NULL, "row %zu says: %s", i, said);
         FL_CHECK(run("ls x.html* no 2>/dev/null") != 0 && !*said, "row %zu left %s", i, said);
     }
+    /* another result under a name, or another's record beside it */
+    FL_CHECK(
+        run("cp r.csv swapped.csv && cp r.provenance.json swapped.provenance.json && '%s' report swapped.csv -o s.html",
+            FL_PROGRAM) == 0,
+        "a copy with its record: %s", said);
+    FL_CHECK(run("sed '$d' r.csv >swapped.csv; '%s' report swapped.csv -o x.html 2>&1", FL_PROGRAM) == 2 &&
+                 strstr(said, "swapped.provenance.json: of another result"),
+             "another result: %s", said);
+    FL_CHECK(run("'%s' compare '%s/traces/samples/mix8.csv' --kinds '%s/traces/samples/mix8.kinds.csv' --platform "
+                 "v100-300w --policy nvboost "
+                 "--no-oracle --csv other.csv && cp other.provenance.json swapped.provenance.json",
+                 FL_PROGRAM, FL_ROOT, FL_ROOT) == 0 &&
+                 run("cp r.csv swapped.csv; '%s' report swapped.csv -o x.html 2>&1", FL_PROGRAM) == 2 &&
+                 strstr(said, "of another result") && run("ls x.html 2>/dev/null") != 0,
+             "another's record: %s", said);
     /* alone, a result still makes a page that says what is missing */
     spit("alone.csv", "workload,policy,energy_j,slowdown\na,p,1,0\n");
     FL_CHECK(run("'%s' report alone.csv -o alone.html", FL_PROGRAM) == 0, "%s", said);

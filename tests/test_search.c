@@ -6,6 +6,7 @@
 #include "tests/temp_file.h"
 
 #include <math.h>
+#include <sys/wait.h>
 
 static void open_setup(fl_setup *u, fl_setup_options *so, fl_trials **t, double bound) {
     static char path[512];
@@ -101,6 +102,34 @@ static void test_apart(void) { /* what is not tuned on is never run */
     close_setup(&u, &so, t);
 }
 
+/* A pattern that no workload matches, and policies that are not for all of them. */
+static void test_limited(void) {
+    fl_setup u;
+    fl_setup_options so;
+    fl_trials *t = NULL;
+    fl_search_result r;
+    fl_diag d = {0};
+    double x;
+    bool held;
+    open_setup(&u, &so, &t, INFINITY);
+    const bool none[] = {false, false, false}, core[] = {true, false, false};
+    FL_CHECK(fl_search_score(t, &u.o, 0, none, &x, &held, &d) == FL_BAD_INPUT && strstr(d.message, "score on"), "%s",
+             d.message);
+    for (size_t i = 0; i < 4; i++)
+        FL_CHECK(fl_texts_add(&u.spec[i].only, "mem*", &d) == FL_OK, "%s", d.message);
+    FL_CHECK(fl_search_score(t, &u.o, 0, core, &x, &held, &d) == FL_OK && isnan(x), "for none of them: %g", x);
+    FL_CHECK(fl_search_run(t, &u.o, &(fl_search_options){.keep = 1, .seed = 1}, &r, &d) == FL_OK &&
+                 r.whole == 6 * 9 + 4 * 3 && r.trials == r.whole,
+             "keeping all runs %zu of %zu", r.trials, r.whole);
+    close_setup(&u, &so, t);
+    char command[2048], text[1024] = "";
+    snprintf(command, sizeof command, "'%s' search '%s' --score nosuch 2>&1", FL_PROGRAM, fl_temp_path("e.json"));
+    FILE *p = popen(command, "r");
+    text[p ? fread(text, 1, sizeof text - 1, p) : 0] = 0;
+    const int status = p ? pclose(p) : -1;
+    FL_CHECK(WEXITSTATUS(status) == 2 && strstr(text, "nothing to score on"), "%d: %s", WEXITSTATUS(status), text);
+}
+
 static void test_keep(void) {
     fl_setup u;
     fl_setup_options so;
@@ -122,4 +151,4 @@ static void test_keep(void) {
 static void test_clean_up(void) { fl_temp_remove(); }
 
 FL_SUITE("search", {"finds what the grid finds", test_finds}, {"tuning and scoring apart", test_apart},
-         {"what is kept", test_keep}, {"clean up", test_clean_up})
+         {"what is kept", test_keep}, {"policies for some", test_limited}, {"clean up", test_clean_up})

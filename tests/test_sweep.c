@@ -161,6 +161,17 @@ static void test_threads_and_shards(void) {
     }
     FL_CHECK(RUN("merge", path[3], path[1], path[5], path[2], path[4], "-o", in_folder("five.csv")) == 0, "merge");
     FL_CHECK(same_bytes(one, in_folder("five.csv")), "five shards give other bytes");
+    FL_CHECK(RUN("report", one, "-o", in_folder("one.html")) == 0 &&
+                 RUN("report", in_folder("five.csv"), "-o", in_folder("five.html")) == 0,
+             "their records");
+    size_t size;
+    char *record[2] = {read_file(in_folder("one.provenance.json"), &size),
+                       read_file(in_folder("five.provenance.json"), &size)};
+    const char *of[2] = {record[0] ? strstr(record[0], "\"result_sha256\"") : NULL,
+                         record[1] ? strstr(record[1], "\"result_sha256\"") : NULL};
+    FL_CHECK(of[0] && of[1] && !strcmp(of[0], of[1]), "one record names another result than the other");
+    free(record[0]);
+    free(record[1]);
     FL_CHECK(RUN("merge", path[3], path[1], path[5], path[2], "-o", in_folder("four.csv")) == 2 && says("missing"),
              "a shard is missing");
     FL_CHECK(access(in_folder("four.csv"), F_OK) != 0, "half a result was written");
@@ -204,6 +215,120 @@ static void test_other_inputs(void) {
                  "a,1,0.05,k,1,2001,0.2,10,0\nb,1,0.05,m,1,2000,0.2,10,0\n"); /* the same name, another trace */
     FL_CHECK(RUN("sweep", e, "-o", out) == 2 && says("other inputs") && says(".journal:1"), "a changed trace");
     FL_CHECK(RUN("sweep", e, "-o", "/proc/none/x.csv") == 3 && says("cannot create"), "unwritable");
+}
+
+/* Whatever the results may hang on is part of the key: with any option of sweep or key of the experiment changed, a
+ * journal is not gone on with and a shard does not go with the others. */
+static void test_other_options(void) {
+    static const struct {
+        const char *name, *value;
+    } row[] = {{"platform", "v100-300w"}, {"gpus", "2"},          {"kinds", "k2.csv"},   {"assume", "memory"},
+               {"sweep", NULL},           {"programs", "p2.csv"}, {"seconds", "0.2"},    {"workload", "a"},
+               {"model", "fitted"},       {"repeat", "2"},        {"wall", "off"},       {"heat", NULL},
+               {"no-interference", ""},   {"no-cpu", ""},         {"units", "3"},        {"cpu-power-scale", "3"},
+               {"gpu-budget", NULL},      {"seed", "2"},          {"policy", "nvboost"}, {"bound", "0.2"},
+               {"objective", "edp"},      {"seeds", "2"},         {"positions", "64"},   {"windows", "5"},
+               {"no-oracle", ""}}; /* NULL: refused on this platform, or takes a measured sweep */
+    const char *e = experiment("options.json", 1, 1, true);
+    char first[1024], second[1024], journal[1024], option[64];
+    fl_temp_text("k2.csv",
+                 "# foldline-kinds 1\n# source: made up\n"
+                 "name,tc,tm,tl,sharpness,alpha,beta,sm_demand,sm_mhz,mem_mhz\nk,1,0.4,0,inf,0.8,0.3,1,1500,1000\n"
+                 "m,0.4,1,0,inf,0.4,0.8,1,1500,1000\n");
+    fl_temp_text("p2.csv", "# foldline-programs 1\n# source: made up\n# sm_mhz: 1500\n# mem_mhz: 1000\n# kinds: k.csv\n"
+                           "program,part,part_s,kernel,count,time_us,time_cv,gap_us,gap_cv\n"
+                           "a,1,0.05,k,1,2000,0.2,10,0\nb,1,0.05,m,1,2000,0.2,10,0\n");
+    snprintf(first, sizeof first, "%s", in_folder("o.csv.shard-1-of-2"));
+    snprintf(second, sizeof second, "%s", in_folder("o.csv.shard-2-of-2"));
+    snprintf(journal, sizeof journal, "%s", in_folder("o.csv.shard-2-of-2.journal"));
+    FL_CHECK(RUN("sweep", e, "-o", in_folder("o.csv"), "--shard", "1/2") == 0, "the first shard");
+    FL_CHECK(RUN("sweep", e, "-o", in_folder("o.csv"), "--shard", "2/2", "--threads", "1") == 0, "the second shard");
+    FL_CHECK(RUN("merge", first, second, "-o", in_folder("o.csv")) == 0, "the same options go together");
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        if (!row[i].value)
+            continue;
+        snprintf(option, sizeof option, "--%s", row[i].name);
+        const bool file = strstr(row[i].value, ".csv") != NULL;
+        char path[1024];
+        snprintf(path, sizeof path, "%s", file ? in_folder(row[i].value) : row[i].value);
+        const char *value = *path ? path : NULL;
+        FL_CHECK(RUN("sweep", e, "-o", in_folder("o.csv"), "--shard", "2/2", option, value) == 0, "%s", option);
+        FL_CHECK(RUN("merge", first, second, "-o", in_folder("o.csv")) == 2 && says("other inputs, options"),
+                 "merged with %s %s", option, value ? value : "");
+        /* what a kill before the first row leaves: the head alone */
+        size_t size;
+        char *text = read_file(first, &size), *end = text ? strchr(text, '\n') : NULL;
+        FILE *f = fopen(journal, "wb");
+        if (f && end)
+            fwrite(text, 1, (size_t)(end + 1 - text), f);
+        if (f)
+            fclose(f);
+        free(text);
+        FL_CHECK(RUN("sweep", e, "-o", in_folder("o.csv"), "--shard", "2/2", option, value) == 2 &&
+                     says("other inputs, options"),
+                 "went on with %s %s", option, value ? value : "");
+        remove(journal);
+    }
+    /* One that is not in the table, as it may come later. */
+    FL_CHECK(RUN("sweep", "--help") == 0, "help");
+    size_t size, known = 0;
+    char *text = read_file(in_folder("out"), &size), *save = NULL,
+         *record = read_file(in_folder("o.csv.shard-1-of-2.provenance.json"), &size);
+    if (!record)
+        record = read_file(in_folder("o.csv.provenance.json"), &size);
+    const char *settings = record ? strstr(record, "\"settings\"") : NULL;
+    for (char *line = text ? strtok_r(text, "\n", &save) : NULL; line; line = strtok_r(NULL, "\n", &save)) {
+        char name[64], quoted[80];
+        if (sscanf(line, "  --%63[a-z-]", name) != 1 || !strcmp(name, "help") || !strcmp(name, "shard") ||
+            !strcmp(name, "threads"))
+            continue;
+        snprintf(quoted, sizeof quoted, "\"%s\":", name);
+        FL_CHECK(settings && strstr(settings, quoted), "--%s is no part of the key", name);
+        known++;
+    }
+    FL_CHECK(known >= sizeof row / sizeof *row, "only %zu options in the help", known);
+    free(record);
+    free(text);
+    /* A key of the experiment that no option stands for. */
+    e = experiment("options.json", 1, 1, true);
+    char whole[2048];
+    text = read_file(e, &size);
+    snprintf(whole, sizeof whole, "{\"variants\": {\"off\": {\"wall\": \"off\"}}, %s", text ? text + 1 : "");
+    fl_temp_text("options.json", whole);
+    FL_CHECK(RUN("sweep", e, "-o", in_folder("o.csv"), "--shard", "2/2") == 0, "a variant");
+    FL_CHECK(RUN("merge", first, second, "-o", in_folder("o.csv")) == 2, "merged with a variant");
+    snprintf(whole, sizeof whole, "{\"about\": \"something\", %s", text ? text + 1 : "");
+    fl_temp_text("options.json", whole);
+    FL_CHECK(RUN("sweep", e, "-o", in_folder("o.csv"), "--shard", "2/2") == 0, "about");
+    FL_CHECK(RUN("merge", first, second, "-o", in_folder("o.csv")) == 0, "what it is about changes no row");
+    free(text);
+}
+
+static void copy_so(const char *to, const char *more) {
+    size_t size;
+    char *text = read_file(FL_SKELETON_SO, &size);
+    remove(to);
+    FILE *f = fopen(to, "wb");
+    FL_CHECK(text && f && fwrite(text, 1, size, f) == size && fputs(more, f) >= 0, "no plug-in to copy");
+    if (f)
+        fclose(f);
+    free(text);
+}
+
+/* A plug-in built anew under its old name is another input. */
+static void test_other_plugin(void) {
+    const char *e = experiment("plugin.json", 1, 1, false);
+    char first[1024], second[1024], so[1024];
+    snprintf(first, sizeof first, "%s", in_folder("so.csv.shard-1-of-2"));
+    snprintf(second, sizeof second, "%s", in_folder("so.csv.shard-2-of-2"));
+    snprintf(so, sizeof so, "%s", in_folder("p.so"));
+    copy_so(so, "");
+    FL_CHECK(RUN("sweep", e, "--policy", so, "-o", in_folder("so.csv"), "--shard", "1/2") == 0, "the first shard");
+    FL_CHECK(RUN("sweep", e, "--policy", so, "-o", in_folder("so.csv"), "--shard", "2/2") == 0, "the second shard");
+    FL_CHECK(RUN("merge", first, second, "-o", in_folder("so.csv")) == 0, "the same plug-in");
+    copy_so(so, "built anew"); /* the loader does not look behind the last section */
+    FL_CHECK(RUN("sweep", e, "--policy", so, "-o", in_folder("so.csv"), "--shard", "2/2") == 0, "the plug-in anew");
+    FL_CHECK(RUN("merge", first, second, "-o", in_folder("so.csv")) == 2 && says("other inputs"), "merged with it");
 }
 
 /* ---- the journal ---- */
@@ -290,6 +415,17 @@ static void test_damage(void) {
     fl_diag d = {0};
     FL_CHECK(fl_journal_open(&j, name, KEY, 6, &d) == FL_BAD_INPUT && strstr(d.message, "other inputs"), "%s",
              d.message);
+    static const char *const foreign[] = {"notes", "# foldline-journal 1 0123fe", "# foldline-journal 2", "notes\n"};
+    for (size_t i = 0; i < sizeof foreign / sizeof *foreign; i++) { /* somebody's file, and not to be cut */
+        char path[512];
+        size_t size = 0;
+        snprintf(path, sizeof path, "%s", fl_temp_text("foreign.journal", foreign[i]));
+        FL_CHECK(fl_journal_open(&j, path, KEY, 5, &d) == FL_BAD_INPUT && strstr(d.message, "not a journal"), "%s: %s",
+                 foreign[i], d.message);
+        text = read_file(path, &size);
+        FL_CHECK(text && !strcmp(text, foreign[i]), "'%s' became '%s'", foreign[i], text ? text : "nothing");
+        free(text);
+    }
     fl_journal *first;
     FL_CHECK(fl_journal_open(&first, name, KEY, 5, &d) == FL_OK, "%s", d.message);
     FL_CHECK(fl_journal_open(&j, name, KEY, 5, &d) == FL_IO && strstr(d.message, "another foldline"), "%s", d.message);
@@ -300,4 +436,5 @@ static void test_clean_up(void) { fl_temp_remove(); }
 
 FL_SUITE("sweep", {"journal cut at every byte", test_cut}, {"journal damaged", test_damage},
          {"10,000 runs and 20 kills", test_killed}, {"threads and shards", test_threads_and_shards},
-         {"full disk", test_full_disk}, {"other inputs", test_other_inputs}, {"clean up", test_clean_up})
+         {"full disk", test_full_disk}, {"other inputs", test_other_inputs}, {"other options", test_other_options},
+         {"other plug-in", test_other_plugin}, {"clean up", test_clean_up})

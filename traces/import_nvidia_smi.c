@@ -200,12 +200,19 @@ static bool two(const char *text, int *value) {
 }
 
 /* 2023/07/14 10:10:26.905 */
+static int days_in(int month, int year) {
+    static const int days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
+    const bool leap = (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
+    return days[month - 1] + (month == 2 && leap);
+}
+
 static bool parse_time(const char *t, int64_t *ns) {
     int century, year, month, day, hour, minute, second;
     if (!two(t, &century) || !two(t + 2, &year) || t[4] != '/' || !two(t + 5, &month) || t[7] != '/' ||
         !two(t + 8, &day) || t[10] != ' ' || !two(t + 11, &hour) || t[13] != ':' || !two(t + 14, &minute) ||
         t[16] != ':' || !two(t + 17, &second) || month < 1 || month > 12 || day < 1 || day > 31 || hour > 23 ||
-        minute > 59 || second > 60 || century * 100 + year < 1970 || century > 21)
+        minute > 59 || second > 60 || century * 100 + year < 1970 || century > 21 ||
+        day > days_in(month, century * 100 + year))
         return false;
     int64_t fraction = 0, scale = 1000000000;
     t += 19;
