@@ -1,12 +1,9 @@
 #include "policies/mfgpoeo_frame.h"
+#include "policies/mfgpoeo_trial.h"
 
 #include <math.h>
 
-static int64_t ns_of(double seconds) { return (int64_t)(seconds * 1e9 + 0.5); }
-
-enum { SURE = 2 }; /* standard errors */
-
-static int64_t first_window_ns(const fl_mfg_params *p) { return ns_of(fmin(p->window_s, p->window_max_s)); }
+static int64_t first_window_ns(const fl_mfg_params *p) { return fl_mfg_ns(fmin(p->window_s, p->window_max_s)); }
 
 void fl_mfg_open(fl_mfg_gpu *g, const fl_mfg_params *p) {
     g->first_ns = g->seen_ns = -1;
@@ -24,116 +21,15 @@ void fl_mfg_record(fl_mfg_gpu *g, const fl_mfg_params *p, const fl_gpu_facts *fa
     if (g->state == FL_MFG_WAIT || g->state == FL_MFG_STABLE)
         return;
     const fl_mfg_scope scope = {.begin_ns = g->begin_ns,
-                                .gap_max_ns = ns_of(p->gap_max_ms * 1e-3),
+                                .gap_max_ns = fl_mfg_ns(p->gap_max_ms * 1e-3),
                                 .cores = (double)facts->sm_count * facts->cores_per_sm};
     fl_mfg_add(&g->data, &scope, kind, record);
 }
 
-typedef struct frame { /* one step of one GPU */
-    fl_mfg_gpu *g;
-    const fl_mfg_params *p;
-    const fl_gpu_facts *facts;
-    int64_t now_ns;
-    uint32_t gpu;
-    fl_command *command;
-} frame;
-
-/* ---- setting and measuring ----------------------------------------------------------------------------------------
- */
-
-static void set_clock(const frame *f, int control, fl_ladder ladder, int32_t gear, int32_t *now) {
-    if (*now != gear)
-        fl_set_gpu(f->command, f->gpu, control, gear == FL_MFG_DEFAULT ? FL_DEFAULT : ladder.mhz[gear]);
-    *now = gear;
-}
-
-static void set_up(const frame *f, int32_t sm, int32_t mem, uint32_t records) {
-    fl_mfg_gpu *g = f->g;
-    set_clock(f, FL_SET_SM_MHZ, f->facts->sm, sm, &g->set_sm);
-    set_clock(f, FL_SET_MEM_MHZ, f->facts->mem, mem, &g->set_mem);
-    if (g->recording != records)
-        fl_set_gpu(f->command, f->gpu, FL_SET_RECORDS, records);
-    g->recording = records;
-}
-
-static void begin(const frame *f, int32_t state, int64_t length_ns) {
-    fl_mfg_gpu *g = f->g;
-    g->state = state;
-    g->begin_ns = f->now_ns + ns_of(f->p->settle_ms * 1e-3);
-    g->end_ns = g->begin_ns + length_ns;
-    g->meter = (fl_mfg_meter){.counting = 0};
-    g->extended = g->looked = 0;
-}
-
-/* Sets a configuration and measures kernels under it for Duration. */
-static void measure(const frame *f, int32_t state, int32_t sm, int32_t mem) {
-    set_up(f, sm, mem, 1);
-    fl_mfg_begin(&f->g->data);
-    begin(f, state, f->g->window_ns);
-}
-
 /* Algorithm 2, one round; returns to the state `after`. */
-static void update_baseline(const frame *f, int32_t after) {
+static void update_baseline(const fl_mfg_frame *f, int32_t after) {
     f->g->after = after;
-    measure(f, FL_MFG_BASELINE, FL_MFG_DEFAULT, FL_MFG_DEFAULT);
-}
-
-/* A kernel that is bound by a clock takes as much longer as that is lower; none takes longer than that or less long
- * than before, but where the default clocks were held down by the power limit. */
-static void mark_implausible(const frame *f, int32_t sm, int32_t mem) {
-    const fl_gpu_facts *facts = f->facts;
-    double least = 1, most = 1;
-    if (sm != FL_MFG_DEFAULT)
-        most *= fmax(fl_ladder_max(facts->sm) / facts->sm.mhz[sm], 1);
-    if (mem != FL_MFG_DEFAULT)
-        most *= fmax(fl_ladder_max(facts->mem) / facts->mem.mhz[mem], 1);
-    const double now_mhz = fl_mfg_meter_mean(&f->g->meter, FL_MFG_SM);
-    if (now_mhz > 0 && f->g->achieved_mhz > 0)
-        least = fmin(1, f->g->achieved_mhz / now_mhz);
-    fl_mfg_mark_varying(&f->g->data, &f->p->filter, least, most);
-}
-
-static void take_index(const frame *f) {
-    fl_mfg_gpu *g = f->g;
-    const fl_mfg_index i = fl_mfg_index_of(&g->data, &f->p->filter);
-    g->index = i.index;
-    g->error = i.error;
-    g->base_error = i.base_error;
-    g->matched = i.matched;
-    g->loss = i.index - 1;
-}
-
-enum { UNLIKE = -1, UNKNOWN, COMPARED }; /* UNLIKE: no kind is as long as the database says */
-
-/* What the measurement under a configuration says, where it can be compared with the database. */
-static int evaluate(const frame *f, int32_t sm, int32_t mem) {
-    fl_mfg_gpu *g = f->g;
-    const double power_w = fl_mfg_meter_mean(&g->meter, FL_MFG_POWER);
-    g->unpowered = !(power_w > 0);
-    g->coverage = fl_mfg_coverage(&g->data);
-    if (!(g->coverage > f->p->th_cover) || g->unpowered) /* Algorithm 7 line 7 */
-        return UNKNOWN;
-    mark_implausible(f, sm, mem);
-    take_index(f);
-    if (isnan(g->index))
-        return UNLIKE;
-    g->bound = fmax(g->base_bound - f->p->sigma * g->error, 0);
-    g->objective = fl_mfg_objective(f->p->objective, power_w, g->index);
-    return COMPARED;
-}
-
-/* A measurement that has not seen enough of what the database holds, or is not sure enough, goes on for another window:
- * phases that take turns need not fit into one. One that surely breaks the bound does not: it costs. */
-static int goes_on(const frame *f) {
-    fl_mfg_gpu *g = f->g;
-    if (g->loss - SURE * g->error > g->base_bound)
-        return 0;
-    const int enough = fl_mfg_seen(&g->data) >= f->p->th_seen && g->error <= f->p->th_error;
-    if (enough || g->extended + 1 >= (uint32_t)f->p->extend)
-        return 0;
-    g->extended++;
-    g->end_ns = f->now_ns + g->window_ns;
-    return 1;
+    fl_mfg_measure(f, FL_MFG_BASELINE, FL_MFG_DEFAULT, FL_MFG_DEFAULT);
 }
 
 /* ---- stages -------------------------------------------------------------------------------------------------------
@@ -146,7 +42,7 @@ static void start_search(fl_mfg_gpu *g) {
 }
 
 /* From Algorithm 2 on, with an empty database (Sec. III-B): that of the work before is outdated. */
-static void restart(const frame *f) {
+static void restart(const fl_mfg_frame *f) {
     fl_mfg_gpu *g = f->g;
     start_search(g);
     fl_mfg_forget(&g->data);
@@ -159,23 +55,23 @@ static void restart(const frame *f) {
 }
 
 /* After a measurement that could not be compared. */
-static void renew_baseline(const frame *f, int32_t after, int verdict) {
-    if (verdict == UNLIKE) /* the database is of other work */
+static void renew_baseline(const fl_mfg_frame *f, int32_t after, int verdict) {
+    if (verdict == FL_MFG_UNLIKE) /* the database is of other work */
         fl_mfg_forget(&f->g->data);
     update_baseline(f, after);
 }
 
 /* For looking at the index: no optimisation, one window after the other at given clocks. */
-static void hold_fixed(const frame *f) {
+static void hold_fixed(const fl_mfg_frame *f) {
     const double mem = f->p->hold_mem_mhz;
-    measure(f, FL_MFG_FIXED, fl_mfg_ladder_index(f->facts->sm, f->p->hold_sm_mhz),
-            mem > 0 ? fl_mfg_ladder_index(f->facts->mem, mem) : FL_MFG_DEFAULT);
+    fl_mfg_measure(f, FL_MFG_FIXED, fl_mfg_ladder_index(f->facts->sm, f->p->hold_sm_mhz),
+                   mem > 0 ? fl_mfg_ladder_index(f->facts->mem, mem) : FL_MFG_DEFAULT);
 }
 
-static void end_fixed(const frame *f) {
+static void end_fixed(const fl_mfg_frame *f) {
     fl_mfg_gpu *g = f->g;
-    const int verdict = evaluate(f, g->set_sm, g->set_mem);
-    if (verdict == COMPARED) {
+    const int verdict = fl_mfg_evaluate(f, g->set_sm, g->set_mem);
+    if (verdict == FL_MFG_COMPARED) {
         g->fixed_sum += g->index;
         g->index = g->fixed_sum / (double)++g->fixed_count;
         hold_fixed(f);
@@ -184,18 +80,18 @@ static void end_fixed(const frame *f) {
     }
 }
 
-static void monitor(const frame *f, int32_t sm, int32_t mem) {
+static void monitor(const fl_mfg_frame *f, int32_t sm, int32_t mem) {
     fl_mfg_gpu *g = f->g;
-    set_up(f, sm, mem, 0);
+    fl_mfg_set_up(f, sm, mem, 0);
     g->has_vector = 0;
     if (isnan(g->optimised_s))
         g->optimised_s = (double)(f->now_ns - g->first_ns) * 1e-9;
-    begin(f, FL_MFG_STABLE, ns_of(f->p->ev_period_s * (double)f->p->ev_readings));
+    fl_mfg_begin_window(f, FL_MFG_STABLE, fl_mfg_ns(f->p->ev_period_s * (double)f->p->ev_readings));
 }
 
 /* A measurement could not be compared: a new baseline, then back to the state `after`; where that has helped too
  * seldom, the default clocks. */
-static void compare_again(const frame *f, int32_t after, int verdict) {
+static void compare_again(const fl_mfg_frame *f, int32_t after, int verdict) {
     fl_mfg_gpu *g = f->g;
     if (!g->unpowered && ++g->unlike >= f->p->give_up)
         monitor(f, FL_MFG_DEFAULT, FL_MFG_DEFAULT);
@@ -204,10 +100,10 @@ static void compare_again(const frame *f, int32_t after, int verdict) {
 }
 
 /* The next memory clock to try, else the SM clocks under the one chosen. */
-static void go_on(const frame *f) {
+static void go_on(const fl_mfg_frame *f) {
     fl_mfg_gpu *g = f->g;
     if (g->next_mem != FL_MFG_DEFAULT) {
-        measure(f, FL_MFG_MEMORY, FL_MFG_DEFAULT, g->next_mem);
+        fl_mfg_measure(f, FL_MFG_MEMORY, FL_MFG_DEFAULT, g->next_mem);
         return;
     }
     if (f->facts->sm.count < 2) {
@@ -216,17 +112,17 @@ static void go_on(const frame *f) {
     }
     g->gear = fl_mfg_start_gear(f->p, f->facts, g->achieved_mhz, g->chosen.mem != FL_MFG_DEFAULT,
                                 g->chosen.loss / g->base_bound);
-    measure(f, FL_MFG_SEARCH, g->gear, g->chosen.mem);
+    fl_mfg_measure(f, FL_MFG_SEARCH, g->gear, g->chosen.mem);
 }
 
 /* The SM clocks under the default memory clock, after a lower one. */
-static void search_default(const frame *f) {
+static void search_default(const fl_mfg_frame *f) {
     f->g->chosen = (fl_mfg_point){.sm = FL_MFG_DEFAULT, .mem = FL_MFG_DEFAULT, .objective = f->g->base_objective};
     start_search(f->g);
     go_on(f);
 }
 
-static void end_baseline(const frame *f) {
+static void end_baseline(const fl_mfg_frame *f) {
     fl_mfg_gpu *g = f->g;
     const double power_w = fl_mfg_meter_mean(&g->meter, FL_MFG_POWER);
     g->unpowered = !(power_w > 0);
@@ -237,9 +133,9 @@ static void end_baseline(const frame *f) {
     g->baselines++;
     g->coverage = fl_mfg_coverage(&g->data);
     fl_mfg_mark_varying(&g->data, &f->p->filter, 1, 1);
-    take_index(f);
+    fl_mfg_take_index(f);
     fl_mfg_update(&g->data, &f->p->filter);
-    const int64_t longest = ns_of(f->p->window_max_s);
+    const int64_t longest = fl_mfg_ns(f->p->window_max_s);
     /* The same clocks, the same times; written so that an index that is not known (the first window) repeats. */
     const int differs = fabs(g->loss) > f->p->th_self || g->error > f->p->th_self;
     const int repeats = !differs || g->window_ns >= longest;
@@ -258,7 +154,7 @@ static void end_baseline(const frame *f) {
         return;
     }
     if (g->after == FL_MFG_SEARCH) {
-        measure(f, FL_MFG_SEARCH, g->gear, g->chosen.mem);
+        fl_mfg_measure(f, FL_MFG_SEARCH, g->gear, g->chosen.mem);
         return;
     }
     if (g->after == FL_MFG_WAIT) { /* the first of this optimisation */
@@ -269,15 +165,15 @@ static void end_baseline(const frame *f) {
     go_on(f);
 }
 
-static void end_memory(const frame *f) {
+static void end_memory(const fl_mfg_frame *f) {
     fl_mfg_gpu *g = f->g;
-    const int verdict = evaluate(f, FL_MFG_DEFAULT, g->next_mem);
-    if (verdict != COMPARED) {
+    const int verdict = fl_mfg_evaluate(f, FL_MFG_DEFAULT, g->next_mem);
+    if (verdict != FL_MFG_COMPARED) {
         compare_again(f, FL_MFG_MEMORY, verdict);
         return;
     }
     g->unlike = 0;
-    if (goes_on(f))
+    if (fl_mfg_goes_on(f))
         return;
     g->since_baseline++;
     /* Is it worth its loss, or would a lower SM clock make more of it? */
@@ -300,19 +196,19 @@ static uint32_t times_tried(const fl_mfg_gpu *g, int32_t gear) {
 }
 
 /* The gears from the default clock on are the default by another name. */
-static int is_lower(const frame *f, int32_t gear) {
+static int is_lower(const fl_mfg_frame *f, int32_t gear) {
     const double standard = f->facts->default_sm_mhz;
     return f->facts->sm.mhz[gear] < (standard > 0 ? standard : fl_ladder_max(f->facts->sm));
 }
 
 /* Stable, or long enough in search of it: then the best gear seen within the bound, the default where none is better.
  * A loss that was measured once may only have seemed to be the best of several, so it is measured again. */
-static int ends(const frame *f) {
+static int ends(const fl_mfg_frame *f) {
     fl_mfg_gpu *g = f->g;
     const fl_mfg_params *p = f->p;
     const int32_t stable =
         fl_mfg_stable_gear(&g->trace, (uint32_t)p->stable_last, p->th_ctrl, (int32_t)p->stable_gears);
-    const int late = f->now_ns - g->start_ns >= ns_of(p->forced_early_s);
+    const int late = f->now_ns - g->start_ns >= fl_mfg_ns(p->forced_early_s);
     g->ending |= stable >= 0 || g->adjustments >= p->forced_after || (late && g->adjustments >= p->forced_early);
     if (!g->ending)
         return 0;
@@ -340,28 +236,16 @@ static int ends(const frame *f) {
     return 1;
 }
 
-/* A quarter of a window shows what costs many times the bound, as a memory clock may; the rest would only cost more. */
-static int is_hopeless(const frame *f) {
+static void end_search(const fl_mfg_frame *f) {
     fl_mfg_gpu *g = f->g;
-    if (g->looked || (g->state != FL_MFG_MEMORY && g->state != FL_MFG_SEARCH) ||
-        f->now_ns - g->begin_ns < g->window_ns / 4)
-        return 0;
-    g->looked = 1;
-    const int verdict =
-        g->state == FL_MFG_MEMORY ? evaluate(f, FL_MFG_DEFAULT, g->next_mem) : evaluate(f, g->gear, g->chosen.mem);
-    return verdict == COMPARED && g->loss - SURE * g->error > f->p->hopeless;
-}
-
-static void end_search(const frame *f) {
-    fl_mfg_gpu *g = f->g;
-    const int verdict = evaluate(f, g->gear, g->chosen.mem);
-    if (verdict != COMPARED) {
+    const int verdict = fl_mfg_evaluate(f, g->gear, g->chosen.mem);
+    if (verdict != FL_MFG_COMPARED) {
         g->trace.count = 0;
         compare_again(f, FL_MFG_SEARCH, verdict);
         return;
     }
     g->unlike = 0;
-    if (goes_on(f))
+    if (fl_mfg_goes_on(f))
         return;
     g->adjustments++;
     g->since_baseline++;
@@ -381,10 +265,10 @@ static void end_search(const frame *f) {
     if (g->since_baseline >= f->p->refresh_every)
         update_baseline(f, FL_MFG_SEARCH);
     else
-        measure(f, FL_MFG_SEARCH, g->gear, g->chosen.mem);
+        fl_mfg_measure(f, FL_MFG_SEARCH, g->gear, g->chosen.mem);
 }
 
-static void end_vector(const frame *f) {
+static void end_vector(const fl_mfg_frame *f) {
     fl_mfg_gpu *g = f->g;
     double vector[FL_MFG_FEATURES];
     for (int i = 0; i < FL_MFG_FEATURES; i++)
@@ -401,18 +285,18 @@ static void end_vector(const frame *f) {
         g->vector[i] = vector[i];
     g->has_vector = 1;
     g->begin_ns = f->now_ns;
-    g->end_ns = f->now_ns + ns_of(f->p->ev_period_s * (double)f->p->ev_readings);
+    g->end_ns = f->now_ns + fl_mfg_ns(f->p->ev_period_s * (double)f->p->ev_readings);
     g->meter = (fl_mfg_meter){.counting = 0};
 }
 
 /* ---- one step -----------------------------------------------------------------------------------------------------
  */
 
-static void wait_for_kernels(const frame *f) {
+static void wait_for_kernels(const fl_mfg_frame *f) {
     fl_mfg_gpu *g = f->g;
     if (g->first_ns < 0 && g->busy)
         g->first_ns = f->now_ns;
-    if (g->first_ns >= 0 && f->now_ns - g->first_ns >= ns_of(f->p->skip_s))
+    if (g->first_ns >= 0 && f->now_ns - g->first_ns >= fl_mfg_ns(f->p->skip_s))
         restart(f);
 }
 
@@ -423,7 +307,7 @@ static int is_idle(const fl_mfg_gpu *g, const fl_gpu_sample *s) {
 
 void fl_mfg_step(fl_mfg_gpu *g, const fl_mfg_params *p, const fl_gpu_facts *facts, const fl_gpu_sample *sample,
                  int64_t time_ns, uint32_t gpu, fl_command *command) {
-    const frame f = {g, p, facts, time_ns, gpu, command};
+    const fl_mfg_frame f = {g, p, facts, time_ns, gpu, command};
     const int64_t passed = time_ns - g->last_ns;
     g->blind = !sample->valid;
     if (!g->blind)
@@ -434,16 +318,16 @@ void fl_mfg_step(fl_mfg_gpu *g, const fl_mfg_params *p, const fl_gpu_facts *fact
         g->end_ns += passed;
         fl_mfg_meter_pause(&g->meter);
         const int tries = g->state == FL_MFG_MEMORY || g->state == FL_MFG_SEARCH;
-        if (g->blind && tries && time_ns - g->seen_ns >= ns_of(p->missing_s))
+        if (g->blind && tries && time_ns - g->seen_ns >= fl_mfg_ns(p->missing_s))
             restart(&f); /* nobody watches what is being tried: back to the default */
     } else if (time_ns >= g->begin_ns) {
         fl_mfg_meter_add(&g->meter, sample, time_ns);
-        if (time_ns >= g->end_ns || is_hopeless(&f)) {
-            static void (*const end[])(const frame *) = {[FL_MFG_BASELINE] = end_baseline,
-                                                         [FL_MFG_MEMORY] = end_memory,
-                                                         [FL_MFG_SEARCH] = end_search,
-                                                         [FL_MFG_STABLE] = end_vector,
-                                                         [FL_MFG_FIXED] = end_fixed};
+        if (time_ns >= g->end_ns || fl_mfg_is_hopeless(&f)) {
+            static void (*const end[])(const fl_mfg_frame *) = {[FL_MFG_BASELINE] = end_baseline,
+                                                                [FL_MFG_MEMORY] = end_memory,
+                                                                [FL_MFG_SEARCH] = end_search,
+                                                                [FL_MFG_STABLE] = end_vector,
+                                                                [FL_MFG_FIXED] = end_fixed};
             end[g->state](&f);
         }
     }

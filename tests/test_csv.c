@@ -94,6 +94,7 @@ static void test_bad(void) {
         {&PLAIN, "a,b\nc,\"d\ne,f\n", 0, 2, 3, "quote is not closed before the file ends"},
         {&PLAIN, "a,\"", 0, 1, 3, "quote is not closed"},
         {&PLAIN, "a,b\rc,d\n", 0, 1, 4, "carriage return"},
+        {&PLAIN, "a,b\n  \rW, \"x,,y\",z\n", 0, 2, 3, "carriage return"},
         {&HEAD, "a,b\n", 0, 1, 1, "expected '# foldline-test 1' first"},
         {&HEAD,
          "\x7f"

@@ -63,6 +63,8 @@ static fl_status bad_at(reader *r, size_t at, const char *message) {
     return bad(r, line, (int64_t)(at - start) + 1, message);
 }
 
+#define STRAY_RETURN "carriage return within the line, expected lines ended by LF or CR LF"
+
 /* ---- fields and rows, called by libcsv ---- */
 
 static bool is_blank(const reader *r, char c) { return (c == ' ' || c == '\t') && c != r->delimiter; }
@@ -124,7 +126,7 @@ static void on_row(int terminator, void *user) {
     if (r->status != FL_OK)
         return;
     if (terminator == '\r' && r->cursor + 1 < r->record_size) {
-        bad_at(r, r->cursor - 1, "carriage return within the line, expected lines ended by LF or CR LF");
+        bad_at(r, r->cursor - 1, STRAY_RETURN);
         return;
     }
     give_row(r);
@@ -295,6 +297,13 @@ static fl_status demand_version(reader *r) {
 
 /* ---- records ---- */
 
+static size_t blanks(const reader *r, size_t size) {
+    size_t i = 0;
+    while (i < size && is_blank(r, r->record[i]))
+        i++;
+    return i;
+}
+
 /* The record [begin, begin + size) of the window, its newline included, was found; lines it spans. */
 static fl_status do_record(reader *r, size_t size, int64_t lines, bool quotes) {
     r->record = r->window + r->begin;
@@ -315,6 +324,9 @@ static fl_status do_record(reader *r, size_t size, int64_t lines, bool quotes) {
     if (quotes && fl_grow(&r->unquoted, &r->unquoted_room, size + 1, 1) != FL_OK)
         return no_memory(r);
     if (!(quotes ? cut_quoted(r) : cut_plain(r))) {
+        const size_t blank = blanks(r, size); /* libcsv takes blanks before a carriage return for a line of their own */
+        if (blank + 2 < size && r->record[blank] == '\r')
+            return bad_at(r, blank, STRAY_RETURN);
         size_t taken = csv_parse(&r->csv, r->record, size, on_field, on_row, r);
         if (r->status == FL_OK && taken < size && csv_error(&r->csv) == CSV_EPARSE)
             return bad_at(r, taken, "stray quote, expected quotes around a whole field and inner ones doubled");
