@@ -1,9 +1,9 @@
 #include "harness/live/commands.h"
-#include "harness/live/gpu_host.h"
 #include "harness/live/guardian.h"
 #include "harness/live/host.h"
 #include "harness/live/live_log.h"
 #include "harness/live/stop.h"
+#include "harness/live/vendors.h"
 #include "harness/platform.h"
 #include "harness/spec.h"
 
@@ -23,7 +23,7 @@ static const fl_command_help help = {
     "The library is $FOLDLINE_NVML where set, else libnvidia-ml.so.1. foldline replay FILE reproduces the log."};
 
 typedef struct choice { /* as the command line has it */
-    const char *policy, *log, *gpus, *platform, *lasts, *rings;
+    const char *policy, *log, *vendor, *gpus, *platform, *lasts, *rings;
     fl_texts set;
     double min_set_ms, grace_ms, frozen_s;
     int64_t seed;
@@ -85,8 +85,8 @@ static fl_status open_kernels(run *r, const choice *c, fl_diag *d) {
 }
 
 static fl_status open_run(run *r, const choice *c, fl_diag *d) {
-    fl_status s = fl_gpu_host_open(&r->gpus, c->gpus, d);
-    const bool simulated = !s && r->gpus.back->simulated(r->gpus.self);
+    fl_status s = fl_vendor_open(&r->gpus, c->vendor, c->gpus, d);
+    const bool simulated = !s && fl_gpus_simulated(&r->gpus);
     if (!s && c->policy)
         s = fl_spec_open_set(c->policy, &c->set, &r->spec, d);
     if (!s && r->spec.policy)
@@ -163,7 +163,7 @@ static void tell(const run *r, const choice *c, const fl_live_result *x) {
 }
 
 static fl_status go(run *r, const choice *c, fl_diag *d) {
-    const double standard = r->gpus.back->simulated(r->gpus.self) ? 0 : 100;
+    const double standard = fl_gpus_simulated(&r->gpus) ? 0 : 100;
     const double min_set_ms = c->min_set_ms >= 0 ? c->min_set_ms : standard;
     fl_live_options o = {.mode = c->control   ? FL_LIVE_CONTROL
                                  : c->observe ? FL_LIVE_OBSERVE
@@ -213,7 +213,8 @@ int fl_cmd_live(int argc, char **argv) {
         {"observe", NULL, FL_OPTION_FLAG, &c.observe, 0, 0, "reads only, without a policy"},
         {"for", "TIME", FL_OPTION_TEXT, &c.lasts, 0, 0, "ends after 60s, 5m, 1h or 500ms (runs until stopped)"},
         {"log", "FILE", FL_OPTION_TEXT, &c.log, 0, 0, "writes every step: what was seen and decided"},
-        {"gpus", "LIST", FL_OPTION_TEXT, &c.gpus, 0, 0, "indices or UUIDs joined by commas (all)"},
+        {"vendor", "NAME", FL_OPTION_TEXT, &c.vendor, 0, 0, FL_VENDOR_HELP},
+        {"gpus", "LIST", FL_OPTION_TEXT, &c.gpus, 0, 0, "indices or UUIDs joined by commas (all of the vendor)"},
         {"rings", "DIR", FL_OPTION_TEXT, &c.rings, 0, 0,
          "takes kernel records of programs started with FOLDLINE_RINGS=DIR and the collector"},
         {"platform", "NAME", FL_OPTION_TEXT, &c.platform, 0, 0, "facts and parameters of a platform (the machine's)"},

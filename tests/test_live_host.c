@@ -1,6 +1,6 @@
 /* The live commands on the stub: modes, what is set and what is left, refusals, and that every log replays. */
 #include "harness/live/facts_head.h"
-#include "harness/live/gpu_host.h"
+#include "harness/live/nvml_host.h"
 #include "harness/live/guardian.h"
 #include "harness/live/host.h"
 #include "harness/live/record.h"
@@ -224,7 +224,7 @@ static void test_late_steps(void) {
     fl_diag d = {0};
     fl_live_result r;
     fresh(1);
-    CU_ASSERT(!fl_gpu_host_open(&gpus, NULL, &d));
+    CU_ASSERT(!fl_nvml_host_open(&gpus, NULL, &d));
     const fl_live_options o = {.mode = FL_LIVE_OBSERVE,
                                .gpus = &gpus,
                                .gpu_needs = FL_BIT(FL_GPU_POWER_W),

@@ -7,8 +7,11 @@
 #include "policies/policy.h"
 
 typedef struct fl_backend {
-    const char *name;
+    const char *name;   /* of the interface: "nvml" */
+    const char *vendor; /* "nvidia" */
     void (*close)(void *self);
+    const char *(*library)(void *self); /* as it was asked for; valid until close */
+    const char *(*driver)(void *self);  /* its version; "unknown" where it cannot be had. Valid until close */
     uint32_t (*count)(void *self);
     /* Names it for ever: UUID. Valid until close. */
     const char *(*unit)(void *self, uint32_t gpu);
@@ -24,10 +27,16 @@ typedef struct fl_backend {
     fl_status (*set)(void *self, uint32_t gpu, int control, double value, const fl_record *prior, fl_diag *d);
     /* Every control in the record on its own, read back where it can be; the first failure is told, after all. */
     fl_status (*restore)(void *self, uint32_t gpu, const fl_record *r, fl_diag *d);
+    /* For doctor. Why a control cannot be set by anybody, NULL where it can as far as the library tells without
+     * setting; the power limit now, NAN where it cannot be read; the index-th remark into text, false where there are
+     * no more. */
+    const char *(*hindrance)(void *self, uint32_t gpu, int control);
+    double (*limit_w)(void *self, uint32_t gpu);
+    bool (*note)(void *self, uint32_t gpu, unsigned index, char *text, size_t size);
     /* Whole-node reading of a simulated session (harness/live/extension.h); NULL where there is none. */
     fl_status (*read_node)(void *self, fl_gpu_sample *gpu, fl_host_sample *host, fl_diag *d);
     fl_status (*set_host)(void *self, int control, double value, fl_diag *d); /* goes with it */
-    bool (*simulated)(void *self);
+    bool (*simulated)(void *self);                                            /* NULL = no */
 } fl_backend;
 
 typedef struct fl_gpus { /* an open back end */
@@ -36,6 +45,14 @@ typedef struct fl_gpus { /* an open back end */
 } fl_gpus;
 
 void fl_gpus_close(fl_gpus *g); /* a zeroed struct is allowed */
+
+bool fl_gpus_simulated(const fl_gpus *g);
+
+/* True where a list (indices or units joined by commas; NULL, "" or "all" = every GPU) names the GPU. */
+bool fl_gpus_listed(const char *list, uint32_t index, const char *unit);
+
+/* Clocks in any order, doubled or not, sorted in place into a ladder of whole MHz; returns how many are left. */
+uint32_t fl_gpus_ladder(int32_t *mhz, uint32_t count);
 
 /* Index of a unit among the GPUs, -1 where there is none. */
 int fl_gpus_find(const fl_gpus *g, const char *unit);

@@ -1,8 +1,8 @@
 #include "harness/live/guardian.h"
 
-#include "harness/live/gpu_host.h"
 #include "harness/live/mutation.h"
 #include "harness/live/restore.h"
+#include "harness/live/vendors.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -292,17 +292,21 @@ static void close_others(const int *keep, size_t count) {
     syscall(SYS_close_range, 4096, ~0u, 0);
 }
 
+/* The units are all of one vendor. */
 static fl_status open_gpus(watch *w, fl_diag *d) {
+    const char *vendor = NULL;
     char *list = NULL;
     size_t size = 0;
     FILE *f = open_memstream(&list, &size);
     if (!f)
         return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory");
     for (size_t i = 0; i < w->unit_count; i++)
-        if (strcmp(w->unit[i], "cpu") != 0)
+        if (strcmp(w->unit[i], "cpu") != 0) {
             fprintf(f, "%s,", w->unit[i]);
+            vendor = fl_vendor_of(w->unit[i]);
+        }
     fclose(f);
-    fl_status s = size ? fl_gpu_host_open(&w->gpus, list, d) : FL_OK;
+    fl_status s = size ? fl_vendor_open(&w->gpus, vendor, list, d) : FL_OK;
     free(list);
     return s;
 }

@@ -55,7 +55,7 @@ static void keep(uint64_t needs, uint64_t *valid, uint64_t *fresh) {
 
 static fl_status look(live *l, fl_sample *sample, fl_diag *d) {
     const fl_gpus *g = l->o->gpus;
-    const bool simulated = g->back->simulated && g->back->simulated(g->self);
+    const bool simulated = fl_gpus_simulated(g);
     const int64_t t = sample->time_ns;
     fl_status s = FL_OK;
     if (simulated && (s = g->back->read_node(g->self, l->gpu, &sample->host, d)))

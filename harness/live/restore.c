@@ -1,7 +1,7 @@
 #include "harness/live/restore.h"
 
 #include "harness/live/cpu_host.h"
-#include "harness/live/gpu_host.h"
+#include "harness/live/vendors.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -49,21 +49,40 @@ static fl_status restore_one(const char *state, const char *unit, const fl_gpus 
     return s;
 }
 
+typedef struct opened { /* the vendors whose units have records, each opened when its first one comes */
+    fl_gpus gpus[FL_VENDORS_MAX];
+    bool failed[FL_VENDORS_MAX];
+} opened;
+
+/* NULL for the CPU; *s is why it cannot be opened, told once. */
+static const fl_gpus *gpus_of(opened *o, const char *unit, fl_status *s, fl_diag *d) {
+    size_t v = 0;
+    if (!strcmp(unit, CPU))
+        return NULL;
+    while (v + 1 < fl_vendor_count() && strcmp(fl_vendor_name(v), fl_vendor_of(unit)) != 0)
+        v++;
+    if (!o->gpus[v].self && !o->failed[v]) {
+        *s = fl_vendor_open(&o->gpus[v], fl_vendor_name(v), NULL, d);
+        o->failed[v] = *s != FL_OK;
+    }
+    return &o->gpus[v];
+}
+
 fl_status fl_restore_all(fl_restore_result *r, fl_diag *d) {
     const char *state = fl_state_folder();
     char **unit = NULL;
-    fl_gpus gpus = {0};
+    opened o = {0};
     fl_status first = fl_record_units(state, &unit, &r->records, d);
     r->restored = 0;
-    for (size_t i = 0; !first && i < r->records && !gpus.self; i++)
-        if (strcmp(unit[i], CPU) != 0)
-            first = fl_gpu_host_open(&gpus, NULL, d);
     for (size_t i = 0; i < r->records; i++) {
-        fl_status s =
-            gpus.self || !strcmp(unit[i], CPU) ? restore_one(state, unit[i], &gpus, r, first ? NULL : d) : FL_OK;
+        fl_status s = FL_OK;
+        const fl_gpus *gpus = gpus_of(&o, unit[i], &s, first ? NULL : d);
+        if (!gpus || gpus->self)
+            s = restore_one(state, unit[i], gpus, r, first ? NULL : d);
         first = first ? first : s;
     }
-    fl_gpus_close(&gpus);
+    for (size_t i = 0; i < FL_VENDORS_MAX; i++)
+        fl_gpus_close(&o.gpus[i]);
     for (size_t i = 0; i < r->records; i++)
         free(unit[i]);
     free(unit);

@@ -1,4 +1,4 @@
-#include "harness/live/gpu_inside.h"
+#include "harness/live/nvml_inside.h"
 
 #include <dlfcn.h>
 #include <stdio.h>
@@ -15,23 +15,13 @@ fl_status fl_nvml_failed(fl_nvml_host *h, const fl_nvml_gpu *g, const char *what
 /* ---- ladders ------------------------------------------------------------------------------------------------------
  */
 
-static int rising(const void *a, const void *b) {
-    int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
-    return x > y ? 1 : x < y ? -1 : 0;
-}
-
 /* Clocks as the library lists them (in any order, doubled or not) as a ladder. */
 static uint32_t ladder(unsigned *clocks, unsigned count, int32_t *into) {
     uint32_t n = 0;
     for (unsigned i = 0; i < count; i++)
         if (clocks[i] > 0 && clocks[i] < 100000)
             into[n++] = (int32_t)clocks[i];
-    qsort(into, n, sizeof *into, rising);
-    uint32_t kept = 0;
-    for (uint32_t i = 0; i < n; i++)
-        if (!kept || into[kept - 1] != into[i])
-            into[kept++] = into[i];
-    return kept;
+    return fl_gpus_ladder(into, n);
 }
 
 static int list_clocks(fl_nvml_host *h, fl_nvml_gpu *g, bool sm, unsigned mem_mhz, unsigned *count, unsigned *clocks) {
@@ -104,6 +94,8 @@ static fl_status set_host(void *self, int control, double value, fl_diag *d) {
     return FL_OK;
 }
 
+static const char *library(void *self) { return ((fl_nvml_host *)self)->nvml.path; }
+static const char *driver(void *self) { return ((fl_nvml_host *)self)->driver; }
 static bool simulated(void *self) { return ((fl_nvml_host *)self)->read_node != NULL; }
 
 /* ---- opening, closing ---------------------------------------------------------------------------------------------
@@ -128,6 +120,9 @@ static void close_host(void *self) {
 }
 
 static const fl_backend BACKEND = {.name = "nvml",
+                                   .vendor = "nvidia",
+                                   .library = library,
+                                   .driver = driver,
                                    .close = close_host,
                                    .count = count,
                                    .unit = unit,
@@ -136,24 +131,12 @@ static const fl_backend BACKEND = {.name = "nvml",
                                    .prior = fl_nvml_prior,
                                    .set = fl_nvml_set,
                                    .restore = fl_nvml_restore,
+                                   .hindrance = fl_nvml_hindrance,
+                                   .limit_w = fl_nvml_limit_w,
+                                   .note = fl_nvml_note,
                                    .read_node = read_node,
                                    .set_host = set_host,
                                    .simulated = simulated};
-
-static bool listed(const char *list, unsigned index, const char *uuid) {
-    char number[16];
-    snprintf(number, sizeof number, "%u", index);
-    if (!list || !*list || !strcmp(list, "all"))
-        return true;
-    for (const char *at = list; *at;) {
-        size_t size = strcspn(at, ",");
-        if ((strlen(number) == size && !strncmp(at, number, size)) ||
-            (strlen(uuid) == size && !strncmp(at, uuid, size)))
-            return true;
-        at += size + (at[size] == ',');
-    }
-    return false;
-}
 
 static fl_status add_gpu(fl_nvml_host *h, unsigned index, const char *list, fl_diag *d) {
     fl_nvml_gpu *g = &h->gpu[h->count];
@@ -163,7 +146,7 @@ static fl_status add_gpu(fl_nvml_host *h, unsigned index, const char *list, fl_d
         code = h->nvml.uuid(g->handle, g->unit, sizeof g->unit);
     if (code)
         return fl_nvml_failed(h, g, "looking for it", code, d);
-    if (!listed(list, index, g->unit))
+    if (!fl_gpus_listed(list, index, g->unit))
         return FL_OK;
     if (FL_NVML_CALL(h, name, g->handle, g->name, sizeof g->name))
         snprintf(g->name, sizeof g->name, "GPU %u", index);
@@ -171,7 +154,7 @@ static fl_status add_gpu(fl_nvml_host *h, unsigned index, const char *list, fl_d
     return read_ladders(h, g, d);
 }
 
-fl_status fl_gpu_host_open(fl_gpus *out, const char *list, fl_diag *d) {
+fl_status fl_nvml_host_open(fl_gpus *out, const char *list, fl_diag *d) {
     unsigned all = 0;
     *out = (fl_gpus){0};
     fl_nvml_host *h = calloc(1, sizeof *h);
@@ -182,6 +165,8 @@ fl_status fl_gpu_host_open(fl_gpus *out, const char *list, fl_diag *d) {
         free(h);
         return s;
     }
+    if (!h->nvml.driver || h->nvml.driver(h->driver, sizeof h->driver) || !*h->driver)
+        snprintf(h->driver, sizeof h->driver, "unknown");
     int code = h->nvml.count(&all);
     if (code || !all || all > 1024)
         s = fl_fail(d, FL_HARDWARE, NULL, 0, 0, "no GPU: %s", code ? fl_nvml_reason(&h->nvml, code) : "none is listed");
@@ -208,22 +193,4 @@ fl_status fl_gpu_host_open(fl_gpus *out, const char *list, fl_diag *d) {
     }
     *out = (fl_gpus){.back = &BACKEND, .self = h};
     return FL_OK;
-}
-
-const fl_nvml *fl_gpu_host_library(const fl_gpus *g) { return &((const fl_nvml_host *)g->self)->nvml; }
-fl_nvml_device fl_gpu_host_device(const fl_gpus *g, uint32_t i) {
-    return ((const fl_nvml_host *)g->self)->gpu[i].handle;
-}
-
-void fl_gpus_close(fl_gpus *g) {
-    if (g->self)
-        g->back->close(g->self);
-    *g = (fl_gpus){0};
-}
-
-int fl_gpus_find(const fl_gpus *g, const char *name) {
-    for (uint32_t i = 0; i < g->back->count(g->self); i++)
-        if (!strcmp(g->back->unit(g->self, i), name))
-            return (int)i;
-    return -1;
 }

@@ -1,0 +1,11 @@
+/* NVIDIA GPUs through NVML as a back end of the live host: signals, ladders and limits, locked clocks, power limits. */
+#ifndef FL_LIVE_NVML_HOST_H
+#define FL_LIVE_NVML_HOST_H
+
+#include "harness/live/backend.h"
+
+/* list: indices or UUIDs joined by commas; NULL or "all" = every GPU. FL_HARDWARE where there is no library, no driver
+ * or no GPU; FL_BAD_INPUT where the list names none. */
+fl_status fl_nvml_host_open(fl_gpus *g, const char *list, fl_diag *d);
+
+#endif
