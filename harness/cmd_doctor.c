@@ -39,7 +39,11 @@ static void tell_signals(const fl_gpus *g, uint32_t i, fl_diag *d) {
     fl_gpu_sample s = {0};
     fl_diag gone = {0};
     const uint64_t all = FL_BIT(FL_GPU_SIGNAL_COUNT) - 1;
-    if (g->back->read(g->self, i, all, 0, &s, &gone)) {
+    fl_status status = g->back->read(g->self, i, all, 0, &s, &gone);
+    usleep(120000); /* differences of counters, and profiling values, need two readings */
+    if (!status)
+        status = g->back->read(g->self, i, all, 120000000, &s, &gone);
+    if (status) {
         printf("  reads       nothing: %s\n", gone.message);
         *d = gone;
         return;
@@ -55,7 +59,7 @@ static void tell_signals(const fl_gpus *g, uint32_t i, fl_diag *d) {
     for (int id = 0; id < FL_GPU_SIGNAL_COUNT; id++)
         if (!fl_gpu_known(&s, id))
             printf(" %s", fl_rows_at(FL_ROWS_GPU_SIGNAL, (size_t)id)->name);
-    printf(" (no call, or not supported by this GPU; profiling values need two readings 100 ms apart)\n");
+    printf(" (no call, or not supported by this GPU)\n");
 }
 
 static void tell_control(const fl_gpus *g, uint32_t i, int control, const char *name, bool may) {

@@ -142,10 +142,11 @@ static bool stop(void *user) {
 }
 
 static void tell(const run *r, const choice *c, const fl_live_result *x) {
-    printf("%s on %u GPU%s for %.3f s: %llu steps, %llu late, loop %.3g ms mean, %.3g ms longest\n",
+    printf("%s on %u GPU%s (%s, %s) for %.3f s: %llu steps, %llu late, loop %.3g ms mean, %.3g ms longest\n",
            r->spec.policy ? r->spec.label : "observed", r->facts.gpu_count, r->facts.gpu_count == 1 ? "" : "s",
-           (double)x->lasted_ns * 1e-9, (unsigned long long)x->steps, (unsigned long long)x->late,
-           x->steps ? (double)x->sum_ns * 1e-6 / (double)x->steps : 0, (double)x->longest_ns * 1e-6);
+           r->gpus.back->vendor, r->gpus.back->name, (double)x->lasted_ns * 1e-9, (unsigned long long)x->steps,
+           (unsigned long long)x->late, x->steps ? (double)x->sum_ns * 1e-6 / (double)x->steps : 0,
+           (double)x->longest_ns * 1e-6);
     if (!r->spec.policy)
         return;
     printf("%llu set%s %s, %llu held back by the rate limit, %llu faults\n",

@@ -2,6 +2,8 @@
 
 #include "harness/args.h"
 #include "harness/live/nvml_host.h"
+#include "harness/live/rsmi_host.h"
+#include "harness/live/ze_host.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -14,6 +16,8 @@ typedef struct vendor {
 
 static const vendor VENDORS[] = {
     {"nvidia", "", fl_nvml_host_open},
+    {"intel", FL_ZE_PREFIX, fl_ze_host_open},
+    {"amd", FL_RSMI_PREFIX, fl_rsmi_host_open},
 };
 enum { COUNT = sizeof VENDORS / sizeof *VENDORS };
 
