@@ -14,7 +14,8 @@
 static const fl_command_help help = {
     "doctor", "[--vendor NAME] [--gpus LIST]",
     "Says what this user may read and set on each GPU, why not, and what would change that.",
-    "Reads only. A clock lock that somebody else set cannot be read: restoring after control takes it off."};
+    "Reads only. NVML cannot read a clock lock that somebody else set, ROCm SMI no set of allowed clocks: restoring "
+    "after\ncontrol takes them off. Intel's and AMD's GPUs: unproven on hardware."};
 
 enum { CAP_SYS_ADMIN_BIT = 21 };
 
