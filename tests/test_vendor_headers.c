@@ -156,10 +156,10 @@ R_IS(FL_RSMI_COMPONENT_DRIVER, RSMI_SW_COMP_DRIVER);
 /* The comparison itself is the compiler's. */
 static void test_headers(void) {
 #ifndef HAS_ZE
-    printf("skipped: Level Zero's headers are not installed (libze-dev)");
+    printf("\n    skipped: Level Zero's headers are not installed (libze-dev)");
 #endif
 #ifndef HAS_RSMI
-    printf("skipped: ROCm SMI's headers are not installed (librocm-smi-dev)");
+    printf("\n    skipped: ROCm SMI's headers are not installed (librocm-smi-dev)");
 #endif
     CU_ASSERT(sizeof(fl_ze_limit) == 48 && sizeof(fl_rsmi_clocks_5) == 264 && sizeof(fl_rsmi_clocks_6) == 280);
 }

@@ -7,7 +7,7 @@
 
 void *fl_library_open(const char *variable, const char *const *names, const char *what, char *path, size_t size,
                       fl_diag *d) {
-    const char *asked = getenv(variable), *only[2] = {asked, NULL}, *first = NULL;
+    const char *asked = getenv(variable), *only[2] = {asked, NULL};
     char why[256] = "";
     const char *const *at = asked && *asked ? only : names;
     for (; *at; at++) {
@@ -16,10 +16,7 @@ void *fl_library_open(const char *variable, const char *const *names, const char
         snprintf(path, size, "%s", *at);
         if (library)
             return library;
-        if (!first) {
-            first = *at;
-            snprintf(why, sizeof why, "%s", error ? error : *at);
-        }
+        snprintf(why, sizeof why, "%s", error ? error : *at); /* the last name is the plainest */
     }
     *path = '\0';
     fl_fail(d, FL_HARDWARE, NULL, 0, 0, "no %s: %s", what, why);
