@@ -363,7 +363,8 @@ static void test_gpu_lost(void) {
         CU_ASSERT(FOLDLINE(ARG("restore")) == 0);
         CU_ASSERT(as_before(k, 2));
         fresh(k, 2); /* lost while it is only read */
-        pid_t pid = foldline_start((char *[]){ARG("foldline"), ARG("live"), ARG("--observe"), NULL});
+        pid_t pid =
+            foldline_start((char *[]){ARG("foldline"), ARG("live"), ARG("--observe"), ARG("--for"), ARG("20s"), NULL});
         wait_us(400000);
         stub->gpu[1].code = !strcmp(k->vendor, "intel") ? 0x70000001 : 3;
         status = exit_of(pid);
