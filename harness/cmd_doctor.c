@@ -1,23 +1,30 @@
 #include "harness/live/commands.h"
 #include "harness/live/cpu_host.h"
-#include "harness/live/gpu_host.h"
 #include "harness/live/locks.h"
+#include "harness/live/vendors.h"
 #include "harness/output.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 static const fl_command_help help = {
-    "doctor", "[--gpus LIST]", "Says what this user may read and set on each GPU, why not, and what would change that.",
-    "Reads only. A clock lock that somebody else set cannot be read: restoring after control takes it off."};
+    "doctor", "[--vendor NAME] [--gpus LIST]",
+    "Says what this user may read and set on each GPU, why not, and what would change that.",
+    "Reads only. NVML cannot read a clock lock that somebody else set, ROCm SMI no set of allowed clocks: restoring "
+    "after\ncontrol takes them off. Intel's and AMD's GPUs: unproven on hardware."};
 
 enum { CAP_SYS_ADMIN_BIT = 21 };
 
-/* The drivers ask for CAP_SYS_ADMIN, not for a user id. */
-static bool may_administrate(void) {
+static bool nvidia(const fl_gpus *g) { return !strcmp(g->back->vendor, "nvidia"); }
+
+/* NVIDIA's driver asks for CAP_SYS_ADMIN, not for a user id; the others' libraries write files of root. */
+static bool may_administrate(const fl_gpus *g) {
+    if (!nvidia(g))
+        return geteuid() == 0;
     char line[256];
     uint64_t caps = 0;
     FILE *f = fopen("/proc/self/status", "re");
@@ -33,7 +40,11 @@ static void tell_signals(const fl_gpus *g, uint32_t i, fl_diag *d) {
     fl_gpu_sample s = {0};
     fl_diag gone = {0};
     const uint64_t all = FL_BIT(FL_GPU_SIGNAL_COUNT) - 1;
-    if (g->back->read(g->self, i, all, 0, &s, &gone)) {
+    fl_status status = g->back->read(g->self, i, all, 0, &s, &gone);
+    usleep(120000); /* differences of counters, and profiling values, need two readings */
+    if (!status)
+        status = g->back->read(g->self, i, all, 120000000, &s, &gone);
+    if (status) {
         printf("  reads       nothing: %s\n", gone.message);
         *d = gone;
         return;
@@ -49,58 +60,37 @@ static void tell_signals(const fl_gpus *g, uint32_t i, fl_diag *d) {
     for (int id = 0; id < FL_GPU_SIGNAL_COUNT; id++)
         if (!fl_gpu_known(&s, id))
             printf(" %s", fl_rows_at(FL_ROWS_GPU_SIGNAL, (size_t)id)->name);
-    printf(" (no call, or not supported by this GPU; profiling values need two readings 100 ms apart)\n");
+    printf(" (no call, or not supported by this GPU)\n");
 }
 
-static void tell_control(const char *name, const char *hindrance, bool may) {
+static void tell_control(const fl_gpus *g, uint32_t i, int control, const char *name, bool may) {
+    const char *hindrance = g->back->hindrance(g->self, i, control);
     if (hindrance)
         printf("  %-11s cannot be set: %s\n", name, hindrance);
     else if (!may)
-        printf("  %-11s not by this user: needs CAP_SYS_ADMIN. Administrator: run foldline live as root (see "
+        printf("  %-11s not by this user: needs %s. Administrator: run foldline live as root (see "
                "foldline.service)\n",
-               name);
+               name, nvidia(g) ? "CAP_SYS_ADMIN" : "root");
     else
         printf("  %-11s may be set\n", name);
 }
 
 static void tell_controls(const fl_gpus *g, uint32_t i, bool may) {
-    const fl_nvml *n = fl_gpu_host_library(g);
-    fl_nvml_device dev = fl_gpu_host_device(g, i);
     fl_gpu_facts f;
-    int virtual_mode = 0, persistent = 1;
-    unsigned mig = 0, pending = 0, mw = 0;
-    const char *none = NULL;
+    char text[256];
     if (g->back->facts(g->self, i, &f, NULL))
         return;
-    if (n->virtualization && !n->virtualization(dev, &virtual_mode) && virtual_mode == 2)
-        none = "a virtual GPU; its host decides";
-    tell_control("SM clock",
-                 none          ? none
-                 : !n->lock_sm ? "the library is too old to lock clocks"
-                 : !f.sm.count ? "the GPU lists no clocks"
-                               : NULL,
-                 may);
+    tell_control(g, i, FL_SET_SM_MHZ, "SM clock", may);
     if (f.sm.count)
         printf("              %u clocks, %g to %g MHz\n", f.sm.count, fl_ladder_min(f.sm), fl_ladder_max(f.sm));
-    tell_control("memory",
-                 none              ? none
-                 : !n->lock_mem    ? "the library is too old to lock memory clocks"
-                 : f.mem.count < 2 ? "the GPU lists one memory clock only"
-                                   : NULL,
-                 may);
-    tell_control("power limit",
-                 none                            ? none
-                 : f.power_max_w > f.power_min_w ? NULL
-                                                 : "the GPU has no range of limits",
-                 may);
-    if (n->limit && !n->limit(dev, &mw))
-        printf("              %g W now, %g to %g W, %g W by default\n", mw * 1e-3, f.power_min_w, f.power_max_w,
+    tell_control(g, i, FL_SET_MEM_MHZ, "memory", may);
+    tell_control(g, i, FL_SET_POWER_LIMIT_W, "power limit", may);
+    const double limit_w = g->back->limit_w(g->self, i);
+    if (!isnan(limit_w))
+        printf("              %g W now, %g to %g W, %g W by default\n", limit_w, f.power_min_w, f.power_max_w,
                f.power_default_w);
-    if (n->mig && !n->mig(dev, &mig, &pending) && mig)
-        printf("  note        MIG is on: utilisation is not reported, and clocks hold for all instances\n");
-    if (n->persistence && !n->persistence(dev, &persistent) && !persistent)
-        printf("  note        persistence mode is off: locks and limits end when the last client closes the GPU.\n"
-               "              Administrator: nvidia-smi -pm 1, or keep a client open\n");
+    for (unsigned n = 0; g->back->note(g->self, i, n, text, sizeof text); n++)
+        printf("  note        %s\n", text);
 }
 
 static void tell_state(const char *unit) {
@@ -161,48 +151,71 @@ static void tell_cpu(void) {
     fl_cpu_host_close(c);
 }
 
-static fl_status tell_gpus(const char *list, fl_diag *d) {
-    fl_gpus g = {0};
-    char driver[80] = "unknown";
-    const bool may = may_administrate();
-    fl_diag missing;
-    fl_status s = fl_gpu_host_open_working(&g, list, &missing, d);
-    if (!s && missing.status == FL_BAD_INPUT) {
-        fl_gpus_close(&g);
-        *d = missing;
-    }
-    if (d->status)
-        return d->status;
-    const fl_nvml *n = fl_gpu_host_library(&g);
-    if (n->driver)
-        n->driver(driver, sizeof driver);
-    printf("library %s, driver %s%s\n", n->path, driver, g.back->simulated(g.self) ? ", simulated by foldline" : "");
-    for (uint32_t i = 0; i < g.back->count(g.self); i++) {
+static fl_status tell_gpus(const fl_gpus *g, fl_diag *d) {
+    fl_status first = FL_OK;
+    const bool may = may_administrate(g);
+    printf("%s: library %s, driver %s%s\n", g->back->vendor, g->back->library(g->self), g->back->driver(g->self),
+           fl_gpus_simulated(g) ? ", simulated by foldline" : "");
+    for (uint32_t i = 0; i < g->back->count(g->self); i++) {
         fl_gpu_facts f = {.name = "GPU"};
-        g.back->facts(g.self, i, &f, NULL);
-        printf("GPU %u: %s, %s\n", fl_gpu_host_index(&g, i), f.name, g.back->unit(g.self, i));
-        tell_signals(&g, i, d);
-        tell_controls(&g, i, may);
-        tell_state(g.back->unit(g.self, i));
+        fl_diag gone = {0};
+        g->back->facts(g->self, i, &f, NULL);
+        printf("GPU %u: %s, %s\n", g->back->index(g->self, i), f.name, g->back->unit(g->self, i));
+        tell_signals(g, i, &gone);
+        tell_controls(g, i, may);
+        tell_state(g->back->unit(g->self, i));
+        if (gone.status && !first)
+            *d = gone;
+        first = first ? first : gone.status;
     }
-    fl_gpus_close(&g);
-    if (!d->status)
-        *d = missing;
-    return d->status;
+    return first;
+}
+
+/* Each vendor that was not ruled out. One that is not here is no failure unless all are missing. */
+static fl_status tell_vendors(const char *only, const char *list, fl_diag *d) {
+    char missing[sizeof d->message] = "";
+    const bool all = !only || !strcmp(only, "auto");
+    fl_status first = FL_OK;
+    bool any = false;
+    for (size_t i = 0; i < (all ? fl_vendor_count() : 1); i++) {
+        fl_gpus g = {0};
+        fl_diag why = {0}, silent;
+        fl_status s = fl_vendor_open(&g, all ? fl_vendor_name(i) : only, list, &silent, &why);
+        const size_t at = strlen(missing);
+        if (!s) {
+            any = true;
+            s = silent.status == FL_BAD_INPUT ? FL_OK : tell_gpus(&g, &why);
+            if (!s && silent.status) {
+                why = silent;
+                s = silent.status;
+            }
+        } else if (s == FL_HARDWARE) {
+            snprintf(missing + at, sizeof missing - at, "%s%.300s", *missing ? "; " : "", why.message);
+            s = FL_OK;
+        }
+        if (s && !first)
+            *d = why;
+        first = first ? first : s;
+        fl_gpus_close(&g);
+    }
+    if (any && *missing)
+        printf("none of the others: %s\n", missing);
+    return first || any ? first : fl_fail(d, FL_HARDWARE, NULL, 0, 0, "%s", missing);
 }
 
 int fl_cmd_doctor(int argc, char **argv) {
     fl_texts rest = {0};
-    const char *gpus = NULL;
+    const char *gpus = NULL, *vendor = NULL;
     const fl_option option[] = {
+        {"vendor", "NAME", FL_OPTION_TEXT, &vendor, 0, 0, "nvidia, intel or amd; auto = all of them (auto)"},
         {"gpus", "LIST", FL_OPTION_TEXT, &gpus, 0, 0, "indices or UUIDs joined by commas (all)"},
     };
     int status = FL_EXIT_OK;
-    if (!fl_begin(argc, argv, &help, option, 1, &rest, &status))
+    if (!fl_begin(argc, argv, &help, option, sizeof option / sizeof *option, &rest, &status))
         return status;
     fl_diag d = {0};
     fl_status s = rest.count ? fl_fail(&d, FL_BAD_INPUT, NULL, 0, 0, "'%s': expected options only", rest.item[0])
-                             : tell_gpus(gpus, &d);
+                             : tell_vendors(vendor, gpus, &d);
     if (s)
         status = fl_report("doctor", &d);
     if (s != FL_BAD_INPUT)

@@ -1,9 +1,9 @@
 #include "harness/live/commands.h"
-#include "harness/live/gpu_host.h"
 #include "harness/live/guardian.h"
 #include "harness/live/host.h"
 #include "harness/live/live_log.h"
 #include "harness/live/stop.h"
+#include "harness/live/vendors.h"
 #include "harness/platform.h"
 #include "harness/spec.h"
 
@@ -12,7 +12,7 @@
 #include <string.h>
 
 static const fl_command_help help = {
-    "live", "--policy NAME [--control] [--for 60s] [--log FILE] [--gpus LIST]",
+    "live", "--policy NAME [--control] [--for 60s] [--log FILE] [--vendor NAME] [--gpus LIST]",
     "Runs a policy on this machine's GPUs. It only decides and tells (shadow) unless --control is given.",
     "What it touches: with --control the clock locks, power limits or CPU settings that the policy drives (foldline "
     "policies\nNAME), and $FOLDLINE_STATE or /var/lib/foldline; otherwise nothing. TERM, INT and HUP end it in order; "
@@ -20,10 +20,11 @@ static const fl_command_help help = {
     "guardian\nputs everything back if it dies in any other way, and `foldline restore` does if both do. Setting needs "
     "root.\nKernel records: start a program with FOLDLINE_RINGS=DIR "
     "CUDA_INJECTION64_PATH=.../libfoldline-collector.so.\n"
-    "The library is $FOLDLINE_NVML where set, else libnvidia-ml.so.1. foldline replay FILE reproduces the log."};
+    "The library is that of the vendor (libnvidia-ml.so.1, libze_loader.so.1, librocm_smi64.so) or $FOLDLINE_NVML,\n"
+    "$FOLDLINE_ZE, $FOLDLINE_RSMI. foldline replay FILE reproduces the log."};
 
 typedef struct choice { /* as the command line has it */
-    const char *policy, *log, *gpus, *platform, *lasts, *rings;
+    const char *policy, *log, *vendor, *gpus, *platform, *lasts, *rings;
     fl_texts set;
     double min_set_ms, grace_ms, frozen_s;
     int64_t seed;
@@ -78,7 +79,7 @@ static fl_status open_kernels(run *r, const choice *c, fl_diag *d) {
     if (c->rings) {
         fl_status s = fl_kernels_open(&r->kernels, c->rings, d);
         if (!s)
-            fl_kernels_gpus(r->kernels, fl_gpu_host_position, &r->gpus);
+            fl_kernels_gpus(r->kernels, fl_gpus_position, &r->gpus);
         return s;
     }
     if (!r->spec.policy->needs_records)
@@ -89,8 +90,8 @@ static fl_status open_kernels(run *r, const choice *c, fl_diag *d) {
 }
 
 static fl_status open_run(run *r, const choice *c, fl_diag *d) {
-    fl_status s = fl_gpu_host_open(&r->gpus, c->gpus, d);
-    const bool simulated = !s && r->gpus.back->simulated(r->gpus.self);
+    fl_status s = fl_vendor_open(&r->gpus, c->vendor, c->gpus, NULL, d);
+    const bool simulated = !s && fl_gpus_simulated(&r->gpus);
     if (!s && c->policy)
         s = fl_spec_open_set(c->policy, &c->set, &r->spec, d);
     if (!s && r->spec.policy)
@@ -146,10 +147,11 @@ static bool stop(void *user) {
 }
 
 static void tell(const run *r, const choice *c, const fl_live_result *x) {
-    printf("%s on %u GPU%s for %.3f s: %llu steps, %llu late, loop %.3g ms mean, %.3g ms longest\n",
+    printf("%s on %u GPU%s (%s, %s) for %.3f s: %llu steps, %llu late, loop %.3g ms mean, %.3g ms longest\n",
            r->spec.policy ? r->spec.label : "observed", r->facts.gpu_count, r->facts.gpu_count == 1 ? "" : "s",
-           (double)x->lasted_ns * 1e-9, (unsigned long long)x->steps, (unsigned long long)x->late,
-           x->steps ? (double)x->sum_ns * 1e-6 / (double)x->steps : 0, (double)x->longest_ns * 1e-6);
+           r->gpus.back->vendor, r->gpus.back->name, (double)x->lasted_ns * 1e-9, (unsigned long long)x->steps,
+           (unsigned long long)x->late, x->steps ? (double)x->sum_ns * 1e-6 / (double)x->steps : 0,
+           (double)x->longest_ns * 1e-6);
     if (!r->spec.policy)
         return;
     printf("%llu set%s %s, %llu held back by the rate limit, %llu faults\n",
@@ -169,7 +171,7 @@ static void tell(const run *r, const choice *c, const fl_live_result *x) {
 }
 
 static fl_status go(run *r, const choice *c, fl_diag *d) {
-    const double standard = r->gpus.back->simulated(r->gpus.self) ? 0 : 100;
+    const double standard = fl_gpus_simulated(&r->gpus) ? 0 : 100;
     const double min_set_ms = c->min_set_ms >= 0 ? c->min_set_ms : standard;
     fl_live_options o = {.mode = c->control   ? FL_LIVE_CONTROL
                                  : c->observe ? FL_LIVE_OBSERVE
@@ -219,7 +221,8 @@ int fl_cmd_live(int argc, char **argv) {
         {"observe", NULL, FL_OPTION_FLAG, &c.observe, 0, 0, "reads only, without a policy"},
         {"for", "TIME", FL_OPTION_TEXT, &c.lasts, 0, 0, "ends after 60s, 5m, 1h or 500ms (runs until stopped)"},
         {"log", "FILE", FL_OPTION_TEXT, &c.log, 0, 0, "writes every step: what was seen and decided"},
-        {"gpus", "LIST", FL_OPTION_TEXT, &c.gpus, 0, 0, "indices or UUIDs joined by commas (all)"},
+        {"vendor", "NAME", FL_OPTION_TEXT, &c.vendor, 0, 0, FL_VENDOR_HELP},
+        {"gpus", "LIST", FL_OPTION_TEXT, &c.gpus, 0, 0, "indices or UUIDs joined by commas (all of the vendor)"},
         {"rings", "DIR", FL_OPTION_TEXT, &c.rings, 0, 0,
          "takes kernel records of programs started with FOLDLINE_RINGS=DIR and the collector"},
         {"platform", "NAME", FL_OPTION_TEXT, &c.platform, 0, 0, "facts and parameters of a platform (the machine's)"},

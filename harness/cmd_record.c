@@ -1,8 +1,8 @@
 #include "harness/live/commands.h"
-#include "harness/live/gpu_host.h"
 #include "harness/live/host.h"
 #include "harness/live/program.h"
 #include "harness/live/stop.h"
+#include "harness/live/vendors.h"
 #include "traces/csv.h"
 #include "traces/kernels.h"
 #include "traces/tables.h"
@@ -101,7 +101,7 @@ static fl_status open_kernels(recorder *r, fl_gpus *gpus, fl_diag *d) {
         return fl_fail(d, FL_IO, r->rings, 0, 0, "cannot make the folder: %s", fl_reason(errno));
     fl_status s = fl_kernels_open(&r->kernels, r->rings, d);
     if (!s)
-        fl_kernels_gpus(r->kernels, fl_gpu_host_position, gpus);
+        fl_kernels_gpus(r->kernels, fl_gpus_position, gpus);
     return s;
 }
 
@@ -260,11 +260,10 @@ static void drop_empty_columns(fl_telemetry *t) {
 }
 
 static fl_status write_file(recorder *r, const fl_gpus *gpus, const char *path, fl_diag *d) {
-    char text[256], key[32], driver[80] = "";
-    const fl_nvml *n = fl_gpu_host_library(gpus);
+    char text[256], key[32];
     bool ok = fl_head_set(&r->t.head, "source", "foldline record");
-    if (n->driver && !n->driver(driver, sizeof driver) && *driver)
-        ok = ok && fl_head_set(&r->t.head, "driver", driver);
+    ok = ok && fl_head_set(&r->t.head, "vendor", gpus->back->vendor);
+    ok = ok && fl_head_set(&r->t.head, "driver", gpus->back->driver(gpus->self));
     for (uint32_t i = 0; ok && i < gpus->back->count(gpus->self); i++) {
         fl_gpu_facts f;
         snprintf(key, sizeof key, "gpu%u", i);
@@ -282,14 +281,15 @@ static fl_status write_file(recorder *r, const fl_gpus *gpus, const char *path, 
     return fl_telemetry_write(path, &r->t, d);
 }
 
-static fl_status record(recorder *r, const char *out, const char *list, double every_ms, int64_t *steps, fl_diag *d) {
+static fl_status record(recorder *r, const char *out, const char *vendor, const char *list, double every_ms,
+                        int64_t *steps, fl_diag *d) {
     fl_gpus gpus = {0};
     fl_cpu_host *cpu = NULL;
     fl_live_result x = {0};
     const char *root = getenv("FOLDLINE_ROOT");
     const uint64_t host = FL_BIT(FL_HOST_CPU_MHZ) | FL_BIT(FL_HOST_CPU_UTIL_PCT) | FL_BIT(FL_HOST_CPU_ENERGY_J) |
                           FL_BIT(FL_HOST_CPU_CYCLES);
-    fl_status s = fl_gpu_host_open(&gpus, list, d);
+    fl_status s = fl_vendor_open(&gpus, vendor, list, NULL, d);
     if (!s)
         s = fl_cpu_host_open(&cpu, root ? root : "", host, d);
     if (!s)
@@ -337,7 +337,7 @@ static fl_status record(recorder *r, const char *out, const char *list, double e
 int fl_cmd_record(int argc, char **argv) {
     fl_texts rest = {0};
     recorder r = {0};
-    const char *out = NULL, *gpus = NULL, *lasts = NULL;
+    const char *out = NULL, *vendor = NULL, *gpus = NULL, *lasts = NULL;
     double every_ms = 100;
     int64_t steps = 0;
     const fl_option option[] = {
@@ -345,7 +345,8 @@ int fl_cmd_record(int argc, char **argv) {
         {"every-ms", "X", FL_OPTION_REAL, &every_ms, 0.1, 1e7, "time between readings (100)"},
         {"for", "TIME", FL_OPTION_TEXT, &lasts, 0, 0, "ends after 60s, 5m, 1h or 500ms"},
         {"kernels", "FILE", FL_OPTION_TEXT, &r.kernels_path, 0, 0, "kernel trace of COMMAND to write"},
-        {"gpus", "LIST", FL_OPTION_TEXT, &gpus, 0, 0, "indices or UUIDs joined by commas (all)"},
+        {"vendor", "NAME", FL_OPTION_TEXT, &vendor, 0, 0, FL_VENDOR_HELP},
+        {"gpus", "LIST", FL_OPTION_TEXT, &gpus, 0, 0, "indices or UUIDs joined by commas (all of the vendor)"},
     };
     int status = FL_EXIT_OK;
     if (!fl_begin(argc, argv, &help, option, sizeof option / sizeof *option, &rest, &status))
@@ -361,7 +362,7 @@ int fl_cmd_record(int argc, char **argv) {
         r.command = (char **)(uintptr_t)rest.item;
     }
     if (!s)
-        s = record(&r, out, gpus, every_ms, &steps, &d);
+        s = record(&r, out, vendor, gpus, every_ms, &steps, &d);
     if (s)
         status = fl_report("record", &d);
     else if (r.command)

@@ -14,7 +14,9 @@ static const fl_command_help help = {
     "LOG is a decisions file (of foldline run --log), whose head already names platform, policy and parameters, or the "
     "log of\n"
     "the GEEPAFS daemon, for which --format geepafs, --platform and --policy are needed. A row torn off at the end is\n"
-    "reported and left out."};
+    "reported and left out. Kernel records that the policy saw are in the log too; its tables are not: give them "
+    "again\n"
+    "with --set."};
 
 static fl_status read_log(const char *path, const char *format, fl_decisions *log, fl_diag *d) {
     if (!strcmp(format, "canonical"))

@@ -54,6 +54,7 @@ static fl_status add_head(fl_steplog *l, const fl_scene *scene, const fl_spec *s
 fl_status fl_steplog_open(fl_steplog *l, const fl_scene *scene, const fl_spec *spec, fl_diag *d) {
     *l = (fl_steplog){.policy = spec->policy};
     l->log.gpu_count = scene->facts.gpu_count;
+    l->log.has_kernels = fl_takes_kernels(spec->policy);
     fl_status s = add_names(&l->log.signal, &l->log.signal_count, FL_ROWS_HOST_SIGNAL, spec->policy->host_needs, d);
     if (!s)
         s = add_names(&l->log.signal, &l->log.signal_count, FL_ROWS_GPU_SIGNAL, spec->policy->gpu_needs, d);
@@ -68,15 +69,44 @@ fl_status fl_steplog_open(fl_steplog *l, const fl_scene *scene, const fl_spec *s
     return s;
 }
 
+bool fl_takes_kernels(const fl_policy *policy) {
+    return policy->needs_records || policy->gpu_drives & FL_BIT(FL_SET_RECORDS);
+}
+
+fl_logged_kind fl_logged_kind_of(const fl_kernel_kind *kind) {
+    fl_logged_kind k = {.name = (char *)(uintptr_t)kind->name, .name_id = kind->name_id};
+    memcpy(k.grid, kind->grid, sizeof k.grid);
+    memcpy(k.block, kind->block, sizeof k.block);
+    return k;
+}
+
+fl_logged_kernel fl_logged_kernel_of(const fl_kernel_record *record) {
+    return (fl_logged_kernel){.start_ns = record->start_ns,
+                              .end_ns = record->end_ns < 0 ? -1 : record->end_ns,
+                              .kind = record->kind,
+                              .gpu = record->gpu,
+                              .stream = record->stream};
+}
+
+static fl_status add_kernels(fl_steplog *l, const fl_sample *sample) {
+    fl_decisions *g = &l->log;
+    const size_t step = g->step_count;
+    fl_status s = fl_decisions_add_step(g, &l->room, step, sample->record_lost);
+    while (!s && g->kind_count < sample->kind_count) {
+        const fl_logged_kind kind = fl_logged_kind_of(&sample->kind[g->kind_count]);
+        s = fl_decisions_add_kind(g, &l->room, step, &kind);
+    }
+    for (uint64_t i = 0; !s && sample->record && i < sample->record_count; i++) {
+        const fl_logged_kernel kernel = fl_logged_kernel_of(&sample->record[i]);
+        s = fl_decisions_add_kernel(g, &l->room, step, &kernel);
+    }
+    return s;
+}
+
 fl_status fl_steplog_add(fl_steplog *l, const fl_sample *sample, const fl_decision *dec, fl_diag *d) {
     fl_decisions *g = &l->log;
-    size_t rows = g->gpu_count + 1, step = g->step_count, cells = (step + 1) * rows;
-    if (fl_grow(&g->t_ns, &l->room_t, step + 1, sizeof *g->t_ns) ||
-        fl_grow(&g->delay_ns, &l->room_delay, step + 1, sizeof *g->delay_ns) ||
-        fl_grow(&g->line, &l->room_line, step + 1, sizeof *g->line) ||
-        fl_grow(&g->value, &l->room_value, cells * g->signal_count + 1, sizeof *g->value) ||
-        fl_grow(&g->fresh, &l->room_fresh, cells * g->signal_count + 1, sizeof *g->fresh) ||
-        fl_grow(&g->set, &l->room_set, cells * g->control_count + 1, sizeof *g->set))
+    size_t rows = g->gpu_count + 1, step = g->step_count;
+    if (fl_decisions_grow(g, &l->room, step + 1, g->gpu_count) || (g->has_kernels && add_kernels(l, sample)))
         return no_memory(d);
     g->t_ns[step] = sample->time_ns;
     g->delay_ns[step] = dec->delay_ns;

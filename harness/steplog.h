@@ -3,13 +3,20 @@
 #define FL_STEPLOG_H
 
 #include "harness/output.h"
+#include "traces/decisions.h"
 #include "traces/tables.h"
 
 typedef struct fl_steplog {
     fl_decisions log;
     const fl_policy *policy;
-    size_t room_t, room_delay, room_line, room_value, room_fresh, room_set;
+    fl_decisions_room room;
 } fl_steplog;
+
+/* Kernel records are part of what it is shown. */
+bool fl_takes_kernels(const fl_policy *policy);
+/* As decisions files hold them; the name is borrowed. */
+fl_logged_kind fl_logged_kind_of(const fl_kernel_kind *kind);
+fl_logged_kernel fl_logged_kernel_of(const fl_kernel_record *record);
 
 /* Columns: the signals the policy needs and the controls it drives. The head names platform, policy, seed and every
  * parameter as resolved. */

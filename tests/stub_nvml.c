@@ -1,30 +1,12 @@
 /* A stand-in for the vendor's management library: several GPUs, locks, limits, errors on request, sets that take time
  * and can be cut half-way by a kill, and an audit of who set what. State is shared by all processes: see stub_nvml.h.
  */
-#include "tests/stub_nvml.h"
+#include "tests/stub_common.h"
 
-#include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <time.h>
-#include <unistd.h>
-
-#define API __attribute__((visibility("default")))
 enum { OK = 0, UNINITIALIZED = 1, INVALID = 2, NOT_SUPPORTED = 3, NO_PERMISSION = 4, INSUFFICIENT = 7, LOST = 15 };
 enum { LOW = 210, HIGH = 1410, STEP = 15, RUNGS = (HIGH - LOW) / STEP + 1, MEM_LOW = 810, MEM_HIGH = 1215 };
 
 typedef struct device *handle;
-static stub_state *state;
-static unsigned draw;
-
-static uint64_t now_ns(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
 static handle of_index(unsigned i) { return (handle)(uintptr_t)(i + 1); }
 static unsigned index_of(handle h) { return (unsigned)(uintptr_t)h - 1; }
 
@@ -39,18 +21,8 @@ static int usable(handle h, stub_gpu **g) {
 
 API int nvmlInit_v2(void);
 API int nvmlInit_v2(void) {
-    const char *path = getenv("FOLDLINE_STUB");
-    int fd = path ? open(path, O_RDWR | O_CLOEXEC) : -1;
-    void *at = fd >= 0 ? mmap(NULL, sizeof *state, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0) : MAP_FAILED;
-    if (fd >= 0)
-        close(fd);
-    if (at == MAP_FAILED)
+    if (!open_state())
         return 9;
-    state = at;
-    draw = (unsigned)now_ns() ^ (unsigned)getpid() * 2654435761u;
-    unsigned n = atomic_fetch_add(&state->inits, 1);
-    if (n < STUB_INITS_MAX)
-        state->init_pid[n] = (int)getpid();
     if (state->init_us)
         usleep(state->init_us);
     return state->init_code;
@@ -213,44 +185,22 @@ API int nvmlDeviceGetPowerManagementDefaultLimit(handle h, unsigned *mw) {
 
 /* ---- setting ---- */
 
-static unsigned next_draw(void) {
-    draw = draw * 1664525u + 1013904223u;
-    return draw >> 8;
-}
-
-static void take_time(void) {
-    if (state->set_us)
-        usleep(next_draw() % (state->set_us + 1));
-}
-
 static int begin(handle h, int control, unsigned value, stub_gpu **g) {
     int code = usable(h, g);
     if (!code)
         code = (*g)->set_code;
     if (code)
         return code;
-    unsigned n = atomic_fetch_add(&state->sets, 1);
-    if (n < STUB_AUDIT_MAX) {
-        stub_set *s = &state->audit[n];
-        s->gpu = (int)index_of(h);
-        s->control = control;
-        s->value = value;
-        s->pid = (int)getpid();
-    }
-    if (state->lost_after_sets && n + 1 >= state->lost_after_sets)
-        state->gpu[0].code = LOST;
+    audit(index_of(h), control, value, LOST);
     return OK;
 }
 
-/* One end of a range, a while, the other end: killed in between, the lock is half set. */
 static int set_range(handle h, int control, _Atomic unsigned *low, _Atomic unsigned *high, unsigned a, unsigned b) {
     stub_gpu *g;
     int code = begin(h, control, b, &g);
     if (code)
         return code;
-    *low = a;
-    take_time();
-    *high = b;
+    set_ends(low, high, a, b);
     return OK;
 }
 
@@ -278,10 +228,6 @@ API int nvmlDeviceSetPowerManagementLimit(handle h, unsigned mw) {
         return code;
     if (mw < 100000 || mw > 300000)
         return INVALID;
-    const unsigned early = next_draw() & 1; /* before the caller's time has passed, or after */
-    if (early)
-        g->limit_mw = mw;
-    take_time();
-    g->limit_mw = mw;
+    set_value(&g->limit_mw, mw);
     return OK;
 }

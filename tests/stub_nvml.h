@@ -1,5 +1,5 @@
-/* State of the stub library in a file that all its processes map ($FOLDLINE_STUB): what was set, by whom, what to do
- * wrong. Only atomics: a process may be killed anywhere. */
+/* State of a stub library (NVML, Level Zero or ROCm SMI) in a file that all its processes map ($FOLDLINE_STUB): what
+ * was set, by whom, what to do wrong. Only atomics: a process may be killed anywhere. */
 #ifndef FL_STUB_NVML_H
 #define FL_STUB_NVML_H
 
@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 enum { STUB_GPUS_MAX = 8, STUB_AUDIT_MAX = 8192, STUB_INITS_MAX = 64 };
-enum { STUB_SM, STUB_MEM, STUB_LIMIT };
+enum { STUB_SM, STUB_MEM, STUB_LIMIT, STUB_LEVEL };
 
 typedef struct stub_gpu {
     _Atomic unsigned sm_min, sm_max, mem_min, mem_max; /* locks; 0 = none */
@@ -16,6 +16,11 @@ typedef struct stub_gpu {
     _Atomic int set_code;      /* and what sets return */
     _Atomic int readback_code; /* what reading the limit returns once anything was set */
     _Atomic int frozen;        /* its energy counter stands still */
+    /* Level Zero's second tile; ROCm SMI's level and sets of allowed clocks; whether a limit is enabled. */
+    _Atomic unsigned sm2_min, sm2_max, level, sm_mask, mem_mask, limit_on;
+    /* Fixed counters for tests of units, in the units of the library; used where `fixed` is set. */
+    _Atomic int fixed;
+    _Atomic unsigned long long energy, energy_at, active, active_at, power;
 } stub_gpu;
 
 typedef struct stub_set {
@@ -27,6 +32,7 @@ typedef struct stub_state {
     unsigned gpus;
     _Atomic int init_code;
     _Atomic unsigned init_us;         /* starting the library takes so long */
+    _Atomic int ranged;               /* ROCm SMI: the SM clock is held by a range */
     _Atomic unsigned set_us;          /* a set takes up to so long, drawn anew each time */
     _Atomic unsigned lost_after_sets; /* GPU 0 is lost after so many sets; 0 = never */
     _Atomic unsigned sets;

@@ -1,7 +1,7 @@
 /* Whatever happens to controller and guardian, the GPUs come back as they were found. Trials at random times in every
  * pattern; FL_TRIALS=1000 for more of them, FL_SEED for others. Then each safety rule broken on purpose must be
  * noticed. State is read from the stub's shared memory, not through the code under test. */
-#include "harness/live/gpu_host.h"
+#include "harness/live/nvml_host.h"
 #include "harness/live/guardian.h"
 #include "harness/live/restore.h"
 #include "harness/live/session.h"
@@ -45,7 +45,7 @@ static int control(unsigned sleep_us) {
     signal(SIGINT, on_stop);
     signal(SIGHUP, on_stop);
     signal(SIGSEGV, SIG_DFL); /* not the sanitizer's */
-    if (fl_gpu_host_open(&gpus, NULL, &d))
+    if (fl_nvml_host_open(&gpus, NULL, NULL, &d))
         return 3;
     const fl_session_options o = {.gpus = &gpus,
                                   .gpu_drives =

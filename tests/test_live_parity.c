@@ -1,5 +1,6 @@
 /* The same policy, decided by the live host on a simulated GPU in virtual time and by `foldline run`: not one decision
- * may differ, and energy and makespan agree to 1e-6. Every built-in policy. */
+ * may differ, the kernel records that it saw are the same, energy and makespan agree to 1e-6, and the live log replays.
+ * Every policy of the registry: one that does not run on the first scene needs a row of its own below, or fails. */
 #include "policies/registry.h"
 #include "tests/suite.h"
 #include "tests/temp_file.h"
@@ -9,8 +10,27 @@
 #include <math.h>
 #include <stdarg.h>
 
-#define TRACE FL_ROOT "/traces/samples/sweetspot-blackscholes.csv"
-static const char PLATFORM[] = "rtx4070-laptop";
+#define SAMPLES FL_ROOT "/traces/samples/"
+#define STATES "--set states=" FL_ROOT "/harness/experiments/dynaco.states.csv"
+
+typedef struct scene {
+    const char *policy; /* NULL = whoever has no row of its own */
+    const char *platform, *workload, *set;
+} scene;
+
+static const scene SCENES[] = {
+    {"mf-gpoeo", "rtx3080ti", "--programs " SAMPLES "mf-gpoeo.programs.csv --workload AI_I2T --seconds 30", ""},
+    {"ideal-static", "apu-a10-5800k", "--programs " SAMPLES "dynaco.programs.csv --workload miniMD --seconds 4",
+     STATES},
+    {NULL, "rtx4070-laptop", SAMPLES "sweetspot-blackscholes.csv", ""},
+};
+
+static const scene *scene_of(const char *policy) {
+    const scene *s = SCENES;
+    while (s->policy && strcmp(s->policy, policy) != 0)
+        s++;
+    return s;
+}
 
 static int shell(const char *format, ...) __attribute__((format(printf, 1, 2)));
 static int shell(const char *format, ...) {
@@ -35,12 +55,33 @@ static double number(const char *file, const char *key) {
 
 static bool same(double a, double b) { return a == b || (isnan(a) && isnan(b)); }
 
+static size_t first(const size_t *until, size_t step) { return step ? until[step - 1] : 0; }
+
+static bool same_kind(const fl_logged_kind *a, const fl_logged_kind *b) {
+    return !strcmp(a->name, b->name) && !memcmp(a->grid, b->grid, sizeof a->grid) &&
+           !memcmp(a->block, b->block, sizeof a->block);
+}
+
+/* Kinds have other numbers: a live host numbers them as they come. */
+static bool same_kernels(const fl_decisions *a, const fl_decisions *b, size_t step) {
+    const size_t i = first(a->kernels_until, step), k = first(b->kernels_until, step),
+                 count = a->kernels_until[step] - i;
+    bool equal = b->kernels_until[step] - k == count && a->lost[step] == b->lost[step];
+    for (size_t n = 0; equal && n < count; n++) {
+        const fl_logged_kernel *x = &a->kernel[i + n], *y = &b->kernel[k + n];
+        equal = x->start_ns == y->start_ns && x->end_ns == y->end_ns && x->gpu == y->gpu && x->stream == y->stream &&
+                same_kind(&a->kind[x->kind], &b->kind[y->kind]);
+    }
+    return equal;
+}
+
 /* Step by step as far as the simulation goes: the live host goes on when the work is done. */
 static void compare(const char *policy, const fl_decisions *a, const fl_decisions *b) {
-    FL_CHECK(a->step_count <= b->step_count && a->gpu_count == b->gpu_count && a->signal_count == b->signal_count &&
-                 a->control_count == b->control_count,
-             "%s: %zu steps simulated, %zu live", policy, a->step_count, b->step_count);
-    if (a->step_count > b->step_count || a->signal_count != b->signal_count || a->control_count != b->control_count)
+    const bool alike = a->step_count <= b->step_count && a->gpu_count == b->gpu_count &&
+                       a->signal_count == b->signal_count && a->control_count == b->control_count &&
+                       a->has_kernels == b->has_kernels;
+    FL_CHECK(alike, "%s: %zu steps simulated, %zu live", policy, a->step_count, b->step_count);
+    if (!alike)
         return;
     const size_t rows = a->gpu_count + 1;
     for (size_t i = 0; i < a->step_count; i++) {
@@ -49,9 +90,10 @@ static void compare(const char *policy, const fl_decisions *a, const fl_decision
             equal = same(a->value[k], b->value[k]) && a->fresh[k] == b->fresh[k];
         for (size_t k = i * rows * a->control_count; equal && k < (i + 1) * rows * a->control_count; k++)
             equal = same(a->set[k], b->set[k]);
-        if (!equal) {
-            FL_CHECK(false, "%s: step %zu differs, %lld ns simulated, %lld live", policy, i, (long long)a->t_ns[i],
-                     (long long)b->t_ns[i]);
+        const bool kernels = !equal || !a->has_kernels || same_kernels(a, b, i);
+        if (!equal || !kernels) {
+            FL_CHECK(false, "%s: step %zu differs%s, %lld ns simulated, %lld live", policy, i,
+                     kernels ? "" : " in its kernel records", (long long)a->t_ns[i], (long long)b->t_ns[i]);
             return;
         }
     }
@@ -59,26 +101,31 @@ static void compare(const char *policy, const fl_decisions *a, const fl_decision
 
 static bool near(double a, double b) { return fabs(a - b) <= 1e-6 * fabs(a); }
 
+static size_t sets_of(const fl_decisions *r) {
+    size_t sets = 0;
+    for (size_t i = 0; i < r->step_count * (r->gpu_count + 1) * r->control_count; i++)
+        sets += isnan(r->set[i]) ? 0 : 1;
+    return sets;
+}
+
 static void one(const fl_policy *p) {
     char folder[400];
     fl_decisions simulated = {0}, live = {0};
     fl_diag d = {0};
+    const scene *at = scene_of(p->name);
     snprintf(folder, sizeof folder, "%.300s", fl_temp_path(""));
-    if (p->needs_records) {
-        printf("\n    %s: needs kernel records, which the live host does not get from a simulated session", p->name);
-        return;
-    }
-    if (shell("'%s' run '%s' --platform %s --policy %s --log '%s/run.csv' --json > '%s/run.json' 2> '%s/err.txt'",
-              FL_PROGRAM, TRACE, PLATFORM, p->name, folder, folder, folder)) {
-        printf("\n    %s: does not run here, see its parameters", p->name);
-        return;
-    }
-    const double end = number("run.json", "makespan_s");
     int status =
-        shell("FOLDLINE_STATE='%s/state' '%s' emulate '%s' --platform %s --time virtual --quiet --report "
-              "'%s/live.json' -- '%s' live --policy %s --platform %s --control --for %.3fs --log '%s/live.csv' "
-              "> '%s/out.txt' 2>&1",
-              folder, FL_PROGRAM, TRACE, PLATFORM, folder, FL_PROGRAM, p->name, PLATFORM, end + 1, folder, folder);
+        shell("'%s' run %s --platform %s --policy %s %s --log '%s/run.csv' --json > '%s/run.json' 2> '%s/err.txt'",
+              FL_PROGRAM, at->workload, at->platform, p->name, at->set, folder, folder, folder);
+    FL_CHECK(status == 0, "%s does not run here: it needs a row in SCENES", p->name);
+    if (status)
+        return;
+    const double end = number("run.json", "makespan_s");
+    status = shell("FOLDLINE_STATE='%s/state' '%s' emulate %s --platform %s --time virtual --quiet --rings '%s/rings' "
+                   "--report '%s/live.json' -- '%s' live --policy %s %s --platform %s --control --for %.3fs "
+                   "--rings '%s/rings' --log '%s/live.csv' > '%s/out.txt' 2>&1",
+                   folder, FL_PROGRAM, at->workload, at->platform, folder, folder, FL_PROGRAM, p->name, at->set,
+                   at->platform, end + 1, folder, folder, folder);
     FL_CHECK(status == 0, "%s: status %d", p->name, status);
     fl_status s = fl_decisions_read(fl_temp_path("run.csv"), &simulated, &d);
     if (!s)
@@ -86,16 +133,29 @@ static void one(const fl_policy *p) {
     FL_CHECK(!s, "%s: %s", p->name, d.message);
     if (!s)
         compare(p->name, &simulated, &live);
+    if (at->policy)
+        FL_CHECK(sets_of(&live) > 2 && live.kernel_count > 1000, "%s: %zu sets, %zu kernels: shows nothing", p->name,
+                 sets_of(&live), live.kernel_count);
+    status = shell("'%s' replay '%s/live.csv' %s > '%s/out.txt' 2>&1 && '%s' replay '%s/run.csv' %s > '%s/out.txt'",
+                   FL_PROGRAM, folder, at->set, folder, FL_PROGRAM, folder, at->set, folder);
+    FL_CHECK(status == 0, "%s: its log does not replay", p->name);
     FL_CHECK(near(end, number("live.json", "makespan_s")), "%s: %.9g s, live %.9g s", p->name, end,
              number("live.json", "makespan_s"));
     FL_CHECK(near(number("run.json", "energy_j"), number("live.json", "energy_j")), "%s: %.9g J, live %.9g J", p->name,
              number("run.json", "energy_j"), number("live.json", "energy_j"));
     fl_decisions_free(&simulated);
     fl_decisions_free(&live);
-    shell("rm -rf '%s/state'; rm -f '%s'/*.csv '%s'/*.json '%s'/*.txt", folder, folder, folder, folder);
+    shell("rm -rf '%s/state' '%s/rings'; rm -f '%s'/*.csv '%s'/*.json '%s'/*.txt", folder, folder, folder, folder,
+          folder);
 }
 
 static void test_every_policy(void) {
+    for (size_t i = 0; i + 1 < sizeof SCENES / sizeof *SCENES; i++) {
+        bool known = false;
+        for (size_t k = 0; k < fl_policies_count; k++)
+            known = known || !strcmp(fl_policies[k]->name, SCENES[i].policy);
+        FL_CHECK(known, "no policy %s for its scene", SCENES[i].policy);
+    }
     for (size_t i = 0; i < fl_policies_count; i++)
         one(fl_policies[i]);
     fl_temp_remove();

@@ -263,6 +263,45 @@ static void test_decisions(void) {
     fl_decisions_free(&r);
 }
 
+#define KERNELS ",lost,kind,name_id,name,grid,block,gpu,stream,start_ns,end_ns"
+#define WITH_KERNELS DECISIONS "step,t_ns,device,power_w,fresh,set_sm_mhz,delay_ns" KERNELS "\n"
+#define HOST(step, t, lost) step "," t ",host,,,,5," lost ",,,,,,,,,\n"
+#define GPUS(step, t) step "," t ",0,4,,,,,,,,,,,,,\n" step "," t ",1,4,,,,,,,,,,,,,\n"
+#define KIND(step, t, i, id, name) step "," t ",kind,,,,,," i "," id "," name ",8x1x2,64x1x1,,,,\n"
+#define KERNEL(step, t, i, gpu, start, end) step "," t ",kernel,,,,,," i ",,,,," gpu ",7," start "," end "\n"
+#define SEEN                                                                                                           \
+    HOST("0", "0", "")                                                                                                 \
+    KIND("0", "0", "0", "4", "\"f<1,2>\"")                                                                             \
+    KERNEL("0", "0", "0", "1", "-3", "9")                                                                              \
+    GPUS("0", "0") HOST("1", "5", "2") KIND("1", "5", "1", "0", "g") KERNEL("1", "5", "1", "0", "2", "")               \
+        KERNEL("1", "5", "0", "0", "1", "4") GPUS("1", "5")
+
+/* What a policy saw of kernels comes back to the last byte, and only whole steps. */
+static void test_decisions_kernels(void) {
+    fl_decisions r = {0};
+    fl_diag d = {0};
+    char in[512], out[512];
+    snprintf(in, sizeof in, "%s", fl_temp_text("k.csv", WITH_KERNELS SEEN));
+    snprintf(out, sizeof out, "%s", fl_temp_path("k2.csv"));
+    fl_status s = fl_decisions_read(in, &r, &d);
+    FL_CHECK(!s && r.has_kernels && r.step_count == 2 && r.gpu_count == 2 && r.kind_count == 2 && r.kernel_count == 3,
+             "%lld: %s", (long long)d.line, d.message);
+    if (s)
+        return;
+    CU_ASSERT(r.kinds_until[0] == 1 && r.kinds_until[1] == 2 && r.kernels_until[0] == 1 && r.kernels_until[1] == 3);
+    CU_ASSERT(r.lost[0] == 0 && r.lost[1] == 2 && !strcmp(r.kind[0].name, "f<1,2>") && r.kind[0].name_id == 4);
+    CU_ASSERT(r.kind[1].grid[0] == 8 && r.kind[1].grid[2] == 2 && r.kind[1].block[0] == 64);
+    CU_ASSERT(r.kernel[0].start_ns == -3 && r.kernel[0].end_ns == 9 && r.kernel[0].gpu == 1 && r.kernel[0].stream == 7);
+    CU_ASSERT(r.kernel[1].end_ns == -1 && r.kernel[1].kind == 1 && r.kernel[2].start_ns == 1);
+    CU_ASSERT(fl_decisions_write(out, &r, &d) == FL_OK && same_bytes(in, out));
+    fl_decisions_free(&r);
+    s = fl_decisions_read(
+        fl_temp_text("k.csv", WITH_KERNELS SEEN HOST("2", "7", "") KERNEL("2", "7", "0", "0", "5", "6")), &r, &d);
+    FL_CHECK(!s && r.step_count == 2 && r.kernels_until[1] == 3 && r.torn_line == 15, "%s, torn at %lld", d.message,
+             (long long)r.torn_line);
+    fl_decisions_free(&r);
+}
+
 /* A file that breaks off keeps its whole steps. */
 static void test_torn(void) {
     static const struct {
@@ -328,6 +367,23 @@ static void test_bad_decisions(void) {
         {DECISIONS COLUMNS "0,0,host,,,,,off,,\n", 3, 14, "sm_mhz is 'off'"},
         {DECISIONS COLUMNS "0,0,host,,,,,,,-4\n", 3, 16, "delay_ns is '-4'"},
         {DECISIONS COLUMNS "0,0,host,,,,,,,\n0,0,0,,,,,,,5\n", 4, 13, "delay_ns is '5' in a GPU's row"},
+        {DECISIONS "step,t_ns,device,fresh,delay_ns,lost\n", 2, 33, "'kind' is missing"},
+        {DECISIONS "step,t_ns,device,fresh,delay_ns,kind\n", 2, 33, "is 'kind', expected 'lost'"},
+        {DECISIONS "step,t_ns,device,fresh,delay_ns" KERNELS ",x\n", 2, 94, "'x' after 'end_ns'"},
+        {DECISIONS COLUMNS "0,0,host,,,,,,,\n0,0,kind,,,,,,,\n", 4, 5, "device (or 'host') is 'kind'"},
+        {WITH_KERNELS HOST("0", "0", "-1"), 3, 15, "lost is '-1'"},
+        {WITH_KERNELS "0,0,host,,,,5,,0,,,,,,,,\n", 3, 16, "'0' in a row of device 'host'"},
+        {WITH_KERNELS KIND("0", "0", "0", "0", "f"), 3, 5, "device (or 'host') is 'kind'"},
+        {WITH_KERNELS HOST("0", "0", "") KIND("0", "0", "1", "0", "f"), 4, 15, "kind is 1, expected 0"},
+        {WITH_KERNELS HOST("0", "0", "") KIND("1", "0", "0", "0", "f"), 4, 1, "step is 1, expected 0"},
+        {WITH_KERNELS HOST("0", "0", "") KIND("0", "1", "0", "0", "f"), 4, 3, "t_ns is 1, expected 0"},
+        {WITH_KERNELS HOST("0", "0", "") KERNEL("0", "0", "0", "0", "1", "2"), 4, 17, "kind 0 has no row"},
+        {WITH_KERNELS HOST("0", "0", "") "0,0,kind,3,,,,,0,0,f,8x1,1x1x1,,,,\n", 4, 10,
+         "'3' in a row of device 'kind'"},
+        {WITH_KERNELS HOST("0", "0", "") "0,0,kind,,,,,,0,0,f,8x1,1x1x1,,,,\n", 4, 21, "'8x1', expected three numbers"},
+        {WITH_KERNELS HOST("0", "0", "") GPUS("0", "0") HOST("1", "0", "") KIND("1", "0", "0", "0", "f")
+             KERNEL("1", "0", "0", "2", "1", "2"),
+         8, 23, "gpu is 2 of 2"},
         {DECISIONS COLUMNS "0,0,host,inf,,,,,,\n", 3, 10, "util_gpu_pct is 'inf'"},
     };
     check_bad(read_decisions, sizeof(fl_decisions), ROWS, sizeof ROWS / sizeof *ROWS);
@@ -407,6 +463,6 @@ static void test_clean_up(void) {
 
 FL_SUITE("tables", {"telemetry", test_telemetry}, {"telemetry round trip", test_telemetry_round_trip},
          {"sweep", test_sweep}, {"sweep round trip", test_sweep_round_trip}, {"decisions", test_decisions},
-         {"torn", test_torn}, {"bad decisions", test_bad_decisions},
+         {"decisions with kernels", test_decisions_kernels}, {"torn", test_torn}, {"bad decisions", test_bad_decisions},
          {"decisions round trip", test_decisions_round_trip}, {"no folder", test_no_folder},
          {"clean up", test_clean_up})

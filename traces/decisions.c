@@ -11,6 +11,7 @@ typedef struct loader {
     fl_decisions r;
     size_t width;
     size_t fresh_at; /* column of "fresh"; the set_ columns follow */
+    size_t delay_at; /* column of "delay_ns"; those of kernel records may follow */
     fl_decisions_room room;
     size_t row; /* rows of the step that is being read, 0 between steps */
     int64_t step_line, last_line;
@@ -53,19 +54,26 @@ static fl_status read_header(loader *l, const fl_csv_row *row, fl_diag *d) {
         fresh++;
     if (fresh == row->count)
         return FL_FIELD_FAIL(d, row, row->count - 1, "column 'fresh' is missing, expected it after the signals");
+    size_t delay = fresh + 1;
+    while (delay < row->count && strcmp(row->field[delay].text, "delay_ns") != 0)
+        delay++;
     if (fresh == row->count - 1)
         return FL_FIELD_FAIL(d, row, fresh, "column 'delay_ns' is missing, expected it last");
-    if (expect(row, row->count - 1, "delay_ns", d) != FL_OK)
+    if (delay == row->count && expect(row, row->count - 1, "delay_ns", d) != FL_OK)
         return FL_BAD_INPUT;
-    for (size_t i = fresh + 1; i + 1 < row->count; i++)
+    r->has_kernels = delay + 1 < row->count;
+    if (r->has_kernels && fl_kernel_columns_check(row, delay + 1, d) != FL_OK)
+        return FL_BAD_INPUT;
+    for (size_t i = fresh + 1; i < delay; i++)
         if (strncmp(row->field[i].text, "set_", 4) != 0)
             return FL_FIELD_FAIL(d, row, i, "column '%.60s' after 'fresh', expected set_ and the name of a control",
                                  row->field[i].text);
     l->width = row->count;
     l->fresh_at = fresh;
+    l->delay_at = delay;
     fl_status status = fl_columns_names(row, 3, fresh - 3, 0, &r->signal, &r->signal_count, d);
     if (status == FL_OK)
-        status = fl_columns_names(row, fresh + 1, row->count - fresh - 2, 4, &r->control, &r->control_count, d);
+        status = fl_columns_names(row, fresh + 1, delay - fresh - 1, 4, &r->control, &r->control_count, d);
     const char *gpus = fl_head_get(&r->head, "gpus");
     if (status == FL_OK && gpus) {
         char *end;
@@ -170,7 +178,14 @@ static fl_status read_row(loader *l, const fl_csv_row *row, fl_diag *d) {
         status = read_place(l, row, d);
     if (status != FL_OK)
         return status;
-    size_t now = r->step_count, delay = l->width - 1;
+    size_t now = r->step_count, delay = l->delay_at;
+    uint64_t lost = 0;
+    if (r->has_kernels)
+        status = fl_kernel_cells_read(row, delay + 1, l->row ? NULL : &lost, d);
+    if (status == FL_OK && r->has_kernels && !l->row && fl_decisions_add_step(r, &l->room, now, lost) != FL_OK)
+        status = fl_fail(d, FL_NO_MEMORY, row->file, row->line, 0, "out of memory");
+    if (status != FL_OK)
+        return status;
     size_t index = l->gpus_known ? now * (r->gpu_count + 1) + l->row : l->row;
     status = read_values(l, row, index, d);
     if (l->row == 0) {
@@ -192,7 +207,9 @@ static fl_status on_row(void *user, const fl_csv_row *row, fl_diag *d) {
     l->last_line = row->line;
     size_t steps = l->r.step_count;
     fl_diag own = {.status = FL_OK};
-    fl_status status = read_row(l, row, &own);
+    const bool kernel = l->r.has_kernels && l->row == 1 && row->count == l->width && fl_kernel_row(row);
+    fl_status status =
+        kernel ? fl_kernel_row_read(row, l->delay_at + 1, steps, &l->r, &l->room, &own) : read_row(l, row, &own);
     if (status == FL_BAD_INPUT && row->torn && row->count <= l->width) {
         l->r.torn_line = row->line;
         /* A torn host row ends the first step too, though it may be too short to say so. */
@@ -206,7 +223,7 @@ static fl_status on_row(void *user, const fl_csv_row *row, fl_diag *d) {
     }
     if (status != FL_OK && d)
         *d = own;
-    if (status != FL_OK)
+    if (status != FL_OK || kernel)
         return status;
     l->row++;
     if (l->gpus_known && l->row == (size_t)l->r.gpu_count + 1) {

@@ -1,6 +1,7 @@
 #include "traces/tables.h"
 
 #include "traces/csv.h"
+#include "traces/decisions.h"
 #include "traces/output.h"
 
 #include <math.h>
@@ -50,7 +51,17 @@ static void put_row(FILE *file, const fl_decisions *r, size_t step, size_t row) 
     fputc(',', file);
     if (row == 0 && r->delay_ns[step] >= 0)
         fl_put_int(file, r->delay_ns[step]);
+    if (r->has_kernels)
+        fl_put_kernel_cells(file, row ? 0 : r->lost[step]);
     fputc('\n', file);
+}
+
+static void put_kernels(FILE *file, const fl_decisions *r, size_t step) {
+    const fl_step_place at = {step, r->signal_count + r->control_count + 2, r->t_ns[step]};
+    for (size_t i = step ? r->kinds_until[step - 1] : 0; i < r->kinds_until[step]; i++)
+        fl_put_kind_row(file, &at, i, &r->kind[i]);
+    for (size_t i = step ? r->kernels_until[step - 1] : 0; i < r->kernels_until[step]; i++)
+        fl_put_kernel_row(file, &at, &r->kernel[i]);
 }
 
 /* What the reader would refuse must not get into a file. */
@@ -89,9 +100,15 @@ fl_status fl_decisions_write(const char *path, const fl_decisions *r, fl_diag *d
     fputs(",fresh", file);
     for (size_t i = 0; i < r->control_count; i++)
         fprintf(file, ",set_%s", r->control[i]);
-    fputs(",delay_ns\n", file);
+    fputs(",delay_ns", file);
+    if (r->has_kernels)
+        fl_put_kernel_names(file);
+    fputc('\n', file);
     for (size_t step = 0; step < r->step_count; step++)
-        for (size_t row = 0; row <= r->gpu_count; row++)
+        for (size_t row = 0; row <= r->gpu_count; row++) {
             put_row(file, r, step, row);
+            if (row == 0 && r->has_kernels)
+                put_kernels(file, r, step);
+        }
     return fl_output_commit(o, d);
 }

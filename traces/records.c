@@ -90,5 +90,12 @@ void fl_decisions_free(fl_decisions *d) {
     free(d->value);
     free(d->fresh);
     free(d->set);
+    for (size_t i = 0; i < d->kind_count; i++)
+        free(d->kind[i].name);
+    free(d->kind);
+    free(d->kernel);
+    free(d->lost);
+    free(d->kinds_until);
+    free(d->kernels_until);
     memset(d, 0, sizeof *d);
 }

@@ -114,7 +114,24 @@ typedef struct fl_sweep {
  * One row per step for the host (device -1) and one per GPU, the host's first. Columns: step,t_ns,device, then the
  * signals that the policy needs by name (host and GPU names are distinct), fresh (names of fresh signals joined by '+';
  * '*' = every valid one), then one column set_NAME per control (empty = not set; default = handed back), delay_ns (host
- * row; may be empty where the source did not record it). */
+ * row; may be empty where the source did not record it).
+ *
+ * Where the policy takes kernel records, ten more columns follow, all or none:
+ * lost,kind,name_id,name,grid,block,gpu,stream,start_ns,end_ns. `lost` stands in the host's row. Between it and the rows
+ * of the GPUs (so that a step that is whole has all of its records) come first a row of device "kind" for each kind that
+ * was not known before (kind = 0, 1, ... in order; grid and block as XxYxZ), then a row of device "kernel" for each
+ * record, in the order in which the policy saw them (end_ns empty = the end is missing); the other columns are empty. */
+
+typedef struct fl_logged_kind {
+    char *name;
+    uint32_t name_id; /* as the host numbered it: equal for equal names */
+    uint32_t grid[3], block[3];
+} fl_logged_kind;
+
+typedef struct fl_logged_kernel {
+    int64_t start_ns, end_ns; /* end_ns -1 = missing */
+    uint32_t kind, gpu, stream;
+} fl_logged_kernel;
 
 typedef struct fl_decisions {
     fl_head head;  /* keys: platform, policy, seed, set.NAME for each parameter, gpus, source */
@@ -132,6 +149,12 @@ typedef struct fl_decisions {
     bool *fresh;       /* x signal_count */
     double *set;       /* x control_count; NAN = not set, -1 = default */
     int64_t torn_line; /* of a torn last row that was skipped, 0 = none */
+    bool has_kernels;  /* the ten columns of kernel records are there; else all below is empty */
+    fl_logged_kind *kind;
+    fl_logged_kernel *kernel;
+    size_t kind_count, kernel_count;
+    uint64_t *lost;                     /* step_count: records lost since the step before */
+    size_t *kinds_until, *kernels_until; /* step_count: how many were known, and seen, up to this step */
 } fl_decisions;
 
 void fl_head_free(fl_head *h);

@@ -1,8 +1,8 @@
 #include "harness/live/guardian.h"
 
-#include "harness/live/gpu_host.h"
 #include "harness/live/mutation.h"
 #include "harness/live/restore.h"
+#include "harness/live/vendors.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -275,18 +275,22 @@ static void close_others(const int *keep, size_t count) {
     syscall(SYS_close_range, 4096, ~0u, 0);
 }
 
+/* The units are all of one vendor. */
 static fl_status open_gpus(watch *w, fl_diag *d) {
+    const char *vendor = NULL;
     char *list = NULL;
     size_t size = 0;
     FILE *f = open_memstream(&list, &size);
     if (!f)
         return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory");
     for (size_t i = 0; i < w->unit_count; i++)
-        if (strcmp(w->unit[i].unit, "cpu") != 0)
+        if (strcmp(w->unit[i].unit, "cpu") != 0) {
             fprintf(f, "%s,", w->unit[i].unit);
+            vendor = fl_vendor_of(w->unit[i].unit);
+        }
     fclose(f);
     fl_diag missing; /* of one that is lost the restore tells; the others it shall not hold up */
-    fl_status s = size ? fl_gpu_host_open_working(&w->gpus, list, &missing, d) : FL_OK;
+    fl_status s = size ? fl_vendor_open(&w->gpus, vendor, list, &missing, d) : FL_OK;
     free(list);
     return s;
 }

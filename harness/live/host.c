@@ -1,6 +1,7 @@
 #include "harness/live/host.h"
 
 #include "harness/live/session.h"
+#include "harness/steplog.h"
 #include "sim/guard.h"
 
 #include <stdio.h>
@@ -54,7 +55,7 @@ static void keep(uint64_t needs, uint64_t *valid, uint64_t *fresh) {
 
 static fl_status look(live *l, fl_sample *sample, fl_diag *d) {
     const fl_gpus *g = l->o->gpus;
-    const bool simulated = g->back->simulated && g->back->simulated(g->self);
+    const bool simulated = fl_gpus_simulated(g);
     const int64_t t = sample->time_ns;
     fl_status s = FL_OK;
     if (simulated && (s = g->back->read_node(g->self, l->gpu, &sample->host, d)))
@@ -115,6 +116,12 @@ static fl_status step(live *l, int64_t started, int64_t *delay, fl_diag *d) {
     fl_sample sample = {.time_ns = started - l->origin_ns, .step = l->r->steps, .gpu_count = l->gpus, .gpu = l->gpu};
     const fl_decision *decision = NULL;
     fl_status s = look(l, &sample, d);
+    if (l->instance && !fl_takes_kernels(l->o->policy)) {
+        sample.record = NULL;
+        sample.kind = NULL;
+        sample.kind_count = 0;
+        sample.record_count = sample.record_lost = 0;
+    }
     if (!s && l->instance)
         s = fl_instance_step(l->instance, &sample, &decision, d);
     if (!s && l->o->on_step)

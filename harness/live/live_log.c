@@ -1,6 +1,7 @@
 #include "harness/live/live_log.h"
 
 #include "harness/live/facts_head.h"
+#include "harness/steplog.h"
 #include "traces/output.h"
 
 #include <errno.h>
@@ -13,6 +14,8 @@ struct fl_live_log {
     FILE *file;
     char *path;
     const fl_policy *policy;
+    bool kernels;
+    uint32_t kinds; /* written */
 };
 
 /* ---- head -------------------------------------------------------------------------------------------------------- */
@@ -101,12 +104,32 @@ static void put_row(const fl_live_log *l, const fl_sample *s, const fl_decision 
     fputc(',', f);
     if (!row)
         fl_put_int(f, dec->delay_ns);
+    if (l->kernels)
+        fl_put_kernel_cells(f, row ? 0 : s->record_lost);
     fputc('\n', f);
 }
 
+static void put_kernels(fl_live_log *l, const fl_sample *s) {
+    const fl_policy *p = l->policy;
+    const size_t columns = (size_t)__builtin_popcountll(p->host_needs) + (size_t)__builtin_popcountll(p->gpu_needs) +
+                           (size_t)__builtin_popcountll(p->gpu_drives) + (size_t)__builtin_popcountll(p->host_drives);
+    const fl_step_place at = {(size_t)s->step, columns + 2, s->time_ns};
+    for (; l->kinds < s->kind_count; l->kinds++) {
+        const fl_logged_kind kind = fl_logged_kind_of(&s->kind[l->kinds]);
+        fl_put_kind_row(l->file, &at, l->kinds, &kind);
+    }
+    for (uint64_t i = 0; s->record && i < s->record_count; i++) {
+        const fl_logged_kernel kernel = fl_logged_kernel_of(&s->record[i]);
+        fl_put_kernel_row(l->file, &at, &kernel);
+    }
+}
+
 fl_status fl_live_log_add(fl_live_log *l, const fl_sample *sample, const fl_decision *decision, fl_diag *d) {
-    for (uint32_t row = 0; row <= sample->gpu_count; row++)
+    for (uint32_t row = 0; row <= sample->gpu_count; row++) {
         put_row(l, sample, decision, row);
+        if (!row && l->kernels)
+            put_kernels(l, sample);
+    }
     if (fflush(l->file))
         return fl_fail(d, FL_IO, l->path, 0, 0, "cannot write: %s", fl_reason(errno));
     return FL_OK;
@@ -121,6 +144,7 @@ fl_status fl_live_log_open(fl_live_log **out, const char *path, const fl_head *h
         return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the log");
     }
     l->policy = policy;
+    l->kernels = fl_takes_kernels(policy);
     if (!(l->file = fopen(path, "we"))) {
         fl_status s = fl_fail(d, FL_IO, path, 0, 0, "cannot write: %s", fl_reason(errno));
         fl_live_log_close(l, NULL);
@@ -137,7 +161,10 @@ fl_status fl_live_log_open(fl_live_log **out, const char *path, const fl_head *h
     fputs(",fresh", l->file);
     put_names(l->file, "set_", FL_ROWS_GPU_CONTROL, policy->gpu_drives);
     put_names(l->file, "set_", FL_ROWS_HOST_CONTROL, policy->host_drives);
-    fputs(",delay_ns\n", l->file);
+    fputs(",delay_ns", l->file);
+    if (l->kernels)
+        fl_put_kernel_names(l->file);
+    fputc('\n', l->file);
     *out = l;
     return FL_OK;
 }

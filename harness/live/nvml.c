@@ -1,20 +1,11 @@
 #include "harness/live/nvml.h"
 
+#include "harness/live/library.h"
+
 #include <dlfcn.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include <stddef.h>
 
-static const char STANDARD[] = "libnvidia-ml.so.1";
-
-/* A pointer to a function through a void *, as POSIX lets dlsym give it. */
-static int find(void *library, const char *newest, const char *older, void *into) {
-    void *symbol = dlsym(library, newest);
-    if (!symbol && older)
-        symbol = dlsym(library, older);
-    memcpy(into, &symbol, sizeof symbol);
-    return symbol != NULL;
-}
+static const char *const NAMES[] = {"libnvidia-ml.so.1", NULL};
 
 static const struct {
     int code;
@@ -42,18 +33,14 @@ int fl_nvml_gone(int code) {
 }
 
 fl_status fl_nvml_open(fl_nvml *n, fl_diag *d) {
-    const char *asked = getenv("FOLDLINE_NVML"), *missing = NULL;
+    const char *missing = NULL;
     *n = (fl_nvml){0};
-    snprintf(n->path, sizeof n->path, "%s", asked && *asked ? asked : STANDARD);
-    if (!(n->library = dlopen(n->path, RTLD_NOW | RTLD_LOCAL))) {
-        const char *why = dlerror();
-        fl_fail(d, FL_HARDWARE, NULL, 0, 0, "no NVIDIA management library: %s", why ? why : n->path);
-        *n = (fl_nvml){0};
+    n->library = fl_library_open("FOLDLINE_NVML", NAMES, "NVIDIA management library", n->path, sizeof n->path, d);
+    if (!n->library)
         return FL_HARDWARE;
-    }
-    find(n->library, "nvmlErrorString", NULL, &n->text);
+    fl_library_find(n->library, "nvmlErrorString", NULL, &n->text);
 #define FIND(member, must, parameters, newest, older)                                                                  \
-    if (!find(n->library, newest, older, &n->member) && (must))                                                        \
+    if (!fl_library_find(n->library, newest, older, &n->member) && (must))                                             \
         missing = newest;
     FL_NVML_CALLS(FIND)
     int code = missing ? 0 : n->init();

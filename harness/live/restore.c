@@ -1,7 +1,7 @@
 #include "harness/live/restore.h"
 
 #include "harness/live/cpu_host.h"
-#include "harness/live/gpu_host.h"
+#include "harness/live/vendors.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -51,27 +51,49 @@ static fl_status restore_one(const char *state, const char *unit, const fl_gpus 
     return s;
 }
 
+typedef struct opened { /* the vendors whose units have records, each opened when its first one comes */
+    fl_gpus gpus[FL_VENDORS_MAX];
+    bool failed[FL_VENDORS_MAX];
+    fl_diag missing; /* the first GPU that does not answer; it does not hold up the others */
+} opened;
+
+/* NULL for the CPU; *s is why it cannot be opened, told once. */
+static const fl_gpus *gpus_of(opened *o, const char *unit, fl_status *s, fl_diag *d) {
+    size_t v = 0;
+    if (!strcmp(unit, CPU))
+        return NULL;
+    while (v + 1 < fl_vendor_count() && strcmp(fl_vendor_name(v), fl_vendor_of(unit)) != 0)
+        v++;
+    if (!o->gpus[v].self && !o->failed[v]) {
+        fl_diag missing;
+        *s = fl_vendor_open(&o->gpus[v], fl_vendor_name(v), NULL, &missing, d);
+        o->failed[v] = *s != FL_OK;
+        if (!o->missing.status)
+            o->missing = missing;
+    }
+    return &o->gpus[v];
+}
+
 fl_status fl_restore_all(fl_restore_result *r, fl_diag *d) {
     const char *state = fl_state_folder();
     char **unit = NULL;
-    fl_gpus gpus = {0};
-    fl_diag missing = {0};
+    opened o = {0};
     fl_status first = fl_record_units(state, &unit, &r->records, d);
     r->restored = 0;
-    for (size_t i = 0; !first && i < r->records && !gpus.self; i++)
-        if (strcmp(unit[i], CPU) != 0)
-            first = fl_gpu_host_open_working(&gpus, NULL, &missing, d);
     for (size_t i = 0; i < r->records; i++) {
-        fl_status s =
-            gpus.self || !strcmp(unit[i], CPU) ? restore_one(state, unit[i], &gpus, r, first ? NULL : d) : FL_OK;
+        fl_status s = FL_OK;
+        const fl_gpus *gpus = gpus_of(&o, unit[i], &s, first ? NULL : d);
+        if (!gpus || gpus->self)
+            s = restore_one(state, unit[i], gpus, r, first ? NULL : d);
         first = first ? first : s;
     }
-    if (first && gpus.self && missing.status && d) {
+    if (first && o.missing.status && d) {
         const fl_diag told = *d;
         fl_fail(d, first, *told.file ? told.file : NULL, told.line, told.column, "%.500s; %.400s", told.message,
-                missing.message);
+                o.missing.message);
     }
-    fl_gpus_close(&gpus);
+    for (size_t i = 0; i < FL_VENDORS_MAX; i++)
+        fl_gpus_close(&o.gpus[i]);
     for (size_t i = 0; i < r->records; i++)
         free(unit[i]);
     free(unit);

@@ -109,6 +109,10 @@ static const char *const SAMPLE[] = {
     "# foldline-telemetry 1\nt_ns,device,power_w,sm_mhz\n0,0,47.5,\n0,host,,\n100,0,48,1410\n50,1,,135\n",
     "workload,kernel,sm_mhz,mem_mhz,power_cap_w,time_s,power_w,energy_j\nw,,1005,,150,2,100,200.5\nw,k,,810,,4,,100\n",
     "# foldline-arrivals 1\n# source: x\nt_ns\n0\n1000\n1000\n2500000000\n",
+    "# foldline-decisions 1\n"
+    "step,t_ns,device,power_w,fresh,set_sm_mhz,delay_ns,lost,kind,name_id,name,grid,block,gpu,stream,start_ns,end_ns\n"
+    "0,0,host,,,,5,,,,,,,,,,\n0,0,kind,,,,,,0,4,\"f<1,2>\",8x1x2,64x1x1,,,,\n0,0,kernel,,,,,,0,,,,,0,7,-3,9\n"
+    "0,0,0,4,*,1410,,,,,,,,,,,\n1,5,host,,,,5,2,,,,,,,,,\n1,5,kernel,,,,,,0,,,,,0,7,1,\n1,5,0,4,,,,,,,,,,,,,\n",
     "# foldline-decisions 1\n# policy: p\n# gpus: 2\n"
     "step,t_ns,device,util_gpu_pct,power_w,loop_ns,fresh,set_sm_mhz,set_cpu_mhz,delay_ns\n"
     "0,0,host,,,,,,2000,1500\n0,0,0,98,47.5,,*,1410,,\n0,0,1,0,,,,default,,\n"

@@ -1,4 +1,4 @@
-#include "harness/live/gpu_inside.h"
+#include "harness/live/nvml_inside.h"
 
 #include <dlfcn.h>
 #include <stdio.h>
@@ -15,23 +15,13 @@ fl_status fl_nvml_failed(fl_nvml_host *h, const fl_nvml_gpu *g, const char *what
 /* ---- ladders ------------------------------------------------------------------------------------------------------
  */
 
-static int rising(const void *a, const void *b) {
-    int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
-    return x > y ? 1 : x < y ? -1 : 0;
-}
-
 /* Clocks as the library lists them (in any order, doubled or not) as a ladder. */
 static uint32_t ladder(unsigned *clocks, unsigned count, int32_t *into) {
     uint32_t n = 0;
     for (unsigned i = 0; i < count; i++)
         if (clocks[i] > 0 && clocks[i] < 100000)
             into[n++] = (int32_t)clocks[i];
-    qsort(into, n, sizeof *into, rising);
-    uint32_t kept = 0;
-    for (uint32_t i = 0; i < n; i++)
-        if (!kept || into[kept - 1] != into[i])
-            into[kept++] = into[i];
-    return kept;
+    return fl_gpus_ladder(into, n);
 }
 
 static int list_clocks(fl_nvml_host *h, fl_nvml_gpu *g, bool sm, unsigned mem_mhz, unsigned *count, unsigned *clocks) {
@@ -104,6 +94,8 @@ static fl_status set_host(void *self, int control, double value, fl_diag *d) {
     return FL_OK;
 }
 
+static const char *library(void *self) { return ((fl_nvml_host *)self)->nvml.path; }
+static const char *driver(void *self) { return ((fl_nvml_host *)self)->driver; }
 static bool simulated(void *self) { return ((fl_nvml_host *)self)->read_node != NULL; }
 
 /* ---- opening, closing ---------------------------------------------------------------------------------------------
@@ -111,6 +103,8 @@ static bool simulated(void *self) { return ((fl_nvml_host *)self)->read_node != 
 
 static uint32_t count(void *self) { return ((fl_nvml_host *)self)->count; }
 static const char *unit(void *self, uint32_t i) { return ((fl_nvml_host *)self)->gpu[i].unit; }
+
+static uint32_t index_of(void *self, uint32_t i) { return ((fl_nvml_host *)self)->gpu[i].index; }
 
 static void close_host(void *self) {
     fl_nvml_host *h = self;
@@ -128,39 +122,27 @@ static void close_host(void *self) {
 }
 
 static const fl_backend BACKEND = {.name = "nvml",
+                                   .vendor = "nvidia",
+                                   .library = library,
+                                   .driver = driver,
                                    .close = close_host,
                                    .count = count,
                                    .unit = unit,
+                                   .index = index_of,
                                    .facts = facts,
                                    .read = fl_nvml_read,
                                    .prior = fl_nvml_prior,
                                    .set = fl_nvml_set,
                                    .restore = fl_nvml_restore,
+                                   .hindrance = fl_nvml_hindrance,
+                                   .limit_w = fl_nvml_limit_w,
+                                   .note = fl_nvml_note,
                                    .read_node = read_node,
                                    .set_host = set_host,
                                    .simulated = simulated};
 
-static bool all_listed(const char *list) { return !list || !*list || !strcmp(list, "all"); }
-
-static bool is_name(const char *at, size_t size, unsigned index, const char *uuid) {
-    char number[16];
-    snprintf(number, sizeof number, "%u", index);
-    return (strlen(number) == size && !strncmp(at, number, size)) || (strlen(uuid) == size && !strncmp(at, uuid, size));
-}
-
-static bool listed(const char *list, unsigned index, const char *uuid) {
-    if (all_listed(list))
-        return true;
-    for (const char *at = list; *at;) {
-        size_t size = strcspn(at, ",");
-        if (size && is_name(at, size, index, uuid))
-            return true;
-        at += size + (at[size] == ',');
-    }
-    return false;
-}
-
-static fl_status add_gpu(fl_nvml_host *h, unsigned index, const char *list, fl_diag *d) {
+static fl_status add_gpu(void *self, uint32_t index, const char *list, fl_diag *d) {
+    fl_nvml_host *h = self;
     fl_nvml_gpu *g = &h->gpu[h->count];
     *g = (fl_nvml_gpu){.index = index};
     int code = h->nvml.by_index(index, &g->handle);
@@ -168,7 +150,7 @@ static fl_status add_gpu(fl_nvml_host *h, unsigned index, const char *list, fl_d
         code = h->nvml.uuid(g->handle, g->unit, sizeof g->unit);
     if (code)
         return fl_nvml_failed(h, g, "looking for it", code, d);
-    if (!listed(list, index, g->unit))
+    if (!fl_gpus_listed(list, index, g->unit))
         return FL_OK;
     if (FL_NVML_CALL(h, name, g->handle, g->name, sizeof g->name))
         snprintf(g->name, sizeof g->name, "GPU %u", index);
@@ -176,69 +158,27 @@ static fl_status add_gpu(fl_nvml_host *h, unsigned index, const char *list, fl_d
     return read_ladders(h, g, d);
 }
 
-/* The first name of the list that is no GPU's. One that does not answer tells its number only: where there is one, a
- * UUID may be its. */
-static void check_names(const fl_nvml_host *h, const char *list, unsigned all, const fl_diag *silent,
-                        fl_diag *missing) {
-    for (const char *at = all_listed(list) ? "" : list; *at && !missing->status;) {
-        const size_t size = strcspn(at, ",");
-        bool found = !size;
-        for (uint32_t i = 0; i < h->count && !found; i++)
-            found = is_name(at, size, h->gpu[i].index, h->gpu[i].unit);
-        if (!found)
-            fl_fail(missing, silent->status ? silent->status : FL_BAD_INPUT, NULL, 0, 0,
-                    "--gpus: '%.*s' is none of the %u GPUs, expected indices or UUIDs%s%s", (int)size, at, all,
-                    silent->status ? "; " : "", silent->message);
-        at += size + (at[size] == ',');
-    }
-}
-
-static fl_status add_gpus(fl_nvml_host *h, unsigned all, const char *list, fl_diag *missing, fl_diag *d) {
-    fl_diag silent = {0};
-    for (unsigned i = 0; i < all; i++) {
-        fl_diag one = {0};
-        if (!add_gpu(h, i, list, &one))
-            continue;
-        if (one.status == FL_NO_MEMORY) {
-            *d = one;
-            return one.status;
-        }
-        if (!missing->status && listed(list, i, ""))
-            *missing = one;
-        if (!silent.status)
-            silent = one;
-    }
-    check_names(h, list, all, &silent, missing);
-    return FL_OK;
-}
-
-fl_status fl_gpu_host_open_working(fl_gpus *out, const char *list, fl_diag *missing, fl_diag *d) {
-    fl_diag own = {0};
+fl_status fl_nvml_host_open(fl_gpus *out, const char *list, fl_diag *missing, fl_diag *d) {
     unsigned all = 0;
-    d = d ? d : &own;
-    *missing = (fl_diag){0};
     *out = (fl_gpus){0};
     fl_nvml_host *h = calloc(1, sizeof *h);
     if (!h)
         return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the GPUs");
+    const fl_gpus opened = {.back = &BACKEND, .self = h};
     fl_status s = fl_nvml_open(&h->nvml, d);
     if (s) {
         free(h);
         return s;
     }
+    if (!h->nvml.driver || h->nvml.driver(h->driver, sizeof h->driver) || !*h->driver)
+        snprintf(h->driver, sizeof h->driver, "unknown");
     int code = h->nvml.count(&all);
     if (code || !all || all > 1024)
         s = fl_fail(d, FL_HARDWARE, NULL, 0, 0, "no GPU: %s", code ? fl_nvml_reason(&h->nvml, code) : "none is listed");
     else if (!(h->gpu = calloc(all, sizeof *h->gpu)))
         s = fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the GPUs");
     if (!s)
-        s = add_gpus(h, all, list, missing, d);
-    if (!s && !h->count) {
-        if (!missing->status)
-            fl_fail(missing, FL_BAD_INPUT, NULL, 0, 0, "--gpus %s names no GPU, expected indices or UUIDs", list);
-        *d = *missing;
-        s = d->status;
-    }
+        s = fl_gpus_gather(&opened, all, list, add_gpu, missing, d);
     void *symbol[3] = {dlsym(h->nvml.library, "foldlineReadNode"), dlsym(h->nvml.library, "foldlineSetHost"),
                        dlsym(h->nvml.library, "foldlineSetRecords")};
     h->all = all;
@@ -253,47 +193,6 @@ fl_status fl_gpu_host_open_working(fl_gpus *out, const char *list, fl_diag *miss
         close_host(h);
         return s;
     }
-    *out = (fl_gpus){.back = &BACKEND, .self = h};
+    *out = opened;
     return FL_OK;
-}
-
-fl_status fl_gpu_host_open(fl_gpus *g, const char *list, fl_diag *d) {
-    fl_diag missing;
-    fl_status s = fl_gpu_host_open_working(g, list, &missing, d);
-    if (!s && missing.status) {
-        fl_gpus_close(g);
-        s = missing.status;
-        if (d)
-            *d = missing;
-    }
-    return s;
-}
-
-uint32_t fl_gpu_host_index(const fl_gpus *g, uint32_t i) { return ((const fl_nvml_host *)g->self)->gpu[i].index; }
-
-int fl_gpu_host_position(void *gpus, const char *name, size_t size) {
-    const fl_gpus *g = gpus;
-    const fl_nvml_host *h = g->self;
-    for (uint32_t i = 0; i < h->count; i++)
-        if (is_name(name, size, h->gpu[i].index, "") || (size > 4 && !strncmp(h->gpu[i].unit, name, size)))
-            return (int)i;
-    return -1;
-}
-
-const fl_nvml *fl_gpu_host_library(const fl_gpus *g) { return &((const fl_nvml_host *)g->self)->nvml; }
-fl_nvml_device fl_gpu_host_device(const fl_gpus *g, uint32_t i) {
-    return ((const fl_nvml_host *)g->self)->gpu[i].handle;
-}
-
-void fl_gpus_close(fl_gpus *g) {
-    if (g->self)
-        g->back->close(g->self);
-    *g = (fl_gpus){0};
-}
-
-int fl_gpus_find(const fl_gpus *g, const char *name) {
-    for (uint32_t i = 0; i < g->back->count(g->self); i++)
-        if (!strcmp(g->back->unit(g->self, i), name))
-            return (int)i;
-    return -1;
 }

@@ -1,4 +1,4 @@
-#include "harness/live/gpu_inside.h"
+#include "harness/live/nvml_inside.h"
 
 #include <math.h>
 #include <stdio.h>

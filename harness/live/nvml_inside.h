@@ -1,15 +1,12 @@
-/* What the parts of the NVML back end share: gpu_host.c opens it, gpu_read.c reads, gpu_set.c sets and restores. */
-#ifndef FL_LIVE_GPU_INSIDE_H
-#define FL_LIVE_GPU_INSIDE_H
+/* What the parts of the NVML back end share: nvml_host.c opens it, nvml_read.c reads, nvml_set.c sets
+ * and restores, nvml_tell.c says what doctor wants to know. */
+#ifndef FL_LIVE_NVML_INSIDE_H
+#define FL_LIVE_NVML_INSIDE_H
 
 #include "harness/live/extension.h"
-#include "harness/live/gpu_host.h"
-
-typedef struct fl_seen { /* of one signal, to tell when its sensor refreshed */
-    double value;
-    int64_t fresh_ns;
-    bool known;
-} fl_seen;
+#include "harness/live/nvml.h"
+#include "harness/live/nvml_host.h"
+#include "harness/live/seen.h"
 
 typedef struct fl_nvml_gpu {
     fl_nvml_device handle;
@@ -25,6 +22,7 @@ typedef struct fl_nvml_gpu {
 
 typedef struct fl_nvml_host {
     fl_nvml nvml;
+    char driver[80];
     fl_nvml_gpu *gpu;
     uint32_t count, all; /* those of the list, and all that there are */
     fl_gpu_sample *node; /* all: of a simulated session */
@@ -44,5 +42,8 @@ fl_status fl_nvml_read(void *self, uint32_t i, uint64_t needs, int64_t t_ns, fl_
 fl_status fl_nvml_set(void *self, uint32_t i, int control, double value, const fl_record *prior, fl_diag *d);
 fl_status fl_nvml_prior(void *self, uint32_t i, uint64_t drives, fl_record *r, fl_diag *d);
 fl_status fl_nvml_restore(void *self, uint32_t i, const fl_record *r, fl_diag *d);
+const char *fl_nvml_hindrance(void *self, uint32_t i, int control);
+double fl_nvml_limit_w(void *self, uint32_t i);
+bool fl_nvml_note(void *self, uint32_t i, unsigned index, char *text, size_t size);
 
 #endif

@@ -1,4 +1,4 @@
-#include "harness/live/gpu_inside.h"
+#include "harness/live/nvml_inside.h"
 
 #define GPM_PERIOD_NS INT64_C(100000000) /* profiling samples must be further apart than that (NVML) */
 
@@ -19,9 +19,7 @@ static bool fine(reading *r, int code) {
     return code == FL_NVML_OK;
 }
 
-/* How often a sensor refreshes at least. NVML does not tell when one did: a changed value says so; one that did not
- * change is taken for refreshed once this long has passed (notes on each GPU's sensors: 100 ms power, 1/6 s
- * utilisation). Energy counters always move, so theirs refreshed only where they moved. */
+/* How long a sensor needs at least (notes on each GPU's sensors: 100 ms power, 1/6 s utilisation). */
 static int64_t refresh_ns(int id) {
     switch (id) {
     case FL_GPU_POWER_W:
@@ -34,23 +32,14 @@ static int64_t refresh_ns(int id) {
         return 166666667;
     case FL_GPU_ENERGY_J:
     case FL_GPU_ENERGY_NS:
-        return INT64_MAX;
+        return FL_SEEN_MOVES;
     default:
         return 0;
     }
 }
 
 static bool put(reading *r, int id, double value) {
-    fl_seen *s = &r->g->last[id];
-    bool fresh = !s->known || s->value != value;
-    if (!fresh && refresh_ns(id) != INT64_MAX)
-        fresh = r->t_ns - s->fresh_ns >= refresh_ns(id);
-    if (fresh)
-        *s = (fl_seen){.value = value, .fresh_ns = r->t_ns, .known = true};
-    r->out->value[id] = value;
-    r->out->valid |= FL_BIT(id);
-    r->out->fresh |= fresh ? FL_BIT(id) : 0;
-    return fresh;
+    return fl_seen_put(&r->g->last[id], r->out, id, value, r->t_ns, refresh_ns(id));
 }
 
 static void read_power(reading *r) {

@@ -1,0 +1,71 @@
+#include "harness/live/vendors.h"
+
+#include "harness/args.h"
+#include "harness/live/nvml_host.h"
+#include "harness/live/rsmi_host.h"
+#include "harness/live/ze_host.h"
+
+#include <stdio.h>
+#include <string.h>
+
+typedef struct vendor {
+    const char *name;
+    const char *prefix; /* of its units; the first row is that of all the others */
+    fl_status (*open)(fl_gpus *g, const char *list, fl_diag *missing, fl_diag *d);
+} vendor;
+
+static const vendor VENDORS[] = {
+    {"nvidia", "", fl_nvml_host_open},
+    {"intel", FL_ZE_PREFIX, fl_ze_host_open},
+    {"amd", FL_RSMI_PREFIX, fl_rsmi_host_open},
+};
+enum { COUNT = sizeof VENDORS / sizeof *VENDORS };
+
+size_t fl_vendor_count(void) { return COUNT; }
+const char *fl_vendor_name(size_t i) { return VENDORS[i].name; }
+
+const char *fl_vendor_of(const char *unit) {
+    for (size_t i = COUNT; i-- > 1;)
+        if (!strncmp(unit, VENDORS[i].prefix, strlen(VENDORS[i].prefix)))
+            return VENDORS[i].name;
+    return VENDORS[0].name;
+}
+
+static fl_status open_named(fl_gpus *g, const char *name, const char *list, fl_diag *missing, fl_diag *d) {
+    const char *known[COUNT + 1] = {[COUNT] = "auto"};
+    for (size_t i = 0; i < COUNT; i++) {
+        if (!strcmp(VENDORS[i].name, name))
+            return VENDORS[i].open(g, list, missing, d);
+        known[i] = VENDORS[i].name;
+    }
+    const char *near = fl_nearest(name, known, COUNT + 1);
+    return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "unknown vendor '%.40s', %s%s%s", name,
+                   near ? "did you mean '" : "expected nvidia, intel, amd or auto", near ? near : "", near ? "'?" : "");
+}
+
+/* A list that begins with a unit, not an index, says whose. */
+static const char *of_list(const char *list) {
+    const bool unit = list && *list && strcmp(list, "all") != 0 && (*list < '0' || *list > '9');
+    return unit ? fl_vendor_of(list) : NULL;
+}
+
+fl_status fl_vendor_open(fl_gpus *g, const char *name, const char *list, fl_diag *missing, fl_diag *d) {
+    if (missing)
+        *missing = (fl_diag){0};
+    char said[sizeof d->message] = "";
+    const bool any = !name || !strcmp(name, "auto");
+    if (!any || of_list(list))
+        return open_named(g, any ? of_list(list) : name, list, missing, d);
+    for (size_t i = 0; i < COUNT; i++) {
+        fl_diag why = {0};
+        fl_status s = VENDORS[i].open(g, list, missing, &why);
+        if (s != FL_HARDWARE) {
+            if (s && d)
+                *d = why;
+            return s;
+        }
+        const size_t at = strlen(said);
+        snprintf(said + at, sizeof said - at, "%s%.300s", i ? "; " : "", why.message);
+    }
+    return fl_fail(d, FL_HARDWARE, NULL, 0, 0, "%s", said);
+}
