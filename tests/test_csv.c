@@ -95,6 +95,7 @@ static void test_bad(void) {
         {&PLAIN, "a,\"", 0, 1, 3, "quote is not closed"},
         {&PLAIN, "a,b\rc,d\n", 0, 1, 4, "carriage return"},
         {&PLAIN, "a,b\n  \rW, \"x,,y\",z\n", 0, 2, 3, "carriage return"},
+        {&PLAIN, "a,b\n  \rW, \"x,,y\",z, \"q", 0, 2, 3, "carriage return"},
         {&HEAD, "a,b\n", 0, 1, 1, "expected '# foldline-test 1' first"},
         {&HEAD,
          "\x7f"

@@ -297,11 +297,20 @@ static fl_status demand_version(reader *r) {
 
 /* ---- records ---- */
 
-static size_t blanks(const reader *r, size_t size) {
-    size_t i = 0;
-    while (i < size && is_blank(r, r->record[i]))
-        i++;
-    return i;
+/* libcsv over the record. It takes blanks before a carriage return for a line of their own and calls nothing, which
+ * would put the fields out of step. */
+static fl_status parse(reader *r, size_t size) {
+    size_t blank = 0;
+    while (blank < size && is_blank(r, r->record[blank]))
+        blank++;
+    if (blank + 2 < size && r->record[blank] == '\r')
+        return bad_at(r, blank, STRAY_RETURN);
+    const size_t taken = csv_parse(&r->csv, r->record, size, on_field, on_row, r);
+    if (r->status != FL_OK || taken == size)
+        return r->status;
+    return csv_error(&r->csv) == CSV_EPARSE
+               ? bad_at(r, taken, "stray quote, expected quotes around a whole field and inner ones doubled")
+               : no_memory(r);
 }
 
 /* The record [begin, begin + size) of the window, its newline included, was found; lines it spans. */
@@ -323,16 +332,8 @@ static fl_status do_record(reader *r, size_t size, int64_t lines, bool quotes) {
         return r->status;
     if (quotes && fl_grow(&r->unquoted, &r->unquoted_room, size + 1, 1) != FL_OK)
         return no_memory(r);
-    if (!(quotes ? cut_quoted(r) : cut_plain(r))) {
-        const size_t blank = blanks(r, size); /* libcsv takes blanks before a carriage return for a line of their own */
-        if (blank + 2 < size && r->record[blank] == '\r')
-            return bad_at(r, blank, STRAY_RETURN);
-        size_t taken = csv_parse(&r->csv, r->record, size, on_field, on_row, r);
-        if (r->status == FL_OK && taken < size && csv_error(&r->csv) == CSV_EPARSE)
-            return bad_at(r, taken, "stray quote, expected quotes around a whole field and inner ones doubled");
-        if (r->status == FL_OK && taken < size)
-            return no_memory(r);
-    }
+    if (!(quotes ? cut_quoted(r) : cut_plain(r)))
+        parse(r, size);
     if (r->status != FL_OK)
         return r->status;
 done:
@@ -378,11 +379,8 @@ static fl_status do_rest(reader *r, int64_t lines, bool open_quote) {
         return r->status;
     if (fl_grow(&r->unquoted, &r->unquoted_room, size + 1, 1) != FL_OK)
         return no_memory(r);
-    size_t taken = csv_parse(&r->csv, r->record, size, on_field, on_row, r);
-    if (r->status != FL_OK)
+    if (parse(r, size) != FL_OK)
         return r->status;
-    if (taken < size && csv_error(&r->csv) == CSV_EPARSE)
-        return bad_at(r, taken, "stray quote, expected quotes around a whole field and inner ones doubled");
     return bad_at(r, r->cursor,
                   r->at_end ? "quote is not closed before the file ends" : "quote is not closed within 1048576 bytes");
 }

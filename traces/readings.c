@@ -34,7 +34,7 @@ fl_status fl_readings_row(fl_readings *r, int64_t t_ns, int32_t device, double *
     r->last_ns[at] = t_ns;
     t->t_ns[n] = t_ns;
     t->device[n] = device;
-    *value = t->value + n * r->width;
+    *value = r->width ? t->value + n * r->width : NULL;
     for (size_t i = 0; i < r->width; i++)
         (*value)[i] = NAN;
     t->row_count++;
