@@ -175,12 +175,14 @@ static void tell_notes(const char *path, const fl_imported *f, bool kernels) {
 int fl_fit_trace(int argc, char **argv) {
     fl_texts paths = {0}, clocks = {0};
     const char *platform = NULL, *out = NULL, *format = NULL;
+    int64_t device = -1;
     const fl_option option[] = {
         {"platform", "NAME", FL_OPTION_TEXT, &platform, 0, 0, "the GPU that it was recorded on"},
         {"o", "FILE", FL_OPTION_TEXT, &out, 0, 0, "the kinds file (or programs file of phases) to write"},
         {"sm-mhz", "F", FL_OPTION_LIST, &clocks, 0, 0,
          "SM clock of a recording that does not say, once per file in order"},
         {"format", "NAME", FL_OPTION_TEXT, &format, 0, 0, "of the recordings (found)"},
+        {"device", "N", FL_OPTION_INT, &device, 0, 100000, "GPU of a log that becomes phases (its lowest)"},
     };
     int status = FL_EXIT_OK;
     if (!fl_begin(argc, argv, &help, option, sizeof option / sizeof *option, &paths, &status))
@@ -204,8 +206,10 @@ int fl_fit_trace(int argc, char **argv) {
         tell_notes(paths.item[i], &j.file[i], kernels > 0);
     if (!s && !kernels) {
         s = paths.count == 1
-                ? fl_fit_phases(&j.file[0].telemetry, j.dev, paths.item[0], out, &d)
+                ? fl_fit_phases(&j.file[0].telemetry, (int32_t)device, j.dev, paths.item[0], out, &d)
                 : fl_fail(&d, FL_BAD_INPUT, NULL, 0, 0, "no kernels in any, expected one log to find phases in");
+    } else if (!s && device >= 0) {
+        s = fl_fail(&d, FL_BAD_INPUT, NULL, 0, 0, "--device picks a GPU of a log, and these are kernels");
     } else if (!s) {
         for (size_t i = 0; !s && i < j.count; i++)
             if (j.file[i].has_kernels)

@@ -285,7 +285,37 @@ static void test_program(void) {
              "phases run");
 }
 
+/* A log of several GPUs: one of them is taken, and that is said. */
+static void test_devices(void) {
+    char text[20000], log[600], phases[600], out[600];
+    size_t used =
+        (size_t)snprintf(text, sizeof text, "# foldline-telemetry 1\nt_ns,device,util_gpu_pct,power_w,sm_mhz\n");
+    snprintf(phases, sizeof phases, "%s", fl_temp_path("gpus.programs.csv"));
+    snprintf(out, sizeof out, "%s", fl_temp_path("out"));
+    for (int i = 0; i < 100; i++)
+        for (int gpu = 3; gpu < 6; gpu++) /* of which 5 changes after 5 s */
+            used += (size_t)snprintf(text + used, sizeof text - used, "%lld,%d,%d,%d,1500\n", 100000000LL * i, gpu,
+                                     gpu == 5 && i >= 50 ? 40 : 90, 100 + 10 * gpu);
+    snprintf(log, sizeof log, "%s", fl_temp_text("gpus.csv", text));
+    static const struct {
+        const char *option;
+        int status, phases;
+        const char *says;
+    } rows[] = {{"", 0, 1, "GPUs 3 to 5: these are the phases of GPU 3 alone"},
+                {"--device 5", 0, 2, "the phases of GPU 5 alone"},
+                {"--device 2", 2, 0, "no GPU 2 in the log, expected one from 3 to 5"}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        unlink(phases);
+        FL_CHECK(shell("'%s' fit trace '%s' %s --platform generic -o '%s' >'%s' 2>&1", FL_PROGRAM, log, rows[i].option,
+                       phases, out) == rows[i].status &&
+                     shell("grep -q '%s' '%s'", rows[i].says, out) == 0,
+                 "'%s': not said: %s", rows[i].option, rows[i].says);
+        FL_CHECK(!rows[i].phases || shell("test $(grep -c phase_ '%s') = %d", phases, rows[i].phases) == 0,
+                 "'%s': phases", rows[i].option);
+    }
+}
+
 static void test_clean_up(void) { fl_temp_remove(); }
 
 FL_SUITE("fit_trace", {"terms", test_terms}, {"refusals", test_refusals}, {"power", test_power},
-         {"program", test_program}, {"clean up", test_clean_up})
+         {"program", test_program}, {"devices", test_devices}, {"clean up", test_clean_up})
