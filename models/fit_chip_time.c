@@ -177,6 +177,9 @@ static void find_distinct(search *q) {
 static void set_spread(search *q, gsl_vector *x, double loss) {
     const double step = 0.15, left = (double)q->count - 3 * (double)q->spans - (double)x->size;
     double sd[2] = {NAN, NAN};
+    q->chip->time_left = (double)q->count - (double)x->size;
+    for (size_t k = 0; k < q->spans; k++) /* level, memory and rest, of as many as it has rows */
+        q->chip->time_left -= fmin(3, (double)q->span[k].count);
     for (size_t d = 0; d < 2 && d < x->size; d++) {
         const double at = gsl_vector_get(x, d);
         gsl_vector_set(x, d, at + step);
@@ -286,6 +289,8 @@ fl_model_status fl_chip_fit_time(const fl_chip_row *row, const fl_chip_span *spa
         }
         if (s == FL_MODEL_OK)
             s = fl_chip_robust_pct(r, q.count, &chip->time_rms_pct, &chip->time_outliers);
+        if (!(chip->time_left > 0))
+            chip->time_rms_pct = NAN;
         if (s == FL_MODEL_OK)
             s = fl_chip_fit_error(row, r, span, spans, 3, &chip->time_error);
         if (s == FL_MODEL_OK)
