@@ -1,8 +1,10 @@
 /* `foldline fit device` and `fit workload` as a user has them: what a few rows cannot tell is not stated, what lies
  * outside the calibration is refused or marked, and workloads that the device was fitted to are named. */
+#include "harness/json.h"
 #include "tests/suite.h"
 #include "tests/temp_file.h"
 
+#include <cjson/cJSON.h>
 #include <math.h>
 #include <stdarg.h>
 #include <sys/wait.h>
@@ -35,6 +37,19 @@ static void write_sweep(const char *name, int first, int count, double low, doub
     fclose(f);
 }
 
+static bool says(const char *file, const char *text) { return shell("grep -qF -e '%s' '%s'", text, file) == 0; }
+
+static double json_number(const char *file, const char *key) {
+    size_t size = 0;
+    char *text = fl_temp_slurp(fl_temp_path(file), &size);
+    cJSON *root = text ? cJSON_Parse(text) : NULL;
+    const cJSON *x = cJSON_GetObjectItemCaseSensitive(root, key);
+    const double value = cJSON_IsNumber(x) ? x->valuedouble : (double)NAN;
+    cJSON_Delete(root);
+    free(text);
+    return value;
+}
+
 /* As many numbers as rows: a fit meets them, and knows nothing. */
 static void test_few(void) {
     write_sweep("few.csv", 1, 1, 1400, 1500);
@@ -62,6 +77,53 @@ static void test_few(void) {
              "the errors in the file");
 }
 
+static void test_outside(void) {
+    write_sweep("high.csv", 1, 8, 1000, 1500);
+    write_sweep("wide.csv", 9, 4, 600, 1500);
+    write_sweep("low.csv", 9, 2, 600, 800);
+    FL_CHECK(shell("'%s' fit device --sweep high.csv --out high.json >out", FL_PROGRAM) == 0, "fit device");
+    /* 10 rows each: 1000 to 1500 can be asked for, 600 to 900 cannot; 1000 and 1500 are given. */
+#define WORKLOAD "'%s' fit workload --device high.json --sweep "
+    FL_CHECK(shell(WORKLOAD "wide.csv --at sm=1000,1500 --csv rows.csv --out new.csv >out", FL_PROGRAM) == 0 &&
+                 says("out", "16 rows lie outside the clocks that the device was calibrated at (SM 1000 to 1500 MHz, "
+                             "memory 800 to 800 MHz): not predicted, --extrapolate does"),
+             "what is refused is told");
+    FL_CHECK(shell("test $(grep -c ',1$' rows.csv) = 16 && test $(grep -c ',0$' rows.csv) = 24 && "
+                   "! grep ',[6789]00,800,0,.*,[0-9.]*,[0-9.]*,[0-9.]*,[0-9.]*,[0-9.]*,[0-9.]*,1$' rows.csv && "
+                   "test $(wc -l <rows.csv) = 41") == 0,
+             "no prediction in such rows");
+    FL_CHECK(shell("test $(grep -c '^w[0-9]' new.csv) = 24 && ! grep -q '^w[0-9].*,[6789]00,800' new.csv && "
+                   "! grep -q beyond new.csv") == 0,
+             "the sweep has the others");
+    FL_CHECK(shell(WORKLOAD "wide.csv --at sm=1000,1500 --json >j.json", FL_PROGRAM) == 0, "json");
+    FL_CHECK(fabs(json_number("j.json", "rows_predicted") - 16) < 0.1 &&
+                 fabs(json_number("j.json", "rows_outside_calibration") - 16) < 0.1 &&
+                 fabs(json_number("j.json", "rows_refused") - 16) < 0.1,
+             "%g predicted, %g outside, %g refused", json_number("j.json", "rows_predicted"),
+             json_number("j.json", "rows_outside_calibration"), json_number("j.json", "rows_refused"));
+    /* All of it is outside: there is nothing to tell. */
+    FL_CHECK(shell(WORKLOAD "low.csv --at ends >out 2>err", FL_PROGRAM) == 2 && says("err", "--extrapolate"),
+             "all refused");
+    /* Asked for, they are marked wherever they go. */
+    FL_CHECK(shell(WORKLOAD "wide.csv --at sm=1000,1500 --extrapolate --csv rows.csv --out new.csv >out", FL_PROGRAM) ==
+                     0 &&
+                 says("out", "16 rows lie outside the clocks that the device was calibrated at") &&
+                 shell("! grep -q 'not predicted' out") == 0,
+             "--extrapolate");
+    FL_CHECK(shell("test $(grep -c '^w[0-9]' new.csv) = 40 && test $(grep -c '^w[0-9].*,[6789]00,800,0,.*[0-9],1$' "
+                   "rows.csv) = 16 "
+                   "&& grep -q '^# beyond_calibration: 16 rows' new.csv") == 0,
+             "marked");
+    FL_CHECK(shell(WORKLOAD "wide.csv --at sm=1000,1500 --extrapolate --json >j.json", FL_PROGRAM) == 0 &&
+                 fabs(json_number("j.json", "rows_predicted") - 32) < 0.1 &&
+                 fabs(json_number("j.json", "rows_refused")) < 0.1,
+             "%g predicted", json_number("j.json", "rows_predicted"));
+    FL_CHECK(shell("'%s' compare --sweep new.csv --platform ./high.json --policy maxfreq >out 2>&1", FL_PROGRAM) == 0,
+             "compare");
+    FL_CHECK(says("out", "new.csv: 16 rows predicted at clocks that the device was not calibrated at"),
+             "results that stand on them say so");
+}
+
 static void test_clean_up(void) { fl_temp_remove(); }
 
-FL_SUITE("fit_commands", {"few", test_few}, {"clean up", test_clean_up})
+FL_SUITE("fit_commands", {"few", test_few}, {"outside", test_outside}, {"clean up", test_clean_up})
