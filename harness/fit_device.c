@@ -4,6 +4,7 @@
 #include "harness/fit_chip_json.h"
 #include "harness/fit_device_print.h"
 #include "harness/fit_idle_log.h"
+#include "harness/fit_marks.h"
 #include "harness/fit_rows.h"
 #include "harness/output.h"
 #include "harness/platform.h"
@@ -292,9 +293,12 @@ static fl_status make(maker *m, fl_diag *d) {
         make_sharpness(m);
         make_limits(m);
         cJSON *calibration = fl_chip_to_json(&m->full, m->rows->mem_known);
-        if (!calibration)
-            s = fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory");
-        else
+        fl_fit_marks marks = {0};
+        s = calibration ? fl_fit_marks_make(m->rows, &marks, d) : fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory");
+        if (s == FL_OK)
+            cJSON_AddItemToObject(calibration, FL_FIT_MARKS_KEY, fl_fit_marks_to_json(&marks));
+        fl_fit_marks_free(&marks);
+        if (calibration)
             put(m->root, "calibration", calibration);
         char time[32], power[32];
         note(m, "calibration",
