@@ -2,13 +2,13 @@
 #include "harness/commands.h"
 #include "harness/output.h"
 #include "harness/plot.h"
+#include "harness/trace_beside.h"
 #include "traces/stats.h"
 #include "traces/trace_open.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 static const fl_command_help help = {
     "trace", "stats FILE [TELEMETRY] [--json] [-o PLOT.svg|png|pdf]",
@@ -47,26 +47,6 @@ static fl_status read_one(const char *path, const char *format, double interval_
         one.telemetry = (fl_telemetry){0};
     }
     fl_imported_free(&one);
-    return s;
-}
-
-/* X.telemetry.csv of X.csv, where it is there and on the same clock (both as foldline import wrote them). */
-static fl_status read_beside(const char *path, fl_imported *run, fl_diag *d) {
-    const char *offset = fl_head_get(&run->kernels.head, "clock_offset_ns");
-    const size_t size = strlen(path);
-    char *beside = NULL;
-    if (run->has_telemetry || !offset || size < 4 || strcmp(path + size - 4, ".csv") != 0)
-        return FL_OK;
-    if (asprintf(&beside, "%.*s.telemetry.csv", (int)(size - 4), path) < 0)
-        return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory");
-    fl_status s = access(beside, R_OK) ? FL_OK : read_one(beside, NULL, 0, run, d);
-    const char *same = fl_head_get(&run->telemetry.head, "clock_offset_ns");
-    if (!s && run->has_telemetry && (!same || strcmp(same, offset) != 0)) {
-        fl_telemetry_free(&run->telemetry);
-        run->has_telemetry = false;
-        s = fl_import_note(run, d, "%s is of another import: left out", beside);
-    }
-    free(beside);
     return s;
 }
 
@@ -264,7 +244,7 @@ int fl_cmd_trace(int argc, char **argv) {
     for (size_t i = 1; !s && i < rest.count; i++)
         s = read_one(rest.item[i], i == 1 ? format : NULL, interval_s, &run, &d);
     if (!s && rest.count == 2)
-        s = read_beside(rest.item[1], &run, &d);
+        s = fl_trace_beside(rest.item[1], &run, &d);
     for (size_t i = 1; !s && plot && i < rest.count; i++)
         s = strcmp(rest.item[i], plot) ? FL_OK
                                        : fl_fail(&d, FL_BAD_INPUT, plot, 0, 0, "is an input, expected another file");

@@ -4,6 +4,7 @@
 #include "harness/fit_chip_json.h"
 #include "harness/fit_device_print.h"
 #include "harness/fit_idle_log.h"
+#include "harness/fit_marks.h"
 #include "harness/fit_rows.h"
 #include "harness/output.h"
 #include "harness/platform.h"
@@ -204,6 +205,19 @@ static void note_a0(maker *m) {
              c->a0_w, m->files);
 }
 
+static void note_load(maker *m, const char *key, const char *share, bool known) {
+    const fl_chip *c = &m->plain;
+    if (known)
+        note(m, key, "fitted from %s: the 95th percentile of its %u workloads has %s = 1", m->files, c->workloads,
+             share);
+    else if (c->power_left > 0)
+        note(m, key,
+             "not identifiable: V/V(f_min) = %.3f +- %.2g at the top in %s; a steeper V and a smaller A fit alike",
+             c->volt[c->knots - 1], c->volt_sd[c->knots - 1], m->files);
+    else
+        note(m, key, "not identifiable: %s has as many numbers to fit as rows", m->files);
+}
+
 static void make_power(maker *m) {
     const fl_chip *c = &m->plain;
     if (!c->has_power) {
@@ -223,10 +237,8 @@ static void make_power(maker *m) {
     put(m->power, "c_w", cJSON_CreateNumber(c->c_w));
     make_voltage(m);
     make_b0(m);
-    note(m, "gpu.power.a_w", "fitted from %s: the 95th percentile of its %u workloads has alpha = 1", m->files,
-         c->workloads);
-    note(m, "gpu.power.b_w", "fitted from %s: the 95th percentile of its %u workloads has beta = 1", m->files,
-         c->workloads);
+    note_load(m, "gpu.power.a_w", "alpha", fl_fit_knows_a(c));
+    note_load(m, "gpu.power.b_w", "beta", fl_fit_knows_b(c));
     note_a0(m);
     note_value(m, "gpu.power.c_w", c->c_w, c->c_sd, "W per V",
                "it is told from B0 only by V, and from A only where kernels leave the SMs idle");
@@ -281,15 +293,20 @@ static fl_status make(maker *m, fl_diag *d) {
         make_sharpness(m);
         make_limits(m);
         cJSON *calibration = fl_chip_to_json(&m->full, m->rows->mem_known);
-        if (!calibration)
-            s = fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory");
-        else
+        fl_fit_marks marks = {0};
+        s = calibration ? fl_fit_marks_make(m->rows, &marks, d) : fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory");
+        if (s == FL_OK)
+            cJSON_AddItemToObject(calibration, FL_FIT_MARKS_KEY, fl_fit_marks_to_json(&marks));
+        fl_fit_marks_free(&marks);
+        if (calibration)
             put(m->root, "calibration", calibration);
+        char time[32], power[32];
         note(m, "calibration",
-             "fitted from %s: %u workloads, %zu rows; errors on these: time %.2g %%, power %.2g %% (robust standard "
-             "deviations), %zu and %zu rows far off",
-             m->files, m->full.workloads, m->full.rows, m->full.time_rms_pct, m->full.power_rms_pct,
-             m->full.time_outliers, m->full.power_outliers);
+             "fitted from %s: %u workloads, %zu rows; errors on these in percent (robust standard deviations; n/a: as "
+             "many numbers to fit as rows): time %s, power %s; %zu and %zu rows far off",
+             m->files, m->full.workloads, m->full.rows, fl_fit_error_text(m->full.time_rms_pct, time),
+             fl_fit_error_text(m->full.has_power ? m->full.power_rms_pct : (double)NAN, power), m->full.time_outliers,
+             m->full.power_outliers);
     }
     fl_platform_free(&base);
     return s;

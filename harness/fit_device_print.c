@@ -4,6 +4,43 @@
 #include "models/fit_device.h"
 
 #include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+bool fl_fit_knows_a(const fl_chip *chip) {
+    const uint32_t top = chip->knots ? chip->knots - 1 : 0;
+    return chip->power_left > 0 && 2 * chip->volt_sd[top] <= FL_FIT_UNKNOWN * chip->volt[top];
+}
+
+bool fl_fit_knows_b(const fl_chip *chip) { return chip->power_left > 0; }
+
+char *fl_fit_error_text(double pct, char *buf) {
+    if (isnan(pct))
+        strcpy(buf, "n/a");
+    else
+        snprintf(buf, 32, "%.3g", pct);
+    return buf;
+}
+
+static void add_error(fl_grid *g, const char *name, double value, double plain) {
+    char text[32];
+    fl_grid_add(g, "%s", name);
+    fl_grid_add(g, "%s", fl_fit_error_text(value, text));
+    fl_grid_add(g, "-");
+    fl_grid_add(g, "%s", fl_fit_error_text(plain, text));
+    fl_grid_add(g, "%s", isnan(value) ? "as many numbers to fit as rows" : "");
+}
+
+static void add_load(fl_grid *g, const char *name, double value, double plain, bool known) {
+    fl_grid_add(g, "%s", name);
+    fl_grid_add(g, "%.4g", value);
+    fl_grid_add(g, "-");
+    if (isnan(plain))
+        fl_grid_add(g, "-");
+    else
+        fl_grid_add(g, "%.4g", plain);
+    fl_grid_add(g, "%s", known ? "" : "not identifiable");
+}
 
 static void add_row(fl_grid *g, const char *name, double value, double sd, double plain) {
     fl_grid_add(g, "%s", name);
@@ -76,15 +113,16 @@ void fl_fit_device_print(const fl_chip *full, const fl_chip *plain, const fl_fit
                 (void)snprintf(name, sizeof name, "B0, W");
             add_row(&g, name, c->b0_w[i], c->b0_sd[i], p->has_power ? p->b0_w[i] : (double)NAN);
         }
-        add_row(&g, "A, W per V^2 GHz", c->a_w, NAN, p->a_w);
+        add_load(&g, "A, W per V^2 GHz", c->a_w, p->a_w, fl_fit_knows_a(c));
         add_a0(&g, c, p);
-        add_row(&g, "B, W", c->b_w, NAN, p->b_w);
+        add_load(&g, "B, W", c->b_w, p->b_w, fl_fit_knows_b(c));
         add_row(&g, "C, W per V", c->c_w, c->c_sd, p->c_w);
         add_share(&g, "stalled SMs draw", c->stall, c->stall_sd);
         add_share(&g, "stalled memory draws", c->stall_memory, c->stall_memory_sd);
     }
-    add_row(&g, "error of time, %", c->time_rms_pct, NAN, p->time_rms_pct);
-    add_row(&g, "error of power, %", c->power_rms_pct, NAN, p->power_rms_pct);
+    add_error(&g, "error of time, %", c->time_rms_pct, p->time_rms_pct);
+    if (c->has_power)
+        add_error(&g, "error of power, %", c->power_rms_pct, p->power_rms_pct);
     fl_grid_print(&g, 1, stdout);
     fl_grid_free(&g);
     printf("\n%s: %u workloads, %zu rows; %zu times and %zu powers lie far off and hardly count\n", files, c->workloads,

@@ -63,8 +63,13 @@ fl_status fl_fit_score_add(fl_fit_score *to, const fl_fit_score *from, fl_diag *
 
 static double off_pct(double is, double measured) { return 100 * fabs(is / measured - 1); }
 
+bool fl_fit_is_beyond(const fl_chip *chip, const fl_chip_row *row) {
+    return row->sm_mhz < chip->sm_min - 0.5 || row->sm_mhz > chip->sm_ref + 0.5 || row->mem_mhz < chip->mem_min - 0.5 ||
+           row->mem_mhz > chip->mem_ref + 0.5;
+}
+
 fl_status fl_fit_entity_run(const fl_chip *chip, const fl_fit_rows *r, const fl_fit_entity *e, const fl_fit_at *at,
-                            fl_fit_result_of *out, fl_diag *d) {
+                            bool extrapolate, fl_fit_result_of *out, fl_diag *d) {
     fl_fit_result_of o = {.guess = calloc(e->count + 1, sizeof *o.guess)};
     fl_chip_row *known = calloc(2 * e->count + 1, sizeof *known), *asked = known ? known + e->count : NULL;
     fl_chip_guess *guess = calloc(e->count + 1, sizeof *guess);
@@ -100,11 +105,16 @@ fl_status fl_fit_entity_run(const fl_chip *chip, const fl_fit_rows *r, const fl_
             o.guess[i] = (fl_chip_guess){row->time_s, row->power_w, NAN, NAN};
             continue;
         }
+        const bool beyond = fl_fit_is_beyond(chip, row);
+        o.beyond += beyond ? 1 : 0;
+        if (beyond && !extrapolate) {
+            o.guess[i] = (fl_chip_guess){NAN, NAN, NAN, NAN};
+            j++;
+            continue;
+        }
         const fl_chip_guess g = o.guess[i] = guess[j++];
         const bool inside =
             row->sm_mhz >= sm_low && row->sm_mhz <= sm_high && row->mem_mhz >= mem_low && row->mem_mhz <= mem_high;
-        o.beyond += row->sm_mhz < chip->sm_min || row->sm_mhz > chip->sm_ref || row->mem_mhz < chip->mem_min ||
-                    row->mem_mhz > chip->mem_ref;
         const double time = off_pct(g.time_s, row->time_s), power = off_pct(g.power_w, row->power_w);
         s = add_error(inside ? &o.score.inside : &o.score.outside,
                       (double[KINDS]){time, power, off_pct(g.time_s * g.power_w, row->time_s * row->power_w),

@@ -26,13 +26,19 @@ typedef struct fl_fit_means {
 typedef struct fl_fit_result_of { /* one entity */
     fl_chip_load load;
     fl_fit_score score;
-    size_t beyond;        /* predicted rows outside the clocks that the device was calibrated at */
-    fl_chip_guess *guess; /* one per row of the entity; known rows have time_sd_pct NaN */
+    size_t beyond;        /* rows to predict outside the clocks that the device was calibrated at */
+    bool seen;            /* the device was fitted to it */
+    fl_chip_guess *guess; /* one per row of the entity; known rows have time_sd_pct NaN, refused ones time_s too */
 } fl_fit_result_of;
 
-/* Fits the entity's rows that `at` names and predicts the others. FL_BAD_INPUT where `at` names none of them. */
+/* Whether a row lies outside the clocks that the device was calibrated at. */
+bool fl_fit_is_beyond(const fl_chip *chip, const fl_chip_row *row);
+
+/* Fits the entity's rows that `at` names and predicts the others; those outside the device's calibration only where
+ * extrapolate says so, else they are refused: not predicted, and not scored. FL_BAD_INPUT where `at` names none of
+ * them. */
 fl_status fl_fit_entity_run(const fl_chip *chip, const fl_fit_rows *r, const fl_fit_entity *e, const fl_fit_at *at,
-                            fl_fit_result_of *out, fl_diag *d);
+                            bool extrapolate, fl_fit_result_of *out, fl_diag *d);
 void fl_fit_result_free(fl_fit_result_of *r);
 
 fl_status fl_fit_score_add(fl_fit_score *to, const fl_fit_score *from, fl_diag *d);

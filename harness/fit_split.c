@@ -60,7 +60,7 @@ static fl_status one_split(const split_options *o, const fl_fit_rows *r, const f
         fl_fit_result_of result = {0};
         if (half[i] && !device->count)
             continue;
-        s = fl_fit_entity_run(&chip, r, &r->entity[i], at, &result, d);
+        s = fl_fit_entity_run(&chip, r, &r->entity[i], at, true, &result, d);
         if (!s)
             s = fl_fit_score_add(&all, &result.score, d);
         fl_fit_result_free(&result);

@@ -184,7 +184,26 @@ static fl_status write_files(fl_programs *p, fl_kinds *k, const fl_device *dev, 
     return s;
 }
 
-fl_status fl_fit_phases(const fl_telemetry *t, const fl_device *dev, const char *source, const char *out, fl_diag *d) {
+typedef struct gpus { /* of a log */
+    int32_t lowest, highest;
+    bool has; /* the one asked for */
+} gpus;
+
+static gpus find_gpus(const fl_telemetry *t, int32_t wanted) {
+    gpus g = {.lowest = INT32_MAX, .highest = -1};
+    for (size_t i = 0; i < t->row_count; i++) {
+        const int32_t device = t->device[i];
+        if (device < 0)
+            continue;
+        g.lowest = device < g.lowest ? device : g.lowest;
+        g.highest = device > g.highest ? device : g.highest;
+        g.has |= device == wanted;
+    }
+    return g;
+}
+
+fl_status fl_fit_phases(const fl_telemetry *t, int32_t device, const fl_device *dev, const char *source,
+                        const char *out, fl_diag *d) {
     size_t column[SIGNALS];
     phases all = {0};
     fl_programs programs = {0};
@@ -197,9 +216,14 @@ fl_status fl_fit_phases(const fl_telemetry *t, const fl_device *dev, const char 
     }
     if (column[UTIL] == SIZE_MAX)
         return fl_fail(d, FL_BAD_INPUT, source, 0, 0, "no GPU utilisation in the log, expected util_gpu_pct");
-    int32_t device = INT32_MAX;
-    for (size_t i = 0; i < t->row_count; i++)
-        device = t->device[i] >= 0 && t->device[i] < device ? t->device[i] : device;
+    const gpus g = find_gpus(t, device);
+    if (g.highest < 0)
+        return fl_fail(d, FL_BAD_INPUT, source, 0, 0, "no readings of a GPU, expected some to find phases in");
+    if (device >= 0 && !g.has)
+        return fl_fail(d, FL_BAD_INPUT, source, 0, 0, "no GPU %d in the log, expected one from %d to %d", device,
+                       g.lowest, g.highest);
+    const bool others = g.highest > g.lowest;
+    device = device < 0 ? g.lowest : device;
     fl_status s = cut(t, column, device, &all, d);
     double busy = 0;
     for (size_t i = 0; i < all.count; i++)
@@ -210,6 +234,9 @@ fl_status fl_fit_phases(const fl_telemetry *t, const fl_device *dev, const char 
         s = describe(&all.item[i], dev, i, &programs, &kinds, d);
     if (!s)
         s = write_files(&programs, &kinds, dev, source, out, d);
+    if (!s && others)
+        printf("note: the log has GPUs %d to %d: these are the phases of GPU %d alone, --device takes another\n",
+               g.lowest, g.highest, device);
     if (!s)
         print(&all);
     free(all.item);

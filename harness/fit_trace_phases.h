@@ -7,8 +7,10 @@
 #include "traces/diag.h"
 #include "traces/records.h"
 
-/* Writes OUT (a programs file) and its kinds beside it, and prints the phases. source: for their heads. FL_BAD_INPUT
- * where the log has no utilisation, or nothing ever ran. */
-fl_status fl_fit_phases(const fl_telemetry *t, const fl_device *dev, const char *source, const char *out, fl_diag *d);
+/* Writes OUT (a programs file) and its kinds beside it, and prints the phases. device: the log's GPU, -1 = the lowest;
+ * where it has others that is said. source: for their heads. FL_BAD_INPUT where the log has no utilisation, lacks that
+ * GPU, or nothing ever ran on it. */
+fl_status fl_fit_phases(const fl_telemetry *t, int32_t device, const fl_device *dev, const char *source,
+                        const char *out, fl_diag *d);
 
 #endif

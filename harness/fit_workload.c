@@ -2,11 +2,10 @@
 #include "harness/commands.h"
 #include "harness/fit.h"
 #include "harness/fit_chip_json.h"
-#include "harness/fit_score.h"
+#include "harness/fit_marks.h"
+#include "harness/fit_workload_files.h"
 #include "harness/output.h"
 #include "harness/platform.h"
-#include "traces/csv.h"
-#include "traces/tables.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -23,16 +22,20 @@ static const fl_command_help help = {
     "have; so two settings are enough. Interpolated: between the lowest and the highest clocks that were looked at.\n"
     "A platform without a calibration serves too, with its constants and no knowledge of other workloads.\n"
     "\n"
+    "Rows outside the clocks that the device was calibrated at are not predicted; with --extrapolate they are, and "
+    "are\n"
+    "marked: in --csv by the last column, in --out by a line of its head, which results that stand on it repeat.\n"
+    "\n"
     "Rows at a power limit that binds, or below the highest limit of their workload, are left out."};
 
 typedef struct workload_options {
     const char *device, *at, *csv, *out;
     fl_texts sweeps, only;
-    bool json;
+    bool json, extrapolate;
 } workload_options;
 
 /* The calibration of a device file; where there is none, its constants. */
-static fl_status read_chip(const char *path, fl_chip *chip, bool *mem_known, fl_diag *d) {
+static fl_status read_chip(const char *path, fl_chip *chip, bool *mem_known, fl_fit_marks *marks, fl_diag *d) {
     cJSON *tree = NULL;
     const char *dot = strrchr(path, '.');
     const bool file = strchr(path, '/') || (dot && !strcmp(dot, ".json"));
@@ -47,6 +50,8 @@ static fl_status read_chip(const char *path, fl_chip *chip, bool *mem_known, fl_
             s = fl_json_get_object(&root, "calibration", &at, d);
         if (s == FL_OK && calibrated)
             s = fl_chip_from_json(&at, chip, mem_known, d);
+        if (s == FL_OK && calibrated)
+            s = fl_fit_marks_from_json(&at, marks, d);
     }
     cJSON_Delete(tree);
     if (s != FL_OK || calibrated)
@@ -125,14 +130,29 @@ static void print_text(const fl_fit_rows *r, const fl_fit_result_of *result, con
     printf("\nfitted at %s; mean absolute errors in percent, and their 95th percentiles\n", at);
 }
 
-static void print_notes(const fl_fit_rows *r, size_t left, size_t beyond, const fl_chip *chip) {
+static size_t count_seen(const fl_fit_rows *r, const fl_fit_result_of *result) {
+    size_t seen = 0;
+    for (size_t i = 0; i < r->entities; i++)
+        seen += result[i].seen ? 1 : 0;
+    return seen;
+}
+
+static void print_notes(const fl_fit_rows *r, size_t seen, size_t left, size_t beyond, bool extrapolate,
+                        const fl_chip *chip) {
+    char range[128];
     if (!r->mem_known)
         printf("note: the sweep names no memory clocks, one for all is assumed\n");
     fl_fit_rows_notes(r);
+    if (seen)
+        printf("note: %zu of %zu workloads are among those that the device was fitted to: errors on these flatter, fit "
+               "split tells honest ones\n",
+               seen, r->entities);
     if (left)
         printf("note: %zu workloads have none of the named settings and are left out\n", left);
     if (beyond)
-        printf("note: %zu rows lie outside the clocks that the device was calibrated at\n", beyond);
+        printf("note: %zu rows lie outside the clocks that the device was calibrated at (%s)%s\n", beyond,
+               fl_fit_range_text(chip, r->mem_known, range, sizeof range),
+               extrapolate ? "" : ": not predicted, --extrapolate does");
     if (!chip->workloads)
         printf("note: the device has no calibration: its constants are taken as they are\n");
     if (!chip->has_power)
@@ -140,7 +160,7 @@ static void print_notes(const fl_fit_rows *r, size_t left, size_t beyond, const 
 }
 
 static cJSON *to_json(const fl_fit_rows *r, const fl_fit_result_of *result, const fl_fit_score *all, const char *at,
-                      size_t left, size_t beyond, const fl_chip *chip) {
+                      size_t left, size_t beyond, bool extrapolate, const fl_chip *chip) {
     cJSON *root = cJSON_CreateObject();
     fl_fit_means m = fl_fit_score_means(all, FL_FIT_BOTH);
     cJSON_AddStringToObject(root, "at", at);
@@ -152,8 +172,10 @@ static cJSON *to_json(const fl_fit_rows *r, const fl_fit_result_of *result, cons
     fl_fit_means_json(&m, cJSON_AddObjectToObject(root, "extrapolated"));
     cJSON_AddNumberToObject(root, "rows_limited", (double)r->limited);
     cJSON_AddNumberToObject(root, "rows_outside_calibration", (double)beyond);
+    cJSON_AddNumberToObject(root, "rows_refused", extrapolate ? 0 : (double)beyond);
     cJSON_AddNumberToObject(root, "workloads_left_out", (double)left);
     cJSON_AddNumberToObject(root, "device_workloads", chip->workloads);
+    cJSON_AddNumberToObject(root, "workloads_seen_by_device", (double)count_seen(r, result));
     cJSON *list = cJSON_AddArrayToObject(root, "workloads");
     for (size_t i = 0; i < r->entities; i++) {
         const fl_fit_result_of *o = &result[i];
@@ -162,6 +184,7 @@ static cJSON *to_json(const fl_fit_rows *r, const fl_fit_result_of *result, cons
         cJSON *w = cJSON_CreateObject();
         cJSON_AddStringToObject(w, "workload", r->entity[i].workload);
         cJSON_AddStringToObject(w, "kernel", r->entity[i].kernel);
+        cJSON_AddBoolToObject(w, "seen_by_device", o->seen);
         cJSON_AddNumberToObject(w, "rows_fitted", (double)o->score.fitted);
         m = fl_fit_score_means(&o->score, FL_FIT_BOTH);
         fl_fit_means_json(&m, w);
@@ -188,87 +211,16 @@ static cJSON *to_json(const fl_fit_rows *r, const fl_fit_result_of *result, cons
     return root;
 }
 
-static fl_status write_csv(const fl_fit_rows *r, const fl_fit_result_of *result, const char *path, fl_diag *d) {
-    fl_output *out = fl_output_open(path, d);
-    if (!out)
-        return d ? d->status : FL_IO;
-    FILE *f = fl_output_file(out);
-    fputs("workload,kernel,sm_mhz,mem_mhz,fitted,time_s,predicted_time_s,time_sd_pct,power_w,predicted_power_w,"
-          "power_sd_pct\n",
-          f);
-    for (size_t i = 0; i < r->entities; i++)
-        for (size_t k = 0; result[i].guess && k < r->entity[i].count; k++) {
-            const fl_chip_row *row = &r->row[r->entity[i].first + k];
-            const fl_chip_guess *g = &result[i].guess[k];
-            const bool fitted = isnan(g->time_sd_pct);
-            const double value[] = {row->time_s, g->time_s, g->time_sd_pct, row->power_w, g->power_w, g->power_sd_pct};
-            char text[32];
-            fl_csv_put(f, r->entity[i].workload);
-            fputc(',', f);
-            fl_csv_put(f, r->entity[i].kernel);
-            fprintf(f, ",%s", fl_cell_text(row->sm_mhz, text));
-            fprintf(f, ",%s,%d", r->mem_known ? fl_cell_text(row->mem_mhz, text) : "", fitted);
-            for (size_t c = 0; c < 6; c++)
-                fprintf(f, ",%s", isnan(value[c]) ? "" : fl_cell_text(value[c], text));
-            fputc('\n', f);
-        }
-    return fl_output_commit(out, d);
-}
-
-/* How far off the predicted rows are on average, as they are stated: what compare --model-error moves them by. */
-static void write_head(FILE *f, const fl_fit_rows *r, const fl_fit_result_of *result) {
-    double time_sd = 0, power_sd = 0, n = 0;
-    for (size_t i = 0; i < r->entities; i++)
-        for (size_t k = 0; result[i].guess && k < r->entity[i].count; k++) {
-            const fl_chip_guess *g = &result[i].guess[k];
-            if (isnan(g->time_sd_pct) || isnan(g->power_sd_pct))
-                continue;
-            time_sd += g->time_sd_pct;
-            power_sd += g->power_sd_pct;
-            n++;
-        }
-    fputs("# foldline-sweep 1\n", f);
-    if (n > 0) /* a normal deviate's mean absolute value is sqrt(2/pi) of its deviation */
-        fprintf(f, "# model_time_mape_pct: %.3g\n# model_power_mape_pct: %.3g\n", sqrt(M_2_PI) * time_sd / n,
-                sqrt(M_2_PI) * power_sd / n);
-}
-
-/* The sweep as it is known now: measured where it was looked at, predicted elsewhere. */
-static fl_status write_sweep(const fl_fit_rows *r, const fl_fit_result_of *result, const char *path, fl_diag *d) {
-    fl_output *out = fl_output_open(path, d);
-    if (!out)
-        return d ? d->status : FL_IO;
-    FILE *f = fl_output_file(out);
-    write_head(f, r, result);
-    fputs("workload,kernel,sm_mhz,mem_mhz,power_cap_w,time_s,power_w,energy_j\n", f);
-    for (size_t i = 0; i < r->entities; i++)
-        for (size_t k = 0; result[i].guess && k < r->entity[i].count; k++) {
-            const fl_chip_row *row = &r->row[r->entity[i].first + k];
-            const fl_chip_guess *g = &result[i].guess[k];
-            char text[32];
-            if (isnan(g->power_w))
-                continue;
-            fl_csv_put(f, r->entity[i].workload);
-            fputc(',', f);
-            fl_csv_put(f, r->entity[i].kernel);
-            fprintf(f, ",%s", fl_cell_text(row->sm_mhz, text));
-            fprintf(f, ",%s", r->mem_known ? fl_cell_text(row->mem_mhz, text) : "");
-            fprintf(f, ",,%s", fl_cell_text(g->time_s, text));
-            fprintf(f, ",%s", fl_cell_text(g->power_w, text));
-            fprintf(f, ",%s\n", fl_cell_text(g->time_s * g->power_w, text));
-        }
-    return fl_output_commit(out, d);
-}
-
 static fl_status run_all(const workload_options *o, fl_diag *d) {
     fl_chip chip = {0};
     bool chip_knows = true;
     fl_fit_rows rows = {0};
     fl_fit_at at;
     fl_fit_score all = {0};
+    fl_fit_marks marks = {0};
     fl_status s = fl_fit_at_parse(o->at, &at, d);
     if (!s)
-        s = read_chip(o->device, &chip, &chip_knows, d);
+        s = read_chip(o->device, &chip, &chip_knows, &marks, d);
     if (!s)
         s = fl_fit_rows_read(&o->sweeps, &o->only, &rows, d);
     fl_fit_result_of *result = s ? NULL : calloc(rows.entities + 1, sizeof *result);
@@ -285,24 +237,33 @@ static fl_status run_all(const workload_options *o, fl_diag *d) {
             left++;
             continue;
         }
-        s = fl_fit_entity_run(&chip, &rows, &rows.entity[i], &at, &result[i], d);
+        s = fl_fit_entity_run(&chip, &rows, &rows.entity[i], &at, o->extrapolate, &result[i], d);
         if (!s)
             s = fl_fit_score_add(&all, &result[i].score, d);
         beyond += s ? 0 : result[i].beyond;
+        result[i].seen = !s && fl_fit_marks_have(&marks, &rows, &rows.entity[i]);
     }
     if (!s && left == rows.entities)
         s = fl_fail(d, FL_BAD_INPUT, o->sweeps.item[0], 0, 0, "no workload has any of the settings %s", o->at);
+    const fl_fit_means any = fl_fit_score_means(&all, FL_FIT_BOTH);
+    if (!s && beyond && !o->extrapolate && !any.rows) {
+        char range[128];
+        s = fl_fail(d, FL_BAD_INPUT, o->sweeps.item[0], 0, 0,
+                    "all %zu rows to predict lie outside the clocks that the device was calibrated at (%s), expected "
+                    "some within, or --extrapolate",
+                    beyond, fl_fit_range_text(&chip, rows.mem_known, range, sizeof range));
+    }
     if (!s && o->csv)
-        s = write_csv(&rows, result, o->csv, d);
+        s = fl_fit_write_rows(&chip, &rows, result, o->csv, d);
     if (!s && o->out)
-        s = write_sweep(&rows, result, o->out, d);
+        s = fl_fit_write_sweep(&chip, &rows, result, o->extrapolate ? beyond : 0, o->out, d);
     if (!s && o->json) {
-        cJSON *root = to_json(&rows, result, &all, o->at, left, beyond, &chip);
+        cJSON *root = to_json(&rows, result, &all, o->at, left, beyond, o->extrapolate, &chip);
         fl_json_print(root, stdout);
         cJSON_Delete(root);
     } else if (!s) {
         print_text(&rows, result, &all, o->at);
-        print_notes(&rows, left, beyond, &chip);
+        print_notes(&rows, count_seen(&rows, result), left, beyond, o->extrapolate, &chip);
         if (o->csv)
             printf("written: %s\n", o->csv);
         if (o->out)
@@ -312,6 +273,7 @@ static fl_status run_all(const workload_options *o, fl_diag *d) {
         fl_fit_result_free(&result[i]);
     free(result);
     fl_fit_score_free(&all);
+    fl_fit_marks_free(&marks);
     fl_fit_rows_free(&rows);
     return s;
 }
@@ -324,6 +286,8 @@ int fl_fit_workload_command(int argc, char **argv) {
         {"sweep", "FILE", FL_OPTION_LIST, &o.sweeps, 0, 0, "measured settings; may be given several times"},
         {"at", "LIST", FL_OPTION_TEXT, &o.at, 0, 0, "settings to fit (ends)"},
         {"only", "NAME", FL_OPTION_LIST, &o.only, 0, 0, "workloads, by name or pattern; may be given several times"},
+        {"extrapolate", NULL, FL_OPTION_FLAG, &o.extrapolate, 0, 0,
+         "predicts rows outside the clocks that the device was calibrated at, too"},
         {"csv", "FILE", FL_OPTION_TEXT, &o.csv, 0, 0, "writes every row, measured and predicted"},
         {"out", "FILE", FL_OPTION_TEXT, &o.out, 0, 0,
          "writes a sweep: measured where it was looked at, else predicted"},

@@ -287,7 +287,7 @@ void fl_scene_warnings(const fl_scenes *scenes) {
 }
 
 void fl_scene_notes(const fl_scenes *scenes, FILE *out) {
-    size_t assumed = 0, host = 0, untangled = 0, fitted = 0;
+    size_t assumed = 0, host = 0, untangled = 0, fitted = 0, powers = 0;
     double time_pct = 0, power_pct = 0;
     for (size_t i = 0; i < scenes->count; i++) {
         const fl_workload *w = scenes->item[i]->w;
@@ -297,6 +297,9 @@ void fl_scene_notes(const fl_scenes *scenes, FILE *out) {
         if (isfinite(w->model_time_mape_pct)) {
             fitted++;
             time_pct += w->model_time_mape_pct;
+        }
+        if (isfinite(w->model_power_mape_pct)) {
+            powers++;
             power_pct += w->model_power_mape_pct;
         }
     }
@@ -305,10 +308,15 @@ void fl_scene_notes(const fl_scenes *scenes, FILE *out) {
         fprintf(out, "note: the ladder of %s is cut to the clocks that were measured (%d to %d MHz)\n",
                 scenes->item[0]->platform.name, dev->sm_mhz[0], dev->sm_mhz[dev->sm_count - 1]);
     }
-    if (fitted)
-        fprintf(out,
-                "note: laws fitted to the rows of %zu workloads; mean error there %.2f %% in time, %.2f %% in power\n",
-                fitted, time_pct / (double)fitted, power_pct / (double)fitted);
+    if (fitted || powers) {
+        char time[32] = "not known", power[32] = "not known";
+        if (fitted)
+            snprintf(time, sizeof time, "%.2f %%", time_pct / (double)fitted);
+        if (powers)
+            snprintf(power, sizeof power, "%.2f %%", power_pct / (double)powers);
+        fprintf(out, "note: laws fitted to the rows of %zu workloads; mean error there %s in time, %s in power\n",
+                fitted > powers ? fitted : powers, time, power);
+    }
     if (assumed)
         fprintf(out, "note: how kernels depend on clocks was assumed, not known, for %zu of %zu workloads\n", assumed,
                 scenes->count);

@@ -286,6 +286,20 @@ static fl_status from_programs(const fl_scene_options *o, fl_scenes *all, fl_dia
     return status;
 }
 
+/* Rows that fit workload predicted where its device was not calibrated mark what is made of them. */
+static fl_status note_predicted(fl_scene *s, const fl_head *head, fl_diag *d) {
+    const char *text = fl_head_get(head, "beyond_calibration");
+    if (!text)
+        return FL_OK;
+    const size_t rows = strcspn(text, ",");
+    s->note = calloc(1, sizeof *s->note);
+    if (!s->note || asprintf(s->note, "%.*s predicted at clocks that the device was not calibrated at%s", (int)rows,
+                             text, text + rows) < 0)
+        return no_memory(d);
+    s->note_count = 1;
+    return FL_OK;
+}
+
 static fl_status from_sweep(const fl_scene_options *o, const char *path, const fl_texts *only, fl_scenes *all,
                             fl_diag *d) {
     fl_sweep_model model = FL_SWEEP_TABLE;
@@ -306,6 +320,8 @@ static fl_status from_sweep(const fl_scene_options *o, const char *path, const f
             continue;
         fl_scene *s = NULL;
         status = add(all, path, &s, d);
+        if (!status)
+            status = note_predicted(s, &sweep.head, d);
         if (!status)
             status = fl_platform_open(o->platform, (uint32_t)o->gpus, &s->platform, d);
         if (!status)

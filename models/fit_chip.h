@@ -76,7 +76,10 @@ typedef struct fl_chip {
      * this: what is common to all workloads cannot be told from an activity that all of them have. NaN = not known. The
      * plain law's A0 is never above it. */
     double slope_w, slope_sd;
-    double time_rms_pct, power_rms_pct; /* of all rows that it was fitted to, robust (1.4826 x median) */
+    /* Of all rows that it was fitted to, robust (1.4826 x median). NAN where there are no more rows than numbers to
+     * fit: any law meets them then. */
+    double time_rms_pct, power_rms_pct;
+    double time_left, power_left; /* rows less numbers fitted: degrees of freedom */
     uint32_t workloads;
     size_t rows, time_outliers, power_outliers; /* outliers: rows off by more than 6 such deviations and 3 % */
 } fl_chip;

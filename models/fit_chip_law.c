@@ -53,8 +53,6 @@ void fl_chip_shape(double sharpness, double memory, double rest, const double *f
         ln_time[i] = log(fl_time_norm(c * f_ratio[i], m * h[i], sharpness) + rest);
 }
 
-double fl_chip_loss(double r, double scale) { return 2 * scale * scale * (sqrt(1 + r * r / (scale * scale)) - 1); }
-
 double fl_chip_covariance(const fl_chip_error *e, const fl_chip_row *a, const fl_chip_row *b) {
     const double x = log(a->sm_mhz / b->sm_mhz) / e->length_sm, y = log(a->mem_mhz / b->mem_mhz) / e->length_mem;
     return e->smooth * e->smooth * exp(-0.5 * (x * x + y * y));

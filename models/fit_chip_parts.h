@@ -4,6 +4,8 @@
 
 #include "models/fit_chip.h"
 
+#include <math.h>
+
 /* One workload's rows inside an array sorted by workload. */
 typedef struct fl_chip_span {
     size_t first, count;
@@ -17,7 +19,9 @@ void fl_chip_shape(double sharpness, double memory, double rest, const double *f
 double fl_chip_covariance(const fl_chip_error *e, const fl_chip_row *a, const fl_chip_row *b); /* smooth part */
 
 /* Pseudo-Huber: r^2 for |r| << scale, linear beyond. */
-double fl_chip_loss(double r, double scale);
+static inline double fl_chip_loss(double r, double scale) {
+    return 2 * scale * scale * (sqrt(1 + r * r / (scale * scale)) - 1);
+}
 
 /* Finds scatter, smooth part and lengths of residuals r (one per row; NaN = none) by maximum likelihood over a grid.
  * parts: numbers that each workload's fit took from its own rows; residuals are the smaller for them, which is made up

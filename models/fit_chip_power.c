@@ -314,7 +314,10 @@ static fl_model_status fit_shared(problem *q) {
                 cost_rows(w->x, q, last); /* leaves the chip at the solution */
             gsl_vector_free(last);
             (void)gsl_blas_ddot(w->f, w->f, &chi2);
-            const double left = (double)q->count - (double)q->size - 2 * (double)q->spans;
+            double left = -(double)q->size - 2 * (double)q->spans;
+            for (size_t i = 0; i < q->count; i++)
+                left += isnan(q->row[i].power_w) ? 0 : 1;
+            q->chip->power_left = left;
             if (s == FL_MODEL_OK)
                 set_spread(q, w->J, left > 0 ? sqrt(chi2 / left) : (double)INFINITY);
         }
@@ -373,6 +376,8 @@ fl_model_status fl_chip_fit_power(const fl_chip_row *row, const fl_chip_span *sp
         }
         if (s == FL_MODEL_OK)
             s = fl_chip_robust_pct(r, q.count, &chip->power_rms_pct, &chip->power_outliers);
+        if (!(chip->power_left > 0))
+            chip->power_rms_pct = NAN;
         if (s == FL_MODEL_OK) {
             const size_t stride = spans / FL_CHIP_SHARES + 1;
             for (size_t k = 0, n = 0; k < spans; k += stride, n++) {

@@ -39,10 +39,13 @@ typedef struct search {
 /* Loss of one workload for given shape; the offset that the robust loss likes best, by reweighting. */
 static double loss_of(const double *model, const double *ln, size_t n, int rounds, double *offset) {
     double sum = 0, weight = 0, c = 0;
-    for (int round = 0; round < rounds; round++) {
+    for (size_t i = 0; i < n; i++)
+        sum += ln[i] - model[i];
+    c = sum / (double)n;
+    for (int round = 1; round < rounds; round++) {
         sum = weight = 0;
         for (size_t i = 0; i < n; i++) {
-            const double r = (ln[i] - model[i] - c) / SCALE, w = round ? 1 / sqrt(1 + r * r) : 1;
+            const double r = (ln[i] - model[i] - c) / SCALE, w = 1 / sqrt(1 + r * r);
             sum += w * (ln[i] - model[i]);
             weight += w;
         }
@@ -58,10 +61,25 @@ static double loss_of(const double *model, const double *ln, size_t n, int round
 /* Mild: the parts of nothing are nothing unless the data say so. */
 static double mild(double memory, double rest) { return 1e-7 * (memory * memory + 4 * rest); }
 
+typedef struct point {
+    double memory, rest;
+} point;
+
+/* At the edges of the square, where many kernels stand, and after a step most neighbours were looked at before. */
+static int is_among(const point *p, size_t count, double memory, double rest) {
+    for (size_t i = 0; i < count; i++)
+        if (fabs(p[i].memory - memory) < 1e-12 && fabs(p[i].rest - rest) < 1e-12)
+            return 1;
+    return 0;
+}
+
 static double best_of_span(search *q, size_t k) {
     const fl_chip_span s = q->span[k];
     const double *ln = q->at.ln + s.first;
     double best = INFINITY, memory = 0, rest = 0, offset = 0, c = 0;
+    point before[9];
+    size_t befores = 0;
+    int polished = 0;
     for (size_t cell = 0; cell < COARSE * COARSE; cell++) {
         const double u = ((double)(cell % COARSE) + 0.5) / COARSE, v = ((double)(cell / COARSE) + 0.5) / COARSE;
         const double *curve = q->curve + cell * q->distinct;
@@ -79,9 +97,15 @@ static double best_of_span(search *q, size_t k) {
         for (int moved = 1, rounds = 0; moved && rounds < 20; rounds++) {
             moved = 0;
             const double u0 = memory, v0 = rest;
+            point tried[9];
+            size_t tries = polished ? 1 : 0; /* the grid's own point had fewer rounds of reweighting */
+            tried[0] = (point){u0, v0};
             for (int d = 0; d < 8; d++) {
                 static const int dx[] = {1, -1, 0, 0, 1, 1, -1, -1}, dy[] = {0, 0, 1, -1, 1, -1, 1, -1};
                 const double u = fmin(1, fmax(0, u0 + step * dx[d])), v = fmin(1, fmax(0, v0 + step * dy[d]));
+                if (is_among(tried, tries, u, v) || is_among(before, befores, u, v))
+                    continue;
+                tried[tries++] = (point){u, v};
                 fl_chip_shape(q->chip->sharpness, u, v, q->at.f_ratio + s.first, q->at.h + s.first, s.count,
                               q->at.model);
                 const double l = loss_of(q->at.model, ln, s.count, 4, &c) + mild(u, v);
@@ -90,9 +114,11 @@ static double best_of_span(search *q, size_t k) {
                     memory = u;
                     rest = v;
                     offset = c;
-                    moved = 1;
+                    moved = polished = 1;
                 }
             }
+            memcpy(before, tried, sizeof before);
+            befores = tries;
         }
     q->memory[k] = memory;
     q->rest[k] = rest;
@@ -177,6 +203,9 @@ static void find_distinct(search *q) {
 static void set_spread(search *q, gsl_vector *x, double loss) {
     const double step = 0.15, left = (double)q->count - 3 * (double)q->spans - (double)x->size;
     double sd[2] = {NAN, NAN};
+    q->chip->time_left = (double)q->count - (double)x->size;
+    for (size_t k = 0; k < q->spans; k++) /* level, memory and rest, of as many as it has rows */
+        q->chip->time_left -= fmin(3, (double)q->span[k].count);
     for (size_t d = 0; d < 2 && d < x->size; d++) {
         const double at = gsl_vector_get(x, d);
         gsl_vector_set(x, d, at + step);
@@ -286,6 +315,8 @@ fl_model_status fl_chip_fit_time(const fl_chip_row *row, const fl_chip_span *spa
         }
         if (s == FL_MODEL_OK)
             s = fl_chip_robust_pct(r, q.count, &chip->time_rms_pct, &chip->time_outliers);
+        if (!(chip->time_left > 0))
+            chip->time_rms_pct = NAN;
         if (s == FL_MODEL_OK)
             s = fl_chip_fit_error(row, r, span, spans, 3, &chip->time_error);
         if (s == FL_MODEL_OK)

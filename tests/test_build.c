@@ -302,6 +302,19 @@ static void test_fitted_model(void) {
     fl_scenes_free(&s);
 }
 
+/* Three settings, and a law of as many terms: what it misses shows only where it was not looked at. */
+static void test_unseen_error(void) {
+    fl_scenes s = {0};
+    fl_diag d = {0};
+    FL_CHECK(open_sweep(temporary("u.csv", SWEEP "a,,500,,,2.0,100,\na,,1000,,,1.5,150,\na,,1500,,,1.2,230,\n"),
+                        "generic", "fitted", NULL, &s, &d) == FL_OK,
+             "%s", d.message);
+    if (s.count)
+        FL_CHECK(s.item[0]->w->model_time_mape_pct > 5, "time error %g %%, power error %g %%",
+                 s.item[0]->w->model_time_mape_pct, s.item[0]->w->model_power_mape_pct);
+    fl_scenes_free(&s);
+}
+
 /* A sweep that was predicted says how well; a law fitted to it can only be worse. */
 static void test_predicted_rows(void) {
     static const struct {
@@ -398,4 +411,4 @@ FL_SUITE("build", {"phases and host time of kinds", test_phases}, {"programs rec
          {"a stream half launched is refused", test_partly_launched},
          {"synth as trace and as workload", test_synth_both_ways}, {"a sweep becomes workloads", test_sweep_reproduced},
          {"every setting of the sample", test_sample_settings}, {"a model fitted to the rows", test_fitted_model},
-         {"rows that were predicted", test_predicted_rows})
+         {"unseen error", test_unseen_error}, {"rows that were predicted", test_predicted_rows})

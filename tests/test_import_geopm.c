@@ -47,6 +47,42 @@ static void test_domains(void) {
     fl_imported_free(&t.in);
 }
 
+/* One quantity, told by several columns, is not added up: of the widest domain, by the newest name. */
+static void test_told_twice(void) {
+    static const struct {
+        const char *text, *signal;
+        double value;
+        const char *note;
+    } rows[] = {
+        {"CPU_ENERGY|CPU_ENERGY-package-0|CPU_ENERGY-package-1\n1|100|50|50\n", "cpu_energy_j", 100,
+         "the same: CPU_ENERGY-package-0, CPU_ENERGY-package-1"},
+        {"CPU_ENERGY-package-0|CPU_ENERGY-package-1|CPU_ENERGY\n1|50|50|100\n", "cpu_energy_j", 100, "the same: "},
+        {"CPU_ENERGY-package-0|CPU_ENERGY-board-0|CPU_ENERGY-package-1\n1|50|100|50\n", "cpu_energy_j", 100,
+         "the same: "},
+        {"CPU_ENERGY|ENERGY_PACKAGE\n1|100|100\n", "cpu_energy_j", 100, "the same: ENERGY_PACKAGE"},
+        {"ENERGY_PACKAGE-package-0|CPU_ENERGY-package-0\n1|60|60\n", "cpu_energy_j", 60,
+         "the same: ENERGY_PACKAGE-package-0"},
+        {"CPU_ENERGY-core-0|CPU_ENERGY-package-0|CPU_ENERGY-core-1|CPU_ENERGY-package-1\n1|10|50|12|51\n",
+         "cpu_energy_j", 101, "the same: CPU_ENERGY-core-0, CPU_ENERGY-core-1"},
+        {"CPU_ENERGY-core-0|CPU_ENERGY-tile-0|CPU_ENERGY-core-1\n1|10|21|12\n", "cpu_energy_j", 22,
+         "the same: CPU_ENERGY-tile-0"},
+        {"CPU_CYCLES_THREAD|CPU_CYCLES_THREAD-cpu-0|CPU_CYCLES_THREAD-cpu-1\n1|9|4|5\n", "cpu_cycles", 9, "the same: "},
+        {"CPU_FREQUENCY_STATUS|CPU_FREQUENCY_STATUS-core-0\n1|2e9|3e9\n", "cpu_mhz", 2000, "the same: "},
+        {"GPU_ENERGY-gpu-0|GPU_ENERGY-gpu_chip-0\n1|30|14\n", "energy_j", 30, "the same: GPU_ENERGY-gpu_chip-0"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char text[512];
+        snprintf(text, sizeof text, "TIME|%s", rows[i].text);
+        fl_taken t = fl_take(FORMAT, text);
+        FL_CHECK(t.status == FL_OK && t.in.telemetry.row_count == 1, "%s: %s", rows[i].text, t.d.message);
+        if (t.status == FL_OK)
+            FL_CHECK(fl_same_real(fl_signal(&t.in.telemetry, 0, rows[i].signal), rows[i].value) &&
+                         fl_noted(&t.in, rows[i].note),
+                     "%s: %s is %g", rows[i].text, rows[i].signal, fl_signal(&t.in.telemetry, 0, rows[i].signal));
+        fl_imported_free(&t.in);
+    }
+}
+
 static void test_surroundings(void) {
     static const char *const CASE[] = {
         "\xef\xbb\xbf" HEAD ROW0 ROW1,
@@ -117,5 +153,6 @@ static void test_samples(void) {
     }
 }
 
-FL_SUITE("import_geopm", {"good", test_good}, {"domains", test_domains}, {"surroundings", test_surroundings},
-         {"refused", test_refused}, {"cut", test_cut}, {"geepafs", test_geepafs}, {"samples", test_samples})
+FL_SUITE("import_geopm", {"good", test_good}, {"domains", test_domains}, {"told twice", test_told_twice},
+         {"surroundings", test_surroundings}, {"refused", test_refused}, {"cut", test_cut}, {"geepafs", test_geepafs},
+         {"samples", test_samples})

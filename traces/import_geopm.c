@@ -40,17 +40,32 @@ static const struct {
 };
 enum { SIGNALS = sizeof SIGNAL / sizeof *SIGNAL };
 
+enum {
+    WHOLE,
+    BOARD,
+    GPU,
+    PACKAGE,
+    CHIP,
+    OTHER
+}; /* what a column is of, the wider first; OTHER + n: any further domain */
+static const char *const DOMAIN[] = {"", "board", "gpu", "package", "gpu_chip"};
+enum { DOMAINS = sizeof DOMAIN / sizeof *DOMAIN, FURTHER_MAX = 16 };
+
 typedef struct column {
     int signal; /* index into SIGNAL; -1: not carried */
+    int domain;
     int32_t device;
-    size_t at; /* of the telemetry's signals */
+    size_t at;  /* of the telemetry's signals */
+    bool again; /* another column tells the same */
 } column;
 
 typedef struct loader {
     fl_readings r;
     fl_progress progress;
     column column[COLUMNS_MAX];
-    size_t width, time, summed, chips;
+    size_t width, summed;
+    const char *further[FURTHER_MAX]; /* domains beyond those of DOMAIN, of the header's row */
+    size_t further_size[FURTHER_MAX], furthers;
     bool used[DEVICES_MAX + 1]; /* device i - 1 has columns */
     int32_t only;
     int64_t torn;
@@ -67,28 +82,56 @@ static bool detect(const char *path, const char *head, size_t size) {
            fl_header_find(head, size, is_header) >= 0;
 }
 
-/* "GPU_POWER-gpu-1": the signal, and the GPU or -1; false where the text is no signal that is carried. */
-static bool parse_name(const char *text, int *signal, int32_t *device, bool *chip) {
-    size_t size = strcspn(text, "-@");
+/* Any domain has its number, so that no two of them are added up. */
+static int domain_of(loader *l, const char *name, size_t size) {
+    for (int k = 0; k < DOMAINS; k++)
+        if (strlen(DOMAIN[k]) == size && !strncmp(DOMAIN[k], name, size))
+            return k;
+    size_t k = 0;
+    while (k < l->furthers && (l->further_size[k] != size || strncmp(l->further[k], name, size) != 0))
+        k++;
+    if (k == l->furthers && k < FURTHER_MAX) {
+        l->further[k] = name;
+        l->further_size[k] = size;
+        l->furthers++;
+    }
+    return OTHER + (int)k;
+}
+
+/* "GPU_POWER-gpu-1": the signal, the domain, and the GPU or -1; false where the text is no signal that is carried. */
+static bool parse_name(loader *l, const char *text, column *c) {
+    const size_t size = strcspn(text, "-@");
     for (int s = 0; s < SIGNALS; s++) {
         if (strlen(SIGNAL[s].name) != size || strncmp(text, SIGNAL[s].name, size) != 0)
             continue;
-        const char *rest = text + size;
-        *signal = s;
-        *device = -1;
-        *chip = !strncmp(rest, "-gpu_chip-", 10);
-        if (!SIGNAL[s].gpu || (!*chip && strncmp(rest, "-gpu-", 5) != 0))
+        const char *domain = text[size] ? text + size + 1 : text + size, *number = domain + strcspn(domain, "-");
+        *c = (column){.signal = s, .domain = domain_of(l, domain, (size_t)(number - domain)), .device = -1};
+        number += *number == '-' ? 1 : 0;
+        if (!SIGNAL[s].gpu || (c->domain != GPU && c->domain != CHIP))
             return true;
-        const char *number = rest + (*chip ? 10 : 5);
-        size_t digits = strspn(number, "0123456789");
-        *device = digits && digits < 4 && !number[digits] ? (int32_t)strtol(number, NULL, 10) : DEVICES_MAX;
-        return *device < DEVICES_MAX;
+        const size_t digits = strspn(number, "0123456789");
+        c->device = digits && digits < 4 && !number[digits] ? (int32_t)strtol(number, NULL, 10) : DEVICES_MAX;
+        return c->device < DEVICES_MAX;
     }
     return false;
 }
 
+/* Of several columns of one signal only those of one name and domain make it up, the widest domain's: a board's energy
+ * is that of its packages, and CPU_ENERGY is ENERGY_PACKAGE by its new name. */
+static void choose(loader *l) {
+    for (size_t i = 1; i < l->width; i++) {
+        column *c = &l->column[i];
+        for (size_t k = 1; k < l->width && c->signal >= 0 && !c->again; k++) {
+            const column *o = &l->column[k];
+            if (o->signal < 0 || strcmp(SIGNAL[o->signal].signal, SIGNAL[c->signal].signal) != 0)
+                continue;
+            c->again = o->domain < c->domain || (o->domain == c->domain && o->signal < c->signal);
+        }
+    }
+}
+
 static fl_status read_header(loader *l, const fl_csv_row *row, fl_diag *d) {
-    char left_out[512] = "";
+    char left_out[512] = "", again[512] = "";
     bool indexed = false, chip = false;
     fl_status status = FL_OK;
     if (row->count > COLUMNS_MAX)
@@ -97,25 +140,26 @@ static fl_status read_header(loader *l, const fl_csv_row *row, fl_diag *d) {
     l->width = row->count;
     for (size_t i = 0; i < row->count; i++) {
         column *c = &l->column[i];
-        bool of_chip = false;
-        *c = (column){.signal = -1};
-        if (parse_name(row->field[i].text, &c->signal, &c->device, &of_chip)) {
+        if (parse_name(l, row->field[i].text, c))
             indexed |= SIGNAL[c->signal].gpu && c->device >= 0;
-            chip |= of_chip;
-        } else {
+        else
             c->signal = -1;
-        }
     }
+    for (size_t i = 1; i < row->count; i++) /* of all GPUs together, where each is there too */
+        if (l->column[i].signal >= 0 && SIGNAL[l->column[i].signal].gpu && l->column[i].device < 0 && indexed)
+            l->column[i].signal = -1;
+    choose(l);
     for (size_t i = 1; i < row->count && status == FL_OK; i++) {
         column *c = &l->column[i];
         bool gpu = c->signal >= 0 && SIGNAL[c->signal].gpu;
-        if (gpu && c->device < 0 && indexed)
-            c->signal = -1; /* of all GPUs together, and each is there too */
-        size_t length = strlen(left_out);
-        if (c->signal < 0) {
-            snprintf(left_out + length, sizeof left_out - length, "%s%s", length ? ", " : "", row->field[i].text);
+        if (c->signal < 0 || c->again) {
+            char *list = c->again ? again : left_out;
+            const size_t length = strlen(list);
+            snprintf(list + length, sizeof left_out - length, "%s%s", length ? ", " : "", row->field[i].text);
+            c->signal = -1;
             continue;
         }
+        chip |= c->domain == CHIP;
         l->summed += gpu && c->device < 0;
         c->device = gpu && c->device < 0 ? 0 : c->device;
         if (l->only >= 0 && gpu && c->device != l->only) {
@@ -125,8 +169,11 @@ static fl_status read_header(loader *l, const fl_csv_row *row, fl_diag *d) {
         l->used[c->device + 1] = true;
         status = fl_readings_signal(&l->r, SIGNAL[c->signal].signal, &c->at, d);
     }
+    l->furthers = 0; /* they point into the row */
     if (status == FL_OK && left_out[0])
         status = fl_import_note(l->r.out, d, "left out, as telemetry has no place for them: %s", left_out);
+    if (status == FL_OK && again[0])
+        status = fl_import_note(l->r.out, d, "left out, as other columns tell the same: %s", again);
     if (status == FL_OK && chip)
         status = fl_import_note(l->r.out, d, "readings of chips are taken for those of GPUs of the same numbers");
     if (status == FL_OK && !l->r.width)
