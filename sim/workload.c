@@ -24,6 +24,17 @@ fl_status fl_workload_new(fl_workload **out, const char *name, fl_diag *d) {
     return FL_OK;
 }
 
+void fl_workload_free_islands(fl_workload *w) {
+    for (uint32_t i = 0; i < w->island_count; i++) {
+        free(w->island[i].stream);
+        free(w->island[i].thread);
+        free(w->island[i].gpu);
+    }
+    free(w->island);
+    w->island = NULL;
+    w->island_count = 0;
+}
+
 void fl_workload_free(fl_workload *w) {
     if (!w)
         return;

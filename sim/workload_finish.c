@@ -12,17 +12,6 @@ static fl_status no_memory(fl_diag *d) {
 
 /* ---- islands: a union of GPUs that meet ---- */
 
-void fl_workload_free_islands(fl_workload *w) {
-    for (uint32_t i = 0; i < w->island_count; i++) {
-        free(w->island[i].stream);
-        free(w->island[i].thread);
-        free(w->island[i].gpu);
-    }
-    free(w->island);
-    w->island = NULL;
-    w->island_count = 0;
-}
-
 static uint32_t root(uint32_t *parent, uint32_t i) {
     while (parent[i] != i)
         i = parent[i] = parent[parent[i]];
