@@ -2,6 +2,7 @@
 
 #include "sim/vary.h"
 
+#include <math.h>
 #include <string.h>
 
 static fl_status choose_wall(fl_node_spec *node, const char *how, fl_diag *d) {
@@ -37,6 +38,16 @@ static fl_status choose_heat(fl_node_spec *node, bool heat, fl_diag *d) {
     return FL_OK;
 }
 
+static fl_status spread_bus(fl_node_spec *node, double spread, fl_diag *d) {
+    fl_host_spec *host = &node->host;
+    if (!host->apu)
+        return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "a bus that varies: only an APU has one that CPU and GPU share");
+    host->bus_min = fmax(host->bus_min - spread, 0.01);
+    host->bus_max = fmin(host->bus_max + spread, 1);
+    node->device[0].dram_share = host->bus_max; /* what its full bandwidth is of the peak */
+    return FL_OK;
+}
+
 fl_status fl_node_choose(fl_node_spec *node, const fl_node_choice *c, fl_diag *d) {
     fl_status s = choose_wall(node, c->wall, d);
     if (!s)
@@ -51,6 +62,8 @@ fl_status fl_node_choose(fl_node_spec *node, const fl_node_choice *c, fl_diag *d
         node->host.cpu.static_w *= c->cpu_power;
         node->host.cpu.core_w *= c->cpu_power;
     }
+    if (!s && c->bus_spread > 0)
+        s = spread_bus(node, c->bus_spread, d);
     if (!s && c->gpu_budget_w > 0)
         node->host.gpu_budget_w = c->gpu_budget_w;
     for (uint32_t i = 0; !s && node->host.gpu_budget_w > 0 && i < node->device_count; i++)
@@ -80,6 +93,8 @@ fl_status fl_node_choice_read(const fl_json *root, fl_node_choice *c, fl_diag *d
         s = fl_json_get_real(root, "gpu_budget_w", 1, 1e7, &c->gpu_budget_w, d);
     if (!s && !(c->cpu_power > 0) && fl_json_has(root, "cpu_power_scale"))
         s = fl_json_get_real(root, "cpu_power_scale", 0.01, 100, &c->cpu_power, d);
+    if (!s && !(c->bus_spread > 0) && fl_json_has(root, "bus_spread"))
+        s = fl_json_get_real(root, "bus_spread", 0, 0.5, &c->bus_spread, d);
     return s;
 }
 
@@ -91,4 +106,5 @@ void fl_node_choice_merge(fl_node_choice *c, const fl_node_choice *rest) {
     c->units = c->units ? c->units : rest->units;
     c->gpu_budget_w = c->gpu_budget_w > 0 ? c->gpu_budget_w : rest->gpu_budget_w;
     c->cpu_power = c->cpu_power > 0 ? c->cpu_power : rest->cpu_power;
+    c->bus_spread = c->bus_spread > 0 ? c->bus_spread : rest->bus_spread;
 }

@@ -106,7 +106,7 @@ static void open_phase(stage *s, int phase) {
     if (phase == SMALL)
         add_phase(s, kernel_class(s, 0.3, 0.3, 0.5, 0.4, 0.3), 20000, 40000, 40000, true);
     else if (phase == MEMORY)
-        add_phase(s, kernel_class(s, 0.7, 1, 0, 0.6, 1), 200, 100000, 20000000, false);
+        add_phase(s, kernel_class(s, 0.6, 1, 0, 0.6, 1), 200, 100000, 20000000, false); /* full from 480 MHz on */
     else
         add_phase(s, kernel_class(s, 1, 0.3, 0, 1, 0.3), 200, 100000, 20000000, false);
 }

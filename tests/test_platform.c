@@ -1,4 +1,5 @@
 #include "harness/json.h"
+#include "harness/node_choice.h"
 #include "harness/platform.h"
 #include "models/cpu_row.h"
 #include "models/row.h"
@@ -666,9 +667,28 @@ static void test_names(void) {
     fl_platform_free(&p);
 }
 
+/* What a run chooses of an APU's bus. */
+static void test_bus_spread(void) {
+    const fl_node_choice wider = {.bus_spread = 0.02}, none = {0};
+    fl_platform p;
+    fl_diag d = {0};
+    FL_CHECK(fl_platform_open("apu-a10-5800k", 0, &p, &d) == FL_OK && fl_node_choose(&p.node, &none, &d) == FL_OK, "%s",
+             d.message);
+    FL_CHECK(p.node.host.bus_min == 0.75 && p.node.host.bus_max == 0.75, "%g to %g", p.node.host.bus_min,
+             p.node.host.bus_max);
+    FL_CHECK(fl_node_choose(&p.node, &wider, &d) == FL_OK && fabs(p.node.host.bus_min - 0.73) < 1e-12 &&
+                 fabs(p.node.host.bus_max - 0.77) < 1e-12 && p.node.device[0].dram_share == p.node.host.bus_max,
+             "%g to %g, share %g", p.node.host.bus_min, p.node.host.bus_max, p.node.device[0].dram_share);
+    fl_platform_free(&p);
+    FL_CHECK(fl_platform_open("generic", 0, &p, &d) == FL_OK && fl_node_choose(&p.node, &wider, &d) == FL_BAD_INPUT &&
+                 strstr(d.message, "only an APU"),
+             "%s", d.message);
+    fl_platform_free(&p);
+}
+
 static void test_clean_up(void) { fl_temp_remove(); }
 
 FL_SUITE("platform", {"sound", test_sound}, {"values", test_values}, {"APU", test_apu}, {"bad", test_bad},
          {"places", test_places}, {"syntax", test_syntax}, {"torn", test_torn}, {"variants", test_variants},
          {"kinds", test_kinds}, {"bundled", test_bundled}, {"A10", test_a10}, {"idle V100", test_idle_v100},
-         {"names", test_names}, {"clean up", test_clean_up})
+         {"names", test_names}, {"a bus that varies", test_bus_spread}, {"clean up", test_clean_up})
