@@ -1,5 +1,6 @@
 /* How CPU and GPU hang together: what DynaCo measured on an APU (Figs. 6 and 7), and a program on a V100 whose launches
  * set the pace. */
+#include "harness/node_choice.h"
 #include "harness/platform.h"
 #include "sim/cpu.h"
 #include "tests/sim_fixture.h"
@@ -99,14 +100,17 @@ static outcome play(const stage *s, double cpu_mhz, double sm_mhz) {
 
 enum { SMALL, MEMORY, COMPUTE, PHASES };
 
+static const fl_node_choice varying = {.bus_spread = 0.02}; /* 73 to 77 % of the peak */
+
 /* The three behaviours of miniMD: communication and other short kernels, each waited for; neighbor, which saturates the
  * bus from the medium GPU clock on; force, which computes. */
 static void open_phase(stage *s, int phase) {
     open_stage(s, "apu-a10-5800k");
+    FX_MUST(fl_node_choose(&s->p.node, &varying, d));
     if (phase == SMALL)
         add_phase(s, kernel_class(s, 0.3, 0.3, 0.5, 0.4, 0.3), 20000, 40000, 40000, true);
     else if (phase == MEMORY)
-        add_phase(s, kernel_class(s, 0.6, 1, 0, 0.6, 1), 200, 100000, 20000000, false); /* full from 480 MHz on */
+        add_phase(s, kernel_class(s, 0.7, 1, 0, 0.6, 1), 200, 100000, 20000000, false);
     else
         add_phase(s, kernel_class(s, 1, 0.3, 0, 1, 0.3), 200, 100000, 20000000, false);
 }
@@ -134,6 +138,17 @@ static void test_cpu_states(void) {
     /* DynaCo's threshold of 0.4 tells the phases apart */
     FL_CHECK(p2[SMALL].upc > 0.4 && p2[MEMORY].upc < 0.4, "clock-weighted UPC %g and %g", p2[SMALL].upc,
              p2[MEMORY].upc);
+}
+
+/* A steady bus, and a kernel that fills it from 480 MHz on. */
+static void test_steady_bus(void) {
+    stage s;
+    open_stage(&s, "apu-a10-5800k");
+    add_phase(&s, kernel_class(&s, 0.6, 1, 0, 0.6, 1), 200, 100000, 20000000, false);
+    const outcome high = play(&s, 2900, 800), med = play(&s, 2900, 633), low = play(&s, 2900, 400);
+    close_stage(&s);
+    FL_CHECK(med.time_s < 1.02 * high.time_s && low.time_s > 1.15 * med.time_s, "%g, %g, %g s", high.time_s, med.time_s,
+             low.time_s);
 }
 
 static void test_gpu_states(void) {
@@ -170,4 +185,4 @@ static void test_launches_run_ahead(void) {
 }
 
 FL_SUITE("coupling", {"CPU states on an APU", test_cpu_states}, {"GPU states on an APU", test_gpu_states},
-         {"launches that run ahead", test_launches_run_ahead})
+         {"an APU's steady bus", test_steady_bus}, {"launches that run ahead", test_launches_run_ahead})

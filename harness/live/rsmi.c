@@ -18,7 +18,7 @@ static const struct {
              {FL_RSMI_FILE, "a file of the driver cannot be read or written"},
              {FL_RSMI_NO_PERMISSION, "no permission"},
              {FL_RSMI_INIT, "no driver that it can start"},
-             {FL_RSMI_NOT_YET, "not implemented"},
+             {FL_RSMI_NOT_YET, "this version of the library does not offer it"},
              {FL_RSMI_BUSY, "in use by somebody else"}};
 
 const char *fl_rsmi_reason(fl_rsmi_code code) {
