@@ -1,4 +1,4 @@
-#include "harness/bench_load.h"
+#include "harness/bench.h"
 
 #include "traces/cache.h"
 #include "traces/kernels.h"
@@ -12,16 +12,9 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { KINDS = 512 };
-
-static double seconds(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static uint64_t draw(uint64_t *state) { /* splitmix64 */
     uint64_t z = *state += 0x9e3779b97f4a7c15u;
@@ -96,7 +89,7 @@ static fl_status tokenise(const char *path, fl_diag *d) {
 }
 
 static void keep_best(double *best, double start) {
-    double took = seconds() - start;
+    double took = fl_bench_seconds() - start;
     *best = took < *best ? took : *best;
 }
 
@@ -110,7 +103,7 @@ static fl_status from_cache(const char *path, const char *cache, bool settled, c
         fl_imported y;
         if (!fl_cache_save(cache, &key, x, 0600)) /* anew, as a load leaves a better stamp behind */
             return fl_fail(d, FL_IO, cache, 0, 0, "cannot be written");
-        double start = seconds();
+        double start = fl_bench_seconds();
         if (!fl_cache_load(cache, path, "foldline-kernels", NULL, &y))
             return fl_fail(d, FL_IO, cache, 0, 0, "does not hold");
         keep_best(best, start);
@@ -126,11 +119,11 @@ static fl_status load_rows(const char *path, const char *cache, uint64_t rows, i
     fl_imported x = {.has_kernels = true};
     fl_status s = write_csv(path, rows, d);
     for (int64_t r = 0; r < repeat && !s; r++) {
-        double start = seconds();
+        double start = fl_bench_seconds();
         s = tokenise(path, d);
         keep_best(&bare, start);
         fl_kernel_trace_free(&x.kernels);
-        start = seconds();
+        start = fl_bench_seconds();
         if (!s)
             s = fl_kernels_read(path, &x.kernels, d);
         keep_best(&csv, start);
@@ -144,10 +137,10 @@ static fl_status load_rows(const char *path, const char *cache, uint64_t rows, i
     if (s)
         return s;
     double n = (double)rows;
-    show(user, "CSV kernel rows, only split by libcsv", n / bare, "M rows/s", 1, "ceiling");
-    show(user, "CSV kernel rows to records", n / csv, "M rows/s", bare / csv, "of libcsv alone");
-    show(user, "the same from the cache", n / still, "M rows/s", csv / still, "times the CSV");
-    show(user, "and with the source hashed again", n / hashed, "M rows/s", csv / hashed, "times the CSV");
+    show(user, "CSV kernel rows, only split by libcsv", n / bare / 1e6, "M rows/s", 1, "ceiling");
+    show(user, "CSV kernel rows to records", n / csv / 1e6, "M rows/s", bare / csv, "of libcsv alone");
+    show(user, "the same from the cache", n / still / 1e6, "M rows/s", csv / still, "times the CSV");
+    show(user, "and with the source hashed again", n / hashed / 1e6, "M rows/s", csv / hashed, "times the CSV");
     return FL_OK;
 }
 
@@ -218,11 +211,11 @@ static void measure(const char *path, int to) {
         fclose(f);
     }
     uint64_t before = memory("VmRSS");
-    double start = seconds();
+    double start = fl_bench_seconds();
     if (!fl_reader_kineto.read(path, NULL, &x, &o.d)) {
         const fl_kernel_trace *t = &x.kernels;
         uint64_t peak = memory("VmHWM");
-        o.took = seconds() - start;
+        o.took = fl_bench_seconds() - start;
         o.ops = t->op_count;
         o.records = t->op_count * sizeof *t->ops + t->kind_count * sizeof *t->kinds + t->wait_count * sizeof *t->waits;
         for (size_t i = 0; i < t->name_count; i++)
@@ -267,26 +260,19 @@ static fl_status load_json(const char *path, uint64_t bytes, fl_bench_show show,
     char what[80];
     double n = (double)bytes, extra = (double)o.extra;
     snprintf(what, sizeof what, "Kineto JSON of %.3g MB, streamed", n / 1e6);
-    show(user, what, n / o.took, "MB/s", (double)o.ops / o.took / 1e6, "M kernels/s");
-    show(user, "and its memory beyond the records", extra, "MB", extra / 64e6, "of 64 MB");
+    show(user, what, n / o.took / 1e6, "MB/s", (double)o.ops / o.took / 1e6, "M kernels/s");
+    show(user, "and its memory beyond the records", extra / 1e6, "MB", extra / 64e6, "of 64 MB");
     return FL_OK;
 }
 
-fl_status fl_bench_load(uint64_t rows, int64_t repeat, uint64_t json_bytes, fl_bench_show show, void *user,
-                        fl_diag *d) {
-    const char *base = getenv("TMPDIR");
-    char folder[256], path[300], cache[340];
-    int n = snprintf(folder, sizeof folder, "%s/foldline-bench-XXXXXX", base && *base ? base : "/tmp");
-    if (n < 0 || (size_t)n >= sizeof folder || !mkdtemp(folder))
-        return fl_fail(d, FL_IO, NULL, 0, 0, "no folder for temporary files: %s", fl_reason(errno));
+fl_status fl_bench_load(const char *folder, uint64_t rows, int64_t repeat, uint64_t json_bytes, fl_bench_show show,
+                        void *user, fl_diag *d) {
+    char path[512], cache[540];
     snprintf(path, sizeof path, "%s/kernels.csv", folder);
     snprintf(cache, sizeof cache, "%s" FL_CACHE_SUFFIX, path);
     fl_status s = load_rows(path, cache, rows, repeat, show, user, d);
     unlink(path);
     unlink(cache);
     snprintf(path, sizeof path, "%s/trace.json", folder);
-    if (!s)
-        s = load_json(path, json_bytes, show, user, d);
-    rmdir(folder);
-    return s;
+    return s ? s : load_json(path, json_bytes, show, user, d);
 }
