@@ -1,6 +1,7 @@
 #include "harness/commands.h"
 #include "harness/live/facts_head.h"
 #include "harness/output.h"
+#include "harness/policy_head.h"
 #include "harness/replay.h"
 #include "traces/tables.h"
 
@@ -14,9 +15,7 @@ static const fl_command_help help = {
     "LOG is a decisions file (of foldline run --log), whose head already names platform, policy and parameters, or the "
     "log of\n"
     "the GEEPAFS daemon, for which --format geepafs, --platform and --policy are needed. A row torn off at the end is\n"
-    "reported and left out. Kernel records that the policy saw are in the log too; its tables are not: give them "
-    "again\n"
-    "with --set."};
+    "reported and left out. Kernel records that the policy saw and its tables are in the log too."};
 
 static fl_status read_log(const char *path, const char *format, fl_decisions *log, fl_diag *d) {
     if (!strcmp(format, "canonical"))
@@ -28,31 +27,6 @@ static fl_status read_log(const char *path, const char *format, fl_decisions *lo
     if (near)
         return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "unknown format '%s', did you mean '%s'?", format, near);
     return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "unknown format '%s', expected canonical or geepafs", format);
-}
-
-/* Parameters of the head go before those of the command line, which override them one by one. */
-static fl_status with_head(const fl_decisions *log, const fl_texts *given, fl_texts *all, fl_texts *owned, fl_diag *d) {
-    for (size_t i = 0; i < log->head.count; i++) {
-        const char *key = log->head.entry[i].key;
-        char *text = NULL;
-        if (strncmp(key, "set.", 4))
-            continue;
-        if (asprintf(&text, "%s=%s", key + 4, log->head.entry[i].value) < 0)
-            return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory");
-        fl_status s = fl_texts_add(owned, text, d);
-        if (s) {
-            free(text);
-            return s;
-        }
-        if ((s = fl_texts_add(all, text, d)))
-            return s;
-    }
-    for (size_t i = 0; i < given->count; i++) {
-        fl_status s = fl_texts_add(all, given->item[i], d);
-        if (s)
-            return s;
-    }
-    return FL_OK;
 }
 
 static void set_text(double v, char *buf) {
@@ -111,7 +85,7 @@ static void print_json(const fl_decisions *log, const fl_replay_result *r) {
 }
 
 int fl_cmd_replay(int argc, char **argv) {
-    fl_texts rest = {0}, set = {0}, all = {0}, owned = {0};
+    fl_texts rest = {0}, set = {0};
     const char *format = "canonical", *platform = NULL, *policy = NULL;
     int64_t seed = 0;
     bool json = false;
@@ -131,6 +105,7 @@ int fl_cmd_replay(int argc, char **argv) {
     fl_platform p = {0};
     fl_facts facts = {0};
     fl_spec spec = {0};
+    fl_policy_head before = {0};
     fl_instance *in = NULL;
     fl_replay_result r = {0};
     fl_status s = rest.count == 1 ? read_log(rest.item[0], format, &log, &d)
@@ -160,16 +135,16 @@ int fl_cmd_replay(int argc, char **argv) {
     if (!s)
         s = told ? fl_facts_from_head(&log.head, rest.item[0], log.gpu_count, (uint64_t)seed, &facts, &d)
                  : fl_facts_make(&p.node, (uint64_t)seed, &facts, &d);
-    if (!s && canonical)
-        s = with_head(&log, &set, &all, &owned, &d);
     if (!s)
-        s = fl_spec_open_set(policy, canonical ? &all : &set, &spec, &d);
+        s = fl_spec_open_set(policy, &set, &spec, &d);
+    if (!s && canonical)
+        s = fl_policy_head_get(&before, &log.head, rest.item[0], spec.policy, &d);
     if (!s) {
-        fl_layer layer[2] = {told ? (fl_layer){0} : fl_platform_layer(&p, spec.policy->name), spec.layer};
+        fl_layer layer[] = {told ? (fl_layer){0} : fl_platform_layer(&p, spec.policy->name), before.layer, spec.layer};
         fl_instance_options o = {.policy = spec.policy,
                                  .facts = &facts,
                                  .layer = layer,
-                                 .layer_count = 2,
+                                 .layer_count = sizeof layer / sizeof *layer,
                                  .min_set_interval_ns = held ? (int64_t)(strtod(held, NULL) * 1e6) : 0};
         s = fl_instance_open(&in, &o, &d);
     }
@@ -188,6 +163,7 @@ int fl_cmd_replay(int argc, char **argv) {
         status = r.differ ? FL_EXIT_GATE : FL_EXIT_OK;
     }
     fl_instance_close(in);
+    fl_policy_head_free(&before);
     fl_spec_free(&spec);
     if (told)
         fl_facts_head_free(&facts);
@@ -195,10 +171,6 @@ int fl_cmd_replay(int argc, char **argv) {
         fl_facts_free(&facts);
     fl_platform_free(&p);
     fl_decisions_free(&log);
-    for (size_t i = 0; i < owned.count; i++)
-        free((char *)(uintptr_t)owned.item[i]);
-    fl_texts_free(&owned);
-    fl_texts_free(&all);
     fl_texts_free(&set);
     fl_texts_free(&rest);
     return status;

@@ -1,5 +1,7 @@
 #include "harness/steplog.h"
 
+#include "harness/policy_head.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,25 +32,10 @@ static fl_status add_head(fl_steplog *l, const fl_scene *scene, const fl_spec *s
         snprintf(text, sizeof text, "%d/%d/%d", dev->sm_mhz[0], dev->sm_mhz[dev->sm_count - 1], dev->mem_mhz[0]);
         ok = ok && fl_head_set(&l->log.head, "clocks", text);
     }
-    ok = ok && fl_head_set(&l->log.head, "policy", spec->policy->name);
-    snprintf(text, sizeof text, "%llu", (unsigned long long)scene->facts.seed);
-    ok = ok && fl_head_set(&l->log.head, "seed", text);
-    snprintf(text, sizeof text, "%u", scene->facts.gpu_count);
-    ok = ok && fl_head_set(&l->log.head, "gpus", text);
+    if (!ok)
+        return no_memory(d);
     fl_layer layer[2] = {fl_platform_layer(&scene->platform, spec->policy->name), spec->layer};
-    fl_instance_options o = {.policy = spec->policy, .facts = &scene->facts, .layer = layer, .layer_count = 2};
-    fl_instance *in = NULL;
-    fl_status s = fl_instance_open(&in, &o, d);
-    for (uint32_t i = 0; !s && ok && i < spec->policy->param_count; i++) {
-        char key[128];
-        if (spec->policy->param[i].type == FL_PARAM_TABLE)
-            continue;
-        snprintf(key, sizeof key, "set.%s", spec->policy->param[i].name);
-        fl_instance_param_text(in, i, text, sizeof text);
-        ok = !*text || fl_head_set(&l->log.head, key, text);
-    }
-    fl_instance_close(in);
-    return s ? s : ok ? FL_OK : no_memory(d);
+    return fl_policy_head_put(&l->log.head, spec->policy, &scene->facts, layer, 2, d);
 }
 
 fl_status fl_steplog_open(fl_steplog *l, const fl_scene *scene, const fl_spec *spec, fl_diag *d) {

@@ -301,4 +301,8 @@ char *fl_instance_param_text(const fl_instance *in, uint32_t index, char *buf, s
     return fl_params_text(in->policy, in->params, index, buf, size);
 }
 
+fl_table fl_instance_param_table(const fl_instance *in, uint32_t index) {
+    return fl_params_table(in->policy, in->params, index);
+}
+
 size_t fl_instance_probe_count(const fl_instance *in) { return in->probe_count; }

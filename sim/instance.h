@@ -73,6 +73,8 @@ const fl_policy *fl_instance_policy(const fl_instance *in);
 fl_instance_counts fl_instance_counts_of(const fl_instance *in);
 /* The resolved value of parameter `index` in text form (tables as "ROWSxCOLUMNS table"), into buf. Returns buf. */
 char *fl_instance_param_text(const fl_instance *in, uint32_t index, char *buf, size_t size);
+/* The resolved table of a LIST or TABLE parameter; lives as long as the instance. */
+fl_table fl_instance_param_table(const fl_instance *in, uint32_t index);
 /* Cells of decision->probe: per-node probes take one, per-GPU ones gpu_count, in the order of the descriptor. */
 size_t fl_instance_probe_count(const fl_instance *in);
 

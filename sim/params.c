@@ -392,3 +392,9 @@ char *fl_params_text(const fl_policy *policy, const void *params, uint32_t index
     }
     return buf;
 }
+
+fl_table fl_params_table(const fl_policy *policy, const void *params, uint32_t index) {
+    fl_table table;
+    get(params, &policy->param[index], &table);
+    return table;
+}

@@ -17,6 +17,9 @@ void fl_params_free(const fl_policy *policy, void *params);
 /* The value of one row in text form, cut to size. Returns buf. */
 char *fl_params_text(const fl_policy *policy, const void *params, uint32_t index, char *buf, size_t size);
 
+/* The value of a LIST or TABLE row; cells and keys belong to params. */
+fl_table fl_params_table(const fl_policy *policy, const void *params, uint32_t index);
+
 /* Columns of numbers of a TABLE row; *keyed says whether its first column is the text key ("key:kernel|sm_mhz" is
  * keyed, with one column of numbers). Names are not copied: *columns, where not NULL, is the row's text after "key:".
  */

@@ -117,10 +117,11 @@ typedef struct fl_sweep {
  * row; may be empty where the source did not record it).
  *
  * Where the policy takes kernel records, ten more columns follow, all or none:
- * lost,kind,name_id,name,grid,block,gpu,stream,start_ns,end_ns. `lost` stands in the host's row. Between it and the rows
- * of the GPUs (so that a step that is whole has all of its records) come first a row of device "kind" for each kind that
- * was not known before (kind = 0, 1, ... in order; grid and block as XxYxZ), then a row of device "kernel" for each
- * record, in the order in which the policy saw them (end_ns empty = the end is missing); the other columns are empty. */
+ * lost,kind,name_id,name,grid,block,gpu,stream,start_ns,end_ns. `lost` stands in the host's row. Between it and the
+ * rows of the GPUs (so that a step that is whole has all of its records) come first a row of device "kind" for each
+ * kind that was not known before (kind = 0, 1, ... in order; grid and block as XxYxZ), then a row of device "kernel"
+ * for each record, in the order in which the policy saw them (end_ns empty = the end is missing); the other columns are
+ * empty. */
 
 typedef struct fl_logged_kind {
     char *name;
@@ -134,7 +135,8 @@ typedef struct fl_logged_kernel {
 } fl_logged_kernel;
 
 typedef struct fl_decisions {
-    fl_head head;  /* keys: platform, policy, seed, set.NAME for each parameter, gpus, source */
+    fl_head
+        head; /* keys: platform, policy, seed, set.NAME for each parameter, table.NAME for each table, gpus, source */
     char **signal; /* columns between device and fresh */
     size_t signal_count;
     char **control; /* names of the set_ columns, without the prefix */
@@ -153,7 +155,7 @@ typedef struct fl_decisions {
     fl_logged_kind *kind;
     fl_logged_kernel *kernel;
     size_t kind_count, kernel_count;
-    uint64_t *lost;                     /* step_count: records lost since the step before */
+    uint64_t *lost;                      /* step_count: records lost since the step before */
     size_t *kinds_until, *kernels_until; /* step_count: how many were known, and seen, up to this step */
 } fl_decisions;
 

@@ -1,6 +1,7 @@
 #include "harness/live/live_log.h"
 
 #include "harness/live/facts_head.h"
+#include "harness/policy_head.h"
 #include "harness/steplog.h"
 #include "traces/output.h"
 
@@ -22,28 +23,10 @@ struct fl_live_log {
 
 fl_status fl_live_log_head(fl_head *h, const fl_policy *policy, const fl_facts *facts, const fl_layer *layer,
                            size_t layer_count, const char *platform, const char *mode, fl_diag *d) {
-    char text[512];
-    bool ok = !platform || fl_head_set(h, "platform", platform);
-    ok = ok && fl_head_set(h, "policy", policy->name) && fl_head_set(h, "source", mode);
-    snprintf(text, sizeof text, "%llu", (unsigned long long)facts->seed);
-    ok = ok && fl_head_set(h, "seed", text);
-    snprintf(text, sizeof text, "%u", facts->gpu_count);
-    ok = ok && fl_head_set(h, "gpus", text);
-    fl_instance_options o = {.policy = policy, .facts = facts, .layer = layer, .layer_count = layer_count};
-    fl_instance *in = NULL;
-    fl_status s = fl_instance_open(&in, &o, d);
-    for (uint32_t i = 0; !s && ok && i < policy->param_count; i++) {
-        char key[128];
-        if (policy->param[i].type == FL_PARAM_TABLE)
-            continue;
-        snprintf(key, sizeof key, "set.%s", policy->param[i].name);
-        fl_instance_param_text(in, i, text, sizeof text);
-        ok = !*text || fl_head_set(h, key, text);
-    }
-    fl_instance_close(in);
-    if (!s && ok && !platform)
-        s = fl_facts_to_head(facts, h, d);
-    return s ? s : ok ? FL_OK : fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the log");
+    const bool ok = (!platform || fl_head_set(h, "platform", platform)) && fl_head_set(h, "source", mode);
+    fl_status s = ok ? fl_policy_head_put(h, policy, facts, layer, layer_count, d)
+                     : fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the log");
+    return s || platform ? s : fl_facts_to_head(facts, h, d);
 }
 
 /* ---- rows -------------------------------------------------------------------------------------------------------- */
