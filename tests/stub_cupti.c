@@ -16,6 +16,7 @@ static completed *give;
 static uint8_t *buffer;
 static size_t size, used;
 static int enabled;
+static uint64_t clock_ns = 77000000000u; /* a clock of its own, */
 
 API int cuptiActivityRegisterCallbacks(requested *a, completed *g);
 API int cuptiActivityRegisterCallbacks(requested *a, completed *g) {
@@ -32,9 +33,11 @@ API int cuptiGetTimestamp(uint64_t *ns);
 API int cuptiGetTimestamp(uint64_t *ns) {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
-    *ns = (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec + 77000000000u; /* a clock of its own */
+    *ns = (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec + clock_ns;
     return 0;
 }
+API void stub_cupti_set_clock(uint64_t ns);
+API void stub_cupti_set_clock(uint64_t ns) { clock_ns = ns; } /* which can be set */
 API int cuptiActivityGetNextRecord(uint8_t *from, size_t valid, uint8_t **record);
 API int cuptiActivityGetNextRecord(uint8_t *from, size_t valid, uint8_t **record) {
     *record = *record ? *record + RECORD_BYTES : from;

@@ -171,19 +171,28 @@ static void test_kills(void) {
 
 typedef void launch(const char *name, uint32_t device, uint32_t stream, uint32_t blocks);
 
-/* A program with the collector in it: `count` kernels, then the end as asked. */
+/* A program with the collector in it: `count` kernels, then the end as asked. The driver's clock is set in between. */
 static void program(int count, bool killed) {
     void *cupti = dlopen(FL_STUB_CUPTI, RTLD_NOW), *collector = dlopen(FL_COLLECTOR, RTLD_NOW);
     int (*start)(void) = NULL;
     launch *run = NULL;
+    int (*flush)(uint32_t flag) = NULL;
+    void (*set_clock)(uint64_t ns) = NULL;
     if (!cupti || !collector)
         _exit(9);
     *(void **)(void *)&start = dlsym(collector, "InitializeInjection");
     *(void **)(void *)&run = dlsym(cupti, "stub_cupti_kernel");
-    if (!start || !run || start() != 1)
+    *(void **)(void *)&flush = dlsym(cupti, "cuptiActivityFlushAll");
+    *(void **)(void *)&set_clock = dlsym(cupti, "stub_cupti_set_clock");
+    if (!start || !run || !flush || !set_clock || start() != 1)
         _exit(8);
-    for (int i = 0; i < count; i++)
+    for (int i = 0; i < count; i++) {
+        if (i == count / 2) {
+            flush(0);
+            set_clock(5000000000);
+        }
         run(i % 3 ? "sgemm" : "axpy", (uint32_t)i % 2, 5, i % 3 ? 64 : 8);
+    }
     if (killed)
         kill(getpid(), SIGKILL);
     exit(0);
