@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 fl_status fl_texts_add(fl_texts *t, const char *text, fl_diag *d) {
     if (fl_grow(&t->item, &t->room, t->count + 1, sizeof *t->item))
@@ -60,6 +61,7 @@ static fl_status take(const fl_option *o, const char *text, fl_diag *d) {
         *(bool *)o->into = true;
         break;
     case FL_OPTION_TEXT:
+    case FL_OPTION_OUTPUT:
         *(const char **)o->into = text;
         break;
     case FL_OPTION_LIST:
@@ -75,6 +77,59 @@ static fl_status take(const fl_option *o, const char *text, fl_diag *d) {
         break;
     }
     return s;
+}
+
+/* ---- outputs ---- */
+
+bool fl_same_file(const char *a, const char *b) {
+    struct stat x, y;
+    return !stat(a, &x) && !stat(b, &y) && S_ISREG(x.st_mode) && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
+/* An argument that is a file, or gives one: NAME:table=FILE. */
+static bool names_file(const char *argument, const char *file) {
+    if (fl_same_file(argument, file))
+        return true;
+    for (const char *at = strchr(argument, '='); at; at = strchr(at + 1, '=')) {
+        char text[4096];
+        const size_t size = strcspn(at + 1, ",");
+        snprintf(text, sizeof text, "%.*s", (int)(size < sizeof text ? size : 0), at + 1);
+        if (*text && fl_same_file(text, file))
+            return true;
+    }
+    return false;
+}
+
+static const char *in_texts(const fl_texts *t, const char *file) {
+    for (size_t i = 0; i < t->count; i++)
+        if (names_file(t->item[i], file))
+            return t->item[i];
+    return NULL;
+}
+
+static fl_status check_outputs(const fl_option *option, size_t count, const fl_texts *rest, fl_diag *d) {
+    for (size_t i = 0; i < count; i++) {
+        const fl_option *o = &option[i];
+        const char *file = o->type == FL_OPTION_OUTPUT ? *(const char *const *)o->into : NULL, *twice;
+        if (!file)
+            continue;
+        twice = in_texts(rest, file);
+        for (size_t k = 0; k < count && !twice; k++) {
+            const char *text = option[k].type == FL_OPTION_TEXT || (option[k].type == FL_OPTION_OUTPUT && k != i)
+                                   ? *(const char *const *)option[k].into
+                                   : NULL;
+            if (option[k].type == FL_OPTION_OUTPUT && text && !strcmp(text, file))
+                twice = text; /* there or not */
+            else if (option[k].type == FL_OPTION_LIST)
+                twice = in_texts(option[k].into, file);
+            else if (text && names_file(text, file))
+                twice = text;
+        }
+        if (twice)
+            return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "%s%s '%s' is the same file as '%s', expected another",
+                           dashes(o->name), o->name, file, twice);
+    }
+    return FL_OK;
 }
 
 fl_status fl_args_parse(int argc, char **argv, const fl_option *option, size_t count, fl_texts *rest, bool *help,
@@ -113,7 +168,7 @@ fl_status fl_args_parse(int argc, char **argv, const fl_option *option, size_t c
             s = take(o, argv[++i], d);
         }
     }
-    return s;
+    return s || *help ? s : check_outputs(option, count, rest, d);
 }
 
 void fl_args_help(FILE *out, const fl_command_help *c, const fl_option *option, size_t count) {

@@ -8,11 +8,12 @@
 #include <stdio.h>
 
 typedef enum fl_option_type {
-    FL_OPTION_FLAG, /* bool */
-    FL_OPTION_TEXT, /* const char * */
-    FL_OPTION_LIST, /* fl_texts: may be given several times */
-    FL_OPTION_REAL, /* double, min to max */
-    FL_OPTION_INT   /* int64_t, min to max */
+    FL_OPTION_FLAG,   /* bool */
+    FL_OPTION_TEXT,   /* const char * */
+    FL_OPTION_OUTPUT, /* const char *: a file that will be written */
+    FL_OPTION_LIST,   /* fl_texts: may be given several times */
+    FL_OPTION_REAL,   /* double, min to max */
+    FL_OPTION_INT     /* int64_t, min to max */
 } fl_option_type;
 
 typedef struct fl_texts {
@@ -36,9 +37,12 @@ typedef struct fl_command_help {
 
 /* Options may stand anywhere, as --name value or --name=value; "--" ends them. The rest goes to *rest. *help is set
  * where
- * --help was given. FL_BAD_INPUT with the nearest option for an unknown one. */
+ * --help was given. FL_BAD_INPUT with the nearest option for an unknown one, and where an output is a file that any
+ * other argument names: nothing is read and written over, or written twice. */
 fl_status fl_args_parse(int argc, char **argv, const fl_option *option, size_t count, fl_texts *rest, bool *help,
                         fl_diag *d);
+/* True where both are there and one regular file, whatever the ways to it. */
+bool fl_same_file(const char *a, const char *b);
 void fl_args_help(FILE *out, const fl_command_help *c, const fl_option *option, size_t count);
 void fl_texts_free(fl_texts *t);
 fl_status fl_texts_add(fl_texts *t, const char *text, fl_diag *d);

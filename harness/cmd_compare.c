@@ -102,7 +102,7 @@ int fl_cmd_compare(int argc, char **argv) {
     bool each = false, json = false;
     const fl_option option[] = {
         FL_SETUP_OPTIONS(so),
-        {"csv", "FILE", FL_OPTION_TEXT, &csv, 0, 0, "writes all rows, and FILE.provenance.json beside it"},
+        {"csv", "FILE", FL_OPTION_OUTPUT, &csv, 0, 0, "writes all rows, and FILE.provenance.json beside it"},
         {"each", NULL, FL_OPTION_FLAG, &each, 0, 0, "prints every row, not only the means"},
         {"json", NULL, FL_OPTION_FLAG, &json, 0, 0, "prints all rows and the provenance as JSON"},
         {"model-error", "N", FL_OPTION_INT, &draws_of_model, 1, 1e6,
@@ -121,6 +121,8 @@ int fl_cmd_compare(int argc, char **argv) {
     fl_ranking *ranking = NULL;
     cJSON *record = NULL;
     fl_status s = fl_setup_open(&u, &so, &d);
+    if (!s)
+        s = fl_scenes_spare(&u.scenes, option, sizeof option / sizeof *option, &d);
     if (!s)
         fl_scene_warnings(&u.scenes);
     if (!s && !u.own) /* published results belong to the experiment's own policies and workloads */

@@ -9,7 +9,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 static const fl_command_help help = {
@@ -160,9 +159,8 @@ static char *telemetry_path(const char *output) {
 }
 
 static fl_status spare_inputs(const ask *a, const char *path, fl_diag *d) {
-    struct stat in, out;
     for (size_t i = 0; i < a->files.count; i++)
-        if (!stat(path, &out) && !stat(a->files.item[i], &in) && in.st_dev == out.st_dev && in.st_ino == out.st_ino)
+        if (fl_same_file(path, a->files.item[i]))
             return fl_fail(d, FL_BAD_INPUT, path, 0, 0, "is an input, expected another file to write");
     return FL_OK;
 }
@@ -292,7 +290,7 @@ static void print_text(const done *all) {
 int fl_cmd_import(int argc, char **argv) {
     ask a = {.offset_s = NAN, .device = -1};
     const fl_option option[] = {
-        {"o", "FILE", FL_OPTION_TEXT, &a.output, 0, 0,
+        {"o", "FILE", FL_OPTION_OUTPUT, &a.output, 0, 0,
          "what to write; telemetry goes to FILE's name with .telemetry.csv"},
         {"format", "NAME", FL_OPTION_LIST, &a.formats, 0, 0,
          "format, where it is not to be detected (or one per file)"},

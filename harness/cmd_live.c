@@ -220,7 +220,7 @@ int fl_cmd_live(int argc, char **argv) {
         {"control", NULL, FL_OPTION_FLAG, &c.control, 0, 0, "sets what the policy decides (needs root)"},
         {"observe", NULL, FL_OPTION_FLAG, &c.observe, 0, 0, "reads only, without a policy"},
         {"for", "TIME", FL_OPTION_TEXT, &c.lasts, 0, 0, "ends after 60s, 5m, 1h or 500ms (runs until stopped)"},
-        {"log", "FILE", FL_OPTION_TEXT, &c.log, 0, 0, "writes every step: what was seen and decided"},
+        {"log", "FILE", FL_OPTION_OUTPUT, &c.log, 0, 0, "writes every step: what was seen and decided"},
         {"vendor", "NAME", FL_OPTION_TEXT, &c.vendor, 0, 0, FL_VENDOR_HELP},
         {"gpus", "LIST", FL_OPTION_TEXT, &c.gpus, 0, 0, "indices or UUIDs joined by commas (all of the vendor)"},
         {"rings", "DIR", FL_OPTION_TEXT, &c.rings, 0, 0,

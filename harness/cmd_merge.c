@@ -55,7 +55,7 @@ static fl_status copy_provenance(const char *shard, const char *out, fl_diag *d)
 int fl_cmd_merge(int argc, char **argv) {
     fl_texts shards = {0};
     const char *out = NULL;
-    const fl_option option[] = {{"o", "FILE", FL_OPTION_TEXT, &out, 0, 0, "the results"}};
+    const fl_option option[] = {{"o", "FILE", FL_OPTION_OUTPUT, &out, 0, 0, "the results"}};
     int status = FL_EXIT_OK;
     if (!fl_begin(argc, argv, &help, option, 1, &shards, &status))
         return status;

@@ -15,7 +15,7 @@ int fl_cmd_plot(int argc, char **argv) {
     fl_texts rest = {0};
     const char *output = NULL;
     const fl_option option[] = {
-        {"o", "FILE", FL_OPTION_TEXT, &output, 0, 0, "what to write; its ending says the format"}};
+        {"o", "FILE", FL_OPTION_OUTPUT, &output, 0, 0, "what to write; its ending says the format"}};
     int status = FL_EXIT_OK;
     if (!fl_begin(argc, argv, &help, option, 1, &rest, &status))
         return status;

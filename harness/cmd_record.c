@@ -341,10 +341,10 @@ int fl_cmd_record(int argc, char **argv) {
     double every_ms = 100;
     int64_t steps = 0;
     const fl_option option[] = {
-        {"out", "FILE", FL_OPTION_TEXT, &out, 0, 0, "telemetry file to write"},
+        {"out", "FILE", FL_OPTION_OUTPUT, &out, 0, 0, "telemetry file to write"},
         {"every-ms", "X", FL_OPTION_REAL, &every_ms, 0.1, 1e7, "time between readings (100)"},
         {"for", "TIME", FL_OPTION_TEXT, &lasts, 0, 0, "ends after 60s, 5m, 1h or 500ms"},
-        {"kernels", "FILE", FL_OPTION_TEXT, &r.kernels_path, 0, 0, "kernel trace of COMMAND to write"},
+        {"kernels", "FILE", FL_OPTION_OUTPUT, &r.kernels_path, 0, 0, "kernel trace of COMMAND to write"},
         {"vendor", "NAME", FL_OPTION_TEXT, &vendor, 0, 0, FL_VENDOR_HELP},
         {"gpus", "LIST", FL_OPTION_TEXT, &gpus, 0, 0, "indices or UUIDs joined by commas (all of the vendor)"},
     };

@@ -172,7 +172,7 @@ int fl_cmd_regress(int argc, char **argv) {
         {"fail-if", "RULE", FL_OPTION_LIST, &fail_if, 0, 0, "gate (may be repeated); instead of the baseline's own"},
         {"bless", NULL, FL_OPTION_FLAG, &blessing, 0, 0, "records the present values"},
         {"o", "FILE", FL_OPTION_TEXT, &out, 0, 0, "the baseline to record (the one given)"},
-        {"junit", "FILE", FL_OPTION_TEXT, &junit, 0, 0, "writes JUnit XML"},
+        {"junit", "FILE", FL_OPTION_OUTPUT, &junit, 0, 0, "writes JUnit XML"},
         {"all", NULL, FL_OPTION_FLAG, &all, 0, 0, "prints what passed too"},
         {"seed", "N", FL_OPTION_INT, &so.scene.seed, 1, 9e15, "another first seed than the recorded one"},
         {"threads", "N", FL_OPTION_INT, &so.threads, 1, 1024, "threads (all)"},

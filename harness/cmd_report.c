@@ -20,7 +20,7 @@ int fl_cmd_report(int argc, char **argv) {
     const char *output = NULL, *about = NULL, *reference = NULL;
     int64_t seed = 1, draws = 0;
     const fl_option option[] = {
-        {"o", "FILE", FL_OPTION_TEXT, &output, 0, 0, "the page to write"},
+        {"o", "FILE", FL_OPTION_OUTPUT, &output, 0, 0, "the page to write"},
         {"timeline", "FILE", FL_OPTION_LIST, &timelines, 0, 0,
          "of run --timeline: clock, power, residency (may be repeated)"},
         {"reference", "POLICY", FL_OPTION_TEXT, &reference, 0, 0, "whom the others are held against (the best)"},

@@ -224,12 +224,12 @@ int fl_cmd_run(int argc, char **argv) {
         {"policy", "SPEC", FL_OPTION_TEXT, &policy, 0, 0, "policy, or a path to a .so; parameters may follow a colon"},
         {"set", "P=V", FL_OPTION_LIST, &set, 0, 0, "parameter of the policy (may be repeated)"},
         {"min-set-ms", "X", FL_OPTION_REAL, &min_set_ms, 0, 1e6, "a control is set at most this often (0 = no limit)"},
-        {"log", "FILE", FL_OPTION_TEXT, &log_path, 0, 0, "writes the decisions, step by step"},
-        {"timeline", "FILE", FL_OPTION_TEXT, &timeline, 0, 0, "writes clocks, power and utilisation over time"},
-        {"telemetry", "FILE", FL_OPTION_TEXT, &telemetry, 0, 0, "writes what the sensors show over time"},
-        {"probes", "FILE", FL_OPTION_TEXT, &probes_path, 0, 0, "writes the policy's internals, step by step"},
-        {"requests", "FILE", FL_OPTION_TEXT, &requests, 0, 0, "writes when each request came, began and ended"},
-        {"iterations", "FILE", FL_OPTION_TEXT, &iterations, 0, 0, "writes the times between iteration markers"},
+        {"log", "FILE", FL_OPTION_OUTPUT, &log_path, 0, 0, "writes the decisions, step by step"},
+        {"timeline", "FILE", FL_OPTION_OUTPUT, &timeline, 0, 0, "writes clocks, power and utilisation over time"},
+        {"telemetry", "FILE", FL_OPTION_OUTPUT, &telemetry, 0, 0, "writes what the sensors show over time"},
+        {"probes", "FILE", FL_OPTION_OUTPUT, &probes_path, 0, 0, "writes the policy's internals, step by step"},
+        {"requests", "FILE", FL_OPTION_OUTPUT, &requests, 0, 0, "writes when each request came, began and ended"},
+        {"iterations", "FILE", FL_OPTION_OUTPUT, &iterations, 0, 0, "writes the times between iteration markers"},
         {"every-ms", "X", FL_OPTION_REAL, &every_ms, 0.001, 1e9, "spacing of the timeline and the telemetry (100)"},
         {"fault", "SPEC", FL_OPTION_LIST, &fault_texts, 0, 0, FL_FAULT_SPEC_HELP},
         {"json", NULL, FL_OPTION_FLAG, &json, 0, 0, "prints the result as JSON"},
@@ -256,6 +256,8 @@ int fl_cmd_run(int argc, char **argv) {
     if (!s && scenes.count != 1)
         s = fl_fail(&d, FL_BAD_INPUT, NULL, 0, 0,
                     "%zu workloads, expected one (--workload NAME chooses; compare takes many)", scenes.count);
+    if (!s)
+        s = fl_scenes_spare(&scenes, option, sizeof option / sizeof *option, &d);
     if (!s)
         fl_scene_warnings(&scenes);
     if (!s && log_path && !(s = fl_steplog_open(&log, scenes.item[0], &spec, &d)))

@@ -20,7 +20,7 @@ int fl_cmd_sweep(int argc, char **argv) {
     const char *out = NULL, *shard = NULL;
     const fl_option option[] = {
         FL_SETUP_OPTIONS(so),
-        {"o", "FILE", FL_OPTION_TEXT, &out, 0, 0, "the results"},
+        {"o", "FILE", FL_OPTION_OUTPUT, &out, 0, 0, "the results"},
         {"shard", "I/N", FL_OPTION_TEXT, &shard, 0, 0, "every N-th job from the I-th on"},
     };
     int status = FL_EXIT_OK;
@@ -33,6 +33,8 @@ int fl_cmd_sweep(int argc, char **argv) {
         out ? FL_OK : fl_fail(&d, FL_BAD_INPUT, NULL, 0, 0, "no -o FILE given, expected where the results go");
     if (!s)
         s = fl_setup_open(&u, &so, &d);
+    if (!s)
+        s = fl_scenes_spare(&u.scenes, option, sizeof option / sizeof *option, &d);
     if (!s)
         fl_scene_warnings(&u.scenes);
     if (!s)

@@ -117,7 +117,7 @@ int fl_cmd_synth(int argc, char **argv) {
     const char *output = NULL, *platform = NULL, *mix = NULL;
     double seconds = 60;
     const fl_option option[] = {
-        {"o", "FILE", FL_OPTION_TEXT, &output, 0, 0, "the trace to write"},
+        {"o", "FILE", FL_OPTION_OUTPUT, &output, 0, 0, "the trace to write"},
         {"seed", "N", FL_OPTION_INT, &seed, 0, 9e15, "seed (1)"},
         {"kernels", "N", FL_OPTION_INT, &kernels, 1, 2e9, "kernels in all (10000)"},
         {"kinds", "N", FL_OPTION_INT, &kinds, 1, 65535, "kinds of kernels (32)"},

@@ -212,7 +212,7 @@ static fl_status draw(const char *plot, const fl_imported *run, char **csv, fl_d
     if (!dot || (strcmp(dot, ".svg") && strcmp(dot, ".png") && strcmp(dot, ".pdf")))
         return fl_fail(d, FL_BAD_INPUT, plot, 0, 0,
                        "unknown picture format, expected a name ending in .svg, .png or .pdf");
-    if (asprintf(csv, "%.*s.csv", (int)(dot - plot), plot) < 0) {
+    if (asprintf(csv, "%.*s.series.csv", (int)(dot - plot), plot) < 0) {
         *csv = NULL;
         return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory");
     }
@@ -226,7 +226,7 @@ int fl_cmd_trace(int argc, char **argv) {
     double interval_s = 0;
     bool json = false;
     const fl_option option[] = {
-        {"o", "PLOT", FL_OPTION_TEXT, &plot, 0, 0, "draws activity, power and clock over time"},
+        {"o", "PLOT", FL_OPTION_OUTPUT, &plot, 0, 0, "draws activity, power and clock over time"},
         {"format", "NAME", FL_OPTION_TEXT, &format, 0, 0, "format of FILE, where it is not to be detected"},
         {"interval", "S", FL_OPTION_REAL, &interval_s, 1e-6, 1e6, "of rows without time stamps (dcgmi dmon -d)"},
         {"json", NULL, FL_OPTION_FLAG, &json, 0, 0, "prints the result as JSON"},
@@ -245,9 +245,6 @@ int fl_cmd_trace(int argc, char **argv) {
         s = read_one(rest.item[i], i == 1 ? format : NULL, interval_s, &run, &d);
     if (!s && rest.count == 2)
         s = fl_trace_beside(rest.item[1], &run, &d);
-    for (size_t i = 1; !s && plot && i < rest.count; i++)
-        s = strcmp(rest.item[i], plot) ? FL_OK
-                                       : fl_fail(&d, FL_BAD_INPUT, plot, 0, 0, "is an input, expected another file");
     if (!s)
         s = fl_stats_make(&stats, &run, &d);
     if (!s && plot)

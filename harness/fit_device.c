@@ -328,7 +328,7 @@ int fl_fit_device(int argc, char **argv) {
     fl_texts rest = {0};
     const fl_option option[] = {
         {"sweep", "FILE", FL_OPTION_LIST, &o.sweeps, 0, 0, "measured settings; may be given several times"},
-        {"out", "FILE", FL_OPTION_TEXT, &o.out, 0, 0, "the device file to write"},
+        {"out", "FILE", FL_OPTION_OUTPUT, &o.out, 0, 0, "the device file to write"},
         {"idle", "LOG", FL_OPTION_TEXT, &o.idle, 0, 0, "log of the idle GPU at several clocks, for A0"},
         {"base", "NAME", FL_OPTION_TEXT, &o.base, 0, 0, "platform for what sweeps do not tell (generic)"},
         {"name", "TEXT", FL_OPTION_TEXT, &o.name, 0, 0, "name of the GPU"},

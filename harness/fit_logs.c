@@ -228,7 +228,7 @@ int fl_fit_logs(int argc, char **argv) {
     logs_options o = {.device = -1};
     fl_texts logs = {0};
     const fl_option option[] = {
-        {"o", "FILE", FL_OPTION_TEXT, &o.out, 0, 0, "the sweep to write"},
+        {"o", "FILE", FL_OPTION_OUTPUT, &o.out, 0, 0, "the sweep to write"},
         {"workload", "NAME", FL_OPTION_TEXT, &o.workload, 0, 0, "what ran in all these logs"},
         {"device", "N", FL_OPTION_INT, &o.device, 0, 65535, "the GPU, where a log has several"},
         {"format", "NAME", FL_OPTION_TEXT, &o.format, 0, 0, "format, where it is not to be detected"},

@@ -209,7 +209,7 @@ int fl_fit_sensitivity(int argc, char **argv) {
         {"seconds", "S", FL_OPTION_REAL, &po.seconds, 0.01, 1e4, "how long each kernel is repeated in a run (2)"},
         {"seed", "N", FL_OPTION_INT, &seed, 1, 9e15, "seed of launches and sensors (1)"},
         FL_NODE_OPTIONS(po.node),
-        {"o", "FILE", FL_OPTION_TEXT, &out, 0, 0, "writes the runs"},
+        {"o", "FILE", FL_OPTION_OUTPUT, &out, 0, 0, "writes the runs"},
         {"table", "FILE", FL_OPTION_TEXT, &table, 0, 0, "writes the best pair of states of each kernel (ED2)"},
         {"cpu-from", "MHZ", FL_OPTION_REAL, &cpu_from, 1, 1e5, "in that table only CPU clocks from here on (all)"},
         {"threads", "N", FL_OPTION_INT, &threads, 1, 1024, "threads (all); the result does not depend on it"},

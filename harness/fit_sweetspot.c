@@ -195,7 +195,7 @@ int fl_fit_sweetspot(int argc, char **argv) {
          "memory clock (simulated: the default; measured: the highest)"},
         {"step", "MHZ", FL_OPTION_REAL, &o.step_mhz, 0, 1e6, "leaves out clocks that are closer than this (0)"},
         {"each", NULL, FL_OPTION_FLAG, &each, 0, 0, "prints every clock of every workload"},
-        {"csv", "FILE", FL_OPTION_TEXT, &csv, 0, 0, "writes every clock of every workload"},
+        {"csv", "FILE", FL_OPTION_OUTPUT, &csv, 0, 0, "writes every clock of every workload"},
         {"threads", "N", FL_OPTION_INT, &threads, 1, 1024, "threads (all); the result does not depend on it"},
         {"json", NULL, FL_OPTION_FLAG, &json, 0, 0, "prints the result as JSON"},
     };

@@ -178,7 +178,7 @@ int fl_fit_trace(int argc, char **argv) {
     int64_t device = -1;
     const fl_option option[] = {
         {"platform", "NAME", FL_OPTION_TEXT, &platform, 0, 0, "the GPU that it was recorded on"},
-        {"o", "FILE", FL_OPTION_TEXT, &out, 0, 0, "the kinds file (or programs file of phases) to write"},
+        {"o", "FILE", FL_OPTION_OUTPUT, &out, 0, 0, "the kinds file (or programs file of phases) to write"},
         {"sm-mhz", "F", FL_OPTION_LIST, &clocks, 0, 0,
          "SM clock of a recording that does not say, once per file in order"},
         {"format", "NAME", FL_OPTION_TEXT, &format, 0, 0, "of the recordings (found)"},

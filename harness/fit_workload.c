@@ -288,8 +288,8 @@ int fl_fit_workload_command(int argc, char **argv) {
         {"only", "NAME", FL_OPTION_LIST, &o.only, 0, 0, "workloads, by name or pattern; may be given several times"},
         {"extrapolate", NULL, FL_OPTION_FLAG, &o.extrapolate, 0, 0,
          "predicts rows outside the clocks that the device was calibrated at, too"},
-        {"csv", "FILE", FL_OPTION_TEXT, &o.csv, 0, 0, "writes every row, measured and predicted"},
-        {"out", "FILE", FL_OPTION_TEXT, &o.out, 0, 0,
+        {"csv", "FILE", FL_OPTION_OUTPUT, &o.csv, 0, 0, "writes every row, measured and predicted"},
+        {"out", "FILE", FL_OPTION_OUTPUT, &o.out, 0, 0,
          "writes a sweep: measured where it was looked at, else predicted"},
         {"json", NULL, FL_OPTION_FLAG, &o.json, 0, 0, "prints the result as JSON"},
     };

@@ -72,6 +72,7 @@ static void add_option(cJSON *object, const fl_option *o) {
         cJSON_AddBoolToObject(object, o->name, *(const bool *)o->into);
         break;
     case FL_OPTION_TEXT:
+    case FL_OPTION_OUTPUT:
         cJSON_AddItemToObject(object, o->name, *text ? cJSON_CreateString(*text) : cJSON_CreateNull());
         break;
     case FL_OPTION_LIST:

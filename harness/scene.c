@@ -360,3 +360,17 @@ fl_status fl_scenes_open(const fl_scene_options *o, const fl_texts *traces, fl_s
         fl_scenes_free(scenes);
     return status;
 }
+
+fl_status fl_scenes_spare(const fl_scenes *s, const fl_option *option, size_t count, fl_diag *d) {
+    for (size_t i = 0; i < count; i++) {
+        const char *out = option[i].type == FL_OPTION_OUTPUT ? *(const char *const *)option[i].into : NULL;
+        for (size_t k = 0; out && k < s->count; k++) {
+            const fl_scene *scene = s->item[k];
+            const char *const in[] = {scene->source, scene->kinds, scene->platform.path};
+            for (size_t n = 0; n < sizeof in / sizeof *in; n++)
+                if (in[n] && fl_same_file(in[n], out))
+                    return fl_fail(d, FL_BAD_INPUT, out, 0, 0, "is an input, expected another file to write");
+        }
+    }
+    return FL_OK;
+}

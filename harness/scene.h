@@ -55,6 +55,8 @@ typedef struct fl_scenes {
 /* One scene per kernel trace, one per program and one per workload of the sweep; all of them again for each draw. */
 fl_status fl_scenes_open(const fl_scene_options *o, const fl_texts *traces, fl_scenes *scenes, fl_diag *d);
 void fl_scenes_free(fl_scenes *s);
+/* FL_BAD_INPUT where an output among the options is a file that a scene was read from: trace, kinds, platform. */
+fl_status fl_scenes_spare(const fl_scenes *s, const fl_option *option, size_t count, fl_diag *d);
 /* Moves the scenes of `more` behind those of `all`. */
 fl_status fl_scenes_append(fl_scenes *all, fl_scenes *more, fl_diag *d);
 

@@ -77,6 +77,25 @@ refuse "no policy" 2 "expected --policy" "$f" run "$trace" --platform generic
 refuse "no platform" 2 "expected --platform" "$f" run "$trace" --policy nvboost
 refuse "nothing to replay" 2 "expected a kernel trace" "$f" run --platform generic --policy nvboost
 
+# ---- nothing is written over what was read ----
+ln -s in.csv "$dir/link.csv"
+in=$dir/in.csv
+sed 's/^# kinds: .*/# kinds: t.kinds.csv/' "$dir/t.csv" >"$in"
+cp "$in" "$dir/kept.csv"
+cp "$dir/t.kinds.csv" "$dir/kept.kinds.csv"
+refuse "compare over its trace" 2 "same file as" "$f" compare "$in" --platform generic --policy nvboost --csv "$in"
+refuse "by another way" 2 "same file as" "$f" compare "$in" --platform generic --policy nvboost --csv "$dir/./link.csv"
+refuse "over the kinds that it names" 2 "is an input" "$f" compare "$in" --platform generic --policy nvboost --csv "$dir/t.kinds.csv"
+refuse "a run's log over its trace" 2 "same file as" "$f" run "$in" --platform generic --policy nvboost --log "$in"
+refuse "over the kinds" 2 "is an input" "$f" run "$in" --platform generic --policy nvboost --timeline "$dir/t.kinds.csv"
+refuse "two outputs in one" 2 "same file as" "$f" run "$in" --platform generic --policy nvboost --log "$dir/new" --timeline "$dir/new"
+refuse "a report over its results" 2 "same file as" "$f" report "$in" -o "$in"
+refuse "a table that a policy reads" 2 "same file as" "$f" run "$in" --platform generic --policy ideal-static --set states="$in" --log "$in"
+check "and they are as they were" cmp -s "$in" "$dir/kept.csv"
+check "and the kinds too" cmp -s "$dir/t.kinds.csv" "$dir/kept.kinds.csv"
+succeed "a plot beside its trace" "kernels" "$f" trace stats "$in" -o "$dir/in.svg"
+check "which stays" cmp -s "$in" "$dir/kept.csv"
+
 # ---- bad input ----
 head_='device,process,stream,start_ns,end_ns,name,grid_x,grid_y,grid_z,block_x,block_y,block_z'
 make() { # file, header, rows...

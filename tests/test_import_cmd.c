@@ -120,7 +120,7 @@ static void test_refused(void) {
     } CASE[] = {
         {"import", "no file given"},
         {"import none.csv", "cannot open"},
-        {"import k.csv -o k.csv", "is an input"},
+        {"import k.csv -o k.csv", "same file as"},
         {"import k.csv --format nsys-cvs", "did you mean 'nsys-csv'"},
         {"import k.csv r.csv --format nsys-csv --format dcgmi --format geopm", "3 formats for 2 files"},
         {"import k.csv --format dcgmi", "no header line, expected '#Entity'"},
