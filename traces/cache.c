@@ -1,10 +1,11 @@
 #include "traces/cache.h"
+
+#include "traces/beside.h"
 #include "traces/cache_hash.h"
 #include "traces/kernels.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdatomic.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -269,22 +270,13 @@ static bool write_all(int fd, const void *bytes, size_t size) {
 }
 
 static bool replace(const char *cache, uint32_t mode, const header *h, const unsigned char *body) {
-    static atomic_uint serial;
-    char *temporary;
-    const char *slash = strrchr(cache, '/');
-    if (asprintf(&temporary, "%.*s.foldline-cache-%ld-%u.tmp", slash ? (int)(slash - cache) + 1 : 0, cache,
-                 (long)getpid(), atomic_fetch_add(&serial, 1)) < 0)
+    fl_beside beside;
+    if (fl_beside_open(&beside, cache, mode & 0666))
         return false;
-    int fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode & 0666);
-    bool good = fd >= 0;
-    good = good && write_all(fd, h, sizeof *h) && write_all(fd, body, (size_t)h->body_size);
-    if (fd >= 0)
-        good = close(fd) == 0 && good;
-    if (good)
-        good = rename(temporary, cache) == 0; /* not synced: half a file is known by its hash */
-    if (!good && fd >= 0)
-        unlink(temporary);
-    free(temporary);
+    const bool good = write_all(beside.fd, h, sizeof *h) && write_all(beside.fd, body, (size_t)h->body_size) &&
+                      !fl_beside_place(&beside, cache); /* not synced: half a file is known by its hash */
+    close(beside.fd);
+    fl_beside_drop(&beside);
     return good;
 }
 

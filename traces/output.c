@@ -1,5 +1,6 @@
 #include "traces/csv.h"
 
+#include "traces/beside.h"
 #include "traces/output.h"
 #include "traces/numbers.h"
 
@@ -8,7 +9,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <math.h>
-#include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,9 +18,9 @@
 
 struct fl_output {
     FILE *file;
-    char *path;      /* where the result goes, links resolved */
-    char *temporary; /* NULL: path is no regular file (a terminal, a pipe) and is written directly */
-    int fd;
+    char *path;  /* where the result goes, links resolved */
+    bool direct; /* path is no regular file (a terminal, a pipe) and is written as it is */
+    fl_beside beside;
     int error; /* errno of the first failed write: stdio itself forgets it */
 };
 
@@ -27,7 +28,7 @@ static ssize_t write_all(void *cookie, const char *data, size_t size) {
     fl_output *o = cookie;
     size_t done = 0;
     while (done < size) {
-        ssize_t n = write(o->fd, data + done, size - done);
+        ssize_t n = write(o->beside.fd, data + done, size - done);
         if (n < 0 && errno == EINTR)
             continue;
         if (n <= 0) {
@@ -42,41 +43,16 @@ static ssize_t write_all(void *cookie, const char *data, size_t size) {
 static void destroy(fl_output *o) {
     if (o->file)
         fclose(o->file);
-    if (o->fd >= 0)
-        close(o->fd);
-    if (o->temporary)
-        unlink(o->temporary);
-    free(o->temporary);
+    if (o->beside.fd >= 0)
+        close(o->beside.fd);
+    fl_beside_drop(&o->beside);
     free(o->path);
     free(o);
 }
 
-/* Opens a new file in the folder of path. Its name is short, so that any name that fits the folder can be written. */
-static void open_beside(fl_output *o) {
-    static atomic_uint serial;
-    const char *slash = strrchr(o->path, '/');
-    int folder = slash ? (int)(slash - o->path) + 1 : 0;
-    do {
-        free(o->temporary);
-        unsigned number = atomic_fetch_add(&serial, 1);
-        if (asprintf(&o->temporary, "%.*s.foldline-%ld-%u.tmp", folder, o->path, (long)getpid(), number) < 0) {
-            o->temporary = NULL;
-            errno = ENOMEM;
-            return;
-        }
-        o->fd = open(o->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    } while (o->fd < 0 && errno == EEXIST);
-    if (o->fd < 0) {
-        int error = errno;
-        free(o->temporary);
-        o->temporary = NULL;
-        errno = error;
-    }
-}
-
 fl_output *fl_output_open(const char *path, fl_diag *d) {
     fl_output *o = calloc(1, sizeof *o);
-    if (!o || (o->fd = -1, o->path = realpath(path, NULL), !o->path && !(o->path = strdup(path)))) {
+    if (!o || (o->beside.fd = -1, o->path = realpath(path, NULL), !o->path && !(o->path = strdup(path)))) {
         free(o);
         fl_fail(d, FL_NO_MEMORY, path, 0, 0, "out of memory");
         return NULL;
@@ -88,16 +64,18 @@ fl_output *fl_output_open(const char *path, fl_diag *d) {
         destroy(o);
         return NULL;
     }
-    if (exists && !S_ISREG(s.st_mode))
-        o->fd = open(o->path, O_WRONLY | O_CLOEXEC);
-    else
-        open_beside(o);
-    if (o->fd < 0) {
-        fl_fail(d, FL_IO, path, 0, 0, "cannot create: %s", fl_reason(errno));
+    o->direct = exists && !S_ISREG(s.st_mode);
+    int error = 0;
+    if (!o->direct)
+        error = fl_beside_open(&o->beside, o->path, 0666);
+    else if ((o->beside.fd = open(o->path, O_WRONLY | O_CLOEXEC)) < 0)
+        error = errno;
+    if (error) {
+        fl_fail(d, FL_IO, path, 0, 0, "cannot create: %s", fl_reason(error));
         destroy(o);
         return NULL;
     }
-    if (exists && o->temporary && fchmod(o->fd, s.st_mode & 07777) != 0)
+    if (exists && !o->direct && fchmod(o->beside.fd, s.st_mode & 07777) != 0)
         errno = 0; /* keeping the mode of the old file is a courtesy */
     o->file = fopencookie(o, "w", (cookie_io_functions_t){.write = write_all});
     if (!o->file) {
@@ -131,24 +109,21 @@ fl_status fl_output_commit(fl_output *o, fl_diag *d) {
     bool good = fflush(o->file) == 0 && !ferror(o->file);
     if (!good && !o->error)
         o->error = EIO;
-    if (good && o->temporary && fsync(o->fd) != 0)
+    if (good && !o->direct && fsync(o->beside.fd) != 0)
         o->error = errno;
-    int fd = o->fd;
-    o->fd = -1;
-    if (close(fd) != 0 && !o->error)
-        o->error = errno;
-    if (!o->error && o->temporary && rename(o->temporary, o->path) != 0)
+    if (!o->error && !o->direct) /* before it is closed: that reports nothing that fsync did not */
+        o->error = fl_beside_place(&o->beside, o->path);
+    const int fd = o->beside.fd;
+    o->beside.fd = -1;
+    if (close(fd) != 0 && !o->error && o->direct)
         o->error = errno;
     if (o->error) {
         fl_fail(d, FL_IO, o->path, 0, 0, "cannot write: %s", fl_reason(o->error));
         destroy(o);
         return FL_IO;
     }
-    if (o->temporary) {
-        free(o->temporary);
-        o->temporary = NULL;
+    if (!o->direct)
         sync_folder(o->path);
-    }
     destroy(o);
     return FL_OK;
 }

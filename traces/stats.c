@@ -159,6 +159,11 @@ static double between(int64_t t0, double v0, int64_t t1, double v1, int64_t from
     return *time * (v0 + slope * ((double)(a - t0) + *time / 2));
 }
 
+static void extend(held *h, double v) {
+    h->min = h->min < v ? h->min : v;
+    h->max = h->max > v ? h->max : v;
+}
+
 static held hold(const fl_telemetry *t, const char *name, int32_t device, int64_t from, int64_t to, bool line) {
     size_t signal = signal_of(t, name);
     held h = {NAN, NAN, NAN, NAN, NAN, NAN, 0};
@@ -172,6 +177,8 @@ static held hold(const fl_telemetry *t, const char *name, int32_t device, int64_
         if (!isnan(value) && now > since) {
             sum += between(since, value, now, v, from, to, line, &part);
             time += part;
+            if (part > 0 && !line) /* one from before the window holds into it */
+                extend(&h, value);
         }
         value = v;
         since = now;
@@ -180,8 +187,7 @@ static held hold(const fl_telemetry *t, const char *name, int32_t device, int64_
         plain += v;
         h.first = h.count++ ? h.first : v;
         h.last = v;
-        h.min = h.min < v ? h.min : v;
-        h.max = h.max > v ? h.max : v;
+        extend(&h, v);
     }
     if (!isnan(value) && since < to && time > 0) {
         sum += between(since, value, to, value, from, to, false, &part);
