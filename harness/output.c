@@ -1,10 +1,12 @@
 #include "harness/output.h"
 
 #include "harness/archive_hash.h"
+#include "harness/place.h"
 #include "traces/csv.h"
 #include "traces/numbers.h"
 
 #include <gnu/libc-version.h>
+#include <limits.h>
 #include <math.h>
 #include <sha2.h>
 #include <stdarg.h>
@@ -96,10 +98,11 @@ void fl_json_add_options(cJSON *object, const fl_option *option, size_t count) {
 
 /* A file of the project itself is called as the project calls it, wherever it was built. */
 static const char *shown(const char *path, char *buf, size_t size) {
-    static const char own[] = FL_SHARE_DIR "/";
-    if (strncmp(path, own, sizeof own - 1) != 0)
+    char own[PATH_MAX];
+    const size_t length = strlen(fl_place(FL_PLACE_PLATFORMS, own, sizeof own));
+    if (strncmp(path, own, length) != 0 || path[length] != '/')
         return path;
-    snprintf(buf, size, "models/%s", path + sizeof own - 1);
+    snprintf(buf, size, "models/platforms%s", path + length);
     return buf;
 }
 

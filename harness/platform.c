@@ -1,18 +1,16 @@
 #include "harness/platform.h"
 #include "harness/json.h"
+#include "harness/place.h"
 #include "harness/platform_device.h"
 #include "harness/platform_host.h"
 
 #include <dirent.h>
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#ifndef FL_SHARE_DIR
-#define FL_SHARE_DIR "/usr/share/foldline"
-#endif
 
 #define FORMAT_VERSION 1
 #define GPU_MAX 1024
@@ -29,13 +27,6 @@ static bool ends_in_json(const char *name) {
 
 /* ---- which file ---- */
 
-static fl_status share_folder(char **folder, fl_diag *d) {
-    const char *share = getenv("FOLDLINE_SHARE");
-    if (!share || !*share)
-        share = FL_SHARE_DIR;
-    return asprintf(folder, "%s/platforms", share) < 0 ? no_memory(d) : FL_OK;
-}
-
 static int by_text(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
 
 static void free_names(char **names, size_t count) {
@@ -45,17 +36,14 @@ static void free_names(char **names, size_t count) {
 }
 
 fl_status fl_platform_list(char ***names, size_t *count, fl_diag *d) {
-    char *folder = NULL, **list = NULL;
+    char folder[PATH_MAX], **list = NULL;
     size_t used = 0, room = 0;
-    fl_status s = share_folder(&folder, d);
-    if (s != FL_OK)
-        return s;
-    DIR *dir = opendir(folder);
-    if (!dir) {
-        s = fl_fail(d, FL_IO, folder, 0, 0, "cannot list the bundled platforms: %s", strerror(errno));
-        free(folder);
-        return s;
-    }
+    fl_status s = FL_OK;
+    DIR *dir = opendir(fl_place(FL_PLACE_PLATFORMS, folder, sizeof folder));
+    if (!dir)
+        return fl_fail(d, FL_IO, folder, 0, 0,
+                       "cannot list the bundled platforms: %s; FOLDLINE_SHARE names the folder that holds platforms/",
+                       fl_reason(errno));
     for (const struct dirent *e; s == FL_OK && (e = readdir(dir));) {
         if (e->d_name[0] == '.' || !ends_in_json(e->d_name))
             continue;
@@ -68,7 +56,6 @@ fl_status fl_platform_list(char ***names, size_t *count, fl_diag *d) {
         }
     }
     (void)closedir(dir);
-    free(folder);
     if (s != FL_OK) {
         free_names(list, used);
         return s;
@@ -106,13 +93,8 @@ static fl_status find_file(const char *name, fl_platform *p, fl_diag *d) {
         p->name = strndup(base, ends_in_json(base) ? strlen(base) - (sizeof suffix - 1) : strlen(base));
         return p->path && p->name ? FL_OK : no_memory(d);
     }
-    char *folder = NULL;
-    fl_status s = share_folder(&folder, d);
-    if (s != FL_OK)
-        return s;
-    const int written = asprintf(&p->path, "%s/%s%s", folder, name, suffix);
-    free(folder);
-    if (written < 0) {
+    char folder[PATH_MAX];
+    if (asprintf(&p->path, "%s/%s%s", fl_place(FL_PLACE_PLATFORMS, folder, sizeof folder), name, suffix) < 0) {
         p->path = NULL;
         return no_memory(d);
     }

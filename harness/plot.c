@@ -1,9 +1,11 @@
 #include "harness/plot.h"
 
+#include "harness/place.h"
 #include "harness/plot_table.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -86,11 +88,6 @@ static fl_status check(const char *kind, const char *input, const char *output, 
     return FL_OK;
 }
 
-const char *fl_plot_folder(void) {
-    const char *folder = getenv("FOLDLINE_PLOTS");
-    return folder ? folder : FL_PLOTS_DIR;
-}
-
 /* The table that a kind is drawn from, at path; the output's name shows which picture it belongs to. */
 static fl_status make_table(const char *kind, const char *input, const char *path, const char *output, fl_diag *d) {
     FILE *f = fopen(path, "we");
@@ -104,7 +101,9 @@ static fl_status make_table(const char *kind, const char *input, const char *pat
 }
 
 fl_status fl_plot(const char *kind, const char *input, const char *output, fl_diag *d) {
-    const char *format = NULL, *folder = fl_plot_folder();
+    const char *format = NULL;
+    char folder[PATH_MAX];
+    fl_place(FL_PLACE_PLOTS, folder, sizeof folder);
     char *script = NULL, *variables = NULL, *temporary = NULL, *table = NULL;
     fl_status s = check(kind, input, output, &format, d);
     if (s)

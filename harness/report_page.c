@@ -1,6 +1,6 @@
 #include "harness/report_page.h"
 
-#include "harness/plot.h"
+#include "harness/place.h"
 #include "harness/report_figures.h"
 #include "harness/report_tables.h"
 #include "traces/csv.h"
@@ -24,8 +24,8 @@ typedef struct page {
 
 /* style sheet and script lie beside the gnuplot scripts */
 static fl_status include(FILE *f, const char *name, fl_diag *d) {
-    char path[4096], buf[4096];
-    snprintf(path, sizeof path, "%s/%s", fl_plot_folder(), name);
+    char path[5000], buf[4096];
+    snprintf(path, sizeof path, "%s/%s", fl_place(FL_PLACE_PLOTS, buf, sizeof buf), name);
     FILE *in = fopen(path, "re");
     if (!in)
         return fl_fail(d, FL_IO, path, 0, 0, "cannot open: %s, expected it beside the plots", fl_reason(errno));
