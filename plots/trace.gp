@@ -1,6 +1,6 @@
 # Activity, power and clock of a trace over time. Input: the series of foldline trace stats -o, one row per device and bin.
 load plots . "/style.gp"
-set datafile missing ""
+set datafile missing NaN # rows of other devices are not there: an undefined one would break the line
 last = 0
 stats input using (column("device") > last ? (last = column("device"), 1) : 0) nooutput
 # Which of the three the file knows: a panel without a number is left out.
@@ -19,8 +19,10 @@ set offsets 0, 0, graph 0.05, graph 0.05
 set xlabel "time, s"
 if (activity) {
     set ylabel "active, %"
+    set yrange [0:105]
     plot for [d = 0:last] input using (column("device") == d ? column("t_s") : NaN):(column(util ? "util_gpu_pct" : "busy_pct")) with steps lw 1.5 \
         lc rgb colour[pick(d + 1)] title sprintf("GPU %d", d)
+    set autoscale y
 }
 if (power) {
     set ylabel "power, W"

@@ -83,6 +83,48 @@ static void test_every_kind_and_format(void) {
     free((char *)(uintptr_t)trace);
 }
 
+/* Ends of straight pieces drawn in a colour. */
+static int pieces(const char *picture, const char *colour) {
+    FILE *f = fopen(picture, "r");
+    char *text = calloc(1, 1 << 20), stroke[64];
+    CU_ASSERT_FATAL(f && text && fread(text, 1, (1 << 20) - 1, f) > 0);
+    fclose(f);
+    int count = 0;
+    snprintf(stroke, sizeof stroke, "<path stroke='%s'", colour);
+    for (const char *at = text; (at = strstr(at, stroke)); at++)
+        for (const char *c = at; *c && *c != '/'; c++)
+            count += *c == 'L';
+    free(text);
+    return count;
+}
+
+/* Rows of several GPUs come in turn; each GPU has its line all the same. */
+static void test_lines(void) {
+    static const struct {
+        const char *kind, *table;
+        int least; /* of each GPU, its key's included */
+    } row[] = {
+        {"timeline",
+         "# foldline-telemetry 1\nt_ns,device,sm_mhz,mem_mhz,power_w,util_gpu_pct\n0,0,1500,1000,,\n0,1,1500,1000,,\n"
+         "100000000,0,900,1000,80,99\n100000000,1,1300,1000,120,50\n200000000,0,1000,1000,90,99\n"
+         "200000000,1,1400,1000,110,50\n",
+         1 + 4 + 1},
+        {"trace",
+         "t_s,device,busy_pct,copy_pct,power_w,sm_mhz,util_gpu_pct\n0,0,10,0,100,1000,\n0,1,20,0,110,1000,\n"
+         "1,0,30,0,101,900,\n1,1,40,0,120,800,\n2,0,30,0,100,900,\n2,1,40,0,120,800,\n",
+         1 + 3 + 2 + 3},
+    };
+    make_folder();
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        fl_diag d = {0};
+        const char *in = write_file("lines.csv", row[i].table), *out = in_folder("lines.svg");
+        FL_CHECK(fl_plot(row[i].kind, in, out, &d) == FL_OK, "%s: %s", row[i].kind, d.message);
+        const int first = pieces(out, "rgb(  0, 114, 178)"), second = pieces(out, "rgb(213,  94,   0)");
+        FL_CHECK(first >= row[i].least && second >= row[i].least, "%s: %d and %d pieces, expected %d", row[i].kind,
+                 first, second, row[i].least);
+    }
+}
+
 /* Where the texts of a picture stand: from the top, those of `name`, in this order and each once. */
 static void in_order(const char *picture, const char *const *name, size_t count) {
     FILE *f = fopen(picture, "r");
@@ -181,5 +223,5 @@ static void test_away(void) {
     FL_CHECK(*folder && system(line) == 0 && access(folder, F_OK), "%s is left", folder);
 }
 
-FL_SUITE("plot", {"every kind in every format", test_every_kind_and_format}, {"names and rows", test_tables},
-         {"refusals leave nothing behind", test_refusals}, {"nothing left", test_away})
+FL_SUITE("plot", {"lines", test_lines}, {"every kind in every format", test_every_kind_and_format},
+         {"names and rows", test_tables}, {"refusals leave nothing behind", test_refusals}, {"nothing left", test_away})
