@@ -53,38 +53,11 @@ static void print_notes(const fl_comparison *c, const fl_scenes *scenes, const c
         printf("written: %s\n", csv);
 }
 
-static void add_latency(cJSON *row, const fl_row_result *r) {
-    fl_json_add_real(row, "latency_mean_s", r->latency.mean_s);
-    fl_json_add_real(row, "latency_p50_s", r->latency.p50_s);
-    fl_json_add_real(row, "latency_p90_s", r->latency.p90_s);
-    fl_json_add_real(row, "latency_p95_s", r->latency.p95_s);
-    fl_json_add_real(row, "latency_p99_s", r->latency.p99_s);
-    fl_json_add_real(row, "latency_max_s", r->latency.max_s);
-    fl_json_add_real(row, "energy_per_request_j", r->energy_per_request_j);
-    fl_json_add_real(row, "offered_load", r->offered_load);
-    cJSON_AddNumberToObject(row, "seed", (double)r->seed);
-}
-
 static void print_json(const fl_comparison *c, const fl_published *published, cJSON *record) {
     cJSON *root = cJSON_CreateObject(), *rows = cJSON_AddArrayToObject(root, "rows");
     for (size_t i = 0; i < c->count; i++) {
-        const fl_row_result *r = &c->row[i];
         cJSON *row = cJSON_CreateObject();
-        cJSON_AddStringToObject(row, "workload", r->workload);
-        cJSON_AddStringToObject(row, "policy", r->policy);
-        fl_json_add_real(row, "energy_j", r->score.energy_j);
-        fl_json_add_real(row, "makespan_s", r->score.makespan_s);
-        fl_json_add_real(row, "mean_power_w", r->score.mean_power_w);
-        fl_json_add_real(row, "slowdown", r->score.slowdown);
-        fl_json_add_real(row, "worst_window_slowdown", r->score.worst_window_slowdown);
-        fl_json_add_real(row, "regret_static_j", r->score.regret_static_j);
-        fl_json_add_real(row, "regret_static_pct", r->score.regret_static_pct);
-        fl_json_add_real(row, "regret_clairvoyant_pct", r->score.regret_clairvoyant_pct);
-        fl_json_add_real(row, "regret_at_own_slowdown_j", r->score.regret_at_own_slowdown_j);
-        fl_json_add_real(row, "violated", r->violated);
-        cJSON_AddNumberToObject(row, "switches", (double)r->score.switches);
-        if (isfinite(r->latency.mean_s))
-            add_latency(row, r);
+        fl_row_json(row, &c->row[i]);
         cJSON_AddItemToArray(rows, row);
     }
     if (published)

@@ -101,8 +101,8 @@ static fl_status open_scene(fl_scene_options *so, const fl_texts *rest, fl_exper
                             fl_diag *d) {
     fl_texts traces = {0};
     double bound = 0;
-    const char *objective = "energy";
-    int64_t seeds = 1;
+    const char *objective = NULL;
+    int64_t seeds = 0;
     size_t variants;
     fl_status s = FL_OK;
     for (size_t i = 0; !s && i < rest->count; i++) {

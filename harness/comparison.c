@@ -96,6 +96,7 @@ fl_status fl_comparison_means(fl_comparison *c, fl_diag *d) {
             if (same_group(&c->row[k], &c->row[i])) {
                 mean.violated += c->row[k].violated;
                 switches += c->row[k].score.switches;
+                mean.workloads += c->row[k].seed == mean.seed;
                 n++;
             }
         mean.score.switches = (switches + n / 2) / n;

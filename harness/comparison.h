@@ -28,6 +28,7 @@ fl_status fl_comparison_means(fl_comparison *c, fl_diag *d);
 /* One row as a line of CSV, and the line above the first. */
 void fl_row_head(FILE *f);
 void fl_row_put(FILE *f, const fl_row_result *row);
+void fl_row_json(cJSON *into, const fl_row_result *row); /* the same columns as keys; null where not finite */
 
 /* All rows as CSV, through a temporary file. */
 fl_status fl_comparison_write(const fl_comparison *c, const char *path, fl_diag *d);

@@ -115,6 +115,30 @@ void fl_row_put(FILE *f, const fl_row_result *row) {
     fputc('\n', f);
 }
 
+void fl_row_json(cJSON *into, const fl_row_result *row) {
+    cJSON_AddStringToObject(into, "workload", row->workload);
+    cJSON_AddStringToObject(into, "policy", row->policy);
+    for (size_t k = 0; k < sizeof columns / sizeof *columns; k++) {
+        const char *at = (const char *)row + columns[k].offset, *name;
+        double real;
+        uint64_t count;
+        switch (columns[k].cell) {
+        case REAL:
+            memcpy(&real, at, sizeof real), fl_json_add_real(into, columns[k].name, real);
+            break;
+        case COUNT:
+            memcpy(&count, at, sizeof count), cJSON_AddNumberToObject(into, columns[k].name, (double)count);
+            break;
+        case TEXT:
+            cJSON_AddStringToObject(into, columns[k].name, at);
+            break;
+        case NAME:
+            memcpy(&name, at, sizeof name), cJSON_AddStringToObject(into, columns[k].name, name ? name : "");
+            break;
+        }
+    }
+}
+
 fl_status fl_comparison_write(const fl_comparison *c, const char *path, fl_diag *d) {
     fl_output *o = fl_output_open(path, d);
     if (!o)
@@ -146,6 +170,13 @@ static bool any_requests(const fl_comparison *c) {
     return false;
 }
 
+static bool several_platforms(const fl_comparison *c) {
+    for (size_t i = 1; i < c->mean_first; i++)
+        if (c->row[i].platform && c->row[0].platform && strcmp(c->row[i].platform, c->row[0].platform) != 0)
+            return true;
+    return false;
+}
+
 static void note_overload(const fl_comparison *c, FILE *out) {
     size_t over = 0, all = 0;
     for (size_t i = 0; i < c->mean_first; i++) {
@@ -159,13 +190,30 @@ static void note_overload(const fl_comparison *c, FILE *out) {
                 over, all);
 }
 
+/* An oracle, or a policy for some workloads only: its mean does not compare with the others'. */
+static void note_partial(const fl_comparison *c, FILE *out) {
+    size_t most = 0, told = 0;
+    for (size_t i = c->mean_first; i < c->count; i++)
+        most = c->row[i].workloads > most ? c->row[i].workloads : most;
+    for (size_t i = c->mean_first; i < c->count; i++)
+        if (c->row[i].workloads < most)
+            fprintf(out, "%s%s %zu",
+                    told++ ? ", " : "\nnote: means over fewer workloads than the others: ", c->row[i].policy,
+                    c->row[i].workloads);
+    if (told)
+        fprintf(out, " (of %zu)\n", most);
+}
+
 void fl_comparison_print(const fl_comparison *c, const fl_comparison_options *o, bool each, FILE *out) {
     static const char *const head[] = {"policy",         "energy J",    "saving %",         "time s",   "slowdown %",
                                        "worst window %", "vs static %", "vs clairvoyant %", "violated", "switches"};
     static const char *const served[] = {"latency s", "p95 s", "p99 s", "J/request"};
     const bool requests = any_requests(c);
-    fl_grid g = {.columns = sizeof head / sizeof *head + each + (requests ? 4 : 0)};
+    const bool platforms = each && several_platforms(c);
+    fl_grid g = {.columns = sizeof head / sizeof *head + each + platforms + (requests ? 4 : 0)};
     size_t first = each ? 0 : c->mean_first, last = each ? c->mean_first : c->count;
+    if (platforms)
+        fl_grid_add(&g, "platform");
     if (each)
         fl_grid_add(&g, "workload");
     for (size_t k = 0; k < sizeof head / sizeof *head; k++)
@@ -174,6 +222,8 @@ void fl_comparison_print(const fl_comparison *c, const fl_comparison_options *o,
         fl_grid_add(&g, "%s", served[k]);
     for (size_t i = first; i < last; i++) {
         const fl_row_result *r = &c->row[i];
+        if (platforms)
+            fl_grid_add(&g, "%s", r->platform);
         if (each)
             fl_grid_add(&g, "%s", r->workload);
         fl_grid_add(&g, "%s", r->policy);
@@ -207,8 +257,10 @@ void fl_comparison_print(const fl_comparison *c, const fl_comparison_options *o,
     if (isfinite(o->bound))
         fprintf(out, ", bound on the slowdown %g %%", 100 * o->bound);
     fprintf(out, ", objective %s\n\n", fl_objective_names[o->objective]);
-    fl_grid_print(&g, 1 + each, out);
+    fl_grid_print(&g, 1u + each + platforms, out);
     fl_grid_free(&g);
+    if (!each)
+        note_partial(c, out);
     if (requests)
         note_overload(c, out);
 }

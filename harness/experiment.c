@@ -199,8 +199,6 @@ fl_status fl_experiment_apply(fl_experiment *e, fl_scene_options *so, fl_texts *
                               const char **objective, int64_t *seeds, fl_diag *d) {
     const fl_json root = fl_json_root(e->tree, e->path);
     bool own_input = traces->count || so->sweep || so->programs;
-    int64_t n = *seeds == 1 ? 0 : *seeds;
-    const char *goal = strcmp(*objective, "energy") ? *objective : NULL;
     fl_status s = so->platform ? FL_OK : get_texts(e, &root, "platforms", false, &e->platforms, d);
     if (!s && e->platforms.count && fl_json_has(&root, "platform"))
         s = fl_json_fail(&root, d, "'platform' and 'platforms', expected one of them");
@@ -221,9 +219,9 @@ fl_status fl_experiment_apply(fl_experiment *e, fl_scene_options *so, fl_texts *
     if (!s)
         s = get_int(&root, "seed", INT64_C(9000000000000000), &so->seed, d);
     if (!s)
-        s = get_int(&root, "seeds", 100000, &n, d);
+        s = get_int(&root, "seeds", 100000, seeds, d);
     if (!s)
-        s = get_text(&root, "objective", &goal, d);
+        s = get_text(&root, "objective", objective, d);
     if (!s)
         s = fl_node_choice_read(&root, &so->node, d);
     if (!s && !own_input)
@@ -240,8 +238,6 @@ fl_status fl_experiment_apply(fl_experiment *e, fl_scene_options *so, fl_texts *
         s = get_arrivals(e, &root, &so->arrivals, d);
     if (!s && isinf(*bound) && fl_json_has(&root, "bound"))
         s = fl_json_get_real(&root, "bound", 0, 100, bound, d);
-    *seeds = n ? n : 1;
-    *objective = goal ? goal : "energy";
     return s;
 }
 

@@ -38,7 +38,7 @@ typedef struct fl_experiment {
 fl_status fl_experiment_open(const char *path, fl_experiment *e, fl_diag *d);
 void fl_experiment_free(fl_experiment *e);
 
-/* Fills what is still unset (*objective: "energy" where the command line says nothing); every text lives as long as *e.
+/* Fills what is still unset (NULL, 0, INFINITY) and the experiment says; every text lives as long as *e.
  * Policies: fl_experiment_policies. */
 fl_status fl_experiment_apply(fl_experiment *e, fl_scene_options *so, fl_texts *traces, double *bound,
                               const char **objective, int64_t *seeds, fl_diag *d);

@@ -183,9 +183,9 @@ int fl_fit_sweetspot(int argc, char **argv) {
     fl_scene_options so = {0};
     spot_options o = {.delta = 0.05, .epsilon = 0.3};
     fl_texts rest = {0}, traces = {0};
-    const char *csv = NULL, *objective = "energy";
+    const char *csv = NULL, *objective = NULL;
     double bound = (double)INFINITY;
-    int64_t threads = 0, seeds = 1;
+    int64_t threads = 0, seeds = 0;
     bool json = false, each = false;
     const fl_option option[] = {
         FL_SCENE_OPTIONS(so),

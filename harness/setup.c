@@ -48,6 +48,8 @@ fl_status fl_setup_open(fl_setup *u, fl_setup_options *o, fl_diag *d) {
     u->own = u->traces.count || o->policies.count || o->scene.sweep || o->scene.programs || o->scene.only.count;
     if (!s && u->experiment.tree)
         s = fl_experiment_apply(&u->experiment, &o->scene, &u->traces, &u->o.bound, &o->objective, &o->seeds, d);
+    o->seeds = o->seeds ? o->seeds : 1;
+    o->objective = o->objective ? o->objective : "energy";
     if (!s && u->experiment.tree && !o->policies.count)
         s = fl_experiment_policies(&u->experiment, &o->policies, d);
     if (!s)

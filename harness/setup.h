@@ -7,7 +7,7 @@
 
 #include <math.h>
 
-typedef struct fl_setup_options { /* as the command line gives them; fl_setup_standard where it does not */
+typedef struct fl_setup_options { /* as the command line gives them: NULL, 0, INFINITY where it does not */
     fl_scene_options scene;
     fl_texts rest; /* traces, and at most one experiment (*.json) */
     fl_texts policies;
@@ -18,7 +18,7 @@ typedef struct fl_setup_options { /* as the command line gives them; fl_setup_st
 } fl_setup_options;
 
 #define FL_SETUP_STANDARD                                                                                              \
-    { .objective = "energy", .bound = INFINITY, .seeds = 1 }
+    { .bound = INFINITY }
 void fl_setup_options_free(fl_setup_options *o);
 
 typedef struct fl_setup {

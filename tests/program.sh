@@ -294,6 +294,11 @@ succeed "time lost at a barrier" '^barriers +GPU 0: 0 s GPU 1: 0.0006 s' "$f" ru
   echo a,,1005,,300,14.1,150,; echo a,,1110,,300,12.8,165,; echo a,,1200,,300,11.8,190,; echo a,,1305,,300,10.9,230,
   echo a,,1410,,300,10.1,290,
 } >"$dir/a100.csv"
+sed 's/"bound": 0.05,/"bound": 0.05, "seeds": 3, "objective": "edp",/' harness/experiments/first-light.json |
+  sed "s#../../traces#$root/traces#" >"$dir/three.json"
+succeed "an experiment's seeds and objective" '1 workload and 3 seeds, .*objective edp' "$f" compare "$dir/three.json" --no-oracle
+succeed "which the command line overrides, by what is standard too" '1 workload, .*objective energy' \
+  "$f" compare "$dir/three.json" --no-oracle --seeds 1 --objective energy
 refuse "an experiment without its input" 2 'nothing to replay' "$f" compare harness/experiments/power-wall.json
 for e in harness/experiments/*.json; do
   case $e in

@@ -119,9 +119,9 @@ static void test_contention(void) {
     fl_experiment e;
     fl_scene_options o = {0};
     fl_texts traces = {0};
-    const char *objective = "energy";
+    const char *objective = NULL;
     double bound = (double)INFINITY;
-    int64_t seeds = 1;
+    int64_t seeds = 0;
     fl_scenes scenes;
     size_t variants;
     MUST(fl_experiment_open(FL_ROOT "/harness/experiments/contention.json", &e, d));
