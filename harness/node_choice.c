@@ -48,6 +48,18 @@ static fl_status spread_bus(fl_node_spec *node, double spread, fl_diag *d) {
     return FL_OK;
 }
 
+/* Limits share it out, and no limit goes below the least that its GPU takes. */
+static fl_status check_budget(const fl_node_spec *node, fl_diag *d) {
+    double least = 0;
+    for (uint32_t g = 0; g < node->gpu_count; g++)
+        least += node->device[node->gpu[g]].power_min_w;
+    if (least > node->host.gpu_budget_w)
+        return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0,
+                       "a budget of %g W: the power limits of %u GPUs go down to %g W together, expected at least that",
+                       node->host.gpu_budget_w, node->gpu_count, least);
+    return FL_OK;
+}
+
 fl_status fl_node_choose(fl_node_spec *node, const fl_node_choice *c, fl_diag *d) {
     fl_status s = choose_wall(node, c->wall, d);
     if (!s)
@@ -70,6 +82,8 @@ fl_status fl_node_choose(fl_node_spec *node, const fl_node_choice *c, fl_diag *d
         if (node->device[i].wall.period_ns <= 0) /* it is held by power limits, and those by walls */
             s = fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "a budget of all GPUs: %s has no wall that could hold its share",
                         node->device[i].name);
+    if (!s && node->host.gpu_budget_w > 0)
+        s = check_budget(node, d);
     if (!s && c->units)
         s = fl_node_vary(node, (uint64_t)c->units, d);
     return s;

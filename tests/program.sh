@@ -96,6 +96,11 @@ check "and the kinds too" cmp -s "$dir/t.kinds.csv" "$dir/kept.kinds.csv"
 succeed "a plot beside its trace" "kernels" "$f" trace stats "$in" -o "$dir/in.svg"
 check "which stays" cmp -s "$in" "$dir/kept.csv"
 
+# ---- choices that cannot hold ----
+"$f" synth -o "$dir/four.csv" --kernels 400 --gpus 4 >"$dir/out"
+refuse "a budget below all limits" 2 "go down to 400 W together" "$f" run "$dir/four.csv" --platform generic --policy nvboost --gpu-budget 300
+succeed "a budget that can hold" "energy" "$f" run "$dir/four.csv" --platform generic --policy nvboost --gpu-budget 400
+
 # ---- bad input ----
 head_='device,process,stream,start_ns,end_ns,name,grid_x,grid_y,grid_z,block_x,block_y,block_z'
 make() { # file, header, rows...

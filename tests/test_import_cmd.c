@@ -92,6 +92,10 @@ static void test_run(void) {
                  FL_PROGRAM) == 0 &&
             strstr(out, "makespan"),
         "%s", out);
+    FL_CHECK(foldline("--version && (cat k.csv > p.fifo & '%s' run p.fifo --platform generic --policy nvboost)",
+                      FL_PROGRAM) == 2 &&
+                 strstr(out, "no format line") && strstr(out, "through a pipe is taken for canonical kernels"),
+             "%s", out);
     FL_CHECK(foldline("import p.fifo --format nsys-csv") == 2 && strstr(out, "is a pipe"), "%s", out);
     FL_CHECK(foldline("run r.csv --platform generic --policy nvboost --assume balanced") == 2 &&
                  strstr(out, "has telemetry only"),

@@ -18,6 +18,17 @@ static bool stands_alone(const char *path) {
     return alone;
 }
 
+/* A pipe cannot be looked into and then read, so it was not asked what it is. */
+static fl_status say_pipe(const char *path, const char *format, fl_status status, fl_diag *d) {
+    struct stat s;
+    if (status != FL_BAD_INPUT || format || !d || stat(path, &s) || S_ISREG(s.st_mode) || S_ISDIR(s.st_mode))
+        return status;
+    const fl_diag was = *d;
+    return fl_fail(d, status, was.file, was.line, was.column,
+                   "%s; what comes through a pipe is taken for canonical kernels, other formats need a regular file",
+                   was.message);
+}
+
 fl_status fl_trace_open(const char *path, const char *format, const fl_import_options *o, fl_imported *out,
                         fl_diag *d) {
     static const fl_import_options ALL = {.device = -1};
@@ -33,7 +44,7 @@ fl_status fl_trace_open(const char *path, const char *format, const fl_import_op
         asprintf(&cache, "%s" FL_CACHE_SUFFIX, path) < 0)
         cache = NULL;
     if (!cache)
-        return reader->read(path, o, out, d);
+        return say_pipe(path, format, reader->read(path, o, out, d), d);
     if (fl_cache_load(cache, path, reader->name, o, out)) {
         free(cache);
         return FL_OK;
