@@ -96,6 +96,12 @@ check "and the kinds too" cmp -s "$dir/t.kinds.csv" "$dir/kept.kinds.csv"
 succeed "a plot beside its trace" "kernels" "$f" trace stats "$in" -o "$dir/in.svg"
 check "which stays" cmp -s "$in" "$dir/kept.csv"
 
+# ---- sweeps that contradict themselves ----
+printf 'workload,kernel,sm_mhz,mem_mhz,power_cap_w,time_s,power_w,energy_j\na,,1500,,,10,300,4000\na,,1500,,,12,300,3600\na,,900,,,16,150,2400\n' >"$dir/odd.csv"
+succeed "a sweep that contradicts itself runs" 'nvboost' "$f" compare --sweep "$dir/odd.csv" --platform generic --policy nvboost
+check "and says that energy is not power x time" grep -q '1 settings whose energy_j is not power_w x time_s, by up to +33 % (line 2)' "$dir/err"
+check "and that a setting is there twice" grep -q '1 rows repeat a setting' "$dir/err"
+
 # ---- choices that cannot hold ----
 "$f" synth -o "$dir/four.csv" --kernels 400 --gpus 4 >"$dir/out"
 refuse "a budget below all limits" 2 "go down to 400 W together" "$f" run "$dir/four.csv" --platform generic --policy nvboost --gpu-budget 300
