@@ -73,12 +73,26 @@ static void name(FILE *f, const char *policy) {
     fputs("</strong>", f);
 }
 
-/* The next best policy that the reference is held against. */
+static bool comparable(const fl_summary *s, size_t i) {
+    return i != s->reference && !s->item[i].baseline && isfinite(s->item[i].merit.mean);
+}
+
+/* The next best policy that the reference is held against: one that holds the bound too. */
 static size_t next_best(const fl_summary *s) {
     for (size_t k = 0; k < s->count; k++)
-        if (s->order[k] != s->reference && !s->item[s->order[k]].baseline && isfinite(s->item[s->order[k]].merit.mean))
+        if (comparable(s, s->order[k]) && !(s->item[s->order[k]].violations > 0))
             return s->order[k];
     return SIZE_MAX;
+}
+
+/* Those that come out better but pass the bound. */
+static void put_beyond(FILE *f, const fl_summary *s) {
+    size_t beyond = 0;
+    for (size_t i = 0; i < s->count; i++)
+        beyond +=
+            comparable(s, i) && s->item[i].violations > 0 && s->item[i].merit.mean > s->item[s->reference].merit.mean;
+    if (beyond)
+        fprintf(f, " %zu that save%s more pass%s the bound.", beyond, beyond == 1 ? "s" : "", beyond == 1 ? "es" : "");
 }
 
 static void put_next(FILE *f, const fl_summary *s) {
@@ -118,6 +132,7 @@ static void put_short(const page *p) {
             fprintf(f, ", under the bound of %g %%", 100 * bound->valuedouble);
         fputs(".", f);
         put_next(f, s);
+        put_beyond(f, s);
     }
     fprintf(f,
             "</p>\n<ul class=\"facts\"><li><b>%zu</b> %s</li><li><b>%zu</b> workload%s</li><li><b>%zu</b> seed%s</li>",

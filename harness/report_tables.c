@@ -144,10 +144,12 @@ void fl_table_policies(FILE *f, const fl_summary *s, const fl_looks *looks, cons
 
 /* ---- pairs ---- */
 
-static const char *verdict(const fl_paired *p, size_t workloads) {
-    const fl_interval *x = &p->difference;
+static const char *verdict(const fl_policy_summary *p) {
+    const fl_interval *x = &p->merit_pair.difference;
     if (!isfinite(x->low))
-        return workloads > 0 && isfinite(x->mean) ? "no interval" : "n/a";
+        return x->workloads > 0 && isfinite(x->mean) ? "no interval" : "n/a";
+    if (x->low > 0 && p->violations > 0)
+        return "better, beyond the bound";
     return x->low > 0 ? "better" : x->high < 0 ? "worse" : "no difference shown";
 }
 
@@ -181,7 +183,7 @@ void fl_table_pairs(FILE *f, const fl_summary *s, const char *id) {
                   f);
         } else {
             fl_cell_interval(f, &p->merit_pair.difference, 1, 2);
-            fl_cell_text_put(f, verdict(&p->merit_pair, p->merit_pair.difference.workloads));
+            fl_cell_text_put(f, verdict(p));
             fl_cell_number(f, (double)p->merit_pair.wins, 0);
             fl_cell_number(f, (double)p->merit_pair.ties, 0);
             fl_cell_number(f, (double)p->merit_pair.losses, 0);
