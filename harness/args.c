@@ -48,8 +48,8 @@ static fl_status number(const fl_option *o, const char *text, double *value, fl_
     bool whole =
         o->type != FL_OPTION_INT || (*value == (double)(int64_t)*value && strspn(text, "+-0123456789") == strlen(text));
     if (end == text || *end || errno || !(*value >= o->min && *value <= o->max) || !whole)
-        return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "%s%s '%s', expected a%s number from %g to %g", dashes(o->name),
-                       o->name, text, o->type == FL_OPTION_INT ? " whole" : "", o->min, o->max);
+        return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "%s%s '%s', expected a%s number from %.15g to %.15g",
+                       dashes(o->name), o->name, text, o->type == FL_OPTION_INT ? " whole" : "", o->min, o->max);
     return FL_OK;
 }
 

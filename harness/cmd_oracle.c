@@ -70,14 +70,21 @@ static fl_status solve(void *user, size_t i, fl_diag *d) {
     return status;
 }
 
+static void add_percent(fl_grid *g, double share) {
+    if (isfinite(share))
+        fl_grid_add(g, "%.2f", 100 * share);
+    else
+        fl_grid_add(g, "n/a"); /* nothing ran */
+}
+
 static void add_line(fl_grid *g, const fl_oracle_job *j, const char *what, double energy_j, double time_s,
                      const char *remark) {
     fl_grid_add(g, "%s", j->scene->w->name);
     fl_grid_add(g, "%s", what);
     fl_grid_add(g, "%.6g", energy_j);
-    fl_grid_add(g, "%.2f", 100 * (1 - energy_j / j->standard.energy_j));
+    add_percent(g, 1 - energy_j / j->standard.energy_j);
     fl_grid_add(g, "%.6g", time_s);
-    fl_grid_add(g, "%.2f", 100 * (time_s / j->standard.makespan_s - 1));
+    add_percent(g, time_s / j->standard.makespan_s - 1);
     fl_grid_add(g, "%s", remark);
 }
 

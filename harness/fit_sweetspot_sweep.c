@@ -120,10 +120,7 @@ static fl_status unknown_workload(const fl_sweep *s, const char *path, const uin
     const char **all = malloc((count + 1) * sizeof *all);
     for (size_t i = 0; all && i < count; i++)
         all[i] = s->names[names[i]];
-    const char *near = all ? fl_nearest(wanted, all, count) : NULL;
-    const fl_status status =
-        near ? fl_fail(d, FL_BAD_INPUT, path, 0, 0, "no workload '%s', did you mean '%s'?", wanted, near)
-             : fl_fail(d, FL_BAD_INPUT, path, 0, 0, "no workload '%s' among its %zu", wanted, count);
+    const fl_status status = fl_fail_unknown(d, path, "workload", wanted, all, all ? count : 0);
     free(all);
     return status;
 }

@@ -45,6 +45,14 @@ static void usage(FILE *out) {
                  "Exit status: 0 done; 1 a gate did not hold; 2 bad usage or input; 3 hardware or system refused.\n");
 }
 
+/* The status, unless what was printed did not arrive. */
+static int written(int status) {
+    if (!fflush(stdout) && !ferror(stdout))
+        return status;
+    fprintf(stderr, "foldline: cannot write to standard output\n");
+    return FL_EXIT_SYSTEM;
+}
+
 int main(int argc, char **argv) {
     if (argc < 2) {
         usage(stderr);
@@ -52,23 +60,17 @@ int main(int argc, char **argv) {
     }
     if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help")) {
         usage(stdout);
-        return FL_EXIT_OK;
+        return written(FL_EXIT_OK);
     }
     if (!strcmp(argv[1], "--version")) {
         puts("foldline " FL_VERSION);
-        return FL_EXIT_OK;
+        return written(FL_EXIT_OK);
     }
     const char *names[COMMANDS];
     for (int i = 0; i < COMMANDS; i++) {
         names[i] = commands[i].name;
-        if (!strcmp(argv[1], names[i])) {
-            int status = commands[i].run(argc - 2, argv + 2);
-            if (fflush(stdout) || ferror(stdout)) {
-                fprintf(stderr, "foldline: cannot write to standard output\n");
-                return FL_EXIT_SYSTEM;
-            }
-            return status;
-        }
+        if (!strcmp(argv[1], names[i]))
+            return written(commands[i].run(argc - 2, argv + 2));
     }
     fl_diag d = {0};
     const char *near = fl_nearest(argv[1], names, COMMANDS);

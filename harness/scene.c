@@ -234,11 +234,8 @@ static fl_status check_wanted(const fl_texts *only, const char *path, char *cons
         size_t i = 0;
         while (i < count && strcmp(all[i], only->item[k]))
             i++;
-        if (i < count)
-            continue;
-        const char *near = fl_nearest(only->item[k], all, count);
-        s = near ? fl_fail(d, FL_BAD_INPUT, path, 0, 0, "no workload '%s', did you mean '%s'?", only->item[k], near)
-                 : fl_fail(d, FL_BAD_INPUT, path, 0, 0, "no workload '%s' among its %zu", only->item[k], count);
+        if (i == count)
+            s = fl_fail_unknown(d, path, "workload", only->item[k], all, count);
     }
     free(all);
     return s;

@@ -205,13 +205,22 @@ static fl_status set_errors(fl_workload *w, const char *file, const fl_sweep *s,
     return FL_OK;
 }
 
+static int64_t line_at(const fl_sweep *s, uint32_t name, double mem) {
+    for (size_t i = 0; i < s->row_count; i++)
+        if (s->rows[i].workload == name && s->rows[i].mem_mhz == mem)
+            return s->rows[i].line;
+    return 0;
+}
+
 fl_status fl_build_sweep(fl_workload **out, const char *file, const fl_sweep *s, uint32_t name, fl_sweep_model model,
                          uint32_t repeat, const fl_node_spec *node, uint32_t windows, fl_diag *d) {
     const fl_device *dev = &node->device[node->gpu[0]];
     double mem = memory_clock(s, name, dev->default_mem_mhz), cap = highest_cap(s, name);
     if (!isnan(mem) && fl_ladder_index(dev->mem_mhz, dev->mem_count, mem) < 0)
-        return fl_fail(d, FL_BAD_INPUT, file, 0, 0, "%s was measured at memory clock %g MHz, which %s does not have",
-                       s->names[name], mem, node->name);
+        return fl_fail(d, FL_BAD_INPUT, file, line_at(s, name, mem), 0,
+                       "%s was measured at memory clock %g MHz, expected one of %s: %d%s%d MHz", s->names[name], mem,
+                       node->name, dev->mem_mhz[0], dev->mem_count > 2 ? " .. " : " or ",
+                       dev->mem_mhz[dev->mem_count - 1]);
     fl_workload *w;
     fl_status status = fl_workload_new(&w, s->names[name], d);
     if (status)

@@ -167,6 +167,7 @@ refuse "sweep with a negative time" 2 'sweep.csv:2:[0-9]+: ' "$f" compare --swee
 # ---- output that cannot be written ----
 refuse "no such folder" 3 'nowhere' "$f" compare "$trace" --platform generic --policy nvboost --csv "$dir/nowhere/x.csv"
 refuse "synth into no folder" 3 'nowhere' "$f" synth -o "$dir/nowhere/x.csv"
+check "a full output of the help is noticed" test "$("$f" --help >/dev/full 2>/dev/null; echo $?)" = 3
 check "a full output is noticed" test "$("$f" policies >/dev/full 2>/dev/null; echo $?)" = 3
 check "nothing half-done is left" test -z "$(find "$dir" -name '*.part*' -o -name '*.tmp*')"
 

@@ -82,6 +82,26 @@ static void test_nearest(void) {
     FL_CHECK(fl_nearest(longer, NAMES, 6) == NULL, "a very long name is near nothing");
 }
 
+static void test_unknown(void) {
+    static const char *const known[] = {"alpha", "beta", "gamma"};
+    static const struct {
+        const char *name, *says;
+        size_t count;
+    } row[] = {{"alpah", "no thing 'alpah', did you mean 'alpha'?", 3},
+               {"zzz", "no thing 'zzz', expected one of alpha, beta, gamma", 3},
+               {"zzz", "no thing 'zzz', expected alpha", 1}};
+    fl_diag d;
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++)
+        FL_CHECK(fl_fail_unknown(&d, "f", "thing", row[i].name, known, row[i].count) == FL_BAD_INPUT &&
+                     !strcmp(d.message, row[i].says) && !strcmp(d.file, "f"),
+                 "'%s'", d.message);
+    const char *many[60];
+    for (size_t i = 0; i < 60; i++)
+        many[i] = "workload";
+    fl_fail_unknown(&d, NULL, "thing", "zzz", many, 60);
+    FL_CHECK(strstr(d.message, " and ") && strstr(d.message, " more"), "'%s'", d.message);
+}
+
 static void test_grow(void) {
     double *items = NULL;
     size_t room = 0;
@@ -249,6 +269,6 @@ static void test_locale(void) {
     FL_CHECK(strcmp(fl_reason(ENOENT), "No such file or directory") == 0 && *fl_reason(-1), "reasons");
 }
 
-FL_SUITE("diag", {"text", test_text}, {"printable", test_printable}, {"nearest", test_nearest}, {"grow", test_grow},
-         {"head", test_head}, {"intern", test_intern}, {"ints", test_ints}, {"reals", test_reals},
-         {"shortest", test_shortest}, {"locale", test_locale})
+FL_SUITE("diag", {"text", test_text}, {"printable", test_printable}, {"nearest", test_nearest},
+         {"unknown", test_unknown}, {"grow", test_grow}, {"head", test_head}, {"intern", test_intern},
+         {"ints", test_ints}, {"reals", test_reals}, {"shortest", test_shortest}, {"locale", test_locale})

@@ -57,8 +57,14 @@ static void test_bytes_units(void) {
     static const struct {
         const char *header, *cell;
         long long bytes;
-    } CASE[] = {{"Bytes (MB)", "1.5", 1500000},  {"Bytes (B)", "77", 77},     {"Size(KiB)", "2", 2048},
-                {"Bytes (MiB)", "1.5", 1572864}, {"Bytes (MB)", "0.000", -1}, {"Bytes (MB)", "", -1}};
+    } CASE[] = {{"Bytes (MB)", "1.5", 1500000},
+                {"Bytes (B)", "77", 77},
+                {"Size(KiB)", "2", 2048},
+                {"Bytes (MiB)", "1.5", 1572864},
+                {"Bytes (MB)", "0.000", -1},
+                {"Bytes (MB)", "", -1},
+                {"Bytes", "", -1},
+                {"Bytes", "0", -1}};
     for (size_t i = 0; i < sizeof CASE / sizeof *CASE; i++) {
         char text[500];
         snprintf(text, sizeof text,

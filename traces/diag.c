@@ -123,6 +123,22 @@ const char *fl_nearest(const char *name, const char *const *candidates, size_t c
     return best;
 }
 
+fl_status fl_fail_unknown(fl_diag *d, const char *file, const char *what, const char *name, const char *const *known,
+                          size_t count) {
+    const char *near = fl_nearest(name, known, count);
+    char list[200] = "";
+    size_t used = 0, told = 0;
+    if (near)
+        return fl_fail(d, FL_BAD_INPUT, file, 0, 0, "no %s '%.80s', did you mean '%.80s'?", what, name, near);
+    for (; told < count && used + strlen(known[told]) + 3 < sizeof list; told++)
+        used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", told ? ", " : "", known[told]);
+    if (told < count)
+        return fl_fail(d, FL_BAD_INPUT, file, 0, 0, "no %s '%.80s', expected one of %s and %zu more", what, name, list,
+                       count - told);
+    return fl_fail(d, FL_BAD_INPUT, file, 0, 0, "no %s '%.80s', expected %s%s", what, name, count > 1 ? "one of " : "",
+                   list);
+}
+
 fl_status fl_grow(void *items, size_t *room, size_t need, size_t size) {
     if (need <= *room)
         return FL_OK;

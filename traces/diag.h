@@ -33,6 +33,11 @@ char *fl_diag_text(const fl_diag *d, char *buf, size_t size);
  * near enough to be worth offering (distance at most a third of the longer, at least 1). candidates: count entries. */
 const char *fl_nearest(const char *name, const char *const *candidates, size_t count);
 
+/* FL_BAD_INPUT about `file` (may be NULL): "no WHAT 'name'", and what it could have been: the nearest of `known`, or
+ * the first of them. */
+fl_status fl_fail_unknown(fl_diag *d, const char *file, const char *what, const char *name, const char *const *known,
+                          size_t count);
+
 /* The system's reason for an errno value, in English whatever the locale. */
 const char *fl_reason(int error);
 

@@ -21,7 +21,7 @@ typedef struct loader {
     fl_progress progress;
     size_t where[COLUMNS], width;
     int power[2]; /* of the units of Start and Duration: 10^power ns */
-    double bytes; /* of one unit of Bytes */
+    double bytes; /* of one unit of Bytes; NAN: its head names none */
     int32_t only;
     char device_text[128]; /* of the last row */
     int32_t device;
@@ -82,7 +82,11 @@ static fl_status read_bytes_unit(const fl_csv_row *row, size_t i, double *bytes,
                 {"GB", 1e9}, {"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}};
     const char *text = row->field[i].text, *open = strchr(text, '(');
     size_t size = open ? strcspn(open + 1, ")") : 0;
-    for (size_t u = 0; open && u < sizeof UNIT / sizeof *UNIT; u++)
+    if (!open) { /* which matters only where there is a number below it */
+        *bytes = (double)NAN;
+        return FL_OK;
+    }
+    for (size_t u = 0; u < sizeof UNIT / sizeof *UNIT; u++)
         if (named(open + 1, size, UNIT[u].name)) {
             *bytes = UNIT[u].bytes;
             return FL_OK;
@@ -167,7 +171,10 @@ static fl_status read_bytes(loader *l, const fl_csv_row *row, int64_t *bytes, fl
     fl_status status = fl_foreign_real(row, i, row->field[i].text, COLUMN[BYTES], &value, d);
     if (status != FL_OK)
         return status;
-    value *= l->bytes;
+    if (isnan(l->bytes) && value > 0)
+        return FL_FIELD_FAIL(d, row, i, "Bytes is '%.40s' and its column names no unit, expected Bytes (MB) or such",
+                             row->field[i].text);
+    value *= isnan(l->bytes) ? 0 : l->bytes;
     if (!(value >= 0 && value < 9e18))
         return FL_FIELD_FAIL(d, row, i, "Bytes is '%.40s', expected a size", row->field[i].text);
     *bytes = value > 0 ? (int64_t)llround(value) : -1; /* 0.000 MB is something below the last digit */
@@ -231,6 +238,8 @@ static fl_status add_notes(const loader *l, fl_diag *d) {
         status = fl_import_note(out, d, "several devices: the head names the first");
     if (status == FL_OK && l->coarse)
         status = fl_import_note(out, d, "bytes of copies are rounded to the digits of their column; 0 is not known");
+    if (status == FL_OK && l->where[GRID] == SIZE_MAX)
+        status = fl_import_note(out, d, "no grids: kernels are taken to fill the device");
     if (status == FL_OK && l->green)
         status =
             fl_import_note(out, d, "%zu ops ran in green contexts, which had part of the SMs: not carried", l->green);
