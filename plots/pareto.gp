@@ -38,5 +38,5 @@ set style line 90 lc rgb "#999999" lw 2 dt 2
 plot input using (strcol("workload") eq "mean" || strcol("policy")[1:9] eq "baseline:" ? NaN : 100 * column("slowdown")):"energy_saving_pct" \
          with points pt 7 ps 0.35 lc rgb "#bbbbbb" title "each workload", \
      front using ($1 <= m ? slow[front[$1]] : NaN):($1 <= m ? save[front[$1]] : NaN) with steps ls 90 title "Pareto front", \
-     for [i = 1:n] "+" using (slow[i]):(save[i]) every ::0::0 with points pt (base[i] ? cross[1 + (kind[i] - 1) % 4] : shape[pick(kind[i])]) ps (base[i] ? 1.3 : 1.6) lw 2 \
+     for [i = 1:n] "+" using (slow[i]):(save[i]) every ::0::0 with points pt (base[i] ? cross[1 + (kind[i] - 1) % 4] : shape[pick(kind[i] + int((kind[i] - 1) / 8))]) ps (base[i] ? 1.3 : 1.6) lw 2 \
          lc rgb (base[i] ? "#555555" : colour[pick(kind[i])]) title names[i]

@@ -26,8 +26,11 @@ do for [i = 1:n] { set xtics add (names[i] i) }
 set ylabel "regret, % of the reference's energy"
 set title "What each policy left on the table (mean over the workloads where it held the bound)" font ",15"
 set key top right
-set bmargin 7
-set rmargin 8
+# room for the names, which hang down to the right: the longest below, the last beside
+longest = 0
+do for [i = 1:n] { if (strlen(names[i]) > longest) { longest = strlen(names[i]) } }
+set bmargin longest > 16 ? (longest > 60 ? 17 : 3 + longest / 4.0) : 7
+set rmargin n && strlen(names[n]) > 10 ? (strlen(names[n]) > 45 ? 40 : 0.85 * strlen(names[n])) : 8
 do for [i = 1:n] {
     if (!(s[i] == s[i])) { set label "n/a" at i - 0.19, top * 0.02 center textcolor rgb "#777777" }
     if (!(c[i] == c[i])) { set label "n/a" at i + 0.19, top * 0.02 center textcolor rgb "#777777" }
