@@ -259,7 +259,7 @@ static fl_status load_json(const char *path, uint64_t bytes, fl_bench_show show,
     }
     char what[80];
     double n = (double)bytes, extra = (double)o.extra;
-    snprintf(what, sizeof what, "Kineto JSON of %.3g MB, streamed", n / 1e6);
+    snprintf(what, sizeof what, "Kineto JSON of %.0f MB, streamed", n / 1e6);
     show(user, what, n / o.took / 1e6, "MB/s", (double)o.ops / o.took / 1e6, "M kernels/s");
     show(user, "and its memory beyond the records", extra / 1e6, "MB", extra / 64e6, "of 64 MB");
     return FL_OK;
