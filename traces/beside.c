@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static int folder_size(const char *path) {
@@ -28,26 +29,55 @@ static int open_nameless(const char *path, mode_t mode) {
     const int size = folder_size(path);
     if (access("/proc/self/fd", X_OK) || asprintf(&folder, "%.*s", size ? size : 1, size ? path : ".") < 0)
         return -1;
-    const int fd = open(folder, O_TMPFILE | O_WRONLY | O_CLOEXEC, mode);
+    const int fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, mode);
     free(folder);
     return fd;
 }
 
+static int open_named(const char *path, mode_t mode, int *fd, char **name) {
+    for (;;) {
+        if (!(*name = next_name(path)))
+            return ENOMEM;
+        *fd = open(*name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+        if (*fd >= 0)
+            return 0;
+        const int error = errno;
+        free(*name);
+        *name = NULL;
+        if (error != EEXIST)
+            return error;
+    }
+}
+
 int fl_beside_open(fl_beside *b, const char *path, mode_t mode) {
     *b = (fl_beside){.fd = open_nameless(path, mode)};
-    while (b->fd < 0) {
-        free(b->temporary);
-        if (!(b->temporary = next_name(path)))
-            return ENOMEM;
-        b->fd = open(b->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
-        if (b->fd < 0 && errno != EEXIST) {
-            const int error = errno;
-            free(b->temporary);
-            b->temporary = NULL;
-            return error;
-        }
+    return b->fd >= 0 ? 0 : open_named(path, mode, &b->fd, &b->temporary);
+}
+
+static int copy(int from, int to) {
+    char chunk[1 << 16];
+    for (off_t at = 0;;) {
+        const ssize_t got = pread(from, chunk, sizeof chunk, at);
+        if (got <= 0)
+            return got ? errno : 0;
+        for (ssize_t done = 0, n; done < got; done += n)
+            if ((n = write(to, chunk + done, (size_t)(got - done))) <= 0)
+                return n ? errno : EIO;
+        at += got;
     }
-    return 0;
+}
+
+/* Some sandboxes open files without a name and never let them have one. */
+static int copy_to_named(fl_beside *b, const char *path) {
+    struct stat s;
+    int fd = -1, error = fstat(b->fd, &s) ? errno : open_named(path, s.st_mode & 07777, &fd, &b->temporary);
+    if (error)
+        return error;
+    error = copy(b->fd, fd);
+    if (!error && fsync(fd))
+        error = errno;
+    close(fd);
+    return error;
 }
 
 /* A link never replaces a file, a rename does: so it gets a name of its own first. */
@@ -65,7 +95,7 @@ static int give_name(fl_beside *b, const char *path) {
         const int error = errno;
         free(name);
         if (error != EEXIST)
-            return error;
+            return copy_to_named(b, path);
     }
 }
 
