@@ -1,6 +1,7 @@
 #include "harness/scene.h"
 
 #include "harness/pool.h"
+#include "harness/sweep_notes.h"
 #include "sim/instance.h"
 #include "sim/serve.h"
 #include "sim/synth_program.h"
@@ -9,7 +10,6 @@
 #include "traces/trace_open.h"
 
 #include <math.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -284,69 +284,6 @@ static fl_status from_programs(const fl_scene_options *o, fl_scenes *all, fl_dia
     return status;
 }
 
-static fl_status add_note(fl_scene *s, fl_diag *d, const char *format, ...) __attribute__((format(printf, 3, 4)));
-static fl_status add_note(fl_scene *s, fl_diag *d, const char *format, ...) {
-    char *text = NULL, **more = realloc(s->note, (s->note_count + 1) * sizeof *more);
-    va_list list;
-    if (!more)
-        return no_memory(d);
-    s->note = more;
-    va_start(list, format);
-    const int size = vasprintf(&text, format, list);
-    va_end(list);
-    if (size < 0)
-        return no_memory(d);
-    s->note[s->note_count++] = text;
-    return FL_OK;
-}
-
-static bool same_setting(double a, double b) { return a == b || (isnan(a) && isnan(b)); }
-
-static bool was_before(const fl_sweep *sweep, size_t i) {
-    const fl_sweep_row *r = &sweep->rows[i];
-    for (size_t k = 0; k < i; k++) {
-        const fl_sweep_row *x = &sweep->rows[k];
-        if (x->workload == r->workload && x->kernel == r->kernel && same_setting(x->sm_mhz, r->sm_mhz) &&
-            same_setting(x->mem_mhz, r->mem_mhz) && same_setting(x->power_cap_w, r->power_cap_w))
-            return true;
-    }
-    return false;
-}
-
-/* Rows that fit workload predicted where its device was not calibrated mark what is made of them; so do rows that
- * contradict themselves or each other. */
-static fl_status note_rows(fl_scene *s, const fl_sweep *sweep, uint32_t name, fl_diag *d) {
-    const char *text = fl_head_get(&sweep->head, "beyond_calibration");
-    const size_t beyond = text ? strcspn(text, ",") : 0;
-    size_t odd = 0, again = 0;
-    double worst = 0;
-    int64_t line = 0;
-    for (size_t i = 0; i < sweep->row_count; i++) {
-        const fl_sweep_row *r = &sweep->rows[i];
-        if (r->workload != name)
-            continue;
-        const double off = r->energy_j / (r->power_w * r->time_s) - 1;
-        odd += fabs(off) > 0.05;
-        if (fabs(off) > fabs(worst)) {
-            worst = off;
-            line = r->line;
-        }
-        again += was_before(sweep, i);
-    }
-    fl_status status = !text ? FL_OK
-                             : add_note(s, d, "%.*s predicted at clocks that the device was not calibrated at%s",
-                                        (int)beyond, text, text + beyond);
-    if (!status && odd)
-        status =
-            add_note(s, d,
-                     "%zu settings whose energy_j is not power_w x time_s, by up to %+.0f %% (line %lld): energy_j "
-                     "counts, power follows from it",
-                     odd, 100 * worst, (long long)line);
-    if (!status && again)
-        status = add_note(s, d, "%zu rows repeat a setting: each setting is the mean of its rows", again);
-    return status;
-}
-
 static fl_status from_sweep(const fl_scene_options *o, const char *path, const fl_texts *only, fl_scenes *all,
                             fl_diag *d) {
     fl_sweep_model model = FL_SWEEP_TABLE;
@@ -368,7 +305,7 @@ static fl_status from_sweep(const fl_scene_options *o, const char *path, const f
         fl_scene *s = NULL;
         status = add(all, path, &s, d);
         if (!status)
-            status = note_rows(s, &sweep, names[i], d);
+            status = fl_sweep_notes(&sweep, names[i], &s->note, &s->note_count, d);
         if (!status)
             status = fl_platform_open(o->platform, (uint32_t)o->gpus, &s->platform, d);
         if (!status)
