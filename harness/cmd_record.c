@@ -149,7 +149,8 @@ static fl_status write_kernels(recorder *r, fl_diag *d) {
                        (unsigned long long)c.elsewhere);
     if (!r->trace.op_count)
         return fl_fail(d, FL_HARDWARE, NULL, 0, 0,
-                       "no kernel was recorded: the program used no GPU, or CUPTI is missing");
+                       "no kernel was recorded: the program used no GPU, another profiler holds CUPTI, or no libcupti "
+                       "works there (FOLDLINE_CUPTI=/path/of/libcupti.so names one)");
     return fl_kernels_write(r->kernels_path, &r->trace, d);
 }
 

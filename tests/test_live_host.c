@@ -497,7 +497,7 @@ static void test_record_tries_outputs_first(void) {
 }
 
 /* Stands for a CUDA program: loads what CUDA_INJECTION64_PATH names, as CUDA does, and runs kernels. */
-static int cuda_program(uint32_t device, bool again) {
+static int cuda_program(uint32_t device, const char *again) {
     void *cupti = dlopen(FL_STUB_CUPTI, RTLD_NOW), *injected = dlopen(getenv("CUDA_INJECTION64_PATH"), RTLD_NOW);
     int (*start)(void) = NULL;
     void (*run)(const char *, uint32_t, uint32_t, uint32_t) = NULL;
@@ -511,6 +511,8 @@ static int cuda_program(uint32_t device, bool again) {
         run(i % 2 ? "sgemm" : "axpy", device, 7, 16);
         wait_us(200);
     }
+    if (again && !strcmp(again, "waits"))
+        pause();
     if (!again)
         return 0;
     int (*flush)(uint32_t) = NULL; /* the records are out when another image takes over */
@@ -538,7 +540,7 @@ static void test_record_kernels(void) {
     CU_ASSERT(lost && !strcmp(lost, "0"));
     fl_kernel_trace_free(&t);
     CU_ASSERT(FOLDLINE(ARG("record"), ARG("--out"), log_path, ARG("--kernels"), trace, ARG("--"), ARG("true")) == 3);
-    CU_ASSERT(said("err.txt", "no kernel was recorded"));
+    CU_ASSERT(said("err.txt", "no kernel was recorded") && said("err.txt", "FOLDLINE_CUPTI="));
     unsetenv("FOLDLINE_COLLECTOR");
     unsetenv("FOLDLINE_CUPTI");
 }
@@ -598,6 +600,25 @@ static void test_record_kernels_across_exec(void) {
     FL_CHECK(missing && !strcmp(missing, "1 programs") && lost && !strcmp(lost, "0"), "end missing: %s, lost: %s",
              missing ? missing : "none", lost ? lost : "none");
     fl_kernel_trace_free(&t);
+}
+
+/* --for ends it by TERM, which runs nothing of the collector's: the records were there before. */
+static void test_record_kernels_until_the_time_is_over(void) {
+    fl_kernel_trace t = {0};
+    fl_diag d = {0};
+    char trace[512];
+    fresh(1);
+    snprintf(trace, sizeof trace, "%s", fl_temp_path("kernels.csv"));
+    setenv("FOLDLINE_COLLECTOR", FL_COLLECTOR, 1);
+    setenv("FOLDLINE_CUPTI", FL_STUB_CUPTI, 1);
+    int status = FOLDLINE(ARG("record"), ARG("--out"), log_path, ARG("--kernels"), trace, ARG("--for"), ARG("2s"),
+                          ARG("--"), ARG("/proc/self/exe"), ARG("cuda-program"), ARG("0"), ARG("waits"));
+    FL_CHECK(status == 128 + SIGTERM, "exit status %d", status);
+    CU_ASSERT(!fl_kernels_read(trace, &t, &d));
+    FL_CHECK(t.op_count == 500, "%zu of 500 kernels", t.op_count);
+    fl_kernel_trace_free(&t);
+    unsetenv("FOLDLINE_COLLECTOR");
+    unsetenv("FOLDLINE_CUPTI");
 }
 
 static void test_doctor(void) {
@@ -683,6 +704,7 @@ static const fl_case CASES[] = {{"shadow sets nothing", test_shadow_sets_nothing
                                 {"a program's kernels recorded", test_record_kernels},
                                 {"kernels of listed GPUs", test_record_kernels_of_listed_gpus},
                                 {"kernels across an exec", test_record_kernels_across_exec},
+                                {"kernels until the time is over", test_record_kernels_until_the_time_is_over},
                                 {"doctor", test_doctor},
                                 {"restore without records", test_restore_without_records},
                                 {"records are void after a reboot", test_void_after_reboot},
@@ -690,7 +712,7 @@ static const fl_case CASES[] = {{"shadow sets nothing", test_shadow_sets_nothing
 
 int main(int argc, char **argv) {
     if (argc > 1 && !strcmp(argv[1], "cuda-program"))
-        return cuda_program(argc > 2 ? (uint32_t)atoi(argv[2]) : 0, argc > 3);
+        return cuda_program(argc > 2 ? (uint32_t)atoi(argv[2]) : 0, argc > 3 ? argv[3] : NULL);
     const int status = foldline_main(argc, argv);
     if (status >= 0)
         return status;
