@@ -259,6 +259,56 @@ static void without_end_test(fl_kernels *k, shared *s, pid_t pid) {
 }
 static void test_a_program_without_end(void) { with_writer(without_end, without_end_test); }
 
+/* ---- many kinds of kernels --------------------------------------------------------------------------------------- */
+
+/* CPU time of taking 100,000 records of so many kinds: names of 200 letters that differ at their end, grids of their
+ * own.
+ */
+static double take_s(uint32_t kinds) {
+    enum { NAMES = 200, ROUNDS = 2, RECORDS = 50000 };
+    fl_kernels *k = NULL;
+    fl_ring ring;
+    uint32_t name[NAMES], seed = 1;
+    double lasted = 0;
+    fresh_folder();
+    CU_ASSERT(!fl_ring_create(&ring, folder, 1 << 16, 1 << 20) && !fl_kernels_open(&k, folder, NULL));
+    for (int i = 0; i < NAMES; i++) {
+        char text[256];
+        snprintf(text, sizeof text, "%0200d", i);
+        name[i] = fl_ring_name(&ring, text);
+    }
+    for (int round = 0; round < ROUNDS; round++) {
+        fl_sample s = {.gpu_count = 1};
+        for (uint32_t i = 0; i < RECORDS; i++) {
+            const uint32_t kind = (seed = seed * 1664525 + 1013904223) % kinds;
+            fl_ring_record r = {.start_ns = i + 1, .end_ns = i + 2, .name = name[kind % NAMES]};
+            r.grid[0] = kind / NAMES + 1;
+            fl_ring_put(&ring, &r);
+        }
+        const clock_t before = clock();
+        CU_ASSERT(!fl_kernels_take(k, 0, &s, NULL) && s.record_count == RECORDS);
+        lasted += (double)(clock() - before) / CLOCKS_PER_SEC;
+        FL_CHECK(round < ROUNDS - 1 || s.kind_count == kinds, "%u of %u kinds", s.kind_count, kinds);
+        for (uint32_t i = 0; i < 1000; i++) {
+            const fl_kernel_kind *kind = &s.kind[s.record[i].kind];
+            FL_CHECK(strlen(kind->name) == 200 && kind->name_id < (kinds < NAMES ? kinds : NAMES), "%s, name %u",
+                     kind->name, kind->name_id);
+        }
+    }
+    fl_ring_close(&ring);
+    fl_kernels_close(k);
+    clear_folder();
+    return lasted;
+}
+
+/* A record costs about the same however many kinds there are: a host that slows down with them misses its time. */
+static void test_many_kinds(void) {
+    const double few = take_s(10), many = take_s(10000);
+    FL_CHECK(many < 10 * few + 0.5, "%.3g s for 10 kinds, %.3g s for 10000", few, many);
+    fl_temp_remove();
+}
+
 FL_SUITE("live_ring", {"a full ring drops and counts", test_full_ring_drops_and_counts}, {"kills", test_kills},
          {"a ring cut short", test_a_ring_cut_short}, {"a program in a container", test_a_container},
-         {"another image of a program", test_next_image}, {"a program without end", test_a_program_without_end})
+         {"another image of a program", test_next_image}, {"a program without end", test_a_program_without_end},
+         {"many kinds", test_many_kinds})

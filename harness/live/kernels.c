@@ -1,5 +1,6 @@
 #include "harness/live/kernels.h"
 
+#include "harness/live/kind_table.h"
 #include "harness/live/ring.h"
 #include "harness/live/ring_guard.h"
 
@@ -29,8 +30,7 @@ struct fl_kernels {
     char folder[400];
     source *source;
     size_t source_count, source_room;
-    fl_kernel_kind *kind;
-    size_t kind_count, kind_room;
+    fl_kind_table kinds;
     fl_kernel_record *record;
     size_t record_count, record_room, program_room;
     uint32_t *program; /* of each record */
@@ -59,10 +59,8 @@ void fl_kernels_close(fl_kernels *k) {
         return;
     for (size_t i = 0; i < k->source_count; i++)
         fl_ring_close(&k->source[i].ring);
-    for (size_t i = 0; i < k->kind_count; i++)
-        free((char *)(uintptr_t)k->kind[i].name);
+    fl_kind_table_free(&k->kinds);
     free(k->source);
-    free(k->kind);
     free(k->record);
     free(k->program);
     free(k);
@@ -155,33 +153,15 @@ static fl_status find_sources(fl_kernels *k, fl_diag *d) {
     return s;
 }
 
-/* ---- records: streams of further contexts get numbers of their own
- * ----------------------------------------------------------------------------------------------------- */
+/* ---- records: streams of further contexts get numbers of their own ----------------------------------------------- */
 
-static fl_status kind_of(fl_kernels *k, const source *s, const fl_ring_record *r, uint32_t *kind, fl_diag *d) {
-    const char *name = fl_ring_name_at(&s->ring, r->name);
-    uint32_t name_id = (uint32_t)k->kind_count;
-    for (size_t i = 0; i < k->kind_count; i++) {
-        const fl_kernel_kind *at = &k->kind[i];
-        if (strcmp(at->name, name) != 0)
-            continue;
-        name_id = at->name_id;
-        if (!memcmp(at->grid, r->grid, sizeof at->grid) && !memcmp(at->block, r->block, sizeof at->block)) {
-            *kind = (uint32_t)i;
-            return FL_OK;
-        }
-    }
-    char *copy = strdup(name);
-    if (!copy || fl_grow(&k->kind, &k->kind_room, k->kind_count + 1, sizeof *k->kind)) {
-        free(copy);
-        return no_memory(d);
-    }
-    fl_kernel_kind *new = &k->kind[k->kind_count];
-    *new = (fl_kernel_kind){.name = copy, .name_id = name_id};
-    memcpy(new->grid, r->grid, sizeof new->grid);
-    memcpy(new->block, r->block, sizeof new->block);
-    *kind = (uint32_t)k->kind_count++;
-    return FL_OK;
+/* A copy, for its program can change it while it is read. */
+static void copy_name(const source *s, uint32_t at, char name[FL_RING_NAME_MAX]) {
+    const char *from = fl_ring_name_at(&s->ring, at);
+    const size_t left = *from ? s->ring.names_size - at : 0,
+                 size = strnlen(from, left < FL_RING_NAME_MAX ? left : FL_RING_NAME_MAX - 1);
+    memcpy(name, from, size);
+    name[size] = '\0';
 }
 
 static fl_status add_record(fl_kernels *k, const source *s, const fl_ring_record *r, int64_t origin_ns, fl_diag *d) {
@@ -192,7 +172,9 @@ static fl_status add_record(fl_kernels *k, const source *s, const fl_ring_record
                                .flags = (uint32_t)(s - k->source)};
     if (record.start_ns < 0) /* began before this host did */
         return FL_OK;
-    fl_status status = kind_of(k, s, r, &record.kind, d);
+    char name[FL_RING_NAME_MAX];
+    copy_name(s, r->name, name);
+    fl_status status = fl_kind_of(&k->kinds, name, r->grid, r->block, &record.kind, d);
     if (status)
         return status;
     if (fl_grow(&k->record, &k->record_room, k->record_count + 1, sizeof *k->record))
@@ -293,8 +275,8 @@ fl_status fl_kernels_take(fl_kernels *k, int64_t origin_ns, fl_sample *sample, f
     sample->record = k->record_count ? k->record : NULL;
     sample->record_count = k->record_count;
     sample->record_lost = k->lost;
-    sample->kind = k->kind;
-    sample->kind_count = (uint32_t)k->kind_count;
+    sample->kind = k->kinds.kind;
+    sample->kind_count = (uint32_t)k->kinds.count;
     return s;
 }
 
