@@ -165,6 +165,9 @@ static void tell(const run *r, const choice *c, const fl_live_result *x) {
                (unsigned long long)k.ends_missing);
         if (k.elsewhere)
             printf("%llu of the kernels ran on other GPUs than these\n", (unsigned long long)k.elsewhere);
+        if (k.instances)
+            printf("%llu of the kernels ran on MIG instances, which are none of these GPUs as a whole\n",
+                   (unsigned long long)k.instances);
     }
     if (x->guardians_lost)
         printf("%llu guardians were lost and replaced\n", (unsigned long long)x->guardians_lost);

@@ -569,11 +569,10 @@ static void test_record_kernels_of_listed_gpus(void) {
     static const struct {
         const char *gpus, *visible, *device;
         int status, position;
-    } ROWS[] = {{"1", NULL, "1", 0, 0},
-                {"1", NULL, "0", 3, -1},
-                {"0,1", "1", "0", 0, 1},
-                {"2,0", "GPU-00000000-stub-2,0", "0", 0, 1}, /* the host keeps the library's order */
-                {"1", "0,2", "1", 3, -1}};
+    } ROWS[] = {
+        {"1", NULL, "1", 0, 0},   {"1", NULL, "0", 3, -1},
+        {"0,1", "1", "0", 0, 1},  {"2,0", "GPU-00000000-stub-2,0", "0", 0, 1}, /* the host keeps the library's order */
+        {"1", "0,2", "1", 3, -1}, {"0,2", "1, 2", "1", 0, 1}};
     for (size_t i = 0; i < sizeof ROWS / sizeof *ROWS; i++) {
         fl_kernel_trace t;
         fresh(3);
@@ -588,6 +587,15 @@ static void test_record_kernels_of_listed_gpus(void) {
                  "row %zu: %zu of %zu kernels on GPU %d", i, there, t.op_count, ROWS[i].position);
         fl_kernel_trace_free(&t);
     }
+}
+
+static void test_record_kernels_of_instances(void) {
+    fl_kernel_trace t;
+    fresh(1);
+    setenv("CUDA_VISIBLE_DEVICES", "MIG-00000000-stub-instance", 1);
+    record_kernels("all", "0", NULL, "100", 3, &t);
+    unsetenv("CUDA_VISIBLE_DEVICES");
+    CU_ASSERT(said("err.txt", "500 ran on MIG instances"));
 }
 
 /* An image that takes over (exec) before the host has looked does not take the records of the one before along. */
@@ -703,6 +711,7 @@ static const fl_case CASES[] = {{"shadow sets nothing", test_shadow_sets_nothing
                                 {"outputs are tried first", test_record_tries_outputs_first},
                                 {"a program's kernels recorded", test_record_kernels},
                                 {"kernels of listed GPUs", test_record_kernels_of_listed_gpus},
+                                {"kernels of MIG instances", test_record_kernels_of_instances},
                                 {"kernels across an exec", test_record_kernels_across_exec},
                                 {"kernels until the time is over", test_record_kernels_until_the_time_is_over},
                                 {"doctor", test_doctor},

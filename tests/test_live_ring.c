@@ -259,6 +259,66 @@ static void without_end_test(fl_kernels *k, shared *s, pid_t pid) {
 }
 static void test_a_program_without_end(void) { with_writer(without_end, without_end_test); }
 
+/* ---- which GPU --------------------------------------------------------------------------------------------------- */
+
+static int fake_position(void *user, const char *name, size_t size) {
+    static const char *const UUIDS[] = {"GPU-aaaa-0", "GPU-bbbb-1", "GPU-cccc-2", "GPU-cdcd-3"};
+    (void)user;
+    for (int i = 0; i < 4; i++)
+        if ((size == 1 && *name == '0' + i) || (size > 4 && !strncmp(UUIDS[i], name, size)))
+            return i;
+    return -1;
+}
+
+/* Where the kernels of a program's first four GPUs are put ('-': none of the host's). */
+static void visible(const char *list, const char *expected, bool mig) {
+    char got[5] = "----";
+    fl_kernels *k = NULL;
+    fl_ring ring;
+    fl_sample s = {.gpu_count = 4};
+    fresh_folder();
+    if (list)
+        setenv("CUDA_VISIBLE_DEVICES", list, 1);
+    CU_ASSERT(!fl_ring_create(&ring, folder, 16, 64) && !fl_kernels_open(&k, folder, NULL));
+    unsetenv("CUDA_VISIBLE_DEVICES");
+    fl_kernels_gpus(k, fake_position, NULL);
+    for (uint32_t i = 0; i < 4; i++)
+        fl_ring_put(&ring, &(fl_ring_record){.start_ns = i + 1, .end_ns = i + 2, .gpu = i});
+    CU_ASSERT(!fl_kernels_take(k, 0, &s, NULL));
+    for (size_t i = 0; i < s.record_count; i++)
+        got[s.record[i].start_ns - 1] = (char)('0' + s.record[i].gpu);
+    const fl_kernels_counts c = fl_kernels_count(k);
+    FL_CHECK(!strcmp(got, expected), "'%s': %s, expected %s", list ? list : "(unset)", got, expected);
+    FL_CHECK(s.record_count + (mig ? c.instances : c.elsewhere) == 4, "'%s': counts", list ? list : "(unset)");
+    fl_ring_close(&ring);
+    fl_kernels_close(k);
+    clear_folder();
+}
+
+/* As CUDA reads the list: each entry as strtoul does, none after the first that is no GPU. */
+static void test_visible_gpus(void) {
+    static const struct {
+        const char *list, *expected;
+        bool mig;
+    } ROWS[] = {{NULL, "0123", false},
+                {"", "----", false},
+                {"2,3", "23--", false},
+                {"2, 3", "23--", false},
+                {" 2 ,3 ", "23--", false},
+                {"02,+1", "21--", false},
+                {"1gpu,2ampere", "12--", false},
+                {"1,x,2", "1---", false},
+                {"1,-1,2", "1---", false},
+                {"3,,2", "3---", false},
+                {"7,1", "-1--", false},
+                {"GPU-bbbb,GPU-cc", "12--", false},
+                {"GPU-cdcd-3 , 0", "30--", false},
+                {"MIG-1234,MIG-5678", "----", true},
+                {"NoDevFiles", "----", false}};
+    for (size_t i = 0; i < sizeof ROWS / sizeof *ROWS; i++)
+        visible(ROWS[i].list, ROWS[i].expected, ROWS[i].mig);
+}
+
 /* ---- many kinds of kernels --------------------------------------------------------------------------------------- */
 
 /* CPU time of taking 100,000 records of so many kinds: names of 200 letters that differ at their end, grids of their
@@ -311,4 +371,4 @@ static void test_many_kinds(void) {
 FL_SUITE("live_ring", {"a full ring drops and counts", test_full_ring_drops_and_counts}, {"kills", test_kills},
          {"a ring cut short", test_a_ring_cut_short}, {"a program in a container", test_a_container},
          {"another image of a program", test_next_image}, {"a program without end", test_a_program_without_end},
-         {"many kinds", test_many_kinds})
+         {"visible GPUs", test_visible_gpus}, {"many kinds", test_many_kinds})

@@ -23,6 +23,7 @@ typedef struct source { /* one program */
     uint64_t stamp;
     int32_t gpu[VISIBLE_MAX]; /* of the program's numbers those of the host, -1 = none */
     uint64_t lost;            /* of it, told already */
+    bool mig;                 /* its list names instances of GPUs, which the library's numbers do not */
     bool over;                /* ended or killed, emptied, closed and removed */
 } source;
 
@@ -81,21 +82,41 @@ static int32_t position(const fl_kernels *k, const char *name, size_t size) {
     return end == name + size && size && number < INT32_MAX ? (int32_t)number : -1;
 }
 
+static int32_t numbered(const fl_kernels *k, unsigned long number) {
+    char name[24];
+    return position(k, name, (size_t)snprintf(name, sizeof name, "%lu", number));
+}
+
+/* One entry of CUDA_VISIBLE_DEVICES as CUDA reads it: a number as strtoul does, whatever follows it, or (the beginning
+ * of) a UUID. False: no GPU, and the list ends before it. */
+static bool listed(const fl_kernels *k, const char *entry, int32_t *gpu) {
+    char *end;
+    entry += strspn(entry, " \t");
+    const size_t size = strcspn(entry, ", \t");
+    if (size >= 4 && !strncmp(entry, "GPU-", 4)) {
+        *gpu = position(k, entry, size);
+        return true;
+    }
+    const unsigned long number = strtoul(entry, &end, 10);
+    *gpu = end == entry || *entry == '-' ? -1 : numbered(k, number);
+    return end != entry && *entry != '-';
+}
+
 /* By the program's list where it has one, else as the library does. */
 static void number_gpus(const fl_kernels *k, source *s, const fl_ring_head *head) {
     char text[FL_RING_VISIBLE_MAX];
     const char *at = text;
     memcpy(text, head->visible, sizeof text);
     text[sizeof text - 1] = '\0';
+    s->mig = head->chosen && !strncmp(text + strspn(text, " \t"), "MIG-", 4);
+    bool more = true;
     for (int i = 0; i < VISIBLE_MAX; i++) {
-        char number[16];
         s->gpu[i] = -1;
         if (!head->chosen) {
-            s->gpu[i] = position(k, number, (size_t)snprintf(number, sizeof number, "%d", i));
-        } else if (*at) {
-            const size_t size = strcspn(at, ",");
-            s->gpu[i] = position(k, at, size);
-            at += size + (at[size] == ',');
+            s->gpu[i] = numbered(k, (unsigned long)i);
+        } else if (more && (more = listed(k, at, &s->gpu[i]))) {
+            at += strcspn(at, ",");
+            more = *at++ == ',';
         }
     }
 }
@@ -220,7 +241,7 @@ static void empty(void *user) {
             if (gpu >= 0 && (uint32_t)gpu < e->gpus)
                 e->status = add_record(k, s, &batch[i], e->origin_ns, e->d);
             else
-                k->counts.elsewhere++;
+                (*(s->mig ? &k->counts.instances : &k->counts.elsewhere))++;
         }
     }
     const uint64_t dropped = atomic_load(&s->ring.head->dropped);
