@@ -360,9 +360,20 @@ static size_t replays(const char *policy, bool control, const char *rings) {
 
 static void test_logs_replay(void) {
     const char *const policies[] = {"maxfreq", "assure",    "utilizscale", "sweetspot",
-                                    "depo",    "energyucb", "fixed",       "skeleton"};
+                                    "random",  "energyucb", "fixed",       "skeleton"};
     for (size_t i = 0; i < sizeof policies / sizeof *policies; i++)
         replays(policies[i], i % 2, NULL);
+}
+
+static pid_t start_cuda_program(const char *rings) {
+    pid_t pid = fork();
+    if (pid)
+        return pid;
+    setenv("FOLDLINE_RINGS", rings, 1);
+    setenv("CUDA_INJECTION64_PATH", FL_COLLECTOR, 1);
+    wait_us(400000);
+    execl("/proc/self/exe", "cuda", "cuda-program", NULL);
+    _exit(126);
 }
 
 /* Two programs with the collector, killed or not; what the policy saw of their kernels is in the log. */
@@ -373,21 +384,50 @@ static void test_logs_with_kernels_replay(void) {
     setenv("FOLDLINE_CUPTI", FL_STUB_CUPTI, 1);
     CU_ASSERT(FOLDLINE(ARG("live"), ARG("--policy"), ARG("mf-gpoeo")) == 3 && said("err.txt", "give --rings DIR"));
     pid_t program[2];
-    for (int i = 0; i < 2; i++) {
-        if ((program[i] = fork()))
-            continue;
-        setenv("FOLDLINE_RINGS", rings, 1);
-        setenv("CUDA_INJECTION64_PATH", FL_COLLECTOR, 1);
-        wait_us(400000);
-        execl("/proc/self/exe", "cuda", "cuda-program", NULL);
-        _exit(126);
-    }
+    for (int i = 0; i < 2; i++)
+        program[i] = start_cuda_program(rings);
     const size_t kernels = replays("mf-gpoeo", true, rings);
     for (int i = 0; i < 2; i++)
         FL_CHECK(exit_of(program[i]) == 0, "program %d", i);
     FL_CHECK(kernels > 100, "%zu kernels of 1000 in the log", kernels); /* a slow machine starts them late */
     replays("assure", false, rings);                                    /* is shown none, and none is in its log */
     CU_ASSERT(replays("skeleton", false, rings) == 0);
+    empty_folder(rings);
+    rmdir(rings);
+    unsetenv("FOLDLINE_CUPTI");
+}
+
+/* A signal of a GPU in the log: the last value, and how many steps do not know it. */
+static double last_of(const char *signal, uint32_t gpu, size_t *unknown) {
+    fl_decisions log = {0};
+    double last = (double)NAN;
+    size_t column = 0;
+    *unknown = 0;
+    CU_ASSERT(!fl_decisions_read(log_path, &log, NULL));
+    while (column < log.signal_count && strcmp(log.signal[column], signal) != 0)
+        column++;
+    for (size_t i = 0; column < log.signal_count && i < log.step_count; i++) {
+        last = log.value[(i * (log.gpu_count + 1) + gpu + 1) * log.signal_count + column];
+        *unknown += isnan(last) ? 1 : 0;
+    }
+    fl_decisions_free(&log);
+    return last;
+}
+
+/* No library counts kernels: the records do, for a policy that takes no records too. */
+static void test_kernels_are_counted(void) {
+    char rings[512];
+    size_t unknown;
+    fresh(2);
+    snprintf(rings, sizeof rings, "%s", fl_temp_path("rings"));
+    setenv("FOLDLINE_CUPTI", FL_STUB_CUPTI, 1);
+    CU_ASSERT(FOLDLINE(ARG("live"), ARG("--policy"), ARG("depo")) == 3 && said("err.txt", "give --rings DIR"));
+    pid_t program = start_cuda_program(rings);
+    CU_ASSERT(replays("depo", true, rings) == 0);
+    CU_ASSERT(exit_of(program) == 0);
+    const double first = last_of("kernels", 0, &unknown);
+    FL_CHECK(first > 100 && first <= 500 && unknown > 0, "%g kernels, unknown in %zu steps", first, unknown);
+    CU_ASSERT(last_of("kernels", 1, &unknown) == 0);
     empty_folder(rings);
     rmdir(rings);
     unsetenv("FOLDLINE_CUPTI");
@@ -705,6 +745,7 @@ static const fl_case CASES[] = {{"shadow sets nothing", test_shadow_sets_nothing
                                 {"bad usage", test_bad_usage},
                                 {"logs replay", test_logs_replay},
                                 {"logs with kernels replay", test_logs_with_kernels_replay},
+                                {"kernels are counted", test_kernels_are_counted},
                                 {"the log of a killed run reads", test_killed_log_reads},
                                 {"a program's life recorded", test_record_a_program},
                                 {"a recording outlives its program", test_record_outlives_its_program},

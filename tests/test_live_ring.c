@@ -319,6 +319,51 @@ static void test_visible_gpus(void) {
         visible(ROWS[i].list, ROWS[i].expected, ROWS[i].mig);
 }
 
+/* ---- how many --------------------------------------------------------------------------------------------------- */
+
+static void finished(const fl_kernels *k, const char *when, bool known, uint64_t first, uint64_t second) {
+    uint64_t count[2] = {0};
+    const bool told = fl_kernels_finished(k, 0, &count[0]);
+    CU_ASSERT(fl_kernels_finished(k, 1, &count[1]) == told);
+    FL_CHECK(told == known && count[0] == first && count[1] == second, "%s: %s, %llu and %llu", when,
+             told ? "known" : "not known", (unsigned long long)count[0], (unsigned long long)count[1]);
+}
+
+/* Unknown until a program has a collector; lost ones are of the GPU that the program last used. */
+static void test_finished(void) {
+    fl_kernels *k = NULL;
+    fl_ring ring;
+    uint64_t none;
+    fl_sample s = {.gpu_count = 2};
+    fresh_folder();
+    CU_ASSERT(!fl_kernels_open(&k, folder, NULL) && !fl_kernels_take(k, 100, &s, NULL));
+    finished(k, "without a program", false, 0, 0);
+    CU_ASSERT(!fl_ring_create(&ring, folder, 4, 64) && !fl_kernels_take(k, 100, &s, NULL));
+    finished(k, "with one", true, 0, 0);
+    static const fl_ring_record FIRST[] = {{.start_ns = 50, .end_ns = 60}, /* before the host began */
+                                           {.start_ns = 50, .end_ns = 160},
+                                           {.start_ns = 170, .end_ns = 180, .gpu = 1},
+                                           {.start_ns = 170, .end_ns = -1, .gpu = 1}};
+    for (size_t i = 0; i < 4; i++) {
+        fl_ring_record r = FIRST[i];
+        fl_ring_put(&ring, &r);
+    }
+    CU_ASSERT(!fl_kernels_take(k, 100, &s, NULL));
+    finished(k, "four kernels", true, 1, 1);
+    for (uint32_t i = 0; i < 7; i++) /* three find no room */
+        fl_ring_put(&ring, &(fl_ring_record){.start_ns = 200, .end_ns = 210, .gpu = i < 2});
+    CU_ASSERT(!fl_kernels_take(k, 100, &s, NULL) && s.record_lost == 3);
+    finished(k, "seven more, three of them lost", true, 1 + 2 + 3, 1 + 2);
+    for (uint32_t i = 0; i < 4; i++)
+        fl_ring_put(&ring, &(fl_ring_record){.start_ns = 300, .end_ns = 310, .gpu = 2});
+    CU_ASSERT(!fl_kernels_take(k, 100, &s, NULL));
+    finished(k, "on another GPU", true, 6, 3);
+    CU_ASSERT(!fl_kernels_finished(k, 2, &none));
+    fl_ring_close(&ring);
+    fl_kernels_close(k);
+    clear_folder();
+}
+
 /* ---- many kinds of kernels --------------------------------------------------------------------------------------- */
 
 /* CPU time of taking 100,000 records of so many kinds: names of 200 letters that differ at their end, grids of their
@@ -371,4 +416,4 @@ static void test_many_kinds(void) {
 FL_SUITE("live_ring", {"a full ring drops and counts", test_full_ring_drops_and_counts}, {"kills", test_kills},
          {"a ring cut short", test_a_ring_cut_short}, {"a program in a container", test_a_container},
          {"another image of a program", test_next_image}, {"a program without end", test_a_program_without_end},
-         {"visible GPUs", test_visible_gpus}, {"many kinds", test_many_kinds})
+         {"visible GPUs", test_visible_gpus}, {"finished kernels", test_finished}, {"many kinds", test_many_kinds})

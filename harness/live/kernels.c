@@ -23,6 +23,7 @@ typedef struct source { /* one program */
     uint64_t stamp;
     int32_t gpu[VISIBLE_MAX]; /* of the program's numbers those of the host, -1 = none */
     uint64_t lost;            /* of it, told already */
+    int32_t last;             /* the host's GPU that it last used, -1 = none yet */
     bool mig;                 /* its list names instances of GPUs, which the library's numbers do not */
     bool over;                /* ended or killed, emptied, closed and removed */
 } source;
@@ -34,8 +35,10 @@ struct fl_kernels {
     fl_kind_table kinds;
     fl_kernel_record *record;
     size_t record_count, record_room, program_room;
-    uint32_t *program; /* of each record */
-    uint64_t lost;     /* found by the take under way */
+    uint32_t *program;  /* of each record */
+    uint64_t lost;      /* found by the take under way */
+    uint64_t *finished; /* per GPU */
+    size_t finished_count, finished_room;
     fl_kernels_counts counts;
     fl_kernels_position *position; /* may be NULL */
     void *user;
@@ -64,6 +67,7 @@ void fl_kernels_close(fl_kernels *k) {
     free(k->source);
     free(k->record);
     free(k->program);
+    free(k->finished);
     free(k);
 }
 
@@ -138,7 +142,7 @@ static void open_source(void *user) {
 }
 
 static fl_status add_source(fl_kernels *k, const char *name, fl_diag *d) {
-    source s = {0};
+    source s = {.last = -1};
     struct stat st;
     snprintf(s.path, sizeof s.path, "%s/%.80s", k->folder, name);
     if (stat(s.path, &st))
@@ -238,14 +242,19 @@ static void empty(void *user) {
         k->counts.consumed += n;
         for (size_t i = 0; !e->status && i < n; i++) {
             const int32_t gpu = batch[i].gpu < VISIBLE_MAX ? s->gpu[batch[i].gpu] : -1;
-            if (gpu >= 0 && (uint32_t)gpu < e->gpus)
-                e->status = add_record(k, s, &batch[i], e->origin_ns, e->d);
-            else
+            s->last = gpu >= 0 && (uint32_t)gpu < e->gpus ? gpu : -1;
+            if (s->last < 0) {
                 (*(s->mig ? &k->counts.instances : &k->counts.elsewhere))++;
+                continue;
+            }
+            k->finished[gpu] += batch[i].end_ns >= e->origin_ns;
+            e->status = add_record(k, s, &batch[i], e->origin_ns, e->d);
         }
     }
     const uint64_t dropped = atomic_load(&s->ring.head->dropped);
     k->lost += dropped - s->lost;
+    if (s->last >= 0)
+        k->finished[s->last] += dropped - s->lost;
     s->lost = dropped;
 }
 
@@ -277,7 +286,11 @@ static int by_end(const void *a, const void *b) {
 fl_status fl_kernels_take(fl_kernels *k, int64_t origin_ns, fl_sample *sample, fl_diag *d) {
     k->record_count = 0;
     k->lost = 0;
-    fl_status s = find_sources(k, d);
+    fl_status s =
+        fl_grow(&k->finished, &k->finished_room, sample->gpu_count, sizeof *k->finished) ? no_memory(d) : FL_OK;
+    for (; !s && k->finished_count < sample->gpu_count; k->finished_count++)
+        k->finished[k->finished_count] = 0;
+    s = s ? s : find_sources(k, d);
     k->counts.running = 0;
     for (size_t i = 0; !s && i < k->source_count; i++)
         if (!k->source[i].over) {
@@ -299,6 +312,11 @@ fl_status fl_kernels_take(fl_kernels *k, int64_t origin_ns, fl_sample *sample, f
     sample->kind = k->kinds.kind;
     sample->kind_count = (uint32_t)k->kinds.count;
     return s;
+}
+
+bool fl_kernels_finished(const fl_kernels *k, uint32_t gpu, uint64_t *count) {
+    *count = gpu < k->finished_count ? k->finished[gpu] : 0;
+    return k->counts.programs > 0 && gpu < k->finished_count;
 }
 
 fl_kernels_counts fl_kernels_count(const fl_kernels *k) { return k->counts; }

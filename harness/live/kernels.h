@@ -8,6 +8,8 @@
 #include "policies/policy.h"
 #include "traces/diag.h"
 
+#include <stdbool.h>
+
 typedef struct fl_kernels fl_kernels;
 
 typedef struct fl_kernels_counts {
@@ -34,6 +36,10 @@ fl_status fl_kernels_take(fl_kernels *k, int64_t origin_ns, fl_sample *sample, f
 
 /* Of each record that was taken last, which program it is of, from 0 in the order in which they were seen. */
 const uint32_t *fl_kernels_programs(const fl_kernels *k);
+
+/* Kernels of that GPU that have ended since the origin, as of the last take; lost ones are taken for kernels of the GPU
+ * that their program used last. False where it is not known: no program has a collector yet. */
+bool fl_kernels_finished(const fl_kernels *k, uint32_t gpu, uint64_t *count);
 
 fl_kernels_counts fl_kernels_count(const fl_kernels *k);
 
