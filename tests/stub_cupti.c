@@ -31,7 +31,7 @@ static requested *ask;
 static completed *give;
 static own_clock *told; /* the client's clock */
 static bool enabled;
-static uint32_t period_ms = 100;
+static _Atomic uint32_t period_ms = 100;
 static uint64_t clock_ns = 77000000000u; /* a clock of its own, */
 static held *full, *open;
 static pthread_mutex_t state = PTHREAD_MUTEX_INITIALIZER;    /* of what stands above */
