@@ -82,7 +82,8 @@ static fl_status open_kernels(run *r, const choice *c, fl_diag *d) {
             fl_kernels_gpus(r->kernels, fl_gpus_position, &r->gpus);
         return s;
     }
-    if (!r->spec.policy->needs_records)
+    const bool counts = r->spec.policy->gpu_needs & FL_BIT(FL_GPU_KERNELS) && !fl_gpus_simulated(&r->gpus);
+    if (!r->spec.policy->needs_records && !counts)
         return FL_OK;
     return fl_fail(d, FL_HARDWARE, NULL, 0, 0,
                    "policy %s needs kernel records: give --rings DIR, and start the programs with the collector",
@@ -165,6 +166,9 @@ static void tell(const run *r, const choice *c, const fl_live_result *x) {
                (unsigned long long)k.ends_missing);
         if (k.elsewhere)
             printf("%llu of the kernels ran on other GPUs than these\n", (unsigned long long)k.elsewhere);
+        if (k.instances)
+            printf("%llu of the kernels ran on MIG instances, which are none of these GPUs as a whole\n",
+                   (unsigned long long)k.instances);
     }
     if (x->guardians_lost)
         printf("%llu guardians were lost and replaced\n", (unsigned long long)x->guardians_lost);

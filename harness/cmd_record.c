@@ -140,16 +140,23 @@ static fl_status write_kernels(recorder *r, fl_diag *d) {
     snprintf(text, sizeof text, "%llu programs", (unsigned long long)c.ends_missing);
     if (c.ends_missing && !fl_head_set(&r->trace.head, "end missing", text))
         return no_memory(d);
-    snprintf(text, sizeof text, "%llu kernels on other GPUs", (unsigned long long)c.elsewhere);
-    if (c.elsewhere && !fl_head_set(&r->trace.head, "left out", text))
+    snprintf(text, sizeof text, "%llu kernels on other GPUs, %llu on MIG instances", (unsigned long long)c.elsewhere,
+             (unsigned long long)c.instances);
+    if (c.elsewhere + c.instances && !fl_head_set(&r->trace.head, "left out", text))
         return no_memory(d);
+    if (!r->trace.op_count && c.instances)
+        return fl_fail(d, FL_HARDWARE, NULL, 0, 0,
+                       "no kernel was recorded: %llu ran on MIG instances (CUDA_VISIBLE_DEVICES), which are no GPUs of "
+                       "their own here",
+                       (unsigned long long)c.instances);
     if (!r->trace.op_count && c.elsewhere)
         return fl_fail(d, FL_HARDWARE, NULL, 0, 0,
                        "no kernel was recorded: all %llu ran on GPUs that --gpus leaves out",
                        (unsigned long long)c.elsewhere);
     if (!r->trace.op_count)
         return fl_fail(d, FL_HARDWARE, NULL, 0, 0,
-                       "no kernel was recorded: the program used no GPU, or CUPTI is missing");
+                       "no kernel was recorded: the program used no GPU, another profiler holds CUPTI, or no libcupti "
+                       "works there (FOLDLINE_CUPTI=/path/of/libcupti.so names one)");
     return fl_kernels_write(r->kernels_path, &r->trace, d);
 }
 

@@ -360,9 +360,20 @@ static size_t replays(const char *policy, bool control, const char *rings) {
 
 static void test_logs_replay(void) {
     const char *const policies[] = {"maxfreq", "assure",    "utilizscale", "sweetspot",
-                                    "depo",    "energyucb", "fixed",       "skeleton"};
+                                    "random",  "energyucb", "fixed",       "skeleton"};
     for (size_t i = 0; i < sizeof policies / sizeof *policies; i++)
         replays(policies[i], i % 2, NULL);
+}
+
+static pid_t start_cuda_program(const char *rings) {
+    pid_t pid = fork();
+    if (pid)
+        return pid;
+    setenv("FOLDLINE_RINGS", rings, 1);
+    setenv("CUDA_INJECTION64_PATH", FL_COLLECTOR, 1);
+    wait_us(400000);
+    execl("/proc/self/exe", "cuda", "cuda-program", NULL);
+    _exit(126);
 }
 
 /* Two programs with the collector, killed or not; what the policy saw of their kernels is in the log. */
@@ -373,21 +384,50 @@ static void test_logs_with_kernels_replay(void) {
     setenv("FOLDLINE_CUPTI", FL_STUB_CUPTI, 1);
     CU_ASSERT(FOLDLINE(ARG("live"), ARG("--policy"), ARG("mf-gpoeo")) == 3 && said("err.txt", "give --rings DIR"));
     pid_t program[2];
-    for (int i = 0; i < 2; i++) {
-        if ((program[i] = fork()))
-            continue;
-        setenv("FOLDLINE_RINGS", rings, 1);
-        setenv("CUDA_INJECTION64_PATH", FL_COLLECTOR, 1);
-        wait_us(400000);
-        execl("/proc/self/exe", "cuda", "cuda-program", NULL);
-        _exit(126);
-    }
+    for (int i = 0; i < 2; i++)
+        program[i] = start_cuda_program(rings);
     const size_t kernels = replays("mf-gpoeo", true, rings);
     for (int i = 0; i < 2; i++)
         FL_CHECK(exit_of(program[i]) == 0, "program %d", i);
     FL_CHECK(kernels > 100, "%zu kernels of 1000 in the log", kernels); /* a slow machine starts them late */
     replays("assure", false, rings);                                    /* is shown none, and none is in its log */
     CU_ASSERT(replays("skeleton", false, rings) == 0);
+    empty_folder(rings);
+    rmdir(rings);
+    unsetenv("FOLDLINE_CUPTI");
+}
+
+/* A signal of a GPU in the log: the last value, and how many steps do not know it. */
+static double last_of(const char *signal, uint32_t gpu, size_t *unknown) {
+    fl_decisions log = {0};
+    double last = (double)NAN;
+    size_t column = 0;
+    *unknown = 0;
+    CU_ASSERT(!fl_decisions_read(log_path, &log, NULL));
+    while (column < log.signal_count && strcmp(log.signal[column], signal) != 0)
+        column++;
+    for (size_t i = 0; column < log.signal_count && i < log.step_count; i++) {
+        last = log.value[(i * (log.gpu_count + 1) + gpu + 1) * log.signal_count + column];
+        *unknown += isnan(last) ? 1 : 0;
+    }
+    fl_decisions_free(&log);
+    return last;
+}
+
+/* No library counts kernels: the records do, for a policy that takes no records too. */
+static void test_kernels_are_counted(void) {
+    char rings[512];
+    size_t unknown;
+    fresh(2);
+    snprintf(rings, sizeof rings, "%s", fl_temp_path("rings"));
+    setenv("FOLDLINE_CUPTI", FL_STUB_CUPTI, 1);
+    CU_ASSERT(FOLDLINE(ARG("live"), ARG("--policy"), ARG("depo")) == 3 && said("err.txt", "give --rings DIR"));
+    pid_t program = start_cuda_program(rings);
+    CU_ASSERT(replays("depo", true, rings) == 0);
+    CU_ASSERT(exit_of(program) == 0);
+    const double first = last_of("kernels", 0, &unknown);
+    FL_CHECK(first > 100 && first <= 500 && unknown > 0, "%g kernels, unknown in %zu steps", first, unknown);
+    CU_ASSERT(last_of("kernels", 1, &unknown) == 0);
     empty_folder(rings);
     rmdir(rings);
     unsetenv("FOLDLINE_CUPTI");
@@ -497,7 +537,7 @@ static void test_record_tries_outputs_first(void) {
 }
 
 /* Stands for a CUDA program: loads what CUDA_INJECTION64_PATH names, as CUDA does, and runs kernels. */
-static int cuda_program(uint32_t device, bool again) {
+static int cuda_program(uint32_t device, const char *again) {
     void *cupti = dlopen(FL_STUB_CUPTI, RTLD_NOW), *injected = dlopen(getenv("CUDA_INJECTION64_PATH"), RTLD_NOW);
     int (*start)(void) = NULL;
     void (*run)(const char *, uint32_t, uint32_t, uint32_t) = NULL;
@@ -511,6 +551,8 @@ static int cuda_program(uint32_t device, bool again) {
         run(i % 2 ? "sgemm" : "axpy", device, 7, 16);
         wait_us(200);
     }
+    if (again && !strcmp(again, "waits"))
+        pause();
     if (!again)
         return 0;
     int (*flush)(uint32_t) = NULL; /* the records are out when another image takes over */
@@ -538,7 +580,7 @@ static void test_record_kernels(void) {
     CU_ASSERT(lost && !strcmp(lost, "0"));
     fl_kernel_trace_free(&t);
     CU_ASSERT(FOLDLINE(ARG("record"), ARG("--out"), log_path, ARG("--kernels"), trace, ARG("--"), ARG("true")) == 3);
-    CU_ASSERT(said("err.txt", "no kernel was recorded"));
+    CU_ASSERT(said("err.txt", "no kernel was recorded") && said("err.txt", "FOLDLINE_CUPTI="));
     unsetenv("FOLDLINE_COLLECTOR");
     unsetenv("FOLDLINE_CUPTI");
 }
@@ -567,11 +609,10 @@ static void test_record_kernels_of_listed_gpus(void) {
     static const struct {
         const char *gpus, *visible, *device;
         int status, position;
-    } ROWS[] = {{"1", NULL, "1", 0, 0},
-                {"1", NULL, "0", 3, -1},
-                {"0,1", "1", "0", 0, 1},
-                {"2,0", "GPU-00000000-stub-2,0", "0", 0, 1}, /* the host keeps the library's order */
-                {"1", "0,2", "1", 3, -1}};
+    } ROWS[] = {
+        {"1", NULL, "1", 0, 0},   {"1", NULL, "0", 3, -1},
+        {"0,1", "1", "0", 0, 1},  {"2,0", "GPU-00000000-stub-2,0", "0", 0, 1}, /* the host keeps the library's order */
+        {"1", "0,2", "1", 3, -1}, {"0,2", "1, 2", "1", 0, 1}};
     for (size_t i = 0; i < sizeof ROWS / sizeof *ROWS; i++) {
         fl_kernel_trace t;
         fresh(3);
@@ -588,6 +629,15 @@ static void test_record_kernels_of_listed_gpus(void) {
     }
 }
 
+static void test_record_kernels_of_instances(void) {
+    fl_kernel_trace t;
+    fresh(1);
+    setenv("CUDA_VISIBLE_DEVICES", "MIG-00000000-stub-instance", 1);
+    record_kernels("all", "0", NULL, "100", 3, &t);
+    unsetenv("CUDA_VISIBLE_DEVICES");
+    CU_ASSERT(said("err.txt", "500 ran on MIG instances"));
+}
+
 /* An image that takes over (exec) before the host has looked does not take the records of the one before along. */
 static void test_record_kernels_across_exec(void) {
     fl_kernel_trace t;
@@ -598,6 +648,25 @@ static void test_record_kernels_across_exec(void) {
     FL_CHECK(missing && !strcmp(missing, "1 programs") && lost && !strcmp(lost, "0"), "end missing: %s, lost: %s",
              missing ? missing : "none", lost ? lost : "none");
     fl_kernel_trace_free(&t);
+}
+
+/* --for ends it by TERM, which runs nothing of the collector's: the records were there before. */
+static void test_record_kernels_until_the_time_is_over(void) {
+    fl_kernel_trace t = {0};
+    fl_diag d = {0};
+    char trace[512];
+    fresh(1);
+    snprintf(trace, sizeof trace, "%s", fl_temp_path("kernels.csv"));
+    setenv("FOLDLINE_COLLECTOR", FL_COLLECTOR, 1);
+    setenv("FOLDLINE_CUPTI", FL_STUB_CUPTI, 1);
+    int status = FOLDLINE(ARG("record"), ARG("--out"), log_path, ARG("--kernels"), trace, ARG("--for"), ARG("2s"),
+                          ARG("--"), ARG("/proc/self/exe"), ARG("cuda-program"), ARG("0"), ARG("waits"));
+    FL_CHECK(status == 128 + SIGTERM, "exit status %d", status);
+    CU_ASSERT(!fl_kernels_read(trace, &t, &d));
+    FL_CHECK(t.op_count == 500, "%zu of 500 kernels", t.op_count);
+    fl_kernel_trace_free(&t);
+    unsetenv("FOLDLINE_COLLECTOR");
+    unsetenv("FOLDLINE_CUPTI");
 }
 
 static void test_doctor(void) {
@@ -676,13 +745,16 @@ static const fl_case CASES[] = {{"shadow sets nothing", test_shadow_sets_nothing
                                 {"bad usage", test_bad_usage},
                                 {"logs replay", test_logs_replay},
                                 {"logs with kernels replay", test_logs_with_kernels_replay},
+                                {"kernels are counted", test_kernels_are_counted},
                                 {"the log of a killed run reads", test_killed_log_reads},
                                 {"a program's life recorded", test_record_a_program},
                                 {"a recording outlives its program", test_record_outlives_its_program},
                                 {"outputs are tried first", test_record_tries_outputs_first},
                                 {"a program's kernels recorded", test_record_kernels},
                                 {"kernels of listed GPUs", test_record_kernels_of_listed_gpus},
+                                {"kernels of MIG instances", test_record_kernels_of_instances},
                                 {"kernels across an exec", test_record_kernels_across_exec},
+                                {"kernels until the time is over", test_record_kernels_until_the_time_is_over},
                                 {"doctor", test_doctor},
                                 {"restore without records", test_restore_without_records},
                                 {"records are void after a reboot", test_void_after_reboot},
@@ -690,7 +762,7 @@ static const fl_case CASES[] = {{"shadow sets nothing", test_shadow_sets_nothing
 
 int main(int argc, char **argv) {
     if (argc > 1 && !strcmp(argv[1], "cuda-program"))
-        return cuda_program(argc > 2 ? (uint32_t)atoi(argv[2]) : 0, argc > 3);
+        return cuda_program(argc > 2 ? (uint32_t)atoi(argv[2]) : 0, argc > 3 ? argv[3] : NULL);
     const int status = foldline_main(argc, argv);
     if (status >= 0)
         return status;

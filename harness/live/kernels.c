@@ -1,5 +1,6 @@
 #include "harness/live/kernels.h"
 
+#include "harness/live/kind_table.h"
 #include "harness/live/ring.h"
 #include "harness/live/ring_guard.h"
 
@@ -22,6 +23,8 @@ typedef struct source { /* one program */
     uint64_t stamp;
     int32_t gpu[VISIBLE_MAX]; /* of the program's numbers those of the host, -1 = none */
     uint64_t lost;            /* of it, told already */
+    int32_t last;             /* the host's GPU that it last used, -1 = none yet */
+    bool mig;                 /* its list names instances of GPUs, which the library's numbers do not */
     bool over;                /* ended or killed, emptied, closed and removed */
 } source;
 
@@ -29,12 +32,13 @@ struct fl_kernels {
     char folder[400];
     source *source;
     size_t source_count, source_room;
-    fl_kernel_kind *kind;
-    size_t kind_count, kind_room;
+    fl_kind_table kinds;
     fl_kernel_record *record;
     size_t record_count, record_room, program_room;
-    uint32_t *program; /* of each record */
-    uint64_t lost;     /* found by the take under way */
+    uint32_t *program;  /* of each record */
+    uint64_t lost;      /* found by the take under way */
+    uint64_t *finished; /* per GPU */
+    size_t finished_count, finished_room;
     fl_kernels_counts counts;
     fl_kernels_position *position; /* may be NULL */
     void *user;
@@ -59,12 +63,11 @@ void fl_kernels_close(fl_kernels *k) {
         return;
     for (size_t i = 0; i < k->source_count; i++)
         fl_ring_close(&k->source[i].ring);
-    for (size_t i = 0; i < k->kind_count; i++)
-        free((char *)(uintptr_t)k->kind[i].name);
+    fl_kind_table_free(&k->kinds);
     free(k->source);
-    free(k->kind);
     free(k->record);
     free(k->program);
+    free(k->finished);
     free(k);
 }
 
@@ -83,21 +86,41 @@ static int32_t position(const fl_kernels *k, const char *name, size_t size) {
     return end == name + size && size && number < INT32_MAX ? (int32_t)number : -1;
 }
 
+static int32_t numbered(const fl_kernels *k, unsigned long number) {
+    char name[24];
+    return position(k, name, (size_t)snprintf(name, sizeof name, "%lu", number));
+}
+
+/* One entry of CUDA_VISIBLE_DEVICES as CUDA reads it: a number as strtoul does, whatever follows it, or (the beginning
+ * of) a UUID. False: no GPU, and the list ends before it. */
+static bool listed(const fl_kernels *k, const char *entry, int32_t *gpu) {
+    char *end;
+    entry += strspn(entry, " \t");
+    const size_t size = strcspn(entry, ", \t");
+    if (size >= 4 && !strncmp(entry, "GPU-", 4)) {
+        *gpu = position(k, entry, size);
+        return true;
+    }
+    const unsigned long number = strtoul(entry, &end, 10);
+    *gpu = end == entry || *entry == '-' ? -1 : numbered(k, number);
+    return end != entry && *entry != '-';
+}
+
 /* By the program's list where it has one, else as the library does. */
 static void number_gpus(const fl_kernels *k, source *s, const fl_ring_head *head) {
     char text[FL_RING_VISIBLE_MAX];
     const char *at = text;
     memcpy(text, head->visible, sizeof text);
     text[sizeof text - 1] = '\0';
+    s->mig = head->chosen && !strncmp(text + strspn(text, " \t"), "MIG-", 4);
+    bool more = true;
     for (int i = 0; i < VISIBLE_MAX; i++) {
-        char number[16];
         s->gpu[i] = -1;
         if (!head->chosen) {
-            s->gpu[i] = position(k, number, (size_t)snprintf(number, sizeof number, "%d", i));
-        } else if (*at) {
-            const size_t size = strcspn(at, ",");
-            s->gpu[i] = position(k, at, size);
-            at += size + (at[size] == ',');
+            s->gpu[i] = numbered(k, (unsigned long)i);
+        } else if (more && (more = listed(k, at, &s->gpu[i]))) {
+            at += strcspn(at, ",");
+            more = *at++ == ',';
         }
     }
 }
@@ -119,7 +142,7 @@ static void open_source(void *user) {
 }
 
 static fl_status add_source(fl_kernels *k, const char *name, fl_diag *d) {
-    source s = {0};
+    source s = {.last = -1};
     struct stat st;
     snprintf(s.path, sizeof s.path, "%s/%.80s", k->folder, name);
     if (stat(s.path, &st))
@@ -155,33 +178,15 @@ static fl_status find_sources(fl_kernels *k, fl_diag *d) {
     return s;
 }
 
-/* ---- records: streams of further contexts get numbers of their own
- * ----------------------------------------------------------------------------------------------------- */
+/* ---- records: streams of further contexts get numbers of their own ----------------------------------------------- */
 
-static fl_status kind_of(fl_kernels *k, const source *s, const fl_ring_record *r, uint32_t *kind, fl_diag *d) {
-    const char *name = fl_ring_name_at(&s->ring, r->name);
-    uint32_t name_id = (uint32_t)k->kind_count;
-    for (size_t i = 0; i < k->kind_count; i++) {
-        const fl_kernel_kind *at = &k->kind[i];
-        if (strcmp(at->name, name) != 0)
-            continue;
-        name_id = at->name_id;
-        if (!memcmp(at->grid, r->grid, sizeof at->grid) && !memcmp(at->block, r->block, sizeof at->block)) {
-            *kind = (uint32_t)i;
-            return FL_OK;
-        }
-    }
-    char *copy = strdup(name);
-    if (!copy || fl_grow(&k->kind, &k->kind_room, k->kind_count + 1, sizeof *k->kind)) {
-        free(copy);
-        return no_memory(d);
-    }
-    fl_kernel_kind *new = &k->kind[k->kind_count];
-    *new = (fl_kernel_kind){.name = copy, .name_id = name_id};
-    memcpy(new->grid, r->grid, sizeof new->grid);
-    memcpy(new->block, r->block, sizeof new->block);
-    *kind = (uint32_t)k->kind_count++;
-    return FL_OK;
+/* A copy, for its program can change it while it is read. */
+static void copy_name(const source *s, uint32_t at, char name[FL_RING_NAME_MAX]) {
+    const char *from = fl_ring_name_at(&s->ring, at);
+    const size_t left = *from ? s->ring.names_size - at : 0,
+                 size = strnlen(from, left < FL_RING_NAME_MAX ? left : FL_RING_NAME_MAX - 1);
+    memcpy(name, from, size);
+    name[size] = '\0';
 }
 
 static fl_status add_record(fl_kernels *k, const source *s, const fl_ring_record *r, int64_t origin_ns, fl_diag *d) {
@@ -192,7 +197,9 @@ static fl_status add_record(fl_kernels *k, const source *s, const fl_ring_record
                                .flags = (uint32_t)(s - k->source)};
     if (record.start_ns < 0) /* began before this host did */
         return FL_OK;
-    fl_status status = kind_of(k, s, r, &record.kind, d);
+    char name[FL_RING_NAME_MAX];
+    copy_name(s, r->name, name);
+    fl_status status = fl_kind_of(&k->kinds, name, r->grid, r->block, &record.kind, d);
     if (status)
         return status;
     if (fl_grow(&k->record, &k->record_room, k->record_count + 1, sizeof *k->record))
@@ -235,14 +242,19 @@ static void empty(void *user) {
         k->counts.consumed += n;
         for (size_t i = 0; !e->status && i < n; i++) {
             const int32_t gpu = batch[i].gpu < VISIBLE_MAX ? s->gpu[batch[i].gpu] : -1;
-            if (gpu >= 0 && (uint32_t)gpu < e->gpus)
-                e->status = add_record(k, s, &batch[i], e->origin_ns, e->d);
-            else
-                k->counts.elsewhere++;
+            s->last = gpu >= 0 && (uint32_t)gpu < e->gpus ? gpu : -1;
+            if (s->last < 0) {
+                (*(s->mig ? &k->counts.instances : &k->counts.elsewhere))++;
+                continue;
+            }
+            k->finished[gpu] += batch[i].end_ns >= e->origin_ns;
+            e->status = add_record(k, s, &batch[i], e->origin_ns, e->d);
         }
     }
     const uint64_t dropped = atomic_load(&s->ring.head->dropped);
     k->lost += dropped - s->lost;
+    if (s->last >= 0)
+        k->finished[s->last] += dropped - s->lost;
     s->lost = dropped;
 }
 
@@ -274,7 +286,11 @@ static int by_end(const void *a, const void *b) {
 fl_status fl_kernels_take(fl_kernels *k, int64_t origin_ns, fl_sample *sample, fl_diag *d) {
     k->record_count = 0;
     k->lost = 0;
-    fl_status s = find_sources(k, d);
+    fl_status s =
+        fl_grow(&k->finished, &k->finished_room, sample->gpu_count, sizeof *k->finished) ? no_memory(d) : FL_OK;
+    for (; !s && k->finished_count < sample->gpu_count; k->finished_count++)
+        k->finished[k->finished_count] = 0;
+    s = s ? s : find_sources(k, d);
     k->counts.running = 0;
     for (size_t i = 0; !s && i < k->source_count; i++)
         if (!k->source[i].over) {
@@ -293,9 +309,14 @@ fl_status fl_kernels_take(fl_kernels *k, int64_t origin_ns, fl_sample *sample, f
     sample->record = k->record_count ? k->record : NULL;
     sample->record_count = k->record_count;
     sample->record_lost = k->lost;
-    sample->kind = k->kind;
-    sample->kind_count = (uint32_t)k->kind_count;
+    sample->kind = k->kinds.kind;
+    sample->kind_count = (uint32_t)k->kinds.count;
     return s;
+}
+
+bool fl_kernels_finished(const fl_kernels *k, uint32_t gpu, uint64_t *count) {
+    *count = gpu < k->finished_count ? k->finished[gpu] : 0;
+    return k->counts.programs > 0 && gpu < k->finished_count;
 }
 
 fl_kernels_counts fl_kernels_count(const fl_kernels *k) { return k->counts; }
