@@ -3,6 +3,7 @@
 #include "harness/live/program.h"
 #include "harness/live/stop.h"
 #include "harness/live/vendors.h"
+#include "harness/place.h"
 #include "traces/csv.h"
 #include "traces/kernels.h"
 #include "traces/tables.h"
@@ -81,21 +82,22 @@ static fl_status add_row(recorder *r, int64_t t_ns, int32_t device, uint64_t val
     return FL_OK;
 }
 
-static const char *collector(void) {
+static const char *collector(char *buf, size_t size) {
     const char *asked = getenv("FOLDLINE_COLLECTOR");
-#ifdef FL_CLIENT_DIR
-    return asked && *asked ? asked : FL_CLIENT_DIR "/libfoldline-collector.so";
-#else
-    return asked && *asked ? asked : "libfoldline-collector.so";
-#endif
+    char folder[3072];
+    if (asked && *asked)
+        return asked;
+    snprintf(buf, size, "%s/libfoldline-collector.so", fl_place(FL_PLACE_CLIENTS, folder, sizeof folder));
+    return buf;
 }
 
 static fl_status open_kernels(recorder *r, fl_gpus *gpus, fl_diag *d) {
     const char *base = getenv("TMPDIR");
     if (!r->kernels_path)
         return FL_OK;
-    if (access(collector(), R_OK))
-        return fl_fail(d, FL_IO, collector(), 0, 0, "no collector there: %s", fl_reason(errno));
+    char path[4096];
+    if (access(collector(path, sizeof path), R_OK))
+        return fl_fail(d, FL_IO, collector(path, sizeof path), 0, 0, "no collector there: %s", fl_reason(errno));
     snprintf(r->rings, sizeof r->rings, "%.200s/foldline-rings-XXXXXX", base && *base ? base : "/tmp");
     if (!mkdtemp(r->rings))
         return fl_fail(d, FL_IO, r->rings, 0, 0, "cannot make the folder: %s", fl_reason(errno));
@@ -174,8 +176,9 @@ static void close_kernels(recorder *r) {
 }
 
 static fl_status start(recorder *r, int64_t t_ns, fl_diag *d) {
+    char path[4096];
     const char *const none[] = {NULL}, *const injected[] = {"FOLDLINE_RINGS", r->rings, "CUDA_INJECTION64_PATH",
-                                                            collector(), NULL};
+                                                            collector(path, sizeof path), NULL};
     const fl_clock clock = fl_clock_system();
     const int64_t now = clock.now(clock.user);
     r->start_ns = t_ns;
