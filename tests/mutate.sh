@@ -33,10 +33,10 @@ for suite in $suites; do
   echo "tests/$suite.c $work/$suite.o"
 done >>"$work/list"
 for source in models/*.c traces/*.c sim/*.c policies/*.c harness/fault_spec.c \
-  harness/platform*.c harness/json.c harness/node_choice.c harness/args.c harness/arrivals_spec.c; do
+  harness/platform*.c harness/place.c harness/json.c harness/node_choice.c harness/args.c harness/arrivals_spec.c; do
   echo "$source $work/rooms/$(basename "$source" .c).o"
 done >>"$work/list"
-xargs -P "${MUTATE_JOBS:-$(nproc)}" -L 1 sh -c '$cc $flags -I. -DFL_ROOT="\"$root\"" -DFL_SHARE_DIR="\"$root/models\"" \
+xargs -P "${MUTATE_JOBS:-$(nproc)}" -L 1 sh -c '$cc $flags -I. -DFL_ROOT="\"$root\"" -DFL_SHARE_DIR="\"$root/models\"" -DFL_PLOTS_DIR="\"\"" -DFL_CLIENT_DIR="\"\"" \
   -DFL_POLICY_ARCHIVE="\"$work/libfl_policies.a\"" -DFL_SKELETON_SO="\"$work/skeleton.so\"" -c "$0" -o "$1"' \
   <"$work/list" || fail "the sources do not compile"
 (cd "$work/good" && ar rcs "$work/libfl_policies.a" $(cd "$root/policies" && ls *.c | sed 's/c$/o/')) || fail "archive"
