@@ -88,7 +88,7 @@ static void add_node(cJSON *root, const fl_run_result *r) {
     fl_json_add_real(root, "wall_held_s", fl_seconds(r->wall_held_ps));
     fl_json_add_real(root, "heat_held_s", fl_seconds(r->heat_held_ps));
     if (!isnan(r->hottest_c))
-        fl_json_add_real(root, "hottest_c", r->hottest_c);
+        fl_json_add_real(root, "hottest_c", r->hottest_c), fl_json_add_real(root, "end_c", r->end_c);
     if (r->refused_sets)
         cJSON_AddNumberToObject(root, "refused_sets", (double)r->refused_sets);
     cJSON *cpu = r->cpu_count ? cJSON_AddArrayToObject(root, "cpu_residence") : NULL;
@@ -118,6 +118,8 @@ static void print_json(const fl_scenes *scenes, const fl_spec *spec, const fl_ru
     fl_json_add_real(root, "makespan_s", r->makespan_s);
     fl_json_add_real(root, "mean_power_w", r->mean_power_w);
     fl_json_add_real(root, "peak_power_w", r->peak_power_w);
+    cJSON_AddNumberToObject(root, "peak_parts", r->peak_parts);
+    cJSON_AddStringToObject(root, "energy_of", scene->platform.node.host.apu ? "node" : "GPUs");
     cJSON_AddNumberToObject(root, "kernels", (double)r->kernels);
     cJSON_AddNumberToObject(root, "switches", (double)r->switches);
     cJSON_AddNumberToObject(root, "steps", (double)r->counts.steps);
@@ -151,7 +153,7 @@ static void print_node(const fl_run_result *r) {
         printf("held        %.4g s below what was asked by the power wall, %.4g s by heat\n",
                fl_seconds(r->wall_held_ps), fl_seconds(r->heat_held_ps));
     if (!isnan(r->hottest_c))
-        printf("heat        %.4g C at the end\n", r->hottest_c);
+        printf("heat        %.4g C at the most, %.4g C at the end\n", r->hottest_c, r->end_c);
     if (r->cpu_count) {
         printf("CPU        ");
         for (size_t i = 0; i < r->cpu_count; i++)
@@ -166,12 +168,24 @@ static void print_node(const fl_run_result *r) {
     }
 }
 
+/* The first energy is the one that scores use, and the powers are of the same parts. */
+static void print_power(const fl_run_result *r, bool apu) {
+    if (apu)
+        printf("energy      %.6g J for the node (CPU and GPU are one package), %.6g J of it on the GPU\n", r->energy_j,
+               r->gpu_energy_j);
+    else
+        printf("energy      %.6g J on the GPUs, %.6g J for the node\n", r->energy_j, r->node_energy_j);
+    printf("makespan    %.6g s\npower       %s: %.5g W mean, ", r->makespan_s, apu ? "node" : "GPUs", r->mean_power_w);
+    if (r->peak_parts > 1)
+        printf("at most %.5g W (peaks of %s, added)\n", r->peak_power_w, apu ? "GPU, CPU and the rest" : "all GPUs");
+    else
+        printf("%.5g W peak\n", r->peak_power_w);
+}
+
 static void print_text(const fl_scenes *scenes, const fl_spec *spec, fl_run_result *r) {
     const fl_workload *w = scenes->item[0]->w;
     printf("%s under %s on %s\n\n", w->name, spec->label, scenes->item[0]->platform.name);
-    printf("energy      %.6g J on the GPUs, %.6g J for the node\n", r->energy_j, r->node_energy_j);
-    printf("makespan    %.6g s\npower       %.5g W mean, %.5g W peak\n", r->makespan_s, r->mean_power_w,
-           r->peak_power_w);
+    print_power(r, scenes->item[0]->platform.node.host.apu);
     printf("policy      %llu steps, %llu sets, %llu changes of a clock, %.3g s of the host's time\n",
            (unsigned long long)r->counts.steps, (unsigned long long)r->counts.sets, (unsigned long long)r->switches,
            fl_seconds(r->policy_cost_ps));

@@ -51,7 +51,8 @@ static const fl_column columns[] = {{SCORE(energy_j), REAL},
                                     {ROW(offered_load), REAL}};
 
 fl_status fl_comparison_value(const fl_row_result *row, const char *name, double *value, fl_diag *d) {
-    static const fl_kept nothing = {.run = {.last_sm_mhz = NAN, .last_mem_mhz = NAN, .last_cpu_mhz = NAN}};
+    static const fl_kept nothing = {
+        .run = {.last_sm_mhz = NAN, .last_mem_mhz = NAN, .last_cpu_mhz = NAN, .hottest_c = NAN}};
     if (!strcmp(name, "slowdown_pct")) {
         *value = 100 * row->score.slowdown;
         return FL_OK;

@@ -1,4 +1,4 @@
-/* DynaCo's Table 2: frequency sensitivity of CPU and GPU against three metrics, from runs over all pairs of states. */
+/* DynaCo's Table 2: frequency sensitivity of CPU and GPU against metrics, from runs over all pairs of states. */
 #include "harness/commands.h"
 #include "harness/fit.h"
 #include "harness/output.h"
@@ -14,18 +14,24 @@ static const fl_command_help help = {
     "How far CPU and GPU frequency sensitivity of kernels follow from WeightedALUBusy, Global_MemUtil and\n"
     "ClockWeightedUPC (DynaCo, SC '13, section 4.1 and Table 2), by linear regression over runs at all pairs of "
     "states.",
-    "RUNS.csv: kernel,cpu_mhz,sm_mhz,time_s,energy_j,weighted_alu_busy,global_mem_util,clock_weighted_upc, head\n"
-    "'# foldline-state-runs 1'. With --programs the runs are simulated here, each kernel alone; -o keeps them.\n"
+    "RUNS.csv: kernel,cpu_mhz,sm_mhz,time_s,energy_j,weighted_alu_busy,global_mem_util,clock_weighted_upc, and where\n"
+    "known alu_busy,gpu_clock_busy; head '# foldline-state-runs 1'. With --programs the runs are simulated here, each "
+    "kernel alone; -o keeps them.\n"
     "\n"
     "One observation of the GPU's sensitivity for each kernel and CPU state: time at the lowest GPU clock over that "
     "at\n"
     "the highest, less 1, per the clocks' ratio, less 1; its metrics are those at the highest. The CPU's likewise.\n"
     "inflation: how much the other metrics inflate the variance of a weight; above 10 the data hardly tell it, and\n"
     "where they do not tell it at all it says so.\n"
+    "Of Table 2's fourteen metrics five are here: the three of the regression, ALUBusy and GPUClockBusy. Left out are\n"
+    "those that no signal of the simulated node shows: ALUInsts PTI, ALUFetchRatio, ALUPacking, FetchUnitBusy,\n"
+    "FetchUnitStalled, WriteUnitStalled, reads and writes per thousand instructions, and the CPU's L2 misses; kernels\n"
+    "have times, shares and traffic here, no instructions.\n"
     "--table writes the pair of least energy x delay^2 of each kernel, for the policy ideal-static."};
 
 /* The paper's correlation of each metric alone with sensitivity, and that of all together. */
-static const double published[2][FL_METRICS] = {{0.85, -0.63, -0.83}, {-0.62, -0.56, 0.70}};
+static const double published[2][FL_METRICS_ALL] = {{0.85, -0.63, -0.83, 0.76, 0.06},
+                                                    {-0.62, -0.56, 0.70, -0.54, -0.13}};
 #define PUBLISHED_MULTIPLE 0.97
 
 enum { GPU, CPU };
@@ -90,10 +96,26 @@ static fl_status fit_side(const fl_state_runs *r, int side, fl_sensitivity_fit *
     return s;
 }
 
+/* Correlation of one metric alone with sensitivity, over the runs that know it; NAN where it says nothing. */
+static double alone(const fl_state_runs *r, int side, int metric) {
+    double *x = malloc((r->count + 1) * sizeof *x), *y = malloc((r->count + 1) * sizeof *y);
+    size_t n = 0;
+    for (size_t i = 0; x && y && i < r->count; i++) {
+        x[n] = r->run[i].metric[metric];
+        y[n] = sensitivity_at(r, &r->run[i], side);
+        n += !isnan(x[n]) && !isnan(y[n]);
+    }
+    fl_sensitivity_fit fit;
+    const bool told = n && fl_fit_sensitivity_linear(x, y, n, 1, &fit) == FL_MODEL_OK;
+    free(x);
+    free(y);
+    return told ? fit.correlation[0] : (double)NAN;
+}
+
 /* ---- telling ------------------------------------------------------------------------------------------------------
  */
 
-static void print_fit(const fl_sensitivity_fit *f, int side) {
+static void print_fit(const fl_state_runs *r, const fl_sensitivity_fit *f, int side) {
     static const char *const head[] = {"metric",         "correlation",     "published", "weight",
                                        "standard error", "weight x spread", "inflation"};
     fl_grid g = {.columns = sizeof head / sizeof *head};
@@ -110,6 +132,14 @@ static void print_fit(const fl_sensitivity_fit *f, int side) {
             fl_grid_add(&g, "%.1f", f->inflation[m]);
         else
             fl_grid_add(&g, "not told");
+    }
+    for (int m = FL_METRICS; m < FL_METRICS_ALL; m++) {
+        const double correlation = alone(r, side, m);
+        fl_grid_add(&g, "%s", fl_metric_names[m]);
+        fl_grid_add(&g, isnan(correlation) ? "n/a" : "%.2f", correlation);
+        fl_grid_add(&g, "%.2f", published[side][m]);
+        for (size_t k = 3; k < g.columns; k++)
+            fl_grid_add(&g, k == 3 ? "alone" : "");
     }
     printf("%s frequency sensitivity, %zu observations\n", sides[side], f->count);
     fl_grid_print(&g, 1, stdout);
@@ -154,7 +184,7 @@ static fl_status print_kernels(const fl_state_runs *r, fl_diag *d) {
     return s;
 }
 
-static void print_json(const fl_sensitivity_fit fit[2]) {
+static void print_json(const fl_state_runs *r, const fl_sensitivity_fit fit[2]) {
     cJSON *root = cJSON_CreateObject();
     for (int side = 0; side < 2; side++) {
         const fl_sensitivity_fit *f = &fit[side];
@@ -172,6 +202,11 @@ static void print_json(const fl_sensitivity_fit fit[2]) {
             fl_json_add_real(k, "weight", f->weight[m]);
             fl_json_add_real(k, "standard_error", f->error[m]);
             fl_json_add_real(k, "inflation", f->inflation[m]);
+        }
+        for (int m = FL_METRICS; m < FL_METRICS_ALL; m++) {
+            cJSON *k = cJSON_AddObjectToObject(o, fl_metric_names[m]);
+            fl_json_add_real(k, "correlation", alone(r, side, m));
+            fl_json_add_real(k, "published_correlation", published[side][m]);
         }
     }
     fl_json_print(root, stdout);
@@ -229,9 +264,9 @@ int fl_fit_sensitivity(int argc, char **argv) {
     for (int side = 0; !s && side < 2; side++)
         s = fit_side(&runs, side, &fit[side], &d);
     if (!s && json)
-        print_json(fit);
+        print_json(&runs, fit);
     for (int side = 0; !s && !json && side < 2; side++)
-        print_fit(&fit[side], side);
+        print_fit(&runs, &fit[side], side);
     if (!s && !json)
         s = print_kernels(&runs, &d);
     if (s)

@@ -168,6 +168,7 @@ fl_status fl_measure(const fl_run_result *run, const fl_watch *watch, const char
         {"cpu_mhz_last", run->last_cpu_mhz},
         {"cpu_energy_j", run->cpu_count ? run->cpu_energy_j : (double)NAN},
         {"cpu_gpu_energy_j", run->cpu_count ? run->cpu_energy_j + run->gpu_energy_j : (double)NAN},
+        {"hottest_c", run->hottest_c},
         {"node_power_w", run->makespan_s > 0 ? run->node_energy_j / run->makespan_s : (double)NAN},
     };
     enum { PLAIN = sizeof plain / sizeof *plain };

@@ -75,7 +75,8 @@ typedef struct reading { /* counters, and when they were read */
 } reading;
 
 typedef struct gatherer {
-    double alu, busy;
+    double alu, busy; /* sums of percent, over `count` steps */
+    uint64_t count;
     reading first, last;
     bool any;
 } gatherer;
@@ -94,6 +95,7 @@ static fl_status gather(void *user, const fl_sample *s, const fl_decision *decis
     if (g->any) { /* the first may hold time at other states */
         g->alu += gpu->value[FL_GPU_ALU_BUSY_PCT];
         g->busy += gpu->value[FL_GPU_GPU_CLOCK_BUSY_PCT];
+        g->count++;
     } else {
         g->first = now;
     }
@@ -170,6 +172,8 @@ static fl_status run_pair(void *user, size_t index, fl_diag *d) {
     run->metric[FL_METRIC_ALU] = seconds > 0 ? g.busy > 0 ? 100 * g.alu / g.busy : 0 : (double)NAN;
     run->metric[FL_METRIC_MEMORY] =
         seconds > 0 && peak > 0 ? 100 * (g.last.bytes - g.first.bytes) / seconds / peak : (double)NAN;
+    run->metric[FL_METRIC_ALU_BUSY] = g.count ? g.alu / (double)g.count : (double)NAN;
+    run->metric[FL_METRIC_CLOCK_BUSY] = g.count ? g.busy / (double)g.count : (double)NAN;
     run->metric[FL_METRIC_UPC] = cycles > 0 ? (g.last.uops - g.first.uops) / cycles : (double)NAN;
     fl_run_result_free(&r);
     return FL_OK;

@@ -11,12 +11,22 @@
 
 #define FORMAT "foldline-state-runs"
 
-enum { KERNEL, CPU_MHZ, SM_MHZ, TIME_S, ENERGY_J, FIRST_METRIC, COLUMNS = FIRST_METRIC + FL_METRICS };
+enum {
+    KERNEL,
+    CPU_MHZ,
+    SM_MHZ,
+    TIME_S,
+    ENERGY_J,
+    FIRST_METRIC,
+    REQUIRED = FIRST_METRIC + FL_METRICS,
+    COLUMNS = FIRST_METRIC + FL_METRICS_ALL
+};
 
-static const char *const COLUMN[COLUMNS] = {"kernel",   "cpu_mhz",           "sm_mhz",          "time_s",
-                                            "energy_j", "weighted_alu_busy", "global_mem_util", "clock_weighted_upc"};
+#define METRICS "weighted_alu_busy", "global_mem_util", "clock_weighted_upc", "alu_busy", "gpu_clock_busy"
 
-const char *const fl_metric_names[FL_METRICS] = {"weighted_alu_busy", "global_mem_util", "clock_weighted_upc"};
+static const char *const COLUMN[COLUMNS] = {"kernel", "cpu_mhz", "sm_mhz", "time_s", "energy_j", METRICS};
+
+const char *const fl_metric_names[FL_METRICS_ALL] = {METRICS};
 
 void fl_state_runs_free(fl_state_runs *r) {
     for (size_t i = 0; i < r->count; i++)
@@ -53,7 +63,7 @@ static fl_status on_row(void *user, const fl_csv_row *row, fl_diag *d) {
     loader *l = user;
     if (!l->width) {
         l->width = row->count;
-        return fl_columns_find(row, COLUMN, COLUMNS, COLUMNS, l->where, d);
+        return fl_columns_find(row, COLUMN, COLUMNS, REQUIRED, l->where, d);
     }
     char kernel[1024];
     fl_state_run run = {.kernel = kernel};
@@ -66,8 +76,12 @@ static fl_status on_row(void *user, const fl_csv_row *row, fl_diag *d) {
         s = fl_field_real(row, l->where[c], COLUMN[c], 1e-9, 1e9, into[c], d);
     if (!s)
         s = fl_field_real_or_nan(row, l->where[ENERGY_J], COLUMN[ENERGY_J], 0, HUGE_VAL, &run.energy_j, d);
-    for (int m = 0; !s && m < FL_METRICS; m++)
-        s = fl_field_real_or_nan(row, l->where[FIRST_METRIC + m], COLUMN[FIRST_METRIC + m], 0, 1e6, &run.metric[m], d);
+    for (int m = 0; !s && m < FL_METRICS_ALL; m++) {
+        const size_t at = l->where[FIRST_METRIC + m];
+        run.metric[m] = NAN;
+        if (at != SIZE_MAX)
+            s = fl_field_real_or_nan(row, at, COLUMN[FIRST_METRIC + m], 0, 1e6, &run.metric[m], d);
+    }
     if (!s && known_pair(&l->r, &run))
         s = FL_FIELD_FAIL(d, row, l->where[KERNEL], "a second run of '%.200s' at CPU %g MHz and GPU %g MHz", kernel,
                           run.cpu_mhz, run.sm_mhz);
@@ -106,8 +120,8 @@ fl_status fl_state_runs_write(const char *path, const fl_state_runs *r, const ch
     fputc('\n', f);
     for (size_t i = 0; i < r->count; i++) {
         const fl_state_run *run = &r->run[i];
-        const double value[] = {run->cpu_mhz,   run->sm_mhz,    run->time_s,   run->energy_j,
-                                run->metric[0], run->metric[1], run->metric[2]};
+        const double value[] = {run->cpu_mhz,   run->sm_mhz,    run->time_s,    run->energy_j, run->metric[0],
+                                run->metric[1], run->metric[2], run->metric[3], run->metric[4]};
         fl_csv_put(f, run->kernel);
         for (size_t c = 0; c < sizeof value / sizeof *value; c++) {
             fputc(',', f);

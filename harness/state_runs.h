@@ -2,21 +2,30 @@
  * scheme (DynaCo, SC '13, sections 4.1 and 6) are made of.
  *
  * CSV "# foldline-state-runs 1"; columns kernel,cpu_mhz,sm_mhz,time_s,energy_j,weighted_alu_busy,global_mem_util,
- * clock_weighted_upc; the last three, in percent, percent and uops per cycle, may be empty where they are not known.
- * energy_j is that of the whole node; empty where it is not known. */
+ * clock_weighted_upc,alu_busy,gpu_clock_busy; the metrics, in percent but for uops per cycle, may be empty where they
+ * are not known, the last two columns may lack. energy_j is that of the whole node; empty where it is not known. */
 #ifndef FL_STATE_RUNS_H
 #define FL_STATE_RUNS_H
 
 #include "traces/diag.h"
 
-enum { FL_METRIC_ALU, FL_METRIC_MEMORY, FL_METRIC_UPC, FL_METRICS };
-extern const char *const fl_metric_names[FL_METRICS]; /* as the columns */
+/* The first FL_METRICS enter the regression; ALUBusy and GPUClockBusy, whose quotient is the first, are told alone. */
+enum {
+    FL_METRIC_ALU,
+    FL_METRIC_MEMORY,
+    FL_METRIC_UPC,
+    FL_METRICS,
+    FL_METRIC_ALU_BUSY = FL_METRICS,
+    FL_METRIC_CLOCK_BUSY,
+    FL_METRICS_ALL
+};
+extern const char *const fl_metric_names[FL_METRICS_ALL]; /* as the columns */
 
 typedef struct fl_state_run {
     char *kernel;           /* owned */
     double cpu_mhz, sm_mhz; /* a CPU clock above the software's states: boost allowed */
     double time_s, energy_j;
-    double metric[FL_METRICS]; /* NAN = not known */
+    double metric[FL_METRICS_ALL]; /* NAN = not known */
 } fl_state_run;
 
 typedef struct fl_state_runs {

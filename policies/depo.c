@@ -1,7 +1,7 @@
 /* DEPO, the baseline of MF-GPOEO that caps power: kernels are counted, all alike. Windows at the default limit give the
  * rate of kernels and the power; then golden section search over the power limit on the objective, the loss taken from
- * the rate. It ends when the bracket is short or its upper end breaks the bound; the best limit within the bound is
- * then held for good. Each GPU of a node by itself.
+ * the rate. It ends when the bracket is short or its upper end breaks the bound (never where constrained: the search
+ * goes up from what breaks it); the best limit within the bound is then held for good. Each GPU of a node by itself.
  *
  * What a reading that is not known does: a window stands while kernels or power are not known; after missing_s of that
  * a trial goes back to the default limit, and the search begins anew. While no kernel ends the default holds too, and
@@ -299,7 +299,9 @@ static const fl_param param_rows[] = {
     ROW(windows, "", FL_PARAM_INT, "4", 1, 1000, NULL, "windows at the default limit"),
     ROW(bracket, "", FL_PARAM_INT, "5", 1, 1000, NULL, "gears in the bracket at which the search ends"),
     ROW(constrained, "", FL_PARAM_BOOL, "1", 0, 1, NULL,
-        "1: where a point breaks the bound the search goes up; 0: by the objective alone (unpublished)"),
+        "1: where a point breaks the bound the search goes up, so that the upper end never does and only the bracket "
+        "ends "
+        "it; 0: by the objective alone, ended by either (which of the two was run is unpublished)"),
     REAL(window_s, "s", "4", 0.001, 1e6, "one window"),
     REAL(skip_s, "s", "5", 0, 1e6, "from the first kernel to the first window: the unstable start (assumed)"),
     REAL(settle_ms, "ms", "300", 0, 1e6, "from setting a limit to the window (assumed)"),

@@ -15,6 +15,7 @@
 
 enum { WINDOW_MAX = 128, COUNTER_MIN = -99 };
 enum { HAS_MEM = 1, HAS_POWER = 2, HAS_BOTH = HAS_MEM | HAS_POWER };
+enum { UP, NEAREST };
 enum { FIT_VOID = -1 }; /* shown where a probe could not be fitted: readings missing, or no memory traffic at all */
 
 typedef struct params {
@@ -22,7 +23,8 @@ typedef struct params {
     fl_table probe_mhz;
     double lowest_mhz, efficient_mhz, period_ms, reprobe_s, error_per_point;
     int64_t window;
-    double alpha, cap_util_pct, cap_mem_pct, cap_power_w; /* SweetSpot only */
+    double alpha, cap_util_pct, cap_mem_pct, cap_power_w; /* SweetSpot only, as the next; Assure's is 0 */
+    int64_t rounding;                                     /* UP, NEAREST */
 } params;
 
 typedef struct node_state {
@@ -171,6 +173,13 @@ static void take_sample(gpu_state *g, const fl_gpu_sample *s, uint32_t index, do
     }
 }
 
+/* A clock of the ladder: the daemon's code takes the next one up, Eq. 4 of the port the nearest (of two the upper). */
+static double on_ladder(fl_ladder ladder, double mhz, int64_t rounding) {
+    /* A rounding must not lift a bound that is a clock of the ladder to the next one. */
+    const double up = fl_ladder_up(ladder, mhz - 1e-6), down = fl_ladder_down(ladder, mhz);
+    return rounding == NEAREST && mhz - down < up - mhz ? down : up;
+}
+
 static void fit_and_choose(gpu_state *g, const params *p, fl_ladder ladder) {
     uint32_t has = HAS_BOTH, samples = 2 * g->data.probe_count;
     double traffic = 0;
@@ -195,8 +204,7 @@ static void fit_and_choose(gpu_state *g, const params *p, fl_ladder ladder) {
     }
     double cap = g->cap_mhz > 0 ? g->cap_mhz : g->fmax_mhz;
     double mhz = fmax(fmin(g->bound_mhz, cap), g->efficient_mhz);
-    /* A rounding must not lift a bound that is a clock of the ladder to the next one. */
-    g->choice_mhz = fl_ladder_up(ladder, fmin(fmax(mhz, g->lowest_mhz), g->fmax_mhz) - 1e-6);
+    g->choice_mhz = on_ladder(ladder, fmin(fmax(mhz, g->lowest_mhz), g->fmax_mhz), p->rounding);
 }
 
 static int64_t period_ns(const params *p) { return (int64_t)(p->period_ms * 1e6 + 0.5); }
@@ -318,6 +326,13 @@ static const fl_param param_rows[] = {
     ROW(cap_mem_pct, "%", FL_PARAM_REAL, "100", 0, 101,
         "and memory utilisation is below this (not published; 100: anything short of saturation), or"),
     ROW(cap_power_w, "W", FL_PARAM_REAL, "0", 0, 1e5, "power is above this (80 on the RTX 4070 Laptop); 0: not used"),
+    {.name = "rounding",
+     .unit = "",
+     .type = FL_PARAM_CHOICE,
+     .offset = offsetof(params, rounding),
+     .standard = "up",
+     .choices = "up|nearest",
+     .help = "choice of Assure to a clock of the ladder: up (the daemon's code) or nearest (Eq. 4)"},
 };
 
 static const fl_probe probe_rows[] = {

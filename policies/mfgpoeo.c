@@ -117,6 +117,7 @@ static void step(void *state, const void *param_bytes, const fl_facts *facts, co
     ROW_AS(#member, filter.member, "", FL_PARAM_REAL, standard_, 0, max_, NULL, help_)
 #define COUNT(member, standard_, min_, max_, help_)                                                                    \
     ROW_AS(#member, member, "", FL_PARAM_INT, standard_, min_, max_, NULL, help_)
+#define BOOL(member, standard_, help_) ROW_AS(#member, member, "", FL_PARAM_BOOL, standard_, 0, 1, NULL, help_)
 #define PID(member, unit_, standard_, min_, max_, help_)                                                               \
     ROW_AS(#member, pid.member, unit_, FL_PARAM_REAL, standard_, min_, max_, NULL, help_)
 
@@ -126,7 +127,7 @@ static const fl_param param_rows[] = {
            "f_obj (Eq. 1): what is minimised, from power and index"),
     PID(kp, "", "2.8", 0, 1000, "K_P (Eq. 13)"),
     PID(ki, "", "0.002", 0, 1000, "K_I (Eq. 13); zero after a change of sign"),
-    PID(kd, "", "0.9", 0, 1000, "K_D (Eq. 13); acts on large swings only"),
+    PID(kd, "", "0.9", 0, 1000, "K_D (Eq. 13); acts on large swings only (the released program)"),
     ROW_AS("pid", pid.form, "", FL_PARAM_CHOICE, "released", 0, 0, "released|printed",
            "Eq. 13: as the released program has it (gear x (1 - u), scheduled K_P), or as printed (gear + u)"),
     ROW_AS("rollback", pid.back, "", FL_PARAM_CHOICE, "and", 0, 0, "and|or",
@@ -164,6 +165,19 @@ static const fl_param param_rows[] = {
         "stable_at", stable_at, "", FL_PARAM_CHOICE, "best", 0, 0, "best|mean",
         "what a stable search keeps: the best gear seen within the bound, as a forced one does (assumed), or the mean "
         "of the trace (Alg. 5 line 5), rounded up"),
+    ROW_AS(
+        "trace_gear", trace_gear, "", FL_PARAM_CHOICE, "measured", 0, 0, "measured|next",
+        "gear beside an error in that trace: the one it was measured at (assumed), or the one set next (Alg. 7 lines "
+        "9-10)"),
+    BOOL(monotone, "1",
+         "before the best is taken, losses that fall with the gear, and several of one gear, are averaged (assumed; 0: "
+         "as measured)"),
+    BOOL(plausible, "1",
+         "a kind that takes longer than the lower clocks explain, or less long than at the default, is not compared "
+         "(assumed)"),
+    BOOL(search_again, "1",
+         "where no gear holds the bound under a lower memory clock, a second search under the default one, and the "
+         "better of both is kept (assumed; 0: that memory clock alone)"),
     COUNT(forced_after, "5", 1, FL_MFG_TRIED_MAX, "SM gears measured after which the best within the bound is kept"),
     COUNT(forced_early, "4", 1, FL_MFG_TRIED_MAX, "the same once forced_early_s have passed"),
     COUNT(confirm, "2", 1, 8, "times that a gear must have been measured before it is kept (assumed; 1: as published)"),
@@ -195,7 +209,9 @@ static const fl_param param_rows[] = {
     PID(flat, "", "0.1", 0, 1000, "share of the bound below which a change of loss is flat (assumed)"),
     PID(near, "", "1.2", 1, 1000,
         "past the bound up to this many times it, the factor is 1, beyond factor_min (assumed)"),
-    PID(swing, "", "0.2", 0, 1000, "change of the control error above which K_D acts (assumed)"),
+    PID(swing, "", "0.2", 0, 1000,
+        "change of err_ctrl (Alg. 4 line 10: a share of the bound) above which K_D acts; 0: always, as printed "
+        "(assumed)"),
     COUNT(ev_readings, "5", 1, 1000,
           "periods in an execution vector (readings in Alg. 6; here it averages every loop's reading in them)"),
     REAL(hold_sm_mhz, "MHz", "0", 0, 100000, "0: optimise; else only the index is measured, at this SM clock and"),

@@ -115,7 +115,7 @@ static void go_on(const fl_mfg_frame *f) {
     fl_mfg_measure(f, FL_MFG_SEARCH, g->gear, g->chosen.mem);
 }
 
-/* The SM clocks under the default memory clock, after a lower one. */
+/* The SM clocks under the default memory clock, after a lower one (no step of Algorithm 7). */
 static void search_default(const fl_mfg_frame *f) {
     f->g->chosen = (fl_mfg_point){.sm = FL_MFG_DEFAULT, .mem = FL_MFG_DEFAULT, .objective = f->g->base_objective};
     start_search(f->g);
@@ -214,8 +214,8 @@ static int ends(const fl_mfg_frame *f) {
         return 0;
     fl_mfg_tried best;
     fl_mfg_point keep = g->chosen;
-    if (fl_mfg_best_tried(g->tried, g->tried_count, p->sigma, &best) && best.objective < keep.objective &&
-        is_lower(f, best.gear))
+    if (fl_mfg_best_tried(g->tried, g->tried_count, p->sigma, p->monotone != 0, &best) &&
+        best.objective < keep.objective && is_lower(f, best.gear))
         keep = (fl_mfg_point){.sm = best.gear, .mem = keep.mem, .loss = best.loss, .objective = best.objective};
     if (keep.sm != FL_MFG_DEFAULT && times_tried(g, keep.sm) < p->confirm && g->tried_count < FL_MFG_TRIED_MAX) {
         g->gear = keep.sm;
@@ -224,7 +224,8 @@ static int ends(const fl_mfg_frame *f) {
     if (p->stable_at == FL_MFG_AT_MEAN && stable >= 0 && keep.sm != FL_MFG_DEFAULT &&
         stable - keep.sm <= p->stable_gears && keep.sm - stable <= p->stable_gears)
         keep.sm = stable;
-    if (keep.sm == FL_MFG_DEFAULT && keep.mem != FL_MFG_DEFAULT && g->fallback.sm == FL_MFG_DEFAULT &&
+    if (p->search_again && keep.sm == FL_MFG_DEFAULT && keep.mem != FL_MFG_DEFAULT &&
+        g->fallback.sm == FL_MFG_DEFAULT &&
         g->fallback.mem == FL_MFG_DEFAULT) { /* that memory clock has used up the bound: once more without it */
         g->fallback = keep;
         search_default(f);
@@ -257,9 +258,10 @@ static void end_search(const fl_mfg_frame *f) {
                            .objective = g->objective,
                            .base_error = g->base_error,
                            .error = sqrt(fmax(g->error * g->error - g->base_error * g->base_error, 0))};
-    fl_mfg_trace_add(&g->trace, (uint32_t)f->p->stable_last, g->gear, (g->loss - g->bound) / g->base_bound);
-    g->gear =
-        fl_mfg_pid_next(&f->p->pid, &g->pid, g->bound, g->loss, g->objective, g->gear, (int32_t)f->facts->sm.count - 1);
+    const int32_t measured = g->gear, top = (int32_t)f->facts->sm.count - 1;
+    g->gear = fl_mfg_pid_next(&f->p->pid, &g->pid, g->bound, g->loss, g->objective, measured, top);
+    fl_mfg_trace_add(&g->trace, (uint32_t)f->p->stable_last, f->p->trace_gear == FL_MFG_TRACE_NEXT ? g->gear : measured,
+                     (g->loss - g->bound) / g->base_bound);
     if (ends(f))
         return;
     if (g->since_baseline >= f->p->refresh_every)

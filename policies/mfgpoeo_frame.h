@@ -18,6 +18,7 @@ enum {
     FL_MFG_FIXED
 }; /* state of the algorithm */
 enum { FL_MFG_AT_BEST, FL_MFG_AT_MEAN };
+enum { FL_MFG_TRACE_MEASURED, FL_MFG_TRACE_NEXT };
 enum { FL_MFG_DEFAULT = -1 }; /* a gear: the driver's default clock */
 
 typedef struct fl_mfg_params {
@@ -28,6 +29,7 @@ typedef struct fl_mfg_params {
     double th_cover, th_self, th_ctrl, th_ev, sigma, th_seen, th_error, hopeless;
     double window_s, window_max_s;
     int64_t refresh_every, stable_last, stable_gears, stable_at, confirm, give_up, forced_after, forced_early, extend;
+    int64_t trace_gear, monotone, plausible, search_again;
     double forced_early_s;
     double start, low_start_min, low_start_max;
     fl_table mem_mhz;

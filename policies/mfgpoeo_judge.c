@@ -92,13 +92,15 @@ static void make_monotone(fl_mfg_tried *t, uint32_t count) {
         average(t, first[b], first[b + 1]);
 }
 
-int fl_mfg_best_tried(const fl_mfg_tried *tried, uint32_t count, double sigma, fl_mfg_tried *best) {
+int fl_mfg_best_tried(const fl_mfg_tried *tried, uint32_t count, double sigma, int monotone, fl_mfg_tried *best) {
     fl_mfg_tried t[FL_MFG_TRIED_MAX];
     int found = 0;
     for (uint32_t i = 0; i < count; i++)
         t[i] = tried[i];
-    sort(t, count);
-    make_monotone(t, count);
+    if (monotone) {
+        sort(t, count);
+        make_monotone(t, count);
+    }
     for (uint32_t i = 0; i < count; i++) {
         const double margin = sigma * sqrt(t[i].base_error * t[i].base_error + t[i].error * t[i].error);
         if (t[i].loss + margin > t[i].bound || (found && t[i].objective >= best->objective))

@@ -24,11 +24,12 @@ typedef struct fl_mfg_tried { /* one measured gear under the chosen memory clock
     int32_t gear, spare;
 } fl_mfg_tried;
 
-/* The one of least objective among those whose loss stays `sigma` standard errors within its bound, once the losses
- * have been made monotone: time does not fall with the clock (Sec. IV-C), so gears that say otherwise are averaged. The
- * mean of several measurements is surer than each of them, but for the database that they share. 0 where none is; else
- * 1, and *best with what the averaging made of it. count <= FL_MFG_TRIED_MAX. */
-int fl_mfg_best_tried(const fl_mfg_tried *tried, uint32_t count, double sigma, fl_mfg_tried *best);
+/* The one of least objective among those whose loss stays `sigma` standard errors within its bound; where monotone,
+ * once the losses have been made so: time does not fall with the clock (Sec. IV-C), so gears that say otherwise, and
+ * several measurements of one gear, are averaged. The mean of several measurements is surer than each of them, but for
+ * the database that they share. 0 where none is; else 1, and *best with what the averaging made of it. count <=
+ * FL_MFG_TRIED_MAX. */
+int fl_mfg_best_tried(const fl_mfg_tried *tried, uint32_t count, double sigma, int monotone, fl_mfg_tried *best);
 
 /* Algorithm 6: mean of |a - b| / (a + b) over the features; those that are 0 in both, or NAN in either, are skipped.
  * NAN where none is left. */

@@ -29,7 +29,7 @@ static double released(const fl_mfg_pid_rules *r, fl_mfg_pid *s, double bound, d
     double u = fmin(r->kp * factor, r->kp_max) * err;
     if (!turned)
         u += r->ki * s->integral;
-    if (s->count && !turned && fabs(err - s->err) > r->swing)
+    if (s->count && fabs(err - s->err) > r->swing * bound) /* errors are shares of the bound: Alg. 4 line 10 */
         u += r->kd * (err - s->err);
     const double next = rint(gear * (1 - u));
     return err > 0 ? fmin(next, gear - 1) : fmax(next, gear + 1); /* one gear towards the bound at least */

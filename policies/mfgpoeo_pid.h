@@ -18,7 +18,7 @@ typedef struct fl_mfg_pid_rules {
     double far;     /* a loss below this share of the bound is far below it */
     double flat;    /* a change of loss below this share of the bound from one gear to another is flat */
     double near;    /* a loss up to this many times the bound is just past it: factor 1; beyond, factor_min */
-    double swing;   /* a change of the error above this (fraction) is a large swing: only then Kd acts */
+    double swing;   /* a change of the error above this share of the bound is a large swing: only then Kd acts */
 } fl_mfg_pid_rules;
 
 typedef struct fl_mfg_pid {        /* all zero: before the first call */

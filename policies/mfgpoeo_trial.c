@@ -35,7 +35,8 @@ void fl_mfg_measure(const fl_mfg_frame *f, int32_t state, int32_t sm, int32_t me
 }
 
 /* A kernel that is bound by a clock takes as much longer as that is lower; none takes longer than that or less long
- * than before, but where the default clocks were held down by the power limit. */
+ * than before, but where the default clocks were held down by the power limit. A kind that does is not compared (not in
+ * Algorithm 3). */
 static void mark_implausible(const fl_mfg_frame *f, int32_t sm, int32_t mem) {
     const fl_gpu_facts *facts = f->facts;
     double least = 1, most = 1;
@@ -66,7 +67,8 @@ int fl_mfg_evaluate(const fl_mfg_frame *f, int32_t sm, int32_t mem) {
     g->coverage = fl_mfg_coverage(&g->data);
     if (!(g->coverage > f->p->th_cover) || g->unpowered) /* Algorithm 7 line 7 */
         return FL_MFG_UNKNOWN;
-    mark_implausible(f, sm, mem);
+    if (f->p->plausible)
+        mark_implausible(f, sm, mem);
     fl_mfg_take_index(f);
     if (isnan(g->index))
         return FL_MFG_UNLIKE;

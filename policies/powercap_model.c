@@ -102,7 +102,8 @@ const char *powercap_model_read(powercap_model *m, const fl_table *table) {
     *m = (powercap_model){.table = table,
                           .static_w = scalar(table, "static_w"),
                           .comm_w = or_zero(scalar(table, "comm_w")),
-                          .comm_s = or_zero(scalar(table, "comm_s"))};
+                          .comm_s = or_zero(scalar(table, "comm_s")),
+                          .idle_s = or_zero(scalar(table, "idle_s"))};
     if (!(m->static_w >= 0))
         return "the model has no static_w, expected one at or above 0";
     if (!read_side(&m->gpu, table, &gpu_names))
@@ -136,7 +137,7 @@ static powercap_choice predict(const powercap_model *m, double gpu_mhz, double c
     const double cpu_w = m->has_cpu ? powercap_power(m, &m->cpu, cpu_at) : 0;
     const double cpu_s = m->has_cpu ? powercap_time(m, &m->cpu, cpu_at) : 0;
     powercap_choice c = {.gpu_mhz = gpu_mhz, .cpu_mhz = cpu_mhz};
-    c.time_s = gpu_s + cpu_s + m->comm_s;
+    c.time_s = gpu_s + cpu_s + m->comm_s + m->idle_s;
     c.energy_j = m->static_w * c.time_s + m->comm_w * m->comm_s + cpu_w * cpu_s + gpu_w * gpu_s;
     c.peak_w = m->static_w + (gpu_s > 0 ? gpu_w : 0);
     if (cpu_s > 0)

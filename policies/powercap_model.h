@@ -7,8 +7,9 @@
 #include "policies/policy.h"
 
 /* Columns of the table; quantities: static_w, comm_w, comm_s, and for either processor gpu. or cpu. with volt (one row
- * per clock), a_w, b_w, c_w, alpha, beta, and time_s (two rows: at the lowest and the highest clock). The column mhz is
- * 0 where a quantity belongs to no clock. comm_w, comm_s and all of the CPU's may be left out. */
+ * per clock), a_w, b_w, c_w, alpha, beta, and time_s (two rows: at the lowest and the highest clock). idle_s: both wait
+ * (T_idle, part of T_all). The column mhz is 0 where a quantity belongs to no clock. comm_w, comm_s, idle_s and all of
+ * the CPU's may be left out; foldline fit capping, whose applications never idle, writes no idle_s. */
 #define POWERCAP_COLUMNS "key:quantity|mhz|value"
 
 typedef struct powercap_side { /* one processor */
@@ -21,7 +22,7 @@ typedef struct powercap_side { /* one processor */
 
 typedef struct powercap_model { /* borrows the table */
     const fl_table *table;
-    double static_w, comm_w, comm_s; /* Eq. 1 */
+    double static_w, comm_w, comm_s, idle_s; /* Eq. 1 */
     powercap_side gpu, cpu;
     int has_cpu;
     int printed; /* Eq. 3 as printed at its two measured clocks too; else what was measured stands there */

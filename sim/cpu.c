@@ -132,8 +132,10 @@ void fl_cpu_settle(fl_cpu *c, int64_t t) {
     c->slot[c->now].open_ps += dt;
     c->sums.cpu_fj += (fl_wide)dt * c->state[c->now].static_mw;
     c->sums.mhz_ps += (fl_wide)dt * c->state[c->now].mhz;
-    if (dt > 0)
+    if (dt > 0) {
         c->mw = (int64_t)((double)(c->sums.cpu_fj - c->charged_fj) / (double)dt + 0.5);
+        c->peak_mw = c->mw > c->peak_mw ? c->mw : c->peak_mw;
+    }
     c->charged_fj = c->sums.cpu_fj;
     c->now_ps = t;
 }

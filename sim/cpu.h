@@ -40,10 +40,11 @@ typedef struct fl_cpu {
     double filtered_cpu_mw, filtered_all_mw;
     fl_wide seen_cpu_fj, seen_all_fj; /* at the last look, */
     int64_t seen_ps;                  /* and when that was */
-    int64_t now_ps; /* charged up to here */
+    int64_t now_ps;                   /* charged up to here */
     fl_host_point sums;
     fl_wide charged_fj; /* sums.cpu_fj at the last charge */
     int64_t mw;         /* mean since the charge before */
+    int64_t peak_mw;    /* the largest of those means */
     uint64_t switches;
 } fl_cpu;
 

@@ -42,7 +42,7 @@ fl_status fl_gpu_open(fl_gpu *g, const fl_workload *w, fl_rates *rates, const fl
         .index = index, .device = device, .dev = &node->device[device], .w = w, .rates_of = rates, .open = true};
     g->lock_sm = sm;
     g->wall_sm = g->heat_sm = g->dev->sm_count - 1;
-    g->temp_c = NAN;
+    g->temp_c = g->hottest_c = NAN;
     for (uint32_t i = 0; i < w->stream_count; i++)
         g->stream_count += w->stream[i].gpu == index;
     g->closed_mw = (int64_t)(g->dev->no_context_w * 1000 + 0.5);

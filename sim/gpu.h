@@ -94,9 +94,10 @@ typedef struct fl_gpu {
     int64_t wall_held_ps, heat_held_ps; /* time that the wall, or heat, kept the clock below what is asked for */
     int64_t leak_mw;                    /* what heat adds while a context is open */
     fl_wide leak_fj;
-    double temp_c; /* NAN where heat is not modelled */
-    bool profiled; /* somebody reads the profile sensor: ALU, SM and copy activity are summed too */
-    bool lost;     /* fell off the bus: nothing on it moves, nothing of it can be read or set */
+    int64_t leak_peak_mw;
+    double temp_c, hottest_c; /* now, and the highest so far; NAN where heat is not modelled */
+    bool profiled;            /* somebody reads the profile sensor: ALU, SM and copy activity are summed too */
+    bool lost;                /* fell off the bus: nothing on it moves, nothing of it can be read or set */
     fl_sums sums;
     fl_window window;
     /* several streams: what runs now */
@@ -104,7 +105,7 @@ typedef struct fl_gpu {
     uint32_t active, resident;
     int64_t demand_sms, demand_memory; /* sums, in 1/65536 */
     int64_t dyn_now_mw;                /* of what runs, at its present rates */
-    int64_t peak_mw;                   /* of several streams; a lone one's follows from its residence */
+    int64_t peak_mw; /* of several streams, without leakage; a lone one's follows from its residence */
     int64_t busy_since_ps;
     bool scarce, touched, peak_due;
     uint32_t at_barrier; /* streams that wait only for another GPU */
@@ -133,9 +134,8 @@ void fl_gpu_record(fl_gpu *g, const fl_lane *lane, int64_t end_ps);
 
 /* What the board draws when nothing runs on it, and what it draws now. */
 static inline int64_t fl_gpu_idle_mw(const fl_gpu *g) { return g->open ? g->rates->base.total_mw : g->closed_mw; }
-static inline int64_t fl_gpu_power_mw(const fl_gpu *g) {
-    return fl_gpu_idle_mw(g) + (g->open ? g->leak_mw : 0) + g->dyn_now_mw;
-}
+static inline int64_t fl_gpu_cool_mw(const fl_gpu *g) { return fl_gpu_idle_mw(g) + g->dyn_now_mw; }
+static inline int64_t fl_gpu_power_mw(const fl_gpu *g) { return fl_gpu_cool_mw(g) + (g->open ? g->leak_mw : 0); }
 
 /* ---- scan: a lone stream ---- */
 /* Advances to `until`, or to the end of the stream; returns the instant reached. Charges into g->window; the caller

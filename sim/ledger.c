@@ -60,11 +60,10 @@ void fl_ledger_classes(const fl_gpu *g, fl_wide *fj, int64_t *ps) {
         }
 }
 
-int64_t fl_ledger_peak_mw(const fl_gpu *g) {
+/* Classes that ran alone drew their power; what shared a GPU was watched as it ran. */
+static int64_t busy_peak_mw(const fl_gpu *g) {
     int64_t peak = g->peak_mw;
-    if (peak) /* several streams: watched as it ran, since classes that shared never drew their power alone */
-        return peak;
-    for (uint32_t i = 0; i < g->slot_count; i++)
+    for (uint32_t i = 0; !g->peak_mw && i < g->slot_count; i++)
         for (uint32_t c = 0; c < g->w->class_count; c++)
             if (g->slot[i].class_ps[c] > 0) {
                 int64_t mw = (int64_t)g->slot[i].rates->base.total_mw + g->slot[i].rates->row[c].dyn_mw;
@@ -72,4 +71,19 @@ int64_t fl_ledger_peak_mw(const fl_gpu *g) {
                     peak = mw;
             }
     return peak;
+}
+
+int64_t fl_ledger_peak_mw(const fl_gpu *g) {
+    int64_t peak = busy_peak_mw(g);
+    for (uint32_t i = 0; i < g->slot_count; i++)
+        if (g->slot[i].open_ps > 0 && g->slot[i].rates->base.total_mw > peak)
+            peak = g->slot[i].rates->base.total_mw;
+    peak += g->leak_peak_mw;
+    return g->closed_ps > 0 && g->closed_mw > peak ? g->closed_mw : peak;
+}
+
+int64_t fl_ledger_host_peak_mw(const fl_node *n, const fl_node_spec *spec) {
+    const fl_cpu *cpu = fl_node_cpu(n);
+    int64_t mw = (cpu ? cpu->peak_mw : 0) + (int64_t)(spec->host.static_w * 1000 + 0.5);
+    return fl_node_comm_fj(n) > 0 ? mw + (int64_t)(spec->host.comm_w * 1000 + 0.5) : mw;
 }

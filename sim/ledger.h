@@ -38,7 +38,12 @@ fl_status fl_ledger_add_host(fl_ledger *l, const fl_node *n, const fl_node_spec 
  * GPU: added to fj and ps, class_count each. */
 void fl_ledger_classes(const fl_gpu *g, fl_wide *fj, int64_t *ps);
 
-/* Largest power of a GPU whose kernels ran alone: over the classes that ran, at the clocks where they did. mW. */
+/* Largest power of a GPU, mW: of the kernels that ran, as they shared it; of the idle board where none did, with a
+ * context or without. What heat adds is taken at its most, whenever that was. */
 int64_t fl_ledger_peak_mw(const fl_gpu *g);
+
+/* The same of the host: CPU, copies, the rest of the node; each at its most, whenever that was. The CPU's is a mean
+ * between two instants at which the node stands still. */
+int64_t fl_ledger_host_peak_mw(const fl_node *n, const fl_node_spec *spec);
 
 #endif

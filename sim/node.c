@@ -10,6 +10,13 @@ static fl_status no_memory(fl_diag *d) { return fl_fail(d, FL_NO_MEMORY, NULL, 0
 
 static int64_t earlier(int64_t a, int64_t b) { return a < b ? a : b; }
 
+/* When heat is looked at next. On an APU the CPU heats the same die: a look waits until what that drew is known, and
+ * the node stands still for it (fl_node_host_next). */
+static int64_t heat_next(const fl_node *n, uint32_t gpu, int64_t now) {
+    const int64_t t = fl_heat_next(&n->heat[gpu]);
+    return fl_node_one_die(n) && (now < t || n->cpu.now_ps < t) ? FL_TIME_NEVER : t;
+}
+
 /* The earliest instant at which something must be done to a GPU of the island; until at most. Sensors are read at
  * read_ps and not before. */
 static int64_t next_boundary(fl_node *n, const fl_island *is, int64_t now, int64_t until, int64_t read_ps) {
@@ -19,7 +26,7 @@ static int64_t next_boundary(fl_node *n, const fl_island *is, int64_t now, int64
         t = earlier(t, fl_actuator_next(&n->actuator[g]));
         t = earlier(t, n->limit[g].at_ps);
         t = earlier(t, fl_wall_next(&n->wall[g]));
-        t = earlier(t, fl_heat_next(&n->heat[g]));
+        t = earlier(t, heat_next(n, g, now));
         t = earlier(t, fl_sense_next(n->sense[g], now, read_ps));
         if (!n->gpu[g].lost)
             t = earlier(t, n->lost_ps[g]);
@@ -85,8 +92,8 @@ static fl_status at_boundary(fl_node *n, fl_course *c, bool lone, uint32_t index
     fl_wall_at(&n->wall[index], g, t, predict_mw, &at);
     if (at.status)
         return at.status;
-    if (fl_heat_next(&n->heat[index]) <= t) {
-        fl_heat_at(&n->heat[index], g, t);
+    if (heat_next(n, index, t) <= t) {
+        fl_heat_at(&n->heat[index], g, fl_node_one_die(n) ? n->cpu.sums.cpu_fj : 0, t);
         woken = true;
     }
     const uint32_t sm = fl_gpu_allowed_sm(g);

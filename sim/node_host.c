@@ -57,6 +57,8 @@ int64_t fl_node_host_next(fl_node *n, int64_t read_ps) {
         t = earlier(t, fl_cpu_next(&n->cpu));
     t = earlier(t, n->bus_ps);
     t = earlier(t, n->budget_ps);
+    for (uint32_t i = 0; fl_node_one_die(n) && i < n->gpu_count; i++)
+        t = earlier(t, fl_heat_next(&n->heat[i]));
     return t < n->now ? n->now : t;
 }
 

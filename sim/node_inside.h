@@ -55,6 +55,9 @@ static inline bool fl_node_is_lone(const fl_node *n, uint32_t island) {
     return n->w->island[island].lone && !n->streams_only && !n->course[island].shared_bus;
 }
 
+/* The CPU's power warms the die that the GPU is on. */
+static inline bool fl_node_one_die(const fl_node *n) { return n->hosted && n->spec->host.apu; }
+
 fl_status fl_node_host_open(fl_node *n, const fl_node_options *o, fl_diag *d);
 void fl_node_host_close(fl_node *n);
 /* The next instant at which all must stand still, given that nobody reads before read_ps. */

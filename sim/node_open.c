@@ -127,16 +127,16 @@ fl_status fl_node_open(fl_node **out, const fl_node_options *o, fl_diag *d) {
         if (!s)
             n->gpu[i].profiled = (o->gpu_needs & fl_sense_signals[FL_SENSOR_PROFILE]) != 0;
         if (!s)
-            fl_heat_open(&n->heat[i], &n->gpu[i]);
-        if (!s)
             fl_wall_open(&n->wall[i], &n->gpu[i]);
-        if (!s)
-            s = fl_sense_open(&n->sense[i], &n->gpu[i], o->gpu_needs, o->seed, d);
-        if (!s)
-            fl_sense_at(n->sense[i], &n->gpu[i], 0);
     }
     if (!s)
         s = fl_node_host_open(n, o, d);
+    for (uint32_t i = 0; !s && i < n->gpu_count; i++) {
+        fl_heat_open(&n->heat[i], &n->gpu[i], fl_node_one_die(n) ? n->cpu.mw : 0);
+        s = fl_sense_open(&n->sense[i], &n->gpu[i], o->gpu_needs, o->seed, d);
+        if (!s)
+            fl_sense_at(n->sense[i], &n->gpu[i], 0);
+    }
     for (uint32_t i = 0; !s && i < w->stream_count; i++) {
         n->lanes[i] = &n->lane[i];
         n->lane[i] = (fl_lane){.s = &w->stream[i], .gpu = &n->gpu[w->stream[i].gpu]};

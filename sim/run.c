@@ -223,7 +223,8 @@ static fl_status collect(fl_host *h, fl_diag *d) {
         slots += g->slot_count;
         r->wall_held_ps += g->wall_held_ps;
         r->heat_held_ps += g->heat_held_ps;
-        r->hottest_c = i && !(g->temp_c > r->hottest_c) ? r->hottest_c : g->temp_c;
+        r->hottest_c = i && !(g->hottest_c > r->hottest_c) ? r->hottest_c : g->hottest_c;
+        r->end_c = i && !(g->temp_c > r->end_c) ? r->end_c : g->temp_c;
     }
     fl_status closed = fl_ledger_add_host(&r->ledger, h->node, h->o->spec, d);
     if (closed)
@@ -236,7 +237,9 @@ static fl_status collect(fl_host *h, fl_diag *d) {
     r->cpu_energy_j = fl_joules(r->ledger.part_fj[FL_PART_CPU]);
     r->makespan_s = fl_seconds(r->makespan_ps);
     r->mean_power_w = r->makespan_ps > 0 ? r->energy_j / r->makespan_s : 0;
-    r->peak_power_w = (double)peak_mw * 1e-3;
+    const bool apu = h->o->spec->host.apu;
+    r->peak_power_w = (double)(peak_mw + (apu ? fl_ledger_host_peak_mw(h->node, h->o->spec) : 0)) * 1e-3;
+    r->peak_parts = gpus + apu;
     const fl_gpu *first = fl_node_gpu(h->node, 0);
     r->last_sm_mhz = first->dev->sm_mhz[first->lock_sm];
     r->last_mem_mhz = first->dev->mem_mhz[first->mem];

@@ -60,15 +60,18 @@ typedef struct fl_run_result {
     fl_wide score_fj;                             /* what scores use: the GPUs', on an APU the node's */
     double energy_j, gpu_energy_j, node_energy_j; /* energy_j: of score_fj */
     double cpu_energy_j;
+    /* Of score_fj too. peak: of each part in it (GPUs; an APU's CPU and static power) the largest power, added: one
+     * that occurred where there is one part (peak_parts), else at most so much. */
     double makespan_s, mean_power_w, peak_power_w;
+    uint32_t peak_parts;
     uint64_t kernels, switches, hash; /* hash: of energy and position at each step */
     fl_instance_counts counts;
     uint64_t ignored_sets; /* of controls that this simulated node does not have */
     uint64_t refused_sets; /* by an injected fault */
     uint64_t cpu_switches;
     int64_t wall_held_ps, heat_held_ps; /* GPU time below what was asked for, for either reason, all GPUs */
-    double hottest_c;                   /* at the end, over the GPUs; NAN where heat is not modelled */
-    fl_process_end *process;            /* process_count: when each process of each GPU ended */
+    double hottest_c, end_c; /* of the hottest GPU: at any time, and at the end; NAN where heat is not modelled */
+    fl_process_end *process; /* process_count: when each process of each GPU ended */
     size_t process_count;
     fl_cpu_residence *cpu; /* cpu_count: states visited */
     size_t cpu_count;

@@ -29,8 +29,8 @@ static inline int64_t dyn_at_rate(const fl_lane *l) { return ((int64_t)l->dyn_mw
 static inline void note_peaks(fl_course *c) {
     for (uint32_t i = 0; i < c->is->gpu_count; i++) {
         fl_gpu *g = c->gpu[i];
-        if (g->peak_due && g->active && fl_gpu_power_mw(g) > g->peak_mw)
-            g->peak_mw = fl_gpu_power_mw(g);
+        if (g->peak_due && g->active && fl_gpu_cool_mw(g) > g->peak_mw)
+            g->peak_mw = fl_gpu_cool_mw(g);
         g->peak_due = false;
     }
 }

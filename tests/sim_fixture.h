@@ -294,6 +294,10 @@ static inline fl_status fx_try(const fx_rig *r, const fx_how *how, fl_run_result
 
 static inline void fx_run(const fx_rig *r, const fx_how *how, fl_run_result *result) {
     FX_MUST(fx_try(r, how, result, d));
+    if (result->peak_power_w < result->mean_power_w * (1 - 1e-9)) { /* of the same parts, whatever ran */
+        fprintf(stderr, "a peak of %.17g W below the mean of %.17g W\n", result->peak_power_w, result->mean_power_w);
+        exit(1);
+    }
 }
 
 /* Text for messages: 128-bit numbers have no format. */

@@ -395,7 +395,24 @@ static void sweet_probe(node *n, const char *setting, const char *text) {
         node_step(n, 1000);
         FL_CHECK(set_of(n, 0) == mhz[k < 8 ? k : 7], "probe step %d sets %g", k, set_of(n, 0));
     }
-    FL_CHECK(shown(n, 0, CHOICE) == 930, "choice %g, expected 930", shown(n, 0, CHOICE));
+    const double choice = setting && strcmp(setting, "rounding") == 0 ? 920 : 930;
+    FL_CHECK(shown(n, 0, CHOICE) == choice, "choice %g, expected %g", shown(n, 0, CHOICE), choice);
+}
+
+/* Eq. 4: 924 is nearer to 920; 926 to 930, as it is for the daemon. */
+static void test_nearest(void) {
+    node n;
+    sweet_probe(&n, "rounding", "nearest");
+    fl_instance_close(n.in);
+    const char *settings[] = {"probe_mhz", "400/600/800/1000", "theta", "0.926", "rounding", "nearest", NULL};
+    node_open(&n, &fl_policy_sweetspot, 1, settings);
+    static const double mhz[] = {0, 400, 600, 800, 1000, 1000, 800, 600, 400};
+    for (int k = 0; k < 9; k++) {
+        read_gpu(&n, 0, 100, mhz[k] / 16, mhz[k], mhz[k]);
+        node_step(&n, 1000);
+    }
+    FL_CHECK(shown(&n, 0, CHOICE) == 930, "choice %g, expected 930", shown(&n, 0, CHOICE));
+    fl_instance_close(n.in);
 }
 
 static void test_sweetspot(void) {
@@ -466,4 +483,5 @@ static void test_golden(void) {
 FL_SUITE("assure", {"probes worked out by hand", test_probes}, {"loops and time", test_timing},
          {"moving window", test_window}, {"idle, then busy", test_idle_then_busy},
          {"counter floor", test_counter_floor}, {"each GPU by its own readings", test_gpus_apart},
-         {"set-up", test_setup}, {"SweetSpot", test_sweetspot}, {"whole sequences", test_golden})
+         {"set-up", test_setup}, {"SweetSpot", test_sweetspot}, {"Eq. 4", test_nearest},
+         {"whole sequences", test_golden})

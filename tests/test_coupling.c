@@ -3,6 +3,7 @@
 #include "harness/node_choice.h"
 #include "harness/platform.h"
 #include "sim/cpu.h"
+#include "sim/run.h"
 #include "tests/sim_fixture.h"
 
 typedef struct stage {
@@ -184,5 +185,62 @@ static void test_launches_run_ahead(void) {
              fast.mem_pct, slow.mem_pct);
 }
 
+/* CPU and GPU of an APU are one die: each look at its temperature sees what both drew in the whole period before,
+ * wherever else the node stood still. */
+static void test_one_die(void) {
+    const int64_t period = INT64_C(973) * FX_MS_PS / 10; /* at no other's instants */
+    stage s;
+    open_stage(&s, "apu-a10-5800k");
+    const fl_node_choice hot = {.heat = true};
+    FX_MUST(fl_node_choose(&s.p.node, &hot, d));
+    fl_thermal_spec *heat = &s.p.node.device[0].thermal;
+    heat->tau_s = 1e-3; /* a look sees the period alone */
+    heat->period_ns = period / FL_PS_PER_NS;
+    heat->leak_w_per_c = 0;
+    add_phase(&s, kernel_class(&s, 1, 0.3, 0, 1, 0.3), 20, 70000000, 30000000, true);
+    const fl_node_options o = {.w = s.w, .rates = s.rates, .spec = &s.p.node, .seed = 1};
+    fl_node *n;
+    FX_MUST(fl_node_open(&n, &o, d));
+    double before_j = 0;
+    for (int64_t k = 1; k <= 10; k++) {
+        fx_advance(n, k * period - 7 * FX_MS_PS / 10);
+        fx_advance(n, k * period);
+        const double cpu_j = fl_joules(fl_node_cpu(n)->sums.cpu_fj), die_j = cpu_j + fl_joules(fx_energy(n));
+        fx_advance(n, k * period + FX_MS_PS / 10);
+        const double expected = heat->ambient_c + heat->c_per_w * (die_j - before_j) / 0.0973;
+        FL_CHECK(fx_near(fl_node_gpu(n, 0)->temp_c, expected, 1e-9) && cpu_j > 0.5 * die_j,
+                 "period %lld: %.9g C, expected %.9g", (long long)k, fl_node_gpu(n, 0)->temp_c, expected);
+        before_j = die_j;
+    }
+    fl_node *alone; /* nobody looks on the way */
+    FX_MUST(fl_node_open(&alone, &o, d));
+    fx_advance(alone, fl_node_now(n));
+    FL_CHECK(fl_node_gpu(alone, 0)->temp_c == fl_node_gpu(n, 0)->temp_c &&
+                 fl_node_gpu(alone, 0)->hottest_c == fl_node_gpu(n, 0)->hottest_c,
+             "%.12g C, with others looking %.12g C", fl_node_gpu(alone, 0)->temp_c, fl_node_gpu(n, 0)->temp_c);
+    fl_node_close(alone);
+    fl_node_close(n);
+    close_stage(&s);
+}
+
+/* Mean and peak of an APU are of the same parts. */
+static void test_package_power(void) {
+    stage s;
+    open_stage(&s, "apu-a10-5800k");
+    add_phase(&s, kernel_class(&s, 1, 0.3, 0, 1, 0.3), 20, 20000000, 30000000, true);
+    const fl_run_options o = {.w = s.w, .rates = s.rates, .spec = &s.p.node, .facts = &s.facts};
+    fl_run_result r;
+    FX_MUST(fl_run(&o, &r, d));
+    const double cpu_w = r.cpu_energy_j / r.makespan_s, gpu_w = r.gpu_energy_j / r.makespan_s,
+                 rest_w = s.p.node.host.static_w;
+    FL_CHECK(fx_near(r.mean_power_w, cpu_w + gpu_w + rest_w, 1e-9) && r.peak_parts == 2, "mean %g W", r.mean_power_w);
+    FL_CHECK(r.peak_power_w > r.mean_power_w && r.peak_power_w < 1.6 * r.mean_power_w &&
+                 r.peak_power_w > cpu_w + rest_w + 30,
+             "peak %g W, mean %g W: CPU %g, GPU %g, rest %g", r.peak_power_w, r.mean_power_w, cpu_w, gpu_w, rest_w);
+    fl_run_result_free(&r);
+    close_stage(&s);
+}
+
 FL_SUITE("coupling", {"CPU states on an APU", test_cpu_states}, {"GPU states on an APU", test_gpu_states},
-         {"an APU's steady bus", test_steady_bus}, {"launches that run ahead", test_launches_run_ahead})
+         {"an APU's steady bus", test_steady_bus}, {"launches that run ahead", test_launches_run_ahead},
+         {"one die", test_one_die}, {"power of a package", test_package_power})

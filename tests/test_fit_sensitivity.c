@@ -149,8 +149,16 @@ static void test_runs_file(void) {
         FL_CHECK(!strcmp(r.run[i].kernel, again.run[i].kernel) && r.run[i].time_s == again.run[i].time_s &&
                      (r.run[i].metric[2] == again.run[i].metric[2] || isnan(again.run[i].metric[2])),
                  "run %zu came back otherwise", i);
+    FL_CHECK(isnan(r.run[0].metric[FL_METRIC_ALU_BUSY]), "a column that is not there");
     fl_state_runs_free(&r);
     fl_state_runs_free(&again);
+    static const char wide[] = "# foldline-state-runs 1\n"
+                               "kernel,cpu_mhz,sm_mhz,time_s,energy_j,weighted_alu_busy,global_mem_util,"
+                               "clock_weighted_upc,alu_busy,gpu_clock_busy\na,1400,400,1,1,1,1,1,30,60\n";
+    CU_ASSERT_FATAL(fl_state_runs_read(fl_temp_text("wide.csv", wide), &r, &d) == FL_OK);
+    FL_CHECK(r.run[0].metric[FL_METRIC_ALU_BUSY] == 30 && r.run[0].metric[FL_METRIC_CLOCK_BUSY] == 60,
+             "two more columns");
+    fl_state_runs_free(&r);
     static const struct {
         const char *text, *message;
     } bad[] = {{HEAD, "no runs"},
@@ -203,6 +211,10 @@ static void test_profile(void) {
         FL_CHECK(near(run->metric[0], want[k].alu, 10) && near(run->metric[1], want[k].memory, 4) &&
                      near(run->metric[2], want[k].upc, 0.1),
                  "%s: metrics %g, %g, %g", run->kernel, run->metric[0], run->metric[1], run->metric[2]);
+        const double alu = run->metric[FL_METRIC_ALU_BUSY], busy = run->metric[FL_METRIC_CLOCK_BUSY];
+        FL_CHECK(near(100 * alu / busy, run->metric[FL_METRIC_ALU], 1e-9) &&
+                     (k == 1 ? busy > 40 && busy < 60 : busy > 95),
+                 "%s: ALUs busy %g %% of the time, GPU %g %%", run->kernel, alu, busy);
         const fl_state_run *best = &r.run[fl_state_runs_best(&r, 21 * k, 0)];
         FL_CHECK(k == 0 ? best->sm_mhz == 800 && best->cpu_mhz <= 1900 : k == 1 || best->sm_mhz < 800,
                  "%s: best at %g, %g", run->kernel, best->cpu_mhz, best->sm_mhz);

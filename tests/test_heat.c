@@ -27,14 +27,14 @@ static void open_board(board *b, double ambient_c, double tau_s, int32_t idle_mw
                                        .release_c = 55};
     b->g = (fl_gpu){.dev = &b->dev, .rates = &b->rates, .open = true, .sm = 10, .lock_sm = 10, .heat_sm = 10};
     b->g.temp_c = (double)NAN;
-    fl_heat_open(&b->h, &b->g);
+    fl_heat_open(&b->h, &b->g, 0);
 }
 
 /* One period at a constant power. */
 static void burn(board *b, int64_t watts) {
     b->t += PERIOD_PS;
     b->g.sums.energy_fj += (fl_wide)PERIOD_PS * watts * 1000;
-    fl_heat_at(&b->h, &b->g, b->t);
+    fl_heat_at(&b->h, &b->g, 0, b->t);
 }
 
 static bool near(double a, double b) { return fabs(a - b) < 1e-9; }
@@ -57,7 +57,7 @@ static void test_start(void) {
     open_board(&off, 20, 1, 40000);
     off.dev.thermal.period_ns = 0;
     off.g.temp_c = (double)NAN;
-    fl_heat_open(&off.h, &off.g);
+    fl_heat_open(&off.h, &off.g, 0);
     burn(&off, 1000);
     FL_CHECK(isnan(off.g.temp_c) && fl_heat_next(&off.h) == FL_TIME_NEVER, "no heat described: %g C", off.g.temp_c);
 }
@@ -120,5 +120,27 @@ static void test_hysteresis(void) {
     FL_CHECK(b.g.heat_sm == 0, "never below the lowest state: %u", b.g.heat_sm);
 }
 
+/* An APU's CPU heats the same die: it counts from the start, and in every period. */
+static void test_die(void) {
+    board b;
+    open_board(&b, 20, 1e-3, 40000);
+    fl_heat_open(&b.h, &b.g, 10000);
+    FL_CHECK(near(b.g.temp_c, 30), "40 W of GPU and 10 W of CPU: starts at %g C", b.g.temp_c);
+    static const struct {
+        int64_t cpu_w;
+        double temp_c, hottest_c;
+    } rows[] = {{50, 50, 50}, {100, 60, 60}, {0, 40, 60}, {25, 45, 60}};
+    fl_wide cpu_fj = 0;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        b.t += PERIOD_PS;
+        b.g.sums.energy_fj += (fl_wide)PERIOD_PS * 100000;
+        cpu_fj += (fl_wide)PERIOD_PS * rows[i].cpu_w * 1000;
+        fl_heat_at(&b.h, &b.g, cpu_fj, b.t);
+        FL_CHECK(near(b.g.temp_c, rows[i].temp_c) && near(b.g.hottest_c, rows[i].hottest_c),
+                 "100 W of GPU and %lld W of CPU: %g C, %g C at the most", (long long)rows[i].cpu_w, b.g.temp_c,
+                 b.g.hottest_c);
+    }
+}
+
 FL_SUITE("heat", {"start", test_start}, {"leakage", test_leak}, {"time constant", test_time_constant},
-         {"hysteresis", test_hysteresis})
+         {"hysteresis", test_hysteresis}, {"one die", test_die})

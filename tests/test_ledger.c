@@ -224,6 +224,24 @@ static void test_peak(void) {
     fx_close(&r);
 }
 
+/* What draws without working counts too: a board without a context, a program that only waits. fx_run holds every peak
+ * against its mean. */
+static void test_idle_peak(void) {
+    fx_rig r;
+    fx_open(&r, 2);
+    uint32_t busy = fx_class(&r, 1, 0, 0, 0.3, 0, 0.4);
+    fx_op(&r, fx_stream(&r, 1, 0), 0, 5000, busy);
+    fx_finish(&r, 0);
+    for (int only = 0; only < 2; only++) {
+        fl_run_result result;
+        fx_run(&r, &(fx_how){.mode = -1, .streams_only = only}, &result);
+        FL_CHECK(fx_near(result.peak_power_w, 70 + 8, 1e-12) && result.peak_parts == 2,
+                 "way %d: beside a board without a context %g W, expected 78", only, result.peak_power_w);
+        fl_run_result_free(&result);
+    }
+    fx_close(&r);
+}
+
 /* Beyond 2 kW within one window of accounts: nothing overflows. */
 static void test_large_powers(void) {
     for (int only = 0; only < 2; only++) {
@@ -276,5 +294,5 @@ static void test_too_large_powers(void) {
 
 FL_SUITE("ledger", {"residence closes", test_residence_closes}, {"runs close", test_runs_close},
          {"a leak is seen", test_a_leak_is_seen}, {"parts by hand", test_parts_by_hand}, {"unsplit", test_unsplit},
-         {"peak", test_peak}, {"large powers", test_large_powers}, {"large sums", test_large_sums},
-         {"too large powers", test_too_large_powers})
+         {"peak", test_peak}, {"peak of idle boards", test_idle_peak}, {"large powers", test_large_powers},
+         {"large sums", test_large_sums}, {"too large powers", test_too_large_powers})

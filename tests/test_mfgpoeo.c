@@ -442,19 +442,22 @@ static const struct {
      0,
      0,
      {{0, 100, 100, 86}, {0, 99, 86, 65}, {0, 98, 65, 39}, {0, 97, 39, 23}}},
-    /* far, not flat: 1.5. err 0.03: u = 2.8 x 1.5 x 0.03 + 0.002 x 0.08 */
-    {"far below, not flat", 0, 0, {{0, 100, 100, 86}, {0.02, 99, 86, 75}}},
-    {"neither: factor 1", 0, 0, {{0, 100, 100, 86}, {0.03, 99, 86, 81}}},
+    /* far, not flat: 1.5. err 0.05, then 0.03: u = 2.8 x 1.5 x 0.03 + 0.002 x 0.08 - 0.9 x 0.02 */
+    {"far below, not flat", 0, 0, {{0, 100, 100, 86}, {0.02, 99, 86, 77}}},
+    {"neither: factor 1", 0, 0, {{0, 100, 100, 86}, {0.03, 99, 86, 83}}},
+    /* 0.2 of the bound is one point: u = 2.8 x 0.011 + 0.002 x 0.031 without it, - 0.9 x 0.0101 with */
+    {"a swing of 0.9 points is none", 0, 0, {{0.03, 100, 100, 94}, {0.039, 99, 94, 91}}},
+    {"one of 1.01 points is", 0, 0, {{0.03, 100, 100, 94}, {0.0401, 99, 94, 92}}},
     {"flat, not far below: 1.5", 0, 0, {{0.03, 100, 100, 94}, {0.031, 99, 94, 86}}},
-    /* after a change of sign neither integral nor derivative: 0.7 x 2.8 x 0.03 */
-    {"back within the bound: factor 0.7", 0, 0, {{0.1, 100, 90, 99}, {0.02, 101, 99, 93}}},
+    /* after a change of sign no integral, yet the derivative: 0.7 x 2.8 x 0.03 + 0.9 x 0.08 */
+    {"back within the bound: factor 0.7", 0, 0, {{0.1, 100, 90, 99}, {0.02, 101, 99, 86}}},
     {"still past it: the factor rises", 0, 0, {{0.06, 100, 90, 93}, {0.058, 99, 93, 96}}},
     /* err -0.45, then -0.05: swing 0.4, u = -1.5 x 0.7 x 2.8 x 0.05 - 0.002 x 0.5 + 0.9 x 0.4: damped */
     {"a large swing", 0, 0, {{0.5, 100, 40, 75}, {0.1, 99, 75, 76}}},
     /* Algorithm 4 line 3 */
     {"and: past the bound, objective up: back to the gear before", 0, 0, {{0, 100, 100, 86}, {0.1, 101, 86, 100}}},
-    {"and: past the bound, objective down: the controller's gear", 0, 0, {{0, 100, 100, 86}, {0.06, 99, 86, 88}}},
-    {"and: within the bound, objective up: the controller's gear", 0, 0, {{0, 100, 100, 86}, {0.03, 101, 86, 81}}},
+    {"and: past the bound, objective down: the controller's gear", 0, 0, {{0, 100, 100, 86}, {0.06, 99, 86, 93}}},
+    {"and: within the bound, objective up: the controller's gear", 0, 0, {{0, 100, 100, 86}, {0.03, 101, 86, 83}}},
     {"or: within the bound, objective up: back", 0, 1, {{0, 100, 100, 86}, {0.03, 101, 86, 100}}},
     {"or: past the bound, objective down: back", 0, 1, {{0, 100, 100, 86}, {0.06, 99, 86, 100}}},
     {"or: within the bound, objective up, the gear before past it: one up",
@@ -540,14 +543,21 @@ static void test_best_tried(void) {
             t[k] = (fl_mfg_tried){
                 .gear = row[i].gear[k], .loss = row[i].loss[k], .bound = 0.05 + 1e-12, .objective = row[i].gear[k]};
         fl_mfg_tried best;
-        const int32_t gear = fl_mfg_best_tried(t, row[i].count, 1, &best) ? best.gear : -1;
+        const int32_t gear = fl_mfg_best_tried(t, row[i].count, 1, 1, &best) ? best.gear : -1;
         FL_CHECK(gear == row[i].best, "%s: gear %d, expected %d", row[i].name, gear, row[i].best);
     }
+    fl_mfg_tried raw[] = {{.gear = 105, .loss = 0.06, .bound = 0.05, .objective = 105}, /* as measured: one by one */
+                          {.gear = 104, .loss = 0.055, .bound = 0.05, .objective = 104},
+                          {.gear = 103, .loss = 0.03, .bound = 0.05, .objective = 103}};
+    fl_mfg_tried one;
+    FL_CHECK(!fl_mfg_best_tried(raw, 2, 1, 0, &one) && fl_mfg_best_tried(raw, 3, 1, 0, &one) && one.gear == 103 &&
+                 one.loss == 0.03,
+             "as measured: gear %d", one.gear);
     fl_mfg_tried own[] = {{.gear = 100, .loss = 0.04, .bound = 0.03, .objective = 1}, /* each by its own bound */
                           {.gear = 110, .loss = 0.01, .bound = 0.03, .objective = 3},
                           {.gear = 105, .loss = 0.02, .bound = 0.03, .objective = 4}}; /* and the least objective */
     fl_mfg_tried best;
-    FL_CHECK(fl_mfg_best_tried(own, 3, 1, &best) && best.gear == 110, "gear %d", best.gear);
+    FL_CHECK(fl_mfg_best_tried(own, 3, 1, 1, &best) && best.gear == 110, "gear %d", best.gear);
 
     /* 0.03 off the database and 0.04 each, then 0.02 of four: margins 0.05 and sqrt(0.0013) = 0.0361 */
     fl_mfg_tried unsure[4];
@@ -558,11 +568,11 @@ static void test_best_tried(void) {
                                    .base_error = 0.03,
                                    .error = 0.04,
                                    .objective = 1};
-    FL_CHECK(!fl_mfg_best_tried(unsure, 2, 1, &best), "0.055 and a margin of 0.0412 pass 0.095");
-    FL_CHECK(fl_mfg_best_tried(unsure, 4, 1, &best) && near(best.error, 0.02) && near(best.base_error, 0.03) &&
+    FL_CHECK(!fl_mfg_best_tried(unsure, 2, 1, 1, &best), "0.055 and a margin of 0.0412 pass 0.095");
+    FL_CHECK(fl_mfg_best_tried(unsure, 4, 1, 1, &best) && near(best.error, 0.02) && near(best.base_error, 0.03) &&
                  near(best.loss, 0.055),
              "error %g, %g", best.error, best.base_error);
-    FL_CHECK(!fl_mfg_best_tried(unsure, 4, 1.3, &best), "0.055 + 1.3 x 0.0361 is within 0.095");
+    FL_CHECK(!fl_mfg_best_tried(unsure, 4, 1.3, 1, &best), "0.055 + 1.3 x 0.0361 is within 0.095");
 }
 
 static void test_distance(void) {

@@ -88,35 +88,49 @@ static void test_courses(void) {
         *const greedy[] = {"mem_worth", "0", NULL}, *const edp_or[] = {"objective", "edp", "rollback", "or", NULL},
         *const many[] = {"confirm", "1", "forced_after", "20", "refresh_every", "30", NULL},
         *const mean[] = {"confirm", "1", "forced_after", "20", "refresh_every", "30", "stable_at", "mean", NULL},
+        *const flat_mem[] = {"mem_worth", "0", "search_again", "0", NULL},
+        *const wide[] = {"confirm",   "1",    "forced_after", "20",  "refresh_every", "30",
+                         "stable_at", "mean", "th_ctrl",      "1e9", "stable_gears",  "50",
+                         NULL},
+        *const next[] = {"confirm", "1",   "forced_after", "20", "refresh_every", "30",   "stable_at", "mean",
+                         "th_ctrl", "1e9", "stable_gears", "50", "trace_gear",    "next", NULL},
+        *const seldom[] = {"swing", "4", NULL},
         *const narrow[] = {"forced_after", "9", "refresh_every", "30", "stable_gears", "0", NULL};
-    check_course("bound by the SM clock", NULL, 1, 0, 30, 200, "B8 B8 S118 S114 S118 S115 S117 B8 S117 =117@-1 ");
-    check_course("half", NULL, 0.5, 0, 30, 200, "B8 B8 S118 S108 S111 S110 S111 =111@-1 ");
+    check_course("bound by the SM clock", NULL, 1, 0, 30, 200, "B8 B8 S118 S114 S121 S107 S123 B8 S118 =118@-1 ");
+    check_course("half", NULL, 0.5, 0, 30, 200, "B8 B8 S118 S108 S115 S108 S114 B8 S114 =114@-1 ");
     check_course("flat", NULL, 0.02, 0, 30, 200, "B8 B8 S118 S102 S79 S56 S42 B8 S42 =42@-1 ");
     check_course("memory clock irrelevant", NULL, 0.5, 0, 20, 200,
-                 "B8 B8 M5001 M810 S81 S107 S111 B8 S110 S111 =111@810 ");
-    check_course("memory in use: not tried", NULL, 0.5, 0, 20.5, 200, "B8 B8 S118 S108 S111 S110 S111 =111@-1 ");
+                 "B8 B8 M5001 M810 S81 S107 S108 B8 S112 S109 S112 =112@810 ");
+    check_course("memory in use: not tried", NULL, 0.5, 0, 20.5, 200,
+                 "B8 B8 S118 S108 S115 S108 S114 B8 S114 =114@-1 ");
     check_course("memory clock costs a little", NULL, 0.5, 0.01, 10, 200,
-                 "B8 B8 M5001 M810 S86 S109 S113 B8 S112 S113 =113@5001 ");
+                 "B8 B8 M5001 M810 S86 S109 S110 B8 S115 S110 S115 =115@5001 ");
     check_course("memory clock costs too much", NULL, 0.5, 0.1, 10, 200,
-                 "B8 B8 M5001 S118 S108 S111 S110 B8 S111 =111@-1 ");
+                 "B8 B8 M5001 S118 S108 S115 S108 B8 S114 S114 =114@-1 ");
     check_course("memory clock past the bound, were it worth it", greedy, 0.5, 0.1, 10, 200,
-                 "B8 B8 M5001 S118 S108 S111 S110 B8 S111 =111@-1 ");
+                 "B8 B8 M5001 S118 S108 S115 S108 B8 S114 S114 =114@-1 ");
     check_course("memory clock not worth what it costs", worth, 0.5, 0.02, 10, 200,
-                 "B8 B8 M5001 S118 S108 S111 S110 B8 S111 =111@-1 ");
-    check_course("a list", list, 0.5, 0, 10, 200, "B8 B8 M810 M405 S81 S107 S111 B8 S110 S111 =111@405 ");
-    check_course("objective rises at once", NULL, 0.5, 0, 30, 1, "B8 B8 S118 S108 S118 S111 S110 =-1@-1 ");
-    check_course("power", power, 0.1, 0, 30, 20, "B8 B8 S118 S103 S89 S82 S79 B8 S79 =79@-1 ");
-    check_course("EDP rises below", edp, 0.1, 0, 30, 20, "B8 B8 S118 S103 S89 S82 S79 B8 S89 =89@-1 ");
-    check_course("EDP rises below, or", edp_or, 0.1, 0, 30, 20, "B8 B8 S118 S103 S89 S82 S89 =89@-1 ");
+                 "B8 B8 M5001 S118 S108 S115 S108 B8 S114 S114 =114@-1 ");
+    check_course("a list", list, 0.5, 0, 10, 200, "B8 B8 M810 M405 S81 S107 S108 B8 S112 S109 S112 =112@405 ");
+    check_course("objective rises at once", NULL, 0.5, 0, 30, 1, "B8 B8 S118 S108 S118 S107 S118 =-1@-1 ");
+    check_course("power", power, 0.1, 0, 30, 20, "B8 B8 S118 S103 S90 S84 S80 B8 S80 =80@-1 ");
+    check_course("EDP rises below", edp, 0.1, 0, 30, 20, "B8 B8 S118 S103 S90 S84 S80 B8 S90 =90@-1 ");
+    check_course("EDP rises below, or", edp_or, 0.1, 0, 30, 20, "B8 B8 S118 S103 S90 S84 S90 =90@-1 ");
     check_course("as printed", printed, 0.5, 0, 30, 200, "B8 B8 S118 S118 S118 S118 S118 =118@-1 ");
-    check_course("refreshed often", often, 0.5, 0, 30, 200, "B8 B8 S118 S108 B8 S111 S110 B8 S111 =111@-1 ");
-    check_course("four after 40 s", early, 0.5, 0, 30, 200, "B8 B8 S118 S108 S111 S110 S111 =111@-1 ");
-    check_course("stable by itself", many, 0.3, 0, 30, 200, "B8 B8 S118 S105 S103 S102 =103@-1 ");
-    check_course("stable by itself, at the mean", mean, 0.3, 0, 30, 200, "B8 B8 S118 S105 S103 S102 =104@-1 ");
+    check_course("refreshed often", often, 0.5, 0, 30, 200, "B8 B8 S118 S108 B8 S115 S108 B8 S114 S114 =114@-1 ");
+    check_course("four after 40 s", early, 0.5, 0, 30, 200, "B8 B8 S118 S108 S115 S108 S115 =115@-1 ");
+    check_course("stable by itself", many, 0.3, 0, 30, 200, "B8 B8 S118 S105 S104 S103 =103@-1 ");
+    check_course("stable by itself, at the mean", mean, 0.3, 0, 30, 200, "B8 B8 S118 S105 S104 S103 =104@-1 ");
     check_course("gears too far apart", narrow, 0.3, 0, 30, 200,
-                 "B8 B8 S118 S105 S103 S102 S103 S102 S103 S102 =103@-1 ");
+                 "B8 B8 S118 S105 S104 S103 S102 S103 S102 S103 =103@-1 ");
     check_course("low memory clock that uses up the bound", greedy, 1, 0.045, 10, 240,
-                 "B8 B8 M5001 M810 S105 S123 S120 B8 S123 S118 S114 S118 B8 S115 =-1@5001 ");
+                 "B8 B8 M5001 M810 S105 S123 S105 B8 S123 S118 S114 S121 B8 S107 S118 =-1@5001 ");
+    check_course("the same, kept without a second search", flat_mem, 1, 0.045, 10, 240,
+                 "B8 B8 M5001 M810 S105 S123 S105 B8 S123 S105 =-1@5001 ");
+    check_course("K_D from 20 points on", seldom, 0.5, 0, 30, 200, "B8 B8 S118 S108 S111 S110 S111 =111@-1 ");
+    check_course("stable by itself: wide gears, the mean of those measured", wide, 0.3, 0, 30, 200,
+                 "B8 B8 S118 S105 S104 =109@-1 ");
+    check_course("the same of those set next", next, 0.3, 0, 30, 200, "B8 B8 S118 S105 S104 =104@-1 ");
 }
 
 static void test_golden(void) {
@@ -197,6 +211,10 @@ static void test_outdated(void) {
     mx_close(n);
 }
 
+/* The best within the bound of half a load is gear 111; the derivative makes the controller swing about it, and five
+ * gears are measured at most. */
+static bool is_near_best(double mhz) { return mhz >= 210 + 15 * 111 && mhz <= 210 + 15 * 115; }
+
 static const mx_kernel longer[] = {{0, 0, 1100, 60}, {1, 0, 500, 24}, {2, 0, 1800, 120}, {0, 0, 1100, 36}};
 
 /* The same kinds take a fifth longer from the midst of the search on, as with larger input: the database is of other
@@ -205,8 +223,7 @@ static void test_longer(void) {
     mx_node *n = open_loop(1, NULL, 0.5, 0);
     FL_CHECK(mx_wait(n, 0, "adjustments", 2, 40), "no second adjustment");
     n->gpu[0].kernel = longer;
-    FL_CHECK(mx_wait(n, 0, "state", STABLE, 150) && fabs(n->gpu[0].sm - (210 + 15 * 111)) < 16 &&
-                 mx_probe(n, 0, "baselines") <= 7,
+    FL_CHECK(mx_wait(n, 0, "state", STABLE, 150) && is_near_best(n->gpu[0].sm) && mx_probe(n, 0, "baselines") <= 7,
              "state %g, %g MHz, %g baselines", mx_probe(n, 0, "state"), n->gpu[0].sm, mx_probe(n, 0, "baselines"));
     mx_close(n);
 }
@@ -394,7 +411,7 @@ static void test_lost(void) {
         n->gpu[0].lost = false; /* and back */
         n->gpu[0].kernel_count = 4;
         mx_until(n, when[i] + 200);
-        FL_CHECK(mx_probe(n, 0, "state") == STABLE && mx_probe(n, 0, "held") == 0 && n->gpu[0].sm == 210 + 15 * 111,
+        FL_CHECK(mx_probe(n, 0, "state") == STABLE && mx_probe(n, 0, "held") == 0 && is_near_best(n->gpu[0].sm),
                  "back at %g s: state %g, %g MHz", when[i] + 40, mx_probe(n, 0, "state"), n->gpu[0].sm);
         mx_close(n);
     }
@@ -435,7 +452,7 @@ static void test_gpus_apart(void) {
     mx_node *n = open_loop(2, NULL, 0.5, 0);
     n->gpu[1].sm_share = 1;
     mx_until(n, 100);
-    FL_CHECK(n->gpu[0].sm == 210 + 15 * 111 && n->gpu[1].sm == 210 + 15 * 117, "%g and %g MHz", n->gpu[0].sm,
+    FL_CHECK(n->gpu[0].sm == 210 + 15 * 114 && n->gpu[1].sm == 210 + 15 * 118, "%g and %g MHz", n->gpu[0].sm,
              n->gpu[1].sm);
     n->gpu[1].dynamic_w = 0;
     n->gpu[1].util_mem = 1;

@@ -528,7 +528,7 @@ static void describes_node(const fl_platform *p) {
         return;
     }
     const fl_thermal_spec *t = &dev->thermal;
-    const double full = p->node.host.apu ? 39 : dev->tdp_w, at_full = t->ambient_c + t->c_per_w * full;
+    const double at_full = t->ambient_c + t->c_per_w * dev->tdp_w; /* of an APU: the package's, which is one die */
     FL_CHECK(t->period_ns > 0 && at_full > 70 && at_full < t->limit_c, "%s: %g C at full power", p->name, at_full);
     FL_CHECK(t->c_per_w * t->leak_w_per_c < 0.5, "%s: leakage runs away", p->name);
     FL_CHECK(dev->v_sigma > 0 && dev->leak_sigma > 0, "%s: all units alike", p->name);

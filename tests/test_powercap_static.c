@@ -83,6 +83,8 @@ static const choice_case choices[] = {
      NAN, 195, 16, 15 * 190 + 195},
     {"copies that do not happen draw nothing", "190", "energy", 10, 0, {{"comm_w", 0, 95}, {"comm_s", 0, 0}}, 600, NAN,
      190, NAN, NAN},
+    /* 1 s of T_all at static power; without it 900 MHz, 10 s and 2200 J, as in the first */
+    {"both idle for a second", "1000", "energy", 10, 0, {{"idle_s", 0, 1}}, 900, NAN, 220, 11, 2200 + 100},
     {"both clocks together", "1000", "energy", 10, 1, {{0}}, 900, 3000, 220, 11, 2200 + 170},
     {"the cap holds for the CPU's part too", "151", "energy", 10, 1, {{"gpu.alpha", 0, 0}}, NAN, 2000, 150, NAN, NAN},
     {"a CPU whose time does not depend on its clock: the lowest", "1000", "energy", 10, 0,
@@ -101,7 +103,7 @@ static void test_choices(void) {
             for (uint32_t n = 0; n < t.t.row_count; n++)
                 if (!strcmp(t.key[n], c->more[k].key))
                     t.cell[2 * n + 1] = c->more[k].value;
-            if (!strncmp(c->more[k].key, "comm", 4))
+            if (!strncmp(c->more[k].key, "comm", 4) || !strcmp(c->more[k].key, "idle_s"))
                 table_add(&t, c->more[k].key, 0, c->more[k].value);
         }
         rig r;
