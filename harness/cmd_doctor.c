@@ -155,7 +155,7 @@ static fl_status tell_policy(const fl_policy *p, const fl_gpus *g, fl_diag *d) {
     if (s)
         return s;
     printf("policy %s\n  signals     %s%s%s\n", p->name, *r.signals ? "cannot be read here: " : "all there", r.signals,
-           r.blind      ? "; it cannot decide"
+           r.blind      ? "; it has nothing to decide on"
            : *r.signals ? "; it may never decide"
                         : "");
     printf("  controls    %s%s\n", *r.controls ? "cannot be set here: " : "all there", r.controls);

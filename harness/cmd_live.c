@@ -30,7 +30,7 @@ typedef struct choice { /* as the command line has it */
     fl_texts set;
     double min_set_ms, grace_ms, frozen_s;
     int64_t seed;
-    bool control, observe;
+    bool control, observe, blind;
 } choice;
 
 typedef struct run {
@@ -115,14 +115,15 @@ static fl_status tell_reach(const run *r, const choice *c, fl_diag *d) {
         return s;
     if (*reach.controls)
         fprintf(stderr, "foldline live: cannot be set here: %s; control ends where %s sets it\n", reach.controls, name);
-    if (reach.blind && c->control)
-        return fl_fail(d, FL_HARDWARE, NULL, 0, 0,
-                       "policy %s cannot decide here: of the signals it needs (%s) none can "
-                       "be read",
-                       name, reach.signals);
+    if (reach.blind && c->control && !c->blind)
+        return fl_fail(
+            d, FL_HARDWARE, NULL, 0, 0,
+            "policy %s has nothing to decide on here: of the signals it needs (%s) none can be read; --blind "
+            "starts it all the same",
+            name, reach.signals);
     if (*reach.signals)
-        fprintf(stderr, "foldline live: %s needs signals that cannot be read here: %s; it %s decide\n", name,
-                reach.signals, reach.blind ? "cannot" : "may never");
+        fprintf(stderr, "foldline live: %s needs signals that cannot be read here: %s; it %s\n", name, reach.signals,
+                reach.blind ? "has nothing to decide on" : "may never decide");
     return FL_OK;
 }
 
@@ -257,6 +258,8 @@ int fl_cmd_live(int argc, char **argv) {
          "policy, or a path to a .so; parameters may follow a colon"},
         {"set", "P=V", FL_OPTION_LIST, &c.set, 0, 0, "parameter of the policy (may be repeated)"},
         {"control", NULL, FL_OPTION_FLAG, &c.control, 0, 0, "sets what the policy decides (needs root)"},
+        {"blind", NULL, FL_OPTION_FLAG, &c.blind, 0, 0,
+         "with --control: also where none of the policy's signals can be read (a cap that is set once)"},
         {"observe", NULL, FL_OPTION_FLAG, &c.observe, 0, 0, "reads only, without a policy"},
         {"for", "TIME", FL_OPTION_TEXT, &c.lasts, 0, 0, "ends after 60s, 5m, 1h or 500ms (runs until stopped)"},
         {"log", "FILE", FL_OPTION_OUTPUT, &c.log, 0, 0, "writes every step: what was seen and decided"},
