@@ -1,8 +1,11 @@
 #include "harness/live/commands.h"
 #include "harness/live/cpu_host.h"
 #include "harness/live/locks.h"
+#include "harness/live/privilege.h"
+#include "harness/live/reach.h"
 #include "harness/live/vendors.h"
 #include "harness/output.h"
+#include "harness/spec.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -12,29 +15,15 @@
 #include <unistd.h>
 
 static const fl_command_help help = {
-    "doctor", "[--vendor NAME] [--gpus LIST]",
+    "doctor", "[--vendor NAME] [--gpus LIST] [--policy NAME]",
     "Says what this user may read and set on each GPU, why not, and what would change that.",
     "Reads only. NVML cannot read a clock lock that somebody else set, ROCm SMI no set of allowed clocks: restoring "
     "after\ncontrol takes them off. Intel's and AMD's GPUs: unproven on hardware."};
 
-enum { CAP_SYS_ADMIN_BIT = 21 };
-
 static bool nvidia(const fl_gpus *g) { return !strcmp(g->back->vendor, "nvidia"); }
 
 /* NVIDIA's driver asks for CAP_SYS_ADMIN, not for a user id; the others' libraries write files of root. */
-static bool may_administrate(const fl_gpus *g) {
-    if (!nvidia(g))
-        return geteuid() == 0;
-    char line[256];
-    uint64_t caps = 0;
-    FILE *f = fopen("/proc/self/status", "re");
-    while (f && fgets(line, sizeof line, f))
-        if (sscanf(line, "CapEff: %" SCNx64, &caps) == 1)
-            break;
-    if (f)
-        fclose(f);
-    return caps >> CAP_SYS_ADMIN_BIT & 1;
-}
+static bool may_administrate(const fl_gpus *g) { return nvidia(g) ? fl_privilege_admin() : geteuid() == 0; }
 
 static void tell_signals(const fl_gpus *g, uint32_t i, fl_diag *d) {
     fl_gpu_sample s = {0};
@@ -70,9 +59,12 @@ static void tell_control(const fl_gpus *g, uint32_t i, int control, const char *
     else if (!may)
         printf("  %-11s not by this user: needs %s. Administrator: run foldline live as root (see "
                "foldline.service)\n",
-               name, nvidia(g) ? "CAP_SYS_ADMIN" : "root");
-    else
-        printf("  %-11s may be set\n", name);
+               name,
+               !nvidia(g)               ? "root"
+               : fl_privilege_initial() ? "CAP_SYS_ADMIN"
+                                        : "CAP_SYS_ADMIN of the host, not of a user namespace");
+    else /* only a set would show whether the board takes it */
+        printf("  %-11s may be set, if the board supports it\n", name);
 }
 
 static void tell_controls(const fl_gpus *g, uint32_t i, bool may) {
@@ -151,7 +143,26 @@ static void tell_cpu(void) {
     fl_cpu_host_close(c);
 }
 
-static fl_status tell_gpus(const fl_gpus *g, fl_diag *d) {
+/* What a policy would miss here. */
+static fl_status tell_policy(const fl_policy *p, const fl_gpus *g, fl_diag *d) {
+    fl_cpu_host *cpu = NULL;
+    fl_reach r = {0};
+    const char *root = getenv("FOLDLINE_ROOT");
+    fl_status s = fl_gpus_simulated(g) ? FL_OK : fl_cpu_host_open(&cpu, root ? root : "", p->host_needs, d);
+    if (!s)
+        s = fl_reach_of(p, g, cpu, p->needs_records, &r, d);
+    fl_cpu_host_close(cpu);
+    if (s)
+        return s;
+    printf("policy %s\n  signals     %s%s%s\n", p->name, *r.signals ? "cannot be read here: " : "all there", r.signals,
+           r.blind      ? "; it has nothing to decide on"
+           : *r.signals ? "; it may never decide"
+                        : "");
+    printf("  controls    %s%s\n", *r.controls ? "cannot be set here: " : "all there", r.controls);
+    return FL_OK;
+}
+
+static fl_status tell_gpus(const fl_gpus *g, const fl_policy *policy, fl_diag *d) {
     fl_status first = FL_OK;
     const bool may = may_administrate(g);
     printf("%s: library %s, driver %s%s\n", g->back->vendor, g->back->library(g->self), g->back->driver(g->self),
@@ -168,11 +179,11 @@ static fl_status tell_gpus(const fl_gpus *g, fl_diag *d) {
             *d = gone;
         first = first ? first : gone.status;
     }
-    return first;
+    return first || !policy ? first : tell_policy(policy, g, d);
 }
 
 /* Each vendor that was not ruled out. One that is not here is no failure unless all are missing. */
-static fl_status tell_vendors(const char *only, const char *list, fl_diag *d) {
+static fl_status tell_vendors(const char *only, const char *list, const fl_policy *policy, fl_diag *d) {
     char missing[sizeof d->message] = "";
     const bool all = !only || !strcmp(only, "auto");
     fl_status first = FL_OK;
@@ -184,7 +195,7 @@ static fl_status tell_vendors(const char *only, const char *list, fl_diag *d) {
         const size_t at = strlen(missing);
         if (!s) {
             any = true;
-            s = silent.status == FL_BAD_INPUT ? FL_OK : tell_gpus(&g, &why);
+            s = silent.status == FL_BAD_INPUT ? FL_OK : tell_gpus(&g, policy, &why);
             if (!s && silent.status) {
                 why = silent;
                 s = silent.status;
@@ -205,21 +216,28 @@ static fl_status tell_vendors(const char *only, const char *list, fl_diag *d) {
 
 int fl_cmd_doctor(int argc, char **argv) {
     fl_texts rest = {0};
-    const char *gpus = NULL, *vendor = NULL;
+    const char *gpus = NULL, *vendor = NULL, *policy = NULL;
+    fl_spec spec = {0};
     const fl_option option[] = {
         {"vendor", "NAME", FL_OPTION_TEXT, &vendor, 0, 0, "nvidia, intel or amd; auto = all of them (auto)"},
         {"gpus", "LIST", FL_OPTION_TEXT, &gpus, 0, 0, "indices or UUIDs joined by commas (all)"},
+        {"policy", "SPEC", FL_OPTION_TEXT, &policy, 0, 0, "says what that policy would miss here"},
     };
     int status = FL_EXIT_OK;
     if (!fl_begin(argc, argv, &help, option, sizeof option / sizeof *option, &rest, &status))
         return status;
     fl_diag d = {0};
-    fl_status s = rest.count ? fl_fail(&d, FL_BAD_INPUT, NULL, 0, 0, "'%s': expected options only", rest.item[0])
-                             : tell_vendors(vendor, gpus, &d);
+    fl_status s =
+        rest.count ? fl_fail(&d, FL_BAD_INPUT, NULL, 0, 0, "'%s': expected options only", rest.item[0]) : FL_OK;
+    if (!s && policy)
+        s = fl_spec_open(policy, &spec, &d);
+    if (!s)
+        s = tell_vendors(vendor, gpus, spec.policy, &d);
     if (s)
         status = fl_report("doctor", &d);
     if (s != FL_BAD_INPUT)
         tell_cpu();
+    fl_spec_free(&spec);
     fl_texts_free(&rest);
     return status;
 }

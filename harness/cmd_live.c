@@ -2,10 +2,12 @@
 #include "harness/live/guardian.h"
 #include "harness/live/host.h"
 #include "harness/live/live_log.h"
+#include "harness/live/reach.h"
 #include "harness/live/stop.h"
 #include "harness/live/vendors.h"
 #include "harness/platform.h"
 #include "harness/spec.h"
+#include "sim/params.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,7 +30,7 @@ typedef struct choice { /* as the command line has it */
     fl_texts set;
     double min_set_ms, grace_ms, frozen_s;
     int64_t seed;
-    bool control, observe;
+    bool control, observe, blind;
 } choice;
 
 typedef struct run {
@@ -40,6 +42,7 @@ typedef struct run {
     fl_gpu_facts *gpu_facts;
     fl_spec spec;
     fl_layer layer[2];
+    int64_t for_ns; /* 0 = until stopped */
     fl_live_log *log;
 } run;
 
@@ -90,11 +93,46 @@ static fl_status open_kernels(run *r, const choice *c, fl_diag *d) {
                    r->spec.policy->name);
 }
 
+/* What is wrong in the command line is told as that, whether or not this machine has a GPU. */
+static fl_status check_usage(run *r, const choice *c, fl_diag *d) {
+    void *params = NULL;
+    fl_status s = c->lasts ? fl_duration_parse(c->lasts, &r->for_ns, d) : FL_OK;
+    if (s || !c->policy)
+        return s;
+    s = fl_spec_open_set(c->policy, &c->set, &r->spec, d);
+    if (!s)
+        s = fl_params_resolve(&params, r->spec.policy, &r->spec.layer, 1, d);
+    if (!s)
+        fl_params_free(r->spec.policy, params);
+    return s;
+}
+
+/* One line each, also in shadow mode; a policy that sees nothing at all is not let at the controls. */
+static fl_status tell_reach(const run *r, const choice *c, fl_diag *d) {
+    const char *name = r->spec.policy->name;
+    fl_reach reach;
+    fl_status s = fl_reach_of(r->spec.policy, &r->gpus, r->cpu, r->kernels != NULL, &reach, d);
+    if (s)
+        return s;
+    if (*reach.controls)
+        fprintf(stderr, "foldline live: cannot be set here: %s; control ends where %s sets it\n", reach.controls, name);
+    if (reach.blind && c->control && !c->blind)
+        return fl_fail(
+            d, FL_HARDWARE, NULL, 0, 0,
+            "policy %s has nothing to decide on here: of the signals it needs (%s) none can be read; --blind "
+            "starts it all the same",
+            name, reach.signals);
+    if (*reach.signals)
+        fprintf(stderr, "foldline live: %s needs signals that cannot be read here: %s; it %s\n", name, reach.signals,
+                reach.blind ? "has nothing to decide on" : "may never decide");
+    return FL_OK;
+}
+
 static fl_status open_run(run *r, const choice *c, fl_diag *d) {
-    fl_status s = fl_vendor_open(&r->gpus, c->vendor, c->gpus, NULL, d);
+    fl_status s = check_usage(r, c, d);
+    if (!s)
+        s = fl_vendor_open(&r->gpus, c->vendor, c->gpus, NULL, d);
     const bool simulated = !s && fl_gpus_simulated(&r->gpus);
-    if (!s && c->policy)
-        s = fl_spec_open_set(c->policy, &c->set, &r->spec, d);
     if (!s && r->spec.policy)
         s = open_kernels(r, c, d);
     const uint64_t needs = r->spec.policy ? r->spec.policy->host_needs & ~FL_BIT(FL_HOST_LOOP_NS) : 0,
@@ -107,6 +145,7 @@ static fl_status open_run(run *r, const choice *c, fl_diag *d) {
     if (!s && r->spec.policy) {
         r->layer[0] = c->platform ? fl_platform_layer(&r->platform, r->spec.policy->name) : (fl_layer){0};
         r->layer[1] = r->spec.layer;
+        s = tell_reach(r, c, d);
     }
     return s;
 }
@@ -190,6 +229,7 @@ static fl_status go(run *r, const choice *c, fl_diag *d) {
                          .gpu_needs = FL_BIT(FL_GPU_SIGNAL_COUNT) - 1,
                          .period_ns = 100000000,
                          .min_set_interval_ns = (int64_t)(min_set_ms * 1e6),
+                         .for_ns = r->for_ns,
                          .grace_ns = (int64_t)(c->grace_ms * 1e6),
                          .check_ns = (int64_t)(c->grace_ms * 1e4),
                          .frozen_ns = (int64_t)(c->frozen_s * 1e9),
@@ -198,8 +238,8 @@ static fl_status go(run *r, const choice *c, fl_diag *d) {
                          .on_step = on_step,
                          .user = r};
     fl_live_result x;
-    fl_status s = c->lasts ? fl_duration_parse(c->lasts, &o.for_ns, d) : FL_OK;
-    if (!s && c->log && r->spec.policy)
+    fl_status s = FL_OK;
+    if (c->log && r->spec.policy)
         s = open_log(r, c, min_set_ms, d);
     if (!s) {
         fl_stop_listen();
@@ -222,6 +262,8 @@ int fl_cmd_live(int argc, char **argv) {
          "policy, or a path to a .so; parameters may follow a colon"},
         {"set", "P=V", FL_OPTION_LIST, &c.set, 0, 0, "parameter of the policy (may be repeated)"},
         {"control", NULL, FL_OPTION_FLAG, &c.control, 0, 0, "sets what the policy decides (needs root)"},
+        {"blind", NULL, FL_OPTION_FLAG, &c.blind, 0, 0,
+         "with --control: also where none of the policy's signals can be read (a cap that is set once)"},
         {"observe", NULL, FL_OPTION_FLAG, &c.observe, 0, 0, "reads only, without a policy"},
         {"for", "TIME", FL_OPTION_TEXT, &c.lasts, 0, 0, "ends after 60s, 5m, 1h or 500ms (runs until stopped)"},
         {"log", "FILE", FL_OPTION_OUTPUT, &c.log, 0, 0, "writes every step: what was seen and decided"},

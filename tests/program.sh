@@ -55,6 +55,7 @@ for c in $("$f" --help | sed -n 's/^  \([a-z]*\)  .*/\1/p'); do
 done
 succeed "--help" "Exit status" "$f" --help
 check "no command" test "$("$f" >/dev/null 2>&1; echo $?)" = 2
+check "the service's policy exists" "$f" policies "$(sed -n 's/^Environment=POLICY=//p' harness/live/foldline.service)"
 refuse "unknown command" 2 "did you mean 'compare'" "$f" comapre
 refuse "unknown option" 2 "did you mean '--platform'" "$f" run --platfrom generic
 refuse "option without value" 2 "nothing follows" "$f" run --platform

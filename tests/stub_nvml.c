@@ -166,6 +166,8 @@ API int nvmlDeviceGetPowerManagementLimit(handle h, unsigned *mw) {
     if (!code && state->sets)
         code = g->readback_code;
     if (!code)
+        code = g->limit_code;
+    if (!code)
         *mw = g->limit_mw;
     return code;
 }
@@ -181,6 +183,65 @@ API int nvmlDeviceGetPowerManagementDefaultLimit(handle h, unsigned *mw) {
     stub_gpu *g;
     *mw = 250000;
     return usable(h, &g);
+}
+
+/* ---- profiling: samples are numbered, a metric of two is 1000 x the first + the second ---- */
+
+enum { METRICS = 333 };
+typedef struct sample {
+    unsigned number;
+} sample;
+typedef struct metric {
+    unsigned id;
+    int code;
+    double value;
+    const char *text[3];
+} metric;
+typedef struct metrics {
+    unsigned version, count;
+    sample *first, *second;
+    metric metric[METRICS];
+} metrics;
+
+API int nvmlGpmQueryDeviceSupport(handle h, unsigned *support);
+API int nvmlGpmQueryDeviceSupport(handle h, unsigned *support) {
+    stub_gpu *g;
+    int code = usable(h, &g);
+    if (!code)
+        support[1] = (unsigned)g->gpm;
+    return support[0] == 1 ? code : 25;
+}
+API int nvmlGpmSampleAlloc(sample **s);
+API int nvmlGpmSampleAlloc(sample **s) {
+    *s = calloc(1, sizeof **s);
+    return OK;
+}
+API int nvmlGpmSampleFree(sample *s);
+API int nvmlGpmSampleFree(sample *s) {
+    free(s);
+    return OK;
+}
+API int nvmlGpmSampleGet(handle h, sample *s);
+API int nvmlGpmSampleGet(handle h, sample *s) {
+    static unsigned samples;
+    stub_gpu *g;
+    int code = usable(h, &g);
+    if (!code)
+        code = g->gpm_code;
+    if (!code)
+        s->number = samples++;
+    return code;
+}
+/* Writes the whole list, as a library of a later header may. */
+API int nvmlGpmMetricsGet(metrics *m);
+API int nvmlGpmMetricsGet(metrics *m) {
+    if (m->version != 1)
+        return 25;
+    for (unsigned i = 0; i < METRICS; i++) {
+        m->metric[i].code = i < m->count ? OK : INVALID;
+        m->metric[i].value = 1000.0 * m->first->number + m->second->number;
+    }
+    return OK;
 }
 
 /* ---- setting ---- */

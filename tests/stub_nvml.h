@@ -15,6 +15,9 @@ typedef struct stub_gpu {
     _Atomic int code;          /* what every call on this GPU returns; 0 = works */
     _Atomic int set_code;      /* and what sets return */
     _Atomic int readback_code; /* what reading the limit returns once anything was set */
+    _Atomic int limit_code;    /* what reading it always returns */
+    _Atomic int gpm;           /* profiling is supported */
+    _Atomic int gpm_code;      /* and what taking a sample returns */
     _Atomic int frozen;        /* its energy counter stands still */
     /* Level Zero's second tile; ROCm SMI's level and sets of allowed clocks; whether a limit is enabled. */
     _Atomic unsigned sm2_min, sm2_max, level, sm_mask, mem_mask, limit_on;

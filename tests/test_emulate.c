@@ -65,6 +65,29 @@ static double number(const cJSON *tree, const char *key) {
 
 static bool near(double a, double b, double share) { return fabs(a - b) <= share * fabs(b); }
 
+/* ---- the host's own state ---- */
+
+/* A controller that loses its simulated GPU leaves a record: with the session, not with the host, unless asked to. */
+static void test_state_folder(void) {
+    make_workloads();
+    static const char LOST[] =
+        "--time virtual --fault lost:gpu=0,from_s=1 -- " FL_PROGRAM " live --policy assure --control --for 3s 2>&1";
+    CU_ASSERT_EQUAL(shell("env -u FOLDLINE_STATE " EMULATE "%s", FL_PROGRAM, folder, LOST), 3);
+    CU_ASSERT(strstr(out, "lost") != NULL);
+    char first[OUT_MAX];
+    snprintf(first, sizeof first, "%s", out);
+    CU_ASSERT_EQUAL(shell("env -u FOLDLINE_STATE " EMULATE "%s", FL_PROGRAM, folder, LOST), 3);
+    CU_ASSERT_STRING_EQUAL(first, out);
+    CU_ASSERT_EQUAL(shell("env -u FOLDLINE_STATE " EMULATE "-- sh -c 'mkdir $FOLDLINE_STATE; echo $FOLDLINE_STATE'",
+                          FL_PROGRAM, folder),
+                    0);
+    out[strcspn(out, "\n")] = 0;
+    FL_CHECK(!strncmp(out, "/tmp/foldline-", 14) && access(out, F_OK), "its state folder: %s", out);
+    CU_ASSERT_EQUAL(
+        shell("FOLDLINE_STATE=%s/mine " EMULATE "-- sh -c 'echo $FOLDLINE_STATE'", folder, FL_PROGRAM, folder), 0);
+    CU_ASSERT(strstr(out, "/mine\n") != NULL);
+}
+
 /* ---- closed loop ---- */
 
 /* A lock at the start, and the whole work at that clock, as a run of the policy that does the same. */
@@ -343,4 +366,4 @@ FL_SUITE("emulate", {"closed loop", test_closed_loop}, {"experiment file", test_
          {"processes", test_processes}, {"errors", test_errors}, {"paths", test_paths},
          {"dead clients first", test_dead_first}, {"one hash", test_repeats}, {"an hour", test_hour},
          {"what cannot be virtual", test_unfit}, {"PCP's agent", test_pcp}, {"signals", test_signals},
-         {"too many GPUs", test_too_many_gpus}, {"end", test_end})
+         {"too many GPUs", test_too_many_gpus}, {"a state folder of its own", test_state_folder}, {"end", test_end})

@@ -224,7 +224,7 @@ static void test_bare_machine(void) {
     fl_cpu_host_read(c, &s);
     CU_ASSERT(s.valid == 0);
     for (int id = 0; id < FL_HOST_CONTROL_COUNT; id++)
-        CU_ASSERT(fl_cpu_host_prior(c, FL_BIT(id), &r, &d) == FL_HARDWARE);
+        CU_ASSERT(fl_cpu_host_prior(c, FL_BIT(id), &r, &d) == FL_IO);
     fl_record_free(&r);
     fl_cpu_host_close(c);
 }

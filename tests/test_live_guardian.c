@@ -53,13 +53,13 @@ static int control(unsigned sleep_us) {
                                   .check_ns = check_ms * INT64_C(1000000)};
     fl_status status = fl_session_open(&s, &o, &d);
     while (!status && !stopping) {
-        fl_session_beat(s, now_ns() + GRACE_MS * INT64_C(1000000));
-        status = set_something(s, &d);
+        status = fl_session_beat(s, now_ns() + GRACE_MS * INT64_C(1000000), &d);
+        status = status ? status : set_something(s, &d);
         if (!status && !stopping && sleep_us)
             wait_us(draw(sleep_us));
     }
     if (s)
-        fl_session_beat(s, now_ns() + INT64_C(10000000000));
+        fl_session_beat(s, now_ns() + INT64_C(10000000000), NULL);
     fl_status back = fl_session_close(s, NULL);
     fl_gpus_close(&gpus);
     if (status)

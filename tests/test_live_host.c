@@ -3,6 +3,7 @@
 #include "harness/live/nvml_host.h"
 #include "harness/live/guardian.h"
 #include "harness/live/host.h"
+#include "harness/live/privilege.h"
 #include "harness/live/record.h"
 #include "harness/live/restore.h"
 #include "harness/live/session.h"
@@ -36,9 +37,16 @@ static char *text_of(const char *name) {
     return text ? text : strdup("");
 }
 
-static bool said(const char *name, const char *what) {
+static bool mentions(const char *name, const char *what) {
     char *text = text_of(name);
     bool found = strstr(text, what) != NULL;
+    free(text);
+    return found;
+}
+
+static bool said(const char *name, const char *what) {
+    const bool found = mentions(name, what);
+    char *text = text_of(name);
     if (!found)
         printf("\n    %s: %s", name, text);
     free(text);
@@ -144,6 +152,221 @@ static void test_second_controller_is_refused(void) {
     CU_ASSERT(!stub->gpu[0].sm_max && left_behind(".record") == 0);
 }
 
+/* A state folder that somebody empties, or takes away: what was set is put back all the same. */
+static void test_vanished_record(void) {
+    for (int folder = 0; folder < 2; folder++) {
+        fresh(1);
+        stub->gpu[0].limit_mw = 211000;
+        pid_t pid = foldline_start((char *[]){ARG("foldline"), ARG("live"), ARG("--policy"),
+                                              ARG("fixed:sm_mhz=1200,power_limit_w=150"), ARG("--control"), NULL});
+        for (int i = 0; i < 20000 && stub->gpu[0].limit_mw != 150000; i++)
+            wait_us(1000);
+        FL_CHECK(stub->gpu[0].sm_max == 1200 && stub->gpu[0].limit_mw == 150000, "SM %u MHz, %u mW",
+                 stub->gpu[0].sm_max, stub->gpu[0].limit_mw);
+        empty_folder(getenv("FOLDLINE_STATE"));
+        if (folder)
+            rmdir(getenv("FOLDLINE_STATE"));
+        kill(pid, SIGTERM);
+        int status = exit_of(pid);
+        FL_CHECK(status == 0 && said("out.txt", "all restored"), "exit status %d", status);
+        FL_CHECK(!stub->gpu[0].sm_max && stub->gpu[0].limit_mw == 211000, "left at SM %u MHz, %u mW",
+                 stub->gpu[0].sm_max, stub->gpu[0].limit_mw);
+    }
+}
+
+/* One that sets once and then only sleeps gets a new guardian at once, not at a next set that never comes. */
+static void test_set_once_stays_guarded(void) {
+    fresh(1);
+    pid_t pid = foldline_start((char *[]){ARG("foldline"), ARG("live"), ARG("--policy"),
+                                          ARG("fixed:sm_mhz=1200,period_ms=600000"), ARG("--control"), NULL});
+    for (int i = 0; i < 20000 && !stub->sets; i++)
+        wait_us(1000);
+    CU_ASSERT_FATAL(stub->inits == 2);
+    kill(stub->init_pid[1], SIGKILL);
+    for (int i = 0; i < 10000 && stub->inits < 3; i++)
+        wait_us(1000);
+    FL_CHECK(stub->inits == 3, "%u processes opened the library", stub->inits);
+    kill(pid, SIGKILL);
+    exit_of(pid);
+    for (int i = 0; i < 10000 && (stub->gpu[0].sm_max || left_behind(".record")); i++)
+        wait_us(1000);
+    FL_CHECK(!stub->gpu[0].sm_max && !left_behind(".record"), "left at %u MHz", stub->gpu[0].sm_max);
+}
+
+/* ---- what this machine cannot give --------------------------------------------------------------------------------
+ */
+
+#define CONTROL(policy)                                                                                                \
+    FOLDLINE(ARG("live"), ARG("--policy"), ARG(policy), ARG("--control"), ARG("--for"), ARG("300ms"))
+
+/* As on a virtual machine: no cpufreq, no RAPL. What is not set needs not be there; what is, is refused before
+ * anything is set. */
+static void test_missing_controls(void) {
+    static const struct {
+        const char *policy, *told;
+        int status;
+    } ROWS[] = {{"fixed:sm_mhz=1200", "cannot be set here: cpu_mhz (no cpufreq driver), cpu_boost (no file for it)", 0},
+                {"fixed:sm_mhz=1200,cpu_boost=0", "sets cpu_boost to 0, which cannot be set here: no file for it", 3},
+                {"maxfreq", "", 0}};
+    setenv("FOLDLINE_ROOT", fl_temp_path("bare"), 1);
+    for (size_t i = 0; i < sizeof ROWS / sizeof *ROWS; i++) {
+        fresh(1);
+        int status = CONTROL(ROWS[i].policy);
+        FL_CHECK(status == ROWS[i].status && said("err.txt", ROWS[i].told), "%s: exit status %d", ROWS[i].policy,
+                 status);
+        FL_CHECK((stub->sets > 0) == !ROWS[i].status && untouched(1), "%s: %u sets", ROWS[i].policy, stub->sets);
+        FL_CHECK(lines_of("err.txt") == (*ROWS[i].told ? 1 + (ROWS[i].status > 0) : 0), "%s: %d lines", ROWS[i].policy,
+                 lines_of("err.txt"));
+    }
+    fresh(1);
+    CU_ASSERT(FOLDLINE(ARG("doctor"), ARG("--policy"), ARG("fixed")) == 0);
+    CU_ASSERT(said("out.txt", "controls    cannot be set here: cpu_mhz (no cpufreq driver), cpu_boost"));
+    unsetenv("FOLDLINE_ROOT");
+}
+
+/* A limit that the driver does not support stops only who sets it. */
+static void test_unsupported_limit(void) {
+    fresh(1);
+    stub->gpu[0].limit_code = 3;
+    CU_ASSERT(CONTROL("fixed:sm_mhz=1200") == 0 && said("err.txt", "power_limit_w (") && stub->sets > 0);
+    fresh(1);
+    stub->gpu[0].limit_code = 3;
+    CU_ASSERT(CONTROL("fixed:sm_mhz=1200,power_limit_w=200") == 3 && stub->sets == 0);
+    CU_ASSERT(said("err.txt", "sets power_limit_w to 200, which cannot be set here"));
+}
+
+static void test_missing_signals(void) {
+    static const struct {
+        const char *policy, *told;
+        bool control;
+        int status;
+    } ROWS[] = {
+        {"energyucb", "needs signals that cannot be read here: compute_ns, copy_ns; it may never decide", true, 0},
+        {"energyucb", "compute_ns, copy_ns; it may never decide", false, 0},
+        {"cap-dynamic-min",
+         "has nothing to decide on here: of the signals it needs (node_power_w) none can be read; --blind", true, 3},
+        {"cap-dynamic-min", "cannot be read here: node_power_w; it has nothing to decide on", false, 0},
+        {"assure", "", true, 0}};
+    setenv("FOLDLINE_ROOT", fl_temp_path("bare"), 1);
+    for (size_t i = 0; i < sizeof ROWS / sizeof *ROWS; i++) {
+        fresh(1);
+        int status = FOLDLINE(ARG("live"), ARG("--policy"), ARG(ROWS[i].policy), ARG("--for"), ARG("300ms"),
+                              ARG(ROWS[i].control ? "--control" : "--seed=1"));
+        FL_CHECK(status == ROWS[i].status && said("err.txt", ROWS[i].told), "row %zu: exit status %d", i, status);
+        FL_CHECK(!status || !stub->sets, "row %zu: %u sets", i, stub->sets);
+        FL_CHECK(*ROWS[i].told || !lines_of("err.txt"), "row %zu: %d lines", i, lines_of("err.txt"));
+    }
+    fresh(1); /* it reads the meter for its accounts only */
+    CU_ASSERT(FOLDLINE(ARG("live"), ARG("--policy"), ARG("cap-static-max"), ARG("--control"), ARG("--blind"),
+                       ARG("--for"), ARG("300ms")) == 0 &&
+              stub->sets > 0);
+    fresh(1);
+    CU_ASSERT(FOLDLINE(ARG("doctor"), ARG("--policy"), ARG("energyucb")) == 0);
+    CU_ASSERT(said("out.txt", "signals     cannot be read here: compute_ns, copy_ns; it may never decide"));
+    CU_ASSERT(FOLDLINE(ARG("doctor"), ARG("--policy"), ARG("nosuch")) == 2);
+    unsetenv("FOLDLINE_ROOT");
+}
+
+/* Root of a rootless container has every capability, and the driver refuses it. */
+static void test_privilege(void) {
+    static const struct {
+        const char *caps, *map;
+        bool capable, all;
+    } ROWS[] = {{"000001ffffffffff", "         0          0 4294967295\n", true, true},
+                {"000001ffffffffff", "         0       1000          1\n", true, false},
+                {"000001ffffffffff", "0 0 65536\n", true, false},
+                {"00000000a80425fb", "0 0 4294967295\n", false, true},
+                {"0", "", false, false}};
+    for (size_t i = 0; i < sizeof ROWS / sizeof *ROWS; i++) {
+        char status[512], map[512];
+        snprintf(status, sizeof status, "%s", fl_temp_path("status"));
+        snprintf(map, sizeof map, "%s", fl_temp_path("uid_map"));
+        FILE *f = fopen(status, "w");
+        fprintf(f, "Name:\tx\nCapPrm:\t000001ffffffffff\nCapEff:\t%s\n", ROWS[i].caps);
+        fclose(f);
+        f = fopen(map, "w");
+        fputs(ROWS[i].map, f);
+        fclose(f);
+        FL_CHECK(fl_privilege_capable(status) == ROWS[i].capable && fl_privilege_maps_all(map) == ROWS[i].all,
+                 "row %zu", i);
+    }
+    CU_ASSERT(fl_privilege_maps_all("/nonexistent") && !fl_privilege_capable("/nonexistent"));
+}
+
+/* ---- profiling ----------------------------------------------------------------------------------------------------
+ */
+
+/* Readings 100 ms apart, some of them a little less: each has a value of its own, of two samples over 100 ms apart. */
+static void test_profiling_windows(void) {
+    static const double MS[] = {0, 100.2, 200.1, 300.3, 399.9, 500, 599.9, 700.1};
+    enum { ROWS = sizeof MS / sizeof *MS };
+    const uint64_t needs = FL_BIT(FL_GPU_SM_ACTIVE_PCT) | FL_BIT(FL_GPU_DRAM_ACTIVE_PCT);
+    fl_gpus g = {0};
+    int taken = -1;
+    fresh(1);
+    stub->gpu[0].gpm = 1;
+    CU_ASSERT(!fl_nvml_host_open(&g, NULL, NULL, NULL));
+    for (int i = 0; i < ROWS; i++) {
+        fl_gpu_sample s;
+        CU_ASSERT(!g.back->read(g.self, 0, needs, (int64_t)(MS[i] * 1e6), &s, NULL));
+        FL_CHECK(s.valid == (i ? needs : 0) && s.fresh == s.valid, "reading %d: valid %llx, fresh %llx", i,
+                 (unsigned long long)s.valid, (unsigned long long)s.fresh);
+        const int second = (int)s.value[FL_GPU_SM_ACTIVE_PCT] % 1000, first = (int)s.value[FL_GPU_SM_ACTIVE_PCT] / 1000;
+        taken = i == 1 ? second - 1 : taken; /* number of the sample of the first reading */
+        if (i)
+            FL_CHECK(second - taken == i && MS[i] - MS[first - taken] > 100 && MS[i] - MS[first - taken] < 201,
+                     "reading %d: of samples %d and %d", i, first, second);
+    }
+    fl_gpus_close(&g);
+}
+
+/* A profiler that takes the counters away: unknown, not the last value for ever. */
+static void test_profiling_fails(void) {
+    const uint64_t needs = FL_BIT(FL_GPU_SM_ACTIVE_PCT);
+    static const struct {
+        int64_t ms;
+        int code;
+        bool valid;
+    } ROWS[] = {{0, 0, false},   {110, 0, true},  {220, 999, false}, {330, 999, false},
+                {440, 0, false}, {460, 0, false}, {550, 0, true},    {570, 999, true}}; /* the last: not asked */
+    fl_gpus g = {0};
+    fresh(1);
+    stub->gpu[0].gpm = 1;
+    CU_ASSERT(!fl_nvml_host_open(&g, NULL, NULL, NULL));
+    for (size_t i = 0; i < sizeof ROWS / sizeof *ROWS; i++) {
+        fl_gpu_sample s;
+        stub->gpu[0].gpm_code = ROWS[i].code;
+        CU_ASSERT(!g.back->read(g.self, 0, needs, ROWS[i].ms * 1000000, &s, NULL));
+        FL_CHECK((s.valid == needs) == ROWS[i].valid, "reading %zu: valid %llx", i, (unsigned long long)s.valid);
+    }
+    stub->gpu[0].limit_mw = 214712; /* 214712 * 1e-3 is 214.71200000000002 */
+    CU_ASSERT(g.back->limit_w(g.self, 0) == 214.712);
+    fl_gpus_close(&g);
+}
+
+/* ---- signals that are ignored from the start ----------------------------------------------------------------------
+ */
+
+static void test_nohup(void) {
+    fresh(1);
+    signal(SIGHUP, SIG_IGN);
+    pid_t pid = foldline_start(
+        (char *[]){ARG("foldline"), ARG("live"), ARG("--policy"), ARG("assure"), ARG("--for"), ARG("1s"), NULL});
+    const int64_t start = now_ns();
+    for (int i = 0; i < 20000 && !stub->inits; i++)
+        wait_us(1000);
+    wait_us(200000);
+    kill(pid, SIGHUP);
+    int status = exit_of(pid);
+    FL_CHECK(status == 0 && now_ns() - start >= INT64_C(1000000000), "exit status %d after %g s", status,
+             (double)(now_ns() - start) * 1e-9);
+    CU_ASSERT(FOLDLINE(ARG("record"), ARG("--out"), log_path, ARG("--"), ARG("sh"), ARG("-c"),
+                       ARG("kill -HUP $$; exit 5")) == 5);
+    signal(SIGHUP, SIG_DFL);
+    CU_ASSERT(FOLDLINE(ARG("record"), ARG("--out"), log_path, ARG("--"), ARG("sh"), ARG("-c"),
+                       ARG("kill -HUP $$; exit 5")) == 128 + SIGHUP);
+}
+
 /* ---- what may go wrong ------------------------------------------------------------------------------------------- */
 
 static void test_no_permission(void) {
@@ -167,7 +390,7 @@ static void test_read_back_refused(void) {
         const fl_session_options o = {.gpus = &gpus, .gpu_drives = FL_BIT(FL_SET_POWER_LIMIT_W)};
         if (fl_nvml_host_open(&gpus, NULL, NULL, NULL) || fl_session_open(&s, &o, NULL))
             _exit(1);
-        fl_session_beat(s, now_ns() + INT64_C(20000000000));
+        fl_session_beat(s, now_ns() + INT64_C(20000000000), NULL);
         const bool set = fl_session_set(s, 0, FL_SET_POWER_LIMIT_W, 150, NULL) != FL_HARDWARE;
         _exit(set ? 2 : fl_session_close(s, NULL) ? 3 : 4);
     }
@@ -233,6 +456,17 @@ static void test_lost_gpu_holds_up_no_other(void) {
     for (size_t i = 0; i < sizeof meant / sizeof *meant; i++) {
         int status = FOLDLINE(ARG("live"), ARG("--observe"), ARG("--gpus"), ARG(meant[i]), ARG("--for"), ARG("1s"));
         FL_CHECK(status == 3 && said("err.txt", "GPU is lost"), "--gpus %s: exit status %d", meant[i], status);
+    }
+    for (int code = 4; code <= 15; code += 11) { /* a device that a container was not given, a lost one */
+        stub->gpu[0].code = code;
+        for (int i = 0; i < 2; i++) {
+            int status = i ? FOLDLINE(ARG("live"), ARG("--observe"), ARG("--for"), ARG("1s"))
+                           : FOLDLINE(ARG("record"), ARG("--out"), log_path, ARG("--for"), ARG("1s"));
+            FL_CHECK(status == 3 && said("err.txt", "GPU 0: looking for it: ") &&
+                         said("err.txt", "(--gpus LIST with the others leaves it out)") &&
+                         !mentions("err.txt", "AMD") && !mentions("err.txt", "Level Zero"),
+                     "code %d: exit status %d", code, status);
+        }
     }
     CU_ASSERT(FOLDLINE(ARG("doctor")) == 3 && said("err.txt", "GPU is lost"));
     CU_ASSERT(said("out.txt", "GPU 1: Stub GPU") && said("out.txt", "GPU 2: Stub GPU"));
@@ -302,6 +536,14 @@ static void test_bad_usage(void) {
     CU_ASSERT(FOLDLINE(ARG("live"), ARG("--policy"), ARG("assur")) == 2 && said("err.txt", "did you mean 'assure'"));
     CU_ASSERT(FOLDLINE(ARG("live"), ARG("--policy"), ARG("maxfreq"), ARG("--for"), ARG("soon")) == 2);
     CU_ASSERT(FOLDLINE(ARG("live"), ARG("--policy"), ARG("mfgpoeo")) != 0);
+    setenv("FOLDLINE_NVML", "/nowhere/libnvidia-ml.so.1", 1); /* the command line comes first */
+    CU_ASSERT(FOLDLINE(ARG("live"), ARG("--policy"), ARG("assur")) == 2 && said("err.txt", "did you mean 'assure'"));
+    CU_ASSERT(FOLDLINE(ARG("live"), ARG("--policy"), ARG("maxfreq"), ARG("--for"), ARG("10x")) == 2);
+    CU_ASSERT(FOLDLINE(ARG("live"), ARG("--policy"), ARG("fixed"), ARG("--set"), ARG("sm_mzh=1200")) == 2 &&
+              said("err.txt", "did you mean 'sm_mhz'?"));
+    CU_ASSERT(FOLDLINE(ARG("live"), ARG("--policy"), ARG("fixed:sm_mhz=x")) == 2 && said("err.txt", "sm_mhz"));
+    CU_ASSERT(FOLDLINE(ARG("record"), ARG("--out"), log_path, ARG("--for"), ARG("10x")) == 2);
+    setenv("FOLDLINE_NVML", FL_STUB_NVML, 1);
 }
 
 /* ---- replay ------------------------------------------------------------------------------------------------------ */
@@ -735,6 +977,15 @@ static const fl_case CASES[] = {{"shadow sets nothing", test_shadow_sets_nothing
                                 {"observe", test_observe},
                                 {"TERM ends in order", test_term_ends_in_order},
                                 {"a second controller is refused", test_second_controller_is_refused},
+                                {"a record that vanished", test_vanished_record},
+                                {"who sets once stays guarded", test_set_once_stays_guarded},
+                                {"missing controls", test_missing_controls},
+                                {"an unsupported limit", test_unsupported_limit},
+                                {"missing signals", test_missing_signals},
+                                {"privilege", test_privilege},
+                                {"profiling windows", test_profiling_windows},
+                                {"profiling fails", test_profiling_fails},
+                                {"nohup", test_nohup},
                                 {"no permission", test_no_permission},
                                 {"a read-back refused", test_read_back_refused},
                                 {"no library", test_no_library},

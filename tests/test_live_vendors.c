@@ -355,8 +355,10 @@ static void test_gpu_lost(void) {
         stub->lost_after_sets = 5;
         int status = FOLDLINE(ARG("live"), ARG("--policy"), ARG("random"), ARG("--control"), ARG("--for"), ARG("20s"),
                               ARG("--min-set-ms"), ARG("0"), ARG("--grace-ms"), ARG("500"));
-        FL_CHECK(status == 3 && lines_of("err.txt") == 1, "%s: exit status %d", k->name, status);
-        CU_ASSERT(said("err.txt", "GPU 0: "));
+        const int told = !strcmp(k->vendor, "amd"); /* it cannot read what that policy needs */
+        FL_CHECK(status == 3 && lines_of("err.txt") == 1 + told, "%s: exit status %d, %d lines", k->name, status,
+                 lines_of("err.txt"));
+        CU_ASSERT(said("err.txt", "GPU 0: ") && (!told || said("err.txt", "cannot be read here: compute_ns, copy_ns")));
         FL_CHECK(left_behind(".record") == 1, "%s: %d records", k->name, left_behind(".record"));
         stub->lost_after_sets = 0;
         stub->gpu[0].code = 0;

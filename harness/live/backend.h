@@ -21,7 +21,9 @@ typedef struct fl_backend {
     /* Signals among `needs` that can be read, at t_ns. FL_HARDWARE where the GPU or its driver is gone; a signal that
      * is not to be had is only not valid. */
     fl_status (*read)(void *self, uint32_t gpu, uint64_t needs, int64_t t_ns, fl_gpu_sample *sample, fl_diag *d);
-    /* Prior values of the controls among `drives`, to restore them from. */
+    /* What was read so far counts as never read: the next reading is a first one. */
+    void (*forget)(void *self);
+    /* Prior values of the controls among `drives`, to restore them from. FL_IO where one cannot be had by anybody. */
     fl_status (*prior)(void *self, uint32_t gpu, uint64_t drives, fl_record *r, fl_diag *d);
     /* FL_DEFAULT hands back: what is in `prior` (may be NULL). FL_IO where it was refused and nothing changed (no
      * permission, not supported), else FL_HARDWARE; with control and reason. */

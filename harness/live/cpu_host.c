@@ -194,7 +194,7 @@ static void read_clock(fl_cpu_host *c, fl_host_sample *s) {
     for (uint32_t i = 0; i < c->policy_count; i++) {
         int64_t khz;
         if (get_number(in(path, sizeof path, c->policy[i], "scaling_cur_freq"), &khz)) {
-            sum += (double)khz * 1e-3;
+            sum += (double)khz / 1e3;
             known++;
         }
     }
@@ -242,7 +242,7 @@ static void read_energy(fl_cpu_host *c, fl_host_sample *s) {
         sum += p->sum_uj;
     }
     if (c->package_count)
-        put(s, FL_HOST_CPU_ENERGY_J, sum * 1e-6);
+        put(s, FL_HOST_CPU_ENERGY_J, sum / 1e6);
 }
 
 void fl_cpu_host_read(fl_cpu_host *c, fl_host_sample *s) {
@@ -276,7 +276,7 @@ static const char *boost_file(const fl_cpu_host *c, char *buf, size_t size, bool
 static fl_status add_file(fl_record *r, const char *path, fl_diag *d) {
     int64_t value;
     if (!get_number(path, &value))
-        return fl_fail(d, FL_HARDWARE, path, 0, 0, "cannot read what stands in it: %s", fl_reason(errno));
+        return fl_fail(d, FL_IO, path, 0, 0, "cannot read what stands in it: %s", fl_reason(errno));
     return fl_record_add(r, path, value, d);
 }
 
@@ -287,18 +287,17 @@ fl_status fl_cpu_host_prior(const fl_cpu_host *c, uint64_t drives, fl_record *r,
     snprintf(r->unit, sizeof r->unit, "cpu");
     /* Boost first, and so restored first: while it is off the kernel clips the highest clock allowed. */
     if (drives & FL_BIT(FL_SET_HOST_CPU_BOOST))
-        s = boost_file(c, path, sizeof path, &inverted)
-                ? add_file(r, path, d)
-                : fl_fail(d, FL_HARDWARE, NULL, 0, 0, "boost cannot be set: no file for it");
+        s = boost_file(c, path, sizeof path, &inverted) ? add_file(r, path, d)
+                                                        : fl_fail(d, FL_IO, NULL, 0, 0, "no file for it");
     if (!s && drives & FL_BIT(FL_SET_HOST_CPU_MHZ)) {
         if (!c->policy_count)
-            s = fl_fail(d, FL_HARDWARE, NULL, 0, 0, "the CPU clock cannot be set: no cpufreq driver");
+            s = fl_fail(d, FL_IO, NULL, 0, 0, "no cpufreq driver");
         for (uint32_t i = 0; !s && i < c->policy_count; i++)
             s = add_file(r, in(path, sizeof path, c->policy[i], "scaling_max_freq"), d);
     }
     if (!s && drives & FL_BIT(FL_SET_HOST_CPU_POWER_LIMIT_W)) {
         if (!c->package_count)
-            s = fl_fail(d, FL_HARDWARE, NULL, 0, 0, "the CPU power limit cannot be set: no RAPL");
+            s = fl_fail(d, FL_IO, NULL, 0, 0, "no RAPL");
         for (uint32_t i = 0; !s && i < c->package_count; i++)
             s = add_file(r, in(path, sizeof path, c->package[i].path, "constraint_0_power_limit_uw"), d);
     }

@@ -17,8 +17,8 @@ void fl_cpu_host_close(fl_cpu_host *c); /* NULL is allowed */
 void fl_cpu_host_facts(const fl_cpu_host *c, fl_host_facts *facts);
 void fl_cpu_host_read(fl_cpu_host *c, fl_host_sample *sample);
 
-/* Record of unit "cpu": the files that the controls among `drives` would write, with what they hold. FL_HARDWARE where
- * a control has no file here. */
+/* Record of unit "cpu": the files that the controls among `drives` would write, with what they hold. FL_IO where a
+ * control has no file here. */
 fl_status fl_cpu_host_prior(const fl_cpu_host *c, uint64_t drives, fl_record *r, fl_diag *d);
 /* FL_DEFAULT: what `prior` holds for that control. FL_IO where it was refused and nothing changed, else FL_HARDWARE. */
 fl_status fl_cpu_host_set(fl_cpu_host *c, int control, double value, const fl_record *prior, fl_diag *d);

@@ -2,6 +2,7 @@
 
 #include "harness/live/stop.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <sched.h>
 #include <signal.h>
@@ -275,6 +276,17 @@ static fl_status open_session(fl_emulator *e) {
     return FL_OK;
 }
 
+static void remove_state(const fl_emulator *e) {
+    char path[sizeof e->dir + sizeof FL_EMULATE_STATE];
+    snprintf(path, sizeof path, "%s/" FL_EMULATE_STATE, e->dir);
+    DIR *folder = opendir(path);
+    for (struct dirent *f; folder && (f = readdir(folder));)
+        unlinkat(dirfd(folder), f->d_name, 0);
+    if (folder)
+        closedir(folder);
+    rmdir(path);
+}
+
 static void close_session(fl_emulator *e) {
     char path[128];
     if (e->status && e->command > 0) /* what cannot be emulated is ended, and all that it began */
@@ -297,6 +309,7 @@ static void close_session(fl_emulator *e) {
     unlink(path);
     snprintf(path, sizeof path, "%s/" FL_EMULATE_CLOCK, e->dir);
     unlink(path);
+    remove_state(e);
     rmdir(e->dir);
 }
 

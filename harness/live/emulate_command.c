@@ -1,5 +1,7 @@
 #include "harness/live/emulate_inside.h"
 
+#include "harness/live/stop.h"
+
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -69,6 +71,9 @@ static bool set_environment(const fl_emulator *e) {
     const char *dir = e->o->client_dir;
     char text[4200];
     bool ok = !setenv(FL_EMULATE_VARIABLE, e->dir, 1);
+    /* A controller of simulated GPUs leaves nothing among the records of this machine's. */
+    snprintf(text, sizeof text, "%s/" FL_EMULATE_STATE, e->dir);
+    ok &= !setenv("FOLDLINE_STATE", text, 0);
     snprintf(text, sizeof text, "%s/libnvidia-ml.so.1", dir);
     ok &= !setenv("FOLDLINE_EMULATE_LIBRARY", text, 1);
     ok &= prepend("LD_LIBRARY_PATH", dir, ':');
@@ -94,11 +99,14 @@ fl_status fl_command_start(fl_emulator *e) {
         return fl_fail(e->d, FL_IO, NULL, 0, 0, "pipe: %s", fl_reason(errno));
     e->command = fork();
     if (!e->command) {
-        const int standard[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGCHLD, SIGPIPE};
+        const int ours[] = {SIGINT, SIGTERM, SIGHUP, SIGCHLD}; /* what we were started to ignore, it ignores too */
         sigset_t none;
         sigemptyset(&none);
-        for (size_t i = 0; i < sizeof standard / sizeof *standard; i++)
-            signal(standard[i], SIG_DFL);
+        for (size_t i = 0; i < sizeof ours / sizeof *ours; i++)
+            if (!fl_stop_ignored(ours[i]))
+                signal(ours[i], SIG_DFL);
+        signal(SIGQUIT, SIG_DFL); /* ignored by fl_emulate */
+        signal(SIGPIPE, SIG_DFL);
         sigprocmask(SIG_SETMASK, &none, NULL);
         char go;
         close(told[1]);

@@ -95,19 +95,26 @@ static fl_status look(live *l, fl_sample *sample, fl_diag *d) {
 
 /* ---- setting ----------------------------------------------------------------------------------------------------- */
 
+static fl_status carry_one(live *l, int32_t gpu, int id, const fl_decided *x, bool only_ask, fl_diag *d) {
+    bool made = false;
+    fl_status s = x->set ? fl_session_may(l->session, gpu, id, x->value, &made, d) : FL_OK;
+    if (s || !made || only_ask)
+        return s;
+    s = fl_session_set(l->session, gpu, id, x->value, d);
+    l->r->sets += !s;
+    return s;
+}
+
+/* Nothing is set where one of the sets cannot be made. */
 static fl_status carry_out(live *l, const fl_decision *decision, fl_diag *d) {
     fl_status s = FL_OK;
-    for (uint32_t i = 0; !s && i < l->gpus; i++)
-        for (int id = 0; !s && id < FL_GPU_CONTROL_COUNT; id++)
-            if (decision->gpu[i][id].set) {
-                s = fl_session_set(l->session, (int32_t)i, id, decision->gpu[i][id].value, d);
-                l->r->sets += !s;
-            }
-    for (int id = 0; !s && id < FL_HOST_CONTROL_COUNT; id++)
-        if (decision->host[id].set) {
-            s = fl_session_set(l->session, -1, id, decision->host[id].value, d);
-            l->r->sets += !s;
-        }
+    for (int round = 0; !s && round < 2; round++) {
+        for (uint32_t i = 0; !s && i < l->gpus; i++)
+            for (int id = 0; !s && id < FL_GPU_CONTROL_COUNT; id++)
+                s = carry_one(l, (int32_t)i, id, &decision->gpu[i][id], !round, d);
+        for (int id = 0; !s && id < FL_HOST_CONTROL_COUNT; id++)
+            s = carry_one(l, -1, id, &decision->host[id], !round, d);
+    }
     return s;
 }
 
@@ -117,10 +124,10 @@ static bool stopped(const live *l) { return l->o->stop && l->o->stop(l->o->user)
 
 static bool over(const live *l, int64_t t) { return l->o->for_ns && t - l->origin_ns >= l->o->for_ns; }
 
-static void promise(live *l, int64_t until_ns) {
+static fl_status promise(live *l, int64_t until_ns, fl_diag *d) {
     const int64_t grace = l->o->grace_ns ? l->o->grace_ns : GRACE_NS;
-    if (l->session)
-        fl_session_beat(l->session, until_ns > INT64_MAX - grace ? INT64_MAX : until_ns + grace);
+    return l->session ? fl_session_beat(l->session, until_ns > INT64_MAX - grace ? INT64_MAX : until_ns + grace, d)
+                      : FL_OK;
 }
 
 static fl_status step(live *l, int64_t started, int64_t *delay, fl_diag *d) {
@@ -143,14 +150,17 @@ static fl_status step(live *l, int64_t started, int64_t *delay, fl_diag *d) {
     return s;
 }
 
-static void sleep_until(live *l, int64_t next) {
-    promise(l, next);
-    for (int64_t t; (t = now(l)) < next && !stopped(l) && !over(l, t);) {
+/* Wakes now and then, and when the guardian ends, to see that there is one. */
+static fl_status sleep_until(live *l, int64_t next, fl_diag *d) {
+    fl_status s = promise(l, next, d);
+    for (int64_t t; !s && (t = now(l)) < next && !stopped(l) && !over(l, t);) {
         const int64_t end = l->o->for_ns ? l->origin_ns + l->o->for_ns : next;
         l->o->clock.sleep_until(l->o->clock.user, end < next ? end : next);
         if (l->o->early && l->o->early(l->o->user))
-            return;
+            break;
+        s = promise(l, next, d);
     }
+    return s;
 }
 
 static fl_status drive(live *l, fl_diag *d) {
@@ -161,8 +171,9 @@ static fl_status drive(live *l, fl_diag *d) {
         if (stopped(l) || over(l, started))
             break;
         int64_t delay = 0;
-        promise(l, started);
-        s = step(l, started, &delay, d);
+        s = promise(l, started, d);
+        if (!s)
+            s = step(l, started, &delay, d);
         const int64_t ended = now(l);
         l->loop_ns = ended - started;
         l->r->sum_ns += l->loop_ns;
@@ -174,7 +185,7 @@ static fl_status drive(live *l, fl_diag *d) {
             next = ended;
         }
         if (!s)
-            sleep_until(l, next);
+            s = sleep_until(l, next, d);
         next = now(l) < next ? now(l) : next; /* woken early */
     }
     l->r->lasted_ns = now(l) - l->origin_ns;
@@ -224,7 +235,8 @@ fl_status fl_live(const fl_live_options *o, fl_live_result *r, fl_diag *d) {
         s = drive(&l, d);
     if (l.session) {
         r->guardians_lost = fl_session_replaced(l.session);
-        fl_session_beat(l.session, now(&l) + LAST_GRACE_NS);
+        fl_session_beat(l.session, now(&l) + LAST_GRACE_NS,
+                        NULL); /* without a guardian it is given back all the same */
         fl_status back = fl_session_close(l.session, s ? NULL : d);
         s = s ? s : back;
     }

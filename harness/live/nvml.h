@@ -79,10 +79,12 @@ typedef struct fl_nvml_metric {
     const char *text[3];
 } fl_nvml_metric;
 
-typedef struct fl_nvml_metrics { /* only metric[0..count) is touched by the library */
+enum { FL_NVML_METRICS_MAX = 333 }; /* 98, 210 or 333 by the header's age: a library may write back that many */
+
+typedef struct fl_nvml_metrics { /* metric[0..count) is asked for */
     unsigned version, count;
     fl_nvml_sample first, second;
-    fl_nvml_metric metric[4];
+    fl_nvml_metric metric[FL_NVML_METRICS_MAX];
 } fl_nvml_metrics;
 
 typedef struct fl_nvml_support {

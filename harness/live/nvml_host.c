@@ -67,11 +67,11 @@ static fl_status facts(void *self, uint32_t i, fl_gpu_facts *f, fl_diag *d) {
     if (!FL_NVML_CALL(h, max_clock, g->handle, FL_NVML_CLOCK_MEM, &mhz) && mhz && mhz < f->default_mem_mhz)
         f->default_mem_mhz = mhz;
     if (!FL_NVML_CALL(h, limit_range, g->handle, &low, &high)) {
-        f->power_min_w = low * 1e-3;
-        f->power_max_w = high * 1e-3;
+        f->power_min_w = low / 1e3;
+        f->power_max_w = high / 1e3;
     }
     if (!FL_NVML_CALL(h, limit_default, g->handle, &standard))
-        f->tdp_w = f->power_default_w = standard * 1e-3;
+        f->tdp_w = f->power_default_w = standard / 1e3;
     return FL_OK;
 }
 
@@ -106,10 +106,19 @@ static const char *unit(void *self, uint32_t i) { return ((fl_nvml_host *)self)-
 
 static uint32_t index_of(void *self, uint32_t i) { return ((fl_nvml_host *)self)->gpu[i].index; }
 
+static void forget(void *self) {
+    fl_nvml_host *h = self;
+    for (uint32_t i = 0; i < h->count; i++) {
+        memset(h->gpu[i].last, 0, sizeof h->gpu[i].last);
+        h->gpu[i].gpm_taken = 0;
+        h->gpu[i].gpm_known = false;
+    }
+}
+
 static void close_host(void *self) {
     fl_nvml_host *h = self;
     for (uint32_t i = 0; i < h->count; i++) {
-        for (int k = 0; k < 2; k++)
+        for (int k = 0; k < FL_NVML_GPM_KEPT; k++)
             if (h->gpu[i].gpm[k])
                 FL_NVML_CALL(h, gpm_free, h->gpu[i].gpm[k]);
         free(h->gpu[i].sm);
@@ -131,6 +140,7 @@ static const fl_backend BACKEND = {.name = "nvml",
                                    .index = index_of,
                                    .facts = facts,
                                    .read = fl_nvml_read,
+                                   .forget = forget,
                                    .prior = fl_nvml_prior,
                                    .set = fl_nvml_set,
                                    .restore = fl_nvml_restore,

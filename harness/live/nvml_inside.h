@@ -8,6 +8,8 @@
 #include "harness/live/nvml_host.h"
 #include "harness/live/seen.h"
 
+enum { FL_NVML_GPM_KEPT = 3 };
+
 typedef struct fl_nvml_gpu {
     fl_nvml_device handle;
     unsigned index;
@@ -15,8 +17,9 @@ typedef struct fl_nvml_gpu {
     int32_t *sm, *mem; /* ladders, ascending */
     uint32_t sm_count, mem_count;
     fl_seen last[FL_GPU_SIGNAL_COUNT];
-    fl_nvml_sample gpm[2];
-    int64_t gpm_ns; /* of gpm[0] */
+    fl_nvml_sample gpm[FL_NVML_GPM_KEPT]; /* the last ones, in turn */
+    int64_t gpm_ns[FL_NVML_GPM_KEPT];
+    uint64_t gpm_taken;
     bool gpm_known, gpm_off;
 } fl_nvml_gpu;
 

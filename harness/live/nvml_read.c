@@ -1,6 +1,6 @@
 #include "harness/live/nvml_inside.h"
 
-#define GPM_PERIOD_NS INT64_C(100000000) /* profiling samples must be further apart than that (NVML) */
+#define GPM_WINDOW_NS INT64_C(100000000) /* profiling samples must be further apart than that (NVML) */
 
 typedef struct reading {
     fl_nvml_host *h;
@@ -46,15 +46,15 @@ static void read_power(reading *r) {
     unsigned mw = 0;
     unsigned long long mj = 0;
     if (wants(r, FL_GPU_POWER_W) && fine(r, FL_NVML_CALL(r->h, power, r->g->handle, &mw)))
-        put(r, FL_GPU_POWER_W, mw * 1e-3);
+        put(r, FL_GPU_POWER_W, mw / 1e3);
     if (wants(r, FL_GPU_POWER_INSTANT_W)) {
         fl_nvml_field f = {.id = FL_NVML_FIELD_POWER_INSTANT};
         if (fine(r, FL_NVML_CALL(r->h, fields, r->g->handle, 1, &f)) && fine(r, f.code))
-            put(r, FL_GPU_POWER_INSTANT_W, f.value.u * 1e-3);
+            put(r, FL_GPU_POWER_INSTANT_W, f.value.u / 1e3);
     }
     if ((wants(r, FL_GPU_ENERGY_J) || wants(r, FL_GPU_ENERGY_NS)) &&
         fine(r, FL_NVML_CALL(r->h, energy, r->g->handle, &mj))) {
-        put(r, FL_GPU_ENERGY_J, (double)mj * 1e-3);
+        put(r, FL_GPU_ENERGY_J, (double)mj / 1e3);
         put(r, FL_GPU_ENERGY_NS, (double)r->g->last[FL_GPU_ENERGY_J].fresh_ns);
     }
 }
@@ -106,35 +106,58 @@ static void read_state(reading *r) {
         put(r, FL_GPU_THERMAL_VIOLATION_NS, (double)v.violation_ns);
 }
 
-/* Profiling counters (Hopper and later): two samples over 100 ms apart make one reading, shown until the next. */
-static void read_profile(reading *r) {
+static bool open_profile(reading *r) {
     fl_nvml_gpu *g = r->g;
     fl_nvml_host *h = r->h;
-    if (g->gpm_off || !(wants(r, FL_GPU_SM_ACTIVE_PCT) || wants(r, FL_GPU_DRAM_ACTIVE_PCT)))
+    fl_nvml_support support = {.version = 1};
+    if (g->gpm[0] || g->gpm_off)
+        return !g->gpm_off;
+    g->gpm_off = FL_NVML_CALL(h, gpm_support, g->handle, &support) || !support.supported || !h->nvml.gpm_metrics;
+    for (int k = 0; k < FL_NVML_GPM_KEPT && !g->gpm_off; k++)
+        g->gpm_off = FL_NVML_CALL(h, gpm_alloc, &g->gpm[k]) != FL_NVML_OK;
+    g->gpm_off = g->gpm_off || FL_NVML_CALL(h, gpm_get, g->handle, g->gpm[0]); /* as with MIG on */
+    return !g->gpm_off;
+}
+
+static void compare_samples(reading *r, fl_nvml_sample first, fl_nvml_sample second) {
+    fl_nvml_metrics m = {.version = 1, .count = 2, .first = first, .second = second};
+    m.metric[0].id = FL_NVML_GPM_SM_UTIL;
+    m.metric[1].id = FL_NVML_GPM_DRAM_UTIL;
+    r->g->gpm_known = fine(r, r->h->nvml.gpm_metrics(&m)) && !m.metric[0].code && !m.metric[1].code;
+    if (!r->g->gpm_known)
         return;
-    if (!g->gpm[0]) {
-        fl_nvml_support support = {.version = 1};
-        g->gpm_off = FL_NVML_CALL(h, gpm_support, g->handle, &support) || !support.supported || !h->nvml.gpm_metrics ||
-                     FL_NVML_CALL(h, gpm_alloc, &g->gpm[0]) || FL_NVML_CALL(h, gpm_alloc, &g->gpm[1]) ||
-                     FL_NVML_CALL(h, gpm_get, g->handle, g->gpm[0]);
-        g->gpm_ns = r->t_ns;
+    put(r, FL_GPU_SM_ACTIVE_PCT, m.metric[0].value);
+    put(r, FL_GPU_DRAM_ACTIVE_PCT, m.metric[1].value);
+}
+
+/* Profiling counters (Hopper and later): two samples over 100 ms apart make one value, shown until the next. Samples
+ * are taken over half of that apart: then one of the two before the last is far enough back, however unevenly the
+ * readings come, and each reading of a loop of 100 ms has a value of its own. */
+static void read_profile(reading *r) {
+    fl_nvml_gpu *g = r->g;
+    if (!(wants(r, FL_GPU_SM_ACTIVE_PCT) || wants(r, FL_GPU_DRAM_ACTIVE_PCT)) || !open_profile(r))
+        return;
+    const uint64_t n = g->gpm_taken, at = n % FL_NVML_GPM_KEPT;
+    if (n && r->t_ns - g->gpm_ns[(n - 1) % FL_NVML_GPM_KEPT] <= GPM_WINDOW_NS / 2) {
+        if (g->gpm_known) {
+            put(r, FL_GPU_SM_ACTIVE_PCT, g->last[FL_GPU_SM_ACTIVE_PCT].value);
+            put(r, FL_GPU_DRAM_ACTIVE_PCT, g->last[FL_GPU_DRAM_ACTIVE_PCT].value);
+        }
         return;
     }
-    if (r->t_ns - g->gpm_ns > GPM_PERIOD_NS && fine(r, FL_NVML_CALL(h, gpm_get, g->handle, g->gpm[1]))) {
-        fl_nvml_metrics m = {.version = 1, .count = 2, .first = g->gpm[0], .second = g->gpm[1]};
-        m.metric[0].id = FL_NVML_GPM_SM_UTIL;
-        m.metric[1].id = FL_NVML_GPM_DRAM_UTIL;
-        g->gpm_known = fine(r, h->nvml.gpm_metrics(&m)) && !m.metric[0].code && !m.metric[1].code;
-        if (g->gpm_known) {
-            put(r, FL_GPU_SM_ACTIVE_PCT, m.metric[0].value);
-            put(r, FL_GPU_DRAM_ACTIVE_PCT, m.metric[1].value);
+    if (!fine(r, FL_NVML_CALL(r->h, gpm_get, g->handle, g->gpm[at]))) {
+        g->gpm_known = false;
+        g->gpm_taken = 0; /* what came before the gap is no window of the next */
+        return;
+    }
+    g->gpm_ns[at] = r->t_ns;
+    g->gpm_taken++;
+    for (uint64_t back = 1; back < FL_NVML_GPM_KEPT && back <= n; back++) {
+        const uint64_t before = (n - back) % FL_NVML_GPM_KEPT;
+        if (r->t_ns - g->gpm_ns[before] > GPM_WINDOW_NS) {
+            compare_samples(r, g->gpm[before], g->gpm[at]);
+            return;
         }
-        g->gpm[0] = m.second;
-        g->gpm[1] = m.first;
-        g->gpm_ns = r->t_ns;
-    } else if (g->gpm_known) {
-        put(r, FL_GPU_SM_ACTIVE_PCT, g->last[FL_GPU_SM_ACTIVE_PCT].value);
-        put(r, FL_GPU_DRAM_ACTIVE_PCT, g->last[FL_GPU_DRAM_ACTIVE_PCT].value);
     }
 }
 

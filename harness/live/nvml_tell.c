@@ -34,7 +34,7 @@ const char *fl_nvml_hindrance(void *self, uint32_t i, int control) {
 double fl_nvml_limit_w(void *self, uint32_t i) {
     fl_nvml_host *h = self;
     unsigned mw = 0;
-    return FL_NVML_CALL(h, limit, h->gpu[i].handle, &mw) ? (double)NAN : mw * 1e-3;
+    return FL_NVML_CALL(h, limit, h->gpu[i].handle, &mw) ? (double)NAN : mw / 1e3;
 }
 
 bool fl_nvml_note(void *self, uint32_t i, unsigned index, char *text, size_t size) {

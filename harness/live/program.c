@@ -17,9 +17,11 @@ static int64_t now_ns(void) {
 }
 
 static void become(char *const *command, const char *const *environment, const sigset_t *mask) {
-    const int standard[] = {SIGTERM, SIGINT, SIGHUP, SIGCHLD, SIGPIPE};
-    for (size_t i = 0; i < sizeof standard / sizeof *standard; i++)
-        signal(standard[i], SIG_DFL);
+    const int ours[] = {SIGTERM, SIGINT, SIGHUP, SIGCHLD}; /* what we were started to ignore, it ignores too */
+    for (size_t i = 0; i < sizeof ours / sizeof *ours; i++)
+        if (!fl_stop_ignored(ours[i]))
+            signal(ours[i], SIG_DFL);
+    signal(SIGPIPE, SIG_DFL); /* ignored by fl_stop_listen */
     sigprocmask(SIG_SETMASK, mask, NULL);
     for (; *environment; environment += 2)
         setenv(environment[0], environment[1], 1);

@@ -11,6 +11,14 @@
 
 static const char CPU[] = "cpu";
 
+fl_status fl_restore_record(const fl_record *r, const fl_gpus *gpus, fl_diag *d) {
+    if (!strcmp(r->unit, CPU))
+        return fl_cpu_restore(r, d);
+    const int i = gpus && gpus->back ? fl_gpus_find(gpus, r->unit) : -1;
+    return i >= 0 ? gpus->back->restore(gpus->self, (uint32_t)i, r, d)
+                  : fl_fail(d, FL_HARDWARE, NULL, 0, 0, "%s: no such GPU now, or it does not answer", r->unit);
+}
+
 fl_status fl_restore_unit(const char *state, const char *unit, const fl_gpus *gpus, bool *restored, fl_diag *d) {
     fl_record r = {0};
     bool found = false;
@@ -21,13 +29,7 @@ fl_status fl_restore_unit(const char *state, const char *unit, const fl_gpus *gp
         return s;
     if (!found) /* one of an earlier boot is void */
         return fl_record_remove(state, unit, d);
-    if (!strcmp(unit, CPU)) {
-        s = fl_cpu_restore(&r, d);
-    } else {
-        int i = gpus && gpus->back ? fl_gpus_find(gpus, unit) : -1;
-        s = i >= 0 ? gpus->back->restore(gpus->self, (uint32_t)i, &r, d)
-                   : fl_fail(d, FL_HARDWARE, NULL, 0, 0, "%s: no such GPU now, or it does not answer", unit);
-    }
+    s = fl_restore_record(&r, gpus, d);
     fl_record_free(&r);
     if (!s)
         s = fl_record_remove(state, unit, d);

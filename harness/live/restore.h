@@ -6,9 +6,11 @@
 #include "harness/live/backend.h"
 #include "harness/live/locks.h"
 
+/* Puts every control of a record back; gpus may be NULL for "cpu". The first failure is told, after all. */
+fl_status fl_restore_record(const fl_record *r, const fl_gpus *gpus, fl_diag *d);
+
 /* Restores a unit from its record and removes the record once every control is back; nothing to do where there is no
- * record. The caller holds the unit's lock. gpus may be NULL for "cpu". *restored (may be NULL) says if there was one.
- */
+ * record. The caller holds the unit's lock. *restored (may be NULL) says if there was one. */
 fl_status fl_restore_unit(const char *state, const char *unit, const fl_gpus *gpus, bool *restored, fl_diag *d);
 
 typedef struct fl_restore_result {

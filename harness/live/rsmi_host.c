@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* Where the library takes any whole MHz of a range, a ladder of every one would keep policies that try rung by rung
  * busy for ever (assumed). */
@@ -14,7 +15,7 @@ fl_status fl_rsmi_failed(const fl_rsmi_gpu *g, const char *what, fl_rsmi_code co
                    fl_rsmi_reason(code));
 }
 
-double fl_rsmi_mhz(uint64_t hz) { return (double)hz * 1e-6; }
+double fl_rsmi_mhz(uint64_t hz) { return (double)hz / 1e6; }
 
 /* ---- ladders ---- */
 
@@ -101,10 +102,10 @@ static fl_status facts(void *self, uint32_t i, fl_gpu_facts *f, fl_diag *d) {
     f->default_sm_mhz = fl_ladder_max(f->sm);
     f->default_mem_mhz = fl_ladder_max(f->mem);
     if (!FL_RSMI_CALL(&h->rsmi, cap_range, g->index, 0, &high, &low)) {
-        f->power_min_w = (double)low * 1e-6;
-        f->power_max_w = (double)high * 1e-6;
+        f->power_min_w = (double)low / 1e6;
+        f->power_max_w = (double)high / 1e6;
     }
-    f->power_default_w = !FL_RSMI_CALL(&h->rsmi, cap_default, g->index, &standard) && standard ? (double)standard * 1e-6
+    f->power_default_w = !FL_RSMI_CALL(&h->rsmi, cap_default, g->index, &standard) && standard ? (double)standard / 1e6
                                                                                                : f->power_max_w;
     f->tdp_w = f->power_default_w;
     return FL_OK;
@@ -113,7 +114,7 @@ static fl_status facts(void *self, uint32_t i, fl_gpu_facts *f, fl_diag *d) {
 static double limit_w(void *self, uint32_t i) {
     fl_rsmi_host *h = self;
     uint64_t uw = 0;
-    return FL_RSMI_CALL(&h->rsmi, cap, h->gpu[i].index, 0, &uw) ? (double)NAN : (double)uw * 1e-6;
+    return FL_RSMI_CALL(&h->rsmi, cap, h->gpu[i].index, 0, &uw) ? (double)NAN : (double)uw / 1e6;
 }
 
 static const char *hindrance(void *self, uint32_t i, int control) {
@@ -148,6 +149,14 @@ static bool note(void *self, uint32_t i, unsigned index, char *text, size_t size
     return !index;
 }
 
+static void forget(void *self) {
+    fl_rsmi_host *h = self;
+    for (uint32_t i = 0; i < h->count; i++) {
+        memset(h->gpu[i].last, 0, sizeof h->gpu[i].last);
+        h->gpu[i].energy_known = false;
+    }
+}
+
 static void close_host(void *self) {
     fl_rsmi_host *h = self;
     for (uint32_t i = 0; i < h->count; i++) {
@@ -172,6 +181,7 @@ static const fl_backend BACKEND = {.name = "rocm-smi",
                                    .prior = fl_rsmi_prior,
                                    .set = fl_rsmi_set,
                                    .restore = fl_rsmi_restore,
+                                   .forget = forget,
                                    .hindrance = hindrance,
                                    .limit_w = limit_w,
                                    .note = note};

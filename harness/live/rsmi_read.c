@@ -34,7 +34,7 @@ static void read_power(reading *r) {
     int type = 0;
     if (wants(r, FL_GPU_POWER_W) && ((lib->power && fine(r, lib->power(g->index, &uw, &type))) ||
                                      fine(r, FL_RSMI_CALL(lib, power_average, g->index, 0, &uw))))
-        put(r, FL_GPU_POWER_W, (double)uw * 1e-6, POWER_REFRESH_NS);
+        put(r, FL_GPU_POWER_W, (double)uw / 1e6, POWER_REFRESH_NS);
     if (!(wants(r, FL_GPU_ENERGY_J) || wants(r, FL_GPU_ENERGY_NS)) ||
         !fine(r, FL_RSMI_CALL(lib, energy, g->index, &count, &uj_each, &ns)))
         return;
@@ -43,7 +43,7 @@ static void read_power(reading *r) {
         g->energy_ns = ns;
         g->energy_origin_ns = r->t_ns;
     }
-    put(r, FL_GPU_ENERGY_J, (double)count * (double)uj_each * 1e-6, FL_SEEN_MOVES);
+    put(r, FL_GPU_ENERGY_J, (double)count * (double)uj_each / 1e6, FL_SEEN_MOVES);
     put(r, FL_GPU_ENERGY_NS, (double)(g->energy_origin_ns + (int64_t)(ns - g->energy_ns)), FL_SEEN_MOVES);
 }
 
@@ -67,7 +67,7 @@ static void read_state(reading *r) {
     if (wants(r, FL_GPU_TEMP_C) && /* boards for servers have no edge sensor */
         (fine(r, FL_RSMI_CALL(lib, heat, r->g->index, FL_RSMI_HEAT_EDGE, FL_RSMI_HEAT_NOW, &millidegrees)) ||
          fine(r, FL_RSMI_CALL(lib, heat, r->g->index, FL_RSMI_HEAT_JUNCTION, FL_RSMI_HEAT_NOW, &millidegrees))))
-        put(r, FL_GPU_TEMP_C, (double)millidegrees * 1e-3, 0);
+        put(r, FL_GPU_TEMP_C, (double)millidegrees / 1e3, 0);
 }
 
 /* The library has no code for a lost GPU: its files are gone, or cannot be read, one and all. */

@@ -1,7 +1,9 @@
 #include "harness/live/session.h"
 
 #include "harness/live/mutation.h"
+#include "harness/live/reach.h"
 #include "harness/live/restore.h"
+#include "sim/instance.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,6 +20,7 @@ struct fl_session {
     uint32_t gpus, units; /* units: the GPUs, and the CPU as the last */
     fl_lock *lock;        /* units */
     fl_record *record;    /* units */
+    uint64_t *hindered;   /* units: controls that nobody can set here */
     bool *touched;        /* units: something may have been set */
     fl_guardian guardian;
     bool guarded, recorded;
@@ -65,11 +68,27 @@ static fl_status start_guardian(fl_session *s, fl_diag *d) {
     return status;
 }
 
+static fl_status find_hindered(fl_session *s, uint32_t i, uint64_t drives, fl_diag *d) {
+    char why[160];
+    fl_status status = FL_OK;
+    for (int id = 0; !status && id < 64; id++)
+        if (drives >> id & 1) {
+            status = fl_reach_control(s->o.gpus, s->o.cpu, i < s->gpus ? (int32_t)i : -1, id, why, sizeof why, d);
+            s->hindered[i] |= *why ? FL_BIT(id) : 0;
+        }
+    return status;
+}
+
 static fl_status collect_priors(fl_session *s, fl_diag *d) {
     fl_status status = FL_OK;
-    for (uint32_t i = 0; !status && i < s->units; i++)
-        status = i < s->gpus ? s->o.gpus->back->prior(s->o.gpus->self, i, s->o.gpu_drives, &s->record[i], d)
-                             : fl_cpu_host_prior(s->o.cpu, s->o.host_drives, &s->record[i], d);
+    for (uint32_t i = 0; !status && i < s->units; i++) {
+        const uint64_t drives = i < s->gpus ? s->o.gpu_drives : s->o.host_drives;
+        status = find_hindered(s, i, drives, d);
+        const uint64_t can = drives & ~s->hindered[i];
+        if (!status)
+            status = i < s->gpus ? s->o.gpus->back->prior(s->o.gpus->self, i, can, &s->record[i], d)
+                                 : fl_cpu_host_prior(s->o.cpu, can, &s->record[i], d);
+    }
     return status;
 }
 
@@ -108,12 +127,13 @@ fl_status fl_session_open(fl_session **out, const fl_session_options *o, fl_diag
     s->units = s->gpus + has_cpu(s);
     s->lock = calloc(s->units + 1, sizeof *s->lock);
     s->record = calloc(s->units + 1, sizeof *s->record);
+    s->hindered = calloc(s->units + 1, sizeof *s->hindered);
     s->touched = calloc(s->units + 1, sizeof *s->touched);
     for (uint32_t i = 0; s->lock && i < s->units; i++)
         s->lock[i].fd = -1;
     /* A core of some GB would keep the guardian waiting for our end for seconds. */
     setrlimit(RLIMIT_CORE, &(struct rlimit){0});
-    fl_status status = s->lock && s->record && s->touched
+    fl_status status = s->lock && s->record && s->hindered && s->touched
                            ? fl_state_open(&s->state, d)
                            : fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the session");
     if (!status)
@@ -132,9 +152,24 @@ static int64_t now_ns(void) {
     return t.tv_sec * INT64_C(1000000000) + t.tv_nsec;
 }
 
-void fl_session_beat(fl_session *s, int64_t until_ns) {
+static fl_status keep_guarded(fl_session *s, fl_diag *d) {
+    if (fl_guardian_alive(&s->guardian))
+        return FL_OK;
+    fl_guardian_drop(&s->guardian);
+    s->replaced++;
+    fl_status status = start_guardian(s, d);
+    if (!status && s->allowed_ns > 0) /* it knows of no time yet, and its start may have lasted beyond the last one */
+        fl_guardian_beat(&s->guardian, now_ns() + s->allowed_ns);
+    return status;
+}
+
+fl_status fl_session_beat(fl_session *s, int64_t until_ns, fl_diag *d) {
     s->allowed_ns = until_ns == INT64_MAX ? 0 : until_ns - now_ns();
-    fl_guardian_beat(&s->guardian, until_ns);
+    const uint64_t before = s->replaced;
+    fl_status status = keep_guarded(s, d);
+    if (!status && s->replaced == before) /* a new one was told already */
+        fl_guardian_beat(&s->guardian, until_ns);
+    return status;
 }
 
 uint64_t fl_session_replaced(const fl_session *s) { return s->replaced; }
@@ -146,31 +181,52 @@ static fl_status set(fl_session *s, int32_t gpu, int control, double value, fl_d
                     : s->o.gpus->back->set_host(s->o.gpus->self, control, value, d);
 }
 
+/* Locked or not, the GPU runs at it. */
+static bool only_clock(const fl_session *s, int32_t gpu, int control) {
+    fl_gpu_facts f;
+    if (gpu < 0 || s->o.gpus->back->facts(s->o.gpus->self, (uint32_t)gpu, &f, NULL))
+        return false;
+    return (control == FL_SET_SM_MHZ && f.sm.count == 1) || (control == FL_SET_MEM_MHZ && f.mem.count == 1);
+}
+
+fl_status fl_session_may(const fl_session *s, int32_t gpu, int control, double value, bool *made, fl_diag *d) {
+    const uint32_t i = gpu >= 0 ? (uint32_t)gpu : s->gpus;
+    char why[160];
+    *made = i >= s->units || !(s->hindered[i] >> control & 1);
+    if (*made || value == FL_DEFAULT || only_clock(s, gpu, control))
+        return FL_OK;
+    fl_status status = fl_reach_control(s->o.gpus, s->o.cpu, gpu, control, why, sizeof why, d);
+    if (status)
+        return status;
+    const char *name = fl_rows_at(gpu < 0 ? FL_ROWS_HOST_CONTROL : FL_ROWS_GPU_CONTROL, (size_t)control)->name;
+    return fl_fail(d, FL_HARDWARE, NULL, 0, 0, "the policy sets %s to %g, which cannot be set here: %s", name, value,
+                   *why ? why : "it could not when control began");
+}
+
 fl_status fl_session_set(fl_session *s, int32_t gpu, int control, double value, fl_diag *d) {
     const uint32_t i = gpu >= 0 ? (uint32_t)gpu : s->gpus;
-    if (!fl_guardian_alive(&s->guardian)) {
-        fl_guardian_drop(&s->guardian);
-        s->replaced++;
-        fl_status status = start_guardian(s, d);
-        if (status)
-            return status;
-        if (s->allowed_ns > 0) /* it knows of no time yet, and its start may have lasted beyond the last one */
-            fl_guardian_beat(&s->guardian, now_ns() + s->allowed_ns);
-    }
-    fl_status status = set(s, gpu, control, value, d);
+    fl_status status = keep_guarded(s, d);
+    if (status)
+        return status;
+    status = set(s, gpu, control, value, d);
     s->touched[i] = s->touched[i] || status != FL_IO;
     if (!status && fl_mutated("record-after-set"))
         status = write_records(s, d);
     return status;
 }
 
-/* True where nothing is left to be done. A unit that nothing was set on has nothing to restore, and where sets are not
- * permitted restoring would not be either. */
+/* A unit that nothing was set on has nothing to restore, and where sets are not permitted restoring would not be
+ * either. */
+static fl_status give_back_unit(fl_session *s, uint32_t i, fl_diag *d) {
+    fl_status status = s->touched[i] ? fl_restore_record(&s->record[i], s->o.gpus, d) : FL_OK;
+    return status ? status : fl_record_remove(s->state, unit(s, i), d);
+}
+
+/* True where nothing is left to be done. */
 static bool give_back(fl_session *s, fl_status *first, fl_diag *d) {
     bool all = true;
     for (uint32_t i = 0; i < s->units; i++) {
-        fl_status status = s->touched[i] ? fl_restore_unit(s->state, unit(s, i), s->o.gpus, NULL, *first ? NULL : d)
-                                         : fl_record_remove(s->state, unit(s, i), *first ? NULL : d);
+        fl_status status = give_back_unit(s, i, *first ? NULL : d);
         *first = *first ? *first : status;
         all = all && !status;
     }
@@ -197,6 +253,7 @@ fl_status fl_session_close(fl_session *s, fl_diag *d) {
         fl_record_free(&s->record[i]);
     free(s->lock);
     free(s->record);
+    free(s->hindered);
     free(s->touched);
     free(s);
     return first;

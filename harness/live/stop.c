@@ -18,11 +18,17 @@ static void on_signal(int number, siginfo_t *info, void *context) {
 
 static void on_child(int number) { (void)number; } /* only so that a sleep ends */
 
+bool fl_stop_ignored(int number) {
+    struct sigaction now;
+    return !sigaction(number, NULL, &now) && now.sa_handler == SIG_IGN;
+}
+
 void fl_stop_listen(void) {
     const int stop[] = {SIGTERM, SIGINT, SIGHUP};
     struct sigaction a = {.sa_sigaction = on_signal, .sa_flags = SA_SIGINFO}; /* without SA_RESTART: sleeps end */
     for (size_t i = 0; i < sizeof stop / sizeof *stop; i++)
-        sigaction(stop[i], &a, NULL);
+        if (!fl_stop_ignored(stop[i]))
+            sigaction(stop[i], &a, NULL);
     a.sa_handler = on_child;
     a.sa_flags = SA_NOCLDSTOP;
     sigaction(SIGCHLD, &a, NULL);

@@ -1,4 +1,5 @@
-/* Ending in order: TERM, INT and HUP only raise a flag, which the loop asks for. And times as people write them. */
+/* Ending in order: TERM, INT and HUP only raise a flag, which the loop asks for; one that we were started to ignore
+ * (nohup, a background job) stays ignored. And times as people write them. */
 #ifndef FL_LIVE_STOP_H
 #define FL_LIVE_STOP_H
 
@@ -8,6 +9,7 @@
 
 void fl_stop_listen(void);
 bool fl_stop_asked(void);
+bool fl_stop_ignored(int number); /* by this process, now */
 /* The last of these signals that some process sent to us alone, once; 0 = none. One from the terminal or the kernel has
  * reached every process of the job. */
 int fl_stop_hand_on(void);

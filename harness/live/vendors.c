@@ -31,11 +31,32 @@ const char *fl_vendor_of(const char *unit) {
     return VENDORS[0].name;
 }
 
+/* Every GPU must answer: one that does not is the caller's to leave out. */
+static fl_status refuse_missing(fl_gpus *g, const fl_diag *silent, fl_diag *d) {
+    fl_gpus_close(g);
+    if (silent->status == FL_BAD_INPUT) {
+        if (d)
+            *d = *silent;
+        return FL_BAD_INPUT;
+    }
+    return fl_fail(d, silent->status, NULL, 0, 0, "%s (--gpus LIST with the others leaves it out)", silent->message);
+}
+
+static fl_status open_vendor(const vendor *v, fl_gpus *g, const char *list, fl_diag *missing, bool *any, fl_diag *d) {
+    fl_diag silent = {0};
+    fl_status s = v->open(g, list, &silent, d);
+    *any = !s || silent.status; /* there is a GPU of this vendor, whether or not it answers */
+    if (missing)
+        *missing = silent;
+    return s || missing || !silent.status ? s : refuse_missing(g, &silent, d);
+}
+
 static fl_status open_named(fl_gpus *g, const char *name, const char *list, fl_diag *missing, fl_diag *d) {
     const char *known[COUNT + 1] = {[COUNT] = "auto"};
+    bool any;
     for (size_t i = 0; i < COUNT; i++) {
         if (!strcmp(VENDORS[i].name, name))
-            return VENDORS[i].open(g, list, missing, d);
+            return open_vendor(&VENDORS[i], g, list, missing, &any, d);
         known[i] = VENDORS[i].name;
     }
     const char *near = fl_nearest(name, known, COUNT + 1);
@@ -58,8 +79,9 @@ fl_status fl_vendor_open(fl_gpus *g, const char *name, const char *list, fl_diag
         return open_named(g, any ? of_list(list) : name, list, missing, d);
     for (size_t i = 0; i < COUNT; i++) {
         fl_diag why = {0};
-        fl_status s = VENDORS[i].open(g, list, missing, &why);
-        if (s != FL_HARDWARE) {
+        bool here;
+        fl_status s = open_vendor(&VENDORS[i], g, list, missing, &here, &why);
+        if (s != FL_HARDWARE || here) {
             if (s && d)
                 *d = why;
             return s;

@@ -157,9 +157,9 @@ static fl_status facts(void *self, uint32_t i, fl_gpu_facts *f, fl_diag *d) {
     *f = (fl_gpu_facts){.name = g->name, .sm = {g->sm_mhz, g->sm_count}, .mem = {g->mem_mhz, g->mem_count}};
     f->default_sm_mhz = fl_ladder_max(f->sm);
     f->default_mem_mhz = fl_ladder_max(f->mem);
-    f->power_min_w = g->limits.min_mw > 0 ? g->limits.min_mw * 1e-3 : 0;
-    f->power_max_w = g->limits.max_mw > 0 ? g->limits.max_mw * 1e-3 : 0;
-    f->tdp_w = f->power_default_w = g->limits.standard_mw > 0 ? g->limits.standard_mw * 1e-3 : 0;
+    f->power_min_w = g->limits.min_mw > 0 ? g->limits.min_mw / 1e3 : 0;
+    f->power_max_w = g->limits.max_mw > 0 ? g->limits.max_mw / 1e3 : 0;
+    f->tdp_w = f->power_default_w = g->limits.standard_mw > 0 ? g->limits.standard_mw / 1e3 : 0;
     f->sm_count = g->slices;
     f->cores_per_sm = g->cores_per_slice;
     return FL_OK;
@@ -191,6 +191,14 @@ static bool note(void *self, uint32_t i, unsigned index, char *text, size_t size
     return !index;
 }
 
+static void forget(void *self) {
+    fl_ze_host *h = self;
+    for (uint32_t i = 0; i < h->count; i++) {
+        memset(h->gpu[i].last, 0, sizeof h->gpu[i].last);
+        h->gpu[i].energy_known = h->gpu[i].busy_known = false;
+    }
+}
+
 static void close_host(void *self) {
     fl_ze_host *h = self;
     for (uint32_t i = 0; i < h->count; i++) {
@@ -214,6 +222,7 @@ static const fl_backend BACKEND = {.name = "level-zero",
                                    .prior = fl_ze_prior,
                                    .set = fl_ze_set,
                                    .restore = fl_ze_restore,
+                                   .forget = forget,
                                    .hindrance = hindrance,
                                    .limit_w = fl_ze_limit_w,
                                    .note = note};

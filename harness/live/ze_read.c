@@ -34,7 +34,7 @@ static void read_power(reading *r) {
         return;
     if (!g->energy_known)
         g->energy_origin_ns = r->t_ns - (int64_t)(now.us * 1000);
-    put(r, FL_GPU_ENERGY_J, (double)now.uj * 1e-6, FL_SEEN_MOVES);
+    put(r, FL_GPU_ENERGY_J, (double)now.uj / 1e6, FL_SEEN_MOVES);
     put(r, FL_GPU_ENERGY_NS, (double)(g->energy_origin_ns + (int64_t)(now.us * 1000)), FL_SEEN_MOVES);
     if (g->energy_known && now.us > last.us && now.uj >= last.uj)
         put(r, FL_GPU_POWER_W, (double)(now.uj - last.uj) / (double)(now.us - last.us), 0);

@@ -44,7 +44,7 @@ static int64_t prior_of(const fl_record *r, const char *key) {
     return INT64_MIN;
 }
 
-static double mhz_of(int64_t khz) { return khz < 0 ? -1 : (double)khz * 1e-3; }
+static double mhz_of(int64_t khz) { return khz < 0 ? -1 : (double)khz / 1e3; }
 
 static void keys_of(const char *name, uint32_t i, char *low, char *high, size_t size) {
 #pragma GCC diagnostic push
@@ -145,7 +145,7 @@ static fl_status set_limit(const fl_ze_host *h, const fl_ze_gpu *g, limit to, fl
 double fl_ze_limit_w(void *self, uint32_t i) {
     const fl_ze_host *h = self;
     limit now;
-    return get_limit(h, &h->gpu[i], &now) ? (double)NAN : now.mw * 1e-3;
+    return get_limit(h, &h->gpu[i], &now) ? (double)NAN : now.mw / 1e3;
 }
 
 /* ---- as a back end ---- */

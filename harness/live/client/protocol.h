@@ -9,6 +9,7 @@
 #define FL_EMULATE_VARIABLE "FOLDLINE_EMULATE" /* path of the session's folder: socket, clock */
 #define FL_EMULATE_SOCKET "socket"
 #define FL_EMULATE_CLOCK "clock"
+#define FL_EMULATE_STATE "state" /* the state folder of its controllers */
 #define FL_EMULATE_VERSION 1u
 #define FL_HANDLE_BASE 0x0f01d000u /* of the opaque device handles: base + index + 1 */
 
