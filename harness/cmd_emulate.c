@@ -5,7 +5,9 @@
 #include "harness/fault_spec.h"
 #include "harness/live/emulate.h"
 #include "harness/output.h"
+#include "harness/place.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -74,27 +76,14 @@ static fl_status parse_errors(const fl_texts *texts, fl_refusal **out, fl_diag *
     return s;
 }
 
-/* Beside the program where it was built or installed, or where it was built first. */
 static fl_status find_client(char *dir, size_t size, fl_diag *d) {
-    const char *given = getenv("FOLDLINE_CLIENT_DIR");
-    char exe[2048] = "";
-    const ssize_t n = readlink("/proc/self/exe", exe, sizeof exe - 1);
-    char *slash = n > 0 ? strrchr(exe, '/') : NULL;
-    if (slash)
-        *slash = 0;
-    const char *const where[] = {given ? given : "", exe, FL_CLIENT_DIR};
-    const char *const inside[] = {"", "/emulated", ""};
-    for (size_t i = 0; i < 3; i++) {
-        char library[4200];
-        snprintf(dir, size, "%s%s", where[i], inside[i]);
-        snprintf(library, sizeof library, "%s/libnvidia-ml.so.1", dir);
-        if (*where[i] && !access(library, R_OK))
-            return FL_OK;
-    }
-    return fl_fail(
-        d, FL_IO, NULL, 0, 0,
-        "the simulated libnvidia-ml.so.1 is not in %s, expected it in the folder 'emulated' beside the program",
-        FL_CLIENT_DIR);
+    char library[4200];
+    snprintf(library, sizeof library, "%s/libnvidia-ml.so.1", fl_place(FL_PLACE_CLIENTS, dir, size));
+    return !access(library, R_OK)
+               ? FL_OK
+               : fl_fail(d, FL_IO, library, 0, 0,
+                         "cannot open the simulated library: %s; FOLDLINE_CLIENT_DIR names its folder",
+                         fl_reason(errno));
 }
 
 static fl_status open_scene(fl_scene_options *so, const fl_texts *rest, fl_experiment *e, fl_scenes *scenes,
