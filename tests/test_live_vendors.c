@@ -296,6 +296,7 @@ static void test_restore_command(void) {
                                               ARG("--control"), ARG("--min-set-ms"), ARG("0"), NULL});
         for (int i = 0; i < 20000 && stub->sets < 3; i++)
             wait_us(500);
+        kill(pid, SIGSTOP); /* it would start another guardian */
         for (unsigned i = 0; i < stub->inits && i < STUB_INITS_MAX; i++)
             if (stub->init_pid[i] != pid)
                 kill(stub->init_pid[i], SIGKILL);
