@@ -7,7 +7,7 @@
 #include "harness/live/session.h"
 #include "tests/live_stub.h"
 
-enum { GPUS = 2, CHECK_MS = 4, GRACE_MS = 40, TRIALS = 152, MUTANT_TRIALS = 80 };
+enum { GPUS = 2, CHECK_MS = 4, GRACE_MS = 40, TRIALS = 152, MUTANT_TRIALS = 600 };
 
 static uint64_t seed;
 static int check_ms = CHECK_MS;
