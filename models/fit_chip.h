@@ -31,9 +31,9 @@ typedef struct fl_chip_row {
  * share: Gaussian with covariance smooth^2 exp(-(d ln f)^2 / 2 length_sm^2 - (d ln m)^2 / 2 length_mem^2). What a
  * workload's own fit hides of the law's error shows where it was not looked at: a standard deviation that grows with
  * the distance in ln clock from the nearest known setting, by `inside` per unit between the known clocks, by `outside`
- * beyond them. */
+ * beyond them. The whole of a prediction's standard deviation is then multiplied with wide_inside or wide_outside. */
 typedef struct fl_chip_error {
-    double scatter, smooth, length_sm, length_mem, inside, outside;
+    double scatter, smooth, length_sm, length_mem, inside, outside, wide_inside, wide_outside;
 } fl_chip_error;
 
 /* A workload as a point of the prior of time: memory's part of core + memory, and the rest's part of all. */

@@ -218,8 +218,7 @@ fl_model_status fl_chip_predict_time(const fl_chip *chip, const fl_chip_row *kno
             for (size_t i = 0; i < n; i++)
                 variance -= gain[j * n + i] * gain[j * n + i];
             guess[j].time_s = exp(y);
-            const double growth = fl_chip_growth(e, known, n, &asked[j]);
-            guess[j].time_sd_pct = 100 * sqrt(fmax(0, variance) + growth * growth);
+            guess[j].time_sd_pct = fl_chip_sd_pct(e, known, n, &asked[j], variance);
         }
         const double scale = exp(c / total), rest = v / total, share = u / total;
         load->tc = scale * (1 - rest) * (1 - share);

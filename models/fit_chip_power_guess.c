@@ -123,8 +123,7 @@ static void guess_one(const regression *q, const fl_chip_load *load, double base
     variance +=
         (core * core * q->bb - 2 * core * memory * q->ab + memory * memory * q->aa) / (q->aa * q->bb - q->ab * q->ab);
     guess->power_w = watts / (1 - fmax(-0.5, fmin(0.5, shift)));
-    const double growth = fl_chip_growth(e, q->row, q->n, asked);
-    guess->power_sd_pct = 100 * sqrt(fmax(0, variance) + growth * growth);
+    guess->power_sd_pct = fl_chip_sd_pct(e, q->row, q->n, asked, variance);
 }
 
 fl_model_status fl_chip_predict_power(const fl_chip *chip, const fl_chip_row *known, size_t known_count,

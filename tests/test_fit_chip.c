@@ -365,6 +365,23 @@ static void test_power_tells(void) {
     }
 }
 
+/* Something is stated of settings far from known ones even for two workloads, or more rows than are looked at. */
+static void test_doubt(void) {
+    static fl_chip_row row[ROWS_MAX];
+    static fl_chip c;
+    truth t = chips[0];
+    t.workloads = 2;
+    FL_CHECK(fl_chip_fit(row, make_rows(&t, 120, row), FL_CHIP_FULL, &c) == FL_MODEL_OK, "two workloads");
+    FL_CHECK(c.time_error.outside > 0.2 && c.power_error.outside > 0.2 && c.time_error.inside > 0.05,
+             "two workloads: growth %g, %g outside, %g inside", c.time_error.outside, c.power_error.outside,
+             c.time_error.inside);
+    t.workloads = 4;
+    t.clocks = 300;
+    FL_CHECK(fl_chip_fit(row, make_rows(&t, 121, row), FL_CHIP_FULL, &c) == FL_MODEL_OK, "300 rows each");
+    FL_CHECK(c.time_error.wide_inside > 1 && c.power_error.wide_outside > 1 && c.time_error.wide_inside < 20,
+             "300 rows each: deviations times %g and %g", c.time_error.wide_inside, c.power_error.wide_outside);
+}
+
 /* One known setting and no other workload: every point of the unit square is as likely as any other, so mean and
  * standard deviation are plain integrals over it. */
 static void test_nothing_known(void) {
@@ -375,7 +392,7 @@ static void test_nothing_known(void) {
                        .mem_ref = 1000,
                        .mem_min = 1000,
                        .sharpness = p,
-                       .time_error = {.scatter = 1e-4, .length_sm = 1, .length_mem = 1}};
+                       .time_error = {.scatter = 1e-4, .length_sm = 1, .length_mem = 1, .wide_outside = 1}};
     const fl_chip_row known = {0, 1500, 1000, 3, NAN}, asked = {0, 1500 / slower, 1000, 1, NAN};
     fl_chip_guess guess;
     double mean = 0, square = 0;
@@ -619,5 +636,5 @@ static void test_titan(void) {
 FL_SUITE("fit_chip", {"truth found", test_truth_found}, {"identifiability", test_identifiability},
          {"idle tree", test_idle_tree}, {"invariance", test_invariance}, {"predict", test_predict},
          {"refused", test_refused}, {"power tells", test_power_tells}, {"low power", test_low_power},
-         {"nothing known", test_nothing_known}, {"json", test_json}, {"at", test_at},
+         {"nothing known", test_nothing_known}, {"doubt", test_doubt}, {"json", test_json}, {"at", test_at},
          {"measured sweeps", test_measured}, {"titan", test_titan})
