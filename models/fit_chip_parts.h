@@ -57,8 +57,8 @@ double fl_chip_sd_pct(const fl_chip_error *e, const fl_chip_row *known, size_t c
 void fl_chip_assume_growth(fl_chip *chip);
 void fl_chip_load_prior(fl_chip *chip); /* load_mean and load_cov of its shares */
 
-/* Distinct settings of the rows, thinned where too many; index of a row's, or UINT32_MAX. */
-void fl_chip_place_settings(const fl_chip_row *row, size_t count, fl_chip *chip);
+/* Distinct settings of the rows, thinned evenly where too many; index of a row's, or UINT32_MAX. */
+fl_model_status fl_chip_place_settings(const fl_chip_row *row, size_t count, fl_chip *chip);
 uint32_t fl_chip_setting_of(const fl_chip *chip, const fl_chip_row *row);
 
 /* 1.4826 times the median of |r| in percent: a standard deviation that single wild rows do not move. *beyond: rows
