@@ -3,6 +3,7 @@
 #include "models/fit_chip.h"
 #include "policies/random.h"
 #include "tests/suite.h"
+#include "tests/temp_file.h"
 #include "traces/diag.h"
 
 #include <math.h>
@@ -483,6 +484,22 @@ static void test_refused(void) {
     FL_CHECK(s == FL_MODEL_OK || s == FL_MODEL_NO_FIT, "one setting: %s", fl_model_text(s));
 }
 
+/* ---- rows of sweeps ---- */
+
+/* Rows without power have a time, rows without a memory clock are at the highest of the others. */
+static void test_rows(void) {
+    const char *files[] = {fl_temp_text("rows.csv", "workload,sm_mhz,mem_mhz,time_s,power_w,energy_j\n"
+                                                    "w,1000,405,3,90,\nw,1000,,2,,\nw,1500,877,1,150,\n")};
+    const fl_texts list = {.item = files, .count = 1}, none = {0};
+    fl_fit_rows r = {0};
+    fl_diag d = {0};
+    FL_CHECK(fl_fit_rows_read(&list, &none, &r, &d) == FL_OK && r.count == 3 && r.memless == 1, "%s", d.message);
+    if (r.count == 3)
+        FL_CHECK(r.row[1].time_s == 2 && r.row[1].mem_mhz == 877 && isnan(r.row[1].power_w),
+                 "%g s, memory %g MHz, %g W", r.row[1].time_s, r.row[1].mem_mhz, r.row[1].power_w);
+    fl_fit_rows_free(&r);
+}
+
 /* ---- the file ---- */
 
 static void test_json(void) {
@@ -654,4 +671,5 @@ FL_SUITE("fit_chip", {"truth found", test_truth_found}, {"identifiability", test
          {"idle tree", test_idle_tree}, {"invariance", test_invariance}, {"predict", test_predict},
          {"refused", test_refused}, {"power tells", test_power_tells}, {"low power", test_low_power},
          {"nothing known", test_nothing_known}, {"doubt", test_doubt}, {"settings spread", test_settings_spread},
-         {"json", test_json}, {"at", test_at}, {"measured sweeps", test_measured}, {"titan", test_titan})
+         {"rows", test_rows}, {"json", test_json}, {"at", test_at}, {"measured sweeps", test_measured},
+         {"titan", test_titan})
