@@ -34,6 +34,7 @@ void fl_chip_solve_two(double aa, double ab, double bb, double az, double bz, do
 /* Of a workload's base, as a share of the chip's. A wide prior costs little, since the known rows decide: of measured
  * chips the errors are nearly the same from 0.05 to 0.15. */
 #define BASE_SD 0.1
+#define LAW_LEAST 0.1 /* of the law's power: no less is predicted, however far outside */
 
 /* Known rows, all as shares of the measured power and made independent (L^-1) by the covariance of their errors. */
 typedef struct regression {
@@ -109,7 +110,9 @@ static void guess_one(const regression *q, const fl_chip_load *load, double base
     fl_chip_lower_solve(q->lower, q->n, q->gain);
     for (size_t i = 0; i < q->n; i++)
         shift += q->gain[i] * q->left[i];
-    const double watts = base * (1 + base_off) + load->alpha * q->chip->a_w * core + load->beta * q->chip->b_w * memory;
+    const double law = base + load->alpha * q->chip->a_w * core + load->beta * q->chip->b_w * memory;
+    /* The base's share may fall below 0 where it is small: alpha and beta were found together with it. */
+    const double watts = fmax(LAW_LEAST * law, law + base_off * base);
     core *= q->chip->a_w / watts;
     memory *= q->chip->b_w / watts;
     base /= watts;
@@ -169,7 +172,6 @@ fl_model_status fl_chip_predict_power(const fl_chip *chip, const fl_chip_row *kn
         double base_off = 0;
         for (size_t i = 0; i < n; i++)
             base_off += BASE_SD * BASE_SD * q.base[i] * q.left[i];
-        base_off = fmax(-0.9, base_off);
         for (size_t j = 0; j < asked_count; j++)
             guess_one(&q, load, base_off, off[n + j], &asked[j], &guess[j]);
     }
