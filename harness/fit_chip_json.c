@@ -40,6 +40,8 @@ static void add_error(cJSON *to, const char *key, const fl_chip_error *e) {
     fl_json_add_real(at, "length_mem", e->length_mem);
     fl_json_add_real(at, "inside", e->inside);
     fl_json_add_real(at, "outside", e->outside);
+    fl_json_add_real(at, "wide_inside", e->wide_inside);
+    fl_json_add_real(at, "wide_outside", e->wide_outside);
 }
 
 /* One list per workload, one number per setting; null = not measured. */
@@ -121,10 +123,15 @@ static fl_status get_error(const fl_json *at, const char *key, fl_chip_error *e,
         s = fl_json_get_real(&o, "length_mem", 1e-3, 100, &e->length_mem, d);
     e->inside = 0.03; /* assumed where a file does not say */
     e->outside = 0.1;
+    e->wide_inside = e->wide_outside = 1;
     if (s == FL_OK && fl_json_has(&o, "inside"))
         s = fl_json_get_real(&o, "inside", 0, BIG, &e->inside, d);
     if (s == FL_OK && fl_json_has(&o, "outside"))
         s = fl_json_get_real(&o, "outside", 0, BIG, &e->outside, d);
+    if (s == FL_OK && fl_json_has(&o, "wide_inside"))
+        s = fl_json_get_real(&o, "wide_inside", 1e-3, BIG, &e->wide_inside, d);
+    if (s == FL_OK && fl_json_has(&o, "wide_outside"))
+        s = fl_json_get_real(&o, "wide_outside", 1e-3, BIG, &e->wide_outside, d);
     return s;
 }
 

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define UNKNOWN 1    /* MHz, memory: not known */
 #define BINDING 0.97 /* power above this share of a limit: the board lowers its clock at times */
 
 static fl_status no_memory(fl_diag *d) { return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the sweep"); }
@@ -37,7 +38,7 @@ static size_t entity_of(fl_fit_rows *r, const fl_sweep *s, const fl_sweep_row *r
 
 static fl_status add_file(const char *path, size_t file, const fl_texts *only, fl_fit_rows *r, fl_diag *d) {
     fl_sweep s = {0};
-    fl_status status = fl_sweep_read(path, &s, d);
+    fl_status status = fl_sweep_read_times(path, &s, d);
     const size_t since = r->entities;
     double *highest = status ? NULL : calloc(s.name_count + 1, sizeof *highest); /* limit, per workload */
     if (!status && !highest)
@@ -63,8 +64,8 @@ static fl_status add_file(const char *path, size_t file, const fl_texts *only, f
             break;
         }
         r->mem_known |= !isnan(row->mem_mhz);
-        r->row[r->count++] =
-            (fl_chip_row){(uint32_t)e, row->sm_mhz, isnan(row->mem_mhz) ? 1 : row->mem_mhz, row->time_s, row->power_w};
+        r->row[r->count++] = (fl_chip_row){(uint32_t)e, row->sm_mhz, isnan(row->mem_mhz) ? UNKNOWN : row->mem_mhz,
+                                           row->time_s, row->power_w};
     }
     free(highest);
     fl_sweep_free(&s);
@@ -80,6 +81,18 @@ static int by_entity(const void *a, const void *b) {
     return (x->sm_mhz > y->sm_mhz) - (x->sm_mhz < y->sm_mhz);
 }
 
+/* Where no memory clock was set a GPU under load runs at its highest. */
+static void fill_memory(fl_fit_rows *r) {
+    double highest = 0;
+    for (size_t i = 0; i < r->count; i++)
+        highest = fmax(highest, r->row[i].mem_mhz);
+    for (size_t i = 0; i < r->count; i++)
+        if (r->row[i].mem_mhz <= UNKNOWN) {
+            r->row[i].mem_mhz = highest;
+            r->memless++;
+        }
+}
+
 fl_status fl_fit_rows_read(const fl_texts *files, const fl_texts *only, fl_fit_rows *r, fl_diag *d) {
     fl_fit_rows fresh = {0};
     fl_status s = FL_OK;
@@ -89,10 +102,8 @@ fl_status fl_fit_rows_read(const fl_texts *files, const fl_texts *only, fl_fit_r
         s = fl_fail(d, FL_BAD_INPUT, files->count ? files->item[0] : NULL, 0, 0,
                     "no settings to fit, expected rows with an SM clock%s",
                     only->count ? " of the workloads asked for" : "");
-    for (size_t i = 0; !s && fresh.mem_known && i < fresh.count; i++)
-        if (fresh.row[i].mem_mhz <= 1)
-            s = fl_fail(d, FL_BAD_INPUT, files->item[fresh.entity[fresh.row[i].workload].file], 0, 0,
-                        "some rows have a memory clock and some have none, expected all or none");
+    if (!s && fresh.mem_known)
+        fill_memory(&fresh);
     if (!s) {
         qsort(fresh.row, fresh.count, sizeof *fresh.row, by_entity);
         for (size_t i = fresh.count; i-- > 0;) {
@@ -121,6 +132,8 @@ void fl_fit_rows_notes(const fl_fit_rows *r) {
         printf("note: %zu rows at a power limit left out\n", r->limited);
     if (r->clockless)
         printf("note: %zu rows without an SM clock left out\n", r->clockless);
+    if (r->memless)
+        printf("note: %zu rows without a memory clock taken to be at the highest of the others\n", r->memless);
 }
 
 char *fl_fit_entity_name(const fl_fit_entity *e, char *buf, size_t size) {

@@ -22,12 +22,13 @@ typedef struct fl_fit_rows {
     bool mem_known;   /* the files name memory clocks; else all rows have 1 MHz */
     size_t limited;   /* rows left out: at a power limit that binds, or below the highest limit of their workload */
     size_t clockless; /* rows left out: without an SM clock */
+    size_t memless;   /* rows without a memory clock where others have one: taken to be at the highest */
 } fl_fit_rows;
 
 /* only: names or patterns (*, ?) of workloads; empty = all. FL_BAD_INPUT where nothing is left. */
 fl_status fl_fit_rows_read(const fl_texts *files, const fl_texts *only, fl_fit_rows *r, fl_diag *d);
 void fl_fit_rows_free(fl_fit_rows *r);
-void fl_fit_rows_notes(const fl_fit_rows *r); /* prints what was left out */
+void fl_fit_rows_notes(const fl_fit_rows *r); /* prints what was left out or assumed */
 
 /* "BFS / kernel2", or the workload alone. Into buf; returns buf. */
 char *fl_fit_entity_name(const fl_fit_entity *e, char *buf, size_t size);

@@ -82,8 +82,8 @@ fl_model_status fl_chip_of_device(const fl_device *dev, fl_chip *chip) {
                  .load_mean = {0.5, 0.5},
                  .load_cov = {0.25, 0, 0.25},
                  .has_power = dev->a_w > 0 && dev->b_w > 0,
-                 .time_error = {0.005, 0.01, 0.2, 0.4, 0.03, 0.1},
-                 .power_error = {0.01, 0.03, 0.2, 0.4, 0.03, 0.1},
+                 .time_error = {.scatter = 0.005, .smooth = 0.01, .length_sm = 0.2, .length_mem = 0.4},
+                 .power_error = {.scatter = 0.01, .smooth = 0.03, .length_sm = 0.2, .length_mem = 0.4},
                  .sharpness_sd = NAN,
                  .link_sd = NAN,
                  .c_sd = NAN,
@@ -107,6 +107,7 @@ fl_model_status fl_chip_of_device(const fl_device *dev, fl_chip *chip) {
         c.b0_w[i] = dev->b0_w[i];
         c.b0_sd[i] = NAN;
     }
+    fl_chip_assume_growth(&c);
     *chip = c;
     return FL_MODEL_OK;
 }

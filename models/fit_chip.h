@@ -31,9 +31,9 @@ typedef struct fl_chip_row {
  * share: Gaussian with covariance smooth^2 exp(-(d ln f)^2 / 2 length_sm^2 - (d ln m)^2 / 2 length_mem^2). What a
  * workload's own fit hides of the law's error shows where it was not looked at: a standard deviation that grows with
  * the distance in ln clock from the nearest known setting, by `inside` per unit between the known clocks, by `outside`
- * beyond them. */
+ * beyond them. The whole of a prediction's standard deviation is then multiplied with wide_inside or wide_outside. */
 typedef struct fl_chip_error {
-    double scatter, smooth, length_sm, length_mem, inside, outside;
+    double scatter, smooth, length_sm, length_mem, inside, outside, wide_inside, wide_outside;
 } fl_chip_error;
 
 /* A workload as a point of the prior of time: memory's part of core + memory, and the rest's part of all. */
@@ -90,7 +90,7 @@ typedef enum fl_chip_law {
 } fl_chip_law;
 
 /* Fits all of it. rows: in any order; each workload needs 2 rows or more, one with fewer is left out. NO_FIT: no
- * workload left. Without three workloads with power the power part is left out (has_power 0). */
+ * workload left. Where no power is known or none can be fitted the power part is left out (has_power 0). */
 fl_model_status fl_chip_fit(const fl_chip_row *row, size_t count, fl_chip_law law, fl_chip *chip);
 
 /* A chip of which only the platform's constants are known: law without the additions, wide priors. */

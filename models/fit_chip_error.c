@@ -57,7 +57,7 @@ fl_model_status fl_chip_fit_error(const fl_chip_row *row, const double *r, const
         total += span[k].count;
     double *size = malloc((total + 1) * sizeof *size), top = -(double)INFINITY;
     if ((double)total - parts * (double)spans < FREE_LEAST) {
-        *e = (fl_chip_error){0.005, 0.01, 0.2, 0.4, 0, 0};
+        *e = (fl_chip_error){.scatter = 0.005, .smooth = 0.01, .length_sm = 0.2, .length_mem = 0.4};
         free(s);
         free(size);
         return FL_MODEL_OK;
@@ -90,14 +90,17 @@ fl_model_status fl_chip_fit_error(const fl_chip_row *row, const double *r, const
             for (size_t i = 0; i < (p ? sizeof length / sizeof *length : 1); i++)
                 for (size_t j = 0; j < (p && many_mem ? sizeof length / sizeof *length : 1); j++) {
                     double scale2 = 0;
-                    const fl_chip_error shape = {
-                        sqrt(1 - part[p]), sqrt(part[p]), length[i], many_mem ? length[j] : 1, 0, 0};
+                    const fl_chip_error shape = {.scatter = sqrt(1 - part[p]),
+                                                 .smooth = sqrt(part[p]),
+                                                 .length_sm = length[i],
+                                                 .length_mem = many_mem ? length[j] : 1};
                     const double l = likelihood(s, used, &shape, limit, &scale2);
                     if (l > top) {
                         const double scale = sqrt(scale2);
                         top = l;
-                        *e = (fl_chip_error){
-                            scale * shape.scatter, scale * shape.smooth, shape.length_sm, shape.length_mem, 0, 0};
+                        *e = shape;
+                        e->scatter *= scale;
+                        e->smooth *= scale;
                     }
                 }
         e->scatter = fmax(LEAST, e->scatter);

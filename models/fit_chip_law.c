@@ -3,6 +3,8 @@
 #include "models/time.h"
 
 #include <math.h>
+#include <stdlib.h>
+#include <string.h>
 
 static double line_at(const double *x, const double *y, uint32_t n, double at) {
     if (n == 0 || at <= x[0])
@@ -152,10 +154,29 @@ uint32_t fl_chip_setting_of(const fl_chip *chip, const fl_chip_row *row) {
     return UINT32_MAX;
 }
 
-void fl_chip_place_settings(const fl_chip_row *row, size_t count, fl_chip *chip) {
-    for (size_t i = 0; i < count && chip->settings < FL_CHIP_SETTINGS; i++)
-        if (fl_chip_setting_of(chip, &row[i]) == UINT32_MAX) {
-            chip->setting_sm[chip->settings] = row[i].sm_mhz;
-            chip->setting_mem[chip->settings++] = row[i].mem_mhz;
-        }
+static int by_clocks(const void *a, const void *b) {
+    const fl_chip_row *x = a, *y = b;
+    if (x->mem_mhz < y->mem_mhz || x->mem_mhz > y->mem_mhz)
+        return x->mem_mhz < y->mem_mhz ? -1 : 1;
+    return (x->sm_mhz > y->sm_mhz) - (x->sm_mhz < y->sm_mhz);
+}
+
+fl_model_status fl_chip_place_settings(const fl_chip_row *row, size_t count, fl_chip *chip) {
+    fl_chip_row *list = malloc((count + 1) * sizeof *list);
+    size_t n = 0;
+    if (!list)
+        return FL_MODEL_NO_MEMORY;
+    memcpy(list, row, count * sizeof *list);
+    qsort(list, count, sizeof *list, by_clocks);
+    for (size_t i = 0; i < count; i++)
+        if (n == 0 || by_clocks(&list[n - 1], &list[i]) != 0)
+            list[n++] = list[i];
+    chip->settings = (uint32_t)(n < FL_CHIP_SETTINGS ? n : FL_CHIP_SETTINGS);
+    for (uint32_t i = 0; i < chip->settings; i++) {
+        const fl_chip_row *at = &list[chip->settings > 1 ? i * (n - 1) / (chip->settings - 1) : 0];
+        chip->setting_sm[i] = at->sm_mhz;
+        chip->setting_mem[i] = at->mem_mhz;
+    }
+    free(list);
+    return FL_MODEL_OK;
 }

@@ -45,15 +45,20 @@ void fl_chip_offs_at(const fl_chip *chip, int power, const double *offs, size_t 
 /* chip->slope_w and its deviation; V and its deviation are set. */
 fl_model_status fl_chip_least_slope(const fl_chip_row *row, const fl_chip_span *span, size_t spans, fl_chip *chip);
 
-/* time_error's and power_error's growth by cross-validation; all else of the chip is set. */
+/* time_error's and power_error's growth and width by cross-validation, assumed where the workloads are too few for
+ * that; all else of the chip is set. */
 fl_model_status fl_chip_cross(const fl_chip_row *row, const fl_chip_span *span, size_t spans, fl_chip *chip);
 /* Distance in ln clock from the nearest known row; *outside: whether it lies beyond their clocks. */
 double fl_chip_distance(const fl_chip_row *known, size_t count, const fl_chip_row *at, int *outside);
-double fl_chip_growth(const fl_chip_error *e, const fl_chip_row *known, size_t count, const fl_chip_row *at);
+/* Standard deviation in percent of a prediction whose own variance (of the logarithm) is given. */
+double fl_chip_sd_pct(const fl_chip_error *e, const fl_chip_row *known, size_t count, const fl_chip_row *at,
+                      double variance);
+/* What two workloads of a measured chip need for the others: 9 in 10 of the errors are within 2 deviations then. */
+void fl_chip_assume_growth(fl_chip *chip);
 void fl_chip_load_prior(fl_chip *chip); /* load_mean and load_cov of its shares */
 
-/* Distinct settings of the rows, thinned where too many; index of a row's, or UINT32_MAX. */
-void fl_chip_place_settings(const fl_chip_row *row, size_t count, fl_chip *chip);
+/* Distinct settings of the rows, thinned evenly where too many; index of a row's, or UINT32_MAX. */
+fl_model_status fl_chip_place_settings(const fl_chip_row *row, size_t count, fl_chip *chip);
 uint32_t fl_chip_setting_of(const fl_chip *chip, const fl_chip_row *row);
 
 /* 1.4826 times the median of |r| in percent: a standard deviation that single wild rows do not move. *beyond: rows

@@ -29,7 +29,7 @@ typedef struct posterior {
 /* How far a workload lies from the nearest of the chip's others: the more there are, the nearer. */
 #define NARROW 0.06
 #define NARROW_FEW 0.3 /* over the root of their number */
-#define STRANGE 3.0    /* as many workloads of any kind at all stand beside those of the calibration */
+#define STRANGE 0.3    /* as many workloads of any kind at all stand beside those of the calibration */
 
 static double prior_density(const posterior *p, double memory, double rest) {
     const fl_chip *chip = p->chip;
@@ -72,10 +72,13 @@ static int heavier(const void *a, const void *b) {
     return x > y ? -1 : x < y;
 }
 
-#define KEEP 150
+#define KEEP 150 /* cells made finer on each level */
 #define LEVELS 3
+#define DEEP 12 /* ln weight below the heaviest cell beyond which one is left out */
+#define ROOM (GRID * GRID + (size_t)KEEP * 8 * LEVELS)
 
-/* Cells of the unit square by their posterior weight, finest where that is; how many. cell: room for all. */
+/* Cells of the unit square by their posterior weight, finest where that is; how many. list: ROOM cells. The light ones
+ * stay as they are: where little is known they are many and weigh more together than the heaviest. */
 static size_t integrate(const posterior *p, cell *list) {
     size_t n = 0;
     for (size_t i = 0; i < GRID * GRID; i++) {
@@ -85,10 +88,9 @@ static size_t integrate(const posterior *p, cell *list) {
     }
     for (int level = 0; level < LEVELS; level++) {
         qsort(list, n, sizeof *list, heavier);
-        size_t kept = 0;
-        while (kept < n && kept < KEEP && list[kept].log_weight > list[0].log_weight - 12)
-            kept++;
-        n = kept;
+        while (n > 1 && !(list[n - 1].log_weight > list[0].log_weight - DEEP))
+            n--;
+        const size_t kept = n < KEEP ? n : KEEP;
         for (size_t i = 0; i < kept; i++) { /* nine for one: the middle keeps its place */
             const cell whole = list[i];
             const double third = whole.half * 2 / 3;
@@ -134,10 +136,9 @@ fl_model_status fl_chip_predict_time(const fl_chip *chip, const fl_chip_row *kno
                                      const fl_chip_row *asked, size_t asked_count, fl_chip_guess *guess,
                                      fl_chip_load *load) {
     const size_t n = known_count, m = asked_count;
-    const size_t room = GRID * GRID + (size_t)KEEP * 9 + 9;
     double *memory =
         calloc(n * n + 5 * n + m * (n + 5) + (n + m) * ((size_t)chip->shares + 1) + chip->shares + 8, sizeof *memory);
-    cell *list = malloc(room * sizeof *list);
+    cell *list = malloc(ROOM * sizeof *list);
     if (!memory || !list) {
         free(memory);
         free(list);
@@ -217,8 +218,7 @@ fl_model_status fl_chip_predict_time(const fl_chip *chip, const fl_chip_row *kno
             for (size_t i = 0; i < n; i++)
                 variance -= gain[j * n + i] * gain[j * n + i];
             guess[j].time_s = exp(y);
-            const double growth = fl_chip_growth(e, known, n, &asked[j]);
-            guess[j].time_sd_pct = 100 * sqrt(fmax(0, variance) + growth * growth);
+            guess[j].time_sd_pct = fl_chip_sd_pct(e, known, n, &asked[j], variance);
         }
         const double scale = exp(c / total), rest = v / total, share = u / total;
         load->tc = scale * (1 - rest) * (1 - share);
@@ -232,8 +232,7 @@ fl_model_status fl_chip_predict_time(const fl_chip *chip, const fl_chip_row *kno
 
 fl_model_status fl_chip_fill_prior(const fl_chip_row *row, const fl_chip_span *span, size_t spans, fl_chip *chip) {
     const size_t stride = spans / FL_CHIP_SHARES + 1;
-    const size_t room = GRID * GRID + (size_t)KEEP * 9 + 9;
-    cell *list = malloc(room * sizeof *list);
+    cell *list = malloc(ROOM * sizeof *list);
     size_t largest = 1;
     for (size_t k = 0; k < spans; k++)
         largest = span[k].count > largest ? span[k].count : largest;

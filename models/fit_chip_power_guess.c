@@ -1,5 +1,8 @@
 /* A workload's powers at settings that were not measured: its alpha and beta by Bayesian linear regression with the
- * prior that the chip's other workloads give, and the smooth part of its known errors carried over. */
+ * prior that the chip's other workloads give, and what its known errors have in common carried over: their smooth part,
+ * and a share of the power that the law says all workloads have. That base, B0 + C V + A0 V^2 f, is told apart from
+ * alpha and beta only as far as the chip's workloads differ: two busy ones leave it at three quarters of their power,
+ * and a third that draws less than that needs alpha and beta below 0 or a smaller base. */
 #include "models/fit_chip_parts.h"
 
 #include <math.h>
@@ -28,10 +31,107 @@ void fl_chip_solve_two(double aa, double ab, double bb, double az, double bz, do
     *y = first ? 0 : only_y;
 }
 
+/* Of a workload's base, as a share of the chip's. A wide prior costs little, since the known rows decide: of measured
+ * chips the errors are nearly the same from 0.05 to 0.15. */
+#define BASE_SD 0.1
+#define LAW_LEAST 0.1 /* of the law's power: no less is predicted, however far outside */
+
+/* Known rows, all as shares of the measured power and made independent (L^-1) by the covariance of their errors. */
+typedef struct regression {
+    const fl_chip *chip;
+    const fl_chip_row *row;
+    size_t n;
+    double *core, *memory, *base, *left; /* left: what alpha and beta have to explain */
+    double *lower, *gain;
+    double time_ref;
+    double aa, ab, bb, az, bz; /* normal equations of alpha and beta, the prior in them */
+} regression;
+
+static fl_model_status whiten(regression *q) {
+    const fl_chip *chip = q->chip;
+    const fl_chip_error *e = &chip->power_error;
+    for (size_t i = 0; i < q->n; i++) {
+        const fl_chip_row *row = &q->row[i];
+        fl_chip_columns(chip, row->sm_mhz, row->mem_mhz, q->time_ref / row->time_s, &q->core[i], &q->memory[i],
+                        &q->base[i]);
+        q->core[i] *= chip->a_w / row->power_w;
+        q->memory[i] *= chip->b_w / row->power_w;
+        q->base[i] /= row->power_w;
+        q->left[i] = 1 - q->base[i];
+        for (size_t j = 0; j <= i; j++)
+            q->lower[i * q->n + j] =
+                fl_chip_covariance(e, row, &q->row[j]) + BASE_SD * BASE_SD * q->base[i] * q->base[j];
+        q->lower[i * q->n + i] += e->scatter * e->scatter + 1e-10;
+    }
+    if (!fl_chip_cholesky(q->lower, q->n))
+        return FL_MODEL_NO_FIT;
+    double *const column[] = {q->core, q->memory, q->base, q->left};
+    for (size_t k = 0; k < sizeof column / sizeof *column; k++)
+        fl_chip_lower_solve(q->lower, q->n, column[k]);
+    return FL_MODEL_OK;
+}
+
+static void add_up(regression *q) {
+    const double *mean = q->chip->load_mean, *v = q->chip->load_cov, det = v[0] * v[2] - v[1] * v[1];
+    q->aa = v[2] / det;
+    q->ab = -v[1] / det;
+    q->bb = v[0] / det;
+    q->az = q->aa * mean[0] + q->ab * mean[1];
+    q->bz = q->ab * mean[0] + q->bb * mean[1];
+    for (size_t i = 0; i < q->n; i++) {
+        q->aa += q->core[i] * q->core[i];
+        q->ab += q->core[i] * q->memory[i];
+        q->bb += q->memory[i] * q->memory[i];
+        q->az += q->core[i] * q->left[i];
+        q->bz += q->memory[i] * q->left[i];
+    }
+}
+
+/* alpha and beta; off: how far the law is off for workloads like it, whitened, taken from the known powers. */
+static void take_off(regression *q, const double *off, fl_chip_load *load) {
+    for (size_t i = 0; i < q->n; i++) {
+        q->left[i] -= off[i];
+        q->az -= q->core[i] * off[i];
+        q->bz -= q->memory[i] * off[i];
+    }
+    fl_chip_solve_two(q->aa, q->ab, q->bb, q->az, q->bz, &load->alpha, &load->beta);
+    for (size_t i = 0; i < q->n; i++)
+        q->left[i] -= load->alpha * q->core[i] + load->beta * q->memory[i];
+}
+
+/* base_off: of the workload's base, as a share; off: how far the law is off for workloads like it, at this row. */
+static void guess_one(const regression *q, const fl_chip_load *load, double base_off, double off,
+                      const fl_chip_row *asked, fl_chip_guess *guess) {
+    const fl_chip_error *e = &q->chip->power_error;
+    double core = 0, memory = 0, base = 0, shift = off;
+    fl_chip_columns(q->chip, asked->sm_mhz, asked->mem_mhz, q->time_ref / guess->time_s, &core, &memory, &base);
+    for (size_t i = 0; i < q->n; i++)
+        q->gain[i] = fl_chip_covariance(e, asked, &q->row[i]);
+    fl_chip_lower_solve(q->lower, q->n, q->gain);
+    for (size_t i = 0; i < q->n; i++)
+        shift += q->gain[i] * q->left[i];
+    const double law = base + load->alpha * q->chip->a_w * core + load->beta * q->chip->b_w * memory;
+    /* The base's share may fall below 0 where it is small: alpha and beta were found together with it. */
+    const double watts = fmax(LAW_LEAST * law, law + base_off * base);
+    core *= q->chip->a_w / watts;
+    memory *= q->chip->b_w / watts;
+    base /= watts;
+    double variance = e->scatter * e->scatter + e->smooth * e->smooth + BASE_SD * BASE_SD * base * base;
+    for (size_t i = 0; i < q->n; i++) { /* what alpha and beta leave open counts as far as the known rows do not say */
+        const double gain = q->gain[i] + BASE_SD * BASE_SD * base * q->base[i];
+        variance -= gain * gain;
+        core -= gain * q->core[i];
+        memory -= gain * q->memory[i];
+    }
+    variance +=
+        (core * core * q->bb - 2 * core * memory * q->ab + memory * memory * q->aa) / (q->aa * q->bb - q->ab * q->ab);
+    guess->power_w = watts / (1 - fmax(-0.5, fmin(0.5, shift)));
+    guess->power_sd_pct = fl_chip_sd_pct(e, q->row, q->n, asked, variance);
+}
+
 fl_model_status fl_chip_predict_power(const fl_chip *chip, const fl_chip_row *known, size_t known_count,
                                       const fl_chip_row *asked, size_t asked_count, fl_chip_guess *guess,
                                       fl_chip_load *load) {
-    const double time_ref = fl_chip_time(chip, load, chip->sm_ref, chip->mem_ref);
     const size_t both = known_count + asked_count;
     double *memory = calloc(known_count * (known_count + 5) + both * ((size_t)chip->shares + 1) + 8, sizeof *memory);
     fl_chip_row *power_known = calloc(known_count + 1, sizeof *power_known);
@@ -44,75 +144,36 @@ fl_model_status fl_chip_predict_power(const fl_chip *chip, const fl_chip_row *kn
     for (size_t i = 0; i < known_count; i++)
         if (!isnan(known[i].power_w))
             power_known[n++] = known[i];
-    double *a = memory, *b = a + n, *z = b + n, *gain = z + n, *lower = gain + n;
-    double *off = lower + n * n, *offs = off + both;
-    const fl_chip_error *e = &chip->power_error;
-    for (size_t i = 0; i < n; i++) {
-        const fl_chip_row *row = &power_known[i];
-        double base = 0;
-        fl_chip_columns(chip, row->sm_mhz, row->mem_mhz, time_ref / row->time_s, &a[i], &b[i], &base);
-        a[i] *= chip->a_w / row->power_w;
-        b[i] *= chip->b_w / row->power_w;
-        z[i] = 1 - base / row->power_w;
-        for (size_t j = 0; j <= i; j++)
-            lower[i * n + j] = fl_chip_covariance(e, row, &power_known[j]);
-        lower[i * n + i] += e->scatter * e->scatter + 1e-10;
-    }
-    fl_model_status s = fl_chip_cholesky(lower, n) ? FL_MODEL_OK : FL_MODEL_NO_FIT;
+    double *const lower = memory + 5 * n, *const off = lower + n * n, *const offs = off + both;
+    regression q = {.chip = chip,
+                    .row = power_known,
+                    .n = n,
+                    .core = memory,
+                    .memory = memory + n,
+                    .base = memory + 2 * n,
+                    .left = memory + 3 * n,
+                    .gain = memory + 4 * n,
+                    .lower = lower,
+                    .time_ref = fl_chip_time(chip, load, chip->sm_ref, chip->mem_ref)};
+    const fl_model_status s = whiten(&q);
     if (s == FL_MODEL_OK) {
-        fl_chip_lower_solve(lower, n, a);
-        fl_chip_lower_solve(lower, n, b);
-        fl_chip_lower_solve(lower, n, z);
-        const double *v = chip->load_cov, det = v[0] * v[2] - v[1] * v[1];
-        const double paa = v[2] / det, pab = -v[1] / det, pbb = v[0] / det;
-        double aa = paa, ab = pab, bb = pbb;
-        double az = paa * chip->load_mean[0] + pab * chip->load_mean[1];
-        double bz = pab * chip->load_mean[0] + pbb * chip->load_mean[1];
-        for (size_t i = 0; i < n; i++) {
-            aa += a[i] * a[i];
-            ab += a[i] * b[i];
-            bb += b[i] * b[i];
-            az += a[i] * z[i];
-            bz += b[i] * z[i];
-        }
-        fl_chip_solve_two(aa, ab, bb, az, bz, &load->alpha, &load->beta);
+        add_up(&q);
+        fl_chip_solve_two(q.aa, q.ab, q.bb, q.az, q.bz, &load->alpha, &load->beta);
         const double t = load->tc + load->tm + load->tl;
-        fl_chip_share as = {.memory = load->tm / (load->tc + load->tm + 1e-30),
-                            .rest = load->tl / t,
-                            .alpha = load->alpha,
-                            .beta = load->beta};
+        const fl_chip_share as = {.memory = load->tm / (load->tc + load->tm + 1e-30),
+                                  .rest = load->tl / t,
+                                  .alpha = load->alpha,
+                                  .beta = load->beta};
         fl_chip_offs_make(chip, 1, power_known, n, offs);
         fl_chip_offs_make(chip, 1, asked, asked_count, offs + n * chip->shares);
         fl_chip_offs_at(chip, 1, offs, n + asked_count, &as, off);
         fl_chip_lower_solve(lower, n, off);
-        for (size_t i = 0; i < n; i++) {
-            z[i] -= off[i];
-            az -= a[i] * off[i];
-            bz -= b[i] * off[i];
-        }
-        fl_chip_solve_two(aa, ab, bb, az, bz, &load->alpha, &load->beta);
-        const double d = aa * bb - ab * ab;
+        take_off(&q, off, load);
+        double base_off = 0;
         for (size_t i = 0; i < n; i++)
-            z[i] -= load->alpha * a[i] + load->beta * b[i];
-        for (size_t j = 0; j < asked_count; j++) {
-            double core = 0, mem = 0, base = 0, shift = 0, left = e->scatter * e->scatter + e->smooth * e->smooth;
-            fl_chip_columns(chip, asked[j].sm_mhz, asked[j].mem_mhz, time_ref / guess[j].time_s, &core, &mem, &base);
-            core *= chip->a_w;
-            mem *= chip->b_w;
-            for (size_t i = 0; i < n; i++)
-                gain[i] = fl_chip_covariance(e, &asked[j], &power_known[i]);
-            fl_chip_lower_solve(lower, n, gain);
-            for (size_t i = 0; i < n; i++) {
-                shift += gain[i] * z[i];
-                left -= gain[i] * gain[i];
-            }
-            shift += off[n + j];
-            const double watts = base + load->alpha * core + load->beta * mem;
-            left += (core * core * bb - 2 * core * mem * ab + mem * mem * aa) / d / (watts * watts);
-            guess[j].power_w = watts / (1 - fmax(-0.5, fmin(0.5, shift)));
-            const double growth = fl_chip_growth(e, power_known, n, &asked[j]);
-            guess[j].power_sd_pct = 100 * sqrt(fmax(0, left) + growth * growth);
-        }
+            base_off += BASE_SD * BASE_SD * q.base[i] * q.left[i];
+        for (size_t j = 0; j < asked_count; j++)
+            guess_one(&q, load, base_off, off[n + j], &asked[j], &guess[j]);
     }
     free(memory);
     free(power_known);

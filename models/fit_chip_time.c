@@ -321,7 +321,8 @@ fl_model_status fl_chip_fit_time(const fl_chip_row *row, const fl_chip_span *spa
             s = fl_chip_fit_error(row, r, span, spans, 3, &chip->time_error);
         if (s == FL_MODEL_OK)
             s = fl_chip_fill_prior(row, span, spans, chip);
-        fl_chip_place_settings(row, q.count, chip);
+        if (s == FL_MODEL_OK)
+            s = fl_chip_place_settings(row, q.count, chip);
         const size_t stride = spans / FL_CHIP_SHARES + 1;
         for (size_t k = 0, n = 0; s == FL_MODEL_OK && k < spans; k += stride, n++) {
             for (uint32_t i = 0; i < chip->settings; i++)

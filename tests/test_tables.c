@@ -182,8 +182,26 @@ static void test_sweep(void) {
     FL_CHECK(fl_sweep_read(fl_temp_text("s.csv", "# measured by hand\n" SWEEP "w,,1,,,1,1,\n"), &s, &d) == FL_OK,
              "with a remark only: %s", d.message);
     fl_sweep_free(&s);
+    FL_CHECK(fl_sweep_read(fl_temp_text("s.csv", "time_s,workload,sm_mhz,energy_j,power_w\n2,w,1005,N/A,50\n"), &s,
+                           &d) == FL_OK &&
+                 s.names[s.rows[0].kernel][0] == '\0' && isnan(s.rows[0].mem_mhz) && isnan(s.rows[0].power_cap_w) &&
+                 s.rows[0].energy_j == 100,
+             "without kernel, mem_mhz and power_cap_w: %s", d.message);
+    fl_sweep_free(&s);
+    FL_CHECK(fl_sweep_read_times(fl_temp_text("s.csv", SWEEP "w,,1005,nan,,2,N/A,\nw,,1100,,,1,80,\n"), &s, &d) ==
+                     FL_OK &&
+                 isnan(s.rows[0].power_w) && isnan(s.rows[0].energy_j) && isnan(s.rows[0].mem_mhz) &&
+                 s.rows[1].energy_j == 80,
+             "times alone: %s", d.message);
+    fl_sweep_free(&s);
+    FL_CHECK(fl_sweep_read_times(fl_temp_text("s.csv", "workload,sm_mhz,time_s\nw,1005,2\n"), &s, &d) == FL_OK &&
+                 s.rows[0].time_s == 2 && isnan(s.rows[0].power_w),
+             "no column of power: %s", d.message);
+    fl_sweep_free(&s);
     static const bad ROWS[] = {
         {SWEEP, 0, 0, "no settings"},
+        {"workload,kernel,mem_mhz,time_s,power_w,energy_j\n", 1, 40, "column 'sm_mhz' is missing"},
+        {SWEEP "w,,1,,,1,nan,N/A\n", 2, 10, "both empty"},
         {"# foldline-sweep 9\n" SWEEP, 1, 1, "version '9'"},
         {"# foldline-kernels 1\n" SWEEP, 1, 1, "expected 'foldline-sweep 1'"},
         {"workload,kernel,sm_mhz,mem_mhz,power_cap_w,time_s,power_w\n", 1, 51, "column 'energy_j' is missing"},
@@ -273,7 +291,8 @@ static void test_decisions(void) {
     HOST("0", "0", "")                                                                                                 \
     KIND("0", "0", "0", "4", "\"f<1,2>\"")                                                                             \
     KERNEL("0", "0", "0", "1", "-3", "9")                                                                              \
-    GPUS("0", "0") HOST("1", "5", "2") KIND("1", "5", "1", "0", "g") KERNEL("1", "5", "1", "0", "2", "")               \
+    GPUS("0", "0")                                                                                                     \
+    HOST("1", "5", "2") KIND("1", "5", "1", "0", "g") KERNEL("1", "5", "1", "0", "2", "")                              \
         KERNEL("1", "5", "0", "0", "1", "4") GPUS("1", "5")
 
 /* What a policy saw of kernels comes back to the last byte, and only whole steps. */

@@ -7,6 +7,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { WORKLOAD, KERNEL, SM_MHZ, MEM_MHZ, POWER_CAP, TIME, POWER, ENERGY, REQUIRED };
 enum { ENERGY_CV = REQUIRED, RATIO, RATIO_CV, COLUMNS };
@@ -16,12 +17,26 @@ static const char *const COLUMN[COLUMNS] = {"workload", "kernel",   "sm_mhz",   
 
 typedef struct loader {
     fl_sweep s;
-    size_t where[COLUMNS], width;
+    size_t where[COLUMNS], width; /* SIZE_MAX: no such column */
+    bool times;                   /* power and energy need not be known */
     fl_intern names;
 } loader;
 
+static bool not_known(const loader *l, const fl_csv_row *row, size_t column) {
+    static const char *const word[] = {"", "nan", "NaN", "N/A", "n/a"};
+    if (l->where[column] == SIZE_MAX)
+        return true;
+    for (size_t i = 0; i < sizeof word / sizeof *word; i++)
+        if (!strcmp(row->field[l->where[column]].text, word[i]))
+            return true;
+    return false;
+}
+
 static fl_status get(const loader *l, const fl_csv_row *row, size_t column, double *value, fl_diag *d) {
-    fl_status status = fl_field_real_or_nan(row, l->where[column], COLUMN[column], 0, HUGE_VAL, value, d);
+    *value = NAN;
+    if (not_known(l, row, column))
+        return FL_OK;
+    const fl_status status = fl_field_real(row, l->where[column], COLUMN[column], 0, HUGE_VAL, value, d);
     if (status == FL_OK && *value == 0)
         return FL_FIELD_FAIL(d, row, l->where[column], "%s is 0, expected a number above 0 or nothing", COLUMN[column]);
     return status;
@@ -29,14 +44,14 @@ static fl_status get(const loader *l, const fl_csv_row *row, size_t column, doub
 
 static fl_status get_spread(const loader *l, const fl_csv_row *row, size_t column, double *value, fl_diag *d) {
     *value = NAN;
-    return l->where[column] == SIZE_MAX
-               ? FL_OK
-               : fl_field_real_or_nan(row, l->where[column], COLUMN[column], 0, HUGE_VAL, value, d);
+    return not_known(l, row, column) ? FL_OK
+                                     : fl_field_real(row, l->where[column], COLUMN[column], 0, HUGE_VAL, value, d);
 }
 
 static fl_status get_name(loader *l, const fl_csv_row *row, size_t column, uint32_t *index, fl_diag *d) {
-    const fl_field *f = &row->field[l->where[column]];
-    *index = fl_intern_text(&l->names, &l->s.names, &l->s.name_count, &l->s.name_room, f->text, f->size);
+    const fl_field *f = l->where[column] == SIZE_MAX ? NULL : &row->field[l->where[column]];
+    *index =
+        fl_intern_text(&l->names, &l->s.names, &l->s.name_count, &l->s.name_room, f ? f->text : "", f ? f->size : 0);
     return *index == UINT32_MAX ? fl_fail(d, FL_NO_MEMORY, row->file, row->line, 0, "out of memory") : FL_OK;
 }
 
@@ -44,6 +59,8 @@ static fl_status get_name(loader *l, const fl_csv_row *row, size_t column, uint3
 static fl_status complete(const loader *l, const fl_csv_row *row, fl_sweep_row *r, fl_diag *d) {
     if (isnan(r->time_s))
         return FL_FIELD_FAIL(d, row, l->where[TIME], "time_s is empty, expected a number above 0");
+    if (isnan(r->power_w) && isnan(r->energy_j) && l->times)
+        return FL_OK;
     if (isnan(r->power_w) && isnan(r->energy_j))
         return FL_FIELD_FAIL(d, row, l->where[POWER], "power_w and energy_j are both empty, expected at least one");
     if (isnan(r->power_w))
@@ -55,11 +72,21 @@ static fl_status complete(const loader *l, const fl_csv_row *row, fl_sweep_row *
     return FL_OK;
 }
 
+static fl_status find_columns(loader *l, const fl_csv_row *row, fl_diag *d) {
+    static const size_t needed[] = {WORKLOAD, SM_MHZ, TIME, POWER, ENERGY};
+    const size_t count = sizeof needed / sizeof *needed - (l->times ? 2 : 0);
+    const fl_status status = fl_columns_find(row, COLUMN, COLUMNS, 0, l->where, d);
+    for (size_t i = 0; i < count && status == FL_OK; i++)
+        if (l->where[needed[i]] == SIZE_MAX)
+            return FL_FIELD_FAIL(d, row, row->count - 1, "column '%s' is missing", COLUMN[needed[i]]);
+    return status;
+}
+
 static fl_status on_row(void *user, const fl_csv_row *row, fl_diag *d) {
     loader *l = user;
     if (!l->width) {
         l->width = row->count;
-        return fl_columns_find(row, COLUMN, COLUMNS, REQUIRED, l->where, d);
+        return find_columns(l, row, d);
     }
     fl_sweep_row r = {.line = row->line};
     double *const value[] = {&r.sm_mhz, &r.mem_mhz, &r.power_cap_w, &r.time_s, &r.power_w, &r.energy_j};
@@ -88,9 +115,9 @@ static fl_status on_row(void *user, const fl_csv_row *row, fl_diag *d) {
     return FL_OK;
 }
 
-fl_status fl_sweep_read(const char *path, fl_sweep *s, fl_diag *d) {
+static fl_status read_any(const char *path, bool times, fl_sweep *s, fl_diag *d) {
     static const fl_csv_options OPTIONS = {.trim = true, .format = "foldline-sweep", .head_optional = true};
-    loader l = {0};
+    loader l = {.times = times};
     fl_status status = fl_csv_read(path, &OPTIONS, &l.s.head, on_row, &l, d);
     if (status == FL_OK && l.s.row_count == 0)
         status = fl_fail(d, FL_BAD_INPUT, path, 0, 0, "no settings, expected at least one row after the header");
@@ -100,6 +127,10 @@ fl_status fl_sweep_read(const char *path, fl_sweep *s, fl_diag *d) {
     *s = l.s;
     return status;
 }
+
+fl_status fl_sweep_read(const char *path, fl_sweep *s, fl_diag *d) { return read_any(path, false, s, d); }
+
+fl_status fl_sweep_read_times(const char *path, fl_sweep *s, fl_diag *d) { return read_any(path, true, s, d); }
 
 fl_status fl_sweep_write(const char *path, const fl_sweep *s, fl_diag *d) {
     fl_output *o = fl_output_open(path, d);

@@ -9,9 +9,12 @@
 fl_status fl_telemetry_read(const char *path, fl_telemetry *t, fl_diag *d);
 fl_status fl_telemetry_write(const char *path, const fl_telemetry *t, fl_diag *d);
 
-/* workload,kernel,sm_mhz,mem_mhz,power_cap_w,time_s,power_w,energy_j; optional: energy_cv,ratio,ratio_cv. The head is optional (plain files exist). time_s
- * > 0; of power_w and energy_j one may be empty and is derived from the other and time_s. */
+/* workload,sm_mhz,time_s,power_w,energy_j; optional: kernel,mem_mhz,power_cap_w,energy_cv,ratio,ratio_cv. The head is
+ * optional (plain files exist). time_s > 0; empty, nan and N/A: not known. Of power_w and energy_j one may be that and
+ * is derived from the other and time_s. */
 fl_status fl_sweep_read(const char *path, fl_sweep *s, fl_diag *d);
+/* For those who need no power: both may be unknown (NaN), and their columns absent. */
+fl_status fl_sweep_read_times(const char *path, fl_sweep *s, fl_diag *d);
 fl_status fl_sweep_write(const char *path, const fl_sweep *s, fl_diag *d);
 
 fl_status fl_decisions_read(const char *path, fl_decisions *r, fl_diag *d);
