@@ -148,7 +148,7 @@ static int by_time(const void *a, const void *b) {
     return x > y ? -1 : x < y;
 }
 
-static void print_node(const fl_run_result *r) {
+static void print_node(const fl_run_result *r, uint32_t gpus) {
     if (r->wall_held_ps || r->heat_held_ps)
         printf("held        %.4g s below what was asked by the power wall, %.4g s by heat\n",
                fl_seconds(r->wall_held_ps), fl_seconds(r->heat_held_ps));
@@ -163,7 +163,11 @@ static void print_node(const fl_run_result *r) {
     if (r->process_count > 1) {
         printf("processes  ");
         for (size_t i = 0; i < r->process_count && i < 16; i++)
-            printf(" %d: %.5g s", r->process[i].process, fl_seconds(r->process[i].end_ps));
+            if (gpus > 1)
+                printf(" GPU %u, %d: %.5g s", r->process[i].gpu, r->process[i].process,
+                       fl_seconds(r->process[i].end_ps));
+            else
+                printf(" %d: %.5g s", r->process[i].process, fl_seconds(r->process[i].end_ps));
         printf("%s\n", r->process_count > 16 ? " ..." : "");
     }
 }
@@ -180,6 +184,13 @@ static void print_power(const fl_run_result *r, bool apu) {
         printf("at most %.5g W (peaks of %s, added)\n", r->peak_power_w, apu ? "GPU, CPU and the rest" : "all GPUs");
     else
         printf("%.5g W peak\n", r->peak_power_w);
+}
+
+static void print_clock(const fl_residence *at, bool memory, double pct) {
+    printf(" %u", at->sm_mhz);
+    if (memory)
+        printf("/%u", at->mem_mhz);
+    printf(" MHz %.1f %%", pct);
 }
 
 static void print_text(const fl_scenes *scenes, const fl_spec *spec, fl_run_result *r) {
@@ -208,10 +219,13 @@ static void print_text(const fl_scenes *scenes, const fl_spec *spec, fl_run_resu
         clocks += k == clocks;
     }
     qsort(r->residence, clocks, sizeof *r->residence, by_time);
+    bool memories = false; /* the memory clock is said where there were several */
+    for (size_t i = 1; i < clocks; i++)
+        memories |= r->residence[i].mem_mhz != r->residence[0].mem_mhz;
     for (size_t i = 0; i < clocks && i < 8; i++)
-        printf(" %u MHz %.1f %%", r->residence[i].sm_mhz, open ? 100.0 * (double)r->residence[i].ps / (double)open : 0);
+        print_clock(&r->residence[i], memories, open ? 100.0 * (double)r->residence[i].ps / (double)open : 0);
     printf("%s\n", clocks > 8 ? " ..." : "");
-    print_node(r);
+    print_node(r, scenes->item[0]->facts.gpu_count);
     fl_served_print(r, stdout);
     fputc('\n', stdout);
     fl_scene_notes(scenes, stdout);
