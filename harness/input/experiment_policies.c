@@ -9,10 +9,6 @@
 
 enum { VALUES_MAX = 100000 };
 
-static fl_status no_memory(fl_diag *d) {
-    return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the experiment");
-}
-
 static void free_texts(char **text, size_t count) {
     for (size_t i = 0; text && i < count; i++)
         free(text[i]);
@@ -29,7 +25,7 @@ typedef struct values {
 static fl_status add_value(values *v, char *text, fl_diag *d) {
     if (!text || fl_grow(&v->text, &v->room, v->count + 1, sizeof *v->text)) {
         free(text);
-        return no_memory(d);
+        return fl_no_memory(d, "the experiment");
     }
     v->text[v->count++] = text;
     return FL_OK;
@@ -130,7 +126,7 @@ static fl_status to_paths(fl_experiment *e, values *v, fl_diag *d) {
         s = fl_experiment_path(e, v->text[i], &seen, d);
         char *copy = s ? NULL : strdup(seen);
         if (!s && !copy)
-            s = no_memory(d);
+            s = fl_no_memory(d, "the experiment");
         if (copy) {
             free(v->text[i]);
             v->text[i] = copy;
@@ -148,8 +144,7 @@ static fl_status multiply(values *all, const char *name, const values *by, char 
             char *text = NULL;
             if (asprintf(&text, "%s%c%s=%s", all->text[i], mark, name, by->text[k]) < 0)
                 text = NULL;
-            s = more.count < VALUES_MAX ? add_value(&more, text, d)
-                                        : fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "more than %d policies", VALUES_MAX);
+            s = more.count < VALUES_MAX ? add_value(&more, text, d) : fl_refuse(d, "more than %d policies", VALUES_MAX);
         }
     free_texts(all->text, all->count);
     *all = more;
@@ -190,7 +185,7 @@ static fl_status add_entry(fl_experiment *e, const fl_json *at, values *all, fl_
     fl_status s = entry_texts(e, at, all, d);
     for (size_t i = 0; !s && i < all->count; i++) {
         if (fl_grow(&e->policy, &e->policy_room, e->policy_count + 1, sizeof *e->policy))
-            return no_memory(d);
+            return fl_no_memory(d, "the experiment");
         e->policy[e->policy_count++] = at->node;
         char *text = all->text[i];
         all->text[i] = NULL;
@@ -225,7 +220,7 @@ static fl_status set_label(const fl_experiment *e, size_t index, const char *lab
     const char *params = strchr(spec->label, ':');
     char *text = NULL;
     if (asprintf(&text, "%s%s", label, same > 1 && params ? params : "") < 0)
-        return no_memory(d);
+        return fl_no_memory(d, "the experiment");
     free(spec->label);
     spec->label = text;
     return FL_OK;

@@ -29,7 +29,7 @@ static const fl_param *find_row(const fl_policy *p, const char *name) {
 static fl_status add(fl_spec *s, char *pair, fl_setting *setting, size_t *count, fl_diag *d) {
     char *equals = strchr(pair, '=');
     if (!equals || equals == pair)
-        return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "policy %s: '%s', expected parameter=value", s->policy->name, pair);
+        return fl_refuse(d, "policy %s: '%s', expected parameter=value", s->policy->name, pair);
     *equals = 0;
     fl_setting *at = &setting[(*count)++];
     *at = (fl_setting){.name = pair, .text = equals + 1};
@@ -52,7 +52,7 @@ static fl_status open_pairs(const char *label, const char *name, char **pair, si
     s->file = calloc(pairs + 1, sizeof *s->file);
     s->layer = (fl_layer){.origin = origin, .setting = setting};
     if (!s->label || !setting || !s->table || !s->file)
-        return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory");
+        return fl_no_memory(d, NULL);
     fl_status status = fl_policy_open(name, &s->policy, d);
     s->plugin = !status && strcmp(s->policy->name, name) != 0 ? name : NULL;
     size_t count = 0;
@@ -82,7 +82,7 @@ fl_status fl_spec_open_set(const char *text, const fl_texts *set, fl_spec *s, fl
         size += strlen(set->item[i]) + 1;
     s->text = malloc(size);
     char **pair = calloc(PAIRS_MAX + (set ? set->count : 0), sizeof *pair);
-    fl_status status = s->text && pair ? FL_OK : fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory");
+    fl_status status = s->text && pair ? FL_OK : fl_no_memory(d, NULL);
     if (!status) {
         char *at = stpcpy(s->text, text) + 1;
         size_t pairs = split(s->text, pair);

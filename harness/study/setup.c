@@ -18,7 +18,7 @@ static fl_status sort_files(fl_setup *u, const fl_texts *rest, fl_diag *d) {
         if (!dot || strcmp(dot, ".json") != 0)
             s = fl_texts_add(&u->traces, rest->item[i], d);
         else if (u->experiment.tree)
-            s = fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "more than one experiment, expected one");
+            s = fl_refuse(d, "more than one experiment, expected one");
         else
             s = fl_experiment_open(rest->item[i], &u->experiment, d);
     }
@@ -27,10 +27,9 @@ static fl_status sort_files(fl_setup *u, const fl_texts *rest, fl_diag *d) {
 
 static fl_status open_specs(fl_setup *u, const fl_texts *policies, fl_diag *d) {
     if (!policies->count)
-        return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0,
-                       "no policy given, expected --policy NAME (foldline policies lists them)");
+        return fl_refuse(d, "no policy given, expected --policy NAME (foldline policies lists them)");
     u->spec = calloc(policies->count, sizeof *u->spec);
-    fl_status s = u->spec ? FL_OK : fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the policies");
+    fl_status s = u->spec ? FL_OK : fl_no_memory(d, "the policies");
     for (size_t i = 0; !s && i < policies->count; i++) {
         s = fl_spec_open(policies->item[i], &u->spec[i], d);
         u->o.spec_count += !s;
