@@ -4,7 +4,7 @@
 #ifndef FL_CPU_H
 #define FL_CPU_H
 
-#include "sim/gpu.h"
+#include "sim/course.h"
 #include "sim/host_sense.h"
 
 typedef struct fl_cpu_slot { /* residence in one state */

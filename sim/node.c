@@ -1,6 +1,7 @@
+#include "sim/node.h"
 #include "sim/node_inside.h"
-
-#include "models/shares.h"
+#include "sim/scan.h"
+#include "sim/streams.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,9 +1,12 @@
 /* What all GPUs of a node share: the host CPU, an APU's memory bus, a budget of power, and the meter at the plug. Each
  * needs an instant at which everything stands still; between two of them the GPUs advance alone. */
+#include "sim/node_host.h"
 #include "sim/node_inside.h"
 
 #include "models/shares.h"
 #include "policies/random.h"
+#include "sim/scan.h"
+#include "sim/streams.h"
 
 #include <math.h>
 
@@ -18,7 +21,7 @@ static int64_t idle_gpus_mw(const fl_node *n) {
     return mw;
 }
 
-fl_status fl_node_host_open(fl_node *n, const fl_node_options *o, fl_diag *d) {
+fl_status fl_node_host_open(fl_node *n, uint64_t needs, fl_diag *d) {
     const fl_host_spec *host = &n->spec->host;
     n->static_mw = llround(host->static_w * 1000);
     n->comm_mw = llround(host->comm_w * 1000);
@@ -38,9 +41,9 @@ fl_status fl_node_host_open(fl_node *n, const fl_node_options *o, fl_diag *d) {
     if (host->gpu_budget_w > 0)
         n->budget_ps = 0;
     const int64_t cpu_mw = n->hosted ? n->cpu.mw : 0;
-    const uint64_t needs = o->host_needs & ~FL_BIT(FL_HOST_LOOP_NS);
+    needs &= ~FL_BIT(FL_HOST_LOOP_NS); /* the host that runs the policy knows that itself */
     n->meets = n->hosted || needs || n->budget_ps == 0;
-    return fl_host_sense_open(&n->host_sense, host, n->hosted, needs, o->seed, n->static_mw + cpu_mw + idle_gpus_mw(n),
+    return fl_host_sense_open(&n->host_sense, host, n->hosted, needs, n->seed, n->static_mw + cpu_mw + idle_gpus_mw(n),
                               cpu_mw, d);
 }
 

@@ -2,24 +2,13 @@
  * work done rounds down and finish times round up. A boundary only reads: `left` and `since` move when a rate or a
  * clock changes, so that where the boundaries lie cannot show in the result. All completions of one instant are applied
  * before the shares are set once: the order of simultaneous events cannot show either. */
-#include "sim/course.h"
-
-#include "models/shares.h"
+#include "sim/streams.h"
+#include "sim/streams_inside.h"
 
 #include <stdio.h>
 
 static inline void charge(fl_lane *l, int64_t done) {
-    fl_gpu *g = l->gpu;
-    const fl_row *row = &g->rates->row[l->class_id];
-    int64_t ps = done - l->p.charged_ps;
-    g->window.dyn_fj += ps * row->dyn_mw;
-    g->window.memory += ps * row->memory;
-    if (g->profiled) {
-        g->window.alu += ps * row->alu;
-        g->window.sms += ps * row->sms;
-        g->sums.copy_ps += row->resident ? 0 : ps;
-    }
-    g->slot[g->slot_now].class_ps[l->class_id] += ps;
+    fl_gpu_charge(l->gpu, l->class_id, done - l->p.charged_ps);
     l->p.charged_ps = done;
 }
 
@@ -75,7 +64,7 @@ static inline void finish_kernel(fl_course *c, fl_lane *l, int64_t t) {
         l->in_parts = row->resident == FL_RESIDENT_PART;
         g->sums.kernels += !l->in_parts;
         if (g->records.on && !l->in_parts)
-            fl_gpu_record(g, l, t);
+            fl_lane_record(l, t);
     } else if (g->w->class[l->class_id].iteration) {
         g->sums.iterations++;
         l->iteration_ps[l->iterations++] = t;
@@ -146,26 +135,26 @@ static inline bool begin(fl_course *c, fl_lane *l, int64_t t) {
 
 /* ---- shares ---- */
 
-static inline void set_rate(fl_progress *p, uint32_t rate, int64_t t) {
+static inline void set_rate(fl_work *p, uint32_t rate, int64_t t) {
     if (rate == p->rate)
         return;
     if (t > p->since_ps) {
-        int64_t done = work_done(p, t);
+        int64_t done = fl_work_done(p, t);
         p->left_ps -= done;
         p->charged_ps -= done; /* below zero: done before since_ps and not charged yet */
         p->since_ps = t;
     }
     p->rate = rate;
-    *p->event_ps = finish_time(t, p->left_ps, rate);
+    *p->event_ps = fl_work_ends(t, p->left_ps, rate);
 }
 
 typedef struct fl_sharers { /* what asks for a share of one GPU: lanes first, then host work on an APU's bus */
     uint32_t sms[FL_SHARES_MAX], memory[FL_SHARES_MAX], rate[FL_SHARES_MAX];
-    fl_progress *who[FL_SHARES_MAX];
+    fl_work *who[FL_SHARES_MAX];
     size_t count; /* at most FL_SHARES_MAX: fl_workload_finish refuses more streams, fl_node_open more threads */
 } fl_sharers;
 
-static inline void add_sharer(fl_sharers *s, fl_progress *p, uint32_t sms, uint32_t memory) {
+static inline void add_sharer(fl_sharers *s, fl_work *p, uint32_t sms, uint32_t memory) {
     s->sms[s->count] = sms;
     s->memory[s->count] = memory;
     s->rate[s->count] = FL_SHARE_ONE;
@@ -345,7 +334,7 @@ int64_t fl_streams_advance(fl_course *c, int64_t until) {
         note_peaks(c);
     for (uint32_t i = 0; i < c->is->stream_count; i++)
         if (c->mine[i]->phase == FL_PHASE_RUN)
-            charge(c->mine[i], work_done(&c->mine[i]->p, reached));
+            charge(c->mine[i], fl_work_done(&c->mine[i]->p, reached));
     return reached;
 }
 
@@ -360,12 +349,12 @@ void fl_streams_rescale(fl_course *c, fl_gpu *g, const fl_clock_rates *before, i
         fl_workload_op(l->s, l->next, &gap_ns, &work_ns, &class_id);
         const fl_row *row = &g->rates->row[class_id];
         int64_t was = fl_length_ps(work_ns, before->row[class_id].mul);
-        int64_t left = l->p.left_ps - work_done(&l->p, t); /* charged up to t at the boundary, at the old power */
+        int64_t left = l->p.left_ps - fl_work_done(&l->p, t); /* charged up to t at the boundary, at the old power */
         l->length_ps = fl_length_ps(work_ns, row->mul);
         l->p.left_ps = fl_rescale_ps(left, was, l->length_ps);
         l->p.since_ps = t;
         l->p.charged_ps = 0;
-        *l->p.event_ps = finish_time(t, l->p.left_ps, l->p.rate);
+        *l->p.event_ps = fl_work_ends(t, l->p.left_ps, l->p.rate);
         l->sms = (uint32_t)row->sms * 2;
         l->memory = (uint32_t)row->memory * 2;
         l->dyn_mw = row->dyn_mw;
