@@ -9,8 +9,6 @@
 
 static fl_status no_memory(fl_diag *d) { return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the node"); }
 
-static int64_t earlier(int64_t a, int64_t b) { return a < b ? a : b; }
-
 /* When heat is looked at next. On an APU the CPU heats the same die: a look waits until what that drew is known, and
  * the node stands still for it (fl_node_host_next). */
 static int64_t heat_next(const fl_node *n, uint32_t gpu, int64_t now) {
@@ -65,7 +63,7 @@ static int64_t predict_mw(void *user, uint32_t sm) {
     return any ? mw + rates->base.total_mw + at->g->leak_mw : -1;
 }
 
-static void lose(fl_node *n, fl_course *c, bool lone, uint32_t index) {
+static void lose_gpu(fl_node *n, fl_course *c, bool lone, uint32_t index) {
     fl_gpu *g = &n->gpu[index];
     g->lost = true;
     g->open = false;
@@ -80,7 +78,7 @@ static fl_status at_boundary(fl_node *n, fl_course *c, bool lone, uint32_t index
     fl_gpu *g = &n->gpu[index];
     fl_gpu_settle(g, t);
     if (!g->lost && n->lost_ps[index] <= t)
-        lose(n, c, lone, index);
+        lose_gpu(n, c, lone, index);
     uint32_t mem = g->mem;
     bool woken = false;
     n->switches += fl_actuator_take(&n->actuator[index], t, &g->lock_sm, &mem);

@@ -12,8 +12,6 @@
 
 #define BUDGET_PERIOD_PS (INT64_C(100) * 1000 * 1000 * 1000) /* 100 ms: a chassis controller, some wall periods */
 
-static int64_t earlier(int64_t a, int64_t b) { return a < b ? a : b; }
-
 static int64_t idle_gpus_mw(const fl_node *n) {
     int64_t mw = 0;
     for (uint32_t i = 0; i < n->gpu_count; i++)

@@ -53,6 +53,8 @@ struct fl_node {
     bool copies;
 };
 
+static inline int64_t earlier(int64_t a, int64_t b) { return a < b ? a : b; }
+
 /* One stream, which nothing else can disturb: it is scanned. */
 static inline bool fl_node_is_lone(const fl_node *n, uint32_t island) {
     return n->w->island[island].lone && !n->streams_only && !n->course[island].shared_bus;

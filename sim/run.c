@@ -26,7 +26,7 @@ typedef struct fl_host { /* the simulated host of one policy: time, readings, se
 
 static fl_status no_memory(fl_diag *d) { return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the run"); }
 
-static fl_status look(fl_host *h, fl_sample *sample, fl_diag *d) {
+static fl_status read_signals(fl_host *h, fl_sample *sample, fl_diag *d) {
     uint32_t n = fl_node_gpu_count(h->node);
     int64_t now = fl_node_now(h->node);
     *sample = (fl_sample){.time_ns = now / FL_PS_PER_NS, .step = h->steps, .gpu_count = n, .gpu = h->gpu};
@@ -150,7 +150,7 @@ static fl_status drive(fl_host *h, fl_diag *d) {
         }
         fl_sample sample;
         const fl_decision *decision;
-        if ((s = look(h, &sample, d)) || (s = fl_instance_step(h->instance, &sample, &decision, d)))
+        if ((s = read_signals(h, &sample, d)) || (s = fl_instance_step(h->instance, &sample, &decision, d)))
             return s;
         if (h->o->on_step && (s = h->o->on_step(h->o->user, &sample, decision, d)))
             return s;

@@ -1,7 +1,7 @@
 /* A lone stream between two boundaries. Nothing can disturb it there, so it is one pass over the records. */
 #include "sim/scan.h"
 
-static void finish(fl_gpu *g, fl_lane *l, int64_t t) {
+static void finish_op(fl_gpu *g, fl_lane *l, int64_t t) {
     const uint16_t resident = g->rates->row[l->class_id].resident;
     if (resident == FL_RESIDENT_KERNEL) {
         g->sums.kernels++;
@@ -16,7 +16,7 @@ static void finish(fl_gpu *g, fl_lane *l, int64_t t) {
 }
 
 /* One op, or as much of it as fits: the way for ops that meet a boundary, need an escape, or are recorded. */
-static int64_t step(fl_gpu *g, fl_lane *l, int64_t t, int64_t until, uint32_t gap_mul) {
+static int64_t advance_op(fl_gpu *g, fl_lane *l, int64_t t, int64_t until, uint32_t gap_mul) {
     if (l->phase == FL_PHASE_FRESH) {
         int64_t gap_ns, work_ns;
         fl_workload_op(l->s, l->next, &gap_ns, &work_ns, &l->class_id);
@@ -43,7 +43,7 @@ static int64_t step(fl_gpu *g, fl_lane *l, int64_t t, int64_t until, uint32_t ga
     l->worked_ps += run;
     t += run;
     if (!l->p.left_ps)
-        finish(g, l, t);
+        finish_op(g, l, t);
     return t;
 }
 
@@ -118,7 +118,7 @@ int64_t fl_scan_advance(fl_gpu *g, fl_lane *l, int64_t until, uint32_t gap_mul) 
         }
         if (l->next >= l->s->count)
             break;
-        t = step(g, l, t, until, gap_mul);
+        t = advance_op(g, l, t, until, gap_mul);
         if (t >= until && l->phase != FL_PHASE_FRESH)
             return t; /* an op in progress met the boundary */
     }

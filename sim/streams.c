@@ -105,7 +105,7 @@ static void leave_barrier(fl_lane *l, int64_t t) {
 }
 
 /* Lets a fresh op begin its gap, or the kernel itself, if all that it waits for has happened. True if it moved. */
-static inline bool begin(fl_course *c, fl_lane *l, int64_t t) {
+static inline bool begin_op(fl_course *c, fl_lane *l, int64_t t) {
     const fl_stream *s = l->s;
     if ((s->launched && l->launched <= l->next) || l->gpu->lost)
         return false;
@@ -208,7 +208,7 @@ static __attribute__((noinline)) void divide(fl_course *c, fl_gpu *g, bool scarc
 
 /* Sets the shares of one GPU; true where that moved the end of a kernel. Where nothing is scarce it is done at once:
  * that is the rule, and it must cost little. */
-static inline bool share(fl_course *c, fl_gpu *g, int64_t t) {
+static inline bool set_shares(fl_course *c, fl_gpu *g, int64_t t) {
     const bool scarce = g->demand_sms > FL_SHARE_ONE || g->demand_memory > c->capacity, was = g->scarce;
     g->peak_due = true;
     g->touched = false;
@@ -246,7 +246,7 @@ static void settle_starts(fl_course *c, int64_t t) {
         }
         for (uint32_t i = 0; i < c->is->stream_count; i++)
             if (c->mine[i]->phase == FL_PHASE_FRESH)
-                moved |= begin(c, c->mine[i], t);
+                moved |= begin_op(c, c->mine[i], t);
     }
 }
 
@@ -265,7 +265,7 @@ static inline void pass_event(fl_course *c, uint32_t who, int64_t t) {
         } else {
             finish_kernel(c, l, t);
             if (c->simple && l->phase == FL_PHASE_FRESH)
-                begin(c, l, t);
+                begin_op(c, l, t);
         }
     }
     if (!c->simple)
@@ -277,7 +277,7 @@ static inline bool share_all(fl_course *c, int64_t t) {
     bool moved = false;
     for (uint32_t i = 0; i < c->is->gpu_count; i++)
         if (c->gpu[i]->touched)
-            moved |= share(c, c->gpu[i], t);
+            moved |= set_shares(c, c->gpu[i], t);
     return moved;
 }
 
@@ -362,7 +362,7 @@ void fl_streams_rescale(fl_course *c, fl_gpu *g, const fl_clock_rates *before, i
         g->demand_memory += l->memory;
         g->dyn_now_mw += dyn_at_rate(l);
     }
-    share(c, g, t);
+    set_shares(c, g, t);
 }
 
 const char *fl_streams_stuck(const fl_course *c, char *buf, size_t size) {
