@@ -57,7 +57,7 @@ void fl_gpu_close(fl_gpu *g) {
     *g = (fl_gpu){0};
 }
 
-void fl_gpu_settle(fl_gpu *g, int64_t t) {
+void fl_gpu_charge_to(fl_gpu *g, int64_t t) {
     int64_t dt = t - g->now_ps;
     g->sums.energy_fj += g->window.dyn_fj;
     g->sums.memory += g->window.memory;

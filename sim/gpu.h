@@ -79,8 +79,8 @@ fl_status fl_gpu_open(fl_gpu *g, const fl_workload *w, fl_rates *rates, const fl
                       uint32_t sm, uint32_t mem, fl_diag *d);
 void fl_gpu_close(fl_gpu *g);
 
-/* Charges the base and folds the window's sums, up to t. */
-void fl_gpu_settle(fl_gpu *g, int64_t t);
+/* Charges the base up to t, at the old power, and folds the window's sums in. */
+void fl_gpu_charge_to(fl_gpu *g, int64_t t);
 
 /* The clock that lock, wall and heat leave. */
 uint32_t fl_gpu_allowed_sm(const fl_gpu *g);

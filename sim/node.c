@@ -76,7 +76,7 @@ static void lose_gpu(fl_node *n, fl_course *c, bool lone, uint32_t index) {
 /* What happens to one GPU at a boundary, completions past: settled clocks and limits, wall, heat, sensors. */
 static fl_status at_boundary(fl_node *n, fl_course *c, bool lone, uint32_t index, int64_t t, fl_diag *d) {
     fl_gpu *g = &n->gpu[index];
-    fl_gpu_settle(g, t);
+    fl_gpu_charge_to(g, t);
     if (!g->lost && n->lost_ps[index] <= t)
         lose_gpu(n, c, lone, index);
     uint32_t mem = g->mem;
@@ -140,7 +140,7 @@ static fl_status idle_to(fl_node *n, uint32_t index, int64_t until, int64_t read
 static void end_island(fl_node *n, uint32_t k, int64_t t) {
     const fl_island *is = &n->w->island[k];
     for (uint32_t i = 0; i < is->gpu_count; i++)
-        fl_gpu_settle(&n->gpu[is->gpu[i]], t);
+        fl_gpu_charge_to(&n->gpu[is->gpu[i]], t);
     for (uint32_t i = 0; i < is->gpu_count; i++) { /* the program has ended there: no context, the idle clock */
         n->gpu[is->gpu[i]].open = false;
         n->gpu[is->gpu[i]].dyn_now_mw = 0;

@@ -66,7 +66,7 @@ int64_t fl_node_host_next(fl_node *n, int64_t read_ps) {
 /* ---- host threads ---- */
 
 /* A lone stream computes on its host in its gaps, and waits while its ops run. */
-static void settle_lone(fl_node *n, uint32_t k) {
+static void charge_lone(fl_node *n, uint32_t k) {
     fl_course *c = &n->course[k];
     const int64_t t = n->finished[k] ? n->ended[k] : n->now, dt = t - c->active_since_ps;
     const int64_t worked = c->mine[0]->worked_ps - c->lone_worked_ps;
@@ -77,17 +77,17 @@ static void settle_lone(fl_node *n, uint32_t k) {
     c->lone_worked_ps += worked;
 }
 
-static void settle_cpu(fl_node *n) {
+static void charge_cpu(fl_node *n) {
     for (uint32_t k = 0; k < n->w->island_count; k++) {
         if (n->stalled[k])
             continue; /* its host hangs; what it draws then is nobody's model */
         if (fl_node_is_lone(n, k))
-            settle_lone(n, k);
+            charge_lone(n, k);
         else
-            fl_streams_settle_host(&n->course[k], n->finished[k] ? n->ended[k] : n->now);
+            fl_streams_charge_host(&n->course[k], n->finished[k] ? n->ended[k] : n->now);
         fl_cpu_collect(&n->cpu, &n->course[k].sums);
     }
-    fl_cpu_settle(&n->cpu, n->now);
+    fl_cpu_charge_to(&n->cpu, n->now);
 }
 
 static void rescale_host(fl_node *n, const fl_cpu_row *before) {
@@ -181,7 +181,7 @@ static fl_host_point point(const fl_node *n) {
 
 void fl_node_host_at(fl_node *n) {
     if (n->hosted)
-        settle_cpu(n);
+        charge_cpu(n);
     if (n->hosted) {
         const fl_cpu_row *before = fl_cpu_rows(&n->cpu);
         if (fl_cpu_at(&n->cpu, n->now, gpus_fj(n)))

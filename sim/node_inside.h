@@ -68,7 +68,7 @@ fl_status fl_node_host_open(fl_node *n, uint64_t needs, fl_diag *d);
 void fl_node_host_close(fl_node *n);
 /* The next instant at which all must stand still, given that nobody reads before read_ps. */
 int64_t fl_node_host_next(fl_node *n, int64_t read_ps);
-/* All stand at n->now, settled. */
+/* All stand at n->now, charged up to it. */
 void fl_node_host_at(fl_node *n);
 
 #endif

@@ -5,7 +5,7 @@
 #include "sim/lane.h"
 
 /* Advances to `until`, or to the end of the stream; returns the instant reached. Charges into g->window; the caller
- * settles. */
+ * charges the rest up to that instant. */
 int64_t fl_scan_advance(fl_gpu *g, fl_lane *lane, int64_t until, uint32_t gap_mul);
 /* The CPU has gone to another clock: what is left of a gap. */
 void fl_scan_rescale_host(fl_lane *lane, uint32_t mul_before, uint32_t mul_after);

@@ -235,7 +235,7 @@ static inline int64_t earliest(const fl_course *c, uint32_t *who) {
 }
 
 /* Everything that can begin at t begins, until nothing moves any more. */
-static void settle_starts(fl_course *c, int64_t t) {
+static void begin_all(fl_course *c, int64_t t) {
     bool moved = true;
     while (moved) {
         moved = false;
@@ -269,7 +269,7 @@ static inline void pass_event(fl_course *c, uint32_t who, int64_t t) {
         }
     }
     if (!c->simple)
-        settle_starts(c, t);
+        begin_all(c, t);
 }
 
 /* Time is about to pass: what runs now gets its shares. True where that moved the end of a kernel. */
@@ -313,8 +313,8 @@ void fl_streams_lose(fl_course *c, fl_gpu *g) {
 int64_t fl_streams_advance(fl_course *c, int64_t until) {
     int64_t t = c->gpu[0]->now_ps;
     const uint32_t all = c->is->stream_count + c->is->thread_count;
-    settle_starts(c, t); /* at the start of a run, and what a boundary's own instant lets begin */
-    for (;;) {           /* event by event; those of one instant follow each other before shares are set */
+    begin_all(c, t); /* at the start of a run, and what a boundary's own instant lets begin */
+    for (;;) {       /* event by event; those of one instant follow each other before shares are set */
         uint32_t who;
         int64_t next = earliest(c, &who);
         if (next > t) {

@@ -2,7 +2,7 @@
 #include "sim/streams.h"
 #include "sim/streams_inside.h"
 
-void fl_streams_settle_host(fl_course *c, int64_t t) {
+void fl_streams_charge_host(fl_course *c, int64_t t) {
     c->sums.active_ps += c->active * (t - c->active_since_ps);
     c->active_since_ps = t;
     for (uint32_t i = 0; i < c->is->stream_count; i++) {
