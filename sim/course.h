@@ -1,76 +1,47 @@
-/* What the files that advance an island share: progress at a rate, and the work of host threads. */
+/* An island in execution: its lanes, its host threads, and what they share. Internal to sim/. */
 #ifndef FL_COURSE_H
 #define FL_COURSE_H
 
-#include "models/shares.h"
-#include "sim/gpu.h"
+#include "models/cpu_row.h"
+#include "sim/lane.h"
 
-static inline int64_t work_done(const fl_progress *p, int64_t t) {
-    int64_t dt = t - p->since_ps;
-    if (p->rate == FL_SHARE_ONE)
-        return dt < p->left_ps ? dt : p->left_ps;
-    int64_t done = dt < INT64_C(1) << 46 ? dt * p->rate >> 16 : (int64_t)(((fl_uwide)(uint64_t)dt * p->rate) >> 16);
-    return done < p->left_ps ? done : p->left_ps;
-}
+typedef struct fl_host_thread {
+    const fl_thread *t;
+    size_t next;
+    fl_work p;
+    int64_t work_ns; /* of the stretch of host time in progress */
+    uint32_t load;   /* its fl_host_load */
+    bool computing;  /* in a stretch of host time */
+    bool waiting;    /* in a synchronisation, or for room in a queue */
+    bool asleep;     /* until a request arrives */
+} fl_host_thread;
 
-static inline int64_t finish_time(int64_t since, int64_t left, uint32_t rate) {
-    if (rate == FL_SHARE_ONE)
-        return since + left;
-    if (left <
-        INT64_C(1) << 36) { /* exact in doubles: below 2^53, and the quotient is 1/rate away from a wrong floor */
-        double up = (double)(left << 16) + (double)(rate - 1);
-        return since + (int64_t)(up / (double)rate);
-    }
-    return since + (int64_t)((((fl_uwide)(uint64_t)left << 16) + rate - 1) / rate);
-}
+typedef struct fl_host_sums {   /* of one island, since the node took them last */
+    int64_t *time_ps, *work_ps; /* by host load: time spent computing, and work done in it */
+    int64_t active_ps;          /* host threads that have not ended x time: what is not computing is waiting */
+} fl_host_sums;
 
-/* ---- waits ---- */
-
-static inline bool wait_over(const fl_course *c, const fl_wait *wait, size_t count) {
-    for (size_t i = 0; i < count; i++)
-        if (c->lane[wait[i].stream]->next < wait[i].done)
-            return false;
-    return true;
-}
-
-/* ---- host work ---- */
-
-static inline void host_ends(fl_course *c, int64_t t) {
-    c->sums.active_ps += c->active-- * (t - c->active_since_ps);
-    c->active_since_ps = t;
-}
-
-static inline void host_begins(fl_course *c, int64_t t) {
-    c->sums.active_ps += c->active++ * (t - c->active_since_ps);
-    c->active_since_ps = t;
-}
-
-/* Time passes for a thread that computes even while it waits for the bus; work does not. */
-static inline void charge_host(fl_course *c, fl_progress *p, uint32_t load, int64_t t, int64_t done) {
-    c->sums.time_ps[load] += t - p->start_ps;
-    c->sums.work_ps[load] += done - p->charged_ps;
-    p->start_ps = t;
-    p->charged_ps = done;
-}
-
-static inline void start_host(fl_course *c, fl_progress *p, uint32_t load, int64_t ns, int64_t t) {
-    p->left_ps = c->host ? fl_length_ps(ns, c->host[load].mul) : ns * FL_PS_PER_NS;
-    p->start_ps = p->since_ps = t;
-    p->charged_ps = 0;
-    p->rate = FL_SHARE_ONE;
-    *p->event_ps = t + p->left_ps;
-    if (c->shared_bus)
-        c->gpu[0]->touched = true;
-}
-
-static inline void end_host(fl_course *c, fl_progress *p, uint32_t load, int64_t t) {
-    if (c->host)
-        charge_host(c, p, load, t, p->left_ps);
-    if (c->shared_bus)
-        c->gpu[0]->touched = true;
-}
-
-/* The gaps of a stream without launches are time of a host thread that nobody recorded. */
-static inline bool gap_is_host(const fl_lane *l) { return !l->s->launched || l->s->served; }
+typedef struct fl_course { /* an island in execution */
+    const fl_island *is;
+    const fl_workload *w;
+    fl_lane **lane; /* by stream index of the workload; only those of the island are used */
+    fl_lane **mine; /* the island's, in order */
+    fl_gpu **gpu;   /* the island's */
+    fl_host_thread *thread;
+    int64_t *event_ps; /* next event of each lane, then of each thread: in one place, since every event looks for the
+                          earliest */
+    uint32_t queue;
+    int64_t *request_ps;    /* by request: when it had been served; of the node */
+    bool simple;            /* no launches and no waits: an op may begin as soon as the one before it has ended */
+    uint32_t done;          /* lanes and threads that have finished */
+    const fl_cpu_row *host; /* by host load, at the CPU's present state; NULL: the CPU is not modelled */
+    fl_host_sums sums;
+    int64_t lone_worked_ps; /* of a lone stream, as of active_since_ps */
+    uint32_t active;        /* host threads that have not ended, recorded ones and those of streams without launches */
+    int64_t active_since_ps;
+    bool shared_bus;       /* an APU: host work takes its share of the GPU's bandwidth */
+    uint32_t capacity;     /* of the memory bus now, in 1/65536 */
+    uint32_t interference; /* in 1/65536, see fl_device */
+} fl_course;
 
 #endif

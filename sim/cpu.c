@@ -125,7 +125,7 @@ void fl_cpu_collect(fl_cpu *c, fl_host_sums *sums) {
     c->sums.cycles += (fl_wide)busy * state->cycles;
 }
 
-void fl_cpu_settle(fl_cpu *c, int64_t t) {
+void fl_cpu_charge_to(fl_cpu *c, int64_t t) {
     const int64_t dt = t - c->now_ps;
     c->slot[c->now].open_ps += dt;
     c->sums.cpu_fj += (fl_wide)dt * c->state[c->now].static_mw;

@@ -4,7 +4,7 @@
 #ifndef FL_CPU_H
 #define FL_CPU_H
 
-#include "sim/gpu.h"
+#include "sim/course.h"
 #include "sim/host_sense.h"
 
 typedef struct fl_cpu_slot { /* residence in one state */
@@ -66,10 +66,10 @@ int64_t fl_cpu_next(const fl_cpu *c);
 /* Takes the sums of one course since the last time into the present state. */
 void fl_cpu_collect(fl_cpu *c, fl_host_sums *sums);
 /* After all courses have been collected: charges the package up to t. */
-void fl_cpu_settle(fl_cpu *c, int64_t t);
+void fl_cpu_charge_to(fl_cpu *c, int64_t t);
 
-/* Settled at t: settles sets, looks at budget and limit. gpu_fj: energy of the GPUs up to t. True if the state in force
- * has changed. */
+/* Charged up to t: sets settle, and it looks at budget and limit. gpu_fj: energy of the GPUs up to t. True if the state
+ * in force has changed. */
 bool fl_cpu_at(fl_cpu *c, int64_t t, fl_wide gpu_fj);
 
 /* Energy by residence; differs from sums.cpu_fj only by an error of the program. */

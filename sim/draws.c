@@ -72,7 +72,7 @@ typedef struct host {
     double energy_j, compute_ns, copy_ns; /* counters of each GPU */
 } host;
 
-static double draw(fl_random *r, double mean, double sd) {
+static double draw_positive(fl_random *r, double mean, double sd) {
     double x = mean;
     if (sd > 0)
         do
@@ -83,7 +83,7 @@ static double draw(fl_random *r, double mean, double sd) {
 
 static double reward(const fl_draw_clock *c) { return -c->energy_j * c->ratio; }
 
-static void show(host *h, double power_w) {
+static void show_counters(host *h, double power_w) {
     for (uint32_t i = 0; i < h->o->facts->gpu_count; i++) {
         fl_gpu_sample *g = &h->gpu[i];
         g->valid = FL_BIT(FL_GPU_ENERGY_J) | FL_BIT(FL_GPU_ENERGY_NS) | FL_BIT(FL_GPU_COMPUTE_NS) |
@@ -122,7 +122,8 @@ static double pass(host *h, fl_draws_result *r) {
     const double step_s = (double)h->o->draws->step_ns * 1e-9, gain = step_s / c->time_s, left = 1 - h->progress;
     /* the last step ends with the work; within rounding of its end it is whole */
     const double share = gain * (1 - 1e-9) <= left ? 1 : left / gain;
-    const double energy = draw(&h->energy, c->energy_j, c->energy_sd_j), ratio = draw(&h->ratio, c->ratio, c->ratio_sd);
+    const double energy = draw_positive(&h->energy, c->energy_j, c->energy_sd_j),
+                 ratio = draw_positive(&h->ratio, c->ratio, c->ratio_sd);
     const double n = h->o->facts->gpu_count, step_ns = (double)h->o->draws->step_ns;
     h->energy_j += energy / n;
     h->compute_ns += step_ns * ratio / (1 + ratio); /* both within the step, their ratio as drawn */
@@ -139,7 +140,7 @@ static double pass(host *h, fl_draws_result *r) {
     return energy / n / step_s;
 }
 
-static fl_status mark(fl_draws_result *r, fl_diag *d) {
+static fl_status note_regret(fl_draws_result *r, fl_diag *d) {
     if (r->steps % FL_DRAWS_MARK)
         return FL_OK;
     if (fl_grow(&r->regret_mark, &r->mark_room, r->mark_count + 1, sizeof *r->regret_mark))
@@ -153,7 +154,7 @@ static fl_status drive(host *h, fl_draws_result *r, fl_diag *d) {
     fl_sample sample = {.gpu_count = h->o->facts->gpu_count, .gpu = h->gpu};
     for (fl_status s = FL_OK; h->progress < 1;) {
         const fl_decision *decision;
-        show(h, power_w);
+        show_counters(h, power_w);
         sample.time_ns = h->now_ns;
         s = fl_instance_step(h->instance, &sample, &decision, d);
         if (!s && h->o->on_step)
@@ -165,7 +166,7 @@ static fl_status drive(host *h, fl_draws_result *r, fl_diag *d) {
         const int64_t until = h->now_ns + decision->delay_ns;
         do { /* at least one step: nothing can be decided within it */
             power_w = pass(h, r);
-            s = mark(r, d);
+            s = note_regret(r, d);
         } while (!s && h->progress < 1 && h->now_ns + h->o->draws->step_ns <= until);
         if (s)
             return s;

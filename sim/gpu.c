@@ -57,7 +57,7 @@ void fl_gpu_close(fl_gpu *g) {
     *g = (fl_gpu){0};
 }
 
-void fl_gpu_settle(fl_gpu *g, int64_t t) {
+void fl_gpu_charge_to(fl_gpu *g, int64_t t) {
     int64_t dt = t - g->now_ps;
     g->sums.energy_fj += g->window.dyn_fj;
     g->sums.memory += g->window.memory;
@@ -82,23 +82,4 @@ void fl_gpu_settle(fl_gpu *g, int64_t t) {
         g->busy_since_ps = t;
     }
     g->now_ps = t;
-}
-
-int64_t fl_rescale_ps(int64_t left, int64_t before, int64_t after) {
-    if (before == after || before <= 0)
-        return before <= 0 ? after : left;
-    return (int64_t)(((fl_wide)left * after + before / 2) / before);
-}
-
-void fl_gpu_record(fl_gpu *g, const fl_lane *lane, int64_t end_ps) {
-    fl_record_buffer *b = &g->records;
-    if (fl_grow(&b->record, &b->room, b->count + 1, sizeof *b->record)) {
-        b->failed = true; /* the run reads this at its next boundary and stops */
-        return;
-    }
-    b->record[b->count++] = (fl_kernel_record){.start_ns = lane->began_ps / FL_PS_PER_NS,
-                                               .end_ns = end_ps / FL_PS_PER_NS,
-                                               .kind = lane->class_id,
-                                               .stream = (uint32_t)lane->s->id,
-                                               .gpu = g->index};
 }

@@ -18,8 +18,8 @@ typedef struct fl_heat {
  * same die, 0 where there is none. */
 void fl_heat_open(fl_heat *h, fl_gpu *g, int64_t cpu_mw);
 
-/* The GPU stands at t, settled: looks if it is time, and sets temperature, leakage and g->heat_sm. cpu_fj: energy up to
- * t of a CPU on the same die, else 0. */
+/* The GPU stands at t, charged up to it: looks if it is time, and sets temperature, leakage and g->heat_sm. cpu_fj:
+ * energy up to t of a CPU on the same die, else 0. */
 void fl_heat_at(fl_heat *h, fl_gpu *g, fl_wide cpu_fj, int64_t t);
 
 static inline int64_t fl_heat_next(const fl_heat *h) { return h->next_ps; }

@@ -149,31 +149,31 @@ void fl_host_sense_at(fl_host_sense *s, const fl_host_point *p, int64_t t) {
     }
 }
 
-static void put(fl_host_sample *out, int id, double value, bool fresh) {
+static void set_signal(fl_host_sample *out, int id, double value, bool fresh) {
     out->value[id] = value;
     out->valid |= FL_BIT(id);
     if (fresh)
         out->fresh |= FL_BIT(id);
 }
 
-static void show(const fl_meter *m, const fl_host_reading *r, bool fresh, fl_host_sample *out) {
+static void show_reading(const fl_meter *m, const fl_host_reading *r, bool fresh, fl_host_sample *out) {
     switch ((fl_host_sensor_id)m->id) {
     case FL_HOST_SENSOR_CPU:
-        put(out, FL_HOST_CPU_MHZ, r->mhz, fresh);
+        set_signal(out, FL_HOST_CPU_MHZ, r->mhz, fresh);
         if (m->window)
-            put(out, FL_HOST_CPU_UTIL_PCT, r->util, fresh);
-        put(out, FL_HOST_CPU_UOPS, r->uops, fresh);
-        put(out, FL_HOST_CPU_CYCLES, r->cycles, fresh);
-        put(out, FL_HOST_CPU_MEM_BYTES, r->bytes, fresh);
+            set_signal(out, FL_HOST_CPU_UTIL_PCT, r->util, fresh);
+        set_signal(out, FL_HOST_CPU_UOPS, r->uops, fresh);
+        set_signal(out, FL_HOST_CPU_CYCLES, r->cycles, fresh);
+        set_signal(out, FL_HOST_CPU_MEM_BYTES, r->bytes, fresh);
         break;
     case FL_HOST_SENSOR_CPU_ENERGY:
-        put(out, FL_HOST_CPU_ENERGY_J, r->energy_j, fresh);
+        set_signal(out, FL_HOST_CPU_ENERGY_J, r->energy_j, fresh);
         break;
     case FL_HOST_SENSOR_NODE_POWER:
-        put(out, FL_HOST_NODE_POWER_W, r->power_w, fresh);
+        set_signal(out, FL_HOST_NODE_POWER_W, r->power_w, fresh);
         break;
     case FL_HOST_SENSOR_NODE_ENERGY:
-        put(out, FL_HOST_NODE_ENERGY_J, r->energy_j, fresh);
+        set_signal(out, FL_HOST_NODE_ENERGY_J, r->energy_j, fresh);
         break;
     case FL_HOST_SENSOR_COUNT:
         break;
@@ -186,13 +186,13 @@ void fl_host_sense_read(fl_host_sense *s, const fl_host_point *now, int64_t t, b
         fl_meter *m = &s->meter[i];
         if (!m->period) {
             const fl_host_reading r = refresh(s, m, t, t, now, now);
-            show(m, &r, true, out);
+            show_reading(m, &r, true, out);
             continue;
         }
         bool fresh;
         const fl_host_reading *best = fl_meter_shown(m, t, remember, &fresh);
         if (best)
-            show(m, best, fresh, out);
+            show_reading(m, best, fresh, out);
     }
     out->valid &= s->needs;
     out->fresh &= s->needs;

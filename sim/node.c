@@ -1,12 +1,11 @@
+#include "sim/node.h"
 #include "sim/node_inside.h"
-
-#include "models/shares.h"
+#include "sim/scan.h"
+#include "sim/streams.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-static int64_t earlier(int64_t a, int64_t b) { return a < b ? a : b; }
 
 /* When heat is looked at next. On an APU the CPU heats the same die: a look waits until what that drew is known, and
  * the node stands still for it (fl_node_host_next). */
@@ -62,7 +61,7 @@ static int64_t predict_mw(void *user, uint32_t sm) {
     return any ? mw + rates->base.total_mw + at->g->leak_mw : -1;
 }
 
-static void lose(fl_node *n, fl_course *c, bool lone, uint32_t index) {
+static void lose_gpu(fl_node *n, fl_course *c, bool lone, uint32_t index) {
     fl_gpu *g = &n->gpu[index];
     g->lost = true;
     g->open = false;
@@ -75,9 +74,9 @@ static void lose(fl_node *n, fl_course *c, bool lone, uint32_t index) {
 /* What happens to one GPU at a boundary, completions past: settled clocks and limits, wall, heat, sensors. */
 static fl_status at_boundary(fl_node *n, fl_course *c, bool lone, uint32_t index, int64_t t, fl_diag *d) {
     fl_gpu *g = &n->gpu[index];
-    fl_gpu_settle(g, t);
+    fl_gpu_charge_to(g, t);
     if (!g->lost && n->lost_ps[index] <= t)
-        lose(n, c, lone, index);
+        lose_gpu(n, c, lone, index);
     uint32_t mem = g->mem;
     bool woken = false;
     n->switches += fl_actuator_take(&n->actuator[index], t, &g->lock_sm, &mem);
@@ -139,7 +138,7 @@ static fl_status idle_to(fl_node *n, uint32_t index, int64_t until, int64_t read
 static void end_island(fl_node *n, uint32_t k, int64_t t) {
     const fl_island *is = &n->w->island[k];
     for (uint32_t i = 0; i < is->gpu_count; i++)
-        fl_gpu_settle(&n->gpu[is->gpu[i]], t);
+        fl_gpu_charge_to(&n->gpu[is->gpu[i]], t);
     for (uint32_t i = 0; i < is->gpu_count; i++) { /* the program has ended there: no context, the idle clock */
         n->gpu[is->gpu[i]].open = false;
         n->gpu[is->gpu[i]].dyn_now_mw = 0;

@@ -4,13 +4,11 @@
 #define FL_NODE_H
 
 #include "sim/gpu.h"
-#include "sim/wall.h"
+#include "sim/node_host.h"
 
 #define FL_BOUNDARY_MAX_PS                                                                                             \
     FL_PS_PER_S                     /* so that the femtojoules of a lone stream fit 64 bits up to 9 kW (see rates.c) */
 #define FL_TIME_END (INT64_MAX / 4) /* 26 days: longer runs are refused */
-
-typedef struct fl_node fl_node;
 
 typedef struct fl_node_options {
     const fl_workload *w;
@@ -32,8 +30,7 @@ fl_status fl_node_advance(fl_node *n, int64_t until, fl_diag *d);
 int64_t fl_node_now(const fl_node *n);
 bool fl_node_done(const fl_node *n);
 
-/* What software reads now. remember: freshness is counted from here. */
-void fl_node_read_host(fl_node *n, bool remember, fl_host_sample *out);
+/* What software reads now; of the host, see node_host.h. remember: freshness is counted from here. */
 void fl_node_read(fl_node *n, uint32_t gpu, bool remember, fl_gpu_sample *out);
 
 /* A set call on one GPU that ends at called_ps >= now; see fl_actuator_set. */
@@ -49,9 +46,6 @@ fl_status fl_node_take_records(fl_node *n, const fl_kernel_record **record, size
 
 uint32_t fl_node_gpu_count(const fl_node *n);
 const fl_gpu *fl_node_gpu(const fl_node *n, uint32_t gpu); /* truth, for scores */
-const struct fl_cpu *fl_node_cpu(const fl_node *n);        /* NULL: not modelled */
-fl_wide fl_node_comm_fj(const fl_node *n);                 /* copies between host and GPUs */
-fl_wide fl_node_energy_fj(const fl_node *n);               /* GPUs, CPU and the rest of the node, so far */
 uint64_t fl_node_switches(const fl_node *n);               /* changes of a lock or the default, not of wall and heat */
 /* When each mark of a stream was passed: stream's mark_count entries, FL_TIME_NEVER where not yet. */
 const int64_t *fl_node_marks(const fl_node *n, uint32_t stream);

@@ -1,15 +1,16 @@
 /* What all GPUs of a node share: the host CPU, an APU's memory bus, a budget of power, and the meter at the plug. Each
  * needs an instant at which everything stands still; between two of them the GPUs advance alone. */
+#include "sim/node_host.h"
 #include "sim/node_inside.h"
 
 #include "models/shares.h"
 #include "policies/random.h"
+#include "sim/scan.h"
+#include "sim/streams.h"
 
 #include <math.h>
 
 #define BUDGET_PERIOD_PS (INT64_C(100) * 1000 * 1000 * 1000) /* 100 ms: a chassis controller, some wall periods */
-
-static int64_t earlier(int64_t a, int64_t b) { return a < b ? a : b; }
 
 static int64_t idle_gpus_mw(const fl_node *n) {
     int64_t mw = 0;
@@ -18,7 +19,7 @@ static int64_t idle_gpus_mw(const fl_node *n) {
     return mw;
 }
 
-fl_status fl_node_host_open(fl_node *n, const fl_node_options *o, fl_diag *d) {
+fl_status fl_node_host_open(fl_node *n, uint64_t needs, fl_diag *d) {
     const fl_host_spec *host = &n->spec->host;
     n->static_mw = llround(host->static_w * 1000);
     n->comm_mw = llround(host->comm_w * 1000);
@@ -38,9 +39,9 @@ fl_status fl_node_host_open(fl_node *n, const fl_node_options *o, fl_diag *d) {
     if (host->gpu_budget_w > 0)
         n->budget_ps = 0;
     const int64_t cpu_mw = n->hosted ? n->cpu.mw : 0;
-    const uint64_t needs = o->host_needs & ~FL_BIT(FL_HOST_LOOP_NS);
+    needs &= ~FL_BIT(FL_HOST_LOOP_NS); /* the host that runs the policy knows that itself */
     n->meets = n->hosted || needs || n->budget_ps == 0;
-    return fl_host_sense_open(&n->host_sense, host, n->hosted, needs, o->seed, n->static_mw + cpu_mw + idle_gpus_mw(n),
+    return fl_host_sense_open(&n->host_sense, host, n->hosted, needs, n->seed, n->static_mw + cpu_mw + idle_gpus_mw(n),
                               cpu_mw, d);
 }
 
@@ -65,7 +66,7 @@ int64_t fl_node_host_next(fl_node *n, int64_t read_ps) {
 /* ---- host threads ---- */
 
 /* A lone stream computes on its host in its gaps, and waits while its ops run. */
-static void settle_lone(fl_node *n, uint32_t k) {
+static void charge_lone(fl_node *n, uint32_t k) {
     fl_course *c = &n->course[k];
     const int64_t t = n->finished[k] ? n->ended[k] : n->now, dt = t - c->active_since_ps;
     const int64_t worked = c->mine[0]->worked_ps - c->lone_worked_ps;
@@ -76,17 +77,17 @@ static void settle_lone(fl_node *n, uint32_t k) {
     c->lone_worked_ps += worked;
 }
 
-static void settle_cpu(fl_node *n) {
+static void charge_cpu(fl_node *n) {
     for (uint32_t k = 0; k < n->w->island_count; k++) {
         if (n->stalled[k])
             continue; /* its host hangs; what it draws then is nobody's model */
         if (fl_node_is_lone(n, k))
-            settle_lone(n, k);
+            charge_lone(n, k);
         else
-            fl_streams_settle_host(&n->course[k], n->finished[k] ? n->ended[k] : n->now);
+            fl_streams_charge_host(&n->course[k], n->finished[k] ? n->ended[k] : n->now);
         fl_cpu_collect(&n->cpu, &n->course[k].sums);
     }
-    fl_cpu_settle(&n->cpu, n->now);
+    fl_cpu_charge_to(&n->cpu, n->now);
 }
 
 static void rescale_host(fl_node *n, const fl_cpu_row *before) {
@@ -180,7 +181,7 @@ static fl_host_point point(const fl_node *n) {
 
 void fl_node_host_at(fl_node *n) {
     if (n->hosted)
-        settle_cpu(n);
+        charge_cpu(n);
     if (n->hosted) {
         const fl_cpu_row *before = fl_cpu_rows(&n->cpu);
         if (fl_cpu_at(&n->cpu, n->now, gpus_fj(n)))

@@ -1,12 +1,15 @@
-/* The insides of a node, shared by node.c (its GPUs) and node_host.c (what all of them share). */
+/* The insides of a node, shared by node.c (its GPUs), node_host.c (what all of them share) and node_open.c. */
 #ifndef FL_NODE_INSIDE_H
 #define FL_NODE_INSIDE_H
 
 #include "sim/actuator.h"
 #include "sim/cpu.h"
 #include "sim/heat.h"
-#include "sim/node.h"
+#include "sim/host_sense.h"
 #include "sim/sense.h"
+#include "sim/wall.h"
+
+typedef struct fl_node fl_node;
 
 typedef struct fl_limit_pending { /* a power limit on its way; per GPU the newest alone */
     int64_t at_ps;                /* FL_TIME_NEVER = none */
@@ -50,6 +53,8 @@ struct fl_node {
     bool copies;
 };
 
+static inline int64_t earlier(int64_t a, int64_t b) { return a < b ? a : b; }
+
 /* One stream, which nothing else can disturb: it is scanned. */
 static inline bool fl_node_is_lone(const fl_node *n, uint32_t island) {
     return n->w->island[island].lone && !n->streams_only && !n->course[island].shared_bus;
@@ -58,11 +63,12 @@ static inline bool fl_node_is_lone(const fl_node *n, uint32_t island) {
 /* The CPU's power warms the die that the GPU is on. */
 static inline bool fl_node_one_die(const fl_node *n) { return n->hosted && n->spec->host.apu; }
 
-fl_status fl_node_host_open(fl_node *n, const fl_node_options *o, fl_diag *d);
+/* needs: FL_BIT(FL_HOST_...) of the signals that somebody reads. The GPUs are open. */
+fl_status fl_node_host_open(fl_node *n, uint64_t needs, fl_diag *d);
 void fl_node_host_close(fl_node *n);
 /* The next instant at which all must stand still, given that nobody reads before read_ps. */
 int64_t fl_node_host_next(fl_node *n, int64_t read_ps);
-/* All stand at n->now, settled. */
+/* All stand at n->now, charged up to it. */
 void fl_node_host_at(fl_node *n);
 
 #endif

@@ -1,7 +1,7 @@
 /* Building a node and taking it down. */
+#include "sim/node.h"
 #include "sim/node_inside.h"
-
-#include "models/shares.h"
+#include "sim/streams.h"
 
 #include <stdlib.h>
 
@@ -74,6 +74,27 @@ static fl_status first_clock(double mhz, const int32_t *ladder, uint32_t count, 
     return FL_OK;
 }
 
+/* One GPU with its actuator and its wall, at its first clocks. */
+static fl_status open_gpu(fl_node *n, const fl_node_options *o, uint32_t i, fl_diag *d) {
+    const fl_device *dev = &o->spec->device[o->spec->gpu[i]];
+    fl_actuator_open(&n->actuator[i], dev);
+    n->limit[i].at_ps = FL_TIME_NEVER;
+    n->lost_ps[i] = o->lost_at_ns && o->lost_at_ns[i] < FL_TIME_END / FL_PS_PER_NS ? o->lost_at_ns[i] * FL_PS_PER_NS
+                                                                                   : FL_TIME_NEVER;
+    uint32_t sm = n->actuator[i].sm_default, mem = n->actuator[i].mem_default;
+    fl_status s = first_clock(o->first_sm_mhz, dev->sm_mhz, dev->sm_count, dev->name, &sm, d);
+    if (!s)
+        s = first_clock(o->first_mem_mhz, dev->mem_mhz, dev->mem_count, dev->name, &mem, d);
+    if (!s)
+        s = fl_gpu_open(&n->gpu[i], n->w, o->rates, o->spec, i, sm, mem, d);
+    if (s)
+        return s;
+    n->gpu[i].open = has_work(n->w, i);
+    n->gpu[i].profiled = (o->gpu_needs & fl_sense_signals[FL_SENSOR_PROFILE]) != 0;
+    fl_wall_open(&n->wall[i], &n->gpu[i]);
+    return FL_OK;
+}
+
 fl_status fl_node_open(fl_node **out, const fl_node_options *o, fl_diag *d) {
     const fl_workload *w = o->w;
     if (w->gpu_count > o->spec->gpu_count)
@@ -107,27 +128,10 @@ fl_status fl_node_open(fl_node **out, const fl_node_options *o, fl_diag *d) {
     if (!n->gpu || !n->actuator || !n->sense || !n->lane || !n->lanes || !n->course || !n->finished || !n->ended ||
         !n->limit || !n->wall || !n->heat || !n->lost_ps || !n->dealt_fj || !n->stalled || !n->request_ps)
         s = fl_no_memory(d, "the node");
-    for (uint32_t i = 0; !s && i < n->gpu_count; i++) {
-        const fl_device *dev = &o->spec->device[o->spec->gpu[i]];
-        fl_actuator_open(&n->actuator[i], dev);
-        n->limit[i].at_ps = FL_TIME_NEVER;
-        n->lost_ps[i] = o->lost_at_ns && o->lost_at_ns[i] < FL_TIME_END / FL_PS_PER_NS ? o->lost_at_ns[i] * FL_PS_PER_NS
-                                                                                       : FL_TIME_NEVER;
-        uint32_t sm = n->actuator[i].sm_default, mem = n->actuator[i].mem_default;
-        s = first_clock(o->first_sm_mhz, dev->sm_mhz, dev->sm_count, dev->name, &sm, d);
-        if (!s)
-            s = first_clock(o->first_mem_mhz, dev->mem_mhz, dev->mem_count, dev->name, &mem, d);
-        if (!s)
-            s = fl_gpu_open(&n->gpu[i], w, o->rates, o->spec, i, sm, mem, d);
-        if (!s)
-            n->gpu[i].open = has_work(w, i);
-        if (!s)
-            n->gpu[i].profiled = (o->gpu_needs & fl_sense_signals[FL_SENSOR_PROFILE]) != 0;
-        if (!s)
-            fl_wall_open(&n->wall[i], &n->gpu[i]);
-    }
+    for (uint32_t i = 0; !s && i < n->gpu_count; i++)
+        s = open_gpu(n, o, i, d);
     if (!s)
-        s = fl_node_host_open(n, o, d);
+        s = fl_node_host_open(n, o->host_needs, d);
     for (uint32_t i = 0; !s && i < n->gpu_count; i++) {
         fl_heat_open(&n->heat[i], &n->gpu[i], fl_node_one_die(n) ? n->cpu.mw : 0);
         s = fl_sense_open(&n->sense[i], &n->gpu[i], o->gpu_needs, o->seed, d);

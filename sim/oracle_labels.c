@@ -124,7 +124,7 @@ static fl_status try_choice(fl_search *s, size_t i, uint32_t c, size_t from, siz
 }
 
 /* Keeps what no other trial beats in both time and energy. */
-static fl_status keep(fl_search *s, fl_trials *trial, fl_diag *d) {
+static fl_status keep_unbeaten(fl_search *s, fl_trials *trial, fl_diag *d) {
     if (fl_grow(&s->label, &s->room, s->count + trial->count + 1, sizeof *s->label))
         return fl_no_memory(d, "the oracle");
     if (trial->count)
@@ -151,7 +151,7 @@ static fl_status search(fl_search *s, size_t *from, size_t *to, fl_diag *d) {
             status = try_choice(s, i, c, *from, *to, &trial, d);
             /* where a switch costs, only schedules that stand at the same choice compete */
             if (!status && (!fl_switch_free(s->t) || c + 1 == s->t->choices))
-                status = keep(s, &trial, d);
+                status = keep_unbeaten(s, &trial, d);
             if (s->count > LABELS_MAX || s->trials > TRIALS_MAX) {
                 free(trial.label);
                 s->trials = TRIALS_MAX + 1;

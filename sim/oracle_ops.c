@@ -1,5 +1,7 @@
 #include "sim/oracle_ops.h"
 
+#include "sim/work.h"
+
 #include <stdlib.h>
 #include <string.h>
 

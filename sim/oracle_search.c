@@ -115,7 +115,7 @@ static bool improves(const fl_hunt *h, fl_wide energy_fj, int64_t time_ps) {
                 : energy_fj < h->best.energy_fj;
 }
 
-static void take(fl_hunt *h, const uint32_t *choice, const fl_total *total) {
+static void keep_schedule(fl_hunt *h, const uint32_t *choice, const fl_total *total) {
     memcpy(h->choice, choice, h->t->positions * sizeof *choice);
     h->best = *total;
 }
@@ -126,7 +126,7 @@ static fl_status add_price(fl_hunt *h, int64_t n, fl_diag *d) {
     if (status)
         return status;
     if (improves(h, s.at.energy_fj, s.at.time_ps))
-        take(h, h->trial, &s.at);
+        keep_schedule(h, h->trial, &s.at);
     size_t k = h->count++;
     for (; k > 0 && h->support[k - 1].n > n; k--)
         h->support[k] = h->support[k - 1];

@@ -104,8 +104,8 @@ static void err_base(const fl_rates *r, uint32_t device, fl_base *base) {
 
 static bool errs(const fl_rates *r) { return r->error.time_pct > 0 || r->error.power_pct > 0; }
 
-static fl_status build(const fl_rates *r, const fl_device *dev, uint32_t sm, uint32_t mem, fl_clock_rates **out,
-                       fl_diag *d) {
+static fl_status build_cell(const fl_rates *r, const fl_device *dev, uint32_t sm, uint32_t mem, fl_clock_rates **out,
+                            fl_diag *d) {
     uint32_t n = r->w->class_count;
     fl_clock_rates *c = calloc(1, sizeof *c);
     fl_row *row = calloc(n ? n : 1, sizeof *row);
@@ -161,7 +161,7 @@ fl_status fl_rates_at(fl_rates *r, uint32_t device, uint32_t sm, uint32_t mem, c
     fl_status status = FL_OK;
     c = atomic_load_explicit(cell, memory_order_relaxed);
     if (!c) {
-        status = build(r, dev, sm, mem, &c, d);
+        status = build_cell(r, dev, sm, mem, &c, d);
         if (!status)
             atomic_store_explicit(cell, c, memory_order_release);
     }

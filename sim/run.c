@@ -24,7 +24,7 @@ typedef struct fl_host { /* the simulated host of one policy: time, readings, se
     uint32_t gpu_records;
 } fl_host;
 
-static fl_status look(fl_host *h, fl_sample *sample, fl_diag *d) {
+static fl_status read_signals(fl_host *h, fl_sample *sample, fl_diag *d) {
     uint32_t n = fl_node_gpu_count(h->node);
     int64_t now = fl_node_now(h->node);
     *sample = (fl_sample){.time_ns = now / FL_PS_PER_NS, .step = h->steps, .gpu_count = n, .gpu = h->gpu};
@@ -147,7 +147,7 @@ static fl_status drive(fl_host *h, fl_diag *d) {
         }
         fl_sample sample;
         const fl_decision *decision;
-        if ((s = look(h, &sample, d)) || (s = fl_instance_step(h->instance, &sample, &decision, d)))
+        if ((s = read_signals(h, &sample, d)) || (s = fl_instance_step(h->instance, &sample, &decision, d)))
             return s;
         if (h->o->on_step && (s = h->o->on_step(h->o->user, &sample, decision, d)))
             return s;
@@ -203,13 +203,12 @@ static fl_status collect_cpu(fl_host *h, fl_diag *d) {
     return FL_OK;
 }
 
-static fl_status collect(fl_host *h, fl_diag *d) {
-    const fl_workload *w = h->o->w;
+/* Energy, time and power of the whole run; *slots: pairs of clocks visited, over all GPUs. */
+static fl_status collect_totals(fl_host *h, size_t *slots, fl_diag *d) {
     fl_run_result *r = h->r;
     uint32_t gpus = fl_node_gpu_count(h->node);
     r->makespan_ps = fl_node_now(h->node);
     int64_t peak_mw = 0;
-    size_t slots = 0;
     for (uint32_t i = 0; i < gpus; i++) {
         const fl_gpu *g = fl_node_gpu(h->node, i);
         fl_status s = fl_ledger_add_gpu(&r->ledger, g, d);
@@ -217,7 +216,7 @@ static fl_status collect(fl_host *h, fl_diag *d) {
             return s;
         peak_mw += fl_ledger_peak_mw(g);
         r->kernels += g->sums.kernels;
-        slots += g->slot_count;
+        *slots += g->slot_count;
         r->wall_held_ps += g->wall_held_ps;
         r->heat_held_ps += g->heat_held_ps;
         r->hottest_c = i && !(g->hottest_c > r->hottest_c) ? r->hottest_c : g->hottest_c;
@@ -240,6 +239,17 @@ static fl_status collect(fl_host *h, fl_diag *d) {
     const fl_gpu *first = fl_node_gpu(h->node, 0);
     r->last_sm_mhz = first->dev->sm_mhz[first->lock_sm];
     r->last_mem_mhz = first->dev->mem_mhz[first->mem];
+    return FL_OK;
+}
+
+static fl_status collect(fl_host *h, fl_diag *d) {
+    const fl_workload *w = h->o->w;
+    fl_run_result *r = h->r;
+    const uint32_t gpus = fl_node_gpu_count(h->node);
+    size_t slots = 0;
+    fl_status totals = collect_totals(h, &slots, d);
+    if (totals)
+        return totals;
     r->switches = fl_node_switches(h->node);
     if (h->instance)
         r->counts = fl_instance_counts_of(h->instance);

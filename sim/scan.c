@@ -1,24 +1,12 @@
 /* A lone stream between two boundaries. Nothing can disturb it there, so it is one pass over the records. */
-#include "sim/gpu.h"
+#include "sim/scan.h"
 
-static inline void charge(fl_gpu *g, const fl_row *row, uint32_t class_id, int64_t ps) {
-    g->window.dyn_fj += ps * row->dyn_mw;
-    g->window.memory += ps * row->memory;
-    g->sums.busy_ps += row->resident ? ps : 0;
-    if (g->profiled) {
-        g->window.alu += ps * row->alu;
-        g->window.sms += ps * row->sms;
-        g->sums.copy_ps += row->resident ? 0 : ps;
-    }
-    g->slot[g->slot_now].class_ps[class_id] += ps;
-}
-
-static void finish(fl_gpu *g, fl_lane *l, int64_t t) {
+static void finish_op(fl_gpu *g, fl_lane *l, int64_t t) {
     const uint16_t resident = g->rates->row[l->class_id].resident;
     if (resident == FL_RESIDENT_KERNEL) {
         g->sums.kernels++;
         if (g->records.on)
-            fl_gpu_record(g, l, t);
+            fl_lane_record(l, t);
     }
     l->in_parts = resident == FL_RESIDENT_PART;
     l->next++;
@@ -28,7 +16,7 @@ static void finish(fl_gpu *g, fl_lane *l, int64_t t) {
 }
 
 /* One op, or as much of it as fits: the way for ops that meet a boundary, need an escape, or are recorded. */
-static int64_t step(fl_gpu *g, fl_lane *l, int64_t t, int64_t until, uint32_t gap_mul) {
+static int64_t advance_op(fl_gpu *g, fl_lane *l, int64_t t, int64_t until, uint32_t gap_mul) {
     if (l->phase == FL_PHASE_FRESH) {
         int64_t gap_ns, work_ns;
         fl_workload_op(l->s, l->next, &gap_ns, &work_ns, &l->class_id);
@@ -49,12 +37,13 @@ static int64_t step(fl_gpu *g, fl_lane *l, int64_t t, int64_t until, uint32_t ga
         l->p.left_ps = l->length_ps = fl_length_ps(l->length_ps, g->rates->row[l->class_id].mul);
     }
     int64_t run = l->p.left_ps <= until - t ? l->p.left_ps : until - t;
-    charge(g, &g->rates->row[l->class_id], l->class_id, run);
+    fl_gpu_charge(g, l->class_id, run);
+    g->sums.busy_ps += g->rates->row[l->class_id].resident ? run : 0;
     l->p.left_ps -= run;
     l->worked_ps += run;
     t += run;
     if (!l->p.left_ps)
-        finish(g, l, t);
+        finish_op(g, l, t);
     return t;
 }
 
@@ -129,7 +118,7 @@ int64_t fl_scan_advance(fl_gpu *g, fl_lane *l, int64_t until, uint32_t gap_mul) 
         }
         if (l->next >= l->s->count)
             break;
-        t = step(g, l, t, until, gap_mul);
+        t = advance_op(g, l, t, until, gap_mul);
         if (t >= until && l->phase != FL_PHASE_FRESH)
             return t; /* an op in progress met the boundary */
     }

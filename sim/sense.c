@@ -187,48 +187,48 @@ void fl_sense_at(fl_sense *s, const fl_gpu *g, int64_t t) {
     }
 }
 
-static void put(fl_gpu_sample *out, int id, double value, bool fresh) {
+static void set_signal(fl_gpu_sample *out, int id, double value, bool fresh) {
     out->value[id] = value;
     out->valid |= FL_BIT(id);
     if (fresh)
         out->fresh |= FL_BIT(id);
 }
 
-static void show(const fl_meter *m, const fl_reading *r, bool fresh, fl_gpu_sample *out) {
+static void show_reading(const fl_meter *m, const fl_reading *r, bool fresh, fl_gpu_sample *out) {
     switch ((fl_sensor_id)m->id) {
     case FL_SENSOR_POWER:
-        put(out, FL_GPU_POWER_W, r->power_w, fresh);
+        set_signal(out, FL_GPU_POWER_W, r->power_w, fresh);
         break;
     case FL_SENSOR_POWER_INSTANT:
-        put(out, FL_GPU_POWER_INSTANT_W, r->power_w, fresh);
+        set_signal(out, FL_GPU_POWER_INSTANT_W, r->power_w, fresh);
         break;
     case FL_SENSOR_ENERGY:
-        put(out, FL_GPU_ENERGY_J, r->energy_j, fresh);
-        put(out, FL_GPU_ENERGY_NS, (double)(r->stamp.at_ps / FL_PS_PER_NS), fresh);
+        set_signal(out, FL_GPU_ENERGY_J, r->energy_j, fresh);
+        set_signal(out, FL_GPU_ENERGY_NS, (double)(r->stamp.at_ps / FL_PS_PER_NS), fresh);
         break;
     case FL_SENSOR_UTILISATION:
-        put(out, FL_GPU_UTIL_GPU_PCT, r->util_gpu, fresh);
-        put(out, FL_GPU_UTIL_MEM_PCT, r->util_mem, fresh);
+        set_signal(out, FL_GPU_UTIL_GPU_PCT, r->util_gpu, fresh);
+        set_signal(out, FL_GPU_UTIL_MEM_PCT, r->util_mem, fresh);
         break;
     case FL_SENSOR_PROFILE:
-        put(out, FL_GPU_GPU_CLOCK_BUSY_PCT, r->util_gpu, fresh);
-        put(out, FL_GPU_DRAM_ACTIVE_PCT, r->util_mem, fresh);
-        put(out, FL_GPU_ALU_BUSY_PCT, r->alu_busy, fresh);
-        put(out, FL_GPU_SM_ACTIVE_PCT, r->sm_active, fresh);
-        put(out, FL_GPU_DRAM_BYTES, r->dram_bytes, fresh);
-        put(out, FL_GPU_COMPUTE_NS, r->busy_ns, fresh);
-        put(out, FL_GPU_COPY_NS, r->copy_ns, fresh);
+        set_signal(out, FL_GPU_GPU_CLOCK_BUSY_PCT, r->util_gpu, fresh);
+        set_signal(out, FL_GPU_DRAM_ACTIVE_PCT, r->util_mem, fresh);
+        set_signal(out, FL_GPU_ALU_BUSY_PCT, r->alu_busy, fresh);
+        set_signal(out, FL_GPU_SM_ACTIVE_PCT, r->sm_active, fresh);
+        set_signal(out, FL_GPU_DRAM_BYTES, r->dram_bytes, fresh);
+        set_signal(out, FL_GPU_COMPUTE_NS, r->busy_ns, fresh);
+        set_signal(out, FL_GPU_COPY_NS, r->copy_ns, fresh);
         break;
     case FL_SENSOR_CLOCK:
-        put(out, FL_GPU_SM_MHZ, r->sm_mhz, fresh);
-        put(out, FL_GPU_MEM_MHZ, r->mem_mhz, fresh);
-        put(out, FL_GPU_THROTTLE, r->throttle, fresh);
-        put(out, FL_GPU_POWER_VIOLATION_NS, r->power_held_ns, fresh);
-        put(out, FL_GPU_THERMAL_VIOLATION_NS, r->heat_held_ns, fresh);
+        set_signal(out, FL_GPU_SM_MHZ, r->sm_mhz, fresh);
+        set_signal(out, FL_GPU_MEM_MHZ, r->mem_mhz, fresh);
+        set_signal(out, FL_GPU_THROTTLE, r->throttle, fresh);
+        set_signal(out, FL_GPU_POWER_VIOLATION_NS, r->power_held_ns, fresh);
+        set_signal(out, FL_GPU_THERMAL_VIOLATION_NS, r->heat_held_ns, fresh);
         break;
     case FL_SENSOR_TEMPERATURE:
         if (!isnan(r->temp_c))
-            put(out, FL_GPU_TEMP_C, r->temp_c, fresh);
+            set_signal(out, FL_GPU_TEMP_C, r->temp_c, fresh);
         break;
     case FL_SENSOR_COUNT:
         break;
@@ -244,16 +244,16 @@ void fl_sense_read(fl_sense *s, const fl_gpu *g, int64_t t, bool remember, fl_gp
         if (!m->period) { /* as it is at this instant */
             fl_point_sums now = sums_now(g);
             fl_reading r = refresh(s, g, m, t, t, &now, &now); /* noise by the instant */
-            show(m, &r, true, out);
+            show_reading(m, &r, true, out);
             continue;
         }
         bool fresh;
         const fl_reading *best = fl_meter_shown(m, t, remember, &fresh);
         if (best) /* nothing shown yet: unknown is not zero */
-            show(m, best, fresh, out);
+            show_reading(m, best, fresh, out);
     }
-    put(out, FL_GPU_KERNELS, (double)g->sums.kernels, true);
-    put(out, FL_GPU_ITERATIONS, (double)g->sums.iterations, true);
+    set_signal(out, FL_GPU_KERNELS, (double)g->sums.kernels, true);
+    set_signal(out, FL_GPU_ITERATIONS, (double)g->sums.iterations, true);
     out->valid &= s->needs;
     out->fresh &= s->needs;
 }

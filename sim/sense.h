@@ -20,7 +20,7 @@ void fl_sense_close(fl_sense *s);
  * FL_TIME_NEVER when there is none. */
 int64_t fl_sense_next(fl_sense *s, int64_t now_ps, int64_t read_ps);
 
-/* The GPU has been settled at t: take what windows begin or end there. */
+/* The GPU has been charged up to t: take what windows begin or end there. */
 void fl_sense_at(fl_sense *s, const fl_gpu *g, int64_t t);
 
 /* What software reads at t. Fresh = refreshed since the last call with remember set. */

@@ -2,24 +2,13 @@
  * work done rounds down and finish times round up. A boundary only reads: `left` and `since` move when a rate or a
  * clock changes, so that where the boundaries lie cannot show in the result. All completions of one instant are applied
  * before the shares are set once: the order of simultaneous events cannot show either. */
-#include "sim/course.h"
-
-#include "models/shares.h"
+#include "sim/streams.h"
+#include "sim/streams_inside.h"
 
 #include <stdio.h>
 
 static inline void charge(fl_lane *l, int64_t done) {
-    fl_gpu *g = l->gpu;
-    const fl_row *row = &g->rates->row[l->class_id];
-    int64_t ps = done - l->p.charged_ps;
-    g->window.dyn_fj += ps * row->dyn_mw;
-    g->window.memory += ps * row->memory;
-    if (g->profiled) {
-        g->window.alu += ps * row->alu;
-        g->window.sms += ps * row->sms;
-        g->sums.copy_ps += row->resident ? 0 : ps;
-    }
-    g->slot[g->slot_now].class_ps[l->class_id] += ps;
+    fl_gpu_charge(l->gpu, l->class_id, done - l->p.charged_ps);
     l->p.charged_ps = done;
 }
 
@@ -75,7 +64,7 @@ static inline void finish_kernel(fl_course *c, fl_lane *l, int64_t t) {
         l->in_parts = row->resident == FL_RESIDENT_PART;
         g->sums.kernels += !l->in_parts;
         if (g->records.on && !l->in_parts)
-            fl_gpu_record(g, l, t);
+            fl_lane_record(l, t);
     } else if (g->w->class[l->class_id].iteration) {
         g->sums.iterations++;
         l->iteration_ps[l->iterations++] = t;
@@ -116,7 +105,7 @@ static void leave_barrier(fl_lane *l, int64_t t) {
 }
 
 /* Lets a fresh op begin its gap, or the kernel itself, if all that it waits for has happened. True if it moved. */
-static inline bool begin(fl_course *c, fl_lane *l, int64_t t) {
+static inline bool begin_op(fl_course *c, fl_lane *l, int64_t t) {
     const fl_stream *s = l->s;
     if ((s->launched && l->launched <= l->next) || l->gpu->lost)
         return false;
@@ -146,26 +135,26 @@ static inline bool begin(fl_course *c, fl_lane *l, int64_t t) {
 
 /* ---- shares ---- */
 
-static inline void set_rate(fl_progress *p, uint32_t rate, int64_t t) {
+static inline void set_rate(fl_work *p, uint32_t rate, int64_t t) {
     if (rate == p->rate)
         return;
     if (t > p->since_ps) {
-        int64_t done = work_done(p, t);
+        int64_t done = fl_work_done(p, t);
         p->left_ps -= done;
         p->charged_ps -= done; /* below zero: done before since_ps and not charged yet */
         p->since_ps = t;
     }
     p->rate = rate;
-    *p->event_ps = finish_time(t, p->left_ps, rate);
+    *p->event_ps = fl_work_ends(t, p->left_ps, rate);
 }
 
 typedef struct fl_sharers { /* what asks for a share of one GPU: lanes first, then host work on an APU's bus */
     uint32_t sms[FL_SHARES_MAX], memory[FL_SHARES_MAX], rate[FL_SHARES_MAX];
-    fl_progress *who[FL_SHARES_MAX];
+    fl_work *who[FL_SHARES_MAX];
     size_t count; /* at most FL_SHARES_MAX: fl_workload_finish refuses more streams, fl_node_open more threads */
 } fl_sharers;
 
-static inline void add_sharer(fl_sharers *s, fl_progress *p, uint32_t sms, uint32_t memory) {
+static inline void add_sharer(fl_sharers *s, fl_work *p, uint32_t sms, uint32_t memory) {
     s->sms[s->count] = sms;
     s->memory[s->count] = memory;
     s->rate[s->count] = FL_SHARE_ONE;
@@ -219,7 +208,7 @@ static __attribute__((noinline)) void divide(fl_course *c, fl_gpu *g, bool scarc
 
 /* Sets the shares of one GPU; true where that moved the end of a kernel. Where nothing is scarce it is done at once:
  * that is the rule, and it must cost little. */
-static inline bool share(fl_course *c, fl_gpu *g, int64_t t) {
+static inline bool set_shares(fl_course *c, fl_gpu *g, int64_t t) {
     const bool scarce = g->demand_sms > FL_SHARE_ONE || g->demand_memory > c->capacity, was = g->scarce;
     g->peak_due = true;
     g->touched = false;
@@ -246,7 +235,7 @@ static inline int64_t earliest(const fl_course *c, uint32_t *who) {
 }
 
 /* Everything that can begin at t begins, until nothing moves any more. */
-static void settle_starts(fl_course *c, int64_t t) {
+static void begin_all(fl_course *c, int64_t t) {
     bool moved = true;
     while (moved) {
         moved = false;
@@ -257,7 +246,7 @@ static void settle_starts(fl_course *c, int64_t t) {
         }
         for (uint32_t i = 0; i < c->is->stream_count; i++)
             if (c->mine[i]->phase == FL_PHASE_FRESH)
-                moved |= begin(c, c->mine[i], t);
+                moved |= begin_op(c, c->mine[i], t);
     }
 }
 
@@ -276,11 +265,11 @@ static inline void pass_event(fl_course *c, uint32_t who, int64_t t) {
         } else {
             finish_kernel(c, l, t);
             if (c->simple && l->phase == FL_PHASE_FRESH)
-                begin(c, l, t);
+                begin_op(c, l, t);
         }
     }
     if (!c->simple)
-        settle_starts(c, t);
+        begin_all(c, t);
 }
 
 /* Time is about to pass: what runs now gets its shares. True where that moved the end of a kernel. */
@@ -288,7 +277,7 @@ static inline bool share_all(fl_course *c, int64_t t) {
     bool moved = false;
     for (uint32_t i = 0; i < c->is->gpu_count; i++)
         if (c->gpu[i]->touched)
-            moved |= share(c, c->gpu[i], t);
+            moved |= set_shares(c, c->gpu[i], t);
     return moved;
 }
 
@@ -324,8 +313,8 @@ void fl_streams_lose(fl_course *c, fl_gpu *g) {
 int64_t fl_streams_advance(fl_course *c, int64_t until) {
     int64_t t = c->gpu[0]->now_ps;
     const uint32_t all = c->is->stream_count + c->is->thread_count;
-    settle_starts(c, t); /* at the start of a run, and what a boundary's own instant lets begin */
-    for (;;) {           /* event by event; those of one instant follow each other before shares are set */
+    begin_all(c, t); /* at the start of a run, and what a boundary's own instant lets begin */
+    for (;;) {       /* event by event; those of one instant follow each other before shares are set */
         uint32_t who;
         int64_t next = earliest(c, &who);
         if (next > t) {
@@ -345,7 +334,7 @@ int64_t fl_streams_advance(fl_course *c, int64_t until) {
         note_peaks(c);
     for (uint32_t i = 0; i < c->is->stream_count; i++)
         if (c->mine[i]->phase == FL_PHASE_RUN)
-            charge(c->mine[i], work_done(&c->mine[i]->p, reached));
+            charge(c->mine[i], fl_work_done(&c->mine[i]->p, reached));
     return reached;
 }
 
@@ -360,12 +349,12 @@ void fl_streams_rescale(fl_course *c, fl_gpu *g, const fl_clock_rates *before, i
         fl_workload_op(l->s, l->next, &gap_ns, &work_ns, &class_id);
         const fl_row *row = &g->rates->row[class_id];
         int64_t was = fl_length_ps(work_ns, before->row[class_id].mul);
-        int64_t left = l->p.left_ps - work_done(&l->p, t); /* charged up to t at the boundary, at the old power */
+        int64_t left = l->p.left_ps - fl_work_done(&l->p, t); /* charged up to t at the boundary, at the old power */
         l->length_ps = fl_length_ps(work_ns, row->mul);
         l->p.left_ps = fl_rescale_ps(left, was, l->length_ps);
         l->p.since_ps = t;
         l->p.charged_ps = 0;
-        *l->p.event_ps = finish_time(t, l->p.left_ps, l->p.rate);
+        *l->p.event_ps = fl_work_ends(t, l->p.left_ps, l->p.rate);
         l->sms = (uint32_t)row->sms * 2;
         l->memory = (uint32_t)row->memory * 2;
         l->dyn_mw = row->dyn_mw;
@@ -373,7 +362,7 @@ void fl_streams_rescale(fl_course *c, fl_gpu *g, const fl_clock_rates *before, i
         g->demand_memory += l->memory;
         g->dyn_now_mw += dyn_at_rate(l);
     }
-    share(c, g, t);
+    set_shares(c, g, t);
 }
 
 const char *fl_streams_stuck(const fl_course *c, char *buf, size_t size) {

@@ -1,25 +1,26 @@
 /* Host threads of an island where the node stands still: what they did is charged, and another CPU clock takes over. */
-#include "sim/course.h"
+#include "sim/streams.h"
+#include "sim/streams_inside.h"
 
-void fl_streams_settle_host(fl_course *c, int64_t t) {
+void fl_streams_charge_host(fl_course *c, int64_t t) {
     c->sums.active_ps += c->active * (t - c->active_since_ps);
     c->active_since_ps = t;
     for (uint32_t i = 0; i < c->is->stream_count; i++) {
         fl_lane *l = c->mine[i];
         if (l->phase == FL_PHASE_GAP && gap_is_host(l))
-            charge_host(c, &l->p, c->w->class[l->class_id].host, t, work_done(&l->p, t));
+            charge_host(c, &l->p, c->w->class[l->class_id].host, t, fl_work_done(&l->p, t));
     }
     for (uint32_t i = 0; i < c->is->thread_count; i++)
         if (c->thread[i].computing)
-            charge_host(c, &c->thread[i].p, c->thread[i].load, t, work_done(&c->thread[i].p, t));
+            charge_host(c, &c->thread[i].p, c->thread[i].load, t, fl_work_done(&c->thread[i].p, t));
 }
 
-static void rescale_host(fl_progress *p, int64_t work_ns, uint32_t before, uint32_t after, int64_t t) {
+static void rescale_host(fl_work *p, int64_t work_ns, uint32_t before, uint32_t after, int64_t t) {
     p->left_ps =
-        fl_rescale_ps(p->left_ps - work_done(p, t), fl_length_ps(work_ns, before), fl_length_ps(work_ns, after));
+        fl_rescale_ps(p->left_ps - fl_work_done(p, t), fl_length_ps(work_ns, before), fl_length_ps(work_ns, after));
     p->since_ps = t;
     p->charged_ps = 0;
-    *p->event_ps = finish_time(t, p->left_ps, p->rate);
+    *p->event_ps = fl_work_ends(t, p->left_ps, p->rate);
 }
 
 void fl_streams_rescale_host(fl_course *c, const fl_cpu_row *before, int64_t t) {

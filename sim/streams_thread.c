@@ -1,5 +1,5 @@
 /* Host threads of an island: what they launch, wait for, and sleep through. */
-#include "sim/course.h"
+#include "sim/streams_inside.h"
 
 /* The host time up to the next item; `after_ns`: what the item that was just done still takes. */
 static void thread_goes_on(fl_course *c, fl_host_thread *h, int64_t t, int64_t after_ns) {

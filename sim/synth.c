@@ -19,7 +19,7 @@ const fl_synth_options fl_synth_standard = {.seed = 1,
                                             .sm_demand = 1,
                                             .burst = 4};
 
-fl_status fl_synth_check(const fl_synth_options *o, fl_diag *d) {
+static fl_status check_options(const fl_synth_options *o, fl_diag *d) {
     const struct {
         const char *name;
         double value, min, max;
@@ -131,7 +131,7 @@ fl_status fl_synth_trace(const fl_synth_options *o, double sm_mhz, double mem_mh
     *t = (fl_kernel_trace){.has_launches = o->launches};
     *k = (fl_kinds){0};
     fl_synth_kind *kind = NULL;
-    fl_status s = fl_synth_check(o, d);
+    fl_status s = check_options(o, d);
     if (!s)
         s = draw_kinds(o, &kind, d);
     if (!s)
@@ -182,7 +182,7 @@ fl_status fl_synth_workload(const fl_synth_options *o, const fl_node_spec *node,
     fl_synth_kind *kind = NULL;
     fl_workload *w = NULL;
     const fl_device *dev = &node->device[node->gpu[0]];
-    fl_status s = fl_synth_check(o, d);
+    fl_status s = check_options(o, d);
     if (!s)
         s = draw_kinds(o, &kind, d);
     if (!s)

@@ -20,10 +20,8 @@ typedef struct fl_synth_options {
 extern const fl_synth_options
     fl_synth_standard; /* 10,000 kernels of 32 kinds on one stream, 200 us, half memory-bound */
 
-/* FL_BAD_INPUT with the name of the option that is out of range. */
-fl_status fl_synth_check(const fl_synth_options *o, fl_diag *d);
-
-/* As files would hold it: a kernel trace at the given clocks, and its kinds. */
+/* As files would hold it: a kernel trace at the given clocks, and its kinds. FL_BAD_INPUT with the name of the option
+ * that is out of range; so too below. */
 fl_status fl_synth_trace(const fl_synth_options *o, double sm_mhz, double mem_mhz, fl_kernel_trace *t, fl_kinds *k,
                          fl_diag *d);
 

@@ -161,7 +161,7 @@ static fl_status put_head(fl_head *h, const fl_device *dev, uint64_t seed, bool 
 }
 
 /* The paper's clocks must exist, and the solver wants a law. */
-static fl_status check(const fl_device *dev, uint32_t drawn, fl_diag *d) {
+static fl_status check_clocks(const fl_device *dev, uint32_t drawn, fl_diag *d) {
     if (drawn > 1000)
         return fl_refuse(d, "%u drawn applications, expected at most 1000", drawn);
     for (size_t i = 0; i < FL_APPS_PUBLISHED; i++) {
@@ -174,8 +174,8 @@ static fl_status check(const fl_device *dev, uint32_t drawn, fl_diag *d) {
     return FL_OK;
 }
 
-static fl_status add(const fl_device *dev, const fl_app_target *given, bool hot, fl_random *r, fl_programs *p,
-                     fl_kinds *k, fl_diag *d) {
+static fl_status add_app(const fl_device *dev, const fl_app_target *given, bool hot, fl_random *r, fl_programs *p,
+                         fl_kinds *k, fl_diag *d) {
     fl_app *a = malloc(sizeof *a);
     if (!a)
         return fl_no_memory(d, "applications");
@@ -197,7 +197,7 @@ static fl_status add(const fl_device *dev, const fl_app_target *given, bool hot,
 fl_status fl_synth_apps(const fl_device *dev, uint32_t drawn, uint64_t seed, fl_programs *p, fl_kinds *k, fl_diag *d) {
     *p = (fl_programs){0};
     *k = (fl_kinds){0};
-    fl_status s = check(dev, drawn, d);
+    fl_status s = check_clocks(dev, drawn, d);
     if (!s)
         s = put_head(&p->head, dev, seed, true, d);
     if (!s)
@@ -209,7 +209,7 @@ fl_status fl_synth_apps(const fl_device *dev, uint32_t drawn, uint64_t seed, fl_
             i < FL_APPS_PUBLISHED ? fl_apps_published[i] : draw_target(i - FL_APPS_PUBLISHED, name, &r);
         /* Every fifteenth of the drawn ones reaches the board's power limit at the default clocks. */
         const bool hot = i >= FL_APPS_PUBLISHED && (i - FL_APPS_PUBLISHED) % 15 == 7 && t.shape != FL_APP_STREAMS;
-        s = add(dev, &t, hot, &r, p, k, d);
+        s = add_app(dev, &t, hot, &r, p, k, d);
     }
     if (s) {
         fl_programs_free(p);

@@ -56,7 +56,7 @@ static uint32_t index_below(const fl_device *dev, double mhz) {
     return i - 1;
 }
 
-static void step(fl_wall *w, const fl_gpu *g) {
+static void step_ceiling(fl_wall *w, const fl_gpu *g) {
     const double top = g->dev->sm_mhz[g->dev->sm_count - 1], asked = g->dev->sm_mhz[g->lock_sm];
     if (w->filtered_mw > (double)w->limit_mw)
         w->over = true;
@@ -71,7 +71,7 @@ static void step(fl_wall *w, const fl_gpu *g) {
     w->acts = w->ceiling_mhz < asked;
 }
 
-static void jump(fl_wall *w, const fl_gpu *g, fl_wall_predict predict, void *user) {
+static void jump_to_fit(fl_wall *w, const fl_gpu *g, fl_wall_predict predict, void *user) {
     uint32_t sm = g->lock_sm;
     int64_t mw = predict(user, sm);
     if (mw < 0)
@@ -97,9 +97,9 @@ void fl_wall_at(fl_wall *w, fl_gpu *g, int64_t t, fl_wall_predict predict, void 
     w->seen_fj = g->sums.energy_fj;
     w->seen_ps = t;
     if (w->spec->ideal)
-        jump(w, g, predict, user);
+        jump_to_fit(w, g, predict, user);
     else
-        step(w, g);
+        step_ceiling(w, g);
     g->wall_sm = w->acts ? index_below(g->dev, w->ceiling_mhz) : g->dev->sm_count - 1;
     w->next_ps = in_reach(w, g) ? t + w->period_ps : FL_TIME_NEVER;
 }

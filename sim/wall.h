@@ -31,7 +31,7 @@ bool fl_wall_limit(fl_wall *w, double watts);
 /* What a budget of several boards leaves to this one. */
 void fl_wall_deal(fl_wall *w, int64_t mw);
 
-/* The GPU stands at t, settled: looks if it is time, and sets g->wall_sm. */
+/* The GPU stands at t, charged up to it: looks if it is time, and sets g->wall_sm. */
 void fl_wall_at(fl_wall *w, fl_gpu *g, int64_t t, fl_wall_predict predict, void *user);
 
 /* After a change of clocks, limit or leakage at t: wakes it where the limit is in reach. */

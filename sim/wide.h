@@ -14,9 +14,4 @@ __extension__ typedef unsigned __int128 fl_uwide;
 static inline double fl_joules(fl_wide femtojoules) { return (double)femtojoules * 1e-15; }
 static inline double fl_seconds(int64_t ps) { return (double)ps * 1e-12; }
 
-/* Length of an op in ps: work_ns x mul in 16.16, rounded; mul is FL_MUL_ONE (models/row.h) at the reference clock. */
-static inline int64_t fl_length_ps(int64_t work_ns, uint32_t mul) {
-    return (int64_t)(((fl_uwide)(uint64_t)work_ns * mul + (1u << 15)) >> 16);
-}
-
 #endif

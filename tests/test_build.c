@@ -149,7 +149,8 @@ static void test_synth_both_ways(void) {
         fl_kinds_free(&k);
     }
     o.kernels = 0;
-    CU_ASSERT_EQUAL(fl_synth_check(&o, &d), FL_BAD_INPUT);
+    fl_workload *none = NULL;
+    CU_ASSERT_EQUAL(fl_synth_workload(&o, &p.node, 20, &none, &d), FL_BAD_INPUT);
     fl_platform_free(&p);
 }
 

@@ -44,7 +44,7 @@ static void open_cpu(fl_cpu *c, const fl_host_spec *host, const fl_host_load *lo
 /* The state in force some time after a set. */
 static uint32_t after_set(fl_cpu *c, int64_t t, double mhz, double boost) {
     FL_CHECK(fl_cpu_set(c, t, mhz, boost, (double)NAN), "room for a set");
-    fl_cpu_settle(c, t);
+    fl_cpu_charge_to(c, t);
     fl_cpu_at(c, t, 0);
     return c->now;
 }
@@ -133,7 +133,7 @@ static void test_collect(void) {
     int64_t time[] = {3 * MS_PS, 5 * MS_PS}, work[] = {2 * MS_PS, MS_PS};
     fl_host_sums sums = {.time_ps = time, .work_ps = work, .active_ps = 20 * MS_PS};
     fl_cpu_collect(&c, &sums);
-    fl_cpu_settle(&c, 15 * MS_PS);
+    fl_cpu_charge_to(&c, 15 * MS_PS);
     FL_CHECK(!time[0] && !time[1] && !work[0] && !work[1] && !sums.active_ps, "taken");
     const fl_wide fj = (fl_wide)MS_PS * (15 * 10000 + 3 * 10000 + 5 * 20000 + 12 * 5000);
     FL_CHECK(c.sums.cpu_fj == fj && fl_cpu_residence_fj(&c) == fj, "%g J, expected %g", fl_joules(c.sums.cpu_fj),
@@ -154,7 +154,7 @@ static void test_collect(void) {
     after_set(&c, 15 * MS_PS, 1000, (double)NAN);
     time[1] = work[1] = sums.active_ps = MS_PS; /* once more, at 1000 MHz */
     fl_cpu_collect(&c, &sums);
-    fl_cpu_settle(&c, 17 * MS_PS);
+    fl_cpu_charge_to(&c, 17 * MS_PS);
     FL_CHECK(c.sums.cpu_fj == fj + (fl_wide)MS_PS * (2 * 10000 + 10000) && fl_cpu_residence_fj(&c) == c.sums.cpu_fj,
              "%g J in all", fl_joules(c.sums.cpu_fj));
     FL_CHECK(c.mw == 15000 && c.sums.busy_ps == 21 * MS_PS && c.sums.mhz_ps == (fl_wide)MS_PS * (15 * 2000 + 2 * 1000),
@@ -189,7 +189,7 @@ static void test_sleeps(void) {
 static void look(fl_cpu *c, int64_t *t, fl_wide *gpu_fj, int64_t gpu_w) {
     *t += PERIOD_PS;
     *gpu_fj += (fl_wide)PERIOD_PS * gpu_w * 1000;
-    fl_cpu_settle(c, *t);
+    fl_cpu_charge_to(c, *t);
     fl_cpu_at(c, *t, *gpu_fj);
 }
 
@@ -230,14 +230,14 @@ static void test_limit(void) {
     int64_t t = 0;
     fl_wide gpu_fj = 0;
     fl_cpu_set(&c, 3 * MS_PS, (double)NAN, (double)NAN, 6);
-    fl_cpu_settle(&c, t = 3 * MS_PS);
+    fl_cpu_charge_to(&c, t = 3 * MS_PS);
     fl_cpu_at(&c, t, 0);
     FL_CHECK(c.now == HIGH_BOOST && fl_cpu_next(&c) == PERIOD_PS, "looks on the controller's own grid: %lld ps",
              (long long)fl_cpu_next(&c));
     fl_cpu_close(&c);
     open_cpu(&c, &host, NULL, 1);
     t = 5 * PERIOD_PS;
-    fl_cpu_settle(&c, t);
+    fl_cpu_charge_to(&c, t);
     fl_cpu_set(&c, t, (double)NAN, (double)NAN, 12);
     fl_cpu_at(&c, t, 0);
     look(&c, &t, &gpu_fj, 500);

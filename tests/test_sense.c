@@ -264,7 +264,7 @@ static void bench_to(bench *b, int64_t t) {
     for (int64_t at = -1; at < t;) {
         at = fl_sense_next(b->s, b->g.now_ps, t);
         at = at < t ? at : t;
-        fl_gpu_settle(&b->g, at);
+        fl_gpu_charge_to(&b->g, at);
         fl_sense_at(b->s, &b->g, at);
     }
 }

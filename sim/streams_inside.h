@@ -1,0 +1,61 @@
+/* What the files that advance an island share: waits, and the work of host threads. */
+#ifndef FL_STREAMS_INSIDE_H
+#define FL_STREAMS_INSIDE_H
+
+#include "sim/course.h"
+
+/* ---- waits ---- */
+
+static inline bool wait_over(const fl_course *c, const fl_wait *wait, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        if (c->lane[wait[i].stream]->next < wait[i].done)
+            return false;
+    return true;
+}
+
+/* ---- host work ---- */
+
+static inline void host_ends(fl_course *c, int64_t t) {
+    c->sums.active_ps += c->active-- * (t - c->active_since_ps);
+    c->active_since_ps = t;
+}
+
+static inline void host_begins(fl_course *c, int64_t t) {
+    c->sums.active_ps += c->active++ * (t - c->active_since_ps);
+    c->active_since_ps = t;
+}
+
+/* Time passes for a thread that computes even while it waits for the bus; work does not. */
+static inline void charge_host(fl_course *c, fl_work *p, uint32_t load, int64_t t, int64_t done) {
+    c->sums.time_ps[load] += t - p->start_ps;
+    c->sums.work_ps[load] += done - p->charged_ps;
+    p->start_ps = t;
+    p->charged_ps = done;
+}
+
+static inline void start_host(fl_course *c, fl_work *p, uint32_t load, int64_t ns, int64_t t) {
+    p->left_ps = c->host ? fl_length_ps(ns, c->host[load].mul) : ns * FL_PS_PER_NS;
+    p->start_ps = p->since_ps = t;
+    p->charged_ps = 0;
+    p->rate = FL_SHARE_ONE;
+    *p->event_ps = t + p->left_ps;
+    if (c->shared_bus)
+        c->gpu[0]->touched = true;
+}
+
+static inline void end_host(fl_course *c, fl_work *p, uint32_t load, int64_t t) {
+    if (c->host)
+        charge_host(c, p, load, t, p->left_ps);
+    if (c->shared_bus)
+        c->gpu[0]->touched = true;
+}
+
+/* The gaps of a stream without launches are time of a host thread that nobody recorded. */
+static inline bool gap_is_host(const fl_lane *l) { return !l->s->launched || l->s->served; }
+
+/* ---- host threads ---- */
+
+/* A host thread whose event is due at t, or that waits, goes on if it can. True if anything moved. */
+bool fl_streams_thread(fl_course *c, fl_host_thread *h, int64_t t);
+
+#endif
