@@ -1,6 +1,7 @@
 #include "harness/fit_score.h"
 
 #include "harness/output.h"
+#include "models/fit_chip_predict.h"
 
 #include <math.h>
 #include <stdlib.h>

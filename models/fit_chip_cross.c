@@ -4,6 +4,7 @@
  * the doubt grows with the distance from the nearest known setting (maximum likelihood), then by how much the whole of
  * it falls short: the quantile of |error| over what is stated, as in split conformal prediction. */
 #include "models/fit_chip_parts.h"
+#include "models/fit_chip_predict.h"
 
 #include <gsl/gsl_cdf.h>
 #include <math.h>
@@ -67,27 +68,6 @@ static void leave_out(const fl_chip *chip, uint32_t k, fl_chip *rest) {
     memcpy(rest->time_off[k], rest->time_off[last], sizeof rest->time_off[k]);
     memcpy(rest->power_off[k], rest->power_off[last], sizeof rest->power_off[k]);
     fl_chip_load_prior(rest);
-}
-
-double fl_chip_distance(const fl_chip_row *known, size_t count, const fl_chip_row *at, int *outside) {
-    double near = INFINITY, low[2] = {INFINITY, INFINITY}, high[2] = {0, 0};
-    for (size_t i = 0; i < count; i++) {
-        near = fmin(near, hypot(log(at->sm_mhz / known[i].sm_mhz), log(at->mem_mhz / known[i].mem_mhz)));
-        low[0] = fmin(low[0], known[i].sm_mhz);
-        high[0] = fmax(high[0], known[i].sm_mhz);
-        low[1] = fmin(low[1], known[i].mem_mhz);
-        high[1] = fmax(high[1], known[i].mem_mhz);
-    }
-    *outside = at->sm_mhz < low[0] || at->sm_mhz > high[0] || at->mem_mhz < low[1] || at->mem_mhz > high[1];
-    return near;
-}
-
-double fl_chip_sd_pct(const fl_chip_error *e, const fl_chip_row *known, size_t count, const fl_chip_row *at,
-                      double variance) {
-    int outside = 0;
-    const double far = fl_chip_distance(known, count, at, &outside);
-    const double growth = far * (outside ? e->outside : e->inside);
-    return 100 * (outside ? e->wide_outside : e->wide_inside) * sqrt(fmax(0, variance) + growth * growth);
 }
 
 static void add_miss(double error, double sd_pct, double far, misses *to) {

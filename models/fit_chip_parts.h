@@ -2,7 +2,7 @@
 #ifndef FL_FIT_CHIP_PARTS_H
 #define FL_FIT_CHIP_PARTS_H
 
-#include "models/fit_chip.h"
+#include "models/chip.h"
 
 #include <math.h>
 
@@ -10,6 +10,8 @@
 typedef struct fl_chip_span {
     size_t first, count;
 } fl_chip_span;
+
+int fl_chip_row_is_sound(const fl_chip_row *r);
 
 /* ln T at n settings of a workload whose parts at the reference clocks are (1-rest)(1-memory), (1-rest) memory and
  * rest. f_ratio: f_ref/f; h: fl_chip_memory_ratio. */

@@ -1,6 +1,7 @@
 #include "harness/fit_chip_json.h"
 #include "harness/fit_score.h"
 #include "models/fit_chip.h"
+#include "models/fit_chip_predict.h"
 #include "policies/random.h"
 #include "tests/suite.h"
 #include "tests/temp_file.h"
