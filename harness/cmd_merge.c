@@ -1,7 +1,7 @@
 #include "harness/commands.h"
 #include "harness/comparison.h"
 #include "harness/journal.h"
-#include "traces/csv.h"
+#include "traces/writing.h"
 
 #include <errno.h>
 #include <stdlib.h>

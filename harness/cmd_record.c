@@ -4,7 +4,7 @@
 #include "harness/live/stop.h"
 #include "harness/live/vendors.h"
 #include "harness/place.h"
-#include "traces/csv.h"
+#include "traces/writing.h"
 #include "traces/kernels.h"
 #include "traces/tables.h"
 

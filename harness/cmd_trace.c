@@ -3,7 +3,7 @@
 #include "harness/output.h"
 #include "harness/plot.h"
 #include "harness/trace_beside.h"
-#include "traces/stats.h"
+#include "traces/trace_stats.h"
 #include "traces/trace_open.h"
 
 #include <math.h>

@@ -1,6 +1,6 @@
 #include "harness/comparison.h"
 
-#include "traces/csv.h"
+#include "traces/writing.h"
 
 #include <math.h>
 #include <string.h>

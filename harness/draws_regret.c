@@ -2,7 +2,7 @@
 
 #include "harness/stats.h"
 #include "sim/draws.h"
-#include "traces/csv.h"
+#include "traces/writing.h"
 
 #include <math.h>
 #include <stdlib.h>

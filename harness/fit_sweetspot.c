@@ -4,7 +4,7 @@
 #include "harness/fit.h"
 #include "harness/fit_sweetspot_sweep.h"
 #include "harness/output.h"
-#include "traces/csv.h"
+#include "traces/writing.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 #include "harness/fit_workload_files.h"
 
 #include "harness/output.h"
-#include "traces/csv.h"
+#include "traces/writing.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 #include "harness/gate.h"
 
-#include "traces/csv.h"
+#include "traces/writing.h"
 
 #include <gsl/gsl_cdf.h>
 #include <math.h>

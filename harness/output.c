@@ -2,7 +2,7 @@
 
 #include "harness/archive_hash.h"
 #include "harness/place.h"
-#include "traces/csv.h"
+#include "traces/writing.h"
 #include "traces/numbers.h"
 
 #include <gnu/libc-version.h>

@@ -1,6 +1,6 @@
 #include "harness/probelog.h"
 
-#include "traces/csv.h"
+#include "traces/writing.h"
 #include "traces/numbers.h"
 
 #include <math.h>

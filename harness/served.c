@@ -1,7 +1,7 @@
 #include "harness/served.h"
 
 #include "harness/output.h"
-#include "traces/csv.h"
+#include "traces/writing.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -4,7 +4,7 @@
 #include "harness/journal.h"
 #include "harness/pool.h"
 #include "harness/report_beside.h"
-#include "traces/csv.h"
+#include "traces/writing.h"
 
 #include <sha2.h>
 #include <stdlib.h>

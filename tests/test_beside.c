@@ -2,7 +2,7 @@
 #include "traces/beside.h"
 #include "tests/suite.h"
 #include "tests/temp_file.h"
-#include "traces/csv.h"
+#include "traces/writing.h"
 
 #include <dirent.h>
 #include <errno.h>

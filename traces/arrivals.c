@@ -1,7 +1,7 @@
 #include "traces/arrivals.h"
 
 #include "traces/columns.h"
-#include "traces/output.h"
+#include "traces/writing.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -2,6 +2,7 @@
 
 #include "traces/beside.h"
 #include "traces/cache_hash.h"
+#include "traces/cache_ops.h"
 #include "traces/kernels.h"
 
 #include <errno.h>

@@ -2,7 +2,7 @@
 
 #include "traces/csv.h"
 #include "traces/decisions.h"
-#include "traces/output.h"
+#include "traces/writing.h"
 
 #include <math.h>
 #include <stdio.h>

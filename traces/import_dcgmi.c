@@ -1,5 +1,5 @@
 /* dcgmi dmon -e ...: columns cut by blanks, no time stamps, a sparse row of units below the header. */
-#include "traces/readers.h"
+#include "traces/import.h"
 
 #include "traces/columns.h"
 #include "traces/foreign.h"

@@ -1,6 +1,6 @@
 /* GEOPM controller traces: fields cut by '|', a preamble of '#' lines, frequencies in Hz, energies cumulative in J,
  * hashes in hex, nan where not sampled. Signals asked for in addition are named SIGNAL-domain-index. */
-#include "traces/readers.h"
+#include "traces/import.h"
 
 #include "traces/columns.h"
 #include "traces/foreign.h"

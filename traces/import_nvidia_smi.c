@@ -1,5 +1,5 @@
 /* nvidia-smi --query-gpu=... --format=csv, with or without nounits: readings of boards over time. */
-#include "traces/readers.h"
+#include "traces/import.h"
 
 #include "traces/columns.h"
 #include "traces/foreign.h"

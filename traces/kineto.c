@@ -6,7 +6,7 @@
 #include "traces/host_log.h"
 #include "traces/kineto_event.h"
 #include "traces/ops_sort.h"
-#include "traces/readers.h"
+#include "traces/import.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,4 +1,5 @@
 #include "traces/kineto_event.h"
+#include "traces/kineto_number.h"
 
 #include "traces/gunzip.h"
 

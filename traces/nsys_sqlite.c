@@ -4,7 +4,7 @@
 #include "traces/gather.h"
 #include "traces/host_log.h"
 #include "traces/ops_sort.h"
-#include "traces/readers.h"
+#include "traces/import.h"
 #include "traces/sqlite_table.h"
 
 #include <inttypes.h>

@@ -3,7 +3,7 @@
 #include "harness/live/facts_head.h"
 #include "harness/policy_head.h"
 #include "harness/steplog.h"
-#include "traces/output.h"
+#include "traces/writing.h"
 
 #include <errno.h>
 #include <math.h>

@@ -1,4 +1,4 @@
-#include "traces/stats.h"
+#include "traces/trace_stats.h"
 
 #include "traces/activity.h"
 #include "traces/intern.h"
