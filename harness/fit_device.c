@@ -8,7 +8,6 @@
 #include "harness/fit_rows.h"
 #include "harness/output.h"
 #include "harness/platform.h"
-#include "models/fit_device.h"
 
 #include <math.h>
 #include <stdarg.h>

@@ -1,7 +1,6 @@
 #include "harness/fit_device_print.h"
 
 #include "harness/output.h"
-#include "models/fit_device.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -44,3 +44,10 @@ double fl_chip_power(const fl_chip *chip, const fl_chip_load *load, double sm_mh
     return load->alpha * chip->a_w * v * v * ghz * core + load->beta * chip->b_w * m * memory +
            fl_chip_b0(chip, mem_mhz) + chip->c_w * v + chip->a0_w * v * v * ghz;
 }
+
+double fl_voltage_floor_mhz(const double *sm_mhz, const double *volt, size_t clocks, double tolerance) {
+    double mhz = NAN;
+    for (size_t i = 0; i < clocks && volt[i] <= 1 + tolerance; i++)
+        mhz = sm_mhz[i];
+    return mhz;
+}

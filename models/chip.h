@@ -1,5 +1,5 @@
-/* What belongs to a chip and is shared by all its workloads: the law that models/fit_chip.h fits to measured settings, and
- * by which models/fit_chip_predict.h tells what a workload does at others.
+/* What belongs to a chip and is shared by all its workloads: the law that models/fit_chip.h fits to measured settings,
+ * and by which models/fit_chip_predict.h tells what a workload does at others.
  *
  *   T(f, m) = ((Tc f_ref/f)^p + (Tm h(f, m))^p)^(1/p) + Tl,   h(f, m) = ((m_ref/m)^q + (f_link/f)^(s q))^(1/q) / at ref
  *   P(f, m) = alpha A V^2 f a + beta B (m/m_ref) b + B0(m) + C V + A0 V^2 f
@@ -92,6 +92,9 @@ typedef enum fl_chip_law {
 double fl_chip_volt(const fl_chip *chip, double sm_mhz, double mem_mhz); /* lines between knots, the ends outside */
 double fl_chip_b0(const fl_chip *chip, double mem_mhz);                  /* likewise */
 double fl_chip_memory_ratio(const fl_chip *chip, double sm_mhz, double mem_mhz); /* h */
+
+/* The highest clock up to which every V is <= 1 + tolerance; NaN where the first already exceeds it. */
+double fl_voltage_floor_mhz(const double *sm_mhz, const double *volt, size_t clocks, double tolerance);
 
 /* The parts of a workload. */
 typedef struct fl_chip_load {

@@ -131,7 +131,7 @@ static double likeliest_growth(const misses *m) {
 }
 
 /* What the deviation must be multiplied with so that two of it cover WANTED of the errors. They are changed. */
-static double enough(misses *m, double growth) {
+static double covering_factor(misses *m, double growth) {
     if (m->count == 0)
         return 1;
     for (size_t i = 0; i < m->count; i++)
@@ -142,7 +142,7 @@ static double enough(misses *m, double growth) {
 
 /* Errors of one workload go together, so there are as many independent ones as workloads (Student), and what they share
  * was fitted to all of them, that under test among them. */
-static double few(double workloads) {
+static double widening_of_few(double workloads) {
     return gsl_cdf_tdist_Pinv(0.5 + WANTED / 2, workloads - 1) / gsl_cdf_ugaussian_Pinv(0.5 + WANTED / 2) *
            sqrt(1 + 1 / workloads);
 }
@@ -166,8 +166,8 @@ static void set_growth(fl_chip_error *e, piles pile, double wider) {
     }
     e->outside = fmax(e->inside, e->outside);
     for (int d = 0; d < DESIGNS; d++) {
-        e->wide_inside = fmax(e->wide_inside, enough(&pile[d][0], e->inside));
-        e->wide_outside = fmax(e->wide_outside, enough(&pile[d][1], e->outside));
+        e->wide_inside = fmax(e->wide_inside, covering_factor(&pile[d][0], e->inside));
+        e->wide_outside = fmax(e->wide_outside, covering_factor(&pile[d][1], e->outside));
     }
     e->wide_inside *= wider;
     e->wide_outside *= wider;
@@ -199,7 +199,7 @@ fl_model_status fl_chip_cross(const fl_chip_row *row, const fl_chip_span *span, 
             s = test_one(rest, thin, count, d, time, power);
     }
     if (s == FL_MODEL_OK) {
-        const double wider = few((double)chip->shares);
+        const double wider = widening_of_few((double)chip->shares);
         set_growth(&chip->time_error, time, wider);
         set_growth(&chip->power_error, power, wider);
     }

@@ -69,14 +69,6 @@ void fl_chip_lower_solve(const double *l, size_t n, double *x) {
     }
 }
 
-void fl_chip_upper_solve(const double *l, size_t n, double *x) {
-    for (size_t i = n; i-- > 0;) {
-        for (size_t k = i + 1; k < n; k++)
-            x[i] -= l[k * n + i] * x[k];
-        x[i] /= l[i * n + i];
-    }
-}
-
 /* Widths of likeness. Errors moved little on three GPUs with ALIKE halved or doubled, PULL at 0.5 and 2, and ALIKE_LOAD
  * tripled; NEAR was not varied. */
 #define ALIKE 0.15     /* of memory and rest */

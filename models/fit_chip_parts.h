@@ -88,6 +88,5 @@ void fl_chip_solve_two(double aa, double ab, double bb, double az, double bz, do
 /* Cholesky in place of a symmetric positive definite n x n matrix (lower triangle, row by row); 0 where it is not. */
 int fl_chip_cholesky(double *a, size_t n);
 void fl_chip_lower_solve(const double *l, size_t n, double *x); /* L x = x */
-void fl_chip_upper_solve(const double *l, size_t n, double *x); /* L' x = x */
 
 #endif

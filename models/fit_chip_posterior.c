@@ -77,8 +77,8 @@ static int heavier(const void *a, const void *b) {
 #define DEEP 12 /* ln weight below the heaviest cell beyond which one is left out */
 #define CELLS_MAX (GRID * GRID + (size_t)KEEP * 8 * LEVELS)
 
-/* Cells of the unit square by their posterior weight, finest where that is; how many. list: CELLS_MAX cells. The light ones
- * stay as they are: where little is known they are many and weigh more together than the heaviest. */
+/* Cells of the unit square by their posterior weight, finest where that is; how many. list: CELLS_MAX cells. The light
+ * ones stay as they are: where little is known they are many and weigh more together than the heaviest. */
 static size_t integrate(const posterior *p, cell *list) {
     size_t n = 0;
     for (size_t i = 0; i < GRID * GRID; i++) {
@@ -132,11 +132,11 @@ static void weigh_powers(const fl_chip *chip, const fl_chip_row *known, size_t c
     }
 }
 
-/* Room that begin() needs for n known rows. */
+/* Room that take_known() needs for n known rows. */
 #define KNOWN_ROOM(n) ((n) * (n) + 5 * (n))
 
 /* Takes the known rows in: the rest of *p but likely, offs and off. room: KNOWN_ROOM, zeroed or not. */
-static fl_model_status begin(posterior *p, double *room) {
+static fl_model_status take_known(posterior *p, double *room) {
     const size_t n = p->n;
     const fl_chip_error *e = &p->chip->time_error;
     p->lower = room;
@@ -254,7 +254,7 @@ fl_model_status fl_chip_predict_time(const fl_chip *chip, const fl_chip_row *kno
         fl_chip_offs_make(chip, 0, known, n, offs);
         fl_chip_offs_make(chip, 0, asked, m, offs + n * shares);
         posterior p = {.chip = chip, .known = known, .n = n, .likely = likely, .offs = offs, .off = off};
-        s = begin(&p, memory);
+        s = take_known(&p, memory);
         if (s == FL_MODEL_OK) {
             forecast sums = {.asked = asked, .m = m};
             place_asked(&p, &sums, asked_room);
@@ -305,7 +305,7 @@ fl_model_status fl_chip_fill_prior(const fl_chip_row *row, const fl_chip_span *s
     flat.shares = 0;
     for (size_t k = 0; s == FL_MODEL_OK && k < spans; k += stride) {
         posterior p = {.chip = &flat, .known = row + span[k].first, .n = span[k].count};
-        if (begin(&p, memory) == FL_MODEL_OK)
+        if (take_known(&p, memory) == FL_MODEL_OK)
             chip->share[chip->shares++] = place_share(list, integrate(&p, list));
     }
     free(list);

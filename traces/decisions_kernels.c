@@ -189,7 +189,7 @@ void fl_put_kernel_cells(FILE *file, uint64_t lost) {
     put_commas(file, FL_KERNEL_COLUMNS - 1);
 }
 
-static void begin(FILE *file, const fl_step_place *at, const char *device, size_t kind) {
+static void begin_row(FILE *file, const fl_step_place *at, const char *device, size_t kind) {
     fl_put_int(file, (int64_t)at->step);
     fputc(',', file);
     fl_put_int(file, at->t_ns);
@@ -200,7 +200,7 @@ static void begin(FILE *file, const fl_step_place *at, const char *device, size_
 
 void fl_put_kind_row(FILE *file, const fl_step_place *at, size_t index, const fl_logged_kind *kind) {
     const uint32_t *g = kind->grid, *b = kind->block;
-    begin(file, at, "kind", index);
+    begin_row(file, at, "kind", index);
     fprintf(file, ",%u,", (unsigned)kind->name_id);
     fl_csv_put(file, kind->name);
     fprintf(file, ",%ux%ux%u,%ux%ux%u,,,,\n", (unsigned)g[0], (unsigned)g[1], (unsigned)g[2], (unsigned)b[0],
@@ -208,7 +208,7 @@ void fl_put_kind_row(FILE *file, const fl_step_place *at, size_t index, const fl
 }
 
 void fl_put_kernel_row(FILE *file, const fl_step_place *at, const fl_logged_kernel *kernel) {
-    begin(file, at, "kernel", kernel->kind);
+    begin_row(file, at, "kernel", kernel->kind);
     fprintf(file, ",,,,,%u,%u,", (unsigned)kernel->gpu, (unsigned)kernel->stream);
     fl_put_int(file, kernel->start_ns);
     fputc(',', file);
