@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { COLUMNS_MAX = 1024, DEVICES_MAX = 256, OURS_MAX = 32 };
+enum { COLUMNS_MAX = 1024, DEVICES_MAX = 256 };
 
 typedef enum aggregate { SUM, MEAN } aggregate; /* of several columns that make up one signal of one device */
 

@@ -4,9 +4,9 @@
 #include "traces/foreign.h"
 #include "traces/gather.h"
 #include "traces/host_log.h"
+#include "traces/import.h"
 #include "traces/kineto_event.h"
 #include "traces/ops_sort.h"
-#include "traces/import.h"
 
 #include <inttypes.h>
 #include <stdio.h>

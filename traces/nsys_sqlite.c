@@ -3,8 +3,8 @@
 #include "traces/foreign.h"
 #include "traces/gather.h"
 #include "traces/host_log.h"
-#include "traces/ops_sort.h"
 #include "traces/import.h"
+#include "traces/ops_sort.h"
 #include "traces/sqlite_table.h"
 
 #include <inttypes.h>
