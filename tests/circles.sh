@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # No circle of files: none uses another that, over however many steps, uses it. X.c and X.h are one file, X. A file uses
-# those that it includes, and those whose global symbols its object takes, by nm of the objects of one library.
+# those that it includes, and those whose global symbols its object takes, by nm of the objects that are linked together
+# (all archives are, and each shared library is by itself).
 #   tests/circles.sh BUILD [ROOM...]   BUILD: a folder in which all is built; ROOM: only these (models, harness/live)
 #   tests/circles.sh --planted         plants circles in a small tree: each must be found
 # Base names are unique within a library, as its archive's members have no folder.
@@ -58,7 +59,7 @@ $build = abs_path($build);
 @rooms = (qw(policies models traces sim), split /\n/, `find harness -type d`) unless @rooms;
 my @paths = map { glob "$_/*.[ch]" } @rooms;
 my %source = map { s/\.[ch]$//r => 1 } @paths;
-my (%uses, %built, $bad); # uses: file, file it uses, how
+my (%uses, %built, %linked, $bad); # uses: file, file it uses, how; linked: where, object, its file
 die "no files in @rooms\n" unless @paths;
 
 for my $path (@paths) {
@@ -71,23 +72,26 @@ for my $path (@paths) {
 open my $targets, '<', "$build/CMakeFiles/TargetDirectories.txt" or die "$build: not built by cmake\n";
 while (my $folder = <$targets>) {
     chomp $folder;
-    next unless -d $folder && $folder =~ m{^\Q$build\E/((?:.*/)?)CMakeFiles/([^/]+)\.dir$} && $1 ne 'tests/';
-    my ($from, $target, %file, %named, %owner) = ($1, $2);
+    next unless -d $folder && $folder =~ m{^\Q$build\E/((?:.*/)?)CMakeFiles/([^/]+)\.dir$} && $1 !~ m{^tests/};
+    my ($from, $target, %named) = ($1, $2);
+    my $where = -e "$build/${from}lib$target.a" ? 'the program' : $target;
     for my $object (sort split /\n/, `find '$folder' -name '*.c.o'`) {
         my $path = $from . substr($object, 1 + length $folder, -2);
         1 while $path =~ s{[^/]+/__/}{}; # as cmake writes ..
         next unless -e $path && $source{$path =~ s/\.c$//r}; # an object may be older than its file's move
         $built{$path} = 1;
-        $file{$object} = $path =~ s/\.c$//r;
+        $linked{$where}{$object} = $path =~ s/\.c$//r;
         push @{$named{$path =~ s{.*/}{}r}}, $path;
     }
-    next unless %file;
     for (grep { @{$named{$_}} > 1 } sort keys %named) {
         $bad = print "$target has two files $_: @{$named{$_}}\n";
     }
-    my @symbol = map { m{^(.*\.o):[0-9a-f ]+ ([TDBRCU]) (\S+)$} ? [$file{$1}, $2, $3] : () }
-      split /\n/, qx(nm -A @{[sort keys %file]});
-    die "nm cannot read the objects of $target\n" if $?;
+}
+for my $where (sort keys %linked) {
+    my ($file, %owner) = $linked{$where};
+    my @symbol = map { m{^(.*\.o):[0-9a-f ]+ ([TDBRCU]) (\S+)$} ? [$file->{$1}, $2, $3] : () }
+      split /\n/, qx(nm -A @{[sort keys %$file]});
+    die "nm cannot read the objects of $where\n" if $?;
     $_->[1] ne 'U' and $owner{$_->[2]} = $_->[0] for @symbol;
     for (grep { $_->[1] eq 'U' && $owner{$_->[2]} } @symbol) {
         my ($user, $owner) = ($_->[0], $owner{$_->[2]});
