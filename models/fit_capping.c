@@ -63,7 +63,7 @@ static int slopes(const gsl_vector *x, void *user, gsl_matrix *j) {
 }
 
 /* With C given, the memory-bound benchmark gives B and V, and the lowest clock of the other one A. */
-static void guess(const benchmarks *b, double c, gsl_vector *x) {
+static void start_from(const benchmarks *b, double c, gsl_vector *x) {
     gsl_vector_set(x, A, (b->compute_w[0] - c) / (b->mhz[0] / MHZ_PER_GHZ));
     gsl_vector_set(x, B, b->memory_w[0] - c);
     gsl_vector_set(x, C, c);
@@ -76,7 +76,7 @@ static void best_guess(benchmarks *b, gsl_vector *x, gsl_vector *f) {
     double best = INFINITY, best_c = most / 2;
     for (int k = 1; k < SCAN; k++) {
         double squares;
-        guess(b, most * k / SCAN, x);
+        start_from(b, most * k / SCAN, x);
         residuals(x, b, f);
         gsl_blas_ddot(f, f, &squares);
         if (squares < best) {
@@ -84,7 +84,7 @@ static void best_guess(benchmarks *b, gsl_vector *x, gsl_vector *f) {
             best_c = most * k / SCAN;
         }
     }
-    guess(b, best_c, x);
+    start_from(b, best_c, x);
 }
 
 static void errors(const gsl_vector *f, fl_capping_chip *out) {
@@ -159,14 +159,14 @@ typedef struct run_point { /* one run: w = alpha a + beta b + c */
     double a, b, c, w;
 } run_point;
 
-static double miss(const run_point *r, double alpha, double beta) {
+static double error_at(const run_point *r, double alpha, double beta) {
     return (alpha * r->a + beta * r->b + r->c) / r->w - 1;
 }
 
 static double clamp(double x) { return fmin(fmax(x, 0), 1); }
 
 /* The best point of one border: one of the two is given, the other follows by least squares of relative errors. */
-static void border(const run_point r[2], bool alpha_given, double given, double *alpha, double *beta) {
+static void best_on_border(const run_point r[2], bool alpha_given, double given, double *alpha, double *beta) {
     double up = 0, down = 0;
     for (int i = 0; i < 2; i++) {
         const double free = (alpha_given ? r[i].b : r[i].a) / r[i].w,
@@ -196,8 +196,9 @@ fl_model_status fl_fit_capping_app(const fl_capping_chip *chip, double low_mhz, 
         double best = INFINITY;
         for (int k = 0; k < 4; k++) {
             double at_alpha, at_beta;
-            border(r, k < 2, k % 2, &at_alpha, &at_beta);
-            const double squares = pow(miss(&r[0], at_alpha, at_beta), 2) + pow(miss(&r[1], at_alpha, at_beta), 2);
+            best_on_border(r, k < 2, k % 2, &at_alpha, &at_beta);
+            const double squares =
+                pow(error_at(&r[0], at_alpha, at_beta), 2) + pow(error_at(&r[1], at_alpha, at_beta), 2);
             if (squares < best) {
                 best = squares;
                 alpha = at_alpha;
@@ -207,6 +208,7 @@ fl_model_status fl_fit_capping_app(const fl_capping_chip *chip, double low_mhz, 
     }
     *out = (fl_capping_app){.alpha = alpha,
                             .beta = beta,
-                            .error_pct = 100 * fmax(fabs(miss(&r[0], alpha, beta)), fabs(miss(&r[1], alpha, beta)))};
+                            .error_pct =
+                                100 * fmax(fabs(error_at(&r[0], alpha, beta)), fabs(error_at(&r[1], alpha, beta)))};
     return FL_MODEL_OK;
 }

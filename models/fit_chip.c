@@ -1,3 +1,4 @@
+#include "models/fit_chip.h"
 #include "models/fit_chip_parts.h"
 
 #include <math.h>
@@ -13,15 +14,10 @@ static int by_workload(const void *a, const void *b) {
     return (x->sm_mhz > y->sm_mhz) - (x->sm_mhz < y->sm_mhz);
 }
 
-static int is_sound(const fl_chip_row *r) {
-    return r->sm_mhz > 0 && r->mem_mhz > 0 && r->time_s > 0 && isfinite(r->sm_mhz + r->mem_mhz + r->time_s) &&
-           (isnan(r->power_w) || (r->power_w > 0 && isfinite(r->power_w)));
-}
-
 fl_model_status fl_chip_fit(const fl_chip_row *row, size_t count, fl_chip_law law, fl_chip *chip) {
     fl_chip c = {0};
     for (size_t i = 0; i < count; i++)
-        if (!is_sound(&row[i]))
+        if (!fl_chip_row_is_sound(&row[i]))
             return FL_MODEL_INVALID;
     fl_chip_row *sorted = malloc((count + 1) * sizeof *sorted);
     fl_chip_span *span = malloc((count + 1) * sizeof *span);
@@ -110,23 +106,4 @@ fl_model_status fl_chip_of_device(const fl_device *dev, fl_chip *chip) {
     fl_chip_assume_growth(&c);
     *chip = c;
     return FL_MODEL_OK;
-}
-
-fl_model_status fl_chip_predict(const fl_chip *chip, const fl_chip_row *known, size_t known_count,
-                                const fl_chip_row *asked, size_t asked_count, fl_chip_guess *guess,
-                                fl_chip_load *load) {
-    fl_chip_load own = {0};
-    if (known_count == 0)
-        return FL_MODEL_INVALID;
-    for (size_t i = 0; i < known_count; i++)
-        if (!is_sound(&known[i]))
-            return FL_MODEL_INVALID;
-    fl_model_status s = fl_chip_predict_time(chip, known, known_count, asked, asked_count, guess, &own);
-    for (size_t j = 0; j < asked_count; j++)
-        guess[j].power_w = guess[j].power_sd_pct = NAN;
-    if (s == FL_MODEL_OK && chip->has_power)
-        s = fl_chip_predict_power(chip, known, known_count, asked, asked_count, guess, &own);
-    if (s == FL_MODEL_OK && load)
-        *load = own;
-    return s;
 }

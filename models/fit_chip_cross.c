@@ -4,6 +4,7 @@
  * the doubt grows with the distance from the nearest known setting (maximum likelihood), then by how much the whole of
  * it falls short: the quantile of |error| over what is stated, as in split conformal prediction. */
 #include "models/fit_chip_parts.h"
+#include "models/fit_chip_predict.h"
 
 #include <gsl/gsl_cdf.h>
 #include <math.h>
@@ -69,27 +70,6 @@ static void leave_out(const fl_chip *chip, uint32_t k, fl_chip *rest) {
     fl_chip_load_prior(rest);
 }
 
-double fl_chip_distance(const fl_chip_row *known, size_t count, const fl_chip_row *at, int *outside) {
-    double near = INFINITY, low[2] = {INFINITY, INFINITY}, high[2] = {0, 0};
-    for (size_t i = 0; i < count; i++) {
-        near = fmin(near, hypot(log(at->sm_mhz / known[i].sm_mhz), log(at->mem_mhz / known[i].mem_mhz)));
-        low[0] = fmin(low[0], known[i].sm_mhz);
-        high[0] = fmax(high[0], known[i].sm_mhz);
-        low[1] = fmin(low[1], known[i].mem_mhz);
-        high[1] = fmax(high[1], known[i].mem_mhz);
-    }
-    *outside = at->sm_mhz < low[0] || at->sm_mhz > high[0] || at->mem_mhz < low[1] || at->mem_mhz > high[1];
-    return near;
-}
-
-double fl_chip_sd_pct(const fl_chip_error *e, const fl_chip_row *known, size_t count, const fl_chip_row *at,
-                      double variance) {
-    int outside = 0;
-    const double far = fl_chip_distance(known, count, at, &outside);
-    const double growth = far * (outside ? e->outside : e->inside);
-    return 100 * (outside ? e->wide_outside : e->wide_inside) * sqrt(fmax(0, variance) + growth * growth);
-}
-
 static void add_miss(double error, double sd_pct, double far, misses *to) {
     if (!isnan(error) && !isnan(sd_pct) && far > 0)
         to->list[to->count++] = (miss){error, sd_pct / 100, far};
@@ -151,7 +131,7 @@ static double likeliest_growth(const misses *m) {
 }
 
 /* What the deviation must be multiplied with so that two of it cover WANTED of the errors. They are changed. */
-static double enough(misses *m, double growth) {
+static double covering_factor(misses *m, double growth) {
     if (m->count == 0)
         return 1;
     for (size_t i = 0; i < m->count; i++)
@@ -162,7 +142,7 @@ static double enough(misses *m, double growth) {
 
 /* Errors of one workload go together, so there are as many independent ones as workloads (Student), and what they share
  * was fitted to all of them, that under test among them. */
-static double few(double workloads) {
+static double widening_of_few(double workloads) {
     return gsl_cdf_tdist_Pinv(0.5 + WANTED / 2, workloads - 1) / gsl_cdf_ugaussian_Pinv(0.5 + WANTED / 2) *
            sqrt(1 + 1 / workloads);
 }
@@ -186,8 +166,8 @@ static void set_growth(fl_chip_error *e, piles pile, double wider) {
     }
     e->outside = fmax(e->inside, e->outside);
     for (int d = 0; d < DESIGNS; d++) {
-        e->wide_inside = fmax(e->wide_inside, enough(&pile[d][0], e->inside));
-        e->wide_outside = fmax(e->wide_outside, enough(&pile[d][1], e->outside));
+        e->wide_inside = fmax(e->wide_inside, covering_factor(&pile[d][0], e->inside));
+        e->wide_outside = fmax(e->wide_outside, covering_factor(&pile[d][1], e->outside));
     }
     e->wide_inside *= wider;
     e->wide_outside *= wider;
@@ -219,7 +199,7 @@ fl_model_status fl_chip_cross(const fl_chip_row *row, const fl_chip_span *span, 
             s = test_one(rest, thin, count, d, time, power);
     }
     if (s == FL_MODEL_OK) {
-        const double wider = few((double)chip->shares);
+        const double wider = widening_of_few((double)chip->shares);
         set_growth(&chip->time_error, time, wider);
         set_growth(&chip->power_error, power, wider);
     }

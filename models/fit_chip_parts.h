@@ -2,7 +2,7 @@
 #ifndef FL_FIT_CHIP_PARTS_H
 #define FL_FIT_CHIP_PARTS_H
 
-#include "models/fit_chip.h"
+#include "models/chip.h"
 
 #include <math.h>
 
@@ -10,6 +10,8 @@
 typedef struct fl_chip_span {
     size_t first, count;
 } fl_chip_span;
+
+int fl_chip_row_is_sound(const fl_chip_row *r);
 
 /* ln T at n settings of a workload whose parts at the reference clocks are (1-rest)(1-memory), (1-rest) memory and
  * rest. f_ratio: f_ref/f; h: fl_chip_memory_ratio. */
@@ -86,6 +88,5 @@ void fl_chip_solve_two(double aa, double ab, double bb, double az, double bz, do
 /* Cholesky in place of a symmetric positive definite n x n matrix (lower triangle, row by row); 0 where it is not. */
 int fl_chip_cholesky(double *a, size_t n);
 void fl_chip_lower_solve(const double *l, size_t n, double *x); /* L x = x */
-void fl_chip_upper_solve(const double *l, size_t n, double *x); /* L' x = x */
 
 #endif

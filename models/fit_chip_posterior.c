@@ -22,8 +22,8 @@ typedef struct posterior {
     double *unit, one;        /* L^-1 1 and its square */
     double *model;
     const double *likely; /* of each share, how well its power fits; NULL = all alike */
-    const double *offs;   /* of fl_chip_offs_make for the known rows; NULL = none */
-    double *off;          /* room: per known row */
+    const double *offs;   /* of fl_chip_offs_make: known rows, asked ones behind them; NULL = none */
+    double *off;          /* room: per row of offs */
 } posterior;
 
 /* How far a workload lies from the nearest of the chip's others: the more there are, the nearer. */
@@ -75,10 +75,10 @@ static int heavier(const void *a, const void *b) {
 #define KEEP 150 /* cells made finer on each level */
 #define LEVELS 3
 #define DEEP 12 /* ln weight below the heaviest cell beyond which one is left out */
-#define ROOM (GRID * GRID + (size_t)KEEP * 8 * LEVELS)
+#define CELLS_MAX (GRID * GRID + (size_t)KEEP * 8 * LEVELS)
 
-/* Cells of the unit square by their posterior weight, finest where that is; how many. list: ROOM cells. The light ones
- * stay as they are: where little is known they are many and weigh more together than the heaviest. */
+/* Cells of the unit square by their posterior weight, finest where that is; how many. list: CELLS_MAX cells. The light
+ * ones stay as they are: where little is known they are many and weigh more together than the heaviest. */
 static size_t integrate(const posterior *p, cell *list) {
     size_t n = 0;
     for (size_t i = 0; i < GRID * GRID; i++) {
@@ -132,156 +132,181 @@ static void weigh_powers(const fl_chip *chip, const fl_chip_row *known, size_t c
     }
 }
 
+/* Room that take_known() needs for n known rows. */
+#define KNOWN_ROOM(n) ((n) * (n) + 5 * (n))
+
+/* Takes the known rows in: the rest of *p but likely, offs and off. room: KNOWN_ROOM, zeroed or not. */
+static fl_model_status take_known(posterior *p, double *room) {
+    const size_t n = p->n;
+    const fl_chip_error *e = &p->chip->time_error;
+    p->lower = room;
+    p->f_ratio = p->lower + n * n;
+    p->h = p->f_ratio + n;
+    p->ln = p->h + n;
+    p->unit = p->ln + n;
+    p->model = p->unit + n;
+    for (size_t i = 0; i < n; i++) {
+        p->f_ratio[i] = p->chip->sm_ref / p->known[i].sm_mhz;
+        p->h[i] = fl_chip_memory_ratio(p->chip, p->known[i].sm_mhz, p->known[i].mem_mhz);
+        p->ln[i] = log(p->known[i].time_s);
+        p->unit[i] = 1;
+        for (size_t j = 0; j <= i; j++)
+            p->lower[i * n + j] = fl_chip_covariance(e, &p->known[i], &p->known[j]);
+        p->lower[i * n + i] += e->scatter * e->scatter + 1e-10;
+    }
+    if (!fl_chip_cholesky(p->lower, n))
+        return FL_MODEL_NO_FIT;
+    fl_chip_lower_solve(p->lower, n, p->unit);
+    for (size_t i = 0; i < n; i++)
+        p->one += p->unit[i] * p->unit[i];
+    return FL_MODEL_OK;
+}
+
+static double heaviest(const cell *list, size_t cells) {
+    double top = -(double)INFINITY;
+    for (size_t i = 0; i < cells; i++)
+        top = fmax(top, list[i].log_weight);
+    return top;
+}
+
+/* The asked rows, and sums over the cells so far. */
+typedef struct forecast {
+    const fl_chip_row *asked;
+    size_t m;
+    double *gain;                         /* m x known: K_asked,known K^-1 */
+    double *f_ratio, *h, *shape;          /* per asked row */
+    double *mean, *square;                /* per asked row: sums of ln time and of its square */
+    double total, memory, rest, ln_scale; /* sums of the weights, of the parts, of the level */
+} forecast;
+
+#define ASKED_ROOM(n, m) ((m) * ((n) + 5))
+
+static void place_asked(const posterior *p, forecast *to, double *room) {
+    const size_t n = p->n, m = to->m;
+    to->gain = room;
+    to->f_ratio = to->gain + m * n;
+    to->h = to->f_ratio + m;
+    to->shape = to->h + m;
+    to->mean = to->shape + m;
+    to->square = to->mean + m;
+    for (size_t j = 0; j < m; j++) {
+        const fl_chip_row *row = &to->asked[j];
+        to->f_ratio[j] = p->chip->sm_ref / row->sm_mhz;
+        to->h[j] = fl_chip_memory_ratio(p->chip, row->sm_mhz, row->mem_mhz);
+        for (size_t i = 0; i < n; i++)
+            to->gain[j * n + i] = fl_chip_covariance(&p->chip->time_error, row, &p->known[i]);
+        fl_chip_lower_solve(p->lower, n, to->gain + j * n);
+    }
+}
+
+/* What the asked rows take if the workload is the one of this cell, with the cell's weight. */
+static void add_cell(const posterior *p, const cell *c, double weight, forecast *to) {
+    const size_t n = p->n, m = to->m;
+    to->total += weight;
+    to->memory += weight * c->memory;
+    to->rest += weight * c->rest;
+    to->ln_scale += weight * c->offset;
+    fl_chip_shape(p->chip->sharpness, c->memory, c->rest, p->f_ratio, p->h, n, p->model);
+    const fl_chip_share as = {.memory = c->memory, .rest = c->rest};
+    fl_chip_offs_at(p->chip, 0, p->offs, n + m, &as, p->off);
+    for (size_t i = 0; i < n; i++)
+        p->model[i] = p->ln[i] - p->model[i] - c->offset - p->off[i];
+    fl_chip_lower_solve(p->lower, n, p->model);
+    fl_chip_shape(p->chip->sharpness, c->memory, c->rest, to->f_ratio, to->h, m, to->shape);
+    for (size_t j = 0; j < m; j++)
+        to->shape[j] += p->off[n + j];
+    for (size_t j = 0; j < m; j++) {
+        double y = to->shape[j] + c->offset;
+        for (size_t i = 0; i < n; i++)
+            y += to->gain[j * n + i] * p->model[i];
+        to->mean[j] += weight * y;
+        to->square[j] += weight * y * y;
+    }
+}
+
+static void tell_times(const posterior *p, const forecast *of, fl_chip_guess *guess, fl_chip_load *load) {
+    const fl_chip_error *e = &p->chip->time_error;
+    for (size_t j = 0; j < of->m; j++) {
+        const double y = of->mean[j] / of->total;
+        double variance = fmax(0, of->square[j] / of->total - y * y) + e->scatter * e->scatter + e->smooth * e->smooth;
+        for (size_t i = 0; i < p->n; i++)
+            variance -= of->gain[j * p->n + i] * of->gain[j * p->n + i];
+        guess[j].time_s = exp(y);
+        guess[j].time_sd_pct = fl_chip_sd_pct(e, p->known, p->n, &of->asked[j], variance);
+    }
+    const double scale = exp(of->ln_scale / of->total), rest = of->rest / of->total, share = of->memory / of->total;
+    load->tc = scale * (1 - rest) * (1 - share);
+    load->tm = scale * (1 - rest) * share;
+    load->tl = scale * rest;
+}
+
 fl_model_status fl_chip_predict_time(const fl_chip *chip, const fl_chip_row *known, size_t known_count,
                                      const fl_chip_row *asked, size_t asked_count, fl_chip_guess *guess,
                                      fl_chip_load *load) {
-    const size_t n = known_count, m = asked_count;
-    double *memory =
-        calloc(n * n + 5 * n + m * (n + 5) + (n + m) * ((size_t)chip->shares + 1) + chip->shares + 8, sizeof *memory);
-    cell *list = malloc(ROOM * sizeof *list);
-    if (!memory || !list) {
-        free(memory);
-        free(list);
-        return FL_MODEL_NO_MEMORY;
-    }
-    double *at = memory;
-    posterior p = {.chip = chip, .known = known, .n = n};
-    p.lower = at, at += n * n;
-    p.f_ratio = at, at += n;
-    p.h = at, at += n;
-    p.ln = at, at += n;
-    p.unit = at, at += n;
-    p.model = at, at += n;
-    double *gain = at; /* m x n: K_asked,known K^-1 */
-    double *f = gain + m * n, *h = f + m, *shape = h + m, *mean = shape + m, *square = mean + m;
-    double *likely = square + m, *off = likely + chip->shares, *offs = off + n + m; /* of known rows, then asked ones */
-    weigh_powers(chip, known, n, likely);
-    fl_chip_offs_make(chip, 0, known, n, offs);
-    fl_chip_offs_make(chip, 0, asked, m, offs + n * chip->shares);
-    p.likely = likely;
-    p.offs = offs;
-    p.off = off;
-    const fl_chip_error *e = &chip->time_error;
-    for (size_t i = 0; i < n; i++) {
-        p.f_ratio[i] = chip->sm_ref / known[i].sm_mhz;
-        p.h[i] = fl_chip_memory_ratio(chip, known[i].sm_mhz, known[i].mem_mhz);
-        p.ln[i] = log(known[i].time_s);
-        p.unit[i] = 1;
-        for (size_t j = 0; j <= i; j++)
-            p.lower[i * n + j] = fl_chip_covariance(e, &known[i], &known[j]);
-        p.lower[i * n + i] += e->scatter * e->scatter + 1e-10;
-    }
-    fl_model_status s = fl_chip_cholesky(p.lower, n) ? FL_MODEL_OK : FL_MODEL_NO_FIT;
+    const size_t n = known_count, m = asked_count, shares = chip->shares;
+    double *memory = calloc(KNOWN_ROOM(n) + ASKED_ROOM(n, m) + (n + m) * (shares + 1) + shares + 8, sizeof *memory);
+    cell *list = malloc(CELLS_MAX * sizeof *list);
+    fl_model_status s = memory && list ? FL_MODEL_OK : FL_MODEL_NO_MEMORY;
     if (s == FL_MODEL_OK) {
-        fl_chip_lower_solve(p.lower, n, p.unit);
-        for (size_t i = 0; i < n; i++)
-            p.one += p.unit[i] * p.unit[i];
-        for (size_t j = 0; j < m; j++) {
-            f[j] = chip->sm_ref / asked[j].sm_mhz;
-            h[j] = fl_chip_memory_ratio(chip, asked[j].sm_mhz, asked[j].mem_mhz);
-            for (size_t i = 0; i < n; i++)
-                gain[j * n + i] = fl_chip_covariance(e, &asked[j], &known[i]);
-            fl_chip_lower_solve(p.lower, n, gain + j * n);
-        }
-        const size_t cells = integrate(&p, list);
-        double top = -(double)INFINITY, total = 0, u = 0, v = 0, c = 0;
-        for (size_t k = 0; k < cells; k++)
-            top = fmax(top, list[k].log_weight);
-        for (size_t k = 0; k < cells; k++) {
-            const double w = exp(list[k].log_weight - top);
-            if (w < 1e-7)
-                continue;
-            total += w;
-            u += w * list[k].memory;
-            v += w * list[k].rest;
-            c += w * list[k].offset;
-            fl_chip_shape(chip->sharpness, list[k].memory, list[k].rest, p.f_ratio, p.h, n, p.model);
-            const fl_chip_share as = {.memory = list[k].memory, .rest = list[k].rest};
-            fl_chip_offs_at(chip, 0, offs, n + m, &as, off);
-            for (size_t i = 0; i < n; i++)
-                p.model[i] = p.ln[i] - p.model[i] - list[k].offset - off[i];
-            fl_chip_lower_solve(p.lower, n, p.model);
-            fl_chip_shape(chip->sharpness, list[k].memory, list[k].rest, f, h, m, shape);
-            for (size_t j = 0; j < m; j++)
-                shape[j] += off[n + j];
-            for (size_t j = 0; j < m; j++) {
-                double y = shape[j] + list[k].offset;
-                for (size_t i = 0; i < n; i++)
-                    y += gain[j * n + i] * p.model[i];
-                mean[j] += w * y;
-                square[j] += w * y * y;
+        double *const asked_room = memory + KNOWN_ROOM(n), *const likely = asked_room + ASKED_ROOM(n, m);
+        double *const off = likely + shares, *const offs = off + n + m; /* of known rows, then asked ones */
+        weigh_powers(chip, known, n, likely);
+        fl_chip_offs_make(chip, 0, known, n, offs);
+        fl_chip_offs_make(chip, 0, asked, m, offs + n * shares);
+        posterior p = {.chip = chip, .known = known, .n = n, .likely = likely, .offs = offs, .off = off};
+        s = take_known(&p, memory);
+        if (s == FL_MODEL_OK) {
+            forecast sums = {.asked = asked, .m = m};
+            place_asked(&p, &sums, asked_room);
+            const size_t cells = integrate(&p, list);
+            const double top = heaviest(list, cells);
+            for (size_t k = 0; k < cells; k++) {
+                const double weight = exp(list[k].log_weight - top);
+                if (!(weight < 1e-7))
+                    add_cell(&p, &list[k], weight, &sums);
             }
+            tell_times(&p, &sums, guess, load);
         }
-        for (size_t j = 0; j < m; j++) {
-            const double y = mean[j] / total;
-            double variance = fmax(0, square[j] / total - y * y) + e->scatter * e->scatter + e->smooth * e->smooth;
-            for (size_t i = 0; i < n; i++)
-                variance -= gain[j * n + i] * gain[j * n + i];
-            guess[j].time_s = exp(y);
-            guess[j].time_sd_pct = fl_chip_sd_pct(e, known, n, &asked[j], variance);
-        }
-        const double scale = exp(c / total), rest = v / total, share = u / total;
-        load->tc = scale * (1 - rest) * (1 - share);
-        load->tm = scale * (1 - rest) * share;
-        load->tl = scale * rest;
     }
     free(memory);
     free(list);
     return s;
 }
 
+/* Where one workload stands: mean and standard deviation over the cells. */
+static fl_chip_share place_share(const cell *list, size_t cells) {
+    const double top = heaviest(list, cells);
+    double total = 0, u = 0, v = 0, uu = 0, vv = 0;
+    for (size_t i = 0; i < cells; i++) {
+        const double w = exp(list[i].log_weight - top);
+        total += w;
+        u += w * list[i].memory;
+        v += w * list[i].rest;
+        uu += w * list[i].memory * list[i].memory;
+        vv += w * list[i].rest * list[i].rest;
+    }
+    u /= total;
+    v /= total;
+    return (fl_chip_share){.memory = u,
+                           .rest = v,
+                           .memory_sd = sqrt(fmax(0, uu / total - u * u)),
+                           .rest_sd = sqrt(fmax(0, vv / total - v * v))};
+}
+
 fl_model_status fl_chip_fill_prior(const fl_chip_row *row, const fl_chip_span *span, size_t spans, fl_chip *chip) {
     const size_t stride = spans / FL_CHIP_SHARES + 1;
-    cell *list = malloc(ROOM * sizeof *list);
+    cell *list = malloc(CELLS_MAX * sizeof *list);
     size_t largest = 1;
     for (size_t k = 0; k < spans; k++)
         largest = span[k].count > largest ? span[k].count : largest;
-    double *memory = calloc(largest * (largest + 5), sizeof *memory);
+    double *memory = calloc(KNOWN_ROOM(largest), sizeof *memory);
     fl_model_status s = list && memory ? FL_MODEL_OK : FL_MODEL_NO_MEMORY;
     fl_chip flat = *chip;
     flat.shares = 0;
     for (size_t k = 0; s == FL_MODEL_OK && k < spans; k += stride) {
-        const fl_chip_span at = span[k];
-        const size_t n = at.count;
-        posterior p = {.chip = &flat, .known = row + at.first, .n = n, .lower = memory};
-        double *next = memory + n * n;
-        p.unit = next, next += n;
-        p.model = next, next += n;
-        p.f_ratio = next, next += n;
-        p.h = next, next += n;
-        p.ln = next;
-        for (size_t i = 0; i < n; i++) {
-            p.unit[i] = 1;
-            p.f_ratio[i] = chip->sm_ref / p.known[i].sm_mhz;
-            p.h[i] = fl_chip_memory_ratio(chip, p.known[i].sm_mhz, p.known[i].mem_mhz);
-            p.ln[i] = log(p.known[i].time_s);
-            for (size_t j = 0; j <= i; j++)
-                p.lower[i * n + j] = fl_chip_covariance(&chip->time_error, &p.known[i], &p.known[j]);
-            p.lower[i * n + i] += chip->time_error.scatter * chip->time_error.scatter + 1e-10;
-        }
-        if (!fl_chip_cholesky(p.lower, n))
-            continue;
-        fl_chip_lower_solve(p.lower, n, p.unit);
-        for (size_t i = 0; i < n; i++)
-            p.one += p.unit[i] * p.unit[i];
-        const size_t cells = integrate(&p, list);
-        double top = -(double)INFINITY, total = 0, u = 0, v = 0, uu = 0, vv = 0;
-        for (size_t i = 0; i < cells; i++)
-            top = fmax(top, list[i].log_weight);
-        for (size_t i = 0; i < cells; i++) {
-            const double w = exp(list[i].log_weight - top);
-            total += w;
-            u += w * list[i].memory;
-            v += w * list[i].rest;
-            uu += w * list[i].memory * list[i].memory;
-            vv += w * list[i].rest * list[i].rest;
-        }
-        u /= total;
-        v /= total;
-        chip->share[chip->shares++] = (fl_chip_share){.memory = u,
-                                                      .rest = v,
-                                                      .memory_sd = sqrt(fmax(0, uu / total - u * u)),
-                                                      .rest_sd = sqrt(fmax(0, vv / total - v * v))};
+        posterior p = {.chip = &flat, .known = row + span[k].first, .n = span[k].count};
+        if (take_known(&p, memory) == FL_MODEL_OK)
+            chip->share[chip->shares++] = place_share(list, integrate(&p, list));
     }
     free(list);
     free(memory);

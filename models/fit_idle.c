@@ -12,11 +12,12 @@ static int ascending_point(const void *a, const void *b) {
     return (x->power_w > y->power_w) - (x->power_w < y->power_w);
 }
 
-static int same(double a, double b) { return fabs(a - b) < 0.5; } /* clocks are whole MHz; NaN is no clock */
+static int same_clock(double a, double b) { return fabs(a - b) < 0.5; } /* clocks are whole MHz; NaN is no clock */
 
 static int is_idle(const fl_idle_reading *r, size_t i) {
     return r[i].power_w > 0 && r[i].sm_mhz > 0 && isfinite(r[i].power_w + r[i].sm_mhz) && r[i].util_pct <= 0 &&
-           r[i + 1].util_pct < BUSY_PCT && (same(r[i].sm_mhz, r[i - 1].sm_mhz) || same(r[i].sm_mhz, r[i - 1].set_mhz));
+           r[i + 1].util_pct < BUSY_PCT &&
+           (same_clock(r[i].sm_mhz, r[i - 1].sm_mhz) || same_clock(r[i].sm_mhz, r[i - 1].set_mhz));
 }
 
 fl_model_status fl_idle_points(const fl_idle_reading *reading, size_t count, fl_idle_point *point, size_t *points) {
@@ -28,7 +29,7 @@ fl_model_status fl_idle_points(const fl_idle_reading *reading, size_t count, fl_
         return FL_MODEL_NO_FIT;
     qsort(point, used, sizeof *point, ascending_point);
     for (size_t i = 0, end; i < used; i = end) { /* the powers of one clock lie side by side, sorted */
-        for (end = i + 1; end < used && same(point[end].sm_mhz, point[i].sm_mhz);)
+        for (end = i + 1; end < used && same_clock(point[end].sm_mhz, point[i].sm_mhz);)
             end++;
         const size_t n = end - i;
         const double middle = 0.5 * (point[i + (n - 1) / 2].power_w + point[i + n / 2].power_w);
@@ -71,7 +72,7 @@ static int solve_subset(double gram[IDLE_TERMS][IDLE_TERMS], const double *momen
     return 1;
 }
 
-double fl_idle_clock_at(const fl_idle_clock *idle, double sm_mhz, double volt) {
+static double power_at(const fl_idle_clock *idle, double sm_mhz, double volt) {
     return idle->fixed_w + idle->c_w * volt + idle->a0_w * volt * volt * sm_mhz / 1000;
 }
 
@@ -79,7 +80,7 @@ static void measure_error(const fl_idle_point *point, const double *volt, size_t
     double squares = 0;
     r->worst_w = 0;
     for (size_t i = 0; i < count; i++) {
-        const double e = fl_idle_clock_at(r, point[i].sm_mhz, volt[i]) - point[i].power_w;
+        const double e = power_at(r, point[i].sm_mhz, volt[i]) - point[i].power_w;
         squares += e * e;
         r->worst_w = fmax(r->worst_w, fabs(e));
     }
@@ -117,7 +118,7 @@ fl_model_status fl_fit_idle_clock(const fl_idle_point *point, const double *volt
     if (!isfinite(best.rms_w))
         return FL_MODEL_NO_FIT;
     for (size_t i = 0; predicted_w && i < count; i++)
-        predicted_w[i] = fl_idle_clock_at(&best, point[i].sm_mhz, volt[i]);
+        predicted_w[i] = power_at(&best, point[i].sm_mhz, volt[i]);
     *out = best;
     return FL_MODEL_OK;
 }

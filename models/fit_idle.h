@@ -37,7 +37,4 @@ typedef struct fl_idle_clock {
 fl_model_status fl_fit_idle_clock(const fl_idle_point *point, const double *volt, size_t count, fl_idle_clock *out,
                                   double *predicted_w);
 
-/* The same law at a clock (MHz) and V. */
-double fl_idle_clock_at(const fl_idle_clock *idle, double sm_mhz, double volt);
-
 #endif

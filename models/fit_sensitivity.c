@@ -57,6 +57,14 @@ static fl_model_status decompose(problem *q) {
     return status;
 }
 
+/* The regression at one point. */
+static double predicted_at(const fl_sensitivity_fit *fit, const double *metric) {
+    double y = fit->intercept;
+    for (size_t m = 0; m < fit->metrics; m++)
+        y += fit->weight[m] * metric[m];
+    return y;
+}
+
 /* Weights, and the diagonal of the inverse correlation matrix, over the directions that are told apart. */
 static void solve(const problem *q, fl_sensitivity_fit *fit) {
     double smallest = gsl_vector_get(q->s, 0);
@@ -97,7 +105,7 @@ static void describe(const problem *q, fl_sensitivity_fit *fit) {
         fit->intercept -= fit->weight[m] * q->x[m].mean;
     }
     for (size_t i = 0; i < q->count; i++) {
-        const double r = q->sensitivity[i] - fl_sensitivity_at(fit, q->metric + i * q->metrics);
+        const double r = q->sensitivity[i] - predicted_at(fit, q->metric + i * q->metrics);
         left += r * r;
     }
     const double n = (double)q->count, spare = n - (double)fit->rank - 1;
@@ -109,13 +117,6 @@ static void describe(const problem *q, fl_sensitivity_fit *fit) {
                             ? sqrt(left / spare * fit->inflation[m] / n) / deviation
                             : (double)NAN;
     }
-}
-
-double fl_sensitivity_at(const fl_sensitivity_fit *fit, const double *metric) {
-    double y = fit->intercept;
-    for (size_t m = 0; m < fit->metrics; m++)
-        y += fit->weight[m] * metric[m];
-    return y;
 }
 
 fl_model_status fl_fit_sensitivity_linear(const double *metric, const double *sensitivity, size_t count, size_t metrics,

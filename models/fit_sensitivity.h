@@ -35,7 +35,4 @@ typedef struct fl_sensitivity_fit {
 fl_model_status fl_fit_sensitivity_linear(const double *metric, const double *sensitivity, size_t count, size_t metrics,
                                           fl_sensitivity_fit *fit);
 
-/* The regression at one point. */
-double fl_sensitivity_at(const fl_sensitivity_fit *fit, const double *metric);
-
 #endif

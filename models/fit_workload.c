@@ -88,7 +88,7 @@ typedef struct start {
 } start;
 
 /* Keeps the cheapest starts, cheapest first. */
-static void keep(start *best, size_t *count, start s) {
+static void keep_best(start *best, size_t *count, start s) {
     size_t at = *count;
     while (at > 0 && best[at - 1].cost > s.cost)
         at--;
@@ -113,7 +113,7 @@ static size_t scan_grid(problem *q, gsl_vector *x, start *best) {
                 if (x->size > 2)
                     gsl_vector_set(x, 2, s.u);
                 s.cost = cost_at(x, q);
-                keep(best, &count, s);
+                keep_best(best, &count, s);
             }
     return count;
 }

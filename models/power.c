@@ -1,16 +1,11 @@
-/* The power law of power-capping Eq. 2 and its extension by memory clock, idle memory and idle clock tree. */
-#include "models/row.h"
+#include "models/power.h"
 
 #include <math.h>
-
-#define MW_MAX                                                                                                         \
-    2.0e9 /* 2 MW in mW: the largest power that the engine's 32-bit milliwatts hold with room to add parts             \
-           */
 
 static fl_model_status to_mw(double watts, int32_t *mw) {
     if (isnan(watts) || watts < 0)
         return FL_MODEL_INVALID;
-    if (watts * 1000 > MW_MAX)
+    if (watts * 1000 > FL_POWER_MAX_MW)
         return FL_MODEL_OVERFLOW;
     *mw = (int32_t)lround(watts * 1000);
     return FL_MODEL_OK;
@@ -72,7 +67,7 @@ fl_model_status fl_base_make(const fl_device *dev, double sm_mhz, double mem_mhz
     if (s != FL_MODEL_OK)
         return s;
     const int64_t total = (int64_t)b.static_mw + b.memory_mw + b.tree_mw;
-    if ((double)total > MW_MAX)
+    if ((double)total > FL_POWER_MAX_MW)
         return FL_MODEL_OVERFLOW;
     b.total_mw = (int32_t)total;
     *base = b;

@@ -4,12 +4,10 @@
 #include <math.h>
 #include <stdbool.h>
 
-#define MW_MAX 2.0e9 /* see power.c */
-
 static fl_model_status to_mw(double watts, int32_t *mw) {
     if (isnan(watts))
         return FL_MODEL_INVALID;
-    if (fabs(watts) * 1000 > MW_MAX)
+    if (fabs(watts) * 1000 > FL_POWER_MAX_MW)
         return FL_MODEL_OVERFLOW;
     *mw = (int32_t)lround(watts * 1000);
     return FL_MODEL_OK;
@@ -74,7 +72,7 @@ fl_model_status fl_row_make(const fl_device *dev, const fl_load *load, double sm
         double sm_w = 0, memory_w = 0;
         ratio = fl_time_norm(core, memory, p) + load->tl / whole;
         s = fl_power_dynamic(dev, load->alpha, load->beta, sm_mhz, mem_mhz, &sm_w, &memory_w);
-        if (s == FL_MODEL_OK && (sm_w + memory_w) * 1000 > MW_MAX)
+        if (s == FL_MODEL_OK && (sm_w + memory_w) * 1000 > FL_POWER_MAX_MW)
             s = FL_MODEL_OVERFLOW;
         if (s == FL_MODEL_OK)
             s = to_mw(sm_w, &part.sm_mw);

@@ -4,7 +4,7 @@
 #ifndef FL_ROW_H
 #define FL_ROW_H
 
-#include "models/device.h"
+#include "models/power.h"
 
 /* Measured settings of one workload at one memory clock: time relative to the reference, board power. */
 typedef struct fl_measured {
@@ -41,24 +41,11 @@ typedef struct fl_row_parts {             /* sum is dyn_mw exactly */
     int32_t sm_mw, memory_mw, unsplit_mw; /* unsplit: a measured table does not say which part drew it */
 } fl_row_parts;
 
-typedef struct fl_base { /* power of a GPU with an open context, running or not */
-    int32_t static_mw;   /* C V */
-    int32_t memory_mw;   /* B0(m) */
-    int32_t tree_mw;     /* A0 V^2 f */
-    int32_t total_mw;    /* their sum */
-} fl_base;
-
 #define FL_ROW_ONE 32768
 #define FL_MUL_ONE 65536000u /* 1000 ps per ns in 16.16 */
 
 /* The row at clocks (sm_mhz, mem_mhz). A measured load whose clock lies outside its points: FL_MODEL_RANGE. */
 fl_model_status fl_row_make(const fl_device *dev, const fl_load *load, double sm_mhz, double mem_mhz, fl_row *row,
                             fl_row_parts *parts);
-
-fl_model_status fl_base_make(const fl_device *dev, double sm_mhz, double mem_mhz, fl_base *base);
-
-/* Watts by the law, unrounded: alpha A V^2 f, beta B m/m_ref (power-capping Eq. 2). */
-fl_model_status fl_power_dynamic(const fl_device *dev, double alpha, double beta, double sm_mhz, double mem_mhz,
-                                 double *sm_w, double *memory_w);
 
 #endif

@@ -6,6 +6,7 @@
 #include "sim/serve.h"
 #include "tests/support/node_fixture.h"
 #include "tests/support/temp_file.h"
+#include "tests/support/arrivals_write.h"
 
 #define MS 1000000
 
@@ -519,7 +520,7 @@ static void test_reader(void) {
     fl_arrivals a, b;
     FX_MUST(fl_arrivals_read(fl_temp_text("good.csv", good_file), &a, d));
     FL_CHECK(a.count == 4 && a.t_ns[3] == INT64_C(2500000000), "%zu arrivals", a.count);
-    FX_MUST(fl_arrivals_write(fl_temp_path("again.csv"), &a, d));
+    FX_MUST(arrivals_write(fl_temp_path("again.csv"), &a, d));
     size_t size;
     char *text = fl_temp_slurp(fl_temp_path("again.csv"), &size);
     FL_CHECK(text && !strcmp(text, good_file), "comes back changed: %s", text ? text : "");

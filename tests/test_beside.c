@@ -2,7 +2,7 @@
 #include "traces/beside.h"
 #include "tests/support/suite.h"
 #include "tests/support/temp_file.h"
-#include "traces/csv.h"
+#include "traces/writing.h"
 
 #include <dirent.h>
 #include <errno.h>

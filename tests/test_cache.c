@@ -4,6 +4,7 @@
 #include "tests/support/temp_file.h"
 
 #include "traces/cache.h"
+#include "traces/cache_ops.h"
 #include "traces/cache_hash.h"
 #include "traces/kernels.h"
 #include "traces/trace_open.h"

@@ -2,6 +2,7 @@
 #include "tests/support/temp_file.h"
 
 #include "traces/csv.h"
+#include "traces/writing.h"
 
 #include <fcntl.h>
 #include <math.h>

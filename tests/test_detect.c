@@ -77,6 +77,21 @@ static void test_names(void) {
             FL_CHECK(strcmp(fl_readers[i]->name, fl_readers[k]->name) != 0, "%s twice", fl_readers[i]->name);
 }
 
+/* The seeds of a reader's fuzzer lie in a folder of its name, which tests/CMakeLists.txt makes the fuzzer of. */
+static void test_seeds(void) {
+    for (size_t i = 0; i < fl_readers_count; i++) {
+        char path[512];
+        snprintf(path, sizeof path, "%s/tests/fuzz/seeds/%s", FL_ROOT, fl_readers[i]->name);
+        DIR *folder = opendir(path);
+        size_t seeds = 0;
+        for (const struct dirent *e; folder && (e = readdir(folder));)
+            seeds += e->d_name[0] != '.';
+        if (folder)
+            closedir(folder);
+        FL_CHECK(seeds > 0, "%s has no seeds", path);
+    }
+}
+
 /* Every reader on everybody else's files, forced: refused with a message, or taken whole; never a crash. */
 static void test_forced(void) {
     static const char *const TEXT[] = {KERNELS,
@@ -127,5 +142,5 @@ static void test_canonical(void) {
     fl_refused("foldline-telemetry", "# foldline-telemetry 1\nt_ns,device,power_w\n0,0,5", 3, 6, "may be cut off");
 }
 
-FL_SUITE("detect", {"found", test_found}, {"none", test_none}, {"names", test_names}, {"forced", test_forced},
-         {"notes", test_notes}, {"canonical", test_canonical})
+FL_SUITE("detect", {"found", test_found}, {"none", test_none}, {"names", test_names}, {"seeds", test_seeds},
+         {"forced", test_forced}, {"notes", test_notes}, {"canonical", test_canonical})

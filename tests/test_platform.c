@@ -6,6 +6,7 @@
 #include "tests/support/suite.h"
 #include "tests/support/temp_file.h"
 
+#include <dirent.h>
 #include <math.h>
 
 /* A small sound platform; the cases below break one line of it each. */
@@ -545,19 +546,17 @@ static void describes_node(const fl_platform *p) {
 
 /* Each bundled platform opens, idles and loads within its limits, and its policies' clocks are on its ladder. */
 static void test_bundled(void) {
-    static const char *const must[] = {"a100",           "a100-pcie",     "apu-a10-5800k", "generic",
-                                       "h100",           "k20xm-e5-2660", "pvc-max1550x6", "rtx3080ti",
-                                       "rtx4070-laptop", "v100-163w",     "v100-300w"};
     char **names = NULL;
     size_t count = 0;
     fl_diag d = {0};
     FL_CHECK(fl_platform_list(&names, &count, &d) == FL_OK, "%s", d.message);
-    for (size_t i = 0; i < sizeof must / sizeof *must; i++) {
-        bool found = false;
-        for (size_t k = 0; k < count; k++)
-            found |= strcmp(names[k], must[i]) == 0;
-        FL_CHECK(found, "%s is not bundled", must[i]);
-    }
+    size_t files = 0;
+    DIR *folder = opendir(FL_ROOT "/models/platforms");
+    for (const struct dirent *e; folder && (e = readdir(folder));)
+        files += strstr(e->d_name, ".json") != NULL;
+    if (folder)
+        closedir(folder);
+    FL_CHECK(count == files && count > 0, "%zu platforms, %zu files", count, files);
     for (size_t i = 0; i < count; i++) {
         fl_platform p;
         FL_CHECK(i == 0 || strcmp(names[i - 1], names[i]) < 0, "%s: not sorted", names[i]);

@@ -1,10 +1,8 @@
 #include "traces/arrivals.h"
 
 #include "traces/columns.h"
-#include "traces/output.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #define LAST_NS (INT64_C(26) * 86400 * 1000000000)
@@ -48,22 +46,6 @@ fl_status fl_arrivals_read(const char *path, fl_arrivals *a, fl_diag *d) {
         fl_arrivals_free(&l.a);
     *a = l.a;
     return s;
-}
-
-fl_status fl_arrivals_write(const char *path, const fl_arrivals *a, fl_diag *d) {
-    fl_output *o = fl_output_open(path, d);
-    if (!o)
-        return d ? d->status : FL_IO;
-    FILE *file = fl_output_file(o);
-    fl_status s = fl_put_head(file, path, "foldline-arrivals", &a->head, d);
-    if (s) {
-        fl_output_abort(o);
-        return s;
-    }
-    fprintf(file, "%s\n", COLUMN[0]);
-    for (size_t i = 0; i < a->count; i++)
-        fprintf(file, "%" PRId64 "\n", a->t_ns[i]);
-    return fl_output_commit(o, d);
 }
 
 void fl_arrivals_free(fl_arrivals *a) {

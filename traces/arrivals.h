@@ -16,8 +16,6 @@ typedef struct fl_arrivals {
 
 /* Fills *a or leaves it zeroed. */
 fl_status fl_arrivals_read(const char *path, fl_arrivals *a, fl_diag *d);
-/* Writes to `path` through a temporary file and a rename. */
-fl_status fl_arrivals_write(const char *path, const fl_arrivals *a, fl_diag *d);
 void fl_arrivals_free(fl_arrivals *a);
 
 #endif

@@ -2,6 +2,7 @@
 
 #include "traces/beside.h"
 #include "traces/cache_hash.h"
+#include "traces/cache_ops.h"
 #include "traces/kernels.h"
 
 #include <errno.h>
@@ -168,7 +169,7 @@ static bool is_ours(const header *h) {
 }
 
 /* The counts against the size of the file: each item takes at least a byte. */
-static bool fits(const header *h, uint64_t file) {
+static bool sizes_fit(const header *h, uint64_t file) {
     const uint64_t most = UINT32_MAX;
     if (file < sizeof *h || h->body_size != file - sizeof *h || h->text_size > h->body_size ||
         h->ops_size > h->body_size || h->kinds > most || h->names > h->text_size || h->waits > most || h->ops > most ||
@@ -180,7 +181,7 @@ static bool fits(const header *h, uint64_t file) {
 }
 
 /* What was compared once need not be again: the stamp is put right in place. Half a stamp is only another one. */
-static void refresh(const char *cache, const char *path, const fl_cache_stamp *stamp) {
+static void renew_stamp(const char *cache, const char *path, const fl_cache_stamp *stamp) {
     fl_cache_stamp now;
     int fd = stamp->settled && fl_cache_stamp_of(path, &now) && fl_cache_same_stamp(&now, stamp)
                  ? open(cache, O_WRONLY | O_CLOEXEC | O_NOFOLLOW)
@@ -192,8 +193,8 @@ static void refresh(const char *cache, const char *path, const fl_cache_stamp *s
     close(fd);
 }
 
-static bool holds(const header *h, const char *cache, const char *path, const char *reader,
-                  const fl_import_options *o) {
+static bool holds_for(const header *h, const char *cache, const char *path, const char *reader,
+                      const fl_import_options *o) {
     fl_cache_stamp now;
     fl_cache_key key;
     if (h->key.reader != hash_reader(reader, o) || !fl_cache_stamp_of(path, &now) || now.size != h->key.stamp.size)
@@ -202,7 +203,7 @@ static bool holds(const header *h, const char *cache, const char *path, const ch
         return true;
     if (!fl_cache_key_make(path, reader, o, &key) || memcmp(key.hash, h->key.hash, sizeof key.hash) != 0)
         return false;
-    refresh(cache, path, &key.stamp);
+    renew_stamp(cache, path, &key.stamp);
     return true;
 }
 
@@ -215,7 +216,7 @@ bool fl_cache_load(const char *cache, const char *path, const char *reader, cons
     if (fd < 0)
         return false;
     bool good = fstat(fd, &s) == 0 && S_ISREG(s.st_mode) && read(fd, &h, sizeof h) == (ssize_t)sizeof h &&
-                is_ours(&h) && fits(&h, (uint64_t)s.st_size) && holds(&h, cache, path, reader, o);
+                is_ours(&h) && sizes_fit(&h, (uint64_t)s.st_size) && holds_for(&h, cache, path, reader, o);
     unsigned char *body = good ? big_array((size_t)h.body_size, 1) : NULL;
     size_t held = 0;
     while (body && held < h.body_size) {
@@ -269,7 +270,7 @@ static bool write_all(int fd, const void *bytes, size_t size) {
     return true;
 }
 
-static bool replace(const char *cache, uint32_t mode, const header *h, const unsigned char *body) {
+static bool replace_file(const char *cache, uint32_t mode, const header *h, const unsigned char *body) {
     fl_beside beside;
     if (fl_beside_open(&beside, cache, mode & 0666))
         return false;
@@ -282,7 +283,7 @@ static bool replace(const char *cache, uint32_t mode, const header *h, const uns
 
 static size_t text_size(const char *text) { return strlen(text) + 1; }
 
-static unsigned char *put(unsigned char *at, const void *bytes, size_t size) {
+static unsigned char *append_bytes(unsigned char *at, const void *bytes, size_t size) {
     if (size)
         memcpy(at, bytes, size);
     return at + size;
@@ -321,19 +322,19 @@ bool fl_cache_save(const char *cache, const fl_cache_key *key, const fl_imported
         return false;
     unsigned char *at = body;
     for (size_t i = 0; i < t->head.count; i++) {
-        at = put(at, t->head.entry[i].key, text_size(t->head.entry[i].key));
-        at = put(at, t->head.entry[i].value, text_size(t->head.entry[i].value));
+        at = append_bytes(at, t->head.entry[i].key, text_size(t->head.entry[i].key));
+        at = append_bytes(at, t->head.entry[i].value, text_size(t->head.entry[i].value));
     }
     for (size_t i = 0; i < t->name_count; i++)
-        at = put(at, t->names[i], text_size(t->names[i]));
+        at = append_bytes(at, t->names[i], text_size(t->names[i]));
     for (size_t i = 0; i < in->note_count; i++)
-        at = put(at, in->note[i], text_size(in->note[i]));
-    at = put(at, t->kinds, h.kinds * sizeof *t->kinds);
-    at = put(at, t->waits, h.waits * sizeof *t->waits);
+        at = append_bytes(at, in->note[i], text_size(in->note[i]));
+    at = append_bytes(at, t->kinds, h.kinds * sizeof *t->kinds);
+    at = append_bytes(at, t->waits, h.waits * sizeof *t->waits);
     h.ops_size = fl_cache_ops_pack(t, at);
     h.body_size = fixed + h.ops_size;
     fl_cache_hash(body, h.body_size, h.body_hash);
-    bool good = replace(cache, mode, &h, body);
+    bool good = replace_file(cache, mode, &h, body);
     free(body);
     return good;
 }

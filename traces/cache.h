@@ -40,16 +40,4 @@ bool fl_cache_load(const char *cache, const char *path, const char *reader, cons
  * is no cache is left alone. False where that is not possible; only kernels without telemetry can be cached. */
 bool fl_cache_save(const char *cache, const fl_cache_key *key, const fl_imported *in, uint32_t mode);
 
-/* ---- for the pieces ---- */
-
-enum { FL_CACHE_BLOCK = 256, FL_CACHE_PART = 256 * FL_CACHE_BLOCK };
-
-/* Ops from and to blocks of columns, each as the difference from the block's least in as few bytes as the largest
- * needs. The packed size is at most fl_cache_ops_room(count). */
-size_t fl_cache_ops_room(size_t count);
-size_t fl_cache_ops_pack(const fl_kernel_trace *t, unsigned char *bytes);
-/* Fills ops[0, count) and checks every field against the kinds and waits that *t has already; false where the bytes do
- * not hold so many sound ops, to the last byte. */
-bool fl_cache_ops_unpack(const unsigned char *bytes, size_t size, fl_kernel_trace *t, fl_trace_op *ops, size_t count);
-
 #endif

@@ -1,4 +1,4 @@
-#include "traces/cache.h"
+#include "traces/cache_ops.h"
 #include "traces/kernels.h"
 
 #include <pthread.h>

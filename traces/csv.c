@@ -43,7 +43,7 @@ typedef struct reader {
     char delimiter;
 } reader;
 
-static fl_status bad(reader *r, int64_t line, int64_t column, const char *message) {
+static fl_status refuse_at(reader *r, int64_t line, int64_t column, const char *message) {
     return r->status = fl_fail(r->d, FL_BAD_INPUT, r->path, line, column, "%s", message);
 }
 
@@ -58,7 +58,7 @@ static fl_status bad_at(reader *r, size_t at, const char *message) {
             line++;
             start = i + 1;
         }
-    return bad(r, line, (int64_t)(at - start) + 1, message);
+    return refuse_at(r, line, (int64_t)(at - start) + 1, message);
 }
 
 #define STRAY_RETURN "carriage return within the line, expected lines ended by LF or CR LF"
@@ -279,7 +279,7 @@ static fl_status read_comment(reader *r, char *text, size_t size) {
     *colon = '\0';
     for (const char *c = t; c < text + size; c++)
         if ((unsigned char)*c < 0x20 && *c != '\t' && c != colon)
-            return bad(r, r->line, c - text + 1, "control character in the head, expected text");
+            return refuse_at(r, r->line, c - text + 1, "control character in the head, expected text");
     if (fl_head_get(r->head, t))
         return r->status = fl_fail(r->d, FL_BAD_INPUT, r->path, r->line, t - text + 1,
                                    "'%.60s' is given twice in the head, expected once", t);
@@ -341,7 +341,7 @@ done:
 }
 
 /* Fills the window; r->begin becomes 0. */
-static fl_status fill(reader *r) {
+static fl_status read_more(reader *r) {
     memmove(r->window, r->window + r->begin, r->end - r->begin);
     r->end -= r->begin;
     r->begin = 0;
@@ -363,7 +363,7 @@ static fl_status do_rest(reader *r, int64_t lines, bool open_quote) {
     r->record = r->window + r->begin;
     r->record_size = size;
     if (!open_quote && size > FL_CSV_LINE_MAX)
-        return bad(r, r->line, 1, "line is longer than 1048576 bytes");
+        return refuse_at(r, r->line, 1, "line is longer than 1048576 bytes");
     r->record_torn = true;
     if (!open_quote) {
         r->window[r->end++] = '\n';
@@ -413,7 +413,8 @@ static fl_status read_all(reader *r) {
             searched += (size_t)(newline - from) + 1;
             lines++;
             if (searched > FL_CSV_LINE_MAX + 1)
-                return quotes % 2 ? do_rest(r, lines, true) : bad(r, r->line, 1, "line is longer than 1048576 bytes");
+                return quotes % 2 ? do_rest(r, lines, true)
+                                  : refuse_at(r, r->line, 1, "line is longer than 1048576 bytes");
             if (quotes % 2)
                 continue;
             do_record(r, searched, lines, quotes > 0);
@@ -426,7 +427,7 @@ static fl_status read_all(reader *r) {
             quotes += plain ? 0 : count_quotes(from, r->end - r->begin - searched);
             return do_rest(r, lines, quotes % 2);
         } else {
-            fill(r);
+            read_more(r);
         }
     }
     return r->status;

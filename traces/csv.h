@@ -51,13 +51,4 @@ fl_status fl_field_real(const fl_csv_row *row, size_t index, const char *name, d
 fl_status fl_field_real_or_nan(const fl_csv_row *row, size_t index, const char *name, double min, double max,
                                double *value, fl_diag *d);
 
-/* Durable writing: a FILE on a temporary name beside path; commit flushes, syncs and renames; abort removes it. */
-typedef struct fl_output fl_output;
-fl_output *fl_output_open(const char *path, fl_diag *d);
-void *fl_output_file(fl_output *o); /* a FILE * */
-fl_status fl_output_commit(fl_output *o, fl_diag *d);
-void fl_output_abort(fl_output *o);
-/* One CSV field to a FILE *, quoted where it must be. */
-void fl_csv_put(void *file, const char *text);
-
 #endif

@@ -1,7 +1,7 @@
-#include "traces/decisions.h"
+#include "traces/decisions_kernels.h"
 
 #include "traces/columns.h"
-#include "traces/output.h"
+#include "traces/writing.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -168,7 +168,7 @@ fl_status fl_kernel_cells_read(const fl_csv_row *row, size_t at, uint64_t *lost,
 
 /* ---- writing ---- */
 
-void fl_put_kernel_names(void *file) {
+void fl_put_kernel_names(FILE *file) {
     for (size_t i = 0; i < FL_KERNEL_COLUMNS; i++)
         fprintf(file, ",%s", NAMES[i]);
 }
@@ -178,14 +178,14 @@ static void put_commas(FILE *file, size_t count) {
         fputc(',', file);
 }
 
-void fl_put_kernel_cells(void *file, uint64_t lost) {
+void fl_put_kernel_cells(FILE *file, uint64_t lost) {
     fputc(',', file);
     if (lost)
         fl_put_int(file, (int64_t)lost);
     put_commas(file, FL_KERNEL_COLUMNS - 1);
 }
 
-static void begin(FILE *file, const fl_step_place *at, const char *device, size_t kind) {
+static void begin_row(FILE *file, const fl_step_place *at, const char *device, size_t kind) {
     fl_put_int(file, (int64_t)at->step);
     fputc(',', file);
     fl_put_int(file, at->t_ns);
@@ -194,17 +194,17 @@ static void begin(FILE *file, const fl_step_place *at, const char *device, size_
     fl_put_int(file, (int64_t)kind);
 }
 
-void fl_put_kind_row(void *file, const fl_step_place *at, size_t index, const fl_logged_kind *kind) {
+void fl_put_kind_row(FILE *file, const fl_step_place *at, size_t index, const fl_logged_kind *kind) {
     const uint32_t *g = kind->grid, *b = kind->block;
-    begin(file, at, "kind", index);
+    begin_row(file, at, "kind", index);
     fprintf(file, ",%u,", (unsigned)kind->name_id);
     fl_csv_put(file, kind->name);
     fprintf(file, ",%ux%ux%u,%ux%ux%u,,,,\n", (unsigned)g[0], (unsigned)g[1], (unsigned)g[2], (unsigned)b[0],
             (unsigned)b[1], (unsigned)b[2]);
 }
 
-void fl_put_kernel_row(void *file, const fl_step_place *at, const fl_logged_kernel *kernel) {
-    begin(file, at, "kernel", kernel->kind);
+void fl_put_kernel_row(FILE *file, const fl_step_place *at, const fl_logged_kernel *kernel) {
+    begin_row(file, at, "kernel", kernel->kind);
     fprintf(file, ",,,,,%u,%u,", (unsigned)kernel->gpu, (unsigned)kernel->stream);
     fl_put_int(file, kernel->start_ns);
     fputc(',', file);

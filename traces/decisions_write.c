@@ -2,7 +2,7 @@
 
 #include "traces/csv.h"
 #include "traces/decisions.h"
-#include "traces/output.h"
+#include "traces/writing.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -65,7 +65,7 @@ static void put_kernels(FILE *file, const fl_decisions *r, size_t step) {
 }
 
 /* What the reader would refuse must not get into a file. */
-static fl_status check(const char *path, const fl_decisions *r, fl_diag *d) {
+static fl_status check_writable(const char *path, const fl_decisions *r, fl_diag *d) {
     size_t rows = r->step_count * (r->gpu_count + 1);
     for (size_t i = 0; i < rows * r->control_count; i++)
         if (!isnan(r->set[i]) && r->set[i] != -1 && !(r->set[i] >= 0 && r->set[i] < HUGE_VAL))
@@ -80,7 +80,7 @@ static fl_status check(const char *path, const fl_decisions *r, fl_diag *d) {
 }
 
 fl_status fl_decisions_write(const char *path, const fl_decisions *r, fl_diag *d) {
-    fl_status status = check(path, r, d);
+    fl_status status = check_writable(path, r, d);
     if (status != FL_OK)
         return status;
     fl_output *o = fl_output_open(path, d);

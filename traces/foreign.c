@@ -32,7 +32,7 @@ bool fl_cells_have(const fl_cells *c, const char *text) {
 
 static bool is_space(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '"'; }
 
-static void cut(const char *line, size_t size, fl_cells *cells) {
+static void cut_cells(const char *line, size_t size, fl_cells *cells) {
     cells->count = 0;
     const char *end = line + size;
     for (const char *at = line; at <= end && cells->count < FL_CELLS_MAX; at++) {
@@ -55,7 +55,7 @@ int fl_header_find(const char *head, size_t size, fl_header_function is) {
     for (int line = 0; at < size; line++) {
         const char *newline = memchr(head + at, '\n', size - at);
         size_t length = newline ? (size_t)(newline - head) - at : size - at;
-        cut(head + at, length, &cells);
+        cut_cells(head + at, length, &cells);
         if (is(&cells))
             return line;
         at += length + 1;
@@ -106,13 +106,6 @@ fl_status fl_header_seek(const char *path, fl_header_function is, const char *ex
     return status;
 }
 
-size_t fl_header_field(const fl_csv_row *header, const char *text) {
-    for (size_t i = 0; i < header->count; i++)
-        if (strcmp(header->field[i].text, text) == 0)
-            return i;
-    return SIZE_MAX;
-}
-
 fl_status fl_header_commas(const fl_csv_row *header, fl_diag *d) {
     const char *text = header->field[0].text, *other = strpbrk(text, ";\t");
     if (header->count > 1 || !other)
@@ -141,8 +134,8 @@ bool fl_cell_unknown(const char *text) {
     return text[0] == '[' && text[strlen(text) - 1] == ']';
 }
 
-static fl_status wrong(const fl_csv_row *row, size_t index, const char *what, const char *text, const char *expected,
-                       fl_diag *d) {
+static fl_status refuse_value(const fl_csv_row *row, size_t index, const char *what, const char *text,
+                              const char *expected, fl_diag *d) {
     bool digits = *text != '\0';
     for (const char *c = text; *c; c++)
         digits = digits && (isdigit((unsigned char)*c) || strchr(",.'-", *c));
@@ -157,7 +150,7 @@ fl_status fl_foreign_real(const fl_csv_row *row, size_t index, const char *text,
                           fl_diag *d) {
     double v = 0;
     if (fl_real_parse(text, &v) != FL_NUMBER_OK)
-        return wrong(row, index, what, text, "a number", d);
+        return refuse_value(row, index, what, text, "a number", d);
     *value = v;
     return FL_OK;
 }
@@ -192,7 +185,7 @@ fl_status fl_foreign_ns(const fl_csv_row *row, size_t index, const char *what, i
         value = over ? value : value * 10 + (*at - '0');
     }
     if (!digits || *at)
-        return wrong(row, index, what, text, "a number of at least 0", d);
+        return refuse_value(row, index, what, text, "a number of at least 0", d);
     for (int k = places < 0 ? 0 : places; k < power; k++) {
         over = over || value > (INT64_MAX - 9) / 10;
         value = over ? value : value * 10;

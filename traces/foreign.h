@@ -31,9 +31,6 @@ int fl_header_find(const char *head, size_t size, fl_header_function is);
  * ..."), and where the file is gzipped or UTF-16. */
 fl_status fl_header_seek(const char *path, fl_header_function is, const char *expected, int *lines, fl_diag *d);
 
-/* Where header texts stand: index of the field of that text, SIZE_MAX where there is none. */
-size_t fl_header_field(const fl_csv_row *header, const char *text);
-
 /* Refuses a header whose fields are cut by something else than the comma. */
 fl_status fl_header_commas(const fl_csv_row *header, fl_diag *d);
 

@@ -17,7 +17,7 @@ static bool same_lane(const void *owner, uint32_t index, const void *key) {
     return a->device == k[0] && a->process == k[1] && a->stream == k[2];
 }
 
-static bool plain(const char *name, size_t size) {
+static bool is_plain(const char *name, size_t size) {
     unsigned bad = 0;
     for (size_t i = 0; i < size; i++)
         bad |= (unsigned char)name[i] < 0x20 || (unsigned char)name[i] > 0x7e;
@@ -33,7 +33,7 @@ static bool printable(const char *name, size_t size) {
 
 static uint32_t intern(fl_gather *g, const char *name, size_t size) {
     fl_kernel_trace *t = &g->out->kernels;
-    if (plain(name, size) || printable(name, size))
+    if (is_plain(name, size) || printable(name, size))
         return fl_intern_text(&g->names, &t->names, &t->name_count, &t->name_room, name, size);
     char *clean = malloc(size + 1);
     if (!clean)
@@ -149,7 +149,7 @@ typedef struct side { /* a stream number of its own for ops that overlap others 
 } side;
 
 /* Whether `op` can follow `last` in one lane, once a little is taken off the end of `last`. */
-static bool fits(const fl_trace_op *last, const fl_trace_op *op) {
+static bool can_follow(const fl_trace_op *last, const fl_trace_op *op) {
     if (!last || op->start_ns >= last->end_ns)
         return true;
     int64_t over = last->end_ns - op->start_ns;
@@ -162,9 +162,9 @@ typedef struct untangling {
     int64_t next_stream;
 } untangling;
 
-static fl_status place(untangling *u, fl_trace_op *op, fl_diag *d) {
+static fl_status place_op(untangling *u, fl_trace_op *op, fl_diag *d) {
     size_t k = 0;
-    while (k < u->count && !fits(u->sides[k].last, op))
+    while (k < u->count && !can_follow(u->sides[k].last, op))
         k++;
     if (k == u->count) {
         if (u->next_stream > INT32_MAX)
@@ -205,7 +205,7 @@ static fl_status untangle(fl_gather *g, uint32_t *index, fl_diag *d) {
             u.sides[0] = (side){op->stream, NULL};
             u.count = 1;
         }
-        status = place(&u, op, d);
+        status = place_op(&u, op, d);
     }
     free(u.sides);
     if (status == FL_OK && u.clipped)

@@ -22,7 +22,7 @@ struct fl_gunzip {
     unsigned char chunk[CHUNK];
 };
 
-static fl_status fill(fl_gunzip *g, fl_diag *d) {
+static fl_status read_more(fl_gunzip *g, fl_diag *d) {
     memmove(g->chunk, g->chunk + g->begin, g->end - g->begin);
     g->end -= g->begin;
     g->begin = 0;
@@ -58,7 +58,7 @@ fl_gunzip *fl_gunzip_open(const char *path, fl_diag *d) {
         status = fl_fail(d, FL_BAD_INPUT, path, 0, 0, "is a directory, expected a file");
     g->size = S_ISREG(s.st_mode) ? s.st_size : 0;
     while (status == FL_OK && !g->at_end && g->end < 2)
-        status = fill(g, d);
+        status = read_more(g, d);
     if (status == FL_OK && is_gzip(g)) {
         g->packed = g->between = true;
         if (inflateInit2(&g->z, 15 + 16) != Z_OK) { /* 16: a gzip head and end around the data */
@@ -96,7 +96,7 @@ static fl_status damaged(const fl_gunzip *g, const char *what, fl_diag *d) {
 static fl_status next_member(fl_gunzip *g, bool *ended, fl_diag *d) {
     for (;;) {
         while (g->end - g->begin < 2 && !g->at_end) {
-            fl_status status = fill(g, d);
+            fl_status status = read_more(g, d);
             if (status != FL_OK)
                 return status;
         }
@@ -119,7 +119,7 @@ static fl_status unpack(fl_gunzip *g, void *bytes, size_t size, size_t *got, fl_
         fl_status status = FL_OK;
         if (g->between && ((status = next_member(g, &ended, d)) != FL_OK || ended))
             return status;
-        if (g->begin == g->end && !g->at_end && (status = fill(g, d)) != FL_OK)
+        if (g->begin == g->end && !g->at_end && (status = read_more(g, d)) != FL_OK)
             return status;
         if (g->begin == g->end)
             return damaged(g, "the gzip data is cut off, expected its end", d);
@@ -147,7 +147,7 @@ fl_status fl_gunzip_read(fl_gunzip *g, void *bytes, size_t size, size_t *got, fl
         return unpack(g, bytes, size, got, d);
     while (*got < size) {
         if (g->begin == g->end) {
-            fl_status status = g->at_end ? FL_OK : fill(g, d);
+            fl_status status = g->at_end ? FL_OK : read_more(g, d);
             if (status != FL_OK || g->begin == g->end)
                 return status;
         }

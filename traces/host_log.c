@@ -31,18 +31,18 @@ void fl_host_log_free(fl_host_log *log) {
     memset(log, 0, sizeof *log);
 }
 
-static bool has(const char *name, size_t size, const char *part) { return memmem(name, size, part, strlen(part)); }
+static bool name_has(const char *name, size_t size, const char *part) { return memmem(name, size, part, strlen(part)); }
 
 fl_call_kind fl_call_kind_of(const char *name, size_t size) {
-    if (has(name, size, "Synchronize"))
-        return has(name, size, "Stream") || has(name, size, "Event") ? FL_CALL_WAIT : FL_CALL_WAIT_ALL;
-    if (has(name, size, "EventRecord"))
+    if (name_has(name, size, "Synchronize"))
+        return name_has(name, size, "Stream") || name_has(name, size, "Event") ? FL_CALL_WAIT : FL_CALL_WAIT_ALL;
+    if (name_has(name, size, "EventRecord"))
         return FL_CALL_RECORD;
-    if (has(name, size, "Launch"))
+    if (name_has(name, size, "Launch"))
         return FL_CALL_LAUNCH;
-    if (has(name, size, "Memset"))
+    if (name_has(name, size, "Memset"))
         return FL_CALL_LAUNCH;
-    if (has(name, size, "Memcpy"))
-        return has(name, size, "Async") ? FL_CALL_LAUNCH : FL_CALL_COPY;
+    if (name_has(name, size, "Memcpy"))
+        return name_has(name, size, "Async") ? FL_CALL_LAUNCH : FL_CALL_COPY;
     return FL_CALL_OTHER;
 }

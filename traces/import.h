@@ -1,5 +1,5 @@
 /* Files as other tools write them, read into the plain structs of traces/records.h. One reader per format, one row in
- * traces/readers.c each.
+ * traces/readers.h each.
  *
  * A reader fills kernels, telemetry, or both, whole or not at all, and notes what its format cannot carry ("no clocks:
  * kernels are taken at the platform's default"). It never guesses silently: what it had to assume is a note. */

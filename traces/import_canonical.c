@@ -1,5 +1,5 @@
 /* Our own files among the others, so that a command takes any of them by one way. */
-#include "traces/readers.h"
+#include "traces/import.h"
 
 #include "traces/foreign.h"
 #include "traces/kernels.h"

@@ -1,5 +1,5 @@
 /* dcgmi dmon -e ...: columns cut by blanks, no time stamps, a sparse row of units below the header. */
-#include "traces/readers.h"
+#include "traces/import.h"
 
 #include "traces/columns.h"
 #include "traces/foreign.h"
@@ -68,7 +68,7 @@ static bool detect(const char *path, const char *head, size_t size) {
     return fl_header_find(head, size, is_header) >= 0;
 }
 
-static size_t split(const char *text, token *t, size_t room) {
+static size_t split_tokens(const char *text, token *t, size_t room) {
     size_t count = 0;
     while (count < room) {
         text += strspn(text, " \t");
@@ -80,7 +80,7 @@ static size_t split(const char *text, token *t, size_t room) {
     return count;
 }
 
-static bool is(token t, const char *text) { return strlen(text) == t.size && !strncasecmp(t.text, text, t.size); }
+static bool token_is(token t, const char *text) { return strlen(text) == t.size && !strncasecmp(t.text, text, t.size); }
 
 static fl_status fail_at(const fl_csv_row *row, const char *at, fl_diag *d, const char *what) {
     return fl_fail(d, FL_BAD_INPUT, row->file, row->line, row->field[0].column + (at - row->field[0].text), "%s", what);
@@ -92,7 +92,7 @@ static fl_status read_header(loader *l, const fl_csv_row *row, fl_diag *d) {
         return fail_at(row, text, d, "the header is longer than 1023 bytes");
     snprintf(l->header, sizeof l->header, "%s", text);
     token t[COLUMNS_MAX + 2];
-    size_t count = split(text, t, COLUMNS_MAX + 2),
+    size_t count = split_tokens(text, t, COLUMNS_MAX + 2),
            first = count && t[0].size == 1 ? 2 : 1; /* "#Entity" or "# Entity" */
     if (count <= first)
         return fail_at(row, text + strlen(text), d, "no columns after '#Entity', expected such as POWER and SMCLK");
@@ -110,7 +110,7 @@ static fl_status read_header(loader *l, const fl_csv_row *row, fl_diag *d) {
         name += c.size + 1;
         l->field[i] = -1;
         for (int k = 0; k < FIELDS; k++)
-            if (is(c, FIELD[k].tag))
+            if (token_is(c, FIELD[k].tag))
                 l->field[i] = k;
         size_t length = strlen(left_out);
         if (l->field[i] >= 0)
@@ -130,14 +130,14 @@ static fl_status read_header(loader *l, const fl_csv_row *row, fl_diag *d) {
 static fl_status read_units(const loader *l, const fl_csv_row *row, fl_diag *d) {
     token t[COLUMNS_MAX + 1];
     const char *text = row->field[0].text;
-    size_t count = split(text, t, COLUMNS_MAX + 1);
+    size_t count = split_tokens(text, t, COLUMNS_MAX + 1);
     for (size_t k = 1; k < count; k++) {
         size_t at = (size_t)(t[k].text - text), near = 0;
         for (size_t i = 1; i < l->count; i++)
             if (llabs((long long)l->at[i] - (long long)at) < llabs((long long)l->at[near] - (long long)at))
                 near = i;
         const char *expected = l->field[near] < 0 ? NULL : FIELD[l->field[near]].unit;
-        if (expected && !is(t[k], expected)) {
+        if (expected && !token_is(t[k], expected)) {
             char what[160];
             snprintf(what, sizeof what, "unit of %s is '%.*s', expected %s", FIELD[l->field[near]].tag,
                      (int)(t[k].size < 20 ? t[k].size : 20), t[k].text, expected);
@@ -216,8 +216,8 @@ static fl_status on_row(void *user, const fl_csv_row *row, fl_diag *d) {
         return FL_OK;
     }
     token t[COLUMNS_MAX + 3];
-    size_t count = split(row->field[0].text, t, COLUMNS_MAX + 3);
-    if (count && is(t[0], "ID"))
+    size_t count = split_tokens(row->field[0].text, t, COLUMNS_MAX + 3);
+    if (count && token_is(t[0], "ID"))
         return read_units(l, row, d);
     bool gpu =
         count && t[0].size >= 3 && !strncmp(t[0].text, "GPU", 3) &&
@@ -225,7 +225,7 @@ static fl_status on_row(void *user, const fl_csv_row *row, fl_diag *d) {
          ((t[0].text[3] == '-' || t[0].text[3] == ':') && t[0].size > 4 && isdigit((unsigned char)t[0].text[4])));
     if (gpu)
         return read_row(l, row, t, count, d);
-    if (count && *t[0].text == '#' && (is(t[0], "#Entity") || (count > 1 && is(t[1], "Entity"))))
+    if (count && *t[0].text == '#' && (token_is(t[0], "#Entity") || (count > 1 && token_is(t[1], "Entity"))))
         return fail_at(row, t[0].text, d, "the header changes within the file, expected the same columns throughout");
     /* MIG instances (GPU-I, GPU-CI), switches and links, and what else dcgmi says. */
     l->first_other = l->others++ ? l->first_other : row->line;

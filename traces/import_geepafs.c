@@ -1,5 +1,5 @@
 /* The log of the GEEPAFS daemon as telemetry; its decisions are read by fl_geepafs_read (foldline replay). */
-#include "traces/readers.h"
+#include "traces/import.h"
 
 #include "traces/readings.h"
 #include "traces/tables.h"

@@ -1,6 +1,6 @@
 /* GEOPM controller traces: fields cut by '|', a preamble of '#' lines, frequencies in Hz, energies cumulative in J,
  * hashes in hex, nan where not sampled. Signals asked for in addition are named SIGNAL-domain-index. */
-#include "traces/readers.h"
+#include "traces/import.h"
 
 #include "traces/columns.h"
 #include "traces/foreign.h"
@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { COLUMNS_MAX = 1024, DEVICES_MAX = 256, OURS_MAX = 32 };
+enum { COLUMNS_MAX = 1024, DEVICES_MAX = 256 };
 
 typedef enum aggregate { SUM, MEAN } aggregate; /* of several columns that make up one signal of one device */
 

@@ -1,5 +1,5 @@
 /* nsys stats -r cuda_gpu_trace -f csv (older: gputrace): kernels, copies and memory sets in order of start. */
-#include "traces/readers.h"
+#include "traces/import.h"
 
 #include "traces/columns.h"
 #include "traces/foreign.h"

@@ -1,5 +1,5 @@
 /* nvidia-smi --query-gpu=... --format=csv, with or without nounits: readings of boards over time. */
-#include "traces/readers.h"
+#include "traces/import.h"
 
 #include "traces/columns.h"
 #include "traces/foreign.h"
@@ -192,7 +192,7 @@ static fl_status read_header(loader *l, const fl_csv_row *row, fl_diag *d) {
 
 /* ---- rows ---- */
 
-static bool two(const char *text, int *value) {
+static bool two_digits(const char *text, int *value) {
     if (!isdigit((unsigned char)text[0]) || !isdigit((unsigned char)text[1]))
         return false;
     *value = (text[0] - '0') * 10 + text[1] - '0';
@@ -208,10 +208,10 @@ static int days_in(int month, int year) {
 
 static bool parse_time(const char *t, int64_t *ns) {
     int century, year, month, day, hour, minute, second;
-    if (!two(t, &century) || !two(t + 2, &year) || t[4] != '/' || !two(t + 5, &month) || t[7] != '/' ||
-        !two(t + 8, &day) || t[10] != ' ' || !two(t + 11, &hour) || t[13] != ':' || !two(t + 14, &minute) ||
-        t[16] != ':' || !two(t + 17, &second) || month < 1 || month > 12 || day < 1 || day > 31 || hour > 23 ||
-        minute > 59 || second > 60 || century * 100 + year < 1970 || century > 21 ||
+    if (!two_digits(t, &century) || !two_digits(t + 2, &year) || t[4] != '/' || !two_digits(t + 5, &month) ||
+        t[7] != '/' || !two_digits(t + 8, &day) || t[10] != ' ' || !two_digits(t + 11, &hour) || t[13] != ':' ||
+        !two_digits(t + 14, &minute) || t[16] != ':' || !two_digits(t + 17, &second) || month < 1 || month > 12 ||
+        day < 1 || day > 31 || hour > 23 || minute > 59 || second > 60 || century * 100 + year < 1970 || century > 21 ||
         day > days_in(month, century * 100 + year))
         return false;
     int64_t fraction = 0, scale = 1000000000;

@@ -1,6 +1,6 @@
 /* rocprofv3 --kernel-trace (and --memory-copy-trace) CSV, and kernel tables of rocprof v1 and v2. Columns shift between
  * versions and are found by name; times are ns, grids are in work-items. */
-#include "traces/readers.h"
+#include "traces/import.h"
 
 #include "traces/columns.h"
 #include "traces/foreign.h"

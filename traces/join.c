@@ -198,7 +198,7 @@ static fl_status give_clocks(fl_imported *run, fl_diag *d) {
 
 /* ---- the whole ---- */
 
-static fl_status shift(fl_imported *run, int64_t offset_ns, fl_diag *d) {
+static fl_status shift_clock(fl_imported *run, int64_t offset_ns, fl_diag *d) {
     fl_telemetry *t = &run->telemetry;
     fl_kernel_trace *k = &run->kernels;
     int64_t first = INT64_MAX, add = 0, last = 0;
@@ -227,7 +227,7 @@ static fl_status shift(fl_imported *run, int64_t offset_ns, fl_diag *d) {
 }
 
 fl_status fl_join(fl_imported *run, int64_t offset_ns, fl_diag *d) {
-    fl_status status = shift(run, offset_ns, d);
+    fl_status status = shift_clock(run, offset_ns, d);
     const char *device = fl_head_get(&run->telemetry.head, "device");
     if (status == FL_OK && device && !fl_head_get(&run->kernels.head, "device") &&
         !fl_head_set(&run->kernels.head, "device", device))

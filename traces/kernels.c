@@ -1,7 +1,7 @@
 #include "traces/kernels.h"
 
 #include "traces/csv.h"
-#include "traces/output.h"
+#include "traces/writing.h"
 
 #include <stdio.h>
 #include <stdlib.h>

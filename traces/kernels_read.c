@@ -62,12 +62,12 @@ static bool same_lane(const void *owner, uint32_t index, const void *key) {
     return a->device == k[0] && a->process == k[1] && a->stream == k[2];
 }
 
-static bool present(const loader *l, const fl_csv_row *row, size_t column) {
+static bool has_value(const loader *l, const fl_csv_row *row, size_t column) {
     return l->where[column] != SIZE_MAX && row->field[l->where[column]].size > 0;
 }
 
-static fl_status get(const loader *l, const fl_csv_row *row, size_t column, int64_t min, int64_t max, int64_t *value,
-                     fl_diag *d) {
+static fl_status read_whole(const loader *l, const fl_csv_row *row, size_t column, int64_t min, int64_t max,
+                            int64_t *value, fl_diag *d) {
     return fl_field_int(row, l->where[column], COLUMN[column], min, max, value, d);
 }
 
@@ -95,8 +95,8 @@ static fl_status read_kind(loader *l, const fl_csv_row *row, fl_trace_op *op, fl
     op->type = (uint8_t)fl_op_type_of(row->field[l->where[NAME]].text);
     for (size_t i = 0; i < 6; i++) {
         int64_t size = 0;
-        if (op->type == FL_OP_KERNEL || present(l, row, GRID + i)) {
-            status = get(l, row, GRID + i, 0, UINT32_MAX, &size, d);
+        if (op->type == FL_OP_KERNEL || has_value(l, row, GRID + i)) {
+            status = read_whole(l, row, GRID + i, 0, UINT32_MAX, &size, d);
             if (status != FL_OK)
                 return status;
         }
@@ -149,24 +149,24 @@ static fl_status read_waits(loader *l, const fl_csv_row *row, fl_trace_op *op, f
 }
 
 static fl_status read_times(const loader *l, const fl_csv_row *row, fl_trace_op *op, fl_diag *d) {
-    fl_status status = get(l, row, START, 0, INT64_MAX, &op->start_ns, d);
+    fl_status status = read_whole(l, row, START, 0, INT64_MAX, &op->start_ns, d);
     if (status == FL_OK)
-        status = get(l, row, END, 0, INT64_MAX, &op->end_ns, d);
+        status = read_whole(l, row, END, 0, INT64_MAX, &op->end_ns, d);
     if (status != FL_OK)
         return status;
     if (op->end_ns < op->start_ns)
         return FL_FIELD_FAIL(d, row, l->where[END], "end_ns %lld is before start_ns %lld", (long long)op->end_ns,
                              (long long)op->start_ns);
-    if (!present(l, row, LAUNCH))
+    if (!has_value(l, row, LAUNCH))
         return FL_OK;
-    status = get(l, row, LAUNCH, 0, INT64_MAX, &op->launch_ns, d);
+    status = read_whole(l, row, LAUNCH, 0, INT64_MAX, &op->launch_ns, d);
     if (status == FL_OK && op->launch_ns > op->start_ns)
         return FL_FIELD_FAIL(d, row, l->where[LAUNCH], "launch_ns %lld is after start_ns %lld",
                              (long long)op->launch_ns, (long long)op->start_ns);
     return status;
 }
 
-static void pass(loader *l, lane *at, const fl_trace_op *op) {
+static void extend_lane(loader *l, lane *at, const fl_trace_op *op) {
     l->disorder = l->disorder || op->start_ns < at->end_ns;
     at->end_ns = op->end_ns > at->end_ns ? op->end_ns : at->end_ns;
 }
@@ -177,7 +177,7 @@ static fl_status follow_lane(loader *l, const fl_csv_row *row, const fl_trace_op
         return FL_OK;
     const int32_t key[3] = {op->device, op->process, op->stream};
     if (l->lane_count && same_lane(l->lane, (uint32_t)l->last_lane, key)) {
-        pass(l, &l->lane[l->last_lane], op);
+        extend_lane(l, &l->lane[l->last_lane], op);
         return FL_OK;
     }
     fl_intern_slot *slot = fl_intern_find(&l->lanes, fl_hash(key, sizeof key), same_lane, l->lane, key);
@@ -190,7 +190,7 @@ static fl_status follow_lane(loader *l, const fl_csv_row *row, const fl_trace_op
         slot->index = (uint32_t)l->lane_count++;
     }
     l->last_lane = slot->index;
-    pass(l, &l->lane[slot->index], op);
+    extend_lane(l, &l->lane[slot->index], op);
     return FL_OK;
 }
 
@@ -212,22 +212,22 @@ static fl_status read_op(loader *l, const fl_csv_row *row, fl_diag *d) {
     int64_t device = 0, process = 0, stream = 0, thread = -1, sm_mhz = 0;
     fl_status status = fl_columns_width(row, l->width, d);
     if (status == FL_OK)
-        status = get(l, row, DEVICE, 0, INT32_MAX, &device, d);
+        status = read_whole(l, row, DEVICE, 0, INT32_MAX, &device, d);
     if (status == FL_OK)
-        status = get(l, row, PROCESS, 0, INT32_MAX, &process, d);
+        status = read_whole(l, row, PROCESS, 0, INT32_MAX, &process, d);
     if (status == FL_OK)
-        status = get(l, row, STREAM, 0, INT32_MAX, &stream, d);
+        status = read_whole(l, row, STREAM, 0, INT32_MAX, &stream, d);
     if (status == FL_OK)
         status = read_times(l, row, &op, d);
     if (status == FL_OK)
         status = read_kind(l, row, &op, d);
-    if (status == FL_OK && present(l, row, THREAD))
-        status = get(l, row, THREAD, 0, INT32_MAX, &thread, d);
-    if (status == FL_OK && present(l, row, BYTES))
-        status = get(l, row, BYTES, 0, INT64_MAX, &op.bytes, d);
-    if (status == FL_OK && present(l, row, SM_MHZ))
-        status = get(l, row, SM_MHZ, 1, UINT16_MAX, &sm_mhz, d);
-    if (status == FL_OK && present(l, row, WAITS)) {
+    if (status == FL_OK && has_value(l, row, THREAD))
+        status = read_whole(l, row, THREAD, 0, INT32_MAX, &thread, d);
+    if (status == FL_OK && has_value(l, row, BYTES))
+        status = read_whole(l, row, BYTES, 0, INT64_MAX, &op.bytes, d);
+    if (status == FL_OK && has_value(l, row, SM_MHZ))
+        status = read_whole(l, row, SM_MHZ, 1, UINT16_MAX, &sm_mhz, d);
+    if (status == FL_OK && has_value(l, row, WAITS)) {
         op.waits_first = (uint32_t)l->t.wait_count;
         status = read_waits(l, row, &op, d);
     }

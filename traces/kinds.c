@@ -2,7 +2,7 @@
 
 #include "traces/columns.h"
 #include "traces/intern.h"
-#include "traces/output.h"
+#include "traces/writing.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -24,15 +24,15 @@ typedef struct loader {
     size_t name_count, name_room;
 } loader;
 
-static fl_status get(const loader *l, const fl_csv_row *row, size_t column, double min, double max, double *value,
-                     fl_diag *d) {
+static fl_status read_number(const loader *l, const fl_csv_row *row, size_t column, double min, double max,
+                             double *value, fl_diag *d) {
     return fl_field_real(row, l->where[column], COLUMN[column], min, max, value, d);
 }
 
 /* Sharpness is the p of a p-norm; "inf" stands for its limit, the larger of the two terms. */
 static fl_status get_sharpness(const loader *l, const fl_csv_row *row, double *value, fl_diag *d) {
     if (strcmp(row->field[l->where[SHARPNESS]].text, "inf") != 0)
-        return get(l, row, SHARPNESS, 1, HUGE_VAL, value, d);
+        return read_number(l, row, SHARPNESS, 1, HUGE_VAL, value, d);
     *value = INFINITY;
     return FL_OK;
 }
@@ -95,20 +95,20 @@ static fl_status on_row(void *user, const fl_csv_row *row, fl_diag *d) {
     if (status == FL_OK && l->k.count && strcmp(l->k.kind[l->k.count - 1].name, row->field[l->where[NAME]].text) != 0)
         status = check_phases(l, row->file, row->line, true, d);
     if (status == FL_OK)
-        status = get(l, row, TC, 0, HUGE_VAL, &k.tc, d);
+        status = read_number(l, row, TC, 0, HUGE_VAL, &k.tc, d);
     if (status == FL_OK)
-        status = get(l, row, TM, 0, HUGE_VAL, &k.tm, d);
+        status = read_number(l, row, TM, 0, HUGE_VAL, &k.tm, d);
     if (status == FL_OK)
-        status = get(l, row, TL, 0, HUGE_VAL, &k.tl, d);
+        status = read_number(l, row, TL, 0, HUGE_VAL, &k.tl, d);
     if (status == FL_OK && k.tc + k.tm + k.tl <= 0)
         status =
             FL_FIELD_FAIL(d, row, l->where[TC], "tc, tm and tl are all zero, expected a share of the time somewhere");
     if (status == FL_OK)
         status = get_sharpness(l, row, &k.sharpness, d);
     if (status == FL_OK)
-        status = get(l, row, ALPHA, 0, HUGE_VAL, &k.alpha, d);
+        status = read_number(l, row, ALPHA, 0, HUGE_VAL, &k.alpha, d);
     if (status == FL_OK)
-        status = get(l, row, BETA, 0, HUGE_VAL, &k.beta, d);
+        status = read_number(l, row, BETA, 0, HUGE_VAL, &k.beta, d);
     if (status == FL_OK)
         status = fl_field_real_or_nan(row, l->where[SM_DEMAND], COLUMN[SM_DEMAND], 0, 1, &k.sm_demand, d);
     if (status == FL_OK)

@@ -4,9 +4,9 @@
 #include "traces/foreign.h"
 #include "traces/gather.h"
 #include "traces/host_log.h"
+#include "traces/import.h"
 #include "traces/kineto_event.h"
 #include "traces/ops_sort.h"
-#include "traces/readers.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -204,7 +204,7 @@ static fl_status note_what_is_missing(const loader *l, int64_t base, fl_diag *d)
     return s;
 }
 
-static fl_status finish(loader *l, const fl_kineto_file *file, fl_diag *d) {
+static fl_status finish_ops(loader *l, const fl_kineto_file *file, fl_diag *d) {
     fl_kernel_trace *t = &l->out->kernels;
     if (!t->op_count && l->other_device)
         return fl_fail(d, FL_BAD_INPUT, l->path, 0, 0, "all %zu kernels and copies are of other devices than %d",
@@ -235,7 +235,7 @@ static fl_status read_kineto(const char *path, const fl_import_options *o, fl_im
         .event = on_event, .user = &l, .progress = o ? o->progress : NULL, .progress_user = o ? o->user : NULL};
     fl_status status = fl_kineto_events(path, &r, &file, d);
     if (status == FL_OK)
-        status = finish(&l, &file, d);
+        status = finish_ops(&l, &file, d);
     fl_gather_free(&l.gather);
     fl_host_log_free(&l.log);
     if (status != FL_OK)

@@ -1,4 +1,5 @@
 #include "traces/kineto_event.h"
+#include "traces/kineto_number.h"
 
 #include "traces/gunzip.h"
 
@@ -275,7 +276,7 @@ static int on_key(void *user, const unsigned char *text, size_t size) {
 
 /* ---- the file ---- */
 
-static fl_status check(parser *p, yajl_status result) {
+static fl_status check_parsed(parser *p, yajl_status result) {
     if (result == yajl_status_ok || p->status != FL_OK)
         return p->status;
     unsigned char *text = yajl_get_error(p->yajl, 0, NULL, 0);
@@ -288,7 +289,7 @@ static fl_status check(parser *p, yajl_status result) {
                                "%s, expected the JSON of a profiler", message);
 }
 
-static fl_status feed(parser *p, fl_gunzip *g, char *chunk) {
+static fl_status parse_chunks(parser *p, fl_gunzip *g, char *chunk) {
     size_t got = CHUNK;
     unsigned quiet = 0;
     for (size_t n = 0; got == CHUNK && p->status == FL_OK; n++) {
@@ -301,7 +302,7 @@ static fl_status feed(parser *p, fl_gunzip *g, char *chunk) {
         p->chunk = chunk + bom;
         p->counted = 0;
         p->heard = false;
-        check(p, yajl_parse(p->yajl, (const unsigned char *)p->chunk, got - bom));
+        check_parsed(p, yajl_parse(p->yajl, (const unsigned char *)p->chunk, got - bom));
         if (p->status != FL_OK)
             return p->status;
         count_to(p, got - bom);
@@ -341,7 +342,7 @@ fl_status fl_kineto_events(const char *path, const fl_kineto_reader *r, fl_kinet
         status = fl_no_memory(d, path);
     } else {
         yajl_config(p.yajl, yajl_dont_validate_strings, 1); /* names are cleaned where they are used */
-        status = feed(&p, g, chunk);
+        status = parse_chunks(&p, g, chunk);
     }
     if (status == FL_OK && !file->has_events)
         status = fl_fail(d, FL_BAD_INPUT, path, 1, 1, "no list of traceEvents, expected the JSON of a profiler");

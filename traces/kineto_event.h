@@ -59,10 +59,4 @@ typedef struct fl_kineto_reader {
  * beyond 200 are refused. FL_BAD_INPUT with line and column where it is not JSON, or ends within it. */
 fl_status fl_kineto_events(const char *path, const fl_kineto_reader *r, fl_kineto_file *file, fl_diag *d);
 
-/* Decimal microseconds to whole nanoseconds, rounded to the nearest, exactly whatever their size. False where text is
- * no such number or too large. */
-bool fl_us_to_ns(const char *text, size_t size, int64_t *ns);
-/* A whole number, also as a writer of floating-point numbers has it ("7.0"). */
-bool fl_json_whole(const char *text, size_t size, int64_t *value);
-
 #endif

@@ -1,4 +1,4 @@
-#include "traces/kineto_event.h"
+#include "traces/kineto_number.h"
 
 #include <string.h>
 

@@ -3,8 +3,8 @@
 #include "traces/foreign.h"
 #include "traces/gather.h"
 #include "traces/host_log.h"
+#include "traces/import.h"
 #include "traces/ops_sort.h"
-#include "traces/readers.h"
 #include "traces/sqlite_table.h"
 
 #include <inttypes.h>
@@ -323,7 +323,7 @@ static fl_status read_all(loader *l) {
     return s;
 }
 
-static fl_status finish(loader *l) {
+static fl_status finish_ops(loader *l) {
     fl_status s = l->gather.disorder ? fl_ops_sort(&l->out->kernels, l->q.d) : FL_OK;
     l->gather.disorder = false; /* no order to be noted: nobody expects one of this format */
     if (s == FL_OK)
@@ -350,7 +350,7 @@ static fl_status read_nsys(const char *path, const fl_import_options *o, fl_impo
     if (s == FL_OK)
         s = read_all(&l);
     if (s == FL_OK)
-        s = finish(&l);
+        s = finish_ops(&l);
     fl_sqlite_close(&l.q);
     fl_gather_free(&l.gather);
     fl_host_log_free(&l.log);

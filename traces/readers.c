@@ -1,5 +1,4 @@
-/* The table of readers and how one is chosen. A new format is one file, one line in readers.h and one row here; the
- * first that detects a file reads it. */
+/* How a reader is chosen. */
 #include "traces/readers.h"
 
 #include <errno.h>
@@ -10,11 +9,9 @@
 #include <unistd.h>
 #include <zlib.h>
 
-const fl_reader *const fl_readers[] = {
-    &fl_reader_kernels, &fl_reader_telemetry, &fl_reader_sweep,     &fl_reader_nsys_sqlite,
-    &fl_reader_kineto,  &fl_reader_nsys_csv,  &fl_reader_rocprofv3, &fl_reader_nvidia_smi,
-    &fl_reader_dcgmi,   &fl_reader_geopm,     &fl_reader_geepafs,
-};
+#define ENTRY(ident) &fl_reader_##ident,
+
+const fl_reader *const fl_readers[] = {FL_READERS(ENTRY)};
 const size_t fl_readers_count = sizeof fl_readers / sizeof *fl_readers;
 
 enum { HEAD = 64 << 10, READERS_MAX = sizeof fl_readers / sizeof *fl_readers };

@@ -1,17 +1,24 @@
-/* The readers that traces/readers.c lists, one file each. */
+/* The readers, one row each: what it declares here traces/readers.c lists. The first that detects a file reads it. */
 #ifndef FL_READERS_H
 #define FL_READERS_H
 
 #include "traces/import.h"
 
-extern const fl_reader fl_reader_kernels, fl_reader_telemetry, fl_reader_sweep; /* import_canonical.c */
-extern const fl_reader fl_reader_nvidia_smi;                                    /* import_nvidia_smi.c */
-extern const fl_reader fl_reader_dcgmi;                                         /* import_dcgmi.c */
-extern const fl_reader fl_reader_nsys_csv;                                      /* import_nsys_csv.c */
-extern const fl_reader fl_reader_rocprofv3;                                     /* import_rocprof.c */
-extern const fl_reader fl_reader_geopm;                                         /* import_geopm.c */
-extern const fl_reader fl_reader_geepafs;                                       /* import_geepafs.c */
-extern const fl_reader fl_reader_kineto;                                        /* kineto.c */
-extern const fl_reader fl_reader_nsys_sqlite;                                   /* nsys_sqlite.c */
+/* X(ident): its file defines fl_reader_ident. */
+#define FL_READERS(X)                                                                                                  \
+    X(kernels)                                                                                                         \
+    X(telemetry)                                                                                                       \
+    X(sweep)                                                                                                           \
+    X(nsys_sqlite)                                                                                                     \
+    X(kineto)                                                                                                          \
+    X(nsys_csv)                                                                                                        \
+    X(rocprofv3)                                                                                                       \
+    X(nvidia_smi)                                                                                                      \
+    X(dcgmi)                                                                                                           \
+    X(geopm)                                                                                                           \
+    X(geepafs)
+
+#define FL_READER_DECLARE(ident) extern const fl_reader fl_reader_##ident;
+FL_READERS(FL_READER_DECLARE)
 
 #endif

@@ -1,7 +1,7 @@
 #include "traces/tables.h"
 
 #include "traces/columns.h"
-#include "traces/output.h"
+#include "traces/writing.h"
 
 #include <math.h>
 #include <stdio.h>

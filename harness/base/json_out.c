@@ -1,6 +1,6 @@
 #include "harness/base/json_out.h"
 
-#include "traces/csv.h"
+#include "traces/writing.h"
 
 #include <math.h>
 #include <stdlib.h>

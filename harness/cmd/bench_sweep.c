@@ -1,6 +1,6 @@
 #include "harness/cmd/bench.h"
 #include "harness/study/sweep.h"
-#include "traces/csv.h"
+#include "traces/writing.h"
 
 #include <gsl/gsl_sort.h>
 #include <gsl/gsl_statistics_double.h>

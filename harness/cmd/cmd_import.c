@@ -15,10 +15,9 @@
 static const fl_command_help help = {
     "import", "FILE... [-o OUT.csv] [--format NAME] [--interval S] [--offset S]",
     "Reads what profilers and sensor tools wrote, says what it cannot carry, and writes canonical files.",
-    "Kernels go to OUT.csv, telemetry to OUT.telemetry.csv; without -o nothing is written.\n"
-    "Formats are detected: nvidia-smi, dcgmi, nsys-csv, nsys-sqlite, kineto, rocprofv3, geopm, geepafs, sweep,\n"
-    "foldline-kernels, foldline-telemetry. Kernels and telemetry of one run are put on one clock: the kernels'.\n"
-    "The offset between their clocks is found by correlating power or utilisation with the kernels, or given."};
+    "Kernels go to OUT.csv, telemetry to OUT.telemetry.csv; without -o nothing is written. Kernels and telemetry of\n"
+    "one run are put on one clock: the kernels'. The offset between their clocks is found by correlating power or\n"
+    "utilisation with the kernels, or given. Formats are detected:\n"};
 
 typedef struct ask {
     fl_texts files, formats;
@@ -289,7 +288,18 @@ static void print_text(const done *all) {
         printf("nothing was written (-o OUT.csv writes)\n");
 }
 
+/* The details of --help, and a row for each reader. */
+static void describe_formats(char *text, size_t room) {
+    size_t used = (size_t)snprintf(text, room, "%s", help.details);
+    for (size_t i = 0; i < fl_readers_count && used < room; i++)
+        used += (size_t)snprintf(text + used, room - used, "\n  %-18s  %s", fl_readers[i]->name, fl_readers[i]->what);
+}
+
 int fl_cmd_import(int argc, char **argv) {
+    char details[4096];
+    fl_command_help own = help;
+    describe_formats(details, sizeof details);
+    own.details = details;
     ask a = {.offset_s = NAN, .device = -1};
     const fl_option option[] = {
         {"o", "FILE", FL_OPTION_OUTPUT, &a.output, 0, 0,
@@ -303,7 +313,7 @@ int fl_cmd_import(int argc, char **argv) {
         {"json", NULL, FL_OPTION_FLAG, &a.json, 0, 0, "prints the result as JSON"},
     };
     int status = FL_EXIT_OK;
-    if (!fl_command_begin(argc, argv, &help, option, sizeof option / sizeof *option, &a.files, &status))
+    if (!fl_command_begin(argc, argv, &own, option, sizeof option / sizeof *option, &a.files, &status))
         return status;
     fl_diag d = {0};
     done all = {0};

@@ -3,7 +3,7 @@
 #include "harness/study/comparison.h"
 #include "harness/study/journal.h"
 #include "harness/study/provenance.h"
-#include "traces/csv.h"
+#include "traces/writing.h"
 
 #include <errno.h>
 #include <stdlib.h>

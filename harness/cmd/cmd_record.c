@@ -5,9 +5,9 @@
 #include "harness/live/program.h"
 #include "harness/live/stop.h"
 #include "harness/live/vendor/vendors.h"
-#include "traces/csv.h"
 #include "traces/kernels.h"
 #include "traces/tables.h"
+#include "traces/writing.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -5,8 +5,8 @@
 #include "harness/cmd/commands.h"
 #include "harness/input/trace_beside.h"
 #include "harness/report/plot.h"
-#include "traces/stats.h"
 #include "traces/trace_open.h"
+#include "traces/trace_stats.h"
 
 #include <math.h>
 #include <stdlib.h>

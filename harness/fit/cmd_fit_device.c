@@ -8,7 +8,6 @@
 #include "harness/fit/fit_marks.h"
 #include "harness/fit/fit_rows.h"
 #include "harness/input/platform.h"
-#include "models/fit_device.h"
 
 #include <math.h>
 #include <stdarg.h>

@@ -6,7 +6,7 @@
 #include "harness/fit/fit_sweetspot_sweep.h"
 #include "harness/input/experiment.h"
 #include "harness/input/scene_text.h"
-#include "traces/csv.h"
+#include "traces/writing.h"
 
 #include <math.h>
 #include <stdlib.h>

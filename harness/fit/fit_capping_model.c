@@ -1,7 +1,7 @@
 #include "harness/fit/fit_capping_model.h"
 
 #include "harness/fit/fit_capping_sweep.h"
-#include "traces/csv.h"
+#include "traces/writing.h"
 
 #include <math.h>
 #include <stdio.h>

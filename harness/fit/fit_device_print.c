@@ -1,7 +1,6 @@
 #include "harness/fit/fit_device_print.h"
 
 #include "harness/base/grid.h"
-#include "models/fit_device.h"
 
 #include <math.h>
 #include <stdio.h>

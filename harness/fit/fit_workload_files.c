@@ -1,7 +1,7 @@
 #include "harness/fit/fit_workload_files.h"
 
 #include "harness/base/grid.h"
-#include "traces/csv.h"
+#include "traces/writing.h"
 
 #include <math.h>
 #include <stdio.h>

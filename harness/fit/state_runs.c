@@ -2,7 +2,7 @@
 
 #include "traces/columns.h"
 #include "traces/csv.h"
-#include "traces/output.h"
+#include "traces/writing.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -3,7 +3,7 @@
 #include "harness/log/facts_head.h"
 #include "harness/log/policy_head.h"
 #include "harness/log/steplog.h"
-#include "traces/output.h"
+#include "traces/writing.h"
 
 #include <errno.h>
 #include <math.h>

@@ -3,7 +3,7 @@
 #include "harness/base/place.h"
 #include "harness/report/report_figures.h"
 #include "harness/report/report_tables.h"
-#include "traces/csv.h"
+#include "traces/writing.h"
 
 #include <errno.h>
 #include <math.h>

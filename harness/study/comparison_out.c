@@ -1,7 +1,7 @@
 #include "harness/study/comparison.h"
 
 #include "harness/base/grid.h"
-#include "traces/csv.h"
+#include "traces/writing.h"
 
 #include <math.h>
 #include <string.h>

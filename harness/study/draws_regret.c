@@ -3,7 +3,7 @@
 
 #include "harness/base/bootstrap.h"
 #include "sim/draws.h"
-#include "traces/csv.h"
+#include "traces/writing.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 #include "harness/study/gate.h"
 
-#include "traces/csv.h"
+#include "traces/writing.h"
 
 #include <gsl/gsl_cdf.h>
 #include <math.h>

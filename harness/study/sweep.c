@@ -5,7 +5,7 @@
 #include "harness/study/journal.h"
 #include "harness/study/provenance.h"
 #include "harness/study/result_beside.h"
-#include "traces/csv.h"
+#include "traces/writing.h"
 
 #include <sha2.h>
 #include <stdlib.h>

@@ -5,7 +5,7 @@
  *   fuzz_traces --mutate SEED COUNT FILE...   and on COUNT damaged copies of each file and of the built-in samples
  *
  * Built with -fsanitize=fuzzer and -DFL_LIBFUZZER, libFuzzer supplies the bytes instead. */
-#include "traces/arrivals.h"
+#include "tests/support/arrivals_write.h"
 #include "traces/diag.h"
 #include "traces/kernels.h"
 #include "traces/tables.h"
@@ -68,7 +68,7 @@ static int run(const char *path, const char *copy) {
     CHECK_READER(fl_kinds, fl_kinds_read, fl_kinds_write, fl_kinds_read, fl_kinds_free);
     CHECK_READER(fl_telemetry, fl_telemetry_read, fl_telemetry_write, fl_telemetry_read, fl_telemetry_free);
     CHECK_READER(fl_sweep, fl_sweep_read, fl_sweep_write, fl_sweep_read, fl_sweep_free);
-    CHECK_READER(fl_arrivals, fl_arrivals_read, fl_arrivals_write, fl_arrivals_read, fl_arrivals_free);
+    CHECK_READER(fl_arrivals, fl_arrivals_read, arrivals_write, fl_arrivals_read, fl_arrivals_free);
     CHECK_READER(fl_decisions, fl_decisions_read, fl_decisions_write, fl_decisions_read, fl_decisions_free);
     CHECK_READER(fl_decisions, fl_geepafs_read, fl_decisions_write, fl_decisions_read, fl_decisions_free);
     return 0;

@@ -34,7 +34,7 @@ typedef struct loader {
 } loader;
 
 /* Keeps what stands behind the first `skip` bytes of the line as a head entry. */
-static fl_status keep(loader *l, const fl_csv_row *row, const char *key, size_t skip, fl_diag *d) {
+static fl_status keep_head(loader *l, const fl_csv_row *row, const char *key, size_t skip, fl_diag *d) {
     const char *text = row->field[0].text + skip, *end = row->field[0].text + row->field[0].size;
     while (text < end && *text == ' ')
         text++;
@@ -55,10 +55,10 @@ static fl_status read_head(loader *l, const fl_csv_row *row, fl_diag *d) {
         if (strncmp(text, POLICY, sizeof POLICY - 1) != 0)
             return FL_FIELD_FAIL(d, row, 0, "the log begins with '%.60s', expected 'Apply policy: ' and its name",
                                  text);
-        return keep(l, row, "policy", sizeof POLICY - 1, d);
+        return keep_head(l, row, "policy", sizeof POLICY - 1, d);
     }
     if (strncmp(text, MACHINE, sizeof MACHINE - 1) == 0)
-        return keep(l, row, "machine", sizeof MACHINE - 1, d);
+        return keep_head(l, row, "machine", sizeof MACHINE - 1, d);
     l->begun = strcmp(text, START) == 0;
     if (!l->begun && (row->count >= 2 + PER_GPU || row->line >= HEAD_MAX))
         return FL_FIELD_FAIL(d, row, 0, "the head has no end, expected the line '%s' before the rows", START);

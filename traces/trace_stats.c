@@ -1,4 +1,4 @@
-#include "traces/stats.h"
+#include "traces/trace_stats.h"
 
 #include "traces/activity.h"
 #include "traces/intern.h"
@@ -150,19 +150,21 @@ typedef struct held {
 } held;
 
 /* Integral between readings (t0, v0) and (t1, v1), of the part within [from, to]; *time: its length. */
-static double between(int64_t t0, double v0, int64_t t1, double v1, int64_t from, int64_t to, bool line, double *time) {
+static double integrate_part(int64_t t0, double v0, int64_t t1, double v1, int64_t from, int64_t to, bool line,
+                             double *time) {
     int64_t a = t0 > from ? t0 : from, b = t1 < to ? t1 : to;
     *time = b > a ? (double)(b - a) : 0;
     double slope = line && t1 > t0 ? (v1 - v0) / (double)(t1 - t0) : 0;
     return *time * (v0 + slope * ((double)(a - t0) + *time / 2));
 }
 
-static void extend(held *h, double v) {
+static void add_reading(held *h, double v) {
     h->min = h->min < v ? h->min : v;
     h->max = h->max > v ? h->max : v;
 }
 
-static held hold(const fl_telemetry *t, const char *name, int32_t device, int64_t from, int64_t to, bool line) {
+static held hold_readings(const fl_telemetry *t, const char *name, int32_t device, int64_t from, int64_t to,
+                          bool line) {
     size_t signal = signal_of(t, name);
     held h = {NAN, NAN, NAN, NAN, NAN, NAN, 0};
     double sum = 0, time = 0, plain = 0, value = NAN, part;
@@ -173,10 +175,10 @@ static held hold(const fl_telemetry *t, const char *name, int32_t device, int64_
         if (t->device[n] != device || isnan(v))
             continue;
         if (!isnan(value) && now > since) {
-            sum += between(since, value, now, v, from, to, line, &part);
+            sum += integrate_part(since, value, now, v, from, to, line, &part);
             time += part;
             if (part > 0 && !line) /* one from before the window holds into it */
-                extend(&h, value);
+                add_reading(&h, value);
         }
         value = v;
         since = now;
@@ -185,10 +187,10 @@ static held hold(const fl_telemetry *t, const char *name, int32_t device, int64_
         plain += v;
         h.first = h.count++ ? h.first : v;
         h.last = v;
-        extend(&h, v);
+        add_reading(&h, v);
     }
     if (!isnan(value) && since < to && time > 0) {
-        sum += between(since, value, to, value, from, to, false, &part);
+        sum += integrate_part(since, value, to, value, from, to, false, &part);
         time += part;
     }
     if (time > 0) {
@@ -220,12 +222,12 @@ static fl_status make_telemetry(fl_device_stats *v, const fl_telemetry *t, int64
     qsort(gap, gaps, sizeof *gap, by_gap);
     v->interval_s = gaps ? (double)gap[gaps / 2] * 1e-9 : NAN;
     free(gap);
-    held power = hold(t, "power_w", v->device, from, to, true);
-    held energy = hold(t, "energy_j", v->device, from, to, true);
+    held power = hold_readings(t, "power_w", v->device, from, to, true);
+    held energy = hold_readings(t, "energy_j", v->device, from, to, true);
     if (isnan(power.mean))
-        power = hold(t, "power_instant_w", v->device, from, to, true);
-    held clock = hold(t, "sm_mhz", v->device, from, to, false),
-         util = hold(t, "util_gpu_pct", v->device, from, to, false);
+        power = hold_readings(t, "power_instant_w", v->device, from, to, true);
+    held clock = hold_readings(t, "sm_mhz", v->device, from, to, false),
+         util = hold_readings(t, "util_gpu_pct", v->device, from, to, false);
     v->power_w = power.mean;
     v->energy_j = energy.count > 1 && energy.last > energy.first ? energy.last - energy.first : power.integral;
     v->sm_mhz = clock.mean;

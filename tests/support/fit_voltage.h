@@ -1,10 +1,32 @@
-#include "models/fit_device.h"
+/* V(f) from powers of kernels over the SM clocks at one memory clock, and B0(m) from kernels that ignore the memory
+ * clock: by other ways than models/fit_chip.h has, for measurements that show what the law says. The law is that of
+ * models/row.h:
+ *
+ *   P = alpha A V^2 f + beta B m/m_ref + B0(m) + C V + A0 V^2 f        (power-capping Eq. 2, extended)
+ *
+ * Clocks are MHz, powers W, V is relative to its floor. Every array is the caller's; nothing is kept. Readings that are
+ * NaN are missing ones and are skipped; one that is infinite, or a power <= 0, is INVALID. */
+#ifndef FL_FIT_VOLTAGE_H
+#define FL_FIT_VOLTAGE_H
+
+#include "models/status.h"
 
 #include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
 
 /* ---- V(f) ---- */
+
+typedef struct voltage_fit {
+    size_t floor_count;     /* so many of the lowest clocks lie on one line: V = 1. At least 3; where no more, the data
+                               show no floor, and V is relative to the line that it touches at the bottom */
+    double floor_mhz;       /* the highest of them */
+    double floor_rms_pct;   /* of g against f on the floor, in percent of f */
+    double rms_pct;         /* of power against c + s g, in percent of the kernel's mean power */
+    double uncertainty_pct; /* of V at its worst clock, from that scatter: one standard deviation. NaN where the
+                               readings are too few to show any (a single kernel) */
+    size_t kernels;         /* with three readings or more; others say nothing */
+} voltage_fit;
 
 #define FLOOR_MIN 3          /* clocks that the offset and the scale of g are fitted to at least */
 #define FLOOR_TOLERANCE 0.01 /* of V: a point of the floor may lie so far off its line */
@@ -197,8 +219,8 @@ static void make_monotone(double *v, size_t floor_count, size_t n, size_t *size)
 }
 
 static fl_model_status conclude(const voltage_problem *q, double sigma, double *volt, double *dynamic_mhz,
-                                fl_voltage_fit *out) {
-    fl_voltage_fit r = {.floor_count = find_floor(q), .kernels = q->used_kernels};
+                                voltage_fit *out) {
+    voltage_fit r = {.floor_count = find_floor(q), .kernels = q->used_kernels};
     double offset = 0, scale = 0, worst = 0, squares = 0;
     size_t used = 0;
     if (!line_of(q, r.floor_count, &offset, &scale, &worst))
@@ -295,8 +317,20 @@ static int is_ladder(const double *f, size_t n) {
     return 1;
 }
 
-fl_model_status fl_fit_voltage(const double *sm_mhz, size_t clocks, const double *power_w, size_t kernels, double *volt,
-                               double *dynamic_mhz, fl_voltage_fit *out) {
+/* The shared g(f) = V(f)^2 f by which P_k(f) = c_k + s_k g(f): the law at one memory clock, with what C V adds left
+ * to g (so V comes out a little high above the floor where the kernels' own slopes are small). Alternating least
+ * squares of the relative error with Huber's weights, so neither kernels of tiny slope nor single bad readings matter.
+ * The data leave g's offset and scale open: both come from the longest run of lowest clocks over which g is a line
+ * (within 1 % of V), taken as the floor of the voltage: g = f on it (power-capping 3.2.2: the Titan X is linear in f up
+ * to 975 MHz, then steepens).
+ *
+ * sm_mhz: `clocks` >= 4 strictly ascending; power_w: kernels x clocks, row by row, all at one memory clock. volt,
+ * dynamic_mhz: one per clock, written on success: V, non-decreasing from exactly 1 on the floor, and g as measured,
+ * before it was made monotone (so dynamic_mhz[i] / sm_mhz[i] - 1 on the floor shows the noise); either may be NULL.
+ * NO_FIT: a clock without a reading, no kernel whose power rises with the clock, V known no better than
+ * to 10 %, or a g that goes up and down as no voltage does. */
+static fl_model_status fit_voltage(const double *sm_mhz, size_t clocks, const double *power_w, size_t kernels,
+                                   double *volt, double *dynamic_mhz, voltage_fit *out) {
     if (clocks <= FLOOR_MIN || kernels == 0 || kernels > SIZE_MAX / 4 / sizeof(double) / (clocks + 2) ||
         !is_ladder(sm_mhz, clocks))
         return FL_MODEL_INVALID;
@@ -322,22 +356,30 @@ fl_model_status fl_fit_voltage(const double *sm_mhz, size_t clocks, const double
     return s;
 }
 
-double fl_voltage_floor_mhz(const double *sm_mhz, const double *volt, size_t clocks, double tolerance) {
-    double mhz = NAN;
-    for (size_t i = 0; i < clocks && volt[i] <= 1 + tolerance; i++)
-        mhz = sm_mhz[i];
-    return mhz;
-}
-
 /* ---- B0(m) ---- */
 
-fl_model_status fl_fit_idle_memory(const fl_memory_pair *pair, size_t count, double tolerance, fl_idle_memory *out) {
+/* One kernel at one SM clock and two memory clocks. */
+typedef struct memory_pair {
+    double low_time_s, low_w;   /* at the lower memory clock */
+    double high_time_s, high_w; /* at the higher */
+} memory_pair;
+
+typedef struct idle_memory {
+    double watts;    /* B0(high) - B0(low): median over the pairs used */
+    double mean_w;   /* their mean, for comparison */
+    double spread_w; /* their standard deviation, robust: 1.4826 times the median distance from the median */
+    size_t used;     /* pairs */
+} idle_memory;
+
+/* A kernel whose time differs by less than `tolerance` (a share, 0.01 = 1 %) ignores the memory clock: it moves next to
+ * no bytes, beta is about 0, and its power still differs by what idle memory draws. NO_FIT: fewer than 3 such pairs. */
+static fl_model_status fit_idle_memory(const memory_pair *pair, size_t count, double tolerance, idle_memory *out) {
     if (!(tolerance > 0) || !isfinite(tolerance))
         return FL_MODEL_INVALID;
     double *rise = calloc(count + 1, sizeof *rise);
     if (!rise)
         return FL_MODEL_NO_MEMORY;
-    fl_idle_memory r = {0};
+    idle_memory r = {0};
     fl_model_status s = FL_MODEL_OK;
     for (size_t i = 0; i < count && s == FL_MODEL_OK; i++) {
         const double v[] = {pair[i].low_time_s, pair[i].low_w, pair[i].high_time_s, pair[i].high_w};
@@ -363,3 +405,5 @@ fl_model_status fl_fit_idle_memory(const fl_memory_pair *pair, size_t count, dou
     free(rise);
     return s;
 }
+
+#endif

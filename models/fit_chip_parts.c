@@ -1,4 +1,4 @@
-/* The law of models/fit_chip.h at given clocks, and the small linear algebra that fitting it needs. */
+/* The law in the form that fitting wants, how far predictions are off, and the small linear algebra for both. */
 #include "models/fit_chip_parts.h"
 #include "models/time.h"
 
@@ -6,46 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-static double line_at(const double *x, const double *y, uint32_t n, double at) {
-    if (n == 0 || at <= x[0])
-        return n ? y[0] : 0;
-    for (uint32_t i = 1; i < n; i++)
-        if (at <= x[i])
-            return y[i - 1] + (y[i] - y[i - 1]) * ((at - x[i - 1]) / (x[i] - x[i - 1]));
-    return y[n - 1];
-}
-
-double fl_chip_volt(const fl_chip *chip, double sm_mhz, double mem_mhz) {
-    return fmax(line_at(chip->knot_mhz, chip->volt, chip->knots, sm_mhz),
-                line_at(chip->mem_mhz, chip->volt_floor, chip->mems, mem_mhz));
-}
-
-double fl_chip_b0(const fl_chip *chip, double mem_mhz) {
-    return line_at(chip->mem_mhz, chip->b0_w, chip->mems, mem_mhz);
-}
-
-double fl_chip_memory_ratio(const fl_chip *chip, double sm_mhz, double mem_mhz) {
-    const double dram = chip->mem_ref / mem_mhz;
-    if (!(chip->link_mhz > 0))
-        return dram;
-    const double q = chip->link_sharp;
-    return fl_time_norm(dram, pow(chip->link_mhz / sm_mhz, chip->link_slope), q) /
-           fl_time_norm(1, pow(chip->link_mhz / chip->sm_ref, chip->link_slope), q);
-}
-
-double fl_chip_time(const fl_chip *chip, const fl_chip_load *load, double sm_mhz, double mem_mhz) {
-    return fl_time_norm(load->tc * chip->sm_ref / sm_mhz, load->tm * fl_chip_memory_ratio(chip, sm_mhz, mem_mhz),
-                        chip->sharpness) +
-           load->tl;
-}
-
-double fl_chip_power(const fl_chip *chip, const fl_chip_load *load, double sm_mhz, double mem_mhz, double time_s) {
-    const double v = fl_chip_volt(chip, sm_mhz, mem_mhz), ghz = sm_mhz / 1000, m = mem_mhz / chip->mem_ref;
-    const double rate = fl_chip_time(chip, load, chip->sm_ref, chip->mem_ref) / time_s;
-    const double core = chip->stall + (1 - chip->stall) * rate * chip->sm_ref / sm_mhz;
-    const double memory = chip->stall_memory + (1 - chip->stall_memory) * rate / m;
-    return load->alpha * chip->a_w * v * v * ghz * core + load->beta * chip->b_w * m * memory +
-           fl_chip_b0(chip, mem_mhz) + chip->c_w * v + chip->a0_w * v * v * ghz;
+int fl_chip_row_is_sound(const fl_chip_row *r) {
+    return r->sm_mhz > 0 && r->mem_mhz > 0 && r->time_s > 0 && isfinite(r->sm_mhz + r->mem_mhz + r->time_s) &&
+           (isnan(r->power_w) || (r->power_w > 0 && isfinite(r->power_w)));
 }
 
 void fl_chip_shape(double sharpness, double memory, double rest, const double *f_ratio, const double *h, size_t n,
@@ -58,6 +21,27 @@ void fl_chip_shape(double sharpness, double memory, double rest, const double *f
 double fl_chip_covariance(const fl_chip_error *e, const fl_chip_row *a, const fl_chip_row *b) {
     const double x = log(a->sm_mhz / b->sm_mhz) / e->length_sm, y = log(a->mem_mhz / b->mem_mhz) / e->length_mem;
     return e->smooth * e->smooth * exp(-0.5 * (x * x + y * y));
+}
+
+double fl_chip_distance(const fl_chip_row *known, size_t count, const fl_chip_row *at, int *outside) {
+    double near = INFINITY, low[2] = {INFINITY, INFINITY}, high[2] = {0, 0};
+    for (size_t i = 0; i < count; i++) {
+        near = fmin(near, hypot(log(at->sm_mhz / known[i].sm_mhz), log(at->mem_mhz / known[i].mem_mhz)));
+        low[0] = fmin(low[0], known[i].sm_mhz);
+        high[0] = fmax(high[0], known[i].sm_mhz);
+        low[1] = fmin(low[1], known[i].mem_mhz);
+        high[1] = fmax(high[1], known[i].mem_mhz);
+    }
+    *outside = at->sm_mhz < low[0] || at->sm_mhz > high[0] || at->mem_mhz < low[1] || at->mem_mhz > high[1];
+    return near;
+}
+
+double fl_chip_sd_pct(const fl_chip_error *e, const fl_chip_row *known, size_t count, const fl_chip_row *at,
+                      double variance) {
+    int outside = 0;
+    const double far = fl_chip_distance(known, count, at, &outside);
+    const double growth = far * (outside ? e->outside : e->inside);
+    return 100 * (outside ? e->wide_outside : e->wide_inside) * sqrt(fmax(0, variance) + growth * growth);
 }
 
 int fl_chip_cholesky(double *a, size_t n) {
@@ -81,14 +65,6 @@ void fl_chip_lower_solve(const double *l, size_t n, double *x) {
     for (size_t i = 0; i < n; i++) {
         for (size_t k = 0; k < i; k++)
             x[i] -= l[i * n + k] * x[k];
-        x[i] /= l[i * n + i];
-    }
-}
-
-void fl_chip_upper_solve(const double *l, size_t n, double *x) {
-    for (size_t i = n; i-- > 0;) {
-        for (size_t k = i + 1; k < n; k++)
-            x[i] -= l[k * n + i] * x[k];
         x[i] /= l[i * n + i];
     }
 }

@@ -1,6 +1,6 @@
 /* What is in a trace, in numbers: how long, what kernels, how busy the devices were, the gaps, power and energy. */
-#ifndef FL_STATS_H
-#define FL_STATS_H
+#ifndef FL_TRACE_STATS_H
+#define FL_TRACE_STATS_H
 
 #include "traces/import.h"
 

@@ -2,7 +2,7 @@
 
 #include "traces/columns.h"
 #include "traces/intern.h"
-#include "traces/output.h"
+#include "traces/writing.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -32,7 +32,7 @@ static bool not_known(const loader *l, const fl_csv_row *row, size_t column) {
     return false;
 }
 
-static fl_status get(const loader *l, const fl_csv_row *row, size_t column, double *value, fl_diag *d) {
+static fl_status read_number(const loader *l, const fl_csv_row *row, size_t column, double *value, fl_diag *d) {
     *value = NAN;
     if (not_known(l, row, column))
         return FL_OK;
@@ -56,7 +56,7 @@ static fl_status get_name(loader *l, const fl_csv_row *row, size_t column, uint3
 }
 
 /* Power, energy and time belong together: of the first two one may be missing. */
-static fl_status complete(const loader *l, const fl_csv_row *row, fl_sweep_row *r, fl_diag *d) {
+static fl_status complete_power(const loader *l, const fl_csv_row *row, fl_sweep_row *r, fl_diag *d) {
     if (isnan(r->time_s))
         return FL_FIELD_FAIL(d, row, l->where[TIME], "time_s is empty, expected a number above 0");
     if (isnan(r->power_w) && isnan(r->energy_j) && l->times)
@@ -98,7 +98,7 @@ static fl_status on_row(void *user, const fl_csv_row *row, fl_diag *d) {
     if (status == FL_OK)
         status = get_name(l, row, KERNEL, &r.kernel, d);
     for (size_t c = SM_MHZ; c < REQUIRED && status == FL_OK; c++)
-        status = get(l, row, c, value[c - SM_MHZ], d);
+        status = read_number(l, row, c, value[c - SM_MHZ], d);
     if (status == FL_OK)
         status = get_spread(l, row, ENERGY_CV, &r.energy_cv, d);
     if (status == FL_OK)
@@ -106,7 +106,7 @@ static fl_status on_row(void *user, const fl_csv_row *row, fl_diag *d) {
     if (status == FL_OK)
         status = get_spread(l, row, RATIO_CV, &r.ratio_cv, d);
     if (status == FL_OK)
-        status = complete(l, row, &r, d);
+        status = complete_power(l, row, &r, d);
     if (status != FL_OK)
         return status;
     if (fl_grow(&l->s.rows, &l->s.row_room, l->s.row_count + 1, sizeof r) != FL_OK)

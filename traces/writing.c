@@ -1,7 +1,6 @@
-#include "traces/csv.h"
+#include "traces/writing.h"
 
 #include "traces/beside.h"
-#include "traces/output.h"
 #include "traces/numbers.h"
 
 #include <csv.h>
@@ -87,7 +86,7 @@ fl_output *fl_output_open(const char *path, fl_diag *d) {
     return o;
 }
 
-void *fl_output_file(fl_output *o) { return o->file; }
+FILE *fl_output_file(fl_output *o) { return o->file; }
 
 /* After the rename the name itself must survive a power cut too; a folder that cannot be synced is no failure. */
 static void sync_folder(const char *path) {
@@ -133,7 +132,7 @@ void fl_output_abort(fl_output *o) {
         destroy(o);
 }
 
-void fl_csv_put(void *file, const char *text) {
+void fl_csv_put(FILE *file, const char *text) {
     size_t size = strlen(text);
     bool quote =
         size && (strpbrk(text, ",\"\r\n") || text[0] == '#' || strchr(" \t", text[0]) || strchr(" \t", text[size - 1]));
@@ -143,13 +142,13 @@ void fl_csv_put(void *file, const char *text) {
         fwrite(text, 1, size, file);
 }
 
-void fl_put_real(void *file, double value) {
+void fl_put_real(FILE *file, double value) {
     char text[FL_REAL_TEXT];
     if (!isnan(value))
         fputs(fl_real_text(value, text), file);
 }
 
-void fl_put_int(void *file, int64_t value) {
+void fl_put_int(FILE *file, int64_t value) {
     char text[24];
     char *t = text + sizeof text;
     uint64_t rest = value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
@@ -161,7 +160,7 @@ void fl_put_int(void *file, int64_t value) {
     fwrite(t, 1, (size_t)(text + sizeof text - t), file);
 }
 
-void fl_put_device(void *file, int32_t device) {
+void fl_put_device(FILE *file, int32_t device) {
     if (device < 0)
         fputs("host", file);
     else
@@ -180,7 +179,7 @@ static bool clean(const char *text, bool is_key) {
     return true;
 }
 
-fl_status fl_put_head(void *file, const char *path, const char *format, const fl_head *h, fl_diag *d) {
+fl_status fl_put_head(FILE *file, const char *path, const char *format, const fl_head *h, fl_diag *d) {
     fprintf(file, "# %s 1\n", format);
     for (size_t i = 0; i < h->count; i++) {
         const char *key = h->entry[i].key, *value = h->entry[i].value;

@@ -1,8 +1,8 @@
-#include "traces/stats.h"
+#include "traces/trace_stats.h"
 
 #include "traces/activity.h"
 #include "traces/csv.h"
-#include "traces/output.h"
+#include "traces/writing.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,0 +1,123 @@
+#!/usr/bin/env bash
+# To add a policy, a platform, a reader or a command takes what the rooms' README.md say and no more: adding.sh adds one
+# of each to a copy of the tree, builds it and uses them.
+set -eu
+cd "$(dirname "$0")/.."
+copy=$(mktemp -d)
+trap 'rm -rf "$copy"' EXIT
+cp -r CMakeLists.txt LICENSE README.md policies models traces sim harness plots "$copy"
+cd "$copy"
+
+row() { # file, text of a row that is there, the row to put above it
+  grep -qF -- "$2" "$1" || { echo "adding: $1 has no row $2"; exit 1; }
+  awk -v old="$2" -v new="$3" 'index($0, old) && !done { print new; done = 1 } { print }' "$1" >"$1.new"
+  mv "$1.new" "$1"
+}
+expect() { # what, pattern, command...: it succeeds and prints the pattern
+  local what=$1 pattern=$2
+  shift 2
+  if ! "$@" >out 2>&1 || ! grep -qE -- "$pattern" out; then
+    echo "adding: $what: expected '$pattern' of $*:"
+    cat out
+    exit 1
+  fi
+}
+
+# a policy: its file, one row
+sed 's/FL_POLICY(skeleton)/FL_POLICY(added_policy)/; s/\.name = "skeleton"/.name = "added-policy"/' policies/skeleton.c \
+  >policies/added_policy.c
+row policies/registry.c 'X(skeleton)' '    X(added_policy) \'
+
+# a platform: its file
+sed 's/An invented GPU/An added GPU/' models/platforms/generic.json >models/platforms/added-platform.json
+
+# a reader: its file, one row (and seeds for its fuzzer, which tests/test_detect.c asks for)
+cat >traces/import_added.c <<'END'
+#include "traces/csv.h"
+#include "traces/readings.h"
+
+#include <string.h>
+
+typedef struct loader {
+    fl_readings to;
+    size_t power;
+    bool has_header;
+} loader;
+
+static bool detect(const char *path, const char *head, size_t size) {
+    (void)path, (void)size;
+    return strncmp(head, "seconds,watts\n", 14) == 0;
+}
+
+static fl_status on_row(void *user, const fl_csv_row *row, fl_diag *d) {
+    loader *l = user;
+    double seconds = 0, watts = 0, *value = NULL;
+    if (!l->has_header) {
+        l->has_header = true;
+        return fl_readings_signal(&l->to, "power_w", &l->power, d);
+    }
+    if (row->count != 2)
+        return fl_fail(d, FL_BAD_INPUT, row->file, row->line, 1, "%zu fields, expected 2", row->count);
+    fl_status s = fl_field_real(row, 0, "seconds", 0, 1e6, &seconds, d);
+    if (s == FL_OK)
+        s = fl_field_real(row, 1, "watts", 0, 1e6, &watts, d);
+    if (s == FL_OK)
+        s = fl_readings_row(&l->to, (int64_t)(seconds * 1e9), 0, &value, d);
+    if (s == FL_OK)
+        value[l->power] = watts;
+    return s;
+}
+
+static fl_status read(const char *path, const fl_import_options *o, fl_imported *out, fl_diag *d) {
+    (void)o;
+    loader l = {.to = {.out = out}};
+    *out = (fl_imported){0};
+    fl_status s = fl_csv_read(path, &(fl_csv_options){0}, NULL, on_row, &l, d);
+    if (s == FL_OK)
+        s = fl_readings_end(&l.to, path, d);
+    fl_readings_free(&l.to);
+    if (s != FL_OK)
+        fl_imported_free(out);
+    return s;
+}
+
+const fl_reader fl_reader_added = {"added-meter", "a meter of this test", detect, read};
+END
+row traces/readers.h 'X(geepafs)' '    X(added) \'
+
+# a command: its file, one row
+if [ -d harness/cmd ]; then
+  commands=harness/cmd/commands.h file=harness/cmd/cmd_hello.c
+  row $commands 'X(run,' '    X(hello, "says hello") \'
+else
+  commands=harness/commands.h file=harness/cmd_hello.c
+  row $commands 'int fl_cmd_run(' 'int fl_cmd_hello(int argc, char **argv);'
+  row harness/main.c '{"run", ' '    {"hello", "says hello", fl_cmd_hello},'
+fi
+cat >$file <<END
+#include "$commands"
+
+#include <stdio.h>
+
+int fl_cmd_hello(int argc, char **argv) {
+    printf("hello, %s\n", argc ? argv[0] : "nobody");
+    return FL_EXIT_OK;
+}
+END
+
+{ cmake -S . -B build -DCMAKE_BUILD_TYPE=Release -DBUILD_TESTING=OFF -DFL_WERROR=ON &&
+  cmake --build build -j "$(nproc)" --target foldline; } >log 2>&1 || { tail -n 40 log; exit 1; }
+
+f=build/foldline
+printf 'seconds,watts\n0,100\n0.5,150\n1,125\n' >meter.txt
+expect "the policy is listed" '^added-policy ' $f policies
+expect "the policy is described" 'low_pct' $f policies added-policy
+expect "the platform is listed" '^added-platform ' $f platforms
+expect "the platform is described" 'An added GPU' $f platforms added-platform
+expect "both run" 'added-policy' $f run traces/samples/launches.csv --platform added-platform --policy added-policy
+expect "the reader detects" '3 rows, from added-meter' $f import meter.txt -o meter.csv
+expect "the reader reads" '^500000000,0,150$' cat meter.telemetry.csv
+expect "the reader is named" '^ *added-meter  +a meter of this test$' $f import --help
+expect "the command is listed" '^ +hello +says hello$' $f --help
+expect "the command runs" '^hello, world$' $f hello world
+echo "added and used: a policy, a platform, a reader, a command"

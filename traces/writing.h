@@ -1,0 +1,27 @@
+/* Durable writing, and the pieces that the writers of canonical files share. */
+#ifndef FL_WRITING_H
+#define FL_WRITING_H
+
+#include "traces/diag.h"
+#include "traces/records.h"
+
+#include <stdio.h>
+
+/* Durable writing: a FILE on a temporary name beside path; commit flushes, syncs and renames; abort removes it. */
+typedef struct fl_output fl_output;
+fl_output *fl_output_open(const char *path, fl_diag *d);
+FILE *fl_output_file(fl_output *o);
+fl_status fl_output_commit(fl_output *o, fl_diag *d);
+void fl_output_abort(fl_output *o);
+
+void fl_csv_put(FILE *file, const char *text); /* one field, quoted where it must be */
+
+void fl_put_int(FILE *file, int64_t value);
+void fl_put_real(FILE *file, double value); /* shortest text that comes back; nothing for NAN */
+
+void fl_put_device(FILE *file, int32_t device); /* "host" for -1 */
+
+/* "# format 1" and the entries. FL_BAD_INPUT for an entry that would not come back as it is. */
+fl_status fl_put_head(FILE *file, const char *path, const char *format, const fl_head *h, fl_diag *d);
+
+#endif
