@@ -1,38 +1,14 @@
-#include "harness/commands.h"
-#include "harness/cmd_emulate.h"
-#include "harness/live/commands.h"
+#include "harness/base/command.h"
+#include "harness/cmd/commands.h"
 
 #include <string.h>
 
-typedef struct fl_command {
-    const char *name, *summary;
-    fl_command_function run;
-} fl_command;
+#define ROW(name, summary) {#name, summary, fl_cmd_##name},
 
-static const fl_command commands[] = {
-    {"run", "one policy over one workload", fl_cmd_run},
-    {"compare", "policies over workloads, against the oracles", fl_cmd_compare},
-    {"sweep", "a grid of runs, durable, sharded", fl_cmd_sweep},
-    {"merge", "shards of a grid into one result", fl_cmd_merge},
-    {"search", "the best parameters, without the whole grid", fl_cmd_search},
-    {"regress", "a recorded experiment run again, with gates", fl_cmd_regress},
-    {"oracle", "best static clock, best clock per kernel, clairvoyant schedule", fl_cmd_oracle},
-    {"fit", "models and parameters from measurements", fl_cmd_fit},
-    {"replay", "a recorded policy's decisions, checked against the policy here", fl_cmd_replay},
-    {"synth", "a synthetic kernel trace, seeded", fl_cmd_synth},
-    {"import", "files of profilers and sensor tools, made canonical", fl_cmd_import},
-    {"trace", "what is in a trace", fl_cmd_trace},
-    {"policies", "the policies, their parameters and sources", fl_cmd_policies},
-    {"platforms", "the platforms, their values and sources", fl_cmd_platforms},
-    {"plot", "a picture of a result", fl_cmd_plot},
-    {"live", "a policy on this machine's GPUs: shadow, or --control", fl_cmd_live},
-    {"record", "telemetry of this machine's GPUs, of a program's life", fl_cmd_record},
-    {"doctor", "what may be read and set on each GPU, and why not", fl_cmd_doctor},
-    {"restore", "clocks and limits as they were before", fl_cmd_restore},
-    {"emulate", "a program that uses NVML, on a simulated GPU", fl_cmd_emulate},
-    {"report", "one page of results, to read and to print", fl_cmd_report},
-    {"bench", "the simulator's own speed, as ratios within one run", fl_cmd_bench},
-};
+static const struct {
+    const char *name, *summary;
+    int (*run)(int argc, char **argv);
+} commands[] = {FL_COMMANDS(ROW)};
 enum { COMMANDS = sizeof commands / sizeof *commands };
 
 static void usage(FILE *out) {
@@ -78,5 +54,5 @@ int main(int argc, char **argv) {
         fl_fail(&d, FL_BAD_INPUT, NULL, 0, 0, "unknown command '%s', did you mean '%s'?", argv[1], near);
     else
         fl_fail(&d, FL_BAD_INPUT, NULL, 0, 0, "unknown command '%s', see foldline --help", argv[1]);
-    return fl_report(NULL, &d);
+    return fl_command_fail(NULL, &d);
 }

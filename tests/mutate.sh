@@ -14,7 +14,7 @@ unset FL_BLESS
 cc=${CC:-cc}
 flags="-std=gnu17 -O0 -w -ffp-contract=off -fPIC -D_GNU_SOURCE"
 tests="test_assure test_foldfit test_policies"
-common="traces/diag.c traces/numbers.c sim/params.c sim/rows.c sim/instance.c harness/plugin.c"
+common="traces/diag.c traces/numbers.c sim/params.c sim/rows.c sim/instance.c harness/input/plugin.c"
 suites=$(sed -n 's/^[^#|]* | [a-z]*\/[a-z_]*\.c \(test_[a-z_]*\) | .*/\1/p' tests/mutations.txt | sort -u)
 libraries="-lgsl -lgslcblas -lcsv -lyajl -lsqlite3 -lz -lcjson -lcunit -lm -lpthread"
 export root work cc flags tests libraries
@@ -32,11 +32,10 @@ done >>"$work/list"
 for suite in $suites; do
   echo "tests/$suite.c $work/$suite.o"
 done >>"$work/list"
-for source in models/*.c traces/*.c sim/*.c policies/*.c harness/fault_spec.c \
-  harness/platform*.c harness/place.c harness/json.c harness/node_choice.c harness/args.c harness/arrivals_spec.c; do
-  echo "$source $work/rooms/$(basename "$source" .c).o"
+for source in models/*.c traces/*.c sim/*.c policies/*.c harness/base/*.c harness/input/*.c; do
+  echo "$source $work/rooms/$(tr / - <<<"${source%.c}").o"
 done >>"$work/list"
-xargs -P "${MUTATE_JOBS:-$(nproc)}" -L 1 sh -c '$cc $flags -I. -DFL_ROOT="\"$root\"" -DFL_SHARE_DIR="\"$root/models\"" -DFL_PLOTS_DIR="\"\"" -DFL_CLIENT_DIR="\"\"" \
+xargs -P "${MUTATE_JOBS:-$(nproc)}" -L 1 sh -c '$cc $flags -I. -DFL_VERSION="\"\"" -DFL_ROOT="\"$root\"" -DFL_SHARE_DIR="\"$root/models\"" -DFL_PLOTS_DIR="\"\"" -DFL_CLIENT_DIR="\"\"" \
   -DFL_POLICY_ARCHIVE="\"$work/libfl_policies.a\"" -DFL_SKELETON_SO="\"$work/skeleton.so\"" -c "$0" -o "$1"' \
   <"$work/list" || fail "the sources do not compile"
 (cd "$work/good" && ar rcs "$work/libfl_policies.a" $(cd "$root/policies" && ls *.c | sed 's/c$/o/')) || fail "archive"

@@ -1,29 +1,67 @@
 #!/usr/bin/env bash
-# The arrows of the house: which room may include which. Three ground rooms, sim above them, harness above all.
+# The arrows of the house: which room may include which. They run downwards only, and every file lies in a room.
+#   tests/structure.sh [FOLDER]    the tree to look at (this one)
 set -u
-cd "$(dirname "$0")/.." || exit 1
-bad=0
-forbid() { # folder, pattern of includes that it must not have, why
-  local rows
-  rows=$(grep -rnE "#include \"$2" "$1" --include='*.c' --include='*.h' || true)
-  if [ -n "$rows" ]; then
-    echo "$3:"
-    echo "$rows"
-    bad=1
-  fi
-}
-forbid policies '(models|traces|sim|harness|tests)/' 'a policy reaches beyond its contract'
-forbid models '(policies|traces|sim|harness|tests)/' 'a model knows another room'
-forbid traces '(policies|models|sim|harness|tests)/' 'a trace reader knows another room'
-forbid sim '(harness|tests)/' 'the simulator reaches up'
-forbid harness 'tests/' 'the program needs a test'
-for room in policies models traces sim harness tests; do
-  forbid $room '\.\./' 'an include climbs'
-done
-rows=$(grep -nE '\b(exit|abort|printf|puts|perror)[[:space:]]*\(' models/*.c traces/*.c policies/*.c sim/*.c || true)
+cd "${1:-$(dirname "$0")/..}" || exit 1
+
+# A room, and the rooms that its files may include. A room may always include itself.
+arrows='
+policies             :
+models               :
+traces               :
+sim                  : policies models traces
+harness/base         : policies traces
+harness/input        : policies models traces sim harness/base
+harness/log          : policies models traces sim harness/base
+harness/study        : policies models traces sim harness/base harness/input
+harness/fit          : policies models traces sim harness/base harness/input
+harness/report       : policies models traces sim harness/base harness/study
+harness/live/collector :
+harness/live/vendor  : policies traces harness/base
+harness/live         : policies traces sim harness/base harness/log harness/live/vendor harness/live/collector
+harness/emulate/client : policies
+harness/emulate      : policies models traces sim harness/base harness/input harness/live harness/live/vendor harness/live/collector harness/emulate/client
+harness/cmd          : policies models traces sim harness/base harness/input harness/log harness/study harness/fit harness/report harness/live harness/live/vendor harness/live/collector harness/emulate
+harness              : harness/base harness/cmd
+'
+
+# Rows "file line included-file" of every include between quotes, against the table.
+grep -rnE '^[[:space:]]*#[[:space:]]*include "' policies models traces sim harness --include='*.c' --include='*.h' |
+  ARROWS="$arrows" awk '
+    function folder(path) { sub(/\/[^\/]*$/, "", path); return path }
+    BEGIN {
+      rows = split(ENVIRON["ARROWS"], row, "\n")
+      for (i = 1; i <= rows; i++)
+        if (split(row[i], part, ":") == 2) {
+          gsub(/ /, "", part[1])
+          room[part[1]] = 1
+          rooms = split(part[2], to, " ")
+          for (k = 1; k <= rooms; k++)
+            allowed[part[1], to[k]] = 1
+        }
+    }
+    {
+      split($0, at, ":")
+      split($0, quoted, "\"")
+      from = folder(at[1])
+      to_room = folder(quoted[2])
+      if (!(from in room))
+        what = "is in no room"
+      else if (quoted[2] ~ /\.\.\// || !(to_room in room))
+        what = "includes what is in no room, " quoted[2]
+      else if (from != to_room && !((from, to_room) in allowed))
+        what = "may not include " quoted[2]
+      else
+        next
+      print at[1] ":" at[2] ": " what
+      bad = 1
+    }
+    END { exit bad }' >/dev/stderr
+bad=$?
+
+rows=$(grep -nE '\b(exit|abort|printf|puts|perror)[[:space:]]*\(' models/*.c traces/*.c policies/*.c sim/*.c)
 if [ -n "$rows" ]; then
-  echo "a library exits or prints:"
-  echo "$rows"
+  printf 'a library exits or prints:\n%s\n' "$rows" >&2
   bad=1
 fi
 [ $bad = 0 ] && echo "structure: the arrows run one way"

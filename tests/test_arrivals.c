@@ -1,11 +1,11 @@
 /* Requests that arrive by the clock, iterations and barriers: by hand, against one pass, and against queueing theory.
  */
-#include "harness/arrivals_spec.h"
+#include "harness/input/arrivals_spec.h"
 #include "sim/cpu.h"
 #include "sim/poisson.h"
 #include "sim/serve.h"
-#include "tests/node_fixture.h"
-#include "tests/temp_file.h"
+#include "tests/support/node_fixture.h"
+#include "tests/support/temp_file.h"
 
 #define MS 1000000
 

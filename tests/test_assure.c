@@ -1,8 +1,8 @@
 /* Assure and SweetSpot against what the rules of the GEEPAFS daemon give: single probes worked out by hand, random
  * probes against a second derivation in another style, the timing of loops, and whole decision sequences. */
 #include "policies/random.h"
-#include "tests/assure_node.h"
-#include "tests/golden.h"
+#include "tests/support/assure_node.h"
+#include "tests/support/golden.h"
 
 /* ---- one probe at a time ------------------------------------------------------------------------------------------
  */

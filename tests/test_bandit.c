@@ -4,7 +4,7 @@
 #include "policies/random.h"
 #include "policies/registry.h"
 #include "sim/draws.h"
-#include "tests/golden.h"
+#include "tests/support/golden.h"
 #include "traces/tables.h"
 
 #include <math.h>

@@ -1,7 +1,7 @@
 /* Files that take another's place once they are whole: nothing of a writer that is killed stays. */
 #include "traces/beside.h"
-#include "tests/suite.h"
-#include "tests/temp_file.h"
+#include "tests/support/suite.h"
+#include "tests/support/temp_file.h"
 #include "traces/csv.h"
 
 #include <dirent.h>

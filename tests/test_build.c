@@ -1,9 +1,9 @@
 /* From files to workloads: what was recorded comes out again at the clocks of the recording. */
-#include "harness/scene.h"
+#include "harness/input/scene.h"
 #include "sim/node.h"
 #include "sim/run.h"
 #include "sim/synth.h"
-#include "tests/suite.h"
+#include "tests/support/suite.h"
 #include "traces/kernels.h"
 
 #include <math.h>

@@ -1,7 +1,7 @@
 /* The binary cache of kernel traces: what goes in comes out, and only for the source it was made from. */
-#include "tests/same_trace.h"
-#include "tests/suite.h"
-#include "tests/temp_file.h"
+#include "tests/support/same_trace.h"
+#include "tests/support/suite.h"
+#include "tests/support/temp_file.h"
 
 #include "traces/cache.h"
 #include "traces/cache_hash.h"

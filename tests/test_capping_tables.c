@@ -1,10 +1,10 @@
 /* foldline fit capping: tables of the static method from a sweep written by hand, from the simulated node, and the
  * committed ones against what the command makes today. */
 #include "policies/policy.h"
-#include "tests/suite.h"
-#include "tests/temp_file.h"
+#include "tests/support/suite.h"
+#include "tests/support/temp_file.h"
 
-#include "harness/table_file.h"
+#include "harness/base/table_file.h"
 
 #include <math.h>
 

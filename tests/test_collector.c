@@ -1,6 +1,6 @@
 /* The collector in a program, on a stub of CUPTI: what of its kernels comes when, however the program ends, and which
  * CUPTI it takes. */
-#include "tests/ring_fixture.h"
+#include "tests/support/ring_fixture.h"
 
 #include <dlfcn.h>
 

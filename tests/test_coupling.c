@@ -1,10 +1,10 @@
 /* How CPU and GPU hang together: what DynaCo measured on an APU (Figs. 6 and 7), and a program on a V100 whose launches
  * set the pace. */
-#include "harness/node_choice.h"
-#include "harness/platform.h"
+#include "harness/input/node_choice.h"
+#include "harness/input/platform.h"
 #include "sim/cpu.h"
 #include "sim/run.h"
-#include "tests/sim_fixture.h"
+#include "tests/support/sim_fixture.h"
 
 typedef struct stage {
     fl_platform p;

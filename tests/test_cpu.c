@@ -1,6 +1,6 @@
 #include "sim/cpu.h"
 
-#include "tests/suite.h"
+#include "tests/support/suite.h"
 
 #include <math.h>
 

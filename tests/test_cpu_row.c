@@ -1,6 +1,6 @@
 #include "models/cpu_row.h"
 
-#include "tests/suite.h"
+#include "tests/support/suite.h"
 
 #include <math.h>
 

@@ -1,7 +1,7 @@
 #include "models/curve.h"
 #include "models/device.h"
 #include "models/sensor.h"
-#include "tests/suite.h"
+#include "tests/support/suite.h"
 
 #include <math.h>
 #include <pthread.h>

@@ -1,6 +1,6 @@
 /* DEPO: four windows at the default limit, then golden section search over the power limit by the rate of kernels. */
-#include "tests/golden.h"
-#include "tests/mfgpoeo_node.h"
+#include "tests/support/golden.h"
+#include "tests/support/mfgpoeo_node.h"
 
 enum { WAITS, AT_DEFAULT, SEARCH, DONE };
 

@@ -1,5 +1,5 @@
 /* Which reader takes a file, and what is said where none does. */
-#include "tests/import_fixture.h"
+#include "tests/support/import_fixture.h"
 
 #define KERNELS                                                                                                        \
     "# foldline-kernels 1\n# sm_mhz: 1500\ndevice,process,stream,start_ns,end_ns,name,grid_x,grid_y,grid_z,block_x,"   \

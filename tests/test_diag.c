@@ -1,4 +1,4 @@
-#include "tests/suite.h"
+#include "tests/support/suite.h"
 
 #include "traces/diag.h"
 #include "traces/intern.h"

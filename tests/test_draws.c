@@ -2,7 +2,7 @@
  * times are what its head says. */
 #include "policies/registry.h"
 #include "sim/draws.h"
-#include "tests/suite.h"
+#include "tests/support/suite.h"
 #include "traces/tables.h"
 
 #include <math.h>

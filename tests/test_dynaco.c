@@ -1,8 +1,8 @@
 /* DynaCo against its listings line by line on samples made by hand; what it does without readings; BAPM and the ideal
  * static scheme. */
 #include "policies/random.h"
-#include "tests/sim_fixture.h"
-#include "tests/golden.h"
+#include "tests/support/sim_fixture.h"
+#include "tests/support/golden.h"
 
 extern const fl_policy fl_policy_onelevelth, fl_policy_multilevelth, fl_policy_bapm, fl_policy_idealstatic;
 

@@ -1,5 +1,5 @@
 /* The simulated driver's library, end to end: real programs under `foldline emulate`. */
-#include "tests/suite.h"
+#include "tests/support/suite.h"
 
 #include <cjson/cJSON.h>
 #include <math.h>

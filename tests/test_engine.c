@@ -1,5 +1,5 @@
 /* One GPU through clock changes, and whole runs: closed forms, equal bits by every way, actuators, records, ends. */
-#include "tests/sim_fixture.h"
+#include "tests/support/sim_fixture.h"
 
 #include <pthread.h>
 

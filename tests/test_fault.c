@@ -1,6 +1,6 @@
-#include "harness/fault_spec.h"
+#include "harness/input/fault_spec.h"
 #include "sim/fault.h"
-#include "tests/suite.h"
+#include "tests/support/suite.h"
 
 #define MS INT64_C(1000000)
 #define S INT64_C(1000000000)

@@ -1,7 +1,7 @@
 /* Whole runs with injected faults: the policy sees an invalid signal rather than a zero, and the run finishes or stops
  * with a clear error; nothing negative, nothing NaN. */
-#include "harness/fault_spec.h"
-#include "tests/node_fixture.h"
+#include "harness/input/fault_spec.h"
+#include "tests/support/node_fixture.h"
 
 typedef struct witness {
     int64_t from_ns, until_ns;

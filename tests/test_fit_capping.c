@@ -2,7 +2,7 @@
  * out. */
 #include "models/fit_capping.h"
 #include "policies/random.h"
-#include "tests/suite.h"
+#include "tests/support/suite.h"
 
 #include <math.h>
 

@@ -1,9 +1,9 @@
-#include "harness/fit_chip_json.h"
-#include "harness/fit_score.h"
+#include "harness/fit/fit_chip_json.h"
+#include "harness/fit/fit_score.h"
 #include "models/fit_chip.h"
 #include "policies/random.h"
-#include "tests/suite.h"
-#include "tests/temp_file.h"
+#include "tests/support/suite.h"
+#include "tests/support/temp_file.h"
 #include "traces/diag.h"
 
 #include <math.h>

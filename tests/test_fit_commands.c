@@ -1,8 +1,8 @@
 /* `foldline fit device` and `fit workload` as a user has them: what a few rows cannot tell is not stated, what lies
  * outside the calibration is refused or marked, and workloads that the device was fitted to are named. */
-#include "harness/json.h"
-#include "tests/suite.h"
-#include "tests/temp_file.h"
+#include "harness/base/json.h"
+#include "tests/support/suite.h"
+#include "tests/support/temp_file.h"
 
 #include <cjson/cJSON.h>
 #include <math.h>

@@ -1,5 +1,5 @@
 #include "models/fit_contention.h"
-#include "tests/sim_fixture.h"
+#include "tests/support/sim_fixture.h"
 
 /* A sweep as one would measure it: 2 to 8 copies of a kernel together at every clock, against one alone. */
 static void test_recovers(void) {

@@ -1,9 +1,9 @@
-#include "harness/platform.h"
+#include "harness/input/platform.h"
 #include "models/fit_device.h"
 #include "models/fit_idle.h"
 #include "models/row.h"
 #include "policies/random.h"
-#include "tests/suite.h"
+#include "tests/support/suite.h"
 #include "traces/tables.h"
 
 #include <math.h>

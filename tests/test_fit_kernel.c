@@ -2,7 +2,7 @@
 #include "models/fit_kernel.h"
 #include "models/time.h"
 #include "policies/random.h"
-#include "tests/suite.h"
+#include "tests/support/suite.h"
 
 #include <math.h>
 

@@ -1,8 +1,8 @@
 /* The way round for a device: runs of the simulator, recorded as its sensors show them, made a sweep of, and fitted,
  * give back the platform that they were made with. Through the program alone, as a user would. */
-#include "harness/json.h"
-#include "tests/suite.h"
-#include "tests/temp_file.h"
+#include "harness/base/json.h"
+#include "tests/support/suite.h"
+#include "tests/support/temp_file.h"
 
 #include <cjson/cJSON.h>
 #include <math.h>

@@ -1,9 +1,9 @@
 /* Frequency sensitivity and its regression on counters: exact planes come back, what the data cannot tell is said. */
-#include "harness/profile_states.h"
+#include "harness/fit/profile_states.h"
 #include "models/fit_sensitivity.h"
 #include "policies/random.h"
-#include "tests/suite.h"
-#include "tests/temp_file.h"
+#include "tests/support/suite.h"
+#include "tests/support/temp_file.h"
 
 #include <math.h>
 

@@ -1,7 +1,7 @@
 /* The fold-line fit of Assure, and the choice that follows, on random probes against a second derivation in another
  * style. */
 #include "policies/random.h"
-#include "tests/assure_node.h"
+#include "tests/support/assure_node.h"
 
 /* ---- a second derivation ------------------------------------------------------------------------------------------
  * Least squares by elimination over basis functions in long double; the model as a curve; the bound by bisection on the

@@ -1,6 +1,6 @@
 #include "models/foldline.h"
 #include "policies/random.h"
-#include "tests/suite.h"
+#include "tests/support/suite.h"
 
 #include <math.h>
 

@@ -1,9 +1,9 @@
 /* The gate: rules, intervals, what passes and what does not, and the files. The whole program with planted faults:
  * tests/gate.sh. */
-#include "harness/gate.h"
+#include "harness/study/gate.h"
 #include "policies/random.h"
-#include "tests/suite.h"
-#include "tests/temp_file.h"
+#include "tests/support/suite.h"
+#include "tests/support/temp_file.h"
 
 #include <math.h>
 #include <sys/wait.h>

@@ -1,6 +1,6 @@
 /* Plain and gzipped files read alike, in pieces of any size; damage and cuts are seen. */
-#include "tests/suite.h"
-#include "tests/temp_file.h"
+#include "tests/support/suite.h"
+#include "tests/support/temp_file.h"
 
 #include "traces/gunzip.h"
 

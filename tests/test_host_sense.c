@@ -1,7 +1,7 @@
 /* What software reads of the node: points made up by hand, so that each value can be checked by one. */
 #include "sim/host_sense.h"
 
-#include "tests/suite.h"
+#include "tests/support/suite.h"
 
 #include <math.h>
 

@@ -1,6 +1,6 @@
 /* foldline import and foldline trace, as a user calls them. */
-#include "tests/suite.h"
-#include "tests/temp_file.h"
+#include "tests/support/suite.h"
+#include "tests/support/temp_file.h"
 
 #include <stdarg.h>
 #include <sys/stat.h>

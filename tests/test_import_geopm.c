@@ -1,4 +1,4 @@
-#include "tests/import_fixture.h"
+#include "tests/support/import_fixture.h"
 
 #define FORMAT "geopm"
 #define TOP "# geopm_version: 3.0\n# profile_name: \"it's\n# agent: monitor\n"

@@ -1,4 +1,4 @@
-#include "tests/import_fixture.h"
+#include "tests/support/import_fixture.h"
 
 #define FORMAT "nsys-csv"
 #define HEAD                                                                                                           \

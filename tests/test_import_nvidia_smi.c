@@ -1,4 +1,4 @@
-#include "tests/import_fixture.h"
+#include "tests/support/import_fixture.h"
 
 #define FORMAT "nvidia-smi"
 #define HEAD "timestamp, index, name, power.draw [W], clocks.current.sm [MHz], utilization.gpu [%], pstate\n"

@@ -2,7 +2,7 @@
  * contract. */
 #include "sim/instance.h"
 #include "sim/params.h"
-#include "tests/suite.h"
+#include "tests/support/suite.h"
 
 #include <math.h>
 

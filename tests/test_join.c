@@ -1,5 +1,5 @@
 /* Kernels and telemetry of one run: the offset between their clocks, the clocks that kernels ran at. */
-#include "tests/import_fixture.h"
+#include "tests/support/import_fixture.h"
 
 #include "traces/join.h"
 

@@ -1,6 +1,6 @@
-#include "tests/same_trace.h"
-#include "tests/suite.h"
-#include "tests/temp_file.h"
+#include "tests/support/same_trace.h"
+#include "tests/support/suite.h"
+#include "tests/support/temp_file.h"
 
 #include "traces/kernels.h"
 

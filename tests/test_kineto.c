@@ -1,6 +1,6 @@
 /* The PyTorch profiler's JSON: times, categories, ids, joins, and every byte at which a file may be cut. */
-#include "tests/suite.h"
-#include "tests/temp_file.h"
+#include "tests/support/suite.h"
+#include "tests/support/temp_file.h"
 
 #include "traces/host_log.h"
 #include "traces/kernels.h"

@@ -1,7 +1,7 @@
 /* The CPU side on a tree of files made for it: clocks, energy that wraps, settings recorded and put back. */
 #include "harness/live/cpu_host.h"
-#include "tests/suite.h"
-#include "tests/temp_file.h"
+#include "tests/support/suite.h"
+#include "tests/support/temp_file.h"
 
 #include <math.h>
 #include <sys/stat.h>

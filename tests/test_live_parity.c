@@ -2,8 +2,8 @@
  * may differ, the kernel records that it saw are the same, energy and makespan agree to 1e-6, and the live log replays.
  * Every policy of the registry: one that does not run on the first scene needs a row of its own below, or fails. */
 #include "policies/registry.h"
-#include "tests/suite.h"
-#include "tests/temp_file.h"
+#include "tests/support/suite.h"
+#include "tests/support/temp_file.h"
 #include "traces/tables.h"
 
 #include <cjson/cJSON.h>

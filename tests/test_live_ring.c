@@ -1,6 +1,6 @@
 /* Kernel records: no record lost without being counted, none damaged, whatever kills the program. FL_KILLS=1000 for
  * more kills. */
-#include "tests/ring_fixture.h"
+#include "tests/support/ring_fixture.h"
 
 #include <errno.h>
 

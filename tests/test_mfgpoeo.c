@@ -1,6 +1,6 @@
 /* MF-GPOEO, its equations and Algorithms 1 to 6 on hand-made records. */
 #include "policies/mfgpoeo_frame.h"
-#include "tests/suite.h"
+#include "tests/support/suite.h"
 
 #include <math.h>
 

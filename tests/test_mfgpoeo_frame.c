@@ -1,7 +1,7 @@
 /* MF-GPOEO, the framework (Algorithms 2 and 7) over a GPU made by hand: what is measured under which clocks, when the
  * search ends, what is held, what lost readings do. */
-#include "tests/golden.h"
-#include "tests/mfgpoeo_node.h"
+#include "tests/support/golden.h"
+#include "tests/support/mfgpoeo_node.h"
 
 #include <stdarg.h>
 

@@ -1,10 +1,10 @@
 /* MF-GPOEO in a closed loop: the simulated RTX 3080 Ti under workloads of known kind. Slowdown stays below 5 %, energy
  * is saved, memory clocks fall where they do not matter; a controller that stays at the top clock passes none of it. */
-#include "harness/platform.h"
+#include "harness/input/platform.h"
 #include "policies/random.h"
 #include "policies/registry.h"
 #include "sim/run.h"
-#include "tests/suite.h"
+#include "tests/support/suite.h"
 
 #include <math.h>
 

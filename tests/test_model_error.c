@@ -1,8 +1,8 @@
 /* Models moved within their error: by how much rows move, that a run still closes its ledger, and the ranking. */
-#include "harness/model_error.h"
+#include "harness/study/model_error.h"
 #include "policies/registry.h"
-#include "tests/sim_fixture.h"
-#include "tests/temp_file.h"
+#include "tests/support/sim_fixture.h"
+#include "tests/support/temp_file.h"
 
 #include <math.h>
 

@@ -1,5 +1,5 @@
 /* The whole node with every feature on: wall, heat, host CPU, meters, streams, launches, APU. */
-#include "tests/node_fixture.h"
+#include "tests/support/node_fixture.h"
 
 #include "sim/cpu.h"
 #include "sim/sense.h"

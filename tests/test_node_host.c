@@ -1,5 +1,5 @@
 /* What the GPUs of a node share: an APU's bus, a budget of power, the meter at the plug. */
-#include "tests/node_fixture.h"
+#include "tests/support/node_fixture.h"
 
 #include "models/shares.h"
 #include "sim/node_inside.h"

@@ -1,7 +1,7 @@
 /* The SQLite export of Nsight Systems: equal to the CSV of the same content, joined with the host, and what a damaged
  * or foreign database does. */
-#include "tests/suite.h"
-#include "tests/temp_file.h"
+#include "tests/support/suite.h"
+#include "tests/support/temp_file.h"
 
 #include "traces/kernels.h"
 #include "traces/readers.h"

@@ -1,6 +1,6 @@
 #include "sim/oracle.h"
 #include "sim/synth.h"
-#include "tests/node_fixture.h"
+#include "tests/support/node_fixture.h"
 
 #define SEED UINT64_C(20240611)
 

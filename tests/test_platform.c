@@ -1,10 +1,10 @@
-#include "harness/json.h"
-#include "harness/node_choice.h"
-#include "harness/platform.h"
+#include "harness/base/json.h"
+#include "harness/input/node_choice.h"
+#include "harness/input/platform.h"
 #include "models/cpu_row.h"
 #include "models/row.h"
-#include "tests/suite.h"
-#include "tests/temp_file.h"
+#include "tests/support/suite.h"
+#include "tests/support/temp_file.h"
 
 #include <math.h>
 

@@ -1,5 +1,5 @@
-#include "harness/plot.h"
-#include "tests/suite.h"
+#include "harness/report/plot.h"
+#include "tests/support/suite.h"
 
 #include <sys/stat.h>
 #include <unistd.h>

@@ -1,11 +1,11 @@
 /* What every policy must keep, and what the simple ones do: purity of the archive, copies that decide alike, unknown
  * signals, plug-ins and their refusals, the baselines. */
-#include "harness/plugin.h"
+#include "harness/input/plugin.h"
 #include "policies/random.h"
 #include "policies/registry.h"
 #include "sim/instance.h"
-#include "tests/suite.h"
-#include "tests/temp_file.h"
+#include "tests/support/suite.h"
+#include "tests/support/temp_file.h"
 
 #include <math.h>
 
@@ -359,7 +359,7 @@ static void test_purity(void) {
     snprintf(object, sizeof object, "%s", fl_temp_path("impure.o"));
     snprintf(archive, sizeof archive, "%s", fl_temp_path("impure.a"));
     snprintf(command, sizeof command,
-             "cc -std=gnu17 -O2 -fPIC -I '%s' -c -o '%s' '%s/tests/plugins/impure.c' && ar rcs '%s' '%s'", FL_ROOT,
+             "cc -std=gnu17 -O2 -fPIC -I '%s' -c -o '%s' '%s/tests/support/plugins/impure.c' && ar rcs '%s' '%s'", FL_ROOT,
              object, FL_ROOT, archive, object);
     CU_ASSERT_FATAL(system(command) == 0);
     count = offences(archive, report, sizeof report);
@@ -463,11 +463,11 @@ static void test_refusals(void) {
     static const struct {
         const char *source, *expected;
     } plugins[] = {
-        {"tests/plugins/wrong_row.c", "another contract: built for 'abi 2', this program has 'abi 2'; first row that "
+        {"tests/support/plugins/wrong_row.c", "another contract: built for 'abi 2', this program has 'abi 2'; first row that "
                                       "differs: 'gpu signal power_w mW "
                                       "GAUGE' there, 'gpu signal power_w W GAUGE' here"},
-        {"tests/plugins/wrong_size.c", "struct fl_command has "},
-        {"tests/plugins/no_policy.c", "no symbol 'foldline_policy'"},
+        {"tests/support/plugins/wrong_size.c", "struct fl_command has "},
+        {"tests/support/plugins/no_policy.c", "no symbol 'foldline_policy'"},
     };
     static const struct {
         const char *name, *expected;

@@ -1,7 +1,7 @@
 /* The parameters of a policy through the head of a decisions file and back: as they were, tables with every cell. */
-#include "harness/policy_head.h"
-#include "tests/suite.h"
-#include "tests/temp_file.h"
+#include "harness/log/policy_head.h"
+#include "tests/support/suite.h"
+#include "tests/support/temp_file.h"
 #include "traces/tables.h"
 
 #include <stddef.h>

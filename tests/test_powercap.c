@@ -1,7 +1,7 @@
 /* The seven methods of power capping against their rules, one reading of the meter at a time. */
 #include "policies/random.h"
-#include "tests/golden.h"
-#include "tests/powercap_node.h"
+#include "tests/support/golden.h"
+#include "tests/support/powercap_node.h"
 
 static const int32_t low_sm[] = {450, 610, 790}, one_sm[] = {700};
 

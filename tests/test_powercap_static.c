@@ -3,7 +3,7 @@
 #include "models/fit_capping.h"
 #include "policies/powercap_model.h"
 #include "policies/random.h"
-#include "tests/powercap_node.h"
+#include "tests/support/powercap_node.h"
 
 /* ---- the static method --------------------------------------------------------------------------------------------
  */

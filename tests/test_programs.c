@@ -1,7 +1,7 @@
 /* Programs files: what is read and refused, that they come back as written, and the kernel traces made of them. */
 #include "sim/synth_program.h"
-#include "tests/suite.h"
-#include "tests/temp_file.h"
+#include "tests/support/suite.h"
+#include "tests/support/temp_file.h"
 
 #include <math.h>
 

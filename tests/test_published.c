@@ -1,9 +1,9 @@
 /* Measured and published behaviour of nodes under a power wall, against the platforms as they are bundled. The measured
  * part needs a folder of recordings: FOLDLINE_DATA. */
-#include "harness/experiment.h"
-#include "harness/spec.h"
+#include "harness/input/experiment.h"
+#include "harness/input/spec.h"
 #include "sim/run.h"
-#include "tests/suite.h"
+#include "tests/support/suite.h"
 #include "traces/tables.h"
 
 #include <math.h>

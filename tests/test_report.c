@@ -1,9 +1,9 @@
 /* The report of a result, by the real program from end to end: what the page says, that it needs nothing else, and,
  * where there is a Chromium, that it works in a browser, at the width of a phone too. */
-#include "harness/report_data.h"
-#include "harness/report_summary.h"
-#include "harness/report_timeline.h"
-#include "tests/suite.h"
+#include "harness/report/report_data.h"
+#include "harness/report/report_summary.h"
+#include "harness/report/report_timeline.h"
+#include "tests/support/suite.h"
 
 #include <ctype.h>
 #include <math.h>

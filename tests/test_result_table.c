@@ -1,7 +1,7 @@
 /* Published results beside simulated ones: what a selection picks, what becomes of it, and when a gate holds. */
-#include "harness/published.h"
-#include "tests/suite.h"
-#include "tests/temp_file.h"
+#include "harness/study/published.h"
+#include "tests/support/suite.h"
+#include "tests/support/temp_file.h"
 
 #include <math.h>
 

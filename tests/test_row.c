@@ -1,7 +1,7 @@
 #include "models/row.h"
 #include "models/time.h"
 #include "policies/random.h"
-#include "tests/suite.h"
+#include "tests/support/suite.h"
 
 #include <math.h>
 

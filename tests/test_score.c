@@ -1,5 +1,5 @@
 #include "sim/score.h"
-#include "tests/sim_fixture.h"
+#include "tests/support/sim_fixture.h"
 
 /* Cases by hand. Times in units of 1 s, energies in J: a default run of 10 s and 1000 J. */
 #define S_PS INT64_C(1000000000000)

@@ -1,9 +1,9 @@
 /* Successive halving: it finds what the whole grid finds where nothing is noisy, runs far fewer trials, keeps tuning
  * and scoring apart, and gives the same at any number of threads. */
-#include "harness/search.h"
-#include "harness/setup.h"
-#include "tests/suite.h"
-#include "tests/temp_file.h"
+#include "harness/study/search.h"
+#include "harness/study/setup.h"
+#include "tests/support/suite.h"
+#include "tests/support/temp_file.h"
 
 #include <math.h>
 #include <sys/wait.h>

@@ -1,6 +1,6 @@
 #include "models/sensor_fit.h"
 #include "policies/random.h"
-#include "tests/suite.h"
+#include "tests/support/suite.h"
 #include "traces/csv.h"
 
 #include <math.h>

@@ -1,6 +1,6 @@
 #include "models/shares.h"
 #include "policies/random.h"
-#include "tests/suite.h"
+#include "tests/support/suite.h"
 
 #define ONE FL_SHARE_ONE
 #define CASES 20000

@@ -1,8 +1,8 @@
 /* Several streams, host threads and GPUs: cases by hand, order, and a second simulator that shares no line with the
  * first. */
 #include "sim/cpu.h"
-#include "tests/node_fixture.h"
-#include "tests/sim_reference.h"
+#include "tests/support/node_fixture.h"
+#include "tests/support/sim_reference.h"
 
 /* ---- by hand ---- */
 

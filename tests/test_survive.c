@@ -2,12 +2,12 @@
  * GPUs that go, kernel records of every sort, clocks that do not tick evenly. Whatever a policy decides there must be a
  * command that a host can carry out, and a copy of its state must decide the same. All random, all seeded: a failure
  * names policy, machine and weather, and is the same each time. */
-#include "harness/platform.h"
+#include "harness/input/platform.h"
 #include "policies/random.h"
 #include "policies/registry.h"
 #include "sim/run.h"
 #include "sim/synth.h"
-#include "tests/suite.h"
+#include "tests/support/suite.h"
 
 #include <math.h>
 

@@ -1,9 +1,9 @@
 /* Grids end to end: the same bytes whatever kills, threads, shards and order; what is refused. And the journal by
  * itself. */
-#include "harness/journal.h"
+#include "harness/study/journal.h"
 #include "policies/random.h"
-#include "tests/suite.h"
-#include "tests/temp_file.h"
+#include "tests/support/suite.h"
+#include "tests/support/temp_file.h"
 
 #include <errno.h>
 #include <fcntl.h>

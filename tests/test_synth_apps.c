@@ -1,12 +1,12 @@
-#include "harness/node_choice.h"
-#include "harness/platform.h"
+#include "harness/input/node_choice.h"
+#include "harness/input/platform.h"
 #include "models/row.h"
 #include "sim/build.h"
 #include "sim/oracle.h"
 #include "sim/synth_apps.h"
 #include "sim/synth_program.h"
-#include "tests/suite.h"
-#include "tests/temp_file.h"
+#include "tests/support/suite.h"
+#include "tests/support/temp_file.h"
 #include "traces/kernels.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
 #include "models/time.h"
-#include "tests/suite.h"
+#include "tests/support/suite.h"
 
 #include <math.h>
 

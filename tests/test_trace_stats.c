@@ -1,5 +1,5 @@
 /* The numbers of foldline trace stats, by hand. */
-#include "tests/import_fixture.h"
+#include "tests/support/import_fixture.h"
 
 #include "traces/stats.h"
 

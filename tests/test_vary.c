@@ -1,7 +1,7 @@
 #include "sim/vary.h"
 
 #include "models/row.h"
-#include "tests/node_fixture.h"
+#include "tests/support/node_fixture.h"
 
 static void test_units(void) {
     fx_rig a, b;

@@ -1,8 +1,8 @@
 /* Own declarations of the vendors' interfaces against their headers, where those are installed (Debian: libze-dev,
  * librocm-smi-dev); they are not needed for anything else. */
-#include "harness/live/rsmi.h"
-#include "harness/live/ze.h"
-#include "tests/suite.h"
+#include "harness/live/vendor/rsmi.h"
+#include "harness/live/vendor/ze.h"
+#include "tests/support/suite.h"
 
 #if __has_include(<level_zero/zes_api.h>)
 #include <level_zero/zes_api.h>

@@ -4,7 +4,7 @@
 #ifndef FL_LIVE_CPU_HOST_H
 #define FL_LIVE_CPU_HOST_H
 
-#include "harness/live/record.h"
+#include "harness/live/vendor/record.h"
 #include "policies/policy.h"
 
 typedef struct fl_cpu_host fl_cpu_host;

@@ -2,7 +2,7 @@
 
 #include "harness/live/mutation.h"
 #include "harness/live/restore.h"
-#include "harness/live/vendors.h"
+#include "harness/live/vendor/vendors.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 #include "harness/live/host.h"
 
 #include "harness/live/session.h"
-#include "harness/steplog.h"
+#include "harness/log/steplog.h"
 #include "sim/guard.h"
 
 #include <stdio.h>

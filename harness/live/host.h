@@ -6,10 +6,10 @@
 #ifndef FL_LIVE_HOST_H
 #define FL_LIVE_HOST_H
 
-#include "harness/live/backend.h"
 #include "harness/live/clock.h"
 #include "harness/live/cpu_host.h"
-#include "harness/live/kernels.h"
+#include "harness/live/kernel_feed.h"
+#include "harness/live/vendor/backend.h"
 #include "sim/instance.h"
 
 typedef enum fl_live_mode { FL_LIVE_OBSERVE, FL_LIVE_SHADOW, FL_LIVE_CONTROL } fl_live_mode;

@@ -1,8 +1,8 @@
 #include "harness/live/live_log.h"
 
-#include "harness/live/facts_head.h"
-#include "harness/policy_head.h"
-#include "harness/steplog.h"
+#include "harness/log/facts_head.h"
+#include "harness/log/policy_head.h"
+#include "harness/log/steplog.h"
 #include "traces/output.h"
 
 #include <errno.h>

@@ -14,7 +14,7 @@ fl_status fl_live_log_open(fl_live_log **out, const char *path, const fl_head *h
 fl_status fl_live_log_add(fl_live_log *l, const fl_sample *sample, const fl_decision *decision, fl_diag *d);
 fl_status fl_live_log_close(fl_live_log *l, fl_diag *d); /* NULL is allowed */
 
-/* What harness/policy_head.h says of the policy, mode as the source, and platform or (NULL) the facts. */
+/* What harness/log/policy_head.h says of the policy, mode as the source, and platform or (NULL) the facts. */
 fl_status fl_live_log_head(fl_head *h, const fl_policy *policy, const fl_facts *facts, const fl_layer *layer,
                            size_t layer_count, const char *platform, const char *mode, fl_diag *d);
 

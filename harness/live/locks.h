@@ -4,7 +4,7 @@
 #ifndef FL_LIVE_LOCKS_H
 #define FL_LIVE_LOCKS_H
 
-#include "harness/live/record.h"
+#include "harness/live/vendor/record.h"
 
 #include <sys/types.h>
 

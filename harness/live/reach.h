@@ -4,8 +4,8 @@
 #ifndef FL_LIVE_REACH_H
 #define FL_LIVE_REACH_H
 
-#include "harness/live/backend.h"
 #include "harness/live/cpu_host.h"
+#include "harness/live/vendor/backend.h"
 
 /* Why nobody can set that control here, "" where somebody can. gpu -1 = the CPU. FL_HARDWARE where the GPU is gone. */
 fl_status fl_reach_control(const fl_gpus *g, const fl_cpu_host *cpu, int32_t gpu, int control, char *why, size_t size,

@@ -1,7 +1,7 @@
 #include "harness/live/restore.h"
 
 #include "harness/live/cpu_host.h"
-#include "harness/live/vendors.h"
+#include "harness/live/vendor/vendors.h"
 
 #include <stdio.h>
 #include <stdlib.h>

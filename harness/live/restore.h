@@ -3,8 +3,8 @@
 #ifndef FL_LIVE_RESTORE_H
 #define FL_LIVE_RESTORE_H
 
-#include "harness/live/backend.h"
 #include "harness/live/locks.h"
+#include "harness/live/vendor/backend.h"
 
 /* Puts every control of a record back; gpus may be NULL for "cpu". The first failure is told, after all. */
 fl_status fl_restore_record(const fl_record *r, const fl_gpus *gpus, fl_diag *d);

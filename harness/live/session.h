@@ -3,9 +3,9 @@
 #ifndef FL_LIVE_SESSION_H
 #define FL_LIVE_SESSION_H
 
-#include "harness/live/backend.h"
 #include "harness/live/cpu_host.h"
 #include "harness/live/guardian.h"
+#include "harness/live/vendor/backend.h"
 
 typedef struct fl_session_options {
     const fl_gpus *gpus;

@@ -9,7 +9,7 @@
 #include "harness/live/collector/buffers.h"
 #include "harness/live/collector/cupti.h"
 #include "harness/live/collector/flusher.h"
-#include "harness/live/ring.h"
+#include "harness/live/collector/ring.h"
 
 #include <pthread.h>
 #include <stdlib.h>

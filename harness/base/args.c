@@ -1,0 +1,187 @@
+#include "harness/base/args.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+fl_status fl_texts_add(fl_texts *t, const char *text, fl_diag *d) {
+    if (fl_grow(&t->item, &t->room, t->count + 1, sizeof *t->item))
+        return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the arguments");
+    t->item[t->count++] = text;
+    return FL_OK;
+}
+
+void fl_texts_free(fl_texts *t) {
+    free(t->item);
+    *t = (fl_texts){0};
+}
+
+static const char *dashes(const char *name) { return name[1] ? "--" : "-"; }
+
+static const fl_option *find(const fl_option *option, size_t count, const char *name, size_t size, bool letter) {
+    for (size_t i = 0; i < count; i++)
+        if (strlen(option[i].name) == size && !memcmp(option[i].name, name, size) && (size == 1) == letter)
+            return &option[i];
+    return NULL;
+}
+
+static fl_status unknown(const char *argument, size_t size, const fl_option *option, size_t count, fl_diag *d) {
+    const char *names[64], *near = NULL;
+    char name[128];
+    size_t n = 0;
+    snprintf(name, sizeof name, "%.*s", (int)size, argument);
+    for (size_t i = 0; i < count && n < 63; i++)
+        names[n++] = option[i].name;
+    names[n++] = "help";
+    near = fl_nearest(name, names, n);
+    if (near)
+        return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "unknown option '--%s', did you mean '%s%s'?", name, dashes(near),
+                       near);
+    return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "unknown option '--%s', see --help", name);
+}
+
+static fl_status number(const fl_option *o, const char *text, double *value, fl_diag *d) {
+    char *end;
+    errno = 0;
+    *value = strtod(text, &end);
+    bool whole =
+        o->type != FL_OPTION_INT || (*value == (double)(int64_t)*value && strspn(text, "+-0123456789") == strlen(text));
+    if (end == text || *end || errno || !(*value >= o->min && *value <= o->max) || !whole)
+        return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "%s%s '%s', expected a%s number from %.15g to %.15g",
+                       dashes(o->name), o->name, text, o->type == FL_OPTION_INT ? " whole" : "", o->min, o->max);
+    return FL_OK;
+}
+
+static fl_status take(const fl_option *o, const char *text, fl_diag *d) {
+    double value = 0;
+    fl_status s = FL_OK;
+    switch (o->type) {
+    case FL_OPTION_FLAG:
+        *(bool *)o->into = true;
+        break;
+    case FL_OPTION_TEXT:
+    case FL_OPTION_OUTPUT:
+        *(const char **)o->into = text;
+        break;
+    case FL_OPTION_LIST:
+        s = fl_texts_add(o->into, text, d);
+        break;
+    case FL_OPTION_REAL:
+        if (!(s = number(o, text, &value, d)))
+            *(double *)o->into = value;
+        break;
+    case FL_OPTION_INT:
+        if (!(s = number(o, text, &value, d)))
+            *(int64_t *)o->into = (int64_t)value;
+        break;
+    }
+    return s;
+}
+
+/* ---- outputs ---- */
+
+bool fl_same_file(const char *a, const char *b) {
+    struct stat x, y;
+    return !stat(a, &x) && !stat(b, &y) && S_ISREG(x.st_mode) && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
+/* An argument that is a file, or gives one: NAME:table=FILE. */
+static bool names_file(const char *argument, const char *file) {
+    if (fl_same_file(argument, file))
+        return true;
+    for (const char *at = strchr(argument, '='); at; at = strchr(at + 1, '=')) {
+        char text[4096];
+        const size_t size = strcspn(at + 1, ",");
+        snprintf(text, sizeof text, "%.*s", (int)(size < sizeof text ? size : 0), at + 1);
+        if (*text && fl_same_file(text, file))
+            return true;
+    }
+    return false;
+}
+
+static const char *in_texts(const fl_texts *t, const char *file) {
+    for (size_t i = 0; i < t->count; i++)
+        if (names_file(t->item[i], file))
+            return t->item[i];
+    return NULL;
+}
+
+static fl_status check_outputs(const fl_option *option, size_t count, const fl_texts *rest, fl_diag *d) {
+    for (size_t i = 0; i < count; i++) {
+        const fl_option *o = &option[i];
+        const char *file = o->type == FL_OPTION_OUTPUT ? *(const char *const *)o->into : NULL, *twice;
+        if (!file)
+            continue;
+        twice = in_texts(rest, file);
+        for (size_t k = 0; k < count && !twice; k++) {
+            const char *text = option[k].type == FL_OPTION_TEXT || (option[k].type == FL_OPTION_OUTPUT && k != i)
+                                   ? *(const char *const *)option[k].into
+                                   : NULL;
+            if (option[k].type == FL_OPTION_OUTPUT && text && !strcmp(text, file))
+                twice = text; /* there or not */
+            else if (option[k].type == FL_OPTION_LIST)
+                twice = in_texts(option[k].into, file);
+            else if (text && names_file(text, file))
+                twice = text;
+        }
+        if (twice)
+            return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "%s%s '%s' is the same file as '%s', expected another",
+                           dashes(o->name), o->name, file, twice);
+    }
+    return FL_OK;
+}
+
+fl_status fl_args_parse(int argc, char **argv, const fl_option *option, size_t count, fl_texts *rest, bool *help,
+                        fl_diag *d) {
+    bool ended = false;
+    *help = false;
+    fl_status s = FL_OK;
+    for (int i = 0; !s && i < argc; i++) {
+        const char *a = argv[i];
+        if (ended || a[0] != '-' || !a[1]) {
+            s = fl_texts_add(rest, a, d);
+            continue;
+        }
+        if (!strcmp(a, "--")) {
+            ended = true;
+            continue;
+        }
+        if (!strcmp(a, "--help") || !strcmp(a, "-h")) {
+            *help = true;
+            continue;
+        }
+        bool letter = a[1] != '-';
+        const char *name = a + (letter ? 1 : 2), *equals = letter ? NULL : strchr(name, '=');
+        size_t size = equals ? (size_t)(equals - name) : strlen(name);
+        const fl_option *o = find(option, count, name, size, letter);
+        if (!o) {
+            s = unknown(name, size, option, count, d);
+        } else if (o->type == FL_OPTION_FLAG) {
+            s = equals ? fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "--%s takes no value", o->name) : take(o, NULL, d);
+        } else if (equals) {
+            s = take(o, equals + 1, d);
+        } else if (i + 1 >= argc) {
+            s = fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "%s%s: nothing follows, expected %s", dashes(o->name), o->name,
+                        o->value);
+        } else {
+            s = take(o, argv[++i], d);
+        }
+    }
+    return s || *help ? s : check_outputs(option, count, rest, d);
+}
+
+void fl_args_help(FILE *out, const fl_command_help *c, const fl_option *option, size_t count) {
+    fprintf(out, "foldline %s %s\n\n%s\n", c->name, c->usage, c->summary);
+    if (count)
+        fprintf(out, "\noptions:\n");
+    for (size_t i = 0; i < count; i++) {
+        char left[64];
+        snprintf(left, sizeof left, "%s%s%s%s", dashes(option[i].name), option[i].name, option[i].value ? " " : "",
+                 option[i].value ? option[i].value : "");
+        fprintf(out, "  %-24s %s\n", left, option[i].help);
+    }
+    fprintf(out, "  %-24s %s\n", "--help", "this text");
+    if (c->details)
+        fprintf(out, "\n%s\n", c->details);
+}

@@ -1,0 +1,53 @@
+#include "harness/base/grid.h"
+
+#include "traces/numbers.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+void fl_grid_add(fl_grid *g, const char *format, ...) {
+    char *text = NULL;
+    va_list args;
+    va_start(args, format);
+    if (vasprintf(&text, format, args) < 0)
+        text = NULL;
+    va_end(args);
+    if (!text || fl_grow(&g->cell, &g->room, g->count + 1, sizeof *g->cell)) {
+        free(text);
+        g->columns = 0; /* never prints a table with cells missing */
+        return;
+    }
+    g->cell[g->count++] = text;
+}
+
+void fl_grid_print(const fl_grid *g, size_t left, FILE *out) {
+    size_t rows = g->columns ? g->count / g->columns : 0;
+    for (size_t r = 0; r < rows; r++) {
+        for (size_t c = 0; c < g->columns; c++) {
+            int width = 0;
+            for (size_t k = c; k < g->count; k += g->columns)
+                width = (int)strlen(g->cell[k]) > width ? (int)strlen(g->cell[k]) : width;
+            fprintf(out, "%s%*s", c ? "  " : "",
+                    c < left && c + 1 < g->columns ? -width
+                    : c < left                     ? 0
+                                                   : width,
+                    g->cell[r * g->columns + c]);
+        }
+        fputc('\n', out);
+    }
+}
+
+void fl_grid_free(fl_grid *g) {
+    for (size_t i = 0; i < g->count; i++)
+        free(g->cell[i]);
+    free(g->cell);
+    *g = (fl_grid){0};
+}
+
+char *fl_cell_text(double value, char *buf) {
+    if (!isfinite(value))
+        return strcpy(buf, "n/a");
+    return fl_real_text(value, buf);
+}

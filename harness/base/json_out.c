@@ -1,0 +1,59 @@
+#include "harness/base/json_out.h"
+
+#include "traces/csv.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+void fl_json_add_real(cJSON *object, const char *key, double value) {
+    if (isfinite(value))
+        cJSON_AddNumberToObject(object, key, value);
+    else
+        cJSON_AddNullToObject(object, key);
+}
+
+static void add_option(cJSON *object, const fl_option *o) {
+    const char *const *text = o->into;
+    const fl_texts *list = o->into;
+    cJSON *all;
+    switch (o->type) {
+    case FL_OPTION_FLAG:
+        cJSON_AddBoolToObject(object, o->name, *(const bool *)o->into);
+        break;
+    case FL_OPTION_TEXT:
+    case FL_OPTION_OUTPUT:
+        cJSON_AddItemToObject(object, o->name, *text ? cJSON_CreateString(*text) : cJSON_CreateNull());
+        break;
+    case FL_OPTION_LIST:
+        all = cJSON_AddArrayToObject(object, o->name);
+        for (size_t i = 0; i < list->count; i++)
+            cJSON_AddItemToArray(all, cJSON_CreateString(list->item[i]));
+        break;
+    case FL_OPTION_REAL:
+        fl_json_add_real(object, o->name, *(const double *)o->into);
+        break;
+    case FL_OPTION_INT:
+        cJSON_AddNumberToObject(object, o->name, (double)*(const int64_t *)o->into);
+        break;
+    }
+}
+
+void fl_json_add_options(cJSON *object, const fl_option *option, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        add_option(object, &option[i]);
+}
+
+fl_status fl_json_write(const char *path, const cJSON *tree, fl_diag *d) {
+    fl_output *o = fl_output_open(path, d);
+    if (!o)
+        return d ? d->status : FL_IO;
+    fl_json_print(tree, fl_output_file(o));
+    return fl_output_commit(o, d);
+}
+
+void fl_json_print(const cJSON *tree, FILE *out) {
+    char *text = cJSON_Print(tree);
+    if (text)
+        fprintf(out, "%s\n", text);
+    free(text);
+}

@@ -1,0 +1,21 @@
+/* JSON for machines: results and records, written through cJSON. */
+#ifndef FL_JSON_OUT_H
+#define FL_JSON_OUT_H
+
+#include "harness/base/args.h"
+
+#include <cjson/cJSON.h>
+
+/* Adds key: value to a JSON object; NAN and infinities become null. */
+void fl_json_add_real(cJSON *object, const char *key, double value);
+
+/* Adds name: value of every option, as it stands, to a JSON object; a list of texts becomes an array. */
+void fl_json_add_options(cJSON *object, const fl_option *option, size_t count);
+
+/* Writes a JSON tree to path through a temporary file. */
+fl_status fl_json_write(const char *path, const cJSON *tree, fl_diag *d);
+
+/* Prints a JSON tree and a newline. */
+void fl_json_print(const cJSON *tree, FILE *out);
+
+#endif

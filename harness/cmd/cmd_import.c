@@ -1,0 +1,328 @@
+/* foldline import: files as other tools write them become canonical ones. */
+#include "harness/base/command.h"
+#include "harness/base/json_out.h"
+#include "harness/cmd/commands.h"
+#include "traces/import.h"
+#include "traces/join.h"
+#include "traces/kernels.h"
+#include "traces/tables.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const fl_command_help help = {
+    "import", "FILE... [-o OUT.csv] [--format NAME] [--interval S] [--offset S]",
+    "Reads what profilers and sensor tools wrote, says what it cannot carry, and writes canonical files.",
+    "Kernels go to OUT.csv, telemetry to OUT.telemetry.csv; without -o nothing is written.\n"
+    "Formats are detected: nvidia-smi, dcgmi, nsys-csv, nsys-sqlite, kineto, rocprofv3, geopm, geepafs, sweep,\n"
+    "foldline-kernels, foldline-telemetry. Kernels and telemetry of one run are put on one clock: the kernels'.\n"
+    "The offset between their clocks is found by correlating power or utilisation with the kernels, or given."};
+
+typedef struct ask {
+    fl_texts files, formats;
+    const char *output;
+    double interval_s, offset_s;
+    int64_t device;
+    bool json;
+} ask;
+
+typedef struct done {
+    fl_imported run;
+    const char *format[2]; /* of the kernels and of the telemetry */
+    char *written[2];
+    fl_clock_offset offset;
+    bool joined, found, is_sweep;
+    size_t settings; /* of a sweep */
+} done;
+
+static const char *base_name(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+static void show_progress(void *user, double share) {
+    fprintf(stderr, "\r%s %3.0f %%", (const char *)user, 100 * share);
+}
+
+/* ---- reading ---- */
+
+static fl_status source_of(fl_head *head, const char *path, const fl_reader *reader, fl_diag *d) {
+    char text[300];
+    if (fl_head_get(head, "source"))
+        return FL_OK;
+    snprintf(text, sizeof text, "%.200s, imported as %s", base_name(path), reader->name);
+    for (char *c = text; *c; c++)
+        *c = (unsigned char)*c < 0x20 ? '?' : *c;
+    return fl_head_set(head, "source", text) ? FL_OK : fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory");
+}
+
+/* Kernels are added up over files; telemetry comes from one. */
+static fl_status take(done *all, fl_imported *one, const char *path, const fl_reader *reader, fl_diag *d) {
+    fl_status s = FL_OK;
+    bool several = all->run.has_kernels || all->run.has_telemetry || all->run.note_count;
+    for (size_t i = 0; !s && i < one->note_count; i++)
+        s = fl_import_note(&all->run, d, "%s: %s", base_name(path), one->note[i]);
+    if (!s && one->has_kernels && (s = source_of(&one->kernels.head, path, reader, d)) == FL_OK) {
+        all->format[0] = reader->name;
+        if (!all->run.has_kernels) {
+            all->run.kernels = one->kernels;
+            one->kernels = (fl_kernel_trace){0};
+        } else if (!(s = fl_join_append(&all->run, one, d))) {
+            s = fl_import_note(&all->run, d, "%s: its kernels are taken to be on the clock of the first file's",
+                               base_name(path));
+        }
+        all->run.has_kernels = true;
+    }
+    if (!s && one->has_telemetry && all->run.has_telemetry)
+        return fl_fail(d, FL_BAD_INPUT, path, 0, 0, "a second file of telemetry, expected one for a run");
+    if (!s && one->has_telemetry && (s = source_of(&one->telemetry.head, path, reader, d)) == FL_OK) {
+        all->format[1] = reader->name;
+        all->run.telemetry = one->telemetry;
+        one->telemetry = (fl_telemetry){0};
+        all->run.has_telemetry = true;
+    }
+    all->is_sweep |= !strcmp(reader->name, "sweep");
+    if (!s && all->is_sweep && several)
+        return fl_fail(d, FL_BAD_INPUT, path, 0, 0, "a sweep among other files, expected it by itself");
+    return s;
+}
+
+static fl_status read_all(const ask *a, done *all, fl_diag *d) {
+    fl_status s = FL_OK;
+    if (a->formats.count > 1 && a->formats.count != a->files.count)
+        return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "%zu formats for %zu files, expected one for all or one for each",
+                       a->formats.count, a->files.count);
+    for (size_t i = 0; !s && i < a->files.count; i++) {
+        const char *path = a->files.item[i];
+        const char *format = a->formats.count ? a->formats.item[a->formats.count > 1 ? i : 0] : NULL;
+        const fl_reader *reader = NULL;
+        fl_imported one = {0};
+        fl_import_options o = {.interval_s = a->interval_s, .device = (int32_t)a->device};
+        if (isatty(STDERR_FILENO) && !a->json) {
+            o.progress = show_progress;
+            memcpy(&o.user, &path, sizeof o.user); /* only read */
+        }
+        s = fl_reader_find(path, format, &reader, d);
+        if (!s)
+            s = reader->read(path, &o, &one, d);
+        if (o.progress)
+            fprintf(stderr, "\r\033[K");
+        if (!s)
+            s = take(all, &one, path, reader, d);
+        fl_imported_free(&one);
+    }
+    return s;
+}
+
+/* ---- joining ---- */
+
+static fl_status join(const ask *a, done *all, fl_diag *d) {
+    fl_imported *run = &all->run;
+    if (!run->has_kernels || !run->has_telemetry)
+        return isnan(a->offset_s) ? FL_OK
+                                  : fl_fail(d, FL_BAD_INPUT, NULL, 0, 0,
+                                            "--offset is for kernels and telemetry together, expected files of both");
+    fl_status s = fl_join_devices(run, d);
+    if (s)
+        return s;
+    /* A file that carries both has them on one clock. */
+    bool one_clock = a->files.count == 1;
+    if (isnan(a->offset_s) && !one_clock) {
+        s = fl_join_find(&run->kernels, &run->telemetry, &all->offset, d);
+        if (!s && !all->offset.sure)
+            s = fl_fail(d, FL_BAD_INPUT, NULL, 0, 0,
+                        "the clock offset is not sure: %.6f s with correlation %.2f, the next best has %.2f; expected "
+                        "--offset S (telemetry time less kernel time)",
+                        (double)all->offset.offset_ns * 1e-9, all->offset.r, all->offset.next_r);
+        all->found = !s;
+    } else {
+        all->offset.offset_ns = one_clock && isnan(a->offset_s) ? 0 : (int64_t)llround(a->offset_s * 1e9);
+    }
+    all->joined = !s;
+    return s ? s : fl_join(run, all->offset.offset_ns, d);
+}
+
+/* ---- writing ---- */
+
+static bool ends_with(const char *text, const char *end) {
+    size_t size = strlen(text), tail = strlen(end);
+    return size >= tail && !strcmp(text + size - tail, end);
+}
+
+static char *telemetry_path(const char *output) {
+    char *path = NULL;
+    if (ends_with(output, ".telemetry.csv"))
+        return strdup(output);
+    size_t stem = strlen(output) - (ends_with(output, ".csv") ? 4 : 0);
+    return asprintf(&path, "%.*s.telemetry.csv", (int)stem, output) < 0 ? NULL : path;
+}
+
+static fl_status spare_inputs(const ask *a, const char *path, fl_diag *d) {
+    for (size_t i = 0; i < a->files.count; i++)
+        if (fl_same_file(path, a->files.item[i]))
+            return fl_fail(d, FL_BAD_INPUT, path, 0, 0, "is an input, expected another file to write");
+    return FL_OK;
+}
+
+static fl_status write_sweep(const ask *a, done *all, fl_diag *d) {
+    fl_sweep sweep = {0};
+    fl_status s = fl_sweep_read(a->files.item[0], &sweep, d);
+    all->settings = sweep.row_count;
+    if (!s && a->output && !(all->written[0] = strdup(a->output)))
+        s = fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory");
+    if (!s && a->output)
+        s = spare_inputs(a, a->output, d);
+    if (!s && a->output)
+        s = fl_sweep_write(a->output, &sweep, d);
+    fl_sweep_free(&sweep);
+    return s;
+}
+
+static fl_status write_all(const ask *a, done *all, fl_diag *d) {
+    if (all->is_sweep)
+        return write_sweep(a, all, d);
+    if (!a->output)
+        return FL_OK;
+    if (all->run.has_kernels)
+        all->written[0] = strdup(a->output);
+    if (all->run.has_telemetry)
+        all->written[1] = telemetry_path(a->output);
+    if ((all->run.has_kernels && !all->written[0]) || (all->run.has_telemetry && !all->written[1]))
+        return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory");
+    if (all->written[0] && all->written[1] && !strcmp(all->written[0], all->written[1]))
+        return fl_fail(d, FL_BAD_INPUT, a->output, 0, 0,
+                       "names the telemetry, expected a name for the kernels (OUT.csv)");
+    fl_status s = FL_OK;
+    for (int i = 0; !s && i < 2; i++)
+        s = all->written[i] ? spare_inputs(a, all->written[i], d) : FL_OK;
+    bool existed = all->written[1] && !access(all->written[1], F_OK);
+    if (!s && all->written[1])
+        s = fl_telemetry_write(all->written[1], &all->run.telemetry, d);
+    if (!s && all->written[0] && (s = fl_kernels_write(all->written[0], &all->run.kernels, d)) != FL_OK &&
+        all->written[1] && !existed)
+        unlink(all->written[1]);
+    return s;
+}
+
+/* ---- telling ---- */
+
+static size_t kernels_of(const fl_kernel_trace *t) {
+    size_t n = 0;
+    for (size_t i = 0; i < t->op_count; i++)
+        n += t->ops[i].type == FL_OP_KERNEL;
+    return n;
+}
+
+static void print_json(const done *all) {
+    const fl_imported *run = &all->run;
+    cJSON *root = cJSON_CreateObject();
+    if (run->has_kernels) {
+        cJSON *k = cJSON_AddObjectToObject(root, "kernels");
+        cJSON_AddStringToObject(k, "format", all->format[0]);
+        cJSON_AddNumberToObject(k, "ops", (double)run->kernels.op_count);
+        cJSON_AddNumberToObject(k, "kernels", (double)kernels_of(&run->kernels));
+        cJSON_AddNumberToObject(k, "kinds", (double)run->kernels.kind_count);
+        cJSON_AddBoolToObject(k, "launches", run->kernels.has_launches);
+        if (all->written[0])
+            cJSON_AddStringToObject(k, "file", all->written[0]);
+    }
+    if (run->has_telemetry) {
+        cJSON *t = cJSON_AddObjectToObject(root, "telemetry");
+        cJSON_AddStringToObject(t, "format", all->format[1]);
+        cJSON_AddNumberToObject(t, "rows", (double)run->telemetry.row_count);
+        cJSON *signals = cJSON_AddArrayToObject(t, "signals");
+        for (size_t i = 0; i < run->telemetry.signal_count; i++)
+            cJSON_AddItemToArray(signals, cJSON_CreateString(run->telemetry.signal[i]));
+        if (all->written[1])
+            cJSON_AddStringToObject(t, "file", all->written[1]);
+    }
+    if (all->is_sweep)
+        cJSON_AddNumberToObject(root, "settings", (double)all->settings);
+    if (all->joined) {
+        cJSON *o = cJSON_AddObjectToObject(root, "clock_offset");
+        fl_json_add_real(o, "s", (double)all->offset.offset_ns * 1e-9);
+        cJSON_AddBoolToObject(o, "found", all->found);
+        if (all->found) {
+            fl_json_add_real(o, "error_s", all->offset.error_ns * 1e-9);
+            fl_json_add_real(o, "correlation", all->offset.r);
+            fl_json_add_real(o, "next_correlation", all->offset.next_r);
+            cJSON_AddStringToObject(o, "signal", all->offset.signal);
+        }
+    }
+    cJSON *notes = cJSON_AddArrayToObject(root, "notes");
+    for (size_t i = 0; i < run->note_count; i++)
+        cJSON_AddItemToArray(notes, cJSON_CreateString(run->note[i]));
+    fl_json_print(root, stdout);
+    cJSON_Delete(root);
+}
+
+static void print_text(const done *all) {
+    const fl_imported *run = &all->run;
+    if (run->has_kernels)
+        printf("kernels     %zu kernels and %zu other ops of %zu kinds, from %s\n", kernels_of(&run->kernels),
+               run->kernels.op_count - kernels_of(&run->kernels), run->kernels.kind_count, all->format[0]);
+    if (run->has_telemetry) {
+        printf("telemetry   %zu rows, from %s:", run->telemetry.row_count, all->format[1]);
+        for (size_t i = 0; i < run->telemetry.signal_count; i++)
+            printf(" %s", run->telemetry.signal[i]);
+        fputc('\n', stdout);
+    }
+    if (all->is_sweep)
+        printf("sweep       %zu measured settings\n", all->settings);
+    if (all->found)
+        printf(
+            "offset      telemetry time = kernel time %+.6f s, about %.2g s to either side (correlation %.2f with %s; "
+            "next best %.2f); sensors that\n            average or come late shift it by up to their delay\n",
+            (double)all->offset.offset_ns * 1e-9, all->offset.error_ns * 1e-9, all->offset.r, all->offset.signal,
+            all->offset.next_r);
+    else if (all->joined)
+        printf("offset      telemetry time = kernel time %+.6f s\n", (double)all->offset.offset_ns * 1e-9);
+    for (size_t i = 0; i < run->note_count; i++)
+        printf("note: %s\n", run->note[i]);
+    for (int i = 0; i < 2; i++)
+        if (all->written[i])
+            printf("written: %s\n", all->written[i]);
+    if (!all->written[0] && !all->written[1])
+        printf("nothing was written (-o OUT.csv writes)\n");
+}
+
+int fl_cmd_import(int argc, char **argv) {
+    ask a = {.offset_s = NAN, .device = -1};
+    const fl_option option[] = {
+        {"o", "FILE", FL_OPTION_OUTPUT, &a.output, 0, 0,
+         "what to write; telemetry goes to FILE's name with .telemetry.csv"},
+        {"format", "NAME", FL_OPTION_LIST, &a.formats, 0, 0,
+         "format, where it is not to be detected (or one per file)"},
+        {"interval", "S", FL_OPTION_REAL, &a.interval_s, 1e-6, 1e6, "of rows without time stamps (dcgmi dmon -d)"},
+        {"offset", "S", FL_OPTION_REAL, &a.offset_s, -4e9, 4e9,
+         "telemetry time less kernel time, instead of finding it"},
+        {"device", "N", FL_OPTION_INT, &a.device, 0, 1023, "only this device"},
+        {"json", NULL, FL_OPTION_FLAG, &a.json, 0, 0, "prints the result as JSON"},
+    };
+    int status = FL_EXIT_OK;
+    if (!fl_command_begin(argc, argv, &help, option, sizeof option / sizeof *option, &a.files, &status))
+        return status;
+    fl_diag d = {0};
+    done all = {0};
+    fl_status s = a.files.count
+                      ? read_all(&a, &all, &d)
+                      : fl_fail(&d, FL_BAD_INPUT, NULL, 0, 0, "no file given, expected one or more, see --help");
+    if (!s)
+        s = join(&a, &all, &d);
+    if (!s)
+        s = write_all(&a, &all, &d);
+    if (s)
+        status = fl_command_fail("import", &d);
+    else if (a.json)
+        print_json(&all);
+    else
+        print_text(&all);
+    fl_imported_free(&all.run);
+    free(all.written[0]);
+    free(all.written[1]);
+    fl_texts_free(&a.files);
+    fl_texts_free(&a.formats);
+    return status;
+}

@@ -1,0 +1,304 @@
+#include "harness/base/command.h"
+#include "harness/cmd/commands.h"
+#include "harness/input/platform.h"
+#include "harness/input/spec.h"
+#include "harness/live/guardian.h"
+#include "harness/live/host.h"
+#include "harness/live/live_log.h"
+#include "harness/live/reach.h"
+#include "harness/live/stop.h"
+#include "harness/live/vendor/vendors.h"
+#include "sim/params.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const fl_command_help help = {
+    "live", "--policy NAME [--control] [--for 60s] [--log FILE] [--vendor NAME] [--gpus LIST]",
+    "Runs a policy on this machine's GPUs. It only decides and tells (shadow) unless --control is given.",
+    "What it touches: with --control the clock locks, power limits or CPU settings that the policy drives (foldline "
+    "policies\nNAME), and $FOLDLINE_STATE or /var/lib/foldline; otherwise nothing. TERM, INT and HUP end it in order; "
+    "a "
+    "guardian\nputs everything back if it dies in any other way, and `foldline restore` does if both do. Setting needs "
+    "root.\nKernel records: start a program with FOLDLINE_RINGS=DIR "
+    "CUDA_INJECTION64_PATH=.../libfoldline-collector.so.\n"
+    "The library is that of the vendor (libnvidia-ml.so.1, libze_loader.so.1, librocm_smi64.so) or $FOLDLINE_NVML,\n"
+    "$FOLDLINE_ZE, $FOLDLINE_RSMI. foldline replay FILE reproduces the log."};
+
+typedef struct choice { /* as the command line has it */
+    const char *policy, *log, *vendor, *gpus, *platform, *lasts, *rings;
+    fl_texts set;
+    double min_set_ms, grace_ms, frozen_s;
+    int64_t seed;
+    bool control, observe, blind;
+} choice;
+
+typedef struct run {
+    fl_gpus gpus;
+    fl_cpu_host *cpu;
+    fl_kernels *kernels;
+    fl_platform platform;
+    fl_facts facts;
+    fl_gpu_facts *gpu_facts;
+    fl_spec spec;
+    fl_layer layer[2];
+    int64_t for_ns; /* 0 = until stopped */
+    fl_live_log *log;
+} run;
+
+static fl_status facts_of_platform(run *r, const char *name, int64_t seed, uint32_t gpus, fl_diag *d) {
+    fl_status s = fl_platform_open(name, gpus, &r->platform, d);
+    if (!s)
+        s = fl_facts_make(&r->platform.node, (uint64_t)seed, &r->facts, d);
+    for (uint32_t i = 0; !s && i < gpus; i++) {
+        fl_gpu_facts here;
+        const fl_gpu_facts *there = &r->facts.gpu[i];
+        s = r->gpus.back->facts(r->gpus.self, i, &here, d);
+        if (!s && here.sm.count &&
+            (here.sm.count != there->sm.count ||
+             memcmp(here.sm.mhz, there->sm.mhz, here.sm.count * sizeof *here.sm.mhz) != 0))
+            s = fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "platform %s: its SM clocks are not those of GPU %u (%s)", name, i,
+                        here.name);
+    }
+    return s;
+}
+
+static fl_status facts_of_machine(run *r, int64_t seed, uint32_t gpus, fl_diag *d) {
+    if (!(r->gpu_facts = calloc(gpus, sizeof *r->gpu_facts)))
+        return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the facts");
+    r->facts = (fl_facts){.seed = (uint64_t)seed, .gpu_count = gpus, .gpu = r->gpu_facts};
+    if (r->cpu)
+        fl_cpu_host_facts(r->cpu, &r->facts.host);
+    else
+        r->facts.host.name = "host";
+    fl_status s = FL_OK;
+    for (uint32_t i = 0; !s && i < gpus; i++)
+        s = r->gpus.back->facts(r->gpus.self, i, &r->gpu_facts[i], d);
+    return s;
+}
+
+/* Kernel records come from the collector in the programs; without it such a policy would decide on nothing. */
+static fl_status open_kernels(run *r, const choice *c, fl_diag *d) {
+    if (c->rings) {
+        fl_status s = fl_kernels_open(&r->kernels, c->rings, d);
+        if (!s)
+            fl_kernels_gpus(r->kernels, fl_gpus_position, &r->gpus);
+        return s;
+    }
+    const bool counts = r->spec.policy->gpu_needs & FL_BIT(FL_GPU_KERNELS) && !fl_gpus_simulated(&r->gpus);
+    if (!r->spec.policy->needs_records && !counts)
+        return FL_OK;
+    return fl_fail(d, FL_HARDWARE, NULL, 0, 0,
+                   "policy %s needs kernel records: give --rings DIR, and start the programs with the collector",
+                   r->spec.policy->name);
+}
+
+/* What is wrong in the command line is told as that, whether or not this machine has a GPU. */
+static fl_status check_usage(run *r, const choice *c, fl_diag *d) {
+    void *params = NULL;
+    fl_status s = c->lasts ? fl_duration_parse(c->lasts, &r->for_ns, d) : FL_OK;
+    if (s || !c->policy)
+        return s;
+    s = fl_spec_open_set(c->policy, &c->set, &r->spec, d);
+    if (!s)
+        s = fl_params_resolve(&params, r->spec.policy, &r->spec.layer, 1, d);
+    if (!s)
+        fl_params_free(r->spec.policy, params);
+    return s;
+}
+
+/* One line each, also in shadow mode; a policy that sees nothing at all is not let at the controls. */
+static fl_status tell_reach(const run *r, const choice *c, fl_diag *d) {
+    const char *name = r->spec.policy->name;
+    fl_reach reach;
+    fl_status s = fl_reach_of(r->spec.policy, &r->gpus, r->cpu, r->kernels != NULL, &reach, d);
+    if (s)
+        return s;
+    if (*reach.controls)
+        fprintf(stderr, "foldline live: cannot be set here: %s; control ends where %s sets it\n", reach.controls, name);
+    if (reach.blind && c->control && !c->blind)
+        return fl_fail(
+            d, FL_HARDWARE, NULL, 0, 0,
+            "policy %s has nothing to decide on here: of the signals it needs (%s) none can be read; --blind "
+            "starts it all the same",
+            name, reach.signals);
+    if (*reach.signals)
+        fprintf(stderr, "foldline live: %s needs signals that cannot be read here: %s; it %s\n", name, reach.signals,
+                reach.blind ? "has nothing to decide on" : "may never decide");
+    return FL_OK;
+}
+
+static fl_status open_run(run *r, const choice *c, fl_diag *d) {
+    fl_status s = check_usage(r, c, d);
+    if (!s)
+        s = fl_vendor_open(&r->gpus, c->vendor, c->gpus, NULL, d);
+    const bool simulated = !s && fl_gpus_simulated(&r->gpus);
+    if (!s && r->spec.policy)
+        s = open_kernels(r, c, d);
+    const uint64_t needs = r->spec.policy ? r->spec.policy->host_needs & ~FL_BIT(FL_HOST_LOOP_NS) : 0,
+                   drives = r->spec.policy ? r->spec.policy->host_drives : 0;
+    if (!s && (needs || drives) && !simulated)
+        s = fl_cpu_host_open(&r->cpu, getenv("FOLDLINE_ROOT") ? getenv("FOLDLINE_ROOT") : "", needs, d);
+    const uint32_t gpus = s ? 0 : r->gpus.back->count(r->gpus.self);
+    if (!s)
+        s = c->platform ? facts_of_platform(r, c->platform, c->seed, gpus, d) : facts_of_machine(r, c->seed, gpus, d);
+    if (!s && r->spec.policy) {
+        r->layer[0] = c->platform ? fl_platform_layer(&r->platform, r->spec.policy->name) : (fl_layer){0};
+        r->layer[1] = r->spec.layer;
+        s = tell_reach(r, c, d);
+    }
+    return s;
+}
+
+static fl_status open_log(run *r, const choice *c, double min_set_ms, fl_diag *d) {
+    fl_head head = {0};
+    char text[64];
+    fl_status s = fl_live_log_head(&head, r->spec.policy, &r->facts, r->layer, 2, c->platform,
+                                   c->control ? "foldline live, control" : "foldline live, shadow", d);
+    snprintf(text, sizeof text, "%.17g", min_set_ms);
+    if (!s && !fl_head_set(&head, "min_set_ms", text))
+        s = fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the log");
+    if (!s)
+        s = fl_live_log_open(&r->log, c->log, &head, r->spec.policy, d);
+    fl_head_free(&head);
+    return s;
+}
+
+static void close_run(run *r, const choice *c) {
+    fl_spec_free(&r->spec);
+    if (c->platform) {
+        fl_facts_free(&r->facts);
+        fl_platform_free(&r->platform);
+    }
+    free(r->gpu_facts);
+    fl_cpu_host_close(r->cpu);
+    fl_kernels_close(r->kernels);
+    fl_gpus_close(&r->gpus);
+}
+
+static fl_status on_step(void *user, const fl_sample *sample, const fl_decision *decision, fl_diag *d) {
+    run *r = user;
+    return r->log && decision ? fl_live_log_add(r->log, sample, decision, d) : FL_OK;
+}
+
+static bool stop(void *user) {
+    (void)user;
+    return fl_stop_asked();
+}
+
+static void tell(const run *r, const choice *c, const fl_live_result *x) {
+    printf("%s on %u GPU%s (%s, %s) for %.3f s: %llu steps, %llu late, loop %.3g ms mean, %.3g ms longest\n",
+           r->spec.policy ? r->spec.label : "observed", r->facts.gpu_count, r->facts.gpu_count == 1 ? "" : "s",
+           r->gpus.back->vendor, r->gpus.back->name, (double)x->lasted_ns * 1e-9, (unsigned long long)x->steps,
+           (unsigned long long)x->late, x->steps ? (double)x->sum_ns * 1e-6 / (double)x->steps : 0,
+           (double)x->longest_ns * 1e-6);
+    if (!r->spec.policy)
+        return;
+    printf("%llu set%s %s, %llu held back by the rate limit, %llu faults\n",
+           (unsigned long long)(c->control ? x->sets : x->counts.sets), x->counts.sets == 1 ? "" : "s",
+           c->control ? "made, all restored" : "decided, none made (shadow)", (unsigned long long)x->counts.held_back,
+           (unsigned long long)x->counts.faults);
+    if (r->kernels) {
+        const fl_kernels_counts k = fl_kernels_count(r->kernels);
+        printf("%llu kernels of %llu programs, %llu lost, %llu programs with their end missing\n",
+               (unsigned long long)k.consumed, (unsigned long long)k.programs, (unsigned long long)k.lost,
+               (unsigned long long)k.ends_missing);
+        if (k.elsewhere)
+            printf("%llu of the kernels ran on other GPUs than these\n", (unsigned long long)k.elsewhere);
+        if (k.instances)
+            printf("%llu of the kernels ran on MIG instances, which are none of these GPUs as a whole\n",
+                   (unsigned long long)k.instances);
+    }
+    if (x->guardians_lost)
+        printf("%llu guardians were lost and replaced\n", (unsigned long long)x->guardians_lost);
+}
+
+static fl_status go(run *r, const choice *c, fl_diag *d) {
+    const double standard = fl_gpus_simulated(&r->gpus) ? 0 : 100;
+    const double min_set_ms = c->min_set_ms >= 0 ? c->min_set_ms : standard;
+    fl_live_options o = {.mode = c->control   ? FL_LIVE_CONTROL
+                                 : c->observe ? FL_LIVE_OBSERVE
+                                              : FL_LIVE_SHADOW,
+                         .gpus = &r->gpus,
+                         .cpu = r->cpu,
+                         .kernels = r->kernels,
+                         .facts = &r->facts,
+                         .policy = r->spec.policy,
+                         .layer = r->layer,
+                         .layer_count = 2,
+                         .gpu_needs = FL_BIT(FL_GPU_SIGNAL_COUNT) - 1,
+                         .period_ns = 100000000,
+                         .min_set_interval_ns = (int64_t)(min_set_ms * 1e6),
+                         .for_ns = r->for_ns,
+                         .grace_ns = (int64_t)(c->grace_ms * 1e6),
+                         .check_ns = (int64_t)(c->grace_ms * 1e4),
+                         .frozen_ns = (int64_t)(c->frozen_s * 1e9),
+                         .clock = fl_clock_system(),
+                         .stop = stop,
+                         .on_step = on_step,
+                         .user = r};
+    fl_live_result x;
+    fl_status s = FL_OK;
+    if (c->log && r->spec.policy)
+        s = open_log(r, c, min_set_ms, d);
+    if (!s) {
+        fl_stop_listen();
+        s = fl_live(&o, &x, d);
+        fl_status closed = fl_live_log_close(r->log, s ? NULL : d);
+        s = s ? s : closed;
+    }
+    if (!s)
+        tell(r, c, &x);
+    return s;
+}
+
+int fl_cmd_live(int argc, char **argv) {
+    if (argc > 0 && !strcmp(argv[0], "--guardian"))
+        return fl_guardian_main(argc - 1, argv + 1);
+    fl_texts rest = {0};
+    choice c = {.min_set_ms = -1, .grace_ms = 2000, .frozen_s = 10, .seed = 1};
+    const fl_option option[] = {
+        {"policy", "SPEC", FL_OPTION_TEXT, &c.policy, 0, 0,
+         "policy, or a path to a .so; parameters may follow a colon"},
+        {"set", "P=V", FL_OPTION_LIST, &c.set, 0, 0, "parameter of the policy (may be repeated)"},
+        {"control", NULL, FL_OPTION_FLAG, &c.control, 0, 0, "sets what the policy decides (needs root)"},
+        {"blind", NULL, FL_OPTION_FLAG, &c.blind, 0, 0,
+         "with --control: also where none of the policy's signals can be read (a cap that is set once)"},
+        {"observe", NULL, FL_OPTION_FLAG, &c.observe, 0, 0, "reads only, without a policy"},
+        {"for", "TIME", FL_OPTION_TEXT, &c.lasts, 0, 0, "ends after 60s, 5m, 1h or 500ms (runs until stopped)"},
+        {"log", "FILE", FL_OPTION_OUTPUT, &c.log, 0, 0, "writes every step: what was seen and decided"},
+        {"vendor", "NAME", FL_OPTION_TEXT, &c.vendor, 0, 0, FL_VENDOR_HELP},
+        {"gpus", "LIST", FL_OPTION_TEXT, &c.gpus, 0, 0, "indices or UUIDs joined by commas (all of the vendor)"},
+        {"rings", "DIR", FL_OPTION_TEXT, &c.rings, 0, 0,
+         "takes kernel records of programs started with FOLDLINE_RINGS=DIR and the collector"},
+        {"platform", "NAME", FL_OPTION_TEXT, &c.platform, 0, 0, "facts and parameters of a platform (the machine's)"},
+        {"seed", "N", FL_OPTION_INT, &c.seed, 1, 9e15, "seed of the policy (1)"},
+        {"min-set-ms", "X", FL_OPTION_REAL, &c.min_set_ms, 0, 1e6, "a control is set at most this often (100)"},
+        {"grace-ms", "X", FL_OPTION_REAL, &c.grace_ms, 20, 1e6,
+         "so late a step may be before the guardian acts (2000)"},
+        {"frozen-s", "X", FL_OPTION_REAL, &c.frozen_s, 0, 1e6,
+         "an energy counter may stand still so long; 0 = ever (10)"},
+    };
+    int status = FL_EXIT_OK;
+    if (!fl_command_begin(argc, argv, &help, option, sizeof option / sizeof *option, &rest, &status))
+        return status;
+    fl_diag d = {0};
+    run r = {0};
+    fl_status s = FL_OK;
+    if (rest.count)
+        s = fl_fail(&d, FL_BAD_INPUT, NULL, 0, 0, "'%s': expected options only", rest.item[0]);
+    else if (c.observe ? c.policy || c.control : !c.policy)
+        s = fl_fail(&d, FL_BAD_INPUT, NULL, 0, 0,
+                    "expected --policy NAME (foldline policies lists them), or --observe");
+    if (!s)
+        s = open_run(&r, &c, &d);
+    if (!s)
+        s = go(&r, &c, &d);
+    if (s)
+        status = fl_command_fail("live", &d);
+    close_run(&r, &c);
+    fl_texts_free(&c.set);
+    fl_texts_free(&rest);
+    return status;
+}

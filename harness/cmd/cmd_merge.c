@@ -1,0 +1,77 @@
+#include "harness/base/command.h"
+#include "harness/cmd/commands.h"
+#include "harness/study/comparison.h"
+#include "harness/study/journal.h"
+#include "harness/study/provenance.h"
+#include "traces/csv.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const fl_command_help help = {
+    "merge", "SHARD ... -o RESULTS.csv",
+    "Makes one result of the shards of a grid: the bytes that one run would have written.",
+    "Shards of other inputs, options or versions, jobs that are missing and jobs that are there "
+    "twice are refused."};
+
+static fl_status merge(const fl_texts *shards, const char *out, fl_diag *d) {
+    char key[65];
+    size_t jobs = 0;
+    fl_journal *j = NULL;
+    fl_status s = fl_journal_head(shards->item[0], key, &jobs, d);
+    if (!s)
+        s = fl_journal_open(&j, NULL, key, jobs, d);
+    for (size_t i = 0; !s && i < shards->count; i++)
+        s = fl_journal_merge(j, shards->item[i], d);
+    if (!s && fl_journal_count(j) < jobs)
+        s = fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "%zu of %zu jobs are missing, expected every shard",
+                    jobs - fl_journal_count(j), jobs);
+    fl_output *o = s ? NULL : fl_output_open(out, d);
+    if (!s && !o)
+        s = d->status;
+    if (o) {
+        fl_row_head(fl_output_file(o));
+        s = fl_journal_write(j, fl_output_file(o), d);
+        if (s)
+            fl_output_abort(o);
+        else
+            s = fl_output_commit(o, d);
+    }
+    fl_journal_close(j);
+    return s;
+}
+
+/* The shards have one provenance; it goes along. */
+static fl_status copy_provenance(const char *shard, const char *out, fl_diag *d) {
+    char *from = fl_provenance_path(shard);
+    cJSON *tree = NULL;
+    fl_status s = from ? fl_json_read(from, &tree, d) : fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory");
+    if (!s)
+        s = fl_provenance_write(out, tree, d);
+    cJSON_Delete(tree);
+    free(from);
+    return s;
+}
+
+int fl_cmd_merge(int argc, char **argv) {
+    fl_texts shards = {0};
+    const char *out = NULL;
+    const fl_option option[] = {{"o", "FILE", FL_OPTION_OUTPUT, &out, 0, 0, "the results"}};
+    int status = FL_EXIT_OK;
+    if (!fl_command_begin(argc, argv, &help, option, 1, &shards, &status))
+        return status;
+    fl_diag d = {0};
+    fl_status s =
+        out && shards.count ? FL_OK : fl_fail(&d, FL_BAD_INPUT, NULL, 0, 0, "expected shards and -o FILE, see --help");
+    if (!s)
+        s = merge(&shards, out, &d);
+    if (!s)
+        s = copy_provenance(shards.item[0], out, &d);
+    if (s)
+        status = fl_command_fail("merge", &d);
+    else
+        printf("written: %s\n", out);
+    fl_texts_free(&shards);
+    return status;
+}

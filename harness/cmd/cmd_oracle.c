@@ -1,0 +1,212 @@
+#include "harness/base/command.h"
+#include "harness/base/grid.h"
+#include "harness/base/pool.h"
+#include "harness/cmd/commands.h"
+#include "harness/input/scene_text.h"
+#include "harness/study/comparison.h"
+#include "harness/study/setup.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const fl_command_help help = {
+    "oracle", "[TRACE.csv ...] [--sweep FILE] --platform NAME [--bound X]",
+    "What could have been reached: the best static clock under the bound, the best clock per kind of kernel, and the\n"
+    "clairvoyant schedule with its certified bound.",
+    "The clairvoyant schedule is optimal over work positions x clocks up to the gap shown; 'bound' is a lower limit "
+    "that no\n"
+    "schedule switching at those positions and holding --bound can beat. With several streams it is a reference, no "
+    "bound."};
+
+typedef struct fl_oracle_job {
+    fl_scene *scene;
+    fl_run_result standard;
+    fl_choice *choice;
+    fl_static_point *point;
+    size_t choices;
+    fl_oracle_table table;
+    fl_reference ref;
+    fl_kernel_choice *kernel;
+    double kernel_j, kernel_s;
+} fl_oracle_job;
+
+typedef struct fl_oracle_work {
+    fl_oracle_job *job;
+    double bound;
+    fl_objective objective;
+    size_t positions;
+} fl_oracle_work;
+
+static fl_status solve(void *user, size_t i, fl_diag *d) {
+    fl_oracle_work *w = user;
+    fl_oracle_job *j = &w->job[i];
+    fl_scene *s = j->scene;
+    fl_run_options run = {.w = s->w, .rates = s->rates, .spec = &s->platform.node, .facts = &s->facts};
+    fl_status status = fl_run(&run, &j->standard, d);
+    if (!status)
+        status = fl_oracle_choices(s->w, &s->platform.node, &j->choice, &j->choices, d);
+    if (status)
+        return status;
+    j->point = calloc(j->choices + 1, sizeof *j->point);
+    j->kernel = calloc(s->w->class_count + 1, sizeof *j->kernel);
+    if (!j->point || !j->kernel)
+        return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the oracle");
+    for (size_t k = 0; !status && k < j->choices; k++)
+        status = fl_static_run(s->w, s->rates, &s->platform.node, &s->facts, &j->choice[k], &j->point[k], d);
+    if (!status)
+        status = !fl_oracle_inexact(s->w, s->rates, &s->platform.node)
+                     ? fl_oracle_table_make(s->w, s->rates, &s->platform.node, w->positions, &j->table, d)
+                     : fl_oracle_table_static(j->point, j->choices, &j->table, d);
+    j->ref = (fl_reference){.w = s->w,
+                            .standard = &j->standard,
+                            .point = j->point,
+                            .point_count = j->choices,
+                            .table = &j->table,
+                            .objective = w->objective,
+                            .bound = w->bound};
+    if (!status)
+        status = fl_reference_solve(&j->ref, d);
+    if (!status)
+        status = fl_oracle_per_kernel(s->w, s->rates, &s->platform.node, w->objective, w->bound, j->kernel,
+                                      &j->kernel_j, &j->kernel_s, d);
+    return status;
+}
+
+static void add_percent(fl_grid *g, double share) {
+    if (isfinite(share))
+        fl_grid_add(g, "%.2f", 100 * share);
+    else
+        fl_grid_add(g, "n/a"); /* nothing ran */
+}
+
+static void add_line(fl_grid *g, const fl_oracle_job *j, const char *what, double energy_j, double time_s,
+                     const char *remark) {
+    fl_grid_add(g, "%s", j->scene->w->name);
+    fl_grid_add(g, "%s", what);
+    fl_grid_add(g, "%.6g", energy_j);
+    add_percent(g, 1 - energy_j / j->standard.energy_j);
+    fl_grid_add(g, "%.6g", time_s);
+    add_percent(g, time_s / j->standard.makespan_s - 1);
+    fl_grid_add(g, "%s", remark);
+}
+
+static void print_job(fl_grid *g, const fl_oracle_job *j, bool kernels) {
+    char remark[128];
+    fl_scene *s = j->scene;
+    const fl_device *dev = &s->platform.node.device[s->platform.node.gpu[0]];
+    add_line(g, j, "default", j->standard.energy_j, j->standard.makespan_s, "");
+    if (j->ref.best_static < j->choices) {
+        const fl_static_point *p = &j->point[j->ref.best_static];
+        add_line(g, j, "best static", fl_joules(p->energy_fj), fl_seconds(p->makespan_ps),
+                 fl_clocks_text(dev, p->at.sm_mhz, p->at.mem_mhz, remark, sizeof remark));
+    }
+    if (j->table.exact)
+        add_line(g, j, "best per kernel", j->kernel_j, j->kernel_s, "switches free");
+    const fl_oracle_result *c = &j->ref.clairvoyant;
+    if (j->table.exact && c->feasible) {
+        snprintf(remark, sizeof remark, "%llu switches at %zu positions, bound %.6g J, gap %.3g %%%s",
+                 (unsigned long long)c->switches, j->table.positions, c->bound_j, c->gap_pct,
+                 c->solved ? ", solved exactly" : "");
+        add_line(g, j, "clairvoyant", c->energy_j, c->time_s, remark);
+    } else if (c->feasible) {
+        const char *why = fl_oracle_inexact(s->w, s->rates, &s->platform.node);
+        snprintf(remark, sizeof remark, "%s: no bound", why ? why : "not exact");
+        add_line(g, j, "reference", c->energy_j, c->time_s, remark);
+    }
+    for (uint32_t k = 0; kernels && k < j->scene->w->class_count; k++) {
+        char name[96];
+        snprintf(name, sizeof name, "  %s", j->scene->w->class[k].kind.name);
+        add_line(g, j, name, j->kernel[k].energy_j, j->kernel[k].time_s,
+                 fl_clocks_text(dev, j->kernel[k].at.sm_mhz, j->kernel[k].at.mem_mhz, remark, sizeof remark));
+    }
+}
+
+static void print_json(const fl_oracle_work *w, size_t count) {
+    cJSON *all = cJSON_CreateArray();
+    for (size_t i = 0; i < count; i++) {
+        const fl_oracle_job *j = &w->job[i];
+        const fl_oracle_result *c = &j->ref.clairvoyant;
+        cJSON *o = cJSON_CreateObject();
+        cJSON_AddStringToObject(o, "workload", j->scene->w->name);
+        fl_json_add_real(o, "default_j", j->standard.energy_j);
+        fl_json_add_real(o, "default_s", j->standard.makespan_s);
+        bool found = j->ref.best_static < j->choices;
+        fl_json_add_real(o, "static_mhz", found ? j->point[j->ref.best_static].at.sm_mhz : NAN);
+        fl_json_add_real(o, "static_j", found ? fl_joules(j->point[j->ref.best_static].energy_fj) : NAN);
+        fl_json_add_real(o, "static_s", found ? fl_seconds(j->point[j->ref.best_static].makespan_ps) : NAN);
+        fl_json_add_real(o, "per_kernel_j", j->table.exact ? j->kernel_j : NAN);
+        fl_json_add_real(o, "per_kernel_s", j->table.exact ? j->kernel_s : NAN);
+        fl_json_add_real(o, "oracle_j", c->feasible ? c->energy_j : NAN);
+        fl_json_add_real(o, "oracle_s", c->feasible ? c->time_s : NAN);
+        fl_json_add_real(o, "oracle_bound_j", c->feasible && c->bounded ? c->bound_j : NAN);
+        fl_json_add_real(o, "oracle_gap_pct", c->feasible && c->bounded ? c->gap_pct : NAN);
+        cJSON_AddBoolToObject(o, "bounded", c->bounded);
+        cJSON_AddItemToArray(all, o);
+    }
+    fl_json_print(all, stdout);
+    cJSON_Delete(all);
+}
+
+int fl_cmd_oracle(int argc, char **argv) {
+    fl_scene_options so = {0};
+    fl_texts traces = {0};
+    const char *objective = "energy";
+    double bound = INFINITY;
+    int64_t threads = 0, positions = 0;
+    bool json = false, kernels = false;
+    const fl_option option[] = {
+        FL_SCENE_OPTIONS(so),
+        {"bound", "X", FL_OPTION_REAL, &bound, 0, 100, "largest slowdown allowed, as a fraction: 0.10 (none)"},
+        {"objective", "NAME", FL_OPTION_TEXT, &objective, 0, 0, "energy, edp or ed2p (energy)"},
+        {"positions", "N", FL_OPTION_INT, &positions, 1, 1e6, "work positions of the clairvoyant schedule (4096)"},
+        {"kernels", NULL, FL_OPTION_FLAG, &kernels, 0, 0, "lists the best clock of every kind of kernel"},
+        {"threads", "N", FL_OPTION_INT, &threads, 1, 1024, "threads (all); the result does not depend on it"},
+        {"json", NULL, FL_OPTION_FLAG, &json, 0, 0, "prints the result as JSON"},
+    };
+    int status = FL_EXIT_OK;
+    if (!fl_command_begin(argc, argv, &help, option, sizeof option / sizeof *option, &traces, &status))
+        return status;
+    fl_diag d = {0};
+    fl_scenes scenes = {0};
+    fl_oracle_work w = {.bound = bound, .positions = (size_t)positions};
+    fl_status s = fl_objective_parse(objective, &w.objective, &d);
+    if (!s)
+        s = fl_scenes_open(&so, &traces, &scenes, &d);
+    if (!s)
+        fl_scene_warnings(&scenes);
+    if (!s && !(w.job = calloc(scenes.count + 1, sizeof *w.job)))
+        s = fl_fail(&d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the oracle");
+    for (size_t i = 0; !s && i < scenes.count; i++)
+        w.job[i].scene = scenes.item[i];
+    if (!s)
+        s = fl_pool_run(solve, &w, scenes.count, (unsigned)threads, "oracles", &d);
+    if (s) {
+        status = fl_command_fail("oracle", &d);
+    } else if (json) {
+        print_json(&w, scenes.count);
+    } else {
+        fl_grid g = {.columns = 7};
+        static const char *const head[] = {"workload", "choice", "energy J", "saving %", "time s", "slowdown %", ""};
+        for (size_t k = 0; k < 7; k++)
+            fl_grid_add(&g, "%s", head[k]);
+        for (size_t i = 0; i < scenes.count; i++)
+            print_job(&g, &w.job[i], kernels);
+        fl_grid_print(&g, 2, stdout);
+        fl_grid_free(&g);
+        fputc('\n', stdout);
+        fl_scene_notes(&scenes, stdout);
+    }
+    for (size_t i = 0; w.job && i < scenes.count; i++) {
+        fl_run_result_free(&w.job[i].standard);
+        fl_oracle_table_free(&w.job[i].table);
+        free(w.job[i].choice);
+        free(w.job[i].point);
+        free(w.job[i].kernel);
+    }
+    free(w.job);
+    fl_scenes_free(&scenes);
+    fl_texts_free(&traces);
+    fl_texts_free(&so.only);
+    return status;
+}

@@ -1,0 +1,224 @@
+#include "harness/base/command.h"
+#include "harness/base/grid.h"
+#include "harness/cmd/commands.h"
+#include "harness/input/platform.h"
+#include "harness/input/platform_device.h"
+#include "harness/input/platform_host.h"
+#include "models/cpu_row.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const fl_command_help help = {
+    "platforms", "[NAME | FILE.json]",
+    "Lists the platforms, or says everything about one: its values, each with its source.",
+    "A platform file of your own is given by its path wherever a platform is asked for."};
+
+static double ms(int64_t ns) { return (double)ns * 1e-6; }
+
+static void print_ladder(const char *name, const int32_t *mhz, uint32_t count) {
+    if (!count)
+        return;
+    printf("  %s: %d to %d MHz, %u clock%s:", name, mhz[0], mhz[count - 1], count, count == 1 ? "" : "s");
+    for (uint32_t i = 0; i < count; i++)
+        if (count <= 16 || i < 6 || i + 3 >= count)
+            printf(" %d", mhz[i]);
+        else if (i == 6)
+            printf(" ...");
+    putchar('\n');
+}
+
+static void print_limits(double min_w, double max_w, double default_w) {
+    if (default_w > 0)
+        printf("  power limit: %g W, may be set from %g to %g W\n", default_w, min_w, max_w);
+}
+
+/* A number that says nothing where it is 0. */
+static void add_or_dash(fl_grid *g, double value) {
+    if (value > 0)
+        fl_grid_add(g, "%g", value);
+    else
+        fl_grid_add(g, "-");
+}
+
+static void print_sensors(const fl_sensor_spec *sensor, const char *const *name, size_t count) {
+    static const char *const head[] = {"  sensor", "refresh ms", "window ms", "lag ms",
+                                       "delay ms", "quantum",    "noise",     "wraps at"};
+    fl_grid g = {.columns = sizeof head / sizeof *head};
+    size_t present = 0;
+    for (size_t i = 0; i < g.columns; i++)
+        fl_grid_add(&g, "%s", head[i]);
+    for (size_t i = 0; i < count; i++) {
+        if (!sensor[i].present)
+            continue;
+        present++;
+        fl_grid_add(&g, "  %s", name[i]);
+        add_or_dash(&g, ms(sensor[i].period_ns));
+        add_or_dash(&g, ms(sensor[i].window_ns));
+        add_or_dash(&g, ms(sensor[i].lag_ns));
+        add_or_dash(&g, ms(sensor[i].delay_ns));
+        add_or_dash(&g, sensor[i].quantum);
+        add_or_dash(&g, sensor[i].noise);
+        if (sensor[i].wrap > 0)
+            fl_grid_add(&g, "%.10g", sensor[i].wrap);
+        else
+            fl_grid_add(&g, "-");
+    }
+    if (present)
+        fl_grid_print(&g, 1, stdout);
+    fl_grid_free(&g);
+}
+
+static void print_voltage(const fl_device *dev) {
+    const uint32_t top = dev->sm_count - 1, at[] = {0, top / 4, top / 2, top / 2 + top / 4, top};
+    printf("  voltage:");
+    for (size_t i = 0; i < sizeof at / sizeof *at; i++) {
+        double v = 0;
+        if ((i == 0 || at[i] > at[i - 1]) && fl_curve_at(dev->voltage, dev->sm_mhz[at[i]], 0, &v) == FL_MODEL_OK)
+            printf("%s %.3g at %d", i ? "," : "", v, dev->sm_mhz[at[i]]);
+    }
+    printf(" MHz\n");
+}
+
+static void print_device(const fl_device *dev) {
+    printf("\n%s: %u SMs of %u cores, %g GB/s\n", dev->name, dev->sms, dev->cores_per_sm, dev->peak_bytes_per_s / 1e9);
+    print_ladder("SM", dev->sm_mhz, dev->sm_count);
+    print_ladder("memory", dev->mem_mhz, dev->mem_count);
+    printf("  default %g MHz, memory %g MHz; TDP %g W\n", dev->default_sm_mhz, dev->default_mem_mhz, dev->tdp_w);
+    print_limits(dev->power_min_w, dev->power_max_w, dev->power_default_w);
+    printf("  power: A %g, A0 %g, B %g, B0 %g, C %g W; no context %g W; sharpness %g\n", dev->a_w, dev->a0_w, dev->b_w,
+           dev->b0_w[dev->mem_count - 1], dev->c_w, dev->no_context_w, dev->sharpness);
+    print_voltage(dev);
+    const fl_wall_spec *w = &dev->wall;
+    if (w->period_ns > 0)
+        printf("  wall: each %g ms, power filtered over %g ms; down %g, up %g of the top clock; up again below %g of "
+               "the limit\n",
+               ms(w->period_ns), ms(w->filter_ns), w->down, w->up, w->release);
+    const fl_thermal_spec *t = &dev->thermal;
+    if (t->period_ns > 0)
+        printf("  heat: each %g ms, %g C + %g C/W with %g s; leakage %g W/C above %g C; throttles at %g C, until "
+               "%g C\n",
+               ms(t->period_ns), t->ambient_c, t->c_per_w, t->tau_s, t->leak_w_per_c, t->leak_ref_c, t->limit_c,
+               t->release_c);
+    if (dev->v_sigma > 0 || dev->leak_sigma > 0)
+        printf("  units differ: voltage by %g %%, leakage by %g %% (standard deviations)\n", dev->v_sigma * 100,
+               dev->leak_sigma * 100);
+    if (dev->interference > 0)
+        printf("  interference of kernels that share memory: %g\n", dev->interference);
+    if (dev->dram_share > 0)
+        printf("  traffic reaches %g of the peak at most\n", dev->dram_share);
+    printf("  setting a clock takes the caller %g ms, the clock changes %g ms later; reading takes %g ms\n",
+           ms(dev->actuator.call_ns), ms(dev->actuator.settle_ns), ms(dev->actuator.read_ns));
+    print_sensors(dev->sensor, fl_platform_sensor_name, FL_SENSOR_COUNT);
+}
+
+static void print_states(const fl_cpu_spec *cpu) {
+    static const char *const head[] = {"  CPU state", "MHz", "V rel.", "static W", "computing W", "waiting W"};
+    const fl_host_load load = fl_cpu_default_load(cpu);
+    fl_grid g = {.columns = sizeof head / sizeof *head};
+    for (size_t i = 0; i < g.columns; i++)
+        fl_grid_add(&g, "%s", head[i]);
+    for (uint32_t i = 0; i < fl_cpu_state_count(cpu); i++) {
+        const bool set = i < cpu->count;
+        fl_cpu_state state = {0};
+        fl_cpu_row row = {0};
+        if (fl_cpu_state_make(cpu, i, &state) != FL_MODEL_OK || fl_cpu_row_make(cpu, &load, i, 0, &row) != FL_MODEL_OK)
+            continue;
+        fl_grid_add(&g, "  %s", set ? "set" : "boost");
+        fl_grid_add(&g, "%d", state.mhz);
+        fl_grid_add(&g, "%.3f", set ? cpu->volt[i] : cpu->boost_volt[i - cpu->count]);
+        fl_grid_add(&g, "%.1f", state.static_mw / 1000.0);
+        fl_grid_add(&g, "%.1f", row.mw / 1000.0);
+        fl_grid_add(&g, "%.1f", state.wait_mw / 1000.0);
+    }
+    fl_grid_print(&g, 1, stdout);
+    fl_grid_free(&g);
+}
+
+static void print_cpu(const fl_cpu_spec *cpu) {
+    if (!cpu->count)
+        return;
+    print_states(cpu); /* V against the lowest state's, W of the package and of one thread */
+    printf("  default %g MHz; host time as recorded at %g MHz, %g of it bound by the clock\n", cpu->default_mhz,
+           fl_cpu_ref_mhz(cpu), cpu->bound);
+    printf("  a thread: %g micro-operations a cycle and %g GB/s while computing, %g while waiting, which %s\n",
+           cpu->upc, cpu->bytes_per_s / 1e9, cpu->sleeps ? 0 : cpu->wait_upc, cpu->sleeps ? "sleeps" : "spins");
+    printf("  setting a state takes the caller %g ms, the clock changes %g ms later\n", ms(cpu->call_ns),
+           ms(cpu->settle_ns));
+    if (cpu->period_ns > 0)
+        printf("  boost and limit: each %g ms, power filtered over %g ms\n", ms(cpu->period_ns), ms(cpu->filter_ns));
+    print_limits(cpu->power_min_w, cpu->power_max_w, cpu->power_default_w);
+}
+
+static void print_host(const fl_host_spec *h) {
+    printf("\n%s: %u cores, a stream holds %u launches\n", h->name, h->cores, h->launch_queue);
+    if (h->static_w > 0 || h->comm_w > 0)
+        printf("  beside GPUs and CPU: %g W, %g W more while copying\n", h->static_w, h->comm_w);
+    if (h->peak_bytes_per_s > 0)
+        printf("  memory: %g GB/s\n", h->peak_bytes_per_s / 1e9);
+    if (h->apu)
+        printf("  APU: traffic reaches %g to %g of the peak, anew each %g ms\n", h->bus_min, h->bus_max,
+               ms(h->bus_period_ns));
+    if (h->budget_w > 0)
+        printf("  CPU and GPU boost up to %g W together\n", h->budget_w);
+    if (h->gpu_budget_w > 0)
+        printf("  all GPUs together: %g W\n", h->gpu_budget_w);
+    print_cpu(&h->cpu);
+    print_sensors(h->sensor, fl_platform_host_sensor_name, FL_HOST_SENSOR_COUNT);
+}
+
+static void print_one(const fl_platform *p) {
+    printf("%s: %s\n%u GPU%s\n", p->name, p->title, p->node.gpu_count, p->node.gpu_count == 1 ? "" : "s");
+    for (uint32_t i = 0; i < p->node.device_count; i++)
+        print_device(&p->node.device[i]);
+    print_host(&p->node.host);
+    printf("\nsources:\n");
+    fl_grid g = {.columns = 2};
+    for (size_t i = 0; i < p->note_count; i++) {
+        fl_grid_add(&g, "  %s", p->note[i].key);
+        fl_grid_add(&g, "%s", p->note[i].text);
+    }
+    fl_grid_print(&g, 2, stdout);
+    fl_grid_free(&g);
+    if (p->policy_count)
+        printf("\ndefaults for policies:\n");
+    for (size_t i = 0; i < p->policy_count; i++) {
+        printf("  %s:", p->policy[i].policy);
+        for (size_t k = 0; k < p->policy[i].count; k++)
+            printf(" %s=%s", p->policy[i].setting[k].name, p->policy[i].setting[k].text);
+        putchar('\n');
+    }
+}
+
+int fl_cmd_platforms(int argc, char **argv) {
+    fl_texts rest = {0};
+    int status = FL_EXIT_OK;
+    if (!fl_command_begin(argc, argv, &help, NULL, 0, &rest, &status))
+        return status;
+    fl_diag d = {0};
+    fl_platform p = {0};
+    fl_status s = rest.count > 1 ? fl_fail(&d, FL_BAD_INPUT, NULL, 0, 0, "expected one platform at most") : FL_OK;
+    if (!s && rest.count) {
+        s = fl_platform_open(rest.item[0], 0, &p, &d);
+        if (!s)
+            print_one(&p);
+        fl_platform_free(&p);
+    } else if (!s) {
+        char **name = NULL;
+        size_t count = 0;
+        s = fl_platform_list(&name, &count, &d);
+        for (size_t i = 0; !s && i < count; i++) {
+            s = fl_platform_open(name[i], 0, &p, &d);
+            if (!s)
+                printf("%-16s %s\n", name[i], p.title);
+            fl_platform_free(&p);
+        }
+        for (size_t i = 0; i < count; i++)
+            free(name[i]);
+        free(name);
+    }
+    if (s)
+        status = fl_command_fail("platforms", &d);
+    fl_texts_free(&rest);
+    return status;
+}

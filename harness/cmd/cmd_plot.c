@@ -1,0 +1,31 @@
+#include "harness/base/command.h"
+#include "harness/cmd/commands.h"
+#include "harness/report/plot.h"
+
+static const fl_command_help help = {
+    "plot", "KIND INPUT.csv -o OUTPUT.svg|png|pdf", "Draws a result with gnuplot.",
+    "KIND, from the CSV of compare, sweep or merge: pareto (energy against slowdown with the Pareto front), regret\n"
+    "(bars), intervals (saving of each policy), ranks (mean ranks over workloads), both with 95 % intervals, "
+    "sensitivity\n"
+    "(saving over each parameter whose values differ: policies such as assure:theta=0.9). From FILE.regret.csv:\n"
+    "regret-curves. From the --timeline of run: timeline (clock and power over time), residency (time at each clock). "
+    "From\n"
+    "trace stats -o: trace (activity, power and clock)."};
+
+int fl_cmd_plot(int argc, char **argv) {
+    fl_texts rest = {0};
+    const char *output = NULL;
+    const fl_option option[] = {
+        {"o", "FILE", FL_OPTION_OUTPUT, &output, 0, 0, "what to write; its ending says the format"}};
+    int status = FL_EXIT_OK;
+    if (!fl_command_begin(argc, argv, &help, option, 1, &rest, &status))
+        return status;
+    fl_diag d = {0};
+    fl_status s = rest.count == 2 && output
+                      ? fl_plot(rest.item[0], rest.item[1], output, &d)
+                      : fl_fail(&d, FL_BAD_INPUT, NULL, 0, 0, "expected KIND INPUT.csv -o OUTPUT, see --help");
+    if (s)
+        status = fl_command_fail("plot", &d);
+    fl_texts_free(&rest);
+    return status;
+}

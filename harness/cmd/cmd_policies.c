@@ -1,0 +1,140 @@
+#include "harness/base/command.h"
+#include "harness/base/grid.h"
+#include "harness/base/json_out.h"
+#include "harness/cmd/commands.h"
+#include "harness/input/plugin.h"
+#include "policies/registry.h"
+#include "sim/instance.h"
+
+#include <string.h>
+
+static const fl_command_help help = {
+    "policies", "[NAME | FILE.so] [--json | --table]",
+    "Lists the policies, or says everything about one: source, parameters, signals, probes.", NULL};
+
+static const char *const types[] = {"real", "int", "bool", "choice", "list", "table"};
+
+static void print_signals(const char *title, fl_row_set set, uint64_t mask) {
+    if (!mask)
+        return;
+    printf("%s:", title);
+    for (size_t i = 0; i < fl_rows_count(set); i++)
+        if (mask >> i & 1)
+            printf(" %s", fl_rows_at(set, i)->name);
+    putchar('\n');
+}
+
+static void print_one(const fl_policy *p) {
+    printf("%s: %s\nsource: %s\n", p->name, p->summary, p->source);
+    print_signals("reads (GPU)", FL_ROWS_GPU_SIGNAL, p->gpu_needs);
+    print_signals("reads (host)", FL_ROWS_HOST_SIGNAL, p->host_needs);
+    print_signals("sets (GPU)", FL_ROWS_GPU_CONTROL, p->gpu_drives);
+    print_signals("sets (host)", FL_ROWS_HOST_CONTROL, p->host_drives);
+    if (p->param_count) {
+        fl_grid g = {.columns = 5};
+        printf("\nparameters:\n");
+        for (uint32_t i = 0; i < p->param_count; i++) {
+            const fl_param *r = &p->param[i];
+            fl_grid_add(&g, "  %s", r->name);
+            fl_grid_add(&g, "%s", types[r->type]);
+            fl_grid_add(&g, "%s%s%s", *r->standard ? r->standard : "-", *r->unit ? " " : "", r->unit);
+            if (r->type == FL_PARAM_CHOICE || r->type == FL_PARAM_TABLE)
+                fl_grid_add(&g, "%s", r->choices ? r->choices : "");
+            else if (r->type == FL_PARAM_BOOL)
+                fl_grid_add(&g, "0..1");
+            else
+                fl_grid_add(&g, "%g..%g", r->min, r->max);
+            fl_grid_add(&g, "%s", r->help);
+        }
+        fl_grid_print(&g, 5, stdout);
+        fl_grid_free(&g);
+    }
+    if (p->probe_count) {
+        fl_grid g = {.columns = 3};
+        printf("\nprobes:\n");
+        for (uint32_t i = 0; i < p->probe_count; i++) {
+            fl_grid_add(&g, "  %s", p->probe[i].name);
+            fl_grid_add(&g, "%s", p->probe[i].unit);
+            fl_grid_add(&g, "%s", p->probe[i].help);
+        }
+        fl_grid_print(&g, 3, stdout);
+        fl_grid_free(&g);
+    }
+}
+
+static size_t print_names(fl_row_set set, uint64_t mask, size_t before) {
+    for (size_t i = 0; i < fl_rows_count(set); i++)
+        if (mask >> i & 1)
+            printf("%s%s", before++ ? ", " : "", fl_rows_at(set, i)->name);
+    return before;
+}
+
+static void print_table(void) {
+    printf("| policy | what it does | source | needs | drives |\n|---|---|---|---|---|\n");
+    for (size_t i = 0; i < fl_policies_count; i++) {
+        const fl_policy *p = fl_policies[i];
+        printf("| `%s` | %s | %s | ", p->name, p->summary, p->source);
+        size_t n = print_names(FL_ROWS_GPU_SIGNAL, p->gpu_needs, 0);
+        n = print_names(FL_ROWS_HOST_SIGNAL, p->host_needs, n);
+        if (p->needs_records)
+            printf("%skernel records", n++ ? ", " : "");
+        printf("%s | ", n ? "" : "-");
+        n = print_names(FL_ROWS_GPU_CONTROL, p->gpu_drives, 0);
+        printf("%s |\n", print_names(FL_ROWS_HOST_CONTROL, p->host_drives, n) ? "" : "-");
+    }
+}
+
+static cJSON *json_one(const fl_policy *p) {
+    cJSON *o = cJSON_CreateObject(), *params = NULL;
+    cJSON_AddStringToObject(o, "name", p->name);
+    cJSON_AddStringToObject(o, "summary", p->summary);
+    cJSON_AddStringToObject(o, "source", p->source);
+    params = cJSON_AddArrayToObject(o, "parameters");
+    for (uint32_t i = 0; i < p->param_count; i++) {
+        const fl_param *r = &p->param[i];
+        cJSON *q = cJSON_CreateObject();
+        cJSON_AddStringToObject(q, "name", r->name);
+        cJSON_AddStringToObject(q, "type", types[r->type]);
+        cJSON_AddStringToObject(q, "unit", r->unit);
+        cJSON_AddStringToObject(q, "default", r->standard);
+        fl_json_add_real(q, "min", r->min);
+        fl_json_add_real(q, "max", r->max);
+        cJSON_AddStringToObject(q, "help", r->help);
+        cJSON_AddItemToArray(params, q);
+    }
+    return o;
+}
+
+int fl_cmd_policies(int argc, char **argv) {
+    fl_texts rest = {0};
+    bool json = false, table = false;
+    const fl_option option[] = {
+        {"json", NULL, FL_OPTION_FLAG, &json, 0, 0, "as JSON"},
+        {"table", NULL, FL_OPTION_FLAG, &table, 0, 0, "all of them as a Markdown table: what each needs and drives"}};
+    int status = FL_EXIT_OK;
+    if (!fl_command_begin(argc, argv, &help, option, sizeof option / sizeof *option, &rest, &status))
+        return status;
+    fl_diag d = {0};
+    fl_status s = rest.count > 1 ? fl_fail(&d, FL_BAD_INPUT, NULL, 0, 0, "expected one policy at most") : FL_OK;
+    const fl_policy *one = NULL;
+    if (!s && rest.count)
+        s = fl_policy_open(rest.item[0], &one, &d);
+    if (s) {
+        status = fl_command_fail("policies", &d);
+    } else if (json) {
+        cJSON *all = one ? json_one(one) : cJSON_CreateArray();
+        for (size_t i = 0; !one && i < fl_policies_count; i++)
+            cJSON_AddItemToArray(all, json_one(fl_policies[i]));
+        fl_json_print(all, stdout);
+        cJSON_Delete(all);
+    } else if (one) {
+        print_one(one);
+    } else if (table) {
+        print_table();
+    } else {
+        for (size_t i = 0; i < fl_policies_count; i++)
+            printf("%-14s %s\n", fl_policies[i]->name, fl_policies[i]->summary);
+    }
+    fl_texts_free(&rest);
+    return status;
+}

@@ -1,0 +1,385 @@
+#include "harness/base/command.h"
+#include "harness/base/place.h"
+#include "harness/cmd/commands.h"
+#include "harness/live/host.h"
+#include "harness/live/program.h"
+#include "harness/live/stop.h"
+#include "harness/live/vendor/vendors.h"
+#include "traces/csv.h"
+#include "traces/kernels.h"
+#include "traces/tables.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static const fl_command_help help = {
+    "record", "--out FILE [--every-ms 100] [--for 60s] [--gpus LIST] [--kernels FILE] [-- COMMAND ...]",
+    "Records what the GPUs and the CPU show to a telemetry file. Sets nothing.",
+    "With COMMAND, runs it and records exactly its life: the first reading before it starts, the last after it ended; "
+    "its\nexit status becomes that of foldline. TERM, INT and HUP go to it; --for ends it by TERM, by KILL if it goes "
+    "on.\n"
+    "Where a reading fails its end is waited for. Without it, until --for or a signal. The file is written at the "
+    "end.\n"
+    "--kernels writes its kernels too: the collector ($FOLDLINE_COLLECTOR, else the one of this build) goes into the "
+    "program\nthrough CUDA_INJECTION64_PATH."};
+
+typedef struct recorder {
+    fl_telemetry t;
+    size_t room_t, room_d, room_v;
+    size_t gpu_columns, host_columns;
+    const char *kernels_path; /* NULL = no kernels */
+    char rings[256];
+    fl_kernels *kernels;
+    fl_kernel_trace trace;
+    uint32_t *kind_of; /* index in the trace of each kind of the records */
+    size_t kinds, kind_room;
+    char **command; /* NULL = none */
+    fl_program program;
+    bool last_read;
+    int64_t start_ns, end_ns; /* of the program, on the clock of the file */
+    int64_t origin_ns, for_ns;
+} recorder;
+
+static fl_status no_memory(fl_diag *d) {
+    return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the recording");
+}
+
+static fl_status name_columns(recorder *r, fl_diag *d) {
+    r->gpu_columns = fl_rows_count(FL_ROWS_GPU_SIGNAL);
+    r->host_columns = fl_rows_count(FL_ROWS_HOST_SIGNAL);
+    r->t.signal = calloc(r->gpu_columns + r->host_columns, sizeof *r->t.signal);
+    for (size_t i = 0; r->t.signal && i < r->gpu_columns + r->host_columns; i++) {
+        const fl_row_info *row = i < r->gpu_columns ? fl_rows_at(FL_ROWS_GPU_SIGNAL, i)
+                                                    : fl_rows_at(FL_ROWS_HOST_SIGNAL, i - r->gpu_columns);
+        if (!(r->t.signal[i] = strdup(row->name)))
+            return no_memory(d);
+        r->t.signal_count++;
+    }
+    return r->t.signal ? FL_OK : no_memory(d);
+}
+
+static fl_status add_row(recorder *r, int64_t t_ns, int32_t device, uint64_t valid, const double *value, fl_diag *d) {
+    fl_telemetry *t = &r->t;
+    const size_t width = t->signal_count, offset = device < 0 ? r->gpu_columns : 0,
+                 count = device < 0 ? r->host_columns : r->gpu_columns;
+    if (fl_grow(&t->t_ns, &r->room_t, t->row_count + 1, sizeof *t->t_ns) ||
+        fl_grow(&t->device, &r->room_d, t->row_count + 1, sizeof *t->device) ||
+        fl_grow(&t->value, &r->room_v, (t->row_count + 1) * width, sizeof *t->value))
+        return no_memory(d);
+    double *row = t->value + t->row_count * width;
+    for (size_t i = 0; i < width; i++)
+        row[i] = NAN;
+    for (size_t i = 0; i < count; i++)
+        if (valid >> i & 1)
+            row[offset + i] = value[i];
+    t->t_ns[t->row_count] = t_ns;
+    t->device[t->row_count++] = device;
+    return FL_OK;
+}
+
+static const char *collector(char *buf, size_t size) {
+    const char *asked = getenv("FOLDLINE_COLLECTOR");
+    char folder[3072];
+    if (asked && *asked)
+        return asked;
+    snprintf(buf, size, "%s/libfoldline-collector.so", fl_place(FL_PLACE_CLIENTS, folder, sizeof folder));
+    return buf;
+}
+
+static fl_status open_kernels(recorder *r, fl_gpus *gpus, fl_diag *d) {
+    const char *base = getenv("TMPDIR");
+    if (!r->kernels_path)
+        return FL_OK;
+    char path[4096];
+    if (access(collector(path, sizeof path), R_OK))
+        return fl_fail(d, FL_IO, collector(path, sizeof path), 0, 0, "no collector there: %s", fl_reason(errno));
+    snprintf(r->rings, sizeof r->rings, "%.200s/foldline-rings-XXXXXX", base && *base ? base : "/tmp");
+    if (!mkdtemp(r->rings))
+        return fl_fail(d, FL_IO, r->rings, 0, 0, "cannot make the folder: %s", fl_reason(errno));
+    fl_status s = fl_kernels_open(&r->kernels, r->rings, d);
+    if (!s)
+        fl_kernels_gpus(r->kernels, fl_gpus_position, gpus);
+    return s;
+}
+
+static fl_status add_kernels(recorder *r, const fl_sample *sample, fl_diag *d) {
+    if (fl_grow(&r->kind_of, &r->kind_room, sample->kind_count + 1, sizeof *r->kind_of))
+        return no_memory(d);
+    for (; r->kinds < sample->kind_count; r->kinds++) {
+        const fl_kernel_kind *k = &sample->kind[r->kinds];
+        r->kind_of[r->kinds] = fl_trace_add_kind(&r->trace, *k->name ? k->name : "(unnamed)", k->grid, k->block);
+        if (r->kind_of[r->kinds] == UINT32_MAX)
+            return no_memory(d);
+    }
+    for (uint64_t i = 0; i < sample->record_count; i++) {
+        const fl_kernel_record *k = &sample->record[i];
+        const fl_trace_op op = {.start_ns = k->start_ns,
+                                .end_ns = k->end_ns,
+                                .launch_ns = INT64_MIN,
+                                .bytes = -1,
+                                .kind = r->kind_of[k->kind],
+                                .device = (int32_t)k->gpu,
+                                .process = (int32_t)fl_kernels_programs(r->kernels)[i],
+                                .stream = (int32_t)k->stream,
+                                .host_thread = -1};
+        if (k->end_ns >= k->start_ns && fl_trace_add_op(&r->trace, &op))
+            return no_memory(d);
+    }
+    return FL_OK;
+}
+
+static fl_status write_kernels(recorder *r, fl_diag *d) {
+    const fl_kernels_counts c = fl_kernels_count(r->kernels);
+    char text[128];
+    snprintf(text, sizeof text, "%llu", (unsigned long long)(c.lost + c.damaged));
+    if (!fl_head_set(&r->trace.head, "source", "foldline record") || !fl_head_set(&r->trace.head, "lost", text))
+        return no_memory(d);
+    snprintf(text, sizeof text, "%llu programs", (unsigned long long)c.ends_missing);
+    if (c.ends_missing && !fl_head_set(&r->trace.head, "end missing", text))
+        return no_memory(d);
+    snprintf(text, sizeof text, "%llu kernels on other GPUs, %llu on MIG instances", (unsigned long long)c.elsewhere,
+             (unsigned long long)c.instances);
+    if (c.elsewhere + c.instances && !fl_head_set(&r->trace.head, "left out", text))
+        return no_memory(d);
+    if (!r->trace.op_count && c.instances)
+        return fl_fail(d, FL_HARDWARE, NULL, 0, 0,
+                       "no kernel was recorded: %llu ran on MIG instances (CUDA_VISIBLE_DEVICES), which are no GPUs of "
+                       "their own here",
+                       (unsigned long long)c.instances);
+    if (!r->trace.op_count && c.elsewhere)
+        return fl_fail(d, FL_HARDWARE, NULL, 0, 0,
+                       "no kernel was recorded: all %llu ran on GPUs that --gpus leaves out",
+                       (unsigned long long)c.elsewhere);
+    if (!r->trace.op_count)
+        return fl_fail(d, FL_HARDWARE, NULL, 0, 0,
+                       "no kernel was recorded: the program used no GPU, another profiler holds CUPTI, or no libcupti "
+                       "works there (FOLDLINE_CUPTI=/path/of/libcupti.so names one)");
+    return fl_kernels_write(r->kernels_path, &r->trace, d);
+}
+
+static void close_kernels(recorder *r) {
+    fl_kernels_close(r->kernels);
+    DIR *folder = *r->rings ? opendir(r->rings) : NULL; /* made by us; what a program left in it nobody reads now */
+    for (struct dirent *e; folder && (e = readdir(folder));)
+        unlinkat(dirfd(folder), e->d_name, 0);
+    if (folder)
+        closedir(folder);
+    if (*r->rings)
+        rmdir(r->rings);
+    fl_kernel_trace_free(&r->trace);
+    free(r->kind_of);
+}
+
+static fl_status start(recorder *r, int64_t t_ns, fl_diag *d) {
+    char path[4096];
+    const char *const none[] = {NULL}, *const injected[] = {"FOLDLINE_RINGS", r->rings, "CUDA_INJECTION64_PATH",
+                                                            collector(path, sizeof path), NULL};
+    const fl_clock clock = fl_clock_system();
+    const int64_t now = clock.now(clock.user);
+    r->start_ns = t_ns;
+    r->origin_ns = now - t_ns;
+    r->program.limit_ns = r->for_ns ? r->origin_ns + r->for_ns : 0;
+    return fl_program_start(&r->program, r->command, r->kernels ? injected : none, d);
+}
+
+/* Of a program whose last reading never came. */
+static void wait_for_program(recorder *r) {
+    const fl_clock clock = fl_clock_system();
+    fl_program_wait(&r->program);
+    if (r->program.pid && !r->last_read)
+        r->end_ns = clock.now(clock.user) - r->origin_ns;
+}
+
+static fl_status on_step(void *user, const fl_sample *sample, const fl_decision *decision, fl_diag *d) {
+    recorder *r = user;
+    (void)decision;
+    fl_status s =
+        sample->host.valid ? add_row(r, sample->time_ns, -1, sample->host.valid, sample->host.value, d) : FL_OK;
+    for (uint32_t i = 0; !s && i < sample->gpu_count; i++)
+        s = add_row(r, sample->time_ns, (int32_t)i, sample->gpu[i].valid, sample->gpu[i].value, d);
+    if (!s && r->kernels)
+        s = add_kernels(r, sample, d);
+    if (!s && r->command && !r->program.pid)
+        s = start(r, sample->time_ns, d);
+    if (r->program.ended && !r->last_read) {
+        r->last_read = true;
+        r->end_ns = sample->time_ns;
+    }
+    return s;
+}
+
+/* When the program has ended, one more reading, and then the end. */
+static bool stop(void *user) {
+    recorder *r = user;
+    fl_program_look(&r->program);
+    return r->last_read || (fl_stop_asked() && !r->command);
+}
+
+/* The loop sleeps until the next reading; when the program has just ended, that is now. */
+static bool early(void *user) {
+    recorder *r = user;
+    return fl_program_look(&r->program);
+}
+
+static int64_t now(void *user) {
+    const fl_clock clock = fl_clock_system();
+    (void)user;
+    return clock.now(clock.user);
+}
+
+static void sleep_until(void *user, int64_t t_ns) {
+    const recorder *r = user;
+    const fl_clock clock = fl_clock_system();
+    clock.sleep_until(clock.user, fl_program_wake_ns(&r->program, t_ns));
+}
+
+/* Before the program runs: what cannot be written should not cost its life first. */
+static fl_status try_output(const char *path, fl_diag *d) {
+    struct stat s;
+    if (!path || (!stat(path, &s) && !S_ISREG(s.st_mode) && !S_ISDIR(s.st_mode) && !access(path, W_OK)))
+        return FL_OK; /* a pipe is opened once only */
+    fl_output *o = fl_output_open(path, d);
+    if (!o)
+        return d->status;
+    fl_output_abort(o);
+    return FL_OK;
+}
+
+static void drop_empty_columns(fl_telemetry *t) {
+    size_t kept = 0, width = t->signal_count;
+    for (size_t c = 0; c < width; c++) {
+        bool any = false;
+        for (size_t i = 0; i < t->row_count && !any; i++)
+            any = !isnan(t->value[i * width + c]);
+        if (!any) {
+            free(t->signal[c]);
+            continue;
+        }
+        for (size_t i = 0; i < t->row_count; i++)
+            t->value[i * width + kept] = t->value[i * width + c];
+        t->signal[kept++] = t->signal[c];
+    }
+    for (size_t i = 0; i < t->row_count; i++)
+        memmove(t->value + i * kept, t->value + i * width, kept * sizeof *t->value);
+    t->signal_count = kept;
+}
+
+static fl_status write_file(recorder *r, const fl_gpus *gpus, const char *path, fl_diag *d) {
+    char text[256], key[32];
+    bool ok = fl_head_set(&r->t.head, "source", "foldline record");
+    ok = ok && fl_head_set(&r->t.head, "vendor", gpus->back->vendor);
+    ok = ok && fl_head_set(&r->t.head, "driver", gpus->back->driver(gpus->self));
+    for (uint32_t i = 0; ok && i < gpus->back->count(gpus->self); i++) {
+        fl_gpu_facts f;
+        snprintf(key, sizeof key, "gpu%u", i);
+        if (!gpus->back->facts(gpus->self, i, &f, NULL) && *f.name)
+            ok = fl_head_set(&r->t.head, key, f.name);
+    }
+    if (ok && r->program.pid) {
+        snprintf(text, sizeof text, "%lld to %lld ns, exit status %d", (long long)r->start_ns, (long long)r->end_ns,
+                 r->program.exit_status);
+        ok = fl_head_set(&r->t.head, "program", text);
+    }
+    if (!ok)
+        return no_memory(d);
+    drop_empty_columns(&r->t);
+    return fl_telemetry_write(path, &r->t, d);
+}
+
+static fl_status record(recorder *r, const char *out, const char *vendor, const char *list, double every_ms,
+                        int64_t *steps, fl_diag *d) {
+    fl_gpus gpus = {0};
+    fl_cpu_host *cpu = NULL;
+    fl_live_result x = {0};
+    const char *root = getenv("FOLDLINE_ROOT");
+    const uint64_t host = FL_BIT(FL_HOST_CPU_MHZ) | FL_BIT(FL_HOST_CPU_UTIL_PCT) | FL_BIT(FL_HOST_CPU_ENERGY_J) |
+                          FL_BIT(FL_HOST_CPU_CYCLES);
+    fl_status s = fl_vendor_open(&gpus, vendor, list, NULL, d);
+    if (!s)
+        s = fl_cpu_host_open(&cpu, root ? root : "", host, d);
+    if (!s)
+        s = try_output(out, d);
+    if (!s)
+        s = try_output(r->kernels_path, d);
+    if (!s)
+        s = open_kernels(r, &gpus, d);
+    if (!s)
+        s = name_columns(r, d);
+    if (!s) {
+        fl_live_options o = {.mode = FL_LIVE_OBSERVE,
+                             .gpus = &gpus,
+                             .cpu = cpu,
+                             .kernels = r->kernels,
+                             .gpu_needs = FL_BIT(FL_GPU_SIGNAL_COUNT) - 1,
+                             .host_needs = host,
+                             .period_ns = (int64_t)(every_ms * 1e6),
+                             .for_ns = r->command ? 0 : r->for_ns,
+                             .clock = {now, sleep_until, r},
+                             .stop = stop,
+                             .early = early,
+                             .on_step = on_step,
+                             .user = r};
+        fl_stop_listen();
+        s = fl_live(&o, &x, d);
+        wait_for_program(r);
+    }
+    *steps = (int64_t)x.steps;
+    if (r->t.row_count) { /* what was read before a failure is kept too */
+        fl_status written = write_file(r, &gpus, out, s ? NULL : d);
+        s = s ? s : written;
+    }
+    if (!s && r->kernels)
+        s = write_kernels(r, d);
+    if (!s)
+        fprintf(stderr, "foldline record: %lld readings in %.3f s, %llu late, %.3g ms each\n", (long long)*steps,
+                (double)x.lasted_ns * 1e-9, (unsigned long long)x.late,
+                x.steps ? (double)x.sum_ns * 1e-6 / (double)x.steps : 0);
+    fl_cpu_host_close(cpu);
+    fl_gpus_close(&gpus);
+    return s;
+}
+
+int fl_cmd_record(int argc, char **argv) {
+    fl_texts rest = {0};
+    recorder r = {0};
+    const char *out = NULL, *vendor = NULL, *gpus = NULL, *lasts = NULL;
+    double every_ms = 100;
+    int64_t steps = 0;
+    const fl_option option[] = {
+        {"out", "FILE", FL_OPTION_OUTPUT, &out, 0, 0, "telemetry file to write"},
+        {"every-ms", "X", FL_OPTION_REAL, &every_ms, 0.1, 1e7, "time between readings (100)"},
+        {"for", "TIME", FL_OPTION_TEXT, &lasts, 0, 0, "ends after 60s, 5m, 1h or 500ms"},
+        {"kernels", "FILE", FL_OPTION_OUTPUT, &r.kernels_path, 0, 0, "kernel trace of COMMAND to write"},
+        {"vendor", "NAME", FL_OPTION_TEXT, &vendor, 0, 0, FL_VENDOR_HELP},
+        {"gpus", "LIST", FL_OPTION_TEXT, &gpus, 0, 0, "indices or UUIDs joined by commas (all of the vendor)"},
+    };
+    int status = FL_EXIT_OK;
+    if (!fl_command_begin(argc, argv, &help, option, sizeof option / sizeof *option, &rest, &status))
+        return status;
+    fl_diag d = {0};
+    fl_status s = out ? FL_OK : fl_fail(&d, FL_BAD_INPUT, NULL, 0, 0, "expected --out FILE, see --help");
+    if (!s && r.kernels_path && !rest.count)
+        s = fl_fail(&d, FL_BAD_INPUT, NULL, 0, 0, "--kernels needs a program to run: -- COMMAND");
+    if (!s && lasts)
+        s = fl_duration_parse(lasts, &r.for_ns, &d);
+    if (!s && rest.count) {
+        s = fl_texts_add(&rest, NULL, &d);
+        r.command = (char **)(uintptr_t)rest.item;
+    }
+    if (!s)
+        s = record(&r, out, vendor, gpus, every_ms, &steps, &d);
+    if (s)
+        status = fl_command_fail("record", &d);
+    else if (r.command)
+        status = r.program.exit_status;
+    close_kernels(&r);
+    fl_telemetry_free(&r.t);
+    fl_texts_free(&rest);
+    return status;
+}

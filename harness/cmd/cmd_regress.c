@@ -1,0 +1,243 @@
+#include "harness/base/command.h"
+#include "harness/cmd/commands.h"
+#include "harness/study/draws_compare.h"
+#include "harness/study/gate.h"
+#include "harness/study/provenance.h"
+#include "harness/study/setup.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const fl_command_help help = {
+    "regress", "BASELINE.json [--fail-if RULE ...] | EXPERIMENT.json --bless -o BASELINE.json",
+    "Runs the experiment of a recorded baseline again and compares. Exit status 1 names what a gate did not let pass.",
+    "RULE: 'energy_j>+1%', 'makespan_s>+0.5%', 'energy_saving_pct<-0.2', 'energy_j!1%' (either way). A rule fails "
+    "where "
+    "the\n"
+    "whole interval of the change lies beyond it: paired over seeds, 95 % over all rows and rules together. Standard:\n"
+    "energy_j>+1%, makespan_s>+1%, violated>+0. --bless records the present values, with the rules, and shows what "
+    "changed.\n"
+    "A baseline of another version, or of traces, platforms or tables that have changed under their names, is refused "
+    "(2)."};
+
+static const char *const standard[] = {"energy_j>+1%", "makespan_s>+1%", "violated>+0"};
+
+typedef struct regress {
+    fl_gate_record old, now;
+    fl_gate_rule *rule;
+    size_t rules;
+    fl_gate_result result;
+    cJSON *provenance;
+} regress;
+
+static fl_status no_memory(fl_diag *d) { return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the gate"); }
+
+static fl_status parse_rules(regress *g, const char *const *text, size_t count, fl_diag *d) {
+    fl_status s = FL_OK;
+    g->rule = calloc(count + 1, sizeof *g->rule);
+    if (!g->rule)
+        return no_memory(d);
+    for (size_t i = 0; !s && i < count; i++, g->rules += !s)
+        s = fl_gate_parse(text[i], &g->rule[i], d);
+    return s;
+}
+
+/* The metrics of the rules, each once. */
+static fl_status set_metrics(regress *g, fl_diag *d) {
+    g->now.metric = calloc(g->rules + 1, sizeof *g->now.metric);
+    g->now.fail_if = calloc(g->rules + 1, sizeof *g->now.fail_if);
+    if (!g->now.metric || !g->now.fail_if)
+        return no_memory(d);
+    for (size_t i = 0; i < g->rules; i++) {
+        size_t k = 0;
+        while (k < g->now.metric_count && strcmp(g->now.metric[k], g->rule[i].metric) != 0)
+            k++;
+        if (k == g->now.metric_count && !(g->now.metric[g->now.metric_count++] = strdup(g->rule[i].metric)))
+            return no_memory(d);
+        if (!(g->now.fail_if[g->now.fail_if_count++] = strdup(g->rule[i].text)))
+            return no_memory(d);
+    }
+    return FL_OK;
+}
+
+/* baseline: the record's path where the runs are to be compared with it; NULL = they make a new one. */
+static fl_status run_experiment(regress *g, const char *path, const char *baseline, fl_setup_options *so, fl_diag *d) {
+    fl_setup u = {0};
+    fl_comparison c = {0};
+    so->rest.count = 0;
+    fl_status s = fl_texts_add(&so->rest, path, d);
+    if (!s)
+        s = fl_setup_open(&u, so, d);
+    if (!s && !(g->provenance = fl_provenance(&u.scenes, u.spec, u.o.spec_count, u.o.seed)))
+        s = no_memory(d);
+    if (!s && baseline)
+        s = fl_gate_same_origin(&g->old, baseline, g->provenance, d);
+    if (!s)
+        u.o.watch_ns = INT64_C(15000000); /* so that every metric is there */
+    if (!s)
+        s = fl_experiment_draws(&u.experiment) ? fl_draws_compare(&u.experiment, &u.o, &c, d)
+                                               : fl_comparison_run(&u.o, &c, d);
+    g->now.seed = (int64_t)u.o.seed;
+    if (!s)
+        s = fl_gate_take(&g->now, &c, d);
+    fl_comparison_free(&c);
+    fl_setup_free(&u);
+    return s;
+}
+
+/* A path beside another file: as recorded in it, seen from where the program runs; and back. */
+static char *beside(const char *file, const char *path) {
+    const char *slash = strrchr(file, '/');
+    char *text = NULL;
+    if (path[0] == '/' || !slash)
+        return strdup(path);
+    return asprintf(&text, "%.*s/%s", (int)(slash - file), file, path) < 0 ? NULL : text;
+}
+
+static char *relative_to(const char *file, const char *path) {
+    char *folder = strdup(file), *from = NULL, *to = realpath(path, NULL), *text = NULL;
+    char *slash = folder ? strrchr(folder, '/') : NULL;
+    if (slash)
+        *slash = 0;
+    from = folder ? realpath(slash ? folder : ".", NULL) : NULL;
+    if (from && to) {
+        size_t same = 0, up = 0;
+        for (size_t i = 0; from[i] == to[i] && from[i]; i++)
+            if (from[i] == '/')
+                same = i;
+        if (!strncmp(from, to, strlen(from)) && to[strlen(from)] == '/')
+            same = strlen(from);
+        for (const char *p = from + same; *p; p++)
+            up += *p == '/';
+        size_t size;
+        FILE *f = open_memstream(&text, &size);
+        for (size_t i = 0; f && i < up; i++)
+            fputs("../", f);
+        if (f) {
+            fputs(to + same + 1, f);
+            fclose(f);
+        }
+    }
+    free(folder);
+    free(from);
+    free(to);
+    return text;
+}
+
+static void print_result(const regress *g, bool all) {
+    for (size_t i = 0; i < g->result.count; i++) {
+        const fl_gate_finding *f = &g->result.finding[i];
+        if (f->failed)
+            printf("FAIL  %s\n", f->text);
+        else if (!f->rule || all)
+            printf("%s  %s\n", f->rule ? "ok  " : "note", f->text);
+    }
+}
+
+static fl_status bless(regress *g, const char *experiment, const char *out, fl_diag *d) {
+    g->now.experiment = relative_to(out, experiment);
+    if (!g->now.experiment)
+        return no_memory(d);
+    return fl_gate_write(out, &g->now, g->provenance, d);
+}
+
+/* Shows by how much the recorded values move; rules that the old record does not know are new. */
+static fl_status show_changes(regress *g, const char *old, fl_diag *d) {
+    fl_diag none = {0};
+    if (fl_gate_read(old, &g->old, &none))
+        return FL_OK; /* there was none */
+    if (fl_gate_compare(&g->old, &g->now, g->rule, g->rules, &g->result, &none))
+        return FL_OK;
+    (void)d;
+    for (size_t i = 0; i < g->result.count; i++)
+        if (!g->result.finding[i].rule || g->result.finding[i].change != 0)
+            printf("changed: %s\n", g->result.finding[i].text);
+    return FL_OK;
+}
+
+static void free_all(regress *g) {
+    fl_gate_record_free(&g->old);
+    fl_gate_record_free(&g->now);
+    for (size_t i = 0; i < g->rules; i++)
+        free(g->rule[i].text);
+    free(g->rule);
+    fl_gate_result_free(&g->result);
+    cJSON_Delete(g->provenance);
+}
+
+int fl_cmd_regress(int argc, char **argv) {
+    fl_setup_options so = FL_SETUP_STANDARD;
+    fl_texts fail_if = {0}, rest = {0};
+    const char *out = NULL, *junit = NULL;
+    bool blessing = false, all = false;
+    const fl_option option[] = {
+        {"fail-if", "RULE", FL_OPTION_LIST, &fail_if, 0, 0, "gate (may be repeated); instead of the baseline's own"},
+        {"bless", NULL, FL_OPTION_FLAG, &blessing, 0, 0, "records the present values"},
+        {"o", "FILE", FL_OPTION_TEXT, &out, 0, 0, "the baseline to record (the one given)"},
+        {"junit", "FILE", FL_OPTION_OUTPUT, &junit, 0, 0, "writes JUnit XML"},
+        {"all", NULL, FL_OPTION_FLAG, &all, 0, 0, "prints what passed too"},
+        {"seed", "N", FL_OPTION_INT, &so.scene.seed, 1, 9e15, "another first seed than the recorded one"},
+        {"threads", "N", FL_OPTION_INT, &so.threads, 1, 1024, "threads (all)"},
+    };
+    int status = FL_EXIT_OK;
+    if (!fl_command_begin(argc, argv, &help, option, sizeof option / sizeof *option, &rest, &status))
+        return status;
+    fl_diag d = {0};
+    regress g = {0};
+    cJSON *tree = NULL;
+    char *experiment = NULL;
+    fl_status s = rest.count == 1 ? fl_json_read(rest.item[0], &tree, &d)
+                                  : fl_fail(&d, FL_BAD_INPUT, NULL, 0, 0, "expected one baseline or experiment");
+    const bool is_baseline = !s && cJSON_HasObjectItem(tree, "foldline_baseline");
+    if (!s && is_baseline && !(s = fl_gate_read(rest.item[0], &g.old, &d)))
+        experiment = beside(rest.item[0], g.old.experiment);
+    else if (!s)
+        experiment = strdup(rest.item[0]);
+    if (!s && !is_baseline && !(blessing && out))
+        s = fl_fail(&d, FL_BAD_INPUT, rest.item[0], 0, 0,
+                    "an experiment, not a baseline, expected --bless -o BASELINE.json to record one");
+    if (!s && is_baseline && !so.scene.seed)
+        so.scene.seed = g.old.seed;
+    const bool own = is_baseline && !fail_if.count;
+    if (!s)
+        s = parse_rules(&g,
+                        own             ? (const char *const *)g.old.fail_if
+                        : fail_if.count ? fail_if.item
+                                        : standard,
+                        own             ? g.old.fail_if_count
+                        : fail_if.count ? fail_if.count
+                                        : sizeof standard / sizeof *standard,
+                        &d);
+    fl_gate_record_free(&g.now);
+    if (!s)
+        s = set_metrics(&g, &d);
+    if (!s)
+        s = run_experiment(&g, experiment, blessing ? NULL : rest.item[0], &so, &d);
+    if (!s && blessing) {
+        const char *to = out ? out : rest.item[0];
+        fl_gate_record_free(&g.old);
+        s = show_changes(&g, to, &d);
+        if (!s)
+            s = bless(&g, experiment, to, &d);
+        if (!s)
+            printf("recorded: %s, %zu rows\n", to, g.now.row_count);
+    } else if (!s) {
+        s = fl_gate_compare(&g.old, &g.now, g.rule, g.rules, &g.result, &d);
+        if (!s && junit)
+            s = fl_gate_junit(junit, g.old.experiment, &g.result, &d);
+        if (!s) {
+            print_result(&g, all);
+            printf("%zu of %zu gates hold\n", g.result.count - g.result.failed, g.result.count);
+            status = g.result.failed ? FL_EXIT_GATE : FL_EXIT_OK;
+        }
+    }
+    if (s)
+        status = fl_command_fail("regress", &d);
+    free(experiment);
+    cJSON_Delete(tree);
+    free_all(&g);
+    fl_texts_free(&fail_if);
+    fl_texts_free(&rest);
+    fl_setup_options_free(&so);
+    return status;
+}

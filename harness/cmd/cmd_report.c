@@ -1,0 +1,54 @@
+#include "harness/base/command.h"
+#include "harness/cmd/commands.h"
+#include "harness/report/report_page.h"
+
+static const fl_command_help help = {
+    "report", "RESULTS.csv -o report.html [--timeline FILE ...]",
+    "Makes one page of a result: policies with 95 % intervals, pairs, ranks, figures, where it comes from.",
+    "RESULTS.csv is what compare, sweep or merge wrote. What lies beside it is used: RESULTS.provenance.json,\n"
+    "RESULTS.published.json (published beside simulated) and RESULTS.regret.csv (curves of a distribution replay). The "
+    "page needs\n"
+    "no network: figures, style and script are within it.\n"
+    "\n"
+    "Intervals: two-level bootstrap over workloads and seeds. Policies are ranked by what the experiment minimises. "
+    "The others\n"
+    "are held against --reference, or against the best policy that holds the bound. ?sort=TABLE,COLUMN and ?theme=dark "
+    "behind\n"
+    "the page's address open it so."};
+
+int fl_cmd_report(int argc, char **argv) {
+    fl_texts rest = {0}, timelines = {0};
+    const char *output = NULL, *about = NULL, *reference = NULL;
+    int64_t seed = 1, draws = 0;
+    const fl_option option[] = {
+        {"o", "FILE", FL_OPTION_OUTPUT, &output, 0, 0, "the page to write"},
+        {"timeline", "FILE", FL_OPTION_LIST, &timelines, 0, 0,
+         "of run --timeline: clock, power, residency (may be repeated)"},
+        {"reference", "POLICY", FL_OPTION_TEXT, &reference, 0, 0, "whom the others are held against (the best)"},
+        {"about", "TEXT", FL_OPTION_TEXT, &about, 0, 0, "the question, as the page's title (that of the experiment)"},
+        {"seed", "N", FL_OPTION_INT, &seed, 0, 1e15, "of the bootstrap (1)"},
+        {"draws", "N", FL_OPTION_INT, &draws, 100, 1e6, "of the bootstrap (2000; 400 above 100 policies)"},
+    };
+    int status = FL_EXIT_OK;
+    if (!fl_command_begin(argc, argv, &help, option, sizeof option / sizeof *option, &rest, &status))
+        return status;
+    fl_diag d = {0};
+    fl_report_data data = {0};
+    const fl_report_options o = {.about = about,
+                                 .reference = reference,
+                                 .timelines = &timelines,
+                                 .bootstrap = {.seed = (uint64_t)seed, .draws = (size_t)draws}};
+    fl_status s = rest.count == 1 && output
+                      ? fl_report_read(rest.item[0], &data, &d)
+                      : fl_fail(&d, FL_BAD_INPUT, NULL, 0, 0, "expected RESULTS.csv -o report.html, see --help");
+    if (!s)
+        s = fl_report_write(&data, &o, output, &d);
+    if (s)
+        status = fl_command_fail("report", &d);
+    else
+        printf("written: %s\n", output);
+    fl_report_free(&data);
+    fl_texts_free(&rest);
+    fl_texts_free(&timelines);
+    return status;
+}

@@ -1,0 +1,56 @@
+#include "harness/base/command.h"
+#include "harness/cmd/commands.h"
+#include "harness/input/scene_text.h"
+#include "harness/study/sweep.h"
+
+static const fl_command_help help = {
+    "sweep", "EXPERIMENT.json -o RESULTS.csv [--shard I/N]",
+    "Runs a grid: policies x values of their parameters x workloads x platforms x variants x seeds, one row per run.",
+    "Rows are recorded durably in RESULTS.csv.journal as they come. Killed at any instant and started again, it goes "
+    "on "
+    "where it\n"
+    "stopped. The finished file is the same bytes whatever the threads, the order or the number of starts.\n"
+    "\n"
+    "--shard 2/5 runs every fifth job from the second on and writes RESULTS.csv.shard-2-of-5; foldline merge makes one "
+    "file of\n"
+    "all shards. In an experiment a parameter may be {\"each\": [..]}, {\"from\": .., \"to\": .., \"step\": ..} or "
+    "{\"from\": .., \"to\": ..,\n"
+    "\"count\": .., \"log\": true}, and \"platforms\" a list."};
+
+int fl_cmd_sweep(int argc, char **argv) {
+    fl_setup_options so = FL_SETUP_STANDARD;
+    const char *out = NULL, *shard = NULL;
+    const fl_option option[] = {
+        FL_SETUP_OPTIONS(so),
+        {"o", "FILE", FL_OPTION_OUTPUT, &out, 0, 0, "the results"},
+        {"shard", "I/N", FL_OPTION_TEXT, &shard, 0, 0, "every N-th job from the I-th on"},
+    };
+    int status = FL_EXIT_OK;
+    if (!fl_command_begin(argc, argv, &help, option, sizeof option / sizeof *option, &so.rest, &status))
+        return status;
+    fl_diag d = {0};
+    fl_setup u = {0};
+    fl_sweep_result r = {0};
+    fl_status s =
+        out ? FL_OK : fl_fail(&d, FL_BAD_INPUT, NULL, 0, 0, "no -o FILE given, expected where the results go");
+    if (!s)
+        s = fl_setup_open(&u, &so, &d);
+    if (!s)
+        s = fl_scenes_spare(&u.scenes, option, sizeof option / sizeof *option, &d);
+    if (!s)
+        fl_scene_warnings(&u.scenes);
+    if (!s)
+        s = fl_sweep_run(
+            &u,
+            &(fl_sweep_options){
+                .out = out, .shard = shard, .option = option, .option_count = sizeof option / sizeof *option},
+            &r, &d);
+    if (s)
+        status = fl_command_fail("sweep", &d);
+    else
+        printf("%zu jobs, %zu of them from before\nwritten: %s\n", r.jobs, r.before, r.path);
+    fl_sweep_result_free(&r);
+    fl_setup_free(&u);
+    fl_setup_options_free(&so);
+    return status;
+}

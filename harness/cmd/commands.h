@@ -1,0 +1,34 @@
+/* The table of commands. To add one, write its file and add its row: X(NAME, SUMMARY) declares fl_cmd_NAME, which gets
+ * the arguments after the command's name and returns the exit status (harness/base/command.h), and `foldline --help`
+ * lists the rows in this order. */
+#ifndef FL_COMMANDS_H
+#define FL_COMMANDS_H
+
+#define FL_COMMANDS(X)                                                                                                 \
+    X(run, "one policy over one workload")                                                                             \
+    X(compare, "policies over workloads, against the oracles")                                                         \
+    X(sweep, "a grid of runs, durable, sharded")                                                                       \
+    X(merge, "shards of a grid into one result")                                                                       \
+    X(search, "the best parameters, without the whole grid")                                                           \
+    X(regress, "a recorded experiment run again, with gates")                                                          \
+    X(oracle, "best static clock, best clock per kernel, clairvoyant schedule")                                        \
+    X(fit, "models and parameters from measurements")                                                                  \
+    X(replay, "a recorded policy's decisions, checked against the policy here")                                        \
+    X(synth, "a synthetic kernel trace, seeded")                                                                       \
+    X(import, "files of profilers and sensor tools, made canonical")                                                   \
+    X(trace, "what is in a trace")                                                                                     \
+    X(policies, "the policies, their parameters and sources")                                                          \
+    X(platforms, "the platforms, their values and sources")                                                            \
+    X(plot, "a picture of a result")                                                                                   \
+    X(live, "a policy on this machine's GPUs: shadow, or --control")                                                   \
+    X(record, "telemetry of this machine's GPUs, of a program's life")                                                 \
+    X(doctor, "what may be read and set on each GPU, and why not")                                                     \
+    X(restore, "clocks and limits as they were before")                                                                \
+    X(emulate, "a program that uses NVML, on a simulated GPU")                                                         \
+    X(report, "one page of results, to read and to print")                                                             \
+    X(bench, "the simulator's own speed, as ratios within one run")
+
+#define FL_COMMAND_DECLARE(name, summary) int fl_cmd_##name(int argc, char **argv);
+FL_COMMANDS(FL_COMMAND_DECLARE)
+
+#endif

@@ -1,0 +1,30 @@
+/* How the functions of the library ask: each is a line that says what. */
+#ifndef FL_EMULATE_ASK_H
+#define FL_EMULATE_ASK_H
+
+#include "harness/emulate/client/abi.h"
+#include "harness/emulate/client/protocol.h"
+
+/* Declares and begins an exported function. */
+#define FL_EXPORT(name, ...)                                                                                           \
+    __attribute__((visibility("default"))) nvmlReturn_t name(__VA_ARGS__);                                             \
+    nvmlReturn_t name(__VA_ARGS__)
+
+typedef struct fl_question {
+    fl_ask_op op;
+    nvmlDevice_t device;
+    unsigned int a, b, c;
+    unsigned long long wide;
+    const char *text;
+} fl_question;
+
+/* Up to `size` bytes of the answer into out; *got, where not NULL, takes how many there were. */
+nvmlReturn_t fl_ask_for(const char *call, const fl_question *q, void *out, unsigned int size, unsigned int *got);
+/* One number (FL_ASK_NUMBER). NULL out: NVML_INVALID_ARGUMENT. */
+nvmlReturn_t fl_ask_wide(const char *call, nvmlDevice_t d, fl_ask_number n, unsigned int b, unsigned long long *out);
+nvmlReturn_t fl_ask_uint(const char *call, nvmlDevice_t d, fl_ask_number n, unsigned int b, unsigned int *out);
+/* A text that must fit `length` with its end. */
+nvmlReturn_t fl_ask_chars(const char *call, nvmlDevice_t d, fl_ask_text which, char *out, unsigned int length);
+nvmlReturn_t fl_ask_set_to(const char *call, nvmlDevice_t d, fl_ask_set what, unsigned int b, unsigned int c);
+
+#endif

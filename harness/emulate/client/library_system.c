@@ -1,0 +1,176 @@
+/* Simulated NVML: begin and end, and finding devices. Semantics: pre-init calls say so, init is counted, extra
+ * shutdowns are no error. */
+#include "harness/emulate/client/ask.h"
+
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+
+static atomic_uint called; /* whether this program image has asked before: after an exec it has not */
+
+__attribute__((visibility("default"))) const char *nvmlErrorString(nvmlReturn_t result);
+const char *nvmlErrorString(nvmlReturn_t result) {
+    static const char *const text[] = {
+        "Success",
+        "Uninitialized",
+        "Invalid Argument",
+        "Not Supported",
+        "Insufficient Permissions",
+        "Already Initialized",
+        "Not Found",
+        "Insufficient Size",
+        "Insufficient External Power",
+        "Driver Not Loaded",
+        "Timeout",
+        "Interrupt Request Issue",
+        "NVML Shared Library Not Found",
+        "Function Not Found",
+        "Corrupted infoROM",
+        "GPU is lost",
+        "GPU requires restart",
+        "The operating system has blocked the request.",
+        "RM has detected an NVML/RM version mismatch.",
+        "GPU is currently in use",
+        "Insufficient Memory",
+        "No data",
+        "ECC is not supported on this vGPU",
+        "Insufficient Resources",
+        "Frequency is not supported",
+        "Argument version mismatch",
+        "Deprecated",
+        "Not ready",
+        "GPU not found",
+        "Invalid state",
+        "Reset type is not supported",
+    };
+    return result >= 0 && result < (int)(sizeof text / sizeof *text) ? text[result] : "Unknown Error";
+}
+
+static nvmlReturn_t begin(const char *call, unsigned int flags) {
+    fl_question q = {.op = FL_ASK_INIT, .a = atomic_exchange(&called, 1) ? 0 : 1, .b = flags};
+    return fl_ask_for(call, &q, NULL, 0, NULL);
+}
+FL_EXPORT(nvmlInit, void) { return begin(__func__, 0); }
+FL_EXPORT(nvmlInit_v2, void) { return begin(__func__, 0); }
+FL_EXPORT(nvmlInitWithFlags, unsigned int flags) { return begin(__func__, flags); }
+FL_EXPORT(nvmlShutdown, void) {
+    fl_question q = {.op = FL_ASK_SHUTDOWN};
+    return fl_ask_for(__func__, &q, NULL, 0, NULL);
+}
+
+FL_EXPORT(nvmlSystemGetDriverVersion, char *version, unsigned int length) {
+    return fl_ask_chars(__func__, NULL, FL_TEXT_DRIVER, version, length);
+}
+FL_EXPORT(nvmlSystemGetNVMLVersion, char *version, unsigned int length) {
+    return fl_ask_chars(__func__, NULL, FL_TEXT_LIBRARY, version, length);
+}
+FL_EXPORT(nvmlSystemGetCudaDriverVersion, int *version) {
+    if (!version)
+        return NVML_INVALID_ARGUMENT;
+    *version = 12040;
+    return NVML_SUCCESS;
+}
+FL_EXPORT(nvmlSystemGetCudaDriverVersion_v2, int *version) { return nvmlSystemGetCudaDriverVersion(version); }
+
+static nvmlReturn_t count(const char *call, unsigned int *n) {
+    fl_question q = {.op = FL_ASK_COUNT};
+    return n ? fl_ask_for(call, &q, n, sizeof *n, NULL) : NVML_INVALID_ARGUMENT;
+}
+FL_EXPORT(nvmlDeviceGetCount, unsigned int *n) { return count(__func__, n); }
+FL_EXPORT(nvmlDeviceGetCount_v2, unsigned int *n) { return count(__func__, n); }
+
+static nvmlReturn_t find(const char *call, fl_question q, nvmlDevice_t *device) {
+    unsigned int index = 0;
+    if (!device)
+        return NVML_INVALID_ARGUMENT;
+    nvmlReturn_t r = fl_ask_for(call, &q, &index, sizeof index, NULL);
+    if (r == NVML_SUCCESS)
+        *device = (nvmlDevice_t)(uintptr_t)(FL_HANDLE_BASE + index + 1);
+    return r;
+}
+static nvmlReturn_t by_index(const char *call, unsigned int index, nvmlDevice_t *device) {
+    return find(call, (fl_question){.op = FL_ASK_BY_INDEX, .a = index}, device);
+}
+static nvmlReturn_t by_text(const char *call, fl_ask_text what, const char *text, nvmlDevice_t *device) {
+    return text ? find(call, (fl_question){.op = FL_ASK_BY_TEXT, .a = what, .text = text}, device)
+                : NVML_INVALID_ARGUMENT;
+}
+FL_EXPORT(nvmlDeviceGetHandleByIndex, unsigned int index, nvmlDevice_t *device) {
+    return by_index(__func__, index, device);
+}
+FL_EXPORT(nvmlDeviceGetHandleByIndex_v2, unsigned int index, nvmlDevice_t *device) {
+    return by_index(__func__, index, device);
+}
+FL_EXPORT(nvmlDeviceGetHandleByUUID, const char *uuid, nvmlDevice_t *device) {
+    return by_text(__func__, FL_TEXT_UUID, uuid, device);
+}
+FL_EXPORT(nvmlDeviceGetHandleBySerial, const char *serial, nvmlDevice_t *device) {
+    return by_text(__func__, FL_TEXT_SERIAL, serial, device);
+}
+FL_EXPORT(nvmlDeviceGetHandleByPciBusId, const char *id, nvmlDevice_t *device) {
+    return by_text(__func__, FL_TEXT_PCI, id, device);
+}
+FL_EXPORT(nvmlDeviceGetHandleByPciBusId_v2, const char *id, nvmlDevice_t *device) {
+    return by_text(__func__, FL_TEXT_PCI, id, device);
+}
+
+FL_EXPORT(nvmlDeviceGetName, nvmlDevice_t d, char *name, unsigned int length) {
+    return fl_ask_chars(__func__, d, FL_TEXT_NAME, name, length);
+}
+FL_EXPORT(nvmlDeviceGetUUID, nvmlDevice_t d, char *uuid, unsigned int length) {
+    return fl_ask_chars(__func__, d, FL_TEXT_UUID, uuid, length);
+}
+FL_EXPORT(nvmlDeviceGetSerial, nvmlDevice_t d, char *serial, unsigned int length) {
+    return fl_ask_chars(__func__, d, FL_TEXT_SERIAL, serial, length);
+}
+FL_EXPORT(nvmlDeviceGetVbiosVersion, nvmlDevice_t d, char *version, unsigned int length) {
+    return fl_ask_chars(__func__, d, FL_TEXT_VBIOS, version, length);
+}
+FL_EXPORT(nvmlDeviceGetIndex, nvmlDevice_t d, unsigned int *index) {
+    return fl_ask_uint(__func__, d, FL_NUMBER_INDEX, 0, index);
+}
+FL_EXPORT(nvmlDeviceGetMinorNumber, nvmlDevice_t d, unsigned int *minor) {
+    return fl_ask_uint(__func__, d, FL_NUMBER_INDEX, 0, minor);
+}
+
+static nvmlReturn_t pci_info(const char *call, nvmlDevice_t d, nvmlPciInfo_t *pci) {
+    fl_question q = {.op = FL_ASK_PCI, .device = d};
+    return pci ? fl_ask_for(call, &q, pci, sizeof *pci, NULL) : NVML_INVALID_ARGUMENT;
+}
+FL_EXPORT(nvmlDeviceGetPciInfo_v3, nvmlDevice_t d, nvmlPciInfo_t *pci) { return pci_info(__func__, d, pci); }
+static nvmlReturn_t old_pci_info(const char *call, nvmlDevice_t d, nvmlPciInfo_v1_t *pci) {
+    nvmlPciInfo_t now;
+    if (!pci)
+        return NVML_INVALID_ARGUMENT;
+    nvmlReturn_t r = pci_info(call, d, &now);
+    if (r != NVML_SUCCESS)
+        return r;
+    memset(pci, 0, sizeof *pci);
+    memcpy(pci->busId, now.busIdLegacy, sizeof pci->busId);
+    pci->domain = now.domain;
+    pci->bus = now.bus;
+    pci->device = now.device;
+    pci->pciDeviceId = now.pciDeviceId;
+    pci->pciSubSystemId = now.pciSubSystemId;
+    return r;
+}
+FL_EXPORT(nvmlDeviceGetPciInfo, nvmlDevice_t d, nvmlPciInfo_v1_t *pci) { return old_pci_info(__func__, d, pci); }
+FL_EXPORT(nvmlDeviceGetPciInfo_v2, nvmlDevice_t d, nvmlPciInfo_v1_t *pci) { return old_pci_info(__func__, d, pci); }
+
+FL_EXPORT(nvmlDeviceGetArchitecture, nvmlDevice_t d, unsigned int *arch) {
+    return fl_ask_uint(__func__, d, FL_NUMBER_ARCHITECTURE, 0, arch);
+}
+FL_EXPORT(nvmlDeviceGetCudaComputeCapability, nvmlDevice_t d, int *major, int *minor) {
+    unsigned int v;
+    if (!major || !minor)
+        return NVML_INVALID_ARGUMENT;
+    nvmlReturn_t r = fl_ask_uint(__func__, d, FL_NUMBER_CAPABILITY, 0, &v);
+    if (r == NVML_SUCCESS) {
+        *major = (int)(v >> 16);
+        *minor = (int)(v & 0xffff);
+    }
+    return r;
+}
+FL_EXPORT(nvmlDeviceGetNumGpuCores, nvmlDevice_t d, unsigned int *cores) {
+    return fl_ask_uint(__func__, d, FL_NUMBER_CORES, 0, cores);
+}

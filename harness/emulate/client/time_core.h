@@ -1,0 +1,71 @@
+/* Virtual time inside a client: what stands before the C library's clocks, sleeps and waits (LD_PRELOAD). The server
+ * hands one token to one thread of the whole session; whoever has it runs, so the state here needs no locks. */
+#ifndef FL_TIME_CORE_H
+#define FL_TIME_CORE_H
+
+#include "harness/emulate/client/link.h"
+
+#include <dlfcn.h>
+#include <stdbool.h>
+#include <time.h>
+
+#define FL_SHOWN __attribute__((visibility("default")))
+
+/* The C library's own, found when first used: REAL(nanosleep)(...). */
+#define REAL(name)                                                                                                     \
+    __extension__({                                                                                                    \
+        static __typeof__(&name) found_;                                                                               \
+        if (!found_)                                                                                                   \
+            *(void **)&found_ = dlsym(RTLD_NEXT, #name);                                                               \
+        found_;                                                                                                        \
+    })
+
+/* False where this process is not part of a session, and for a thread that has ended its turn. */
+bool fl_time_on(void);
+/* ns since the session began. looking: a program asks for it, which passes the time that readings took, and after many
+ * looks without a sleep a little more. */
+int64_t fl_time_now(bool looking);
+/* A call that would not block, of a kind that programs spin on. */
+void fl_time_spin(void);
+/* Until t; how it ended: FL_WOKEN_TIME, or FL_WOKEN_SIGNAL where a signal's handler has run. */
+int fl_time_sleep(int64_t t);
+
+/* Waits until look(of) is true: 0; until t: ETIMEDOUT; until a handler has run: EINTR, where `interrupted` allows. */
+typedef bool fl_time_look(void *of);
+int fl_time_wait(fl_time_look *look, void *of, int64_t until, bool interrupted);
+
+/* The same for a descriptor: what it waits for may come from outside the session. */
+int fl_time_wait_io(fl_time_look *look, void *of, int64_t until);
+/* The session's own output, which nobody in it reads. */
+bool fl_time_is_output(uint64_t dev, uint64_t ino);
+
+_Noreturn void fl_time_fail(const char *call);
+pid_t fl_time_pid_of(int pidfd);
+/* One request; the answer's number. */
+uint64_t fl_time_say(fl_ask_op op, uint32_t a, uint32_t b);
+/* In a new thread or a forked child: waits for its first turn. */
+void fl_time_begin(uint64_t number);
+void fl_time_end(void);
+/* From here on this thread's system calls past the C library are seen. */
+void fl_time_catch(void);
+
+/* ns of the session's time from a time of a clock; FOREVER for NULL. */
+int64_t fl_time_of(clockid_t clock, const struct timespec *t);
+/* From now; FOREVER for NULL. */
+int64_t fl_time_after(const struct timespec *t);
+struct timespec fl_time_spec(int64_t ns);
+int64_t fl_time_base(clockid_t clock);
+
+/* Waiters in line for something in memory: conditions and futexes. */
+typedef struct fl_line {
+    const void *key;
+    struct fl_line *next;
+    bool woken;
+} fl_line;
+void fl_line_join(fl_line *me, const void *key);
+void fl_line_leave(fl_line *me);
+int fl_line_wake(const void *key, int most);
+bool fl_line_woken(void *me);
+void fl_line_forget(void); /* after a fork */
+
+#endif

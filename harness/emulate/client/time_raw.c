@@ -1,0 +1,155 @@
+/* System calls that a program makes by itself, past the C library: those that ask for time or for a timer would give
+ * the machine's, quietly. The kernel hands over every system call from outside the range from the C library to the
+ * dynamic linker (PR_SET_SYSCALL_USER_DISPATCH, Linux 5.11): the others are made for it here, these end the session.
+ * Where the kernel cannot, calls that block are still found by the emulator's watchdog. */
+#include "harness/emulate/client/time_core.h"
+
+#include <errno.h>
+#include <link.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#ifndef PR_SET_SYSCALL_USER_DISPATCH
+#define PR_SET_SYSCALL_USER_DISPATCH 59
+#endif
+#define DISPATCH_ON 1
+#define USER_DISPATCH 2 /* si_code */
+
+#ifdef __x86_64__
+
+static uintptr_t from, to; /* calls from here pass */
+
+typedef struct fl_range {
+    uintptr_t inside[2], from, to;
+} fl_range;
+
+static int add_range(struct dl_phdr_info *info, size_t size, void *of) {
+    fl_range *r = of;
+    uintptr_t low = UINTPTR_MAX, high = 0;
+    (void)size;
+    for (int i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *ph = &info->dlpi_phdr[i];
+        if (ph->p_type != PT_LOAD)
+            continue;
+        const uintptr_t at = info->dlpi_addr + ph->p_vaddr;
+        low = at < low ? at : low;
+        high = at + ph->p_memsz > high ? at + ph->p_memsz : high;
+    }
+    for (int i = 0; i < 2; i++)
+        if (r->inside[i] >= low && r->inside[i] < high) {
+            r->from = low < r->from ? low : r->from;
+            r->to = high > r->to ? high : r->to;
+        }
+    return 0;
+}
+
+static const char *forbidden(long number) {
+    switch (number) {
+    case SYS_clock_gettime:
+        return "clock_gettime";
+    case SYS_gettimeofday:
+        return "gettimeofday";
+    case SYS_time:
+        return "time";
+    case SYS_nanosleep:
+        return "nanosleep";
+    case SYS_clock_nanosleep:
+        return "clock_nanosleep";
+    case SYS_futex:
+        return "futex";
+    case SYS_poll:
+    case SYS_ppoll:
+        return "poll";
+    case SYS_select:
+    case SYS_pselect6:
+        return "select";
+    case SYS_epoll_wait:
+    case SYS_epoll_pwait:
+        return "epoll_wait";
+    case SYS_timer_create:
+        return "timer_create";
+    case SYS_timerfd_create:
+        return "timerfd_create";
+    case SYS_setitimer:
+        return "setitimer";
+    case SYS_alarm:
+        return "alarm";
+    case SYS_clone:
+    case SYS_clone3:
+    case SYS_fork:
+    case SYS_vfork:
+        return "clone";
+    default:
+        return NULL;
+    }
+}
+
+static void caught(int signal, siginfo_t *info, void *context) {
+    ucontext_t *u = context;
+    greg_t *r = u->uc_mcontext.gregs;
+    (void)signal;
+    if (info->si_code != USER_DISPATCH)
+        return;
+    const char *name = forbidden(info->si_syscall);
+    const uintptr_t at = (uintptr_t)info->si_call_addr, vdso = getauxval(AT_SYSINFO_EHDR);
+    if (name && fl_time_on() && !(at >= vdso && at < vdso + 0x4000)) {
+        char text[64];
+        snprintf(text, sizeof text, "the system call %s, made past the C library,", name);
+        fl_time_fail(text);
+    }
+    const int saved = errno;
+    const long result =
+        REAL(syscall)(info->si_syscall, r[REG_RDI], r[REG_RSI], r[REG_RDX], r[REG_R10], r[REG_R8], r[REG_R9]);
+    r[REG_RAX] = result == -1 ? -errno : result;
+    errno = saved;
+}
+
+static void find(void) {
+    void *c = dlsym(RTLD_NEXT, "nanosleep");
+    fl_range r = {.inside = {(uintptr_t)c, (uintptr_t)getauxval(AT_BASE)}, .from = UINTPTR_MAX};
+    (void)REAL(syscall);
+    dl_iterate_phdr(add_range, &r);
+    if (r.from >= r.to || r.to - r.from > UINT64_C(1) << 32)
+        return;
+    struct sigaction a;
+    memset(&a, 0, sizeof a);
+    a.sa_sigaction = caught;
+    a.sa_flags = SA_SIGINFO | SA_NODEFER;
+    if (sigaction(SIGSYS, &a, NULL))
+        return;
+    from = r.from;
+    to = r.to;
+}
+
+void fl_time_catch(void) {
+    if (!to)
+        find();
+    if (to)
+        (void)prctl(PR_SET_SYSCALL_USER_DISPATCH, DISPATCH_ON, from, to - from, 0);
+}
+
+#else
+void fl_time_catch(void) {}
+#endif
+
+/* A blocked SIGSYS could not be handed over. */
+static int masked(int (*real)(int, const sigset_t *, sigset_t *), int how, const sigset_t *set, sigset_t *old) {
+    sigset_t own;
+    if (!set || how == SIG_UNBLOCK || !fl_time_on())
+        return real(how, set, old);
+    own = *set;
+    sigdelset(&own, SIGSYS);
+    return real(how, &own, old);
+}
+FL_SHOWN int sigprocmask(int how, const sigset_t *restrict set, sigset_t *restrict old) {
+    return masked(REAL(sigprocmask), how, set, old);
+}
+FL_SHOWN int pthread_sigmask(int how, const sigset_t *restrict set, sigset_t *restrict old) {
+    return masked(REAL(pthread_sigmask), how, set, old);
+}

@@ -1,0 +1,284 @@
+#include "harness/emulate/emulate_inside.h"
+
+#include "sim/cpu.h"
+#include "sim/sense.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+fl_status fl_boards_open(fl_emulator *e) {
+    const fl_scene *scene = e->o->scene;
+    const uint32_t n = scene->platform.node.gpu_count;
+    e->spec = &scene->platform.node;
+    e->gpu_count = n;
+    e->random = fl_random_seed(scene->facts.seed, UINT64_C(0x656d756c));
+    int64_t *lost_ns = calloc(n, sizeof *lost_ns);
+    e->board = calloc(n, sizeof *e->board);
+    if (!lost_ns || !e->board) {
+        free(lost_ns);
+        return fl_fail(e->d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the boards");
+    }
+    fl_status s = e->o->fault_count ? fl_faults_open(&e->faults, e->o->fault, e->o->fault_count, n, e->d) : FL_OK;
+    for (uint32_t i = 0; !s && i < n; i++) {
+        lost_ns[i] = fl_faults_lost_at(e->faults, i);
+        const double w = e->spec->device[e->spec->gpu[i]].power_default_w;
+        e->board[i].limit_mw = (uint32_t)lround(w * 1000);
+    }
+    const fl_node_options node = {.w = scene->w,
+                                  .rates = scene->rates,
+                                  .spec = e->spec,
+                                  .seed = scene->facts.seed,
+                                  .gpu_needs = FL_BIT(FL_GPU_SIGNAL_COUNT) - 1,
+                                  .host_needs = FL_BIT(FL_HOST_SIGNAL_COUNT) - 1,
+                                  .lost_at_ns = lost_ns};
+    if (!s)
+        s = fl_node_open(&e->node, &node, e->d);
+    if (!s)
+        s = fl_node_advance(e->node, 0, e->d);
+    free(lost_ns);
+    return s;
+}
+
+void fl_boards_close(fl_emulator *e) {
+    fl_node_close(e->node);
+    fl_faults_close(e->faults);
+    free(e->board);
+}
+
+void fl_boards_go(fl_emulator *e, int64_t now_ns) {
+    if (now_ns > e->now_ns)
+        e->now_ns = now_ns;
+    if (e->halted || e->status || fl_node_done(e->node) || e->now_ns * FL_PS_PER_NS <= fl_node_now(e->node))
+        return;
+    const fl_status s = fl_node_advance(e->node, e->now_ns * FL_PS_PER_NS, e->d);
+    if (!s && e->rings)
+        fl_rings_push(e);
+    if (s == FL_HARDWARE) /* its work can never end; whoever asks for the lost GPU is told so */
+        e->halted = true;
+    else
+        e->status = s;
+}
+
+/* After the end of the work: boards without a context. */
+static void idle_sample(const fl_emulator *e, const fl_gpu *g, fl_gpu_sample *out) {
+    const double s = (double)(e->now_ns * FL_PS_PER_NS - fl_node_now(e->node)) * 1e-12;
+    const double w = (double)g->closed_mw * 1e-3;
+    if (s <= 0)
+        return;
+    out->value[FL_GPU_POWER_W] = out->value[FL_GPU_POWER_INSTANT_W] = w;
+    out->value[FL_GPU_ENERGY_J] += w * s;
+    out->value[FL_GPU_ENERGY_NS] = (double)e->now_ns;
+    for (int i = FL_GPU_UTIL_GPU_PCT; i <= FL_GPU_UTIL_MEM_PCT; i++)
+        out->value[i] = 0;
+    for (int i = FL_GPU_SM_ACTIVE_PCT; i <= FL_GPU_GPU_CLOCK_BUSY_PCT; i++)
+        if (i != FL_GPU_DRAM_BYTES)
+            out->value[i] = 0;
+}
+
+void fl_boards_sample(fl_emulator *e, uint32_t gpu, bool remember, fl_gpu_sample *out) {
+    fl_node_read(e->node, gpu, remember, out);
+    if (fl_node_done(e->node))
+        idle_sample(e, fl_node_gpu(e->node, gpu), out);
+    fl_faults_gpu(e->faults, gpu, e->now_ns, out);
+}
+
+int64_t fl_boards_set_ns(fl_emulator *e, const fl_ask *q) {
+    const double *ms = e->o->set_ms;
+    if (q->a == FL_SETS_RECORDS)
+        return 0;
+    if (q->a == FL_SETS_HOST)
+        return fl_node_cpu(e->node) ? e->spec->host.cpu.call_ns : 0;
+    if (ms[0] >= 0)
+        return llround((ms[0] + (ms[1] - ms[0]) * fl_random_unit(&e->random)) * 1e6);
+    return e->spec->device[e->spec->gpu[q->gpu]].actuator.call_ns;
+}
+
+int64_t fl_boards_refreshed(const fl_emulator *e, uint32_t gpu, fl_sensor_id id) {
+    const fl_sensor_spec *s = &e->spec->device[e->spec->gpu[gpu]].sensor[id];
+    if (s->period_ns <= 0)
+        return e->now_ns;
+    const int64_t since = e->now_ns - s->phase_ns - s->delay_ns;
+    return since < 0 ? 0 : s->phase_ns + since / s->period_ns * s->period_ns;
+}
+
+/* The clock of the ladder nearest to what was asked for; a tie goes down. */
+static double nearest(const int32_t *mhz, uint32_t count, double want) {
+    uint32_t best = 0;
+    for (uint32_t i = 1; i < count; i++)
+        if (fabs(mhz[i] - want) < fabs(mhz[best] - want))
+            best = i;
+    return mhz[best];
+}
+
+/* Within a locked range the driver aims at its default. */
+static double aim(uint32_t min, uint32_t max, double standard) {
+    if (!max)
+        return standard;
+    return standard > max ? max : standard < min ? min : standard;
+}
+
+static void put_clocks(fl_emulator *e, uint32_t gpu, bool sm, bool mem) {
+    const fl_device *dev = &e->spec->device[e->spec->gpu[gpu]];
+    const fl_board *b = &e->board[gpu];
+    double sm_mhz = NAN, mem_mhz = NAN;
+    if (sm) {
+        const double standard = b->target_sm ? b->target_sm : dev->default_sm_mhz;
+        sm_mhz = b->sm_max || b->target_sm ? nearest(dev->sm_mhz, dev->sm_count, aim(b->sm_min, b->sm_max, standard))
+                                           : FL_DEFAULT;
+    }
+    if (mem) {
+        const double standard = b->target_mem ? b->target_mem : dev->default_mem_mhz;
+        mem_mhz = b->mem_max || b->target_mem
+                      ? nearest(dev->mem_mhz, dev->mem_count, aim(b->mem_min, b->mem_max, standard))
+                      : FL_DEFAULT;
+    }
+    fl_node_set(e->node, gpu, e->now_ns * FL_PS_PER_NS, sm_mhz, mem_mhz);
+}
+
+static bool symbolic(uint32_t mhz) { return mhz >= NVML_CLOCK_LIMIT_SYMBOLIC; }
+
+static int32_t check_range(const fl_ask *q) {
+    if (symbolic(q->b) != symbolic(q->c) || (symbolic(q->b) && q->b != q->c))
+        return NVML_INVALID_ARGUMENT;
+    return q->b > q->c || !q->c ? NVML_INVALID_ARGUMENT : NVML_SUCCESS;
+}
+
+int32_t fl_boards_check(const fl_emulator *e, const fl_ask *q) {
+    const fl_device *dev = &e->spec->device[e->spec->gpu[q->gpu]];
+    switch ((fl_ask_set)q->a) {
+    case FL_SETS_SM:
+    case FL_SETS_MEM:
+        return check_range(q);
+    case FL_SETS_TARGET:
+        return fl_ladder_index(dev->mem_mhz, dev->mem_count, q->b) < 0 ||
+                       fl_ladder_index(dev->sm_mhz, dev->sm_count, q->c) < 0
+                   ? NVML_INVALID_ARGUMENT
+                   : NVML_SUCCESS;
+    case FL_SETS_LIMIT:
+        if (!(dev->power_max_w > 0))
+            return NVML_NOT_SUPPORTED;
+        return q->b < lround(dev->power_min_w * 1000) || q->b > lround(dev->power_max_w * 1000) ? NVML_INVALID_ARGUMENT
+                                                                                                : NVML_SUCCESS;
+    case FL_SETS_RESTRICTION:
+        return q->b > 1 ? NVML_INVALID_ARGUMENT : NVML_SUCCESS;
+    case FL_SETS_SM_DEFAULT:
+    case FL_SETS_MEM_DEFAULT:
+    case FL_SETS_TARGET_DEFAULT:
+    case FL_SETS_PERSISTENCE:
+    case FL_SETS_RECORDS:
+        return NVML_SUCCESS;
+    case FL_SETS_HOST:
+        return q->b < FL_HOST_CONTROL_COUNT ? NVML_SUCCESS : NVML_INVALID_ARGUMENT;
+    }
+    return NVML_INVALID_ARGUMENT;
+}
+
+static int control_of(const fl_ask *q) {
+    switch ((fl_ask_set)q->a) {
+    case FL_SETS_SM:
+    case FL_SETS_SM_DEFAULT:
+    case FL_SETS_TARGET:
+    case FL_SETS_TARGET_DEFAULT:
+        return FL_SET_SM_MHZ;
+    case FL_SETS_MEM:
+    case FL_SETS_MEM_DEFAULT:
+        return FL_SET_MEM_MHZ;
+    case FL_SETS_LIMIT:
+        return FL_SET_POWER_LIMIT_W;
+    case FL_SETS_RECORDS:
+        return FL_SET_RECORDS;
+    case FL_SETS_HOST:
+        return (int)q->b;
+    case FL_SETS_PERSISTENCE:
+    case FL_SETS_RESTRICTION:
+        break;
+    }
+    return FL_FAULT_EVERY_ROW;
+}
+
+static int32_t set_host(fl_emulator *e, const fl_ask *q) {
+    double v;
+    memcpy(&v, &q->wide, sizeof v);
+    const int64_t now_ps = e->now_ns * FL_PS_PER_NS;
+    (void)fl_node_set_cpu(e->node, now_ps, q->b == FL_SET_HOST_CPU_MHZ ? v : (double)NAN,
+                          q->b == FL_SET_HOST_CPU_BOOST ? v : (double)NAN,
+                          q->b == FL_SET_HOST_CPU_POWER_LIMIT_W ? v : (double)NAN);
+    return NVML_SUCCESS; /* a control that the simulated node does not have is left without effect, as in fl_run */
+}
+
+int32_t fl_boards_set(fl_emulator *e, const fl_ask *q) {
+    fl_board *b = &e->board[q->gpu];
+    const int control = control_of(q);
+    const int32_t whose = q->a == FL_SETS_HOST ? FL_FAULT_HOST : (int32_t)q->gpu;
+    if (control >= 0 && fl_faults_refuses(e->faults, whose, control, e->now_ns))
+        return NVML_UNKNOWN;
+    const uint32_t min = symbolic(q->b) ? 0 : q->b, max = symbolic(q->c) ? 0 : q->c;
+    switch ((fl_ask_set)q->a) {
+    case FL_SETS_SM:
+        b->sm_min = min, b->sm_max = max;
+        break;
+    case FL_SETS_SM_DEFAULT:
+        b->sm_min = b->sm_max = 0;
+        break;
+    case FL_SETS_MEM:
+        b->mem_min = min, b->mem_max = max;
+        break;
+    case FL_SETS_MEM_DEFAULT:
+        b->mem_min = b->mem_max = 0;
+        break;
+    case FL_SETS_TARGET:
+        b->target_mem = q->b, b->target_sm = q->c;
+        break;
+    case FL_SETS_TARGET_DEFAULT:
+        b->target_mem = b->target_sm = 0;
+        break;
+    case FL_SETS_LIMIT:
+        b->limit_mw = q->b;
+        (void)fl_node_set_limit(e->node, q->gpu, e->now_ns * FL_PS_PER_NS, q->b * 1e-3);
+        return NVML_SUCCESS;
+    case FL_SETS_PERSISTENCE:
+        b->persistence = q->b != 0;
+        return NVML_SUCCESS;
+    case FL_SETS_RESTRICTION:
+        b->restricted[q->b] = q->c != 0;
+        return NVML_SUCCESS;
+    case FL_SETS_RECORDS:
+        fl_node_records(e->node, q->gpu, q->b != 0);
+        return NVML_SUCCESS;
+    case FL_SETS_HOST:
+        return set_host(e, q);
+    }
+    const bool target = q->a == FL_SETS_TARGET || q->a == FL_SETS_TARGET_DEFAULT;
+    put_clocks(e, q->gpu, control == FL_SET_SM_MHZ, target || control == FL_SET_MEM_MHZ);
+    return NVML_SUCCESS;
+}
+
+void fl_boards_report(fl_emulator *e) {
+    fl_emulate_result *r = e->r;
+    fl_wide gpus_fj = 0;
+    r->time_ns = e->now_ns;
+    r->done = fl_node_done(e->node);
+    r->gpu = calloc(e->gpu_count, sizeof *r->gpu);
+    r->gpu_count = r->gpu ? e->gpu_count : 0;
+    const int64_t after = r->done ? e->now_ns * FL_PS_PER_NS - fl_node_now(e->node) : 0;
+    for (uint32_t i = 0; i < r->gpu_count; i++) {
+        const fl_gpu *g = fl_node_gpu(e->node, i);
+        const fl_board *b = &e->board[i];
+        gpus_fj += g->sums.energy_fj;
+        r->kernels += g->sums.kernels;
+        r->after_j += after > 0 ? (double)after * 1e-15 * (double)g->closed_mw : 0;
+        r->gpu[i] = (fl_emulated_state){.sm_min = b->sm_min,
+                                        .sm_max = b->sm_max,
+                                        .mem_min = b->mem_min,
+                                        .mem_max = b->mem_max,
+                                        .limit_mw = b->limit_mw,
+                                        .default_limit_mw = (uint32_t)lround(g->dev->power_default_w * 1000),
+                                        .energy_j = fl_joules(g->sums.energy_fj)};
+    }
+    const fl_wide node_fj = fl_node_energy_fj(e->node);
+    r->energy_j = fl_joules(e->spec->host.apu ? node_fj : gpus_fj);
+    r->node_energy_j = fl_joules(node_fj);
+    r->makespan_s = fl_seconds(fl_node_now(e->node));
+    r->switches = fl_node_switches(e->node);
+}

@@ -1,0 +1,128 @@
+#include "harness/emulate/emulate_inside.h"
+
+#include "harness/live/stop.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* One line of the program headers at a time: notes say which tool made it. */
+static const char *unfit_elf(int fd, const Elf64_Ehdr *eh) {
+    bool interpreter = false;
+    for (int i = 0; i < eh->e_phnum && i < 64; i++) {
+        Elf64_Phdr ph;
+        unsigned char note[4096];
+        if (pread(fd, &ph, sizeof ph, (off_t)(eh->e_phoff + (size_t)i * sizeof ph)) != (ssize_t)sizeof ph)
+            break;
+        interpreter |= ph.p_type == PT_INTERP;
+        if (ph.p_type != PT_NOTE)
+            continue;
+        const size_t want = ph.p_filesz < sizeof note ? ph.p_filesz : sizeof note;
+        const ssize_t n = pread(fd, note, want, (off_t)ph.p_offset);
+        for (ssize_t at = 0; at + 16 <= n; at += 4)
+            if (!memcmp(note + at, "Go\0\0", 4))
+                return "is a Go program, which asks the kernel for time by itself";
+    }
+    return interpreter ? NULL : "is linked statically";
+}
+
+const char *fl_command_unfit(const char *path) {
+    const char *why = NULL;
+    Elf64_Ehdr eh;
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return NULL;
+    if (read(fd, &eh, sizeof eh) == (ssize_t)sizeof eh && !memcmp(eh.e_ident, ELFMAG, SELFMAG))
+        why = eh.e_ident[EI_CLASS] == ELFCLASS64 ? unfit_elf(fd, &eh) : "is not a 64-bit program";
+    close(fd);
+    return why;
+}
+
+/* What execvp would take. */
+static bool find_program(const char *name, char *path, size_t size) {
+    const char *at = getenv("PATH");
+    if (strchr(name, '/') || !at)
+        return snprintf(path, size, "%s", name) < (int)size && !access(path, X_OK);
+    while (*at) {
+        const size_t n = strcspn(at, ":");
+        if (n && snprintf(path, size, "%.*s/%s", (int)n, at, name) < (int)size && !access(path, X_OK))
+            return true;
+        at += n + (at[n] == ':');
+    }
+    return false;
+}
+
+static bool prepend(const char *name, const char *value, char separator) {
+    const char *old = getenv(name);
+    char text[8192];
+    if (old && *old)
+        snprintf(text, sizeof text, "%s%c%s", value, separator, old);
+    else
+        snprintf(text, sizeof text, "%s", value);
+    return !setenv(name, text, 1);
+}
+
+static bool set_environment(const fl_emulator *e) {
+    const char *dir = e->o->client_dir;
+    char text[4200];
+    bool ok = !setenv(FL_EMULATE_VARIABLE, e->dir, 1);
+    /* A controller of simulated GPUs leaves nothing among the records of this machine's. */
+    snprintf(text, sizeof text, "%s/" FL_EMULATE_STATE, e->dir);
+    ok &= !setenv("FOLDLINE_STATE", text, 0);
+    snprintf(text, sizeof text, "%s/libnvidia-ml.so.1", dir);
+    ok &= !setenv("FOLDLINE_EMULATE_LIBRARY", text, 1);
+    ok &= prepend("LD_LIBRARY_PATH", dir, ':');
+    snprintf(text, sizeof text, "%s/libfoldline-audit.so", dir);
+    ok &= prepend("LD_AUDIT", text, ':');
+    snprintf(text, sizeof text, "%s/libfoldline-time.so", dir);
+    if (!e->turns)
+        return ok;
+    /* A program built with the address sanitizer refuses to run behind another library unless it is told not to. */
+    return ok && prepend("LD_PRELOAD", text, ':') && prepend("ASAN_OPTIONS", "verify_asan_link_order=0", ':');
+}
+
+fl_status fl_command_start(fl_emulator *e) {
+    char path[4096];
+    const char *name = e->o->command[0];
+    if (!find_program(name, path, sizeof path))
+        return fl_fail(e->d, FL_BAD_INPUT, NULL, 0, 0, "'%s': no such program", name);
+    const char *why = e->turns ? fl_command_unfit(path) : NULL;
+    if (why)
+        return fl_fail(e->d, FL_HARDWARE, NULL, 0, 0, "%s %s: its time cannot be virtual", name, why);
+    int told[2];
+    if (pipe2(told, O_CLOEXEC))
+        return fl_fail(e->d, FL_IO, NULL, 0, 0, "pipe: %s", fl_reason(errno));
+    e->command = fork();
+    if (!e->command) {
+        const int ours[] = {SIGINT, SIGTERM, SIGHUP, SIGCHLD}; /* what we were started to ignore, it ignores too */
+        sigset_t none;
+        sigemptyset(&none);
+        for (size_t i = 0; i < sizeof ours / sizeof *ours; i++)
+            if (!fl_stop_ignored(ours[i]))
+                signal(ours[i], SIG_DFL);
+        signal(SIGQUIT, SIG_DFL); /* ignored by fl_emulate */
+        signal(SIGPIPE, SIG_DFL);
+        sigprocmask(SIG_SETMASK, &none, NULL);
+        char go;
+        close(told[1]);
+        if (read(told[0], &go, 1) == 1 && set_environment(e))
+            execvp(path, e->o->command);
+        fprintf(stderr, "foldline emulate: cannot start %s: %s\n", name, fl_reason(errno));
+        _exit(127);
+    }
+    close(told[0]);
+    if (e->command < 0) {
+        close(told[1]);
+        return fl_fail(e->d, FL_IO, NULL, 0, 0, "fork: %s", fl_reason(errno));
+    }
+    if (e->turns)
+        fl_turns_command(e);
+    const bool sent = write(told[1], "", 1) == 1;
+    close(told[1]);
+    return sent ? FL_OK : fl_fail(e->d, FL_IO, NULL, 0, 0, "cannot start %s", name);
+}

@@ -1,0 +1,158 @@
+#include "harness/emulate/emulate_calls.h"
+
+#include <stdio.h>
+
+#define FAKE_PID 4194304u /* beyond what Linux gives to any process: those of the workload are not on this machine */
+
+void fl_calls_field(fl_emulator *e, const fl_ask *q, fl_answer *out) {
+    const fl_device *dev = fl_calls_device(e, q->gpu);
+    nvmlFieldValue_t f = {.fieldId = q->a, .scopeId = q->b, .valueType = NVML_VALUE_UINT};
+    fl_sensor_id sensor = FL_SENSOR_CLOCK;
+    uint64_t v = 0;
+    switch (q->a) {
+    case NVML_FIELD_POWER_AVERAGE:
+        sensor = FL_SENSOR_POWER;
+        f.nvmlReturn = fl_calls_signal(e, q->gpu, FL_GPU_POWER_W, 1000, &v);
+        break;
+    case NVML_FIELD_POWER_INSTANT:
+        sensor = FL_SENSOR_POWER_INSTANT;
+        f.nvmlReturn = fl_calls_signal(e, q->gpu, FL_GPU_POWER_INSTANT_W, 1000, &v);
+        break;
+    case NVML_FIELD_TOTAL_ENERGY:
+        sensor = FL_SENSOR_ENERGY;
+        f.valueType = NVML_VALUE_ULL;
+        f.nvmlReturn = fl_calls_signal(e, q->gpu, FL_GPU_ENERGY_J, 1000, &v);
+        break;
+    case NVML_FIELD_VIOLATION_POWER:
+    case NVML_FIELD_VIOLATION_THERMAL:
+        f.valueType = NVML_VALUE_ULL;
+        f.nvmlReturn = fl_calls_signal(
+            e, q->gpu, q->a == NVML_FIELD_VIOLATION_POWER ? FL_GPU_POWER_VIOLATION_NS : FL_GPU_THERMAL_VIOLATION_NS, 1,
+            &v);
+        break;
+    case NVML_FIELD_LIMIT_MIN:
+        f.nvmlReturn = fl_calls_limit(dev->power_min_w, &v);
+        break;
+    case NVML_FIELD_LIMIT_MAX:
+        f.nvmlReturn = fl_calls_limit(dev->power_max_w, &v);
+        break;
+    case NVML_FIELD_LIMIT_DEFAULT:
+        f.nvmlReturn = fl_calls_limit(dev->power_default_w, &v);
+        break;
+    case NVML_FIELD_LIMIT_CURRENT:
+    case NVML_FIELD_LIMIT_REQUESTED:
+        f.nvmlReturn = fl_calls_limit(e->board[q->gpu].limit_mw * 1e-3, &v);
+        break;
+    default:
+        f.nvmlReturn = NVML_NOT_SUPPORTED;
+    }
+    if (q->b)
+        f.nvmlReturn = NVML_NOT_SUPPORTED; /* of a module, or of the memory alone */
+    f.timestamp = (long long)fl_calls_us(e, fl_boards_refreshed(e, q->gpu, sensor));
+    if (f.valueType == NVML_VALUE_ULL)
+        f.value.wide = v;
+    else
+        f.value.number = (unsigned int)v;
+    fl_calls_reply(out, &f, sizeof f);
+}
+
+int32_t fl_calls_samples(fl_emulator *e, const fl_ask *q, fl_answer *out) {
+    int id;
+    fl_sensor_id sensor = FL_SENSOR_UTILISATION;
+    switch (q->a) {
+    case NVML_SAMPLE_POWER:
+        id = FL_GPU_POWER_W, sensor = FL_SENSOR_POWER;
+        break;
+    case NVML_SAMPLE_GPU:
+        id = FL_GPU_UTIL_GPU_PCT;
+        break;
+    case NVML_SAMPLE_MEMORY:
+        id = FL_GPU_UTIL_MEM_PCT;
+        break;
+    case NVML_SAMPLE_SM_CLOCK:
+        id = FL_GPU_SM_MHZ, sensor = FL_SENSOR_CLOCK;
+        break;
+    case NVML_SAMPLE_MEM_CLOCK:
+        id = FL_GPU_MEM_MHZ, sensor = FL_SENSOR_CLOCK;
+        break;
+    default:
+        return NVML_NOT_SUPPORTED;
+    }
+    uint64_t v;
+    const int32_t r = fl_calls_signal(e, q->gpu, id, id == FL_GPU_POWER_W ? 1000 : 1, &v);
+    const nvmlSample_t s = {fl_calls_us(e, fl_boards_refreshed(e, q->gpu, sensor)), {.number = (unsigned int)v}};
+    if (!r && s.timeStamp > q->wide) /* the newest alone: the boards keep no history */
+        fl_calls_reply(out, &s, sizeof s);
+    return r;
+}
+
+void fl_calls_clocks(const fl_device *dev, const fl_ask *q, fl_answer *out) {
+    const int32_t *mhz = q->a ? dev->sm_mhz : dev->mem_mhz;
+    const uint32_t n = q->a ? dev->sm_count : dev->mem_count;
+    if (q->a && fl_ladder_index(dev->mem_mhz, dev->mem_count, q->a) < 0) {
+        out->result = NVML_NOT_FOUND;
+        return;
+    }
+    for (uint32_t i = 0; i < n && out->size + 4 <= FL_ANSWER_BYTES; i++, out->size += 4) /* the highest first */
+        memcpy(out->bytes + out->size, &mhz[n - 1 - i], 4);
+}
+
+/* The processes of the workload that have a stream on this GPU, while its context is open. */
+void fl_calls_processes(const fl_emulator *e, const fl_ask *q, fl_answer *out) {
+    const fl_workload *w = e->o->scene->w;
+    if (!fl_node_gpu(e->node, q->gpu)->open)
+        return;
+    for (uint32_t i = 0; i < w->stream_count; i++) {
+        const fl_ask_process p = {.pid = FAKE_PID + (uint32_t)w->stream[i].process, .bytes = FL_MEMORY_USED};
+        bool known = w->stream[i].gpu != q->gpu || out->size + sizeof p > FL_ANSWER_BYTES;
+        for (uint32_t at = 0; !known && at < out->size; at += sizeof p)
+            known = !memcmp(out->bytes + at, &p.pid, sizeof p.pid);
+        if (known)
+            continue;
+        memcpy(out->bytes + out->size, &p, sizeof p);
+        out->size += (uint32_t)sizeof p;
+    }
+}
+
+int32_t fl_calls_shares(fl_emulator *e, const fl_ask *q, fl_answer *out) {
+    fl_answer list = {0};
+    uint64_t gpu = 0, memory = 0;
+    fl_calls_processes(e, q, &list);
+    int32_t r = fl_calls_signal(e, q->gpu, FL_GPU_UTIL_GPU_PCT, 1, &gpu);
+    if (!r)
+        r = fl_calls_signal(e, q->gpu, FL_GPU_UTIL_MEM_PCT, 1, &memory);
+    const uint64_t at = fl_calls_us(e, fl_boards_refreshed(e, q->gpu, FL_SENSOR_UTILISATION));
+    for (uint32_t i = 0; !r && at > q->wide && i < list.size; i += sizeof(fl_ask_process)) {
+        fl_ask_process p;
+        memcpy(&p, list.bytes + i, sizeof p);
+        const nvmlProcessUtilizationSample_t s = {
+            .pid = p.pid, .timeStamp = at, .smUtil = (unsigned int)gpu, .memUtil = (unsigned int)memory};
+        memcpy(out->bytes + out->size, &s, sizeof s);
+        out->size += (uint32_t)sizeof s;
+    }
+    return r;
+}
+
+void fl_calls_profile(const fl_emulator *e, const fl_ask *q, fl_answer *out) {
+    const fl_sums *s = &fl_node_gpu(e->node, q->gpu)->sums;
+    const double one = 1.0 / FL_ROW_ONE;
+    const fl_ask_profile p = {.time_ps = (double)e->now_ns * 1e3,
+                              .busy = (double)s->busy_ps,
+                              .sm = (double)s->sms * one,
+                              .memory = (double)s->memory * one,
+                              .alu = (double)s->alu * one};
+    fl_calls_reply(out, &p, sizeof p);
+}
+
+void fl_calls_read_node(fl_emulator *e, bool remember, fl_answer *out) {
+    fl_host_sample host;
+    fl_node_read_host(e->node, remember, &host);
+    fl_faults_host(e->faults, e->now_ns, &host);
+    fl_calls_reply(out, &host, sizeof host);
+    for (uint32_t i = 0; i < e->gpu_count && out->size + sizeof(fl_gpu_sample) <= FL_ANSWER_BYTES; i++) {
+        fl_gpu_sample gpu;
+        fl_boards_sample(e, i, remember, &gpu);
+        memcpy(out->bytes + out->size, &gpu, sizeof gpu);
+        out->size += (uint32_t)sizeof gpu;
+    }
+}

@@ -1,0 +1,158 @@
+/* The watchdog of virtual time: looks from outside, takes nothing, and moves no clock. */
+#include "harness/emulate/emulate_turns.h"
+
+#include <stdio.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define WATCH_SAMPLES 3
+#define STUCK_LOOKS 20   /* rounds of 50 ms for what comes from outside, before a session where all wait is given up */
+#define ARRIVAL_LOOKS 30 /* rounds until a new program must have said a word */
+#define SPIN_LOOKS 100   /* rounds of one thread running while others want to */
+
+static bool read_state(const fl_turn *t, char *state, unsigned long long *switches) {
+    char path[64], line[256];
+    snprintf(path, sizeof path, "/proc/%d/task/%d/status", (int)t->pid, (int)(t->tid ? t->tid : t->pid));
+    FILE *f = fopen(path, "re");
+    *state = '?';
+    *switches = 0;
+    while (f && fgets(line, sizeof line, f)) {
+        (void)sscanf(line, "State: %c", state);
+        (void)sscanf(line, "voluntary_ctxt_switches: %llu", switches);
+    }
+    if (f)
+        fclose(f);
+    return f != NULL;
+}
+
+static long system_call(const fl_turn *t) {
+    char path[64];
+    long number = -1;
+    snprintf(path, sizeof path, "/proc/%d/task/%d/syscall", (int)t->pid, (int)t->tid);
+    FILE *f = fopen(path, "re");
+    if (f && fscanf(f, "%ld", &number) != 1)
+        number = -1;
+    if (f)
+        fclose(f);
+    return number;
+}
+
+static const char *call_name(long number, char *buf, size_t size) {
+    static const struct {
+        long number;
+        const char *name;
+    } known[] = {
+        {SYS_read, "read"},
+        {SYS_nanosleep, "nanosleep"},
+        {SYS_clock_nanosleep, "clock_nanosleep"},
+        {SYS_futex, "futex"},
+        {SYS_wait4, "wait4"},
+        {SYS_waitid, "waitid"},
+        {SYS_ppoll, "ppoll"},
+        {SYS_pselect6, "pselect6"},
+        {SYS_epoll_pwait, "epoll_pwait"},
+        {SYS_recvfrom, "recvfrom"},
+        {SYS_rt_sigtimedwait, "rt_sigtimedwait"},
+        {SYS_rt_sigsuspend, "rt_sigsuspend"},
+        {SYS_accept, "accept"},
+        {SYS_connect, "connect"},
+        {SYS_flock, "flock"},
+#ifdef SYS_poll
+        {SYS_poll, "poll"},
+        {SYS_select, "select"},
+        {SYS_epoll_wait, "epoll_wait"},
+        {SYS_pause, "pause"},
+#endif
+    };
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (known[i].number == number)
+            return known[i].name;
+    snprintf(buf, size, "system call %ld", number);
+    return buf;
+}
+
+static const char *name_of(const fl_emulator *e, const fl_turn *t) {
+    for (size_t i = e->r->process_count; i-- > 0;)
+        if (e->r->process[i].pid == t->pid)
+            return e->r->process[i].name;
+    return "?";
+}
+
+/* Nobody runs, and no deadline will come. What they wait for may come from outside; for a while it is looked for. */
+static void watch_waiting(fl_emulator *e) {
+    fl_turns *v = e->turns;
+    const fl_turn *first = v->turn;
+    if (!first)
+        return;
+    const unsigned stuck = v->stuck + 1;
+    bool outside = false;
+    for (const fl_turn *t = first; t; t = t->next)
+        outside |= t->state == FL_TURN_WAITS && t->outside;
+    if (outside && stuck > 5 * STUCK_LOOKS && !v->told_wait) {
+        v->told_wait = true;
+        fprintf(stderr, "foldline emulate: all %zu threads wait, some for input: virtual time stands still\n",
+                fl_turns_left(e));
+    }
+    if (!outside && stuck > STUCK_LOOKS) {
+        fl_emulator_fail(e, "all %zu threads wait for ever, the first of them %s (process %d, thread %d)",
+                         fl_turns_left(e), name_of(e, first), (int)first->pid, (int)first->tid);
+        return;
+    }
+    fl_turns_stir(e, NULL);
+    v->stuck = stuck;
+    fl_turns_pass(e);
+}
+
+/* A program image that has not said a word, or whose connection went away without the process. */
+static void watch_arrival(fl_emulator *e, const fl_turn *t) {
+    char path[64], exe[256] = "";
+    fl_turns *v = e->turns;
+    if (t->pid <= 0)
+        return;
+    snprintf(path, sizeof path, "/proc/%d/exe", (int)t->pid);
+    const char *why = fl_command_unfit(path);
+    const ssize_t n = readlink(path, exe, sizeof exe - 1);
+    if (n < 0) /* it is about to end, which its pidfd will tell */
+        return;
+    if (why)
+        fl_emulator_fail(e, "%s (process %d) %s: its time cannot be virtual", exe, (int)t->pid, why);
+    else if (++v->quiet > ARRIVAL_LOOKS)
+        fl_emulator_fail(e, "%s (process %d) does not load the library of virtual time", exe, (int)t->pid);
+}
+
+void fl_turns_watch(fl_emulator *e) {
+    fl_turns *v = e->turns;
+    fl_turn *h = v->holder;
+    char state, buf[64];
+    unsigned long long switches;
+    if (!h) {
+        watch_waiting(e);
+        return;
+    }
+    if (!h->conn || !h->tid) {
+        watch_arrival(e, h);
+        return;
+    }
+    if (!read_state(h, &state, &switches))
+        return;
+    const bool same = v->heard == v->watched && switches == v->switches;
+    v->watched = v->heard;
+    v->switches = switches;
+    v->still = same && state == 'S' ? v->still + 1 : 0;
+    v->quiet = same && state == 'R' ? v->quiet + 1 : 0;
+    if (v->still >= WATCH_SAMPLES) {
+        const long number = system_call(h);
+        if (number == SYS_write || number == SYS_writev) { /* whoever reads its output is slow */
+            v->still = 0;
+            return;
+        }
+        fl_emulator_fail(e, "%s (process %d, thread %d) waits in %s, unseen: its time cannot be virtual", name_of(e, h),
+                         (int)h->pid, (int)h->tid, call_name(number, buf, sizeof buf));
+    } else if (v->quiet >= SPIN_LOOKS && !v->told_spin && v->turn->next) {
+        v->told_spin = true;
+        fprintf(stderr,
+                "foldline emulate: %s (process %d, thread %d) computes for long while others wait; if it spins "
+                "on a flag, virtual time cannot go on\n",
+                name_of(e, h), (int)h->pid, (int)h->tid);
+    }
+}

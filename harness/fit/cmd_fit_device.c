@@ -1,0 +1,379 @@
+/* What belongs to a chip, from measured sweeps of several workloads, as a device file. */
+#include "harness/base/command.h"
+#include "harness/base/json_out.h"
+#include "harness/fit/fit.h"
+#include "harness/fit/fit_chip_json.h"
+#include "harness/fit/fit_device_print.h"
+#include "harness/fit/fit_idle_log.h"
+#include "harness/fit/fit_marks.h"
+#include "harness/fit/fit_rows.h"
+#include "harness/input/platform.h"
+#include "models/fit_device.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const fl_command_help help = {
+    "fit device", "--sweep FILE... --out DEV.json [--idle LOG] [--base PLATFORM]",
+    "Finds what the workloads of a chip share, from settings at which they were measured: V(f), A, A0, B, B0(m), C,\n"
+    "time sharpness, how far measurements lie from the law, and which terms workloads have.",
+    "Two laws are fitted. \"gpu\" holds the simulator's own. \"calibration\", which `fit workload` reads, adds that\n"
+    "memory-bound kernels slow down below some SM clock, since their bytes come over a link on that clock, and that\n"
+    "stalled units draw less. Both ignore single bad readings. What a sweep cannot tell (ladders beyond the measured\n"
+    "clocks, sensors, actuators, limits) is taken from --base and marked as assumed. Each value carries a note: where\n"
+    "it is from and how well it is known, or why it is not identifiable.\n"
+    "\n"
+    "Sweeps bound the idle clock tree A0 from above only. --idle LOG, a log in which the GPU idles at several SM "
+    "clocks with\n"
+    "a context open, tells it: what idle power gains with V^2 f. What kernels draw stays as it was.\n"
+    "\n"
+    "Rows at a power limit that binds, or below the highest limit of their workload, are left out."};
+
+typedef struct device_options {
+    const char *out, *base, *name, *idle;
+    fl_texts sweeps, only;
+    bool json;
+} device_options;
+
+typedef struct maker {
+    const device_options *o;
+    const fl_fit_rows *rows;
+    fl_chip full, plain;
+    fl_idle_log idle; /* clocks 0 = none was given */
+    char files[256];  /* names of the sweeps, without folders */
+    cJSON *root, *gpu, *power, *notes;
+} maker;
+
+__attribute__((format(printf, 3, 4))) static void note(maker *m, const char *key, const char *format, ...) {
+    char text[768];
+    va_list arguments;
+    va_start(arguments, format);
+    (void)vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    cJSON_DeleteItemFromObjectCaseSensitive(m->notes, key);
+    cJSON_AddStringToObject(m->notes, key, text);
+}
+
+static void put(cJSON *object, const char *key, cJSON *value) {
+    if (cJSON_HasObjectItem(object, key))
+        cJSON_ReplaceItemInObjectCaseSensitive(object, key, value);
+    else
+        cJSON_AddItemToObject(object, key, value);
+}
+
+/* "fitted from v100.csv: 20.1 +- 0.3", or that the data cannot tell. why: what hides the value. */
+static void note_value(maker *m, const char *key, double value, double sd, const char *unit, const char *why) {
+    if (isfinite(sd) && sd <= FL_FIT_UNKNOWN * value)
+        note(m, key, "fitted from %s: %.4g +- %.2g %s", m->files, value, sd, unit);
+    else if (isfinite(sd))
+        note(m, key, "not identifiable: %.4g +- %.2g %s in %s; %s", value, sd, unit, m->files, why);
+    else
+        note(m, key, "not identifiable: %s leaves no degree of freedom to tell; %s", m->files, why);
+}
+
+static void describe_files(maker *m) {
+    size_t used = 0;
+    for (size_t i = 0; i < m->o->sweeps.count && used < sizeof m->files; i++) {
+        const char *slash = strrchr(m->o->sweeps.item[i], '/');
+        used += (size_t)snprintf(m->files + used, sizeof m->files - used, "%s%s", i ? ", " : "",
+                                 slash ? slash + 1 : m->o->sweeps.item[i]);
+    }
+}
+
+/* The base's notes, now marked as what they are here. */
+static void assume_notes(maker *m, const char *base) {
+    cJSON *fresh = cJSON_CreateObject(), *e = NULL;
+    cJSON_ArrayForEach(e, m->notes) {
+        char text[768];
+        if (!strncmp(e->string, "policies", 8))
+            continue;
+        (void)snprintf(text, sizeof text, "assumed: as platform %s has it (%s)", base, e->valuestring);
+        cJSON_AddStringToObject(fresh, e->string, text);
+    }
+    cJSON_ReplaceItemInObjectCaseSensitive(m->root, "notes", fresh);
+    m->notes = fresh;
+}
+
+static int ascending(const void *a, const void *b) { return *(const int *)a - *(const int *)b; }
+
+/* Measured clocks in whole MHz, each once. */
+static cJSON *ladder(const fl_fit_rows *r, bool memory) {
+    int *list = malloc((r->count + 1) * sizeof *list);
+    cJSON *out = cJSON_CreateArray();
+    for (size_t i = 0; list && i < r->count; i++)
+        list[i] = (int)lround(memory ? r->row[i].mem_mhz : r->row[i].sm_mhz);
+    if (list)
+        qsort(list, r->count, sizeof *list, ascending);
+    for (size_t i = 0; list && i < r->count; i++)
+        if (i == 0 || list[i] > list[i - 1])
+            cJSON_AddItemToArray(out, cJSON_CreateNumber(list[i]));
+    free(list);
+    return out;
+}
+
+static void make_clocks(maker *m) {
+    put(m->gpu, "sm_mhz", ladder(m->rows, false));
+    put(m->gpu, "default_sm_mhz", cJSON_CreateNumber(round(m->full.sm_ref)));
+    note(m, "gpu.sm_mhz", "the clocks measured in %s; the chip may have others", m->files);
+    note(m, "gpu.default_sm_mhz", "assumed: the highest clock measured");
+    if (m->rows->mem_known) {
+        put(m->gpu, "mem_mhz", ladder(m->rows, true));
+        put(m->gpu, "default_mem_mhz", cJSON_CreateNumber(round(m->full.mem_ref)));
+        note(m, "gpu.mem_mhz", "the clocks measured in %s; the chip may have others", m->files);
+        note(m, "gpu.default_mem_mhz", "assumed: the highest clock measured");
+    } else {
+        const cJSON *at = cJSON_GetObjectItemCaseSensitive(m->gpu, "default_mem_mhz");
+        put(m->gpu, "mem_mhz", cJSON_CreateIntArray((int[]){at ? at->valueint : 1000}, 1));
+        note(m, "gpu.mem_mhz", "not identifiable: %s names no memory clock; one, as the base's default", m->files);
+        note(m, "gpu.default_mem_mhz", "not identifiable: %s names no memory clock", m->files);
+    }
+}
+
+static void make_voltage(maker *m) {
+    const fl_chip *c = &m->plain;
+    cJSON *list = cJSON_CreateArray();
+    for (uint32_t i = 0; i < c->knots; i++) {
+        double at = c->knot_mhz[i];
+        at = i == 0 ? fmin(at, round(at)) : i + 1 == c->knots ? fmax(at, round(at)) : at;
+        cJSON_AddItemToArray(list, cJSON_CreateDoubleArray((double[]){at, round(c->volt[i] * 1e5) / 1e5}, 2));
+    }
+    put(m->power, "voltage", list);
+    const double top = c->volt[c->knots - 1], sd = c->volt_sd[c->knots - 1];
+    const double floor = fl_voltage_floor_mhz(c->knot_mhz, c->volt, c->knots, 0.02);
+    if (!isfinite(sd) || sd > 0.1 * top)
+        note(m, "gpu.power.voltage",
+             "not identifiable: V/V(f_min) = %.3f +- %.2g at %g MHz in %s; a steeper V and a smaller A fit alike", top,
+             sd, c->sm_ref, m->files);
+    else if (c->knots < 3 || floor < c->knot_mhz[1])
+        note(m, "gpu.power.voltage",
+             "fitted from %s: V(f_min) = 1 by convention, %.3f +- %.2g at %g MHz; no floor shows in these clocks, so "
+             "the scale of V is not identifiable apart from A",
+             m->files, top, sd, c->sm_ref);
+    else
+        note(m, "gpu.power.voltage", "fitted from %s: 1 (within 2 %%) up to %g MHz, %.3f +- %.2g at %g MHz", m->files,
+             floor, top, sd, c->sm_ref);
+}
+
+static void make_b0(maker *m) {
+    const fl_chip *c = &m->plain;
+    cJSON *list = cJSON_CreateArray();
+    char text[512];
+    size_t used = 0;
+    for (uint32_t i = 0; i < c->mems; i++) {
+        cJSON_AddItemToArray(list, cJSON_CreateNumber(c->b0_w[i]));
+        if (used < sizeof text)
+            used += (size_t)snprintf(text + used, sizeof text - used, "%s%.3g", i ? ", " : "", c->b0_w[i]);
+    }
+    put(m->power, "b0_w", list);
+    if (c->mems == 1)
+        note(
+            m, "gpu.power.b0_w",
+            "not identifiable: %s W (+- %.2g) in %s; at one memory clock it cannot be told from C and the least beta B",
+            text, c->b0_sd[0], m->files);
+    else
+        note(
+            m, "gpu.power.b0_w",
+            "fitted from %s: %s W; their differences are what idle memory draws, each alone is known to +- %.2g W only",
+            m->files, text, c->b0_sd[0]);
+}
+
+/* Sweeps hold it from above only: a share of activity that no workload is without looks the same. */
+static void note_a0(maker *m) {
+    const fl_chip *c = &m->plain;
+    const fl_idle_log *i = &m->idle;
+    const char *slash = i->clocks ? strrchr(m->o->idle, '/') : NULL;
+    if (i->clocks)
+        note(m, "gpu.power.a0_w",
+             "fitted from %s: %.4g +- %.2g W per V^2 GHz, GPU %d idling at %zu clocks of %g to %g MHz (%zu readings), "
+             "within %.2g W; the sweeps allow 0 to %.3g%s",
+             slash ? slash + 1 : m->o->idle, i->idle.a0_w, i->a0_sd, i->device, i->clocks, i->low_mhz, i->high_mhz,
+             i->readings, i->idle.worst_w, fmax(0, c->slope_w + 2 * c->slope_sd),
+             i->idle.a0_w - 2 * i->a0_sd > c->slope_w + 2 * c->slope_sd ? ": another board, or V is not as fitted"
+                                                                        : "");
+    else if (isfinite(c->slope_sd))
+        note(m, "gpu.power.a0_w",
+             "between 0 and %.3g W per V^2 GHz by %s: even the workload that gains least gains %.4g +- %.2g, of which "
+             "the idle clock tree is a part; the value is all of it, or less where the law asks for less. A log of the "
+             "idle GPU with a context open tells it",
+             fmax(0, c->slope_w + 2 * c->slope_sd), m->files, c->slope_w, c->slope_sd);
+    else
+        note(m, "gpu.power.a0_w",
+             "not identifiable: %.4g W per V^2 GHz; no workload in %s has the four SM clocks at one memory clock that "
+             "its slope takes. A log of the idle GPU with a context open tells it",
+             c->a0_w, m->files);
+}
+
+static void note_load(maker *m, const char *key, const char *share, bool known) {
+    const fl_chip *c = &m->plain;
+    if (known)
+        note(m, key, "fitted from %s: the 95th percentile of its %u workloads has %s = 1", m->files, c->workloads,
+             share);
+    else if (c->power_left > 0)
+        note(m, key,
+             "not identifiable: V/V(f_min) = %.3f +- %.2g at the top in %s; a steeper V and a smaller A fit alike",
+             c->volt[c->knots - 1], c->volt_sd[c->knots - 1], m->files);
+    else
+        note(m, key, "not identifiable: %s has as many numbers to fit as rows", m->files);
+}
+
+static void make_power(maker *m) {
+    const fl_chip *c = &m->plain;
+    if (!c->has_power) {
+        note(m, "gpu.power", "assumed: %s tells no power law", m->files);
+        cJSON *list = cJSON_CreateArray();
+        cJSON_AddItemToArray(list, cJSON_CreateDoubleArray((double[]){floor(c->sm_min), 1}, 2));
+        cJSON_AddItemToArray(list, cJSON_CreateDoubleArray((double[]){ceil(c->sm_ref) + 1, 1}, 2));
+        put(m->power, "voltage", list);
+        put(m->power, "b0_w", cJSON_CreateNumber(20));
+        return;
+    }
+    /* What is not the tree's is the kernels': the most active draw what they drew. */
+    const double a0 = m->idle.clocks ? m->idle.idle.a0_w : c->a0_w;
+    put(m->power, "a_w", cJSON_CreateNumber(fmax(1e-3, c->a_w + c->a0_w - a0)));
+    put(m->power, "a0_w", cJSON_CreateNumber(a0));
+    put(m->power, "b_w", cJSON_CreateNumber(c->b_w));
+    put(m->power, "c_w", cJSON_CreateNumber(c->c_w));
+    make_voltage(m);
+    make_b0(m);
+    note_load(m, "gpu.power.a_w", "alpha", fl_fit_knows_a(c));
+    note_load(m, "gpu.power.b_w", "beta", fl_fit_knows_b(c));
+    note_a0(m);
+    note_value(m, "gpu.power.c_w", c->c_w, c->c_sd, "W per V",
+               "it is told from B0 only by V, and from A only where kernels leave the SMs idle");
+    put(m->power, "no_context_w", cJSON_CreateNumber(fl_chip_b0(c, c->mem_min) + c->c_w));
+    note(m, "gpu.power.no_context_w", "assumed: B0 at the lowest memory clock and C at the lowest voltage");
+}
+
+static void make_limits(maker *m) {
+    double highest = 0;
+    for (size_t i = 0; i < m->rows->count; i++)
+        highest = fmax(highest, m->rows->row[i].power_w);
+    cJSON *limits = cJSON_GetObjectItemCaseSensitive(m->gpu, "limits");
+    const cJSON *now = cJSON_GetObjectItemCaseSensitive(limits, "default_w"); /* NULL of NULL */
+    if (!now || now->valuedouble >= highest)
+        return;
+    const double watts = ceil(highest / 10) * 10;
+    put(limits, "max_w", cJSON_CreateNumber(watts));
+    put(limits, "default_w", cJSON_CreateNumber(watts));
+    note(m, "gpu.limits", "assumed: just above the highest power measured in %s", m->files);
+}
+
+static void make_sharpness(maker *m) {
+    const fl_chip *c = &m->plain;
+    put(m->gpu, "sharpness", cJSON_CreateNumber(c->sharpness));
+    note_value(m, "gpu.sharpness", c->sharpness, c->sharpness_sd, "",
+               "no workload goes from core-bound to memory-bound within these clocks");
+}
+
+static fl_status make(maker *m, fl_diag *d) {
+    fl_platform base = {0};
+    fl_status s = fl_platform_open(m->o->base, 1, &base, d);
+    if (s == FL_OK)
+        s = fl_json_read(base.path, &m->root, d);
+    if (s == FL_OK) {
+        m->gpu = cJSON_GetObjectItemCaseSensitive(m->root, "gpu");
+        m->power = m->gpu ? cJSON_GetObjectItemCaseSensitive(m->gpu, "power") : NULL;
+        m->notes = cJSON_GetObjectItemCaseSensitive(m->root, "notes");
+        if (!m->power || !m->notes)
+            s = fl_fail(d, FL_BAD_INPUT, base.path, 0, 0, "the base has several kinds of GPU, expected one");
+    }
+    if (s == FL_OK) {
+        char title[384];
+        describe_files(m);
+        (void)snprintf(title, sizeof title, "%s, fitted from %s", m->o->name, m->files);
+        put(m->root, "title", cJSON_CreateString(title));
+        put(m->gpu, "name", cJSON_CreateString(m->o->name));
+        cJSON_DeleteItemFromObjectCaseSensitive(m->root, "policies"); /* their clocks are another chip's */
+        cJSON_DeleteItemFromObjectCaseSensitive(m->root, "calibration");
+        assume_notes(m, base.name);
+        make_clocks(m);
+        make_power(m);
+        make_sharpness(m);
+        make_limits(m);
+        cJSON *calibration = fl_chip_to_json(&m->full, m->rows->mem_known);
+        fl_fit_marks marks = {0};
+        s = calibration ? fl_fit_marks_make(m->rows, &marks, d) : fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory");
+        if (s == FL_OK)
+            cJSON_AddItemToObject(calibration, FL_FIT_MARKS_KEY, fl_fit_marks_to_json(&marks));
+        fl_fit_marks_free(&marks);
+        if (calibration)
+            put(m->root, "calibration", calibration);
+        char time[32], power[32];
+        note(m, "calibration",
+             "fitted from %s: %u workloads, %zu rows; errors on these in percent (robust standard deviations; n/a: as "
+             "many numbers to fit as rows): time %s, power %s; %zu and %zu rows far off",
+             m->files, m->full.workloads, m->full.rows, fl_fit_error_text(m->full.time_rms_pct, time),
+             fl_fit_error_text(m->full.has_power ? m->full.power_rms_pct : (double)NAN, power), m->full.time_outliers,
+             m->full.power_outliers);
+    }
+    fl_platform_free(&base);
+    return s;
+}
+
+static fl_status fit_both(maker *m, fl_diag *d) {
+    static const fl_chip_law law[] = {FL_CHIP_FULL, FL_CHIP_PLAIN};
+    for (size_t i = 0; i < 2; i++) {
+        const fl_model_status f = fl_chip_fit(m->rows->row, m->rows->count, law[i], i ? &m->plain : &m->full);
+        if (f != FL_MODEL_OK)
+            return fl_fail(d, f == FL_MODEL_NO_MEMORY ? FL_NO_MEMORY : FL_BAD_INPUT, m->o->sweeps.item[0], 0, 0,
+                           "cannot be fitted: %s; expected at least one workload at two settings", fl_model_text(f));
+    }
+    return FL_OK;
+}
+
+int fl_fit_device(int argc, char **argv) {
+    device_options o = {.base = "generic", .name = "Fitted GPU"};
+    fl_texts rest = {0};
+    const fl_option option[] = {
+        {"sweep", "FILE", FL_OPTION_LIST, &o.sweeps, 0, 0, "measured settings; may be given several times"},
+        {"out", "FILE", FL_OPTION_OUTPUT, &o.out, 0, 0, "the device file to write"},
+        {"idle", "LOG", FL_OPTION_TEXT, &o.idle, 0, 0, "log of the idle GPU at several clocks, for A0"},
+        {"base", "NAME", FL_OPTION_TEXT, &o.base, 0, 0, "platform for what sweeps do not tell (generic)"},
+        {"name", "TEXT", FL_OPTION_TEXT, &o.name, 0, 0, "name of the GPU"},
+        {"only", "NAME", FL_OPTION_LIST, &o.only, 0, 0, "workloads, by name or pattern; may be given several times"},
+        {"json", NULL, FL_OPTION_FLAG, &o.json, 0, 0, "prints the device file too"},
+    };
+    int status = FL_EXIT_OK;
+    fl_diag d = {0};
+    fl_status s = FL_OK;
+    if (!fl_command_begin(argc, argv, &help, option, sizeof option / sizeof *option, &rest, &status))
+        return status;
+    for (size_t i = 0; !s && i < rest.count; i++) /* --sweep a.csv b.csv */
+        s = o.sweeps.count ? fl_texts_add(&o.sweeps, rest.item[i], &d)
+                           : fl_fail(&d, FL_BAD_INPUT, NULL, 0, 0, "'%s' is no option, see --help", rest.item[i]);
+    if (!s && !o.sweeps.count)
+        s = fl_fail(&d, FL_BAD_INPUT, NULL, 0, 0, "no sweep, expected --sweep FILE");
+    if (!s && !o.out)
+        s = fl_fail(&d, FL_BAD_INPUT, NULL, 0, 0, "nowhere to write, expected --out FILE");
+    if (!s && strlen(o.name) > 63)
+        s = fl_fail(&d, FL_BAD_INPUT, NULL, 0, 0, "--name of %zu characters, expected at most 63", strlen(o.name));
+    fl_fit_rows rows = {0};
+    maker m = {.o = &o, .rows = &rows};
+    if (!s)
+        s = fl_fit_rows_read(&o.sweeps, &o.only, &rows, &d);
+    if (!s)
+        s = fit_both(&m, &d);
+    if (!s && o.idle && !m.plain.has_power)
+        s = fl_fail(&d, FL_BAD_INPUT, o.sweeps.item[0], 0, 0,
+                    "the sweeps tell no power law, so --idle has no V to go by");
+    if (!s && o.idle)
+        s = fl_idle_log_fit(o.idle, &m.plain, &m.idle, &d);
+    if (!s)
+        s = make(&m, &d);
+    if (!s)
+        s = fl_json_write(o.out, m.root, &d);
+    if (s)
+        status = fl_command_fail(help.name, &d);
+    else if (o.json)
+        fl_json_print(m.root, stdout);
+    else
+        fl_fit_device_print(&m.full, &m.plain, &rows, m.files, &m.idle, o.out);
+    cJSON_Delete(m.root);
+    fl_fit_rows_free(&rows);
+    fl_texts_free(&rest);
+    fl_texts_free(&o.sweeps);
+    fl_texts_free(&o.only);
+    return status;
+}

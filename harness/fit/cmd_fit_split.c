@@ -1,0 +1,183 @@
+/* How good `fit device` and `fit workload` are: the device from a seeded half of the workloads, the errors on the other
+ * half, mean of several splits. */
+#include "harness/base/command.h"
+#include "harness/base/grid.h"
+#include "harness/base/json_out.h"
+#include "harness/fit/fit.h"
+#include "harness/fit/fit_score.h"
+#include "policies/random.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const fl_command_help help = {
+    "fit split", "--sweep FILE [--at LIST] [--splits N] [--device-sweep FILE]",
+    "Fits a device to half of the workloads of a sweep, predicts the other half from the named settings alone, and\n"
+    "gives the mean errors over several such splits.",
+    "With --device-sweep the device comes from that sweep instead, and all workloads of --sweep are predicted."};
+
+typedef struct split_options {
+    fl_texts sweeps, device;
+    const char *at;
+    int64_t splits, seed;
+    bool json, plain;
+} split_options;
+
+enum { CLASSES = 3, PARTS = 8 };
+
+typedef struct totals {
+    double sum[CLASSES][PARTS], count[CLASSES];
+} totals;
+
+/* half[i]: whether the device is fitted to entity i. */
+static void draw(const fl_fit_rows *r, uint64_t seed, uint64_t split, bool *half) {
+    fl_random random = fl_random_seed(seed, split);
+    size_t left = (r->entities + 1) / 2;
+    for (size_t i = 0; i < r->entities; i++) { /* each subset of that size is as likely */
+        half[i] = fl_random_unit(&random) * (double)(r->entities - i) < (double)left;
+        left -= half[i] ? 1 : 0;
+    }
+}
+
+static fl_status one_split(const split_options *o, const fl_fit_rows *r, const fl_fit_rows *device, const fl_fit_at *at,
+                           const bool *half, totals *t, fl_diag *d) {
+    fl_chip chip;
+    fl_chip_row *row = malloc((r->count + 1) * sizeof *row);
+    size_t n = 0;
+    if (!row)
+        return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory");
+    for (size_t i = 0; i < r->count; i++)
+        if (half[r->row[i].workload])
+            row[n++] = r->row[i];
+    const fl_model_status f = fl_chip_fit(device->count ? device->row : row, device->count ? device->count : n,
+                                          o->plain ? FL_CHIP_PLAIN : FL_CHIP_FULL, &chip);
+    free(row);
+    fl_status s = f == FL_MODEL_OK
+                      ? FL_OK
+                      : fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "no device can be fitted: %s", fl_model_text(f));
+    fl_fit_score all = {0};
+    for (size_t i = 0; !s && i < r->entities; i++) {
+        fl_fit_result_of result = {0};
+        if (half[i] && !device->count)
+            continue;
+        s = fl_fit_entity_run(&chip, r, &r->entity[i], at, true, &result, d);
+        if (!s)
+            s = fl_fit_score_add(&all, &result.score, d);
+        fl_fit_result_free(&result);
+    }
+    static const int which[CLASSES] = {FL_FIT_INSIDE, FL_FIT_OUTSIDE, FL_FIT_BOTH};
+    for (int c = 0; !s && c < CLASSES; c++) {
+        const fl_fit_means m = fl_fit_score_means(&all, which[c]);
+        const double value[PARTS] = {m.time_mape,   m.time_p95,   m.power_mape,  m.power_p95,
+                                     m.energy_mape, m.energy_p95, m.time_within, m.power_within};
+        if (m.rows == 0)
+            continue;
+        for (int k = 0; k < PARTS; k++)
+            t->sum[c][k] += value[k];
+        t->count[c]++;
+    }
+    fl_fit_score_free(&all);
+    return s;
+}
+
+static const char *const class_name[CLASSES] = {"interpolated", "extrapolated", "all"};
+static const char *const part_name[PARTS] = {"time_mape_pct",       "time_p95_pct",        "power_mape_pct",
+                                             "power_p95_pct",       "energy_mape_pct",     "energy_p95_pct",
+                                             "time_within_2sd_pct", "power_within_2sd_pct"};
+
+static void print_text(const split_options *o, const totals *t) {
+    static const char *const head[] = {
+        "rows", "time %", "p95", "power %", "p95", "energy %", "p95", "time within 2 sd %", "power within 2 sd %"};
+    fl_grid g = {.columns = sizeof head / sizeof *head};
+    for (size_t k = 0; k < g.columns; k++)
+        fl_grid_add(&g, "%s", head[k]);
+    for (int c = 0; c < CLASSES; c++) {
+        if (!(t->count[c] > 0))
+            continue;
+        fl_grid_add(&g, "%s", class_name[c]);
+        for (int k = 0; k < PARTS; k++)
+            fl_grid_add(&g, "%.2f", t->sum[c][k] / t->count[c]);
+    }
+    fl_grid_print(&g, 1, stdout);
+    fl_grid_free(&g);
+    if (o->device.count)
+        printf("\nfitted at %s, device from another sweep\n", o->at);
+    else
+        printf("\nfitted at %s, mean of %lld splits, seed %lld\n", o->at, (long long)o->splits, (long long)o->seed);
+}
+
+static void print_json(const split_options *o, const totals *t) {
+    cJSON *root = cJSON_CreateObject();
+    cJSON_AddStringToObject(root, "at", o->at);
+    cJSON_AddNumberToObject(root, "splits", (double)o->splits);
+    for (int c = 0; c < CLASSES; c++) {
+        cJSON *at = cJSON_AddObjectToObject(root, class_name[c]);
+        for (int k = 0; k < PARTS; k++)
+            fl_json_add_real(at, part_name[k], t->count[c] > 0 ? t->sum[c][k] / t->count[c] : (double)NAN);
+    }
+    fl_json_print(root, stdout);
+    cJSON_Delete(root);
+}
+
+static fl_status run_all(split_options *o, fl_diag *d) {
+    fl_fit_rows rows = {0}, device = {0};
+    const fl_texts none = {0};
+    fl_fit_at at;
+    totals t = {0};
+    fl_status s = fl_fit_at_parse(o->at, &at, d);
+    if (!s)
+        s = fl_fit_rows_read(&o->sweeps, &none, &rows, d);
+    if (!s && o->device.count) {
+        s = fl_fit_rows_read(&o->device, &none, &device, d);
+        o->splits = 1;
+    }
+    if (!s && rows.entities < 2 && !device.count)
+        s = fl_fail(d, FL_BAD_INPUT, o->sweeps.item[0], 0, 0, "one workload, expected two or more to split");
+    bool *half = s ? NULL : calloc(rows.entities + 1, sizeof *half);
+    if (!s && !half)
+        s = fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory");
+    for (int64_t i = 0; !s && i < o->splits; i++) {
+        draw(&rows, (uint64_t)o->seed, (uint64_t)i, half);
+        s = one_split(o, &rows, &device, &at, half, &t, d);
+    }
+    if (!s && o->json)
+        print_json(o, &t);
+    else if (!s)
+        print_text(o, &t);
+    free(half);
+    fl_fit_rows_free(&rows);
+    fl_fit_rows_free(&device);
+    return s;
+}
+
+int fl_fit_split(int argc, char **argv) {
+    split_options o = {.at = "ends", .splits = 20, .seed = 1};
+    fl_texts rest = {0};
+    const fl_option option[] = {
+        {"sweep", "FILE", FL_OPTION_LIST, &o.sweeps, 0, 0, "measured settings; may be given several times"},
+        {"at", "LIST", FL_OPTION_TEXT, &o.at, 0, 0, "settings that may be looked at, as for fit workload (ends)"},
+        {"splits", "N", FL_OPTION_INT, &o.splits, 1, 100000, "splits (20)"},
+        {"seed", "N", FL_OPTION_INT, &o.seed, 0, 1e15, "seed of the splits (1)"},
+        {"device-sweep", "FILE", FL_OPTION_LIST, &o.device, 0, 0, "fits the device to this sweep"},
+        {"plain", NULL, FL_OPTION_FLAG, &o.plain, 0, 0, "the simulator's own law, without link and stall"},
+        {"json", NULL, FL_OPTION_FLAG, &o.json, 0, 0, "prints the result as JSON"},
+    };
+    int status = FL_EXIT_OK;
+    if (!fl_command_begin(argc, argv, &help, option, sizeof option / sizeof *option, &rest, &status))
+        return status;
+    fl_diag d = {0};
+    fl_status s = FL_OK;
+    if (rest.count)
+        s = fl_fail(&d, FL_BAD_INPUT, NULL, 0, 0, "'%s' is no option, see --help", rest.item[0]);
+    else if (!o.sweeps.count)
+        s = fl_fail(&d, FL_BAD_INPUT, NULL, 0, 0, "no sweep, expected --sweep FILE");
+    if (!s)
+        s = run_all(&o, &d);
+    if (s)
+        status = fl_command_fail(help.name, &d);
+    fl_texts_free(&rest);
+    fl_texts_free(&o.sweeps);
+    fl_texts_free(&o.device);
+    return status;
+}

@@ -1,0 +1,316 @@
+/* A workload's other settings from a few measured ones, on a device that `fit device` described. */
+#include "harness/base/command.h"
+#include "harness/base/grid.h"
+#include "harness/base/json_out.h"
+#include "harness/fit/fit.h"
+#include "harness/fit/fit_chip_json.h"
+#include "harness/fit/fit_marks.h"
+#include "harness/fit/fit_workload_files.h"
+#include "harness/input/platform.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const fl_command_help help = {
+    "fit workload", "--device DEV.json --sweep FILE [--at LIST]",
+    "Finds a workload's terms from the named settings only, predicts every other row of the sweep and compares.",
+    "LIST names the settings that may be looked at: ends (lowest and highest SM clock at the highest memory clock),\n"
+    "corners (the same at the lowest and the highest memory clock), sm=952,1530, sm=952,1530/mem=405,877, or all.\n"
+    "\n"
+    "Each pair of workload and kernel is fitted by itself. The device gives what all workloads of the chip share:\n"
+    "V(f), A, A0, B, B0, C, sharpness, how far measurements lie from the law, and which terms its other workloads\n"
+    "have; so two settings are enough. Interpolated: between the lowest and the highest clocks that were looked at.\n"
+    "A platform without a calibration serves too, with its constants and no knowledge of other workloads.\n"
+    "\n"
+    "Rows outside the clocks that the device was calibrated at are not predicted; with --extrapolate they are, and "
+    "are\n"
+    "marked: in --csv by the last column, in --out by a line of its head, which results that stand on it repeat.\n"
+    "\n"
+    "Rows at a power limit that binds, or below the highest limit of their workload, are left out."};
+
+typedef struct workload_options {
+    const char *device, *at, *csv, *out;
+    fl_texts sweeps, only;
+    bool json, extrapolate;
+} workload_options;
+
+/* The calibration of a device file; where there is none, its constants. */
+static fl_status read_chip(const char *path, fl_chip *chip, bool *mem_known, fl_fit_marks *marks, fl_diag *d) {
+    cJSON *tree = NULL;
+    const char *dot = strrchr(path, '.');
+    const bool file = strchr(path, '/') || (dot && !strcmp(dot, ".json"));
+    *mem_known = true;
+    fl_status s = file ? fl_json_read(path, &tree, d) : FL_OK;
+    bool calibrated = false;
+    if (s == FL_OK && tree) {
+        const fl_json root = fl_json_root(tree, path);
+        calibrated = fl_json_has(&root, "calibration");
+        fl_json at;
+        if (calibrated)
+            s = fl_json_get_object(&root, "calibration", &at, d);
+        if (s == FL_OK && calibrated)
+            s = fl_chip_from_json(&at, chip, mem_known, d);
+        if (s == FL_OK && calibrated)
+            s = fl_fit_marks_from_json(&at, marks, d);
+    }
+    cJSON_Delete(tree);
+    if (s != FL_OK || calibrated)
+        return s;
+    fl_platform p = {0};
+    s = fl_platform_open(path, 1, &p, d);
+    if (s == FL_OK) {
+        const fl_model_status m = fl_chip_of_device(&p.node.device[0], chip);
+        if (m != FL_MODEL_OK)
+            s = fl_fail(d, FL_BAD_INPUT, path, 0, 0, "the device cannot be fitted to: %s", fl_model_text(m));
+    }
+    fl_platform_free(&p);
+    return s;
+}
+
+/* Sweeps without memory clocks run at the chip's own, and the other way round. */
+static void match_memory(fl_fit_rows *r, const fl_chip *chip, bool chip_knows) {
+    for (size_t i = 0; i < r->count && r->mem_known != chip_knows; i++)
+        r->row[i].mem_mhz = chip->mem_ref;
+}
+
+/* ---- telling ---- */
+
+static void add_pct(fl_grid *g, double x) {
+    if (isnan(x))
+        fl_grid_add(g, "-");
+    else
+        fl_grid_add(g, "%.2f", x);
+}
+
+static void add_means(fl_grid *g, const fl_fit_means *m) {
+    add_pct(g, m->time_mape);
+    add_pct(g, m->time_p95);
+    add_pct(g, m->power_mape);
+    add_pct(g, m->power_p95);
+    add_pct(g, m->energy_mape);
+    add_pct(g, m->energy_p95);
+}
+
+static void print_text(const fl_fit_rows *r, const fl_fit_result_of *result, const fl_fit_score *all, const char *at) {
+    static const char *const head[] = {"workload", "fitted", "predicted", "core %",  "memory %", "rest %",   "alpha",
+                                       "beta",     "time %", "p95",       "power %", "p95",      "energy %", "p95"};
+    fl_grid g = {.columns = sizeof head / sizeof *head};
+    char name[128];
+    for (size_t k = 0; k < g.columns; k++)
+        fl_grid_add(&g, "%s", head[k]);
+    for (size_t i = 0; i < r->entities; i++) {
+        const fl_fit_result_of *o = &result[i];
+        const double sum = o->load.tc + o->load.tm + o->load.tl;
+        const fl_fit_means m = fl_fit_score_means(&o->score, FL_FIT_BOTH);
+        if (!o->guess)
+            continue;
+        fl_grid_add(&g, "%s", fl_fit_entity_name(&r->entity[i], name, sizeof name));
+        fl_grid_add(&g, "%zu", o->score.fitted);
+        fl_grid_add(&g, "%zu", m.rows);
+        fl_grid_add(&g, "%.0f", 100 * o->load.tc / sum);
+        fl_grid_add(&g, "%.0f", 100 * o->load.tm / sum);
+        fl_grid_add(&g, "%.0f", 100 * o->load.tl / sum);
+        fl_grid_add(&g, "%.3f", o->load.alpha);
+        fl_grid_add(&g, "%.3f", o->load.beta);
+        add_means(&g, &m);
+    }
+    static const char *const class[] = {"interpolated", "extrapolated", "all predicted rows"};
+    static const int which[] = {FL_FIT_INSIDE, FL_FIT_OUTSIDE, FL_FIT_BOTH};
+    for (size_t k = 0; k < 3; k++) {
+        const fl_fit_means m = fl_fit_score_means(all, which[k]);
+        fl_grid_add(&g, "%s", class[k]);
+        fl_grid_add(&g, "%zu", all->fitted);
+        fl_grid_add(&g, "%zu", m.rows);
+        for (int c = 0; c < 5; c++)
+            fl_grid_add(&g, "%s", "");
+        add_means(&g, &m);
+    }
+    fl_grid_print(&g, 1, stdout);
+    fl_grid_free(&g);
+    printf("\nfitted at %s; mean absolute errors in percent, and their 95th percentiles\n", at);
+}
+
+static size_t count_seen(const fl_fit_rows *r, const fl_fit_result_of *result) {
+    size_t seen = 0;
+    for (size_t i = 0; i < r->entities; i++)
+        seen += result[i].seen ? 1 : 0;
+    return seen;
+}
+
+static void print_notes(const fl_fit_rows *r, size_t seen, size_t left, size_t beyond, bool extrapolate,
+                        const fl_chip *chip) {
+    char range[128];
+    if (!r->mem_known)
+        printf("note: the sweep names no memory clocks, one for all is assumed\n");
+    fl_fit_rows_notes(r);
+    if (seen)
+        printf("note: %zu of %zu workloads are among those that the device was fitted to: errors on these flatter, fit "
+               "split tells honest ones\n",
+               seen, r->entities);
+    if (left)
+        printf("note: %zu workloads have none of the named settings and are left out\n", left);
+    if (beyond)
+        printf("note: %zu rows lie outside the clocks that the device was calibrated at (%s)%s\n", beyond,
+               fl_fit_range_text(chip, r->mem_known, range, sizeof range),
+               extrapolate ? "" : ": not predicted, --extrapolate does");
+    if (!chip->workloads)
+        printf("note: the device has no calibration: its constants are taken as they are\n");
+    if (!chip->has_power)
+        printf("note: the device knows no power law, so no power is predicted\n");
+}
+
+static cJSON *to_json(const fl_fit_rows *r, const fl_fit_result_of *result, const fl_fit_score *all, const char *at,
+                      size_t left, size_t beyond, bool extrapolate, const fl_chip *chip) {
+    cJSON *root = cJSON_CreateObject();
+    fl_fit_means m = fl_fit_score_means(all, FL_FIT_BOTH);
+    cJSON_AddStringToObject(root, "at", at);
+    cJSON_AddNumberToObject(root, "rows_fitted", (double)all->fitted);
+    fl_fit_means_json(&m, root);
+    m = fl_fit_score_means(all, FL_FIT_INSIDE);
+    fl_fit_means_json(&m, cJSON_AddObjectToObject(root, "interpolated"));
+    m = fl_fit_score_means(all, FL_FIT_OUTSIDE);
+    fl_fit_means_json(&m, cJSON_AddObjectToObject(root, "extrapolated"));
+    cJSON_AddNumberToObject(root, "rows_limited", (double)r->limited);
+    cJSON_AddNumberToObject(root, "rows_outside_calibration", (double)beyond);
+    cJSON_AddNumberToObject(root, "rows_refused", extrapolate ? 0 : (double)beyond);
+    cJSON_AddNumberToObject(root, "workloads_left_out", (double)left);
+    cJSON_AddNumberToObject(root, "device_workloads", chip->workloads);
+    cJSON_AddNumberToObject(root, "workloads_seen_by_device", (double)count_seen(r, result));
+    cJSON *list = cJSON_AddArrayToObject(root, "workloads");
+    for (size_t i = 0; i < r->entities; i++) {
+        const fl_fit_result_of *o = &result[i];
+        if (!o->guess)
+            continue;
+        cJSON *w = cJSON_CreateObject();
+        cJSON_AddStringToObject(w, "workload", r->entity[i].workload);
+        cJSON_AddStringToObject(w, "kernel", r->entity[i].kernel);
+        cJSON_AddBoolToObject(w, "seen_by_device", o->seen);
+        cJSON_AddNumberToObject(w, "rows_fitted", (double)o->score.fitted);
+        m = fl_fit_score_means(&o->score, FL_FIT_BOTH);
+        fl_fit_means_json(&m, w);
+        m = fl_fit_score_means(&o->score, FL_FIT_INSIDE);
+        fl_fit_means_json(&m, cJSON_AddObjectToObject(w, "interpolated"));
+        m = fl_fit_score_means(&o->score, FL_FIT_OUTSIDE);
+        fl_fit_means_json(&m, cJSON_AddObjectToObject(w, "extrapolated"));
+        fl_json_add_real(w, "tc_s", o->load.tc);
+        fl_json_add_real(w, "tm_s", o->load.tm);
+        fl_json_add_real(w, "tl_s", o->load.tl);
+        fl_json_add_real(w, "alpha", chip->has_power ? o->load.alpha : NAN);
+        fl_json_add_real(w, "beta", chip->has_power ? o->load.beta : NAN);
+        double time_sd = 0, power_sd = 0, n = 0;
+        for (size_t k = 0; k < r->entity[i].count; k++)
+            if (!isnan(o->guess[k].time_sd_pct)) {
+                time_sd += o->guess[k].time_sd_pct;
+                power_sd += o->guess[k].power_sd_pct;
+                n++;
+            }
+        fl_json_add_real(w, "time_expected_sd_pct", n > 0 ? time_sd / n : NAN);
+        fl_json_add_real(w, "power_expected_sd_pct", n > 0 ? power_sd / n : NAN);
+        cJSON_AddItemToArray(list, w);
+    }
+    return root;
+}
+
+static fl_status run_all(const workload_options *o, fl_diag *d) {
+    fl_chip chip = {0};
+    bool chip_knows = true;
+    fl_fit_rows rows = {0};
+    fl_fit_at at;
+    fl_fit_score all = {0};
+    fl_fit_marks marks = {0};
+    fl_status s = fl_fit_at_parse(o->at, &at, d);
+    if (!s)
+        s = read_chip(o->device, &chip, &chip_knows, &marks, d);
+    if (!s)
+        s = fl_fit_rows_read(&o->sweeps, &o->only, &rows, d);
+    fl_fit_result_of *result = s ? NULL : calloc(rows.entities + 1, sizeof *result);
+    if (!s && !result)
+        s = fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory");
+    if (!s)
+        match_memory(&rows, &chip, chip_knows);
+    size_t left = 0, beyond = 0;
+    for (size_t i = 0; !s && i < rows.entities; i++) {
+        size_t named = 0;
+        for (size_t k = 0; k < rows.entity[i].count; k++)
+            named += fl_fit_at_has(&at, &rows, &rows.entity[i], &rows.row[rows.entity[i].first + k]) ? 1 : 0;
+        if (named == 0) {
+            left++;
+            continue;
+        }
+        s = fl_fit_entity_run(&chip, &rows, &rows.entity[i], &at, o->extrapolate, &result[i], d);
+        if (!s)
+            s = fl_fit_score_add(&all, &result[i].score, d);
+        beyond += s ? 0 : result[i].beyond;
+        result[i].seen = !s && fl_fit_marks_have(&marks, &rows, &rows.entity[i]);
+    }
+    if (!s && left == rows.entities)
+        s = fl_fail(d, FL_BAD_INPUT, o->sweeps.item[0], 0, 0, "no workload has any of the settings %s", o->at);
+    const fl_fit_means any = fl_fit_score_means(&all, FL_FIT_BOTH);
+    if (!s && beyond && !o->extrapolate && !any.rows) {
+        char range[128];
+        s = fl_fail(d, FL_BAD_INPUT, o->sweeps.item[0], 0, 0,
+                    "all %zu rows to predict lie outside the clocks that the device was calibrated at (%s), expected "
+                    "some within, or --extrapolate",
+                    beyond, fl_fit_range_text(&chip, rows.mem_known, range, sizeof range));
+    }
+    if (!s && o->csv)
+        s = fl_fit_write_rows(&chip, &rows, result, o->csv, d);
+    if (!s && o->out)
+        s = fl_fit_write_sweep(&chip, &rows, result, o->extrapolate ? beyond : 0, o->out, d);
+    if (!s && o->json) {
+        cJSON *root = to_json(&rows, result, &all, o->at, left, beyond, o->extrapolate, &chip);
+        fl_json_print(root, stdout);
+        cJSON_Delete(root);
+    } else if (!s) {
+        print_text(&rows, result, &all, o->at);
+        print_notes(&rows, count_seen(&rows, result), left, beyond, o->extrapolate, &chip);
+        if (o->csv)
+            printf("written: %s\n", o->csv);
+        if (o->out)
+            printf("written: %s\n", o->out);
+    }
+    for (size_t i = 0; result && i < rows.entities; i++)
+        fl_fit_result_free(&result[i]);
+    free(result);
+    fl_fit_score_free(&all);
+    fl_fit_marks_free(&marks);
+    fl_fit_rows_free(&rows);
+    return s;
+}
+
+int fl_fit_workload_command(int argc, char **argv) {
+    workload_options o = {.at = "ends"};
+    fl_texts rest = {0};
+    const fl_option option[] = {
+        {"device", "FILE", FL_OPTION_TEXT, &o.device, 0, 0, "device file of `fit device`, or a platform"},
+        {"sweep", "FILE", FL_OPTION_LIST, &o.sweeps, 0, 0, "measured settings; may be given several times"},
+        {"at", "LIST", FL_OPTION_TEXT, &o.at, 0, 0, "settings to fit (ends)"},
+        {"only", "NAME", FL_OPTION_LIST, &o.only, 0, 0, "workloads, by name or pattern; may be given several times"},
+        {"extrapolate", NULL, FL_OPTION_FLAG, &o.extrapolate, 0, 0,
+         "predicts rows outside the clocks that the device was calibrated at, too"},
+        {"csv", "FILE", FL_OPTION_OUTPUT, &o.csv, 0, 0, "writes every row, measured and predicted"},
+        {"out", "FILE", FL_OPTION_OUTPUT, &o.out, 0, 0,
+         "writes a sweep: measured where it was looked at, else predicted"},
+        {"json", NULL, FL_OPTION_FLAG, &o.json, 0, 0, "prints the result as JSON"},
+    };
+    int status = FL_EXIT_OK;
+    if (!fl_command_begin(argc, argv, &help, option, sizeof option / sizeof *option, &rest, &status))
+        return status;
+    fl_diag d = {0};
+    fl_status s = FL_OK;
+    if (rest.count)
+        s = fl_fail(&d, FL_BAD_INPUT, NULL, 0, 0, "'%s' is no option, see --help", rest.item[0]);
+    else if (!o.device)
+        s = fl_fail(&d, FL_BAD_INPUT, NULL, 0, 0, "no device, expected --device FILE");
+    else if (!o.sweeps.count)
+        s = fl_fail(&d, FL_BAD_INPUT, NULL, 0, 0, "no sweep, expected --sweep FILE");
+    if (!s)
+        s = run_all(&o, &d);
+    if (s)
+        status = fl_command_fail(help.name, &d);
+    fl_texts_free(&rest);
+    fl_texts_free(&o.sweeps);
+    fl_texts_free(&o.only);
+    return status;
+}

@@ -1,0 +1,210 @@
+#include "harness/fit/fit_rows.h"
+
+#include "traces/tables.h"
+
+#include <ctype.h>
+#include <fnmatch.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define UNKNOWN 1    /* MHz, memory: not known */
+#define BINDING 0.97 /* power above this share of a limit: the board lowers its clock at times */
+
+static fl_status no_memory(fl_diag *d) { return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the sweep"); }
+
+static bool wanted(const char *name, const fl_texts *only) {
+    for (size_t i = 0; i < only->count; i++)
+        if (fnmatch(only->item[i], name, 0) == 0)
+            return true;
+    return only->count == 0;
+}
+
+static double limit_of(const fl_sweep_row *r) { return isnan(r->power_cap_w) ? (double)INFINITY : r->power_cap_w; }
+
+/* Index of the row's entity, made where new. SIZE_MAX: out of memory. */
+static size_t entity_of(fl_fit_rows *r, const fl_sweep *s, const fl_sweep_row *row, size_t file, size_t since) {
+    const char *workload = s->names[row->workload], *kernel = s->names[row->kernel];
+    for (size_t i = r->entities; i-- > since;)
+        if (!strcmp(r->entity[i].workload, workload) && !strcmp(r->entity[i].kernel, kernel))
+            return i;
+    if (fl_grow(&r->entity, &r->entity_room, r->entities + 1, sizeof *r->entity))
+        return SIZE_MAX;
+    fl_fit_entity *e = &r->entity[r->entities];
+    *e = (fl_fit_entity){.workload = strdup(workload), .kernel = strdup(kernel), .file = file};
+    r->entities++;
+    return e->workload && e->kernel ? r->entities - 1 : SIZE_MAX;
+}
+
+static fl_status add_file(const char *path, size_t file, const fl_texts *only, fl_fit_rows *r, fl_diag *d) {
+    fl_sweep s = {0};
+    fl_status status = fl_sweep_read_times(path, &s, d);
+    const size_t since = r->entities;
+    double *highest = status ? NULL : calloc(s.name_count + 1, sizeof *highest); /* limit, per workload */
+    if (!status && !highest)
+        status = no_memory(d);
+    for (size_t i = 0; !status && i < s.row_count; i++)
+        highest[s.rows[i].workload] = fmax(highest[s.rows[i].workload], limit_of(&s.rows[i]));
+    for (size_t i = 0; !status && i < s.row_count; i++) {
+        const fl_sweep_row *row = &s.rows[i];
+        const double limit = limit_of(row);
+        if (!wanted(s.names[row->workload], only))
+            continue;
+        if (isnan(row->sm_mhz)) {
+            r->clockless++;
+            continue;
+        }
+        if (limit < highest[row->workload] || row->power_w > BINDING * limit) {
+            r->limited++;
+            continue;
+        }
+        const size_t e = entity_of(r, &s, row, file, since);
+        if (e == SIZE_MAX || fl_grow(&r->row, &r->room, r->count + 1, sizeof *r->row)) {
+            status = no_memory(d);
+            break;
+        }
+        r->mem_known |= !isnan(row->mem_mhz);
+        r->row[r->count++] = (fl_chip_row){(uint32_t)e, row->sm_mhz, isnan(row->mem_mhz) ? UNKNOWN : row->mem_mhz,
+                                           row->time_s, row->power_w};
+    }
+    free(highest);
+    fl_sweep_free(&s);
+    return status;
+}
+
+static int by_entity(const void *a, const void *b) {
+    const fl_chip_row *x = a, *y = b;
+    if (x->workload != y->workload)
+        return x->workload < y->workload ? -1 : 1;
+    if (x->mem_mhz < y->mem_mhz || x->mem_mhz > y->mem_mhz)
+        return x->mem_mhz < y->mem_mhz ? -1 : 1;
+    return (x->sm_mhz > y->sm_mhz) - (x->sm_mhz < y->sm_mhz);
+}
+
+/* Where no memory clock was set a GPU under load runs at its highest. */
+static void fill_memory(fl_fit_rows *r) {
+    double highest = 0;
+    for (size_t i = 0; i < r->count; i++)
+        highest = fmax(highest, r->row[i].mem_mhz);
+    for (size_t i = 0; i < r->count; i++)
+        if (r->row[i].mem_mhz <= UNKNOWN) {
+            r->row[i].mem_mhz = highest;
+            r->memless++;
+        }
+}
+
+fl_status fl_fit_rows_read(const fl_texts *files, const fl_texts *only, fl_fit_rows *r, fl_diag *d) {
+    fl_fit_rows fresh = {0};
+    fl_status s = FL_OK;
+    for (size_t i = 0; !s && i < files->count; i++)
+        s = add_file(files->item[i], i, only, &fresh, d);
+    if (!s && fresh.count == 0)
+        s = fl_fail(d, FL_BAD_INPUT, files->count ? files->item[0] : NULL, 0, 0,
+                    "no settings to fit, expected rows with an SM clock%s",
+                    only->count ? " of the workloads asked for" : "");
+    if (!s && fresh.mem_known)
+        fill_memory(&fresh);
+    if (!s) {
+        qsort(fresh.row, fresh.count, sizeof *fresh.row, by_entity);
+        for (size_t i = fresh.count; i-- > 0;) {
+            fresh.entity[fresh.row[i].workload].first = i;
+            fresh.entity[fresh.row[i].workload].count++;
+        }
+    } else {
+        fl_fit_rows_free(&fresh);
+    }
+    *r = fresh;
+    return s;
+}
+
+void fl_fit_rows_free(fl_fit_rows *r) {
+    for (size_t i = 0; i < r->entities; i++) {
+        free(r->entity[i].workload);
+        free(r->entity[i].kernel);
+    }
+    free(r->entity);
+    free(r->row);
+    *r = (fl_fit_rows){0};
+}
+
+void fl_fit_rows_notes(const fl_fit_rows *r) {
+    if (r->limited)
+        printf("note: %zu rows at a power limit left out\n", r->limited);
+    if (r->clockless)
+        printf("note: %zu rows without an SM clock left out\n", r->clockless);
+    if (r->memless)
+        printf("note: %zu rows without a memory clock taken to be at the highest of the others\n", r->memless);
+}
+
+char *fl_fit_entity_name(const fl_fit_entity *e, char *buf, size_t size) {
+    (void)snprintf(buf, size, "%s%s%s", e->workload, *e->kernel ? " / " : "", e->kernel);
+    return buf;
+}
+
+/* ---- which settings ---- */
+
+static const char *numbers(const char *text, double *list, size_t room, size_t *count) {
+    for (;;) {
+        char *end = NULL;
+        const double x = isdigit((unsigned char)*text) ? strtod(text, &end) : 0;
+        if (!(x > 0) || !isfinite(x) || *count == room)
+            return NULL;
+        list[(*count)++] = x;
+        if (*end != ',')
+            return end;
+        text = end + 1;
+    }
+}
+
+fl_status fl_fit_at_parse(const char *text, fl_fit_at *at, fl_diag *d) {
+    *at = (fl_fit_at){.kind = FL_FIT_LIST};
+    if (!strcmp(text, "ends")) {
+        at->kind = FL_FIT_ENDS;
+        return FL_OK;
+    }
+    if (!strcmp(text, "corners")) {
+        at->kind = FL_FIT_CORNERS;
+        return FL_OK;
+    }
+    if (!strcmp(text, "all")) {
+        at->kind = FL_FIT_ALL;
+        return FL_OK;
+    }
+    const char *rest = strncmp(text, "sm=", 3) ? NULL : numbers(text + 3, at->sm, 64, &at->sms);
+    if (rest && !strncmp(rest, "/mem=", 5))
+        rest = numbers(rest + 5, at->mem, 16, &at->mems);
+    if (!rest || *rest)
+        return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0,
+                       "--at %s, expected ends, corners, all, or clocks as sm=952,1530 or sm=952,1530/mem=405,877",
+                       text);
+    return FL_OK;
+}
+
+static bool listed(const double *list, size_t count, double x) {
+    for (size_t i = 0; i < count; i++)
+        if (fabs(list[i] - x) < 0.5)
+            return true;
+    return false;
+}
+
+bool fl_fit_at_has(const fl_fit_at *at, const fl_fit_rows *r, const fl_fit_entity *e, const fl_chip_row *row) {
+    double low_mem = INFINITY, high_mem = 0;
+    for (size_t i = e->first; i < e->first + e->count; i++) {
+        low_mem = fmin(low_mem, r->row[i].mem_mhz);
+        high_mem = fmax(high_mem, r->row[i].mem_mhz);
+    }
+    const bool high = row->mem_mhz >= high_mem - 0.5, low = row->mem_mhz <= low_mem + 0.5;
+    if (at->kind == FL_FIT_ALL)
+        return true;
+    if (at->kind == FL_FIT_LIST)
+        return listed(at->sm, at->sms, row->sm_mhz) && (at->mems ? listed(at->mem, at->mems, row->mem_mhz) : high);
+    if (!high && !(low && at->kind == FL_FIT_CORNERS))
+        return false;
+    double lowest = INFINITY, highest = 0; /* SM clocks of this workload at this memory clock */
+    for (size_t i = e->first; i < e->first + e->count; i++)
+        if (fabs(r->row[i].mem_mhz - row->mem_mhz) < 0.5) {
+            lowest = fmin(lowest, r->row[i].sm_mhz);
+            highest = fmax(highest, r->row[i].sm_mhz);
+        }
+    return row->sm_mhz <= lowest + 0.5 || row->sm_mhz >= highest - 0.5;
+}

@@ -1,0 +1,193 @@
+#include "harness/fit/fit_score.h"
+
+#include "harness/base/json_out.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static fl_status no_memory(fl_diag *d) { return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the scores"); }
+
+enum { KINDS = 5 };
+
+static fl_status add_error(fl_fit_errors *e, const double value[KINDS], fl_diag *d) {
+    double **const list[KINDS] = {&e->time, &e->power, &e->energy, &e->time_sds, &e->power_sds};
+    if (e->count == e->room) {
+        const size_t room = e->room ? 2 * e->room : 32;
+        for (size_t i = 0; i < KINDS; i++) {
+            double *grown = realloc(*list[i], room * sizeof *grown);
+            if (!grown)
+                return no_memory(d);
+            *list[i] = grown;
+        }
+        e->room = room;
+    }
+    for (size_t i = 0; i < KINDS; i++)
+        (*list[i])[e->count] = value[i];
+    e->count++;
+    return FL_OK;
+}
+
+static void free_errors(fl_fit_errors *e) {
+    free(e->time);
+    free(e->power);
+    free(e->energy);
+    free(e->time_sds);
+    free(e->power_sds);
+    *e = (fl_fit_errors){0};
+}
+
+void fl_fit_score_free(fl_fit_score *s) {
+    free_errors(&s->inside);
+    free_errors(&s->outside);
+    s->fitted = 0;
+}
+
+void fl_fit_result_free(fl_fit_result_of *r) {
+    fl_fit_score_free(&r->score);
+    free(r->guess);
+    *r = (fl_fit_result_of){0};
+}
+
+fl_status fl_fit_score_add(fl_fit_score *to, const fl_fit_score *from, fl_diag *d) {
+    fl_status s = FL_OK;
+    for (int k = 0; k < 2; k++) {
+        const fl_fit_errors *f = k ? &from->outside : &from->inside;
+        for (size_t i = 0; s == FL_OK && i < f->count; i++)
+            s = add_error(k ? &to->outside : &to->inside,
+                          (double[KINDS]){f->time[i], f->power[i], f->energy[i], f->time_sds[i], f->power_sds[i]}, d);
+    }
+    to->fitted += from->fitted;
+    return s;
+}
+
+static double off_pct(double is, double measured) { return 100 * fabs(is / measured - 1); }
+
+bool fl_fit_is_beyond(const fl_chip *chip, const fl_chip_row *row) {
+    return row->sm_mhz < chip->sm_min - 0.5 || row->sm_mhz > chip->sm_ref + 0.5 || row->mem_mhz < chip->mem_min - 0.5 ||
+           row->mem_mhz > chip->mem_ref + 0.5;
+}
+
+fl_status fl_fit_entity_run(const fl_chip *chip, const fl_fit_rows *r, const fl_fit_entity *e, const fl_fit_at *at,
+                            bool extrapolate, fl_fit_result_of *out, fl_diag *d) {
+    fl_fit_result_of o = {.guess = calloc(e->count + 1, sizeof *o.guess)};
+    fl_chip_row *known = calloc(2 * e->count + 1, sizeof *known), *asked = known ? known + e->count : NULL;
+    fl_chip_guess *guess = calloc(e->count + 1, sizeof *guess);
+    size_t n = 0, m = 0;
+    double sm_low = INFINITY, sm_high = 0, mem_low = INFINITY, mem_high = 0;
+    fl_status s = o.guess && known && guess ? FL_OK : no_memory(d);
+    for (size_t i = e->first; s == FL_OK && i < e->first + e->count; i++) {
+        const fl_chip_row *row = &r->row[i];
+        if (!fl_fit_at_has(at, r, e, row)) {
+            asked[m++] = *row;
+            continue;
+        }
+        known[n++] = *row;
+        sm_low = fmin(sm_low, row->sm_mhz);
+        sm_high = fmax(sm_high, row->sm_mhz);
+        mem_low = fmin(mem_low, row->mem_mhz);
+        mem_high = fmax(mem_high, row->mem_mhz);
+    }
+    char name[256];
+    if (s == FL_OK && n == 0)
+        s = fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "%s: none of its settings is among those to fit",
+                    fl_fit_entity_name(e, name, sizeof name));
+    if (s == FL_OK) {
+        const fl_model_status f = fl_chip_predict(chip, known, n, asked, m, guess, &o.load);
+        if (f != FL_MODEL_OK)
+            s = fl_fail(d, f == FL_MODEL_NO_MEMORY ? FL_NO_MEMORY : FL_BAD_INPUT, NULL, 0, 0, "%s: %s",
+                        fl_fit_entity_name(e, name, sizeof name), fl_model_text(f));
+    }
+    o.score.fitted = n;
+    for (size_t i = 0, j = 0; s == FL_OK && i < e->count; i++) {
+        const fl_chip_row *row = &r->row[e->first + i];
+        if (fl_fit_at_has(at, r, e, row)) {
+            o.guess[i] = (fl_chip_guess){row->time_s, row->power_w, NAN, NAN};
+            continue;
+        }
+        const bool beyond = fl_fit_is_beyond(chip, row);
+        o.beyond += beyond ? 1 : 0;
+        if (beyond && !extrapolate) {
+            o.guess[i] = (fl_chip_guess){NAN, NAN, NAN, NAN};
+            j++;
+            continue;
+        }
+        const fl_chip_guess g = o.guess[i] = guess[j++];
+        const bool inside =
+            row->sm_mhz >= sm_low && row->sm_mhz <= sm_high && row->mem_mhz >= mem_low && row->mem_mhz <= mem_high;
+        const double time = off_pct(g.time_s, row->time_s), power = off_pct(g.power_w, row->power_w);
+        s = add_error(inside ? &o.score.inside : &o.score.outside,
+                      (double[KINDS]){time, power, off_pct(g.time_s * g.power_w, row->time_s * row->power_w),
+                                      time / g.time_sd_pct, power / g.power_sd_pct},
+                      d);
+    }
+    free(known);
+    free(guess);
+    if (s != FL_OK)
+        fl_fit_result_free(&o);
+    *out = o;
+    return s;
+}
+
+static int ascending(const void *a, const void *b) {
+    const double x = *(const double *)a, y = *(const double *)b;
+    return x < y ? -1 : x > y;
+}
+
+static void summarise(const double *a, size_t na, const double *b, size_t nb, double *room, double *mean, double *p95) {
+    size_t n = 0;
+    for (size_t i = 0; i < na + nb; i++) {
+        const double x = i < na ? a[i] : b[i - na];
+        if (!isnan(x))
+            room[n++] = x;
+    }
+    *mean = *p95 = NAN;
+    if (n == 0)
+        return;
+    double sum = 0;
+    for (size_t i = 0; i < n; i++)
+        sum += room[i];
+    *mean = sum / (double)n;
+    qsort(room, n, sizeof *room, ascending);
+    const double at = 0.95 * (double)(n - 1);
+    const size_t low = (size_t)at;
+    *p95 = room[low] + (low + 1 < n ? (at - (double)low) * (room[low + 1] - room[low]) : 0);
+}
+
+/* Share of x that is at most 2, in percent; NaN counts as not known. */
+static double within(const double *a, size_t na, const double *b, size_t nb) {
+    double in = 0, n = 0;
+    for (size_t i = 0; i < na + nb; i++) {
+        const double x = i < na ? a[i] : b[i - na];
+        in += x <= 2 ? 1 : 0;
+        n += isnan(x) ? 0 : 1;
+    }
+    return n > 0 ? 100 * in / n : (double)NAN;
+}
+
+fl_fit_means fl_fit_score_means(const fl_fit_score *s, int which) {
+    const size_t na = which & FL_FIT_INSIDE ? s->inside.count : 0, nb = which & FL_FIT_OUTSIDE ? s->outside.count : 0;
+    fl_fit_means m = {NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, na + nb};
+    double *room = malloc((na + nb + 1) * sizeof *room);
+    if (!room)
+        return m;
+    summarise(s->inside.time, na, s->outside.time, nb, room, &m.time_mape, &m.time_p95);
+    summarise(s->inside.power, na, s->outside.power, nb, room, &m.power_mape, &m.power_p95);
+    summarise(s->inside.energy, na, s->outside.energy, nb, room, &m.energy_mape, &m.energy_p95);
+    m.time_within = within(s->inside.time_sds, na, s->outside.time_sds, nb);
+    m.power_within = within(s->inside.power_sds, na, s->outside.power_sds, nb);
+    free(room);
+    return m;
+}
+
+void fl_fit_means_json(const fl_fit_means *m, cJSON *to) {
+    fl_json_add_real(to, "time_mape_pct", m->time_mape);
+    fl_json_add_real(to, "time_p95_pct", m->time_p95);
+    fl_json_add_real(to, "power_mape_pct", m->power_mape);
+    fl_json_add_real(to, "power_p95_pct", m->power_p95);
+    fl_json_add_real(to, "energy_mape_pct", m->energy_mape);
+    fl_json_add_real(to, "energy_p95_pct", m->energy_p95);
+    fl_json_add_real(to, "time_within_2sd_pct", m->time_within);
+    fl_json_add_real(to, "power_within_2sd_pct", m->power_within);
+    cJSON_AddNumberToObject(to, "rows_predicted", (double)m->rows);
+}

@@ -1,0 +1,330 @@
+#include "harness/input/experiment.h"
+#include "traces/numbers.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static fl_status no_memory(fl_diag *d) {
+    return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the experiment");
+}
+
+fl_status fl_experiment_open(const char *path, fl_experiment *e, fl_diag *d) {
+    static const char *const known[] = {"foldline_experiment",
+                                        "about",
+                                        "platform",
+                                        "platforms",
+                                        "gpus",
+                                        FL_NODE_KEYS,
+                                        "traces",
+                                        "sweep",
+                                        "programs",
+                                        "seconds",
+                                        "assumed",
+                                        "published",
+                                        "power_window_ms",
+                                        "positions",
+                                        "draws",
+                                        "model",
+                                        "workloads",
+                                        "repeat",
+                                        "bound",
+                                        "objective",
+                                        "seed",
+                                        "seeds",
+                                        "kinds",
+                                        "assume",
+                                        "policies",
+                                        "variants",
+                                        "arrivals",
+                                        "oracles"};
+    *e = (fl_experiment){.path = strdup(path)};
+    fl_status s = e->path ? fl_json_read(path, &e->tree, d) : no_memory(d);
+    if (!s) {
+        fl_json root = fl_json_root(e->tree, e->path);
+        int64_t version;
+        s = fl_json_known(&root, known, sizeof known / sizeof *known, d);
+        if (!s)
+            s = fl_json_get_int(&root, "foldline_experiment", 1, 1, &version, d);
+    }
+    if (s)
+        fl_experiment_free(e);
+    return s;
+}
+
+void fl_experiment_free(fl_experiment *e) {
+    cJSON_Delete(e->tree);
+    for (size_t i = 0; i < e->owned_count; i++)
+        free(e->owned[i]);
+    free(e->owned);
+    fl_texts_free(&e->platforms);
+    free(e->policy);
+    free(e->path);
+    *e = (fl_experiment){0};
+}
+
+fl_status fl_experiment_keep(fl_experiment *e, char *text, fl_diag *d) {
+    if (!text || fl_grow(&e->owned, &e->owned_room, e->owned_count + 1, sizeof *e->owned)) {
+        free(text);
+        return no_memory(d);
+    }
+    e->owned[e->owned_count++] = text;
+    return FL_OK;
+}
+
+/* "a/b/../c" is "a/c": such paths become names of workloads. Links that would make a difference are not looked at. */
+static void shorten(char *path) {
+    for (char *up = strstr(path, "/../"); up; up = strstr(path, "/../")) {
+        char *start = up;
+        while (start > path && start[-1] != '/')
+            start--;
+        if (start == up || !strncmp(start, "..", 2))
+            return;
+        memmove(start, up + 4, strlen(up + 4) + 1);
+    }
+}
+
+/* A path of the experiment, seen from where the program runs. */
+fl_status fl_experiment_path(fl_experiment *e, const char *path, const char **out, fl_diag *d) {
+    const char *slash = strrchr(e->path, '/');
+    char *text = NULL;
+    if (path[0] == '/' || !slash)
+        text = strdup(path);
+    else if (asprintf(&text, "%.*s/%s", (int)(slash - e->path), e->path, path) < 0)
+        text = NULL;
+    if (text)
+        shorten(text);
+    fl_status s = fl_experiment_keep(e, text, d);
+    *out = text;
+    return s;
+}
+
+static fl_status get_path(fl_experiment *e, const fl_json *root, const char *key, const char **into, fl_diag *d) {
+    const char *text;
+    if (*into || !fl_json_has(root, key))
+        return FL_OK;
+    fl_status s = fl_json_get_text(root, key, &text, d);
+    return s ? s : fl_experiment_path(e, text, into, d);
+}
+
+static fl_status get_text(const fl_json *root, const char *key, const char **into, fl_diag *d) {
+    return *into || !fl_json_has(root, key) ? FL_OK : fl_json_get_text(root, key, into, d);
+}
+
+static fl_status get_int(const fl_json *root, const char *key, int64_t max, int64_t *into, fl_diag *d) {
+    return *into || !fl_json_has(root, key) ? FL_OK : fl_json_get_int(root, key, 1, max, into, d);
+}
+
+static fl_status get_texts(fl_experiment *e, const fl_json *root, const char *key, bool paths, fl_texts *into,
+                           fl_diag *d) {
+    fl_json list;
+    if (into->count || !fl_json_has(root, key))
+        return FL_OK;
+    fl_status s = fl_json_get_array(root, key, &list, d);
+    for (fl_json at = s ? (fl_json){0} : fl_json_first(&list); !s && at.node; at = fl_json_next(&list, &at)) {
+        const char *text = cJSON_GetStringValue(at.node);
+        if (!text)
+            return fl_json_fail(&at, d, "not a text, expected one");
+        if (paths)
+            s = fl_experiment_path(e, text, &text, d);
+        if (!s)
+            s = fl_texts_add(into, text, d);
+    }
+    return s;
+}
+
+/* Both forms of the list and of the draw become the text of the command line. */
+static fl_status arrivals_text(fl_experiment *e, const fl_json *at, const char **into, fl_diag *d) {
+    static const char *const known[] = {"file", "rate", "count", "seconds", "seed"};
+    char real[FL_REAL_TEXT], *text = NULL;
+    size_t size;
+    fl_status s = fl_json_known(at, known, sizeof known / sizeof *known, d);
+    if (!s && fl_json_has(at, "file") && cJSON_GetArraySize(at->node) > 1)
+        s = fl_json_fail(at, d, "a file and more, expected either a file or a rate with its count");
+    if (s || fl_json_has(at, "file"))
+        return s ? s : fl_json_get_text(at, "file", into, d);
+    FILE *f = open_memstream(&text, &size);
+    for (size_t i = 1; !s && f && i < sizeof known / sizeof *known; i++) {
+        double x;
+        if (!fl_json_has(at, known[i]))
+            continue;
+        s = fl_json_get_real(at, known[i], 0, 1e15, &x, d);
+        fprintf(f, "%s%s=%s", ftell(f) ? "," : "poisson:", known[i], s ? "" : fl_real_text(x, real));
+    }
+    if (!f || fclose(f))
+        s = no_memory(d);
+    if (s) {
+        free(text);
+        return s;
+    }
+    *into = text;
+    return fl_experiment_keep(e, text, d);
+}
+
+static fl_status get_arrivals(fl_experiment *e, const fl_json *root, const char **into, fl_diag *d) {
+    fl_arrivals_spec spec;
+    fl_json at;
+    if (*into || !fl_json_has(root, "arrivals"))
+        return FL_OK;
+    fl_status s = cJSON_IsObject(cJSON_GetObjectItem(root->node, "arrivals"))
+                      ? fl_json_get_object(root, "arrivals", &at, d)
+                      : fl_json_get_text(root, "arrivals", into, d);
+    if (!s && !*into)
+        s = arrivals_text(e, &at, into, d);
+    if (!s)
+        s = fl_arrivals_spec_parse(*into, &spec, d);
+    return s || !spec.file ? s : fl_experiment_path(e, spec.file, into, d);
+}
+
+static bool draws_arrivals(const char *text) {
+    fl_arrivals_spec spec;
+    fl_diag ignored = {0};
+    return text && !fl_arrivals_spec_parse(text, &spec, &ignored) && !spec.file;
+}
+
+bool fl_experiment_redraws(fl_experiment *e, const fl_scene_options *so) {
+    const fl_json root = fl_json_root(e->tree, e->path);
+    const cJSON *variants = e->tree ? cJSON_GetObjectItem(root.node, "variants") : NULL;
+    bool drawn = draws_arrivals(so->arrivals);
+    for (const cJSON *v = variants ? variants->child : NULL; v && !drawn; v = v->next) {
+        const fl_json at = fl_json_root(v, e->path);
+        const char *text = NULL;
+        fl_diag ignored = {0}; /* told when the variant is opened */
+        drawn = cJSON_IsObject(v) && !get_arrivals(e, &at, &text, &ignored) && draws_arrivals(text);
+    }
+    return drawn;
+}
+
+fl_status fl_experiment_apply(fl_experiment *e, fl_scene_options *so, fl_texts *traces, double *bound,
+                              const char **objective, int64_t *seeds, fl_diag *d) {
+    const fl_json root = fl_json_root(e->tree, e->path);
+    bool own_input = traces->count || so->sweep || so->programs;
+    fl_status s = so->platform ? FL_OK : get_texts(e, &root, "platforms", false, &e->platforms, d);
+    if (!s && e->platforms.count && fl_json_has(&root, "platform"))
+        s = fl_json_fail(&root, d, "'platform' and 'platforms', expected one of them");
+    if (!s && e->platforms.count)
+        so->platform = e->platforms.item[0];
+    if (!s)
+        s = get_text(&root, "platform", &so->platform, d);
+    if (!s)
+        s = get_text(&root, "model", &so->model, d);
+    if (!s)
+        s = get_text(&root, "assume", &so->assume, d);
+    if (!s)
+        s = get_path(e, &root, "kinds", &so->kinds, d);
+    if (!s)
+        s = get_int(&root, "gpus", 1024, &so->gpus, d);
+    if (!s)
+        s = get_int(&root, "repeat", 1000000, &so->repeat, d);
+    if (!s)
+        s = get_int(&root, "seed", INT64_C(9000000000000000), &so->seed, d);
+    if (!s)
+        s = get_int(&root, "seeds", 100000, seeds, d);
+    if (!s)
+        s = get_text(&root, "objective", objective, d);
+    if (!s)
+        s = fl_node_choice_read(&root, &so->node, d);
+    if (!s && !own_input)
+        s = get_texts(e, &root, "traces", true, traces, d);
+    if (!s && !own_input)
+        s = get_path(e, &root, "sweep", &so->sweep, d);
+    if (!s && !own_input)
+        s = get_path(e, &root, "programs", &so->programs, d);
+    if (!s && !(so->seconds > 0) && fl_json_has(&root, "seconds"))
+        s = fl_json_get_real(&root, "seconds", 1e-3, 1e7, &so->seconds, d);
+    if (!s)
+        s = get_texts(e, &root, "workloads", false, &so->only, d);
+    if (!s)
+        s = get_arrivals(e, &root, &so->arrivals, d);
+    if (!s && isinf(*bound) && fl_json_has(&root, "bound"))
+        s = fl_json_get_real(&root, "bound", 0, 100, bound, d);
+    return s;
+}
+
+/* The plain scenes of one platform, then those of each variant. */
+static fl_status open_variants(fl_experiment *e, const fl_scene_options *so, const fl_texts *traces, fl_scenes *scenes,
+                               size_t *variants, fl_diag *d) {
+    static const char *const known[] = {FL_DRAWS_KEYS, FL_NODE_KEYS, "arrivals"};
+    const size_t skip = fl_experiment_draws(e) ? 0 : sizeof(const char *[]){FL_DRAWS_KEYS} / sizeof(const char *);
+    fl_scenes more = {0};
+    *variants = 0;
+    fl_status s = fl_scenes_open(so, traces, &more, d);
+    if (!s)
+        s = fl_scenes_append(scenes, &more, d);
+    fl_scenes_free(&more);
+    if (s || !e->tree)
+        return s;
+    const fl_json root = fl_json_root(e->tree, e->path);
+    fl_json all = {0};
+    if (fl_json_has(&root, "variants"))
+        s = fl_json_get_object(&root, "variants", &all, d);
+    for (fl_json at = !s && all.node ? fl_json_first(&all) : (fl_json){0}; !s && at.node;
+         at = fl_json_next(&all, &at)) {
+        fl_scene_options changed = *so;
+        changed.variant = at.node->string;
+        changed.node = (fl_node_choice){0}; /* what the variant says goes before the rest */
+        s = fl_json_object(&at, d);
+        if (!s)
+            s = fl_json_known(&at, known + skip, sizeof known / sizeof *known - skip, d);
+        if (!s)
+            s = fl_node_choice_read(&at, &changed.node, d);
+        fl_node_choice_merge(&changed.node, &so->node);
+        changed.arrivals = NULL;
+        if (!s)
+            s = get_arrivals(e, &at, &changed.arrivals, d);
+        if (!changed.arrivals)
+            changed.arrivals = so->arrivals;
+        if (!s)
+            s = fl_scenes_open(&changed, traces, &more, d);
+        if (!s)
+            s = fl_scenes_append(scenes, &more, d);
+        fl_scenes_free(&more);
+        ++*variants;
+    }
+    return s;
+}
+
+fl_status fl_experiment_scenes(fl_experiment *e, const fl_scene_options *so, const fl_texts *traces, fl_scenes *scenes,
+                               size_t *variants, fl_diag *d) {
+    *scenes = (fl_scenes){0};
+    fl_status s = FL_OK;
+    for (size_t i = 0; !s && i < (e->platforms.count ? e->platforms.count : 1); i++) {
+        fl_scene_options changed = *so;
+        if (e->platforms.count)
+            changed.platform = e->platforms.item[i];
+        s = open_variants(e, &changed, traces, scenes, variants, d);
+    }
+    if (s)
+        fl_scenes_free(scenes);
+    return s;
+}
+
+fl_status fl_experiment_positions(const fl_experiment *e, int64_t *positions, fl_diag *d) {
+    const fl_json root = fl_json_root(e->tree, e->path);
+    return *positions || !e->tree || !fl_json_has(&root, "positions")
+               ? FL_OK
+               : fl_json_get_int(&root, "positions", 1, 1000000, positions, d);
+}
+
+fl_status fl_experiment_window(const fl_experiment *e, int64_t *window_ns, fl_diag *d) {
+    const fl_json root = fl_json_root(e->tree, e->path);
+    double ms = 15; /* power-capping reads its meter so often */
+    fl_status s =
+        fl_json_has(&root, "power_window_ms") ? fl_json_get_real(&root, "power_window_ms", 0.1, 1e6, &ms, d) : FL_OK;
+    *window_ns = (int64_t)(ms * 1e6 + 0.5);
+    return s;
+}
+
+bool fl_experiment_draws(const fl_experiment *e) {
+    const fl_json root = fl_json_root(e->tree, e->path);
+    return e->tree && fl_json_has(&root, "draws");
+}
+
+bool fl_experiment_oracles(const fl_experiment *e) {
+    fl_diag ignored = {0};
+    bool on = true;
+    if (!e->tree)
+        return true;
+    const fl_json root = fl_json_root(e->tree, e->path);
+    return !fl_json_has(&root, "oracles") || fl_json_get_bool(&root, "oracles", &on, &ignored) != FL_OK || on;
+}

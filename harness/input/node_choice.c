@@ -1,0 +1,124 @@
+#include "harness/input/node_choice.h"
+
+#include "sim/vary.h"
+
+#include <math.h>
+#include <string.h>
+
+static fl_status choose_wall(fl_node_spec *node, const char *how, fl_diag *d) {
+    static const char *const words[] = {"real", "ideal", "off"};
+    if (!how || !strcmp(how, "real"))
+        return FL_OK;
+    const bool ideal = !strcmp(how, "ideal");
+    if (!ideal && strcmp(how, "off") != 0) {
+        const char *near = fl_nearest(how, words, 3);
+        return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "wall '%s', expected real, ideal or off%s%s%s", how,
+                       near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+    }
+    for (uint32_t i = 0; i < node->device_count; i++) {
+        fl_wall_spec *w = &node->device[i].wall;
+        if (ideal && w->period_ns <= 0)
+            return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "an ideal wall: platform %s describes no wall of %s",
+                           node->name, node->device[i].name);
+        w->ideal = ideal;
+        w->period_ns = ideal ? w->period_ns : 0;
+    }
+    return FL_OK;
+}
+
+static fl_status choose_heat(fl_node_spec *node, bool heat, fl_diag *d) {
+    for (uint32_t i = 0; i < node->device_count; i++) {
+        fl_thermal_spec *t = &node->device[i].thermal;
+        if (heat && t->period_ns <= 0)
+            return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "heat: platform %s describes none of %s", node->name,
+                           node->device[i].name);
+        if (!heat)
+            t->period_ns = 0;
+    }
+    return FL_OK;
+}
+
+static fl_status spread_bus(fl_node_spec *node, double spread, fl_diag *d) {
+    fl_host_spec *host = &node->host;
+    if (!host->apu)
+        return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "a bus that varies: only an APU has one that CPU and GPU share");
+    host->bus_min = fmax(host->bus_min - spread, 0.01);
+    host->bus_max = fmin(host->bus_max + spread, 1);
+    node->device[0].dram_share = host->bus_max; /* what its full bandwidth is of the peak */
+    return FL_OK;
+}
+
+/* Limits share it out, and no limit goes below the least that its GPU takes. */
+static fl_status check_budget(const fl_node_spec *node, fl_diag *d) {
+    double least = 0;
+    for (uint32_t g = 0; g < node->gpu_count; g++)
+        least += node->device[node->gpu[g]].power_min_w;
+    if (least > node->host.gpu_budget_w)
+        return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0,
+                       "a budget of %g W: the power limits of %u GPUs go down to %g W together, expected at least that",
+                       node->host.gpu_budget_w, node->gpu_count, least);
+    return FL_OK;
+}
+
+fl_status fl_node_choose(fl_node_spec *node, const fl_node_choice *c, fl_diag *d) {
+    fl_status s = choose_wall(node, c->wall, d);
+    if (!s)
+        s = choose_heat(node, c->heat, d);
+    for (uint32_t i = 0; !s && c->no_contention && i < node->device_count; i++)
+        node->device[i].interference = 0;
+    if (!s && c->no_cpu && node->host.apu)
+        s = fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "%s is an APU, its CPU cannot be left out", node->name);
+    if (!s && c->no_cpu)
+        node->host.cpu.count = 0;
+    if (!s && c->cpu_power > 0) { /* how much of a gain hangs on the CPU's share of the power */
+        node->host.cpu.static_w *= c->cpu_power;
+        node->host.cpu.core_w *= c->cpu_power;
+    }
+    if (!s && c->bus_spread > 0)
+        s = spread_bus(node, c->bus_spread, d);
+    if (!s && c->gpu_budget_w > 0)
+        node->host.gpu_budget_w = c->gpu_budget_w;
+    for (uint32_t i = 0; !s && node->host.gpu_budget_w > 0 && i < node->device_count; i++)
+        if (node->device[i].wall.period_ns <= 0) /* it is held by power limits, and those by walls */
+            s = fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "a budget of all GPUs: %s has no wall that could hold its share",
+                        node->device[i].name);
+    if (!s && node->host.gpu_budget_w > 0)
+        s = check_budget(node, d);
+    if (!s && c->units)
+        s = fl_node_vary(node, (uint64_t)c->units, d);
+    return s;
+}
+
+static fl_status get_flag(const fl_json *root, const char *key, bool *into, fl_diag *d) {
+    return *into || !fl_json_has(root, key) ? FL_OK : fl_json_get_bool(root, key, into, d);
+}
+
+fl_status fl_node_choice_read(const fl_json *root, fl_node_choice *c, fl_diag *d) {
+    fl_status s = c->wall || !fl_json_has(root, "wall") ? FL_OK : fl_json_get_text(root, "wall", &c->wall, d);
+    if (!s)
+        s = get_flag(root, "heat", &c->heat, d);
+    if (!s)
+        s = get_flag(root, "no_interference", &c->no_contention, d);
+    if (!s)
+        s = get_flag(root, "no_cpu", &c->no_cpu, d);
+    if (!s && !c->units && fl_json_has(root, "units"))
+        s = fl_json_get_int(root, "units", 1, INT64_C(9000000000000000), &c->units, d);
+    if (!s && !(c->gpu_budget_w > 0) && fl_json_has(root, "gpu_budget_w"))
+        s = fl_json_get_real(root, "gpu_budget_w", 1, 1e7, &c->gpu_budget_w, d);
+    if (!s && !(c->cpu_power > 0) && fl_json_has(root, "cpu_power_scale"))
+        s = fl_json_get_real(root, "cpu_power_scale", 0.01, 100, &c->cpu_power, d);
+    if (!s && !(c->bus_spread > 0) && fl_json_has(root, "bus_spread"))
+        s = fl_json_get_real(root, "bus_spread", 0, 0.5, &c->bus_spread, d);
+    return s;
+}
+
+void fl_node_choice_merge(fl_node_choice *c, const fl_node_choice *rest) {
+    c->wall = c->wall ? c->wall : rest->wall;
+    c->heat |= rest->heat;
+    c->no_contention |= rest->no_contention;
+    c->no_cpu |= rest->no_cpu;
+    c->units = c->units ? c->units : rest->units;
+    c->gpu_budget_w = c->gpu_budget_w > 0 ? c->gpu_budget_w : rest->gpu_budget_w;
+    c->cpu_power = c->cpu_power > 0 ? c->cpu_power : rest->cpu_power;
+    c->bus_spread = c->bus_spread > 0 ? c->bus_spread : rest->bus_spread;
+}

@@ -1,0 +1,360 @@
+#include "harness/input/scene.h"
+
+#include "harness/base/pool.h"
+#include "harness/input/sweep_notes.h"
+#include "sim/instance.h"
+#include "sim/serve.h"
+#include "sim/synth_program.h"
+#include "traces/kernels.h"
+#include "traces/tables.h"
+#include "traces/trace_open.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static fl_status no_memory(fl_diag *d) { return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory"); }
+
+static void scene_free(fl_scene *s) {
+    if (!s)
+        return;
+    fl_facts_free(&s->facts);
+    fl_rates_free(s->rates);
+    fl_workload_free(s->w);
+    fl_platform_free(&s->platform);
+    free(s->source);
+    free(s->kinds);
+    free(s->asked);
+    free(s->variant);
+    for (size_t i = 0; i < s->note_count; i++)
+        free(s->note[i]);
+    free(s->note);
+    free(s->arrivals);
+    free(s);
+}
+
+void fl_scenes_free(fl_scenes *s) {
+    for (size_t i = 0; i < s->count; i++)
+        scene_free(s->item[i]);
+    free(s->item);
+    *s = (fl_scenes){0};
+}
+
+bool fl_node_clip(fl_node_spec *n, double sm_min, double sm_max, double mem_mhz) {
+    bool cut = false;
+    for (uint32_t k = 0; k < n->device_count; k++) {
+        fl_device *dev = &n->device[k];
+        uint32_t kept = 0;
+        for (uint32_t i = 0; i < dev->sm_count; i++)
+            if (dev->sm_mhz[i] >= sm_min && dev->sm_mhz[i] <= sm_max)
+                dev->sm_mhz[kept++] = dev->sm_mhz[i];
+        cut |= kept < dev->sm_count;
+        dev->sm_count = kept;
+        if (kept && dev->default_sm_mhz > dev->sm_mhz[kept - 1])
+            dev->default_sm_mhz = dev->sm_mhz[kept - 1];
+        if (kept && dev->default_sm_mhz < dev->sm_mhz[0])
+            dev->default_sm_mhz = dev->sm_mhz[0];
+        int mem = fl_ladder_index(dev->mem_mhz, dev->mem_count, mem_mhz);
+        if (mem < 0)
+            continue;
+        cut |= dev->mem_count > 1;
+        dev->mem_mhz[0] = dev->mem_mhz[mem];
+        dev->b0_w[0] = dev->b0_w[mem];
+        dev->default_mem_mhz = dev->mem_mhz[0];
+        dev->mem_count = 1;
+    }
+    return cut;
+}
+
+static fl_status rename_variant(fl_workload *w, const char *variant, fl_diag *d) {
+    char *name;
+    if (asprintf(&name, "%s [%s]", w->name, variant) < 0)
+        return no_memory(d);
+    free(w->name);
+    w->name = name;
+    return FL_OK;
+}
+
+fl_status fl_scenes_append(fl_scenes *all, fl_scenes *more, fl_diag *d) {
+    if (fl_grow(&all->item, &all->room, all->count + more->count, sizeof *all->item))
+        return no_memory(d);
+    for (size_t i = 0; i < more->count; i++)
+        all->item[all->count++] = more->item[i];
+    all->clipped += more->clipped;
+    free(more->item);
+    *more = (fl_scenes){0};
+    return FL_OK;
+}
+
+static uint64_t seed_of(const fl_scene_options *o) { return o->seed ? (uint64_t)o->seed : 1; }
+
+static fl_status serve(fl_scene *s, const fl_scene_options *o, fl_diag *d) {
+    fl_arrivals_spec spec;
+    fl_arrivals a = {0};
+    fl_status status = fl_arrivals_spec_parse(o->arrivals, &spec, d);
+    if (!status)
+        status = fl_arrivals_make(&spec, seed_of(o), s->draw, &a, d);
+    if (!status)
+        status = fl_workload_serve(s->w, a.t_ns, a.count, o->windows ? (uint32_t)o->windows : 20, d);
+    fl_arrivals_free(&a);
+    return status || (s->arrivals = strdup(o->arrivals)) ? status : no_memory(d);
+}
+
+static fl_status complete(fl_scene *s, const fl_scene_options *o, fl_diag *d) {
+    s->draw = (uint64_t)o->draw;
+    if (o->arrivals) {
+        fl_status served = serve(s, o, d);
+        if (served)
+            return served;
+    }
+    if (o->variant) {
+        fl_status renamed = rename_variant(s->w, o->variant, d);
+        if (renamed)
+            return renamed;
+        if (!(s->variant = strdup(o->variant)))
+            return no_memory(d);
+    }
+    if (s->w->measured) /* a measured table is never extrapolated: the ladder ends where the measurements end */
+        s->clipped =
+            fl_node_clip(&s->platform.node, s->w->sm_min_mhz, s->w->sm_max_mhz, s->w->class[0].load.ref_mem_mhz);
+    s->node = o->node;
+    if (!(s->asked = strdup(o->platform)))
+        return no_memory(d);
+    if (!s->platform.node.device[s->platform.node.gpu[0]].sm_count)
+        return fl_fail(d, FL_BAD_INPUT, s->source, 0, 0, "%s: measured from %g to %g MHz, and %s has no clock there",
+                       s->w->name, s->w->sm_min_mhz, s->w->sm_max_mhz, s->platform.name);
+    fl_status status = fl_rates_new(&s->rates, s->w, &s->platform.node, d);
+    return status ? status : fl_facts_make(&s->platform.node, seed_of(o) + s->draw, &s->facts, d);
+}
+
+static fl_status add(fl_scenes *all, const char *source, fl_scene **s, fl_diag *d) {
+    if (fl_grow(&all->item, &all->room, all->count + 1, sizeof *all->item))
+        return no_memory(d);
+    if (!(*s = all->item[all->count++] = calloc(1, sizeof **s)) || !((*s)->source = strdup(source)))
+        return no_memory(d);
+    return FL_OK;
+}
+
+/* The kinds file: as given; as the head names it, relative to the trace; or TRACE.kinds.csv beside TRACE.csv. */
+static char *kinds_path(const char *given, const char *trace, const fl_head *head) {
+    if (given)
+        return strdup(given);
+    const char *named = fl_head_get(head, "kinds"), *slash = strrchr(trace, '/'), *dot = strrchr(trace, '.');
+    char *path = NULL;
+    if (named && (named[0] == '/' || !slash))
+        return strdup(named);
+    if (named)
+        return asprintf(&path, "%.*s/%s", (int)(slash - trace), trace, named) < 0 ? NULL : path;
+    if (!dot || (slash && dot < slash))
+        dot = trace + strlen(trace);
+    if (asprintf(&path, "%.*s.kinds.csv", (int)(dot - trace), trace) < 0)
+        return NULL;
+    if (access(path, R_OK)) {
+        free(path);
+        return NULL;
+    }
+    return path;
+}
+
+static uint32_t devices_of(const fl_kernel_trace *t) {
+    int32_t seen[1024];
+    uint32_t n = 0;
+    for (size_t i = 0; i < t->op_count && n < 1024; i++) {
+        uint32_t k = 0;
+        while (k < n && seen[k] != t->ops[i].device)
+            k++;
+        if (k == n)
+            seen[n++] = t->ops[i].device;
+    }
+    return n;
+}
+
+/* Fills the scene of a kernel trace that was read or made; s->source names its kinds by default. */
+static fl_status from_kernels(const fl_scene_options *o, fl_scene *s, const char *name, const fl_head *head,
+                              const fl_kernel_trace *t, fl_diag *d) {
+    fl_kinds kinds = {0};
+    char *beside = s->kinds = kinds_path(o->kinds, s->source, head);
+    fl_status status = beside ? fl_kinds_read(beside, &kinds, d) : FL_OK;
+    if (!status)
+        status = fl_platform_open(o->platform, (uint32_t)o->gpus, &s->platform, d);
+    uint32_t devices = status ? 0 : devices_of(t);
+    if (!status && !o->gpus && devices > s->platform.node.gpu_count) {
+        fl_platform_free(&s->platform);
+        status = fl_platform_open(o->platform, devices, &s->platform, d);
+    }
+    if (!status)
+        status = fl_node_choose(&s->platform.node, &o->node, d);
+    fl_build_options build = {.windows = (uint32_t)o->windows, .kinds = beside ? &kinds : NULL, .assume = o->assume};
+    if (!status)
+        status = fl_build_trace(&s->w, name, t, &s->platform.node, &build, d);
+    if (!status)
+        status = complete(s, o, d);
+    fl_kinds_free(&kinds);
+    return status;
+}
+
+/* Any format that has kernels; what it does not carry is the platform's. */
+static fl_status from_trace(const fl_scene_options *o, const char *path, fl_scenes *all, fl_diag *d) {
+    fl_imported in = {0};
+    fl_scene *s = NULL;
+    fl_status status = fl_trace_open(path, NULL, NULL, &in, d);
+    if (!status && !in.has_kernels)
+        status = fl_fail(d, FL_BAD_INPUT, path, 0, 0, "%s, expected a kernel trace",
+                         in.has_telemetry ? "has telemetry only" : "is a sweep, which --sweep FILE takes");
+    if (!status)
+        status = add(all, path, &s, d);
+    if (!status) {
+        s->note = in.note;
+        s->note_count = in.note_count;
+        in.note = NULL;
+        in.note_count = 0;
+        status = from_kernels(o, s, path, &in.kernels.head, &in.kernels, d);
+    }
+    fl_imported_free(&in);
+    return status;
+}
+
+/* Which of `count` workloads named by `name` are wanted: all, or those that `only` lists. */
+static bool is_wanted(const fl_texts *only, const char *name) {
+    bool wanted = !only->count;
+    for (size_t k = 0; !wanted && k < only->count; k++)
+        wanted = !strcmp(name, only->item[k]);
+    return wanted;
+}
+
+/* Each wanted name must be one of those that names[index[0..count)] gives. */
+static fl_status check_wanted(const fl_texts *only, const char *path, char *const *names, const uint32_t *index,
+                              size_t count, fl_diag *d) {
+    const char **all = malloc((count + 1) * sizeof *all);
+    fl_status s = all ? FL_OK : no_memory(d);
+    for (size_t i = 0; all && i < count; i++)
+        all[i] = names[index[i]];
+    for (size_t k = 0; !s && k < only->count; k++) {
+        size_t i = 0;
+        while (i < count && strcmp(all[i], only->item[k]))
+            i++;
+        if (i == count)
+            s = fl_fail_unknown(d, path, "workload", only->item[k], all, count);
+    }
+    free(all);
+    return s;
+}
+
+typedef struct program_jobs { /* programs are made side by side: each is a job */
+    const fl_scene_options *o;
+    const fl_programs *p;
+    size_t *index;    /* of the program of each job */
+    fl_scene **scene; /* of each job */
+} program_jobs;
+
+static fl_status make_program(void *user, size_t job, fl_diag *d) {
+    const program_jobs *j = user;
+    const size_t i = j->index[job];
+    fl_kernel_trace t = {0};
+    fl_status s = fl_synth_program(j->p, i, seed_of(j->o), j->o->seconds, &t, d);
+    if (!s)
+        s = from_kernels(j->o, j->scene[job], j->p->names[j->p->programs[i]], &j->p->head, &t, d);
+    fl_kernel_trace_free(&t);
+    return s;
+}
+
+static fl_status from_programs(const fl_scene_options *o, fl_scenes *all, fl_diag *d) {
+    fl_programs p = {0};
+    size_t jobs = 0;
+    fl_status status = fl_programs_read(o->programs, &p, d);
+    if (!status)
+        status = check_wanted(&o->only, o->programs, p.names, p.programs, p.program_count, d);
+    program_jobs j = {.o = o, .p = &p};
+    if (!status) {
+        j.index = calloc(p.program_count, sizeof *j.index);
+        j.scene = calloc(p.program_count, sizeof *j.scene);
+        status = j.index && j.scene ? FL_OK : no_memory(d);
+    }
+    for (size_t i = 0; !status && i < p.program_count; i++)
+        if (is_wanted(&o->only, p.names[p.programs[i]])) {
+            j.index[jobs] = i;
+            status = add(all, o->programs, &j.scene[jobs++], d);
+        }
+    if (!status)
+        status = fl_pool_run(make_program, &j, jobs, 0, "programs", d);
+    free(j.index);
+    free(j.scene);
+    fl_programs_free(&p);
+    return status;
+}
+
+static fl_status from_sweep(const fl_scene_options *o, const char *path, const fl_texts *only, fl_scenes *all,
+                            fl_diag *d) {
+    fl_sweep_model model = FL_SWEEP_TABLE;
+    if (o->model && !strcmp(o->model, "fitted"))
+        model = FL_SWEEP_LAW;
+    else if (o->model && strcmp(o->model, "table"))
+        return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "--model '%s': expected table or fitted", o->model);
+    fl_sweep sweep = {0};
+    uint32_t *names = NULL;
+    size_t count = 0;
+    fl_status status = fl_sweep_read(path, &sweep, d);
+    if (!status)
+        status = fl_sweep_workloads(&sweep, &names, &count, d);
+    if (!status)
+        status = check_wanted(only, path, sweep.names, names, count, d);
+    for (size_t i = 0; !status && i < count; i++) {
+        if (!is_wanted(only, sweep.names[names[i]]))
+            continue;
+        fl_scene *s = NULL;
+        status = add(all, path, &s, d);
+        if (!status)
+            status = fl_sweep_notes(&sweep, names[i], &s->note, &s->note_count, d);
+        if (!status)
+            status = fl_platform_open(o->platform, (uint32_t)o->gpus, &s->platform, d);
+        if (!status)
+            status = fl_node_choose(&s->platform.node, &o->node, d);
+        if (!status)
+            status = fl_build_sweep(&s->w, path, &sweep, names[i], model, o->repeat ? (uint32_t)o->repeat : 1,
+                                    &s->platform.node, (uint32_t)o->windows, d);
+        if (!status)
+            status = complete(s, o, d);
+        all->clipped += s && s->clipped;
+    }
+    free(names);
+    fl_sweep_free(&sweep);
+    return status;
+}
+
+fl_status fl_scenes_open(const fl_scene_options *o, const fl_texts *traces, fl_scenes *scenes, fl_diag *d) {
+    *scenes = (fl_scenes){0};
+    if (!o->platform)
+        return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0,
+                       "no platform given, expected --platform NAME (foldline platforms lists them)");
+    if (!traces->count && !o->sweep && !o->programs)
+        return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0,
+                       "nothing to replay, expected a kernel trace, --programs FILE or --sweep FILE");
+    fl_status status = FL_OK;
+    fl_scene_options one = *o;
+    for (one.draw = 0; !status && one.draw < (o->draws ? o->draws : 1); one.draw++) {
+        for (size_t i = 0; !status && i < traces->count; i++)
+            status = from_trace(&one, traces->item[i], scenes, d);
+        if (!status && o->programs)
+            status = from_programs(&one, scenes, d);
+        if (!status && o->sweep)
+            status = from_sweep(&one, o->sweep, &o->only, scenes, d);
+    }
+    if (status)
+        fl_scenes_free(scenes);
+    return status;
+}
+
+fl_status fl_scenes_spare(const fl_scenes *s, const fl_option *option, size_t count, fl_diag *d) {
+    for (size_t i = 0; i < count; i++) {
+        const char *out = option[i].type == FL_OPTION_OUTPUT ? *(const char *const *)option[i].into : NULL;
+        for (size_t k = 0; out && k < s->count; k++) {
+            const fl_scene *scene = s->item[k];
+            const char *const in[] = {scene->source, scene->kinds, scene->platform.path};
+            for (size_t n = 0; n < sizeof in / sizeof *in; n++)
+                if (in[n] && fl_same_file(in[n], out))
+                    return fl_fail(d, FL_BAD_INPUT, out, 0, 0, "is an input, expected another file to write");
+        }
+    }
+    return FL_OK;
+}

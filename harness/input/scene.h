@@ -1,0 +1,107 @@
+/* What a run takes place on: a platform, a workload built for it, the rows of both, and what a policy may know. */
+#ifndef FL_SCENE_H
+#define FL_SCENE_H
+
+#include "harness/base/args.h"
+#include "harness/input/arrivals_spec.h"
+#include "harness/input/node_choice.h"
+#include "harness/input/platform.h"
+#include "sim/build.h"
+#include "sim/rates.h"
+
+typedef struct fl_scene_options {
+    const char *platform;
+    int64_t gpus;         /* 0 = as many as the platform has, or the trace uses */
+    const char *kinds;    /* file; NULL = what the trace names */
+    const char *assume;   /* see fl_build_options */
+    const char *sweep;    /* file of measured settings; NULL = none */
+    const char *programs; /* programs file (traces/programs.h); NULL = none */
+    double seconds;       /* about how long each program lasts; 0 = as its file says */
+    fl_texts only;        /* workloads of the sweep or programs; none = all */
+    const char *model;    /* of a sweep: "table" or "fitted"; NULL = table */
+    int64_t repeat;       /* of a sweep's workloads; 0 = 1 */
+    int64_t windows;      /* of work; 0 = 20 */
+    int64_t seed;         /* 0 = 1 */
+    const char *arrivals; /* of requests (harness/input/arrivals_spec.h); NULL: each workload is one pass */
+    int64_t draws;        /* each scene under so many seeds of sensors, policies and arrivals; 0 = 1 */
+    int64_t draw;         /* which of them; set by fl_scenes_open */
+    const char *variant;  /* added to the names of the workloads; NULL = nothing */
+    fl_node_choice node;  /* which parts of the node are simulated, and how */
+} fl_scene_options;
+
+typedef struct fl_scene {
+    char *source;        /* path of the trace, programs or sweep */
+    char *kinds;         /* path of its kinds file; NULL = none */
+    char *asked;         /* platform as it was asked for */
+    fl_node_choice node; /* texts borrowed from the options */
+    char *variant;       /* of the node, see fl_scene_options; NULL = plain */
+    char *arrivals;      /* as asked for, NULL = none */
+    uint64_t draw;       /* which of the options' draws: 0, 1, ... */
+    bool clipped;        /* the ladders were cut to what was measured */
+    char **note;         /* note_count: what the trace's format does not carry and was assumed, or left out */
+    size_t note_count;
+    fl_platform platform;
+    fl_workload *w;
+    fl_rates *rates;
+    fl_facts facts;
+} fl_scene;
+
+typedef struct fl_scenes {
+    fl_scene **item; /* each its own allocation: rates and facts point into it */
+    size_t count, room;
+    size_t clipped; /* scenes whose ladder was cut to the clocks that were measured */
+} fl_scenes;
+
+/* One scene per kernel trace, one per program and one per workload of the sweep; all of them again for each draw. */
+fl_status fl_scenes_open(const fl_scene_options *o, const fl_texts *traces, fl_scenes *scenes, fl_diag *d);
+void fl_scenes_free(fl_scenes *s);
+/* FL_BAD_INPUT where an output among the options is a file that a scene was read from: trace, kinds, platform. */
+fl_status fl_scenes_spare(const fl_scenes *s, const fl_option *option, size_t count, fl_diag *d);
+/* Moves the scenes of `more` behind those of `all`. */
+fl_status fl_scenes_append(fl_scenes *all, fl_scenes *more, fl_diag *d);
+
+/* Cuts every ladder of the node to [min, max] MHz and to one memory clock (0 = leaves them). True if anything was cut.
+ */
+bool fl_node_clip(fl_node_spec *n, double sm_min, double sm_max, double mem_mhz);
+
+/* The options that all commands with a scene share, for their tables of options. */
+#define FL_SCENE_OPTIONS(o)                                                                                             \
+    {"platform",                                                                                                        \
+     "NAME",                                                                                                            \
+     FL_OPTION_TEXT,                                                                                                    \
+     &(o).platform,                                                                                                     \
+     0,                                                                                                                 \
+     0,                                                                                                                 \
+     "platform, or a path to its file (see foldline platforms)"},                                                       \
+        {"gpus", "N", FL_OPTION_INT, &(o).gpus, 1, 1024, "number of GPUs, instead of the platform's own"},              \
+        {"kinds", "FILE", FL_OPTION_TEXT, &(o).kinds, 0, 0, "how kinds of kernels depend on clocks"},                   \
+        {"assume", "HOW", FL_OPTION_TEXT, &(o).assume, 0, 0, "for unknown kinds: compute, memory or balanced"},         \
+        {"sweep", "FILE", FL_OPTION_TEXT, &(o).sweep, 0, 0, "measured settings; each of its workloads is replayed"},    \
+        {"programs",                                                                                                    \
+         "FILE",                                                                                                        \
+         FL_OPTION_TEXT,                                                                                                \
+         &(o).programs,                                                                                                 \
+         0,                                                                                                             \
+         0,                                                                                                             \
+         "programs made of kinds of kernels; each is replayed"},                                                        \
+        {"seconds",                                                                                                     \
+         "S",                                                                                                           \
+         FL_OPTION_REAL,                                                                                                \
+         &(o).seconds,                                                                                                  \
+         1e-3,                                                                                                          \
+         1e7,                                                                                                           \
+         "about how long each program lasts (as its file says)"},                                                       \
+        {"workload",                                                                                                    \
+         "NAME",                                                                                                        \
+         FL_OPTION_LIST,                                                                                                \
+         &(o).only,                                                                                                     \
+         0,                                                                                                             \
+         0,                                                                                                             \
+         "only this workload of the sweep or programs (may be repeated)"},                                              \
+        {"model", "KIND", FL_OPTION_TEXT, &(o).model, 0, 0, "of a sweep: table (interpolated) or fitted laws (table)"}, \
+        {"repeat", "N", FL_OPTION_INT, &(o).repeat, 1, 1e6, "runs each workload of the sweep N times over (1)"},        \
+        {"arrivals", "SPEC", FL_OPTION_TEXT, &(o).arrivals, 0, 0, FL_ARRIVALS_HELP}, FL_NODE_OPTIONS((o).node), {       \
+        "seed", "N", FL_OPTION_INT, &(o).seed, 1, 9e15, "seed of sensors and policies (1)"                              \
+    }
+
+#endif

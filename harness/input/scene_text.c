@@ -1,0 +1,77 @@
+#include "harness/input/scene_text.h"
+
+#include <math.h>
+#include <string.h>
+
+char *fl_clocks_text(const fl_device *dev, double sm_mhz, double mem_mhz, char *buf, size_t size) {
+    if (dev->mem_count > 1)
+        snprintf(buf, size, "%g MHz, memory %g MHz", sm_mhz, mem_mhz);
+    else
+        snprintf(buf, size, "%g MHz", sm_mhz);
+    return buf;
+}
+
+static const char *base_of(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+/* A trace that is opened for several platforms or variants says so once. */
+static bool was_told(const fl_scenes *scenes, size_t until, const fl_scene *s) {
+    for (size_t i = 0; i < until; i++)
+        if (scenes->item[i]->note_count && !strcmp(scenes->item[i]->source, s->source))
+            return true;
+    return false;
+}
+
+void fl_scene_warnings(const fl_scenes *scenes) {
+    for (size_t i = 0; i < scenes->count; i++) {
+        const fl_scene *s = scenes->item[i];
+        for (size_t k = 0; k < s->note_count && !was_told(scenes, i, s); k++)
+            fprintf(stderr, "note: %s: %s\n", base_of(s->source), s->note[k]);
+    }
+}
+
+void fl_scene_notes(const fl_scenes *scenes, FILE *out) {
+    size_t assumed = 0, host = 0, untangled = 0, fitted = 0, powers = 0;
+    double time_pct = 0, power_pct = 0;
+    for (size_t i = 0; i < scenes->count; i++) {
+        const fl_workload *w = scenes->item[i]->w;
+        assumed += w->assumed;
+        host += w->gaps_are_host && !w->measured && isnan(w->model_time_mape_pct);
+        untangled += w->untangled;
+        if (isfinite(w->model_time_mape_pct)) {
+            fitted++;
+            time_pct += w->model_time_mape_pct;
+        }
+        if (isfinite(w->model_power_mape_pct)) {
+            powers++;
+            power_pct += w->model_power_mape_pct;
+        }
+    }
+    if (scenes->clipped) {
+        const fl_device *dev = &scenes->item[0]->platform.node.device[0];
+        fprintf(out, "note: the ladder of %s is cut to the clocks that were measured (%d to %d MHz)\n",
+                scenes->item[0]->platform.name, dev->sm_mhz[0], dev->sm_mhz[dev->sm_count - 1]);
+    }
+    if (fitted || powers) {
+        char time[32] = "not known", power[32] = "not known";
+        if (fitted)
+            snprintf(time, sizeof time, "%.2f %%", time_pct / (double)fitted);
+        if (powers)
+            snprintf(power, sizeof power, "%.2f %%", power_pct / (double)powers);
+        fprintf(out, "note: laws fitted to the rows of %zu workloads; mean error there %s in time, %s in power\n",
+                fitted > powers ? fitted : powers, time, power);
+    }
+    if (assumed)
+        fprintf(out, "note: how kernels depend on clocks was assumed, not known, for %zu of %zu workloads\n", assumed,
+                scenes->count);
+    if (host)
+        fprintf(out, "note: no launches recorded in %zu of %zu workloads: gaps before kernels count as host time\n",
+                host, scenes->count);
+    if (untangled)
+        fprintf(
+            out,
+            "note: kernels overlapped in %zu of %zu recordings: their work was freed of the sharing they had then\n",
+            untangled, scenes->count);
+}

@@ -1,0 +1,15 @@
+/* What is told of scenes in plain words: their clocks, and what a result on them stands on. */
+#ifndef FL_SCENE_TEXT_H
+#define FL_SCENE_TEXT_H
+
+#include "harness/input/scene.h"
+
+/* "1200 MHz", or "1200 MHz, memory 810 MHz" where the device has several memory clocks; into buf. Returns buf. */
+char *fl_clocks_text(const fl_device *dev, double sm_mhz, double mem_mhz, char *buf, size_t size);
+
+/* Notes on what a result stands on (assumed loads, gaps as host time, ignored controls), one line each, to out. */
+void fl_scene_notes(const fl_scenes *scenes, FILE *out);
+/* On stderr, each once: what the formats of the traces do not carry. */
+void fl_scene_warnings(const fl_scenes *scenes);
+
+#endif

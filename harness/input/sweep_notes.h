@@ -1,0 +1,13 @@
+/* What a reader of a result should know of the measured rows that it stands on. */
+#ifndef FL_SWEEP_NOTES_H
+#define FL_SWEEP_NOTES_H
+
+#include "traces/diag.h"
+#include "traces/records.h"
+
+/* Appends to note[0..count), malloc'd texts: settings of workload `name` (an index into the sweep's names) that were
+ * predicted where the device was not calibrated, that contradict themselves (energy is not power x time, by over 5 %),
+ * and that were measured more than once. */
+fl_status fl_sweep_notes(const fl_sweep *sweep, uint32_t name, char ***note, size_t *count, fl_diag *d);
+
+#endif

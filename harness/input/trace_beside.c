@@ -1,0 +1,42 @@
+#include "harness/input/trace_beside.h"
+
+#include "traces/kernels.h"
+#include "traces/trace_open.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static fl_status take(const char *beside, fl_imported *run, fl_diag *d) {
+    const char *offset = fl_head_get(&run->kernels.head, "clock_offset_ns");
+    if (!offset)
+        return fl_import_note(
+            run, d, "%s lies beside, but no clock_offset_ns says that both are on one clock: left out", beside);
+    fl_imported one = {0};
+    fl_status s = fl_trace_open(beside, NULL, NULL, &one, d);
+    const char *same = fl_head_get(&one.telemetry.head, "clock_offset_ns");
+    for (size_t i = 0; !s && i < one.note_count; i++)
+        s = fl_import_note(run, d, "%s", one.note[i]);
+    if (!s && one.has_telemetry && same && !strcmp(same, offset)) {
+        run->telemetry = one.telemetry;
+        run->has_telemetry = true;
+        one.telemetry = (fl_telemetry){0};
+    } else if (!s) {
+        s = fl_import_note(run, d, "%s is of another import: left out", beside);
+    }
+    fl_imported_free(&one);
+    return s;
+}
+
+fl_status fl_trace_beside(const char *path, fl_imported *run, fl_diag *d) {
+    const size_t size = strlen(path);
+    char *beside = NULL;
+    if (!run->has_kernels || run->has_telemetry || size < 4 || strcmp(path + size - 4, ".csv") != 0)
+        return FL_OK;
+    if (asprintf(&beside, "%.*s.telemetry.csv", (int)(size - 4), path) < 0)
+        return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory");
+    const fl_status s = access(beside, R_OK) ? FL_OK : take(beside, run, d);
+    free(beside);
+    return s;
+}

@@ -1,0 +1,109 @@
+#include "harness/live/vendor/backend.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void fl_gpus_close(fl_gpus *g) {
+    if (g->self)
+        g->back->close(g->self);
+    *g = (fl_gpus){0};
+}
+
+bool fl_gpus_simulated(const fl_gpus *g) { return g->back->simulated && g->back->simulated(g->self); }
+
+int fl_gpus_find(const fl_gpus *g, const char *unit) {
+    for (uint32_t i = 0; i < g->back->count(g->self); i++)
+        if (!strcmp(g->back->unit(g->self, i), unit))
+            return (int)i;
+    return -1;
+}
+
+static bool all_listed(const char *list) { return !list || !*list || !strcmp(list, "all"); }
+
+static bool is_name(const char *at, size_t size, uint32_t index, const char *unit) {
+    char number[16];
+    snprintf(number, sizeof number, "%u", index);
+    return (strlen(number) == size && !strncmp(at, number, size)) || (strlen(unit) == size && !strncmp(at, unit, size));
+}
+
+bool fl_gpus_listed(const char *list, uint32_t index, const char *unit) {
+    if (all_listed(list))
+        return true;
+    for (const char *at = list; *at;) {
+        size_t size = strcspn(at, ",");
+        if (size && is_name(at, size, index, unit))
+            return true;
+        at += size + (at[size] == ',');
+    }
+    return false;
+}
+
+/* The first name of the list that is no GPU's. One that does not answer tells its number only: where there is one, a
+ * UUID may be its. */
+static void check_names(const fl_gpus *g, const char *list, uint32_t all, const fl_diag *silent, fl_diag *missing) {
+    for (const char *at = all_listed(list) ? "" : list; *at && !missing->status;) {
+        const size_t size = strcspn(at, ",");
+        bool found = !size;
+        for (uint32_t i = 0; i < g->back->count(g->self) && !found; i++)
+            found = is_name(at, size, g->back->index(g->self, i), g->back->unit(g->self, i));
+        if (!found)
+            fl_fail(missing, silent->status ? silent->status : FL_BAD_INPUT, NULL, 0, 0,
+                    "--gpus: '%.*s' is none of the %u GPUs, expected indices or UUIDs%s%s", (int)size, at, all,
+                    silent->status ? "; " : "", silent->message);
+        at += size + (at[size] == ',');
+    }
+}
+
+fl_status fl_gpus_gather(const fl_gpus *g, uint32_t all, const char *list, fl_gpus_add *add, fl_diag *missing,
+                         fl_diag *d) {
+    fl_diag silent = {0}, first = {0};
+    for (uint32_t i = 0; i < all; i++) {
+        fl_diag one = {0};
+        if (!add(g->self, i, list, &one))
+            continue;
+        if (one.status == FL_NO_MEMORY) {
+            if (d)
+                *d = one;
+            return one.status;
+        }
+        if (!first.status && fl_gpus_listed(list, i, ""))
+            first = one;
+        if (!silent.status)
+            silent = one;
+    }
+    check_names(g, list, all, &silent, &first);
+    if (!first.status && !g->back->count(g->self))
+        fl_fail(&first, FL_BAD_INPUT, NULL, 0, 0, "--gpus %s names no GPU, expected indices or UUIDs", list);
+    if (missing)
+        *missing = first;
+    if (!first.status || (missing && g->back->count(g->self)))
+        return FL_OK;
+    if (d)
+        *d = first;
+    return first.status;
+}
+
+int fl_gpus_position(void *gpus, const char *name, size_t size) {
+    const fl_gpus *g = gpus;
+    for (uint32_t i = 0; i < g->back->count(g->self); i++)
+        if (is_name(name, size, g->back->index(g->self, i), "") ||
+            (size > 4 && !strncmp(g->back->unit(g->self, i), name, size)))
+            return (int)i;
+    return -1;
+}
+
+static int rising(const void *a, const void *b) {
+    int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
+    return x > y ? 1 : x < y ? -1 : 0;
+}
+
+uint32_t fl_gpus_ladder(int32_t *mhz, uint32_t count) {
+    uint32_t kept = 0;
+    if (count)
+        qsort(mhz, count, sizeof *mhz, rising);
+    for (uint32_t i = 0; i < count; i++)
+        if (mhz[i] > 0 && (!kept || mhz[kept - 1] != mhz[i]))
+            mhz[kept++] = mhz[i];
+    return kept;
+}

@@ -1,0 +1,33 @@
+#include "harness/live/vendor/library.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void *fl_library_open(const char *variable, const char *const *names, const char *what, char *path, size_t size,
+                      fl_diag *d) {
+    const char *asked = getenv(variable), *only[2] = {asked, NULL};
+    char why[256] = "";
+    const char *const *at = asked && *asked ? only : names;
+    for (; *at; at++) {
+        void *library = dlopen(*at, RTLD_NOW | RTLD_LOCAL);
+        const char *error = library ? NULL : dlerror();
+        snprintf(path, size, "%s", *at);
+        if (library)
+            return library;
+        snprintf(why, sizeof why, "%s", error ? error : *at); /* the last name is the plainest */
+    }
+    *path = '\0';
+    fl_fail(d, FL_HARDWARE, NULL, 0, 0, "no %s: %s", what, why);
+    return NULL;
+}
+
+/* Through a void *, as POSIX lets dlsym give it. */
+int fl_library_find(void *library, const char *newest, const char *older, void *into) {
+    void *symbol = dlsym(library, newest);
+    if (!symbol && older)
+        symbol = dlsym(library, older);
+    memcpy(into, &symbol, sizeof symbol);
+    return symbol != NULL;
+}

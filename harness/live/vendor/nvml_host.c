@@ -1,0 +1,208 @@
+#include "harness/live/vendor/nvml_inside.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+fl_status fl_nvml_failed(fl_nvml_host *h, const fl_nvml_gpu *g, const char *what, int code, fl_diag *d) {
+    const bool refused =
+        code == FL_NVML_NO_PERMISSION || code == FL_NVML_NOT_SUPPORTED || code == FL_NVML_FUNCTION_NOT_FOUND;
+    return fl_fail(d, refused ? FL_IO : FL_HARDWARE, NULL, 0, 0, "GPU %u: %s: %s", g->index, what,
+                   fl_nvml_reason(&h->nvml, code));
+}
+
+/* ---- ladders ------------------------------------------------------------------------------------------------------
+ */
+
+/* Clocks as the library lists them (in any order, doubled or not) as a ladder. */
+static uint32_t ladder(unsigned *clocks, unsigned count, int32_t *into) {
+    uint32_t n = 0;
+    for (unsigned i = 0; i < count; i++)
+        if (clocks[i] > 0 && clocks[i] < 100000)
+            into[n++] = (int32_t)clocks[i];
+    return fl_gpus_ladder(into, n);
+}
+
+static int list_clocks(fl_nvml_host *h, fl_nvml_gpu *g, bool sm, unsigned mem_mhz, unsigned *count, unsigned *clocks) {
+    return sm ? FL_NVML_CALL(h, sm_clocks, g->handle, mem_mhz, count, clocks)
+              : FL_NVML_CALL(h, mem_clocks, g->handle, count, clocks);
+}
+
+/* The count is asked for first; a library that answers this with success has none. */
+static fl_status read_ladder(fl_nvml_host *h, fl_nvml_gpu *g, bool sm, unsigned mem_mhz, int32_t **out,
+                             uint32_t *out_count, fl_diag *d) {
+    unsigned count = 0;
+    *out_count = 0;
+    int code = list_clocks(h, g, sm, mem_mhz, &count, NULL);
+    if (code != FL_NVML_INSUFFICIENT_SIZE || !count || count > 100000)
+        return FL_OK;
+    unsigned *clocks = calloc(count, sizeof *clocks);
+    int32_t *rungs = calloc(count, sizeof *rungs);
+    if (clocks && rungs && !list_clocks(h, g, sm, mem_mhz, &count, clocks))
+        *out_count = ladder(clocks, count, rungs);
+    fl_status s = clocks && rungs ? FL_OK : fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the clocks");
+    free(clocks);
+    *out = rungs;
+    return s;
+}
+
+static fl_status read_ladders(fl_nvml_host *h, fl_nvml_gpu *g, fl_diag *d) {
+    fl_status s = read_ladder(h, g, false, 0, &g->mem, &g->mem_count, d);
+    if (!s && g->mem_count)
+        s = read_ladder(h, g, true, (unsigned)g->mem[g->mem_count - 1], &g->sm, &g->sm_count, d);
+    return s;
+}
+
+static fl_status facts(void *self, uint32_t i, fl_gpu_facts *f, fl_diag *d) {
+    fl_nvml_host *h = self;
+    fl_nvml_gpu *g = &h->gpu[i];
+    unsigned mhz = 0, low = 0, high = 0, standard = 0;
+    (void)d;
+    *f = (fl_gpu_facts){.name = g->name, .sm = {g->sm, g->sm_count}, .mem = {g->mem, g->mem_count}};
+    f->default_sm_mhz = fl_ladder_max(f->sm);
+    f->default_mem_mhz = fl_ladder_max(f->mem);
+    if (!FL_NVML_CALL(h, max_clock, g->handle, FL_NVML_CLOCK_SM, &mhz) && mhz && mhz < f->default_sm_mhz)
+        f->default_sm_mhz = mhz;
+    if (!FL_NVML_CALL(h, max_clock, g->handle, FL_NVML_CLOCK_MEM, &mhz) && mhz && mhz < f->default_mem_mhz)
+        f->default_mem_mhz = mhz;
+    if (!FL_NVML_CALL(h, limit_range, g->handle, &low, &high)) {
+        f->power_min_w = low / 1e3;
+        f->power_max_w = high / 1e3;
+    }
+    if (!FL_NVML_CALL(h, limit_default, g->handle, &standard))
+        f->tdp_w = f->power_default_w = standard / 1e3;
+    return FL_OK;
+}
+
+/* ---- a simulated session ------------------------------------------------------------------------------------------
+ */
+
+static fl_status read_node(void *self, fl_gpu_sample *sample, fl_host_sample *node, fl_diag *d) {
+    fl_nvml_host *h = self;
+    int code = h->read_node(h->node, h->all, node);
+    for (uint32_t i = 0; i < h->count; i++)
+        sample[i] = h->node[h->gpu[i].index];
+    return fl_nvml_gone(code) ? fl_nvml_failed(h, &h->gpu[0], "reading", code, d) : FL_OK;
+}
+
+static fl_status set_host(void *self, int control, double value, fl_diag *d) {
+    fl_nvml_host *h = self;
+    int code = h->set_host(control, value);
+    if (code && code != FL_NVML_NOT_SUPPORTED) /* a node without that control: as under foldline run */
+        return fl_fail(d, FL_HARDWARE, NULL, 0, 0, "setting the CPU: %s", fl_nvml_reason(&h->nvml, code));
+    return FL_OK;
+}
+
+static const char *library(void *self) { return ((fl_nvml_host *)self)->nvml.path; }
+static const char *driver(void *self) { return ((fl_nvml_host *)self)->driver; }
+static bool simulated(void *self) { return ((fl_nvml_host *)self)->read_node != NULL; }
+
+/* ---- opening, closing ---------------------------------------------------------------------------------------------
+ */
+
+static uint32_t count(void *self) { return ((fl_nvml_host *)self)->count; }
+static const char *unit(void *self, uint32_t i) { return ((fl_nvml_host *)self)->gpu[i].unit; }
+
+static uint32_t index_of(void *self, uint32_t i) { return ((fl_nvml_host *)self)->gpu[i].index; }
+
+static void forget(void *self) {
+    fl_nvml_host *h = self;
+    for (uint32_t i = 0; i < h->count; i++) {
+        memset(h->gpu[i].last, 0, sizeof h->gpu[i].last);
+        h->gpu[i].gpm_taken = 0;
+        h->gpu[i].gpm_known = false;
+    }
+}
+
+static void close_host(void *self) {
+    fl_nvml_host *h = self;
+    for (uint32_t i = 0; i < h->count; i++) {
+        for (int k = 0; k < FL_NVML_GPM_KEPT; k++)
+            if (h->gpu[i].gpm[k])
+                FL_NVML_CALL(h, gpm_free, h->gpu[i].gpm[k]);
+        free(h->gpu[i].sm);
+        free(h->gpu[i].mem);
+    }
+    fl_nvml_close(&h->nvml);
+    free(h->gpu);
+    free(h->node);
+    free(h);
+}
+
+static const fl_backend BACKEND = {.name = "nvml",
+                                   .vendor = "nvidia",
+                                   .library = library,
+                                   .driver = driver,
+                                   .close = close_host,
+                                   .count = count,
+                                   .unit = unit,
+                                   .index = index_of,
+                                   .facts = facts,
+                                   .read = fl_nvml_read,
+                                   .forget = forget,
+                                   .prior = fl_nvml_prior,
+                                   .set = fl_nvml_set,
+                                   .restore = fl_nvml_restore,
+                                   .hindrance = fl_nvml_hindrance,
+                                   .limit_w = fl_nvml_limit_w,
+                                   .note = fl_nvml_note,
+                                   .read_node = read_node,
+                                   .set_host = set_host,
+                                   .simulated = simulated};
+
+static fl_status add_gpu(void *self, uint32_t index, const char *list, fl_diag *d) {
+    fl_nvml_host *h = self;
+    fl_nvml_gpu *g = &h->gpu[h->count];
+    *g = (fl_nvml_gpu){.index = index};
+    int code = h->nvml.by_index(index, &g->handle);
+    if (!code)
+        code = h->nvml.uuid(g->handle, g->unit, sizeof g->unit);
+    if (code)
+        return fl_nvml_failed(h, g, "looking for it", code, d);
+    if (!fl_gpus_listed(list, index, g->unit))
+        return FL_OK;
+    if (FL_NVML_CALL(h, name, g->handle, g->name, sizeof g->name))
+        snprintf(g->name, sizeof g->name, "GPU %u", index);
+    h->count++;
+    return read_ladders(h, g, d);
+}
+
+fl_status fl_nvml_host_open(fl_gpus *out, const char *list, fl_diag *missing, fl_diag *d) {
+    unsigned all = 0;
+    *out = (fl_gpus){0};
+    fl_nvml_host *h = calloc(1, sizeof *h);
+    if (!h)
+        return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the GPUs");
+    const fl_gpus opened = {.back = &BACKEND, .self = h};
+    fl_status s = fl_nvml_open(&h->nvml, d);
+    if (s) {
+        free(h);
+        return s;
+    }
+    if (!h->nvml.driver || h->nvml.driver(h->driver, sizeof h->driver) || !*h->driver)
+        snprintf(h->driver, sizeof h->driver, "unknown");
+    int code = h->nvml.count(&all);
+    if (code || !all || all > 1024)
+        s = fl_fail(d, FL_HARDWARE, NULL, 0, 0, "no GPU: %s", code ? fl_nvml_reason(&h->nvml, code) : "none is listed");
+    else if (!(h->gpu = calloc(all, sizeof *h->gpu)))
+        s = fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the GPUs");
+    if (!s)
+        s = fl_gpus_gather(&opened, all, list, add_gpu, missing, d);
+    void *symbol[3] = {dlsym(h->nvml.library, "foldlineReadNode"), dlsym(h->nvml.library, "foldlineSetHost"),
+                       dlsym(h->nvml.library, "foldlineSetRecords")};
+    h->all = all;
+    if (!s && !(h->node = calloc(all, sizeof *h->node)))
+        s = fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the GPUs");
+    if (symbol[0] && symbol[1] && symbol[2]) {
+        memcpy(&h->read_node, &symbol[0], sizeof symbol[0]);
+        memcpy(&h->set_host, &symbol[1], sizeof symbol[1]);
+        memcpy(&h->set_records, &symbol[2], sizeof symbol[2]);
+    }
+    if (s) {
+        close_host(h);
+        return s;
+    }
+    *out = opened;
+    return FL_OK;
+}

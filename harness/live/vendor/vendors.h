@@ -1,0 +1,23 @@
+/* Whose GPUs does this machine have? Every vendor's back end behind one door. */
+#ifndef FL_LIVE_VENDORS_H
+#define FL_LIVE_VENDORS_H
+
+#include "harness/live/vendor/backend.h"
+
+#define FL_VENDORS_MAX 3
+#define FL_VENDOR_HELP "nvidia, intel or amd; auto = the first of them that has a GPU here (auto)"
+
+size_t fl_vendor_count(void);
+const char *fl_vendor_name(size_t i); /* in the order in which auto tries them */
+
+/* name: of a vendor; NULL or "auto" = that of the units in the list, else the first that has a GPU. list: indices or
+ * units joined by commas, NULL or "all" = every GPU of that vendor. FL_HARDWARE where there is none, with what each
+ * vendor's library said in one line; FL_BAD_INPUT where the name is none (with the nearest), or a name of the list is
+ * no GPU's. missing: NULL = every GPU of the list must answer; else those that do are opened, and it says what was left
+ * out. */
+fl_status fl_vendor_open(fl_gpus *g, const char *name, const char *list, fl_diag *missing, fl_diag *d);
+
+/* Whose unit that is, by the name that its back end gave it. */
+const char *fl_vendor_of(const char *unit);
+
+#endif

@@ -1,0 +1,203 @@
+#include "harness/log/facts_head.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { NUMBERS_GPU = 9, NUMBERS_HOST = 6 };
+
+static fl_status no_memory(fl_diag *d) { return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the facts"); }
+
+/* ---- writing ----------------------------------------------------------------------------------------------------- */
+
+static fl_status put(fl_head *h, const char *who, const char *what, const char *value, fl_diag *d) {
+    char key[64];
+    snprintf(key, sizeof key, "%s.%s", who, what);
+    return fl_head_set(h, key, value) ? FL_OK : no_memory(d);
+}
+
+static fl_status put_ladder(fl_head *h, const char *who, const char *what, fl_ladder l, fl_diag *d) {
+    char *text = NULL;
+    size_t size = 0;
+    if (!l.count)
+        return FL_OK;
+    FILE *f = open_memstream(&text, &size);
+    if (!f)
+        return no_memory(d);
+    for (uint32_t i = 0; i < l.count; i++)
+        fprintf(f, "%s%d", i ? "/" : "", l.mhz[i]);
+    fl_status s = fclose(f) ? no_memory(d) : put(h, who, what, text, d);
+    free(text);
+    return s;
+}
+
+static fl_status put_numbers(fl_head *h, const char *who, const double *v, int count, fl_diag *d) {
+    char text[512];
+    int at = 0;
+    for (int i = 0; i < count; i++)
+        at += snprintf(text + at, sizeof text - (size_t)at, "%s%.17g", i ? "/" : "", v[i]);
+    return put(h, who, "numbers", text, d);
+}
+
+fl_status fl_facts_to_head(const fl_facts *facts, fl_head *h, fl_diag *d) {
+    const fl_host_facts *c = &facts->host;
+    const double host[NUMBERS_HOST] = {c->power_min_w,      c->power_max_w, c->power_default_w,
+                                       c->peak_bytes_per_s, c->cores,       c->apu};
+    fl_status s = put_numbers(h, "host", host, NUMBERS_HOST, d);
+    if (!s && c->name && *c->name)
+        s = put(h, "host", "name", c->name, d);
+    if (!s)
+        s = put_ladder(h, "host", "cpu_mhz", c->cpu, d);
+    if (!s)
+        s = put_ladder(h, "host", "boost_mhz", c->boost, d);
+    for (uint32_t i = 0; !s && i < facts->gpu_count; i++) {
+        const fl_gpu_facts *g = &facts->gpu[i];
+        char who[16];
+        snprintf(who, sizeof who, "gpu%u", i);
+        const double v[NUMBERS_GPU] = {g->default_sm_mhz,   g->default_mem_mhz, g->power_min_w,
+                                       g->power_max_w,      g->power_default_w, g->tdp_w,
+                                       g->peak_bytes_per_s, g->sm_count,        g->cores_per_sm};
+        s = put(h, who, "name", g->name && *g->name ? g->name : "GPU", d);
+        if (!s)
+            s = put_ladder(h, who, "sm_mhz", g->sm, d);
+        if (!s)
+            s = put_ladder(h, who, "mem_mhz", g->mem, d);
+        if (!s)
+            s = put_numbers(h, who, v, NUMBERS_GPU, d);
+    }
+    return s;
+}
+
+/* ---- reading ----------------------------------------------------------------------------------------------------- */
+
+typedef struct source {
+    const fl_head *head;
+    const char *path;
+    char who[16];
+} source;
+
+static const char *get(const source *from, const char *what) {
+    char key[64];
+    snprintf(key, sizeof key, "%s.%s", from->who, what);
+    return fl_head_get(from->head, key);
+}
+
+static fl_status wrong(const source *from, const char *what, fl_diag *d) {
+    return fl_fail(d, FL_BAD_INPUT, from->path, 0, 0, "head: %s.%s is missing or wrong", from->who, what);
+}
+
+static fl_status get_numbers(const source *from, double *v, int count, fl_diag *d) {
+    const char *at = get(from, "numbers");
+    for (int i = 0; i < count; i++) {
+        char *end = NULL;
+        v[i] = at ? strtod(at, &end) : 0;
+        if (!at || end == at || !isfinite(v[i]) || v[i] < 0 || *end != (i + 1 < count ? '/' : '\0'))
+            return wrong(from, "numbers", d);
+        at = end + 1;
+    }
+    return FL_OK;
+}
+
+static fl_status get_ladder(const source *from, const char *what, fl_ladder *l, fl_diag *d) {
+    const char *at = get(from, what);
+    *l = (fl_ladder){0};
+    if (!at)
+        return FL_OK;
+    uint32_t count = 1;
+    for (const char *c = at; *c; c++)
+        count += *c == '/';
+    int32_t *mhz = calloc(count, sizeof *mhz);
+    if (!mhz)
+        return no_memory(d);
+    l->mhz = mhz;
+    l->count = count;
+    for (uint32_t i = 0; i < count; i++) {
+        char *end;
+        long v = strtol(at, &end, 10);
+        if (end == at || v <= 0 || v > 1000000 || (i && v <= mhz[i - 1]) || *end != (i + 1 < count ? '/' : '\0'))
+            return wrong(from, what, d);
+        mhz[i] = (int32_t)v;
+        at = end + 1;
+    }
+    return FL_OK;
+}
+
+static fl_status get_gpu(source *from, uint32_t i, fl_gpu_facts *g, fl_diag *d) {
+    double v[NUMBERS_GPU];
+    snprintf(from->who, sizeof from->who, "gpu%u", i);
+    if (!(g->name = get(from, "name")))
+        return wrong(from, "name", d);
+    fl_status s = get_numbers(from, v, NUMBERS_GPU, d);
+    if (!s)
+        s = get_ladder(from, "sm_mhz", &g->sm, d);
+    if (!s)
+        s = get_ladder(from, "mem_mhz", &g->mem, d);
+    if (s)
+        return s;
+    if (v[7] > 1e6 || v[8] > 1e6)
+        return wrong(from, "numbers", d);
+    g->default_sm_mhz = v[0];
+    g->default_mem_mhz = v[1];
+    g->power_min_w = v[2];
+    g->power_max_w = v[3];
+    g->power_default_w = v[4];
+    g->tdp_w = v[5];
+    g->peak_bytes_per_s = v[6];
+    g->sm_count = (uint32_t)v[7];
+    g->cores_per_sm = (uint32_t)v[8];
+    return FL_OK;
+}
+
+static fl_status get_host(source *from, fl_host_facts *c, fl_diag *d) {
+    double v[NUMBERS_HOST];
+    snprintf(from->who, sizeof from->who, "host");
+    fl_status s = get_numbers(from, v, NUMBERS_HOST, d);
+    if (!s)
+        s = get_ladder(from, "cpu_mhz", &c->cpu, d);
+    if (!s)
+        s = get_ladder(from, "boost_mhz", &c->boost, d);
+    if (s)
+        return s;
+    if (v[4] > 1e6)
+        return wrong(from, "numbers", d);
+    c->name = get(from, "name") ? get(from, "name") : "";
+    c->power_min_w = v[0];
+    c->power_max_w = v[1];
+    c->power_default_w = v[2];
+    c->peak_bytes_per_s = v[3];
+    c->cores = (uint32_t)v[4];
+    c->apu = v[5] > 0;
+    return FL_OK;
+}
+
+bool fl_facts_in_head(const fl_head *h) { return fl_head_get(h, "gpu0.numbers") != NULL; }
+
+fl_status fl_facts_from_head(const fl_head *h, const char *path, uint32_t gpu_count, uint64_t seed, fl_facts *facts,
+                             fl_diag *d) {
+    source from = {.head = h, .path = path};
+    fl_gpu_facts *gpu = calloc(gpu_count + 1, sizeof *gpu);
+    *facts = (fl_facts){.seed = seed, .gpu_count = gpu_count, .gpu = gpu};
+    if (!gpu)
+        return no_memory(d);
+    fl_status s = get_host(&from, &facts->host, d);
+    for (uint32_t i = 0; !s && i < gpu_count; i++)
+        s = get_gpu(&from, i, &gpu[i], d);
+    if (s)
+        fl_facts_head_free(facts);
+    return s;
+}
+
+static void free_ladder(fl_ladder *l) { free((int32_t *)(uintptr_t)l->mhz); }
+
+void fl_facts_head_free(fl_facts *facts) {
+    fl_gpu_facts *gpu = (fl_gpu_facts *)(uintptr_t)facts->gpu;
+    for (uint32_t i = 0; gpu && i < facts->gpu_count; i++) {
+        free_ladder(&gpu[i].sm);
+        free_ladder(&gpu[i].mem);
+    }
+    free_ladder(&facts->host.cpu);
+    free_ladder(&facts->host.boost);
+    free(gpu);
+    *facts = (fl_facts){0};
+}

@@ -1,0 +1,168 @@
+#include "harness/log/replay.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct fl_columns { /* of the log, matched with the tables; -1 = not of this kind of row */
+    int *gpu_signal, *host_signal, *gpu_control, *host_control;
+} fl_columns;
+
+static fl_status match(const char *path, char *const *name, size_t count, fl_row_set gpu, fl_row_set host, int **as_gpu,
+                       int **as_host, fl_diag *d) {
+    *as_gpu = malloc((count + 1) * sizeof **as_gpu);
+    *as_host = malloc((count + 1) * sizeof **as_host);
+    if (!*as_gpu || !*as_host)
+        return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the replay");
+    for (size_t i = 0; i < count; i++) {
+        (*as_gpu)[i] = fl_rows_find(gpu, name[i]);
+        (*as_host)[i] = fl_rows_find(host, name[i]);
+        if ((*as_gpu)[i] < 0 && (*as_host)[i] < 0)
+            return fl_fail(d, FL_BAD_INPUT, path, 0, 0, "column '%s' is no signal or control that a policy knows",
+                           name[i]);
+    }
+    return FL_OK;
+}
+
+static bool same(double a, double b) { return a == b || (isnan(a) && isnan(b)); }
+
+static void compare(fl_replay_result *r, const fl_decisions *log, const fl_columns *c, size_t step, size_t row,
+                    const fl_decided *set) {
+    bool differs = false;
+    const int *id = row ? c->gpu_control : c->host_control;
+    for (size_t k = 0; k < log->control_count; k++) {
+        if (id[k] < 0)
+            continue;
+        double recorded = log->set[(step * (log->gpu_count + 1) + row) * log->control_count + k];
+        double decided = set[id[k]].set ? set[id[k]].value : NAN;
+        if (same(recorded, decided))
+            continue;
+        if (!differs && !r->differ) {
+            r->step = step;
+            r->line = log->line[step];
+            r->t_ns = log->t_ns[step];
+            r->device = (int32_t)row - 1;
+            snprintf(r->control, sizeof r->control, "%s", log->control[k]);
+            r->recorded = recorded;
+            r->decided = decided;
+        }
+        differs = true;
+    }
+    r->differ += differs;
+}
+
+static void fill(const fl_decisions *log, size_t step, size_t row, const int *id, uint64_t *valid, uint64_t *fresh,
+                 double *value) {
+    *valid = *fresh = 0;
+    for (size_t k = 0; k < log->signal_count; k++) {
+        size_t at = (step * (log->gpu_count + 1) + row) * log->signal_count + k;
+        if (id[k] < 0 || isnan(log->value[at]))
+            continue;
+        value[id[k]] = log->value[at];
+        *valid |= FL_BIT(id[k]);
+        *fresh |= log->fresh[at] ? FL_BIT(id[k]) : 0;
+    }
+}
+
+typedef struct shown { /* kernel records as a policy sees them: all kinds, and room for the records of a step */
+    fl_kernel_kind *kind;
+    fl_kernel_record *record;
+} shown;
+
+static size_t before(const size_t *until, size_t step) { return step ? until[step - 1] : 0; }
+
+static fl_status open_shown(const fl_decisions *log, shown *k, fl_diag *d) {
+    size_t most = 0;
+    for (size_t i = 0; log->has_kernels && i < log->step_count; i++) {
+        const size_t n = log->kernels_until[i] - before(log->kernels_until, i);
+        most = n > most ? n : most;
+    }
+    k->kind = calloc(log->kind_count + 1, sizeof *k->kind);
+    k->record = calloc(most + 1, sizeof *k->record);
+    if (!k->kind || !k->record)
+        return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the replay");
+    for (size_t i = 0; i < log->kind_count; i++) {
+        const fl_logged_kind *from = &log->kind[i];
+        k->kind[i] = (fl_kernel_kind){.name = from->name, .name_id = from->name_id};
+        memcpy(k->kind[i].grid, from->grid, sizeof from->grid);
+        memcpy(k->kind[i].block, from->block, sizeof from->block);
+    }
+    return FL_OK;
+}
+
+static fl_status show(const fl_decisions *log, const char *path, size_t step, const shown *k, fl_sample *sample,
+                      fl_diag *d) {
+    const size_t first = before(log->kernels_until, step), count = log->kernels_until[step] - first;
+    for (size_t i = 0; i < count; i++) {
+        const fl_logged_kernel *from = &log->kernel[first + i];
+        if (from->gpu >= log->gpu_count)
+            return fl_fail(d, FL_BAD_INPUT, path, log->line[step], 0, "a kernel of GPU %u, but there are %u",
+                           (unsigned)from->gpu, (unsigned)log->gpu_count);
+        k->record[i] = (fl_kernel_record){.start_ns = from->start_ns,
+                                          .end_ns = from->end_ns,
+                                          .kind = from->kind,
+                                          .stream = from->stream,
+                                          .gpu = from->gpu};
+    }
+    sample->record = count ? k->record : NULL;
+    sample->record_count = count;
+    sample->record_lost = log->lost[step];
+    sample->kind = k->kind;
+    sample->kind_count = (uint32_t)log->kinds_until[step];
+    return FL_OK;
+}
+
+fl_status fl_replay(const fl_decisions *log, const char *path, fl_instance *in, fl_replay_result *r, fl_diag *d) {
+    *r = (fl_replay_result){.device = -1};
+    fl_columns c = {0};
+    fl_gpu_sample *gpu = calloc(log->gpu_count + 1, sizeof *gpu);
+    shown kernels = {0};
+    bool host_controls = false;
+    fl_status s = gpu ? FL_OK : fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the replay");
+    if (!s)
+        s = match(path, log->signal, log->signal_count, FL_ROWS_GPU_SIGNAL, FL_ROWS_HOST_SIGNAL, &c.gpu_signal,
+                  &c.host_signal, d);
+    if (!s)
+        s = match(path, log->control, log->control_count, FL_ROWS_GPU_CONTROL, FL_ROWS_HOST_CONTROL, &c.gpu_control,
+                  &c.host_control, d);
+    if (!s)
+        s = open_shown(log, &kernels, d);
+    for (size_t k = 0; !s && k < log->control_count; k++)
+        host_controls |= c.host_control[k] >= 0;
+    for (size_t i = 0; !s && i < log->step_count; i++) {
+        fl_sample sample = {.time_ns = log->t_ns[i], .step = i, .gpu_count = log->gpu_count, .gpu = gpu};
+        fill(log, i, 0, c.host_signal, &sample.host.valid, &sample.host.fresh, sample.host.value);
+        for (uint32_t g = 0; g < log->gpu_count; g++)
+            fill(log, i, g + 1, c.gpu_signal, &gpu[g].valid, &gpu[g].fresh, gpu[g].value);
+        const fl_decision *dec;
+        if (log->has_kernels && (s = show(log, path, i, &kernels, &sample, d)))
+            break;
+        if ((s = fl_instance_step(in, &sample, &dec, d)))
+            break;
+        for (uint32_t g = 0; g < log->gpu_count; g++)
+            compare(r, log, &c, i, g + 1, dec->gpu[g]);
+        if (host_controls)
+            compare(r, log, &c, i, 0, dec->host);
+        if (log->delay_ns[i] >= 0 && log->delay_ns[i] != dec->delay_ns) {
+            if (!r->differ) {
+                *r = (fl_replay_result){
+                    .decisions = r->decisions, .step = i, .line = log->line[i], .t_ns = log->t_ns[i], .device = -1};
+                snprintf(r->control, sizeof r->control, "delay_ns");
+                r->recorded = (double)log->delay_ns[i];
+                r->decided = (double)dec->delay_ns;
+            }
+            r->differ++;
+        }
+        r->decisions += log->gpu_count + host_controls;
+        r->steps = i + 1;
+    }
+    free(kernels.kind);
+    free(kernels.record);
+    free(gpu);
+    free(c.gpu_signal);
+    free(c.host_signal);
+    free(c.gpu_control);
+    free(c.host_control);
+    return s;
+}

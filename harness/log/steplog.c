@@ -1,0 +1,108 @@
+#include "harness/log/steplog.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static fl_status no_memory(fl_diag *d) { return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the log"); }
+
+static fl_status add_names(char ***names, size_t *count, fl_row_set set, uint64_t mask, fl_diag *d) {
+    size_t rows = fl_rows_count(set);
+    char **more = realloc(*names, (*count + rows + 1) * sizeof **names);
+    if (!more)
+        return no_memory(d);
+    *names = more;
+    for (size_t i = 0; i < rows; i++)
+        if (mask >> i & 1) {
+            char *name = NULL;
+            if (asprintf(&name, "%s", fl_rows_at(set, i)->name) < 0)
+                return no_memory(d);
+            more[(*count)++] = name;
+        }
+    return FL_OK;
+}
+
+fl_status fl_steplog_open(fl_steplog *l, const fl_policy *policy, uint32_t gpu_count, fl_diag *d) {
+    *l = (fl_steplog){.policy = policy};
+    l->log.gpu_count = gpu_count;
+    l->log.has_kernels = fl_takes_kernels(policy);
+    fl_status s = add_names(&l->log.signal, &l->log.signal_count, FL_ROWS_HOST_SIGNAL, policy->host_needs, d);
+    if (!s)
+        s = add_names(&l->log.signal, &l->log.signal_count, FL_ROWS_GPU_SIGNAL, policy->gpu_needs, d);
+    if (!s)
+        s = add_names(&l->log.control, &l->log.control_count, FL_ROWS_GPU_CONTROL, policy->gpu_drives, d);
+    if (!s)
+        s = add_names(&l->log.control, &l->log.control_count, FL_ROWS_HOST_CONTROL, policy->host_drives, d);
+    if (s)
+        fl_steplog_free(l);
+    return s;
+}
+
+bool fl_takes_kernels(const fl_policy *policy) {
+    return policy->needs_records || policy->gpu_drives & FL_BIT(FL_SET_RECORDS);
+}
+
+fl_logged_kind fl_logged_kind_of(const fl_kernel_kind *kind) {
+    fl_logged_kind k = {.name = (char *)(uintptr_t)kind->name, .name_id = kind->name_id};
+    memcpy(k.grid, kind->grid, sizeof k.grid);
+    memcpy(k.block, kind->block, sizeof k.block);
+    return k;
+}
+
+fl_logged_kernel fl_logged_kernel_of(const fl_kernel_record *record) {
+    return (fl_logged_kernel){.start_ns = record->start_ns,
+                              .end_ns = record->end_ns < 0 ? -1 : record->end_ns,
+                              .kind = record->kind,
+                              .gpu = record->gpu,
+                              .stream = record->stream};
+}
+
+static fl_status add_kernels(fl_steplog *l, const fl_sample *sample) {
+    fl_decisions *g = &l->log;
+    const size_t step = g->step_count;
+    fl_status s = fl_decisions_add_step(g, &l->room, step, sample->record_lost);
+    while (!s && g->kind_count < sample->kind_count) {
+        const fl_logged_kind kind = fl_logged_kind_of(&sample->kind[g->kind_count]);
+        s = fl_decisions_add_kind(g, &l->room, step, &kind);
+    }
+    for (uint64_t i = 0; !s && sample->record && i < sample->record_count; i++) {
+        const fl_logged_kernel kernel = fl_logged_kernel_of(&sample->record[i]);
+        s = fl_decisions_add_kernel(g, &l->room, step, &kernel);
+    }
+    return s;
+}
+
+fl_status fl_steplog_add(fl_steplog *l, const fl_sample *sample, const fl_decision *dec, fl_diag *d) {
+    fl_decisions *g = &l->log;
+    size_t rows = g->gpu_count + 1, step = g->step_count;
+    if (fl_decisions_grow(g, &l->room, step + 1, g->gpu_count) || (g->has_kernels && add_kernels(l, sample)))
+        return no_memory(d);
+    g->t_ns[step] = sample->time_ns;
+    g->delay_ns[step] = dec->delay_ns;
+    g->line[step] = 0;
+    for (size_t r = 0; r < rows; r++) {
+        for (size_t c = 0; c < g->signal_count; c++) {
+            int id = fl_rows_find(r ? FL_ROWS_GPU_SIGNAL : FL_ROWS_HOST_SIGNAL, g->signal[c]);
+            uint64_t valid = r ? sample->gpu[r - 1].valid : sample->host.valid,
+                     fresh = r ? sample->gpu[r - 1].fresh : sample->host.fresh;
+            const double *value = r ? sample->gpu[r - 1].value : sample->host.value;
+            size_t at = (step * rows + r) * g->signal_count + c;
+            bool known = id >= 0 && valid >> id & 1;
+            g->value[at] = known ? value[id] : NAN;
+            g->fresh[at] = known && fresh >> id & 1;
+        }
+        for (size_t c = 0; c < g->control_count; c++) {
+            int id = fl_rows_find(r ? FL_ROWS_GPU_CONTROL : FL_ROWS_HOST_CONTROL, g->control[c]);
+            const fl_decided *set = r ? dec->gpu[r - 1] : dec->host;
+            g->set[(step * rows + r) * g->control_count + c] = id >= 0 && set[id].set ? set[id].value : NAN;
+        }
+    }
+    g->step_count++;
+    return FL_OK;
+}
+
+void fl_steplog_free(fl_steplog *l) {
+    fl_decisions_free(&l->log);
+    *l = (fl_steplog){0};
+}

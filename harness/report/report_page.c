@@ -1,0 +1,331 @@
+#include "harness/report/report_page.h"
+
+#include "harness/base/place.h"
+#include "harness/report/report_figures.h"
+#include "harness/report/report_tables.h"
+#include "traces/csv.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct page {
+    FILE *f;
+    const fl_report_data *r;
+    const fl_report_options *o;
+    fl_scope *scope;
+    size_t scope_count;
+    fl_looks looks;
+    fl_summary first; /* of the first scope, which the page begins with */
+} page;
+
+/* ---- head ---- */
+
+/* style sheet and script lie beside the gnuplot scripts */
+static fl_status include(FILE *f, const char *name, fl_diag *d) {
+    char path[5000], buf[4096];
+    snprintf(path, sizeof path, "%s/%s", fl_place(FL_PLACE_PLOTS, buf, sizeof buf), name);
+    FILE *in = fopen(path, "re");
+    if (!in)
+        return fl_fail(d, FL_IO, path, 0, 0, "cannot open: %s, expected it beside the plots", fl_reason(errno));
+    for (size_t got; (got = fread(buf, 1, sizeof buf, in)) > 0;)
+        fwrite(buf, 1, got, f);
+    const bool bad = ferror(in);
+    fclose(in);
+    return bad ? fl_fail(d, FL_IO, path, 0, 0, "cannot be read") : FL_OK;
+}
+
+static const char *about_of(const page *p) {
+    const char *about = p->o->about ? p->o->about : fl_report_text(p->r, "about");
+    return about ? about : cJSON_GetStringValue(cJSON_GetObjectItem(p->r->published, "about"));
+}
+
+static const char *file_name(const page *p) {
+    const char *slash = strrchr(p->r->path, '/');
+    return slash ? slash + 1 : p->r->path;
+}
+
+static fl_status put_head(const page *p, fl_diag *d) {
+    FILE *f = p->f;
+    fputs("<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
+          "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+          "<meta name=\"color-scheme\" content=\"light dark\">\n<link rel=\"icon\" href=\"data:,\">\n<title>",
+          f);
+    fl_html_text(f, file_name(p));
+    fputs(" \xe2\x80\x93 Foldline report</title>\n<style>\n", f);
+    fl_status s = include(f, "report.css", d);
+    fputs("</style></head>\n<body>\n", f);
+    return s;
+}
+
+/* ---- in short ---- */
+
+static void span(FILE *f, const fl_interval *x, double scale, const char *unit) {
+    fprintf(f, "%.2f %s", x->mean * scale, unit);
+    if (isfinite(x->low) && x->low < x->high)
+        fprintf(f, " <span class=\"ci\">[%.2f, %.2f]</span>", x->low * scale, x->high * scale);
+}
+
+static void name(FILE *f, const char *policy) {
+    fputs("<strong>", f);
+    fl_html_text(f, policy);
+    fputs("</strong>", f);
+}
+
+static bool comparable(const fl_summary *s, size_t i) {
+    return i != s->reference && !s->item[i].baseline && isfinite(s->item[i].merit.mean);
+}
+
+/* The next best policy that the reference is held against: one that holds the bound too. */
+static size_t next_best(const fl_summary *s) {
+    for (size_t k = 0; k < s->count; k++)
+        if (comparable(s, s->order[k]) && !(s->item[s->order[k]].violations > 0))
+            return s->order[k];
+    return SIZE_MAX;
+}
+
+/* Those that come out better but pass the bound. */
+static void put_beyond(FILE *f, const fl_summary *s) {
+    size_t beyond = 0;
+    for (size_t i = 0; i < s->count; i++)
+        beyond +=
+            comparable(s, i) && s->item[i].violations > 0 && s->item[i].merit.mean > s->item[s->reference].merit.mean;
+    if (beyond)
+        fprintf(f, " %zu that save%s more pass%s the bound.", beyond, beyond == 1 ? "s" : "", beyond == 1 ? "es" : "");
+}
+
+static void put_next(FILE *f, const fl_summary *s) {
+    const size_t next = next_best(s);
+    if (next == SIZE_MAX)
+        return;
+    const fl_interval *x = &s->item[next].merit_pair.difference; /* next minus the reference */
+    fputs(" Of the others, ", f);
+    name(f, fl_summary_name(s, next));
+    fprintf(f, " saves most; it differs by %.2f points", x->mean);
+    if (x->low == 0 && x->high == 0)
+        fputs(": in no run is there a difference.", f);
+    else if (isfinite(x->low))
+        fprintf(f, " <span class=\"ci\">[%.2f, %.2f]</span>: %s", x->low, x->high,
+                x->low > 0 || x->high < 0 ? "a difference that the interval supports."
+                                          : "the interval holds zero, so neither is shown to be better.");
+    else
+        fputs("; one run each, so no interval.", f);
+}
+
+static void put_short(const page *p) {
+    const fl_summary *s = &p->first;
+    FILE *f = p->f;
+    size_t policies = 0;
+    for (size_t i = 0; i < s->count; i++)
+        policies += !s->item[i].baseline;
+    fputs("<p class=\"short\">", f);
+    if (s->reference < s->count) {
+        const fl_policy_summary *best = &s->item[s->reference];
+        const cJSON *bound = cJSON_GetObjectItem(cJSON_GetObjectItem(p->r->provenance, "options"), "bound");
+        name(f, fl_summary_name(s, s->reference));
+        fprintf(f, " %s: %s ", p->o->reference ? "is the reference" : "comes first", fl_merit_name(p->r));
+        span(f, &best->merit, 1, "%");
+        fputs(" at a slowdown of ", f);
+        span(f, &best->value[FL_REPORT_SLOWDOWN], 100, "%");
+        if (cJSON_IsNumber(bound))
+            fprintf(f, ", under the bound of %g %%", 100 * bound->valuedouble);
+        fputs(".", f);
+        put_next(f, s);
+        put_beyond(f, s);
+    }
+    fprintf(f,
+            "</p>\n<ul class=\"facts\"><li><b>%zu</b> %s</li><li><b>%zu</b> workload%s</li><li><b>%zu</b> seed%s</li>",
+            policies, policies == 1 ? "policy" : "policies", p->r->workload.count, p->r->workload.count == 1 ? "" : "s",
+            p->r->seed_count, p->r->seed_count == 1 ? "" : "s");
+    if (p->r->variant.count > 1)
+        fprintf(f, "<li><b>%zu</b> variants</li>", p->r->variant.count);
+    fprintf(f, "<li><b>%zu</b> rows</li></ul>\n", p->r->row_count);
+    fputs("<p>Platform", f);
+    for (size_t i = 0; i < p->r->platform.count; i++) {
+        fputs(i ? ", " : p->r->platform.count > 1 ? "s: " : ": ", f);
+        fl_html_text(f, *p->r->platform.item[i] ? p->r->platform.item[i] : "not recorded");
+    }
+    fputs(".</p>\n", f);
+}
+
+/* ---- scopes ---- */
+
+static void scope_title(const page *p, const fl_scope *s, char *text, size_t size) {
+    const char *variant = p->r->variant.item[s->variant];
+    snprintf(text, size, "%s%s%s",
+             *variant                  ? variant
+             : p->r->variant.count > 1 ? "plain"
+                                       : "",
+             p->r->platform.count > 1 ? (*variant || p->r->variant.count > 1 ? ", on " : "On ") : "",
+             p->r->platform.count < 2       ? ""
+             : s->platform == FL_REPORT_ALL ? "all platforms"
+                                            : p->r->platform.item[s->platform]);
+}
+
+static void put_scope(const page *p, const fl_summary *s, size_t index) {
+    char id[64], title[256];
+    FILE *f = p->f;
+    scope_title(p, s->scope, title, sizeof title);
+    if (p->scope_count > 1) {
+        fprintf(f, "<details%s class=\"scope\"><summary>", index ? "" : " open");
+        fl_html_text(f, title);
+        fputs("</summary>\n", f);
+    }
+    snprintf(id, sizeof id, "policies-%zu", index);
+    fl_table_policies(f, s, &p->looks, id);
+    fputs("<div class=\"figures\">\n", f);
+    fl_figure_pareto(f, s, &p->looks);
+    fl_figure_merit(f, s, &p->looks);
+    fputs("</div>\n", f);
+    if (s->paired) {
+        fputs("<h3>Paired comparison and ranks</h3>\n<p class=\"note\">Each difference is taken within a workload and "
+              "seed, "
+              "so that what the workloads have in common does not blur it. Intervals stand for themselves; with many "
+              "pairs, one in twenty misses by chance.</p>\n",
+              f);
+        if (s->scope->workloads < 6)
+            fprintf(f,
+                    "<p class=\"note\">Of %zu workload%s an interval is rough: it cannot reach beyond the values that "
+                    "were seen.</p>\n",
+                    s->scope->workloads, s->scope->workloads == 1 ? "" : "s");
+        snprintf(id, sizeof id, "pairs-%zu", index);
+        fl_table_pairs(f, s, id);
+        fputs("<div class=\"figures\">\n", f);
+        fl_figure_ranks(f, s, &p->looks);
+        fputs("</div>\n", f);
+    }
+    char *text = NULL;
+    size_t size = 0;
+    FILE *figures = open_memstream(&text, &size); /* a heading only where something follows */
+    if (figures) {
+        const size_t drawn = fl_figures_sensitivity(figures, s);
+        fclose(figures);
+        if (drawn) {
+            fputs("<h3>Sensitivity to parameters</h3>\n<div class=\"figures\">\n", f);
+            fwrite(text, 1, size, f);
+            fputs("</div>\n", f);
+        }
+        free(text);
+    }
+    if (p->scope_count > 1)
+        fputs("</details>\n", f);
+}
+
+static fl_status put_scopes(const page *p, fl_diag *d) {
+    fputs("<section id=\"policies\"><h2>Policies</h2>\n", p->f);
+    put_scope(p, &p->first, 0);
+    fl_status s = FL_OK;
+    for (size_t i = 1; !s && i < p->scope_count; i++) {
+        fl_summary other;
+        s = fl_summary_make(&p->scope[i], &p->o->bootstrap, NULL, &other, d);
+        if (!s) {
+            put_scope(p, &other, i);
+            fl_summary_free(&other);
+        }
+    }
+    fputs("</section>\n", p->f);
+    return s;
+}
+
+/* ---- the page ---- */
+
+static void put_nav(const page *p) {
+    FILE *f = p->f;
+    fputs("<nav aria-label=\"Sections\"><a href=\"#policies\">Policies</a>", f);
+    if (p->r->regret_path)
+        fputs("<a href=\"#regret\">Regret</a>", f);
+    if (p->o->timelines->count)
+        fputs("<a href=\"#timelines\">Timelines</a>", f);
+    if (p->r->published)
+        fputs("<a href=\"#published\">Published</a>", f);
+    fputs("<a href=\"#by-workload\">Workloads</a><a href=\"#models\">Models</a><a "
+          "href=\"#provenance\">Provenance</a></nav>\n",
+          f);
+}
+
+static fl_status put_timelines(const page *p, fl_diag *d) {
+    fl_status s = FL_OK;
+    if (!p->o->timelines->count)
+        return FL_OK;
+    fputs("<section id=\"timelines\"><h2>Clock and power over time</h2>\n<div class=\"figures\">\n", p->f);
+    for (size_t i = 0; !s && i < p->o->timelines->count; i++)
+        s = fl_figures_timeline(p->f, p->o->timelines->item[i], d);
+    fputs("</div></section>\n", p->f);
+    return s;
+}
+
+static fl_status put_regret(const page *p, fl_diag *d) {
+    size_t drawn;
+    if (!p->r->regret_path)
+        return FL_OK;
+    fputs(
+        "<section id=\"regret\"><h2>Cumulative regret</h2>\n<p>What each policy lost against always playing the best "
+        "clock, in the reward of EnergyUCB Eq. 3, step by step. A policy that learns bends; one that does not goes on "
+        "at its slope.</p>\n",
+        p->f);
+    fl_status s = fl_figures_regret(p->f, p->r, &p->looks, &drawn, d);
+    fputs("</section>\n", p->f);
+    return s;
+}
+
+static fl_status put_body(const page *p, fl_diag *d) {
+    FILE *f = p->f;
+    const char *about = about_of(p), *version = fl_report_text(p->r, "foldline");
+    fputs("<header><p class=\"kind\">Foldline report</p><h1>", f);
+    fl_html_text(f, about ? about : file_name(p));
+    fputs("</h1>\n", f);
+    put_nav(p);
+    fputs("</header>\n<main>\n<section id=\"short\"><h2>In short</h2>\n", f);
+    put_short(p);
+    if (!p->r->provenance)
+        fputs("<p class=\"warn\">No record of where this result comes from lies beside it.</p>\n", f);
+    else if (!version || strcmp(version, FL_VERSION) != 0)
+        fputs("<p class=\"warn\">This result was made by another version of foldline than this page.</p>\n", f);
+    fputs("</section>\n", f);
+    fl_status s = put_scopes(p, d);
+    if (!s)
+        s = put_regret(p, d);
+    if (!s)
+        s = put_timelines(p, d);
+    if (s)
+        return s;
+    fl_table_published(f, p->r);
+    fputs("<section id=\"by-workload\"><h2>Workload by workload</h2>\n", f);
+    s = fl_table_workloads(f, p->r, &p->o->bootstrap, d);
+    fputs("</section>\n<section id=\"models\"><h2>Platforms and models</h2>\n", f);
+    fl_table_models(f, p->r);
+    fputs("</section>\n<section id=\"provenance\"><h2>Provenance</h2>\n", f);
+    fl_list_provenance(f, p->r, &p->o->bootstrap);
+    fputs("</section>\n</main>\n<script>\n", f);
+    if (!s)
+        s = include(f, "report.js", d);
+    fputs("</script>\n</body></html>\n", f);
+    return s;
+}
+
+fl_status fl_report_write(const fl_report_data *r, const fl_report_options *o, const char *path, fl_diag *d) {
+    page p = {.r = r, .o = o};
+    fl_status s = fl_scopes_make(r, &p.scope, &p.scope_count, d);
+    if (!s)
+        s = fl_looks_make(r, &p.looks, d);
+    if (!s)
+        s = fl_summary_make(&p.scope[0], &o->bootstrap, o->reference, &p.first, d);
+    fl_output *out = s ? NULL : fl_output_open(path, d);
+    if (!s && !out)
+        s = d->status;
+    if (!s) {
+        p.f = fl_output_file(out);
+        s = put_head(&p, d);
+        if (!s)
+            s = put_body(&p, d);
+        if (s)
+            fl_output_abort(out);
+        else
+            s = fl_output_commit(out, d);
+    }
+    fl_summary_free(&p.first);
+    fl_looks_free(&p.looks);
+    fl_scopes_free(p.scope, p.scope_count);
+    return s;
+}

@@ -1,0 +1,23 @@
+/* How results hang on a parameter: policies of one family whose labels differ in a number. */
+#ifndef FL_REPORT_SENSITIVITY_H
+#define FL_REPORT_SENSITIVITY_H
+
+#include "harness/report/report_summary.h"
+
+typedef struct fl_study_point {
+    double x;          /* the parameter */
+    size_t line, item; /* line: index into rest; item: into the summary */
+} fl_study_point;
+
+typedef struct fl_study {
+    const char *family;
+    char name[64];         /* of the parameter */
+    fl_study_point *point; /* by line, then by x */
+    size_t count;
+    fl_names rest; /* the other settings of the labels, as text */
+} fl_study;
+
+/* Calls `each` for every family and parameter that takes several values where all else is equal. */
+void fl_studies(const fl_summary *s, void (*each)(void *user, const fl_study *t), void *user);
+
+#endif

@@ -1,0 +1,185 @@
+#include "harness/report/report_summary.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static fl_status no_memory(fl_diag *d) { return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the report"); }
+
+static fl_status means(fl_summary *s, fl_diag *d) {
+    const fl_scope *sc = s->scope;
+    const size_t each = sc->workloads * sc->seeds;
+    fl_status st = FL_OK;
+    for (int column = 0; !st && column < FL_REPORT_COLUMNS; column++) {
+        double *panel = fl_scope_panel(sc, (fl_report_column)column);
+        if (!panel)
+            return no_memory(d);
+        for (size_t p = 0; !st && p < s->count; p++) {
+            const double *row = panel + p * each;
+            st = fl_bootstrap_mean(row, sc->workloads, sc->seeds, &s->bootstrap, &s->item[p].value[column], d);
+            if (column != FL_REPORT_VIOLATED)
+                continue;
+            s->item[p].violations = s->item[p].value[column].runs ? 0 : (double)NAN;
+            for (size_t i = 0; i < each; i++)
+                s->item[p].violations += isnan(row[i]) ? 0 : row[i];
+        }
+        free(panel);
+    }
+    for (size_t p = 0; !st && p < s->count; p++)
+        st = fl_bootstrap_mean(s->merit + p * each, sc->workloads, sc->seeds, &s->bootstrap, &s->item[p].merit, d);
+    return st;
+}
+
+static int by_merit(const void *a, const void *b, void *user) {
+    const fl_summary *s = user;
+    const size_t i = *(const size_t *)a, k = *(const size_t *)b;
+    const double x = s->item[i].merit.mean, y = s->item[k].merit.mean;
+    if (isnan(x) || isnan(y))
+        return isnan(x) - isnan(y);
+    return x != y ? (x < y) - (x > y) : (i > k) - (i < k);
+}
+
+static fl_status choose(fl_summary *s, const char *reference, fl_diag *d) {
+    s->reference = SIZE_MAX;
+    for (size_t i = 0; i < s->count; i++)
+        s->order[i] = i;
+    qsort_r(s->order, s->count, sizeof *s->order, by_merit, s);
+    for (size_t i = 0; i < s->count; i++)
+        if (reference && !strcmp(fl_summary_name(s, i), reference))
+            s->reference = i;
+    if (reference && s->reference == SIZE_MAX)
+        return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "no policy '%s' in the result, expected one of its labels",
+                       reference);
+    for (int violating = 0; violating < 2; violating++)
+        for (size_t k = 0; k < s->count && s->reference == SIZE_MAX; k++) {
+            const fl_policy_summary *p = &s->item[s->order[k]];
+            if (!p->baseline && !isnan(p->merit.mean) && (violating || !(p->violations > 0)))
+                s->reference = s->order[k];
+        }
+    return FL_OK;
+}
+
+static fl_status pairs(fl_summary *s, fl_diag *d) {
+    const fl_scope *sc = s->scope;
+    const size_t each = sc->workloads * sc->seeds;
+    double *slow = s->reference < s->count ? fl_scope_panel(sc, FL_REPORT_SLOWDOWN) : NULL;
+    if (s->reference >= s->count)
+        return FL_OK;
+    if (!slow)
+        return no_memory(d);
+    for (size_t i = 0; i < s->count * each; i++)
+        slow[i] *= 100;
+    s->paired = s->count > 1;
+    fl_status st = FL_OK;
+    for (size_t p = 0; !st && p < s->count; p++) {
+        /* a tie is what no figure of the page would show: a hundredth of a percent point */
+        st = fl_bootstrap_paired(s->merit + p * each, s->merit + s->reference * each, sc->workloads, sc->seeds, 0.01,
+                                 &s->bootstrap, &s->item[p].merit_pair, d);
+        if (!st)
+            st = fl_bootstrap_paired(slow + p * each, slow + s->reference * each, sc->workloads, sc->seeds, 0.01,
+                                     &s->bootstrap, &s->item[p].slowdown_pair, d);
+    }
+    free(slow);
+    return st;
+}
+
+static fl_status ranks(fl_summary *s, fl_diag *d) {
+    const size_t each = s->scope->workloads * s->scope->seeds;
+    double *value = malloc((s->count * each + 1) * sizeof *value);
+    fl_rank_result *rank = calloc(s->count + 1, sizeof *rank);
+    size_t n = 0;
+    fl_status st = value && rank ? FL_OK : no_memory(d);
+    for (size_t p = 0; !st && p < s->count; p++) {
+        s->item[p].rank = (fl_rank_result){.rank = {NAN, NAN, NAN, 0, 0}};
+        if (!s->item[p].baseline)
+            memcpy(value + n++ * each, s->merit + p * each, each * sizeof *value);
+    }
+    if (!st && n > 1)
+        st = fl_bootstrap_ranks(value, n, s->scope->workloads, s->scope->seeds, &s->bootstrap, rank, d);
+    for (size_t p = 0, k = 0; !st && n > 1 && p < s->count; p++)
+        if (!s->item[p].baseline)
+            s->item[p].rank = rank[k++];
+    s->ranked = !st && n > 1 && rank[0].rank.workloads;
+    free(value);
+    free(rank);
+    return st;
+}
+
+fl_status fl_summary_make(const fl_scope *sc, const fl_bootstrap *b, const char *reference, fl_summary *out,
+                          fl_diag *d) {
+    *out = (fl_summary){.scope = sc, .bootstrap = *b, .count = sc->policy_count};
+    if (!b->draws && sc->policy_count > 100) /* a grid: seconds, not minutes */
+        out->bootstrap.draws = 400;
+    out->item = calloc(out->count + 1, sizeof *out->item);
+    out->order = calloc(out->count + 1, sizeof *out->order);
+    out->merit = fl_scope_merit(sc);
+    fl_status s = out->item && out->order && out->merit ? FL_OK : no_memory(d);
+    for (size_t p = 0; !s && p < out->count; p++) {
+        out->item[p].policy = sc->policy[p];
+        out->item[p].baseline = fl_report_is_baseline(fl_summary_name(out, p));
+    }
+    if (!s)
+        s = means(out, d);
+    if (!s)
+        s = choose(out, reference, d);
+    if (!s)
+        s = pairs(out, d);
+    if (!s)
+        s = ranks(out, d);
+    if (s)
+        fl_summary_free(out);
+    return s;
+}
+
+void fl_summary_free(fl_summary *s) {
+    free(s->item);
+    free(s->order);
+    free(s->merit);
+    *s = (fl_summary){0};
+}
+
+/* ---- looks ---- */
+
+fl_status fl_looks_make(const fl_report_data *r, fl_looks *l, fl_diag *d) {
+    *l = (fl_looks){0};
+    size_t policies = 0;
+    for (size_t p = 0; p < r->policy.count; p++)
+        policies += !fl_report_is_baseline(r->policy.item[p]);
+    const bool each = policies <= FL_CHART_COLOURS;
+    size_t *members = calloc(r->policy.count + 1, sizeof *members); /* of a family so far */
+    l->of = calloc(r->policy.count + 1, sizeof *l->of);
+    l->legend_look = calloc(r->policy.count + 1, sizeof *l->legend_look);
+    fl_status s = members && l->of && l->legend_look ? FL_OK : no_memory(d);
+    for (int baseline = 0; baseline < 2; baseline++) /* the legend ends with the baselines */
+        for (size_t p = 0; !s && p < r->policy.count; p++) {
+            char family[128];
+            size_t index;
+            const char *name = r->policy.item[p];
+            if (fl_report_is_baseline(name) != (baseline != 0))
+                continue;
+            s = fl_names_index(&l->legend,
+                               baseline ? "baselines"
+                               : each   ? name
+                                        : fl_label_family(name, family),
+                               &index, d);
+            if (s)
+                break;
+            l->of[p] = baseline ? (fl_look){0}
+                                : (fl_look){.colour = 1 + (int)(index % FL_CHART_COLOURS),
+                                            .shape = (int)(index % FL_CHART_SHAPES),
+                                            .dash = (int)(members[index] % 5)};
+            if (!members[index]++)
+                l->legend_look[index] = l->of[p];
+        }
+    free(members);
+    if (s)
+        fl_looks_free(l);
+    return s;
+}
+
+void fl_looks_free(fl_looks *l) {
+    free(l->of);
+    free(l->legend_look);
+    fl_names_free(&l->legend);
+    *l = (fl_looks){0};
+}

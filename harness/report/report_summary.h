@@ -1,0 +1,47 @@
+/* What a scope of a result says of each policy: means with intervals, ranks, and the pairs with one reference. */
+#ifndef FL_REPORT_SUMMARY_H
+#define FL_REPORT_SUMMARY_H
+
+#include "harness/report/report_data.h"
+#include "harness/report/report_svg.h"
+
+typedef struct fl_policy_summary {
+    size_t policy; /* index into the names of the data */
+    bool baseline;
+    fl_interval value[FL_REPORT_COLUMNS], merit; /* merit: fl_scope_merit */
+    double violations;                           /* runs above the bound; NAN = not known */
+    fl_rank_result rank;                         /* of merit, baselines left out; NAN for them */
+    fl_paired merit_pair, slowdown_pair;         /* against the reference, the slowdown in percent points */
+} fl_policy_summary;
+
+typedef struct fl_summary {
+    const fl_scope *scope;
+    fl_bootstrap bootstrap;
+    fl_policy_summary *item; /* count, in the order of the scope */
+    size_t count;
+    size_t *order;       /* count: by merit, the best first; without one, last */
+    size_t reference;    /* into item: the best policy that holds the bound in every run; SIZE_MAX = none */
+    double *merit;       /* count x workloads x seeds */
+    bool ranked, paired; /* there are at least two policies */
+} fl_summary;
+
+/* reference: label of the policy to hold the others against, or NULL. */
+fl_status fl_summary_make(const fl_scope *s, const fl_bootstrap *b, const char *reference, fl_summary *out, fl_diag *d);
+void fl_summary_free(fl_summary *s);
+
+static inline const char *fl_summary_name(const fl_summary *s, size_t i) {
+    return s->scope->data->policy.item[s->item[i].policy];
+}
+
+/* Looks of all policies of a result, and its legend: a colour each where there are few, else a colour for each
+ * family. */
+typedef struct fl_looks {
+    fl_look *of; /* by policy */
+    fl_names legend;
+    fl_look *legend_look;
+} fl_looks;
+
+fl_status fl_looks_make(const fl_report_data *r, fl_looks *l, fl_diag *d);
+void fl_looks_free(fl_looks *l);
+
+#endif

@@ -1,0 +1,295 @@
+#include "harness/report/report_tables.h"
+
+#include "harness/report/report_figures.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { WORKLOAD_ROWS_MAX = 4000, POLICY_ROWS_MAX = 2000 };
+
+void fl_cell_head(FILE *f, const char *text) {
+    fputs("<th scope=\"col\">", f);
+    fl_html_text(f, text);
+    fputs("</th>", f);
+}
+
+void fl_cell_head_text(FILE *f, const char *text) {
+    fputs("<th scope=\"col\" class=\"text\">", f);
+    fl_html_text(f, text);
+    fputs("</th>", f);
+}
+
+void fl_cell_text_put(FILE *f, const char *text) {
+    fputs("<td class=\"text\">", f);
+    fl_html_text(f, text);
+    fputs("</td>", f);
+}
+
+static void number(FILE *f, double value, int digits) { /* digits < 0: significant ones */
+    if (digits < 0) {
+        const int whole = value != 0 ? (int)floor(log10(fabs(value))) + 1 : 1;
+        if (whole < -3 || whole > 9)
+            fprintf(f, "%.*g", -digits, value);
+        else
+            fprintf(f, "%.*f", -digits > whole ? -digits - whole : 0, value);
+    } else
+        fprintf(f, "%.*f", digits, fabs(value) < 0.5 * pow(10, -digits) ? 0 : value);
+}
+
+void fl_cell_number(FILE *f, double value, int digits) {
+    if (!isfinite(value)) {
+        fputs("<td data-v=\"\">n/a</td>", f);
+        return;
+    }
+    fprintf(f, "<td data-v=\"%.9g\">", value);
+    number(f, value, digits);
+    fputs("</td>", f);
+}
+
+void fl_cell_interval(FILE *f, const fl_interval *x, double scale, int digits) {
+    if (!isfinite(x->mean) || !isfinite(x->low) || x->low == x->high) { /* no width, nothing to tell */
+        fl_cell_number(f, x->mean * scale, digits);
+        return;
+    }
+    fprintf(f, "<td data-v=\"%.9g\">", x->mean * scale);
+    number(f, x->mean * scale, digits);
+    fputs(" <span class=\"ci\">[", f);
+    number(f, x->low * scale, digits);
+    fputs(", ", f);
+    number(f, x->high * scale, digits);
+    fputs("]</span></td>", f);
+}
+
+static void begin(FILE *f, const char *id, const char *caption) {
+    fprintf(f, "<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"");
+    fl_html_text(f, caption);
+    fprintf(f, "\"><table class=\"sortable\" id=\"%s\"><caption>", id);
+    fl_html_text(f, caption);
+    fputs("</caption><thead><tr>", f);
+}
+
+static void end(FILE *f) { fputs("</tbody></table></div>\n", f); }
+
+static void policy_head(FILE *f, const char *name, bool baseline, const fl_look *look) {
+    fprintf(f, "<tr%s><th scope=\"row\">", baseline ? " class=\"baseline\"" : "");
+    if (look)
+        fprintf(f, "<span class=\"dot c%d\" aria-hidden=\"true\"></span>", look->colour);
+    fl_html_label(f, name);
+    fputs("</th>", f);
+}
+
+/* ---- policies ---- */
+
+typedef struct shown {
+    fl_report_column column;
+    const char *head;
+    double scale;
+    int digits;
+} shown;
+
+static const shown policy_column[] = {
+    {FL_REPORT_SLOWDOWN, "slowdown, %", 100, 2},
+    {FL_REPORT_WORST, "worst window, %", 100, 2},
+    {FL_REPORT_ENERGY_J, "energy, J", 1, -5},
+    {FL_REPORT_MAKESPAN_S, "time, s", 1, -5},
+    {FL_REPORT_POWER_W, "power, W", 1, -4},
+    {FL_REPORT_REGRET_STATIC_PCT, "regret, static, %", 1, 2},
+    {FL_REPORT_REGRET_CLAIRVOYANT_PCT, "regret, clairvoyant, %", 1, 2},
+    {FL_REPORT_REWARD_REGRET, "regret (Eq. 3)", 1, -4},
+    {FL_REPORT_LATENCY_S, "latency, ms", 1e3, -4},
+    {FL_REPORT_LATENCY_P99_S, "latency p99, ms", 1e3, -4},
+    {FL_REPORT_REQUEST_J, "J per request", 1, -4},
+};
+
+/* A column in which nobody has a number is left out. */
+static bool anywhere(const fl_summary *s, fl_report_column column) {
+    for (size_t i = 0; i < s->count; i++)
+        if (isfinite(s->item[i].value[column].mean))
+            return true;
+    return false;
+}
+
+void fl_table_policies(FILE *f, const fl_summary *s, const fl_looks *looks, const char *id) {
+    char head[64];
+    begin(f, id, "Policies and baselines: means with 95 % intervals in brackets");
+    fl_cell_head_text(f, "policy");
+    snprintf(head, sizeof head, "%s, %%", fl_merit_name(s->scope->data));
+    fl_cell_head(f, head);
+    for (size_t k = 0; k < sizeof policy_column / sizeof *policy_column; k++)
+        if (anywhere(s, policy_column[k].column))
+            fl_cell_head(f, policy_column[k].head);
+    fl_cell_head(f, "switches");
+    fl_cell_head(f, "over the bound");
+    fl_cell_head(f, "runs");
+    fputs("</tr></thead><tbody>\n", f);
+    for (size_t k = 0; k < s->count && k < POLICY_ROWS_MAX; k++) {
+        const fl_policy_summary *p = &s->item[s->order[k]];
+        policy_head(f, fl_summary_name(s, s->order[k]), p->baseline, &looks->of[p->policy]);
+        fl_cell_interval(f, &p->merit, 1, 2);
+        for (size_t c = 0; c < sizeof policy_column / sizeof *policy_column; c++)
+            if (anywhere(s, policy_column[c].column))
+                fl_cell_interval(f, &p->value[policy_column[c].column], policy_column[c].scale,
+                                 policy_column[c].digits);
+        fl_cell_number(f, p->value[FL_REPORT_SWITCHES].mean, 0);
+        fl_cell_number(f, p->violations, 0);
+        fl_cell_number(f, (double)p->value[FL_REPORT_ENERGY_J].runs, 0);
+        fputs("</tr>\n", f);
+    }
+    end(f);
+    if (s->count > POLICY_ROWS_MAX)
+        fprintf(f, "<p class=\"note\">The best %d of %zu are shown; the CSV has them all.</p>\n", POLICY_ROWS_MAX,
+                s->count);
+}
+
+/* ---- pairs ---- */
+
+static const char *verdict(const fl_policy_summary *p) {
+    const fl_interval *x = &p->merit_pair.difference;
+    if (!isfinite(x->low))
+        return x->workloads > 0 && isfinite(x->mean) ? "no interval" : "n/a";
+    if (x->low > 0 && p->violations > 0)
+        return "better, beyond the bound";
+    return x->low > 0 ? "better" : x->high < 0 ? "worse" : "no difference shown";
+}
+
+void fl_table_pairs(FILE *f, const fl_summary *s, const char *id) {
+    char caption[256], head[64];
+    if (!s->paired)
+        return;
+    snprintf(caption, sizeof caption, "Each policy minus %s, paired by workload and seed, with 95 %% intervals",
+             fl_summary_name(s, s->reference));
+    begin(f, id, caption);
+    fl_cell_head_text(f, "policy");
+    snprintf(head, sizeof head, "difference in %s, points", fl_merit_name(s->scope->data));
+    fl_cell_head(f, head);
+    fl_cell_head_text(f, "verdict");
+    fl_cell_head(f, "wins");
+    fl_cell_head(f, "ties");
+    fl_cell_head(f, "losses");
+    fl_cell_head(f, "difference in slowdown, points");
+    if (s->ranked) {
+        fl_cell_head(f, "mean rank");
+        fl_cell_head(f, "first in");
+    }
+    fputs("</tr></thead><tbody>\n", f);
+    for (size_t k = 0; k < s->count && k < POLICY_ROWS_MAX; k++) {
+        const fl_policy_summary *p = &s->item[s->order[k]];
+        const bool self = s->order[k] == s->reference;
+        policy_head(f, fl_summary_name(s, s->order[k]), p->baseline, NULL);
+        if (self) {
+            fputs("<td data-v=\"0\">0</td><td class=\"text\">the reference</td><td data-v=\"\"></td><td data-v=\"\">"
+                  "</td><td data-v=\"\"></td><td data-v=\"0\">0</td>",
+                  f);
+        } else {
+            fl_cell_interval(f, &p->merit_pair.difference, 1, 2);
+            fl_cell_text_put(f, verdict(p));
+            fl_cell_number(f, (double)p->merit_pair.wins, 0);
+            fl_cell_number(f, (double)p->merit_pair.ties, 0);
+            fl_cell_number(f, (double)p->merit_pair.losses, 0);
+            fl_cell_interval(f, &p->slowdown_pair.difference, 1, 2);
+        }
+        if (s->ranked) {
+            fl_cell_interval(f, &p->rank.rank, 1, 2);
+            fl_cell_number(f, p->baseline ? (double)NAN : (double)p->rank.firsts, 0);
+        }
+        fputs("</tr>\n", f);
+    }
+    end(f);
+}
+
+/* ---- workloads ---- */
+
+static const shown workload_column[] = {
+    {FL_REPORT_SAVING_PCT, "energy saved, %", 1, 2},
+    {FL_REPORT_SLOWDOWN, "slowdown, %", 100, 2},
+    {FL_REPORT_ENERGY_J, "energy, J", 1, -5},
+    {FL_REPORT_MAKESPAN_S, "time, s", 1, -5},
+    {FL_REPORT_REGRET_STATIC_PCT, "regret, static, %", 1, 2},
+    {FL_REPORT_REGRET_CLAIRVOYANT_PCT, "regret, clairvoyant, %", 1, 2},
+};
+enum { WORKLOAD_COLUMNS = sizeof workload_column / sizeof *workload_column };
+
+static bool same_cell(const fl_report_row *a, const fl_report_row *b) {
+    return a->policy == b->policy && a->workload == b->workload && a->platform == b->platform &&
+           a->variant == b->variant;
+}
+
+static int by_cell(const void *a, const void *b) {
+    const fl_report_row *x = a, *y = b;
+    const size_t p[5] = {x->variant, x->platform, x->workload, x->policy, x->seed},
+                 q[5] = {y->variant, y->platform, y->workload, y->policy, y->seed};
+    for (size_t k = 0; k < 5; k++)
+        if (p[k] != q[k])
+            return p[k] > q[k] ? 1 : -1;
+    return 0;
+}
+
+static fl_status put_workload(FILE *f, const fl_report_data *r, const fl_report_row *row, size_t count,
+                              const bool *there, double *value, const fl_bootstrap *b, fl_diag *d) {
+    const char *policy = r->policy.item[row->policy];
+    fl_status s = FL_OK;
+    fprintf(f, "<tr%s><th scope=\"row\">", fl_report_is_baseline(policy) ? " class=\"baseline\"" : "");
+    fl_html_text(f, r->workload.item[row->workload]);
+    fputs("</th>", f);
+    if (r->platform.count > 1)
+        fl_cell_text_put(f, r->platform.item[row->platform]);
+    if (r->variant.count > 1)
+        fl_cell_text_put(f, *r->variant.item[row->variant] ? r->variant.item[row->variant] : "plain");
+    fputs("<td class=\"text\">", f);
+    fl_html_label(f, policy);
+    fputs("</td>", f);
+    for (size_t k = 0; !s && k < WORKLOAD_COLUMNS; k++) {
+        fl_interval x;
+        if (!there[k])
+            continue;
+        for (size_t i = 0; i < count; i++)
+            value[i] = row[i].value[workload_column[k].column];
+        s = fl_bootstrap_mean(value, 1, count, b, &x, d);
+        fl_cell_interval(f, &x, workload_column[k].scale, workload_column[k].digits);
+    }
+    fputs("</tr>\n", f);
+    return s;
+}
+
+fl_status fl_table_workloads(FILE *f, const fl_report_data *r, const fl_bootstrap *b, fl_diag *d) {
+    fl_report_row *row = malloc((r->row_count + 1) * sizeof *row);
+    double *value = malloc((r->row_count + 1) * sizeof *value);
+    fl_status s = row && value ? FL_OK : fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the report");
+    bool there[WORKLOAD_COLUMNS] = {0};
+    size_t shown_rows = 0, all = 0;
+    if (!s) {
+        memcpy(row, r->row, r->row_count * sizeof *row);
+        qsort(row, r->row_count, sizeof *row, by_cell);
+    }
+    for (size_t i = 0; !s && i < r->row_count; i++)
+        for (size_t k = 0; k < WORKLOAD_COLUMNS; k++)
+            there[k] |= isfinite(row[i].value[workload_column[k].column]);
+    begin(f, "workloads", "Every workload under every policy: means over the seeds with 95 % intervals");
+    fl_cell_head_text(f, "workload");
+    if (r->platform.count > 1)
+        fl_cell_head_text(f, "platform");
+    if (r->variant.count > 1)
+        fl_cell_head_text(f, "variant");
+    fl_cell_head_text(f, "policy");
+    for (size_t k = 0; k < WORKLOAD_COLUMNS; k++)
+        if (there[k])
+            fl_cell_head(f, workload_column[k].head);
+    fputs("</tr></thead><tbody>\n", f);
+    const fl_bootstrap quick = {.seed = b->seed, .draws = b->draws ? b->draws : 1000};
+    for (size_t i = 0, last; !s && i < r->row_count; i = last) {
+        for (last = i + 1; last < r->row_count && same_cell(&row[i], &row[last]);)
+            last++;
+        all++;
+        if (shown_rows < WORKLOAD_ROWS_MAX) {
+            s = put_workload(f, r, &row[i], last - i, there, value, &quick, d);
+            shown_rows++;
+        }
+    }
+    end(f);
+    if (all > shown_rows)
+        fprintf(f, "<p class=\"note\">%zu of %zu rows are shown; the CSV has them all.</p>\n", shown_rows, all);
+    free(row);
+    free(value);
+    return s;
+}

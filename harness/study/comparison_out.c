@@ -1,0 +1,268 @@
+#include "harness/study/comparison.h"
+
+#include "harness/base/grid.h"
+#include "traces/csv.h"
+
+#include <math.h>
+#include <string.h>
+
+typedef enum fl_cell { TEXT, NAME, REAL, COUNT } fl_cell; /* NAME: a text elsewhere, or NULL */
+
+typedef struct fl_column {
+    const char *name;
+    size_t offset;
+    fl_cell cell;
+} fl_column;
+
+#define SCORE(field) #field, offsetof(fl_row_result, score.field)
+#define ROW(field) #field, offsetof(fl_row_result, field)
+
+static const fl_column columns[] = {{SCORE(energy_j), REAL},
+                                    {SCORE(makespan_s), REAL},
+                                    {SCORE(mean_power_w), REAL},
+                                    {SCORE(slowdown), REAL},
+                                    {SCORE(worst_window_slowdown), REAL},
+                                    {SCORE(regret_static_j), REAL},
+                                    {SCORE(regret_static_pct), REAL},
+                                    {SCORE(regret_clairvoyant_pct), REAL},
+                                    {SCORE(regret_at_own_slowdown_j), REAL},
+                                    {ROW(violated), REAL},
+                                    {SCORE(switches), COUNT},
+                                    {ROW(seed), COUNT},
+                                    {ROW(energy_saving_pct), REAL},
+                                    {SCORE(peak_power_w), REAL},
+                                    {ROW(node_energy_j), REAL},
+                                    {SCORE(edp), REAL},
+                                    {SCORE(ed2p), REAL},
+                                    {ROW(oracle_j), REAL},
+                                    {ROW(oracle_bound_j), REAL},
+                                    {ROW(oracle_gap_pct), REAL},
+                                    {ROW(policy_cost_s), REAL},
+                                    {ROW(reward_regret), REAL},
+                                    {ROW(platform), NAME},
+                                    {ROW(variant), NAME},
+                                    {ROW(note), TEXT},
+                                    {"latency_mean_s", offsetof(fl_row_result, latency.mean_s), REAL},
+                                    {"latency_p50_s", offsetof(fl_row_result, latency.p50_s), REAL},
+                                    {"latency_p90_s", offsetof(fl_row_result, latency.p90_s), REAL},
+                                    {"latency_p95_s", offsetof(fl_row_result, latency.p95_s), REAL},
+                                    {"latency_p99_s", offsetof(fl_row_result, latency.p99_s), REAL},
+                                    {"latency_max_s", offsetof(fl_row_result, latency.max_s), REAL},
+                                    {ROW(energy_per_request_j), REAL},
+                                    {ROW(offered_load), REAL}};
+
+fl_status fl_comparison_value(const fl_row_result *row, const char *name, double *value, fl_diag *d) {
+    static const fl_kept nothing = {
+        .run = {.last_sm_mhz = NAN, .last_mem_mhz = NAN, .last_cpu_mhz = NAN, .hottest_c = NAN}};
+    if (!strcmp(name, "slowdown_pct")) {
+        *value = 100 * row->score.slowdown;
+        return FL_OK;
+    }
+    if (!strcmp(name, "energy_kj")) {
+        *value = row->score.energy_j * 1e-3;
+        return FL_OK;
+    }
+    for (size_t k = 0; k < sizeof columns / sizeof *columns; k++) {
+        const char *at = (const char *)row + columns[k].offset;
+        uint64_t count;
+        if (columns[k].cell == TEXT || columns[k].cell == NAME || strcmp(name, columns[k].name) != 0)
+            continue;
+        if (columns[k].cell == REAL)
+            memcpy(value, at, sizeof *value);
+        else
+            memcpy(&count, at, sizeof count), *value = (double)count;
+        return FL_OK;
+    }
+    const fl_kept *kept = row->kept ? row->kept : &nothing;
+    fl_status s = fl_measure(&kept->run, row->kept ? &kept->watch : NULL, name, value, d);
+    const char *names[sizeof columns / sizeof *columns + 2] = {"slowdown_pct", "energy_kj"};
+    for (size_t k = 0; k < sizeof columns / sizeof *columns; k++)
+        names[k + 2] = columns[k].name;
+    const char *near = s ? fl_nearest(name, names, sizeof names / sizeof *names) : NULL;
+    return near ? fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "no column '%s', did you mean '%s'?", name, near) : s;
+}
+
+void fl_row_head(FILE *f) {
+    fputs("workload,policy", f);
+    for (size_t k = 0; k < sizeof columns / sizeof *columns; k++)
+        fprintf(f, ",%s", columns[k].name);
+    fputc('\n', f);
+}
+
+void fl_row_put(FILE *f, const fl_row_result *row) {
+    fl_csv_put(f, row->workload);
+    fputc(',', f);
+    fl_csv_put(f, row->policy);
+    for (size_t k = 0; k < sizeof columns / sizeof *columns; k++) {
+        const char *at = (const char *)row + columns[k].offset, *name;
+        char text[32];
+        double real;
+        uint64_t count;
+        fputc(',', f);
+        switch (columns[k].cell) {
+        case REAL:
+            memcpy(&real, at, sizeof real), fputs(fl_cell_text(real, text), f);
+            break;
+        case COUNT:
+            memcpy(&count, at, sizeof count), fprintf(f, "%llu", (unsigned long long)count);
+            break;
+        case TEXT:
+            fl_csv_put(f, at);
+            break;
+        case NAME:
+            memcpy(&name, at, sizeof name), fl_csv_put(f, name ? name : "");
+            break;
+        }
+    }
+    fputc('\n', f);
+}
+
+void fl_row_json(cJSON *into, const fl_row_result *row) {
+    cJSON_AddStringToObject(into, "workload", row->workload);
+    cJSON_AddStringToObject(into, "policy", row->policy);
+    for (size_t k = 0; k < sizeof columns / sizeof *columns; k++) {
+        const char *at = (const char *)row + columns[k].offset, *name;
+        double real;
+        uint64_t count;
+        switch (columns[k].cell) {
+        case REAL:
+            memcpy(&real, at, sizeof real), fl_json_add_real(into, columns[k].name, real);
+            break;
+        case COUNT:
+            memcpy(&count, at, sizeof count), cJSON_AddNumberToObject(into, columns[k].name, (double)count);
+            break;
+        case TEXT:
+            cJSON_AddStringToObject(into, columns[k].name, at);
+            break;
+        case NAME:
+            memcpy(&name, at, sizeof name), cJSON_AddStringToObject(into, columns[k].name, name ? name : "");
+            break;
+        }
+    }
+}
+
+fl_status fl_comparison_write(const fl_comparison *c, const char *path, fl_diag *d) {
+    fl_output *o = fl_output_open(path, d);
+    if (!o)
+        return d ? d->status : FL_IO;
+    fl_row_head(fl_output_file(o));
+    for (size_t i = 0; i < c->count; i++)
+        fl_row_put(fl_output_file(o), &c->row[i]);
+    return fl_output_commit(o, d);
+}
+
+static void add_percent(fl_grid *g, double value, int digits) {
+    if (isfinite(value))
+        fl_grid_add(g, "%.*f", digits, value);
+    else
+        fl_grid_add(g, "n/a");
+}
+
+static void add_number(fl_grid *g, double value) {
+    if (isfinite(value))
+        fl_grid_add(g, "%.4g", value);
+    else
+        fl_grid_add(g, "n/a");
+}
+
+static bool any_requests(const fl_comparison *c) {
+    for (size_t i = 0; i < c->mean_first; i++)
+        if (isfinite(c->row[i].latency.mean_s))
+            return true;
+    return false;
+}
+
+static bool several_platforms(const fl_comparison *c) {
+    for (size_t i = 1; i < c->mean_first; i++)
+        if (c->row[i].platform && c->row[0].platform && strcmp(c->row[i].platform, c->row[0].platform) != 0)
+            return true;
+    return false;
+}
+
+static void note_overload(const fl_comparison *c, FILE *out) {
+    size_t over = 0, all = 0;
+    for (size_t i = 0; i < c->mean_first; i++) {
+        all += isfinite(c->row[i].latency.mean_s);
+        over += c->row[i].overloaded;
+    }
+    if (over)
+        fprintf(out,
+                "\nnote: %zu of %zu rows are overloaded (offered_load of 1 or more): requests arrive faster than "
+                "they are served,\nlatencies grow through the run and tell its length\n",
+                over, all);
+}
+
+/* An oracle, or a policy for some workloads only: its mean does not compare with the others'. */
+static void note_partial(const fl_comparison *c, FILE *out) {
+    size_t most = 0, told = 0;
+    for (size_t i = c->mean_first; i < c->count; i++)
+        most = c->row[i].workloads > most ? c->row[i].workloads : most;
+    for (size_t i = c->mean_first; i < c->count; i++)
+        if (c->row[i].workloads < most)
+            fprintf(out, "%s%s %zu",
+                    told++ ? ", " : "\nnote: means over fewer workloads than the others: ", c->row[i].policy,
+                    c->row[i].workloads);
+    if (told)
+        fprintf(out, " (of %zu)\n", most);
+}
+
+void fl_comparison_print(const fl_comparison *c, const fl_comparison_options *o, bool each, FILE *out) {
+    static const char *const head[] = {"policy",         "energy J",    "saving %",         "time s",   "slowdown %",
+                                       "worst window %", "vs static %", "vs clairvoyant %", "violated", "switches"};
+    static const char *const served[] = {"latency s", "p95 s", "p99 s", "J/request"};
+    const bool requests = any_requests(c);
+    const bool platforms = each && several_platforms(c);
+    fl_grid g = {.columns = sizeof head / sizeof *head + each + platforms + (requests ? 4 : 0)};
+    size_t first = each ? 0 : c->mean_first, last = each ? c->mean_first : c->count;
+    if (platforms)
+        fl_grid_add(&g, "platform");
+    if (each)
+        fl_grid_add(&g, "workload");
+    for (size_t k = 0; k < sizeof head / sizeof *head; k++)
+        fl_grid_add(&g, "%s", head[k]);
+    for (size_t k = 0; requests && k < 4; k++)
+        fl_grid_add(&g, "%s", served[k]);
+    for (size_t i = first; i < last; i++) {
+        const fl_row_result *r = &c->row[i];
+        if (platforms)
+            fl_grid_add(&g, "%s", r->platform);
+        if (each)
+            fl_grid_add(&g, "%s", r->workload);
+        fl_grid_add(&g, "%s", r->policy);
+        fl_grid_add(&g, "%.6g", r->score.energy_j);
+        add_percent(&g, r->energy_saving_pct, 2);
+        fl_grid_add(&g, "%.5g", r->score.makespan_s);
+        add_percent(&g, 100 * r->score.slowdown, 2);
+        add_percent(&g, 100 * r->score.worst_window_slowdown, 2);
+        add_percent(&g, r->score.regret_static_pct, 2);
+        add_percent(&g, r->score.regret_clairvoyant_pct, 2);
+        if (each)
+            fl_grid_add(&g, "%s", r->violated > 0 ? "yes" : "no");
+        else
+            fl_grid_add(&g, "%.0f", r->violated);
+        fl_grid_add(&g, "%llu", (unsigned long long)r->score.switches);
+        if (!requests)
+            continue;
+        add_number(&g, r->latency.mean_s);
+        add_number(&g, r->latency.p95_s);
+        add_number(&g, r->latency.p99_s);
+        add_number(&g, r->energy_per_request_j);
+    }
+    const size_t draws = o->draws ? (size_t)o->draws : 1;
+    size_t plain = 0; /* a mean is over the workloads of one variant */
+    for (size_t i = 0; i < o->scenes->count; i++)
+        plain += !o->scenes->item[i]->variant;
+    const size_t workloads = (each ? o->scenes->count : plain) / draws;
+    fprintf(out, "%s %zu workload%s", each ? "each of" : "mean over", workloads, workloads == 1 ? "" : "s");
+    if (o->seeds * draws > 1)
+        fprintf(out, " and %zu seeds", o->seeds * draws);
+    if (isfinite(o->bound))
+        fprintf(out, ", bound on the slowdown %g %%", 100 * o->bound);
+    fprintf(out, ", objective %s\n\n", fl_objective_names[o->objective]);
+    fl_grid_print(&g, 1u + each + platforms, out);
+    fl_grid_free(&g);
+    if (!each)
+        note_partial(c, out);
+    if (requests)
+        note_overload(c, out);
+}

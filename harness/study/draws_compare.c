@@ -1,0 +1,314 @@
+#include "harness/study/draws_compare.h"
+
+#include "harness/base/grid.h"
+#include "harness/base/pool.h"
+#include "sim/draws.h"
+#include "traces/tables.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct work {
+    const fl_comparison_options *o;
+    fl_draws *draws; /* by scene */
+    size_t *best;    /* by scene: the clock of the least energy under the bound */
+    fl_row_result *row;
+} work;
+
+static fl_status no_memory(fl_diag *d) {
+    return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the distribution replay");
+}
+
+/* ---- what is drawn from ---- */
+
+static fl_status read_options(const fl_json *at, fl_draws_options *o, fl_diag *d) {
+    const struct {
+        const char *key;
+        double min, max, *into;
+    } row[] = {{"step_ms", 0.01, 1e5, &o->step_ms},
+               {"energy_cv", 0, 3, &o->energy_cv},
+               {"ratio", 1e-6, 1e6, &o->ratio},
+               {"ratio_exponent", -10, 10, &o->ratio_exponent},
+               {"ratio_cv", 0, 3, &o->ratio_cv}};
+    fl_status s = FL_OK;
+    for (size_t i = 0; !s && i < sizeof row / sizeof *row; i++)
+        if (fl_json_has(at, row[i].key))
+            s = fl_json_get_real(at, row[i].key, row[i].min, row[i].max, row[i].into, d);
+    return s;
+}
+
+static fl_status options_of(const fl_experiment *e, const char *variant, fl_draws_options *o, fl_diag *d) {
+    static const char *const known[] = {FL_DRAWS_KEYS};
+    const fl_json root = fl_json_root(e->tree, e->path);
+    fl_json at, all;
+    *o = (fl_draws_options){.step_ms = 10, .energy_cv = 0.1, .ratio = 1, .ratio_exponent = 1, .ratio_cv = 0.1};
+    fl_status s = fl_json_get_object(&root, "draws", &at, d);
+    if (!s)
+        s = fl_json_known(&at, known, sizeof known / sizeof *known, d);
+    if (!s)
+        s = read_options(&at, o, d);
+    if (s || !variant)
+        return s;
+    s = fl_json_get_object(&root, "variants", &all, d);
+    if (!s)
+        s = fl_json_get_object(&all, variant, &at, d);
+    return s ? s : read_options(&at, o, d);
+}
+
+static fl_status make_draws(const fl_experiment *e, const fl_scene *s, fl_draws *draws, fl_diag *d) {
+    fl_draws_options o;
+    fl_sweep sweep = {0};
+    fl_status status = options_of(e, s->variant, &o, d);
+    if (!status)
+        status = fl_sweep_read(s->source, &sweep, d);
+    uint32_t found = UINT32_MAX;
+    for (uint32_t i = 0; !status && i < sweep.row_count; i++)
+        if (fl_workload_matches(s->w->name, s->variant, sweep.names[sweep.rows[i].workload]))
+            found = sweep.rows[i].workload;
+    if (!status && found == UINT32_MAX)
+        status = fl_fail(d, FL_BAD_INPUT, s->source, 0, 0, "no rows of '%s' to draw from", s->w->name);
+    if (!status)
+        status = fl_draws_make(draws, &sweep, found, &o, d);
+    fl_sweep_free(&sweep);
+    return status;
+}
+
+static const fl_draw_clock *top(const fl_draws *draws) { return &draws->clock[draws->clock_count - 1]; }
+
+static size_t best_static(const fl_draws *draws, double bound) {
+    size_t best = draws->clock_count - 1;
+    for (size_t i = 0; i < draws->clock_count; i++)
+        if (draws->clock[i].total_j < draws->clock[best].total_j &&
+            draws->clock[i].time_s <= top(draws)->time_s * (1 + bound))
+            best = i;
+    return best;
+}
+
+/* ---- rows ---- */
+
+static void score(const work *w, size_t scene, double energy_j, double time_s, fl_row_result *row) {
+    const fl_draws *draws = &w->draws[scene];
+    const fl_scene *s = w->o->scenes->item[scene];
+    const double best_j = draws->clock[w->best[scene]].total_j;
+    fl_score *x = &row->score;
+    row->workload = s->w->name;
+    row->variant = s->variant;
+    row->platform = s->platform.name;
+    *x = (fl_score){.energy_j = energy_j,
+                    .makespan_s = time_s,
+                    .mean_power_w = energy_j / time_s,
+                    .peak_power_w = NAN,
+                    .edp = energy_j * time_s,
+                    .ed2p = energy_j * time_s * time_s,
+                    .slowdown = time_s / top(draws)->time_s - 1,
+                    .worst_window_slowdown = NAN,
+                    .regret_static_j = NAN,
+                    .regret_static_pct = NAN,
+                    .regret_clairvoyant_j = NAN,
+                    .regret_clairvoyant_pct = NAN,
+                    .regret_at_own_slowdown_j = NAN,
+                    .switches = row->score.switches};
+    x->violated = x->slowdown > w->o->bound * (1 + 1e-12);
+    if (!x->violated) {
+        x->regret_static_j = energy_j - best_j;
+        x->regret_static_pct = 100 * (energy_j / best_j - 1);
+    }
+    row->violated = x->violated;
+    row->energy_saving_pct = 100 * (1 - energy_j / top(draws)->total_j);
+    row->latency = fl_times_of(NULL, 0);
+    row->energy_per_request_j = row->offered_load = NAN;
+    row->node_energy_j = row->policy_cost_s = row->oracle_j = row->oracle_bound_j = row->oracle_gap_pct = NAN;
+}
+
+static double regret_of_step(const fl_draws *draws, size_t clock) {
+    double best = -HUGE_VAL;
+    for (size_t i = 0; i < draws->clock_count; i++)
+        best = fmax(best, -draws->clock[i].energy_j * draws->clock[i].ratio);
+    return best + draws->clock[clock].energy_j * draws->clock[clock].ratio;
+}
+
+static fl_status add_static(const work *w, size_t scene, const char *name, size_t clock, fl_comparison *c, fl_diag *d) {
+    const fl_draws *draws = &w->draws[scene];
+    const fl_draw_clock *at = &draws->clock[clock];
+    fl_row_result row = {.policy = name, .seed = w->o->seed};
+    score(w, scene, at->total_j, at->time_s, &row);
+    row.reward_regret = regret_of_step(draws, clock) * at->time_s * 1e9 / (double)draws->step_ns;
+    snprintf(row.note, sizeof row.note, "%g MHz", at->mhz);
+    fl_kept *kept = calloc(1, sizeof *kept);
+    if (!kept)
+        return no_memory(d);
+    kept->run.last_sm_mhz = at->mhz;
+    kept->run.last_mem_mhz = kept->run.last_cpu_mhz = NAN;
+    row.kept = kept;
+    fl_status s = fl_comparison_add(c, &row, d);
+    if (s)
+        fl_row_free(&row);
+    return s;
+}
+
+static fl_status keep_run(const work *w, size_t scene, fl_kept *kept, fl_draws_result *r, fl_diag *d) {
+    const fl_draws *draws = &w->draws[scene];
+    kept->run.makespan_s = r->time_s;
+    kept->run.energy_j = kept->run.node_energy_j = r->energy_j;
+    kept->run.last_sm_mhz = kept->run.last_mem_mhz = kept->run.last_cpu_mhz = NAN;
+    kept->run.residence = calloc(draws->clock_count, sizeof *kept->run.residence);
+    if (!kept->run.residence)
+        return no_memory(d);
+    for (size_t i = 0; i < draws->clock_count; i++)
+        kept->run.residence[kept->run.residence_count++] = (fl_residence){
+            .sm_mhz = (uint32_t)draws->clock[i].mhz, .ps = (int64_t)(r->step_count[i] * (double)draws->step_ns * 1e3)};
+    kept->watch.regret_mark = r->regret_mark;
+    kept->watch.regret_count = r->mark_count;
+    r->regret_mark = NULL;
+    return FL_OK;
+}
+
+static fl_status run_one(void *user, size_t i, fl_diag *d) {
+    work *w = user;
+    const fl_comparison_options *o = w->o;
+    const size_t scene = i / (o->spec_count * o->seeds);
+    fl_scene *s = o->scenes->item[scene];
+    const fl_spec *spec = &o->spec[i / o->seeds % o->spec_count];
+    if (!fl_spec_is_for(spec, s))
+        return FL_OK;
+    fl_facts facts = s->facts;
+    facts.seed = o->seed + i % o->seeds;
+    fl_layer layer[2] = {fl_platform_layer(&s->platform, spec->policy->name), spec->layer};
+    fl_draws_run run = {
+        .draws = &w->draws[scene], .facts = &facts, .policy = spec->policy, .layer = layer, .layer_count = 2};
+    fl_row_result *row = &w->row[i];
+    *row = (fl_row_result){.seed = facts.seed, .kept = calloc(1, sizeof *row->kept)};
+    if (!row->kept)
+        return no_memory(d);
+    fl_status status = fl_watch_open(&row->kept->watch, spec->policy, facts.gpu_count, d);
+    run.on_step = fl_watch_step;
+    run.user = &row->kept->watch;
+    fl_draws_result r = {0};
+    if (!status)
+        status = fl_draws_replay(&run, &r, d);
+    if (status)
+        return status;
+    row->policy = spec->label;
+    row->score.switches = r.switches;
+    row->reward_regret = r.reward_regret;
+    score(w, scene, r.energy_j, r.time_s, row);
+    row->faults = r.faults;
+    status = keep_run(w, scene, row->kept, &r, d);
+    fl_draws_result_free(&r);
+    return status;
+}
+
+fl_status fl_draws_compare(const fl_experiment *e, const fl_comparison_options *o, fl_comparison *c, fl_diag *d) {
+    *c = (fl_comparison){0};
+    const size_t n = o->scenes->count, runs = n * o->spec_count * o->seeds;
+    work w = {.o = o};
+    w.draws = calloc(n + 1, sizeof *w.draws);
+    w.best = calloc(n + 1, sizeof *w.best);
+    w.row = calloc(runs + 1, sizeof *w.row);
+    fl_status s = w.draws && w.best && w.row ? FL_OK : no_memory(d);
+    for (size_t i = 0; !s && i < n; i++)
+        if (!(s = make_draws(e, o->scenes->item[i], &w.draws[i], d)))
+            w.best[i] = best_static(&w.draws[i], o->bound);
+    if (!s)
+        s = fl_pool_run(run_one, &w, runs, o->threads, "policies", d);
+    for (size_t i = 0, at = 0; !s && i < n; i++) {
+        s = add_static(&w, i, "baseline:default", w.draws[i].clock_count - 1, c, d);
+        if (!s)
+            s = add_static(&w, i, "baseline:static", w.best[i], c, d);
+        for (size_t k = 0; !s && k < o->spec_count * o->seeds; k++, at++) {
+            if (!w.row[at].policy)
+                continue;
+            c->faults += w.row[at].faults;
+            if (!(s = fl_comparison_add(c, &w.row[at], d)))
+                w.row[at].kept = NULL; /* the comparison's now */
+        }
+    }
+    if (!s)
+        s = fl_comparison_means(c, d);
+    for (size_t i = 0; w.draws && i < n; i++)
+        fl_draws_free(&w.draws[i]);
+    free(w.draws);
+    free(w.best);
+    for (size_t i = 0; w.row && i < runs; i++)
+        fl_row_free(&w.row[i]);
+    free(w.row);
+    if (s)
+        fl_comparison_free(c);
+    return s;
+}
+
+/* ---- telling ---- */
+
+static bool alike(const fl_row_result *a, const fl_row_result *b, bool each) {
+    return !strcmp(a->policy, b->policy) &&
+           (each ? !strcmp(a->workload, b->workload)
+                 : (a->variant == b->variant || (a->variant && b->variant && !strcmp(a->variant, b->variant))));
+}
+
+typedef struct cell {
+    double mean, half;
+} cell;
+
+static cell mean_of(const fl_comparison *c, size_t first, bool each, size_t offset, double scale) {
+    double *value = malloc((c->mean_first + 1) * sizeof *value);
+    cell out = {NAN, NAN};
+    size_t n = 0;
+    for (size_t i = first; value && i < c->mean_first; i++)
+        if (alike(&c->row[i], &c->row[first], each)) {
+            memcpy(&value[n], (const char *)&c->row[i] + offset, sizeof *value);
+            value[n++] *= scale;
+        }
+    if (value)
+        fl_mean_interval(value, n, &out.mean, &out.half);
+    free(value);
+    return out;
+}
+
+static double mean_switches(const fl_comparison *c, size_t first, bool each) {
+    double sum = 0, n = 0;
+    for (size_t i = first; i < c->mean_first; i++)
+        if (alike(&c->row[i], &c->row[first], each)) {
+            sum += (double)c->row[i].score.switches;
+            n++;
+        }
+    return sum / n;
+}
+
+static void add_cell(fl_grid *g, cell x, int digits, bool half) {
+    if (isnan(x.mean))
+        fl_grid_add(g, "n/a");
+    else if (half && isfinite(x.half) && x.half > 0)
+        fl_grid_add(g, "%.*f +-%.*f", digits, x.mean, digits, x.half);
+    else
+        fl_grid_add(g, "%.*f", digits, x.mean);
+}
+
+void fl_draws_print(const fl_comparison *c, const fl_comparison_options *o, bool each, FILE *out) {
+    static const char *const head[] = {"workload",         "policy",       "energy kJ",  "saving %",
+                                       "energy regret kJ", "Eq. 3 regret", "slowdown %", "switches"};
+    fl_grid g = {.columns = 8};
+    for (size_t k = 0; k < g.columns; k++)
+        fl_grid_add(&g, "%s", head[k]);
+    for (size_t i = 0; i < c->mean_first; i++) {
+        bool first = true;
+        for (size_t k = 0; k < i && first; k++)
+            first = !alike(&c->row[k], &c->row[i], each);
+        if (!first)
+            continue;
+        const fl_row_result *r = &c->row[i];
+        fl_grid_add(&g, "%s%s%s%s", each ? r->workload : "all", !each && r->variant ? " [" : "",
+                    !each && r->variant ? r->variant : "", !each && r->variant ? "]" : "");
+        fl_grid_add(&g, "%s", r->policy);
+        add_cell(&g, mean_of(c, i, each, offsetof(fl_row_result, score.energy_j), 1e-3), 3, each);
+        add_cell(&g, mean_of(c, i, each, offsetof(fl_row_result, energy_saving_pct), 1), 2, false);
+        add_cell(&g, mean_of(c, i, each, offsetof(fl_row_result, score.regret_static_j), 1e-3), 3, false);
+        add_cell(&g, mean_of(c, i, each, offsetof(fl_row_result, reward_regret), 1), 0, false);
+        add_cell(&g, mean_of(c, i, each, offsetof(fl_row_result, score.slowdown), 100), 2, false);
+        fl_grid_add(&g, "%.0f", mean_switches(c, i, each));
+    }
+    fprintf(out, "distribution replay, mean over %u seed%s%s; +- is the 95 %% interval over seeds\n\n", o->seeds,
+            o->seeds == 1 ? "" : "s", each ? "" : " and all workloads");
+    fl_grid_print(&g, 2, out);
+    fl_grid_free(&g);
+}

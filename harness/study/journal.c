@@ -1,0 +1,358 @@
+#include "harness/study/journal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#define MAGIC "# foldline-journal 1 "
+
+typedef struct job_rows {
+    char *text; /* its lines, one after the other; NULL: not done */
+} job_rows;
+
+struct fl_journal {
+    char *path;
+    char key[65];
+    int fd; /* -1: in memory only */
+    size_t jobs, done;
+    job_rows *job;
+    pthread_mutex_t lock;
+    time_t synced;
+};
+
+static fl_status no_memory(fl_diag *d) { return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the journal"); }
+
+static fl_status io(const fl_journal *j, const char *what, fl_diag *d) {
+    return fl_fail(d, FL_IO, j->path, 0, 0, "cannot %s: %s; what was written so far is kept, run again to go on", what,
+                   fl_reason(errno));
+}
+
+/* CRC-32 (IEEE 802.3), bit by bit: rows are short beside what made them. */
+static uint32_t crc(const char *text, size_t size) {
+    uint32_t c = UINT32_MAX;
+    for (size_t i = 0; i < size; i++) {
+        c ^= (unsigned char)text[i];
+        for (int k = 0; k < 8; k++)
+            c = c >> 1 ^ (c & 1 ? UINT32_C(0xedb88320) : 0);
+    }
+    return ~c;
+}
+
+static size_t lines_of(const char *text) {
+    size_t n = 0;
+    for (; *text; text++)
+        n += *text == '\n';
+    return n;
+}
+
+/* ---- reading ---- */
+
+typedef struct half { /* of a job whose lines are being gathered */
+    size_t job, rows, seen;
+    char *text;
+    size_t size;
+} half;
+
+static fl_status add_line(half *h, const char *text, size_t size, fl_diag *d) {
+    char *longer = realloc(h->text, h->size + size + 2);
+    if (!longer)
+        return no_memory(d);
+    h->text = longer;
+    memcpy(longer + h->size, text, size);
+    h->size += size;
+    longer[h->size++] = '\n';
+    longer[h->size] = 0;
+    return FL_OK;
+}
+
+/* "JOB ROW ROWS CRC TEXT". False where the line is not whole. */
+static bool parse(const char *line, size_t size, size_t *job, size_t *row, size_t *rows, const char **text) {
+    uint32_t sum;
+    int at = 0;
+    if (sscanf(line, "%zu %zu %zu %8" SCNx32 "%n", job, row, rows, &sum, &at) != 4 || !at || line[at] != ' ')
+        return false;
+    *text = line + at + 1;
+    return crc(*text, size - (size_t)(at + 1)) == sum;
+}
+
+/* The lines of `text`, whole ones only; *good is the offset behind the last job that is complete. fresh: a job that is
+ * there already is an error. */
+static fl_status take(fl_journal *j, const char *path, char *text, size_t *good, bool fresh, fl_diag *d) {
+    half h = {.job = SIZE_MAX};
+    fl_status s = FL_OK;
+    char *line = strchr(text, '\n');
+    size_t number = 1;
+    *good = line ? (size_t)(line + 1 - text) : 0;
+    for (line = line ? line + 1 : text + strlen(text); !s && *line;) {
+        char *end = strchr(line, '\n');
+        size_t job, row, rows;
+        const char *rest;
+        if (!end)
+            break; /* torn */
+        *end = 0;
+        number++;
+        if (!parse(line, (size_t)(end - line), &job, &row, &rows, &rest) || job >= j->jobs || row > rows)
+            break;
+        if (fresh && row <= 1 && j->job[job].text) {
+            s = fl_fail(d, FL_BAD_INPUT, path, (int64_t)number, 0,
+                        "job %zu is there already, expected each job in one shard", job);
+            break;
+        }
+        if (row <= 1) {
+            free(h.text);
+            h = (half){.job = job, .rows = rows, .text = calloc(1, 1)};
+        } else if (job != h.job || rows != h.rows || row != h.seen + 1) {
+            break;
+        }
+        h.seen = row;
+        s = h.text ? (rows ? add_line(&h, rest, strlen(rest), d) : FL_OK) : no_memory(d);
+        line = end + 1;
+        if (!s && h.seen == h.rows) {
+            j->done += !j->job[job].text;
+            free(j->job[job].text);
+            j->job[job].text = h.text;
+            h = (half){.job = SIZE_MAX};
+            *good = (size_t)(line - text);
+        }
+    }
+    free(h.text);
+    return s;
+}
+
+static fl_status read_all(const char *path, char **text, fl_diag *d) {
+    FILE *f = fopen(path, "rb");
+    struct stat st;
+    *text = NULL;
+    if (!f || fstat(fileno(f), &st)) {
+        fl_status s = fl_fail(d, FL_BAD_INPUT, path, 0, 0, "cannot open: %s", fl_reason(errno));
+        if (f)
+            fclose(f);
+        return s;
+    }
+    const size_t size = (size_t)st.st_size;
+    char *all = malloc(size + 1);
+    const size_t got = all ? fread(all, 1, size, f) : 0;
+    const bool bad = all && (ferror(f) || got != size || memchr(all, 0, got));
+    fclose(f);
+    if (!all)
+        return no_memory(d);
+    all[got] = 0;
+    if (bad) {
+        free(all);
+        return fl_fail(d, FL_BAD_INPUT, path, 0, 0, "not a journal, expected text that can be read whole");
+    }
+    *text = all;
+    return FL_OK;
+}
+
+static bool parse_head(const char *text, char *key, size_t *jobs) {
+    int at = 0;
+    return !strncmp(text, MAGIC, sizeof MAGIC - 1) &&
+           sscanf(text + sizeof MAGIC - 1, "%64[0-9a-f] %zu%n", key, jobs, &at) == 2 && at &&
+           text[sizeof MAGIC - 1 + (size_t)at] == '\n';
+}
+
+fl_status fl_journal_head(const char *path, char *key, size_t *jobs, fl_diag *d) {
+    char *text;
+    fl_status s = read_all(path, &text, d);
+    if (!s && !parse_head(text, key, jobs))
+        s = fl_fail(d, FL_BAD_INPUT, path, 1, 1, "not a journal of this version, expected '" MAGIC "KEY JOBS'");
+    free(text);
+    return s;
+}
+
+static fl_status check_head(const fl_journal *j, const char *path, const char *text, fl_diag *d) {
+    char key[65] = "";
+    size_t jobs = 0;
+    if (!parse_head(text, key, &jobs))
+        return fl_fail(d, FL_BAD_INPUT, path, 1, 1, "not a journal of this version, expected '" MAGIC "KEY JOBS'");
+    if (strcmp(key, j->key) != 0 || jobs != j->jobs)
+        return fl_fail(d, FL_BAD_INPUT, path, 1, 0,
+                       "begun with other inputs, options or another version of foldline, expected the same; remove it "
+                       "to start over");
+    return FL_OK;
+}
+
+/* ---- opening ---- */
+
+static fl_status put(const fl_journal *j, const char *text, size_t size, fl_diag *d) {
+    while (size) {
+        const ssize_t n = write(j->fd, text, size);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return io(j, "write", d);
+        text += n;
+        size -= (size_t)n;
+    }
+    return FL_OK;
+}
+
+static fl_status load(fl_journal *j, fl_diag *d) {
+    struct stat st;
+    char *text = NULL, head[sizeof MAGIC + 100];
+    const int n = snprintf(head, sizeof head, MAGIC "%s %zu\n", j->key, j->jobs);
+    size_t good = 0;
+    if (fstat(j->fd, &st))
+        return io(j, "read", d);
+    fl_status s = FL_OK;
+    if (st.st_size) {
+        s = read_all(j->path, &text, d);
+        /* Killed within its first line; whatever else has no line is somebody's file. */
+        if (!s && !strncmp(head, text, strlen(text)) && !strchr(text, '\n'))
+            good = 0;
+        else if (!s && !(s = check_head(j, j->path, text, d)))
+            s = take(j, j->path, text, &good, false, d);
+        free(text);
+    }
+    if (!s && (off_t)good < st.st_size && ftruncate(j->fd, (off_t)good))
+        s = io(j, "cut off what a kill left half-written", d);
+    if (s || good)
+        return s;
+    return put(j, head, (size_t)n, d);
+}
+
+fl_status fl_journal_open(fl_journal **out, const char *path, const char *key, size_t jobs, fl_diag *d) {
+    fl_journal *j = calloc(1, sizeof *j);
+    *out = NULL;
+    if (!j)
+        return no_memory(d);
+    j->fd = -1;
+    j->jobs = jobs;
+    j->job = calloc(jobs + 1, sizeof *j->job);
+    j->path = path ? strdup(path) : NULL;
+    snprintf(j->key, sizeof j->key, "%s", key);
+    pthread_mutex_init(&j->lock, NULL);
+    fl_status s = j->job && (j->path || !path) ? FL_OK : no_memory(d);
+    if (!s && path) {
+        j->fd = open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+        if (j->fd < 0)
+            s = fl_fail(d, FL_IO, path, 0, 0, "cannot create: %s", fl_reason(errno));
+        else if (flock(j->fd, LOCK_EX | LOCK_NB))
+            s = fl_fail(d, FL_IO, path, 0, 0, "another foldline is at work on it");
+        else
+            s = load(j, d);
+    }
+    if (s)
+        fl_journal_close(j);
+    else
+        *out = j;
+    return s;
+}
+
+void fl_journal_close(fl_journal *j) {
+    if (!j)
+        return;
+    if (j->fd >= 0)
+        close(j->fd);
+    for (size_t i = 0; j->job && i < j->jobs; i++)
+        free(j->job[i].text);
+    free(j->job);
+    free(j->path);
+    pthread_mutex_destroy(&j->lock);
+    free(j);
+}
+
+bool fl_journal_has(const fl_journal *j, size_t job) { return job < j->jobs && j->job[job].text; }
+size_t fl_journal_count(const fl_journal *j) { return j->done; }
+
+/* ---- writing ---- */
+
+/* The journal lines of a job. malloc'd; NULL when out of memory. */
+static char *lines(size_t job, const char *rows, size_t *size) {
+    char *text = NULL;
+    const size_t count = lines_of(rows);
+    FILE *f = open_memstream(&text, size);
+    if (!f)
+        return NULL;
+    if (!count)
+        fprintf(f, "%zu 0 0 %08" PRIx32 " \n", job, crc("", 0));
+    for (size_t i = 1; *rows; i++) {
+        const char *end = strchr(rows, '\n');
+        const size_t length = (size_t)(end - rows);
+        fprintf(f, "%zu %zu %zu %08" PRIx32 " %.*s\n", job, i, count, crc(rows, length), (int)length, rows);
+        rows = end + 1;
+    }
+    if (fclose(f)) {
+        free(text);
+        return NULL;
+    }
+    return text;
+}
+
+fl_status fl_journal_sync(fl_journal *j, fl_diag *d) {
+    if (j->fd >= 0 && fdatasync(j->fd))
+        return io(j, "write to disk", d);
+    j->synced = time(NULL);
+    return FL_OK;
+}
+
+fl_status fl_journal_add(fl_journal *j, size_t job, const char *rows, fl_diag *d) {
+    size_t size;
+    char *text = lines(job, rows, &size), *copy = strdup(rows);
+    if (!text || !copy) {
+        free(text);
+        free(copy);
+        return no_memory(d);
+    }
+    pthread_mutex_lock(&j->lock);
+    fl_status s = j->fd >= 0 ? put(j, text, size, d) : FL_OK;
+    if (!s) {
+        j->done += !j->job[job].text;
+        free(j->job[job].text);
+        j->job[job].text = copy;
+        copy = NULL;
+    }
+    if (!s && time(NULL) > j->synced)
+        s = fl_journal_sync(j, d);
+    pthread_mutex_unlock(&j->lock);
+    free(text);
+    free(copy);
+    return s;
+}
+
+fl_status fl_journal_write(fl_journal *j, void *file, fl_diag *d) {
+    (void)d;
+    for (size_t i = 0; i < j->jobs; i++)
+        if (j->job[i].text)
+            fputs(j->job[i].text, file);
+    return FL_OK;
+}
+
+fl_status fl_journal_write_shard(fl_journal *j, void *file, fl_diag *d) {
+    fprintf(file, MAGIC "%s %zu\n", j->key, j->jobs);
+    for (size_t i = 0; i < j->jobs; i++) {
+        size_t size;
+        char *text = j->job[i].text ? lines(i, j->job[i].text, &size) : NULL;
+        if (j->job[i].text && !text)
+            return no_memory(d);
+        if (text)
+            fputs(text, file);
+        free(text);
+    }
+    return FL_OK;
+}
+
+fl_status fl_journal_merge(fl_journal *j, const char *path, fl_diag *d) {
+    char *text;
+    size_t good, size;
+    fl_status s = read_all(path, &text, d);
+    if (s)
+        return s;
+    size = strlen(text);
+    s = check_head(j, path, text, d);
+    if (!s)
+        s = take(j, path, text, &good, true, d);
+    if (!s && good != size)
+        s = fl_fail(d, FL_BAD_INPUT, path, 0, 0, "ends in a job that is not whole, expected a finished shard");
+    free(text);
+    return s;
+}

@@ -1,0 +1,202 @@
+#include "harness/study/measure.h"
+
+#include "sim/draws.h"
+
+#include "harness/base/json.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+fl_status fl_watch_open(fl_watch *w, const fl_policy *policy, uint32_t gpu_count, fl_diag *d) {
+    *w = (fl_watch){.policy = policy, .gpu_count = gpu_count};
+    for (uint32_t i = 0; policy && i < policy->probe_count; i++)
+        w->probe_count += policy->probe[i].per_gpu ? gpu_count : 1;
+    w->probe = malloc((w->probe_count + 1) * sizeof *w->probe);
+    w->node_bin = calloc(FL_WATCH_BINS, sizeof *w->node_bin);
+    w->gpu_bin = calloc(FL_WATCH_BINS, sizeof *w->gpu_bin);
+    for (size_t i = 0; w->probe && i < w->probe_count; i++)
+        w->probe[i] = NAN;
+    if (w->probe && w->node_bin && w->gpu_bin)
+        return FL_OK;
+    fl_watch_free(w);
+    return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory to watch the run");
+}
+
+void fl_watch_free(fl_watch *w) {
+    free(w->probe);
+    free(w->node_bin);
+    free(w->gpu_bin);
+    free(w->regret_mark);
+    *w = (fl_watch){0};
+}
+
+fl_status fl_watch_step(void *user, const fl_sample *sample, const fl_decision *decision, fl_diag *d) {
+    fl_watch *w = user;
+    (void)sample;
+    (void)d;
+    for (size_t i = 0; i < w->probe_count; i++)
+        if (!isnan(decision->probe[i]))
+            w->probe[i] = decision->probe[i];
+    return FL_OK;
+}
+
+static void count(uint32_t *bin, fl_wide fj, int64_t ps) {
+    const double watts = (double)fj / (double)ps * 1e-3;
+    bin[watts < FL_WATCH_BINS - 1 ? (size_t)watts : FL_WATCH_BINS - 1]++;
+}
+
+fl_status fl_watch_truth(void *user, const fl_node *node, int64_t t_ps, fl_diag *d) {
+    fl_watch *w = user;
+    (void)d;
+    fl_wide gpu_fj = 0;
+    for (uint32_t i = 0; i < w->gpu_count; i++)
+        gpu_fj += fl_node_gpu(node, i)->sums.energy_fj;
+    const fl_wide node_fj = fl_node_energy_fj(node);
+    if (t_ps > w->last_ps) {
+        count(w->node_bin, node_fj - w->node_fj, t_ps - w->last_ps);
+        count(w->gpu_bin, gpu_fj - w->gpu_fj, t_ps - w->last_ps);
+        w->windows++;
+    }
+    w->last_ps = t_ps;
+    w->node_fj = node_fj;
+    w->gpu_fj = gpu_fj;
+    return FL_OK;
+}
+
+/* ---- names ---- */
+
+typedef enum which { SM, MEM, CPU } which;
+
+static size_t residences(const fl_run_result *r, which of) { return of == CPU ? r->cpu_count : r->residence_count; }
+
+static double clock_of(const fl_run_result *r, which of, size_t i, int64_t *ps) {
+    if (of == CPU) {
+        *ps = r->cpu[i].ps;
+        return r->cpu[i].mhz;
+    }
+    *ps = r->residence[i].ps;
+    return of == SM ? r->residence[i].sm_mhz : r->residence[i].mem_mhz;
+}
+
+static double clock_mean(const fl_run_result *r, which of) {
+    double sum = 0, time = 0;
+    for (size_t i = 0; i < residences(r, of); i++) {
+        int64_t ps;
+        const double mhz = clock_of(r, of, i, &ps);
+        sum += mhz * (double)ps;
+        time += (double)ps;
+    }
+    return time > 0 ? sum / time : (double)NAN;
+}
+
+static double clock_share_pct(const fl_run_result *r, which of, double from, double to) {
+    double inside = 0, time = 0;
+    for (size_t i = 0; i < residences(r, of); i++) {
+        int64_t ps;
+        const double mhz = clock_of(r, of, i, &ps);
+        inside += mhz >= from && mhz <= to ? (double)ps : 0;
+        time += (double)ps;
+    }
+    return time > 0 ? 100 * inside / time : (double)NAN;
+}
+
+static double over_pct(const uint32_t *bin, uint32_t windows, double watts) {
+    uint32_t over = 0;
+    for (size_t i = 0; i < FL_WATCH_BINS; i++)
+        over += (double)i >= watts ? bin[i] : 0;
+    return windows ? 100.0 * over / windows : (double)NAN;
+}
+
+static double probe(const fl_watch *w, const char *name) {
+    size_t at = 0;
+    for (uint32_t i = 0; w && w->policy && i < w->policy->probe_count; i++) {
+        if (!strcmp(w->policy->probe[i].name, name))
+            return w->probe[at];
+        at += w->policy->probe[i].per_gpu ? w->gpu_count : 1;
+    }
+    return NAN;
+}
+
+static double regret_after(const fl_watch *w, double steps) {
+    const size_t mark = steps >= FL_DRAWS_MARK ? (size_t)(steps / FL_DRAWS_MARK) - 1 : SIZE_MAX;
+    return w && mark < w->regret_count ? w->regret_mark[mark] : (double)NAN;
+}
+
+/* "A" or "A-B" after the @. */
+static bool range(const char *text, double *from, double *to) {
+    char *end;
+    *from = *to = strtod(text, &end);
+    if (end != text && *end == '-') {
+        text = end + 1;
+        *to = strtod(text, &end);
+    }
+    return end != text && !*end && isfinite(*from) && isfinite(*to);
+}
+
+typedef enum at { SM_SHARE, MEM_SHARE, CPU_SHARE, OVER_NODE, OVER_GPU, REGRET, AT_COUNT } at;
+static const char *const at_name[AT_COUNT] = {"sm_share@",  "mem_share@", "cpu_share@",
+                                              "over_node@", "over_gpu@",  "reward_regret@"};
+
+static double value_at(const fl_run_result *run, const fl_watch *w, at what, double from, double to) {
+    switch (what) {
+    case SM_SHARE:
+        return clock_share_pct(run, SM, from, to);
+    case MEM_SHARE:
+        return clock_share_pct(run, MEM, from, to);
+    case CPU_SHARE:
+        return clock_share_pct(run, CPU, from, to);
+    case OVER_NODE:
+        return w ? over_pct(w->node_bin, w->windows, from) : (double)NAN;
+    case OVER_GPU:
+        return w ? over_pct(w->gpu_bin, w->windows, from) : (double)NAN;
+    default:
+        return regret_after(w, from);
+    }
+}
+
+fl_status fl_measure(const fl_run_result *run, const fl_watch *watch, const char *name, double *value, fl_diag *d) {
+    const struct {
+        const char *name;
+        double value;
+    } plain[] = {
+        {"sm_mhz_mean", clock_mean(run, SM)},
+        {"mem_mhz_mean", clock_mean(run, MEM)},
+        {"cpu_mhz_mean", clock_mean(run, CPU)},
+        {"sm_mhz_last", run->last_sm_mhz},
+        {"mem_mhz_last", run->last_mem_mhz},
+        {"cpu_mhz_last", run->last_cpu_mhz},
+        {"cpu_energy_j", run->cpu_count ? run->cpu_energy_j : (double)NAN},
+        {"cpu_gpu_energy_j", run->cpu_count ? run->cpu_energy_j + run->gpu_energy_j : (double)NAN},
+        {"hottest_c", run->hottest_c},
+        {"node_power_w", run->makespan_s > 0 ? run->node_energy_j / run->makespan_s : (double)NAN},
+    };
+    enum { PLAIN = sizeof plain / sizeof *plain };
+    const char *names[PLAIN + AT_COUNT + 1], *sign = strchr(name, '@');
+    size_t n = 0;
+    double from, to;
+    for (size_t i = 0; i < PLAIN; i++) {
+        names[n++] = plain[i].name;
+        *value = plain[i].value;
+        if (!strcmp(name, plain[i].name))
+            return FL_OK;
+    }
+    for (int i = 0; i < AT_COUNT; i++) {
+        const size_t size = strlen(at_name[i]);
+        names[n++] = at_name[i];
+        if (sign && size == (size_t)(sign + 1 - name) && !strncmp(name, at_name[i], size) &&
+            range(sign + 1, &from, &to)) {
+            *value = value_at(run, watch, (at)i, from, to);
+            return FL_OK;
+        }
+    }
+    names[n++] = "probe:";
+    if (!strncmp(name, "probe:", 6)) {
+        *value = probe(watch, name + 6);
+        return FL_OK;
+    }
+    const char *near = fl_nearest(name, names, n);
+    return near ? fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "no column '%s', did you mean '%s'?", name, near)
+                : fl_fail(d, FL_BAD_INPUT, NULL, 0, 0,
+                          "no column '%s', expected one of the results or sm_share@MHZ and so on", name);
+}

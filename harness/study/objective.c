@@ -1,0 +1,16 @@
+#include "harness/study/setup.h"
+
+#include <string.h>
+
+fl_status fl_objective_parse(const char *name, fl_objective *o, fl_diag *d) {
+    size_t count = 0;
+    for (; fl_objective_names[count]; count++)
+        if (!strcmp(name, fl_objective_names[count])) {
+            *o = (fl_objective)count;
+            return FL_OK;
+        }
+    const char *near = fl_nearest(name, fl_objective_names, count);
+    if (near)
+        return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "unknown objective '%s', did you mean '%s'?", name, near);
+    return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "unknown objective '%s', expected energy, edp or ed2p", name);
+}

@@ -1,0 +1,161 @@
+#include "harness/study/provenance.h"
+
+#include "harness/base/json_out.h"
+#include "harness/base/place.h"
+#include "harness/study/archive_hash.h"
+
+#include <gnu/libc-version.h>
+#include <limits.h>
+#include <sha2.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A file of the project itself is called as the project calls it, wherever it was built. */
+static const char *shown(const char *path, char *buf, size_t size) {
+    char own[PATH_MAX];
+    const size_t length = strlen(fl_place(FL_PLACE_PLATFORMS, own, sizeof own));
+    if (strncmp(path, own, length) != 0 || path[length] != '/')
+        return path;
+    snprintf(buf, size, "models/platforms%s", path + length);
+    return buf;
+}
+
+/* NULL where it is there already. */
+static cJSON *add_input(cJSON *inputs, const char *path) {
+    const cJSON *have;
+    char buf[512];
+    const char *name = shown(path, buf, sizeof buf);
+    cJSON_ArrayForEach(have,
+                       inputs) if (!strcmp(cJSON_GetStringValue(cJSON_GetObjectItem(have, "file")), name)) return NULL;
+    char hash[SHA256_DIGEST_STRING_LENGTH];
+    cJSON *in = cJSON_CreateObject();
+    cJSON_AddStringToObject(in, "file", name);
+    if (SHA256File(path, hash))
+        cJSON_AddStringToObject(in, "sha256", hash);
+    else
+        cJSON_AddNullToObject(in, "sha256");
+    cJSON_AddItemToArray(inputs, in);
+    return in;
+}
+
+static void add_policy(cJSON *policies, const fl_scene *scene, const fl_spec *spec) {
+    cJSON *p = cJSON_CreateObject(), *params = cJSON_AddObjectToObject(p, "parameters");
+    cJSON_AddStringToObject(p, "label", spec->label);
+    cJSON_AddStringToObject(p, "policy", spec->policy->name);
+    cJSON_AddStringToObject(p, "source", spec->policy->source);
+    fl_layer layer[2] = {fl_platform_layer(&scene->platform, spec->policy->name), spec->layer};
+    fl_instance_options o = {.policy = spec->policy, .facts = &scene->facts, .layer = layer, .layer_count = 2};
+    fl_instance *in = NULL;
+    if (!fl_instance_open(&in, &o, NULL))
+        for (uint32_t i = 0; i < spec->policy->param_count; i++) {
+            char text[256];
+            cJSON_AddStringToObject(params, spec->policy->param[i].name,
+                                    fl_instance_param_text(in, i, text, sizeof text));
+        }
+    fl_instance_close(in);
+    cJSON_AddItemToArray(policies, p);
+}
+
+/* The files of a policy's table parameters. */
+static void add_tables(cJSON *inputs, const fl_spec *spec) {
+    for (size_t i = 0; i < spec->layer.count; i++)
+        if (spec->file[i])
+            add_input(inputs, spec->file[i]);
+}
+
+/* A policy from a plug-in is no part of the archive that FL_ARCHIVE_HASH is of. Marked, for a gate must let it change.
+ */
+static void add_plugin(cJSON *inputs, const fl_spec *spec) {
+    cJSON *in = spec->plugin ? add_input(inputs, spec->plugin) : NULL;
+    if (in)
+        cJSON_AddBoolToObject(in, "plug_in", true);
+}
+
+/* Which parts of the node took part, as far as a user may choose. */
+static void add_node(cJSON *into, const fl_scene *s) {
+    cJSON *node = cJSON_AddObjectToObject(into, "node");
+    const fl_device *dev = &s->platform.node.device[0];
+    const fl_wall_spec *w = &dev->wall;
+    cJSON_AddStringToObject(node, "wall", w->period_ns <= 0 ? "none" : w->ideal ? "ideal" : "real");
+    cJSON_AddBoolToObject(node, "heat", dev->thermal.period_ns > 0);
+    cJSON_AddBoolToObject(node, "interference", dev->interference > 0);
+    cJSON_AddBoolToObject(node, "cpu", s->platform.node.host.cpu.count > 0);
+    cJSON_AddNumberToObject(node, "units", (double)s->node.units);
+    fl_json_add_real(node, "gpu_budget_w", s->platform.node.host.gpu_budget_w);
+}
+
+/* What came when: the list as an input, or what was drawn and by which seed. */
+static void add_arrivals(cJSON *into, cJSON *inputs, const fl_scene *s) {
+    fl_arrivals_spec spec;
+    if (!s->arrivals || fl_arrivals_spec_parse(s->arrivals, &spec, NULL))
+        return;
+    cJSON_AddStringToObject(into, "arrivals", s->arrivals);
+    cJSON_AddNumberToObject(into, "requests", (double)s->w->request_count);
+    if (spec.file)
+        add_input(inputs, spec.file);
+    else
+        cJSON_AddNumberToObject(into, "arrivals_seed", (double)(spec.seed ? spec.seed + s->draw : s->facts.seed));
+}
+
+cJSON *fl_provenance(const fl_scenes *scenes, const fl_spec *spec, size_t spec_count, uint64_t seed) {
+    cJSON *root = cJSON_CreateObject();
+    if (!root)
+        return NULL;
+    cJSON_AddStringToObject(root, "foldline", FL_VERSION);
+    cJSON_AddStringToObject(root, "libc", gnu_get_libc_version());
+    cJSON_AddStringToObject(root, "policy_archive_sha256", FL_ARCHIVE_HASH);
+    cJSON_AddNumberToObject(root, "seed", (double)seed);
+    cJSON *inputs = cJSON_AddArrayToObject(root, "inputs"), *workloads = cJSON_AddArrayToObject(root, "workloads");
+    for (size_t i = 0; i < scenes->count; i++) {
+        const fl_scene *s = scenes->item[i];
+        add_input(inputs, s->source);
+        add_input(inputs, s->platform.path);
+        if (s->kinds)
+            add_input(inputs, s->kinds);
+        cJSON *w = cJSON_CreateObject();
+        cJSON_AddStringToObject(w, "workload", s->w->name);
+        cJSON_AddStringToObject(w, "platform", s->platform.name);
+        cJSON_AddNumberToObject(w, "gpus", s->platform.node.gpu_count);
+        cJSON_AddNumberToObject(w, "kernels", (double)s->w->op_count);
+        cJSON_AddStringToObject(w, "model", s->w->measured ? "measured table" : "laws");
+        add_node(w, s);
+        add_arrivals(w, inputs, s);
+        cJSON_AddBoolToObject(w, "assumed_loads", s->w->assumed);
+        cJSON_AddBoolToObject(w, "gaps_are_host_time", s->w->gaps_are_host);
+        fl_json_add_real(w, "model_time_mape_pct", s->w->model_time_mape_pct);
+        fl_json_add_real(w, "model_power_mape_pct", s->w->model_power_mape_pct);
+        cJSON *notes = s->note_count ? cJSON_AddArrayToObject(w, "notes") : NULL;
+        for (size_t k = 0; k < s->note_count; k++)
+            cJSON_AddItemToArray(notes, cJSON_CreateString(s->note[k]));
+        cJSON_AddItemToArray(workloads, w);
+    }
+    for (size_t i = 0; i < spec_count; i++)
+        add_tables(inputs, &spec[i]);
+    for (size_t i = 0; i < spec_count; i++)
+        add_plugin(inputs, &spec[i]);
+    cJSON *policies = cJSON_AddArrayToObject(root, "policies");
+    for (size_t i = 0; i < spec_count && scenes->count; i++)
+        add_policy(policies, scenes->item[0], &spec[i]);
+    return root;
+}
+
+char *fl_provenance_path(const char *csv) {
+    char *path = NULL;
+    const char *dot = strrchr(csv, '.'), *slash = strrchr(csv, '/');
+    size_t stem = dot && (!slash || dot > slash) ? (size_t)(dot - csv) : strlen(csv);
+    return asprintf(&path, "%.*s.provenance.json", (int)stem, csv) < 0 ? NULL : path;
+}
+
+fl_status fl_provenance_write(const char *csv, cJSON *record, fl_diag *d) {
+    char hash[SHA256_DIGEST_STRING_LENGTH], *path = fl_provenance_path(csv);
+    fl_status s = path ? FL_OK : fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the provenance");
+    if (!s && !SHA256File(csv, hash))
+        s = fl_fail(d, FL_IO, csv, 0, 0, "cannot be read again");
+    cJSON_DeleteItemFromObject(record, "result_sha256");
+    if (!s && !cJSON_AddStringToObject(record, "result_sha256", hash))
+        s = fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the provenance");
+    if (!s)
+        s = fl_json_write(path, record, d);
+    free(path);
+    return s;
+}

@@ -1,0 +1,21 @@
+/* The record of where a result comes from: program, inputs, platforms and policies, as JSON beside the result. */
+#ifndef FL_PROVENANCE_H
+#define FL_PROVENANCE_H
+
+#include "harness/input/scene.h"
+#include "harness/input/spec.h"
+
+#include <cjson/cJSON.h>
+
+/* Version, C library, hash of the policy archive, seed; inputs with their SHA-256; platform; policies with all resolved
+ * parameters; what the models stand on. The caller deletes it. NULL when out of memory. */
+cJSON *fl_provenance(const fl_scenes *scenes, const fl_spec *spec, size_t spec_count, uint64_t seed);
+
+/* Writes the record beside a result that is complete, with the result's SHA-256, so that it cannot pass for another's.
+ */
+fl_status fl_provenance_write(const char *csv, cJSON *record, fl_diag *d);
+
+/* RESULT.csv -> RESULT.provenance.json. malloc'd. */
+char *fl_provenance_path(const char *csv);
+
+#endif

@@ -1,0 +1,40 @@
+/* Published results beside simulated ones: the end of an experiment that replays a paper.
+ *
+ * "published": [{"quantity": "ED2 gain of 1levelTh", "unit": "%", "published": 24, "simulated": SELECTION, "gate":
+ * {"above": 0}, "note": "..."}, ...]
+ *
+ * published: a number, a range [low, high], or null where the paper prints none. SELECTION picks rows of the
+ * comparison and makes one number of them:
+ *   {"policy": "1levelth", "workload": "mini*", "variant": "...", "column": "ed2p", "over": "geomean",
+ *    "against": "bapm", "as": "saving_pct"}
+ * policy and workload are shell patterns; workload and variant default to all workloads of the plain node. column: see
+ * fl_comparison_value. against: the row of the same workload (and seed, where it has one) under that policy, its
+ * against_column (default: the same column); as:
+ * saving_pct 100 (1 - a/b), change_pct 100 (a/b - 1), ratio a/b, difference a - b, abs_difference |a - b|. over: mean
+ * (default), geomean (of a saving or change: through the ratios), median, min, max, sum, count_below:X, count_above:X.
+ *
+ * gate: {"above": X, "below": X, "within": X, "within_pct": X}; the first two may be selections; the others are
+ * distances from the published value. Without a gate the line only reports. */
+#ifndef FL_PUBLISHED_H
+#define FL_PUBLISHED_H
+
+#include "harness/input/experiment.h"
+#include "harness/study/comparison.h"
+
+typedef struct fl_published fl_published;
+
+/* What the experiment says; NULL in *out where it has no such key. policies: labels that selections may name. Refuses
+ * unknown keys, policies that match nothing, columns that do not exist. */
+fl_status fl_published_open(const fl_experiment *e, const fl_texts *policies, fl_published **out, fl_diag *d);
+void fl_published_free(fl_published *p);
+
+/* Evaluates every line. FL_BAD_INPUT where a selection finds no row. */
+fl_status fl_published_solve(fl_published *p, const fl_comparison *c, fl_diag *d);
+/* How many gates do not hold. */
+size_t fl_published_failed(const fl_published *p);
+/* quantity | published | simulated | difference | gate or report; then notes and what the experiment assumes. */
+void fl_published_print(const fl_published *p, FILE *out);
+/* The same as an array of objects. */
+cJSON *fl_published_json(const fl_published *p);
+
+#endif

@@ -1,0 +1,45 @@
+/* The insides of published results: what published_read.c fills, published.c evaluates and published_print.c shows. */
+#ifndef FL_PUBLISHED_INSIDE_H
+#define FL_PUBLISHED_INSIDE_H
+
+#include "harness/base/grid.h"
+#include "harness/study/published.h"
+
+typedef enum form { PLAIN, SAVING_PCT, CHANGE_PCT, RATIO, DIFFERENCE, ABS_DIFFERENCE } form;
+typedef enum over { MEAN, GEOMEAN, MEDIAN, MIN, MAX, SUM, COUNT_BELOW, COUNT_ABOVE } over;
+
+typedef struct selection {
+    fl_json at;
+    const char *policy, *workload, *variant, *column, *against, *against_column;
+    form form;
+    over over;
+    double limit; /* of the counts */
+} selection;
+
+typedef struct bound { /* one side of a gate */
+    bool given;
+    bool selected; /* by what, else value */
+    selection what;
+    double value;
+} bound;
+
+typedef struct line {
+    const char *quantity, *unit, *note;
+    double low, high; /* published; NAN = nothing */
+    selection simulated;
+    bound above, below, within, within_pct;
+    double value;
+    bool holds;
+} line;
+
+struct fl_published {
+    line *line;
+    size_t count;
+    fl_json assumed;
+};
+
+/* Signed distance from the published number or range; 0 inside it, NAN where there is none. */
+double fl_published_difference(const line *l);
+bool fl_published_gated(const line *l);
+
+#endif

@@ -1,0 +1,232 @@
+#include "harness/study/published_inside.h"
+
+#include <fnmatch.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static fl_status choose(const fl_json *at, const char *key, const char *const *name, size_t count, size_t *index,
+                        fl_diag *d) {
+    const char *text;
+    fl_json value;
+    fl_status s = fl_json_get(at, key, &value, d);
+    if (!s)
+        s = fl_json_get_text(at, key, &text, d);
+    for (size_t i = 0; !s && i < count; i++)
+        if (!strcmp(text, name[i])) {
+            *index = i;
+            return FL_OK;
+        }
+    const char *near = s ? NULL : fl_nearest(text, name, count);
+    if (s)
+        return s;
+    return near ? fl_json_fail(&value, d, "'%s', did you mean '%s'?", text, near)
+                : fl_json_fail(&value, d, "'%s', expected one of %s, %s, ...", text, name[0], name[1]);
+}
+
+static fl_status read_over(selection *s, fl_diag *d) {
+    static const char *const names[] = {"mean", "geomean", "median", "min", "max", "sum", "count_below", "count_above"};
+    const char *text;
+    fl_json value;
+    if (!fl_json_has(&s->at, "over"))
+        return FL_OK;
+    fl_status status = fl_json_get_text(&s->at, "over", &text, d);
+    if (!status)
+        status = fl_json_get(&s->at, "over", &value, d);
+    const char *colon = status ? NULL : strchr(text, ':');
+    const size_t size = status ? 0 : colon ? (size_t)(colon - text) : strlen(text);
+    for (size_t i = 0; !status && i < sizeof names / sizeof *names; i++) {
+        if (strlen(names[i]) != size || strncmp(text, names[i], size) != 0)
+            continue;
+        char *end = NULL;
+        s->over = (over)i;
+        s->limit = colon ? strtod(colon + 1, &end) : 0;
+        if ((i >= COUNT_BELOW) != (colon != NULL) || (colon && (end == colon + 1 || *end)))
+            break;
+        return FL_OK;
+    }
+    return status ? status
+                  : fl_json_fail(&value, d,
+                                 "'%s', expected mean, geomean, median, min, max, sum, count_below:X or count_above:X",
+                                 text);
+}
+
+static fl_status check_policy(const selection *s, const char *key, const char *pattern, const fl_texts *policies,
+                              fl_diag *d) {
+    static const char *const baseline[] = {"baseline:default", "baseline:static", "baseline:per-kernel",
+                                           "baseline:clairvoyant"};
+    fl_json value;
+    for (size_t i = 0; i < policies->count; i++)
+        if (!fnmatch(pattern, policies->item[i], 0))
+            return FL_OK;
+    for (size_t i = 0; i < sizeof baseline / sizeof *baseline; i++)
+        if (!fnmatch(pattern, baseline[i], 0))
+            return FL_OK;
+    fl_status status = fl_json_get(&s->at, key, &value, d);
+    const char *near = fl_nearest(pattern, (const char *const *)policies->item, policies->count);
+    if (status)
+        return status;
+    return near ? fl_json_fail(&value, d, "'%s' is no policy of this experiment, did you mean '%s'?", pattern, near)
+                : fl_json_fail(&value, d, "'%s' is no policy of this experiment", pattern);
+}
+
+static fl_status read_text(const fl_json *at, const char *key, const char **text, fl_diag *d) {
+    return fl_json_has(at, key) ? fl_json_get_text(at, key, text, d) : FL_OK;
+}
+
+static fl_status check_column(const fl_json *at, const char *key, const char *name, fl_diag *d) {
+    const fl_row_result none = {0};
+    double ignored;
+    fl_diag why = {0};
+    fl_json value;
+    if (fl_comparison_value(&none, name, &ignored, &why) == FL_OK)
+        return FL_OK;
+    fl_status status = fl_json_get(at, key, &value, d);
+    return status ? status : fl_json_fail(&value, d, "%s", why.message);
+}
+
+static fl_status read_selection(const fl_json *at, const fl_texts *policies, selection *s, fl_diag *d) {
+    static const char *const known[] = {"policy", "workload", "variant",        "column",
+                                        "over",   "against",  "against_column", "as"};
+    static const char *const forms[] = {"saving_pct", "change_pct", "ratio", "difference", "abs_difference"};
+    *s = (selection){.at = *at, .workload = "*"};
+    fl_status status = fl_json_object(at, d);
+    if (!status)
+        status = fl_json_known(at, known, sizeof known / sizeof *known, d);
+    if (!status)
+        status = fl_json_get_text(at, "policy", &s->policy, d);
+    if (!status)
+        status = fl_json_get_text(at, "column", &s->column, d);
+    if (!status)
+        status = read_text(at, "workload", &s->workload, d);
+    if (!status)
+        status = read_text(at, "variant", &s->variant, d);
+    if (!status)
+        status = read_text(at, "against", &s->against, d);
+    if (!status)
+        status = read_text(at, "against_column", &s->against_column, d);
+    if (!status)
+        status = read_over(s, d);
+    size_t index = 0;
+    if (!status && fl_json_has(at, "as"))
+        status = choose(at, "as", forms, sizeof forms / sizeof *forms, &index, d);
+    if (!status && fl_json_has(at, "as") != (s->against != NULL))
+        status = fl_json_fail(at, d, "'against' and 'as' belong together, expected both or none");
+    if (!status && s->against)
+        s->form = (form)(index + 1);
+    if (!status)
+        status = check_policy(s, "policy", s->policy, policies, d);
+    if (!status && s->against)
+        status = check_policy(s, "against", s->against, policies, d);
+    if (!status)
+        status = check_column(at, "column", s->column, d);
+    if (!status && s->against_column)
+        status = check_column(at, "against_column", s->against_column, d);
+    else
+        s->against_column = s->column;
+    return status;
+}
+
+static fl_status read_bound(const fl_json *gate, const char *key, bool selectable, const fl_texts *policies, bound *b,
+                            fl_diag *d) {
+    fl_json value;
+    if (!fl_json_has(gate, key))
+        return FL_OK;
+    b->given = true;
+    fl_status s = fl_json_get(gate, key, &value, d);
+    if (!s && selectable && cJSON_IsObject(value.node)) {
+        b->selected = true;
+        return read_selection(&value, policies, &b->what, d);
+    }
+    return s ? s : fl_json_real(&value, selectable ? -HUGE_VAL : 0, HUGE_VAL, &b->value, d);
+}
+
+static fl_status read_value(const fl_json *at, line *l, fl_diag *d) {
+    fl_json value;
+    l->low = l->high = NAN;
+    fl_status s = fl_json_get(at, "published", &value, d);
+    if (s || cJSON_IsNull(value.node))
+        return s;
+    if (!cJSON_IsArray(value.node)) {
+        s = fl_json_real(&value, -HUGE_VAL, HUGE_VAL, &l->low, d);
+        l->high = l->low;
+        return s;
+    }
+    if (fl_json_count(&value) != 2)
+        return fl_json_fail(&value, d, "a range of %zu numbers, expected [low, high]", fl_json_count(&value));
+    fl_json low = fl_json_first(&value), high = fl_json_next(&value, &low);
+    s = fl_json_real(&low, -HUGE_VAL, HUGE_VAL, &l->low, d);
+    return s ? s : fl_json_real(&high, l->low, HUGE_VAL, &l->high, d);
+}
+
+static fl_status read_line(const fl_json *at, const fl_texts *policies, line *l, fl_diag *d) {
+    static const char *const known[] = {"quantity", "unit", "published", "simulated", "gate", "note"};
+    static const char *const sides[] = {"above", "below", "within", "within_pct"};
+    fl_json simulated, gate;
+    l->value = NAN;
+    l->unit = l->note = "";
+    fl_status s = fl_json_object(at, d);
+    if (!s)
+        s = fl_json_known(at, known, sizeof known / sizeof *known, d);
+    if (!s)
+        s = fl_json_get_text(at, "quantity", &l->quantity, d);
+    if (!s)
+        s = read_text(at, "unit", &l->unit, d);
+    if (!s)
+        s = read_text(at, "note", &l->note, d);
+    if (!s)
+        s = read_value(at, l, d);
+    if (!s && fl_json_has(at, "simulated") && !(s = fl_json_get_object(at, "simulated", &simulated, d)))
+        s = read_selection(&simulated, policies, &l->simulated, d);
+    if (s || !fl_json_has(at, "gate"))
+        return s;
+    s = fl_json_get_object(at, "gate", &gate, d);
+    if (!s)
+        s = fl_json_known(&gate, sides, 4, d);
+    if (!s && !l->simulated.policy)
+        s = fl_json_fail(&gate, d, "a gate on nothing, expected 'simulated' beside it");
+    if (!s)
+        s = read_bound(&gate, "above", true, policies, &l->above, d);
+    if (!s)
+        s = read_bound(&gate, "below", true, policies, &l->below, d);
+    if (!s)
+        s = read_bound(&gate, "within", false, policies, &l->within, d);
+    if (!s)
+        s = read_bound(&gate, "within_pct", false, policies, &l->within_pct, d);
+    if (!s && isnan(l->low) && (l->within.given || l->within_pct.given))
+        s = fl_json_fail(&gate, d, "within of nothing, expected a published number beside it");
+    return s;
+}
+
+fl_status fl_published_open(const fl_experiment *e, const fl_texts *policies, fl_published **out, fl_diag *d) {
+    *out = NULL;
+    if (!e->tree)
+        return FL_OK;
+    const fl_json root = fl_json_root(e->tree, e->path);
+    fl_json list = {0};
+    if (!fl_json_has(&root, "published"))
+        return FL_OK;
+    fl_status s = fl_json_get_array(&root, "published", &list, d);
+    fl_published *p = s ? NULL : calloc(1, sizeof *p);
+    if (p)
+        p->line = calloc(fl_json_count(&list) + 1, sizeof *p->line);
+    if (!s && (!p || !p->line))
+        s = fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the published results");
+    for (fl_json at = s ? (fl_json){0} : fl_json_first(&list); !s && at.node; at = fl_json_next(&list, &at))
+        s = read_line(&at, policies, &p->line[p->count++], d);
+    if (!s && fl_json_has(&root, "assumed"))
+        s = fl_json_get_array(&root, "assumed", &p->assumed, d);
+    if (s) {
+        fl_published_free(p);
+        return s;
+    }
+    *out = p;
+    return FL_OK;
+}
+
+void fl_published_free(fl_published *p) {
+    if (!p)
+        return;
+    free(p->line);
+    free(p);
+}

@@ -1,0 +1,17 @@
+/* What compare writes beside a result for its report. */
+#ifndef FL_REPORT_BESIDE_H
+#define FL_REPORT_BESIDE_H
+
+#include "harness/study/published.h"
+#include "harness/study/setup.h"
+
+/* Adds what a reader of the result asks first to its provenance: experiment, about, and the options of the run where
+ * the record does not have them yet. */
+void fl_report_about(const fl_setup *u, cJSON *record);
+
+/* RESULT.csv -> RESULT.published.json (where published is not NULL) and RESULT.regret.csv (of a distribution replay).
+ * One of an earlier result that does not belong to this one any more is removed. */
+fl_status fl_report_beside_write(const fl_setup *u, const fl_comparison *c, const fl_published *published,
+                                 const char *csv, fl_diag *d);
+
+#endif

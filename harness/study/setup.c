@@ -1,0 +1,93 @@
+#include "harness/study/setup.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+void fl_setup_options_free(fl_setup_options *o) {
+    fl_texts_free(&o->rest);
+    fl_texts_free(&o->policies);
+    fl_texts_free(&o->scene.only);
+}
+
+/* An experiment gives what the command line does not. */
+static fl_status sort_files(fl_setup *u, const fl_texts *rest, fl_diag *d) {
+    fl_status s = FL_OK;
+    for (size_t i = 0; !s && i < rest->count; i++) {
+        const char *dot = strrchr(rest->item[i], '.');
+        if (!dot || strcmp(dot, ".json") != 0)
+            s = fl_texts_add(&u->traces, rest->item[i], d);
+        else if (u->experiment.tree)
+            s = fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "more than one experiment, expected one");
+        else
+            s = fl_experiment_open(rest->item[i], &u->experiment, d);
+    }
+    return s;
+}
+
+static fl_status open_specs(fl_setup *u, const fl_texts *policies, fl_diag *d) {
+    if (!policies->count)
+        return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0,
+                       "no policy given, expected --policy NAME (foldline policies lists them)");
+    u->spec = calloc(policies->count, sizeof *u->spec);
+    fl_status s = u->spec ? FL_OK : fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the policies");
+    for (size_t i = 0; !s && i < policies->count; i++) {
+        s = fl_spec_open(policies->item[i], &u->spec[i], d);
+        u->o.spec_count += !s;
+        if (!s)
+            s = fl_experiment_spec(&u->experiment, i, &u->spec[i], d);
+        if (!s)
+            s = fl_texts_add(&u->labels, u->spec[i].label, d);
+    }
+    return s;
+}
+
+fl_status fl_setup_open(fl_setup *u, fl_setup_options *o, fl_diag *d) {
+    *u = (fl_setup){.o = {.bound = o->bound, .threads = (unsigned)o->threads}};
+    fl_status s = sort_files(u, &o->rest, d);
+    u->own = u->traces.count || o->policies.count || o->scene.sweep || o->scene.programs || o->scene.only.count;
+    if (!s && u->experiment.tree)
+        s = fl_experiment_apply(&u->experiment, &o->scene, &u->traces, &u->o.bound, &o->objective, &o->seeds, d);
+    o->seeds = o->seeds ? o->seeds : 1;
+    o->objective = o->objective ? o->objective : "energy";
+    if (!s && u->experiment.tree && !o->policies.count)
+        s = fl_experiment_policies(&u->experiment, &o->policies, d);
+    if (!s)
+        s = fl_objective_parse(o->objective, &u->o.objective, d);
+    if (!s)
+        s = open_specs(u, &o->policies, d);
+    if (!s && o->scene.arrivals && fl_experiment_draws(&u->experiment))
+        s = fl_fail(d, FL_BAD_INPUT, u->experiment.path, 0, 0,
+                    "arrivals over a distribution replay, expected an experiment with kernels");
+    if (!s && o->seeds > 1 && fl_experiment_redraws(&u->experiment, &o->scene)) {
+        /* other arrivals, so other defaults and references too */
+        o->scene.draws = u->o.draws = o->seeds;
+        o->seeds = 1;
+    }
+    if (!s)
+        s = fl_experiment_positions(&u->experiment, &o->positions, d);
+    if (!s)
+        s = fl_experiment_scenes(&u->experiment, &o->scene, &u->traces, &u->scenes, &u->variants, d);
+    u->o.scenes = &u->scenes;
+    u->o.spec = u->spec;
+    u->o.positions = (size_t)o->positions;
+    u->o.seed = o->scene.seed ? (uint64_t)o->scene.seed : 1;
+    u->o.seeds = (uint32_t)o->seeds;
+    u->o.oracles = !o->no_oracle && fl_experiment_oracles(&u->experiment);
+    if (s)
+        fl_setup_free(u);
+    return s;
+}
+
+size_t fl_setup_seeds(const fl_setup *u) { return u->o.seeds * (u->o.draws ? (size_t)u->o.draws : 1); }
+
+void fl_setup_free(fl_setup *u) {
+    fl_scenes_free(&u->scenes);
+    for (size_t i = 0; i < u->o.spec_count; i++)
+        fl_spec_free(&u->spec[i]);
+    free(u->spec);
+    fl_experiment_free(&u->experiment);
+    fl_texts_free(&u->traces);
+    fl_texts_free(&u->labels);
+    *u = (fl_setup){0};
+}

@@ -1,0 +1,61 @@
+/* What compare, sweep and regress have in common: options, an experiment, its policies and scenes. */
+#ifndef FL_SETUP_H
+#define FL_SETUP_H
+
+#include "harness/input/experiment.h"
+#include "harness/study/trial.h"
+
+#include <math.h>
+
+typedef struct fl_setup_options { /* as the command line gives them: NULL, 0, INFINITY where it does not */
+    fl_scene_options scene;
+    fl_texts rest; /* traces, and at most one experiment (*.json) */
+    fl_texts policies;
+    const char *objective;
+    double bound;
+    int64_t seeds, positions, threads;
+    bool no_oracle;
+} fl_setup_options;
+
+#define FL_SETUP_STANDARD                                                                                              \
+    { .bound = INFINITY }
+void fl_setup_options_free(fl_setup_options *o);
+
+typedef struct fl_setup {
+    fl_experiment experiment; /* tree NULL: there is none */
+    fl_texts traces, labels;  /* labels: of the policies, in order */
+    fl_scenes scenes;
+    fl_spec *spec;
+    size_t variants;
+    bool own;                /* the command line gave policies or workloads of its own */
+    fl_comparison_options o; /* points into this struct */
+} fl_setup;
+
+/* Texts are borrowed from *o. Not to be moved once open. */
+fl_status fl_setup_open(fl_setup *u, fl_setup_options *o, fl_diag *d);
+void fl_setup_free(fl_setup *u);
+/* Seeds of each policy and workload: runs of one scene, or draws of it. */
+size_t fl_setup_seeds(const fl_setup *u);
+
+/* "energy", "edp" or "ed2p"; the nearest offered. */
+fl_status fl_objective_parse(const char *name, fl_objective *o, fl_diag *d);
+
+#define FL_SETUP_OPTIONS(s)                                                                                             \
+    FL_SCENE_OPTIONS((s).scene),                                                                                        \
+        {"policy", "SPEC", FL_OPTION_LIST, &(s).policies, 0, 0, "policy with parameters (may be repeated)"},            \
+        {"bound", "X", FL_OPTION_REAL, &(s).bound, 0, 100, "largest slowdown allowed, as a fraction: 0.10 (none)"},     \
+        {"objective", "NAME", FL_OPTION_TEXT, &(s).objective, 0, 0, "energy, edp or ed2p (energy)"},                    \
+        {"seeds", "N", FL_OPTION_INT, &(s).seeds, 1, 100000, "runs of each policy, with seeds from --seed on (1)"},     \
+        {"positions", "N", FL_OPTION_INT, &(s).positions, 1, 1e6, "work positions of the clairvoyant schedule (4096)"}, \
+        {"windows",                                                                                                     \
+         "N",                                                                                                           \
+         FL_OPTION_INT,                                                                                                 \
+         &(s).scene.windows,                                                                                            \
+         1,                                                                                                             \
+         1e6,                                                                                                           \
+         "windows of work for the worst-window slowdown (20)"},                                                         \
+        {"threads", "N", FL_OPTION_INT, &(s).threads, 1, 1024, "threads (all); the result does not depend on it"}, {    \
+        "no-oracle", NULL, FL_OPTION_FLAG, &(s).no_oracle, 0, 0, "leaves out oracles and regrets (faster)"              \
+    }
+
+#endif

@@ -1,0 +1,211 @@
+#include "harness/study/sweep.h"
+
+#include "harness/base/pool.h"
+#include "harness/study/comparison.h"
+#include "harness/study/journal.h"
+#include "harness/study/provenance.h"
+#include "harness/study/result_beside.h"
+#include "traces/csv.h"
+
+#include <sha2.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+typedef struct sweep {
+    fl_setup *u;
+    fl_trials *trials;
+    fl_journal *journal;
+    size_t *job; /* those to do */
+    size_t jobs; /* in all: of each scene its baselines, then its runs */
+    const fl_option *option;
+    size_t option_count;
+} sweep;
+
+/* Those that no byte of the results hangs on. Every other option is part of the key, so that one added later is too. */
+static bool in_key(const fl_option *option) {
+    static const char *const without[] = {"o", "shard", "threads"};
+    for (size_t i = 0; i < sizeof without / sizeof *without; i++)
+        if (!strcmp(option->name, without[i]))
+            return false;
+    return true;
+}
+
+/* The whole experiment as a hash: keys that no option stands for (variants, oracles, labels) count too. What it is
+ * about does not. */
+static fl_status add_experiment(const fl_setup *u, cJSON *record, fl_diag *d) {
+    char hash[SHA256_DIGEST_STRING_LENGTH];
+    if (!u->experiment.tree)
+        return FL_OK;
+    cJSON *tree = cJSON_Duplicate(u->experiment.tree, true);
+    cJSON_DeleteItemFromObject(tree, "about");
+    char *text = tree ? cJSON_PrintUnformatted(tree) : NULL;
+    cJSON_Delete(tree);
+    if (!text)
+        return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the provenance");
+    cJSON_AddStringToObject(record, "experiment_sha256", SHA256Data((const uint8_t *)text, strlen(text), hash));
+    free(text);
+    return FL_OK;
+}
+
+/* Everything that a result hangs on, as one hash: inputs by content, version, policies with all parameters, the
+ * experiment, options. */
+static fl_status make_key(const sweep *w, cJSON *record, char *key, fl_diag *d) {
+    const fl_setup *u = w->u;
+    cJSON *o = cJSON_AddObjectToObject(record, "options");
+    fl_json_add_real(o, "bound", u->o.bound);
+    cJSON_AddStringToObject(o, "objective", fl_objective_names[u->o.objective]);
+    cJSON_AddNumberToObject(o, "positions", (double)u->o.positions);
+    cJSON_AddNumberToObject(o, "seeds", (double)fl_setup_seeds(u));
+    cJSON_AddBoolToObject(o, "oracles", u->o.oracles);
+    cJSON *settings = cJSON_AddObjectToObject(record, "settings");
+    for (size_t i = 0; i < w->option_count; i++)
+        if (in_key(&w->option[i]))
+            fl_json_add_options(settings, &w->option[i], 1);
+    fl_status s = add_experiment(u, record, d);
+    if (s)
+        return s;
+    char *text = cJSON_PrintUnformatted(record);
+    if (!text)
+        return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the provenance");
+    SHA256Data((const uint8_t *)text, strlen(text), key);
+    free(text);
+    return FL_OK;
+}
+
+static size_t runs_of_scene(const fl_setup *u) { return u->o.spec_count * u->o.seeds; }
+
+static fl_status put_rows(sweep *w, size_t job, fl_row_result *row, size_t count, fl_diag *d) {
+    char *text = NULL;
+    size_t size;
+    FILE *f = open_memstream(&text, &size);
+    for (size_t i = 0; f && i < count; i++)
+        fl_row_put(f, &row[i]);
+    for (size_t i = 0; i < count; i++)
+        fl_row_free(&row[i]);
+    if (!f || fclose(f)) {
+        free(text);
+        return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for a row");
+    }
+    fl_status s = fl_journal_add(w->journal, job, text, d);
+    free(text);
+    return s;
+}
+
+static fl_status run_job(void *user, size_t i, fl_diag *d) {
+    sweep *w = user;
+    const size_t job = w->job[i], each = 1 + runs_of_scene(w->u), scene = job / each, within = job % each;
+    fl_row_result row[FL_BASELINES];
+    size_t count = 0;
+    fl_status s;
+    if (!within) {
+        s = fl_trials_baselines(w->trials, scene, row, &count, d);
+    } else {
+        s = fl_trials_run(w->trials, scene * runs_of_scene(w->u) + within - 1, row, d);
+        count = !s && row[0].policy;
+    }
+    return s ? s : put_rows(w, job, row, count, d);
+}
+
+/* The jobs of this shard that are not done yet. */
+static fl_status choose_jobs(sweep *w, size_t shard, size_t shards, size_t *count, size_t *mine, fl_diag *d) {
+    *count = *mine = 0;
+    w->job = malloc((w->jobs + 1) * sizeof *w->job);
+    if (!w->job)
+        return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the jobs");
+    for (size_t i = shard; i < w->jobs; i += shards) {
+        ++*mine;
+        if (!fl_journal_has(w->journal, i))
+            w->job[(*count)++] = i;
+    }
+    return FL_OK;
+}
+
+static fl_status parse_shard(const char *text, size_t *shard, size_t *shards, fl_diag *d) {
+    char end;
+    *shard = 0;
+    *shards = 1;
+    if (!text)
+        return FL_OK;
+    if (sscanf(text, "%zu/%zu%c", shard, shards, &end) != 2 || !*shard || *shard > *shards || *shards > 100000)
+        return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "--shard '%s', expected I/N with I from 1 to N", text);
+    --*shard;
+    return FL_OK;
+}
+
+static fl_status write_file(sweep *w, const char *path, bool shard, fl_diag *d) {
+    fl_output *o = fl_output_open(path, d);
+    if (!o)
+        return d->status;
+    if (!shard)
+        fl_row_head(fl_output_file(o));
+    fl_status s = shard ? fl_journal_write_shard(w->journal, fl_output_file(o), d)
+                        : fl_journal_write(w->journal, fl_output_file(o), d);
+    if (s) {
+        fl_output_abort(o);
+        return s;
+    }
+    return fl_output_commit(o, d);
+}
+
+/* The results, their provenance, and then the end of the journal: in this order, so that a kill in between loses
+ * nothing. */
+static fl_status finish(sweep *w, const char *out, bool shard, const char *journal, cJSON *record, fl_diag *d) {
+    char *path = fl_provenance_path(out);
+    fl_status s = path ? fl_journal_sync(w->journal, d) : fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory");
+    if (!s)
+        s = write_file(w, out, shard, d);
+    if (!s) /* the shards share one record, which names no result */
+        s = shard ? fl_json_write(path, record, d) : fl_provenance_write(out, record, d);
+    free(path);
+    if (!s)
+        unlink(journal);
+    return s;
+}
+
+fl_status fl_sweep_run(fl_setup *u, const fl_sweep_options *o, fl_sweep_result *r, fl_diag *d) {
+    sweep w = {.u = u, .option = o->option, .option_count = o->option_count};
+    char key[SHA256_DIGEST_STRING_LENGTH], *journal = NULL;
+    size_t shard, shards, count = 0;
+    cJSON *record = NULL;
+    *r = (fl_sweep_result){0};
+    fl_status s = fl_experiment_draws(&u->experiment)
+                      ? fl_fail(d, FL_BAD_INPUT, u->experiment.path, 0, 0,
+                                "a distribution replay, expected an experiment with kernels; foldline compare runs it "
+                                "whole")
+                      : parse_shard(o->shard, &shard, &shards, d);
+    if (!s && !(record = fl_provenance(&u->scenes, u->spec, u->o.spec_count, u->o.seed)))
+        s = fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the provenance");
+    if (!s)
+        s = make_key(&w, record, key, d);
+    if (!s)
+        fl_report_about(u, record); /* what it is about is no part of the key */
+    w.jobs = u->scenes.count * (1 + runs_of_scene(u));
+    if (!s && ((o->shard ? asprintf(&r->path, "%s.shard-%zu-of-%zu", o->out, shard + 1, shards)
+                         : asprintf(&r->path, "%s", o->out)) < 0 ||
+               asprintf(&journal, "%s.journal", r->path) < 0))
+        s = fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory");
+    if (!s)
+        s = fl_journal_open(&w.journal, journal, key, w.jobs, d);
+    if (!s)
+        s = choose_jobs(&w, shard, shards, &count, &r->jobs, d);
+    if (!s)
+        r->before = r->jobs - count;
+    if (!s && count)
+        s = fl_trials_open(&w.trials, &u->o, d);
+    if (!s && count)
+        s = fl_pool_run(run_job, &w, count, u->o.threads, "runs", d);
+    if (!s)
+        s = finish(&w, r->path, o->shard != NULL, journal, record, d);
+    free(journal);
+    free(w.job);
+    fl_trials_close(w.trials);
+    fl_journal_close(w.journal);
+    cJSON_Delete(record);
+    return s;
+}
+
+void fl_sweep_result_free(fl_sweep_result *r) {
+    free(r->path);
+    *r = (fl_sweep_result){0};
+}

@@ -1,0 +1,74 @@
+/* Runs of policies over scenes, each scored against what all policies of its scene share: the driver's default and the
+ * oracles. Comparisons, grids and gates are made of them. */
+#ifndef FL_TRIAL_H
+#define FL_TRIAL_H
+
+#include "harness/input/scene.h"
+#include "harness/input/spec.h"
+#include "harness/study/measure.h"
+#include "sim/score.h"
+
+typedef struct fl_comparison_options {
+    fl_scenes *scenes;
+    const fl_spec *spec;
+    size_t spec_count;
+    double bound; /* on the slowdown; INFINITY = none */
+    fl_objective objective;
+    size_t positions; /* of the clairvoyant schedule; 0 = 4096 */
+    uint64_t seed;
+    uint32_t seeds; /* runs of each policy, with seeds seed, seed + 1, ... */
+    int64_t draws;  /* the scenes are so many draws of the same ones, see fl_scene_options; 0 = 1 */
+    unsigned threads;
+    bool oracles;     /* solve the references; without them all regrets are n/a */
+    int64_t watch_ns; /* window of the power statistics of watched runs; 0 = runs are not watched */
+} fl_comparison_options;
+
+typedef struct fl_kept { /* of a run that was watched; of baseline:static only the clocks are known */
+    fl_run_result run;
+    fl_watch watch;
+} fl_kept;
+
+typedef struct fl_row_result { /* one line of a result */
+    const char *workload, *policy;
+    const char *variant; /* of the node; NULL = plain */
+    const char *platform;
+    fl_score score;
+    uint64_t seed;
+    double energy_saving_pct; /* against the driver's default */
+    double node_energy_j, policy_cost_s;
+    double oracle_j, oracle_bound_j, oracle_gap_pct; /* of the workload, under the bound */
+    double reward_regret;                            /* of a distribution replay: EnergyUCB Eq. 3; else NAN */
+    fl_times latency;                                /* of requests; NAN where none arrive */
+    double energy_per_request_j, offered_load; /* load: time of service x rate of arrival; at 1 it is overloaded */
+    bool overloaded;
+    double violated; /* 0 or 1; in a mean: how many */
+    uint64_t ignored_sets, faults;
+    size_t workloads; /* in a mean: of how many */
+    fl_kept *kept;    /* NULL: not watched; owned by whoever holds the row */
+    char note[96];
+} fl_row_result;
+
+void fl_row_free(fl_row_result *row); /* what was kept */
+
+/* True where the workload of the row or scene (its variant left out of the name) matches a shell pattern. */
+bool fl_workload_matches(const char *workload, const char *variant, const char *pattern);
+/* True where the spec is for the scene's workload. */
+bool fl_spec_is_for(const fl_spec *spec, const fl_scene *s);
+
+typedef struct fl_trials fl_trials;
+
+/* Runs the defaults and solves the references of every scene, on o->threads threads. *o is borrowed. */
+fl_status fl_trials_open(fl_trials **out, const fl_comparison_options *o, fl_diag *d);
+void fl_trials_close(fl_trials *t);
+
+/* scenes x specs x seeds, in this order: the seed changes fastest. */
+size_t fl_trials_count(const fl_comparison_options *o);
+/* One run; any number of threads at once. row->policy stays NULL where the spec is not for the scene. */
+fl_status fl_trials_run(fl_trials *t, size_t index, fl_row_result *row, fl_diag *d);
+
+enum { FL_BASELINES = 4 };
+/* The driver's default, the best static clock, the best clock per kernel, the clairvoyant schedule: those there are.
+ * Once per scene, and where runs are watched not before its runs are over. */
+fl_status fl_trials_baselines(fl_trials *t, size_t scene, fl_row_result row[FL_BASELINES], size_t *count, fl_diag *d);
+
+#endif

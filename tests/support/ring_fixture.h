@@ -1,0 +1,74 @@
+/* What the tests of kernel records share: a folder of rings, clocks, the ends of programs. */
+#ifndef FL_RING_FIXTURE_H
+#define FL_RING_FIXTURE_H
+
+#include "harness/live/kernel_feed.h"
+#include "harness/live/collector/ring.h"
+#include "tests/support/suite.h"
+#include "tests/support/temp_file.h"
+
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+
+static char folder[300];
+
+static inline void fresh_folder(void) {
+    snprintf(folder, sizeof folder, "%.250s", fl_temp_path("rings"));
+    mkdir(folder, 0700);
+}
+
+static inline void clear_folder(void) {
+    DIR *at = opendir(folder);
+    for (struct dirent *e; at && (e = readdir(at));)
+        unlinkat(dirfd(at), e->d_name, 0);
+    if (at)
+        closedir(at);
+    rmdir(folder);
+}
+
+static inline double now_s(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+static inline void wait_us(long us) {
+    nanosleep(&(struct timespec){.tv_sec = us / 1000000, .tv_nsec = us % 1000000 * 1000}, NULL);
+}
+
+/* The ring of that process in the folder. */
+static inline bool ring_of(pid_t pid, char *path, size_t size) {
+    char begin[32];
+    bool found = false;
+    snprintf(begin, sizeof begin, "%d-", (int)pid);
+    DIR *at = opendir(folder);
+    for (struct dirent *e; at && !found && (e = readdir(at));)
+        if ((found = !strncmp(e->d_name, begin, strlen(begin))))
+            snprintf(path, size, "%.299s/%.80s", folder, e->d_name);
+    if (at)
+        closedir(at);
+    return found;
+}
+
+static inline int end_of(pid_t pid) {
+    int status = 0;
+    waitpid(pid, &status, 0);
+    return status;
+}
+
+static inline bool is_mapped(const char *ending) {
+    char line[1024];
+    bool found = false;
+    FILE *f = fopen("/proc/self/maps", "r");
+    while (f && !found && fgets(line, sizeof line, f))
+        found = strstr(line, ending) != NULL;
+    if (f)
+        fclose(f);
+    return found;
+}
+
+#endif

@@ -1,0 +1,294 @@
+/* A stand-in for the vendor's management library: several GPUs, locks, limits, errors on request, sets that take time
+ * and can be cut half-way by a kill, and an audit of who set what. State is shared by all processes: see stub_nvml.h.
+ */
+#include "tests/support/stub_common.h"
+
+enum { OK = 0, UNINITIALIZED = 1, INVALID = 2, NOT_SUPPORTED = 3, NO_PERMISSION = 4, INSUFFICIENT = 7, LOST = 15 };
+enum { LOW = 210, HIGH = 1410, STEP = 15, RUNGS = (HIGH - LOW) / STEP + 1, MEM_LOW = 810, MEM_HIGH = 1215 };
+
+typedef struct device *handle;
+static handle of_index(unsigned i) { return (handle)(uintptr_t)(i + 1); }
+static unsigned index_of(handle h) { return (unsigned)(uintptr_t)h - 1; }
+
+static int usable(handle h, stub_gpu **g) {
+    if (!state)
+        return UNINITIALIZED;
+    if (!h || index_of(h) >= state->gpus)
+        return INVALID;
+    *g = &state->gpu[index_of(h)];
+    return (*g)->code;
+}
+
+API int nvmlInit_v2(void);
+API int nvmlInit_v2(void) {
+    if (!open_state())
+        return 9;
+    if (state->init_us)
+        usleep(state->init_us);
+    return state->init_code;
+}
+API int nvmlShutdown(void);
+API int nvmlShutdown(void) { return OK; }
+API const char *nvmlErrorString(int code);
+API const char *nvmlErrorString(int code) {
+    return code == NO_PERMISSION   ? "Insufficient Permissions"
+           : code == LOST          ? "GPU is lost"
+           : code == NOT_SUPPORTED ? "Not Supported"
+           : code == 9             ? "Driver Not Loaded"
+                                   : "Unknown Error";
+}
+API int nvmlSystemGetDriverVersion(char *text, unsigned size);
+API int nvmlSystemGetDriverVersion(char *text, unsigned size) {
+    snprintf(text, size, "stub");
+    return OK;
+}
+API int nvmlDeviceGetCount_v2(unsigned *count);
+API int nvmlDeviceGetCount_v2(unsigned *count) {
+    *count = state ? state->gpus : 0;
+    return state ? OK : UNINITIALIZED;
+}
+API int nvmlDeviceGetHandleByIndex_v2(unsigned i, handle *h);
+API int nvmlDeviceGetHandleByIndex_v2(unsigned i, handle *h) {
+    stub_gpu *g;
+    const int code = usable(of_index(i), &g);
+    if (!code)
+        *h = of_index(i);
+    return code;
+}
+API int nvmlDeviceGetUUID(handle h, char *text, unsigned size);
+API int nvmlDeviceGetUUID(handle h, char *text, unsigned size) {
+    stub_gpu *g;
+    const int code = usable(h, &g);
+    if (!code)
+        snprintf(text, size, "GPU-00000000-stub-%u", index_of(h));
+    return code;
+}
+API int nvmlDeviceGetName(handle h, char *text, unsigned size);
+API int nvmlDeviceGetName(handle h, char *text, unsigned size) {
+    (void)h;
+    snprintf(text, size, "Stub GPU");
+    return OK;
+}
+
+/* ---- reading: a load that comes and goes, faster at a higher clock ---- */
+
+static unsigned clock_of(const stub_gpu *g) { return g->sm_max ? g->sm_max : HIGH; }
+
+API int nvmlDeviceGetUtilizationRates(handle h, unsigned *pair);
+API int nvmlDeviceGetUtilizationRates(handle h, unsigned *pair) {
+    stub_gpu *g;
+    int code = usable(h, &g);
+    unsigned phase = (unsigned)(now_ns() / 50000000u % 8u);
+    pair[0] = phase < 6 ? 80 + phase : 5;
+    pair[1] = phase < 6 ? 20 + 7 * phase : 1;
+    return code;
+}
+API int nvmlDeviceGetClockInfo(handle h, int type, unsigned *mhz);
+API int nvmlDeviceGetClockInfo(handle h, int type, unsigned *mhz) {
+    stub_gpu *g;
+    int code = usable(h, &g);
+    if (!code)
+        *mhz = type == 2 ? (g->mem_max ? g->mem_max : MEM_HIGH) : clock_of(g);
+    return code;
+}
+API int nvmlDeviceGetMaxClockInfo(handle h, int type, unsigned *mhz);
+API int nvmlDeviceGetMaxClockInfo(handle h, int type, unsigned *mhz) {
+    stub_gpu *g;
+    *mhz = type == 2 ? MEM_HIGH : HIGH;
+    return usable(h, &g);
+}
+API int nvmlDeviceGetPowerUsage(handle h, unsigned *mw);
+API int nvmlDeviceGetPowerUsage(handle h, unsigned *mw) {
+    stub_gpu *g;
+    int code = usable(h, &g);
+    if (!code)
+        *mw = 60000 + clock_of(g) * 100 + (unsigned)(now_ns() / 100000000u % 997u);
+    return code;
+}
+API int nvmlDeviceGetTotalEnergyConsumption(handle h, unsigned long long *mj);
+API int nvmlDeviceGetTotalEnergyConsumption(handle h, unsigned long long *mj) {
+    stub_gpu *g;
+    int code = usable(h, &g);
+    if (!code)
+        *mj = g->frozen ? 4242 : now_ns() / 100000000u * 15000u;
+    return code;
+}
+API int nvmlDeviceGetTemperature(handle h, int sensor, unsigned *celsius);
+API int nvmlDeviceGetTemperature(handle h, int sensor, unsigned *celsius) {
+    stub_gpu *g;
+    (void)sensor;
+    *celsius = 50;
+    return usable(h, &g);
+}
+/* Only the old name: the host must fall back to it. */
+API int nvmlDeviceGetCurrentClocksThrottleReasons(handle h, unsigned long long *reasons);
+API int nvmlDeviceGetCurrentClocksThrottleReasons(handle h, unsigned long long *reasons) {
+    stub_gpu *g;
+    *reasons = 0x4 | 0x40;
+    return usable(h, &g);
+}
+API int nvmlDeviceGetSupportedMemoryClocks(handle h, unsigned *count, unsigned *clocks);
+API int nvmlDeviceGetSupportedMemoryClocks(handle h, unsigned *count, unsigned *clocks) {
+    stub_gpu *g;
+    int code = usable(h, &g);
+    if (code)
+        return code;
+    if (*count < 2) {
+        *count = 2;
+        return INSUFFICIENT;
+    }
+    *count = 2;
+    clocks[0] = MEM_HIGH;
+    clocks[1] = MEM_LOW;
+    return OK;
+}
+API int nvmlDeviceGetSupportedGraphicsClocks(handle h, unsigned mem, unsigned *count, unsigned *clocks);
+API int nvmlDeviceGetSupportedGraphicsClocks(handle h, unsigned mem, unsigned *count, unsigned *clocks) {
+    stub_gpu *g;
+    int code = usable(h, &g);
+    if (code)
+        return code;
+    if (mem != MEM_LOW && mem != MEM_HIGH)
+        return 6;
+    if (*count < RUNGS) {
+        *count = RUNGS;
+        return INSUFFICIENT;
+    }
+    *count = RUNGS;
+    for (unsigned i = 0; i < RUNGS; i++)
+        clocks[i] = HIGH - i * STEP;
+    return OK;
+}
+API int nvmlDeviceGetPowerManagementLimit(handle h, unsigned *mw);
+API int nvmlDeviceGetPowerManagementLimit(handle h, unsigned *mw) {
+    stub_gpu *g;
+    int code = usable(h, &g);
+    if (!code && state->sets)
+        code = g->readback_code;
+    if (!code)
+        code = g->limit_code;
+    if (!code)
+        *mw = g->limit_mw;
+    return code;
+}
+API int nvmlDeviceGetPowerManagementLimitConstraints(handle h, unsigned *low, unsigned *high);
+API int nvmlDeviceGetPowerManagementLimitConstraints(handle h, unsigned *low, unsigned *high) {
+    stub_gpu *g;
+    *low = 100000;
+    *high = 300000;
+    return usable(h, &g);
+}
+API int nvmlDeviceGetPowerManagementDefaultLimit(handle h, unsigned *mw);
+API int nvmlDeviceGetPowerManagementDefaultLimit(handle h, unsigned *mw) {
+    stub_gpu *g;
+    *mw = 250000;
+    return usable(h, &g);
+}
+
+/* ---- profiling: samples are numbered, a metric of two is 1000 x the first + the second ---- */
+
+enum { METRICS = 333 };
+typedef struct sample {
+    unsigned number;
+} sample;
+typedef struct metric {
+    unsigned id;
+    int code;
+    double value;
+    const char *text[3];
+} metric;
+typedef struct metrics {
+    unsigned version, count;
+    sample *first, *second;
+    metric metric[METRICS];
+} metrics;
+
+API int nvmlGpmQueryDeviceSupport(handle h, unsigned *support);
+API int nvmlGpmQueryDeviceSupport(handle h, unsigned *support) {
+    stub_gpu *g;
+    int code = usable(h, &g);
+    if (!code)
+        support[1] = (unsigned)g->gpm;
+    return support[0] == 1 ? code : 25;
+}
+API int nvmlGpmSampleAlloc(sample **s);
+API int nvmlGpmSampleAlloc(sample **s) {
+    *s = calloc(1, sizeof **s);
+    return OK;
+}
+API int nvmlGpmSampleFree(sample *s);
+API int nvmlGpmSampleFree(sample *s) {
+    free(s);
+    return OK;
+}
+API int nvmlGpmSampleGet(handle h, sample *s);
+API int nvmlGpmSampleGet(handle h, sample *s) {
+    static unsigned samples;
+    stub_gpu *g;
+    int code = usable(h, &g);
+    if (!code)
+        code = g->gpm_code;
+    if (!code)
+        s->number = samples++;
+    return code;
+}
+/* Writes the whole list, as a library of a later header may. */
+API int nvmlGpmMetricsGet(metrics *m);
+API int nvmlGpmMetricsGet(metrics *m) {
+    if (m->version != 1)
+        return 25;
+    for (unsigned i = 0; i < METRICS; i++) {
+        m->metric[i].code = i < m->count ? OK : INVALID;
+        m->metric[i].value = 1000.0 * m->first->number + m->second->number;
+    }
+    return OK;
+}
+
+/* ---- setting ---- */
+
+static int begin(handle h, int control, unsigned value, stub_gpu **g) {
+    int code = usable(h, g);
+    if (!code)
+        code = (*g)->set_code;
+    if (code)
+        return code;
+    audit(index_of(h), control, value, LOST);
+    return OK;
+}
+
+static int set_range(handle h, int control, _Atomic unsigned *low, _Atomic unsigned *high, unsigned a, unsigned b) {
+    stub_gpu *g;
+    int code = begin(h, control, b, &g);
+    if (code)
+        return code;
+    set_ends(low, high, a, b);
+    return OK;
+}
+
+API int nvmlDeviceSetGpuLockedClocks(handle h, unsigned low, unsigned high);
+API int nvmlDeviceSetGpuLockedClocks(handle h, unsigned low, unsigned high) {
+    stub_gpu *g;
+    int code = usable(h, &g);
+    return code ? code : set_range(h, STUB_SM, &g->sm_min, &g->sm_max, low, high);
+}
+API int nvmlDeviceResetGpuLockedClocks(handle h);
+API int nvmlDeviceResetGpuLockedClocks(handle h) { return nvmlDeviceSetGpuLockedClocks(h, 0, 0); }
+API int nvmlDeviceSetMemoryLockedClocks(handle h, unsigned low, unsigned high);
+API int nvmlDeviceSetMemoryLockedClocks(handle h, unsigned low, unsigned high) {
+    stub_gpu *g;
+    int code = usable(h, &g);
+    return code ? code : set_range(h, STUB_MEM, &g->mem_min, &g->mem_max, low, high);
+}
+API int nvmlDeviceResetMemoryLockedClocks(handle h);
+API int nvmlDeviceResetMemoryLockedClocks(handle h) { return nvmlDeviceSetMemoryLockedClocks(h, 0, 0); }
+API int nvmlDeviceSetPowerManagementLimit(handle h, unsigned mw);
+API int nvmlDeviceSetPowerManagementLimit(handle h, unsigned mw) {
+    stub_gpu *g;
+    int code = begin(h, STUB_LIMIT, mw, &g);
+    if (code)
+        return code;
+    if (mw < 100000 || mw > 300000)
+        return INVALID;
+    set_value(&g->limit_mw, mw);
+    return OK;
+}
