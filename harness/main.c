@@ -51,8 +51,8 @@ int main(int argc, char **argv) {
     fl_diag d = {0};
     const char *near = fl_nearest(argv[1], names, COMMANDS);
     if (near)
-        fl_fail(&d, FL_BAD_INPUT, NULL, 0, 0, "unknown command '%s', did you mean '%s'?", argv[1], near);
+        fl_refuse(&d, "unknown command '%s', did you mean '%s'?", argv[1], near);
     else
-        fl_fail(&d, FL_BAD_INPUT, NULL, 0, 0, "unknown command '%s', see foldline --help", argv[1]);
+        fl_refuse(&d, "unknown command '%s', see foldline --help", argv[1]);
     return fl_command_fail(NULL, &d);
 }

@@ -276,8 +276,9 @@ typedef struct fl_probe {
 #define FL_ABI_STRUCTS(X)                                                                                              \
     X(fl_gpu_sample)                                                                                                   \
     X(fl_host_sample)                                                                                                  \
-    X(fl_kernel_kind) X(fl_kernel_record) X(fl_sample) X(fl_gpu_command) X(fl_host_command) X(fl_command) X(fl_ladder) \
-        X(fl_gpu_facts) X(fl_host_facts) X(fl_facts) X(fl_table) X(fl_param) X(fl_probe) X(fl_policy)
+    X(fl_kernel_kind)                                                                                                  \
+    X(fl_kernel_record) X(fl_sample) X(fl_gpu_command) X(fl_host_command) X(fl_command) X(fl_ladder) X(fl_gpu_facts)   \
+        X(fl_host_facts) X(fl_facts) X(fl_table) X(fl_param) X(fl_probe) X(fl_policy)
 
 /* The identity is derived from the tables: one line per row, in order, then one size per struct. A row renamed, moved
  * or added without a thought for old plug-ins changes it, and the host can print the first line that differs. */

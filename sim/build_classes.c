@@ -72,12 +72,13 @@ static fl_status load_of(fl_builder *b, const fl_trace_op *op, const char *name,
                        .beta = k->beta,
                        .sm_demand = k->sm_demand};
     } else if (!b->o->assume) {
-        return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0,
-                       "%s: nothing is known of how kernel '%s' depends on clocks, expected a kinds file (--kinds, or "
-                       "'# kinds: FILE' in the head) or --assume compute|memory|balanced",
-                       b->w->name, name);
+        return fl_refuse(
+            d,
+            "%s: nothing is known of how kernel '%s' depends on clocks, expected a kinds file (--kinds, or "
+            "'# kinds: FILE' in the head) or --assume compute|memory|balanced",
+            b->w->name, name);
     } else if (!assume_load(b->o->assume, l)) {
-        return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "--assume %s: expected compute, memory or balanced", b->o->assume);
+        return fl_refuse(d, "--assume %s: expected compute, memory or balanced", b->o->assume);
     } else {
         l->sm_demand = NAN;
         b->w->assumed = true;
@@ -115,7 +116,7 @@ fl_status fl_builder_class(fl_builder *b, const fl_trace_op *op, uint32_t *id, f
         if (!s)
             s = fl_workload_add_class(b->w, &load, &k, &added, d);
         if (!s && fl_grow(&b->link, &b->link_room, added + 1, sizeof *b->link))
-            s = fl_builder_no_memory(d);
+            s = fl_no_memory(d, "the workload");
         if (s)
             return s;
         fl_class *c = &b->w->class[added];

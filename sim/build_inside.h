@@ -31,10 +31,6 @@ typedef struct fl_builder {
     double sm_mhz, mem_mhz; /* of the recording; 0 = the device's default */
 } fl_builder;
 
-static inline fl_status fl_builder_no_memory(fl_diag *d) {
-    return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the workload");
-}
-
 static inline const fl_device *fl_builder_device(const fl_builder *b, uint32_t gpu) {
     return &b->node->device[b->node->gpu[gpu]];
 }

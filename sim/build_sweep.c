@@ -24,7 +24,7 @@ fl_status fl_sweep_workloads(const fl_sweep *s, uint32_t **names, size_t *count,
         free(*names);
         free(seen);
         *names = NULL;
-        return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the sweep");
+        return fl_no_memory(d, "the sweep");
     }
     for (size_t i = 0; i < s->row_count; i++)
         if (!seen[s->rows[i].workload]) {
@@ -114,8 +114,8 @@ static fl_status measured_curves(const fl_points *p, fl_measured *m, fl_diag *d)
     if (s == FL_MODEL_OK)
         return FL_OK;
     fl_curve_free(m->time_ratio);
-    return fl_fail(d, s == FL_MODEL_NO_MEMORY ? FL_NO_MEMORY : FL_BAD_INPUT, NULL, 0, 0, "measured settings: %s",
-                   fl_model_text(s));
+    return fl_error(d, s == FL_MODEL_NO_MEMORY ? FL_NO_MEMORY : FL_BAD_INPUT, "measured settings: %s",
+                    fl_model_text(s));
 }
 
 /* Exactly `total` ns in ops of about 10 ms. */
@@ -146,13 +146,12 @@ static fl_status add_kernel(fl_workload *w, const char *name, const fl_points *p
         /* What the law misses where it was not looked at: errors on its own rows would flatter it. */
         fl_fit_unseen_error unseen = {NAN, NAN};
         if (model == FL_SWEEP_LAW && fl_fit_unseen(dev, p->point, p->count, &unseen) == FL_MODEL_NO_MEMORY)
-            return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the errors of %s", w->name);
+            return fl_no_memory(d, w->name);
         err->time += unseen.time_pct * top->time_s;
         err->power += unseen.power_pct * top->time_s;
         err->weight += top->time_s;
     } else if (model == FL_SWEEP_LAW) {
-        return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "%s: no model fits its %zu settings: %s", w->name, p->count,
-                       fl_model_text(m));
+        return fl_refuse(d, "%s: no model fits its %zu settings: %s", w->name, p->count, fl_model_text(m));
     } else {
         w->assumed = true; /* what share of the time is memory's cannot be told */
     }
@@ -232,7 +231,7 @@ fl_status fl_build_sweep(fl_workload **out, const char *file, const fl_sweep *s,
     size_t kernels = 0;
     fl_errors err = {0};
     if (!p || !done || !id || !work)
-        status = fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the sweep");
+        status = fl_no_memory(d, "the sweep");
     else
         status = fl_workload_add_stream(w, 0, 0, 0, &stream, d);
     for (size_t i = 0; !status && i < s->row_count; i++) {

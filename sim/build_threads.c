@@ -52,7 +52,7 @@ fl_status fl_builder_threads(fl_builder *b, fl_diag *d) {
     qsort_r(b->order, n, sizeof *b->order, by_host, (void *)(uintptr_t)ops);
     uint32_t *launched = malloc((b->w->stream_count + 1) * sizeof *launched);
     if (!launched)
-        return fl_builder_no_memory(d);
+        return fl_no_memory(d, "the workload");
     fl_status s = FL_OK;
     uint32_t thread = FL_NONE;
     int64_t now = 0;

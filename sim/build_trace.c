@@ -23,9 +23,8 @@ static fl_status find_devices(fl_builder *b, fl_diag *d) {
         if (k < b->device_count)
             continue;
         if (b->device_count == b->node->gpu_count)
-            return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0,
-                           "%s: kernels on more than %u devices, the platform %s has %u (see --gpus)", b->w->name,
-                           b->node->gpu_count, b->node->name, b->node->gpu_count);
+            return fl_refuse(d, "%s: kernels on more than %u devices, the platform %s has %u (see --gpus)", b->w->name,
+                             b->node->gpu_count, b->node->name, b->node->gpu_count);
         b->device[b->device_count++] = b->t->ops[i].device;
     }
     qsort(b->device, b->device_count, sizeof *b->device, ascending);
@@ -109,7 +108,7 @@ static fl_status untangle(fl_builder *b, fl_diag *d) {
     fl_edge *edge = malloc((2 * n + 1) * sizeof *edge);
     double *work = calloc(n + 1, sizeof *work);
     fl_row *row = calloc(b->w->class_count + 1, sizeof *row);
-    fl_status s = edge && work && row ? FL_OK : fl_builder_no_memory(d);
+    fl_status s = edge && work && row ? FL_OK : fl_no_memory(d, "the workload");
     const char *alone = fl_head_get(&b->t->head, "alone"); /* each program was recorded by itself: nothing to undo */
     const bool shared = !(alone && strcmp(alone, "1") == 0);
     for (uint32_t g = 0; !s && shared && g < b->device_count; g++) {
@@ -118,9 +117,9 @@ static fl_status untangle(fl_builder *b, fl_diag *d) {
             const fl_load *l = &b->w->class[c].load;
             fl_model_status m = fl_row_make(fl_builder_device(b, g), l, l->ref_sm_mhz, l->ref_mem_mhz, &row[c], &parts);
             if (m != FL_MODEL_OK)
-                s = fl_fail(d, m == FL_MODEL_NO_MEMORY ? FL_NO_MEMORY : FL_BAD_INPUT, NULL, 0, 0,
-                            "%s: kernel '%s' was recorded at %g MHz (memory %g MHz) on %s: %s", b->w->name,
-                            b->w->class[c].kind.name, l->ref_sm_mhz, l->ref_mem_mhz, b->node->name, fl_model_text(m));
+                s = fl_error(d, m == FL_MODEL_NO_MEMORY ? FL_NO_MEMORY : FL_BAD_INPUT,
+                             "%s: kernel '%s' was recorded at %g MHz (memory %g MHz) on %s: %s", b->w->name,
+                             b->w->class[c].kind.name, l->ref_sm_mhz, l->ref_mem_mhz, b->node->name, fl_model_text(m));
             if (b->w->class[c].copy || b->w->class[c].iteration)
                 row[c].sms = 0;
         }
@@ -155,9 +154,9 @@ static fl_status add_ops(fl_builder *b, fl_diag *d) {
         bool first = !k || b->stream[b->order[k - 1]] != b->stream[i];
         bool launched = op->launch_ns != INT64_MIN;
         if (!first && launched != (ops[b->order[k - 1]].launch_ns != INT64_MIN))
-            return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0,
-                           "%s: row %u has %s launch_ns, others of its stream have; expected all of a stream or none",
-                           b->w->name, i, launched ? "a" : "no");
+            return fl_refuse(d,
+                             "%s: row %u has %s launch_ns, others of its stream have; expected all of a stream or none",
+                             b->w->name, i, launched ? "a" : "no");
         int64_t ready = first ? b->origin_ns : ops[b->order[k - 1]].end_ns;
         for (uint32_t j = 0; j < op->waits_count; j++)
             ready = fl_builder_later(ready, ops[b->t->waits[op->waits_first + j]].end_ns);
@@ -207,7 +206,7 @@ fl_status fl_build_trace(fl_workload **out, const char *name, const fl_kernel_tr
     b.work_ns = calloc(n, sizeof *b.work_ns);
     b.rows = calloc(t->kind_count + 1, sizeof *b.rows);
     if (!b.device || !b.order || !b.stream || !b.place || !b.class_of_op || !b.first_class || !b.work_ns || !b.rows)
-        s = fl_builder_no_memory(d);
+        s = fl_no_memory(d, "the workload");
     for (size_t i = 0; !s && i < t->kind_count; i++)
         b.first_class[i] = FL_NONE;
     if (!s)

@@ -3,8 +3,6 @@
 #include <math.h>
 #include <stdlib.h>
 
-static fl_status no_memory(fl_diag *d) { return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the CPU"); }
-
 static fl_status make_rows(fl_cpu *c, const fl_host_load *loads, fl_diag *d) {
     const double bus = c->host->apu ? c->host->peak_bytes_per_s * c->host->bus_max : 0;
     const fl_host_load standard = fl_cpu_default_load(c->spec);
@@ -13,7 +11,7 @@ static fl_status make_rows(fl_cpu *c, const fl_host_load *loads, fl_diag *d) {
         for (uint32_t k = 0; m == FL_MODEL_OK && k < c->load_count; k++)
             m = fl_cpu_row_make(c->spec, k ? &loads[k - 1] : &standard, s, bus, &c->row[s * c->load_count + k]);
         if (m != FL_MODEL_OK)
-            return fl_fail(d, FL_MODEL_FAULT, NULL, 0, 0, "%s: CPU state %u: %s", c->host->name, s, fl_model_text(m));
+            return fl_error(d, FL_MODEL_FAULT, "%s: CPU state %u: %s", c->host->name, s, fl_model_text(m));
     }
     return FL_OK;
 }
@@ -53,7 +51,7 @@ fl_status fl_cpu_open(fl_cpu *c, const fl_host_spec *host, double ref_mhz, const
         c->slot[s].work_ps = calloc(load_count, sizeof(int64_t));
         ok = c->slot[s].time_ps && c->slot[s].work_ps;
     }
-    const fl_status status = ok ? make_rows(c, loads, d) : no_memory(d);
+    const fl_status status = ok ? make_rows(c, loads, d) : fl_no_memory(d, "the CPU");
     if (status) {
         fl_cpu_close(c);
         return status;

@@ -8,10 +8,6 @@
 
 #define FL_DRAWS_STEPS_MAX UINT64_C(1000000000)
 
-static fl_status no_memory(fl_diag *d) {
-    return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the distribution replay");
-}
-
 /* ---- the distribution ---- */
 
 static int by_clock(const void *a, const void *b) {
@@ -23,7 +19,7 @@ fl_status fl_draws_make(fl_draws *out, const fl_sweep *s, uint32_t name, const f
     *out = (fl_draws){.step_ns = (int64_t)(o->step_ms * 1e6 + 0.5)};
     out->clock = calloc(s->row_count + 1, sizeof *out->clock);
     if (!out->clock)
-        return no_memory(d);
+        return fl_no_memory(d, "the distribution replay");
     for (size_t i = 0; i < s->row_count; i++) {
         const fl_sweep_row *r = &s->rows[i];
         if (r->workload != name || isnan(r->sm_mhz))
@@ -40,7 +36,7 @@ fl_status fl_draws_make(fl_draws *out, const fl_sweep *s, uint32_t name, const f
     }
     if (!out->clock_count) {
         fl_draws_free(out);
-        return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "%s: no rows with a clock to draw from", s->names[name]);
+        return fl_refuse(d, "%s: no rows with a clock to draw from", s->names[name]);
     }
     qsort(out->clock, out->clock_count, sizeof *out->clock, by_clock);
     const double top_s = out->clock[out->clock_count - 1].time_s;
@@ -49,8 +45,7 @@ fl_status fl_draws_make(fl_draws *out, const fl_sweep *s, uint32_t name, const f
         if (i && c->mhz == c[-1].mhz) {
             const double mhz = c->mhz;
             fl_draws_free(out);
-            return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "%s: two rows at %g MHz, expected one for each clock",
-                           s->names[name], mhz);
+            return fl_refuse(d, "%s: two rows at %g MHz, expected one for each clock", s->names[name], mhz);
         }
         if (isnan(c->ratio))
             c->ratio = o->ratio * pow(c->time_s / top_s, o->ratio_exponent);
@@ -148,7 +143,7 @@ static fl_status mark(fl_draws_result *r, fl_diag *d) {
     if (r->steps % FL_DRAWS_MARK)
         return FL_OK;
     if (fl_grow(&r->regret_mark, &r->mark_room, r->mark_count + 1, sizeof *r->regret_mark))
-        return no_memory(d);
+        return fl_no_memory(d, "the distribution replay");
     r->regret_mark[r->mark_count++] = r->reward_regret;
     return FL_OK;
 }
@@ -175,7 +170,7 @@ static fl_status drive(host *h, fl_draws_result *r, fl_diag *d) {
         if (s)
             return s;
         if (r->steps > FL_DRAWS_STEPS_MAX)
-            return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "more than 1e9 steps to the end of the work, expected fewer");
+            return fl_refuse(d, "more than 1e9 steps to the end of the work, expected fewer");
     }
     return FL_OK;
 }
@@ -190,7 +185,7 @@ fl_status fl_draws_replay(const fl_draws_run *o, fl_draws_result *r, fl_diag *d)
             h.best = i;
     h.gpu = calloc(o->facts->gpu_count, sizeof *h.gpu);
     r->step_count = calloc(o->draws->clock_count, sizeof *r->step_count);
-    fl_status s = h.gpu && r->step_count ? FL_OK : no_memory(d);
+    fl_status s = h.gpu && r->step_count ? FL_OK : fl_no_memory(d, "the distribution replay");
     const fl_instance_options in = {
         .policy = o->policy, .facts = o->facts, .layer = o->layer, .layer_count = o->layer_count};
     if (!s)

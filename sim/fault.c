@@ -31,25 +31,21 @@ static int rows(const fl_fault *fault) {
 
 static fl_status check(const fl_fault *fault, size_t place, uint32_t gpu_count, fl_diag *d) {
     if ((unsigned)fault->type >= FL_FAULT_TYPE_COUNT)
-        return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "fault %zu: type %d, expected 0 to %d", place, (int)fault->type,
-                       (int)FL_FAULT_TYPE_COUNT - 1);
+        return fl_refuse(d, "fault %zu: type %d, expected 0 to %d", place, (int)fault->type,
+                         (int)FL_FAULT_TYPE_COUNT - 1);
     if (fault->gpu < FL_FAULT_EVERY_GPU || (fault->gpu >= 0 && (uint32_t)fault->gpu >= gpu_count))
-        return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "fault %zu: GPU %d, but the node has %u, counted from 0", place,
-                       (int)fault->gpu, (unsigned)gpu_count);
+        return fl_refuse(d, "fault %zu: GPU %d, but the node has %u, counted from 0", place, (int)fault->gpu,
+                         (unsigned)gpu_count);
     if (fault->from_ns < 0)
-        return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "fault %zu: begins before time 0", place);
+        return fl_refuse(d, "fault %zu: begins before time 0", place);
     if (fault->type == FL_FAULT_LOST)
-        return fault->gpu == FL_FAULT_HOST
-                   ? fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "fault %zu: the host is lost, expected a GPU", place)
-                   : FL_OK;
+        return fault->gpu == FL_FAULT_HOST ? fl_refuse(d, "fault %zu: the host is lost, expected a GPU", place) : FL_OK;
     if (fault->until_ns <= fault->from_ns)
-        return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "fault %zu: ends no later than it begins", place);
+        return fl_refuse(d, "fault %zu: ends no later than it begins", place);
     if (fault->row < FL_FAULT_EVERY_ROW || fault->row >= rows(fault))
-        return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "fault %zu: row %d, expected -1 to %d", place, (int)fault->row,
-                       rows(fault) - 1);
+        return fl_refuse(d, "fault %zu: row %d, expected -1 to %d", place, (int)fault->row, rows(fault) - 1);
     if (fault->type != FL_FAULT_REFUSE && fault->gpu == FL_FAULT_HOST && fault->row == FL_HOST_LOOP_NS)
-        return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0,
-                       "fault %zu: loop_ns is the host's own stopwatch and cannot fail, expected a sensor", place);
+        return fl_refuse(d, "fault %zu: loop_ns is the host's own stopwatch and cannot fail, expected a sensor", place);
     return FL_OK;
 }
 
@@ -70,7 +66,7 @@ fl_status fl_faults_open(fl_faults **out, const fl_fault *list, size_t count, ui
     }
     if (!f || !f->held || !f->hidden) {
         fl_faults_close(f);
-        return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for %zu faults", count);
+        return fl_no_memory(d, "faults");
     }
     *out = f;
     return FL_OK;

@@ -12,7 +12,7 @@ static fl_status find_slot(fl_gpu *g, fl_diag *d) {
     int64_t *class_ps = calloc(g->w->class_count ? g->w->class_count : 1, sizeof *class_ps);
     if (!class_ps || fl_grow(&g->slot, &g->slot_room, g->slot_count + 1, sizeof *g->slot)) {
         free(class_ps);
-        return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the ledger");
+        return fl_no_memory(d, "the ledger");
     }
     g->slot[g->slot_count] = (fl_slot){.sm = g->sm, .mem = g->mem, .rates = g->rates, .class_ps = class_ps};
     g->slot_now = g->slot_count++;

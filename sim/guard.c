@@ -35,7 +35,7 @@ fl_status fl_guard_open(fl_guard **out, uint32_t gpu_count, fl_diag *d) {
     if (!g || !g->gpu || !g->gpu_seen) {
         fl_guard_close(g);
         *out = NULL;
-        return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the readings of %u GPUs", (unsigned)gpu_count);
+        return fl_no_memory(d, "the readings of the GPUs");
     }
     *out = g;
     return FL_OK;

@@ -32,7 +32,7 @@ fl_status fl_host_sense_open(fl_host_sense **out, const fl_host_spec *host, bool
                              int64_t idle_node_mw, int64_t idle_cpu_mw, fl_diag *d) {
     fl_host_sense *s = calloc(1, sizeof *s);
     if (!s)
-        return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the sensors");
+        return fl_no_memory(d, "the sensors");
     s->host = host;
     s->needs = needs;
     s->seed = seed;

@@ -162,9 +162,8 @@ fl_status fl_instance_step(fl_instance *in, const fl_sample *sample, const fl_de
     uint32_t gpus = in->facts->gpu_count;
     *decision = NULL;
     if (sample->gpu_count != gpus)
-        return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0,
-                       "policy %s: a sample of %" PRIu32 " GPUs, expected %" PRIu32 " as in the facts", policy->name,
-                       sample->gpu_count, gpus);
+        return fl_refuse(d, "policy %s: a sample of %" PRIu32 " GPUs, expected %" PRIu32 " as in the facts",
+                         policy->name, sample->gpu_count, gpus);
     memset(in->command, 0, gpus * sizeof *in->command);
     for (size_t i = 0; i < in->probe_count; i++)
         in->probe[i] = NAN;
@@ -185,8 +184,6 @@ fl_status fl_instance_step(fl_instance *in, const fl_sample *sample, const fl_de
 
 /* ---- opening, copying, closing ------------------------------------------------------------------------------------
  */
-
-static fl_status no_memory(fl_diag *d) { return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory"); }
 
 static size_t probe_cells(const fl_policy *policy, uint32_t gpus) {
     size_t cells = 0;
@@ -246,10 +243,10 @@ static fl_status open_checked(fl_instance *in, const fl_instance_options *o, fl_
     if (status != FL_OK)
         return status;
     if (!allocate(in))
-        return no_memory(d);
+        return fl_no_memory(d, NULL);
     const char *refusal = o->policy->init(in->state, in->params, o->facts);
     if (refusal)
-        return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "policy %s: %s", o->policy->name, refusal);
+        return fl_refuse(d, "policy %s: %s", o->policy->name, refusal);
     return FL_OK;
 }
 
@@ -257,13 +254,13 @@ fl_status fl_instance_open(fl_instance **out, const fl_instance_options *o, fl_d
     char difference[512];
     *out = NULL;
     if (fl_abi_difference(&o->policy->abi, difference, sizeof difference))
-        return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "the policy was built against another contract: %s", difference);
+        return fl_refuse(d, "the policy was built against another contract: %s", difference);
     if (!o->policy->name || !o->policy->init || !o->policy->step)
-        return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "policy %s: no name, init or step in its descriptor",
-                       o->policy->name ? o->policy->name : "without a name");
+        return fl_refuse(d, "policy %s: no name, init or step in its descriptor",
+                         o->policy->name ? o->policy->name : "without a name");
     fl_instance *in = calloc(1, sizeof *in);
     if (!in)
-        return no_memory(d);
+        return fl_no_memory(d, NULL);
     in->policy = o->policy;
     in->facts = o->facts;
     in->min_set_interval_ns = o->min_set_interval_ns;
@@ -282,7 +279,7 @@ fl_status fl_instance_copy(fl_instance **out, const fl_instance *in, fl_diag *d)
     *out = NULL;
     fl_instance *copy = malloc(sizeof *copy);
     if (!copy)
-        return no_memory(d);
+        return fl_no_memory(d, NULL);
     *copy = *in;
     copy->state = NULL; /* all that the two must not share is allocated anew */
     copy->command = NULL;
@@ -293,7 +290,7 @@ fl_status fl_instance_copy(fl_instance **out, const fl_instance *in, fl_diag *d)
     copy->params = fl_params_copy(in->policy, in->params);
     if (!allocate(copy) || !copy->params) {
         fl_instance_close(copy);
-        return no_memory(d);
+        return fl_no_memory(d, NULL);
     }
     size_t gpus = in->facts->gpu_count;
     memcpy(copy->state, in->state, in->state_size);

@@ -28,9 +28,9 @@ fl_status fl_ledger_add_gpu(fl_ledger *l, const fl_gpu *g, fl_diag *d) {
     }
     l->gpu_fj += sum;
     if (sum != g->sums.energy_fj || sum < 0)
-        return fl_fail(d, FL_MODEL_FAULT, NULL, 0, 0,
-                       "the ledger of GPU %u does not close: %.17g J by residence, %.17g J by running sum", g->index,
-                       fl_joules(sum), fl_joules(g->sums.energy_fj));
+        return fl_error(d, FL_MODEL_FAULT,
+                        "the ledger of GPU %u does not close: %.17g J by residence, %.17g J by running sum", g->index,
+                        fl_joules(sum), fl_joules(g->sums.energy_fj));
     return FL_OK;
 }
 
@@ -45,9 +45,9 @@ fl_status fl_ledger_add_host(fl_ledger *l, const fl_node *n, const fl_node_spec 
         l->host_fj += part[i];
     }
     if (cpu && (part[FL_PART_CPU] != cpu->sums.cpu_fj || part[FL_PART_CPU] < 0))
-        return fl_fail(d, FL_MODEL_FAULT, NULL, 0, 0,
-                       "the ledger of the CPU does not close: %.17g J by residence, %.17g J by running sum",
-                       fl_joules(part[FL_PART_CPU]), fl_joules(cpu->sums.cpu_fj));
+        return fl_error(d, FL_MODEL_FAULT,
+                        "the ledger of the CPU does not close: %.17g J by residence, %.17g J by running sum",
+                        fl_joules(part[FL_PART_CPU]), fl_joules(cpu->sums.cpu_fj));
     return FL_OK;
 }
 

@@ -25,7 +25,7 @@ fl_status fl_meter_open(fl_meter *m, int id, const fl_sensor_spec *spec, size_t 
                         const char *name, fl_diag *d) {
     *m = (fl_meter){.id = id, .spec = spec, .seen = -1, .point_size = point_size, .reading_size = reading_size};
     if (spec->period_ns < 0 || spec->phase_ns < 0 || spec->window_ns < 0 || spec->lag_ns < 0 || spec->delay_ns < 0)
-        return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "%s: a sensor with a negative time", name);
+        return fl_refuse(d, "%s: a sensor with a negative time", name);
     m->period = spec->period_ns * FL_PS_PER_NS;
     if (!m->period)
         return FL_OK;
@@ -38,7 +38,7 @@ fl_status fl_meter_open(fl_meter *m, int id, const fl_sensor_spec *spec, size_t 
     m->shown = calloc(m->shown_room, reading_size);
     if (!m->start || !m->shown) {
         fl_meter_close(m);
-        return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the sensors");
+        return fl_no_memory(d, "the sensors");
     }
     for (size_t i = 0; i < m->shown_room; i++)
         shown_at(m, i)->index = -1;

@@ -6,8 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static fl_status no_memory(fl_diag *d) { return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the node"); }
-
 static int64_t earlier(int64_t a, int64_t b) { return a < b ? a : b; }
 
 /* When heat is looked at next. On an APU the CPU heats the same die: a look waits until what that drew is known, and
@@ -115,7 +113,7 @@ static fl_status at_boundary(fl_node *n, fl_course *c, bool lone, uint32_t index
         g->dyn_now_mw = l->phase == FL_PHASE_RUN && !g->lost ? g->rates->row[l->class_id].dyn_mw : 0;
     }
     fl_sense_at(n->sense[index], g, t);
-    return g->records.failed ? no_memory(d) : FL_OK;
+    return g->records.failed ? fl_no_memory(d, "the node") : FL_OK;
 }
 
 static bool any_lost(const fl_node *n, const fl_island *is) {
@@ -173,7 +171,7 @@ static fl_status advance_island(fl_node *n, uint32_t k, int64_t until, int64_t r
         if (any_lost(n, is) && (lone || fl_streams_stuck(c, why, sizeof why)))
             n->stalled[k] = true;
         else if (!lone && target == until && until == read_ps && fl_streams_stuck(c, why, sizeof why))
-            return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "%s: %s", n->w->name, why);
+            return fl_refuse(d, "%s: %s", n->w->name, why);
         if (t >= until)
             return FL_OK;
     }
@@ -222,14 +220,14 @@ static fl_status check_lost(const fl_node *n, fl_diag *d) {
     uint64_t kernels = 0;
     for (uint32_t i = 0; i < n->gpu_count; i++)
         kernels += n->gpu[i].sums.kernels;
-    return fl_fail(d, FL_HARDWARE, NULL, 0, 0,
-                   "%s: GPU %u fell off the bus at %.9g s; its work can never end (%llu kernels done on all GPUs)",
-                   n->w->name, lost, (double)n->lost_ps[lost] * 1e-12, (unsigned long long)kernels);
+    return fl_error(d, FL_HARDWARE,
+                    "%s: GPU %u fell off the bus at %.9g s; its work can never end (%llu kernels done on all GPUs)",
+                    n->w->name, lost, (double)n->lost_ps[lost] * 1e-12, (unsigned long long)kernels);
 }
 
 fl_status fl_node_advance(fl_node *n, int64_t until, fl_diag *d) {
     if (until > FL_TIME_END)
-        return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "%s: the run goes beyond 26 days of simulated time", n->w->name);
+        return fl_refuse(d, "%s: the run goes beyond 26 days of simulated time", n->w->name);
     fl_status s = check_lost(n, d);
     do {
         int64_t t = n->meets ? earlier(until, fl_node_host_next(n, until)) : until;
@@ -294,7 +292,7 @@ fl_status fl_node_take_records(fl_node *n, const fl_kernel_record **record, size
         if (!b->count)
             continue;
         if (fl_grow(&n->record, &n->record_room, n->record_count + b->count, sizeof *n->record))
-            return no_memory(d);
+            return fl_no_memory(d, "the node");
         many |= n->record_count > 0 || n->w->stream_count > 1;
         memcpy(n->record + n->record_count, b->record, b->count * sizeof *b->record);
         n->record_count += b->count;

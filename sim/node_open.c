@@ -5,8 +5,6 @@
 
 #include <stdlib.h>
 
-static fl_status no_memory(fl_diag *d) { return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the node"); }
-
 static fl_status open_course(fl_node *n, uint32_t k, fl_diag *d) {
     const fl_island *is = &n->w->island[k];
     fl_course *c = &n->course[k];
@@ -16,7 +14,7 @@ static fl_status open_course(fl_node *n, uint32_t k, fl_diag *d) {
     c->thread = calloc(is->thread_count + 1, sizeof *c->thread);
     c->event_ps = calloc(is->stream_count + is->thread_count + 1, sizeof *c->event_ps);
     if (!c->mine || !c->gpu || !c->thread || !c->event_ps)
-        return no_memory(d);
+        return fl_no_memory(d, "the node");
     c->simple = !is->thread_count;
     for (uint32_t i = 0; i < is->stream_count + is->thread_count; i++)
         c->event_ps[i] = FL_TIME_NEVER;
@@ -39,13 +37,12 @@ static fl_status open_course(fl_node *n, uint32_t k, fl_diag *d) {
     c->sums.time_ps = calloc(n->w->host_load_count + 1, sizeof *c->sums.time_ps);
     c->sums.work_ps = calloc(n->w->host_load_count + 1, sizeof *c->sums.work_ps);
     if (!c->sums.time_ps || !c->sums.work_ps)
-        return no_memory(d);
+        return fl_no_memory(d, "the node");
     if (n->hosted)
         c->host = fl_cpu_rows(&n->cpu);
     c->shared_bus = n->hosted && n->spec->host.apu;
     if (c->shared_bus && is->stream_count + is->thread_count > FL_SHARES_MAX)
-        return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "%s: more than %d streams and host threads on one APU", n->w->name,
-                       FL_SHARES_MAX);
+        return fl_refuse(d, "%s: more than %d streams and host threads on one APU", n->w->name, FL_SHARES_MAX);
     fl_streams_begin(c);
     n->finished[k] = c->done == is->stream_count + is->thread_count;
     return FL_OK;
@@ -72,7 +69,7 @@ static fl_status first_clock(double mhz, const int32_t *ladder, uint32_t count, 
         return FL_OK;
     int k = fl_ladder_index(ladder, count, mhz);
     if (k < 0)
-        return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "%g MHz is not on the ladder of %s", mhz, name);
+        return fl_refuse(d, "%g MHz is not on the ladder of %s", mhz, name);
     *index = (uint32_t)k;
     return FL_OK;
 }
@@ -80,11 +77,11 @@ static fl_status first_clock(double mhz, const int32_t *ladder, uint32_t count, 
 fl_status fl_node_open(fl_node **out, const fl_node_options *o, fl_diag *d) {
     const fl_workload *w = o->w;
     if (w->gpu_count > o->spec->gpu_count)
-        return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "%s: uses %u GPUs, the platform %s has %u (see --gpus)", w->name,
-                       w->gpu_count, o->spec->name, o->spec->gpu_count);
+        return fl_refuse(d, "%s: uses %u GPUs, the platform %s has %u (see --gpus)", w->name, w->gpu_count,
+                         o->spec->name, o->spec->gpu_count);
     fl_node *n = calloc(1, sizeof *n);
     if (!n)
-        return no_memory(d);
+        return fl_no_memory(d, "the node");
     n->w = w;
     n->spec = o->spec;
     n->rates = o->rates;
@@ -109,7 +106,7 @@ fl_status fl_node_open(fl_node **out, const fl_node_options *o, fl_diag *d) {
     fl_status s = FL_OK;
     if (!n->gpu || !n->actuator || !n->sense || !n->lane || !n->lanes || !n->course || !n->finished || !n->ended ||
         !n->limit || !n->wall || !n->heat || !n->lost_ps || !n->dealt_fj || !n->stalled || !n->request_ps)
-        s = no_memory(d);
+        s = fl_no_memory(d, "the node");
     for (uint32_t i = 0; !s && i < n->gpu_count; i++) {
         const fl_device *dev = &o->spec->device[o->spec->gpu[i]];
         fl_actuator_open(&n->actuator[i], dev);
@@ -143,7 +140,7 @@ fl_status fl_node_open(fl_node **out, const fl_node_options *o, fl_diag *d) {
         n->lane[i].mark_ps = malloc((w->stream[i].mark_count + 1) * sizeof(int64_t));
         n->lane[i].iteration_ps = malloc((w->stream[i].iterations + 1) * sizeof(int64_t));
         if (!n->lane[i].mark_ps || !n->lane[i].iteration_ps)
-            s = no_memory(d);
+            s = fl_no_memory(d, "the node");
         for (uint32_t k = 0; !s && k < w->stream[i].mark_count; k++)
             n->lane[i].mark_ps[k] = FL_TIME_NEVER;
     }

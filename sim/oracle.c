@@ -6,8 +6,6 @@
 
 const char *const fl_objective_names[] = {"energy", "edp", "ed2p", NULL};
 
-static fl_status no_memory(fl_diag *d) { return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the oracle"); }
-
 double fl_objective_value(fl_objective objective, double energy_j, double time_s) {
     switch (objective) {
     case FL_MIN_EDP:
@@ -60,7 +58,7 @@ fl_status fl_oracle_choices(const fl_workload *w, const fl_node_spec *spec, fl_c
     const fl_device *dev = &spec->device[spec->gpu[0]];
     fl_choice *c = malloc(((size_t)dev->sm_count * dev->mem_count + 1) * sizeof *c);
     if (!c)
-        return no_memory(d);
+        return fl_no_memory(d, "the oracle");
     size_t n = 0;
     for (uint32_t sm = 0; sm < dev->sm_count; sm++)
         for (uint32_t mem = 0; mem < dev->mem_count; mem++) {
@@ -70,9 +68,9 @@ fl_status fl_oracle_choices(const fl_workload *w, const fl_node_spec *spec, fl_c
         }
     if (!n) {
         free(c);
-        return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0,
-                       "%s: known from %g to %g MHz, expected at least one such clock that every GPU of %s can set",
-                       w->name, w->sm_min_mhz, w->sm_max_mhz, spec->name);
+        return fl_refuse(d,
+                         "%s: known from %g to %g MHz, expected at least one such clock that every GPU of %s can set",
+                         w->name, w->sm_min_mhz, w->sm_max_mhz, spec->name);
     }
     *choice = c;
     *count = n;
@@ -87,7 +85,7 @@ fl_status fl_static_run(const fl_workload *w, fl_rates *rates, const fl_node_spe
     fl_node_spec local = *spec;
     local.device = malloc(spec->device_count * sizeof *local.device);
     if (!local.device)
-        return no_memory(d);
+        return fl_no_memory(d, "the oracle");
     memcpy(local.device, spec->device, spec->device_count * sizeof *local.device);
     for (uint32_t i = 0; i < local.device_count; i++) {
         local.device[i].default_sm_mhz = at->sm_mhz;

@@ -5,8 +5,6 @@
 #include <math.h>
 #include <stdlib.h>
 
-static fl_status no_memory(fl_diag *d) { return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the oracle"); }
-
 typedef struct fl_class_sums { /* of all streams */
     size_t columns;            /* the choices, and last the default clocks */
     const fl_clock_rates **at; /* columns */
@@ -64,8 +62,7 @@ fl_status fl_oracle_per_kernel(const fl_workload *w, fl_rates *rates, const fl_n
     int sm = fl_ladder_index(dev->sm_mhz, dev->sm_count, dev->default_sm_mhz);
     int mem = fl_ladder_index(dev->mem_mhz, dev->mem_count, dev->default_mem_mhz);
     if (sm < 0 || mem < 0)
-        return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "the default clocks of %s are not on its ladders, expected there",
-                       dev->name);
+        return fl_refuse(d, "the default clocks of %s are not on its ladders, expected there", dev->name);
     fl_choice *at = NULL;
     size_t count;
     fl_status s = fl_oracle_choices(w, spec, &at, &count, d);
@@ -75,7 +72,7 @@ fl_status fl_oracle_per_kernel(const fl_workload *w, fl_rates *rates, const fl_n
     sum.at = calloc(sum.columns, sizeof(fl_clock_rates *));
     sum.ps = calloc(sum.columns * (w->class_count + 1), sizeof *sum.ps);
     if (!sum.at || !sum.ps)
-        s = no_memory(d);
+        s = fl_no_memory(d, "the oracle");
     for (size_t c = 0; !s && c < count; c++)
         s = fl_rates_at(rates, device, at[c].sm, at[c].mem, &sum.at[c], d);
     if (!s)

@@ -10,8 +10,6 @@
 #define CELLS_MAX (1u << 16)  /* beyond, nobody would call the table small */
 #define PARENT_NONE UINT32_MAX
 
-static fl_status no_memory(fl_diag *d) { return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the oracle"); }
-
 typedef struct fl_label {
     int64_t time_ps;
     fl_wide energy_fj;
@@ -107,7 +105,7 @@ typedef struct fl_trials { /* labels of one position that compete with each othe
 static fl_status try_choice(fl_search *s, size_t i, uint32_t c, size_t from, size_t to, fl_trials *trial, fl_diag *d) {
     size_t cell = i * s->t->choices + c;
     if (fl_grow(&trial->label, &trial->room, trial->count + to - from + 1, sizeof *trial->label))
-        return no_memory(d);
+        return fl_no_memory(d, "the oracle");
     if (!i) {
         fl_label l = {s->t->time_ps[cell], s->t->energy_fj[cell], c, PARENT_NONE};
         if (is_hopeful(s, &l, 1))
@@ -128,7 +126,7 @@ static fl_status try_choice(fl_search *s, size_t i, uint32_t c, size_t from, siz
 /* Keeps what no other trial beats in both time and energy. */
 static fl_status keep(fl_search *s, fl_trials *trial, fl_diag *d) {
     if (fl_grow(&s->label, &s->room, s->count + trial->count + 1, sizeof *s->label))
-        return no_memory(d);
+        return fl_no_memory(d, "the oracle");
     if (trial->count)
         qsort(trial->label, trial->count, sizeof *trial->label, by_time);
     const fl_label *last = NULL;
@@ -195,7 +193,7 @@ fl_status fl_oracle_labels(const fl_oracle_table *t, int m, int64_t limit_ps, in
     s.rest_cost = make_rest(t, s.price);
     s.rest_ps = make_rest(t, (fl_price){0, 1});
     s.rest_fj = make_rest(t, (fl_price){1, 0});
-    fl_status status = s.rest_cost && s.rest_ps && s.rest_fj ? FL_OK : no_memory(d);
+    fl_status status = s.rest_cost && s.rest_ps && s.rest_fj ? FL_OK : fl_no_memory(d, "the oracle");
     size_t from, to;
     if (!status)
         status = search(&s, &from, &to, d);

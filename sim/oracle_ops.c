@@ -3,8 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static fl_status no_memory(fl_diag *d) { return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the oracle"); }
-
 fl_status fl_op_block_open(fl_op_block *b, const fl_workload *w, fl_diag *d) {
     *b = (fl_op_block){.w = w};
     b->class_id = malloc(FL_OP_BLOCK_MAX * sizeof *b->class_id);
@@ -15,7 +13,7 @@ fl_status fl_op_block_open(fl_op_block *b, const fl_workload *w, fl_diag *d) {
     if (b->class_id && b->first && b->work_ns && b->of && b->place)
         return FL_OK;
     fl_op_block_close(b);
-    return no_memory(d);
+    return fl_no_memory(d, "the oracle");
 }
 
 void fl_op_block_close(fl_op_block *b) {
@@ -67,7 +65,7 @@ fl_status fl_op_block_fill(fl_op_block *b, const fl_stream *s, uint64_t first, u
             continue;
         }
         if (fl_grow(&b->big, &b->big_room, b->big_count + 1, sizeof *b->big))
-            return no_memory(d);
+            return fl_no_memory(d, "the oracle");
         b->big[b->big_count++] = (fl_big){work_ns, gap_ns, class_id};
     }
     sort_by_class(b, s, first, count);

@@ -3,8 +3,6 @@
 
 #include <stdlib.h>
 
-static fl_status no_memory(fl_diag *d) { return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the oracle"); }
-
 /* By cost; ties to the faster, then to the cheaper: adding the same to both keeps the order, so ties stay optimal too.
  */
 static bool is_less(const fl_total *a, const fl_total *b) {
@@ -70,7 +68,7 @@ fl_status fl_oracle_at_price(const fl_oracle_table *t, fl_price p, uint32_t *cho
     if (!state || (choice && !from)) {
         free(state);
         free(from);
-        return no_memory(d);
+        return fl_no_memory(d, "the oracle");
     }
     uint32_t best = 0;
     for (size_t i = 0; i < t->positions; i++) {

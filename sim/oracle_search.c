@@ -15,8 +15,6 @@
 #define PRICES_MAX 400
 #define CHANGES_MAX 64
 
-static fl_status no_memory(fl_diag *d) { return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the oracle"); }
-
 typedef struct fl_support { /* the schedule of least cost at a price */
     int64_t n;
     fl_total at;
@@ -330,7 +328,7 @@ fl_status fl_oracle_clairvoyant(const fl_oracle_table *t, fl_objective objective
         .energy_j = NAN, .time_s = NAN, .bound_j = NAN, .gap_pct = NAN, .objective = NAN, .objective_bound = NAN};
     fl_hunt *h = calloc(1, sizeof *h);
     uint32_t *room = malloc((t->positions + 1) * 3 * sizeof *room);
-    fl_status s = h && room ? FL_OK : no_memory(d);
+    fl_status s = h && room ? FL_OK : fl_no_memory(d, "the oracle");
     bool solved = false;
     if (!s) {
         *h = (fl_hunt){.t = t, .limit_ps = limit_ps};
@@ -348,7 +346,7 @@ fl_status fl_oracle_clairvoyant(const fl_oracle_table *t, fl_objective objective
         if (!s && want_schedule) {
             out->schedule = realloc(room, (t->positions + 1) * sizeof *room);
             room = out->schedule ? NULL : room;
-            s = out->schedule ? FL_OK : no_memory(d);
+            s = out->schedule ? FL_OK : fl_no_memory(d, "the oracle");
         }
     }
     free(room);

@@ -7,8 +7,6 @@
 
 #define POSITIONS_STANDARD 4096
 
-static fl_status no_memory(fl_diag *d) { return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the oracle"); }
-
 void fl_oracle_table_free(fl_oracle_table *t) {
     free(t->choice);
     free(t->time_ps);
@@ -80,7 +78,7 @@ static fl_status cut(const fl_stream *s, size_t positions_max, fl_oracle_table *
     size_t room = s->count < positions_max ? (size_t)s->count : positions_max;
     t->op = malloc((room + 1) * sizeof *t->op);
     if (!t->op)
-        return no_memory(d);
+        return fl_no_memory(d, "the oracle");
     t->op[0] = 0;
     t->per_op = s->count <= positions_max;
     if (t->per_op) {
@@ -120,7 +118,7 @@ static void add_block(const fl_op_block *b, const fl_clock_rates *at, int64_t cl
 }
 
 static fl_status too_long(const fl_workload *w, fl_diag *d) {
-    return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "%s: longer than 53 days at its slowest clock, expected less", w->name);
+    return fl_refuse(d, "%s: longer than 53 days at its slowest clock, expected less", w->name);
 }
 
 static fl_status fill(const fl_workload *w, const fl_stream *s, const fl_clock_rates *const *at, int64_t closed,
@@ -129,7 +127,7 @@ static fl_status fill(const fl_workload *w, const fl_stream *s, const fl_clock_r
     fl_status status = fl_op_block_open(&b, w, d);
     fl_wide *ps = calloc(t->choices, sizeof *ps), longest = 0;
     if (!status && !ps)
-        status = no_memory(d);
+        status = fl_no_memory(d, "the oracle");
     for (size_t i = 0; !status && i < t->positions; i++) {
         fl_wide *fj = t->energy_fj + i * t->choices, slowest = 0;
         memset(ps, 0, t->choices * sizeof *ps);
@@ -158,7 +156,7 @@ static fl_status fill(const fl_workload *w, const fl_stream *s, const fl_clock_r
 static fl_status make_cells(fl_oracle_table *t, fl_diag *d) {
     t->time_ps = calloc(t->positions * t->choices, sizeof *t->time_ps);
     t->energy_fj = calloc(t->positions * t->choices, sizeof *t->energy_fj);
-    return t->time_ps && t->energy_fj ? FL_OK : no_memory(d);
+    return t->time_ps && t->energy_fj ? FL_OK : fl_no_memory(d, "the oracle");
 }
 
 /* ---- frontier: the lower convex hull of time and energy at each position ---- */
@@ -202,7 +200,7 @@ static fl_status make_frontier(fl_oracle_table *t, fl_diag *d) {
     fl_point *p = malloc(t->choices * sizeof *p);
     size_t room = 0, used = 0;
     t->frontier_first = malloc((t->positions + 1) * sizeof *t->frontier_first);
-    fl_status s = p && t->frontier_first ? FL_OK : no_memory(d);
+    fl_status s = p && t->frontier_first ? FL_OK : fl_no_memory(d, "the oracle");
     for (size_t i = 0; !s && i < t->positions; i++) {
         for (uint32_t c = 0; c < t->choices; c++)
             p[c] = (fl_point){t->time_ps[i * t->choices + c], t->energy_fj[i * t->choices + c], c};
@@ -210,7 +208,7 @@ static fl_status make_frontier(fl_oracle_table *t, fl_diag *d) {
         size_t n = hull(p, t->choices);
         t->frontier_first[i] = used;
         if (fl_grow(&t->frontier, &room, used + n, sizeof *t->frontier))
-            s = no_memory(d);
+            s = fl_no_memory(d, "the oracle");
         for (size_t k = 0; !s && k < n; k++)
             t->frontier[used++] = p[k].choice;
     }
@@ -225,9 +223,9 @@ static fl_status make_frontier(fl_oracle_table *t, fl_diag *d) {
 fl_status fl_oracle_table_static(const fl_static_point *point, size_t count, fl_oracle_table *t, fl_diag *d) {
     *t = (fl_oracle_table){.positions = 1, .choices = count};
     if (!count)
-        return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "no static run for the oracle, expected at least one");
+        return fl_refuse(d, "no static run for the oracle, expected at least one");
     t->choice = malloc(count * sizeof *t->choice);
-    fl_status s = t->choice ? make_cells(t, d) : no_memory(d);
+    fl_status s = t->choice ? make_cells(t, d) : fl_no_memory(d, "the oracle");
     for (size_t c = 0; !s && c < count; c++) {
         t->choice[c] = point[c].at;
         t->time_ps[c] = point[c].makespan_ps;
@@ -242,7 +240,7 @@ static fl_status make_static(const fl_workload *w, fl_rates *rates, const fl_nod
                              size_t count, fl_oracle_table *t, fl_diag *d) {
     fl_static_point *point = malloc(count * sizeof *point);
     fl_facts facts = {.seed = 1}; /* nothing in a run without a policy is random */
-    fl_status s = point ? FL_OK : no_memory(d);
+    fl_status s = point ? FL_OK : fl_no_memory(d, "the oracle");
     for (size_t c = 0; !s && c < count; c++)
         s = fl_static_run(w, rates, spec, &facts, &choice[c], &point[c], d);
     if (!s)
@@ -255,7 +253,7 @@ static fl_status make_exact(const fl_workload *w, const fl_stream *s, fl_rates *
                             size_t positions_max, fl_oracle_table *t, fl_diag *d) {
     const fl_device *dev = &spec->device[spec->gpu[s->gpu]];
     const fl_clock_rates **at = calloc(t->choices, sizeof(fl_clock_rates *));
-    fl_status status = at ? FL_OK : no_memory(d);
+    fl_status status = at ? FL_OK : fl_no_memory(d, "the oracle");
     for (size_t c = 0; !status && c < t->choices; c++) {
         int sm = fl_ladder_index(dev->sm_mhz, dev->sm_count, t->choice[c].sm_mhz);
         int mem = fl_ladder_index(dev->mem_mhz, dev->mem_count, t->choice[c].mem_mhz);

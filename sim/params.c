@@ -22,11 +22,8 @@ __attribute__((format(printf, 2, 3))) static fl_status wrong(const place *at, co
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
-    return fl_fail(at->d, FL_BAD_INPUT, NULL, 0, 0, "policy %s: parameter '%s' (%s): %s", at->policy->name,
-                   at->row->name, at->origin, text);
+    return fl_refuse(at->d, "policy %s: parameter '%s' (%s): %s", at->policy->name, at->row->name, at->origin, text);
 }
-
-static fl_status no_memory(fl_diag *d) { return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory"); }
 
 static bool is_table(const fl_param *row) { return row->type == FL_PARAM_LIST || row->type == FL_PARAM_TABLE; }
 
@@ -170,7 +167,7 @@ static fl_status parse_list(const place *at, const char *text, fl_table *list) {
     *list = (fl_table){.column_count = 1};
     double *cell = calloc(count ? count : 1, sizeof *cell);
     char *copy = strdup(text), *rest = copy;
-    fl_status status = cell && copy && count <= UINT32_MAX ? FL_OK : no_memory(at->d);
+    fl_status status = cell && copy && count <= UINT32_MAX ? FL_OK : fl_no_memory(at->d, NULL);
     for (size_t i = 0; status == FL_OK && i < count; i++)
         status = parse_real(at, strsep(&rest, "/"), &cell[i]);
     free(copy);
@@ -235,7 +232,7 @@ static fl_status set_table(const place *at, void *params, const fl_table *table)
     fl_table own, given = *table;
     given.key = keyed ? given.key : NULL;
     if (!table_copy(&own, &given))
-        return no_memory(at->d);
+        return fl_no_memory(at->d, NULL);
     put_table(params, at->row, &own);
     return FL_OK;
 }
@@ -246,13 +243,13 @@ static fl_status set_table(const place *at, void *params, const fl_table *table)
 static fl_status unknown(const fl_policy *policy, const fl_setting *s, const char *origin, fl_diag *d) {
     const char **names = calloc(policy->param_count + 1U, sizeof *names);
     if (!names)
-        return no_memory(d);
+        return fl_no_memory(d, NULL);
     for (uint32_t i = 0; i < policy->param_count; i++)
         names[i] = policy->param[i].name;
     const char *near = fl_nearest(s->name, names, policy->param_count);
     free(names);
-    return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "policy %s: parameter '%s' (%s): unknown%s%s%s", policy->name, s->name,
-                   origin, near ? ", did you mean '" : "", near ? near : "", near ? "'?" : "");
+    return fl_refuse(d, "policy %s: parameter '%s' (%s): unknown%s%s%s", policy->name, s->name, origin,
+                     near ? ", did you mean '" : "", near ? near : "", near ? "'?" : "");
 }
 
 static fl_status apply(void *params, const fl_policy *policy, const fl_setting *s, const char *origin, fl_diag *d) {
@@ -292,7 +289,7 @@ fl_status fl_params_resolve(void **out, const fl_policy *policy, const fl_layer 
         return status;
     void *params = calloc(1, policy->param_size ? policy->param_size : 1);
     if (!params)
-        return no_memory(d);
+        return fl_no_memory(d, NULL);
     for (uint32_t i = 0; i < policy->param_count && status == FL_OK; i++)
         status = set_default(params, policy, &policy->param[i], d);
     for (size_t i = 0; i < layer_count && status == FL_OK; i++)

@@ -19,7 +19,7 @@ struct fl_rates {
 fl_status fl_rates_new(fl_rates **out, const fl_workload *w, const fl_node_spec *node, fl_diag *d) {
     fl_rates *r = calloc(1, sizeof *r);
     if (!r)
-        return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the rates");
+        return fl_no_memory(d, "the rates");
     r->w = w;
     r->node = node;
     pthread_mutex_init(&r->lock, NULL);
@@ -31,7 +31,7 @@ fl_status fl_rates_new(fl_rates **out, const fl_workload *w, const fl_node_spec 
     }
     if (!ok) {
         fl_rates_free(r);
-        return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the rates");
+        return fl_no_memory(d, "the rates");
     }
     *out = r;
     return FL_OK;
@@ -114,7 +114,7 @@ static fl_status build(const fl_rates *r, const fl_device *dev, uint32_t sm, uin
         free(c);
         free(row);
         free(parts);
-        return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the rates");
+        return fl_no_memory(d, "the rates");
     }
     c->row = row;
     c->parts = parts;
@@ -139,9 +139,9 @@ static fl_status build(const fl_rates *r, const fl_device *dev, uint32_t sm, uin
     }
     if (s != FL_MODEL_OK) {
         cell_free(c);
-        return fl_fail(d, s == FL_MODEL_RANGE ? FL_BAD_INPUT : FL_MODEL_FAULT, NULL, 0, 0,
-                       "%s: '%s' at %g MHz (memory %g MHz) on %s: %s", r->w->name, what, f, m, dev->name,
-                       fl_model_text(s));
+        return fl_error(d, s == FL_MODEL_RANGE ? FL_BAD_INPUT : FL_MODEL_FAULT,
+                        "%s: '%s' at %g MHz (memory %g MHz) on %s: %s", r->w->name, what, f, m, dev->name,
+                        fl_model_text(s));
     }
     for (uint32_t i = 0; i < n; i++)
         c->max_dyn_mw = row[i].dyn_mw > c->max_dyn_mw ? row[i].dyn_mw : c->max_dyn_mw;

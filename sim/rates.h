@@ -22,8 +22,8 @@ typedef struct fl_model_error {
 
 /* Before the first use: each row's length and power are moved by errors drawn for its class, smooth over the clocks
  * (a lognormal's; in time 0 at the reference clock and growing away from it, in power at every clock), the base's power
- * by errors of the device. Where the reference is an end of the ladder, the mean absolute errors over it are those given;
- * nearer its middle they are smaller. */
+ * by errors of the device. Where the reference is an end of the ladder, the mean absolute errors over it are those
+ * given; nearer its middle they are smaller. */
 void fl_rates_err(fl_rates *r, const fl_model_error *e);
 
 /* Borrows both for its life. */

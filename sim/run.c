@@ -24,8 +24,6 @@ typedef struct fl_host { /* the simulated host of one policy: time, readings, se
     uint32_t gpu_records;
 } fl_host;
 
-static fl_status no_memory(fl_diag *d) { return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the run"); }
-
 static fl_status look(fl_host *h, fl_sample *sample, fl_diag *d) {
     uint32_t n = fl_node_gpu_count(h->node);
     int64_t now = fl_node_now(h->node);
@@ -142,8 +140,7 @@ static fl_status drive(fl_host *h, fl_diag *d) {
         if (fl_node_done(h->node))
             break;
         if (next >= FL_TIME_END)
-            return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "%s: the run goes beyond 26 days of simulated time",
-                           h->o->w->name);
+            return fl_refuse(d, "%s: the run goes beyond 26 days of simulated time", h->o->w->name);
         if (!h->instance) {
             next += FL_BOUNDARY_MAX_PS;
             continue;
@@ -172,7 +169,7 @@ static fl_status collect_processes(fl_host *h, fl_diag *d) {
     fl_run_result *r = h->r;
     r->process = calloc(w->stream_count + 1, sizeof *r->process);
     if (!r->process)
-        return no_memory(d);
+        return fl_no_memory(d, "the run");
     for (uint32_t i = 0; i < w->stream_count; i++) {
         const fl_stream *s = &w->stream[i];
         if (!s->mark_count)
@@ -197,7 +194,7 @@ static fl_status collect_cpu(fl_host *h, fl_diag *d) {
         return FL_OK;
     r->cpu = calloc(cpu->state_count, sizeof *r->cpu);
     if (!r->cpu)
-        return no_memory(d);
+        return fl_no_memory(d, "the run");
     r->cpu_switches = cpu->switches;
     r->last_cpu_mhz = cpu->state[cpu->now].mhz;
     for (uint32_t i = 0; i < cpu->state_count; i++)
@@ -255,8 +252,9 @@ static fl_status collect(fl_host *h, fl_diag *d) {
     r->residence = calloc(slots + 1, sizeof *r->residence);
     r->class_energy_j = calloc(w->class_count + 1, sizeof *r->class_energy_j);
     r->class_time_s = calloc(w->class_count + 1, sizeof *r->class_time_s);
-    fl_status status =
-        fj && ps && r->mark_ps && r->residence && r->class_energy_j && r->class_time_s ? FL_OK : no_memory(d);
+    fl_status status = fj && ps && r->mark_ps && r->residence && r->class_energy_j && r->class_time_s
+                           ? FL_OK
+                           : fl_no_memory(d, "the run");
     for (uint32_t i = 0, at = 0; !status && i < w->stream_count; at += w->stream[i++].mark_count)
         memcpy(r->mark_ps + at, fl_node_marks(h->node, i), w->stream[i].mark_count * sizeof *r->mark_ps);
     for (uint32_t i = 0; !status && i < gpus; i++) {
@@ -314,7 +312,7 @@ static fl_status open_faults(fl_host *h, fl_diag *d) {
     if (!s && o->fault_count)
         s = fl_faults_open(&h->faults, o->fault, o->fault_count, gpus, d);
     if (!s && !(h->lost_ns = calloc(gpus, sizeof *h->lost_ns)))
-        s = no_memory(d);
+        s = fl_no_memory(d, "the run");
     for (uint32_t i = 0; !s && i < gpus; i++)
         h->lost_ns[i] = fl_faults_lost_at(h->faults, i);
     return s;
@@ -349,7 +347,7 @@ fl_status fl_run(const fl_run_options *o, fl_run_result *r, fl_diag *d) {
         h.watched = calloc(fl_node_gpu_count(h.node), sizeof *h.watched);
         h.kind = calloc(o->w->class_count + 1, sizeof *h.kind);
         h.recording = calloc(fl_node_gpu_count(h.node), sizeof *h.recording);
-        s = h.gpu && h.watched && h.kind && h.recording ? FL_OK : no_memory(d);
+        s = h.gpu && h.watched && h.kind && h.recording ? FL_OK : fl_no_memory(d, "the run");
     }
     for (uint32_t i = 0; !s && i < o->w->class_count; i++)
         h.kind[i] = o->w->class[i].kind;

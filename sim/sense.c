@@ -40,7 +40,7 @@ const uint64_t fl_sense_signals[FL_SENSOR_COUNT] = {
 fl_status fl_sense_open(fl_sense **out, const fl_gpu *g, uint64_t needs, uint64_t seed, fl_diag *d) {
     fl_sense *s = calloc(1, sizeof *s);
     if (!s)
-        return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the sensors");
+        return fl_no_memory(d, "the sensors");
     s->needs = needs;
     s->seed = seed;
     s->idle_mw = fl_gpu_idle_mw(g);
@@ -51,8 +51,7 @@ fl_status fl_sense_open(fl_sense **out, const fl_gpu *g, uint64_t needs, uint64_
         fl_meter *m = &s->meter[s->count++];
         fl_status status = fl_meter_open(m, id, spec, sizeof(fl_point_sums), sizeof(fl_reading), g->dev->name, d);
         if (!status && (id == FL_SENSOR_UTILISATION || id == FL_SENSOR_PROFILE) && (!m->period || !m->window))
-            status = fl_fail(d, FL_BAD_INPUT, NULL, 0, 0,
-                             "%s: a utilisation sensor without period or window, expected both", g->dev->name);
+            status = fl_refuse(d, "%s: a utilisation sensor without period or window, expected both", g->dev->name);
         if (status) {
             fl_sense_close(s);
             return status;

@@ -11,10 +11,6 @@ typedef struct fl_service_plan {
     uint64_t *ops; /* by stream: of one request */
 } fl_service_plan;
 
-static fl_status no_memory(fl_diag *d) {
-    return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the requests");
-}
-
 static fl_wait moved(const fl_service_plan *p, fl_wait wait, size_t request) {
     return (fl_wait){wait.stream, wait.done + request * p->ops[wait.stream]};
 }
@@ -24,19 +20,18 @@ static fl_status check(const fl_workload *w, const int64_t *arrival_ns, size_t c
     for (uint32_t i = 0; i < w->thread_count; i++)
         items += w->thread[i].count;
     if (w->request_count || !count || count >= UINT32_MAX || count > FL_SERVE_OPS_MAX / items)
-        return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0,
-                       "%s: %zu requests of %llu kernels, launches and synchronisations each, expected at least one "
-                       "request and at most %d of these in all",
-                       w->name, count, (unsigned long long)items, FL_SERVE_OPS_MAX);
+        return fl_refuse(d,
+                         "%s: %zu requests of %llu kernels, launches and synchronisations each, expected at least one "
+                         "request and at most %d of these in all",
+                         w->name, count, (unsigned long long)items, FL_SERVE_OPS_MAX);
     for (size_t i = 0; i < count; i++)
         if (arrival_ns[i] < (i ? arrival_ns[i - 1] : 0) || arrival_ns[i] > INT64_MAX / 4000)
-            return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0,
-                           "%s: request %zu arrives at %lld ns, expected ascending times from 0 to 26 days", w->name, i,
-                           (long long)arrival_ns[i]);
+            return fl_refuse(d, "%s: request %zu arrives at %lld ns, expected ascending times from 0 to 26 days",
+                             w->name, i, (long long)arrival_ns[i]);
     for (uint32_t i = 0; i < w->stream_count; i++)
         if ((fl_wide)w->stream[i].span_ns * (fl_wide)count > INT64_MAX / 4)
-            return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "%s: %zu requests of %g s each, expected less in all", w->name,
-                           count, (double)w->stream[i].span_ns * 1e-9);
+            return fl_refuse(d, "%s: %zu requests of %g s each, expected less in all", w->name, count,
+                             (double)w->stream[i].span_ns * 1e-9);
     return FL_OK;
 }
 
@@ -45,7 +40,7 @@ static fl_status repeat_waits(const fl_service_plan *p, fl_stream *s, uint64_t o
     if (waits * p->requests >= UINT32_MAX ||
         fl_grow(&s->wait, &s->wait_room, waits * p->requests + 1, sizeof *s->wait) ||
         fl_grow(&s->wait_first, &s->first_room, ops * p->requests + 1, sizeof *s->wait_first))
-        return no_memory(d);
+        return fl_no_memory(d, "the requests");
     for (size_t r = 1; r < p->requests; r++) {
         for (size_t k = 0; k < waits; k++)
             s->wait[r * waits + k] = moved(p, s->wait[k], r);
@@ -61,7 +56,7 @@ static fl_status repeat_stream(const fl_service_plan *p, fl_stream *s, uint64_t 
     if (!ops)
         return FL_OK;
     if (fl_grow(&s->rec, &s->room, ops * p->requests, sizeof *s->rec))
-        return no_memory(d);
+        return fl_no_memory(d, "the requests");
     for (size_t r = 1; r < p->requests; r++) /* an op too long for its record stands once for all requests */
         memcpy(s->rec + r * ops, s->rec, ops * sizeof *s->rec);
     fl_status status = s->wait_first ? repeat_waits(p, s, ops, d) : FL_OK;
@@ -124,7 +119,7 @@ static fl_status add_server(const fl_service_plan *p, fl_diag *d) {
             if (!w->stream[i].served)
                 continue;
             if (p->ops[i] > UINT32_MAX)
-                return no_memory(d);
+                return fl_no_memory(d, "the requests");
             const fl_item launch = {.type = FL_ITEM_LAUNCH, .stream = i, .parts = (uint32_t)(p->ops[i] - 1)};
             s = fl_workload_add_item(w, server, &launch, d);
         }
@@ -143,7 +138,7 @@ fl_status fl_workload_serve(fl_workload *w, const int64_t *arrival_ns, size_t co
     w->arrival_ns = malloc(count * sizeof *w->arrival_ns);
     if (!p.ops || !w->arrival_ns) {
         free(p.ops);
-        return no_memory(d);
+        return fl_no_memory(d, "the requests");
     }
     memcpy(w->arrival_ns, arrival_ns, count * sizeof *w->arrival_ns);
     w->request_count = count;

@@ -3,10 +3,6 @@
 #include <math.h>
 #include <stdlib.h>
 
-static fl_status no_memory(fl_diag *d) {
-    return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for what the run served");
-}
-
 /* Requests are served in the order of arrival, so those that are there when one arrives are the ones after the last
  * that was done by then. */
 static size_t backlog(const fl_request *r, size_t count) {
@@ -36,7 +32,7 @@ static fl_status collect_requests(const fl_node *n, const fl_workload *w, fl_ser
     out->request = malloc((count + 1) * sizeof *out->request);
     if (!latency || !out->request) {
         free(latency);
-        return no_memory(d);
+        return fl_no_memory(d, "what the run served");
     }
     for (size_t i = 0; i < count; i++) {
         fl_request *r = &out->request[i];
@@ -75,7 +71,7 @@ static fl_status collect_iterations(const fl_node *n, const fl_workload *w, fl_s
     out->iteration = malloc((most + 1) * sizeof *out->iteration);
     if (!length || !out->iteration) {
         free(length);
-        return no_memory(d);
+        return fl_no_memory(d, "what the run served");
     }
     for (uint32_t i = 0; most && i < w->stream_count; i++)
         add_iterations(n, w, i, out, length);
@@ -89,7 +85,7 @@ static fl_status collect_barriers(const fl_node *n, const fl_workload *w, fl_ser
         return FL_OK;
     out->barrier_ps = malloc((w->gpu_count + 1) * sizeof *out->barrier_ps);
     if (!out->barrier_ps)
-        return no_memory(d);
+        return fl_no_memory(d, "what the run served");
     for (uint32_t i = 0; i < w->gpu_count; i++)
         out->barrier_ps[i] = fl_node_gpu(n, i)->barrier_ps;
     out->barrier_count = w->gpu_count;

@@ -34,8 +34,8 @@ fl_status fl_synth_check(const fl_synth_options *o, fl_diag *d) {
                  {"burst", o->burst, 1, 1e6}};
     for (size_t i = 0; i < sizeof range / sizeof *range; i++)
         if (!(range[i].value >= range[i].min && range[i].value <= range[i].max))
-            return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "synth: --%s %g is out of range, expected %g to %g",
-                           range[i].name, range[i].value, range[i].min, range[i].max);
+            return fl_refuse(d, "synth: --%s %g is out of range, expected %g to %g", range[i].name, range[i].value,
+                             range[i].min, range[i].max);
     return FL_OK;
 }
 
@@ -87,7 +87,7 @@ static void next_kernel(const fl_synth_options *o, const fl_synth_kind *kind, fl
 static fl_status draw_kinds(const fl_synth_options *o, fl_synth_kind **kind, fl_diag *d) {
     *kind = malloc(o->kinds * sizeof **kind);
     if (!*kind)
-        return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for %u kinds", o->kinds);
+        return fl_no_memory(d, "kinds");
     for (uint32_t i = 0; i < o->kinds; i++)
         (*kind)[i] = draw_kind(o, i);
     return FL_OK;
@@ -102,7 +102,7 @@ static fl_status fill_kinds(const fl_synth_options *o, const fl_synth_kind *kind
                             fl_kinds *k, fl_diag *d) {
     for (uint32_t i = 0; i < o->kinds; i++) {
         if (fl_grow(&k->kind, &k->room, k->count + 1, sizeof *k->kind))
-            return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for %u kinds", o->kinds);
+            return fl_no_memory(d, "kinds");
         fl_kind_load *l = &k->kind[k->count++];
         *l = kind[i].load;
         l->name = strdup(kind[i].name);
@@ -111,7 +111,7 @@ static fl_status fill_kinds(const fl_synth_options *o, const fl_synth_kind *kind
         l->phase = 1;
         l->host_bound = l->host_alpha = l->host_upc = l->host_gb_s = NAN;
         if (!l->name)
-            return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for %u kinds", o->kinds);
+            return fl_no_memory(d, "kinds");
     }
     return FL_OK;
 }
@@ -137,7 +137,7 @@ fl_status fl_synth_trace(const fl_synth_options *o, double sm_mhz, double mem_mh
     if (!s)
         s = fill_kinds(o, kind, sm_mhz, mem_mhz, k, d);
     if (!s && (!head(o, &t->head, sm_mhz, mem_mhz) || !head(o, &k->head, sm_mhz, mem_mhz)))
-        s = fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the head");
+        s = fl_no_memory(d, "the head");
     uint32_t *id = s ? NULL : malloc(o->kinds * sizeof *id);
     for (uint32_t i = 0; id && i < o->kinds; i++)
         id[i] = fl_trace_add_kind(t, kind[i].name, (uint32_t[3]){kind[i].grid, 1, 1}, (uint32_t[3]){256, 1, 1});
@@ -165,8 +165,7 @@ fl_status fl_synth_trace(const fl_synth_options *o, double sm_mhz, double mem_mh
                 op.start_ns = now + gap;
             }
             now = op.end_ns = op.start_ns + work;
-            s = op.kind == UINT32_MAX || fl_trace_add_op(t, &op) ? fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory")
-                                                                 : FL_OK;
+            s = op.kind == UINT32_MAX || fl_trace_add_op(t, &op) ? fl_no_memory(d, NULL) : FL_OK;
         }
     }
     free(id);
@@ -241,7 +240,7 @@ static fl_status add_process(fl_kernel_trace *t, const char *name, int32_t proce
                           .host_thread = -1,
                           .type = FL_OP_KERNEL};
         if (kind == UINT32_MAX || fl_trace_add_op(t, &op))
-            return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the mix");
+            return fl_no_memory(d, "the mix");
         now = op.end_ns;
     }
     return FL_OK;
@@ -252,18 +251,16 @@ fl_status fl_synth_mix(const fl_kinds *kinds, uint64_t seed, double seconds, dou
     const fl_synth_options o = {.seed = seed};
     *t = (fl_kernel_trace){0};
     if (!(seconds > 0 && seconds <= 1e6) || !(mean_us >= 0.001 && mean_us <= 1e9) || seconds * 1e6 / mean_us > 1e8)
-        return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0,
-                       "synth: %g s of kernels of %g us, expected 0.001 us and more, at most 1e8 of them", seconds,
-                       mean_us);
-    fl_status s = head(&o, &t->head, sm_mhz, mem_mhz) && fl_head_set(&t->head, "alone", "1")
-                      ? FL_OK
-                      : fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the mix");
+        return fl_refuse(d, "synth: %g s of kernels of %g us, expected 0.001 us and more, at most 1e8 of them", seconds,
+                         mean_us);
+    fl_status s =
+        head(&o, &t->head, sm_mhz, mem_mhz) && fl_head_set(&t->head, "alone", "1") ? FL_OK : fl_no_memory(d, "the mix");
     int32_t process = 0;
     for (size_t i = 0; !s && i < kinds->count; i += fl_kinds_phases(kinds, &kinds->kind[i]))
         if (strcmp(kinds->kind[i].name, "*") != 0)
             s = add_process(t, kinds->kind[i].name, process++, seed, seconds, mean_us, d);
     if (!s && !process)
-        s = fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "synth: no named kind in the mix, expected one for each program");
+        s = fl_refuse(d, "synth: no named kind in the mix, expected one for each program");
     if (s)
         fl_kernel_trace_free(t);
     return s;

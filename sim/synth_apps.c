@@ -68,14 +68,10 @@ static fl_app_target draw_target(uint32_t i, char name[24], fl_random *r) {
 
 /* ---- into files ---- */
 
-static fl_status no_memory(fl_diag *d) {
-    return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for applications");
-}
-
 static fl_status put_kinds(const fl_app *a, const fl_device *dev, fl_kinds *k, fl_diag *d) {
     for (uint32_t i = 0; i < a->kind_count; i++) {
         if (fl_grow(&k->kind, &k->room, k->count + 1, sizeof *k->kind))
-            return no_memory(d);
+            return fl_no_memory(d, "applications");
         const fl_app_kind *from = &a->kind[i];
         fl_kind_load *to = &k->kind[k->count];
         *to = (fl_kind_load){.name = strdup(from->name),
@@ -94,7 +90,7 @@ static fl_status put_kinds(const fl_app *a, const fl_device *dev, fl_kinds *k, f
                              .host_upc = NAN,
                              .host_gb_s = NAN};
         if (!to->name)
-            return no_memory(d);
+            return fl_no_memory(d, "applications");
         k->count++;
     }
     return FL_OK;
@@ -103,7 +99,7 @@ static fl_status put_kinds(const fl_app *a, const fl_device *dev, fl_kinds *k, f
 /* One iteration of a part on a stream takes so long that its kernels come at the part's rate. */
 static fl_status put_rows(const fl_app *a, fl_programs *p, fl_diag *d) {
     const uint32_t program = fl_programs_name(p, a->target.name);
-    fl_status s = program == UINT32_MAX ? no_memory(d) : FL_OK;
+    fl_status s = program == UINT32_MAX ? fl_no_memory(d, "applications") : FL_OK;
     for (uint32_t i = 0; !s && i < a->row_count; i++) {
         const fl_app_row *row = &a->row[i];
         const fl_app_part *part = &a->part[row->part];
@@ -129,7 +125,7 @@ static fl_status put_rows(const fl_app *a, fl_programs *p, fl_diag *d) {
                               .grid_x = row->grid,
                               .block_x = row->block,
                               .cycles = a->cycles};
-        s = out.kernel == UINT32_MAX ? no_memory(d) : fl_programs_add(p, &out, d);
+        s = out.kernel == UINT32_MAX ? fl_no_memory(d, "applications") : fl_programs_add(p, &out, d);
     }
     return s;
 }
@@ -160,21 +156,20 @@ static fl_status put_head(fl_head *h, const fl_device *dev, uint64_t seed, bool 
     };
     for (size_t i = 0; i < (programs ? sizeof entry / sizeof *entry : 3); i++)
         if (!fl_head_set(h, entry[i][0], entry[i][1]))
-            return no_memory(d);
+            return fl_no_memory(d, "applications");
     return FL_OK;
 }
 
 /* The paper's clocks must exist, and the solver wants a law. */
 static fl_status check(const fl_device *dev, uint32_t drawn, fl_diag *d) {
     if (drawn > 1000)
-        return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "%u drawn applications, expected at most 1000", drawn);
+        return fl_refuse(d, "%u drawn applications, expected at most 1000", drawn);
     for (size_t i = 0; i < FL_APPS_PUBLISHED; i++) {
         const fl_app_target *t = &fl_apps_published[i];
         if (fl_ladder_index(dev->sm_mhz, dev->sm_count, FL_APP_GEAR_MHZ(t->gear)) < 0 ||
             fl_ladder_index(dev->mem_mhz, dev->mem_count, t->mem_mhz) < 0)
-            return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0,
-                           "%s has no %d MHz with memory at %g MHz, expected the clocks of an RTX 3080 Ti", dev->name,
-                           FL_APP_GEAR_MHZ(t->gear), t->mem_mhz);
+            return fl_refuse(d, "%s has no %d MHz with memory at %g MHz, expected the clocks of an RTX 3080 Ti",
+                             dev->name, FL_APP_GEAR_MHZ(t->gear), t->mem_mhz);
     }
     return FL_OK;
 }
@@ -183,14 +178,14 @@ static fl_status add(const fl_device *dev, const fl_app_target *given, bool hot,
                      fl_kinds *k, fl_diag *d) {
     fl_app *a = malloc(sizeof *a);
     if (!a)
-        return no_memory(d);
+        return fl_no_memory(d, "applications");
     fl_app_target t = *given;
     if (t.cap_w <= 0)
         t.cap_w = fl_app_between(r, CAP_LOW_W, CAP_HIGH_W);
     fl_app_draw(a, &t, r);
     a->hot = hot;
     const fl_model_status m = fl_app_solve(a, dev, r);
-    fl_status s = m ? fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "%s: %s", t.name, fl_model_text(m)) : FL_OK;
+    fl_status s = m ? fl_refuse(d, "%s: %s", t.name, fl_model_text(m)) : FL_OK;
     if (!s)
         s = put_kinds(a, dev, k, d);
     if (!s)

@@ -32,10 +32,6 @@ typedef struct maker {
     fl_kernel_trace *t;
 } maker;
 
-static fl_status no_memory(fl_diag *d) {
-    return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the program's kernels");
-}
-
 static fl_status launch(const maker *m, size_t row, lane *l, fl_diag *d) {
     const fl_program_row *r = &m->row[row];
     const double gap = 1e3 * draw(&l->random, r->gap_us, r->gap_cv),
@@ -50,9 +46,9 @@ static fl_status launch(const maker *m, size_t row, lane *l, fl_diag *d) {
     op.end_ns = op.start_ns + (length < 1 ? 1 : (int64_t)length);
     l->now_ns = op.end_ns;
     if (m->t->op_count >= FL_PROGRAM_KERNELS_MAX)
-        return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "program '%s' would have more than %llu kernels, expected fewer",
-                       m->p->names[r->program], (unsigned long long)FL_PROGRAM_KERNELS_MAX);
-    return fl_trace_add_op(m->t, &op) ? no_memory(d) : FL_OK;
+        return fl_refuse(d, "program '%s' would have more than %llu kernels, expected fewer", m->p->names[r->program],
+                         (unsigned long long)FL_PROGRAM_KERNELS_MAX);
+    return fl_trace_add_op(m->t, &op) ? fl_no_memory(d, "the program's kernels") : FL_OK;
 }
 
 /* The part of rows [first, last) on one stream, from where that stream stands until end_ns. */
@@ -97,7 +93,7 @@ static fl_status take_head(const fl_programs *p, fl_kernel_trace *t, fl_diag *d)
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
         const char *value = fl_head_get(&p->head, keys[i]);
         if (value && !fl_head_set(&t->head, keys[i], value))
-            return no_memory(d);
+            return fl_no_memory(d, "the program's kernels");
     }
     return FL_OK;
 }
@@ -119,12 +115,12 @@ fl_status fl_synth_program(const fl_programs *p, size_t index, uint64_t seed, do
         m.scale = 1;
     }
     m.kind = calloc(m.row_count, sizeof *m.kind);
-    fl_status s = m.kind ? take_head(p, t, d) : no_memory(d);
+    fl_status s = m.kind ? take_head(p, t, d) : fl_no_memory(d, "the program's kernels");
     for (size_t i = 0; !s && i < m.row_count; i++) {
         m.kind[i] = fl_trace_add_kind(t, p->names[m.row[i].kernel], (uint32_t[3]){m.row[i].grid_x, 1, 1},
                                       (uint32_t[3]){m.row[i].block_x, 1, 1});
         if (m.kind[i] == UINT32_MAX)
-            s = no_memory(d);
+            s = fl_no_memory(d, "the program's kernels");
     }
     for (int32_t stream = 0; !s && stream < 256; stream++) {
         bool any = false;

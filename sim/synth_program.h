@@ -5,7 +5,8 @@
 #include "traces/programs.h"
 
 /* The trace of p->programs[index], recorded at the clocks that the head of p names. seconds: about how long it lasts
- * there, 0 = as stated: more or fewer cycles where the program has several, else every part_s scaled alike. FL_BAD_INPUT where that would be more than 1e8 kernels. */
+ * there, 0 = as stated: more or fewer cycles where the program has several, else every part_s scaled alike.
+ * FL_BAD_INPUT where that would be more than 1e8 kernels. */
 fl_status fl_synth_program(const fl_programs *p, size_t index, uint64_t seed, double seconds, fl_kernel_trace *t,
                            fl_diag *d);
 

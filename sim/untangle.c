@@ -30,7 +30,7 @@ fl_status fl_untangle(fl_edge *edge, size_t count, const uint32_t *class_of_op, 
             sms[k] = sms[active], memory[k] = memory[active], who[k] = who[active];
         } else {
             if (active == FL_SHARES_MAX)
-                return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "more than %d kernels at once on one GPU", FL_SHARES_MAX);
+                return fl_refuse(d, "more than %d kernels at once on one GPU", FL_SHARES_MAX);
             const fl_row *r = &row[class_of_op[edge[i].op]];
             who[active] = edge[i].op;
             sum_sms += sms[active] = (uint32_t)r->sms * 2;

@@ -47,7 +47,7 @@ fl_status fl_node_vary(fl_node_spec *node, uint64_t seed, fl_diag *d) {
     }
     if (!ok) {
         fl_node_spec_free(&varied);
-        return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the units");
+        return fl_no_memory(d, "the units");
     }
     fl_node_spec old = {.device = node->device, .device_count = node->device_count, .gpu = node->gpu};
     node->device = varied.device;

@@ -4,17 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-static fl_status no_memory(fl_diag *d) {
-    return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the workload");
-}
-
 fl_status fl_workload_new(fl_workload **out, const char *name, fl_diag *d) {
     fl_workload *w = calloc(1, sizeof *w);
     if (w)
         w->name = strdup(name);
     if (!w || !w->name) {
         free(w);
-        return no_memory(d);
+        return fl_no_memory(d, "the workload");
     }
     w->gaps_are_host = true;
     w->launch_queue = 1024;
@@ -74,12 +70,12 @@ fl_status fl_workload_add_class(fl_workload *w, const fl_load *load, const fl_ke
             "merge names",
             w->name);
     if (fl_grow(&w->class, &w->class_room, w->class_count + 1, sizeof *w->class))
-        return no_memory(d);
+        return fl_no_memory(d, "the workload");
     fl_class *c = &w->class[w->class_count];
     *c = (fl_class){.load = *load, .kind = *kind};
     char *name = strdup(kind->name ? kind->name : "");
     if (!name)
-        return no_memory(d);
+        return fl_no_memory(d, "the workload");
     c->kind.name = name;
     if (load->measured)
         c->measured = *load->measured;
@@ -94,9 +90,9 @@ fl_status fl_workload_add_host_load(fl_workload *w, const fl_host_load *load, ui
             return FL_OK;
         }
     if (w->host_load_count == 255)
-        return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "%s: more than 255 kinds of host time", w->name);
+        return fl_refuse(d, "%s: more than 255 kinds of host time", w->name);
     if (fl_grow(&w->host_load, &w->host_load_room, w->host_load_count + 1, sizeof *w->host_load))
-        return no_memory(d);
+        return fl_no_memory(d, "the workload");
     w->host_load[w->host_load_count++] = *load;
     *id = w->host_load_count;
     return FL_OK;
@@ -105,7 +101,7 @@ fl_status fl_workload_add_host_load(fl_workload *w, const fl_host_load *load, ui
 fl_status fl_workload_add_stream(fl_workload *w, uint32_t gpu, int32_t process, int32_t id, uint32_t *index,
                                  fl_diag *d) {
     if (fl_grow(&w->stream, &w->stream_room, w->stream_count + 1, sizeof *w->stream))
-        return no_memory(d);
+        return fl_no_memory(d, "the workload");
     *index = w->stream_count++;
     w->stream[*index] = (fl_stream){.gpu = gpu, .process = process, .id = id};
     if (gpu + 1 > w->gpu_count)
@@ -117,22 +113,22 @@ fl_status fl_workload_add_op(fl_workload *w, uint32_t stream, int64_t gap_ns, in
                              fl_diag *d) {
     fl_stream *s = &w->stream[stream];
     if (gap_ns < 0 || work_ns < 0 || gap_ns > INT64_MAX / 100000 || work_ns > INT64_MAX / 100000)
-        return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "%s: an op of %lld ns after %lld ns, expected 0 to 25 hours each",
-                       w->name, (long long)work_ns, (long long)gap_ns);
+        return fl_refuse(d, "%s: an op of %lld ns after %lld ns, expected 0 to 25 hours each", w->name,
+                         (long long)work_ns, (long long)gap_ns);
     if (fl_grow(&s->rec, &s->room, s->count + 1, sizeof *s->rec))
-        return no_memory(d);
+        return fl_no_memory(d, "the workload");
     fl_rec *r = &s->rec[s->count];
     if (work_ns <= UINT32_MAX && gap_ns <= UINT16_MAX) {
         *r = (fl_rec){(uint32_t)work_ns, (uint16_t)gap_ns, (uint16_t)class_id};
     } else {
         if (s->big_count >= UINT32_MAX || fl_grow(&s->big, &s->big_room, s->big_count + 1, sizeof *s->big))
-            return no_memory(d);
+            return fl_no_memory(d, "the workload");
         s->big[s->big_count] = (fl_big){work_ns, gap_ns, class_id};
         *r = (fl_rec){(uint32_t)s->big_count++, 0, FL_REC_ESCAPE};
     }
     if (s->wait_first) {
         if (fl_grow(&s->wait_first, &s->first_room, s->count + 2, sizeof *s->wait_first))
-            return no_memory(d);
+            return fl_no_memory(d, "the workload");
         s->wait_first[s->count + 1] = (uint32_t)s->wait_count;
     }
     s->count++;
@@ -146,11 +142,11 @@ fl_status fl_workload_add_wait(fl_workload *w, uint32_t stream, fl_wait wait, fl
     fl_stream *s = &w->stream[stream];
     if (!s->wait_first) {
         if (fl_grow(&s->wait_first, &s->first_room, s->count + 1, sizeof *s->wait_first))
-            return no_memory(d);
+            return fl_no_memory(d, "the workload");
         memset(s->wait_first, 0, (s->count + 1) * sizeof *s->wait_first);
     }
     if (s->wait_count >= UINT32_MAX || fl_grow(&s->wait, &s->wait_room, s->wait_count + 1, sizeof *s->wait))
-        return no_memory(d);
+        return fl_no_memory(d, "the workload");
     s->wait[s->wait_count++] = wait;
     s->wait_first[s->count] = (uint32_t)s->wait_count;
     return FL_OK;
@@ -158,7 +154,7 @@ fl_status fl_workload_add_wait(fl_workload *w, uint32_t stream, fl_wait wait, fl
 
 fl_status fl_workload_add_thread(fl_workload *w, int32_t id, uint32_t *index, fl_diag *d) {
     if (fl_grow(&w->thread, &w->thread_room, w->thread_count + 1, sizeof *w->thread))
-        return no_memory(d);
+        return fl_no_memory(d, "the workload");
     *index = w->thread_count++;
     w->thread[*index] = (fl_thread){.id = id};
     return FL_OK;
@@ -167,7 +163,7 @@ fl_status fl_workload_add_thread(fl_workload *w, int32_t id, uint32_t *index, fl
 fl_status fl_workload_add_item(fl_workload *w, uint32_t thread, const fl_item *item, fl_diag *d) {
     fl_thread *t = &w->thread[thread];
     if (fl_grow(&t->item, &t->room, t->count + 1, sizeof *t->item))
-        return no_memory(d);
+        return fl_no_memory(d, "the workload");
     t->item[t->count] = *item;
     t->item[t->count].wait_first = (uint32_t)t->wait_count;
     t->item[t->count++].wait_count = 0;
@@ -179,7 +175,7 @@ fl_status fl_workload_add_item(fl_workload *w, uint32_t thread, const fl_item *i
 fl_status fl_workload_add_sync_wait(fl_workload *w, uint32_t thread, fl_wait wait, fl_diag *d) {
     fl_thread *t = &w->thread[thread];
     if (t->wait_count >= UINT32_MAX || fl_grow(&t->wait, &t->wait_room, t->wait_count + 1, sizeof *t->wait))
-        return no_memory(d);
+        return fl_no_memory(d, "the workload");
     t->wait[t->wait_count++] = wait;
     t->item[t->count - 1].wait_count++;
     return FL_OK;

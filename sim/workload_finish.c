@@ -6,10 +6,6 @@
 
 #include <stdlib.h>
 
-static fl_status no_memory(fl_diag *d) {
-    return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the workload");
-}
-
 /* ---- islands: a union of GPUs that meet ---- */
 
 static uint32_t root(uint32_t *parent, uint32_t i) {
@@ -43,7 +39,7 @@ static fl_status make_islands(fl_workload *w, fl_diag *d) {
              *island_of = malloc((n + 1) * sizeof *island_of);
     fl_status status = FL_OK;
     if (!parent || !island_of) {
-        status = no_memory(d);
+        status = fl_no_memory(d, "the workload");
         goto out;
     }
     for (uint32_t i = 0; i < n; i++)
@@ -63,7 +59,7 @@ static fl_status make_islands(fl_workload *w, fl_diag *d) {
     w->island = calloc(w->island_count, sizeof *w->island);
     if (!w->island) {
         w->island_count = 0;
-        status = no_memory(d);
+        status = fl_no_memory(d, "the workload");
         goto out;
     }
     for (uint32_t k = 0; k < w->island_count; k++) {
@@ -72,7 +68,7 @@ static fl_status make_islands(fl_workload *w, fl_diag *d) {
         is->stream = malloc((w->stream_count + 1) * sizeof *is->stream);
         is->thread = malloc((w->thread_count + 1) * sizeof *is->thread);
         if (!is->gpu || !is->stream || !is->thread) {
-            status = no_memory(d);
+            status = fl_no_memory(d, "the workload");
             goto out;
         }
     }
@@ -109,7 +105,7 @@ static fl_status make_marks(fl_stream *s, uint32_t windows, fl_diag *d) {
         return FL_OK;
     s->mark = malloc(windows * sizeof *s->mark);
     if (!s->mark)
-        return no_memory(d);
+        return fl_no_memory(d, "the workload");
     int64_t passed = 0;
     for (uint64_t i = 0; i < s->count && s->mark_count < windows; i++) {
         int64_t gap, work;
@@ -189,7 +185,7 @@ static fl_status find_item_loads(fl_workload *w, fl_diag *d) {
         return FL_OK;
     uint64_t *launched = calloc(w->stream_count, sizeof *launched);
     if (!launched)
-        return no_memory(d);
+        return fl_no_memory(d, "the workload");
     for (uint32_t i = 0; i < w->thread_count; i++)
         for (size_t k = 0; k < w->thread[i].count; k++) {
             fl_item *item = &w->thread[i].item[k];
@@ -208,17 +204,16 @@ static fl_status find_item_loads(fl_workload *w, fl_diag *d) {
 
 fl_status fl_workload_finish(fl_workload *w, uint32_t windows, fl_diag *d) {
     if (!w->op_count)
-        return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "%s: no kernel in it, expected at least one", w->name);
+        return fl_refuse(d, "%s: no kernel in it, expected at least one", w->name);
     if (!is_sound(w))
-        return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0,
-                       "%s: a wait or launch for an op that does not exist, or a negative host time", w->name);
+        return fl_refuse(d, "%s: a wait or launch for an op that does not exist, or a negative host time", w->name);
     for (uint32_t i = 0; i < w->stream_count; i++) {
         uint32_t beside = 0;
         for (uint32_t k = 0; k < w->stream_count; k++)
             beside += w->stream[k].gpu == w->stream[i].gpu;
         if (beside > FL_SHARES_MAX)
-            return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "%s: %u streams on GPU %u, expected at most %d", w->name,
-                           beside, w->stream[i].gpu, FL_SHARES_MAX);
+            return fl_refuse(d, "%s: %u streams on GPU %u, expected at most %d", w->name, beside, w->stream[i].gpu,
+                             FL_SHARES_MAX);
     }
     for (uint32_t i = 0; i < w->class_count; i++)
         if (w->class[i].load.measured)

@@ -359,8 +359,8 @@ static void test_purity(void) {
     snprintf(object, sizeof object, "%s", fl_temp_path("impure.o"));
     snprintf(archive, sizeof archive, "%s", fl_temp_path("impure.a"));
     snprintf(command, sizeof command,
-             "cc -std=gnu17 -O2 -fPIC -I '%s' -c -o '%s' '%s/tests/support/plugins/impure.c' && ar rcs '%s' '%s'", FL_ROOT,
-             object, FL_ROOT, archive, object);
+             "cc -std=gnu17 -O2 -fPIC -I '%s' -c -o '%s' '%s/tests/support/plugins/impure.c' && ar rcs '%s' '%s'",
+             FL_ROOT, object, FL_ROOT, archive, object);
     CU_ASSERT_FATAL(system(command) == 0);
     count = offences(archive, report, sizeof report);
     FL_CHECK(count == 4 && strstr(report, "impure.o imports getenv\n") && strstr(report, "impure.o imports time\n") &&
@@ -463,9 +463,10 @@ static void test_refusals(void) {
     static const struct {
         const char *source, *expected;
     } plugins[] = {
-        {"tests/support/plugins/wrong_row.c", "another contract: built for 'abi 2', this program has 'abi 2'; first row that "
-                                      "differs: 'gpu signal power_w mW "
-                                      "GAUGE' there, 'gpu signal power_w W GAUGE' here"},
+        {"tests/support/plugins/wrong_row.c",
+         "another contract: built for 'abi 2', this program has 'abi 2'; first row that "
+         "differs: 'gpu signal power_w mW "
+         "GAUGE' there, 'gpu signal power_w W GAUGE' here"},
         {"tests/support/plugins/wrong_size.c", "struct fl_command has "},
         {"tests/support/plugins/no_policy.c", "no symbol 'foldline_policy'"},
     };

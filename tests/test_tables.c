@@ -292,8 +292,9 @@ static void test_decisions(void) {
     KIND("0", "0", "0", "4", "\"f<1,2>\"")                                                                             \
     KERNEL("0", "0", "0", "1", "-3", "9")                                                                              \
     GPUS("0", "0")                                                                                                     \
-    HOST("1", "5", "2") KIND("1", "5", "1", "0", "g") KERNEL("1", "5", "1", "0", "2", "")                              \
-        KERNEL("1", "5", "0", "0", "1", "4") GPUS("1", "5")
+    HOST("1", "5", "2")                                                                                                \
+    KIND("1", "5", "1", "0", "g") KERNEL("1", "5", "1", "0", "2", "") KERNEL("1", "5", "0", "0", "1", "4")             \
+        GPUS("1", "5")
 
 /* What a policy saw of kernels comes back to the last byte, and only whole steps. */
 static void test_decisions_kernels(void) {

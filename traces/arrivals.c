@@ -33,7 +33,7 @@ static fl_status on_row(void *user, const fl_csv_row *row, fl_diag *d) {
         return FL_FIELD_FAIL(d, row, l->where, "t_ns is %" PRId64 " after %" PRId64 ", expected ascending times", t,
                              a->t_ns[a->count - 1]);
     if (fl_grow(&a->t_ns, &a->room, a->count + 1, sizeof *a->t_ns))
-        return fl_fail(d, FL_NO_MEMORY, row->file, row->line, 0, "out of memory");
+        return fl_no_memory(d, row->file);
     a->t_ns[a->count++] = t;
     return FL_OK;
 }

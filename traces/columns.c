@@ -133,7 +133,7 @@ fl_status fl_columns_names(const fl_csv_row *header, size_t first, size_t count,
     *named = 0;
     *names = calloc(count ? count : 1, sizeof **names);
     if (!*names)
-        return fl_fail(d, FL_NO_MEMORY, header->file, header->line, 0, "out of memory");
+        return fl_no_memory(d, header->file);
     for (size_t i = 0; i < count; i++) {
         const fl_field *f = &header->field[first + i];
         if (f->size <= skip)
@@ -143,7 +143,7 @@ fl_status fl_columns_names(const fl_csv_row *header, size_t first, size_t count,
                 return FL_FIELD_FAIL(d, header, first + i, "column '%.60s' is given twice, expected once", f->text);
         (*names)[i] = strdup(f->text + skip);
         if (!(*names)[i])
-            return fl_fail(d, FL_NO_MEMORY, header->file, header->line, 0, "out of memory");
+            return fl_no_memory(d, header->file);
         ++*named;
     }
     return FL_OK;

@@ -47,9 +47,7 @@ static fl_status bad(reader *r, int64_t line, int64_t column, const char *messag
     return r->status = fl_fail(r->d, FL_BAD_INPUT, r->path, line, column, "%s", message);
 }
 
-static fl_status no_memory(reader *r) {
-    return r->status = fl_fail(r->d, FL_NO_MEMORY, r->path, r->line, 0, "out of memory");
-}
+static fl_status no_memory(reader *r) { return r->status = fl_no_memory(r->d, r->path); }
 
 /* Complains about byte `at` of the record, which may lie on a later line than the record's first. */
 static fl_status bad_at(reader *r, size_t at, const char *message) {
@@ -462,7 +460,7 @@ fl_status fl_csv_read(const char *path, const fl_csv_options *options, fl_head *
                 .line = 1,
                 .delimiter = options->delimiter ? options->delimiter : ','};
     if (csv_init(&r.csv, CSV_STRICT) != 0)
-        return fl_fail(d, FL_NO_MEMORY, path, 0, 0, "out of memory");
+        return fl_no_memory(d, path);
     csv_set_delim(&r.csv, (unsigned char)r.delimiter);
     if (r.delimiter == ' ' || r.delimiter == '\t') /* a delimiter is no blank to skip */
         csv_set_space_func(&r.csv, r.delimiter == ' ' ? only_tab : only_space);

@@ -166,7 +166,7 @@ static fl_status read_place(loader *l, const fl_csv_row *row, fl_diag *d) {
         return FL_FIELD_FAIL(d, row, 1, "t_ns %lld is before %lld of the step above", (long long)t_ns,
                              (long long)r->t_ns[now - 1]);
     if (fl_decisions_grow(r, &l->room, now + 1, l->gpus_known ? r->gpu_count : l->row) != FL_OK)
-        return fl_fail(d, FL_NO_MEMORY, row->file, row->line, 0, "out of memory");
+        return fl_no_memory(d, row->file);
     r->t_ns[now] = t_ns;
     return FL_OK;
 }
@@ -183,7 +183,7 @@ static fl_status read_row(loader *l, const fl_csv_row *row, fl_diag *d) {
     if (r->has_kernels)
         status = fl_kernel_cells_read(row, delay + 1, l->row ? NULL : &lost, d);
     if (status == FL_OK && r->has_kernels && !l->row && fl_decisions_add_step(r, &l->room, now, lost) != FL_OK)
-        status = fl_fail(d, FL_NO_MEMORY, row->file, row->line, 0, "out of memory");
+        status = fl_no_memory(d, row->file);
     if (status != FL_OK)
         return status;
     size_t index = l->gpus_known ? now * (r->gpu_count + 1) + l->row : l->row;

@@ -97,10 +97,6 @@ static fl_status read_size(const fl_csv_row *row, size_t column, uint32_t *size,
     return FL_OK;
 }
 
-static fl_status no_memory(const fl_csv_row *row, fl_diag *d) {
-    return fl_fail(d, FL_NO_MEMORY, row->file, row->line, 0, "out of memory");
-}
-
 static fl_status read_kind(const fl_csv_row *row, size_t at, size_t step, fl_decisions *r, fl_decisions_room *room,
                            fl_diag *d) {
     fl_logged_kind k = {.name = (char *)(uintptr_t)row->field[at + NAME].text};
@@ -117,7 +113,7 @@ static fl_status read_kind(const fl_csv_row *row, size_t at, size_t step, fl_dec
         s = read_size(row, at + BLOCK, k.block, d);
     if (!s)
         s = expect_empty(row, at + GPU, at + FL_KERNEL_COLUMNS, d);
-    return !s && fl_decisions_add_kind(r, room, step, &k) ? no_memory(row, d) : s;
+    return !s && fl_decisions_add_kind(r, room, step, &k) ? fl_no_memory(d, row->file) : s;
 }
 
 static fl_status read_kernel(const fl_csv_row *row, size_t at, size_t step, fl_decisions *r, fl_decisions_room *room,
@@ -138,7 +134,7 @@ static fl_status read_kernel(const fl_csv_row *row, size_t at, size_t step, fl_d
         s = fl_field_int(row, at + START, "start_ns", INT64_MIN, INT64_MAX, &k.start_ns, d);
     if (!s && row->field[at + END].size)
         s = fl_field_int(row, at + END, "end_ns", 0, INT64_MAX, &k.end_ns, d);
-    return !s && fl_decisions_add_kernel(r, room, step, &k) ? no_memory(row, d) : s;
+    return !s && fl_decisions_add_kernel(r, room, step, &k) ? fl_no_memory(d, row->file) : s;
 }
 
 fl_status fl_kernel_row_read(const fl_csv_row *row, size_t at, size_t step, fl_decisions *r, fl_decisions_room *room,

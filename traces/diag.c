@@ -38,22 +38,48 @@ static void make_printable(char *text) {
     }
 }
 
-fl_status fl_fail(fl_diag *d, fl_status status, const char *file, int64_t line, int64_t column, const char *format,
-                  ...) {
+static fl_status fill(fl_diag *d, fl_status status, const char *file, int64_t line, int64_t column, const char *format,
+                      va_list arguments) {
     if (!d)
         return status;
     d->status = status;
     d->line = line;
     d->column = column;
     snprintf(d->file, sizeof d->file, "%s", file ? file : "");
-    va_list arguments;
-    va_start(arguments, format);
     if (vsnprintf(d->message, sizeof d->message, format, arguments) < 0)
         snprintf(d->message, sizeof d->message, "error without a text");
-    va_end(arguments);
     make_printable(d->file);
     make_printable(d->message);
     return status;
+}
+
+fl_status fl_fail(fl_diag *d, fl_status status, const char *file, int64_t line, int64_t column, const char *format,
+                  ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    fill(d, status, file, line, column, format, arguments);
+    va_end(arguments);
+    return status;
+}
+
+fl_status fl_refuse(fl_diag *d, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    fill(d, FL_BAD_INPUT, NULL, 0, 0, format, arguments);
+    va_end(arguments);
+    return FL_BAD_INPUT;
+}
+
+fl_status fl_error(fl_diag *d, fl_status status, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    fill(d, status, NULL, 0, 0, format, arguments);
+    va_end(arguments);
+    return status;
+}
+
+fl_status fl_no_memory(fl_diag *d, const char *what) {
+    return fl_error(d, FL_NO_MEMORY, what ? "out of memory for %s" : "out of memory%s", what ? what : "");
 }
 
 char *fl_diag_text(const fl_diag *d, char *buf, size_t size) {

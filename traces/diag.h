@@ -26,6 +26,13 @@ typedef struct fl_diag {
 fl_status fl_fail(fl_diag *d, fl_status status, const char *file, int64_t line, int64_t column, const char *format, ...)
     __attribute__((format(printf, 6, 7)));
 
+/* The same about no file: status FL_BAD_INPUT, and any other. */
+fl_status fl_refuse(fl_diag *d, const char *format, ...) __attribute__((format(printf, 2, 3)));
+fl_status fl_error(fl_diag *d, fl_status status, const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+/* FL_NO_MEMORY: "out of memory for WHAT"; what may be NULL. */
+fl_status fl_no_memory(fl_diag *d, const char *what);
+
 /* "file:line:column: message" into buf, leaving out what does not apply. Returns buf. */
 char *fl_diag_text(const fl_diag *d, char *buf, size_t size);
 

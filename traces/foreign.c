@@ -95,7 +95,7 @@ fl_status fl_header_seek(const char *path, fl_header_function is, const char *ex
     close(fd);
     fl_status status = FL_OK;
     if (!head)
-        status = fl_fail(d, FL_NO_MEMORY, path, 0, 0, "out of memory");
+        status = fl_no_memory(d, path);
     else if (got < 0)
         status = fl_fail(d, error == EISDIR ? FL_BAD_INPUT : FL_IO, path, 0, 0, "cannot read: %s", fl_reason(error));
     else
@@ -217,7 +217,7 @@ fl_status fl_foreign_head(fl_head *head, const char *key, const char *text, fl_d
         }
     while (size && clean[size - 1] == ' ')
         clean[--size] = '\0';
-    return fl_head_set(head, key, clean) ? FL_OK : fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory");
+    return fl_head_set(head, key, clean) ? FL_OK : fl_no_memory(d, NULL);
 }
 
 int64_t fl_civil_ns(int year, int month, int day, int hour, int minute, int second, int64_t ns) {

@@ -5,8 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static fl_status no_memory(fl_diag *d) { return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory"); }
-
 /* ---- one op ---- */
 
 static bool same_kind(const void *owner, uint32_t index, const void *key) {
@@ -78,15 +76,15 @@ fl_status fl_gather_op(fl_gather *g, const char *name, size_t size, const uint32
     fl_kernel_trace *t = &g->out->kernels;
     fl_trace_kind kind = {.name = intern(g, name, size)};
     if (kind.name == UINT32_MAX)
-        return no_memory(d);
+        return fl_no_memory(d, NULL);
     memcpy(kind.grid, grid, sizeof kind.grid);
     memcpy(kind.block, block, sizeof kind.block);
     fl_intern_slot *slot = fl_intern_find(&g->kinds, fl_hash(&kind, sizeof kind), same_kind, t->kinds, &kind);
     if (!slot)
-        return no_memory(d);
+        return fl_no_memory(d, NULL);
     if (slot->index == UINT32_MAX) {
         if (fl_grow(&t->kinds, &t->kind_room, t->kind_count + 1, sizeof kind) != FL_OK)
-            return no_memory(d);
+            return fl_no_memory(d, NULL);
         t->kinds[t->kind_count] = kind;
         slot->index = (uint32_t)t->kind_count++;
     }
@@ -95,8 +93,8 @@ fl_status fl_gather_op(fl_gather *g, const char *name, size_t size, const uint32
     g->disorder = g->disorder || op->start_ns < g->last_start_ns;
     g->last_start_ns = op->start_ns;
     if ((op->type == FL_OP_KERNEL || op->type == FL_OP_COPY) && !follow_lane(g, op))
-        return no_memory(d);
-    return fl_trace_add_op(t, op) == FL_OK ? FL_OK : no_memory(d);
+        return fl_no_memory(d, NULL);
+    return fl_trace_add_op(t, op) == FL_OK ? FL_OK : fl_no_memory(d, NULL);
 }
 
 /* ---- the whole ---- */
@@ -133,7 +131,7 @@ static int index_by_lane(const void *a, const void *b, void *ops) {
 static fl_status sort_ops(fl_kernel_trace *t, uint32_t *index, fl_diag *d) {
     fl_trace_op *sorted = malloc(t->op_count * sizeof *sorted);
     if (!sorted)
-        return no_memory(d);
+        return fl_no_memory(d, NULL);
     for (size_t i = 0; i < t->op_count; i++)
         index[i] = (uint32_t)i;
     qsort_r(index, t->op_count, sizeof *index, index_by_time, t->ops);
@@ -170,10 +168,9 @@ static fl_status place(untangling *u, fl_trace_op *op, fl_diag *d) {
         k++;
     if (k == u->count) {
         if (u->next_stream > INT32_MAX)
-            return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0,
-                           "stream numbers reach %d, expected room for those of ops that overlap", INT32_MAX);
+            return fl_refuse(d, "stream numbers reach %d, expected room for those of ops that overlap", INT32_MAX);
         if (fl_grow(&u->sides, &u->room, u->count + 1, sizeof *u->sides) != FL_OK)
-            return no_memory(d);
+            return fl_no_memory(d, NULL);
         u->sides[u->count++] = (side){(int32_t)u->next_stream++, NULL};
         u->made++;
     }
@@ -200,7 +197,7 @@ static fl_status untangle(fl_gather *g, uint32_t *index, fl_diag *d) {
     qsort_r(index, count, sizeof *index, index_by_lane, t->ops);
     int64_t first_made = u.next_stream;
     fl_trace_op lane = {.device = -1};
-    fl_status status = fl_grow(&u.sides, &u.room, 1, sizeof *u.sides) == FL_OK ? FL_OK : no_memory(d);
+    fl_status status = fl_grow(&u.sides, &u.room, 1, sizeof *u.sides) == FL_OK ? FL_OK : fl_no_memory(d, NULL);
     for (size_t i = 0; i < count && status == FL_OK; i++) {
         fl_trace_op *op = &t->ops[index[i]];
         if (by_lane(&lane, op)) {
@@ -229,7 +226,7 @@ fl_status fl_gather_end(fl_gather *g, fl_diag *d) {
     uint32_t *index = NULL;
     bool sort = g->disorder && t->wait_count == 0;
     if ((sort || g->overlap) && !(index = malloc(t->op_count * sizeof *index)))
-        return no_memory(d);
+        return fl_no_memory(d, NULL);
     if (sort)
         status = sort_ops(t, index, d);
     if (status == FL_OK && sort)

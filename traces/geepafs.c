@@ -33,10 +33,6 @@ typedef struct loader {
     int64_t last_us; /* duration of the previous row */
 } loader;
 
-static fl_status no_memory(const fl_csv_row *row, fl_diag *d) {
-    return fl_fail(d, FL_NO_MEMORY, row->file, row->line, 0, "out of memory");
-}
-
 /* Keeps what stands behind the first `skip` bytes of the line as a head entry. */
 static fl_status keep(loader *l, const fl_csv_row *row, const char *key, size_t skip, fl_diag *d) {
     const char *text = row->field[0].text + skip, *end = row->field[0].text + row->field[0].size;
@@ -50,7 +46,7 @@ static fl_status keep(loader *l, const fl_csv_row *row, const char *key, size_t 
     char *value = strndup(text, (size_t)(end - text));
     bool good = value && fl_head_set(&l->r.head, key, value);
     free(value);
-    return good ? FL_OK : no_memory(row, d);
+    return good ? FL_OK : fl_no_memory(d, row->file);
 }
 
 static fl_status read_head(loader *l, const fl_csv_row *row, fl_diag *d) {
@@ -81,17 +77,18 @@ static fl_status begin_rows(loader *l, const fl_csv_row *row, fl_diag *d) {
     r->signal = calloc(SIGNALS, sizeof *r->signal);
     r->control = calloc(1, sizeof *r->control);
     if (!r->signal || !r->control)
-        return no_memory(row, d);
+        return fl_no_memory(d, row->file);
     for (; r->signal_count < SIGNALS; r->signal_count++)
         if (!(r->signal[r->signal_count] = strdup(SIGNAL[r->signal_count])))
-            return no_memory(row, d);
+            return fl_no_memory(d, row->file);
     if (!(r->control[0] = strdup("sm_mhz")))
-        return no_memory(row, d);
+        return fl_no_memory(d, row->file);
     r->control_count = 1;
     char gpus[16];
     snprintf(gpus, sizeof gpus, "%u", (unsigned)r->gpu_count);
-    return fl_head_set(&r->head, "gpus", gpus) && fl_head_set(&r->head, "source", "GEEPAFS log") ? FL_OK
-                                                                                                 : no_memory(row, d);
+    return fl_head_set(&r->head, "gpus", gpus) && fl_head_set(&r->head, "source", "GEEPAFS log")
+               ? FL_OK
+               : fl_no_memory(d, row->file);
 }
 
 /* Y-M-D h:m:s without leading zeros. It has whole seconds only, so that it is checked but not used. */
@@ -148,7 +145,7 @@ static fl_status read_step(loader *l, const fl_csv_row *row, fl_diag *d) {
         return status;
     size_t now = r->step_count, first = now * (r->gpu_count + 1);
     if (fl_decisions_grow(r, &l->room, now + 1, r->gpu_count) != FL_OK)
-        return no_memory(row, d);
+        return fl_no_memory(d, row->file);
     for (size_t i = 0; i < SIGNALS; i++) {
         r->value[first * SIGNALS + i] = NAN;
         r->fresh[first * SIGNALS + i] = false;

@@ -46,7 +46,7 @@ fl_gunzip *fl_gunzip_open(const char *path, fl_diag *d) {
     fl_gunzip *g = calloc(1, sizeof *g);
     if (!g || !(g->path = strdup(path))) {
         free(g);
-        fl_fail(d, FL_NO_MEMORY, path, 0, 0, "out of memory");
+        fl_no_memory(d, path);
         return NULL;
     }
     struct stat s = {0};
@@ -63,7 +63,7 @@ fl_gunzip *fl_gunzip_open(const char *path, fl_diag *d) {
         g->packed = g->between = true;
         if (inflateInit2(&g->z, 15 + 16) != Z_OK) { /* 16: a gzip head and end around the data */
             g->packed = false;
-            status = fl_fail(d, FL_NO_MEMORY, path, 0, 0, "out of memory");
+            status = fl_no_memory(d, path);
         }
     }
     if (status == FL_OK)
@@ -134,7 +134,7 @@ static fl_status unpack(fl_gunzip *g, void *bytes, size_t size, size_t *got, fl_
         if (result == Z_STREAM_END)
             g->between = true;
         else if (result == Z_MEM_ERROR)
-            return fl_fail(d, FL_NO_MEMORY, g->path, 0, 0, "out of memory");
+            return fl_no_memory(d, g->path);
         else if (result != Z_OK && result != Z_BUF_ERROR)
             return damaged(g, "the gzip data is damaged", d);
     }

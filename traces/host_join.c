@@ -5,8 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static fl_status no_memory(fl_diag *d) { return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory"); }
-
 static int three_way(int64_t a, int64_t b) { return (a > b) - (a < b); }
 
 /* ---- launches ---- */
@@ -187,14 +185,14 @@ static fl_status wait_streams(joiner *j) {
         if (next == end || j->order[next] <= on || t->ops[on].end_ns > t->ops[j->order[next]].start_ns)
             continue;
         if (fl_grow(&edges, &room, count + 1, sizeof *edges) != FL_OK)
-            status = no_memory(j->d);
+            status = fl_no_memory(j->d, NULL);
         else
             edges[count++] = (edge){j->order[next], on};
     }
     if (count)
         qsort(edges, count, sizeof *edges, edge_order);
     if (status == FL_OK && count && fl_grow(&t->waits, &t->wait_room, t->wait_count + count, sizeof *t->waits) != FL_OK)
-        status = no_memory(j->d);
+        status = fl_no_memory(j->d, NULL);
     for (size_t i = 0; i < count && status == FL_OK; i++) {
         fl_trace_op *op = &t->ops[edges[i].op];
         if ((i && edge_order(&edges[i - 1], &edges[i]) == 0) || op->waits_count == UINT16_MAX)
@@ -301,7 +299,7 @@ static fl_status merge(joiner *j, sync_row *rows, size_t count) {
     if (kind == UINT32_MAX || n + count >= UINT32_MAX ||
         fl_grow(&t->ops, &t->op_room, n + count, sizeof *t->ops) != FL_OK ||
         fl_grow(&t->waits, &t->wait_room, t->wait_count + count, sizeof *t->waits) != FL_OK)
-        return no_memory(j->d);
+        return fl_no_memory(j->d, NULL);
     for (size_t i = 0; i < count; i++) {
         rows[i].key_ns = rows[i].op.start_ns;
         if (rows[i].after != UINT32_MAX && t->ops[rows[i].after].start_ns > rows[i].key_ns)
@@ -342,7 +340,7 @@ static fl_status do_waits(joiner *j) {
     size_t count = 0;
     sync_row *rows = malloc((j->log->wait_count + 1) * sizeof *rows);
     if (!rows)
-        return no_memory(j->d);
+        return fl_no_memory(j->d, NULL);
     fl_status status = make_rows(j, rows, &count);
     int32_t device = j->t->ops[0].device, process = j->t->ops[0].process;
     for (size_t i = 0; i < count; i++) {
@@ -376,7 +374,7 @@ fl_status fl_host_log_join(fl_host_log *log, fl_imported *out, fl_diag *d) {
     if (!t->op_count)
         return FL_OK;
     if (!(j.order = malloc(t->op_count * sizeof *j.order)))
-        return no_memory(d);
+        return fl_no_memory(d, NULL);
     fl_host_log_sort(log);
     fl_status status = do_launches(&j);
     if (status == FL_OK && t->has_launches)

@@ -14,7 +14,7 @@ fl_status fl_import_note(fl_imported *out, fl_diag *d, const char *format, ...) 
     if (size < 0 || fl_grow(&out->note, &out->note_room, out->note_count + 1, sizeof *out->note) != FL_OK) {
         if (size >= 0)
             free(text);
-        return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory");
+        return fl_no_memory(d, NULL);
     }
     /* Notes quote the file: what could disturb a terminal is replaced. */
     for (size_t left = (size_t)size, n = 0, at = 0; left; left -= n, at += n)

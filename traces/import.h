@@ -37,8 +37,8 @@ typedef struct fl_reader {
 extern const fl_reader *const fl_readers[]; /* fl_readers_count */
 extern const size_t fl_readers_count;
 
-/* The reader of a file: by name where given (FL_BAD_INPUT with the nearest name for an unknown one), else the first that
- * detects it; FL_BAD_INPUT with what the formats are where none does. */
+/* The reader of a file: by name where given (FL_BAD_INPUT with the nearest name for an unknown one), else the first
+ * that detects it; FL_BAD_INPUT with what the formats are where none does. */
 fl_status fl_reader_find(const char *path, const char *name, const fl_reader **reader, fl_diag *d);
 
 /* For readers. */

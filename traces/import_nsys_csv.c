@@ -259,7 +259,7 @@ static fl_status read(const char *path, const fl_import_options *o, fl_imported 
     *out = (fl_imported){0};
     loader *l = calloc(1, sizeof *l);
     if (!l)
-        return fl_fail(d, FL_NO_MEMORY, path, 0, 0, "out of memory");
+        return fl_no_memory(d, path);
     l->g.out = out;
     l->only = o ? o->device : -1;
     fl_progress_start(&l->progress, path, o);

@@ -265,7 +265,7 @@ static fl_status read_board(loader *l, const fl_csv_row *row, size_t *board, fl_
     if (l->board_count == BOARDS_MAX)
         return FL_FIELD_FAIL(d, row, l->board, "more than %d boards", BOARDS_MAX);
     l->boards[l->board_count] = strdup(text);
-    return l->boards[l->board_count++] ? FL_OK : fl_fail(d, FL_NO_MEMORY, row->file, row->line, 0, "out of memory");
+    return l->boards[l->board_count++] ? FL_OK : fl_no_memory(d, row->file);
 }
 
 /* "65.91 W", "85 %", "1410 MHz" or plain numbers. */
@@ -367,7 +367,7 @@ static fl_status read(const char *path, const fl_import_options *o, fl_imported 
     *out = (fl_imported){0};
     loader *l = calloc(1, sizeof *l);
     if (!l)
-        return fl_fail(d, FL_NO_MEMORY, path, 0, 0, "out of memory");
+        return fl_no_memory(d, path);
     l->o = o;
     l->r.out = out;
     for (size_t i = 0; i <= BOARDS_MAX; i++)

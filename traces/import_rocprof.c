@@ -107,7 +107,9 @@ static fl_status read_header(loader *l, const fl_csv_row *row, fl_diag *d) {
     const bool named = l->where[NAME] != SIZE_MAX || l->where[DIRECTION] != SIZE_MAX;
     if (status == FL_OK && (l->where[START] == SIZE_MAX || l->where[END] == SIZE_MAX || !named))
         status = fl_fail(d, FL_BAD_INPUT, row->file, row->line, 0, "no column '%s', expected one in the header",
-                         ALIAS[l->where[START] == SIZE_MAX ? START : l->where[END] == SIZE_MAX ? END : NAME][0]);
+                         ALIAS[l->where[START] == SIZE_MAX ? START
+                               : l->where[END] == SIZE_MAX ? END
+                                                           : NAME][0]);
     return status;
 }
 
@@ -296,7 +298,7 @@ static fl_status read(const char *path, const fl_import_options *o, fl_imported 
     *out = (fl_imported){0};
     loader *l = calloc(1, sizeof *l);
     if (!l)
-        return fl_fail(d, FL_NO_MEMORY, path, 0, 0, "out of memory");
+        return fl_no_memory(d, path);
     l->g.out = out;
     fl_progress_start(&l->progress, path, o);
     fl_status status = fl_header_seek(path, is_header,

@@ -10,8 +10,6 @@
 
 enum { MHZ_MAX = UINT16_MAX, DEVICES_MAX = 1024 };
 
-static fl_status no_memory(fl_diag *d) { return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory"); }
-
 /* ---- devices ---- */
 
 static bool one_device(const int32_t *first, size_t stride, size_t count, int32_t *device) {
@@ -60,7 +58,7 @@ static fl_status clocks_make(clocks *c, const fl_telemetry *t, size_t signal, in
     int64_t *gap = malloc((t->row_count + 1) * sizeof *gap);
     if (!c->t_ns || !c->sum || !gap) {
         free(gap);
-        return no_memory(d);
+        return fl_no_memory(d, NULL);
     }
     c->sum[0] = 0;
     for (size_t n = 0; n < t->row_count; n++) {
@@ -132,7 +130,7 @@ static int64_t commonest(const double *time) {
 static fl_status set_head(fl_head *head, const char *key, int64_t value, fl_diag *d) {
     char text[24];
     snprintf(text, sizeof text, "%lld", (long long)value);
-    return fl_head_set(head, key, text) ? FL_OK : no_memory(d);
+    return fl_head_set(head, key, text) ? FL_OK : fl_no_memory(d, NULL);
 }
 
 /* Fills mhz[op] (0 = not known, and for all that is no kernel) and the time spent at each clock. */
@@ -165,7 +163,7 @@ static fl_status give_clocks(fl_imported *run, fl_diag *d) {
     double *time = calloc(MHZ_MAX + 1, sizeof *time);
     size_t kernels = 0, known = 0;
     uint16_t low = MHZ_MAX, high = 0;
-    fl_status status = mhz && time ? read_clocks(run, "sm_mhz", mhz, time, d) : no_memory(d);
+    fl_status status = mhz && time ? read_clocks(run, "sm_mhz", mhz, time, d) : fl_no_memory(d, NULL);
     for (size_t i = 0; status == FL_OK && i < k->op_count; i++) {
         kernels += k->ops[i].type == FL_OP_KERNEL;
         known += mhz[i] > 0;
@@ -207,14 +205,14 @@ static fl_status shift(fl_imported *run, int64_t offset_ns, fl_diag *d) {
     for (size_t n = 0; n < t->row_count; n++) {
         int64_t moved;
         if (__builtin_sub_overflow(t->t_ns[n], offset_ns, &moved))
-            return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "the offset of %lld ns is too large", (long long)offset_ns);
+            return fl_refuse(d, "the offset of %lld ns is too large", (long long)offset_ns);
         first = moved < first ? moved : first;
     }
     add = first < 0 ? -first : 0;
     for (size_t i = 0; i < k->op_count; i++)
         last = k->ops[i].end_ns > last ? k->ops[i].end_ns : last;
     if (first == INT64_MIN || last > INT64_MAX - add)
-        return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "the offset of %lld ns is too large", (long long)offset_ns);
+        return fl_refuse(d, "the offset of %lld ns is too large", (long long)offset_ns);
     for (size_t n = 0; n < t->row_count; n++)
         t->t_ns[n] += add - offset_ns;
     for (size_t i = 0; add && i < k->op_count; i++) {
@@ -233,7 +231,7 @@ fl_status fl_join(fl_imported *run, int64_t offset_ns, fl_diag *d) {
     const char *device = fl_head_get(&run->telemetry.head, "device");
     if (status == FL_OK && device && !fl_head_get(&run->kernels.head, "device") &&
         !fl_head_set(&run->kernels.head, "device", device))
-        status = no_memory(d);
+        status = fl_no_memory(d, NULL);
     if (status == FL_OK)
         status = set_head(&run->telemetry.head, "clock_offset_ns", offset_ns, d);
     if (status == FL_OK)
@@ -252,14 +250,14 @@ fl_status fl_join_append(fl_imported *run, const fl_imported *more, fl_diag *d) 
         for (size_t i = 0; i < part[p]->head.count && status == FL_OK; i++) {
             const fl_head_entry *e = &part[p]->head.entry[i];
             if (!fl_head_get(&t->head, e->key) && !fl_head_set(&t->head, e->key, e->value))
-                status = no_memory(d);
+                status = fl_no_memory(d, NULL);
         }
         for (size_t i = 0; i < part[p]->op_count && status == FL_OK; i++) {
             fl_trace_op op = part[p]->ops[i];
             const fl_trace_kind *kind = &part[p]->kinds[op.kind];
             const char *name = part[p]->names[kind->name];
             if (fl_grow(&t->waits, &t->wait_room, t->wait_count + op.waits_count, sizeof *t->waits) != FL_OK)
-                status = no_memory(d);
+                status = fl_no_memory(d, NULL);
             for (size_t w = 0; w < op.waits_count && status == FL_OK; w++)
                 t->waits[t->wait_count + w] = part[p]->waits[op.waits_first + w] + (uint32_t)first;
             op.waits_first = (uint32_t)t->wait_count;

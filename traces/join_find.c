@@ -37,8 +37,6 @@ typedef struct search {
     double interval_ns, cell_ns;
 } search;
 
-static fl_status no_memory(fl_diag *d) { return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory"); }
-
 static void search_free(search *s) {
     for (size_t i = 0; i < s->devices; i++) {
         fl_activity_free(&s->device[i].activity);
@@ -60,7 +58,7 @@ static fl_status take_readings(device *v, const fl_telemetry *t, size_t signal, 
     v->t_ns = malloc(t->row_count * sizeof *v->t_ns);
     v->value = malloc(t->row_count * sizeof *v->value);
     if (!v->t_ns || !v->value)
-        return no_memory(d);
+        return fl_no_memory(d, NULL);
     for (size_t n = 0; n < t->row_count; n++) {
         double x = t->value[n * t->signal_count + signal];
         if (t->device[n] != v->number || isnan(x))
@@ -96,7 +94,7 @@ static fl_status open_devices(search *s, const fl_kernel_trace *k, const fl_tele
         if (status == FL_OK)
             status = take_readings(new, t, signal, d);
         if (status != FL_OK)
-            return status == FL_NO_MEMORY ? no_memory(d) : status;
+            return status == FL_NO_MEMORY ? fl_no_memory(d, NULL) : status;
         const fl_activity *a = &new->activity;
         s->k_first_ns = a->start_ns[0] < s->k_first_ns ? a->start_ns[0] : s->k_first_ns;
         s->k_last_ns = a->end_ns[a->count - 1] > s->k_last_ns ? a->end_ns[a->count - 1] : s->k_last_ns;
@@ -115,7 +113,7 @@ static fl_status find_interval(search *s, fl_diag *d) {
         v = s->device[i].count > v->count ? &s->device[i] : v;
     double *gap = malloc((v->count ? v->count : 1) * sizeof *gap);
     if (!gap)
-        return no_memory(d);
+        return fl_no_memory(d, NULL);
     size_t n = 0;
     for (size_t i = 1; i < v->count; i++)
         if (v->t_ns[i] > v->t_ns[i - 1])
@@ -155,7 +153,7 @@ static fl_status fill_grid(search *s, fl_diag *d) {
         }
     }
     free(n);
-    return good ? FL_OK : no_memory(d);
+    return good ? FL_OK : fl_no_memory(d, NULL);
 }
 
 /* Sums for Pearson's r, added up over devices after centring each. */
@@ -289,7 +287,7 @@ static fl_status find_by(const fl_kernel_trace *k, const fl_telemetry *t, size_t
         int64_t count = (int64_t)s.k_cells;
         size_t lags = s.cells + s.k_cells, best = 0;
         r = calloc(lags, sizeof *r);
-        status = r ? FL_OK : no_memory(d);
+        status = r ? FL_OK : fl_no_memory(d, NULL);
         for (size_t i = 0; r && i < lags; i++) {
             r[i] = r_on_grid(&s, (int64_t)i - count);
             best = r[i] > r[best] ? i : best;
@@ -323,7 +321,7 @@ fl_status fl_join_find(const fl_kernel_trace *k, const fl_telemetry *t, fl_clock
         }
     if (found->r > 0)
         return FL_OK;
-    return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "%s, expected --offset S (telemetry time less kernel time)",
-                   any ? "the clock offset cannot be found: power and utilisation do not vary with the kernels"
-                       : "the clock offset cannot be found without readings of power or utilisation");
+    return fl_refuse(d, "%s, expected --offset S (telemetry time less kernel time)",
+                     any ? "the clock offset cannot be found: power and utilisation do not vary with the kernels"
+                         : "the clock offset cannot be found without readings of power or utilisation");
 }

@@ -71,10 +71,6 @@ static fl_status get(const loader *l, const fl_csv_row *row, size_t column, int6
     return fl_field_int(row, l->where[column], COLUMN[column], min, max, value, d);
 }
 
-static fl_status no_memory(const fl_csv_row *row, fl_diag *d) {
-    return fl_fail(d, FL_NO_MEMORY, row->file, row->line, 0, "out of memory");
-}
-
 static fl_status read_name(loader *l, const fl_csv_row *row, uint32_t *name, fl_diag *d) {
     const fl_field *f = &row->field[l->where[NAME]];
     if (f->size == 0)
@@ -82,7 +78,7 @@ static fl_status read_name(loader *l, const fl_csv_row *row, uint32_t *name, fl_
     size_t known = l->t.name_count;
     *name = fl_intern_text(&l->names, &l->t.names, &l->t.name_count, &l->t.name_room, f->text, f->size);
     if (*name == UINT32_MAX)
-        return no_memory(row, d);
+        return fl_no_memory(d, row->file);
     for (size_t i = 0, n; *name == known && i < f->size; i += n)
         if ((n = fl_utf8(f->text + i, f->size - i)) == 0)
             return FL_FIELD_FAIL(d, row, l->where[NAME],
@@ -108,10 +104,10 @@ static fl_status read_kind(loader *l, const fl_csv_row *row, fl_trace_op *op, fl
     }
     fl_intern_slot *slot = fl_intern_find(&l->kinds, fl_hash(&kind, sizeof kind), same_kind, l->t.kinds, &kind);
     if (!slot)
-        return no_memory(row, d);
+        return fl_no_memory(d, row->file);
     if (slot->index == UINT32_MAX) {
         if (fl_grow(&l->t.kinds, &l->t.kind_room, l->t.kind_count + 1, sizeof kind) != FL_OK)
-            return no_memory(row, d);
+            return fl_no_memory(d, row->file);
         l->t.kinds[l->t.kind_count] = kind;
         slot->index = (uint32_t)l->t.kind_count++;
     }
@@ -143,7 +139,7 @@ static fl_status read_waits(loader *l, const fl_csv_row *row, fl_trace_op *op, f
             return FL_FIELD_FAIL(d, row, i, "waits_for names more than %d rows", UINT16_MAX);
         if (t->wait_count >= UINT32_MAX ||
             fl_grow(&t->waits, &t->wait_room, t->wait_count + 1, sizeof *t->waits) != FL_OK)
-            return no_memory(row, d);
+            return fl_no_memory(d, row->file);
         t->waits[t->wait_count++] = (uint32_t)wait;
         op->waits_count++;
         if (text[size] == '\0')
@@ -186,10 +182,10 @@ static fl_status follow_lane(loader *l, const fl_csv_row *row, const fl_trace_op
     }
     fl_intern_slot *slot = fl_intern_find(&l->lanes, fl_hash(key, sizeof key), same_lane, l->lane, key);
     if (!slot)
-        return no_memory(row, d);
+        return fl_no_memory(d, row->file);
     if (slot->index == UINT32_MAX) {
         if (fl_grow(&l->lane, &l->lane_room, l->lane_count + 1, sizeof *l->lane) != FL_OK)
-            return no_memory(row, d);
+            return fl_no_memory(d, row->file);
         l->lane[l->lane_count] = (lane){op->device, op->process, op->stream, 0};
         slot->index = (uint32_t)l->lane_count++;
     }
@@ -206,7 +202,7 @@ static fl_status note_line(loader *l, const fl_csv_row *row, fl_diag *d) {
             return FL_OK;
     }
     if (fl_grow(&l->jumps, &l->jump_room, l->jump_count + 1, sizeof *l->jumps) != FL_OK)
-        return no_memory(row, d);
+        return fl_no_memory(d, row->file);
     l->jumps[l->jump_count++] = (jump){n, row->line};
     return FL_OK;
 }
@@ -246,7 +242,7 @@ static fl_status read_op(loader *l, const fl_csv_row *row, fl_diag *d) {
     if (status == FL_OK)
         status = note_line(l, row, d);
     if (status == FL_OK && fl_trace_add_op(&l->t, &op) != FL_OK)
-        status = no_memory(row, d);
+        status = fl_no_memory(d, row->file);
     return status;
 }
 
@@ -292,7 +288,7 @@ static fl_status check_overlap(const loader *l, const char *path, fl_diag *d) {
     const fl_kernel_trace *t = &l->t;
     uint32_t *index = malloc(t->op_count * sizeof *index);
     if (!index)
-        return fl_fail(d, FL_NO_MEMORY, path, 0, 0, "out of memory");
+        return fl_no_memory(d, path);
     size_t count = 0;
     for (size_t i = 0; i < t->op_count; i++)
         if (t->ops[i].type == FL_OP_KERNEL || t->ops[i].type == FL_OP_COPY)

@@ -73,7 +73,7 @@ static fl_status get_name(loader *l, const fl_csv_row *row, fl_diag *d) {
     size_t known = l->name_count;
     uint32_t index = fl_intern_text(&l->known, &l->names, &l->name_count, &l->name_room, f->text, f->size);
     if (index == UINT32_MAX)
-        return fl_fail(d, FL_NO_MEMORY, row->file, row->line, 0, "out of memory");
+        return fl_no_memory(d, row->file);
     const fl_kind_load *last = l->k.count ? &l->k.kind[l->k.count - 1] : NULL;
     if (index < known && last && last->phase < 1 && strcmp(last->name, f->text) == 0)
         return FL_OK; /* its next phase */
@@ -134,7 +134,7 @@ static fl_status on_row(void *user, const fl_csv_row *row, fl_diag *d) {
     k.name = strdup(row->field[l->where[NAME]].text);
     if (!k.name || fl_grow(&l->k.kind, &l->k.room, l->k.count + 1, sizeof k) != FL_OK) {
         free(k.name);
-        return fl_fail(d, FL_NO_MEMORY, row->file, row->line, 0, "out of memory");
+        return fl_no_memory(d, row->file);
     }
     l->k.kind[l->k.count++] = k;
     return check_phases(l, row->file, row->line, false, d);

@@ -23,10 +23,6 @@ typedef struct loader {
     size_t no_grid, kernels, other_device, long_ids;
 } loader;
 
-static fl_status no_memory(const loader *l, fl_diag *d) {
-    return fl_fail(d, FL_NO_MEMORY, l->path, 0, 0, "out of memory");
-}
-
 static category category_of(const char *text) {
     static const struct {
         const char *text;
@@ -128,7 +124,7 @@ static fl_status add_call(loader *l, const fl_kineto_event *e, fl_diag *d) {
         s = fl_host_log_call(&l->log, (fl_host_call){w.start_ns, w.correlation, w.thread});
     if (s == FL_OK && waits && (w.correlation || kind != FL_CALL_COPY))
         s = fl_host_log_wait(&l->log, w);
-    return s == FL_OK ? s : no_memory(l, d);
+    return s == FL_OK ? s : fl_no_memory(d, l->path);
 }
 
 static fl_status add_sync(loader *l, const fl_kineto_event *e, fl_diag *d) {
@@ -155,7 +151,7 @@ static fl_status add_sync(loader *l, const fl_kineto_event *e, fl_diag *d) {
                         .stream = (int32_t)n[FL_KINETO_STREAM],
                         .on = on < 0 ? -1 : (int32_t)on,
                         .kind = kind};
-    return fl_host_log_detail(&l->log, s) == FL_OK ? FL_OK : no_memory(l, d);
+    return fl_host_log_detail(&l->log, s) == FL_OK ? FL_OK : fl_no_memory(d, l->path);
 }
 
 static fl_status on_event(void *user, const fl_kineto_event *e, fl_diag *d) {

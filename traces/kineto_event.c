@@ -65,7 +65,7 @@ static int refuse(parser *p, const char *message) {
 }
 
 static int out_of_memory(parser *p) {
-    p->status = fl_fail(p->d, FL_NO_MEMORY, p->path, 0, 0, "out of memory");
+    p->status = fl_no_memory(p->d, p->path);
     return 0;
 }
 
@@ -338,7 +338,7 @@ fl_status fl_kineto_events(const char *path, const fl_kineto_reader *r, fl_kinet
     p.yajl = yajl_alloc(&CALLS, NULL, &p);
     fl_status status;
     if (!chunk || !p.yajl) {
-        status = fl_fail(d, FL_NO_MEMORY, path, 0, 0, "out of memory");
+        status = fl_no_memory(d, path);
     } else {
         yajl_config(p.yajl, yajl_dont_validate_strings, 1); /* names are cleaned where they are used */
         status = feed(&p, g, chunk);

@@ -32,7 +32,7 @@ typedef struct loader {
     size_t other_device, long_ids;
 } loader;
 
-static fl_status no_memory(loader *l) { return fl_fail(l->q.d, FL_NO_MEMORY, l->q.path, 0, 0, "out of memory"); }
+static fl_status no_memory(loader *l) { return fl_no_memory(l->q.d, l->q.path); }
 
 /* ---- ids ---- */
 

@@ -19,7 +19,7 @@ fl_status fl_ops_sort(fl_kernel_trace *t, fl_diag *d) {
     size_t n = t->op_count;
     uint32_t *from = malloc((n + 1) * sizeof *from); /* by new row: the old one */
     if (!from)
-        return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory");
+        return fl_no_memory(d, NULL);
     for (size_t i = 0; i < n; i++)
         from[i] = (uint32_t)i;
     if (n)

@@ -54,7 +54,7 @@ fl_output *fl_output_open(const char *path, fl_diag *d) {
     fl_output *o = calloc(1, sizeof *o);
     if (!o || (o->beside.fd = -1, o->path = realpath(path, NULL), !o->path && !(o->path = strdup(path)))) {
         free(o);
-        fl_fail(d, FL_NO_MEMORY, path, 0, 0, "out of memory");
+        fl_no_memory(d, path);
         return NULL;
     }
     struct stat s;
@@ -79,7 +79,7 @@ fl_output *fl_output_open(const char *path, fl_diag *d) {
         errno = 0; /* keeping the mode of the old file is a courtesy */
     o->file = fopencookie(o, "w", (cookie_io_functions_t){.write = write_all});
     if (!o->file) {
-        fl_fail(d, FL_NO_MEMORY, path, 0, 0, "out of memory");
+        fl_no_memory(d, path);
         destroy(o);
         return NULL;
     }

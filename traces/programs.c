@@ -57,10 +57,10 @@ static const char *misfit(const fl_programs *p, const fl_program_row *row) {
 fl_status fl_programs_add(fl_programs *p, const fl_program_row *row, fl_diag *d) {
     const char *wrong = misfit(p, row);
     if (wrong)
-        return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "%s", wrong);
+        return fl_refuse(d, "%s", wrong);
     if (fl_grow(&p->rows, &p->row_room, p->row_count + 1, sizeof *row) ||
         fl_grow(&p->programs, &p->program_room, p->program_count + 1, sizeof *p->programs))
-        return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory");
+        return fl_no_memory(d, NULL);
     if (!p->program_count || p->programs[p->program_count - 1] != row->program)
         p->programs[p->program_count++] = row->program;
     p->rows[p->row_count++] = *row;
@@ -84,7 +84,7 @@ static fl_status get_name(loader *l, const fl_csv_row *row, size_t column, uint3
     if (!f->size)
         return FL_FIELD_FAIL(d, row, l->where[column], "%s is empty, expected a name", COLUMN[column]);
     *index = fl_programs_name(&l->p, f->text);
-    return *index == UINT32_MAX ? fl_fail(d, FL_NO_MEMORY, row->file, row->line, 0, "out of memory") : FL_OK;
+    return *index == UINT32_MAX ? fl_no_memory(d, row->file) : FL_OK;
 }
 
 static fl_status on_row(void *user, const fl_csv_row *row, fl_diag *d) {

@@ -4,10 +4,10 @@
  * Head "# foldline-programs 1"; keys sm_mhz, mem_mhz, cpu_mhz (clocks at which the times hold), kinds (file), source.
  * Columns: program,part,part_s,kernel,count,time_us,time_cv,gap_us,gap_cv; optional: stream,grid_x,block_x,cycles.
  *
- * A program's parts run one after the other, each for about part_s seconds; the whole sequence `cycles` times (parts that
- * alternate). The rows
- * of a part are one iteration, in order, repeated until its time is over: `count` launches of a kernel of mean time_us,
- * with host time of mean gap_us before each. Rows of one part on several streams run side by side. */
+ * A program's parts run one after the other, each for about part_s seconds; the whole sequence `cycles` times (parts
+ * that alternate). The rows of a part are one iteration, in order, repeated until its time is over: `count` launches of
+ * a kernel of mean time_us, with host time of mean gap_us before each. Rows of one part on several streams run side by
+ * side. */
 #ifndef FL_PROGRAMS_H
 #define FL_PROGRAMS_H
 

@@ -32,7 +32,7 @@ static fl_status read_head(const char *path, char *head, size_t *size, fl_diag *
     gzFile file = gzdopen(fd, "rb");
     if (!file) {
         close(fd);
-        return fl_fail(d, FL_NO_MEMORY, path, 0, 0, "out of memory");
+        return fl_no_memory(d, path);
     }
     int got = gzread(file, head, HEAD);
     *size = got > 0 ? (size_t)got : 0;
@@ -65,10 +65,10 @@ static fl_status by_name(const char *name, const fl_reader **reader, fl_diag *d)
     }
     const char *near = fl_nearest(name, names, fl_readers_count);
     if (near)
-        return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "unknown format '%.60s', did you mean '%s'?", name, near);
+        return fl_refuse(d, "unknown format '%.60s', did you mean '%s'?", name, near);
     char list[512];
     list_names(list, sizeof list);
-    return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "unknown format '%.60s', expected one of %s", name, list);
+    return fl_refuse(d, "unknown format '%.60s', expected one of %s", name, list);
 }
 
 /* What can be said of a file that nobody knows. */

@@ -6,8 +6,6 @@
 
 enum { GARBAGE_ROWS = 8, GARBAGE_W = 3 }; /* at most so many first rows of a device, each below so much */
 
-static fl_status no_memory(fl_diag *d) { return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory"); }
-
 fl_status fl_readings_signal(fl_readings *r, const char *name, size_t *column, fl_diag *d) {
     fl_telemetry *t = &r->out->telemetry;
     for (*column = 0; *column < t->signal_count; ++*column)
@@ -15,7 +13,7 @@ fl_status fl_readings_signal(fl_readings *r, const char *name, size_t *column, f
             return FL_OK;
     if (fl_grow(&t->signal, &r->signal_room, t->signal_count + 1, sizeof *t->signal) != FL_OK ||
         !(t->signal[t->signal_count] = strdup(name)))
-        return no_memory(d);
+        return fl_no_memory(d, NULL);
     r->width = ++t->signal_count;
     return FL_OK;
 }
@@ -27,7 +25,7 @@ fl_status fl_readings_row(fl_readings *r, int64_t t_ns, int32_t device, double *
         fl_grow(&t->device, &r->device_room, n + 1, sizeof *t->device) != FL_OK ||
         fl_grow(&t->value, &r->value_room, (n + 1) * r->width, sizeof *t->value) != FL_OK ||
         fl_grow(&r->last_ns, &r->last_room, at + 1, sizeof *r->last_ns) != FL_OK)
-        return no_memory(d);
+        return fl_no_memory(d, NULL);
     for (size_t i = before; i < r->last_room; i++)
         r->last_ns[i] = INT64_MIN;
     r->disorder = r->disorder || t_ns < r->last_ns[at];
@@ -60,7 +58,7 @@ static fl_status sort_rows(fl_telemetry *t, fl_diag *d) {
         free(t_ns);
         free(device);
         free(value);
-        return no_memory(d);
+        return fl_no_memory(d, NULL);
     }
     for (size_t i = 0; i < n; i++)
         index[i] = (uint32_t)i;
@@ -88,7 +86,7 @@ static fl_status drop_unknown(fl_readings *r, fl_diag *d) {
     size_t width = t->signal_count, kept = 0;
     bool *known = calloc(width ? width : 1, sizeof *known);
     if (!known)
-        return no_memory(d);
+        return fl_no_memory(d, NULL);
     for (size_t n = 0; n < t->row_count; n++)
         for (size_t i = 0; i < width; i++)
             known[i] |= !isnan(t->value[n * width + i]);

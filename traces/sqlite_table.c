@@ -13,7 +13,7 @@ static fl_status no_memory(fl_sqlite *q) {
         return fl_fail(
             q->d, FL_BAD_INPUT, q->path, 0, 0,
             "the file is damaged, SQLite cannot hold what it says; expected the SQLite export of a profiler");
-    return fl_fail(q->d, FL_NO_MEMORY, q->path, 0, 0, "out of memory");
+    return fl_no_memory(q->d, q->path);
 }
 
 static fl_status failed(fl_sqlite *q, int code) {

@@ -9,8 +9,6 @@
 
 enum { DEVICES_MAX = 1024 };
 
-static fl_status no_memory(fl_diag *d) { return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory"); }
-
 /* ---- names ---- */
 
 static int by_total(const void *a, const void *b) {
@@ -25,7 +23,7 @@ static fl_status make_names(fl_stats *s, const fl_kernel_trace *t, fl_diag *d) {
     bool *seen = calloc(t->kind_count + 1, sizeof *seen);
     if (!s->name || !seen) {
         free(seen);
-        return no_memory(d);
+        return fl_no_memory(d, NULL);
     }
     for (size_t i = 0; i < t->op_count; i++) {
         const fl_trace_op *op = &t->ops[i];
@@ -82,7 +80,7 @@ static fl_status count_lanes(fl_stats *s, const fl_kernel_trace *t, fl_diag *d) 
         if (slot && slot->index == UINT32_MAX) {
             fl_device_stats *v = device_of(s, op->device);
             if (fl_grow(&lane_at, &lane_room, s->streams + 1, sizeof *lane_at) != FL_OK)
-                status = no_memory(d);
+                status = fl_no_memory(d, NULL);
             else {
                 lane_at[s->streams] = key[0];
                 slot->index = (uint32_t)s->streams++;
@@ -93,14 +91,14 @@ static fl_status count_lanes(fl_stats *s, const fl_kernel_trace *t, fl_diag *d) 
         fl_intern_slot *own = fl_intern_find(&processes, fl_hash(&key[1], sizeof *key), same_lane, process_at, &key[1]);
         if (own && own->index == UINT32_MAX && status == FL_OK) {
             if (fl_grow(&process_at, &process_room, s->processes + 1, sizeof *process_at) != FL_OK)
-                status = no_memory(d);
+                status = fl_no_memory(d, NULL);
             else {
                 process_at[s->processes] = key[1];
                 own->index = (uint32_t)s->processes++;
             }
         }
         if (!slot || !own)
-            status = no_memory(d);
+            status = fl_no_memory(d, NULL);
     }
     fl_intern_free(&lanes);
     fl_intern_free(&processes);
@@ -134,7 +132,7 @@ static fl_status make_gaps(fl_device_stats *v, const fl_kernel_trace *t, fl_diag
     }
     fl_activity_free(&kernels);
     fl_activity_free(&copies);
-    return status == FL_OK ? FL_OK : no_memory(d);
+    return status == FL_OK ? FL_OK : fl_no_memory(d, NULL);
 }
 
 static size_t signal_of(const fl_telemetry *t, const char *name) {
@@ -211,7 +209,7 @@ static fl_status make_telemetry(fl_device_stats *v, const fl_telemetry *t, int64
     int64_t *gap = malloc((t->row_count + 1) * sizeof *gap), last = 0;
     size_t gaps = 0;
     if (!gap)
-        return no_memory(d);
+        return fl_no_memory(d, NULL);
     for (size_t n = 0; n < t->row_count; n++) {
         if (t->device[n] != v->device)
             continue;
@@ -249,7 +247,7 @@ static fl_status list_devices(fl_stats *s, const fl_imported *run, fl_diag *d) {
     }
     s->device = calloc(count + 1, sizeof *s->device);
     if (!s->device)
-        return no_memory(d);
+        return fl_no_memory(d, NULL);
     for (size_t i = 0; i < count; i++)
         s->device[s->device_count++] = (fl_device_stats){.device = device[i],
                                                          .power_w = NAN,

@@ -74,7 +74,7 @@ static fl_status put_device(FILE *file, const fl_imported *run, int32_t device, 
     }
     fl_activity_free(&kernels);
     fl_activity_free(&copies);
-    return status == FL_OK ? FL_OK : fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory");
+    return status == FL_OK ? FL_OK : fl_no_memory(d, NULL);
 }
 
 fl_status fl_stats_write_series(const char *path, const fl_imported *run, size_t bins, fl_diag *d) {
@@ -89,7 +89,7 @@ fl_status fl_stats_write_series(const char *path, const fl_imported *run, size_t
     size_t *count = malloc((bins + 1) * sizeof *count);
     fl_output *o = mean && count ? fl_output_open(path, d) : NULL;
     if (!mean || !count)
-        status = fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory");
+        status = fl_no_memory(d, NULL);
     else if (!o)
         status = d ? d->status : FL_IO;
     if (o) {

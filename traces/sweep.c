@@ -52,7 +52,7 @@ static fl_status get_name(loader *l, const fl_csv_row *row, size_t column, uint3
     const fl_field *f = l->where[column] == SIZE_MAX ? NULL : &row->field[l->where[column]];
     *index =
         fl_intern_text(&l->names, &l->s.names, &l->s.name_count, &l->s.name_room, f ? f->text : "", f ? f->size : 0);
-    return *index == UINT32_MAX ? fl_fail(d, FL_NO_MEMORY, row->file, row->line, 0, "out of memory") : FL_OK;
+    return *index == UINT32_MAX ? fl_no_memory(d, row->file) : FL_OK;
 }
 
 /* Power, energy and time belong together: of the first two one may be missing. */
@@ -110,7 +110,7 @@ static fl_status on_row(void *user, const fl_csv_row *row, fl_diag *d) {
     if (status != FL_OK)
         return status;
     if (fl_grow(&l->s.rows, &l->s.row_room, l->s.row_count + 1, sizeof r) != FL_OK)
-        return fl_fail(d, FL_NO_MEMORY, row->file, row->line, 0, "out of memory");
+        return fl_no_memory(d, row->file);
     l->s.rows[l->s.row_count++] = r;
     return FL_OK;
 }

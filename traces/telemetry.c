@@ -16,10 +16,6 @@ typedef struct loader {
     size_t last_room;
 } loader;
 
-static fl_status no_memory(const fl_csv_row *row, fl_diag *d) {
-    return fl_fail(d, FL_NO_MEMORY, row->file, row->line, 0, "out of memory");
-}
-
 static fl_status read_header(loader *l, const fl_csv_row *row, fl_diag *d) {
     static const char *const FIRST[] = {"t_ns", "device"};
     for (size_t i = 0; i < 2; i++)
@@ -38,7 +34,7 @@ static fl_status check_order(loader *l, const fl_csv_row *row, int64_t t_ns, int
     size_t at = (size_t)(device + 1);
     size_t before = l->last_room;
     if (fl_grow(&l->last_ns, &l->last_room, at + 1, sizeof *l->last_ns) != FL_OK)
-        return no_memory(row, d);
+        return fl_no_memory(d, row->file);
     for (size_t i = before; i < l->last_room; i++)
         l->last_ns[i] = INT64_MIN;
     if (t_ns < l->last_ns[at])
@@ -68,7 +64,7 @@ static fl_status on_row(void *user, const fl_csv_row *row, fl_diag *d) {
     if (fl_grow(&t->t_ns, &t->row_room, n + 1, sizeof *t->t_ns) != FL_OK ||
         fl_grow(&t->device, &l->device_room, n + 1, sizeof *t->device) != FL_OK ||
         fl_grow(&t->value, &l->value_room, (n + 1) * signals, sizeof *t->value) != FL_OK)
-        return no_memory(row, d);
+        return fl_no_memory(d, row->file);
     t->t_ns[n] = t_ns;
     t->device[n] = (int32_t)device;
     for (size_t i = 0; i < signals && status == FL_OK; i++)

@@ -7,7 +7,7 @@
 
 fl_status fl_texts_add(fl_texts *t, const char *text, fl_diag *d) {
     if (fl_grow(&t->item, &t->room, t->count + 1, sizeof *t->item))
-        return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the arguments");
+        return fl_no_memory(d, "the arguments");
     t->item[t->count++] = text;
     return FL_OK;
 }
@@ -36,9 +36,8 @@ static fl_status unknown(const char *argument, size_t size, const fl_option *opt
     names[n++] = "help";
     near = fl_nearest(name, names, n);
     if (near)
-        return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "unknown option '--%s', did you mean '%s%s'?", name, dashes(near),
-                       near);
-    return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "unknown option '--%s', see --help", name);
+        return fl_refuse(d, "unknown option '--%s', did you mean '%s%s'?", name, dashes(near), near);
+    return fl_refuse(d, "unknown option '--%s', see --help", name);
 }
 
 static fl_status number(const fl_option *o, const char *text, double *value, fl_diag *d) {
@@ -48,8 +47,8 @@ static fl_status number(const fl_option *o, const char *text, double *value, fl_
     bool whole =
         o->type != FL_OPTION_INT || (*value == (double)(int64_t)*value && strspn(text, "+-0123456789") == strlen(text));
     if (end == text || *end || errno || !(*value >= o->min && *value <= o->max) || !whole)
-        return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "%s%s '%s', expected a%s number from %.15g to %.15g",
-                       dashes(o->name), o->name, text, o->type == FL_OPTION_INT ? " whole" : "", o->min, o->max);
+        return fl_refuse(d, "%s%s '%s', expected a%s number from %.15g to %.15g", dashes(o->name), o->name, text,
+                         o->type == FL_OPTION_INT ? " whole" : "", o->min, o->max);
     return FL_OK;
 }
 
@@ -126,8 +125,8 @@ static fl_status check_outputs(const fl_option *option, size_t count, const fl_t
                 twice = text;
         }
         if (twice)
-            return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "%s%s '%s' is the same file as '%s', expected another",
-                           dashes(o->name), o->name, file, twice);
+            return fl_refuse(d, "%s%s '%s' is the same file as '%s', expected another", dashes(o->name), o->name, file,
+                             twice);
     }
     return FL_OK;
 }
@@ -158,12 +157,11 @@ fl_status fl_args_parse(int argc, char **argv, const fl_option *option, size_t c
         if (!o) {
             s = unknown(name, size, option, count, d);
         } else if (o->type == FL_OPTION_FLAG) {
-            s = equals ? fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "--%s takes no value", o->name) : take(o, NULL, d);
+            s = equals ? fl_refuse(d, "--%s takes no value", o->name) : take(o, NULL, d);
         } else if (equals) {
             s = take(o, equals + 1, d);
         } else if (i + 1 >= argc) {
-            s = fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "%s%s: nothing follows, expected %s", dashes(o->name), o->name,
-                        o->value);
+            s = fl_refuse(d, "%s%s: nothing follows, expected %s", dashes(o->name), o->name, o->value);
         } else {
             s = take(o, argv[++i], d);
         }

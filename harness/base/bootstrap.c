@@ -8,10 +8,6 @@
 
 enum { DRAWS = 2000 };
 
-static fl_status no_memory(fl_diag *d) {
-    return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the statistics");
-}
-
 static int ascending(const void *a, const void *b) {
     const double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);
@@ -45,7 +41,7 @@ static fl_status pack(const double *value, size_t workloads, size_t seeds, packe
                   .first = calloc(workloads + 1, sizeof *p->first)};
     if (!p->value || !p->first) {
         packed_free(p);
-        return no_memory(d);
+        return fl_no_memory(d, "the statistics");
     }
     for (size_t w = 0; w < workloads; w++) {
         const size_t before = p->runs;
@@ -111,7 +107,7 @@ fl_status fl_bootstrap_mean(const double *value, size_t workloads, size_t seeds,
         double *mean = malloc(draws_of(b) * sizeof *mean);
         fl_random r = fl_random_seed(b ? b->seed : 0, 0);
         if (!mean)
-            s = no_memory(d);
+            s = fl_no_memory(d, "the statistics");
         for (size_t i = 0; mean && i < draws_of(b); i++)
             mean[i] = redraw(&p, &r);
         if (mean)
@@ -136,7 +132,7 @@ fl_status fl_bootstrap_paired(const double *a, const double *b, size_t workloads
     double *difference = malloc((workloads * seeds + 1) * sizeof *difference);
     *out = (fl_paired){.difference = {NAN, NAN, NAN, 0, 0}};
     if (!difference)
-        return no_memory(d);
+        return fl_no_memory(d, "the statistics");
     for (size_t w = 0; w < workloads; w++) {
         const double *x = a + w * seeds, *y = b + w * seeds;
         double one_x = NAN, one_y = NAN, sum = 0;
@@ -240,7 +236,7 @@ fl_status fl_bootstrap_ranks(const double *value, size_t policies, size_t worklo
     g.mean = calloc(policies + 1, sizeof *g.mean);
     g.rank = calloc(policies + 1, sizeof *g.rank);
     g.order = calloc(policies + 1, sizeof *g.order);
-    fl_status s = list && means && g.mean && g.rank && g.order ? FL_OK : no_memory(d);
+    fl_status s = list && means && g.mean && g.rank && g.order ? FL_OK : fl_no_memory(d, "the statistics");
     bool several = false;
     const size_t n = s ? 0 : complete(&g, list, &several);
     for (size_t p = 0; p < policies; p++)

@@ -14,8 +14,8 @@ static void drop(const fl_option *option, size_t count, fl_texts *rest) {
             fl_texts_free(option[i].into);
 }
 
-bool fl_command_begin(int argc, char **argv, const fl_command_help *help, const fl_option *option, size_t count, fl_texts *rest,
-              int *status) {
+bool fl_command_begin(int argc, char **argv, const fl_command_help *help, const fl_option *option, size_t count,
+                      fl_texts *rest, int *status) {
     fl_diag d = {0};
     bool wanted;
     if (fl_args_parse(argc, argv, option, count, rest, &wanted, &d) && !wanted) {

@@ -363,5 +363,5 @@ fl_status fl_json_param_text(const fl_json *at, char **text, fl_diag *d) {
                             at->node && at->node->child ? "an object" : type_of(at->node));
     }
     *text = strdup(source);
-    return *text ? FL_OK : fl_fail(d, FL_NO_MEMORY, at->file, 0, 0, "out of memory");
+    return *text ? FL_OK : fl_no_memory(d, at->file);
 }

@@ -43,7 +43,7 @@ static fl_status take(void *user, const fl_csv_row *r, fl_diag *d) {
     size_t numbers = l->columns - l->keyed;
     if (fl_grow(&l->cell, &l->cell_room, (l->rows + 1) * numbers + 1, sizeof *l->cell) ||
         fl_grow(&l->key, &l->key_room, l->rows + 1, sizeof *l->key))
-        return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory");
+        return fl_no_memory(d, NULL);
     l->key[l->rows] = l->keyed ? strdup(r->field[l->where[0]].text) : NULL;
     for (size_t c = 0; c < numbers; c++) {
         fl_status s = fl_field_real(r, l->where[c + l->keyed], l->name[c + l->keyed], -HUGE_VAL, HUGE_VAL,
@@ -61,7 +61,7 @@ fl_status fl_table_file_read(const char *path, const fl_param *row, fl_table *t,
     loader l = {.row = row, .names = strdup(row->choices ? row->choices : "")};
     *t = (fl_table){0};
     if (!l.names)
-        return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory");
+        return fl_no_memory(d, NULL);
     char *text = l.names, *save = NULL;
     if ((l.keyed = !strncmp(text, "key:", 4)))
         text += 4;

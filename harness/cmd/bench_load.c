@@ -35,7 +35,7 @@ static fl_status write_csv(const char *path, uint64_t rows, fl_diag *d) {
         char name[64];
         snprintf(name, sizeof name, "volta_sgemm_128x%u_nn_splitK", i);
         if (fl_trace_add_kind(&t, name, grid, block) == UINT32_MAX)
-            s = fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory");
+            s = fl_no_memory(d, NULL);
     }
     for (uint64_t i = 0; i < rows && !s; i++) {
         uint64_t r = draw(&state);
@@ -48,7 +48,7 @@ static fl_status write_csv(const char *path, uint64_t rows, fl_diag *d) {
                           .host_thread = 1};
         now = op.end_ns + 500;
         if (fl_trace_add_op(&t, &op))
-            s = fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory");
+            s = fl_no_memory(d, NULL);
     }
     if (!s)
         s = fl_kernels_write(path, &t, d);
@@ -251,7 +251,7 @@ static fl_status load_json(const char *path, uint64_t bytes, fl_bench_show show,
         waitpid(writer, NULL, 0);
     unlink(path);
     if (got != (ssize_t)sizeof o)
-        return fl_fail(d, FL_IO, NULL, 0, 0, "the process that reads the JSON failed");
+        return fl_error(d, FL_IO, "the process that reads the JSON failed");
     if (o.d.status) {
         if (d)
             *d = o.d;

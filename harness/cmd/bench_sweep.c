@@ -63,7 +63,7 @@ fl_status fl_bench_sweep(const char *folder, size_t runs, int64_t repeat, fl_ben
              "\"oracles\": false, \"policies\": [{\"policy\": \"epsilon-greedy\", \"set\": {\"epsilon\": "
              "{\"from\": 0, \"to\": 1, \"count\": 5}, \"interval_ms\": 10}}]}",
              seeds);
-    fl_status s = ratio ? put(path[0], kinds, d) : fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory");
+    fl_status s = ratio ? put(path[0], kinds, d) : fl_no_memory(d, NULL);
     if (!s)
         s = put(path[1], programs, d);
     if (!s)

@@ -204,7 +204,7 @@ static fl_status all_on(const fl_bench *b, fl_node_spec *node, fl_device *dev, f
     *dev = node->device[0];
     node->device = dev;
     if (!node->host.cpu.count || dev->wall.period_ns <= 0)
-        return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "platform %s: no CPU or no wall to measure", node->name);
+        return fl_refuse(d, "platform %s: no CPU or no wall to measure", node->name);
     dev->power_default_w = 0.6 * dev->tdp_w;
     dev->thermal = (fl_thermal_spec){.period_ns = 100000000,
                                      .ambient_c = 30,
@@ -296,7 +296,7 @@ static fl_status with_files(fl_bench *b, bool sweep, bool load, fl_diag *d) {
     const double share = fmin(1, (double)b->kernels / 10e6);
     const int n = snprintf(folder, sizeof folder, "%s/foldline-bench-XXXXXX", base && *base ? base : "/tmp");
     if (n < 0 || (size_t)n >= sizeof folder || !mkdtemp(folder))
-        return fl_fail(d, FL_IO, NULL, 0, 0, "no folder for temporary files: %s", fl_reason(errno));
+        return fl_error(d, FL_IO, "no folder for temporary files: %s", fl_reason(errno));
     fl_status s = sweep ? fl_bench_sweep(folder, (size_t)fmax(20, 10000 * share), b->repeat, show_part, b, d) : FL_OK;
     if (!s && load)
         s = fl_bench_load(folder, b->kernels < 3000000 ? (uint64_t)b->kernels : 3000000, b->repeat,
@@ -323,9 +323,9 @@ int fl_cmd_bench(int argc, char **argv) {
     b.rows = cJSON_CreateArray();
     const bool part[] = {!only || !strcmp(only, "engine"), !only || !strcmp(only, "sweep"),
                          !only || !strcmp(only, "load")};
-    fl_status s = rest.count ? fl_fail(&d, FL_BAD_INPUT, NULL, 0, 0, "unexpected '%s'", rest.item[0]) : FL_OK;
+    fl_status s = rest.count ? fl_refuse(&d, "unexpected '%s'", rest.item[0]) : FL_OK;
     if (!s && !part[0] && !part[1] && !part[2])
-        s = fl_fail(&d, FL_BAD_INPUT, NULL, 0, 0, "--only '%s', expected engine, sweep or load", only);
+        s = fl_refuse(&d, "--only '%s', expected engine, sweep or load", only);
     if (!s && part[0])
         s = engine(&b, &d);
     if (!s && (part[1] || part[2]))

@@ -29,7 +29,8 @@ static const fl_command_help help = {
     "are left\n"
     "out. Beside FILE.csv, FILE.provenance.json says what the result stands on; FILE.published.json and "
     "FILE.regret.csv\n"
-    "are for foldline report. energy_j and both powers are the GPUs', on an APU the node's; peak_power_w adds the peaks "
+    "are for foldline report. energy_j and both powers are the GPUs', on an APU the node's; peak_power_w adds the "
+    "peaks "
     "of their\n"
     "parts, so that of several it is at most so much.\n"
     "\n"
@@ -115,13 +116,13 @@ int fl_cmd_compare(int argc, char **argv) {
     const fl_model_error_options error = {
         .draws = (size_t)draws_of_model, .time_pct = time_error, .power_pct = power_error, .seed = u.o.seed};
     if (!s && error.draws && draws)
-        s = fl_fail(&d, FL_BAD_INPUT, NULL, 0, 0, "--model-error: a distribution replay has no model to move");
+        s = fl_refuse(&d, "--model-error: a distribution replay has no model to move");
     if (!s && error.draws && !(ranking = calloc(u.o.spec_count, sizeof *ranking)))
-        s = fl_fail(&d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the ranking");
+        s = fl_no_memory(&d, "the ranking");
     if (!s && error.draws)
         s = fl_model_error_run(&u.o, &error, ranking, &d);
     if (!s && !(record = fl_provenance(&u.scenes, u.spec, u.o.spec_count, u.o.seed)))
-        s = fl_fail(&d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the provenance");
+        s = fl_no_memory(&d, "the provenance");
     if (!s)
         fl_report_about(&u, record);
     if (!s && csv)

@@ -212,7 +212,7 @@ static fl_status tell_vendors(const char *only, const char *list, const fl_polic
     }
     if (any && *missing)
         printf("none of the others: %s\n", missing);
-    return first || any ? first : fl_fail(d, FL_HARDWARE, NULL, 0, 0, "%s", missing);
+    return first || any ? first : fl_error(d, FL_HARDWARE, "%s", missing);
 }
 
 int fl_cmd_doctor(int argc, char **argv) {
@@ -228,8 +228,7 @@ int fl_cmd_doctor(int argc, char **argv) {
     if (!fl_command_begin(argc, argv, &help, option, sizeof option / sizeof *option, &rest, &status))
         return status;
     fl_diag d = {0};
-    fl_status s =
-        rest.count ? fl_fail(&d, FL_BAD_INPUT, NULL, 0, 0, "'%s': expected options only", rest.item[0]) : FL_OK;
+    fl_status s = rest.count ? fl_refuse(&d, "'%s': expected options only", rest.item[0]) : FL_OK;
     if (!s && policy)
         s = fl_spec_open(policy, &spec, &d);
     if (!s)

@@ -40,8 +40,7 @@ static fl_status parse_time(const char *text, fl_emulate_options *o, fl_diag *d)
     }
     o->scale = strtod(text, &end);
     if (end == text || strcmp(end, "x") || !(o->scale >= 0.001 && o->scale <= 1000))
-        return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "--time '%s', expected wall, virtual or a factor such as 10x",
-                       text);
+        return fl_refuse(d, "--time '%s', expected wall, virtual or a factor such as 10x", text);
     return FL_OK;
 }
 
@@ -61,8 +60,7 @@ static fl_status parse_set_ms(const char *text, fl_emulate_options *o, fl_diag *
     const char *last = to ? to + 2 : text;
     if (!read_ms(text, size, &o->set_ms[0]) || !read_ms(last, strlen(last), &o->set_ms[1]) ||
         o->set_ms[1] < o->set_ms[0])
-        return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "--set-ms '%s', expected milliseconds, or a range such as 0..5",
-                       text);
+        return fl_refuse(d, "--set-ms '%s', expected milliseconds, or a range such as 0..5", text);
     return FL_OK;
 }
 
@@ -70,7 +68,7 @@ static fl_status parse_errors(const fl_texts *texts, fl_refusal **out, fl_diag *
     fl_status s = FL_OK;
     *out = calloc(texts->count + 1, sizeof **out);
     if (!*out)
-        return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the errors");
+        return fl_no_memory(d, "the errors");
     for (size_t i = 0; !s && i < texts->count; i++)
         s = fl_refusal_parse(texts->item[i], &(*out)[i], d);
     return s;
@@ -104,8 +102,7 @@ static fl_status open_scene(fl_scene_options *so, const fl_texts *rest, fl_exper
     if (!s)
         s = fl_experiment_scenes(e, so, &traces, scenes, &variants, d);
     if (!s && scenes->count != 1)
-        s = fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "%zu workloads, expected one (--workload NAME chooses)",
-                    scenes->count);
+        s = fl_refuse(d, "%zu workloads, expected one (--workload NAME chooses)", scenes->count);
     fl_texts_free(&traces);
     return s;
 }
@@ -213,8 +210,7 @@ int fl_cmd_emulate(int argc, char **argv) {
     fl_emulate_options o = {0};
     fl_emulate_result r = {0};
     char dir[4096];
-    fl_status s =
-        split + 1 < argc ? FL_OK : fl_fail(&d, FL_BAD_INPUT, NULL, 0, 0, "no command given, expected -- COMMAND ...");
+    fl_status s = split + 1 < argc ? FL_OK : fl_refuse(&d, "no command given, expected -- COMMAND ...");
     if (!s)
         s = parse_time(time_text, &o, &d);
     if (!s)
@@ -238,7 +234,7 @@ int fl_cmd_emulate(int argc, char **argv) {
     }
     if (!s && report) {
         cJSON *tree = report_json(&r);
-        s = tree ? fl_json_write(report, tree, &d) : fl_fail(&d, FL_NO_MEMORY, NULL, 0, 0, "out of memory");
+        s = tree ? fl_json_write(report, tree, &d) : fl_no_memory(&d, NULL);
         cJSON_Delete(tree);
     }
     if (s)

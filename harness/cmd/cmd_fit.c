@@ -37,9 +37,9 @@ int fl_cmd_fit(int argc, char **argv) {
     }
     const char *near = name ? fl_nearest(name, names, COUNT) : NULL;
     if (near)
-        fl_fail(&d, FL_BAD_INPUT, NULL, 0, 0, "'%s' is nothing to fit, did you mean '%s'?", name, near);
+        fl_refuse(&d, "'%s' is nothing to fit, did you mean '%s'?", name, near);
     else
-        fl_fail(&d, FL_BAD_INPUT, NULL, 0, 0, "%s%s%s, see foldline fit --help", name ? "'" : "nothing given",
-                name ? name : "", name ? "' is nothing to fit" : " to fit");
+        fl_refuse(&d, "%s%s%s, see foldline fit --help", name ? "'" : "nothing given", name ? name : "",
+                  name ? "' is nothing to fit" : " to fit");
     return fl_command_fail("fit", &d);
 }

@@ -55,7 +55,7 @@ static fl_status source_of(fl_head *head, const char *path, const fl_reader *rea
     snprintf(text, sizeof text, "%.200s, imported as %s", base_name(path), reader->name);
     for (char *c = text; *c; c++)
         *c = (unsigned char)*c < 0x20 ? '?' : *c;
-    return fl_head_set(head, "source", text) ? FL_OK : fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory");
+    return fl_head_set(head, "source", text) ? FL_OK : fl_no_memory(d, NULL);
 }
 
 /* Kernels are added up over files; telemetry comes from one. */
@@ -92,8 +92,8 @@ static fl_status take(done *all, fl_imported *one, const char *path, const fl_re
 static fl_status read_all(const ask *a, done *all, fl_diag *d) {
     fl_status s = FL_OK;
     if (a->formats.count > 1 && a->formats.count != a->files.count)
-        return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "%zu formats for %zu files, expected one for all or one for each",
-                       a->formats.count, a->files.count);
+        return fl_refuse(d, "%zu formats for %zu files, expected one for all or one for each", a->formats.count,
+                         a->files.count);
     for (size_t i = 0; !s && i < a->files.count; i++) {
         const char *path = a->files.item[i];
         const char *format = a->formats.count ? a->formats.item[a->formats.count > 1 ? i : 0] : NULL;
@@ -121,9 +121,9 @@ static fl_status read_all(const ask *a, done *all, fl_diag *d) {
 static fl_status join(const ask *a, done *all, fl_diag *d) {
     fl_imported *run = &all->run;
     if (!run->has_kernels || !run->has_telemetry)
-        return isnan(a->offset_s) ? FL_OK
-                                  : fl_fail(d, FL_BAD_INPUT, NULL, 0, 0,
-                                            "--offset is for kernels and telemetry together, expected files of both");
+        return isnan(a->offset_s)
+                   ? FL_OK
+                   : fl_refuse(d, "--offset is for kernels and telemetry together, expected files of both");
     fl_status s = fl_join_devices(run, d);
     if (s)
         return s;
@@ -132,10 +132,11 @@ static fl_status join(const ask *a, done *all, fl_diag *d) {
     if (isnan(a->offset_s) && !one_clock) {
         s = fl_join_find(&run->kernels, &run->telemetry, &all->offset, d);
         if (!s && !all->offset.sure)
-            s = fl_fail(d, FL_BAD_INPUT, NULL, 0, 0,
-                        "the clock offset is not sure: %.6f s with correlation %.2f, the next best has %.2f; expected "
-                        "--offset S (telemetry time less kernel time)",
-                        (double)all->offset.offset_ns * 1e-9, all->offset.r, all->offset.next_r);
+            s = fl_refuse(
+                d,
+                "the clock offset is not sure: %.6f s with correlation %.2f, the next best has %.2f; expected "
+                "--offset S (telemetry time less kernel time)",
+                (double)all->offset.offset_ns * 1e-9, all->offset.r, all->offset.next_r);
         all->found = !s;
     } else {
         all->offset.offset_ns = one_clock && isnan(a->offset_s) ? 0 : (int64_t)llround(a->offset_s * 1e9);
@@ -171,7 +172,7 @@ static fl_status write_sweep(const ask *a, done *all, fl_diag *d) {
     fl_status s = fl_sweep_read(a->files.item[0], &sweep, d);
     all->settings = sweep.row_count;
     if (!s && a->output && !(all->written[0] = strdup(a->output)))
-        s = fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory");
+        s = fl_no_memory(d, NULL);
     if (!s && a->output)
         s = spare_inputs(a, a->output, d);
     if (!s && a->output)
@@ -190,7 +191,7 @@ static fl_status write_all(const ask *a, done *all, fl_diag *d) {
     if (all->run.has_telemetry)
         all->written[1] = telemetry_path(a->output);
     if ((all->run.has_kernels && !all->written[0]) || (all->run.has_telemetry && !all->written[1]))
-        return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory");
+        return fl_no_memory(d, NULL);
     if (all->written[0] && all->written[1] && !strcmp(all->written[0], all->written[1]))
         return fl_fail(d, FL_BAD_INPUT, a->output, 0, 0,
                        "names the telemetry, expected a name for the kernels (OUT.csv)");
@@ -306,9 +307,8 @@ int fl_cmd_import(int argc, char **argv) {
         return status;
     fl_diag d = {0};
     done all = {0};
-    fl_status s = a.files.count
-                      ? read_all(&a, &all, &d)
-                      : fl_fail(&d, FL_BAD_INPUT, NULL, 0, 0, "no file given, expected one or more, see --help");
+    fl_status s =
+        a.files.count ? read_all(&a, &all, &d) : fl_refuse(&d, "no file given, expected one or more, see --help");
     if (!s)
         s = join(&a, &all, &d);
     if (!s)

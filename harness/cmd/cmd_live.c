@@ -58,15 +58,14 @@ static fl_status facts_of_platform(run *r, const char *name, int64_t seed, uint3
         if (!s && here.sm.count &&
             (here.sm.count != there->sm.count ||
              memcmp(here.sm.mhz, there->sm.mhz, here.sm.count * sizeof *here.sm.mhz) != 0))
-            s = fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "platform %s: its SM clocks are not those of GPU %u (%s)", name, i,
-                        here.name);
+            s = fl_refuse(d, "platform %s: its SM clocks are not those of GPU %u (%s)", name, i, here.name);
     }
     return s;
 }
 
 static fl_status facts_of_machine(run *r, int64_t seed, uint32_t gpus, fl_diag *d) {
     if (!(r->gpu_facts = calloc(gpus, sizeof *r->gpu_facts)))
-        return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the facts");
+        return fl_no_memory(d, "the facts");
     r->facts = (fl_facts){.seed = (uint64_t)seed, .gpu_count = gpus, .gpu = r->gpu_facts};
     if (r->cpu)
         fl_cpu_host_facts(r->cpu, &r->facts.host);
@@ -89,9 +88,9 @@ static fl_status open_kernels(run *r, const choice *c, fl_diag *d) {
     const bool counts = r->spec.policy->gpu_needs & FL_BIT(FL_GPU_KERNELS) && !fl_gpus_simulated(&r->gpus);
     if (!r->spec.policy->needs_records && !counts)
         return FL_OK;
-    return fl_fail(d, FL_HARDWARE, NULL, 0, 0,
-                   "policy %s needs kernel records: give --rings DIR, and start the programs with the collector",
-                   r->spec.policy->name);
+    return fl_error(d, FL_HARDWARE,
+                    "policy %s needs kernel records: give --rings DIR, and start the programs with the collector",
+                    r->spec.policy->name);
 }
 
 /* What is wrong in the command line is told as that, whether or not this machine has a GPU. */
@@ -158,7 +157,7 @@ static fl_status open_log(run *r, const choice *c, double min_set_ms, fl_diag *d
                                    c->control ? "foldline live, control" : "foldline live, shadow", d);
     snprintf(text, sizeof text, "%.17g", min_set_ms);
     if (!s && !fl_head_set(&head, "min_set_ms", text))
-        s = fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the log");
+        s = fl_no_memory(d, "the log");
     if (!s)
         s = fl_live_log_open(&r->log, c->log, &head, r->spec.policy, d);
     fl_head_free(&head);
@@ -287,10 +286,9 @@ int fl_cmd_live(int argc, char **argv) {
     run r = {0};
     fl_status s = FL_OK;
     if (rest.count)
-        s = fl_fail(&d, FL_BAD_INPUT, NULL, 0, 0, "'%s': expected options only", rest.item[0]);
+        s = fl_refuse(&d, "'%s': expected options only", rest.item[0]);
     else if (c.observe ? c.policy || c.control : !c.policy)
-        s = fl_fail(&d, FL_BAD_INPUT, NULL, 0, 0,
-                    "expected --policy NAME (foldline policies lists them), or --observe");
+        s = fl_refuse(&d, "expected --policy NAME (foldline policies lists them), or --observe");
     if (!s)
         s = open_run(&r, &c, &d);
     if (!s)

@@ -25,8 +25,7 @@ static fl_status merge(const fl_texts *shards, const char *out, fl_diag *d) {
     for (size_t i = 0; !s && i < shards->count; i++)
         s = fl_journal_merge(j, shards->item[i], d);
     if (!s && fl_journal_count(j) < jobs)
-        s = fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "%zu of %zu jobs are missing, expected every shard",
-                    jobs - fl_journal_count(j), jobs);
+        s = fl_refuse(d, "%zu of %zu jobs are missing, expected every shard", jobs - fl_journal_count(j), jobs);
     fl_output *o = s ? NULL : fl_output_open(out, d);
     if (!s && !o)
         s = d->status;
@@ -46,7 +45,7 @@ static fl_status merge(const fl_texts *shards, const char *out, fl_diag *d) {
 static fl_status copy_provenance(const char *shard, const char *out, fl_diag *d) {
     char *from = fl_provenance_path(shard);
     cJSON *tree = NULL;
-    fl_status s = from ? fl_json_read(from, &tree, d) : fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory");
+    fl_status s = from ? fl_json_read(from, &tree, d) : fl_no_memory(d, NULL);
     if (!s)
         s = fl_provenance_write(out, tree, d);
     cJSON_Delete(tree);
@@ -62,8 +61,7 @@ int fl_cmd_merge(int argc, char **argv) {
     if (!fl_command_begin(argc, argv, &help, option, 1, &shards, &status))
         return status;
     fl_diag d = {0};
-    fl_status s =
-        out && shards.count ? FL_OK : fl_fail(&d, FL_BAD_INPUT, NULL, 0, 0, "expected shards and -o FILE, see --help");
+    fl_status s = out && shards.count ? FL_OK : fl_refuse(&d, "expected shards and -o FILE, see --help");
     if (!s)
         s = merge(&shards, out, &d);
     if (!s)

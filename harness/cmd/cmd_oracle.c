@@ -51,7 +51,7 @@ static fl_status solve(void *user, size_t i, fl_diag *d) {
     j->point = calloc(j->choices + 1, sizeof *j->point);
     j->kernel = calloc(s->w->class_count + 1, sizeof *j->kernel);
     if (!j->point || !j->kernel)
-        return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the oracle");
+        return fl_no_memory(d, "the oracle");
     for (size_t k = 0; !status && k < j->choices; k++)
         status = fl_static_run(s->w, s->rates, &s->platform.node, &s->facts, &j->choice[k], &j->point[k], d);
     if (!status)
@@ -176,7 +176,7 @@ int fl_cmd_oracle(int argc, char **argv) {
     if (!s)
         fl_scene_warnings(&scenes);
     if (!s && !(w.job = calloc(scenes.count + 1, sizeof *w.job)))
-        s = fl_fail(&d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the oracle");
+        s = fl_no_memory(&d, "the oracle");
     for (size_t i = 0; !s && i < scenes.count; i++)
         w.job[i].scene = scenes.item[i];
     if (!s)

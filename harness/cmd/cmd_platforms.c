@@ -197,7 +197,7 @@ int fl_cmd_platforms(int argc, char **argv) {
         return status;
     fl_diag d = {0};
     fl_platform p = {0};
-    fl_status s = rest.count > 1 ? fl_fail(&d, FL_BAD_INPUT, NULL, 0, 0, "expected one platform at most") : FL_OK;
+    fl_status s = rest.count > 1 ? fl_refuse(&d, "expected one platform at most") : FL_OK;
     if (!s && rest.count) {
         s = fl_platform_open(rest.item[0], 0, &p, &d);
         if (!s)

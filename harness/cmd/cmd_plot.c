@@ -21,9 +21,8 @@ int fl_cmd_plot(int argc, char **argv) {
     if (!fl_command_begin(argc, argv, &help, option, 1, &rest, &status))
         return status;
     fl_diag d = {0};
-    fl_status s = rest.count == 2 && output
-                      ? fl_plot(rest.item[0], rest.item[1], output, &d)
-                      : fl_fail(&d, FL_BAD_INPUT, NULL, 0, 0, "expected KIND INPUT.csv -o OUTPUT, see --help");
+    fl_status s = rest.count == 2 && output ? fl_plot(rest.item[0], rest.item[1], output, &d)
+                                            : fl_refuse(&d, "expected KIND INPUT.csv -o OUTPUT, see --help");
     if (s)
         status = fl_command_fail("plot", &d);
     fl_texts_free(&rest);

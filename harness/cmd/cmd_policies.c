@@ -115,7 +115,7 @@ int fl_cmd_policies(int argc, char **argv) {
     if (!fl_command_begin(argc, argv, &help, option, sizeof option / sizeof *option, &rest, &status))
         return status;
     fl_diag d = {0};
-    fl_status s = rest.count > 1 ? fl_fail(&d, FL_BAD_INPUT, NULL, 0, 0, "expected one policy at most") : FL_OK;
+    fl_status s = rest.count > 1 ? fl_refuse(&d, "expected one policy at most") : FL_OK;
     const fl_policy *one = NULL;
     if (!s && rest.count)
         s = fl_policy_open(rest.item[0], &one, &d);

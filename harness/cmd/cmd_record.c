@@ -46,10 +46,6 @@ typedef struct recorder {
     int64_t origin_ns, for_ns;
 } recorder;
 
-static fl_status no_memory(fl_diag *d) {
-    return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the recording");
-}
-
 static fl_status name_columns(recorder *r, fl_diag *d) {
     r->gpu_columns = fl_rows_count(FL_ROWS_GPU_SIGNAL);
     r->host_columns = fl_rows_count(FL_ROWS_HOST_SIGNAL);
@@ -58,10 +54,10 @@ static fl_status name_columns(recorder *r, fl_diag *d) {
         const fl_row_info *row = i < r->gpu_columns ? fl_rows_at(FL_ROWS_GPU_SIGNAL, i)
                                                     : fl_rows_at(FL_ROWS_HOST_SIGNAL, i - r->gpu_columns);
         if (!(r->t.signal[i] = strdup(row->name)))
-            return no_memory(d);
+            return fl_no_memory(d, "the recording");
         r->t.signal_count++;
     }
-    return r->t.signal ? FL_OK : no_memory(d);
+    return r->t.signal ? FL_OK : fl_no_memory(d, "the recording");
 }
 
 static fl_status add_row(recorder *r, int64_t t_ns, int32_t device, uint64_t valid, const double *value, fl_diag *d) {
@@ -71,7 +67,7 @@ static fl_status add_row(recorder *r, int64_t t_ns, int32_t device, uint64_t val
     if (fl_grow(&t->t_ns, &r->room_t, t->row_count + 1, sizeof *t->t_ns) ||
         fl_grow(&t->device, &r->room_d, t->row_count + 1, sizeof *t->device) ||
         fl_grow(&t->value, &r->room_v, (t->row_count + 1) * width, sizeof *t->value))
-        return no_memory(d);
+        return fl_no_memory(d, "the recording");
     double *row = t->value + t->row_count * width;
     for (size_t i = 0; i < width; i++)
         row[i] = NAN;
@@ -110,12 +106,12 @@ static fl_status open_kernels(recorder *r, fl_gpus *gpus, fl_diag *d) {
 
 static fl_status add_kernels(recorder *r, const fl_sample *sample, fl_diag *d) {
     if (fl_grow(&r->kind_of, &r->kind_room, sample->kind_count + 1, sizeof *r->kind_of))
-        return no_memory(d);
+        return fl_no_memory(d, "the recording");
     for (; r->kinds < sample->kind_count; r->kinds++) {
         const fl_kernel_kind *k = &sample->kind[r->kinds];
         r->kind_of[r->kinds] = fl_trace_add_kind(&r->trace, *k->name ? k->name : "(unnamed)", k->grid, k->block);
         if (r->kind_of[r->kinds] == UINT32_MAX)
-            return no_memory(d);
+            return fl_no_memory(d, "the recording");
     }
     for (uint64_t i = 0; i < sample->record_count; i++) {
         const fl_kernel_record *k = &sample->record[i];
@@ -129,7 +125,7 @@ static fl_status add_kernels(recorder *r, const fl_sample *sample, fl_diag *d) {
                                 .stream = (int32_t)k->stream,
                                 .host_thread = -1};
         if (k->end_ns >= k->start_ns && fl_trace_add_op(&r->trace, &op))
-            return no_memory(d);
+            return fl_no_memory(d, "the recording");
     }
     return FL_OK;
 }
@@ -139,27 +135,27 @@ static fl_status write_kernels(recorder *r, fl_diag *d) {
     char text[128];
     snprintf(text, sizeof text, "%llu", (unsigned long long)(c.lost + c.damaged));
     if (!fl_head_set(&r->trace.head, "source", "foldline record") || !fl_head_set(&r->trace.head, "lost", text))
-        return no_memory(d);
+        return fl_no_memory(d, "the recording");
     snprintf(text, sizeof text, "%llu programs", (unsigned long long)c.ends_missing);
     if (c.ends_missing && !fl_head_set(&r->trace.head, "end missing", text))
-        return no_memory(d);
+        return fl_no_memory(d, "the recording");
     snprintf(text, sizeof text, "%llu kernels on other GPUs, %llu on MIG instances", (unsigned long long)c.elsewhere,
              (unsigned long long)c.instances);
     if (c.elsewhere + c.instances && !fl_head_set(&r->trace.head, "left out", text))
-        return no_memory(d);
+        return fl_no_memory(d, "the recording");
     if (!r->trace.op_count && c.instances)
-        return fl_fail(d, FL_HARDWARE, NULL, 0, 0,
-                       "no kernel was recorded: %llu ran on MIG instances (CUDA_VISIBLE_DEVICES), which are no GPUs of "
-                       "their own here",
-                       (unsigned long long)c.instances);
+        return fl_error(
+            d, FL_HARDWARE,
+            "no kernel was recorded: %llu ran on MIG instances (CUDA_VISIBLE_DEVICES), which are no GPUs of "
+            "their own here",
+            (unsigned long long)c.instances);
     if (!r->trace.op_count && c.elsewhere)
-        return fl_fail(d, FL_HARDWARE, NULL, 0, 0,
-                       "no kernel was recorded: all %llu ran on GPUs that --gpus leaves out",
-                       (unsigned long long)c.elsewhere);
+        return fl_error(d, FL_HARDWARE, "no kernel was recorded: all %llu ran on GPUs that --gpus leaves out",
+                        (unsigned long long)c.elsewhere);
     if (!r->trace.op_count)
-        return fl_fail(d, FL_HARDWARE, NULL, 0, 0,
-                       "no kernel was recorded: the program used no GPU, another profiler holds CUPTI, or no libcupti "
-                       "works there (FOLDLINE_CUPTI=/path/of/libcupti.so names one)");
+        return fl_error(d, FL_HARDWARE,
+                        "no kernel was recorded: the program used no GPU, another profiler holds CUPTI, or no libcupti "
+                        "works there (FOLDLINE_CUPTI=/path/of/libcupti.so names one)");
     return fl_kernels_write(r->kernels_path, &r->trace, d);
 }
 
@@ -287,7 +283,7 @@ static fl_status write_file(recorder *r, const fl_gpus *gpus, const char *path, 
         ok = fl_head_set(&r->t.head, "program", text);
     }
     if (!ok)
-        return no_memory(d);
+        return fl_no_memory(d, "the recording");
     drop_empty_columns(&r->t);
     return fl_telemetry_write(path, &r->t, d);
 }
@@ -363,9 +359,9 @@ int fl_cmd_record(int argc, char **argv) {
     if (!fl_command_begin(argc, argv, &help, option, sizeof option / sizeof *option, &rest, &status))
         return status;
     fl_diag d = {0};
-    fl_status s = out ? FL_OK : fl_fail(&d, FL_BAD_INPUT, NULL, 0, 0, "expected --out FILE, see --help");
+    fl_status s = out ? FL_OK : fl_refuse(&d, "expected --out FILE, see --help");
     if (!s && r.kernels_path && !rest.count)
-        s = fl_fail(&d, FL_BAD_INPUT, NULL, 0, 0, "--kernels needs a program to run: -- COMMAND");
+        s = fl_refuse(&d, "--kernels needs a program to run: -- COMMAND");
     if (!s && lasts)
         s = fl_duration_parse(lasts, &r.for_ns, &d);
     if (!s && rest.count) {

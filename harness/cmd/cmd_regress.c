@@ -30,13 +30,11 @@ typedef struct regress {
     cJSON *provenance;
 } regress;
 
-static fl_status no_memory(fl_diag *d) { return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the gate"); }
-
 static fl_status parse_rules(regress *g, const char *const *text, size_t count, fl_diag *d) {
     fl_status s = FL_OK;
     g->rule = calloc(count + 1, sizeof *g->rule);
     if (!g->rule)
-        return no_memory(d);
+        return fl_no_memory(d, "the gate");
     for (size_t i = 0; !s && i < count; i++, g->rules += !s)
         s = fl_gate_parse(text[i], &g->rule[i], d);
     return s;
@@ -47,15 +45,15 @@ static fl_status set_metrics(regress *g, fl_diag *d) {
     g->now.metric = calloc(g->rules + 1, sizeof *g->now.metric);
     g->now.fail_if = calloc(g->rules + 1, sizeof *g->now.fail_if);
     if (!g->now.metric || !g->now.fail_if)
-        return no_memory(d);
+        return fl_no_memory(d, "the gate");
     for (size_t i = 0; i < g->rules; i++) {
         size_t k = 0;
         while (k < g->now.metric_count && strcmp(g->now.metric[k], g->rule[i].metric) != 0)
             k++;
         if (k == g->now.metric_count && !(g->now.metric[g->now.metric_count++] = strdup(g->rule[i].metric)))
-            return no_memory(d);
+            return fl_no_memory(d, "the gate");
         if (!(g->now.fail_if[g->now.fail_if_count++] = strdup(g->rule[i].text)))
-            return no_memory(d);
+            return fl_no_memory(d, "the gate");
     }
     return FL_OK;
 }
@@ -69,7 +67,7 @@ static fl_status run_experiment(regress *g, const char *path, const char *baseli
     if (!s)
         s = fl_setup_open(&u, so, d);
     if (!s && !(g->provenance = fl_provenance(&u.scenes, u.spec, u.o.spec_count, u.o.seed)))
-        s = no_memory(d);
+        s = fl_no_memory(d, "the gate");
     if (!s && baseline)
         s = fl_gate_same_origin(&g->old, baseline, g->provenance, d);
     if (!s)
@@ -137,7 +135,7 @@ static void print_result(const regress *g, bool all) {
 static fl_status bless(regress *g, const char *experiment, const char *out, fl_diag *d) {
     g->now.experiment = relative_to(out, experiment);
     if (!g->now.experiment)
-        return no_memory(d);
+        return fl_no_memory(d, "the gate");
     return fl_gate_write(out, &g->now, g->provenance, d);
 }
 
@@ -186,8 +184,8 @@ int fl_cmd_regress(int argc, char **argv) {
     regress g = {0};
     cJSON *tree = NULL;
     char *experiment = NULL;
-    fl_status s = rest.count == 1 ? fl_json_read(rest.item[0], &tree, &d)
-                                  : fl_fail(&d, FL_BAD_INPUT, NULL, 0, 0, "expected one baseline or experiment");
+    fl_status s =
+        rest.count == 1 ? fl_json_read(rest.item[0], &tree, &d) : fl_refuse(&d, "expected one baseline or experiment");
     const bool is_baseline = !s && cJSON_HasObjectItem(tree, "foldline_baseline");
     if (!s && is_baseline && !(s = fl_gate_read(rest.item[0], &g.old, &d)))
         experiment = beside(rest.item[0], g.old.experiment);

@@ -30,8 +30,8 @@ static fl_status read_log(const char *path, const char *format, fl_decisions *lo
     const char *const known[] = {"canonical", "geepafs"};
     const char *near = fl_nearest(format, known, 2);
     if (near)
-        return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "unknown format '%s', did you mean '%s'?", format, near);
-    return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "unknown format '%s', expected canonical or geepafs", format);
+        return fl_refuse(d, "unknown format '%s', did you mean '%s'?", format, near);
+    return fl_refuse(d, "unknown format '%s', expected canonical or geepafs", format);
 }
 
 static void set_text(double v, char *buf) {
@@ -113,16 +113,16 @@ int fl_cmd_replay(int argc, char **argv) {
     fl_policy_head before = {0};
     fl_instance *in = NULL;
     fl_replay_result r = {0};
-    fl_status s = rest.count == 1 ? read_log(rest.item[0], format, &log, &d)
-                                  : fl_fail(&d, FL_BAD_INPUT, NULL, 0, 0, "expected one log, see --help");
+    fl_status s =
+        rest.count == 1 ? read_log(rest.item[0], format, &log, &d) : fl_refuse(&d, "expected one log, see --help");
     bool canonical = !strcmp(format, "canonical");
     if (!s && canonical && !platform)
         platform = fl_head_get(&log.head, "platform");
     const bool told = !s && canonical && !platform && fl_facts_in_head(&log.head); /* a live run says what it knew */
     if (!s && !platform && !told)
-        s = fl_fail(&d, FL_BAD_INPUT, NULL, 0, 0, "no platform given, expected --platform NAME");
+        s = fl_refuse(&d, "no platform given, expected --platform NAME");
     if (!s && !policy && !(canonical && (policy = fl_head_get(&log.head, "policy"))))
-        s = fl_fail(&d, FL_BAD_INPUT, NULL, 0, 0, "no policy given, expected --policy NAME");
+        s = fl_refuse(&d, "no policy given, expected --policy NAME");
     if (!s && !seed)
         seed = canonical && fl_head_get(&log.head, "seed") ? strtoll(fl_head_get(&log.head, "seed"), NULL, 10) : 1;
     const char *held = canonical ? fl_head_get(&log.head, "min_set_ms") : NULL;

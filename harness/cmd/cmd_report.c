@@ -38,9 +38,8 @@ int fl_cmd_report(int argc, char **argv) {
                                  .reference = reference,
                                  .timelines = &timelines,
                                  .bootstrap = {.seed = (uint64_t)seed, .draws = (size_t)draws}};
-    fl_status s = rest.count == 1 && output
-                      ? fl_report_read(rest.item[0], &data, &d)
-                      : fl_fail(&d, FL_BAD_INPUT, NULL, 0, 0, "expected RESULTS.csv -o report.html, see --help");
+    fl_status s = rest.count == 1 && output ? fl_report_read(rest.item[0], &data, &d)
+                                            : fl_refuse(&d, "expected RESULTS.csv -o report.html, see --help");
     if (!s)
         s = fl_report_write(&data, &o, output, &d);
     if (s)

@@ -17,8 +17,7 @@ int fl_cmd_restore(int argc, char **argv) {
         return status;
     fl_diag d = {0};
     fl_restore_result r = {0};
-    fl_status s = rest.count ? fl_fail(&d, FL_BAD_INPUT, NULL, 0, 0, "'%s': expected no argument", rest.item[0])
-                             : fl_restore_all(&r, &d);
+    fl_status s = rest.count ? fl_refuse(&d, "'%s': expected no argument", rest.item[0]) : fl_restore_all(&r, &d);
     if (!s || r.restored)
         printf("%zu record%s, %zu restored\n", r.records, r.records == 1 ? "" : "s", r.restored);
     if (s)

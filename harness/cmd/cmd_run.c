@@ -53,7 +53,7 @@ static fl_status on_truth(void *user, const fl_node *node, int64_t t, fl_diag *d
     if (fl_grow(&f->t_ns, &r->room_t, f->row_count + gpus, sizeof *f->t_ns) ||
         fl_grow(&f->device, &r->room_d, f->row_count + gpus, sizeof *f->device) ||
         fl_grow(&f->value, &r->room_v, (f->row_count + gpus) * 4, sizeof *f->value))
-        return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the timeline");
+        return fl_no_memory(d, "the timeline");
     for (uint32_t i = 0; i < gpus; i++) {
         const fl_gpu *g = fl_node_gpu(node, i);
         double dt = (double)(t - r->last_ps), *v = f->value + f->row_count * 4;
@@ -253,7 +253,7 @@ static fl_status put_log_head(fl_head *head, const fl_scene *scene, const fl_spe
         ok = ok && fl_head_set(head, "clocks", text);
     }
     if (!ok)
-        return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the log");
+        return fl_no_memory(d, "the log");
     fl_layer layer[2] = {fl_platform_layer(&scene->platform, spec->policy->name), spec->layer};
     return fl_policy_head_put(head, spec->policy, &scene->facts, layer, 2, d);
 }
@@ -299,15 +299,13 @@ int fl_cmd_run(int argc, char **argv) {
     fl_probelog probes = {0};
     fl_run_result r = {0};
     fl_status s = policy ? fl_spec_open_set(policy, &set, &spec, &d)
-                         : fl_fail(&d, FL_BAD_INPUT, NULL, 0, 0,
-                                   "no policy given, expected --policy NAME (foldline policies lists them)");
+                         : fl_refuse(&d, "no policy given, expected --policy NAME (foldline policies lists them)");
     if (!s)
         s = fl_fault_specs_parse(&fault_texts, &fault, &d);
     if (!s)
         s = fl_scenes_open(&so, &traces, &scenes, &d);
     if (!s && scenes.count != 1)
-        s = fl_fail(&d, FL_BAD_INPUT, NULL, 0, 0,
-                    "%zu workloads, expected one (--workload NAME chooses; compare takes many)", scenes.count);
+        s = fl_refuse(&d, "%zu workloads, expected one (--workload NAME chooses; compare takes many)", scenes.count);
     if (!s)
         s = fl_scenes_spare(&scenes, option, sizeof option / sizeof *option, &d);
     if (!s)
@@ -324,7 +322,7 @@ int fl_cmd_run(int argc, char **argv) {
         rec.energy_fj = calloc(gpus, sizeof *rec.energy_fj);
         rec.busy_ps = calloc(gpus, sizeof *rec.busy_ps);
         if (!rec.energy_fj || !rec.busy_ps || !name_columns(&truth))
-            s = fl_fail(&d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the timeline");
+            s = fl_no_memory(&d, "the timeline");
     }
     if (!s && telemetry && !(s = fl_sensorlog_open(&sensors, &d)))
         rec.sensors = &sensors;

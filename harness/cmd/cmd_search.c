@@ -26,8 +26,6 @@ typedef struct fold { /* what is tuned on, and scored on */
     bool *tune, *score; /* by scene */
 } fold;
 
-static fl_status no_memory(fl_diag *d) { return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the search"); }
-
 static bool matches(const fl_scene *s, const char *pattern) {
     return !pattern || fl_workload_matches(s->w->name, s->variant, pattern);
 }
@@ -36,10 +34,10 @@ static const char *group_of(const fl_scene *s, bool platform) { return platform 
 
 static fl_status add_fold(fold **all, size_t *count, size_t *room, const char *name, size_t scenes, fl_diag *d) {
     if (fl_grow(all, room, *count + 1, sizeof **all))
-        return no_memory(d);
+        return fl_no_memory(d, "the search");
     fold *f = &(*all)[(*count)++];
     *f = (fold){name, calloc(scenes + 1, sizeof(bool)), calloc(scenes + 1, sizeof(bool))};
-    return f->tune && f->score ? FL_OK : no_memory(d);
+    return f->tune && f->score ? FL_OK : fl_no_memory(d, "the search");
 }
 
 static fl_status make_folds(const fl_scenes *scenes, const char *tune, const char *score, const char *hold_out,
@@ -48,7 +46,7 @@ static fl_status make_folds(const fl_scenes *scenes, const char *tune, const cha
     const bool platform = hold_out && !strcmp(hold_out, "platform");
     fl_status s = FL_OK;
     if (hold_out && !platform && strcmp(hold_out, "workload") != 0)
-        return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "--hold-out '%s', expected workload or platform", hold_out);
+        return fl_refuse(d, "--hold-out '%s', expected workload or platform", hold_out);
     for (size_t i = 0; !s && i < (hold_out ? scenes->count : 1); i++) {
         const char *name = hold_out ? group_of(scenes->item[i], platform) : NULL;
         bool seen = false;
@@ -65,7 +63,7 @@ static fl_status make_folds(const fl_scenes *scenes, const char *tune, const cha
         }
     }
     if (!s && hold_out && *count < 2)
-        s = fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "--hold-out %s: there is only one, expected two or more", hold_out);
+        s = fl_refuse(d, "--hold-out %s: there is only one, expected two or more", hold_out);
     return s;
 }
 

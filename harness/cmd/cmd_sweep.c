@@ -31,8 +31,7 @@ int fl_cmd_sweep(int argc, char **argv) {
     fl_diag d = {0};
     fl_setup u = {0};
     fl_sweep_result r = {0};
-    fl_status s =
-        out ? FL_OK : fl_fail(&d, FL_BAD_INPUT, NULL, 0, 0, "no -o FILE given, expected where the results go");
+    fl_status s = out ? FL_OK : fl_refuse(&d, "no -o FILE given, expected where the results go");
     if (!s)
         s = fl_setup_open(&u, &so, &d);
     if (!s)

@@ -29,10 +29,9 @@ static fl_status kinds_beside(const char *path, fl_head *head, char **kinds, fl_
                                                                              : size;
     if (asprintf(kinds, "%.*s.kinds.csv", (int)stem, path) < 0) {
         *kinds = NULL;
-        return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory");
+        return fl_no_memory(d, NULL);
     }
-    return fl_head_set(head, "kinds", *kinds + (base - path)) ? FL_OK
-                                                              : fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory");
+    return fl_head_set(head, "kinds", *kinds + (base - path)) ? FL_OK : fl_no_memory(d, NULL);
 }
 
 /* The trace of a mix, and a copy of its kinds beside it: complete by themselves. */
@@ -150,11 +149,10 @@ int fl_cmd_synth(int argc, char **argv) {
     fl_diag d = {0};
     if (!platform)
         platform = apps >= 0 ? "rtx3080ti" : "generic";
-    fl_status s = !output || rest.count
-                      ? fl_fail(&d, FL_BAD_INPUT, NULL, 0, 0, "expected -o TRACE.csv and nothing else")
-                  : apps >= 0 ? write_apps(output, (uint32_t)apps, (uint64_t)seed, platform, &d)
-                  : mix       ? write_mix(output, &(fl_mix){mix, (uint64_t)seed, seconds, o.mean_us}, platform, &d)
-                              : write_both(output, &o, platform, &d);
+    fl_status s = !output || rest.count ? fl_refuse(&d, "expected -o TRACE.csv and nothing else")
+                  : apps >= 0           ? write_apps(output, (uint32_t)apps, (uint64_t)seed, platform, &d)
+                  : mix ? write_mix(output, &(fl_mix){mix, (uint64_t)seed, seconds, o.mean_us}, platform, &d)
+                        : write_both(output, &o, platform, &d);
     if (s)
         status = fl_command_fail("synth", &d);
     fl_texts_free(&rest);

@@ -216,7 +216,7 @@ static fl_status draw(const char *plot, const fl_imported *run, char **csv, fl_d
                        "unknown picture format, expected a name ending in .svg, .png or .pdf");
     if (asprintf(csv, "%.*s.series.csv", (int)(dot - plot), plot) < 0) {
         *csv = NULL;
-        return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory");
+        return fl_no_memory(d, NULL);
     }
     fl_status s = fl_stats_write_series(*csv, run, BINS, d);
     return s ? s : fl_plot("trace", *csv, plot, d);
@@ -241,7 +241,7 @@ int fl_cmd_trace(int argc, char **argv) {
     fl_stats stats = {0};
     char *csv = NULL;
     fl_status s = rest.count < 2 || rest.count > 3 || strcmp(rest.item[0], "stats") != 0
-                      ? fl_fail(&d, FL_BAD_INPUT, NULL, 0, 0, "expected stats FILE [TELEMETRY], see --help")
+                      ? fl_refuse(&d, "expected stats FILE [TELEMETRY], see --help")
                       : FL_OK;
     for (size_t i = 1; !s && i < rest.count; i++)
         s = read_one(rest.item[i], i == 1 ? format : NULL, interval_s, &run, &d);

@@ -38,7 +38,7 @@ void fl_emulator_fail(fl_emulator *e, const char *format, ...) {
     va_start(arguments, format);
     (void)vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
-    e->status = fl_fail(e->d, FL_HARDWARE, NULL, 0, 0, "%s", text);
+    e->status = fl_error(e->d, FL_HARDWARE, "%s", text);
 }
 
 static int64_t time_now(const fl_emulator *e) {
@@ -261,7 +261,7 @@ static void session(fl_emulator *e) {
 static fl_status open_session(fl_emulator *e) {
     snprintf(e->dir, sizeof e->dir, "/tmp/foldline-XXXXXX");
     if (!mkdtemp(e->dir))
-        return fl_fail(e->d, FL_IO, NULL, 0, 0, "cannot make a folder for the session: %s", fl_reason(errno));
+        return fl_error(e->d, FL_IO, "cannot make a folder for the session: %s", fl_reason(errno));
     struct sockaddr_un at = {.sun_family = AF_UNIX};
     snprintf(at.sun_path, sizeof at.sun_path, "%s/" FL_EMULATE_SOCKET, e->dir);
     e->listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
@@ -272,7 +272,7 @@ static fl_status open_session(fl_emulator *e) {
     if (e->listener < 0 || e->events < 0 || e->deaths < 0 ||
         bind(e->listener, (const struct sockaddr *)&at, sizeof at) || listen(e->listener, 1024) ||
         epoll_ctl(e->events, EPOLL_CTL_ADD, e->listener, &ev) || epoll_ctl(e->events, EPOLL_CTL_ADD, e->deaths, &dead))
-        return fl_fail(e->d, FL_IO, NULL, 0, 0, "%s: %s", at.sun_path, fl_reason(errno));
+        return fl_error(e->d, FL_IO, "%s: %s", at.sun_path, fl_reason(errno));
     return FL_OK;
 }
 
@@ -319,8 +319,7 @@ fl_status fl_emulate(const fl_emulate_options *o, fl_emulate_result *r, fl_diag 
     e.realtime_ns = o->time == FL_TIME_VIRTUAL ? FL_VIRTUAL_REALTIME_NS : clock_ns(CLOCK_REALTIME);
     fl_status s = fl_boards_open(&e);
     if (!s && e.gpu_count > GPUS_MAX)
-        s = fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "%u GPUs, expected %u at most under emulate", e.gpu_count,
-                    (unsigned)GPUS_MAX);
+        s = fl_refuse(d, "%u GPUs, expected %u at most under emulate", e.gpu_count, (unsigned)GPUS_MAX);
     if (!s && o->rings)
         s = fl_rings_open(&e);
     if (!s)

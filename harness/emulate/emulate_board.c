@@ -17,7 +17,7 @@ fl_status fl_boards_open(fl_emulator *e) {
     e->board = calloc(n, sizeof *e->board);
     if (!lost_ns || !e->board) {
         free(lost_ns);
-        return fl_fail(e->d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the boards");
+        return fl_no_memory(e->d, "the boards");
     }
     fl_status s = e->o->fault_count ? fl_faults_open(&e->faults, e->o->fault, e->o->fault_count, n, e->d) : FL_OK;
     for (uint32_t i = 0; !s && i < n; i++) {

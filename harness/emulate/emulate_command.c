@@ -90,13 +90,13 @@ fl_status fl_command_start(fl_emulator *e) {
     char path[4096];
     const char *name = e->o->command[0];
     if (!find_program(name, path, sizeof path))
-        return fl_fail(e->d, FL_BAD_INPUT, NULL, 0, 0, "'%s': no such program", name);
+        return fl_refuse(e->d, "'%s': no such program", name);
     const char *why = e->turns ? fl_command_unfit(path) : NULL;
     if (why)
-        return fl_fail(e->d, FL_HARDWARE, NULL, 0, 0, "%s %s: its time cannot be virtual", name, why);
+        return fl_error(e->d, FL_HARDWARE, "%s %s: its time cannot be virtual", name, why);
     int told[2];
     if (pipe2(told, O_CLOEXEC))
-        return fl_fail(e->d, FL_IO, NULL, 0, 0, "pipe: %s", fl_reason(errno));
+        return fl_error(e->d, FL_IO, "pipe: %s", fl_reason(errno));
     e->command = fork();
     if (!e->command) {
         const int ours[] = {SIGINT, SIGTERM, SIGHUP, SIGCHLD}; /* what we were started to ignore, it ignores too */
@@ -118,11 +118,11 @@ fl_status fl_command_start(fl_emulator *e) {
     close(told[0]);
     if (e->command < 0) {
         close(told[1]);
-        return fl_fail(e->d, FL_IO, NULL, 0, 0, "fork: %s", fl_reason(errno));
+        return fl_error(e->d, FL_IO, "fork: %s", fl_reason(errno));
     }
     if (e->turns)
         fl_turns_command(e);
     const bool sent = write(told[1], "", 1) == 1;
     close(told[1]);
-    return sent ? FL_OK : fl_fail(e->d, FL_IO, NULL, 0, 0, "cannot start %s", name);
+    return sent ? FL_OK : fl_error(e->d, FL_IO, "cannot start %s", name);
 }

@@ -24,7 +24,7 @@ static const fl_error_name names[] = {
 enum { NAMES = sizeof names / sizeof *names };
 
 static fl_status bad(const char *text, fl_diag *d, const char *why) {
-    return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "--error '%s': %s", text, why);
+    return fl_refuse(d, "--error '%s': %s", text, why);
 }
 
 static fl_status take(const char *text, char *pair, fl_refusal *out, double *for_s, fl_diag *d) {
@@ -68,8 +68,7 @@ fl_status fl_refusal_parse(const char *text, fl_refusal *out, fl_diag *d) {
         i++;
     if (i == NAMES) {
         const char *near = fl_nearest(copy, candidate, NAMES);
-        return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "--error '%s': unknown error, did you mean '%s'?", text,
-                       near ? near : names[0].name);
+        return fl_refuse(d, "--error '%s': unknown error, did you mean '%s'?", text, near ? near : names[0].name);
     }
     out->result = names[i].result;
     snprintf(out->call, sizeof out->call, "%s", names[i].call);

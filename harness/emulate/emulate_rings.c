@@ -25,15 +25,14 @@ fl_status fl_rings_open(fl_emulator *e) {
         r = NULL;
     }
     if (!r)
-        return fl_fail(e->d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the kernel records");
+        return fl_no_memory(e->d, "the kernel records");
     int error = mkdir(e->o->rings, 0700) && errno != EEXIST ? errno : 0;
     if (!error)
         error = fl_ring_create(&r->ring, e->o->rings, RECORDS, NAMES);
     if (error) {
         free(r->name);
         free(r);
-        return fl_fail(e->d, FL_IO, NULL, 0, 0, "%s: cannot make a ring of kernel records: %s", e->o->rings,
-                       fl_reason(error));
+        return fl_error(e->d, FL_IO, "%s: cannot make a ring of kernel records: %s", e->o->rings, fl_reason(error));
     }
     for (uint32_t i = 0; i < w->class_count; i++) {
         uint32_t k = 0;

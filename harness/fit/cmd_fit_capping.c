@@ -91,7 +91,7 @@ static fl_status take_sweep(const fl_scene_options *so, const char *measured, fl
             !fl_head_set(&out->head, "parts",
                          "column kernel: gpu, cpu, comm: the part of a run, power_w by how much node power exceeds "
                          "P_static in it, sm_mhz the clock of the processor at work; static: P_static"))
-            s = fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the sweep");
+            s = fl_no_memory(d, "the sweep");
         else
             s = fl_sweep_write(measured, out, d);
     }
@@ -116,9 +116,9 @@ int fl_fit_capping(int argc, char **argv) {
     fl_status s = FL_OK;
     c.path = files.count ? files.item[0] : so.sweep;
     if (files.count + (so.sweep != NULL) + (so.programs != NULL) != 1)
-        s = fl_fail(&d, FL_BAD_INPUT, NULL, 0, 0, "expected one sweep, or --platform and --programs");
+        s = fl_refuse(&d, "expected one sweep, or --platform and --programs");
     else if (!so.programs && measured)
-        s = fl_fail(&d, FL_BAD_INPUT, NULL, 0, 0, "--measured goes with --programs, not with a sweep");
+        s = fl_refuse(&d, "--measured goes with --programs, not with a sweep");
     if (!s)
         s = c.path ? fl_sweep_read(c.path, &c.sweep, &d) : take_sweep(&so, measured, &c.sweep, &d);
     if (!c.path)

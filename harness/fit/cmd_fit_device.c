@@ -294,7 +294,7 @@ static fl_status make(maker *m, fl_diag *d) {
         make_limits(m);
         cJSON *calibration = fl_chip_to_json(&m->full, m->rows->mem_known);
         fl_fit_marks marks = {0};
-        s = calibration ? fl_fit_marks_make(m->rows, &marks, d) : fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory");
+        s = calibration ? fl_fit_marks_make(m->rows, &marks, d) : fl_no_memory(d, NULL);
         if (s == FL_OK)
             cJSON_AddItemToObject(calibration, FL_FIT_MARKS_KEY, fl_fit_marks_to_json(&marks));
         fl_fit_marks_free(&marks);
@@ -342,13 +342,13 @@ int fl_fit_device(int argc, char **argv) {
         return status;
     for (size_t i = 0; !s && i < rest.count; i++) /* --sweep a.csv b.csv */
         s = o.sweeps.count ? fl_texts_add(&o.sweeps, rest.item[i], &d)
-                           : fl_fail(&d, FL_BAD_INPUT, NULL, 0, 0, "'%s' is no option, see --help", rest.item[i]);
+                           : fl_refuse(&d, "'%s' is no option, see --help", rest.item[i]);
     if (!s && !o.sweeps.count)
-        s = fl_fail(&d, FL_BAD_INPUT, NULL, 0, 0, "no sweep, expected --sweep FILE");
+        s = fl_refuse(&d, "no sweep, expected --sweep FILE");
     if (!s && !o.out)
-        s = fl_fail(&d, FL_BAD_INPUT, NULL, 0, 0, "nowhere to write, expected --out FILE");
+        s = fl_refuse(&d, "nowhere to write, expected --out FILE");
     if (!s && strlen(o.name) > 63)
-        s = fl_fail(&d, FL_BAD_INPUT, NULL, 0, 0, "--name of %zu characters, expected at most 63", strlen(o.name));
+        s = fl_refuse(&d, "--name of %zu characters, expected at most 63", strlen(o.name));
     fl_fit_rows rows = {0};
     maker m = {.o = &o, .rows = &rows};
     if (!s)

@@ -38,8 +38,6 @@ typedef struct run_seen { /* one device's rows within the run */
     double from_s, to_s;
 } run_seen;
 
-static fl_status no_memory(fl_diag *d) { return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the logs"); }
-
 static double value_at(const fl_telemetry *t, size_t row, const char *signal) {
     for (size_t k = 0; k < t->signal_count; k++)
         if (!strcmp(t->signal[k], signal))
@@ -163,7 +161,7 @@ static char *name_of(const logs_options *o, const fl_telemetry *t, const char *p
 static fl_status add_run(fl_sweep *s, const logs_options *o, const char *path, const fl_telemetry *t, fl_diag *d) {
     run_seen r = {.t = t, .row = malloc((t->row_count + 1) * sizeof *r.row)};
     double *room = malloc((t->row_count + 1) * sizeof *room);
-    fl_status status = r.row && room ? pick_rows(&r, o, path, d) : no_memory(d);
+    fl_status status = r.row && room ? pick_rows(&r, o, path, d) : fl_no_memory(d, "the logs");
     if (!status)
         status = find_run(&r, path, d);
     if (!status) {
@@ -182,7 +180,7 @@ static fl_status add_run(fl_sweep *s, const logs_options *o, const char *path, c
         else if (fl_grow(&s->names, &s->name_room, s->name_count + 1, sizeof *s->names) ||
                  fl_grow(&s->rows, &s->row_room, s->row_count + 1, sizeof *s->rows) ||
                  !(s->names[s->name_count] = name_of(o, t, path)))
-            status = no_memory(d);
+            status = fl_no_memory(d, "the logs");
         else
             s->rows[s->row_count++] = (fl_sweep_row){.workload = (uint32_t)s->name_count++,
                                                      .sm_mhz = sm,
@@ -203,7 +201,7 @@ static fl_status add_run(fl_sweep *s, const logs_options *o, const char *path, c
 static fl_status read_all(fl_sweep *s, const logs_options *o, const fl_texts *logs, fl_diag *d) {
     const fl_import_options how = {.interval_s = o->interval_s, .device = (int32_t)o->device};
     if (fl_grow(&s->names, &s->name_room, 1, sizeof *s->names) || !(s->names[0] = strdup("")))
-        return no_memory(d);
+        return fl_no_memory(d, "the logs");
     s->name_count = 1; /* the kernel of every row */
     for (size_t i = 0; i < logs->count; i++) {
         fl_imported in = {0};
@@ -220,7 +218,7 @@ static fl_status read_all(fl_sweep *s, const logs_options *o, const fl_texts *lo
     }
     if (s->row_count == 0)
         return fl_fail(d, FL_BAD_INPUT, logs->item[0], 0, 0, "no run at steady clocks");
-    return fl_head_set(&s->head, "source", "foldline fit logs") ? FL_OK : no_memory(d);
+    return fl_head_set(&s->head, "source", "foldline fit logs") ? FL_OK : fl_no_memory(d, "the logs");
 }
 
 int fl_fit_logs(int argc, char **argv) {
@@ -240,9 +238,9 @@ int fl_fit_logs(int argc, char **argv) {
     fl_sweep sweep = {0};
     fl_status s = FL_OK;
     if (!logs.count)
-        s = fl_fail(&d, FL_BAD_INPUT, NULL, 0, 0, "no log given");
+        s = fl_refuse(&d, "no log given");
     else if (!o.out)
-        s = fl_fail(&d, FL_BAD_INPUT, NULL, 0, 0, "nowhere to write, expected -o FILE");
+        s = fl_refuse(&d, "nowhere to write, expected -o FILE");
     if (!s)
         s = read_all(&sweep, &o, &logs, &d);
     if (!s)

@@ -71,7 +71,7 @@ static fl_status observe(const fl_state_runs *r, int side, observations *o, fl_d
     *o = (observations){.metric = malloc((r->count + 1) * FL_METRICS * sizeof *o->metric),
                         .sensitivity = malloc((r->count + 1) * sizeof *o->sensitivity)};
     if (!o->metric || !o->sensitivity)
-        return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the regression");
+        return fl_no_memory(d, "the regression");
     for (size_t i = 0; i < r->count; i++) {
         const double s = sensitivity_at(r, &r->run[i], side);
         bool known = !isnan(s);
@@ -89,9 +89,10 @@ static fl_status fit_side(const fl_state_runs *r, int side, fl_sensitivity_fit *
     const fl_model_status m =
         s ? FL_MODEL_OK : fl_fit_sensitivity_linear(o.metric, o.sensitivity, o.count, FL_METRICS, fit);
     if (!s && m != FL_MODEL_OK)
-        s = fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "%s sensitivity, %zu observations: %s", sides[side], o.count,
-                    m == FL_MODEL_NO_FIT ? "too few, or all alike; expected kernels that differ, at two states or more"
-                                         : fl_model_text(m));
+        s = fl_refuse(d, "%s sensitivity, %zu observations: %s", sides[side], o.count,
+                      m == FL_MODEL_NO_FIT
+                          ? "too few, or all alike; expected kernels that differ, at two states or more"
+                          : fl_model_text(m));
     free(o.metric);
     free(o.sensitivity);
     return s;
@@ -220,11 +221,11 @@ static void print_json(const fl_state_runs *r, const fl_sensitivity_fit fit[2]) 
 static fl_status get_runs(const fl_profile_options *po, const fl_texts *rest, const char *out, fl_state_runs *r,
                           fl_diag *d) {
     if ((rest->count == 1) == (po->programs != NULL) || rest->count > 1)
-        return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "expected one file of runs, or --programs and --platform");
+        return fl_refuse(d, "expected one file of runs, or --programs and --platform");
     if (rest->count)
         return fl_state_runs_read(rest->item[0], r, d);
     if (!po->platform)
-        return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "--programs without --platform, expected both");
+        return fl_refuse(d, "--programs without --platform, expected both");
     fl_status s = fl_profile_states(po, r, d);
     char source[1024];
     snprintf(source, sizeof source, "simulated: kernels of %s, each alone on %s, seed %llu", po->programs, po->platform,

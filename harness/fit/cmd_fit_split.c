@@ -46,16 +46,14 @@ static fl_status one_split(const split_options *o, const fl_fit_rows *r, const f
     fl_chip_row *row = malloc((r->count + 1) * sizeof *row);
     size_t n = 0;
     if (!row)
-        return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory");
+        return fl_no_memory(d, NULL);
     for (size_t i = 0; i < r->count; i++)
         if (half[r->row[i].workload])
             row[n++] = r->row[i];
     const fl_model_status f = fl_chip_fit(device->count ? device->row : row, device->count ? device->count : n,
                                           o->plain ? FL_CHIP_PLAIN : FL_CHIP_FULL, &chip);
     free(row);
-    fl_status s = f == FL_MODEL_OK
-                      ? FL_OK
-                      : fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "no device can be fitted: %s", fl_model_text(f));
+    fl_status s = f == FL_MODEL_OK ? FL_OK : fl_refuse(d, "no device can be fitted: %s", fl_model_text(f));
     fl_fit_score all = {0};
     for (size_t i = 0; !s && i < r->entities; i++) {
         fl_fit_result_of result = {0};
@@ -136,7 +134,7 @@ static fl_status run_all(split_options *o, fl_diag *d) {
         s = fl_fail(d, FL_BAD_INPUT, o->sweeps.item[0], 0, 0, "one workload, expected two or more to split");
     bool *half = s ? NULL : calloc(rows.entities + 1, sizeof *half);
     if (!s && !half)
-        s = fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory");
+        s = fl_no_memory(d, NULL);
     for (int64_t i = 0; !s && i < o->splits; i++) {
         draw(&rows, (uint64_t)o->seed, (uint64_t)i, half);
         s = one_split(o, &rows, &device, &at, half, &t, d);
@@ -169,9 +167,9 @@ int fl_fit_split(int argc, char **argv) {
     fl_diag d = {0};
     fl_status s = FL_OK;
     if (rest.count)
-        s = fl_fail(&d, FL_BAD_INPUT, NULL, 0, 0, "'%s' is no option, see --help", rest.item[0]);
+        s = fl_refuse(&d, "'%s' is no option, see --help", rest.item[0]);
     else if (!o.sweeps.count)
-        s = fl_fail(&d, FL_BAD_INPUT, NULL, 0, 0, "no sweep, expected --sweep FILE");
+        s = fl_refuse(&d, "no sweep, expected --sweep FILE");
     if (!s)
         s = run_all(&o, &d);
     if (s)

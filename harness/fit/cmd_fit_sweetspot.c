@@ -50,7 +50,7 @@ static fl_status choose(fl_spots *all, const spot_options *o, fl_diag *d) {
         if (m == FL_MODEL_OK)
             m = fl_slope_choose(s->point, s->count, o->delta, o->epsilon, &s->choice);
         if (m != FL_MODEL_OK)
-            return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "%s: %s", s->name, fl_model_text(m));
+            return fl_refuse(d, "%s: %s", s->name, fl_model_text(m));
     }
     return FL_OK;
 }
@@ -215,7 +215,7 @@ int fl_fit_sweetspot(int argc, char **argv) {
         if (!dot || strcmp(dot, ".json") != 0)
             s = fl_texts_add(&traces, rest.item[i], &d);
         else if (ex.tree)
-            s = fl_fail(&d, FL_BAD_INPUT, NULL, 0, 0, "more than one experiment, expected one");
+            s = fl_refuse(&d, "more than one experiment, expected one");
         else
             s = fl_experiment_open(rest.item[i], &ex, &d);
     }

@@ -44,8 +44,6 @@ typedef struct job {
     fl_trace_power power;
 } job;
 
-static fl_status no_memory(fl_diag *d) { return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the fit"); }
-
 static double sharpness(const job *j) { return j->dev->sharpness >= 1 ? j->dev->sharpness : INFINITY; }
 
 /* ---- output ---- */
@@ -67,7 +65,7 @@ static fl_status add_kind(const job *j, fl_kinds *k, const char *name, double c,
                          .host_gb_s = NAN};
     if (!(load.name = strdup(name)) || fl_grow(&k->kind, &k->room, k->count + 1, sizeof load)) {
         free(load.name);
-        return no_memory(d);
+        return fl_no_memory(d, "the fit");
     }
     k->kind[k->count++] = load;
     return FL_OK;
@@ -93,7 +91,7 @@ static fl_status write_kinds(const job *j, const char *path, fl_diag *d) {
      * many terms as points meets them all, and says nothing of how wrong it is. */
     ok = ok && (isnan(s->unseen_pct) || put(&k.head, "model_time_mape_pct", s->unseen_pct));
     ok = ok && (isnan(j->power.unseen_pct) || put(&k.head, "model_power_mape_pct", j->power.unseen_pct));
-    fl_status status = ok ? FL_OK : no_memory(d);
+    fl_status status = ok ? FL_OK : fl_no_memory(d, "the fit");
     for (size_t i = 0; !status && i < s->name_count; i++)
         if (s->name[i].own_ns > 0)
             status = add_kind(j, &k, s->name[i].text, s->name[i].c, s->name[i].l, d);
@@ -144,16 +142,15 @@ static void print(const job *j, const char *path) {
 static fl_status open_files(job *j, const fl_texts *paths, const char *format, const fl_texts *clocks, fl_diag *d) {
     j->file = calloc(paths->count + 1, sizeof *j->file);
     j->sm_mhz = calloc(paths->count + 1, sizeof *j->sm_mhz);
-    fl_status s = j->file && j->sm_mhz ? FL_OK : no_memory(d);
+    fl_status s = j->file && j->sm_mhz ? FL_OK : fl_no_memory(d, "the fit");
     if (!s && clocks->count && clocks->count != paths->count)
-        s = fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "--sm-mhz %zu times for %zu recordings, expected one for each",
-                    clocks->count, paths->count);
+        s = fl_refuse(d, "--sm-mhz %zu times for %zu recordings, expected one for each", clocks->count, paths->count);
     for (size_t i = 0; !s && i < paths->count; i++, j->count += !s) {
         char *end = NULL;
         if (clocks->count) {
             j->sm_mhz[i] = strtod(clocks->item[i], &end);
             if (end == clocks->item[i] || *end || !(j->sm_mhz[i] > 0))
-                return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "--sm-mhz '%s', expected a clock in MHz", clocks->item[i]);
+                return fl_refuse(d, "--sm-mhz '%s', expected a clock in MHz", clocks->item[i]);
         }
         s = fl_trace_open(paths->item[i], format, NULL, &j->file[i], d);
         if (!s)
@@ -189,10 +186,9 @@ int fl_fit_trace(int argc, char **argv) {
     fl_diag d = {0};
     job j = {0};
     size_t kernels = 0;
-    fl_status s =
-        paths.count && out && platform
-            ? FL_OK
-            : fl_fail(&d, FL_BAD_INPUT, NULL, 0, 0, "expected recordings, --platform NAME and -o FILE, see --help");
+    fl_status s = paths.count && out && platform
+                      ? FL_OK
+                      : fl_refuse(&d, "expected recordings, --platform NAME and -o FILE, see --help");
     if (!s)
         s = fl_platform_open(platform, 0, &j.platform, &d);
     if (!s) {
@@ -204,11 +200,10 @@ int fl_fit_trace(int argc, char **argv) {
     for (size_t i = 0; !s && i < j.count; i++)
         tell_notes(paths.item[i], &j.file[i], kernels > 0);
     if (!s && !kernels) {
-        s = paths.count == 1
-                ? fl_fit_phases(&j.file[0].telemetry, (int32_t)device, j.dev, paths.item[0], out, &d)
-                : fl_fail(&d, FL_BAD_INPUT, NULL, 0, 0, "no kernels in any, expected one log to find phases in");
+        s = paths.count == 1 ? fl_fit_phases(&j.file[0].telemetry, (int32_t)device, j.dev, paths.item[0], out, &d)
+                             : fl_refuse(&d, "no kernels in any, expected one log to find phases in");
     } else if (!s && device >= 0) {
-        s = fl_fail(&d, FL_BAD_INPUT, NULL, 0, 0, "--device picks a GPU of a log, and these are kernels");
+        s = fl_refuse(&d, "--device picks a GPU of a log, and these are kernels");
     } else if (!s) {
         for (size_t i = 0; !s && i < j.count; i++)
             if (j.file[i].has_kernels)

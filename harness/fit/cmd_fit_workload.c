@@ -226,7 +226,7 @@ static fl_status run_all(const workload_options *o, fl_diag *d) {
         s = fl_fit_rows_read(&o->sweeps, &o->only, &rows, d);
     fl_fit_result_of *result = s ? NULL : calloc(rows.entities + 1, sizeof *result);
     if (!s && !result)
-        s = fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory");
+        s = fl_no_memory(d, NULL);
     if (!s)
         match_memory(&rows, &chip, chip_knows);
     size_t left = 0, beyond = 0;
@@ -300,11 +300,11 @@ int fl_fit_workload_command(int argc, char **argv) {
     fl_diag d = {0};
     fl_status s = FL_OK;
     if (rest.count)
-        s = fl_fail(&d, FL_BAD_INPUT, NULL, 0, 0, "'%s' is no option, see --help", rest.item[0]);
+        s = fl_refuse(&d, "'%s' is no option, see --help", rest.item[0]);
     else if (!o.device)
-        s = fl_fail(&d, FL_BAD_INPUT, NULL, 0, 0, "no device, expected --device FILE");
+        s = fl_refuse(&d, "no device, expected --device FILE");
     else if (!o.sweeps.count)
-        s = fl_fail(&d, FL_BAD_INPUT, NULL, 0, 0, "no sweep, expected --sweep FILE");
+        s = fl_refuse(&d, "no sweep, expected --sweep FILE");
     if (!s)
         s = run_all(&o, &d);
     if (s)

@@ -12,8 +12,6 @@ const char *const fl_capping_part[2] = {FL_CAPPING_GPU, FL_CAPPING_CPU};
 static const char *const benchmark[2][2] = {{FL_CAPPING_MEMORY, FL_CAPPING_COMPUTE},
                                             {FL_CAPPING_CPU_MEMORY, FL_CAPPING_CPU_COMPUTE}};
 
-static fl_status no_memory(fl_diag *d) { return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the fit"); }
-
 /* ---- the sweep ----------------------------------------------------------------------------------------------------
  */
 
@@ -36,7 +34,7 @@ static fl_status points_insert(fl_capping_points *p, const fl_capping *c, const 
     double *power_w = realloc(p->power_w, n * sizeof *power_w);
     p->power_w = power_w ? power_w : p->power_w;
     if (!mhz || !time_s || !power_w)
-        return no_memory(d);
+        return fl_no_memory(d, "the fit");
     for (; i > 0 && p->mhz[i - 1] >= r->sm_mhz; i--) {
         if (p->mhz[i - 1] == r->sm_mhz)
             return fl_fail(d, FL_BAD_INPUT, c->path, r->line, 0, "%s at %g MHz twice, expected one row",
@@ -92,7 +90,7 @@ static fl_status fit_chip(fl_capping *c, int k, fl_diag *d) {
         s = fl_fail(d, FL_BAD_INPUT, c->path, 0, 0, "%zu clocks of %s and %zu of %s, expected the same, two or more", n,
                     benchmark[k][0], p[1].count, benchmark[k][1]);
     } else if (!s && !(chip->volt = calloc(n, sizeof *chip->volt))) {
-        s = no_memory(d);
+        s = fl_no_memory(d, "the fit");
     } else if (!s) {
         chip->mhz = p[0].mhz;
         chip->count = n;
@@ -165,7 +163,7 @@ static fl_status fit_app(const fl_capping *c, fl_capping_application *a, fl_diag
 static fl_status fit_apps(fl_capping *c, fl_diag *d) {
     c->app = calloc(c->sweep.name_count + 1, sizeof *c->app);
     if (!c->app)
-        return no_memory(d);
+        return fl_no_memory(d, "the fit");
     fl_status s = FL_OK;
     for (size_t n = 0; !s && n < c->sweep.name_count; n++)
         for (size_t i = 0; i < c->sweep.row_count; i++)

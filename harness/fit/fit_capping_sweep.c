@@ -119,7 +119,7 @@ static fl_status add(fl_sweep *s, const char *workload, const char *part, double
                               .ratio_cv = (double)NAN};
     if (row.workload == UINT32_MAX || row.kernel == UINT32_MAX ||
         fl_grow(&s->rows, &s->row_room, s->row_count + 1, sizeof row))
-        return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the sweep");
+        return fl_no_memory(d, "the sweep");
     s->rows[s->row_count++] = row;
     return FL_OK;
 }
@@ -159,8 +159,7 @@ static fl_status measure_static(const fl_scenes *scenes, double *static_w, fl_sw
         return s ? s
                  : add(out, FL_CAPPING_REST, FL_CAPPING_STATIC, (double)NAN, (double)NAN, p.time_s[CPU], *static_w, d);
     }
-    return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "no workload '%s', expected one that keeps the node at rest: P_static",
-                   FL_CAPPING_REST);
+    return fl_refuse(d, "no workload '%s', expected one that keeps the node at rest: P_static", FL_CAPPING_REST);
 }
 
 fl_status fl_capping_measure(const fl_scenes *scenes, fl_sweep *out, fl_diag *d) {

@@ -60,7 +60,7 @@ fl_status fl_idle_log_fit(const char *path, const fl_chip *chip, fl_idle_log *ou
     double *volt = calloc(rows + 1, sizeof *volt);
     int last = -1;
     if (!s && (!reading || !point || !volt))
-        s = fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the log");
+        s = fl_no_memory(d, "the log");
     for (size_t i = 0; i < rows; i++)
         last = in.telemetry.device[i] > last ? in.telemetry.device[i] : last;
     bool found = false;

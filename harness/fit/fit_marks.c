@@ -22,7 +22,7 @@ static int ascending(const void *a, const void *b) {
 fl_status fl_fit_marks_make(const fl_fit_rows *r, fl_fit_marks *m, fl_diag *d) {
     *m = (fl_fit_marks){.mark = malloc((r->count + 1) * sizeof *m->mark)};
     if (!m->mark)
-        return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the rows' marks");
+        return fl_no_memory(d, "the rows' marks");
     for (size_t i = 0; i < r->count; i++)
         if (r->entity[r->row[i].workload].count > 1)
             m->mark[m->count++] = mark_of(&r->row[i]);
@@ -47,7 +47,7 @@ fl_status fl_fit_marks_from_json(const fl_json *calibration, fl_fit_marks *m, fl
         return s;
     m->mark = malloc((fl_json_count(&list) + 1) * sizeof *m->mark);
     if (!m->mark)
-        return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the rows' marks");
+        return fl_no_memory(d, "the rows' marks");
     for (fl_json e = fl_json_first(&list); s == FL_OK && e.node; e = fl_json_next(&list, &e)) {
         double x = 0;
         s = fl_json_real(&e, 0, INT32_MAX, &x, d);

@@ -11,8 +11,6 @@
 #define UNKNOWN 1    /* MHz, memory: not known */
 #define BINDING 0.97 /* power above this share of a limit: the board lowers its clock at times */
 
-static fl_status no_memory(fl_diag *d) { return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the sweep"); }
-
 static bool wanted(const char *name, const fl_texts *only) {
     for (size_t i = 0; i < only->count; i++)
         if (fnmatch(only->item[i], name, 0) == 0)
@@ -42,7 +40,7 @@ static fl_status add_file(const char *path, size_t file, const fl_texts *only, f
     const size_t since = r->entities;
     double *highest = status ? NULL : calloc(s.name_count + 1, sizeof *highest); /* limit, per workload */
     if (!status && !highest)
-        status = no_memory(d);
+        status = fl_no_memory(d, "the sweep");
     for (size_t i = 0; !status && i < s.row_count; i++)
         highest[s.rows[i].workload] = fmax(highest[s.rows[i].workload], limit_of(&s.rows[i]));
     for (size_t i = 0; !status && i < s.row_count; i++) {
@@ -60,7 +58,7 @@ static fl_status add_file(const char *path, size_t file, const fl_texts *only, f
         }
         const size_t e = entity_of(r, &s, row, file, since);
         if (e == SIZE_MAX || fl_grow(&r->row, &r->room, r->count + 1, sizeof *r->row)) {
-            status = no_memory(d);
+            status = fl_no_memory(d, "the sweep");
             break;
         }
         r->mem_known |= !isnan(row->mem_mhz);
@@ -174,9 +172,8 @@ fl_status fl_fit_at_parse(const char *text, fl_fit_at *at, fl_diag *d) {
     if (rest && !strncmp(rest, "/mem=", 5))
         rest = numbers(rest + 5, at->mem, 16, &at->mems);
     if (!rest || *rest)
-        return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0,
-                       "--at %s, expected ends, corners, all, or clocks as sm=952,1530 or sm=952,1530/mem=405,877",
-                       text);
+        return fl_refuse(d, "--at %s, expected ends, corners, all, or clocks as sm=952,1530 or sm=952,1530/mem=405,877",
+                         text);
     return FL_OK;
 }
 

@@ -6,8 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static fl_status no_memory(fl_diag *d) { return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the scores"); }
-
 enum { KINDS = 5 };
 
 static fl_status add_error(fl_fit_errors *e, const double value[KINDS], fl_diag *d) {
@@ -17,7 +15,7 @@ static fl_status add_error(fl_fit_errors *e, const double value[KINDS], fl_diag 
         for (size_t i = 0; i < KINDS; i++) {
             double *grown = realloc(*list[i], room * sizeof *grown);
             if (!grown)
-                return no_memory(d);
+                return fl_no_memory(d, "the scores");
             *list[i] = grown;
         }
         e->room = room;
@@ -75,7 +73,7 @@ fl_status fl_fit_entity_run(const fl_chip *chip, const fl_fit_rows *r, const fl_
     fl_chip_guess *guess = calloc(e->count + 1, sizeof *guess);
     size_t n = 0, m = 0;
     double sm_low = INFINITY, sm_high = 0, mem_low = INFINITY, mem_high = 0;
-    fl_status s = o.guess && known && guess ? FL_OK : no_memory(d);
+    fl_status s = o.guess && known && guess ? FL_OK : fl_no_memory(d, "the scores");
     for (size_t i = e->first; s == FL_OK && i < e->first + e->count; i++) {
         const fl_chip_row *row = &r->row[i];
         if (!fl_fit_at_has(at, r, e, row)) {
@@ -90,13 +88,12 @@ fl_status fl_fit_entity_run(const fl_chip *chip, const fl_fit_rows *r, const fl_
     }
     char name[256];
     if (s == FL_OK && n == 0)
-        s = fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "%s: none of its settings is among those to fit",
-                    fl_fit_entity_name(e, name, sizeof name));
+        s = fl_refuse(d, "%s: none of its settings is among those to fit", fl_fit_entity_name(e, name, sizeof name));
     if (s == FL_OK) {
         const fl_model_status f = fl_chip_predict(chip, known, n, asked, m, guess, &o.load);
         if (f != FL_MODEL_OK)
-            s = fl_fail(d, f == FL_MODEL_NO_MEMORY ? FL_NO_MEMORY : FL_BAD_INPUT, NULL, 0, 0, "%s: %s",
-                        fl_fit_entity_name(e, name, sizeof name), fl_model_text(f));
+            s = fl_error(d, f == FL_MODEL_NO_MEMORY ? FL_NO_MEMORY : FL_BAD_INPUT, "%s: %s",
+                         fl_fit_entity_name(e, name, sizeof name), fl_model_text(f));
     }
     o.score.fitted = n;
     for (size_t i = 0, j = 0; s == FL_OK && i < e->count; i++) {

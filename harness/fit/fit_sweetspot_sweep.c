@@ -8,18 +8,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-static fl_status no_memory(fl_diag *d) { return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the sweep"); }
-
 static fl_status add_spot(fl_spots *all, const char *name, fl_diag *d) {
     if (fl_grow(&all->item, &all->room, all->count + 1, sizeof *all->item))
-        return no_memory(d);
+        return fl_no_memory(d, "the sweep");
     all->item[all->count] = (fl_spot){.name = strdup(name)};
-    return all->item[all->count++].name ? FL_OK : no_memory(d);
+    return all->item[all->count++].name ? FL_OK : fl_no_memory(d, "the sweep");
 }
 
 static fl_status add_point(fl_spot *s, double mhz, double time_s, double energy_j, fl_diag *d) {
     if (fl_grow(&s->point, &s->room, s->count + 1, sizeof *s->point))
-        return no_memory(d);
+        return fl_no_memory(d, "the sweep");
     s->point[s->count++] = (fl_slope_point){.mhz = mhz, .time_s = time_s, .power_w = energy_j / time_s};
     return FL_OK;
 }
@@ -180,7 +178,7 @@ static fl_status plan(simulation *m, size_t scene, double mem_mhz, fl_diag *d) {
         if (choice[i].mem_mhz != mem)
             continue;
         if (fl_grow(&m->run, &m->run_room, m->run_count + 1, sizeof *m->run))
-            status = no_memory(d);
+            status = fl_no_memory(d, "the sweep");
         else
             m->run[m->run_count++] = (run_place){scene, into->count, choice[i]};
         if (!status)

@@ -6,8 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static fl_status no_memory(fl_diag *d) { return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the kernels"); }
-
 typedef struct key {
     uint32_t name, grid[3], block[3];
 } key;
@@ -25,7 +23,7 @@ static fl_status grow(fl_seen *s, fl_diag *d) {
     const size_t room = s->kernel_room ? 2 * s->kernel_room : 256;
     char *more = malloc(room * (sizeof *s->kernel + sizeof(key)));
     if (!more)
-        return no_memory(d);
+        return fl_no_memory(d, "the kernels");
     if (s->kernel_count) {
         memcpy(more, s->kernel, s->kernel_count * sizeof *s->kernel);
         memcpy(more + room * sizeof *s->kernel, s->kernel + s->kernel_room, s->kernel_count * sizeof(key));
@@ -40,7 +38,7 @@ static fl_status find(fl_seen *s, const key *k, fl_seen_kernel **out, fl_diag *d
     fl_status status = grow(s, d);
     fl_intern_slot *slot = status ? NULL : fl_intern_find(&s->kernels, fl_hash(k, sizeof *k), same, s, k);
     if (status || !slot)
-        return status ? status : no_memory(d);
+        return status ? status : fl_no_memory(d, "the kernels");
     if (slot->index == UINT32_MAX) {
         slot->index = (uint32_t)s->kernel_count;
         ((key *)(void *)(s->kernel + s->kernel_room))[s->kernel_count] = *k;
@@ -86,7 +84,7 @@ fl_status fl_seen_add(fl_seen *s, const char *path, const fl_kernel_trace *t, do
         memcpy(k.grid, kind->grid, sizeof k.grid);
         memcpy(k.block, kind->block, sizeof k.block);
         fl_seen_kernel *seen = NULL;
-        status = k.name == UINT32_MAX ? no_memory(d) : find(s, &k, &seen, d);
+        status = k.name == UINT32_MAX ? fl_no_memory(d, "the kernels") : find(s, &k, &seen, d);
         if (!status)
             status = count(seen, mhz, ns, path, d);
         s->ref_mhz = fmax(s->ref_mhz, mhz);
@@ -122,7 +120,7 @@ fl_status fl_seen_fit(fl_seen *s, double sharpness, fl_diag *d) {
     double unseen = 0, unseen_ns = 0;
     s->name = calloc(s->name_count + 1, sizeof *s->name);
     if (!s->name)
-        return no_memory(d);
+        return fl_no_memory(d, "the kernels");
     for (size_t i = 0; i < s->kernel_count; i++) {
         fl_seen_kernel *k = &s->kernel[i];
         for (size_t j = 0; j < k->clocks; j++)
@@ -148,8 +146,7 @@ fl_status fl_seen_fit(fl_seen *s, double sharpness, fl_diag *d) {
         }
     }
     if (!(s->own_ns > 0))
-        return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0,
-                       "no kernel was seen at two clocks, expected recordings of one program at several");
+        return fl_refuse(d, "no kernel was seen at two clocks, expected recordings of one program at several");
     s->any_c /= s->own_ns;
     s->any_l /= s->own_ns;
     s->mape_pct /= s->own_ns;

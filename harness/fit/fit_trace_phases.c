@@ -24,8 +24,6 @@ typedef struct phases {
     size_t count, room;
 } phases;
 
-static fl_status no_memory(fl_diag *d) { return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the phases"); }
-
 static void add(phase *p, const double *value, double seconds) {
     p->seconds += seconds;
     seconds = fmax(seconds, 1e-9); /* the first reading of a log stands for no time, but is one */
@@ -66,7 +64,7 @@ static fl_status cut(const fl_telemetry *t, const size_t *column, int32_t device
         off = out->count && differs(&out->item[out->count - 1], value) ? off + 1 : 0;
         if (!out->count || off > 1) {
             if (fl_grow(&out->item, &out->room, out->count + 1, sizeof *out->item))
-                return no_memory(d);
+                return fl_no_memory(d, "the phases");
             out->item[out->count++] = (phase){0};
             off = 0;
         }
@@ -112,7 +110,7 @@ static fl_status describe(const phase *p, const fl_device *dev, size_t index, fl
                          .host_gb_s = NAN};
     if (!load.name || fl_grow(&kinds->kind, &kinds->room, kinds->count + 1, sizeof load)) {
         free(load.name);
-        return no_memory(d);
+        return fl_no_memory(d, "the phases");
     }
     kinds->kind[kinds->count++] = load;
     const fl_program_row row = {.program = fl_programs_name(programs, "log"),
@@ -125,7 +123,8 @@ static fl_status describe(const phase *p, const fl_device *dev, size_t index, fl
                                 .grid_x = 256,
                                 .block_x = 256,
                                 .cycles = 1};
-    return row.program == UINT32_MAX || row.kernel == UINT32_MAX ? no_memory(d) : fl_programs_add(programs, &row, d);
+    return row.program == UINT32_MAX || row.kernel == UINT32_MAX ? fl_no_memory(d, "the phases")
+                                                                 : fl_programs_add(programs, &row, d);
 }
 
 static void print(const phases *all) {
@@ -172,7 +171,7 @@ static fl_status write_files(fl_programs *p, fl_kinds *k, const fl_device *dev, 
                           fl_head_set(&p->head, "kinds", name) && fl_head_set(&k->head, "source", source) &&
                           fl_head_set(&k->head, "assumed", assumed)
                       ? FL_OK
-                      : no_memory(d);
+                      : fl_no_memory(d, "the phases");
     if (!s)
         s = fl_kinds_write(path, k, d);
     if (!s)

@@ -125,7 +125,7 @@ fl_status fl_fit_trace_power(const fl_device *dev, const fl_seen *seen, double s
     size_t n = 0;
     *out = (fl_trace_power){.alpha = 1, .beta = 1, .mape_pct = NAN, .unseen_pct = NAN};
     if (!row)
-        return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the recordings' power");
+        return fl_no_memory(d, "the recordings' power");
     for (size_t i = 0; i < count; i++)
         if (file[i].has_kernels && file[i].has_telemetry)
             n += power_of(dev, seen, sharpness, &file[i], sm_mhz[i], &row[n]) ? 1 : 0;

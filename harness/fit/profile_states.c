@@ -116,8 +116,6 @@ typedef struct profile {
     fl_state_run *run; /* stages x cpus x sms */
 } profile;
 
-static fl_status no_memory(fl_diag *d) { return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the profile"); }
-
 /* From high to low; the first is boost where the platform has it. */
 static double cpu_mhz(const profile *p, size_t i) {
     const fl_cpu_spec *c = &p->platform.node.host.cpu;
@@ -174,12 +172,12 @@ static fl_status run_pair(void *user, size_t index, fl_diag *d) {
 /* A program of one kernel: its rows in its first program as one part. */
 static fl_status single(const fl_programs *all, uint32_t kernel, double seconds, fl_programs *one, fl_diag *d) {
     const uint32_t name = fl_programs_name(one, all->names[kernel]);
-    fl_status s = name == UINT32_MAX ? no_memory(d) : FL_OK;
+    fl_status s = name == UINT32_MAX ? fl_no_memory(d, "the profile") : FL_OK;
     static const char *const keys[] = {"sm_mhz", "mem_mhz", "cpu_mhz"};
     for (size_t i = 0; !s && i < sizeof keys / sizeof *keys; i++) {
         const char *value = fl_head_get(&all->head, keys[i]);
         if (value && !fl_head_set(&one->head, keys[i], value))
-            s = no_memory(d);
+            s = fl_no_memory(d, "the profile");
     }
     size_t first = 0;
     while (all->rows[first].kernel != kernel)
@@ -221,7 +219,7 @@ static fl_status open_all(profile *p, fl_diag *d) {
         const int folder = name[0] == '/' || !slash ? 0 : (int)(slash + 1 - p->o->programs);
         if (asprintf(&path, "%.*s%s", folder, p->o->programs, name) < 0)
             path = NULL;
-        s = path ? fl_kinds_read(path, &p->kinds, d) : no_memory(d);
+        s = path ? fl_kinds_read(path, &p->kinds, d) : fl_no_memory(d, "the profile");
     }
     free(path);
     if (!s)
@@ -229,7 +227,7 @@ static fl_status open_all(profile *p, fl_diag *d) {
     if (!s)
         s = fl_node_choose(&p->platform.node, &p->o->node, d);
     if (!s && !p->platform.node.host.cpu.count)
-        s = fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "platform %s has no host CPU states, expected some", p->o->platform);
+        s = fl_refuse(d, "platform %s has no host CPU states, expected some", p->o->platform);
     if (!s)
         s = fl_facts_make(&p->platform.node, p->o->seed ? p->o->seed : 1, &p->facts, d);
     if (s)
@@ -239,7 +237,7 @@ static fl_status open_all(profile *p, fl_diag *d) {
     p->sms = p->platform.node.device[p->platform.node.gpu[0]].sm_count;
     p->stage = calloc(p->programs.name_count + 1, sizeof *p->stage);
     if (!p->stage)
-        return no_memory(d);
+        return fl_no_memory(d, "the profile");
     for (size_t i = 0; !s && i < p->programs.row_count; i++) {
         bool seen = false;
         for (size_t k = 0; k < i; k++)
@@ -248,7 +246,7 @@ static fl_status open_all(profile *p, fl_diag *d) {
             s = open_stage(p, p->programs.rows[i].kernel, &p->stage[p->stages++], d);
     }
     p->run = calloc(p->stages * p->cpus * p->sms + 1, sizeof *p->run);
-    return s ? s : p->run ? FL_OK : no_memory(d);
+    return s ? s : p->run ? FL_OK : fl_no_memory(d, "the profile");
 }
 
 fl_status fl_profile_states(const fl_profile_options *o, fl_state_runs *r, fl_diag *d) {

@@ -39,7 +39,7 @@ fl_status fl_state_runs_add(fl_state_runs *r, const fl_state_run *run, fl_diag *
     char *kernel = strdup(run->kernel);
     if (!kernel || fl_grow(&r->run, &r->room, r->count + 1, sizeof *r->run)) {
         free(kernel);
-        return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the runs over states");
+        return fl_no_memory(d, "the runs over states");
     }
     r->run[r->count] = *run;
     r->run[r->count++].kernel = kernel;
@@ -108,8 +108,7 @@ fl_status fl_state_runs_write(const char *path, const fl_state_runs *r, const ch
         return d ? d->status : FL_IO;
     FILE *f = fl_output_file(o);
     fl_head head = {0};
-    fl_status s = fl_head_set(&head, "source", source) ? fl_put_head(f, path, FORMAT, &head, d)
-                                                       : fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory");
+    fl_status s = fl_head_set(&head, "source", source) ? fl_put_head(f, path, FORMAT, &head, d) : fl_no_memory(d, NULL);
     fl_head_free(&head);
     if (s) {
         fl_output_abort(o);
@@ -136,7 +135,7 @@ fl_status fl_state_runs_kernels(const fl_state_runs *r, size_t **first, size_t *
     *count = 0;
     *first = malloc((r->count + 1) * sizeof **first);
     if (!*first)
-        return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the runs over states");
+        return fl_no_memory(d, "the runs over states");
     for (size_t i = 0; i < r->count; i++) {
         size_t k = 0;
         while (k < *count && strcmp(r->run[(*first)[k]].kernel, r->run[i].kernel) != 0)
@@ -171,9 +170,8 @@ fl_status fl_state_runs_write_best(const char *path, const fl_state_runs *r, dou
     fl_status s = fl_state_runs_kernels(r, &first, &count, d);
     for (size_t k = 0; !s && k < count; k++)
         if (fl_state_runs_best(r, first[k], cpu_from) == r->count)
-            s = fl_fail(d, FL_BAD_INPUT, NULL, 0, 0,
-                        "no energy for '%s', expected it at every pair of states, some from %g MHz on",
-                        r->run[first[k]].kernel, cpu_from);
+            s = fl_refuse(d, "no energy for '%s', expected it at every pair of states, some from %g MHz on",
+                          r->run[first[k]].kernel, cpu_from);
     fl_output *o = s ? NULL : fl_output_open(path, d);
     if (!o) {
         free(first);

@@ -12,7 +12,7 @@ enum { COUNT_MAX = 100000000 };
 static const char name[] = "poisson";
 
 static fl_status fail(const char *text, const char *what, fl_diag *d) {
-    return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "arrivals '%s': %s", text, what);
+    return fl_refuse(d, "arrivals '%s': %s", text, what);
 }
 
 static fl_status set(const char *text, const char *key, const char *value, fl_arrivals_spec *spec, double *seconds,
@@ -39,7 +39,7 @@ static fl_status set(const char *text, const char *key, const char *value, fl_ar
         return whole && n >= 1 ? FL_OK : fail(text, "seed, expected a whole number from 1 on", d);
     }
     const char *near = fl_nearest(key, known, sizeof known / sizeof *known);
-    return near ? fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "arrivals '%s': no '%s', did you mean '%s'?", text, key, near)
+    return near ? fl_refuse(d, "arrivals '%s': no '%s', did you mean '%s'?", text, key, near)
                 : fail(text, "expected rate=R, count=N or seconds=S, and seed=N", d);
 }
 
@@ -77,8 +77,7 @@ fl_status fl_arrivals_spec_parse(const char *text, fl_arrivals_spec *spec, fl_di
         return FL_OK;
     }
     char *copy = strdup(text[size] ? text + size + 1 : "");
-    fl_status s = copy ? parse_pairs(text, copy, spec, d)
-                       : fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the arrivals");
+    fl_status s = copy ? parse_pairs(text, copy, spec, d) : fl_no_memory(d, "the arrivals");
     free(copy);
     return s;
 }
@@ -89,11 +88,10 @@ fl_status fl_arrivals_make(const fl_arrivals_spec *spec, uint64_t run_seed, uint
         return fl_arrivals_read(spec->file, a, d);
     a->t_ns = malloc(spec->count * sizeof *a->t_ns);
     if (!a->t_ns)
-        return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the arrivals");
+        return fl_no_memory(d, "the arrivals");
     a->count = spec->count;
     if (fl_poisson((spec->seed ? spec->seed : run_seed) + draw, spec->per_s, a->t_ns, a->count))
         return FL_OK;
     fl_arrivals_free(a);
-    return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "%zu arrivals at %g per second go beyond 26 days", spec->count,
-                   spec->per_s);
+    return fl_refuse(d, "%zu arrivals at %g per second go beyond 26 days", spec->count, spec->per_s);
 }

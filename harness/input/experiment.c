@@ -5,10 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static fl_status no_memory(fl_diag *d) {
-    return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the experiment");
-}
-
 fl_status fl_experiment_open(const char *path, fl_experiment *e, fl_diag *d) {
     static const char *const known[] = {"foldline_experiment",
                                         "about",
@@ -39,7 +35,7 @@ fl_status fl_experiment_open(const char *path, fl_experiment *e, fl_diag *d) {
                                         "arrivals",
                                         "oracles"};
     *e = (fl_experiment){.path = strdup(path)};
-    fl_status s = e->path ? fl_json_read(path, &e->tree, d) : no_memory(d);
+    fl_status s = e->path ? fl_json_read(path, &e->tree, d) : fl_no_memory(d, "the experiment");
     if (!s) {
         fl_json root = fl_json_root(e->tree, e->path);
         int64_t version;
@@ -65,7 +61,7 @@ void fl_experiment_free(fl_experiment *e) {
 fl_status fl_experiment_keep(fl_experiment *e, char *text, fl_diag *d) {
     if (!text || fl_grow(&e->owned, &e->owned_room, e->owned_count + 1, sizeof *e->owned)) {
         free(text);
-        return no_memory(d);
+        return fl_no_memory(d, "the experiment");
     }
     e->owned[e->owned_count++] = text;
     return FL_OK;
@@ -151,7 +147,7 @@ static fl_status arrivals_text(fl_experiment *e, const fl_json *at, const char *
         fprintf(f, "%s%s=%s", ftell(f) ? "," : "poisson:", known[i], s ? "" : fl_real_text(x, real));
     }
     if (!f || fclose(f))
-        s = no_memory(d);
+        s = fl_no_memory(d, "the experiment");
     if (s) {
         free(text);
         return s;

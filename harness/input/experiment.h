@@ -13,9 +13,9 @@
  * Parts of the node: "wall": "ideal", "heat": true and so on (harness/input/node_choice.h). "variants": {"ideal wall":
  * {"wall": "ideal"}, ...} repeats every workload with those parts changed, beside the plain one; "oracles": false
  * leaves the references out. "arrivals": "poisson:rate=20,count=500", {"rate": 20, "count": 500, "seed": 1}, a list's
- * path or {"file": "..."} makes every workload serve requests (harness/input/arrivals_spec.h); a variant may have its own. An
- * entry of "policies" may have a "label" for its rows and "workloads", shell patterns of those it is for. "published"
- * and "assumed": see harness/study/published.h.
+ * path or {"file": "..."} makes every workload serve requests (harness/input/arrivals_spec.h); a variant may have its
+ * own. An entry of "policies" may have a "label" for its rows and "workloads", shell patterns of those it is for.
+ * "published" and "assumed": see harness/study/published.h.
  *
  * Paths are relative to the file. What the command line gives goes before what the experiment says. */
 #ifndef FL_EXPERIMENT_H

@@ -9,10 +9,6 @@
 
 enum { VALUES_MAX = 100000 };
 
-static fl_status no_memory(fl_diag *d) {
-    return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the experiment");
-}
-
 static void free_texts(char **text, size_t count) {
     for (size_t i = 0; text && i < count; i++)
         free(text[i]);
@@ -29,7 +25,7 @@ typedef struct values {
 static fl_status add_value(values *v, char *text, fl_diag *d) {
     if (!text || fl_grow(&v->text, &v->room, v->count + 1, sizeof *v->text)) {
         free(text);
-        return no_memory(d);
+        return fl_no_memory(d, "the experiment");
     }
     v->text[v->count++] = text;
     return FL_OK;
@@ -130,7 +126,7 @@ static fl_status to_paths(fl_experiment *e, values *v, fl_diag *d) {
         s = fl_experiment_path(e, v->text[i], &seen, d);
         char *copy = s ? NULL : strdup(seen);
         if (!s && !copy)
-            s = no_memory(d);
+            s = fl_no_memory(d, "the experiment");
         if (copy) {
             free(v->text[i]);
             v->text[i] = copy;
@@ -169,14 +165,14 @@ static void free_entry(entry *n) {
 static fl_status multiply(entry *n, const char *name, const values *by, fl_diag *d) {
     const size_t count = n->all_count * by->count;
     if (count > VALUES_MAX)
-        return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "more than %d policies", VALUES_MAX);
+        return fl_refuse(d, "more than %d policies", VALUES_MAX);
     combination *more = calloc(count + 1, sizeof *more);
-    fl_status s = more ? FL_OK : no_memory(d);
+    fl_status s = more ? FL_OK : fl_no_memory(d, "the experiment");
     for (size_t i = 0; !s && i < count; i++) {
         const combination *before = &n->all[i / by->count];
         more[i].setting = malloc((before->count + 1) * sizeof *more[i].setting);
         if (!more[i].setting) {
-            s = no_memory(d);
+            s = fl_no_memory(d, "the experiment");
             continue;
         }
         if (before->count)
@@ -201,7 +197,7 @@ static fl_status read_entry(fl_experiment *e, const fl_json *at, entry *n, fl_di
     *n = (entry){.policy = cJSON_GetStringValue(at->node), .all = calloc(1, sizeof *n->all)};
     n->all_count = n->all ? 1 : 0;
     if (!n->all || n->policy)
-        return n->all ? FL_OK : no_memory(d);
+        return n->all ? FL_OK : fl_no_memory(d, "the experiment");
     fl_status s = fl_json_object(at, d);
     if (!s)
         s = fl_json_known(at, known, sizeof known / sizeof *known, d);
@@ -210,7 +206,7 @@ static fl_status read_entry(fl_experiment *e, const fl_json *at, entry *n, fl_di
     if (!s && fl_json_has(at, "set"))
         s = fl_json_get_object(at, "set", &set, d);
     if (!s && set.node && !(n->by = calloc((size_t)cJSON_GetArraySize(set.node) + 1, sizeof *n->by)))
-        s = no_memory(d);
+        s = fl_no_memory(d, "the experiment");
     for (fl_json p = !s && set.node ? fl_json_first(&set) : (fl_json){0}; !s && p.node; p = fl_json_next(&set, &p)) {
         values *by = &n->by[n->by_count++];
         s = read_values(&p, by, d);
@@ -261,7 +257,7 @@ static fl_status open_one(const entry *n, const combination *c, fl_spec *spec, f
     const fl_layer given = {.origin = "--policy", .setting = c->setting, .count = c->count};
     char *label = label_of(n, c);
     if (!label)
-        return no_memory(d);
+        return fl_no_memory(d, "the experiment");
     fl_status s = c->count ? fl_spec_open_values(n->policy, label, &given, spec, d) : fl_spec_open(n->policy, spec, d);
     if (!s && !c->count) {
         free(spec->label);
@@ -277,7 +273,7 @@ static fl_status open_entry(const fl_json *at, const entry *n, fl_spec **spec, s
     fl_status s = FL_OK;
     for (size_t i = 0; !s && i < n->all_count; i++) {
         if (fl_grow(spec, room, *count + 1, sizeof **spec))
-            return no_memory(d);
+            return fl_no_memory(d, "the experiment");
         s = open_one(n, &n->all[i], &(*spec)[*count], d);
         if (s)
             break;

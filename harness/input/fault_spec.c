@@ -40,16 +40,15 @@ static fl_status find_type(request *r, const char *name, fl_diag *d) {
     }
     const char *near = fl_nearest(name, names, FL_FAULT_TYPE_COUNT);
     if (near)
-        return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "fault '%s': no '%s', did you mean '%s'?", r->text, name, near);
-    return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "fault '%s': no '%s', expected drop, freeze, refuse or lost", r->text,
-                   name);
+        return fl_refuse(d, "fault '%s': no '%s', did you mean '%s'?", r->text, name, near);
+    return fl_refuse(d, "fault '%s': no '%s', expected drop, freeze, refuse or lost", r->text, name);
 }
 
 /* One "key=value" in place: the '=' becomes the end of the key. */
 static fl_status take_pair(request *r, char *pair, fl_diag *d) {
     char *equals = strchr(pair, '=');
     if (!equals || equals == pair)
-        return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "fault '%s': '%s', expected key=value", r->text, pair);
+        return fl_refuse(d, "fault '%s': '%s', expected key=value", r->text, pair);
     *equals = 0;
     int k = 0;
     while (k < KEY_COUNT && strcmp(pair, key_name[k]) != 0)
@@ -61,12 +60,12 @@ static fl_status take_pair(request *r, char *pair, fl_diag *d) {
             names[count++] = key_name[i];
     const char *near = k < KEY_COUNT ? NULL : fl_nearest(pair, names, count);
     if (near)
-        return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "fault '%s': no '%s', did you mean '%s'?", r->text, pair, near);
+        return fl_refuse(d, "fault '%s': no '%s', did you mean '%s'?", r->text, pair, near);
     if (k == KEY_COUNT || !(types[r->type].keys >> k & 1))
-        return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "fault '%s': %s takes no '%s', expected %s", r->text,
-                       types[r->type].name, pair, types[r->type].expected);
+        return fl_refuse(d, "fault '%s': %s takes no '%s', expected %s", r->text, types[r->type].name, pair,
+                         types[r->type].expected);
     if (r->value[k])
-        return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "fault '%s': '%s' is given twice", r->text, pair);
+        return fl_refuse(d, "fault '%s': '%s' is given twice", r->text, pair);
     r->value[k] = equals + 1;
     return FL_OK;
 }
@@ -99,8 +98,8 @@ static fl_status read_gpu(const request *r, int32_t *gpu, fl_diag *d) {
     else if (fl_int_parse(text, &n) == FL_NUMBER_OK && n >= 0 && n <= INT32_MAX)
         *gpu = (int32_t)n;
     else
-        return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "fault '%s': gpu '%s', expected an index from 0%s", r->text, text,
-                       r->type == FL_FAULT_LOST ? " or all" : ", all or host");
+        return fl_refuse(d, "fault '%s': gpu '%s', expected an index from 0%s", r->text, text,
+                         r->type == FL_FAULT_LOST ? " or all" : ", all or host");
     return FL_OK;
 }
 
@@ -124,22 +123,20 @@ static fl_status read_row(const request *r, fl_fault *out, fl_diag *d) {
     const int on_gpu = fl_rows_find(set[0], name), on_host = fl_rows_find(set[1], name);
     const bool host = given ? out->gpu == FL_FAULT_HOST : on_gpu < 0 && on_host >= 0;
     if (!controls && host && on_host == FL_HOST_LOOP_NS)
-        return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0,
-                       "fault '%s': %s is the host's own stopwatch and cannot fail, expected a sensor", r->text, name);
+        return fl_refuse(d, "fault '%s': %s is the host's own stopwatch and cannot fail, expected a sensor", r->text,
+                         name);
     if ((host ? on_host : on_gpu) >= 0) {
         out->gpu = host ? FL_FAULT_HOST : out->gpu;
         out->row = host ? on_host : on_gpu;
         return FL_OK;
     }
     if (on_gpu >= 0 || on_host >= 0)
-        return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "fault '%s': %s is a %s of %s, expected gpu=%s", r->text, name,
-                       what, host ? "a GPU" : "the host", host ? "an index or all" : "host");
+        return fl_refuse(d, "fault '%s': %s is a %s of %s, expected gpu=%s", r->text, name, what,
+                         host ? "a GPU" : "the host", host ? "an index or all" : "host");
     const char *near = nearest_row(name, &set[host], given ? 1 : 2);
     if (near)
-        return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "fault '%s': no %s '%s', did you mean '%s'?", r->text, what, name,
-                       near);
-    return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "fault '%s': no %s '%s', expected one of the contract or all", r->text,
-                   what, name);
+        return fl_refuse(d, "fault '%s': no %s '%s', did you mean '%s'?", r->text, what, name, near);
+    return fl_refuse(d, "fault '%s': no %s '%s', expected one of the contract or all", r->text, what, name);
 }
 
 #define SECONDS_MAX 1e9 /* 31 years, well within 64 bits of nanoseconds */
@@ -147,8 +144,8 @@ static fl_status read_row(const request *r, fl_fault *out, fl_diag *d) {
 static fl_status read_seconds(const request *r, key k, int64_t *ns, fl_diag *d) {
     double seconds = 0;
     if (fl_real_parse(r->value[k], &seconds) != FL_NUMBER_OK || !(seconds >= 0 && seconds <= SECONDS_MAX))
-        return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "fault '%s': %s '%s', expected seconds from 0 to %g", r->text,
-                       key_name[k], r->value[k], SECONDS_MAX);
+        return fl_refuse(d, "fault '%s': %s '%s', expected seconds from 0 to %g", r->text, key_name[k], r->value[k],
+                         SECONDS_MAX);
     *ns = llround(seconds * 1e9);
     return FL_OK;
 }
@@ -156,7 +153,7 @@ static fl_status read_seconds(const request *r, key k, int64_t *ns, fl_diag *d) 
 static fl_status read_times(const request *r, fl_fault *out, fl_diag *d) {
     fl_status s = FL_OK;
     if (r->value[KEY_FOR] && r->value[KEY_UNTIL])
-        return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "fault '%s': for_s and until_s, expected one of them", r->text);
+        return fl_refuse(d, "fault '%s': for_s and until_s, expected one of them", r->text);
     if (r->value[KEY_FROM])
         s = read_seconds(r, KEY_FROM, &out->from_ns, d);
     if (!s && r->value[KEY_UNTIL])
@@ -164,8 +161,8 @@ static fl_status read_times(const request *r, fl_fault *out, fl_diag *d) {
     if (!s && r->value[KEY_FOR] && !(s = read_seconds(r, KEY_FOR, &out->until_ns, d)))
         out->until_ns += out->from_ns;
     if (!s && out->until_ns <= out->from_ns)
-        s = fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "fault '%s': ends no later than it begins, expected %s", r->text,
-                    r->value[KEY_FOR] ? "for_s > 0" : "until_s > from_s");
+        s = fl_refuse(d, "fault '%s': ends no later than it begins, expected %s", r->text,
+                      r->value[KEY_FOR] ? "for_s > 0" : "until_s > from_s");
     return s;
 }
 
@@ -174,11 +171,11 @@ fl_status fl_fault_spec_parse(const char *text, fl_fault *out, fl_diag *d) {
     request r = {.text = text};
     char *copy = strdup(text);
     if (!copy)
-        return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory");
+        return fl_no_memory(d, NULL);
     fl_status s = split(&r, copy, d);
     out->type = r.type;
     if (!s && r.type == FL_FAULT_LOST && !r.value[KEY_GPU])
-        s = fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "fault '%s': which GPU is lost? Expected gpu=an index or all", text);
+        s = fl_refuse(d, "fault '%s': which GPU is lost? Expected gpu=an index or all", text);
     if (!s && r.value[KEY_GPU])
         s = read_gpu(&r, &out->gpu, d);
     if (!s)
@@ -194,7 +191,7 @@ fl_status fl_fault_specs_parse(const fl_texts *texts, fl_fault **out, fl_diag *d
     if (!texts->count)
         return FL_OK;
     fl_fault *list = calloc(texts->count, sizeof *list);
-    fl_status s = list ? FL_OK : fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory");
+    fl_status s = list ? FL_OK : fl_no_memory(d, NULL);
     for (size_t i = 0; !s && i < texts->count; i++)
         s = fl_fault_spec_parse(texts->item[i], &list[i], d);
     if (s)

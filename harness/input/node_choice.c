@@ -12,14 +12,13 @@ static fl_status choose_wall(fl_node_spec *node, const char *how, fl_diag *d) {
     const bool ideal = !strcmp(how, "ideal");
     if (!ideal && strcmp(how, "off") != 0) {
         const char *near = fl_nearest(how, words, 3);
-        return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "wall '%s', expected real, ideal or off%s%s%s", how,
-                       near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+        return fl_refuse(d, "wall '%s', expected real, ideal or off%s%s%s", how, near ? "; did you mean '" : "",
+                         near ? near : "", near ? "'?" : "");
     }
     for (uint32_t i = 0; i < node->device_count; i++) {
         fl_wall_spec *w = &node->device[i].wall;
         if (ideal && w->period_ns <= 0)
-            return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "an ideal wall: platform %s describes no wall of %s",
-                           node->name, node->device[i].name);
+            return fl_refuse(d, "an ideal wall: platform %s describes no wall of %s", node->name, node->device[i].name);
         w->ideal = ideal;
         w->period_ns = ideal ? w->period_ns : 0;
     }
@@ -30,8 +29,7 @@ static fl_status choose_heat(fl_node_spec *node, bool heat, fl_diag *d) {
     for (uint32_t i = 0; i < node->device_count; i++) {
         fl_thermal_spec *t = &node->device[i].thermal;
         if (heat && t->period_ns <= 0)
-            return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "heat: platform %s describes none of %s", node->name,
-                           node->device[i].name);
+            return fl_refuse(d, "heat: platform %s describes none of %s", node->name, node->device[i].name);
         if (!heat)
             t->period_ns = 0;
     }
@@ -41,7 +39,7 @@ static fl_status choose_heat(fl_node_spec *node, bool heat, fl_diag *d) {
 static fl_status spread_bus(fl_node_spec *node, double spread, fl_diag *d) {
     fl_host_spec *host = &node->host;
     if (!host->apu)
-        return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "a bus that varies: only an APU has one that CPU and GPU share");
+        return fl_refuse(d, "a bus that varies: only an APU has one that CPU and GPU share");
     host->bus_min = fmax(host->bus_min - spread, 0.01);
     host->bus_max = fmin(host->bus_max + spread, 1);
     node->device[0].dram_share = host->bus_max; /* what its full bandwidth is of the peak */
@@ -54,9 +52,9 @@ static fl_status check_budget(const fl_node_spec *node, fl_diag *d) {
     for (uint32_t g = 0; g < node->gpu_count; g++)
         least += node->device[node->gpu[g]].power_min_w;
     if (least > node->host.gpu_budget_w)
-        return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0,
-                       "a budget of %g W: the power limits of %u GPUs go down to %g W together, expected at least that",
-                       node->host.gpu_budget_w, node->gpu_count, least);
+        return fl_refuse(
+            d, "a budget of %g W: the power limits of %u GPUs go down to %g W together, expected at least that",
+            node->host.gpu_budget_w, node->gpu_count, least);
     return FL_OK;
 }
 
@@ -67,7 +65,7 @@ fl_status fl_node_choose(fl_node_spec *node, const fl_node_choice *c, fl_diag *d
     for (uint32_t i = 0; !s && c->no_contention && i < node->device_count; i++)
         node->device[i].interference = 0;
     if (!s && c->no_cpu && node->host.apu)
-        s = fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "%s is an APU, its CPU cannot be left out", node->name);
+        s = fl_refuse(d, "%s is an APU, its CPU cannot be left out", node->name);
     if (!s && c->no_cpu)
         node->host.cpu.count = 0;
     if (!s && c->cpu_power > 0) { /* how much of a gain hangs on the CPU's share of the power */
@@ -80,8 +78,7 @@ fl_status fl_node_choose(fl_node_spec *node, const fl_node_choice *c, fl_diag *d
         node->host.gpu_budget_w = c->gpu_budget_w;
     for (uint32_t i = 0; !s && node->host.gpu_budget_w > 0 && i < node->device_count; i++)
         if (node->device[i].wall.period_ns <= 0) /* it is held by power limits, and those by walls */
-            s = fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "a budget of all GPUs: %s has no wall that could hold its share",
-                        node->device[i].name);
+            s = fl_refuse(d, "a budget of all GPUs: %s has no wall that could hold its share", node->device[i].name);
     if (!s && node->host.gpu_budget_w > 0)
         s = check_budget(node, d);
     if (!s && c->units)

@@ -18,8 +18,6 @@
 
 static const char suffix[] = ".json";
 
-static fl_status no_memory(fl_diag *d) { return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory"); }
-
 static bool ends_in_json(const char *name) {
     const size_t n = strlen(name), m = sizeof suffix - 1;
     return n > m && strcmp(name + n - m, suffix) == 0;
@@ -50,7 +48,7 @@ fl_status fl_platform_list(char ***names, size_t *count, fl_diag *d) {
         char *name = strndup(e->d_name, strlen(e->d_name) - (sizeof suffix - 1));
         if (!name || fl_grow(&list, &room, used + 1, sizeof *list) != FL_OK) {
             free(name);
-            s = no_memory(d);
+            s = fl_no_memory(d, NULL);
         } else {
             list[used++] = name;
         }
@@ -77,10 +75,9 @@ static fl_status unknown_name(const char *name, fl_diag *d) {
     for (size_t i = 0; i < count && used < sizeof all; i++)
         used += (size_t)snprintf(all + used, sizeof all - used, "%s%s", i ? ", " : "", names[i]);
     if (near)
-        s = fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "unknown platform '%s', did you mean '%s'? (all: %s)", name, near,
-                    all);
+        s = fl_refuse(d, "unknown platform '%s', did you mean '%s'? (all: %s)", name, near, all);
     else
-        s = fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "unknown platform '%s', expected a path or one of: %s", name, all);
+        s = fl_refuse(d, "unknown platform '%s', expected a path or one of: %s", name, all);
     free_names(names, count);
     return s;
 }
@@ -91,17 +88,17 @@ static fl_status find_file(const char *name, fl_platform *p, fl_diag *d) {
         const char *slash = strrchr(name, '/'), *base = slash ? slash + 1 : name;
         p->path = strdup(name);
         p->name = strndup(base, ends_in_json(base) ? strlen(base) - (sizeof suffix - 1) : strlen(base));
-        return p->path && p->name ? FL_OK : no_memory(d);
+        return p->path && p->name ? FL_OK : fl_no_memory(d, NULL);
     }
     char folder[PATH_MAX];
     if (asprintf(&p->path, "%s/%s%s", fl_place(FL_PLACE_PLATFORMS, folder, sizeof folder), name, suffix) < 0) {
         p->path = NULL;
-        return no_memory(d);
+        return fl_no_memory(d, NULL);
     }
     if (access(p->path, F_OK) != 0)
         return unknown_name(name, d);
     p->name = strdup(name);
-    return p->name ? FL_OK : no_memory(d);
+    return p->name ? FL_OK : fl_no_memory(d, NULL);
 }
 
 /* ---- notes: where each number comes from ---- */
@@ -146,7 +143,7 @@ static fl_status read_notes(const fl_json *root, fl_platform *p, fl_diag *d) {
         return s;
     p->note = calloc(fl_json_count(&notes) + 1, sizeof *p->note);
     if (!p->note)
-        return no_memory(d);
+        return fl_no_memory(d, NULL);
     for (fl_json e = fl_json_first(&notes); s == FL_OK && e.node; e = fl_json_next(&notes, &e)) {
         const char *text = NULL;
         s = fl_json_get_text(&notes, e.node->string, &text, d);
@@ -158,7 +155,7 @@ static fl_status read_notes(const fl_json *root, fl_platform *p, fl_diag *d) {
         n->key = strdup(e.node->string);
         n->text = strdup(text);
         if (!n->key || !n->text)
-            s = no_memory(d);
+            s = fl_no_memory(d, NULL);
     }
     return s == FL_OK ? require_notes(root, p, d) : s;
 }
@@ -174,7 +171,7 @@ static fl_status read_policies(const fl_json *root, fl_platform *p, fl_diag *d) 
         return s;
     p->policy = calloc(fl_json_count(&policies) + 1, sizeof *p->policy);
     if (!p->policy)
-        return no_memory(d);
+        return fl_no_memory(d, NULL);
     for (fl_json e = fl_json_first(&policies); e.node; e = fl_json_next(&policies, &e)) {
         s = fl_json_object(&e, d);
         if (s != FL_OK)
@@ -183,7 +180,7 @@ static fl_status read_policies(const fl_json *root, fl_platform *p, fl_diag *d) 
         policy->policy = strdup(e.node->string);
         policy->setting = calloc(fl_json_count(&e) + 1, sizeof *policy->setting);
         if (!policy->policy || !policy->setting)
-            return no_memory(d);
+            return fl_no_memory(d, NULL);
         for (fl_json v = fl_json_first(&e); v.node; v = fl_json_next(&e, &v)) {
             char *text = NULL;
             s = fl_json_param_text(&v, &text, d);
@@ -193,7 +190,7 @@ static fl_status read_policies(const fl_json *root, fl_platform *p, fl_diag *d) 
             setting->text = text;
             setting->name = strdup(v.node->string);
             if (!setting->name)
-                return no_memory(d);
+                return fl_no_memory(d, NULL);
         }
     }
     return FL_OK;
@@ -213,7 +210,7 @@ static fl_status place_gpus(fl_node_spec *node, const uint32_t *count, uint32_t 
     node->gpu_count = wanted ? wanted : (uint32_t)total;
     node->gpu = calloc(node->gpu_count, sizeof *node->gpu);
     if (!node->gpu)
-        return no_memory(d);
+        return fl_no_memory(d, NULL);
     for (uint32_t g = 0; g < node->gpu_count; g++) {
         uint32_t place = g % (uint32_t)total, kind = 0;
         while (place >= count[kind])
@@ -246,7 +243,7 @@ static fl_status read_gpus(const fl_json *root, fl_node_spec *node, uint32_t wan
     node->device = calloc(kinds, sizeof *node->device);
     if (!count || !node->device) {
         free(count);
-        return no_memory(d);
+        return fl_no_memory(d, NULL);
     }
     fl_json e = list ? fl_json_first(&at) : at;
     for (; s == FL_OK && node->device_count < kinds; e = list ? fl_json_next(&at, &e) : e) {
@@ -293,7 +290,7 @@ static fl_status read_root(const fl_json *root, uint32_t gpu_count, fl_platform 
     p->title = strdup(title);
     if (asprintf(&p->origin, "platform %s", p->name) < 0)
         p->origin = NULL;
-    return p->title && p->origin ? FL_OK : no_memory(d);
+    return p->title && p->origin ? FL_OK : fl_no_memory(d, NULL);
 }
 
 fl_status fl_platform_open(const char *name, uint32_t gpu_count, fl_platform *p, fl_diag *d) {
@@ -351,7 +348,7 @@ fl_layer fl_platform_layer(const fl_platform *p, const char *policy) {
 fl_status fl_facts_make(const fl_node_spec *node, uint64_t seed, fl_facts *facts, fl_diag *d) {
     fl_gpu_facts *gpu = calloc(node->gpu_count ? node->gpu_count : 1, sizeof *gpu);
     if (!gpu)
-        return no_memory(d);
+        return fl_no_memory(d, NULL);
     for (uint32_t g = 0; g < node->gpu_count; g++) {
         const fl_device *dev = &node->device[node->gpu[g]];
         gpu[g] = (fl_gpu_facts){.name = dev->name,

@@ -118,7 +118,7 @@ static fl_status read_ladder(const fl_json *object, const char *key, int32_t **m
         return s;
     int32_t *list = calloc(LADDER_MAX, sizeof *list);
     if (!list)
-        return fl_fail(d, FL_NO_MEMORY, at.file, 0, 0, "out of memory");
+        return fl_no_memory(d, at.file);
     *count = 0;
     if (cJSON_IsObject(at.node)) {
         s = read_steps(&at, list, count, d);
@@ -178,7 +178,7 @@ static fl_status read_voltage(const fl_json *power, fl_device *dev, fl_diag *d) 
                             dev->sm_mhz[0], dev->sm_mhz[dev->sm_count - 1]);
     const fl_model_status m = fl_curve_new(&dev->voltage, x, y, count);
     if (m == FL_MODEL_NO_MEMORY)
-        return fl_fail(d, FL_NO_MEMORY, list.file, 0, 0, "out of memory");
+        return fl_no_memory(d, list.file);
     return m == FL_MODEL_OK ? FL_OK : fl_json_fail(&list, d, "%s", fl_model_text(m));
 }
 
@@ -190,7 +190,7 @@ static fl_status read_b0(const fl_json *power, fl_device *dev, fl_diag *d) {
         return s;
     dev->b0_w = calloc(dev->mem_count, sizeof *dev->b0_w);
     if (!dev->b0_w)
-        return fl_fail(d, FL_NO_MEMORY, at.file, 0, 0, "out of memory");
+        return fl_no_memory(d, at.file);
     const bool list = cJSON_IsArray(at.node);
     if (list && fl_json_count(&at) != dev->mem_count)
         return fl_json_fail(&at, d, "%zu values, expected one for each of %u memory clocks", fl_json_count(&at),

@@ -22,7 +22,7 @@ static fl_status read_states(const fl_json *cpu, const char *key, double above, 
     *mhz = calloc(n, sizeof **mhz);
     *volt = calloc(n, sizeof **volt);
     if (!*mhz || !*volt)
-        return fl_fail(d, FL_NO_MEMORY, list.file, 0, 0, "out of memory");
+        return fl_no_memory(d, list.file);
     double clock = above, v_before = 0;
     for (fl_json e = fl_json_first(&list); e.node; e = fl_json_next(&list, &e)) {
         double f = 0, v = 0;

@@ -17,14 +17,14 @@ static fl_status open_plugin(const char *path, const fl_policy **policy, fl_diag
     if (!strchr(path, '/')) {
         size_t size = strlen(path) + sizeof "./";
         if (!(here = malloc(size)))
-            return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory");
+            return fl_no_memory(d, NULL);
         memcpy(here, "./", 2);
         memcpy(here + 2, path, size - 2);
     }
     void *library = dlopen(here ? here : path, RTLD_NOW | RTLD_LOCAL);
     free(here);
     if (!library)
-        return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "cannot load policy plug-in: %s", dlerror());
+        return fl_refuse(d, "cannot load policy plug-in: %s", dlerror());
     const fl_policy *found = dlsym(library, SYMBOL);
     if (!found) {
         dlclose(library);
@@ -44,13 +44,13 @@ static fl_status open_plugin(const char *path, const fl_policy **policy, fl_diag
 static fl_status unknown(const char *name, fl_diag *d) {
     const char **names = calloc(fl_policies_count + 1, sizeof *names);
     if (!names)
-        return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory");
+        return fl_no_memory(d, NULL);
     for (size_t i = 0; i < fl_policies_count; i++)
         names[i] = fl_policies[i]->name;
     const char *near = fl_nearest(name, names, fl_policies_count);
     free(names);
-    return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "unknown policy '%s'%s%s%s", name, near ? ", did you mean '" : "",
-                   near ? near : "", near ? "'?" : ", expected a built-in or the path of a .so");
+    return fl_refuse(d, "unknown policy '%s'%s%s%s", name, near ? ", did you mean '" : "", near ? near : "",
+                     near ? "'?" : ", expected a built-in or the path of a .so");
 }
 
 fl_status fl_policy_open(const char *name, const fl_policy **policy, fl_diag *d) {

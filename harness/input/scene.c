@@ -14,8 +14,6 @@
 #include <string.h>
 #include <unistd.h>
 
-static fl_status no_memory(fl_diag *d) { return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory"); }
-
 static void scene_free(fl_scene *s) {
     if (!s)
         return;
@@ -70,7 +68,7 @@ bool fl_node_clip(fl_node_spec *n, double sm_min, double sm_max, double mem_mhz)
 static fl_status rename_variant(fl_workload *w, const char *variant, fl_diag *d) {
     char *name;
     if (asprintf(&name, "%s [%s]", w->name, variant) < 0)
-        return no_memory(d);
+        return fl_no_memory(d, NULL);
     free(w->name);
     w->name = name;
     return FL_OK;
@@ -78,7 +76,7 @@ static fl_status rename_variant(fl_workload *w, const char *variant, fl_diag *d)
 
 fl_status fl_scenes_append(fl_scenes *all, fl_scenes *more, fl_diag *d) {
     if (fl_grow(&all->item, &all->room, all->count + more->count, sizeof *all->item))
-        return no_memory(d);
+        return fl_no_memory(d, NULL);
     for (size_t i = 0; i < more->count; i++)
         all->item[all->count++] = more->item[i];
     all->clipped += more->clipped;
@@ -98,7 +96,7 @@ static fl_status serve(fl_scene *s, const fl_scene_options *o, fl_diag *d) {
     if (!status)
         status = fl_workload_serve(s->w, a.t_ns, a.count, o->windows ? (uint32_t)o->windows : 20, d);
     fl_arrivals_free(&a);
-    return status || (s->arrivals = strdup(o->arrivals)) ? status : no_memory(d);
+    return status || (s->arrivals = strdup(o->arrivals)) ? status : fl_no_memory(d, NULL);
 }
 
 static fl_status complete(fl_scene *s, const fl_scene_options *o, fl_diag *d) {
@@ -113,14 +111,14 @@ static fl_status complete(fl_scene *s, const fl_scene_options *o, fl_diag *d) {
         if (renamed)
             return renamed;
         if (!(s->variant = strdup(o->variant)))
-            return no_memory(d);
+            return fl_no_memory(d, NULL);
     }
     if (s->w->measured) /* a measured table is never extrapolated: the ladder ends where the measurements end */
         s->clipped =
             fl_node_clip(&s->platform.node, s->w->sm_min_mhz, s->w->sm_max_mhz, s->w->class[0].load.ref_mem_mhz);
     s->node = o->node;
     if (!(s->asked = strdup(o->platform)))
-        return no_memory(d);
+        return fl_no_memory(d, NULL);
     if (!s->platform.node.device[s->platform.node.gpu[0]].sm_count)
         return fl_fail(d, FL_BAD_INPUT, s->source, 0, 0, "%s: measured from %g to %g MHz, and %s has no clock there",
                        s->w->name, s->w->sm_min_mhz, s->w->sm_max_mhz, s->platform.name);
@@ -130,9 +128,9 @@ static fl_status complete(fl_scene *s, const fl_scene_options *o, fl_diag *d) {
 
 static fl_status add(fl_scenes *all, const char *source, fl_scene **s, fl_diag *d) {
     if (fl_grow(&all->item, &all->room, all->count + 1, sizeof *all->item))
-        return no_memory(d);
+        return fl_no_memory(d, NULL);
     if (!(*s = all->item[all->count++] = calloc(1, sizeof **s)) || !((*s)->source = strdup(source)))
-        return no_memory(d);
+        return fl_no_memory(d, NULL);
     return FL_OK;
 }
 
@@ -227,7 +225,7 @@ static bool is_wanted(const fl_texts *only, const char *name) {
 static fl_status check_wanted(const fl_texts *only, const char *path, char *const *names, const uint32_t *index,
                               size_t count, fl_diag *d) {
     const char **all = malloc((count + 1) * sizeof *all);
-    fl_status s = all ? FL_OK : no_memory(d);
+    fl_status s = all ? FL_OK : fl_no_memory(d, NULL);
     for (size_t i = 0; all && i < count; i++)
         all[i] = names[index[i]];
     for (size_t k = 0; !s && k < only->count; k++) {
@@ -269,7 +267,7 @@ static fl_status from_programs(const fl_scene_options *o, fl_scenes *all, fl_dia
     if (!status) {
         j.index = calloc(p.program_count, sizeof *j.index);
         j.scene = calloc(p.program_count, sizeof *j.scene);
-        status = j.index && j.scene ? FL_OK : no_memory(d);
+        status = j.index && j.scene ? FL_OK : fl_no_memory(d, NULL);
     }
     for (size_t i = 0; !status && i < p.program_count; i++)
         if (is_wanted(&o->only, p.names[p.programs[i]])) {
@@ -290,7 +288,7 @@ static fl_status from_sweep(const fl_scene_options *o, const char *path, const f
     if (o->model && !strcmp(o->model, "fitted"))
         model = FL_SWEEP_LAW;
     else if (o->model && strcmp(o->model, "table"))
-        return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "--model '%s': expected table or fitted", o->model);
+        return fl_refuse(d, "--model '%s': expected table or fitted", o->model);
     fl_sweep sweep = {0};
     uint32_t *names = NULL;
     size_t count = 0;
@@ -325,11 +323,9 @@ static fl_status from_sweep(const fl_scene_options *o, const char *path, const f
 fl_status fl_scenes_open(const fl_scene_options *o, const fl_texts *traces, fl_scenes *scenes, fl_diag *d) {
     *scenes = (fl_scenes){0};
     if (!o->platform)
-        return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0,
-                       "no platform given, expected --platform NAME (foldline platforms lists them)");
+        return fl_refuse(d, "no platform given, expected --platform NAME (foldline platforms lists them)");
     if (!traces->count && !o->sweep && !o->programs)
-        return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0,
-                       "nothing to replay, expected a kernel trace, --programs FILE or --sweep FILE");
+        return fl_refuse(d, "nothing to replay, expected a kernel trace, --programs FILE or --sweep FILE");
     fl_status status = FL_OK;
     fl_scene_options one = *o;
     for (one.draw = 0; !status && one.draw < (o->draws ? o->draws : 1); one.draw++) {

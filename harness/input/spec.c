@@ -38,7 +38,7 @@ static fl_status keep(fl_spec *s, const char *name, const char *label, const fl_
     s->table = calloc(count + 1, sizeof *s->table);
     s->file = calloc(count + 1, sizeof *s->file);
     if (!setting || !s->label || !s->text || !s->table || !s->file)
-        return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory");
+        return fl_no_memory(d, NULL);
     char *at = stpcpy(s->text, name) + 1;
     for (size_t i = 0; i < count; i++) {
         setting[i].name = at;
@@ -55,8 +55,7 @@ static fl_status keep(fl_spec *s, const char *name, const char *label, const fl_
 /* Reads the file of a table parameter. */
 static fl_status take(fl_spec *s, size_t index, fl_setting *at, fl_diag *d) {
     if (!at->text)
-        return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "policy %s: '%s', expected parameter=value", s->policy->name,
-                       at->name);
+        return fl_refuse(d, "policy %s: '%s', expected parameter=value", s->policy->name, at->name);
     const fl_param *row = find_row(s->policy, at->name);
     if (!row || row->type != FL_PARAM_TABLE)
         return FL_OK;
@@ -113,7 +112,7 @@ fl_status fl_spec_open_set(const char *text, const fl_texts *set, fl_spec *s, fl
     *s = (fl_spec){0};
     char *copy = malloc(size);
     fl_setting *setting = calloc(most, sizeof *setting);
-    fl_status status = copy && setting ? FL_OK : fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory");
+    fl_status status = copy && setting ? FL_OK : fl_no_memory(d, NULL);
     if (!status) {
         char *at = stpcpy(copy, text) + 1;
         size_t count = split(copy, setting);

@@ -16,13 +16,13 @@ static fl_status add_note(const notes *n, fl_diag *d, const char *format, ...) {
     char *text = NULL, **more = realloc(*n->text, (*n->count + 1) * sizeof *more);
     va_list list;
     if (!more)
-        return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the notes");
+        return fl_no_memory(d, "the notes");
     *n->text = more;
     va_start(list, format);
     const int size = vasprintf(&text, format, list);
     va_end(list);
     if (size < 0)
-        return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the notes");
+        return fl_no_memory(d, "the notes");
     more[(*n->count)++] = text;
     return FL_OK;
 }

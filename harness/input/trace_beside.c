@@ -35,7 +35,7 @@ fl_status fl_trace_beside(const char *path, fl_imported *run, fl_diag *d) {
     if (!run->has_kernels || run->has_telemetry || size < 4 || strcmp(path + size - 4, ".csv") != 0)
         return FL_OK;
     if (asprintf(&beside, "%.*s.telemetry.csv", (int)(size - 4), path) < 0)
-        return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory");
+        return fl_no_memory(d, NULL);
     const fl_status s = access(beside, R_OK) ? FL_OK : take(beside, run, d);
     free(beside);
     return s;

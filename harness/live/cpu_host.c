@@ -76,8 +76,6 @@ static const char *in(char *buf, size_t size, const char *folder, const char *na
 static int by_name(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
 static int rising(const void *a, const void *b) { return *(const int32_t *)a - *(const int32_t *)b; }
 
-static fl_status no_memory(fl_diag *d) { return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the CPU"); }
-
 static fl_status find_policies(fl_cpu_host *c, fl_diag *d) {
     char folder[256];
     size_t room = 0;
@@ -90,7 +88,7 @@ static fl_status find_policies(fl_cpu_host *c, fl_diag *d) {
             continue;
         if (asprintf(&path, "%s/%s", folder, e->d_name) < 0 ||
             fl_grow(&c->policy, &room, c->policy_count + 1, sizeof *c->policy))
-            s = no_memory(d);
+            s = fl_no_memory(d, "the CPU");
         else
             c->policy[c->policy_count++] = path;
     }
@@ -112,7 +110,7 @@ static fl_status find_clocks(fl_cpu_host *c, fl_diag *d) {
     while (f && fscanf(f, "%" SCNd64, &khz) == 1 && khz > 0 && khz < 100000000) {
         if (fl_grow(&c->mhz, &room, c->mhz_count + 1, sizeof *c->mhz)) {
             fclose(f);
-            return no_memory(d);
+            return fl_no_memory(d, "the CPU");
         }
         c->mhz[c->mhz_count++] = (int32_t)(khz / 1000);
     }
@@ -122,7 +120,7 @@ static fl_status find_clocks(fl_cpu_host *c, fl_diag *d) {
         get_number(in(path, sizeof path, c->policy[0], "cpuinfo_max_freq"), &high))
         for (khz = low; khz <= high && low > 0 && high < 100000000; khz += 100000) {
             if (fl_grow(&c->mhz, &room, c->mhz_count + 1, sizeof *c->mhz))
-                return no_memory(d);
+                return fl_no_memory(d, "the CPU");
             c->mhz[c->mhz_count++] = (int32_t)(khz / 1000);
         }
     if (c->mhz_count)
@@ -287,17 +285,16 @@ fl_status fl_cpu_host_prior(const fl_cpu_host *c, uint64_t drives, fl_record *r,
     snprintf(r->unit, sizeof r->unit, "cpu");
     /* Boost first, and so restored first: while it is off the kernel clips the highest clock allowed. */
     if (drives & FL_BIT(FL_SET_HOST_CPU_BOOST))
-        s = boost_file(c, path, sizeof path, &inverted) ? add_file(r, path, d)
-                                                        : fl_fail(d, FL_IO, NULL, 0, 0, "no file for it");
+        s = boost_file(c, path, sizeof path, &inverted) ? add_file(r, path, d) : fl_error(d, FL_IO, "no file for it");
     if (!s && drives & FL_BIT(FL_SET_HOST_CPU_MHZ)) {
         if (!c->policy_count)
-            s = fl_fail(d, FL_IO, NULL, 0, 0, "no cpufreq driver");
+            s = fl_error(d, FL_IO, "no cpufreq driver");
         for (uint32_t i = 0; !s && i < c->policy_count; i++)
             s = add_file(r, in(path, sizeof path, c->policy[i], "scaling_max_freq"), d);
     }
     if (!s && drives & FL_BIT(FL_SET_HOST_CPU_POWER_LIMIT_W)) {
         if (!c->package_count)
-            s = fl_fail(d, FL_IO, NULL, 0, 0, "no RAPL");
+            s = fl_error(d, FL_IO, "no RAPL");
         for (uint32_t i = 0; !s && i < c->package_count; i++)
             s = add_file(r, in(path, sizeof path, c->package[i].path, "constraint_0_power_limit_uw"), d);
     }
@@ -326,7 +323,7 @@ fl_status fl_cpu_host_set(fl_cpu_host *c, int control, double value, const fl_re
         return s;
     case FL_SET_HOST_CPU_BOOST:
         if (!boost_file(c, path, sizeof path, &inverted))
-            return fl_fail(d, FL_HARDWARE, NULL, 0, 0, "boost cannot be set: no file for it");
+            return fl_error(d, FL_HARDWARE, "boost cannot be set: no file for it");
         return set_file(path, value == FL_DEFAULT || !inverted ? value : 1 - value, 1, prior, d);
     default: /* each package its share */
         for (uint32_t i = 0; !s && i < c->package_count; i++)
@@ -378,7 +375,7 @@ fl_status fl_cpu_host_open(fl_cpu_host **out, const char *root, uint64_t needs, 
     *out = NULL;
     fl_cpu_host *c = calloc(1, sizeof *c);
     if (!c)
-        return no_memory(d);
+        return fl_no_memory(d, "the CPU");
     snprintf(c->root, sizeof c->root, "%s", root);
     c->needs = needs;
     find_name(c, &amd);

@@ -106,7 +106,7 @@ static fl_status spawn(fl_guardian *g, const fl_lock *lock, size_t lock_count, f
         int error = errno;
         if (self >= 0)
             close(self);
-        return fl_fail(d, FL_HARDWARE, NULL, 0, 0, "cannot start the guardian: %s", fl_reason(error));
+        return fl_error(d, FL_HARDWARE, "cannot start the guardian: %s", fl_reason(error));
     }
     keep[kept++] = self;
     keep[kept++] = wire[1];
@@ -133,20 +133,20 @@ static fl_status spawn(fl_guardian *g, const fl_lock *lock, size_t lock_count, f
     close(wire[1]);
     if (pid < 0) {
         close(wire[0]);
-        return fl_fail(d, FL_HARDWARE, NULL, 0, 0, "cannot start the guardian: %s", fl_reason(error));
+        return fl_error(d, FL_HARDWARE, "cannot start the guardian: %s", fl_reason(error));
     }
     g->pid = pid;
     g->wire = wire[0];
     if (wait_ready(g->wire))
         return FL_OK;
-    return fl_fail(d, FL_HARDWARE, NULL, 0, 0, "the guardian does not get ready: nothing is set without it");
+    return fl_error(d, FL_HARDWARE, "the guardian does not get ready: nothing is set without it");
 }
 
 fl_status fl_guardian_start(fl_guardian *g, const fl_lock *lock, size_t lock_count, int64_t check_ns, fl_diag *d) {
     *g = (fl_guardian){.wire = -1, .beat_fd = -1, .check_ns = check_ns};
     if (!open_shared(g)) {
         fl_guardian_drop(g);
-        return fl_fail(d, FL_HARDWARE, NULL, 0, 0, "cannot start the guardian: no shared memory");
+        return fl_error(d, FL_HARDWARE, "cannot start the guardian: no shared memory");
     }
     fl_guardian_beat(g, INT64_MAX);
     fl_status s = spawn(g, lock, lock_count, d);
@@ -282,7 +282,7 @@ static fl_status open_gpus(watch *w, fl_diag *d) {
     size_t size = 0;
     FILE *f = open_memstream(&list, &size);
     if (!f)
-        return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory");
+        return fl_no_memory(d, NULL);
     for (size_t i = 0; i < w->unit_count; i++)
         if (strcmp(w->unit[i].unit, "cpu") != 0) {
             fprintf(f, "%s,", w->unit[i].unit);

@@ -43,8 +43,8 @@ static fl_status still_moving(live *l, uint32_t i, int64_t t_ns, const fl_gpu_sa
         *w = (watched){.joules = joules, .moved_ns = t_ns, .known = true};
     if (t_ns - w->moved_ns < l->o->frozen_ns)
         return FL_OK;
-    return fl_fail(d, FL_HARDWARE, NULL, 0, 0, "GPU %u: its energy counter has stood still for %.3g s: sensor frozen",
-                   i, (double)(t_ns - w->moved_ns) * 1e-9);
+    return fl_error(d, FL_HARDWARE, "GPU %u: its energy counter has stood still for %.3g s: sensor frozen", i,
+                    (double)(t_ns - w->moved_ns) * 1e-9);
 }
 
 /* What the policy does not need is neither shown to it nor in the log. */
@@ -203,7 +203,7 @@ static fl_status open_live(live *l, fl_diag *d) {
     l->gpu = calloc(l->gpus + 1, sizeof *l->gpu);
     l->watched = calloc(l->gpus + 1, sizeof *l->watched);
     if (!s && (!l->gpu || !l->watched))
-        s = fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the live host");
+        s = fl_no_memory(d, "the live host");
     if (!s && o->policy) {
         const fl_instance_options in = {.policy = o->policy,
                                         .facts = o->facts,

@@ -44,15 +44,13 @@ struct fl_kernels {
     void *user;
 };
 
-static fl_status no_memory(fl_diag *d) { return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the kernels"); }
-
 fl_status fl_kernels_open(fl_kernels **out, const char *folder, fl_diag *d) {
     *out = NULL;
     if (mkdir(folder, 0700) && errno != EEXIST)
         return fl_fail(d, FL_IO, folder, 0, 0, "cannot make the folder: %s", fl_reason(errno));
     fl_kernels *k = calloc(1, sizeof *k);
     if (!k)
-        return no_memory(d);
+        return fl_no_memory(d, "the kernels");
     snprintf(k->folder, sizeof k->folder, "%s", folder);
     *out = k;
     return FL_OK;
@@ -158,7 +156,7 @@ static fl_status add_source(fl_kernels *k, const char *name, fl_diag *d) {
     }
     if (fl_grow(&k->source, &k->source_room, k->source_count + 1, sizeof *k->source)) {
         fl_ring_close(&s.ring);
-        return no_memory(d);
+        return fl_no_memory(d, "the kernels");
     }
     k->source[k->source_count++] = s;
     k->counts.programs++;
@@ -203,7 +201,7 @@ static fl_status add_record(fl_kernels *k, const source *s, const fl_ring_record
     if (status)
         return status;
     if (fl_grow(&k->record, &k->record_room, k->record_count + 1, sizeof *k->record))
-        return no_memory(d);
+        return fl_no_memory(d, "the kernels");
     k->record[k->record_count++] = record;
     return FL_OK;
 }
@@ -286,8 +284,9 @@ static int by_end(const void *a, const void *b) {
 fl_status fl_kernels_take(fl_kernels *k, int64_t origin_ns, fl_sample *sample, fl_diag *d) {
     k->record_count = 0;
     k->lost = 0;
-    fl_status s =
-        fl_grow(&k->finished, &k->finished_room, sample->gpu_count, sizeof *k->finished) ? no_memory(d) : FL_OK;
+    fl_status s = fl_grow(&k->finished, &k->finished_room, sample->gpu_count, sizeof *k->finished)
+                      ? fl_no_memory(d, "the kernels")
+                      : FL_OK;
     for (; !s && k->finished_count < sample->gpu_count; k->finished_count++)
         k->finished[k->finished_count] = 0;
     s = s ? s : find_sources(k, d);
@@ -300,7 +299,7 @@ fl_status fl_kernels_take(fl_kernels *k, int64_t origin_ns, fl_sample *sample, f
     if (k->record_count)
         qsort(k->record, k->record_count, sizeof *k->record, by_end);
     if (!s && fl_grow(&k->program, &k->program_room, k->record_count + 1, sizeof *k->program))
-        s = no_memory(d);
+        s = fl_no_memory(d, "the kernels");
     for (size_t i = 0; !s && i < k->record_count; i++) { /* the flags only kept it through the sorting */
         k->program[i] = k->record[i].flags;
         k->record[i].flags = 0;

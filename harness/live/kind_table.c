@@ -22,7 +22,7 @@ fl_status fl_kind_of(fl_kind_table *k, const char *name, const uint32_t grid[3],
     fl_intern_slot *slot =
         at.name_id == UINT32_MAX ? NULL : fl_intern_find(&k->by_kind, fl_hash(&at, sizeof at), same, k->kind, &at);
     if (!slot || (slot->index == UINT32_MAX && fl_grow(&k->kind, &k->room, k->count + 1, sizeof *k->kind)))
-        return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the kinds of kernels");
+        return fl_no_memory(d, "the kinds of kernels");
     if (slot->index == UINT32_MAX) {
         fl_kernel_kind *new = &k->kind[k->count];
         *new = (fl_kernel_kind){.name = k->name[at.name_id], .name_id = at.name_id};

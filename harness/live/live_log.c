@@ -24,8 +24,7 @@ struct fl_live_log {
 fl_status fl_live_log_head(fl_head *h, const fl_policy *policy, const fl_facts *facts, const fl_layer *layer,
                            size_t layer_count, const char *platform, const char *mode, fl_diag *d) {
     const bool ok = (!platform || fl_head_set(h, "platform", platform)) && fl_head_set(h, "source", mode);
-    fl_status s = ok ? fl_policy_head_put(h, policy, facts, layer, layer_count, d)
-                     : fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the log");
+    fl_status s = ok ? fl_policy_head_put(h, policy, facts, layer, layer_count, d) : fl_no_memory(d, "the log");
     return s || platform ? s : fl_facts_to_head(facts, h, d);
 }
 
@@ -124,7 +123,7 @@ fl_status fl_live_log_open(fl_live_log **out, const char *path, const fl_head *h
     fl_live_log *l = calloc(1, sizeof *l);
     if (!l || !(l->path = strdup(path))) {
         free(l);
-        return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the log");
+        return fl_no_memory(d, "the log");
     }
     l->policy = policy;
     l->kernels = fl_takes_kernels(policy);

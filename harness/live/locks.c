@@ -50,15 +50,14 @@ static fl_status take(int fd, const char *unit, int64_t wait_ns, fl_diag *d) {
     int64_t free_ns = start; /* when no controller was seen last */
     while (flock(fd, LOCK_EX | LOCK_NB)) {
         if (errno != EWOULDBLOCK && errno != EINTR)
-            return fl_fail(d, FL_IO, NULL, 0, 0, "cannot lock %s: %s", unit, fl_reason(errno));
+            return fl_error(d, FL_IO, "cannot lock %s: %s", unit, fl_reason(errno));
         pid_t holder = written_holder(fd);
         if (!holder)
             free_ns = now_ns();
         if (now_ns() - free_ns > HOLDER_NS)
-            return fl_fail(d, FL_HARDWARE, NULL, 0, 0, "%s is controlled by process %d: stop that first", unit,
-                           (int)holder);
+            return fl_error(d, FL_HARDWARE, "%s is controlled by process %d: stop that first", unit, (int)holder);
         if (now_ns() > end)
-            return fl_fail(d, FL_HARDWARE, NULL, 0, 0, "%s: the restore that holds it does not end", unit);
+            return fl_error(d, FL_HARDWARE, "%s: the restore that holds it does not end", unit);
         nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
     }
     return FL_OK;
@@ -85,7 +84,7 @@ fl_status fl_lock_take(const char *state, const char *unit, fl_lock_use use, int
     char path[512], text[64];
     *lock = (fl_lock){.fd = -1};
     if (!fl_state_path(state, unit, ".lock", path, sizeof path))
-        return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "'%.60s' cannot be the name of a lock", unit);
+        return fl_refuse(d, "'%.60s' cannot be the name of a lock", unit);
     int fd;
     fl_status s;
     do {

@@ -45,7 +45,7 @@ fl_status fl_program_start(fl_program *p, char *const *command, const char *cons
     if (p->pid > 0)
         return FL_OK;
     p->pid = 0;
-    return fl_fail(d, FL_IO, NULL, 0, 0, "cannot start %s: %s", command[0], fl_reason(error));
+    return fl_error(d, FL_IO, "cannot start %s: %s", command[0], fl_reason(error));
 }
 
 bool fl_program_look(fl_program *p) {

@@ -16,7 +16,7 @@ fl_status fl_restore_record(const fl_record *r, const fl_gpus *gpus, fl_diag *d)
         return fl_cpu_restore(r, d);
     const int i = gpus && gpus->back ? fl_gpus_find(gpus, r->unit) : -1;
     return i >= 0 ? gpus->back->restore(gpus->self, (uint32_t)i, r, d)
-                  : fl_fail(d, FL_HARDWARE, NULL, 0, 0, "%s: no such GPU now, or it does not answer", r->unit);
+                  : fl_error(d, FL_HARDWARE, "%s: no such GPU now, or it does not answer", r->unit);
 }
 
 fl_status fl_restore_unit(const char *state, const char *unit, const fl_gpus *gpus, bool *restored, fl_diag *d) {

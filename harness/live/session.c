@@ -120,7 +120,7 @@ fl_status fl_session_open(fl_session **out, const fl_session_options *o, fl_diag
     *out = NULL;
     fl_session *s = calloc(1, sizeof *s);
     if (!s)
-        return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the session");
+        return fl_no_memory(d, "the session");
     s->o = *o;
     s->guardian = (fl_guardian){.wire = -1, .beat_fd = -1};
     s->gpus = o->gpus->back->count(o->gpus->self);
@@ -133,9 +133,8 @@ fl_status fl_session_open(fl_session **out, const fl_session_options *o, fl_diag
         s->lock[i].fd = -1;
     /* A core of some GB would keep the guardian waiting for our end for seconds. */
     setrlimit(RLIMIT_CORE, &(struct rlimit){0});
-    fl_status status = s->lock && s->record && s->hindered && s->touched
-                           ? fl_state_open(&s->state, d)
-                           : fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the session");
+    fl_status status = s->lock && s->record && s->hindered && s->touched ? fl_state_open(&s->state, d)
+                                                                         : fl_no_memory(d, "the session");
     if (!status)
         status = take_over(s, d);
     if (status) {
@@ -199,8 +198,8 @@ fl_status fl_session_may(const fl_session *s, int32_t gpu, int control, double v
     if (status)
         return status;
     const char *name = fl_rows_at(gpu < 0 ? FL_ROWS_HOST_CONTROL : FL_ROWS_GPU_CONTROL, (size_t)control)->name;
-    return fl_fail(d, FL_HARDWARE, NULL, 0, 0, "the policy sets %s to %g, which cannot be set here: %s", name, value,
-                   *why ? why : "it could not when control began");
+    return fl_error(d, FL_HARDWARE, "the policy sets %s to %g, which cannot be set here: %s", name, value,
+                    *why ? why : "it could not when control began");
 }
 
 fl_status fl_session_set(fl_session *s, int32_t gpu, int control, double value, fl_diag *d) {

@@ -7,14 +7,12 @@
 
 enum { NUMBERS_GPU = 9, NUMBERS_HOST = 6 };
 
-static fl_status no_memory(fl_diag *d) { return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the facts"); }
-
 /* ---- writing ----------------------------------------------------------------------------------------------------- */
 
 static fl_status put(fl_head *h, const char *who, const char *what, const char *value, fl_diag *d) {
     char key[64];
     snprintf(key, sizeof key, "%s.%s", who, what);
-    return fl_head_set(h, key, value) ? FL_OK : no_memory(d);
+    return fl_head_set(h, key, value) ? FL_OK : fl_no_memory(d, "the facts");
 }
 
 static fl_status put_ladder(fl_head *h, const char *who, const char *what, fl_ladder l, fl_diag *d) {
@@ -24,10 +22,10 @@ static fl_status put_ladder(fl_head *h, const char *who, const char *what, fl_la
         return FL_OK;
     FILE *f = open_memstream(&text, &size);
     if (!f)
-        return no_memory(d);
+        return fl_no_memory(d, "the facts");
     for (uint32_t i = 0; i < l.count; i++)
         fprintf(f, "%s%d", i ? "/" : "", l.mhz[i]);
-    fl_status s = fclose(f) ? no_memory(d) : put(h, who, what, text, d);
+    fl_status s = fclose(f) ? fl_no_memory(d, "the facts") : put(h, who, what, text, d);
     free(text);
     return s;
 }
@@ -109,7 +107,7 @@ static fl_status get_ladder(const source *from, const char *what, fl_ladder *l, 
         count += *c == '/';
     int32_t *mhz = calloc(count, sizeof *mhz);
     if (!mhz)
-        return no_memory(d);
+        return fl_no_memory(d, "the facts");
     l->mhz = mhz;
     l->count = count;
     for (uint32_t i = 0; i < count; i++) {
@@ -179,7 +177,7 @@ fl_status fl_facts_from_head(const fl_head *h, const char *path, uint32_t gpu_co
     fl_gpu_facts *gpu = calloc(gpu_count + 1, sizeof *gpu);
     *facts = (fl_facts){.seed = seed, .gpu_count = gpu_count, .gpu = gpu};
     if (!gpu)
-        return no_memory(d);
+        return fl_no_memory(d, "the facts");
     fl_status s = get_host(&from, &facts->host, d);
     for (uint32_t i = 0; !s && i < gpu_count; i++)
         s = get_gpu(&from, i, &gpu[i], d);

@@ -12,8 +12,6 @@
 #define SET "set."
 #define TABLE "table."
 
-static fl_status no_memory(fl_diag *d) { return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the head"); }
-
 /* ---- writing ---- */
 
 static bool put(fl_head *h, const char *before, const char *name, const char *text) {
@@ -77,9 +75,9 @@ fl_status fl_policy_head_put(fl_head *h, const fl_policy *policy, const fl_facts
     ok = ok && fl_head_set(h, "seed", text);
     snprintf(text, sizeof text, "%u", facts->gpu_count);
     ok = ok && fl_head_set(h, "gpus", text);
-    fl_status s = ok ? fl_instance_open(&in, &o, d) : no_memory(d);
+    fl_status s = ok ? fl_instance_open(&in, &o, d) : fl_no_memory(d, "the head");
     for (uint32_t i = 0; !s && i < policy->param_count; i++)
-        s = put_param(h, in, i) ? FL_OK : no_memory(d);
+        s = put_param(h, in, i) ? FL_OK : fl_no_memory(d, "the head");
     fl_instance_close(in);
     return s;
 }
@@ -103,7 +101,7 @@ static fl_status take_row(const cJSON *row, bool keyed, uint32_t columns, double
         if (!cJSON_IsString(at))
             return bad(w, d, number, "the key is no text, expected text first");
         if (!(*key = strdup(at->valuestring)))
-            return no_memory(d);
+            return fl_no_memory(d, "the head");
         at = at->next;
     }
     for (; at; at = at->next, cell++) {
@@ -128,7 +126,7 @@ static fl_status take_table(const char *text, const fl_param *row, fl_table *t, 
     char **key = keyed ? calloc((size_t)count + 1, sizeof *key) : NULL;
     *t = (fl_table){
         .cell = cell, .key = (const char *const *)key, .row_count = (uint32_t)count, .column_count = columns};
-    fl_status s = cell && (key || !keyed) ? FL_OK : no_memory(d);
+    fl_status s = cell && (key || !keyed) ? FL_OK : fl_no_memory(d, "the head");
     const cJSON *at = all->child;
     for (uint32_t i = 0; !s && at; i++, at = at->next)
         s = take_row(at, keyed, columns, &cell[(size_t)i * columns], keyed ? &key[i] : NULL, &w, i, d);
@@ -149,7 +147,7 @@ fl_status fl_policy_head_get(fl_policy_head *p, const fl_head *h, const char *pa
                           .table = calloc(h->count + 1, sizeof *p->table)};
     p->layer = (fl_layer){.origin = path, .setting = p->setting};
     if (!p->setting || !p->table)
-        return no_memory(d);
+        return fl_no_memory(d, "the head");
     for (size_t i = 0; i < h->count; i++) {
         const fl_head_entry *e = &h->entry[i];
         fl_setting *at = &p->setting[p->layer.count];

@@ -17,7 +17,7 @@ void fl_probelog_open(fl_probelog *l, const fl_policy *policy, uint32_t gpu_coun
 fl_status fl_probelog_add(fl_probelog *l, const fl_sample *sample, const fl_decision *decision, fl_diag *d) {
     if (fl_grow(&l->t_ns, &l->room_t, l->step_count + 1, sizeof *l->t_ns) ||
         fl_grow(&l->value, &l->room_value, (l->step_count + 1) * l->cells + 1, sizeof *l->value))
-        return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the probes");
+        return fl_no_memory(d, "the probes");
     l->t_ns[l->step_count] = sample->time_ns;
     if (l->cells)
         memcpy(l->value + l->step_count * l->cells, decision->probe, l->cells * sizeof *l->value);

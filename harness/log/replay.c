@@ -14,7 +14,7 @@ static fl_status match(const char *path, char *const *name, size_t count, fl_row
     *as_gpu = malloc((count + 1) * sizeof **as_gpu);
     *as_host = malloc((count + 1) * sizeof **as_host);
     if (!*as_gpu || !*as_host)
-        return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the replay");
+        return fl_no_memory(d, "the replay");
     for (size_t i = 0; i < count; i++) {
         (*as_gpu)[i] = fl_rows_find(gpu, name[i]);
         (*as_host)[i] = fl_rows_find(host, name[i]);
@@ -81,7 +81,7 @@ static fl_status open_shown(const fl_decisions *log, shown *k, fl_diag *d) {
     k->kind = calloc(log->kind_count + 1, sizeof *k->kind);
     k->record = calloc(most + 1, sizeof *k->record);
     if (!k->kind || !k->record)
-        return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the replay");
+        return fl_no_memory(d, "the replay");
     for (size_t i = 0; i < log->kind_count; i++) {
         const fl_logged_kind *from = &log->kind[i];
         k->kind[i] = (fl_kernel_kind){.name = from->name, .name_id = from->name_id};
@@ -119,7 +119,7 @@ fl_status fl_replay(const fl_decisions *log, const char *path, fl_instance *in, 
     fl_gpu_sample *gpu = calloc(log->gpu_count + 1, sizeof *gpu);
     shown kernels = {0};
     bool host_controls = false;
-    fl_status s = gpu ? FL_OK : fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the replay");
+    fl_status s = gpu ? FL_OK : fl_no_memory(d, "the replay");
     if (!s)
         s = match(path, log->signal, log->signal_count, FL_ROWS_GPU_SIGNAL, FL_ROWS_HOST_SIGNAL, &c.gpu_signal,
                   &c.host_signal, d);

@@ -16,16 +16,14 @@ const uint64_t fl_sensorlog_needs = FL_BIT(FL_GPU_POWER_W) | FL_BIT(FL_GPU_ENERG
                                     FL_BIT(FL_GPU_UTIL_MEM_PCT) | FL_BIT(FL_GPU_SM_MHZ) | FL_BIT(FL_GPU_MEM_MHZ) |
                                     FL_BIT(FL_GPU_TEMP_C) | FL_BIT(FL_GPU_THROTTLE);
 
-static fl_status no_memory(fl_diag *d) { return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the log"); }
-
 fl_status fl_sensorlog_open(fl_sensorlog *l, fl_diag *d) {
     fl_telemetry *t = &l->t;
     t->signal = calloc(COLUMNS, sizeof *t->signal);
     for (; t->signal && t->signal_count < COLUMNS; t->signal_count++)
         if (!(t->signal[t->signal_count] =
                   strdup(fl_rows_at(FL_ROWS_GPU_SIGNAL, (size_t)column[t->signal_count])->name)))
-            return no_memory(d);
-    return t->signal ? FL_OK : no_memory(d);
+            return fl_no_memory(d, "the log");
+    return t->signal ? FL_OK : fl_no_memory(d, "the log");
 }
 
 fl_status fl_sensorlog_add(fl_sensorlog *l, const fl_gpu_sample *gpu, uint32_t count, int64_t t_ps, fl_diag *d) {
@@ -34,7 +32,7 @@ fl_status fl_sensorlog_add(fl_sensorlog *l, const fl_gpu_sample *gpu, uint32_t c
     if (fl_grow(&t->t_ns, &l->room_t, rows, sizeof *t->t_ns) ||
         fl_grow(&t->device, &l->room_d, rows, sizeof *t->device) ||
         fl_grow(&t->value, &l->room_v, rows * COLUMNS, sizeof *t->value))
-        return no_memory(d);
+        return fl_no_memory(d, "the log");
     for (uint32_t i = 0; i < count; i++) {
         double *v = t->value + t->row_count * COLUMNS;
         for (size_t k = 0; k < COLUMNS; k++)
@@ -52,7 +50,7 @@ fl_status fl_sensorlog_write(fl_sensorlog *l, const char *path, const char *work
     if (!fl_head_set(&l->t.head, "source", "foldline run: as the simulated sensors show it") ||
         !fl_head_set(&l->t.head, "workload", workload) || !fl_head_set(&l->t.head, "platform", platform) ||
         !fl_head_set(&l->t.head, "program", program))
-        return no_memory(d);
+        return fl_no_memory(d, "the log");
     return fl_telemetry_write(path, &l->t, d);
 }
 

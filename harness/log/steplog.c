@@ -5,19 +5,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-static fl_status no_memory(fl_diag *d) { return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the log"); }
-
 static fl_status add_names(char ***names, size_t *count, fl_row_set set, uint64_t mask, fl_diag *d) {
     size_t rows = fl_rows_count(set);
     char **more = realloc(*names, (*count + rows + 1) * sizeof **names);
     if (!more)
-        return no_memory(d);
+        return fl_no_memory(d, "the log");
     *names = more;
     for (size_t i = 0; i < rows; i++)
         if (mask >> i & 1) {
             char *name = NULL;
             if (asprintf(&name, "%s", fl_rows_at(set, i)->name) < 0)
-                return no_memory(d);
+                return fl_no_memory(d, "the log");
             more[(*count)++] = name;
         }
     return FL_OK;
@@ -77,7 +75,7 @@ fl_status fl_steplog_add(fl_steplog *l, const fl_sample *sample, const fl_decisi
     fl_decisions *g = &l->log;
     size_t rows = g->gpu_count + 1, step = g->step_count;
     if (fl_decisions_grow(g, &l->room, step + 1, g->gpu_count) || (g->has_kernels && add_kernels(l, sample)))
-        return no_memory(d);
+        return fl_no_memory(d, "the log");
     g->t_ns[step] = sample->time_ns;
     g->delay_ns[step] = dec->delay_ns;
     g->line[step] = 0;

@@ -41,7 +41,7 @@ static void complaint(int fd, char *text, size_t size) {
 static fl_status run_gnuplot(const char *script, const char *variables, const char *input, fl_diag *d) {
     int out[2];
     if (pipe2(out, O_CLOEXEC))
-        return fl_fail(d, FL_IO, NULL, 0, 0, "cannot make a pipe: %s", strerror(errno));
+        return fl_error(d, FL_IO, "cannot make a pipe: %s", strerror(errno));
     pid_t pid = fork();
     if (pid == 0) {
         int null = open("/dev/null", O_RDWR);
@@ -57,9 +57,9 @@ static fl_status run_gnuplot(const char *script, const char *variables, const ch
     close(out[0]);
     int status = 0;
     if (pid < 0 || waitpid(pid, &status, 0) < 0)
-        return fl_fail(d, FL_IO, NULL, 0, 0, "cannot run gnuplot: %s", strerror(errno));
+        return fl_error(d, FL_IO, "cannot run gnuplot: %s", strerror(errno));
     if (WIFEXITED(status) && WEXITSTATUS(status) == 127)
-        return fl_fail(d, FL_IO, NULL, 0, 0, "cannot find gnuplot, expected it on the path (Debian: gnuplot-nox)");
+        return fl_error(d, FL_IO, "cannot find gnuplot, expected it on the path (Debian: gnuplot-nox)");
     if (!WIFEXITED(status) || WEXITSTATUS(status))
         return fl_fail(d, FL_BAD_INPUT, input, 0, 0, "cannot be drawn: %s", text);
     return FL_OK;
@@ -73,8 +73,8 @@ static fl_status check(const char *kind, const char *input, const char *output, 
     if (!known) {
         const char *near = fl_nearest(kind, fl_plot_kinds, kinds);
         if (near)
-            return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "unknown plot '%s', did you mean '%s'?", kind, near);
-        return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "unknown plot '%s', see foldline plot --help", kind);
+            return fl_refuse(d, "unknown plot '%s', did you mean '%s'?", kind, near);
+        return fl_refuse(d, "unknown plot '%s', see foldline plot --help", kind);
     }
     const char *dot = strrchr(output, '.');
     *format = dot ? dot + 1 : "";
@@ -82,7 +82,7 @@ static fl_status check(const char *kind, const char *input, const char *output, 
         return fl_fail(d, FL_BAD_INPUT, output, 0, 0,
                        "unknown picture format, expected a name ending in .svg, .png or .pdf");
     if (!quotable(input) || !quotable(output))
-        return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "a quote or a line break in a file name, expected neither");
+        return fl_refuse(d, "a quote or a line break in a file name, expected neither");
     if (access(input, R_OK))
         return fl_fail(d, FL_BAD_INPUT, input, 0, 0, "cannot open: %s", strerror(errno));
     return FL_OK;
@@ -119,7 +119,7 @@ fl_status fl_plot(const char *kind, const char *input, const char *output, fl_di
         free(temporary);
         free(table);
         free(script);
-        return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory");
+        return fl_no_memory(d, NULL);
     }
     int fd = open(temporary, O_CREAT | O_WRONLY | O_TRUNC | O_CLOEXEC, 0666);
     if (fd < 0)

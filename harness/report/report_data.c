@@ -27,8 +27,6 @@ static const char *const column_name[FL_REPORT_COLUMNS] = {"energy_j",
                                                            "latency_p99_s",
                                                            "energy_per_request_j"};
 
-static fl_status no_memory(fl_diag *d) { return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the report"); }
-
 fl_status fl_names_index(fl_names *n, const char *text, size_t *index, fl_diag *d) {
     if (n->count && !strcmp(n->item[n->count - 1], text)) { /* rows come in runs of the same name */
         *index = n->count - 1;
@@ -40,7 +38,7 @@ fl_status fl_names_index(fl_names *n, const char *text, size_t *index, fl_diag *
             return FL_OK;
         }
     if (fl_grow(&n->item, &n->room, n->count + 1, sizeof *n->item) || !(n->item[n->count] = strdup(text)))
-        return no_memory(d);
+        return fl_no_memory(d, "the report");
     *index = n->count++;
     return FL_OK;
 }
@@ -97,7 +95,7 @@ static fl_status add_seed(fl_report_data *r, uint64_t seed, fl_diag *d) {
         if (r->seed[i] == seed)
             return FL_OK;
     if (fl_grow(&r->seed, &r->seed_room, r->seed_count + 1, sizeof *r->seed))
-        return no_memory(d);
+        return fl_no_memory(d, "the report");
     r->seed[r->seed_count++] = seed;
     return FL_OK;
 }
@@ -142,7 +140,7 @@ static fl_status take(void *user, const fl_csv_row *row, fl_diag *d) {
     if (!s)
         s = add_seed(r, x.seed, d);
     if (!s && fl_grow(&r->row, &r->row_room, r->row_count + 1, sizeof *r->row))
-        s = no_memory(d);
+        s = fl_no_memory(d, "the report");
     if (!s)
         r->row[r->row_count++] = x;
     return s;
@@ -158,7 +156,7 @@ static fl_status beside(const char *csv, const char *ending, char **path, fl_dia
     free(provenance);
     if (!made) {
         *path = NULL;
-        return no_memory(d);
+        return fl_no_memory(d, "the report");
     }
     if (access(*path, F_OK)) {
         free(*path);
@@ -195,7 +193,7 @@ fl_status fl_report_read(const char *csv, fl_report_data *r, fl_diag *d) {
     loader l = {.r = r};
     fl_csv_options options = {.trim = true};
     *r = (fl_report_data){.path = strdup(csv)};
-    fl_status s = r->path ? fl_csv_read(csv, &options, NULL, take, &l, d) : no_memory(d);
+    fl_status s = r->path ? fl_csv_read(csv, &options, NULL, take, &l, d) : fl_no_memory(d, "the report");
     if (!s && !r->row_count)
         s = fl_fail(d, FL_BAD_INPUT, csv, 0, 0, "no row of a workload, expected the CSV of compare, sweep or merge");
     if (!s && !SHA256File(csv, r->sha256))

@@ -62,7 +62,7 @@ static fl_status take(void *user, const fl_csv_row *row, fl_diag *d) {
             s = fl_field_real_or_nan(row, c->at[4 + k], column[4 + k], -HUGE_VAL, HUGE_VAL, into[k], d);
     }
     if (!s && fl_grow(&c->mark, &c->room, c->count + 1, sizeof *c->mark))
-        s = fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the report");
+        s = fl_no_memory(d, "the report");
     if (!s)
         c->mark[c->count++] = m;
     return s;

@@ -18,7 +18,7 @@ static fl_status make(const fl_report_data *r, int platform, size_t variant, fl_
     s->policy = calloc(r->policy.count + 1, sizeof *s->policy);
     if (!seen || !s->policy) {
         free(seen);
-        return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the report");
+        return fl_no_memory(d, "the report");
     }
     for (size_t i = 0; i < r->row_count; i++)
         if (holds(s, &r->row[i]))
@@ -34,7 +34,7 @@ fl_status fl_scopes_make(const fl_report_data *r, fl_scope **list, size_t *count
     const size_t each = r->platform.count > 1 ? 1 + r->platform.count : 1;
     *count = 0;
     *list = calloc(r->variant.count * each + 1, sizeof **list);
-    fl_status s = *list ? FL_OK : fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the report");
+    fl_status s = *list ? FL_OK : fl_no_memory(d, "the report");
     for (size_t v = 0; !s && v < r->variant.count; v++)
         for (size_t k = 0; !s && k < each; k++) {
             fl_scope *at = &(*list)[(*count)++];

@@ -31,7 +31,7 @@ static fl_status collect(const fl_summary *s, fl_study *t, fl_diag *d) {
     fl_status st = FL_OK;
     t->point = calloc(s->count + 1, sizeof *t->point);
     if (!t->point)
-        return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the report");
+        return fl_no_memory(d, "the report");
     for (size_t i = 0; !st && i < s->count; i++) {
         char family[128], rest[512];
         double x;

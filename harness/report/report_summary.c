@@ -4,8 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static fl_status no_memory(fl_diag *d) { return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the report"); }
-
 static fl_status means(fl_summary *s, fl_diag *d) {
     const fl_scope *sc = s->scope;
     const size_t each = sc->workloads * sc->seeds;
@@ -13,7 +11,7 @@ static fl_status means(fl_summary *s, fl_diag *d) {
     for (int column = 0; !st && column < FL_REPORT_COLUMNS; column++) {
         double *panel = fl_scope_panel(sc, (fl_report_column)column);
         if (!panel)
-            return no_memory(d);
+            return fl_no_memory(d, "the report");
         for (size_t p = 0; !st && p < s->count; p++) {
             const double *row = panel + p * each;
             st = fl_bootstrap_mean(row, sc->workloads, sc->seeds, &s->bootstrap, &s->item[p].value[column], d);
@@ -48,8 +46,7 @@ static fl_status choose(fl_summary *s, const char *reference, fl_diag *d) {
         if (reference && !strcmp(fl_summary_name(s, i), reference))
             s->reference = i;
     if (reference && s->reference == SIZE_MAX)
-        return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "no policy '%s' in the result, expected one of its labels",
-                       reference);
+        return fl_refuse(d, "no policy '%s' in the result, expected one of its labels", reference);
     for (int violating = 0; violating < 2; violating++)
         for (size_t k = 0; k < s->count && s->reference == SIZE_MAX; k++) {
             const fl_policy_summary *p = &s->item[s->order[k]];
@@ -66,7 +63,7 @@ static fl_status pairs(fl_summary *s, fl_diag *d) {
     if (s->reference >= s->count)
         return FL_OK;
     if (!slow)
-        return no_memory(d);
+        return fl_no_memory(d, "the report");
     for (size_t i = 0; i < s->count * each; i++)
         slow[i] *= 100;
     s->paired = s->count > 1;
@@ -88,7 +85,7 @@ static fl_status ranks(fl_summary *s, fl_diag *d) {
     double *value = malloc((s->count * each + 1) * sizeof *value);
     fl_rank_result *rank = calloc(s->count + 1, sizeof *rank);
     size_t n = 0;
-    fl_status st = value && rank ? FL_OK : no_memory(d);
+    fl_status st = value && rank ? FL_OK : fl_no_memory(d, "the report");
     for (size_t p = 0; !st && p < s->count; p++) {
         s->item[p].rank = (fl_rank_result){.rank = {NAN, NAN, NAN, 0, 0}};
         if (!s->item[p].baseline)
@@ -113,7 +110,7 @@ fl_status fl_summary_make(const fl_scope *sc, const fl_bootstrap *b, const char 
     out->item = calloc(out->count + 1, sizeof *out->item);
     out->order = calloc(out->count + 1, sizeof *out->order);
     out->merit = fl_scope_merit(sc);
-    fl_status s = out->item && out->order && out->merit ? FL_OK : no_memory(d);
+    fl_status s = out->item && out->order && out->merit ? FL_OK : fl_no_memory(d, "the report");
     for (size_t p = 0; !s && p < out->count; p++) {
         out->item[p].policy = sc->policy[p];
         out->item[p].baseline = fl_report_is_baseline(fl_summary_name(out, p));
@@ -149,7 +146,7 @@ fl_status fl_looks_make(const fl_report_data *r, fl_looks *l, fl_diag *d) {
     size_t *members = calloc(r->policy.count + 1, sizeof *members); /* of a family so far */
     l->of = calloc(r->policy.count + 1, sizeof *l->of);
     l->legend_look = calloc(r->policy.count + 1, sizeof *l->legend_look);
-    fl_status s = members && l->of && l->legend_look ? FL_OK : no_memory(d);
+    fl_status s = members && l->of && l->legend_look ? FL_OK : fl_no_memory(d, "the report");
     for (int baseline = 0; baseline < 2; baseline++) /* the legend ends with the baselines */
         for (size_t p = 0; !s && p < r->policy.count; p++) {
             char family[128];

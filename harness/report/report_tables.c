@@ -255,7 +255,7 @@ static fl_status put_workload(FILE *f, const fl_report_data *r, const fl_report_
 fl_status fl_table_workloads(FILE *f, const fl_report_data *r, const fl_bootstrap *b, fl_diag *d) {
     fl_report_row *row = malloc((r->row_count + 1) * sizeof *row);
     double *value = malloc((r->row_count + 1) * sizeof *value);
-    fl_status s = row && value ? FL_OK : fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the report");
+    fl_status s = row && value ? FL_OK : fl_no_memory(d, "the report");
     bool there[WORKLOAD_COLUMNS] = {0};
     size_t shown_rows = 0, all = 0;
     if (!s) {

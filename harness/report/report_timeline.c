@@ -60,7 +60,7 @@ fl_status fl_residency(const fl_telemetry *t, const char *path, fl_share **list,
         return fl_fail(d, FL_BAD_INPUT, path, 0, 0, "no column sm_mhz, expected the file of foldline run --timeline");
     fl_share *x = malloc((t->row_count + 1) * sizeof *x);
     if (!x)
-        return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the residency");
+        return fl_no_memory(d, "the residency");
     for (size_t i = 0; i < t->row_count; i++) {
         const int32_t device = t->device[i];
         const double mhz = t->value[i * t->signal_count + clock];

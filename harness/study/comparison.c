@@ -6,13 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-static fl_status no_memory(fl_diag *d) {
-    return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the comparison");
-}
-
 fl_status fl_comparison_add(fl_comparison *c, const fl_row_result *row, fl_diag *d) {
     if (fl_grow(&c->row, &c->room, c->count + 1, sizeof *c->row))
-        return no_memory(d);
+        return fl_no_memory(d, "the comparison");
     c->row[c->count++] = *row;
     return FL_OK;
 }
@@ -31,7 +27,7 @@ static fl_status mean_label(fl_comparison *c, const fl_row_result *row, const ch
         return FL_OK;
     if (fl_grow(&c->label, &c->label_room, c->label_count + 1, sizeof *c->label) ||
         asprintf(&text, "%s [%s]", row->policy, row->variant) < 0)
-        return no_memory(d);
+        return fl_no_memory(d, "the comparison");
     *label = c->label[c->label_count++] = text;
     return FL_OK;
 }
@@ -40,7 +36,7 @@ fl_status fl_comparison_means(fl_comparison *c, fl_diag *d) {
     size_t rows = c->count;
     double *value = malloc((rows + 1) * sizeof *value);
     if (!value)
-        return no_memory(d);
+        return fl_no_memory(d, "the comparison");
     fl_status s = FL_OK;
     for (size_t i = 0; !s && i < rows; i++) {
         bool seen = false;
@@ -149,7 +145,7 @@ fl_status fl_comparison_run(const fl_comparison_options *o, fl_comparison *c, fl
     const size_t runs = fl_trials_count(o);
     work w = {.row = calloc(runs + 1, sizeof *w.row)};
     *c = (fl_comparison){0};
-    fl_status s = w.row ? fl_trials_open(&w.trials, o, d) : no_memory(d);
+    fl_status s = w.row ? fl_trials_open(&w.trials, o, d) : fl_no_memory(d, "the comparison");
     if (!s)
         s = fl_pool_run(run_one, &w, runs, o->threads, "policies", d);
     if (!s)

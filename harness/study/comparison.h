@@ -18,8 +18,8 @@ typedef struct fl_comparison {
 fl_status fl_comparison_run(const fl_comparison_options *o, fl_comparison *c, fl_diag *d);
 void fl_comparison_free(fl_comparison *c);
 
-/* The cell of a row by the name of a column of the CSV, slowdown_pct, energy_kj, or one of harness/study/measure.h; NAN where
- * the row does not have it. FL_BAD_INPUT where there is no such column. */
+/* The cell of a row by the name of a column of the CSV, slowdown_pct, energy_kj, or one of harness/study/measure.h; NAN
+ * where the row does not have it. FL_BAD_INPUT where there is no such column. */
 fl_status fl_comparison_value(const fl_row_result *row, const char *name, double *value, fl_diag *d);
 
 /* The parts of it that other replays build their rows with. A row that was added belongs to the comparison. */

@@ -79,7 +79,7 @@ fl_status fl_comparison_value(const fl_row_result *row, const char *name, double
     for (size_t k = 0; k < sizeof columns / sizeof *columns; k++)
         names[k + 2] = columns[k].name;
     const char *near = s ? fl_nearest(name, names, sizeof names / sizeof *names) : NULL;
-    return near ? fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "no column '%s', did you mean '%s'?", name, near) : s;
+    return near ? fl_refuse(d, "no column '%s', did you mean '%s'?", name, near) : s;
 }
 
 void fl_row_head(FILE *f) {

@@ -16,10 +16,6 @@ typedef struct work {
     fl_row_result *row;
 } work;
 
-static fl_status no_memory(fl_diag *d) {
-    return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the distribution replay");
-}
-
 /* ---- what is drawn from ---- */
 
 static fl_status read_options(const fl_json *at, fl_draws_options *o, fl_diag *d) {
@@ -137,7 +133,7 @@ static fl_status add_static(const work *w, size_t scene, const char *name, size_
     snprintf(row.note, sizeof row.note, "%g MHz", at->mhz);
     fl_kept *kept = calloc(1, sizeof *kept);
     if (!kept)
-        return no_memory(d);
+        return fl_no_memory(d, "the distribution replay");
     kept->run.last_sm_mhz = at->mhz;
     kept->run.last_mem_mhz = kept->run.last_cpu_mhz = NAN;
     row.kept = kept;
@@ -154,7 +150,7 @@ static fl_status keep_run(const work *w, size_t scene, fl_kept *kept, fl_draws_r
     kept->run.last_sm_mhz = kept->run.last_mem_mhz = kept->run.last_cpu_mhz = NAN;
     kept->run.residence = calloc(draws->clock_count, sizeof *kept->run.residence);
     if (!kept->run.residence)
-        return no_memory(d);
+        return fl_no_memory(d, "the distribution replay");
     for (size_t i = 0; i < draws->clock_count; i++)
         kept->run.residence[kept->run.residence_count++] = (fl_residence){
             .sm_mhz = (uint32_t)draws->clock[i].mhz, .ps = (int64_t)(r->step_count[i] * (double)draws->step_ns * 1e3)};
@@ -180,7 +176,7 @@ static fl_status run_one(void *user, size_t i, fl_diag *d) {
     fl_row_result *row = &w->row[i];
     *row = (fl_row_result){.seed = facts.seed, .kept = calloc(1, sizeof *row->kept)};
     if (!row->kept)
-        return no_memory(d);
+        return fl_no_memory(d, "the distribution replay");
     fl_status status = fl_watch_open(&row->kept->watch, spec->policy, facts.gpu_count, d);
     run.on_step = fl_watch_step;
     run.user = &row->kept->watch;
@@ -206,7 +202,7 @@ fl_status fl_draws_compare(const fl_experiment *e, const fl_comparison_options *
     w.draws = calloc(n + 1, sizeof *w.draws);
     w.best = calloc(n + 1, sizeof *w.best);
     w.row = calloc(runs + 1, sizeof *w.row);
-    fl_status s = w.draws && w.best && w.row ? FL_OK : no_memory(d);
+    fl_status s = w.draws && w.best && w.row ? FL_OK : fl_no_memory(d, "the distribution replay");
     for (size_t i = 0; !s && i < n; i++)
         if (!(s = make_draws(e, o->scenes->item[i], &w.draws[i], d)))
             w.best[i] = best_static(&w.draws[i], o->bound);

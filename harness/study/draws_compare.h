@@ -14,8 +14,8 @@
 fl_status fl_draws_compare(const fl_experiment *e, const fl_comparison_options *o, fl_comparison *c, fl_diag *d);
 
 /* The cumulative regret of every policy (EnergyUCB Eq. 3) as CSV: workload,policy,platform,variant,step,runs,
- * reward_regret,low,high; each thousand steps, mean over the seeds and its 95 % interval (harness/base/bootstrap.h), as far as
- * all runs of a policy went. */
+ * reward_regret,low,high; each thousand steps, mean over the seeds and its 95 % interval (harness/base/bootstrap.h), as
+ * far as all runs of a policy went. */
 fl_status fl_draws_write_regret(const fl_comparison *c, const char *path, uint64_t seed, fl_diag *d);
 
 /* energy, saving, energy regret, Eq. 3 regret and slowdown together; each: by workload, over its seeds. */

@@ -32,7 +32,7 @@ static void put(FILE *f, const fl_row_result *r, size_t mark, const fl_interval 
 fl_status fl_draws_write_regret(const fl_comparison *c, const char *path, uint64_t seed, fl_diag *d) {
     fl_output *o = fl_output_open(path, d);
     double *value = malloc((c->count + 1) * sizeof *value);
-    fl_status s = !o ? d->status : value ? FL_OK : fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the regret");
+    fl_status s = !o ? d->status : value ? FL_OK : fl_no_memory(d, "the regret");
     const fl_bootstrap b = {.seed = seed};
     if (!s)
         fputs("workload,policy,platform,variant,step,runs,reward_regret,low,high\n", fl_output_file(o));

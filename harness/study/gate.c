@@ -7,8 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static fl_status no_memory(fl_diag *d) { return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the gate"); }
-
 /* ---- rules ---- */
 
 fl_status fl_gate_parse(const char *text, fl_gate_rule *rule, fl_diag *d) {
@@ -18,18 +16,17 @@ fl_status fl_gate_parse(const char *text, fl_gate_rule *rule, fl_diag *d) {
     char *end;
     *rule = (fl_gate_rule){.sign = text[size]};
     if (!size || size >= sizeof rule->metric || !text[size])
-        return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "gate '%s', expected METRIC>+1%%, METRIC<-1%% or METRIC!1%%", text);
+        return fl_refuse(d, "gate '%s', expected METRIC>+1%%, METRIC<-1%% or METRIC!1%%", text);
     memcpy(rule->metric, text, size);
     const char *number = text + size + 1;
     const double limit = strtod(number, &end);
     rule->relative = *end == '%';
     if (end == number || end[rule->relative] || !isfinite(limit) || (rule->sign == '<' ? limit > 0 : limit < 0))
-        return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0,
-                       "gate '%s': '%s', expected a number such as +1%% (>), -1%% (<) or 1%% (!)", text, number);
+        return fl_refuse(d, "gate '%s': '%s', expected a number such as +1%% (>), -1%% (<) or 1%% (!)", text, number);
     rule->limit = fabs(limit);
     fl_status s = fl_comparison_value(&none, rule->metric, &ignored, d);
     if (!s && !(rule->text = strdup(text)))
-        s = no_memory(d);
+        s = fl_no_memory(d, "the gate");
     return s;
 }
 
@@ -67,10 +64,10 @@ static fl_gate_row *find(const fl_gate_record *r, const char *policy, const char
 static fl_status add_row(fl_gate_record *r, const char *policy, const char *workload, const char *platform,
                          fl_gate_row **row, fl_diag *d) {
     if (fl_grow(&r->row, &r->row_room, r->row_count + 1, sizeof *r->row))
-        return no_memory(d);
+        return fl_no_memory(d, "the gate");
     *row = &r->row[r->row_count++];
     **row = (fl_gate_row){strdup(policy), strdup(workload), strdup(platform), NULL, 0};
-    return (*row)->policy && (*row)->workload && (*row)->platform ? FL_OK : no_memory(d);
+    return (*row)->policy && (*row)->workload && (*row)->platform ? FL_OK : fl_no_memory(d, "the gate");
 }
 
 /* One more seed: the values of a metric stand together, so they move apart. */
@@ -78,7 +75,7 @@ static fl_status add_seed(const fl_gate_record *r, fl_gate_row *row, const doubl
     const size_t n = row->seeds;
     double *more = malloc((r->metric_count * (n + 1) + 1) * sizeof *more);
     if (!more)
-        return no_memory(d);
+        return fl_no_memory(d, "the gate");
     for (size_t m = 0; m < r->metric_count; m++) {
         if (n)
             memcpy(more + m * (n + 1), row->value + m * n, n * sizeof *more);
@@ -92,7 +89,7 @@ static fl_status add_seed(const fl_gate_record *r, fl_gate_row *row, const doubl
 
 fl_status fl_gate_take(fl_gate_record *r, const fl_comparison *c, fl_diag *d) {
     double *value = malloc((r->metric_count + 1) * sizeof *value);
-    fl_status s = value ? FL_OK : no_memory(d);
+    fl_status s = value ? FL_OK : fl_no_memory(d, "the gate");
     for (size_t i = 0; !s && i < c->mean_first; i++) {
         const fl_row_result *from = &c->row[i];
         const char *platform = from->platform ? from->platform : "";
@@ -195,7 +192,7 @@ static fl_status judge(const double *a, size_t n, const double *b, size_t m, boo
     if (!x || !y) {
         free(x);
         free(y);
-        return no_memory(d);
+        return fl_no_memory(d, "the gate");
     }
     const size_t unknown = n - known_of(a, NULL, n, x), unknown_now = m - known_of(b, NULL, m, y),
                  left = known_of(a, paired ? b : NULL, n, x), left_now = known_of(b, paired ? a : NULL, m, y);
@@ -221,7 +218,7 @@ static fl_status judge(const double *a, size_t n, const double *b, size_t m, boo
 
 static fl_status add_finding(fl_gate_result *out, const fl_gate_finding *f, fl_diag *d) {
     if (fl_grow(&out->finding, &out->room, out->count + 1, sizeof *out->finding))
-        return no_memory(d);
+        return fl_no_memory(d, "the gate");
     out->finding[out->count++] = *f;
     out->failed += f->failed;
     return FL_OK;
@@ -246,8 +243,7 @@ static fl_status compare_row(const fl_gate_record *old, const fl_gate_record *no
     for (size_t k = 0; !s && k < rules; k++) {
         const size_t m = metric_index(old, rule[k].metric), at = metric_index(now, rule[k].metric);
         if (m == old->metric_count)
-            return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0,
-                           "the baseline has no '%s', expected one recorded with it: --bless", rule[k].metric);
+            return fl_refuse(d, "the baseline has no '%s', expected one recorded with it: --bless", rule[k].metric);
         f = (fl_gate_finding){.row = row, .rule = &rule[k]};
         s = judge(row->value + m * row->seeds, row->seeds, other->value + at * other->seeds, other->seeds,
                   row->seeds == other->seeds && old->seed == now->seed, alpha, &rule[k], &f, d);

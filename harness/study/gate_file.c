@@ -6,23 +6,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-static fl_status no_memory(fl_diag *d) {
-    return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the baseline");
-}
-
 static fl_status read_texts(const fl_json *root, const char *key, char ***out, size_t *count, fl_diag *d) {
     fl_json list;
     fl_status s = fl_json_get_array(root, key, &list, d);
     if (s)
         return s;
     if (!(*out = calloc(fl_json_count(&list) + 1, sizeof **out)))
-        return no_memory(d);
+        return fl_no_memory(d, "the baseline");
     for (fl_json at = fl_json_first(&list); at.node; at = fl_json_next(&list, &at)) {
         const char *text = cJSON_GetStringValue(at.node);
         if (!text)
             return fl_json_fail(&at, d, "not a text, expected one");
         if (!((*out)[*count] = strdup(text)))
-            return no_memory(d);
+            return fl_no_memory(d, "the baseline");
         ++*count;
     }
     return FL_OK;
@@ -40,7 +36,7 @@ static fl_status read_values(const fl_json *list, size_t metrics, fl_gate_row *r
             row->seeds = n;
             row->value = malloc((metrics * n + 1) * sizeof *row->value);
             if (!row->value)
-                return no_memory(d);
+                return fl_no_memory(d, "the baseline");
         }
         if (n != row->seeds)
             return fl_json_fail(&one, d, "%zu values, expected %zu, one for each seed", n, row->seeds);
@@ -71,10 +67,11 @@ static fl_status read_row(const fl_json *at, fl_gate_record *r, fl_diag *d) {
     if (s)
         return s;
     if (fl_grow(&r->row, &r->row_room, r->row_count + 1, sizeof *r->row))
-        return no_memory(d);
+        return fl_no_memory(d, "the baseline");
     fl_gate_row *row = &r->row[r->row_count++];
     *row = (fl_gate_row){strdup(policy), strdup(workload), strdup(platform), NULL, 0};
-    return row->policy && row->workload && row->platform ? read_values(&values, r->metric_count, row, d) : no_memory(d);
+    return row->policy && row->workload && row->platform ? read_values(&values, r->metric_count, row, d)
+                                                         : fl_no_memory(d, "the baseline");
 }
 
 fl_status fl_gate_read(const char *path, fl_gate_record *r, fl_diag *d) {
@@ -91,7 +88,7 @@ fl_status fl_gate_read(const char *path, fl_gate_record *r, fl_diag *d) {
     if (!s)
         s = fl_json_get_text(&root, "experiment", &experiment, d);
     if (!s && !(r->experiment = strdup(experiment)))
-        s = no_memory(d);
+        s = fl_no_memory(d, "the baseline");
     if (!s)
         s = fl_json_get_int(&root, "seed", 1, INT64_C(9000000000000000), &r->seed, d);
     if (!s)

@@ -28,8 +28,6 @@ struct fl_journal {
     time_t synced;
 };
 
-static fl_status no_memory(fl_diag *d) { return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the journal"); }
-
 static fl_status io(const fl_journal *j, const char *what, fl_diag *d) {
     return fl_fail(d, FL_IO, j->path, 0, 0, "cannot %s: %s; what was written so far is kept, run again to go on", what,
                    fl_reason(errno));
@@ -64,7 +62,7 @@ typedef struct half { /* of a job whose lines are being gathered */
 static fl_status add_line(half *h, const char *text, size_t size, fl_diag *d) {
     char *longer = realloc(h->text, h->size + size + 2);
     if (!longer)
-        return no_memory(d);
+        return fl_no_memory(d, "the journal");
     h->text = longer;
     memcpy(longer + h->size, text, size);
     h->size += size;
@@ -113,7 +111,7 @@ static fl_status take(fl_journal *j, const char *path, char *text, size_t *good,
             break;
         }
         h.seen = row;
-        s = h.text ? (rows ? add_line(&h, rest, strlen(rest), d) : FL_OK) : no_memory(d);
+        s = h.text ? (rows ? add_line(&h, rest, strlen(rest), d) : FL_OK) : fl_no_memory(d, "the journal");
         line = end + 1;
         if (!s && h.seen == h.rows) {
             j->done += !j->job[job].text;
@@ -143,7 +141,7 @@ static fl_status read_all(const char *path, char **text, fl_diag *d) {
     const bool bad = all && (ferror(f) || got != size || memchr(all, 0, got));
     fclose(f);
     if (!all)
-        return no_memory(d);
+        return fl_no_memory(d, "the journal");
     all[got] = 0;
     if (bad) {
         free(all);
@@ -224,14 +222,14 @@ fl_status fl_journal_open(fl_journal **out, const char *path, const char *key, s
     fl_journal *j = calloc(1, sizeof *j);
     *out = NULL;
     if (!j)
-        return no_memory(d);
+        return fl_no_memory(d, "the journal");
     j->fd = -1;
     j->jobs = jobs;
     j->job = calloc(jobs + 1, sizeof *j->job);
     j->path = path ? strdup(path) : NULL;
     snprintf(j->key, sizeof j->key, "%s", key);
     pthread_mutex_init(&j->lock, NULL);
-    fl_status s = j->job && (j->path || !path) ? FL_OK : no_memory(d);
+    fl_status s = j->job && (j->path || !path) ? FL_OK : fl_no_memory(d, "the journal");
     if (!s && path) {
         j->fd = open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
         if (j->fd < 0)
@@ -301,7 +299,7 @@ fl_status fl_journal_add(fl_journal *j, size_t job, const char *rows, fl_diag *d
     if (!text || !copy) {
         free(text);
         free(copy);
-        return no_memory(d);
+        return fl_no_memory(d, "the journal");
     }
     pthread_mutex_lock(&j->lock);
     fl_status s = j->fd >= 0 ? put(j, text, size, d) : FL_OK;
@@ -333,7 +331,7 @@ fl_status fl_journal_write_shard(fl_journal *j, void *file, fl_diag *d) {
         size_t size;
         char *text = j->job[i].text ? lines(i, j->job[i].text, &size) : NULL;
         if (j->job[i].text && !text)
-            return no_memory(d);
+            return fl_no_memory(d, "the journal");
         if (text)
             fputs(text, file);
         free(text);

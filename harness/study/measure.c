@@ -20,7 +20,7 @@ fl_status fl_watch_open(fl_watch *w, const fl_policy *policy, uint32_t gpu_count
     if (w->probe && w->node_bin && w->gpu_bin)
         return FL_OK;
     fl_watch_free(w);
-    return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory to watch the run");
+    return fl_no_memory(d, "the watch over the run");
 }
 
 void fl_watch_free(fl_watch *w) {
@@ -196,7 +196,6 @@ fl_status fl_measure(const fl_run_result *run, const fl_watch *watch, const char
         return FL_OK;
     }
     const char *near = fl_nearest(name, names, n);
-    return near ? fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "no column '%s', did you mean '%s'?", name, near)
-                : fl_fail(d, FL_BAD_INPUT, NULL, 0, 0,
-                          "no column '%s', expected one of the results or sm_share@MHZ and so on", name);
+    return near ? fl_refuse(d, "no column '%s', did you mean '%s'?", name, near)
+                : fl_refuse(d, "no column '%s', expected one of the results or sm_share@MHZ and so on", name);
 }

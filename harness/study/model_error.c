@@ -21,10 +21,6 @@ typedef struct work {
     size_t commons;
 } work;
 
-static fl_status no_memory(fl_diag *d) {
-    return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the model's errors");
-}
-
 static fl_status error_of(const work *w, const fl_scene *s, size_t draw, fl_model_error *e, fl_diag *d) {
     e->time_pct = isnan(w->e->time_pct) ? s->w->model_time_mape_pct : w->e->time_pct;
     e->power_pct = isnan(w->e->power_pct) ? s->w->model_power_mape_pct : w->e->power_pct;
@@ -110,8 +106,7 @@ static fl_status choose_common(work *w, fl_diag *d) {
         w->commons += w->common[k];
     }
     if (!w->commons)
-        return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0,
-                       "the policies have no workload in common, expected at least one to rank them on");
+        return fl_refuse(d, "the policies have no workload in common, expected at least one to rank them on");
     return FL_OK;
 }
 
@@ -154,7 +149,7 @@ fl_status fl_model_error_run(const fl_comparison_options *o, const fl_model_erro
               .ranked = calloc(o->spec_count + 1, sizeof *w.ranked),
               .common = calloc(o->scenes->count + 1, sizeof *w.common)};
     place *p = calloc(o->spec_count + 1, sizeof *p);
-    fl_status s = w.out && w.ranked && w.common && p ? choose_common(&w, d) : no_memory(d);
+    fl_status s = w.out && w.ranked && w.common && p ? choose_common(&w, d) : fl_no_memory(d, "the model's errors");
     if (!s)
         s = fl_pool_run(run_draw, &w, jobs, o->threads, "draws", d);
     for (size_t i = 0; !s && i < o->spec_count; i++)

@@ -11,6 +11,6 @@ fl_status fl_objective_parse(const char *name, fl_objective *o, fl_diag *d) {
         }
     const char *near = fl_nearest(name, fl_objective_names, count);
     if (near)
-        return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "unknown objective '%s', did you mean '%s'?", name, near);
-    return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "unknown objective '%s', expected energy, edp or ed2p", name);
+        return fl_refuse(d, "unknown objective '%s', did you mean '%s'?", name, near);
+    return fl_refuse(d, "unknown objective '%s', expected energy, edp or ed2p", name);
 }

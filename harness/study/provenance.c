@@ -148,12 +148,12 @@ char *fl_provenance_path(const char *csv) {
 
 fl_status fl_provenance_write(const char *csv, cJSON *record, fl_diag *d) {
     char hash[SHA256_DIGEST_STRING_LENGTH], *path = fl_provenance_path(csv);
-    fl_status s = path ? FL_OK : fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the provenance");
+    fl_status s = path ? FL_OK : fl_no_memory(d, "the provenance");
     if (!s && !SHA256File(csv, hash))
         s = fl_fail(d, FL_IO, csv, 0, 0, "cannot be read again");
     cJSON_DeleteItemFromObject(record, "result_sha256");
     if (!s && !cJSON_AddStringToObject(record, "result_sha256", hash))
-        s = fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the provenance");
+        s = fl_no_memory(d, "the provenance");
     if (!s)
         s = fl_json_write(path, record, d);
     free(path);

@@ -90,7 +90,7 @@ static fl_status one_value(const selection *s, const fl_comparison *c, const fl_
 static fl_status evaluate(const selection *s, const fl_comparison *c, double *value, fl_diag *d) {
     double *v = malloc((c->mean_first + 1) * sizeof *v);
     size_t n = 0, rows = 0;
-    fl_status status = v ? FL_OK : fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the published results");
+    fl_status status = v ? FL_OK : fl_no_memory(d, "the published results");
     for (size_t i = 0; !status && i < c->mean_first; i++) {
         const fl_row_result *r = &c->row[i];
         if (fnmatch(s->policy, r->policy, 0) || !same_variant(r, s->variant) ||

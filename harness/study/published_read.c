@@ -211,7 +211,7 @@ fl_status fl_published_open(const fl_experiment *e, const fl_texts *policies, fl
     if (p)
         p->line = calloc(fl_json_count(&list) + 1, sizeof *p->line);
     if (!s && (!p || !p->line))
-        s = fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the published results");
+        s = fl_no_memory(d, "the published results");
     for (fl_json at = s ? (fl_json){0} : fl_json_first(&list); !s && at.node; at = fl_json_next(&list, &at))
         s = read_line(&at, policies, &p->line[p->count++], d);
     if (!s && fl_json_has(&root, "assumed"))

@@ -60,9 +60,7 @@ fl_status fl_report_beside_write(const fl_setup *u, const fl_comparison *c, cons
                                  const char *csv, fl_diag *d) {
     char *json = beside(csv, ".published.json"), *regret = beside(csv, ".regret.csv");
     cJSON *tree = published ? published_tree(u, published) : NULL;
-    fl_status s = json && regret && (tree || !published)
-                      ? FL_OK
-                      : fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the results");
+    fl_status s = json && regret && (tree || !published) ? FL_OK : fl_no_memory(d, "the results");
     if (!s && published)
         s = fl_json_write(json, tree, d);
     else if (!s)

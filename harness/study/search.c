@@ -22,8 +22,6 @@ typedef struct round_work {
     bool *violated;
 } round_work;
 
-static fl_status no_memory(fl_diag *d) { return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the search"); }
-
 /* E, E T or E T^2 over the default's. */
 static double ratio_of(const fl_comparison_options *o, const fl_row_result *row) {
     const double energy = 1 - row->energy_saving_pct / 100, time = 1 + row->score.slowdown;
@@ -80,7 +78,7 @@ static fl_status run_round(round_work *w, size_t candidates, fl_search_result *o
     w->ratio = calloc(candidates * w->pairs + 1, sizeof *w->ratio);
     w->violated = calloc(candidates * w->pairs + 1, sizeof *w->violated);
     fl_status s = w->ratio && w->violated ? fl_pool_run(run_one, w, candidates * w->pairs, w->o->threads, "trials", d)
-                                          : no_memory(d);
+                                          : fl_no_memory(d, "the search");
     for (size_t i = 0; !s && i < candidates * w->pairs; i++) {
         candidate *c = &w->c[i / w->pairs];
         if (isnan(w->ratio[i]))
@@ -102,10 +100,10 @@ fl_status fl_search_run(fl_trials *t, const fl_comparison_options *o, const fl_s
            *scenes = calloc(o->scenes->count + 1, sizeof *scenes);
     candidate *c = calloc(candidates + 1, sizeof *c);
     *out = (fl_search_result){0};
-    fl_status s = pair && scenes && c ? FL_OK : no_memory(d);
+    fl_status s = pair && scenes && c ? FL_OK : fl_no_memory(d, "the search");
     const size_t all = s ? 0 : order_pairs(o, how, pair, scenes);
     if (!s && !all)
-        s = fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "nothing to tune on, expected at least one workload");
+        s = fl_refuse(d, "nothing to tune on, expected at least one workload");
     for (size_t i = 0; !s && i < candidates; i++)
         c[i] = (candidate){.spec = i, .held = true};
     for (size_t i = 0; !s && i < candidates * all; i++)
@@ -123,7 +121,7 @@ fl_status fl_search_run(fl_trials *t, const fl_comparison_options *o, const fl_s
             break;
     }
     if (!s && !c[0].trials)
-        s = fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "no policy is for any of the workloads tuned on");
+        s = fl_refuse(d, "no policy is for any of the workloads tuned on");
     if (!s) {
         out->winner = c[0].spec;
         out->ratio = c[0].sum / (double)c[0].trials;
@@ -143,7 +141,7 @@ fl_status fl_search_score(fl_trials *t, const fl_comparison_options *o, size_t s
     for (size_t i = 0; i < o->scenes->count; i++)
         scenes += !use || use[i];
     if (!scenes)
-        return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "nothing to score on, expected at least one workload");
+        return fl_refuse(d, "nothing to score on, expected at least one workload");
     fl_status s = FL_OK;
     for (size_t i = 0; !s && i < o->scenes->count * o->seeds; i++) {
         double x;

@@ -18,7 +18,7 @@ static fl_status sort_files(fl_setup *u, const fl_texts *rest, fl_diag *d) {
         if (!dot || strcmp(dot, ".json") != 0)
             s = fl_texts_add(&u->traces, rest->item[i], d);
         else if (u->experiment.tree)
-            s = fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "more than one experiment, expected one");
+            s = fl_refuse(d, "more than one experiment, expected one");
         else
             s = fl_experiment_open(rest->item[i], &u->experiment, d);
     }
@@ -31,14 +31,13 @@ static fl_status open_specs(fl_setup *u, const fl_texts *policies, fl_diag *d) {
     if (!policies->count && u->experiment.tree)
         s = fl_experiment_specs(&u->experiment, &u->spec, &u->o.spec_count, d);
     else if (policies->count && !(u->spec = calloc(policies->count, sizeof *u->spec)))
-        s = fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the policies");
+        s = fl_no_memory(d, "the policies");
     for (size_t i = 0; !s && i < policies->count; i++) {
         s = fl_spec_open(policies->item[i], &u->spec[i], d);
         u->o.spec_count += !s;
     }
     if (!s && !u->o.spec_count)
-        s = fl_fail(d, FL_BAD_INPUT, NULL, 0, 0,
-                    "no policy given, expected --policy NAME (foldline policies lists them)");
+        s = fl_refuse(d, "no policy given, expected --policy NAME (foldline policies lists them)");
     for (size_t i = 0; !s && i < u->o.spec_count; i++)
         s = fl_texts_add(&u->labels, u->spec[i].label, d);
     return s;

@@ -42,7 +42,7 @@ static fl_status add_experiment(const fl_setup *u, cJSON *record, fl_diag *d) {
     char *text = tree ? cJSON_PrintUnformatted(tree) : NULL;
     cJSON_Delete(tree);
     if (!text)
-        return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the provenance");
+        return fl_no_memory(d, "the provenance");
     cJSON_AddStringToObject(record, "experiment_sha256", SHA256Data((const uint8_t *)text, strlen(text), hash));
     free(text);
     return FL_OK;
@@ -67,7 +67,7 @@ static fl_status make_key(const sweep *w, cJSON *record, char *key, fl_diag *d) 
         return s;
     char *text = cJSON_PrintUnformatted(record);
     if (!text)
-        return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the provenance");
+        return fl_no_memory(d, "the provenance");
     SHA256Data((const uint8_t *)text, strlen(text), key);
     free(text);
     return FL_OK;
@@ -85,7 +85,7 @@ static fl_status put_rows(sweep *w, size_t job, fl_row_result *row, size_t count
         fl_row_free(&row[i]);
     if (!f || fclose(f)) {
         free(text);
-        return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for a row");
+        return fl_no_memory(d, "a row");
     }
     fl_status s = fl_journal_add(w->journal, job, text, d);
     free(text);
@@ -112,7 +112,7 @@ static fl_status choose_jobs(sweep *w, size_t shard, size_t shards, size_t *coun
     *count = *mine = 0;
     w->job = malloc((w->jobs + 1) * sizeof *w->job);
     if (!w->job)
-        return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the jobs");
+        return fl_no_memory(d, "the jobs");
     for (size_t i = shard; i < w->jobs; i += shards) {
         ++*mine;
         if (!fl_journal_has(w->journal, i))
@@ -128,7 +128,7 @@ static fl_status parse_shard(const char *text, size_t *shard, size_t *shards, fl
     if (!text)
         return FL_OK;
     if (sscanf(text, "%zu/%zu%c", shard, shards, &end) != 2 || !*shard || *shard > *shards || *shards > 100000)
-        return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "--shard '%s', expected I/N with I from 1 to N", text);
+        return fl_refuse(d, "--shard '%s', expected I/N with I from 1 to N", text);
     --*shard;
     return FL_OK;
 }
@@ -152,7 +152,7 @@ static fl_status write_file(sweep *w, const char *path, bool shard, fl_diag *d) 
  * nothing. */
 static fl_status finish(sweep *w, const char *out, bool shard, const char *journal, cJSON *record, fl_diag *d) {
     char *path = fl_provenance_path(out);
-    fl_status s = path ? fl_journal_sync(w->journal, d) : fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory");
+    fl_status s = path ? fl_journal_sync(w->journal, d) : fl_no_memory(d, NULL);
     if (!s)
         s = write_file(w, out, shard, d);
     if (!s) /* the shards share one record, which names no result */
@@ -175,7 +175,7 @@ fl_status fl_sweep_run(fl_setup *u, const fl_sweep_options *o, fl_sweep_result *
                                 "whole")
                       : parse_shard(o->shard, &shard, &shards, d);
     if (!s && !(record = fl_provenance(&u->scenes, u->spec, u->o.spec_count, u->o.seed)))
-        s = fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the provenance");
+        s = fl_no_memory(d, "the provenance");
     if (!s)
         s = make_key(&w, record, key, d);
     if (!s)
@@ -184,7 +184,7 @@ fl_status fl_sweep_run(fl_setup *u, const fl_sweep_options *o, fl_sweep_result *
     if (!s && ((o->shard ? asprintf(&r->path, "%s.shard-%zu-of-%zu", o->out, shard + 1, shards)
                          : asprintf(&r->path, "%s", o->out)) < 0 ||
                asprintf(&journal, "%s.journal", r->path) < 0))
-        s = fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory");
+        s = fl_no_memory(d, NULL);
     if (!s)
         s = fl_journal_open(&w.journal, journal, key, w.jobs, d);
     if (!s)

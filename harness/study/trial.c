@@ -45,16 +45,12 @@ void fl_row_free(fl_row_result *row) {
     row->kept = NULL;
 }
 
-static fl_status no_memory(fl_diag *d) {
-    return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the comparison");
-}
-
 /* Watches a run that is about to begin, where runs are watched. */
 static fl_status watch(const fl_trials *w, fl_kept **kept, fl_run_options *run, fl_diag *d) {
     if (!w->o->watch_ns)
         return FL_OK;
     if (!(*kept = calloc(1, sizeof **kept)))
-        return no_memory(d);
+        return fl_no_memory(d, "the comparison");
     run->on_step = fl_watch_step;
     run->on_truth = fl_watch_truth;
     run->truth_ns = w->o->watch_ns;
@@ -122,7 +118,7 @@ static fl_status solve(void *user, size_t i, fl_diag *d) {
         fl_kernel_choice *choice = calloc(s->w->class_count + 1, sizeof *choice);
         status = choice ? fl_oracle_per_kernel(s->w, s->rates, &s->platform.node, w->o->objective, w->o->bound, choice,
                                                &b->kernel_j, &b->kernel_s, d)
-                        : no_memory(d);
+                        : fl_no_memory(d, "the comparison");
         free(choice);
     }
     return status;
@@ -248,7 +244,7 @@ static fl_status add_static(const fl_trials *w, const fl_bench_scene *b, fl_row_
     fl_clocks_text(dev, p->at.sm_mhz, p->at.mem_mhz, row->note, sizeof row->note);
     fill_latency(row, p->latency, p->load);
     if (!(row->kept = calloc(1, sizeof *row->kept)))
-        return no_memory(d);
+        return fl_no_memory(d, "the comparison");
     row->kept->run.last_sm_mhz = p->at.sm_mhz;
     row->kept->run.last_mem_mhz = p->at.mem_mhz;
     row->kept->run.last_cpu_mhz = NAN;
@@ -291,10 +287,10 @@ fl_status fl_trials_open(fl_trials **out, const fl_comparison_options *o, fl_dia
     fl_trials *w = calloc(1, sizeof *w);
     *out = NULL;
     if (!w)
-        return no_memory(d);
+        return fl_no_memory(d, "the comparison");
     w->o = o;
     w->scene = calloc(n + 1, sizeof *w->scene);
-    fl_status s = w->scene ? FL_OK : no_memory(d);
+    fl_status s = w->scene ? FL_OK : fl_no_memory(d, "the comparison");
     for (size_t i = 0; !s && i < n; i++)
         w->scene[i].s = o->scenes->item[i];
     if (!s)
@@ -302,11 +298,11 @@ fl_status fl_trials_open(fl_trials **out, const fl_comparison_options *o, fl_dia
     for (size_t i = 0; !s && i < n; i++) {
         statics += w->scene[i].inexact ? w->scene[i].choices : 0;
         w->scene[i].point = calloc(w->scene[i].choices + 1, sizeof *w->scene[i].point);
-        s = w->scene[i].point ? FL_OK : no_memory(d);
+        s = w->scene[i].point ? FL_OK : fl_no_memory(d, "the comparison");
     }
     w->place = s ? NULL : calloc(statics + 1, sizeof *w->place);
     if (!s && !w->place)
-        s = no_memory(d);
+        s = fl_no_memory(d, "the comparison");
     for (size_t i = 0, at = 0; !s && i < n; i++)
         for (size_t k = 0; w->scene[i].inexact && k < w->scene[i].choices; k++)
             w->place[at++] = (fl_job_place){i, k};

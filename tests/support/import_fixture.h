@@ -31,7 +31,8 @@ static inline fl_taken fl_take_bytes(const char *format, const char *bytes, size
         t.status = reader->read(path, o ? o : &every, &t.in, &t.d);
     static const fl_imported none;
     if (t.status != FL_OK)
-        FL_CHECK(memcmp(&t.in, &none, sizeof none) == 0 && t.d.message[0], "%s left something behind", format ? format : "it");
+        FL_CHECK(memcmp(&t.in, &none, sizeof none) == 0 && t.d.message[0], "%s left something behind",
+                 format ? format : "it");
     return t;
 }
 

@@ -48,9 +48,9 @@ static void check_names(const fl_gpus *g, const char *list, uint32_t all, const 
         for (uint32_t i = 0; i < g->back->count(g->self) && !found; i++)
             found = is_name(at, size, g->back->index(g->self, i), g->back->unit(g->self, i));
         if (!found)
-            fl_fail(missing, silent->status ? silent->status : FL_BAD_INPUT, NULL, 0, 0,
-                    "--gpus: '%.*s' is none of the %u GPUs, expected indices or UUIDs%s%s", (int)size, at, all,
-                    silent->status ? "; " : "", silent->message);
+            fl_error(missing, silent->status ? silent->status : FL_BAD_INPUT,
+                     "--gpus: '%.*s' is none of the %u GPUs, expected indices or UUIDs%s%s", (int)size, at, all,
+                     silent->status ? "; " : "", silent->message);
         at += size + (at[size] == ',');
     }
 }
@@ -74,7 +74,7 @@ fl_status fl_gpus_gather(const fl_gpus *g, uint32_t all, const char *list, fl_gp
     }
     check_names(g, list, all, &silent, &first);
     if (!first.status && !g->back->count(g->self))
-        fl_fail(&first, FL_BAD_INPUT, NULL, 0, 0, "--gpus %s names no GPU, expected indices or UUIDs", list);
+        fl_refuse(&first, "--gpus %s names no GPU, expected indices or UUIDs", list);
     if (missing)
         *missing = first;
     if (!first.status || (missing && g->back->count(g->self)))

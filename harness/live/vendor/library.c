@@ -19,7 +19,7 @@ void *fl_library_open(const char *variable, const char *const *names, const char
         snprintf(why, sizeof why, "%s", error ? error : *at); /* the last name is the plainest */
     }
     *path = '\0';
-    fl_fail(d, FL_HARDWARE, NULL, 0, 0, "no %s: %s", what, why);
+    fl_error(d, FL_HARDWARE, "no %s: %s", what, why);
     return NULL;
 }
 

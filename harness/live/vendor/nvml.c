@@ -45,9 +45,9 @@ fl_status fl_nvml_open(fl_nvml *n, fl_diag *d) {
     FL_NVML_CALLS(FIND)
     int code = missing ? 0 : n->init();
     if (missing)
-        fl_fail(d, FL_HARDWARE, NULL, 0, 0, "%s has no %s: no NVIDIA management library, or too old", n->path, missing);
+        fl_error(d, FL_HARDWARE, "%s has no %s: no NVIDIA management library, or too old", n->path, missing);
     else if (code)
-        fl_fail(d, FL_HARDWARE, NULL, 0, 0, "%s does not start: %s", n->path, fl_nvml_reason(n, code));
+        fl_error(d, FL_HARDWARE, "%s does not start: %s", n->path, fl_nvml_reason(n, code));
     if (!missing && !code)
         return FL_OK;
     dlclose(n->library);

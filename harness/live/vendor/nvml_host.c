@@ -8,8 +8,7 @@
 fl_status fl_nvml_failed(fl_nvml_host *h, const fl_nvml_gpu *g, const char *what, int code, fl_diag *d) {
     const bool refused =
         code == FL_NVML_NO_PERMISSION || code == FL_NVML_NOT_SUPPORTED || code == FL_NVML_FUNCTION_NOT_FOUND;
-    return fl_fail(d, refused ? FL_IO : FL_HARDWARE, NULL, 0, 0, "GPU %u: %s: %s", g->index, what,
-                   fl_nvml_reason(&h->nvml, code));
+    return fl_error(d, refused ? FL_IO : FL_HARDWARE, "GPU %u: %s: %s", g->index, what, fl_nvml_reason(&h->nvml, code));
 }
 
 /* ---- ladders ------------------------------------------------------------------------------------------------------
@@ -41,7 +40,7 @@ static fl_status read_ladder(fl_nvml_host *h, fl_nvml_gpu *g, bool sm, unsigned 
     int32_t *rungs = calloc(count, sizeof *rungs);
     if (clocks && rungs && !list_clocks(h, g, sm, mem_mhz, &count, clocks))
         *out_count = ladder(clocks, count, rungs);
-    fl_status s = clocks && rungs ? FL_OK : fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the clocks");
+    fl_status s = clocks && rungs ? FL_OK : fl_no_memory(d, "the clocks");
     free(clocks);
     *out = rungs;
     return s;
@@ -90,7 +89,7 @@ static fl_status set_host(void *self, int control, double value, fl_diag *d) {
     fl_nvml_host *h = self;
     int code = h->set_host(control, value);
     if (code && code != FL_NVML_NOT_SUPPORTED) /* a node without that control: as under foldline run */
-        return fl_fail(d, FL_HARDWARE, NULL, 0, 0, "setting the CPU: %s", fl_nvml_reason(&h->nvml, code));
+        return fl_error(d, FL_HARDWARE, "setting the CPU: %s", fl_nvml_reason(&h->nvml, code));
     return FL_OK;
 }
 
@@ -173,7 +172,7 @@ fl_status fl_nvml_host_open(fl_gpus *out, const char *list, fl_diag *missing, fl
     *out = (fl_gpus){0};
     fl_nvml_host *h = calloc(1, sizeof *h);
     if (!h)
-        return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the GPUs");
+        return fl_no_memory(d, "the GPUs");
     const fl_gpus opened = {.back = &BACKEND, .self = h};
     fl_status s = fl_nvml_open(&h->nvml, d);
     if (s) {
@@ -184,16 +183,16 @@ fl_status fl_nvml_host_open(fl_gpus *out, const char *list, fl_diag *missing, fl
         snprintf(h->driver, sizeof h->driver, "unknown");
     int code = h->nvml.count(&all);
     if (code || !all || all > 1024)
-        s = fl_fail(d, FL_HARDWARE, NULL, 0, 0, "no GPU: %s", code ? fl_nvml_reason(&h->nvml, code) : "none is listed");
+        s = fl_error(d, FL_HARDWARE, "no GPU: %s", code ? fl_nvml_reason(&h->nvml, code) : "none is listed");
     else if (!(h->gpu = calloc(all, sizeof *h->gpu)))
-        s = fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the GPUs");
+        s = fl_no_memory(d, "the GPUs");
     if (!s)
         s = fl_gpus_gather(&opened, all, list, add_gpu, missing, d);
     void *symbol[3] = {dlsym(h->nvml.library, "foldlineReadNode"), dlsym(h->nvml.library, "foldlineSetHost"),
                        dlsym(h->nvml.library, "foldlineSetRecords")};
     h->all = all;
     if (!s && !(h->node = calloc(all, sizeof *h->node)))
-        s = fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the GPUs");
+        s = fl_no_memory(d, "the GPUs");
     if (symbol[0] && symbol[1] && symbol[2]) {
         memcpy(&h->read_node, &symbol[0], sizeof symbol[0]);
         memcpy(&h->set_host, &symbol[1], sizeof symbol[1]);

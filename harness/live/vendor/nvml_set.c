@@ -23,8 +23,8 @@ static fl_status set_limit(fl_nvml_host *h, fl_nvml_gpu *g, unsigned mw, fl_diag
         return FL_HARDWARE;
     }
     if (now != mw)
-        return fl_fail(d, FL_HARDWARE, NULL, 0, 0, "GPU %u: power limit reads back as %u mW after %u mW was set",
-                       g->index, now, mw);
+        return fl_error(d, FL_HARDWARE, "GPU %u: power limit reads back as %u mW after %u mW was set", g->index, now,
+                        mw);
     return FL_OK;
 }
 

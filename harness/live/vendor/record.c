@@ -14,10 +14,10 @@ static const char ENDING[] = ".record";
 
 fl_status fl_record_add(fl_record *r, const char *key, int64_t value, fl_diag *d) {
     if (fl_grow(&r->prior, &r->room, r->count + 1, sizeof *r->prior))
-        return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the record of prior values");
+        return fl_no_memory(d, "the record of prior values");
     fl_prior *p = &r->prior[r->count];
     if ((size_t)snprintf(p->key, sizeof p->key, "%s", key) >= sizeof p->key)
-        return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "'%.60s...' is too long for the record of prior values", key);
+        return fl_refuse(d, "'%.60s...' is too long for the record of prior values", key);
     p->value = value;
     r->count++;
     return FL_OK;
@@ -36,7 +36,7 @@ const char *fl_state_folder(void) {
 fl_status fl_state_open(const char **state, fl_diag *d) {
     *state = fl_state_folder();
     if (mkdir(*state, 0700) && errno != EEXIST)
-        return fl_fail(d, FL_IO, NULL, 0, 0, "cannot make the state folder %s: %s", *state, fl_reason(errno));
+        return fl_error(d, FL_IO, "cannot make the state folder %s: %s", *state, fl_reason(errno));
     return FL_OK;
 }
 
@@ -52,13 +52,13 @@ static fl_status boot_id(char *buf, size_t size, fl_diag *d) {
     if (f)
         fclose(f);
     if (!ok)
-        return fl_fail(d, FL_IO, NULL, 0, 0, "cannot read the boot id: %s", fl_reason(errno));
+        return fl_error(d, FL_IO, "cannot read the boot id: %s", fl_reason(errno));
     buf[strcspn(buf, "\n")] = '\0';
     return FL_OK;
 }
 
 static fl_status bad_unit(const char *unit, fl_diag *d) {
-    return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "'%.60s' cannot be the name of a record", unit);
+    return fl_refuse(d, "'%.60s' cannot be the name of a record", unit);
 }
 
 /* The entry in the folder must be on disk too, or a crash could take the new name back. */
@@ -169,7 +169,7 @@ fl_status fl_record_units(const char *state, char ***units, size_t *count, fl_di
         char *name = strndup(e->d_name, size - ending);
         if (!name || fl_grow(units, &room, *count + 1, sizeof **units)) {
             free(name);
-            s = fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the records");
+            s = fl_no_memory(d, "the records");
         } else {
             (*units)[(*count)++] = name;
         }

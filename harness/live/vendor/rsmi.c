@@ -89,9 +89,9 @@ fl_status fl_rsmi_open(fl_rsmi *r, fl_diag *d) {
     FL_RSMI_CALLS(FIND)
     const fl_rsmi_code code = missing ? FL_RSMI_OK : init_quietly(r);
     if (missing)
-        fl_fail(d, FL_HARDWARE, NULL, 0, 0, "%s has no %s: no ROCm SMI library, or too old", r->path, missing);
+        fl_error(d, FL_HARDWARE, "%s has no %s: no ROCm SMI library, or too old", r->path, missing);
     else if (code)
-        fl_fail(d, FL_HARDWARE, NULL, 0, 0, "%s does not start: %s", r->path, fl_rsmi_reason(code));
+        fl_error(d, FL_HARDWARE, "%s does not start: %s", r->path, fl_rsmi_reason(code));
     if (!missing && !code)
         return FL_OK;
     dlclose(r->library);

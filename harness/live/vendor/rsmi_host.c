@@ -11,15 +11,13 @@
 enum { RANGE_STEP_MHZ = 25 };
 
 fl_status fl_rsmi_failed(const fl_rsmi_gpu *g, const char *what, fl_rsmi_code code, fl_diag *d) {
-    return fl_fail(d, fl_rsmi_refused(code) ? FL_IO : FL_HARDWARE, NULL, 0, 0, "GPU %u: %s: %s", g->index, what,
-                   fl_rsmi_reason(code));
+    return fl_error(d, fl_rsmi_refused(code) ? FL_IO : FL_HARDWARE, "GPU %u: %s: %s", g->index, what,
+                    fl_rsmi_reason(code));
 }
 
 double fl_rsmi_mhz(uint64_t hz) { return (double)hz / 1e6; }
 
 /* ---- ladders ---- */
-
-static fl_status no_memory(fl_diag *d) { return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the clocks"); }
 
 static fl_status read_ladder(fl_rsmi_host *h, fl_rsmi_gpu *g, int clock, int32_t **out, uint32_t *out_count,
                              fl_diag *d) {
@@ -29,7 +27,7 @@ static fl_status read_ladder(fl_rsmi_host *h, fl_rsmi_gpu *g, int clock, int32_t
     if (FL_RSMI_CALL(&h->rsmi, clocks, g->index, clock, &c) || !fl_rsmi_clocks_of(&c, &count, &current, &hz))
         return FL_OK;
     if (!(*out = calloc(count, sizeof **out)))
-        return no_memory(d);
+        return fl_no_memory(d, "the clocks");
     for (uint32_t i = 0; i < count; i++)
         if (fl_rsmi_mhz(hz[i]) < 1e5)
             (*out)[n++] = (int32_t)lrint(fl_rsmi_mhz(hz[i]));
@@ -49,7 +47,7 @@ static fl_status read_range(fl_rsmi_host *h, fl_rsmi_gpu *g, fl_diag *d) {
         return FL_OK;
     int32_t *mhz = calloc((size_t)(high - low) / RANGE_STEP_MHZ + 2, sizeof *mhz);
     if (!mhz)
-        return no_memory(d);
+        return fl_no_memory(d, "the clocks");
     uint32_t n = 0;
     for (int32_t at = low; at < high; at += RANGE_STEP_MHZ)
         mhz[n++] = at;
@@ -105,8 +103,8 @@ static fl_status facts(void *self, uint32_t i, fl_gpu_facts *f, fl_diag *d) {
         f->power_min_w = (double)low / 1e6;
         f->power_max_w = (double)high / 1e6;
     }
-    f->power_default_w = !FL_RSMI_CALL(&h->rsmi, cap_default, g->index, &standard) && standard ? (double)standard / 1e6
-                                                                                               : f->power_max_w;
+    f->power_default_w =
+        !FL_RSMI_CALL(&h->rsmi, cap_default, g->index, &standard) && standard ? (double)standard / 1e6 : f->power_max_w;
     f->tdp_w = f->power_default_w;
     return FL_OK;
 }
@@ -191,10 +189,9 @@ static fl_status find_gpus(const fl_gpus *opened, const char *list, fl_diag *mis
     uint32_t all = 0;
     const fl_rsmi_code code = h->rsmi.count(&all);
     if (code || !all || all > 1024)
-        return fl_fail(d, FL_HARDWARE, NULL, 0, 0, "no AMD GPU: %s",
-                       code ? fl_rsmi_reason(code) : "ROCm SMI lists none");
+        return fl_error(d, FL_HARDWARE, "no AMD GPU: %s", code ? fl_rsmi_reason(code) : "ROCm SMI lists none");
     if (!(h->gpu = calloc(all, sizeof *h->gpu)))
-        return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the GPUs");
+        return fl_no_memory(d, "the GPUs");
     return fl_gpus_gather(opened, all, list, add_gpu, missing, d);
 }
 
@@ -202,7 +199,7 @@ fl_status fl_rsmi_host_open(fl_gpus *out, const char *list, fl_diag *missing, fl
     *out = (fl_gpus){0};
     fl_rsmi_host *h = calloc(1, sizeof *h);
     if (!h)
-        return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the GPUs");
+        return fl_no_memory(d, "the GPUs");
     const fl_gpus opened = {.back = &BACKEND, .self = h};
     fl_status s = fl_rsmi_open(&h->rsmi, d);
     if (!s)

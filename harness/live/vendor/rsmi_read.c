@@ -82,8 +82,8 @@ fl_status fl_rsmi_read(void *self, uint32_t i, uint64_t needs, int64_t t_ns, fl_
     sample->valid &= needs;
     sample->fresh &= needs;
     if (r.asked && !r.answered && (r.g->answered || r.last == FL_RSMI_INIT))
-        return fl_fail(d, FL_HARDWARE, NULL, 0, 0, "GPU %u: GPU is lost: nothing can be read any more: %s", r.g->index,
-                       fl_rsmi_reason(r.last));
+        return fl_error(d, FL_HARDWARE, "GPU %u: GPU is lost: nothing can be read any more: %s", r.g->index,
+                        fl_rsmi_reason(r.last));
     r.g->answered = r.g->answered || r.answered;
     return FL_OK;
 }

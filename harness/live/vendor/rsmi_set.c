@@ -21,8 +21,7 @@ static const char *clock_name(int clock) { return clock == FL_RSMI_CLOCK_SM ? "S
 static fl_status later(fl_status s) { return s == FL_IO ? FL_HARDWARE : s; }
 
 static fl_status mismatch(const fl_rsmi_gpu *g, const char *what, double now, double set, fl_diag *d) {
-    return fl_fail(d, FL_HARDWARE, NULL, 0, 0, "GPU %u: %s reads back as %.10g after %.10g was set", g->index, what,
-                   now, set);
+    return fl_error(d, FL_HARDWARE, "GPU %u: %s reads back as %.10g after %.10g was set", g->index, what, now, set);
 }
 
 /* ---- levels and sets of allowed clocks ---- */
@@ -53,7 +52,7 @@ static fl_status allow(const fl_rsmi_host *h, const fl_rsmi_gpu *g, int clock, d
         if (mhz == FL_DEFAULT || lrint(fl_rsmi_mhz(hz[i])) == lrint(mhz))
             mask |= UINT64_C(1) << i;
     if (!code && !mask) /* the one that runs may show what it really has: the ladder was read before */
-        return fl_fail(d, FL_HARDWARE, NULL, 0, 0, "GPU %u: %s: %g MHz is no longer listed", g->index, what, mhz);
+        return fl_error(d, FL_HARDWARE, "GPU %u: %s: %g MHz is no longer listed", g->index, what, mhz);
     if (!code)
         code = FL_RSMI_CALL(&h->rsmi, set_clocks, g->index, clock, mask);
     return code ? fl_rsmi_failed(g, what, code, d) : FL_OK;

@@ -39,7 +39,7 @@ static fl_status refuse_missing(fl_gpus *g, const fl_diag *silent, fl_diag *d) {
             *d = *silent;
         return FL_BAD_INPUT;
     }
-    return fl_fail(d, silent->status, NULL, 0, 0, "%s (--gpus LIST with the others leaves it out)", silent->message);
+    return fl_error(d, silent->status, "%s (--gpus LIST with the others leaves it out)", silent->message);
 }
 
 static fl_status open_vendor(const vendor *v, fl_gpus *g, const char *list, fl_diag *missing, bool *any, fl_diag *d) {
@@ -60,8 +60,9 @@ static fl_status open_named(fl_gpus *g, const char *name, const char *list, fl_d
         known[i] = VENDORS[i].name;
     }
     const char *near = fl_nearest(name, known, COUNT + 1);
-    return fl_fail(d, FL_BAD_INPUT, NULL, 0, 0, "unknown vendor '%.40s', %s%s%s", name,
-                   near ? "did you mean '" : "expected nvidia, intel, amd or auto", near ? near : "", near ? "'?" : "");
+    return fl_refuse(d, "unknown vendor '%.40s', %s%s%s", name,
+                     near ? "did you mean '" : "expected nvidia, intel, amd or auto", near ? near : "",
+                     near ? "'?" : "");
 }
 
 /* A list that begins with a unit, not an index, says whose. */
@@ -89,5 +90,5 @@ fl_status fl_vendor_open(fl_gpus *g, const char *name, const char *list, fl_diag
         const size_t at = strlen(said);
         snprintf(said + at, sizeof said - at, "%s%.300s", i ? "; " : "", why.message);
     }
-    return fl_fail(d, FL_HARDWARE, NULL, 0, 0, "%s", said);
+    return fl_error(d, FL_HARDWARE, "%s", said);
 }

@@ -62,9 +62,9 @@ fl_status fl_ze_open(fl_ze *z, fl_diag *d) {
         !(z->ze_init && z->ze_drivers && z->ze_devices))
         missing = "zesInit and no zeInit";
     if (missing)
-        fl_fail(d, FL_HARDWARE, NULL, 0, 0, "%s has no %s: no Level Zero loader, or too old", z->path, missing);
+        fl_error(d, FL_HARDWARE, "%s has no %s: no Level Zero loader, or too old", z->path, missing);
     else if ((code = start(z)))
-        fl_fail(d, FL_HARDWARE, NULL, 0, 0, "%s does not start: %s", z->path, fl_ze_reason(code));
+        fl_error(d, FL_HARDWARE, "%s does not start: %s", z->path, fl_ze_reason(code));
     if (!missing && !code)
         return FL_OK;
     *z = (fl_ze){0};

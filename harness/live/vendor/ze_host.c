@@ -6,8 +6,7 @@
 #include <string.h>
 
 fl_status fl_ze_failed(const fl_ze_gpu *g, const char *what, fl_ze_code code, fl_diag *d) {
-    return fl_fail(d, fl_ze_refused(code) ? FL_IO : FL_HARDWARE, NULL, 0, 0, "GPU %u: %s: %s", g->index, what,
-                   fl_ze_reason(code));
+    return fl_error(d, fl_ze_refused(code) ? FL_IO : FL_HARDWARE, "GPU %u: %s: %s", g->index, what, fl_ze_reason(code));
 }
 
 /* ---- domains ---- */
@@ -88,7 +87,7 @@ static fl_status read_ladder(fl_ze_host *h, const fl_ze_parts *parts, int32_t **
     if (!mhz || !rungs) {
         free(mhz);
         free(rungs);
-        return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the clocks");
+        return fl_no_memory(d, "the clocks");
     }
     uint32_t n = 0;
     if (!h->ze.clock_list(parts->part[0], &count, mhz))
@@ -241,7 +240,7 @@ static fl_status find_gpus(const fl_gpus *opened, const char *list, fl_diag *mis
     uint32_t driver_count = DRIVERS_MAX, all = 0;
     fl_ze_code code = h->ze.zes_drivers(&driver_count, drivers);
     if (!(h->gpu = calloc((size_t)DRIVERS_MAX * DEVICES_MAX, sizeof *h->gpu)))
-        return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the GPUs");
+        return fl_no_memory(d, "the GPUs");
     for (uint32_t k = 0; !code && k < driver_count && k < DRIVERS_MAX; k++) {
         uint32_t device_count = DEVICES_MAX;
         if (h->ze.zes_devices(drivers[k], &device_count, devices)) /* of a driver without devices */
@@ -251,8 +250,7 @@ static fl_status find_gpus(const fl_gpus *opened, const char *list, fl_diag *mis
                 h->gpu[all++].handle = devices[i];
     }
     if (code || !all)
-        return fl_fail(d, FL_HARDWARE, NULL, 0, 0, "no Intel GPU: %s",
-                       code ? fl_ze_reason(code) : "Level Zero lists none");
+        return fl_error(d, FL_HARDWARE, "no Intel GPU: %s", code ? fl_ze_reason(code) : "Level Zero lists none");
     return fl_gpus_gather(opened, all, list, add_gpu, missing, d);
 }
 
@@ -260,7 +258,7 @@ fl_status fl_ze_host_open(fl_gpus *out, const char *list, fl_diag *missing, fl_d
     *out = (fl_gpus){0};
     fl_ze_host *h = calloc(1, sizeof *h);
     if (!h)
-        return fl_fail(d, FL_NO_MEMORY, NULL, 0, 0, "out of memory for the GPUs");
+        return fl_no_memory(d, "the GPUs");
     const fl_gpus opened = {.back = &BACKEND, .self = h};
     fl_status s = fl_ze_open(&h->ze, d);
     if (!s)

@@ -15,8 +15,8 @@ enum { LIMITS_MAX = 16 };
 static fl_status range_off(const fl_ze_gpu *g, const char *name, double set, double now, double step, fl_diag *d) {
     if (set < 0 || fabs(set - now) <= step) /* -1 reads back as whatever the factory has */
         return FL_OK;
-    return fl_fail(d, FL_HARDWARE, NULL, 0, 0, "GPU %u: %s clock reads back as %g MHz after %g MHz was set", g->index,
-                   name, now, set);
+    return fl_error(d, FL_HARDWARE, "GPU %u: %s clock reads back as %g MHz after %g MHz was set", g->index, name, now,
+                    set);
 }
 
 /* To one domain; FL_IO only where nothing has changed at all. */
@@ -31,8 +31,8 @@ static fl_status set_range(const fl_ze_host *h, const fl_ze_gpu *g, fl_ze_part p
         return s == FL_IO && !first ? FL_HARDWARE : s;
     }
     if ((code = FL_ZE_CALL(&h->ze, clock_range, part, &now)))
-        return fl_fail(d, FL_HARDWARE, NULL, 0, 0, "GPU %u: reading the %s clock's range back: %s", g->index, name,
-                       fl_ze_reason(code));
+        return fl_error(d, FL_HARDWARE, "GPU %u: reading the %s clock's range back: %s", g->index, name,
+                        fl_ze_reason(code));
     fl_status s = range_off(g, name, range.min, now.min, step, d);
     return s ? s : range_off(g, name, range.max, now.max, step, d);
 }
@@ -134,11 +134,10 @@ static fl_status set_limit(const fl_ze_host *h, const fl_ze_gpu *g, limit to, fl
     if (code)
         return fl_ze_failed(g, "setting the power limit", code, d);
     if ((code = get_limit(h, g, &now)))
-        return fl_fail(d, FL_HARDWARE, NULL, 0, 0, "GPU %u: reading the power limit back: %s", g->index,
-                       fl_ze_reason(code));
+        return fl_error(d, FL_HARDWARE, "GPU %u: reading the power limit back: %s", g->index, fl_ze_reason(code));
     if (now.mw != to.mw && to.enabled)
-        return fl_fail(d, FL_HARDWARE, NULL, 0, 0, "GPU %u: power limit reads back as %d mW after %d mW was set",
-                       g->index, now.mw, to.mw);
+        return fl_error(d, FL_HARDWARE, "GPU %u: power limit reads back as %d mW after %d mW was set", g->index, now.mw,
+                        to.mw);
     return FL_OK;
 }
 
