@@ -4,6 +4,7 @@
 #include "policies/random.h"
 #include "policies/registry.h"
 #include "sim/instance.h"
+#include "tests/support/golden.h"
 #include "tests/support/suite.h"
 #include "tests/support/temp_file.h"
 
@@ -223,6 +224,41 @@ static void test_unknown_signals(void) {
         fl_instance_counts c = fl_instance_counts_of(in);
         FL_CHECK(c.faults == 0, "%s: %llu faults while nothing is known", fl_policies[i]->name,
                  (unsigned long long)c.faults);
+        fl_instance_close(in);
+    }
+}
+
+/* Every set and delay of the same random samples, as they are kept in tests/golden/policies/NAME.csv: the golden case
+ * that each policy has without a line of code. */
+static void test_golden(void) {
+    for (size_t i = 0; i < fl_policies_count; i++) {
+        fl_instance *in = open_policy(fl_policies[i], NULL, 0);
+        feed f = {.random = fl_random_seed(41, 0)};
+        int64_t delay_ns = 1000000;
+        char *text, name[64];
+        size_t size;
+        FILE *out = open_memstream(&text, &size);
+        CU_ASSERT_FATAL(out != NULL);
+        fprintf(out, "step,device,set,value\n");
+        for (int step = 0; step < 200; step++) {
+            const fl_decision *d = step_with(in, feed_next(&f, step < 150 ? 1 : 0.5, delay_ns));
+            for (uint32_t g = 0; g < GPUS; g++)
+                for (int c = 0; c < FL_GPU_CONTROL_COUNT; c++)
+                    if (d->gpu[g][c].set)
+                        fprintf(out, "%d,%u,%s,%g\n", step, g, fl_rows_at(FL_ROWS_GPU_CONTROL, (size_t)c)->name,
+                                d->gpu[g][c].value);
+            for (int c = 0; c < FL_HOST_CONTROL_COUNT; c++)
+                if (d->host[c].set)
+                    fprintf(out, "%d,host,%s,%g\n", step, fl_rows_at(FL_ROWS_HOST_CONTROL, (size_t)c)->name,
+                            d->host[c].value);
+            if (d->delay_ns != delay_ns)
+                fprintf(out, "%d,,delay_ns,%lld\n", step, (long long)d->delay_ns);
+            delay_ns = d->delay_ns;
+        }
+        fclose(out);
+        snprintf(name, sizeof name, "policies/%s.csv", fl_policies[i]->name);
+        fl_golden_check(name, text);
+        free(text);
         fl_instance_close(in);
     }
 }
@@ -618,7 +654,7 @@ static void test_utilizscale_apart(void) {
 static void test_clean_up(void) { fl_temp_remove(); }
 
 FL_SUITE("policies", {"descriptors", test_descriptors}, {"copies decide alike", test_copies},
-         {"nothing known", test_unknown_signals}, {"types of parameter rows", test_row_types}, {"purity", test_purity},
-         {"skeleton as plug-in", test_skeleton}, {"refusals", test_refusals}, {"policies that set once", test_set_once},
-         {"UtilizScale", test_utilizscale}, {"UtilizScale, GPUs apart", test_utilizscale_apart},
-         {"clean up", test_clean_up})
+         {"nothing known", test_unknown_signals}, {"golden cases", test_golden},
+         {"types of parameter rows", test_row_types}, {"purity", test_purity}, {"skeleton as plug-in", test_skeleton},
+         {"refusals", test_refusals}, {"policies that set once", test_set_once}, {"UtilizScale", test_utilizscale},
+         {"UtilizScale, GPUs apart", test_utilizscale_apart}, {"clean up", test_clean_up})
