@@ -128,9 +128,11 @@ static void test_experiment(void) {
     fl_experiment e;
     fl_spec *spec = NULL;
     size_t count = 0;
+    fl_texts texts = {0}; /* as on the command line, without labels */
     fl_diag d = {0};
     fl_temp_text(ODD, table); /* beside the experiment */
-    FL_CHECK(!fl_experiment_open(fl_temp_text("e.json", text), &e, &d) && !fl_experiment_specs(&e, &spec, &count, &d),
+    FL_CHECK(!fl_experiment_open(fl_temp_text("e.json", text), &e, &d) &&
+                 !fl_experiment_specs(&e, &spec, &count, &texts, &d),
              "%s", d.message);
     FL_CHECK(count == sizeof rows / sizeof *rows, "%zu policies", count);
     for (size_t i = 0; i < count && i < sizeof rows / sizeof *rows; i++)
@@ -138,6 +140,10 @@ static void test_experiment(void) {
                  spec[i].label, settings_of(&spec[i]));
     FL_CHECK(count > 4 && spec[3].only.count == 1 && !strcmp(spec[3].only.item[0], "a*") && !spec[4].only.count,
              "workloads");
+    FL_CHECK(texts.count == count && !strcmp(texts.item[2], "fixed:sm_mhz=900") &&
+                 !strcmp(texts.item[9], "assure:theta=0.8"),
+             "%zu texts", texts.count);
+    fl_texts_free(&texts);
     for (size_t i = 0; i < count; i++)
         fl_spec_free(&spec[i]);
     free(spec);

@@ -46,8 +46,9 @@ fl_status fl_experiment_keep(fl_experiment *e, char *text, fl_diag *d);
 /* A path of the experiment, seen from where the program runs. */
 fl_status fl_experiment_path(fl_experiment *e, const char *path, const char **out, fl_diag *d);
 /* The specs of "policies", one for each combination of their parameters' values; none where there is no such key. To be
- * freed, each and the array, also where it fails: *count are open. Workload patterns are borrowed from *e. */
-fl_status fl_experiment_specs(fl_experiment *e, fl_spec **spec, size_t *count, fl_diag *d);
+ * freed, each and the array, also where it fails: *count are open. Adds to *texts how the command line would say each.
+ * Those texts and the patterns of workloads live as long as *e. */
+fl_status fl_experiment_specs(fl_experiment *e, fl_spec **spec, size_t *count, fl_texts *texts, fl_diag *d);
 
 /* True where "arrivals", of the experiment or a variant, are drawn: other seeds are other scenes. */
 bool fl_experiment_redraws(fl_experiment *e, const fl_scene_options *so);

@@ -222,22 +222,32 @@ static fl_status read_entry(fl_experiment *e, const fl_json *at, entry *n, fl_di
 
 /* ---- what a row is called, and which workloads it is for ---- */
 
-/* NAME:parameter=value,... as on the command line. A label in the place of NAME names one policy alone; where the entry
- * stands for several, the parameters stay behind it. */
-static char *label_of(const entry *n, const combination *c) {
+/* HEAD:parameter=value,... as on the command line; lives as long as *e. */
+static fl_status keep_text(fl_experiment *e, const char *head, const combination *c, const char **out, fl_diag *d) {
     char *text = NULL;
     size_t size;
     FILE *f = open_memstream(&text, &size);
     if (!f)
-        return NULL;
-    fputs(n->label ? n->label : n->policy, f);
-    for (size_t i = 0; (!n->label || n->all_count > 1) && i < c->count; i++)
+        return fl_no_memory(d, "the experiment");
+    fputs(head, f);
+    for (size_t i = 0; i < c->count; i++)
         fprintf(f, "%c%s=%s", i ? ',' : ':', c->setting[i].name, c->setting[i].text);
     if (fclose(f)) {
         free(text);
-        return NULL;
+        text = NULL;
     }
-    return text;
+    *out = text;
+    return fl_experiment_keep(e, text, d);
+}
+
+/* A label names one policy alone; where the entry stands for several, the parameters stay behind it. */
+static fl_status set_label(const char *label, fl_spec *spec, fl_diag *d) {
+    char *own = strdup(label);
+    if (!own)
+        return fl_no_memory(d, "the experiment");
+    free(spec->label);
+    spec->label = own;
+    return FL_OK;
 }
 
 static fl_status take_workloads(const fl_json *at, fl_spec *spec, fl_diag *d) {
@@ -253,51 +263,54 @@ static fl_status take_workloads(const fl_json *at, fl_spec *spec, fl_diag *d) {
 }
 
 /* A name without "set" may be the text form of the command line: "policy": "fixed:sm_mhz=1600". */
-static fl_status open_one(const entry *n, const combination *c, fl_spec *spec, fl_diag *d) {
+static fl_status open_one(fl_experiment *e, const entry *n, const combination *c, fl_spec *spec, fl_texts *texts,
+                          fl_diag *d) {
+    static const combination none = {0};
     const fl_layer given = {.origin = "--policy", .setting = c->setting, .count = c->count};
-    char *label = label_of(n, c);
-    if (!label)
-        return fl_no_memory(d, "the experiment");
-    fl_status s = c->count ? fl_spec_open_values(n->policy, label, &given, spec, d) : fl_spec_open(n->policy, spec, d);
-    if (!s && !c->count) {
-        free(spec->label);
-        spec->label = label;
-        return FL_OK;
-    }
-    free(label);
+    const char *text, *label;
+    fl_status s = keep_text(e, n->policy, c, &text, d);
+    if (!s)
+        s = fl_texts_add(texts, text, d);
+    if (!s)
+        s = n->label ? keep_text(e, n->label, n->all_count > 1 ? c : &none, &label, d) : FL_OK;
+    if (!s)
+        s = c->count ? fl_spec_open_values(n->policy, text, &given, spec, d) : fl_spec_open(text, spec, d);
+    if (!s && n->label && (s = set_label(label, spec, d)))
+        fl_spec_free(spec);
     return s;
 }
 
-static fl_status open_entry(const fl_json *at, const entry *n, fl_spec **spec, size_t *count, size_t *room,
-                            fl_diag *d) {
+typedef struct specs {
+    fl_spec *item;
+    size_t count, room;
+    fl_texts *texts;
+} specs;
+
+static fl_status open_entry(fl_experiment *e, const fl_json *at, const entry *n, specs *all, fl_diag *d) {
     fl_status s = FL_OK;
     for (size_t i = 0; !s && i < n->all_count; i++) {
-        if (fl_grow(spec, room, *count + 1, sizeof **spec))
+        if (fl_grow(&all->item, &all->room, all->count + 1, sizeof *all->item))
             return fl_no_memory(d, "the experiment");
-        s = open_one(n, &n->all[i], &(*spec)[*count], d);
-        if (s)
-            break;
-        (*count)++;
-        s = take_workloads(at, &(*spec)[*count - 1], d);
+        s = open_one(e, n, &n->all[i], &all->item[all->count], all->texts, d);
+        if (!s)
+            s = take_workloads(at, &all->item[all->count++], d);
     }
     return s;
 }
 
-fl_status fl_experiment_specs(fl_experiment *e, fl_spec **spec, size_t *count, fl_diag *d) {
+fl_status fl_experiment_specs(fl_experiment *e, fl_spec **spec, size_t *count, fl_texts *texts, fl_diag *d) {
     const fl_json root = fl_json_root(e->tree, e->path);
-    fl_json list;
-    size_t room = 0;
-    *spec = NULL;
-    *count = 0;
-    if (!fl_json_has(&root, "policies"))
-        return FL_OK;
-    fl_status s = fl_json_get_array(&root, "policies", &list, d);
-    for (fl_json at = s ? (fl_json){0} : fl_json_first(&list); !s && at.node; at = fl_json_next(&list, &at)) {
+    specs all = {.texts = texts};
+    fl_json list = {0};
+    fl_status s = fl_json_has(&root, "policies") ? fl_json_get_array(&root, "policies", &list, d) : FL_OK;
+    for (fl_json at = list.node ? fl_json_first(&list) : (fl_json){0}; !s && at.node; at = fl_json_next(&list, &at)) {
         entry n;
         s = read_entry(e, &at, &n, d);
         if (!s)
-            s = open_entry(&at, &n, spec, count, &room, d);
+            s = open_entry(e, &at, &n, &all, d);
         free_entry(&n);
     }
+    *spec = all.item;
+    *count = all.count;
     return s;
 }

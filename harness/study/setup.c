@@ -25,14 +25,15 @@ static fl_status sort_files(fl_setup *u, const fl_texts *rest, fl_diag *d) {
     return s;
 }
 
-/* Those of the command line, else the experiment's. */
-static fl_status open_specs(fl_setup *u, const fl_texts *policies, fl_diag *d) {
+/* Those of the command line, else the experiment's, whose texts join the options: they are part of a sweep's key. */
+static fl_status open_specs(fl_setup *u, fl_texts *policies, fl_diag *d) {
+    const size_t own = policies->count;
     fl_status s = FL_OK;
-    if (!policies->count && u->experiment.tree)
-        s = fl_experiment_specs(&u->experiment, &u->spec, &u->o.spec_count, d);
-    else if (policies->count && !(u->spec = calloc(policies->count, sizeof *u->spec)))
+    if (!own && u->experiment.tree)
+        s = fl_experiment_specs(&u->experiment, &u->spec, &u->o.spec_count, policies, d);
+    else if (own && !(u->spec = calloc(own, sizeof *u->spec)))
         s = fl_no_memory(d, "the policies");
-    for (size_t i = 0; !s && i < policies->count; i++) {
+    for (size_t i = 0; !s && i < own; i++) {
         s = fl_spec_open(policies->item[i], &u->spec[i], d);
         u->o.spec_count += !s;
     }
