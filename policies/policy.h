@@ -236,22 +236,13 @@ typedef struct fl_param {
         .name = name_, .unit = unit_, .type = _Generic(((struct_ *)0)->member_, FL_PARAM_TYPE_##type_),                \
         .offset = offsetof(struct_, member_), .standard = standard_, FL_PARAM_RANGE_##type_, .help = help_             \
     }
-#define FL_PARAM_TYPE_REAL(min_, max_) double : FL_PARAM_REAL
-#define FL_PARAM_TYPE_INT(min_, max_)                                                                                  \
-    int64_t:                                                                                                           \
-    FL_PARAM_INT
-#define FL_PARAM_TYPE_BOOL                                                                                             \
-    int64_t:                                                                                                           \
-    FL_PARAM_BOOL
-#define FL_PARAM_TYPE_CHOICE(choices_)                                                                                 \
-    int64_t:                                                                                                           \
-    FL_PARAM_CHOICE
-#define FL_PARAM_TYPE_LIST(min_, max_)                                                                                 \
-    fl_table:                                                                                                          \
-    FL_PARAM_LIST
-#define FL_PARAM_TYPE_TABLE(columns_)                                                                                  \
-    fl_table:                                                                                                          \
-    FL_PARAM_TABLE
+#define FL_PARAM_TYPE_REAL(min_, max_) FL_PARAM_OF(double, FL_PARAM_REAL)
+#define FL_PARAM_TYPE_INT(min_, max_) FL_PARAM_OF(int64_t, FL_PARAM_INT)
+#define FL_PARAM_TYPE_BOOL FL_PARAM_OF(int64_t, FL_PARAM_BOOL)
+#define FL_PARAM_TYPE_CHOICE(choices_) FL_PARAM_OF(int64_t, FL_PARAM_CHOICE)
+#define FL_PARAM_TYPE_LIST(min_, max_) FL_PARAM_OF(fl_table, FL_PARAM_LIST)
+#define FL_PARAM_TYPE_TABLE(columns_) FL_PARAM_OF(fl_table, FL_PARAM_TABLE)
+#define FL_PARAM_OF(member_, type_) member_ : type_
 #define FL_PARAM_RANGE_REAL(min_, max_) .min = min_, .max = max_
 #define FL_PARAM_RANGE_INT(min_, max_) .min = min_, .max = max_
 #define FL_PARAM_RANGE_BOOL .min = 0, .max = 1
@@ -276,9 +267,8 @@ typedef struct fl_probe {
 #define FL_ABI_STRUCTS(X)                                                                                              \
     X(fl_gpu_sample)                                                                                                   \
     X(fl_host_sample)                                                                                                  \
-    X(fl_kernel_kind)                                                                                                  \
-    X(fl_kernel_record) X(fl_sample) X(fl_gpu_command) X(fl_host_command) X(fl_command) X(fl_ladder) X(fl_gpu_facts)   \
-        X(fl_host_facts) X(fl_facts) X(fl_table) X(fl_param) X(fl_probe) X(fl_policy)
+    X(fl_kernel_kind) X(fl_kernel_record) X(fl_sample) X(fl_gpu_command) X(fl_host_command) X(fl_command) X(fl_ladder) \
+        X(fl_gpu_facts) X(fl_host_facts) X(fl_facts) X(fl_table) X(fl_param) X(fl_probe) X(fl_policy)
 
 /* The identity is derived from the tables: one line per row, in order, then one size per struct. A row renamed, moved
  * or added without a thought for old plug-ins changes it, and the host can print the first line that differs. */
