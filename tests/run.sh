@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
 # Installs what is missing, builds with sanitizers and warnings as errors, runs every test. Ends with ctest's summary.
-#   tests/run.sh          all tests
-#   tests/run.sh --fuzz   the fuzzers instead: each for 60 s (FL_FUZZ_SECONDS) from its seeds, as many at once as there are
-#                         processors; needs clang. What breaks one is left in build-fuzz/found.
+#   tests/run.sh            all tests
+#   tests/run.sh --loaded   the same on one core, beside two busy loops: what depends on time shows here
+#   tests/run.sh --nightly  the same, then what takes long: more trials, the long experiments with their gates, the fuzzers
+#   tests/run.sh --fuzz     the fuzzers alone: each for 60 s (FL_FUZZ_SECONDS) from its seeds, as many at once as there are
+#                           processors; needs clang. What breaks one is left in build-fuzz/found.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . harness/packages.sh
@@ -21,7 +23,7 @@ fuzz_one() { # fuzzer, build folder, seconds
   fi
 }
 
-if [ "${1-}" = --fuzz ]; then
+fuzz_all() {
   fl_install $FL_BUILD_PACKAGES $FL_TEST_PACKAGES $FL_FUZZ_PACKAGES
   build=${FL_FUZZ_BUILD:-build-fuzz}
   mkdir -p "$build"
@@ -32,7 +34,16 @@ if [ "${1-}" = --fuzz ]; then
   for f in "$build"/tests/fuzz-*; do [ -x "$f" ] && [ ! -d "$f" ] && basename "$f"; done |
     xargs -P "$(nproc)" -I{} bash -c "fuzz_one {} '$build' ${FL_FUZZ_SECONDS:-60}" || { echo "a fuzzer found something"; exit 1; }
   echo "every fuzzer stood"
+}
+
+if [ "${1-}" = --fuzz ]; then
+  fuzz_all
   exit 0
+fi
+if [ "${1-}" = --loaded ]; then
+  taskset -cp 0 $$ >/dev/null
+  trap 'kill $(jobs -p) 2>/dev/null || true' EXIT
+  for i in 1 2; do (while :; do :; done) & done
 fi
 
 fl_install $FL_BUILD_PACKAGES $FL_TEST_PACKAGES
@@ -41,4 +52,15 @@ cmake -S . -B "$build" -DCMAKE_BUILD_TYPE=Release -DFL_SANITIZE=ON -DFL_WERROR=O
   { cat "$build.log"; exit 1; }
 cmake --build "$build" -j "$(nproc)" >>"$build.log" 2>&1 || { tail -n 60 "$build.log"; exit 1; }
 mv "$build.log" "$build/build.log"
+[ "${1-}" != --nightly ] || export FL_TRIALS=1000 FL_GATE_RUNS=100
 ctest --test-dir "$build" --output-on-failure -j "$(nproc)"
+
+if [ "${1-}" = --nightly ]; then
+  harness/quickstart.sh >/dev/null
+  for e in harness/experiments/*.json; do
+    # an experiment that needs measurements from elsewhere says so, and is not run here
+    [ "$e" = harness/experiments/power-wall.json ] || build/foldline compare "$e" --csv "$build/nightly.csv" >"$build/nightly.log" ||
+      { cat "$build/nightly.log"; echo "a gate of $e did not hold"; exit 1; }
+  done
+  fuzz_all
+fi
