@@ -9,21 +9,11 @@
 #define FL_INSTANCE_H
 
 #include "policies/policy.h"
+#include "sim/params.h"
+#include "sim/rows.h"
 #include "traces/diag.h"
 
 #include <stdbool.h>
-
-typedef struct fl_setting { /* one parameter as someone gave it */
-    const char *name;       /* of the parameter */
-    const char *text;       /* its text form; NULL where table is given */
-    const fl_table *table;  /* LIST and TABLE only; borrowed until the instance is closed */
-} fl_setting;
-
-typedef struct fl_layer { /* settings of one origin; a later layer overrides an earlier one */
-    const char *origin;   /* for diagnostics: "platform v100-163w", "--set" */
-    const fl_setting *setting;
-    size_t count;
-} fl_layer;
 
 typedef struct fl_instance_options {
     const fl_policy *policy;
@@ -54,10 +44,6 @@ typedef struct fl_instance_counts {
 
 typedef struct fl_instance fl_instance;
 
-/* NULL where the plug-in was built against this very contract; else text in buf: both versions and the first row that
- * differs. Reads nothing of the descriptor beyond its fl_abi. */
-const char *fl_abi_difference(const fl_abi *theirs, char *buf, size_t size);
-
 /* Resolves parameters (row, then the layers in order), checks the ABI and runs init. FL_BAD_INPUT with the policy,
  * parameter and origin in the message: unknown parameter (nearest offered), bad text, out of range, init refused. */
 fl_status fl_instance_open(fl_instance **out, const fl_instance_options *options, fl_diag *d);
@@ -77,20 +63,5 @@ char *fl_instance_param_text(const fl_instance *in, uint32_t index, char *buf, s
 fl_table fl_instance_param_table(const fl_instance *in, uint32_t index);
 /* Cells of decision->probe: per-node probes take one, per-GPU ones gpu_count, in the order of the descriptor. */
 size_t fl_instance_probe_count(const fl_instance *in);
-
-/* Row of a table by name, -1 where there is none. The kind of table: */
-typedef enum fl_row_set {
-    FL_ROWS_GPU_SIGNAL,
-    FL_ROWS_HOST_SIGNAL,
-    FL_ROWS_GPU_CONTROL,
-    FL_ROWS_HOST_CONTROL
-} fl_row_set;
-typedef struct fl_row_info {
-    const char *name, *unit, *meaning;
-    fl_signal_kind kind; /* signals only */
-} fl_row_info;
-size_t fl_rows_count(fl_row_set set);
-const fl_row_info *fl_rows_at(fl_row_set set, size_t index);
-int fl_rows_find(fl_row_set set, const char *name);
 
 #endif

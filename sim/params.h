@@ -2,7 +2,22 @@
 #ifndef FL_PARAMS_H
 #define FL_PARAMS_H
 
-#include "sim/instance.h"
+#include "policies/policy.h"
+#include "traces/diag.h"
+
+#include <stdbool.h>
+
+typedef struct fl_setting { /* one parameter as someone gave it */
+    const char *name;       /* of the parameter */
+    const char *text;       /* its text form; NULL where table is given */
+    const fl_table *table;  /* LIST and TABLE only; borrowed until the instance is closed */
+} fl_setting;
+
+typedef struct fl_layer { /* settings of one origin; a later layer overrides an earlier one */
+    const char *origin;   /* for diagnostics: "platform v100-163w", "--set" */
+    const fl_setting *setting;
+    size_t count;
+} fl_layer;
 
 /* On FL_OK, *out is a struct of policy->param_size bytes with tables of its own; free it with fl_params_free.
  * FL_BAD_INPUT with policy, parameter and origin in the message; *out is then NULL. */

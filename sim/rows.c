@@ -1,5 +1,4 @@
-/* The tables of the contract at run time: rows by name, and the comparison of a plug-in's tables with these. */
-#include "sim/instance.h"
+#include "sim/rows.h"
 
 #include <inttypes.h>
 #include <stdio.h>
