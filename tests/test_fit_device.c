@@ -1,7 +1,9 @@
 #include "harness/input/platform.h"
+#include "models/chip.h"
 #include "models/fit_idle.h"
 #include "models/row.h"
 #include "policies/random.h"
+#include "tests/support/fit_voltage.h"
 #include "tests/support/suite.h"
 #include "traces/tables.h"
 
