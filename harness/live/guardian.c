@@ -44,8 +44,8 @@ typedef struct arguments {
     bool failed;
 } arguments;
 
-static void add(arguments *a, const char *format, ...) __attribute__((format(printf, 2, 3)));
-static void add(arguments *a, const char *format, ...) {
+static void add_argument(arguments *a, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void add_argument(arguments *a, const char *format, ...) {
     va_list list;
     va_start(list, format);
     if (a->count + 1 >= sizeof a->text / sizeof *a->text || vasprintf(&a->text[a->count], format, list) < 0)
@@ -111,15 +111,15 @@ static fl_status spawn(fl_guardian *g, const fl_lock *lock, size_t lock_count, f
     keep[kept++] = self;
     keep[kept++] = wire[1];
     keep[kept++] = g->beat_fd;
-    add(&a, "foldline");
-    add(&a, "live");
-    add(&a, "--guardian");
-    add(&a, "%d", self);
-    add(&a, "%d", wire[1]);
-    add(&a, "%d", g->beat_fd);
-    add(&a, "%" PRId64, g->check_ns);
+    add_argument(&a, "foldline");
+    add_argument(&a, "live");
+    add_argument(&a, "--guardian");
+    add_argument(&a, "%d", self);
+    add_argument(&a, "%d", wire[1]);
+    add_argument(&a, "%d", g->beat_fd);
+    add_argument(&a, "%" PRId64, g->check_ns);
     for (size_t i = 0; i < lock_count; i++) {
-        add(&a, "%d:%s", lock[i].fd, lock[i].unit);
+        add_argument(&a, "%d:%s", lock[i].fd, lock[i].unit);
         if (!fl_mutated("lock-not-inherited"))
             keep[kept++] = lock[i].fd;
     }
@@ -250,7 +250,7 @@ static void end_controller(watch *w) {
 }
 
 /* One line for whoever wants to know later: nobody reads our standard error. */
-static void note(const char *state, verdict v, const fl_diag *d) {
+static void log_verdict(const char *state, verdict v, const fl_diag *d) {
     char path[512];
     struct timespec t;
     clock_gettime(CLOCK_REALTIME, &t);
@@ -357,7 +357,7 @@ int fl_guardian_main(int argc, char **argv) {
     if (v != DISMISSED) {
         const char *state = fl_state_folder();
         s = restore_all(&w, state, &d);
-        note(state, v, &d);
+        log_verdict(state, v, &d);
         for (size_t i = 0; !s && i < w.unit_count; i++)
             fl_lock_unlink(state, &w.unit[i]); /* all of them, then the end frees all at once */
     }
