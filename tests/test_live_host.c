@@ -440,6 +440,7 @@ static void test_lost_gpu_holds_up_no_other(void) {
         (char *[]){ARG("foldline"), ARG("live"), ARG("--policy"), ARG("assure"), ARG("--control"), NULL});
     UNTIL(stub->gpu[0].sm_max && stub->gpu[1].sm_max && stub->gpu[2].sm_max);
     CU_ASSERT_FATAL(stub->inits == 2);
+    hold_still(pid);
     kill(stub->init_pid[1], SIGKILL);
     kill(pid, SIGKILL);
     exit_of(pid);

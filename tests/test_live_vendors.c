@@ -272,8 +272,9 @@ static void test_kill(void) {
     for (unsigned trial = 0; trial < 12; trial++) {
         fresh(k, 2);
         stub->set_us = 3000;
+        const bool blind = !strcmp(k->vendor, "amd"); /* what random decides on cannot be read: it sets once */
         pid_t pid = foldline_start((char *[]){ARG("foldline"), ARG("live"), ARG("--policy"),
-                                              ARG(trial % 3 ? "random" : "assure"), ARG("--control"),
+                                              ARG(trial % 3 && !blind ? "random" : "assure"), ARG("--control"),
                                               ARG("--min-set-ms"), ARG("0"), NULL});
         UNTIL(stub->sets > trial / 2);
         wait_us(rand() % 5000);
@@ -296,7 +297,7 @@ static void test_restore_command(void) {
         pid_t pid = foldline_start((char *[]){ARG("foldline"), ARG("live"), ARG("--policy"), ARG("random"),
                                               ARG("--control"), ARG("--min-set-ms"), ARG("0"), NULL});
         UNTIL(stub->sets >= 3);
-        kill(pid, SIGSTOP); /* it would start another guardian */
+        hold_still(pid);
         for (unsigned i = 0; i < stub->inits && i < STUB_INITS_MAX; i++)
             if (stub->init_pid[i] != pid)
                 kill(stub->init_pid[i], SIGKILL);
@@ -353,10 +354,10 @@ static void test_no_library(void) {
 static void test_gpu_lost(void) {
     EVERY_KIND(k) {
         fresh(k, 2);
-        stub->lost_after_sets = 5;
+        const int told = !strcmp(k->vendor, "amd"); /* it cannot read what that policy needs: it sets once only */
+        stub->lost_after_sets = told ? 3 : 5;
         int status = FOLDLINE(ARG("live"), ARG("--policy"), ARG("random"), ARG("--control"), ARG("--for"), ARG("120s"),
                               ARG("--min-set-ms"), ARG("0"));
-        const int told = !strcmp(k->vendor, "amd"); /* it cannot read what that policy needs */
         FL_CHECK(status == 3 && lines_of("err.txt") == 1 + told, "%s: exit status %d, %d lines", k->name, status,
                  lines_of("err.txt"));
         CU_ASSERT(said("err.txt", "GPU 0: ") && (!told || said("err.txt", "cannot be read here: compute_ns, copy_ns")));

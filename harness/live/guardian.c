@@ -98,16 +98,14 @@ static bool wait_ready(int wire) {
 }
 
 static fl_status spawn(fl_guardian *g, const fl_lock *lock, size_t lock_count, fl_diag *d) {
-    int wire[2], keep[UNITS_MAX + 4];
+    int wire[2] = {-1, -1}, keep[UNITS_MAX + 4];
     size_t kept = 0;
     arguments a = {0};
+    pid_t pid = -1;
     int self = pidfd_of(getpid());
-    if (self < 0 || lock_count > UNITS_MAX || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, wire)) {
-        int error = errno;
-        if (self >= 0)
-            close(self);
-        return fl_error(d, FL_HARDWARE, "cannot start the guardian: %s", fl_reason(error));
-    }
+    if (self < 0 || lock_count > UNITS_MAX || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, wire))
+        goto out;
+    g->wire = wire[0];
     keep[kept++] = self;
     keep[kept++] = wire[1];
     keep[kept++] = g->beat_fd;
@@ -123,20 +121,20 @@ static fl_status spawn(fl_guardian *g, const fl_lock *lock, size_t lock_count, f
         if (!fl_mutated("lock-not-inherited"))
             keep[kept++] = lock[i].fd;
     }
-    pid_t pid = a.failed ? -1 : fork();
+    pid = a.failed ? -1 : fork();
     if (!pid)
         become(a.text, keep, kept);
-    int error = errno;
+out:;
+    const int error = errno;
     for (size_t i = 0; i < a.count; i++)
         free(a.text[i]);
-    close(self);
-    close(wire[1]);
-    if (pid < 0) {
-        close(wire[0]);
+    if (self >= 0)
+        close(self);
+    if (wire[1] >= 0)
+        close(wire[1]);
+    if (pid < 0)
         return fl_error(d, FL_HARDWARE, "cannot start the guardian: %s", fl_reason(error));
-    }
     g->pid = pid;
-    g->wire = wire[0];
     if (wait_ready(g->wire))
         return FL_OK;
     return fl_error(d, FL_HARDWARE, "the guardian does not get ready: nothing is set without it");

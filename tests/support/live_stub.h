@@ -115,6 +115,13 @@ static inline int exit_of(pid_t pid) {
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
+/* Stands still from here on: it does not see its guardian end, and starts no other. */
+static inline void hold_still(pid_t pid) {
+    kill(pid, SIGSTOP);
+    while (waitpid(pid, NULL, WUNTRACED) < 0 && errno == EINTR) {
+    }
+}
+
 #define FOLDLINE(...) exit_of(foldline_start((char *[]){(char *)"foldline", __VA_ARGS__, NULL}))
 
 /* The commands of the live side, for a test's main: -1 where the arguments name none. */
