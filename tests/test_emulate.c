@@ -6,7 +6,6 @@
 #include <signal.h>
 #include <stdarg.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #define CLIENT FL_BUILD "/clients/"
@@ -14,12 +13,6 @@
 
 static char folder[64];
 static char out[OUT_MAX];
-
-static double seconds(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
 
 /* Runs a command of the shell; what it wrote, standard error too, is in `out`. Its exit status. */
 static int shell(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -36,13 +29,14 @@ static int shell(const char *format, ...) {
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-/* A workload of 6 s, and a longer one. */
+/* A workload of 6 s, and one of 10 minutes. */
 static void make_workloads(void) {
     if (folder[0])
         return;
     snprintf(folder, sizeof folder, "/tmp/foldline-test-XXXXXX");
     CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(folder));
     CU_ASSERT_EQUAL(shell("%s synth -o %s/w.csv --kernels 2000 --mean-us 3000 --seed 3", FL_PROGRAM, folder), 0);
+    CU_ASSERT_EQUAL(shell("%s synth -o %s/long.csv --kernels 200000 --mean-us 3000 --seed 3", FL_PROGRAM, folder), 0);
 }
 
 #define EMULATE "timeout 60 %s emulate %s/w.csv --platform generic --quiet "
@@ -147,8 +141,9 @@ static void test_processes(void) {
     make_workloads();
     for (size_t i = 0; i < 3; i++) {
         const int status =
-            shell(EMULATE "--time %s --report %s/report.json -- sh -c '" CLIENT "probe lock 0 300 900; " CLIENT
-                          "probe sleep 0.3 show; " CLIENT "probe unlock 0 sleep 0.3 show'",
+            shell("timeout 60 %s emulate %s/long.csv --platform generic --quiet --time %s --report %s/report.json "
+                  "-- sh -c '" CLIENT "probe lock 0 300 900; " CLIENT "probe sleep 0.3 show; " CLIENT
+                  "probe unlock 0 sleep 0.3 show'",
                   FL_PROGRAM, folder, times[i], folder);
         char *first = strstr(out, "gpu 0"), *second = first ? strstr(first + 1, "gpu 0") : NULL;
         FL_CHECK(!status && second, "%s: status %d, %s", times[i], status, out);
@@ -250,7 +245,7 @@ static void test_repeats(void) {
     repeat("sh -c '" CLIENT "threads & " CLIENT "threads; wait'", 100);
 }
 
-/* One constant of the model changes: another hash. An hour in under a second. */
+/* An hour passes, once a second as the client sees it; one constant of the model changes: another hash. */
 static void test_hour(void) {
     char before[64] = "";
     make_workloads();
@@ -258,18 +253,15 @@ static void test_hour(void) {
         shell("sed 's/\"a_w\": 80/\"a_w\": 81/' %s/models/platforms/generic.json > %s/g.json", FL_ROOT, folder), 0);
     for (int i = 0; i < 2; i++) {
         char platform[128] = "generic";
+        double elapsed_s = 0;
+        int loops = 0;
         if (i)
             snprintf(platform, sizeof platform, "%s/g.json", folder);
-        double took = INFINITY;
-        int status = 0;
-        for (int k = 0; k < 3 && !(took < 1); k++) { /* the machine may be busy with something else */
-            const double from = seconds();
-            status |= shell("timeout 60 %s emulate %s/w.csv --platform %s --quiet --time virtual -- " CLIENT
-                            "probe probe 3600 1",
-                            FL_PROGRAM, folder, platform);
-            took = fmin(took, seconds() - from);
-        }
-        FL_CHECK(!status && took < 1, "status %d, %.3f s, %s", status, took, out);
+        const int status = shell("timeout 300 %s emulate %s/w.csv --platform %s --quiet --time virtual -- " CLIENT
+                                 "probe probe 3600 1",
+                                 FL_PROGRAM, folder, platform);
+        FL_CHECK(!status && sscanf(out, "loops %d elapsed %lf", &loops, &elapsed_s) == 2, "status %d, %s", status, out);
+        FL_CHECK(loops > 3500 && elapsed_s >= 3600 && elapsed_s < 3602, "%d loops in %g s", loops, elapsed_s);
         FL_CHECK(strcmp(before, out) != 0, "the same with another model: %s", out);
         snprintf(before, sizeof before, "%.60s", out);
     }
@@ -286,11 +278,9 @@ static void test_unfit(void) {
     };
     make_workloads();
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
-        const double from = seconds();
         const int status = shell(EMULATE "--time virtual -- %s 2>&1", FL_PROGRAM, folder, row[i].command);
-        const double took = seconds() - from;
-        FL_CHECK(status == 3 && took < 2 && strstr(out, row[i].expect) && !strstr(out, "after"),
-                 "%s: status %d after %.2f s, %s", row[i].command, status, took, out);
+        FL_CHECK(status == 3 && strstr(out, row[i].expect) && !strstr(out, "after"), "%s: status %d, %s",
+                 row[i].command, status, out);
     }
 }
 
@@ -322,16 +312,14 @@ static void test_signals(void) {
     } row[] = {{"TERM", SIGTERM}, {"HUP", SIGHUP}};
     make_workloads();
     for (size_t i = 0; i < 4; i++) {
-        const double from = seconds();
         const int number = row[i / 2].number;
-        const int status =
-            shell("cd %s && rm -f report.json where; " EMULATE
-                  "--time %s --report report.json -- sh -c 'echo $FOLDLINE_EMULATE >where; sleep 1; kill "
-                  "-%s $PPID; exec sleep 1000000' 2>&1",
-                  folder, FL_PROGRAM, folder, times[i % 2], row[i / 2].name);
+        const int status = shell("cd %s && rm -f report.json where; " EMULATE
+                                 "--time %s --report report.json -- sh -c 'echo $FOLDLINE_EMULATE >where; kill "
+                                 "-%s $PPID; exec sleep 1000000' 2>&1",
+                                 folder, FL_PROGRAM, folder, times[i % 2], row[i / 2].name);
         cJSON *tree = report();
-        FL_CHECK(status == 128 + number && seconds() - from < 10 && tree, "%s, %s: status %d, %s report", times[i % 2],
-                 row[i / 2].name, status, tree ? "a" : "no");
+        FL_CHECK(status == 128 + number && tree, "%s, %s: status %d, %s report", times[i % 2], row[i / 2].name, status,
+                 tree ? "a" : "no");
         cJSON_Delete(tree);
         CU_ASSERT_EQUAL(shell("! test -e \"$(cat %s/where)\"", folder), 0);
     }
@@ -357,7 +345,7 @@ static void test_end(void) {
     const int status = shell(EMULATE "-- sh -c 'echo $FOLDLINE_EMULATE'", FL_PROGRAM, folder);
     out[strcspn(out, "\n")] = 0;
     FL_CHECK(!status && out[0] && access(out, F_OK), "the session's folder is still there: %s", out);
-    CU_ASSERT_EQUAL(shell("timeout 5 %s emulate %s/w.csv --platform generic 2>&1", FL_PROGRAM, folder), 2);
+    CU_ASSERT_EQUAL(shell("timeout 60 %s emulate %s/w.csv --platform generic 2>&1", FL_PROGRAM, folder), 2);
     CU_ASSERT_EQUAL(shell("rm -rf %s", folder), 0);
     folder[0] = 0;
 }

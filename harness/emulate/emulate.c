@@ -1,12 +1,14 @@
-#include "harness/emulate/emulate_inside.h"
+#include "harness/emulate/emulate.h"
 
+#include "harness/emulate/emulate_calls.h"
+#include "harness/emulate/emulate_command.h"
+#include "harness/emulate/emulate_turns.h"
+#include "harness/emulate/emulate_watch.h"
 #include "harness/live/stop.h"
 
 #include <dirent.h>
 #include <errno.h>
-#include <sched.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,11 +20,26 @@
 #include <time.h>
 #include <unistd.h>
 
-#define GRACE_NS                                                                                                       \
-    INT64_C(5000000000) /* for what the command leaves behind, a guardian for one: of the machine's time               \
-                         */
+/* Of the machine's time, for what the command leaves behind, a guardian for one. */
+#define GRACE_NS INT64_C(5000000000)
 #define GPUS_MAX ((FL_ANSWER_BYTES - sizeof(fl_host_sample)) / sizeof(fl_gpu_sample)) /* of one answer */
-#define SETS_MAX 1000000 /* in the audit; beyond it only counted */
+
+typedef struct fl_emulator {
+    const fl_emulate_options *o;
+    fl_outcome outcome;
+    fl_boards boards;
+    fl_peers peers;
+    fl_conns conns;
+    fl_sets sets;
+    fl_token *token; /* NULL: wall time */
+    fl_watch watch;
+    char dir[64];
+    int listener;
+    int64_t started_ns; /* of the machine's clock */
+    fl_emulated_command command;
+    int command_fd;
+    bool command_ended;
+} fl_emulator;
 
 static int64_t clock_ns(clockid_t id) {
     struct timespec t;
@@ -30,125 +47,66 @@ static int64_t clock_ns(clockid_t id) {
     return (int64_t)t.tv_sec * INT64_C(1000000000) + t.tv_nsec;
 }
 
-void fl_emulator_fail(fl_emulator *e, const char *format, ...) {
-    char text[512];
-    va_list arguments;
-    if (e->status)
-        return;
-    va_start(arguments, format);
-    (void)vsnprintf(text, sizeof text, format, arguments);
-    va_end(arguments);
-    e->status = fl_error(e->d, FL_HARDWARE, "%s", text);
+static int64_t time_now(const fl_emulator *e) {
+    if (e->token)
+        return fl_token_now(e->token);
+    return (int64_t)((double)(clock_ns(CLOCK_MONOTONIC) - e->started_ns) * e->o->scale);
 }
 
-static int64_t time_now(const fl_emulator *e) {
-    if (e->turns)
-        return fl_turns_now(e);
-    return (int64_t)((double)(clock_ns(CLOCK_MONOTONIC) - e->started_ns) * e->o->scale);
+/* ---- what becomes of clients ---- */
+
+static void on_hung_up(void *user, const fl_conn *c) {
+    fl_emulator *e = user;
+    fl_sets_forget(&e->sets, c);
+    if (e->token)
+        fl_turns_hung_up(e->token, c);
+}
+
+static void on_died(void *user, const fl_peer *p) {
+    fl_emulator *e = user;
+    fl_conns_drop(&e->conns, p); /* what it still had queued goes unread */
+    if (e->token)
+        fl_turns_died(e->token, p->pid, p->parent);
 }
 
 /* ---- requests ---- */
 
-static void mix(fl_emulate_result *r, const void *bytes, size_t size) {
-    const unsigned char *b = bytes;
-    for (size_t i = 0; i < size; i++)
-        r->hash = (r->hash ^ b[i]) * UINT64_C(0x100000001b3);
-}
-
-void fl_conn_answer(fl_emulator *e, fl_conn *c, const fl_ask *q, fl_answer *a) {
-    if (q->op < FL_TIME_HELLO) { /* what was asked when, and what was answered: one hash of the session */
-        const uint32_t key[] = {q->op, q->gpu, q->a, q->b, q->c, (uint32_t)a->result};
-        mix(e->r, &e->now_ns, sizeof e->now_ns);
-        mix(e->r, key, sizeof key);
-        mix(e->r, a->bytes, a->size);
-        e->r->calls++;
-        if (c->peer)
-            e->r->process[c->peer->account].calls++;
-    }
-    ssize_t n;
-    while ((n = send(c->fd, a, FL_ANSWER_HEAD + a->size, MSG_NOSIGNAL | MSG_DONTWAIT)) < 0 && errno == EINTR) {
-    }
-    if (n < 0)
-        fl_conn_drop(e, c);
-}
-
-static void audit(fl_emulator *e, const fl_peer *p, const fl_ask *q, int32_t result) {
-    fl_emulate_result *r = e->r;
-    if (p) {
-        r->process[p->account].sets += !result;
-        r->process[p->account].refused += result != 0;
-    }
-    if (r->set_count >= SETS_MAX || fl_grow(&r->set, &r->set_room, r->set_count + 1, sizeof *r->set))
-        return;
-    fl_emulated_set *s = &r->set[r->set_count++];
-    *s = (fl_emulated_set){
-        .at_ns = e->now_ns, .pid = p ? p->pid : 0, .gpu = q->gpu, .b = q->b, .c = q->c, .result = result};
-    memcpy(s->call, q->call, sizeof s->call - 1);
-}
-
-void fl_conn_set(fl_emulator *e, fl_conn *c, const fl_ask *q) {
-    fl_answer a = {.result = fl_boards_set(e, q)};
-    audit(e, c->peer, q, a.result);
-    fl_conn_answer(e, c, q, &a);
-}
-
 static void ask_set(fl_emulator *e, fl_conn *c, const fl_ask *q) {
-    fl_answer a = {.result = fl_calls_refused(e, c->peer, q)};
-    if (!a.result)
-        a.result = fl_boards_check(e, q);
-    if (a.result) { /* refused at once */
-        audit(e, c->peer, q, a.result);
-        fl_conn_answer(e, c, q, &a);
+    if (!fl_sets_allowed(&e->sets, c, q))
         return;
-    }
-    if (e->turns) {
-        fl_turns_set(e, c, q);
-        return;
-    }
-    fl_delayed *x = calloc(1, sizeof *x), **at = &e->delayed;
-    if (!x) {
-        a.result = NVML_UNKNOWN;
-        fl_conn_answer(e, c, q, &a);
-        return;
-    }
-    *x = (fl_delayed){.conn = c, .ask = *q, .due_ns = e->now_ns + fl_boards_set_ns(e, q)};
-    while (*at && (*at)->due_ns <= x->due_ns)
-        at = &(*at)->next;
-    x->next = *at;
-    *at = x;
+    if (e->token)
+        fl_turns_set(e->token, c, q);
+    else
+        fl_sets_delay(&e->sets, c, q);
 }
 
 static void serve(fl_emulator *e, fl_conn *c, const fl_ask *q) {
     fl_answer a;
     bool reading = false;
     if (q->op >= FL_TIME_HELLO) {
-        if (e->turns)
-            fl_turns_ask(e, c, q);
+        if (e->token)
+            fl_turns_ask(e->token, c, q);
         else
-            fl_conn_drop(e, c);
+            fl_conn_drop(&e->conns, c);
         return;
     }
-    fl_boards_go(e, time_now(e));
+    fl_boards_go(&e->boards, time_now(e));
     if (q->op == FL_ASK_SET) {
         ask_set(e, c, q);
         return;
     }
-    a.size = 0;
-    if (q->op == FL_ASK_SHUTDOWN && !c->peer->inits) /* one too many is no error */
-        a.result = NVML_SUCCESS;
-    else
-        fl_calls_answer(e, c->peer, q, &a, &reading);
+    fl_calls_answer(&e->boards, &c->peer->inits, q, &a, &reading);
     if (a.result)
         a.size = 0;
-    for (uint32_t i = 0; reading && e->turns && i < e->gpu_count; i++)
+    for (uint32_t i = 0; reading && e->token && i < e->boards.gpu_count; i++)
         if (i == q->gpu || q->op == FL_ASK_NODE)
-            fl_turns_read(e, i);
-    fl_conn_answer(e, c, q, &a);
+            fl_turns_read(e->token, i);
+    fl_conn_answer(&e->conns, c, e->boards.now_ns, q, &a);
 }
 
 static void hear(fl_emulator *e, fl_conn *c) {
     fl_ask q;
-    fl_peers_bury(e);
+    fl_peers_bury(&e->peers);
     if (c->gone)
         return;
     const ssize_t n = recv(c->fd, &q, sizeof q, MSG_DONTWAIT);
@@ -158,121 +116,80 @@ static void hear(fl_emulator *e, fl_conn *c) {
     if (n == (ssize_t)sizeof q && q.image == FL_EMULATE_VERSION)
         serve(e, c, &q);
     else
-        fl_conn_drop(e, c);
-}
-
-static void take_in(fl_emulator *e) {
-    struct ucred who;
-    socklen_t size = sizeof who;
-    const int fd = accept4(e->listener, NULL, NULL, SOCK_CLOEXEC);
-    if (fd < 0)
-        return;
-    fl_conn *c = calloc(1, sizeof *c);
-    fl_peer *p = c && !getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size) ? fl_peer_of(e, who.pid) : NULL;
-    if (!p) { /* gone already, and reaped */
-        free(c);
-        close(fd);
-        return;
-    }
-    if (!p->uses++)
-        fl_peer_name(&e->r->process[p->account]);
-    *c = (fl_conn){.fd = fd, .peer = p, .next = e->conn};
-    e->conn = c;
-    struct epoll_event ev = {.events = EPOLLIN, .data.ptr = c};
-    epoll_ctl(e->events, EPOLL_CTL_ADD, fd, &ev);
+        fl_conn_drop(&e->conns, c);
 }
 
 /* ---- the session ---- */
 
-static void end_sets(fl_emulator *e) {
-    const int64_t now = time_now(e);
-    while (e->delayed && e->delayed->due_ns <= now) {
-        fl_delayed *x = e->delayed;
-        fl_peers_bury(e);
-        if (x != e->delayed) /* its caller has died: it was never made */
-            continue;
-        e->delayed = x->next;
-        fl_boards_go(e, x->due_ns);
-        fl_conn_set(e, x->conn, &x->ask);
-        free(x);
-    }
-}
-
 static int wait_ms(const fl_emulator *e) {
-    if (e->turns)
+    const int64_t next_ns = fl_sets_next_ns(&e->sets);
+    if (e->token)
         return 50;
-    if (!e->delayed)
+    if (next_ns == INT64_MAX)
         return 200;
-    const double ms = (double)(e->delayed->due_ns - time_now(e)) / e->o->scale * 1e-6;
+    const double ms = (double)(next_ns - time_now(e)) / e->o->scale * 1e-6;
     return ms <= 0 ? 0 : ms > 200 ? 200 : (int)ms; /* the last part of a millisecond is spent looking */
 }
 
-static void free_gone(fl_emulator *e) {
-    for (fl_conn **at = &e->conn; *at;) {
-        fl_conn *c = *at;
-        if (c->gone) {
-            *at = c->next;
-            free(c);
-        } else {
-            at = &c->next;
-        }
-    }
-}
-
 static bool anybody(const fl_emulator *e) {
-    for (const fl_peer *p = e->peer; p; p = p->next)
+    for (const fl_peer *p = e->peers.first; p; p = p->next)
         if (p->uses)
             return true;
-    return e->turns && fl_turns_left(e);
+    return e->token && fl_token_threads(e->token);
 }
 
-static void session(fl_emulator *e) {
+static void run_session(fl_emulator *e) {
     int64_t ended_ns = 0;
-    while (!e->status) {
+    while (!e->outcome.status) {
         struct epoll_event ev[32];
-        const int n = epoll_wait(e->events, ev, 32, wait_ms(e)), signal = fl_stop_hand_on();
+        const int n = epoll_wait(e->conns.events, ev, 32, wait_ms(e)), signal = fl_stop_hand_on();
         if (signal && !e->command_ended)
-            kill(e->command, signal);
-        fl_peers_bury(e);
-        end_sets(e);
-        for (int i = 0; i < n && !e->status; i++) {
+            kill(e->command.pid, signal);
+        fl_peers_bury(&e->peers);
+        fl_sets_end(&e->sets, &e->peers, time_now(e));
+        for (int i = 0; i < n && !e->outcome.status; i++) {
             if (ev[i].data.ptr == &e->listener)
-                take_in(e);
-            else if (ev[i].data.ptr == &e->deaths)
-                fl_peers_bury(e);
+                fl_conns_accept(&e->conns, &e->peers, e->listener);
+            else if (ev[i].data.ptr == &e->peers)
+                fl_peers_bury(&e->peers);
             else if (ev[i].data.ptr != &e->command_fd)
                 hear(e, ev[i].data.ptr);
         }
-        free_gone(e);
-        if (!n && e->turns)
-            fl_turns_watch(e);
-        if (!e->command_ended && waitpid(e->command, &e->r->command_status, WNOHANG) == e->command) {
+        fl_conns_free_gone(&e->conns);
+        if (!n && e->token)
+            fl_watch_look(&e->watch);
+        if (!e->command_ended && waitpid(e->command.pid, &e->outcome.r->command_status, WNOHANG) == e->command.pid) {
             e->command_ended = true;
-            epoll_ctl(e->events, EPOLL_CTL_DEL, e->command_fd, NULL);
+            if (e->token)
+                e->token->command_ended = true;
+            epoll_ctl(e->conns.events, EPOLL_CTL_DEL, e->command_fd, NULL);
             ended_ns = clock_ns(CLOCK_MONOTONIC);
-            fl_peers_bury(e);
+            fl_peers_bury(&e->peers);
         }
         if (e->command_ended && (!anybody(e) || clock_ns(CLOCK_MONOTONIC) - ended_ns > GRACE_NS))
             break;
     }
-    fl_boards_go(e, time_now(e));
+    fl_boards_go(&e->boards, time_now(e));
 }
 
-static fl_status open_session(fl_emulator *e) {
+static bool hear_of(const fl_emulator *e, int fd, void *what) {
+    struct epoll_event ev = {.events = EPOLLIN, .data.ptr = what};
+    return !epoll_ctl(e->conns.events, EPOLL_CTL_ADD, fd, &ev);
+}
+
+static fl_status open_session(fl_emulator *e, fl_diag *d) {
     snprintf(e->dir, sizeof e->dir, "/tmp/foldline-XXXXXX");
     if (!mkdtemp(e->dir))
-        return fl_error(e->d, FL_IO, "cannot make a folder for the session: %s", fl_reason(errno));
+        return fl_error(d, FL_IO, "cannot make a folder for the session: %s", fl_reason(errno));
     struct sockaddr_un at = {.sun_family = AF_UNIX};
     snprintf(at.sun_path, sizeof at.sun_path, "%s/" FL_EMULATE_SOCKET, e->dir);
     e->listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-    e->events = epoll_create1(EPOLL_CLOEXEC);
-    e->deaths = epoll_create1(EPOLL_CLOEXEC);
-    struct epoll_event ev = {.events = EPOLLIN, .data.ptr = &e->listener},
-                       dead = {.events = EPOLLIN, .data.ptr = &e->deaths};
-    if (e->listener < 0 || e->events < 0 || e->deaths < 0 ||
+    e->conns.events = epoll_create1(EPOLL_CLOEXEC);
+    e->peers.deaths = epoll_create1(EPOLL_CLOEXEC);
+    if (e->listener < 0 || e->conns.events < 0 || e->peers.deaths < 0 ||
         bind(e->listener, (const struct sockaddr *)&at, sizeof at) || listen(e->listener, 1024) ||
-        epoll_ctl(e->events, EPOLL_CTL_ADD, e->listener, &ev) || epoll_ctl(e->events, EPOLL_CTL_ADD, e->deaths, &dead))
-        return fl_error(e->d, FL_IO, "%s: %s", at.sun_path, fl_reason(errno));
+        !hear_of(e, e->listener, &e->listener) || !hear_of(e, e->peers.deaths, &e->peers))
+        return fl_error(d, FL_IO, "%s: %s", at.sun_path, fl_reason(errno));
     return FL_OK;
 }
 
@@ -289,19 +206,18 @@ static void remove_state(const fl_emulator *e) {
 
 static void close_session(fl_emulator *e) {
     char path[128];
-    if (e->status && e->command > 0) /* what cannot be emulated is ended, and all that it began */
-        for (const fl_peer *p = e->peer; p; p = p->next)
+    if (e->outcome.status && e->command.pid > 0) /* what cannot be emulated is ended, and all that it began */
+        for (const fl_peer *p = e->peers.first; p; p = p->next)
             kill(p->pid, SIGKILL);
-    if (e->command > 0 && !e->command_ended) {
-        kill(e->command, SIGKILL);
-        waitpid(e->command, &e->r->command_status, 0);
+    if (e->command.pid > 0 && !e->command_ended) {
+        kill(e->command.pid, SIGKILL);
+        waitpid(e->command.pid, &e->outcome.r->command_status, 0);
     }
-    for (fl_conn *c = e->conn; c; c = c->next)
-        fl_conn_drop(e, c);
-    free_gone(e);
-    while (e->peer)
-        fl_peer_bury(e, e->peer);
-    const int fd[] = {e->listener, e->events, e->deaths, e->command_fd};
+    fl_conns_drop(&e->conns, NULL);
+    fl_conns_free_gone(&e->conns);
+    while (e->peers.first)
+        fl_peer_bury(&e->peers, e->peers.first);
+    const int fd[] = {e->listener, e->conns.events, e->peers.deaths, e->command_fd};
     for (size_t i = 0; i < sizeof fd / sizeof *fd; i++)
         if (fd[i] >= 0)
             close(fd[i]);
@@ -313,19 +229,45 @@ static void close_session(fl_emulator *e) {
     rmdir(e->dir);
 }
 
+/* Starts the command and serves it to its end. */
+static fl_status serve_command(fl_emulator *e, fl_diag *d) {
+    fl_status s = fl_command_start(&e->command, e->o, e->dir, d);
+    if (s)
+        return s;
+    if (e->token)
+        fl_turns_command(e->token, e->command.pid);
+    if ((s = fl_command_go(&e->command, e->o, d)))
+        return s;
+    e->started_ns = clock_ns(CLOCK_MONOTONIC);
+    if (e->boards.rings)
+        fl_rings_start(e->boards.rings, e->token ? FL_VIRTUAL_MONOTONIC_NS : e->started_ns, e->token ? 1 : e->o->scale);
+    e->command_fd = (int)syscall(SYS_pidfd_open, e->command.pid, 0);
+    hear_of(e, e->command_fd, &e->command_fd);
+    run_session(e);
+    return e->outcome.status;
+}
+
 fl_status fl_emulate(const fl_emulate_options *o, fl_emulate_result *r, fl_diag *d) {
     *r = (fl_emulate_result){.hash = UINT64_C(0xcbf29ce484222325)};
-    fl_emulator e = {.o = o, .r = r, .d = d, .listener = -1, .events = -1, .deaths = -1, .command_fd = -1};
-    e.realtime_ns = o->time == FL_TIME_VIRTUAL ? FL_VIRTUAL_REALTIME_NS : clock_ns(CLOCK_REALTIME);
-    fl_status s = fl_boards_open(&e);
-    if (!s && e.gpu_count > GPUS_MAX)
-        s = fl_refuse(d, "%u GPUs, expected %u at most under emulate", e.gpu_count, (unsigned)GPUS_MAX);
+    fl_emulator e = {.o = o, .outcome = {.r = r, .d = d}, .listener = -1, .command_fd = -1};
+    fl_token token = {.sets = &e.sets, .peers = &e.peers, .outcome = &e.outcome};
+    e.boards =
+        (fl_boards){.o = o,
+                    .outcome = &e.outcome,
+                    .realtime_ns = o->time == FL_TIME_VIRTUAL ? FL_VIRTUAL_REALTIME_NS : clock_ns(CLOCK_REALTIME)};
+    e.peers = (fl_peers){.outcome = &e.outcome, .deaths = -1, .died = on_died, .user = &e};
+    e.conns = (fl_conns){.outcome = &e.outcome, .events = -1, .hung_up = on_hung_up, .user = &e};
+    e.sets = (fl_sets){.boards = &e.boards, .conns = &e.conns};
+    e.watch.token = &token;
+    fl_status s = fl_boards_open(&e.boards, d);
+    if (!s && e.boards.gpu_count > GPUS_MAX)
+        s = fl_refuse(d, "%u GPUs, expected %u at most under emulate", e.boards.gpu_count, (unsigned)GPUS_MAX);
     if (!s && o->rings)
-        s = fl_rings_open(&e);
+        s = fl_rings_open(&e.boards.rings, o->rings, o->scene->w, e.boards.node, e.boards.gpu_count, d);
     if (!s)
-        s = open_session(&e);
-    if (!s && o->time == FL_TIME_VIRTUAL)
-        s = fl_turns_open(&e);
+        s = open_session(&e, d);
+    if (!s && o->time == FL_TIME_VIRTUAL && !(s = fl_token_open(&token, e.dir, d)))
+        e.token = &token;
     const int heard[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGCHLD, SIGPIPE};
     enum { HEARD = sizeof heard / sizeof *heard };
     struct sigaction old[HEARD];
@@ -334,32 +276,18 @@ fl_status fl_emulate(const fl_emulate_options *o, fl_emulate_result *r, fl_diag 
     fl_stop_listen(); /* the command gets them too, and ends the session by ending */
     signal(SIGQUIT, SIG_IGN);
     if (!s)
-        s = fl_command_start(&e);
-    e.started_ns = clock_ns(CLOCK_MONOTONIC);
-    if (!s) {
-        e.command_fd = (int)syscall(SYS_pidfd_open, e.command, 0);
-        struct epoll_event ev = {.events = EPOLLIN, .data.ptr = &e.command_fd};
-        epoll_ctl(e.events, EPOLL_CTL_ADD, e.command_fd, &ev);
-        session(&e);
-        s = e.status;
-    }
-    e.status = s;
-    if (e.node)
-        fl_boards_report(&e);
+        s = serve_command(&e, d);
+    e.outcome.status = s;
+    if (e.boards.node)
+        fl_boards_report(&e.boards);
     close_session(&e);
-    fl_turns_close(&e);
-    fl_rings_close(&e);
-    fl_boards_close(&e);
+    if (e.token)
+        fl_token_close(e.token);
+    fl_rings_close(e.boards.rings);
+    fl_boards_close(&e.boards);
     for (size_t i = 0; i < HEARD; i++)
         sigaction(heard[i], &old[i], NULL);
     if (s)
         fl_emulate_result_free(r);
     return s;
-}
-
-void fl_emulate_result_free(fl_emulate_result *r) {
-    free(r->process);
-    free(r->set);
-    free(r->gpu);
-    *r = (fl_emulate_result){0};
 }

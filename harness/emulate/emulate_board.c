@@ -1,4 +1,6 @@
-#include "harness/emulate/emulate_inside.h"
+#include "harness/emulate/emulate_board.h"
+
+#include "harness/emulate/client/abi.h"
 
 #include "sim/cpu.h"
 #include "sim/sense.h"
@@ -7,68 +9,69 @@
 #include <stdlib.h>
 #include <string.h>
 
-fl_status fl_boards_open(fl_emulator *e) {
-    const fl_scene *scene = e->o->scene;
+fl_status fl_boards_open(fl_boards *all, fl_diag *d) {
+    const fl_scene *scene = all->o->scene;
     const uint32_t n = scene->platform.node.gpu_count;
-    e->spec = &scene->platform.node;
-    e->gpu_count = n;
-    e->random = fl_random_seed(scene->facts.seed, UINT64_C(0x656d756c));
+    all->spec = &scene->platform.node;
+    all->gpu_count = n;
+    all->random = fl_random_seed(scene->facts.seed, UINT64_C(0x656d756c));
     int64_t *lost_ns = calloc(n, sizeof *lost_ns);
-    e->board = calloc(n, sizeof *e->board);
-    if (!lost_ns || !e->board) {
+    all->board = calloc(n, sizeof *all->board);
+    if (!lost_ns || !all->board) {
         free(lost_ns);
-        return fl_no_memory(e->d, "the boards");
+        return fl_no_memory(d, "the boards");
     }
-    fl_status s = e->o->fault_count ? fl_faults_open(&e->faults, e->o->fault, e->o->fault_count, n, e->d) : FL_OK;
+    fl_status s = all->o->fault_count ? fl_faults_open(&all->faults, all->o->fault, all->o->fault_count, n, d) : FL_OK;
     for (uint32_t i = 0; !s && i < n; i++) {
-        lost_ns[i] = fl_faults_lost_at(e->faults, i);
-        const double w = e->spec->device[e->spec->gpu[i]].power_default_w;
-        e->board[i].limit_mw = (uint32_t)lround(w * 1000);
+        lost_ns[i] = fl_faults_lost_at(all->faults, i);
+        const double w = fl_boards_device(all, i)->power_default_w;
+        all->board[i].limit_mw = (uint32_t)lround(w * 1000);
     }
     const fl_node_options node = {.w = scene->w,
                                   .rates = scene->rates,
-                                  .spec = e->spec,
+                                  .spec = all->spec,
                                   .seed = scene->facts.seed,
                                   .gpu_needs = FL_BIT(FL_GPU_SIGNAL_COUNT) - 1,
                                   .host_needs = FL_BIT(FL_HOST_SIGNAL_COUNT) - 1,
                                   .lost_at_ns = lost_ns};
     if (!s)
-        s = fl_node_open(&e->node, &node, e->d);
+        s = fl_node_open(&all->node, &node, d);
     if (!s)
-        s = fl_node_advance(e->node, 0, e->d);
+        s = fl_node_advance(all->node, 0, d);
     free(lost_ns);
     return s;
 }
 
-void fl_boards_close(fl_emulator *e) {
-    fl_node_close(e->node);
-    fl_faults_close(e->faults);
-    free(e->board);
+void fl_boards_close(fl_boards *all) {
+    fl_node_close(all->node);
+    fl_faults_close(all->faults);
+    free(all->board);
 }
 
-void fl_boards_go(fl_emulator *e, int64_t now_ns) {
-    if (now_ns > e->now_ns)
-        e->now_ns = now_ns;
-    if (e->halted || e->status || fl_node_done(e->node) || e->now_ns * FL_PS_PER_NS <= fl_node_now(e->node))
+void fl_boards_go(fl_boards *all, int64_t now_ns) {
+    if (now_ns > all->now_ns)
+        all->now_ns = now_ns;
+    if (all->halted || all->outcome->status || fl_node_done(all->node) ||
+        all->now_ns * FL_PS_PER_NS <= fl_node_now(all->node))
         return;
-    const fl_status s = fl_node_advance(e->node, e->now_ns * FL_PS_PER_NS, e->d);
-    if (!s && e->rings)
-        fl_rings_push(e);
+    const fl_status s = fl_node_advance(all->node, all->now_ns * FL_PS_PER_NS, all->outcome->d);
+    if (!s && all->rings)
+        fl_rings_push(all->rings, all->outcome->d);
     if (s == FL_HARDWARE) /* its work can never end; whoever asks for the lost GPU is told so */
-        e->halted = true;
+        all->halted = true;
     else
-        e->status = s;
+        all->outcome->status = s;
 }
 
 /* After the end of the work: boards without a context. */
-static void idle_sample(const fl_emulator *e, const fl_gpu *g, fl_gpu_sample *out) {
-    const double s = (double)(e->now_ns * FL_PS_PER_NS - fl_node_now(e->node)) * 1e-12;
+static void idle_sample(const fl_boards *all, const fl_gpu *g, fl_gpu_sample *out) {
+    const double s = (double)(all->now_ns * FL_PS_PER_NS - fl_node_now(all->node)) * 1e-12;
     const double w = (double)g->closed_mw * 1e-3;
     if (s <= 0)
         return;
     out->value[FL_GPU_POWER_W] = out->value[FL_GPU_POWER_INSTANT_W] = w;
     out->value[FL_GPU_ENERGY_J] += w * s;
-    out->value[FL_GPU_ENERGY_NS] = (double)e->now_ns;
+    out->value[FL_GPU_ENERGY_NS] = (double)all->now_ns;
     for (int i = FL_GPU_UTIL_GPU_PCT; i <= FL_GPU_UTIL_MEM_PCT; i++)
         out->value[i] = 0;
     for (int i = FL_GPU_SM_ACTIVE_PCT; i <= FL_GPU_GPU_CLOCK_BUSY_PCT; i++)
@@ -76,29 +79,29 @@ static void idle_sample(const fl_emulator *e, const fl_gpu *g, fl_gpu_sample *ou
             out->value[i] = 0;
 }
 
-void fl_boards_sample(fl_emulator *e, uint32_t gpu, bool remember, fl_gpu_sample *out) {
-    fl_node_read(e->node, gpu, remember, out);
-    if (fl_node_done(e->node))
-        idle_sample(e, fl_node_gpu(e->node, gpu), out);
-    fl_faults_gpu(e->faults, gpu, e->now_ns, out);
+void fl_boards_sample(fl_boards *all, uint32_t gpu, bool remember, fl_gpu_sample *out) {
+    fl_node_read(all->node, gpu, remember, out);
+    if (fl_node_done(all->node))
+        idle_sample(all, fl_node_gpu(all->node, gpu), out);
+    fl_faults_gpu(all->faults, gpu, all->now_ns, out);
 }
 
-int64_t fl_boards_set_ns(fl_emulator *e, const fl_ask *q) {
-    const double *ms = e->o->set_ms;
+int64_t fl_boards_set_ns(fl_boards *all, const fl_ask *q) {
+    const double *ms = all->o->set_ms;
     if (q->a == FL_SETS_RECORDS)
         return 0;
     if (q->a == FL_SETS_HOST)
-        return fl_node_cpu(e->node) ? e->spec->host.cpu.call_ns : 0;
+        return fl_node_cpu(all->node) ? all->spec->host.cpu.call_ns : 0;
     if (ms[0] >= 0)
-        return llround((ms[0] + (ms[1] - ms[0]) * fl_random_unit(&e->random)) * 1e6);
-    return e->spec->device[e->spec->gpu[q->gpu]].actuator.call_ns;
+        return llround((ms[0] + (ms[1] - ms[0]) * fl_random_unit(&all->random)) * 1e6);
+    return fl_boards_device(all, q->gpu)->actuator.call_ns;
 }
 
-int64_t fl_boards_refreshed(const fl_emulator *e, uint32_t gpu, fl_sensor_id id) {
-    const fl_sensor_spec *s = &e->spec->device[e->spec->gpu[gpu]].sensor[id];
+int64_t fl_boards_refreshed(const fl_boards *all, uint32_t gpu, fl_sensor_id id) {
+    const fl_sensor_spec *s = &fl_boards_device(all, gpu)->sensor[id];
     if (s->period_ns <= 0)
-        return e->now_ns;
-    const int64_t since = e->now_ns - s->phase_ns - s->delay_ns;
+        return all->now_ns;
+    const int64_t since = all->now_ns - s->phase_ns - s->delay_ns;
     return since < 0 ? 0 : s->phase_ns + since / s->period_ns * s->period_ns;
 }
 
@@ -118,9 +121,9 @@ static double aim(uint32_t min, uint32_t max, double standard) {
     return standard > max ? max : standard < min ? min : standard;
 }
 
-static void put_clocks(fl_emulator *e, uint32_t gpu, bool sm, bool mem) {
-    const fl_device *dev = &e->spec->device[e->spec->gpu[gpu]];
-    const fl_board *b = &e->board[gpu];
+static void put_clocks(fl_boards *all, uint32_t gpu, bool sm, bool mem) {
+    const fl_device *dev = fl_boards_device(all, gpu);
+    const fl_board *b = &all->board[gpu];
     double sm_mhz = NAN, mem_mhz = NAN;
     if (sm) {
         const double standard = b->target_sm ? b->target_sm : dev->default_sm_mhz;
@@ -133,7 +136,7 @@ static void put_clocks(fl_emulator *e, uint32_t gpu, bool sm, bool mem) {
                       ? nearest(dev->mem_mhz, dev->mem_count, aim(b->mem_min, b->mem_max, standard))
                       : FL_DEFAULT;
     }
-    fl_node_set(e->node, gpu, e->now_ns * FL_PS_PER_NS, sm_mhz, mem_mhz);
+    fl_node_set(all->node, gpu, all->now_ns * FL_PS_PER_NS, sm_mhz, mem_mhz);
 }
 
 static bool symbolic(uint32_t mhz) { return mhz >= NVML_CLOCK_LIMIT_SYMBOLIC; }
@@ -144,8 +147,8 @@ static int32_t check_range(const fl_ask *q) {
     return q->b > q->c || !q->c ? NVML_INVALID_ARGUMENT : NVML_SUCCESS;
 }
 
-int32_t fl_boards_check(const fl_emulator *e, const fl_ask *q) {
-    const fl_device *dev = &e->spec->device[e->spec->gpu[q->gpu]];
+int32_t fl_boards_check(const fl_boards *all, const fl_ask *q) {
+    const fl_device *dev = fl_boards_device(all, q->gpu);
     switch ((fl_ask_set)q->a) {
     case FL_SETS_SM:
     case FL_SETS_MEM:
@@ -197,21 +200,21 @@ static int control_of(const fl_ask *q) {
     return FL_FAULT_EVERY_ROW;
 }
 
-static int32_t set_host(fl_emulator *e, const fl_ask *q) {
+static int32_t set_host(fl_boards *all, const fl_ask *q) {
     double v;
     memcpy(&v, &q->wide, sizeof v);
-    const int64_t now_ps = e->now_ns * FL_PS_PER_NS;
-    (void)fl_node_set_cpu(e->node, now_ps, q->b == FL_SET_HOST_CPU_MHZ ? v : (double)NAN,
+    const int64_t now_ps = all->now_ns * FL_PS_PER_NS;
+    (void)fl_node_set_cpu(all->node, now_ps, q->b == FL_SET_HOST_CPU_MHZ ? v : (double)NAN,
                           q->b == FL_SET_HOST_CPU_BOOST ? v : (double)NAN,
                           q->b == FL_SET_HOST_CPU_POWER_LIMIT_W ? v : (double)NAN);
     return NVML_SUCCESS; /* a control that the simulated node does not have is left without effect, as in fl_run */
 }
 
-int32_t fl_boards_set(fl_emulator *e, const fl_ask *q) {
-    fl_board *b = &e->board[q->gpu];
+int32_t fl_boards_set(fl_boards *all, const fl_ask *q) {
+    fl_board *b = &all->board[q->gpu];
     const int control = control_of(q);
     const int32_t whose = q->a == FL_SETS_HOST ? FL_FAULT_HOST : (int32_t)q->gpu;
-    if (control >= 0 && fl_faults_refuses(e->faults, whose, control, e->now_ns))
+    if (control >= 0 && fl_faults_refuses(all->faults, whose, control, all->now_ns))
         return NVML_UNKNOWN;
     const uint32_t min = symbolic(q->b) ? 0 : q->b, max = symbolic(q->c) ? 0 : q->c;
     switch ((fl_ask_set)q->a) {
@@ -235,7 +238,7 @@ int32_t fl_boards_set(fl_emulator *e, const fl_ask *q) {
         break;
     case FL_SETS_LIMIT:
         b->limit_mw = q->b;
-        (void)fl_node_set_limit(e->node, q->gpu, e->now_ns * FL_PS_PER_NS, q->b * 1e-3);
+        (void)fl_node_set_limit(all->node, q->gpu, all->now_ns * FL_PS_PER_NS, q->b * 1e-3);
         return NVML_SUCCESS;
     case FL_SETS_PERSISTENCE:
         b->persistence = q->b != 0;
@@ -244,27 +247,27 @@ int32_t fl_boards_set(fl_emulator *e, const fl_ask *q) {
         b->restricted[q->b] = q->c != 0;
         return NVML_SUCCESS;
     case FL_SETS_RECORDS:
-        fl_node_records(e->node, q->gpu, q->b != 0);
+        fl_node_records(all->node, q->gpu, q->b != 0);
         return NVML_SUCCESS;
     case FL_SETS_HOST:
-        return set_host(e, q);
+        return set_host(all, q);
     }
     const bool target = q->a == FL_SETS_TARGET || q->a == FL_SETS_TARGET_DEFAULT;
-    put_clocks(e, q->gpu, control == FL_SET_SM_MHZ, target || control == FL_SET_MEM_MHZ);
+    put_clocks(all, q->gpu, control == FL_SET_SM_MHZ, target || control == FL_SET_MEM_MHZ);
     return NVML_SUCCESS;
 }
 
-void fl_boards_report(fl_emulator *e) {
-    fl_emulate_result *r = e->r;
+void fl_boards_report(const fl_boards *all) {
+    fl_emulate_result *r = all->outcome->r;
     fl_wide gpus_fj = 0;
-    r->time_ns = e->now_ns;
-    r->done = fl_node_done(e->node);
-    r->gpu = calloc(e->gpu_count, sizeof *r->gpu);
-    r->gpu_count = r->gpu ? e->gpu_count : 0;
-    const int64_t after = r->done ? e->now_ns * FL_PS_PER_NS - fl_node_now(e->node) : 0;
+    r->time_ns = all->now_ns;
+    r->done = fl_node_done(all->node);
+    r->gpu = calloc(all->gpu_count, sizeof *r->gpu);
+    r->gpu_count = r->gpu ? all->gpu_count : 0;
+    const int64_t after = r->done ? all->now_ns * FL_PS_PER_NS - fl_node_now(all->node) : 0;
     for (uint32_t i = 0; i < r->gpu_count; i++) {
-        const fl_gpu *g = fl_node_gpu(e->node, i);
-        const fl_board *b = &e->board[i];
+        const fl_gpu *g = fl_node_gpu(all->node, i);
+        const fl_board *b = &all->board[i];
         gpus_fj += g->sums.energy_fj;
         r->kernels += g->sums.kernels;
         r->after_j += after > 0 ? (double)after * 1e-15 * (double)g->closed_mw : 0;
@@ -276,9 +279,9 @@ void fl_boards_report(fl_emulator *e) {
                                         .default_limit_mw = (uint32_t)lround(g->dev->power_default_w * 1000),
                                         .energy_j = fl_joules(g->sums.energy_fj)};
     }
-    const fl_wide node_fj = fl_node_energy_fj(e->node);
-    r->energy_j = fl_joules(e->spec->host.apu ? node_fj : gpus_fj);
+    const fl_wide node_fj = fl_node_energy_fj(all->node);
+    r->energy_j = fl_joules(all->spec->host.apu ? node_fj : gpus_fj);
     r->node_energy_j = fl_joules(node_fj);
-    r->makespan_s = fl_seconds(fl_node_now(e->node));
-    r->switches = fl_node_switches(e->node);
+    r->makespan_s = fl_seconds(fl_node_now(all->node));
+    r->switches = fl_node_switches(all->node);
 }

@@ -1,4 +1,6 @@
-#include "harness/emulate/emulate_inside.h"
+#include "harness/emulate/emulate_command.h"
+
+#include "harness/emulate/client/protocol.h"
 
 #include "harness/live/stop.h"
 
@@ -67,12 +69,12 @@ static bool prepend(const char *name, const char *value, char separator) {
     return !setenv(name, text, 1);
 }
 
-static bool set_environment(const fl_emulator *e) {
-    const char *dir = e->o->client_dir;
+static bool set_environment(const fl_emulate_options *o, const char *session) {
+    const char *dir = o->client_dir;
     char text[4200];
-    bool ok = !setenv(FL_EMULATE_VARIABLE, e->dir, 1);
+    bool ok = !setenv(FL_EMULATE_VARIABLE, session, 1);
     /* A controller of simulated GPUs leaves nothing among the records of this machine's. */
-    snprintf(text, sizeof text, "%s/" FL_EMULATE_STATE, e->dir);
+    snprintf(text, sizeof text, "%s/" FL_EMULATE_STATE, session);
     ok &= !setenv("FOLDLINE_STATE", text, 0);
     snprintf(text, sizeof text, "%s/libnvidia-ml.so.1", dir);
     ok &= !setenv("FOLDLINE_EMULATE_LIBRARY", text, 1);
@@ -80,49 +82,54 @@ static bool set_environment(const fl_emulator *e) {
     snprintf(text, sizeof text, "%s/libfoldline-audit.so", dir);
     ok &= prepend("LD_AUDIT", text, ':');
     snprintf(text, sizeof text, "%s/libfoldline-time.so", dir);
-    if (!e->turns)
+    if (o->time != FL_TIME_VIRTUAL)
         return ok;
     /* A program built with the address sanitizer refuses to run behind another library unless it is told not to. */
     return ok && prepend("LD_PRELOAD", text, ':') && prepend("ASAN_OPTIONS", "verify_asan_link_order=0", ':');
 }
 
-fl_status fl_command_start(fl_emulator *e) {
+static _Noreturn void become(const fl_emulate_options *o, const char *session, const char *path, const int wire[2]) {
+    const int ours[] = {SIGINT, SIGTERM, SIGHUP, SIGCHLD}; /* what we were started to ignore, it ignores too */
+    sigset_t none;
+    char go;
+    sigemptyset(&none);
+    for (size_t i = 0; i < sizeof ours / sizeof *ours; i++)
+        if (!fl_stop_ignored(ours[i]))
+            signal(ours[i], SIG_DFL);
+    signal(SIGQUIT, SIG_DFL); /* ignored by fl_emulate */
+    signal(SIGPIPE, SIG_DFL);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    close(wire[1]);
+    if (read(wire[0], &go, 1) == 1 && set_environment(o, session))
+        execvp(path, o->command);
+    fprintf(stderr, "foldline emulate: cannot start %s: %s\n", o->command[0], fl_reason(errno));
+    _exit(127);
+}
+
+fl_status fl_command_start(fl_emulated_command *c, const fl_emulate_options *o, const char *session, fl_diag *d) {
     char path[4096];
-    const char *name = e->o->command[0];
+    int wire[2];
+    const char *name = o->command[0];
     if (!find_program(name, path, sizeof path))
-        return fl_refuse(e->d, "'%s': no such program", name);
-    const char *why = e->turns ? fl_command_unfit(path) : NULL;
+        return fl_refuse(d, "'%s': no such program", name);
+    const char *why = o->time == FL_TIME_VIRTUAL ? fl_command_unfit(path) : NULL;
     if (why)
-        return fl_error(e->d, FL_HARDWARE, "%s %s: its time cannot be virtual", name, why);
-    int told[2];
-    if (pipe2(told, O_CLOEXEC))
-        return fl_error(e->d, FL_IO, "pipe: %s", fl_reason(errno));
-    e->command = fork();
-    if (!e->command) {
-        const int ours[] = {SIGINT, SIGTERM, SIGHUP, SIGCHLD}; /* what we were started to ignore, it ignores too */
-        sigset_t none;
-        sigemptyset(&none);
-        for (size_t i = 0; i < sizeof ours / sizeof *ours; i++)
-            if (!fl_stop_ignored(ours[i]))
-                signal(ours[i], SIG_DFL);
-        signal(SIGQUIT, SIG_DFL); /* ignored by fl_emulate */
-        signal(SIGPIPE, SIG_DFL);
-        sigprocmask(SIG_SETMASK, &none, NULL);
-        char go;
-        close(told[1]);
-        if (read(told[0], &go, 1) == 1 && set_environment(e))
-            execvp(path, e->o->command);
-        fprintf(stderr, "foldline emulate: cannot start %s: %s\n", name, fl_reason(errno));
-        _exit(127);
-    }
-    close(told[0]);
-    if (e->command < 0) {
-        close(told[1]);
-        return fl_error(e->d, FL_IO, "fork: %s", fl_reason(errno));
-    }
-    if (e->turns)
-        fl_turns_command(e);
-    const bool sent = write(told[1], "", 1) == 1;
-    close(told[1]);
-    return sent ? FL_OK : fl_error(e->d, FL_IO, "cannot start %s", name);
+        return fl_error(d, FL_HARDWARE, "%s %s: its time cannot be virtual", name, why);
+    if (pipe2(wire, O_CLOEXEC))
+        return fl_error(d, FL_IO, "pipe: %s", fl_reason(errno));
+    c->pid = fork();
+    if (!c->pid)
+        become(o, session, path, wire);
+    close(wire[0]);
+    c->wire = wire[1];
+    if (c->pid > 0)
+        return FL_OK;
+    close(c->wire);
+    return fl_error(d, FL_IO, "fork: %s", fl_reason(errno));
+}
+
+fl_status fl_command_go(const fl_emulated_command *c, const fl_emulate_options *o, fl_diag *d) {
+    const bool sent = write(c->wire, "", 1) == 1;
+    close(c->wire);
+    return sent ? FL_OK : fl_error(d, FL_IO, "cannot start %s", o->command[0]);
 }

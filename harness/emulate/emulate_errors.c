@@ -1,8 +1,10 @@
-#include "harness/emulate/emulate.h"
+#include "harness/emulate/emulate_errors.h"
 
 #include "harness/emulate/client/abi.h"
 
 #include <math.h>
+#include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,14 +25,14 @@ static const fl_error_name names[] = {
 };
 enum { NAMES = sizeof names / sizeof *names };
 
-static fl_status bad(const char *text, fl_diag *d, const char *why) {
+static fl_status bad_request(const char *text, fl_diag *d, const char *why) {
     return fl_refuse(d, "--error '%s': %s", text, why);
 }
 
-static fl_status take(const char *text, char *pair, fl_refusal *out, double *for_s, fl_diag *d) {
+static fl_status take_pair(const char *text, char *pair, fl_refusal *out, double *for_s, fl_diag *d) {
     char *value = strchr(pair, '='), *end;
     if (!value)
-        return bad(text, d, "expected KEY=VALUE pairs: gpu, call, from_s, for_s");
+        return bad_request(text, d, "expected KEY=VALUE pairs: gpu, call, from_s, for_s");
     *value++ = 0;
     const double number = strtod(value, &end);
     const bool real = end != value && !*end && number >= 0 && number < 1e9;
@@ -39,9 +41,9 @@ static fl_status take(const char *text, char *pair, fl_refusal *out, double *for
         return FL_OK;
     }
     if (!strcmp(pair, "call") || (strcmp(pair, "gpu") && strcmp(pair, "from_s") && strcmp(pair, "for_s")))
-        return bad(text, d, "expected the keys gpu, call, from_s, for_s");
+        return bad_request(text, d, "expected the keys gpu, call, from_s, for_s");
     if (!real || (!strcmp(pair, "gpu") && (number != floor(number) || number > 1023)))
-        return bad(text, d, "expected a number that is not negative, for gpu a whole one");
+        return bad_request(text, d, "expected a number that is not negative, for gpu a whole one");
     if (!strcmp(pair, "gpu"))
         out->gpu = (int32_t)number;
     else if (!strcmp(pair, "from_s"))
@@ -55,7 +57,7 @@ fl_status fl_refusal_parse(const char *text, fl_refusal *out, fl_diag *d) {
     char copy[256];
     double for_s = -1;
     if (snprintf(copy, sizeof copy, "%s", text) >= (int)sizeof copy)
-        return bad(text, d, "too long");
+        return bad_request(text, d, "too long");
     char *rest = strchr(copy, ':');
     if (rest)
         *rest++ = 0;
@@ -75,7 +77,7 @@ fl_status fl_refusal_parse(const char *text, fl_refusal *out, fl_diag *d) {
     fl_status s = FL_OK;
     for (char *save = NULL, *pair = rest ? strtok_r(rest, ",", &save) : NULL; !s && pair;
          pair = strtok_r(NULL, ",", &save))
-        s = take(text, pair, out, &for_s, d);
+        s = take_pair(text, pair, out, &for_s, d);
     if (!s && for_s >= 0)
         out->until_ns = out->from_ns + (int64_t)(for_s * 1e9);
     return s;

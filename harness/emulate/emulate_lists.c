@@ -1,62 +1,63 @@
-#include "harness/emulate/emulate_calls.h"
+#include "harness/emulate/emulate_lists.h"
 
-#include <stdio.h>
+#include "harness/emulate/client/abi.h"
+#include "harness/emulate/emulate_numbers.h"
 
 #define FAKE_PID 4194304u /* beyond what Linux gives to any process: those of the workload are not on this machine */
 
-void fl_calls_field(fl_emulator *e, const fl_ask *q, fl_answer *out) {
-    const fl_device *dev = fl_calls_device(e, q->gpu);
+void fl_list_field(fl_boards *all, const fl_ask *q, fl_answer *out) {
+    const fl_device *dev = fl_boards_device(all, q->gpu);
     nvmlFieldValue_t f = {.fieldId = q->a, .scopeId = q->b, .valueType = NVML_VALUE_UINT};
     fl_sensor_id sensor = FL_SENSOR_CLOCK;
     uint64_t v = 0;
     switch (q->a) {
     case NVML_FIELD_POWER_AVERAGE:
         sensor = FL_SENSOR_POWER;
-        f.nvmlReturn = fl_calls_signal(e, q->gpu, FL_GPU_POWER_W, 1000, &v);
+        f.nvmlReturn = fl_number_signal(all, q->gpu, FL_GPU_POWER_W, 1000, &v);
         break;
     case NVML_FIELD_POWER_INSTANT:
         sensor = FL_SENSOR_POWER_INSTANT;
-        f.nvmlReturn = fl_calls_signal(e, q->gpu, FL_GPU_POWER_INSTANT_W, 1000, &v);
+        f.nvmlReturn = fl_number_signal(all, q->gpu, FL_GPU_POWER_INSTANT_W, 1000, &v);
         break;
     case NVML_FIELD_TOTAL_ENERGY:
         sensor = FL_SENSOR_ENERGY;
         f.valueType = NVML_VALUE_ULL;
-        f.nvmlReturn = fl_calls_signal(e, q->gpu, FL_GPU_ENERGY_J, 1000, &v);
+        f.nvmlReturn = fl_number_signal(all, q->gpu, FL_GPU_ENERGY_J, 1000, &v);
         break;
     case NVML_FIELD_VIOLATION_POWER:
     case NVML_FIELD_VIOLATION_THERMAL:
         f.valueType = NVML_VALUE_ULL;
-        f.nvmlReturn = fl_calls_signal(
-            e, q->gpu, q->a == NVML_FIELD_VIOLATION_POWER ? FL_GPU_POWER_VIOLATION_NS : FL_GPU_THERMAL_VIOLATION_NS, 1,
-            &v);
+        f.nvmlReturn = fl_number_signal(
+            all, q->gpu, q->a == NVML_FIELD_VIOLATION_POWER ? FL_GPU_POWER_VIOLATION_NS : FL_GPU_THERMAL_VIOLATION_NS,
+            1, &v);
         break;
     case NVML_FIELD_LIMIT_MIN:
-        f.nvmlReturn = fl_calls_limit(dev->power_min_w, &v);
+        f.nvmlReturn = fl_number_limit(dev->power_min_w, &v);
         break;
     case NVML_FIELD_LIMIT_MAX:
-        f.nvmlReturn = fl_calls_limit(dev->power_max_w, &v);
+        f.nvmlReturn = fl_number_limit(dev->power_max_w, &v);
         break;
     case NVML_FIELD_LIMIT_DEFAULT:
-        f.nvmlReturn = fl_calls_limit(dev->power_default_w, &v);
+        f.nvmlReturn = fl_number_limit(dev->power_default_w, &v);
         break;
     case NVML_FIELD_LIMIT_CURRENT:
     case NVML_FIELD_LIMIT_REQUESTED:
-        f.nvmlReturn = fl_calls_limit(e->board[q->gpu].limit_mw * 1e-3, &v);
+        f.nvmlReturn = fl_number_limit(all->board[q->gpu].limit_mw * 1e-3, &v);
         break;
     default:
         f.nvmlReturn = NVML_NOT_SUPPORTED;
     }
     if (q->b)
         f.nvmlReturn = NVML_NOT_SUPPORTED; /* of a module, or of the memory alone */
-    f.timestamp = (long long)fl_calls_us(e, fl_boards_refreshed(e, q->gpu, sensor));
+    f.timestamp = (long long)fl_boards_us(all, fl_boards_refreshed(all, q->gpu, sensor));
     if (f.valueType == NVML_VALUE_ULL)
         f.value.wide = v;
     else
         f.value.number = (unsigned int)v;
-    fl_calls_reply(out, &f, sizeof f);
+    fl_list_put(out, &f, sizeof f);
 }
 
-int32_t fl_calls_samples(fl_emulator *e, const fl_ask *q, fl_answer *out) {
+int32_t fl_list_samples(fl_boards *all, const fl_ask *q, fl_answer *out) {
     int id;
     fl_sensor_id sensor = FL_SENSOR_UTILISATION;
     switch (q->a) {
@@ -79,14 +80,14 @@ int32_t fl_calls_samples(fl_emulator *e, const fl_ask *q, fl_answer *out) {
         return NVML_NOT_SUPPORTED;
     }
     uint64_t v;
-    const int32_t r = fl_calls_signal(e, q->gpu, id, id == FL_GPU_POWER_W ? 1000 : 1, &v);
-    const nvmlSample_t s = {fl_calls_us(e, fl_boards_refreshed(e, q->gpu, sensor)), {.number = (unsigned int)v}};
+    const int32_t r = fl_number_signal(all, q->gpu, id, id == FL_GPU_POWER_W ? 1000 : 1, &v);
+    const nvmlSample_t s = {fl_boards_us(all, fl_boards_refreshed(all, q->gpu, sensor)), {.number = (unsigned int)v}};
     if (!r && s.timeStamp > q->wide) /* the newest alone: the boards keep no history */
-        fl_calls_reply(out, &s, sizeof s);
+        fl_list_put(out, &s, sizeof s);
     return r;
 }
 
-void fl_calls_clocks(const fl_device *dev, const fl_ask *q, fl_answer *out) {
+void fl_list_clocks(const fl_device *dev, const fl_ask *q, fl_answer *out) {
     const int32_t *mhz = q->a ? dev->sm_mhz : dev->mem_mhz;
     const uint32_t n = q->a ? dev->sm_count : dev->mem_count;
     if (q->a && fl_ladder_index(dev->mem_mhz, dev->mem_count, q->a) < 0) {
@@ -98,9 +99,9 @@ void fl_calls_clocks(const fl_device *dev, const fl_ask *q, fl_answer *out) {
 }
 
 /* The processes of the workload that have a stream on this GPU, while its context is open. */
-void fl_calls_processes(const fl_emulator *e, const fl_ask *q, fl_answer *out) {
-    const fl_workload *w = e->o->scene->w;
-    if (!fl_node_gpu(e->node, q->gpu)->open)
+void fl_list_processes(const fl_boards *all, const fl_ask *q, fl_answer *out) {
+    const fl_workload *w = all->o->scene->w;
+    if (!fl_node_gpu(all->node, q->gpu)->open)
         return;
     for (uint32_t i = 0; i < w->stream_count; i++) {
         const fl_ask_process p = {.pid = FAKE_PID + (uint32_t)w->stream[i].process, .bytes = FL_MEMORY_USED};
@@ -114,14 +115,14 @@ void fl_calls_processes(const fl_emulator *e, const fl_ask *q, fl_answer *out) {
     }
 }
 
-int32_t fl_calls_shares(fl_emulator *e, const fl_ask *q, fl_answer *out) {
+int32_t fl_list_shares(fl_boards *all, const fl_ask *q, fl_answer *out) {
     fl_answer list = {0};
     uint64_t gpu = 0, memory = 0;
-    fl_calls_processes(e, q, &list);
-    int32_t r = fl_calls_signal(e, q->gpu, FL_GPU_UTIL_GPU_PCT, 1, &gpu);
+    fl_list_processes(all, q, &list);
+    int32_t r = fl_number_signal(all, q->gpu, FL_GPU_UTIL_GPU_PCT, 1, &gpu);
     if (!r)
-        r = fl_calls_signal(e, q->gpu, FL_GPU_UTIL_MEM_PCT, 1, &memory);
-    const uint64_t at = fl_calls_us(e, fl_boards_refreshed(e, q->gpu, FL_SENSOR_UTILISATION));
+        r = fl_number_signal(all, q->gpu, FL_GPU_UTIL_MEM_PCT, 1, &memory);
+    const uint64_t at = fl_boards_us(all, fl_boards_refreshed(all, q->gpu, FL_SENSOR_UTILISATION));
     for (uint32_t i = 0; !r && at > q->wide && i < list.size; i += sizeof(fl_ask_process)) {
         fl_ask_process p;
         memcpy(&p, list.bytes + i, sizeof p);
@@ -133,25 +134,25 @@ int32_t fl_calls_shares(fl_emulator *e, const fl_ask *q, fl_answer *out) {
     return r;
 }
 
-void fl_calls_profile(const fl_emulator *e, const fl_ask *q, fl_answer *out) {
-    const fl_sums *s = &fl_node_gpu(e->node, q->gpu)->sums;
+void fl_list_profile(const fl_boards *all, const fl_ask *q, fl_answer *out) {
+    const fl_sums *s = &fl_node_gpu(all->node, q->gpu)->sums;
     const double one = 1.0 / FL_ROW_ONE;
-    const fl_ask_profile p = {.time_ps = (double)e->now_ns * 1e3,
+    const fl_ask_profile p = {.time_ps = (double)all->now_ns * 1e3,
                               .busy = (double)s->busy_ps,
                               .sm = (double)s->sms * one,
                               .memory = (double)s->memory * one,
                               .alu = (double)s->alu * one};
-    fl_calls_reply(out, &p, sizeof p);
+    fl_list_put(out, &p, sizeof p);
 }
 
-void fl_calls_read_node(fl_emulator *e, bool remember, fl_answer *out) {
+void fl_list_node(fl_boards *all, bool remember, fl_answer *out) {
     fl_host_sample host;
-    fl_node_read_host(e->node, remember, &host);
-    fl_faults_host(e->faults, e->now_ns, &host);
-    fl_calls_reply(out, &host, sizeof host);
-    for (uint32_t i = 0; i < e->gpu_count && out->size + sizeof(fl_gpu_sample) <= FL_ANSWER_BYTES; i++) {
+    fl_node_read_host(all->node, remember, &host);
+    fl_faults_host(all->faults, all->now_ns, &host);
+    fl_list_put(out, &host, sizeof host);
+    for (uint32_t i = 0; i < all->gpu_count && out->size + sizeof(fl_gpu_sample) <= FL_ANSWER_BYTES; i++) {
         fl_gpu_sample gpu;
-        fl_boards_sample(e, i, remember, &gpu);
+        fl_boards_sample(all, i, remember, &gpu);
         memcpy(out->bytes + out->size, &gpu, sizeof gpu);
         out->size += (uint32_t)sizeof gpu;
     }

@@ -1,6 +1,9 @@
-#include "harness/emulate/emulate_calls.h"
+#include "harness/emulate/emulate_numbers.h"
+
+#include "harness/emulate/client/abi.h"
 
 #include <math.h>
+#include <string.h>
 
 #define MEMORY_TOTAL (UINT64_C(16) << 30)
 
@@ -21,10 +24,9 @@ static const fl_family *family_of(const fl_device *dev) {
     return NULL;
 }
 
-/* One signal in whole units of 1/scale; what the board has no sensor for, and what is missing now, say so. */
-int32_t fl_calls_signal(fl_emulator *e, uint32_t gpu, int id, double scale, uint64_t *out) {
+int32_t fl_number_signal(fl_boards *all, uint32_t gpu, int id, double scale, uint64_t *out) {
     fl_gpu_sample s;
-    fl_boards_sample(e, gpu, false, &s);
+    fl_boards_sample(all, gpu, false, &s);
     if (!(s.valid & FL_BIT(id)))
         return NVML_NOT_SUPPORTED;
     *out = (uint64_t)llround(s.value[id] * scale);
@@ -37,10 +39,10 @@ static uint64_t reasons(double throttle) {
            (bits & FL_THROTTLE_IDLE ? NVML_REASON_IDLE : 0);
 }
 
-static int32_t clock_of(fl_emulator *e, uint32_t gpu, uint32_t type, uint64_t *out) {
+static int32_t clock_of(fl_boards *all, uint32_t gpu, uint32_t type, uint64_t *out) {
     if (type > NVML_CLOCK_VIDEO)
         return NVML_INVALID_ARGUMENT;
-    return fl_calls_signal(e, gpu, type == NVML_CLOCK_MEM ? FL_GPU_MEM_MHZ : FL_GPU_SM_MHZ, 1, out);
+    return fl_number_signal(all, gpu, type == NVML_CLOCK_MEM ? FL_GPU_MEM_MHZ : FL_GPU_SM_MHZ, 1, out);
 }
 
 static int32_t threshold(const fl_device *dev, uint32_t which, uint64_t *out) {
@@ -60,22 +62,51 @@ static int32_t lock_of(const fl_board *b, uint32_t which, uint64_t *out) {
     return v[which | 1] ? NVML_SUCCESS : NVML_NOT_FOUND;
 }
 
-int32_t fl_calls_limit(double watts, uint64_t *out) {
+int32_t fl_number_limit(double watts, uint64_t *out) {
     *out = (uint64_t)llround(watts * 1000);
     return watts > 0 ? NVML_SUCCESS : NVML_NOT_SUPPORTED;
 }
 
 static bool is_memory(uint32_t clock) { return clock == NVML_CLOCK_MEM; }
 
-int32_t fl_calls_number(fl_emulator *e, const fl_ask *q, uint64_t *out) {
-    const fl_device *dev = fl_calls_device(e, q->gpu);
-    const fl_board *b = &e->board[q->gpu];
-    const fl_gpu *g = fl_node_gpu(e->node, q->gpu);
+static uint64_t default_clock(const fl_device *dev, uint32_t clock) {
+    return (uint64_t)(is_memory(clock) ? dev->default_mem_mhz : dev->default_sm_mhz);
+}
+
+/* What sensors show. */
+static int32_t read_sensor(fl_boards *all, const fl_ask *q, uint64_t *out) {
+    uint64_t memory = 0;
+    int32_t r;
+    switch ((fl_ask_number)q->a) {
+    case FL_NUMBER_UTIL:
+        r = fl_number_signal(all, q->gpu, FL_GPU_UTIL_GPU_PCT, 1, out);
+        if (!r)
+            r = fl_number_signal(all, q->gpu, FL_GPU_UTIL_MEM_PCT, 1, &memory);
+        *out = *out << 32 | memory;
+        return r;
+    case FL_NUMBER_CLOCK:
+        return clock_of(all, q->gpu, q->b, out);
+    case FL_NUMBER_POWER:
+        return fl_number_signal(all, q->gpu, FL_GPU_POWER_W, 1000, out);
+    case FL_NUMBER_ENERGY:
+        return fl_number_signal(all, q->gpu, FL_GPU_ENERGY_J, 1000, out);
+    case FL_NUMBER_TEMPERATURE:
+        return q->b ? NVML_INVALID_ARGUMENT : fl_number_signal(all, q->gpu, FL_GPU_TEMP_C, 1, out);
+    case FL_NUMBER_REASONS:
+        r = fl_number_signal(all, q->gpu, FL_GPU_THROTTLE, 1, out);
+        *out = reasons((double)*out);
+        return r;
+    default: /* FL_NUMBER_VIOLATION */
+        if (q->b > 1)
+            return NVML_NOT_SUPPORTED;
+        return fl_number_signal(all, q->gpu, q->b ? FL_GPU_THERMAL_VIOLATION_NS : FL_GPU_POWER_VIOLATION_NS, 1, out);
+    }
+}
+
+/* What is true of the chip whatever happens to it. */
+static int32_t chip_number(const fl_device *dev, const fl_ask *q, uint64_t *out) {
     const fl_family *f = family_of(dev);
     switch ((fl_ask_number)q->a) {
-    case FL_NUMBER_INDEX:
-        *out = q->gpu;
-        return NVML_SUCCESS;
     case FL_NUMBER_ARCHITECTURE:
         *out = f ? f->architecture : UINT32_MAX;
         return NVML_SUCCESS;
@@ -85,70 +116,59 @@ int32_t fl_calls_number(fl_emulator *e, const fl_ask *q, uint64_t *out) {
     case FL_NUMBER_CORES:
         *out = (uint64_t)dev->sms * dev->cores_per_sm;
         return NVML_SUCCESS;
-    case FL_NUMBER_PERSISTENCE:
-        *out = b->persistence;
-        return NVML_SUCCESS;
-    case FL_NUMBER_UTIL: {
-        uint64_t memory = 0;
-        int32_t r = fl_calls_signal(e, q->gpu, FL_GPU_UTIL_GPU_PCT, 1, out);
-        if (!r)
-            r = fl_calls_signal(e, q->gpu, FL_GPU_UTIL_MEM_PCT, 1, &memory);
-        *out = *out << 32 | memory;
-        return r;
-    }
-    case FL_NUMBER_CLOCK:
-        return clock_of(e, q->gpu, q->b, out);
-    case FL_NUMBER_TARGET_CLOCK:
-        *out = is_memory(q->b) ? b->target_mem : b->target_sm;
-        if (*out)
-            return NVML_SUCCESS;
-        /* fall through */
     case FL_NUMBER_DEFAULT_CLOCK:
-        *out = (uint64_t)(is_memory(q->b) ? dev->default_mem_mhz : dev->default_sm_mhz);
+        *out = default_clock(dev, q->b);
         return NVML_SUCCESS;
     case FL_NUMBER_MAX_CLOCK:
         *out = (uint64_t)(is_memory(q->b) ? dev->mem_mhz[dev->mem_count - 1] : dev->sm_mhz[dev->sm_count - 1]);
         return q->b > NVML_CLOCK_VIDEO ? NVML_INVALID_ARGUMENT : NVML_SUCCESS;
-    case FL_NUMBER_POWER:
-        return fl_calls_signal(e, q->gpu, FL_GPU_POWER_W, 1000, out);
-    case FL_NUMBER_ENERGY:
-        return fl_calls_signal(e, q->gpu, FL_GPU_ENERGY_J, 1000, out);
-    case FL_NUMBER_TEMPERATURE:
-        return q->b ? NVML_INVALID_ARGUMENT : fl_calls_signal(e, q->gpu, FL_GPU_TEMP_C, 1, out);
     case FL_NUMBER_THRESHOLD:
         return threshold(dev, q->b, out);
-    case FL_NUMBER_PSTATE:
-        *out = g->open ? 0 : 8;
-        return NVML_SUCCESS;
-    case FL_NUMBER_REASONS: {
-        const int32_t r = fl_calls_signal(e, q->gpu, FL_GPU_THROTTLE, 1, out);
-        *out = reasons((double)*out);
-        return r;
-    }
     case FL_NUMBER_REASONS_KNOWN:
         *out = NVML_REASON_IDLE | NVML_REASON_POWER | NVML_REASON_THERMAL;
         return NVML_SUCCESS;
-    case FL_NUMBER_VIOLATION:
-        if (q->b > 1)
-            return NVML_NOT_SUPPORTED;
-        return fl_calls_signal(e, q->gpu, q->b ? FL_GPU_THERMAL_VIOLATION_NS : FL_GPU_POWER_VIOLATION_NS, 1, out);
-    case FL_NUMBER_TIME:
-        *out = q->b ? (uint64_t)(e->now_ns / 1000) : fl_calls_us(e, e->now_ns);
-        return NVML_SUCCESS;
     case FL_NUMBER_MEMORY_TOTAL:
         *out = MEMORY_TOTAL;
+        return NVML_SUCCESS;
+    case FL_NUMBER_LIMIT_MIN:
+        return fl_number_limit(dev->power_min_w, out);
+    case FL_NUMBER_LIMIT_MAX:
+        return fl_number_limit(dev->power_max_w, out);
+    case FL_NUMBER_LIMIT_DEFAULT:
+        return fl_number_limit(dev->power_default_w, out);
+    default:
+        return NVML_INVALID_ARGUMENT;
+    }
+}
+
+int32_t fl_number_of(fl_boards *all, const fl_ask *q, uint64_t *out) {
+    const fl_device *dev = fl_boards_device(all, q->gpu);
+    const fl_board *b = &all->board[q->gpu];
+    const fl_gpu *g = fl_node_gpu(all->node, q->gpu);
+    if (fl_number_is_reading(q))
+        return read_sensor(all, q, out);
+    switch ((fl_ask_number)q->a) {
+    case FL_NUMBER_INDEX:
+        *out = q->gpu;
+        return NVML_SUCCESS;
+    case FL_NUMBER_PERSISTENCE:
+        *out = b->persistence;
+        return NVML_SUCCESS;
+    case FL_NUMBER_TARGET_CLOCK:
+        *out = is_memory(q->b) ? b->target_mem : b->target_sm;
+        *out = *out ? *out : default_clock(dev, q->b);
+        return NVML_SUCCESS;
+    case FL_NUMBER_PSTATE:
+        *out = g->open ? 0 : 8;
+        return NVML_SUCCESS;
+    case FL_NUMBER_TIME:
+        *out = q->b ? (uint64_t)(all->now_ns / 1000) : fl_boards_us(all, all->now_ns);
         return NVML_SUCCESS;
     case FL_NUMBER_MEMORY_USED:
         *out = g->open ? FL_MEMORY_USED : 0;
         return NVML_SUCCESS;
     case FL_NUMBER_LIMIT:
-        return fl_calls_limit(b->limit_mw * 1e-3, out);
-    case FL_NUMBER_LIMIT_MIN:
-        return fl_calls_limit(dev->power_min_w, out);
-    case FL_NUMBER_LIMIT_MAX:
-        return fl_calls_limit(dev->power_max_w, out);
-    case FL_NUMBER_LIMIT_DEFAULT:
-        return fl_calls_limit(dev->power_default_w, out);
+        return fl_number_limit(b->limit_mw * 1e-3, out);
     case FL_NUMBER_RESTRICTION:
         *out = q->b < 2 && b->restricted[q->b];
         return q->b < 2 ? NVML_SUCCESS : NVML_INVALID_ARGUMENT;
@@ -157,11 +177,12 @@ int32_t fl_calls_number(fl_emulator *e, const fl_ask *q, uint64_t *out) {
         return NVML_SUCCESS;
     case FL_NUMBER_LOCK:
         return lock_of(b, q->b, out);
+    default:
+        return chip_number(dev, q, out);
     }
-    return NVML_INVALID_ARGUMENT;
 }
 
-bool fl_calls_reads(const fl_ask *q) {
+bool fl_number_is_reading(const fl_ask *q) {
     switch ((fl_ask_number)q->a) {
     case FL_NUMBER_UTIL:
     case FL_NUMBER_CLOCK:

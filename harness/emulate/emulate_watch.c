@@ -1,13 +1,16 @@
-/* The watchdog of virtual time: looks from outside, takes nothing, and moves no clock. */
-#include "harness/emulate/emulate_turns.h"
+#include "harness/emulate/emulate_watch.h"
+
+#include "harness/emulate/emulate_command.h"
 
 #include <stdio.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #define WATCH_SAMPLES 3
 #define STUCK_LOOKS 20   /* rounds of 50 ms for what comes from outside, before a session where all wait is given up */
-#define ARRIVAL_LOOKS 30 /* rounds until a new program must have said a word */
+#define ARRIVAL_LOOKS 30 /* rounds until a new program must have said a word, but for those in which it got no CPU */
+#define ARRIVAL_CPU_S 1  /* that it takes at most until then */
 #define SPIN_LOOKS 100   /* rounds of one thread running while others want to */
 
 static bool read_state(const fl_turn *t, char *state, unsigned long long *switches) {
@@ -23,6 +26,20 @@ static bool read_state(const fl_turn *t, char *state, unsigned long long *switch
     if (f)
         fclose(f);
     return f != NULL;
+}
+
+/* It wants to run, and has hardly been let: on a machine that is busy with other things it has yet to come. */
+static bool starved(const fl_turn *t) {
+    char path[64], line[512], state = '?';
+    unsigned long long user = 0, system = 0;
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)t->pid);
+    FILE *f = fopen(path, "re");
+    const char *after = f && fgets(line, sizeof line, f) ? strrchr(line, ')') : NULL;
+    if (after)
+        (void)sscanf(after, ") %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu", &state, &user, &system);
+    if (f)
+        fclose(f);
+    return (state == 'R' || state == 'D') && user + system < ARRIVAL_CPU_S * (unsigned long long)sysconf(_SC_CLK_TCK);
 }
 
 static long system_call(const fl_turn *t) {
@@ -71,42 +88,35 @@ static const char *call_name(long number, char *buf, size_t size) {
     return buf;
 }
 
-static const char *name_of(const fl_emulator *e, const fl_turn *t) {
-    for (size_t i = e->r->process_count; i-- > 0;)
-        if (e->r->process[i].pid == t->pid)
-            return e->r->process[i].name;
-    return "?";
-}
-
 /* Nobody runs, and no deadline will come. What they wait for may come from outside; for a while it is looked for. */
-static void watch_waiting(fl_emulator *e) {
-    fl_turns *v = e->turns;
-    const fl_turn *first = v->turn;
+static void watch_waiting(fl_watch *w) {
+    fl_token *token = w->token;
+    const fl_turn *first = token->turn;
     if (!first)
         return;
-    const unsigned stuck = v->stuck + 1;
+    const unsigned stuck = token->stuck + 1;
     bool outside = false;
     for (const fl_turn *t = first; t; t = t->next)
         outside |= t->state == FL_TURN_WAITS && t->outside;
-    if (outside && stuck > 5 * STUCK_LOOKS && !v->told_wait) {
-        v->told_wait = true;
+    if (outside && stuck > 5 * STUCK_LOOKS && !w->told_wait) {
+        w->told_wait = true;
         fprintf(stderr, "foldline emulate: all %zu threads wait, some for input: virtual time stands still\n",
-                fl_turns_left(e));
+                fl_token_threads(token));
     }
     if (!outside && stuck > STUCK_LOOKS) {
-        fl_emulator_fail(e, "all %zu threads wait for ever, the first of them %s (process %d, thread %d)",
-                         fl_turns_left(e), name_of(e, first), (int)first->pid, (int)first->tid);
+        fl_outcome_fail(token->outcome, "all %zu threads wait for ever, the first of them %s (process %d, thread %d)",
+                        fl_token_threads(token), fl_outcome_name(token->outcome, first->pid), (int)first->pid,
+                        (int)first->tid);
         return;
     }
-    fl_turns_stir(e, NULL);
-    v->stuck = stuck;
-    fl_turns_pass(e);
+    fl_token_stir(token, NULL);
+    token->stuck = stuck;
+    fl_token_pass(token);
 }
 
 /* A program image that has not said a word, or whose connection went away without the process. */
-static void watch_arrival(fl_emulator *e, const fl_turn *t) {
+static void watch_arrival(fl_token *token, const fl_turn *t) {
     char path[64], exe[256] = "";
-    fl_turns *v = e->turns;
     if (t->pid <= 0)
         return;
     snprintf(path, sizeof path, "/proc/%d/exe", (int)t->pid);
@@ -115,44 +125,45 @@ static void watch_arrival(fl_emulator *e, const fl_turn *t) {
     if (n < 0) /* it is about to end, which its pidfd will tell */
         return;
     if (why)
-        fl_emulator_fail(e, "%s (process %d) %s: its time cannot be virtual", exe, (int)t->pid, why);
-    else if (++v->quiet > ARRIVAL_LOOKS)
-        fl_emulator_fail(e, "%s (process %d) does not load the library of virtual time", exe, (int)t->pid);
+        fl_outcome_fail(token->outcome, "%s (process %d) %s: its time cannot be virtual", exe, (int)t->pid, why);
+    else if (!starved(t) && ++token->quiet > ARRIVAL_LOOKS)
+        fl_outcome_fail(token->outcome, "%s (process %d) does not load the library of virtual time", exe, (int)t->pid);
 }
 
-void fl_turns_watch(fl_emulator *e) {
-    fl_turns *v = e->turns;
-    fl_turn *h = v->holder;
+void fl_watch_look(fl_watch *w) {
+    fl_token *token = w->token;
+    fl_turn *h = token->holder;
     char state, buf[64];
     unsigned long long switches;
     if (!h) {
-        watch_waiting(e);
+        watch_waiting(w);
         return;
     }
     if (!h->conn || !h->tid) {
-        watch_arrival(e, h);
+        watch_arrival(token, h);
         return;
     }
     if (!read_state(h, &state, &switches))
         return;
-    const bool same = v->heard == v->watched && switches == v->switches;
-    v->watched = v->heard;
-    v->switches = switches;
-    v->still = same && state == 'S' ? v->still + 1 : 0;
-    v->quiet = same && state == 'R' ? v->quiet + 1 : 0;
-    if (v->still >= WATCH_SAMPLES) {
+    const bool same = token->heard == w->heard && switches == w->switches;
+    w->heard = token->heard;
+    w->switches = switches;
+    token->still = same && state == 'S' ? token->still + 1 : 0;
+    token->quiet = same && state == 'R' ? token->quiet + 1 : 0;
+    if (token->still >= WATCH_SAMPLES) {
         const long number = system_call(h);
         if (number == SYS_write || number == SYS_writev) { /* whoever reads its output is slow */
-            v->still = 0;
+            token->still = 0;
             return;
         }
-        fl_emulator_fail(e, "%s (process %d, thread %d) waits in %s, unseen: its time cannot be virtual", name_of(e, h),
-                         (int)h->pid, (int)h->tid, call_name(number, buf, sizeof buf));
-    } else if (v->quiet >= SPIN_LOOKS && !v->told_spin && v->turn->next) {
-        v->told_spin = true;
+        fl_outcome_fail(token->outcome, "%s (process %d, thread %d) waits in %s, unseen: its time cannot be virtual",
+                        fl_outcome_name(token->outcome, h->pid), (int)h->pid, (int)h->tid,
+                        call_name(number, buf, sizeof buf));
+    } else if (token->quiet >= SPIN_LOOKS && !w->told_spin && token->turn->next) {
+        w->told_spin = true;
         fprintf(stderr,
                 "foldline emulate: %s (process %d, thread %d) computes for long while others wait; if it spins "
                 "on a flag, virtual time cannot go on\n",
-                name_of(e, h), (int)h->pid, (int)h->tid);
+                fl_outcome_name(token->outcome, h->pid), (int)h->pid, (int)h->tid);
     }
 }

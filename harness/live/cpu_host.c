@@ -177,7 +177,7 @@ static void find_name(fl_cpu_host *c, bool *amd) {
 /* ---- reading ------------------------------------------------------------------------------------------------------
  */
 
-static void put(fl_host_sample *s, int id, double value) {
+static void put_signal(fl_host_sample *s, int id, double value) {
     s->value[id] = value;
     s->valid |= FL_BIT(id);
     s->fresh |= FL_BIT(id);
@@ -197,7 +197,7 @@ static void read_clock(fl_cpu_host *c, fl_host_sample *s) {
         }
     }
     if (known)
-        put(s, FL_HOST_CPU_MHZ, sum / known);
+        put_signal(s, FL_HOST_CPU_MHZ, sum / known);
 }
 
 static void read_use(fl_cpu_host *c, fl_host_sample *s) {
@@ -217,7 +217,7 @@ static void read_use(fl_cpu_host *c, fl_host_sample *s) {
         total += v[i];
     const int64_t busy = total - v[3] - v[4]; /* all but idle and waiting for I/O */
     if (c->stat_known && total > c->total && busy >= c->busy)
-        put(s, FL_HOST_CPU_UTIL_PCT, 100.0 * (double)(busy - c->busy) / (double)(total - c->total));
+        put_signal(s, FL_HOST_CPU_UTIL_PCT, 100.0 * (double)(busy - c->busy) / (double)(total - c->total));
     c->busy = busy;
     c->total = total;
     c->stat_known = true;
@@ -240,7 +240,7 @@ static void read_energy(fl_cpu_host *c, fl_host_sample *s) {
         sum += p->sum_uj;
     }
     if (c->package_count)
-        put(s, FL_HOST_CPU_ENERGY_J, sum / 1e6);
+        put_signal(s, FL_HOST_CPU_ENERGY_J, sum / 1e6);
 }
 
 void fl_cpu_host_read(fl_cpu_host *c, fl_host_sample *s) {
@@ -252,9 +252,9 @@ void fl_cpu_host_read(fl_cpu_host *c, fl_host_sample *s) {
     if (wants(c, FL_HOST_CPU_ENERGY_J))
         read_energy(c, s);
     if (wants(c, FL_HOST_CPU_CYCLES) && fl_perf_read(&c->cycles, &value))
-        put(s, FL_HOST_CPU_CYCLES, value);
+        put_signal(s, FL_HOST_CPU_CYCLES, value);
     if (wants(c, FL_HOST_CPU_UOPS) && fl_perf_read(&c->uops, &value))
-        put(s, FL_HOST_CPU_UOPS, value);
+        put_signal(s, FL_HOST_CPU_UOPS, value);
 }
 
 /* ---- setting ------------------------------------------------------------------------------------------------------

@@ -44,8 +44,8 @@ typedef struct arguments {
     bool failed;
 } arguments;
 
-static void add(arguments *a, const char *format, ...) __attribute__((format(printf, 2, 3)));
-static void add(arguments *a, const char *format, ...) {
+static void add_argument(arguments *a, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void add_argument(arguments *a, const char *format, ...) {
     va_list list;
     va_start(list, format);
     if (a->count + 1 >= sizeof a->text / sizeof *a->text || vasprintf(&a->text[a->count], format, list) < 0)
@@ -98,45 +98,43 @@ static bool wait_ready(int wire) {
 }
 
 static fl_status spawn(fl_guardian *g, const fl_lock *lock, size_t lock_count, fl_diag *d) {
-    int wire[2], keep[UNITS_MAX + 4];
+    int wire[2] = {-1, -1}, keep[UNITS_MAX + 4];
     size_t kept = 0;
     arguments a = {0};
+    pid_t pid = -1;
     int self = pidfd_of(getpid());
-    if (self < 0 || lock_count > UNITS_MAX || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, wire)) {
-        int error = errno;
-        if (self >= 0)
-            close(self);
-        return fl_error(d, FL_HARDWARE, "cannot start the guardian: %s", fl_reason(error));
-    }
+    if (self < 0 || lock_count > UNITS_MAX || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, wire))
+        goto out;
+    g->wire = wire[0];
     keep[kept++] = self;
     keep[kept++] = wire[1];
     keep[kept++] = g->beat_fd;
-    add(&a, "foldline");
-    add(&a, "live");
-    add(&a, "--guardian");
-    add(&a, "%d", self);
-    add(&a, "%d", wire[1]);
-    add(&a, "%d", g->beat_fd);
-    add(&a, "%" PRId64, g->check_ns);
+    add_argument(&a, "foldline");
+    add_argument(&a, "live");
+    add_argument(&a, "--guardian");
+    add_argument(&a, "%d", self);
+    add_argument(&a, "%d", wire[1]);
+    add_argument(&a, "%d", g->beat_fd);
+    add_argument(&a, "%" PRId64, g->check_ns);
     for (size_t i = 0; i < lock_count; i++) {
-        add(&a, "%d:%s", lock[i].fd, lock[i].unit);
+        add_argument(&a, "%d:%s", lock[i].fd, lock[i].unit);
         if (!fl_mutated("lock-not-inherited"))
             keep[kept++] = lock[i].fd;
     }
-    pid_t pid = a.failed ? -1 : fork();
+    pid = a.failed ? -1 : fork();
     if (!pid)
         become(a.text, keep, kept);
-    int error = errno;
+out:;
+    const int error = errno;
     for (size_t i = 0; i < a.count; i++)
         free(a.text[i]);
-    close(self);
-    close(wire[1]);
-    if (pid < 0) {
-        close(wire[0]);
+    if (self >= 0)
+        close(self);
+    if (wire[1] >= 0)
+        close(wire[1]);
+    if (pid < 0)
         return fl_error(d, FL_HARDWARE, "cannot start the guardian: %s", fl_reason(error));
-    }
     g->pid = pid;
-    g->wire = wire[0];
     if (wait_ready(g->wire))
         return FL_OK;
     return fl_error(d, FL_HARDWARE, "the guardian does not get ready: nothing is set without it");
@@ -250,7 +248,7 @@ static void end_controller(watch *w) {
 }
 
 /* One line for whoever wants to know later: nobody reads our standard error. */
-static void note(const char *state, verdict v, const fl_diag *d) {
+static void log_verdict(const char *state, verdict v, const fl_diag *d) {
     char path[512];
     struct timespec t;
     clock_gettime(CLOCK_REALTIME, &t);
@@ -357,7 +355,7 @@ int fl_guardian_main(int argc, char **argv) {
     if (v != DISMISSED) {
         const char *state = fl_state_folder();
         s = restore_all(&w, state, &d);
-        note(state, v, &d);
+        log_verdict(state, v, &d);
         for (size_t i = 0; !s && i < w.unit_count; i++)
             fl_lock_unlink(state, &w.unit[i]); /* all of them, then the end frees all at once */
     }

@@ -9,7 +9,6 @@
 
 #define STALE_NS INT64_C(1000000000) /* a signal that did not refresh for that long is unknown */
 #define LAST_GRACE_NS INT64_C(30000000000)
-#define GRACE_NS INT64_C(2000000000)
 
 typedef struct watched { /* of one GPU: does its energy counter move? */
     double joules;
@@ -48,7 +47,7 @@ static fl_status still_moving(live *l, uint32_t i, int64_t t_ns, const fl_gpu_sa
 }
 
 /* What the policy does not need is neither shown to it nor in the log. */
-static void keep(uint64_t needs, uint64_t *valid, uint64_t *fresh) {
+static void keep_needed(uint64_t needs, uint64_t *valid, uint64_t *fresh) {
     *valid &= needs;
     *fresh &= *valid;
 }
@@ -63,7 +62,7 @@ static void count_kernels(const live *l, uint32_t i, fl_gpu_sample *s) {
     s->fresh |= FL_BIT(FL_GPU_KERNELS);
 }
 
-static fl_status look(live *l, fl_sample *sample, fl_diag *d) {
+static fl_status read_signals(live *l, fl_sample *sample, fl_diag *d) {
     const fl_gpus *g = l->o->gpus;
     const bool simulated = fl_gpus_simulated(g);
     const int64_t t = sample->time_ns;
@@ -78,12 +77,12 @@ static fl_status look(live *l, fl_sample *sample, fl_diag *d) {
         count_kernels(l, i, &l->gpu[i]);
         if (!s)
             s = still_moving(l, i, t, &l->gpu[i], d);
-        keep(l->gpu_needs, &l->gpu[i].valid, &l->gpu[i].fresh);
+        keep_needed(l->gpu_needs, &l->gpu[i].valid, &l->gpu[i].fresh);
         fl_guard_gpu(l->guard, i, t, &l->gpu[i]);
     }
     if (!simulated && l->o->cpu)
         fl_cpu_host_read(l->o->cpu, &sample->host);
-    keep(l->host_needs & ~FL_BIT(FL_HOST_LOOP_NS), &sample->host.valid, &sample->host.fresh);
+    keep_needed(l->host_needs & ~FL_BIT(FL_HOST_LOOP_NS), &sample->host.valid, &sample->host.fresh);
     fl_guard_host(l->guard, t, &sample->host);
     if (l->r->steps && l->host_needs & FL_BIT(FL_HOST_LOOP_NS)) {
         sample->host.valid |= FL_BIT(FL_HOST_LOOP_NS);
@@ -125,15 +124,15 @@ static bool stopped(const live *l) { return l->o->stop && l->o->stop(l->o->user)
 static bool over(const live *l, int64_t t) { return l->o->for_ns && t - l->origin_ns >= l->o->for_ns; }
 
 static fl_status promise(live *l, int64_t until_ns, fl_diag *d) {
-    const int64_t grace = l->o->grace_ns ? l->o->grace_ns : GRACE_NS;
+    const int64_t grace = l->o->grace_ns;
     return l->session ? fl_session_beat(l->session, until_ns > INT64_MAX - grace ? INT64_MAX : until_ns + grace, d)
                       : FL_OK;
 }
 
-static fl_status step(live *l, int64_t started, int64_t *delay, fl_diag *d) {
+static fl_status make_step(live *l, int64_t started, int64_t *delay, fl_diag *d) {
     fl_sample sample = {.time_ns = started - l->origin_ns, .step = l->r->steps, .gpu_count = l->gpus, .gpu = l->gpu};
     const fl_decision *decision = NULL;
-    fl_status s = look(l, &sample, d);
+    fl_status s = read_signals(l, &sample, d);
     if (l->instance && !fl_takes_kernels(l->o->policy)) {
         sample.record = NULL;
         sample.kind = NULL;
@@ -173,7 +172,7 @@ static fl_status drive(live *l, fl_diag *d) {
         int64_t delay = 0;
         s = promise(l, started, d);
         if (!s)
-            s = step(l, started, &delay, d);
+            s = make_step(l, started, &delay, d);
         const int64_t ended = now(l);
         l->loop_ns = ended - started;
         l->r->sum_ns += l->loop_ns;

@@ -27,8 +27,8 @@ typedef struct fl_live_options {
     int64_t period_ns;              /* in observe */
     int64_t min_set_interval_ns;
     int64_t for_ns;    /* 0 = until stopped */
-    int64_t grace_ns;  /* a step may last this long before the guardian takes over; 0 = 2 s */
-    int64_t check_ns;  /* of the guardian; 0 = its own */
+    int64_t grace_ns;  /* of control: a step may last this long before the guardian takes over */
+    int64_t check_ns;  /* of control: as fl_guardian_start */
     int64_t frozen_ns; /* an energy counter that stands still this long ends control; 0 = never */
     fl_clock clock;
     bool (*stop)(void *user);  /* asked before each step and when a sleep ends early; may be NULL */

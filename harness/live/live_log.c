@@ -121,22 +121,17 @@ fl_status fl_live_log_open(fl_live_log **out, const char *path, const fl_head *h
                            fl_diag *d) {
     *out = NULL;
     fl_live_log *l = calloc(1, sizeof *l);
-    if (!l || !(l->path = strdup(path))) {
-        free(l);
-        return fl_no_memory(d, "the log");
-    }
+    fl_status s = l && (l->path = strdup(path)) ? FL_OK : fl_no_memory(d, "the log");
+    if (s)
+        goto out;
     l->policy = policy;
     l->kernels = fl_takes_kernels(policy);
     if (!(l->file = fopen(path, "we"))) {
-        fl_status s = fl_fail(d, FL_IO, path, 0, 0, "cannot write: %s", fl_reason(errno));
-        fl_live_log_close(l, NULL);
-        return s;
+        s = fl_fail(d, FL_IO, path, 0, 0, "cannot write: %s", fl_reason(errno));
+        goto out;
     }
-    fl_status s = fl_put_head(l->file, path, "foldline-decisions", head, d);
-    if (s) {
-        fl_live_log_close(l, NULL);
-        return s;
-    }
+    if ((s = fl_put_head(l->file, path, "foldline-decisions", head, d)))
+        goto out;
     fputs("step,t_ns,device", l->file);
     put_names(l->file, "", FL_ROWS_HOST_SIGNAL, policy->host_needs);
     put_names(l->file, "", FL_ROWS_GPU_SIGNAL, policy->gpu_needs);
@@ -149,6 +144,9 @@ fl_status fl_live_log_open(fl_live_log **out, const char *path, const fl_head *h
     fputc('\n', l->file);
     *out = l;
     return FL_OK;
+out:
+    fl_live_log_close(l, NULL);
+    return s;
 }
 
 fl_status fl_live_log_close(fl_live_log *l, fl_diag *d) {

@@ -45,7 +45,7 @@ static int64_t now_ns(void) {
     return t.tv_sec * INT64_C(1000000000) + t.tv_nsec;
 }
 
-static fl_status take(int fd, const char *unit, int64_t wait_ns, fl_diag *d) {
+static fl_status wait_for(int fd, const char *unit, int64_t wait_ns, fl_diag *d) {
     const int64_t start = now_ns(), end = start + wait_ns;
     int64_t free_ns = start; /* when no controller was seen last */
     while (flock(fd, LOCK_EX | LOCK_NB)) {
@@ -91,7 +91,7 @@ fl_status fl_lock_take(const char *state, const char *unit, fl_lock_use use, int
         fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
         if (fd < 0)
             return fl_fail(d, FL_IO, path, 0, 0, "cannot open the lock: %s", fl_reason(errno));
-        s = take(fd, unit, wait_ns, d);
+        s = wait_for(fd, unit, wait_ns, d);
     } while (!s && removed(fd, path));
     int size = use == FL_LOCK_CONTROL
                    ? snprintf(text, sizeof text, "%d %" PRIu64 "\n", (int)getpid(), started(getpid()))

@@ -33,7 +33,7 @@ fl_status fl_reach_control(const fl_gpus *g, const fl_cpu_host *cpu, int32_t gpu
     return s;
 }
 
-static void add(char *list, size_t size, const char *name, const char *why) {
+static void add_name(char *list, size_t size, const char *name, const char *why) {
     const size_t at = strlen(list);
     snprintf(list + at, size - at, "%s%s%s%s%s", at ? ", " : "", name, *why ? " (" : "", why, *why ? ")" : "");
 }
@@ -45,7 +45,7 @@ static fl_status controls(const fl_policy *p, const fl_gpus *g, const fl_cpu_hos
         for (uint32_t i = 0; !s && p->gpu_drives >> id & 1 && i < g->back->count(g->self); i++) {
             s = fl_reach_control(g, cpu, (int32_t)i, id, why, sizeof why, d);
             if (!s && *why) { /* one GPU is enough to tell it */
-                add(r->controls, sizeof r->controls, fl_rows_at(FL_ROWS_GPU_CONTROL, (size_t)id)->name, why);
+                add_name(r->controls, sizeof r->controls, fl_rows_at(FL_ROWS_GPU_CONTROL, (size_t)id)->name, why);
                 break;
             }
         }
@@ -53,7 +53,7 @@ static fl_status controls(const fl_policy *p, const fl_gpus *g, const fl_cpu_hos
         if (p->host_drives >> id & 1) {
             s = fl_reach_control(g, cpu, -1, id, why, sizeof why, d);
             if (!s && *why)
-                add(r->controls, sizeof r->controls, fl_rows_at(FL_ROWS_HOST_CONTROL, (size_t)id)->name, why);
+                add_name(r->controls, sizeof r->controls, fl_rows_at(FL_ROWS_HOST_CONTROL, (size_t)id)->name, why);
         }
     return s;
 }
@@ -62,7 +62,7 @@ typedef struct found {
     uint64_t every, any, host; /* valid on every GPU, on any GPU, of the host */
 } found;
 
-static fl_status look(const fl_policy *p, const fl_gpus *g, fl_cpu_host *cpu, int64_t t_ns, found *f, fl_diag *d) {
+static fl_status read_all(const fl_policy *p, const fl_gpus *g, fl_cpu_host *cpu, int64_t t_ns, found *f, fl_diag *d) {
     fl_host_sample host = {0};
     fl_status s = FL_OK;
     f->every = p->gpu_needs;
@@ -86,20 +86,20 @@ static fl_status signals(const fl_policy *p, const fl_gpus *g, fl_cpu_host *cpu,
     found f;
     if (!gpu && !host)
         return FL_OK;
-    fl_status s = look(p, g, cpu, 0, &f, d);
+    fl_status s = read_all(p, g, cpu, 0, &f, d);
     if (!s && (((f.every | given) & gpu) != gpu || (f.host & host) != host)) {
         usleep(APART_MS * 1000);
-        s = look(p, g, cpu, APART_MS * INT64_C(1000000), &f, d);
+        s = read_all(p, g, cpu, APART_MS * INT64_C(1000000), &f, d);
     }
     g->back->forget(g->self);
     if (s)
         return s;
     for (int id = 0; id < FL_GPU_SIGNAL_COUNT; id++)
         if ((gpu & ~(f.every | given)) >> id & 1)
-            add(r->signals, sizeof r->signals, fl_rows_at(FL_ROWS_GPU_SIGNAL, (size_t)id)->name, "");
+            add_name(r->signals, sizeof r->signals, fl_rows_at(FL_ROWS_GPU_SIGNAL, (size_t)id)->name, "");
     for (int id = 0; id < FL_HOST_SIGNAL_COUNT; id++)
         if ((host & ~f.host) >> id & 1)
-            add(r->signals, sizeof r->signals, fl_rows_at(FL_ROWS_HOST_SIGNAL, (size_t)id)->name, "");
+            add_name(r->signals, sizeof r->signals, fl_rows_at(FL_ROWS_HOST_SIGNAL, (size_t)id)->name, "");
     r->blind = !((f.any | given) & gpu) && !(f.host & host);
     return FL_OK;
 }

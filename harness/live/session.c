@@ -12,7 +12,6 @@
 #include <time.h>
 
 #define LOCK_WAIT_NS INT64_C(30000000000)
-enum { CHECK_NS = 20000000 };
 
 struct fl_session {
     fl_session_options o;
@@ -63,7 +62,7 @@ static fl_status restore_stale(fl_session *s, fl_diag *d) {
 }
 
 static fl_status start_guardian(fl_session *s, fl_diag *d) {
-    fl_status status = fl_guardian_start(&s->guardian, s->lock, s->units, s->o.check_ns ? s->o.check_ns : CHECK_NS, d);
+    fl_status status = fl_guardian_start(&s->guardian, s->lock, s->units, s->o.check_ns, d);
     s->guarded = !status;
     return status;
 }
@@ -173,7 +172,7 @@ fl_status fl_session_beat(fl_session *s, int64_t until_ns, fl_diag *d) {
 
 uint64_t fl_session_replaced(const fl_session *s) { return s->replaced; }
 
-static fl_status set(fl_session *s, int32_t gpu, int control, double value, fl_diag *d) {
+static fl_status set_control(fl_session *s, int32_t gpu, int control, double value, fl_diag *d) {
     if (gpu >= 0)
         return s->o.gpus->back->set(s->o.gpus->self, (uint32_t)gpu, control, value, &s->record[gpu], d);
     return s->o.cpu ? fl_cpu_host_set(s->o.cpu, control, value, &s->record[s->gpus], d)
@@ -207,7 +206,7 @@ fl_status fl_session_set(fl_session *s, int32_t gpu, int control, double value, 
     fl_status status = keep_guarded(s, d);
     if (status)
         return status;
-    status = set(s, gpu, control, value, d);
+    status = set_control(s, gpu, control, value, d);
     s->touched[i] = s->touched[i] || status != FL_IO;
     if (!status && fl_mutated("record-after-set"))
         status = write_records(s, d);

@@ -52,9 +52,8 @@ static inline void empty_folder(const char *path) {
         closedir(folder);
 }
 
-/* Files of that ending in the state folder. */
-static inline int left_behind(const char *ending) {
-    DIR *folder = opendir(getenv("FOLDLINE_STATE"));
+static inline int files_in(const char *path, const char *ending) {
+    DIR *folder = opendir(path);
     int count = 0;
     for (struct dirent *e; folder && (e = readdir(folder));) {
         size_t size = strlen(e->d_name), n = strlen(ending);
@@ -64,6 +63,9 @@ static inline int left_behind(const char *ending) {
         closedir(folder);
     return count;
 }
+
+/* Files of that ending in the state folder. */
+static inline int left_behind(const char *ending) { return files_in(getenv("FOLDLINE_STATE"), ending); }
 
 static inline void stub_close(void) {
     empty_folder(getenv("FOLDLINE_STATE"));
@@ -83,6 +85,11 @@ static inline void wait_us(int64_t us) {
     while (nanosleep(&t, &t) && errno == EINTR) {
     }
 }
+
+/* Waits until it holds; after two minutes, far more than any machine needs, what follows finds that it does not. */
+#define UNTIL(condition)                                                                                               \
+    for (int64_t end_ = now_ns() + INT64_C(120000000000); !(condition) && now_ns() < end_; wait_us(500)) {             \
+    }
 
 /* Starts this test program once more as foldline, output into out.txt and err.txt of the temporary folder. */
 static inline pid_t foldline_start(char *const *argv) {
@@ -106,6 +113,13 @@ static inline int exit_of(pid_t pid) {
     while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
     }
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+/* Stands still from here on: it does not see its guardian end, and starts no other. */
+static inline void hold_still(pid_t pid) {
+    kill(pid, SIGSTOP);
+    while (waitpid(pid, NULL, WUNTRACED) < 0 && errno == EINTR) {
+    }
 }
 
 #define FOLDLINE(...) exit_of(foldline_start((char *[]){(char *)"foldline", __VA_ARGS__, NULL}))

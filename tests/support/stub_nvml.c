@@ -109,8 +109,10 @@ API int nvmlDeviceGetTotalEnergyConsumption(handle h, unsigned long long *mj);
 API int nvmlDeviceGetTotalEnergyConsumption(handle h, unsigned long long *mj) {
     stub_gpu *g;
     int code = usable(h, &g);
-    if (!code)
-        *mj = g->frozen ? 4242 : now_ns() / 100000000u * 15000u;
+    if (code)
+        return code;
+    state->reads++;
+    *mj = g->frozen ? 4242 : now_ns() / 100000000u * 15000u;
     return code;
 }
 API int nvmlDeviceGetTemperature(handle h, int sensor, unsigned *celsius);

@@ -97,6 +97,7 @@ API fl_rsmi_code rsmi_dev_energy_count_get(uint32_t i, uint64_t *count, float *e
     if (code)
         return code;
     *each = 15.25F; /* uJ, exact as a float */
+    state->reads++;
     *ns = g->fixed ? g->energy_at : now_ns();
     *count = g->fixed ? g->energy : g->frozen ? 4242 : now_ns() / 100000u;
     return code;

@@ -193,6 +193,7 @@ API fl_ze_code zesPowerGetEnergyCounter(void *h, fl_ze_energy *e) {
     fl_ze_code code = usable(h, &g);
     if (code)
         return code;
+    state->reads++;
     e->us = g->fixed ? g->energy_at : now_ns() / 1000u;
     e->uj = g->fixed ? g->energy : g->frozen ? 4242 : e->us * (60 + khz_of(g) / 10000);
     return code;

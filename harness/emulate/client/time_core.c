@@ -1,5 +1,7 @@
 #include "harness/emulate/client/time_core.h"
 
+#include "harness/emulate/client/time_raw.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -21,7 +23,7 @@ static _Thread_local struct {
 
 static _Noreturn void gone(void) {
     static const char text[] = "foldline emulate has gone: virtual time has ended\n";
-    (void)!write(2, text, sizeof text - 1);
+    (void)!REAL(write)(2, text, sizeof text - 1);
     _exit(3);
 }
 
@@ -48,6 +50,11 @@ uint64_t fl_time_say(fl_ask_op op, uint32_t a, uint32_t b) {
     return value;
 }
 
+static void refuse(const char *call) {
+    if (fl_time_on())
+        fl_time_fail(call);
+}
+
 static void attach(void) {
     char path[128];
     const char *folder = getenv(FL_EMULATE_VARIABLE);
@@ -64,7 +71,7 @@ static void attach(void) {
     page = at;
     self.begun = true;
     (void)fl_time_say(FL_TIME_HELLO, 0, 0);
-    fl_time_catch();
+    fl_raw_catch(refuse);
 }
 
 __attribute__((constructor(101))) static void start(void) {
@@ -83,7 +90,7 @@ void fl_time_begin(uint64_t number) {
     self.begun = true;
     self.looks = 0;
     (void)fl_time_say(FL_TIME_BEGIN, (uint32_t)number, 0);
-    fl_time_catch();
+    fl_raw_catch(refuse);
 }
 
 void fl_time_end(void) {

@@ -4,21 +4,10 @@
 #define FL_TIME_CORE_H
 
 #include "harness/emulate/client/link.h"
+#include "harness/emulate/client/real.h"
 
-#include <dlfcn.h>
 #include <stdbool.h>
 #include <time.h>
-
-#define FL_SHOWN __attribute__((visibility("default")))
-
-/* The C library's own, found when first used: REAL(nanosleep)(...). */
-#define REAL(name)                                                                                                     \
-    __extension__({                                                                                                    \
-        static __typeof__(&name) found_;                                                                               \
-        if (!found_)                                                                                                   \
-            *(void **)&found_ = dlsym(RTLD_NEXT, #name);                                                               \
-        found_;                                                                                                        \
-    })
 
 /* False where this process is not part of a session, and for a thread that has ended its turn. */
 bool fl_time_on(void);
@@ -40,14 +29,11 @@ int fl_time_wait_io(fl_time_look *look, void *of, int64_t until);
 bool fl_time_is_output(uint64_t dev, uint64_t ino);
 
 _Noreturn void fl_time_fail(const char *call);
-pid_t fl_time_pid_of(int pidfd);
 /* One request; the answer's number. */
 uint64_t fl_time_say(fl_ask_op op, uint32_t a, uint32_t b);
 /* In a new thread or a forked child: waits for its first turn. */
 void fl_time_begin(uint64_t number);
 void fl_time_end(void);
-/* From here on this thread's system calls past the C library are seen. */
-void fl_time_catch(void);
 
 /* ns of the session's time from a time of a clock; FOREVER for NULL. */
 int64_t fl_time_of(clockid_t clock, const struct timespec *t);

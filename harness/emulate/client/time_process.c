@@ -1,4 +1,6 @@
 /* Processes and signals. */
+#include "harness/emulate/client/time_process.h"
+
 #include "harness/emulate/client/time_core.h"
 
 #include <errno.h>
@@ -152,7 +154,6 @@ FL_SHOWN int killpg(pid_t group, int number) { return sent(REAL(killpg)(group, n
 FL_SHOWN int sigqueue(pid_t pid, int number, const union sigval value) {
     return sent(REAL(sigqueue)(pid, number, value), pid, number);
 }
-/* The process of a pidfd, 0 where that is not known. */
 pid_t fl_time_pid_of(int fd) {
     char path[64], line[128];
     int pid = 0;
@@ -238,4 +239,20 @@ FL_SHOWN int sigsuspend(const sigset_t *mask) {
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     errno = e;
     return -1;
+}
+
+/* A blocked SIGSYS could not be handed over (time_raw.c). */
+static int masked(int (*real)(int, const sigset_t *, sigset_t *), int how, const sigset_t *set, sigset_t *old) {
+    sigset_t own;
+    if (!set || how == SIG_UNBLOCK || !fl_time_on())
+        return real(how, set, old);
+    own = *set;
+    sigdelset(&own, SIGSYS);
+    return real(how, &own, old);
+}
+FL_SHOWN int sigprocmask(int how, const sigset_t *restrict set, sigset_t *restrict old) {
+    return masked(REAL(sigprocmask), how, set, old);
+}
+FL_SHOWN int pthread_sigmask(int how, const sigset_t *restrict set, sigset_t *restrict old) {
+    return masked(REAL(pthread_sigmask), how, set, old);
 }

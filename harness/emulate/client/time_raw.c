@@ -2,7 +2,9 @@
  * the machine's, quietly. The kernel hands over every system call from outside the range from the C library to the
  * dynamic linker (PR_SET_SYSCALL_USER_DISPATCH, Linux 5.11): the others are made for it here, these end the session.
  * Where the kernel cannot, calls that block are still found by the emulator's watchdog. */
-#include "harness/emulate/client/time_core.h"
+#include "harness/emulate/client/time_raw.h"
+
+#include "harness/emulate/client/real.h"
 
 #include <errno.h>
 #include <link.h>
@@ -24,6 +26,7 @@
 #ifdef __x86_64__
 
 static uintptr_t from, to; /* calls from here pass */
+static fl_raw_refuse *refuse_call;
 
 typedef struct fl_range {
     uintptr_t inside[2], from, to;
@@ -98,10 +101,10 @@ static void caught(int signal, siginfo_t *info, void *context) {
         return;
     const char *name = forbidden(info->si_syscall);
     const uintptr_t at = (uintptr_t)info->si_call_addr, vdso = getauxval(AT_SYSINFO_EHDR);
-    if (name && fl_time_on() && !(at >= vdso && at < vdso + 0x4000)) {
+    if (name && !(at >= vdso && at < vdso + 0x4000)) {
         char text[64];
         snprintf(text, sizeof text, "the system call %s, made past the C library,", name);
-        fl_time_fail(text);
+        refuse_call(text);
     }
     const int saved = errno;
     const long result =
@@ -110,7 +113,7 @@ static void caught(int signal, siginfo_t *info, void *context) {
     errno = saved;
 }
 
-static void find(void) {
+static void catch_calls(void) {
     void *c = dlsym(RTLD_NEXT, "nanosleep");
     fl_range r = {.inside = {(uintptr_t)c, (uintptr_t)getauxval(AT_BASE)}, .from = UINTPTR_MAX};
     (void)REAL(syscall);
@@ -127,29 +130,14 @@ static void find(void) {
     to = r.to;
 }
 
-void fl_time_catch(void) {
+void fl_raw_catch(fl_raw_refuse *refuse) {
+    refuse_call = refuse;
     if (!to)
-        find();
+        catch_calls();
     if (to)
         (void)prctl(PR_SET_SYSCALL_USER_DISPATCH, DISPATCH_ON, from, to - from, 0);
 }
 
 #else
-void fl_time_catch(void) {}
+void fl_raw_catch(fl_raw_refuse *refuse) { (void)refuse; }
 #endif
-
-/* A blocked SIGSYS could not be handed over. */
-static int masked(int (*real)(int, const sigset_t *, sigset_t *), int how, const sigset_t *set, sigset_t *old) {
-    sigset_t own;
-    if (!set || how == SIG_UNBLOCK || !fl_time_on())
-        return real(how, set, old);
-    own = *set;
-    sigdelset(&own, SIGSYS);
-    return real(how, &own, old);
-}
-FL_SHOWN int sigprocmask(int how, const sigset_t *restrict set, sigset_t *restrict old) {
-    return masked(REAL(sigprocmask), how, set, old);
-}
-FL_SHOWN int pthread_sigmask(int how, const sigset_t *restrict set, sigset_t *restrict old) {
-    return masked(REAL(pthread_sigmask), how, set, old);
-}

@@ -1,5 +1,6 @@
 /* What cannot be virtual ends the session, never with a quiet wrong time; and system calls by number. */
 #include "harness/emulate/client/time_core.h"
+#include "harness/emulate/client/time_process.h"
 
 #include <errno.h>
 #include <limits.h>

@@ -88,7 +88,7 @@ static uint32_t u32(const uint8_t *at) {
     return v;
 }
 
-static void put(const uint8_t *from) {
+static void put_record(const uint8_t *from) {
     fl_ring_record r = {.gpu = u32(from + AT_DEVICE),
                         .context = u32(from + AT_CONTEXT),
                         .stream = u32(from + AT_STREAM),
@@ -126,7 +126,7 @@ static void on_completed(void *context, uint32_t stream, uint8_t *buffer, size_t
         see_clock();
         while (valid && !own.api.next(buffer, valid, &record))
             if (u32(record) == FL_CUPTI_KERNEL)
-                put(record);
+                put_record(record);
         if (own.api.dropped && own.api.dropped(context, stream, &lost))
             lost = 0;
         pthread_mutex_lock(&own.lock);

@@ -16,7 +16,7 @@ typedef struct search {
     bool found, held;
 } search;
 
-static bool find(void *library, const char *name, void *into) {
+static bool find_symbol(void *library, const char *name, void *into) {
     void *symbol = dlsym(library, name);
     memcpy(into, &symbol, sizeof symbol);
     return symbol != NULL;
@@ -24,14 +24,15 @@ static bool find(void *library, const char *name, void *into) {
 
 static bool look_up(fl_cupti *c, void *library) {
     *c = (fl_cupti){0};
-    find(library, "cuptiActivityDisable", &c->disable);
-    find(library, "cuptiActivityGetNumDroppedRecords", &c->dropped);
-    find(library, "cuptiActivityFlushPeriod", &c->period);
-    find(library, "cuptiGetTimestamp", &c->timestamp);
-    find(library, "cuptiActivityRegisterTimestampCallback", &c->use_clock);
-    return find(library, "cuptiActivityRegisterCallbacks", &c->callbacks) &&
-           find(library, "cuptiActivityEnable", &c->enable) && find(library, "cuptiActivityGetNextRecord", &c->next) &&
-           find(library, "cuptiActivityFlushAll", &c->flush);
+    find_symbol(library, "cuptiActivityDisable", &c->disable);
+    find_symbol(library, "cuptiActivityGetNumDroppedRecords", &c->dropped);
+    find_symbol(library, "cuptiActivityFlushPeriod", &c->period);
+    find_symbol(library, "cuptiGetTimestamp", &c->timestamp);
+    find_symbol(library, "cuptiActivityRegisterTimestampCallback", &c->use_clock);
+    return find_symbol(library, "cuptiActivityRegisterCallbacks", &c->callbacks) &&
+           find_symbol(library, "cuptiActivityEnable", &c->enable) &&
+           find_symbol(library, "cuptiActivityGetNextRecord", &c->next) &&
+           find_symbol(library, "cuptiActivityFlushAll", &c->flush);
 }
 
 /* The clock must be said before a kind is enabled: then all times are of it, those that the GPU took included (CUPTI

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 /* FNV-1a over all but the checksum itself. */
-uint64_t fl_ring_sum(const fl_ring_record *record) {
+static uint64_t sum_of(const fl_ring_record *record) {
     const unsigned char *at = (const unsigned char *)record;
     uint64_t sum = UINT64_C(0xcbf29ce484222325);
     for (size_t i = 0; i < offsetof(fl_ring_record, sum); i++)
@@ -109,7 +109,7 @@ bool fl_ring_put(fl_ring *r, fl_ring_record *record) {
         return false;
     }
     record->number = write + dropped;
-    record->sum = fl_ring_sum(record);
+    record->sum = sum_of(record);
     r->record[write & (r->capacity - 1)] = *record;
     atomic_store_explicit(&h->write, write + 1, memory_order_release);
     return true;
@@ -160,7 +160,7 @@ size_t fl_ring_take(fl_ring *r, fl_ring_record *into, size_t room, uint64_t *bad
     }
     for (; read != write && taken < room; read++) {
         into[taken] = r->record[read & (r->capacity - 1)];
-        if (into[taken].sum == fl_ring_sum(&into[taken]))
+        if (into[taken].sum == sum_of(&into[taken]))
             taken++;
         else
             *bad += 1;

@@ -24,7 +24,7 @@ typedef struct fl_ring_record {
     uint32_t grid[3], block[3];
     uint32_t name; /* where it begins in the area of names */
     uint32_t spare;
-    uint64_t sum; /* fl_ring_sum */
+    uint64_t sum; /* checksum of all before it */
 } fl_ring_record;
 
 typedef struct fl_ring_head { /* the first page */
@@ -71,6 +71,5 @@ size_t fl_ring_take(fl_ring *r, fl_ring_record *into, size_t room, uint64_t *bad
 const char *fl_ring_name_at(const fl_ring *r, uint32_t at); /* "" where there is none */
 
 void fl_ring_close(fl_ring *r);
-uint64_t fl_ring_sum(const fl_ring_record *record);
 
 #endif

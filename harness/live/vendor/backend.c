@@ -10,6 +10,16 @@ void fl_gpus_close(fl_gpus *g) {
     *g = (fl_gpus){0};
 }
 
+fl_status fl_gpus_open(fl_gpus *out, const fl_backend *back, size_t size, fl_gpus_find_all *find, const char *list,
+                       fl_diag *missing, fl_diag *d) {
+    fl_gpus opened = {.back = back, .self = calloc(1, size)};
+    fl_status s = opened.self ? find(&opened, list, missing, d) : fl_no_memory(d, "the GPUs");
+    if (s)
+        fl_gpus_close(&opened);
+    *out = opened;
+    return s;
+}
+
 bool fl_gpus_simulated(const fl_gpus *g) { return g->back->simulated && g->back->simulated(g->self); }
 
 int fl_gpus_find(const fl_gpus *g, const char *unit) {

@@ -51,6 +51,12 @@ void fl_gpus_close(fl_gpus *g); /* a zeroed struct is allowed */
 
 bool fl_gpus_simulated(const fl_gpus *g);
 
+/* A vendor's opening: a zeroed state of that size, which find fills (opened->self is it) from the library on. *out only
+ * where it succeeds; else the state is closed again. */
+typedef fl_status fl_gpus_find_all(const fl_gpus *opened, const char *list, fl_diag *missing, fl_diag *d);
+fl_status fl_gpus_open(fl_gpus *out, const fl_backend *back, size_t size, fl_gpus_find_all *find, const char *list,
+                       fl_diag *missing, fl_diag *d);
+
 /* True where a list (indices or units joined by commas; NULL, "" or "all" = every GPU) names the GPU. */
 bool fl_gpus_listed(const char *list, uint32_t index, const char *unit);
 

@@ -1,15 +1,11 @@
+#include "harness/live/vendor/nvml_host.h"
+
 #include "harness/live/vendor/nvml_inside.h"
 
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-fl_status fl_nvml_failed(fl_nvml_host *h, const fl_nvml_gpu *g, const char *what, int code, fl_diag *d) {
-    const bool refused =
-        code == FL_NVML_NO_PERMISSION || code == FL_NVML_NOT_SUPPORTED || code == FL_NVML_FUNCTION_NOT_FOUND;
-    return fl_error(d, refused ? FL_IO : FL_HARDWARE, "GPU %u: %s: %s", g->index, what, fl_nvml_reason(&h->nvml, code));
-}
 
 /* ---- ladders ------------------------------------------------------------------------------------------------------
  */
@@ -167,41 +163,37 @@ static fl_status add_gpu(void *self, uint32_t index, const char *list, fl_diag *
     return read_ladders(h, g, d);
 }
 
-fl_status fl_nvml_host_open(fl_gpus *out, const char *list, fl_diag *missing, fl_diag *d) {
-    unsigned all = 0;
-    *out = (fl_gpus){0};
-    fl_nvml_host *h = calloc(1, sizeof *h);
-    if (!h)
-        return fl_no_memory(d, "the GPUs");
-    const fl_gpus opened = {.back = &BACKEND, .self = h};
-    fl_status s = fl_nvml_open(&h->nvml, d);
-    if (s) {
-        free(h);
-        return s;
-    }
-    if (!h->nvml.driver || h->nvml.driver(h->driver, sizeof h->driver) || !*h->driver)
-        snprintf(h->driver, sizeof h->driver, "unknown");
-    int code = h->nvml.count(&all);
-    if (code || !all || all > 1024)
-        s = fl_error(d, FL_HARDWARE, "no GPU: %s", code ? fl_nvml_reason(&h->nvml, code) : "none is listed");
-    else if (!(h->gpu = calloc(all, sizeof *h->gpu)))
-        s = fl_no_memory(d, "the GPUs");
-    if (!s)
-        s = fl_gpus_gather(&opened, all, list, add_gpu, missing, d);
+/* A simulated session's library has them all. */
+static void find_extension(fl_nvml_host *h) {
     void *symbol[3] = {dlsym(h->nvml.library, "foldlineReadNode"), dlsym(h->nvml.library, "foldlineSetHost"),
                        dlsym(h->nvml.library, "foldlineSetRecords")};
-    h->all = all;
-    if (!s && !(h->node = calloc(all, sizeof *h->node)))
-        s = fl_no_memory(d, "the GPUs");
-    if (symbol[0] && symbol[1] && symbol[2]) {
-        memcpy(&h->read_node, &symbol[0], sizeof symbol[0]);
-        memcpy(&h->set_host, &symbol[1], sizeof symbol[1]);
-        memcpy(&h->set_records, &symbol[2], sizeof symbol[2]);
-    }
-    if (s) {
-        close_host(h);
+    if (!symbol[0] || !symbol[1] || !symbol[2])
+        return;
+    memcpy(&h->read_node, &symbol[0], sizeof symbol[0]);
+    memcpy(&h->set_host, &symbol[1], sizeof symbol[1]);
+    memcpy(&h->set_records, &symbol[2], sizeof symbol[2]);
+}
+
+static fl_status find_gpus(const fl_gpus *opened, const char *list, fl_diag *missing, fl_diag *d) {
+    fl_nvml_host *h = opened->self;
+    unsigned all = 0;
+    fl_status s = fl_nvml_open(&h->nvml, d);
+    if (s)
         return s;
-    }
-    *out = opened;
-    return FL_OK;
+    if (!h->nvml.driver || h->nvml.driver(h->driver, sizeof h->driver) || !*h->driver)
+        snprintf(h->driver, sizeof h->driver, "unknown");
+    const int code = h->nvml.count(&all);
+    if (code || !all || all > 1024)
+        return fl_error(d, FL_HARDWARE, "no GPU: %s", code ? fl_nvml_reason(&h->nvml, code) : "none is listed");
+    h->all = all;
+    h->gpu = calloc(all, sizeof *h->gpu);
+    h->node = calloc(all, sizeof *h->node);
+    if (!h->gpu || !h->node)
+        return fl_no_memory(d, "the GPUs");
+    find_extension(h);
+    return fl_gpus_gather(opened, all, list, add_gpu, missing, d);
+}
+
+fl_status fl_nvml_host_open(fl_gpus *out, const char *list, fl_diag *missing, fl_diag *d) {
+    return fl_gpus_open(out, &BACKEND, sizeof(fl_nvml_host), find_gpus, list, missing, d);
 }

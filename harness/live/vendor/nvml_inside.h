@@ -1,11 +1,11 @@
-/* What the parts of the NVML back end share: nvml_host.c opens it, nvml_read.c reads, nvml_set.c sets
+/* What the parts of the NVML back end share. nvml_host.c opens it and joins them: nvml_read.c reads, nvml_set.c sets
  * and restores, nvml_tell.c says what doctor wants to know. */
 #ifndef FL_LIVE_NVML_INSIDE_H
 #define FL_LIVE_NVML_INSIDE_H
 
+#include "harness/live/vendor/backend.h"
 #include "harness/live/vendor/extension.h"
 #include "harness/live/vendor/nvml.h"
-#include "harness/live/vendor/nvml_host.h"
 #include "harness/live/vendor/seen.h"
 
 enum { FL_NVML_GPM_KEPT = 3 };

@@ -38,7 +38,7 @@ static int64_t refresh_ns(int id) {
     }
 }
 
-static bool put(reading *r, int id, double value) {
+static bool put_signal(reading *r, int id, double value) {
     return fl_seen_put(&r->g->last[id], r->out, id, value, r->t_ns, refresh_ns(id));
 }
 
@@ -46,16 +46,16 @@ static void read_power(reading *r) {
     unsigned mw = 0;
     unsigned long long mj = 0;
     if (wants(r, FL_GPU_POWER_W) && fine(r, FL_NVML_CALL(r->h, power, r->g->handle, &mw)))
-        put(r, FL_GPU_POWER_W, mw / 1e3);
+        put_signal(r, FL_GPU_POWER_W, mw / 1e3);
     if (wants(r, FL_GPU_POWER_INSTANT_W)) {
         fl_nvml_field f = {.id = FL_NVML_FIELD_POWER_INSTANT};
         if (fine(r, FL_NVML_CALL(r->h, fields, r->g->handle, 1, &f)) && fine(r, f.code))
-            put(r, FL_GPU_POWER_INSTANT_W, f.value.u / 1e3);
+            put_signal(r, FL_GPU_POWER_INSTANT_W, f.value.u / 1e3);
     }
     if ((wants(r, FL_GPU_ENERGY_J) || wants(r, FL_GPU_ENERGY_NS)) &&
         fine(r, FL_NVML_CALL(r->h, energy, r->g->handle, &mj))) {
-        put(r, FL_GPU_ENERGY_J, (double)mj / 1e3);
-        put(r, FL_GPU_ENERGY_NS, (double)r->g->last[FL_GPU_ENERGY_J].fresh_ns);
+        put_signal(r, FL_GPU_ENERGY_J, (double)mj / 1e3);
+        put_signal(r, FL_GPU_ENERGY_NS, (double)r->g->last[FL_GPU_ENERGY_J].fresh_ns);
     }
 }
 
@@ -87,23 +87,23 @@ static void read_state(reading *r) {
     double c = 0;
     if ((wants(r, FL_GPU_UTIL_GPU_PCT) || wants(r, FL_GPU_UTIL_MEM_PCT)) &&
         fine(r, FL_NVML_CALL(r->h, utilisation, r->g->handle, &u))) {
-        put(r, FL_GPU_UTIL_GPU_PCT, u.gpu);
-        put(r, FL_GPU_UTIL_MEM_PCT, u.memory);
+        put_signal(r, FL_GPU_UTIL_GPU_PCT, u.gpu);
+        put_signal(r, FL_GPU_UTIL_MEM_PCT, u.memory);
     }
     if (wants(r, FL_GPU_SM_MHZ) && fine(r, FL_NVML_CALL(r->h, clock, r->g->handle, FL_NVML_CLOCK_SM, &mhz)))
-        put(r, FL_GPU_SM_MHZ, mhz);
+        put_signal(r, FL_GPU_SM_MHZ, mhz);
     if (wants(r, FL_GPU_MEM_MHZ) && fine(r, FL_NVML_CALL(r->h, clock, r->g->handle, FL_NVML_CLOCK_MEM, &mhz)))
-        put(r, FL_GPU_MEM_MHZ, mhz);
+        put_signal(r, FL_GPU_MEM_MHZ, mhz);
     if (wants(r, FL_GPU_TEMP_C) && fine(r, celsius(r->h, r->g, &c)))
-        put(r, FL_GPU_TEMP_C, c);
+        put_signal(r, FL_GPU_TEMP_C, c);
     if (wants(r, FL_GPU_THROTTLE) && fine(r, FL_NVML_CALL(r->h, reasons, r->g->handle, &reasons)))
-        put(r, FL_GPU_THROTTLE, throttle_bits(reasons));
+        put_signal(r, FL_GPU_THROTTLE, throttle_bits(reasons));
     if (wants(r, FL_GPU_POWER_VIOLATION_NS) &&
         fine(r, FL_NVML_CALL(r->h, violation, r->g->handle, FL_NVML_POLICY_POWER, &v)))
-        put(r, FL_GPU_POWER_VIOLATION_NS, (double)v.violation_ns);
+        put_signal(r, FL_GPU_POWER_VIOLATION_NS, (double)v.violation_ns);
     if (wants(r, FL_GPU_THERMAL_VIOLATION_NS) &&
         fine(r, FL_NVML_CALL(r->h, violation, r->g->handle, FL_NVML_POLICY_THERMAL, &v)))
-        put(r, FL_GPU_THERMAL_VIOLATION_NS, (double)v.violation_ns);
+        put_signal(r, FL_GPU_THERMAL_VIOLATION_NS, (double)v.violation_ns);
 }
 
 static bool open_profile(reading *r) {
@@ -126,8 +126,8 @@ static void compare_samples(reading *r, fl_nvml_sample first, fl_nvml_sample sec
     r->g->gpm_known = fine(r, r->h->nvml.gpm_metrics(&m)) && !m.metric[0].code && !m.metric[1].code;
     if (!r->g->gpm_known)
         return;
-    put(r, FL_GPU_SM_ACTIVE_PCT, m.metric[0].value);
-    put(r, FL_GPU_DRAM_ACTIVE_PCT, m.metric[1].value);
+    put_signal(r, FL_GPU_SM_ACTIVE_PCT, m.metric[0].value);
+    put_signal(r, FL_GPU_DRAM_ACTIVE_PCT, m.metric[1].value);
 }
 
 /* Profiling counters (Hopper and later): two samples over 100 ms apart make one value, shown until the next. Samples
@@ -140,8 +140,8 @@ static void read_profile(reading *r) {
     const uint64_t n = g->gpm_taken, at = n % FL_NVML_GPM_KEPT;
     if (n && r->t_ns - g->gpm_ns[(n - 1) % FL_NVML_GPM_KEPT] <= GPM_WINDOW_NS / 2) {
         if (g->gpm_known) {
-            put(r, FL_GPU_SM_ACTIVE_PCT, g->last[FL_GPU_SM_ACTIVE_PCT].value);
-            put(r, FL_GPU_DRAM_ACTIVE_PCT, g->last[FL_GPU_DRAM_ACTIVE_PCT].value);
+            put_signal(r, FL_GPU_SM_ACTIVE_PCT, g->last[FL_GPU_SM_ACTIVE_PCT].value);
+            put_signal(r, FL_GPU_DRAM_ACTIVE_PCT, g->last[FL_GPU_DRAM_ACTIVE_PCT].value);
         }
         return;
     }

@@ -1,3 +1,5 @@
+#include "harness/live/vendor/rsmi_host.h"
+
 #include "harness/live/vendor/rsmi_inside.h"
 
 #include <inttypes.h>
@@ -9,13 +11,6 @@
 /* Where the library takes any whole MHz of a range, a ladder of every one would keep policies that try rung by rung
  * busy for ever (assumed). */
 enum { RANGE_STEP_MHZ = 25 };
-
-fl_status fl_rsmi_failed(const fl_rsmi_gpu *g, const char *what, fl_rsmi_code code, fl_diag *d) {
-    return fl_error(d, fl_rsmi_refused(code) ? FL_IO : FL_HARDWARE, "GPU %u: %s: %s", g->index, what,
-                    fl_rsmi_reason(code));
-}
-
-double fl_rsmi_mhz(uint64_t hz) { return (double)hz / 1e6; }
 
 /* ---- ladders ---- */
 
@@ -187,6 +182,11 @@ static const fl_backend BACKEND = {.name = "rocm-smi",
 static fl_status find_gpus(const fl_gpus *opened, const char *list, fl_diag *missing, fl_diag *d) {
     fl_rsmi_host *h = opened->self;
     uint32_t all = 0;
+    fl_status s = fl_rsmi_open(&h->rsmi, d);
+    if (s)
+        return s;
+    if (FL_RSMI_CALL(&h->rsmi, version, FL_RSMI_COMPONENT_DRIVER, h->driver, sizeof h->driver) || !*h->driver)
+        snprintf(h->driver, sizeof h->driver, "unknown");
     const fl_rsmi_code code = h->rsmi.count(&all);
     if (code || !all || all > 1024)
         return fl_error(d, FL_HARDWARE, "no AMD GPU: %s", code ? fl_rsmi_reason(code) : "ROCm SMI lists none");
@@ -196,20 +196,5 @@ static fl_status find_gpus(const fl_gpus *opened, const char *list, fl_diag *mis
 }
 
 fl_status fl_rsmi_host_open(fl_gpus *out, const char *list, fl_diag *missing, fl_diag *d) {
-    *out = (fl_gpus){0};
-    fl_rsmi_host *h = calloc(1, sizeof *h);
-    if (!h)
-        return fl_no_memory(d, "the GPUs");
-    const fl_gpus opened = {.back = &BACKEND, .self = h};
-    fl_status s = fl_rsmi_open(&h->rsmi, d);
-    if (!s)
-        s = find_gpus(&opened, list, missing, d);
-    if (s) {
-        close_host(h);
-        return s;
-    }
-    if (FL_RSMI_CALL(&h->rsmi, version, FL_RSMI_COMPONENT_DRIVER, h->driver, sizeof h->driver) || !*h->driver)
-        snprintf(h->driver, sizeof h->driver, "unknown");
-    *out = opened;
-    return FL_OK;
+    return fl_gpus_open(out, &BACKEND, sizeof(fl_rsmi_host), find_gpus, list, missing, d);
 }

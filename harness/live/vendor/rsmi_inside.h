@@ -1,10 +1,10 @@
-/* What the parts of the ROCm SMI back end share: rsmi_host.c opens it, rsmi_read.c reads, rsmi_set.c sets and restores.
- */
+/* What the parts of the ROCm SMI back end share. rsmi_host.c opens it and joins them: rsmi_read.c reads, rsmi_set.c
+ * sets and restores. */
 #ifndef FL_LIVE_RSMI_INSIDE_H
 #define FL_LIVE_RSMI_INSIDE_H
 
+#include "harness/live/vendor/backend.h"
 #include "harness/live/vendor/rsmi.h"
-#include "harness/live/vendor/rsmi_host.h"
 #include "harness/live/vendor/seen.h"
 
 typedef struct fl_rsmi_gpu {
@@ -29,7 +29,7 @@ typedef struct fl_rsmi_host {
 } fl_rsmi_host;
 
 fl_status fl_rsmi_failed(const fl_rsmi_gpu *g, const char *what, fl_rsmi_code code, fl_diag *d);
-double fl_rsmi_mhz(uint64_t hz);
+static inline double fl_rsmi_mhz(uint64_t hz) { return (double)hz / 1e6; }
 
 /* As in fl_backend. */
 fl_status fl_rsmi_read(void *self, uint32_t i, uint64_t needs, int64_t t_ns, fl_gpu_sample *sample, fl_diag *d);

@@ -22,7 +22,7 @@ static bool fine(reading *r, fl_rsmi_code code) {
     return code == FL_RSMI_OK;
 }
 
-static void put(reading *r, int id, double value, int64_t refresh_ns) {
+static void put_signal(reading *r, int id, double value, int64_t refresh_ns) {
     fl_seen_put(&r->g->last[id], r->out, id, value, r->t_ns, refresh_ns);
 }
 
@@ -34,7 +34,7 @@ static void read_power(reading *r) {
     int type = 0;
     if (wants(r, FL_GPU_POWER_W) && ((lib->power && fine(r, lib->power(g->index, &uw, &type))) ||
                                      fine(r, FL_RSMI_CALL(lib, power_average, g->index, 0, &uw))))
-        put(r, FL_GPU_POWER_W, (double)uw / 1e6, POWER_REFRESH_NS);
+        put_signal(r, FL_GPU_POWER_W, (double)uw / 1e6, POWER_REFRESH_NS);
     if (!(wants(r, FL_GPU_ENERGY_J) || wants(r, FL_GPU_ENERGY_NS)) ||
         !fine(r, FL_RSMI_CALL(lib, energy, g->index, &count, &uj_each, &ns)))
         return;
@@ -43,8 +43,8 @@ static void read_power(reading *r) {
         g->energy_ns = ns;
         g->energy_origin_ns = r->t_ns;
     }
-    put(r, FL_GPU_ENERGY_J, (double)count * (double)uj_each / 1e6, FL_SEEN_MOVES);
-    put(r, FL_GPU_ENERGY_NS, (double)(g->energy_origin_ns + (int64_t)(ns - g->energy_ns)), FL_SEEN_MOVES);
+    put_signal(r, FL_GPU_ENERGY_J, (double)count * (double)uj_each / 1e6, FL_SEEN_MOVES);
+    put_signal(r, FL_GPU_ENERGY_NS, (double)(g->energy_origin_ns + (int64_t)(ns - g->energy_ns)), FL_SEEN_MOVES);
 }
 
 static void read_clock(reading *r, int clock, int id) {
@@ -53,7 +53,7 @@ static void read_clock(reading *r, int clock, int id) {
     const uint64_t *hz;
     if (wants(r, id) && fine(r, FL_RSMI_CALL(&r->h->rsmi, clocks, r->g->index, clock, &c)) &&
         fl_rsmi_clocks_of(&c, &count, &current, &hz) && current < count)
-        put(r, id, fl_rsmi_mhz(hz[current]), 0);
+        put_signal(r, id, fl_rsmi_mhz(hz[current]), 0);
 }
 
 static void read_state(reading *r) {
@@ -61,13 +61,13 @@ static void read_state(reading *r) {
     uint32_t percent = 0;
     int64_t millidegrees = 0;
     if (wants(r, FL_GPU_UTIL_GPU_PCT) && fine(r, FL_RSMI_CALL(lib, busy, r->g->index, &percent)))
-        put(r, FL_GPU_UTIL_GPU_PCT, percent, BUSY_REFRESH_NS);
+        put_signal(r, FL_GPU_UTIL_GPU_PCT, percent, BUSY_REFRESH_NS);
     if (wants(r, FL_GPU_UTIL_MEM_PCT) && fine(r, FL_RSMI_CALL(lib, mem_busy, r->g->index, &percent)))
-        put(r, FL_GPU_UTIL_MEM_PCT, percent, BUSY_REFRESH_NS);
+        put_signal(r, FL_GPU_UTIL_MEM_PCT, percent, BUSY_REFRESH_NS);
     if (wants(r, FL_GPU_TEMP_C) && /* boards for servers have no edge sensor */
         (fine(r, FL_RSMI_CALL(lib, heat, r->g->index, FL_RSMI_HEAT_EDGE, FL_RSMI_HEAT_NOW, &millidegrees)) ||
          fine(r, FL_RSMI_CALL(lib, heat, r->g->index, FL_RSMI_HEAT_JUNCTION, FL_RSMI_HEAT_NOW, &millidegrees))))
-        put(r, FL_GPU_TEMP_C, (double)millidegrees / 1e3, 0);
+        put_signal(r, FL_GPU_TEMP_C, (double)millidegrees / 1e3, 0);
 }
 
 /* The library has no code for a lost GPU: its files are gone, or cannot be read, one and all. */

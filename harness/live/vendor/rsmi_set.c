@@ -8,7 +8,7 @@
 static const char LEVEL[] = "perf_level", SM_LOW[] = "sm_min_mhz", SM_HIGH[] = "sm_max_mhz", CAP[] = "power_cap_uw",
                   SM_SET[] = "sm_allowed", MEM_SET[] = "mem_allowed";
 
-static const fl_prior *find(const fl_record *r, const char *key) {
+static const fl_prior *find_prior(const fl_record *r, const char *key) {
     for (size_t i = 0; r && i < r->count; i++)
         if (!strcmp(r->prior[i].key, key))
             return &r->prior[i];
@@ -38,7 +38,7 @@ static fl_status set_level(const fl_rsmi_host *h, const fl_rsmi_gpu *g, int leve
 }
 
 /* mhz FL_DEFAULT: all of them. The library goes to the manual level by itself. */
-static fl_status allow(const fl_rsmi_host *h, const fl_rsmi_gpu *g, int clock, double mhz, fl_diag *d) {
+static fl_status allow_clocks(const fl_rsmi_host *h, const fl_rsmi_gpu *g, int clock, double mhz, fl_diag *d) {
     fl_rsmi_clocks c = {0};
     uint32_t count, current;
     const uint64_t *hz;
@@ -89,14 +89,15 @@ static fl_status set_cap(const fl_rsmi_host *h, const fl_rsmi_gpu *g, uint64_t u
 /* ---- as a back end ---- */
 
 static fl_status set_clock(fl_rsmi_host *h, fl_rsmi_gpu *g, bool sm, double mhz, const fl_record *prior, fl_diag *d) {
-    const fl_prior *low = find(prior, SM_LOW), *high = find(prior, SM_HIGH), *level = find(prior, LEVEL);
+    const fl_prior *low = find_prior(prior, SM_LOW), *high = find_prior(prior, SM_HIGH),
+                   *level = find_prior(prior, LEVEL);
     const bool back = mhz == FL_DEFAULT;
     if (sm && g->ranged && !back)
         return set_range(h, g, (uint64_t)lrint(mhz), (uint64_t)lrint(mhz), d);
     if (sm && g->ranged)
         return set_range(h, g, (uint64_t)(low ? low->value : g->sm[0]),
                          (uint64_t)(high ? high->value : g->sm[g->sm_count - 1]), d);
-    fl_status s = allow(h, g, sm ? FL_RSMI_CLOCK_SM : FL_RSMI_CLOCK_MEM, mhz, d);
+    fl_status s = allow_clocks(h, g, sm ? FL_RSMI_CLOCK_SM : FL_RSMI_CLOCK_MEM, mhz, d);
     if (s)
         return s;
     g->held[!sm] = !back;
@@ -114,8 +115,8 @@ fl_status fl_rsmi_set(void *self, uint32_t i, int control, double value, const f
     case FL_SET_MEM_MHZ:
         return set_clock(h, g, control == FL_SET_SM_MHZ, value, prior, d);
     case FL_SET_POWER_LIMIT_W:
-        if (value == FL_DEFAULT && find(prior, CAP)) {
-            uw = (uint64_t)find(prior, CAP)->value;
+        if (value == FL_DEFAULT && find_prior(prior, CAP)) {
+            uw = (uint64_t)find_prior(prior, CAP)->value;
         } else if (value == FL_DEFAULT) {
             const fl_rsmi_code code = FL_RSMI_CALL(&h->rsmi, cap_default, g->index, &uw);
             if (code)
@@ -166,15 +167,16 @@ fl_status fl_rsmi_prior(void *self, uint32_t i, uint64_t drives, fl_record *r, f
 fl_status fl_rsmi_restore(void *self, uint32_t i, const fl_record *r, fl_diag *d) {
     const fl_rsmi_host *h = self;
     const fl_rsmi_gpu *g = &h->gpu[i];
-    const fl_prior *level = find(r, LEVEL), *low = find(r, SM_LOW), *high = find(r, SM_HIGH), *cap = find(r, CAP);
+    const fl_prior *level = find_prior(r, LEVEL), *low = find_prior(r, SM_LOW), *high = find_prior(r, SM_HIGH),
+                   *cap = find_prior(r, CAP);
     fl_status step[5] = {FL_OK}, first = FL_OK;
     fl_diag why[5] = {{0}};
     if (low && high)
         step[0] = set_range(h, g, (uint64_t)low->value, (uint64_t)high->value, &why[0]);
-    if (find(r, SM_SET))
-        step[1] = allow(h, g, FL_RSMI_CLOCK_SM, FL_DEFAULT, &why[1]);
-    if (find(r, MEM_SET))
-        step[2] = allow(h, g, FL_RSMI_CLOCK_MEM, FL_DEFAULT, &why[2]);
+    if (find_prior(r, SM_SET))
+        step[1] = allow_clocks(h, g, FL_RSMI_CLOCK_SM, FL_DEFAULT, &why[1]);
+    if (find_prior(r, MEM_SET))
+        step[2] = allow_clocks(h, g, FL_RSMI_CLOCK_MEM, FL_DEFAULT, &why[2]);
     if (level)
         step[3] = set_level(h, g, (int)level->value, &why[3]);
     if (cap)

@@ -34,7 +34,7 @@ int fl_ze_refused(fl_ze_code code) {
     return code == FL_ZE_NO_PERMISSION || code == FL_ZE_UNSUPPORTED || code == FL_ZE_NOT_AVAILABLE;
 }
 
-static fl_ze_code start(fl_ze *z) {
+static fl_ze_code start_loader(fl_ze *z) {
     if (z->zes_init && z->zes_drivers && z->zes_devices)
         return z->zes_init(0);
     const bool asked = getenv("ZES_ENABLE_SYSMAN") != NULL;
@@ -63,7 +63,7 @@ fl_status fl_ze_open(fl_ze *z, fl_diag *d) {
         missing = "zesInit and no zeInit";
     if (missing)
         fl_error(d, FL_HARDWARE, "%s has no %s: no Level Zero loader, or too old", z->path, missing);
-    else if ((code = start(z)))
+    else if ((code = start_loader(z)))
         fl_error(d, FL_HARDWARE, "%s does not start: %s", z->path, fl_ze_reason(code));
     if (!missing && !code)
         return FL_OK;

@@ -1,13 +1,11 @@
+#include "harness/live/vendor/ze_host.h"
+
 #include "harness/live/vendor/ze_inside.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-fl_status fl_ze_failed(const fl_ze_gpu *g, const char *what, fl_ze_code code, fl_diag *d) {
-    return fl_error(d, fl_ze_refused(code) ? FL_IO : FL_HARDWARE, "GPU %u: %s: %s", g->index, what, fl_ze_reason(code));
-}
 
 /* ---- domains ---- */
 
@@ -20,7 +18,7 @@ static fl_ze_parts list_parts(lister *list, fl_ze_device device) {
     return p;
 }
 
-static void keep(fl_ze_parts *to, fl_ze_part part) {
+static void keep_part(fl_ze_parts *to, fl_ze_part part) {
     if (to->count < FL_ZE_PARTS_MAX)
         to->part[to->count++] = part;
 }
@@ -32,7 +30,7 @@ static void find_clocks(fl_ze_host *h, fl_ze_gpu *g) {
         if (h->ze.clock_properties(all.part[i], &f) || (f.type != FL_ZE_CLOCK_GPU && f.type != FL_ZE_CLOCK_MEMORY))
             continue;
         const bool sm = f.type == FL_ZE_CLOCK_GPU;
-        keep(sm ? &g->sm : &g->mem, all.part[i]);
+        keep_part(sm ? &g->sm : &g->mem, all.part[i]);
         *(sm ? &g->sm_control : &g->mem_control) = f.can_control;
     }
 }
@@ -60,7 +58,7 @@ static void find_engines(fl_ze_host *h, fl_ze_gpu *g, const int32_t *types, size
         for (uint32_t i = 0; i < all.count; i++) {
             fl_ze_engine e = {.stype = FL_ZE_S_ENGINE};
             if (!FL_ZE_CALL(&h->ze, engine_properties, all.part[i], &e) && e.type == types[t])
-                keep(to, all.part[i]);
+                keep_part(to, all.part[i]);
         }
 }
 
@@ -238,6 +236,9 @@ static fl_status find_gpus(const fl_gpus *opened, const char *list, fl_diag *mis
     fl_ze_driver drivers[DRIVERS_MAX];
     fl_ze_device devices[DEVICES_MAX];
     uint32_t driver_count = DRIVERS_MAX, all = 0;
+    fl_status s = fl_ze_open(&h->ze, d);
+    if (s)
+        return s;
     fl_ze_code code = h->ze.zes_drivers(&driver_count, drivers);
     if (!(h->gpu = calloc((size_t)DRIVERS_MAX * DEVICES_MAX, sizeof *h->gpu)))
         return fl_no_memory(d, "the GPUs");
@@ -255,18 +256,5 @@ static fl_status find_gpus(const fl_gpus *opened, const char *list, fl_diag *mis
 }
 
 fl_status fl_ze_host_open(fl_gpus *out, const char *list, fl_diag *missing, fl_diag *d) {
-    *out = (fl_gpus){0};
-    fl_ze_host *h = calloc(1, sizeof *h);
-    if (!h)
-        return fl_no_memory(d, "the GPUs");
-    const fl_gpus opened = {.back = &BACKEND, .self = h};
-    fl_status s = fl_ze_open(&h->ze, d);
-    if (!s)
-        s = find_gpus(&opened, list, missing, d);
-    if (s) {
-        close_host(h);
-        return s;
-    }
-    *out = opened;
-    return FL_OK;
+    return fl_gpus_open(out, &BACKEND, sizeof(fl_ze_host), find_gpus, list, missing, d);
 }

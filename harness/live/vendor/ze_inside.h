@@ -1,10 +1,11 @@
-/* What the parts of the Level Zero back end share: ze_host.c opens it, ze_read.c reads, ze_set.c sets and restores. */
+/* What the parts of the Level Zero back end share. ze_host.c opens it and joins them: ze_read.c reads, ze_set.c sets
+ * and restores. */
 #ifndef FL_LIVE_ZE_INSIDE_H
 #define FL_LIVE_ZE_INSIDE_H
 
+#include "harness/live/vendor/backend.h"
 #include "harness/live/vendor/seen.h"
 #include "harness/live/vendor/ze.h"
-#include "harness/live/vendor/ze_host.h"
 
 enum { FL_ZE_PARTS_MAX = 16 }; /* more of one kind are passed over */
 

@@ -20,7 +20,7 @@ static bool fine(reading *r, fl_ze_code code) {
     return code == FL_ZE_OK;
 }
 
-static void put(reading *r, int id, double value, int64_t refresh_ns) {
+static void put_signal(reading *r, int id, double value, int64_t refresh_ns) {
     fl_seen_put(&r->g->last[id], r->out, id, value, r->t_ns, refresh_ns);
 }
 
@@ -34,12 +34,12 @@ static void read_power(reading *r) {
         return;
     if (!g->energy_known)
         g->energy_origin_ns = r->t_ns - (int64_t)(now.us * 1000);
-    put(r, FL_GPU_ENERGY_J, (double)now.uj / 1e6, FL_SEEN_MOVES);
-    put(r, FL_GPU_ENERGY_NS, (double)(g->energy_origin_ns + (int64_t)(now.us * 1000)), FL_SEEN_MOVES);
+    put_signal(r, FL_GPU_ENERGY_J, (double)now.uj / 1e6, FL_SEEN_MOVES);
+    put_signal(r, FL_GPU_ENERGY_NS, (double)(g->energy_origin_ns + (int64_t)(now.us * 1000)), FL_SEEN_MOVES);
     if (g->energy_known && now.us > last.us && now.uj >= last.uj)
-        put(r, FL_GPU_POWER_W, (double)(now.uj - last.uj) / (double)(now.us - last.us), 0);
+        put_signal(r, FL_GPU_POWER_W, (double)(now.uj - last.uj) / (double)(now.us - last.us), 0);
     else if (g->energy_known && g->last[FL_GPU_POWER_W].known && now.us == last.us)
-        put(r, FL_GPU_POWER_W, g->last[FL_GPU_POWER_W].value, REFRESH_NS);
+        put_signal(r, FL_GPU_POWER_W, g->last[FL_GPU_POWER_W].value, REFRESH_NS);
     g->energy = now;
     g->energy_known = true;
 }
@@ -61,19 +61,19 @@ static void read_engines(reading *r) {
     fl_ze_gpu *g = r->g;
     double active, at;
     if ((wants(r, FL_GPU_UTIL_GPU_PCT) || wants(r, FL_GPU_COMPUTE_NS)) && activity(r, &g->compute, &active, &at)) {
-        put(r, FL_GPU_COMPUTE_NS, active * 1e3, FL_SEEN_MOVES);
+        put_signal(r, FL_GPU_COMPUTE_NS, active * 1e3, FL_SEEN_MOVES);
         if (g->busy_known && at > g->busy_at_us && active >= g->busy_us) {
             const double share = (active - g->busy_us) / (at - g->busy_at_us);
-            put(r, FL_GPU_UTIL_GPU_PCT, share < 1 ? 100 * share : 100, 0);
+            put_signal(r, FL_GPU_UTIL_GPU_PCT, share < 1 ? 100 * share : 100, 0);
         } else if (g->busy_known && at == g->busy_at_us && g->last[FL_GPU_UTIL_GPU_PCT].known) {
-            put(r, FL_GPU_UTIL_GPU_PCT, g->last[FL_GPU_UTIL_GPU_PCT].value, REFRESH_NS);
+            put_signal(r, FL_GPU_UTIL_GPU_PCT, g->last[FL_GPU_UTIL_GPU_PCT].value, REFRESH_NS);
         }
         g->busy_known = true;
         g->busy_us = active;
         g->busy_at_us = at;
     }
     if (wants(r, FL_GPU_COPY_NS) && activity(r, &g->copy, &active, &at))
-        put(r, FL_GPU_COPY_NS, active * 1e3, FL_SEEN_MOVES);
+        put_signal(r, FL_GPU_COPY_NS, active * 1e3, FL_SEEN_MOVES);
 }
 
 static double throttle_bits(uint32_t held) {
@@ -97,9 +97,9 @@ static void read_clocks(reading *r, const fl_ze_parts *parts, int id, int reason
         known += s.actual >= 0;
     }
     if (known)
-        put(r, id, sum / known, 0);
+        put_signal(r, id, sum / known, 0);
     if (asked && reasons_id >= 0)
-        put(r, reasons_id, throttle_bits(held), 0);
+        put_signal(r, reasons_id, throttle_bits(held), 0);
 }
 
 static void read_memory(reading *r) {
@@ -113,7 +113,7 @@ static void read_memory(reading *r) {
         bytes += (double)b.read + (double)b.write;
     }
     if (r->g->memory.count)
-        put(r, FL_GPU_DRAM_BYTES, bytes, FL_SEEN_MOVES);
+        put_signal(r, FL_GPU_DRAM_BYTES, bytes, FL_SEEN_MOVES);
 }
 
 fl_status fl_ze_read(void *self, uint32_t i, uint64_t needs, int64_t t_ns, fl_gpu_sample *sample, fl_diag *d) {
@@ -127,7 +127,7 @@ fl_status fl_ze_read(void *self, uint32_t i, uint64_t needs, int64_t t_ns, fl_gp
     read_clocks(&r, &r.g->mem, FL_GPU_MEM_MHZ, -1);
     read_memory(&r);
     if (wants(&r, FL_GPU_TEMP_C) && r.g->heat && fine(&r, FL_ZE_CALL(&h->ze, temperature, r.g->heat, &celsius)))
-        put(&r, FL_GPU_TEMP_C, celsius, 0);
+        put_signal(&r, FL_GPU_TEMP_C, celsius, 0);
     sample->valid &= needs;
     sample->fresh &= needs;
     return r.gone ? fl_ze_failed(r.g, "reading", r.gone, d) : FL_OK;

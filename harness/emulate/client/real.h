@@ -1,0 +1,18 @@
+/* Standing before the C library (LD_PRELOAD), and reaching what stands behind. */
+#ifndef FL_EMULATE_REAL_H
+#define FL_EMULATE_REAL_H
+
+#include <dlfcn.h>
+
+#define FL_SHOWN __attribute__((visibility("default")))
+
+/* The C library's own, found when first used: REAL(nanosleep)(...). */
+#define REAL(name)                                                                                                     \
+    __extension__({                                                                                                    \
+        static __typeof__(&name) found_;                                                                               \
+        if (!found_)                                                                                                   \
+            *(void **)&found_ = dlsym(RTLD_NEXT, #name);                                                               \
+        found_;                                                                                                        \
+    })
+
+#endif

@@ -1,0 +1,9 @@
+#ifndef FL_TIME_PROCESS_H
+#define FL_TIME_PROCESS_H
+
+#include <sys/types.h>
+
+/* The process of a pidfd, 0 where that is not known. */
+pid_t fl_time_pid_of(int pidfd);
+
+#endif

@@ -1,0 +1,12 @@
+/* System calls that a program makes by itself, past the C library. */
+#ifndef FL_TIME_RAW_H
+#define FL_TIME_RAW_H
+
+/* Is told of one that asks for time, or for what would: the system call, in words. It returns where the call may be
+ * made. */
+typedef void fl_raw_refuse(const char *call);
+
+/* From here on this thread's are seen. */
+void fl_raw_catch(fl_raw_refuse *refuse);
+
+#endif

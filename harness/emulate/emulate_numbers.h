@@ -1,0 +1,16 @@
+/* Numbers that a program may ask of a board (FL_ASK_NUMBER). Results of NVML. */
+#ifndef FL_EMULATE_NUMBERS_H
+#define FL_EMULATE_NUMBERS_H
+
+#include "harness/emulate/emulate_board.h"
+
+#define FL_MEMORY_USED (UINT64_C(1) << 30)
+
+int32_t fl_number_of(fl_boards *all, const fl_ask *q, uint64_t *out);
+bool fl_number_is_reading(const fl_ask *q); /* it is a sensor's */
+/* A signal in whole units of 1/scale; NVML_NOT_SUPPORTED where the board has no sensor for it, or it is missing now. */
+int32_t fl_number_signal(fl_boards *all, uint32_t gpu, int id, double scale, uint64_t *out);
+/* A limit in mW; NVML_NOT_SUPPORTED where the chip has none. */
+int32_t fl_number_limit(double watts, uint64_t *out);
+
+#endif

@@ -1,0 +1,25 @@
+/* What a session is asked for. */
+#ifndef FL_EMULATE_OPTIONS_H
+#define FL_EMULATE_OPTIONS_H
+
+#include "harness/emulate/emulate_errors.h"
+#include "harness/input/scene.h"
+#include "sim/fault.h"
+
+typedef enum fl_emulate_time { FL_TIME_WALL, FL_TIME_VIRTUAL } fl_emulate_time;
+
+typedef struct fl_emulate_options {
+    const fl_scene *scene;
+    fl_emulate_time time;
+    double scale;          /* WALL: simulated seconds per second */
+    double set_ms[2];      /* a set takes between these, drawn with the seed; below 0 = as the platform says */
+    const fl_fault *fault; /* fault_count: into sensors and sets, as in fl_run */
+    size_t fault_count;
+    const fl_refusal *refusal;
+    size_t refusal_count;
+    const char *rings;      /* folder for a ring of kernel records (harness/live/collector/ring.h); NULL = none */
+    char *const *command;   /* NULL-terminated */
+    const char *client_dir; /* where the client's libraries lie */
+} fl_emulate_options;
+
+#endif
