@@ -37,9 +37,6 @@ void fl_setup_free(fl_setup *u);
 /* Seeds of each policy and workload: runs of one scene, or draws of it. */
 size_t fl_setup_seeds(const fl_setup *u);
 
-/* "energy", "edp" or "ed2p"; the nearest offered. */
-fl_status fl_objective_parse(const char *name, fl_objective *o, fl_diag *d);
-
 #define FL_SETUP_OPTIONS(s)                                                                                             \
     FL_SCENE_OPTIONS((s).scene),                                                                                        \
         {"policy", "SPEC", FL_OPTION_LIST, &(s).policies, 0, 0, "policy with parameters (may be repeated)"},            \
