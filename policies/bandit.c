@@ -46,7 +46,7 @@ typedef struct node_state {
     arm arm[ARMS_MAX];
 } node_state;
 
-static fl_bandit_base *bases(void *state) { return (fl_bandit_base *)((char *)state + sizeof(node_state)); }
+static fl_bandit_base *bases(void *state) { return fl_gpu_states(state, sizeof(node_state)); }
 
 /* ---- set-up -------------------------------------------------------------------------------------------------------
  */
@@ -199,15 +199,26 @@ static void leave_parking(node_state *n, const params *p, const fl_facts *facts,
     pull(n, n->now, 1, facts, s, c);
 }
 
-static void show(const node_state *n, const params *p, double *probe) {
+enum { PROBE_ARM_MHZ, PROBE_PULLS, PROBE_REWARD, PROBE_BEST_MHZ, PROBE_BOUND, PROBE_HELD, PROBES };
+
+static const fl_probe probe_rows[PROBES] = {
+    [PROBE_ARM_MHZ] = {"arm_mhz", "MHz", "clock of the arm in force; none while the default holds", 0},
+    [PROBE_PULLS] = {"pulls", "", "pulls judged so far: t", 0},
+    [PROBE_REWARD] = {"reward", "", "of the last pull (Eq. 4)", 0},
+    [PROBE_BEST_MHZ] = {"best_mhz", "MHz", "clock with the largest mean reward, once each was pulled", 0},
+    [PROBE_BOUND] = {"bound", "", "upper confidence bound of the arm in force (Eq. 5)", 0},
+    [PROBE_HELD] = {"held", "", "1: nothing to judge by, so nothing was decided", 0},
+};
+
+static void show(const node_state *n, const params *p, fl_command *c) {
     const arm *a = n->now == NO_ARM ? NULL : &n->arm[n->now];
-    probe[0] = a && !n->parked ? a->mhz : (double)NAN;
-    probe[1] = (double)n->pulls;
-    probe[2] = n->reward;
-    probe[3] = n->pulls >= n->arms ? n->arm[best(n, 0)].mhz : (double)NAN;
-    probe[4] = a && a->pulls && n->pulls > 1 ? a->mean + p->alpha * sqrt(log((double)n->pulls) / (double)a->pulls)
-                                             : (double)NAN;
-    probe[5] = n->held;
+    fl_show_node(c, PROBE_ARM_MHZ, a && !n->parked ? a->mhz : (double)NAN);
+    fl_show_node(c, PROBE_PULLS, (double)n->pulls);
+    fl_show_node(c, PROBE_REWARD, n->reward);
+    fl_show_node(c, PROBE_BEST_MHZ, n->pulls >= n->arms ? n->arm[best(n, 0)].mhz : (double)NAN);
+    if (a && a->pulls && n->pulls > 1)
+        fl_show_node(c, PROBE_BOUND, a->mean + p->alpha * sqrt(log((double)n->pulls) / (double)a->pulls));
+    fl_show_node(c, PROBE_HELD, n->held);
 }
 
 static void step(void *state, const params *p, kind k, const fl_facts *facts, const fl_sample *sample, fl_command *c) {
@@ -224,7 +235,7 @@ static void step(void *state, const params *p, kind k, const fl_facts *facts, co
         n->held = 1;
         wait_for_readings(n, p, facts, sample, c);
     }
-    show(n, p, c->probe);
+    show(n, p, c);
 }
 
 #define STEP(ident, which)                                                                                             \
@@ -239,52 +250,34 @@ STEP(epsilon_step, EPSILON_GREEDY)
 /* ---- descriptors --------------------------------------------------------------------------------------------------
  */
 
-#define ROW(member, unit_text, kind_id, standard_text, low, high, help_text)                                           \
-    {                                                                                                                  \
-        .name = #member, .unit = unit_text, .type = kind_id, .offset = offsetof(params, member),                       \
-        .standard = standard_text, .min = low, .max = high, .help = help_text                                          \
-    }
 #define COMMON_ROWS                                                                                                    \
-    ROW(arms_mhz, "MHz", FL_PARAM_LIST, "", 1, 100000, "clocks f_1..f_K; none: the SM ladder of GPU 0"),               \
-        ROW(interval_ms, "ms", FL_PARAM_REAL, "10", 0.1, 60000, "time step t of Algorithm 1: one pull"),               \
-        ROW(reward_scale, "", FL_PARAM_REAL, "1", 1e-9, 1e9,                                                           \
-            "factor on the reward of Eq. 4, which the paper does not normalise"),                                      \
-        ROW(settle_ms, "ms", FL_PARAM_REAL, "100", 0, 60000,                                                           \
-            "longest wait for the achieved clock to show the arm's (assumed)"),                                        \
-        ROW(patience_ms, "ms", FL_PARAM_REAL, "1000", 1, 3600000,                                                      \
-            "longest wait for a pull that can be judged, then the default clock holds (assumed)")
-
+    FL_PARAM(params, arms_mhz, LIST(1, 100000), "MHz", "", "clocks f_1..f_K; none: the SM ladder of GPU 0"),           \
+        FL_PARAM(params, interval_ms, REAL(0.1, 60000), "ms", "10", "time step t of Algorithm 1: one pull"),           \
+        FL_PARAM(params, reward_scale, REAL(1e-9, 1e9), "", "1",                                                       \
+                 "factor on the reward of Eq. 4, which the paper does not normalise"),                                 \
+        FL_PARAM(params, settle_ms, REAL(0, 60000), "ms", "100",                                                       \
+                 "longest wait for the achieved clock to show the arm's (assumed)"),                                   \
+        FL_PARAM(params, patience_ms, REAL(1, 3600000), "ms", "1000",                                                  \
+                 "longest wait for a pull that can be judged, then the default clock holds (assumed)")
 static const fl_param ucb_rows[] = {
-    COMMON_ROWS, ROW(alpha, "", FL_PARAM_REAL, "1", 0, 1e9, "exploration weight alpha (Eq. 5)"),
-    ROW(cycles, "", FL_PARAM_INT, "4", 0, 1000000, "cycles C of pure exploration (Algorithm 1, lines 3-11)")};
+    COMMON_ROWS, FL_PARAM(params, alpha, REAL(0, 1e9), "", "1", "exploration weight alpha (Eq. 5)"),
+    FL_PARAM(params, cycles, INT(0, 1000000), "", "4", "cycles C of pure exploration (Algorithm 1, lines 3-11)")};
 static const fl_param random_rows[] = {
-    COMMON_ROWS, ROW(other, "", FL_PARAM_BOOL, "0", 0, 1,
-                     "1: never the same clock twice in a row, the other reading of 'a different frequency at random'")};
+    COMMON_ROWS,
+    FL_PARAM(params, other, BOOL, "", "0",
+             "1: never the same clock twice in a row, the other reading of 'a different frequency at random'")};
 static const fl_param round_robin_rows[] = {COMMON_ROWS};
 static const fl_param epsilon_rows[] = {
     COMMON_ROWS,
-    ROW(epsilon, "", FL_PARAM_REAL, "0.1", 0, 1, "share of pulls that explore (Implementation Details)"),
-    {.name = "explore",
-     .unit = "",
-     .type = FL_PARAM_CHOICE,
-     .offset = offsetof(params, explore),
-     .standard = "uniform",
-     .choices = "uniform|least",
-     .help = "any clock alike, or the one chosen least: two readings of 'less frequently chosen options'"}};
+    FL_PARAM(params, epsilon, REAL(0, 1), "", "0.1", "share of pulls that explore (Implementation Details)"),
+    FL_PARAM(params, explore, CHOICE("uniform|least"), "", "uniform",
+             "any clock alike, or the one chosen least: two readings of 'less frequently chosen options'")};
 
-static const fl_probe probes[] = {{"arm_mhz", "MHz", "clock of the arm in force; none while the default holds", 0},
-                                  {"pulls", "", "pulls judged so far: t", 0},
-                                  {"reward", "", "of the last pull (Eq. 4)", 0},
-                                  {"best_mhz", "MHz", "clock with the largest mean reward, once each was pulled", 0},
-                                  {"bound", "", "upper confidence bound of the arm in force (Eq. 5)", 0},
-                                  {"held", "", "1: nothing to judge by, so nothing was decided", 0}};
-
-#define COUNT(x) (sizeof(x) / sizeof *(x))
 #define BANDIT(title, text, where, rows, function)                                                                     \
     {                                                                                                                  \
         FL_POLICY_ABI, .name = title, .summary = text, .source = where,                                                \
                        .gpu_needs = FL_BANDIT_SIGNALS | FL_BIT(FL_GPU_SM_MHZ), .gpu_drives = FL_BIT(FL_SET_SM_MHZ),    \
-                       .param = rows, .param_count = COUNT(rows), .probe = probes, .probe_count = COUNT(probes),       \
+                       .param = rows, .param_count = FL_COUNT(rows), .probe = probe_rows, .probe_count = PROBES,       \
                        .param_size = sizeof(params), .state_size = sizeof(node_state),                                 \
                        .gpu_size = sizeof(fl_bandit_base), .init = init, .step = function                              \
     }

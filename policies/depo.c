@@ -23,10 +23,6 @@ typedef struct params {
     double window_s, skip_s, settle_ms, missing_s, period_ms;
 } params;
 
-typedef struct node_state {
-    uint64_t spare[2];
-} node_state;
-
 typedef struct trial { /* an inner point of the bracket */
     double gear, objective, loss;
 } trial;
@@ -42,10 +38,10 @@ typedef struct gpu_state {
     double loss, optimised_s;         /* as last found; NAN: not yet */
     int32_t state, low, high;         /* bracket, in gears */
     int32_t top, set_gear, best_gear; /* gears of step_w from low_w; -1: the default limit */
-    uint32_t base_windows, blind, idle, spare[3];
+    uint32_t base_windows, blind, idle;
 } gpu_state;
 
-static gpu_state *gpus(void *state) { return (gpu_state *)((char *)state + sizeof(node_state)); }
+static gpu_state *gpus(void *state) { return fl_gpu_states(state, 0); }
 
 static int64_t ns_of(double seconds) { return (int64_t)(seconds * 1e9 + 0.5); }
 
@@ -265,61 +261,70 @@ static void step_gpu(const params *p, gpu_state *g, uint32_t gpu, const fl_gpu_s
     g->last_ns = now_ns;
 }
 
+enum {
+    PROBE_STATE,
+    PROBE_LIMIT_SET_W,
+    PROBE_BASE_RATE,
+    PROBE_LOSS_PCT,
+    PROBE_LOW,
+    PROBE_HIGH,
+    PROBE_OPTIMISATION_S,
+    PROBE_HELD,
+    PROBES
+};
+
+static const fl_probe probe_rows[PROBES] = {
+    [PROBE_STATE] = {"state", "", "0 waits for kernels, 1 default limit, 2 searching, 3 done", 1},
+    [PROBE_LIMIT_SET_W] = {"limit_set_w", "W", "power limit that holds; -1 the default", 1},
+    [PROBE_BASE_RATE] = {"base_rate", "1/s", "kernels per second at the default limit", 1},
+    [PROBE_LOSS_PCT] = {"loss_pct", "%", "loss by the rate of kernels, of the last window", 1},
+    [PROBE_LOW] = {"low", "", "lower end of the bracket, in gears", 1},
+    [PROBE_HIGH] = {"high", "", "upper end of the bracket, in gears", 1},
+    [PROBE_OPTIMISATION_S] = {"optimisation_s", "s", "from the first kernel to the end of the search", 1},
+    [PROBE_HELD] = {"held", "", "1: decided without readings, or without a limit to set", 1},
+};
+
 static void step(void *state, const void *param_bytes, const fl_facts *facts, const fl_sample *sample,
                  fl_command *command) {
     const params *p = param_bytes;
-    const uint32_t count = facts->gpu_count;
-    for (uint32_t i = 0; i < count; i++) {
+    for (uint32_t i = 0; i < facts->gpu_count; i++) {
         gpu_state *g = &gpus(state)[i];
         step_gpu(p, g, i, &sample->gpu[i], sample->time_ns, command);
-        const double cell[] = {g->state,       g->set_gear < 0 ? FL_DEFAULT : g->low_w + g->set_gear * p->step_w,
-                               g->base_rate,   100 * g->loss,
-                               g->low,         g->high,
-                               g->optimised_s, g->blind || g->top == 0};
-        for (uint32_t k = 0; k < sizeof cell / sizeof *cell; k++)
-            command->probe[k * count + i] = cell[k];
+        const double shown[PROBES] = {
+            [PROBE_STATE] = g->state,
+            [PROBE_LIMIT_SET_W] = g->set_gear < 0 ? FL_DEFAULT : g->low_w + g->set_gear * p->step_w,
+            [PROBE_BASE_RATE] = g->base_rate,
+            [PROBE_LOSS_PCT] = 100 * g->loss,
+            [PROBE_LOW] = g->low,
+            [PROBE_HIGH] = g->high,
+            [PROBE_OPTIMISATION_S] = g->optimised_s,
+            [PROBE_HELD] = g->blind || g->top == 0,
+        };
+        for (int k = 0; k < PROBES; k++)
+            fl_show_gpu(command, i, k, shown[k]);
     }
     command->delay_ns = (int64_t)(p->period_ms * 1e6 + 0.5);
 }
 
-#define ROW(member, unit_, type_, standard_, min_, max_, choices_, help_)                                              \
-    {                                                                                                                  \
-        .name = #member, .unit = unit_, .type = type_, .offset = offsetof(params, member), .standard = standard_,      \
-        .min = min_, .max = max_, .choices = choices_, .help = help_                                                   \
-    }
-#define REAL(member, unit_, standard_, min_, max_, help_)                                                              \
-    ROW(member, unit_, FL_PARAM_REAL, standard_, min_, max_, NULL, help_)
-
 static const fl_param param_rows[] = {
-    REAL(con_perf, "", "0.05", 0, 10, "loss of performance that is allowed, by the rate of kernels"),
-    ROW(objective, "", FL_PARAM_CHOICE, "energy", 0, 0, "power|energy|edp|ed2p", "what is minimised"),
-    REAL(step_w, "W", "5", 0.001, 1e5, "one gear of the power limit"),
-    REAL(low_w, "W", "0", 0, 1e5, "lowest limit tried; 0: the board's lowest"),
-    REAL(high_w, "W", "0", 0, 1e5, "highest; 0: the board's default"),
-    ROW(windows, "", FL_PARAM_INT, "4", 1, 1000, NULL, "windows at the default limit"),
-    ROW(bracket, "", FL_PARAM_INT, "5", 1, 1000, NULL, "gears in the bracket at which the search ends"),
-    ROW(constrained, "", FL_PARAM_BOOL, "1", 0, 1, NULL,
-        "1: where a point breaks the bound the search goes up, so that the upper end never does and only the bracket "
-        "ends "
-        "it; 0: by the objective alone, ended by either (which of the two was run is unpublished)"),
-    REAL(window_s, "s", "4", 0.001, 1e6, "one window"),
-    REAL(skip_s, "s", "5", 0, 1e6, "from the first kernel to the first window: the unstable start (assumed)"),
-    REAL(settle_ms, "ms", "300", 0, 1e6, "from setting a limit to the window (assumed)"),
-    REAL(missing_s, "s", "1", 0, 1e6,
-         "time without kernels or power known, or beyond four mean kernels without one that ends; then a trial goes "
-         "back to the default (assumed)"),
-    REAL(period_ms, "ms", "100", 0.001, 3.6e6, "time from one loop to the next (assumed)"),
-};
-
-static const fl_probe probe_rows[] = {
-    {"state", "", "0 waits for kernels, 1 default limit, 2 searching, 3 done", 1},
-    {"limit_set_w", "W", "power limit that holds; -1 the default", 1},
-    {"base_rate", "1/s", "kernels per second at the default limit", 1},
-    {"loss_pct", "%", "loss by the rate of kernels, of the last window", 1},
-    {"low", "", "lower end of the bracket, in gears", 1},
-    {"high", "", "upper end of the bracket, in gears", 1},
-    {"optimisation_s", "s", "from the first kernel to the end of the search", 1},
-    {"held", "", "1: decided without readings, or without a limit to set", 1},
+    FL_PARAM(params, con_perf, REAL(0, 10), "", "0.05", "loss of performance that is allowed, by the rate of kernels"),
+    FL_PARAM(params, objective, CHOICE("power|energy|edp|ed2p"), "", "energy", "what is minimised"),
+    FL_PARAM(params, step_w, REAL(0.001, 1e5), "W", "5", "one gear of the power limit"),
+    FL_PARAM(params, low_w, REAL(0, 1e5), "W", "0", "lowest limit tried; 0: the board's lowest"),
+    FL_PARAM(params, high_w, REAL(0, 1e5), "W", "0", "highest; 0: the board's default"),
+    FL_PARAM(params, windows, INT(1, 1000), "", "4", "windows at the default limit"),
+    FL_PARAM(params, bracket, INT(1, 1000), "", "5", "gears in the bracket at which the search ends"),
+    FL_PARAM(params, constrained, BOOL, "", "1",
+             "1: where a point breaks the bound the search goes up, so that the upper end never does and only the "
+             "bracket ends it; 0: by the objective alone, ended by either (which of the two was run is unpublished)"),
+    FL_PARAM(params, window_s, REAL(0.001, 1e6), "s", "4", "one window"),
+    FL_PARAM(params, skip_s, REAL(0, 1e6), "s", "5",
+             "from the first kernel to the first window: the unstable start (assumed)"),
+    FL_PARAM(params, settle_ms, REAL(0, 1e6), "ms", "300", "from setting a limit to the window (assumed)"),
+    FL_PARAM(params, missing_s, REAL(0, 1e6), "s", "1",
+             "time without kernels or power known, or beyond four mean kernels without one that ends; then a trial "
+             "goes back to the default (assumed)"),
+    FL_PARAM(params, period_ms, REAL(0.001, 3.6e6), "ms", "100", "time from one loop to the next (assumed)"),
 };
 
 FL_POLICY(depo) = {FL_POLICY_ABI,
@@ -330,11 +335,10 @@ FL_POLICY(depo) = {FL_POLICY_ABI,
                                 FL_BIT(FL_GPU_KERNELS),
                    .gpu_drives = FL_BIT(FL_SET_POWER_LIMIT_W),
                    .param = param_rows,
-                   .param_count = sizeof param_rows / sizeof *param_rows,
+                   .param_count = FL_COUNT(param_rows),
                    .probe = probe_rows,
-                   .probe_count = sizeof probe_rows / sizeof *probe_rows,
+                   .probe_count = PROBES,
                    .param_size = sizeof(params),
-                   .state_size = sizeof(node_state),
                    .gpu_size = sizeof(gpu_state),
                    .init = init,
                    .step = step};

@@ -47,7 +47,7 @@ typedef struct gpu_state {
     counter bytes;
 } gpu_state;
 
-static gpu_state *gpus(void *state) { return (gpu_state *)((char *)state + sizeof(node_state)); }
+static gpu_state *gpus(void *state) { return fl_gpu_states(state, sizeof(node_state)); }
 
 /* Lines of Algorithm 1 that set the GPU's state; HELD where a metric is not known. */
 enum { HELD = 0, MEMORY = 4, BOTH = 11, CPU_MED = 15, CPU_LOW = 18, GPU_HIGH = 26, GPU_MED = 29, GPU_LOW = 31 };
@@ -191,8 +191,29 @@ static const char *init(void *state, const void *param_bytes, const fl_facts *fa
     return NULL;
 }
 
-enum { UPC, GRADIENT, LOW_PSTATE, CPU_PSTATE, NODE_PROBES };
-enum { ALU, MEM_UTIL, LINE, HELD_PROBE };
+enum {
+    PROBE_CLOCK_WEIGHTED_UPC,
+    PROBE_GRADIENT_GB_S,
+    PROBE_LOW_PSTATE,
+    PROBE_CPU_PSTATE,
+    PROBE_WEIGHTED_ALU_BUSY,
+    PROBE_GLOBAL_MEM_UTIL,
+    PROBE_LINE,
+    PROBE_HELD,
+    PROBES
+};
+
+static const fl_probe probe_rows[PROBES] = {
+    [PROBE_CLOCK_WEIGHTED_UPC] = {"clock_weighted_upc", "uops/cycle", "ClockWeightedUPC (section 4.1)", 0},
+    [PROBE_GRADIENT_GB_S] = {"gradient_gb_s", "GB/s", "change of the CPU and GPU memory access rate (Alg. 2 line 33)",
+                             0},
+    [PROBE_LOW_PSTATE] = {"low_pstate", "", "CPU-low-power_Pstate after the step (Alg. 2)", 0},
+    [PROBE_CPU_PSTATE] = {"cpu_pstate", "", "P-state set; -1: boost", 0},
+    [PROBE_WEIGHTED_ALU_BUSY] = {"weighted_alu_busy", "%", "WeightedALUBusy (section 4.1)", 1},
+    [PROBE_GLOBAL_MEM_UTIL] = {"global_mem_util", "%", "Global_MemUtil (section 4.1)", 1},
+    [PROBE_LINE] = {"line", "", "line of Alg. 1 that set the GPU's state; 0: none", 1},
+    [PROBE_HELD] = {"held", "", "1: decided without readings, the last states hold", 1},
+};
 
 static void step(void *state, const void *param_bytes, const fl_facts *facts, const fl_sample *s, fl_command *command,
                  int multilevel) {
@@ -201,7 +222,8 @@ static void step(void *state, const void *param_bytes, const fl_facts *facts, co
     const params *p = param_bytes;
     const fl_ladder cpu_ladder = facts->host.cpu;
     const uint32_t count = facts->gpu_count;
-    double *node_probe = command->probe, *gpu_probe = command->probe + NODE_PROBES;
+    double *const mem_util =
+        command->probe[PROBE_GLOBAL_MEM_UTIL]; /* at first in GB/s, until the sum of all is known */
 
     const double upc = clock_weighted_upc(n, p, s);
     const double cpu_rate = 1e-9 * host_rate(&n->cpu_bytes, p, s, FL_HOST_CPU_MEM_BYTES);
@@ -210,7 +232,7 @@ static void step(void *state, const void *param_bytes, const fl_facts *facts, co
     int renewed = n->cpu_bytes.renewed != 0;
     for (uint32_t i = 0; i < count; i++) {
         const double rate = gpu_rate_gb_s(&gpu[i].bytes, p, s, &s->gpu[i]);
-        gpu_probe[MEM_UTIL * count + i] = rate;
+        mem_util[i] = rate;
         if (isnan(rate))
             continue;
         rates++;
@@ -221,7 +243,7 @@ static void step(void *state, const void *param_bytes, const fl_facts *facts, co
 
     int cpu = CPU_HELD, insensitive = 0, shallow = 0; /* shallow: a GPU asks for P2 itself, as line 5 does */
     for (uint32_t i = 0; i < count; i++) {
-        const double own = gpu_probe[MEM_UTIL * count + i], peak = peak_gb_s(p, facts, i);
+        const double own = mem_util[i], peak = peak_gb_s(p, facts, i);
         const double rate = isnan(own) || !facts->host.apu ? own : all;
         const double util_pct = peak > 0 ? 100 * rate / peak : (double)NAN, alu_pct = weighted_alu_busy(&s->gpu[i]);
         const int line = line_of(p, util_pct, upc, alu_pct);
@@ -230,10 +252,10 @@ static void step(void *state, const void *param_bytes, const fl_facts *facts, co
         cpu = cpu_of(p, line) > cpu ? cpu_of(p, line) : cpu;
         insensitive |= line >= GPU_HIGH;
         shallow |= line == MEMORY || (line == GPU_HIGH && p->cpu_beside_high == BESIDE_P2);
-        gpu_probe[ALU * count + i] = alu_pct;
-        gpu_probe[MEM_UTIL * count + i] = util_pct;
-        gpu_probe[LINE * count + i] = line;
-        gpu_probe[HELD_PROBE * count + i] = line == HELD;
+        mem_util[i] = util_pct;
+        fl_show_gpu(command, i, PROBE_WEIGHTED_ALU_BUSY, alu_pct);
+        fl_show_gpu(command, i, PROBE_LINE, line);
+        fl_show_gpu(command, i, PROBE_HELD, line == HELD);
     }
 
     double gradient = NAN;
@@ -244,16 +266,16 @@ static void step(void *state, const void *param_bytes, const fl_facts *facts, co
         for (uint32_t i = 0; i < count; i++)
             gpu[i].bytes.renewed = 0;
     }
-    node_probe[CPU_PSTATE] = NAN;
     if (cpu != CPU_HELD && cpu_ladder.count) {
         const int deep = multilevel && insensitive && !shallow && cpu == CPU_LOW_POWER;
-        node_probe[CPU_PSTATE] = set_cpu(command, cpu_ladder, cpu, deep ? n->low_pstate : p->low_pstate);
+        const double set = set_cpu(command, cpu_ladder, cpu, deep ? n->low_pstate : p->low_pstate);
+        fl_show_node(command, PROBE_CPU_PSTATE, set);
         if (deep)
             walk(n, p, cpu_ladder, gradient);
     }
-    node_probe[UPC] = upc;
-    node_probe[GRADIENT] = gradient;
-    node_probe[LOW_PSTATE] = (double)n->low_pstate;
+    fl_show_node(command, PROBE_CLOCK_WEIGHTED_UPC, upc);
+    fl_show_node(command, PROBE_GRADIENT_GB_S, gradient);
+    fl_show_node(command, PROBE_LOW_PSTATE, (double)n->low_pstate);
     command->delay_ns = ns_of(p->period_ms);
 }
 
@@ -270,57 +292,35 @@ static void multilevel_step(void *state, const void *param_bytes, const fl_facts
 /* ---- descriptors --------------------------------------------------------------------------------------------------
  */
 
-#define ROW(member, unit_, type_, standard_, min_, max_, help_)                                                        \
-    {                                                                                                                  \
-        .name = #member, .unit = unit_, .type = type_, .offset = offsetof(params, member), .standard = standard_,      \
-        .min = min_, .max = max_, .help = help_                                                                        \
-    }
-
 enum { ONE_LEVEL_PARAMS = 11 }; /* the rows after these are multilevelTh's own */
-
 static const fl_param param_rows[] = {
-    ROW(high_pct, "%", FL_PARAM_REAL, "80", 0, 100, "HIGH, threshold of WeightedALUBusy (Alg. 1 lines 10 and 25)"),
-    ROW(medium_pct, "%", FL_PARAM_REAL, "30", 0, 100, "MEDIUM, threshold of WeightedALUBusy (Alg. 1 lines 14 and 28)"),
-    ROW(upc_threshold, "uops/cycle", FL_PARAM_REAL, "0.4", 0, 64,
-        "UPC_Threshold, of ClockWeightedUPC (Alg. 1 lines 8 and 22)"),
-    ROW(bus_efficiency_pct, "%", FL_PARAM_REAL, "75", 0, 101,
-        "DDR_bus_efficiency, threshold of Global_MemUtil (Alg. 1 line 2)"),
-    ROW(period_ms, "ms", FL_PARAM_REAL, "10", 0.001, 3.6e6, "SAMPLING_INTERVAL (Alg. 1 line 35)"),
-    ROW(stale_ms, "ms", FL_PARAM_REAL, "1000", 0, 3.6e6,
-        "how long the last rate of a counter stands that does not refresh; then it is not known (assumed)"),
-    ROW(low_pstate, "", FL_PARAM_INT, "2", 0, 1000,
-        "CPU-low-power_P2 (Alg. 1 lines 5 and 24), counted from the top of the ladder; multilevelTh begins there"),
-    ROW(gpu_high_mhz, "MHz", FL_PARAM_REAL, "0", 0, 100000, "GPU-high (section 2); 0: the top of the ladder"),
-    ROW(gpu_med_mhz, "MHz", FL_PARAM_REAL, "0", 0, 100000,
-        "GPU-med (section 2; its clock is unpublished); 0: the clock at or above 0.79 of the top, assumed"),
-    ROW(gpu_low_mhz, "MHz", FL_PARAM_REAL, "0", 0, 100000,
-        "GPU-low (section 2; its clock is unpublished); 0: the clock at or above 0.5 of the top, assumed"),
-    ROW(peak_gb_s, "GB/s", FL_PARAM_REAL, "0", 0, 1e6,
-        "TheoreticalPeakMemBW (section 4.1); 0: the platform's, of host and GPU together where they share memory"),
-    ROW(mem_threshold_gb_s, "GB/s", FL_PARAM_REAL, "0", -1e6, 1e6,
-        "Mem_threshold (Alg. 2 line 34), of the change of the CPU and GPU access rate from one period to the next "
-        "(unpublished; assumed 0: deeper unless the rate falls)"),
-    ROW(listing, "", FL_PARAM_BOOL, "0", 0, 1,
-        "1: bounds as printed (Alg. 2 lines 35 and 39): one past Pmin, and up to P1; 0: Pmin and low_pstate"),
-    {.name = "cpu_beside_high",
-     .unit = "",
-     .type = FL_PARAM_CHOICE,
-     .offset = offsetof(params, cpu_beside_high),
-     .standard = "walk",
-     .choices = "walk|p2|printed",
-     .help = "where the GPU alone is sensitive (line 25). walk: Alg. 2 lines 32 to 42 as in the other branches (4.2, "
-             "6.2); p2: Alg. 1 line 24 (3.3); printed: the brackets of Alg. 2, the CPU is not set"},
-};
-
-static const fl_probe probe_rows[] = {
-    {"clock_weighted_upc", "uops/cycle", "ClockWeightedUPC (section 4.1)", 0},
-    {"gradient_gb_s", "GB/s", "change of the CPU and GPU memory access rate (Alg. 2 line 33)", 0},
-    {"low_pstate", "", "CPU-low-power_Pstate after the step (Alg. 2)", 0},
-    {"cpu_pstate", "", "P-state set; -1: boost", 0},
-    {"weighted_alu_busy", "%", "WeightedALUBusy (section 4.1)", 1},
-    {"global_mem_util", "%", "Global_MemUtil (section 4.1)", 1},
-    {"line", "", "line of Alg. 1 that set the GPU's state; 0: none", 1},
-    {"held", "", "1: decided without readings, the last states hold", 1},
+    FL_PARAM(params, high_pct, REAL(0, 100), "%", "80", "HIGH, threshold of WeightedALUBusy (Alg. 1 lines 10 and 25)"),
+    FL_PARAM(params, medium_pct, REAL(0, 100), "%", "30",
+             "MEDIUM, threshold of WeightedALUBusy (Alg. 1 lines 14 and 28)"),
+    FL_PARAM(params, upc_threshold, REAL(0, 64), "uops/cycle", "0.4",
+             "UPC_Threshold, of ClockWeightedUPC (Alg. 1 lines 8 and 22)"),
+    FL_PARAM(params, bus_efficiency_pct, REAL(0, 101), "%", "75",
+             "DDR_bus_efficiency, threshold of Global_MemUtil (Alg. 1 line 2)"),
+    FL_PARAM(params, period_ms, REAL(0.001, 3.6e6), "ms", "10", "SAMPLING_INTERVAL (Alg. 1 line 35)"),
+    FL_PARAM(params, stale_ms, REAL(0, 3.6e6), "ms", "1000",
+             "how long the last rate of a counter stands that does not refresh; then it is not known (assumed)"),
+    FL_PARAM(params, low_pstate, INT(0, 1000), "", "2",
+             "CPU-low-power_P2 (Alg. 1 lines 5 and 24), counted from the top of the ladder; multilevelTh begins there"),
+    FL_PARAM(params, gpu_high_mhz, REAL(0, 100000), "MHz", "0", "GPU-high (section 2); 0: the top of the ladder"),
+    FL_PARAM(params, gpu_med_mhz, REAL(0, 100000), "MHz", "0",
+             "GPU-med (section 2; its clock is unpublished); 0: the clock at or above 0.79 of the top, assumed"),
+    FL_PARAM(params, gpu_low_mhz, REAL(0, 100000), "MHz", "0",
+             "GPU-low (section 2; its clock is unpublished); 0: the clock at or above 0.5 of the top, assumed"),
+    FL_PARAM(params, peak_gb_s, REAL(0, 1e6), "GB/s", "0",
+             "TheoreticalPeakMemBW (section 4.1); 0: the platform's, of host and GPU together where they share memory"),
+    FL_PARAM(params, mem_threshold_gb_s, REAL(-1e6, 1e6), "GB/s", "0",
+             "Mem_threshold (Alg. 2 line 34), of the change of the CPU and GPU access rate from one period to the next "
+             "(unpublished; assumed 0: deeper unless the rate falls)"),
+    FL_PARAM(params, listing, BOOL, "", "0",
+             "1: bounds as printed (Alg. 2 lines 35 and 39): one past Pmin, and up to P1; 0: Pmin and low_pstate"),
+    FL_PARAM(params, cpu_beside_high, CHOICE("walk|p2|printed"), "", "walk",
+             "where the GPU alone is sensitive (line 25). walk: Alg. 2 lines 32 to 42 as in the other branches (4.2, "
+             "6.2); p2: Alg. 1 line 24 (3.3); printed: the brackets of Alg. 2, the CPU is not set"),
 };
 
 #define NEEDS                                                                                                          \
@@ -334,9 +334,9 @@ FL_POLICY(multilevelth) = {FL_POLICY_ABI,
                            .source = "DynaCo (SC '13), section 4.2, Algorithm 2 (DynaCo-multilevelTh)",
                            NEEDS,
                            .param = param_rows,
-                           .param_count = sizeof param_rows / sizeof *param_rows,
+                           .param_count = FL_COUNT(param_rows),
                            .probe = probe_rows,
-                           .probe_count = sizeof probe_rows / sizeof *probe_rows,
+                           .probe_count = PROBES,
                            .param_size = sizeof(params),
                            .state_size = sizeof(node_state),
                            .gpu_size = sizeof(gpu_state),
@@ -353,7 +353,7 @@ FL_POLICY(onelevelth) = {FL_POLICY_ABI,
                          .param = param_rows,
                          .param_count = ONE_LEVEL_PARAMS,
                          .probe = probe_rows,
-                         .probe_count = sizeof probe_rows / sizeof *probe_rows,
+                         .probe_count = PROBES,
                          .param_size = sizeof(params),
                          .state_size = sizeof(node_state),
                          .gpu_size = sizeof(gpu_state),

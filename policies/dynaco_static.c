@@ -4,8 +4,6 @@
 
 #include <math.h>
 
-#define COUNT(rows) (sizeof(rows) / sizeof *(rows))
-
 static int64_t delay_ns(double period_ms) { return (int64_t)(period_ms * 1e6 + 0.5); }
 
 static const char *need_ladders(const fl_facts *facts) {
@@ -48,7 +46,6 @@ typedef struct bapm_node {
 
 typedef struct bapm_gpu {
     int64_t depth;
-    double spare;
 } bapm_gpu;
 
 static const char *bapm_init(void *state, const void *params, const fl_facts *facts) {
@@ -78,10 +75,19 @@ static double limit_of(const bapm_params *p, const fl_facts *facts) {
     return p->power_w > 0 ? p->power_w : facts->host.apu && facts->gpu_count ? facts->gpu[0].tdp_w : 0;
 }
 
+enum { BAPM_PACKAGE_W, BAPM_CPU_DEPTH, BAPM_HELD, BAPM_GPU_DEPTH, BAPM_PROBES };
+
+static const fl_probe bapm_probes[BAPM_PROBES] = {
+    [BAPM_PACKAGE_W] = {"package_w", "W", "power of CPU and GPUs, as estimated", 0},
+    [BAPM_CPU_DEPTH] = {"cpu_depth", "", "CPU state: 0 boost, 1 the ladder's top, and on", 0},
+    [BAPM_HELD] = {"held", "", "1: decided without readings, the last states hold", 0},
+    [BAPM_GPU_DEPTH] = {"gpu_depth", "", "GPU state, from the ladder's top", 1},
+};
+
 static void bapm_step(void *state, const void *params, const fl_facts *facts, const fl_sample *s, fl_command *command) {
     const bapm_params *p = params;
     bapm_node *n = state;
-    bapm_gpu *gpu = (bapm_gpu *)(n + 1);
+    bapm_gpu *gpu = fl_gpu_states(state, sizeof *n);
     const double limit = limit_of(p, facts), cpu_w = cpu_watts(n, s);
     double gpu_w = 0, temp = -HUGE_VAL;
     for (uint32_t i = 0; i < facts->gpu_count; i++) {
@@ -108,37 +114,28 @@ static void bapm_step(void *state, const void *params, const fl_facts *facts, co
             gpu[i].depth -= gpu[i].depth > 0;
         if (!held || hot)
             set_gpu(command, i, facts->gpu[i].sm, gpu[i].depth);
-        command->probe[3 + i] = (double)gpu[i].depth;
+        fl_show_gpu(command, i, BAPM_GPU_DEPTH, (double)gpu[i].depth);
     }
     if (!held || hot)
         set_cpu(command, facts->host.cpu, n->cpu_depth);
-    command->probe[0] = all;
-    command->probe[1] = (double)n->cpu_depth;
-    command->probe[2] = limit > 0 ? held && !hot : (double)NAN; /* without a limit no reading is waited for */
+    fl_show_node(command, BAPM_PACKAGE_W, all);
+    fl_show_node(command, BAPM_CPU_DEPTH, (double)n->cpu_depth);
+    if (limit > 0) /* without one no reading is waited for */
+        fl_show_node(command, BAPM_HELD, held && !hot);
     command->delay_ns = delay_ns(p->period_ms);
 }
 
-#define BAPM_ROW(member, unit_, standard_, min_, max_, help_)                                                          \
-    {                                                                                                                  \
-        .name = #member, .unit = unit_, .type = FL_PARAM_REAL, .offset = offsetof(bapm_params, member),                \
-        .standard = standard_, .min = min_, .max = max_, .help = help_                                                 \
-    }
-
 static const fl_param bapm_rows[] = {
-    BAPM_ROW(power_w, "W", "0", 0, 1e5,
+    FL_PARAM(bapm_params, power_w, REAL(0, 1e5), "W", "0",
              "what CPU and GPUs may draw together; 0: on an APU its TDP, elsewhere no limit"),
-    BAPM_ROW(cpu_weight, "", "0.5", 0, 1, "the CPU's share under a limit: the static weight (unpublished; assumed)"),
-    BAPM_ROW(release, "", "0.95", 0, 1, "below this share of the limit both step up (unpublished; assumed)"),
-    BAPM_ROW(temp_c, "C", "0", 0, 1000,
+    FL_PARAM(bapm_params, cpu_weight, REAL(0, 1), "", "0.5",
+             "the CPU's share under a limit: the static weight (unpublished; assumed)"),
+    FL_PARAM(bapm_params, release, REAL(0, 1), "", "0.95",
+             "below this share of the limit both step up (unpublished; assumed)"),
+    FL_PARAM(bapm_params, temp_c, REAL(0, 1000), "C", "0",
              "both step down from here (unpublished); 0: not watched, as nothing met it (section 3)"),
-    BAPM_ROW(period_ms, "ms", "10", 0.001, 3.6e6, "time between looks (unpublished; assumed as DynaCo's)"),
-};
-
-static const fl_probe bapm_probes[] = {
-    {"package_w", "W", "power of CPU and GPUs, as estimated", 0},
-    {"cpu_depth", "", "CPU state: 0 boost, 1 the ladder's top, and on", 0},
-    {"held", "", "1: decided without readings, the last states hold", 0},
-    {"gpu_depth", "", "GPU state, from the ladder's top", 1},
+    FL_PARAM(bapm_params, period_ms, REAL(0.001, 3.6e6), "ms", "10",
+             "time between looks (unpublished; assumed as DynaCo's)"),
 };
 
 FL_POLICY(bapm) = {FL_POLICY_ABI,
@@ -150,9 +147,9 @@ FL_POLICY(bapm) = {FL_POLICY_ABI,
                    .gpu_drives = FL_BIT(FL_SET_SM_MHZ),
                    .host_drives = FL_BIT(FL_SET_HOST_CPU_MHZ) | FL_BIT(FL_SET_HOST_CPU_BOOST),
                    .param = bapm_rows,
-                   .param_count = COUNT(bapm_rows),
+                   .param_count = FL_COUNT(bapm_rows),
                    .probe = bapm_probes,
-                   .probe_count = COUNT(bapm_probes),
+                   .probe_count = BAPM_PROBES,
                    .param_size = sizeof(bapm_params),
                    .state_size = sizeof(bapm_node),
                    .gpu_size = sizeof(bapm_gpu),
@@ -176,10 +173,6 @@ typedef struct static_params {
     double period_ms;
 } static_params;
 
-typedef struct static_node {
-    double spare[2];
-} static_node;
-
 typedef struct kernel_run { /* equal kernels, one after the other */
     uint32_t kind, length;
 } kernel_run;
@@ -189,12 +182,9 @@ typedef struct static_gpu {
     uint64_t runs;             /* ever begun */
     uint32_t guess, looked_up; /* kinds; row is that of the latter */
     int64_t row;               /* of the table; -1: none */
-    uint64_t spare;
 } static_gpu;
 
-_Static_assert(sizeof(static_gpu) % 16 == 0, "parts of the state are multiples of 16 bytes");
-
-static static_gpu *static_gpus(void *state) { return (static_gpu *)((char *)state + sizeof(static_node)); }
+static static_gpu *static_gpus(void *state) { return fl_gpu_states(state, 0); }
 
 static const char *static_init(void *state, const void *params, const fl_facts *facts) {
     const static_params *p = params;
@@ -269,6 +259,13 @@ static uint32_t running(const static_gpu *g) {
     return guess;
 }
 
+enum { STATIC_KIND, STATIC_HELD, STATIC_PROBES };
+
+static const fl_probe static_probes[STATIC_PROBES] = {
+    [STATIC_KIND] = {"kind", "", "kind of kernel taken to run now", 1},
+    [STATIC_HELD] = {"held", "", "1: no kernel with a row is known to run, the last states hold", 1},
+};
+
 static void static_step(void *state, const void *params, const fl_facts *facts, const fl_sample *s,
                         fl_command *command) {
     const static_params *p = params;
@@ -281,8 +278,8 @@ static void static_step(void *state, const void *params, const fl_facts *facts, 
                 take_record(g, s->record[k].kind);
         g->guess = g->runs ? running(g) : UNKNOWN;
         const int64_t row = row_of(g, &p->states, s, g->guess);
-        command->probe[i] = g->guess == UNKNOWN ? (double)NAN : (double)g->guess;
-        command->probe[facts->gpu_count + i] = row < 0;
+        fl_show_gpu(command, i, STATIC_KIND, g->guess == UNKNOWN ? (double)NAN : (double)g->guess);
+        fl_show_gpu(command, i, STATIC_HELD, row < 0);
         if (row < 0)
             continue;
         cpu_mhz = fmax(cpu_mhz, p->states.cell[2 * row]);
@@ -297,17 +294,11 @@ static void static_step(void *state, const void *params, const fl_facts *facts, 
 }
 
 static const fl_param static_rows[] = {
-    {"states", "MHz", FL_PARAM_TABLE, offsetof(static_params, states), "", 0, 0, "key:kernel|cpu_mhz|sm_mhz",
-     "best pair of states of each kernel (section 6: offline profiling, an entire state-space search); a CPU clock "
-     "above "
-     "the software's ladder allows boost; kernels that are not listed keep what is set"},
-    {"period_ms", "ms", FL_PARAM_REAL, offsetof(static_params, period_ms), "1", 0.001, 3.6e6, NULL,
-     "time between looks at the kernels that ended (assumed)"},
-};
-
-static const fl_probe static_probes[] = {
-    {"kind", "", "kind of kernel taken to run now", 1},
-    {"held", "", "1: no kernel with a row is known to run, the last states hold", 1},
+    FL_PARAM(static_params, states, TABLE("key:kernel|cpu_mhz|sm_mhz"), "MHz", "",
+             "best pair of states of each kernel (section 6: offline profiling, an entire state-space search); a CPU "
+             "clock above the software's ladder allows boost; kernels that are not listed keep what is set"),
+    FL_PARAM(static_params, period_ms, REAL(0.001, 3.6e6), "ms", "1",
+             "time between looks at the kernels that ended (assumed)"),
 };
 
 FL_POLICY(idealstatic) = {FL_POLICY_ABI,
@@ -318,11 +309,10 @@ FL_POLICY(idealstatic) = {FL_POLICY_ABI,
                           .host_drives = FL_BIT(FL_SET_HOST_CPU_MHZ) | FL_BIT(FL_SET_HOST_CPU_BOOST),
                           .needs_records = 1,
                           .param = static_rows,
-                          .param_count = COUNT(static_rows),
+                          .param_count = FL_COUNT(static_rows),
                           .probe = static_probes,
-                          .probe_count = COUNT(static_probes),
+                          .probe_count = STATIC_PROBES,
                           .param_size = sizeof(static_params),
-                          .state_size = sizeof(static_node),
                           .gpu_size = sizeof(static_gpu),
                           .init = static_init,
                           .step = static_step};

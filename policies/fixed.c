@@ -4,14 +4,8 @@
 
 #include <math.h>
 
-#define ROW(struct_, member, unit_, type_, standard_, min_, max_, help_)                                               \
-    {                                                                                                                  \
-        .name = #member, .unit = unit_, .type = type_, .offset = offsetof(struct_, member), .standard = standard_,     \
-        .min = min_, .max = max_, .help = help_                                                                        \
-    }
 #define PERIOD_ROW(struct_)                                                                                            \
-    ROW(struct_, period_ms, "ms", FL_PARAM_REAL, "200", 0.001, 3.6e6, "time from one loop to the next")
-#define COUNT(rows) (sizeof(rows) / sizeof *(rows))
+    FL_PARAM(struct_, period_ms, REAL(0.001, 3.6e6), "ms", "200", "time from one loop to the next")
 
 typedef struct once_state {
     uint64_t done; /* the setting has been made */
@@ -87,11 +81,11 @@ static void fixed_step(void *state, const void *params, const fl_facts *facts, c
 }
 
 static const fl_param fixed_rows[] = {
-    ROW(fixed_params, sm_mhz, "MHz", FL_PARAM_REAL, "-1", -1, 100000, "SM clock; -1: left to the driver"),
-    ROW(fixed_params, mem_mhz, "MHz", FL_PARAM_REAL, "-1", -1, 100000, "memory clock; -1: left to the driver"),
-    ROW(fixed_params, power_limit_w, "W", FL_PARAM_REAL, "-1", -1, 100000, "board power limit; -1: left to the driver"),
-    ROW(fixed_params, cpu_mhz, "MHz", FL_PARAM_REAL, "-1", -1, 100000, "CPU clock; -1: left to the system"),
-    ROW(fixed_params, cpu_boost, "", FL_PARAM_BOOL, "1", 0, 1, "0: hardware may not enter its boost states"),
+    FL_PARAM(fixed_params, sm_mhz, REAL(-1, 100000), "MHz", "-1", "SM clock; -1: left to the driver"),
+    FL_PARAM(fixed_params, mem_mhz, REAL(-1, 100000), "MHz", "-1", "memory clock; -1: left to the driver"),
+    FL_PARAM(fixed_params, power_limit_w, REAL(-1, 100000), "W", "-1", "board power limit; -1: left to the driver"),
+    FL_PARAM(fixed_params, cpu_mhz, REAL(-1, 100000), "MHz", "-1", "CPU clock; -1: left to the system"),
+    FL_PARAM(fixed_params, cpu_boost, BOOL, "", "1", "0: hardware may not enter its boost states"),
     PERIOD_ROW(fixed_params),
 };
 
@@ -102,7 +96,7 @@ FL_POLICY(fixed) = {FL_POLICY_ABI,
                     .gpu_drives = FL_BIT(FL_SET_SM_MHZ) | FL_BIT(FL_SET_MEM_MHZ) | FL_BIT(FL_SET_POWER_LIMIT_W),
                     .host_drives = FL_BIT(FL_SET_HOST_CPU_MHZ) | FL_BIT(FL_SET_HOST_CPU_BOOST),
                     .param = fixed_rows,
-                    .param_count = COUNT(fixed_rows),
+                    .param_count = FL_COUNT(fixed_rows),
                     .param_size = sizeof(fixed_params),
                     .state_size = sizeof(once_state),
                     .init = fixed_init,
@@ -116,7 +110,6 @@ FL_POLICY(fixed) = {FL_POLICY_ABI,
 typedef struct period_params {
     double period_ms;
 } period_params;
-
 static const fl_param period_rows[] = {PERIOD_ROW(period_params)};
 
 static const char *nvboost_init(void *state, const void *params, const fl_facts *facts) {
@@ -140,7 +133,7 @@ FL_POLICY(nvboost) = {FL_POLICY_ABI,
                       .summary = "sets nothing: the driver's own boost",
                       .source = "GEEPAFS (EuroSys '24), baseline NVboost",
                       .param = period_rows,
-                      .param_count = COUNT(period_rows),
+                      .param_count = FL_COUNT(period_rows),
                       .param_size = sizeof(period_params),
                       .init = nvboost_init,
                       .step = nvboost_step};
@@ -171,7 +164,7 @@ FL_POLICY(maxfreq) = {FL_POLICY_ABI,
                       .source = "GEEPAFS (EuroSys '24), baseline MaxFreq",
                       .gpu_drives = FL_BIT(FL_SET_SM_MHZ),
                       .param = period_rows,
-                      .param_count = COUNT(period_rows),
+                      .param_count = FL_COUNT(period_rows),
                       .param_size = sizeof(period_params),
                       .state_size = sizeof(once_state),
                       .init = maxfreq_init,
@@ -208,8 +201,8 @@ static void efficientfix_step(void *state, const void *params, const fl_facts *f
 }
 
 static const fl_param efficientfix_rows[] = {
-    ROW(efficientfix_params, efficient_mhz, "MHz", FL_PARAM_REAL, "0", 0, 100000,
-        "clock that is most efficient on average; 0: the ladder's clock at or above 0.7 of its top"),
+    FL_PARAM(efficientfix_params, efficient_mhz, REAL(0, 100000), "MHz", "0",
+             "clock that is most efficient on average; 0: the ladder's clock at or above 0.7 of its top"),
     PERIOD_ROW(efficientfix_params),
 };
 
@@ -219,7 +212,7 @@ FL_POLICY(efficientfix) = {FL_POLICY_ABI,
                            .source = "GEEPAFS (EuroSys '24), baseline EfficientFix",
                            .gpu_drives = FL_BIT(FL_SET_SM_MHZ),
                            .param = efficientfix_rows,
-                           .param_count = COUNT(efficientfix_rows),
+                           .param_count = FL_COUNT(efficientfix_rows),
                            .param_size = sizeof(efficientfix_params),
                            .state_size = sizeof(once_state),
                            .init = efficientfix_init,
@@ -240,7 +233,6 @@ typedef struct utilizscale_node {
 
 typedef struct utilizscale_gpu {
     double scaled_mhz; /* set in this cycle; 0 = not yet */
-    double spare;
 } utilizscale_gpu;
 
 static const char *utilizscale_init(void *state, const void *params, const fl_facts *facts) {
@@ -253,7 +245,7 @@ static void utilizscale_step(void *state, const void *params, const fl_facts *fa
                              fl_command *command) {
     const utilizscale_params *p = params;
     utilizscale_node *node = state;
-    utilizscale_gpu *gpu = (utilizscale_gpu *)(node + 1);
+    utilizscale_gpu *gpu = fl_gpu_states(state, sizeof *node);
     command->delay_ns = delay_ns(p->period_ms);
     for (uint32_t i = 0; i < facts->gpu_count; i++) {
         const fl_gpu_sample *s = &sample->gpu[i];
@@ -272,10 +264,10 @@ static void utilizscale_step(void *state, const void *params, const fl_facts *fa
 }
 
 static const fl_param utilizscale_rows[] = {
-    ROW(utilizscale_params, lowest_mhz, "MHz", FL_PARAM_REAL, "0", 0, 100000,
-        "lowest clock ever set; 0: the bottom of the ladder"),
+    FL_PARAM(utilizscale_params, lowest_mhz, REAL(0, 100000), "MHz", "0",
+             "lowest clock ever set; 0: the bottom of the ladder"),
     PERIOD_ROW(utilizscale_params),
-    ROW(utilizscale_params, repeat_loops, "", FL_PARAM_INT, "20", 2, 1000000, "loops of a cycle"),
+    FL_PARAM(utilizscale_params, repeat_loops, INT(2, 1000000), "", "20", "loops of a cycle"),
 };
 
 FL_POLICY(utilizscale) = {FL_POLICY_ABI,
@@ -285,7 +277,7 @@ FL_POLICY(utilizscale) = {FL_POLICY_ABI,
                           .gpu_needs = FL_BIT(FL_GPU_UTIL_GPU_PCT),
                           .gpu_drives = FL_BIT(FL_SET_SM_MHZ),
                           .param = utilizscale_rows,
-                          .param_count = COUNT(utilizscale_rows),
+                          .param_count = FL_COUNT(utilizscale_rows),
                           .param_size = sizeof(utilizscale_params),
                           .state_size = sizeof(utilizscale_node),
                           .gpu_size = sizeof(utilizscale_gpu),

@@ -39,7 +39,7 @@ typedef struct gpu_state {
     fl_fold_data data;
     uint32_t has[FL_FOLD_SAMPLES_MAX]; /* HAS_MEM, HAS_POWER of each sample */
     double window[WINDOW_MAX];         /* GPU utilisation, a ring */
-    uint32_t window_next, spare;
+    uint32_t window_next;
     double fmax_mhz, lowest_mhz, average_efficient_mhz;
     double cap_mhz;                  /* largest over the samples of this probe; 0 = none yet */
     double bound_mhz, efficient_mhz; /* of the last fit */
@@ -47,7 +47,7 @@ typedef struct gpu_state {
     double fit_kind, fit_error, slope_low, slope_high;
 } gpu_state;
 
-static gpu_state *gpus(void *state) { return (gpu_state *)((char *)state + sizeof(node_state)); }
+static gpu_state *gpus(void *state) { return fl_gpu_states(state, sizeof(node_state)); }
 
 static int reading(const fl_gpu_sample *g, int id, double *value) {
     *value = g->value[id];
@@ -225,21 +225,46 @@ static void set_clock(gpu_state *g, fl_command *command, uint32_t gpu, double mh
     fl_set_gpu(command, gpu, FL_SET_SM_MHZ, mhz);
 }
 
-static void show(const node_state *node, const gpu_state *gpu, uint32_t count, double *probe) {
-    *probe++ = node->counter;
-    *probe++ = (double)node->idle_ns * 1e-9;
+enum {
+    PROBE_COUNTER,
+    PROBE_SINCE_PROBE_S,
+    PROBE_CAP_MHZ,
+    PROBE_BOUND_MHZ,
+    PROBE_MODEL_EFFICIENT_MHZ,
+    PROBE_CHOICE_MHZ,
+    PROBE_FIT,
+    PROBE_FIT_ERROR,
+    PROBE_SLOPE_LOW,
+    PROBE_SLOPE_HIGH,
+    PROBES
+};
+
+static const fl_probe probe_rows[PROBES] = {
+    [PROBE_COUNTER] = {"counter", "", "phase: 2m..1 probing, 0 fitting, -1 setting the choice, below: waiting", 0},
+    [PROBE_SINCE_PROBE_S] = {"since_probe_s", "s", "time since the last probe", 0},
+    [PROBE_CAP_MHZ] = {"cap_mhz", "MHz", "bound from GPU utilisation, largest so far in the probe", 1},
+    [PROBE_BOUND_MHZ] = {"bound_mhz", "MHz", "bound from the model", 1},
+    [PROBE_MODEL_EFFICIENT_MHZ] = {"model_efficient_mhz", "MHz", "most efficient probe clock", 1},
+    [PROBE_CHOICE_MHZ] = {"choice_mhz", "MHz", "clock chosen at the last fit", 1},
+    [PROBE_FIT] = {"fit", "", "-1 not fitted, 0 error too large, 1 one line, 2 fold, 3 fold at a probe clock", 1},
+    [PROBE_FIT_ERROR] = {"fit_error", "%^2", "residual sum of squares", 1},
+    [PROBE_SLOPE_LOW] = {"slope_low", "%/MHz", "slope of the line, or of the fold below its turn", 1},
+    [PROBE_SLOPE_HIGH] = {"slope_high", "%/MHz", "slope of the line, or of the fold above its turn", 1},
+};
+
+static void show(const node_state *node, const gpu_state *gpu, uint32_t count, fl_command *command) {
+    fl_show_node(command, PROBE_COUNTER, node->counter);
+    fl_show_node(command, PROBE_SINCE_PROBE_S, (double)node->idle_ns * 1e-9);
     for (uint32_t i = 0; i < count; i++) {
         const gpu_state *g = &gpu[i];
-        double cell[] = {g->cap_mhz > 0 ? g->cap_mhz : NAN,
-                         g->bound_mhz,
-                         g->efficient_mhz,
-                         g->choice_mhz > 0 ? g->choice_mhz : NAN,
-                         g->fit_kind,
-                         g->fit_error,
-                         g->slope_low,
-                         g->slope_high};
-        for (uint32_t k = 0; k < sizeof cell / sizeof *cell; k++)
-            probe[k * count + i] = cell[k];
+        fl_show_gpu(command, i, PROBE_CAP_MHZ, g->cap_mhz > 0 ? g->cap_mhz : NAN);
+        fl_show_gpu(command, i, PROBE_BOUND_MHZ, g->bound_mhz);
+        fl_show_gpu(command, i, PROBE_MODEL_EFFICIENT_MHZ, g->efficient_mhz);
+        fl_show_gpu(command, i, PROBE_CHOICE_MHZ, g->choice_mhz > 0 ? g->choice_mhz : NAN);
+        fl_show_gpu(command, i, PROBE_FIT, g->fit_kind);
+        fl_show_gpu(command, i, PROBE_FIT_ERROR, g->fit_error);
+        fl_show_gpu(command, i, PROBE_SLOPE_LOW, g->slope_low);
+        fl_show_gpu(command, i, PROBE_SLOPE_HIGH, g->slope_high);
     }
 }
 
@@ -284,7 +309,7 @@ static void loop(void *state, const params *p, const fl_facts *facts, const fl_s
         if (node->counter == -1 || (capping && mhz != g->set_mhz))
             set_clock(g, command, i, mhz);
     }
-    show(node, gpu, facts->gpu_count, command->probe);
+    show(node, gpu, facts->gpu_count, command);
     command->delay_ns = period_ns(p);
 }
 
@@ -301,59 +326,35 @@ static void sweetspot_step(void *state, const void *param_bytes, const fl_facts 
 /* ---- descriptors --------------------------------------------------------------------------------------------------
  */
 
-#define ROW(member, unit_, type_, standard_, min_, max_, help_)                                                        \
-    {                                                                                                                  \
-        .name = #member, .unit = unit_, .type = type_, .offset = offsetof(params, member), .standard = standard_,      \
-        .min = min_, .max = max_, .help = help_                                                                        \
-    }
-
 enum { ASSURE_PARAMS = 8 }; /* the rows after these are SweetSpot's own */
-
 static const fl_param param_rows[] = {
-    ROW(theta, "", FL_PARAM_REAL, "0.9", 0, 1, "share of the performance at the top clock that must remain"),
-    ROW(probe_mhz, "MHz", FL_PARAM_LIST, "", 1, 100000,
-        "2 to 32 probe clocks, ascending; empty: four from 0.6 of the top clock up to it"),
-    ROW(lowest_mhz, "MHz", FL_PARAM_REAL, "0", 0, 100000, "lowest clock ever chosen; 0: the first probe clock"),
-    ROW(efficient_mhz, "MHz", FL_PARAM_REAL, "0", 0, 100000,
-        "clock that is most efficient on average, for GPUs without a model; 0: lowest_mhz"),
-    ROW(period_ms, "ms", FL_PARAM_REAL, "200", 0.001, 3.6e6, "time from one loop to the next"),
-    ROW(reprobe_s, "s", FL_PARAM_REAL, "15", 0.001, 1e6, "time from the end of a probe to the next"),
-    ROW(error_per_point, "%^2", FL_PARAM_REAL, "100", 0, 1e9,
-        "largest squared residual per sample with which a model is trusted"),
-    ROW(window, "", FL_PARAM_INT, "16", 1, WINDOW_MAX, "GPU utilisation readings in the moving average"),
-    ROW(alpha, "", FL_PARAM_REAL, "0.7", 0, 1, "cap under congestion, as a share of the top clock"),
-    ROW(cap_util_pct, "%", FL_PARAM_REAL, "95", 0, 100, "congested only while GPU utilisation is above this"),
-    ROW(cap_mem_pct, "%", FL_PARAM_REAL, "100", 0, 101,
-        "and memory utilisation is below this (not published; 100: anything short of saturation), or"),
-    ROW(cap_power_w, "W", FL_PARAM_REAL, "0", 0, 1e5, "power is above this (80 on the RTX 4070 Laptop); 0: not used"),
-    {.name = "rounding",
-     .unit = "",
-     .type = FL_PARAM_CHOICE,
-     .offset = offsetof(params, rounding),
-     .standard = "up",
-     .choices = "up|nearest",
-     .help = "choice of Assure to a clock of the ladder: up (the daemon's code) or nearest (Eq. 4)"},
-};
-
-static const fl_probe probe_rows[] = {
-    {"counter", "", "phase: 2m..1 probing, 0 fitting, -1 setting the choice, below: waiting", 0},
-    {"since_probe_s", "s", "time since the last probe", 0},
-    {"cap_mhz", "MHz", "bound from GPU utilisation, largest so far in the probe", 1},
-    {"bound_mhz", "MHz", "bound from the model", 1},
-    {"model_efficient_mhz", "MHz", "most efficient probe clock", 1},
-    {"choice_mhz", "MHz", "clock chosen at the last fit", 1},
-    {"fit", "", "-1 not fitted, 0 error too large, 1 one line, 2 fold, 3 fold at a probe clock", 1},
-    {"fit_error", "%^2", "residual sum of squares", 1},
-    {"slope_low", "%/MHz", "slope of the line, or of the fold below its turn", 1},
-    {"slope_high", "%/MHz", "slope of the line, or of the fold above its turn", 1},
+    FL_PARAM(params, theta, REAL(0, 1), "", "0.9", "share of the performance at the top clock that must remain"),
+    FL_PARAM(params, probe_mhz, LIST(1, 100000), "MHz", "",
+             "2 to 32 probe clocks, ascending; empty: four from 0.6 of the top clock up to it"),
+    FL_PARAM(params, lowest_mhz, REAL(0, 100000), "MHz", "0", "lowest clock ever chosen; 0: the first probe clock"),
+    FL_PARAM(params, efficient_mhz, REAL(0, 100000), "MHz", "0",
+             "clock that is most efficient on average, for GPUs without a model; 0: lowest_mhz"),
+    FL_PARAM(params, period_ms, REAL(0.001, 3.6e6), "ms", "200", "time from one loop to the next"),
+    FL_PARAM(params, reprobe_s, REAL(0.001, 1e6), "s", "15", "time from the end of a probe to the next"),
+    FL_PARAM(params, error_per_point, REAL(0, 1e9), "%^2", "100",
+             "largest squared residual per sample with which a model is trusted"),
+    FL_PARAM(params, window, INT(1, WINDOW_MAX), "", "16", "GPU utilisation readings in the moving average"),
+    FL_PARAM(params, alpha, REAL(0, 1), "", "0.7", "cap under congestion, as a share of the top clock"),
+    FL_PARAM(params, cap_util_pct, REAL(0, 100), "%", "95", "congested only while GPU utilisation is above this"),
+    FL_PARAM(params, cap_mem_pct, REAL(0, 101), "%", "100",
+             "and memory utilisation is below this (not published; 100: anything short of saturation), or"),
+    FL_PARAM(params, cap_power_w, REAL(0, 1e5), "W", "0",
+             "power is above this (80 on the RTX 4070 Laptop); 0: not used"),
+    FL_PARAM(params, rounding, CHOICE("up|nearest"), "", "up",
+             "choice of Assure to a clock of the ladder: up (the daemon's code) or nearest (Eq. 4)"),
 };
 
 #define COMMON                                                                                                         \
     .gpu_needs =                                                                                                       \
         FL_BIT(FL_GPU_UTIL_GPU_PCT) | FL_BIT(FL_GPU_UTIL_MEM_PCT) | FL_BIT(FL_GPU_SM_MHZ) | FL_BIT(FL_GPU_POWER_W),    \
     .host_needs = FL_BIT(FL_HOST_LOOP_NS), .gpu_drives = FL_BIT(FL_SET_SM_MHZ), .param = param_rows,                   \
-    .probe = probe_rows, .probe_count = sizeof probe_rows / sizeof *probe_rows, .param_size = sizeof(params),          \
-    .state_size = sizeof(node_state), .gpu_size = sizeof(gpu_state), .init = init
+    .probe = probe_rows, .probe_count = PROBES, .param_size = sizeof(params), .state_size = sizeof(node_state),        \
+    .gpu_size = sizeof(gpu_state), .init = init
 
 FL_POLICY(assure) = {FL_POLICY_ABI,
                      .name = "assure",
@@ -369,6 +370,6 @@ FL_POLICY(sweetspot) = {FL_POLICY_ABI,
                         .summary = "Assure, with a cap on the clock while the GPU is congested or at its power wall",
                         .source = "SweetSpot (RTX 4070 Laptop port of GEEPAFS), Eq. 5 and Listing 1",
                         COMMON,
-                        .param_count = sizeof param_rows / sizeof *param_rows,
+                        .param_count = FL_COUNT(param_rows),
                         .step = sweetspot_step};
 #endif

@@ -21,7 +21,7 @@ int32_t fl_mfg_stable_gear(const fl_mfg_trace *t, uint32_t length, double th_ctr
 typedef struct fl_mfg_tried { /* one measured gear under the chosen memory clock */
     double loss, bound, objective;
     double base_error, error; /* standard errors of the loss: of the database; of this measurement alone */
-    int32_t gear, spare;
+    int32_t gear;
 } fl_mfg_tried;
 
 /* The one of least objective among those whose loss stays `sigma` standard errors within its bound; where monotone,

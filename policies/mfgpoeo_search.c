@@ -1,5 +1,4 @@
-/* MF-GPOEO, what of the search is arithmetic: memory clocks to try, where the SM search starts, bound and objective. */
-#include "policies/mfgpoeo_frame.h"
+#include "policies/mfgpoeo_search.h"
 
 #include <math.h>
 

@@ -1,5 +1,7 @@
 #include "policies/mfgpoeo_trial.h"
 
+#include "policies/mfgpoeo_search.h"
+
 #include <math.h>
 
 enum { SURE = 2 }; /* standard errors */

@@ -3,7 +3,7 @@
 #ifndef FL_MFGPOEO_TRIAL_H
 #define FL_MFGPOEO_TRIAL_H
 
-#include "policies/mfgpoeo_frame.h"
+#include "policies/mfgpoeo_gpu.h"
 
 typedef struct fl_mfg_frame { /* one step of one GPU */
     fl_mfg_gpu *g;

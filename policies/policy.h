@@ -153,7 +153,7 @@ typedef struct fl_command {
     int64_t delay_ns;    /* until the next step, from the start of this one; must be set, > 0 */
     fl_gpu_command *gpu; /* gpu_count */
     fl_host_command host;
-    double *probe; /* the descriptor's probes in order; a per-GPU probe takes gpu_count cells; NaN = nothing to show */
+    double *const *probe; /* probe_count rows of cells: gpu_count of a per-GPU probe, else one; NaN = nothing to show */
 } fl_command;
 
 /* ---- what a policy may know of the machine ------------------------------------------------------------------------
@@ -223,7 +223,48 @@ typedef struct fl_param {
     const char *help;
 } fl_param;
 
-typedef struct fl_probe { /* an internal worth logging */
+/* A row: FL_PARAM(struct, member, TYPE, unit, default, help). It is named as its member. TYPE says what is allowed:
+ *
+ *     REAL(min, max)   INT(min, max)   BOOL   CHOICE("one|another")   LIST(min, max)   TABLE("key:kernel|sm_mhz")
+ *
+ * The type is checked against the member's: a row of the wrong one does not compile ("_Generic selector of type
+ * 'double' is not compatible", gcc says). FL_PARAM_AS is for a name that the member cannot have. */
+#define FL_PARAM(struct_, member_, type_, unit_, standard_, help_)                                                     \
+    FL_PARAM_AS(#member_, struct_, member_, type_, unit_, standard_, help_)
+#define FL_PARAM_AS(name_, struct_, member_, type_, unit_, standard_, help_)                                           \
+    {                                                                                                                  \
+        .name = name_, .unit = unit_, .type = _Generic(((struct_ *)0)->member_, FL_PARAM_TYPE_##type_),                \
+        .offset = offsetof(struct_, member_), .standard = standard_, FL_PARAM_RANGE_##type_, .help = help_             \
+    }
+#define FL_PARAM_TYPE_REAL(min_, max_) double : FL_PARAM_REAL
+#define FL_PARAM_TYPE_INT(min_, max_)                                                                                  \
+    int64_t:                                                                                                           \
+    FL_PARAM_INT
+#define FL_PARAM_TYPE_BOOL                                                                                             \
+    int64_t:                                                                                                           \
+    FL_PARAM_BOOL
+#define FL_PARAM_TYPE_CHOICE(choices_)                                                                                 \
+    int64_t:                                                                                                           \
+    FL_PARAM_CHOICE
+#define FL_PARAM_TYPE_LIST(min_, max_)                                                                                 \
+    fl_table:                                                                                                          \
+    FL_PARAM_LIST
+#define FL_PARAM_TYPE_TABLE(columns_)                                                                                  \
+    fl_table:                                                                                                          \
+    FL_PARAM_TABLE
+#define FL_PARAM_RANGE_REAL(min_, max_) .min = min_, .max = max_
+#define FL_PARAM_RANGE_INT(min_, max_) .min = min_, .max = max_
+#define FL_PARAM_RANGE_BOOL .min = 0, .max = 1
+#define FL_PARAM_RANGE_CHOICE(choices_) .choices = choices_
+#define FL_PARAM_RANGE_LIST(min_, max_) .min = min_, .max = max_
+#define FL_PARAM_RANGE_TABLE(columns_) .choices = columns_
+
+/* An internal worth logging. An enum beside the rows numbers them, so that a step names a probe and counts nothing:
+ *
+ *     enum { PROBE_MOVES, PROBE_INDEX, PROBES };
+ *     static const fl_probe probe_rows[PROBES] = {[PROBE_MOVES] = {"moves", ...}, ...};
+ */
+typedef struct fl_probe {
     const char *name, *unit, *help;
     uint32_t per_gpu; /* 1: one value per GPU; 0: one for the node */
 } fl_probe;
@@ -231,7 +272,7 @@ typedef struct fl_probe { /* an internal worth logging */
 /* ---- the descriptor -----------------------------------------------------------------------------------------------
  */
 
-#define FL_ABI_VERSION 1
+#define FL_ABI_VERSION 2 /* to be raised where a change of meaning leaves rows and sizes as they were */
 #define FL_ABI_STRUCTS(X)                                                                                              \
     X(fl_gpu_sample)                                                                                                   \
     X(fl_host_sample)                                                                                                  \
@@ -284,8 +325,8 @@ typedef struct fl_policy {
     const fl_param *param;
     const fl_probe *probe;
     size_t param_size; /* of the parameter struct */
-    size_t state_size; /* for the node */
-    size_t gpu_size;   /* and for each GPU; the state is state_size + gpu_count * gpu_size bytes, aligned to 16 */
+    size_t state_size; /* sizeof of the node's state; 0: none */
+    size_t gpu_size;   /* sizeof of one GPU's; fl_gpu_states (below) finds the array of them */
 
     /* Cross-checks parameters against the machine, once. Returns NULL, or static text saying what is wrong. */
     const char *(*init)(void *state, const void *params, const fl_facts *facts);
@@ -306,6 +347,20 @@ typedef struct fl_policy {
 /* ---- small helpers ------------------------------------------------------------------------------------------------
  */
 
+#define FL_COUNT(array) (sizeof(array) / sizeof *(array))
+
+/* The host aligns a state to 16 bytes, and so the array of the GPUs' states behind the node's: no struct needs padding
+ * members of its own, and none may ask for more than that alignment. */
+#define FL_STATE_ALIGNMENT 16
+static inline size_t fl_state_rounded(size_t size) {
+    return (size + FL_STATE_ALIGNMENT - 1) / FL_STATE_ALIGNMENT * FL_STATE_ALIGNMENT;
+}
+
+/* The states of the GPUs, an array of gpu_count x gpu_size bytes. state_size: the descriptor's. */
+static inline void *fl_gpu_states(void *state, size_t state_size) {
+    return (char *)state + fl_state_rounded(state_size);
+}
+
 static inline int fl_gpu_known(const fl_gpu_sample *g, int id) { return (g->valid >> id & 1) != 0; }
 static inline int fl_gpu_fresh(const fl_gpu_sample *g, int id) { return (g->valid & g->fresh) >> id & 1; }
 static inline int fl_host_known(const fl_host_sample *h, int id) { return (h->valid >> id & 1) != 0; }
@@ -319,6 +374,9 @@ static inline void fl_set_host(fl_command *c, int control, double value) {
     c->host.set |= FL_BIT(control);
     c->host.value[control] = value;
 }
+
+static inline void fl_show_gpu(fl_command *c, uint32_t gpu, int probe, double value) { c->probe[probe][gpu] = value; }
+static inline void fl_show_node(fl_command *c, int probe, double value) { c->probe[probe][0] = value; }
 
 static inline double fl_ladder_min(fl_ladder l) { return l.count ? l.mhz[0] : 0; }
 static inline double fl_ladder_max(fl_ladder l) { return l.count ? l.mhz[l.count - 1] : 0; }

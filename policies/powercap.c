@@ -51,7 +51,22 @@ enum {
     PROBE_PREDICTED_J,
     PROBE_MODEL_MHZ,
     PROBE_MODEL_CPU_MHZ,
-    PROBE_COUNT
+    PROBES
+};
+
+static const fl_probe probe_rows[PROBES] = {
+    [PROBE_HELD] = {"held", "",
+                    "1: the last decision had no reading of the node meter, and changed nothing; none where the meter "
+                    "decides nothing",
+                    0},
+    [PROBE_METER_W] = {"meter_w", "W", "the node meter's last reading", 0},
+    [PROBE_EXCESS_PCT] = {"excess_pct", "%", "excess duration: share of the readings so far above the cap (4.2)", 0},
+    [PROBE_MEAN_W] = {"mean_w", "W", "mean of the readings so far", 0},
+    [PROBE_PREDICTED_W] = {"predicted_w", "W", "the model's node power at its clocks", 0},
+    [PROBE_PREDICTED_S] = {"predicted_s", "s", "the model's run time", 0},
+    [PROBE_PREDICTED_J] = {"predicted_j", "J", "the model's node energy (Eq. 1)", 0},
+    [PROBE_MODEL_MHZ] = {"model_mhz", "MHz", "the GPU clock that the model gives", 0},
+    [PROBE_MODEL_CPU_MHZ] = {"model_cpu_mhz", "MHz", "the CPU clock that the model gives", 0},
 };
 
 static const char *init(void *state, const void *params, const fl_facts *facts) {
@@ -142,24 +157,27 @@ static void control(powercap_state *s, powercap_gpu *gpu, const powercap_params 
     }
 }
 
-static void show(const powercap_state *s, double *probe) {
-    if (!probe)
+static void show(const powercap_state *s, fl_command *c) {
+    fl_show_node(c, PROBE_HELD, (double)s->held);
+    if (s->readings) {
+        fl_show_node(c, PROBE_METER_W, s->last_w);
+        fl_show_node(c, PROBE_EXCESS_PCT, 100 * (double)s->above / (double)s->readings);
+        fl_show_node(c, PROBE_MEAN_W, s->total_w / (double)s->readings);
+    }
+    if (!s->chosen)
         return;
-    probe[PROBE_HELD] = (double)s->held;
-    probe[PROBE_METER_W] = s->readings ? s->last_w : NAN;
-    probe[PROBE_EXCESS_PCT] = s->readings ? 100 * (double)s->above / (double)s->readings : NAN;
-    probe[PROBE_MEAN_W] = s->readings ? s->total_w / (double)s->readings : NAN;
-    probe[PROBE_PREDICTED_W] = s->chosen ? s->predicted_w : NAN;
-    probe[PROBE_PREDICTED_S] = s->chosen ? s->predicted_s : NAN;
-    probe[PROBE_PREDICTED_J] = s->chosen ? s->predicted_j : NAN;
-    probe[PROBE_MODEL_MHZ] = s->chosen ? s->gpu_mhz : NAN;
-    probe[PROBE_MODEL_CPU_MHZ] = s->chosen && s->cpu_mhz > 0 ? s->cpu_mhz : NAN;
+    fl_show_node(c, PROBE_PREDICTED_W, s->predicted_w);
+    fl_show_node(c, PROBE_PREDICTED_S, s->predicted_s);
+    fl_show_node(c, PROBE_PREDICTED_J, s->predicted_j);
+    fl_show_node(c, PROBE_MODEL_MHZ, s->gpu_mhz);
+    if (s->cpu_mhz > 0)
+        fl_show_node(c, PROBE_MODEL_CPU_MHZ, s->cpu_mhz);
 }
 
 static void run(const powercap_method *how, void *state, const void *params, const fl_facts *facts,
                 const fl_sample *sample, fl_command *command) {
     powercap_state *s = state;
-    powercap_gpu *gpu = (powercap_gpu *)(s + 1);
+    powercap_gpu *gpu = fl_gpu_states(state, sizeof *s);
     const powercap_params *p = params;
     const int64_t monitor_ns = (int64_t)(p->monitor_ms * 1e6 + 0.5);
     const int64_t interval_ns = how->dynamic ? (int64_t)(p->interval_s * 1e9 + 0.5) : 0;
@@ -176,55 +194,34 @@ static void run(const powercap_method *how, void *state, const void *params, con
     command->delay_ns = monitor_ns;
     if (how->dynamic && s->control_ns - now < monitor_ns)
         command->delay_ns = s->control_ns - now;
-    show(s, command->probe);
-    if (!how->dynamic && command->probe) /* the meter only keeps the accounts: no decision waits for it */
-        command->probe[PROBE_HELD] = NAN;
+    show(s, command);
+    if (!how->dynamic) /* the meter only keeps the accounts: no decision waits for it */
+        fl_show_node(command, PROBE_HELD, NAN);
 }
 
-#define ROW(member, unit_, type_, standard_, min_, max_, choices_, help_)                                              \
-    {                                                                                                                  \
-        .name = #member, .unit = unit_, .type = type_, .offset = offsetof(powercap_params, member),                    \
-        .standard = standard_, .min = min_, .max = max_, .choices = choices_, .help = help_                            \
-    }
 #define COMMON_ROWS                                                                                                    \
-    ROW(cap_w, "W", FL_PARAM_REAL, "280", 1, 1e6, NULL,                                                                \
-        "power constraint of the node; the paper's are 260 to 300 (Fig. 3)"),                                          \
-        ROW(monitor_ms, "ms", FL_PARAM_REAL, "15", 0.001, 3.6e6, NULL, "between readings of the node meter (4.1)")
+    FL_PARAM(powercap_params, cap_w, REAL(1, 1e6), "W", "280",                                                         \
+             "power constraint of the node; the paper's are 260 to 300 (Fig. 3)"),                                     \
+        FL_PARAM(powercap_params, monitor_ms, REAL(0.001, 3.6e6), "ms", "15",                                          \
+                 "between readings of the node meter (4.1)")
 #define DYNAMIC_ROWS                                                                                                   \
-    ROW(interval_s, "s", FL_PARAM_REAL, "5", 0.001, 1e6, NULL, "control interval, one ladder step each (3.1, 4.1)"),   \
-        ROW(margin_w, "W", FL_PARAM_REAL, "5", 0, 1e6, NULL,                                                           \
-            "\"much lower than the limit\" (3.1) is below cap_w by more than this; unpublished, assumed: of 0 to 25 "  \
-            "W "                                                                                                       \
-            "(harness/experiments/power-capping.json) it agrees best"),                                                \
-        ROW(reading, "", FL_PARAM_CHOICE, "last", 0, 0, "last|mean|peak",                                              \
-            "of the readings since the last decision; unpublished, assumed: the last")
+    FL_PARAM(powercap_params, interval_s, REAL(0.001, 1e6), "s", "5",                                                  \
+             "control interval, one ladder step each (3.1, 4.1)"),                                                     \
+        FL_PARAM(powercap_params, margin_w, REAL(0, 1e6), "W", "5",                                                    \
+                 "\"much lower than the limit\" (3.1) is below cap_w by more than this; unpublished, assumed: of 0 "   \
+                 "to 25 W (harness/experiments/power-capping.json) it agrees best"),                                   \
+        FL_PARAM(powercap_params, reading, CHOICE("last|mean|peak"), "", "last",                                       \
+                 "of the readings since the last decision; unpublished, assumed: the last")
 #define MODEL_ROWS                                                                                                     \
-    ROW(model, "", FL_PARAM_TABLE, "", 0, 0, POWERCAP_COLUMNS,                                                         \
-        "A, B, C, V(f), alpha, beta, T (Eq. 1 to 3) of the machine and the application, by foldline fit capping; "     \
-        "without: the lowest clock"),                                                                                  \
-        ROW(objective, "", FL_PARAM_CHOICE, "energy", 0, 0, "energy|time",                                             \
-            "what is least among the clocks under the cap (3.2: energy); the other breaks ties"),                      \
-        ROW(ends, "", FL_PARAM_CHOICE, "measured", 0, 0, "measured|printed",                                           \
-            "run time at the two measured clocks: as measured, or by Eq. 3 as printed, which does not know that a "    \
-            "CPU boosts from its highest state")
-#define COUNT(rows) (sizeof(rows) / sizeof *(rows))
-
+    FL_PARAM(powercap_params, model, TABLE(POWERCAP_COLUMNS), "", "",                                                  \
+             "A, B, C, V(f), alpha, beta, T (Eq. 1 to 3) of the machine and the application, by foldline fit "         \
+             "capping; without: the lowest clock"),                                                                    \
+        FL_PARAM(powercap_params, objective, CHOICE("energy|time"), "", "energy",                                      \
+                 "what is least among the clocks under the cap (3.2: energy); the other breaks ties"),                 \
+        FL_PARAM(powercap_params, ends, CHOICE("measured|printed"), "", "measured",                                    \
+                 "run time at the two measured clocks: as measured, or by Eq. 3 as printed, which does not know that " \
+                 "a CPU boosts from its highest state")
 static const fl_param hybrid_rows[] = {COMMON_ROWS, DYNAMIC_ROWS, MODEL_ROWS};
-
-static const fl_probe probes[PROBE_COUNT] = {
-    [PROBE_HELD] = {"held", "",
-                    "1: the last decision had no reading of the node meter, and changed nothing; none where the meter "
-                    "decides nothing",
-                    0},
-    [PROBE_METER_W] = {"meter_w", "W", "the node meter's last reading", 0},
-    [PROBE_EXCESS_PCT] = {"excess_pct", "%", "excess duration: share of the readings so far above the cap (4.2)", 0},
-    [PROBE_MEAN_W] = {"mean_w", "W", "mean of the readings so far", 0},
-    [PROBE_PREDICTED_W] = {"predicted_w", "W", "the model's node power at its clocks", 0},
-    [PROBE_PREDICTED_S] = {"predicted_s", "s", "the model's run time", 0},
-    [PROBE_PREDICTED_J] = {"predicted_j", "J", "the model's node energy (Eq. 1)", 0},
-    [PROBE_MODEL_MHZ] = {"model_mhz", "MHz", "the GPU clock that the model gives", 0},
-    [PROBE_MODEL_CPU_MHZ] = {"model_cpu_mhz", "MHz", "the CPU clock that the model gives", 0},
-};
 
 #define POWERCAP(ident, name_, summary_, source_, rows_, drives_host_, start_, dynamic_, bounded_)                     \
     static void step_##ident(void *state, const void *params, const fl_facts *facts, const fl_sample *sample,          \
@@ -240,9 +237,9 @@ static const fl_probe probes[PROBE_COUNT] = {
                         .gpu_drives = FL_BIT(FL_SET_SM_MHZ),                                                           \
                         .host_drives = drives_host_,                                                                   \
                         .param = rows_,                                                                                \
-                        .param_count = COUNT(rows_),                                                                   \
-                        .probe = probes,                                                                               \
-                        .probe_count = PROBE_COUNT,                                                                    \
+                        .param_count = FL_COUNT(rows_),                                                                \
+                        .probe = probe_rows,                                                                           \
+                        .probe_count = PROBES,                                                                         \
                         .param_size = sizeof(powercap_params),                                                         \
                         .state_size = sizeof(powercap_state),                                                          \
                         .gpu_size = sizeof(powercap_gpu),                                                              \
@@ -255,7 +252,6 @@ POWERCAP(cap_hybrid2, "cap-hybrid2", "caps node power: starts at the model's clo
          "hybrid2 of 3.3, Eq. 1 to 3, Table 4", hybrid_rows, SETS_CPU, START_MODEL, 1, 1);
 
 #ifndef POLICY_PLUGIN /* a plug-in holds one policy */
-
 static const fl_param fixed_rows[] = {COMMON_ROWS};
 static const fl_param dynamic_rows[] = {COMMON_ROWS, DYNAMIC_ROWS};
 static const fl_param static_rows[] = {COMMON_ROWS, MODEL_ROWS};

@@ -34,4 +34,4 @@
 BUILT_IN(DECLARE)
 
 const fl_policy *const fl_policies[] = {BUILT_IN(ENTRY)};
-const size_t fl_policies_count = sizeof fl_policies / sizeof *fl_policies;
+const size_t fl_policies_count = FL_COUNT(fl_policies);

@@ -17,8 +17,7 @@ typedef struct params {
 } params;
 
 /* State: plain bytes, zeroed by the host, that it may copy at any time. No pointers. One for the node, one for each
- * GPU; the GPU part begins right after the node part, and both are multiples of 8 bytes so that doubles stay aligned.
- */
+ * GPU, which the host keeps aligned and apart. */
 typedef struct node_state {
     uint64_t moves; /* clock changes so far */
 } node_state;
@@ -27,7 +26,7 @@ typedef struct gpu_state {
     uint64_t index; /* current clock on the ladder */
 } gpu_state;
 
-static gpu_state *gpus(void *state) { return (gpu_state *)((node_state *)state + 1); }
+static gpu_state *gpus(void *state) { return fl_gpu_states(state, sizeof(node_state)); }
 
 /* Once, before the first step: check what a range in a row cannot say. NULL, or why this policy cannot run here. */
 static const char *init(void *state, const void *param_bytes, const fl_facts *facts) {
@@ -41,6 +40,14 @@ static const char *init(void *state, const void *param_bytes, const fl_facts *fa
     }
     return NULL;
 }
+
+/* Probes: what a user may want to see of the inside. Last in a row: 1 for a value of each GPU, 0 for one of the node. */
+enum { PROBE_MOVES, PROBE_INDEX, PROBES };
+
+static const fl_probe probe_rows[PROBES] = {
+    [PROBE_MOVES] = {"moves", "", "clock changes so far", 0},
+    [PROBE_INDEX] = {"index", "", "current clock, counted from the bottom of the ladder", 1},
+};
 
 /* Every delay_ns: look at the sample, set what should change. What is not set keeps its value. */
 static void step(void *state, const void *param_bytes, const fl_facts *facts, const fl_sample *sample,
@@ -67,23 +74,18 @@ static void step(void *state, const void *param_bytes, const fl_facts *facts, co
             node->moves++;
             fl_set_gpu(command, i, FL_SET_SM_MHZ, ladder.mhz[index]);
         }
-        command->probe[1 + i] = (double)g->index; /* probes lie in the order of their rows; */
+        fl_show_gpu(command, i, PROBE_INDEX, (double)g->index);
     }
-    command->probe[0] = (double)node->moves; /* one for the node first, then one for each GPU */
+    fl_show_node(command, PROBE_MOVES, (double)node->moves);
     command->delay_ns = (int64_t)(p->period_ms * 1e6 + 0.5);
 }
 
-/* Rows: name, unit, type, offset, default, smallest, largest, choices, help. */
+/* Rows: struct, member, type and range, unit, default, help. */
 static const fl_param param_rows[] = {
-    {"low_pct", "%", FL_PARAM_REAL, offsetof(params, low_pct), "60", 0, 100, NULL, "below this, the clock goes down"},
-    {"high_pct", "%", FL_PARAM_REAL, offsetof(params, high_pct), "90", 0, 100, NULL, "above this, the clock goes up"},
-    {"stride", "", FL_PARAM_INT, offsetof(params, stride), "1", 1, 1000, NULL, "ladder clocks per step"},
-    {"period_ms", "ms", FL_PARAM_REAL, offsetof(params, period_ms), "200", 0.001, 3.6e6, NULL, "time between steps"},
-};
-
-static const fl_probe probe_rows[] = {
-    {"moves", "", "clock changes so far", 0},
-    {"index", "", "current clock, counted from the bottom of the ladder", 1},
+    FL_PARAM(params, low_pct, REAL(0, 100), "%", "60", "below this, the clock goes down"),
+    FL_PARAM(params, high_pct, REAL(0, 100), "%", "90", "above this, the clock goes up"),
+    FL_PARAM(params, stride, INT(1, 1000), "", "1", "ladder clocks per step"),
+    FL_PARAM(params, period_ms, REAL(0.001, 3.6e6), "ms", "200", "time between steps"),
 };
 
 FL_POLICY(skeleton) = {FL_POLICY_ABI,
@@ -93,9 +95,9 @@ FL_POLICY(skeleton) = {FL_POLICY_ABI,
                        .gpu_needs = FL_BIT(FL_GPU_UTIL_GPU_PCT), /* read here, so the host measures and logs it */
                        .gpu_drives = FL_BIT(FL_SET_SM_MHZ),      /* setting anything else is a fault */
                        .param = param_rows,
-                       .param_count = sizeof param_rows / sizeof *param_rows,
+                       .param_count = FL_COUNT(param_rows),
                        .probe = probe_rows,
-                       .probe_count = sizeof probe_rows / sizeof *probe_rows,
+                       .probe_count = PROBES,
                        .param_size = sizeof(params),
                        .state_size = sizeof(node_state),
                        .gpu_size = sizeof(gpu_state),

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { STATE_ALIGNMENT = 16, FIRST_DELAY_NS = 200000000 };
+enum { FIRST_DELAY_NS = 200000000 };
 
 typedef struct control { /* one control of one GPU or of the host */
     bool was_set, pending;
@@ -27,7 +27,8 @@ struct fl_instance {
     fl_decided (*decided)[FL_GPU_CONTROL_COUNT];
     control *gpu_control; /* gpu_count x FL_GPU_CONTROL_COUNT */
     control host_control[FL_HOST_CONTROL_COUNT];
-    double *probe;
+    double *probe;      /* probe_count cells */
+    double **probe_row; /* the first cell of each of the policy's probes */
     fl_decision decision;
     fl_instance_counts counts;
 };
@@ -166,7 +167,7 @@ fl_status fl_instance_step(fl_instance *in, const fl_sample *sample, const fl_de
     memset(in->command, 0, gpus * sizeof *in->command);
     for (size_t i = 0; i < in->probe_count; i++)
         in->probe[i] = NAN;
-    fl_command command = {.gpu = in->command, .probe = in->probe};
+    fl_command command = {.gpu = in->command, .probe = in->probe_row};
     policy->step(in->state, in->params, in->facts, sample, &command);
     in->counts.steps++;
     if (command.delay_ns > 0)
@@ -191,21 +192,32 @@ static size_t probe_cells(const fl_policy *policy, uint32_t gpus) {
     return cells;
 }
 
+static void place_probes(fl_instance *in) {
+    double *cell = in->probe;
+    for (uint32_t i = 0; i < in->policy->probe_count; i++) {
+        in->probe_row[i] = cell;
+        cell += in->policy->probe[i].per_gpu ? in->facts->gpu_count : 1;
+    }
+}
+
 /* All but the parameters. State zeroed. */
 static bool allocate(fl_instance *in) {
-    size_t gpus = in->facts->gpu_count, some = gpus ? gpus : 1;
-    if (in->policy->gpu_size > (SIZE_MAX / 4 - in->policy->state_size) / some)
+    const fl_policy *policy = in->policy;
+    const size_t gpus = in->facts->gpu_count, some = gpus ? gpus : 1, most = SIZE_MAX / 4;
+    if (policy->state_size > most / 2 || policy->gpu_size > most / 2 / some)
         return false;
-    in->state_size = in->policy->state_size + gpus * in->policy->gpu_size;
-    size_t rounded = (in->state_size + STATE_ALIGNMENT) / STATE_ALIGNMENT * STATE_ALIGNMENT;
-    in->state = aligned_alloc(STATE_ALIGNMENT, rounded);
+    in->state_size = fl_state_rounded(policy->state_size) + gpus * policy->gpu_size;
+    const size_t rounded = fl_state_rounded(in->state_size + 1); /* a policy without a state has an address too */
+    in->state = aligned_alloc(FL_STATE_ALIGNMENT, rounded);
     in->command = calloc(some, sizeof *in->command);
     in->decided = calloc(some, sizeof *in->decided);
     in->gpu_control = calloc(some * FL_GPU_CONTROL_COUNT, sizeof *in->gpu_control);
     in->probe = calloc(in->probe_count + 1, sizeof *in->probe);
-    if (!in->state || !in->command || !in->decided || !in->gpu_control || !in->probe)
+    in->probe_row = calloc(policy->probe_count + 1U, sizeof *in->probe_row);
+    if (!in->state || !in->command || !in->decided || !in->gpu_control || !in->probe || !in->probe_row)
         return false;
     memset(in->state, 0, rounded);
+    place_probes(in);
     in->decision.gpu_count = in->facts->gpu_count;
     in->decision.gpu = (const fl_decided(*)[FL_GPU_CONTROL_COUNT])in->decided;
     in->decision.probe = in->probe;
@@ -222,6 +234,7 @@ void fl_instance_close(fl_instance *in) {
     free(in->decided);
     free(in->gpu_control);
     free(in->probe);
+    free(in->probe_row);
     free(in);
 }
 
@@ -273,6 +286,7 @@ fl_status fl_instance_copy(fl_instance **out, const fl_instance *in, fl_diag *d)
     copy->decided = NULL;
     copy->gpu_control = NULL;
     copy->probe = NULL;
+    copy->probe_row = NULL;
     copy->params = fl_params_copy(in->policy, in->params);
     if (!allocate(copy) || !copy->params) {
         fl_instance_close(copy);

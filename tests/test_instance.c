@@ -14,9 +14,14 @@ typedef struct puppet_params {
     fl_table clocks, model;
 } puppet_params;
 
-typedef struct puppet_state {
-    uint64_t count;
+typedef struct puppet_state { /* of a size that is a multiple of nothing */
+    uint32_t count;
+    char rest[7];
 } puppet_state;
+
+typedef struct puppet_gpu {
+    long double count; /* the greatest alignment that a member may ask for */
+} puppet_gpu;
 
 static struct {
     uint64_t gpu_set, host_set;
@@ -27,7 +32,18 @@ static struct {
     double model_cell;
     char model_key[16];
     bool clean; /* the command came cleared */
+    bool lost;  /* the state of a GPU is not aligned, or not what the steps before made of it */
 } hand;
+
+/* Of the GPUs and of the node, in no order. */
+enum { PROBE_UNUSED, PROBE_COUNT, PROBE_STEPS, PROBES };
+
+static const fl_probe puppet_probes[PROBES] = {
+    [PROBE_UNUSED] = {"unused", "", "never written", 1},
+    [PROBE_COUNT] = {"count", "", "steps", 0},
+    [PROBE_STEPS] = {"steps", "", "times the GPU's number", 1},
+};
+enum { COUNT_CELL = 2, STEPS_CELL, PROBE_CELLS = 5 }; /* two GPUs */
 
 static const char *puppet_init(void *state, const void *params, const fl_facts *facts) {
     const puppet_state *s = state;
@@ -45,10 +61,17 @@ static void puppet_step(void *state, const void *params, const fl_facts *facts, 
         snprintf(hand.model_key, sizeof hand.model_key, "%s", hand.seen.model.key[hand.seen.model.row_count - 1]);
     }
     hand.clean = command->delay_ns == 0 && command->host.set == 0;
-    for (uint32_t i = 0; i < facts->gpu_count; i++)
-        hand.clean = hand.clean && command->gpu[i].set == 0 && isnan(command->probe[1 + i]);
+    puppet_gpu *gpu = fl_gpu_states(state, sizeof *s);
+    hand.lost |= (uintptr_t)gpu % _Alignof(puppet_gpu) != 0;
+    for (uint32_t i = 0; i < facts->gpu_count; i++) {
+        hand.clean = hand.clean && command->gpu[i].set == 0 && isnan(command->probe[PROBE_STEPS][i]);
+        hand.lost |= gpu[i].count != s->count * (i + 1);
+        gpu[i].count += i + 1;
+        fl_show_gpu(command, i, PROBE_STEPS, (double)gpu[i].count);
+    }
     s->count++;
-    command->probe[0] = (double)s->count;
+    memset(s->rest, 0xff, sizeof s->rest);
+    fl_show_node(command, PROBE_COUNT, s->count);
     command->delay_ns = hand.delay_ns;
     command->gpu[0].set = hand.gpu_set;
     memcpy(command->gpu[0].value, hand.gpu, sizeof hand.gpu);
@@ -56,22 +79,14 @@ static void puppet_step(void *state, const void *params, const fl_facts *facts, 
     memcpy(command->host.value, hand.host, sizeof hand.host);
 }
 
-#define ROW(member, unit_, type_, standard_, min_, max_, choices_)                                                     \
-    {                                                                                                                  \
-        .name = #member, .unit = unit_, .type = type_, .offset = offsetof(puppet_params, member),                      \
-        .standard = standard_, .min = min_, .max = max_, .choices = choices_                                           \
-    }
-
 static const fl_param puppet_rows[] = {
-    ROW(gain, "", FL_PARAM_REAL, "0.5", 0, 1, NULL),
-    ROW(steps, "", FL_PARAM_INT, "3", -5, 1000, NULL),
-    ROW(flag, "", FL_PARAM_BOOL, "off", 0, 0, NULL),
-    ROW(mode, "", FL_PARAM_CHOICE, "fast", 0, 0, "slow|fast|faster"),
-    ROW(clocks, "MHz", FL_PARAM_LIST, "100/200.5", 1, 5000, NULL),
-    ROW(model, "", FL_PARAM_TABLE, "", 0, 0, "key:kernel|sm_mhz|mem_mhz"),
+    FL_PARAM(puppet_params, gain, REAL(0, 1), "", "0.5", ""),
+    FL_PARAM(puppet_params, steps, INT(-5, 1000), "", "3", ""),
+    FL_PARAM(puppet_params, flag, BOOL, "", "off", ""),
+    FL_PARAM(puppet_params, mode, CHOICE("slow|fast|faster"), "", "fast", ""),
+    FL_PARAM(puppet_params, clocks, LIST(1, 5000), "MHz", "100/200.5", ""),
+    FL_PARAM(puppet_params, model, TABLE("key:kernel|sm_mhz|mem_mhz"), "", "", ""),
 };
-
-static const fl_probe puppet_probes[] = {{"count", "", "steps", 0}, {"unused", "", "never written", 1}};
 
 static const fl_policy puppet = {FL_POLICY_ABI,
                                  .name = "puppet",
@@ -83,10 +98,10 @@ static const fl_policy puppet = {FL_POLICY_ABI,
                                  .param = puppet_rows,
                                  .param_count = sizeof puppet_rows / sizeof *puppet_rows,
                                  .probe = puppet_probes,
-                                 .probe_count = 2,
+                                 .probe_count = PROBES,
                                  .param_size = sizeof(puppet_params),
                                  .state_size = sizeof(puppet_state),
-                                 .gpu_size = 24,
+                                 .gpu_size = sizeof(puppet_gpu),
                                  .init = puppet_init,
                                  .step = puppet_step};
 
@@ -390,7 +405,11 @@ static void test_host_and_faults(void) {
              "host: %g MHz, boost %g", decision->host[FL_SET_HOST_CPU_MHZ].value,
              decision->host[FL_SET_HOST_CPU_BOOST].value);
     FL_CHECK(hand.clean, "the command was not cleared, or a probe was not NaN");
-    FL_CHECK(decision->probe[0] == 1 && isnan(decision->probe[1]) && fl_instance_probe_count(in) == 3, "probes");
+    FL_CHECK(fl_instance_probe_count(in) == PROBE_CELLS && isnan(decision->probe[0]) && isnan(decision->probe[1]) &&
+                 decision->probe[COUNT_CELL] == 1 && decision->probe[STEPS_CELL] == 1 &&
+                 decision->probe[STEPS_CELL + 1] == 2,
+             "%zu probes: %g, %g, %g", fl_instance_probe_count(in), decision->probe[COUNT_CELL],
+             decision->probe[STEPS_CELL], decision->probe[STEPS_CELL + 1]);
     FL_CHECK(decision->gpu_count == 2 && fl_instance_policy(in) == &puppet, "who it is");
 
     /* A control that the descriptor does not drive, and bits of none at all. */
@@ -454,11 +473,12 @@ static void test_rate_limit(void) {
             CU_ASSERT_FATAL(fl_instance_copy(&copy, in, &d) == FL_OK);
             hand.gpu_set = 0;
             decision = step_at(copy, 1250);
-            FL_CHECK(decision->gpu[0][FL_SET_SM_MHZ].value == 307 && decision->probe[0] == 7,
-                     "the copy: %g MHz, step %g", decision->gpu[0][FL_SET_SM_MHZ].value, decision->probe[0]);
+            FL_CHECK(decision->gpu[0][FL_SET_SM_MHZ].value == 307 && decision->probe[COUNT_CELL] == 7,
+                     "the copy: %g MHz, step %g", decision->gpu[0][FL_SET_SM_MHZ].value, decision->probe[COUNT_CELL]);
             fl_instance_close(copy);
         }
     }
+    FL_CHECK(!hand.lost, "the state of a GPU");
     FL_CHECK(fl_instance_counts_of(in).sets == 6, "%llu sets, expected 6",
              (unsigned long long)fl_instance_counts_of(in).sets);
     fl_instance_close(in);
@@ -495,10 +515,10 @@ static void test_identity(void) {
         const char *from, *to, *expected;
     } edits[] = {
         {"gpu signal power_w W GAUGE", "gpu signal power_w mW GAUGE",
-         "built for 'abi 1', this program has 'abi 1'; first row that differs: 'gpu signal power_w mW GAUGE' there, "
+         "built for 'abi 2', this program has 'abi 2'; first row that differs: 'gpu signal power_w mW GAUGE' there, "
          "'gpu signal power_w W GAUGE' here"},
-        {"abi 1", "abi 2",
-         "built for 'abi 2', this program has 'abi 1'; first row that differs: 'abi 2' there, 'abi 1' here"},
+        {"abi 2", "abi 1",
+         "built for 'abi 1', this program has 'abi 2'; first row that differs: 'abi 1' there, 'abi 2' here"},
         {"host signal cpu_mhz MHz GAUGE\n", "",
          "first row that differs: 'host signal cpu_util_pct % MEAN' there, 'host signal cpu_mhz MHz GAUGE' here"},
         {"energy_j J COUNTER", "energy_j J GAUGE", "'gpu signal energy_j J GAUGE' there"},

@@ -4,6 +4,7 @@
 #include "policies/random.h"
 #include "policies/registry.h"
 #include "sim/instance.h"
+#include "tests/support/golden.h"
 #include "tests/support/suite.h"
 #include "tests/support/temp_file.h"
 
@@ -173,8 +174,6 @@ static void test_descriptors(void) {
                      "%s: parameter row %u needs a name, a unit and a help text", p->name, k);
         for (uint32_t k = 0; k < p->probe_count; k++)
             FL_CHECK(p->probe[k].name && p->probe[k].unit && p->probe[k].help, "%s: probe row %u", p->name, k);
-        FL_CHECK(p->state_size % 8 == 0 && p->gpu_size % 8 == 0, "%s: state parts must be multiples of 8 bytes",
-                 p->name);
         FL_CHECK(p->gpu_needs >> FL_GPU_SIGNAL_COUNT == 0 && p->host_needs >> FL_HOST_SIGNAL_COUNT == 0 &&
                      p->gpu_drives >> FL_GPU_CONTROL_COUNT == 0 && p->host_drives >> FL_HOST_CONTROL_COUNT == 0,
                  "%s: a mask has bits of no row", p->name);
@@ -225,6 +224,41 @@ static void test_unknown_signals(void) {
         fl_instance_counts c = fl_instance_counts_of(in);
         FL_CHECK(c.faults == 0, "%s: %llu faults while nothing is known", fl_policies[i]->name,
                  (unsigned long long)c.faults);
+        fl_instance_close(in);
+    }
+}
+
+/* Every set and delay of the same random samples, as they are kept in tests/golden/policies/NAME.csv: the golden case
+ * that each policy has without a line of code. */
+static void test_golden(void) {
+    for (size_t i = 0; i < fl_policies_count; i++) {
+        fl_instance *in = open_policy(fl_policies[i], NULL, 0);
+        feed f = {.random = fl_random_seed(41, 0)};
+        int64_t delay_ns = 1000000;
+        char *text, name[64];
+        size_t size;
+        FILE *out = open_memstream(&text, &size);
+        CU_ASSERT_FATAL(out != NULL);
+        fprintf(out, "step,device,set,value\n");
+        for (int step = 0; step < 200; step++) {
+            const fl_decision *d = step_with(in, feed_next(&f, step < 150 ? 1 : 0.5, delay_ns));
+            for (uint32_t g = 0; g < GPUS; g++)
+                for (int c = 0; c < FL_GPU_CONTROL_COUNT; c++)
+                    if (d->gpu[g][c].set)
+                        fprintf(out, "%d,%u,%s,%g\n", step, g, fl_rows_at(FL_ROWS_GPU_CONTROL, (size_t)c)->name,
+                                d->gpu[g][c].value);
+            for (int c = 0; c < FL_HOST_CONTROL_COUNT; c++)
+                if (d->host[c].set)
+                    fprintf(out, "%d,host,%s,%g\n", step, fl_rows_at(FL_ROWS_HOST_CONTROL, (size_t)c)->name,
+                            d->host[c].value);
+            if (d->delay_ns != delay_ns)
+                fprintf(out, "%d,,delay_ns,%lld\n", step, (long long)d->delay_ns);
+            delay_ns = d->delay_ns;
+        }
+        fclose(out);
+        snprintf(name, sizeof name, "policies/%s.csv", fl_policies[i]->name);
+        fl_golden_check(name, text);
+        free(text);
         fl_instance_close(in);
     }
 }
@@ -393,6 +427,48 @@ static const char *build_plugin(const char *source, const char *name) {
     return path;
 }
 
+/* A row of one type and a member of another would be written past the member's end, or read as something else. */
+static void test_row_types(void) {
+    static const struct {
+        const char *member, *type;
+        bool fits;
+    } rows[] = {
+        {"double", "REAL(0, 1)", true},
+        {"int64_t", "REAL(0, 1)", false},
+        {"float", "REAL(0, 1)", false},
+        {"int64_t", "INT(0, 1)", true},
+        {"double", "INT(0, 1)", false},
+        {"int32_t", "INT(0, 1)", false},
+        {"int64_t", "BOOL", true},
+        {"double", "BOOL", false},
+        {"_Bool", "BOOL", false},
+        {"int64_t", "CHOICE(0)", true},
+        {"const char *", "CHOICE(0)", false},
+        {"fl_table", "CHOICE(0)", false},
+        {"fl_table", "LIST(0, 1)", true},
+        {"const double *", "LIST(0, 1)", false},
+        {"double", "LIST(0, 1)", false},
+        {"fl_table", "TABLE(0)", true},
+        {"fl_table *", "TABLE(0)", false},
+        {"int64_t", "TABLE(0)", false},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char text[512], command[1024];
+        snprintf(text, sizeof text,
+                 "#include \"policies/policy.h\"\ntypedef struct params { %s x; } params;\n"
+                 "extern const fl_param row;\nconst fl_param row = FL_PARAM(params, x, %s, \"\", \"0\", \"help\");\n",
+                 rows[i].member, rows[i].type);
+        const char *path = fl_temp_text("row.c", text);
+        snprintf(command, sizeof command,
+                 "cc -std=gnu17 -Wall -Wextra -Wpedantic -Werror -fsyntax-only -I '%s' '%s' 2>&1 | grep -c error",
+                 FL_ROOT, path);
+        char *errors = output_of(command); /* NULL: grep found none */
+        FL_CHECK((errors == NULL) == rows[i].fits, "a row %s of a member %s: %s errors", rows[i].type, rows[i].member,
+                 errors ? errors : "no");
+        free(errors);
+    }
+}
+
 static void compare_with_skeleton(const char *path) {
     const uint64_t seed = 77;
     const fl_policy *plugin, *built_in;
@@ -424,7 +500,7 @@ static void test_refusals(void) {
         const char *source, *expected;
     } plugins[] = {
         {"tests/support/plugins/wrong_row.c",
-         "another contract: built for 'abi 1', this program has 'abi 1'; first row that "
+         "another contract: built for 'abi 2', this program has 'abi 2'; first row that "
          "differs: 'gpu signal power_w mW "
          "GAUGE' there, 'gpu signal power_w W GAUGE' here"},
         {"tests/support/plugins/wrong_size.c", "struct fl_command has "},
@@ -578,6 +654,7 @@ static void test_utilizscale_apart(void) {
 static void test_clean_up(void) { fl_temp_remove(); }
 
 FL_SUITE("policies", {"descriptors", test_descriptors}, {"copies decide alike", test_copies},
-         {"nothing known", test_unknown_signals}, {"purity", test_purity}, {"skeleton as plug-in", test_skeleton},
+         {"nothing known", test_unknown_signals}, {"golden cases", test_golden},
+         {"types of parameter rows", test_row_types}, {"purity", test_purity}, {"skeleton as plug-in", test_skeleton},
          {"refusals", test_refusals}, {"policies that set once", test_set_once}, {"UtilizScale", test_utilizscale},
          {"UtilizScale, GPUs apart", test_utilizscale_apart}, {"clean up", test_clean_up})

@@ -20,10 +20,6 @@ typedef struct pair_params {
     int64_t boost;
 } pair_params;
 
-typedef struct pair_state {
-    uint64_t spare[2];
-} pair_state;
-
 static const char *pair_init(void *state, const void *params, const fl_facts *facts) {
     (void)state;
     (void)params;
@@ -44,14 +40,11 @@ static void pair_step(void *state, const void *params, const fl_facts *facts, co
     fl_set_host(command, FL_SET_HOST_CPU_BOOST, (double)p->boost);
 }
 
-#define PAIR_ROW(member, type_, max_)                                                                                  \
-    {                                                                                                                  \
-        .name = #member, .unit = "", .type = type_, .offset = offsetof(pair_params, member), .standard = "0",          \
-        .min = 0, .max = max_, .help = #member                                                                         \
-    }
-
-static const fl_param pair_rows[] = {PAIR_ROW(cpu_mhz, FL_PARAM_REAL, 1e6), PAIR_ROW(sm_mhz, FL_PARAM_REAL, 1e6),
-                                     PAIR_ROW(boost, FL_PARAM_BOOL, 1)};
+static const fl_param pair_rows[] = {
+    FL_PARAM(pair_params, cpu_mhz, REAL(0, 1e6), "MHz", "0", "CPU clock"),
+    FL_PARAM(pair_params, sm_mhz, REAL(0, 1e6), "MHz", "0", "SM clock"),
+    FL_PARAM(pair_params, boost, BOOL, "", "0", "whether the CPU may boost"),
+};
 
 static const fl_policy pair_policy = {
     FL_POLICY_ABI,
@@ -63,9 +56,8 @@ static const fl_policy pair_policy = {
     .gpu_drives = FL_BIT(FL_SET_SM_MHZ),
     .host_drives = FL_BIT(FL_SET_HOST_CPU_MHZ) | FL_BIT(FL_SET_HOST_CPU_BOOST),
     .param = pair_rows,
-    .param_count = sizeof pair_rows / sizeof *pair_rows,
+    .param_count = FL_COUNT(pair_rows),
     .param_size = sizeof(pair_params),
-    .state_size = sizeof(pair_state),
     .init = pair_init,
     .step = pair_step};
 

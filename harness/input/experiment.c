@@ -54,7 +54,6 @@ void fl_experiment_free(fl_experiment *e) {
         free(e->owned[i]);
     free(e->owned);
     fl_texts_free(&e->platforms);
-    free(e->policy);
     free(e->path);
     *e = (fl_experiment){0};
 }

@@ -28,10 +28,8 @@
 typedef struct fl_experiment {
     cJSON *tree;
     char *path;
-    const cJSON **policy; /* policy_count: the entry of each policy text, where they were taken from "policies" */
-    size_t policy_count, policy_room;
     fl_texts platforms;
-    char **owned; /* texts made from it: paths, policy specs */
+    char **owned; /* texts made from it, such as paths */
     size_t owned_count, owned_room;
 } fl_experiment;
 
@@ -39,7 +37,7 @@ fl_status fl_experiment_open(const char *path, fl_experiment *e, fl_diag *d);
 void fl_experiment_free(fl_experiment *e);
 
 /* Fills what is still unset (NULL, 0, INFINITY) and the experiment says; every text lives as long as *e.
- * Policies: fl_experiment_policies. */
+ * Policies: fl_experiment_specs. */
 fl_status fl_experiment_apply(fl_experiment *e, fl_scene_options *so, fl_texts *traces, double *bound,
                               const char **objective, int64_t *seeds, fl_diag *d);
 
@@ -47,10 +45,9 @@ fl_status fl_experiment_apply(fl_experiment *e, fl_scene_options *so, fl_texts *
 fl_status fl_experiment_keep(fl_experiment *e, char *text, fl_diag *d);
 /* A path of the experiment, seen from where the program runs. */
 fl_status fl_experiment_path(fl_experiment *e, const char *path, const char **out, fl_diag *d);
-/* Adds the texts of "policies", one for each combination of their parameters' values. */
-fl_status fl_experiment_policies(fl_experiment *e, fl_texts *policies, fl_diag *d);
-/* Gives the spec of entry `index` of the experiment's policies its label and workloads. */
-fl_status fl_experiment_spec(const fl_experiment *e, size_t index, fl_spec *spec, fl_diag *d);
+/* The specs of "policies", one for each combination of their parameters' values; none where there is no such key. To be
+ * freed, each and the array, also where it fails: *count are open. Workload patterns are borrowed from *e. */
+fl_status fl_experiment_specs(fl_experiment *e, fl_spec **spec, size_t *count, fl_diag *d);
 
 /* True where "arrivals", of the experiment or a variant, are drawn: other seeds are other scenes. */
 bool fl_experiment_redraws(fl_experiment *e, const fl_scene_options *so);

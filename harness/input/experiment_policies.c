@@ -135,111 +135,169 @@ static fl_status to_paths(fl_experiment *e, values *v, fl_diag *d) {
     return s;
 }
 
-/* Every text so far with every value of one more parameter. */
-static fl_status multiply(values *all, const char *name, const values *by, char mark, fl_diag *d) {
-    values more = {0};
-    fl_status s = FL_OK;
-    for (size_t i = 0; !s && i < all->count; i++)
-        for (size_t k = 0; !s && k < by->count; k++) {
-            char *text = NULL;
-            if (asprintf(&text, "%s%c%s=%s", all->text[i], mark, name, by->text[k]) < 0)
-                text = NULL;
-            s = more.count < VALUES_MAX ? add_value(&more, text, d) : fl_refuse(d, "more than %d policies", VALUES_MAX);
-        }
-    free_texts(all->text, all->count);
-    *all = more;
-    return s;
+typedef struct combination { /* one value of each parameter so far */
+    fl_setting *setting;     /* texts borrowed: names from the file, values from the lists below */
+    size_t count;
+} combination;
+
+typedef struct entry { /* of "policies" */
+    const char *policy, *label;
+    values *by; /* by_count: the values of each parameter */
+    size_t by_count;
+    combination *all; /* all_count: one for each combination of values */
+    size_t all_count;
+} entry;
+
+static void free_combinations(combination *all, size_t count) {
+    for (size_t i = 0; all && i < count; i++)
+        free(all[i].setting);
+    free(all);
 }
 
-/* {"policy": NAME, "set": {...}} as NAME:key=value,... for each combination of values. */
-static fl_status entry_texts(fl_experiment *e, const fl_json *at, values *all, fl_diag *d) {
+static void free_entry(entry *n) {
+    for (size_t i = 0; i < n->by_count; i++)
+        free_texts(n->by[i].text, n->by[i].count);
+    free(n->by);
+    free_combinations(n->all, n->all_count);
+}
+
+/* Every combination so far with every value of one more parameter. */
+static fl_status multiply(entry *n, const char *name, const values *by, fl_diag *d) {
+    const size_t count = n->all_count * by->count;
+    if (count > VALUES_MAX)
+        return fl_refuse(d, "more than %d policies", VALUES_MAX);
+    combination *more = calloc(count + 1, sizeof *more);
+    fl_status s = more ? FL_OK : fl_no_memory(d, "the experiment");
+    for (size_t i = 0; !s && i < count; i++) {
+        const combination *before = &n->all[i / by->count];
+        more[i].setting = malloc((before->count + 1) * sizeof *more[i].setting);
+        if (!more[i].setting) {
+            s = fl_no_memory(d, "the experiment");
+            continue;
+        }
+        if (before->count)
+            memcpy(more[i].setting, before->setting, before->count * sizeof *before->setting);
+        more[i].setting[before->count] = (fl_setting){.name = name, .text = by->text[i % by->count]};
+        more[i].count = before->count + 1;
+    }
+    if (s) {
+        free_combinations(more, count);
+        return s;
+    }
+    free_combinations(n->all, n->all_count);
+    n->all = more;
+    n->all_count = count;
+    return FL_OK;
+}
+
+/* {"policy": NAME, "set": {...}}, or NAME alone. */
+static fl_status read_entry(fl_experiment *e, const fl_json *at, entry *n, fl_diag *d) {
     static const char *const known[] = {"policy", "set", "label", "workloads"};
-    const char *name = cJSON_GetStringValue(at->node);
     fl_json set = {0};
-    if (name)
-        return add_value(all, strdup(name), d);
+    *n = (entry){.policy = cJSON_GetStringValue(at->node), .all = calloc(1, sizeof *n->all)};
+    n->all_count = n->all ? 1 : 0;
+    if (!n->all || n->policy)
+        return n->all ? FL_OK : fl_no_memory(d, "the experiment");
     fl_status s = fl_json_object(at, d);
     if (!s)
         s = fl_json_known(at, known, sizeof known / sizeof *known, d);
     if (!s)
-        s = fl_json_get_text(at, "policy", &name, d);
-    if (!s)
-        s = add_value(all, strdup(name), d);
+        s = fl_json_get_text(at, "policy", &n->policy, d);
     if (!s && fl_json_has(at, "set"))
         s = fl_json_get_object(at, "set", &set, d);
-    char mark = ':';
+    if (!s && set.node && !(n->by = calloc((size_t)cJSON_GetArraySize(set.node) + 1, sizeof *n->by)))
+        s = fl_no_memory(d, "the experiment");
     for (fl_json p = !s && set.node ? fl_json_first(&set) : (fl_json){0}; !s && p.node; p = fl_json_next(&set, &p)) {
-        values by = {0};
-        s = read_values(&p, &by, d);
-        if (!s && is_table(name, p.node->string))
-            s = to_paths(e, &by, d);
+        values *by = &n->by[n->by_count++];
+        s = read_values(&p, by, d);
+        if (!s && is_table(n->policy, p.node->string))
+            s = to_paths(e, by, d);
         if (!s)
-            s = multiply(all, p.node->string, &by, mark, d);
-        free_texts(by.text, by.count);
-        mark = ',';
+            s = multiply(n, p.node->string, by, d);
     }
-    return s;
-}
-
-static fl_status add_entry(fl_experiment *e, const fl_json *at, values *all, fl_texts *policies, fl_diag *d) {
-    fl_status s = entry_texts(e, at, all, d);
-    for (size_t i = 0; !s && i < all->count; i++) {
-        if (fl_grow(&e->policy, &e->policy_room, e->policy_count + 1, sizeof *e->policy))
-            return fl_no_memory(d, "the experiment");
-        e->policy[e->policy_count++] = at->node;
-        char *text = all->text[i];
-        all->text[i] = NULL;
-        s = fl_experiment_keep(e, text, d);
-        if (!s)
-            s = fl_texts_add(policies, text, d);
-    }
-    return s;
-}
-
-fl_status fl_experiment_policies(fl_experiment *e, fl_texts *policies, fl_diag *d) {
-    const fl_json root = fl_json_root(e->tree, e->path);
-    fl_json list;
-    if (!fl_json_has(&root, "policies"))
-        return FL_OK;
-    fl_status s = fl_json_get_array(&root, "policies", &list, d);
-    for (fl_json at = s ? (fl_json){0} : fl_json_first(&list); !s && at.node; at = fl_json_next(&list, &at)) {
-        values all = {0};
-        s = add_entry(e, &at, &all, policies, d);
-        free_texts(all.text, all.count);
-    }
+    if (!s && fl_json_has(at, "label"))
+        s = fl_json_get_text(at, "label", &n->label, d);
     return s;
 }
 
 /* ---- what a row is called, and which workloads it is for ---- */
 
-/* A label alone names one policy; where the entry stands for several, the parameters that vary stay behind it. */
-static fl_status set_label(const fl_experiment *e, size_t index, const char *label, fl_spec *spec, fl_diag *d) {
-    size_t same = 0;
-    for (size_t i = 0; i < e->policy_count; i++)
-        same += e->policy[i] == e->policy[index];
-    const char *params = strchr(spec->label, ':');
+/* NAME:parameter=value,... as on the command line. A label in the place of NAME names one policy alone; where the entry
+ * stands for several, the parameters stay behind it. */
+static char *label_of(const entry *n, const combination *c) {
     char *text = NULL;
-    if (asprintf(&text, "%s%s", label, same > 1 && params ? params : "") < 0)
-        return fl_no_memory(d, "the experiment");
-    free(spec->label);
-    spec->label = text;
-    return FL_OK;
+    size_t size;
+    FILE *f = open_memstream(&text, &size);
+    if (!f)
+        return NULL;
+    fputs(n->label ? n->label : n->policy, f);
+    for (size_t i = 0; (!n->label || n->all_count > 1) && i < c->count; i++)
+        fprintf(f, "%c%s=%s", i ? ',' : ':', c->setting[i].name, c->setting[i].text);
+    if (fclose(f)) {
+        free(text);
+        return NULL;
+    }
+    return text;
 }
 
-fl_status fl_experiment_spec(const fl_experiment *e, size_t index, fl_spec *spec, fl_diag *d) {
-    if (index >= e->policy_count || !cJSON_IsObject(e->policy[index]))
+static fl_status take_workloads(const fl_json *at, fl_spec *spec, fl_diag *d) {
+    fl_json list;
+    if (!cJSON_IsObject(at->node) || !fl_json_has(at, "workloads"))
         return FL_OK;
-    fl_json at = fl_json_root(e->policy[index], e->path), list;
-    const char *label = NULL;
-    fl_status s = fl_json_has(&at, "label") ? fl_json_get_text(&at, "label", &label, d) : FL_OK;
-    if (!s && label)
-        s = set_label(e, index, label, spec, d);
-    if (s || !fl_json_has(&at, "workloads"))
-        return s;
-    s = fl_json_get_array(&at, "workloads", &list, d);
+    fl_status s = fl_json_get_array(at, "workloads", &list, d);
     for (fl_json w = s ? (fl_json){0} : fl_json_first(&list); !s && w.node; w = fl_json_next(&list, &w)) {
         const char *pattern = cJSON_GetStringValue(w.node);
         s = pattern ? fl_texts_add(&spec->only, pattern, d) : fl_json_fail(&w, d, "not a text, expected one");
+    }
+    return s;
+}
+
+/* A name without "set" may be the text form of the command line: "policy": "fixed:sm_mhz=1600". */
+static fl_status open_one(const entry *n, const combination *c, fl_spec *spec, fl_diag *d) {
+    const fl_layer given = {.origin = "--policy", .setting = c->setting, .count = c->count};
+    char *label = label_of(n, c);
+    if (!label)
+        return fl_no_memory(d, "the experiment");
+    fl_status s = c->count ? fl_spec_open_values(n->policy, label, &given, spec, d) : fl_spec_open(n->policy, spec, d);
+    if (!s && !c->count) {
+        free(spec->label);
+        spec->label = label;
+        return FL_OK;
+    }
+    free(label);
+    return s;
+}
+
+static fl_status open_entry(const fl_json *at, const entry *n, fl_spec **spec, size_t *count, size_t *room,
+                            fl_diag *d) {
+    fl_status s = FL_OK;
+    for (size_t i = 0; !s && i < n->all_count; i++) {
+        if (fl_grow(spec, room, *count + 1, sizeof **spec))
+            return fl_no_memory(d, "the experiment");
+        s = open_one(n, &n->all[i], &(*spec)[*count], d);
+        if (s)
+            break;
+        (*count)++;
+        s = take_workloads(at, &(*spec)[*count - 1], d);
+    }
+    return s;
+}
+
+fl_status fl_experiment_specs(fl_experiment *e, fl_spec **spec, size_t *count, fl_diag *d) {
+    const fl_json root = fl_json_root(e->tree, e->path);
+    fl_json list;
+    size_t room = 0;
+    *spec = NULL;
+    *count = 0;
+    if (!fl_json_has(&root, "policies"))
+        return FL_OK;
+    fl_status s = fl_json_get_array(&root, "policies", &list, d);
+    for (fl_json at = s ? (fl_json){0} : fl_json_first(&list); !s && at.node; at = fl_json_next(&list, &at)) {
+        entry n;
+        s = read_entry(e, &at, &n, d);
+        if (!s)
+            s = open_entry(&at, &n, spec, count, &room, d);
+        free_entry(&n);
     }
     return s;
 }

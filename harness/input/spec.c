@@ -25,76 +25,107 @@ static const fl_param *find_row(const fl_policy *p, const char *name) {
     return NULL;
 }
 
-/* One "parameter=value" in place: the '=' becomes the end of the name. */
-static fl_status add(fl_spec *s, char *pair, fl_setting *setting, size_t *count, fl_diag *d) {
-    char *equals = strchr(pair, '=');
-    if (!equals || equals == pair)
-        return fl_refuse(d, "policy %s: '%s', expected parameter=value", s->policy->name, pair);
-    *equals = 0;
-    fl_setting *at = &setting[(*count)++];
-    *at = (fl_setting){.name = pair, .text = equals + 1};
-    s->layer.count = *count;
-    const fl_param *row = find_row(s->policy, pair);
+/* Name and settings as texts of the spec's own, in one block. */
+static fl_status keep(fl_spec *s, const char *name, const char *label, const fl_layer *given, fl_diag *d) {
+    const size_t count = given->count;
+    size_t size = strlen(name) + 1;
+    for (size_t i = 0; i < count; i++)
+        size += strlen(given->setting[i].name) + 1 + (given->setting[i].text ? strlen(given->setting[i].text) + 1 : 0);
+    fl_setting *setting = calloc(count + 1, sizeof *setting);
+    s->layer = (fl_layer){.origin = given->origin, .setting = setting};
+    s->label = strdup(label);
+    s->text = malloc(size);
+    s->table = calloc(count + 1, sizeof *s->table);
+    s->file = calloc(count + 1, sizeof *s->file);
+    if (!setting || !s->label || !s->text || !s->table || !s->file)
+        return fl_no_memory(d, NULL);
+    char *at = stpcpy(s->text, name) + 1;
+    for (size_t i = 0; i < count; i++) {
+        setting[i].name = at;
+        at = stpcpy(at, given->setting[i].name) + 1;
+        if (!given->setting[i].text)
+            continue;
+        setting[i].text = at;
+        at = stpcpy(at, given->setting[i].text) + 1;
+    }
+    s->layer.count = count;
+    return FL_OK;
+}
+
+/* Reads the file of a table parameter. */
+static fl_status take(fl_spec *s, size_t index, fl_setting *at, fl_diag *d) {
+    if (!at->text)
+        return fl_refuse(d, "policy %s: '%s', expected parameter=value", s->policy->name, at->name);
+    const fl_param *row = find_row(s->policy, at->name);
     if (!row || row->type != FL_PARAM_TABLE)
         return FL_OK;
-    fl_status status = fl_table_file_read(equals + 1, row, &s->table[*count - 1], d);
-    s->file[*count - 1] = at->text;
+    fl_status status = fl_table_file_read(at->text, row, &s->table[index], d);
+    s->file[index] = at->text;
     at->text = NULL;
-    at->table = &s->table[*count - 1];
+    at->table = &s->table[index];
     return status;
 }
 
-static fl_status open_pairs(const char *label, const char *name, char **pair, size_t pairs, const char *origin,
-                            fl_spec *s, fl_diag *d) {
-    s->label = strdup(label);
-    fl_setting *setting = calloc(pairs + 1, sizeof *setting);
-    s->table = calloc(pairs + 1, sizeof *s->table);
-    s->file = calloc(pairs + 1, sizeof *s->file);
-    s->layer = (fl_layer){.origin = origin, .setting = setting};
-    if (!s->label || !setting || !s->table || !s->file)
-        return fl_no_memory(d, NULL);
-    fl_status status = fl_policy_open(name, &s->policy, d);
-    s->plugin = !status && strcmp(s->policy->name, name) != 0 ? name : NULL;
+fl_status fl_spec_open_values(const char *name, const char *label, const fl_layer *given, fl_spec *s, fl_diag *d) {
+    *s = (fl_spec){0};
+    fl_status status = keep(s, name, label, given, d);
+    if (!status)
+        status = fl_policy_open(s->text, &s->policy, d);
+    if (!status)
+        s->plugin = strcmp(s->policy->name, name) != 0 ? s->text : NULL;
+    fl_setting *setting = (fl_setting *)(uintptr_t)s->layer.setting; /* the spec's own */
+    for (size_t i = 0; !status && i < s->layer.count; i++)
+        status = take(s, i, &setting[i], d);
+    if (status)
+        fl_spec_free(s);
+    return status;
+}
+
+/* ---- the text form ---- */
+
+/* "parameter=value" in place; text stays NULL where it is not of that form. */
+static fl_setting cut(char *pair) {
+    char *equals = strchr(pair, '=');
+    if (!equals || equals == pair)
+        return (fl_setting){.name = pair};
+    *equals = 0;
+    return (fl_setting){.name = pair, .text = equals + 1};
+}
+
+/* NAME:a=1,b=2 in place: the name ends at the colon, each pair becomes a setting. */
+static size_t split(char *text, fl_setting *setting) {
     size_t count = 0;
-    for (size_t i = 0; !status && i < pairs; i++)
-        status = add(s, pair[i], setting, &count, d);
-    return status;
-}
-
-enum { PAIRS_MAX = 64 };
-
-/* NAME:a=1,b=2 in place: the name ends at the colon, each pair becomes an entry. */
-static size_t split(char *text, char **pair) {
-    size_t pairs = 0;
     char *colon = strchr(text, ':'), *save = NULL;
     if (colon)
         *colon = 0;
-    for (char *p = colon ? strtok_r(colon + 1, ",", &save) : NULL; p && pairs < PAIRS_MAX;
-         p = strtok_r(NULL, ",", &save))
-        pair[pairs++] = p;
-    return pairs;
+    for (char *p = colon ? strtok_r(colon + 1, ",", &save) : NULL; p; p = strtok_r(NULL, ",", &save))
+        setting[count++] = cut(p);
+    return count;
 }
 
 fl_status fl_spec_open_set(const char *text, const fl_texts *set, fl_spec *s, fl_diag *d) {
-    *s = (fl_spec){0};
-    size_t size = strlen(text) + 1;
+    size_t size = strlen(text) + 1, most = 1 + (set ? set->count : 0);
+    for (const char *c = text; *c; c++)
+        most += *c == ',';
     for (size_t i = 0; set && i < set->count; i++)
         size += strlen(set->item[i]) + 1;
-    s->text = malloc(size);
-    char **pair = calloc(PAIRS_MAX + (set ? set->count : 0), sizeof *pair);
-    fl_status status = s->text && pair ? FL_OK : fl_no_memory(d, NULL);
+    *s = (fl_spec){0};
+    char *copy = malloc(size);
+    fl_setting *setting = calloc(most, sizeof *setting);
+    fl_status status = copy && setting ? FL_OK : fl_no_memory(d, NULL);
     if (!status) {
-        char *at = stpcpy(s->text, text) + 1;
-        size_t pairs = split(s->text, pair);
+        char *at = stpcpy(copy, text) + 1;
+        size_t count = split(copy, setting);
         for (size_t i = 0; set && i < set->count; i++) {
-            pair[pairs++] = at;
-            at = stpcpy(at, set->item[i]) + 1;
+            char *end = stpcpy(at, set->item[i]);
+            setting[count++] = cut(at);
+            at = end + 1;
         }
-        status = open_pairs(text, s->text, pair, pairs, set ? "--set" : "--policy", s, d);
+        const fl_layer given = {.origin = set ? "--set" : "--policy", .setting = setting, .count = count};
+        status = fl_spec_open_values(copy, text, &given, s, d);
     }
-    free(pair);
-    if (status)
-        fl_spec_free(s);
+    free(setting);
+    free(copy);
     return status;
 }
 

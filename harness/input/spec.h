@@ -1,4 +1,5 @@
-/* A policy as it is asked for on the command line: NAME, or NAME:parameter=value,parameter=value. */
+/* A policy as it is asked for: its name, a label, and settings as pairs of texts. An experiment has these as values; on
+ * the command line they are one text, NAME or NAME:parameter=value,parameter=value. */
 #ifndef FL_SPEC_H
 #define FL_SPEC_H
 
@@ -11,12 +12,17 @@ typedef struct fl_spec {
     const fl_policy *policy;
     const char *plugin; /* path of the .so it is from; NULL = built in */
     fl_layer layer;     /* of the parameters given with it */
-    char *text;         /* owns names and values of the layer */
+    char *text;         /* owns the name, and names and values of the layer */
     const char **file;  /* of TABLE parameters: their files, by setting; NULL where none */
     fl_table *table;    /* of TABLE parameters, read from the files named; by setting, cell NULL where none */
 } fl_spec;
 
-/* Finds the policy, splits the settings and reads the files of table parameters. */
+/* Finds the policy and reads the files of table parameters. Names and texts of the layer are copied, and whatever they
+ * hold is value; its origin is borrowed. FL_BAD_INPUT for a policy that is not known, a setting without a text (which
+ * is told as not of the form parameter=value) and a bad table; other values are checked when an instance is opened.
+ * Nothing is to be freed where it fails. */
+fl_status fl_spec_open_values(const char *name, const char *label, const fl_layer *given, fl_spec *s, fl_diag *d);
+/* The same from the text form, which is its own label. */
 fl_status fl_spec_open(const char *text, fl_spec *s, fl_diag *d);
 /* The same with further settings "parameter=value", which go before those of the text. */
 fl_status fl_spec_open_set(const char *text, const fl_texts *set, fl_spec *s, fl_diag *d);

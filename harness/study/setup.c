@@ -25,19 +25,21 @@ static fl_status sort_files(fl_setup *u, const fl_texts *rest, fl_diag *d) {
     return s;
 }
 
+/* Those of the command line, else the experiment's. */
 static fl_status open_specs(fl_setup *u, const fl_texts *policies, fl_diag *d) {
-    if (!policies->count)
-        return fl_refuse(d, "no policy given, expected --policy NAME (foldline policies lists them)");
-    u->spec = calloc(policies->count, sizeof *u->spec);
-    fl_status s = u->spec ? FL_OK : fl_no_memory(d, "the policies");
+    fl_status s = FL_OK;
+    if (!policies->count && u->experiment.tree)
+        s = fl_experiment_specs(&u->experiment, &u->spec, &u->o.spec_count, d);
+    else if (policies->count && !(u->spec = calloc(policies->count, sizeof *u->spec)))
+        s = fl_no_memory(d, "the policies");
     for (size_t i = 0; !s && i < policies->count; i++) {
         s = fl_spec_open(policies->item[i], &u->spec[i], d);
         u->o.spec_count += !s;
-        if (!s)
-            s = fl_experiment_spec(&u->experiment, i, &u->spec[i], d);
-        if (!s)
-            s = fl_texts_add(&u->labels, u->spec[i].label, d);
     }
+    if (!s && !u->o.spec_count)
+        s = fl_refuse(d, "no policy given, expected --policy NAME (foldline policies lists them)");
+    for (size_t i = 0; !s && i < u->o.spec_count; i++)
+        s = fl_texts_add(&u->labels, u->spec[i].label, d);
     return s;
 }
 
@@ -49,8 +51,6 @@ fl_status fl_setup_open(fl_setup *u, fl_setup_options *o, fl_diag *d) {
         s = fl_experiment_apply(&u->experiment, &o->scene, &u->traces, &u->o.bound, &o->objective, &o->seeds, d);
     o->seeds = o->seeds ? o->seeds : 1;
     o->objective = o->objective ? o->objective : "energy";
-    if (!s && u->experiment.tree && !o->policies.count)
-        s = fl_experiment_policies(&u->experiment, &o->policies, d);
     if (!s)
         s = fl_objective_parse(o->objective, &u->o.objective, d);
     if (!s)
