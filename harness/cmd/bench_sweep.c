@@ -31,7 +31,7 @@ static fl_status put(const char *path, const char *text, fl_diag *d) {
 }
 
 static fl_status sweep(const char *experiment, const char *out, int64_t threads, double *took, fl_diag *d) {
-    fl_setup_options so = FL_SETUP_STANDARD;
+    fl_setup_options so = FL_SETUP_UNSET;
     fl_setup u = {0};
     fl_sweep_result r = {0};
     so.threads = threads;

@@ -151,17 +151,17 @@ static void print_json(const fl_oracle_work *w, size_t count) {
 int fl_cmd_oracle(int argc, char **argv) {
     fl_scene_options so = {0};
     fl_texts traces = {0};
-    const char *objective = "energy";
+    const char *objective = FL_OBJECTIVE_STANDARD;
     double bound = INFINITY;
-    int64_t threads = 0, positions = 0;
+    int64_t threads = 0, positions = FL_POSITIONS_STANDARD;
     bool json = false, kernels = false;
     const fl_option option[] = {
         FL_SCENE_OPTIONS(so),
-        {"bound", "X", FL_OPTION_REAL, &bound, 0, 100, "largest slowdown allowed, as a fraction: 0.10 (none)"},
-        {"objective", "NAME", FL_OPTION_TEXT, &objective, 0, 0, "energy, edp or ed2p (energy)"},
-        {"positions", "N", FL_OPTION_INT, &positions, 1, 1e6, "work positions of the clairvoyant schedule (4096)"},
+        FL_BOUND_OPTION(&bound),
+        FL_OBJECTIVE_OPTION(&objective),
+        FL_POSITIONS_OPTION(&positions),
         {"kernels", NULL, FL_OPTION_FLAG, &kernels, 0, 0, "lists the best clock of every kind of kernel"},
-        {"threads", "N", FL_OPTION_INT, &threads, 1, 1024, "threads (all); the result does not depend on it"},
+        FL_THREADS_OPTION(&threads),
         {"json", NULL, FL_OPTION_FLAG, &json, 0, 0, "prints the result as JSON"},
     };
     int status = FL_EXIT_OK;

@@ -1,6 +1,7 @@
 #include "harness/base/command.h"
 #include "harness/cmd/commands.h"
 #include "harness/report/report_page.h"
+#include "harness/report/report_summary.h"
 
 static const fl_command_help help = {
     "report", "RESULTS.csv -o report.html [--timeline FILE ...]",
@@ -27,7 +28,9 @@ int fl_cmd_report(int argc, char **argv) {
         {"reference", "POLICY", FL_OPTION_TEXT, &reference, 0, 0, "whom the others are held against (the best)"},
         {"about", "TEXT", FL_OPTION_TEXT, &about, 0, 0, "the question, as the page's title (that of the experiment)"},
         {"seed", "N", FL_OPTION_INT, &seed, 0, 1e15, "of the bootstrap (1)"},
-        {"draws", "N", FL_OPTION_INT, &draws, 100, 1e6, "of the bootstrap (2000; 400 above 100 policies)"},
+        {"draws", "N", FL_OPTION_INT, &draws, 100, 1e6,
+         "of the bootstrap (" FL_AS_TEXT(FL_DRAWS_STANDARD) "; " FL_AS_TEXT(FL_DRAWS_GRID) " above " FL_AS_TEXT(
+             FL_GRID_POLICIES) " policies)"},
     };
     int status = FL_EXIT_OK;
     if (!fl_command_begin(argc, argv, &help, option, sizeof option / sizeof *option, &rest, &status))

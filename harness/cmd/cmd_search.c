@@ -80,7 +80,7 @@ static void print(const fl_setup *u, const fold *f, const fl_search_result *r, d
 }
 
 int fl_cmd_search(int argc, char **argv) {
-    fl_setup_options so = FL_SETUP_STANDARD;
+    fl_setup_options so = FL_SETUP_UNSET;
     const char *tune = NULL, *score = NULL, *hold_out = NULL;
     double keep = 0.5;
     const fl_option option[] = {

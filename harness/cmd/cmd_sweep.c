@@ -18,7 +18,7 @@ static const fl_command_help help = {
     "\"count\": .., \"log\": true}, and \"platforms\" a list."};
 
 int fl_cmd_sweep(int argc, char **argv) {
-    fl_setup_options so = FL_SETUP_STANDARD;
+    fl_setup_options so = FL_SETUP_UNSET;
     const char *out = NULL, *shard = NULL;
     const fl_option option[] = {
         FL_SETUP_OPTIONS(so),

@@ -2,6 +2,7 @@
 #include "harness/base/command.h"
 #include "harness/base/grid.h"
 #include "harness/base/json_out.h"
+#include "harness/base/pool.h"
 #include "harness/fit/fit.h"
 #include "harness/fit/profile_states.h"
 #include "models/fit_sensitivity.h"
@@ -234,7 +235,7 @@ static fl_status get_runs(const fl_profile_options *po, const fl_texts *rest, co
 }
 
 int fl_fit_sensitivity(int argc, char **argv) {
-    fl_profile_options po = {.seed = 1};
+    fl_profile_options po = {.seconds = 2};
     fl_texts rest = {0};
     const char *out = NULL, *table = NULL;
     int64_t threads = 0, seed = 1;
@@ -249,7 +250,7 @@ int fl_fit_sensitivity(int argc, char **argv) {
         {"o", "FILE", FL_OPTION_OUTPUT, &out, 0, 0, "writes the runs"},
         {"table", "FILE", FL_OPTION_TEXT, &table, 0, 0, "writes the best pair of states of each kernel (ED2)"},
         {"cpu-from", "MHZ", FL_OPTION_REAL, &cpu_from, 1, 1e5, "in that table only CPU clocks from here on (all)"},
-        {"threads", "N", FL_OPTION_INT, &threads, 1, 1024, "threads (all); the result does not depend on it"},
+        FL_THREADS_OPTION(&threads),
         {"json", NULL, FL_OPTION_FLAG, &json, 0, 0, "prints the result as JSON"},
     };
     int status = FL_EXIT_OK;

@@ -2,6 +2,7 @@
 #include "harness/base/command.h"
 #include "harness/base/grid.h"
 #include "harness/base/json_out.h"
+#include "harness/base/pool.h"
 #include "harness/fit/fit.h"
 #include "harness/fit/fit_sweetspot_sweep.h"
 #include "harness/input/experiment.h"
@@ -198,7 +199,7 @@ int fl_fit_sweetspot(int argc, char **argv) {
         {"step", "MHZ", FL_OPTION_REAL, &o.step_mhz, 0, 1e6, "leaves out clocks that are closer than this (0)"},
         {"each", NULL, FL_OPTION_FLAG, &each, 0, 0, "prints every clock of every workload"},
         {"csv", "FILE", FL_OPTION_OUTPUT, &csv, 0, 0, "writes every clock of every workload"},
-        {"threads", "N", FL_OPTION_INT, &threads, 1, 1024, "threads (all); the result does not depend on it"},
+        FL_THREADS_OPTION(&threads),
         {"json", NULL, FL_OPTION_FLAG, &json, 0, 0, "prints the result as JSON"},
     };
     int status = FL_EXIT_OK;

@@ -303,9 +303,11 @@ fl_status fl_experiment_positions(const fl_experiment *e, int64_t *positions, fl
 
 fl_status fl_experiment_window(const fl_experiment *e, int64_t *window_ns, fl_diag *d) {
     const fl_json root = fl_json_root(e->tree, e->path);
-    double ms = 15; /* power-capping reads its meter so often */
-    fl_status s =
-        fl_json_has(&root, "power_window_ms") ? fl_json_get_real(&root, "power_window_ms", 0.1, 1e6, &ms, d) : FL_OK;
+    double ms = 0;
+    *window_ns = FL_POWER_WINDOW_NS;
+    if (!fl_json_has(&root, "power_window_ms"))
+        return FL_OK;
+    fl_status s = fl_json_get_real(&root, "power_window_ms", 0.1, 1e6, &ms, d);
     *window_ns = (int64_t)(ms * 1e6 + 0.5);
     return s;
 }

@@ -248,7 +248,7 @@ void fl_comparison_print(const fl_comparison *c, const fl_comparison_options *o,
         add_number(&g, r->latency.p99_s);
         add_number(&g, r->energy_per_request_j);
     }
-    const size_t draws = o->draws ? (size_t)o->draws : 1;
+    const size_t draws = (size_t)o->draws;
     size_t plain = 0; /* a mean is over the workloads of one variant */
     for (size_t i = 0; i < o->scenes->count; i++)
         plain += !o->scenes->item[i]->variant;

@@ -33,7 +33,7 @@ fl_status fl_draws_write_regret(const fl_comparison *c, const char *path, uint64
     fl_output *o = fl_output_open(path, d);
     double *value = malloc((c->count + 1) * sizeof *value);
     fl_status s = !o ? d->status : value ? FL_OK : fl_no_memory(d, "the regret");
-    const fl_bootstrap b = {.seed = seed};
+    const fl_bootstrap b = {.seed = seed, .draws = FL_DRAWS_STANDARD};
     if (!s)
         fputs("workload,policy,platform,variant,step,runs,reward_regret,low,high\n", fl_output_file(o));
     for (size_t i = 0, end; !s && i < c->mean_first; i = end) {

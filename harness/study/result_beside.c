@@ -12,6 +12,11 @@ static const char *experiment_text(const fl_setup *u, const char *key) {
     return cJSON_GetStringValue(cJSON_GetObjectItem(u->experiment.tree, key));
 }
 
+fl_status fl_report_record(const fl_setup *u, cJSON **record, fl_diag *d) {
+    *record = fl_provenance(&u->scenes, u->spec, u->o.spec_count, u->o.seed);
+    return *record ? FL_OK : fl_no_memory(d, "the provenance");
+}
+
 void fl_report_about(const fl_setup *u, cJSON *record) {
     if (u->experiment.tree) {
         const char *slash = strrchr(u->experiment.path, '/'), *about = experiment_text(u, "about");

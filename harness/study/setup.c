@@ -43,14 +43,23 @@ static fl_status open_specs(fl_setup *u, const fl_texts *policies, fl_diag *d) {
     return s;
 }
 
+/* What neither the command line nor the experiment gave. */
+static void resolve(fl_setup_options *o) {
+    fl_scene_resolve(&o->scene);
+    o->seeds = o->seeds ? o->seeds : FL_SEEDS_STANDARD;
+    o->objective = o->objective ? o->objective : FL_OBJECTIVE_STANDARD;
+    o->positions = o->positions ? o->positions : FL_POSITIONS_STANDARD;
+}
+
 fl_status fl_setup_open(fl_setup *u, fl_setup_options *o, fl_diag *d) {
-    *u = (fl_setup){.o = {.bound = o->bound, .threads = (unsigned)o->threads}};
+    *u = (fl_setup){.o = {.bound = o->bound, .threads = (unsigned)o->threads, .draws = 1}};
     fl_status s = sort_files(u, &o->rest, d);
     u->own = u->traces.count || o->policies.count || o->scene.sweep || o->scene.programs || o->scene.only.count;
     if (!s && u->experiment.tree)
         s = fl_experiment_apply(&u->experiment, &o->scene, &u->traces, &u->o.bound, &o->objective, &o->seeds, d);
-    o->seeds = o->seeds ? o->seeds : 1;
-    o->objective = o->objective ? o->objective : "energy";
+    if (!s && u->experiment.tree)
+        s = fl_experiment_positions(&u->experiment, &o->positions, d);
+    resolve(o);
     if (!s)
         s = fl_objective_parse(o->objective, &u->o.objective, d);
     if (!s)
@@ -64,13 +73,11 @@ fl_status fl_setup_open(fl_setup *u, fl_setup_options *o, fl_diag *d) {
         o->seeds = 1;
     }
     if (!s)
-        s = fl_experiment_positions(&u->experiment, &o->positions, d);
-    if (!s)
         s = fl_experiment_scenes(&u->experiment, &o->scene, &u->traces, &u->scenes, &u->variants, d);
     u->o.scenes = &u->scenes;
     u->o.spec = u->spec;
     u->o.positions = (size_t)o->positions;
-    u->o.seed = o->scene.seed ? (uint64_t)o->scene.seed : 1;
+    u->o.seed = (uint64_t)o->scene.seed;
     u->o.seeds = (uint32_t)o->seeds;
     u->o.oracles = !o->no_oracle && fl_experiment_oracles(&u->experiment);
     if (s)
@@ -78,7 +85,7 @@ fl_status fl_setup_open(fl_setup *u, fl_setup_options *o, fl_diag *d) {
     return s;
 }
 
-size_t fl_setup_seeds(const fl_setup *u) { return u->o.seeds * (u->o.draws ? (size_t)u->o.draws : 1); }
+size_t fl_setup_seeds(const fl_setup *u) { return u->o.seeds * (size_t)u->o.draws; }
 
 void fl_setup_free(fl_setup *u) {
     fl_scenes_free(&u->scenes);

@@ -174,8 +174,8 @@ fl_status fl_sweep_run(fl_setup *u, const fl_sweep_options *o, fl_sweep_result *
                                 "a distribution replay, expected an experiment with kernels; foldline compare runs it "
                                 "whole")
                       : parse_shard(o->shard, &shard, &shards, d);
-    if (!s && !(record = fl_provenance(&u->scenes, u->spec, u->o.spec_count, u->o.seed)))
-        s = fl_no_memory(d, "the provenance");
+    if (!s)
+        s = fl_report_record(u, &record, d);
     if (!s)
         s = make_key(&w, record, key, d);
     if (!s)
