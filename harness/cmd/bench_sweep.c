@@ -1,5 +1,5 @@
 #include "harness/cmd/bench.h"
-#include "harness/study/sweep.h"
+#include "harness/study/sweep_run.h"
 #include "traces/csv.h"
 
 #include <gsl/gsl_sort.h>

@@ -186,14 +186,11 @@ int fl_cmd_oracle(int argc, char **argv) {
     } else if (json) {
         print_json(&w, scenes.count);
     } else {
-        fl_grid g = {.columns = 7};
         static const char *const head[] = {"workload", "choice", "energy J", "saving %", "time s", "slowdown %", ""};
-        for (size_t k = 0; k < 7; k++)
-            fl_grid_add(&g, "%s", head[k]);
+        fl_grid g = FL_GRID_HEADED(head);
         for (size_t i = 0; i < scenes.count; i++)
             print_job(&g, &w.job[i], kernels);
         fl_grid_print(&g, 2, stdout);
-        fl_grid_free(&g);
         fputc('\n', stdout);
         fl_scene_notes(&scenes, stdout);
     }

@@ -99,8 +99,8 @@ int fl_cmd_search(int argc, char **argv) {
     fl_trials *t = NULL;
     fold *folds = NULL;
     size_t count = 0;
-    fl_grid g = {.columns = 6};
     static const char *const head[] = {"held out", "best", "saving % tuned", "saving % scored", "trials", "saved %"};
+    fl_grid g = FL_GRID_HEADED(head);
     so.no_oracle = true;
     fl_status s = fl_setup_open(&u, &so, &d);
     if (!s && fl_experiment_draws(&u.experiment))
@@ -110,8 +110,6 @@ int fl_cmd_search(int argc, char **argv) {
         s = make_folds(&u.scenes, tune, score, hold_out, &folds, &count, &d);
     if (!s)
         s = fl_trials_open(&t, &u.o, &d);
-    for (size_t k = 0; k < g.columns; k++)
-        fl_grid_add(&g, "%s", head[k]);
     for (size_t i = 0; !s && i < count; i++) {
         const fl_search_options how = {.keep = keep, .seed = u.o.seed, .use = folds[i].tune};
         fl_search_result r;

@@ -1,7 +1,7 @@
 #include "harness/base/command.h"
 #include "harness/cmd/commands.h"
 #include "harness/input/scene_text.h"
-#include "harness/study/sweep.h"
+#include "harness/study/sweep_run.h"
 
 static const fl_command_help help = {
     "sweep", "EXPERIMENT.json -o RESULTS.csv [--shard I/N]",

@@ -323,7 +323,7 @@ static fl_status fit_both(maker *m, fl_diag *d) {
     return FL_OK;
 }
 
-int fl_fit_device(int argc, char **argv) {
+int fl_cmd_fit_device(int argc, char **argv) {
     device_options o = {.base = "generic", .name = "Fitted GPU"};
     fl_texts rest = {0};
     const fl_option option[] = {

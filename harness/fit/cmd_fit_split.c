@@ -87,9 +87,7 @@ static const char *const part_name[PARTS] = {"time_mape_pct",       "time_p95_pc
 static void print_text(const split_options *o, const totals *t) {
     static const char *const head[] = {
         "rows", "time %", "p95", "power %", "p95", "energy %", "p95", "time within 2 sd %", "power within 2 sd %"};
-    fl_grid g = {.columns = sizeof head / sizeof *head};
-    for (size_t k = 0; k < g.columns; k++)
-        fl_grid_add(&g, "%s", head[k]);
+    fl_grid g = FL_GRID_HEADED(head);
     for (int c = 0; c < CLASSES; c++) {
         if (!(t->count[c] > 0))
             continue;
@@ -98,7 +96,6 @@ static void print_text(const split_options *o, const totals *t) {
             fl_grid_add(&g, "%.2f", t->sum[c][k] / t->count[c]);
     }
     fl_grid_print(&g, 1, stdout);
-    fl_grid_free(&g);
     if (o->device.count)
         printf("\nfitted at %s, device from another sweep\n", o->at);
     else
@@ -149,7 +146,7 @@ static fl_status run_all(split_options *o, fl_diag *d) {
     return s;
 }
 
-int fl_fit_split(int argc, char **argv) {
+int fl_cmd_fit_split(int argc, char **argv) {
     split_options o = {.at = "ends", .splits = 20, .seed = 1};
     fl_texts rest = {0};
     const fl_option option[] = {

@@ -84,9 +84,7 @@ static void add_point_cells(fl_grid *g, const fl_slope_point *p) {
 static void print_each(const fl_spot *s) {
     static const char *const head[] = {"  SM MHz", "time s", "power W", "time",  "performance",
                                        "power",    "perf/W", "slope",   "choice"};
-    fl_grid g = {.columns = sizeof head / sizeof *head};
-    for (size_t k = 0; k < g.columns; k++)
-        fl_grid_add(&g, "%s", head[k]);
+    fl_grid g = FL_GRID_HEADED(head);
     for (size_t i = 0; i < s->count; i++) {
         const fl_slope_point *p = &s->point[i];
         fl_grid_add(&g, "  %g", p->mhz);
@@ -105,12 +103,10 @@ static void print_each(const fl_spot *s) {
 static void print_text(const fl_spots *all, const spot_options *o, bool each) {
     static const char *const head[] = {"workload",    "clocks", "top MHz", "choice MHz", "alpha",
                                        "performance", "power",  "perf/W",  "slope",      ""};
-    fl_grid g = {.columns = sizeof head / sizeof *head};
+    fl_grid g = FL_GRID_HEADED(head);
     size_t none = 0;
     for (size_t i = 0; each && i < all->count; i++)
         print_each(&all->item[i]);
-    for (size_t k = 0; k < g.columns; k++)
-        fl_grid_add(&g, "%s", head[k]);
     for (size_t i = 0; i < all->count; i++) {
         const fl_spot *s = &all->item[i];
         fl_grid_add(&g, "%s", s->name);
@@ -123,7 +119,6 @@ static void print_text(const fl_spots *all, const spot_options *o, bool each) {
         none += !s->choice.found;
     }
     fl_grid_print(&g, 1, stdout);
-    fl_grid_free(&g);
     printf("\nmedian of alpha over %zu workload%s: %.3f (performance at least %g, slope at most %g)\n", all->count,
            all->count == 1 ? "" : "s", median_alpha(all), 1 - o->delta, o->epsilon);
     if (none)
@@ -182,7 +177,7 @@ static fl_status write_csv(const fl_spots *all, const char *path, fl_diag *d) {
     return fl_output_commit(out, d);
 }
 
-int fl_fit_sweetspot(int argc, char **argv) {
+int fl_cmd_fit_sweetspot(int argc, char **argv) {
     fl_scene_options so = {0};
     spot_options o = {.delta = 0.05, .epsilon = 0.3};
     fl_texts rest = {0}, traces = {0};
@@ -210,16 +205,7 @@ int fl_fit_sweetspot(int argc, char **argv) {
     fl_experiment ex = {0};
     fl_spots all = {0};
     size_t variants = 0;
-    fl_status s = FL_OK;
-    for (size_t i = 0; !s && i < rest.count; i++) {
-        const char *dot = strrchr(rest.item[i], '.');
-        if (!dot || strcmp(dot, ".json") != 0)
-            s = fl_texts_add(&traces, rest.item[i], &d);
-        else if (ex.tree)
-            s = fl_refuse(&d, "more than one experiment, expected one");
-        else
-            s = fl_experiment_open(rest.item[i], &ex, &d);
-    }
+    fl_status s = fl_experiment_find(&rest, &ex, &traces, &d);
     if (!s && ex.tree)
         s = fl_experiment_apply(&ex, &so, &traces, &bound, &objective, &seeds, &d);
     if (!s && so.sweep && !so.platform && !so.programs && !traces.count)

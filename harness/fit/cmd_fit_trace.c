@@ -168,7 +168,7 @@ static void tell_notes(const char *path, const fl_imported *f, bool kernels) {
         printf("note: %s: has no kernels and no kernels of its name beside it: left out\n", name);
 }
 
-int fl_fit_trace(int argc, char **argv) {
+int fl_cmd_fit_trace(int argc, char **argv) {
     fl_texts paths = {0}, clocks = {0};
     const char *platform = NULL, *out = NULL, *format = NULL;
     int64_t device = -1;

@@ -95,10 +95,8 @@ static void add_means(fl_grid *g, const fl_fit_means *m) {
 static void print_text(const fl_fit_rows *r, const fl_fit_result_of *result, const fl_fit_score *all, const char *at) {
     static const char *const head[] = {"workload", "fitted", "predicted", "core %",  "memory %", "rest %",   "alpha",
                                        "beta",     "time %", "p95",       "power %", "p95",      "energy %", "p95"};
-    fl_grid g = {.columns = sizeof head / sizeof *head};
+    fl_grid g = FL_GRID_HEADED(head);
     char name[128];
-    for (size_t k = 0; k < g.columns; k++)
-        fl_grid_add(&g, "%s", head[k]);
     for (size_t i = 0; i < r->entities; i++) {
         const fl_fit_result_of *o = &result[i];
         const double sum = o->load.tc + o->load.tm + o->load.tl;
@@ -127,7 +125,6 @@ static void print_text(const fl_fit_rows *r, const fl_fit_result_of *result, con
         add_means(&g, &m);
     }
     fl_grid_print(&g, 1, stdout);
-    fl_grid_free(&g);
     printf("\nfitted at %s; mean absolute errors in percent, and their 95th percentiles\n", at);
 }
 
@@ -279,7 +276,7 @@ static fl_status run_all(const workload_options *o, fl_diag *d) {
     return s;
 }
 
-int fl_fit_workload_command(int argc, char **argv) {
+int fl_cmd_fit_workload(int argc, char **argv) {
     workload_options o = {.at = "ends"};
     fl_texts rest = {0};
     const fl_option option[] = {

@@ -128,10 +128,8 @@ static fl_status describe(const phase *p, const fl_device *dev, size_t index, fl
 }
 
 static void print(const phases *all) {
-    fl_grid g = {.columns = 6};
     static const char *const head[] = {"phase", "s", "GPU %", "memory %", "W", "SM MHz"};
-    for (size_t i = 0; i < g.columns; i++)
-        fl_grid_add(&g, "%s", head[i]);
+    fl_grid g = FL_GRID_HEADED(head);
     for (size_t i = 0; i < all->count; i++) {
         fl_grid_add(&g, "%zu", i + 1);
         fl_grid_add(&g, "%.2f", all->item[i].seconds);
@@ -142,7 +140,6 @@ static void print(const phases *all) {
                 fl_grid_add(&g, "n/a");
     }
     fl_grid_print(&g, 1, stdout);
-    fl_grid_free(&g);
 }
 
 /* PHASES.programs.csv -> PHASES.kinds.csv, and its name alone. */

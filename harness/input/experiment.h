@@ -36,13 +36,15 @@ typedef struct fl_experiment {
 fl_status fl_experiment_open(const char *path, fl_experiment *e, fl_diag *d);
 void fl_experiment_free(fl_experiment *e);
 
+/* Of what a command line names: what ends in .json is the experiment, of which *e (zeroed) is opened; the rest are
+ * traces. FL_BAD_INPUT where there are two. */
+fl_status fl_experiment_find(const fl_texts *rest, fl_experiment *e, fl_texts *traces, fl_diag *d);
+
 /* Fills what is still unset (NULL, 0, INFINITY) and the experiment says; every text lives as long as *e.
  * Policies: fl_experiment_specs. */
 fl_status fl_experiment_apply(fl_experiment *e, fl_scene_options *so, fl_texts *traces, double *bound,
                               const char **objective, int64_t *seeds, fl_diag *d);
 
-/* Keeps a malloc'd text for the life of the experiment; frees it on failure. */
-fl_status fl_experiment_keep(fl_experiment *e, char *text, fl_diag *d);
 /* A path of the experiment, seen from where the program runs. */
 fl_status fl_experiment_path(fl_experiment *e, const char *path, const char **out, fl_diag *d);
 /* The specs of "policies", one for each combination of their parameters' values; none where there is no such key. To be

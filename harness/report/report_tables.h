@@ -21,6 +21,5 @@ void fl_cell_head(FILE *f, const char *text); /* of a column of numbers */
 void fl_cell_head_text(FILE *f, const char *text);
 void fl_cell_text_put(FILE *f, const char *text);
 void fl_cell_number(FILE *f, double value, int digits);
-void fl_cell_interval(FILE *f, const fl_interval *x, double scale, int digits);
 
 #endif

@@ -260,7 +260,6 @@ void fl_comparison_print(const fl_comparison *c, const fl_comparison_options *o,
         fprintf(out, ", bound on the slowdown %g %%", 100 * o->bound);
     fprintf(out, ", objective %s\n\n", fl_objective_names[o->objective]);
     fl_grid_print(&g, 1u + each + platforms, out);
-    fl_grid_free(&g);
     if (!each)
         note_partial(c, out);
     if (requests)

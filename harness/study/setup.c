@@ -10,21 +10,6 @@ void fl_setup_options_free(fl_setup_options *o) {
     fl_texts_free(&o->scene.only);
 }
 
-/* An experiment gives what the command line does not. */
-static fl_status sort_files(fl_setup *u, const fl_texts *rest, fl_diag *d) {
-    fl_status s = FL_OK;
-    for (size_t i = 0; !s && i < rest->count; i++) {
-        const char *dot = strrchr(rest->item[i], '.');
-        if (!dot || strcmp(dot, ".json") != 0)
-            s = fl_texts_add(&u->traces, rest->item[i], d);
-        else if (u->experiment.tree)
-            s = fl_refuse(d, "more than one experiment, expected one");
-        else
-            s = fl_experiment_open(rest->item[i], &u->experiment, d);
-    }
-    return s;
-}
-
 /* Those of the command line, else the experiment's. */
 static fl_status open_specs(fl_setup *u, const fl_texts *policies, fl_diag *d) {
     fl_status s = FL_OK;
@@ -53,7 +38,7 @@ static void resolve(fl_setup_options *o) {
 
 fl_status fl_setup_open(fl_setup *u, fl_setup_options *o, fl_diag *d) {
     *u = (fl_setup){.o = {.bound = o->bound, .threads = (unsigned)o->threads, .draws = 1}};
-    fl_status s = sort_files(u, &o->rest, d);
+    fl_status s = fl_experiment_find(&o->rest, &u->experiment, &u->traces, d);
     u->own = u->traces.count || o->policies.count || o->scene.sweep || o->scene.programs || o->scene.only.count;
     if (!s && u->experiment.tree)
         s = fl_experiment_apply(&u->experiment, &o->scene, &u->traces, &u->o.bound, &o->objective, &o->seeds, d);

@@ -1,4 +1,4 @@
-#include "harness/study/sweep.h"
+#include "harness/study/sweep_run.h"
 
 #include "harness/base/pool.h"
 #include "harness/study/comparison.h"
