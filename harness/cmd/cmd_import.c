@@ -59,7 +59,7 @@ static fl_status source_of(fl_head *head, const char *path, const fl_reader *rea
 }
 
 /* Kernels are added up over files; telemetry comes from one. */
-static fl_status take(done *all, fl_imported *one, const char *path, const fl_reader *reader, fl_diag *d) {
+static fl_status add_import(done *all, fl_imported *one, const char *path, const fl_reader *reader, fl_diag *d) {
     fl_status s = FL_OK;
     bool several = all->run.has_kernels || all->run.has_telemetry || all->run.note_count;
     for (size_t i = 0; !s && i < one->note_count; i++)
@@ -110,7 +110,7 @@ static fl_status read_all(const ask *a, done *all, fl_diag *d) {
         if (o.progress)
             fprintf(stderr, "\r\033[K");
         if (!s)
-            s = take(all, &one, path, reader, d);
+            s = add_import(all, &one, path, reader, d);
         fl_imported_free(&one);
     }
     return s;

@@ -206,7 +206,7 @@ static void print_text(const fl_stats *s, const fl_imported *run) {
         printf("note: %s\n", run->note[i]);
 }
 
-static fl_status draw(const char *plot, const fl_imported *run, char **csv, fl_diag *d) {
+static fl_status draw_plot(const char *plot, const fl_imported *run, char **csv, fl_diag *d) {
     const char *dot = strrchr(plot, '.');
     if (!dot || (strcmp(dot, ".svg") && strcmp(dot, ".png") && strcmp(dot, ".pdf")))
         return fl_fail(d, FL_BAD_INPUT, plot, 0, 0,
@@ -247,7 +247,7 @@ int fl_cmd_trace(int argc, char **argv) {
     if (!s)
         s = fl_stats_make(&stats, &run, &d);
     if (!s && plot)
-        s = draw(plot, &run, &csv, &d);
+        s = draw_plot(plot, &run, &csv, &d);
     if (s)
         status = fl_command_fail("trace", &d);
     else if (json)

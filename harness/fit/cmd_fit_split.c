@@ -31,7 +31,7 @@ typedef struct totals {
 } totals;
 
 /* half[i]: whether the device is fitted to entity i. */
-static void draw(const fl_fit_rows *r, uint64_t seed, uint64_t split, bool *half) {
+static void draw_half(const fl_fit_rows *r, uint64_t seed, uint64_t split, bool *half) {
     fl_random random = fl_random_seed(seed, split);
     size_t left = (r->entities + 1) / 2;
     for (size_t i = 0; i < r->entities; i++) { /* each subset of that size is as likely */
@@ -133,7 +133,7 @@ static fl_status run_all(split_options *o, fl_diag *d) {
     if (!s && !half)
         s = fl_no_memory(d, NULL);
     for (int64_t i = 0; !s && i < o->splits; i++) {
-        draw(&rows, (uint64_t)o->seed, (uint64_t)i, half);
+        draw_half(&rows, (uint64_t)o->seed, (uint64_t)i, half);
         s = one_split(o, &rows, &device, &at, half, &t, d);
     }
     if (!s && o->json)

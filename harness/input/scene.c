@@ -132,7 +132,7 @@ static fl_status complete(fl_scene *s, const fl_scene_options *o, fl_diag *d) {
     return status ? status : fl_facts_make(&s->platform.node, (uint64_t)o->seed + s->draw, &s->facts, d);
 }
 
-static fl_status add(fl_scenes *all, const char *source, fl_scene **s, fl_diag *d) {
+static fl_status add_scene(fl_scenes *all, const char *source, fl_scene **s, fl_diag *d) {
     if (fl_grow(&all->item, &all->room, all->count + 1, sizeof *all->item))
         return fl_no_memory(d, NULL);
     if (!(*s = all->item[all->count++] = calloc(1, sizeof **s)) || !((*s)->source = strdup(source)))
@@ -207,7 +207,7 @@ static fl_status from_trace(const fl_scene_options *o, const char *path, fl_scen
         status = fl_fail(d, FL_BAD_INPUT, path, 0, 0, "%s, expected a kernel trace",
                          in.has_telemetry ? "has telemetry only" : "is a sweep, which --sweep FILE takes");
     if (!status)
-        status = add(all, path, &s, d);
+        status = add_scene(all, path, &s, d);
     if (!status) {
         s->note = in.note;
         s->note_count = in.note_count;
@@ -278,7 +278,7 @@ static fl_status from_programs(const fl_scene_options *o, fl_scenes *all, fl_dia
     for (size_t i = 0; !status && i < p.program_count; i++)
         if (is_wanted(&o->only, p.names[p.programs[i]])) {
             j.index[jobs] = i;
-            status = add(all, o->programs, &j.scene[jobs++], d);
+            status = add_scene(all, o->programs, &j.scene[jobs++], d);
         }
     if (!status)
         status = fl_pool_run(make_program, &j, jobs, 0, "programs", d);
@@ -305,7 +305,7 @@ static fl_status from_sweep(const fl_scene_options *o, const char *path, const f
         if (!is_wanted(only, sweep.names[names[i]]))
             continue;
         fl_scene *s = NULL;
-        status = add(all, path, &s, d);
+        status = add_scene(all, path, &s, d);
         if (!status)
             status = fl_sweep_notes(&sweep, names[i], &s->note, &s->note_count, d);
         if (!status)

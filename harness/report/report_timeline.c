@@ -136,7 +136,7 @@ static size_t series(const fl_telemetry *t, int32_t device, size_t signal, bool 
     return n;
 }
 
-static void draw(FILE *f, const fl_telemetry *t, const char *name, size_t signal, bool clock) {
+static void draw_signal(FILE *f, const fl_telemetry *t, const char *name, size_t signal, bool clock) {
     fl_chart c;
     double x[POINTS_MAX + 2], y[POINTS_MAX + 2];
     char alt[400];
@@ -216,9 +216,9 @@ fl_status fl_figures_timeline(FILE *f, const char *path, fl_diag *d) {
         s = fl_residency(&t, path, &share, &shares, d);
     if (!s) {
         const size_t power = signal_index(&t, "power_w");
-        draw(f, &t, name, signal_index(&t, "sm_mhz"), true);
+        draw_signal(f, &t, name, signal_index(&t, "sm_mhz"), true);
         if (power != SIZE_MAX)
-            draw(f, &t, name, power, false);
+            draw_signal(f, &t, name, power, false);
         if (shares)
             draw_residency(f, share, shares, name);
     }
