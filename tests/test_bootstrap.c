@@ -67,10 +67,6 @@ static void test_width(void) {
         b.seed = 8;
         fl_bootstrap_mean(value, by_seed ? 1 : n, by_seed ? n : 1, &b, &other, NULL);
         FL_CHECK(x.low != other.low, "another seed gave the same interval");
-        b.level = 0.5;
-        fl_bootstrap_mean(value, by_seed ? 1 : n, by_seed ? n : 1, &b, &other, NULL);
-        FL_CHECK(near(other.high - other.low, 2 * 0.67449 * sd, 0.05 * expected), "half of the mass: [%g, %g]",
-                 other.low, other.high);
     }
 }
 
@@ -119,7 +115,8 @@ static void test_paired(void) {
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
         fl_paired p;
         CU_ASSERT_EQUAL(
-            fl_bootstrap_paired(row[i].a, row[i].b, row[i].workloads, row[i].seeds, row[i].tie, &standard, &p, NULL), FL_OK);
+            fl_bootstrap_paired(row[i].a, row[i].b, row[i].workloads, row[i].seeds, row[i].tie, &standard, &p, NULL),
+            FL_OK);
         FL_CHECK(near(p.difference.mean, row[i].difference, 1e-12) && near(p.difference.low, row[i].low, 1e-9) &&
                      near(p.difference.high, row[i].high, 1e-9),
                  "%s: %g [%g, %g]", row[i].what, p.difference.mean, p.difference.low, p.difference.high);

@@ -168,7 +168,8 @@ int fl_cmd_compare(int argc, char **argv) {
     else
         print_text(&r, &o);
     if (failed) {
-        fprintf(stderr, "foldline compare: %zu gate%s of the experiment did not hold\n", failed, failed == 1 ? "" : "s");
+        fprintf(stderr, "foldline compare: %zu gate%s of the experiment did not hold\n", failed,
+                failed == 1 ? "" : "s");
         status = FL_EXIT_GATE;
     }
     fl_published_free(r.published);

@@ -151,8 +151,7 @@ static void print_result(const regress *g, bool all) {
 static void show_changes(regress *g, const char *old) {
     fl_diag none = {0};
     fl_gate_record_free(&g->old);
-    if (fl_gate_read(old, &g->old, &none) ||
-        fl_gate_compare(&g->old, &g->now, g->rule, g->rules, &g->result, &none))
+    if (fl_gate_read(old, &g->old, &none) || fl_gate_compare(&g->old, &g->now, g->rule, g->rules, &g->result, &none))
         return;
     for (size_t i = 0; i < g->result.count; i++)
         if (!g->result.finding[i].rule || g->result.finding[i].change != 0)

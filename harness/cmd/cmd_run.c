@@ -375,9 +375,11 @@ int fl_cmd_run(int argc, char **argv) {
     run_options o = {.every_ms = 100};
     const fl_option option[] = {
         FL_SCENE_OPTIONS(o.scene),
-        {"policy", "SPEC", FL_OPTION_TEXT, &o.policy, 0, 0, "policy, or a path to a .so; parameters may follow a colon"},
+        {"policy", "SPEC", FL_OPTION_TEXT, &o.policy, 0, 0,
+         "policy, or a path to a .so; parameters may follow a colon"},
         {"set", "P=V", FL_OPTION_LIST, &o.set, 0, 0, "parameter of the policy (may be repeated)"},
-        {"min-set-ms", "X", FL_OPTION_REAL, &o.min_set_ms, 0, 1e6, "a control is set at most this often (0 = no limit)"},
+        {"min-set-ms", "X", FL_OPTION_REAL, &o.min_set_ms, 0, 1e6,
+         "a control is set at most this often (0 = no limit)"},
         {"log", "FILE", FL_OPTION_OUTPUT, &o.log, 0, 0, "writes the decisions, step by step"},
         {"timeline", "FILE", FL_OPTION_OUTPUT, &o.timeline, 0, 0, "writes clocks, power and utilisation over time"},
         {"telemetry", "FILE", FL_OPTION_OUTPUT, &o.telemetry, 0, 0, "writes what the sensors show over time"},

@@ -198,9 +198,9 @@ fl_status fl_experiment_apply(fl_experiment *e, fl_scene_options *so, fl_texts *
         (s = get_int(&root, "seeds", 100000, seeds, d)) || (s = get_text(&root, "objective", objective, d)) ||
         (s = fl_node_choice_read(&root, &so->node, d)))
         return s;
-    if (!own_input && ((s = get_texts(e, &root, "traces", true, traces, d)) ||
-                       (s = get_path(e, &root, "sweep", &so->sweep, d)) ||
-                       (s = get_path(e, &root, "programs", &so->programs, d))))
+    if (!own_input &&
+        ((s = get_texts(e, &root, "traces", true, traces, d)) || (s = get_path(e, &root, "sweep", &so->sweep, d)) ||
+         (s = get_path(e, &root, "programs", &so->programs, d))))
         return s;
     if (!(so->seconds > 0) && fl_json_has(&root, "seconds"))
         s = fl_json_get_real(&root, "seconds", 1e-3, 1e7, &so->seconds, d);

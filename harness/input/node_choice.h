@@ -28,7 +28,7 @@ fl_status fl_node_choose(fl_node_spec *node, const fl_node_choice *c, fl_diag *d
 void fl_node_choice_merge(fl_node_choice *c, const fl_node_choice *rest);
 fl_status fl_node_choice_read(const fl_json *root, fl_node_choice *c, fl_diag *d);
 
-/* clang-format off: one row a line */
+/* clang-format off */
 #define FL_NODE_OPTIONS(c)                                                                                             \
     {"wall", "HOW", FL_OPTION_TEXT, &(c).wall, 0, 0, "power wall: real, ideal or off (real)"},                         \
     {"heat", NULL, FL_OPTION_FLAG, &(c).heat, 0, 0, "simulates heat: temperature, leakage, thermal limit"},            \

@@ -313,8 +313,8 @@ static fl_status from_sweep(const fl_scene_options *o, const char *path, const f
         if (!status)
             status = fl_node_choose(&s->platform.node, &o->node, d);
         if (!status)
-            status = fl_build_sweep(&s->w, path, &sweep, names[i], model, (uint32_t)o->repeat,
-                                    &s->platform.node, (uint32_t)o->windows, d);
+            status = fl_build_sweep(&s->w, path, &sweep, names[i], model, (uint32_t)o->repeat, &s->platform.node,
+                                    (uint32_t)o->windows, d);
         if (!status)
             status = complete(s, o, d);
         all->clipped += s && s->clipped;

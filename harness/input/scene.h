@@ -75,7 +75,7 @@ fl_status fl_scenes_append(fl_scenes *all, fl_scenes *more, fl_diag *d);
 bool fl_node_clip(fl_node_spec *n, double sm_min, double sm_max, double mem_mhz);
 
 /* The options that all commands with a scene share, for their tables of options. */
-/* clang-format off: one row a line */
+/* clang-format off */
 #define FL_SCENE_OPTIONS(o)                                                                                            \
     {"platform", "NAME", FL_OPTION_TEXT, &(o).platform, 0, 0,                                                          \
      "platform, or a path to its file (see foldline platforms)"},                                                      \

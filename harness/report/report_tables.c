@@ -129,8 +129,7 @@ void fl_table_policies(FILE *f, const fl_summary *s, const fl_looks *looks, cons
         cell_interval(f, &p->merit, 1, 2);
         for (size_t c = 0; c < sizeof policy_column / sizeof *policy_column; c++)
             if (anywhere(s, policy_column[c].column))
-                cell_interval(f, &p->value[policy_column[c].column], policy_column[c].scale,
-                                 policy_column[c].digits);
+                cell_interval(f, &p->value[policy_column[c].column], policy_column[c].scale, policy_column[c].digits);
         fl_cell_number(f, p->value[FL_REPORT_SWITCHES].mean, 0);
         fl_cell_number(f, p->violations, 0);
         fl_cell_number(f, (double)p->value[FL_REPORT_ENERGY_J].runs, 0);

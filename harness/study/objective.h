@@ -8,7 +8,7 @@
 #define FL_OBJECTIVE_STANDARD "energy"
 
 /* Rows for tables of options: what is minimised, under which bound, and how finely the clairvoyant schedule is cut. */
-/* clang-format off: one row a line */
+/* clang-format off */
 #define FL_BOUND_OPTION(into)                                                                                          \
     {"bound", "X", FL_OPTION_REAL, into, 0, 100, "largest slowdown allowed, as a fraction: 0.10 (none)"}
 #define FL_OBJECTIVE_OPTION(into)                                                                                      \

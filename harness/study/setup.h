@@ -41,7 +41,7 @@ void fl_setup_free(fl_setup *u);
 /* Seeds of each policy and workload: runs of one scene, or draws of it. */
 size_t fl_setup_seeds(const fl_setup *u);
 
-/* clang-format off: one row a line */
+/* clang-format off */
 #define FL_SETUP_OPTIONS(s)                                                                                            \
     FL_SCENE_OPTIONS((s).scene),                                                                                       \
     {"policy", "SPEC", FL_OPTION_LIST, &(s).policies, 0, 0, "policy with parameters (may be repeated)"},               \
