@@ -38,33 +38,34 @@ static void resolve(fl_setup_options *o) {
 
 fl_status fl_setup_open(fl_setup *u, fl_setup_options *o, fl_diag *d) {
     *u = (fl_setup){.o = {.bound = o->bound, .threads = (unsigned)o->threads, .draws = 1}};
-    fl_status s = fl_experiment_find(&o->rest, &u->experiment, &u->traces, d);
+    fl_experiment *e = &u->experiment;
+    fl_status s = fl_experiment_find(&o->rest, e, &u->traces, d);
     u->own = u->traces.count || o->policies.count || o->scene.sweep || o->scene.programs || o->scene.only.count;
-    if (!s && u->experiment.tree)
-        s = fl_experiment_apply(&u->experiment, &o->scene, &u->traces, &u->o.bound, &o->objective, &o->seeds, d);
-    if (!s && u->experiment.tree)
-        s = fl_experiment_positions(&u->experiment, &o->positions, d);
+    if (s ||
+        (e->tree && ((s = fl_experiment_apply(e, &o->scene, &u->traces, &u->o.bound, &o->objective, &o->seeds, d)) ||
+                     (s = fl_experiment_positions(e, &o->positions, d)))))
+        goto out;
     resolve(o);
-    if (!s)
-        s = fl_objective_parse(o->objective, &u->o.objective, d);
-    if (!s)
-        s = open_specs(u, &o->policies, d);
-    if (!s && o->scene.arrivals && fl_experiment_draws(&u->experiment))
-        s = fl_fail(d, FL_BAD_INPUT, u->experiment.path, 0, 0,
+    if ((s = fl_objective_parse(o->objective, &u->o.objective, d)) || (s = open_specs(u, &o->policies, d)))
+        goto out;
+    if (o->scene.arrivals && fl_experiment_draws(e)) {
+        s = fl_fail(d, FL_BAD_INPUT, e->path, 0, 0,
                     "arrivals over a distribution replay, expected an experiment with kernels");
-    if (!s && o->seeds > 1 && fl_experiment_redraws(&u->experiment, &o->scene)) {
+        goto out;
+    }
+    if (o->seeds > 1 && fl_experiment_redraws(e, &o->scene)) {
         /* other arrivals, so other defaults and references too */
         o->scene.draws = u->o.draws = o->seeds;
         o->seeds = 1;
     }
-    if (!s)
-        s = fl_experiment_scenes(&u->experiment, &o->scene, &u->traces, &u->scenes, &u->variants, d);
+    s = fl_experiment_scenes(e, &o->scene, &u->traces, &u->scenes, &u->variants, d);
     u->o.scenes = &u->scenes;
     u->o.spec = u->spec;
     u->o.positions = (size_t)o->positions;
     u->o.seed = (uint64_t)o->scene.seed;
     u->o.seeds = (uint32_t)o->seeds;
-    u->o.oracles = !o->no_oracle && fl_experiment_oracles(&u->experiment);
+    u->o.oracles = !o->no_oracle && fl_experiment_oracles(e);
+out:
     if (s)
         fl_setup_free(u);
     return s;
