@@ -1,4 +1,5 @@
 #include "harness/base/command.h"
+#include "harness/base/json_out.h"
 #include "harness/cmd/commands.h"
 #include "harness/input/scene_text.h"
 #include "harness/study/draws_compare.h"

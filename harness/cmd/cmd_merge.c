@@ -1,8 +1,8 @@
 #include "harness/base/command.h"
 #include "harness/cmd/commands.h"
-#include "harness/study/comparison.h"
 #include "harness/study/journal.h"
 #include "harness/study/provenance.h"
+#include "harness/study/row_columns.h"
 #include "traces/csv.h"
 
 #include <errno.h>

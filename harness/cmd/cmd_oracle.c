@@ -1,10 +1,11 @@
 #include "harness/base/command.h"
 #include "harness/base/grid.h"
+#include "harness/base/json_out.h"
 #include "harness/base/pool.h"
 #include "harness/cmd/commands.h"
 #include "harness/input/scene_text.h"
-#include "harness/study/comparison.h"
-#include "harness/study/setup.h"
+#include "harness/study/objective.h"
+#include "sim/score.h"
 
 #include <math.h>
 #include <stdlib.h>

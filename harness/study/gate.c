@@ -24,7 +24,7 @@ fl_status fl_gate_parse(const char *text, fl_gate_rule *rule, fl_diag *d) {
     if (end == number || end[rule->relative] || !isfinite(limit) || (rule->sign == '<' ? limit > 0 : limit < 0))
         return fl_refuse(d, "gate '%s': '%s', expected a number such as +1%% (>), -1%% (<) or 1%% (!)", text, number);
     rule->limit = fabs(limit);
-    fl_status s = fl_comparison_value(&none, rule->metric, &ignored, d);
+    fl_status s = fl_row_value(&none, rule->metric, &ignored, d);
     if (!s && !(rule->text = strdup(text)))
         s = fl_no_memory(d, "the gate");
     return s;
@@ -94,7 +94,7 @@ fl_status fl_gate_take(fl_gate_record *r, const fl_comparison *c, fl_diag *d) {
         const fl_row_result *from = &c->row[i];
         const char *platform = from->platform ? from->platform : "";
         for (size_t m = 0; !s && m < r->metric_count; m++)
-            s = fl_comparison_value(from, r->metric[m], &value[m], d);
+            s = fl_row_value(from, r->metric[m], &value[m], d);
         fl_gate_row *row = s ? NULL : find_row(r, from->policy, from->workload, platform);
         if (!s && !row)
             s = add_row(r, from->policy, from->workload, platform, &row, d);

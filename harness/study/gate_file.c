@@ -1,5 +1,6 @@
 /* Baselines as files. */
 #include "harness/base/json.h"
+#include "harness/base/json_out.h"
 #include "harness/study/gate.h"
 
 #include <math.h>

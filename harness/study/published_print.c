@@ -1,3 +1,4 @@
+#include "harness/base/json_out.h"
 #include "harness/study/published.h"
 #include "harness/study/published_inside.h"
 

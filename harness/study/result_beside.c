@@ -1,5 +1,6 @@
 #include "harness/study/result_beside.h"
 
+#include "harness/base/json_out.h"
 #include "harness/study/draws_compare.h"
 #include "harness/study/provenance.h"
 

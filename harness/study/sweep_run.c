@@ -1,10 +1,11 @@
 #include "harness/study/sweep_run.h"
 
+#include "harness/base/json_out.h"
 #include "harness/base/pool.h"
-#include "harness/study/comparison.h"
 #include "harness/study/journal.h"
 #include "harness/study/provenance.h"
 #include "harness/study/result_beside.h"
+#include "harness/study/row_columns.h"
 #include "traces/csv.h"
 
 #include <sha2.h>
