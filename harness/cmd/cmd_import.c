@@ -322,7 +322,6 @@ int fl_cmd_import(int argc, char **argv) {
     fl_imported_free(&all.run);
     free(all.written[0]);
     free(all.written[1]);
-    fl_texts_free(&a.files);
-    fl_texts_free(&a.formats);
+    fl_command_end(option, sizeof option / sizeof *option, &a.files);
     return status;
 }

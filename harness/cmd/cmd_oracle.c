@@ -204,7 +204,6 @@ int fl_cmd_oracle(int argc, char **argv) {
     }
     free(w.job);
     fl_scenes_free(&scenes);
-    fl_texts_free(&traces);
-    fl_texts_free(&so.only);
+    fl_command_end(option, sizeof option / sizeof *option, &traces);
     return status;
 }

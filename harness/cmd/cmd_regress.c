@@ -237,8 +237,7 @@ int fl_cmd_regress(int argc, char **argv) {
     else if (!o.bless && g.result.failed)
         status = FL_EXIT_GATE;
     free_all(&g);
-    fl_texts_free(&o.fail_if);
-    fl_texts_free(&o.rest);
+    fl_command_end(option, FL_COUNT(option), &o.rest);
     fl_setup_options_free(&o.setup);
     return status;
 }

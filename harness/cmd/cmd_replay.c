@@ -197,7 +197,6 @@ int fl_cmd_replay(int argc, char **argv) {
         status = r.result.differ ? FL_EXIT_GATE : FL_EXIT_OK;
     }
     free_replay(&r);
-    fl_texts_free(&o.set);
-    fl_texts_free(&o.rest);
+    fl_command_end(option, FL_COUNT(option), &o.rest);
     return status;
 }

@@ -50,7 +50,6 @@ int fl_cmd_report(int argc, char **argv) {
     else
         printf("written: %s\n", output);
     fl_report_free(&data);
-    fl_texts_free(&rest);
-    fl_texts_free(&timelines);
+    fl_command_end(option, sizeof option / sizeof *option, &rest);
     return status;
 }

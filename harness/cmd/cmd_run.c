@@ -396,9 +396,6 @@ int fl_cmd_run(int argc, char **argv) {
     fl_diag d = {0};
     if (run_and_tell(&o, option, FL_COUNT(option), &d))
         status = fl_command_fail("run", &d);
-    fl_texts_free(&o.traces);
-    fl_texts_free(&o.scene.only);
-    fl_texts_free(&o.set);
-    fl_texts_free(&o.faults);
+    fl_command_end(option, FL_COUNT(option), &o.traces);
     return status;
 }

@@ -128,7 +128,6 @@ int fl_cmd_fit_capping(int argc, char **argv) {
         print_apps(&c);
     }
     fl_capping_free(&c);
-    fl_texts_free(&files);
-    fl_texts_free(&so.only);
+    fl_command_end(option, sizeof option / sizeof *option, &files);
     return status;
 }

@@ -372,8 +372,6 @@ int fl_cmd_fit_device(int argc, char **argv) {
         fl_fit_device_print(&m.full, &m.plain, &rows, m.files, &m.idle, o.out);
     cJSON_Delete(m.root);
     fl_fit_rows_free(&rows);
-    fl_texts_free(&rest);
-    fl_texts_free(&o.sweeps);
-    fl_texts_free(&o.only);
+    fl_command_end(option, sizeof option / sizeof *option, &rest);
     return status;
 }

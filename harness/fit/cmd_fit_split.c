@@ -171,8 +171,6 @@ int fl_cmd_fit_split(int argc, char **argv) {
         s = run_all(&o, &d);
     if (s)
         status = fl_command_fail(help.name, &d);
-    fl_texts_free(&rest);
-    fl_texts_free(&o.sweeps);
-    fl_texts_free(&o.device);
+    fl_command_end(option, sizeof option / sizeof *option, &rest);
     return status;
 }

@@ -230,8 +230,7 @@ int fl_cmd_fit_sweetspot(int argc, char **argv) {
     fl_spots_free(&all);
     fl_scenes_free(&scenes);
     fl_experiment_free(&ex);
-    fl_texts_free(&rest);
+    fl_command_end(option, sizeof option / sizeof *option, &rest);
     fl_texts_free(&traces);
-    fl_texts_free(&so.only);
     return status;
 }

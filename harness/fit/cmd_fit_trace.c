@@ -225,7 +225,6 @@ int fl_cmd_fit_trace(int argc, char **argv) {
     free(j.sm_mhz);
     fl_seen_free(&j.seen);
     fl_platform_free(&j.platform);
-    fl_texts_free(&paths);
-    fl_texts_free(&clocks);
+    fl_command_end(option, sizeof option / sizeof *option, &paths);
     return status;
 }
