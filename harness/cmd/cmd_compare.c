@@ -15,13 +15,12 @@
 
 static const fl_command_help help = {
     "compare", "[TRACE.csv ...] [EXPERIMENT.json] [--programs FILE] [--sweep FILE] --platform NAME --policy SPEC ...",
-    "Runs every policy over every workload and scores it against the driver's default, the best static clock, the best "
-    "clock\n"
-    "per kind of kernel and the clairvoyant schedule. Workloads are kernel traces, programs made of kinds, or the rows "
-    "of a measured sweep.",
+    "Runs every policy over every workload and scores it against the driver's default, the best static clock, the "
+    "best clock\n"
+    "per kind of kernel and the clairvoyant schedule. Workloads are kernel traces, programs made of kinds, or the "
+    "rows of a measured sweep.",
     "SPEC is a policy name or a path to a .so, with parameters after a colon: "
-    "assure:theta=0.9,probe_mhz=855/1050/1245/1440.\n"
-    "\n"
+    "assure:theta=0.9,probe_mhz=855/1050/1245/1440.\n\n"
     "The CSV holds a row per workload and policy (and seed), then rows whose workload is 'mean'. slowdown is a "
     "fraction of the\n"
     "default's makespan; regrets are in joules (or J s, J s^2) and percent against the best that holds --bound; n/a "
@@ -31,12 +30,10 @@ static const fl_command_help help = {
     "out. Beside FILE.csv, FILE.provenance.json says what the result stands on; FILE.published.json and "
     "FILE.regret.csv\n"
     "are for foldline report. energy_j and both powers are the GPUs', on an APU the node's; peak_power_w adds the "
-    "peaks "
-    "of their\n"
-    "parts, so that of several it is at most so much.\n"
-    "\n"
-    "An experiment that replays a paper ends in a table of published and simulated results; exit status 1 where one of "
-    "its\n"
+    "peaks of their\n"
+    "parts, so that of several it is at most so much.\n\n"
+    "An experiment that replays a paper ends in a table of published and simulated results; exit status 1 where one "
+    "of its\n"
     "gates does not hold. With policies or workloads of your own it is left out."};
 
 typedef struct compare_options {

@@ -7,14 +7,13 @@ static const fl_command_help help = {
     "report", "RESULTS.csv -o report.html [--timeline FILE ...]",
     "Makes one page of a result: policies with 95 % intervals, pairs, ranks, figures, where it comes from.",
     "RESULTS.csv is what compare, sweep or merge wrote. What lies beside it is used: RESULTS.provenance.json,\n"
-    "RESULTS.published.json (published beside simulated) and RESULTS.regret.csv (curves of a distribution replay). The "
-    "page needs\n"
-    "no network: figures, style and script are within it.\n"
-    "\n"
+    "RESULTS.published.json (published beside simulated) and RESULTS.regret.csv (curves of a distribution replay). "
+    "The page needs\n"
+    "no network: figures, style and script are within it.\n\n"
     "Intervals: two-level bootstrap over workloads and seeds. Policies are ranked by what the experiment minimises. "
     "The others\n"
-    "are held against --reference, or against the best policy that holds the bound. ?sort=TABLE,COLUMN and ?theme=dark "
-    "behind\n"
+    "are held against --reference, or against the best policy that holds the bound. ?sort=TABLE,COLUMN and "
+    "?theme=dark behind\n"
     "the page's address open it so."};
 
 int fl_cmd_report(int argc, char **argv) {

@@ -10,14 +10,13 @@
 
 static const fl_command_help help = {
     "search", "EXPERIMENT.json [--tune PATTERN --score PATTERN | --hold-out workload|platform]",
-    "Finds the best of an experiment's policies and parameter values by successive halving, and scores it on workloads "
-    "that it\n"
+    "Finds the best of an experiment's policies and parameter values by successive halving, and scores it on "
+    "workloads that it\n"
     "was not tuned on.",
     "Every candidate is tried on few workloads and seeds, the better part on more. Judged by the objective over the "
     "default's;\n"
-    "candidates that break --bound come behind. --tune and --score take shell patterns of workloads; --hold-out leaves "
-    "out "
-    "each\n"
+    "candidates that break --bound come behind. --tune and --score take shell patterns of workloads; --hold-out "
+    "leaves out each\n"
     "workload (or platform) in turn, tunes on the rest and scores on it. What it saves against the whole grid is "
     "printed."};
 

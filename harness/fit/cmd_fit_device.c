@@ -22,13 +22,12 @@ static const fl_command_help help = {
     "Two laws are fitted. \"gpu\" holds the simulator's own. \"calibration\", which `fit workload` reads, adds that\n"
     "memory-bound kernels slow down below some SM clock, since their bytes come over a link on that clock, and that\n"
     "stalled units draw less. Both ignore single bad readings. What a sweep cannot tell (ladders beyond the measured\n"
-    "clocks, sensors, actuators, limits) is taken from --base and marked as assumed. Each value carries a note: where\n"
-    "it is from and how well it is known, or why it is not identifiable.\n"
-    "\n"
+    "clocks, sensors, actuators, limits) is taken from --base and marked as assumed. Each value carries a note: "
+    "where\n"
+    "it is from and how well it is known, or why it is not identifiable.\n\n"
     "Sweeps bound the idle clock tree A0 from above only. --idle LOG, a log in which the GPU idles at several SM "
     "clocks with\n"
-    "a context open, tells it: what idle power gains with V^2 f. What kernels draw stays as it was.\n"
-    "\n"
+    "a context open, tells it: what idle power gains with V^2 f. What kernels draw stays as it was.\n\n"
     "Rows at a power limit that binds, or below the highest limit of their workload, are left out."};
 
 typedef struct device_options {

@@ -19,8 +19,7 @@ static const fl_command_help help = {
     "sweetspot, per workload and as their median.",
     "--sweep alone takes the rows as they were measured: at one memory clock, the highest power limit. With "
     "--platform\n"
-    "every workload is run here at every SM clock that the platform has and the workload is known at.\n"
-    "\n"
+    "every workload is run here at every SM clock that the platform has and the workload is known at.\n\n"
     "performance is that at the highest clock's over this one's time, power and efficiency likewise: 1 at the top.\n"
     "slope, of SweetSpot's Eq. 6: the performance that the next clock adds, over the share of the top clock that it\n"
     "adds. The choice is the lowest clock with performance >= 1 - delta and slope <= epsilon, alpha that clock over\n"

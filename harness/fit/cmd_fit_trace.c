@@ -26,13 +26,11 @@ static const fl_command_help help = {
     "telemetry (of X.csv, X.telemetry.csv of the same import), two numbers that scale every kernel's core and memory\n"
     "activity are fitted to the mean power; else they are assumed to be 1, and the head says so. The head states the "
     "error\n"
-    "on clocks and recordings that were left out, where there are enough for that: three clocks, two recordings.\n"
-    "\n"
+    "on clocks and recordings that were left out, where there are enough for that: three clocks, two recordings.\n\n"
     "A telemetry log without kernels becomes a programs file of phases (-o PHASES.programs.csv and its kinds): "
-    "lengths, "
-    "clock,\n"
-    "utilisation and power are known, how a phase depends on clocks is assumed from its memory utilisation, and marked "
-    "so."};
+    "lengths, clock,\n"
+    "utilisation and power are known, how a phase depends on clocks is assumed from its memory utilisation, and "
+    "marked so."};
 
 typedef struct job {
     fl_platform platform;

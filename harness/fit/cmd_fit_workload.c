@@ -16,17 +16,14 @@ static const fl_command_help help = {
     "fit workload", "--device DEV.json --sweep FILE [--at LIST]",
     "Finds a workload's terms from the named settings only, predicts every other row of the sweep and compares.",
     "LIST names the settings that may be looked at: ends (lowest and highest SM clock at the highest memory clock),\n"
-    "corners (the same at the lowest and the highest memory clock), sm=952,1530, sm=952,1530/mem=405,877, or all.\n"
-    "\n"
+    "corners (the same at the lowest and the highest memory clock), sm=952,1530, sm=952,1530/mem=405,877, or all.\n\n"
     "Each pair of workload and kernel is fitted by itself. The device gives what all workloads of the chip share:\n"
     "V(f), A, A0, B, B0, C, sharpness, how far measurements lie from the law, and which terms its other workloads\n"
     "have; so two settings are enough. Interpolated: between the lowest and the highest clocks that were looked at.\n"
-    "A platform without a calibration serves too, with its constants and no knowledge of other workloads.\n"
-    "\n"
+    "A platform without a calibration serves too, with its constants and no knowledge of other workloads.\n\n"
     "Rows outside the clocks that the device was calibrated at are not predicted; with --extrapolate they are, and "
     "are\n"
-    "marked: in --csv by the last column, in --out by a line of its head, which results that stand on it repeat.\n"
-    "\n"
+    "marked: in --csv by the last column, in --out by a line of its head, which results that stand on it repeat.\n\n"
     "Rows at a power limit that binds, or below the highest limit of their workload, are left out."};
 
 typedef struct workload_options {

@@ -10,22 +10,12 @@
 #include <string.h>
 #include <unistd.h>
 
-static const char *const column_name[FL_REPORT_COLUMNS] = {"energy_j",
-                                                           "makespan_s",
-                                                           "mean_power_w",
-                                                           "slowdown",
-                                                           "worst_window_slowdown",
-                                                           "regret_static_pct",
-                                                           "regret_clairvoyant_pct",
-                                                           "violated",
-                                                           "switches",
-                                                           "energy_saving_pct",
-                                                           "edp",
-                                                           "ed2p",
-                                                           "reward_regret",
-                                                           "latency_mean_s",
-                                                           "latency_p99_s",
-                                                           "energy_per_request_j"};
+/* clang-format off */
+static const char *const column_name[FL_REPORT_COLUMNS] = {
+    "energy_j", "makespan_s", "mean_power_w", "slowdown", "worst_window_slowdown", "regret_static_pct",
+    "regret_clairvoyant_pct", "violated", "switches", "energy_saving_pct", "edp", "ed2p", "reward_regret",
+    "latency_mean_s", "latency_p99_s", "energy_per_request_j"};
+/* clang-format on */
 
 fl_status fl_names_index(fl_names *n, const char *text, size_t *index, fl_diag *d) {
     if (n->count && !strcmp(n->item[n->count - 1], text)) { /* rows come in runs of the same name */

@@ -17,40 +17,20 @@ typedef struct fl_column {
 
 #define SCORE(field) #field, offsetof(fl_row_result, score.field)
 #define ROW(field) #field, offsetof(fl_row_result, field)
+#define LATENCY(field) "latency_" #field, offsetof(fl_row_result, latency.field)
 
-static const fl_column columns[] = {{SCORE(energy_j), REAL},
-                                    {SCORE(makespan_s), REAL},
-                                    {SCORE(mean_power_w), REAL},
-                                    {SCORE(slowdown), REAL},
-                                    {SCORE(worst_window_slowdown), REAL},
-                                    {SCORE(regret_static_j), REAL},
-                                    {SCORE(regret_static_pct), REAL},
-                                    {SCORE(regret_clairvoyant_pct), REAL},
-                                    {SCORE(regret_at_own_slowdown_j), REAL},
-                                    {ROW(violated), REAL},
-                                    {SCORE(switches), COUNT},
-                                    {ROW(seed), COUNT},
-                                    {ROW(energy_saving_pct), REAL},
-                                    {SCORE(peak_power_w), REAL},
-                                    {ROW(node_energy_j), REAL},
-                                    {SCORE(edp), REAL},
-                                    {SCORE(ed2p), REAL},
-                                    {ROW(oracle_j), REAL},
-                                    {ROW(oracle_bound_j), REAL},
-                                    {ROW(oracle_gap_pct), REAL},
-                                    {ROW(policy_cost_s), REAL},
-                                    {ROW(reward_regret), REAL},
-                                    {ROW(platform), NAME},
-                                    {ROW(variant), NAME},
-                                    {ROW(note), TEXT},
-                                    {"latency_mean_s", offsetof(fl_row_result, latency.mean_s), REAL},
-                                    {"latency_p50_s", offsetof(fl_row_result, latency.p50_s), REAL},
-                                    {"latency_p90_s", offsetof(fl_row_result, latency.p90_s), REAL},
-                                    {"latency_p95_s", offsetof(fl_row_result, latency.p95_s), REAL},
-                                    {"latency_p99_s", offsetof(fl_row_result, latency.p99_s), REAL},
-                                    {"latency_max_s", offsetof(fl_row_result, latency.max_s), REAL},
-                                    {ROW(energy_per_request_j), REAL},
-                                    {ROW(offered_load), REAL}};
+/* clang-format off */
+static const fl_column columns[] = {
+    {SCORE(energy_j), REAL}, {SCORE(makespan_s), REAL}, {SCORE(mean_power_w), REAL}, {SCORE(slowdown), REAL},
+    {SCORE(worst_window_slowdown), REAL}, {SCORE(regret_static_j), REAL}, {SCORE(regret_static_pct), REAL},
+    {SCORE(regret_clairvoyant_pct), REAL}, {SCORE(regret_at_own_slowdown_j), REAL}, {ROW(violated), REAL},
+    {SCORE(switches), COUNT}, {ROW(seed), COUNT}, {ROW(energy_saving_pct), REAL}, {SCORE(peak_power_w), REAL},
+    {ROW(node_energy_j), REAL}, {SCORE(edp), REAL}, {SCORE(ed2p), REAL}, {ROW(oracle_j), REAL},
+    {ROW(oracle_bound_j), REAL}, {ROW(oracle_gap_pct), REAL}, {ROW(policy_cost_s), REAL}, {ROW(reward_regret), REAL},
+    {ROW(platform), NAME}, {ROW(variant), NAME}, {ROW(note), TEXT}, {LATENCY(mean_s), REAL}, {LATENCY(p50_s), REAL},
+    {LATENCY(p90_s), REAL}, {LATENCY(p95_s), REAL}, {LATENCY(p99_s), REAL}, {LATENCY(max_s), REAL},
+    {ROW(energy_per_request_j), REAL}, {ROW(offered_load), REAL}};
+/* clang-format on */
 enum { COLUMNS = sizeof columns / sizeof *columns };
 
 fl_status fl_row_value(const fl_row_result *row, const char *name, double *value, fl_diag *d) {
