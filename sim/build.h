@@ -6,7 +6,7 @@
 #include "traces/records.h"
 
 typedef struct fl_build_options {
-    uint32_t windows;      /* of work, for the worst-window slowdown; 0 = 20 */
+    uint32_t windows;      /* of work, for the worst-window slowdown; 0 = none */
     const fl_kinds *kinds; /* how kinds of kernels load the device; NULL = none known */
     const char *assume;    /* kernels without a row in kinds: "compute", "memory", "balanced"; NULL = refuse them */
 } fl_build_options;

@@ -254,7 +254,7 @@ fl_status fl_build_sweep(fl_workload **out, const char *file, const fl_sweep *s,
     if (!status)
         status = set_errors(w, file, s, model, &err, d);
     if (!status)
-        status = fl_workload_finish(w, windows ? windows : 20, d);
+        status = fl_workload_finish(w, windows, d);
     free(p);
     free(done);
     free(id);

@@ -224,7 +224,7 @@ fl_status fl_build_trace(fl_workload **out, const char *name, const fl_kernel_tr
         !(s = add_ops(&b, d)) && t->has_launches)
         s = fl_builder_threads(&b, d);
     if (!s)
-        s = fl_workload_finish(b.w, o->windows ? o->windows : 20, d);
+        s = fl_workload_finish(b.w, o->windows, d);
     free(b.device);
     free(b.order);
     free(b.stream);

@@ -69,7 +69,8 @@ typedef struct fl_oracle_table { /* cost of every position at every choice */
         *frontier_first; /* positions + 1: those of position i are frontier[first[i]] .. frontier[first[i + 1] - 1] */
 } fl_oracle_table;
 
-/* At most positions_max positions of about equal reference time (0 = 4096). The cost of a position is what the engine
+#define FL_POSITIONS_STANDARD 4096
+/* At most positions_max >= 1 positions of about equal reference time. The cost of a position is what the engine
  * charges from the start of its first op's gap to the end of its last op, exactly: sums of columns are static runs. One
  * pass over the ops per choice; where the table cannot be exact, one run per choice. Zeroes *t first. */
 fl_status fl_oracle_table_make(const fl_workload *w, fl_rates *rates, const fl_node_spec *spec, size_t positions_max,

@@ -5,8 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define POSITIONS_STANDARD 4096
-
 void fl_oracle_table_free(fl_oracle_table *t) {
     free(t->choice);
     free(t->time_ps);
@@ -73,8 +71,6 @@ static int64_t closed_mw(const fl_node_spec *spec, uint32_t busy) {
 /* ---- cutting into positions ---- */
 
 static fl_status cut(const fl_stream *s, size_t positions_max, fl_oracle_table *t, fl_diag *d) {
-    if (!positions_max)
-        positions_max = POSITIONS_STANDARD;
     size_t room = s->count < positions_max ? (size_t)s->count : positions_max;
     t->op = malloc((room + 1) * sizeof *t->op);
     if (!t->op)

@@ -46,7 +46,7 @@ first_failure() { # folder of objects
   local test
   for test in $tests; do
     $cc "$work/$test.o" "$1"/*.o -o "$1/$test" -lcunit -ldl -lm || { echo "(does not link)"; return; }
-    TMPDIR=$1 timeout 300 "$1/$test" >"$1/$test.log" 2>&1 || { echo "$test"; return; }
+    (ulimit -t 60 && TMPDIR=$1 exec timeout 900 "$1/$test") >"$1/$test.log" 2>&1 || { echo "$test"; return; }
   done
 }
 
@@ -54,7 +54,7 @@ suite_kills() { # suite, folder, further objects, which take the place of those 
   local suite=$1 folder=$2
   shift 2
   $cc "$work/$suite.o" "$@" "$work/librooms.a" $libraries -o "$folder/$suite" || return 2
-  ! TMPDIR=$folder timeout 300 "$folder/$suite" >"$folder/$suite.log" 2>&1
+  ! (ulimit -t 60 && TMPDIR=$folder exec timeout 900 "$folder/$suite") >"$folder/$suite.log" 2>&1
 }
 
 room_mutant() { # number, rule, file and suite, expression

@@ -60,18 +60,21 @@ NodeName=$host NodeAddr=127.0.0.1 CPUs=$(nproc) State=UNKNOWN
 PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE State=UP
 CONF
 export SLURM_CONF=$work/slurm.conf
-for i in $(seq 50); do [ -S "$work/munge/socket" ] && break; sleep 0.1; done
+alive() { for p in "${pids[@]}"; do kill -0 "$p" 2>/dev/null || fail "a daemon has ended"; done; sleep 0.2; }
+until [ -S "$work/munge/socket" ]; do alive; done
 slurmctld -D -c >"$work/ctld.log" 2>&1 &
 pids+=($!)
 slurmd -D >"$work/d.log" 2>&1 &
 pids+=($!)
-for i in $(seq 150); do sinfo -h -o %T 2>/dev/null | grep -q idle && break; sleep 0.2; done
-sinfo -h -o %T 2>/dev/null | grep -q idle || fail "the node does not come up"
+until sinfo -h -o %T 2>/dev/null | grep -q idle; do alive; done
 
 "$build/foldline" sweep tests/gate/gate.json -o "$work/whole.csv" --seconds 10 >"$work/whole.log" 2>&1 || fail "the grid fails by itself"
 ids=$(FOLDLINE=$build/foldline SWEEP_OPTIONS="--seconds 10" harness/slurm/submit.sh tests/gate/gate.json "$work/array.csv" 5) ||
   fail "cannot submit"
-for i in $(seq 900); do [ -s "$work/array.csv" ] && break; sleep 0.2; done
-[ -s "$work/array.csv" ] || { squeue; fail "jobs $ids gave no result"; }
+until [ -s "$work/array.csv" ]; do
+  alive
+  left=$(squeue -h -o %r 2>/dev/null) || continue # why each job waits
+  [ -n "$(grep -v DependencyNeverSatisfied <<<"$left")" ] || [ -s "$work/array.csv" ] || { squeue; fail "jobs $ids gave no result"; }
+done
 cmp "$work/whole.csv" "$work/array.csv" || fail "an array of five gives other bytes"
 echo "slurm: an array of five tasks on slurm $(slurmctld -V | cut -d' ' -f2) gave the same $(wc -l <"$work/whole.csv") lines"

@@ -5,6 +5,8 @@
 
 #define NA NAN
 
+static const fl_bootstrap standard = {.draws = FL_DRAWS_STANDARD};
+
 static bool near(double a, double b, double tolerance) { return isnan(b) ? isnan(a) : fabs(a - b) <= tolerance; }
 
 static void test_quantile(void) {
@@ -39,7 +41,7 @@ static void test_mean(void) {
     };
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
         fl_interval x;
-        CU_ASSERT_EQUAL(fl_bootstrap_mean(row[i].value, row[i].workloads, row[i].seeds, NULL, &x, NULL), FL_OK);
+        CU_ASSERT_EQUAL(fl_bootstrap_mean(row[i].value, row[i].workloads, row[i].seeds, &standard, &x, NULL), FL_OK);
         FL_CHECK(near(x.mean, row[i].mean, 1e-12) && near(x.low, row[i].low, 1e-4) && near(x.high, row[i].high, 1e-4),
                  "%s: %g [%g, %g]", row[i].what, x.mean, x.low, x.high);
         FL_CHECK(x.workloads == row[i].had && x.runs == row[i].runs, "%s: %zu workloads, %zu runs", row[i].what,
@@ -65,10 +67,6 @@ static void test_width(void) {
         b.seed = 8;
         fl_bootstrap_mean(value, by_seed ? 1 : n, by_seed ? n : 1, &b, &other, NULL);
         FL_CHECK(x.low != other.low, "another seed gave the same interval");
-        b.level = 0.5;
-        fl_bootstrap_mean(value, by_seed ? 1 : n, by_seed ? n : 1, &b, &other, NULL);
-        FL_CHECK(near(other.high - other.low, 2 * 0.67449 * sd, 0.05 * expected), "half of the mass: [%g, %g]",
-                 other.low, other.high);
     }
 }
 
@@ -117,7 +115,8 @@ static void test_paired(void) {
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
         fl_paired p;
         CU_ASSERT_EQUAL(
-            fl_bootstrap_paired(row[i].a, row[i].b, row[i].workloads, row[i].seeds, row[i].tie, NULL, &p, NULL), FL_OK);
+            fl_bootstrap_paired(row[i].a, row[i].b, row[i].workloads, row[i].seeds, row[i].tie, &standard, &p, NULL),
+            FL_OK);
         FL_CHECK(near(p.difference.mean, row[i].difference, 1e-12) && near(p.difference.low, row[i].low, 1e-9) &&
                      near(p.difference.high, row[i].high, 1e-9),
                  "%s: %g [%g, %g]", row[i].what, p.difference.mean, p.difference.low, p.difference.high);
@@ -168,11 +167,11 @@ static void test_mean_ranks(void) {
 
     /* one workload: only seeds are drawn. The first is always better; the others change places. */
     static const double seeds[] = {9, 9.5, 9, /* */ 1, 3, 2, /* */ 2, NA, NA};
-    CU_ASSERT_EQUAL(fl_bootstrap_ranks(seeds, 3, 1, 3, NULL, out, NULL), FL_OK);
+    CU_ASSERT_EQUAL(fl_bootstrap_ranks(seeds, 3, 1, 3, &standard, out, NULL), FL_OK);
     FL_CHECK(out[0].rank.low == 1 && out[0].rank.high == 1, "[%g, %g]", out[0].rank.low, out[0].rank.high);
     FL_CHECK(out[1].rank.mean == 2.5 && out[1].rank.low == 2 && out[1].rank.high == 3, "%g [%g, %g]", out[1].rank.mean,
              out[1].rank.low, out[1].rank.high);
-    CU_ASSERT_EQUAL(fl_bootstrap_ranks(seeds, 1, 1, 1, NULL, out, NULL), FL_OK);
+    CU_ASSERT_EQUAL(fl_bootstrap_ranks(seeds, 1, 1, 1, &standard, out, NULL), FL_OK);
     FL_CHECK(out[0].rank.mean == 1 && isnan(out[0].rank.low), "one run: %g [%g", out[0].rank.mean, out[0].rank.low);
 }
 

@@ -46,7 +46,7 @@ static void column(const fl_oracle_table *t, size_t c, int64_t *ps, fl_wide *fj)
 /* ---- tables ---- */
 
 static void test_columns(void) {
-    static const size_t cuts[] = {0, 1, 7, 100};
+    static const size_t cuts[] = {FL_POSITIONS_STANDARD, 1, 7, 100};
     printf("(seed %llu) ", (unsigned long long)SEED);
     for (uint64_t n = 0; n < 24; n++) {
         fl_random g = fl_random_seed(SEED, n);
@@ -57,7 +57,7 @@ static void test_columns(void) {
         table_of(&r, cuts[n % 4], &t);
         FL_CHECK(t.exact && !fl_oracle_inexact(r.w, r.rates, &r.spec), "instance %d", (int)n);
         FL_CHECK(t.choices == (size_t)r.spec.device->sm_count * 2, "instance %d: %zu choices", (int)n, t.choices);
-        FL_CHECK(t.positions <= (cuts[n % 4] ? cuts[n % 4] : 4096), "instance %d: %zu positions", (int)n, t.positions);
+        FL_CHECK(t.positions <= cuts[n % 4], "instance %d: %zu positions", (int)n, t.positions);
         FL_CHECK(t.op[0] == 0 && t.op[t.positions] == r.w->op_count, "instance %d: every op has a position", (int)n);
         FL_CHECK(t.per_op == (t.positions == r.w->op_count), "instance %d", (int)n);
         for (size_t c = 0; c < t.choices; c++) {
@@ -83,7 +83,7 @@ static void test_executed(void) {
         fx_rig r;
         random_rig(&r, &g, 1, 0, 300);
         fl_oracle_table t;
-        table_of(&r, n % 2 ? 0 : 20, &t);
+        table_of(&r, n % 2 ? FL_POSITIONS_STANDARD : 20, &t);
         fl_node *node = fx_node(&r, 0, n % 3 == 2);
         int64_t at = 0;
         fl_wide fj = 0;
@@ -442,7 +442,7 @@ static void test_several_streams(void) {
         fx_random_ops(&r, &g, b, 100, 50000);
         fx_finish(&r, 5);
         fl_oracle_table t;
-        table_of(&r, 0, &t);
+        table_of(&r, FL_POSITIONS_STANDARD, &t);
         FL_CHECK(!t.exact && !!fl_oracle_inexact(r.w, r.rates, &r.spec) && t.positions == 1,
                  "instance %d: %zu positions", n, t.positions);
         fl_static_point point[22];
@@ -525,7 +525,7 @@ static void test_node_features(void) {
         FL_CHECK(rows[i].reason ? reason && !strcmp(reason, rows[i].reason) : !reason, "%s: %s", rows[i].what,
                  reason ? reason : "exact");
         fl_oracle_table t;
-        table_of(&r, 0, &t);
+        table_of(&r, FL_POSITIONS_STANDARD, &t);
         FL_CHECK(t.exact == !reason, "%s: the table", rows[i].what);
         fl_oracle_table_free(&t);
         fx_close(&r);

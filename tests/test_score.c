@@ -180,7 +180,7 @@ static void test_default(void) {
     fl_run_result standard;
     fx_run(&r, &how, &standard);
     fl_oracle_table t;
-    FX_MUST(fl_oracle_table_make(r.w, r.rates, &r.spec, 0, &t, d));
+    FX_MUST(fl_oracle_table_make(r.w, r.rates, &r.spec, FL_POSITIONS_STANDARD, &t, d));
     fl_static_point *point = fx_alloc(t.choices, sizeof *point);
     for (size_t i = 0; i < t.choices; i++)
         FX_MUST(fl_static_run(r.w, r.rates, &r.spec, &r.facts, &t.choice[i], &point[i], d));

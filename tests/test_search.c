@@ -22,7 +22,7 @@ static void open_setup(fl_setup *u, fl_setup_options *so, fl_trials **t, double 
              fl_temp_text("e.json", "{\"foldline_experiment\": 1, \"platform\": \"generic\", \"programs\": \"p.csv\", "
                                     "\"seeds\": 3, \"oracles\": false, \"policies\": [{\"policy\": \"fixed\", \"set\": "
                                     "{\"sm_mhz\": {\"from\": 600, \"to\": 1500, \"step\": 100}}}]}"));
-    *so = (fl_setup_options)FL_SETUP_STANDARD;
+    *so = (fl_setup_options)FL_SETUP_UNSET;
     so->no_oracle = true;
     so->bound = bound;
     FL_CHECK(fl_texts_add(&so->rest, path, &d) == FL_OK && fl_setup_open(u, so, &d) == FL_OK, "%s", d.message);

@@ -48,8 +48,19 @@ static const char *experiment(const char *name, int values, int seeds, bool orac
     return path;
 }
 
-/* Runs foldline; -1 where it is to be killed after us microseconds and was. Standard output and error to files. */
-static int run(const char *const *arguments, long kill_after_us, rlim_t file_size) {
+typedef struct killing { /* as soon as a file is there and has so many bytes more than before */
+    const char *file;
+    off_t more;
+} killing;
+
+static off_t size_of(const char *path) {
+    struct stat st;
+    return stat(path, &st) ? -1 : st.st_size;
+}
+
+/* Runs foldline; -1 where it is to be killed and was. Standard output and error to files. */
+static int run(const char *const *arguments, const killing *k, rlim_t file_size) {
+    const off_t before = k ? size_of(k->file) : 0, until = k ? (before < 0 ? 0 : before) + k->more : 0;
     const char *argv[24] = {PROGRAM};
     for (int i = 0; arguments[i]; i++)
         argv[i + 1] = arguments[i];
@@ -66,16 +77,23 @@ static int run(const char *const *arguments, long kill_after_us, rlim_t file_siz
         execv(PROGRAM, (char *const *)(uintptr_t)argv);
         _exit(127);
     }
-    if (kill_after_us > 0) {
-        nanosleep(&(struct timespec){kill_after_us / 1000000, kill_after_us % 1000000 * 1000}, NULL);
-        kill(pid, SIGKILL);
-    }
     int status;
-    waitpid(pid, &status, 0);
+    while (k && !waitpid(pid, &status, WNOHANG)) {
+        if (size_of(k->file) < until) {
+            usleep(100);
+            continue;
+        }
+        kill(pid, SIGKILL);
+        k = NULL;
+        waitpid(pid, &status, 0);
+        return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    }
+    if (!k)
+        waitpid(pid, &status, 0);
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-#define RUN(...) run((const char *const[]){__VA_ARGS__, NULL}, 0, 0)
+#define RUN(...) run((const char *const[]){__VA_ARGS__, NULL}, NULL, 0)
 
 static char *read_file(const char *path, size_t *size) {
     FILE *f = fopen(path, "rb");
@@ -111,26 +129,20 @@ static bool says(const char *text) {
     return found;
 }
 
-static double seconds(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-/* 2 programs x 50 values x 100 seeds: 10,000 runs, killed at 20 moments spread over the time that they take. */
+/* 2 programs x 50 values x 100 seeds: 10,000 runs, killed 20 times, each after some hundreds of them more. */
 static void test_killed(void) {
     const char *e = experiment("killed.json", 50, 100, false);
-    char out[1024], whole[1024];
+    char out[1024], whole[1024], journal[1040];
     snprintf(out, sizeof out, "%s", in_folder("killed.csv"));
     snprintf(whole, sizeof whole, "%s", in_folder("whole.csv"));
-    const double start = seconds();
+    snprintf(journal, sizeof journal, "%s.journal", out);
     FL_CHECK(RUN("sweep", e, "-o", whole) == 0, "the undisturbed grid failed");
-    const double took = seconds() - start;
+    const double size = (double)size_of(whole);
     fl_random r = fl_random_seed(20260, 1);
     int kills = 0, finished = 0;
     for (int i = 0; i < 20; i++) {
-        const long us = (long)(1e6 * took * (0.02 + 0.2 * fl_random_unit(&r)));
-        const int status = run((const char *const[]){"sweep", e, "-o", out, NULL}, us, 0);
+        const killing k = {journal, (off_t)(size * (0.001 + 0.04 * fl_random_unit(&r)))};
+        const int status = run((const char *const[]){"sweep", e, "-o", out, NULL}, &k, 0);
         kills += status == -1;
         finished += status == 0;
     }
@@ -138,7 +150,7 @@ static void test_killed(void) {
     FL_CHECK(kills >= 3, "only %d were killed in time", kills);
     FL_CHECK(RUN("sweep", e, "-o", out) == 0, "the last start failed");
     FL_CHECK(same_bytes(out, whole), "other bytes after %d kills", kills);
-    FL_CHECK(access(in_folder("killed.csv.journal"), F_OK) != 0, "the journal is still there");
+    FL_CHECK(access(journal, F_OK) != 0, "the journal is still there");
 }
 
 static void test_threads_and_shards(void) {
@@ -186,7 +198,7 @@ static void test_full_disk(void) {
     snprintf(out, sizeof out, "%s", in_folder("full.csv"));
     snprintf(whole, sizeof whole, "%s", in_folder("room.csv"));
     FL_CHECK(RUN("sweep", e, "-o", whole) == 0, "with room");
-    FL_CHECK(run((const char *const[]){"sweep", e, "-o", out, NULL}, 0, 40000) == 3 && says("cannot write") &&
+    FL_CHECK(run((const char *const[]){"sweep", e, "-o", out, NULL}, NULL, 40000) == 3 && says("cannot write") &&
                  says("run again to go on"),
              "a full disk");
     FL_CHECK(access(out, F_OK) != 0, "half a result was written");
@@ -206,8 +218,7 @@ static void test_other_inputs(void) {
     char out[1024], journal[1024];
     snprintf(journal, sizeof journal, "%s", in_folder("in.csv.journal"));
     snprintf(out, sizeof out, "%s", in_folder("in.csv"));
-    for (long us = 20000; access(journal, F_OK) != 0 && us < 2000000; us *= 2)
-        run((const char *const[]){"sweep", e, "-o", out, NULL}, us, 0);
+    run((const char *const[]){"sweep", e, "-o", out, NULL}, &(killing){journal, 1000}, 0);
     FL_CHECK(access(journal, F_OK) == 0, "no journal to go on from");
     fl_temp_text("p.csv",
                  "# foldline-programs 1\n# source: made up\n# sm_mhz: 1500\n# mem_mhz: 1000\n# kinds: k.csv\n"

@@ -19,7 +19,7 @@ void fl_texts_free(fl_texts *t) {
 
 static const char *dashes(const char *name) { return name[1] ? "--" : "-"; }
 
-static const fl_option *find(const fl_option *option, size_t count, const char *name, size_t size, bool letter) {
+static const fl_option *find_option(const fl_option *option, size_t count, const char *name, size_t size, bool letter) {
     for (size_t i = 0; i < count; i++)
         if (strlen(option[i].name) == size && !memcmp(option[i].name, name, size) && (size == 1) == letter)
             return &option[i];
@@ -52,7 +52,7 @@ static fl_status number(const fl_option *o, const char *text, double *value, fl_
     return FL_OK;
 }
 
-static fl_status take(const fl_option *o, const char *text, fl_diag *d) {
+static fl_status set_option(const fl_option *o, const char *text, fl_diag *d) {
     double value = 0;
     fl_status s = FL_OK;
     switch (o->type) {
@@ -153,17 +153,17 @@ fl_status fl_args_parse(int argc, char **argv, const fl_option *option, size_t c
         bool letter = a[1] != '-';
         const char *name = a + (letter ? 1 : 2), *equals = letter ? NULL : strchr(name, '=');
         size_t size = equals ? (size_t)(equals - name) : strlen(name);
-        const fl_option *o = find(option, count, name, size, letter);
+        const fl_option *o = find_option(option, count, name, size, letter);
         if (!o) {
             s = unknown(name, size, option, count, d);
         } else if (o->type == FL_OPTION_FLAG) {
-            s = equals ? fl_refuse(d, "--%s takes no value", o->name) : take(o, NULL, d);
+            s = equals ? fl_refuse(d, "--%s takes no value", o->name) : set_option(o, NULL, d);
         } else if (equals) {
-            s = take(o, equals + 1, d);
+            s = set_option(o, equals + 1, d);
         } else if (i + 1 >= argc) {
             s = fl_refuse(d, "%s%s: nothing follows, expected %s", dashes(o->name), o->name, o->value);
         } else {
-            s = take(o, argv[++i], d);
+            s = set_option(o, argv[++i], d);
         }
     }
     return s || *help ? s : check_outputs(option, count, rest, d);

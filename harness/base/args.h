@@ -30,15 +30,18 @@ typedef struct fl_option {
     const char *help;
 } fl_option;
 
+/* A constant as a text: how a help tells the standard value that the code uses. */
+#define FL_AS_TEXT_OF(value) #value
+#define FL_AS_TEXT(value) FL_AS_TEXT_OF(value)
+
 typedef struct fl_command_help {
     const char *name, *usage, *summary; /* usage: what follows the name */
     const char *details;                /* paragraphs after the options; may be NULL */
 } fl_command_help;
 
 /* Options may stand anywhere, as --name value or --name=value; "--" ends them. The rest goes to *rest. *help is set
- * where
- * --help was given. FL_BAD_INPUT with the nearest option for an unknown one, and where an output is a file that any
- * other argument names: nothing is read and written over, or written twice. */
+ * where --help was given. FL_BAD_INPUT with the nearest option for an unknown one, and where an output is a file that
+ * any other argument names: nothing is read and written over, or written twice. */
 fl_status fl_args_parse(int argc, char **argv, const fl_option *option, size_t count, fl_texts *rest, bool *help,
                         fl_diag *d);
 /* True where both are there and one regular file, whatever the ways to it. */

@@ -6,8 +6,6 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-enum { DRAWS = 2000 };
-
 static int ascending(const void *a, const void *b) {
     const double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);
@@ -80,13 +78,11 @@ static double redraw(const packed *p, fl_random *r) {
     return sum / (double)p->workloads;
 }
 
-static size_t draws_of(const fl_bootstrap *b) { return b && b->draws ? b->draws : DRAWS; }
-
 static void ends(double *mean, const fl_bootstrap *b, fl_interval *out) {
-    const double tail = (1 - (b && b->level > 0 ? b->level : 0.95)) / 2;
-    qsort(mean, draws_of(b), sizeof *mean, ascending);
-    out->low = fl_quantile(mean, draws_of(b), tail);
-    out->high = fl_quantile(mean, draws_of(b), 1 - tail);
+    const double tail = (1 - 0.95) / 2;
+    qsort(mean, b->draws, sizeof *mean, ascending);
+    out->low = fl_quantile(mean, b->draws, tail);
+    out->high = fl_quantile(mean, b->draws, 1 - tail);
 }
 
 fl_status fl_bootstrap_mean(const double *value, size_t workloads, size_t seeds, const fl_bootstrap *b,
@@ -104,11 +100,11 @@ fl_status fl_bootstrap_mean(const double *value, size_t workloads, size_t seeds,
     if (p.workloads)
         out->mean = sum / (double)p.workloads;
     if (p.workloads > 1 || p.seeds) {
-        double *mean = malloc(draws_of(b) * sizeof *mean);
-        fl_random r = fl_random_seed(b ? b->seed : 0, 0);
+        double *mean = malloc(b->draws * sizeof *mean);
+        fl_random r = fl_random_seed(b->seed, 0);
         if (!mean)
             s = fl_no_memory(d, "the statistics");
-        for (size_t i = 0; mean && i < draws_of(b); i++)
+        for (size_t i = 0; mean && i < b->draws; i++)
             mean[i] = redraw(&p, &r);
         if (mean)
             ends(mean, b, out);
@@ -229,7 +225,7 @@ static size_t complete(const ranking *g, size_t *list, bool *several) {
 
 fl_status fl_bootstrap_ranks(const double *value, size_t policies, size_t workloads, size_t seeds,
                              const fl_bootstrap *b, fl_rank_result *out, fl_diag *d) {
-    const size_t draws = draws_of(b);
+    const size_t draws = b->draws;
     ranking g = {value, policies, workloads, seeds, NULL, NULL, NULL};
     size_t *list = calloc(workloads + 1, sizeof *list);
     double *means = calloc(policies * draws + 1, sizeof *means);
@@ -248,7 +244,7 @@ fl_status fl_bootstrap_ranks(const double *value, size_t policies, size_t worklo
             out[p].rank.mean += g.rank[p] / (double)n;
         }
     }
-    fl_random r = fl_random_seed(b ? b->seed : 0, 1);
+    fl_random r = fl_random_seed(b->seed, 1);
     for (size_t i = 0; (n > 1 || (n && several)) && i < draws; i++)
         for (size_t k = 0; k < n; k++) {
             rank_workload(&g, list[n > 1 ? fl_random_below(&r, n) : 0], &r);

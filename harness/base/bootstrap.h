@@ -4,7 +4,7 @@
  * the first seed that has a value. The mean is the mean over workloads of the means over their seeds, so that no
  * workload counts more for having more runs.
  *
- * Intervals are percentile intervals of a two-level bootstrap (Davison and Hinkley, "Bootstrap Methods and their
+ * Intervals are 95 % percentile intervals of a two-level bootstrap (Davison and Hinkley, "Bootstrap Methods and their
  * Application", 1997, 3.8): workloads are drawn with replacement, then seeds within each drawn workload. One workload
  * alone is kept and only its seeds are drawn. With neither two workloads nor two seeds low and high are NAN. Seeded:
  * the same values give the same bytes. */
@@ -15,9 +15,10 @@
 
 typedef struct fl_bootstrap {
     uint64_t seed;
-    size_t draws; /* 0 = 2000 */
-    double level; /* 0 = 0.95 */
+    size_t draws; /* at least 1 */
 } fl_bootstrap;
+
+#define FL_DRAWS_STANDARD 2000
 
 typedef struct fl_interval {
     double mean, low, high; /* NAN where not defined */

@@ -7,7 +7,7 @@ int fl_command_fail(const char *command, const fl_diag *d) {
     return d->status == FL_BAD_INPUT ? FL_EXIT_USAGE : FL_EXIT_SYSTEM;
 }
 
-static void drop(const fl_option *option, size_t count, fl_texts *rest) {
+void fl_command_end(const fl_option *option, size_t count, fl_texts *rest) {
     fl_texts_free(rest);
     for (size_t i = 0; i < count; i++)
         if (option[i].type == FL_OPTION_LIST)
@@ -18,16 +18,12 @@ bool fl_command_begin(int argc, char **argv, const fl_command_help *help, const 
                       fl_texts *rest, int *status) {
     fl_diag d = {0};
     bool wanted;
-    if (fl_args_parse(argc, argv, option, count, rest, &wanted, &d) && !wanted) {
-        *status = fl_command_fail(help->name, &d);
-        drop(option, count, rest);
-        return false;
-    }
-    if (wanted) {
+    const fl_status s = fl_args_parse(argc, argv, option, count, rest, &wanted, &d);
+    if (!s && !wanted)
+        return true;
+    *status = wanted ? FL_EXIT_OK : fl_command_fail(help->name, &d);
+    if (wanted)
         fl_args_help(stdout, help, option, count);
-        *status = FL_EXIT_OK;
-        drop(option, count, rest);
-        return false;
-    }
-    return true;
+    fl_command_end(option, count, rest);
+    return false;
 }

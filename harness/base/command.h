@@ -14,5 +14,7 @@ int fl_command_fail(const char *command, const fl_diag *d);
  * status, and nothing is left to free. */
 bool fl_command_begin(int argc, char **argv, const fl_command_help *help, const fl_option *option, size_t count,
                       fl_texts *rest, int *status);
+/* Frees what it parsed: the rest, and the lists among the options. */
+void fl_command_end(const fl_option *option, size_t count, fl_texts *rest);
 
 #endif

@@ -7,6 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+fl_grid fl_grid_headed(const char *const *head, size_t columns) {
+    fl_grid g = {.columns = columns};
+    for (size_t k = 0; k < columns; k++)
+        fl_grid_add(&g, "%s", head[k]);
+    return g;
+}
+
 void fl_grid_add(fl_grid *g, const char *format, ...) {
     char *text = NULL;
     va_list args;
@@ -22,7 +29,7 @@ void fl_grid_add(fl_grid *g, const char *format, ...) {
     g->cell[g->count++] = text;
 }
 
-void fl_grid_print(const fl_grid *g, size_t left, FILE *out) {
+void fl_grid_print(fl_grid *g, size_t left, FILE *out) {
     size_t rows = g->columns ? g->count / g->columns : 0;
     for (size_t r = 0; r < rows; r++) {
         for (size_t c = 0; c < g->columns; c++) {
@@ -37,6 +44,7 @@ void fl_grid_print(const fl_grid *g, size_t left, FILE *out) {
         }
         fputc('\n', out);
     }
+    fl_grid_free(g);
 }
 
 void fl_grid_free(fl_grid *g) {

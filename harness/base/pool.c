@@ -48,7 +48,7 @@ typedef struct fl_progress {
     atomic_bool stop;
 } fl_progress;
 
-static void *show(void *arg) {
+static void *show_progress(void *arg) {
     fl_progress *g = arg;
     double start = seconds();
     bool shown = false;
@@ -81,7 +81,7 @@ fl_status fl_pool_run(fl_job job, void *user, size_t count, unsigned threads, co
         threads = count ? (unsigned)count : 1;
     fl_progress g = {.pool = &p, .what = progress};
     pthread_t shower;
-    bool showing = progress && isatty(STDERR_FILENO) && !pthread_create(&shower, NULL, show, &g);
+    bool showing = progress && isatty(STDERR_FILENO) && !pthread_create(&shower, NULL, show_progress, &g);
     pthread_t *t = calloc(threads, sizeof *t);
     unsigned started = 0;
     while (t && started + 1 < threads && !pthread_create(&t[started], NULL, work, &p))

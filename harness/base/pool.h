@@ -13,4 +13,8 @@ typedef fl_status (*fl_job)(void *user, size_t index, fl_diag *d);
  * terminal and the work takes over a second; NULL = none. */
 fl_status fl_pool_run(fl_job job, void *user, size_t count, unsigned threads, const char *progress, fl_diag *d);
 
+/* The row that asks for `threads`, for tables of options (harness/base/args.h). */
+#define FL_THREADS_OPTION(into)                                                                                        \
+    { "threads", "N", FL_OPTION_INT, into, 1, 1024, "threads (all); the result does not depend on it" }
+
 #endif

@@ -34,7 +34,7 @@ static fl_status header(loader *l, const fl_csv_row *r, fl_diag *d) {
     return FL_OK;
 }
 
-static fl_status take(void *user, const fl_csv_row *r, fl_diag *d) {
+static fl_status read_row(void *user, const fl_csv_row *r, fl_diag *d) {
     loader *l = user;
     if (!l->headed)
         return header(l, r, d);
@@ -68,7 +68,7 @@ fl_status fl_table_file_read(const char *path, const fl_param *row, fl_table *t,
     for (char *p = strtok_r(text, "|", &save); p && l.columns < COLUMNS_MAX; p = strtok_r(NULL, "|", &save))
         l.name[l.columns++] = p;
     fl_csv_options options = {.trim = true};
-    fl_status s = fl_csv_read(path, &options, NULL, take, &l, d);
+    fl_status s = fl_csv_read(path, &options, NULL, read_row, &l, d);
     if (!s && !l.rows)
         s = fl_fail(d, FL_BAD_INPUT, path, 0, 0, "no row for parameter '%s', expected at least one", row->name);
     *t = (fl_table){.cell = l.cell,

@@ -16,7 +16,7 @@
 
 enum { KINDS = 512 };
 
-static uint64_t draw(uint64_t *state) { /* splitmix64 */
+static uint64_t next_bits(uint64_t *state) { /* splitmix64 */
     uint64_t z = *state += 0x9e3779b97f4a7c15u;
     z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
     z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
@@ -38,7 +38,7 @@ static fl_status write_csv(const char *path, uint64_t rows, fl_diag *d) {
             s = fl_no_memory(d, NULL);
     }
     for (uint64_t i = 0; i < rows && !s; i++) {
-        uint64_t r = draw(&state);
+        uint64_t r = next_bits(&state);
         fl_trace_op op = {.start_ns = now,
                           .end_ns = now + 1000 + (int64_t)(r >> 47),
                           .launch_ns = now - 4000 - (int64_t)(r & 1023),
@@ -155,7 +155,7 @@ static void generate(const char *path, uint64_t bytes) {
         _exit(1);
     fputs("{\"schemaVersion\": 1, \"traceEvents\": [\n", f);
     for (uint64_t i = 1; done < bytes; i++) {
-        uint64_t r = draw(&state), dur = 1000 + (r >> 50), early = i % 10 ? 0 : 20000;
+        uint64_t r = next_bits(&state), dur = 1000 + (r >> 50), early = i % 10 ? 0 : 20000;
         int n = fprintf(
             f,
             "%s  {\n    \"ph\": \"X\", \"cat\": \"cuda_runtime\", \"name\": \"cudaLaunchKernel\", \"pid\": 3727853, "

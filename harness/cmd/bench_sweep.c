@@ -1,5 +1,5 @@
 #include "harness/cmd/bench.h"
-#include "harness/study/sweep.h"
+#include "harness/study/sweep_run.h"
 #include "traces/writing.h"
 
 #include <gsl/gsl_sort.h>
@@ -22,7 +22,7 @@ static const char programs[] =
     "program,part,part_s,kernel,count,time_us,time_cv,gap_us,gap_cv\n"
     "a,1,10,compute,1,500,0.2,10,0\nb,1,10,memory,1,500,0.2,10,0\n";
 
-static fl_status put(const char *path, const char *text, fl_diag *d) {
+static fl_status write_text(const char *path, const char *text, fl_diag *d) {
     FILE *f = fopen(path, "wb");
     bool bad = !f || fputs(text, f) < 0;
     if (f && fclose(f))
@@ -31,7 +31,7 @@ static fl_status put(const char *path, const char *text, fl_diag *d) {
 }
 
 static fl_status sweep(const char *experiment, const char *out, int64_t threads, double *took, fl_diag *d) {
-    fl_setup_options so = FL_SETUP_STANDARD;
+    fl_setup_options so = FL_SETUP_UNSET;
     fl_setup u = {0};
     fl_sweep_result r = {0};
     so.threads = threads;
@@ -63,11 +63,11 @@ fl_status fl_bench_sweep(const char *folder, size_t runs, int64_t repeat, fl_ben
              "\"oracles\": false, \"policies\": [{\"policy\": \"epsilon-greedy\", \"set\": {\"epsilon\": "
              "{\"from\": 0, \"to\": 1, \"count\": 5}, \"interval_ms\": 10}}]}",
              seeds);
-    fl_status s = ratio ? put(path[0], kinds, d) : fl_no_memory(d, NULL);
+    fl_status s = ratio ? write_text(path[0], kinds, d) : fl_no_memory(d, NULL);
     if (!s)
-        s = put(path[1], programs, d);
+        s = write_text(path[1], programs, d);
     if (!s)
-        s = put(path[2], text, d);
+        s = write_text(path[2], text, d);
     for (int64_t r = 0; r < repeat; r++)
         for (int i = 0; i < WIDTHS && !s; i++) {
             s = sweep(path[2], path[3], width[i], &took[i], d);

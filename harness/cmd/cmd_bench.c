@@ -46,7 +46,7 @@ static fl_status make(const fl_bench *b, uint32_t streams, double sm_demand, fl_
     return fl_synth_workload(&o, &b->platform.node, 20, w, d);
 }
 
-static void show(fl_bench *b, const char *what, double rate, const char *unit, double ratio, const char *of) {
+static void add_result(fl_bench *b, const char *what, double rate, const char *unit, double ratio, const char *of) {
     fl_grid_add(&b->grid, "%s", what);
     fl_grid_add(&b->grid, "%.1f", rate);
     fl_grid_add(&b->grid, "%s", unit);
@@ -62,7 +62,7 @@ static void show(fl_bench *b, const char *what, double rate, const char *unit, d
 }
 
 static void show_part(void *user, const char *what, double rate, const char *unit, double ratio, const char *of) {
-    show(user, what, rate, unit, ratio, of);
+    add_result(user, what, rate, unit, ratio, of);
 }
 
 /* The ceiling: what it costs to look at every record and multiply once. Kernels per second. */
@@ -121,7 +121,7 @@ static fl_status many(void *user, size_t i, fl_diag *d) {
     return one_run(user, d);
 }
 
-static const fl_policy *find(const char *name) {
+static const fl_policy *find_policy(const char *name) {
     for (size_t i = 0; i < fl_policies_count; i++)
         if (!strcmp(fl_policies[i]->name, name))
             return fl_policies[i];
@@ -132,7 +132,7 @@ static fl_status one_stream(fl_bench *b, fl_diag *d) {
     fl_workload *w = NULL;
     fl_rates *rates = NULL;
     const fl_clock_rates *row;
-    fl_timed t = {.b = b, .policy = find("utilizscale"), .period_ms = "10"};
+    fl_timed t = {.b = b, .policy = find_policy("utilizscale"), .period_ms = "10"};
     fl_status s = make(b, 1, 1, &w, d);
     if (!s)
         s = fl_rates_new(&rates, w, &b->platform.node, d);
@@ -154,11 +154,11 @@ static fl_status one_stream(fl_bench *b, fl_diag *d) {
             s = pass(&general, &streams, d);
     }
     if (!s) {
-        show(b, "bare loop, one stream", b->bare / 1e6, "M kernels/s", 1, "ceiling");
-        show(b, "one stream, policy every 10 ms", with / 1e6, "M kernels/s", with / b->bare, "of the bare loop");
-        show(b, "one stream, no policy", without / 1e6, "M kernels/s", without / b->bare, "of the bare loop");
-        show(b, "the same stream by the general path", 2 * streams / 1e6, "M events/s", streams / b->bare,
-             "of the bare loop (kernels)");
+        add_result(b, "bare loop, one stream", b->bare / 1e6, "M kernels/s", 1, "ceiling");
+        add_result(b, "one stream, policy every 10 ms", with / 1e6, "M kernels/s", with / b->bare, "of the bare loop");
+        add_result(b, "one stream, no policy", without / 1e6, "M kernels/s", without / b->bare, "of the bare loop");
+        add_result(b, "the same stream by the general path", 2 * streams / 1e6, "M events/s", streams / b->bare,
+                   "of the bare loop (kernels)");
     }
     double serial = HUGE_VAL, together = HUGE_VAL;
     for (int64_t r = 0; !s && r < b->repeat; r++) { /* that each reads all of the trace: memory bounds it too */
@@ -171,8 +171,8 @@ static fl_status one_stream(fl_bench *b, fl_diag *d) {
         together = fmin(together, fl_bench_seconds() - start);
     }
     if (!s)
-        show(b, "8 runs of this trace on 4 threads", 8e-6 * (double)w->op_count / together, "M kernels/s",
-             serial / together, "times one thread");
+        add_result(b, "8 runs of this trace on 4 threads", 8e-6 * (double)w->op_count / together, "M kernels/s",
+                   serial / together, "times one thread");
     fl_rates_free(rates);
     fl_workload_free(w);
     return s;
@@ -181,7 +181,7 @@ static fl_status one_stream(fl_bench *b, fl_diag *d) {
 static fl_status eight_streams(fl_bench *b, const char *what, double sm_demand, fl_diag *d) {
     fl_workload *w = NULL;
     fl_rates *rates = NULL;
-    fl_timed t = {.b = b, .policy = find("utilizscale"), .period_ms = "10"};
+    fl_timed t = {.b = b, .policy = find_policy("utilizscale"), .period_ms = "10"};
     double rate = 0;
     fl_status s = make(b, 8, sm_demand, &w, d);
     if (!s)
@@ -191,7 +191,7 @@ static fl_status eight_streams(fl_bench *b, const char *what, double sm_demand, 
     for (int64_t r = 0; !s && r < b->repeat; r++)
         s = pass(&t, &rate, d);
     if (!s)
-        show(b, what, 2 * rate / 1e6, "M events/s", rate / b->bare, "of the bare loop (kernels)");
+        add_result(b, what, 2 * rate / 1e6, "M events/s", rate / b->bare, "of the bare loop (kernels)");
     fl_rates_free(rates);
     fl_workload_free(w);
     return s;
@@ -235,7 +235,7 @@ static fl_status whole_node(fl_bench *b, uint32_t streams, double sm_demand, con
     off_dev.wall.period_ns = off_dev.thermal.period_ns = 0;
     off_dev.interference = 0;
     off_node.host.cpu.count = 0;
-    fl_policy usual = *find("utilizscale"), every = usual;
+    fl_policy usual = *find_policy("utilizscale"), every = usual;
     usual.gpu_needs |= FL_BIT(FL_GPU_POWER_W) | FL_BIT(FL_GPU_THROTTLE);
     usual.host_needs = FL_BIT(FL_HOST_CPU_UOPS) | FL_BIT(FL_HOST_CPU_CYCLES) | FL_BIT(FL_HOST_NODE_POWER_W);
     every.gpu_needs = FL_BIT(FL_GPU_SIGNAL_COUNT) - 1;
@@ -246,7 +246,7 @@ static fl_status whole_node(fl_bench *b, uint32_t streams, double sm_demand, con
     if (!s)
         s = fl_rates_new(&rates, w, &b->platform.node, d);
     fl_timed off = {
-        .b = b, .node = &off_node, .w = w, .rates = rates, .policy = find("utilizscale"), .period_ms = "10"};
+        .b = b, .node = &off_node, .w = w, .rates = rates, .policy = find_policy("utilizscale"), .period_ms = "10"};
     fl_timed on = off;
     on.node = &on_node;
     on.policy = &usual;
@@ -261,9 +261,9 @@ static fl_status whole_node(fl_bench *b, uint32_t streams, double sm_demand, con
             s = pass(&all, &with_all, d);
     }
     if (!s) {
-        show(b, off_name, without / 1e6, "M kernels/s", without / b->bare, "of the bare loop");
-        show(b, on_name, with / 1e6, "M kernels/s", with / without, "of all features off");
-        show(b, all_name, with_all / 1e6, "M kernels/s", with_all / without, "of all features off");
+        add_result(b, off_name, without / 1e6, "M kernels/s", without / b->bare, "of the bare loop");
+        add_result(b, on_name, with / 1e6, "M kernels/s", with / without, "of all features off");
+        add_result(b, all_name, with_all / 1e6, "M kernels/s", with_all / without, "of all features off");
     }
     fl_rates_free(rates);
     fl_workload_free(w);

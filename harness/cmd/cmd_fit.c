@@ -4,19 +4,12 @@
 
 #include <string.h>
 
+#define ROW(name, summary) {#name, summary, fl_cmd_fit_##name},
+
 static const struct {
-    const char *name;
+    const char *name, *summary;
     int (*run)(int argc, char **argv);
-    const char *help;
-} what[] = {
-    {"device", fl_fit_device, "what belongs to a chip, from measured sweeps of several workloads"},
-    {"workload", fl_fit_workload_command, "a workload's other settings, from a few measured ones"},
-    {"split", fl_fit_split, "how well both do: device from half of the workloads, scored on the other half"},
-    {"logs", fl_fit_logs, "a sweep, from logs of runs at fixed clocks"},
-    {"trace", fl_fit_trace, "kinds of kernels, from recordings of a program at several clocks"},
-    {"capping", fl_fit_capping, "the model of the power capping policies, from sweeps"},
-    {"sensitivity", fl_fit_sensitivity, "DynaCo's metrics against frequency sensitivity, from runs over states"},
-    {"sweetspot", fl_fit_sweetspot, "SweetSpot's alpha, from a frequency sweep"}};
+} what[] = {FL_FITS(ROW)};
 enum { COUNT = sizeof what / sizeof *what };
 
 int fl_cmd_fit(int argc, char **argv) {
@@ -31,7 +24,7 @@ int fl_cmd_fit(int argc, char **argv) {
     if (name && (!strcmp(name, "--help") || !strcmp(name, "-h"))) {
         printf("foldline fit WHAT ...\n\nFits models and parameters of policies to measurements.\n\n");
         for (size_t i = 0; i < COUNT; i++)
-            printf("  %-12s %s\n", what[i].name, what[i].help);
+            printf("  %-12s %s\n", what[i].name, what[i].summary);
         printf("\nfoldline fit WHAT --help says more.\n");
         return FL_EXIT_OK;
     }

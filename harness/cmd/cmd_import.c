@@ -58,7 +58,7 @@ static fl_status source_of(fl_head *head, const char *path, const fl_reader *rea
 }
 
 /* Kernels are added up over files; telemetry comes from one. */
-static fl_status take(done *all, fl_imported *one, const char *path, const fl_reader *reader, fl_diag *d) {
+static fl_status add_import(done *all, fl_imported *one, const char *path, const fl_reader *reader, fl_diag *d) {
     fl_status s = FL_OK;
     bool several = all->run.has_kernels || all->run.has_telemetry || all->run.note_count;
     for (size_t i = 0; !s && i < one->note_count; i++)
@@ -109,7 +109,7 @@ static fl_status read_all(const ask *a, done *all, fl_diag *d) {
         if (o.progress)
             fprintf(stderr, "\r\033[K");
         if (!s)
-            s = take(all, &one, path, reader, d);
+            s = add_import(all, &one, path, reader, d);
         fl_imported_free(&one);
     }
     return s;
@@ -332,7 +332,6 @@ int fl_cmd_import(int argc, char **argv) {
     fl_imported_free(&all.run);
     free(all.written[0]);
     free(all.written[1]);
-    fl_texts_free(&a.files);
-    fl_texts_free(&a.formats);
+    fl_command_end(option, sizeof option / sizeof *option, &a.files);
     return status;
 }

@@ -296,7 +296,6 @@ int fl_cmd_live(int argc, char **argv) {
     if (s)
         status = fl_command_fail("live", &d);
     close_run(&r, &c);
-    fl_texts_free(&c.set);
-    fl_texts_free(&rest);
+    fl_command_end(option, sizeof option / sizeof *option, &rest);
     return status;
 }

@@ -1,8 +1,8 @@
 #include "harness/base/command.h"
 #include "harness/cmd/commands.h"
-#include "harness/study/comparison.h"
 #include "harness/study/journal.h"
 #include "harness/study/provenance.h"
+#include "harness/study/row_columns.h"
 #include "traces/writing.h"
 
 #include <errno.h>
@@ -12,8 +12,7 @@
 static const fl_command_help help = {
     "merge", "SHARD ... -o RESULTS.csv",
     "Makes one result of the shards of a grid: the bytes that one run would have written.",
-    "Shards of other inputs, options or versions, jobs that are missing and jobs that are there "
-    "twice are refused."};
+    "Shards of other inputs, options or versions, jobs that are missing and jobs that are there twice are refused."};
 
 static fl_status merge(const fl_texts *shards, const char *out, fl_diag *d) {
     char key[65];

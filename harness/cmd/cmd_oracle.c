@@ -1,10 +1,11 @@
 #include "harness/base/command.h"
 #include "harness/base/grid.h"
+#include "harness/base/json_out.h"
 #include "harness/base/pool.h"
 #include "harness/cmd/commands.h"
 #include "harness/input/scene_text.h"
-#include "harness/study/comparison.h"
-#include "harness/study/setup.h"
+#include "harness/study/objective.h"
+#include "sim/score.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -151,17 +152,17 @@ static void print_json(const fl_oracle_work *w, size_t count) {
 int fl_cmd_oracle(int argc, char **argv) {
     fl_scene_options so = {0};
     fl_texts traces = {0};
-    const char *objective = "energy";
+    const char *objective = FL_OBJECTIVE_STANDARD;
     double bound = INFINITY;
-    int64_t threads = 0, positions = 0;
+    int64_t threads = 0, positions = FL_POSITIONS_STANDARD;
     bool json = false, kernels = false;
     const fl_option option[] = {
         FL_SCENE_OPTIONS(so),
-        {"bound", "X", FL_OPTION_REAL, &bound, 0, 100, "largest slowdown allowed, as a fraction: 0.10 (none)"},
-        {"objective", "NAME", FL_OPTION_TEXT, &objective, 0, 0, "energy, edp or ed2p (energy)"},
-        {"positions", "N", FL_OPTION_INT, &positions, 1, 1e6, "work positions of the clairvoyant schedule (4096)"},
+        FL_BOUND_OPTION(&bound),
+        FL_OBJECTIVE_OPTION(&objective),
+        FL_POSITIONS_OPTION(&positions),
         {"kernels", NULL, FL_OPTION_FLAG, &kernels, 0, 0, "lists the best clock of every kind of kernel"},
-        {"threads", "N", FL_OPTION_INT, &threads, 1, 1024, "threads (all); the result does not depend on it"},
+        FL_THREADS_OPTION(&threads),
         {"json", NULL, FL_OPTION_FLAG, &json, 0, 0, "prints the result as JSON"},
     };
     int status = FL_EXIT_OK;
@@ -186,14 +187,11 @@ int fl_cmd_oracle(int argc, char **argv) {
     } else if (json) {
         print_json(&w, scenes.count);
     } else {
-        fl_grid g = {.columns = 7};
         static const char *const head[] = {"workload", "choice", "energy J", "saving %", "time s", "slowdown %", ""};
-        for (size_t k = 0; k < 7; k++)
-            fl_grid_add(&g, "%s", head[k]);
+        fl_grid g = FL_GRID_HEADED(head);
         for (size_t i = 0; i < scenes.count; i++)
             print_job(&g, &w.job[i], kernels);
         fl_grid_print(&g, 2, stdout);
-        fl_grid_free(&g);
         fputc('\n', stdout);
         fl_scene_notes(&scenes, stdout);
     }
@@ -206,7 +204,6 @@ int fl_cmd_oracle(int argc, char **argv) {
     }
     free(w.job);
     fl_scenes_free(&scenes);
-    fl_texts_free(&traces);
-    fl_texts_free(&so.only);
+    fl_command_end(option, sizeof option / sizeof *option, &traces);
     return status;
 }

@@ -44,10 +44,8 @@ static void add_or_dash(fl_grid *g, double value) {
 static void print_sensors(const fl_sensor_spec *sensor, const char *const *name, size_t count) {
     static const char *const head[] = {"  sensor", "refresh ms", "window ms", "lag ms",
                                        "delay ms", "quantum",    "noise",     "wraps at"};
-    fl_grid g = {.columns = sizeof head / sizeof *head};
+    fl_grid g = FL_GRID_HEADED(head);
     size_t present = 0;
-    for (size_t i = 0; i < g.columns; i++)
-        fl_grid_add(&g, "%s", head[i]);
     for (size_t i = 0; i < count; i++) {
         if (!sensor[i].present)
             continue;
@@ -115,9 +113,7 @@ static void print_device(const fl_device *dev) {
 static void print_states(const fl_cpu_spec *cpu) {
     static const char *const head[] = {"  CPU state", "MHz", "V rel.", "static W", "computing W", "waiting W"};
     const fl_host_load load = fl_cpu_default_load(cpu);
-    fl_grid g = {.columns = sizeof head / sizeof *head};
-    for (size_t i = 0; i < g.columns; i++)
-        fl_grid_add(&g, "%s", head[i]);
+    fl_grid g = FL_GRID_HEADED(head);
     for (uint32_t i = 0; i < fl_cpu_state_count(cpu); i++) {
         const bool set = i < cpu->count;
         fl_cpu_state state = {0};
@@ -132,7 +128,6 @@ static void print_states(const fl_cpu_spec *cpu) {
         fl_grid_add(&g, "%.1f", state.wait_mw / 1000.0);
     }
     fl_grid_print(&g, 1, stdout);
-    fl_grid_free(&g);
 }
 
 static void print_cpu(const fl_cpu_spec *cpu) {
@@ -179,7 +174,6 @@ static void print_one(const fl_platform *p) {
         fl_grid_add(&g, "%s", p->note[i].text);
     }
     fl_grid_print(&g, 2, stdout);
-    fl_grid_free(&g);
     if (p->policy_count)
         printf("\ndefaults for policies:\n");
     for (size_t i = 0; i < p->policy_count; i++) {

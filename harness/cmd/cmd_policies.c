@@ -47,7 +47,6 @@ static void print_one(const fl_policy *p) {
             fl_grid_add(&g, "%s", r->help);
         }
         fl_grid_print(&g, 5, stdout);
-        fl_grid_free(&g);
     }
     if (p->probe_count) {
         fl_grid g = {.columns = 3};
@@ -58,7 +57,6 @@ static void print_one(const fl_policy *p) {
             fl_grid_add(&g, "%s", p->probe[i].help);
         }
         fl_grid_print(&g, 3, stdout);
-        fl_grid_free(&g);
     }
 }
 

@@ -2,7 +2,7 @@
 #include "harness/cmd/commands.h"
 #include "harness/study/draws_compare.h"
 #include "harness/study/gate.h"
-#include "harness/study/provenance.h"
+#include "harness/study/result_beside.h"
 #include "harness/study/setup.h"
 
 #include <stdlib.h>
@@ -20,15 +20,22 @@ static const fl_command_help help = {
     "A baseline of another version, or of traces, platforms or tables that have changed under their names, is refused "
     "(2)."};
 
-static const char *const standard[] = {"energy_j>+1%", "makespan_s>+1%", "violated>+0"};
-
 typedef struct regress {
     fl_gate_record old, now;
     fl_gate_rule *rule;
     size_t rules;
     fl_gate_result result;
     cJSON *provenance;
+    bool is_baseline; /* else what was given is an experiment */
+    char *experiment; /* its path */
 } regress;
+
+typedef struct regress_options {
+    fl_setup_options setup;
+    fl_texts rest, fail_if;
+    const char *out, *junit;
+    bool bless, all;
+} regress_options;
 
 static fl_status parse_rules(regress *g, const char *const *text, size_t count, fl_diag *d) {
     fl_status s = FL_OK;
@@ -58,20 +65,28 @@ static fl_status set_metrics(regress *g, fl_diag *d) {
     return FL_OK;
 }
 
+/* The rules asked for, else the baseline's own, else the standard ones; and what they are about. */
+static fl_status choose_rules(regress *g, const fl_texts *asked, fl_diag *d) {
+    static const char *const standard[] = {"energy_j>+1%", "makespan_s>+1%", "violated>+0"};
+    fl_status s = asked->count     ? parse_rules(g, asked->item, asked->count, d)
+                  : g->is_baseline ? parse_rules(g, (const char *const *)g->old.fail_if, g->old.fail_if_count, d)
+                                   : parse_rules(g, standard, FL_COUNT(standard), d);
+    return s ? s : set_metrics(g, d);
+}
+
 /* baseline: the record's path where the runs are to be compared with it; NULL = they make a new one. */
-static fl_status run_experiment(regress *g, const char *path, const char *baseline, fl_setup_options *so, fl_diag *d) {
+static fl_status run_experiment(regress *g, const char *baseline, fl_setup_options *so, fl_diag *d) {
     fl_setup u = {0};
     fl_comparison c = {0};
-    so->rest.count = 0;
-    fl_status s = fl_texts_add(&so->rest, path, d);
+    fl_status s = fl_texts_add(&so->rest, g->experiment, d);
     if (!s)
         s = fl_setup_open(&u, so, d);
-    if (!s && !(g->provenance = fl_provenance(&u.scenes, u.spec, u.o.spec_count, u.o.seed)))
-        s = fl_no_memory(d, "the gate");
+    if (!s)
+        s = fl_report_record(&u, &g->provenance, d);
     if (!s && baseline)
         s = fl_gate_same_origin(&g->old, baseline, g->provenance, d);
     if (!s)
-        u.o.watch_ns = INT64_C(15000000); /* so that every metric is there */
+        u.o.watch_ns = FL_POWER_WINDOW_NS; /* so that every metric is there */
     if (!s)
         s = fl_experiment_draws(&u.experiment) ? fl_draws_compare(&u.experiment, &u.o, &c, d)
                                                : fl_comparison_run(&u.o, &c, d);
@@ -132,25 +147,55 @@ static void print_result(const regress *g, bool all) {
     }
 }
 
-static fl_status bless(regress *g, const char *experiment, const char *out, fl_diag *d) {
-    g->now.experiment = relative_to(out, experiment);
-    if (!g->now.experiment)
-        return fl_no_memory(d, "the gate");
-    return fl_gate_write(out, &g->now, g->provenance, d);
-}
-
-/* Shows by how much the recorded values move; rules that the old record does not know are new. */
-static fl_status show_changes(regress *g, const char *old, fl_diag *d) {
+/* Shows by how much the recorded values move, where there was a record; rules that it does not know are new. */
+static void show_changes(regress *g, const char *old) {
     fl_diag none = {0};
-    if (fl_gate_read(old, &g->old, &none))
-        return FL_OK; /* there was none */
-    if (fl_gate_compare(&g->old, &g->now, g->rule, g->rules, &g->result, &none))
-        return FL_OK;
-    (void)d;
+    fl_gate_record_free(&g->old);
+    if (fl_gate_read(old, &g->old, &none) || fl_gate_compare(&g->old, &g->now, g->rule, g->rules, &g->result, &none))
+        return;
     for (size_t i = 0; i < g->result.count; i++)
         if (!g->result.finding[i].rule || g->result.finding[i].change != 0)
             printf("changed: %s\n", g->result.finding[i].text);
+}
+
+static fl_status bless(regress *g, const char *to, fl_diag *d) {
+    show_changes(g, to);
+    g->now.experiment = relative_to(to, g->experiment);
+    fl_status s = g->now.experiment ? fl_gate_write(to, &g->now, g->provenance, d) : fl_no_memory(d, "the gate");
+    if (!s)
+        printf("recorded: %s, %zu rows\n", to, g->now.row_count);
+    return s;
+}
+
+static fl_status hold(regress *g, const regress_options *o, fl_diag *d) {
+    fl_status s = fl_gate_compare(&g->old, &g->now, g->rule, g->rules, &g->result, d);
+    if (!s && o->junit)
+        s = fl_gate_junit(o->junit, g->old.experiment, &g->result, d);
+    if (s)
+        return s;
+    print_result(g, o->all);
+    printf("%zu of %zu gates hold\n", g->result.count - g->result.failed, g->result.count);
     return FL_OK;
+}
+
+/* What was given: a baseline, or an experiment that becomes one. */
+static fl_status open_given(regress *g, regress_options *o, fl_diag *d) {
+    if (o->rest.count != 1)
+        return fl_refuse(d, "expected one baseline or experiment");
+    const char *path = o->rest.item[0];
+    cJSON *tree = NULL;
+    fl_status s = fl_json_read(path, &tree, d);
+    g->is_baseline = !s && cJSON_HasObjectItem(tree, "foldline_baseline");
+    cJSON_Delete(tree);
+    if (s || (g->is_baseline && (s = fl_gate_read(path, &g->old, d))))
+        return s;
+    if (!g->is_baseline && !(o->bless && o->out))
+        return fl_fail(d, FL_BAD_INPUT, path, 0, 0,
+                       "an experiment, not a baseline, expected --bless -o BASELINE.json to record one");
+    if (g->is_baseline && !o->setup.scene.seed)
+        o->setup.scene.seed = g->old.seed;
+    g->experiment = g->is_baseline ? beside(path, g->old.experiment) : strdup(path);
+    return g->experiment ? FL_OK : fl_no_memory(d, "the gate");
 }
 
 static void free_all(regress *g) {
@@ -161,81 +206,38 @@ static void free_all(regress *g) {
     free(g->rule);
     fl_gate_result_free(&g->result);
     cJSON_Delete(g->provenance);
+    free(g->experiment);
 }
 
 int fl_cmd_regress(int argc, char **argv) {
-    fl_setup_options so = FL_SETUP_STANDARD;
-    fl_texts fail_if = {0}, rest = {0};
-    const char *out = NULL, *junit = NULL;
-    bool blessing = false, all = false;
+    regress_options o = {.setup = FL_SETUP_UNSET};
     const fl_option option[] = {
-        {"fail-if", "RULE", FL_OPTION_LIST, &fail_if, 0, 0, "gate (may be repeated); instead of the baseline's own"},
-        {"bless", NULL, FL_OPTION_FLAG, &blessing, 0, 0, "records the present values"},
-        {"o", "FILE", FL_OPTION_TEXT, &out, 0, 0, "the baseline to record (the one given)"},
-        {"junit", "FILE", FL_OPTION_OUTPUT, &junit, 0, 0, "writes JUnit XML"},
-        {"all", NULL, FL_OPTION_FLAG, &all, 0, 0, "prints what passed too"},
-        {"seed", "N", FL_OPTION_INT, &so.scene.seed, 1, 9e15, "another first seed than the recorded one"},
-        {"threads", "N", FL_OPTION_INT, &so.threads, 1, 1024, "threads (all)"},
+        {"fail-if", "RULE", FL_OPTION_LIST, &o.fail_if, 0, 0, "gate (may be repeated); instead of the baseline's own"},
+        {"bless", NULL, FL_OPTION_FLAG, &o.bless, 0, 0, "records the present values"},
+        {"o", "FILE", FL_OPTION_TEXT, &o.out, 0, 0, "the baseline to record (the one given)"},
+        {"junit", "FILE", FL_OPTION_OUTPUT, &o.junit, 0, 0, "writes JUnit XML"},
+        {"all", NULL, FL_OPTION_FLAG, &o.all, 0, 0, "prints what passed too"},
+        {"seed", "N", FL_OPTION_INT, &o.setup.scene.seed, 1, 9e15, "another first seed than the recorded one"},
+        {"threads", "N", FL_OPTION_INT, &o.setup.threads, 1, 1024, "threads (all)"},
     };
     int status = FL_EXIT_OK;
-    if (!fl_command_begin(argc, argv, &help, option, sizeof option / sizeof *option, &rest, &status))
+    if (!fl_command_begin(argc, argv, &help, option, FL_COUNT(option), &o.rest, &status))
         return status;
     fl_diag d = {0};
     regress g = {0};
-    cJSON *tree = NULL;
-    char *experiment = NULL;
-    fl_status s =
-        rest.count == 1 ? fl_json_read(rest.item[0], &tree, &d) : fl_refuse(&d, "expected one baseline or experiment");
-    const bool is_baseline = !s && cJSON_HasObjectItem(tree, "foldline_baseline");
-    if (!s && is_baseline && !(s = fl_gate_read(rest.item[0], &g.old, &d)))
-        experiment = beside(rest.item[0], g.old.experiment);
-    else if (!s)
-        experiment = strdup(rest.item[0]);
-    if (!s && !is_baseline && !(blessing && out))
-        s = fl_fail(&d, FL_BAD_INPUT, rest.item[0], 0, 0,
-                    "an experiment, not a baseline, expected --bless -o BASELINE.json to record one");
-    if (!s && is_baseline && !so.scene.seed)
-        so.scene.seed = g.old.seed;
-    const bool own = is_baseline && !fail_if.count;
+    fl_status s = open_given(&g, &o, &d);
     if (!s)
-        s = parse_rules(&g,
-                        own             ? (const char *const *)g.old.fail_if
-                        : fail_if.count ? fail_if.item
-                                        : standard,
-                        own             ? g.old.fail_if_count
-                        : fail_if.count ? fail_if.count
-                                        : sizeof standard / sizeof *standard,
-                        &d);
-    fl_gate_record_free(&g.now);
+        s = choose_rules(&g, &o.fail_if, &d);
     if (!s)
-        s = set_metrics(&g, &d);
+        s = run_experiment(&g, o.bless ? NULL : o.rest.item[0], &o.setup, &d);
     if (!s)
-        s = run_experiment(&g, experiment, blessing ? NULL : rest.item[0], &so, &d);
-    if (!s && blessing) {
-        const char *to = out ? out : rest.item[0];
-        fl_gate_record_free(&g.old);
-        s = show_changes(&g, to, &d);
-        if (!s)
-            s = bless(&g, experiment, to, &d);
-        if (!s)
-            printf("recorded: %s, %zu rows\n", to, g.now.row_count);
-    } else if (!s) {
-        s = fl_gate_compare(&g.old, &g.now, g.rule, g.rules, &g.result, &d);
-        if (!s && junit)
-            s = fl_gate_junit(junit, g.old.experiment, &g.result, &d);
-        if (!s) {
-            print_result(&g, all);
-            printf("%zu of %zu gates hold\n", g.result.count - g.result.failed, g.result.count);
-            status = g.result.failed ? FL_EXIT_GATE : FL_EXIT_OK;
-        }
-    }
+        s = o.bless ? bless(&g, o.out ? o.out : o.rest.item[0], &d) : hold(&g, &o, &d);
     if (s)
         status = fl_command_fail("regress", &d);
-    free(experiment);
-    cJSON_Delete(tree);
+    else if (!o.bless && g.result.failed)
+        status = FL_EXIT_GATE;
     free_all(&g);
-    fl_texts_free(&fail_if);
-    fl_texts_free(&rest);
-    fl_setup_options_free(&so);
+    fl_command_end(option, FL_COUNT(option), &o.rest);
+    fl_setup_options_free(&o.setup);
     return status;
 }

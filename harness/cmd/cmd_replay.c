@@ -29,9 +29,8 @@ static fl_status read_log(const char *path, const char *format, fl_decisions *lo
         return fl_geepafs_read(path, log, d);
     const char *const known[] = {"canonical", "geepafs"};
     const char *near = fl_nearest(format, known, 2);
-    if (near)
-        return fl_refuse(d, "unknown format '%s', did you mean '%s'?", format, near);
-    return fl_refuse(d, "unknown format '%s', expected canonical or geepafs", format);
+    return near ? fl_refuse(d, "unknown format '%s', did you mean '%s'?", format, near)
+                : fl_refuse(d, "unknown format '%s', expected canonical or geepafs", format);
 }
 
 static void set_text(double v, char *buf) {
@@ -89,94 +88,115 @@ static void print_json(const fl_decisions *log, const fl_replay_result *r) {
     cJSON_Delete(root);
 }
 
+/* ---- the replay ---- */
+
+typedef struct replay_options { /* what is not given stands in the head of the log */
+    fl_texts rest, set;
+    const char *format, *platform, *policy;
+    int64_t seed;
+    bool json;
+} replay_options;
+
+typedef struct replay {
+    const char *path;
+    fl_decisions log;
+    bool told; /* the log is of a live run, which says what it knew of its machine: no platform is needed */
+    fl_platform platform;
+    fl_facts facts;
+    fl_spec spec;
+    fl_policy_head before; /* the policy's settings, as the head tells them */
+    fl_instance *in;
+    fl_replay_result result;
+} replay;
+
+/* What the machine was: told by the head, or a platform, its ladder cut to the clocks that had been measured. */
+static fl_status open_facts(replay *r, const char *platform, uint64_t seed, const char *clocks, fl_diag *d) {
+    int min, max, mem;
+    if (r->told)
+        return fl_facts_from_head(&r->log.head, r->path, r->log.gpu_count, seed, &r->facts, d);
+    fl_status s = fl_platform_open(platform, r->log.gpu_count, &r->platform, d);
+    if (!s && clocks && sscanf(clocks, "%d/%d/%d", &min, &max, &mem) != 3)
+        s = fl_fail(d, FL_BAD_INPUT, r->path, 0, 0, "head: clocks is '%s', expected MIN/MAX/MEMORY in MHz", clocks);
+    else if (!s && clocks)
+        fl_node_clip(&r->platform.node, min, max, mem);
+    return s ? s : fl_facts_make(&r->platform.node, seed, &r->facts, d);
+}
+
+static fl_status run_replay(replay *r, const replay_options *o, fl_diag *d) {
+    if (o->rest.count != 1)
+        return fl_refuse(d, "expected one log, see --help");
+    r->path = o->rest.item[0];
+    fl_status s = read_log(r->path, o->format, &r->log, d);
+    if (s)
+        return s;
+    static const fl_head none = {0};
+    const bool canonical = !strcmp(o->format, "canonical"); /* only that has such a head */
+    const fl_head *head = canonical ? &r->log.head : &none;
+    const char *platform = o->platform ? o->platform : fl_head_get(head, "platform"),
+               *policy = o->policy ? o->policy : fl_head_get(head, "policy"), *seed = fl_head_get(head, "seed"),
+               *held = fl_head_get(head, "min_set_ms");
+    r->told = canonical && !platform && fl_facts_in_head(head);
+    if (!platform && !r->told)
+        return fl_refuse(d, "no platform given, expected --platform NAME");
+    if (!policy)
+        return fl_refuse(d, "no policy given, expected --policy NAME");
+    const int64_t from = o->seed ? o->seed : seed ? strtoll(seed, NULL, 10) : FL_SEED_STANDARD;
+    if ((s = open_facts(r, platform, (uint64_t)from, fl_head_get(head, "clocks"), d)) ||
+        (s = fl_spec_open_set(policy, &o->set, &r->spec, d)) ||
+        (canonical && (s = fl_policy_head_get(&r->before, head, r->path, r->spec.policy, d))))
+        return s;
+    const fl_layer layer[] = {r->told ? (fl_layer){0} : fl_platform_layer(&r->platform, r->spec.policy->name),
+                              r->before.layer, r->spec.layer};
+    const fl_instance_options how = {.policy = r->spec.policy,
+                                     .facts = &r->facts,
+                                     .layer = layer,
+                                     .layer_count = FL_COUNT(layer),
+                                     .min_set_interval_ns = held ? (int64_t)(strtod(held, NULL) * 1e6) : 0};
+    s = fl_instance_open(&r->in, &how, d);
+    return s ? s : fl_replay(&r->log, r->path, r->in, &r->result, d);
+}
+
+static void free_replay(replay *r) {
+    fl_instance_close(r->in);
+    fl_policy_head_free(&r->before);
+    fl_spec_free(&r->spec);
+    if (r->told)
+        fl_facts_head_free(&r->facts);
+    else
+        fl_facts_free(&r->facts);
+    fl_platform_free(&r->platform);
+    fl_decisions_free(&r->log);
+}
+
 int fl_cmd_replay(int argc, char **argv) {
-    fl_texts rest = {0}, set = {0};
-    const char *format = "canonical", *platform = NULL, *policy = NULL;
-    int64_t seed = 0;
-    bool json = false;
+    replay_options o = {.format = "canonical"};
     const fl_option option[] = {
-        {"format", "NAME", FL_OPTION_TEXT, &format, 0, 0, "canonical or geepafs (canonical)"},
-        {"platform", "NAME", FL_OPTION_TEXT, &platform, 0, 0, "platform (that of the head)"},
-        {"policy", "NAME", FL_OPTION_TEXT, &policy, 0, 0, "policy, or a path to a .so (that of the head)"},
-        {"set", "P=V", FL_OPTION_LIST, &set, 0, 0, "parameter of the policy, over that of the head (may be repeated)"},
-        {"seed", "N", FL_OPTION_INT, &seed, 1, 9e15, "seed of the policy (that of the head, 1)"},
-        {"json", NULL, FL_OPTION_FLAG, &json, 0, 0, "prints the result as JSON"},
+        {"format", "NAME", FL_OPTION_TEXT, &o.format, 0, 0, "canonical or geepafs (canonical)"},
+        {"platform", "NAME", FL_OPTION_TEXT, &o.platform, 0, 0, "platform (that of the head)"},
+        {"policy", "NAME", FL_OPTION_TEXT, &o.policy, 0, 0, "policy, or a path to a .so (that of the head)"},
+        {"set", "P=V", FL_OPTION_LIST, &o.set, 0, 0,
+         "parameter of the policy, over that of the head (may be repeated)"},
+        {"seed", "N", FL_OPTION_INT, &o.seed, 1, 9e15,
+         "seed of the policy (that of the head, " FL_AS_TEXT(FL_SEED_STANDARD) ")"},
+        {"json", NULL, FL_OPTION_FLAG, &o.json, 0, 0, "prints the result as JSON"},
     };
     int status = FL_EXIT_OK;
-    if (!fl_command_begin(argc, argv, &help, option, sizeof option / sizeof *option, &rest, &status))
+    if (!fl_command_begin(argc, argv, &help, option, FL_COUNT(option), &o.rest, &status))
         return status;
     fl_diag d = {0};
-    fl_decisions log = {0};
-    fl_platform p = {0};
-    fl_facts facts = {0};
-    fl_spec spec = {0};
-    fl_policy_head before = {0};
-    fl_instance *in = NULL;
-    fl_replay_result r = {0};
-    fl_status s =
-        rest.count == 1 ? read_log(rest.item[0], format, &log, &d) : fl_refuse(&d, "expected one log, see --help");
-    bool canonical = !strcmp(format, "canonical");
-    if (!s && canonical && !platform)
-        platform = fl_head_get(&log.head, "platform");
-    const bool told = !s && canonical && !platform && fl_facts_in_head(&log.head); /* a live run says what it knew */
-    if (!s && !platform && !told)
-        s = fl_refuse(&d, "no platform given, expected --platform NAME");
-    if (!s && !policy && !(canonical && (policy = fl_head_get(&log.head, "policy"))))
-        s = fl_refuse(&d, "no policy given, expected --policy NAME");
-    if (!s && !seed)
-        seed = canonical && fl_head_get(&log.head, "seed") ? strtoll(fl_head_get(&log.head, "seed"), NULL, 10) : 1;
-    const char *held = canonical ? fl_head_get(&log.head, "min_set_ms") : NULL;
-    if (!s && !told)
-        s = fl_platform_open(platform, log.gpu_count, &p, &d);
-    if (!s && canonical &&
-        fl_head_get(&log.head, "clocks")) { /* the ladder was cut to the clocks that had been measured */
-        int min, max, mem;
-        if (sscanf(fl_head_get(&log.head, "clocks"), "%d/%d/%d", &min, &max, &mem) == 3)
-            fl_node_clip(&p.node, min, max, mem);
-        else
-            s = fl_fail(&d, FL_BAD_INPUT, rest.item[0], 0, 0, "head: clocks is '%s', expected MIN/MAX/MEMORY in MHz",
-                        fl_head_get(&log.head, "clocks"));
-    }
-    if (!s)
-        s = told ? fl_facts_from_head(&log.head, rest.item[0], log.gpu_count, (uint64_t)seed, &facts, &d)
-                 : fl_facts_make(&p.node, (uint64_t)seed, &facts, &d);
-    if (!s)
-        s = fl_spec_open_set(policy, &set, &spec, &d);
-    if (!s && canonical)
-        s = fl_policy_head_get(&before, &log.head, rest.item[0], spec.policy, &d);
-    if (!s) {
-        fl_layer layer[] = {told ? (fl_layer){0} : fl_platform_layer(&p, spec.policy->name), before.layer, spec.layer};
-        fl_instance_options o = {.policy = spec.policy,
-                                 .facts = &facts,
-                                 .layer = layer,
-                                 .layer_count = sizeof layer / sizeof *layer,
-                                 .min_set_interval_ns = held ? (int64_t)(strtod(held, NULL) * 1e6) : 0};
-        s = fl_instance_open(&in, &o, &d);
-    }
-    if (!s)
-        s = fl_replay(&log, rest.item[0], in, &r, &d);
-    if (s) {
+    replay r = {0};
+    if (run_replay(&r, &o, &d)) {
         status = fl_command_fail("replay", &d);
     } else {
-        if (log.torn_line)
-            fprintf(stderr, "foldline replay: %s:%lld: torn last row, left out\n", rest.item[0],
-                    (long long)log.torn_line);
-        if (json)
-            print_json(&log, &r);
+        if (r.log.torn_line)
+            fprintf(stderr, "foldline replay: %s:%lld: torn last row, left out\n", r.path, (long long)r.log.torn_line);
+        if (o.json)
+            print_json(&r.log, &r.result);
         else
-            print_result(&log, rest.item[0], &r);
-        status = r.differ ? FL_EXIT_GATE : FL_EXIT_OK;
+            print_result(&r.log, r.path, &r.result);
+        status = r.result.differ ? FL_EXIT_GATE : FL_EXIT_OK;
     }
-    fl_instance_close(in);
-    fl_policy_head_free(&before);
-    fl_spec_free(&spec);
-    if (told)
-        fl_facts_head_free(&facts);
-    else
-        fl_facts_free(&facts);
-    fl_platform_free(&p);
-    fl_decisions_free(&log);
-    fl_texts_free(&set);
-    fl_texts_free(&rest);
+    free_replay(&r);
+    fl_command_end(option, FL_COUNT(option), &o.rest);
     return status;
 }

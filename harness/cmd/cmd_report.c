@@ -1,19 +1,19 @@
 #include "harness/base/command.h"
 #include "harness/cmd/commands.h"
 #include "harness/report/report_page.h"
+#include "harness/report/report_summary.h"
 
 static const fl_command_help help = {
     "report", "RESULTS.csv -o report.html [--timeline FILE ...]",
     "Makes one page of a result: policies with 95 % intervals, pairs, ranks, figures, where it comes from.",
     "RESULTS.csv is what compare, sweep or merge wrote. What lies beside it is used: RESULTS.provenance.json,\n"
-    "RESULTS.published.json (published beside simulated) and RESULTS.regret.csv (curves of a distribution replay). The "
-    "page needs\n"
-    "no network: figures, style and script are within it.\n"
-    "\n"
+    "RESULTS.published.json (published beside simulated) and RESULTS.regret.csv (curves of a distribution replay). "
+    "The page needs\n"
+    "no network: figures, style and script are within it.\n\n"
     "Intervals: two-level bootstrap over workloads and seeds. Policies are ranked by what the experiment minimises. "
     "The others\n"
-    "are held against --reference, or against the best policy that holds the bound. ?sort=TABLE,COLUMN and ?theme=dark "
-    "behind\n"
+    "are held against --reference, or against the best policy that holds the bound. ?sort=TABLE,COLUMN and "
+    "?theme=dark behind\n"
     "the page's address open it so."};
 
 int fl_cmd_report(int argc, char **argv) {
@@ -27,7 +27,9 @@ int fl_cmd_report(int argc, char **argv) {
         {"reference", "POLICY", FL_OPTION_TEXT, &reference, 0, 0, "whom the others are held against (the best)"},
         {"about", "TEXT", FL_OPTION_TEXT, &about, 0, 0, "the question, as the page's title (that of the experiment)"},
         {"seed", "N", FL_OPTION_INT, &seed, 0, 1e15, "of the bootstrap (1)"},
-        {"draws", "N", FL_OPTION_INT, &draws, 100, 1e6, "of the bootstrap (2000; 400 above 100 policies)"},
+        {"draws", "N", FL_OPTION_INT, &draws, 100, 1e6,
+         "of the bootstrap (" FL_AS_TEXT(FL_DRAWS_STANDARD) "; " FL_AS_TEXT(FL_DRAWS_GRID) " above " FL_AS_TEXT(
+             FL_GRID_POLICIES) " policies)"},
     };
     int status = FL_EXIT_OK;
     if (!fl_command_begin(argc, argv, &help, option, sizeof option / sizeof *option, &rest, &status))
@@ -47,7 +49,6 @@ int fl_cmd_report(int argc, char **argv) {
     else
         printf("written: %s\n", output);
     fl_report_free(&data);
-    fl_texts_free(&rest);
-    fl_texts_free(&timelines);
+    fl_command_end(option, sizeof option / sizeof *option, &rest);
     return status;
 }

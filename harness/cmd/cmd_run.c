@@ -24,39 +24,52 @@ static const fl_command_help help = {
     "the\n"
     "arrival. A list is a CSV with the head '# foldline-arrivals 1' and the column t_ns."};
 
-typedef struct fl_recorder {
-    fl_steplog *log;     /* NULL = none */
-    fl_probelog *probes; /* NULL = none */
-    fl_sensorlog *sensors;
-    fl_telemetry *truth; /* NULL = none */
+typedef struct run_options {
+    fl_scene_options scene;
+    fl_texts traces, set, faults;
+    const char *policy, *log, *timeline, *telemetry, *probes, *requests, *iterations;
+    double every_ms, min_set_ms;
+    bool json;
+} run_options;
+
+/* ---- what is recorded on the way: each where its option names a file ---- */
+
+enum { TIMELINE_COLUMNS = 4 };
+
+typedef struct recorder {
+    const run_options *o;
+    fl_steplog log;
+    fl_probelog probes;
+    fl_sensorlog sensors;
+    fl_telemetry truth;
     size_t room_t, room_d, room_v;
     fl_wide *energy_fj; /* per GPU, at the last point */
     int64_t *busy_ps;
     int64_t last_ps;
-} fl_recorder;
+} recorder;
 
 static fl_status on_step(void *user, const fl_sample *sample, const fl_decision *decision, fl_diag *d) {
-    fl_recorder *r = user;
-    fl_status s = r->log ? fl_steplog_add(r->log, sample, decision, d) : FL_OK;
-    return !s && r->probes ? fl_probelog_add(r->probes, sample, decision, d) : s;
+    recorder *r = user;
+    fl_status s = r->o->log ? fl_steplog_add(&r->log, sample, decision, d) : FL_OK;
+    return !s && r->o->probes ? fl_probelog_add(&r->probes, sample, decision, d) : s;
 }
 
 static fl_status on_watch(void *user, const fl_gpu_sample *gpu, uint32_t count, int64_t t_ps, fl_diag *d) {
-    return fl_sensorlog_add(((fl_recorder *)user)->sensors, gpu, count, t_ps, d);
+    return fl_sensorlog_add(&((recorder *)user)->sensors, gpu, count, t_ps, d);
 }
 
 /* Mean power and utilisation since the last point, clocks as they stand. */
 static fl_status on_truth(void *user, const fl_node *node, int64_t t, fl_diag *d) {
-    fl_recorder *r = user;
-    fl_telemetry *f = r->truth;
+    recorder *r = user;
+    fl_telemetry *f = &r->truth;
     uint32_t gpus = fl_node_gpu_count(node);
     if (fl_grow(&f->t_ns, &r->room_t, f->row_count + gpus, sizeof *f->t_ns) ||
         fl_grow(&f->device, &r->room_d, f->row_count + gpus, sizeof *f->device) ||
-        fl_grow(&f->value, &r->room_v, (f->row_count + gpus) * 4, sizeof *f->value))
+        fl_grow(&f->value, &r->room_v, (f->row_count + gpus) * TIMELINE_COLUMNS, sizeof *f->value))
         return fl_no_memory(d, "the timeline");
     for (uint32_t i = 0; i < gpus; i++) {
         const fl_gpu *g = fl_node_gpu(node, i);
-        double dt = (double)(t - r->last_ps), *v = f->value + f->row_count * 4;
+        double dt = (double)(t - r->last_ps), *v = f->value + f->row_count * TIMELINE_COLUMNS;
         v[0] = g->dev->sm_mhz[g->sm];
         v[1] = g->dev->mem_mhz[g->mem];
         v[2] = dt > 0 ? (double)(g->sums.energy_fj - r->energy_fj[i]) / dt * 1e-3 : NAN;
@@ -70,15 +83,73 @@ static fl_status on_truth(void *user, const fl_node *node, int64_t t, fl_diag *d
     return FL_OK;
 }
 
-static bool name_columns(fl_telemetry *t) {
-    static const char *const name[] = {"sm_mhz", "mem_mhz", "power_w", "util_gpu_pct"};
-    t->signal = calloc(4, sizeof *t->signal);
-    for (; t->signal && t->signal_count < 4; t->signal_count++)
-        if (!(t->signal[t->signal_count] = strdup(name[t->signal_count])))
-            return false;
-    return t->signal &&
-           fl_head_set(&t->head, "source", "foldline run: the simulated truth, means since the row before");
+static fl_status open_timeline(recorder *r, uint32_t gpus, fl_diag *d) {
+    static const char *const name[TIMELINE_COLUMNS] = {"sm_mhz", "mem_mhz", "power_w", "util_gpu_pct"};
+    fl_telemetry *t = &r->truth;
+    t->signal = calloc(TIMELINE_COLUMNS, sizeof *t->signal);
+    r->energy_fj = calloc(gpus, sizeof *r->energy_fj);
+    r->busy_ps = calloc(gpus, sizeof *r->busy_ps);
+    bool ok = t->signal && r->energy_fj && r->busy_ps &&
+              fl_head_set(&t->head, "source", "foldline run: the simulated truth, means since the row before");
+    for (; ok && t->signal_count < TIMELINE_COLUMNS; t->signal_count += ok)
+        ok = (t->signal[t->signal_count] = strdup(name[t->signal_count])) != NULL;
+    return ok ? FL_OK : fl_no_memory(d, "the timeline");
 }
+
+/* The head of a log names the platform, the policy, the seed and every parameter as resolved. */
+static fl_status put_log_head(fl_head *head, const fl_scene *scene, const fl_spec *spec, fl_diag *d) {
+    char text[512];
+    bool ok = fl_head_set(head, "platform", scene->asked);
+    if (scene->clipped) {
+        const fl_device *dev = &scene->platform.node.device[0];
+        snprintf(text, sizeof text, "%d/%d/%d", dev->sm_mhz[0], dev->sm_mhz[dev->sm_count - 1], dev->mem_mhz[0]);
+        ok = ok && fl_head_set(head, "clocks", text);
+    }
+    if (!ok)
+        return fl_no_memory(d, "the log");
+    fl_layer layer[2] = {fl_platform_layer(&scene->platform, spec->policy->name), spec->layer};
+    return fl_policy_head_put(head, spec->policy, &scene->facts, layer, 2, d);
+}
+
+static fl_status open_log(fl_steplog *l, const fl_scene *scene, const fl_spec *spec, fl_diag *d) {
+    fl_status s = fl_steplog_open(l, spec->policy, scene->facts.gpu_count, d);
+    return s ? s : put_log_head(&l->log.head, scene, spec, d);
+}
+
+static fl_status open_records(recorder *r, const fl_scene *scene, const fl_spec *spec, fl_diag *d) {
+    const uint32_t gpus = scene->facts.gpu_count;
+    fl_status s = r->o->log ? open_log(&r->log, scene, spec, d) : FL_OK;
+    if (r->o->probes)
+        fl_probelog_open(&r->probes, spec->policy, gpus);
+    if (!s && r->o->timeline)
+        s = open_timeline(r, gpus, d);
+    return !s && r->o->telemetry ? fl_sensorlog_open(&r->sensors, d) : s;
+}
+
+static fl_status write_records(recorder *r, const fl_scene *scene, const fl_run_result *result, fl_diag *d) {
+    const run_options *o = r->o;
+    fl_status s = o->log ? fl_decisions_write(o->log, &r->log.log, d) : FL_OK;
+    if (!s && o->probes)
+        s = fl_probelog_write(&r->probes, o->probes, d);
+    if (!s && o->timeline)
+        s = fl_telemetry_write(o->timeline, &r->truth, d);
+    if (!s && o->telemetry)
+        s = fl_sensorlog_write(&r->sensors, o->telemetry, scene->w->name, scene->platform.name, result->makespan_ps, d);
+    if (!s && o->requests)
+        s = fl_served_write_requests(o->requests, &result->service, d);
+    return !s && o->iterations ? fl_served_write_iterations(o->iterations, &result->service, d) : s;
+}
+
+static void free_records(recorder *r) {
+    fl_steplog_free(&r->log);
+    fl_probelog_free(&r->probes);
+    fl_sensorlog_free(&r->sensors);
+    fl_telemetry_free(&r->truth);
+    free(r->energy_fj);
+    free(r->busy_ps);
+}
+
+/* ---- telling ---- */
 
 static void add_split(cJSON *root, const fl_run_result *r) {
     cJSON *parts = cJSON_AddObjectToObject(root, "energy_split_j");
@@ -243,142 +314,88 @@ static void print_text(const fl_scenes *scenes, const fl_spec *spec, fl_run_resu
         printf("note: %llu faulty commands were counted and left out\n", (unsigned long long)r->counts.faults);
 }
 
-/* The head of a log names the platform, the policy, the seed and every parameter as resolved. */
-static fl_status put_log_head(fl_head *head, const fl_scene *scene, const fl_spec *spec, fl_diag *d) {
-    char text[512];
-    bool ok = fl_head_set(head, "platform", scene->asked);
-    if (scene->clipped) {
-        const fl_device *dev = &scene->platform.node.device[0];
-        snprintf(text, sizeof text, "%d/%d/%d", dev->sm_mhz[0], dev->sm_mhz[dev->sm_count - 1], dev->mem_mhz[0]);
-        ok = ok && fl_head_set(head, "clocks", text);
-    }
-    if (!ok)
-        return fl_no_memory(d, "the log");
-    fl_layer layer[2] = {fl_platform_layer(&scene->platform, spec->policy->name), spec->layer};
-    return fl_policy_head_put(head, spec->policy, &scene->facts, layer, 2, d);
+/* ---- the run ---- */
+
+static fl_status simulate(const run_options *o, const fl_scene *scene, const fl_spec *spec, const fl_fault *fault,
+                          recorder *rec, fl_run_result *r, fl_diag *d) {
+    const fl_layer layer[] = {fl_platform_layer(&scene->platform, spec->policy->name), spec->layer};
+    const fl_run_options run = {.w = scene->w,
+                                .rates = scene->rates,
+                                .spec = &scene->platform.node,
+                                .facts = &scene->facts,
+                                .policy = spec->policy,
+                                .layer = layer,
+                                .layer_count = FL_COUNT(layer),
+                                .fault = fault,
+                                .fault_count = o->faults.count,
+                                .min_set_interval_ns = (int64_t)(o->min_set_ms * 1e6),
+                                .on_step = o->log || o->probes ? on_step : NULL,
+                                .on_truth = o->timeline ? on_truth : NULL,
+                                .on_watch = o->telemetry ? on_watch : NULL,
+                                .watch_needs = fl_sensorlog_needs,
+                                .truth_ns = (int64_t)(o->every_ms * 1e6),
+                                .user = rec};
+    return fl_run(&run, r, d);
 }
 
-static fl_status open_log(fl_steplog *l, const fl_scene *scene, const fl_spec *spec, fl_diag *d) {
-    fl_status s = fl_steplog_open(l, spec->policy, scene->facts.gpu_count, d);
-    return s ? s : put_log_head(&l->log.head, scene, spec, d);
-}
-
-int fl_cmd_run(int argc, char **argv) {
-    fl_scene_options so = {0};
-    fl_texts traces = {0}, set = {0}, fault_texts = {0};
-    fl_fault *fault = NULL;
-    const char *policy = NULL, *log_path = NULL, *timeline = NULL, *telemetry = NULL, *probes_path = NULL,
-               *requests = NULL, *iterations = NULL;
-    double every_ms = 100, min_set_ms = 0;
-    bool json = false;
-    const fl_option option[] = {
-        FL_SCENE_OPTIONS(so),
-        {"policy", "SPEC", FL_OPTION_TEXT, &policy, 0, 0, "policy, or a path to a .so; parameters may follow a colon"},
-        {"set", "P=V", FL_OPTION_LIST, &set, 0, 0, "parameter of the policy (may be repeated)"},
-        {"min-set-ms", "X", FL_OPTION_REAL, &min_set_ms, 0, 1e6, "a control is set at most this often (0 = no limit)"},
-        {"log", "FILE", FL_OPTION_OUTPUT, &log_path, 0, 0, "writes the decisions, step by step"},
-        {"timeline", "FILE", FL_OPTION_OUTPUT, &timeline, 0, 0, "writes clocks, power and utilisation over time"},
-        {"telemetry", "FILE", FL_OPTION_OUTPUT, &telemetry, 0, 0, "writes what the sensors show over time"},
-        {"probes", "FILE", FL_OPTION_OUTPUT, &probes_path, 0, 0, "writes the policy's internals, step by step"},
-        {"requests", "FILE", FL_OPTION_OUTPUT, &requests, 0, 0, "writes when each request came, began and ended"},
-        {"iterations", "FILE", FL_OPTION_OUTPUT, &iterations, 0, 0, "writes the times between iteration markers"},
-        {"every-ms", "X", FL_OPTION_REAL, &every_ms, 0.001, 1e9, "spacing of the timeline and the telemetry (100)"},
-        {"fault", "SPEC", FL_OPTION_LIST, &fault_texts, 0, 0, FL_FAULT_SPEC_HELP},
-        {"json", NULL, FL_OPTION_FLAG, &json, 0, 0, "prints the result as JSON"},
-    };
-    int status = FL_EXIT_OK;
-    if (!fl_command_begin(argc, argv, &help, option, sizeof option / sizeof *option, &traces, &status))
-        return status;
-    fl_diag d = {0};
+static fl_status run_and_tell(const run_options *o, const fl_option *option, size_t count, fl_diag *d) {
     fl_scenes scenes = {0};
     fl_spec spec = {0};
-    fl_steplog log = {0};
-    fl_telemetry truth = {0};
-    fl_sensorlog sensors = {0};
-    fl_recorder rec = {0};
-    fl_probelog probes = {0};
+    fl_fault *fault = NULL;
+    recorder rec = {.o = o};
     fl_run_result r = {0};
-    fl_status s = policy ? fl_spec_open_set(policy, &set, &spec, &d)
-                         : fl_refuse(&d, "no policy given, expected --policy NAME (foldline policies lists them)");
-    if (!s)
-        s = fl_fault_specs_parse(&fault_texts, &fault, &d);
-    if (!s)
-        s = fl_scenes_open(&so, &traces, &scenes, &d);
-    if (!s && scenes.count != 1)
-        s = fl_refuse(&d, "%zu workloads, expected one (--workload NAME chooses; compare takes many)", scenes.count);
-    if (!s)
-        s = fl_scenes_spare(&scenes, option, sizeof option / sizeof *option, &d);
-    if (!s)
-        fl_scene_warnings(&scenes);
-    if (!s && log_path && !(s = open_log(&log, scenes.item[0], &spec, &d)))
-        rec.log = &log;
-    if (!s && probes_path) {
-        fl_probelog_open(&probes, spec.policy, scenes.item[0]->facts.gpu_count);
-        rec.probes = &probes;
-    }
-    if (!s && timeline) {
-        uint32_t gpus = scenes.item[0]->facts.gpu_count;
-        rec.truth = &truth;
-        rec.energy_fj = calloc(gpus, sizeof *rec.energy_fj);
-        rec.busy_ps = calloc(gpus, sizeof *rec.busy_ps);
-        if (!rec.energy_fj || !rec.busy_ps || !name_columns(&truth))
-            s = fl_no_memory(&d, "the timeline");
-    }
-    if (!s && telemetry && !(s = fl_sensorlog_open(&sensors, &d)))
-        rec.sensors = &sensors;
-    if (!s) {
-        fl_scene *scene = scenes.item[0];
-        fl_layer layer[2] = {fl_platform_layer(&scene->platform, spec.policy->name), spec.layer};
-        fl_run_options run = {.w = scene->w,
-                              .rates = scene->rates,
-                              .spec = &scene->platform.node,
-                              .facts = &scene->facts,
-                              .policy = spec.policy,
-                              .layer = layer,
-                              .layer_count = 2,
-                              .fault = fault,
-                              .fault_count = fault_texts.count,
-                              .min_set_interval_ns = (int64_t)(min_set_ms * 1e6),
-                              .on_step = rec.log || rec.probes ? on_step : NULL,
-                              .on_truth = rec.truth ? on_truth : NULL,
-                              .on_watch = rec.sensors ? on_watch : NULL,
-                              .watch_needs = fl_sensorlog_needs,
-                              .truth_ns = (int64_t)(every_ms * 1e6),
-                              .user = &rec};
-        s = fl_run(&run, &r, &d);
-    }
-    if (!s && log_path)
-        s = fl_decisions_write(log_path, &log.log, &d);
-    if (!s && probes_path)
-        s = fl_probelog_write(&probes, probes_path, &d);
-    if (!s && timeline)
-        s = fl_telemetry_write(timeline, &truth, &d);
-    if (!s && telemetry)
-        s = fl_sensorlog_write(&sensors, telemetry, scenes.item[0]->w->name, scenes.item[0]->platform.name,
-                               r.makespan_ps, &d);
-    if (!s && requests)
-        s = fl_served_write_requests(requests, &r.service, &d);
-    if (!s && iterations)
-        s = fl_served_write_iterations(iterations, &r.service, &d);
-    if (s)
-        status = fl_command_fail("run", &d);
-    else if (json)
+    fl_status s = o->policy ? fl_spec_open_set(o->policy, &o->set, &spec, d)
+                            : fl_refuse(d, "no policy given, expected --policy NAME (foldline policies lists them)");
+    if (s || (s = fl_fault_specs_parse(&o->faults, &fault, d)) ||
+        (s = fl_scenes_open(&o->scene, &o->traces, &scenes, d)))
+        goto out;
+    const fl_scene *scene = scenes.item[0];
+    if (scenes.count != 1)
+        s = fl_refuse(d, "%zu workloads, expected one (--workload NAME chooses; compare takes many)", scenes.count);
+    if (s || (s = fl_scenes_spare(&scenes, option, count, d)))
+        goto out;
+    fl_scene_warnings(&scenes);
+    if ((s = open_records(&rec, scene, &spec, d)) || (s = simulate(o, scene, &spec, fault, &rec, &r, d)) ||
+        (s = write_records(&rec, scene, &r, d)))
+        goto out;
+    if (o->json)
         print_json(&scenes, &spec, &r);
     else
         print_text(&scenes, &spec, &r);
+out:
     fl_run_result_free(&r);
-    fl_telemetry_free(&truth);
-    fl_sensorlog_free(&sensors);
-    free(rec.energy_fj);
-    free(rec.busy_ps);
-    fl_steplog_free(&log);
-    fl_probelog_free(&probes);
+    free_records(&rec);
+    free(fault);
     fl_spec_free(&spec);
     fl_scenes_free(&scenes);
-    fl_texts_free(&traces);
-    fl_texts_free(&so.only);
-    fl_texts_free(&set);
-    fl_texts_free(&fault_texts);
-    free(fault);
+    return s;
+}
+
+int fl_cmd_run(int argc, char **argv) {
+    run_options o = {.every_ms = 100};
+    const fl_option option[] = {
+        FL_SCENE_OPTIONS(o.scene),
+        {"policy", "SPEC", FL_OPTION_TEXT, &o.policy, 0, 0,
+         "policy, or a path to a .so; parameters may follow a colon"},
+        {"set", "P=V", FL_OPTION_LIST, &o.set, 0, 0, "parameter of the policy (may be repeated)"},
+        {"min-set-ms", "X", FL_OPTION_REAL, &o.min_set_ms, 0, 1e6,
+         "a control is set at most this often (0 = no limit)"},
+        {"log", "FILE", FL_OPTION_OUTPUT, &o.log, 0, 0, "writes the decisions, step by step"},
+        {"timeline", "FILE", FL_OPTION_OUTPUT, &o.timeline, 0, 0, "writes clocks, power and utilisation over time"},
+        {"telemetry", "FILE", FL_OPTION_OUTPUT, &o.telemetry, 0, 0, "writes what the sensors show over time"},
+        {"probes", "FILE", FL_OPTION_OUTPUT, &o.probes, 0, 0, "writes the policy's internals, step by step"},
+        {"requests", "FILE", FL_OPTION_OUTPUT, &o.requests, 0, 0, "writes when each request came, began and ended"},
+        {"iterations", "FILE", FL_OPTION_OUTPUT, &o.iterations, 0, 0, "writes the times between iteration markers"},
+        {"every-ms", "X", FL_OPTION_REAL, &o.every_ms, 0.001, 1e9, "spacing of the timeline and the telemetry (100)"},
+        {"fault", "SPEC", FL_OPTION_LIST, &o.faults, 0, 0, FL_FAULT_SPEC_HELP},
+        {"json", NULL, FL_OPTION_FLAG, &o.json, 0, 0, "prints the result as JSON"},
+    };
+    int status = FL_EXIT_OK;
+    if (!fl_command_begin(argc, argv, &help, option, FL_COUNT(option), &o.traces, &status))
+        return status;
+    fl_diag d = {0};
+    if (run_and_tell(&o, option, FL_COUNT(option), &d))
+        status = fl_command_fail("run", &d);
+    fl_command_end(option, FL_COUNT(option), &o.traces);
     return status;
 }

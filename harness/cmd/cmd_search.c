@@ -10,14 +10,13 @@
 
 static const fl_command_help help = {
     "search", "EXPERIMENT.json [--tune PATTERN --score PATTERN | --hold-out workload|platform]",
-    "Finds the best of an experiment's policies and parameter values by successive halving, and scores it on workloads "
-    "that it\n"
+    "Finds the best of an experiment's policies and parameter values by successive halving, and scores it on "
+    "workloads that it\n"
     "was not tuned on.",
     "Every candidate is tried on few workloads and seeds, the better part on more. Judged by the objective over the "
     "default's;\n"
-    "candidates that break --bound come behind. --tune and --score take shell patterns of workloads; --hold-out leaves "
-    "out "
-    "each\n"
+    "candidates that break --bound come behind. --tune and --score take shell patterns of workloads; --hold-out "
+    "leaves out each\n"
     "workload (or platform) in turn, tunes on the rest and scores on it. What it saves against the whole grid is "
     "printed."};
 
@@ -80,7 +79,7 @@ static void print(const fl_setup *u, const fold *f, const fl_search_result *r, d
 }
 
 int fl_cmd_search(int argc, char **argv) {
-    fl_setup_options so = FL_SETUP_STANDARD;
+    fl_setup_options so = FL_SETUP_UNSET;
     const char *tune = NULL, *score = NULL, *hold_out = NULL;
     double keep = 0.5;
     const fl_option option[] = {
@@ -99,8 +98,8 @@ int fl_cmd_search(int argc, char **argv) {
     fl_trials *t = NULL;
     fold *folds = NULL;
     size_t count = 0;
-    fl_grid g = {.columns = 6};
     static const char *const head[] = {"held out", "best", "saving % tuned", "saving % scored", "trials", "saved %"};
+    fl_grid g = FL_GRID_HEADED(head);
     so.no_oracle = true;
     fl_status s = fl_setup_open(&u, &so, &d);
     if (!s && fl_experiment_draws(&u.experiment))
@@ -110,8 +109,6 @@ int fl_cmd_search(int argc, char **argv) {
         s = make_folds(&u.scenes, tune, score, hold_out, &folds, &count, &d);
     if (!s)
         s = fl_trials_open(&t, &u.o, &d);
-    for (size_t k = 0; k < g.columns; k++)
-        fl_grid_add(&g, "%s", head[k]);
     for (size_t i = 0; !s && i < count; i++) {
         const fl_search_options how = {.keep = keep, .seed = u.o.seed, .use = folds[i].tune};
         fl_search_result r;

@@ -1,24 +1,22 @@
 #include "harness/base/command.h"
 #include "harness/cmd/commands.h"
 #include "harness/input/scene_text.h"
-#include "harness/study/sweep.h"
+#include "harness/study/sweep_run.h"
 
 static const fl_command_help help = {
     "sweep", "EXPERIMENT.json -o RESULTS.csv [--shard I/N]",
     "Runs a grid: policies x values of their parameters x workloads x platforms x variants x seeds, one row per run.",
     "Rows are recorded durably in RESULTS.csv.journal as they come. Killed at any instant and started again, it goes "
-    "on "
-    "where it\n"
-    "stopped. The finished file is the same bytes whatever the threads, the order or the number of starts.\n"
-    "\n"
-    "--shard 2/5 runs every fifth job from the second on and writes RESULTS.csv.shard-2-of-5; foldline merge makes one "
-    "file of\n"
+    "on where it\n"
+    "stopped. The finished file is the same bytes whatever the threads, the order or the number of starts.\n\n"
+    "--shard 2/5 runs every fifth job from the second on and writes RESULTS.csv.shard-2-of-5; foldline merge makes "
+    "one file of\n"
     "all shards. In an experiment a parameter may be {\"each\": [..]}, {\"from\": .., \"to\": .., \"step\": ..} or "
     "{\"from\": .., \"to\": ..,\n"
     "\"count\": .., \"log\": true}, and \"platforms\" a list."};
 
 int fl_cmd_sweep(int argc, char **argv) {
-    fl_setup_options so = FL_SETUP_STANDARD;
+    fl_setup_options so = FL_SETUP_UNSET;
     const char *out = NULL, *shard = NULL;
     const fl_option option[] = {
         FL_SETUP_OPTIONS(so),
@@ -39,11 +37,7 @@ int fl_cmd_sweep(int argc, char **argv) {
     if (!s)
         fl_scene_warnings(&u.scenes);
     if (!s)
-        s = fl_sweep_run(
-            &u,
-            &(fl_sweep_options){
-                .out = out, .shard = shard, .option = option, .option_count = sizeof option / sizeof *option},
-            &r, &d);
+        s = fl_sweep_run(&u, &(fl_sweep_options){out, shard, option, FL_COUNT(option)}, &r, &d);
     if (s)
         status = fl_command_fail("sweep", &d);
     else

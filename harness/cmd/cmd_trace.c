@@ -166,13 +166,11 @@ static void print_device(const fl_device_stats *v, bool kernels) {
 }
 
 static void print_top(const fl_stats *s) {
-    fl_grid g = {.columns = 6};
+    static const char *const head[] = {"kernel", "count", "kinds", "total s", "share %", "mean us"};
+    fl_grid g = FL_GRID_HEADED(head);
     double total = 0;
     for (size_t i = 0; i < s->name_count; i++)
         total += s->name[i].total_s;
-    static const char *const head[] = {"kernel", "count", "kinds", "total s", "share %", "mean us"};
-    for (size_t i = 0; i < 6; i++)
-        fl_grid_add(&g, "%s", head[i]);
     for (size_t i = 0; i < s->name_count && i < FIRST_NAMES; i++) {
         const fl_name_stats *n = &s->name[i];
         size_t size = strlen(n->name), cut = size < 60 ? size : 57;
@@ -189,7 +187,6 @@ static void print_top(const fl_stats *s) {
     fl_grid_print(&g, 1, stdout);
     if (s->name_count > FIRST_NAMES)
         printf("... and %zu more\n", s->name_count - FIRST_NAMES);
-    fl_grid_free(&g);
 }
 
 static void print_text(const fl_stats *s, const fl_imported *run) {
@@ -209,7 +206,7 @@ static void print_text(const fl_stats *s, const fl_imported *run) {
         printf("note: %s\n", run->note[i]);
 }
 
-static fl_status draw(const char *plot, const fl_imported *run, char **csv, fl_diag *d) {
+static fl_status draw_plot(const char *plot, const fl_imported *run, char **csv, fl_diag *d) {
     const char *dot = strrchr(plot, '.');
     if (!dot || (strcmp(dot, ".svg") && strcmp(dot, ".png") && strcmp(dot, ".pdf")))
         return fl_fail(d, FL_BAD_INPUT, plot, 0, 0,
@@ -250,7 +247,7 @@ int fl_cmd_trace(int argc, char **argv) {
     if (!s)
         s = fl_stats_make(&stats, &run, &d);
     if (!s && plot)
-        s = draw(plot, &run, &csv, &d);
+        s = draw_plot(plot, &run, &csv, &d);
     if (s)
         status = fl_command_fail("trace", &d);
     else if (json)

@@ -21,11 +21,9 @@ static const fl_command_help help = {
     "and --programs that sweep is taken on the simulated node; --measured keeps it. --out writes PREFIX.NAME.csv."};
 
 static void print_chips(const fl_capping *c) {
-    fl_grid g = {.columns = 8};
     static const char *const head[] = {"processor", "A W/V2GHz", "B W",   "C W/V",
                                        "sd of C %", "V top",     "rms %", "worst %"};
-    for (size_t i = 0; i < g.columns; i++)
-        fl_grid_add(&g, "%s", head[i]);
+    fl_grid g = FL_GRID_HEADED(head);
     for (int k = 0; k < 2; k++) {
         const fl_capping_processor *chip = &c->chip[k];
         if (!chip->count)
@@ -41,7 +39,6 @@ static void print_chips(const fl_capping *c) {
     }
     printf("P_static %.4g W, P_comm %.4g W; of the benchmarks against Eq. 2:\n\n", c->static_w, c->comm_w);
     fl_grid_print(&g, 1, stdout);
-    fl_grid_free(&g);
 }
 
 static void add_error(fl_grid *g, double x) {
@@ -52,11 +49,9 @@ static void add_error(fl_grid *g, double x) {
 }
 
 static void print_apps(const fl_capping *c) {
-    fl_grid g = {.columns = 8};
     static const char *const head[] = {"application", "part",     "alpha",         "beta",
                                        "T low s",     "T high s", "power error W", "time error %"};
-    for (size_t i = 0; i < g.columns; i++)
-        fl_grid_add(&g, "%s", head[i]);
+    fl_grid g = FL_GRID_HEADED(head);
     for (size_t i = 0; i < c->app_count; i++)
         for (int k = 0; k < 2; k++) {
             const fl_capping_application *a = &c->app[i];
@@ -77,7 +72,6 @@ static void print_apps(const fl_capping *c) {
     printf("\nOf the applications, from two runs; errors: the largest at the clocks between them, which were not used:"
            "\n\n");
     fl_grid_print(&g, 2, stdout);
-    fl_grid_free(&g);
 }
 
 static fl_status take_sweep(const fl_scene_options *so, const char *measured, fl_sweep *out, fl_diag *d) {
@@ -99,7 +93,7 @@ static fl_status take_sweep(const fl_scene_options *so, const char *measured, fl
     return s;
 }
 
-int fl_fit_capping(int argc, char **argv) {
+int fl_cmd_fit_capping(int argc, char **argv) {
     fl_scene_options so = {0};
     fl_texts files = {0};
     const char *measured = NULL, *out = NULL;
@@ -134,7 +128,6 @@ int fl_fit_capping(int argc, char **argv) {
         print_apps(&c);
     }
     fl_capping_free(&c);
-    fl_texts_free(&files);
-    fl_texts_free(&so.only);
+    fl_command_end(option, sizeof option / sizeof *option, &files);
     return status;
 }

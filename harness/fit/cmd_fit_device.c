@@ -21,13 +21,12 @@ static const fl_command_help help = {
     "Two laws are fitted. \"gpu\" holds the simulator's own. \"calibration\", which `fit workload` reads, adds that\n"
     "memory-bound kernels slow down below some SM clock, since their bytes come over a link on that clock, and that\n"
     "stalled units draw less. Both ignore single bad readings. What a sweep cannot tell (ladders beyond the measured\n"
-    "clocks, sensors, actuators, limits) is taken from --base and marked as assumed. Each value carries a note: where\n"
-    "it is from and how well it is known, or why it is not identifiable.\n"
-    "\n"
+    "clocks, sensors, actuators, limits) is taken from --base and marked as assumed. Each value carries a note: "
+    "where\n"
+    "it is from and how well it is known, or why it is not identifiable.\n\n"
     "Sweeps bound the idle clock tree A0 from above only. --idle LOG, a log in which the GPU idles at several SM "
     "clocks with\n"
-    "a context open, tells it: what idle power gains with V^2 f. What kernels draw stays as it was.\n"
-    "\n"
+    "a context open, tells it: what idle power gains with V^2 f. What kernels draw stays as it was.\n\n"
     "Rows at a power limit that binds, or below the highest limit of their workload, are left out."};
 
 typedef struct device_options {
@@ -55,7 +54,7 @@ __attribute__((format(printf, 3, 4))) static void note(maker *m, const char *key
     cJSON_AddStringToObject(m->notes, key, text);
 }
 
-static void put(cJSON *object, const char *key, cJSON *value) {
+static void set_item(cJSON *object, const char *key, cJSON *value) {
     if (cJSON_HasObjectItem(object, key))
         cJSON_ReplaceItemInObjectCaseSensitive(object, key, value);
     else
@@ -113,18 +112,18 @@ static cJSON *ladder(const fl_fit_rows *r, bool memory) {
 }
 
 static void make_clocks(maker *m) {
-    put(m->gpu, "sm_mhz", ladder(m->rows, false));
-    put(m->gpu, "default_sm_mhz", cJSON_CreateNumber(round(m->full.sm_ref)));
+    set_item(m->gpu, "sm_mhz", ladder(m->rows, false));
+    set_item(m->gpu, "default_sm_mhz", cJSON_CreateNumber(round(m->full.sm_ref)));
     note(m, "gpu.sm_mhz", "the clocks measured in %s; the chip may have others", m->files);
     note(m, "gpu.default_sm_mhz", "assumed: the highest clock measured");
     if (m->rows->mem_known) {
-        put(m->gpu, "mem_mhz", ladder(m->rows, true));
-        put(m->gpu, "default_mem_mhz", cJSON_CreateNumber(round(m->full.mem_ref)));
+        set_item(m->gpu, "mem_mhz", ladder(m->rows, true));
+        set_item(m->gpu, "default_mem_mhz", cJSON_CreateNumber(round(m->full.mem_ref)));
         note(m, "gpu.mem_mhz", "the clocks measured in %s; the chip may have others", m->files);
         note(m, "gpu.default_mem_mhz", "assumed: the highest clock measured");
     } else {
         const cJSON *at = cJSON_GetObjectItemCaseSensitive(m->gpu, "default_mem_mhz");
-        put(m->gpu, "mem_mhz", cJSON_CreateIntArray((int[]){at ? at->valueint : 1000}, 1));
+        set_item(m->gpu, "mem_mhz", cJSON_CreateIntArray((int[]){at ? at->valueint : 1000}, 1));
         note(m, "gpu.mem_mhz", "not identifiable: %s names no memory clock; one, as the base's default", m->files);
         note(m, "gpu.default_mem_mhz", "not identifiable: %s names no memory clock", m->files);
     }
@@ -138,7 +137,7 @@ static void make_voltage(maker *m) {
         at = i == 0 ? fmin(at, round(at)) : i + 1 == c->knots ? fmax(at, round(at)) : at;
         cJSON_AddItemToArray(list, cJSON_CreateDoubleArray((double[]){at, round(c->volt[i] * 1e5) / 1e5}, 2));
     }
-    put(m->power, "voltage", list);
+    set_item(m->power, "voltage", list);
     const double top = c->volt[c->knots - 1], sd = c->volt_sd[c->knots - 1];
     const double floor = fl_voltage_floor_mhz(c->knot_mhz, c->volt, c->knots, 0.02);
     if (!isfinite(sd) || sd > 0.1 * top)
@@ -165,7 +164,7 @@ static void make_b0(maker *m) {
         if (used < sizeof text)
             used += (size_t)snprintf(text + used, sizeof text - used, "%s%.3g", i ? ", " : "", c->b0_w[i]);
     }
-    put(m->power, "b0_w", list);
+    set_item(m->power, "b0_w", list);
     if (c->mems == 1)
         note(
             m, "gpu.power.b0_w",
@@ -224,16 +223,16 @@ static void make_power(maker *m) {
         cJSON *list = cJSON_CreateArray();
         cJSON_AddItemToArray(list, cJSON_CreateDoubleArray((double[]){floor(c->sm_min), 1}, 2));
         cJSON_AddItemToArray(list, cJSON_CreateDoubleArray((double[]){ceil(c->sm_ref) + 1, 1}, 2));
-        put(m->power, "voltage", list);
-        put(m->power, "b0_w", cJSON_CreateNumber(20));
+        set_item(m->power, "voltage", list);
+        set_item(m->power, "b0_w", cJSON_CreateNumber(20));
         return;
     }
     /* What is not the tree's is the kernels': the most active draw what they drew. */
     const double a0 = m->idle.clocks ? m->idle.idle.a0_w : c->a0_w;
-    put(m->power, "a_w", cJSON_CreateNumber(fmax(1e-3, c->a_w + c->a0_w - a0)));
-    put(m->power, "a0_w", cJSON_CreateNumber(a0));
-    put(m->power, "b_w", cJSON_CreateNumber(c->b_w));
-    put(m->power, "c_w", cJSON_CreateNumber(c->c_w));
+    set_item(m->power, "a_w", cJSON_CreateNumber(fmax(1e-3, c->a_w + c->a0_w - a0)));
+    set_item(m->power, "a0_w", cJSON_CreateNumber(a0));
+    set_item(m->power, "b_w", cJSON_CreateNumber(c->b_w));
+    set_item(m->power, "c_w", cJSON_CreateNumber(c->c_w));
     make_voltage(m);
     make_b0(m);
     note_load(m, "gpu.power.a_w", "alpha", fl_fit_knows_a(c));
@@ -241,7 +240,7 @@ static void make_power(maker *m) {
     note_a0(m);
     note_value(m, "gpu.power.c_w", c->c_w, c->c_sd, "W per V",
                "it is told from B0 only by V, and from A only where kernels leave the SMs idle");
-    put(m->power, "no_context_w", cJSON_CreateNumber(fl_chip_b0(c, c->mem_min) + c->c_w));
+    set_item(m->power, "no_context_w", cJSON_CreateNumber(fl_chip_b0(c, c->mem_min) + c->c_w));
     note(m, "gpu.power.no_context_w", "assumed: B0 at the lowest memory clock and C at the lowest voltage");
 }
 
@@ -254,14 +253,14 @@ static void make_limits(maker *m) {
     if (!now || now->valuedouble >= highest)
         return;
     const double watts = ceil(highest / 10) * 10;
-    put(limits, "max_w", cJSON_CreateNumber(watts));
-    put(limits, "default_w", cJSON_CreateNumber(watts));
+    set_item(limits, "max_w", cJSON_CreateNumber(watts));
+    set_item(limits, "default_w", cJSON_CreateNumber(watts));
     note(m, "gpu.limits", "assumed: just above the highest power measured in %s", m->files);
 }
 
 static void make_sharpness(maker *m) {
     const fl_chip *c = &m->plain;
-    put(m->gpu, "sharpness", cJSON_CreateNumber(c->sharpness));
+    set_item(m->gpu, "sharpness", cJSON_CreateNumber(c->sharpness));
     note_value(m, "gpu.sharpness", c->sharpness, c->sharpness_sd, "",
                "no workload goes from core-bound to memory-bound within these clocks");
 }
@@ -282,8 +281,8 @@ static fl_status make(maker *m, fl_diag *d) {
         char title[384];
         describe_files(m);
         (void)snprintf(title, sizeof title, "%s, fitted from %s", m->o->name, m->files);
-        put(m->root, "title", cJSON_CreateString(title));
-        put(m->gpu, "name", cJSON_CreateString(m->o->name));
+        set_item(m->root, "title", cJSON_CreateString(title));
+        set_item(m->gpu, "name", cJSON_CreateString(m->o->name));
         cJSON_DeleteItemFromObjectCaseSensitive(m->root, "policies"); /* their clocks are another chip's */
         cJSON_DeleteItemFromObjectCaseSensitive(m->root, "calibration");
         assume_notes(m, base.name);
@@ -298,7 +297,7 @@ static fl_status make(maker *m, fl_diag *d) {
             cJSON_AddItemToObject(calibration, FL_FIT_MARKS_KEY, fl_fit_marks_to_json(&marks));
         fl_fit_marks_free(&marks);
         if (calibration)
-            put(m->root, "calibration", calibration);
+            set_item(m->root, "calibration", calibration);
         char time[32], power[32];
         note(m, "calibration",
              "fitted from %s: %u workloads, %zu rows; errors on these in percent (robust standard deviations; n/a: as "
@@ -322,7 +321,7 @@ static fl_status fit_both(maker *m, fl_diag *d) {
     return FL_OK;
 }
 
-int fl_fit_device(int argc, char **argv) {
+int fl_cmd_fit_device(int argc, char **argv) {
     device_options o = {.base = "generic", .name = "Fitted GPU"};
     fl_texts rest = {0};
     const fl_option option[] = {
@@ -371,8 +370,6 @@ int fl_fit_device(int argc, char **argv) {
         fl_fit_device_print(&m.full, &m.plain, &rows, m.files, &m.idle, o.out);
     cJSON_Delete(m.root);
     fl_fit_rows_free(&rows);
-    fl_texts_free(&rest);
-    fl_texts_free(&o.sweeps);
-    fl_texts_free(&o.only);
+    fl_command_end(option, sizeof option / sizeof *option, &rest);
     return status;
 }

@@ -221,7 +221,7 @@ static fl_status read_all(fl_sweep *s, const logs_options *o, const fl_texts *lo
     return fl_head_set(&s->head, "source", "foldline fit logs") ? FL_OK : fl_no_memory(d, "the logs");
 }
 
-int fl_fit_logs(int argc, char **argv) {
+int fl_cmd_fit_logs(int argc, char **argv) {
     logs_options o = {.device = -1};
     fl_texts logs = {0};
     const fl_option option[] = {

@@ -2,6 +2,7 @@
 #include "harness/base/command.h"
 #include "harness/base/grid.h"
 #include "harness/base/json_out.h"
+#include "harness/base/pool.h"
 #include "harness/fit/fit.h"
 #include "harness/fit/profile_states.h"
 #include "models/fit_sensitivity.h"
@@ -120,9 +121,7 @@ static double alone(const fl_state_runs *r, int side, int metric) {
 static void print_fit(const fl_state_runs *r, const fl_sensitivity_fit *f, int side) {
     static const char *const head[] = {"metric",         "correlation",     "published", "weight",
                                        "standard error", "weight x spread", "inflation"};
-    fl_grid g = {.columns = sizeof head / sizeof *head};
-    for (size_t k = 0; k < g.columns; k++)
-        fl_grid_add(&g, "%s", head[k]);
+    fl_grid g = FL_GRID_HEADED(head);
     for (size_t m = 0; m < FL_METRICS; m++) {
         fl_grid_add(&g, "%s", fl_metric_names[m]);
         fl_grid_add(&g, "%.2f", f->correlation[m]);
@@ -145,7 +144,6 @@ static void print_fit(const fl_state_runs *r, const fl_sensitivity_fit *f, int s
     }
     printf("%s frequency sensitivity, %zu observations\n", sides[side], f->count);
     fl_grid_print(&g, 1, stdout);
-    fl_grid_free(&g);
     printf("intercept %.4g; all together: correlation %.3f (published %.2f), rms %.3f; condition %.3g, %zu of %d "
            "directions told apart\n\n",
            f->intercept, f->multiple, PUBLISHED_MULTIPLE, f->rms, f->condition, f->rank, FL_METRICS);
@@ -157,9 +155,7 @@ static fl_status print_kernels(const fl_state_runs *r, fl_diag *d) {
         "UPC",    "best CPU MHz",    "best GPU MHz",    "ED2 saving %",      "slowdown %"};
     size_t *first, count;
     fl_status s = fl_state_runs_kernels(r, &first, &count, d);
-    fl_grid g = {.columns = sizeof head / sizeof *head};
-    for (size_t k = 0; k < g.columns; k++)
-        fl_grid_add(&g, "%s", head[k]);
+    fl_grid g = FL_GRID_HEADED(head);
     for (size_t k = 0; !s && k < count; k++) {
         const fl_state_run *top = &r->run[first[k]]; /* highest clocks of both */
         for (size_t i = first[k]; i < r->count; i++)
@@ -233,8 +229,8 @@ static fl_status get_runs(const fl_profile_options *po, const fl_texts *rest, co
     return s || !out ? s : fl_state_runs_write(out, r, source, d);
 }
 
-int fl_fit_sensitivity(int argc, char **argv) {
-    fl_profile_options po = {.seed = 1};
+int fl_cmd_fit_sensitivity(int argc, char **argv) {
+    fl_profile_options po = {.seconds = 2};
     fl_texts rest = {0};
     const char *out = NULL, *table = NULL;
     int64_t threads = 0, seed = 1;
@@ -249,7 +245,7 @@ int fl_fit_sensitivity(int argc, char **argv) {
         {"o", "FILE", FL_OPTION_OUTPUT, &out, 0, 0, "writes the runs"},
         {"table", "FILE", FL_OPTION_TEXT, &table, 0, 0, "writes the best pair of states of each kernel (ED2)"},
         {"cpu-from", "MHZ", FL_OPTION_REAL, &cpu_from, 1, 1e5, "in that table only CPU clocks from here on (all)"},
-        {"threads", "N", FL_OPTION_INT, &threads, 1, 1024, "threads (all); the result does not depend on it"},
+        FL_THREADS_OPTION(&threads),
         {"json", NULL, FL_OPTION_FLAG, &json, 0, 0, "prints the result as JSON"},
     };
     int status = FL_EXIT_OK;

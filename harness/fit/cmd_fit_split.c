@@ -31,7 +31,7 @@ typedef struct totals {
 } totals;
 
 /* half[i]: whether the device is fitted to entity i. */
-static void draw(const fl_fit_rows *r, uint64_t seed, uint64_t split, bool *half) {
+static void draw_half(const fl_fit_rows *r, uint64_t seed, uint64_t split, bool *half) {
     fl_random random = fl_random_seed(seed, split);
     size_t left = (r->entities + 1) / 2;
     for (size_t i = 0; i < r->entities; i++) { /* each subset of that size is as likely */
@@ -87,9 +87,7 @@ static const char *const part_name[PARTS] = {"time_mape_pct",       "time_p95_pc
 static void print_text(const split_options *o, const totals *t) {
     static const char *const head[] = {
         "rows", "time %", "p95", "power %", "p95", "energy %", "p95", "time within 2 sd %", "power within 2 sd %"};
-    fl_grid g = {.columns = sizeof head / sizeof *head};
-    for (size_t k = 0; k < g.columns; k++)
-        fl_grid_add(&g, "%s", head[k]);
+    fl_grid g = FL_GRID_HEADED(head);
     for (int c = 0; c < CLASSES; c++) {
         if (!(t->count[c] > 0))
             continue;
@@ -98,7 +96,6 @@ static void print_text(const split_options *o, const totals *t) {
             fl_grid_add(&g, "%.2f", t->sum[c][k] / t->count[c]);
     }
     fl_grid_print(&g, 1, stdout);
-    fl_grid_free(&g);
     if (o->device.count)
         printf("\nfitted at %s, device from another sweep\n", o->at);
     else
@@ -136,7 +133,7 @@ static fl_status run_all(split_options *o, fl_diag *d) {
     if (!s && !half)
         s = fl_no_memory(d, NULL);
     for (int64_t i = 0; !s && i < o->splits; i++) {
-        draw(&rows, (uint64_t)o->seed, (uint64_t)i, half);
+        draw_half(&rows, (uint64_t)o->seed, (uint64_t)i, half);
         s = one_split(o, &rows, &device, &at, half, &t, d);
     }
     if (!s && o->json)
@@ -149,7 +146,7 @@ static fl_status run_all(split_options *o, fl_diag *d) {
     return s;
 }
 
-int fl_fit_split(int argc, char **argv) {
+int fl_cmd_fit_split(int argc, char **argv) {
     split_options o = {.at = "ends", .splits = 20, .seed = 1};
     fl_texts rest = {0};
     const fl_option option[] = {
@@ -174,8 +171,6 @@ int fl_fit_split(int argc, char **argv) {
         s = run_all(&o, &d);
     if (s)
         status = fl_command_fail(help.name, &d);
-    fl_texts_free(&rest);
-    fl_texts_free(&o.sweeps);
-    fl_texts_free(&o.device);
+    fl_command_end(option, sizeof option / sizeof *option, &rest);
     return status;
 }

@@ -2,6 +2,7 @@
 #include "harness/base/command.h"
 #include "harness/base/grid.h"
 #include "harness/base/json_out.h"
+#include "harness/base/pool.h"
 #include "harness/fit/fit.h"
 #include "harness/fit/fit_sweetspot_sweep.h"
 #include "harness/input/experiment.h"
@@ -18,8 +19,7 @@ static const fl_command_help help = {
     "sweetspot, per workload and as their median.",
     "--sweep alone takes the rows as they were measured: at one memory clock, the highest power limit. With "
     "--platform\n"
-    "every workload is run here at every SM clock that the platform has and the workload is known at.\n"
-    "\n"
+    "every workload is run here at every SM clock that the platform has and the workload is known at.\n\n"
     "performance is that at the highest clock's over this one's time, power and efficiency likewise: 1 at the top.\n"
     "slope, of SweetSpot's Eq. 6: the performance that the next clock adds, over the share of the top clock that it\n"
     "adds. The choice is the lowest clock with performance >= 1 - delta and slope <= epsilon, alpha that clock over\n"
@@ -83,9 +83,7 @@ static void add_point_cells(fl_grid *g, const fl_slope_point *p) {
 static void print_each(const fl_spot *s) {
     static const char *const head[] = {"  SM MHz", "time s", "power W", "time",  "performance",
                                        "power",    "perf/W", "slope",   "choice"};
-    fl_grid g = {.columns = sizeof head / sizeof *head};
-    for (size_t k = 0; k < g.columns; k++)
-        fl_grid_add(&g, "%s", head[k]);
+    fl_grid g = FL_GRID_HEADED(head);
     for (size_t i = 0; i < s->count; i++) {
         const fl_slope_point *p = &s->point[i];
         fl_grid_add(&g, "  %g", p->mhz);
@@ -104,12 +102,10 @@ static void print_each(const fl_spot *s) {
 static void print_text(const fl_spots *all, const spot_options *o, bool each) {
     static const char *const head[] = {"workload",    "clocks", "top MHz", "choice MHz", "alpha",
                                        "performance", "power",  "perf/W",  "slope",      ""};
-    fl_grid g = {.columns = sizeof head / sizeof *head};
+    fl_grid g = FL_GRID_HEADED(head);
     size_t none = 0;
     for (size_t i = 0; each && i < all->count; i++)
         print_each(&all->item[i]);
-    for (size_t k = 0; k < g.columns; k++)
-        fl_grid_add(&g, "%s", head[k]);
     for (size_t i = 0; i < all->count; i++) {
         const fl_spot *s = &all->item[i];
         fl_grid_add(&g, "%s", s->name);
@@ -122,7 +118,6 @@ static void print_text(const fl_spots *all, const spot_options *o, bool each) {
         none += !s->choice.found;
     }
     fl_grid_print(&g, 1, stdout);
-    fl_grid_free(&g);
     printf("\nmedian of alpha over %zu workload%s: %.3f (performance at least %g, slope at most %g)\n", all->count,
            all->count == 1 ? "" : "s", median_alpha(all), 1 - o->delta, o->epsilon);
     if (none)
@@ -181,7 +176,7 @@ static fl_status write_csv(const fl_spots *all, const char *path, fl_diag *d) {
     return fl_output_commit(out, d);
 }
 
-int fl_fit_sweetspot(int argc, char **argv) {
+int fl_cmd_fit_sweetspot(int argc, char **argv) {
     fl_scene_options so = {0};
     spot_options o = {.delta = 0.05, .epsilon = 0.3};
     fl_texts rest = {0}, traces = {0};
@@ -198,7 +193,7 @@ int fl_fit_sweetspot(int argc, char **argv) {
         {"step", "MHZ", FL_OPTION_REAL, &o.step_mhz, 0, 1e6, "leaves out clocks that are closer than this (0)"},
         {"each", NULL, FL_OPTION_FLAG, &each, 0, 0, "prints every clock of every workload"},
         {"csv", "FILE", FL_OPTION_OUTPUT, &csv, 0, 0, "writes every clock of every workload"},
-        {"threads", "N", FL_OPTION_INT, &threads, 1, 1024, "threads (all); the result does not depend on it"},
+        FL_THREADS_OPTION(&threads),
         {"json", NULL, FL_OPTION_FLAG, &json, 0, 0, "prints the result as JSON"},
     };
     int status = FL_EXIT_OK;
@@ -209,16 +204,7 @@ int fl_fit_sweetspot(int argc, char **argv) {
     fl_experiment ex = {0};
     fl_spots all = {0};
     size_t variants = 0;
-    fl_status s = FL_OK;
-    for (size_t i = 0; !s && i < rest.count; i++) {
-        const char *dot = strrchr(rest.item[i], '.');
-        if (!dot || strcmp(dot, ".json") != 0)
-            s = fl_texts_add(&traces, rest.item[i], &d);
-        else if (ex.tree)
-            s = fl_refuse(&d, "more than one experiment, expected one");
-        else
-            s = fl_experiment_open(rest.item[i], &ex, &d);
-    }
+    fl_status s = fl_experiment_find(&rest, &ex, &traces, &d);
     if (!s && ex.tree)
         s = fl_experiment_apply(&ex, &so, &traces, &bound, &objective, &seeds, &d);
     if (!s && so.sweep && !so.platform && !so.programs && !traces.count)
@@ -243,8 +229,7 @@ int fl_fit_sweetspot(int argc, char **argv) {
     fl_spots_free(&all);
     fl_scenes_free(&scenes);
     fl_experiment_free(&ex);
-    fl_texts_free(&rest);
+    fl_command_end(option, sizeof option / sizeof *option, &rest);
     fl_texts_free(&traces);
-    fl_texts_free(&so.only);
     return status;
 }

@@ -26,13 +26,11 @@ static const fl_command_help help = {
     "telemetry (of X.csv, X.telemetry.csv of the same import), two numbers that scale every kernel's core and memory\n"
     "activity are fitted to the mean power; else they are assumed to be 1, and the head says so. The head states the "
     "error\n"
-    "on clocks and recordings that were left out, where there are enough for that: three clocks, two recordings.\n"
-    "\n"
+    "on clocks and recordings that were left out, where there are enough for that: three clocks, two recordings.\n\n"
     "A telemetry log without kernels becomes a programs file of phases (-o PHASES.programs.csv and its kinds): "
-    "lengths, "
-    "clock,\n"
-    "utilisation and power are known, how a phase depends on clocks is assumed from its memory utilisation, and marked "
-    "so."};
+    "lengths, clock,\n"
+    "utilisation and power are known, how a phase depends on clocks is assumed from its memory utilisation, and "
+    "marked so."};
 
 typedef struct job {
     fl_platform platform;
@@ -71,7 +69,7 @@ static fl_status add_kind(const job *j, fl_kinds *k, const char *name, double c,
     return FL_OK;
 }
 
-static bool put(fl_head *h, const char *key, double value) {
+static bool set_number(fl_head *h, const char *key, double value) {
     char text[64];
     snprintf(text, sizeof text, "%.4g", value);
     return fl_head_set(h, key, text);
@@ -82,15 +80,15 @@ static fl_status write_kinds(const job *j, const char *path, fl_diag *d) {
     const fl_seen *s = &j->seen;
     bool ok = fl_head_set(&k.head, "source", "foldline fit trace") &&
               fl_head_set(&k.head, "device", j->platform.name) &&
-              put(&k.head, "covered_own_pct", 100 * s->own_ns / s->total_ns) &&
-              put(&k.head, "covered_by_name_pct", 100 * s->named_ns / s->total_ns) &&
+              set_number(&k.head, "covered_own_pct", 100 * s->own_ns / s->total_ns) &&
+              set_number(&k.head, "covered_by_name_pct", 100 * s->named_ns / s->total_ns) &&
               fl_head_set(&k.head, "power",
                           j->power.recordings ? "two scales fitted to the recordings' mean power"
                                               : "assumed: core and memory activity scaled by 1");
     /* The error that results carry is that on what was left out. Where nothing could be, none is stated: a law with as
      * many terms as points meets them all, and says nothing of how wrong it is. */
-    ok = ok && (isnan(s->unseen_pct) || put(&k.head, "model_time_mape_pct", s->unseen_pct));
-    ok = ok && (isnan(j->power.unseen_pct) || put(&k.head, "model_power_mape_pct", j->power.unseen_pct));
+    ok = ok && (isnan(s->unseen_pct) || set_number(&k.head, "model_time_mape_pct", s->unseen_pct));
+    ok = ok && (isnan(j->power.unseen_pct) || set_number(&k.head, "model_power_mape_pct", j->power.unseen_pct));
     fl_status status = ok ? FL_OK : fl_no_memory(d, "the fit");
     for (size_t i = 0; !status && i < s->name_count; i++)
         if (s->name[i].own_ns > 0)
@@ -168,7 +166,7 @@ static void tell_notes(const char *path, const fl_imported *f, bool kernels) {
         printf("note: %s: has no kernels and no kernels of its name beside it: left out\n", name);
 }
 
-int fl_fit_trace(int argc, char **argv) {
+int fl_cmd_fit_trace(int argc, char **argv) {
     fl_texts paths = {0}, clocks = {0};
     const char *platform = NULL, *out = NULL, *format = NULL;
     int64_t device = -1;
@@ -225,7 +223,6 @@ int fl_fit_trace(int argc, char **argv) {
     free(j.sm_mhz);
     fl_seen_free(&j.seen);
     fl_platform_free(&j.platform);
-    fl_texts_free(&paths);
-    fl_texts_free(&clocks);
+    fl_command_end(option, sizeof option / sizeof *option, &paths);
     return status;
 }

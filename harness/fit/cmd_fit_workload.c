@@ -16,17 +16,14 @@ static const fl_command_help help = {
     "fit workload", "--device DEV.json --sweep FILE [--at LIST]",
     "Finds a workload's terms from the named settings only, predicts every other row of the sweep and compares.",
     "LIST names the settings that may be looked at: ends (lowest and highest SM clock at the highest memory clock),\n"
-    "corners (the same at the lowest and the highest memory clock), sm=952,1530, sm=952,1530/mem=405,877, or all.\n"
-    "\n"
+    "corners (the same at the lowest and the highest memory clock), sm=952,1530, sm=952,1530/mem=405,877, or all.\n\n"
     "Each pair of workload and kernel is fitted by itself. The device gives what all workloads of the chip share:\n"
     "V(f), A, A0, B, B0, C, sharpness, how far measurements lie from the law, and which terms its other workloads\n"
     "have; so two settings are enough. Interpolated: between the lowest and the highest clocks that were looked at.\n"
-    "A platform without a calibration serves too, with its constants and no knowledge of other workloads.\n"
-    "\n"
+    "A platform without a calibration serves too, with its constants and no knowledge of other workloads.\n\n"
     "Rows outside the clocks that the device was calibrated at are not predicted; with --extrapolate they are, and "
     "are\n"
-    "marked: in --csv by the last column, in --out by a line of its head, which results that stand on it repeat.\n"
-    "\n"
+    "marked: in --csv by the last column, in --out by a line of its head, which results that stand on it repeat.\n\n"
     "Rows at a power limit that binds, or below the highest limit of their workload, are left out."};
 
 typedef struct workload_options {
@@ -95,10 +92,8 @@ static void add_means(fl_grid *g, const fl_fit_means *m) {
 static void print_text(const fl_fit_rows *r, const fl_fit_result_of *result, const fl_fit_score *all, const char *at) {
     static const char *const head[] = {"workload", "fitted", "predicted", "core %",  "memory %", "rest %",   "alpha",
                                        "beta",     "time %", "p95",       "power %", "p95",      "energy %", "p95"};
-    fl_grid g = {.columns = sizeof head / sizeof *head};
+    fl_grid g = FL_GRID_HEADED(head);
     char name[128];
-    for (size_t k = 0; k < g.columns; k++)
-        fl_grid_add(&g, "%s", head[k]);
     for (size_t i = 0; i < r->entities; i++) {
         const fl_fit_result_of *o = &result[i];
         const double sum = o->load.tc + o->load.tm + o->load.tl;
@@ -127,7 +122,6 @@ static void print_text(const fl_fit_rows *r, const fl_fit_result_of *result, con
         add_means(&g, &m);
     }
     fl_grid_print(&g, 1, stdout);
-    fl_grid_free(&g);
     printf("\nfitted at %s; mean absolute errors in percent, and their 95th percentiles\n", at);
 }
 
@@ -279,7 +273,7 @@ static fl_status run_all(const workload_options *o, fl_diag *d) {
     return s;
 }
 
-int fl_fit_workload_command(int argc, char **argv) {
+int fl_cmd_fit_workload(int argc, char **argv) {
     workload_options o = {.at = "ends"};
     fl_texts rest = {0};
     const fl_option option[] = {
@@ -309,8 +303,6 @@ int fl_fit_workload_command(int argc, char **argv) {
         s = run_all(&o, &d);
     if (s)
         status = fl_command_fail(help.name, &d);
-    fl_texts_free(&rest);
-    fl_texts_free(&o.sweeps);
-    fl_texts_free(&o.only);
+    fl_command_end(option, sizeof option / sizeof *option, &rest);
     return status;
 }

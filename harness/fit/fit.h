@@ -1,14 +1,19 @@
-/* The sub-commands of `foldline fit`, one file each: cmd_fit_NAME.c. */
+/* The table of what `foldline fit` fits. To add one, write its file and add its row: X(NAME, SUMMARY) declares
+ * fl_cmd_fit_NAME, which gets the arguments after NAME and returns the exit status (harness/base/command.h). */
 #ifndef FL_FIT_H
 #define FL_FIT_H
 
-int fl_fit_capping(int argc, char **argv); /* after the sub-command's name; return the exit status */
-int fl_fit_device(int argc, char **argv);
-int fl_fit_workload_command(int argc, char **argv); /* models/fit_workload.h has fl_fit_workload */
-int fl_fit_trace(int argc, char **argv);
-int fl_fit_logs(int argc, char **argv);
-int fl_fit_split(int argc, char **argv);
-int fl_fit_sensitivity(int argc, char **argv);
-int fl_fit_sweetspot(int argc, char **argv);
+#define FL_FITS(X)                                                                                                     \
+    X(device, "what belongs to a chip, from measured sweeps of several workloads")                                     \
+    X(workload, "a workload's other settings, from a few measured ones")                                               \
+    X(split, "how well both do: device from half of the workloads, scored on the other half")                          \
+    X(logs, "a sweep, from logs of runs at fixed clocks")                                                              \
+    X(trace, "kinds of kernels, from recordings of a program at several clocks")                                       \
+    X(capping, "the model of the power capping policies, from sweeps")                                                 \
+    X(sensitivity, "DynaCo's metrics against frequency sensitivity, from runs over states")                            \
+    X(sweetspot, "SweetSpot's alpha, from a frequency sweep")
+
+#define FL_FIT_DECLARE(name, summary) int fl_cmd_fit_##name(int argc, char **argv);
+FL_FITS(FL_FIT_DECLARE)
 
 #endif

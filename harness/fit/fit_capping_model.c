@@ -54,7 +54,8 @@ static bool is_row(const fl_capping *c, const fl_sweep_row *r, const char *workl
     return (!workload || !strcmp(c->sweep.names[r->workload], workload)) && !strcmp(c->sweep.names[r->kernel], part);
 }
 
-static fl_status take(const fl_capping *c, const char *workload, const char *part, fl_capping_points *p, fl_diag *d) {
+static fl_status take_rows(const fl_capping *c, const char *workload, const char *part, fl_capping_points *p,
+                           fl_diag *d) {
     fl_status s = FL_OK;
     for (size_t i = 0; !s && i < c->sweep.row_count; i++)
         if (is_row(c, &c->sweep.rows[i], workload, part))
@@ -77,9 +78,9 @@ static bool is_application(const char *name) {
 static fl_status fit_chip(fl_capping *c, int k, fl_diag *d) {
     fl_capping_processor *chip = &c->chip[k];
     fl_capping_points p[2] = {0};
-    fl_status s = take(c, benchmark[k][0], fl_capping_part[k], &p[0], d);
+    fl_status s = take_rows(c, benchmark[k][0], fl_capping_part[k], &p[0], d);
     if (!s)
-        s = take(c, benchmark[k][1], fl_capping_part[k], &p[1], d);
+        s = take_rows(c, benchmark[k][1], fl_capping_part[k], &p[1], d);
     const size_t n = p[0].count;
     bool same = n == p[1].count;
     for (size_t i = 0; same && i < n; i++)
@@ -141,7 +142,7 @@ static fl_status fit_app(const fl_capping *c, fl_capping_application *a, fl_diag
     for (int k = 0; k < 2; k++) {
         const fl_capping_processor *chip = &c->chip[k];
         fl_capping_points *p = &a->at[k];
-        fl_status s = take(c, a->name, fl_capping_part[k], p, d);
+        fl_status s = take_rows(c, a->name, fl_capping_part[k], p, d);
         if (s)
             return s;
         if (k && (!chip->count || !p->count))
@@ -186,7 +187,7 @@ fl_status fl_capping_fit(fl_capping *c, fl_diag *d) {
 /* ---- what comes out -----------------------------------------------------------------------------------------------
  */
 
-static void put(FILE *f, const char *quantity, double mhz, double value, const char *from) {
+static void write_quantity(FILE *f, const char *quantity, double mhz, double value, const char *from) {
     fprintf(f, "%s,%g,%.6g,%s\n", quantity, mhz, value, from);
 }
 
@@ -200,15 +201,15 @@ static void put_side(FILE *f, const fl_capping_processor *chip, const fl_capping
         return;
     snprintf(from, sizeof from, "%s and %s", benchmark[k][0], benchmark[k][1]);
     for (size_t i = 0; i < chip->count; i++)
-        put(f, names[k][0], chip->mhz[i], chip->volt[i], from);
-    put(f, names[k][1], 0, chip->fit.a_w, from);
-    put(f, names[k][2], 0, chip->fit.b_w, from);
-    put(f, names[k][3], 0, chip->fit.c_w, from);
+        write_quantity(f, names[k][0], chip->mhz[i], chip->volt[i], from);
+    write_quantity(f, names[k][1], 0, chip->fit.a_w, from);
+    write_quantity(f, names[k][2], 0, chip->fit.b_w, from);
+    write_quantity(f, names[k][3], 0, chip->fit.c_w, from);
     snprintf(from, sizeof from, "%s at %g and %g MHz", a->name, p->mhz[0], p->mhz[p->count - 1]);
-    put(f, names[k][4], 0, a->fit[k].alpha, from);
-    put(f, names[k][5], 0, a->fit[k].beta, from);
-    put(f, names[k][6], p->mhz[0], p->time_s[0], from);
-    put(f, names[k][6], p->mhz[p->count - 1], p->time_s[p->count - 1], from);
+    write_quantity(f, names[k][4], 0, a->fit[k].alpha, from);
+    write_quantity(f, names[k][5], 0, a->fit[k].beta, from);
+    write_quantity(f, names[k][6], p->mhz[0], p->time_s[0], from);
+    write_quantity(f, names[k][6], p->mhz[p->count - 1], p->time_s[p->count - 1], from);
 }
 
 fl_status fl_capping_write(const fl_capping *c, const fl_capping_application *a, const char *prefix, fl_diag *d) {
@@ -220,9 +221,9 @@ fl_status fl_capping_write(const fl_capping *c, const fl_capping_application *a,
         return d->status;
     FILE *f = fl_output_file(o);
     fputs("quantity,mhz,value,from\n", f);
-    put(f, "static_w", 0, c->static_w, FL_CAPPING_REST);
-    put(f, "comm_w", 0, c->comm_w, FL_CAPPING_COMM);
-    put(f, "comm_s", 0, a->comm_s, a->name);
+    write_quantity(f, "static_w", 0, c->static_w, FL_CAPPING_REST);
+    write_quantity(f, "comm_w", 0, c->comm_w, FL_CAPPING_COMM);
+    write_quantity(f, "comm_s", 0, a->comm_s, a->name);
     for (int k = 0; k < 2; k++)
         put_side(f, &c->chip[k], a, k);
     return fl_output_commit(o, d);

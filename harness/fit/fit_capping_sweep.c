@@ -102,8 +102,8 @@ static uint32_t name_of(fl_sweep *s, const char *name) {
     return (uint32_t)s->name_count++;
 }
 
-static fl_status add(fl_sweep *s, const char *workload, const char *part, double mhz, double mem_mhz, double time_s,
-                     double power_w, fl_diag *d) {
+static fl_status add_row(fl_sweep *s, const char *workload, const char *part, double mhz, double mem_mhz, double time_s,
+                         double power_w, fl_diag *d) {
     if (!(time_s > LEAST_S) || !(power_w > 0))
         return FL_OK;
     const fl_sweep_row row = {.workload = name_of(s, workload),
@@ -133,17 +133,17 @@ static fl_status measure_scene(fl_scene *s, double static_w, fl_sweep *out, fl_d
     for (uint32_t i = 0; !status && i < dev->sm_count; i++) {
         status = measure(s, dev->sm_mhz[i], 0, &p, d);
         if (!status)
-            status = add(out, name, FL_CAPPING_GPU, dev->sm_mhz[i], dev->default_mem_mhz, p.time_s[GPU],
-                         p.node_w[GPU] - static_w, d);
+            status = add_row(out, name, FL_CAPPING_GPU, dev->sm_mhz[i], dev->default_mem_mhz, p.time_s[GPU],
+                             p.node_w[GPU] - static_w, d);
     }
     if (!status) /* copies: at the highest SM clock, which came last */
         status =
-            add(out, name, FL_CAPPING_COMM, (double)NAN, (double)NAN, p.time_s[COMM], p.node_w[COMM] - static_w, d);
+            add_row(out, name, FL_CAPPING_COMM, (double)NAN, (double)NAN, p.time_s[COMM], p.node_w[COMM] - static_w, d);
     for (uint32_t i = 0; !status && i < cpu->count; i++) {
         status = measure(s, dev->sm_mhz[dev->sm_count - 1], cpu->mhz[i], &p, d);
         if (!status)
-            status =
-                add(out, name, FL_CAPPING_CPU, cpu->mhz[i], (double)NAN, p.time_s[CPU], p.node_w[CPU] - static_w, d);
+            status = add_row(out, name, FL_CAPPING_CPU, cpu->mhz[i], (double)NAN, p.time_s[CPU],
+                             p.node_w[CPU] - static_w, d);
     }
     return status;
 }
@@ -157,7 +157,8 @@ static fl_status measure_static(const fl_scenes *scenes, double *static_w, fl_sw
         fl_status s = measure(scenes->item[i], 0, 0, &p, d);
         *static_w = p.node_w[CPU] - p.board_w[CPU];
         return s ? s
-                 : add(out, FL_CAPPING_REST, FL_CAPPING_STATIC, (double)NAN, (double)NAN, p.time_s[CPU], *static_w, d);
+                 : add_row(out, FL_CAPPING_REST, FL_CAPPING_STATIC, (double)NAN, (double)NAN, p.time_s[CPU], *static_w,
+                           d);
     }
     return fl_refuse(d, "no workload '%s', expected one that keeps the node at rest: P_static", FL_CAPPING_REST);
 }

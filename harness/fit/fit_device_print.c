@@ -86,10 +86,8 @@ void fl_fit_device_print(const fl_chip *full, const fl_chip *plain, const fl_fit
                          const fl_idle_log *idle, const char *out) {
     const fl_chip *c = full, *p = plain;
     static const char *const head[] = {"value", "calibration", "+-", "simulator's law", ""};
-    fl_grid g = {.columns = sizeof head / sizeof *head};
+    fl_grid g = FL_GRID_HEADED(head);
     char name[64];
-    for (size_t k = 0; k < g.columns; k++)
-        fl_grid_add(&g, "%s", head[k]);
     add_row(&g, "sharpness p", c->sharpness, c->sharpness_sd, p->sharpness);
     if (c->link_mhz > 0) {
         add_row(&g, "link: below MHz", c->link_mhz, c->link_sd, NAN);
@@ -123,7 +121,6 @@ void fl_fit_device_print(const fl_chip *full, const fl_chip *plain, const fl_fit
     if (c->has_power)
         add_error(&g, "error of power, %", c->power_rms_pct, p->power_rms_pct);
     fl_grid_print(&g, 1, stdout);
-    fl_grid_free(&g);
     printf("\n%s: %u workloads, %zu rows; %zu times and %zu powers lie far off and hardly count\n", files, c->workloads,
            c->rows, c->time_outliers, c->power_outliers);
     fl_fit_rows_notes(rows);

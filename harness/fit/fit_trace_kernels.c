@@ -34,7 +34,7 @@ static fl_status grow(fl_seen *s, fl_diag *d) {
     return FL_OK;
 }
 
-static fl_status find(fl_seen *s, const key *k, fl_seen_kernel **out, fl_diag *d) {
+static fl_status find_or_add(fl_seen *s, const key *k, fl_seen_kernel **out, fl_diag *d) {
     fl_status status = grow(s, d);
     fl_intern_slot *slot = status ? NULL : fl_intern_find(&s->kernels, fl_hash(k, sizeof *k), same, s, k);
     if (status || !slot)
@@ -84,7 +84,7 @@ fl_status fl_seen_add(fl_seen *s, const char *path, const fl_kernel_trace *t, do
         memcpy(k.grid, kind->grid, sizeof k.grid);
         memcpy(k.block, kind->block, sizeof k.block);
         fl_seen_kernel *seen = NULL;
-        status = k.name == UINT32_MAX ? fl_no_memory(d, "the kernels") : find(s, &k, &seen, d);
+        status = k.name == UINT32_MAX ? fl_no_memory(d, "the kernels") : find_or_add(s, &k, &seen, d);
         if (!status)
             status = count(seen, mhz, ns, path, d);
         s->ref_mhz = fmax(s->ref_mhz, mhz);

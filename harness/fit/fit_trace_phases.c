@@ -24,7 +24,7 @@ typedef struct phases {
     size_t count, room;
 } phases;
 
-static void add(phase *p, const double *value, double seconds) {
+static void add_reading(phase *p, const double *value, double seconds) {
     p->seconds += seconds;
     seconds = fmax(seconds, 1e-9); /* the first reading of a log stands for no time, but is one */
     for (int i = 0; i < SIGNALS; i++)
@@ -47,7 +47,7 @@ static void merge(phase *into, const phase *from) {
     double value[SIGNALS];
     for (int i = 0; i < SIGNALS; i++)
         value[i] = from->weight[i] > 0 ? from->mean[i] : (double)NAN;
-    add(into, value, from->seconds);
+    add_reading(into, value, from->seconds);
 }
 
 /* A phase ends where two readings in a row are off it: one alone is noise. */
@@ -68,7 +68,7 @@ static fl_status cut(const fl_telemetry *t, const size_t *column, int32_t device
             out->item[out->count++] = (phase){0};
             off = 0;
         }
-        add(&out->item[out->count - 1], value, seconds);
+        add_reading(&out->item[out->count - 1], value, seconds);
     }
     size_t kept = 0;
     for (size_t i = 0; i < out->count; i++) {
@@ -128,10 +128,8 @@ static fl_status describe(const phase *p, const fl_device *dev, size_t index, fl
 }
 
 static void print(const phases *all) {
-    fl_grid g = {.columns = 6};
     static const char *const head[] = {"phase", "s", "GPU %", "memory %", "W", "SM MHz"};
-    for (size_t i = 0; i < g.columns; i++)
-        fl_grid_add(&g, "%s", head[i]);
+    fl_grid g = FL_GRID_HEADED(head);
     for (size_t i = 0; i < all->count; i++) {
         fl_grid_add(&g, "%zu", i + 1);
         fl_grid_add(&g, "%.2f", all->item[i].seconds);
@@ -142,7 +140,6 @@ static void print(const phases *all) {
                 fl_grid_add(&g, "n/a");
     }
     fl_grid_print(&g, 1, stdout);
-    fl_grid_free(&g);
 }
 
 /* PHASES.programs.csv -> PHASES.kinds.csv, and its name alone. */

@@ -199,9 +199,9 @@ static fl_status open_stage(profile *p, uint32_t kernel, stage *st, fl_diag *d) 
     fl_kernel_trace t = {0};
     st->kernel = p->programs.names[kernel];
     const fl_build_options build = {.kinds = p->kinds.count ? &p->kinds : NULL};
-    fl_status s = single(&p->programs, kernel, p->o->seconds > 0 ? p->o->seconds : 2, &one, d);
+    fl_status s = single(&p->programs, kernel, p->o->seconds, &one, d);
     if (!s)
-        s = fl_synth_program(&one, 0, p->o->seed ? p->o->seed : 1, 0, &t, d);
+        s = fl_synth_program(&one, 0, p->o->seed, 0, &t, d);
     if (!s)
         s = fl_build_trace(&st->w, st->kernel, &t, &p->platform.node, &build, d);
     if (!s)
@@ -229,7 +229,7 @@ static fl_status open_all(profile *p, fl_diag *d) {
     if (!s && !p->platform.node.host.cpu.count)
         s = fl_refuse(d, "platform %s has no host CPU states, expected some", p->o->platform);
     if (!s)
-        s = fl_facts_make(&p->platform.node, p->o->seed ? p->o->seed : 1, &p->facts, d);
+        s = fl_facts_make(&p->platform.node, p->o->seed, &p->facts, d);
     if (s)
         return s;
     const fl_cpu_spec *c = &p->platform.node.host.cpu;

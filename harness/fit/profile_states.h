@@ -10,7 +10,7 @@ typedef struct fl_profile_options {
     const char *programs; /* file, see traces/programs.h; its head names the kinds */
     const char *platform;
     fl_node_choice node;
-    double seconds; /* about how long each kernel is repeated at the clocks of the file; 0 = 2 */
+    double seconds; /* about how long each kernel is repeated at the clocks of the file */
     uint64_t seed;
     unsigned threads; /* 0 = all; cannot show */
 } fl_profile_options;

@@ -6,34 +6,12 @@
 #include <string.h>
 
 fl_status fl_experiment_open(const char *path, fl_experiment *e, fl_diag *d) {
-    static const char *const known[] = {"foldline_experiment",
-                                        "about",
-                                        "platform",
-                                        "platforms",
-                                        "gpus",
-                                        FL_NODE_KEYS,
-                                        "traces",
-                                        "sweep",
-                                        "programs",
-                                        "seconds",
-                                        "assumed",
-                                        "published",
-                                        "power_window_ms",
-                                        "positions",
-                                        "draws",
-                                        "model",
-                                        "workloads",
-                                        "repeat",
-                                        "bound",
-                                        "objective",
-                                        "seed",
-                                        "seeds",
-                                        "kinds",
-                                        "assume",
-                                        "policies",
-                                        "variants",
-                                        "arrivals",
-                                        "oracles"};
+    /* clang-format off */
+    static const char *const known[] = {
+        "foldline_experiment", "about", "platform", "platforms", "gpus", FL_NODE_KEYS, "traces", "sweep", "programs",
+        "seconds", "assumed", "published", "power_window_ms", "positions", "draws", "model", "workloads", "repeat",
+        "bound", "objective", "seed", "seeds", "kinds", "assume", "policies", "variants", "arrivals", "oracles"};
+    /* clang-format on */
     *e = (fl_experiment){.path = strdup(path)};
     fl_status s = e->path ? fl_json_read(path, &e->tree, d) : fl_no_memory(d, "the experiment");
     if (!s) {
@@ -58,6 +36,7 @@ void fl_experiment_free(fl_experiment *e) {
     *e = (fl_experiment){0};
 }
 
+/* Keeps a malloc'd text for the life of the experiment; frees it on failure. */
 fl_status fl_experiment_keep(fl_experiment *e, char *text, fl_diag *d) {
     if (!text || fl_grow(&e->owned, &e->owned_room, e->owned_count + 1, sizeof *e->owned)) {
         free(text);
@@ -65,6 +44,19 @@ fl_status fl_experiment_keep(fl_experiment *e, char *text, fl_diag *d) {
     }
     e->owned[e->owned_count++] = text;
     return FL_OK;
+}
+
+fl_status fl_experiment_find(const fl_texts *rest, fl_experiment *e, fl_texts *traces, fl_diag *d) {
+    fl_status s = FL_OK;
+    for (size_t i = 0; !s && i < rest->count; i++) {
+        const char *dot = strrchr(rest->item[i], '.');
+        if (!dot || strcmp(dot, ".json") != 0)
+            s = fl_texts_add(traces, rest->item[i], d);
+        else
+            s = e->tree ? fl_refuse(d, "more than one experiment, expected one")
+                        : fl_experiment_open(rest->item[i], e, d);
+    }
+    return s;
 }
 
 /* "a/b/../c" is "a/c": such paths become names of workloads. Links that would make a difference are not looked at. */
@@ -199,41 +191,23 @@ fl_status fl_experiment_apply(fl_experiment *e, fl_scene_options *so, fl_texts *
         s = fl_json_fail(&root, d, "'platform' and 'platforms', expected one of them");
     if (!s && e->platforms.count)
         so->platform = e->platforms.item[0];
-    if (!s)
-        s = get_text(&root, "platform", &so->platform, d);
-    if (!s)
-        s = get_text(&root, "model", &so->model, d);
-    if (!s)
-        s = get_text(&root, "assume", &so->assume, d);
-    if (!s)
-        s = get_path(e, &root, "kinds", &so->kinds, d);
-    if (!s)
-        s = get_int(&root, "gpus", 1024, &so->gpus, d);
-    if (!s)
-        s = get_int(&root, "repeat", 1000000, &so->repeat, d);
-    if (!s)
-        s = get_int(&root, "seed", INT64_C(9000000000000000), &so->seed, d);
-    if (!s)
-        s = get_int(&root, "seeds", 100000, seeds, d);
-    if (!s)
-        s = get_text(&root, "objective", objective, d);
-    if (!s)
-        s = fl_node_choice_read(&root, &so->node, d);
-    if (!s && !own_input)
-        s = get_texts(e, &root, "traces", true, traces, d);
-    if (!s && !own_input)
-        s = get_path(e, &root, "sweep", &so->sweep, d);
-    if (!s && !own_input)
-        s = get_path(e, &root, "programs", &so->programs, d);
-    if (!s && !(so->seconds > 0) && fl_json_has(&root, "seconds"))
+    if (s || (s = get_text(&root, "platform", &so->platform, d)) || (s = get_text(&root, "model", &so->model, d)) ||
+        (s = get_text(&root, "assume", &so->assume, d)) || (s = get_path(e, &root, "kinds", &so->kinds, d)) ||
+        (s = get_int(&root, "gpus", 1024, &so->gpus, d)) || (s = get_int(&root, "repeat", 1000000, &so->repeat, d)) ||
+        (s = get_int(&root, "seed", INT64_C(9000000000000000), &so->seed, d)) ||
+        (s = get_int(&root, "seeds", 100000, seeds, d)) || (s = get_text(&root, "objective", objective, d)) ||
+        (s = fl_node_choice_read(&root, &so->node, d)))
+        return s;
+    if (!own_input &&
+        ((s = get_texts(e, &root, "traces", true, traces, d)) || (s = get_path(e, &root, "sweep", &so->sweep, d)) ||
+         (s = get_path(e, &root, "programs", &so->programs, d))))
+        return s;
+    if (!(so->seconds > 0) && fl_json_has(&root, "seconds"))
         s = fl_json_get_real(&root, "seconds", 1e-3, 1e7, &so->seconds, d);
-    if (!s)
-        s = get_texts(e, &root, "workloads", false, &so->only, d);
-    if (!s)
-        s = get_arrivals(e, &root, &so->arrivals, d);
-    if (!s && isinf(*bound) && fl_json_has(&root, "bound"))
-        s = fl_json_get_real(&root, "bound", 0, 100, bound, d);
-    return s;
+    if (s || (s = get_texts(e, &root, "workloads", false, &so->only, d)) ||
+        (s = get_arrivals(e, &root, &so->arrivals, d)))
+        return s;
+    return isinf(*bound) && fl_json_has(&root, "bound") ? fl_json_get_real(&root, "bound", 0, 100, bound, d) : FL_OK;
 }
 
 /* The plain scenes of one platform, then those of each variant. */
@@ -303,9 +277,11 @@ fl_status fl_experiment_positions(const fl_experiment *e, int64_t *positions, fl
 
 fl_status fl_experiment_window(const fl_experiment *e, int64_t *window_ns, fl_diag *d) {
     const fl_json root = fl_json_root(e->tree, e->path);
-    double ms = 15; /* power-capping reads its meter so often */
-    fl_status s =
-        fl_json_has(&root, "power_window_ms") ? fl_json_get_real(&root, "power_window_ms", 0.1, 1e6, &ms, d) : FL_OK;
+    double ms = 0;
+    *window_ns = FL_POWER_WINDOW_NS;
+    if (!fl_json_has(&root, "power_window_ms"))
+        return FL_OK;
+    fl_status s = fl_json_get_real(&root, "power_window_ms", 0.1, 1e6, &ms, d);
     *window_ns = (int64_t)(ms * 1e6 + 0.5);
     return s;
 }

@@ -36,6 +36,10 @@ typedef struct fl_experiment {
 fl_status fl_experiment_open(const char *path, fl_experiment *e, fl_diag *d);
 void fl_experiment_free(fl_experiment *e);
 
+/* Of what a command line names: what ends in .json is the experiment, of which *e (zeroed) is opened; the rest are
+ * traces. FL_BAD_INPUT where there are two. */
+fl_status fl_experiment_find(const fl_texts *rest, fl_experiment *e, fl_texts *traces, fl_diag *d);
+
 /* Fills what is still unset (NULL, 0, INFINITY) and the experiment says; every text lives as long as *e.
  * Policies: fl_experiment_specs. */
 fl_status fl_experiment_apply(fl_experiment *e, fl_scene_options *so, fl_texts *traces, double *bound,
@@ -58,7 +62,8 @@ fl_status fl_experiment_scenes(fl_experiment *e, const fl_scene_options *so, con
                                size_t *variants, fl_diag *d);
 /* "positions" of the clairvoyant schedule, where *positions is still 0. */
 fl_status fl_experiment_positions(const fl_experiment *e, int64_t *positions, fl_diag *d);
-/* "power_window_ms" in ns: windows of the power statistics; 15 ms where the experiment says nothing. */
+#define FL_POWER_WINDOW_NS INT64_C(15000000) /* power-capping reads its meter so often */
+/* "power_window_ms" in ns: windows of the power statistics; FL_POWER_WINDOW_NS where the experiment says nothing. */
 fl_status fl_experiment_window(const fl_experiment *e, int64_t *window_ns, fl_diag *d);
 /* True where the experiment asks for a distribution replay ("draws": see harness/study/draws_compare.h). */
 bool fl_experiment_draws(const fl_experiment *e);

@@ -90,23 +90,21 @@ static fl_status get_flag(const fl_json *root, const char *key, bool *into, fl_d
     return *into || !fl_json_has(root, key) ? FL_OK : fl_json_get_bool(root, key, into, d);
 }
 
+static fl_status get_real(const fl_json *root, const char *key, double min, double max, double *into, fl_diag *d) {
+    return *into > 0 || !fl_json_has(root, key) ? FL_OK : fl_json_get_real(root, key, min, max, into, d);
+}
+
 fl_status fl_node_choice_read(const fl_json *root, fl_node_choice *c, fl_diag *d) {
     fl_status s = c->wall || !fl_json_has(root, "wall") ? FL_OK : fl_json_get_text(root, "wall", &c->wall, d);
-    if (!s)
-        s = get_flag(root, "heat", &c->heat, d);
-    if (!s)
-        s = get_flag(root, "no_interference", &c->no_contention, d);
-    if (!s)
-        s = get_flag(root, "no_cpu", &c->no_cpu, d);
-    if (!s && !c->units && fl_json_has(root, "units"))
+    if (s || (s = get_flag(root, "heat", &c->heat, d)) ||
+        (s = get_flag(root, "no_interference", &c->no_contention, d)) || (s = get_flag(root, "no_cpu", &c->no_cpu, d)))
+        return s;
+    if (!c->units && fl_json_has(root, "units"))
         s = fl_json_get_int(root, "units", 1, INT64_C(9000000000000000), &c->units, d);
-    if (!s && !(c->gpu_budget_w > 0) && fl_json_has(root, "gpu_budget_w"))
-        s = fl_json_get_real(root, "gpu_budget_w", 1, 1e7, &c->gpu_budget_w, d);
-    if (!s && !(c->cpu_power > 0) && fl_json_has(root, "cpu_power_scale"))
-        s = fl_json_get_real(root, "cpu_power_scale", 0.01, 100, &c->cpu_power, d);
-    if (!s && !(c->bus_spread > 0) && fl_json_has(root, "bus_spread"))
-        s = fl_json_get_real(root, "bus_spread", 0, 0.5, &c->bus_spread, d);
-    return s;
+    if (s || (s = get_real(root, "gpu_budget_w", 1, 1e7, &c->gpu_budget_w, d)) ||
+        (s = get_real(root, "cpu_power_scale", 0.01, 100, &c->cpu_power, d)))
+        return s;
+    return get_real(root, "bus_spread", 0, 0.5, &c->bus_spread, d);
 }
 
 void fl_node_choice_merge(fl_node_choice *c, const fl_node_choice *rest) {

@@ -28,23 +28,17 @@ fl_status fl_node_choose(fl_node_spec *node, const fl_node_choice *c, fl_diag *d
 void fl_node_choice_merge(fl_node_choice *c, const fl_node_choice *rest);
 fl_status fl_node_choice_read(const fl_json *root, fl_node_choice *c, fl_diag *d);
 
-#define FL_NODE_OPTIONS(c)                                                                                               \
-    {"wall", "HOW", FL_OPTION_TEXT, &(c).wall, 0, 0, "power wall: real, ideal or off (real)"},                           \
-        {"heat", NULL, FL_OPTION_FLAG, &(c).heat, 0, 0, "simulates heat: temperature, leakage, thermal limit"},          \
-        {"no-interference",                                                                                              \
-         NULL,                                                                                                           \
-         FL_OPTION_FLAG,                                                                                                 \
-         &(c).no_contention,                                                                                             \
-         0,                                                                                                              \
-         0,                                                                                                              \
-         "kernels that share the bandwidth share it without loss"},                                                      \
-        {"no-cpu", NULL, FL_OPTION_FLAG, &(c).no_cpu, 0, 0, "leaves the host CPU out"},                                  \
-        {"units", "SEED", FL_OPTION_INT, &(c).units, 1, 9e15, "lets the GPUs differ as units of one kind do"},           \
-        {"cpu-power-scale", "X", FL_OPTION_REAL, &(c).cpu_power, 0.01, 100, "CPU power by this factor"},                 \
-        {"bus-spread", "X", FL_OPTION_REAL, &(c).bus_spread, 0, 0.5, "an APU's bus reaches X of its peak less or more"}, \
-    {                                                                                                                    \
-        "gpu-budget", "W", FL_OPTION_REAL, &(c).gpu_budget_w, 1, 1e7,                                                    \
-            "power of all GPUs together, dealt out as limits"                                                            \
-    }
+/* clang-format off */
+#define FL_NODE_OPTIONS(c)                                                                                             \
+    {"wall", "HOW", FL_OPTION_TEXT, &(c).wall, 0, 0, "power wall: real, ideal or off (real)"},                         \
+    {"heat", NULL, FL_OPTION_FLAG, &(c).heat, 0, 0, "simulates heat: temperature, leakage, thermal limit"},            \
+    {"no-interference", NULL, FL_OPTION_FLAG, &(c).no_contention, 0, 0,                                                \
+     "kernels that share the bandwidth share it without loss"},                                                        \
+    {"no-cpu", NULL, FL_OPTION_FLAG, &(c).no_cpu, 0, 0, "leaves the host CPU out"},                                    \
+    {"units", "SEED", FL_OPTION_INT, &(c).units, 1, 9e15, "lets the GPUs differ as units of one kind do"},             \
+    {"cpu-power-scale", "X", FL_OPTION_REAL, &(c).cpu_power, 0.01, 100, "CPU power by this factor"},                   \
+    {"bus-spread", "X", FL_OPTION_REAL, &(c).bus_spread, 0, 0.5, "an APU's bus reaches X of its peak less or more"},   \
+    {"gpu-budget", "W", FL_OPTION_REAL, &(c).gpu_budget_w, 1, 1e7, "power of all GPUs together, dealt out as limits"}
+/* clang-format on */
 
 #endif

@@ -85,16 +85,22 @@ fl_status fl_scenes_append(fl_scenes *all, fl_scenes *more, fl_diag *d) {
     return FL_OK;
 }
 
-static uint64_t seed_of(const fl_scene_options *o) { return o->seed ? (uint64_t)o->seed : 1; }
+void fl_scene_resolve(fl_scene_options *o) {
+    o->model = o->model ? o->model : FL_MODEL_STANDARD;
+    o->repeat = o->repeat ? o->repeat : FL_REPEAT_STANDARD;
+    o->windows = o->windows ? o->windows : FL_WINDOWS_STANDARD;
+    o->seed = o->seed ? o->seed : FL_SEED_STANDARD;
+    o->draws = o->draws ? o->draws : 1;
+}
 
 static fl_status serve(fl_scene *s, const fl_scene_options *o, fl_diag *d) {
     fl_arrivals_spec spec;
     fl_arrivals a = {0};
     fl_status status = fl_arrivals_spec_parse(o->arrivals, &spec, d);
     if (!status)
-        status = fl_arrivals_make(&spec, seed_of(o), s->draw, &a, d);
+        status = fl_arrivals_make(&spec, (uint64_t)o->seed, s->draw, &a, d);
     if (!status)
-        status = fl_workload_serve(s->w, a.t_ns, a.count, o->windows ? (uint32_t)o->windows : 20, d);
+        status = fl_workload_serve(s->w, a.t_ns, a.count, (uint32_t)o->windows, d);
     fl_arrivals_free(&a);
     return status || (s->arrivals = strdup(o->arrivals)) ? status : fl_no_memory(d, NULL);
 }
@@ -123,10 +129,10 @@ static fl_status complete(fl_scene *s, const fl_scene_options *o, fl_diag *d) {
         return fl_fail(d, FL_BAD_INPUT, s->source, 0, 0, "%s: measured from %g to %g MHz, and %s has no clock there",
                        s->w->name, s->w->sm_min_mhz, s->w->sm_max_mhz, s->platform.name);
     fl_status status = fl_rates_new(&s->rates, s->w, &s->platform.node, d);
-    return status ? status : fl_facts_make(&s->platform.node, seed_of(o) + s->draw, &s->facts, d);
+    return status ? status : fl_facts_make(&s->platform.node, (uint64_t)o->seed + s->draw, &s->facts, d);
 }
 
-static fl_status add(fl_scenes *all, const char *source, fl_scene **s, fl_diag *d) {
+static fl_status add_scene(fl_scenes *all, const char *source, fl_scene **s, fl_diag *d) {
     if (fl_grow(&all->item, &all->room, all->count + 1, sizeof *all->item))
         return fl_no_memory(d, NULL);
     if (!(*s = all->item[all->count++] = calloc(1, sizeof **s)) || !((*s)->source = strdup(source)))
@@ -201,7 +207,7 @@ static fl_status from_trace(const fl_scene_options *o, const char *path, fl_scen
         status = fl_fail(d, FL_BAD_INPUT, path, 0, 0, "%s, expected a kernel trace",
                          in.has_telemetry ? "has telemetry only" : "is a sweep, which --sweep FILE takes");
     if (!status)
-        status = add(all, path, &s, d);
+        status = add_scene(all, path, &s, d);
     if (!status) {
         s->note = in.note;
         s->note_count = in.note_count;
@@ -250,7 +256,7 @@ static fl_status make_program(void *user, size_t job, fl_diag *d) {
     const program_jobs *j = user;
     const size_t i = j->index[job];
     fl_kernel_trace t = {0};
-    fl_status s = fl_synth_program(j->p, i, seed_of(j->o), j->o->seconds, &t, d);
+    fl_status s = fl_synth_program(j->p, i, (uint64_t)j->o->seed, j->o->seconds, &t, d);
     if (!s)
         s = from_kernels(j->o, j->scene[job], j->p->names[j->p->programs[i]], &j->p->head, &t, d);
     fl_kernel_trace_free(&t);
@@ -272,7 +278,7 @@ static fl_status from_programs(const fl_scene_options *o, fl_scenes *all, fl_dia
     for (size_t i = 0; !status && i < p.program_count; i++)
         if (is_wanted(&o->only, p.names[p.programs[i]])) {
             j.index[jobs] = i;
-            status = add(all, o->programs, &j.scene[jobs++], d);
+            status = add_scene(all, o->programs, &j.scene[jobs++], d);
         }
     if (!status)
         status = fl_pool_run(make_program, &j, jobs, 0, "programs", d);
@@ -284,10 +290,8 @@ static fl_status from_programs(const fl_scene_options *o, fl_scenes *all, fl_dia
 
 static fl_status from_sweep(const fl_scene_options *o, const char *path, const fl_texts *only, fl_scenes *all,
                             fl_diag *d) {
-    fl_sweep_model model = FL_SWEEP_TABLE;
-    if (o->model && !strcmp(o->model, "fitted"))
-        model = FL_SWEEP_LAW;
-    else if (o->model && strcmp(o->model, "table"))
+    const fl_sweep_model model = strcmp(o->model, "fitted") ? FL_SWEEP_TABLE : FL_SWEEP_LAW;
+    if (model == FL_SWEEP_TABLE && strcmp(o->model, "table") != 0)
         return fl_refuse(d, "--model '%s': expected table or fitted", o->model);
     fl_sweep sweep = {0};
     uint32_t *names = NULL;
@@ -301,7 +305,7 @@ static fl_status from_sweep(const fl_scene_options *o, const char *path, const f
         if (!is_wanted(only, sweep.names[names[i]]))
             continue;
         fl_scene *s = NULL;
-        status = add(all, path, &s, d);
+        status = add_scene(all, path, &s, d);
         if (!status)
             status = fl_sweep_notes(&sweep, names[i], &s->note, &s->note_count, d);
         if (!status)
@@ -309,8 +313,8 @@ static fl_status from_sweep(const fl_scene_options *o, const char *path, const f
         if (!status)
             status = fl_node_choose(&s->platform.node, &o->node, d);
         if (!status)
-            status = fl_build_sweep(&s->w, path, &sweep, names[i], model, o->repeat ? (uint32_t)o->repeat : 1,
-                                    &s->platform.node, (uint32_t)o->windows, d);
+            status = fl_build_sweep(&s->w, path, &sweep, names[i], model, (uint32_t)o->repeat, &s->platform.node,
+                                    (uint32_t)o->windows, d);
         if (!status)
             status = complete(s, o, d);
         all->clipped += s && s->clipped;
@@ -328,7 +332,8 @@ fl_status fl_scenes_open(const fl_scene_options *o, const fl_texts *traces, fl_s
         return fl_refuse(d, "nothing to replay, expected a kernel trace, --programs FILE or --sweep FILE");
     fl_status status = FL_OK;
     fl_scene_options one = *o;
-    for (one.draw = 0; !status && one.draw < (o->draws ? o->draws : 1); one.draw++) {
+    fl_scene_resolve(&one);
+    for (one.draw = 0; !status && one.draw < one.draws; one.draw++) {
         for (size_t i = 0; !status && i < traces->count; i++)
             status = from_trace(&one, traces->item[i], scenes, d);
         if (!status && o->programs)

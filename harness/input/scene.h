@@ -9,7 +9,7 @@
 #include "sim/build.h"
 #include "sim/rates.h"
 
-typedef struct fl_scene_options {
+typedef struct fl_scene_options { /* as asked for; NULL and 0 where nobody did */
     const char *platform;
     int64_t gpus;         /* 0 = as many as the platform has, or the trace uses */
     const char *kinds;    /* file; NULL = what the trace names */
@@ -18,16 +18,25 @@ typedef struct fl_scene_options {
     const char *programs; /* programs file (traces/programs.h); NULL = none */
     double seconds;       /* about how long each program lasts; 0 = as its file says */
     fl_texts only;        /* workloads of the sweep or programs; none = all */
-    const char *model;    /* of a sweep: "table" or "fitted"; NULL = table */
-    int64_t repeat;       /* of a sweep's workloads; 0 = 1 */
-    int64_t windows;      /* of work; 0 = 20 */
-    int64_t seed;         /* 0 = 1 */
+    const char *model;    /* of a sweep: "table" or "fitted" */
+    int64_t repeat;       /* of a sweep's workloads */
+    int64_t windows;      /* of work */
+    int64_t seed;
     const char *arrivals; /* of requests (harness/input/arrivals_spec.h); NULL: each workload is one pass */
-    int64_t draws;        /* each scene under so many seeds of sensors, policies and arrivals; 0 = 1 */
+    int64_t draws;        /* each scene under so many seeds of sensors, policies and arrivals */
     int64_t draw;         /* which of them; set by fl_scenes_open */
     const char *variant;  /* added to the names of the workloads; NULL = nothing */
     fl_node_choice node;  /* which parts of the node are simulated, and how */
 } fl_scene_options;
+
+#define FL_MODEL_STANDARD "table"
+#define FL_REPEAT_STANDARD 1
+#define FL_WINDOWS_STANDARD 20
+#define FL_SEED_STANDARD 1
+
+/* Gives model, repeat, windows, seed and draws their standard where nobody asked for another: the command line first,
+ * then an experiment (fl_experiment_apply). */
+void fl_scene_resolve(fl_scene_options *o);
 
 typedef struct fl_scene {
     char *source;        /* path of the trace, programs or sweep */
@@ -52,7 +61,8 @@ typedef struct fl_scenes {
     size_t clipped; /* scenes whose ladder was cut to the clocks that were measured */
 } fl_scenes;
 
-/* One scene per kernel trace, one per program and one per workload of the sweep; all of them again for each draw. */
+/* One scene per kernel trace, one per program and one per workload of the sweep; all of them again for each draw.
+ * Resolves a copy of *o first. */
 fl_status fl_scenes_open(const fl_scene_options *o, const fl_texts *traces, fl_scenes *scenes, fl_diag *d);
 void fl_scenes_free(fl_scenes *s);
 /* FL_BAD_INPUT where an output among the options is a file that a scene was read from: trace, kinds, platform. */
@@ -65,43 +75,27 @@ fl_status fl_scenes_append(fl_scenes *all, fl_scenes *more, fl_diag *d);
 bool fl_node_clip(fl_node_spec *n, double sm_min, double sm_max, double mem_mhz);
 
 /* The options that all commands with a scene share, for their tables of options. */
-#define FL_SCENE_OPTIONS(o)                                                                                             \
-    {"platform",                                                                                                        \
-     "NAME",                                                                                                            \
-     FL_OPTION_TEXT,                                                                                                    \
-     &(o).platform,                                                                                                     \
-     0,                                                                                                                 \
-     0,                                                                                                                 \
-     "platform, or a path to its file (see foldline platforms)"},                                                       \
-        {"gpus", "N", FL_OPTION_INT, &(o).gpus, 1, 1024, "number of GPUs, instead of the platform's own"},              \
-        {"kinds", "FILE", FL_OPTION_TEXT, &(o).kinds, 0, 0, "how kinds of kernels depend on clocks"},                   \
-        {"assume", "HOW", FL_OPTION_TEXT, &(o).assume, 0, 0, "for unknown kinds: compute, memory or balanced"},         \
-        {"sweep", "FILE", FL_OPTION_TEXT, &(o).sweep, 0, 0, "measured settings; each of its workloads is replayed"},    \
-        {"programs",                                                                                                    \
-         "FILE",                                                                                                        \
-         FL_OPTION_TEXT,                                                                                                \
-         &(o).programs,                                                                                                 \
-         0,                                                                                                             \
-         0,                                                                                                             \
-         "programs made of kinds of kernels; each is replayed"},                                                        \
-        {"seconds",                                                                                                     \
-         "S",                                                                                                           \
-         FL_OPTION_REAL,                                                                                                \
-         &(o).seconds,                                                                                                  \
-         1e-3,                                                                                                          \
-         1e7,                                                                                                           \
-         "about how long each program lasts (as its file says)"},                                                       \
-        {"workload",                                                                                                    \
-         "NAME",                                                                                                        \
-         FL_OPTION_LIST,                                                                                                \
-         &(o).only,                                                                                                     \
-         0,                                                                                                             \
-         0,                                                                                                             \
-         "only this workload of the sweep or programs (may be repeated)"},                                              \
-        {"model", "KIND", FL_OPTION_TEXT, &(o).model, 0, 0, "of a sweep: table (interpolated) or fitted laws (table)"}, \
-        {"repeat", "N", FL_OPTION_INT, &(o).repeat, 1, 1e6, "runs each workload of the sweep N times over (1)"},        \
-        {"arrivals", "SPEC", FL_OPTION_TEXT, &(o).arrivals, 0, 0, FL_ARRIVALS_HELP}, FL_NODE_OPTIONS((o).node), {       \
-        "seed", "N", FL_OPTION_INT, &(o).seed, 1, 9e15, "seed of sensors and policies (1)"                              \
-    }
+/* clang-format off */
+#define FL_SCENE_OPTIONS(o)                                                                                            \
+    {"platform", "NAME", FL_OPTION_TEXT, &(o).platform, 0, 0,                                                          \
+     "platform, or a path to its file (see foldline platforms)"},                                                      \
+    {"gpus", "N", FL_OPTION_INT, &(o).gpus, 1, 1024, "number of GPUs, instead of the platform's own"},                 \
+    {"kinds", "FILE", FL_OPTION_TEXT, &(o).kinds, 0, 0, "how kinds of kernels depend on clocks"},                      \
+    {"assume", "HOW", FL_OPTION_TEXT, &(o).assume, 0, 0, "for unknown kinds: compute, memory or balanced"},            \
+    {"sweep", "FILE", FL_OPTION_TEXT, &(o).sweep, 0, 0, "measured settings; each of its workloads is replayed"},       \
+    {"programs", "FILE", FL_OPTION_TEXT, &(o).programs, 0, 0, "programs made of kinds of kernels; each is replayed"},  \
+    {"seconds", "S", FL_OPTION_REAL, &(o).seconds, 1e-3, 1e7,                                                          \
+     "about how long each program lasts (as its file says)"},                                                          \
+    {"workload", "NAME", FL_OPTION_LIST, &(o).only, 0, 0,                                                              \
+     "only this workload of the sweep or programs (may be repeated)"},                                                 \
+    {"model", "KIND", FL_OPTION_TEXT, &(o).model, 0, 0,                                                                \
+     "of a sweep: table (interpolated) or fitted laws (" FL_MODEL_STANDARD ")"},                                       \
+    {"repeat", "N", FL_OPTION_INT, &(o).repeat, 1, 1e6,                                                                \
+     "runs each workload of the sweep N times over (" FL_AS_TEXT(FL_REPEAT_STANDARD) ")"},                             \
+    {"arrivals", "SPEC", FL_OPTION_TEXT, &(o).arrivals, 0, 0, FL_ARRIVALS_HELP},                                       \
+    FL_NODE_OPTIONS((o).node),                                                                                         \
+    {"seed", "N", FL_OPTION_INT, &(o).seed, 1, 9e15,                                                                   \
+     "seed of sensors and policies (" FL_AS_TEXT(FL_SEED_STANDARD) ")"}
+/* clang-format on */
 
 #endif

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static fl_status take(const char *beside, fl_imported *run, fl_diag *d) {
+static fl_status join_telemetry(const char *beside, fl_imported *run, fl_diag *d) {
     const char *offset = fl_head_get(&run->kernels.head, "clock_offset_ns");
     if (!offset)
         return fl_import_note(
@@ -36,7 +36,7 @@ fl_status fl_trace_beside(const char *path, fl_imported *run, fl_diag *d) {
         return FL_OK;
     if (asprintf(&beside, "%.*s.telemetry.csv", (int)(size - 4), path) < 0)
         return fl_no_memory(d, NULL);
-    const fl_status s = access(beside, R_OK) ? FL_OK : take(beside, run, d);
+    const fl_status s = access(beside, R_OK) ? FL_OK : join_telemetry(beside, run, d);
     free(beside);
     return s;
 }

@@ -9,7 +9,7 @@ enum { NUMBERS_GPU = 9, NUMBERS_HOST = 6 };
 
 /* ---- writing ----------------------------------------------------------------------------------------------------- */
 
-static fl_status put(fl_head *h, const char *who, const char *what, const char *value, fl_diag *d) {
+static fl_status set_pair(fl_head *h, const char *who, const char *what, const char *value, fl_diag *d) {
     char key[64];
     snprintf(key, sizeof key, "%s.%s", who, what);
     return fl_head_set(h, key, value) ? FL_OK : fl_no_memory(d, "the facts");
@@ -25,7 +25,7 @@ static fl_status put_ladder(fl_head *h, const char *who, const char *what, fl_la
         return fl_no_memory(d, "the facts");
     for (uint32_t i = 0; i < l.count; i++)
         fprintf(f, "%s%d", i ? "/" : "", l.mhz[i]);
-    fl_status s = fclose(f) ? fl_no_memory(d, "the facts") : put(h, who, what, text, d);
+    fl_status s = fclose(f) ? fl_no_memory(d, "the facts") : set_pair(h, who, what, text, d);
     free(text);
     return s;
 }
@@ -35,7 +35,7 @@ static fl_status put_numbers(fl_head *h, const char *who, const double *v, int c
     int at = 0;
     for (int i = 0; i < count; i++)
         at += snprintf(text + at, sizeof text - (size_t)at, "%s%.17g", i ? "/" : "", v[i]);
-    return put(h, who, "numbers", text, d);
+    return set_pair(h, who, "numbers", text, d);
 }
 
 fl_status fl_facts_to_head(const fl_facts *facts, fl_head *h, fl_diag *d) {
@@ -44,7 +44,7 @@ fl_status fl_facts_to_head(const fl_facts *facts, fl_head *h, fl_diag *d) {
                                        c->peak_bytes_per_s, c->cores,       c->apu};
     fl_status s = put_numbers(h, "host", host, NUMBERS_HOST, d);
     if (!s && c->name && *c->name)
-        s = put(h, "host", "name", c->name, d);
+        s = set_pair(h, "host", "name", c->name, d);
     if (!s)
         s = put_ladder(h, "host", "cpu_mhz", c->cpu, d);
     if (!s)
@@ -56,7 +56,7 @@ fl_status fl_facts_to_head(const fl_facts *facts, fl_head *h, fl_diag *d) {
         const double v[NUMBERS_GPU] = {g->default_sm_mhz,   g->default_mem_mhz, g->power_min_w,
                                        g->power_max_w,      g->power_default_w, g->tdp_w,
                                        g->peak_bytes_per_s, g->sm_count,        g->cores_per_sm};
-        s = put(h, who, "name", g->name && *g->name ? g->name : "GPU", d);
+        s = set_pair(h, who, "name", g->name && *g->name ? g->name : "GPU", d);
         if (!s)
             s = put_ladder(h, who, "sm_mhz", g->sm, d);
         if (!s)

@@ -14,7 +14,7 @@
 
 /* ---- writing ---- */
 
-static bool put(fl_head *h, const char *before, const char *name, const char *text) {
+static bool set_pair(fl_head *h, const char *before, const char *name, const char *text) {
     char key[128];
     snprintf(key, sizeof key, "%s%s", before, name);
     return text && fl_head_set(h, key, text);
@@ -57,12 +57,13 @@ static bool put_param(fl_head *h, const fl_instance *in, uint32_t index) {
     if (row->type == FL_PARAM_TABLE || row->type == FL_PARAM_LIST) {
         const fl_table t = fl_instance_param_table(in, index);
         char *all = row->type == FL_PARAM_TABLE ? table_text(&t) : list_text(&t);
-        const bool ok = !t.row_count ? all != NULL : put(h, row->type == FL_PARAM_TABLE ? TABLE : SET, row->name, all);
+        const bool ok =
+            !t.row_count ? all != NULL : set_pair(h, row->type == FL_PARAM_TABLE ? TABLE : SET, row->name, all);
         free(all);
         return ok;
     }
     fl_instance_param_text(in, index, text, sizeof text);
-    return !*text || put(h, SET, row->name, text);
+    return !*text || set_pair(h, SET, row->name, text);
 }
 
 fl_status fl_policy_head_put(fl_head *h, const fl_policy *policy, const fl_facts *facts, const fl_layer *layer,

@@ -91,8 +91,8 @@ static fl_status open_shown(const fl_decisions *log, shown *k, fl_diag *d) {
     return FL_OK;
 }
 
-static fl_status show(const fl_decisions *log, const char *path, size_t step, const shown *k, fl_sample *sample,
-                      fl_diag *d) {
+static fl_status show_kernels(const fl_decisions *log, const char *path, size_t step, const shown *k, fl_sample *sample,
+                              fl_diag *d) {
     const size_t first = before(log->kernels_until, step), count = log->kernels_until[step] - first;
     for (size_t i = 0; i < count; i++) {
         const fl_logged_kernel *from = &log->kernel[first + i];
@@ -136,7 +136,7 @@ fl_status fl_replay(const fl_decisions *log, const char *path, fl_instance *in, 
         for (uint32_t g = 0; g < log->gpu_count; g++)
             fill(log, i, g + 1, c.gpu_signal, &gpu[g].valid, &gpu[g].fresh, gpu[g].value);
         const fl_decision *dec;
-        if (log->has_kernels && (s = show(log, path, i, &kernels, &sample, d)))
+        if (log->has_kernels && (s = show_kernels(log, path, i, &kernels, &sample, d)))
             break;
         if ((s = fl_instance_step(in, &sample, &dec, d)))
             break;

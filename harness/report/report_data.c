@@ -10,22 +10,12 @@
 #include <string.h>
 #include <unistd.h>
 
-static const char *const column_name[FL_REPORT_COLUMNS] = {"energy_j",
-                                                           "makespan_s",
-                                                           "mean_power_w",
-                                                           "slowdown",
-                                                           "worst_window_slowdown",
-                                                           "regret_static_pct",
-                                                           "regret_clairvoyant_pct",
-                                                           "violated",
-                                                           "switches",
-                                                           "energy_saving_pct",
-                                                           "edp",
-                                                           "ed2p",
-                                                           "reward_regret",
-                                                           "latency_mean_s",
-                                                           "latency_p99_s",
-                                                           "energy_per_request_j"};
+/* clang-format off */
+static const char *const column_name[FL_REPORT_COLUMNS] = {
+    "energy_j", "makespan_s", "mean_power_w", "slowdown", "worst_window_slowdown", "regret_static_pct",
+    "regret_clairvoyant_pct", "violated", "switches", "energy_saving_pct", "edp", "ed2p", "reward_regret",
+    "latency_mean_s", "latency_p99_s", "energy_per_request_j"};
+/* clang-format on */
 
 fl_status fl_names_index(fl_names *n, const char *text, size_t *index, fl_diag *d) {
     if (n->count && !strcmp(n->item[n->count - 1], text)) { /* rows come in runs of the same name */
@@ -60,7 +50,7 @@ typedef struct loader {
     bool headed;
 } loader;
 
-static size_t find(const fl_csv_row *r, const char *name) {
+static size_t find_column(const fl_csv_row *r, const char *name) {
     for (size_t i = 0; i < r->count; i++)
         if (!strcmp(r->field[i].text, name))
             return i;
@@ -70,9 +60,9 @@ static size_t find(const fl_csv_row *r, const char *name) {
 static fl_status header(loader *l, const fl_csv_row *r, fl_diag *d) {
     static const char *const text[TEXTS] = {"workload", "policy", "seed", "platform", "variant"};
     for (size_t i = 0; i < TEXTS; i++)
-        l->text_at[i] = find(r, text[i]);
+        l->text_at[i] = find_column(r, text[i]);
     for (size_t i = 0; i < FL_REPORT_COLUMNS; i++)
-        l->value_at[i] = find(r, column_name[i]);
+        l->value_at[i] = find_column(r, column_name[i]);
     l->width = r->count;
     l->headed = true;
     if (l->text_at[WORKLOAD] == SIZE_MAX || l->text_at[POLICY] == SIZE_MAX ||
@@ -108,7 +98,7 @@ static void plain_name(const char *workload, const char *variant, char *text, si
     snprintf(text, size, "%.*s", (int)(tagged ? all - end : all), workload);
 }
 
-static fl_status take(void *user, const fl_csv_row *row, fl_diag *d) {
+static fl_status read_row(void *user, const fl_csv_row *row, fl_diag *d) {
     loader *l = user;
     fl_report_data *r = l->r;
     if (!l->headed)
@@ -193,7 +183,7 @@ fl_status fl_report_read(const char *csv, fl_report_data *r, fl_diag *d) {
     loader l = {.r = r};
     fl_csv_options options = {.trim = true};
     *r = (fl_report_data){.path = strdup(csv)};
-    fl_status s = r->path ? fl_csv_read(csv, &options, NULL, take, &l, d) : fl_no_memory(d, "the report");
+    fl_status s = r->path ? fl_csv_read(csv, &options, NULL, read_row, &l, d) : fl_no_memory(d, "the report");
     if (!s && !r->row_count)
         s = fl_fail(d, FL_BAD_INPUT, csv, 0, 0, "no row of a workload, expected the CSV of compare, sweep or merge");
     if (!s && !SHA256File(csv, r->sha256))

@@ -25,7 +25,7 @@ typedef struct curves {
 static const char *const column[8] = {"workload", "policy", "platform",      "variant",
                                       "step",     "low",    "reward_regret", "high"};
 
-static fl_status take(void *user, const fl_csv_row *row, fl_diag *d) {
+static fl_status read_row(void *user, const fl_csv_row *row, fl_diag *d) {
     curves *c = user;
     if (!c->headed) {
         for (size_t k = 0; k < 8; k++) {
@@ -90,7 +90,7 @@ static void draw_policy(const fl_chart *c, const mark *m, size_t n, const char *
     fl_chart_group_end(c);
 }
 
-static void draw(FILE *f, const curves *c, size_t group, const fl_looks *looks) {
+static void draw_curves(FILE *f, const curves *c, size_t group, const fl_looks *looks) {
     fl_chart chart;
     char alt[400];
     double least = HUGE_VAL, most = 0;
@@ -133,7 +133,7 @@ fl_status fl_figures_regret(FILE *f, const fl_report_data *r, const fl_looks *lo
     *drawn = 0;
     if (!r->regret_path)
         return FL_OK;
-    fl_status s = fl_csv_read(r->regret_path, &options, NULL, take, &c, d);
+    fl_status s = fl_csv_read(r->regret_path, &options, NULL, read_row, &c, d);
     if (!s && c.count) {
         fl_legend_begin(f);
         for (size_t i = 0; i < looks->legend.count; i++)
@@ -142,7 +142,7 @@ fl_status fl_figures_regret(FILE *f, const fl_report_data *r, const fl_looks *lo
         fl_legend_end(f);
         fputs("<div class=\"figures\">\n", f);
         for (; *drawn < c.group.count && *drawn < FIGURES_MAX; ++*drawn)
-            draw(f, &c, *drawn, looks);
+            draw_curves(f, &c, *drawn, looks);
         fputs("</div>\n", f);
         if (c.group.count > *drawn)
             fprintf(f, "<p class=\"note\">%zu of %zu workloads and variants are drawn; the file has them all.</p>\n",

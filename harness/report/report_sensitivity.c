@@ -113,7 +113,7 @@ static void draw_line(const fl_chart *c, const fl_summary *s, const fl_study_poi
     free(y);
 }
 
-static void draw(FILE *f, const fl_summary *s, const fl_study *t, bool slowdown) {
+static void draw_study(FILE *f, const fl_summary *s, const fl_study *t, bool slowdown) {
     const char *what = slowdown ? "slowdown" : fl_merit_name(s->scope->data);
     char alt[256], label[64], x_label[200];
     const bool many = t->rest.count > FL_CHART_COLOURS;
@@ -199,8 +199,8 @@ typedef struct drawing {
 
 static void draw_both(void *user, const fl_study *t) {
     drawing *w = user;
-    draw(w->f, w->s, t, false);
-    draw(w->f, w->s, t, true);
+    draw_study(w->f, w->s, t, false);
+    draw_study(w->f, w->s, t, true);
     w->drawn += 2;
 }
 

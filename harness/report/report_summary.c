@@ -105,8 +105,8 @@ static fl_status ranks(fl_summary *s, fl_diag *d) {
 fl_status fl_summary_make(const fl_scope *sc, const fl_bootstrap *b, const char *reference, fl_summary *out,
                           fl_diag *d) {
     *out = (fl_summary){.scope = sc, .bootstrap = *b, .count = sc->policy_count};
-    if (!b->draws && sc->policy_count > 100) /* a grid: seconds, not minutes */
-        out->bootstrap.draws = 400;
+    if (!b->draws) /* of a grid: seconds, not minutes */
+        out->bootstrap.draws = sc->policy_count > FL_GRID_POLICIES ? FL_DRAWS_GRID : FL_DRAWS_STANDARD;
     out->item = calloc(out->count + 1, sizeof *out->item);
     out->order = calloc(out->count + 1, sizeof *out->order);
     out->merit = fl_scope_merit(sc);

@@ -25,7 +25,11 @@ typedef struct fl_summary {
     bool ranked, paired; /* there are at least two policies */
 } fl_summary;
 
-/* reference: label of the policy to hold the others against, or NULL. */
+#define FL_DRAWS_GRID 400 /* of the bootstrap, above so many policies */
+#define FL_GRID_POLICIES 100
+
+/* b->draws: 0 = as many as fit the number of policies. reference: label of the policy to hold the others against, or
+ * NULL. */
 fl_status fl_summary_make(const fl_scope *s, const fl_bootstrap *b, const char *reference, fl_summary *out, fl_diag *d);
 void fl_summary_free(fl_summary *s);
 

@@ -47,7 +47,7 @@ void fl_cell_number(FILE *f, double value, int digits) {
     fputs("</td>", f);
 }
 
-void fl_cell_interval(FILE *f, const fl_interval *x, double scale, int digits) {
+static void cell_interval(FILE *f, const fl_interval *x, double scale, int digits) {
     if (!isfinite(x->mean) || !isfinite(x->low) || x->low == x->high) { /* no width, nothing to tell */
         fl_cell_number(f, x->mean * scale, digits);
         return;
@@ -126,11 +126,10 @@ void fl_table_policies(FILE *f, const fl_summary *s, const fl_looks *looks, cons
     for (size_t k = 0; k < s->count && k < POLICY_ROWS_MAX; k++) {
         const fl_policy_summary *p = &s->item[s->order[k]];
         policy_head(f, fl_summary_name(s, s->order[k]), p->baseline, &looks->of[p->policy]);
-        fl_cell_interval(f, &p->merit, 1, 2);
+        cell_interval(f, &p->merit, 1, 2);
         for (size_t c = 0; c < sizeof policy_column / sizeof *policy_column; c++)
             if (anywhere(s, policy_column[c].column))
-                fl_cell_interval(f, &p->value[policy_column[c].column], policy_column[c].scale,
-                                 policy_column[c].digits);
+                cell_interval(f, &p->value[policy_column[c].column], policy_column[c].scale, policy_column[c].digits);
         fl_cell_number(f, p->value[FL_REPORT_SWITCHES].mean, 0);
         fl_cell_number(f, p->violations, 0);
         fl_cell_number(f, (double)p->value[FL_REPORT_ENERGY_J].runs, 0);
@@ -182,15 +181,15 @@ void fl_table_pairs(FILE *f, const fl_summary *s, const char *id) {
                   "</td><td data-v=\"\"></td><td data-v=\"0\">0</td>",
                   f);
         } else {
-            fl_cell_interval(f, &p->merit_pair.difference, 1, 2);
+            cell_interval(f, &p->merit_pair.difference, 1, 2);
             fl_cell_text_put(f, verdict(p));
             fl_cell_number(f, (double)p->merit_pair.wins, 0);
             fl_cell_number(f, (double)p->merit_pair.ties, 0);
             fl_cell_number(f, (double)p->merit_pair.losses, 0);
-            fl_cell_interval(f, &p->slowdown_pair.difference, 1, 2);
+            cell_interval(f, &p->slowdown_pair.difference, 1, 2);
         }
         if (s->ranked) {
-            fl_cell_interval(f, &p->rank.rank, 1, 2);
+            cell_interval(f, &p->rank.rank, 1, 2);
             fl_cell_number(f, p->baseline ? (double)NAN : (double)p->rank.firsts, 0);
         }
         fputs("</tr>\n", f);
@@ -246,7 +245,7 @@ static fl_status put_workload(FILE *f, const fl_report_data *r, const fl_report_
         for (size_t i = 0; i < count; i++)
             value[i] = row[i].value[workload_column[k].column];
         s = fl_bootstrap_mean(value, 1, count, b, &x, d);
-        fl_cell_interval(f, &x, workload_column[k].scale, workload_column[k].digits);
+        cell_interval(f, &x, workload_column[k].scale, workload_column[k].digits);
     }
     fputs("</tr>\n", f);
     return s;

@@ -8,7 +8,7 @@
 /* id: of the table element, unique in the page. */
 void fl_table_policies(FILE *f, const fl_summary *s, const fl_looks *looks, const char *id);
 void fl_table_pairs(FILE *f, const fl_summary *s, const char *id);
-/* Every workload under every policy, intervals over the seeds. */
+/* Every workload under every policy, intervals over the seeds; b->draws 0 = 1000. */
 fl_status fl_table_workloads(FILE *f, const fl_report_data *r, const fl_bootstrap *b, fl_diag *d);
 
 /* From the records beside the result; nothing where they are not there. */
@@ -21,6 +21,5 @@ void fl_cell_head(FILE *f, const char *text); /* of a column of numbers */
 void fl_cell_head_text(FILE *f, const char *text);
 void fl_cell_text_put(FILE *f, const char *text);
 void fl_cell_number(FILE *f, double value, int digits);
-void fl_cell_interval(FILE *f, const fl_interval *x, double scale, int digits);
 
 #endif

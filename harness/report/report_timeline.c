@@ -9,7 +9,8 @@
 
 enum { DEVICES_MAX = 16, POINTS_MAX = 1200 };
 
-size_t fl_signal_index(const fl_telemetry *t, const char *name) {
+/* Index of a signal, SIZE_MAX where the file does not have it. */
+static size_t signal_index(const fl_telemetry *t, const char *name) {
     for (size_t i = 0; i < t->signal_count; i++)
         if (!strcmp(t->signal[i], name))
             return i;
@@ -49,7 +50,7 @@ static size_t gather(fl_share *x, size_t n) {
 }
 
 fl_status fl_residency(const fl_telemetry *t, const char *path, fl_share **list, size_t *count, fl_diag *d) {
-    const size_t clock = fl_signal_index(t, "sm_mhz");
+    const size_t clock = signal_index(t, "sm_mhz");
     int64_t last[DEVICES_MAX];
     bool seen[DEVICES_MAX] = {0};
     double all = 0;
@@ -135,7 +136,7 @@ static size_t series(const fl_telemetry *t, int32_t device, size_t signal, bool 
     return n;
 }
 
-static void draw(FILE *f, const fl_telemetry *t, const char *name, size_t signal, bool clock) {
+static void draw_signal(FILE *f, const fl_telemetry *t, const char *name, size_t signal, bool clock) {
     fl_chart c;
     double x[POINTS_MAX + 2], y[POINTS_MAX + 2];
     char alt[400];
@@ -214,10 +215,10 @@ fl_status fl_figures_timeline(FILE *f, const char *path, fl_diag *d) {
     if (!s)
         s = fl_residency(&t, path, &share, &shares, d);
     if (!s) {
-        const size_t power = fl_signal_index(&t, "power_w");
-        draw(f, &t, name, fl_signal_index(&t, "sm_mhz"), true);
+        const size_t power = signal_index(&t, "power_w");
+        draw_signal(f, &t, name, signal_index(&t, "sm_mhz"), true);
         if (power != SIZE_MAX)
-            draw(f, &t, name, power, false);
+            draw_signal(f, &t, name, power, false);
         if (shares)
             draw_residency(f, share, shares, name);
     }

@@ -16,7 +16,4 @@ enum { FL_SHARES_MAX = 24 }; /* more distinct clocks than this are put into clas
  * --timeline writes it. FL_BAD_INPUT where there is no sm_mhz. */
 fl_status fl_residency(const fl_telemetry *t, const char *path, fl_share **list, size_t *count, fl_diag *d);
 
-/* Index of a signal, SIZE_MAX where the file does not have it. */
-size_t fl_signal_index(const fl_telemetry *t, const char *name);
-
 #endif

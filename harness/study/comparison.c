@@ -13,7 +13,7 @@ fl_status fl_comparison_add(fl_comparison *c, const fl_row_result *row, fl_diag 
     return FL_OK;
 }
 
-/* Means over workloads and seeds, cells that are not defined left out; `violated` counts. */
+/* Rows of one mean, over workloads and seeds. */
 static bool same_group(const fl_row_result *a, const fl_row_result *b) {
     return !strcmp(a->policy, b->policy) &&
            (a->variant && b->variant ? !strcmp(a->variant, b->variant) : a->variant == b->variant);
@@ -33,72 +33,25 @@ static fl_status mean_label(fl_comparison *c, const fl_row_result *row, const ch
 }
 
 fl_status fl_comparison_means(fl_comparison *c, fl_diag *d) {
-    size_t rows = c->count;
-    double *value = malloc((rows + 1) * sizeof *value);
-    if (!value)
-        return fl_no_memory(d, "the comparison");
-    fl_status s = FL_OK;
+    const size_t rows = c->count;
+    const fl_row_result **group = malloc((rows + 1) * sizeof *group);
+    double *room = malloc((rows + 1) * sizeof *room);
+    fl_status s = group && room ? FL_OK : fl_no_memory(d, "the comparison");
     for (size_t i = 0; !s && i < rows; i++) {
-        bool seen = false;
-        for (size_t k = 0; k < i; k++)
-            seen |= same_group(&c->row[k], &c->row[i]);
-        if (seen)
-            continue;
         fl_row_result mean = {.workload = "mean", .seed = c->row[i].seed};
-        s = mean_label(c, &c->row[i], &mean.policy, d);
-        if (s)
-            break;
-        double half;
-#define FL_MEAN(field)                                                                                                 \
-    do {                                                                                                               \
-        size_t n = 0;                                                                                                  \
-        for (size_t k = i; k < rows; k++)                                                                              \
-            if (same_group(&c->row[k], &c->row[i]))                                                                    \
-                value[n++] = (double)c->row[k].field;                                                                  \
-        fl_mean_interval(value, n, &mean.field, &half);                                                                \
-    } while (0)
-        FL_MEAN(score.energy_j);
-        FL_MEAN(score.makespan_s);
-        FL_MEAN(score.mean_power_w);
-        FL_MEAN(score.peak_power_w);
-        FL_MEAN(score.edp);
-        FL_MEAN(score.ed2p);
-        FL_MEAN(score.slowdown);
-        FL_MEAN(score.worst_window_slowdown);
-        FL_MEAN(score.regret_static_j);
-        FL_MEAN(score.regret_static_pct);
-        FL_MEAN(score.regret_clairvoyant_j);
-        FL_MEAN(score.regret_clairvoyant_pct);
-        FL_MEAN(score.regret_at_own_slowdown_j);
-        FL_MEAN(energy_saving_pct);
-        FL_MEAN(node_energy_j);
-        FL_MEAN(policy_cost_s);
-        FL_MEAN(oracle_j);
-        FL_MEAN(oracle_bound_j);
-        FL_MEAN(oracle_gap_pct);
-        FL_MEAN(reward_regret);
-        FL_MEAN(latency.mean_s);
-        FL_MEAN(latency.p50_s);
-        FL_MEAN(latency.p90_s);
-        FL_MEAN(latency.p95_s);
-        FL_MEAN(latency.p99_s);
-        FL_MEAN(latency.max_s);
-        FL_MEAN(energy_per_request_j);
-        FL_MEAN(offered_load);
-#undef FL_MEAN
-        size_t n = 0;
-        uint64_t switches = 0;
+        size_t before = 0, n = 0;
+        while (before < i && !same_group(&c->row[before], &c->row[i]))
+            before++;
+        if (before < i || (s = mean_label(c, &c->row[i], &mean.policy, d)))
+            continue;
         for (size_t k = i; k < rows; k++)
-            if (same_group(&c->row[k], &c->row[i])) {
-                mean.violated += c->row[k].violated;
-                switches += c->row[k].score.switches;
-                mean.workloads += c->row[k].seed == mean.seed;
-                n++;
-            }
-        mean.score.switches = (switches + n / 2) / n;
+            if (same_group(&c->row[k], &c->row[i]))
+                group[n++] = &c->row[k];
+        fl_row_mean(group, n, room, &mean);
         s = fl_comparison_add(c, &mean, d);
     }
-    free(value);
+    free(group);
+    free(room);
     c->mean_first = rows;
     return s;
 }

@@ -2,8 +2,7 @@
 #ifndef FL_COMPARISON_H
 #define FL_COMPARISON_H
 
-#include "harness/base/json_out.h"
-#include "harness/study/trial.h"
+#include "harness/study/row_columns.h"
 
 typedef struct fl_comparison {
     fl_row_result *row; /* scene by scene: the baselines, then policy by policy, seed by seed; at the end the means */
@@ -18,18 +17,10 @@ typedef struct fl_comparison {
 fl_status fl_comparison_run(const fl_comparison_options *o, fl_comparison *c, fl_diag *d);
 void fl_comparison_free(fl_comparison *c);
 
-/* The cell of a row by the name of a column of the CSV, slowdown_pct, energy_kj, or one of harness/study/measure.h; NAN
- * where the row does not have it. FL_BAD_INPUT where there is no such column. */
-fl_status fl_comparison_value(const fl_row_result *row, const char *name, double *value, fl_diag *d);
-
 /* The parts of it that other replays build their rows with. A row that was added belongs to the comparison. */
 fl_status fl_comparison_add(fl_comparison *c, const fl_row_result *row, fl_diag *d);
 /* Means over workloads and seeds of all rows so far. */
 fl_status fl_comparison_means(fl_comparison *c, fl_diag *d);
-/* One row as a line of CSV, and the line above the first. */
-void fl_row_head(FILE *f);
-void fl_row_put(FILE *f, const fl_row_result *row);
-void fl_row_json(cJSON *into, const fl_row_result *row); /* the same columns as keys; null where not finite */
 
 /* All rows as CSV, through a temporary file. */
 fl_status fl_comparison_write(const fl_comparison *c, const char *path, fl_diag *d);

@@ -6,141 +6,6 @@
 #include <math.h>
 #include <string.h>
 
-typedef enum fl_cell { TEXT, NAME, REAL, COUNT } fl_cell; /* NAME: a text elsewhere, or NULL */
-
-typedef struct fl_column {
-    const char *name;
-    size_t offset;
-    fl_cell cell;
-} fl_column;
-
-#define SCORE(field) #field, offsetof(fl_row_result, score.field)
-#define ROW(field) #field, offsetof(fl_row_result, field)
-
-static const fl_column columns[] = {{SCORE(energy_j), REAL},
-                                    {SCORE(makespan_s), REAL},
-                                    {SCORE(mean_power_w), REAL},
-                                    {SCORE(slowdown), REAL},
-                                    {SCORE(worst_window_slowdown), REAL},
-                                    {SCORE(regret_static_j), REAL},
-                                    {SCORE(regret_static_pct), REAL},
-                                    {SCORE(regret_clairvoyant_pct), REAL},
-                                    {SCORE(regret_at_own_slowdown_j), REAL},
-                                    {ROW(violated), REAL},
-                                    {SCORE(switches), COUNT},
-                                    {ROW(seed), COUNT},
-                                    {ROW(energy_saving_pct), REAL},
-                                    {SCORE(peak_power_w), REAL},
-                                    {ROW(node_energy_j), REAL},
-                                    {SCORE(edp), REAL},
-                                    {SCORE(ed2p), REAL},
-                                    {ROW(oracle_j), REAL},
-                                    {ROW(oracle_bound_j), REAL},
-                                    {ROW(oracle_gap_pct), REAL},
-                                    {ROW(policy_cost_s), REAL},
-                                    {ROW(reward_regret), REAL},
-                                    {ROW(platform), NAME},
-                                    {ROW(variant), NAME},
-                                    {ROW(note), TEXT},
-                                    {"latency_mean_s", offsetof(fl_row_result, latency.mean_s), REAL},
-                                    {"latency_p50_s", offsetof(fl_row_result, latency.p50_s), REAL},
-                                    {"latency_p90_s", offsetof(fl_row_result, latency.p90_s), REAL},
-                                    {"latency_p95_s", offsetof(fl_row_result, latency.p95_s), REAL},
-                                    {"latency_p99_s", offsetof(fl_row_result, latency.p99_s), REAL},
-                                    {"latency_max_s", offsetof(fl_row_result, latency.max_s), REAL},
-                                    {ROW(energy_per_request_j), REAL},
-                                    {ROW(offered_load), REAL}};
-
-fl_status fl_comparison_value(const fl_row_result *row, const char *name, double *value, fl_diag *d) {
-    static const fl_kept nothing = {
-        .run = {.last_sm_mhz = NAN, .last_mem_mhz = NAN, .last_cpu_mhz = NAN, .hottest_c = NAN}};
-    if (!strcmp(name, "slowdown_pct")) {
-        *value = 100 * row->score.slowdown;
-        return FL_OK;
-    }
-    if (!strcmp(name, "energy_kj")) {
-        *value = row->score.energy_j * 1e-3;
-        return FL_OK;
-    }
-    for (size_t k = 0; k < sizeof columns / sizeof *columns; k++) {
-        const char *at = (const char *)row + columns[k].offset;
-        uint64_t count;
-        if (columns[k].cell == TEXT || columns[k].cell == NAME || strcmp(name, columns[k].name) != 0)
-            continue;
-        if (columns[k].cell == REAL)
-            memcpy(value, at, sizeof *value);
-        else
-            memcpy(&count, at, sizeof count), *value = (double)count;
-        return FL_OK;
-    }
-    const fl_kept *kept = row->kept ? row->kept : &nothing;
-    fl_status s = fl_measure(&kept->run, row->kept ? &kept->watch : NULL, name, value, d);
-    const char *names[sizeof columns / sizeof *columns + 2] = {"slowdown_pct", "energy_kj"};
-    for (size_t k = 0; k < sizeof columns / sizeof *columns; k++)
-        names[k + 2] = columns[k].name;
-    const char *near = s ? fl_nearest(name, names, sizeof names / sizeof *names) : NULL;
-    return near ? fl_refuse(d, "no column '%s', did you mean '%s'?", name, near) : s;
-}
-
-void fl_row_head(FILE *f) {
-    fputs("workload,policy", f);
-    for (size_t k = 0; k < sizeof columns / sizeof *columns; k++)
-        fprintf(f, ",%s", columns[k].name);
-    fputc('\n', f);
-}
-
-void fl_row_put(FILE *f, const fl_row_result *row) {
-    fl_csv_put(f, row->workload);
-    fputc(',', f);
-    fl_csv_put(f, row->policy);
-    for (size_t k = 0; k < sizeof columns / sizeof *columns; k++) {
-        const char *at = (const char *)row + columns[k].offset, *name;
-        char text[32];
-        double real;
-        uint64_t count;
-        fputc(',', f);
-        switch (columns[k].cell) {
-        case REAL:
-            memcpy(&real, at, sizeof real), fputs(fl_cell_text(real, text), f);
-            break;
-        case COUNT:
-            memcpy(&count, at, sizeof count), fprintf(f, "%llu", (unsigned long long)count);
-            break;
-        case TEXT:
-            fl_csv_put(f, at);
-            break;
-        case NAME:
-            memcpy(&name, at, sizeof name), fl_csv_put(f, name ? name : "");
-            break;
-        }
-    }
-    fputc('\n', f);
-}
-
-void fl_row_json(cJSON *into, const fl_row_result *row) {
-    cJSON_AddStringToObject(into, "workload", row->workload);
-    cJSON_AddStringToObject(into, "policy", row->policy);
-    for (size_t k = 0; k < sizeof columns / sizeof *columns; k++) {
-        const char *at = (const char *)row + columns[k].offset, *name;
-        double real;
-        uint64_t count;
-        switch (columns[k].cell) {
-        case REAL:
-            memcpy(&real, at, sizeof real), fl_json_add_real(into, columns[k].name, real);
-            break;
-        case COUNT:
-            memcpy(&count, at, sizeof count), cJSON_AddNumberToObject(into, columns[k].name, (double)count);
-            break;
-        case TEXT:
-            cJSON_AddStringToObject(into, columns[k].name, at);
-            break;
-        case NAME:
-            memcpy(&name, at, sizeof name), cJSON_AddStringToObject(into, columns[k].name, name ? name : "");
-            break;
-        }
-    }
-}
-
 fl_status fl_comparison_write(const fl_comparison *c, const char *path, fl_diag *d) {
     fl_output *o = fl_output_open(path, d);
     if (!o)
@@ -248,7 +113,7 @@ void fl_comparison_print(const fl_comparison *c, const fl_comparison_options *o,
         add_number(&g, r->latency.p99_s);
         add_number(&g, r->energy_per_request_j);
     }
-    const size_t draws = o->draws ? (size_t)o->draws : 1;
+    const size_t draws = (size_t)o->draws;
     size_t plain = 0; /* a mean is over the workloads of one variant */
     for (size_t i = 0; i < o->scenes->count; i++)
         plain += !o->scenes->item[i]->variant;
@@ -260,7 +125,6 @@ void fl_comparison_print(const fl_comparison *c, const fl_comparison_options *o,
         fprintf(out, ", bound on the slowdown %g %%", 100 * o->bound);
     fprintf(out, ", objective %s\n\n", fl_objective_names[o->objective]);
     fl_grid_print(&g, 1u + each + platforms, out);
-    fl_grid_free(&g);
     if (!each)
         note_partial(c, out);
     if (requests)

@@ -283,9 +283,7 @@ static void add_cell(fl_grid *g, cell x, int digits, bool half) {
 void fl_draws_print(const fl_comparison *c, const fl_comparison_options *o, bool each, FILE *out) {
     static const char *const head[] = {"workload",         "policy",       "energy kJ",  "saving %",
                                        "energy regret kJ", "Eq. 3 regret", "slowdown %", "switches"};
-    fl_grid g = {.columns = 8};
-    for (size_t k = 0; k < g.columns; k++)
-        fl_grid_add(&g, "%s", head[k]);
+    fl_grid g = FL_GRID_HEADED(head);
     for (size_t i = 0; i < c->mean_first; i++) {
         bool first = true;
         for (size_t k = 0; k < i && first; k++)
@@ -306,5 +304,4 @@ void fl_draws_print(const fl_comparison *c, const fl_comparison_options *o, bool
     fprintf(out, "distribution replay, mean over %u seed%s%s; +- is the 95 %% interval over seeds\n\n", o->seeds,
             o->seeds == 1 ? "" : "s", each ? "" : " and all workloads");
     fl_grid_print(&g, 2, out);
-    fl_grid_free(&g);
 }

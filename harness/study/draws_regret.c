@@ -16,7 +16,7 @@ static bool together(const fl_row_result *a, const fl_row_result *b) {
            same_text(a->variant, b->variant) && same_text(a->platform, b->platform);
 }
 
-static void put(FILE *f, const fl_row_result *r, size_t mark, const fl_interval *x) {
+static void write_mark(FILE *f, const fl_row_result *r, size_t mark, const fl_interval *x) {
     char text[3][32];
     fl_csv_put(f, r->workload);
     fputc(',', f);
@@ -33,7 +33,7 @@ fl_status fl_draws_write_regret(const fl_comparison *c, const char *path, uint64
     fl_output *o = fl_output_open(path, d);
     double *value = malloc((c->count + 1) * sizeof *value);
     fl_status s = !o ? d->status : value ? FL_OK : fl_no_memory(d, "the regret");
-    const fl_bootstrap b = {.seed = seed};
+    const fl_bootstrap b = {.seed = seed, .draws = FL_DRAWS_STANDARD};
     if (!s)
         fputs("workload,policy,platform,variant,step,runs,reward_regret,low,high\n", fl_output_file(o));
     for (size_t i = 0, end; !s && i < c->mean_first; i = end) {
@@ -48,7 +48,7 @@ fl_status fl_draws_write_regret(const fl_comparison *c, const char *path, uint64
                 value[k - i] = c->row[k].kept->watch.regret_mark[m];
             s = fl_bootstrap_mean(value, 1, end - i, &b, &x, d);
             if (!s)
-                put(fl_output_file(o), &c->row[i], m, &x);
+                write_mark(fl_output_file(o), &c->row[i], m, &x);
         }
     }
     free(value);

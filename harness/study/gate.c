@@ -24,7 +24,7 @@ fl_status fl_gate_parse(const char *text, fl_gate_rule *rule, fl_diag *d) {
     if (end == number || end[rule->relative] || !isfinite(limit) || (rule->sign == '<' ? limit > 0 : limit < 0))
         return fl_refuse(d, "gate '%s': '%s', expected a number such as +1%% (>), -1%% (<) or 1%% (!)", text, number);
     rule->limit = fabs(limit);
-    fl_status s = fl_comparison_value(&none, rule->metric, &ignored, d);
+    fl_status s = fl_row_value(&none, rule->metric, &ignored, d);
     if (!s && !(rule->text = strdup(text)))
         s = fl_no_memory(d, "the gate");
     return s;
@@ -53,7 +53,7 @@ void fl_gate_record_free(fl_gate_record *r) {
     *r = (fl_gate_record){0};
 }
 
-static fl_gate_row *find(const fl_gate_record *r, const char *policy, const char *workload, const char *platform) {
+static fl_gate_row *find_row(const fl_gate_record *r, const char *policy, const char *workload, const char *platform) {
     for (size_t i = 0; i < r->row_count; i++)
         if (!strcmp(r->row[i].policy, policy) && !strcmp(r->row[i].workload, workload) &&
             !strcmp(r->row[i].platform, platform))
@@ -94,8 +94,8 @@ fl_status fl_gate_take(fl_gate_record *r, const fl_comparison *c, fl_diag *d) {
         const fl_row_result *from = &c->row[i];
         const char *platform = from->platform ? from->platform : "";
         for (size_t m = 0; !s && m < r->metric_count; m++)
-            s = fl_comparison_value(from, r->metric[m], &value[m], d);
-        fl_gate_row *row = s ? NULL : find(r, from->policy, from->workload, platform);
+            s = fl_row_value(from, r->metric[m], &value[m], d);
+        fl_gate_row *row = s ? NULL : find_row(r, from->policy, from->workload, platform);
         if (!s && !row)
             s = add_row(r, from->policy, from->workload, platform, &row, d);
         if (!s)
@@ -233,7 +233,7 @@ static size_t metric_index(const fl_gate_record *r, const char *name) {
 
 static fl_status compare_row(const fl_gate_record *old, const fl_gate_record *now, const fl_gate_row *row,
                              const fl_gate_rule *rule, size_t rules, double alpha, fl_gate_result *out, fl_diag *d) {
-    const fl_gate_row *other = find(now, row->policy, row->workload, row->platform);
+    const fl_gate_row *other = find_row(now, row->policy, row->workload, row->platform);
     fl_gate_finding f = {.row = row, .failed = true};
     if (!other) {
         snprintf(f.text, sizeof f.text, "%s on %s: recorded, but not there any more", row->policy, row->workload);
@@ -264,7 +264,7 @@ fl_status fl_gate_compare(const fl_gate_record *old, const fl_gate_record *now, 
     for (size_t i = 0; !s && i < now->row_count; i++) {
         const fl_gate_row *row = &now->row[i];
         fl_gate_finding f = {.row = row};
-        if (find(old, row->policy, row->workload, row->platform))
+        if (find_row(old, row->policy, row->workload, row->platform))
             continue;
         snprintf(f.text, sizeof f.text, "%s on %s: new, not in the baseline", row->policy, row->workload);
         s = add_finding(out, &f, d);

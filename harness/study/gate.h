@@ -19,7 +19,7 @@
 
 typedef struct fl_gate_rule {
     char *text;      /* as it was written */
-    char metric[64]; /* see fl_comparison_value */
+    char metric[64]; /* see fl_row_value */
     char sign;       /* '>', '<' or '!' */
     bool relative;   /* limit in percent of the old mean */
     double limit;    /* >= 0 */

@@ -1,5 +1,6 @@
 /* Baselines as files. */
 #include "harness/base/json.h"
+#include "harness/base/json_out.h"
 #include "harness/study/gate.h"
 
 #include <math.h>
@@ -84,23 +85,19 @@ fl_status fl_gate_read(const char *path, fl_gate_record *r, fl_diag *d) {
     if (s)
         return s;
     const fl_json root = fl_json_root(tree, path);
-    s = fl_json_get_int(&root, "foldline_baseline", 1, 1, &version, d);
-    if (!s)
-        s = fl_json_get_text(&root, "experiment", &experiment, d);
-    if (!s && !(r->experiment = strdup(experiment)))
-        s = fl_no_memory(d, "the baseline");
-    if (!s)
-        s = fl_json_get_int(&root, "seed", 1, INT64_C(9000000000000000), &r->seed, d);
-    if (!s)
-        s = read_texts(&root, "metrics", &r->metric, &r->metric_count, d);
-    if (!s)
-        s = read_texts(&root, "fail_if", &r->fail_if, &r->fail_if_count, d);
-    if (!s)
-        s = fl_json_get_array(&root, "rows", &rows, d);
-    for (fl_json at = s ? (fl_json){0} : fl_json_first(&rows); !s && at.node; at = fl_json_next(&rows, &at))
+    if ((s = fl_json_get_int(&root, "foldline_baseline", 1, 1, &version, d)) ||
+        (s = fl_json_get_text(&root, "experiment", &experiment, d)) ||
+        (!(r->experiment = strdup(experiment)) && (s = fl_no_memory(d, "the baseline"))) ||
+        (s = fl_json_get_int(&root, "seed", 1, INT64_C(9000000000000000), &r->seed, d)) ||
+        (s = read_texts(&root, "metrics", &r->metric, &r->metric_count, d)) ||
+        (s = read_texts(&root, "fail_if", &r->fail_if, &r->fail_if_count, d)) ||
+        (s = fl_json_get_array(&root, "rows", &rows, d)))
+        goto out;
+    for (fl_json at = fl_json_first(&rows); !s && at.node; at = fl_json_next(&rows, &at))
         s = read_row(&at, r, d);
     if (!s)
         r->provenance = cJSON_DetachItemFromObject(tree, "provenance");
+out:
     cJSON_Delete(tree);
     if (s)
         fl_gate_record_free(r);

@@ -83,7 +83,7 @@ static bool parse(const char *line, size_t size, size_t *job, size_t *row, size_
 
 /* The lines of `text`, whole ones only; *good is the offset behind the last job that is complete. fresh: a job that is
  * there already is an error. */
-static fl_status take(fl_journal *j, const char *path, char *text, size_t *good, bool fresh, fl_diag *d) {
+static fl_status take_lines(fl_journal *j, const char *path, char *text, size_t *good, bool fresh, fl_diag *d) {
     half h = {.job = SIZE_MAX};
     fl_status s = FL_OK;
     char *line = strchr(text, '\n');
@@ -181,7 +181,7 @@ static fl_status check_head(const fl_journal *j, const char *path, const char *t
 
 /* ---- opening ---- */
 
-static fl_status put(const fl_journal *j, const char *text, size_t size, fl_diag *d) {
+static fl_status write_all(const fl_journal *j, const char *text, size_t size, fl_diag *d) {
     while (size) {
         const ssize_t n = write(j->fd, text, size);
         if (n < 0 && errno == EINTR)
@@ -208,14 +208,14 @@ static fl_status load(fl_journal *j, fl_diag *d) {
         if (!s && !strncmp(head, text, strlen(text)) && !strchr(text, '\n'))
             good = 0;
         else if (!s && !(s = check_head(j, j->path, text, d)))
-            s = take(j, j->path, text, &good, false, d);
+            s = take_lines(j, j->path, text, &good, false, d);
         free(text);
     }
     if (!s && (off_t)good < st.st_size && ftruncate(j->fd, (off_t)good))
         s = io(j, "cut off what a kill left half-written", d);
     if (s || good)
         return s;
-    return put(j, head, (size_t)n, d);
+    return write_all(j, head, (size_t)n, d);
 }
 
 fl_status fl_journal_open(fl_journal **out, const char *path, const char *key, size_t jobs, fl_diag *d) {
@@ -302,7 +302,7 @@ fl_status fl_journal_add(fl_journal *j, size_t job, const char *rows, fl_diag *d
         return fl_no_memory(d, "the journal");
     }
     pthread_mutex_lock(&j->lock);
-    fl_status s = j->fd >= 0 ? put(j, text, size, d) : FL_OK;
+    fl_status s = j->fd >= 0 ? write_all(j, text, size, d) : FL_OK;
     if (!s) {
         j->done += !j->job[job].text;
         free(j->job[job].text);
@@ -348,7 +348,7 @@ fl_status fl_journal_merge(fl_journal *j, const char *path, fl_diag *d) {
     size = strlen(text);
     s = check_head(j, path, text, d);
     if (!s)
-        s = take(j, path, text, &good, true, d);
+        s = take_lines(j, path, text, &good, true, d);
     if (!s && good != size)
         s = fl_fail(d, FL_BAD_INPUT, path, 0, 0, "ends in a job that is not whole, expected a finished shard");
     free(text);

@@ -175,10 +175,8 @@ fl_status fl_model_error_run(const fl_comparison_options *o, const fl_model_erro
 void fl_model_error_print(const fl_comparison_options *o, const fl_model_error_options *e, const fl_ranking *ranking,
                           FILE *out) {
     static const char *const head[] = {"policy", "first in", "mean rank", "saving %", "+- sd", "holds the bound in"};
-    fl_grid g = {.columns = 6};
+    fl_grid g = FL_GRID_HEADED(head);
     size_t workloads = 0;
-    for (size_t k = 0; k < g.columns; k++)
-        fl_grid_add(&g, "%s", head[k]);
     for (size_t i = 0; i < o->spec_count; i++) {
         fl_grid_add(&g, "%s", o->spec[i].label);
         if (!ranking[i].workloads) {
@@ -202,5 +200,4 @@ void fl_model_error_print(const fl_comparison_options *o, const fl_model_error_o
         fprintf(out, "ranked on the %zu of %zu workloads that all policies are for\n", workloads, o->scenes->count);
     fputc('\n', out);
     fl_grid_print(&g, 1, out);
-    fl_grid_free(&g);
 }

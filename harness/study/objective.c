@@ -1,4 +1,4 @@
-#include "harness/study/setup.h"
+#include "harness/study/objective.h"
 
 #include <string.h>
 

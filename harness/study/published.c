@@ -1,3 +1,4 @@
+#include "harness/study/published.h"
 #include "harness/study/published_inside.h"
 
 #include <fnmatch.h>
@@ -71,13 +72,13 @@ static double combine(const selection *s, double *v, size_t n) {
 static fl_status one_value(const selection *s, const fl_comparison *c, const fl_row_result *row, double *value,
                            fl_diag *d) {
     double other;
-    fl_status status = fl_comparison_value(row, s->column, value, d);
+    fl_status status = fl_row_value(row, s->column, value, d);
     if (status || !s->against)
         return status;
     const fl_row_result *against = counterpart(c, row, s->against);
     if (!against)
         return fl_json_fail(&s->at, d, "no row of %s under '%s' to hold it against", row->workload, s->against);
-    status = fl_comparison_value(against, s->against_column, &other, d);
+    status = fl_row_value(against, s->against_column, &other, d);
     if (s->form == DIFFERENCE || s->form == ABS_DIFFERENCE)
         *value -= other;
     else

@@ -8,7 +8,7 @@
  *   {"policy": "1levelth", "workload": "mini*", "variant": "...", "column": "ed2p", "over": "geomean",
  *    "against": "bapm", "as": "saving_pct"}
  * policy and workload are shell patterns; workload and variant default to all workloads of the plain node. column: see
- * fl_comparison_value. against: the row of the same workload (and seed, where it has one) under that policy, its
+ * fl_row_value. against: the row of the same workload (and seed, where it has one) under that policy, its
  * against_column (default: the same column); as:
  * saving_pct 100 (1 - a/b), change_pct 100 (a/b - 1), ratio a/b, difference a - b, abs_difference |a - b|. over: mean
  * (default), geomean (of a saving or change: through the ratios), median, min, max, sum, count_below:X, count_above:X.

@@ -3,7 +3,7 @@
 #define FL_PUBLISHED_INSIDE_H
 
 #include "harness/base/grid.h"
-#include "harness/study/published.h"
+#include "harness/base/json.h"
 
 typedef enum form { PLAIN, SAVING_PCT, CHANGE_PCT, RATIO, DIFFERENCE, ABS_DIFFERENCE } form;
 typedef enum over { MEAN, GEOMEAN, MEDIAN, MIN, MAX, SUM, COUNT_BELOW, COUNT_ABOVE } over;

@@ -1,3 +1,5 @@
+#include "harness/base/json_out.h"
+#include "harness/study/published.h"
 #include "harness/study/published_inside.h"
 
 #include <math.h>
@@ -49,10 +51,8 @@ static void print_note(const fl_published *p, size_t i, FILE *out) {
 
 void fl_published_print(const fl_published *p, FILE *out) {
     static const char *const head[] = {"quantity", "unit", "published", "simulated", "difference", "gate or report"};
-    fl_grid g = {.columns = 6};
+    fl_grid g = FL_GRID_HEADED(head);
     char text[160];
-    for (size_t k = 0; k < 6; k++)
-        fl_grid_add(&g, "%s", head[k]);
     for (size_t i = 0; i < p->count; i++) {
         const line *l = &p->line[i];
         fl_grid_add(&g, "%s", l->quantity);
@@ -69,7 +69,6 @@ void fl_published_print(const fl_published *p, FILE *out) {
         fl_grid_add(&g, "%s", gate_text(l, text, sizeof text));
     }
     fl_grid_print(&g, 2, out);
-    fl_grid_free(&g);
     for (size_t i = 0; i < p->count; i++)
         print_note(p, i, out);
     for (fl_json at = p->assumed.node ? fl_json_first(&p->assumed) : (fl_json){0}; at.node;

@@ -1,3 +1,4 @@
+#include "harness/study/published.h"
 #include "harness/study/published_inside.h"
 
 #include <fnmatch.h>
@@ -79,7 +80,7 @@ static fl_status check_column(const fl_json *at, const char *key, const char *na
     double ignored;
     fl_diag why = {0};
     fl_json value;
-    if (fl_comparison_value(&none, name, &ignored, &why) == FL_OK)
+    if (fl_row_value(&none, name, &ignored, &why) == FL_OK)
         return FL_OK;
     fl_status status = fl_json_get(at, key, &value, d);
     return status ? status : fl_json_fail(&value, d, "%s", why.message);
@@ -90,41 +91,29 @@ static fl_status read_selection(const fl_json *at, const fl_texts *policies, sel
                                         "over",   "against",  "against_column", "as"};
     static const char *const forms[] = {"saving_pct", "change_pct", "ratio", "difference", "abs_difference"};
     *s = (selection){.at = *at, .workload = "*"};
-    fl_status status = fl_json_object(at, d);
-    if (!status)
-        status = fl_json_known(at, known, sizeof known / sizeof *known, d);
-    if (!status)
-        status = fl_json_get_text(at, "policy", &s->policy, d);
-    if (!status)
-        status = fl_json_get_text(at, "column", &s->column, d);
-    if (!status)
-        status = read_text(at, "workload", &s->workload, d);
-    if (!status)
-        status = read_text(at, "variant", &s->variant, d);
-    if (!status)
-        status = read_text(at, "against", &s->against, d);
-    if (!status)
-        status = read_text(at, "against_column", &s->against_column, d);
-    if (!status)
-        status = read_over(s, d);
     size_t index = 0;
-    if (!status && fl_json_has(at, "as"))
-        status = choose(at, "as", forms, sizeof forms / sizeof *forms, &index, d);
-    if (!status && fl_json_has(at, "as") != (s->against != NULL))
-        status = fl_json_fail(at, d, "'against' and 'as' belong together, expected both or none");
-    if (!status && s->against)
+    fl_status status = fl_json_object(at, d);
+    if (status || (status = fl_json_known(at, known, sizeof known / sizeof *known, d)) ||
+        (status = fl_json_get_text(at, "policy", &s->policy, d)) ||
+        (status = fl_json_get_text(at, "column", &s->column, d)) ||
+        (status = read_text(at, "workload", &s->workload, d)) || (status = read_text(at, "variant", &s->variant, d)) ||
+        (status = read_text(at, "against", &s->against, d)) ||
+        (status = read_text(at, "against_column", &s->against_column, d)) || (status = read_over(s, d)))
+        return status;
+    if (fl_json_has(at, "as") && (status = choose(at, "as", forms, sizeof forms / sizeof *forms, &index, d)))
+        return status;
+    if (fl_json_has(at, "as") != (s->against != NULL))
+        return fl_json_fail(at, d, "'against' and 'as' belong together, expected both or none");
+    if (s->against)
         s->form = (form)(index + 1);
-    if (!status)
-        status = check_policy(s, "policy", s->policy, policies, d);
-    if (!status && s->against)
-        status = check_policy(s, "against", s->against, policies, d);
-    if (!status)
-        status = check_column(at, "column", s->column, d);
-    if (!status && s->against_column)
-        status = check_column(at, "against_column", s->against_column, d);
-    else
-        s->against_column = s->column;
-    return status;
+    if ((status = check_policy(s, "policy", s->policy, policies, d)) ||
+        (s->against && (status = check_policy(s, "against", s->against, policies, d))) ||
+        (status = check_column(at, "column", s->column, d)))
+        return status;
+    if (s->against_column)
+        return check_column(at, "against_column", s->against_column, d);
+    s->against_column = s->column;
+    return FL_OK;
 }
 
 static fl_status read_bound(const fl_json *gate, const char *key, bool selectable, const fl_texts *policies, bound *b,
@@ -166,36 +155,27 @@ static fl_status read_line(const fl_json *at, const fl_texts *policies, line *l,
     l->value = NAN;
     l->unit = l->note = "";
     fl_status s = fl_json_object(at, d);
-    if (!s)
-        s = fl_json_known(at, known, sizeof known / sizeof *known, d);
-    if (!s)
-        s = fl_json_get_text(at, "quantity", &l->quantity, d);
-    if (!s)
-        s = read_text(at, "unit", &l->unit, d);
-    if (!s)
-        s = read_text(at, "note", &l->note, d);
-    if (!s)
-        s = read_value(at, l, d);
-    if (!s && fl_json_has(at, "simulated") && !(s = fl_json_get_object(at, "simulated", &simulated, d)))
-        s = read_selection(&simulated, policies, &l->simulated, d);
-    if (s || !fl_json_has(at, "gate"))
+    if (s || (s = fl_json_known(at, known, sizeof known / sizeof *known, d)) ||
+        (s = fl_json_get_text(at, "quantity", &l->quantity, d)) || (s = read_text(at, "unit", &l->unit, d)) ||
+        (s = read_text(at, "note", &l->note, d)) || (s = read_value(at, l, d)))
         return s;
-    s = fl_json_get_object(at, "gate", &gate, d);
-    if (!s)
-        s = fl_json_known(&gate, sides, 4, d);
-    if (!s && !l->simulated.policy)
-        s = fl_json_fail(&gate, d, "a gate on nothing, expected 'simulated' beside it");
-    if (!s)
-        s = read_bound(&gate, "above", true, policies, &l->above, d);
-    if (!s)
-        s = read_bound(&gate, "below", true, policies, &l->below, d);
-    if (!s)
-        s = read_bound(&gate, "within", false, policies, &l->within, d);
-    if (!s)
-        s = read_bound(&gate, "within_pct", false, policies, &l->within_pct, d);
-    if (!s && isnan(l->low) && (l->within.given || l->within_pct.given))
-        s = fl_json_fail(&gate, d, "within of nothing, expected a published number beside it");
-    return s;
+    if (fl_json_has(at, "simulated") && ((s = fl_json_get_object(at, "simulated", &simulated, d)) ||
+                                         (s = read_selection(&simulated, policies, &l->simulated, d))))
+        return s;
+    if (!fl_json_has(at, "gate"))
+        return FL_OK;
+    if ((s = fl_json_get_object(at, "gate", &gate, d)) || (s = fl_json_known(&gate, sides, 4, d)))
+        return s;
+    if (!l->simulated.policy)
+        return fl_json_fail(&gate, d, "a gate on nothing, expected 'simulated' beside it");
+    if ((s = read_bound(&gate, "above", true, policies, &l->above, d)) ||
+        (s = read_bound(&gate, "below", true, policies, &l->below, d)) ||
+        (s = read_bound(&gate, "within", false, policies, &l->within, d)) ||
+        (s = read_bound(&gate, "within_pct", false, policies, &l->within_pct, d)))
+        return s;
+    if (isnan(l->low) && (l->within.given || l->within_pct.given))
+        return fl_json_fail(&gate, d, "within of nothing, expected a published number beside it");
+    return FL_OK;
 }
 
 fl_status fl_published_open(const fl_experiment *e, const fl_texts *policies, fl_published **out, fl_diag *d) {

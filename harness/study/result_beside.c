@@ -1,5 +1,6 @@
 #include "harness/study/result_beside.h"
 
+#include "harness/base/json_out.h"
 #include "harness/study/draws_compare.h"
 #include "harness/study/provenance.h"
 
@@ -10,6 +11,11 @@
 
 static const char *experiment_text(const fl_setup *u, const char *key) {
     return cJSON_GetStringValue(cJSON_GetObjectItem(u->experiment.tree, key));
+}
+
+fl_status fl_report_record(const fl_setup *u, cJSON **record, fl_diag *d) {
+    *record = fl_provenance(&u->scenes, u->spec, u->o.spec_count, u->o.seed);
+    return *record ? FL_OK : fl_no_memory(d, "the provenance");
 }
 
 void fl_report_about(const fl_setup *u, cJSON *record) {

@@ -5,6 +5,9 @@
 #include "harness/study/published.h"
 #include "harness/study/setup.h"
 
+/* The provenance of all that was set up; the caller deletes it. FL_NO_MEMORY only. */
+fl_status fl_report_record(const fl_setup *u, cJSON **record, fl_diag *d);
+
 /* Adds what a reader of the result asks first to its provenance: experiment, about, and the options of the run where
  * the record does not have them yet. */
 void fl_report_about(const fl_setup *u, cJSON *record);

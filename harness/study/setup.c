@@ -10,21 +10,6 @@ void fl_setup_options_free(fl_setup_options *o) {
     fl_texts_free(&o->scene.only);
 }
 
-/* An experiment gives what the command line does not. */
-static fl_status sort_files(fl_setup *u, const fl_texts *rest, fl_diag *d) {
-    fl_status s = FL_OK;
-    for (size_t i = 0; !s && i < rest->count; i++) {
-        const char *dot = strrchr(rest->item[i], '.');
-        if (!dot || strcmp(dot, ".json") != 0)
-            s = fl_texts_add(&u->traces, rest->item[i], d);
-        else if (u->experiment.tree)
-            s = fl_refuse(d, "more than one experiment, expected one");
-        else
-            s = fl_experiment_open(rest->item[i], &u->experiment, d);
-    }
-    return s;
-}
-
 /* Those of the command line, else the experiment's, whose texts join the options: they are part of a sweep's key. */
 static fl_status open_specs(fl_setup *u, fl_texts *policies, fl_diag *d) {
     const size_t own = policies->count;
@@ -44,42 +29,50 @@ static fl_status open_specs(fl_setup *u, fl_texts *policies, fl_diag *d) {
     return s;
 }
 
+/* What neither the command line nor the experiment gave. */
+static void resolve(fl_setup_options *o) {
+    fl_scene_resolve(&o->scene);
+    o->seeds = o->seeds ? o->seeds : FL_SEEDS_STANDARD;
+    o->objective = o->objective ? o->objective : FL_OBJECTIVE_STANDARD;
+    o->positions = o->positions ? o->positions : FL_POSITIONS_STANDARD;
+}
+
 fl_status fl_setup_open(fl_setup *u, fl_setup_options *o, fl_diag *d) {
-    *u = (fl_setup){.o = {.bound = o->bound, .threads = (unsigned)o->threads}};
-    fl_status s = sort_files(u, &o->rest, d);
+    *u = (fl_setup){.o = {.bound = o->bound, .threads = (unsigned)o->threads, .draws = 1}};
+    fl_experiment *e = &u->experiment;
+    fl_status s = fl_experiment_find(&o->rest, e, &u->traces, d);
     u->own = u->traces.count || o->policies.count || o->scene.sweep || o->scene.programs || o->scene.only.count;
-    if (!s && u->experiment.tree)
-        s = fl_experiment_apply(&u->experiment, &o->scene, &u->traces, &u->o.bound, &o->objective, &o->seeds, d);
-    o->seeds = o->seeds ? o->seeds : 1;
-    o->objective = o->objective ? o->objective : "energy";
-    if (!s)
-        s = fl_objective_parse(o->objective, &u->o.objective, d);
-    if (!s)
-        s = open_specs(u, &o->policies, d);
-    if (!s && o->scene.arrivals && fl_experiment_draws(&u->experiment))
-        s = fl_fail(d, FL_BAD_INPUT, u->experiment.path, 0, 0,
+    if (s ||
+        (e->tree && ((s = fl_experiment_apply(e, &o->scene, &u->traces, &u->o.bound, &o->objective, &o->seeds, d)) ||
+                     (s = fl_experiment_positions(e, &o->positions, d)))))
+        goto out;
+    resolve(o);
+    if ((s = fl_objective_parse(o->objective, &u->o.objective, d)) || (s = open_specs(u, &o->policies, d)))
+        goto out;
+    if (o->scene.arrivals && fl_experiment_draws(e)) {
+        s = fl_fail(d, FL_BAD_INPUT, e->path, 0, 0,
                     "arrivals over a distribution replay, expected an experiment with kernels");
-    if (!s && o->seeds > 1 && fl_experiment_redraws(&u->experiment, &o->scene)) {
+        goto out;
+    }
+    if (o->seeds > 1 && fl_experiment_redraws(e, &o->scene)) {
         /* other arrivals, so other defaults and references too */
         o->scene.draws = u->o.draws = o->seeds;
         o->seeds = 1;
     }
-    if (!s)
-        s = fl_experiment_positions(&u->experiment, &o->positions, d);
-    if (!s)
-        s = fl_experiment_scenes(&u->experiment, &o->scene, &u->traces, &u->scenes, &u->variants, d);
+    s = fl_experiment_scenes(e, &o->scene, &u->traces, &u->scenes, &u->variants, d);
     u->o.scenes = &u->scenes;
     u->o.spec = u->spec;
     u->o.positions = (size_t)o->positions;
-    u->o.seed = o->scene.seed ? (uint64_t)o->scene.seed : 1;
+    u->o.seed = (uint64_t)o->scene.seed;
     u->o.seeds = (uint32_t)o->seeds;
-    u->o.oracles = !o->no_oracle && fl_experiment_oracles(&u->experiment);
+    u->o.oracles = !o->no_oracle && fl_experiment_oracles(e);
+out:
     if (s)
         fl_setup_free(u);
     return s;
 }
 
-size_t fl_setup_seeds(const fl_setup *u) { return u->o.seeds * (u->o.draws ? (size_t)u->o.draws : 1); }
+size_t fl_setup_seeds(const fl_setup *u) { return u->o.seeds * (size_t)u->o.draws; }
 
 void fl_setup_free(fl_setup *u) {
     fl_scenes_free(&u->scenes);

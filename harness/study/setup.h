@@ -2,12 +2,15 @@
 #ifndef FL_SETUP_H
 #define FL_SETUP_H
 
+#include "harness/base/pool.h"
 #include "harness/input/experiment.h"
+#include "harness/study/objective.h"
 #include "harness/study/trial.h"
 
 #include <math.h>
 
-typedef struct fl_setup_options { /* as the command line gives them: NULL, 0, INFINITY where it does not */
+typedef struct fl_setup_options { /* as the command line gives them: NULL, 0, INFINITY where it does not, until
+                                     fl_setup_open asks the experiment and resolves the rest */
     fl_scene_options scene;
     fl_texts rest; /* traces, and at most one experiment (*.json) */
     fl_texts policies;
@@ -17,8 +20,9 @@ typedef struct fl_setup_options { /* as the command line gives them: NULL, 0, IN
     bool no_oracle;
 } fl_setup_options;
 
-#define FL_SETUP_STANDARD                                                                                              \
+#define FL_SETUP_UNSET                                                                                                 \
     { .bound = INFINITY }
+#define FL_SEEDS_STANDARD 1
 void fl_setup_options_free(fl_setup_options *o);
 
 typedef struct fl_setup {
@@ -31,31 +35,25 @@ typedef struct fl_setup {
     fl_comparison_options o; /* points into this struct */
 } fl_setup;
 
-/* Texts are borrowed from *o. Not to be moved once open. */
+/* Texts are borrowed from *o, which afterwards says what was used. Not to be moved once open. */
 fl_status fl_setup_open(fl_setup *u, fl_setup_options *o, fl_diag *d);
 void fl_setup_free(fl_setup *u);
 /* Seeds of each policy and workload: runs of one scene, or draws of it. */
 size_t fl_setup_seeds(const fl_setup *u);
 
-/* "energy", "edp" or "ed2p"; the nearest offered. */
-fl_status fl_objective_parse(const char *name, fl_objective *o, fl_diag *d);
-
-#define FL_SETUP_OPTIONS(s)                                                                                             \
-    FL_SCENE_OPTIONS((s).scene),                                                                                        \
-        {"policy", "SPEC", FL_OPTION_LIST, &(s).policies, 0, 0, "policy with parameters (may be repeated)"},            \
-        {"bound", "X", FL_OPTION_REAL, &(s).bound, 0, 100, "largest slowdown allowed, as a fraction: 0.10 (none)"},     \
-        {"objective", "NAME", FL_OPTION_TEXT, &(s).objective, 0, 0, "energy, edp or ed2p (energy)"},                    \
-        {"seeds", "N", FL_OPTION_INT, &(s).seeds, 1, 100000, "runs of each policy, with seeds from --seed on (1)"},     \
-        {"positions", "N", FL_OPTION_INT, &(s).positions, 1, 1e6, "work positions of the clairvoyant schedule (4096)"}, \
-        {"windows",                                                                                                     \
-         "N",                                                                                                           \
-         FL_OPTION_INT,                                                                                                 \
-         &(s).scene.windows,                                                                                            \
-         1,                                                                                                             \
-         1e6,                                                                                                           \
-         "windows of work for the worst-window slowdown (20)"},                                                         \
-        {"threads", "N", FL_OPTION_INT, &(s).threads, 1, 1024, "threads (all); the result does not depend on it"}, {    \
-        "no-oracle", NULL, FL_OPTION_FLAG, &(s).no_oracle, 0, 0, "leaves out oracles and regrets (faster)"              \
-    }
+/* clang-format off */
+#define FL_SETUP_OPTIONS(s)                                                                                            \
+    FL_SCENE_OPTIONS((s).scene),                                                                                       \
+    {"policy", "SPEC", FL_OPTION_LIST, &(s).policies, 0, 0, "policy with parameters (may be repeated)"},               \
+    FL_BOUND_OPTION(&(s).bound),                                                                                       \
+    FL_OBJECTIVE_OPTION(&(s).objective),                                                                               \
+    {"seeds", "N", FL_OPTION_INT, &(s).seeds, 1, 100000,                                                               \
+     "runs of each policy, with seeds from --seed on (" FL_AS_TEXT(FL_SEEDS_STANDARD) ")"},                            \
+    FL_POSITIONS_OPTION(&(s).positions),                                                                               \
+    {"windows", "N", FL_OPTION_INT, &(s).scene.windows, 1, 1e6,                                                        \
+     "windows of work for the worst-window slowdown (" FL_AS_TEXT(FL_WINDOWS_STANDARD) ")"},                           \
+    FL_THREADS_OPTION(&(s).threads),                                                                                   \
+    {"no-oracle", NULL, FL_OPTION_FLAG, &(s).no_oracle, 0, 0, "leaves out oracles and regrets (faster)"}
+/* clang-format on */
 
 #endif

@@ -14,10 +14,10 @@ typedef struct fl_comparison_options {
     size_t spec_count;
     double bound; /* on the slowdown; INFINITY = none */
     fl_objective objective;
-    size_t positions; /* of the clairvoyant schedule; 0 = 4096 */
+    size_t positions; /* of the clairvoyant schedule */
     uint64_t seed;
     uint32_t seeds; /* runs of each policy, with seeds seed, seed + 1, ... */
-    int64_t draws;  /* the scenes are so many draws of the same ones, see fl_scene_options; 0 = 1 */
+    int64_t draws;  /* the scenes are so many draws of the same ones, see fl_scene_options */
     unsigned threads;
     bool oracles;     /* solve the references; without them all regrets are n/a */
     int64_t watch_ns; /* window of the power statistics of watched runs; 0 = runs are not watched */

@@ -1,8 +1,8 @@
 /* A grid run durably: every row goes into a journal beside the results as it comes, so that what was killed goes on
  * where it stopped. The finished file is the same bytes whatever the threads, the order, the shards or the number of
  * starts. */
-#ifndef FL_SWEEP_H
-#define FL_SWEEP_H
+#ifndef FL_SWEEP_RUN_H
+#define FL_SWEEP_RUN_H
 
 #include "harness/base/args.h"
 #include "harness/study/setup.h"

@@ -1,10 +1,11 @@
-#include "harness/study/sweep.h"
+#include "harness/study/sweep_run.h"
 
+#include "harness/base/json_out.h"
 #include "harness/base/pool.h"
-#include "harness/study/comparison.h"
 #include "harness/study/journal.h"
 #include "harness/study/provenance.h"
 #include "harness/study/result_beside.h"
+#include "harness/study/row_columns.h"
 #include "traces/writing.h"
 
 #include <sha2.h>
@@ -164,39 +165,34 @@ static fl_status finish(sweep *w, const char *out, bool shard, const char *journ
 }
 
 fl_status fl_sweep_run(fl_setup *u, const fl_sweep_options *o, fl_sweep_result *r, fl_diag *d) {
-    sweep w = {.u = u, .option = o->option, .option_count = o->option_count};
+    sweep w = {
+        .u = u, .option = o->option, .option_count = o->option_count, .jobs = u->scenes.count * (1 + runs_of_scene(u))};
     char key[SHA256_DIGEST_STRING_LENGTH], *journal = NULL;
     size_t shard, shards, count = 0;
     cJSON *record = NULL;
     *r = (fl_sweep_result){0};
-    fl_status s = fl_experiment_draws(&u->experiment)
-                      ? fl_fail(d, FL_BAD_INPUT, u->experiment.path, 0, 0,
-                                "a distribution replay, expected an experiment with kernels; foldline compare runs it "
-                                "whole")
-                      : parse_shard(o->shard, &shard, &shards, d);
-    if (!s && !(record = fl_provenance(&u->scenes, u->spec, u->o.spec_count, u->o.seed)))
-        s = fl_no_memory(d, "the provenance");
-    if (!s)
-        s = make_key(&w, record, key, d);
-    if (!s)
-        fl_report_about(u, record); /* what it is about is no part of the key */
-    w.jobs = u->scenes.count * (1 + runs_of_scene(u));
-    if (!s && ((o->shard ? asprintf(&r->path, "%s.shard-%zu-of-%zu", o->out, shard + 1, shards)
-                         : asprintf(&r->path, "%s", o->out)) < 0 ||
-               asprintf(&journal, "%s.journal", r->path) < 0))
+    if (fl_experiment_draws(&u->experiment))
+        return fl_fail(d, FL_BAD_INPUT, u->experiment.path, 0, 0,
+                       "a distribution replay, expected an experiment with kernels; foldline compare runs it whole");
+    fl_status s = parse_shard(o->shard, &shard, &shards, d);
+    if (s || (s = fl_report_record(u, &record, d)) || (s = make_key(&w, record, key, d)))
+        goto out;
+    fl_report_about(u, record); /* what it is about is no part of the key */
+    if ((o->shard ? asprintf(&r->path, "%s.shard-%zu-of-%zu", o->out, shard + 1, shards)
+                  : asprintf(&r->path, "%s", o->out)) < 0 ||
+        asprintf(&journal, "%s.journal", r->path) < 0) {
         s = fl_no_memory(d, NULL);
-    if (!s)
-        s = fl_journal_open(&w.journal, journal, key, w.jobs, d);
-    if (!s)
-        s = choose_jobs(&w, shard, shards, &count, &r->jobs, d);
-    if (!s)
-        r->before = r->jobs - count;
-    if (!s && count)
-        s = fl_trials_open(&w.trials, &u->o, d);
-    if (!s && count)
-        s = fl_pool_run(run_job, &w, count, u->o.threads, "runs", d);
-    if (!s)
-        s = finish(&w, r->path, o->shard != NULL, journal, record, d);
+        goto out;
+    }
+    if ((s = fl_journal_open(&w.journal, journal, key, w.jobs, d)) ||
+        (s = choose_jobs(&w, shard, shards, &count, &r->jobs, d)))
+        goto out;
+    r->before = r->jobs - count;
+    if (count &&
+        ((s = fl_trials_open(&w.trials, &u->o, d)) || (s = fl_pool_run(run_job, &w, count, u->o.threads, "runs", d))))
+        goto out;
+    s = finish(&w, r->path, o->shard != NULL, journal, record, d);
+out:
     free(journal);
     free(w.job);
     fl_trials_close(w.trials);

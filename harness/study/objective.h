@@ -1,0 +1,24 @@
+/* What is minimised, by its name on the command line and in experiments. */
+#ifndef FL_OBJECTIVE_H
+#define FL_OBJECTIVE_H
+
+#include "harness/base/args.h"
+#include "sim/oracle.h"
+
+#define FL_OBJECTIVE_STANDARD "energy"
+
+/* Rows for tables of options: what is minimised, under which bound, and how finely the clairvoyant schedule is cut. */
+/* clang-format off */
+#define FL_BOUND_OPTION(into)                                                                                          \
+    {"bound", "X", FL_OPTION_REAL, into, 0, 100, "largest slowdown allowed, as a fraction: 0.10 (none)"}
+#define FL_OBJECTIVE_OPTION(into)                                                                                      \
+    {"objective", "NAME", FL_OPTION_TEXT, into, 0, 0, "energy, edp or ed2p (" FL_OBJECTIVE_STANDARD ")"}
+#define FL_POSITIONS_OPTION(into)                                                                                      \
+    {"positions", "N", FL_OPTION_INT, into, 1, 1e6,                                                                    \
+     "work positions of the clairvoyant schedule (" FL_AS_TEXT(FL_POSITIONS_STANDARD) ")"}
+/* clang-format on */
+
+/* "energy", "edp" or "ed2p"; the nearest offered. */
+fl_status fl_objective_parse(const char *name, fl_objective *o, fl_diag *d);
+
+#endif

@@ -1,0 +1,144 @@
+#include "harness/study/row_columns.h"
+
+#include "harness/base/grid.h"
+#include "harness/base/json_out.h"
+#include "traces/csv.h"
+#include "traces/writing.h"
+
+#include <math.h>
+#include <string.h>
+
+typedef enum fl_cell { TEXT, NAME, REAL, COUNT } fl_cell; /* NAME: a text elsewhere, or NULL */
+
+typedef struct fl_column {
+    const char *name;
+    size_t offset;
+    fl_cell cell;
+} fl_column;
+
+#define SCORE(field) #field, offsetof(fl_row_result, score.field)
+#define ROW(field) #field, offsetof(fl_row_result, field)
+#define LATENCY(field) "latency_" #field, offsetof(fl_row_result, latency.field)
+
+/* clang-format off */
+static const fl_column columns[] = {
+    {SCORE(energy_j), REAL}, {SCORE(makespan_s), REAL}, {SCORE(mean_power_w), REAL}, {SCORE(slowdown), REAL},
+    {SCORE(worst_window_slowdown), REAL}, {SCORE(regret_static_j), REAL}, {SCORE(regret_static_pct), REAL},
+    {SCORE(regret_clairvoyant_pct), REAL}, {SCORE(regret_at_own_slowdown_j), REAL}, {ROW(violated), REAL},
+    {SCORE(switches), COUNT}, {ROW(seed), COUNT}, {ROW(energy_saving_pct), REAL}, {SCORE(peak_power_w), REAL},
+    {ROW(node_energy_j), REAL}, {SCORE(edp), REAL}, {SCORE(ed2p), REAL}, {ROW(oracle_j), REAL},
+    {ROW(oracle_bound_j), REAL}, {ROW(oracle_gap_pct), REAL}, {ROW(policy_cost_s), REAL}, {ROW(reward_regret), REAL},
+    {ROW(platform), NAME}, {ROW(variant), NAME}, {ROW(note), TEXT}, {LATENCY(mean_s), REAL}, {LATENCY(p50_s), REAL},
+    {LATENCY(p90_s), REAL}, {LATENCY(p95_s), REAL}, {LATENCY(p99_s), REAL}, {LATENCY(max_s), REAL},
+    {ROW(energy_per_request_j), REAL}, {ROW(offered_load), REAL}};
+/* clang-format on */
+enum { COLUMNS = sizeof columns / sizeof *columns };
+
+fl_status fl_row_value(const fl_row_result *row, const char *name, double *value, fl_diag *d) {
+    static const fl_kept nothing = {
+        .run = {.last_sm_mhz = NAN, .last_mem_mhz = NAN, .last_cpu_mhz = NAN, .hottest_c = NAN}};
+    if (!strcmp(name, "slowdown_pct")) {
+        *value = 100 * row->score.slowdown;
+        return FL_OK;
+    }
+    if (!strcmp(name, "energy_kj")) {
+        *value = row->score.energy_j * 1e-3;
+        return FL_OK;
+    }
+    for (size_t k = 0; k < COLUMNS; k++) {
+        const char *at = (const char *)row + columns[k].offset;
+        uint64_t count;
+        if (columns[k].cell == TEXT || columns[k].cell == NAME || strcmp(name, columns[k].name) != 0)
+            continue;
+        if (columns[k].cell == REAL)
+            memcpy(value, at, sizeof *value);
+        else
+            memcpy(&count, at, sizeof count), *value = (double)count;
+        return FL_OK;
+    }
+    const fl_kept *kept = row->kept ? row->kept : &nothing;
+    fl_status s = fl_measure(&kept->run, row->kept ? &kept->watch : NULL, name, value, d);
+    const char *names[COLUMNS + 2] = {"slowdown_pct", "energy_kj"};
+    for (size_t k = 0; k < COLUMNS; k++)
+        names[k + 2] = columns[k].name;
+    const char *near = s ? fl_nearest(name, names, sizeof names / sizeof *names) : NULL;
+    return near ? fl_refuse(d, "no column '%s', did you mean '%s'?", name, near) : s;
+}
+
+void fl_row_head(FILE *f) {
+    fputs("workload,policy", f);
+    for (size_t k = 0; k < COLUMNS; k++)
+        fprintf(f, ",%s", columns[k].name);
+    fputc('\n', f);
+}
+
+void fl_row_put(FILE *f, const fl_row_result *row) {
+    fl_csv_put(f, row->workload);
+    fputc(',', f);
+    fl_csv_put(f, row->policy);
+    for (size_t k = 0; k < COLUMNS; k++) {
+        const char *at = (const char *)row + columns[k].offset, *name;
+        char text[32];
+        double real;
+        uint64_t count;
+        fputc(',', f);
+        switch (columns[k].cell) {
+        case REAL:
+            memcpy(&real, at, sizeof real), fputs(fl_cell_text(real, text), f);
+            break;
+        case COUNT:
+            memcpy(&count, at, sizeof count), fprintf(f, "%llu", (unsigned long long)count);
+            break;
+        case TEXT:
+            fl_csv_put(f, at);
+            break;
+        case NAME:
+            memcpy(&name, at, sizeof name), fl_csv_put(f, name ? name : "");
+            break;
+        }
+    }
+    fputc('\n', f);
+}
+
+void fl_row_json(cJSON *into, const fl_row_result *row) {
+    cJSON_AddStringToObject(into, "workload", row->workload);
+    cJSON_AddStringToObject(into, "policy", row->policy);
+    for (size_t k = 0; k < COLUMNS; k++) {
+        const char *at = (const char *)row + columns[k].offset, *name;
+        double real;
+        uint64_t count;
+        switch (columns[k].cell) {
+        case REAL:
+            memcpy(&real, at, sizeof real), fl_json_add_real(into, columns[k].name, real);
+            break;
+        case COUNT:
+            memcpy(&count, at, sizeof count), cJSON_AddNumberToObject(into, columns[k].name, (double)count);
+            break;
+        case TEXT:
+            cJSON_AddStringToObject(into, columns[k].name, at);
+            break;
+        case NAME:
+            memcpy(&name, at, sizeof name), cJSON_AddStringToObject(into, columns[k].name, name ? name : "");
+            break;
+        }
+    }
+}
+
+void fl_row_mean(const fl_row_result *const *row, size_t count, double *room, fl_row_result *mean) {
+    double half;
+    uint64_t switches = 0;
+    for (size_t k = 0; k < COLUMNS; k++) {
+        if (columns[k].cell != REAL)
+            continue;
+        for (size_t i = 0; i < count; i++)
+            memcpy(&room[i], (const char *)row[i] + columns[k].offset, sizeof *room);
+        fl_mean_interval(room, count, (double *)(void *)((char *)mean + columns[k].offset), &half);
+    }
+    mean->violated = 0;
+    for (size_t i = 0; i < count; i++) {
+        mean->violated += row[i]->violated;
+        switches += row[i]->score.switches;
+        mean->workloads += row[i]->seed == mean->seed;
+    }
+    mean->score.switches = (switches + count / 2) / count;
+}

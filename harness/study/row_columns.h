@@ -1,0 +1,24 @@
+/* The columns of a result: what a row's numbers are called, in CSV and JSON, in gates and selections. To add one, give
+ * fl_row_result a member that every maker of rows sets, and the table in row_columns.c a row at its end. */
+#ifndef FL_ROW_COLUMNS_H
+#define FL_ROW_COLUMNS_H
+
+#include "harness/study/trial.h"
+
+#include <cjson/cJSON.h>
+#include <stdio.h>
+
+/* The cell of a row by the name of a column of the CSV, slowdown_pct, energy_kj, or one of harness/study/measure.h; NAN
+ * where the row does not have it. FL_BAD_INPUT where there is no such column. */
+fl_status fl_row_value(const fl_row_result *row, const char *name, double *value, fl_diag *d);
+
+/* One row as a line of CSV, and the line above the first. */
+void fl_row_head(FILE *f);
+void fl_row_put(FILE *f, const fl_row_result *row);
+void fl_row_json(cJSON *into, const fl_row_result *row); /* the same columns as keys; null where not finite */
+
+/* Sets every number of *mean to the mean of those of count > 0 rows, cells that are not defined left out; `violated`
+ * counts, and `workloads` are the rows under mean->seed. room: count doubles. */
+void fl_row_mean(const fl_row_result *const *row, size_t count, double *room, fl_row_result *mean);
+
+#endif
