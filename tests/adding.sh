@@ -86,15 +86,10 @@ END
 row traces/readers.h 'X(geepafs)' '    X(added) \'
 
 # a command: its file, one row
-if [ -d harness/cmd ]; then
-  commands=harness/cmd/commands.h file=harness/cmd/cmd_hello.c
-  row $commands 'X(run,' '    X(hello, "says hello") \'
-else
-  commands=harness/commands.h file=harness/cmd_hello.c
-  row $commands 'int fl_cmd_run(' 'int fl_cmd_hello(int argc, char **argv);'
-  row harness/main.c '{"run", ' '    {"hello", "says hello", fl_cmd_hello},'
-fi
-cat >$file <<END
+commands=harness/cmd/commands.h
+row $commands 'X(run,' '    X(hello, "says hello") \'
+cat >harness/cmd/cmd_hello.c <<END
+#include "harness/base/command.h"
 #include "$commands"
 
 #include <stdio.h>
