@@ -83,15 +83,11 @@ fl_status fl_decisions_write(const char *path, const fl_decisions *r, fl_diag *d
     fl_status status = check_writable(path, r, d);
     if (status != FL_OK)
         return status;
-    fl_output *o = fl_output_open(path, d);
-    if (!o)
-        return d ? d->status : FL_IO;
-    FILE *file = fl_output_file(o);
-    status = fl_put_head(file, path, "foldline-decisions", &r->head, d);
-    if (status != FL_OK) {
-        fl_output_abort(o);
+    fl_output *o;
+    status = fl_output_begin(path, "foldline-decisions", &r->head, &o, d);
+    if (status)
         return status;
-    }
+    FILE *file = fl_output_file(o);
     fputs("step,t_ns,device", file);
     for (size_t i = 0; i < r->signal_count; i++) {
         fputc(',', file);

@@ -5,16 +5,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-fl_status fl_import_note(fl_imported *out, fl_diag *d, const char *format, ...) {
+static void add_note(fl_imported *out, const char *format, va_list arguments) {
     char *text = NULL;
-    va_list arguments;
-    va_start(arguments, format);
     int size = vasprintf(&text, format, arguments);
-    va_end(arguments);
-    if (size < 0 || fl_grow(&out->note, &out->note_room, out->note_count + 1, sizeof *out->note) != FL_OK) {
+    if (size < 0 || fl_grow(&out->note, &out->note_room, out->note_count + 1, sizeof *out->note)) {
         if (size >= 0)
             free(text);
-        return fl_no_memory(d, NULL);
+        out->note_lost = true;
+        return;
     }
     /* Notes quote the file: what could disturb a terminal is replaced. */
     for (size_t left = (size_t)size, n = 0, at = 0; left; left -= n, at += n)
@@ -23,7 +21,30 @@ fl_status fl_import_note(fl_imported *out, fl_diag *d, const char *format, ...) 
             n = 1;
         }
     out->note[out->note_count++] = text;
-    return FL_OK;
+}
+
+void fl_import_say(fl_imported *out, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    add_note(out, format, arguments);
+    va_end(arguments);
+}
+
+fl_status fl_import_said(const fl_imported *out, fl_diag *d) {
+    return out->note_lost ? fl_no_memory(d, "the notes") : FL_OK;
+}
+
+fl_status fl_import_note(fl_imported *out, fl_diag *d, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    add_note(out, format, arguments);
+    va_end(arguments);
+    return fl_import_said(out, d);
+}
+
+void fl_import_torn(fl_imported *out, int64_t line) {
+    if (line)
+        fl_import_say(out, "line %lld, the last, is not ended and may be cut off: left out", (long long)line);
 }
 
 void fl_imported_free(fl_imported *out) {

@@ -15,6 +15,7 @@ typedef struct fl_imported {
     fl_telemetry telemetry; /* signal names are those of the contract (power_w, sm_mhz, util_gpu_pct, ...) */
     char **note;            /* note_count: what the format does not carry, what was left out and why */
     size_t note_count, note_room;
+    bool note_lost; /* there was no memory for a note */
 } fl_imported;
 
 typedef struct fl_import_options {
@@ -41,7 +42,12 @@ extern const size_t fl_readers_count;
  * that detects it; FL_BAD_INPUT with what the formats are where none does. */
 fl_status fl_reader_find(const char *path, const char *name, const fl_reader **reader, fl_diag *d);
 
-/* For readers. */
+/* For readers. Adds a note; fl_import_say keeps a failure of memory in *out until fl_import_said tells it, so that many
+ * notes in a row need one check. */
+void fl_import_say(fl_imported *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
+fl_status fl_import_said(const fl_imported *out, fl_diag *d);
+/* Says that the last line was cut off, where line is not 0. */
+void fl_import_torn(fl_imported *out, int64_t line);
 fl_status fl_import_note(fl_imported *out, fl_diag *d, const char *format, ...) __attribute__((format(printf, 3, 4)));
 void fl_imported_free(fl_imported *out);
 

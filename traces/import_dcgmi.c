@@ -235,21 +235,16 @@ static fl_status on_row(void *user, const fl_csv_row *row, fl_diag *d) {
 static fl_status add_notes(const loader *l, bool given, fl_diag *d) {
     fl_imported *out = l->r.out;
     double seconds = (double)l->step_ns * 1e-9;
-    fl_status status =
-        given ? fl_import_note(out, d, "no time stamps: rounds are taken %g s apart, as given", seconds)
-              : fl_import_note(out, d,
-                               "no time stamps: rounds are taken %g s apart, dcgmi's default (--interval S says "
-                               "what -d was, in s)",
-                               seconds);
-    if (status == FL_OK && l->headers)
-        status = fl_import_note(out, d, "the header is repeated %zu times: left out", l->headers);
-    if (status == FL_OK && l->others)
-        status = fl_import_note(out, d, "%zu lines are not about whole GPUs (the first is line %lld): left out",
-                                l->others, (long long)l->first_other);
-    if (status == FL_OK && l->torn)
-        status = fl_import_note(out, d, "line %lld, the last, is not ended and may be cut off: left out",
-                                (long long)l->torn);
-    return status == FL_OK ? fl_import_note(out, d, "no kernels: readings only") : status;
+    fl_import_say(out, "no time stamps: rounds are taken %g s apart, %s", seconds,
+                  given ? "as given" : "dcgmi's default (--interval S says what -d was, in s)");
+    if (l->headers)
+        fl_import_say(out, "the header is repeated %zu times: left out", l->headers);
+    if (l->others)
+        fl_import_say(out, "%zu lines are not about whole GPUs (the first is line %lld): left out", l->others,
+                      (long long)l->first_other);
+    fl_import_torn(out, l->torn);
+    fl_import_say(out, "no kernels: readings only");
+    return fl_import_said(out, d);
 }
 
 static fl_status read(const char *path, const fl_import_options *o, fl_imported *out, fl_diag *d) {

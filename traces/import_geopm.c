@@ -224,17 +224,14 @@ static fl_status on_row(void *user, const fl_csv_row *row, fl_diag *d) {
 
 static fl_status add_notes(const loader *l, fl_diag *d) {
     fl_imported *out = l->r.out;
-    fl_status status = FL_OK;
     if (l->summed)
-        status = fl_import_note(out, d, "GPU readings are of all GPUs together: taken as those of device 0");
-    if (status == FL_OK && l->torn)
-        status = fl_import_note(out, d, "line %lld, the last, is not ended and may be cut off: left out",
-                                (long long)l->torn);
-    if (status == FL_OK)
-        status = fl_import_note(out, d, "times are seconds since the controller started");
-    if (status == FL_OK && !l->used[1])
-        status = fl_import_note(out, d, "no readings of GPUs: of the host only");
-    return status == FL_OK ? fl_import_note(out, d, "no kernels: readings only") : status;
+        fl_import_say(out, "GPU readings are of all GPUs together: taken as those of device 0");
+    fl_import_torn(out, l->torn);
+    fl_import_say(out, "times are seconds since the controller started");
+    if (!l->used[1])
+        fl_import_say(out, "no readings of GPUs: of the host only");
+    fl_import_say(out, "no kernels: readings only");
+    return fl_import_said(out, d);
 }
 
 static fl_status read(const char *path, const fl_import_options *o, fl_imported *out, fl_diag *d) {

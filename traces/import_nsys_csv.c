@@ -233,25 +233,19 @@ static fl_status on_row(void *user, const fl_csv_row *row, fl_diag *d) {
 
 static fl_status add_notes(const loader *l, fl_diag *d) {
     fl_imported *out = l->g.out;
-    fl_status status = FL_OK;
     if (l->devices > 1 && l->only < 0)
-        status = fl_import_note(out, d, "several devices: the head names the first");
-    if (status == FL_OK && l->coarse)
-        status = fl_import_note(out, d, "bytes of copies are rounded to the digits of their column; 0 is not known");
-    if (status == FL_OK && l->where[GRID] == SIZE_MAX)
-        status = fl_import_note(out, d, "no grids: kernels are taken to fill the device");
-    if (status == FL_OK && l->green)
-        status =
-            fl_import_note(out, d, "%zu ops ran in green contexts, which had part of the SMs: not carried", l->green);
-    if (status == FL_OK && l->torn)
-        status = fl_import_note(out, d, "line %lld, the last, is not ended and may be cut off: left out",
-                                (long long)l->torn);
-    if (status == FL_OK)
-        status =
-            fl_import_note(out, d, "no clocks: kernels are taken at the platform's default (join telemetry for them)");
-    if (status == FL_OK)
-        status = fl_import_note(out, d, "no launches: gaps before kernels count as host time");
-    return status == FL_OK ? fl_import_note(out, d, "no process numbers: contexts stand for them") : status;
+        fl_import_say(out, "several devices: the head names the first");
+    if (l->coarse)
+        fl_import_say(out, "bytes of copies are rounded to the digits of their column; 0 is not known");
+    if (l->where[GRID] == SIZE_MAX)
+        fl_import_say(out, "no grids: kernels are taken to fill the device");
+    if (l->green)
+        fl_import_say(out, "%zu ops ran in green contexts, which had part of the SMs: not carried", l->green);
+    fl_import_torn(out, l->torn);
+    fl_import_say(out, "no clocks: kernels are taken at the platform's default (join telemetry for them)");
+    fl_import_say(out, "no launches: gaps before kernels count as host time");
+    fl_import_say(out, "no process numbers: contexts stand for them");
+    return fl_import_said(out, d);
 }
 
 static fl_status read(const char *path, const fl_import_options *o, fl_imported *out, fl_diag *d) {

@@ -336,30 +336,27 @@ static fl_status on_row(void *user, const fl_csv_row *row, fl_diag *d) {
 
 static fl_status add_notes(loader *l, fl_diag *d) {
     fl_imported *out = l->r.out;
-    fl_status status = FL_OK;
     if (l->time == SIZE_MAX)
-        status = fl_import_note(out, d, "no time stamps: rows are taken %g s apart, as given", l->o->interval_s);
+        fl_import_say(out, "no time stamps: rows are taken %g s apart, as given", l->o->interval_s);
     else
-        status = fl_import_note(out, d, "time stamps are local time without a zone: taken as UTC");
-    if (status == FL_OK && l->set_back)
-        status = fl_import_note(out, d, "the clock was set back by an hour (end of summer time?): taken on from there");
-    if (status == FL_OK && l->named)
-        status =
-            fl_import_note(out, d, "no column index: boards are numbered as they come, by %s", "their name or bus");
-    if (status == FL_OK && l->same_time)
-        status = fl_import_note(out, d,
-                                "%zu rows have the time of the row above and no column index: if these are several "
-                                "boards, they cannot be told apart",
-                                l->same_time);
-    if (status == FL_OK && l->headers)
-        status = fl_import_note(out, d, "the header is repeated %zu times: left out", l->headers);
-    if (status == FL_OK && l->other_lines)
-        status = fl_import_note(out, d, "%zu lines are no readings (the first is line %lld): left out", l->other_lines,
-                                (long long)l->first_other);
-    if (status == FL_OK && l->torn)
-        status = fl_import_note(out, d, "line %lld, the last, is not ended and may be cut off: left out",
-                                (long long)l->torn);
-    return status == FL_OK ? fl_import_note(out, d, "no kernels: readings only") : status;
+        fl_import_say(out, "time stamps are local time without a zone: taken as UTC");
+    if (l->set_back)
+        fl_import_say(out, "the clock was set back by an hour (end of summer time?): taken on from there");
+    if (l->named)
+        fl_import_say(out, "no column index: boards are numbered as they come, by %s", "their name or bus");
+    if (l->same_time)
+        fl_import_say(out,
+                      "%zu rows have the time of the row above and no column index: if these are several "
+                      "boards, they cannot be told apart",
+                      l->same_time);
+    if (l->headers)
+        fl_import_say(out, "the header is repeated %zu times: left out", l->headers);
+    if (l->other_lines)
+        fl_import_say(out, "%zu lines are no readings (the first is line %lld): left out", l->other_lines,
+                      (long long)l->first_other);
+    fl_import_torn(out, l->torn);
+    fl_import_say(out, "no kernels: readings only");
+    return fl_import_said(out, d);
 }
 
 static fl_status read(const char *path, const fl_import_options *o, fl_imported *out, fl_diag *d) {

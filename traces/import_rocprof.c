@@ -275,22 +275,17 @@ static fl_status number_devices(loader *l, const char *path, int32_t only, fl_di
 
 static fl_status add_notes(const loader *l, fl_diag *d) {
     fl_imported *out = l->g.out;
-    fl_status status = FL_OK;
     if (l->other_kinds)
-        status = fl_import_note(out, d, "%zu rows are neither kernels nor copies: left out", l->other_kinds);
-    if (status == FL_OK && l->ragged)
-        status = fl_import_note(out, d, "grids in work-items became groups, rounded up in %zu places", l->ragged);
-    if (status == FL_OK && l->early)
-        status = fl_import_note(out, d, "%zu launches are after their start: taken as at the start", l->early);
-    if (status == FL_OK && l->torn)
-        status = fl_import_note(out, d, "line %lld, the last, is not ended and may be cut off: left out",
-                                (long long)l->torn);
-    if (status == FL_OK)
-        status =
-            fl_import_note(out, d, "no clocks: kernels are taken at the platform's default (join telemetry for them)");
-    if (status == FL_OK && !out->kernels.has_launches)
-        status = fl_import_note(out, d, "no launches: gaps before kernels count as host time");
-    return status;
+        fl_import_say(out, "%zu rows are neither kernels nor copies: left out", l->other_kinds);
+    if (l->ragged)
+        fl_import_say(out, "grids in work-items became groups, rounded up in %zu places", l->ragged);
+    if (l->early)
+        fl_import_say(out, "%zu launches are after their start: taken as at the start", l->early);
+    fl_import_torn(out, l->torn);
+    fl_import_say(out, "no clocks: kernels are taken at the platform's default (join telemetry for them)");
+    if (!out->kernels.has_launches)
+        fl_import_say(out, "no launches: gaps before kernels count as host time");
+    return fl_import_said(out, d);
 }
 
 static fl_status read(const char *path, const fl_import_options *o, fl_imported *out, fl_diag *d) {

@@ -126,15 +126,11 @@ fl_status fl_kernels_write(const char *path, const fl_kernel_trace *t, fl_diag *
     fl_status status = check_names(path, t, d);
     if (status != FL_OK)
         return status;
-    fl_output *o = fl_output_open(path, d);
-    if (!o)
-        return d ? d->status : FL_IO;
-    FILE *file = fl_output_file(o);
-    status = fl_put_head(file, path, "foldline-kernels", &t->head, d);
-    if (status != FL_OK) {
-        fl_output_abort(o);
+    fl_output *o;
+    status = fl_output_begin(path, "foldline-kernels", &t->head, &o, d);
+    if (status)
         return status;
-    }
+    FILE *file = fl_output_file(o);
     columns has = {0};
     for (size_t i = 0; i < t->op_count; i++) {
         const fl_trace_op *op = &t->ops[i];

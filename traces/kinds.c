@@ -169,15 +169,11 @@ static bool extra_columns(const fl_kinds *k) {
 }
 
 fl_status fl_kinds_write(const char *path, const fl_kinds *k, fl_diag *d) {
-    fl_output *o = fl_output_open(path, d);
-    if (!o)
-        return d ? d->status : FL_IO;
-    FILE *file = fl_output_file(o);
-    fl_status status = fl_put_head(file, path, "foldline-kinds", &k->head, d);
-    if (status != FL_OK) {
-        fl_output_abort(o);
+    fl_output *o;
+    fl_status status = fl_output_begin(path, "foldline-kinds", &k->head, &o, d);
+    if (status)
         return status;
-    }
+    FILE *file = fl_output_file(o);
     const size_t columns = extra_columns(k) ? COLUMNS : REQUIRED;
     for (size_t i = 0; i < columns; i++)
         fprintf(file, "%s%s", i ? "," : "", COLUMN[i]);

@@ -189,19 +189,17 @@ static fl_status add_base(loader *l, int64_t base, fl_diag *d) {
 }
 
 static fl_status note_what_is_missing(const loader *l, int64_t base, fl_diag *d) {
-    fl_status s =
-        fl_import_note(l->out, d, "no clocks: kernels are taken at the platform's default (join telemetry for them)");
-    if (s == FL_OK && base)
-        s = fl_import_note(l->out, d, "times are nanoseconds since 1970: baseTimeNanoseconds %" PRId64 " was added",
-                           base);
-    if (s == FL_OK && l->no_grid)
-        s = fl_import_note(l->out, d, "%zu of %zu kernels have no grid and block: taken to fill the device", l->no_grid,
-                           l->kernels);
-    if (s == FL_OK && l->long_ids)
-        s = fl_import_note(l->out, d, "%zu correlation ids have more than 32 bits: not joined", l->long_ids);
-    if (s == FL_OK && l->other_device)
-        s = fl_import_note(l->out, d, "%zu ops of other devices left out, as asked", l->other_device);
-    return s;
+    fl_import_say(l->out, "no clocks: kernels are taken at the platform's default (join telemetry for them)");
+    if (base)
+        fl_import_say(l->out, "times are nanoseconds since 1970: baseTimeNanoseconds %" PRId64 " was added", base);
+    if (l->no_grid)
+        fl_import_say(l->out, "%zu of %zu kernels have no grid and block: taken to fill the device", l->no_grid,
+                      l->kernels);
+    if (l->long_ids)
+        fl_import_say(l->out, "%zu correlation ids have more than 32 bits: not joined", l->long_ids);
+    if (l->other_device)
+        fl_import_say(l->out, "%zu ops of other devices left out, as asked", l->other_device);
+    return fl_import_said(l->out, d);
 }
 
 static fl_status finish_ops(loader *l, const fl_kineto_file *file, fl_diag *d) {

@@ -149,15 +149,11 @@ fl_status fl_programs_read(const char *path, fl_programs *p, fl_diag *d) {
 }
 
 fl_status fl_programs_write(const char *path, const fl_programs *p, fl_diag *d) {
-    fl_output *o = fl_output_open(path, d);
-    if (!o)
-        return d ? d->status : FL_IO;
-    FILE *file = fl_output_file(o);
-    fl_status s = fl_put_head(file, path, "foldline-programs", &p->head, d);
-    if (s) {
-        fl_output_abort(o);
+    fl_output *o;
+    fl_status s = fl_output_begin(path, "foldline-programs", &p->head, &o, d);
+    if (s)
         return s;
-    }
+    FILE *file = fl_output_file(o);
     for (size_t i = 0; i < COLUMNS; i++)
         fprintf(file, "%s%s", i ? "," : "", COLUMN[i]);
     fputc('\n', file);

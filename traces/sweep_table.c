@@ -133,15 +133,11 @@ fl_status fl_sweep_read(const char *path, fl_sweep *s, fl_diag *d) { return read
 fl_status fl_sweep_read_times(const char *path, fl_sweep *s, fl_diag *d) { return read_any(path, true, s, d); }
 
 fl_status fl_sweep_write(const char *path, const fl_sweep *s, fl_diag *d) {
-    fl_output *o = fl_output_open(path, d);
-    if (!o)
-        return d ? d->status : FL_IO;
-    FILE *file = fl_output_file(o);
-    fl_status status = fl_put_head(file, path, "foldline-sweep", &s->head, d);
-    if (status != FL_OK) {
-        fl_output_abort(o);
+    fl_output *o;
+    fl_status status = fl_output_begin(path, "foldline-sweep", &s->head, &o, d);
+    if (status)
         return status;
-    }
+    FILE *file = fl_output_file(o);
     bool spread = false;
     for (size_t i = 0; i < s->row_count; i++)
         spread |= !isnan(s->rows[i].energy_cv) || !isnan(s->rows[i].ratio) || !isnan(s->rows[i].ratio_cv);

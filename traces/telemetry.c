@@ -87,15 +87,11 @@ fl_status fl_telemetry_read(const char *path, fl_telemetry *t, fl_diag *d) {
 }
 
 fl_status fl_telemetry_write(const char *path, const fl_telemetry *t, fl_diag *d) {
-    fl_output *o = fl_output_open(path, d);
-    if (!o)
-        return d ? d->status : FL_IO;
-    FILE *file = fl_output_file(o);
-    fl_status status = fl_put_head(file, path, "foldline-telemetry", &t->head, d);
-    if (status != FL_OK) {
-        fl_output_abort(o);
+    fl_output *o;
+    fl_status status = fl_output_begin(path, "foldline-telemetry", &t->head, &o, d);
+    if (status)
         return status;
-    }
+    FILE *file = fl_output_file(o);
     fputs("t_ns,device", file);
     for (size_t i = 0; i < t->signal_count; i++) {
         fputc(',', file);

@@ -192,3 +192,12 @@ fl_status fl_put_head(FILE *file, const char *path, const char *format, const fl
     }
     return FL_OK;
 }
+
+fl_status fl_output_begin(const char *path, const char *format, const fl_head *h, fl_output **out, fl_diag *d) {
+    if (!(*out = fl_output_open(path, d)))
+        return d ? d->status : FL_IO;
+    fl_status s = fl_put_head((*out)->file, path, format, h, d);
+    if (s)
+        fl_output_abort(*out);
+    return s;
+}

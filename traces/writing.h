@@ -24,4 +24,7 @@ void fl_put_device(FILE *file, int32_t device); /* "host" for -1 */
 /* "# format 1" and the entries. FL_BAD_INPUT for an entry that would not come back as it is. */
 fl_status fl_put_head(FILE *file, const char *path, const char *format, const fl_head *h, fl_diag *d);
 
+/* Opens path (*out) and writes the head: how a canonical file begins. Nothing is left open on failure. */
+fl_status fl_output_begin(const char *path, const char *format, const fl_head *h, fl_output **out, fl_diag *d);
+
 #endif
