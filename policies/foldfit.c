@@ -1,34 +1,43 @@
 #include "policies/foldfit.h"
 
-/* Utilisations are whole percents, so lines often cross exactly at a probe clock, or fit exactly: a rounding must not
- * decide then. Far below anything that a sensor can tell. */
-static const double hair_mhz = 1e-6, hair_error = 1e-9;
+typedef struct sums { /* over some samples, in the order in which they were taken */
+    double n, x, y, xx, xy, yy;
+} sums;
 
 static double at(fl_line line, double mhz) { return line.slope * mhz + line.offset; }
 
-/* Least squares over the samples of probe clocks first..last. Clocks and utilisations are whole numbers as a rule, so
- * the products below are exact and a flat or equal slope comes out as exactly that. */
-static fl_line fit_line(const fl_fold_data *d, uint32_t first, uint32_t last) {
-    double n = 0, sx = 0, sy = 0, sxx = 0, sxy = 0;
+/* Over the samples of probe clocks first..last. */
+static sums add_up(const fl_fold_data *d, uint32_t first, uint32_t last) {
+    sums s = {0};
     for (uint32_t i = 0; i < 2 * d->probe_count; i++) {
         uint32_t p = fl_fold_probe_of(d->probe_count, i);
         if (p < first || p > last)
             continue;
         double x = d->probe_mhz[p], y = d->util_mem_pct[i];
-        n += 1;
-        sx += x;
-        sy += y;
-        sxx += x * x;
-        sxy += x * y;
+        s.n += 1;
+        s.x += x;
+        s.y += y;
+        s.xx += x * x;
+        s.xy += x * y;
+        s.yy += y * y;
     }
-    fl_line line;
-    line.slope = (n * sxy - sx * sy) / (n * sxx - sx * sx);
-    line.offset = (sy - line.slope * sx) / n;
-    return line;
+    return s;
 }
 
-static double squares(const fl_fold_data *d, fl_line line, uint32_t first, uint32_t last) {
-    double sum = 0;
+static fl_line least_squares(sums s) {
+    double under = s.n * s.xx - s.x * s.x;
+    return (fl_line){(s.n * s.xy - s.x * s.y) / under, (s.y * s.xx - s.x * s.xy) / under};
+}
+
+/* Residual sum of squares of a line, from the moments and never from the points: the two differ by a rounding, of which
+ * a tie between line and fold is made. */
+static double residual(sums s, fl_line line) {
+    double a = line.slope, b = line.offset;
+    return s.yy + a * a * s.xx + s.n * b * b - 2 * a * s.xy - 2 * b * s.y + 2 * a * b * s.x;
+}
+
+/* Goes on adding to sum. */
+static double squares(const fl_fold_data *d, fl_line line, uint32_t first, uint32_t last, double sum) {
     for (uint32_t i = 0; i < 2 * d->probe_count; i++) {
         uint32_t p = fl_fold_probe_of(d->probe_count, i);
         if (p < first || p > last)
@@ -39,74 +48,86 @@ static double squares(const fl_fold_data *d, fl_line line, uint32_t first, uint3
     return sum;
 }
 
-/* Two lines that meet at probe clock k: least squares of y = c + a1 u + a2 v with u = min(x - x_k, 0), v = max(x - x_k,
- * 0). The normal equations have no u-v term, so a1 and a2 follow from c. */
-static void fit_fixed(const fl_fold_data *d, uint32_t k, fl_fold *f) {
-    double n = 0, sy = 0, su = 0, suu = 0, suy = 0, sv = 0, svv = 0, svy = 0;
-    double turn = d->probe_mhz[k];
-    for (uint32_t i = 0; i < 2 * d->probe_count; i++) {
-        double x = d->probe_mhz[fl_fold_probe_of(d->probe_count, i)] - turn, y = d->util_mem_pct[i];
-        double u = x < 0 ? x : 0, v = x > 0 ? x : 0;
-        n += 1;
-        sy += y;
-        su += u;
-        suu += u * u;
-        suy += u * y;
-        sv += v;
-        svv += v * v;
-        svy += v * y;
-    }
-    double c = (sy - su * suy / suu - sv * svy / svv) / (n - su * su / suu - sv * sv / svv);
-    f->kind = FL_FOLD_FIXED;
-    f->turn_mhz = turn;
-    f->low.slope = (suy - su * c) / suu;
-    f->low.offset = c - f->low.slope * turn;
-    f->high.slope = (svy - sv * c) / svv;
-    f->high.offset = c - f->high.slope * turn;
+static double crossing(fl_line low, fl_line high) {
+    return low.slope == high.slope ? -1 : (low.offset - high.offset) / (high.slope - low.slope);
 }
 
-/* The fold after probe clock k: clocks 0..k below, k+1..m-1 above. */
-static fl_fold fit_fold(const fl_fold_data *d, uint32_t k) {
-    uint32_t last = d->probe_count - 1;
-    fl_fold f = {.kind = FL_FOLD_FREE, .low = fit_line(d, 0, k), .high = fit_line(d, k + 1, last)};
-    f.turn_mhz = (f.high.offset - f.low.offset) / (f.low.slope - f.high.slope);
-    /* Equal slopes give an infinity or NaN here, and so no crossing. */
-    if (!(f.turn_mhz >= d->probe_mhz[k] - hair_mhz && f.turn_mhz <= d->probe_mhz[k + 1] + hair_mhz))
-        fit_fixed(d, k, &f);
-    f.error = squares(d, f.low, 0, k) + squares(d, f.high, k + 1, last);
+/* Two lines that meet at the last clock of the low one: a1, a2 and b1 by Cramer's rule on the normal equations, whose
+ * right sides stand on the left, as the fourth column. A system without a solution has an error too large to win. */
+static void fit_fixed(const fl_fold_data *d, sums low, sums high, fl_fold *f) {
+    double x = d->probe_mhz[f->high_from - 1], k = high.n;
+    double c11 = low.xx + k * x * x, c12 = x * high.x - k * x * x, c13 = low.x + x * k;
+    double c21 = c12, c22 = high.xx - 2 * x * high.x + k * x * x, c23 = high.x - k * x;
+    double c31 = c13, c32 = c23, c33 = low.n + high.n;
+    double c14 = -(low.xy + high.y * x), c24 = -(high.xy - x * high.y), c34 = -(low.y + high.y);
+    double h =
+        c11 * c22 * c33 + c12 * c23 * c31 + c21 * c32 * c13 - c13 * c22 * c31 - c12 * c21 * c33 - c11 * c23 * c32;
+    f->kind = FL_FOLD_FIXED;
+    f->error = 12345678;
+    if (h == 0)
+        return;
+    double a1 =
+        -(c14 * c22 * c33 + c12 * c23 * c34 + c13 * c24 * c32 - c13 * c22 * c34 - c12 * c24 * c33 - c23 * c32 * c14) /
+        h;
+    double a2 =
+        -(c11 * c24 * c33 + c21 * c34 * c13 + c14 * c23 * c31 - c13 * c31 * c24 - c11 * c23 * c34 - c33 * c14 * c21) /
+        h;
+    double b1 =
+        -(c11 * c22 * c34 + c21 * c32 * c14 + c12 * c24 * c31 - c22 * c14 * c31 - c12 * c21 * c34 - c11 * c32 * c24) /
+        h;
+    f->low = (fl_line){a1, b1};
+    f->high = (fl_line){a2, x * (a1 - a2) + b1};
+    f->error = squares(d, f->low, 0, f->high_from - 1, 0); /* of the points, low ones first, in one sum */
+    f->error = squares(d, f->high, f->high_from, d->probe_count - 1, f->error);
+}
+
+/* The fold before probe clock t: clocks 0..t-1 below, t..m-1 above. */
+static fl_fold fit_fold(const fl_fold_data *d, uint32_t t) {
+    sums low = add_up(d, 0, t - 1), high = add_up(d, t, d->probe_count - 1);
+    fl_fold f = {.kind = FL_FOLD_FREE, .low = least_squares(low), .high = least_squares(high), .high_from = t};
+    double c = crossing(f.low, f.high);
+    if (d->probe_mhz[t - 1] <= c && c <= d->probe_mhz[t])
+        f.error = residual(low, f.low) + residual(high, f.high);
+    else
+        fit_fixed(d, low, high, &f);
+    /* From the lines for a fixed fold too, which may miss its probe clock by a rounding. */
+    f.turn_mhz = crossing(f.low, f.high);
     return f;
 }
 
 fl_fold fl_fold_fit(const fl_fold_data *d, double error_per_point) {
-    uint32_t last = d->probe_count - 1;
-    fl_fold best = {.kind = FL_FOLD_LINE, .low = fit_line(d, 0, last)};
+    uint32_t m = d->probe_count;
+    sums all = add_up(d, 0, m - 1);
+    fl_fold best = {.kind = FL_FOLD_LINE, .low = least_squares(all), .high_from = m};
     best.high = best.low;
-    best.error = squares(d, best.low, 0, last);
-    for (uint32_t k = 1; k + 2 <= last; k++) {
-        fl_fold f = fit_fold(d, k);
+    best.error = residual(all, best.low);
+    for (uint32_t t = 2; t + 2 <= m; t++) {
+        fl_fold f = fit_fold(d, t);
         /* Performance rises less above the fold than below it (a1 > a2 of Eq. 1), or there is no fold. */
-        if (f.low.slope > f.high.slope && f.error < best.error - hair_error)
+        if (!(f.low.slope <= f.high.slope) && f.error < best.error)
             best = f;
     }
-    if (best.error > error_per_point * 2 * d->probe_count)
+    if (best.error > error_per_point * 2 * m)
         best.kind = FL_FOLD_NONE;
     return best;
 }
 
-static double performance(const fl_fold *f, const fl_fold_data *d, double mhz) {
+/* Which line stands at a probe clock is a matter of the clock's place, not of where the lines cross: where they cross
+ * exactly at a probe clock, their values there differ by a rounding. */
+static double performance(const fl_fold *f, const fl_fold_data *d, uint32_t probe) {
     if (f->low.slope <= 0) /* nothing rises: the same everywhere */
         return at(f->low, d->probe_mhz[0]);
-    if (f->kind == FL_FOLD_LINE || mhz <= f->turn_mhz)
-        return at(f->low, mhz);
-    return at(f->high, f->high.slope > 0 ? mhz : f->turn_mhz);
+    if (probe < f->high_from)
+        return at(f->low, d->probe_mhz[probe]);
+    return f->high.slope <= 0 ? at(f->low, f->turn_mhz) : at(f->high, d->probe_mhz[probe]);
 }
 
 double fl_fold_efficient_mhz(const fl_fold *f, const fl_fold_data *d) {
     uint32_t best = 0, m = d->probe_count;
     double best_ratio = 0;
     for (uint32_t i = 0; i < m; i++) {
-        double power_w = (d->power_w[i] + d->power_w[2 * m - 1 - i]) / 2;
-        double ratio = performance(f, d, d->probe_mhz[i]) / power_w;
+        double power_mw = d->power_mw[i] / 2 + d->power_mw[2 * m - 1 - i] / 2;
+        double ratio = performance(f, d, i) / power_mw;
         if (i == 0 || ratio > best_ratio) {
             best = i;
             best_ratio = ratio;
@@ -116,15 +137,13 @@ double fl_fold_efficient_mhz(const fl_fold *f, const fl_fold_data *d) {
 }
 
 double fl_fold_bound_mhz(const fl_fold *f, const fl_fold_data *d, double theta, double fmax_mhz) {
-    if (f->low.slope <= 0)
+    fl_line low = f->low, high = f->high;
+    if (low.slope <= 0)
         return d->probe_mhz[0];
-    if (f->kind != FL_FOLD_LINE && f->high.slope > 0) {
-        double mhz = (theta * at(f->high, fmax_mhz) - f->high.offset) / f->high.slope;
-        if (mhz > f->turn_mhz)
-            return mhz;
-    }
-    double target = theta * (f->kind == FL_FOLD_LINE ? at(f->low, fmax_mhz)
-                             : f->high.slope > 0     ? at(f->high, fmax_mhz)
-                                                     : at(f->low, f->turn_mhz));
-    return (target - f->low.offset) / f->low.slope;
+    if (f->high_from == d->probe_count)
+        return (theta * at(low, fmax_mhz) - low.offset) / low.slope;
+    if (high.slope <= 0)
+        return (theta * at(low, f->turn_mhz) - low.offset) / low.slope;
+    double goal = theta * at(high, fmax_mhz), mhz = (goal - high.offset) / high.slope;
+    return mhz <= f->turn_mhz ? (goal - low.offset) / low.slope : mhz;
 }

@@ -158,14 +158,19 @@ static double utilisation_cap(double theta, double f, double fmax, double u) {
 }
 
 static void take_sample(gpu_state *g, const fl_gpu_sample *s, uint32_t index, double theta) {
-    double util, mhz;
+    double util, mhz, watts;
     if (index == 0)
         g->cap_mhz = 0;
     g->has[index] = 0;
     if (reading(s, FL_GPU_UTIL_MEM_PCT, &g->data.util_mem_pct[index]))
         g->has[index] |= HAS_MEM;
-    if (reading(s, FL_GPU_POWER_W, &g->data.power_w[index]) && g->data.power_w[index] > 0)
-        g->has[index] |= HAS_POWER;
+    /* The daemon divides by the whole milliwatts that NVML gives. A thousandth of them is rounded, so that clocks which
+     * are equally efficient in milliwatts may not be so in watts, and the first of equals wins. */
+    if (reading(s, FL_GPU_POWER_W, &watts)) {
+        g->data.power_mw[index] = rint(watts * 1000);
+        if (g->data.power_mw[index] > 0)
+            g->has[index] |= HAS_POWER;
+    }
     if (reading(s, FL_GPU_UTIL_GPU_PCT, &util) && reading(s, FL_GPU_SM_MHZ, &mhz) && mhz > 0) {
         double cap = utilisation_cap(theta, mhz, g->fmax_mhz, util);
         if (cap > g->cap_mhz)
@@ -173,11 +178,14 @@ static void take_sample(gpu_state *g, const fl_gpu_sample *s, uint32_t index, do
     }
 }
 
-/* A clock of the ladder: the daemon's code takes the next one up, Eq. 4 of the port the nearest (of two the upper). */
-static double on_ladder(fl_ladder ladder, double mhz, int64_t rounding) {
-    /* A rounding must not lift a bound that is a clock of the ladder to the next one. */
-    const double up = fl_ladder_up(ladder, mhz - 1e-6), down = fl_ladder_down(ladder, mhz);
-    return rounding == NEAREST && mhz - down < up - mhz ? down : up;
+/* A clock of the ladder. Eq. 4 of the port takes the nearest (of two the upper). The daemon takes the one above the
+ * largest clock that is strictly below: the next one up, but where none is below it keeps the last setting. We read
+ * that as the clock that was set last, which is the last set-point of the probe; the recorded log has no such case. */
+static double on_ladder(fl_ladder ladder, double mhz, int64_t rounding, double set_mhz) {
+    const double up = fl_ladder_up(ladder, mhz), down = fl_ladder_down(ladder, mhz);
+    if (rounding == NEAREST)
+        return mhz - down < up - mhz ? down : up;
+    return mhz > fl_ladder_min(ladder) ? up : set_mhz;
 }
 
 static void fit_and_choose(gpu_state *g, const params *p, fl_ladder ladder) {
@@ -204,7 +212,7 @@ static void fit_and_choose(gpu_state *g, const params *p, fl_ladder ladder) {
     }
     double cap = g->cap_mhz > 0 ? g->cap_mhz : g->fmax_mhz;
     double mhz = fmax(fmin(g->bound_mhz, cap), g->efficient_mhz);
-    g->choice_mhz = on_ladder(ladder, fmin(fmax(mhz, g->lowest_mhz), g->fmax_mhz), p->rounding);
+    g->choice_mhz = on_ladder(ladder, fmin(fmax(mhz, g->lowest_mhz), g->fmax_mhz), p->rounding, g->set_mhz);
 }
 
 static int64_t period_ns(const params *p) { return (int64_t)(p->period_ms * 1e6 + 0.5); }

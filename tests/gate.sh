@@ -44,7 +44,7 @@ export work build base cc
 
 printf '%s\0' \
   1 geepafs.c 's/p->theta, g->fmax_mhz)/p->theta, 1.3 * g->fmax_mhz)/' "assure: the reference of the bound at the wrong clock" \
-  2 foldfit.c 's/double target = theta \*/double target = 0.8 * theta */;s/mhz = (theta \*/mhz = (0.8 * theta */' "assure: a looser bound" \
+  2 foldfit.c 's/double goal = theta \*/double goal = 0.8 * theta */;s/return (theta \*/return (0.8 * theta */' "assure: a looser bound" \
   3 fixed.c 's/util \* fmax_mhz \/ 100/util * fmax_mhz \/ 130/' "utilizscale: utilisation against the wrong clock" \
   4 bandit.c 's/n->reward = -draw/n->reward = draw/' "energyucb: a reward of the wrong sign" \
   5 bandit_meter.c 's/core_ns \/ uncore_ns/uncore_ns \/ core_ns/' "energyucb: uncore over core" \

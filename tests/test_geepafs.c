@@ -9,6 +9,7 @@
     "Apply policy: Assure\nMACHINE v100-test\nfreqset tool start..\nReset: device 0. device 1. \nMain loop start..\n"
 #define ROW0 "2024-1-2 3:4:5, 10, 20, 40500, 855, 1050, 0, 0, 30000, 135, -1, 150000\n"
 #define ROW1 "2024-1-2 3:4:5, 11, 21, 50250, 1050, -1, 0, 1, 31000, 855, 1440, 250001\n"
+#define CLOSING "Interrupted.\nReset GPU frequency for: device 0. device 1. \n"
 #define ROW2 "2024-1-2 3:4:6, 12, 22, 60000, 1050, -1, 100, 100, 32000, 855, -1, 1000"
 
 static void test_good(void) {
@@ -54,6 +55,30 @@ static void test_good(void) {
     fl_decisions_free(&r);
 }
 
+/* Ctrl-C ended the daemon: its rows end at one line of text or two. */
+static void test_closing(void) {
+    static const struct {
+        const char *in;
+        size_t steps;
+    } ROWS[] = {
+        {HEAD ROW0 ROW1 CLOSING, 2},
+        {HEAD ROW0 ROW1 "Interrupted.\n", 2},
+        {HEAD ROW0 ROW1 "Reset: device 0, device 1\n", 2}, /* commas are no fields of a row */
+        {HEAD ROW0 "signal 2\nReset GPU frequ", 1},        /* cut off in the last line */
+        {HEAD ROW0 "Signal 2, at 2024-1-2 3:4:6", 1},
+        {HEAD ROW0 ROW2 "\n" CLOSING, 2},
+    };
+    for (size_t i = 0; i < sizeof ROWS / sizeof *ROWS; i++) {
+        fl_decisions r;
+        fl_diag d = {0};
+        fl_status status = fl_geepafs_read(fl_temp_text("log", ROWS[i].in), &r, &d);
+        FL_CHECK(status == FL_OK && r.step_count == ROWS[i].steps && r.torn_line == 0 && r.gpu_count == 2,
+                 "row %zu: %d, %zu steps, torn at %lld; %lld: %s", i, status, r.step_count, (long long)r.torn_line,
+                 (long long)d.line, d.message);
+        fl_decisions_free(&r);
+    }
+}
+
 static void test_torn(void) {
     static const struct {
         const char *in;
@@ -97,6 +122,14 @@ static void test_bad(void) {
          "row has 8 fields, expected a time, five numbers"},
         {HEAD ROW0 "2024-1-2 3:4:6, 12, 22\n" ROW1, 7, 21, "row has 3 fields, expected 12"},
         {HEAD ROW0 "2024-1-2 3:4:6, 12, 22\n", 7, 21, "row has 3 fields, expected 12"},
+        {HEAD CLOSING, 6, 1, "row has 1 field, expected a time"},
+        {HEAD CLOSING ROW0, 6, 1, "row has 1 field, expected a time"},
+        {HEAD ROW0 "Interrupted.\n" ROW1, 7 + 1, 1, "'2024-1-2 3:4:5' after the lines with which the daemon ended"},
+        {HEAD ROW0 CLOSING "Reset again\n", 9, 1, "'Reset again' after the lines with which"},
+        {HEAD ROW0 CLOSING "2", 9, 1, "'2' after the lines with which"},
+        {HEAD ROW0 "Interrupted.\n\"\"\n", 8, 1, "'' after the lines with which"},
+        {HEAD ROW0 "2024-1-2 3:4:6, 12, 22\n" CLOSING, 7, 21, "row has 3 fields, expected 12"},
+        {HEAD ROW0 "-Interrupted.\n", 7, 1, "row has 1 field, expected 12"},
         {HEAD "2024-13-2 3:4:5, 10, 20, 40500, 855, 1050, 150\n", 6, 1, "'2024-13-2 3:4:5' is no time"},
         {HEAD "2024-1-2 3:4, 10, 20, 40500, 855, 1050, 150\n", 6, 1, "'2024-1-2 3:4' is no time"},
         {HEAD "2024-1-2 3:4:5x, 10, 20, 40500, 855, 1050, 150\n", 6, 1, "is no time"},
@@ -136,4 +169,5 @@ static void test_as_decisions(void) {
     fl_temp_remove();
 }
 
-FL_SUITE("geepafs", {"good", test_good}, {"torn", test_torn}, {"bad", test_bad}, {"as decisions", test_as_decisions})
+FL_SUITE("geepafs", {"good", test_good}, {"closing lines", test_closing}, {"torn", test_torn}, {"bad", test_bad},
+         {"as decisions", test_as_decisions})

@@ -16,8 +16,9 @@ enum {
     SM_MHZ,
     LOOP,
     SIGNALS,
-    PER_GPU = 5,   /* numbers of one GPU in a row */
-    HEAD_MAX = 64, /* lines before the rows; the daemon writes five */
+    PER_GPU = 5,     /* numbers of one GPU in a row */
+    HEAD_MAX = 64,   /* lines before the rows; the daemon writes five */
+    CLOSING_MAX = 2, /* lines after the rows */
 };
 
 static const char *const SIGNAL[SIGNALS] = {"util_gpu_pct", "util_mem_pct", "power_w", "sm_mhz", "loop_ns"};
@@ -31,6 +32,7 @@ typedef struct loader {
     bool begun; /* the head is over */
     size_t width;
     int64_t last_us; /* duration of the previous row */
+    int closing;     /* lines after the rows so far */
 } loader;
 
 /* Keeps what stands behind the first `skip` bytes of the line as a head entry. */
@@ -173,10 +175,24 @@ static fl_status read_step(loader *l, const fl_csv_row *row, fl_diag *d) {
     return FL_OK;
 }
 
+/* A daemon that Ctrl-C ended says so, and of which devices it reset the clocks: one line of text or two after the last
+ * row. A row begins with a date, so with a digit. */
+static bool closes(const loader *l, const fl_csv_row *row) {
+    const char first = row->field[0].size ? row->field[0].text[0] : '\0';
+    return l->width && l->closing < CLOSING_MAX && ((first >= 'A' && first <= 'Z') || (first >= 'a' && first <= 'z'));
+}
+
 static fl_status on_row(void *user, const fl_csv_row *row, fl_diag *d) {
     loader *l = user;
     if (!l->begun)
         return read_head(l, row, d);
+    if (closes(l, row)) {
+        l->closing++;
+        return FL_OK;
+    }
+    if (l->closing)
+        return FL_FIELD_FAIL(d, row, 0, "'%.40s' after the lines with which the daemon ended, expected the end",
+                             row->field[0].text);
     fl_diag own = {.status = FL_OK};
     fl_status status = l->width ? FL_OK : begin_rows(l, row, &own);
     if (status == FL_OK)

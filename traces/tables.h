@@ -24,7 +24,8 @@ fl_status fl_decisions_write(const char *path, const fl_decisions *r, fl_diag *d
  * MHz, set MHz or -1), the loop's own duration in us. Becomes decisions with signals util_gpu_pct, util_mem_pct,
  * power_w, sm_mhz (GPU) and loop_ns (host: the duration of the PREVIOUS row, unknown in the first); control sm_mhz.
  * Time comes from the durations, row k+1 at max(200 ms, duration of row k) after row k. A torn last row is left out and
- * its line reported. */
+ * its line reported. A daemon that Ctrl-C ended says so after the last row, in one line of text or two: they are passed
+ * over, and nothing may follow them. */
 fl_status fl_geepafs_read(const char *path, fl_decisions *r, fl_diag *d);
 
 #endif
