@@ -45,6 +45,7 @@ typedef struct node_state {
 
 typedef struct gpu_state {
     counter bytes;
+    double rate_gb_s; /* of its memory traffic, at this step */
 } gpu_state;
 
 static gpu_state *gpus(void *state) { return fl_gpu_states(state, sizeof(node_state)); }
@@ -222,8 +223,6 @@ static void step(void *state, const void *param_bytes, const fl_facts *facts, co
     const params *p = param_bytes;
     const fl_ladder cpu_ladder = facts->host.cpu;
     const uint32_t count = facts->gpu_count;
-    double *const mem_util =
-        command->probe[PROBE_GLOBAL_MEM_UTIL]; /* at first in GB/s, until the sum of all is known */
 
     const double upc = clock_weighted_upc(n, p, s);
     const double cpu_rate = 1e-9 * host_rate(&n->cpu_bytes, p, s, FL_HOST_CPU_MEM_BYTES);
@@ -232,7 +231,7 @@ static void step(void *state, const void *param_bytes, const fl_facts *facts, co
     int renewed = n->cpu_bytes.renewed != 0;
     for (uint32_t i = 0; i < count; i++) {
         const double rate = gpu_rate_gb_s(&gpu[i].bytes, p, s, &s->gpu[i]);
-        mem_util[i] = rate;
+        gpu[i].rate_gb_s = rate;
         if (isnan(rate))
             continue;
         rates++;
@@ -243,7 +242,7 @@ static void step(void *state, const void *param_bytes, const fl_facts *facts, co
 
     int cpu = CPU_HELD, insensitive = 0, shallow = 0; /* shallow: a GPU asks for P2 itself, as line 5 does */
     for (uint32_t i = 0; i < count; i++) {
-        const double own = mem_util[i], peak = peak_gb_s(p, facts, i);
+        const double own = gpu[i].rate_gb_s, peak = peak_gb_s(p, facts, i);
         const double rate = isnan(own) || !facts->host.apu ? own : all;
         const double util_pct = peak > 0 ? 100 * rate / peak : (double)NAN, alu_pct = weighted_alu_busy(&s->gpu[i]);
         const int line = line_of(p, util_pct, upc, alu_pct);
@@ -252,7 +251,7 @@ static void step(void *state, const void *param_bytes, const fl_facts *facts, co
         cpu = cpu_of(p, line) > cpu ? cpu_of(p, line) : cpu;
         insensitive |= line >= GPU_HIGH;
         shallow |= line == MEMORY || (line == GPU_HIGH && p->cpu_beside_high == BESIDE_P2);
-        mem_util[i] = util_pct;
+        fl_show_gpu(command, i, PROBE_GLOBAL_MEM_UTIL, util_pct);
         fl_show_gpu(command, i, PROBE_WEIGHTED_ALU_BUSY, alu_pct);
         fl_show_gpu(command, i, PROBE_LINE, line);
         fl_show_gpu(command, i, PROBE_HELD, line == HELD);

@@ -240,7 +240,7 @@ void fl_instance_close(fl_instance *in) {
 
 static fl_status open_checked(fl_instance *in, const fl_instance_options *o, fl_diag *d) {
     fl_status status = fl_params_resolve(&in->params, o->policy, o->layer, o->layer_count, d);
-    if (status != FL_OK)
+    if (status)
         return status;
     if (!allocate(in))
         return fl_no_memory(d, NULL);
@@ -267,7 +267,7 @@ fl_status fl_instance_open(fl_instance **out, const fl_instance_options *o, fl_d
     in->delay_ns = FIRST_DELAY_NS;
     in->probe_count = probe_cells(o->policy, o->facts->gpu_count);
     fl_status status = open_checked(in, o, d);
-    if (status != FL_OK) {
+    if (status) {
         fl_instance_close(in);
         return status;
     }

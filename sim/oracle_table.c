@@ -34,7 +34,7 @@ static bool wall_in_reach(const fl_stream *s, fl_rates *rates, const fl_node_spe
         for (uint32_t mem = 0; mem < dev->mem_count; mem++) {
             const fl_clock_rates *at;
             fl_diag ignored = {0};
-            if (fl_rates_at(rates, spec->gpu[s->gpu], sm, mem, &at, &ignored) == FL_OK &&
+            if (!fl_rates_at(rates, spec->gpu[s->gpu], sm, mem, &at, &ignored) &&
                 at->base.total_mw + at->max_dyn_mw > dev->power_default_w * 1000)
                 return true;
         }

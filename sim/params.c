@@ -168,10 +168,10 @@ static fl_status parse_list(const place *at, const char *text, fl_table *list) {
     double *cell = calloc(count ? count : 1, sizeof *cell);
     char *copy = strdup(text), *rest = copy;
     fl_status status = cell && copy && count <= UINT32_MAX ? FL_OK : fl_no_memory(at->d, NULL);
-    for (size_t i = 0; status == FL_OK && i < count; i++)
+    for (size_t i = 0; !status && i < count; i++)
         status = parse_real(at, strsep(&rest, "/"), &cell[i]);
     free(copy);
-    if (status != FL_OK) {
+    if (status) {
         free(cell);
         return status;
     }
@@ -202,13 +202,13 @@ static fl_status set_text(const place *at, void *params, const char *text) {
         break;
     case FL_PARAM_LIST:
         status = parse_list(at, text, &value.table);
-        if (status == FL_OK)
+        if (!status)
             put_table(params, at->row, &value.table);
         return status;
     default:
         return wrong(at, "'%s' is a text, expected a table: the host must read the file and give its content", text);
     }
-    if (status == FL_OK)
+    if (!status)
         put(params, at->row, &value);
     return status;
 }
@@ -226,7 +226,7 @@ static fl_status set_table(const place *at, void *params, const fl_table *table)
     for (size_t i = 0; i < (size_t)table->row_count * columns; i++) {
         if (!isfinite(table->cell[i]))
             return wrong(at, "row %zu of the table holds a number that is not finite", i / columns + 1);
-        if (list && check_range(at, table->cell[i]) != FL_OK)
+        if (list && check_range(at, table->cell[i]))
             return FL_BAD_INPUT;
     }
     fl_table own, given = *table;
@@ -285,17 +285,17 @@ fl_status fl_params_resolve(void **out, const fl_policy *policy, const fl_layer 
                             fl_diag *d) {
     *out = NULL;
     fl_status status = check_rows(policy, d);
-    if (status != FL_OK)
+    if (status)
         return status;
     void *params = calloc(1, policy->param_size ? policy->param_size : 1);
     if (!params)
         return fl_no_memory(d, NULL);
-    for (uint32_t i = 0; i < policy->param_count && status == FL_OK; i++)
+    for (uint32_t i = 0; i < policy->param_count && !status; i++)
         status = set_default(params, policy, &policy->param[i], d);
-    for (size_t i = 0; i < layer_count && status == FL_OK; i++)
-        for (size_t k = 0; k < layer[i].count && status == FL_OK; k++)
+    for (size_t i = 0; i < layer_count && !status; i++)
+        for (size_t k = 0; k < layer[i].count && !status; k++)
             status = apply(params, policy, &layer[i].setting[k], layer[i].origin, d);
-    if (status == FL_OK)
+    if (!status)
         *out = params;
     else
         fl_params_free(policy, params);

@@ -64,8 +64,8 @@ void fl_workload_free(fl_workload *w) {
 fl_status fl_workload_add_class(fl_workload *w, const fl_load *load, const fl_kernel_kind *kind, uint32_t *id,
                                 fl_diag *d) {
     if (w->class_count >= FL_CLASSES_MAX)
-        return fl_fail(
-            d, FL_BAD_INPUT, NULL, 0, 0,
+        return fl_refuse(
+            d,
             "%s: more than 65535 kinds of kernels (name, grid, block), expected at most that; round grids or "
             "merge names",
             w->name);

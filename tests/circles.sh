@@ -66,7 +66,7 @@ for my $path (@paths) {
     my $file = $path =~ s/\.[ch]$//r;
     open my $text, '<', $path or die "$path: $!\n";
     while (<$text>) {
-        $uses{$file}{$1}{"includes $1"} = 1 if /^\s*#\s*include\s+"(.+)\.h"/ && $1 ne $file && $source{$1};
+        $uses{$file}{$1}{"includes $1"} = 1 if /^\s*#\s*include\s*["<](.+)\.h[">]/ && $1 ne $file && $source{$1};
     }
 }
 open my $targets, '<', "$build/CMakeFiles/TargetDirectories.txt" or die "$build: not built by cmake\n";
@@ -89,7 +89,7 @@ while (my $folder = <$targets>) {
 }
 for my $where (sort keys %linked) {
     my ($file, %owner) = $linked{$where};
-    my @symbol = map { m{^(.*\.o):[0-9a-f ]+ ([TDBRCU]) (\S+)$} ? [$file->{$1}, $2, $3] : () }
+    my @symbol = map { m{^(.*\.o):[0-9a-f ]+ ([TDBRCVWU]) (\S+)$} ? [$file->{$1}, $2, $3] : () }
       split /\n/, qx(nm -A @{[sort keys %$file]});
     die "nm cannot read the objects of $where\n" if $?;
     $_->[1] ne 'U' and $owner{$_->[2]} = $_->[0] for @symbol;

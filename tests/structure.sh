@@ -9,26 +9,37 @@ if [ "${1-}" = --planted ]; then
   trap 'rm -rf "$work"' EXIT
   cd "$(dirname "$0")/.." && cp -r policies models traces sim harness "$work" || exit 1
   bash "$self" "$work" || exit 1
-  while read -r file line; do
+  while IFS='|' read -r file line; do
+    mkdir -p "$(dirname "$work/$file")"
     [ -f "$work/$file" ] && cp "$work/$file" "$work/kept" || : >"$work/kept"
     echo "$line" >>"$work/$file"
-    if bash "$self" "$work" >/dev/null 2>&1; then
+    if bash "$self" "$work" >"$work/out" 2>&1 || ! grep -q "^$file:" "$work/out"; then
       echo "not found: $line in $file"
       exit 1
     fi
     if [ -s "$work/kept" ]; then mv "$work/kept" "$work/$file"; else rm "$work/$file"; fi
   done <<'EOF'
-models/time.c #include "traces/csv.h"
-policies/fixed.c #include "sim/run.h"
-sim/run.c #include "harness/base/args.h"
-harness/base/pool.c #include "harness/study/trial.h"
-harness/live/host.c #include "harness/emulate/emulate.h"
-harness/report/plot.c #include "harness/cmd/commands.h"
-traces/csv.c #include "../models/time.h"
-traces/csv.c   # include "models/time.h"
-harness/flat.c #include "traces/diag.h"
-sim/score.c void f(void) { exit(1); }
+models/time.c|#include "traces/csv.h"
+policies/fixed.c|#include "sim/run.h"
+sim/run.c|#include "harness/base/args.h"
+harness/base/pool.c|#include "harness/study/trial.h"
+harness/live/host.c|#include "harness/emulate/emulate.h"
+harness/emulate/emulate.c|#include "harness/live/vendor/nvml.h"
+harness/report/plot.c|#include "harness/cmd/commands.h"
+traces/csv.c|#include "../models/time.h"
+traces/csv.c|  # include "models/time.h"
+traces/csv.c|#include"models/time.h"
+traces/csv.c|#include <models/time.h>
+harness/flat.c|#include "traces/diag.h"
+harness/study/deeper/x.c|int x;
+newroom/x.c|int x;
+sim/score.c|void f(void) { exit(1); }
 EOF
+  sed 's/^models  *:$/models : traces/' "$self" >"$work/wide.sh"
+  if bash "$work/wide.sh" "$work" >/dev/null 2>&1; then
+    echo "not found: an arrow that nobody needs"
+    exit 1
+  fi
   echo "structure: every planted arrow is found"
   exit 0
 fi
@@ -42,51 +53,59 @@ traces               :
 sim                  : policies models traces
 harness/base         : policies traces
 harness/input        : policies models traces sim harness/base
-harness/log          : policies models traces sim harness/base
-harness/study        : policies models traces sim harness/base harness/input
+harness/log          : policies traces sim harness/base
+harness/study        : policies traces sim harness/base harness/input
 harness/fit          : policies models traces sim harness/base harness/input
-harness/report       : policies models traces sim harness/base harness/study
+harness/report       : traces harness/base harness/study
 harness/live/collector :
 harness/live/vendor  : policies traces harness/base
-harness/live         : policies traces sim harness/base harness/log harness/live/vendor harness/live/collector
+harness/live         : policies traces sim harness/log harness/live/vendor harness/live/collector
 harness/emulate/client : policies
-harness/emulate      : policies models traces sim harness/base harness/input harness/live harness/live/vendor harness/live/collector harness/emulate/client
-harness/cmd          : policies models traces sim harness/base harness/input harness/log harness/study harness/fit harness/report harness/live harness/live/vendor harness/live/collector harness/emulate
+harness/emulate      : policies traces sim harness/input harness/live harness/live/collector harness/emulate/client
+harness/cmd          : policies models traces sim harness/base harness/input harness/log harness/study harness/fit harness/report harness/live harness/live/vendor harness/emulate
 harness              : harness/base harness/cmd
 '
 
-# Rows "file line included-file" of every include between quotes, against the table.
-grep -rnE '^[[:space:]]*#[[:space:]]*include "' policies models traces sim harness --include='*.c' --include='*.h' |
-  ARROWS="$arrows" awk '
-    function folder(path) { sub(/\/[^\/]*$/, "", path); return path }
-    BEGIN {
-      rows = split(ENVIRON["ARROWS"], row, "\n")
-      for (i = 1; i <= rows; i++)
-        if (split(row[i], part, ":") == 2) {
-          gsub(/ /, "", part[1])
-          room[part[1]] = 1
-          rooms = split(part[2], to, " ")
-          for (k = 1; k <= rooms; k++)
-            allowed[part[1], to[k]] = 1
-        }
-    }
-    {
-      split($0, at, ":")
-      split($0, quoted, "\"")
-      from = folder(at[1])
-      to_room = folder(quoted[2])
-      if (!(from in room) || (from == "harness" && at[1] != "harness/main.c"))
-        what = "is in no room"
-      else if (quoted[2] ~ /\.\.\// || !(to_room in room))
-        what = "includes what is in no room, " quoted[2]
-      else if (from != to_room && !((from, to_room) in allowed))
-        what = "may not include " quoted[2]
-      else
-        next
-      print at[1] ":" at[2] ": " what
-      bad = 1
-    }
-    END { exit bad }' >/dev/stderr
+# Every file, then every include of a file of the project, in whatever way it is written, against the table.
+{
+  find . -name 'build*' -prune -o -path ./tests -prune -o -name .git -prune -o -name '*.[ch]' -printf '%P\n'
+  grep -rnE '^[[:space:]]*#[[:space:]]*include[[:space:]]*("|<(policies|models|traces|sim|harness|tests)/)' \
+    policies models traces sim harness --include='*.[ch]'
+} | ARROWS="$arrows" awk '
+  function folder(path) { return sub(/\/[^\/]*$/, "", path) ? path : "." }
+  function wrong(where, what) { print where ": " what; bad = 1 }
+  BEGIN {
+    rows = split(ENVIRON["ARROWS"], row, "\n")
+    for (i = 1; i <= rows; i++)
+      if (split(row[i], part, ":") == 2) {
+        gsub(/ /, "", part[1])
+        room[part[1]] = 1
+        rooms = split(part[2], to, " ")
+        for (k = 1; k <= rooms; k++)
+          allowed[part[1] " -> " to[k]] = 1
+      }
+  }
+  !/:/ {
+    if (!(folder($0) in room) || (folder($0) == "harness" && $0 != "harness/main.c"))
+      wrong($0, "is in no room")
+    next
+  }
+  {
+    split($0, at, ":")
+    split($0, quoted, /["<>]/)
+    arrow = folder(at[1]) " -> " folder(quoted[2])
+    if (quoted[2] ~ /\.\.\// || !(folder(quoted[2]) in room))
+      wrong(at[1] ":" at[2], "includes what is in no room, " quoted[2])
+    else if (folder(at[1]) != folder(quoted[2]) && !(arrow in allowed))
+      wrong(at[1] ":" at[2], "may not include " quoted[2])
+    used[arrow] = 1
+  }
+  END {
+    for (arrow in allowed)
+      if (!(arrow in used))
+        wrong(arrow, "is allowed, but no file needs it")
+    exit bad
+  }' >&2
 bad=$?
 
 rows=$(grep -nE '\b(exit|abort|printf|puts|perror)[[:space:]]*\(' models/*.c traces/*.c policies/*.c sim/*.c)

@@ -70,8 +70,7 @@ static bool is_end(const reader *r, char c) { return c == r->delimiter || c == '
 
 /* Adds a field that begins at `first` in the record; its text may lie elsewhere. */
 static void add_field(reader *r, const char *text, size_t size, const char *first) {
-    if (r->field_count == r->field_room &&
-        fl_grow(&r->field, &r->field_room, r->field_count + 1, sizeof *r->field) != FL_OK)
+    if (r->field_count == r->field_room && fl_grow(&r->field, &r->field_room, r->field_count + 1, sizeof *r->field))
         no_memory(r);
     else
         r->field[r->field_count++] = (fl_field){text, size, (int64_t)(first - r->record) + 1};
@@ -87,7 +86,7 @@ static void give_row(reader *r) {
 
 static void on_field(void *text, size_t size, void *user) {
     reader *r = user;
-    if (r->status != FL_OK)
+    if (r->status)
         return;
     char *at = r->record + r->cursor;
     if (*at != '"' && !is_blank(r, *at) && is_end(r, at[size])) { /* the usual case: as it stands */
@@ -121,7 +120,7 @@ static void on_field(void *text, size_t size, void *user) {
 
 static void on_row(int terminator, void *user) {
     reader *r = user;
-    if (r->status != FL_OK)
+    if (r->status)
         return;
     if (terminator == '\r' && r->cursor + 1 < r->record_size) {
         bad_at(r, r->cursor - 1, STRAY_RETURN);
@@ -160,7 +159,7 @@ static bool cut_plain(reader *r) {
             stop--;
         *stop = '\0';
         if (count == r->field_room) {
-            if (fl_grow(&r->field, &r->field_room, count + 1, sizeof *field) != FL_OK) {
+            if (fl_grow(&r->field, &r->field_room, count + 1, sizeof *field)) {
                 no_memory(r);
                 return true;
             }
@@ -170,7 +169,7 @@ static bool cut_plain(reader *r) {
         at = next;
     }
     r->field_count = count;
-    if (r->status == FL_OK)
+    if (!r->status)
         give_row(r);
     return true;
 }
@@ -209,7 +208,7 @@ static bool cut_quoted(reader *r) {
     end -= end > r->record && end[-1] == '\r';
     if (memchr(r->record, '\r', (size_t)(end - r->record)) || memchr(r->record, '\n', (size_t)(end - r->record)))
         return false;
-    for (char *at = r->record, *stop = NULL; r->status == FL_OK && stop != end; at = stop + 1) {
+    for (char *at = r->record, *stop = NULL; !r->status && stop != end; at = stop + 1) {
         if (!(stop = quoted_end(r, at, end, &open, &close, &doubled))) {
             r->field_count = r->unquoted_used = 0;
             return false;
@@ -235,7 +234,7 @@ static bool cut_quoted(reader *r) {
         memcpy(&text, &r->field[i].text, sizeof text); /* it is the reader's own */
         text[r->field[i].size] = '\0';
     }
-    if (r->status == FL_OK)
+    if (!r->status)
         give_row(r);
     return true;
 }
@@ -304,7 +303,7 @@ static fl_status parse(reader *r, size_t size) {
     if (blank + 2 < size && r->record[blank] == '\r')
         return bad_at(r, blank, STRAY_RETURN);
     const size_t taken = csv_parse(&r->csv, r->record, size, on_field, on_row, r);
-    if (r->status != FL_OK || taken == size)
+    if (r->status || taken == size)
         return r->status;
     return csv_error(&r->csv) == CSV_EPARSE
                ? bad_at(r, taken, "stray quote, expected quotes around a whole field and inner ones doubled")
@@ -322,17 +321,17 @@ static fl_status do_record(reader *r, size_t size, int64_t lines, bool quotes) {
     if (r->line <= r->options->head_lines)
         goto done;
     if (r->options->format && r->record[0] == '#') {
-        if (read_comment(r, r->record, size) != FL_OK)
+        if (read_comment(r, r->record, size))
             return r->status;
         goto done;
     }
-    if (r->in_head && r->record[strspn(r->record, " \t\r")] != '\n' && demand_version(r) != FL_OK)
+    if (r->in_head && r->record[strspn(r->record, " \t\r")] != '\n' && demand_version(r))
         return r->status;
-    if (quotes && fl_grow(&r->unquoted, &r->unquoted_room, size + 1, 1) != FL_OK)
+    if (quotes && fl_grow(&r->unquoted, &r->unquoted_room, size + 1, 1))
         return no_memory(r);
     if (!(quotes ? cut_quoted(r) : cut_plain(r)))
         parse(r, size);
-    if (r->status != FL_OK)
+    if (r->status)
         return r->status;
 done:
     r->begin += size;
@@ -373,11 +372,11 @@ static fl_status do_rest(reader *r, int64_t lines, bool open_quote) {
     r->cursor = r->field_count = r->unquoted_used = 0;
     if (memchr(r->record, '\0', size))
         return bad_at(r, (size_t)((char *)memchr(r->record, '\0', size) - r->record), "NUL byte, expected text");
-    if (r->in_head && demand_version(r) != FL_OK)
+    if (r->in_head && demand_version(r))
         return r->status;
-    if (fl_grow(&r->unquoted, &r->unquoted_room, size + 1, 1) != FL_OK)
+    if (fl_grow(&r->unquoted, &r->unquoted_room, size + 1, 1))
         return no_memory(r);
-    if (parse(r, size) != FL_OK)
+    if (parse(r, size))
         return r->status;
     return bad_at(r, r->cursor,
                   r->at_end ? "quote is not closed before the file ends" : "quote is not closed within 1048576 bytes");
@@ -398,7 +397,7 @@ static fl_status read_all(reader *r) {
     size_t quotes = 0;
     int64_t lines = 0;
     bool bom = true;
-    while (r->status == FL_OK) {
+    while (!r->status) {
         if (bom && (r->end >= 3 || r->at_end)) {
             if (r->end >= 3 && memcmp(r->window, "\xef\xbb\xbf", 3) == 0)
                 r->begin = 3;
@@ -466,11 +465,11 @@ fl_status fl_csv_read(const char *path, const fl_csv_options *options, fl_head *
     if (r.delimiter == ' ' || r.delimiter == '\t') /* a delimiter is no blank to skip */
         csv_set_space_func(&r.csv, r.delimiter == ' ' ? only_tab : only_space);
     fl_status status = open_file(&r);
-    if (status == FL_OK && !(r.window = malloc(WINDOW + 1)))
+    if (!status && !(r.window = malloc(WINDOW + 1)))
         status = no_memory(&r);
-    if (status == FL_OK)
+    if (!status)
         status = read_all(&r);
-    if (status == FL_OK && r.rows == 0)
+    if (!status && r.rows == 0)
         status = r.line == 1 && r.begin == r.end && r.end <= 3
                      ? fl_fail(d, FL_BAD_INPUT, path, 0, 0, "the file is empty")
                      : fl_fail(d, FL_BAD_INPUT, path, r.line, 0, "the file ends before the first row");

@@ -24,12 +24,12 @@ fl_status fl_decisions_grow(fl_decisions *r, fl_decisions_room *room, size_t ste
     if (__builtin_mul_overflow(steps, gpus + 1, &rows) || __builtin_mul_overflow(rows, r->signal_count, &values) ||
         __builtin_mul_overflow(rows, r->control_count, &sets))
         return FL_NO_MEMORY;
-    if (fl_grow(&r->t_ns, &room->t_ns, steps, sizeof *r->t_ns) != FL_OK ||
-        fl_grow(&r->delay_ns, &room->delay_ns, steps, sizeof *r->delay_ns) != FL_OK ||
-        fl_grow(&r->line, &room->line, steps, sizeof *r->line) != FL_OK ||
-        fl_grow(&r->value, &room->value, values + 1, sizeof *r->value) != FL_OK ||
-        fl_grow(&r->fresh, &room->fresh, values + 1, sizeof *r->fresh) != FL_OK ||
-        fl_grow(&r->set, &room->set, sets + 1, sizeof *r->set) != FL_OK)
+    if (fl_grow(&r->t_ns, &room->t_ns, steps, sizeof *r->t_ns) ||
+        fl_grow(&r->delay_ns, &room->delay_ns, steps, sizeof *r->delay_ns) ||
+        fl_grow(&r->line, &room->line, steps, sizeof *r->line) ||
+        fl_grow(&r->value, &room->value, values + 1, sizeof *r->value) ||
+        fl_grow(&r->fresh, &room->fresh, values + 1, sizeof *r->fresh) ||
+        fl_grow(&r->set, &room->set, sets + 1, sizeof *r->set))
         return FL_NO_MEMORY;
     return FL_OK;
 }
@@ -47,7 +47,7 @@ static fl_status read_header(loader *l, const fl_csv_row *row, fl_diag *d) {
     fl_decisions *r = &l->r;
     static const char *const FIRST[] = {"step", "t_ns", "device"};
     for (size_t i = 0; i < 3; i++)
-        if (expect(row, i, FIRST[i], d) != FL_OK)
+        if (expect(row, i, FIRST[i], d))
             return FL_BAD_INPUT;
     size_t fresh = 3;
     while (fresh < row->count && strcmp(row->field[fresh].text, "fresh") != 0)
@@ -59,10 +59,10 @@ static fl_status read_header(loader *l, const fl_csv_row *row, fl_diag *d) {
         delay++;
     if (fresh == row->count - 1)
         return FL_FIELD_FAIL(d, row, fresh, "column 'delay_ns' is missing, expected it last");
-    if (delay == row->count && expect(row, row->count - 1, "delay_ns", d) != FL_OK)
+    if (delay == row->count && expect(row, row->count - 1, "delay_ns", d))
         return FL_BAD_INPUT;
     r->has_kernels = delay + 1 < row->count;
-    if (r->has_kernels && fl_kernel_columns_check(row, delay + 1, d) != FL_OK)
+    if (r->has_kernels && fl_kernel_columns_check(row, delay + 1, d))
         return FL_BAD_INPUT;
     for (size_t i = fresh + 1; i < delay; i++)
         if (strncmp(row->field[i].text, "set_", 4) != 0)
@@ -72,10 +72,10 @@ static fl_status read_header(loader *l, const fl_csv_row *row, fl_diag *d) {
     l->fresh_at = fresh;
     l->delay_at = delay;
     fl_status status = fl_columns_names(row, 3, fresh - 3, 0, &r->signal, &r->signal_count, d);
-    if (status == FL_OK)
+    if (!status)
         status = fl_columns_names(row, fresh + 1, delay - fresh - 1, 4, &r->control, &r->control_count, d);
     const char *gpus = fl_head_get(&r->head, "gpus");
-    if (status == FL_OK && gpus) {
+    if (!status && gpus) {
         char *end;
         unsigned long n = strtoul(gpus, &end, 10);
         if (*end || n < 1 || n > UINT16_MAX)
@@ -117,11 +117,11 @@ static fl_status read_values(loader *l, const fl_csv_row *row, size_t index, fl_
     double *value = r->value + index * r->signal_count;
     double *set = r->set + index * r->control_count;
     fl_status status = FL_OK;
-    for (size_t i = 0; i < r->signal_count && status == FL_OK; i++)
+    for (size_t i = 0; i < r->signal_count && !status; i++)
         status = fl_field_real_or_nan(row, i + 3, r->signal[i], -HUGE_VAL, HUGE_VAL, &value[i], d);
-    if (status == FL_OK && r->signal_count)
+    if (!status && r->signal_count)
         status = mark_fresh(r, row, l->fresh_at, value, r->fresh + index * r->signal_count, d);
-    for (size_t i = 0; i < r->control_count && status == FL_OK; i++) {
+    for (size_t i = 0; i < r->control_count && !status; i++) {
         size_t column = l->fresh_at + 1 + i;
         if (strcmp(row->field[column].text, "default") == 0)
             set[i] = -1;
@@ -136,12 +136,12 @@ static fl_status read_place(loader *l, const fl_csv_row *row, fl_diag *d) {
     fl_decisions *r = &l->r;
     int64_t step = 0, device = -1, t_ns = 0;
     fl_status status = fl_field_int(row, 0, "step", 0, INT64_MAX, &step, d);
-    if (status == FL_OK)
+    if (!status)
         status = fl_field_int(row, 1, "t_ns", 0, INT64_MAX, &t_ns, d);
     bool host = strcmp(row->field[2].text, "host") == 0;
-    if (status == FL_OK && !host)
+    if (!status && !host)
         status = fl_field_int(row, 2, "device (or 'host')", 0, UINT16_MAX, &device, d);
-    if (status != FL_OK)
+    if (status)
         return status;
     if (host && l->row && !l->gpus_known) { /* the first step ends here */
         if (l->row == 1)
@@ -165,7 +165,7 @@ static fl_status read_place(loader *l, const fl_csv_row *row, fl_diag *d) {
     if (!l->row && now && t_ns < r->t_ns[now - 1])
         return FL_FIELD_FAIL(d, row, 1, "t_ns %lld is before %lld of the step above", (long long)t_ns,
                              (long long)r->t_ns[now - 1]);
-    if (fl_decisions_grow(r, &l->room, now + 1, l->gpus_known ? r->gpu_count : l->row) != FL_OK)
+    if (fl_decisions_grow(r, &l->room, now + 1, l->gpus_known ? r->gpu_count : l->row))
         return fl_no_memory(d, row->file);
     r->t_ns[now] = t_ns;
     return FL_OK;
@@ -174,26 +174,26 @@ static fl_status read_place(loader *l, const fl_csv_row *row, fl_diag *d) {
 static fl_status read_row(loader *l, const fl_csv_row *row, fl_diag *d) {
     fl_decisions *r = &l->r;
     fl_status status = fl_columns_width(row, l->width, d);
-    if (status == FL_OK)
+    if (!status)
         status = read_place(l, row, d);
-    if (status != FL_OK)
+    if (status)
         return status;
     size_t now = r->step_count, delay = l->delay_at;
     uint64_t lost = 0;
     if (r->has_kernels)
         status = fl_kernel_cells_read(row, delay + 1, l->row ? NULL : &lost, d);
-    if (status == FL_OK && r->has_kernels && !l->row && fl_decisions_add_step(r, &l->room, now, lost) != FL_OK)
+    if (!status && r->has_kernels && !l->row && fl_decisions_add_step(r, &l->room, now, lost))
         status = fl_no_memory(d, row->file);
-    if (status != FL_OK)
+    if (status)
         return status;
     size_t index = l->gpus_known ? now * (r->gpu_count + 1) + l->row : l->row;
     status = read_values(l, row, index, d);
     if (l->row == 0) {
         r->line[now] = row->line;
         r->delay_ns[now] = -1;
-        if (status == FL_OK && row->field[delay].size)
+        if (!status && row->field[delay].size)
             status = fl_field_int(row, delay, "delay_ns", 0, INT64_MAX, &r->delay_ns[now], d);
-    } else if (status == FL_OK && row->field[delay].size) {
+    } else if (!status && row->field[delay].size) {
         status = FL_FIELD_FAIL(d, row, delay, "delay_ns is '%.40s' in a GPU's row, expected it in the host's only",
                                row->field[delay].text);
     }
@@ -221,9 +221,9 @@ static fl_status on_row(void *user, const fl_csv_row *row, fl_diag *d) {
         l->row = 0;
         return FL_OK; /* and nothing is said in *d */
     }
-    if (status != FL_OK && d)
+    if (status && d)
         *d = own;
-    if (status != FL_OK || kernel)
+    if (status || kernel)
         return status;
     l->row++;
     if (l->gpus_known && l->row == (size_t)l->r.gpu_count + 1) {
@@ -237,17 +237,17 @@ fl_status fl_decisions_read(const char *path, fl_decisions *r, fl_diag *d) {
     static const fl_csv_options OPTIONS = {.trim = true, .format = "foldline-decisions"};
     loader l = {0};
     fl_status status = fl_csv_read(path, &OPTIONS, &l.r.head, on_row, &l, d);
-    if (status == FL_OK && !l.gpus_known && l.row > 1) { /* one step only, ended by the file */
+    if (!status && !l.gpus_known && l.row > 1) { /* one step only, ended by the file */
         l.r.gpu_count = (uint32_t)l.row - 1;
         l.r.step_count++;
         l.row = 0;
     }
-    if (status == FL_OK && l.row)
+    if (!status && l.row)
         l.r.torn_line = l.last_line;
-    if (status == FL_OK && l.r.step_count == 0)
+    if (!status && l.r.step_count == 0)
         status = fl_fail(d, FL_BAD_INPUT, path, l.last_line, 0,
                          "no complete step, expected the row of the host and one for each GPU");
-    if (status != FL_OK)
+    if (status)
         fl_decisions_free(&l.r);
     *r = l.r;
     return status;

@@ -81,7 +81,7 @@ static fl_status check_writable(const char *path, const fl_decisions *r, fl_diag
 
 fl_status fl_decisions_write(const char *path, const fl_decisions *r, fl_diag *d) {
     fl_status status = check_writable(path, r, d);
-    if (status != FL_OK)
+    if (status)
         return status;
     fl_output *o;
     status = fl_output_begin(path, "foldline-decisions", &r->head, &o, d);

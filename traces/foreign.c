@@ -100,7 +100,7 @@ fl_status fl_header_seek(const char *path, fl_header_function is, const char *ex
         status = fl_fail(d, error == EISDIR ? FL_BAD_INPUT : FL_IO, path, 0, 0, "cannot read: %s", fl_reason(error));
     else
         status = check_bytes(path, head, size, d);
-    if (status == FL_OK && (*lines = fl_header_find(head, size, is)) < 0)
+    if (!status && (*lines = fl_header_find(head, size, is)) < 0)
         status = fl_fail(d, FL_BAD_INPUT, path, 1, 1, "no header line, expected %s", expected);
     free(head);
     return status;

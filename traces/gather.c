@@ -58,7 +58,7 @@ static bool follow_lane(fl_gather *g, const fl_trace_op *op) {
         if (!slot)
             return false;
         if (slot->index == UINT32_MAX) {
-            if (fl_grow(&g->lane, &g->lane_room, g->lane_count + 1, sizeof *g->lane) != FL_OK)
+            if (fl_grow(&g->lane, &g->lane_room, g->lane_count + 1, sizeof *g->lane))
                 return false;
             g->lane[g->lane_count] = (fl_gather_lane){op->device, op->process, op->stream, 0};
             slot->index = (uint32_t)g->lane_count++;
@@ -83,7 +83,7 @@ fl_status fl_gather_op(fl_gather *g, const char *name, size_t size, const uint32
     if (!slot)
         return fl_no_memory(d, NULL);
     if (slot->index == UINT32_MAX) {
-        if (fl_grow(&t->kinds, &t->kind_room, t->kind_count + 1, sizeof kind) != FL_OK)
+        if (fl_grow(&t->kinds, &t->kind_room, t->kind_count + 1, sizeof kind))
             return fl_no_memory(d, NULL);
         t->kinds[t->kind_count] = kind;
         slot->index = (uint32_t)t->kind_count++;
@@ -94,7 +94,7 @@ fl_status fl_gather_op(fl_gather *g, const char *name, size_t size, const uint32
     g->last_start_ns = op->start_ns;
     if ((op->type == FL_OP_KERNEL || op->type == FL_OP_COPY) && !follow_lane(g, op))
         return fl_no_memory(d, NULL);
-    return fl_trace_add_op(t, op) == FL_OK ? FL_OK : fl_no_memory(d, NULL);
+    return !fl_trace_add_op(t, op) ? FL_OK : fl_no_memory(d, NULL);
 }
 
 /* ---- the whole ---- */
@@ -169,7 +169,7 @@ static fl_status place_op(untangling *u, fl_trace_op *op, fl_diag *d) {
     if (k == u->count) {
         if (u->next_stream > INT32_MAX)
             return fl_refuse(d, "stream numbers reach %d, expected room for those of ops that overlap", INT32_MAX);
-        if (fl_grow(&u->sides, &u->room, u->count + 1, sizeof *u->sides) != FL_OK)
+        if (fl_grow(&u->sides, &u->room, u->count + 1, sizeof *u->sides))
             return fl_no_memory(d, NULL);
         u->sides[u->count++] = (side){(int32_t)u->next_stream++, NULL};
         u->made++;
@@ -197,8 +197,8 @@ static fl_status untangle(fl_gather *g, uint32_t *index, fl_diag *d) {
     qsort_r(index, count, sizeof *index, index_by_lane, t->ops);
     int64_t first_made = u.next_stream;
     fl_trace_op lane = {.device = -1};
-    fl_status status = fl_grow(&u.sides, &u.room, 1, sizeof *u.sides) == FL_OK ? FL_OK : fl_no_memory(d, NULL);
-    for (size_t i = 0; i < count && status == FL_OK; i++) {
+    fl_status status = !fl_grow(&u.sides, &u.room, 1, sizeof *u.sides) ? FL_OK : fl_no_memory(d, NULL);
+    for (size_t i = 0; i < count && !status; i++) {
         fl_trace_op *op = &t->ops[index[i]];
         if (by_lane(&lane, op)) {
             lane = *op;
@@ -208,11 +208,11 @@ static fl_status untangle(fl_gather *g, uint32_t *index, fl_diag *d) {
         status = place_op(&u, op, d);
     }
     free(u.sides);
-    if (status == FL_OK && u.clipped)
+    if (!status && u.clipped)
         status = fl_import_note(g->out, d,
                                 "%zu ops ended up to %d ns after the next of their stream began: their ends were cut",
                                 u.clipped, FL_GATHER_OVERLAP_NS);
-    if (status == FL_OK && u.moved)
+    if (!status && u.moved)
         status = fl_import_note(g->out, d,
                                 "%zu ops overlap others of their stream (graphs, dependent launches, several hardware "
                                 "queues): put on %zu streams of their own, numbered from %lld",
@@ -229,15 +229,15 @@ fl_status fl_gather_end(fl_gather *g, fl_diag *d) {
         return fl_no_memory(d, NULL);
     if (sort)
         status = sort_ops(t, index, d);
-    if (status == FL_OK && sort)
+    if (!status && sort)
         status = fl_import_note(g->out, d, "rows were not in order of time: sorted");
-    if (status == FL_OK && g->overlap)
+    if (!status && g->overlap)
         status = untangle(g, index, d);
-    if (status == FL_OK && g->renamed)
+    if (!status && g->renamed)
         status = fl_import_note(g->out, d, "%zu ops have names that are not printable UTF-8: such bytes became '?'",
                                 g->renamed);
     free(index);
-    g->out->has_kernels = status == FL_OK;
+    g->out->has_kernels = !status;
     return status;
 }
 

@@ -117,15 +117,15 @@ static fl_status check_time(const fl_csv_row *row, fl_diag *d) {
 static fl_status read_gpu(const fl_csv_row *row, size_t at, double *value, bool *fresh, double *set, fl_diag *d) {
     int64_t n[PER_GPU] = {0};
     fl_status status = fl_field_int(row, at, "GPU utilisation (%)", 0, 100, &n[0], d);
-    if (status == FL_OK)
+    if (!status)
         status = fl_field_int(row, at + 1, "memory utilisation (%)", 0, 100, &n[1], d);
-    if (status == FL_OK)
+    if (!status)
         status = fl_field_int(row, at + 2, "power (mW)", 0, 10000000, &n[2], d);
-    if (status == FL_OK)
+    if (!status)
         status = fl_field_int(row, at + 3, "SM clock (MHz)", 0, 100000, &n[3], d);
-    if (status == FL_OK)
+    if (!status)
         status = fl_field_int(row, at + 4, "set clock (MHz, -1 for none)", -1, 100000, &n[4], d);
-    if (status == FL_OK && n[4] == 0)
+    if (!status && n[4] == 0)
         status = FL_FIELD_FAIL(d, row, at + 4, "set clock is 0, expected MHz or -1 for none");
     value[UTIL_GPU] = (double)n[0];
     value[UTIL_MEM] = (double)n[1];
@@ -141,12 +141,12 @@ static fl_status read_gpu(const fl_csv_row *row, size_t at, double *value, bool 
 static fl_status read_step(loader *l, const fl_csv_row *row, fl_diag *d) {
     fl_decisions *r = &l->r;
     fl_status status = fl_columns_width(row, l->width, d);
-    if (status == FL_OK)
+    if (!status)
         status = check_time(row, d);
-    if (status != FL_OK)
+    if (status)
         return status;
     size_t now = r->step_count, first = now * (r->gpu_count + 1);
-    if (fl_decisions_grow(r, &l->room, now + 1, r->gpu_count) != FL_OK)
+    if (fl_decisions_grow(r, &l->room, now + 1, r->gpu_count))
         return fl_no_memory(d, row->file);
     for (size_t i = 0; i < SIGNALS; i++) {
         r->value[first * SIGNALS + i] = NAN;
@@ -157,14 +157,14 @@ static fl_status read_step(loader *l, const fl_csv_row *row, fl_diag *d) {
         r->value[first * SIGNALS + LOOP] = (double)l->last_us * 1000;
         r->fresh[first * SIGNALS + LOOP] = true;
     }
-    for (size_t g = 0; g < r->gpu_count && status == FL_OK; g++) {
+    for (size_t g = 0; g < r->gpu_count && !status; g++) {
         size_t at = first + 1 + g;
         status = read_gpu(row, 1 + g * PER_GPU, r->value + at * SIGNALS, r->fresh + at * SIGNALS, r->set + at, d);
     }
     int64_t us = 0;
-    if (status == FL_OK)
+    if (!status)
         status = fl_field_int(row, l->width - 1, "loop duration (us)", 0, INT64_C(3600000000), &us, d);
-    if (status != FL_OK)
+    if (status)
         return status;
     int64_t step_ns = now && l->last_us * 1000 > PERIOD_NS ? l->last_us * 1000 : PERIOD_NS;
     r->t_ns[now] = now ? r->t_ns[now - 1] + step_ns : 0;
@@ -195,14 +195,14 @@ static fl_status on_row(void *user, const fl_csv_row *row, fl_diag *d) {
                              row->field[0].text);
     fl_diag own = {.status = FL_OK};
     fl_status status = l->width ? FL_OK : begin_rows(l, row, &own);
-    if (status == FL_OK)
+    if (!status)
         status = read_step(l, row, &own);
     /* The daemon is stopped by a signal, often in the middle of a line. */
     if (status == FL_BAD_INPUT && row->torn && (!l->width || row->count <= l->width)) {
         l->r.torn_line = row->line;
         return FL_OK; /* and nothing is said in *d */
     }
-    if (status != FL_OK && d)
+    if (status && d)
         *d = own;
     return status;
 }
@@ -211,9 +211,9 @@ fl_status fl_geepafs_read(const char *path, fl_decisions *r, fl_diag *d) {
     static const fl_csv_options OPTIONS = {.trim = true};
     loader l = {0};
     fl_status status = fl_csv_read(path, &OPTIONS, NULL, on_row, &l, d);
-    if (status == FL_OK && l.r.step_count == 0)
+    if (!status && l.r.step_count == 0)
         status = fl_fail(d, FL_BAD_INPUT, path, 0, 0, "no whole row, expected at least one after '%s'", START);
-    if (status != FL_OK)
+    if (status)
         fl_decisions_free(&l.r);
     *r = l.r;
     return status;

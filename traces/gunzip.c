@@ -57,16 +57,16 @@ fl_gunzip *fl_gunzip_open(const char *path, fl_diag *d) {
     else if (fstat(g->fd, &s) == 0 && S_ISDIR(s.st_mode))
         status = fl_fail(d, FL_BAD_INPUT, path, 0, 0, "is a directory, expected a file");
     g->size = S_ISREG(s.st_mode) ? s.st_size : 0;
-    while (status == FL_OK && !g->at_end && g->end < 2)
+    while (!status && !g->at_end && g->end < 2)
         status = read_more(g, d);
-    if (status == FL_OK && is_gzip(g)) {
+    if (!status && is_gzip(g)) {
         g->packed = g->between = true;
         if (inflateInit2(&g->z, 15 + 16) != Z_OK) { /* 16: a gzip head and end around the data */
             g->packed = false;
             status = fl_no_memory(d, path);
         }
     }
-    if (status == FL_OK)
+    if (!status)
         return g;
     fl_gunzip_close(g);
     return NULL;
@@ -97,7 +97,7 @@ static fl_status next_member(fl_gunzip *g, bool *ended, fl_diag *d) {
     for (;;) {
         while (g->end - g->begin < 2 && !g->at_end) {
             fl_status status = read_more(g, d);
-            if (status != FL_OK)
+            if (status)
                 return status;
         }
         *ended = g->begin == g->end;
@@ -117,9 +117,9 @@ static fl_status unpack(fl_gunzip *g, void *bytes, size_t size, size_t *got, fl_
     while (*got < size) {
         bool ended = false;
         fl_status status = FL_OK;
-        if (g->between && ((status = next_member(g, &ended, d)) != FL_OK || ended))
+        if (g->between && ((status = next_member(g, &ended, d)) || ended))
             return status;
-        if (g->begin == g->end && !g->at_end && (status = read_more(g, d)) != FL_OK)
+        if (g->begin == g->end && !g->at_end && (status = read_more(g, d)))
             return status;
         if (g->begin == g->end)
             return damaged(g, "the gzip data is cut off, expected its end", d);
@@ -148,7 +148,7 @@ fl_status fl_gunzip_read(fl_gunzip *g, void *bytes, size_t size, size_t *got, fl
     while (*got < size) {
         if (g->begin == g->end) {
             fl_status status = g->at_end ? FL_OK : read_more(g, d);
-            if (status != FL_OK || g->begin == g->end)
+            if (status || g->begin == g->end)
                 return status;
         }
         size_t n = g->end - g->begin < size - *got ? g->end - g->begin : size - *got;

@@ -83,10 +83,10 @@ static fl_status note_launches(joiner *j) {
     if (j->late)
         s = fl_import_note(j->out, j->d, "%zu ops start before their launch: taken as launched at their start",
                            j->late);
-    if (s == FL_OK && j->filled)
+    if (!s && j->filled)
         s = fl_import_note(j->out, j->d,
                            "%zu ops have no launch: taken as launched with the one before in their stream", j->filled);
-    if (s == FL_OK && j->bare)
+    if (!s && j->bare)
         s = fl_import_note(j->out, j->d, "%zu streams have no launches%s: their gaps count as host time", j->bare,
                            j->dropped ? ", or of few ops only" : "");
     return s;
@@ -174,7 +174,7 @@ static fl_status wait_streams(joiner *j) {
     edge *edges = NULL;
     size_t count = 0, room = 0;
     fl_status status = FL_OK;
-    for (size_t i = 0; i < j->log->detail_count && status == FL_OK; i++) {
+    for (size_t i = 0; i < j->log->detail_count && !status; i++) {
         const fl_sync_detail *s = &j->log->detail[i];
         uint32_t on = s->kind == FL_SYNC_STREAM_WAIT ? before_event(j, s) : UINT32_MAX;
         size_t first, end;
@@ -184,16 +184,16 @@ static fl_status wait_streams(joiner *j) {
         size_t next = launched_until(j, first, end, s->ns);
         if (next == end || j->order[next] <= on || t->ops[on].end_ns > t->ops[j->order[next]].start_ns)
             continue;
-        if (fl_grow(&edges, &room, count + 1, sizeof *edges) != FL_OK)
+        if (fl_grow(&edges, &room, count + 1, sizeof *edges))
             status = fl_no_memory(j->d, NULL);
         else
             edges[count++] = (edge){j->order[next], on};
     }
     if (count)
         qsort(edges, count, sizeof *edges, edge_order);
-    if (status == FL_OK && count && fl_grow(&t->waits, &t->wait_room, t->wait_count + count, sizeof *t->waits) != FL_OK)
+    if (!status && count && fl_grow(&t->waits, &t->wait_room, t->wait_count + count, sizeof *t->waits))
         status = fl_no_memory(j->d, NULL);
-    for (size_t i = 0; i < count && status == FL_OK; i++) {
+    for (size_t i = 0; i < count && !status; i++) {
         fl_trace_op *op = &t->ops[edges[i].op];
         if ((i && edge_order(&edges[i - 1], &edges[i]) == 0) || op->waits_count == UINT16_MAX)
             continue;
@@ -296,9 +296,8 @@ static fl_status merge(joiner *j, sync_row *rows, size_t count) {
     fl_kernel_trace *t = j->t;
     size_t n = t->op_count;
     uint32_t kind = fl_trace_add_kind(t, "[sync]", NONE, NONE);
-    if (kind == UINT32_MAX || n + count >= UINT32_MAX ||
-        fl_grow(&t->ops, &t->op_room, n + count, sizeof *t->ops) != FL_OK ||
-        fl_grow(&t->waits, &t->wait_room, t->wait_count + count, sizeof *t->waits) != FL_OK)
+    if (kind == UINT32_MAX || n + count >= UINT32_MAX || fl_grow(&t->ops, &t->op_room, n + count, sizeof *t->ops) ||
+        fl_grow(&t->waits, &t->wait_room, t->wait_count + count, sizeof *t->waits))
         return fl_no_memory(j->d, NULL);
     for (size_t i = 0; i < count; i++) {
         rows[i].key_ns = rows[i].op.start_ns;
@@ -355,12 +354,12 @@ static fl_status do_waits(joiner *j) {
     }
     for (size_t i = 0; i < j->t->op_count; i++)
         j->t->ops[i].waits_first = 0;
-    if (status == FL_OK)
+    if (!status)
         status = wait_streams(j);
-    if (status == FL_OK && count)
+    if (!status && count)
         status = merge(j, rows, count);
     free(rows);
-    if (status == FL_OK && j->vague)
+    if (!status && j->vague)
         status = fl_import_note(j->out, j->d,
                                 "%zu waits for a stream or event that is not named: taken as waits for all that their "
                                 "thread had launched",
@@ -377,7 +376,7 @@ fl_status fl_host_log_join(fl_host_log *log, fl_imported *out, fl_diag *d) {
         return fl_no_memory(d, NULL);
     fl_host_log_sort(log);
     fl_status status = do_launches(&j);
-    if (status == FL_OK && t->has_launches)
+    if (!status && t->has_launches)
         status = do_waits(&j);
     for (size_t i = 0; i < t->op_count; i++) /* what is left are correlation ids */
         if (!t->ops[i].waits_count)

@@ -4,21 +4,21 @@
 #include <string.h>
 
 fl_status fl_host_log_call(fl_host_log *log, fl_host_call call) {
-    if (fl_grow(&log->call, &log->call_room, log->call_count + 1, sizeof call) != FL_OK)
+    if (fl_grow(&log->call, &log->call_room, log->call_count + 1, sizeof call))
         return FL_NO_MEMORY;
     log->call[log->call_count++] = call;
     return FL_OK;
 }
 
 fl_status fl_host_log_wait(fl_host_log *log, fl_host_wait wait) {
-    if (fl_grow(&log->wait, &log->wait_room, log->wait_count + 1, sizeof wait) != FL_OK)
+    if (fl_grow(&log->wait, &log->wait_room, log->wait_count + 1, sizeof wait))
         return FL_NO_MEMORY;
     log->wait[log->wait_count++] = wait;
     return FL_OK;
 }
 
 fl_status fl_host_log_detail(fl_host_log *log, fl_sync_detail detail) {
-    if (fl_grow(&log->detail, &log->detail_room, log->detail_count + 1, sizeof detail) != FL_OK)
+    if (fl_grow(&log->detail, &log->detail_room, log->detail_count + 1, sizeof detail))
         return FL_NO_MEMORY;
     log->detail[log->detail_count++] = detail;
     return FL_OK;

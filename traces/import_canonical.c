@@ -50,11 +50,11 @@ static fl_status read_kernels(const char *path, const fl_import_options *o, fl_i
     (void)o;
     *out = (fl_imported){0};
     fl_status status = fl_kernels_read(path, &out->kernels, d);
-    if (status == FL_OK)
+    if (!status)
         status = check_end(path, d);
-    if (status != FL_OK)
+    if (status)
         fl_imported_free(out);
-    out->has_kernels = status == FL_OK;
+    out->has_kernels = !status;
     return status;
 }
 
@@ -67,11 +67,11 @@ static fl_status read_telemetry(const char *path, const fl_import_options *o, fl
     (void)o;
     *out = (fl_imported){0};
     fl_status status = fl_telemetry_read(path, &out->telemetry, d);
-    if (status == FL_OK)
+    if (!status)
         status = check_end(path, d);
-    if (status != FL_OK)
+    if (status)
         fl_imported_free(out);
-    out->has_telemetry = status == FL_OK;
+    out->has_telemetry = !status;
     return status;
 }
 
@@ -90,11 +90,11 @@ static fl_status read_sweep(const char *path, const fl_import_options *o, fl_imp
     *out = (fl_imported){0};
     fl_sweep sweep = {0};
     fl_status status = fl_sweep_read(path, &sweep, d);
-    if (status == FL_OK)
+    if (!status)
         status = fl_import_note(out, d, "a sweep of %zu measured settings: given to other commands as --sweep FILE",
                                 sweep.row_count);
     fl_sweep_free(&sweep);
-    if (status != FL_OK)
+    if (status)
         fl_imported_free(out);
     return status;
 }

@@ -101,7 +101,7 @@ static fl_status read_header(loader *l, const fl_csv_row *row, fl_diag *d) {
     char left_out[256] = "", *name = l->names;
     fl_status status = FL_OK;
     l->count = count - first;
-    for (size_t i = 0; i < l->count && status == FL_OK; i++) {
+    for (size_t i = 0; i < l->count && !status; i++) {
         token c = t[first + i];
         l->at[i] = (size_t)(c.text - text);
         l->name[i] = name;
@@ -118,9 +118,9 @@ static fl_status read_header(loader *l, const fl_csv_row *row, fl_diag *d) {
         else
             snprintf(left_out + length, sizeof left_out - length, "%s%s", length ? ", " : "", l->name[i]);
     }
-    if (status == FL_OK && left_out[0])
+    if (!status && left_out[0])
         status = fl_import_note(l->r.out, d, "left out, as telemetry has no place for them: %s", left_out);
-    if (status == FL_OK && !l->r.width)
+    if (!status && !l->r.width)
         return fail_at(row, t[first].text, d,
                        "no column that telemetry has a place for, expected such as POWER or SMCLK");
     return status;
@@ -155,7 +155,7 @@ static fl_status read_value(const fl_csv_row *row, token t, int field, double *v
     fl_field place = {text, t.size, row->field[0].column + (t.text - row->field[0].text)};
     const fl_csv_row one = {row->file, row->line, &place, 1, row->torn};
     fl_status status = fl_foreign_real(&one, 0, text, FIELD[field].tag, value, d);
-    if (status == FL_OK && *value < 0)
+    if (!status && *value < 0)
         return fail_at(row, t.text, d, "the value is below 0, expected at least 0 or N/A");
     *value *= FIELD[field].factor;
     return status;
@@ -196,7 +196,7 @@ static fl_status read_row(loader *l, const fl_csv_row *row, const token *t, size
         return FL_OK;
     double *value = NULL;
     fl_status status = fl_readings_row(&l->r, l->round * l->step_ns, (int32_t)gpu, &value, d);
-    for (size_t i = 0; i < l->count && status == FL_OK; i++)
+    for (size_t i = 0; i < l->count && !status; i++)
         if (l->field[i] >= 0)
             status = read_value(row, t[first + i], l->field[i], &value[l->signal[i]], d);
     return status;
@@ -259,15 +259,15 @@ static fl_status read(const char *path, const fl_import_options *o, fl_imported 
     l->step_ns = (int64_t)llround((given ? o->interval_s : DEFAULT_DELAY_S) * 1e9);
     fl_progress_start(&l->progress, path, o);
     fl_status status = fl_header_seek(path, is_header, "'#Entity' and the columns' names", &options.head_lines, d);
-    if (status == FL_OK)
+    if (!status)
         status = fl_csv_read(path, &options, NULL, on_row, l, d);
-    if (status == FL_OK)
+    if (!status)
         status = fl_readings_end(&l->r, path, d);
-    if (status == FL_OK)
+    if (!status)
         status = add_notes(l, given, d);
     fl_readings_free(&l->r);
     free(l);
-    if (status != FL_OK)
+    if (status)
         fl_imported_free(out);
     return status;
 }

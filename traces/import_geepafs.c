@@ -19,16 +19,16 @@ static bool detect(const char *path, const char *head, size_t size) {
 
 static fl_status copy_rows(const fl_decisions *r, int32_t only, fl_readings *to, fl_diag *d) {
     fl_status status = FL_OK;
-    for (size_t i = 0, column; i < r->signal_count && status == FL_OK; i++)
+    for (size_t i = 0, column; i < r->signal_count && !status; i++)
         status = fl_readings_signal(to, r->signal[i], &column, d);
-    for (size_t step = 0; step < r->step_count && status == FL_OK; step++)
-        for (size_t g = 0; g <= r->gpu_count && status == FL_OK; g++) {
+    for (size_t step = 0; step < r->step_count && !status; step++)
+        for (size_t g = 0; g <= r->gpu_count && !status; g++) {
             int32_t device = (int32_t)g - 1;
             double *value = NULL;
             if (only >= 0 && device >= 0 && device != only)
                 continue;
             status = fl_readings_row(to, r->t_ns[step], device, &value, d);
-            if (status == FL_OK)
+            if (!status)
                 memcpy(value, r->value + (step * (r->gpu_count + 1) + g) * r->signal_count,
                        r->signal_count * sizeof *value);
         }
@@ -39,12 +39,12 @@ static fl_status add_notes(const fl_decisions *r, fl_imported *out, fl_diag *d) 
     fl_status status = fl_import_note(out, d,
                                       "time of day has whole seconds only: times come from the durations of the "
                                       "daemon's loops and begin at 0");
-    if (status == FL_OK)
+    if (!status)
         status =
             fl_import_note(out, d, "clocks that were set are left out (foldline replay --format geepafs reads them)");
-    if (status == FL_OK && r->torn_line)
+    if (!status && r->torn_line)
         status = fl_import_note(out, d, "line %lld, the last, is cut off: left out", (long long)r->torn_line);
-    return status == FL_OK ? fl_import_note(out, d, "no kernels: readings only") : status;
+    return status ? status : fl_import_note(out, d, "no kernels: readings only");
 }
 
 static fl_status read(const char *path, const fl_import_options *o, fl_imported *out, fl_diag *d) {
@@ -52,15 +52,15 @@ static fl_status read(const char *path, const fl_import_options *o, fl_imported 
     *out = (fl_imported){0};
     fl_readings to = {.out = out};
     fl_status status = fl_geepafs_read(path, &r, d);
-    if (status == FL_OK)
+    if (!status)
         status = copy_rows(&r, o ? o->device : -1, &to, d);
-    if (status == FL_OK)
+    if (!status)
         status = fl_readings_end(&to, path, d);
-    if (status == FL_OK)
+    if (!status)
         status = add_notes(&r, out, d);
     fl_readings_free(&to);
     fl_decisions_free(&r);
-    if (status != FL_OK)
+    if (status)
         fl_imported_free(out);
     return status;
 }

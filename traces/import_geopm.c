@@ -149,7 +149,7 @@ static fl_status read_header(loader *l, const fl_csv_row *row, fl_diag *d) {
         if (l->column[i].signal >= 0 && SIGNAL[l->column[i].signal].gpu && l->column[i].device < 0 && indexed)
             l->column[i].signal = -1;
     choose(l);
-    for (size_t i = 1; i < row->count && status == FL_OK; i++) {
+    for (size_t i = 1; i < row->count && !status; i++) {
         column *c = &l->column[i];
         bool gpu = c->signal >= 0 && SIGNAL[c->signal].gpu;
         if (c->signal < 0 || c->again) {
@@ -170,13 +170,13 @@ static fl_status read_header(loader *l, const fl_csv_row *row, fl_diag *d) {
         status = fl_readings_signal(&l->r, SIGNAL[c->signal].signal, &c->at, d);
     }
     l->furthers = 0; /* they point into the row */
-    if (status == FL_OK && left_out[0])
+    if (!status && left_out[0])
         status = fl_import_note(l->r.out, d, "left out, as telemetry has no place for them: %s", left_out);
-    if (status == FL_OK && again[0])
+    if (!status && again[0])
         status = fl_import_note(l->r.out, d, "left out, as other columns tell the same: %s", again);
-    if (status == FL_OK && chip)
+    if (!status && chip)
         status = fl_import_note(l->r.out, d, "readings of chips are taken for those of GPUs of the same numbers");
-    if (status == FL_OK && !l->r.width)
+    if (!status && !l->r.width)
         status = FL_FIELD_FAIL(d, row, 0,
                                "no column that telemetry has a place for, expected such as GPU_POWER or "
                                "CPU_ENERGY");
@@ -187,7 +187,7 @@ static fl_status read_device(loader *l, const fl_csv_row *row, int64_t ns, int32
     double *value = NULL;
     size_t n[SIGNALS] = {0};
     fl_status status = fl_readings_row(&l->r, ns, device, &value, d);
-    for (size_t i = 1; i < l->width && status == FL_OK; i++) {
+    for (size_t i = 1; i < l->width && !status; i++) {
         const column *c = &l->column[i];
         double v = 0;
         if (c->signal < 0 || c->device != device || fl_cell_unknown(row->field[i].text))
@@ -214,9 +214,9 @@ static fl_status on_row(void *user, const fl_csv_row *row, fl_diag *d) {
         return FL_OK; /* preamble and header once more */
     int64_t ns = 0;
     fl_status status = fl_columns_width(row, l->width, d);
-    if (status == FL_OK)
+    if (!status)
         status = fl_foreign_ns(row, 0, "TIME", 9, &ns, d);
-    for (int32_t device = -1; device < DEVICES_MAX && status == FL_OK; device++)
+    for (int32_t device = -1; device < DEVICES_MAX && !status; device++)
         if (l->used[device + 1])
             status = read_device(l, row, ns, device, d);
     return status;
@@ -244,15 +244,15 @@ static fl_status read(const char *path, const fl_import_options *o, fl_imported 
     l->only = o ? o->device : -1;
     fl_progress_start(&l->progress, path, o);
     fl_status status = fl_header_seek(path, is_header, "'TIME|...' below the '#' lines", &options.head_lines, d);
-    if (status == FL_OK)
+    if (!status)
         status = fl_csv_read(path, &options, NULL, on_row, l, d);
-    if (status == FL_OK)
+    if (!status)
         status = fl_readings_end(&l->r, path, d);
-    if (status == FL_OK)
+    if (!status)
         status = add_notes(l, d);
     fl_readings_free(&l->r);
     free(l);
-    if (status != FL_OK)
+    if (status)
         fl_imported_free(out);
     return status;
 }

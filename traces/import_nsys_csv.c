@@ -99,7 +99,7 @@ static fl_status read_header(loader *l, const fl_csv_row *row, fl_diag *d) {
     l->width = row->count;
     for (size_t c = 0; c < COLUMNS; c++)
         l->where[c] = SIZE_MAX;
-    for (size_t i = 0; i < row->count && status == FL_OK; i++) {
+    for (size_t i = 0; i < row->count && !status; i++) {
         const char *text = row->field[i].text;
         size_t size = name_size(text), c = 0;
         while (c < COLUMNS && !named(text, size, COLUMN[c]) && !(c == BYTES && named(text, size, "Size")))
@@ -114,7 +114,7 @@ static fl_status read_header(loader *l, const fl_csv_row *row, fl_diag *d) {
         if (c == BYTES)
             status = read_bytes_unit(row, i, &l->bytes, d);
     }
-    for (size_t c = 0; c < REQUIRED && status == FL_OK; c++)
+    for (size_t c = 0; c < REQUIRED && !status; c++)
         if (l->where[c] == SIZE_MAX)
             status = FL_FIELD_FAIL(d, row, row->count - 1, "column '%s' is missing", COLUMN[c]);
     return status;
@@ -153,7 +153,7 @@ static fl_status read_sizes(const loader *l, const fl_csv_row *row, bool kernel,
         int64_t n = 0;
         if (present(l, row, GRID + i)) {
             fl_status status = fl_foreign_int(row, l->where[GRID + i], COLUMN[GRID + i], 0, UINT32_MAX, &n, d);
-            if (status != FL_OK)
+            if (status)
                 return status;
         } else if (kernel && l->where[GRID + i] != SIZE_MAX) {
             return FL_FIELD_FAIL(d, row, l->where[GRID + i],
@@ -169,7 +169,7 @@ static fl_status read_bytes(loader *l, const fl_csv_row *row, int64_t *bytes, fl
     double value = 0;
     size_t i = l->where[BYTES];
     fl_status status = fl_foreign_real(row, i, row->field[i].text, COLUMN[BYTES], &value, d);
-    if (status != FL_OK)
+    if (status)
         return status;
     if (isnan(l->bytes) && value > 0)
         return FL_FIELD_FAIL(d, row, i, "Bytes is '%.40s' and its column names no unit, expected Bytes (MB) or such",
@@ -188,25 +188,25 @@ static fl_status read_op(loader *l, const fl_csv_row *row, fl_diag *d) {
     int64_t duration = 0, context = 0, stream = 0;
     uint32_t size[6];
     fl_status status = fl_foreign_width(row, l->width, d);
-    if (status == FL_OK)
+    if (!status)
         status = fl_foreign_ns(row, l->where[START], "Start", l->power[START], &op.start_ns, d);
-    if (status == FL_OK)
+    if (!status)
         status = fl_foreign_ns(row, l->where[DURATION], "Duration", l->power[DURATION], &duration, d);
-    if (status == FL_OK && op.start_ns > INT64_MAX - duration)
+    if (!status && op.start_ns > INT64_MAX - duration)
         status = FL_FIELD_FAIL(d, row, l->where[DURATION], "Start and Duration are too large to add");
-    if (status == FL_OK && name->size == 0)
+    if (!status && name->size == 0)
         status = FL_FIELD_FAIL(d, row, l->where[NAME], "Name is empty, expected that of a kernel or copy");
-    if (status == FL_OK)
+    if (!status)
         status = read_device(l, row, d);
-    if (status == FL_OK)
+    if (!status)
         status = read_sizes(l, row, !(name->text[0] == '[' && name->text[name->size - 1] == ']'), size, d);
-    if (status == FL_OK && present(l, row, BYTES))
+    if (!status && present(l, row, BYTES))
         status = read_bytes(l, row, &op.bytes, d);
-    if (status == FL_OK && present(l, row, CONTEXT))
+    if (!status && present(l, row, CONTEXT))
         status = fl_foreign_int(row, l->where[CONTEXT], "Ctx", 0, INT32_MAX, &context, d);
-    if (status == FL_OK && present(l, row, STREAM))
+    if (!status && present(l, row, STREAM))
         status = fl_foreign_int(row, l->where[STREAM], "Strm", 0, INT32_MAX, &stream, d);
-    if (status != FL_OK || (l->only >= 0 && l->only != l->device))
+    if (status || (l->only >= 0 && l->only != l->device))
         return status;
     l->green += present(l, row, GREEN);
     op.end_ns = op.start_ns + duration;
@@ -259,17 +259,17 @@ static fl_status read(const char *path, const fl_import_options *o, fl_imported 
     fl_progress_start(&l->progress, path, o);
     fl_status status = fl_header_seek(
         path, is_header, "one of cuda_gpu_trace, such as 'Start (ns),Duration (ns),...,Name'", &options.head_lines, d);
-    if (status == FL_OK)
+    if (!status)
         status = fl_csv_read(path, &options, NULL, on_row, l, d);
-    if (status == FL_OK && !out->kernels.op_count)
+    if (!status && !out->kernels.op_count)
         status = fl_fail(d, FL_BAD_INPUT, path, 0, 0, "no kernels, expected at least one whole row after the header");
-    if (status == FL_OK)
+    if (!status)
         status = fl_gather_end(&l->g, d);
-    if (status == FL_OK)
+    if (!status)
         status = add_notes(l, d);
     fl_gather_free(&l->g);
     free(l);
-    if (status != FL_OK)
+    if (status)
         fl_imported_free(out);
     return status;
 }

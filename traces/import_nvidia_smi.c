@@ -135,7 +135,7 @@ static fl_status read_unit(const fl_csv_row *row, size_t i, const quantity *q, c
 static fl_status read_header(loader *l, const fl_csv_row *row, fl_diag *d) {
     const quantity *of[COLUMNS_MAX] = {0};
     fl_status status = fl_header_commas(row, d);
-    if (status != FL_OK)
+    if (status)
         return status;
     if (row->count > COLUMNS_MAX)
         return FL_FIELD_FAIL(d, row, COLUMNS_MAX, "the header has %zu columns, expected at most %d", row->count,
@@ -166,7 +166,7 @@ static fl_status read_header(loader *l, const fl_csv_row *row, fl_diag *d) {
             snprintf(left_out + length, sizeof left_out - length, "%s%.*s", length ? ", " : "", (int)size, text);
     }
     l->named = l->board != SIZE_MAX && best_board > 0;
-    for (size_t i = 0; i < row->count && status == FL_OK; i++) {
+    for (size_t i = 0; i < row->count && !status; i++) {
         for (size_t k = 0; of[i] && k < row->count; k++)
             if (k != i && of[k] && !strcmp(of[i]->signal, of[k]->signal) &&
                 (of[k] < of[i] || (of[k] == of[i] && k < i)))
@@ -177,14 +177,14 @@ static fl_status read_header(loader *l, const fl_csv_row *row, fl_diag *d) {
         l->column[i] = (column){of[i], 0, of[i]->unit[0].factor};
         if (bracket)
             status = read_unit(row, i, of[i], bracket + 1, &l->column[i].factor, d);
-        if (status == FL_OK)
+        if (!status)
             status = fl_readings_signal(&l->r, of[i]->signal, &l->column[i].signal, d);
-        if (status == FL_OK && (strstr(of[i]->field, "graphics") || !strcmp(of[i]->field, "clocks.gr")))
+        if (!status && (strstr(of[i]->field, "graphics") || !strcmp(of[i]->field, "clocks.gr")))
             status = fl_import_note(l->r.out, d, "no clock of the SMs: that of the graphics domain is taken for it");
     }
-    if (status == FL_OK && left_out[0])
+    if (!status && left_out[0])
         status = fl_import_note(l->r.out, d, "left out, as telemetry has no place for them: %s", left_out);
-    if (status == FL_OK && l->time == SIZE_MAX && !(l->o && l->o->interval_s > 0))
+    if (!status && l->time == SIZE_MAX && !(l->o && l->o->interval_s > 0))
         status =
             FL_FIELD_FAIL(d, row, 0, "no column timestamp, expected one, or the interval of the rows (--interval S)");
     return status;
@@ -282,9 +282,9 @@ static fl_status read_cell(const column *c, const fl_csv_row *row, size_t i, dou
         *blank = '\0';
         status = read_unit(row, i, c->q, blank + 1 + strspn(blank + 1, " "), &factor, d);
     }
-    if (status == FL_OK)
+    if (!status)
         status = fl_foreign_real(row, i, text, c->q->field, value, d);
-    if (status == FL_OK && *value < 0)
+    if (!status && *value < 0)
         return FL_FIELD_FAIL(d, row, i, "%s is '%.40s', expected no number below 0", c->q->field, text);
     *value *= factor;
     return status;
@@ -295,19 +295,19 @@ static fl_status read_row(loader *l, const fl_csv_row *row, fl_diag *d) {
     int64_t ns = 0;
     double *value = NULL;
     fl_status status = fl_foreign_width(row, l->width, d);
-    if (status == FL_OK)
+    if (!status)
         status = read_board(l, row, &board, d);
-    if (status == FL_OK && l->o && l->o->device >= 0 && (size_t)l->o->device != board)
+    if (!status && l->o && l->o->device >= 0 && (size_t)l->o->device != board)
         return FL_OK;
-    if (status == FL_OK)
+    if (!status)
         status = read_time(l, row, board, &ns, d);
-    if (status == FL_OK)
+    if (!status)
         status = fl_readings_row(&l->r, ns, (int32_t)board, &value, d);
-    for (size_t i = 0; i < l->width && status == FL_OK; i++)
+    for (size_t i = 0; i < l->width && !status; i++)
         if (l->column[i].q)
             status = read_cell(&l->column[i], row, i, &value[l->column[i].signal], d);
     const char *name = l->name == SIZE_MAX ? NULL : row->field[l->name].text;
-    if (status == FL_OK && name && !fl_cell_unknown(name))
+    if (!status && name && !fl_cell_unknown(name))
         status = fl_foreign_head(&l->r.out->telemetry.head, "device", name, d);
     return status;
 }
@@ -374,19 +374,19 @@ static fl_status read(const char *path, const fl_import_options *o, fl_imported 
                                       "the names that were queried, such as 'timestamp, power.draw [W]' "
                                       "(no noheader)",
                                       &options.head_lines, d);
-    if (status == FL_OK)
+    if (!status)
         status = fl_csv_read(path, &options, NULL, on_row, l, d);
-    if (status == FL_OK)
+    if (!status)
         status = fl_readings_end(&l->r, path, d);
-    if (status == FL_OK && options.head_lines)
+    if (!status && options.head_lines)
         status = fl_import_note(out, d, "%d lines above the header: left out", options.head_lines);
-    if (status == FL_OK)
+    if (!status)
         status = add_notes(l, d);
     for (size_t i = 0; i < l->board_count; i++)
         free(l->boards[i]);
     fl_readings_free(&l->r);
     free(l);
-    if (status != FL_OK)
+    if (status)
         fl_imported_free(out);
     return status;
 }

@@ -96,7 +96,7 @@ static fl_status read_header(loader *l, const fl_csv_row *row, fl_diag *d) {
     l->width = row->count;
     for (size_t c = 0; c < COLUMNS; c++)
         l->where[c] = SIZE_MAX;
-    for (size_t i = 0; i < row->count && status == FL_OK; i++) {
+    for (size_t i = 0; i < row->count && !status; i++) {
         size_t c = column_of(row->field[i].text, row->field[i].size);
         if (c == COLUMNS)
             continue;
@@ -105,7 +105,7 @@ static fl_status read_header(loader *l, const fl_csv_row *row, fl_diag *d) {
         l->where[c] = i;
     }
     const bool named = l->where[NAME] != SIZE_MAX || l->where[DIRECTION] != SIZE_MAX;
-    if (status == FL_OK && (l->where[START] == SIZE_MAX || l->where[END] == SIZE_MAX || !named))
+    if (!status && (l->where[START] == SIZE_MAX || l->where[END] == SIZE_MAX || !named))
         status = fl_fail(d, FL_BAD_INPUT, row->file, row->line, 0, "no column '%s', expected one in the header",
                          ALIAS[l->where[START] == SIZE_MAX ? START
                                : l->where[END] == SIZE_MAX ? END
@@ -140,9 +140,9 @@ static fl_status read_sizes(loader *l, const fl_csv_row *row, uint32_t grid[3], 
         fl_status status = FL_OK;
         if (present(l, row, GRID + i))
             status = fl_foreign_int(row, l->where[GRID + i], ALIAS[GRID + i][0], 0, UINT32_MAX, &items, d);
-        if (status == FL_OK && present(l, row, GROUP + i))
+        if (!status && present(l, row, GROUP + i))
             status = fl_foreign_int(row, l->where[GROUP + i], ALIAS[GROUP + i][0], 0, UINT32_MAX, &size, d);
-        if (status != FL_OK)
+        if (status)
             return status;
         size = size ? size : 1;
         l->ragged += items % size != 0;
@@ -163,14 +163,14 @@ static fl_status read_number(const loader *l, const fl_csv_row *row, size_t c, i
 
 static fl_status read_times(loader *l, const fl_csv_row *row, fl_trace_op *op, fl_diag *d) {
     fl_status status = fl_foreign_int(row, l->where[START], ALIAS[START][0], 0, INT64_MAX, &op->start_ns, d);
-    if (status == FL_OK)
+    if (!status)
         status = fl_foreign_int(row, l->where[END], ALIAS[END][0], 0, INT64_MAX, &op->end_ns, d);
-    if (status == FL_OK && op->end_ns < op->start_ns)
+    if (!status && op->end_ns < op->start_ns)
         return FL_FIELD_FAIL(d, row, l->where[END], "the end %lld is before the start %lld", (long long)op->end_ns,
                              (long long)op->start_ns);
-    if (status == FL_OK && present(l, row, LAUNCH)) {
+    if (!status && present(l, row, LAUNCH)) {
         status = fl_foreign_int(row, l->where[LAUNCH], ALIAS[LAUNCH][0], 0, INT64_MAX, &op->launch_ns, d);
-        if (status == FL_OK && op->launch_ns > op->start_ns) {
+        if (!status && op->launch_ns > op->start_ns) {
             op->launch_ns = op->start_ns; /* two clocks that are not quite one */
             l->early++;
         }
@@ -182,7 +182,7 @@ static fl_status read_op(loader *l, const fl_csv_row *row, fl_diag *d) {
     fl_trace_op op = {.launch_ns = INT64_MIN, .bytes = -1, .host_thread = -1};
     uint32_t grid[3] = {0}, group[3] = {0};
     fl_status status = fl_foreign_width(row, l->width, d);
-    if (status != FL_OK)
+    if (status)
         return status;
     bool copy = l->where[NAME] == SIZE_MAX;
     const char *kind = present(l, row, KIND) ? row->field[l->where[KIND]].text : NULL;
@@ -196,21 +196,21 @@ static fl_status read_op(loader *l, const fl_csv_row *row, fl_diag *d) {
     if (name->size == 0)
         return FL_FIELD_FAIL(d, row, named, "%s is empty, expected a name", ALIAS[copy ? DIRECTION : NAME][0]);
     status = read_times(l, row, &op, d);
-    if (status == FL_OK)
+    if (!status)
         status = read_agent(l, row,
                             !copy                             ? AGENT
                             : strstr(name->text, "TO_DEVICE") ? TO_AGENT
                                                               : FROM_AGENT,
                             &op.device, d);
-    if (status == FL_OK && !copy)
+    if (!status && !copy)
         status = read_sizes(l, row, grid, group, d);
-    if (status == FL_OK)
+    if (!status)
         status = read_number(l, row, present(l, row, STREAM) ? STREAM : QUEUE, &op.stream, d);
-    if (status == FL_OK)
+    if (!status)
         status = read_number(l, row, PROCESS, &op.process, d);
-    if (status == FL_OK && present(l, row, LAUNCH)) /* without launches threads say nothing */
+    if (!status && present(l, row, LAUNCH)) /* without launches threads say nothing */
         status = read_number(l, row, THREAD, &op.host_thread, d);
-    if (status != FL_OK)
+    if (status)
         return status;
     if (!copy)
         return fl_gather_op(&l->g, name->text, name->size, grid, group, &op, d);
@@ -300,19 +300,19 @@ static fl_status read(const char *path, const fl_import_options *o, fl_imported 
                                       "one with Kernel_Name, Start_Timestamp and End_Timestamp (or "
                                       "KernelName, BeginNs and EndNs)",
                                       &options.head_lines, d);
-    if (status == FL_OK)
+    if (!status)
         status = fl_csv_read(path, &options, NULL, on_row, l, d);
-    if (status == FL_OK && !out->kernels.op_count)
+    if (!status && !out->kernels.op_count)
         status = fl_fail(d, FL_BAD_INPUT, path, 0, 0, "no kernels, expected at least one whole row after the header");
-    if (status == FL_OK)
+    if (!status)
         status = number_devices(l, path, o ? o->device : -1, d);
-    if (status == FL_OK)
+    if (!status)
         status = fl_gather_end(&l->g, d);
-    if (status == FL_OK)
+    if (!status)
         status = add_notes(l, d);
     fl_gather_free(&l->g);
     free(l);
-    if (status != FL_OK)
+    if (status)
         fl_imported_free(out);
     return status;
 }

@@ -42,7 +42,7 @@ static fl_status rehash(fl_intern *n) {
 }
 
 fl_intern_slot *fl_intern_find(fl_intern *n, uint32_t hash, fl_same_function same, const void *owner, const void *key) {
-    if (n->count * 2 >= n->room && rehash(n) != FL_OK)
+    if (n->count * 2 >= n->room && rehash(n))
         return NULL;
     size_t at = hash & (n->room - 1);
     for (; n->slot[at].index != UINT32_MAX; at = (at + 1) & (n->room - 1))
@@ -76,7 +76,7 @@ uint32_t fl_intern_text(fl_intern *n, char ***names, size_t *count, size_t *room
         return UINT32_MAX;
     if (slot->index != UINT32_MAX)
         return slot->index;
-    if (*count >= UINT32_MAX || fl_grow(names, room, *count + 1, sizeof **names) != FL_OK)
+    if (*count >= UINT32_MAX || fl_grow(names, room, *count + 1, sizeof **names))
         return UINT32_MAX;
     char *copy = strndup(text, size);
     if (!copy)

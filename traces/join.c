@@ -141,10 +141,10 @@ static fl_status read_clocks(const fl_imported *run, const char *name, uint16_t 
     size_t devices = signal == SIZE_MAX ? 0 : fl_activity_devices(k, device, DEVICES_MAX);
     fl_status status = FL_OK;
     memset(mhz, 0, k->op_count * sizeof *mhz);
-    for (size_t v = 0; v < devices && status == FL_OK; v++) {
+    for (size_t v = 0; v < devices && !status; v++) {
         clocks c;
         status = clocks_make(&c, &run->telemetry, signal, device[v], d);
-        for (size_t i = 0; status == FL_OK && i < k->op_count; i++) {
+        for (size_t i = 0; !status && i < k->op_count; i++) {
             const fl_trace_op *op = &k->ops[i];
             if (op->device != device[v] || op->type != FL_OP_KERNEL)
                 continue;
@@ -164,31 +164,31 @@ static fl_status give_clocks(fl_imported *run, fl_diag *d) {
     size_t kernels = 0, known = 0;
     uint16_t low = MHZ_MAX, high = 0;
     fl_status status = mhz && time ? read_clocks(run, "sm_mhz", mhz, time, d) : fl_no_memory(d, NULL);
-    for (size_t i = 0; status == FL_OK && i < k->op_count; i++) {
+    for (size_t i = 0; !status && i < k->op_count; i++) {
         kernels += k->ops[i].type == FL_OP_KERNEL;
         known += mhz[i] > 0;
         low = mhz[i] && mhz[i] < low ? mhz[i] : low;
         high = mhz[i] > high ? mhz[i] : high;
     }
-    if (status == FL_OK && known) {
+    if (!status && known) {
         int64_t common = commonest(time);
         for (size_t i = 0; i < k->op_count; i++)
             if (!k->ops[i].sm_mhz && low < high)
                 k->ops[i].sm_mhz = mhz[i];
         if (!fl_head_get(&k->head, "sm_mhz"))
             status = set_head(&k->head, "sm_mhz", common, d);
-        if (status == FL_OK)
+        if (!status)
             status = fl_import_note(run, d, "%zu of %zu kernels have an SM clock from the telemetry, %u to %u MHz%s",
                                     known, kernels, (unsigned)low, (unsigned)high,
                                     known < kernels ? "; the others have the commonest" : "");
-    } else if (status == FL_OK) {
+    } else if (!status) {
         status = fl_import_note(run, d, "the telemetry has no SM clock near the kernels: none is given to them");
     }
-    if (status == FL_OK) {
+    if (!status) {
         memset(time, 0, (MHZ_MAX + 1) * sizeof *time);
         status = read_clocks(run, "mem_mhz", mhz, time, d);
         int64_t common = commonest(time);
-        if (status == FL_OK && common && !fl_head_get(&k->head, "mem_mhz"))
+        if (!status && common && !fl_head_get(&k->head, "mem_mhz"))
             status = set_head(&k->head, "mem_mhz", common, d);
     }
     free(mhz);
@@ -229,14 +229,14 @@ static fl_status shift_clock(fl_imported *run, int64_t offset_ns, fl_diag *d) {
 fl_status fl_join(fl_imported *run, int64_t offset_ns, fl_diag *d) {
     fl_status status = shift_clock(run, offset_ns, d);
     const char *device = fl_head_get(&run->telemetry.head, "device");
-    if (status == FL_OK && device && !fl_head_get(&run->kernels.head, "device") &&
+    if (!status && device && !fl_head_get(&run->kernels.head, "device") &&
         !fl_head_set(&run->kernels.head, "device", device))
         status = fl_no_memory(d, NULL);
-    if (status == FL_OK)
+    if (!status)
         status = set_head(&run->telemetry.head, "clock_offset_ns", offset_ns, d);
-    if (status == FL_OK)
+    if (!status)
         status = set_head(&run->kernels.head, "clock_offset_ns", offset_ns, d);
-    return status == FL_OK ? give_clocks(run, d) : status;
+    return status ? status : give_clocks(run, d);
 }
 
 fl_status fl_join_append(fl_imported *run, const fl_imported *more, fl_diag *d) {
@@ -245,37 +245,37 @@ fl_status fl_join_append(fl_imported *run, const fl_imported *more, fl_diag *d) 
     fl_status status = FL_OK;
     const fl_kernel_trace *part[2] = {&run->kernels, &more->kernels};
     fl_kernel_trace *t = &all.kernels;
-    for (size_t p = 0; p < 2 && status == FL_OK; p++) {
+    for (size_t p = 0; p < 2 && !status; p++) {
         size_t first = t->op_count;
-        for (size_t i = 0; i < part[p]->head.count && status == FL_OK; i++) {
+        for (size_t i = 0; i < part[p]->head.count && !status; i++) {
             const fl_head_entry *e = &part[p]->head.entry[i];
             if (!fl_head_get(&t->head, e->key) && !fl_head_set(&t->head, e->key, e->value))
                 status = fl_no_memory(d, NULL);
         }
-        for (size_t i = 0; i < part[p]->op_count && status == FL_OK; i++) {
+        for (size_t i = 0; i < part[p]->op_count && !status; i++) {
             fl_trace_op op = part[p]->ops[i];
             const fl_trace_kind *kind = &part[p]->kinds[op.kind];
             const char *name = part[p]->names[kind->name];
-            if (fl_grow(&t->waits, &t->wait_room, t->wait_count + op.waits_count, sizeof *t->waits) != FL_OK)
+            if (fl_grow(&t->waits, &t->wait_room, t->wait_count + op.waits_count, sizeof *t->waits))
                 status = fl_no_memory(d, NULL);
-            for (size_t w = 0; w < op.waits_count && status == FL_OK; w++)
+            for (size_t w = 0; w < op.waits_count && !status; w++)
                 t->waits[t->wait_count + w] = part[p]->waits[op.waits_first + w] + (uint32_t)first;
             op.waits_first = (uint32_t)t->wait_count;
             t->wait_count += op.waits_count;
-            if (status == FL_OK)
+            if (!status)
                 status = fl_gather_op(&g, name, strlen(name), kind->grid, kind->block, &op, d);
         }
     }
-    if (status == FL_OK)
+    if (!status)
         status = fl_gather_end(&g, d);
     fl_gather_free(&g);
-    if (status != FL_OK) {
+    if (status) {
         fl_imported_free(&all);
         return status;
     }
     fl_kernel_trace_free(&run->kernels);
     run->kernels = all.kernels;
-    for (size_t i = 0; i < all.note_count && status == FL_OK; i++)
+    for (size_t i = 0; i < all.note_count && !status; i++)
         status = fl_import_note(run, d, "%s", all.note[i]);
     all.kernels = (fl_kernel_trace){0};
     fl_imported_free(&all);

@@ -91,9 +91,9 @@ static fl_status open_devices(search *s, const fl_kernel_trace *k, const fl_tele
         device *new = &s->device[s->devices++];
         *new = (device){.number = k->ops[i].device};
         fl_status status = fl_activity_make(&new->activity, k, new->number, FL_OP_KERNEL);
-        if (status == FL_OK)
+        if (!status)
             status = take_readings(new, t, signal, d);
-        if (status != FL_OK)
+        if (status)
             return status == FL_NO_MEMORY ? fl_no_memory(d, NULL) : status;
         const fl_activity *a = &new->activity;
         s->k_first_ns = a->start_ns[0] < s->k_first_ns ? a->start_ns[0] : s->k_first_ns;
@@ -279,11 +279,11 @@ static fl_status find_by(const fl_kernel_trace *k, const fl_telemetry *t, size_t
     double *r = NULL;
     *f = (fl_clock_offset){.signal = t->signal[signal]};
     fl_status status = open_devices(&s, k, t, signal, d);
-    if (status == FL_OK && s.devices)
+    if (!status && s.devices)
         status = find_interval(&s, d);
-    if (status == FL_OK && s.interval_ns > 0)
+    if (!status && s.interval_ns > 0)
         status = fill_grid(&s, d);
-    if (status == FL_OK && s.interval_ns > 0) {
+    if (!status && s.interval_ns > 0) {
         int64_t count = (int64_t)s.k_cells;
         size_t lags = s.cells + s.k_cells, best = 0;
         r = calloc(lags, sizeof *r);
@@ -313,7 +313,7 @@ fl_status fl_join_find(const fl_kernel_trace *k, const fl_telemetry *t, fl_clock
             if (strcmp(t->signal[i], SIGNAL[c]) != 0)
                 continue;
             fl_status status = find_by(k, t, i, &f, d);
-            if (status != FL_OK)
+            if (status)
                 return status;
             any = true;
             if (f.r > found->r)

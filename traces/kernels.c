@@ -20,7 +20,7 @@ static uint32_t add_name(fl_kernel_trace *t, const char *name) {
     for (size_t i = 0; i < t->name_count; i++)
         if (strcmp(t->names[i], name) == 0)
             return (uint32_t)i;
-    if (t->name_count >= UINT32_MAX || fl_grow(&t->names, &t->name_room, t->name_count + 1, sizeof *t->names) != FL_OK)
+    if (t->name_count >= UINT32_MAX || fl_grow(&t->names, &t->name_room, t->name_count + 1, sizeof *t->names))
         return UINT32_MAX;
     char *copy = strdup(name);
     if (!copy)
@@ -38,14 +38,14 @@ uint32_t fl_trace_add_kind(fl_kernel_trace *t, const char *name, const uint32_t 
     for (size_t i = 0; i < t->kind_count; i++)
         if (memcmp(&t->kinds[i], &kind, sizeof kind) == 0)
             return (uint32_t)i;
-    if (t->kind_count >= UINT32_MAX || fl_grow(&t->kinds, &t->kind_room, t->kind_count + 1, sizeof *t->kinds) != FL_OK)
+    if (t->kind_count >= UINT32_MAX || fl_grow(&t->kinds, &t->kind_room, t->kind_count + 1, sizeof *t->kinds))
         return UINT32_MAX;
     t->kinds[t->kind_count] = kind;
     return (uint32_t)t->kind_count++;
 }
 
 fl_status fl_trace_add_op(fl_kernel_trace *t, const fl_trace_op *op) {
-    if (t->op_count >= UINT32_MAX || fl_grow(&t->ops, &t->op_room, t->op_count + 1, sizeof *t->ops) != FL_OK)
+    if (t->op_count >= UINT32_MAX || fl_grow(&t->ops, &t->op_room, t->op_count + 1, sizeof *t->ops))
         return FL_NO_MEMORY;
     t->ops[t->op_count++] = *op;
     t->has_launches = t->has_launches || op->launch_ns != INT64_MIN;
@@ -124,7 +124,7 @@ static fl_status check_names(const char *path, const fl_kernel_trace *t, fl_diag
 
 fl_status fl_kernels_write(const char *path, const fl_kernel_trace *t, fl_diag *d) {
     fl_status status = check_names(path, t, d);
-    if (status != FL_OK)
+    if (status)
         return status;
     fl_output *o;
     status = fl_output_begin(path, "foldline-kernels", &t->head, &o, d);

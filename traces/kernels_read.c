@@ -90,14 +90,14 @@ static fl_status read_name(loader *l, const fl_csv_row *row, uint32_t *name, fl_
 static fl_status read_kind(loader *l, const fl_csv_row *row, fl_trace_op *op, fl_diag *d) {
     fl_trace_kind kind;
     fl_status status = read_name(l, row, &kind.name, d);
-    if (status != FL_OK)
+    if (status)
         return status;
     op->type = (uint8_t)fl_op_type_of(row->field[l->where[NAME]].text);
     for (size_t i = 0; i < 6; i++) {
         int64_t size = 0;
         if (op->type == FL_OP_KERNEL || has_value(l, row, GRID + i)) {
             status = read_whole(l, row, GRID + i, 0, UINT32_MAX, &size, d);
-            if (status != FL_OK)
+            if (status)
                 return status;
         }
         *(i < 3 ? &kind.grid[i] : &kind.block[i - 3]) = (uint32_t)size;
@@ -106,7 +106,7 @@ static fl_status read_kind(loader *l, const fl_csv_row *row, fl_trace_op *op, fl
     if (!slot)
         return fl_no_memory(d, row->file);
     if (slot->index == UINT32_MAX) {
-        if (fl_grow(&l->t.kinds, &l->t.kind_room, l->t.kind_count + 1, sizeof kind) != FL_OK)
+        if (fl_grow(&l->t.kinds, &l->t.kind_room, l->t.kind_count + 1, sizeof kind))
             return fl_no_memory(d, row->file);
         l->t.kinds[l->t.kind_count] = kind;
         slot->index = (uint32_t)l->t.kind_count++;
@@ -137,8 +137,7 @@ static fl_status read_waits(loader *l, const fl_csv_row *row, fl_trace_op *op, f
                                  (long long)wait, t->op_count);
         if (op->waits_count == UINT16_MAX)
             return FL_FIELD_FAIL(d, row, i, "waits_for names more than %d rows", UINT16_MAX);
-        if (t->wait_count >= UINT32_MAX ||
-            fl_grow(&t->waits, &t->wait_room, t->wait_count + 1, sizeof *t->waits) != FL_OK)
+        if (t->wait_count >= UINT32_MAX || fl_grow(&t->waits, &t->wait_room, t->wait_count + 1, sizeof *t->waits))
             return fl_no_memory(d, row->file);
         t->waits[t->wait_count++] = (uint32_t)wait;
         op->waits_count++;
@@ -150,9 +149,9 @@ static fl_status read_waits(loader *l, const fl_csv_row *row, fl_trace_op *op, f
 
 static fl_status read_times(const loader *l, const fl_csv_row *row, fl_trace_op *op, fl_diag *d) {
     fl_status status = read_whole(l, row, START, 0, INT64_MAX, &op->start_ns, d);
-    if (status == FL_OK)
+    if (!status)
         status = read_whole(l, row, END, 0, INT64_MAX, &op->end_ns, d);
-    if (status != FL_OK)
+    if (status)
         return status;
     if (op->end_ns < op->start_ns)
         return FL_FIELD_FAIL(d, row, l->where[END], "end_ns %lld is before start_ns %lld", (long long)op->end_ns,
@@ -160,7 +159,7 @@ static fl_status read_times(const loader *l, const fl_csv_row *row, fl_trace_op 
     if (!has_value(l, row, LAUNCH))
         return FL_OK;
     status = read_whole(l, row, LAUNCH, 0, INT64_MAX, &op->launch_ns, d);
-    if (status == FL_OK && op->launch_ns > op->start_ns)
+    if (!status && op->launch_ns > op->start_ns)
         return FL_FIELD_FAIL(d, row, l->where[LAUNCH], "launch_ns %lld is after start_ns %lld",
                              (long long)op->launch_ns, (long long)op->start_ns);
     return status;
@@ -184,7 +183,7 @@ static fl_status follow_lane(loader *l, const fl_csv_row *row, const fl_trace_op
     if (!slot)
         return fl_no_memory(d, row->file);
     if (slot->index == UINT32_MAX) {
-        if (fl_grow(&l->lane, &l->lane_room, l->lane_count + 1, sizeof *l->lane) != FL_OK)
+        if (fl_grow(&l->lane, &l->lane_room, l->lane_count + 1, sizeof *l->lane))
             return fl_no_memory(d, row->file);
         l->lane[l->lane_count] = (lane){op->device, op->process, op->stream, 0};
         slot->index = (uint32_t)l->lane_count++;
@@ -201,7 +200,7 @@ static fl_status note_line(loader *l, const fl_csv_row *row, fl_diag *d) {
         if (row->line - last->line == (int64_t)(n - last->row))
             return FL_OK;
     }
-    if (fl_grow(&l->jumps, &l->jump_room, l->jump_count + 1, sizeof *l->jumps) != FL_OK)
+    if (fl_grow(&l->jumps, &l->jump_room, l->jump_count + 1, sizeof *l->jumps))
         return fl_no_memory(d, row->file);
     l->jumps[l->jump_count++] = (jump){n, row->line};
     return FL_OK;
@@ -211,27 +210,27 @@ static fl_status read_op(loader *l, const fl_csv_row *row, fl_diag *d) {
     fl_trace_op op = {.launch_ns = INT64_MIN, .bytes = -1, .host_thread = -1, .waits_first = 0};
     int64_t device = 0, process = 0, stream = 0, thread = -1, sm_mhz = 0;
     fl_status status = fl_columns_width(row, l->width, d);
-    if (status == FL_OK)
+    if (!status)
         status = read_whole(l, row, DEVICE, 0, INT32_MAX, &device, d);
-    if (status == FL_OK)
+    if (!status)
         status = read_whole(l, row, PROCESS, 0, INT32_MAX, &process, d);
-    if (status == FL_OK)
+    if (!status)
         status = read_whole(l, row, STREAM, 0, INT32_MAX, &stream, d);
-    if (status == FL_OK)
+    if (!status)
         status = read_times(l, row, &op, d);
-    if (status == FL_OK)
+    if (!status)
         status = read_kind(l, row, &op, d);
-    if (status == FL_OK && has_value(l, row, THREAD))
+    if (!status && has_value(l, row, THREAD))
         status = read_whole(l, row, THREAD, 0, INT32_MAX, &thread, d);
-    if (status == FL_OK && has_value(l, row, BYTES))
+    if (!status && has_value(l, row, BYTES))
         status = read_whole(l, row, BYTES, 0, INT64_MAX, &op.bytes, d);
-    if (status == FL_OK && has_value(l, row, SM_MHZ))
+    if (!status && has_value(l, row, SM_MHZ))
         status = read_whole(l, row, SM_MHZ, 1, UINT16_MAX, &sm_mhz, d);
-    if (status == FL_OK && has_value(l, row, WAITS)) {
+    if (!status && has_value(l, row, WAITS)) {
         op.waits_first = (uint32_t)l->t.wait_count;
         status = read_waits(l, row, &op, d);
     }
-    if (status != FL_OK)
+    if (status)
         return status;
     op.device = (int32_t)device;
     op.process = (int32_t)process;
@@ -239,9 +238,9 @@ static fl_status read_op(loader *l, const fl_csv_row *row, fl_diag *d) {
     op.host_thread = (int32_t)thread;
     op.sm_mhz = (uint16_t)sm_mhz;
     status = follow_lane(l, row, &op, d);
-    if (status == FL_OK)
+    if (!status)
         status = note_line(l, row, d);
-    if (status == FL_OK && fl_trace_add_op(&l->t, &op) != FL_OK)
+    if (!status && fl_trace_add_op(&l->t, &op))
         status = fl_no_memory(d, row->file);
     return status;
 }
@@ -295,7 +294,7 @@ static fl_status check_overlap(const loader *l, const char *path, fl_diag *d) {
             index[count++] = (uint32_t)i;
     qsort_r(index, count, sizeof *index, by_lane_and_start, t->ops);
     fl_status status = FL_OK;
-    for (size_t i = 1; i < count && status == FL_OK; i++) {
+    for (size_t i = 1; i < count && !status; i++) {
         const fl_trace_op *a = &t->ops[index[i - 1]], *b = &t->ops[index[i]];
         if (a->device != b->device || a->process != b->process || a->stream != b->stream || b->start_ns >= a->end_ns)
             continue;
@@ -318,16 +317,16 @@ fl_status fl_kernels_read(const char *path, fl_kernel_trace *t, fl_diag *d) {
     static const fl_csv_options OPTIONS = {.trim = true, .format = "foldline-kernels"};
     loader l = {0};
     fl_status status = fl_csv_read(path, &OPTIONS, &l.t.head, on_row, &l, d);
-    if (status == FL_OK && l.t.op_count == 0)
+    if (!status && l.t.op_count == 0)
         status = fl_fail(d, FL_BAD_INPUT, path, 0, 0, "the trace is empty, expected at least one row after the header");
-    if (status == FL_OK && l.disorder)
+    if (!status && l.disorder)
         status = check_overlap(&l, path, d);
     fl_intern_free(&l.names);
     fl_intern_free(&l.kinds);
     fl_intern_free(&l.lanes);
     free(l.lane);
     free(l.jumps);
-    if (status != FL_OK)
+    if (status)
         fl_kernel_trace_free(&l.t);
     *t = l.t;
     return status;

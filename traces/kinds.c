@@ -39,7 +39,7 @@ static fl_status get_sharpness(const loader *l, const fl_csv_row *row, double *v
 
 static fl_status get_clock(const loader *l, const fl_csv_row *row, size_t column, double *mhz, fl_diag *d) {
     fl_status status = fl_field_real_or_nan(row, l->where[column], COLUMN[column], 0, HUGE_VAL, mhz, d);
-    if (status == FL_OK && isnan(*mhz))
+    if (!status && isnan(*mhz))
         *mhz = 0;
     return status;
 }
@@ -90,49 +90,49 @@ static fl_status on_row(void *user, const fl_csv_row *row, fl_diag *d) {
     }
     fl_kind_load k = {0};
     fl_status status = fl_columns_width(row, l->width, d);
-    if (status == FL_OK)
+    if (!status)
         status = get_name(l, row, d);
-    if (status == FL_OK && l->k.count && strcmp(l->k.kind[l->k.count - 1].name, row->field[l->where[NAME]].text) != 0)
+    if (!status && l->k.count && strcmp(l->k.kind[l->k.count - 1].name, row->field[l->where[NAME]].text) != 0)
         status = check_phases(l, row->file, row->line, true, d);
-    if (status == FL_OK)
+    if (!status)
         status = read_number(l, row, TC, 0, HUGE_VAL, &k.tc, d);
-    if (status == FL_OK)
+    if (!status)
         status = read_number(l, row, TM, 0, HUGE_VAL, &k.tm, d);
-    if (status == FL_OK)
+    if (!status)
         status = read_number(l, row, TL, 0, HUGE_VAL, &k.tl, d);
-    if (status == FL_OK && k.tc + k.tm + k.tl <= 0)
+    if (!status && k.tc + k.tm + k.tl <= 0)
         status =
             FL_FIELD_FAIL(d, row, l->where[TC], "tc, tm and tl are all zero, expected a share of the time somewhere");
-    if (status == FL_OK)
+    if (!status)
         status = get_sharpness(l, row, &k.sharpness, d);
-    if (status == FL_OK)
+    if (!status)
         status = read_number(l, row, ALPHA, 0, HUGE_VAL, &k.alpha, d);
-    if (status == FL_OK)
+    if (!status)
         status = read_number(l, row, BETA, 0, HUGE_VAL, &k.beta, d);
-    if (status == FL_OK)
+    if (!status)
         status = fl_field_real_or_nan(row, l->where[SM_DEMAND], COLUMN[SM_DEMAND], 0, 1, &k.sm_demand, d);
-    if (status == FL_OK)
+    if (!status)
         status = get_clock(l, row, SM_MHZ, &k.sm_mhz, d);
-    if (status == FL_OK)
+    if (!status)
         status = get_clock(l, row, MEM_MHZ, &k.mem_mhz, d);
-    if (status == FL_OK)
+    if (!status)
         status = get_optional(l, row, PHASE, 1, &k.phase, d);
     if (isnan(k.phase))
         k.phase = 1;
-    if (status == FL_OK && k.phase <= 0)
+    if (!status && k.phase <= 0)
         status = FL_FIELD_FAIL(d, row, l->where[PHASE], "phase 0, expected a share of the kernel's time");
-    if (status == FL_OK)
+    if (!status)
         status = get_optional(l, row, HOST_BOUND, 1, &k.host_bound, d);
-    if (status == FL_OK)
+    if (!status)
         status = get_optional(l, row, HOST_ALPHA, HUGE_VAL, &k.host_alpha, d);
-    if (status == FL_OK)
+    if (!status)
         status = get_optional(l, row, HOST_UPC, 64, &k.host_upc, d);
-    if (status == FL_OK)
+    if (!status)
         status = get_optional(l, row, HOST_GB_S, HUGE_VAL, &k.host_gb_s, d);
-    if (status != FL_OK)
+    if (status)
         return status;
     k.name = strdup(row->field[l->where[NAME]].text);
-    if (!k.name || fl_grow(&l->k.kind, &l->k.room, l->k.count + 1, sizeof k) != FL_OK) {
+    if (!k.name || fl_grow(&l->k.kind, &l->k.room, l->k.count + 1, sizeof k)) {
         free(k.name);
         return fl_no_memory(d, row->file);
     }
@@ -144,15 +144,15 @@ fl_status fl_kinds_read(const char *path, fl_kinds *k, fl_diag *d) {
     static const fl_csv_options OPTIONS = {.trim = true, .format = "foldline-kinds"};
     loader l = {0};
     fl_status status = fl_csv_read(path, &OPTIONS, &l.k.head, on_row, &l, d);
-    if (status == FL_OK && l.k.count == 0)
+    if (!status && l.k.count == 0)
         status = fl_fail(d, FL_BAD_INPUT, path, 0, 0, "no kinds, expected at least one row after the header");
-    if (status == FL_OK)
+    if (!status)
         status = check_phases(&l, path, 0, true, d);
     fl_intern_free(&l.known);
     for (size_t i = 0; i < l.name_count; i++)
         free(l.names[i]);
     free(l.names);
-    if (status != FL_OK)
+    if (status)
         fl_kinds_free(&l.k);
     *k = l.k;
     return status;

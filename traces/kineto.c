@@ -78,13 +78,13 @@ static fl_status add_op(loader *l, const fl_kineto_event *e, bool kernel, fl_dia
     if (!e->has_name || !e->name_size)
         return fl_fail(d, FL_BAD_INPUT, l->path, e->line, e->column, "event without a name, expected that of a kernel");
     fl_status s = get_times(l, e, &op.start_ns, &op.end_ns, d);
-    if (s == FL_OK)
+    if (!s)
         s = get_id(l, e, FL_KINETO_DEVICE, FL_KINETO_PID, "device", &op.device, d);
-    if (s == FL_OK)
+    if (!s)
         s = get_id(l, e, FL_KINETO_STREAM, FL_KINETO_TID, "stream", &op.stream, d);
-    if (s == FL_OK && e->known[FL_KINETO_CONTEXT])
+    if (!s && e->known[FL_KINETO_CONTEXT])
         s = get_id(l, e, FL_KINETO_CONTEXT, FL_KINETO_CONTEXT, "context", &op.process, d);
-    if (s != FL_OK)
+    if (s)
         return s;
     if (l->o && l->o->device >= 0 && op.device != l->o->device) {
         l->other_device++;
@@ -115,16 +115,16 @@ static fl_status add_call(loader *l, const fl_kineto_event *e, fl_diag *d) {
     if (kind == FL_CALL_OTHER)
         return FL_OK;
     fl_status s = get_times(l, e, &w.start_ns, &w.end_ns, d);
-    if (s != FL_OK)
+    if (s)
         return s;
     w.kind = kind == FL_CALL_COPY ? FL_WAIT_COPY : kind == FL_CALL_WAIT ? FL_WAIT_SOME : FL_WAIT_ALL;
     bool launches = kind == FL_CALL_LAUNCH || kind == FL_CALL_COPY || kind == FL_CALL_RECORD;
     bool waits = kind == FL_CALL_COPY || kind == FL_CALL_WAIT || kind == FL_CALL_WAIT_ALL;
     if (launches && w.correlation)
         s = fl_host_log_call(&l->log, (fl_host_call){w.start_ns, w.correlation, w.thread});
-    if (s == FL_OK && waits && (w.correlation || kind != FL_CALL_COPY))
+    if (!s && waits && (w.correlation || kind != FL_CALL_COPY))
         s = fl_host_log_wait(&l->log, w);
-    return s == FL_OK ? s : fl_no_memory(d, l->path);
+    return !s ? s : fl_no_memory(d, l->path);
 }
 
 static fl_status add_sync(loader *l, const fl_kineto_event *e, fl_diag *d) {
@@ -151,7 +151,7 @@ static fl_status add_sync(loader *l, const fl_kineto_event *e, fl_diag *d) {
                         .stream = (int32_t)n[FL_KINETO_STREAM],
                         .on = on < 0 ? -1 : (int32_t)on,
                         .kind = kind};
-    return fl_host_log_detail(&l->log, s) == FL_OK ? FL_OK : fl_no_memory(d, l->path);
+    return !fl_host_log_detail(&l->log, s) ? FL_OK : fl_no_memory(d, l->path);
 }
 
 static fl_status on_event(void *user, const fl_kineto_event *e, fl_diag *d) {
@@ -212,16 +212,16 @@ static fl_status finish_ops(loader *l, const fl_kineto_file *file, fl_diag *d) {
                        "no kernels and no copies among the events, expected a recording of the GPU");
     fl_status s = l->gather.disorder ? fl_ops_sort(t, d) : FL_OK;
     l->gather.disorder = false; /* no order to be noted: nobody expects one of this format */
-    if (s == FL_OK)
+    if (!s)
         s = fl_gather_end(&l->gather, d);
-    if (s == FL_OK)
+    if (!s)
         s = fl_host_log_join(&l->log, l->out, d);
-    if (s == FL_OK && file->base_ns)
+    if (!s && file->base_ns)
         s = add_base(l, file->base_ns, d);
-    for (size_t i = 0; s == FL_OK && i < file->device_count; i++)
+    for (size_t i = 0; !s && i < file->device_count; i++)
         if (file->device[i].id == t->ops[0].device && file->device[i].name[0])
             s = fl_foreign_head(&t->head, "device", file->device[i].name, d);
-    return s == FL_OK ? note_what_is_missing(l, file->base_ns, d) : s;
+    return s ? s : note_what_is_missing(l, file->base_ns, d);
 }
 
 static fl_status read_kineto(const char *path, const fl_import_options *o, fl_imported *out, fl_diag *d) {
@@ -232,11 +232,11 @@ static fl_status read_kineto(const char *path, const fl_import_options *o, fl_im
     const fl_kineto_reader r = {
         .event = on_event, .user = &l, .progress = o ? o->progress : NULL, .progress_user = o ? o->user : NULL};
     fl_status status = fl_kineto_events(path, &r, &file, d);
-    if (status == FL_OK)
+    if (!status)
         status = finish_ops(&l, &file, d);
     fl_gather_free(&l.gather);
     fl_host_log_free(&l.log);
-    if (status != FL_OK)
+    if (status)
         fl_imported_free(out);
     return status;
 }

@@ -113,7 +113,7 @@ static int on_string(void *user, const unsigned char *bytes, size_t size) {
     if (p->at == EVENT && p->key == KEY_NAME) {
         if (size > FL_KINETO_NAME_MAX)
             return refuse(p, "name is longer than 262144 bytes");
-        if (fl_grow(&p->name, &p->name_room, size + 1, 1) != FL_OK)
+        if (fl_grow(&p->name, &p->name_room, size + 1, 1))
             return out_of_memory(p);
         copy_text(p->name, size + 1, text, size);
         p->e.name = p->name;
@@ -212,7 +212,7 @@ static int on_end_map(void *user) {
     } else if (p->at == EVENT) {
         p->at = EVENTS;
         p->status = p->r->event(p->r->user, &p->e, p->d);
-        return p->status == FL_OK;
+        return !p->status;
     }
     return 1;
 }
@@ -277,7 +277,7 @@ static int on_key(void *user, const unsigned char *text, size_t size) {
 /* ---- the file ---- */
 
 static fl_status check_parsed(parser *p, yajl_status result) {
-    if (result == yajl_status_ok || p->status != FL_OK)
+    if (result == yajl_status_ok || p->status)
         return p->status;
     unsigned char *text = yajl_get_error(p->yajl, 0, NULL, 0);
     char message[160] = "this is no JSON";
@@ -292,9 +292,9 @@ static fl_status check_parsed(parser *p, yajl_status result) {
 static fl_status parse_chunks(parser *p, fl_gunzip *g, char *chunk) {
     size_t got = CHUNK;
     unsigned quiet = 0;
-    for (size_t n = 0; got == CHUNK && p->status == FL_OK; n++) {
+    for (size_t n = 0; got == CHUNK && !p->status; n++) {
         fl_status status = fl_gunzip_read(g, chunk, CHUNK, &got, p->d);
-        if (status != FL_OK)
+        if (status)
             return status;
         if (n == 0 && got == 0)
             return fl_fail(p->d, FL_BAD_INPUT, p->path, 0, 0, "the file is empty");
@@ -303,7 +303,7 @@ static fl_status parse_chunks(parser *p, fl_gunzip *g, char *chunk) {
         p->counted = 0;
         p->heard = false;
         check_parsed(p, yajl_parse(p->yajl, (const unsigned char *)p->chunk, got - bom));
-        if (p->status != FL_OK)
+        if (p->status)
             return p->status;
         count_to(p, got - bom);
         quiet = p->heard ? 0 : quiet + 1;
@@ -314,7 +314,7 @@ static fl_status parse_chunks(parser *p, fl_gunzip *g, char *chunk) {
             p->r->progress(p->r->progress_user, fl_gunzip_share(g));
     }
     yajl_status result = yajl_complete_parse(p->yajl);
-    if (p->status == FL_OK && result != yajl_status_ok)
+    if (!p->status && result != yajl_status_ok)
         p->status = fl_fail(p->d, FL_BAD_INPUT, p->path, p->line, p->column ? p->column : 1,
                             "the file ends within its JSON, expected it whole");
     return p->status;
@@ -344,7 +344,7 @@ fl_status fl_kineto_events(const char *path, const fl_kineto_reader *r, fl_kinet
         yajl_config(p.yajl, yajl_dont_validate_strings, 1); /* names are cleaned where they are used */
         status = parse_chunks(&p, g, chunk);
     }
-    if (status == FL_OK && !file->has_events)
+    if (!status && !file->has_events)
         status = fl_fail(d, FL_BAD_INPUT, path, 1, 1, "no list of traceEvents, expected the JSON of a profiler");
     if (p.yajl)
         yajl_free(p.yajl);

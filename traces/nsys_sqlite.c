@@ -71,15 +71,15 @@ static fl_status read_op(loader *l, fl_trace_op *op, bool *wanted) {
     int64_t device = 0, context = 0, stream = 0;
     *op = (fl_trace_op){.launch_ns = INT64_MIN, .bytes = -1, .host_thread = -1};
     fl_status s = fl_sqlite_int(&l->q, START, 0, INT64_MAX, &op->start_ns);
-    if (s == FL_OK)
+    if (!s)
         s = fl_sqlite_int(&l->q, END, op->start_ns, INT64_MAX, &op->end_ns);
-    if (s == FL_OK)
+    if (!s)
         s = fl_sqlite_int(&l->q, DEVICE, 0, INT32_MAX, &device);
-    if (s == FL_OK)
+    if (!s)
         s = fl_sqlite_int(&l->q, CONTEXT, 0, INT32_MAX, &context);
-    if (s == FL_OK)
+    if (!s)
         s = fl_sqlite_int(&l->q, STREAM, 0, INT32_MAX, &stream);
-    if (s != FL_OK)
+    if (s)
         return s;
     int rank = rank_of(l, sqlite3_column_int64(l->q.query, PID));
     op->device = (int32_t)device;
@@ -100,12 +100,12 @@ static fl_status on_kernel(void *user) {
     uint32_t size[6];
     bool wanted;
     fl_status s = read_op(l, &op, &wanted);
-    for (int i = 0; i < 6 && s == FL_OK; i++) {
+    for (int i = 0; i < 6 && !s; i++) {
         int64_t n;
         s = fl_sqlite_int(&l->q, GRID + i, 0, UINT32_MAX, &n);
-        size[i] = s == FL_OK ? (uint32_t)n : 0;
+        size[i] = !s ? (uint32_t)n : 0;
     }
-    if (s != FL_OK || !wanted)
+    if (s || !wanted)
         return s;
     const char *name = (const char *)sqlite3_column_text(l->q.query, NAME);
     int bytes = sqlite3_column_bytes(l->q.query, NAME);
@@ -124,7 +124,7 @@ static fl_status add_copy(loader *l, const char *name) {
     fl_trace_op op;
     bool wanted;
     fl_status s = read_op(l, &op, &wanted);
-    if (s != FL_OK || !wanted)
+    if (s || !wanted)
         return s;
     if (sqlite3_column_type(l->q.query, BYTES) == SQLITE_INTEGER && sqlite3_column_int64(l->q.query, BYTES) >= 0)
         op.bytes = sqlite3_column_int64(l->q.query, BYTES);
@@ -169,9 +169,9 @@ static fl_status on_call(void *user) {
     if (kind == FL_CALL_OTHER)
         return FL_OK;
     fl_status s = fl_sqlite_int(&l->q, 0, 0, INT64_MAX, &start);
-    if (s == FL_OK)
+    if (!s)
         s = fl_sqlite_int(&l->q, 1, start, INT64_MAX, &end);
-    if (s != FL_OK)
+    if (s)
         return s;
     int rank = rank_of(l, tid);
     uint32_t id = correlation_of(l, rank, sqlite3_column_int64(l->q.query, 3));
@@ -180,10 +180,10 @@ static fl_status on_call(void *user) {
     bool waits = kind == FL_CALL_COPY || kind == FL_CALL_WAIT || kind == FL_CALL_WAIT_ALL;
     bool launches = kind == FL_CALL_COPY || kind == FL_CALL_LAUNCH || kind == FL_CALL_RECORD;
     fl_wait_kind wait = kind == FL_CALL_COPY ? FL_WAIT_COPY : kind == FL_CALL_WAIT ? FL_WAIT_SOME : FL_WAIT_ALL;
-    if (launches && id && fl_host_log_call(&l->log, (fl_host_call){start, id, thread}) != FL_OK)
+    if (launches && id && fl_host_log_call(&l->log, (fl_host_call){start, id, thread}))
         return no_memory(l);
     if (waits && (id || kind != FL_CALL_COPY) &&
-        fl_host_log_wait(&l->log, (fl_host_wait){start, end, id, thread, (uint8_t)wait}) != FL_OK)
+        fl_host_log_wait(&l->log, (fl_host_wait){start, end, id, thread, (uint8_t)wait}))
         return no_memory(l);
     return FL_OK;
 }
@@ -210,7 +210,7 @@ static fl_status on_sync(void *user) {
                         .stream = (int32_t)n[STREAM],
                         .on = -1,
                         .kind = type == 3 ? FL_SYNC_STREAM : FL_SYNC_CONTEXT};
-    return fl_host_log_detail(&l->log, s) == FL_OK ? FL_OK : no_memory(l);
+    return !fl_host_log_detail(&l->log, s) ? FL_OK : no_memory(l);
 }
 
 static fl_status on_gpu(void *user) {
@@ -236,31 +236,31 @@ static fl_status read_kernels(loader *l) {
     bool there = false;
     fl_status s = FL_OK;
     size_t i = 0;
-    for (; i < 3 && s == FL_OK; i++) {
+    for (; i < 3 && !s; i++) {
         s = fl_sqlite_has(&l->q, KERNELS, COLUMN[i], &there);
         if (there)
             break;
     }
-    if (s == FL_OK && !there)
+    if (!s && !there)
         return fl_fail(l->q.d, FL_BAD_INPUT, l->q.path, 0, 0, KERNELS ": no column demangledName, expected it");
     bool pid = false;
-    if (s == FL_OK)
+    if (!s)
         s = fl_sqlite_has(&l->q, KERNELS, "globalPid", &pid);
     char sql[512];
     snprintf(sql, sizeof sql,
              "SELECT " COMMON "%s, s.value, gridX, gridY, gridZ, blockX, blockY, blockZ FROM " KERNELS
              " LEFT JOIN StringIds AS s ON s.id = %s",
              pid ? "globalPid" : "0", COLUMN[i < 3 ? i : 0]);
-    return s == FL_OK ? fl_sqlite_each(&l->q, KERNELS, sql, on_kernel, l) : s;
+    return s ? s : fl_sqlite_each(&l->q, KERNELS, sql, on_kernel, l);
 }
 
 static fl_status read_copies(loader *l, const char *table, bool labels) {
     bool there, pid = false;
     bool copy = !strcmp(table, MEMCPY);
     fl_status s = fl_sqlite_has(&l->q, table, NULL, &there);
-    if (s == FL_OK && there)
+    if (!s && there)
         s = fl_sqlite_has(&l->q, table, "globalPid", &pid);
-    if (s != FL_OK || !there)
+    if (s || !there)
         return s;
     char sql[512];
     snprintf(sql, sizeof sql, "SELECT " COMMON "%s, %s, bytes%s FROM %s%s", pid ? "globalPid" : "0",
@@ -272,14 +272,14 @@ static fl_status read_copies(loader *l, const char *table, bool labels) {
 static fl_status read_host(loader *l) {
     bool calls, syncs;
     fl_status s = fl_sqlite_has(&l->q, RUNTIME, NULL, &calls);
-    if (s == FL_OK)
+    if (!s)
         s = fl_sqlite_has(&l->q, SYNCS, NULL, &syncs);
-    if (s == FL_OK && calls)
+    if (!s && calls)
         s = fl_sqlite_each(&l->q, RUNTIME,
                            "SELECT start, [end], globalTid, correlationId, s.value FROM " RUNTIME
                            " LEFT JOIN StringIds AS s ON s.id = nameId",
                            on_call, l);
-    if (s == FL_OK && calls && syncs)
+    if (!s && calls && syncs)
         s = fl_sqlite_each(&l->q, SYNCS, "SELECT " COMMON "globalPid, syncType FROM " SYNCS, on_sync, l);
     return s;
 }
@@ -287,35 +287,35 @@ static fl_status read_host(loader *l) {
 static fl_status read_all(loader *l) {
     bool kernels, strings, labels, gpus, graphs;
     fl_status s = fl_sqlite_has(&l->q, KERNELS, NULL, &kernels);
-    if (s == FL_OK)
+    if (!s)
         s = fl_sqlite_has(&l->q, "StringIds", NULL, &strings);
-    if (s == FL_OK)
+    if (!s)
         s = fl_sqlite_has(&l->q, "ENUM_CUDA_MEMCPY_OPER", "label", &labels);
-    if (s == FL_OK)
+    if (!s)
         s = fl_sqlite_has(&l->q, "TARGET_INFO_GPU", "name", &gpus);
-    if (s == FL_OK)
+    if (!s)
         s = fl_sqlite_has(&l->q, GRAPHS, NULL, &graphs);
-    if (s == FL_OK && kernels && !strings)
+    if (!s && kernels && !strings)
         return fl_fail(l->q.d, FL_BAD_INPUT, l->q.path, 0, 0,
                        "no table StringIds, expected the names of the kernels there");
-    if (s == FL_OK && kernels)
+    if (!s && kernels)
         s = read_kernels(l);
-    if (s == FL_OK)
+    if (!s)
         s = read_copies(l, MEMCPY, labels);
-    if (s == FL_OK)
+    if (!s)
         s = read_copies(l, MEMSET, false);
-    if (s == FL_OK && strings)
+    if (!s && strings)
         s = read_host(l);
-    if (s == FL_OK && graphs)
+    if (!s && graphs)
         s = fl_sqlite_each(&l->q, GRAPHS, "SELECT count(*) FROM " GRAPHS, on_count, l);
     fl_kernel_trace *t = &l->out->kernels;
-    if (s == FL_OK && !t->op_count && l->other_device)
+    if (!s && !t->op_count && l->other_device)
         return fl_fail(l->q.d, FL_BAD_INPUT, l->q.path, 0, 0, "all %zu kernels and copies are of other devices than %d",
                        l->other_device, l->o->device);
-    if (s == FL_OK && !t->op_count)
+    if (!s && !t->op_count)
         return fl_fail(l->q.d, FL_BAD_INPUT, l->q.path, 0, 0,
                        "no rows in " KERNELS ", " MEMCPY " or " MEMSET ", expected a recording with --trace cuda");
-    if (s == FL_OK && gpus) {
+    if (!s && gpus) {
         char sql[128];
         snprintf(sql, sizeof sql, "SELECT name FROM TARGET_INFO_GPU WHERE id = %d LIMIT 1", t->ops[0].device);
         s = fl_sqlite_each(&l->q, "TARGET_INFO_GPU", sql, on_gpu, l);
@@ -326,18 +326,18 @@ static fl_status read_all(loader *l) {
 static fl_status finish_ops(loader *l) {
     fl_status s = l->gather.disorder ? fl_ops_sort(&l->out->kernels, l->q.d) : FL_OK;
     l->gather.disorder = false; /* no order to be noted: nobody expects one of this format */
-    if (s == FL_OK)
+    if (!s)
         s = fl_gather_end(&l->gather, l->q.d);
-    if (s == FL_OK)
+    if (!s)
         s = fl_host_log_join(&l->log, l->out, l->q.d);
-    if (s == FL_OK)
+    if (!s)
         s = fl_import_note(l->out, l->q.d,
                            "no clocks: kernels are taken at the platform's default (join telemetry for them)");
-    if (s == FL_OK && l->pid_count > 1)
+    if (!s && l->pid_count > 1)
         s = fl_import_note(l->out, l->q.d, "%zu processes: told apart by the process column", l->pid_count);
-    if (s == FL_OK && l->long_ids)
+    if (!s && l->long_ids)
         s = fl_import_note(l->out, l->q.d, "%zu correlation ids do not fit: not joined", l->long_ids);
-    if (s == FL_OK && l->other_device)
+    if (!s && l->other_device)
         s = fl_import_note(l->out, l->q.d, "%zu ops of other devices left out, as asked", l->other_device);
     return s;
 }
@@ -347,14 +347,14 @@ static fl_status read_nsys(const char *path, const fl_import_options *o, fl_impo
     *out = (fl_imported){0};
     l.gather.out = out;
     fl_status s = fl_sqlite_open(path, &l.q, d);
-    if (s == FL_OK)
+    if (!s)
         s = read_all(&l);
-    if (s == FL_OK)
+    if (!s)
         s = finish_ops(&l);
     fl_sqlite_close(&l.q);
     fl_gather_free(&l.gather);
     fl_host_log_free(&l.log);
-    if (s != FL_OK)
+    if (s)
         fl_imported_free(out);
     return s;
 }

@@ -104,7 +104,7 @@ fl_status fl_reader_find(const char *path, const char *name, const fl_reader **r
     char head[HEAD + 1];
     size_t size = 0;
     fl_status status = read_head(path, head, &size, d);
-    if (status != FL_OK)
+    if (status)
         return status;
     head[size] = '\0';
     for (size_t i = 0; i < fl_readers_count; i++)

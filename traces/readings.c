@@ -11,7 +11,7 @@ fl_status fl_readings_signal(fl_readings *r, const char *name, size_t *column, f
     for (*column = 0; *column < t->signal_count; ++*column)
         if (strcmp(t->signal[*column], name) == 0)
             return FL_OK;
-    if (fl_grow(&t->signal, &r->signal_room, t->signal_count + 1, sizeof *t->signal) != FL_OK ||
+    if (fl_grow(&t->signal, &r->signal_room, t->signal_count + 1, sizeof *t->signal) ||
         !(t->signal[t->signal_count] = strdup(name)))
         return fl_no_memory(d, NULL);
     r->width = ++t->signal_count;
@@ -21,10 +21,10 @@ fl_status fl_readings_signal(fl_readings *r, const char *name, size_t *column, f
 fl_status fl_readings_row(fl_readings *r, int64_t t_ns, int32_t device, double **value, fl_diag *d) {
     fl_telemetry *t = &r->out->telemetry;
     size_t n = t->row_count, at = (size_t)(device + 1), before = r->last_room;
-    if (fl_grow(&t->t_ns, &t->row_room, n + 1, sizeof *t->t_ns) != FL_OK ||
-        fl_grow(&t->device, &r->device_room, n + 1, sizeof *t->device) != FL_OK ||
-        fl_grow(&t->value, &r->value_room, (n + 1) * r->width, sizeof *t->value) != FL_OK ||
-        fl_grow(&r->last_ns, &r->last_room, at + 1, sizeof *r->last_ns) != FL_OK)
+    if (fl_grow(&t->t_ns, &t->row_room, n + 1, sizeof *t->t_ns) ||
+        fl_grow(&t->device, &r->device_room, n + 1, sizeof *t->device) ||
+        fl_grow(&t->value, &r->value_room, (n + 1) * r->width, sizeof *t->value) ||
+        fl_grow(&r->last_ns, &r->last_room, at + 1, sizeof *r->last_ns))
         return fl_no_memory(d, NULL);
     for (size_t i = before; i < r->last_room; i++)
         r->last_ns[i] = INT64_MIN;
@@ -96,7 +96,7 @@ static fl_status drop_unknown(fl_readings *r, fl_diag *d) {
             t->signal[kept++] = t->signal[i];
             continue;
         }
-        if (status == FL_OK)
+        if (!status)
             status = fl_import_note(r->out, d, "%s is nowhere known: left out", t->signal[i]);
         free(t->signal[i]);
     }
@@ -158,20 +158,20 @@ fl_status fl_readings_end(fl_readings *r, const char *path, fl_diag *d) {
     fl_status status = FL_OK;
     if (r->disorder) {
         status = sort_rows(t, d);
-        if (status == FL_OK)
+        if (!status)
             status = fl_import_note(r->out, d, "rows were not in order of time: sorted");
     }
-    if (status == FL_OK)
+    if (!status)
         status = drop_first(r, d);
-    if (status == FL_OK)
+    if (!status)
         status = drop_unknown(r, d);
-    if (status == FL_OK && t->signal_count == 0)
+    if (!status && t->signal_count == 0)
         return fl_fail(d, FL_BAD_INPUT, path, 0, 0, "no signal is known in any row, expected at least one number");
-    for (size_t n = 0; status == FL_OK && n < t->row_count; n++)
+    for (size_t n = 0; !status && n < t->row_count; n++)
         if (t->t_ns[n] < 0)
             return fl_fail(d, FL_BAD_INPUT, path, 0, 0, "a row has the time %lld ns, expected none before 0",
                            (long long)t->t_ns[n]);
-    r->out->has_telemetry = status == FL_OK;
+    r->out->has_telemetry = !status;
     return status;
 }
 

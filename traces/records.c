@@ -38,7 +38,7 @@ bool fl_head_set(fl_head *h, const char *key, const char *value) {
             return true;
         }
     char *new_key = strdup(key);
-    if (!new_key || fl_grow(&h->entry, &h->room, h->count + 1, sizeof *h->entry) != FL_OK) {
+    if (!new_key || fl_grow(&h->entry, &h->room, h->count + 1, sizeof *h->entry)) {
         free(new_key);
         free(new_value);
         return false;

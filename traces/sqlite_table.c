@@ -69,7 +69,7 @@ fl_status fl_sqlite_has(fl_sqlite *q, const char *table, const char *column, boo
     fl_status s = prepare(q, column ? "SELECT 1 FROM sqlite_master AS m JOIN pragma_table_info(?1) AS i "
                                       "WHERE m.type = 'table' AND m.name = ?1 AND i.name = ?2"
                                     : "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?1");
-    if (s != FL_OK)
+    if (s)
         return s;
     sqlite3_bind_text(q->query, 1, table, -1, SQLITE_STATIC);
     if (column)
@@ -86,7 +86,7 @@ fl_status fl_sqlite_each(fl_sqlite *q, const char *table, const char *sql, fl_st
     q->table = table;
     q->row = 0;
     fl_status s = prepare(q, sql);
-    while (s == FL_OK) {
+    while (!s) {
         int code = sqlite3_step(q->query);
         if (code == SQLITE_DONE)
             break;

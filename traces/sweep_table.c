@@ -37,7 +37,7 @@ static fl_status read_number(const loader *l, const fl_csv_row *row, size_t colu
     if (not_known(l, row, column))
         return FL_OK;
     const fl_status status = fl_field_real(row, l->where[column], COLUMN[column], 0, HUGE_VAL, value, d);
-    if (status == FL_OK && *value == 0)
+    if (!status && *value == 0)
         return FL_FIELD_FAIL(d, row, l->where[column], "%s is 0, expected a number above 0 or nothing", COLUMN[column]);
     return status;
 }
@@ -76,7 +76,7 @@ static fl_status find_columns(loader *l, const fl_csv_row *row, fl_diag *d) {
     static const size_t needed[] = {WORKLOAD, SM_MHZ, TIME, POWER, ENERGY};
     const size_t count = sizeof needed / sizeof *needed - (l->times ? 2 : 0);
     const fl_status status = fl_columns_find(row, COLUMN, COLUMNS, 0, l->where, d);
-    for (size_t i = 0; i < count && status == FL_OK; i++)
+    for (size_t i = 0; i < count && !status; i++)
         if (l->where[needed[i]] == SIZE_MAX)
             return FL_FIELD_FAIL(d, row, row->count - 1, "column '%s' is missing", COLUMN[needed[i]]);
     return status;
@@ -91,25 +91,25 @@ static fl_status on_row(void *user, const fl_csv_row *row, fl_diag *d) {
     fl_sweep_row r = {.line = row->line};
     double *const value[] = {&r.sm_mhz, &r.mem_mhz, &r.power_cap_w, &r.time_s, &r.power_w, &r.energy_j};
     fl_status status = fl_columns_width(row, l->width, d);
-    if (status == FL_OK && row->field[l->where[WORKLOAD]].size == 0)
+    if (!status && row->field[l->where[WORKLOAD]].size == 0)
         return FL_FIELD_FAIL(d, row, l->where[WORKLOAD], "workload is empty, expected a name");
-    if (status == FL_OK)
+    if (!status)
         status = get_name(l, row, WORKLOAD, &r.workload, d);
-    if (status == FL_OK)
+    if (!status)
         status = get_name(l, row, KERNEL, &r.kernel, d);
-    for (size_t c = SM_MHZ; c < REQUIRED && status == FL_OK; c++)
+    for (size_t c = SM_MHZ; c < REQUIRED && !status; c++)
         status = read_number(l, row, c, value[c - SM_MHZ], d);
-    if (status == FL_OK)
+    if (!status)
         status = get_spread(l, row, ENERGY_CV, &r.energy_cv, d);
-    if (status == FL_OK)
+    if (!status)
         status = get_spread(l, row, RATIO, &r.ratio, d);
-    if (status == FL_OK)
+    if (!status)
         status = get_spread(l, row, RATIO_CV, &r.ratio_cv, d);
-    if (status == FL_OK)
+    if (!status)
         status = complete_power(l, row, &r, d);
-    if (status != FL_OK)
+    if (status)
         return status;
-    if (fl_grow(&l->s.rows, &l->s.row_room, l->s.row_count + 1, sizeof r) != FL_OK)
+    if (fl_grow(&l->s.rows, &l->s.row_room, l->s.row_count + 1, sizeof r))
         return fl_no_memory(d, row->file);
     l->s.rows[l->s.row_count++] = r;
     return FL_OK;
@@ -119,10 +119,10 @@ static fl_status read_any(const char *path, bool times, fl_sweep *s, fl_diag *d)
     static const fl_csv_options OPTIONS = {.trim = true, .format = "foldline-sweep", .head_optional = true};
     loader l = {.times = times};
     fl_status status = fl_csv_read(path, &OPTIONS, &l.s.head, on_row, &l, d);
-    if (status == FL_OK && l.s.row_count == 0)
+    if (!status && l.s.row_count == 0)
         status = fl_fail(d, FL_BAD_INPUT, path, 0, 0, "no settings, expected at least one row after the header");
     fl_intern_free(&l.names);
-    if (status != FL_OK)
+    if (status)
         fl_sweep_free(&l.s);
     *s = l.s;
     return status;

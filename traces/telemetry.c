@@ -33,7 +33,7 @@ static fl_status read_header(loader *l, const fl_csv_row *row, fl_diag *d) {
 static fl_status check_order(loader *l, const fl_csv_row *row, int64_t t_ns, int64_t device, fl_diag *d) {
     size_t at = (size_t)(device + 1);
     size_t before = l->last_room;
-    if (fl_grow(&l->last_ns, &l->last_room, at + 1, sizeof *l->last_ns) != FL_OK)
+    if (fl_grow(&l->last_ns, &l->last_room, at + 1, sizeof *l->last_ns))
         return fl_no_memory(d, row->file);
     for (size_t i = before; i < l->last_room; i++)
         l->last_ns[i] = INT64_MIN;
@@ -52,22 +52,22 @@ static fl_status on_row(void *user, const fl_csv_row *row, fl_diag *d) {
     fl_telemetry *t = &l->t;
     int64_t t_ns = 0, device = -1;
     fl_status status = fl_columns_width(row, l->width, d);
-    if (status == FL_OK)
+    if (!status)
         status = fl_field_int(row, 0, "t_ns", 0, INT64_MAX, &t_ns, d);
-    if (status == FL_OK && strcmp(row->field[1].text, "host") != 0)
+    if (!status && strcmp(row->field[1].text, "host") != 0)
         status = fl_field_int(row, 1, "device (or 'host')", 0, UINT16_MAX, &device, d);
-    if (status == FL_OK)
+    if (!status)
         status = check_order(l, row, t_ns, device, d);
-    if (status != FL_OK)
+    if (status)
         return status;
     size_t n = t->row_count, signals = t->signal_count;
-    if (fl_grow(&t->t_ns, &t->row_room, n + 1, sizeof *t->t_ns) != FL_OK ||
-        fl_grow(&t->device, &l->device_room, n + 1, sizeof *t->device) != FL_OK ||
-        fl_grow(&t->value, &l->value_room, (n + 1) * signals, sizeof *t->value) != FL_OK)
+    if (fl_grow(&t->t_ns, &t->row_room, n + 1, sizeof *t->t_ns) ||
+        fl_grow(&t->device, &l->device_room, n + 1, sizeof *t->device) ||
+        fl_grow(&t->value, &l->value_room, (n + 1) * signals, sizeof *t->value))
         return fl_no_memory(d, row->file);
     t->t_ns[n] = t_ns;
     t->device[n] = (int32_t)device;
-    for (size_t i = 0; i < signals && status == FL_OK; i++)
+    for (size_t i = 0; i < signals && !status; i++)
         status = fl_field_real_or_nan(row, i + 2, t->signal[i], -HUGE_VAL, HUGE_VAL, &t->value[n * signals + i], d);
     t->row_count++;
     return status;
@@ -77,10 +77,10 @@ fl_status fl_telemetry_read(const char *path, fl_telemetry *t, fl_diag *d) {
     static const fl_csv_options OPTIONS = {.trim = true, .format = "foldline-telemetry"};
     loader l = {0};
     fl_status status = fl_csv_read(path, &OPTIONS, &l.t.head, on_row, &l, d);
-    if (status == FL_OK && l.t.row_count == 0)
+    if (!status && l.t.row_count == 0)
         status = fl_fail(d, FL_BAD_INPUT, path, 0, 0, "no readings, expected at least one row after the header");
     free(l.last_ns);
-    if (status != FL_OK)
+    if (status)
         fl_telemetry_free(&l.t);
     *t = l.t;
     return status;

@@ -35,7 +35,7 @@ fl_status fl_trace_open(const char *path, const char *format, const fl_import_op
     const fl_reader *reader;
     *out = (fl_imported){0};
     fl_status status = fl_reader_find(path, format, &reader, d);
-    if (status != FL_OK)
+    if (status)
         return status;
     o = o ? o : &ALL;
     fl_cache_stamp before, after;
@@ -54,7 +54,7 @@ fl_status fl_trace_open(const char *path, const char *format, const fl_import_op
     fl_cache_key first, key;
     bool known = before.settled || fl_cache_key_make(path, reader->name, o, &first);
     status = reader->read(path, o, out, d);
-    if (status == FL_OK && known && fl_cache_key_make(path, reader->name, o, &key) && fl_cache_stamp_of(path, &after) &&
+    if (!status && known && fl_cache_key_make(path, reader->name, o, &key) && fl_cache_stamp_of(path, &after) &&
         fl_cache_same_stamp(&before, &after) &&
         (before.settled || memcmp(first.hash, key.hash, sizeof key.hash) == 0)) {
         struct stat s;

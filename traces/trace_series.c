@@ -52,11 +52,11 @@ static fl_status put_device(FILE *file, const fl_imported *run, int32_t device, 
                             double *mean, size_t *count, fl_diag *d) {
     fl_activity kernels = {0}, copies = {0};
     fl_status status = fl_activity_make(&kernels, &run->kernels, device, FL_OP_KERNEL);
-    if (status == FL_OK)
+    if (!status)
         status = fl_activity_make(&copies, &run->kernels, device, FL_OP_COPY);
     for (size_t i = 0; i < SIGNALS; i++)
         bin_signal(&run->telemetry, SIGNAL[i], device, from, width, bins, mean + i * bins, count);
-    for (size_t b = 0; b < bins && status == FL_OK; b++) {
+    for (size_t b = 0; b < bins && !status; b++) {
         double low = (double)from + (double)b * width, high = low + width;
         fl_put_real(file, (low + width / 2 - (double)from) / 1e9);
         fprintf(file, ",%d", device);
@@ -74,14 +74,14 @@ static fl_status put_device(FILE *file, const fl_imported *run, int32_t device, 
     }
     fl_activity_free(&kernels);
     fl_activity_free(&copies);
-    return status == FL_OK ? FL_OK : fl_no_memory(d, NULL);
+    return !status ? FL_OK : fl_no_memory(d, NULL);
 }
 
 fl_status fl_stats_write_series(const char *path, const fl_imported *run, size_t bins, fl_diag *d) {
     int64_t from, to;
     fl_stats s;
     fl_status status = fl_stats_make(&s, run, d);
-    if (status != FL_OK)
+    if (status)
         return status;
     widen(run, &from, &to);
     double width = from < to && bins ? ((double)to - (double)from) / (double)bins : 1;
@@ -94,9 +94,9 @@ fl_status fl_stats_write_series(const char *path, const fl_imported *run, size_t
         status = d ? d->status : FL_IO;
     if (o) {
         fputs("t_s,device,busy_pct,copy_pct,power_w,sm_mhz,util_gpu_pct\n", fl_output_file(o));
-        for (size_t i = 0; i < s.device_count && status == FL_OK; i++)
+        for (size_t i = 0; i < s.device_count && !status; i++)
             status = put_device(fl_output_file(o), run, s.device[i].device, from, width, bins, mean, count, d);
-        if (status == FL_OK)
+        if (!status)
             status = fl_output_commit(o, d);
         else
             fl_output_abort(o);

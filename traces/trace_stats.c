@@ -71,7 +71,7 @@ static fl_status count_lanes(fl_stats *s, const fl_kernel_trace *t, fl_diag *d) 
     lane *lane_at = NULL, *process_at = NULL;
     size_t lane_room = 0, process_room = 0;
     fl_status status = FL_OK;
-    for (size_t i = 0; i < t->op_count && status == FL_OK; i++) {
+    for (size_t i = 0; i < t->op_count && !status; i++) {
         const fl_trace_op *op = &t->ops[i];
         if (op->type != FL_OP_KERNEL && op->type != FL_OP_COPY)
             continue;
@@ -79,7 +79,7 @@ static fl_status count_lanes(fl_stats *s, const fl_kernel_trace *t, fl_diag *d) 
         fl_intern_slot *slot = fl_intern_find(&lanes, fl_hash(&key[0], sizeof *key), same_lane, lane_at, &key[0]);
         if (slot && slot->index == UINT32_MAX) {
             fl_device_stats *v = device_of(s, op->device);
-            if (fl_grow(&lane_at, &lane_room, s->streams + 1, sizeof *lane_at) != FL_OK)
+            if (fl_grow(&lane_at, &lane_room, s->streams + 1, sizeof *lane_at))
                 status = fl_no_memory(d, NULL);
             else {
                 lane_at[s->streams] = key[0];
@@ -89,8 +89,8 @@ static fl_status count_lanes(fl_stats *s, const fl_kernel_trace *t, fl_diag *d) 
             }
         }
         fl_intern_slot *own = fl_intern_find(&processes, fl_hash(&key[1], sizeof *key), same_lane, process_at, &key[1]);
-        if (own && own->index == UINT32_MAX && status == FL_OK) {
-            if (fl_grow(&process_at, &process_room, s->processes + 1, sizeof *process_at) != FL_OK)
+        if (own && own->index == UINT32_MAX && !status) {
+            if (fl_grow(&process_at, &process_room, s->processes + 1, sizeof *process_at))
                 status = fl_no_memory(d, NULL);
             else {
                 process_at[s->processes] = key[1];
@@ -113,9 +113,9 @@ static fl_status make_gaps(fl_device_stats *v, const fl_kernel_trace *t, fl_diag
     static const double UP_TO[FL_STATS_GAPS] = {1e-5, 1e-4, 1e-3, 1e-2, INFINITY};
     fl_activity kernels = {0}, copies = {0};
     fl_status status = fl_activity_make(&kernels, t, v->device, FL_OP_KERNEL);
-    if (status == FL_OK)
+    if (!status)
         status = fl_activity_make(&copies, t, v->device, FL_OP_COPY);
-    if (status == FL_OK) {
+    if (!status) {
         v->busy_s = (double)kernels.busy_ns * 1e-9;
         v->copy_s = (double)copies.busy_ns * 1e-9;
         for (size_t i = 1; i < kernels.count; i++) {
@@ -132,7 +132,7 @@ static fl_status make_gaps(fl_device_stats *v, const fl_kernel_trace *t, fl_diag
     }
     fl_activity_free(&kernels);
     fl_activity_free(&copies);
-    return status == FL_OK ? FL_OK : fl_no_memory(d, NULL);
+    return !status ? FL_OK : fl_no_memory(d, NULL);
 }
 
 static size_t signal_of(const fl_telemetry *t, const char *name) {
@@ -304,14 +304,14 @@ fl_status fl_stats_make(fl_stats *s, const fl_imported *run, fl_diag *d) {
     int64_t first = INT64_MAX, last = INT64_MIN;
     memset(s, 0, sizeof *s);
     fl_status status = list_devices(s, run, d);
-    if (status == FL_OK)
+    if (!status)
         status = make_names(s, &run->kernels, d);
-    if (status == FL_OK) {
+    if (!status) {
         s->names = s->name_count;
         count_ops(s, &run->kernels);
         status = count_lanes(s, &run->kernels, d);
     }
-    for (size_t i = 0; i < s->device_count && status == FL_OK; i++) {
+    for (size_t i = 0; i < s->device_count && !status; i++) {
         fl_device_stats *v = &s->device[i];
         int64_t from, to;
         if (!span_of(run, v->device, &from, &to))
@@ -321,7 +321,7 @@ fl_status fl_stats_make(fl_stats *s, const fl_imported *run, fl_diag *d) {
         v->span_s = (double)(to - from) * 1e-9;
         if (run->has_kernels)
             status = make_gaps(v, &run->kernels, d);
-        if (status == FL_OK && run->has_telemetry)
+        if (!status && run->has_telemetry)
             status = make_telemetry(v, &run->telemetry, from, to, d);
     }
     for (size_t n = 0; n < run->telemetry.row_count && !s->device_count; n++) { /* of the host only */
@@ -330,7 +330,7 @@ fl_status fl_stats_make(fl_stats *s, const fl_imported *run, fl_diag *d) {
     }
     s->duration_s = first <= last ? (double)(last - first) * 1e-9 : 0;
     s->first_s = first <= last ? (double)first * 1e-9 : 0;
-    if (status != FL_OK)
+    if (status)
         fl_stats_free(s);
     return status;
 }

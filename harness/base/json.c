@@ -18,9 +18,9 @@ static fl_status read_whole(const char *path, char **text, size_t *size, fl_diag
     fl_status s = FL_OK;
     char *buf = NULL;
     size_t room = 0, used = 0;
-    while (s == FL_OK) {
+    while (!s) {
         s = fl_grow(&buf, &room, used + 4096, 1);
-        if (s != FL_OK) {
+        if (s) {
             s = fl_fail(d, s, path, 0, 0, "out of memory");
             break;
         }
@@ -32,10 +32,10 @@ static fl_status read_whole(const char *path, char **text, size_t *size, fl_diag
             s = fl_fail(d, FL_BAD_INPUT, path, 0, 0, "more than %u bytes, expected a small JSON file",
                         FL_JSON_SIZE_MAX);
     }
-    if (s == FL_OK && ferror(f))
+    if (!s && ferror(f))
         s = fl_fail(d, errno == EISDIR ? FL_BAD_INPUT : FL_IO, path, 0, 0, "cannot read: %s", strerror(errno));
     (void)fclose(f);
-    if (s != FL_OK) {
+    if (s) {
         free(buf);
         return s;
     }
@@ -126,7 +126,7 @@ static void find_place(const fl_json *at, int64_t *line, int64_t *column) {
     char *text = NULL;
     size_t size = 0;
     *line = *column = 0;
-    if (!at->file || read_whole(at->file, &text, &size, &ignored) != FL_OK)
+    if (!at->file || read_whole(at->file, &text, &size, &ignored))
         return;
     search s = {.text = text, .wanted = at->path};
     skip_blank(&s);
@@ -143,7 +143,7 @@ static fl_status refuse_twins(const fl_json *at, fl_diag *d) {
         fl_status s = FL_OK;
         if (cJSON_IsObject(e.node) || cJSON_IsArray(e.node))
             s = refuse_twins(&e, d);
-        if (s != FL_OK)
+        if (s)
             return s;
     }
     return FL_OK;
@@ -153,7 +153,7 @@ fl_status fl_json_read(const char *path, cJSON **tree, fl_diag *d) {
     char *text = NULL;
     size_t size = 0;
     fl_status s = read_whole(path, &text, &size, d);
-    if (s != FL_OK)
+    if (s)
         return s;
     const char *nul = memchr(text, '\0', size), *end = text;
     cJSON *root = nul ? NULL : cJSON_ParseWithLengthOpts(text, size + 1, &end, 1);
@@ -167,11 +167,11 @@ fl_status fl_json_read(const char *path, cJSON **tree, fl_diag *d) {
     } else {
         const fl_json at = fl_json_root(root, path);
         s = fl_json_object(&at, d);
-        if (s == FL_OK)
+        if (!s)
             s = refuse_twins(&at, d);
     }
     free(text);
-    if (s != FL_OK) {
+    if (s) {
         cJSON_Delete(root);
         return s;
     }
@@ -247,12 +247,12 @@ fl_status fl_json_object(const fl_json *at, fl_diag *d) {
 
 fl_status fl_json_get_object(const fl_json *object, const char *key, fl_json *value, fl_diag *d) {
     fl_status s = fl_json_get(object, key, value, d);
-    return s == FL_OK ? fl_json_object(value, d) : s;
+    return s ? s : fl_json_object(value, d);
 }
 
 fl_status fl_json_get_array(const fl_json *object, const char *key, fl_json *value, fl_diag *d) {
     fl_status s = fl_json_get(object, key, value, d);
-    if (s == FL_OK && !cJSON_IsArray(value->node))
+    if (!s && !cJSON_IsArray(value->node))
         s = fl_json_fail(value, d, "%s, expected a list", type_of(value->node));
     return s;
 }
@@ -277,9 +277,9 @@ fl_status fl_json_real(const fl_json *at, double min, double max, double *value,
 fl_status fl_json_int(const fl_json *at, int64_t min, int64_t max, int64_t *value, fl_diag *d) {
     double v = 0;
     fl_status s = fl_json_real(at, (double)min, (double)max, &v, d);
-    if (s == FL_OK && (v < trunc(v) || v > trunc(v)))
+    if (!s && (v < trunc(v) || v > trunc(v)))
         s = fl_json_fail(at, d, "%g, expected a whole number", v);
-    if (s == FL_OK)
+    if (!s)
         *value = (int64_t)v;
     return s;
 }
@@ -287,22 +287,22 @@ fl_status fl_json_int(const fl_json *at, int64_t min, int64_t max, int64_t *valu
 fl_status fl_json_get_real(const fl_json *object, const char *key, double min, double max, double *value, fl_diag *d) {
     fl_json v;
     fl_status s = fl_json_get(object, key, &v, d);
-    return s == FL_OK ? fl_json_real(&v, min, max, value, d) : s;
+    return s ? s : fl_json_real(&v, min, max, value, d);
 }
 
 fl_status fl_json_get_int(const fl_json *object, const char *key, int64_t min, int64_t max, int64_t *value,
                           fl_diag *d) {
     fl_json v;
     fl_status s = fl_json_get(object, key, &v, d);
-    return s == FL_OK ? fl_json_int(&v, min, max, value, d) : s;
+    return s ? s : fl_json_int(&v, min, max, value, d);
 }
 
 fl_status fl_json_get_bool(const fl_json *object, const char *key, bool *value, fl_diag *d) {
     fl_json v;
     fl_status s = fl_json_get(object, key, &v, d);
-    if (s == FL_OK && !cJSON_IsBool(v.node))
+    if (!s && !cJSON_IsBool(v.node))
         s = fl_json_fail(&v, d, "%s, expected true or false", type_of(v.node));
-    if (s == FL_OK)
+    if (!s)
         *value = cJSON_IsTrue(v.node);
     return s;
 }
@@ -310,11 +310,11 @@ fl_status fl_json_get_bool(const fl_json *object, const char *key, bool *value, 
 fl_status fl_json_get_text(const fl_json *object, const char *key, const char **value, fl_diag *d) {
     fl_json v;
     fl_status s = fl_json_get(object, key, &v, d);
-    if (s == FL_OK && !cJSON_IsString(v.node))
+    if (!s && !cJSON_IsString(v.node))
         s = fl_json_fail(&v, d, "%s, expected a text", type_of(v.node));
-    if (s == FL_OK && !*v.node->valuestring)
+    if (!s && !*v.node->valuestring)
         s = fl_json_fail(&v, d, "empty, expected a text");
-    if (s == FL_OK)
+    if (!s)
         *value = v.node->valuestring;
     return s;
 }
@@ -350,7 +350,7 @@ fl_status fl_json_param_text(const fl_json *at, char **text, fl_diag *d) {
         for (fl_json e = fl_json_first(at); e.node; e = fl_json_next(at, &e)) {
             double v = 0;
             fl_status s = fl_json_real(&e, -HUGE_VAL, HUGE_VAL, &v, d);
-            if (s != FL_OK)
+            if (s)
                 return s;
             fl_real_text(v, number);
             const int n = snprintf(buf + used, sizeof buf - used, "%s%s", used ? "/" : "", number);

@@ -63,7 +63,7 @@ static fl_status add_import(done *all, fl_imported *one, const char *path, const
     bool several = all->run.has_kernels || all->run.has_telemetry || all->run.note_count;
     for (size_t i = 0; !s && i < one->note_count; i++)
         s = fl_import_note(&all->run, d, "%s: %s", base_name(path), one->note[i]);
-    if (!s && one->has_kernels && (s = source_of(&one->kernels.head, path, reader, d)) == FL_OK) {
+    if (!s && one->has_kernels && !(s = source_of(&one->kernels.head, path, reader, d))) {
         all->format[0] = reader->name;
         if (!all->run.has_kernels) {
             all->run.kernels = one->kernels;
@@ -76,7 +76,7 @@ static fl_status add_import(done *all, fl_imported *one, const char *path, const
     }
     if (!s && one->has_telemetry && all->run.has_telemetry)
         return fl_fail(d, FL_BAD_INPUT, path, 0, 0, "a second file of telemetry, expected one for a run");
-    if (!s && one->has_telemetry && (s = source_of(&one->telemetry.head, path, reader, d)) == FL_OK) {
+    if (!s && one->has_telemetry && !(s = source_of(&one->telemetry.head, path, reader, d))) {
         all->format[1] = reader->name;
         all->run.telemetry = one->telemetry;
         one->telemetry = (fl_telemetry){0};
@@ -200,8 +200,8 @@ static fl_status write_all(const ask *a, done *all, fl_diag *d) {
     bool existed = all->written[1] && !access(all->written[1], F_OK);
     if (!s && all->written[1])
         s = fl_telemetry_write(all->written[1], &all->run.telemetry, d);
-    if (!s && all->written[0] && (s = fl_kernels_write(all->written[0], &all->run.kernels, d)) != FL_OK &&
-        all->written[1] && !existed)
+    if (!s && all->written[0] && (s = fl_kernels_write(all->written[0], &all->run.kernels, d)) && all->written[1] &&
+        !existed)
         unlink(all->written[1]);
     return s;
 }

@@ -117,8 +117,8 @@ static fl_status tell_reach(const run *r, const choice *c, fl_diag *d) {
     if (*reach.controls)
         fprintf(stderr, "foldline live: cannot be set here: %s; control ends where %s sets it\n", reach.controls, name);
     if (reach.blind && c->control && !c->blind)
-        return fl_fail(
-            d, FL_HARDWARE, NULL, 0, 0,
+        return fl_error(
+            d, FL_HARDWARE,
             "policy %s has nothing to decide on here: of the signals it needs (%s) none can be read; --blind "
             "starts it all the same",
             name, reach.signals);

@@ -221,6 +221,8 @@ static void close_session(fl_emulator *e) {
     for (size_t i = 0; i < sizeof fd / sizeof *fd; i++)
         if (fd[i] >= 0)
             close(fd[i]);
+    if (!e->dir[0]) /* no session was opened: nothing lies in it */
+        return;
     snprintf(path, sizeof path, "%s/" FL_EMULATE_SOCKET, e->dir);
     unlink(path);
     snprintf(path, sizeof path, "%s/" FL_EMULATE_CLOCK, e->dir);

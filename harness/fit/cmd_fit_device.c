@@ -268,16 +268,16 @@ static void make_sharpness(maker *m) {
 static fl_status make(maker *m, fl_diag *d) {
     fl_platform base = {0};
     fl_status s = fl_platform_open(m->o->base, 1, &base, d);
-    if (s == FL_OK)
+    if (!s)
         s = fl_json_read(base.path, &m->root, d);
-    if (s == FL_OK) {
+    if (!s) {
         m->gpu = cJSON_GetObjectItemCaseSensitive(m->root, "gpu");
         m->power = m->gpu ? cJSON_GetObjectItemCaseSensitive(m->gpu, "power") : NULL;
         m->notes = cJSON_GetObjectItemCaseSensitive(m->root, "notes");
         if (!m->power || !m->notes)
             s = fl_fail(d, FL_BAD_INPUT, base.path, 0, 0, "the base has several kinds of GPU, expected one");
     }
-    if (s == FL_OK) {
+    if (!s) {
         char title[384];
         describe_files(m);
         (void)snprintf(title, sizeof title, "%s, fitted from %s", m->o->name, m->files);
@@ -293,7 +293,7 @@ static fl_status make(maker *m, fl_diag *d) {
         cJSON *calibration = fl_chip_to_json(&m->full, m->rows->mem_known);
         fl_fit_marks marks = {0};
         s = calibration ? fl_fit_marks_make(m->rows, &marks, d) : fl_no_memory(d, NULL);
-        if (s == FL_OK)
+        if (!s)
             cJSON_AddItemToObject(calibration, FL_FIT_MARKS_KEY, fl_fit_marks_to_json(&marks));
         fl_fit_marks_free(&marks);
         if (calibration)

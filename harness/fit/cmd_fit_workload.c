@@ -40,23 +40,23 @@ static fl_status read_chip(const char *path, fl_chip *chip, bool *mem_known, fl_
     *mem_known = true;
     fl_status s = file ? fl_json_read(path, &tree, d) : FL_OK;
     bool calibrated = false;
-    if (s == FL_OK && tree) {
+    if (!s && tree) {
         const fl_json root = fl_json_root(tree, path);
         calibrated = fl_json_has(&root, "calibration");
         fl_json at;
         if (calibrated)
             s = fl_json_get_object(&root, "calibration", &at, d);
-        if (s == FL_OK && calibrated)
+        if (!s && calibrated)
             s = fl_chip_from_json(&at, chip, mem_known, d);
-        if (s == FL_OK && calibrated)
+        if (!s && calibrated)
             s = fl_fit_marks_from_json(&at, marks, d);
     }
     cJSON_Delete(tree);
-    if (s != FL_OK || calibrated)
+    if (s || calibrated)
         return s;
     fl_platform p = {0};
     s = fl_platform_open(path, 1, &p, d);
-    if (s == FL_OK) {
+    if (!s) {
         const fl_model_status m = fl_chip_of_device(&p.node.device[0], chip);
         if (m != FL_MODEL_OK)
             s = fl_fail(d, FL_BAD_INPUT, path, 0, 0, "the device cannot be fitted to: %s", fl_model_text(m));

@@ -96,14 +96,14 @@ static fl_status get_list(const fl_json *at, const char *key, size_t least, size
                           bool ascending, double *x, uint32_t *count, fl_diag *d) {
     fl_json list;
     fl_status s = fl_json_get_array(at, key, &list, d);
-    if (s == FL_OK && (fl_json_count(&list) < least || fl_json_count(&list) > room))
+    if (!s && (fl_json_count(&list) < least || fl_json_count(&list) > room))
         s = fl_json_fail(&list, d, "%zu values, expected %zu to %zu", fl_json_count(&list), least, room);
     *count = 0;
-    if (s != FL_OK)
+    if (s)
         return s;
-    for (fl_json e = fl_json_first(&list); s == FL_OK && e.node; e = fl_json_next(&list, &e)) {
+    for (fl_json e = fl_json_first(&list); !s && e.node; e = fl_json_next(&list, &e)) {
         s = fl_json_real(&e, min, max, &x[*count], d);
-        if (s == FL_OK && ascending && *count > 0 && !(x[*count] > x[*count - 1]))
+        if (!s && ascending && *count > 0 && !(x[*count] > x[*count - 1]))
             s = fl_json_fail(&e, d, "%g after %g, expected ascending clocks", x[*count], x[*count - 1]);
         ++*count;
     }
@@ -113,24 +113,24 @@ static fl_status get_list(const fl_json *at, const char *key, size_t least, size
 static fl_status get_error(const fl_json *at, const char *key, fl_chip_error *e, fl_diag *d) {
     fl_json o;
     fl_status s = fl_json_get_object(at, key, &o, d);
-    if (s == FL_OK)
+    if (!s)
         s = fl_json_get_real(&o, "scatter", 1e-9, 10, &e->scatter, d);
-    if (s == FL_OK)
+    if (!s)
         s = fl_json_get_real(&o, "smooth", 0, 10, &e->smooth, d);
-    if (s == FL_OK)
+    if (!s)
         s = fl_json_get_real(&o, "length_sm", 1e-3, 100, &e->length_sm, d);
-    if (s == FL_OK)
+    if (!s)
         s = fl_json_get_real(&o, "length_mem", 1e-3, 100, &e->length_mem, d);
     e->inside = 0.03; /* assumed where a file does not say */
     e->outside = 0.1;
     e->wide_inside = e->wide_outside = 1;
-    if (s == FL_OK && fl_json_has(&o, "inside"))
+    if (!s && fl_json_has(&o, "inside"))
         s = fl_json_get_real(&o, "inside", 0, BIG, &e->inside, d);
-    if (s == FL_OK && fl_json_has(&o, "outside"))
+    if (!s && fl_json_has(&o, "outside"))
         s = fl_json_get_real(&o, "outside", 0, BIG, &e->outside, d);
-    if (s == FL_OK && fl_json_has(&o, "wide_inside"))
+    if (!s && fl_json_has(&o, "wide_inside"))
         s = fl_json_get_real(&o, "wide_inside", 1e-3, BIG, &e->wide_inside, d);
-    if (s == FL_OK && fl_json_has(&o, "wide_outside"))
+    if (!s && fl_json_has(&o, "wide_outside"))
         s = fl_json_get_real(&o, "wide_outside", 1e-3, BIG, &e->wide_outside, d);
     return s;
 }
@@ -140,24 +140,24 @@ static fl_status same_count(const fl_json *at, const char *key, uint32_t a, uint
     if (a == b)
         return FL_OK;
     fl_status s = fl_json_get_array(at, key, &list, d);
-    return s == FL_OK ? fl_json_fail(&list, d, "%u values, expected %u, one for each clock", b, a) : s;
+    return s ? s : fl_json_fail(&list, d, "%u values, expected %u, one for each clock", b, a);
 }
 
 static fl_status get_shares(const fl_json *at, fl_chip *c, fl_diag *d) {
     fl_json list;
     fl_status s = fl_json_get_array(at, "shares", &list, d);
-    if (s == FL_OK && fl_json_count(&list) > FL_CHIP_SHARES)
+    if (!s && fl_json_count(&list) > FL_CHIP_SHARES)
         s = fl_json_fail(&list, d, "%zu workloads, expected at most %d", fl_json_count(&list), FL_CHIP_SHARES);
-    if (s != FL_OK)
+    if (s)
         return s;
-    for (fl_json e = fl_json_first(&list); s == FL_OK && e.node; e = fl_json_next(&list, &e)) {
+    for (fl_json e = fl_json_first(&list); !s && e.node; e = fl_json_next(&list, &e)) {
         fl_chip_share *share = &c->share[c->shares++];
         double *const value[SHARE] = {&share->memory,  &share->rest,  &share->memory_sd,
                                       &share->rest_sd, &share->alpha, &share->beta};
         size_t k = 0;
         if (!cJSON_IsArray(e.node) || fl_json_count(&e) != SHARE)
             return fl_json_fail(&e, d, "expected memory, rest, their standard deviations, alpha and beta");
-        for (fl_json x = fl_json_first(&e); s == FL_OK && x.node; x = fl_json_next(&e, &x), k++)
+        for (fl_json x = fl_json_first(&e); !s && x.node; x = fl_json_next(&e, &x), k++)
             s = fl_json_real(&x, 0, k < 4 ? 1 : BIG, value[k], d);
     }
     return s;
@@ -168,15 +168,15 @@ static fl_status get_offs(const fl_json *at, const char *key, const fl_chip *c, 
     fl_json list;
     uint32_t n = 0;
     fl_status s = fl_json_get_array(at, key, &list, d);
-    if (s == FL_OK && fl_json_count(&list) != c->shares)
+    if (!s && fl_json_count(&list) != c->shares)
         s = fl_json_fail(&list, d, "%zu lists, expected one for each of %u shares", fl_json_count(&list), c->shares);
-    if (s != FL_OK)
+    if (s)
         return s;
-    for (fl_json e = fl_json_first(&list); s == FL_OK && e.node; e = fl_json_next(&list, &e), n++) {
+    for (fl_json e = fl_json_first(&list); !s && e.node; e = fl_json_next(&list, &e), n++) {
         uint32_t k = 0;
         if (!cJSON_IsArray(e.node) || fl_json_count(&e) != c->settings)
             return fl_json_fail(&e, d, "expected one number or null for each of %u settings", c->settings);
-        for (fl_json x = fl_json_first(&e); s == FL_OK && x.node; x = fl_json_next(&e, &x), k++) {
+        for (fl_json x = fl_json_first(&e); !s && x.node; x = fl_json_next(&e, &x), k++) {
             off[n][k] = NAN;
             if (!cJSON_IsNull(x.node))
                 s = fl_json_real(&x, -10, 10, &off[n][k], d);
@@ -192,58 +192,58 @@ fl_status fl_chip_from_json(const fl_json *at, fl_chip *chip, bool *mem_known, f
     bool power = false;
     uint32_t n = 0;
     fl_status s = fl_json_object(at, d);
-    if (s == FL_OK)
+    if (!s)
         s = fl_json_get_int(at, "version", VERSION, VERSION, &version, d);
-    if (s == FL_OK)
+    if (!s)
         s = fl_json_get_int(at, "workloads", 1, 1 << 30, &workloads, d);
-    if (s == FL_OK)
+    if (!s)
         s = fl_json_get_int(at, "rows", 1, 1 << 30, &rows, d);
-    if (s == FL_OK)
+    if (!s)
         s = fl_json_get_bool(at, "mem_known", mem_known, d);
-    if (s == FL_OK)
+    if (!s)
         s = fl_json_get_bool(at, "has_power", &power, d);
-    for (size_t i = 0; s == FL_OK && i < COUNT_OF(fields); i++)
+    for (size_t i = 0; !s && i < COUNT_OF(fields); i++)
         s = fl_json_get_real(at, fields[i].key, fields[i].min, fields[i].max, fields[i].value, d);
     const size_t least = power ? 1 : 0;
-    if (s == FL_OK)
+    if (!s)
         s = get_list(at, "knot_mhz", least, FL_CHIP_KNOTS, 1, 1e5, true, c.knot_mhz, &c.knots, d);
-    if (s == FL_OK)
+    if (!s)
         s = get_list(at, "volt", least, FL_CHIP_KNOTS, 1e-3, 1e3, false, c.volt, &n, d);
-    if (s == FL_OK)
+    if (!s)
         s = same_count(at, "volt", c.knots, n, d);
-    if (s == FL_OK)
+    if (!s)
         s = get_list(at, "mem_mhz", least, FL_CHIP_MEMS, 1, 1e5, true, c.mem_mhz, &c.mems, d);
-    if (s == FL_OK)
+    if (!s)
         s = get_list(at, "b0_w", least, FL_CHIP_MEMS, 0, BIG, false, c.b0_w, &n, d);
-    if (s == FL_OK)
+    if (!s)
         s = same_count(at, "b0_w", c.mems, n, d);
-    if (s == FL_OK)
+    if (!s)
         s = get_list(at, "volt_floor", least, FL_CHIP_MEMS, 0, 1e3, false, c.volt_floor, &n, d);
-    if (s == FL_OK)
+    if (!s)
         s = same_count(at, "volt_floor", c.mems, n, d);
-    if (s == FL_OK)
+    if (!s)
         s = get_list(at, "load_mean", 2, 2, -BIG, BIG, false, c.load_mean, &n, d);
-    if (s == FL_OK)
+    if (!s)
         s = get_list(at, "load_covariance", 3, 3, -BIG, BIG, false, c.load_cov, &n, d);
-    if (s == FL_OK)
+    if (!s)
         s = get_error(at, "time_error", &c.time_error, d);
-    if (s == FL_OK && power)
+    if (!s && power)
         s = get_error(at, "power_error", &c.power_error, d);
-    if (s == FL_OK)
+    if (!s)
         s = get_shares(at, &c, d);
-    if (s == FL_OK)
+    if (!s)
         s = get_list(at, "setting_sm_mhz", 0, FL_CHIP_SETTINGS, 1, 1e5, false, c.setting_sm, &c.settings, d);
-    if (s == FL_OK)
+    if (!s)
         s = get_list(at, "setting_mem_mhz", 0, FL_CHIP_SETTINGS, 1, 1e5, false, c.setting_mem, &n, d);
-    if (s == FL_OK)
+    if (!s)
         s = same_count(at, "setting_mem_mhz", c.settings, n, d);
-    if (s == FL_OK)
+    if (!s)
         s = get_offs(at, "time_off", &c, c.time_off, d);
-    if (s == FL_OK)
+    if (!s)
         s = get_offs(at, "power_off", &c, c.power_off, d);
-    if (s == FL_OK && power && !(c.load_cov[0] * c.load_cov[2] > c.load_cov[1] * c.load_cov[1] && c.load_cov[0] > 0))
+    if (!s && power && !(c.load_cov[0] * c.load_cov[2] > c.load_cov[1] * c.load_cov[1] && c.load_cov[0] > 0))
         s = fl_json_fail(at, d, "load_covariance is no covariance, expected one that is positive definite");
-    if (s != FL_OK)
+    if (s)
         return s;
     c.has_power = power;
     c.workloads = (uint32_t)workloads;

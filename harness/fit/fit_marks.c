@@ -43,18 +43,18 @@ fl_status fl_fit_marks_from_json(const fl_json *calibration, fl_fit_marks *m, fl
     if (!fl_json_has(calibration, FL_FIT_MARKS_KEY))
         return FL_OK;
     fl_status s = fl_json_get_array(calibration, FL_FIT_MARKS_KEY, &list, d);
-    if (s != FL_OK)
+    if (s)
         return s;
     m->mark = malloc((fl_json_count(&list) + 1) * sizeof *m->mark);
     if (!m->mark)
         return fl_no_memory(d, "the rows' marks");
-    for (fl_json e = fl_json_first(&list); s == FL_OK && e.node; e = fl_json_next(&list, &e)) {
+    for (fl_json e = fl_json_first(&list); !s && e.node; e = fl_json_next(&list, &e)) {
         double x = 0;
         s = fl_json_real(&e, 0, INT32_MAX, &x, d);
         m->mark[m->count++] = (uint32_t)x;
     }
     qsort(m->mark, m->count, sizeof *m->mark, ascending);
-    if (s != FL_OK)
+    if (s)
         fl_fit_marks_free(m);
     return s;
 }

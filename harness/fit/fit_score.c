@@ -52,7 +52,7 @@ fl_status fl_fit_score_add(fl_fit_score *to, const fl_fit_score *from, fl_diag *
     fl_status s = FL_OK;
     for (int k = 0; k < 2; k++) {
         const fl_fit_errors *f = k ? &from->outside : &from->inside;
-        for (size_t i = 0; s == FL_OK && i < f->count; i++)
+        for (size_t i = 0; !s && i < f->count; i++)
             s = add_error(k ? &to->outside : &to->inside,
                           (double[KINDS]){f->time[i], f->power[i], f->energy[i], f->time_sds[i], f->power_sds[i]}, d);
     }
@@ -75,7 +75,7 @@ fl_status fl_fit_entity_run(const fl_chip *chip, const fl_fit_rows *r, const fl_
     size_t n = 0, m = 0;
     double sm_low = INFINITY, sm_high = 0, mem_low = INFINITY, mem_high = 0;
     fl_status s = o.guess && known && guess ? FL_OK : fl_no_memory(d, "the scores");
-    for (size_t i = e->first; s == FL_OK && i < e->first + e->count; i++) {
+    for (size_t i = e->first; !s && i < e->first + e->count; i++) {
         const fl_chip_row *row = &r->row[i];
         if (!fl_fit_at_has(at, r, e, row)) {
             asked[m++] = *row;
@@ -88,16 +88,16 @@ fl_status fl_fit_entity_run(const fl_chip *chip, const fl_fit_rows *r, const fl_
         mem_high = fmax(mem_high, row->mem_mhz);
     }
     char name[256];
-    if (s == FL_OK && n == 0)
+    if (!s && n == 0)
         s = fl_refuse(d, "%s: none of its settings is among those to fit", fl_fit_entity_name(e, name, sizeof name));
-    if (s == FL_OK) {
+    if (!s) {
         const fl_model_status f = fl_chip_predict(chip, known, n, asked, m, guess, &o.load);
         if (f != FL_MODEL_OK)
             s = fl_error(d, f == FL_MODEL_NO_MEMORY ? FL_NO_MEMORY : FL_BAD_INPUT, "%s: %s",
                          fl_fit_entity_name(e, name, sizeof name), fl_model_text(f));
     }
     o.score.fitted = n;
-    for (size_t i = 0, j = 0; s == FL_OK && i < e->count; i++) {
+    for (size_t i = 0, j = 0; !s && i < e->count; i++) {
         const fl_chip_row *row = &r->row[e->first + i];
         if (fl_fit_at_has(at, r, e, row)) {
             o.guess[i] = (fl_chip_guess){row->time_s, row->power_w, NAN, NAN};
@@ -121,7 +121,7 @@ fl_status fl_fit_entity_run(const fl_chip *chip, const fl_fit_rows *r, const fl_
     }
     free(known);
     free(guess);
-    if (s != FL_OK)
+    if (s)
         fl_fit_result_free(&o);
     *out = o;
     return s;

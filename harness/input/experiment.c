@@ -297,5 +297,5 @@ bool fl_experiment_oracles(const fl_experiment *e) {
     if (!e->tree)
         return true;
     const fl_json root = fl_json_root(e->tree, e->path);
-    return !fl_json_has(&root, "oracles") || fl_json_get_bool(&root, "oracles", &on, &ignored) != FL_OK || on;
+    return !fl_json_has(&root, "oracles") || fl_json_get_bool(&root, "oracles", &on, &ignored) || on;
 }

@@ -42,11 +42,11 @@ fl_status fl_platform_list(char ***names, size_t *count, fl_diag *d) {
         return fl_fail(d, FL_IO, folder, 0, 0,
                        "cannot list the bundled platforms: %s; FOLDLINE_SHARE names the folder that holds platforms/",
                        fl_reason(errno));
-    for (const struct dirent *e; s == FL_OK && (e = readdir(dir));) {
+    for (const struct dirent *e; !s && (e = readdir(dir));) {
         if (e->d_name[0] == '.' || !ends_in_json(e->d_name))
             continue;
         char *name = strndup(e->d_name, strlen(e->d_name) - (sizeof suffix - 1));
-        if (!name || fl_grow(&list, &room, used + 1, sizeof *list) != FL_OK) {
+        if (!name || fl_grow(&list, &room, used + 1, sizeof *list)) {
             free(name);
             s = fl_no_memory(d, NULL);
         } else {
@@ -54,7 +54,7 @@ fl_status fl_platform_list(char ***names, size_t *count, fl_diag *d) {
         }
     }
     (void)closedir(dir);
-    if (s != FL_OK) {
+    if (s) {
         free_names(list, used);
         return s;
     }
@@ -69,7 +69,7 @@ static fl_status unknown_name(const char *name, fl_diag *d) {
     char **names = NULL, all[512] = "";
     size_t count = 0, used = 0;
     fl_status s = fl_platform_list(&names, &count, d);
-    if (s != FL_OK)
+    if (s)
         return s;
     const char *near = fl_nearest(name, (const char *const *)names, count);
     for (size_t i = 0; i < count && used < sizeof all; i++)
@@ -119,7 +119,7 @@ static fl_status require_notes(const fl_json *at, const fl_platform *p, fl_diag 
                 return FL_OK;
         return fl_json_fail(at, d, "no source, expected a line in notes; write \"assumed: why\" where it is");
     }
-    for (fl_json e = fl_json_first(at); s == FL_OK && e.node; e = fl_json_next(at, &e))
+    for (fl_json e = fl_json_first(at); !s && e.node; e = fl_json_next(at, &e))
         s = require_notes(&e, p, d);
     return s;
 }
@@ -139,17 +139,17 @@ static bool names_value(const fl_json *at, const char *key) {
 static fl_status read_notes(const fl_json *root, fl_platform *p, fl_diag *d) {
     fl_json notes;
     fl_status s = fl_json_get_object(root, "notes", &notes, d);
-    if (s != FL_OK)
+    if (s)
         return s;
     p->note = calloc(fl_json_count(&notes) + 1, sizeof *p->note);
     if (!p->note)
         return fl_no_memory(d, NULL);
-    for (fl_json e = fl_json_first(&notes); s == FL_OK && e.node; e = fl_json_next(&notes, &e)) {
+    for (fl_json e = fl_json_first(&notes); !s && e.node; e = fl_json_next(&notes, &e)) {
         const char *text = NULL;
         s = fl_json_get_text(&notes, e.node->string, &text, d);
-        if (s == FL_OK && !names_value(root, e.node->string))
+        if (!s && !names_value(root, e.node->string))
             s = fl_json_fail(&e, d, "names no value of this file, expected a key such as gpu.power.a_w");
-        if (s != FL_OK)
+        if (s)
             break;
         fl_platform_note *n = &p->note[p->note_count++];
         n->key = strdup(e.node->string);
@@ -157,7 +157,7 @@ static fl_status read_notes(const fl_json *root, fl_platform *p, fl_diag *d) {
         if (!n->key || !n->text)
             s = fl_no_memory(d, NULL);
     }
-    return s == FL_OK ? require_notes(root, p, d) : s;
+    return s ? s : require_notes(root, p, d);
 }
 
 /* ---- policies: defaults that the machine gives to parameters ---- */
@@ -167,14 +167,14 @@ static fl_status read_policies(const fl_json *root, fl_platform *p, fl_diag *d) 
     if (!fl_json_has(root, "policies"))
         return FL_OK;
     fl_status s = fl_json_get_object(root, "policies", &policies, d);
-    if (s != FL_OK)
+    if (s)
         return s;
     p->policy = calloc(fl_json_count(&policies) + 1, sizeof *p->policy);
     if (!p->policy)
         return fl_no_memory(d, NULL);
     for (fl_json e = fl_json_first(&policies); e.node; e = fl_json_next(&policies, &e)) {
         s = fl_json_object(&e, d);
-        if (s != FL_OK)
+        if (s)
             return s;
         fl_platform_policy *policy = &p->policy[p->policy_count++];
         policy->policy = strdup(e.node->string);
@@ -184,7 +184,7 @@ static fl_status read_policies(const fl_json *root, fl_platform *p, fl_diag *d) 
         for (fl_json v = fl_json_first(&e); v.node; v = fl_json_next(&e, &v)) {
             char *text = NULL;
             s = fl_json_param_text(&v, &text, d);
-            if (s != FL_OK)
+            if (s)
                 return s;
             fl_setting *setting = &policy->setting[policy->count++];
             setting->text = text;
@@ -234,7 +234,7 @@ static fl_status read_gpus(const fl_json *root, fl_node_spec *node, uint32_t wan
     if (list && (fl_json_has(root, "gpu") || fl_json_has(root, "count")))
         return fl_json_fail(root, d, "gpus beside gpu or count, expected either a list of kinds or one kind");
     fl_status s = list ? fl_json_get_array(root, "gpus", &at, d) : fl_json_get_object(root, "gpu", &at, d);
-    if (s != FL_OK)
+    if (s)
         return s;
     const size_t kinds = list ? fl_json_count(&at) : 1;
     if (kinds == 0 || kinds > GPU_MAX)
@@ -246,13 +246,13 @@ static fl_status read_gpus(const fl_json *root, fl_node_spec *node, uint32_t wan
         return fl_no_memory(d, NULL);
     }
     fl_json e = list ? fl_json_first(&at) : at;
-    for (; s == FL_OK && node->device_count < kinds; e = list ? fl_json_next(&at, &e) : e) {
+    for (; !s && node->device_count < kinds; e = list ? fl_json_next(&at, &e) : e) {
         const uint32_t k = node->device_count++;
         s = fl_platform_device(&e, &node->device[k], d);
-        if (s == FL_OK)
+        if (!s)
             s = read_count(!list && fl_json_has(root, "count") ? root : &e, &count[k], d);
     }
-    if (s == FL_OK)
+    if (!s)
         s = place_gpus(node, count, wanted, root, d);
     free(count);
     return s;
@@ -265,26 +265,26 @@ static fl_status read_root(const fl_json *root, uint32_t gpu_count, fl_platform 
     const char *title = NULL;
     fl_json host;
     fl_status s = fl_json_get_int(root, "foldline_platform", FORMAT_VERSION, FORMAT_VERSION, &version, d);
-    if (s == FL_OK)
+    if (!s)
         s = fl_json_known(root, known, COUNT_OF(known), d);
-    if (s == FL_OK)
+    if (!s)
         s = fl_json_get_text(root, "title", &title, d);
-    if (s == FL_OK)
+    if (!s)
         s = read_gpus(root, &p->node, gpu_count, d);
-    if (s == FL_OK)
+    if (!s)
         s = fl_json_get_object(root, "host", &host, d);
-    if (s == FL_OK)
+    if (!s)
         s = fl_platform_host(&host, &p->node.host, d);
-    if (s == FL_OK && p->node.host.apu) {
+    if (!s && p->node.host.apu) {
         if (p->node.gpu_count != 1) /* they share one bus and one budget */
             return fl_json_fail(&host, d, "an APU of %u GPUs, expected one", p->node.gpu_count);
         p->node.device[0].dram_share = p->node.host.bus_max;
     }
-    if (s == FL_OK)
+    if (!s)
         s = read_policies(root, p, d);
-    if (s == FL_OK)
+    if (!s)
         s = read_notes(root, p, d);
-    if (s != FL_OK)
+    if (s)
         return s;
     (void)snprintf(p->node.name, sizeof p->node.name, "%s", p->name);
     p->title = strdup(title);
@@ -297,14 +297,14 @@ fl_status fl_platform_open(const char *name, uint32_t gpu_count, fl_platform *p,
     cJSON *tree = NULL;
     fl_platform fresh = {0};
     fl_status s = find_file(name, &fresh, d);
-    if (s == FL_OK)
+    if (!s)
         s = fl_json_read(fresh.path, &tree, d);
-    if (s == FL_OK) {
+    if (!s) {
         const fl_json root = fl_json_root(tree, fresh.path);
         s = read_root(&root, gpu_count, &fresh, d);
     }
     cJSON_Delete(tree);
-    if (s != FL_OK)
+    if (s)
         fl_platform_free(&fresh);
     *p = fresh; /* all zero after a failure */
     return s;

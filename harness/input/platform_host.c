@@ -14,10 +14,10 @@ static fl_status read_states(const fl_json *cpu, const char *key, double above, 
                              double **volt, uint32_t *count, fl_diag *d) {
     fl_json list;
     fl_status s = fl_json_get_array(cpu, key, &list, d);
-    const size_t n = s == FL_OK ? fl_json_count(&list) : 0;
-    if (s == FL_OK && (n == 0 || n > 64))
+    const size_t n = !s ? fl_json_count(&list) : 0;
+    if (!s && (n == 0 || n > 64))
         s = fl_json_fail(&list, d, "%zu states, expected 1..64", n);
-    if (s != FL_OK)
+    if (s)
         return s;
     *mhz = calloc(n, sizeof **mhz);
     *volt = calloc(n, sizeof **volt);
@@ -27,13 +27,13 @@ static fl_status read_states(const fl_json *cpu, const char *key, double above, 
     for (fl_json e = fl_json_first(&list); e.node; e = fl_json_next(&list, &e)) {
         double f = 0, v = 0;
         s = fl_platform_pair(&e, &f, &v, d);
-        if (s == FL_OK && !(f > clock))
+        if (!s && !(f > clock))
             s = fl_json_fail(&e, d, "clock %g after %g, expected ascending clocks", f, clock);
-        if (s == FL_OK && f != (double)(int32_t)f)
+        if (!s && f != (double)(int32_t)f)
             s = fl_json_fail(&e, d, "clock %g, expected whole MHz", f);
-        if (s == FL_OK && v < v_before)
+        if (!s && v < v_before)
             s = fl_json_fail(&e, d, "voltage %g after %g, expected one that never falls", v, v_before);
-        if (s != FL_OK)
+        if (s)
             return s;
         if (!(unit > 0))
             unit = v;
@@ -50,8 +50,8 @@ static double lowest_volt(const fl_json *cpu) {
     fl_json list, first;
     fl_diag ignored = {0};
     double mhz = 0, volt = 0;
-    if (fl_json_get_array(cpu, "states", &list, &ignored) != FL_OK || !(first = fl_json_first(&list)).node ||
-        fl_platform_pair(&first, &mhz, &volt, &ignored) != FL_OK)
+    if (fl_json_get_array(cpu, "states", &list, &ignored) || !(first = fl_json_first(&list)).node ||
+        fl_platform_pair(&first, &mhz, &volt, &ignored))
         return 0;
     return volt;
 }
@@ -61,9 +61,9 @@ static fl_status read_wait(const fl_json *cpu, int *sleeps, fl_diag *d) {
     if (!fl_json_has(cpu, "wait"))
         return FL_OK;
     fl_status s = fl_json_get_text(cpu, "wait", &text, d);
-    if (s == FL_OK && strcmp(text, "spin") != 0 && strcmp(text, "sleep") != 0)
+    if (!s && strcmp(text, "spin") != 0 && strcmp(text, "sleep") != 0)
         s = fl_platform_refuse(cpu, "wait", d, "'%s', expected spin or sleep", text);
-    *sleeps = s == FL_OK && strcmp(text, "sleep") == 0;
+    *sleeps = !s && strcmp(text, "sleep") == 0;
     return s;
 }
 
@@ -74,10 +74,10 @@ static fl_status read_cpu(const fl_json *host, fl_cpu_spec *c, fl_diag *d) {
     fl_json at;
     double gb_s = 0;
     fl_status s = fl_platform_part(host, "cpu", known, COUNT_OF(known), &at, d);
-    if (s != FL_OK || !at.node)
+    if (s || !at.node)
         return s;
     s = read_states(&at, "states", 0, 0, &c->mhz, &c->volt, &c->count, d);
-    if (s == FL_OK && fl_json_has(&at, "boost"))
+    if (!s && fl_json_has(&at, "boost"))
         s = read_states(&at, "boost", c->mhz[c->count - 1], lowest_volt(&at), &c->boost_mhz, &c->boost_volt,
                         &c->boost_count, d);
     const fl_real_field field[] = {{"default_mhz", 1, FL_PLATFORM_MHZ_MAX, &c->default_mhz, false},
@@ -90,23 +90,23 @@ static fl_status read_cpu(const fl_json *host, fl_cpu_spec *c, fl_diag *d) {
                                    {"upc", 0, 64, &c->upc, false},
                                    {"wait_upc", 0, 64, &c->wait_upc, false},
                                    {"gb_s", 0, 1e6, &gb_s, true}};
-    if (s == FL_OK)
+    if (!s)
         s = fl_platform_reals(&at, field, COUNT_OF(field), d);
     c->bytes_per_s = gb_s * 1e9;
-    if (s == FL_OK && fl_ladder_index(c->mhz, c->count, c->default_mhz) < 0)
+    if (!s && fl_ladder_index(c->mhz, c->count, c->default_mhz) < 0)
         s = fl_platform_refuse(&at, "default_mhz", d, "%g, expected one of the states %d..%d", c->default_mhz,
                                c->mhz[0], c->mhz[c->count - 1]);
     const fl_ms_field time[] = {{"call_ms", &c->call_ns, true},
                                 {"settle_ms", &c->settle_ns, true},
                                 {"period_ms", &c->period_ns, true},
                                 {"filter_ms", &c->filter_ns, true}};
-    if (s == FL_OK)
+    if (!s)
         s = fl_platform_times(&at, time, COUNT_OF(time), d);
-    if (s == FL_OK)
+    if (!s)
         s = read_wait(&at, &c->sleeps, d);
-    if (s == FL_OK)
+    if (!s)
         s = fl_platform_limits(&at, &c->power_min_w, &c->power_max_w, &c->power_default_w, d);
-    if (s == FL_OK && c->power_default_w > 0 && c->period_ns <= 0)
+    if (!s && c->power_default_w > 0 && c->period_ns <= 0)
         s = fl_platform_refuse(&at, "limits", d, "limits without a controller, expected period_ms > 0");
     return s;
 }
@@ -115,17 +115,17 @@ static fl_status read_bus(const fl_json *host, fl_host_spec *spec, fl_diag *d) {
     static const char *const known[] = {"min", "max", "period_ms"};
     fl_json at;
     fl_status s = fl_platform_part(host, "bus", known, COUNT_OF(known), &at, d);
-    if (s == FL_OK && spec->apu && !at.node)
+    if (!s && spec->apu && !at.node)
         return fl_json_fail(host, d, "an APU without a bus, expected {\"min\", \"max\", \"period_ms\"}");
-    if (s != FL_OK || !at.node)
+    if (s || !at.node)
         return s;
     if (!spec->apu)
         return fl_json_fail(&at, d, "a bus that CPU and GPU share, expected it on an APU only");
     const fl_ms_field time = {"period_ms", &spec->bus_period_ns, false};
     s = fl_json_get_real(&at, "min", 0.01, 1, &spec->bus_min, d);
-    if (s == FL_OK)
+    if (!s)
         s = fl_json_get_real(&at, "max", spec->bus_min, 1, &spec->bus_max, d);
-    return s == FL_OK ? fl_platform_times(&at, &time, 1, d) : s;
+    return s ? s : fl_platform_times(&at, &time, 1, d);
 }
 
 const char *const fl_platform_host_sensor_name[FL_HOST_SENSOR_COUNT] = {[FL_HOST_SENSOR_CPU] = "cpu",
@@ -137,7 +137,7 @@ static fl_status read_host_sensors(const fl_json *host, fl_host_spec *spec, fl_d
     const char *const *name = fl_platform_host_sensor_name;
     fl_json sensors;
     fl_status s = fl_platform_part(host, "sensors", name, FL_HOST_SENSOR_COUNT, &sensors, d);
-    for (size_t i = 0; s == FL_OK && sensors.node && i < FL_HOST_SENSOR_COUNT; i++)
+    for (size_t i = 0; !s && sensors.node && i < FL_HOST_SENSOR_COUNT; i++)
         if (fl_json_has(&sensors, name[i]))
             s = fl_platform_sensor(&sensors, name[i], i != FL_HOST_SENSOR_NODE_POWER, &spec->sensor[i], NULL, d);
     return s;
@@ -149,32 +149,32 @@ fl_status fl_platform_host(const fl_json *host, fl_host_spec *spec, fl_diag *d) 
     double peak_gb_s = 0;
     bool apu = false;
     fl_status s = fl_json_object(host, d);
-    if (s == FL_OK)
+    if (!s)
         s = fl_json_known(host, known, COUNT_OF(known), d);
-    if (s == FL_OK)
+    if (!s)
         s = fl_platform_name(host, spec->name, sizeof spec->name, d);
     const fl_real_field field[] = {{"static_w", 0, WATTS_MAX, &spec->static_w, true},
                                    {"comm_w", 0, WATTS_MAX, &spec->comm_w, true},
                                    {"budget_w", 0, WATTS_MAX, &spec->budget_w, true},
                                    {"gpu_budget_w", 0, WATTS_MAX, &spec->gpu_budget_w, true},
                                    {"peak_gb_s", 0, 1e6, &peak_gb_s, true}};
-    if (s == FL_OK)
+    if (!s)
         s = fl_platform_reals(host, field, COUNT_OF(field), d);
     spec->peak_bytes_per_s = peak_gb_s * 1e9;
-    if (s == FL_OK && fl_json_has(host, "apu"))
+    if (!s && fl_json_has(host, "apu"))
         s = fl_json_get_bool(host, "apu", &apu, d);
     spec->apu = apu;
-    if (s == FL_OK)
+    if (!s)
         s = read_cpu(host, &spec->cpu, d);
-    if (s == FL_OK && !apu && spec->budget_w > 0)
+    if (!s && !apu && spec->budget_w > 0)
         s = fl_platform_refuse(host, "budget_w", d, "a budget that CPU and GPU share, expected it on an APU only");
-    if (s == FL_OK && apu && (!spec->cpu.count || !(peak_gb_s > 0)))
+    if (!s && apu && (!spec->cpu.count || !(peak_gb_s > 0)))
         s = fl_json_fail(host, d, "an APU, expected a cpu and peak_gb_s > 0");
-    if (s == FL_OK)
+    if (!s)
         s = read_bus(host, spec, d);
-    if (s == FL_OK)
+    if (!s)
         s = read_host_sensors(host, spec, d);
-    if (s == FL_OK)
+    if (!s)
         s = fl_platform_count(host, "cores", 1, &spec->cores, d);
-    return s == FL_OK ? fl_platform_count(host, "launch_queue", 1, &spec->launch_queue, d) : s;
+    return s ? s : fl_platform_count(host, "launch_queue", 1, &spec->launch_queue, d);
 }

@@ -25,7 +25,8 @@ typedef struct fl_summary {
     bool ranked, paired; /* there are at least two policies */
 } fl_summary;
 
-#define FL_DRAWS_GRID 400 /* of the bootstrap, above so many policies */
+#define FL_DRAWS_GRID 400      /* of the bootstrap, above so many policies */
+#define FL_DRAWS_WORKLOAD 1000 /* of each row of the table of workloads, unless more or fewer are asked for */
 #define FL_GRID_POLICIES 100
 
 /* b->draws: 0 = as many as fit the number of policies. reference: label of the policy to hold the others against, or

@@ -275,7 +275,7 @@ fl_status fl_table_workloads(FILE *f, const fl_report_data *r, const fl_bootstra
         if (there[k])
             fl_cell_head(f, workload_column[k].head);
     fputs("</tr></thead><tbody>\n", f);
-    const fl_bootstrap quick = {.seed = b->seed, .draws = b->draws ? b->draws : 1000};
+    const fl_bootstrap quick = {.seed = b->seed, .draws = b->draws ? b->draws : FL_DRAWS_WORKLOAD};
     for (size_t i = 0, last; !s && i < r->row_count; i = last) {
         for (last = i + 1; last < r->row_count && same_cell(&row[i], &row[last]);)
             last++;

@@ -317,7 +317,7 @@ fl_status fl_journal_add(fl_journal *j, size_t job, const char *rows, fl_diag *d
     return s;
 }
 
-fl_status fl_journal_write(fl_journal *j, void *file, fl_diag *d) {
+fl_status fl_journal_write(fl_journal *j, FILE *file, fl_diag *d) {
     (void)d;
     for (size_t i = 0; i < j->jobs; i++)
         if (j->job[i].text)
@@ -325,7 +325,7 @@ fl_status fl_journal_write(fl_journal *j, void *file, fl_diag *d) {
     return FL_OK;
 }
 
-fl_status fl_journal_write_shard(fl_journal *j, void *file, fl_diag *d) {
+fl_status fl_journal_write_shard(fl_journal *j, FILE *file, fl_diag *d) {
     fprintf(file, MAGIC "%s %zu\n", j->key, j->jobs);
     for (size_t i = 0; i < j->jobs; i++) {
         size_t size;

@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 typedef struct fl_journal fl_journal;
 
@@ -30,9 +31,9 @@ fl_status fl_journal_add(fl_journal *j, size_t job, const char *rows, fl_diag *d
 fl_status fl_journal_sync(fl_journal *j, fl_diag *d);
 
 /* The rows of all finished jobs in the order of the jobs, to a FILE *. */
-fl_status fl_journal_write(fl_journal *j, void *file, fl_diag *d);
+fl_status fl_journal_write(fl_journal *j, FILE *file, fl_diag *d);
 /* The same as journal lines under the journal's own first line: a shard. */
-fl_status fl_journal_write_shard(fl_journal *j, void *file, fl_diag *d);
+fl_status fl_journal_write_shard(fl_journal *j, FILE *file, fl_diag *d);
 
 /* Reads the shard at path into j, whose key it must have; FL_BAD_INPUT where a job is there already. */
 fl_status fl_journal_merge(fl_journal *j, const char *path, fl_diag *d);

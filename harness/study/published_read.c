@@ -80,7 +80,7 @@ static fl_status check_column(const fl_json *at, const char *key, const char *na
     double ignored;
     fl_diag why = {0};
     fl_json value;
-    if (fl_row_value(&none, name, &ignored, &why) == FL_OK)
+    if (!fl_row_value(&none, name, &ignored, &why))
         return FL_OK;
     fl_status status = fl_json_get(at, key, &value, d);
     return status ? status : fl_json_fail(&value, d, "%s", why.message);
