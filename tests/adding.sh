@@ -5,7 +5,7 @@ set -eu
 cd "$(dirname "$0")/.."
 copy=$(mktemp -d)
 trap 'rm -rf "$copy"' EXIT
-cp -r CMakeLists.txt LICENSE README.md policies models traces sim harness plots "$copy"
+cp -r CMakeLists.txt LICENSE README.md policies models traces sim harness plots tests "$copy"
 cd "$copy"
 
 row() { # file, text of a row that is there, the row to put above it
@@ -100,8 +100,8 @@ int fl_cmd_hello(int argc, char **argv) {
 }
 END
 
-{ cmake -S . -B build -DCMAKE_BUILD_TYPE=Release -DBUILD_TESTING=OFF -DFL_WERROR=ON &&
-  cmake --build build -j "$(nproc)" --target foldline; } >log 2>&1 || { tail -n 40 log; exit 1; }
+{ cmake -S . -B build -DCMAKE_BUILD_TYPE=Release -DFL_WERROR=ON &&
+  cmake --build build -j "$(nproc)" --target foldline test_policies test_detect; } >log 2>&1 || { tail -n 40 log; exit 1; }
 
 f=build/foldline
 printf 'seconds,watts\n0,100\n0.5,150\n1,125\n' >meter.txt
@@ -115,4 +115,19 @@ expect "the reader reads" '^500000000,0,150$' cat meter.telemetry.csv
 expect "the reader is named" '^ *added-meter  +a meter of this test$' $f import --help
 expect "the command is listed" '^ +hello +says hello$' $f --help
 expect "the command runs" '^hello, world$' $f hello world
+
+# The suites ask for what is missing: a golden case of the policy, and seeds for the reader's fuzzer.
+for suite in test_policies test_detect; do
+  if build/tests/$suite >out 2>&1 || ! grep -qE 'added-(policy|meter)' out; then
+    echo "adding: $suite does not miss anything of what was added:"
+    tail -n 20 out
+    exit 1
+  fi
+done
+FL_BLESS=1 build/tests/test_policies >out 2>&1 || true
+mkdir -p tests/fuzz/seeds/added-meter
+cp meter.txt tests/fuzz/seeds/added-meter/three.txt
+expect "the golden case suffices" 'asserts' build/tests/test_policies
+expect "the seeds suffice" 'asserts' build/tests/test_detect
+[ -s tests/golden/policies/added-policy.csv ] || { echo "adding: no golden case was written"; exit 1; }
 echo "added and used: a policy, a platform, a reader, a command"
