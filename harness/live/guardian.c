@@ -21,11 +21,14 @@
 #include <time.h>
 #include <unistd.h>
 
-struct fl_beat { /* shared memory */
-    _Atomic int64_t until_ns;
+struct fl_beat {               /* shared memory */
+    _Atomic int64_t until_ns;  /* the controller's next report */
+    _Atomic int64_t looked_ns; /* the guardian's last look */
 };
 
 enum { UNITS_MAX = 1025, READY_MS = 20000, LOOKS = 3, TRIES = 40, NS_PER_MS = 1000000 };
+enum { FAR_CHECKS = 10, SILENT_CHECKS = 250, SILENT_MS = 1000, END_MS = 10000 };
+enum { ARGUMENTS = 5, KEPT_MAX = 2 * UNITS_MAX + ARGUMENTS }; /* ARGUMENTS: those before the units */
 
 static int64_t now_ns(void) {
     struct timespec t;
@@ -39,7 +42,7 @@ static int pidfd_of(pid_t pid) { return (int)syscall(SYS_pidfd_open, pid, 0); }
  */
 
 typedef struct arguments {
-    char *text[UNITS_MAX + 10];
+    char *text[UNITS_MAX + ARGUMENTS + 5];
     size_t count;
     bool failed;
 } arguments;
@@ -59,7 +62,7 @@ static bool keep_open(int fd) { return fcntl(fd, F_SETFD, 0) == 0; }
 
 /* Between fork and exec: system calls only. */
 static void become(char *const *argv, const int *keep, size_t count) {
-    const int ignored[] = {SIGTERM, SIGINT, SIGHUP, SIGPIPE};
+    const int ignored[] = {SIGTERM, SIGINT, SIGHUP, SIGPIPE, SIGXFSZ};
     sigset_t none;
     sigemptyset(&none);
     for (size_t i = 0; i < sizeof ignored / sizeof *ignored; i++)
@@ -98,28 +101,32 @@ static bool wait_ready(int wire) {
 }
 
 static fl_status spawn(fl_guardian *g, const fl_lock *lock, size_t lock_count, fl_diag *d) {
-    int wire[2] = {-1, -1}, keep[UNITS_MAX + 4];
+    int wire[2] = {-1, -1}, keep[KEPT_MAX];
     size_t kept = 0;
     arguments a = {0};
     pid_t pid = -1;
-    int self = pidfd_of(getpid());
-    if (self < 0 || lock_count > UNITS_MAX || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, wire))
+    int self = pidfd_of(getpid()), said = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
+    if (self < 0 || said < 0 || lock_count > UNITS_MAX || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, wire))
         goto out;
     g->wire = wire[0];
     keep[kept++] = self;
     keep[kept++] = wire[1];
     keep[kept++] = g->beat_fd;
+    keep[kept++] = said;
     add_argument(&a, "foldline");
     add_argument(&a, "live");
     add_argument(&a, "--guardian");
     add_argument(&a, "%d", self);
     add_argument(&a, "%d", wire[1]);
     add_argument(&a, "%d", g->beat_fd);
+    add_argument(&a, "%d", said);
     add_argument(&a, "%" PRId64, g->check_ns);
     for (size_t i = 0; i < lock_count; i++) {
-        add_argument(&a, "%d:%s", lock[i].fd, lock[i].unit);
-        if (!fl_mutated("lock-not-inherited"))
+        add_argument(&a, "%d:%d:%s", lock[i].fd, lock[i].held, lock[i].unit);
+        if (!fl_mutated("lock-not-inherited")) {
             keep[kept++] = lock[i].fd;
+            keep[kept++] = lock[i].held;
+        }
     }
     pid = a.failed ? -1 : fork();
     if (!pid)
@@ -130,6 +137,8 @@ out:;
         free(a.text[i]);
     if (self >= 0)
         close(self);
+    if (said >= 0)
+        close(said);
     if (wire[1] >= 0)
         close(wire[1]);
     if (pid < 0)
@@ -141,7 +150,7 @@ out:;
 }
 
 fl_status fl_guardian_start(fl_guardian *g, const fl_lock *lock, size_t lock_count, int64_t check_ns, fl_diag *d) {
-    *g = (fl_guardian){.wire = -1, .beat_fd = -1, .check_ns = check_ns};
+    *g = (fl_guardian){.wire = -1, .beat_fd = -1, .check_ns = check_ns, .asked_ns = now_ns()};
     if (!open_shared(g)) {
         fl_guardian_drop(g);
         return fl_error(d, FL_HARDWARE, "cannot start the guardian: no shared memory");
@@ -164,6 +173,29 @@ bool fl_guardian_alive(fl_guardian *g) {
     return g->pid != 0;
 }
 
+/* Only time in which we were awake ourselves counts: after a freeze of the machine both of us are late. */
+bool fl_guardian_answers(fl_guardian *g) {
+    const int64_t looked = g->beat ? atomic_load_explicit(&g->beat->looked_ns, memory_order_acquire) : 0,
+                  now = now_ns(), step = now - g->asked_ns, most = FAR_CHECKS * g->check_ns,
+                  least = SILENT_MS * INT64_C(1000000), limit = SILENT_CHECKS * g->check_ns;
+    g->silent_ns = looked == g->looked_ns ? g->silent_ns + (step < most ? step : most) : 0;
+    g->looked_ns = looked;
+    g->asked_ns = now;
+    return g->silent_ns <= (limit > least ? limit : least) || fl_mutated("stopped-guardian-unnoticed");
+}
+
+static bool wait_end(fl_guardian *g, int ms) {
+    for (int i = 0; i < ms && fl_guardian_alive(g); i++)
+        nanosleep(&(struct timespec){.tv_nsec = NS_PER_MS}, NULL);
+    return !fl_guardian_alive(g);
+}
+
+bool fl_guardian_end(fl_guardian *g) {
+    if (fl_guardian_alive(g))
+        kill(g->pid, SIGKILL); /* our child, and not yet waited for: the number is its own */
+    return wait_end(g, END_MS);
+}
+
 void fl_guardian_drop(fl_guardian *g) {
     if (g->wire >= 0)
         close(g->wire);
@@ -175,11 +207,10 @@ void fl_guardian_drop(fl_guardian *g) {
 }
 
 void fl_guardian_dismiss(fl_guardian *g) {
-    if (g->pid && send(g->wire, "d", 1, MSG_NOSIGNAL) == 1) {
-        /* A second is plenty, and one that is stopped must not hold us up. */
-        for (int i = 0; i < 1000 && fl_guardian_alive(g); i++)
-            nanosleep(&(struct timespec){.tv_nsec = NS_PER_MS}, NULL);
-    }
+    /* A second is plenty. One that is stopped would hold the locks for ever, and has nothing left to do. */
+    const bool told = g->pid && send(g->wire, "d", 1, MSG_NOSIGNAL) == 1;
+    if (!(told && wait_end(g, 1000)) && !fl_mutated("stopped-guardian-kept"))
+        fl_guardian_end(g);
     fl_guardian_drop(g);
 }
 
@@ -187,9 +218,9 @@ void fl_guardian_dismiss(fl_guardian *g) {
  */
 
 typedef struct watch {
-    int controller, wire;
-    const struct fl_beat *beat;
-    int64_t check_ns;
+    int controller, wire, said; /* said: the controller's standard error */
+    struct fl_beat *beat;
+    int64_t check_ns, late_ns; /* late_ns: of a miss, how late its report was */
     fl_lock unit[UNITS_MAX];
     size_t unit_count;
     fl_gpus gpus;
@@ -225,14 +256,16 @@ static verdict look_on(watch *w) {
     int missed = 0;
     for (;;) {
         int64_t until = atomic_load_explicit(&w->beat->until_ns, memory_order_acquire), now = now_ns();
-        const int64_t far = now + 10 * w->check_ns; /* the time may be brought forward meanwhile */
+        atomic_store_explicit(&w->beat->looked_ns, now, memory_order_release);
+        const int64_t far = now + FAR_CHECKS * w->check_ns; /* the time may be brought forward meanwhile */
         const int64_t wake = until > far ? far : until >= now ? until + 1 : now + w->check_ns;
         int what = wait_until(w, wake);
         if (what >= 0)
             return (verdict)what;
         bool overslept = now_ns() - wake > w->check_ns;
         until = atomic_load_explicit(&w->beat->until_ns, memory_order_acquire);
-        missed = overslept && !fl_mutated("verdict-after-oversleep") ? 0 : until < now_ns() ? missed + 1 : 0;
+        w->late_ns = now_ns() - until;
+        missed = overslept && !fl_mutated("verdict-after-oversleep") ? 0 : w->late_ns > 0 ? missed + 1 : 0;
         if (missed >= LOOKS || (missed && fl_mutated("verdict-after-oversleep")))
             return MISSED;
     }
@@ -247,17 +280,41 @@ static void end_controller(watch *w) {
     }
 }
 
-/* One line for whoever wants to know later: nobody reads our standard error. */
-static void log_verdict(const char *state, verdict v, const fl_diag *d) {
-    char path[512];
+/* What happened, and how it ended, in one line. */
+static void put_verdict(FILE *f, const watch *w, verdict v, const fl_diag *d) {
+    if (v == MISSED)
+        fprintf(f, "the controller missed its time by %.3f s and was killed", (double)w->late_ns * 1e-9);
+    else
+        fprintf(f, "the controller ended");
+    fprintf(f, "; %s%s\n", d->status ? "not restored: " : "restored", d->status ? d->message : "");
+}
+
+/* For whoever wants to know later. */
+static void log_verdict(const char *state, const watch *w, verdict v, const fl_diag *d) {
     struct timespec t;
+    int fd;
     clock_gettime(CLOCK_REALTIME, &t);
-    FILE *f = fl_state_path(state, "guardian", ".log", path, sizeof path) ? fopen(path, "ae") : NULL;
+    fl_state_file(state, "guardian", ".log", O_WRONLY | O_APPEND | O_CREAT, &fd, NULL);
+    FILE *f = fd >= 0 ? fdopen(fd, "a") : NULL;
+    if (!f) {
+        if (fd >= 0)
+            close(fd);
+        return;
+    }
+    fprintf(f, "%lld ", (long long)t.tv_sec);
+    put_verdict(f, w, v, d);
+    fclose(f);
+}
+
+/* Where the controller would have said it. The last that this process does: whoever reads there may take their time. */
+static void tell_kill(const char *state, const watch *w, const fl_diag *d) {
+    FILE *f = w->said >= 0 ? fdopen(w->said, "w") : NULL;
     if (!f)
         return;
-    fprintf(f, "%lld the controller %s; %s%s\n", (long long)t.tv_sec,
-            v == MISSED ? "missed its time and was killed" : "ended", d->status ? "not restored: " : "restored",
-            d->status ? d->message : "");
+    fprintf(f, "foldline live: killed by its guardian: ");
+    put_verdict(f, w, MISSED, d);
+    fprintf(f, "foldline live: --grace-ms is the time that a step may take; log of the guardian: %s/guardian.log\n",
+            state);
     fclose(f);
 }
 
@@ -293,54 +350,96 @@ static fl_status open_gpus(watch *w, fl_diag *d) {
     return s;
 }
 
+/* One attempt at all units. *again: another may do better, which it cannot where a record is not to be understood. */
+static fl_status restore_once(watch *w, const char *state, bool *again, fl_diag *d) {
+    fl_status s = w->gpus.self ? FL_OK : open_gpus(w, d);
+    *again = s != FL_OK;
+    for (size_t i = 0; i < w->unit_count; i++) {
+        if (fl_lock_superseded(state, &w->unit[i])) /* given back in order by a controller that had given us up */
+            continue;
+        fl_status one = fl_restore_unit(state, w->unit[i].unit, &w->gpus, NULL, s ? NULL : d);
+        *again = *again || (one && one != FL_BAD_INPUT);
+        s = s ? s : one;
+    }
+    return s;
+}
+
 /* Again and again where it fails: a driver that is busy now may answer soon, and a GPU that is lost may come back,
  * which only a library that is opened anew sees. The record stays if it never does. */
 static fl_status restore_all(watch *w, const char *state, fl_diag *d) {
     fl_status s = FL_OK;
-    for (int attempt = 0; attempt < TRIES; attempt++) {
+    bool again = true;
+    for (int attempt = 0; again && attempt < TRIES; attempt++) {
         *d = (fl_diag){0};
         if (attempt) {
             nanosleep(&(struct timespec){.tv_nsec = 250 * NS_PER_MS}, NULL);
             fl_gpus_close(&w->gpus);
         }
-        s = w->gpus.self ? FL_OK : open_gpus(w, d);
-        for (size_t i = 0; i < w->unit_count; i++) {
-            if (fl_lock_superseded(state, &w->unit[i])) /* given back in order by a controller that had given us up */
-                continue;
-            fl_status one = fl_restore_unit(state, w->unit[i].unit, &w->gpus, NULL, s ? NULL : d);
-            s = s ? s : one;
-        }
-        if (!s)
-            break;
+        s = restore_once(w, state, &again, d);
     }
     return s;
 }
 
+/* After `live --guardian`: descriptors of the controller, wire, beat and standard error, the check, the units. False
+ * where they are not what fl_guardian_start gives. */
+static bool take_arguments(watch *w, int argc, char **argv, int *keep, size_t *kept) {
+    if (argc < ARGUMENTS || argc - ARGUMENTS > UNITS_MAX)
+        return false;
+    w->controller = keep[(*kept)++] = atoi(argv[0]);
+    w->wire = keep[(*kept)++] = atoi(argv[1]);
+    const int shared = keep[(*kept)++] = atoi(argv[2]);
+    w->said = keep[(*kept)++] = atoi(argv[3]);
+    w->check_ns = strtoll(argv[4], NULL, 10);
+    for (int i = ARGUMENTS; i < argc; i++) {
+        fl_lock *l = &w->unit[w->unit_count++];
+        int used = 0;
+        if (sscanf(argv[i], "%d:%d:%n", &l->fd, &l->held, &used) != 2 || !used)
+            return false;
+        keep[(*kept)++] = l->fd;
+        keep[(*kept)++] = l->held;
+        snprintf(l->unit, sizeof l->unit, "%s", argv[i] + used);
+    }
+    void *at = mmap(NULL, sizeof *w->beat, PROT_READ | PROT_WRITE, MAP_SHARED, shared, 0);
+    w->beat = at == MAP_FAILED ? NULL : at;
+    return w->beat != NULL;
+}
+
+/* Without its locks it would restore under the hands of a successor: one that did not get them is no guardian. */
+static bool has_locks(const watch *w) {
+    for (size_t i = 0; i < w->unit_count; i++) {
+        if (!fl_lock_is(w->unit[i].fd) || !fl_lock_is(w->unit[i].held))
+            return false;
+        fl_lock_guard(&w->unit[i]);
+    }
+    return true;
+}
+
+static fl_status put_back(watch *w, verdict v) {
+    const char *state = fl_state_folder();
+    fl_diag d = {0};
+    fl_status s = restore_all(w, state, &d);
+    log_verdict(state, w, v, &d);
+    for (size_t i = 0; i < w->unit_count; i++) {
+        if (!s)
+            fl_lock_unlink(state, &w->unit[i]);
+        fl_lock_close(&w->unit[i]);
+    }
+    if (v == MISSED && !fl_mutated("kill-untold"))
+        tell_kill(state, w, &d);
+    return s;
+}
+
 int fl_guardian_main(int argc, char **argv) {
-    watch w = {0};
-    int keep[UNITS_MAX + 4];
+    static watch w;
+    int keep[KEPT_MAX];
     size_t kept = 0;
     fl_diag d = {0};
-    if (argc < 5 || argc - 4 > UNITS_MAX)
+    if (!take_arguments(&w, argc, argv, keep, &kept))
         return 2;
-    w.controller = keep[kept++] = atoi(argv[0]);
-    w.wire = keep[kept++] = atoi(argv[1]);
-    const int shared = keep[kept++] = atoi(argv[2]);
-    w.check_ns = strtoll(argv[3], NULL, 10);
-    for (int i = 4; i < argc; i++) {
-        char *colon = strchr(argv[i], ':');
-        if (!colon)
-            return 2;
-        fl_lock *l = &w.unit[w.unit_count++];
-        l->fd = keep[kept++] = atoi(argv[i]);
-        snprintf(l->unit, sizeof l->unit, "%s", colon + 1);
-    }
     close_others(keep, kept);
     for (size_t i = 0; i < kept; i++)
         fcntl(keep[i], F_SETFD, FD_CLOEXEC);
-    void *at = mmap(NULL, sizeof *w.beat, PROT_READ, MAP_SHARED, shared, 0);
-    w.beat = at == MAP_FAILED ? NULL : at;
-    if (!w.beat)
+    if (!has_locks(&w))
         return 3;
     if (open_gpus(&w, &d)) { /* not ready, it learns at once; what it has set until now is ours all the same */
         close(w.wire);
@@ -348,17 +447,14 @@ int fl_guardian_main(int argc, char **argv) {
     } else if (send(w.wire, "r", 1, MSG_NOSIGNAL) != 1) { /* it is gone, or has given us up: its end will tell */
         w.wire = -1;
     }
-    verdict v = look_on(&w);
-    fl_status s = FL_OK;
-    if (v == MISSED)
+    const verdict v = look_on(&w);
+    if (v != MISSED) { /* somebody may wait for the end of what the controller wrote */
+        close(w.said);
+        w.said = -1;
+    } else {
         end_controller(&w);
-    if (v != DISMISSED) {
-        const char *state = fl_state_folder();
-        s = restore_all(&w, state, &d);
-        log_verdict(state, v, &d);
-        for (size_t i = 0; !s && i < w.unit_count; i++)
-            fl_lock_unlink(state, &w.unit[i]); /* all of them, then the end frees all at once */
     }
+    const fl_status s = v == DISMISSED ? FL_OK : put_back(&w, v);
     fl_gpus_close(&w.gpus);
     return s ? 3 : 0;
 }
