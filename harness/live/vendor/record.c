@@ -1,8 +1,6 @@
 #include "harness/live/vendor/record.h"
 
 #include "harness/live/vendor/mutation.h"
-#include "harness/live/vendor/rsmi_host.h"
-#include "harness/live/vendor/ze_host.h"
 
 #include <dirent.h>
 #include <errno.h>

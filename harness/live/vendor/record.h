@@ -9,6 +9,10 @@
 
 #include "harness/live/vendor/state.h"
 
+/* Units of Level Zero's and of ROCm SMI's GPUs begin with it; NVML's have none. */
+#define FL_ZE_PREFIX "ze-"
+#define FL_RSMI_PREFIX "rsmi-"
+
 typedef struct fl_prior {
     char key[256]; /* of a GPU: a row of KEYS in record.c; of the CPU: path of a file under /sys that holds a number */
     int64_t value;
