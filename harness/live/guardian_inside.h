@@ -2,9 +2,8 @@
 #ifndef FL_LIVE_GUARDIAN_INSIDE_H
 #define FL_LIVE_GUARDIAN_INSIDE_H
 
-#include "harness/live/guardian.h"
-
 #include <stdatomic.h>
+#include <stdint.h>
 #include <time.h>
 
 struct fl_beat {               /* shared memory */

@@ -1,3 +1,4 @@
+#include "harness/live/guardian.h"
 #include "harness/live/guardian_inside.h"
 #include "harness/live/mutation.h"
 #include "harness/live/restore.h"
