@@ -1,7 +1,9 @@
 #include "harness/base/command.h"
 #include "harness/cmd/commands.h"
 
+#include <fcntl.h>
 #include <string.h>
+#include <unistd.h>
 
 #define ROW(name, summary) {#name, summary, fl_cmd_##name},
 
@@ -29,7 +31,18 @@ static int written(int status) {
     return FL_EXIT_SYSTEM;
 }
 
+/* Who started us may have closed 0, 1 or 2. The next file that we open, a lock for one, would get that number, and what
+ * is meant for a stream would go into it. */
+static bool open_streams(void) {
+    int fd;
+    while ((fd = open("/dev/null", O_RDWR)) >= 0 && fd <= STDERR_FILENO) {
+    }
+    return fd >= 0 && !close(fd);
+}
+
 int main(int argc, char **argv) {
+    if (!open_streams())
+        return FL_EXIT_SYSTEM;
     if (argc < 2) {
         usage(stderr);
         return FL_EXIT_USAGE;

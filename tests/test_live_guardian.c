@@ -7,18 +7,27 @@
 #include "harness/live/session.h"
 #include "tests/support/live_stub.h"
 
+#include <linux/capability.h>
 #include <sched.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
 
-enum { GPUS = 2, CHECK_MS = 4, FREEZE_CHECK_MS = 100, SHORT_MS = 40, TRIALS = 152, MUTANT_TRIALS = 80 };
+enum { GPUS = 2, CHECK_MS = 4, FREEZE_CHECK_MS = 100, SHORT_MS = 40, TRIALS = 155, MUTANT_TRIALS = 80 };
+enum { PATIENT_BEATS = 4000 }; /* reports of a controller; a guardian that does not look is replaced long before */
 
 static uint64_t seed;
 static int check_ms = CHECK_MS;
 
 /* Shared with the controllers. Only where a pattern is about the deadline is there a short one, and only once the
  * controller has set something: elsewhere a slow machine must not miss it. */
+typedef enum lack { NO_LACK, MEMORY, PROCESSES, DESCRIPTORS, DISK } lack;
 static struct shared {
     _Atomic bool hurried;         /* the deadline is SHORT_MS away, not a minute */
     _Atomic unsigned short_beats; /* reports with such a deadline */
+    _Atomic unsigned beats;       /* all reports */
+    _Atomic int lack;             /* what the controller shall run out of */
+    _Atomic int lacking;          /* what it has run out of */
+    _Atomic unsigned room;        /* that much is left of it */
 } * shared;
 
 static unsigned draw(unsigned below) {
@@ -46,6 +55,43 @@ static fl_status set_something(fl_session *s, fl_diag *d) {
     }
 }
 
+/* Root is given processes whatever the limit says: another real user is not, once two capabilities are gone. */
+static void limit_processes(void) {
+    struct __user_cap_header_struct head = {_LINUX_CAPABILITY_VERSION_3, 0};
+    struct __user_cap_data_struct caps[2] = {0};
+    if (geteuid() == 0 && !setresuid(65533, 0, 0) && !syscall(SYS_capget, &head, caps)) {
+        caps[0].effective &= ~((1u << CAP_SYS_ADMIN) | (1u << CAP_SYS_RESOURCE));
+        syscall(SYS_capset, &head, caps);
+    }
+    setrlimit(RLIMIT_NPROC, &(struct rlimit){0});
+}
+
+/* From here on there is no more of it, or hardly any. */
+static void run_out(void) {
+    const rlim_t room = shared->room;
+    switch (shared->lack) {
+    case MEMORY: /* of addresses; whatever is mapped already stays */
+        setrlimit(RLIMIT_AS, &(struct rlimit){room << 20, room << 20});
+        break;
+    case PROCESSES:
+        limit_processes();
+        break;
+    case DESCRIPTORS:
+        setrlimit(RLIMIT_NOFILE, &(struct rlimit){room, room});
+        break;
+    default: /* a file cannot grow beyond it, as on a full disk */
+        signal(SIGXFSZ, room % 2 ? SIG_IGN : SIG_DFL);
+        setrlimit(RLIMIT_FSIZE, &(struct rlimit){room, room});
+    }
+    shared->lacking = shared->lack;
+}
+
+/* Takes until it gets none, as a policy or a library would: it may be told, or be ended by what it runs on. */
+static void eat(void) {
+    for (void *at; (at = malloc(1 << 20));)
+        memset(at, 1, 1 << 20);
+}
+
 static int control(unsigned sleep_us) {
     fl_gpus gpus = {0};
     fl_session *s = NULL;
@@ -53,7 +99,9 @@ static int control(unsigned sleep_us) {
     signal(SIGTERM, on_stop);
     signal(SIGINT, on_stop);
     signal(SIGHUP, on_stop);
-    signal(SIGSEGV, SIG_DFL); /* not the sanitizer's */
+    signal(SIGSEGV, SIG_DFL);                            /* not the sanitizer's */
+    if (shared->lack && shared->lack == shared->lacking) /* from the start */
+        run_out();
     if (fl_nvml_host_open(&gpus, NULL, NULL, &d))
         return 3;
     const fl_session_options o = {.gpus = &gpus,
@@ -63,8 +111,13 @@ static int control(unsigned sleep_us) {
     fl_status status = fl_session_open(&s, &o, &d);
     while (!status && !stopping) {
         const bool hurried = shared->hurried;
+        if (shared->lack && !shared->lacking)
+            run_out();
+        if (shared->lacking == MEMORY)
+            eat();
         status = fl_session_beat(s, now_ns() + (hurried ? SHORT_MS : 60000) * INT64_C(1000000), &d);
         shared->short_beats += hurried;
+        shared->beats++;
         status = status ? status : set_something(s, &d);
         if (!status && !stopping && sleep_us)
             wait_us(draw(sleep_us));
@@ -78,11 +131,19 @@ static int control(unsigned sleep_us) {
     return status || back ? 3 : 0;
 }
 
+/* What controllers and guardians say. */
+static void hush(void) {
+    const int fd = open(fl_temp_path("said.txt"), O_WRONLY | O_CREAT | O_APPEND, 0600);
+    dup2(fd, 2);
+    close(fd);
+}
+
 static pid_t start(void) {
     const uint64_t own = seed ^ (uint64_t)now_ns();
     pid_t pid = fork();
     if (!pid) {
         setpgid(0, 0);
+        hush();
         seed = own;
         _exit(control(2000));
     }
@@ -187,7 +248,11 @@ static void reap(pid_t pid) {
 
 /* ---- the patterns ------------------------------------------------------------------------------------------------ */
 
-static bool started(pid_t pid) { return until(has_set, pid) || fail("the controller sets nothing"); }
+static bool ended_or_set(pid_t pid) { return has_set(pid) || ended(pid); }
+
+static bool started(pid_t pid) {
+    return (until(ended_or_set, pid) && has_set(pid)) || fail("the controller sets nothing");
+}
 
 static bool hurries(pid_t pid) { return shared->short_beats || ended(pid); }
 
@@ -319,6 +384,30 @@ static bool process_group(void) {
     return ok && settled() && as_found();
 }
 
+static bool said(const char *path, const char *what) {
+    size_t size;
+    char *text = fl_temp_slurp(path, &size);
+    const bool found = text && strstr(text, what);
+    free(text);
+    return found;
+}
+
+static bool kill_is_said(void) {
+    return said(fl_temp_path("said.txt"), "killed by its guardian: the controller missed its time by ") &&
+           said(fl_temp_path("said.txt"), "/guardian.log");
+}
+
+/* On its standard error, which the guardian writes last, and in the log that is named there. */
+static bool told_of_kill(void) {
+    char log[512];
+    snprintf(log, sizeof log, "%s/guardian.log", getenv("FOLDLINE_STATE"));
+    if (!said(log, " s and was killed; restored"))
+        return fail("the log does not tell of a kill");
+    for (int i = 0; i < 50000 && !kill_is_said(); i++)
+        wait_us(200);
+    return kill_is_said() || fail("a kill is not told");
+}
+
 static bool stopped_for_good(void) {
     pid_t pid = start();
     bool ok = started(pid) && hurry(pid, CHECK_MS);
@@ -326,7 +415,7 @@ static bool stopped_for_good(void) {
     kill(pid, SIGSTOP);
     ok = (until(ended, pid) || fail("a stopped controller lives on")) && ok;
     reap(pid);
-    return ok && settled() && as_found();
+    return ok && settled() && as_found() && told_of_kill();
 }
 
 static bool stopped_for_a_while(void) {
@@ -452,6 +541,181 @@ static bool while_not_replaced(void) {
     return ok && settled() && as_found();
 }
 
+/* ---- what runs out ----------------------------------------------------------------------------------------------- */
+
+/* Some streams closed, in a controller without the program's main, which would have opened them: what it opens gets
+ * their numbers. It controls, or it refuses; killed, it leaves nothing. */
+static pid_t start_closed(unsigned closed) {
+    pid_t pid = fork();
+    if (pid)
+        return pid;
+    for (int fd = 0; fd < 3; fd++)
+        if (closed >> fd & 1)
+            close(fd);
+    _exit(control(2000));
+}
+
+static bool closed_streams_of(unsigned closed) {
+    pid_t pid = start_closed(closed);
+    until(ended_or_set, pid);
+    wait_us(draw(8000));
+    kill(pid, SIGKILL);
+    exit_of(pid);
+    return settled() && as_found();
+}
+static bool closed_streams(void) { return closed_streams_of(1 + draw(7)); }
+
+/* What took the number of a lock is none, and a guardian without its locks is none either. */
+static bool not_a_lock(void) {
+    const char *state;
+    const unsigned other = draw(3);
+    fl_guardian g;
+    fl_lock lock;
+    if (fl_state_open(&state, NULL) ||
+        fl_lock_take(state, "GPU-00000000-stub-0", FL_LOCK_CONTROL, INT64_C(120000000000), &lock, NULL))
+        return fail("a lock stays taken");
+    const int fd = other == 0   ? open("/dev/null", O_RDWR | O_CLOEXEC)
+                   : other == 1 ? open(fl_temp_text("other", "no lock\n"), O_RDWR | O_CLOEXEC)
+                                : open(state, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    dup2(fd, draw(2) ? lock.fd : lock.held);
+    close(fd);
+    const bool refused = fl_guardian_start(&g, &lock, 1, CHECK_MS * INT64_C(1000000), NULL);
+    fl_guardian_dismiss(&g);
+    fl_lock_close(&lock);
+    return (refused || fail("a guardian without its locks")) && settled() && as_found();
+}
+
+/* The whole program, as from a shell: it must control, with each of its streams closed and with all. */
+static bool program_with_closed_streams(void) {
+    const unsigned closed = draw(4) ? 7 : 1 + draw(7);
+    pid_t pid = fork();
+    if (!pid) {
+        hush();
+        for (int fd = 0; fd < 3; fd++)
+            if (closed >> fd & 1)
+                close(fd);
+        execl(FL_PROGRAM, "foldline", "live", "--policy", "fixed:sm_mhz=1200,power_limit_w=150", "--control", "--gpus",
+              "0,1", NULL);
+        _exit(126);
+    }
+    bool ok = started(pid);
+    wait_us(draw(8000));
+    kill(pid, SIGKILL);
+    exit_of(pid);
+    return ok && settled() && as_found();
+}
+
+static bool has_run_out(pid_t pid) { return shared->lacking || ended(pid); }
+
+/* From the start, or while it controls; then its guardian is killed, so that it needs another. It may end of itself. */
+static bool without(lack what, unsigned room) {
+    const bool at_once = draw(2);
+    shared->room = room;
+    if (at_once) {
+        shared->lacking = what;
+        shared->lack = what;
+    }
+    pid_t pid = start();
+    until(ended_or_set, pid);
+    const pid_t guardian = ended(pid) ? 0 : guardian_of(pid);
+    shared->lack = what;
+    until(has_run_out, pid);
+    if (guardian && draw(2))
+        kill(guardian, SIGKILL);
+    wait_us(draw(60000));
+    kill(pid, SIGKILL);
+    exit_of(pid);
+    shared->lack = shared->lacking = NO_LACK;
+    return settled() && restore_all() && as_found();
+}
+static bool without_memory(void) { return without(MEMORY, draw(2) ? 1 : draw(400)); }
+static bool without_processes(void) { return without(PROCESSES, 0); }
+static bool without_descriptors(void) { return without(DESCRIPTORS, draw(20)); }
+static bool without_disk(void) { return without(DISK, draw(200)); }
+
+/* ---- a guardian that stands still -------------------------------------------------------------------------------- */
+
+static unsigned beats_then;
+static bool replaced_or_not(pid_t pid) {
+    return stub->inits > 2 || ended(pid) || shared->beats > beats_then + PATIENT_BEATS;
+}
+
+/* Its controller sees that it does not look, and takes another. */
+static bool guardian_stopped(void) {
+    pid_t pid = start();
+    bool ok = started(pid);
+    wait_us(draw(8000));
+    const pid_t guardian = guardian_of(pid);
+    kill(guardian, SIGSTOP);
+    beats_then = shared->beats;
+    until(replaced_or_not, pid);
+    ok = (stub->inits > 2 || fail("a stopped guardian is not replaced")) && ok;
+    wait_us(draw(35000));
+    kill(pid, draw(2) ? SIGKILL : SIGTERM);
+    exit_of(pid);
+    kill(guardian, SIGCONT);
+    return ok && settled() && as_found();
+}
+
+/* The locks are free again soon after; whoever wants them next wakes a guardian that somebody stopped. */
+static bool freed(int64_t wait_s) {
+    const char *state;
+    bool ok = !fl_state_open(&state, NULL);
+    for (int i = 0; ok && i < GPUS; i++) {
+        char unit[FL_UNIT_MAX];
+        fl_lock lock;
+        snprintf(unit, sizeof unit, "GPU-00000000-stub-%d", i);
+        ok = !fl_lock_take(state, unit, FL_LOCK_RESTORE, wait_s * INT64_C(1000000000), &lock, NULL);
+        fl_lock_close(&lock);
+    }
+    return ok || fail("a stopped guardian keeps a lock");
+}
+
+static bool stopped_guardian_and(int end) {
+    pid_t pid = start();
+    bool ok = started(pid);
+    wait_us(draw(8000));
+    const pid_t guardian = guardian_of(pid);
+    kill(guardian, SIGSTOP);
+    wait_us(draw(3000));
+    kill(pid, end);
+    exit_of(pid);
+    ok = (end == SIGKILL || gone(guardian) || fail("a stopped guardian outlives an orderly end")) && ok;
+    ok = freed(30) && ok;
+    kill(guardian, SIGCONT);
+    return ok && settled() && restore_all() && as_found();
+}
+static bool stopped_guardian_and_kill(void) { return stopped_guardian_and(SIGKILL); }
+static bool stopped_guardian_and_term(void) { return stopped_guardian_and(SIGTERM); }
+
+/* ---- two state folders ------------------------------------------------------------------------------------------- */
+
+/* A second controller that looks for records and locks elsewhere is refused, and sets nothing. */
+static bool two_state_folders(void) {
+    char first[512], second[600];
+    snprintf(first, sizeof first, "%s", getenv("FOLDLINE_STATE"));
+    snprintf(second, sizeof second, "%s-2", first);
+    pid_t pid = start();
+    bool ok = started(pid);
+    setenv("FOLDLINE_STATE", second, 1);
+    pid_t other = start();
+    setenv("FOLDLINE_STATE", first, 1);
+    until(ended_or_set, other);
+    ok = (!has_set(other) || fail("two controllers of one GPU")) && ok;
+    wait_us(draw(8000));
+    kill(pid, SIGKILL);
+    kill(other, SIGKILL);
+    exit_of(pid);
+    exit_of(other);
+    ok = settled() && as_found() && ok;
+    setenv("FOLDLINE_STATE", second, 1);
+    ok = settled() && ok;
+    empty_folder(second);
+    rmdir(second);
+    setenv("FOLDLINE_STATE", first, 1);
+    return ok;
+}
+
 typedef struct pattern {
     const char *name;
     bool (*run)(void);
@@ -475,13 +739,25 @@ static const pattern PATTERNS[] = {{"TERM", by_term},
                                    {"three restores at once", three_restores},
                                    {"freeze of both", freeze},
                                    {"KILL while a guardian is replaced", while_replaced},
-                                   {"KILL where no guardian can follow", while_not_replaced}};
+                                   {"KILL where no guardian can follow", while_not_replaced},
+                                   {"streams closed", closed_streams},
+                                   {"a lock that is none", not_a_lock},
+                                   {"streams closed, the program", program_with_closed_streams},
+                                   {"no more memory", without_memory},
+                                   {"no more processes", without_processes},
+                                   {"no more descriptors", without_descriptors},
+                                   {"no more disk", without_disk},
+                                   {"guardian STOP", guardian_stopped},
+                                   {"guardian STOP, then KILL", stopped_guardian_and_kill},
+                                   {"guardian STOP, then TERM", stopped_guardian_and_term},
+                                   {"two state folders", two_state_folders}};
 enum { PATTERN_COUNT = sizeof PATTERNS / sizeof *PATTERNS };
 
 static bool trial(bool (*run)(void)) {
     stub_reset(GPUS);
     *shared = (struct shared){0};
     empty_folder(getenv("FOLDLINE_STATE"));
+    unlink(fl_temp_path("said.txt"));
     stub->set_us = 5000;
     for (int i = 0; i < GPUS; i++)
         stub->gpu[i].limit_mw = prior[i] = 100000 + draw(200000);
@@ -504,6 +780,7 @@ static void test_patterns(void) {
             failed[i % PATTERN_COUNT]++;
             total++;
             printf("\n    trial %lu, %s: %s", i, p->name, what_failed);
+            fflush(stdout);
         }
     }
     printf("\n    %lu trials, %u failed ", trials, total);
@@ -521,7 +798,13 @@ static void test_mutations(void) {
                    {"deadline-without-kill", stopped_then_back},
                    {"lock-not-inherited", new_at_once},
                    {"record-before-guardian", as_the_record_appears},
-                   {"verdict-after-oversleep", freeze}};
+                   {"verdict-after-oversleep", freeze},
+                   {"descriptor-unchecked", not_a_lock},
+                   {"stopped-guardian-unnoticed", guardian_stopped},
+                   {"stopped-guardian-left", stopped_guardian_and_kill},
+                   {"stopped-guardian-kept", stopped_guardian_and_term},
+                   {"run-lock-left-out", two_state_folders},
+                   {"kill-untold", stopped_for_good}};
     seed = asked("FL_SEED", 1) + 77;
     for (size_t i = 0; i < sizeof MUTANTS / sizeof *MUTANTS; i++) {
         int at = 0, sound = 0;

@@ -363,6 +363,32 @@ static void test_nohup(void) {
                        ARG("kill -HUP $$; exit 5")) == 128 + SIGHUP);
 }
 
+/* A parent that waits by sigwait leaves its children what it blocked: TERM must end us all the same. */
+static void test_blocked_signals(void) {
+    const int number[] = {SIGTERM, SIGINT, SIGHUP};
+    for (size_t i = 0; i < sizeof number / sizeof *number; i++) {
+        sigset_t blocked, before;
+        fresh(1);
+        sigemptyset(&blocked);
+        sigaddset(&blocked, number[i]);
+        sigprocmask(SIG_BLOCK, &blocked, &before);
+        pid_t pid = foldline_start(
+            (char *[]){ARG("foldline"), ARG("live"), ARG("--policy"), ARG("assure"), ARG("--control"), NULL});
+        sigprocmask(SIG_SETMASK, &before, NULL);
+        UNTIL(stub->sets);
+        kill(pid, number[i]);
+        const unsigned reads = stub->reads;
+        siginfo_t end = {0};
+        UNTIL((!waitid(P_PID, (id_t)pid, &end, WEXITED | WNOHANG | WNOWAIT) && end.si_pid) ||
+              stub->reads > reads + 1000);
+        FL_CHECK(stub->reads <= reads + 1000, "signal %d does not end it", number[i]);
+        kill(pid, SIGKILL);
+        int status = exit_of(pid);
+        FL_CHECK(status == 0, "signal %d: exit status %d", number[i], status);
+        CU_ASSERT(FOLDLINE(ARG("restore")) == 0 && untouched(1));
+    }
+}
+
 /* ---- what may go wrong ------------------------------------------------------------------------------------------- */
 
 static void test_no_permission(void) {
@@ -922,6 +948,21 @@ static void test_doctor(void) {
     CU_ASSERT(stub->sets == 0 && untouched(2));
 }
 
+/* Nobody may have read its message; the log keeps it. */
+static void test_doctor_tells_of_a_kill(void) {
+    fresh(1);
+    pid_t pid = foldline_start((char *[]){ARG("foldline"), ARG("live"), ARG("--policy"), ARG("assure"),
+                                          ARG("--control"), ARG("--grace-ms"), ARG("300"), NULL});
+    UNTIL(stub->sets);
+    hold_still(pid);
+    const int status = exit_of(pid); /* its guardian kills it */
+    FL_CHECK(status == 128 + SIGKILL, "exit status %d", status);
+    CU_ASSERT(FOLDLINE(ARG("restore")) == 0 && untouched(1)); /* waits for the guardian */
+    CU_ASSERT(FOLDLINE(ARG("doctor")) == 0);
+    CU_ASSERT(said("out.txt", " the controller missed its time by ") &&
+              said("out.txt", " s and was killed; restored (") && said("out.txt", "/guardian.log)"));
+}
+
 static void test_restore_without_records(void) {
     fresh(1);
     CU_ASSERT(FOLDLINE(ARG("restore")) == 0 && stub->sets == 0 && stub->inits == 0);
@@ -988,6 +1029,7 @@ static const fl_case CASES[] = {{"shadow sets nothing", test_shadow_sets_nothing
                                 {"profiling windows", test_profiling_windows},
                                 {"profiling fails", test_profiling_fails},
                                 {"nohup", test_nohup},
+                                {"signals blocked at the start", test_blocked_signals},
                                 {"no permission", test_no_permission},
                                 {"a read-back refused", test_read_back_refused},
                                 {"no library", test_no_library},
@@ -1009,6 +1051,7 @@ static const fl_case CASES[] = {{"shadow sets nothing", test_shadow_sets_nothing
                                 {"kernels across an exec", test_record_kernels_across_exec},
                                 {"kernels until the time is over", test_record_kernels_until_the_time_is_over},
                                 {"doctor", test_doctor},
+                                {"doctor tells of a kill", test_doctor_tells_of_a_kill},
                                 {"restore without records", test_restore_without_records},
                                 {"records are void after a reboot", test_void_after_reboot},
                                 {"durations", test_durations}};

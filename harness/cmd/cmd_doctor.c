@@ -8,11 +8,13 @@
 #include "harness/live/reach.h"
 #include "harness/live/vendor/vendors.h"
 
+#include <fcntl.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 static const fl_command_help help = {
@@ -144,6 +146,33 @@ static void tell_cpu(void) {
     fl_cpu_host_close(c);
 }
 
+/* The last death of a controller that its guardian saw: nobody may have been there to read it. */
+static void tell_guardian(void) {
+    char line[512], last[512] = "";
+    int fd;
+    fl_diag d = {0};
+    const char *state = fl_state_folder();
+    if (fl_state_file(state, "guardian", ".log", O_RDONLY, &fd, &d) == FL_BAD_INPUT)
+        printf("guardian: %s: %s\n", d.file, d.message);
+    FILE *f = fd >= 0 ? fdopen(fd, "r") : NULL;
+    while (f && fgets(line, sizeof line, f))
+        memcpy(last, line, sizeof last);
+    if (*last) {
+        char when[32] = "";
+        char *text = last;
+        const time_t at = (time_t)strtoll(last, &text, 10);
+        struct tm t;
+        if (gmtime_r(&at, &t))
+            strftime(when, sizeof when, "%Y-%m-%d %H:%M:%S UTC", &t);
+        text[strcspn(text, "\n")] = '\0';
+        printf("guardian: last on %s,%s (%s/guardian.log)\n", when, text, state);
+    }
+    if (f)
+        fclose(f);
+    else if (fd >= 0)
+        close(fd);
+}
+
 /* What a policy would miss here. */
 static fl_status tell_policy(const fl_policy *p, const fl_gpus *g, fl_diag *d) {
     fl_cpu_host *cpu = NULL;
@@ -235,8 +264,10 @@ int fl_cmd_doctor(int argc, char **argv) {
         s = tell_vendors(vendor, gpus, spec.policy, &d);
     if (s)
         status = fl_command_fail("doctor", &d);
-    if (s != FL_BAD_INPUT)
+    if (s != FL_BAD_INPUT) {
         tell_cpu();
+        tell_guardian();
+    }
     fl_spec_free(&spec);
     fl_texts_free(&rest);
     return status;

@@ -18,10 +18,10 @@ static const fl_command_help help = {
     "live", "--policy NAME [--control] [--for 60s] [--log FILE] [--vendor NAME] [--gpus LIST]",
     "Runs a policy on this machine's GPUs. It only decides and tells (shadow) unless --control is given.",
     "What it touches: with --control the clock locks, power limits or CPU settings that the policy drives (foldline "
-    "policies\nNAME), and $FOLDLINE_STATE or /var/lib/foldline; otherwise nothing. TERM, INT and HUP end it in order; "
-    "a "
-    "guardian\nputs everything back if it dies in any other way, and `foldline restore` does if both do. Setting needs "
-    "root.\nKernel records: start a program with FOLDLINE_RINGS=DIR "
+    "policies\nNAME), $FOLDLINE_STATE or /var/lib/foldline (records), $FOLDLINE_RUN or /run/foldline (locks); "
+    "otherwise "
+    "nothing. TERM,\nINT and HUP end it in order; a guardian puts everything back if it dies in any other way, and "
+    "`foldline restore` does if\nboth do. Setting needs root.\nKernel records: start a program with FOLDLINE_RINGS=DIR "
     "CUDA_INJECTION64_PATH=.../libfoldline-collector.so.\n"
     "The library is that of the vendor (libnvidia-ml.so.1, libze_loader.so.1, librocm_smi64.so) or $FOLDLINE_NVML,\n"
     "$FOLDLINE_ZE, $FOLDLINE_RSMI. foldline replay FILE reproduces the log."};

@@ -76,6 +76,7 @@ static bool set_environment(const fl_emulate_options *o, const char *session) {
     /* A controller of simulated GPUs leaves nothing among the records of this machine's. */
     snprintf(text, sizeof text, "%s/" FL_EMULATE_STATE, session);
     ok &= !setenv("FOLDLINE_STATE", text, 0);
+    ok &= !setenv("FOLDLINE_RUN", text, 1); /* nor locks among theirs; other sessions have GPUs of the same names */
     snprintf(text, sizeof text, "%s/libnvidia-ml.so.1", dir);
     ok &= !setenv("FOLDLINE_EMULATE_LIBRARY", text, 1);
     ok &= prepend("LD_LIBRARY_PATH", dir, ':');

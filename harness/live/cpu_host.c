@@ -4,6 +4,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -44,10 +45,14 @@ static bool get_number(const char *path, int64_t *value) {
     return ok;
 }
 
+/* Never makes a file: what is not there is no setting. */
 static fl_status put_number(const char *path, int64_t value, fl_diag *d) {
-    FILE *f = fopen(path, "we");
+    const int fd = open(path, O_WRONLY | O_TRUNC | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    FILE *f = fd < 0 ? NULL : fdopen(fd, "w");
     bool ok = f && fprintf(f, "%" PRId64 "\n", value) > 0;
     int error = errno;
+    if (!f && fd >= 0)
+        close(fd);
     if (f && fclose(f)) { /* the kernel refuses when the text reaches it */
         ok = false;
         error = errno;

@@ -5,7 +5,8 @@
  * from the records. When it misses its time, the guardian first kills it through its pidfd and waits for its end, and
  * only then restores: a controller that comes back to life must not set anything afterwards. Missed beats are counted
  * by the guardian's own wake-ups, and it gives no verdict when it overslept itself, so that a frozen machine kills
- * nobody. */
+ * nobody. The user learns of a kill where the controller would have said it (its standard error), and from guardian.log
+ * in the state folder. The guardian in turn publishes when it looked: one that somebody stopped is replaced. */
 #ifndef FL_LIVE_GUARDIAN_H
 #define FL_LIVE_GUARDIAN_H
 
@@ -17,6 +18,7 @@ typedef struct fl_guardian {
     int beat_fd;
     struct fl_beat *beat;
     int64_t check_ns;
+    int64_t looked_ns, asked_ns, silent_ns; /* of fl_guardian_answers */
 } fl_guardian;
 
 /* Starts it (this program once more, as `live --guardian`) and waits until it is ready. check_ns: how far apart it
@@ -25,7 +27,12 @@ fl_status fl_guardian_start(fl_guardian *g, const fl_lock *lock, size_t lock_cou
 /* The next report comes by until_ns (CLOCK_MONOTONIC). */
 void fl_guardian_beat(fl_guardian *g, int64_t until_ns);
 bool fl_guardian_alive(fl_guardian *g);
-/* All was restored and nothing more will be set: it ends. */
+/* Does it still look? False where it has not for 250 checks (a second at least) of the time between these questions: it
+ * was stopped, or hangs. Asked at every report. */
+bool fl_guardian_answers(fl_guardian *g);
+/* Kills one that does not answer, and waits for its end; false where it does not end. */
+bool fl_guardian_end(fl_guardian *g);
+/* All was restored and nothing more will be set: it ends, and is killed where it does not. */
 void fl_guardian_dismiss(fl_guardian *g);
 /* Forgets it without telling it anything. */
 void fl_guardian_drop(fl_guardian *g);

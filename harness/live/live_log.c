@@ -7,16 +7,36 @@
 
 #include <errno.h>
 #include <math.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+enum { QUEUE_MAX = 64 << 20 }; /* bytes: hours of control on a disk that stands still */
+
+typedef struct step { /* the rows of one, or of more */
+    struct step *next;
+    char *text;
+    size_t size;
+} step;
+
 struct fl_live_log {
-    FILE *file;
+    FILE *file; /* the writer's, from when it runs to its end */
+    FILE *row;  /* of the step that is being put together, in memory */
     char *path;
     const fl_policy *policy;
     bool kernels;
     uint32_t kinds; /* written */
+    pthread_t writer;
+    bool writing;
+    pthread_mutex_t lock; /* of all that follows */
+    pthread_cond_t more;
+    step *first, **last;
+    size_t queued, room;
+    uint64_t steps, lost;
+    int error; /* what the file said, and then nothing more is written */
+    bool ending;
 };
 
 /* ---- head -------------------------------------------------------------------------------------------------------- */
@@ -68,7 +88,7 @@ static void put_sets(FILE *f, fl_row_set set, uint64_t mask, const fl_decided *d
 static void put_row(const fl_live_log *l, const fl_sample *s, const fl_decision *dec, uint32_t row) {
     const fl_policy *p = l->policy;
     const fl_gpu_sample *g = row ? &s->gpu[row - 1] : NULL;
-    FILE *f = l->file;
+    FILE *f = l->row;
     fl_put_int(f, (int64_t)s->step);
     fputc(',', f);
     fl_put_int(f, s->time_ns);
@@ -98,24 +118,121 @@ static void put_kernels(fl_live_log *l, const fl_sample *s) {
     const fl_step_place at = {(size_t)s->step, columns + 2, s->time_ns};
     for (; l->kinds < s->kind_count; l->kinds++) {
         const fl_logged_kind kind = fl_logged_kind_of(&s->kind[l->kinds]);
-        fl_put_kind_row(l->file, &at, l->kinds, &kind);
+        fl_put_kind_row(l->row, &at, l->kinds, &kind);
     }
     for (uint64_t i = 0; s->record && i < s->record_count; i++) {
         const fl_logged_kernel kernel = fl_logged_kernel_of(&s->record[i]);
-        fl_put_kernel_row(l->file, &at, &kernel);
+        fl_put_kernel_row(l->row, &at, &kernel);
     }
 }
 
+/* ---- the writer -------------------------------------------------------------------------------------------------- */
+
+static void write_steps(fl_live_log *l, step *x) {
+    bool ok = true;
+    for (step *next; x; x = next) {
+        next = x->next;
+        ok = ok && fwrite(x->text, 1, x->size, l->file) == x->size;
+        pthread_mutex_lock(&l->lock);
+        l->queued -= x->size;
+        pthread_mutex_unlock(&l->lock);
+        free(x->text);
+        free(x);
+    }
+    if (ok && !fflush(l->file))
+        return;
+    pthread_mutex_lock(&l->lock);
+    l->error = errno ? errno : EIO;
+    pthread_mutex_unlock(&l->lock);
+}
+
+/* A disk that stands still holds up this thread, and not the steps of control. */
+static void *writer(void *user) {
+    fl_live_log *l = user;
+    pthread_mutex_lock(&l->lock);
+    for (;;) {
+        while (!l->first && !l->ending)
+            pthread_cond_wait(&l->more, &l->lock);
+        step *x = l->first;
+        if (!x)
+            break;
+        l->first = NULL;
+        l->last = &l->first;
+        pthread_mutex_unlock(&l->lock);
+        write_steps(l, x);
+        pthread_mutex_lock(&l->lock);
+    }
+    pthread_mutex_unlock(&l->lock);
+    return NULL;
+}
+
+/* Signals are for the thread that controls: its sleep must end by them. */
+static fl_status start_writer(fl_live_log *l, fl_diag *d) {
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    const int error = pthread_create(&l->writer, NULL, writer, l);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    l->writing = !error;
+    return error ? fl_error(d, FL_HARDWARE, "cannot start the writer of the log: %s", fl_reason(error)) : FL_OK;
+}
+
+/* Takes the text over. False where the queue is full: the step is lost. */
+static bool hand_over(fl_live_log *l, char *text, size_t size) {
+    step *x = malloc(sizeof *x);
+    pthread_mutex_lock(&l->lock);
+    const bool fits = x && text && l->queued + size <= l->room;
+    l->steps++;
+    l->lost += !fits;
+    if (fits) {
+        *x = (step){NULL, text, size};
+        *l->last = x;
+        l->last = &x->next;
+        l->queued += size;
+        pthread_cond_signal(&l->more);
+    }
+    pthread_mutex_unlock(&l->lock);
+    if (!fits) {
+        free(text);
+        free(x);
+    }
+    return fits;
+}
+
+static fl_status failed(fl_live_log *l, fl_diag *d) {
+    pthread_mutex_lock(&l->lock);
+    const int error = l->error;
+    pthread_mutex_unlock(&l->lock);
+    return error ? fl_fail(d, FL_IO, l->path, 0, 0, "cannot write: %s", fl_reason(error)) : FL_OK;
+}
+
 fl_status fl_live_log_add(fl_live_log *l, const fl_sample *sample, const fl_decision *decision, fl_diag *d) {
+    char *text = NULL;
+    size_t size = 0;
+    const uint32_t kinds = l->kinds;
+    fl_status s = failed(l, d);
+    if (s)
+        return s;
+    if (!(l->row = open_memstream(&text, &size)))
+        return fl_no_memory(d, "the log");
     for (uint32_t row = 0; row <= sample->gpu_count; row++) {
         put_row(l, sample, decision, row);
         if (!row && l->kernels)
             put_kernels(l, sample);
     }
-    if (fflush(l->file))
-        return fl_fail(d, FL_IO, l->path, 0, 0, "cannot write: %s", fl_reason(errno));
+    const bool whole = !fclose(l->row);
+    if (!whole) {
+        free(text);
+        return fl_no_memory(d, "the log");
+    }
+    if (!hand_over(l, text, size))
+        l->kinds = kinds;
     return FL_OK;
 }
+
+void fl_live_log_limit(fl_live_log *l, size_t room) { l->room = room; }
+
+/* ---- opening, closing -------------------------------------------------------------------------------------------- */
 
 fl_status fl_live_log_open(fl_live_log **out, const char *path, const fl_head *head, const fl_policy *policy,
                            fl_diag *d) {
@@ -124,6 +241,10 @@ fl_status fl_live_log_open(fl_live_log **out, const char *path, const fl_head *h
     fl_status s = l && (l->path = strdup(path)) ? FL_OK : fl_no_memory(d, "the log");
     if (s)
         goto out;
+    pthread_mutex_init(&l->lock, NULL);
+    pthread_cond_init(&l->more, NULL);
+    l->last = &l->first;
+    l->room = QUEUE_MAX;
     l->policy = policy;
     l->kernels = fl_takes_kernels(policy);
     if (!(l->file = fopen(path, "we"))) {
@@ -142,6 +263,8 @@ fl_status fl_live_log_open(fl_live_log **out, const char *path, const fl_head *h
     if (l->kernels)
         fl_put_kernel_names(l->file);
     fputc('\n', l->file);
+    if ((s = start_writer(l, d)))
+        goto out;
     *out = l;
     return FL_OK;
 out:
@@ -153,8 +276,20 @@ fl_status fl_live_log_close(fl_live_log *l, fl_diag *d) {
     fl_status s = FL_OK;
     if (!l)
         return FL_OK;
-    if (l->file && fclose(l->file))
+    if (l->writing) {
+        pthread_mutex_lock(&l->lock);
+        l->ending = true;
+        pthread_cond_signal(&l->more);
+        pthread_mutex_unlock(&l->lock);
+        pthread_join(l->writer, NULL);
+        s = failed(l, d);
+    }
+    if (l->file && fclose(l->file) && !s)
         s = fl_fail(d, FL_IO, l->path, 0, 0, "cannot write: %s", fl_reason(errno));
+    if (!s && l->lost)
+        s = fl_fail(d, FL_IO, l->path, 0, 0,
+                    "%llu of %llu steps are missing: the disk did not keep up. The log does not replay",
+                    (unsigned long long)l->lost, (unsigned long long)l->steps);
     free(l->path);
     free(l);
     return s;

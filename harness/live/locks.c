@@ -1,8 +1,11 @@
 #include "harness/live/locks.h"
 
+#include "harness/live/mutation.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
@@ -28,13 +31,41 @@ static uint64_t started(pid_t pid) {
     return state == 'Z' || state == 'X' ? 0 : ticks;
 }
 
-static pid_t written_holder(int fd) {
-    char text[64] = "";
+/* Two lines of a fixed width: the controller (or "restore"), and the guardian. */
+enum { LINE = 64 };
+static const char STATE_ENDING[] = ".lock", RUN_ENDING[] = ".held";
+
+static bool write_process(int fd, int line) {
+    char text[LINE + 1];
+    const int size = snprintf(text, sizeof text, "%d %" PRIu64, (int)getpid(), started(getpid()));
+    memset(text + size, ' ', sizeof text - (size_t)size);
+    text[LINE - 1] = '\n';
+    return pwrite(fd, text, LINE, (off_t)line * LINE) == LINE;
+}
+
+/* The process of a line, alive; 0 where there is none. */
+static pid_t written(int fd, int line) {
+    char text[LINE + 1] = "";
     int pid = 0;
     uint64_t ticks = 0;
-    if (pread(fd, text, sizeof text - 1, 0) <= 0 || sscanf(text, "%d %" SCNu64, &pid, &ticks) != 2 || pid <= 0)
+    if (pread(fd, text, LINE, (off_t)line * LINE) <= 0 || sscanf(text, "%d %" SCNu64, &pid, &ticks) != 2 || pid <= 0)
         return 0;
     return ticks && started(pid) == ticks ? pid : 0;
+}
+
+bool fl_lock_is(int fd) {
+    char text[LINE + 1] = "";
+    struct stat f;
+    int pid;
+    if (fl_mutated("descriptor-unchecked") || fl_mutated("lock-not-inherited"))
+        return true;
+    return !fstat(fd, &f) && S_ISREG(f.st_mode) && !flock(fd, LOCK_EX | LOCK_NB) && pread(fd, text, LINE, 0) == LINE &&
+           sscanf(text, "%d %*u", &pid) == 1 && pid > 0;
+}
+
+void fl_lock_guard(const fl_lock *lock) {
+    write_process(lock->fd, 1);
+    write_process(lock->held, 1);
 }
 
 #define HOLDER_NS INT64_C(1000000000)
@@ -45,87 +76,117 @@ static int64_t now_ns(void) {
     return t.tv_sec * INT64_C(1000000000) + t.tv_nsec;
 }
 
+/* A guardian that somebody stopped can restore nothing, and holds the lock for ever. To continue one that is not
+ * stopped changes nothing. */
+static void wake_guardian(int fd) {
+    const pid_t guardian = written(fd, 1);
+    if (guardian && !fl_mutated("stopped-guardian-left"))
+        kill(guardian, SIGCONT);
+}
+
 static fl_status wait_for(int fd, const char *unit, int64_t wait_ns, fl_diag *d) {
     const int64_t start = now_ns(), end = start + wait_ns;
     int64_t free_ns = start; /* when no controller was seen last */
     while (flock(fd, LOCK_EX | LOCK_NB)) {
         if (errno != EWOULDBLOCK && errno != EINTR)
             return fl_error(d, FL_IO, "cannot lock %s: %s", unit, fl_reason(errno));
-        pid_t holder = written_holder(fd);
-        if (!holder)
+        const pid_t holder = written(fd, 0);
+        if (!holder) {
             free_ns = now_ns();
+            wake_guardian(fd);
+        }
         if (now_ns() - free_ns > HOLDER_NS)
             return fl_error(d, FL_HARDWARE, "%s is controlled by process %d: stop that first", unit, (int)holder);
         if (now_ns() > end)
-            return fl_error(d, FL_HARDWARE, "%s: the restore that holds it does not end", unit);
+            return fl_error(d, FL_HARDWARE, "%s: the restore that holds it (process %d) does not end", unit,
+                            (int)written(fd, 1));
         nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
     }
     return FL_OK;
 }
 
 /* Whoever held it before may have removed the file: what we locked then is not what the next one opens. */
-static bool removed(int fd, const char *path) {
+static bool other_file(int fd, const char *folder, const char *unit, const char *ending, bool missing) {
+    char path[512];
     struct stat ours, there;
-    if (!fstat(fd, &ours) && !stat(path, &there) && ours.st_ino == there.st_ino && ours.st_dev == there.st_dev)
-        return false;
-    close(fd);
-    return true;
+    if (!fl_state_path(folder, unit, ending, path, sizeof path) || fstat(fd, &ours))
+        return missing;
+    if (lstat(path, &there))
+        return missing;
+    return ours.st_ino != there.st_ino || ours.st_dev != there.st_dev;
 }
 
 bool fl_lock_superseded(const char *state, const fl_lock *lock) {
-    char path[512];
-    struct stat ours, there;
-    return fl_state_path(state, lock->unit, ".lock", path, sizeof path) && !fstat(lock->fd, &ours) &&
-           !stat(path, &there) && (ours.st_ino != there.st_ino || ours.st_dev != there.st_dev);
+    return other_file(lock->fd, state, lock->unit, STATE_ENDING, false) ||
+           other_file(lock->held, fl_run_folder(), lock->unit, RUN_ENDING, false);
+}
+
+/* One file of a lock, locked and with its holder in it. */
+static fl_status take_file(const char *folder, const char *unit, const char *ending, fl_lock_use use, int64_t wait_ns,
+                           int *out, fl_diag *d) {
+    int fd = -1;
+    fl_status s;
+    do {
+        if (fd >= 0)
+            close(fd);
+        s = fl_state_file(folder, unit, ending, O_RDWR | O_CREAT, &fd, d);
+        if (s || fd < 0)
+            return s ? s : fl_error(d, FL_IO, "the folder %s is missing", folder);
+        s = wait_for(fd, unit, wait_ns, d);
+    } while (!s && other_file(fd, folder, unit, ending, true));
+    const bool ok = s || (!ftruncate(fd, 0) &&
+                          (use == FL_LOCK_CONTROL ? write_process(fd, 0) : pwrite(fd, "restore\n", 8, 0) == 8));
+    if (!ok)
+        s = fl_error(d, FL_IO, "cannot write the lock %s%s in %s: %s", unit, ending, folder, fl_reason(errno));
+    if (s)
+        close(fd);
+    else
+        *out = fd;
+    return s;
 }
 
 fl_status fl_lock_take(const char *state, const char *unit, fl_lock_use use, int64_t wait_ns, fl_lock *lock,
                        fl_diag *d) {
-    char path[512], text[64];
-    *lock = (fl_lock){.fd = -1};
-    if (!fl_state_path(state, unit, ".lock", path, sizeof path))
-        return fl_refuse(d, "'%.60s' cannot be the name of a lock", unit);
-    int fd;
-    fl_status s;
-    do {
-        fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-        if (fd < 0)
-            return fl_fail(d, FL_IO, path, 0, 0, "cannot open the lock: %s", fl_reason(errno));
-        s = wait_for(fd, unit, wait_ns, d);
-    } while (!s && removed(fd, path));
-    int size = use == FL_LOCK_CONTROL
-                   ? snprintf(text, sizeof text, "%d %" PRIu64 "\n", (int)getpid(), started(getpid()))
-                   : snprintf(text, sizeof text, "restore\n");
-    if (!s && (ftruncate(fd, 0) || pwrite(fd, text, (size_t)size, 0) != size))
-        s = fl_fail(d, FL_IO, path, 0, 0, "cannot write the lock: %s", fl_reason(errno));
-    if (s) {
-        close(fd);
-        return s;
-    }
-    lock->fd = fd;
+    const char *run = fl_run_folder();
+    *lock = (fl_lock){.fd = -1, .held = -1};
     snprintf(lock->unit, sizeof lock->unit, "%s", unit);
-    return FL_OK;
+    if (fl_mutated("run-lock-left-out")) /* the state folder's once more, which is ours already */
+        run = state;
+    fl_status s = fl_folder_make(run, d);
+    if (!s)
+        s = take_file(run, unit, RUN_ENDING, use, wait_ns, &lock->held, d);
+    if (!s)
+        s = take_file(state, unit, STATE_ENDING, use, wait_ns, &lock->fd, d);
+    if (s)
+        fl_lock_close(lock);
+    return s;
 }
 
+/* While it is locked, and never a successor's. */
 void fl_lock_unlink(const char *state, const fl_lock *lock) {
-    char path[512];
-    if (!fl_lock_superseded(state, lock) && fl_state_path(state, lock->unit, ".lock", path, sizeof path))
-        unlink(path);
+    if (fl_lock_superseded(state, lock))
+        return;
+    fl_state_remove(state, lock->unit, STATE_ENDING, NULL);
+    fl_state_remove(fl_run_folder(), lock->unit, RUN_ENDING, NULL);
 }
 
 void fl_lock_close(fl_lock *lock) {
     if (lock->fd >= 0)
         close(lock->fd);
-    lock->fd = -1;
+    if (lock->held >= 0)
+        close(lock->held);
+    lock->fd = lock->held = -1;
 }
 
-pid_t fl_lock_holder(const char *state, const char *unit) {
-    char path[512];
-    if (!fl_state_path(state, unit, ".lock", path, sizeof path))
-        return 0;
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    pid_t holder = fd >= 0 ? written_holder(fd) : 0;
+static pid_t holder_in(const char *folder, const char *unit, const char *ending) {
+    int fd;
+    const pid_t holder = fl_state_file(folder, unit, ending, O_RDONLY, &fd, NULL) || fd < 0 ? 0 : written(fd, 0);
     if (fd >= 0)
         close(fd);
     return holder;
+}
+
+pid_t fl_lock_holder(const char *state, const char *unit) {
+    const pid_t holder = holder_in(fl_run_folder(), unit, RUN_ENDING);
+    return holder ? holder : holder_in(state, unit, STATE_ENDING);
 }

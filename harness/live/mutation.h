@@ -1,19 +1,7 @@
-/* Safety rules broken on purpose, to see that the trials notice. Compiled in for tests only (FL_LIVE_MUTATIONS); in the
- * program every one of them is false at compile time. */
+/* The switches of harness/live/vendor/mutation.h under the name that this room has had for them. */
 #ifndef FL_LIVE_MUTATION_H
 #define FL_LIVE_MUTATION_H
 
-#ifdef FL_LIVE_MUTATIONS
-#include <stdbool.h>
-#include <stdlib.h>
-#include <string.h>
-
-static inline bool fl_mutated(const char *name) {
-    const char *asked = getenv("FOLDLINE_MUTATION");
-    return asked && !strcmp(asked, name);
-}
-#else
-#define fl_mutated(name) 0
-#endif
+#include "harness/live/vendor/mutation.h"
 
 #endif

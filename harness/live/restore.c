@@ -81,13 +81,14 @@ fl_status fl_restore_all(fl_restore_result *r, fl_diag *d) {
     char **unit = NULL;
     opened o = {0};
     fl_status first = fl_record_units(state, &unit, &r->records, d);
-    r->restored = 0;
+    r->restored = r->failed = 0;
     for (size_t i = 0; i < r->records; i++) {
         fl_status s = FL_OK;
         const fl_gpus *gpus = gpus_of(&o, unit[i], &s, first ? NULL : d);
         if (!gpus || gpus->self)
             s = restore_one(state, unit[i], gpus, r, first ? NULL : d);
         first = first ? first : s;
+        r->failed += s || (gpus && !gpus->self);
     }
     if (first && o.missing.status && d) {
         const fl_diag told = *d;

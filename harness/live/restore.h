@@ -14,7 +14,7 @@ fl_status fl_restore_record(const fl_record *r, const fl_gpus *gpus, fl_diag *d)
 fl_status fl_restore_unit(const char *state, const char *unit, const fl_gpus *gpus, bool *restored, fl_diag *d);
 
 typedef struct fl_restore_result {
-    size_t records, restored;
+    size_t records, restored, failed; /* the rest was void: of an earlier boot */
 } fl_restore_result;
 
 /* Every record there is, each under its lock; waits for restores under way, refuses what a live controller holds. Goes

@@ -40,7 +40,7 @@ static int by_unit(const void *a, const void *b) {
 
 static fl_status take_locks(fl_session *s, fl_diag *d) {
     for (uint32_t i = 0; i < s->units; i++) {
-        s->lock[i].fd = -1;
+        s->lock[i].fd = s->lock[i].held = -1;
         snprintf(s->lock[i].unit, sizeof s->lock[i].unit, "%s", unit(s, i));
     }
     qsort(s->lock, s->units, sizeof *s->lock, by_unit);
@@ -56,8 +56,10 @@ static fl_status take_locks(fl_session *s, fl_diag *d) {
 
 static fl_status restore_stale(fl_session *s, fl_diag *d) {
     fl_status status = FL_OK;
-    for (uint32_t i = 0; !status && i < s->units && !fl_mutated("stale-record-ignored"); i++)
-        status = fl_restore_unit(s->state, unit(s, i), s->o.gpus, NULL, d);
+    for (uint32_t i = 0; i < s->units && !fl_mutated("stale-record-ignored"); i++) { /* one holds up no other */
+        fl_status one = fl_restore_unit(s->state, unit(s, i), s->o.gpus, NULL, status ? NULL : d);
+        status = status ? status : one;
+    }
     return status;
 }
 
@@ -129,7 +131,7 @@ fl_status fl_session_open(fl_session **out, const fl_session_options *o, fl_diag
     s->hindered = calloc(s->units + 1, sizeof *s->hindered);
     s->touched = calloc(s->units + 1, sizeof *s->touched);
     for (uint32_t i = 0; s->lock && i < s->units; i++)
-        s->lock[i].fd = -1;
+        s->lock[i].fd = s->lock[i].held = -1;
     /* A core of some GB would keep the guardian waiting for our end for seconds. */
     setrlimit(RLIMIT_CORE, &(struct rlimit){0});
     fl_status status = s->lock && s->record && s->hindered && s->touched ? fl_state_open(&s->state, d)
@@ -151,8 +153,11 @@ static int64_t now_ns(void) {
 }
 
 static fl_status keep_guarded(fl_session *s, fl_diag *d) {
-    if (fl_guardian_alive(&s->guardian))
+    if (fl_guardian_alive(&s->guardian) && fl_guardian_answers(&s->guardian))
         return FL_OK;
+    if (!fl_guardian_end(&s->guardian))
+        return fl_error(d, FL_HARDWARE, "the guardian (process %d) neither looks nor ends: nothing is set without it",
+                        (int)s->guardian.pid);
     fl_guardian_drop(&s->guardian);
     s->replaced++;
     fl_status status = start_guardian(s, d);
@@ -243,7 +248,7 @@ fl_status fl_session_close(fl_session *s, fl_diag *d) {
     else
         fl_guardian_drop(&s->guardian);
     for (uint32_t i = 0; s->lock && all && i < s->units; i++)
-        if (s->lock[i].fd >= 0)
+        if (s->lock[i].held >= 0)
             fl_lock_unlink(s->state, &s->lock[i]);
     for (uint32_t i = 0; s->lock && i < s->units; i++)
         fl_lock_close(&s->lock[i]);

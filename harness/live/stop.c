@@ -26,13 +26,20 @@ bool fl_stop_ignored(int number) {
 void fl_stop_listen(void) {
     const int stop[] = {SIGTERM, SIGINT, SIGHUP};
     struct sigaction a = {.sa_sigaction = on_signal, .sa_flags = SA_SIGINFO}; /* without SA_RESTART: sleeps end */
-    for (size_t i = 0; i < sizeof stop / sizeof *stop; i++)
+    sigset_t ours; /* a parent may have left them blocked, and then nothing would end us but KILL */
+    sigemptyset(&ours);
+    sigaddset(&ours, SIGCHLD);
+    for (size_t i = 0; i < sizeof stop / sizeof *stop; i++) {
+        sigaddset(&ours, stop[i]);
         if (!fl_stop_ignored(stop[i]))
             sigaction(stop[i], &a, NULL);
+    }
     a.sa_handler = on_child;
     a.sa_flags = SA_NOCLDSTOP;
     sigaction(SIGCHLD, &a, NULL);
     signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN); /* a limit on the size of files is an error of the write, and told */
+    sigprocmask(SIG_UNBLOCK, &ours, NULL);
 }
 
 bool fl_stop_asked(void) { return asked; }

@@ -1,5 +1,6 @@
 /* Ending in order: TERM, INT and HUP only raise a flag, which the loop asks for; one that we were started to ignore
- * (nohup, a background job) stays ignored. And times as people write them. */
+ * (nohup, a background job) stays ignored, one that we were started with blocked is not blocked any more. And times as
+ * people write them. */
 #ifndef FL_LIVE_STOP_H
 #define FL_LIVE_STOP_H
 

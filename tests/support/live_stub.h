@@ -40,6 +40,7 @@ static inline void stub_open(unsigned gpus) {
     snprintf(state, sizeof state, "%s", fl_temp_path("state"));
     setenv("FOLDLINE_STUB", path, 1);
     setenv("FOLDLINE_STATE", state, 1);
+    setenv("FOLDLINE_RUN", fl_temp_path("run"), 1); /* other suites have GPUs of the same names */
     setenv("FOLDLINE_NVML", FL_STUB_NVML, 1);
     stub_reset(gpus);
 }
@@ -70,6 +71,8 @@ static inline int left_behind(const char *ending) { return files_in(getenv("FOLD
 static inline void stub_close(void) {
     empty_folder(getenv("FOLDLINE_STATE"));
     rmdir(getenv("FOLDLINE_STATE"));
+    empty_folder(getenv("FOLDLINE_RUN"));
+    rmdir(getenv("FOLDLINE_RUN"));
     munmap(stub, sizeof *stub);
     fl_temp_remove();
 }

@@ -1,5 +1,7 @@
 #include "harness/live/vendor/record.h"
 
+#include "harness/live/vendor/mutation.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -7,7 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 static const char ENDING[] = ".record";
@@ -28,24 +29,6 @@ void fl_record_free(fl_record *r) {
     *r = (fl_record){0};
 }
 
-const char *fl_state_folder(void) {
-    const char *asked = getenv("FOLDLINE_STATE");
-    return asked && *asked ? asked : "/var/lib/foldline";
-}
-
-fl_status fl_state_open(const char **state, fl_diag *d) {
-    *state = fl_state_folder();
-    if (mkdir(*state, 0700) && errno != EEXIST)
-        return fl_error(d, FL_IO, "cannot make the state folder %s: %s", *state, fl_reason(errno));
-    return FL_OK;
-}
-
-bool fl_state_path(const char *state, const char *unit, const char *ending, char *buf, size_t size) {
-    if (!*unit || *unit == '.' || strchr(unit, '/') || strlen(unit) >= FL_UNIT_MAX)
-        return false;
-    return (size_t)snprintf(buf, size, "%s/%s%s", state, unit, ending) < size;
-}
-
 static fl_status boot_id(char *buf, size_t size, fl_diag *d) {
     FILE *f = fopen("/proc/sys/kernel/random/boot_id", "re");
     bool ok = f && fgets(buf, (int)size, f);
@@ -57,111 +40,253 @@ static fl_status boot_id(char *buf, size_t size, fl_diag *d) {
     return FL_OK;
 }
 
-static fl_status bad_unit(const char *unit, fl_diag *d) {
-    return fl_refuse(d, "'%.60s' cannot be the name of a record", unit);
+/* ---- writing ----------------------------------------------------------------------------------------------------- */
+
+static void put_record(FILE *f, const fl_record *r, const char *boot) {
+    fprintf(f, "foldline-record 1\nboot %s\nunit %s\n", boot, r->unit);
+    for (size_t i = 0; i < r->count; i++)
+        fprintf(f, "prior %" PRId64 " %s\n", r->prior[i].value, r->prior[i].key);
+    fputs("end\n", f);
 }
 
-/* The entry in the folder must be on disk too, or a crash could take the new name back. */
-static bool sync_folder(const char *state) {
-    int fd = open(state, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    bool ok = fd >= 0 && !fsync(fd);
-    if (fd >= 0)
-        close(fd);
+/* Under its final name, in one step; the entry in the folder must be on disk too, or a crash could take it back. */
+static bool put_in_place(const char *state, const char *temporary, const char *path) {
+    int at;
+    if (fl_folder_open(state, &at, NULL) || at < 0)
+        return false;
+    const size_t skip = strlen(state) + 1;
+    const bool ok = !renameat(at, temporary + skip, at, path + skip) && !fsync(at);
+    close(at);
     return ok;
 }
 
 fl_status fl_record_write(const char *state, const fl_record *r, fl_diag *d) {
+    static const char NEW[] = ".new";
     char path[512], temporary[512], boot[64];
+    int fd = -1;
     fl_status s = boot_id(boot, sizeof boot, d);
+    if (!s) /* one that a killed controller left; the unit is locked, so it is nobody's. A link goes, not its target */
+        s = fl_state_remove(state, r->unit, NEW, d);
+    const int fresh = fl_mutated("links-followed") ? 0 : O_EXCL;
+    if (!s)
+        s = fl_state_file(state, r->unit, NEW, O_WRONLY | O_CREAT | fresh, &fd, d);
     if (s)
         return s;
-    if (!fl_state_path(state, r->unit, ENDING, path, sizeof path) ||
-        !fl_state_path(state, r->unit, ".new", temporary, sizeof temporary))
-        return bad_unit(r->unit, d);
-    FILE *f = fopen(temporary, "we");
-    if (f) {
-        fprintf(f, "foldline-record 1\nboot %s\nunit %s\n", boot, r->unit);
-        for (size_t i = 0; i < r->count; i++)
-            fprintf(f, "prior %" PRId64 " %s\n", r->prior[i].value, r->prior[i].key);
-        fputs("end\n", f);
-    }
+    fl_state_path(state, r->unit, ENDING, path, sizeof path);
+    fl_state_path(state, r->unit, NEW, temporary, sizeof temporary);
+    FILE *f = fd < 0 ? NULL : fdopen(fd, "w");
+    if (f)
+        put_record(f, r, boot);
+    else if (fd >= 0)
+        close(fd);
     bool ok = f && !fflush(f) && !fsync(fileno(f));
     if (f)
         ok = !fclose(f) && ok;
-    if (ok && !rename(temporary, path) && sync_folder(state))
+    if (ok && put_in_place(state, temporary, path))
         return FL_OK;
     int error = errno;
-    unlink(temporary);
+    fl_state_remove(state, r->unit, NEW, NULL);
     return fl_fail(d, FL_IO, path, 0, 0, "cannot write the record of prior values: %s", fl_reason(error));
 }
 
-static fl_status parse(FILE *f, const char *path, fl_record *r, char *boot, size_t boot_size, fl_diag *d) {
+/* ---- reading ----------------------------------------------------------------------------------------------------- */
+
+/* What the back ends write (nvml_set.c, ze_set.c, rsmi_set.c) about units of that prefix: each key, and what its
+ * control can hold. A key that ends with a colon has the number of a clock domain behind it. Level Zero's -1: no limit.
+ */
+static const struct {
+    const char *prefix, *key;
+    int64_t low, high;
+} KEYS[] = {{"", FL_PRIOR_SM_LOCK, -1, -1},
+            {"", FL_PRIOR_MEM_LOCK, -1, -1},
+            {"", FL_PRIOR_LIMIT_MW, 0, INT32_MAX},
+            {FL_ZE_PREFIX, "sm_min_khz:", -1, INT32_MAX},
+            {FL_ZE_PREFIX, "sm_max_khz:", -1, INT32_MAX},
+            {FL_ZE_PREFIX, "mem_min_khz:", -1, INT32_MAX},
+            {FL_ZE_PREFIX, "mem_max_khz:", -1, INT32_MAX},
+            {FL_ZE_PREFIX, FL_PRIOR_LIMIT_MW, -1, INT32_MAX},
+            {FL_ZE_PREFIX, "sustained_enabled", 0, 1},
+            {FL_RSMI_PREFIX, "perf_level", 0, 255},
+            {FL_RSMI_PREFIX, "sm_min_mhz", 0, INT32_MAX},
+            {FL_RSMI_PREFIX, "sm_max_mhz", 0, INT32_MAX},
+            {FL_RSMI_PREFIX, "sm_allowed", -1, -1},
+            {FL_RSMI_PREFIX, "mem_allowed", -1, -1},
+            {FL_RSMI_PREFIX, "power_cap_uw", 0, INT64_C(1000000000000)}};
+
+/* Files of the CPU (harness/live/cpu_host.c), below the root of its tree. '#' stands for a number. */
+static const struct {
+    const char *path;
+    int64_t low, high;
+} FILES[] = {{"/sys/devices/system/cpu/cpufreq/boost", 0, 1},
+             {"/sys/devices/system/cpu/intel_pstate/no_turbo", 0, 1},
+             {"/sys/devices/system/cpu/cpufreq/policy#/scaling_max_freq", 1, 1000000000},
+             {"/sys/class/powercap/intel-rapl:#/constraint_0_power_limit_uw", 0, INT64_C(1000000000000)}};
+
+static bool is_path(const char *text, const char *form) {
+    for (; *form; form++) {
+        if (*form != '#') {
+            if (*text++ != *form)
+                return false;
+            continue;
+        }
+        const size_t digits = strspn(text, "0123456789");
+        if (!digits || digits > 6)
+            return false;
+        text += digits;
+    }
+    return !*text;
+}
+
+static bool is_key(const char *text, const char *key) {
+    const size_t n = strlen(key);
+    if (key[n - 1] != ':')
+        return !strcmp(text, key);
+    const char *number = text + n;
+    return !strncmp(text, key, n) && *number && strlen(number) <= 6 && !number[strspn(number, "0123456789")];
+}
+
+static const char *prefix_of(const char *unit) {
+    return !strncmp(unit, FL_ZE_PREFIX, strlen(FL_ZE_PREFIX))       ? FL_ZE_PREFIX
+           : !strncmp(unit, FL_RSMI_PREFIX, strlen(FL_RSMI_PREFIX)) ? FL_RSMI_PREFIX
+                                                                    : "";
+}
+
+/* False where the program writes no such file of the CPU's settings. */
+static bool range_of_file(const char *path, int64_t *low, int64_t *high) {
+    const char *root = getenv("FOLDLINE_ROOT");
+    const size_t skip = root ? strlen(root) : 0;
+    for (size_t i = 0; (!skip || !strncmp(path, root, skip)) && i < sizeof FILES / sizeof *FILES; i++)
+        if (is_path(path + skip, FILES[i].path)) {
+            *low = FILES[i].low;
+            *high = FILES[i].high;
+            return true;
+        }
+    return fl_mutated("paths-unchecked");
+}
+
+/* False where the program writes no such key for that unit; else its range. */
+static bool range_of(const char *unit, const char *key, int64_t *low, int64_t *high) {
+    *low = INT64_MIN;
+    *high = INT64_MAX;
+    if (!strcmp(unit, "cpu"))
+        return range_of_file(key, low, high);
+    for (size_t i = 0; i < sizeof KEYS / sizeof *KEYS; i++)
+        if (!strcmp(KEYS[i].prefix, prefix_of(unit)) && is_key(key, KEYS[i].key)) {
+            *low = KEYS[i].low;
+            *high = KEYS[i].high;
+            return true;
+        }
+    return fl_mutated("unknown-keys-taken");
+}
+
+typedef struct reading {
+    const char *path;
+    fl_record *r;
+    int64_t line;
+    fl_diag *d;
+} reading;
+
+static const char WAY_OUT[] =
+    "Nothing of this file is used: put the unit back with its vendor's tool (README.md), then "
+    "remove the file";
+
+static fl_status not_ours(const reading *in, const char *what, const char *text) {
+    return fl_fail(in->d, FL_BAD_INPUT, in->path, in->line, 0, "%s%s%.80s%s. %s", what, *text ? " '" : "", text,
+                   *text ? "'" : "", WAY_OUT);
+}
+
+static fl_status take_prior(const reading *in, const char *text) {
+    int64_t low, high;
+    char *end;
+    errno = 0;
+    const long long value = strtoll(text, &end, 10);
+    if (end == text || *end != ' ')
+        return not_ours(in, "no number, and no key behind it, in", text);
+    const char *key = end + 1;
+    if (!range_of(in->r->unit, key, &low, &high))
+        return not_ours(in, "no control of this unit has the key", key);
+    if ((errno || value < low || value > high) && !fl_mutated("values-unchecked"))
+        return not_ours(in, "a value that the control cannot hold, in", text);
+    return fl_record_add(in->r, key, value, in->d);
+}
+
+/* One line. *ended at the last one. */
+static fl_status take_line(const reading *in, const char *text, bool *ended) {
+    if (in->line == 1)
+        return strcmp(text, "foldline-record 1") ? not_ours(in, "no record of this version of foldline", "") : FL_OK;
+    if (in->line == 2)
+        return strncmp(text, "boot ", 5) ? not_ours(in, "expected the boot, not", text) : FL_OK;
+    if (in->line == 3)
+        return strncmp(text, "unit ", 5) || strcmp(text + 5, in->r->unit)
+                   ? not_ours(in, "expected the unit that the file is named after, not", text)
+                   : FL_OK;
+    if (!strncmp(text, "prior ", 6))
+        return take_prior(in, text + 6);
+    *ended = !strcmp(text, "end");
+    return *ended || fl_mutated("unknown-keys-taken") ? FL_OK : not_ours(in, "expected prior or end, not", text);
+}
+
+/* One of an earlier boot is void, whatever follows: *old. */
+static fl_status parse(FILE *f, const char *path, fl_record *r, const char *now, bool *old, fl_diag *d) {
     char line[512];
     bool ended = false;
-    int64_t number = 0;
-    while (!ended && fgets(line, sizeof line, f)) {
-        fl_prior p;
+    reading in = {.path = path, .r = r, .d = d};
+    fl_status s = FL_OK;
+    while (!s && !ended && !*old && fgets(line, sizeof line, f)) {
+        char *end = strchr(line, '\n');
+        in.line++;
+        if (!end && !fl_mutated("torn-taken")) /* cut off within a line, or longer than any of ours */
+            break;
         line[strcspn(line, "\n")] = '\0';
-        number++;
-        if (number == 1 ? strcmp(line, "foldline-record 1") != 0 : false)
-            break;
-        if (!strncmp(line, "boot ", 5)) {
-            snprintf(boot, boot_size, "%.60s", line + 5);
-        } else if (!strcmp(line, "end")) {
-            ended = true;
-        } else if (sscanf(line, "prior %" SCNd64 " %255s", &p.value, p.key) == 2) {
-            fl_status s = fl_record_add(r, p.key, p.value, d);
-            if (s)
-                return s;
-        } else if (number > 1 && strncmp(line, "unit ", 5) != 0) {
-            break;
-        }
+        s = take_line(&in, line, &ended);
+        *old = !s && in.line == 2 && strcmp(line + 5, now) != 0;
     }
-    return ended ? FL_OK : fl_fail(d, FL_BAD_INPUT, path, number, 0, "no complete record of prior values");
+    return s || ended || *old || fl_mutated("torn-taken") ? s : not_ours(&in, "no complete record of prior values", "");
 }
 
 fl_status fl_record_read(const char *state, const char *unit, fl_record *r, bool *found, fl_diag *d) {
-    char path[512], now[64], boot[64] = "";
+    char path[512], now[64];
+    bool old = false;
+    int fd;
     *r = (fl_record){0};
     *found = false;
-    if (!fl_state_path(state, unit, ENDING, path, sizeof path))
-        return bad_unit(unit, d);
-    FILE *f = fopen(path, "re");
-    if (!f)
-        return errno == ENOENT ? FL_OK : fl_fail(d, FL_IO, path, 0, 0, "cannot read: %s", fl_reason(errno));
-    snprintf(r->unit, sizeof r->unit, "%s", unit);
-    fl_status s = parse(f, path, r, boot, sizeof boot, d);
-    fclose(f);
-    if (!s)
-        s = boot_id(now, sizeof now, d);
-    if (!s && strcmp(boot, now) != 0) {
-        fl_record_free(r);
-        return FL_OK;
+    fl_status s = fl_state_file(state, unit, ENDING, O_RDONLY, &fd, d);
+    if (s || fd < 0)
+        return s;
+    FILE *f = fdopen(fd, "r");
+    if (!f) {
+        close(fd);
+        return fl_no_memory(d, "the record of prior values");
     }
-    *found = !s;
-    if (s)
+    fl_state_path(state, unit, ENDING, path, sizeof path);
+    snprintf(r->unit, sizeof r->unit, "%s", unit);
+    s = boot_id(now, sizeof now, d);
+    if (!s)
+        s = parse(f, path, r, now, &old, d);
+    fclose(f);
+    *found = !s && !old;
+    if (!*found)
         fl_record_free(r);
     return s;
 }
 
 fl_status fl_record_remove(const char *state, const char *unit, fl_diag *d) {
-    char path[512];
-    if (!fl_state_path(state, unit, ENDING, path, sizeof path))
-        return bad_unit(unit, d);
-    if (unlink(path))
-        return errno == ENOENT ? FL_OK : fl_fail(d, FL_IO, path, 0, 0, "cannot remove: %s", fl_reason(errno));
-    sync_folder(state);
-    return FL_OK;
+    return fl_state_remove(state, unit, ENDING, d);
 }
 
 fl_status fl_record_units(const char *state, char ***units, size_t *count, fl_diag *d) {
     size_t room = 0;
     *units = NULL;
     *count = 0;
-    DIR *folder = opendir(state);
-    if (!folder)
-        return errno == ENOENT ? FL_OK : fl_fail(d, FL_IO, state, 0, 0, "cannot read: %s", fl_reason(errno));
-    fl_status s = FL_OK;
+    int at;
+    fl_status s = fl_folder_open(state, &at, d);
+    if (s || at < 0)
+        return s;
+    DIR *folder = fdopendir(at);
+    if (!folder) {
+        close(at);
+        return fl_no_memory(d, "the records");
+    }
     for (struct dirent *e; !s && (e = readdir(folder));) {
         size_t size = strlen(e->d_name), ending = sizeof ENDING - 1;
         if (size <= ending || strcmp(e->d_name + size - ending, ENDING) != 0)

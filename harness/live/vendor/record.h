@@ -7,14 +7,14 @@
 #ifndef FL_LIVE_RECORD_H
 #define FL_LIVE_RECORD_H
 
-#include "traces/diag.h"
+#include "harness/live/vendor/state.h"
 
-#include <stdbool.h>
-
-#define FL_UNIT_MAX 96
+/* Units of Level Zero's and of ROCm SMI's GPUs begin with it; NVML's have none. */
+#define FL_ZE_PREFIX "ze-"
+#define FL_RSMI_PREFIX "rsmi-"
 
 typedef struct fl_prior {
-    char key[256]; /* FL_PRIOR_..., or the path of a file under /sys that holds one number */
+    char key[256]; /* of a GPU: a row of KEYS in record.c; of the CPU: path of a file under /sys that holds a number */
     int64_t value;
 } fl_prior;
 
@@ -24,7 +24,7 @@ typedef struct fl_prior {
 #define FL_PRIOR_LIMIT_MW "power_limit_mw"
 
 typedef struct fl_record {
-    char unit[FL_UNIT_MAX]; /* UUID of a GPU, or "cpu" */
+    char unit[FL_UNIT_MAX];
     fl_prior *prior;
     size_t count, room;
 } fl_record;
@@ -32,15 +32,10 @@ typedef struct fl_record {
 fl_status fl_record_add(fl_record *r, const char *key, int64_t value, fl_diag *d);
 void fl_record_free(fl_record *r);
 
-/* Makes the folder where it is missing (mode 0700). *state is static or from the environment. FL_IO with the reason. */
-fl_status fl_state_open(const char **state, fl_diag *d);
-const char *fl_state_folder(void); /* its path, without making it */
-
-/* Path of a file of a unit into buf; false where the unit's name is no plain name. */
-bool fl_state_path(const char *state, const char *unit, const char *ending, char *buf, size_t size);
-
 fl_status fl_record_write(const char *state, const fl_record *r, fl_diag *d);
-/* *found false: there is none, or it is of an earlier boot. Changes nothing. FL_BAD_INPUT: it cannot be understood. */
+/* *found false: there is none, or it is of an earlier boot. Changes nothing. FL_BAD_INPUT where it is not, to the last
+ * line, what the program writes about this unit: a key that no back end has, a value that its control cannot hold, a
+ * path outside the CPU's settings, no end. Nothing of such a record is to be used; the message has the way out. */
 fl_status fl_record_read(const char *state, const char *unit, fl_record *r, bool *found, fl_diag *d);
 fl_status fl_record_remove(const char *state, const char *unit, fl_diag *d);
 

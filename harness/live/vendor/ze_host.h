@@ -5,8 +5,6 @@
 
 #include "harness/live/vendor/backend.h"
 
-#define FL_ZE_PREFIX "ze-" /* of its units */
-
 /* As fl_nvml_host_open. */
 fl_status fl_ze_host_open(fl_gpus *g, const char *list, fl_diag *missing, fl_diag *d);
 

@@ -1,0 +1,264 @@
+#include "harness/live/guardian.h"
+#include "harness/live/guardian_inside.h"
+#include "harness/live/mutation.h"
+#include "harness/live/restore.h"
+#include "harness/live/vendor/vendors.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+enum { LOOKS = 3, TRIES = 40 };
+enum { LOG_MAX = 1 << 18 }; /* bytes of guardian.log, some thousand lines: then it begins anew */
+
+typedef struct watch {
+    int controller, wire, said; /* said: the controller's standard error */
+    struct fl_beat *beat;
+    int64_t check_ns, late_ns; /* late_ns: of a miss, how late its report was */
+    fl_lock unit[UNITS_MAX];
+    size_t unit_count;
+    fl_gpus gpus;
+} watch;
+
+typedef enum verdict { DISMISSED, ENDED, MISSED } verdict;
+
+/* What happened until `until_ns`: -1 = nothing. */
+static int wait_until(watch *w, int64_t until_ns) {
+    for (;;) {
+        struct pollfd p[2] = {{.fd = w->controller, .events = POLLIN}, {.fd = w->wire, .events = POLLIN}};
+        int64_t left = until_ns - now_ns();
+        if (left < 0)
+            left = 0;
+        const struct timespec t = {.tv_sec = (time_t)(left / 1000000000), .tv_nsec = (long)(left % 1000000000)};
+        int n = ppoll(p, 2, &t, NULL);
+        char byte = 0;
+        if (n > 0 && p[1].revents) {
+            if (read(w->wire, &byte, 1) == 1 && byte == 'd')
+                return DISMISSED;
+            w->wire = -1; /* hung up: its end will tell; a negative descriptor is passed over */
+        }
+        if (n > 0 && p[0].revents)
+            return ENDED;
+        if (n == 0)
+            return -1;
+    }
+}
+
+/* Looks at the controller until there is something to do. Three looks in a row past its time are a miss; a look that
+ * came late itself, because this process or the machine was held up, says nothing and starts the count anew. */
+static verdict look_on(watch *w) {
+    int missed = 0;
+    for (;;) {
+        int64_t until = atomic_load_explicit(&w->beat->until_ns, memory_order_acquire), now = now_ns();
+        atomic_store_explicit(&w->beat->looked_ns, now, memory_order_release);
+        const int64_t far = now + FAR_CHECKS * w->check_ns; /* the time may be brought forward meanwhile */
+        const int64_t wake = until > far ? far : until >= now ? until + 1 : now + w->check_ns;
+        int what = wait_until(w, wake);
+        if (what >= 0)
+            return (verdict)what;
+        bool overslept = now_ns() - wake > w->check_ns;
+        until = atomic_load_explicit(&w->beat->until_ns, memory_order_acquire);
+        w->late_ns = now_ns() - until;
+        missed = overslept && !fl_mutated("verdict-after-oversleep") ? 0 : w->late_ns > 0 ? missed + 1 : 0;
+        if (missed >= LOOKS || (missed && fl_mutated("verdict-after-oversleep")))
+            return MISSED;
+    }
+}
+
+static void end_controller(watch *w) {
+    struct pollfd p = {.fd = w->controller, .events = POLLIN};
+    if (fl_mutated("deadline-without-kill"))
+        return;
+    syscall(SYS_pidfd_send_signal, w->controller, SIGKILL, NULL, 0);
+    while (poll(&p, 1, -1) <= 0) {
+    }
+}
+
+/* What happened, and how it ended, in one line. */
+static void put_verdict(FILE *f, const watch *w, verdict v, const fl_diag *d) {
+    if (v == MISSED)
+        fprintf(f, "the controller missed its time by %.3f s and was killed", (double)w->late_ns * 1e-9);
+    else
+        fprintf(f, "the controller ended");
+    fprintf(f, "; %s%s\n", d->status ? "not restored: " : "restored", d->status ? d->message : "");
+}
+
+/* For whoever wants to know later. */
+static void log_verdict(const char *state, const watch *w, verdict v, const fl_diag *d) {
+    struct timespec t;
+    struct stat now;
+    int fd;
+    clock_gettime(CLOCK_REALTIME, &t);
+    fl_state_file(state, "guardian", ".log", O_WRONLY | O_APPEND | O_CREAT, &fd, NULL);
+    const bool fits = fd >= 0 && !fstat(fd, &now) && (now.st_size <= LOG_MAX || !ftruncate(fd, 0));
+    FILE *f = fits ? fdopen(fd, "a") : NULL;
+    if (!f) { /* it may be no file of ours: then there is no log, and the GPUs are restored all the same */
+        if (fd >= 0)
+            close(fd);
+        return;
+    }
+    fprintf(f, "%lld ", (long long)t.tv_sec);
+    put_verdict(f, w, v, d);
+    fclose(f);
+}
+
+/* Where the controller would have said it. The last that this process does: whoever reads there may take their time. */
+static void tell_kill(const char *state, const watch *w, const fl_diag *d) {
+    FILE *f = w->said >= 0 ? fdopen(w->said, "w") : NULL;
+    if (!f)
+        return;
+    fprintf(f, "foldline live: killed by its guardian: ");
+    put_verdict(f, w, MISSED, d);
+    fprintf(f, "foldline live: --grace-ms is the time that a step may take; log of the guardian: %s/guardian.log\n",
+            state);
+    fclose(f);
+}
+
+/* Whatever else this process was given, pipes of a pipeline for one: somebody may wait for their end. */
+static void close_others(const int *keep, size_t count) {
+    for (int fd = 3; fd < 4096; fd++) {
+        bool kept = false;
+        for (size_t i = 0; i < count; i++)
+            kept = kept || keep[i] == fd;
+        if (!kept)
+            close(fd);
+    }
+    syscall(SYS_close_range, 4096, ~0u, 0);
+}
+
+/* The units are all of one vendor. */
+static fl_status open_gpus(watch *w, fl_diag *d) {
+    const char *vendor = NULL;
+    char *list = NULL;
+    size_t size = 0;
+    FILE *f = open_memstream(&list, &size);
+    if (!f)
+        return fl_no_memory(d, NULL);
+    for (size_t i = 0; i < w->unit_count; i++)
+        if (strcmp(w->unit[i].unit, "cpu") != 0) {
+            fprintf(f, "%s,", w->unit[i].unit);
+            vendor = fl_vendor_of(w->unit[i].unit);
+        }
+    fclose(f);
+    fl_diag missing; /* of one that is lost the restore tells; the others it shall not hold up */
+    fl_status s = size ? fl_vendor_open(&w->gpus, vendor, list, &missing, d) : FL_OK;
+    free(list);
+    return s;
+}
+
+/* One attempt at all units. *again: another may do better, which it cannot where a record is not to be understood. */
+static fl_status restore_once(watch *w, const char *state, bool *again, fl_diag *d) {
+    fl_status s = w->gpus.self ? FL_OK : open_gpus(w, d);
+    *again = s != FL_OK;
+    for (size_t i = 0; i < w->unit_count; i++) {
+        if (fl_lock_superseded(state, &w->unit[i])) /* given back in order by a controller that had given us up */
+            continue;
+        fl_status one = fl_restore_unit(state, w->unit[i].unit, &w->gpus, NULL, s ? NULL : d);
+        *again = *again || (one && one != FL_BAD_INPUT);
+        s = s ? s : one;
+    }
+    return s;
+}
+
+/* Again and again where it fails: a driver that is busy now may answer soon, and a GPU that is lost may come back,
+ * which only a library that is opened anew sees. The record stays if it never does. */
+static fl_status restore_all(watch *w, const char *state, fl_diag *d) {
+    fl_status s = FL_OK;
+    bool again = true;
+    for (int attempt = 0; again && attempt < TRIES; attempt++) {
+        *d = (fl_diag){0};
+        if (attempt) {
+            nanosleep(&(struct timespec){.tv_nsec = 250 * NS_PER_MS}, NULL);
+            fl_gpus_close(&w->gpus);
+        }
+        s = restore_once(w, state, &again, d);
+    }
+    return s;
+}
+
+/* After `live --guardian`: descriptors of the controller, wire, beat and standard error, the check, the units. False
+ * where they are not what fl_guardian_start gives. */
+static bool take_arguments(watch *w, int argc, char **argv, int *keep, size_t *kept) {
+    if (argc < ARGUMENTS || argc - ARGUMENTS > UNITS_MAX)
+        return false;
+    w->controller = keep[(*kept)++] = atoi(argv[0]);
+    w->wire = keep[(*kept)++] = atoi(argv[1]);
+    const int shared = keep[(*kept)++] = atoi(argv[2]);
+    w->said = keep[(*kept)++] = atoi(argv[3]);
+    w->check_ns = strtoll(argv[4], NULL, 10);
+    for (int i = ARGUMENTS; i < argc; i++) {
+        fl_lock *l = &w->unit[w->unit_count++];
+        int used = 0;
+        if (sscanf(argv[i], "%d:%d:%n", &l->fd, &l->held, &used) != 2 || !used)
+            return false;
+        keep[(*kept)++] = l->fd;
+        keep[(*kept)++] = l->held;
+        snprintf(l->unit, sizeof l->unit, "%s", argv[i] + used);
+    }
+    void *at = mmap(NULL, sizeof *w->beat, PROT_READ | PROT_WRITE, MAP_SHARED, shared, 0);
+    w->beat = at == MAP_FAILED ? NULL : at;
+    return w->beat != NULL;
+}
+
+/* Without its locks it would restore under the hands of a successor: one that did not get them is no guardian. */
+static bool has_locks(const watch *w) {
+    for (size_t i = 0; i < w->unit_count; i++) {
+        if (!fl_lock_is(w->unit[i].fd) || !fl_lock_is(w->unit[i].held))
+            return false;
+        fl_lock_guard(&w->unit[i]);
+    }
+    return true;
+}
+
+static fl_status put_back(watch *w, verdict v) {
+    const char *state = fl_state_folder();
+    fl_diag d = {0};
+    fl_status s = restore_all(w, state, &d);
+    log_verdict(state, w, v, &d);
+    for (size_t i = 0; i < w->unit_count; i++) {
+        if (!s)
+            fl_lock_unlink(state, &w->unit[i]);
+        fl_lock_close(&w->unit[i]);
+    }
+    if (v == MISSED && !fl_mutated("kill-untold"))
+        tell_kill(state, w, &d);
+    return s;
+}
+
+int fl_guardian_main(int argc, char **argv) {
+    static watch w;
+    int keep[KEPT_MAX];
+    size_t kept = 0;
+    fl_diag d = {0};
+    if (!take_arguments(&w, argc, argv, keep, &kept))
+        return 2;
+    close_others(keep, kept);
+    for (size_t i = 0; i < kept; i++)
+        fcntl(keep[i], F_SETFD, FD_CLOEXEC);
+    if (!has_locks(&w))
+        return 3;
+    if (open_gpus(&w, &d)) { /* not ready, it learns at once; what it has set until now is ours all the same */
+        close(w.wire);
+        w.wire = -1;
+    } else if (send(w.wire, "r", 1, MSG_NOSIGNAL) != 1) { /* it is gone, or has given us up: its end will tell */
+        w.wire = -1;
+    }
+    const verdict v = look_on(&w);
+    if (v != MISSED) { /* somebody may wait for the end of what the controller wrote */
+        close(w.said);
+        w.said = -1;
+    } else {
+        end_controller(&w);
+    }
+    const fl_status s = v == DISMISSED ? FL_OK : put_back(&w, v);
+    fl_gpus_close(&w.gpus);
+    return s ? 3 : 0;
+}

@@ -1,0 +1,132 @@
+/* The decisions log of a controller whose disk stands still, loses steps, or is full: control goes on, or ends in order
+ * and says why. The disk is a FIFO that nobody reads. */
+#include "harness/live/guardian.h"
+#include "harness/live/live_log.h"
+#include "policies/registry.h"
+#include "tests/support/live_stub.h"
+
+#include <sys/ioctl.h>
+
+#define ARG(text) ((char *)(uintptr_t)(text))
+
+static char fifo[512];
+
+/* Its reading end, which holds 4 KiB. */
+static int slow_disk(void) {
+    snprintf(fifo, sizeof fifo, "%s", fl_temp_path("log.csv"));
+    unlink(fifo);
+    if (mkfifo(fifo, 0600))
+        return -1;
+    const int end = open(fifo, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    fcntl(end, F_SETPIPE_SZ, 4096);
+    return end;
+}
+
+static int waiting(int end) {
+    int bytes = 0;
+    return ioctl(end, FIONREAD, &bytes) ? 0 : bytes;
+}
+
+/* All that comes, to the end; the caller frees it. */
+static char *drain(int end, size_t *size) {
+    char *text = malloc(1);
+    *size = 0;
+    fcntl(end, F_SETFL, 0);
+    for (ssize_t got = 1; got > 0;) {
+        text = realloc(text, *size + 4097);
+        got = text ? read(end, text + *size, 4096) : 0;
+        *size += got > 0 ? (size_t)got : 0;
+    }
+    if (text)
+        text[*size] = '\0';
+    return text;
+}
+
+/* Steps go on, far beyond what the disk takes; the guardian has nothing to say. Once it takes more, all is there. */
+static void test_stalled_disk(void) {
+    stub_reset(1);
+    const int end = slow_disk();
+    pid_t pid = foldline_start((char *[]){ARG("foldline"), ARG("live"), ARG("--policy"), ARG("assure"),
+                                          ARG("--control"), ARG("--log"), fifo, ARG("--grace-ms"), ARG("500"), NULL});
+    UNTIL(waiting(end) > 3000);
+    const unsigned reads = stub->reads;
+    UNTIL(stub->reads > reads + 100);
+    FL_CHECK(stub->reads > reads + 100, "%u readings, then %u: the disk holds control up", reads, stub->reads);
+    kill(pid, SIGTERM);
+    size_t size;
+    char *text = drain(end, &size);
+    const int status = exit_of(pid);
+    FL_CHECK(status == 0, "exit status %d", status);
+    int steps = 0;
+    for (const char *at = text; at && (at = strstr(at, "\n")) != NULL; at++) {
+        char row[32];
+        snprintf(row, sizeof row, "%d,", steps);
+        steps += !strncmp(at + 1, row, strlen(row));
+    }
+    FL_CHECK(steps > 100, "%d steps in the log", steps);
+    CU_ASSERT(!stub->gpu[0].sm_max && left_behind(".record") == 0);
+    free(text);
+    close(end);
+}
+
+/* More than may wait is lost, and counted. */
+static void test_lost_steps(void) {
+    static const fl_decided none[FL_GPU_CONTROL_COUNT];
+    const fl_decision decision = {.delay_ns = 1, .gpu_count = 1, .gpu = &none};
+    fl_gpu_sample gpu = {0};
+    fl_sample sample = {.gpu_count = 1, .gpu = &gpu};
+    fl_live_log *l = NULL;
+    fl_head head = {0};
+    fl_diag d = {0};
+    const int end = slow_disk();
+    int go[2];
+    size_t size;
+    CU_ASSERT_FATAL(!pipe2(go, O_CLOEXEC));
+    pid_t pid = fork(); /* who reads, once told to */
+    if (!pid) {
+        char byte;
+        close(go[1]);
+        if (!read(go[0], &byte, 1))
+            drain(end, &size);
+        _exit(0);
+    }
+    CU_ASSERT_FATAL(!fl_live_log_open(&l, fifo, &head, fl_policies[0], &d));
+    fl_live_log_limit(l, 2000);
+    for (; sample.step < 1000; sample.step++)
+        CU_ASSERT(!fl_live_log_add(l, &sample, &decision, &d));
+    close(go[1]);
+    const fl_status s = fl_live_log_close(l, &d);
+    FL_CHECK(s == FL_IO && strstr(d.message, " of 1000 steps are missing"), "status %d: %s", s, d.message);
+    exit_of(pid);
+    close(go[0]);
+    close(end);
+}
+
+/* A disk that takes nothing more ends control in order. */
+static void test_full_disk(void) {
+    struct stat s;
+    stub_reset(1);
+    if (stat("/dev/full", &s) || !S_ISCHR(s.st_mode))
+        return;
+    const int status = FOLDLINE(ARG("live"), ARG("--policy"), ARG("assure"), ARG("--control"), ARG("--log"),
+                                ARG("/dev/full"), ARG("--for"), ARG("120s"));
+    size_t size;
+    char *text = fl_temp_slurp(fl_temp_path("err.txt"), &size);
+    FL_CHECK(status == 3 && text && strstr(text, "cannot write"), "exit status %d: %s", status, text ? text : "");
+    CU_ASSERT(!stub->gpu[0].sm_max && left_behind(".record") == 0);
+    free(text);
+}
+
+static const fl_case CASES[] = {
+    {"a disk that stands still", test_stalled_disk}, {"lost steps", test_lost_steps}, {"a full disk", test_full_disk}};
+
+int main(int argc, char **argv) {
+    const int status = foldline_main(argc, argv);
+    if (status >= 0)
+        return status;
+    signal(SIGPIPE, SIG_IGN);
+    stub_open(1);
+    int failed = fl_suite_run("live_log", CASES, sizeof CASES / sizeof *CASES);
+    stub_close();
+    return failed;
+}
