@@ -77,12 +77,19 @@ static fl_status facts_of_machine(run *r, int64_t seed, uint32_t gpus, fl_diag *
     return s;
 }
 
+static void say(void *user, const char *line) {
+    (void)user;
+    fprintf(stderr, "foldline live: %s\n", line);
+}
+
 /* Kernel records come from the collector in the programs; without it such a policy would decide on nothing. */
 static fl_status open_kernels(run *r, const choice *c, fl_diag *d) {
     if (c->rings) {
         fl_status s = fl_kernels_open(&r->kernels, c->rings, d);
-        if (!s)
+        if (!s) {
             fl_kernels_gpus(r->kernels, fl_gpus_position, &r->gpus);
+            fl_kernels_tell(r->kernels, say, NULL);
+        }
         return s;
     }
     const bool counts = r->spec.policy->gpu_needs & FL_BIT(FL_GPU_KERNELS) && !fl_gpus_simulated(&r->gpus);
@@ -204,10 +211,12 @@ static void tell(const run *r, const choice *c, const fl_live_result *x) {
                (unsigned long long)k.consumed, (unsigned long long)k.programs, (unsigned long long)k.lost,
                (unsigned long long)k.ends_missing);
         if (k.elsewhere)
-            printf("%llu of the kernels ran on other GPUs than these\n", (unsigned long long)k.elsewhere);
-        if (k.instances)
-            printf("%llu of the kernels ran on MIG instances, which are none of these GPUs as a whole\n",
-                   (unsigned long long)k.instances);
+            printf("%llu of the kernels ran on no GPU that is watched (others, MIG instances, without a UUID)\n",
+                   (unsigned long long)k.elsewhere);
+        if (k.set_aside)
+            printf("%llu rings of kernel records were set aside\n", (unsigned long long)k.set_aside);
+        if (k.unkept_kinds)
+            printf("%llu kernels were of more kinds than are kept\n", (unsigned long long)k.unkept_kinds);
     }
     if (x->guardians_lost)
         printf("%llu guardians were lost and replaced\n", (unsigned long long)x->guardians_lost);

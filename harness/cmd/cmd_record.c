@@ -88,6 +88,11 @@ static const char *collector(char *buf, size_t size) {
     return buf;
 }
 
+static void say(void *user, const char *line) {
+    (void)user;
+    fprintf(stderr, "foldline record: %s\n", line);
+}
+
 static fl_status open_kernels(recorder *r, fl_gpus *gpus, fl_diag *d) {
     const char *base = getenv("TMPDIR");
     if (!r->kernels_path)
@@ -99,8 +104,10 @@ static fl_status open_kernels(recorder *r, fl_gpus *gpus, fl_diag *d) {
     if (!mkdtemp(r->rings))
         return fl_fail(d, FL_IO, r->rings, 0, 0, "cannot make the folder: %s", fl_reason(errno));
     fl_status s = fl_kernels_open(&r->kernels, r->rings, d);
-    if (!s)
+    if (!s) {
         fl_kernels_gpus(r->kernels, fl_gpus_position, gpus);
+        fl_kernels_tell(r->kernels, say, NULL);
+    }
     return s;
 }
 
@@ -139,19 +146,15 @@ static fl_status write_kernels(recorder *r, fl_diag *d) {
     snprintf(text, sizeof text, "%llu programs", (unsigned long long)c.ends_missing);
     if (c.ends_missing && !fl_head_set(&r->trace.head, "end missing", text))
         return fl_no_memory(d, "the recording");
-    snprintf(text, sizeof text, "%llu kernels on other GPUs, %llu on MIG instances", (unsigned long long)c.elsewhere,
-             (unsigned long long)c.instances);
-    if (c.elsewhere + c.instances && !fl_head_set(&r->trace.head, "left out", text))
+    snprintf(text, sizeof text, "%llu kernels on no GPU of these", (unsigned long long)c.elsewhere);
+    if (c.elsewhere && !fl_head_set(&r->trace.head, "left out", text))
         return fl_no_memory(d, "the recording");
-    if (!r->trace.op_count && c.instances)
+    if (!r->trace.op_count && c.elsewhere)
         return fl_error(
             d, FL_HARDWARE,
-            "no kernel was recorded: %llu ran on MIG instances (CUDA_VISIBLE_DEVICES), which are no GPUs of "
-            "their own here",
-            (unsigned long long)c.instances);
-    if (!r->trace.op_count && c.elsewhere)
-        return fl_error(d, FL_HARDWARE, "no kernel was recorded: all %llu ran on GPUs that --gpus leaves out",
-                        (unsigned long long)c.elsewhere);
+            "no kernel was recorded: all %llu ran on GPUs that --gpus leaves out, on MIG instances, or where "
+            "the driver tells no UUID (before CUDA 11.4)",
+            (unsigned long long)c.elsewhere);
     if (!r->trace.op_count)
         return fl_error(d, FL_HARDWARE,
                         "no kernel was recorded: the program used no GPU, another profiler holds CUPTI, or no libcupti "

@@ -1,6 +1,6 @@
 /* A stand-in for the vendor's management library: several GPUs, locks, limits, errors on request, sets that take time
  * and can be cut half-way by a kill, and an audit of who set what. State is shared by all processes: see stub_nvml.h.
- */
+ * FOLDLINE_STUB_UUIDS: UUIDs as the CUDA driver gives them too (stub_cuda.c). */
 #include "tests/support/stub_common.h"
 
 enum { OK = 0, UNINITIALIZED = 1, INVALID = 2, NOT_SUPPORTED = 3, NO_PERMISSION = 4, INSUFFICIENT = 7, LOST = 15 };
@@ -60,7 +60,9 @@ API int nvmlDeviceGetUUID(handle h, char *text, unsigned size) {
     stub_gpu *g;
     const int code = usable(h, &g);
     if (!code)
-        snprintf(text, size, "GPU-00000000-stub-%u", index_of(h));
+        snprintf(text, size,
+                 getenv("FOLDLINE_STUB_UUIDS") ? "GPU-00000000-0000-0000-0000-0000000000%02x" : "GPU-00000000-stub-%u",
+                 index_of(h));
     return code;
 }
 API int nvmlDeviceGetName(handle h, char *text, unsigned size);

@@ -69,7 +69,7 @@ fl_status fl_gpus_gather(const fl_gpus *g, uint32_t all, const char *list, fl_gp
                          fl_diag *d);
 
 /* As an fl_kernels_position (harness/live/kernel_feed.h); gpus: an fl_gpus. */
-int fl_gpus_position(void *gpus, const char *name, size_t size);
+int fl_gpus_position(void *gpus, const char *uuid, size_t size);
 
 /* Clocks in any order, doubled or not, sorted in place into a ladder of whole MHz; returns how many are left. */
 uint32_t fl_gpus_ladder(int32_t *mhz, uint32_t count);
