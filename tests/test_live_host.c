@@ -826,13 +826,15 @@ typedef struct recording { /* of a CUDA program's kernels */
     int status;
 } recording;
 
+static const char *collector = FL_COLLECTOR;
+
 /* *t stays empty where no trace was written. */
 static void record_kernels(const recording *r, fl_kernel_trace *t) {
     char trace[512];
     fl_diag d = {0};
     snprintf(trace, sizeof trace, "%s", fl_temp_path("kernels.csv"));
     unlink(trace);
-    setenv("FOLDLINE_COLLECTOR", FL_COLLECTOR, 1);
+    setenv("FOLDLINE_COLLECTOR", collector, 1);
     setenv("FOLDLINE_CUPTI", FL_STUB_CUPTI, 1);
     setenv("FOLDLINE_STUB_UUIDS", "1", 1);
     const int status = FOLDLINE(ARG("record"), ARG("--out"), log_path, ARG("--gpus"), ARG(r->gpus), ARG("--kernels"),
@@ -862,6 +864,48 @@ static void test_record_kernels(void) {
                        ARG("--"), ARG("true")) == 3);
     unsetenv("FOLDLINE_COLLECTOR");
     CU_ASSERT(said("err.txt", "no kernel was recorded") && said("err.txt", "FOLDLINE_CUPTI="));
+}
+
+/* Folders of 100 letters each below the temporary folder: so deep that a path in them has about that length. */
+static const char *deep_folder(size_t length) {
+    static char path[8192], name[101];
+    memset(name, 'x', 100);
+    snprintf(path, sizeof path, "%s", fl_temp_path("deep"));
+    while (mkdir(path, 0700), strlen(path) + 101 < length)
+        snprintf(path + strlen(path), sizeof path - strlen(path), "/%s", name);
+    return path;
+}
+
+/* A long path is used whole, or refused; never cut. */
+static void test_record_long_paths(void) {
+    char before[512], command[9000], link[4096];
+    const char *base = getenv("TMPDIR");
+    fl_kernel_trace t;
+    snprintf(before, sizeof before, "%.500s", base ? base : "");
+    fresh(1);
+    setenv("TMPDIR", deep_folder(1500), 1);
+    record_kernels(&(recording){"all", "0", NULL, "100", "1h", 0}, &t);
+    FL_CHECK(t.op_count == 500, "a long TMPDIR: %zu kernels", t.op_count);
+    fl_kernel_trace_free(&t);
+    static char endless[6000];
+    memset(endless, 'x', sizeof endless - 1);
+    endless[0] = '/';
+    setenv("TMPDIR", endless, 1);
+    record_kernels(&(recording){"all", "0", NULL, "100", "1h", 3}, &t);
+    CU_ASSERT(said("err.txt", "TMPDIR: its path is longer"));
+    base ? setenv("TMPDIR", before, 1) : unsetenv("TMPDIR");
+    snprintf(link, sizeof link, "%s/collector.so", deep_folder(3000));
+    CU_ASSERT(!symlink(FL_COLLECTOR, link));
+    collector = link;
+    record_kernels(&(recording){"all", "0", NULL, "100", "1h", 0}, &t);
+    FL_CHECK(t.op_count == 500, "a long collector: %zu kernels", t.op_count);
+    fl_kernel_trace_free(&t);
+    collector = endless;
+    record_kernels(&(recording){"all", "0", NULL, "100", "1h", 3}, &t);
+    CU_ASSERT(said("err.txt", "the collector: its path is longer"));
+    collector = FL_COLLECTOR;
+    snprintf(command, sizeof command, "rm -rf '%s'", fl_temp_path("deep"));
+    CU_ASSERT(system(command) == 0);
 }
 
 /* A program numbers the GPUs that it sees, the host those that it was given. */
@@ -1000,6 +1044,7 @@ static const fl_case CASES[] = {{"shadow sets nothing", test_shadow_sets_nothing
                                 {"a recording outlives its program", test_record_outlives_its_program},
                                 {"outputs are tried first", test_record_tries_outputs_first},
                                 {"a program's kernels recorded", test_record_kernels},
+                                {"kernels and long paths", test_record_long_paths},
                                 {"kernels of listed GPUs", test_record_kernels_of_listed_gpus},
                                 {"kernels across an exec", test_record_kernels_across_exec},
                                 {"kernels until the time is over", test_record_kernels_until_the_time_is_over},

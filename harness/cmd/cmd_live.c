@@ -199,6 +199,8 @@ static void tell(const run *r, const choice *c, const fl_live_result *x) {
            r->gpus.back->vendor, r->gpus.back->name, (double)x->lasted_ns * 1e-9, (unsigned long long)x->steps,
            (unsigned long long)x->late, x->steps ? (double)x->sum_ns * 1e-6 / (double)x->steps : 0,
            (double)x->longest_ns * 1e-6);
+    if (x->absurd)
+        printf("%llu readings that cannot be were left out: %s\n", (unsigned long long)x->absurd, x->absurd_names);
     if (!r->spec.policy)
         return;
     printf("%llu set%s %s, %llu held back by the rate limit, %llu faults\n",
@@ -218,6 +220,12 @@ static void tell(const run *r, const choice *c, const fl_live_result *x) {
         if (k.unkept_kinds)
             printf("%llu kernels were of more kinds than are kept\n", (unsigned long long)k.unkept_kinds);
     }
+    if (x->effect.without)
+        printf("%llu clock locks never showed\n", (unsigned long long)x->effect.without);
+    if (x->effect.foreign)
+        printf("%llu changes by somebody else were seen\n", (unsigned long long)x->effect.foreign);
+    if (x->effect.rounded)
+        printf("%llu power limits were rounded by the board\n", (unsigned long long)x->effect.rounded);
     if (x->guardians_lost)
         printf("%llu guardians were lost and replaced\n", (unsigned long long)x->guardians_lost);
 }
@@ -245,6 +253,7 @@ static fl_status go(run *r, const choice *c, fl_diag *d) {
                          .clock = fl_clock_system(),
                          .stop = stop,
                          .on_step = on_step,
+                         .tell = say,
                          .user = r};
     fl_live_result x;
     fl_status s = FL_OK;
