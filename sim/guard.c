@@ -10,6 +10,8 @@ typedef struct watch { /* one signal */
     double carry; /* counter: shown = raw + carry */
     double shown;
     int64_t limit_ns, fresh_ns;
+    double low, high; /* what it can be; high 0 = no bound */
+    uint64_t absurd;  /* readings that were not */
 } watch;
 
 struct fl_guard {
@@ -71,6 +73,17 @@ void fl_guard_gpu_wrap(fl_guard *g, uint32_t gpu, int signal, double wrap) {
     set_wrap(gpu_watch(g, gpu, signal), wrap);
 }
 void fl_guard_host_wrap(fl_guard *g, int signal, double wrap) { set_wrap(host_watch(g, signal), wrap); }
+void fl_guard_gpu_bounds(fl_guard *g, uint32_t gpu, int signal, double low, double high) {
+    watch *w = gpu_watch(g, gpu, signal);
+    if (!w)
+        return;
+    w->low = low > 0 ? low : 0;
+    w->high = high > 0 && isfinite(high) ? high : 0;
+}
+uint64_t fl_guard_gpu_absurd(const fl_guard *g, uint32_t gpu, int signal) {
+    const bool known = gpu < g->gpu_count && signal >= 0 && signal < FL_GPU_SIGNAL_COUNT;
+    return known ? g->gpu[gpu][signal].absurd : 0;
+}
 void fl_guard_gpu_stale(fl_guard *g, uint32_t gpu, int signal, int64_t limit_ns) {
     set_limit(gpu_watch(g, gpu, signal), limit_ns);
 }
@@ -98,8 +111,9 @@ static void look(watch *watches, uint64_t rows, uint64_t counters, uint64_t *see
         const int i = __builtin_ctzll(left);
         const uint64_t bit = FL_BIT(i);
         watch *w = &watches[i];
-        if (!(value[i] >= 0 && isfinite(value[i]))) {
+        if (!(value[i] >= w->low && isfinite(value[i])) || (w->high > 0 && value[i] > w->high)) {
             bad |= bit;
+            w->absurd++;
             continue;
         }
         const bool first = !(*seen & bit);

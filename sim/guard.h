@@ -1,8 +1,8 @@
 /* What every host does to raw readings before a policy sees them. Unknown is not zero: what cannot be right becomes
  * invalid, and stays so only as long as it must. In this order, for each signal that was read:
  *
- * 1. Not finite, or negative (no signal of the contract can be; a board below 0 C is taken for a broken sensor):
- *    invalid at this step, and as if it had not been read.
+ * 1. Not finite, negative (no signal of the contract can be; a board below 0 C is taken for a broken sensor), or beyond
+ *    the bounds that the host knows of: invalid at this step, and as if it had not been read.
  * 2. Stale: not fresh for longer than its limit, counted from when it was last fresh, or first read: invalid until it
  *    is fresh again. A counter that stands still because its sensor does must not look like zero use.
  * 3. COUNTER: what is shown never falls.
@@ -30,6 +30,10 @@ void fl_guard_close(fl_guard *g); /* NULL is allowed */
  * signal that there is not is passed over, here and below. */
 void fl_guard_gpu_wrap(fl_guard *g, uint32_t gpu, int signal, double wrap);
 void fl_guard_host_wrap(fl_guard *g, int signal, double wrap);
+
+/* What a signal can be, both ends included; until then anything from 0 on. And how often one was none of it. */
+void fl_guard_gpu_bounds(fl_guard *g, uint32_t gpu, int signal, double low, double high);
+uint64_t fl_guard_gpu_absurd(const fl_guard *g, uint32_t gpu, int signal);
 
 /* How long a signal may go without being fresh; 0 = for ever. */
 void fl_guard_gpu_stale(fl_guard *g, uint32_t gpu, int signal, int64_t limit_ns);

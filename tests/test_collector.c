@@ -66,12 +66,11 @@ static int64_t origin(void) {
 }
 
 static void collector_and_host(const char *stub) {
-    fl_kernels *k = NULL;
     fl_diag d = {0};
     fresh_folder();
     setenv("FOLDLINE_RINGS", folder, 1);
     setenv("FOLDLINE_CUPTI", stub, 1);
-    CU_ASSERT(!fl_kernels_open(&k, folder, &d));
+    fl_kernels *k = open_folder();
     const int64_t begin = origin();
     CU_ASSERT(end_of(start_program(30000, false)) == 0);
     const int64_t end = origin() - begin;
@@ -118,17 +117,47 @@ static void test_collector_clock_of_cupti(void) {
     driver = FL_STUB_CUPTI;
 }
 
+/* A program with two of the machine's GPUs, in an order of its own, and a MIG instance: its numbers mean nothing here.
+ * Its driver starts after the collector, as drivers do. */
+static void test_gpus_by_uuid(void) {
+    size_t of[4] = {0};
+    fl_sample s = {.gpu_count = 4};
+    fresh_folder();
+    setenv("FOLDLINE_RINGS", folder, 1);
+    setenv("FOLDLINE_CUPTI", FL_STUB_CUPTI, 1);
+    setenv("FOLDLINE_CUDA_DEVICES", "3,mig,0", 1);
+    setenv("FOLDLINE_CUDA_LATE", "1", 1);
+    fl_kernels *k = open_folder();
+    pid_t pid = fork();
+    if (!pid) {
+        const calls c = load(FL_STUB_CUPTI);
+        for (uint32_t i = 0; i < 60; i++)
+            c.run("sgemm", i % 3, 5, 64);
+        exit(0);
+    }
+    CU_ASSERT(end_of(pid) == 0);
+    unsetenv("FOLDLINE_CUDA_DEVICES");
+    unsetenv("FOLDLINE_CUDA_LATE");
+    CU_ASSERT(!fl_kernels_take(k, 0, &s, NULL));
+    for (size_t i = 0; i < s.record_count; i++)
+        of[s.record[i].gpu]++;
+    FL_CHECK(of[0] == 20 && of[1] == 0 && of[2] == 0 && of[3] == 20, "%zu, %zu, %zu, %zu kernels", of[0], of[1], of[2],
+             of[3]);
+    CU_ASSERT(fl_kernels_count(k).elsewhere == 20);
+    fl_kernels_close(k);
+    clear_folder();
+}
+
 /* ---- while a program runs, and how it ends ----------------------------------------------------------------------- */
 
 /* Runs the program and hands its records over to see(); kills it after two minutes. Returns its status. */
 static int watch(void (*run)(const calls *c), void (*see)(pid_t pid, const fl_kernels *k, size_t records)) {
-    fl_kernels *k = NULL;
     size_t records = 0;
     int status = 0;
     fresh_folder();
     setenv("FOLDLINE_RINGS", folder, 1);
     setenv("FOLDLINE_CUPTI", FL_STUB_CUPTI, 1);
-    CU_ASSERT(!fl_kernels_open(&k, folder, NULL));
+    fl_kernels *k = open_folder();
     pid_t pid = fork();
     if (!pid) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -289,13 +318,12 @@ static void test_stuck_in_cupti(void) {
 
 /* Rings of 9 MB each: none of a program that has ended stays, neither on disk nor in memory. */
 static void test_ended_programs_leave_nothing(void) {
-    fl_kernels *k = NULL;
     fl_diag d = {0};
     char path[400];
     fresh_folder();
     setenv("FOLDLINE_RINGS", folder, 1);
     setenv("FOLDLINE_CUPTI", FL_STUB_CUPTI, 1);
-    CU_ASSERT(!fl_kernels_open(&k, folder, &d));
+    fl_kernels *k = open_folder();
     for (int i = 0; i < 6; i++) {
         pid_t pid = start_program(10, i % 2);
         end_of(pid);
@@ -430,7 +458,7 @@ static void test_collector_does_nothing(void) {
 }
 
 FL_SUITE("collector", {"collector and host", test_collector},
-         {"a CUPTI that takes no clock", test_collector_clock_of_cupti},
+         {"a CUPTI that takes no clock", test_collector_clock_of_cupti}, {"GPUs by UUID", test_gpus_by_uuid},
          {"records come while it runs", test_records_come_while_it_runs},
          {"a signal costs one period", test_a_signal_costs_one_period},
          {"an orderly end leaves none", test_an_orderly_end_leaves_none}, {"forks", test_forks},

@@ -314,6 +314,32 @@ static void test_edges(void) {
     fl_guard_close(g);
 }
 
+/* Both ends of its bounds are what a signal can be; what is beyond is as if it had not been read, and is counted. */
+static void test_bounds(void) {
+    static const struct {
+        double value;
+        bool known;
+    } ROWS[] = {{10, true}, {9.99, false}, {90, true}, {90.01, false}, {4e9, false}, {50, true}, {-1, false}};
+    fl_guard *g = opened(2);
+    fl_guard_gpu_bounds(g, 1, FL_GPU_UTIL_GPU_PCT, 10, 90);
+    fl_guard_gpu_bounds(g, 2, FL_GPU_UTIL_GPU_PCT, 10, 90);
+    fl_guard_gpu_bounds(g, 1, FL_GPU_SIGNAL_COUNT, 10, 90);
+    for (size_t k = 0; k < sizeof ROWS / sizeof *ROWS; k++)
+        for (uint32_t gpu = 0; gpu < 2; gpu++) {
+            fl_gpu_sample s = {.valid = FL_BIT(FL_GPU_UTIL_GPU_PCT), .fresh = FL_BIT(FL_GPU_UTIL_GPU_PCT)};
+            s.value[FL_GPU_UTIL_GPU_PCT] = ROWS[k].value;
+            fl_guard_gpu(g, gpu, (int64_t)k * MS, &s);
+            const bool known = gpu ? ROWS[k].known : ROWS[k].value >= 0;
+            FL_CHECK(fl_gpu_known(&s, FL_GPU_UTIL_GPU_PCT) == known && (s.fresh != 0) == known, "GPU %u, %g", gpu,
+                     ROWS[k].value);
+        }
+    CU_ASSERT(fl_guard_gpu_absurd(g, 0, FL_GPU_UTIL_GPU_PCT) == 1 &&
+              fl_guard_gpu_absurd(g, 1, FL_GPU_UTIL_GPU_PCT) == 4);
+    CU_ASSERT(!fl_guard_gpu_absurd(g, 1, FL_GPU_TEMP_C) && !fl_guard_gpu_absurd(g, 2, 0) &&
+              !fl_guard_gpu_absurd(g, 0, -1));
+    fl_guard_close(g);
+}
+
 /* A frozen energy counter: still for a while, then unknown rather than zero use, then right again. */
 static void test_frozen(void) {
     const fl_fault fault = {FL_FAULT_FREEZE, 0, FL_GPU_ENERGY_J, 30 * MS, 90 * MS};
@@ -337,4 +363,4 @@ static void test_frozen(void) {
 }
 
 FL_SUITE("guard", {"scripts", test_scripts}, {"never falls", test_never_falls}, {"host", test_host},
-         {"edges", test_edges}, {"frozen", test_frozen})
+         {"edges", test_edges}, {"bounds", test_bounds}, {"frozen", test_frozen})

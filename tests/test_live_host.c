@@ -662,6 +662,7 @@ static void test_logs_with_kernels_replay(void) {
     fresh(2);
     snprintf(rings, sizeof rings, "%s", fl_temp_path("rings"));
     setenv("FOLDLINE_CUPTI", FL_STUB_CUPTI, 1);
+    setenv("FOLDLINE_STUB_UUIDS", "1", 1);
     CU_ASSERT(FOLDLINE(ARG("live"), ARG("--policy"), ARG("mf-gpoeo")) == 3 && said("err.txt", "give --rings DIR"));
     const size_t kernels = replays("mf-gpoeo", true, rings, 2);
     FL_CHECK(kernels == 1000, "%zu kernels of 1000 in the log", kernels);
@@ -670,6 +671,7 @@ static void test_logs_with_kernels_replay(void) {
     empty_folder(rings);
     rmdir(rings);
     unsetenv("FOLDLINE_CUPTI");
+    unsetenv("FOLDLINE_STUB_UUIDS");
 }
 
 /* A signal of a GPU in the log: the last value, and how many steps do not know it. */
@@ -696,6 +698,7 @@ static void test_kernels_are_counted(void) {
     fresh(2);
     snprintf(rings, sizeof rings, "%s", fl_temp_path("rings"));
     setenv("FOLDLINE_CUPTI", FL_STUB_CUPTI, 1);
+    setenv("FOLDLINE_STUB_UUIDS", "1", 1);
     CU_ASSERT(FOLDLINE(ARG("live"), ARG("--policy"), ARG("depo")) == 3 && said("err.txt", "give --rings DIR"));
     CU_ASSERT(replays("depo", true, rings, 1) == 0);
     const double first = last_of("kernels", 0, &unknown);
@@ -704,6 +707,7 @@ static void test_kernels_are_counted(void) {
     empty_folder(rings);
     rmdir(rings);
     unsetenv("FOLDLINE_CUPTI");
+    unsetenv("FOLDLINE_STUB_UUIDS");
 }
 
 /* A killed run leaves a log that reads, but for its last step. */
@@ -848,14 +852,17 @@ typedef struct recording { /* of a CUDA program's kernels */
     int status;
 } recording;
 
+static const char *collector = FL_COLLECTOR;
+
 /* *t stays empty where no trace was written. */
 static void record_kernels(const recording *r, fl_kernel_trace *t) {
     char trace[512];
     fl_diag d = {0};
     snprintf(trace, sizeof trace, "%s", fl_temp_path("kernels.csv"));
     unlink(trace);
-    setenv("FOLDLINE_COLLECTOR", FL_COLLECTOR, 1);
+    setenv("FOLDLINE_COLLECTOR", collector, 1);
     setenv("FOLDLINE_CUPTI", FL_STUB_CUPTI, 1);
+    setenv("FOLDLINE_STUB_UUIDS", "1", 1);
     const int status = FOLDLINE(ARG("record"), ARG("--out"), log_path, ARG("--gpus"), ARG(r->gpus), ARG("--kernels"),
                                 trace, ARG("--every-ms"), ARG(r->every_ms), ARG("--for"), ARG(r->lasts), ARG("--"),
                                 ARG("/proc/self/exe"), ARG("cuda-program"), ARG(r->device), ARG(r->again));
@@ -865,6 +872,7 @@ static void record_kernels(const recording *r, fl_kernel_trace *t) {
         FL_CHECK(!fl_kernels_read(trace, t, &d), "%s", d.message);
     unsetenv("FOLDLINE_COLLECTOR");
     unsetenv("FOLDLINE_CUPTI");
+    unsetenv("FOLDLINE_STUB_UUIDS");
 }
 
 static void test_record_kernels(void) {
@@ -884,22 +892,63 @@ static void test_record_kernels(void) {
     CU_ASSERT(said("err.txt", "no kernel was recorded") && said("err.txt", "FOLDLINE_CUPTI="));
 }
 
+/* Folders of 100 letters each below the temporary folder: so deep that a path in them has about that length. */
+static const char *deep_folder(size_t length) {
+    static char path[8192], name[101];
+    memset(name, 'x', 100);
+    snprintf(path, sizeof path, "%s", fl_temp_path("deep"));
+    while (mkdir(path, 0700), strlen(path) + 101 < length)
+        snprintf(path + strlen(path), sizeof path - strlen(path), "/%s", name);
+    return path;
+}
+
+/* A long path is used whole, or refused; never cut. */
+static void test_record_long_paths(void) {
+    char before[512], command[9000], link[4096];
+    const char *base = getenv("TMPDIR");
+    fl_kernel_trace t;
+    snprintf(before, sizeof before, "%.500s", base ? base : "");
+    fresh(1);
+    setenv("TMPDIR", deep_folder(1500), 1);
+    record_kernels(&(recording){"all", "0", NULL, "100", "1h", 0}, &t);
+    FL_CHECK(t.op_count == 500, "a long TMPDIR: %zu kernels", t.op_count);
+    fl_kernel_trace_free(&t);
+    static char endless[6000];
+    memset(endless, 'x', sizeof endless - 1);
+    endless[0] = '/';
+    setenv("TMPDIR", endless, 1);
+    record_kernels(&(recording){"all", "0", NULL, "100", "1h", 3}, &t);
+    CU_ASSERT(said("err.txt", "TMPDIR: its path is longer"));
+    base ? setenv("TMPDIR", before, 1) : unsetenv("TMPDIR");
+    snprintf(link, sizeof link, "%s/collector.so", deep_folder(3000));
+    CU_ASSERT(!symlink(FL_COLLECTOR, link));
+    collector = link;
+    record_kernels(&(recording){"all", "0", NULL, "100", "1h", 0}, &t);
+    FL_CHECK(t.op_count == 500, "a long collector: %zu kernels", t.op_count);
+    fl_kernel_trace_free(&t);
+    collector = endless;
+    record_kernels(&(recording){"all", "0", NULL, "100", "1h", 3}, &t);
+    CU_ASSERT(said("err.txt", "the collector: its path is longer"));
+    collector = FL_COLLECTOR;
+    snprintf(command, sizeof command, "rm -rf '%s'", fl_temp_path("deep"));
+    CU_ASSERT(system(command) == 0);
+}
+
 /* A program numbers the GPUs that it sees, the host those that it was given. */
 static void test_record_kernels_of_listed_gpus(void) {
     static const struct {
         const char *gpus, *visible, *device;
         int status, position;
-    } ROWS[] = {
-        {"1", NULL, "1", 0, 0},   {"1", NULL, "0", 3, -1},
-        {"0,1", "1", "0", 0, 1},  {"2,0", "GPU-00000000-stub-2,0", "0", 0, 1}, /* the host keeps the library's order */
-        {"1", "0,2", "1", 3, -1}, {"0,2", "1, 2", "1", 0, 1}};
+    } ROWS[] = {{"1", NULL, "1", 0, 0},    {"1", NULL, "0", 3, -1},   {"0,1", "1", "0", 0, 1},
+                {"2,0", "2,0", "0", 0, 1}, /* the host keeps the library's order */
+                {"1", "0,2", "1", 3, -1},  {"0,2", "1,2", "1", 0, 1}, {"all", "mig", "0", 3, -1}};
     for (size_t i = 0; i < sizeof ROWS / sizeof *ROWS; i++) {
         fl_kernel_trace t;
         fresh(3);
         if (ROWS[i].visible)
-            setenv("CUDA_VISIBLE_DEVICES", ROWS[i].visible, 1);
+            setenv("FOLDLINE_CUDA_DEVICES", ROWS[i].visible, 1);
         record_kernels(&(recording){ROWS[i].gpus, ROWS[i].device, NULL, "100", "1h", ROWS[i].status}, &t);
-        unsetenv("CUDA_VISIBLE_DEVICES");
+        unsetenv("FOLDLINE_CUDA_DEVICES");
         size_t there = 0;
         for (size_t k = 0; k < t.op_count; k++)
             there += t.ops[k].device == ROWS[i].position;
@@ -907,15 +956,6 @@ static void test_record_kernels_of_listed_gpus(void) {
                  "row %zu: %zu of %zu kernels on GPU %d", i, there, t.op_count, ROWS[i].position);
         fl_kernel_trace_free(&t);
     }
-}
-
-static void test_record_kernels_of_instances(void) {
-    fl_kernel_trace t;
-    fresh(1);
-    setenv("CUDA_VISIBLE_DEVICES", "MIG-00000000-stub-instance", 1);
-    record_kernels(&(recording){"all", "0", NULL, "100", "1h", 3}, &t);
-    unsetenv("CUDA_VISIBLE_DEVICES");
-    CU_ASSERT(said("err.txt", "500 ran on MIG instances"));
 }
 
 /* An image that takes over (exec) before the host has looked does not take the records of the one before along. */
@@ -1046,8 +1086,8 @@ static const fl_case CASES[] = {{"shadow sets nothing", test_shadow_sets_nothing
                                 {"a recording outlives its program", test_record_outlives_its_program},
                                 {"outputs are tried first", test_record_tries_outputs_first},
                                 {"a program's kernels recorded", test_record_kernels},
+                                {"kernels and long paths", test_record_long_paths},
                                 {"kernels of listed GPUs", test_record_kernels_of_listed_gpus},
-                                {"kernels of MIG instances", test_record_kernels_of_instances},
                                 {"kernels across an exec", test_record_kernels_across_exec},
                                 {"kernels until the time is over", test_record_kernels_until_the_time_is_over},
                                 {"doctor", test_doctor},

@@ -2,8 +2,6 @@
  * more kills. */
 #include "tests/support/ring_fixture.h"
 
-#include <errno.h>
-
 /* The name says which record it is: a mixture of two would show. */
 static fl_ring_record made(uint64_t i) {
     return (fl_ring_record){.start_ns = (int64_t)i, .end_ns = (int64_t)i + 7, .grid = {(uint32_t)(i * 3), 1, 1}};
@@ -19,34 +17,39 @@ static void test_full_ring_drops_and_counts(void) {
     fl_ring writer, reader;
     fl_ring_record out[16];
     uint64_t bad = 0;
-    char path[400];
+    size_t n = 0;
+    char path[400], name[FL_RING_NAME_MAX];
     fresh_folder();
     CU_ASSERT(fl_ring_create(&writer, folder, 8, 64) == 0);
     CU_ASSERT(ring_of(getpid(), path, sizeof path));
-    CU_ASSERT(fl_ring_open(&reader, path) == 0);
+    CU_ASSERT(open_ring(&reader, path) == 0);
     for (uint64_t i = 0; i < 11; i++) {
         fl_ring_record r = made(i);
         FL_CHECK(fl_ring_put(&writer, &r) == (i < 8), "record %llu", (unsigned long long)i);
     }
-    CU_ASSERT(fl_ring_take(&reader, out, 16, &bad) == 8 && !bad && out[7].number == 7);
+    CU_ASSERT(fl_ring_take(&reader, out, 16, &n, &bad) && n == 8 && !bad && out[7].number == 7);
     fl_ring_record r = made(11);
     CU_ASSERT(fl_ring_put(&writer, &r));
-    CU_ASSERT(fl_ring_take(&reader, out, 16, &bad) == 1 && out[0].number == 11 && sound(&out[0])); /* 8, 9, 10 lost */
+    CU_ASSERT(fl_ring_take(&reader, out, 16, &n, &bad) && n == 1 && out[0].number == 11 &&
+              sound(&out[0])); /* 8 to 10 lost */
     CU_ASSERT(atomic_load(&reader.head->dropped) == 3);
     uint32_t at = fl_ring_name(&writer, "kernel");
-    CU_ASSERT_STRING_EQUAL(fl_ring_name_at(&reader, at), "kernel");
-    CU_ASSERT(*fl_ring_name_at(&reader, 0) == '\0' && *fl_ring_name_at(&reader, 60) == '\0');
+    fl_ring_copy_name(&reader, at, name);
+    CU_ASSERT_STRING_EQUAL(name, "kernel");
+    for (uint32_t none = 0; none <= 60; none += 60) {
+        fl_ring_copy_name(&reader, none, name);
+        CU_ASSERT_STRING_EQUAL(name, "");
+    }
     CU_ASSERT(fl_ring_name(&writer, "a name that is longer than all the room that is left for names here") == 0);
-    writer.record[0].start_ns ^= 1; /* damaged after it was published */
-    atomic_store(&reader.head->read, atomic_load(&reader.head->write) - 1);
-    r = made(12);
-    fl_ring_put(&writer, &r);
-    writer.record[(atomic_load(&writer.head->write) - 1) & 7].end_ns ^= 64;
-    bad = 0;
-    CU_ASSERT(fl_ring_take(&reader, out, 16, &bad) == 0 && bad == 2);
+    for (uint64_t i = 12; i < 14; i++) { /* damaged after they were published */
+        r = made(i);
+        fl_ring_put(&writer, &r);
+        writer.record[(atomic_load(&writer.head->write) - 1) & 7].end_ns ^= 64;
+    }
+    CU_ASSERT(fl_ring_take(&reader, out, 16, &n, &bad) && n == 0 && bad == 2);
     fl_ring_close(&writer);
     fl_ring_close(&reader);
-    CU_ASSERT(truncate(path, 5000) == 0 && fl_ring_open(&reader, path) == EINVAL);
+    CU_ASSERT(truncate(path, 5000) == 0 && open_ring(&reader, path) == FL_RING_NO_RING);
     clear_folder();
 }
 
@@ -76,7 +79,7 @@ static void test_kills(void) {
                 atomic_store_explicit(generated, i + 1, memory_order_relaxed);
             }
         }
-        while (!ring_of(pid, path, sizeof path) || fl_ring_open(&ring, path))
+        while (!ring_of(pid, path, sizeof path) || open_ring(&ring, path))
             wait_us(100);
         const double end = now_s() + rand() % 10000 * 1e-6;
         bool killed = false;
@@ -86,7 +89,7 @@ static void test_kills(void) {
                 waitpid(pid, NULL, 0);
                 killed = true;
             }
-            n = fl_ring_take(&ring, out, 4096, &bad);
+            bad += !fl_ring_take(&ring, out, 4096, &n, &bad);
             for (size_t i = 0; i < n; i++) {
                 gaps += out[i].number - next;
                 next = out[i].number + 1;
@@ -139,7 +142,7 @@ static pid_t start_writer(shared *s, void (*stages)(fl_ring *ring, int stage)) {
         return pid;
     fl_ring ring;
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (fl_ring_create(&ring, folder, SMALL, 64))
+    if (new_ring(&ring, SMALL, 64))
         _exit(1);
     for (int stage = 0;; stage++) {
         reach(&s->stage, stage);
@@ -174,7 +177,7 @@ static void next_image(fl_ring *ring, int stage) {
     put_some(ring);
     if (stage == 1) {
         close(ring->fd);
-        if (fl_ring_create(ring, folder, SMALL, 64))
+        if (new_ring(ring, SMALL, 64))
             _exit(1);
         put_some(ring);
     }
@@ -195,9 +198,8 @@ static void without_end(fl_ring *ring, int stage) {
 
 static void with_writer(void (*stages)(fl_ring *ring, int stage), void (*test)(fl_kernels *k, shared *s, pid_t pid)) {
     shared *s = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    fl_kernels *k = NULL;
     fresh_folder();
-    CU_ASSERT(!fl_kernels_open(&k, folder, NULL));
+    fl_kernels *k = open_folder();
     pid_t pid = start_writer(s, stages);
     reach(&s->done, 1);
     test(k, s, pid);
@@ -261,62 +263,59 @@ static void test_a_program_without_end(void) { with_writer(without_end, without_
 
 /* ---- which GPU --------------------------------------------------------------------------------------------------- */
 
-static int fake_position(void *user, const char *name, size_t size) {
-    static const char *const UUIDS[] = {"GPU-aaaa-0", "GPU-bbbb-1", "GPU-cccc-2", "GPU-cdcd-3"};
-    (void)user;
-    for (int i = 0; i < 4; i++)
-        if ((size == 1 && *name == '0' + i) || (size > 4 && !strncmp(UUIDS[i], name, size)))
-            return i;
-    return -1;
-}
-
-/* Where the kernels of a program's first four GPUs are put ('-': none of the host's). */
-static void visible(const char *list, const char *expected, bool mig) {
+/* Where the kernels of a program's first four GPUs are put, which are these of the machine's ('-': none of the host's,
+ * '?': the program does not tell). */
+static void told(const char *program, const char *expected) {
     char got[5] = "----";
-    fl_kernels *k = NULL;
     fl_ring ring;
     fl_sample s = {.gpu_count = 4};
     fresh_folder();
-    if (list)
-        setenv("CUDA_VISIBLE_DEVICES", list, 1);
-    CU_ASSERT(!fl_ring_create(&ring, folder, 16, 64) && !fl_kernels_open(&k, folder, NULL));
-    unsetenv("CUDA_VISIBLE_DEVICES");
-    fl_kernels_gpus(k, fake_position, NULL);
+    CU_ASSERT(!fl_ring_create(&ring, folder, 16, 64));
+    fl_kernels *k = open_folder();
+    for (uint32_t i = 0; program[i]; i++)
+        if (program[i] != '?')
+            tell_gpu(&ring, i, (uint8_t)(program[i] - '0'));
     for (uint32_t i = 0; i < 4; i++)
         fl_ring_put(&ring, &(fl_ring_record){.start_ns = i + 1, .end_ns = i + 2, .gpu = i});
+    fl_ring_put(&ring, &(fl_ring_record){.start_ns = 1, .end_ns = 2, .gpu = FL_RING_DEVICES});
+    fl_ring_put(&ring, &(fl_ring_record){.start_ns = 1, .end_ns = 2, .gpu = UINT32_MAX});
     CU_ASSERT(!fl_kernels_take(k, 0, &s, NULL));
     for (size_t i = 0; i < s.record_count; i++)
         got[s.record[i].start_ns - 1] = (char)('0' + s.record[i].gpu);
-    const fl_kernels_counts c = fl_kernels_count(k);
-    FL_CHECK(!strcmp(got, expected), "'%s': %s, expected %s", list ? list : "(unset)", got, expected);
-    FL_CHECK(s.record_count + (mig ? c.instances : c.elsewhere) == 4, "'%s': counts", list ? list : "(unset)");
+    FL_CHECK(!strcmp(got, expected), "'%s': %s, expected %s", program, got, expected);
+    FL_CHECK(s.record_count + fl_kernels_count(k).elsewhere == 6, "'%s': counts", program);
     fl_ring_close(&ring);
     fl_kernels_close(k);
     clear_folder();
 }
 
-/* As CUDA reads the list: each entry as strtoul does, none after the first that is no GPU. */
-static void test_visible_gpus(void) {
-    static const struct {
-        const char *list, *expected;
-        bool mig;
-    } ROWS[] = {{NULL, "0123", false},
-                {"", "----", false},
-                {"2,3", "23--", false},
-                {"2, 3", "23--", false},
-                {" 2 ,3 ", "23--", false},
-                {"02,+1", "21--", false},
-                {"1gpu,2ampere", "12--", false},
-                {"1,x,2", "1---", false},
-                {"1,-1,2", "1---", false},
-                {"3,,2", "3---", false},
-                {"7,1", "-1--", false},
-                {"GPU-bbbb,GPU-cc", "12--", false},
-                {"GPU-cdcd-3 , 0", "30--", false},
-                {"MIG-1234,MIG-5678", "----", true},
-                {"NoDevFiles", "----", false}};
-    for (size_t i = 0; i < sizeof ROWS / sizeof *ROWS; i++)
-        visible(ROWS[i].list, ROWS[i].expected, ROWS[i].mig);
+/* By UUID, in any order; one that is not told or not watched is nobody's, whatever its number. */
+static void test_which_gpu(void) {
+    told("0123", "0123");
+    told("3210", "3210");
+    told("2", "2---");
+    told("7123", "-123");
+    told("?1?0", "-1-0");
+    told("", "----");
+}
+
+/* A UUID that is told after the first records counts from then on; one that stands does not change. */
+static void test_told_late(void) {
+    fl_ring ring;
+    fl_sample s = {.gpu_count = 2};
+    fresh_folder();
+    CU_ASSERT(!fl_ring_create(&ring, folder, 16, 64));
+    fl_kernels *k = open_folder();
+    for (int round = 0; round < 3; round++) {
+        if (round)
+            tell_gpu(&ring, 0, round == 1);
+        fl_ring_put(&ring, &(fl_ring_record){.start_ns = 1, .end_ns = 2});
+        CU_ASSERT(!fl_kernels_take(k, 0, &s, NULL) && s.record_count == (round > 0));
+        FL_CHECK(!round || s.record[0].gpu == 1, "round %d: GPU %u", round, s.record[0].gpu);
+    }
+    fl_ring_close(&ring);
+    fl_kernels_close(k);
+    clear_folder();
 }
 
 /* ---- how many --------------------------------------------------------------------------------------------------- */
@@ -331,14 +330,14 @@ static void finished(const fl_kernels *k, const char *when, bool known, uint64_t
 
 /* Unknown until a program has a collector; lost ones are of the GPU that the program last used. */
 static void test_finished(void) {
-    fl_kernels *k = NULL;
     fl_ring ring;
     uint64_t none;
     fl_sample s = {.gpu_count = 2};
     fresh_folder();
-    CU_ASSERT(!fl_kernels_open(&k, folder, NULL) && !fl_kernels_take(k, 100, &s, NULL));
+    fl_kernels *k = open_folder();
+    CU_ASSERT(!fl_kernels_take(k, 100, &s, NULL));
     finished(k, "without a program", false, 0, 0);
-    CU_ASSERT(!fl_ring_create(&ring, folder, 4, 64) && !fl_kernels_take(k, 100, &s, NULL));
+    CU_ASSERT(!new_ring(&ring, 4, 64) && !fl_kernels_take(k, 100, &s, NULL));
     finished(k, "with one", true, 0, 0);
     static const fl_ring_record FIRST[] = {{.start_ns = 50, .end_ns = 60}, /* before the host began */
                                            {.start_ns = 50, .end_ns = 160},
@@ -371,12 +370,12 @@ static void test_finished(void) {
  */
 static double take_s(uint32_t kinds) {
     enum { NAMES = 200, ROUNDS = 2, RECORDS = 50000 };
-    fl_kernels *k = NULL;
     fl_ring ring;
     uint32_t name[NAMES], seed = 1;
     double lasted = 0;
     fresh_folder();
-    CU_ASSERT(!fl_ring_create(&ring, folder, 1 << 16, 1 << 20) && !fl_kernels_open(&k, folder, NULL));
+    CU_ASSERT(!new_ring(&ring, 1 << 16, 1 << 20));
+    fl_kernels *k = open_folder();
     for (int i = 0; i < NAMES; i++) {
         char text[256];
         snprintf(text, sizeof text, "%0200d", i);
@@ -416,4 +415,5 @@ static void test_many_kinds(void) {
 FL_SUITE("live_ring", {"a full ring drops and counts", test_full_ring_drops_and_counts}, {"kills", test_kills},
          {"a ring cut short", test_a_ring_cut_short}, {"a program in a container", test_a_container},
          {"another image of a program", test_next_image}, {"a program without end", test_a_program_without_end},
-         {"visible GPUs", test_visible_gpus}, {"finished kernels", test_finished}, {"many kinds", test_many_kinds})
+         {"which GPU", test_which_gpu}, {"told late", test_told_late}, {"finished kernels", test_finished},
+         {"many kinds", test_many_kinds})

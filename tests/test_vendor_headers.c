@@ -1,5 +1,6 @@
 /* Own declarations of the vendors' interfaces against their headers, where those are installed (Debian: libze-dev,
- * librocm-smi-dev); they are not needed for anything else. */
+ * librocm-smi-dev; CUDA's toolkit); they are not needed for anything else. */
+#include "harness/live/collector/cuda.h"
 #include "harness/live/vendor/rsmi.h"
 #include "harness/live/vendor/ze.h"
 #include "tests/support/suite.h"
@@ -153,10 +154,21 @@ R_IS(FL_RSMI_HEAT_NOW, RSMI_TEMP_CURRENT);
 R_IS(FL_RSMI_COMPONENT_DRIVER, RSMI_SW_COMP_DRIVER);
 #endif
 
+#if __has_include(<cuda.h>)
+#include <cuda.h>
+#define HAS_CUDA 1
+_Static_assert(sizeof(CUuuid) == FL_CUDA_UUID, "a UUID");
+_Static_assert(_Generic(&cuDeviceGet, CUresult (*)(int *, int) : 1, default : 0), "cuDeviceGet");
+_Static_assert(_Generic(&cuDeviceGetUuid_v2, CUresult (*)(CUuuid *, int) : 1, default : 0), "cuDeviceGetUuid_v2");
+#endif
+
 /* The comparison itself is the compiler's. */
 static void test_headers(void) {
 #ifndef HAS_ZE
     printf("\n    skipped: Level Zero's headers are not installed (libze-dev)");
+#endif
+#ifndef HAS_CUDA
+    printf("\n    skipped: CUDA's headers are not installed");
 #endif
 #ifndef HAS_RSMI
     printf("\n    skipped: ROCm SMI's headers are not installed (librocm-smi-dev)");

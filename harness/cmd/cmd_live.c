@@ -77,12 +77,19 @@ static fl_status facts_of_machine(run *r, int64_t seed, uint32_t gpus, fl_diag *
     return s;
 }
 
+static void say(void *user, const char *line) {
+    (void)user;
+    fprintf(stderr, "foldline live: %s\n", line);
+}
+
 /* Kernel records come from the collector in the programs; without it such a policy would decide on nothing. */
 static fl_status open_kernels(run *r, const choice *c, fl_diag *d) {
     if (c->rings) {
         fl_status s = fl_kernels_open(&r->kernels, c->rings, d);
-        if (!s)
+        if (!s) {
             fl_kernels_gpus(r->kernels, fl_gpus_position, &r->gpus);
+            fl_kernels_tell(r->kernels, say, NULL);
+        }
         return s;
     }
     const bool counts = r->spec.policy->gpu_needs & FL_BIT(FL_GPU_KERNELS) && !fl_gpus_simulated(&r->gpus);
@@ -192,6 +199,8 @@ static void tell(const run *r, const choice *c, const fl_live_result *x) {
            r->gpus.back->vendor, r->gpus.back->name, (double)x->lasted_ns * 1e-9, (unsigned long long)x->steps,
            (unsigned long long)x->late, x->steps ? (double)x->sum_ns * 1e-6 / (double)x->steps : 0,
            (double)x->longest_ns * 1e-6);
+    if (x->absurd)
+        printf("%llu readings that cannot be were left out: %s\n", (unsigned long long)x->absurd, x->absurd_names);
     if (!r->spec.policy)
         return;
     printf("%llu set%s %s, %llu held back by the rate limit, %llu faults\n",
@@ -204,11 +213,19 @@ static void tell(const run *r, const choice *c, const fl_live_result *x) {
                (unsigned long long)k.consumed, (unsigned long long)k.programs, (unsigned long long)k.lost,
                (unsigned long long)k.ends_missing);
         if (k.elsewhere)
-            printf("%llu of the kernels ran on other GPUs than these\n", (unsigned long long)k.elsewhere);
-        if (k.instances)
-            printf("%llu of the kernels ran on MIG instances, which are none of these GPUs as a whole\n",
-                   (unsigned long long)k.instances);
+            printf("%llu of the kernels ran on no GPU that is watched (others, MIG instances, without a UUID)\n",
+                   (unsigned long long)k.elsewhere);
+        if (k.set_aside)
+            printf("%llu rings of kernel records were set aside\n", (unsigned long long)k.set_aside);
+        if (k.unkept_kinds)
+            printf("%llu kernels were of more kinds than are kept\n", (unsigned long long)k.unkept_kinds);
     }
+    if (x->effect.without)
+        printf("%llu clock locks never showed\n", (unsigned long long)x->effect.without);
+    if (x->effect.foreign)
+        printf("%llu changes by somebody else were seen\n", (unsigned long long)x->effect.foreign);
+    if (x->effect.rounded)
+        printf("%llu power limits were rounded by the board\n", (unsigned long long)x->effect.rounded);
     if (x->guardians_lost)
         printf("%llu guardians were lost and replaced\n", (unsigned long long)x->guardians_lost);
 }
@@ -236,6 +253,7 @@ static fl_status go(run *r, const choice *c, fl_diag *d) {
                          .clock = fl_clock_system(),
                          .stop = stop,
                          .on_step = on_step,
+                         .tell = say,
                          .user = r};
     fl_live_result x;
     fl_status s = FL_OK;

@@ -11,6 +11,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,7 +35,8 @@ typedef struct recorder {
     size_t room_t, room_d, room_v;
     size_t gpu_columns, host_columns;
     const char *kernels_path; /* NULL = no kernels */
-    char rings[256];
+    char rings[PATH_MAX];     /* the folder of their rings, "" = none */
+    char collector[PATH_MAX]; /* that goes into the program */
     fl_kernels *kernels;
     fl_kernel_trace trace;
     uint32_t *kind_of; /* index in the trace of each kind of the records */
@@ -79,28 +81,55 @@ static fl_status add_row(recorder *r, int64_t t_ns, int32_t device, uint64_t val
     return FL_OK;
 }
 
-static const char *collector(char *buf, size_t size) {
+/* A path that were cut would be another's. */
+static fl_status fits(int length, size_t size, const char *what, const char *from, fl_diag *d) {
+    return length >= 0 && (size_t)length < size
+               ? FL_OK
+               : fl_error(d, FL_IO, "%s: its path is longer than %zu bytes: %.60s...", what, size - 1, from);
+}
+
+static fl_status find_collector(recorder *r, fl_diag *d) {
     const char *asked = getenv("FOLDLINE_COLLECTOR");
-    char folder[3072];
-    if (asked && *asked)
-        return asked;
-    snprintf(buf, size, "%s/libfoldline-collector.so", fl_place(FL_PLACE_CLIENTS, folder, sizeof folder));
-    return buf;
+    char place[PATH_MAX];
+    const bool given = asked && *asked;
+    const char *from = given ? asked : fl_place(FL_PLACE_CLIENTS, place, sizeof place);
+    const size_t size = sizeof r->collector;
+    fl_status s = fits(snprintf(r->collector, size, "%s%s", from, given ? "" : "/libfoldline-collector.so"), size,
+                       "the collector", from, d);
+    if (!s && access(r->collector, R_OK))
+        s = fl_fail(d, FL_IO, r->collector, 0, 0, "no collector there: %s", fl_reason(errno));
+    return s;
+}
+
+static fl_status make_rings(recorder *r, fl_diag *d) {
+    const char *base = getenv("TMPDIR");
+    char path[PATH_MAX];
+    base = base && *base ? base : "/tmp";
+    fl_status s = fits(snprintf(path, sizeof path, "%s/foldline-rings-XXXXXX", base), sizeof path, "TMPDIR", base, d);
+    if (!s && !mkdtemp(path))
+        s = fl_fail(d, FL_IO, path, 0, 0, "cannot make the folder: %s", fl_reason(errno));
+    if (!s)
+        memcpy(r->rings, path, sizeof path);
+    return s;
+}
+
+static void say(void *user, const char *line) {
+    (void)user;
+    fprintf(stderr, "foldline record: %s\n", line);
 }
 
 static fl_status open_kernels(recorder *r, fl_gpus *gpus, fl_diag *d) {
-    const char *base = getenv("TMPDIR");
     if (!r->kernels_path)
         return FL_OK;
-    char path[4096];
-    if (access(collector(path, sizeof path), R_OK))
-        return fl_fail(d, FL_IO, collector(path, sizeof path), 0, 0, "no collector there: %s", fl_reason(errno));
-    snprintf(r->rings, sizeof r->rings, "%.200s/foldline-rings-XXXXXX", base && *base ? base : "/tmp");
-    if (!mkdtemp(r->rings))
-        return fl_fail(d, FL_IO, r->rings, 0, 0, "cannot make the folder: %s", fl_reason(errno));
-    fl_status s = fl_kernels_open(&r->kernels, r->rings, d);
+    fl_status s = find_collector(r, d);
     if (!s)
+        s = make_rings(r, d);
+    if (!s)
+        s = fl_kernels_open(&r->kernels, r->rings, d);
+    if (!s) {
         fl_kernels_gpus(r->kernels, fl_gpus_position, gpus);
+        fl_kernels_tell(r->kernels, say, NULL);
+    }
     return s;
 }
 
@@ -139,19 +168,15 @@ static fl_status write_kernels(recorder *r, fl_diag *d) {
     snprintf(text, sizeof text, "%llu programs", (unsigned long long)c.ends_missing);
     if (c.ends_missing && !fl_head_set(&r->trace.head, "end missing", text))
         return fl_no_memory(d, "the recording");
-    snprintf(text, sizeof text, "%llu kernels on other GPUs, %llu on MIG instances", (unsigned long long)c.elsewhere,
-             (unsigned long long)c.instances);
-    if (c.elsewhere + c.instances && !fl_head_set(&r->trace.head, "left out", text))
+    snprintf(text, sizeof text, "%llu kernels on no GPU of these", (unsigned long long)c.elsewhere);
+    if (c.elsewhere && !fl_head_set(&r->trace.head, "left out", text))
         return fl_no_memory(d, "the recording");
-    if (!r->trace.op_count && c.instances)
+    if (!r->trace.op_count && c.elsewhere)
         return fl_error(
             d, FL_HARDWARE,
-            "no kernel was recorded: %llu ran on MIG instances (CUDA_VISIBLE_DEVICES), which are no GPUs of "
-            "their own here",
-            (unsigned long long)c.instances);
-    if (!r->trace.op_count && c.elsewhere)
-        return fl_error(d, FL_HARDWARE, "no kernel was recorded: all %llu ran on GPUs that --gpus leaves out",
-                        (unsigned long long)c.elsewhere);
+            "no kernel was recorded: all %llu ran on GPUs that --gpus leaves out, on MIG instances, or where "
+            "the driver tells no UUID (before CUDA 11.4)",
+            (unsigned long long)c.elsewhere);
     if (!r->trace.op_count)
         return fl_error(d, FL_HARDWARE,
                         "no kernel was recorded: the program used no GPU, another profiler holds CUPTI, or no libcupti "
@@ -173,9 +198,8 @@ static void close_kernels(recorder *r) {
 }
 
 static fl_status start(recorder *r, int64_t t_ns, fl_diag *d) {
-    char path[4096];
     const char *const none[] = {NULL}, *const injected[] = {"FOLDLINE_RINGS", r->rings, "CUDA_INJECTION64_PATH",
-                                                            collector(path, sizeof path), NULL};
+                                                            r->collector, NULL};
     const fl_clock clock = fl_clock_system();
     const int64_t now = clock.now(clock.user);
     r->start_ns = t_ns;
@@ -336,6 +360,9 @@ static fl_status record(recorder *r, const char *out, const char *vendor, const 
         fprintf(stderr, "foldline record: %lld readings in %.3f s, %llu late, %.3g ms each\n", (long long)*steps,
                 (double)x.lasted_ns * 1e-9, (unsigned long long)x.late,
                 x.steps ? (double)x.sum_ns * 1e-6 / (double)x.steps : 0);
+    if (x.absurd)
+        fprintf(stderr, "foldline record: %llu readings that cannot be were left out: %s\n",
+                (unsigned long long)x.absurd, x.absurd_names);
     fl_cpu_host_close(cpu);
     fl_gpus_close(&gpus);
     return s;

@@ -265,7 +265,8 @@ fl_status fl_emulate(const fl_emulate_options *o, fl_emulate_result *r, fl_diag 
     if (!s && e.boards.gpu_count > GPUS_MAX)
         s = fl_refuse(d, "%u GPUs, expected %u at most under emulate", e.boards.gpu_count, (unsigned)GPUS_MAX);
     if (!s && o->rings)
-        s = fl_rings_open(&e.boards.rings, o->rings, o->scene->w, e.boards.node, e.boards.gpu_count, d);
+        s = fl_rings_open(&e.boards.rings, o->rings, o->scene->w, e.boards.node, e.boards.gpu_count,
+                          o->scene->facts.seed, d);
     if (!s)
         s = open_session(&e, d);
     if (!s && o->time == FL_TIME_VIRTUAL && !(s = fl_token_open(&token, e.dir, d)))

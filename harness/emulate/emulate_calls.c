@@ -3,6 +3,7 @@
 #include "harness/emulate/client/abi.h"
 #include "harness/emulate/emulate_lists.h"
 #include "harness/emulate/emulate_numbers.h"
+#include "harness/emulate/emulate_uuid.h"
 
 #include <ctype.h>
 #include <fnmatch.h>
@@ -13,13 +14,14 @@
 static uint32_t bus_of(uint32_t gpu) { return 0x10 + gpu; }
 
 static void text_of(const fl_boards *all, uint32_t gpu, fl_ask_text what, char *out, size_t size) {
-    const unsigned long long seed = all->o->scene->facts.seed & 0xffff;
+    uint8_t uuid[FL_RING_UUID];
     switch (what) {
     case FL_TEXT_NAME:
         snprintf(out, size, "%s", fl_boards_device(all, gpu)->name);
         break;
     case FL_TEXT_UUID:
-        snprintf(out, size, "GPU-f01d0000-0000-4000-8000-%04llx%08x", seed, gpu);
+        fl_emulated_uuid(all->o->scene->facts.seed, gpu, uuid);
+        fl_ring_uuid_text(uuid, out);
         break;
     case FL_TEXT_SERIAL:
         snprintf(out, size, "%013u", gpu + 1);

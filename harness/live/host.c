@@ -1,5 +1,6 @@
 #include "harness/live/host.h"
 
+#include "harness/live/bounds.h"
 #include "harness/live/session.h"
 #include "harness/log/steplog.h"
 #include "sim/guard.h"
@@ -22,6 +23,7 @@ typedef struct live {
     fl_instance *instance;
     fl_guard *guard;
     fl_session *session;
+    fl_effect *effect; /* NULL: nothing is set, or the GPUs are simulated */
     fl_gpu_sample *gpu;
     watched *watched;
     uint32_t gpus;
@@ -73,12 +75,14 @@ static fl_status read_signals(live *l, fl_sample *sample, fl_diag *d) {
         s = fl_kernels_take(l->o->kernels, l->origin_ns, sample, d);
     for (uint32_t i = 0; !s && i < l->gpus; i++) {
         if (!simulated)
-            s = g->back->read(g->self, i, l->gpu_needs | FL_BIT(FL_GPU_ENERGY_J), t, &l->gpu[i], d);
+            s = g->back->read(g->self, i, l->gpu_needs | FL_BIT(FL_GPU_ENERGY_J) | fl_effect_needs(l->effect, i, t), t,
+                              &l->gpu[i], d);
         count_kernels(l, i, &l->gpu[i]);
         if (!s)
             s = still_moving(l, i, t, &l->gpu[i], d);
-        keep_needed(l->gpu_needs, &l->gpu[i].valid, &l->gpu[i].fresh);
         fl_guard_gpu(l->guard, i, t, &l->gpu[i]);
+        fl_effect_look(l->effect, i, t, &l->gpu[i]);
+        keep_needed(l->gpu_needs, &l->gpu[i].valid, &l->gpu[i].fresh);
     }
     if (!simulated && l->o->cpu)
         fl_cpu_host_read(l->o->cpu, &sample->host);
@@ -101,6 +105,8 @@ static fl_status carry_one(live *l, int32_t gpu, int id, const fl_decided *x, bo
         return s;
     s = fl_session_set(l->session, gpu, id, x->value, d);
     l->r->sets += !s;
+    if (!s && gpu >= 0)
+        fl_effect_made(l->effect, (uint32_t)gpu, id, x->value, now(l) - l->origin_ns);
     return s;
 }
 
@@ -199,6 +205,11 @@ static fl_status open_live(live *l, fl_diag *d) {
     for (uint32_t i = 0; !s && i < l->gpus; i++)
         for (int id = 0; id < FL_GPU_SIGNAL_COUNT; id++)
             fl_guard_gpu_stale(l->guard, i, id, STALE_NS);
+    for (uint32_t i = 0; !s && i < l->gpus; i++) {
+        fl_gpu_facts f;
+        if (!(s = o->gpus->back->facts(o->gpus->self, i, &f, d)))
+            fl_bounds_set(l->guard, i, &f);
+    }
     l->gpu = calloc(l->gpus + 1, sizeof *l->gpu);
     l->watched = calloc(l->gpus + 1, sizeof *l->watched);
     if (!s && (!l->gpu || !l->watched))
@@ -218,6 +229,8 @@ static fl_status open_live(live *l, fl_diag *d) {
                                        .host_drives = o->policy->host_drives,
                                        .check_ns = o->check_ns};
         s = fl_session_open(&l->session, &so, d);
+        if (!s && !fl_gpus_simulated(o->gpus))
+            s = fl_effect_open(&l->effect, o->gpus, o->tell, o->user, d);
     }
     return s;
 }
@@ -241,6 +254,10 @@ fl_status fl_live(const fl_live_options *o, fl_live_result *r, fl_diag *d) {
     }
     if (l.instance)
         r->counts = fl_instance_counts_of(l.instance);
+    if (l.guard)
+        r->absurd = fl_bounds_tell(l.guard, l.gpus, r->absurd_names, sizeof r->absurd_names);
+    r->effect = fl_effect_count(l.effect);
+    fl_effect_close(l.effect);
     fl_instance_close(l.instance);
     fl_guard_close(l.guard);
     free(l.gpu);

@@ -8,6 +8,7 @@
 
 #include "harness/live/clock.h"
 #include "harness/live/cpu_host.h"
+#include "harness/live/effect.h"
 #include "harness/live/kernel_feed.h"
 #include "harness/live/vendor/backend.h"
 #include "sim/instance.h"
@@ -35,6 +36,7 @@ typedef struct fl_live_options {
     bool (*early)(void *user); /* a sleep ended early: shall the next step come now? May be NULL = no */
     /* After each step; decision is NULL in observe. May be NULL. */
     fl_status (*on_step)(void *user, const fl_sample *sample, const fl_decision *decision, fl_diag *d);
+    void (*tell)(void *user, const char *line); /* what should be known and ends nothing; may be NULL */
     void *user;
 } fl_live_options;
 
@@ -43,6 +45,9 @@ typedef struct fl_live_result {
     int64_t longest_ns, sum_ns; /* of a loop: the longest, and all */
     int64_t lasted_ns;
     fl_instance_counts counts;
+    fl_effect_counts effect;
+    uint64_t absurd;        /* readings beyond what the signal can be: */
+    char absurd_names[256]; /* of which */
 } fl_live_result;
 
 /* FL_OK where the time was over or it was stopped. On failure everything that can be is restored first; the diagnostic

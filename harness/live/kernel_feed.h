@@ -1,7 +1,10 @@
 /* The host's end of the kernel records: every ring in a folder, turned into the records that a policy sees.
  *
- * A program numbers the GPUs that it sees. With CUDA_VISIBLE_DEVICES these are the entries of that list, else all of
- * the machine in the library's order: on a node of different GPUs that takes CUDA_DEVICE_ORDER=PCI_BUS_ID. */
+ * A program numbers the GPUs that it sees, its ring says which UUIDs these are, and by those the host knows them. A MIG
+ * instance and a GPU without a UUID belong to none of the host's: no number is taken for another.
+ *
+ * The rings are written by programs that anybody may have started, and the host may be root: see collector/ring.h for
+ * what it believes, ring_folder.h for what becomes of a ring that it does not. What one call takes is bounded. */
 #ifndef FL_LIVE_KERNELS_H
 #define FL_LIVE_KERNELS_H
 
@@ -16,19 +19,21 @@ typedef struct fl_kernels_counts {
     uint64_t programs, running; /* rings seen, and those whose program lives */
     uint64_t ends_missing;      /* programs that were killed: records may be missing at their end */
     uint64_t consumed, lost, damaged;
-    uint64_t elsewhere; /* of the consumed, those of GPUs that the host does not have, */
-    uint64_t instances; /* and those of MIG instances: they belong to none of its GPUs as a whole */
+    uint64_t elsewhere;    /* of the consumed, those of no GPU that is watched: others, MIG instances, without a UUID */
+    uint64_t set_aside;    /* rings that could not be believed */
+    uint64_t unkept_kinds; /* records whose kind was one too many; they have the kind "(further kinds)" */
 } fl_kernels_counts;
 
 /* folder is made where it is missing (mode 0700). */
 fl_status fl_kernels_open(fl_kernels **out, const char *folder, fl_diag *d);
 void fl_kernels_close(fl_kernels *k); /* rings of programs that ended are removed; NULL is allowed */
 
-/* Where a GPU stands among the host's, -1 = not there. name: its number in the library, or the beginning of its UUID
- * ("GPU-..."). */
-typedef int fl_kernels_position(void *user, const char *name, size_t size);
-/* To be said before the first call of fl_kernels_take; without it the host has the first ones of the library. */
+/* Where a GPU stands among the host's, -1 = not there. uuid: "GPU-...", of that size. */
+typedef int fl_kernels_position(void *user, const char *uuid, size_t size);
+/* To be said before the first call of fl_kernels_take; without it no GPU is the host's. */
 void fl_kernels_gpus(fl_kernels *k, fl_kernels_position *position, void *user);
+/* Who is told, a line each, which rings were set aside and what was too much. At most some dozens of lines. */
+void fl_kernels_tell(fl_kernels *k, void (*tell)(void *user, const char *line), void *user);
 
 /* What came since the last call, by end, into *sample: records of GPUs below gpu_count with times from origin_ns on.
  * Valid until the next call. */

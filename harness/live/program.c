@@ -24,7 +24,10 @@ static void become(char *const *command, const char *const *environment, const s
     signal(SIGPIPE, SIG_DFL); /* ignored by fl_stop_listen */
     sigprocmask(SIG_SETMASK, mask, NULL);
     for (; *environment; environment += 2)
-        setenv(environment[0], environment[1], 1);
+        if (setenv(environment[0], environment[1], 1)) {
+            fprintf(stderr, "foldline record: cannot set %s: %s\n", environment[0], fl_reason(errno));
+            _exit(127);
+        }
     execvp(command[0], command);
     fprintf(stderr, "foldline record: cannot run %s: %s\n", command[0], fl_reason(errno));
     _exit(127);

@@ -7,6 +7,8 @@
 #include "tests/support/suite.h"
 #include "tests/support/temp_file.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -52,6 +54,42 @@ static inline bool ring_of(pid_t pid, char *path, size_t size) {
     if (at)
         closedir(at);
     return found;
+}
+
+/* By its path, which is in the folder. */
+static inline fl_ring_refusal open_ring(fl_ring *r, const char *path) {
+    int error = 0;
+    const int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    const fl_ring_refusal why = fl_ring_open_at(r, fd, strrchr(path, '/') + 1, &error);
+    close(fd);
+    return why;
+}
+
+/* The machine's GPU N has the UUID that ends in N, as the stub of CUDA has it too. */
+static inline int by_last_byte(void *user, const char *uuid, size_t size) {
+    (void)user;
+    return size == 40 && !strncmp(uuid, "GPU-00000000-0000-0000-0000-0000000000", 38)
+               ? (int)strtoul(uuid + 38, NULL, 16)
+               : -1;
+}
+
+static inline void tell_gpu(fl_ring *ring, uint32_t number, uint8_t machines) {
+    fl_ring_tell_device(ring, number, (uint8_t[FL_RING_UUID]){[15] = machines});
+}
+
+/* A ring whose program has the machine's first GPUs, in its order. */
+static inline int new_ring(fl_ring *ring, uint32_t capacity, uint32_t names_size) {
+    const int error = fl_ring_create(ring, folder, capacity, names_size);
+    for (uint8_t i = 0; !error && i < 8; i++)
+        tell_gpu(ring, i, i);
+    return error;
+}
+
+static inline fl_kernels *open_folder(void) {
+    fl_kernels *k = NULL;
+    CU_ASSERT(!fl_kernels_open(&k, folder, NULL));
+    fl_kernels_gpus(k, by_last_byte, NULL);
+    return k;
 }
 
 static inline int end_of(pid_t pid) {

@@ -1,6 +1,6 @@
 /* A stand-in for the vendor's management library: several GPUs, locks, limits, errors on request, sets that take time
  * and can be cut half-way by a kill, and an audit of who set what. State is shared by all processes: see stub_nvml.h.
- */
+ * FOLDLINE_STUB_UUIDS: UUIDs as the CUDA driver gives them too (stub_cuda.c). */
 #include "tests/support/stub_common.h"
 
 enum { OK = 0, UNINITIALIZED = 1, INVALID = 2, NOT_SUPPORTED = 3, NO_PERMISSION = 4, INSUFFICIENT = 7, LOST = 15 };
@@ -60,7 +60,9 @@ API int nvmlDeviceGetUUID(handle h, char *text, unsigned size) {
     stub_gpu *g;
     const int code = usable(h, &g);
     if (!code)
-        snprintf(text, size, "GPU-00000000-stub-%u", index_of(h));
+        snprintf(text, size,
+                 getenv("FOLDLINE_STUB_UUIDS") ? "GPU-00000000-0000-0000-0000-0000000000%02x" : "GPU-00000000-stub-%u",
+                 index_of(h));
     return code;
 }
 API int nvmlDeviceGetName(handle h, char *text, unsigned size);
@@ -72,7 +74,9 @@ API int nvmlDeviceGetName(handle h, char *text, unsigned size) {
 
 /* ---- reading: a load that comes and goes, faster at a higher clock ---- */
 
-static unsigned clock_of(const stub_gpu *g) { return g->sm_max ? g->sm_max : HIGH; }
+static unsigned clock_of(const stub_gpu *g) {
+    return g->absurd ? g->absurd == 1 ? 1000000000 : 0 : g->sm_max && !g->deaf ? g->sm_max : HIGH;
+}
 
 API int nvmlDeviceGetUtilizationRates(handle h, unsigned *pair);
 API int nvmlDeviceGetUtilizationRates(handle h, unsigned *pair) {
@@ -81,6 +85,8 @@ API int nvmlDeviceGetUtilizationRates(handle h, unsigned *pair) {
     unsigned phase = (unsigned)(now_ns() / 50000000u % 8u);
     pair[0] = phase < 6 ? 80 + phase : 5;
     pair[1] = phase < 6 ? 20 + 7 * phase : 1;
+    if (!code && g->absurd)
+        pair[0] = pair[1] = 4000000000u;
     return code;
 }
 API int nvmlDeviceGetClockInfo(handle h, int type, unsigned *mhz);
@@ -102,7 +108,7 @@ API int nvmlDeviceGetPowerUsage(handle h, unsigned *mw) {
     stub_gpu *g;
     int code = usable(h, &g);
     if (!code)
-        *mw = 60000 + clock_of(g) * 100 + (unsigned)(now_ns() / 100000000u % 997u);
+        *mw = g->absurd ? UINT32_MAX : 60000 + clock_of(g) * 100 + (unsigned)(now_ns() / 100000000u % 997u);
     return code;
 }
 API int nvmlDeviceGetTotalEnergyConsumption(handle h, unsigned long long *mj);
@@ -119,30 +125,38 @@ API int nvmlDeviceGetTemperature(handle h, int sensor, unsigned *celsius);
 API int nvmlDeviceGetTemperature(handle h, int sensor, unsigned *celsius) {
     stub_gpu *g;
     (void)sensor;
-    *celsius = 50;
-    return usable(h, &g);
+    const int code = usable(h, &g);
+    *celsius = !code && g->absurd ? UINT32_MAX : 50;
+    return code;
 }
 /* Only the old name: the host must fall back to it. */
 API int nvmlDeviceGetCurrentClocksThrottleReasons(handle h, unsigned long long *reasons);
 API int nvmlDeviceGetCurrentClocksThrottleReasons(handle h, unsigned long long *reasons) {
     stub_gpu *g;
-    *reasons = 0x4 | 0x40;
-    return usable(h, &g);
+    const int code = usable(h, &g);
+    *reasons = !code && g->quiet ? 0 : 0x4 | 0x40;
+    return code;
 }
+/* From the top down; entries that came later are doubles of the last. */
+static int give_list(unsigned *count, unsigned *clocks, unsigned standard, unsigned top, unsigned step) {
+    const unsigned all = list_length(standard), room = *count;
+    *count = all;
+    if (room < all && !(state->boasts && room))
+        return INSUFFICIENT;
+    for (unsigned i = 0; i < all && i < room; i++)
+        clocks[i] = top - (i < standard ? i : standard - 1) * step;
+    if (state->boasts)
+        *count = room + 1000;
+    return OK;
+}
+
 API int nvmlDeviceGetSupportedMemoryClocks(handle h, unsigned *count, unsigned *clocks);
 API int nvmlDeviceGetSupportedMemoryClocks(handle h, unsigned *count, unsigned *clocks) {
     stub_gpu *g;
     int code = usable(h, &g);
     if (code)
         return code;
-    if (*count < 2) {
-        *count = 2;
-        return INSUFFICIENT;
-    }
-    *count = 2;
-    clocks[0] = MEM_HIGH;
-    clocks[1] = MEM_LOW;
-    return OK;
+    return give_list(count, clocks, 2, MEM_HIGH, MEM_HIGH - MEM_LOW);
 }
 API int nvmlDeviceGetSupportedGraphicsClocks(handle h, unsigned mem, unsigned *count, unsigned *clocks);
 API int nvmlDeviceGetSupportedGraphicsClocks(handle h, unsigned mem, unsigned *count, unsigned *clocks) {
@@ -152,14 +166,7 @@ API int nvmlDeviceGetSupportedGraphicsClocks(handle h, unsigned mem, unsigned *c
         return code;
     if (mem != MEM_LOW && mem != MEM_HIGH)
         return 6;
-    if (*count < RUNGS) {
-        *count = RUNGS;
-        return INSUFFICIENT;
-    }
-    *count = RUNGS;
-    for (unsigned i = 0; i < RUNGS; i++)
-        clocks[i] = HIGH - i * STEP;
-    return OK;
+    return give_list(count, clocks, RUNGS, HIGH, STEP);
 }
 API int nvmlDeviceGetPowerManagementLimit(handle h, unsigned *mw);
 API int nvmlDeviceGetPowerManagementLimit(handle h, unsigned *mw) {
@@ -291,6 +298,6 @@ API int nvmlDeviceSetPowerManagementLimit(handle h, unsigned mw) {
         return code;
     if (mw < 100000 || mw > 300000)
         return INVALID;
-    set_value(&g->limit_mw, mw);
+    set_value(&g->limit_mw, g->step_mw ? mw / g->step_mw * g->step_mw : mw);
     return OK;
 }

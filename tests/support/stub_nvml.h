@@ -19,6 +19,10 @@ typedef struct stub_gpu {
     _Atomic int gpm;           /* profiling is supported */
     _Atomic int gpm_code;      /* and what taking a sample returns */
     _Atomic int frozen;        /* its energy counter stands still */
+    _Atomic int deaf;          /* sets of clocks succeed, and the clock is its own */
+    _Atomic int quiet;         /* nothing holds the clock down */
+    _Atomic unsigned step_mw;  /* limits are rounded down to it; 0 = they are not */
+    _Atomic int absurd;        /* sensors answer with all ones; 2: clocks with zero */
     /* Level Zero's second tile; ROCm SMI's level and sets of allowed clocks; whether a limit is enabled. */
     _Atomic unsigned sm2_min, sm2_max, level, sm_mask, mem_mask, limit_on;
     /* Fixed counters for tests of units, in the units of the library; used where `fixed` is set. */
@@ -35,6 +39,9 @@ typedef struct stub_state {
     unsigned gpus;
     _Atomic int init_code;
     _Atomic unsigned init_us;         /* starting the library takes so long */
+    _Atomic unsigned grows;           /* so many more calls for a list find one entry more than the call before, */
+    _Atomic unsigned grown;           /* and this many came so far */
+    _Atomic int boasts;               /* lists say that they gave more than there was room for */
     _Atomic int ranged;               /* ROCm SMI: the SM clock is held by a range */
     _Atomic unsigned set_us;          /* a set takes up to so long, drawn anew each time */
     _Atomic unsigned lost_after_sets; /* GPU 0 is lost after so many sets; 0 = never */

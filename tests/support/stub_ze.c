@@ -98,10 +98,12 @@ static fl_ze_code parts(void *h, uint32_t *count, void **out, const unsigned *ki
     fl_ze_code code = usable(h, &g);
     if (code)
         return code;
+    const uint32_t room = *count;
     if (!*count || *count > all)
         *count = all;
-    for (uint32_t i = 0; out && i < *count; i++)
-        out[i] = handle(gpu_of(h), kinds[i]);
+    for (uint32_t i = 0; out && i < (state->boasts ? room : *count); i++) /* the first one again and again */
+        out[i] = handle(gpu_of(h), kinds[i < all ? i : 0]);
+    *count = state->boasts && room ? room + 1000 : *count;
     return FL_ZE_OK;
 }
 #define PARTS(name, ...)                                                                                               \
@@ -160,11 +162,12 @@ API fl_ze_code zesTemperatureGetProperties(void *h, fl_ze_temperature *t) {
 API fl_ze_code zesFrequencyGetAvailableClocks(void *h, uint32_t *count, double *mhz);
 API fl_ze_code zesFrequencyGetAvailableClocks(void *h, uint32_t *count, double *mhz) {
     stub_gpu *g;
-    const uint32_t all = kind_of(h) == CLOCK_MEM ? 1 : RUNGS;
-    if (!*count || *count > all)
-        *count = all;
+    const bool mem = kind_of(h) == CLOCK_MEM;
+    const uint32_t standard = mem ? 1 : RUNGS, all = list_length(standard), room = *count;
+    *count = !room || room > all ? all : room;
     for (uint32_t i = 0; mhz && i < *count; i++)
-        mhz[i] = all == 1 ? MEM_MHZ : LOW + (int)i * STEP;
+        mhz[i] = mem ? MEM_MHZ : LOW + (int)(i < standard ? i : standard - 1) * STEP;
+    *count = state->boasts && room ? room + 1000 : *count;
     return usable(h, &g);
 }
 
@@ -284,6 +287,7 @@ API fl_ze_code zesPowerGetLimitsExt(void *h, uint32_t *count, fl_ze_limit *l) {
     fl_ze_code code = usable(h, &g);
     if (code)
         return code;
+    const uint32_t room = *count;
     *count = *count && *count < 2 ? *count : 2;
     for (uint32_t i = 0; l && i < *count; i++) {
         if (l[i].stype != FL_ZE_S_LIMIT)
@@ -295,13 +299,14 @@ API fl_ze_code zesPowerGetLimitsExt(void *h, uint32_t *count, fl_ze_limit *l) {
         l[i].interval_ms = 28;
         l[i].limit = i ? (int32_t)g->limit_mw : 9000;
     }
+    *count = state->boasts && room ? room + 1000 : *count;
     return code;
 }
 API fl_ze_code zesPowerSetLimitsExt(void *h, uint32_t *count, fl_ze_limit *l);
 API fl_ze_code zesPowerSetLimitsExt(void *h, uint32_t *count, fl_ze_limit *l) {
     stub_gpu *g;
-    if (kind_of(h) != POWER || *count != 2 || l[0].limit != 9000 || l[1].interval_ms != 28 || l[1].limit < 100000 ||
-        l[1].limit > 300000)
+    if (kind_of(h) != POWER || (*count != 2 && !state->boasts) || *count > 16 || l[0].limit != 9000 ||
+        l[1].interval_ms != 28 || l[1].limit < 100000 || l[1].limit > 300000)
         return FL_ZE_INVALID;
     fl_ze_code code = settable(h, &g, STUB_LIMIT, (unsigned)l[1].limit);
     if (!code) {

@@ -7,6 +7,7 @@
  * that clock where it takes one. Else they are ns of its own, turned by the difference, which is seen anew with every
  * buffer: CUPTI's is the wall clock, which is slewed and set. */
 #include "harness/live/collector/buffers.h"
+#include "harness/live/collector/cuda.h"
 #include "harness/live/collector/cupti.h"
 #include "harness/live/collector/flusher.h"
 #include "harness/live/collector/ring.h"
@@ -35,6 +36,7 @@ static struct { /* CUPTI's callbacks take no pointer of ours */
      * CUPTI is called under it. It guards what follows. */
     pthread_mutex_t lock;
     fl_ring ring;
+    bool devices_told;
     int64_t offset_ns;
     name_entry name[NAMES];
 } own = {.lock = PTHREAD_MUTEX_INITIALIZER};
@@ -64,6 +66,28 @@ static void see_clock(void) {
     if (best < INT64_MAX && llabs(offset - own.offset_ns) > best)
         own.offset_ns = offset;
     pthread_mutex_unlock(&own.lock);
+}
+
+/* The program's GPUs into the ring, as soon as the driver has started: it has not yet when it calls us. */
+static void tell_devices(void) {
+    uint8_t uuid[FL_RING_DEVICES][FL_RING_UUID];
+    uint32_t count = 0;
+    pthread_mutex_lock(&own.lock);
+    const bool told = own.devices_told;
+    pthread_mutex_unlock(&own.lock);
+    while (!told && count < FL_RING_DEVICES && fl_cuda_uuid(count, uuid[count]))
+        count++;
+    pthread_mutex_lock(&own.lock);
+    for (uint32_t i = 0; i < count && !own.devices_told && atomic_load(&own.open); i++)
+        fl_ring_tell_device(&own.ring, i, uuid[i]);
+    own.devices_told = own.devices_told || count;
+    pthread_mutex_unlock(&own.lock);
+}
+
+/* The flusher's: mostly it has told the GPUs before the first record comes. */
+static int flush_steadily(uint32_t flag) {
+    tell_devices();
+    return own.api.flush(flag);
 }
 
 static uint32_t intern(const char *name) {
@@ -124,6 +148,7 @@ static void on_completed(void *context, uint32_t stream, uint8_t *buffer, size_t
     (void)size;
     if (atomic_load(&own.open)) {
         see_clock();
+        tell_devices();
         while (valid && !own.api.next(buffer, valid, &record))
             if (u32(record) == FL_CUPTI_KERNEL)
                 put_record(record);
@@ -174,7 +199,7 @@ __attribute__((visibility("default"))) int InitializeInjection(void) {
     }
     if (own.api.period)
         own.api.period(FLUSH_MS);
-    fl_flusher_start(own.api.flush, FLUSH_MS);
+    fl_flusher_start(flush_steadily, FLUSH_MS);
     pthread_atfork(NULL, NULL, in_child);
     atexit(at_end);
     return 1;

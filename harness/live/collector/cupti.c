@@ -1,12 +1,13 @@
 #include "harness/live/collector/cupti.h"
 
 #include <dlfcn.h>
+#include <limits.h>
 #include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { HELD = 39 /* CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED */, PATH = 1024 };
+enum { HELD = 39 /* CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED */, PATH = PATH_MAX };
 
 typedef struct search {
     fl_cupti *c;

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,6 +24,11 @@ static size_t size_of(uint32_t capacity, uint32_t names_size) {
     return FL_RING_HEAD + (size_t)capacity * sizeof(fl_ring_record) + names_size;
 }
 
+static bool sound(uint32_t capacity, uint32_t names_size) {
+    return capacity && !(capacity & (capacity - 1)) && capacity <= FL_RING_CAPACITY_MAX && names_size >= 2 &&
+           names_size <= FL_RING_NAMES_MAX;
+}
+
 static int map(fl_ring *r, int fd, size_t size) {
     void *at = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (at == MAP_FAILED)
@@ -41,9 +47,10 @@ static void place(fl_ring *r, uint32_t capacity, uint32_t names_size) {
 
 /* No reader sees a half-made one, and none that is not read yet is replaced. */
 static int put_in_place(fl_ring *r, const char *folder, const char *from) {
-    char to[512];
+    char to[PATH_MAX];
     snprintf(r->file, sizeof r->file, "%d-%llu.ring", (int)getpid(), (unsigned long long)r->head->stamp);
-    snprintf(to, sizeof to, "%s/%s", folder, r->file);
+    if ((size_t)snprintf(to, sizeof to, "%s/%s", folder, r->file) >= sizeof to)
+        return ENAMETOOLONG;
     if (!renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE))
         return 0;
     const bool unknown = errno == EINVAL || errno == ENOSYS; /* to this file system */
@@ -51,13 +58,13 @@ static int put_in_place(fl_ring *r, const char *folder, const char *from) {
 }
 
 int fl_ring_create(fl_ring *r, const char *folder, uint32_t capacity, uint32_t names_size) {
-    const char *visible = getenv("CUDA_VISIBLE_DEVICES");
-    char path[512];
+    char path[PATH_MAX];
     struct timespec t;
     *r = (fl_ring){.fd = -1};
-    if (!capacity || capacity & (capacity - 1) || names_size < 2)
+    if (!sound(capacity, names_size))
         return EINVAL;
-    snprintf(path, sizeof path, "%s/.%d.new", folder, (int)getpid());
+    if ((size_t)snprintf(path, sizeof path, "%s/.%d.new", folder, (int)getpid()) >= sizeof path)
+        return ENAMETOOLONG;
     int fd = r->fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (fd < 0)
         return errno;
@@ -74,8 +81,6 @@ int fl_ring_create(fl_ring *r, const char *folder, uint32_t capacity, uint32_t n
         r->head->names_size = names_size;
         r->head->names_used = 1; /* 0 is the empty name */
         r->head->magic = FL_RING_MAGIC;
-        r->head->chosen = visible != NULL;
-        snprintf(r->head->visible, sizeof r->head->visible, "%s", visible ? visible : "");
         clock_gettime(CLOCK_MONOTONIC, &t);
         r->head->stamp = (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
         while ((error = put_in_place(r, folder, path)) == EEXIST) /* time need not have passed since an exec */
@@ -97,6 +102,13 @@ uint32_t fl_ring_name(fl_ring *r, const char *name) {
     r->names[used + size] = '\0';
     atomic_store_explicit(&r->head->names_used, used + (uint32_t)size + 1, memory_order_release);
     return used;
+}
+
+void fl_ring_tell_device(fl_ring *r, uint32_t number, const uint8_t uuid[FL_RING_UUID]) {
+    if (number >= FL_RING_DEVICES)
+        return;
+    memcpy(r->head->device[number].uuid, uuid, FL_RING_UUID);
+    atomic_store_explicit(&r->head->device[number].known, 1, memory_order_release);
 }
 
 bool fl_ring_put(fl_ring *r, fl_ring_record *record) {
@@ -121,26 +133,78 @@ void fl_ring_lost(fl_ring *r, uint64_t count) {
 
 void fl_ring_end(fl_ring *r) { atomic_store_explicit(&r->head->ended, 1, memory_order_release); }
 
-int fl_ring_open(fl_ring *r, const char *path) {
-    struct stat st;
-    *r = (fl_ring){.fd = -1};
-    int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
-    if (fd < 0)
-        return errno;
-    r->fd = fd;
-    int error = fstat(fd, &st) ? errno : st.st_size < FL_RING_HEAD ? EINVAL : map(r, fd, (size_t)st.st_size);
-    if (error) {
-        fl_ring_close(r);
-        return error;
+/* ---- the reader's ------------------------------------------------------------------------------------------------ */
+
+static bool owner_fits(const struct stat *ring, const struct stat *folder) {
+    const bool shared = folder->st_mode & (S_IWGRP | S_IWOTH), sticky = folder->st_mode & S_ISVTX;
+    if (ring->st_mode & (S_IWGRP | S_IWOTH)) /* anybody's */
+        return false;
+    return ring->st_uid == geteuid() || ring->st_uid == 0 || ring->st_uid == folder->st_uid || (shared && sticky);
+}
+
+/* Of the open file itself: its name may mean another by now. */
+static fl_ring_refusal check_file(int fd, int folder, size_t *size, int *error) {
+    struct stat st, at;
+    if (fstat(fd, &st) || fstat(folder, &at)) {
+        *error = errno;
+        return FL_RING_SYSTEM;
     }
-    const uint32_t capacity = r->head->capacity, names = r->head->names_size;
-    if (r->head->magic != FL_RING_MAGIC || !capacity || capacity & (capacity - 1) || names < 2 ||
-        size_of(capacity, names) != r->size) {
-        fl_ring_close(r);
-        return EINVAL;
-    }
+    if (!S_ISREG(st.st_mode) || st.st_nlink > 1)
+        return FL_RING_NO_FILE;
+    if (!owner_fits(&st, &at))
+        return FL_RING_OWNER;
+    *size = (size_t)st.st_size;
+    return st.st_size < FL_RING_HEAD || st.st_size > (off_t)FL_RING_SIZE_MAX ? FL_RING_TOO_LARGE : FL_RING_OPEN;
+}
+
+static fl_ring_refusal check_head(fl_ring *r) {
+    const uint64_t magic = r->head->magic; /* each is read once: the other side may change it at any time */
+    const uint32_t capacity = *(volatile uint32_t *)&r->head->capacity,
+                   names = *(volatile uint32_t *)&r->head->names_size;
+    if (magic != FL_RING_MAGIC)
+        return (magic & FL_RING_FAMILY) == (FL_RING_MAGIC & FL_RING_FAMILY) ? FL_RING_OLD : FL_RING_NO_RING;
+    if (!sound(capacity, names) || size_of(capacity, names) != r->size)
+        return FL_RING_NO_RING;
     place(r, capacity, names);
-    return 0;
+    r->read = atomic_load_explicit(&r->head->read, memory_order_relaxed); /* of a reader before this one */
+    return FL_RING_OPEN;
+}
+
+fl_ring_refusal fl_ring_open_at(fl_ring *r, int folder, const char *name, int *error) {
+    size_t size = 0;
+    *error = 0;
+    *r = (fl_ring){.fd = openat(folder, name, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY)};
+    if (r->fd < 0) {
+        *error = errno;
+        return errno == ENOENT                                       ? FL_RING_GONE
+               : errno == ELOOP || errno == EISDIR || errno == ENXIO ? FL_RING_NO_FILE
+                                                                     : FL_RING_SYSTEM;
+    }
+    fl_ring_refusal why = check_file(r->fd, folder, &size, error);
+    if (!why && (*error = map(r, r->fd, size)))
+        why = FL_RING_SYSTEM;
+    if (!why)
+        why = check_head(r);
+    if (why)
+        fl_ring_close(r);
+    return why;
+}
+
+const char *fl_ring_why(fl_ring_refusal refusal) {
+    switch (refusal) {
+    case FL_RING_SYSTEM:
+        return "the system does not open it";
+    case FL_RING_NO_FILE:
+        return "no file of its own (a link, a FIFO, a folder)";
+    case FL_RING_OWNER:
+        return "others own it, or may write to it, than those whom its folder trusts";
+    case FL_RING_TOO_LARGE:
+        return "no ring has this size";
+    case FL_RING_OLD:
+        return "it is of another version of the collector: start the program with the collector of this foldline";
+    default:
+        return "no ring: what its head says cannot be";
+    }
 }
 
 bool fl_ring_held(const fl_ring *r) {
@@ -148,32 +212,41 @@ bool fl_ring_held(const fl_ring *r) {
     return !fcntl(r->fd, F_GETLK, &lock) && lock.l_type != F_UNLCK;
 }
 
-size_t fl_ring_take(fl_ring *r, fl_ring_record *into, size_t room, uint64_t *bad) {
+bool fl_ring_take(fl_ring *r, fl_ring_record *into, size_t room, size_t *taken, uint64_t *bad) {
     fl_ring_head *h = r->head;
     const uint64_t write = atomic_load_explicit(&h->write, memory_order_acquire);
-    uint64_t read = atomic_load_explicit(&h->read, memory_order_relaxed);
-    size_t taken = 0;
-    if (write - read > r->capacity) { /* cannot be: nothing in it can be believed */
-        *bad += 1;
-        atomic_store_explicit(&h->read, write, memory_order_release);
-        return 0;
-    }
-    for (; read != write && taken < room; read++) {
-        into[taken] = r->record[read & (r->capacity - 1)];
-        if (into[taken].sum == sum_of(&into[taken]))
-            taken++;
+    size_t n = 0;
+    *taken = 0;
+    if (write - r->read > r->capacity)
+        return false;
+    for (; r->read != write && n < room; r->read++) {
+        into[n] = r->record[r->read & (r->capacity - 1)];
+        if (into[n].sum == sum_of(&into[n]))
+            n++;
         else
             *bad += 1;
     }
-    atomic_store_explicit(&h->read, read, memory_order_release);
-    return taken;
+    atomic_store_explicit(&h->read, r->read, memory_order_release);
+    *taken = n;
+    return true;
 }
 
-const char *fl_ring_name_at(const fl_ring *r, uint32_t at) {
+void fl_ring_copy_name(const fl_ring *r, uint32_t at, char name[FL_RING_NAME_MAX]) {
     const uint32_t used = atomic_load_explicit(&r->head->names_used, memory_order_acquire);
-    if (!at || at >= used || used > r->names_size || !memchr(r->names + at, '\0', used - at))
-        return "";
-    return r->names + at;
+    size_t size = 0;
+    if (at && at < used && used <= r->names_size) {
+        const size_t left = used - at;
+        size = strnlen(r->names + at, left < FL_RING_NAME_MAX ? left : FL_RING_NAME_MAX - 1);
+        memcpy(name, r->names + at, size);
+    }
+    name[size] = '\0';
+}
+
+bool fl_ring_device_of(const fl_ring *r, uint32_t number, uint8_t uuid[FL_RING_UUID]) {
+    if (number >= FL_RING_DEVICES || atomic_load_explicit(&r->head->device[number].known, memory_order_acquire) != 1)
+        return false;
+    memcpy(uuid, r->head->device[number].uuid, FL_RING_UUID);
+    return true;
 }
 
 void fl_ring_close(fl_ring *r) {
@@ -184,4 +257,10 @@ void fl_ring_close(fl_ring *r) {
         close(r->fd);
     }
     *r = (fl_ring){.fd = -1};
+}
+
+void fl_ring_uuid_text(const uint8_t uuid[FL_RING_UUID], char text[FL_RING_UUID_TEXT]) {
+    char *at = text + snprintf(text, FL_RING_UUID_TEXT, "GPU");
+    for (int i = 0; i < FL_RING_UUID; i++) /* a dash before the bytes 0, 4, 6, 8 and 10 */
+        at += snprintf(at, (size_t)(text + FL_RING_UUID_TEXT - at), "%s%02x", 0x551 >> i & 1 ? "-" : "", uuid[i]);
 }

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 void fl_gpus_close(fl_gpus *g) {
     if (g->self)
@@ -94,12 +95,13 @@ fl_status fl_gpus_gather(const fl_gpus *g, uint32_t all, const char *list, fl_gp
     return first.status;
 }
 
-int fl_gpus_position(void *gpus, const char *name, size_t size) {
+int fl_gpus_position(void *gpus, const char *uuid, size_t size) {
     const fl_gpus *g = gpus;
-    for (uint32_t i = 0; i < g->back->count(g->self); i++)
-        if (is_name(name, size, g->back->index(g->self, i), "") ||
-            (size > 4 && !strncmp(g->back->unit(g->self, i), name, size)))
+    for (uint32_t i = 0; i < g->back->count(g->self); i++) {
+        const char *unit = g->back->unit(g->self, i);
+        if (strlen(unit) == size && !strncasecmp(unit, uuid, size))
             return (int)i;
+    }
     return -1;
 }
 

@@ -6,6 +6,10 @@
 #include "harness/live/vendor/record.h"
 #include "policies/policy.h"
 
+/* A board keeps power limits in steps of its own (5 W at the widest: assumed), which no library tells. What reads back
+ * within half of one was set; what was there before is on its steps, and comes back exactly. */
+#define FL_LIMIT_OFF_W 2.5
+
 typedef struct fl_backend {
     const char *name;   /* of the interface: "nvml" */
     const char *vendor; /* "nvidia" */
@@ -69,7 +73,7 @@ fl_status fl_gpus_gather(const fl_gpus *g, uint32_t all, const char *list, fl_gp
                          fl_diag *d);
 
 /* As an fl_kernels_position (harness/live/kernel_feed.h); gpus: an fl_gpus. */
-int fl_gpus_position(void *gpus, const char *name, size_t size);
+int fl_gpus_position(void *gpus, const char *uuid, size_t size);
 
 /* Clocks in any order, doubled or not, sorted in place into a ladder of whole MHz; returns how many are left. */
 uint32_t fl_gpus_ladder(int32_t *mhz, uint32_t count);

@@ -7,47 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- ladders ------------------------------------------------------------------------------------------------------
- */
-
-/* Clocks as the library lists them (in any order, doubled or not) as a ladder. */
-static uint32_t ladder(unsigned *clocks, unsigned count, int32_t *into) {
-    uint32_t n = 0;
-    for (unsigned i = 0; i < count; i++)
-        if (clocks[i] > 0 && clocks[i] < 100000)
-            into[n++] = (int32_t)clocks[i];
-    return fl_gpus_ladder(into, n);
-}
-
-static int list_clocks(fl_nvml_host *h, fl_nvml_gpu *g, bool sm, unsigned mem_mhz, unsigned *count, unsigned *clocks) {
-    return sm ? FL_NVML_CALL(h, sm_clocks, g->handle, mem_mhz, count, clocks)
-              : FL_NVML_CALL(h, mem_clocks, g->handle, count, clocks);
-}
-
-/* The count is asked for first; a library that answers this with success has none. */
-static fl_status read_ladder(fl_nvml_host *h, fl_nvml_gpu *g, bool sm, unsigned mem_mhz, int32_t **out,
-                             uint32_t *out_count, fl_diag *d) {
-    unsigned count = 0;
-    *out_count = 0;
-    int code = list_clocks(h, g, sm, mem_mhz, &count, NULL);
-    if (code != FL_NVML_INSUFFICIENT_SIZE || !count || count > 100000)
-        return FL_OK;
-    unsigned *clocks = calloc(count, sizeof *clocks);
-    int32_t *rungs = calloc(count, sizeof *rungs);
-    if (clocks && rungs && !list_clocks(h, g, sm, mem_mhz, &count, clocks))
-        *out_count = ladder(clocks, count, rungs);
-    fl_status s = clocks && rungs ? FL_OK : fl_no_memory(d, "the clocks");
-    free(clocks);
-    *out = rungs;
-    return s;
-}
-
-static fl_status read_ladders(fl_nvml_host *h, fl_nvml_gpu *g, fl_diag *d) {
-    fl_status s = read_ladder(h, g, false, 0, &g->mem, &g->mem_count, d);
-    if (!s && g->mem_count)
-        s = read_ladder(h, g, true, (unsigned)g->mem[g->mem_count - 1], &g->sm, &g->sm_count, d);
-    return s;
-}
+/* ---- facts ---- */
 
 static fl_status facts(void *self, uint32_t i, fl_gpu_facts *f, fl_diag *d) {
     fl_nvml_host *h = self;
@@ -160,7 +120,7 @@ static fl_status add_gpu(void *self, uint32_t index, const char *list, fl_diag *
     if (FL_NVML_CALL(h, name, g->handle, g->name, sizeof g->name))
         snprintf(g->name, sizeof g->name, "GPU %u", index);
     h->count++;
-    return read_ladders(h, g, d);
+    return fl_nvml_ladders(h, g, d);
 }
 
 /* A simulated session's library has them all. */

@@ -1,5 +1,5 @@
-/* What the parts of the NVML back end share. nvml_host.c opens it and joins them: nvml_read.c reads, nvml_set.c sets
- * and restores, nvml_tell.c says what doctor wants to know. */
+/* What the parts of the NVML back end share. nvml_host.c opens it and joins them: nvml_lists.c asks for the clocks,
+ * nvml_read.c reads, nvml_set.c sets and restores, nvml_tell.c says what doctor wants to know. */
 #ifndef FL_LIVE_NVML_INSIDE_H
 #define FL_LIVE_NVML_INSIDE_H
 
@@ -39,6 +39,9 @@ typedef struct fl_nvml_host {
 
 /* FL_IO where it was refused and nothing changed (no permission, not supported), else FL_HARDWARE. */
 fl_status fl_nvml_failed(fl_nvml_host *h, const fl_nvml_gpu *g, const char *what, int code, fl_diag *d);
+
+/* The clocks that a GPU lists, as ladders (nvml_lists.c). FL_NO_MEMORY, else FL_OK: it may list none. */
+fl_status fl_nvml_ladders(fl_nvml_host *h, fl_nvml_gpu *g, fl_diag *d);
 
 /* As in fl_backend. */
 fl_status fl_nvml_read(void *self, uint32_t i, uint64_t needs, int64_t t_ns, fl_gpu_sample *sample, fl_diag *d);

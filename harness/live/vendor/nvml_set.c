@@ -11,7 +11,8 @@ static int64_t prior_limit(const fl_record *prior) {
     return -1;
 }
 
-static fl_status set_limit(fl_nvml_host *h, fl_nvml_gpu *g, unsigned mw, fl_diag *d) {
+/* off_w: so far off it may read back. */
+static fl_status set_limit(fl_nvml_host *h, fl_nvml_gpu *g, unsigned mw, double off_w, fl_diag *d) {
     unsigned now = 0;
     int code = FL_NVML_CALL(h, set_limit, g->handle, mw);
     if (code)
@@ -22,7 +23,7 @@ static fl_status set_limit(fl_nvml_host *h, fl_nvml_gpu *g, unsigned mw, fl_diag
             d->status = FL_HARDWARE;
         return FL_HARDWARE;
     }
-    if (now != mw)
+    if (fabs((double)now - mw) > off_w * 1e3)
         return fl_error(d, FL_HARDWARE, "GPU %u: power limit reads back as %u mW after %u mW was set", g->index, now,
                         mw);
     return FL_OK;
@@ -45,11 +46,12 @@ fl_status fl_nvml_set(void *self, uint32_t i, int control, double value, const f
     case FL_SET_POWER_LIMIT_W: {
         unsigned standard = 0;
         if (!back)
-            return set_limit(h, g, whole, d);
+            return set_limit(h, g, whole, FL_LIMIT_OFF_W, d);
         if (prior_limit(prior) >= 0)
-            return set_limit(h, g, (unsigned)prior_limit(prior), d);
+            return set_limit(h, g, (unsigned)prior_limit(prior), 0, d);
         code = FL_NVML_CALL(h, limit_default, g->handle, &standard);
-        return code ? fl_nvml_failed(h, g, "reading the default power limit", code, d) : set_limit(h, g, standard, d);
+        return code ? fl_nvml_failed(h, g, "reading the default power limit", code, d)
+                    : set_limit(h, g, standard, 0, d);
     }
     default:
         code = h->set_records ? h->set_records(g->index, value) : FL_NVML_OK;
@@ -94,7 +96,7 @@ fl_status fl_nvml_restore(void *self, uint32_t i, const fl_record *r, fl_diag *d
         else if (!strcmp(key, FL_PRIOR_MEM_LOCK))
             s = unlock(h, g, "unlocking the memory clock", FL_NVML_CALL(h, reset_mem, g->handle), where);
         else if (!strcmp(key, FL_PRIOR_LIMIT_MW))
-            s = set_limit(h, g, (unsigned)r->prior[k].value, where);
+            s = set_limit(h, g, (unsigned)r->prior[k].value, 0, where);
         first = first ? first : s;
     }
     return first;

@@ -75,14 +75,16 @@ static fl_status set_range(const fl_rsmi_host *h, const fl_rsmi_gpu *g, uint64_t
 
 /* ---- the power cap ---- */
 
-static fl_status set_cap(const fl_rsmi_host *h, const fl_rsmi_gpu *g, uint64_t uw, fl_diag *d) {
+/* off_w: so far off it may read back. */
+static fl_status set_cap(const fl_rsmi_host *h, const fl_rsmi_gpu *g, uint64_t uw, double off_w, fl_diag *d) {
     uint64_t now = 0;
     fl_rsmi_code code = FL_RSMI_CALL(&h->rsmi, set_cap, g->index, 0, uw);
     if (code)
         return fl_rsmi_failed(g, "setting the power limit", code, d);
     if ((code = FL_RSMI_CALL(&h->rsmi, cap, g->index, 0, &now)))
         return later(fl_rsmi_failed(g, "reading the power limit back", code, d));
-    const bool same = now / 1000000 == uw / 1000000; /* the driver keeps whole watts */
+    const bool same = now / 1000000 == uw / 1000000 || /* the driver keeps whole watts */
+                      fabs((double)now - (double)uw) <= off_w * 1e6;
     return same ? FL_OK : mismatch(g, "power limit in uW", (double)now, (double)uw, d);
 }
 
@@ -122,7 +124,7 @@ fl_status fl_rsmi_set(void *self, uint32_t i, int control, double value, const f
             if (code)
                 return fl_rsmi_failed(g, "reading the default power limit", code, d);
         }
-        return set_cap(h, g, uw, d);
+        return set_cap(h, g, uw, value == FL_DEFAULT ? 0 : FL_LIMIT_OFF_W, d);
     default:
         return FL_OK; /* kernel records: the collector's */
     }
@@ -180,7 +182,7 @@ fl_status fl_rsmi_restore(void *self, uint32_t i, const fl_record *r, fl_diag *d
     if (level)
         step[3] = set_level(h, g, (int)level->value, &why[3]);
     if (cap)
-        step[4] = set_cap(h, g, (uint64_t)cap->value, &why[4]);
+        step[4] = set_cap(h, g, (uint64_t)cap->value, 0, &why[4]);
     for (int k = 0; k < 5; k++)
         if (step[k] && !first) {
             first = step[k];

@@ -13,8 +13,10 @@ typedef fl_ze_code lister(fl_ze_device, uint32_t *, fl_ze_part *);
 
 static fl_ze_parts list_parts(lister *list, fl_ze_device device) {
     fl_ze_parts p = {.count = FL_ZE_PARTS_MAX};
-    if (!list || list(device, &p.count, p.part) || p.count > FL_ZE_PARTS_MAX)
+    if (!list || list(device, &p.count, p.part))
         p.count = 0;
+    if (p.count > FL_ZE_PARTS_MAX) /* all that there are, not those that were given */
+        p.count = FL_ZE_PARTS_MAX;
     return p;
 }
 
@@ -80,8 +82,9 @@ static fl_status read_ladder(fl_ze_host *h, const fl_ze_parts *parts, int32_t **
     *step = 1;
     if (!parts->count || FL_ZE_CALL(&h->ze, clock_list, parts->part[0], &count, NULL) || !count || count > 100000)
         return FL_OK;
-    double *mhz = calloc(count, sizeof *mhz);
-    int32_t *rungs = calloc(count, sizeof *rungs);
+    const uint32_t room = count; /* the list may have grown when it is fetched, and the count with it */
+    double *mhz = calloc(room, sizeof *mhz);
+    int32_t *rungs = calloc(room, sizeof *rungs);
     if (!mhz || !rungs) {
         free(mhz);
         free(rungs);
@@ -89,7 +92,7 @@ static fl_status read_ladder(fl_ze_host *h, const fl_ze_parts *parts, int32_t **
     }
     uint32_t n = 0;
     if (!h->ze.clock_list(parts->part[0], &count, mhz))
-        for (uint32_t i = 0; i < count; i++)
+        for (uint32_t i = 0; i < count && i < room; i++)
             if (mhz[i] >= 1 && mhz[i] < 100000)
                 rungs[n++] = (int32_t)lrint(mhz[i]);
     *out_count = fl_gpus_ladder(rungs, n);

@@ -90,7 +90,9 @@ static fl_ze_code get_all(const fl_ze_host *h, const fl_ze_gpu *g, fl_ze_limit *
     for (uint32_t i = 0; i < LIMITS_MAX; i++)
         all[i] = (fl_ze_limit){.stype = FL_ZE_S_LIMIT};
     fl_ze_code code = h->ze.set_limits_ext ? FL_ZE_CALL(&h->ze, limits_ext, g->power, count, all) : FL_ZE_UNSUPPORTED;
-    for (*at = 0; !code && *at < *count && *at < LIMITS_MAX; (*at)++)
+    if (*count > LIMITS_MAX) /* all that there are, not those that were given */
+        *count = LIMITS_MAX;
+    for (*at = 0; !code && *at < *count; (*at)++)
         if (all[*at].level == FL_ZE_SUSTAINED && all[*at].unit == FL_ZE_UNIT_POWER && !all[*at].limit_locked)
             return FL_ZE_OK;
     return code ? code : FL_ZE_UNSUPPORTED;
@@ -128,14 +130,15 @@ static fl_ze_code put_limit(const fl_ze_host *h, const fl_ze_gpu *g, limit to) {
     return code;
 }
 
-static fl_status set_limit(const fl_ze_host *h, const fl_ze_gpu *g, limit to, fl_diag *d) {
+/* off_w: so far off it may read back. */
+static fl_status set_limit(const fl_ze_host *h, const fl_ze_gpu *g, limit to, double off_w, fl_diag *d) {
     limit now = {0};
     fl_ze_code code = g->power ? put_limit(h, g, to) : FL_ZE_UNSUPPORTED;
     if (code)
         return fl_ze_failed(g, "setting the power limit", code, d);
     if ((code = get_limit(h, g, &now)))
         return fl_error(d, FL_HARDWARE, "GPU %u: reading the power limit back: %s", g->index, fl_ze_reason(code));
-    if (now.mw != to.mw && to.enabled)
+    if (fabs((double)now.mw - to.mw) > off_w * 1e3 && to.enabled)
         return fl_error(d, FL_HARDWARE, "GPU %u: power limit reads back as %d mW after %d mW was set", g->index, now.mw,
                         to.mw);
     return FL_OK;
@@ -169,7 +172,7 @@ fl_status fl_ze_set(void *self, uint32_t i, int control, double value, const fl_
                 return fl_ze_failed(g, "reading the default power limit", FL_ZE_UNSUPPORTED, d);
             to = (limit){g->limits.standard_mw, true};
         }
-        return set_limit(h, g, to, d);
+        return set_limit(h, g, to, value == FL_DEFAULT ? 0 : FL_LIMIT_OFF_W, d);
     default:
         return FL_OK; /* kernel records: the collector's */
     }
@@ -230,7 +233,7 @@ fl_status fl_ze_restore(void *self, uint32_t i, const fl_record *r, fl_diag *d) 
         first = first ? first : s;
     }
     if (prior_limit(r, &to)) {
-        fl_status s = set_limit(h, g, to, first ? NULL : d);
+        fl_status s = set_limit(h, g, to, 0, first ? NULL : d);
         first = first ? first : s;
     }
     return first;
