@@ -301,6 +301,23 @@ static void test_indices(void) {
     clear_folder();
 }
 
+/* Times that no clock shows are damage, and never summed. */
+static void test_times(void) {
+    static const int64_t TIMES[][2] = {{INT64_MIN, 5}, {-5, 5}, {INT64_MAX, INT64_MAX}, {5, INT64_MAX}, {2000, 3000}};
+    fl_ring ring;
+    fl_sample s = {.gpu_count = 1};
+    fresh_folder();
+    CU_ASSERT(!new_ring(&ring, 64, 64));
+    fl_kernels *k = open_telling();
+    for (size_t i = 0; i < sizeof TIMES / sizeof *TIMES; i++)
+        fl_ring_put(&ring, &(fl_ring_record){.start_ns = TIMES[i][0], .end_ns = TIMES[i][1]});
+    CU_ASSERT(!fl_kernels_take(k, 1000, &s, NULL) && s.record_count == 1 && s.record[0].start_ns == 1000);
+    FL_CHECK(fl_kernels_count(k).damaged == 4, "%llu damaged", (unsigned long long)fl_kernels_count(k).damaged);
+    fl_ring_close(&ring);
+    fl_kernels_close(k);
+    clear_folder();
+}
+
 /* A full ring of long names comes in pieces, and none of it is lost, also when its program has ended. */
 static void test_one_call_takes_its_share(void) {
     enum { RECORDS = 1 << 16 };
@@ -482,6 +499,6 @@ static void test_another_user(void) {
 }
 
 FL_SUITE("live_hostile", {"random bytes", test_random_bytes}, {"files that are no rings", test_no_rings},
-         {"indices", test_indices}, {"one call takes its share", test_one_call_takes_its_share},
+         {"indices", test_indices}, {"times", test_times}, {"one call takes its share", test_one_call_takes_its_share},
          {"kinds are bounded", test_kinds_are_bounded}, {"few files", test_few_files},
          {"another user", test_another_user})
