@@ -4,6 +4,7 @@
 #include "tests/support/ring_fixture.h"
 
 #include <grp.h>
+#include <sys/resource.h>
 
 enum { NOBODY = 65534, OTHERS = 256 /* rings of one user that are looked at */, LINES = 33 };
 
@@ -227,6 +228,7 @@ static void test_no_rings(void) {
     CU_ASSERT(!link(in_folder("linked.ring"), fl_temp_path("other name")));
     make_ring("old.ring", UINT64_C(0x32474e49524c46), 16);
     make_ring("odd.ring", FL_RING_MAGIC, 15);
+    make_ring("short.ring", FL_RING_MAGIC, 1024); /* than that takes */
     make_ring("huge.ring", FL_RING_MAGIC, 1u << 31);
     make_ring("open.ring", FL_RING_MAGIC, 16);
     CU_ASSERT(!chmod(in_folder("open.ring"), 0666));
@@ -249,7 +251,8 @@ static void test_no_rings(void) {
                                            {"/huge.ring", "cannot be"},
                                            {"/open.ring", "may write to it"},
                                            {"/theirs.ring", "may write to it"},
-                                           {"/na?[2Jme?.ring", "cannot be"}};
+                                           {"/na?[2Jme?.ring", "cannot be"},
+                                           {"/short.ring", "cannot be"}};
     const size_t count = sizeof FILES / sizeof *FILES;
     for (size_t i = 0; i < count; i++)
         FL_CHECK(told(FILES[i][0], FILES[i][1]) || (!root && i == 11), "%s is not told, or not once", FILES[i][0]);
@@ -294,6 +297,23 @@ static void test_indices(void) {
     fl_ring_close(&ring);
     fl_ring_close(&runaway);
     fl_ring_close(&lost);
+    fl_kernels_close(k);
+    clear_folder();
+}
+
+/* Times that no clock shows are damage, and never summed. */
+static void test_times(void) {
+    static const int64_t TIMES[][2] = {{INT64_MIN, 5}, {-5, 5}, {INT64_MAX, INT64_MAX}, {5, INT64_MAX}, {2000, 3000}};
+    fl_ring ring;
+    fl_sample s = {.gpu_count = 1};
+    fresh_folder();
+    CU_ASSERT(!new_ring(&ring, 64, 64));
+    fl_kernels *k = open_telling();
+    for (size_t i = 0; i < sizeof TIMES / sizeof *TIMES; i++)
+        fl_ring_put(&ring, &(fl_ring_record){.start_ns = TIMES[i][0], .end_ns = TIMES[i][1]});
+    CU_ASSERT(!fl_kernels_take(k, 1000, &s, NULL) && s.record_count == 1 && s.record[0].start_ns == 1000);
+    FL_CHECK(fl_kernels_count(k).damaged == 4, "%llu damaged", (unsigned long long)fl_kernels_count(k).damaged);
+    fl_ring_close(&ring);
     fl_kernels_close(k);
     clear_folder();
 }
@@ -349,6 +369,43 @@ static void test_kinds_are_bounded(void) {
              (unsigned long long)other);
     CU_ASSERT(line_count == 1 && told(ring.file, "more kinds"));
     fl_ring_close(&ring);
+    fl_kernels_close(k);
+    clear_folder();
+}
+
+/* Rings take half of the files that the host may open, so that there are some for its libraries. None is set aside for
+ * want of files, and those that wait come when others end. */
+static void test_few_files(void) {
+    enum { RINGS = 60, FILES = 64 };
+    static fl_ring ring[RINGS];
+    struct rlimit before, few;
+    fresh_folder();
+    for (int i = 0; i < RINGS; i++) {
+        CU_ASSERT(!new_ring(&ring[i], 16, 64));
+        ring[i].head->pid = getppid(); /* which lives, */
+        ring[i].head->stamp = 1;       /* and none is a later image of it */
+        close(ring[i].fd);             /* its mapping is enough for a writer */
+        ring[i].fd = -1;
+        put_honest(&ring[i], 1);
+    }
+    getrlimit(RLIMIT_NOFILE, &before);
+    few = (struct rlimit){.rlim_cur = FILES, .rlim_max = before.rlim_max};
+    CU_ASSERT(!setrlimit(RLIMIT_NOFILE, &few));
+    fl_kernels *k = open_telling();
+    uint64_t taken = 0;
+    for (int i = 0; i < 5; i++)
+        taken += take_all(k, "few files");
+    FL_CHECK(taken == FILES / 2 && fl_kernels_count(k).running == FILES / 2, "%llu records, %llu running",
+             (unsigned long long)taken, (unsigned long long)fl_kernels_count(k).running);
+    for (int i = 0; i < RINGS; i++)
+        fl_ring_end(&ring[i]);
+    for (int i = 0; i < 5; i++)
+        taken += take_all(k, "few files");
+    FL_CHECK(taken == RINGS && !fl_kernels_count(k).set_aside && line_count == 1, "%llu records, %d lines",
+             (unsigned long long)taken, line_count);
+    CU_ASSERT(!setrlimit(RLIMIT_NOFILE, &before));
+    for (int i = 0; i < RINGS; i++)
+        munmap(ring[i].head, ring[i].size);
     fl_kernels_close(k);
     clear_folder();
 }
@@ -442,5 +499,6 @@ static void test_another_user(void) {
 }
 
 FL_SUITE("live_hostile", {"random bytes", test_random_bytes}, {"files that are no rings", test_no_rings},
-         {"indices", test_indices}, {"one call takes its share", test_one_call_takes_its_share},
-         {"kinds are bounded", test_kinds_are_bounded}, {"another user", test_another_user})
+         {"indices", test_indices}, {"times", test_times}, {"one call takes its share", test_one_call_takes_its_share},
+         {"kinds are bounded", test_kinds_are_bounded}, {"few files", test_few_files},
+         {"another user", test_another_user})

@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -17,7 +18,7 @@ enum { AT_ONCE = 1024 /* records */ };
 /* What one call takes at most, whoever writes how much. Programs of any user are behind the rings, and a host that
  * looks at one of them for too long is late for the GPUs. */
 enum {
-    RINGS_MAX = 1024,
+    RINGS_MAX = 1024,        /* and half of the files that this process may have open: each is one */
     RINGS_OF_ONE_USER = 256, /* who is not the host's own */
     OPENED_AT_ONCE = 64,
     /* A record costs one, and one more for each 64 bytes of its name. Each ring gets its share of the whole. */
@@ -49,6 +50,7 @@ struct fl_kernels {
     fl_ring_folder *folder;
     source *source;
     size_t source_count, source_room;
+    size_t rings_max;
     size_t first; /* whose turn it is to be emptied first */
     fl_kind_table kinds;
     fl_kernel_record *record;
@@ -68,6 +70,9 @@ fl_status fl_kernels_open(fl_kernels **out, const char *folder, fl_diag *d) {
     fl_kernels *k = calloc(1, sizeof *k);
     if (!k)
         return fl_no_memory(d, "the kernels");
+    struct rlimit files = {.rlim_cur = RINGS_MAX};
+    getrlimit(RLIMIT_NOFILE, &files);
+    k->rings_max = files.rlim_cur / 2 < RINGS_MAX ? (size_t)files.rlim_cur / 2 : RINGS_MAX;
     fl_status s = fl_ring_folder_open(&k->folder, folder, d);
     if (s)
         free(k);
@@ -139,7 +144,7 @@ static bool has_room(const fl_kernels *k, uid_t owner) {
             all++;
             its += k->source[i].owner == owner;
         }
-    return all < RINGS_MAX && (owner == geteuid() || its < RINGS_OF_ONE_USER);
+    return all < k->rings_max && (owner == geteuid() || its < RINGS_OF_ONE_USER);
 }
 
 static bool is_known(const fl_kernels *k, const fl_ring_file *file) {
@@ -149,27 +154,42 @@ static bool is_known(const fl_kernels *k, const fl_ring_file *file) {
     return false;
 }
 
+/* Until one of the others ends: it is looked at again. */
+static void let_wait(fl_kernels *k, const fl_ring_file *file) {
+    if (!k->told_rings)
+        fl_ring_folder_say(k->folder, file->name, "more programs at a time than are looked at: it waits");
+    k->told_rings = true;
+}
+
+static void refuse(fl_kernels *k, const fl_ring_file *file, const opening *o) {
+    const bool ours = o->error == EMFILE || o->error == ENFILE || o->error == ENOMEM; /* to blame */
+    if (o->why == FL_RING_GONE)
+        return;
+    if (o->why == FL_RING_SYSTEM && ours)
+        let_wait(k, file);
+    else
+        set_aside(k, file, o->why == FL_RING_SYSTEM ? fl_reason(o->error) : fl_ring_why(o->why));
+}
+
 static fl_status add_source(fl_kernels *k, const fl_ring_file *file, fl_diag *d) {
     source s = {.file = *file, .last = NOBODYS, .program = (uint32_t)k->counts.programs};
     struct stat st;
     opening o = {.k = k, .s = &s};
     const bool whole = fl_ring_guard(open_source, &o);
-    if (!whole || o.why || fstat(s.ring.fd, &st)) {
+    if (!whole || o.why || fstat(s.ring.fd, &st)) { /* fstat: it worked a moment ago */
         fl_ring_close(&s.ring);
         if (!whole)
             set_aside(k, file, "its program cut it short");
-        else if (o.why != FL_RING_GONE)
-            set_aside(k, file, o.why == FL_RING_SYSTEM ? fl_reason(o.error) : fl_ring_why(o.why));
+        else
+            refuse(k, file, &o);
         return FL_OK;
     }
     s.owner = st.st_uid;
     for (int i = 0; i < FL_RING_DEVICES; i++)
         s.gpu[i] = UNKNOWN;
-    if (!has_room(k, s.owner)) { /* until one of the others ends */
+    if (!has_room(k, s.owner)) {
         fl_ring_close(&s.ring);
-        if (!k->told_rings)
-            fl_ring_folder_say(k->folder, file->name, "more programs at a time than are looked at: it waits");
-        k->told_rings = true;
+        let_wait(k, file);
         return FL_OK;
     }
     source *at = place_of(k);
