@@ -47,7 +47,7 @@ harness/study        : policies models traces sim harness/base harness/input
 harness/fit          : policies models traces sim harness/base harness/input
 harness/report       : policies models traces sim harness/base harness/study
 harness/live/collector :
-harness/live/vendor  : policies traces harness/base
+harness/live/vendor  : policies traces sim harness/base
 harness/live         : policies traces sim harness/base harness/log harness/live/vendor harness/live/collector
 harness/emulate/client : policies
 harness/emulate      : policies models traces sim harness/base harness/input harness/live harness/live/vendor harness/live/collector harness/emulate/client
