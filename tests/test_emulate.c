@@ -369,6 +369,37 @@ static void test_signals(void) {
     }
 }
 
+/* Too few descriptors are told, and end the session; so does TERM, whatever the command does about it. */
+static void test_descriptors(void) {
+    int told = 0;
+    make_workloads();
+    for (int n = 7; n <= 12; n++) {
+        const int status = shell("exec 2>&1; ulimit -n %d; exec timeout -s KILL 40 %s emulate %s/w.csv --platform generic --quiet -- "
+                                 CLIENT "probe sleep 0.3 show",
+                                 n, FL_PROGRAM, folder);
+        const bool said = status == 3 && strstr(out, "Too many open files");
+        told += said;
+        FL_CHECK(said || (status == 0 && strstr(out, "gpu 0 power 0")), "%d descriptors: status %d, %s", n, status, out);
+    }
+    FL_CHECK(told > 1, "only %d numbers of descriptors are too few", told);
+    const int status = shell("timeout -s KILL 60 %s emulate %s/w.csv --platform generic --quiet -- sh -c 'trap \"\" TERM; "
+                             "kill -TERM $PPID; exec " CLIENT "probe sleep 1000' 2>&1",
+                             FL_PROGRAM, folder);
+    FL_CHECK(status == 3 && strstr(out, "does not end on TERM"), "TERM: status %d, %s", status, out);
+}
+
+/* A path of any length goes before the command's own. */
+static void test_long_path(void) {
+    make_workloads();
+    const int status = shell("p=$(printf '/none/%%0500d' 0); p=$p:$p:$p:$p; p=$p:$p:$p:$p:$p; LD_LIBRARY_PATH=$p:/last " EMULATE
+                             "-- sh -c 'echo ${#LD_LIBRARY_PATH} ${LD_LIBRARY_PATH##*:}'",
+                             FL_PROGRAM, folder);
+    int size = 0;
+    char last[16] = "";
+    FL_CHECK(!status && sscanf(out, "%d %15s", &size, last) == 2 && size > 10000 && !strcmp(last, "/last"),
+             "status %d, %d characters, last %s", status, size, last);
+}
+
 static void test_many_gpus(void) {
     make_workloads();
     CU_ASSERT_EQUAL(shell("%s emulate %s/w.csv --platform generic --gpus 100 --quiet -- %s record --out %s/t.csv "
@@ -395,4 +426,4 @@ FL_SUITE("emulate", {"closed loop", test_closed_loop}, {"experiment file", test_
          {"dead clients first", test_dead_first}, {"one hash", test_repeats}, {"an hour", test_hour},
          {"what cannot be virtual", test_unfit}, {"PCP's agent", test_pcp}, {"signals", test_signals},
          {"many GPUs", test_many_gpus}, {"errors end control", test_live_errors},
-         {"root alone sets", test_root_alone}, {"a state folder of its own", test_state_folder}, {"end", test_end})
+         {"root alone sets", test_root_alone}, {"few descriptors", test_descriptors}, {"a long path", test_long_path}, {"a state folder of its own", test_state_folder}, {"end", test_end})

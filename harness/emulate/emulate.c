@@ -22,6 +22,7 @@
 
 /* Of the machine's time, for what the command leaves behind, a guardian for one. */
 #define GRACE_NS INT64_C(5000000000)
+#define END_NS INT64_C(10000000000) /* from TERM to the end of a command that does not hear it */
 
 typedef struct fl_emulator {
     const fl_emulate_options *o;
@@ -137,12 +138,16 @@ static bool anybody(const fl_emulator *e) {
 }
 
 static void run_session(fl_emulator *e) {
-    int64_t ended_ns = 0;
+    int64_t ended_ns = 0, told_ns = 0;
     while (!e->outcome.status) {
         struct epoll_event ev[32];
         const int n = epoll_wait(e->conns.events, ev, 32, wait_ms(e)), signal = fl_stop_hand_on();
         if (signal && !e->command_ended)
             kill(e->command.pid, signal);
+        if (signal == SIGTERM && !told_ns)
+            told_ns = clock_ns(CLOCK_MONOTONIC);
+        if (told_ns && !e->command_ended && clock_ns(CLOCK_MONOTONIC) - told_ns > END_NS)
+            fl_outcome_fail(&e->outcome, "%s does not end on TERM", e->o->command[0]);
         fl_peers_bury(&e->peers);
         fl_sets_end(&e->sets, &e->peers, time_now(e));
         for (int i = 0; i < n && !e->outcome.status; i++) {
