@@ -7,6 +7,8 @@
  * A pull is counted only where it can be judged. Not while an energy counter has not moved (a reward of 0 would be the
  * best there is), not while nothing was copied (UU = 0) or nothing but copied (UC = 0, for which Eq. 4 as printed gives
  * that reward of 0 too, whatever the clock), not before the clock has settled: the arm stays and the policy waits.
+ * UC and UU are the busy times of the compute and the copy engines. A board without such counters has its utilisations
+ * instead: the ratio of their means over the pull, from the second refresh on, whose window lies in the pull.
  * After `patience_ms` without a judgement the driver's default holds until readings return. */
 #include "policies/bandit_meter.h"
 #include "policies/policy.h"
@@ -276,7 +278,8 @@ static const fl_param epsilon_rows[] = {
 #define BANDIT(title, text, where, rows, function)                                                                     \
     {                                                                                                                  \
         FL_POLICY_ABI, .name = title, .summary = text, .source = where,                                                \
-                       .gpu_needs = FL_BANDIT_SIGNALS | FL_BIT(FL_GPU_SM_MHZ), .gpu_drives = FL_BIT(FL_SET_SM_MHZ),    \
+                       .gpu_needs = FL_BANDIT_SIGNALS | FL_BIT(FL_GPU_SM_MHZ), .gpu_instead = FL_BANDIT_INSTEAD,       \
+                       .gpu_drives = FL_BIT(FL_SET_SM_MHZ),                                                            \
                        .param = rows, .param_count = FL_COUNT(rows), .probe = probe_rows, .probe_count = PROBES,       \
                        .param_size = sizeof(params), .state_size = sizeof(node_state),                                 \
                        .gpu_size = sizeof(fl_bandit_base), .init = init, .step = function                              \

@@ -7,13 +7,21 @@ static int value(const fl_gpu_sample *g, int id, double *out) {
     return fl_gpu_known(g, id) && isfinite(*out);
 }
 
+enum { COUNTERS = 3, UTILISED = FL_GPU_UTIL_GPU_PCT };
+
 static const uint64_t needed = FL_BIT(FL_GPU_ENERGY_J) | FL_BIT(FL_GPU_COMPUTE_NS) | FL_BIT(FL_GPU_COPY_NS);
+static const uint64_t needed_instead = FL_BIT(FL_GPU_ENERGY_J) | FL_BIT(UTILISED);
+
+static int has_engines(const fl_gpu_sample *g) {
+    double v;
+    return value(g, FL_GPU_COMPUTE_NS, &v) && value(g, FL_GPU_COPY_NS, &v);
+}
 
 /* Takes the counters that are still without a beginning and have just refreshed. */
 static void begin(fl_bandit_base *b, const fl_gpu_sample *g, int64_t now_ns) {
-    double *const base[] = {&b->energy_j, &b->compute_ns, &b->copy_ns};
-    static const int id[] = {FL_GPU_ENERGY_J, FL_GPU_COMPUTE_NS, FL_GPU_COPY_NS};
-    for (int k = 0; k < 3; k++) {
+    double *const base[COUNTERS] = {&b->energy_j, &b->compute_ns, &b->copy_ns};
+    static const int id[COUNTERS] = {FL_GPU_ENERGY_J, FL_GPU_COMPUTE_NS, FL_GPU_COPY_NS};
+    for (int k = 0; k < COUNTERS; k++) {
         if ((b->known & FL_BIT(id[k])) || !fl_gpu_fresh(g, id[k]) || !value(g, id[k], base[k]))
             continue;
         b->known |= FL_BIT(id[k]);
@@ -25,25 +33,44 @@ static void begin(fl_bandit_base *b, const fl_gpu_sample *g, int64_t now_ns) {
     }
 }
 
+/* Adds utilisations that have just refreshed. The window of the first refresh began before the latch: it only says
+ * that the next one is of this pull. */
+static void utilise(fl_bandit_base *b, const fl_gpu_sample *g) {
+    double core, uncore;
+    if (!fl_gpu_fresh(g, UTILISED) || !value(g, UTILISED, &core) || !value(g, FL_GPU_UTIL_MEM_PCT, &uncore))
+        return;
+    if (b->known & FL_BIT(FL_GPU_UTIL_MEM_PCT)) {
+        b->gpu_pct += core;
+        b->mem_pct += uncore;
+        b->known |= FL_BIT(UTILISED);
+    }
+    b->known |= FL_BIT(FL_GPU_UTIL_MEM_PCT);
+}
+
 void fl_bandit_latch(fl_bandit_base *base, const fl_sample *sample) {
     for (uint32_t i = 0; i < sample->gpu_count; i++) {
         base[i].known = 0;
+        base[i].gpu_pct = base[i].mem_pct = 0;
         begin(&base[i], &sample->gpu[i], sample->time_ns);
+        utilise(&base[i], &sample->gpu[i]);
     }
 }
 
 fl_bandit_draw fl_bandit_read(fl_bandit_base *base, const fl_sample *sample, double interval_ns) {
     fl_bandit_draw draw = {0};
-    double core_ns = 0, uncore_ns = 0;
+    double core = 0, uncore = 0; /* ns, or percent: of all GPUs the same */
     for (uint32_t i = 0; i < sample->gpu_count; i++) {
         const fl_gpu_sample *g = &sample->gpu[i];
         fl_bandit_base *b = &base[i];
-        double energy, stamp, compute, copy;
-        if (!value(g, FL_GPU_ENERGY_J, &energy) || !value(g, FL_GPU_COMPUTE_NS, &compute) ||
-            !value(g, FL_GPU_COPY_NS, &copy))
+        double energy, stamp, share;
+        const int engines = has_engines(g);
+        if (!value(g, FL_GPU_ENERGY_J, &energy) || !(engines || value(g, UTILISED, &share)))
             continue; /* a GPU that cannot be read, or fell off the bus, is left out */
         begin(b, g, sample->time_ns);
-        if (b->known != needed) {
+        if (!engines)
+            utilise(b, g);
+        const uint64_t all = engines ? needed : needed_instead;
+        if ((b->known & all) != all) {
             draw.late++;
             continue;
         }
@@ -55,10 +82,10 @@ fl_bandit_draw fl_bandit_read(fl_bandit_base *base, const fl_sample *sample, dou
             continue;
         }
         draw.energy_j += (energy - b->energy_j) * (interval_ns / span);
-        core_ns += compute - b->compute_ns;
-        uncore_ns += copy - b->copy_ns;
+        core += engines ? g->value[FL_GPU_COMPUTE_NS] - b->compute_ns : b->gpu_pct;
+        uncore += engines ? g->value[FL_GPU_COPY_NS] - b->copy_ns : b->mem_pct;
         draw.gpus++;
     }
-    draw.ratio = draw.gpus && uncore_ns > 0 ? core_ns / uncore_ns : (double)NAN;
+    draw.ratio = draw.gpus && uncore > 0 ? core / uncore : (double)NAN;
     return draw;
 }

@@ -6,6 +6,7 @@
 
 typedef struct fl_bandit_base { /* one GPU's counters at their first refresh since the latch */
     double energy_j, energy_ns, compute_ns, copy_ns;
+    double gpu_pct, mem_pct; /* where there is no such counter: sums of the utilisations that refreshed since then */
     int64_t time_ns; /* of the look that found the energy */
     uint64_t known;  /* FL_BIT(FL_GPU_...) of those that have refreshed since */
 } fl_bandit_base;
@@ -19,6 +20,9 @@ typedef struct fl_bandit_draw {
 
 #define FL_BANDIT_SIGNALS                                                                                              \
     (FL_BIT(FL_GPU_ENERGY_J) | FL_BIT(FL_GPU_ENERGY_NS) | FL_BIT(FL_GPU_COMPUTE_NS) | FL_BIT(FL_GPU_COPY_NS))
+/* Where engines have no counters: the share of time with a kernel resident stands in for the core's use, that with the
+ * memory controller active for the uncore's. */
+#define FL_BANDIT_INSTEAD (FL_BIT(FL_GPU_UTIL_GPU_PCT) | FL_BIT(FL_GPU_UTIL_MEM_PCT))
 
 /* Begins a measurement; base: gpu_count. Each counter counts from its first refresh from here on: what it shows until
  * then was counted before, at another clock. */

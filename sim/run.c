@@ -16,26 +16,61 @@ typedef struct fl_host { /* the simulated host of one policy: time, readings, se
     fl_kernel_kind *kind;
     fl_run_result *r;
     uint64_t steps;
-    int64_t loop_ps; /* duration of the last loop */
+    int64_t loop_ps;  /* duration of the last loop */
+    int64_t began_ps; /* its time 0 */
     fl_faults *faults;
     fl_guard *guard;
     int64_t *lost_ns; /* per GPU */
     bool *recording;  /* per GPU: kernel records are on */
     uint32_t gpu_records;
+    fl_readout_view *view; /* per GPU; NULL without a reader */
+    uint64_t *before;     /* per GPU, with a reader: kernels finished before time 0 */
+    fl_kernel_record *record;
+    size_t record_room;
 } fl_host;
+
+static void read_gpu(fl_host *h, uint32_t i, int64_t t_ns, fl_gpu_sample *out) {
+    const uint64_t needs = h->o->policy->gpu_needs;
+    fl_node_read(h->node, i, true, out);
+    out->valid &= needs; /* a watcher may have asked for more */
+    out->fresh &= needs;
+    fl_faults_gpu(h->faults, i, t_ns, out);
+    if (!h->view)
+        return;
+    fl_readout_show(h->o->reader, &h->view[i], needs, t_ns, out, out);
+    out->value[FL_GPU_KERNELS] -= (double)h->before[i];
+}
+
+/* On the host's time. Of what began before it no record is shown. */
+static fl_status take_records(fl_host *h, fl_sample *sample, fl_diag *d) {
+    size_t count, kept = 0;
+    fl_status s = fl_node_take_records(h->node, &sample->record, &count, d);
+    sample->record_count = count;
+    if (s || !h->began_ps)
+        return s;
+    if (fl_grow(&h->record, &h->record_room, count + 1, sizeof *h->record))
+        return fl_no_memory(d, "the run");
+    for (size_t i = 0; i < count; i++) {
+        fl_kernel_record r = sample->record[i];
+        r.start_ns -= h->began_ps / FL_PS_PER_NS;
+        r.end_ns -= h->began_ps / FL_PS_PER_NS;
+        if (r.start_ns >= 0)
+            h->record[kept++] = r;
+    }
+    sample->record = h->record;
+    sample->record_count = kept;
+    return FL_OK;
+}
 
 static fl_status read_signals(fl_host *h, fl_sample *sample, fl_diag *d) {
     uint32_t n = fl_node_gpu_count(h->node);
-    int64_t now = fl_node_now(h->node);
+    const int64_t now = fl_node_now(h->node) - h->began_ps;
     *sample = (fl_sample){.time_ns = now / FL_PS_PER_NS, .step = h->steps, .gpu_count = n, .gpu = h->gpu};
     for (uint32_t i = 0; i < n; i++) {
-        fl_node_read(h->node, i, true, &h->gpu[i]);
-        h->gpu[i].valid &= h->o->policy->gpu_needs; /* a watcher may have asked for more */
-        h->gpu[i].fresh &= h->o->policy->gpu_needs;
-        fl_faults_gpu(h->faults, i, sample->time_ns, &h->gpu[i]);
+        read_gpu(h, i, sample->time_ns, &h->gpu[i]);
         fl_guard_gpu(h->guard, i, sample->time_ns, &h->gpu[i]);
     }
-    if (h->o->policy->host_needs & ~FL_BIT(FL_HOST_LOOP_NS)) {
+    if (!h->view && h->o->policy->host_needs & ~FL_BIT(FL_HOST_LOOP_NS)) {
         fl_node_read_host(h->node, true, &sample->host);
         fl_faults_host(h->faults, sample->time_ns, &sample->host);
         fl_guard_host(h->guard, sample->time_ns, &sample->host);
@@ -46,15 +81,26 @@ static fl_status read_signals(fl_host *h, fl_sample *sample, fl_diag *d) {
         sample->host.value[FL_HOST_LOOP_NS] = (double)(h->loop_ps / FL_PS_PER_NS);
     }
     if (h->gpu_records) {
-        size_t count;
-        fl_status s = fl_node_take_records(h->node, &sample->record, &count, d);
+        fl_status s = take_records(h, sample, d);
         if (s)
             return s;
-        sample->record_count = count;
         sample->kind = h->kind;
         sample->kind_count = h->o->w->class_count;
     }
     return FL_OK;
+}
+
+/* Where the library has no range to set in, a live host makes no call. */
+static bool settable(const fl_host *h, const fl_device *dev, int control) {
+    if (!h->view)
+        return true;
+    return control == FL_SET_MEM_MHZ ? dev->mem_count > 1
+                                     : control != FL_SET_POWER_LIMIT_W || dev->power_min_w < dev->power_max_w;
+}
+
+/* Limits are whole steps of the library, too. */
+static double limit_of(const fl_host *h, double watts) {
+    return h->view && watts != FL_DEFAULT ? fl_readout_whole(h->o->reader, FL_GPU_POWER_W, watts) : watts;
 }
 
 static bool refused(fl_host *h, int32_t gpu, int control, int64_t t) {
@@ -65,14 +111,16 @@ static bool refused(fl_host *h, int32_t gpu, int control, int64_t t) {
 
 /* Sets of one GPU, one call after the other; returns when the last call ends. A refused call keeps its caller too. */
 static int64_t set_gpu(fl_host *h, uint32_t i, const fl_decided *set, int64_t t) {
-    const int64_t call = fl_node_gpu(h->node, i)->dev->actuator.call_ns * FL_PS_PER_NS;
+    const fl_device *dev = fl_node_gpu(h->node, i)->dev;
+    const int64_t call = dev->actuator.call_ns * FL_PS_PER_NS;
     const int32_t gpu = (int32_t)i;
     if (set[FL_SET_SM_MHZ].set && !refused(h, gpu, FL_SET_SM_MHZ, t += call))
         fl_node_set(h->node, i, t, set[FL_SET_SM_MHZ].value, NAN);
-    if (set[FL_SET_MEM_MHZ].set && !refused(h, gpu, FL_SET_MEM_MHZ, t += call))
+    if (set[FL_SET_MEM_MHZ].set && settable(h, dev, FL_SET_MEM_MHZ) && !refused(h, gpu, FL_SET_MEM_MHZ, t += call))
         fl_node_set(h->node, i, t, NAN, set[FL_SET_MEM_MHZ].value);
-    if (set[FL_SET_POWER_LIMIT_W].set && !refused(h, gpu, FL_SET_POWER_LIMIT_W, t += call))
-        h->r->ignored_sets += !fl_node_set_limit(h->node, i, t, set[FL_SET_POWER_LIMIT_W].value);
+    if (set[FL_SET_POWER_LIMIT_W].set && settable(h, dev, FL_SET_POWER_LIMIT_W) &&
+        !refused(h, gpu, FL_SET_POWER_LIMIT_W, t += call))
+        h->r->ignored_sets += !fl_node_set_limit(h->node, i, t, limit_of(h, set[FL_SET_POWER_LIMIT_W].value));
     if (set[FL_SET_RECORDS].set && !refused(h, gpu, FL_SET_RECORDS, t)) {
         bool on = set[FL_SET_RECORDS].value > 0;
         fl_node_records(h->node, i, on);
@@ -87,6 +135,10 @@ static int64_t set_host(fl_host *h, const fl_decided *set, int64_t t) {
     for (int i = 0; i < FL_HOST_CONTROL_COUNT; i++) {
         if (!set[i].set)
             continue;
+        if (h->view) { /* the library knows GPUs only */
+            h->r->ignored_sets++;
+            continue;
+        }
         t += fl_node_cpu(h->node) ? call : 0;
         if (refused(h, FL_FAULT_HOST, i, t))
             continue;
@@ -129,8 +181,41 @@ static fl_status go_on(fl_host *h, int64_t until, int64_t *truth_at, fl_diag *d)
     return fl_node_done(h->node) ? FL_OK : fl_node_advance(h->node, until, d);
 }
 
+/* A live host looks before it begins whether its signals can be read, and looks again where one is missing. What it
+ * saw counts for nothing afterwards; the time it took is over. */
+static fl_status look_first(fl_host *h, int64_t *truth_at, fl_diag *d) {
+    const fl_policy *p = h->o->policy;
+    const uint32_t gpus = fl_node_gpu_count(h->node);
+    if (!h->view || !(p->gpu_needs | (p->host_needs & ~FL_BIT(FL_HOST_LOOP_NS))))
+        return FL_OK;
+    for (int look = 0; look < 2; look++) {
+        bool all = !(p->host_needs & ~FL_BIT(FL_HOST_LOOP_NS));
+        fl_status s = go_on(h, h->began_ps, truth_at, d);
+        if (s)
+            return s;
+        for (uint32_t i = 0; i < gpus; i++) {
+            read_gpu(h, i, h->began_ps / FL_PS_PER_NS, &h->gpu[i]);
+            all = all && !(p->gpu_needs & ~FL_BIT(FL_GPU_KERNELS) & ~h->gpu[i].valid);
+        }
+        for (uint32_t i = 0; i < gpus; i++)
+            h->began_ps += fl_node_gpu(h->node, i)->dev->actuator.read_ns * FL_PS_PER_NS;
+        if (all)
+            break;
+        h->began_ps += look ? 0 : FL_READOUT_APART_NS * FL_PS_PER_NS;
+    }
+    memset(h->view, 0, gpus * sizeof *h->view);
+    fl_status s = go_on(h, h->began_ps, truth_at, d);
+    for (uint32_t i = 0; i < gpus; i++)
+        h->before[i] = fl_node_gpu(h->node, i)->sums.kernels;
+    return s;
+}
+
 static fl_status drive(fl_host *h, fl_diag *d) {
-    int64_t next = 0, truth_at = (h->o->on_truth || h->o->on_watch) && h->o->truth_ns > 0 ? 0 : FL_TIME_NEVER;
+    int64_t truth_at = (h->o->on_truth || h->o->on_watch) && h->o->truth_ns > 0 ? 0 : FL_TIME_NEVER;
+    fl_status first = h->instance ? look_first(h, &truth_at, d) : FL_OK;
+    if (first)
+        return first;
+    int64_t next = h->began_ps;
     uint64_t hash = UINT64_C(0xcbf29ce484222325);
     for (;;) {
         fl_status s = go_on(h, next, &truth_at, d);
@@ -357,6 +442,13 @@ fl_status fl_run(const fl_run_options *o, fl_run_result *r, fl_diag *d) {
         h.watched = calloc(fl_node_gpu_count(h.node), sizeof *h.watched);
         h.kind = calloc(o->w->class_count + 1, sizeof *h.kind);
         h.recording = calloc(fl_node_gpu_count(h.node), sizeof *h.recording);
+        if (o->reader && o->policy) {
+            h.view = calloc(fl_node_gpu_count(h.node), sizeof *h.view);
+            h.before = calloc(fl_node_gpu_count(h.node), sizeof *h.before);
+            s = h.view && h.before ? FL_OK : fl_no_memory(d, "the run");
+        }
+    }
+    if (!s) {
         s = h.gpu && h.watched && h.kind && h.recording ? FL_OK : fl_no_memory(d, "the run");
     }
     for (uint32_t i = 0; !s && i < o->w->class_count; i++)
@@ -379,6 +471,9 @@ fl_status fl_run(const fl_run_options *o, fl_run_result *r, fl_diag *d) {
     free(h.watched);
     free(h.kind);
     free(h.recording);
+    free(h.view);
+    free(h.before);
+    free(h.record);
     if (s)
         fl_run_result_free(r);
     return s;

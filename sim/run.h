@@ -5,6 +5,7 @@
 #include "sim/instance.h"
 #include "sim/ledger.h"
 #include "sim/fault.h"
+#include "sim/readout.h"
 #include "sim/service.h"
 
 /* Called after each step with what the policy saw and what became of its command; anything but FL_OK ends the run. */
@@ -22,6 +23,9 @@ typedef struct fl_run_options {
     const fl_node_spec *spec;
     const fl_facts *facts;   /* of spec; its seed seeds the policy */
     const fl_policy *policy; /* NULL: nothing is set, the driver's default holds */
+    /* The host reads and sets as a live host of that library does, and looks first whether it can. NULL: it sees what
+     * the sensors show. The policy is to be that of fl_policy_where. */
+    const fl_readout *reader;
     const fl_layer *layer;
     size_t layer_count;
     int64_t min_set_interval_ns;

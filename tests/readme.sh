@@ -1,21 +1,27 @@
 #!/usr/bin/env bash
-# Does the README still say what the program says? The table of policies must be the program's own; files it names, there.
+# Does the README still say what the program says? The tables of policies must be the program's own; files it names, there.
 #   tests/readme.sh FOLDLINE
-# FL_BLESS=1 writes the program's table into it.
+# FL_BLESS=1 writes the program's tables into it.
 set -eu
 cd "$(dirname "$0")/.."
 program=${1:?usage: tests/readme.sh FOLDLINE}
-if [ "${FL_BLESS:-}" = 1 ]; then
-  blessed=$(awk '
-    NR == FNR { table = table $0 "\n"; next }
-    /^\| policy \| what it does \|/ { printf "%s", table; inside = 1 }
-    !/^\|/ { inside = 0 }
-    !inside' <("$program" policies --table) README.md)
-  printf '%s\n' "$blessed" >README.md
-fi
-"$program" policies --table | while IFS= read -r line; do
-  grep -qxF -- "$line" README.md || { echo "README.md lacks: $line"; exit 1; }
-done
+# Each table by the option that prints it and the beginning of its first line.
+while IFS='=' read -r option first; do
+  if [ "${FL_BLESS:-}" = 1 ]; then
+    blessed=$(FIRST="$first" awk '
+      NR == FNR { table = table $0 "\n"; next }
+      index($0, ENVIRON["FIRST"]) == 1 { printf "%s", table; inside = 1 }
+      !/^\|/ { inside = 0 }
+      !inside' <("$program" policies "$option") README.md)
+    printf '%s\n' "$blessed" >README.md
+  fi
+  "$program" policies "$option" | while IFS= read -r line; do
+    grep -qxF -- "$line" README.md || { echo "README.md lacks: $line"; exit 1; }
+  done
+done <<'EOT'
+--table=| policy | what it does |
+--vendors=| policy | live on
+EOT
 # Files that it names by a path of the repository are there.
 grep -oE '(^|[ `(])(harness|models|plots|policies|sim|tests|traces)/[A-Za-z0-9_./-]*\.[a-z]+' README.md | tr -d ' `(' |
   sort -u | while IFS= read -r file; do

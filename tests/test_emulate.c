@@ -39,7 +39,7 @@ static void make_workloads(void) {
     CU_ASSERT_EQUAL(shell("%s synth -o %s/long.csv --kernels 200000 --mean-us 3000 --seed 3", FL_PROGRAM, folder), 0);
 }
 
-#define EMULATE "timeout 60 %s emulate %s/w.csv --platform generic --quiet "
+#define EMULATE "timeout 60 %s emulate %s/w.csv --platform generic --quiet --privileged "
 
 static cJSON *report(void) {
     char path[128];
@@ -141,7 +141,7 @@ static void test_processes(void) {
     make_workloads();
     for (size_t i = 0; i < 3; i++) {
         const int status =
-            shell("timeout 60 %s emulate %s/long.csv --platform generic --quiet --time %s --report %s/report.json "
+            shell("timeout 60 %s emulate %s/long.csv --platform generic --quiet --privileged --time %s --report %s/report.json "
                   "-- sh -c '" CLIENT "probe lock 0 300 900; " CLIENT "probe sleep 0.3 show; " CLIENT
                   "probe unlock 0 sleep 0.3 show'",
                   FL_PROGRAM, folder, times[i], folder);
@@ -194,6 +194,50 @@ static void test_errors(void) {
                                  row[i].option, row[i].command);
         FL_CHECK(status == row[i].status && strstr(out, row[i].expect), "%s, %s: status %d, %s", row[i].option,
                  row[i].command, status, out);
+    }
+}
+
+/* Whatever NVML would answer, the live host hears: its readings and sets go through no other way. */
+static void test_live_errors(void) {
+    static const struct {
+        const char *error, *expect;
+        int status;
+    } row[] = {
+        {"driver-gone:from_s=1", "Driver Not Loaded", 3},
+        {"lost:from_s=1", "GPU is lost", 3},
+        {"no-permission", "locking the SM clock: Insufficient Permissions", 3},
+        {"in-use", "locking the SM clock", 3},
+        {"not-supported:call=nvmlDeviceGet@(Util|Power|Clock)*", "nothing to decide on here", 3},
+        {"timeout:call=nvmlDeviceGet@(Util|Power|Clock)*", "nothing to decide on here", 3},
+        {"unknown:call=nvmlDeviceGet@(Util|Power|Clock)*", "nothing to decide on here", 3},
+        {"unknown:call=nvmlDeviceGetPowerUsage", "cannot be read here: power_w", 0},
+        {"driver-gone:from_s=9", "15 steps", 0},
+    };
+    make_workloads();
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        const int status = shell(EMULATE "--time virtual --error '%s' -- %s live --policy assure --control --for 3s 2>&1",
+                                 FL_PROGRAM, folder, row[i].error, FL_PROGRAM);
+        FL_CHECK(status == row[i].status && strstr(out, row[i].expect), "%s: status %d, %s", row[i].error, status, out);
+    }
+}
+
+/* As with the driver: whoever is not root may read only. */
+static void test_root_alone(void) {
+    static const struct {
+        const char *option, *expect;
+    } row[] = {{"", "lock 4\nlimit 4\n"}, {"--privileged", "lock 0\nlimit 0\n"}};
+    make_workloads();
+    const char *user = geteuid() ? "" : "setpriv --reuid 65534 --regid 65534 --clear-groups";
+    CU_ASSERT_EQUAL(shell("chmod 755 %s && chmod 644 %s/w*", folder, folder), 0);
+    if (shell("%s test -x %s && %s test -r " CLIENT "../libnvidia-ml.so.1 -o -r %s", user, FL_PROGRAM, user, FL_PROGRAM)) {
+        printf("skipped: no other user can run the program here ");
+        return;
+    }
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        const int status = shell("%s timeout 60 %s emulate %s/w.csv --platform generic --quiet --time virtual %s -- " CLIENT
+                                 "probe lock 0 900 900 limit 0 200000 2>&1",
+                                 user, FL_PROGRAM, folder, row[i].option);
+        FL_CHECK(!status && strstr(out, row[i].expect), "'%s': status %d, %s", row[i].option, status, out);
     }
 }
 
@@ -325,14 +369,41 @@ static void test_signals(void) {
     }
 }
 
-/* More than an answer holds is refused, not read as nothing. */
-static void test_too_many_gpus(void) {
+/* Too few descriptors are told, and end the session; so does TERM, whatever the command does about it. */
+static void test_descriptors(void) {
+    int told = 0;
     make_workloads();
-    CU_ASSERT_EQUAL(shell("%s emulate %s/w.csv --platform generic --gpus 100 --quiet -- true 2>&1", FL_PROGRAM, folder),
-                    2);
-    CU_ASSERT_PTR_NOT_NULL(strstr(out, "100 GPUs, expected 8"));
-    CU_ASSERT_EQUAL(shell("%s emulate %s/w.csv --platform generic --gpus 80 --quiet -- %s record --out %s/t.csv "
-                          "--for 200ms --every-ms 50 2>&1 && grep -c ,79, %s/t.csv",
+    for (int n = 7; n <= 12; n++) {
+        const int status = shell("exec 2>&1; ulimit -n %d; exec timeout -s KILL 40 %s emulate %s/w.csv --platform generic --quiet -- "
+                                 CLIENT "probe sleep 0.3 show",
+                                 n, FL_PROGRAM, folder);
+        const bool said = status == 3 && strstr(out, "Too many open files");
+        told += said;
+        FL_CHECK(said || (status == 0 && strstr(out, "gpu 0 power 0")), "%d descriptors: status %d, %s", n, status, out);
+    }
+    FL_CHECK(told > 1, "only %d numbers of descriptors are too few", told);
+    const int status = shell("timeout -s KILL 60 %s emulate %s/w.csv --platform generic --quiet -- sh -c 'trap \"\" TERM; "
+                             "kill -TERM $PPID; exec " CLIENT "probe sleep 1000' 2>&1",
+                             FL_PROGRAM, folder);
+    FL_CHECK(status == 3 && strstr(out, "does not end on TERM"), "TERM: status %d, %s", status, out);
+}
+
+/* A path of any length goes before the command's own. */
+static void test_long_path(void) {
+    make_workloads();
+    const int status = shell("p=$(printf '/none/%%0500d' 0); p=$p:$p:$p:$p; p=$p:$p:$p:$p:$p; LD_LIBRARY_PATH=$p:/last " EMULATE
+                             "-- sh -c 'echo ${#LD_LIBRARY_PATH} ${LD_LIBRARY_PATH##*:}'",
+                             FL_PROGRAM, folder);
+    int size = 0;
+    char last[16] = "";
+    FL_CHECK(!status && sscanf(out, "%d %15s", &size, last) == 2 && size > 10000 && !strcmp(last, "/last"),
+             "status %d, %d characters, last %s", status, size, last);
+}
+
+static void test_many_gpus(void) {
+    make_workloads();
+    CU_ASSERT_EQUAL(shell("%s emulate %s/w.csv --platform generic --gpus 100 --quiet -- %s record --out %s/t.csv "
+                          "--for 200ms --every-ms 50 2>&1 && grep -c ,99, %s/t.csv",
                           FL_PROGRAM, folder, FL_PROGRAM, folder, folder),
                     0);
 }
@@ -354,4 +425,5 @@ FL_SUITE("emulate", {"closed loop", test_closed_loop}, {"experiment file", test_
          {"processes", test_processes}, {"errors", test_errors}, {"paths", test_paths},
          {"dead clients first", test_dead_first}, {"one hash", test_repeats}, {"an hour", test_hour},
          {"what cannot be virtual", test_unfit}, {"PCP's agent", test_pcp}, {"signals", test_signals},
-         {"too many GPUs", test_too_many_gpus}, {"a state folder of its own", test_state_folder}, {"end", test_end})
+         {"many GPUs", test_many_gpus}, {"errors end control", test_live_errors},
+         {"root alone sets", test_root_alone}, {"few descriptors", test_descriptors}, {"a long path", test_long_path}, {"a state folder of its own", test_state_folder}, {"end", test_end})

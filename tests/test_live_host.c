@@ -238,8 +238,8 @@ static void test_missing_signals(void) {
         bool control;
         int status;
     } ROWS[] = {
-        {"energyucb", "needs signals that cannot be read here: compute_ns, copy_ns; it may never decide", true, 0},
-        {"energyucb", "compute_ns, copy_ns; it may never decide", false, 0},
+        {"energyucb", "energyucb reads util_gpu_pct, util_mem_pct instead of compute_ns, copy_ns on nvidia", true, 0},
+        {"bapm", "needs signals that cannot be read here: cpu_energy_j; it may never decide", false, 0},
         {"cap-dynamic-min",
          "has nothing to decide on here: of the signals it needs (node_power_w) none can be read; --blind", true, 3},
         {"cap-dynamic-min", "cannot be read here: node_power_w; it has nothing to decide on", false, 0},
@@ -259,7 +259,7 @@ static void test_missing_signals(void) {
               stub->sets > 0);
     fresh(1);
     CU_ASSERT(FOLDLINE(ARG("doctor"), ARG("--policy"), ARG("energyucb")) == 0);
-    CU_ASSERT(said("out.txt", "signals     cannot be read here: compute_ns, copy_ns; it may never decide"));
+    CU_ASSERT(said("out.txt", "nvidia      util_gpu_pct, util_mem_pct instead of compute_ns, copy_ns\n  signals     all there"));
     CU_ASSERT(FOLDLINE(ARG("doctor"), ARG("--policy"), ARG("nosuch")) == 2);
     unsetenv("FOLDLINE_ROOT");
 }

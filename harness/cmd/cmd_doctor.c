@@ -5,6 +5,7 @@
 #include "harness/live/cpu_host.h"
 #include "harness/live/locks.h"
 #include "harness/live/privilege.h"
+#include "harness/live/offers.h"
 #include "harness/live/reach.h"
 #include "harness/live/vendor/vendors.h"
 
@@ -179,12 +180,15 @@ static fl_status tell_policy(const fl_policy *p, const fl_gpus *g, fl_diag *d) {
     fl_reach r = {0};
     const char *root = getenv("FOLDLINE_ROOT");
     fl_status s = fl_gpus_simulated(g) ? FL_OK : fl_cpu_host_open(&cpu, root ? root : "", p->host_needs, d);
+    const fl_offer offer = fl_offer_of(p, g->back->vendor);
     if (!s)
-        s = fl_reach_of(p, g, cpu, p->needs_records, &r, d);
+        s = fl_reach_of(&offer.here, g, cpu, p->needs_records, &r, d);
     fl_cpu_host_close(cpu);
     if (s)
         return s;
-    printf("policy %s\n  signals     %s%s%s\n", p->name, *r.signals ? "cannot be read here: " : "all there", r.signals,
+    char text[512];
+    fl_offer_text(&offer, text, sizeof text);
+    printf("policy %s\n  %-11s %s\n  signals     %s%s%s\n", p->name, g->back->vendor, text, *r.signals ? "cannot be read here: " : "all there", r.signals,
            r.blind      ? "; it has nothing to decide on"
            : *r.signals ? "; it may never decide"
                         : "");

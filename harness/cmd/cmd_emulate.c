@@ -185,11 +185,13 @@ int fl_cmd_emulate(int argc, char **argv) {
     fl_scene_options so = {0};
     fl_texts rest = {0}, fault_texts = {0}, error_texts = {0};
     const char *time_text = NULL, *set_ms = NULL, *report = NULL, *rings = NULL;
-    bool quiet = false;
+    bool quiet = false, anyone = false;
     const fl_option option[] = {
         FL_SCENE_OPTIONS(so),
         {"time", "HOW", FL_OPTION_TEXT, &time_text, 0, 0, "wall, a factor of it such as 10x, or virtual (wall)"},
         {"set-ms", "A[..B]", FL_OPTION_TEXT, &set_ms, 0, 0, "a set call takes this long (as the platform says)"},
+        {"privileged", NULL, FL_OPTION_FLAG, &anyone, 0, 0,
+         "whoever asks may set clocks and limits (root only, as with the driver)"},
         {"error", "SPEC", FL_OPTION_LIST, &error_texts, 0, 0, FL_REFUSAL_HELP},
         {"fault", "SPEC", FL_OPTION_LIST, &fault_texts, 0, 0, FL_FAULT_SPEC_HELP},
         {"rings", "DIR", FL_OPTION_TEXT, &rings, 0, 0,
@@ -230,6 +232,7 @@ int fl_cmd_emulate(int argc, char **argv) {
         o.command = argv + split + 1;
         o.client_dir = dir;
         o.rings = rings;
+        o.anyone = anyone;
         s = fl_emulate(&o, &r, &d);
     }
     if (!s && report) {

@@ -5,6 +5,7 @@
 #include "harness/live/guardian.h"
 #include "harness/live/host.h"
 #include "harness/live/live_log.h"
+#include "harness/live/offers.h"
 #include "harness/live/reach.h"
 #include "harness/live/stop.h"
 #include "harness/live/vendor/vendors.h"
@@ -42,6 +43,7 @@ typedef struct run {
     fl_facts facts;
     fl_gpu_facts *gpu_facts;
     fl_spec spec;
+    fl_offer offer; /* what this vendor's library gives it; the policy runs as it says */
     fl_layer layer[2];
     int64_t for_ns; /* 0 = until stopped */
     fl_live_log *log;
@@ -92,7 +94,7 @@ static fl_status open_kernels(run *r, const choice *c, fl_diag *d) {
         }
         return s;
     }
-    const bool counts = r->spec.policy->gpu_needs & FL_BIT(FL_GPU_KERNELS) && !fl_gpus_simulated(&r->gpus);
+    const bool counts = r->spec.policy->gpu_needs & FL_BIT(FL_GPU_KERNELS);
     if (!r->spec.policy->needs_records && !counts)
         return FL_OK;
     return fl_error(d, FL_HARDWARE,
@@ -117,7 +119,11 @@ static fl_status check_usage(run *r, const choice *c, fl_diag *d) {
 /* One line each, also in shadow mode; a policy that sees nothing at all is not let at the controls. */
 static fl_status tell_reach(const run *r, const choice *c, fl_diag *d) {
     const char *name = r->spec.policy->name;
+    char instead[256];
     fl_reach reach;
+    fl_offer_instead(&r->offer, instead, sizeof instead);
+    if (*instead)
+        fprintf(stderr, "foldline live: %s reads %s on %s\n", name, instead, r->gpus.back->vendor);
     fl_status s = fl_reach_of(r->spec.policy, &r->gpus, r->cpu, r->kernels != NULL, &reach, d);
     if (s)
         return s;
@@ -139,9 +145,12 @@ static fl_status open_run(run *r, const choice *c, fl_diag *d) {
     fl_status s = check_usage(r, c, d);
     if (!s)
         s = fl_vendor_open(&r->gpus, c->vendor, c->gpus, NULL, d);
-    const bool simulated = !s && fl_gpus_simulated(&r->gpus);
-    if (!s && r->spec.policy)
+    const bool simulated = !s && fl_gpus_simulated(&r->gpus); /* this machine's CPU is none of its node */
+    if (!s && r->spec.policy) {
+        r->offer = fl_offer_of(r->spec.policy, r->gpus.back->vendor);
+        r->spec.policy = &r->offer.here;
         s = open_kernels(r, c, d);
+    }
     const uint64_t needs = r->spec.policy ? r->spec.policy->host_needs & ~FL_BIT(FL_HOST_LOOP_NS) : 0,
                    drives = r->spec.policy ? r->spec.policy->host_drives : 0;
     if (!s && (needs || drives) && !simulated)
@@ -231,8 +240,7 @@ static void tell(const run *r, const choice *c, const fl_live_result *x) {
 }
 
 static fl_status go(run *r, const choice *c, fl_diag *d) {
-    const double standard = fl_gpus_simulated(&r->gpus) ? 0 : 100;
-    const double min_set_ms = c->min_set_ms >= 0 ? c->min_set_ms : standard;
+    const double min_set_ms = c->min_set_ms >= 0 ? c->min_set_ms : 100;
     fl_live_options o = {.mode = c->control   ? FL_LIVE_CONTROL
                                  : c->observe ? FL_LIVE_OBSERVE
                                               : FL_LIVE_SHADOW,

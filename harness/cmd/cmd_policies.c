@@ -3,13 +3,15 @@
 #include "harness/base/json_out.h"
 #include "harness/cmd/commands.h"
 #include "harness/input/plugin.h"
+#include "harness/live/offers.h"
+#include "harness/live/vendor/vendors.h"
 #include "policies/registry.h"
 #include "sim/instance.h"
 
 #include <string.h>
 
 static const fl_command_help help = {
-    "policies", "[NAME | FILE.so] [--json | --table]",
+    "policies", "[NAME | FILE.so] [--json | --table | --vendors]",
     "Lists the policies, or says everything about one: source, parameters, signals, probes.", NULL};
 
 static const char *const types[] = {"real", "int", "bool", "choice", "list", "table"};
@@ -28,8 +30,15 @@ static void print_one(const fl_policy *p) {
     printf("%s: %s\nsource: %s\n", p->name, p->summary, p->source);
     print_signals("reads (GPU)", FL_ROWS_GPU_SIGNAL, p->gpu_needs);
     print_signals("reads (host)", FL_ROWS_HOST_SIGNAL, p->host_needs);
+    print_signals("instead, where a board lacks some of them", FL_ROWS_GPU_SIGNAL, p->gpu_instead);
     print_signals("sets (GPU)", FL_ROWS_GPU_CONTROL, p->gpu_drives);
     print_signals("sets (host)", FL_ROWS_HOST_CONTROL, p->host_drives);
+    for (size_t i = 0; i < fl_vendor_count(); i++) {
+        char text[512];
+        const fl_offer o = fl_offer_of(p, fl_vendor_name(i));
+        fl_offer_text(&o, text, sizeof text);
+        printf("live on %s: %s\n", fl_vendor_name(i), text);
+    }
     if (p->param_count) {
         fl_grid g = {.columns = 5};
         printf("\nparameters:\n");
@@ -82,6 +91,27 @@ static void print_table(void) {
     }
 }
 
+/* What the library of each vendor gives it. */
+static void print_vendors(void) {
+    printf("| policy |");
+    for (size_t i = 0; i < fl_vendor_count(); i++)
+        printf(" live on %s |", fl_vendor_name(i));
+    printf("\n|---|");
+    for (size_t i = 0; i < fl_vendor_count(); i++)
+        printf("---|");
+    putchar('\n');
+    for (size_t k = 0; k < fl_policies_count; k++) {
+        printf("| `%s` |", fl_policies[k]->name);
+        for (size_t i = 0; i < fl_vendor_count(); i++) {
+            char text[512];
+            const fl_offer o = fl_offer_of(fl_policies[k], fl_vendor_name(i));
+            fl_offer_text(&o, text, sizeof text);
+            printf(" %s |", text);
+        }
+        putchar('\n');
+    }
+}
+
 static cJSON *json_one(const fl_policy *p) {
     cJSON *o = cJSON_CreateObject(), *params = NULL;
     cJSON_AddStringToObject(o, "name", p->name);
@@ -105,10 +135,12 @@ static cJSON *json_one(const fl_policy *p) {
 
 int fl_cmd_policies(int argc, char **argv) {
     fl_texts rest = {0};
-    bool json = false, table = false;
+    bool json = false, table = false, vendors = false;
     const fl_option option[] = {
         {"json", NULL, FL_OPTION_FLAG, &json, 0, 0, "as JSON"},
-        {"table", NULL, FL_OPTION_FLAG, &table, 0, 0, "all of them as a Markdown table: what each needs and drives"}};
+        {"table", NULL, FL_OPTION_FLAG, &table, 0, 0, "all of them as a Markdown table: what each needs and drives"},
+        {"vendors", NULL, FL_OPTION_FLAG, &vendors, 0, 0,
+         "all of them as a Markdown table: what a live host on each vendor's GPUs gives them"}};
     int status = FL_EXIT_OK;
     if (!fl_command_begin(argc, argv, &help, option, sizeof option / sizeof *option, &rest, &status))
         return status;
@@ -129,6 +161,8 @@ int fl_cmd_policies(int argc, char **argv) {
         print_one(one);
     } else if (table) {
         print_table();
+    } else if (vendors) {
+        print_vendors();
     } else {
         for (size_t i = 0; i < fl_policies_count; i++)
             printf("%-14s %s\n", fl_policies[i]->name, fl_policies[i]->summary);

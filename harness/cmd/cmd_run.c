@@ -27,7 +27,7 @@ static const fl_command_help help = {
 typedef struct run_options {
     fl_scene_options scene;
     fl_texts traces, set, faults;
-    const char *policy, *log, *timeline, *telemetry, *probes, *requests, *iterations;
+    const char *policy, *reader, *log, *timeline, *telemetry, *probes, *requests, *iterations;
     double every_ms, min_set_ms;
     bool json;
 } run_options;
@@ -324,6 +324,7 @@ static fl_status simulate(const run_options *o, const fl_scene *scene, const fl_
                                 .spec = &scene->platform.node,
                                 .facts = &scene->facts,
                                 .policy = spec->policy,
+                                .reader = o->reader ? &fl_readout_nvml : NULL,
                                 .layer = layer,
                                 .layer_count = FL_COUNT(layer),
                                 .fault = fault,
@@ -341,15 +342,22 @@ static fl_status simulate(const run_options *o, const fl_scene *scene, const fl_
 static fl_status run_and_tell(const run_options *o, const fl_option *option, size_t count, fl_diag *d) {
     fl_scenes scenes = {0};
     fl_spec spec = {0};
+    fl_policy here;
     fl_fault *fault = NULL;
     recorder rec = {.o = o};
     fl_run_result r = {0};
     fl_status s = o->policy ? fl_spec_open_set(o->policy, &o->set, &spec, d)
                             : fl_refuse(d, "no policy given, expected --policy NAME (foldline policies lists them)");
+    if (!s && o->reader && strcmp(o->reader, fl_readout_nvml.name) != 0)
+        s = fl_refuse(d, "--reader '%s', expected nvml", o->reader);
     if (s || (s = fl_fault_specs_parse(&o->faults, &fault, d)) ||
         (s = fl_scenes_open(&o->scene, &o->traces, &scenes, d)))
         goto out;
     const fl_scene *scene = scenes.item[0];
+    if (o->reader) {
+        here = fl_policy_where(spec.policy, fl_readout_offers(&fl_readout_nvml) | FL_BIT(FL_GPU_KERNELS));
+        spec.policy = &here;
+    }
     if (scenes.count != 1)
         s = fl_refuse(d, "%zu workloads, expected one (--workload NAME chooses; compare takes many)", scenes.count);
     if (s || (s = fl_scenes_spare(&scenes, option, count, d)))
@@ -378,6 +386,8 @@ int fl_cmd_run(int argc, char **argv) {
         {"policy", "SPEC", FL_OPTION_TEXT, &o.policy, 0, 0,
          "policy, or a path to a .so; parameters may follow a colon"},
         {"set", "P=V", FL_OPTION_LIST, &o.set, 0, 0, "parameter of the policy (may be repeated)"},
+        {"reader", "NAME", FL_OPTION_TEXT, &o.reader, 0, 0,
+         "nvml: the policy sees and sets what a live host does through NVML (what the sensors show)"},
         {"min-set-ms", "X", FL_OPTION_REAL, &o.min_set_ms, 0, 1e6,
          "a control is set at most this often (0 = no limit)"},
         {"log", "FILE", FL_OPTION_OUTPUT, &o.log, 0, 0, "writes the decisions, step by step"},

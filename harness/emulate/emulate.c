@@ -22,7 +22,7 @@
 
 /* Of the machine's time, for what the command leaves behind, a guardian for one. */
 #define GRACE_NS INT64_C(5000000000)
-#define GPUS_MAX ((FL_ANSWER_BYTES - sizeof(fl_host_sample)) / sizeof(fl_gpu_sample)) /* of one answer */
+#define END_NS INT64_C(10000000000) /* from TERM to the end of a command that does not hear it */
 
 typedef struct fl_emulator {
     const fl_emulate_options *o;
@@ -98,9 +98,8 @@ static void serve(fl_emulator *e, fl_conn *c, const fl_ask *q) {
     fl_calls_answer(&e->boards, &c->peer->inits, q, &a, &reading);
     if (a.result)
         a.size = 0;
-    for (uint32_t i = 0; reading && e->token && i < e->boards.gpu_count; i++)
-        if (i == q->gpu || q->op == FL_ASK_NODE)
-            fl_turns_read(e->token, i);
+    if (reading && e->token)
+        fl_turns_read(e->token, q->gpu);
     fl_conn_answer(&e->conns, c, e->boards.now_ns, q, &a);
 }
 
@@ -139,12 +138,16 @@ static bool anybody(const fl_emulator *e) {
 }
 
 static void run_session(fl_emulator *e) {
-    int64_t ended_ns = 0;
+    int64_t ended_ns = 0, told_ns = 0;
     while (!e->outcome.status) {
         struct epoll_event ev[32];
         const int n = epoll_wait(e->conns.events, ev, 32, wait_ms(e)), signal = fl_stop_hand_on();
         if (signal && !e->command_ended)
             kill(e->command.pid, signal);
+        if (signal == SIGTERM && !told_ns)
+            told_ns = clock_ns(CLOCK_MONOTONIC);
+        if (told_ns && !e->command_ended && clock_ns(CLOCK_MONOTONIC) - told_ns > END_NS)
+            fl_outcome_fail(&e->outcome, "%s does not end on TERM", e->o->command[0]);
         fl_peers_bury(&e->peers);
         fl_sets_end(&e->sets, &e->peers, time_now(e));
         for (int i = 0; i < n && !e->outcome.status; i++) {
@@ -262,8 +265,6 @@ fl_status fl_emulate(const fl_emulate_options *o, fl_emulate_result *r, fl_diag 
     e.sets = (fl_sets){.boards = &e.boards, .conns = &e.conns};
     e.watch.token = &token;
     fl_status s = fl_boards_open(&e.boards, d);
-    if (!s && e.boards.gpu_count > GPUS_MAX)
-        s = fl_refuse(d, "%u GPUs, expected %u at most under emulate", e.boards.gpu_count, (unsigned)GPUS_MAX);
     if (!s && o->rings)
         s = fl_rings_open(&e.boards.rings, o->rings, o->scene->w, e.boards.node, e.boards.gpu_count,
                           o->scene->facts.seed, d);

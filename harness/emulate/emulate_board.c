@@ -2,7 +2,6 @@
 
 #include "harness/emulate/client/abi.h"
 
-#include "sim/cpu.h"
 #include "sim/sense.h"
 
 #include <math.h>
@@ -32,7 +31,6 @@ fl_status fl_boards_open(fl_boards *all, fl_diag *d) {
                                   .spec = all->spec,
                                   .seed = scene->facts.seed,
                                   .gpu_needs = FL_BIT(FL_GPU_SIGNAL_COUNT) - 1,
-                                  .host_needs = FL_BIT(FL_HOST_SIGNAL_COUNT) - 1,
                                   .lost_at_ns = lost_ns};
     if (!s)
         s = fl_node_open(&all->node, &node, d);
@@ -90,8 +88,6 @@ int64_t fl_boards_set_ns(fl_boards *all, const fl_ask *q) {
     const double *ms = all->o->set_ms;
     if (q->a == FL_SETS_RECORDS)
         return 0;
-    if (q->a == FL_SETS_HOST)
-        return fl_node_cpu(all->node) ? all->spec->host.cpu.call_ns : 0;
     if (ms[0] >= 0)
         return llround((ms[0] + (ms[1] - ms[0]) * fl_random_unit(&all->random)) * 1e6);
     return fl_boards_device(all, q->gpu)->actuator.call_ns;
@@ -171,8 +167,6 @@ int32_t fl_boards_check(const fl_boards *all, const fl_ask *q) {
     case FL_SETS_PERSISTENCE:
     case FL_SETS_RECORDS:
         return NVML_SUCCESS;
-    case FL_SETS_HOST:
-        return q->b < FL_HOST_CONTROL_COUNT ? NVML_SUCCESS : NVML_INVALID_ARGUMENT;
     }
     return NVML_INVALID_ARGUMENT;
 }
@@ -191,8 +185,6 @@ static int control_of(const fl_ask *q) {
         return FL_SET_POWER_LIMIT_W;
     case FL_SETS_RECORDS:
         return FL_SET_RECORDS;
-    case FL_SETS_HOST:
-        return (int)q->b;
     case FL_SETS_PERSISTENCE:
     case FL_SETS_RESTRICTION:
         break;
@@ -200,21 +192,10 @@ static int control_of(const fl_ask *q) {
     return FL_FAULT_EVERY_ROW;
 }
 
-static int32_t set_host(fl_boards *all, const fl_ask *q) {
-    double v;
-    memcpy(&v, &q->wide, sizeof v);
-    const int64_t now_ps = all->now_ns * FL_PS_PER_NS;
-    (void)fl_node_set_cpu(all->node, now_ps, q->b == FL_SET_HOST_CPU_MHZ ? v : (double)NAN,
-                          q->b == FL_SET_HOST_CPU_BOOST ? v : (double)NAN,
-                          q->b == FL_SET_HOST_CPU_POWER_LIMIT_W ? v : (double)NAN);
-    return NVML_SUCCESS; /* a control that the simulated node does not have is left without effect, as in fl_run */
-}
-
 int32_t fl_boards_set(fl_boards *all, const fl_ask *q) {
     fl_board *b = &all->board[q->gpu];
     const int control = control_of(q);
-    const int32_t whose = q->a == FL_SETS_HOST ? FL_FAULT_HOST : (int32_t)q->gpu;
-    if (control >= 0 && fl_faults_refuses(all->faults, whose, control, all->now_ns))
+    if (control >= 0 && fl_faults_refuses(all->faults, (int32_t)q->gpu, control, all->now_ns))
         return NVML_UNKNOWN;
     const uint32_t min = symbolic(q->b) ? 0 : q->b, max = symbolic(q->c) ? 0 : q->c;
     switch ((fl_ask_set)q->a) {
@@ -249,8 +230,6 @@ int32_t fl_boards_set(fl_boards *all, const fl_ask *q) {
     case FL_SETS_RECORDS:
         fl_node_records(all->node, q->gpu, q->b != 0);
         return NVML_SUCCESS;
-    case FL_SETS_HOST:
-        return set_host(all, q);
     }
     const bool target = q->a == FL_SETS_TARGET || q->a == FL_SETS_TARGET_DEFAULT;
     put_clocks(all, q->gpu, control == FL_SET_SM_MHZ, target || control == FL_SET_MEM_MHZ);

@@ -67,7 +67,7 @@ static nvmlPciInfo_t pci_of(uint32_t gpu) {
 
 int32_t fl_calls_refused(const fl_boards *all, uint32_t inits, const fl_ask *q) {
     const bool system = q->op == FL_ASK_TEXT && (q->a == FL_TEXT_DRIVER || q->a == FL_TEXT_LIBRARY);
-    const bool about_gpu = q->op >= FL_ASK_TEXT && q->op != FL_ASK_NODE && !system;
+    const bool about_gpu = q->op >= FL_ASK_TEXT && !system;
     if (q->op != FL_ASK_INIT && !inits)
         return q->op == FL_ASK_SHUTDOWN ? NVML_SUCCESS : NVML_UNINITIALIZED;
     if (about_gpu && q->gpu >= all->gpu_count)
@@ -145,10 +145,6 @@ void fl_calls_answer(fl_boards *all, uint32_t *inits, const fl_ask *q, fl_answer
         break;
     case FL_ASK_PROFILE:
         fl_list_profile(all, q, out);
-        *reading = true;
-        break;
-    case FL_ASK_NODE:
-        fl_list_node(all, q->a != 0, out);
         *reading = true;
         break;
     default:

@@ -61,12 +61,13 @@ static bool find_program(const char *name, char *path, size_t size) {
 
 static bool prepend(const char *name, const char *value, char separator) {
     const char *old = getenv(name);
-    char text[8192];
-    if (old && *old)
-        snprintf(text, sizeof text, "%s%c%s", value, separator, old);
-    else
-        snprintf(text, sizeof text, "%s", value);
-    return !setenv(name, text, 1);
+    char *text = NULL;
+    const bool more = old && *old;
+    bool ok = asprintf(&text, "%s%.1s%s", value, more ? &separator : "", more ? old : "") >= 0;
+    ok = ok && !setenv(name, text, 1);
+    if (ok)
+        free(text);
+    return ok;
 }
 
 static bool set_environment(const fl_emulate_options *o, const char *session) {

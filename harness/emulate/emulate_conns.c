@@ -10,8 +10,11 @@ void fl_conns_accept(fl_conns *all, fl_peers *peers, int listener) {
     struct ucred who;
     socklen_t size = sizeof who;
     const int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
-    if (fd < 0)
+    if (fd < 0) {
+        if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED) /* it would be asked for again, for ever */
+            fl_outcome_fail(all->outcome, "cannot take another client: %s", fl_reason(errno));
         return;
+    }
     fl_conn *c = calloc(1, sizeof *c);
     fl_peer *p = c && !getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size) ? fl_peer_of(peers, who.pid) : NULL;
     if (!p) { /* gone already, and reaped */
@@ -19,6 +22,7 @@ void fl_conns_accept(fl_conns *all, fl_peers *peers, int listener) {
         close(fd);
         return;
     }
+    p->root = who.uid == 0;
     if (!p->uses++)
         fl_outcome_rename(all->outcome, p->account);
     *c = (fl_conn){.fd = fd, .peer = p, .next = all->first};

@@ -13,23 +13,23 @@ void fl_list_field(fl_boards *all, const fl_ask *q, fl_answer *out) {
     switch (q->a) {
     case NVML_FIELD_POWER_AVERAGE:
         sensor = FL_SENSOR_POWER;
-        f.nvmlReturn = fl_number_signal(all, q->gpu, FL_GPU_POWER_W, 1000, &v);
+        f.nvmlReturn = fl_number_signal(all, q->gpu, FL_GPU_POWER_W, &v);
         break;
     case NVML_FIELD_POWER_INSTANT:
         sensor = FL_SENSOR_POWER_INSTANT;
-        f.nvmlReturn = fl_number_signal(all, q->gpu, FL_GPU_POWER_INSTANT_W, 1000, &v);
+        f.nvmlReturn = fl_number_signal(all, q->gpu, FL_GPU_POWER_INSTANT_W, &v);
         break;
     case NVML_FIELD_TOTAL_ENERGY:
         sensor = FL_SENSOR_ENERGY;
         f.valueType = NVML_VALUE_ULL;
-        f.nvmlReturn = fl_number_signal(all, q->gpu, FL_GPU_ENERGY_J, 1000, &v);
+        f.nvmlReturn = fl_number_signal(all, q->gpu, FL_GPU_ENERGY_J, &v);
         break;
     case NVML_FIELD_VIOLATION_POWER:
     case NVML_FIELD_VIOLATION_THERMAL:
         f.valueType = NVML_VALUE_ULL;
         f.nvmlReturn = fl_number_signal(
             all, q->gpu, q->a == NVML_FIELD_VIOLATION_POWER ? FL_GPU_POWER_VIOLATION_NS : FL_GPU_THERMAL_VIOLATION_NS,
-            1, &v);
+            &v);
         break;
     case NVML_FIELD_LIMIT_MIN:
         f.nvmlReturn = fl_number_limit(dev->power_min_w, &v);
@@ -80,7 +80,7 @@ int32_t fl_list_samples(fl_boards *all, const fl_ask *q, fl_answer *out) {
         return NVML_NOT_SUPPORTED;
     }
     uint64_t v;
-    const int32_t r = fl_number_signal(all, q->gpu, id, id == FL_GPU_POWER_W ? 1000 : 1, &v);
+    const int32_t r = fl_number_signal(all, q->gpu, id, &v);
     const nvmlSample_t s = {fl_boards_us(all, fl_boards_refreshed(all, q->gpu, sensor)), {.number = (unsigned int)v}};
     if (!r && s.timeStamp > q->wide) /* the newest alone: the boards keep no history */
         fl_list_put(out, &s, sizeof s);
@@ -119,9 +119,9 @@ int32_t fl_list_shares(fl_boards *all, const fl_ask *q, fl_answer *out) {
     fl_answer list = {0};
     uint64_t gpu = 0, memory = 0;
     fl_list_processes(all, q, &list);
-    int32_t r = fl_number_signal(all, q->gpu, FL_GPU_UTIL_GPU_PCT, 1, &gpu);
+    int32_t r = fl_number_signal(all, q->gpu, FL_GPU_UTIL_GPU_PCT, &gpu);
     if (!r)
-        r = fl_number_signal(all, q->gpu, FL_GPU_UTIL_MEM_PCT, 1, &memory);
+        r = fl_number_signal(all, q->gpu, FL_GPU_UTIL_MEM_PCT, &memory);
     const uint64_t at = fl_boards_us(all, fl_boards_refreshed(all, q->gpu, FL_SENSOR_UTILISATION));
     for (uint32_t i = 0; !r && at > q->wide && i < list.size; i += sizeof(fl_ask_process)) {
         fl_ask_process p;
@@ -143,17 +143,4 @@ void fl_list_profile(const fl_boards *all, const fl_ask *q, fl_answer *out) {
                               .memory = (double)s->memory * one,
                               .alu = (double)s->alu * one};
     fl_list_put(out, &p, sizeof p);
-}
-
-void fl_list_node(fl_boards *all, bool remember, fl_answer *out) {
-    fl_host_sample host;
-    fl_node_read_host(all->node, remember, &host);
-    fl_faults_host(all->faults, all->now_ns, &host);
-    fl_list_put(out, &host, sizeof host);
-    for (uint32_t i = 0; i < all->gpu_count && out->size + sizeof(fl_gpu_sample) <= FL_ANSWER_BYTES; i++) {
-        fl_gpu_sample gpu;
-        fl_boards_sample(all, i, remember, &gpu);
-        memcpy(out->bytes + out->size, &gpu, sizeof gpu);
-        out->size += (uint32_t)sizeof gpu;
-    }
 }

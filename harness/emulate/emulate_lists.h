@@ -17,6 +17,5 @@ void fl_list_clocks(const fl_device *dev, const fl_ask *q, fl_answer *out);
 void fl_list_processes(const fl_boards *all, const fl_ask *q, fl_answer *out);
 int32_t fl_list_shares(fl_boards *all, const fl_ask *q, fl_answer *out);
 void fl_list_profile(const fl_boards *all, const fl_ask *q, fl_answer *out);
-void fl_list_node(fl_boards *all, bool remember, fl_answer *out);
 
 #endif

@@ -1,6 +1,7 @@
 #include "harness/emulate/emulate_numbers.h"
 
 #include "harness/emulate/client/abi.h"
+#include "sim/readout.h"
 
 #include <math.h>
 #include <string.h>
@@ -24,12 +25,12 @@ static const fl_family *family_of(const fl_device *dev) {
     return NULL;
 }
 
-int32_t fl_number_signal(fl_boards *all, uint32_t gpu, int id, double scale, uint64_t *out) {
+int32_t fl_number_signal(fl_boards *all, uint32_t gpu, int id, uint64_t *out) {
     fl_gpu_sample s;
     fl_boards_sample(all, gpu, false, &s);
     if (!(s.valid & FL_BIT(id)))
         return NVML_NOT_SUPPORTED;
-    *out = (uint64_t)llround(s.value[id] * scale);
+    *out = (uint64_t)llround(s.value[id] * fl_readout_nvml.rule[id].per_unit);
     return NVML_SUCCESS;
 }
 
@@ -42,7 +43,7 @@ static uint64_t reasons(double throttle) {
 static int32_t clock_of(fl_boards *all, uint32_t gpu, uint32_t type, uint64_t *out) {
     if (type > NVML_CLOCK_VIDEO)
         return NVML_INVALID_ARGUMENT;
-    return fl_number_signal(all, gpu, type == NVML_CLOCK_MEM ? FL_GPU_MEM_MHZ : FL_GPU_SM_MHZ, 1, out);
+    return fl_number_signal(all, gpu, type == NVML_CLOCK_MEM ? FL_GPU_MEM_MHZ : FL_GPU_SM_MHZ, out);
 }
 
 static int32_t threshold(const fl_device *dev, uint32_t which, uint64_t *out) {
@@ -79,27 +80,27 @@ static int32_t read_sensor(fl_boards *all, const fl_ask *q, uint64_t *out) {
     int32_t r;
     switch ((fl_ask_number)q->a) {
     case FL_NUMBER_UTIL:
-        r = fl_number_signal(all, q->gpu, FL_GPU_UTIL_GPU_PCT, 1, out);
+        r = fl_number_signal(all, q->gpu, FL_GPU_UTIL_GPU_PCT, out);
         if (!r)
-            r = fl_number_signal(all, q->gpu, FL_GPU_UTIL_MEM_PCT, 1, &memory);
+            r = fl_number_signal(all, q->gpu, FL_GPU_UTIL_MEM_PCT, &memory);
         *out = *out << 32 | memory;
         return r;
     case FL_NUMBER_CLOCK:
         return clock_of(all, q->gpu, q->b, out);
     case FL_NUMBER_POWER:
-        return fl_number_signal(all, q->gpu, FL_GPU_POWER_W, 1000, out);
+        return fl_number_signal(all, q->gpu, FL_GPU_POWER_W, out);
     case FL_NUMBER_ENERGY:
-        return fl_number_signal(all, q->gpu, FL_GPU_ENERGY_J, 1000, out);
+        return fl_number_signal(all, q->gpu, FL_GPU_ENERGY_J, out);
     case FL_NUMBER_TEMPERATURE:
-        return q->b ? NVML_INVALID_ARGUMENT : fl_number_signal(all, q->gpu, FL_GPU_TEMP_C, 1, out);
+        return q->b ? NVML_INVALID_ARGUMENT : fl_number_signal(all, q->gpu, FL_GPU_TEMP_C, out);
     case FL_NUMBER_REASONS:
-        r = fl_number_signal(all, q->gpu, FL_GPU_THROTTLE, 1, out);
+        r = fl_number_signal(all, q->gpu, FL_GPU_THROTTLE, out);
         *out = reasons((double)*out);
         return r;
     default: /* FL_NUMBER_VIOLATION */
         if (q->b > 1)
             return NVML_NOT_SUPPORTED;
-        return fl_number_signal(all, q->gpu, q->b ? FL_GPU_THERMAL_VIOLATION_NS : FL_GPU_POWER_VIOLATION_NS, 1, out);
+        return fl_number_signal(all, q->gpu, q->b ? FL_GPU_THERMAL_VIOLATION_NS : FL_GPU_POWER_VIOLATION_NS, out);
     }
 }
 

@@ -21,6 +21,8 @@ static void end_call(fl_sets *s, fl_conn *c, const fl_ask *q, int32_t result) {
 
 bool fl_sets_allowed(fl_sets *s, fl_conn *c, const fl_ask *q) {
     int32_t result = fl_calls_refused(s->boards, c->peer->inits, q);
+    if (!result && q->a != FL_SETS_RECORDS && !c->peer->root && !s->boards->o->anyone)
+        result = NVML_NO_PERMISSION;
     if (!result)
         result = fl_boards_check(s->boards, q);
     if (result)

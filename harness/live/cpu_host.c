@@ -188,7 +188,12 @@ static void put_signal(fl_host_sample *s, int id, double value) {
     s->fresh |= FL_BIT(id);
 }
 
-static bool wants(const fl_cpu_host *c, int id) { return c->needs >> id & 1; }
+uint64_t fl_cpu_host_reads(void) {
+    return FL_BIT(FL_HOST_CPU_MHZ) | FL_BIT(FL_HOST_CPU_UTIL_PCT) | FL_BIT(FL_HOST_CPU_ENERGY_J) |
+           FL_BIT(FL_HOST_CPU_CYCLES) | FL_BIT(FL_HOST_CPU_UOPS);
+}
+
+static bool wants(const fl_cpu_host *c, int id) { return c->needs >> id & fl_cpu_host_reads() >> id & 1; }
 
 static void read_clock(fl_cpu_host *c, fl_host_sample *s) {
     char path[512];

@@ -13,6 +13,9 @@ typedef struct fl_cpu_host fl_cpu_host;
 fl_status fl_cpu_host_open(fl_cpu_host **out, const char *root, uint64_t needs, fl_diag *d);
 void fl_cpu_host_close(fl_cpu_host *c); /* NULL is allowed */
 
+/* FL_BIT(FL_HOST_...): signals that Linux has for some machine or other; the rest it has for none. */
+uint64_t fl_cpu_host_reads(void);
+
 /* Ladder and name are valid until close. */
 void fl_cpu_host_facts(const fl_cpu_host *c, fl_host_facts *facts);
 void fl_cpu_host_read(fl_cpu_host *c, fl_host_sample *sample);

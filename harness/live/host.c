@@ -54,7 +54,7 @@ static void keep_needed(uint64_t needs, uint64_t *valid, uint64_t *fresh) {
     *fresh &= *valid;
 }
 
-/* No vendor's library counts kernels, the records do. Of a simulated GPU both do, and are equal (test_live_parity). */
+/* No vendor's library counts kernels, the records do. */
 static void count_kernels(const live *l, uint32_t i, fl_gpu_sample *s) {
     uint64_t count;
     if (!l->o->kernels || !fl_kernels_finished(l->o->kernels, i, &count))
@@ -66,25 +66,20 @@ static void count_kernels(const live *l, uint32_t i, fl_gpu_sample *s) {
 
 static fl_status read_signals(live *l, fl_sample *sample, fl_diag *d) {
     const fl_gpus *g = l->o->gpus;
-    const bool simulated = fl_gpus_simulated(g);
     const int64_t t = sample->time_ns;
     fl_status s = FL_OK;
-    if (simulated && (s = g->back->read_node(g->self, l->gpu, &sample->host, d)))
-        return s;
-    if (l->o->kernels)
+    for (uint32_t i = 0; !s && i < l->gpus; i++)
+        s = g->back->read(g->self, i, l->gpu_needs | FL_BIT(FL_GPU_ENERGY_J) | fl_effect_needs(l->effect, i, t), t, &l->gpu[i], d);
+    if (!s && l->o->kernels) /* after the readings: of a simulated session they are what brings it to this instant */
         s = fl_kernels_take(l->o->kernels, l->origin_ns, sample, d);
     for (uint32_t i = 0; !s && i < l->gpus; i++) {
-        if (!simulated)
-            s = g->back->read(g->self, i, l->gpu_needs | FL_BIT(FL_GPU_ENERGY_J) | fl_effect_needs(l->effect, i, t), t,
-                              &l->gpu[i], d);
         count_kernels(l, i, &l->gpu[i]);
-        if (!s)
-            s = still_moving(l, i, t, &l->gpu[i], d);
+        s = still_moving(l, i, t, &l->gpu[i], d);
         fl_guard_gpu(l->guard, i, t, &l->gpu[i]);
         fl_effect_look(l->effect, i, t, &l->gpu[i]);
         keep_needed(l->gpu_needs, &l->gpu[i].valid, &l->gpu[i].fresh);
     }
-    if (!simulated && l->o->cpu)
+    if (l->o->cpu)
         fl_cpu_host_read(l->o->cpu, &sample->host);
     keep_needed(l->host_needs & ~FL_BIT(FL_HOST_LOOP_NS), &sample->host.valid, &sample->host.fresh);
     fl_guard_host(l->guard, t, &sample->host);

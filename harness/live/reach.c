@@ -1,22 +1,21 @@
 #include "harness/live/reach.h"
 
 #include "sim/instance.h"
+#include "sim/readout.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-enum { APART_MS = 120 };
-
 fl_status fl_reach_control(const fl_gpus *g, const fl_cpu_host *cpu, int32_t gpu, int control, char *why, size_t size,
                            fl_diag *d) {
     fl_record scratch = {0};
     fl_diag said = {0};
     *why = '\0';
-    const char *hindrance = gpu < 0 || fl_gpus_simulated(g) || control == FL_SET_RECORDS
-                                ? NULL
-                                : g->back->hindrance(g->self, (uint32_t)gpu, control);
+    const char *hindrance = gpu < 0 ? (cpu ? NULL : "no CPU is to be had")
+                            : control == FL_SET_RECORDS ? NULL
+                                                        : g->back->hindrance(g->self, (uint32_t)gpu, control);
     if (hindrance) {
         snprintf(why, size, "%s", hindrance);
         return FL_OK;
@@ -49,7 +48,7 @@ static fl_status controls(const fl_policy *p, const fl_gpus *g, const fl_cpu_hos
                 break;
             }
         }
-    for (int id = 0; !s && cpu && id < FL_HOST_CONTROL_COUNT; id++)
+    for (int id = 0; !s && id < FL_HOST_CONTROL_COUNT; id++)
         if (p->host_drives >> id & 1) {
             s = fl_reach_control(g, cpu, -1, id, why, sizeof why, d);
             if (!s && *why)
@@ -88,8 +87,8 @@ static fl_status signals(const fl_policy *p, const fl_gpus *g, fl_cpu_host *cpu,
         return FL_OK;
     fl_status s = read_all(p, g, cpu, 0, &f, d);
     if (!s && (((f.every | given) & gpu) != gpu || (f.host & host) != host)) {
-        usleep(APART_MS * 1000);
-        s = read_all(p, g, cpu, APART_MS * INT64_C(1000000), &f, d);
+        usleep(FL_READOUT_APART_NS / 1000);
+        s = read_all(p, g, cpu, FL_READOUT_APART_NS, &f, d);
     }
     g->back->forget(g->self);
     if (s)
@@ -106,8 +105,6 @@ static fl_status signals(const fl_policy *p, const fl_gpus *g, fl_cpu_host *cpu,
 
 fl_status fl_reach_of(const fl_policy *p, const fl_gpus *g, fl_cpu_host *cpu, bool kernels, fl_reach *r, fl_diag *d) {
     *r = (fl_reach){0};
-    if (fl_gpus_simulated(g))
-        return FL_OK;
     fl_status s = controls(p, g, cpu, r, d);
     return s ? s : signals(p, g, cpu, kernels, r, d);
 }

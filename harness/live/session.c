@@ -180,8 +180,7 @@ uint64_t fl_session_replaced(const fl_session *s) { return s->replaced; }
 static fl_status set_control(fl_session *s, int32_t gpu, int control, double value, fl_diag *d) {
     if (gpu >= 0)
         return s->o.gpus->back->set(s->o.gpus->self, (uint32_t)gpu, control, value, &s->record[gpu], d);
-    return s->o.cpu ? fl_cpu_host_set(s->o.cpu, control, value, &s->record[s->gpus], d)
-                    : s->o.gpus->back->set_host(s->o.gpus->self, control, value, d);
+    return fl_cpu_host_set(s->o.cpu, control, value, &s->record[s->gpus], d);
 }
 
 /* Locked or not, the GPU runs at it. */
@@ -195,7 +194,7 @@ static bool only_clock(const fl_session *s, int32_t gpu, int control) {
 fl_status fl_session_may(const fl_session *s, int32_t gpu, int control, double value, bool *made, fl_diag *d) {
     const uint32_t i = gpu >= 0 ? (uint32_t)gpu : s->gpus;
     char why[160];
-    *made = i >= s->units || !(s->hindered[i] >> control & 1);
+    *made = i < s->units && !(s->hindered[i] >> control & 1); /* beyond the units: a CPU that is not to be had */
     if (*made || value == FL_DEFAULT || only_clock(s, gpu, control))
         return FL_OK;
     fl_status status = fl_reach_control(s->o.gpus, s->o.cpu, gpu, control, why, sizeof why, d);

@@ -29,8 +29,6 @@ typedef enum fl_ask_op {
     FL_ASK_SAMPLES,   /* a: kind, wide: last time seen -> nvmlSample_t ... */
     FL_ASK_FIELD,     /* a: field, b: scope -> nvmlFieldValue_t */
     FL_ASK_PROFILE,   /* -> fl_ask_profile */
-    FL_ASK_NODE,      /* -> fl_host_sample of policies/policy.h, then fl_gpu_sample of each GPU; a: 1 = freshness counts
-                         from here */
     FL_TIME_HELLO = 100, /* a new program image */
     FL_TIME_BEAR,        /* a thread or process is about to begin; a: 1 = process -> uint64 its number */
     FL_TIME_MISSED,      /* it did not; a: number */
@@ -96,7 +94,6 @@ typedef enum fl_ask_set {
     FL_SETS_LIMIT, /* b: mW */
     FL_SETS_PERSISTENCE,
     FL_SETS_RESTRICTION, /* b: which, c: on */
-    FL_SETS_HOST,        /* b: FL_SET_HOST_..., wide: a double's bits */
     FL_SETS_RECORDS,     /* b: on */
 } fl_ask_set;
 

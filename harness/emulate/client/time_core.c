@@ -152,8 +152,10 @@ void fl_time_spin(void) {
 }
 
 int64_t fl_time_now(bool looking) {
-    if (looking && atomic_load_explicit(&page->owed, memory_order_relaxed))
+    if (looking && atomic_load_explicit(&page->owed, memory_order_relaxed)) {
         (void)sleep_for(0); /* what its readings took */
+        self.looks = 0;     /* time passes: it does not spin */
+    }
     if (looking)
         fl_time_spin();
     return now_of_page();

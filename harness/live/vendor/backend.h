@@ -40,10 +40,7 @@ typedef struct fl_backend {
     const char *(*hindrance)(void *self, uint32_t gpu, int control);
     double (*limit_w)(void *self, uint32_t gpu);
     bool (*note)(void *self, uint32_t gpu, unsigned index, char *text, size_t size);
-    /* Whole-node reading of a simulated session (harness/live/vendor/extension.h); NULL where there is none. */
-    fl_status (*read_node)(void *self, fl_gpu_sample *gpu, fl_host_sample *host, fl_diag *d);
-    fl_status (*set_host)(void *self, int control, double value, fl_diag *d); /* goes with it */
-    bool (*simulated)(void *self);                                            /* NULL = no */
+    bool (*simulated)(void *self); /* under foldline emulate, whose node has no CPU to be read or set; NULL = no */
 } fl_backend;
 
 typedef struct fl_gpus { /* an open back end */

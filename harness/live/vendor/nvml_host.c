@@ -30,28 +30,9 @@ static fl_status facts(void *self, uint32_t i, fl_gpu_facts *f, fl_diag *d) {
     return FL_OK;
 }
 
-/* ---- a simulated session ------------------------------------------------------------------------------------------
- */
-
-static fl_status read_node(void *self, fl_gpu_sample *sample, fl_host_sample *node, fl_diag *d) {
-    fl_nvml_host *h = self;
-    int code = h->read_node(h->node, h->all, node);
-    for (uint32_t i = 0; i < h->count; i++)
-        sample[i] = h->node[h->gpu[i].index];
-    return fl_nvml_gone(code) ? fl_nvml_failed(h, &h->gpu[0], "reading", code, d) : FL_OK;
-}
-
-static fl_status set_host(void *self, int control, double value, fl_diag *d) {
-    fl_nvml_host *h = self;
-    int code = h->set_host(control, value);
-    if (code && code != FL_NVML_NOT_SUPPORTED) /* a node without that control: as under foldline run */
-        return fl_error(d, FL_HARDWARE, "setting the CPU: %s", fl_nvml_reason(&h->nvml, code));
-    return FL_OK;
-}
-
 static const char *library(void *self) { return ((fl_nvml_host *)self)->nvml.path; }
 static const char *driver(void *self) { return ((fl_nvml_host *)self)->driver; }
-static bool simulated(void *self) { return ((fl_nvml_host *)self)->read_node != NULL; }
+static bool simulated(void *self) { return ((fl_nvml_host *)self)->set_records != NULL; }
 
 /* ---- opening, closing ---------------------------------------------------------------------------------------------
  */
@@ -81,7 +62,6 @@ static void close_host(void *self) {
     }
     fl_nvml_close(&h->nvml);
     free(h->gpu);
-    free(h->node);
     free(h);
 }
 
@@ -102,8 +82,6 @@ static const fl_backend BACKEND = {.name = "nvml",
                                    .hindrance = fl_nvml_hindrance,
                                    .limit_w = fl_nvml_limit_w,
                                    .note = fl_nvml_note,
-                                   .read_node = read_node,
-                                   .set_host = set_host,
                                    .simulated = simulated};
 
 static fl_status add_gpu(void *self, uint32_t index, const char *list, fl_diag *d) {
@@ -123,17 +101,6 @@ static fl_status add_gpu(void *self, uint32_t index, const char *list, fl_diag *
     return fl_nvml_ladders(h, g, d);
 }
 
-/* A simulated session's library has them all. */
-static void find_extension(fl_nvml_host *h) {
-    void *symbol[3] = {dlsym(h->nvml.library, "foldlineReadNode"), dlsym(h->nvml.library, "foldlineSetHost"),
-                       dlsym(h->nvml.library, "foldlineSetRecords")};
-    if (!symbol[0] || !symbol[1] || !symbol[2])
-        return;
-    memcpy(&h->read_node, &symbol[0], sizeof symbol[0]);
-    memcpy(&h->set_host, &symbol[1], sizeof symbol[1]);
-    memcpy(&h->set_records, &symbol[2], sizeof symbol[2]);
-}
-
 static fl_status find_gpus(const fl_gpus *opened, const char *list, fl_diag *missing, fl_diag *d) {
     fl_nvml_host *h = opened->self;
     unsigned all = 0;
@@ -145,12 +112,11 @@ static fl_status find_gpus(const fl_gpus *opened, const char *list, fl_diag *mis
     const int code = h->nvml.count(&all);
     if (code || !all || all > 1024)
         return fl_error(d, FL_HARDWARE, "no GPU: %s", code ? fl_nvml_reason(&h->nvml, code) : "none is listed");
-    h->all = all;
     h->gpu = calloc(all, sizeof *h->gpu);
-    h->node = calloc(all, sizeof *h->node);
-    if (!h->gpu || !h->node)
+    if (!h->gpu)
         return fl_no_memory(d, "the GPUs");
-    find_extension(h);
+    void *symbol = dlsym(h->nvml.library, "foldlineSetRecords");
+    memcpy(&h->set_records, &symbol, sizeof symbol);
     return fl_gpus_gather(opened, all, list, add_gpu, missing, d);
 }
 

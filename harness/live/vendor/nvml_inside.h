@@ -6,7 +6,7 @@
 #include "harness/live/vendor/backend.h"
 #include "harness/live/vendor/extension.h"
 #include "harness/live/vendor/nvml.h"
-#include "harness/live/vendor/seen.h"
+#include "sim/readout.h"
 
 enum { FL_NVML_GPM_KEPT = 3 };
 
@@ -27,11 +27,8 @@ typedef struct fl_nvml_host {
     fl_nvml nvml;
     char driver[80];
     fl_nvml_gpu *gpu;
-    uint32_t count, all; /* those of the list, and all that there are */
-    fl_gpu_sample *node; /* all: of a simulated session */
-    fl_extension_read_node *read_node;
-    fl_extension_set_host *set_host;
-    fl_extension_set_records *set_records;
+    uint32_t count;
+    fl_extension_set_records *set_records; /* of a simulated session; else NULL */
 } fl_nvml_host;
 
 /* FL_NVML_FUNCTION_NOT_FOUND where the library has no such call. */

@@ -19,42 +19,25 @@ static bool fine(reading *r, int code) {
     return code == FL_NVML_OK;
 }
 
-/* How long a sensor needs at least (notes on each GPU's sensors: 100 ms power, 1/6 s utilisation). */
-static int64_t refresh_ns(int id) {
-    switch (id) {
-    case FL_GPU_POWER_W:
-    case FL_GPU_POWER_INSTANT_W:
-    case FL_GPU_SM_ACTIVE_PCT:
-    case FL_GPU_DRAM_ACTIVE_PCT:
-        return 100000000;
-    case FL_GPU_UTIL_GPU_PCT:
-    case FL_GPU_UTIL_MEM_PCT:
-        return 166666667;
-    case FL_GPU_ENERGY_J:
-    case FL_GPU_ENERGY_NS:
-        return FL_SEEN_MOVES;
-    default:
-        return 0;
-    }
-}
-
-static bool put_signal(reading *r, int id, double value) {
-    return fl_seen_put(&r->g->last[id], r->out, id, value, r->t_ns, refresh_ns(id));
+/* A number as the library counts it. */
+static bool put_signal(reading *r, int id, double raw) {
+    const fl_readout_rule *rule = &fl_readout_nvml.rule[id];
+    return fl_seen_put(&r->g->last[id], r->out, id, raw / rule->per_unit, r->t_ns, rule->refresh_ns);
 }
 
 static void read_power(reading *r) {
     unsigned mw = 0;
     unsigned long long mj = 0;
     if (wants(r, FL_GPU_POWER_W) && fine(r, FL_NVML_CALL(r->h, power, r->g->handle, &mw)))
-        put_signal(r, FL_GPU_POWER_W, mw / 1e3);
+        put_signal(r, FL_GPU_POWER_W, mw);
     if (wants(r, FL_GPU_POWER_INSTANT_W)) {
         fl_nvml_field f = {.id = FL_NVML_FIELD_POWER_INSTANT};
         if (fine(r, FL_NVML_CALL(r->h, fields, r->g->handle, 1, &f)) && fine(r, f.code))
-            put_signal(r, FL_GPU_POWER_INSTANT_W, f.value.u / 1e3);
+            put_signal(r, FL_GPU_POWER_INSTANT_W, f.value.u);
     }
     if ((wants(r, FL_GPU_ENERGY_J) || wants(r, FL_GPU_ENERGY_NS)) &&
         fine(r, FL_NVML_CALL(r->h, energy, r->g->handle, &mj))) {
-        put_signal(r, FL_GPU_ENERGY_J, (double)mj / 1e3);
+        put_signal(r, FL_GPU_ENERGY_J, (double)mj);
         put_signal(r, FL_GPU_ENERGY_NS, (double)r->g->last[FL_GPU_ENERGY_J].fresh_ns);
     }
 }
@@ -79,9 +62,20 @@ static int celsius(fl_nvml_host *h, fl_nvml_gpu *g, double *value) {
     return code;
 }
 
+/* By its field, as of drivers 550 and later; the call of its own, which is about to go, where the field is not there. */
+static void read_violation(reading *r, int id, unsigned field, int policy) {
+    fl_nvml_field f = {.id = field};
+    fl_nvml_violation v = {0};
+    if (!wants(r, id))
+        return;
+    if (fine(r, FL_NVML_CALL(r->h, fields, r->g->handle, 1, &f)) && fine(r, f.code))
+        put_signal(r, id, (double)f.value.ull);
+    else if (!r->gone && fine(r, FL_NVML_CALL(r->h, violation, r->g->handle, policy, &v)))
+        put_signal(r, id, (double)v.violation_ns);
+}
+
 static void read_state(reading *r) {
     fl_nvml_utilisation u;
-    fl_nvml_violation v;
     unsigned long long reasons = 0;
     unsigned mhz = 0;
     double c = 0;
@@ -98,12 +92,8 @@ static void read_state(reading *r) {
         put_signal(r, FL_GPU_TEMP_C, c);
     if (wants(r, FL_GPU_THROTTLE) && fine(r, FL_NVML_CALL(r->h, reasons, r->g->handle, &reasons)))
         put_signal(r, FL_GPU_THROTTLE, throttle_bits(reasons));
-    if (wants(r, FL_GPU_POWER_VIOLATION_NS) &&
-        fine(r, FL_NVML_CALL(r->h, violation, r->g->handle, FL_NVML_POLICY_POWER, &v)))
-        put_signal(r, FL_GPU_POWER_VIOLATION_NS, (double)v.violation_ns);
-    if (wants(r, FL_GPU_THERMAL_VIOLATION_NS) &&
-        fine(r, FL_NVML_CALL(r->h, violation, r->g->handle, FL_NVML_POLICY_THERMAL, &v)))
-        put_signal(r, FL_GPU_THERMAL_VIOLATION_NS, (double)v.violation_ns);
+    read_violation(r, FL_GPU_POWER_VIOLATION_NS, FL_NVML_FIELD_POWER_VIOLATION, FL_NVML_POLICY_POWER);
+    read_violation(r, FL_GPU_THERMAL_VIOLATION_NS, FL_NVML_FIELD_THERMAL_VIOLATION, FL_NVML_POLICY_THERMAL);
 }
 
 static bool open_profile(reading *r) {
@@ -163,12 +153,12 @@ static void read_profile(reading *r) {
 
 fl_status fl_nvml_read(void *self, uint32_t i, uint64_t needs, int64_t t_ns, fl_gpu_sample *sample, fl_diag *d) {
     fl_nvml_host *h = self;
-    reading r = {.h = h, .g = &h->gpu[i], .needs = needs, .t_ns = t_ns, .out = sample};
+    reading r = {.h = h, .g = &h->gpu[i], .needs = needs & fl_readout_offers(&fl_readout_nvml), .t_ns = t_ns, .out = sample};
     *sample = (fl_gpu_sample){0};
     read_power(&r);
     read_state(&r);
     read_profile(&r);
-    sample->valid &= needs;
-    sample->fresh &= needs;
+    sample->valid &= r.needs;
+    sample->fresh &= r.needs;
     return r.gone ? fl_nvml_failed(h, r.g, "reading", r.gone, d) : FL_OK;
 }

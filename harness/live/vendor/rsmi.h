@@ -6,6 +6,7 @@
 #ifndef FL_RSMI_H
 #define FL_RSMI_H
 
+#include "policies/policy.h"
 #include "traces/diag.h"
 
 #include <stdbool.h>
@@ -107,5 +108,10 @@ int fl_rsmi_refused(fl_rsmi_code code); /* and nothing has changed */
 
 /* Whichever layout the library filled. False where neither makes sense. current is count where none is marked. */
 bool fl_rsmi_clocks_of(const fl_rsmi_clocks *c, uint32_t *count, uint32_t *current, const uint64_t **hz);
+
+/* Signals that ROCm SMI has calls for. */
+#define FL_RSMI_READS                                                                                                  \
+    (FL_BIT(FL_GPU_POWER_W) | FL_BIT(FL_GPU_ENERGY_J) | FL_BIT(FL_GPU_ENERGY_NS) | FL_BIT(FL_GPU_UTIL_GPU_PCT) |       \
+     FL_BIT(FL_GPU_UTIL_MEM_PCT) | FL_BIT(FL_GPU_SM_MHZ) | FL_BIT(FL_GPU_MEM_MHZ) | FL_BIT(FL_GPU_TEMP_C))
 
 #endif

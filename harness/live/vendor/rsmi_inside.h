@@ -5,7 +5,7 @@
 
 #include "harness/live/vendor/backend.h"
 #include "harness/live/vendor/rsmi.h"
-#include "harness/live/vendor/seen.h"
+#include "sim/seen.h"
 
 typedef struct fl_rsmi_gpu {
     uint32_t index; /* the library's own */

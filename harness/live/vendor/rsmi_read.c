@@ -1,3 +1,4 @@
+#include "harness/live/vendor/rsmi.h"
 #include "harness/live/vendor/rsmi_inside.h"
 
 #define POWER_REFRESH_NS INT64_C(1000000)  /* of the firmware's own average (assumed) */
@@ -73,14 +74,14 @@ static void read_state(reading *r) {
 /* The library has no code for a lost GPU: its files are gone, or cannot be read, one and all. */
 fl_status fl_rsmi_read(void *self, uint32_t i, uint64_t needs, int64_t t_ns, fl_gpu_sample *sample, fl_diag *d) {
     fl_rsmi_host *h = self;
-    reading r = {.h = h, .g = &h->gpu[i], .needs = needs, .t_ns = t_ns, .out = sample};
+    reading r = {.h = h, .g = &h->gpu[i], .needs = needs & FL_RSMI_READS, .t_ns = t_ns, .out = sample};
     *sample = (fl_gpu_sample){0};
     read_power(&r);
     read_state(&r);
     read_clock(&r, FL_RSMI_CLOCK_SM, FL_GPU_SM_MHZ);
     read_clock(&r, FL_RSMI_CLOCK_MEM, FL_GPU_MEM_MHZ);
-    sample->valid &= needs;
-    sample->fresh &= needs;
+    sample->valid &= r.needs;
+    sample->fresh &= r.needs;
     if (r.asked && !r.answered && (r.g->answered || r.last == FL_RSMI_INIT))
         return fl_error(d, FL_HARDWARE, "GPU %u: GPU is lost: nothing can be read any more: %s", r.g->index,
                         fl_rsmi_reason(r.last));

@@ -2,8 +2,11 @@
 
 #include "harness/base/args.h"
 #include "harness/live/vendor/nvml_host.h"
+#include "harness/live/vendor/rsmi.h"
 #include "harness/live/vendor/rsmi_host.h"
+#include "harness/live/vendor/ze.h"
 #include "harness/live/vendor/ze_host.h"
+#include "sim/readout.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -12,17 +15,35 @@ typedef struct vendor {
     const char *name;
     const char *prefix; /* of its units; the first row is that of all the others */
     fl_status (*open)(fl_gpus *g, const char *list, fl_diag *missing, fl_diag *d);
+    const fl_readout *reader;
+    uint64_t reads; /* where it has no reader */
 } vendor;
 
 static const vendor VENDORS[] = {
-    {"nvidia", "", fl_nvml_host_open},
-    {"intel", FL_ZE_PREFIX, fl_ze_host_open},
-    {"amd", FL_RSMI_PREFIX, fl_rsmi_host_open},
+    {"nvidia", "", fl_nvml_host_open, &fl_readout_nvml, 0},
+    {"intel", FL_ZE_PREFIX, fl_ze_host_open, NULL, FL_ZE_READS},
+    {"amd", FL_RSMI_PREFIX, fl_rsmi_host_open, NULL, FL_RSMI_READS},
 };
 enum { COUNT = sizeof VENDORS / sizeof *VENDORS };
 
 size_t fl_vendor_count(void) { return COUNT; }
 const char *fl_vendor_name(size_t i) { return VENDORS[i].name; }
+
+static const vendor *named(const char *name) {
+    size_t i = 0;
+    while (name && i < COUNT && strcmp(VENDORS[i].name, name) != 0)
+        i++;
+    return name && i < COUNT ? &VENDORS[i] : NULL;
+}
+
+uint64_t fl_vendor_reads(const char *name) {
+    const vendor *v = named(name);
+    return !v ? 0 : v->reader ? fl_readout_offers(v->reader) : v->reads;
+}
+
+uint64_t fl_vendor_drives(const char *name) {
+    return named(name) ? FL_BIT(FL_SET_SM_MHZ) | FL_BIT(FL_SET_MEM_MHZ) | FL_BIT(FL_SET_POWER_LIMIT_W) : 0;
+}
 
 const char *fl_vendor_of(const char *unit) {
     for (size_t i = COUNT; i-- > 1;)

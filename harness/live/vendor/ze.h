@@ -7,6 +7,7 @@
 #ifndef FL_ZE_H
 #define FL_ZE_H
 
+#include "policies/policy.h"
 #include "traces/diag.h"
 
 #include <stddef.h>
@@ -206,5 +207,11 @@ fl_status fl_ze_open(fl_ze *z, fl_diag *d);
 const char *fl_ze_reason(fl_ze_code code);
 int fl_ze_gone(fl_ze_code code);    /* the GPU or its driver: nothing that is asked of it later will work */
 int fl_ze_refused(fl_ze_code code); /* and nothing has changed */
+
+/* Signals that Sysman has calls for. */
+#define FL_ZE_READS                                                                                                    \
+    (FL_BIT(FL_GPU_POWER_W) | FL_BIT(FL_GPU_ENERGY_J) | FL_BIT(FL_GPU_ENERGY_NS) | FL_BIT(FL_GPU_UTIL_GPU_PCT) |       \
+     FL_BIT(FL_GPU_COMPUTE_NS) | FL_BIT(FL_GPU_COPY_NS) | FL_BIT(FL_GPU_DRAM_BYTES) | FL_BIT(FL_GPU_SM_MHZ) |          \
+     FL_BIT(FL_GPU_MEM_MHZ) | FL_BIT(FL_GPU_TEMP_C) | FL_BIT(FL_GPU_THROTTLE))
 
 #endif

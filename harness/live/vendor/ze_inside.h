@@ -4,7 +4,7 @@
 #define FL_LIVE_ZE_INSIDE_H
 
 #include "harness/live/vendor/backend.h"
-#include "harness/live/vendor/seen.h"
+#include "sim/seen.h"
 #include "harness/live/vendor/ze.h"
 
 enum { FL_ZE_PARTS_MAX = 16 }; /* more of one kind are passed over */

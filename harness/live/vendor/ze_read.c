@@ -1,3 +1,4 @@
+#include "harness/live/vendor/ze.h"
 #include "harness/live/vendor/ze_inside.h"
 
 /* Energy is read as often as the host asks; where the counter did not move, its last power still holds. */
@@ -118,7 +119,7 @@ static void read_memory(reading *r) {
 
 fl_status fl_ze_read(void *self, uint32_t i, uint64_t needs, int64_t t_ns, fl_gpu_sample *sample, fl_diag *d) {
     fl_ze_host *h = self;
-    reading r = {.h = h, .g = &h->gpu[i], .needs = needs, .t_ns = t_ns, .out = sample};
+    reading r = {.h = h, .g = &h->gpu[i], .needs = needs & FL_ZE_READS, .t_ns = t_ns, .out = sample};
     double celsius = 0;
     *sample = (fl_gpu_sample){0};
     read_power(&r);
@@ -128,7 +129,7 @@ fl_status fl_ze_read(void *self, uint32_t i, uint64_t needs, int64_t t_ns, fl_gp
     read_memory(&r);
     if (wants(&r, FL_GPU_TEMP_C) && r.g->heat && fine(&r, FL_ZE_CALL(&h->ze, temperature, r.g->heat, &celsius)))
         put_signal(&r, FL_GPU_TEMP_C, celsius, 0);
-    sample->valid &= needs;
-    sample->fresh &= needs;
+    sample->valid &= r.needs;
+    sample->fresh &= r.needs;
     return r.gone ? fl_ze_failed(r.g, "reading", r.gone, d) : FL_OK;
 }

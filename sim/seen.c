@@ -1,4 +1,4 @@
-#include "harness/live/vendor/seen.h"
+#include "sim/seen.h"
 
 bool fl_seen_put(fl_seen *last, fl_gpu_sample *sample, int id, double value, int64_t t_ns, int64_t refresh_ns) {
     bool fresh = !last->known || last->value != value;

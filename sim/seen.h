@@ -1,8 +1,8 @@
 /* When did a sensor refresh? No vendor's library tells: a changed value says so. One that did not change is taken for
  * refreshed once as long has passed as its sensor needs at least; a counter that always moves refreshed only where it
  * moved. */
-#ifndef FL_LIVE_SEEN_H
-#define FL_LIVE_SEEN_H
+#ifndef FL_SEEN_H
+#define FL_SEEN_H
 
 #include "policies/policy.h"
 

@@ -1,0 +1,30 @@
+/* What a vendor's library gives a policy: all that it needs, with what stand-in, or why it cannot decide. From the
+ * descriptor of the policy and the table of what each library can read (fl_vendor_reads): nothing is listed by hand. */
+#ifndef FL_LIVE_OFFERS_H
+#define FL_LIVE_OFFERS_H
+
+#include "policies/policy.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+typedef struct fl_offer {
+    fl_policy here;           /* the policy as it runs there; borrows what the policy does */
+    uint64_t gpu, host;       /* signals that it lacks there, of those that it then reads */
+    uint64_t instead_of;      /* signals that others stand in for; 0 = none */
+    bool records;             /* it needs kernel records, or their number, and has them with the collector */
+    bool no_records;          /* it needs them, and that vendor has no collector */
+    bool sees;                /* it needs no signal, or one of them at least is to be had */
+} fl_offer;
+
+/* vendor: as in fl_vendor_name. */
+fl_offer fl_offer_of(const fl_policy *p, const char *vendor);
+
+/* "all", "all, kernel records with --rings", "util_gpu_pct, util_mem_pct instead of compute_ns, copy_ns", "lacks
+ * node_power_w: cannot decide". */
+void fl_offer_text(const fl_offer *o, char *text, size_t size);
+
+/* "util_gpu_pct, util_mem_pct instead of compute_ns, copy_ns"; "" where nothing stands in. */
+void fl_offer_instead(const fl_offer *o, char *text, size_t size);
+
+#endif
