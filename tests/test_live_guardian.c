@@ -9,6 +9,7 @@
 
 #include <linux/capability.h>
 #include <sched.h>
+#include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 
@@ -676,6 +677,22 @@ static bool freed(int64_t wait_s) {
     return ok || fail("a stopped guardian keeps a lock");
 }
 
+/* Both locks of a GPU, asked without waiting and without waking anybody. */
+static bool held(void) {
+    const char *const folder[] = {getenv("FOLDLINE_STATE"), getenv("FOLDLINE_RUN")}, *const ending[] = {".lock",
+                                                                                                        ".held"};
+    bool all = true;
+    for (int i = 0; i < 2; i++) {
+        char path[512];
+        const int fd = fl_state_path(folder[i], "GPU-00000000-stub-0", ending[i], path, sizeof path)
+                           ? open(path, O_RDWR | O_CLOEXEC)
+                           : -1;
+        all = fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) && all;
+        close(fd);
+    }
+    return all || fail("a lock does not outlive its controller");
+}
+
 static bool stopped_guardian_and(int end) {
     pid_t pid = start();
     bool ok = started(pid);
@@ -686,6 +703,7 @@ static bool stopped_guardian_and(int end) {
     kill(pid, end);
     exit_of(pid);
     ok = (end == SIGKILL || gone(guardian) || fail("a stopped guardian outlives an orderly end")) && ok;
+    ok = (end != SIGKILL || held()) && ok; /* whoever comes next waits until it has restored */
     ok = freed(30) && ok;
     kill(guardian, SIGCONT);
     return ok && settled() && restore_all() && as_found();
@@ -801,7 +819,7 @@ static void test_mutations(void) {
     } MUTANTS[] = {{"record-after-set", kill_early},
                    {"stale-record-ignored", both_and_new},
                    {"deadline-without-kill", stopped_then_back},
-                   {"lock-not-inherited", new_at_once},
+                   {"lock-not-inherited", stopped_guardian_and_kill},
                    {"record-before-guardian", as_the_record_appears},
                    {"verdict-after-oversleep", freeze},
                    {"descriptor-unchecked", not_a_lock},
