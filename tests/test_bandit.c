@@ -369,6 +369,32 @@ static void test_patience(void) {
 
 /* ---- ladders ---- */
 
+/* Without engine counters: utilisations that refreshed in the pull, but for the first, whose window began before it. */
+static void test_stand_in(void) {
+    static const struct {
+        double gpu, mem;
+        int fresh, known;
+        double ratio; /* NAN: not yet */
+    } LOOK[] = {{10, 90, 1, 1, (double)NAN}, {10, 90, 0, 1, (double)NAN}, {80, 20, 1, 1, 4},
+                {80, 20, 0, 1, 4},           {40, 20, 1, 1, 3},           {0, 0, 0, 0, (double)NAN}};
+    fl_gpu_sample g = {0};
+    fl_sample s = {.gpu_count = 1, .gpu = &g};
+    fl_bandit_base base = {0};
+    fl_bandit_latch(&base, &s);
+    for (size_t i = 0; i < FL_COUNT(LOOK); i++) {
+        s.time_ns = (int64_t)(i + 1) * 10 * MS;
+        g.value[FL_GPU_ENERGY_J] = (double)(i + 1);
+        g.value[FL_GPU_UTIL_GPU_PCT] = LOOK[i].gpu;
+        g.value[FL_GPU_UTIL_MEM_PCT] = LOOK[i].mem;
+        g.valid = g.fresh = FL_BIT(FL_GPU_ENERGY_J);
+        g.valid |= LOOK[i].known ? FL_BANDIT_INSTEAD : 0;
+        g.fresh |= LOOK[i].fresh ? FL_BANDIT_INSTEAD : 0;
+        const fl_bandit_draw draw = fl_bandit_read(&base, &s, 10 * MS);
+        FL_CHECK(isnan(LOOK[i].ratio) ? isnan(draw.ratio) : draw.ratio == LOOK[i].ratio, "look %zu: %g, expected %g", i,
+                 draw.ratio, LOOK[i].ratio);
+    }
+}
+
 static void test_arms(void) {
     int32_t many[600];
     for (int i = 0; i < 600; i++)
@@ -392,7 +418,8 @@ static void test_arms(void) {
     FL_CHECK(fl_instance_open(&in, &o, &d) == FL_BAD_INPUT && strstr(d.message, "ascending"), "%s", d.message);
 }
 
-FL_SUITE("bandit", {"arms equal Algorithm 1, written again", test_same_arms}, {"random clocks", test_random},
+FL_SUITE("bandit", {"utilisation stands in", test_stand_in},
+         {"arms equal Algorithm 1, written again", test_same_arms}, {"random clocks", test_random},
          {"golden", test_golden}, {"reward", test_reward}, {"what does not count", test_waits},
          {"clocks settle first", test_settles}, {"a slow energy counter", test_slow_counter},
          {"patience", test_patience}, {"ladders", test_arms})

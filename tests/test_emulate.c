@@ -373,10 +373,11 @@ static void test_signals(void) {
 static void test_descriptors(void) {
     int told = 0;
     make_workloads();
-    for (int n = 7; n <= 12; n++) {
-        const int status = shell("exec 2>&1; ulimit -n %d; exec timeout -s KILL 40 %s emulate %s/w.csv --platform generic --quiet -- "
-                                 CLIENT "probe sleep 0.3 show",
-                                 n, FL_PROGRAM, folder);
+    for (int i = 0; i < 14; i++) {
+        const int n = 7 + i / 2;
+        const int status = shell("exec 2>&1; ulimit -n %d; exec timeout -s KILL 40 %s emulate %s/w.csv --platform generic --quiet "
+                                 "--time %s -- " CLIENT "probe sleep 0.3 show",
+                                 n, FL_PROGRAM, folder, i % 2 ? "virtual" : "wall");
         const bool said = status == 3 && strstr(out, "Too many open files");
         told += said;
         FL_CHECK(said || (status == 0 && strstr(out, "gpu 0 power 0")), "%d descriptors: status %d, %s", n, status, out);

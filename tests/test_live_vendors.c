@@ -3,6 +3,7 @@
 #include "harness/live/vendor/rsmi_host.h"
 #include "harness/live/vendor/vendors.h"
 #include "harness/live/vendor/ze_host.h"
+#include "sim/instance.h"
 #include "tests/support/live_stub.h"
 
 #include <math.h>
@@ -351,6 +352,22 @@ static void test_no_library(void) {
     }
 }
 
+/* The table of what a library can read is what its back end reads: of the stub, which has it all but for memory traffic,
+ * as to a user who is not root. */
+static void test_table_of_signals(void) {
+    EVERY_KIND(k) {
+        fresh(k, 1);
+        CU_ASSERT(FOLDLINE(ARG("doctor")) == 0);
+        for (size_t id = 0; id < fl_rows_count(FL_ROWS_GPU_SIGNAL); id++) {
+            char text[64];
+            const char *name = fl_rows_at(FL_ROWS_GPU_SIGNAL, id)->name;
+            snprintf(text, sizeof text, " %s=", name);
+            if (id != FL_GPU_DRAM_BYTES && fl_vendor_reads(k->vendor) >> id & 1)
+                FL_CHECK(said("out.txt", text), "%s does not read %s", k->name, name);
+        }
+    }
+}
+
 static void test_gpu_lost(void) {
     EVERY_KIND(k) {
         fresh(k, 2);
@@ -435,7 +452,7 @@ static const fl_case CASES[] = {{"Level Zero's units", test_ze_units},
                                 {"both killed: restore", test_restore_command},
                                 {"no permission", test_no_permission},
                                 {"no library, no driver, no GPU", test_no_library},
-                                {"GPU lost", test_gpu_lost},
+                                {"GPU lost", test_gpu_lost}, {"table of signals", test_table_of_signals},
                                 {"frozen sensor", test_frozen_sensor},
                                 {"which vendor", test_choice}};
 
