@@ -6,7 +6,6 @@
 #ifndef FL_RSMI_H
 #define FL_RSMI_H
 
-#include "policies/policy.h"
 #include "traces/diag.h"
 
 #include <stdbool.h>

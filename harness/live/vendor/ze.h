@@ -7,7 +7,6 @@
 #ifndef FL_ZE_H
 #define FL_ZE_H
 
-#include "policies/policy.h"
 #include "traces/diag.h"
 
 #include <stddef.h>
