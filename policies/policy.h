@@ -308,7 +308,7 @@ typedef struct fl_policy {
     const char *name, *summary;       /* summary: one line */
     const char *source;               /* paper, algorithm, equation */
     uint64_t gpu_needs, host_needs;   /* signals read: the host measures and logs these */
-    uint64_t gpu_instead;             /* read instead of those of gpu_needs that this machine lacks; 0: nothing will do */
+    uint64_t gpu_instead; /* read instead of those of gpu_needs that this machine lacks; 0: nothing will do */
     uint64_t gpu_drives, host_drives; /* controls set: anything else in a command is a fault */
     uint32_t needs_records;           /* 1: kernel records are on from the start */
     uint32_t param_count, probe_count;

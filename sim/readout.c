@@ -47,7 +47,7 @@ double fl_readout_whole(const fl_readout *r, int id, double value) {
 static bool windowed(int id) { return id == FL_GPU_SM_ACTIVE_PCT || id == FL_GPU_DRAM_ACTIVE_PCT; }
 
 void fl_readout_show(const fl_readout *r, fl_readout_view *view, uint64_t needs, int64_t t_ns, const fl_gpu_sample *raw,
-                    fl_gpu_sample *out) {
+                     fl_gpu_sample *out) {
     const fl_gpu_sample from = *raw; /* out may be raw */
     *out = (fl_gpu_sample){0};
     for (int id = 0; id < FL_GPU_SIGNAL_COUNT; id++) {

@@ -8,9 +8,9 @@
 #include "sim/seen.h"
 
 typedef struct fl_readout_rule { /* of one signal */
-    const char *call;           /* the library's; NULL = it has none */
-    double per_unit;            /* what it counts in: so many to the contract's unit */
-    int64_t refresh_ns;         /* as fl_seen_put */
+    const char *call;            /* the library's; NULL = it has none */
+    double per_unit;             /* what it counts in: so many to the contract's unit */
+    int64_t refresh_ns;          /* as fl_seen_put */
 } fl_readout_rule;
 
 typedef struct fl_readout {
@@ -37,7 +37,7 @@ typedef struct fl_readout_view { /* of one GPU; zeroed before the first reading 
 
 /* What of `raw` such a host sees at t_ns, of the signals among `needs`. */
 void fl_readout_show(const fl_readout *r, fl_readout_view *view, uint64_t needs, int64_t t_ns, const fl_gpu_sample *raw,
-                    fl_gpu_sample *out);
+                     fl_gpu_sample *out);
 
 /* A number of the contract's unit as the library has it: whole steps. */
 double fl_readout_whole(const fl_readout *r, int id, double value);

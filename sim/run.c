@@ -24,7 +24,7 @@ typedef struct fl_host { /* the simulated host of one policy: time, readings, se
     bool *recording;  /* per GPU: kernel records are on */
     uint32_t gpu_records;
     fl_readout_view *view; /* per GPU; NULL without a reader */
-    uint64_t *before;     /* per GPU, with a reader: kernels finished before time 0 */
+    uint64_t *before;      /* per GPU, with a reader: kernels finished before time 0 */
     fl_kernel_record *record;
     size_t record_room;
 } fl_host;

@@ -418,8 +418,7 @@ static void test_arms(void) {
     FL_CHECK(fl_instance_open(&in, &o, &d) == FL_BAD_INPUT && strstr(d.message, "ascending"), "%s", d.message);
 }
 
-FL_SUITE("bandit", {"utilisation stands in", test_stand_in},
-         {"arms equal Algorithm 1, written again", test_same_arms}, {"random clocks", test_random},
-         {"golden", test_golden}, {"reward", test_reward}, {"what does not count", test_waits},
-         {"clocks settle first", test_settles}, {"a slow energy counter", test_slow_counter},
-         {"patience", test_patience}, {"ladders", test_arms})
+FL_SUITE("bandit", {"utilisation stands in", test_stand_in}, {"arms equal Algorithm 1, written again", test_same_arms},
+         {"random clocks", test_random}, {"golden", test_golden}, {"reward", test_reward},
+         {"what does not count", test_waits}, {"clocks settle first", test_settles},
+         {"a slow energy counter", test_slow_counter}, {"patience", test_patience}, {"ladders", test_arms})

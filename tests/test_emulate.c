@@ -140,11 +140,11 @@ static void test_processes(void) {
     static const char *const times[] = {"virtual", "wall", "5x"};
     make_workloads();
     for (size_t i = 0; i < 3; i++) {
-        const int status =
-            shell("timeout 60 %s emulate %s/long.csv --platform generic --quiet --privileged --time %s --report %s/report.json "
-                  "-- sh -c '" CLIENT "probe lock 0 300 900; " CLIENT "probe sleep 0.3 show; " CLIENT
-                  "probe unlock 0 sleep 0.3 show'",
-                  FL_PROGRAM, folder, times[i], folder);
+        const int status = shell("timeout 60 %s emulate %s/long.csv --platform generic --quiet --privileged --time %s "
+                                 "--report %s/report.json "
+                                 "-- sh -c '" CLIENT "probe lock 0 300 900; " CLIENT "probe sleep 0.3 show; " CLIENT
+                                 "probe unlock 0 sleep 0.3 show'",
+                                 FL_PROGRAM, folder, times[i], folder);
         char *first = strstr(out, "gpu 0"), *second = first ? strstr(first + 1, "gpu 0") : NULL;
         FL_CHECK(!status && second, "%s: status %d, %s", times[i], status, out);
         if (!second)
@@ -215,8 +215,9 @@ static void test_live_errors(void) {
     };
     make_workloads();
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
-        const int status = shell(EMULATE "--time virtual --error '%s' -- %s live --policy assure --control --for 3s 2>&1",
-                                 FL_PROGRAM, folder, row[i].error, FL_PROGRAM);
+        const int status =
+            shell(EMULATE "--time virtual --error '%s' -- %s live --policy assure --control --for 3s 2>&1", FL_PROGRAM,
+                  folder, row[i].error, FL_PROGRAM);
         FL_CHECK(status == row[i].status && strstr(out, row[i].expect), "%s: status %d, %s", row[i].error, status, out);
     }
 }
@@ -229,14 +230,16 @@ static void test_root_alone(void) {
     make_workloads();
     const char *user = geteuid() ? "" : "setpriv --reuid 65534 --regid 65534 --clear-groups";
     CU_ASSERT_EQUAL(shell("chmod 755 %s && chmod 644 %s/w*", folder, folder), 0);
-    if (shell("%s test -x %s && %s test -r " CLIENT "../libnvidia-ml.so.1 -o -r %s", user, FL_PROGRAM, user, FL_PROGRAM)) {
+    if (shell("%s test -x %s && %s test -r " CLIENT "../libnvidia-ml.so.1 -o -r %s", user, FL_PROGRAM, user,
+              FL_PROGRAM)) {
         printf("skipped: no other user can run the program here ");
         return;
     }
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
-        const int status = shell("%s timeout 60 %s emulate %s/w.csv --platform generic --quiet --time virtual %s -- " CLIENT
-                                 "probe lock 0 900 900 limit 0 200000 2>&1",
-                                 user, FL_PROGRAM, folder, row[i].option);
+        const int status =
+            shell("%s timeout 60 %s emulate %s/w.csv --platform generic --quiet --time virtual %s -- " CLIENT
+                  "probe lock 0 900 900 limit 0 200000 2>&1",
+                  user, FL_PROGRAM, folder, row[i].option);
         FL_CHECK(!status && strstr(out, row[i].expect), "'%s': status %d, %s", row[i].option, status, out);
     }
 }
@@ -375,26 +378,30 @@ static void test_descriptors(void) {
     make_workloads();
     for (int i = 0; i < 14; i++) {
         const int n = 7 + i / 2;
-        const int status = shell("exec 2>&1; ulimit -n %d; exec timeout -s KILL 40 %s emulate %s/w.csv --platform generic --quiet "
-                                 "--time %s -- " CLIENT "probe sleep 0.3 show",
-                                 n, FL_PROGRAM, folder, i % 2 ? "virtual" : "wall");
+        const int status =
+            shell("exec 2>&1; ulimit -n %d; exec timeout -s KILL 40 %s emulate %s/w.csv --platform generic --quiet "
+                  "--time %s -- " CLIENT "probe sleep 0.3 show",
+                  n, FL_PROGRAM, folder, i % 2 ? "virtual" : "wall");
         const bool said = status == 3 && strstr(out, "Too many open files");
         told += said;
-        FL_CHECK(said || (status == 0 && strstr(out, "gpu 0 power 0")), "%d descriptors: status %d, %s", n, status, out);
+        FL_CHECK(said || (status == 0 && strstr(out, "gpu 0 power 0")), "%d descriptors: status %d, %s", n, status,
+                 out);
     }
     FL_CHECK(told > 1, "only %d numbers of descriptors are too few", told);
-    const int status = shell("timeout -s KILL 60 %s emulate %s/w.csv --platform generic --quiet -- sh -c 'trap \"\" TERM; "
-                             "kill -TERM $PPID; exec " CLIENT "probe sleep 1000' 2>&1",
-                             FL_PROGRAM, folder);
+    const int status =
+        shell("timeout -s KILL 60 %s emulate %s/w.csv --platform generic --quiet -- sh -c 'trap \"\" TERM; "
+              "kill -TERM $PPID; exec " CLIENT "probe sleep 1000' 2>&1",
+              FL_PROGRAM, folder);
     FL_CHECK(status == 3 && strstr(out, "does not end on TERM"), "TERM: status %d, %s", status, out);
 }
 
 /* A path of any length goes before the command's own. */
 static void test_long_path(void) {
     make_workloads();
-    const int status = shell("p=$(printf '/none/%%0500d' 0); p=$p:$p:$p:$p; p=$p:$p:$p:$p:$p; LD_LIBRARY_PATH=$p:/last " EMULATE
-                             "-- sh -c 'echo ${#LD_LIBRARY_PATH} ${LD_LIBRARY_PATH##*:}'",
-                             FL_PROGRAM, folder);
+    const int status =
+        shell("p=$(printf '/none/%%0500d' 0); p=$p:$p:$p:$p; p=$p:$p:$p:$p:$p; LD_LIBRARY_PATH=$p:/last " EMULATE
+              "-- sh -c 'echo ${#LD_LIBRARY_PATH} ${LD_LIBRARY_PATH##*:}'",
+              FL_PROGRAM, folder);
     int size = 0;
     char last[16] = "";
     FL_CHECK(!status && sscanf(out, "%d %15s", &size, last) == 2 && size > 10000 && !strcmp(last, "/last"),
@@ -426,5 +433,6 @@ FL_SUITE("emulate", {"closed loop", test_closed_loop}, {"experiment file", test_
          {"processes", test_processes}, {"errors", test_errors}, {"paths", test_paths},
          {"dead clients first", test_dead_first}, {"one hash", test_repeats}, {"an hour", test_hour},
          {"what cannot be virtual", test_unfit}, {"PCP's agent", test_pcp}, {"signals", test_signals},
-         {"many GPUs", test_many_gpus}, {"errors end control", test_live_errors},
-         {"root alone sets", test_root_alone}, {"few descriptors", test_descriptors}, {"a long path", test_long_path}, {"a state folder of its own", test_state_folder}, {"end", test_end})
+         {"many GPUs", test_many_gpus}, {"errors end control", test_live_errors}, {"root alone sets", test_root_alone},
+         {"few descriptors", test_descriptors}, {"a long path", test_long_path},
+         {"a state folder of its own", test_state_folder}, {"end", test_end})

@@ -259,7 +259,8 @@ static void test_missing_signals(void) {
               stub->sets > 0);
     fresh(1);
     CU_ASSERT(FOLDLINE(ARG("doctor"), ARG("--policy"), ARG("energyucb")) == 0);
-    CU_ASSERT(said("out.txt", "nvidia      util_gpu_pct, util_mem_pct instead of compute_ns, copy_ns\n  signals     all there"));
+    CU_ASSERT(said("out.txt",
+                   "nvidia      util_gpu_pct, util_mem_pct instead of compute_ns, copy_ns\n  signals     all there"));
     CU_ASSERT(FOLDLINE(ARG("doctor"), ARG("--policy"), ARG("nosuch")) == 2);
     unsetenv("FOLDLINE_ROOT");
 }

@@ -1,8 +1,8 @@
 /* The same policy, decided by the live host through its NVML reader on simulated GPUs in virtual time, and by `foldline
  * run --reader nvml`: not one decision may differ, on one GPU and on eight, with the time that the platform's calls
- * take. The kernel records that it saw are the same, energy and makespan agree to 1e-6, the sets that reached the driver
- * are those of the log and the resets of the end, and the live log replays. Every policy of the registry whose signals
- * NVML has. Of every other the rehearsal says what is missing: it is not green where hardware would refuse. */
+ * take. The kernel records that it saw are the same, energy and makespan agree to 1e-6, the sets that reached the
+ * driver are those of the log and the resets of the end, and the live log replays. Every policy of the registry whose
+ * signals NVML has. Of every other the rehearsal says what is missing: it is not green where hardware would refuse. */
 #include "harness/live/vendor/vendors.h"
 #include "policies/registry.h"
 #include "sim/readout.h"
@@ -173,11 +173,12 @@ static void one(const fl_policy *p, const scene *at, int gpus) {
     if (status)
         return;
     const double end = number("run.json", "makespan_s");
-    status = shell("FOLDLINE_STATE='%s/state' '%s' emulate %s --platform %s --gpus %d --time virtual --quiet --privileged "
-                   "--rings '%s/rings' --report '%s/live.json' -- '%s' live --policy %s %s --platform %s --control "
-                   "--min-set-ms 0 --for %.3fs --rings '%s/rings' --log '%s/live.csv' > '%s/out.txt' 2>&1",
-                   folder, FL_PROGRAM, at->workload, at->platform, gpus, folder, folder, FL_PROGRAM, p->name, at->set,
-                   at->platform, end + 1, folder, folder, folder);
+    status =
+        shell("FOLDLINE_STATE='%s/state' '%s' emulate %s --platform %s --gpus %d --time virtual --quiet --privileged "
+              "--rings '%s/rings' --report '%s/live.json' -- '%s' live --policy %s %s --platform %s --control "
+              "--min-set-ms 0 --for %.3fs --rings '%s/rings' --log '%s/live.csv' > '%s/out.txt' 2>&1",
+              folder, FL_PROGRAM, at->workload, at->platform, gpus, folder, folder, FL_PROGRAM, p->name, at->set,
+              at->platform, end + 1, folder, folder, folder);
     FL_CHECK(status == 0, "%s: status %d", p->name, status);
     fl_status s = fl_decisions_read(fl_temp_path("run.csv"), &simulated, &d);
     if (!s)

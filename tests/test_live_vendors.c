@@ -352,8 +352,8 @@ static void test_no_library(void) {
     }
 }
 
-/* The table of what a library can read is what its back end reads: of the stub, which has it all but for memory traffic,
- * as to a user who is not root. */
+/* The table of what a library can read is what its back end reads: of the stub, which has it all but for memory
+ * traffic, as to a user who is not root. */
 static void test_table_of_signals(void) {
     EVERY_KIND(k) {
         fresh(k, 1);
@@ -452,7 +452,8 @@ static const fl_case CASES[] = {{"Level Zero's units", test_ze_units},
                                 {"both killed: restore", test_restore_command},
                                 {"no permission", test_no_permission},
                                 {"no library, no driver, no GPU", test_no_library},
-                                {"GPU lost", test_gpu_lost}, {"table of signals", test_table_of_signals},
+                                {"GPU lost", test_gpu_lost},
+                                {"table of signals", test_table_of_signals},
                                 {"frozen sensor", test_frozen_sensor},
                                 {"which vendor", test_choice}};
 

@@ -188,7 +188,8 @@ static fl_status tell_policy(const fl_policy *p, const fl_gpus *g, fl_diag *d) {
         return s;
     char text[512];
     fl_offer_text(&offer, text, sizeof text);
-    printf("policy %s\n  %-11s %s\n  signals     %s%s%s\n", p->name, g->back->vendor, text, *r.signals ? "cannot be read here: " : "all there", r.signals,
+    printf("policy %s\n  %-11s %s\n  signals     %s%s%s\n", p->name, g->back->vendor, text,
+           *r.signals ? "cannot be read here: " : "all there", r.signals,
            r.blind      ? "; it has nothing to decide on"
            : *r.signals ? "; it may never decide"
                         : "");

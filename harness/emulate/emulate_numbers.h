@@ -8,7 +8,8 @@
 
 int32_t fl_number_of(fl_boards *all, const fl_ask *q, uint64_t *out);
 bool fl_number_is_reading(const fl_ask *q); /* it is a sensor's */
-/* A signal in NVML's own units (sim/readout.h); NVML_NOT_SUPPORTED where the board has no sensor for it, or it is missing now. */
+/* A signal in NVML's own units (sim/readout.h); NVML_NOT_SUPPORTED where the board has no sensor for it, or it is
+ * missing now. */
 int32_t fl_number_signal(fl_boards *all, uint32_t gpu, int id, uint64_t *out);
 /* A limit in mW; NVML_NOT_SUPPORTED where the chip has none. */
 int32_t fl_number_limit(double watts, uint64_t *out);

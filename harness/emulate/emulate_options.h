@@ -17,7 +17,7 @@ typedef struct fl_emulate_options {
     size_t fault_count;
     const fl_refusal *refusal;
     size_t refusal_count;
-    bool anyone; /* sets are anyone's; else those of root, as with the driver */
+    bool anyone;            /* sets are anyone's; else those of root, as with the driver */
     const char *rings;      /* folder for a ring of kernel records (harness/live/collector/ring.h); NULL = none */
     char *const *command;   /* NULL-terminated */
     const char *client_dir; /* where the client's libraries lie */

@@ -10,7 +10,7 @@ typedef struct fl_peer { /* one process */
     uint32_t uses; /* connections */
     uint32_t inits;
     pid_t parent;
-    bool root; /* so far as its last connection said */
+    bool root;      /* so far as its last connection said */
     size_t account; /* its place in the report */
     struct fl_peer *next;
 } fl_peer;

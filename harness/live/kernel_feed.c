@@ -401,10 +401,15 @@ static fl_status empty_all(fl_kernels *k, int64_t origin_ns, uint32_t gpus, fl_d
     return s;
 }
 
+/* Equal ends in the order of a simulated run. */
 static int by_end(const void *a, const void *b) {
     const fl_kernel_record *x = a, *y = b;
     if (x->end_ns != y->end_ns)
         return x->end_ns > y->end_ns ? 1 : -1;
+    if (x->gpu != y->gpu)
+        return x->gpu > y->gpu ? 1 : -1;
+    if (x->stream != y->stream)
+        return x->stream > y->stream ? 1 : -1;
     return x->start_ns > y->start_ns ? 1 : x->start_ns < y->start_ns ? -1 : 0;
 }
 

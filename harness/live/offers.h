@@ -9,12 +9,12 @@
 #include <stddef.h>
 
 typedef struct fl_offer {
-    fl_policy here;           /* the policy as it runs there; borrows what the policy does */
-    uint64_t gpu, host;       /* signals that it lacks there, of those that it then reads */
-    uint64_t instead_of;      /* signals that others stand in for; 0 = none */
-    bool records;             /* it needs kernel records, or their number, and has them with the collector */
-    bool no_records;          /* it needs them, and that vendor has no collector */
-    bool sees;                /* it needs no signal, or one of them at least is to be had */
+    fl_policy here;      /* the policy as it runs there; borrows what the policy does */
+    uint64_t gpu, host;  /* signals that it lacks there, of those that it then reads */
+    uint64_t instead_of; /* signals that others stand in for; 0 = none */
+    bool records;        /* it needs kernel records, or their number, and has them with the collector */
+    bool no_records;     /* it needs them, and that vendor has no collector */
+    bool sees;           /* it needs no signal, or one of them at least is to be had */
 } fl_offer;
 
 /* vendor: as in fl_vendor_name. */

@@ -13,7 +13,7 @@ fl_status fl_reach_control(const fl_gpus *g, const fl_cpu_host *cpu, int32_t gpu
     fl_record scratch = {0};
     fl_diag said = {0};
     *why = '\0';
-    const char *hindrance = gpu < 0 ? (cpu ? NULL : "no CPU is to be had")
+    const char *hindrance = gpu < 0                     ? (cpu ? NULL : "no CPU is to be had")
                             : control == FL_SET_RECORDS ? NULL
                                                         : g->back->hindrance(g->self, (uint32_t)gpu, control);
     if (hindrance) {

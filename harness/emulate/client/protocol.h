@@ -23,12 +23,12 @@ typedef enum fl_ask_op {
     FL_ASK_NUMBER,   /* a: fl_ask_number, b: its argument -> uint64 */
     FL_ASK_SET,      /* a: fl_ask_set, b, c */
     FL_ASK_PCI,
-    FL_ASK_CLOCKS,    /* a: memory clock, 0 = the memory clocks themselves -> uint32 ... */
-    FL_ASK_PROCESSES, /* -> fl_ask_process ... */
-    FL_ASK_SHARES,    /* wide: last time seen -> nvmlProcessUtilizationSample_t ... */
-    FL_ASK_SAMPLES,   /* a: kind, wide: last time seen -> nvmlSample_t ... */
-    FL_ASK_FIELD,     /* a: field, b: scope -> nvmlFieldValue_t */
-    FL_ASK_PROFILE,   /* -> fl_ask_profile */
+    FL_ASK_CLOCKS,       /* a: memory clock, 0 = the memory clocks themselves -> uint32 ... */
+    FL_ASK_PROCESSES,    /* -> fl_ask_process ... */
+    FL_ASK_SHARES,       /* wide: last time seen -> nvmlProcessUtilizationSample_t ... */
+    FL_ASK_SAMPLES,      /* a: kind, wide: last time seen -> nvmlSample_t ... */
+    FL_ASK_FIELD,        /* a: field, b: scope -> nvmlFieldValue_t */
+    FL_ASK_PROFILE,      /* -> fl_ask_profile */
     FL_TIME_HELLO = 100, /* a new program image */
     FL_TIME_BEAR,        /* a thread or process is about to begin; a: 1 = process -> uint64 its number */
     FL_TIME_MISSED,      /* it did not; a: number */

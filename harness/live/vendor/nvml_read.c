@@ -62,7 +62,8 @@ static int celsius(fl_nvml_host *h, fl_nvml_gpu *g, double *value) {
     return code;
 }
 
-/* By its field, as of drivers 550 and later; the call of its own, which is about to go, where the field is not there. */
+/* By its field, as of drivers 550 and later; the call of its own, which is about to go, where the field is not there.
+ */
 static void read_violation(reading *r, int id, unsigned field, int policy) {
     fl_nvml_field f = {.id = field};
     fl_nvml_violation v = {0};
@@ -153,7 +154,8 @@ static void read_profile(reading *r) {
 
 fl_status fl_nvml_read(void *self, uint32_t i, uint64_t needs, int64_t t_ns, fl_gpu_sample *sample, fl_diag *d) {
     fl_nvml_host *h = self;
-    reading r = {.h = h, .g = &h->gpu[i], .needs = needs & fl_readout_offers(&fl_readout_nvml), .t_ns = t_ns, .out = sample};
+    reading r = {
+        .h = h, .g = &h->gpu[i], .needs = needs & fl_readout_offers(&fl_readout_nvml), .t_ns = t_ns, .out = sample};
     *sample = (fl_gpu_sample){0};
     read_power(&r);
     read_state(&r);
