@@ -47,7 +47,7 @@ printf '%s\0' \
   2 foldfit.c 's/double goal = theta \*/double goal = 0.8 * theta */;s/return (theta \*/return (0.8 * theta */' "assure: a looser bound" \
   3 fixed.c 's/util \* fmax_mhz \/ 100/util * fmax_mhz \/ 130/' "utilizscale: utilisation against the wrong clock" \
   4 bandit.c 's/n->reward = -draw/n->reward = draw/' "energyucb: a reward of the wrong sign" \
-  5 bandit_meter.c 's/core_ns \/ uncore_ns/uncore_ns \/ core_ns/' "energyucb: uncore over core" \
+  5 bandit_meter.c 's/core \/ uncore :/uncore \/ core :/' "energyucb: uncore over core" \
   6 bandit.c 's/(&n->random) < p->epsilon/(\&n->random) > p->epsilon/' "epsilon-greedy: explores where it should not" \
   7 dynaco.c 's/upc >= p->upc_threshold/upc >= 5 * p->upc_threshold/' "1levelth: a threshold five times too high" \
   8 powercap.c 's/if (w >= p->cap_w)/if (w >= 0.8 * p->cap_w)/' "cap-dynamic: a limit of 80 %" \
