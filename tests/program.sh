@@ -235,6 +235,16 @@ sed 's/1245, 0, 0, 45000, 855, 1245/1245, 0, 0, 45000, 855, 1440/' "$dir/daemon.
 "$f" replay "$dir/daemon2.log" --format geepafs --platform v100-163w --policy assure --set theta=0.9 >"$dir/out" 2>/dev/null
 check "a changed row is found" grep -q 'GPU 1: sm_mhz recorded 1440, decided 1245' "$dir/out"
 
+# ---- a table of any shape becomes a sweep ----
+printf 'app,input,MHz,ms,W\nfft,1k,1005,2.5,90\nfft,1k,1410,2.0,120\n' >"$dir/table.csv"
+map='workload=app+input,sm_mhz=MHz,time_s=ms/1000,power_w=W'
+succeed "import --map" '2 measured settings' "$f" import "$dir/table.csv" --map "$map" -o "$dir/table.sweep.csv"
+check "where they come from" grep -qx "# source: table.csv, imported with --map $map" "$dir/table.sweep.csv"
+check "the mapped rows" grep -qx 'fft.1k,,1410,,,0.002,120,0.24' "$dir/table.sweep.csv"
+refuse "a column that is not there" 2 "table.csv:1:1: no column 'mhz' for sm_mhz" "$f" import "$dir/table.csv" --map "workload=app,sm_mhz=mhz"
+refuse "a unit that is wrong" 2 "table.csv:2:13: energy_j is 1000 times" "$f" import "$dir/table.csv" --map "$map,energy_j=ms*90"
+refuse "two tables" 2 "expected one file" "$f" import "$dir/table.csv" "$dir/table.csv" --map "$map"
+
 # ---- measured settings come out again ----
 {
   echo "$sweep_"
