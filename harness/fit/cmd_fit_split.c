@@ -4,7 +4,7 @@
 #include "harness/base/grid.h"
 #include "harness/base/json_out.h"
 #include "harness/fit/fit.h"
-#include "harness/fit/fit_score.h"
+#include "harness/fit/fit_decide.h"
 #include "policies/random.h"
 
 #include <math.h>
@@ -12,22 +12,29 @@
 #include <string.h>
 
 static const fl_command_help help = {
-    "fit split", "--sweep FILE [--at LIST] [--splits N] [--device-sweep FILE]",
+    "fit split", "--sweep FILE [--at LIST] [--splits N] [--device-sweep FILE] [--decide]",
     "Fits a device to half of the workloads of a sweep, predicts the other half from the named settings alone, and\n"
     "gives the mean errors over several such splits.",
-    "With --device-sweep the device comes from that sweep instead, and all workloads of --sweep are predicted."};
+    "With --device-sweep the device comes from that sweep instead, and all workloads of --sweep are predicted.\n"
+    "\n"
+    "--decide scores what one would do with the predictions: of each workload, the clock of least energy within "
+    "--bound\n"
+    "of the time at the top, by the prediction and by the measurements. --risk R chooses among the clocks where the\n"
+    "chance that the real time breaks the bound is at most R, as the fit states its own deviations."};
 
 typedef struct split_options {
     fl_texts sweeps, device;
     const char *at;
     int64_t splits, seed;
-    bool json, plain;
+    bool json, plain, decide;
+    fl_fit_question question;
 } split_options;
 
 enum { CLASSES = 3, PARTS = 8 };
 
 typedef struct totals {
     double sum[CLASSES][PARTS], count[CLASSES];
+    fl_fit_decisions decided, rash; /* rash: without the risk */
 } totals;
 
 /* half[i]: whether the device is fitted to entity i. */
@@ -38,6 +45,16 @@ static void draw_half(const fl_fit_rows *r, uint64_t seed, uint64_t split, bool 
         half[i] = fl_random_unit(&random) * (double)(r->entities - i) < (double)left;
         left -= half[i] ? 1 : 0;
     }
+}
+
+static void decide(const split_options *o, const fl_fit_rows *r, const fl_fit_entity *e, const fl_fit_result_of *result,
+                   totals *t) {
+    const fl_fit_question rash = {o->question.bound, 1};
+    fl_fit_choice c;
+    if (fl_fit_decide(r, e, result->guess, &o->question, &c))
+        fl_fit_decisions_add(&t->decided, &c);
+    if (fl_fit_decide(r, e, result->guess, &rash, &c))
+        fl_fit_decisions_add(&t->rash, &c);
 }
 
 static fl_status one_split(const split_options *o, const fl_fit_rows *r, const fl_fit_rows *device, const fl_fit_at *at,
@@ -62,6 +79,8 @@ static fl_status one_split(const split_options *o, const fl_fit_rows *r, const f
         s = fl_fit_entity_run(&chip, r, &r->entity[i], at, true, &result, d);
         if (!s)
             s = fl_fit_score_add(&all, &result.score, d);
+        if (!s && o->decide)
+            decide(o, r, &r->entity[i], &result, t);
         fl_fit_result_free(&result);
     }
     static const int which[CLASSES] = {FL_FIT_INSIDE, FL_FIT_OUTSIDE, FL_FIT_BOTH};
@@ -100,6 +119,14 @@ static void print_text(const split_options *o, const totals *t) {
         printf("\nfitted at %s, device from another sweep\n", o->at);
     else
         printf("\nfitted at %s, mean of %lld splits, seed %lld\n", o->at, (long long)o->splits, (long long)o->seed);
+    if (!o->decide)
+        return;
+    fl_fit_decisions_print(&t->decided, &o->question);
+    if (o->question.risk < 1 && t->rash.count > 0)
+        printf("without --risk: the real bound breaks at %.1f %%, energy %+.2f %%; so caution costs %.2f points of "
+               "energy\n",
+               100 * t->rash.broken / t->rash.count, 100 * t->rash.regret / t->rash.count,
+               100 * (t->decided.regret / t->decided.count - t->rash.regret / t->rash.count));
 }
 
 static void print_json(const split_options *o, const totals *t) {
@@ -111,6 +138,8 @@ static void print_json(const split_options *o, const totals *t) {
         for (int k = 0; k < PARTS; k++)
             fl_json_add_real(at, part_name[k], t->count[c] > 0 ? t->sum[c][k] / t->count[c] : (double)NAN);
     }
+    if (o->decide)
+        fl_fit_decisions_json(&t->decided, &o->question, cJSON_AddObjectToObject(root, "decisions"));
     fl_json_print(root, stdout);
     cJSON_Delete(root);
 }
@@ -147,7 +176,7 @@ static fl_status run_all(split_options *o, fl_diag *d) {
 }
 
 int fl_cmd_fit_split(int argc, char **argv) {
-    split_options o = {.at = "ends", .splits = 20, .seed = 1};
+    split_options o = {.at = "ends", .splits = 20, .seed = 1, .question = {0.05, 1}};
     fl_texts rest = {0};
     const fl_option option[] = {
         {"sweep", "FILE", FL_OPTION_LIST, &o.sweeps, 0, 0, "measured settings; may be given several times"},
@@ -155,6 +184,10 @@ int fl_cmd_fit_split(int argc, char **argv) {
         {"splits", "N", FL_OPTION_INT, &o.splits, 1, 100000, "splits (20)"},
         {"seed", "N", FL_OPTION_INT, &o.seed, 0, 1e15, "seed of the splits (1)"},
         {"device-sweep", "FILE", FL_OPTION_LIST, &o.device, 0, 0, "fits the device to this sweep"},
+        {"decide", NULL, FL_OPTION_FLAG, &o.decide, 0, 0, "scores the clocks that one would choose"},
+        {"bound", "SHARE", FL_OPTION_REAL, &o.question.bound, 0, 10, "on the slowdown, for --decide (0.05)"},
+        {"risk", "SHARE", FL_OPTION_REAL, &o.question.risk, 0, 1,
+         "highest chance that the real time breaks the bound, for --decide (1: the prediction decides)"},
         {"plain", NULL, FL_OPTION_FLAG, &o.plain, 0, 0, "the simulator's own law, without link and stall"},
         {"json", NULL, FL_OPTION_FLAG, &o.json, 0, 0, "prints the result as JSON"},
     };

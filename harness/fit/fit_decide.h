@@ -1,0 +1,41 @@
+/* What a fit is for: the clocks that it would choose under a bound, and what the hardware does at them.
+ *
+ * The choice is the setting of least predicted energy whose predicted time is at most 1 + bound times that at the top:
+ * the workload's highest SM clock at its highest memory clock. A setting that was looked at counts as measured. With a
+ * risk, the chance that the real bound breaks there must not exceed it: a normal one, of the deviations that the fit
+ * states for the setting and for the top. */
+#ifndef FL_FIT_DECIDE_H
+#define FL_FIT_DECIDE_H
+
+#include "harness/fit/fit_score.h"
+
+typedef struct fl_fit_question {
+    double bound; /* on the slowdown, as a share */
+    double risk;  /* 1: the prediction itself decides */
+} fl_fit_question;
+
+typedef struct fl_fit_choice { /* of one workload */
+    size_t chosen, best;       /* rows of the entity: the fit's choice; the one that the measurements give */
+    double chance;             /* that the real bound breaks at the choice, as the fit states it */
+    double excess;             /* of the real slowdown there over the bound, as a share; below 0: it holds */
+    double regret;             /* real energy there over the best choice's, less 1 */
+    double rank;               /* Spearman's rank correlation of predicted and real energies; NAN: fewer than 3 */
+} fl_fit_choice;
+
+/* False where there is nothing to choose from: no measured row at the top, or one without power. */
+bool fl_fit_decide(const fl_fit_rows *r, const fl_fit_entity *e, const fl_chip_guess *guess, const fl_fit_question *q,
+                   fl_fit_choice *out);
+
+/* Sums over workloads. */
+typedef struct fl_fit_decisions {
+    double count, exact, broken, broken_half; /* broken_half: by more than half a point */
+    double worst, regret, rank, ranks, chance;
+} fl_fit_decisions;
+
+void fl_fit_decisions_add(fl_fit_decisions *t, const fl_fit_choice *c);
+/* bound and risk, choices, exact_pct, broken_pct, broken_half_pct, expected_broken_pct, worst_excess_pct,
+ * regret_pct, rank. */
+void fl_fit_decisions_json(const fl_fit_decisions *t, const fl_fit_question *q, cJSON *to);
+void fl_fit_decisions_print(const fl_fit_decisions *t, const fl_fit_question *q);
+
+#endif
