@@ -26,6 +26,7 @@
     X(epsilon_greedy)                                                                                                  \
     X(mfgpoeo)                                                                                                         \
     X(depo)                                                                                                            \
+    X(odpp)                                                                                                            \
     X(skeleton)
 
 #define DECLARE(ident) extern const fl_policy fl_policy_##ident;
