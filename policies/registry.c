@@ -27,6 +27,7 @@
     X(mfgpoeo)                                                                                                         \
     X(depo)                                                                                                            \
     X(odpp)                                                                                                            \
+    X(gpoeo)                                                                                                           \
     X(skeleton)
 
 #define DECLARE(ident) extern const fl_policy fl_policy_##ident;

@@ -125,6 +125,8 @@ static fl_status measure(void *user, fl_scene *s, size_t index, fl_diag *d) {
 
 static fl_status make_room(void *user, size_t count, fl_diag *d) {
     fit *f = user;
+    if (!count)
+        return FL_OK;
     if (fl_grow(&f->program, &f->room, f->count + count, sizeof *f->program))
         return fl_no_memory(d, "the programs");
     memset(f->program + f->count, 0, count * sizeof *f->program);
