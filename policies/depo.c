@@ -256,6 +256,7 @@ static void open_trial(const params *p, gpu_state *g, uint32_t gpu, const fl_gpu
     if (is_over(p, g)) {
         set_gear(p, g, gpu, command, g->kept);
         g->state = DONE;
+        g->loss = loss(g, g->kept);
         g->optimised_s = (double)(now_ns - g->first_ns) * 1e-9;
         return;
     }
@@ -346,7 +347,8 @@ static const fl_probe probe_rows[PROBES] = {
                      1},
     [PROBE_LIMIT_SET_W] = {"limit_set_w", "W", "power limit that holds; -1 the default", 1},
     [PROBE_BASE_RATE] = {"base_rate", "1/s", "kernels per second at the default limit", 1},
-    [PROBE_LOSS_PCT] = {"loss_pct", "%", "loss by the rate of kernels, of the last trial", 1},
+    [PROBE_LOSS_PCT] = {"loss_pct", "%", "loss by the rate of kernels, of the last trial; once done, of the limit kept",
+                        1},
     [PROBE_LOW] = {"low", "", "lower end, in gears; -1 unknown", 1},
     [PROBE_GOLDEN] = {"golden", "", "the best gear between the ends", 1},
     [PROBE_HIGH] = {"high", "", "upper end, in gears", 1},

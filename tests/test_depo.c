@@ -167,6 +167,10 @@ static void follow(const course *c, bool counter, int period_ms) {
     if (over) {
         FL_CHECK(fabs(probe(n, "optimisation_s") - (36 + 4 * trials)) < 1e-6, "%s: %g s", c->rule,
                  probe(n, "optimisation_s"));
+        FL_CHECK(
+            probe(n, "loss_pct") <
+                100 * strtod(c->settings[0] && strcmp(c->settings[0], "con_perf") == 0 ? c->settings[1] : "0.05", NULL),
+            "%s: loss %g %%", c->rule, probe(n, "loss_pct"));
         until(n, end_s + 30);
         FL_CHECK(n->sets == BASE_WINDOWS + trials + 1, "%s: it goes on", c->rule);
     }
