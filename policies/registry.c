@@ -24,7 +24,8 @@
     X(random)                                                                                                          \
     X(round_robin)                                                                                                     \
     X(epsilon_greedy)                                                                                                  \
-    X(mfgpoeo)                                                                                                         \
+    X(mfgpaper_extended)                                                                                               \
+    X(mfgpaper_printed)                                                                                                \
     X(depo)                                                                                                            \
     X(skeleton)
 

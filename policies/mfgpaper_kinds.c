@@ -1,10 +1,10 @@
-#include "policies/mfgpoeo_kinds.h"
+#include "policies/mfgpaper_kinds.h"
 
 #include "policies/random.h"
 
 #include <string.h>
 
-double fl_mfg_grid(double grid, double block, double cores) {
+double fl_mfp_grid(double grid, double block, double cores) {
     return cores > 0 && block > 0 ? ceil(grid * block / cores) * (cores / block) : grid;
 }
 
@@ -17,7 +17,7 @@ static uint64_t mix(uint64_t key, uint64_t part) {
  * one: of 10,000 kinds that happens once in 10^11 runs. */
 static uint64_t key_of(const fl_kernel_kind *k, double cores) {
     const double block = (double)k->block[0] * k->block[1] * k->block[2];
-    const double grid = fl_mfg_grid((double)k->grid[0] * k->grid[1] * k->grid[2], block, cores);
+    const double grid = fl_mfp_grid((double)k->grid[0] * k->grid[1] * k->grid[2], block, cores);
     uint64_t bits;
     memcpy(&bits, &grid, sizeof bits);
     uint64_t key = mix(k->name_id, k->block[0]);
@@ -27,10 +27,10 @@ static uint64_t key_of(const fl_kernel_kind *k, double cores) {
 
 /* The cell of a key: its own, or a free one; NULL where neither is near. `size` is a power of two. Kinds that have left
  * the table leave holes, so that a key may stand behind a free cell. */
-static fl_mfg_kind *cell(fl_mfg_kind *table, uint32_t size, uint64_t key) {
-    fl_mfg_kind *free = NULL;
-    for (uint32_t i = 0; i < FL_MFG_TRIES; i++) {
-        fl_mfg_kind *k = &table[(key + i) & (size - 1)];
+static fl_mfp_kind *cell(fl_mfp_kind *table, uint32_t size, uint64_t key) {
+    fl_mfp_kind *free = NULL;
+    for (uint32_t i = 0; i < FL_MFP_TRIES; i++) {
+        fl_mfp_kind *k = &table[(key + i) & (size - 1)];
         if (k->key == key)
             return k;
         if (!free && !k->key)
@@ -39,16 +39,16 @@ static fl_mfg_kind *cell(fl_mfg_kind *table, uint32_t size, uint64_t key) {
     return free;
 }
 
-static void take(fl_mfg_kind *k, double ns) {
+static void take(fl_mfp_kind *k, double ns) {
     k->count++;
     const double away = ns - k->mean_ns;
     k->mean_ns += away / k->count;
     k->m2 += away * (ns - k->mean_ns);
 }
 
-static int add(fl_mfg_kind *table, uint32_t size, uint32_t *kinds, uint64_t key, uint16_t stream, int64_t ns) {
+static int add(fl_mfp_kind *table, uint32_t size, uint32_t *kinds, uint64_t key, uint16_t stream, int64_t ns) {
     key += !key;
-    fl_mfg_kind *k = cell(table, size, key);
+    fl_mfp_kind *k = cell(table, size, key);
     if (!k)
         return 0;
     *kinds += !k->key;
@@ -58,18 +58,18 @@ static int add(fl_mfg_kind *table, uint32_t size, uint32_t *kinds, uint64_t key,
     return 1;
 }
 
-static fl_mfg_stream *stream_of(fl_mfg_data *data, uint32_t id) {
-    for (uint32_t i = 0; i < FL_MFG_STREAMS; i++) {
-        fl_mfg_stream *s = &data->stream[i];
+static fl_mfp_stream *stream_of(fl_mfp_data *data, uint32_t id) {
+    for (uint32_t i = 0; i < FL_MFP_STREAMS; i++) {
+        fl_mfp_stream *s = &data->stream[i];
         if (!s->used)
-            *s = (fl_mfg_stream){.last_end_ns = -1, .id = id, .used = 1};
+            *s = (fl_mfp_stream){.last_end_ns = -1, .id = id, .used = 1};
         if (s->id == id)
             return s;
     }
     return NULL;
 }
 
-static void begin(fl_mfg_kind *table, uint32_t size) {
+static void begin(fl_mfp_kind *table, uint32_t size) {
     for (uint32_t i = 0; i < size; i++) {
         table[i].mean_ns = table[i].m2 = 0;
         table[i].count = 0;
@@ -78,7 +78,7 @@ static void begin(fl_mfg_kind *table, uint32_t size) {
 
 /* The database grows with the kinds of every phase; where it has filled up, those make room that the measurement before
  * did not see. A program with that many kinds at work keeps them all. */
-static void make_room(fl_mfg_kind *table, uint32_t size, uint32_t *kinds) {
+static void make_room(fl_mfp_kind *table, uint32_t size, uint32_t *kinds) {
     if (*kinds <= size - size / 4)
         return;
     for (uint32_t i = 0; i < size; i++) {
@@ -89,25 +89,25 @@ static void make_room(fl_mfg_kind *table, uint32_t size, uint32_t *kinds) {
     }
 }
 
-void fl_mfg_begin(fl_mfg_data *data) {
-    make_room(data->kernel, FL_MFG_KERNELS, &data->kernel_kinds);
-    make_room(data->gap, FL_MFG_GAPS, &data->gap_kinds);
-    begin(data->kernel, FL_MFG_KERNELS);
-    begin(data->gap, FL_MFG_GAPS);
+void fl_mfp_begin(fl_mfp_data *data) {
+    make_room(data->kernel, FL_MFP_KERNELS, &data->kernel_kinds);
+    make_room(data->gap, FL_MFP_GAPS, &data->gap_kinds);
+    begin(data->kernel, FL_MFP_KERNELS);
+    begin(data->gap, FL_MFP_GAPS);
     data->kernels = 0;
     data->over_ns = 0;
-    fl_mfg_break(data);
+    fl_mfp_break(data);
 }
 
-void fl_mfg_break(fl_mfg_data *data) {
-    for (uint32_t i = 0; i < FL_MFG_STREAMS; i++)
+void fl_mfp_break(fl_mfp_data *data) {
+    for (uint32_t i = 0; i < FL_MFP_STREAMS; i++)
         data->stream[i].last_end_ns = -1;
 }
 
-void fl_mfg_add(fl_mfg_data *data, const fl_mfg_scope *scope, const fl_kernel_kind *kind,
+void fl_mfp_add(fl_mfp_data *data, const fl_mfp_scope *scope, const fl_kernel_kind *kind,
                 const fl_kernel_record *record) {
     const int64_t length = record->end_ns - record->start_ns;
-    fl_mfg_stream *s = stream_of(data, record->stream);
+    fl_mfp_stream *s = stream_of(data, record->stream);
     if (record->end_ns < 0 || length < 0) { /* its end is missing, and so is the start of the gap behind it */
         if (s)
             s->last_end_ns = -1;
@@ -123,18 +123,18 @@ void fl_mfg_add(fl_mfg_data *data, const fl_mfg_scope *scope, const fl_kernel_ki
     }
     const uint16_t stream = (uint16_t)(s - data->stream);
     const uint64_t key = key_of(kind, scope->cores);
-    if (!add(data->kernel, FL_MFG_KERNELS, &data->kernel_kinds, mix(key, record->stream), stream, length)) {
+    if (!add(data->kernel, FL_MFP_KERNELS, &data->kernel_kinds, mix(key, record->stream), stream, length)) {
         data->over++;
         data->over_ns += (double)length;
     }
     const int64_t gap = record->start_ns - s->last_end_ns;
     if (s->last_end_ns >= 0 && gap >= 0 && gap <= scope->gap_max_ns) /* Eq. 4: the stream and the kernels around it */
         data->over +=
-            !add(data->gap, FL_MFG_GAPS, &data->gap_kinds, mix(mix(s->last_kind, key), ~record->stream), stream, gap);
+            !add(data->gap, FL_MFP_GAPS, &data->gap_kinds, mix(mix(s->last_kind, key), ~record->stream), stream, gap);
     s->last_kind = key;
     s->last_end_ns = record->end_ns;
 }
 
-double fl_mfg_stability(const fl_mfg_kind *k) {
+double fl_mfp_stability(const fl_mfp_kind *k) {
     return k->count > 1 && k->mean_ns > 0 ? sqrt(k->m2 / k->count) / k->mean_ns : 0;
 }

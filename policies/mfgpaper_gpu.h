@@ -1,30 +1,30 @@
 /* MF-GPOEO, what its parts share: the parameters, and all that is kept of one GPU. */
-#ifndef FL_MFGPOEO_GPU_H
-#define FL_MFGPOEO_GPU_H
+#ifndef FL_MFGPAPER_GPU_H
+#define FL_MFGPAPER_GPU_H
 
-#include "policies/mfgpoeo_index.h"
-#include "policies/mfgpoeo_judge.h"
-#include "policies/mfgpoeo_meter.h"
-#include "policies/mfgpoeo_pid.h"
+#include "policies/mfgpaper_index.h"
+#include "policies/mfgpaper_judge.h"
+#include "policies/mfgpaper_meter.h"
+#include "policies/mfgpaper_pid.h"
 
-enum { FL_MFG_POWER_GOAL, FL_MFG_ENERGY_GOAL, FL_MFG_EDP_GOAL, FL_MFG_ED2P_GOAL };
+enum { FL_MFP_POWER_GOAL, FL_MFP_ENERGY_GOAL, FL_MFP_EDP_GOAL, FL_MFP_ED2P_GOAL };
 enum {
-    FL_MFG_WAIT,
-    FL_MFG_BASELINE,
-    FL_MFG_MEMORY,
-    FL_MFG_SEARCH,
-    FL_MFG_STABLE,
-    FL_MFG_FIXED
+    FL_MFP_WAIT,
+    FL_MFP_BASELINE,
+    FL_MFP_MEMORY,
+    FL_MFP_SEARCH,
+    FL_MFP_STABLE,
+    FL_MFP_FIXED
 }; /* state of the algorithm */
-enum { FL_MFG_AT_BEST, FL_MFG_AT_MEAN };
-enum { FL_MFG_TRACE_MEASURED, FL_MFG_TRACE_NEXT };
-enum { FL_MFG_DEFAULT = -1 }; /* a gear: the driver's default clock */
+enum { FL_MFP_AT_BEST, FL_MFP_AT_MEAN };
+enum { FL_MFP_TRACE_MEASURED, FL_MFP_TRACE_NEXT };
+enum { FL_MFP_DEFAULT = -1 }; /* a gear: the driver's default clock */
 
-typedef struct fl_mfg_params {
+typedef struct fl_mfp_params {
     double con_perf;
     int64_t objective;
-    fl_mfg_pid_rules pid;
-    fl_mfg_filters filter;
+    fl_mfp_pid_rules pid;
+    fl_mfp_filters filter;
     double th_cover, th_self, th_ctrl, th_ev, sigma, th_seen, th_error, hopeless;
     double window_s, window_max_s;
     int64_t refresh_every, stable_last, stable_gears, stable_at, confirm, give_up, forced_after, forced_early, extend;
@@ -37,23 +37,23 @@ typedef struct fl_mfg_params {
     int64_t ev_readings;
     double hold_sm_mhz, hold_mem_mhz;
     double ev_period_s, skip_s, settle_ms, gap_max_ms, missing_s, period_ms;
-} fl_mfg_params;
+} fl_mfp_params;
 
-typedef struct fl_mfg_point { /* a configuration and what it gave */
-    int32_t sm, mem;          /* ladder indices or FL_MFG_DEFAULT */
+typedef struct fl_mfp_point { /* a configuration and what it gave */
+    int32_t sm, mem;          /* ladder indices or FL_MFP_DEFAULT */
     double loss, objective;
-} fl_mfg_point;
+} fl_mfp_point;
 
-typedef struct fl_mfg_gpu { /* all zero but for what fl_mfg_open sets */
-    fl_mfg_data data;
-    fl_mfg_meter meter;
-    fl_mfg_pid pid;
-    fl_mfg_trace trace;
-    fl_mfg_tried tried[FL_MFG_TRIED_MAX];
+typedef struct fl_mfp_gpu { /* all zero but for what fl_mfp_open sets */
+    fl_mfp_data data;
+    fl_mfp_meter meter;
+    fl_mfp_pid pid;
+    fl_mfp_trace trace;
+    fl_mfp_tried tried[FL_MFP_TRIED_MAX];
     uint32_t tried_count, ending; /* ending: only what is to be kept is still measured */
-    fl_mfg_point fallback;        /* kept from a search under a low memory clock that found nothing; else the default */
-    fl_mfg_point chosen;          /* memory clock that was accepted, under the default SM clock */
-    double vector[FL_MFG_FEATURES]; /* the last execution vector; has_vector: there is one */
+    fl_mfp_point fallback;        /* kept from a search under a low memory clock that found nothing; else the default */
+    fl_mfp_point chosen;          /* memory clock that was accepted, under the default SM clock */
+    double vector[FL_MFP_FEATURES]; /* the last execution vector; has_vector: there is one */
     int64_t first_ns, seen_ns;      /* the first kernel, the last step with a reading; -1: none yet */
     int64_t last_ns;                /* the step before */
     int64_t start_ns;               /* of this optimisation */
@@ -64,7 +64,7 @@ typedef struct fl_mfg_gpu { /* all zero but for what fl_mfg_open sets */
         base_objective, distance, optimised_s;
     int32_t state, after;                 /* after: to which state the baseline returns */
     int32_t set_sm, set_mem;              /* gears that hold now */
-    int32_t gear, mem, next_mem;          /* SM gear to measure; memory gear chosen; one to try, or FL_MFG_DEFAULT */
+    int32_t gear, mem, next_mem;          /* SM gear to measure; memory gear chosen; one to try, or FL_MFP_DEFAULT */
     uint32_t adjustments;                 /* SM gears measured in this optimisation */
     uint32_t extended;                    /* windows of this measurement beyond the first */
     uint32_t looked;                      /* this measurement has been looked at before its end */
@@ -76,6 +76,6 @@ typedef struct fl_mfg_gpu { /* all zero but for what fl_mfg_open sets */
     uint64_t fixed_count;
     uint32_t blind;     /* this step has no reading */
     uint32_t unpowered; /* the last measurement had none of power */
-} fl_mfg_gpu;
+} fl_mfp_gpu;
 
 #endif

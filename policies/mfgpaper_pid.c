@@ -1,10 +1,10 @@
-#include "policies/mfgpoeo_pid.h"
+#include "policies/mfgpaper_pid.h"
 
 #include <math.h>
 
 /* The schedule of Kp. One gain does not do: where time follows the clock, 2.8 overshoots more than twice; on a flat
  * curve it creeps. */
-static double schedule(const fl_mfg_pid_rules *r, const fl_mfg_pid *s, double bound, double loss, int32_t gear) {
+static double schedule(const fl_mfp_pid_rules *r, const fl_mfp_pid *s, double bound, double loss, int32_t gear) {
     const double factor = s->factor > 0 ? s->factor : 1;
     if (loss > bound) {
         if (s->count && s->loss > s->bound) /* the step before was too short */
@@ -20,7 +20,7 @@ static double schedule(const fl_mfg_pid_rules *r, const fl_mfg_pid *s, double bo
     return factor * (far && flat ? r->raise_more : far || flat ? r->raise : 1);
 }
 
-static double released(const fl_mfg_pid_rules *r, fl_mfg_pid *s, double bound, double loss, int32_t gear) {
+static double scheduled(const fl_mfp_pid_rules *r, fl_mfp_pid *s, double bound, double loss, int32_t gear) {
     const double err = bound - loss;
     const int turned = s->count && (err > 0) != (s->err > 0);
     double factor = schedule(r, s, bound, loss, gear);
@@ -36,7 +36,7 @@ static double released(const fl_mfg_pid_rules *r, fl_mfg_pid *s, double bound, d
 }
 
 /* Eq. 13 to the letter: a fraction becomes gears, so u hardly ever reaches one. */
-static double printed(const fl_mfg_pid_rules *r, fl_mfg_pid *s, double bound, double loss, int32_t gear) {
+static double printed(const fl_mfp_pid_rules *r, fl_mfp_pid *s, double bound, double loss, int32_t gear) {
     const double err = loss - bound;
     s->integral += err;
     return rint(gear + r->kp * err + r->ki * s->integral + r->kd * (err + s->err)); /* s->err is bound - loss */
@@ -44,10 +44,10 @@ static double printed(const fl_mfg_pid_rules *r, fl_mfg_pid *s, double bound, do
 
 /* Algorithm 4 lines 3-9, "roll back or increase the current clock gear". By the listing gear_{k-1} is the gear that was
  * just measured (line 11 keeps what is set next), so that a controller about to move stays, though it breaks the bound.
- * The released form goes by the text: to the gear before, or, where there is none that is nearer to the bound, one up.
+ * The scheduled form goes by the text: to the gear before, or, where there is none that is nearer to the bound, one up.
  */
-static double back(int64_t form, const fl_mfg_pid *s, int32_t gear, double next, int violated) {
-    if (form == FL_MFG_PID_PRINTED)
+static double back(int64_t form, const fl_mfp_pid *s, int32_t gear, double next, int violated) {
+    if (form == FL_MFP_PID_PRINTED)
         return next != gear ? gear : gear + 1;
     const int useful = s->count && s->before != gear && (violated ? s->before > gear : s->err > 0);
     return useful ? s->before : fmax(next, gear + 1);
@@ -55,11 +55,11 @@ static double back(int64_t form, const fl_mfg_pid *s, int32_t gear, double next,
 
 static int32_t limited(double gear, int32_t top) { return gear <= 0 ? 0 : gear >= top ? top : (int32_t)gear; }
 
-int32_t fl_mfg_pid_next(const fl_mfg_pid_rules *r, fl_mfg_pid *s, double bound, double loss, double objective,
+int32_t fl_mfp_pid_next(const fl_mfp_pid_rules *r, fl_mfp_pid *s, double bound, double loss, double objective,
                         int32_t gear, int32_t top) {
-    double next = r->form == FL_MFG_PID_PRINTED ? printed(r, s, bound, loss, gear) : released(r, s, bound, loss, gear);
+    double next = r->form == FL_MFP_PID_PRINTED ? printed(r, s, bound, loss, gear) : scheduled(r, s, bound, loss, gear);
     const int violated = loss > bound, worse = s->count && objective > s->objective;
-    if (r->back == FL_MFG_BACK_AND ? violated && worse : violated || worse)
+    if (r->back == FL_MFP_BACK_AND ? violated && worse : violated || worse)
         next = back(r->form, s, gear, next, violated);
     s->err = bound - loss;
     s->loss = loss;
