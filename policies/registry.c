@@ -24,6 +24,7 @@
     X(random)                                                                                                          \
     X(round_robin)                                                                                                     \
     X(epsilon_greedy)                                                                                                  \
+    X(mfgpoeo)                                                                                                         \
     X(mfgpaper_extended)                                                                                               \
     X(mfgpaper_printed)                                                                                                \
     X(depo)                                                                                                            \
