@@ -43,6 +43,8 @@ static void add_policy(cJSON *policies, const fl_scene *scene, const fl_spec *sp
     cJSON_AddStringToObject(p, "label", spec->label);
     cJSON_AddStringToObject(p, "policy", spec->policy->name);
     cJSON_AddStringToObject(p, "source", spec->policy->source);
+    if (spec->twin_of)
+        cJSON_AddBoolToObject(p, "records_free", true);
     fl_layer layer[2] = {fl_platform_layer(&scene->platform, spec->policy->name), spec->layer};
     fl_instance_options o = {.policy = spec->policy, .facts = &scene->facts, .layer = layer, .layer_count = 2};
     fl_instance *in = NULL;
@@ -81,6 +83,7 @@ static void add_node(cJSON *into, const fl_scene *s) {
     cJSON_AddBoolToObject(node, "interference", dev->interference > 0);
     cJSON_AddBoolToObject(node, "cpu", s->platform.node.host.cpu.count > 0);
     cJSON_AddNumberToObject(node, "units", (double)s->node.units);
+    cJSON_AddNumberToObject(node, "records_slowdown_pct", 100 * dev->records_slowdown);
     fl_json_add_real(node, "gpu_budget_w", s->platform.node.host.gpu_budget_w);
 }
 

@@ -10,13 +10,21 @@ static bool same_variant(const fl_row_result *row, const char *variant) {
     return row->variant && variant ? !strcmp(row->variant, variant) : row->variant == variant;
 }
 
-static const fl_row_result *counterpart(const fl_comparison *c, const fl_row_result *row, const char *against) {
+/* Rows of policies under a pattern. spared: the twins, for which kernel records take no time, in the place of the rows
+ * that they stand beside. */
+static bool of_policy(const fl_row_result *r, const char *pattern, bool spared) {
+    return (spared ? r->twin_of || !r->records : !r->twin_of) &&
+           !fnmatch(pattern, r->twin_of ? r->twin_of : r->policy, 0);
+}
+
+static const fl_row_result *counterpart(const fl_comparison *c, const fl_row_result *row, const char *against,
+                                        bool spared) {
     const fl_row_result *any = NULL;
     for (size_t i = 0; i < c->mean_first; i++) {
         const fl_row_result *r = &c->row[i];
         const bool here = !r->platform || !row->platform || !strcmp(r->platform, row->platform);
         if (!here || strcmp(r->workload, row->workload) != 0 || !same_variant(r, row->variant) ||
-            fnmatch(against, r->policy, 0))
+            !of_policy(r, against, spared))
             continue;
         if (r->seed == row->seed)
             return r;
@@ -69,13 +77,13 @@ static double combine(const selection *s, double *v, size_t n) {
     return NAN;
 }
 
-static fl_status one_value(const selection *s, const fl_comparison *c, const fl_row_result *row, double *value,
-                           fl_diag *d) {
+static fl_status one_value(const selection *s, const fl_comparison *c, const fl_row_result *row, bool spared,
+                           double *value, fl_diag *d) {
     double other;
     fl_status status = fl_row_value(row, s->column, value, d);
     if (status || !s->against)
         return status;
-    const fl_row_result *against = counterpart(c, row, s->against);
+    const fl_row_result *against = counterpart(c, row, s->against, spared);
     if (!against)
         return fl_json_fail(&s->at, d, "no row of %s under '%s' to hold it against", row->workload, s->against);
     status = fl_row_value(against, s->against_column, &other, d);
@@ -88,29 +96,31 @@ static fl_status one_value(const selection *s, const fl_comparison *c, const fl_
     return status;
 }
 
-static fl_status evaluate(const selection *s, const fl_comparison *c, double *value, fl_diag *d) {
+/* spared: NAN where none of the rows is a twin. */
+static fl_status evaluate(const selection *s, const fl_comparison *c, bool spared, double *value, fl_diag *d) {
     double *v = malloc((c->mean_first + 1) * sizeof *v);
-    size_t n = 0, rows = 0;
+    size_t n = 0, rows = 0, twins = 0;
     fl_status status = v ? FL_OK : fl_no_memory(d, "the published results");
     for (size_t i = 0; !status && i < c->mean_first; i++) {
         const fl_row_result *r = &c->row[i];
-        if (fnmatch(s->policy, r->policy, 0) || !same_variant(r, s->variant) ||
+        if (!of_policy(r, s->policy, spared) || !same_variant(r, s->variant) ||
             !fl_workload_matches(r->workload, r->variant, s->workload))
             continue;
         rows++;
-        status = one_value(s, c, r, &v[n], d);
+        twins += r->twin_of != NULL;
+        status = one_value(s, c, r, spared, &v[n], d);
         n += !status && !isnan(v[n]); /* cells that are n/a are left out, as in the means */
     }
-    if (!status && !rows)
+    if (!status && !rows && !spared)
         status = fl_json_fail(&s->at, d, "no row of the comparison matches, expected at least one");
     if (!status)
-        *value = n ? combine(s, v, n) : (double)NAN;
+        *value = n && (twins || !spared) ? combine(s, v, n) : (double)NAN;
     free(v);
     return status;
 }
 
 static fl_status solve_bound(bound *b, const fl_comparison *c, fl_diag *d) {
-    return b->given && b->selected ? evaluate(&b->what, c, &b->value, d) : FL_OK;
+    return b->given && b->selected ? evaluate(&b->what, c, false, &b->value, d) : FL_OK;
 }
 
 double fl_published_difference(const line *l) {
@@ -134,7 +144,9 @@ fl_status fl_published_solve(fl_published *p, const fl_comparison *c, fl_diag *d
     for (size_t i = 0; !s && i < p->count; i++) {
         line *l = &p->line[i];
         if (l->simulated.policy)
-            s = evaluate(&l->simulated, c, &l->value, d);
+            s = evaluate(&l->simulated, c, false, &l->value, d);
+        if (!s && l->simulated.policy)
+            s = evaluate(&l->simulated, c, true, &l->value_free, d);
         if (!s)
             s = solve_bound(&l->above, c, d);
         if (!s)

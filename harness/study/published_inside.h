@@ -29,7 +29,7 @@ typedef struct line {
     double low, high; /* published; NAN = nothing */
     selection simulated;
     bound above, below, within, within_pct;
-    double value;
+    double value, value_free; /* value_free: with kernel records that take no time; NAN where that is no other */
     bool holds;
 } line;
 

@@ -70,10 +70,26 @@ static void print_claims(const fl_published *p, FILE *out) {
         fprintf(out, "gates: %zu of %zu hold, %zu fail as stated\n", hold, gates, stated);
 }
 
+/* With kernel records that take no time: a column of its own where a policy needs them. */
+static bool any_spared(const fl_published *p) {
+    bool any = false;
+    for (size_t i = 0; i < p->count; i++)
+        any |= !isnan(p->line[i].value_free);
+    return any;
+}
+
+enum { SIMULATED = 3 }; /* of the columns below */
+
 void fl_published_print(const fl_published *p, FILE *out) {
     static const char *const head[] = {"quantity", "unit", "published", "simulated", "difference", "gate or report"};
-    fl_grid g = FL_GRID_HEADED(head);
+    const bool spared = any_spared(p);
+    fl_grid g = {.columns = sizeof head / sizeof *head + spared};
     char text[160];
+    for (size_t k = 0; k < sizeof head / sizeof *head; k++) {
+        fl_grid_add(&g, "%s", head[k]);
+        if (spared && k == SIMULATED)
+            fl_grid_add(&g, "records free");
+    }
     for (size_t i = 0; i < p->count; i++) {
         const line *l = &p->line[i];
         fl_grid_add(&g, "%s", l->quantity);
@@ -83,6 +99,8 @@ void fl_published_print(const fl_published *p, FILE *out) {
         else
             add_number(&g, l->low);
         add_number(&g, l->value);
+        if (spared)
+            add_number(&g, l->value_free);
         if (isnan(fl_published_difference(l)))
             fl_grid_add(&g, "-");
         else
@@ -110,6 +128,8 @@ cJSON *fl_published_json(const fl_published *p) {
         fl_json_add_real(o, "published_low", l->low);
         fl_json_add_real(o, "published_high", l->high);
         fl_json_add_real(o, "simulated", l->value);
+        if (!isnan(l->value_free))
+            fl_json_add_real(o, "simulated_records_free", l->value_free);
         fl_json_add_real(o, "difference", fl_published_difference(l));
         cJSON_AddStringToObject(o, "gate", gate_text(l, text, sizeof text));
         if (fl_published_gated(l))

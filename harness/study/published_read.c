@@ -152,7 +152,7 @@ static fl_status read_line(const fl_json *at, const fl_texts *policies, line *l,
     static const char *const known[] = {"quantity", "unit", "published", "simulated", "gate", "note", "fails"};
     static const char *const sides[] = {"above", "below", "within", "within_pct"};
     fl_json simulated, gate;
-    l->value = NAN;
+    l->value = l->value_free = NAN;
     l->unit = l->note = "";
     fl_status s = fl_json_object(at, d);
     if (s || (s = fl_json_known(at, known, sizeof known / sizeof *known, d)) ||

@@ -29,6 +29,27 @@ static fl_status open_specs(fl_setup *u, fl_texts *policies, fl_diag *d) {
     return s;
 }
 
+/* Policies that need kernel records once more, with records that take no time: what their cost does stands beside
+ * it. */
+static fl_status add_twins(fl_setup *u, fl_diag *d) {
+    const size_t own = u->own_specs = u->o.spec_count;
+    fl_spec *all = realloc(u->spec, 2 * own * sizeof *all);
+    if (!all)
+        return fl_no_memory(d, "the policies");
+    u->spec = all;
+    for (size_t i = 0; i < own; i++) {
+        fl_spec *twin = &all[u->o.spec_count];
+        if (!fl_spec_records(&all[i]))
+            continue;
+        *twin = all[i];
+        twin->twin_of = all[i].label;
+        if (asprintf(&twin->label, "%s, records free", all[i].label) < 0)
+            return fl_no_memory(d, "the policies");
+        u->o.spec_count++;
+    }
+    return FL_OK;
+}
+
 /* What neither the command line nor the experiment gave. */
 static void resolve(fl_setup_options *o) {
     fl_scene_resolve(&o->scene);
@@ -48,6 +69,9 @@ fl_status fl_setup_open(fl_setup *u, fl_setup_options *o, fl_diag *d) {
         goto out;
     resolve(o);
     if ((s = fl_objective_parse(o->objective, &u->o.objective, d)) || (s = open_specs(u, &o->policies, d)))
+        goto out;
+    u->own_specs = u->o.spec_count;
+    if (o->scene.node.records && !strcmp(o->scene.node.records, FL_RECORDS_BOTH) && (s = add_twins(u, d)))
         goto out;
     if (o->scene.arrivals && fl_experiment_draws(e)) {
         s = fl_fail(d, FL_BAD_INPUT, e->path, 0, 0,
@@ -76,7 +100,9 @@ size_t fl_setup_seeds(const fl_setup *u) { return u->o.seeds * (size_t)u->o.draw
 
 void fl_setup_free(fl_setup *u) {
     fl_scenes_free(&u->scenes);
-    for (size_t i = 0; i < u->o.spec_count; i++)
+    for (size_t i = u->own_specs; i < u->o.spec_count; i++)
+        free(u->spec[i].label);
+    for (size_t i = 0; i < u->own_specs; i++)
         fl_spec_free(&u->spec[i]);
     free(u->spec);
     fl_experiment_free(&u->experiment);

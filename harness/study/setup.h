@@ -30,6 +30,7 @@ typedef struct fl_setup {
     fl_texts traces, labels;  /* labels: of the policies, in order */
     fl_scenes scenes;
     fl_spec *spec;
+    size_t own_specs; /* of o.spec_count; the rest are their twins, which share all but the label */
     size_t variants;
     bool own;                /* the command line gave policies or workloads of its own */
     fl_comparison_options o; /* points into this struct */

@@ -187,6 +187,7 @@ fl_status fl_trials_run(fl_trials *w, size_t i, fl_row_result *row, fl_diag *d) 
                           .spec = &b->s->platform.node,
                           .facts = &facts,
                           .policy = spec->policy,
+                          .records_free = spec->twin_of != NULL,
                           .layer = layer,
                           .layer_count = 2};
     fl_run_result r;
@@ -201,6 +202,9 @@ fl_status fl_trials_run(fl_trials *w, size_t i, fl_row_result *row, fl_diag *d) 
     status = fl_score_run(&r, &b->ref, &row->score, d);
     fill_row(w, b, &r, spec->label, row);
     row->seed = facts.seed;
+    row->twin_of = spec->twin_of;
+    if (fl_spec_records(spec))
+        row->records = spec->twin_of || !(b->s->platform.node.device[0].records_slowdown > 0) ? "free" : "cost";
     row->ignored_sets = r.ignored_sets;
     row->faults = r.counts.faults;
     if ((row->kept = kept))

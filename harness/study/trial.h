@@ -32,7 +32,10 @@ typedef struct fl_row_result { /* one line of a result */
     const char *workload, *policy;
     const char *variant; /* of the node; NULL = plain */
     const char *platform;
+    const char *records; /* kernel records: "cost" time or "free"; NULL: the policy needs none */
+    const char *twin_of; /* free beside the row of this policy, where they cost; NULL: none such */
     fl_score score;
+    const char *draw; /* which drawn applications, by their seed; NULL: they are not drawn */
     uint64_t seed;
     double energy_saving_pct; /* against the driver's default */
     double node_energy_j, policy_cost_s;
