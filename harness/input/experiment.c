@@ -291,11 +291,19 @@ bool fl_experiment_draws(const fl_experiment *e) {
     return e->tree && fl_json_has(&root, "draws");
 }
 
-bool fl_experiment_oracles(const fl_experiment *e) {
-    fl_diag ignored = {0};
+fl_status fl_experiment_oracles(const fl_experiment *e, fl_oracles *which, fl_diag *d) {
     bool on = true;
-    if (!e->tree)
-        return true;
+    const char *text;
     const fl_json root = fl_json_root(e->tree, e->path);
-    return !fl_json_has(&root, "oracles") || fl_json_get_bool(&root, "oracles", &on, &ignored) || on;
+    *which = FL_ORACLES_ALL;
+    if (!e->tree || !fl_json_has(&root, "oracles"))
+        return FL_OK;
+    if (!cJSON_IsString(cJSON_GetObjectItem(root.node, "oracles"))) {
+        fl_status s = fl_json_get_bool(&root, "oracles", &on, d);
+        *which = on ? FL_ORACLES_ALL : FL_ORACLES_NONE;
+        return s;
+    }
+    *which = FL_ORACLES_STATIC;
+    fl_status s = fl_json_get_text(&root, "oracles", &text, d);
+    return s || !strcmp(text, "static") ? s : fl_json_fail(&root, d, "oracles '%s', expected true, false or \"static\"", text);
 }

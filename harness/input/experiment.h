@@ -12,7 +12,7 @@
  *
  * Parts of the node: "wall": "ideal", "heat": true and so on (harness/input/node_choice.h). "variants": {"ideal wall":
  * {"wall": "ideal"}, ...} repeats every workload with those parts changed, beside the plain one; "oracles": false
- * leaves the references out. "arrivals": "poisson:rate=20,count=500", {"rate": 20, "count": 500, "seed": 1}, a list's
+ * leaves the references out, "static" all but the best static clock, which then costs little. "arrivals": "poisson:rate=20,count=500", {"rate": 20, "count": 500, "seed": 1}, a list's
  * path or {"file": "..."} makes every workload serve requests (harness/input/arrivals_spec.h); a variant may have its
  * own. An entry of "policies" may have a "label" for its rows and "workloads", shell patterns of those it is for.
  * "published" and "assumed": see harness/study/published.h.
@@ -68,7 +68,8 @@ fl_status fl_experiment_window(const fl_experiment *e, int64_t *window_ns, fl_di
 /* True where the experiment asks for a distribution replay ("draws": see harness/study/draws_compare.h). */
 bool fl_experiment_draws(const fl_experiment *e);
 #define FL_DRAWS_KEYS "step_ms", "energy_cv", "ratio", "ratio_exponent", "ratio_cv"
-/* False where the experiment leaves the oracles out. */
-bool fl_experiment_oracles(const fl_experiment *e);
+/* Which references a comparison solves: "oracles". */
+typedef enum fl_oracles { FL_ORACLES_NONE, FL_ORACLES_STATIC, FL_ORACLES_ALL } fl_oracles;
+fl_status fl_experiment_oracles(const fl_experiment *e, fl_oracles *which, fl_diag *d);
 
 #endif

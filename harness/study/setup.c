@@ -89,7 +89,11 @@ fl_status fl_setup_open(fl_setup *u, fl_setup_options *o, fl_diag *d) {
     u->o.positions = (size_t)o->positions;
     u->o.seed = (uint64_t)o->scene.seed;
     u->o.seeds = (uint32_t)o->seeds;
-    u->o.oracles = !o->no_oracle && fl_experiment_oracles(e);
+    fl_oracles which = FL_ORACLES_NONE;
+    if (!s && !o->no_oracle)
+        s = fl_experiment_oracles(e, &which, d);
+    u->o.oracles = which != FL_ORACLES_NONE;
+    u->o.only_static = which == FL_ORACLES_STATIC;
 out:
     if (s)
         fl_setup_free(u);

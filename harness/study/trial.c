@@ -65,11 +65,10 @@ static fl_status run_standard(void *user, size_t i, fl_diag *d) {
     fl_status status = watch(w, &w->scene[i].kept, &run, d);
     if (!status)
         status = fl_run(&run, &w->scene[i].standard, d);
-    if (!status && w->o->oracles)
-        w->scene[i].inexact = fl_oracle_inexact(s->w, s->rates, &s->platform.node);
-    if (!status && w->o->oracles)
-        status = fl_oracle_choices(s->w, &s->platform.node, &w->scene[i].choice, &w->scene[i].choices, d);
-    return status;
+    if (status || !w->o->oracles || w->o->only_static)
+        return status;
+    w->scene[i].inexact = fl_oracle_inexact(s->w, s->rates, &s->platform.node);
+    return fl_oracle_choices(s->w, &s->platform.node, &w->scene[i].choice, &w->scene[i].choices, d);
 }
 
 static fl_status run_static(void *user, size_t i, fl_diag *d) {
@@ -91,6 +90,16 @@ static void sum_columns(fl_bench_scene *b) {
     }
 }
 
+/* One point, the best: the others are not known. */
+static fl_status solve_static(const fl_trials *w, fl_bench_scene *b, fl_diag *d) {
+    const fl_scene *s = b->s;
+    bool found = false;
+    fl_status status = fl_static_search(s->w, s->rates, &s->platform.node, &s->facts, w->o->objective,
+                                        fl_limit_ps(b->standard.makespan_ps, w->o->bound), b->point, &found, d);
+    b->choices = b->ref.point_count = found;
+    return status ? status : fl_reference_solve(&b->ref, d);
+}
+
 static fl_status solve(void *user, size_t i, fl_diag *d) {
     fl_trials *w = user;
     fl_bench_scene *b = &w->scene[i];
@@ -104,6 +113,8 @@ static fl_status solve(void *user, size_t i, fl_diag *d) {
     b->kernel_j = b->kernel_s = NAN;
     if (!w->o->oracles)
         return FL_OK;
+    if (w->o->only_static)
+        return solve_static(w, b, d);
     fl_status status = !b->inexact
                            ? fl_oracle_table_make(s->w, s->rates, &s->platform.node, w->o->positions, &b->table, d)
                            : fl_oracle_table_static(b->point, b->choices, &b->table, d);
@@ -272,7 +283,7 @@ fl_status fl_trials_baselines(fl_trials *w, size_t scene, fl_row_result row[FL_B
                                       .mark_count = b->standard.mark_count};
         b->kept = NULL;
     }
-    if (!s && b->has_table && b->ref.best_static < b->choices)
+    if (!s && w->o->oracles && b->ref.best_static < b->choices)
         s = add_static(w, b, row, count, d);
     if (!s)
         s = add_reference(w, b, "baseline:per-kernel", b->kernel_j, b->kernel_s, (int64_t)(b->kernel_s * 1e12 + 0.5),

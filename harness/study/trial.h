@@ -20,6 +20,7 @@ typedef struct fl_comparison_options {
     int64_t draws;  /* the scenes are so many draws of the same ones, see fl_scene_options */
     unsigned threads;
     bool oracles;     /* solve the references; without them all regrets are n/a */
+    bool only_static; /* of them only the best static clock, without a table of all */
     int64_t watch_ns; /* window of the power statistics of watched runs; 0 = runs are not watched */
 } fl_comparison_options;
 
