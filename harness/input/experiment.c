@@ -9,7 +9,7 @@ fl_status fl_experiment_open(const char *path, fl_experiment *e, fl_diag *d) {
     /* clang-format off */
     static const char *const known[] = {
         "foldline_experiment", "about", "platform", "platforms", "gpus", FL_NODE_KEYS, "traces", "sweep", "programs",
-        "seconds", "assumed", "published", "power_window_ms", "positions", "draws", "model", "workloads", "repeat",
+        "applications", "seconds", "assumed", "published", "power_window_ms", "positions", "draws", "model", "workloads", "repeat",
         "bound", "objective", "seed", "seeds", "kinds", "assume", "policies", "variants", "arrivals", "oracles"};
     /* clang-format on */
     *e = (fl_experiment){.path = strdup(path)};
@@ -283,6 +283,27 @@ fl_status fl_experiment_window(const fl_experiment *e, int64_t *window_ns, fl_di
         return FL_OK;
     fl_status s = fl_json_get_real(&root, "power_window_ms", 0.1, 1e6, &ms, d);
     *window_ns = (int64_t)(ms * 1e6 + 0.5);
+    return s;
+}
+
+fl_status fl_experiment_applications(const fl_experiment *e, int64_t *drawn, int64_t **seed, size_t *count, fl_diag *d) {
+    static const char *const known[] = {"drawn", "seeds"};
+    const fl_json root = fl_json_root(e->tree, e->path);
+    fl_json at, list;
+    *seed = NULL;
+    *count = 0;
+    if (!e->tree || !fl_json_has(&root, "applications"))
+        return FL_OK;
+    fl_status s = fl_json_get_object(&root, "applications", &at, d);
+    if (s || (s = fl_json_known(&at, known, 2, d)) || (s = fl_json_get_int(&at, "drawn", 1, 1000, drawn, d)) ||
+        (s = fl_json_get_array(&at, "seeds", &list, d)))
+        return s;
+    if (fl_json_has(&root, "programs") || !fl_json_count(&list))
+        return fl_json_fail(&at, d, "expected seeds, and no 'programs' beside them");
+    if (!(*seed = calloc(fl_json_count(&list), sizeof **seed)))
+        return fl_no_memory(d, "the experiment");
+    for (fl_json i = fl_json_first(&list); !s && i.node; i = fl_json_next(&list, &i))
+        s = fl_json_int(&i, 1, INT64_C(9000000000000000), &(*seed)[(*count)++], d);
     return s;
 }
 

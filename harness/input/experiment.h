@@ -1,7 +1,7 @@
 /* Experiments as files: what a comparison is about, in JSON, so that it can be run again.
  *
  * {"foldline_experiment": 1, "about": "...", "platform": "...", "gpus": 1, "traces": [...], "programs": "...",
- * "seconds": 200, "sweep": "...", "model": "table", "workloads": [...], "repeat": 1, "bound": 0.1, "objective":
+ * "applications": {"drawn": 57, "seeds": [1, 2, 3]}, "seconds": 200, "sweep": "...", "model": "table", "workloads": [...], "repeat": 1, "bound": 0.1, "objective":
  * "energy", "seed": 1, "seeds": 1, "kinds": "...", "assume": "...", "policies": ["nvboost", {"policy": "assure", "set":
  * {"theta": 0.9}}]}
  *
@@ -15,7 +15,8 @@
  * leaves the references out, "static" all but the best static clock, which then costs little. "arrivals": "poisson:rate=20,count=500", {"rate": 20, "count": 500, "seed": 1}, a list's
  * path or {"file": "..."} makes every workload serve requests (harness/input/arrivals_spec.h); a variant may have its
  * own. An entry of "policies" may have a "label" for its rows and "workloads", shell patterns of those it is for.
- * "published" and "assumed": see harness/study/published.h.
+ * "applications" in the place of
+ * "programs": those of sim/synth_apps.h, drawn anew from each of the seeds. "published" and "assumed": see harness/study/published.h.
  *
  * Paths are relative to the file. What the command line gives goes before what the experiment says. */
 #ifndef FL_EXPERIMENT_H
@@ -44,6 +45,10 @@ fl_status fl_experiment_find(const fl_texts *rest, fl_experiment *e, fl_texts *t
  * Policies: fl_experiment_specs. */
 fl_status fl_experiment_apply(fl_experiment *e, fl_scene_options *so, fl_texts *traces, double *bound,
                               const char **objective, int64_t *seeds, fl_diag *d);
+
+/* "applications": how many are drawn, and from which seeds. *count 0 where there is no such key. The caller frees
+ * *seed. */
+fl_status fl_experiment_applications(const fl_experiment *e, int64_t *drawn, int64_t **seed, size_t *count, fl_diag *d);
 
 /* Keeps a malloc'd text for the life of the experiment; frees it on failure. */
 fl_status fl_experiment_keep(fl_experiment *e, char *text, fl_diag *d);

@@ -111,13 +111,16 @@ cJSON *fl_provenance(const fl_scenes *scenes, const fl_spec *spec, size_t spec_c
     cJSON *inputs = cJSON_AddArrayToObject(root, "inputs"), *workloads = cJSON_AddArrayToObject(root, "workloads");
     for (size_t i = 0; i < scenes->count; i++) {
         const fl_scene *s = scenes->item[i];
-        add_input(inputs, s->source);
+        if (!s->applications)
+            add_input(inputs, s->source);
         add_input(inputs, s->platform.path);
         if (s->kinds)
             add_input(inputs, s->kinds);
         cJSON *w = cJSON_CreateObject();
         cJSON_AddStringToObject(w, "workload", s->w->name);
         cJSON_AddStringToObject(w, "platform", s->platform.name);
+        if (s->applications)
+            cJSON_AddStringToObject(w, "applications_seed", s->applications);
         cJSON_AddNumberToObject(w, "gpus", s->platform.node.gpu_count);
         cJSON_AddNumberToObject(w, "kernels", (double)s->w->op_count);
         cJSON_AddStringToObject(w, "model", s->w->measured ? "measured table" : "laws");

@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool same_variant(const fl_row_result *row, const char *variant) {
-    return row->variant && variant ? !strcmp(row->variant, variant) : row->variant == variant;
-}
+static bool same_text(const char *a, const char *b) { return a && b ? !strcmp(a, b) : a == b; }
+
+static bool same_variant(const fl_row_result *row, const char *variant) { return same_text(row->variant, variant); }
 
 /* Rows of policies under a pattern. spared: the twins, for which kernel records take no time, in the place of the rows
  * that they stand beside. */
@@ -23,7 +23,7 @@ static const fl_row_result *counterpart(const fl_comparison *c, const fl_row_res
     for (size_t i = 0; i < c->mean_first; i++) {
         const fl_row_result *r = &c->row[i];
         const bool here = !r->platform || !row->platform || !strcmp(r->platform, row->platform);
-        if (!here || strcmp(r->workload, row->workload) != 0 || !same_variant(r, row->variant) ||
+        if (!here || !same_text(r->draw, row->draw) || strcmp(r->workload, row->workload) != 0 || !same_variant(r, row->variant) ||
             !of_policy(r, against, spared))
             continue;
         if (r->seed == row->seed)
@@ -96,14 +96,15 @@ static fl_status one_value(const selection *s, const fl_comparison *c, const fl_
     return status;
 }
 
-/* spared: NAN where none of the rows is a twin. */
-static fl_status evaluate(const selection *s, const fl_comparison *c, bool spared, double *value, fl_diag *d) {
+/* Of one draw of the applications, NULL where they are not drawn. spared: NAN where none of the rows is a twin. */
+static fl_status evaluate_draw(const selection *s, const fl_comparison *c, const char *draw, bool spared, double *value,
+                               fl_diag *d) {
     double *v = malloc((c->mean_first + 1) * sizeof *v);
     size_t n = 0, rows = 0, twins = 0;
     fl_status status = v ? FL_OK : fl_no_memory(d, "the published results");
     for (size_t i = 0; !status && i < c->mean_first; i++) {
         const fl_row_result *r = &c->row[i];
-        if (!of_policy(r, s->policy, spared) || !same_variant(r, s->variant) ||
+        if (!same_text(r->draw, draw) || !of_policy(r, s->policy, spared) || !same_variant(r, s->variant) ||
             !fl_workload_matches(r->workload, r->variant, s->workload))
             continue;
         rows++;
@@ -119,8 +120,27 @@ static fl_status evaluate(const selection *s, const fl_comparison *c, bool spare
     return status;
 }
 
-static fl_status solve_bound(bound *b, const fl_comparison *c, fl_diag *d) {
-    return b->given && b->selected ? evaluate(&b->what, c, false, &b->value, d) : FL_OK;
+/* Draw by draw, and one number of these. each: p->draw_count, or NULL. */
+static fl_status evaluate(const fl_published *p, const selection *s, const fl_comparison *c, bool spared, double *value,
+                          double *each, fl_diag *d) {
+    const selection all = {.over = s->over_draws};
+    double *v = malloc((p->draw_count + 1) * sizeof *v);
+    size_t n = 0;
+    fl_status status = v ? FL_OK : fl_no_memory(d, "the published results");
+    for (size_t i = 0; !status && i < p->draw_count; i++) {
+        status = evaluate_draw(s, c, p->draw[i], spared, &v[n], d);
+        if (!status && each)
+            each[i] = v[n];
+        n += !status && !isnan(v[n]);
+    }
+    if (!status)
+        *value = n ? combine(&all, v, n) : (double)NAN;
+    free(v);
+    return status;
+}
+
+static fl_status solve_bound(const fl_published *p, bound *b, const fl_comparison *c, fl_diag *d) {
+    return b->given && b->selected ? evaluate(p, &b->what, c, false, &b->value, NULL, d) : FL_OK;
 }
 
 double fl_published_difference(const line *l) {
@@ -139,18 +159,36 @@ static bool holds(const line *l) { /* written so that n/a never holds */
             off <= l->within_pct.value / 100 * fabs(off > 0 && l->value > l->high ? l->high : l->low));
 }
 
+/* In the order of the rows; a single one, NULL, where applications are not drawn. */
+static fl_status find_draws(fl_published *p, const fl_comparison *c, fl_diag *d) {
+    size_t room = 0;
+    for (size_t i = 0; i < c->mean_first; i++) {
+        size_t k = 0;
+        while (k < p->draw_count && !same_text(p->draw[k], c->row[i].draw))
+            k++;
+        if (k < p->draw_count)
+            continue;
+        if (fl_grow(&p->draw, &room, p->draw_count + 1, sizeof *p->draw))
+            return fl_no_memory(d, "the published results");
+        p->draw[p->draw_count++] = c->row[i].draw;
+    }
+    return FL_OK;
+}
+
 fl_status fl_published_solve(fl_published *p, const fl_comparison *c, fl_diag *d) {
-    fl_status s = FL_OK;
+    fl_status s = find_draws(p, c, d);
     for (size_t i = 0; !s && i < p->count; i++) {
         line *l = &p->line[i];
         if (l->simulated.policy)
-            s = evaluate(&l->simulated, c, false, &l->value, d);
+            s = (l->draw_value = calloc(p->draw_count + 1, sizeof *l->draw_value))
+                    ? evaluate(p, &l->simulated, c, false, &l->value, l->draw_value, d)
+                    : fl_no_memory(d, "the published results");
         if (!s && l->simulated.policy)
-            s = evaluate(&l->simulated, c, true, &l->value_free, d);
+            s = evaluate(p, &l->simulated, c, true, &l->value_free, NULL, d);
         if (!s)
-            s = solve_bound(&l->above, c, d);
+            s = solve_bound(p, &l->above, c, d);
         if (!s)
-            s = solve_bound(&l->below, c, d);
+            s = solve_bound(p, &l->below, c, d);
         l->holds = holds(l);
     }
     return s;

@@ -58,12 +58,33 @@ static void resolve(fl_setup_options *o) {
     o->positions = o->positions ? o->positions : FL_POSITIONS_STANDARD;
 }
 
+fl_status fl_setup_next(fl_setup *u, fl_setup_options *o, fl_diag *d) {
+    fl_scenes more = {0};
+    if (u->draw_count)
+        o->scene.application_seed = u->draw[u->draws_open];
+    fl_status s = fl_experiment_scenes(&u->experiment, &o->scene, &u->traces, &more, &u->variants, d);
+    if (!s)
+        s = fl_scenes_append(&u->scenes, &more, d);
+    fl_scenes_free(&more);
+    u->draws_open++;
+    if (u->draw_count)
+        u->o.draws = (int64_t)u->draws_open;
+    return s;
+}
+
+/* The applications that the experiment draws, unless the command line has workloads of its own. */
+static fl_status find_draws(fl_setup *u, fl_setup_options *o, fl_diag *d) {
+    if (u->traces.count || o->scene.sweep || o->scene.programs)
+        return FL_OK;
+    return fl_experiment_applications(&u->experiment, &o->scene.applications, &u->draw, &u->draw_count, d);
+}
+
 fl_status fl_setup_open(fl_setup *u, fl_setup_options *o, fl_diag *d) {
     *u = (fl_setup){.o = {.bound = o->bound, .threads = (unsigned)o->threads, .draws = 1}};
     fl_experiment *e = &u->experiment;
     fl_status s = fl_experiment_find(&o->rest, e, &u->traces, d);
     u->own = u->traces.count || o->policies.count || o->scene.sweep || o->scene.programs || o->scene.only.count;
-    if (s ||
+    if (s || (s = find_draws(u, o, d)) ||
         (e->tree && ((s = fl_experiment_apply(e, &o->scene, &u->traces, &u->o.bound, &o->objective, &o->seeds, d)) ||
                      (s = fl_experiment_positions(e, &o->positions, d)))))
         goto out;
@@ -83,7 +104,9 @@ fl_status fl_setup_open(fl_setup *u, fl_setup_options *o, fl_diag *d) {
         o->scene.draws = u->o.draws = o->seeds;
         o->seeds = 1;
     }
-    s = fl_experiment_scenes(e, &o->scene, &u->traces, &u->scenes, &u->variants, d);
+    do
+        s = fl_setup_next(u, o, d);
+    while (!s && !o->by_draw && u->draws_open < u->draw_count);
     u->o.scenes = &u->scenes;
     u->o.spec = u->spec;
     u->o.positions = (size_t)o->positions;
@@ -109,6 +132,7 @@ void fl_setup_free(fl_setup *u) {
     for (size_t i = 0; i < u->own_specs; i++)
         fl_spec_free(&u->spec[i]);
     free(u->spec);
+    free(u->draw);
     fl_experiment_free(&u->experiment);
     fl_texts_free(&u->traces);
     fl_texts_free(&u->labels);

@@ -149,6 +149,7 @@ static void fill_row(const fl_trials *w, const fl_bench_scene *b, const fl_run_r
     row->policy = policy;
     row->variant = b->s->variant;
     row->platform = b->s->platform.name;
+    row->draw = b->s->applications;
     row->energy_saving_pct = 100 * (1 - row->score.energy_j / b->standard.energy_j);
     row->node_energy_j = run ? run->node_energy_j : NAN;
     row->policy_cost_s = run ? fl_seconds(run->policy_cost_ps) : NAN;
