@@ -65,11 +65,10 @@ static fl_status run_standard(void *user, size_t i, fl_diag *d) {
     fl_status status = watch(w, &w->scene[i].kept, &run, d);
     if (!status)
         status = fl_run(&run, &w->scene[i].standard, d);
-    if (!status && w->o->oracles)
-        w->scene[i].inexact = fl_oracle_inexact(s->w, s->rates, &s->platform.node);
-    if (!status && w->o->oracles)
-        status = fl_oracle_choices(s->w, &s->platform.node, &w->scene[i].choice, &w->scene[i].choices, d);
-    return status;
+    if (status || !w->o->oracles || w->o->only_static)
+        return status;
+    w->scene[i].inexact = fl_oracle_inexact(s->w, s->rates, &s->platform.node);
+    return fl_oracle_choices(s->w, &s->platform.node, &w->scene[i].choice, &w->scene[i].choices, d);
 }
 
 static fl_status run_static(void *user, size_t i, fl_diag *d) {
@@ -91,6 +90,16 @@ static void sum_columns(fl_bench_scene *b) {
     }
 }
 
+/* One point, the best: the others are not known. */
+static fl_status solve_static(const fl_trials *w, fl_bench_scene *b, fl_diag *d) {
+    const fl_scene *s = b->s;
+    bool found = false;
+    fl_status status = fl_static_search(s->w, s->rates, &s->platform.node, &s->facts, w->o->objective,
+                                        fl_limit_ps(b->standard.makespan_ps, w->o->bound), b->point, &found, d);
+    b->choices = b->ref.point_count = found;
+    return status ? status : fl_reference_solve(&b->ref, d);
+}
+
 static fl_status solve(void *user, size_t i, fl_diag *d) {
     fl_trials *w = user;
     fl_bench_scene *b = &w->scene[i];
@@ -104,6 +113,8 @@ static fl_status solve(void *user, size_t i, fl_diag *d) {
     b->kernel_j = b->kernel_s = NAN;
     if (!w->o->oracles)
         return FL_OK;
+    if (w->o->only_static)
+        return solve_static(w, b, d);
     fl_status status = !b->inexact
                            ? fl_oracle_table_make(s->w, s->rates, &s->platform.node, w->o->positions, &b->table, d)
                            : fl_oracle_table_static(b->point, b->choices, &b->table, d);
@@ -138,6 +149,7 @@ static void fill_row(const fl_trials *w, const fl_bench_scene *b, const fl_run_r
     row->policy = policy;
     row->variant = b->s->variant;
     row->platform = b->s->platform.name;
+    row->draw = b->s->applications;
     row->energy_saving_pct = 100 * (1 - row->score.energy_j / b->standard.energy_j);
     row->node_energy_j = run ? run->node_energy_j : NAN;
     row->policy_cost_s = run ? fl_seconds(run->policy_cost_ps) : NAN;
@@ -187,6 +199,7 @@ fl_status fl_trials_run(fl_trials *w, size_t i, fl_row_result *row, fl_diag *d) 
                           .spec = &b->s->platform.node,
                           .facts = &facts,
                           .policy = spec->policy,
+                          .records_free = spec->twin_of != NULL,
                           .layer = layer,
                           .layer_count = 2};
     fl_run_result r;
@@ -201,6 +214,9 @@ fl_status fl_trials_run(fl_trials *w, size_t i, fl_row_result *row, fl_diag *d) 
     status = fl_score_run(&r, &b->ref, &row->score, d);
     fill_row(w, b, &r, spec->label, row);
     row->seed = facts.seed;
+    row->twin_of = spec->twin_of;
+    if (fl_spec_records(spec))
+        row->records = spec->twin_of || !(b->s->platform.node.device[0].records_slowdown > 0) ? "free" : "cost";
     row->ignored_sets = r.ignored_sets;
     row->faults = r.counts.faults;
     if ((row->kept = kept))
@@ -268,7 +284,7 @@ fl_status fl_trials_baselines(fl_trials *w, size_t scene, fl_row_result row[FL_B
                                       .mark_count = b->standard.mark_count};
         b->kept = NULL;
     }
-    if (!s && b->has_table && b->ref.best_static < b->choices)
+    if (!s && w->o->oracles && b->ref.best_static < b->choices)
         s = add_static(w, b, row, count, d);
     if (!s)
         s = add_reference(w, b, "baseline:per-kernel", b->kernel_j, b->kernel_s, (int64_t)(b->kernel_s * 1e12 + 0.5),
