@@ -73,9 +73,10 @@ typedef struct change { /* of what runs, from the step after that time on */
     const mx_kernel *kernel; /* NULL: as before */
     uint32_t count;          /* 0: idle */
     double util_gpu;         /* 0: as before */
+    double stretch;          /* of kernel times; 0: as before */
 } change;
 #define END                                                                                                            \
-    { 0, NULL, 0, 0 }
+    { .at_s = 0 }
 
 typedef struct course_row {
     const char *name;
@@ -100,6 +101,8 @@ static mx_node *run_course(const course_row *r, course *c) {
             use(n, k->kernel, k->count);
         if (k->util_gpu > 0)
             n->gpu[0].util_gpu = k->util_gpu;
+        if (k->stretch > 0)
+            n->gpu[0].stretch = k->stretch;
     }
     until(n, c, r->until_s);
     FL_CHECK(fl_instance_counts_of(n->in).faults == 0 && fl_instance_counts_of(n->in).snapped == 0, "%s: faults",
@@ -126,7 +129,10 @@ static void check_courses(const course_row *row, size_t rows) {
 
 static void test_memory(void) {
     static const char *const no_memory[] = {"memory", "0", NULL};
+    static const change at_last[] = {{.at_s = 53, .stretch = 0.96}, {.at_s = 60.3, .stretch = 1.1}, END};
     static const course_row row[] = {
+        {"a lower clock that loses at last", 0, 0, 90, 19, at_last, 66,
+         BASE "52.8 sm1980 mem5001 -; 56.2 +; 60.2 -; 60.6 +; 64.6 mem* -; 66.0 +; ", NULL, 0},
         {"memory in use", 0.5, 0, 90, 20.5, NULL, 54, BASE "52.8 sm1980 -; ", NULL, 0},
         {"memory idle", 0.5, 0, 90, 19, NULL, 69,
          BASE "52.8 sm1980 mem5001 -; 56.2 +; 60.2 mem810 -; 63.6 +; 67.6 sm1425 -; 69.0 +; ", NULL, 0},
@@ -155,9 +161,10 @@ static void test_memory(void) {
 /* ---- the gate ---- */
 
 static void test_idle(void) {
-    static const change start[] = {{0.1, loop, 0, 0}, {5, loop, 4, 0}, END},
-                        later[] = {{31, loop, 0, 0}, {40, loop, 4, 0}, END},
-                        loaded[] = {{53, loop, 0, 0}, {60, loop, 4, 0}, END};
+    static const change
+        start[] = {{.at_s = 0.1, .kernel = loop, .count = 0}, {.at_s = 5, .kernel = loop, .count = 4}, END},
+        later[] = {{.at_s = 31, .kernel = loop, .count = 0}, {.at_s = 40, .kernel = loop, .count = 4}, END},
+        loaded[] = {{.at_s = 53, .kernel = loop, .count = 0}, {.at_s = 60, .kernel = loop, .count = 4}, END};
     static const course_row row[] = {
         {"at the start: no limit", 0.5, 0, 90, 30, start, 37, LIMIT "35.9 lim; ", NULL, 0},
         {"before a baseline window", 0.5, 0, 90, 30, later, 47,
@@ -171,9 +178,11 @@ static void test_idle(void) {
 /* ---- courses 2 and 3 ---- */
 
 static void test_lengths(void) {
-    static const change once[] = {{16.5, NULL, 0, 80}, END}, much[] = {{16.5, NULL, 0, 60}, END},
-                        always[] = {{16.5, NULL, 0, 60}, {21, NULL, 0, 90}, {25.4, NULL, 0, 70}, {29.8, NULL, 0, 90},
-                                    {38.2, NULL, 0, 70}, {50, NULL, 0, 90}, {66, NULL, 0, 70},   END};
+    static const change once[] = {{.at_s = 16.5, .util_gpu = 80}, END}, much[] = {{.at_s = 16.5, .util_gpu = 60}, END},
+                        always[] = {{.at_s = 16.5, .util_gpu = 60}, {.at_s = 21, .util_gpu = 90},
+                                    {.at_s = 25.4, .util_gpu = 70}, {.at_s = 29.8, .util_gpu = 90},
+                                    {.at_s = 38.2, .util_gpu = 70}, {.at_s = 50, .util_gpu = 90},
+                                    {.at_s = 66, .util_gpu = 70},   END};
     static const course_row row[] = {
         {"one step", 0.5, 0, 90, 30, once, 53, LIMIT "50.4 lim; 52.8 +; ", NULL, 0},
         {"another load: the mean anew", 0.5, 0, 90, 30, much, 37, LIMIT "34.0 lim; 36.4 +; ", NULL, 0},
@@ -183,15 +192,25 @@ static void test_lengths(void) {
     CHECK_COURSES(row);
 }
 
+static const mx_kernel mixed[] = {
+    {0, 0, 900, 50}, {1, 0, 400, 20}, {2, 0, 1500, 100}, {0, 0, 900, 30}, {41, 0, 7400, 30}};
 static const mx_kernel slow[] = {{20, 0, 6000000, 50}};
 static const mx_kernel a[] = {{30, 0, 900, 50}}, b[] = {{31, 0, 900, 50}}, d[] = {{32, 0, 900, 50}},
                        e[] = {{33, 0, 900, 50}}, f[] = {{34, 0, 900, 50}};
 
 static void test_database(void) {
-    static const change longer[] = {{25, slow, 1, 0}, {44, loop, 4, 0}, END}, once[] = {{46, other, 3, 0}, END},
-                        twice[] = {{46, a, 1, 0}, {53, b, 1, 0}, END},
-                        always[] = {{46, a, 1, 0}, {53, b, 1, 0}, {61, d, 1, 0}, {69, e, 1, 0}, {82, f, 1, 0}, END};
+    static const change longer[] = {{.at_s = 25, .kernel = slow, .count = 1},
+                                    {.at_s = 44, .kernel = loop, .count = 4},
+                                    END},
+                        once[] = {{.at_s = 46, .kernel = other, .count = 3}, END},
+                        twice[] = {{.at_s = 46, .kernel = a, .count = 1}, {.at_s = 53, .kernel = b, .count = 1}, END},
+                        always[] = {{.at_s = 46, .kernel = a, .count = 1}, {.at_s = 53, .kernel = b, .count = 1},
+                                    {.at_s = 61, .kernel = d, .count = 1}, {.at_s = 69, .kernel = e, .count = 1},
+                                    {.at_s = 82, .kernel = f, .count = 1}, END};
+    static const change grows[] = {{.at_s = 46, .kernel = mixed, .count = 5}, END};
     static const course_row row[] = {
+        {"a third known: no pause", 0.5, 0, 90, 30, grows, 61, BASE "52.8 lim -; 55.2 +; 59.2 sm1980 -; 60.6 +; ", NULL,
+         0},
         {"a window without a kernel", 0.5, 0, 90, 30, longer, 62,
          LIMIT "29.6 lim; 32.0 +; 36.0 -; 36.4 +; 40.4 -; 40.8 +; 44.8 -; 46.8 lim; 49.2 +; 53.2 -; 55.2 lim; 57.6 +; "
                "61.6 sm1980 -; ",
@@ -217,9 +236,12 @@ static const mx_kernel
 
 static void test_loop(void) {
     static const char *const long_window[] = {"window_s", "9", NULL}, *const longer_window[] = {"window_s", "12", NULL};
-    static const change unknown[] = {{53, other, 3, 0}, END}, new_third[] = {{53, third, 5, 0}, END},
-                        new_half[] = {{53, half, 5, 0}, END}, new_stream[] = {{53, stream, 5, 0}, END},
-                        small_stream[] = {{53, streams, 5, 0}, END};
+    static const change faster[] = {{.at_s = 53, .stretch = 0.9}, END};
+    static const change unknown[] = {{.at_s = 53, .kernel = other, .count = 3}, END},
+                        new_third[] = {{.at_s = 53, .kernel = third, .count = 5}, END},
+                        new_half[] = {{.at_s = 53, .kernel = half, .count = 5}, END},
+                        new_stream[] = {{.at_s = 53, .kernel = stream, .count = 5}, END},
+                        small_stream[] = {{.at_s = 53, .kernel = streams, .count = 5}, END};
     static const course_row row[] = {
         {"bound by the SM clock", 1, 0, 90, 30, NULL, 100,
          BASE "52.8 sm1980 -; 54.2 +; 58.2 sm1935 -; 59.6 +; 63.8 sm* lim -; 66.2 +; 70.2 sm2025 -; 71.6 +; 75.8 "
@@ -256,6 +278,8 @@ static void test_loop(void) {
         {"less than a tenth: none", 0.5, 0, 90, 30, small_stream, 78,
          BASE "52.8 sm1980 -; 54.2 +; 58.2 sm2055 -; 59.6 +; 63.8 sm* lim -; 66.2 +; 70.2 sm2055 -; 71.6 +; 75.8 -; ",
          NULL, 0},
+        {"a loss below 0: no shorter window", 0.5, 0, 90, 30, faster, 66,
+         BASE "52.8 sm1980 -; 54.2 +; 58.2 sm1530 -; 59.6 +; 63.6 sm* lim -; 66.0 +; ", NULL, 0},
         {"75 s of traced windows", 0.02, 0, 90, 30, NULL, 200,
          LIMIT
          "36.8 lim; 39.2 +; 51.2 -; 53.2 lim; 55.6 +; 67.6 -; 69.6 lim; 72.0 +; 84.0 sm1980 -; 85.4 +; 97.4 sm1815 -; "
@@ -273,9 +297,46 @@ static void test_loop(void) {
 /* ---- monitoring ---- */
 
 static void test_change(void) {
-    static const change soon[] = {{112, NULL, 0, 10}, END}, later[] = {{127, NULL, 0, 10}, END},
-                        late[] = {{160, NULL, 0, 10}, END}, shortly[] = {{127, NULL, 0, 10}, {144, NULL, 0, 90}, END};
+    static const char *const six[] = {"window_s", "6", NULL};
+    static const change third_differs[] = {{.at_s = 92.4, .util_gpu = 10}, {.at_s = 96.5, .util_gpu = 90}, END},
+                        creeps[] = {{.at_s = 97, .util_gpu = 50}, {.at_s = 101, .util_gpu = 10}, END},
+                        odd[] = {{.at_s = 112, .util_gpu = 10},
+                                 {.at_s = 134, .stretch = 0.97884},
+                                 {.at_s = 139.5, .stretch = 0.97716},
+                                 {.at_s = 145, .stretch = 0.97917},
+                                 END},
+                        noisy[] = {{.at_s = 155, .util_gpu = 10},      {.at_s = 193, .stretch = 0.974},
+                                   {.at_s = 200, .stretch = 1.0065},   {.at_s = 208, .stretch = 0.9446},
+                                   {.at_s = 215.5, .stretch = 0.9362}, END},
+                        with_memory[] = {{.at_s = 112, .util_gpu = 10}, END};
+    static const change soon[] = {{.at_s = 112, .util_gpu = 10}, END}, later[] = {{.at_s = 127, .util_gpu = 10}, END},
+                        late[] = {{.at_s = 160, .util_gpu = 10}, END},
+                        shortly[] = {{.at_s = 127, .util_gpu = 10}, {.at_s = 144, .util_gpu = 90}, END};
     static const course_row row[] = {
+        {"a reference of three windows", 0.5, 0, 90, 30, third_differs, 130,
+         BASE "52.8 sm1980 -; 54.2 +; 58.2 sm1875 -; 59.6 +; 63.7 sm* lim -; 66.1 +; 70.1 sm1860 -; 71.5 +; 75.7 "
+              "sm1875 -; 77.1 +; 81.3 -; ",
+         NULL, 0},
+        {"a load that creeps", 0.5, 0, 90, 30, creeps, 125,
+         BASE "52.8 sm1980 -; 54.2 +; 58.2 sm1875 -; 59.6 +; 63.7 sm* lim -; 66.1 +; 70.1 sm1860 -; 71.5 +; 75.7 "
+              "sm1875 -; 77.1 +; 81.3 -; 114.1 sm* lim; 116.5 +; 120.5 sm1875 -; 121.9 +; ",
+         NULL, 0},
+        {"entries of before stand in", 0.5, 0, 90, 30, odd, 160,
+         BASE "52.8 sm1980 -; 54.2 +; 58.2 sm1875 -; 59.6 +; 63.7 sm* lim -; 66.1 +; 70.1 sm1860 -; 71.5 +; 75.7 "
+              "sm1875 -; 77.1 +; 81.3 -; 127.3 sm* lim; 129.7 +; 133.7 sm1875 -; 135.1 +; 139.1 sm1800 -; 140.5 +; "
+              "144.6 sm1785 -; 146.0 +; 150.2 sm1830 -; ",
+         NULL, 0},
+        {"traced time anew", 0.5, 0, 90, 30, noisy, 260,
+         LIMIT "37.6 lim; 40.0 +; 46.0 -; 48.0 lim; 50.4 +; 56.4 -; 58.4 lim; 60.8 +; 66.8 sm1980 -; 68.2 +; 74.2 "
+               "sm1875 -; 75.6 +; 81.8 sm* lim -; 84.2 +; 90.2 sm1860 -; 91.6 +; 97.9 sm1875 -; 99.3 +; 105.6 -; 184.0 "
+               "sm* lim; 186.4 +; 192.4 sm1875 -; 193.8 +; 199.8 sm1785 -; 201.2 +; 207.4 sm1830 -; 208.8 +; 215.1 "
+               "sm1725 -; 216.5 +; 222.6 sm1650 -; 224.0 +; 230.2 -; ",
+         six, 0},
+        {"with a lower memory clock", 0.5, 0, 90, 19, with_memory, 150,
+         BASE "52.8 sm1980 mem5001 -; 56.2 +; 60.2 mem810 -; 63.6 +; 67.6 sm1425 -; 69.0 +; 73.0 sm1815 -; 74.4 +; "
+              "78.6 sm* mem* lim -; 81.0 +; 85.0 sm1920 mem810 -; 86.4 +; 90.6 -; 123.4 sm* mem* lim; 125.8 +; 129.8 "
+              "sm1920 mem810 -; 131.2 +; 135.2 sm1875 -; 136.6 +; 140.8 sm1860 -; 142.2 +; 146.4 sm1875 -; ",
+         NULL, 0},
         {"soon", 0.5, 0, 90, 30, soon, 170,
          BASE "52.8 sm1980 -; 54.2 +; 58.2 sm1875 -; 59.6 +; 63.7 sm* lim -; 66.1 +; 70.1 sm1860 -; 71.5 +; 75.7 "
               "sm1875 -; 77.1 +; 81.3 -; 127.3 sm* lim; 129.7 +; 133.7 sm1875 -; 135.1 +; 139.1 sm1860 -; 140.5 +; "
@@ -309,6 +370,25 @@ static void test_bound(void) {
         FL_CHECK(isnan(mx_probe(n, 0, "bound_pct")), "a bound before the first call");
         mx_until(n, 60);
         FL_CHECK(fabs(mx_probe(n, 0, "bound_pct") - (i ? 4.7 : 4.9)) < 1e-9, "bound %g", mx_probe(n, 0, "bound_pct"));
+        mx_close(n);
+    }
+}
+
+/* Grids are rounded to rounds of 128 cores an SM, of 10,240 in all where SMs are not known: 15 and 40 blocks of 256 are
+ * one kind. */
+static void test_cores(void) {
+    static const mx_kernel before[] = {{0, 0, 900, 50}}, after[] = {{1, 0, 900, 50}};
+    for (int i = 0; i < 2; i++) {
+        mx_node *n = open_loop(NULL, 0.5, 0);
+        n->gpu_facts[0].sm_count = i ? 80 : 0;
+        n->kind[0] = (fl_kernel_kind){.name = "k", .name_id = 1, .grid = {40, 1, 1}, .block = {256, 1, 1}};
+        n->kind[1] = (fl_kernel_kind){.name = "k", .name_id = 1, .grid = {15, 1, 1}, .block = {256, 1, 1}};
+        use(n, before, 1);
+        mx_until(n, 53);
+        use(n, after, 1);
+        mx_until(n, 60);
+        FL_CHECK(mx_probe(n, 0, "adjustments") == 1 && mx_probe(n, 0, "covered") == 1, "covered %g",
+                 mx_probe(n, 0, "covered"));
         mx_close(n);
     }
 }
@@ -383,6 +463,6 @@ static void test_off_ladder(void) {
 
 FL_SUITE("mfgpoeo", {"memory clocks and start", test_memory}, {"an idle GPU", test_idle},
          {"window length", test_lengths}, {"database", test_database}, {"loop", test_loop},
-         {"change of phase", test_change}, {"bound", test_bound}, {"a GPU lost", test_lost},
+         {"change of phase", test_change}, {"bound", test_bound}, {"core count", test_cores}, {"a GPU lost", test_lost},
          {"each GPU by itself", test_gpus_apart}, {"held clocks", test_held},
          {"clocks off the ladders", test_off_ladder})
