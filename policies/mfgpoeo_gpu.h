@@ -23,7 +23,7 @@ typedef struct fl_mfg_plan { /* a window, and what comes before it; all zero: no
     double rest_s;           /* pause before anything is set */
     double lead_s;           /* pause after clocks were set */
     double seconds;          /* of the window; 0: none, the gate alone */
-    uint32_t gates;          /* times that the idle gate must pass */
+    uint32_t gates;          /* times that the idle gate must pass; 0 counts as 1 */
     uint32_t baseline;       /* clocks and power limit are reset before lead_s */
     uint32_t traced;         /* kernels are recorded in the window */
     uint32_t untouched;      /* the gate sets no limit */

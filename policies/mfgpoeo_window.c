@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-static const double AFTER_IDLE_S = 1, LEAST_WINDOW_S = 0.25;
+static const double AFTER_IDLE_S = 1;
 
 /* ---- what is set --------------------------------------------------------------------------------------------------
  */
@@ -116,7 +116,7 @@ int fl_mfg_advance(const fl_mfg_frame *f) {
     }
     if (w->part == FL_MFG_OPEN) {
         fl_mfg_sample(&w->totals, f->sample);
-        if (!passed(f, fmax(w->plan.seconds, LEAST_WINDOW_S)))
+        if (!passed(f, w->plan.seconds))
             return 0;
         if (close_window(f))
             return 1;

@@ -298,6 +298,7 @@ static void test_loop(void) {
 
 static void test_change(void) {
     static const char *const six[] = {"window_s", "6", NULL};
+    static const change longer[] = {{.at_s = 112, .util_gpu = 10}, {.at_s = 128, .stretch = 1.04}, END};
     static const change third_differs[] = {{.at_s = 92.4, .util_gpu = 10}, {.at_s = 96.5, .util_gpu = 90}, END},
                         creeps[] = {{.at_s = 97, .util_gpu = 50}, {.at_s = 101, .util_gpu = 10}, END},
                         odd[] = {{.at_s = 112, .util_gpu = 10},
@@ -313,6 +314,11 @@ static void test_change(void) {
                         late[] = {{.at_s = 160, .util_gpu = 10}, END},
                         shortly[] = {{.at_s = 127, .util_gpu = 10}, {.at_s = 144, .util_gpu = 90}, END};
     static const course_row row[] = {
+        {"merged with what stands", 0.5, 0, 90, 30, longer, 146,
+         BASE
+         "52.8 sm1980 -; 54.2 +; 58.2 sm1875 -; 59.6 +; 63.7 sm* lim -; 66.1 +; 70.1 sm1860 -; 71.5 +; 75.7 sm1875 -; "
+         "77.1 +; 81.3 -; 127.3 sm* lim; 129.7 +; 133.7 sm1875 -; 135.1 +; 139.1 sm1905 -; 140.5 +; 144.7 -; ",
+         NULL, 0},
         {"a reference of three windows", 0.5, 0, 90, 30, third_differs, 130,
          BASE "52.8 sm1980 -; 54.2 +; 58.2 sm1875 -; 59.6 +; 63.7 sm* lim -; 66.1 +; 70.1 sm1860 -; 71.5 +; 75.7 "
               "sm1875 -; 77.1 +; 81.3 -; ",
@@ -441,11 +447,15 @@ static void test_held(void) {
     mx_close(n);
 }
 
-/* Clocks that no ladder has are refused: they would quietly be others. */
-static void test_off_ladder(void) {
-    static const char *const row[][2] = {{"hold_sm_mhz", "1510"}, {"hold_mem_mhz", "5000"}, {"hold_sm_mhz", "1500"}};
+/* Clocks that no ladder has are refused: they would quietly be others. So is a window below 0.25 s. */
+static void test_refused(void) {
+    static const char *const row[][2] = {{"hold_sm_mhz", "1510"},
+                                         {"hold_mem_mhz", "5000"},
+                                         {"window_s", "0.24"},
+                                         {"window_max_s", "0.24"},
+                                         {"hold_sm_mhz", "1500"}};
     mx_node *n = open_loop(NULL, 0.5, 0);
-    for (size_t i = 0; i < 3; i++) {
+    for (size_t i = 0; i < 5; i++) {
         const fl_setting setting = {.name = row[i][0], .text = row[i][1]};
         const fl_layer layer = {.origin = "test", .setting = &setting, .count = 1};
         const fl_instance_options o = {
@@ -453,7 +463,7 @@ static void test_off_ladder(void) {
         fl_diag diag = {0};
         fl_instance *in = NULL;
         const fl_status status = fl_instance_open(&in, &o, &diag);
-        FL_CHECK(i == 2 ? status == FL_OK : status != FL_OK && strstr(diag.message, row[i][0]), "%s=%s: %s", row[i][0],
+        FL_CHECK(i == 4 ? status == FL_OK : status != FL_OK && strstr(diag.message, row[i][0]), "%s=%s: %s", row[i][0],
                  row[i][1], diag.message);
         if (status == FL_OK)
             fl_instance_close(in);
@@ -464,5 +474,4 @@ static void test_off_ladder(void) {
 FL_SUITE("mfgpoeo", {"memory clocks and start", test_memory}, {"an idle GPU", test_idle},
          {"window length", test_lengths}, {"database", test_database}, {"loop", test_loop},
          {"change of phase", test_change}, {"bound", test_bound}, {"core count", test_cores}, {"a GPU lost", test_lost},
-         {"each GPU by itself", test_gpus_apart}, {"held clocks", test_held},
-         {"clocks off the ladders", test_off_ladder})
+         {"each GPU by itself", test_gpus_apart}, {"held clocks", test_held}, {"refused", test_refused})
