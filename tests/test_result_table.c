@@ -145,8 +145,8 @@ static fl_row_result drawn(const char *draw, const char *workload, const char *p
     r.draw = draw;
     if (!strcmp(policy, "base"))
         return r;
-    r.records = strchr(policy, ',') ? "free" : "cost";
-    r.twin_of = strchr(policy, ',') ? "good" : NULL;
+    r.records = strchr(policy, '(') ? "free" : "cost";
+    r.twin_of = strchr(policy, '(') ? "good" : NULL;
     return r;
 }
 
@@ -154,11 +154,11 @@ static fl_row_result drawn(const char *draw, const char *workload, const char *p
 static fl_comparison draws(void) {
     const fl_row_result all[] = {
         drawn("3", "one", "base", 100), drawn("3", "two", "base", 400),  drawn("3", "one", "good", 50),
-        drawn("3", "two", "good", 300), drawn("3", "one", "good, records free", 40),
-        drawn("3", "two", "good, records free", 200),
+        drawn("3", "two", "good", 300), drawn("3", "one", "good (records free)", 40),
+        drawn("3", "two", "good (records free)", 200),
         drawn("7", "one", "base", 10),  drawn("7", "two", "base", 1000), drawn("7", "one", "good", 8),
-        drawn("7", "two", "good", 400), drawn("7", "one", "good, records free", 7),
-        drawn("7", "two", "good, records free", 300),
+        drawn("7", "two", "good", 400), drawn("7", "one", "good (records free)", 7),
+        drawn("7", "two", "good (records free)", 300),
     };
     fl_comparison c = {0};
     fl_diag d = {0};

@@ -110,14 +110,15 @@ static fl_status rank(compared *r, const fl_model_error_options *error, fl_diag 
 static fl_status run_draws(compared *r, fl_setup_options *o, fl_diag *d) {
     fl_setup *u = &r->u;
     fl_status s = FL_OK;
-    for (size_t done = 0; !s; done = u->scenes.count) {
-        fl_scenes part = {.item = u->scenes.item + done, .count = u->scenes.count - done};
+    for (size_t first = 0, last; !s; first = last) {
+        last = u->scenes.count;
+        fl_scenes part = {.item = u->scenes.item + first, .count = last - first};
         fl_comparison_options one = u->o;
         one.scenes = &part;
         s = fl_comparison_scenes(&one, &r->c, d);
         if (s || u->draws_open >= u->draw_count)
             break;
-        fl_scenes_forget(&u->scenes, done);
+        fl_scenes_forget(&u->scenes, first);
         s = fl_setup_next(u, o, d);
     }
     return s ? s : fl_comparison_means(&r->c, d);

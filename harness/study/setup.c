@@ -43,7 +43,7 @@ static fl_status add_twins(fl_setup *u, fl_diag *d) {
             continue;
         *twin = all[i];
         twin->twin_of = all[i].label;
-        if (asprintf(&twin->label, "%s, records free", all[i].label) < 0)
+        if (asprintf(&twin->label, "%s (records free)", all[i].label) < 0)
             return fl_no_memory(d, "the policies");
         u->o.spec_count++;
     }

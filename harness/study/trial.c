@@ -45,6 +45,22 @@ void fl_row_free(fl_row_result *row) {
     row->kept = NULL;
 }
 
+/* Of a run that has been scored: what fl_measure tells, and no more, for there may be thousands of rows. */
+static void keep(fl_kept *kept, fl_run_result *r) {
+    kept->run = *r;
+    free(r->mark_ps);
+    free(r->class_energy_j);
+    free(r->class_time_s);
+    free(r->process);
+    fl_service_free(&r->service);
+    kept->run.mark_ps = NULL;
+    kept->run.class_energy_j = kept->run.class_time_s = NULL;
+    kept->run.process = NULL;
+    kept->run.service = (fl_service){0};
+    kept->run.mark_count = kept->run.process_count = 0;
+    fl_watch_trim(&kept->watch);
+}
+
 /* Watches a run that is about to begin, where runs are watched. */
 static fl_status watch(const fl_trials *w, fl_kept **kept, fl_run_options *run, fl_diag *d) {
     if (!w->o->watch_ns)
@@ -220,7 +236,7 @@ fl_status fl_trials_run(fl_trials *w, size_t i, fl_row_result *row, fl_diag *d) 
     row->ignored_sets = r.ignored_sets;
     row->faults = r.counts.faults;
     if ((row->kept = kept))
-        kept->run = r;
+        keep(kept, &r);
     else
         fl_run_result_free(&r);
     return status;
@@ -274,14 +290,14 @@ fl_status fl_trials_baselines(fl_trials *w, size_t scene, fl_row_result row[FL_B
     fl_status s = fl_score_run(&b->standard, &b->ref, &row[0].score, d);
     fill_row(w, b, &b->standard, "baseline:default", &row[0]);
     if ((row[0].kept = b->kept)) { /* handed over; what the scores of policies need of it stays */
-        b->kept->run = b->standard;
-        b->kept->run.mark_ps = NULL;
-        b->kept->run.mark_count = 0;
-        b->standard = (fl_run_result){.makespan_ps = b->kept->run.makespan_ps,
-                                      .energy_j = b->kept->run.energy_j,
-                                      .makespan_s = b->kept->run.makespan_s,
-                                      .mark_ps = b->standard.mark_ps,
-                                      .mark_count = b->standard.mark_count};
+        fl_run_result all = b->standard;
+        b->standard = (fl_run_result){.makespan_ps = all.makespan_ps,
+                                      .energy_j = all.energy_j,
+                                      .makespan_s = all.makespan_s,
+                                      .mark_ps = all.mark_ps,
+                                      .mark_count = all.mark_count};
+        all.mark_ps = NULL;
+        keep(b->kept, &all);
         b->kept = NULL;
     }
     if (!s && w->o->oracles && b->ref.best_static < b->choices)
