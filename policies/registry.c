@@ -25,7 +25,11 @@
     X(round_robin)                                                                                                     \
     X(epsilon_greedy)                                                                                                  \
     X(mfgpoeo)                                                                                                         \
+    X(mfgpaper_extended)                                                                                               \
+    X(mfgpaper_printed)                                                                                                \
     X(depo)                                                                                                            \
+    X(odpp)                                                                                                            \
+    X(gpoeo)                                                                                                           \
     X(skeleton)
 
 #define DECLARE(ident) extern const fl_policy fl_policy_##ident;
