@@ -1,81 +1,100 @@
-/* MF-GPOEO, what its parts share: the parameters, and all that is kept of one GPU. */
+/* MF-GPOEO as released, what its parts share: the parameters, all that is kept of one GPU, and one step of it. */
 #ifndef FL_MFGPOEO_GPU_H
 #define FL_MFGPOEO_GPU_H
 
-#include "policies/mfgpoeo_index.h"
-#include "policies/mfgpoeo_judge.h"
-#include "policies/mfgpoeo_meter.h"
+#include "policies/mfgpoeo_base.h"
+#include "policies/mfgpoeo_gate.h"
 #include "policies/mfgpoeo_pid.h"
+#include "policies/mfgpoeo_stop.h"
+#include "policies/mfgpoeo_totals.h"
+#include "policies/mfgpoeo_watch.h"
 
-enum { FL_MFG_POWER_GOAL, FL_MFG_ENERGY_GOAL, FL_MFG_EDP_GOAL, FL_MFG_ED2P_GOAL };
-enum {
-    FL_MFG_WAIT,
-    FL_MFG_BASELINE,
-    FL_MFG_MEMORY,
-    FL_MFG_SEARCH,
-    FL_MFG_STABLE,
-    FL_MFG_FIXED
-}; /* state of the algorithm */
-enum { FL_MFG_AT_BEST, FL_MFG_AT_MEAN };
-enum { FL_MFG_TRACE_MEASURED, FL_MFG_TRACE_NEXT };
 enum { FL_MFG_DEFAULT = -1 }; /* a gear: the driver's default clock */
 
 typedef struct fl_mfg_params {
     double con_perf;
-    int64_t objective;
-    fl_mfg_pid_rules pid;
-    fl_mfg_filters filter;
-    double th_cover, th_self, th_ctrl, th_ev, sigma, th_seen, th_error, hopeless;
-    double window_s, window_max_s;
-    int64_t refresh_every, stable_last, stable_gears, stable_at, confirm, give_up, forced_after, forced_early, extend;
-    int64_t trace_gear, monotone, plausible, search_again;
-    double forced_early_s;
-    double start, low_start_min, low_start_max;
-    fl_table mem_mhz;
-    double mem_util_pct, mem_near, mem_worth;
-    double busy_kernels, tighten, tighten_busy;
-    int64_t ev_readings;
-    double hold_sm_mhz, hold_mem_mhz;
-    double ev_period_s, skip_s, settle_ms, gap_max_ms, missing_s, period_ms;
+    int64_t objective, memory;
+    fl_mfg_gains gains;
+    double th_exe, th_gap, th_cover, th_ev, window_s, window_max_s;
+    double hold_sm_mhz, hold_mem_mhz, missing_s, period_ms;
 } fl_mfg_params;
 
-typedef struct fl_mfg_point { /* a configuration and what it gave */
-    int32_t sm, mem;          /* ladder indices or FL_MFG_DEFAULT */
-    double loss, objective;
-} fl_mfg_point;
+typedef struct fl_mfg_plan { /* a window, and what comes before it; all zero: nothing */
+    double rest_s;           /* pause before anything is set */
+    double lead_s;           /* pause after clocks were set */
+    double seconds;          /* of the window; 0: none, the gate alone */
+    uint32_t gates;          /* times that the idle gate must pass */
+    uint32_t baseline;       /* clocks and power limit are reset before lead_s */
+    uint32_t traced;         /* kernels are recorded in the window */
+    uint32_t untouched;      /* the gate sets no limit */
+} fl_mfg_plan;
+
+enum { FL_MFG_REST, FL_MFG_LEAD, FL_MFG_GATE, FL_MFG_BACK, FL_MFG_OPEN }; /* parts of a window, in order */
+
+typedef struct fl_mfg_window {
+    fl_mfg_plan plan;
+    fl_mfg_gate gate;
+    fl_mfg_totals totals;
+    int64_t since_ns; /* of the part */
+    uint32_t part, passed;
+} fl_mfg_window;
+
+typedef enum fl_mfg_stage {                      /* what the window that runs is for */
+                            FL_MFG_WARM_UP,      /* course 1: thirty gates */
+                            FL_MFG_FIRST_LENGTH, /* course 2 */
+                            FL_MFG_LENGTH,
+                            FL_MFG_ADDED_LENGTH,
+                            FL_MFG_THROWN, /* course 3 */
+                            FL_MFG_DATABASE,
+                            FL_MFG_REPEAT,
+                            FL_MFG_MEMORY, /* course 4 */
+                            FL_MFG_MEMORY_AGAIN,
+                            FL_MFG_REFRESH, /* course 6 */
+                            FL_MFG_TRIAL,
+                            FL_MFG_REFERENCE, /* monitoring */
+                            FL_MFG_WATCH,
+                            FL_MFG_HELD, /* the index alone */
+                            FL_MFG_STAGES
+} fl_mfg_stage;
 
 typedef struct fl_mfg_gpu { /* all zero but for what fl_mfg_open sets */
     fl_mfg_data data;
-    fl_mfg_meter meter;
+    fl_mfg_window window;
+    fl_mfg_totals base; /* of the database; before there is one, the running mean of course 2 */
+    fl_mfg_length length;
+    fl_mfg_index index; /* of the last traced window that was compared */
     fl_mfg_pid pid;
-    fl_mfg_trace trace;
-    fl_mfg_tried tried[FL_MFG_TRIED_MAX];
-    uint32_t tried_count, ending; /* ending: only what is to be kept is still measured */
-    fl_mfg_point fallback;        /* kept from a search under a low memory clock that found nothing; else the default */
-    fl_mfg_point chosen;          /* memory clock that was accepted, under the default SM clock */
-    double vector[FL_MFG_FEATURES]; /* the last execution vector; has_vector: there is one */
-    int64_t first_ns, seen_ns;      /* the first kernel, the last step with a reading; -1: none yet */
-    int64_t last_ns;                /* the step before */
-    int64_t start_ns;               /* of this optimisation */
-    int64_t begin_ns, end_ns;       /* of the measurement or execution vector */
-    int64_t window_ns;              /* Duration */
-    /* As last found; NAN: not yet. optimised_s: from the first kernel to the first stable configuration. */
-    double achieved_mhz, base_bound, bound, index, error, base_error, loss, matched, coverage, objective,
-        base_objective, distance, optimised_s;
-    int32_t state, after;                 /* after: to which state the baseline returns */
-    int32_t set_sm, set_mem;              /* gears that hold now */
-    int32_t gear, mem, next_mem;          /* SM gear to measure; memory gear chosen; one to try, or FL_MFG_DEFAULT */
-    uint32_t adjustments;                 /* SM gears measured in this optimisation */
-    uint32_t extended;                    /* windows of this measurement beyond the first */
-    uint32_t looked;                      /* this measurement has been looked at before its end */
-    uint32_t since_baseline;              /* configurations measured since the last baseline */
-    uint32_t unlike;                      /* measurements in a row that could not be compared */
-    uint32_t baselines, changes;          /* windows at the default clocks; phase changes */
-    uint32_t has_vector, recording, busy; /* busy: a kernel ended since the step before */
-    double fixed_sum;                     /* of the index at hold_sm_mhz */
-    uint64_t fixed_count;
-    uint32_t blind;     /* this step has no reading */
-    uint32_t unpowered; /* the last measurement had none of power */
+    fl_mfg_tries tries;
+    fl_mfg_watch watch;
+    fl_mfg_totals reference;
+    int64_t seen_ns;           /* last step with a known GPU utilisation; -1: none yet */
+    int64_t first_ns, base_ns; /* first step; begin of the first traced window; -1: not yet */
+    /* bound: C. loss, objective: of the last comparison. traced_s: of all traced windows since (re)start. handed: loss
+     * that the memory trials hand on. optimised_s, stable_s: from the first traced window and from the first step to
+     * the first stable gear. NAN: not yet. */
+    double bound, loss, objective, traced_s, distance, optimised_s, stable_s, matched_before, handed, memory_objective;
+    double held_windows;     /* whose mean loss is, at held clocks */
+    int32_t set_sm, set_mem; /* gears that hold now */
+    int32_t sm, mem;         /* gears of this stage */
+    int32_t gear;            /* SM gear to measure next, or to stay at */
+    int32_t chosen_mem;      /* memory gear that was accepted */
+    int32_t next_mem;        /* on trial */
+    int32_t stage;
+    uint32_t recording, limited; /* limited: by the gate */
+    uint32_t again, violations;  /* of course 3: windows compared, violations counted */
+    uint32_t compared;           /* index is of a trial since (re)start */
+    uint32_t refreshed, changed; /* a refresh has ever been made; the phase has just changed */
+    uint32_t adjustments, baselines, refreshes, changes, limits, references;
 } fl_mfg_gpu;
+
+typedef struct fl_mfg_frame { /* one step of one GPU */
+    fl_mfg_gpu *g;
+    const fl_mfg_params *p;
+    const fl_gpu_facts *facts;
+    const fl_gpu_sample *sample;
+    int64_t now_ns;
+    uint32_t gpu;
+    fl_command *command;
+} fl_mfg_frame;
 
 #endif

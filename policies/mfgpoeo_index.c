@@ -1,171 +1,96 @@
 #include "policies/mfgpoeo_index.h"
 
 #include <math.h>
-#include <string.h>
 
-static double sum_ns(const fl_mfg_kind *k) { return k->count * k->mean_ns; }
+static const double NOTHING_LOSS = 0.05, EMPTY_COVERED = 0.94;
 
-static double square(double x) { return x * x; }
+typedef struct part {     /* of one stream; ns */
+    double base, now;     /* B, K: matched kernels as long as in the database, and as they were */
+    double base_gap, gap; /* Gb, Gc: the same of gaps */
+    double kernels;       /* E: all kernel time */
+    uint32_t matched, matched_gaps;
+} part;
 
-/* Squared standard errors of the averages of both sides, relative to each. */
-static double base_error2(const fl_mfg_kind *k) { return square((double)k->base_stability) / k->base_count; }
-/* Few kernels say little about their own deviation. */
-static double error2(const fl_mfg_kind *k) {
-    return square(fmax(fl_mfg_stability(k), (double)k->base_stability)) / k->count;
+static int matches(const fl_mfg_kind *k, double radius, double least) {
+    return k->now.n >= least && k->base.n >= least && fmax(fl_mfg_cv(&k->base), fl_mfg_cv(&k->now)) <= radius;
 }
 
-double fl_mfg_coverage(const fl_mfg_data *data) {
-    double covered = 0, total = data->over_ns;
+/* Kernels, stream by stream; what the shares count goes to *index. Returns 0 where a side is empty. */
+static int sum_kernels(const fl_mfg_data *data, double radius, part *stream, fl_mfg_index *index) {
+    double all = data->over_ns, known = 0;
     for (uint32_t i = 0; i < FL_MFG_KERNELS; i++) {
         const fl_mfg_kind *k = &data->kernel[i];
-        covered += k->flags & FL_MFG_BASED ? sum_ns(k) : 0;
-        total += sum_ns(k);
-    }
-    return total > 0 ? covered / total : 0;
-}
-
-double fl_mfg_seen(const fl_mfg_data *data) {
-    double seen = 0, total = 0;
-    for (uint32_t i = 0; i < FL_MFG_KERNELS; i++) {
-        const fl_mfg_kind *k = &data->kernel[i];
-        if (!(k->flags & FL_MFG_BASED))
+        known += k->base.n;
+        if (!(k->now.n > 0))
             continue;
-        seen += k->count ? k->base_count * k->base_ns : 0;
-        total += k->base_count * k->base_ns;
-    }
-    return total > 0 ? seen / total : 1;
-}
-
-/* ---- the database -------------------------------------------------------------------------------------------------
- */
-
-static void mark(fl_mfg_kind *table, uint32_t size, const fl_mfg_filters *f, double least, double most) {
-    for (uint32_t i = 0; i < size; i++) {
-        fl_mfg_kind *k = &table[i];
-        if (!k->count || !(k->flags & FL_MFG_BASED))
+        part *s = &stream[k->stream];
+        all += k->now.ns;
+        s->kernels += k->now.ns;
+        index->covered += k->base.n > 0 ? k->now.ns : 0;
+        if (!matches(k, radius, 1))
             continue;
-        const double ratio = k->mean_ns / k->base_ns, away = fmax(least - ratio, ratio - most);
-        if (away > f->th_repeat && away > f->repeat_sigma * sqrt(base_error2(k) + error2(k)))
-            k->flags |= FL_MFG_VARIES;
+        index->matched += k->now.ns;
+        s->base += k->now.n * fl_mfg_mean(&k->base);
+        s->now += k->now.n * fl_mfg_mean(&k->now);
+        s->matched++;
     }
+    for (uint32_t i = 0; i < FL_MFG_STREAMS; i++)
+        index->unmatched += stream[i].matched ? 0 : stream[i].kernels;
+    index->covered = fl_mfg_over(index->covered, all);
+    index->matched = fl_mfg_over(index->matched, all);
+    index->unmatched = fl_mfg_over(index->unmatched, all);
+    if (!(data->kernels > 0))
+        index->covered = EMPTY_COVERED;
+    return data->kernels > 0 && known > 0;
 }
 
-void fl_mfg_mark_varying(fl_mfg_data *data, const fl_mfg_filters *f, double least, double most) {
-    mark(data->kernel, FL_MFG_KERNELS, f, least, most);
-    if (least == 1 && most == 1)
-        mark(data->gap, FL_MFG_GAPS, f, 1, 1);
-}
-
-static void store(fl_mfg_kind *k) {
-    k->base_ns = k->mean_ns;
-    k->base_stability = (float)fl_mfg_stability(k);
-    k->base_count = k->count;
-    k->flags |= FL_MFG_BASED;
-}
-
-static void pool(fl_mfg_kind *k) {
-    const double n = (double)k->base_count + k->count, away = k->mean_ns - k->base_ns;
-    const double m2 = square((double)k->base_stability * k->base_ns) * k->base_count + k->m2 +
-                      square(away) * k->base_count * k->count / n;
-    k->base_ns += away * k->count / n;
-    k->base_stability = (float)(k->base_ns > 0 ? sqrt(m2 / n) / k->base_ns : 0);
-    k->base_count += k->count;
-}
-
-static void update(fl_mfg_kind *table, uint32_t size, int64_t how) {
-    for (uint32_t i = 0; i < size; i++) {
-        fl_mfg_kind *k = &table[i];
-        if (!k->count)
+static void sum_gaps(const fl_mfg_data *data, double radius, part *stream) {
+    for (uint32_t i = 0; i < FL_MFG_GAPS; i++) {
+        const fl_mfg_kind *k = &data->gap[i];
+        if (!matches(k, radius, 2))
             continue;
-        if (how == FL_MFG_POOLED && k->flags & FL_MFG_BASED)
-            pool(k);
-        else
-            store(k);
+        part *s = &stream[k->stream];
+        s->base_gap += k->now.n * fl_mfg_mean(&k->base);
+        s->gap += k->now.n * fl_mfg_mean(&k->now);
+        s->matched_gaps++;
     }
 }
 
-void fl_mfg_update(fl_mfg_data *data, const fl_mfg_filters *f) {
-    update(data->kernel, FL_MFG_KERNELS, f->database);
-    update(data->gap, FL_MFG_GAPS, f->database);
-}
-
-void fl_mfg_forget(fl_mfg_data *data) {
-    memset(data->kernel, 0, sizeof data->kernel);
-    memset(data->gap, 0, sizeof data->gap);
-    data->kernel_kinds = data->gap_kinds = 0;
-}
-
-/* ---- the index ----------------------------------------------------------------------------------------------------
- */
-
-typedef struct weights {        /* of one stream, names as in Algorithm 3 */
-    double all_ns;              /* accuExeT or accuGapT */
-    double base_ns, ns;         /* wghtT_base and wghtT_mesr: of what can be compared */
-    double base_error2, error2; /* their squared standard errors */
-    double unlike, rest2;       /* sum of base_ns (ratio of times)^2; of squares of what cannot be compared */
-} weights;
-
-static void weigh(const fl_mfg_kind *table, uint32_t size, double threshold, int64_t how, weights *stream) {
-    for (uint32_t i = 0; i < size; i++) {
-        const fl_mfg_kind *k = &table[i];
-        const int based = k->flags & FL_MFG_BASED;
-        if (!k->count || (how == FL_MFG_LONG_RUN && !based))
+fl_mfg_index fl_mfg_compare(const fl_mfg_data *data, double th_exe, double th_gap, double window_s) {
+    part stream[FL_MFG_STREAMS] = {{.base = 0}};
+    fl_mfg_index index = {.loss = 0};
+    const int sides = sum_kernels(data, th_exe, stream, &index);
+    double weights = 0, gap_weights = 0;
+    uint32_t streams = 0;
+    sum_gaps(data, th_gap, stream);
+    for (uint32_t i = 0; i < FL_MFG_STREAMS; i++) {
+        const part *s = &stream[i];
+        if (!s->matched)
             continue;
-        weights *w = &stream[k->stream];
-        const double count = how == FL_MFG_LONG_RUN ? k->base_count : k->count;
-        w->all_ns += count * k->mean_ns;
-        if (k->flags != FL_MFG_BASED || !((double)k->base_stability < threshold) ||
-            !(fl_mfg_stability(k) < threshold)) {
-            w->rest2 += square(count * k->mean_ns);
+        const double share = s->kernels / (window_s * 1e9), w = share * share;
+        const double default_ns = s->kernels * fl_mfg_over(s->base, s->now) + s->base_gap;
+        index.loss += w * (fl_mfg_over(s->kernels + s->gap, default_ns) - 1);
+        index.exe += w * (fl_mfg_over(s->now, s->base) - 1);
+        weights += w;
+        streams++;
+        if (!s->matched_gaps)
             continue;
-        }
-        if (!(k->base_ns > 0))
-            continue;
-        w->base_ns += count * k->base_ns;
-        w->base_error2 += square(count * k->base_ns) * base_error2(k);
-        w->ns += count * k->mean_ns;
-        w->error2 += square(count * k->mean_ns) * error2(k);
-        w->unlike += count * square(k->mean_ns) / k->base_ns;
+        index.gap += w * (s->gap / s->base_gap - 1);
+        gap_weights += w;
     }
+    if (!sides || !streams) {
+        index.loss = index.exe = index.gap = NOTHING_LOSS;
+        return index;
+    }
+    index.loss /= weights + 1e-12;
+    index.exe /= weights + 1e-12;
+    index.gap /= gap_weights + 1e-12;
+    return index;
 }
 
-/* The time of the work at the default clocks (lines 23, 24), and its squared errors relative to
- * itself: those of the database, of this measurement.
- * What cannot be compared is taken to be as much slower as the rest; it may differ from that as the kinds of the rest
- * do from each other. */
-static double base_of(const weights *w, double *base2, double *own2) {
-    *base2 = *own2 = 0;
-    if (w->base_ns > 0 && w->ns > 0) {
-        const double spread2 = fmax(w->unlike * w->base_ns / square(w->ns) - 1, 0); /* of the ratios, relative */
-        *base2 = w->base_error2 / square(w->base_ns);
-        *own2 = w->error2 / square(w->ns) + spread2 * w->rest2 / square(w->all_ns);
-    }
-    return w->all_ns * (w->ns > 0 ? w->base_ns / w->ns : 1);
-}
-
-fl_mfg_index fl_mfg_index_of(const fl_mfg_data *data, const fl_mfg_filters *f) {
-    weights part[2][FL_MFG_STREAMS] = {{{0}}}; /* execution, gaps */
-    double base = 0, measured = 0, matched = 0, all = data->over_ns, variance = 0, base_variance = 0;
-    weigh(data->kernel, FL_MFG_KERNELS, f->th_exe, f->weights, part[0]);
-    weigh(data->gap, FL_MFG_GAPS, f->th_gap, f->weights, part[1]);
-    for (uint32_t i = 0; i < 2 * FL_MFG_STREAMS; i++) {
-        const weights *w = &part[i % 2][i / 2];
-        double base2, own2;
-        all += w->all_ns;
-        if (!(part[0][i / 2].ns > 0))
-            continue;
-        matched += w->ns;
-        const double base_ns = base_of(w, &base2, &own2);
-        base += base_ns;
-        base_variance += square(base_ns) * base2;
-        variance += square(base_ns) * (base2 + own2);
-        measured += w->all_ns;
-    }
-    if (!(base > 0))
-        return (fl_mfg_index){.index = NAN, .error = NAN, .base_error = NAN};
-    const double index = measured / base;
-    return (fl_mfg_index){.index = index,
-                          .error = index * sqrt(variance) / base,
-                          .base_error = index * sqrt(base_variance) / base,
-                          .matched = matched / all};
+double fl_mfg_objective(double power_w, double base_power_w, double loss, int64_t k) {
+    double value = fl_mfg_over(power_w, base_power_w);
+    for (int64_t i = 0; i < k; i++)
+        value *= 1 + loss;
+    return value;
 }

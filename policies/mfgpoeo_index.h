@@ -1,49 +1,20 @@
-/* MF-GPOEO, performance against the baseline: coverage (Algorithm 1), update of the database (Algorithm 2 lines 5-18)
- * and the synthetic performance index over streams (Algorithm 3) with its filters (Eq. 9, 10). */
+/* MF-GPOEO as released, the loss of performance: a window's kinds against those of the database, stream by stream. */
 #ifndef FL_MFGPOEO_INDEX_H
 #define FL_MFGPOEO_INDEX_H
 
 #include "policies/mfgpoeo_kinds.h"
 
-enum { FL_MFG_POOLED, FL_MFG_REPLACED };
-enum { FL_MFG_LONG_RUN, FL_MFG_MEASURED };
-
-typedef struct fl_mfg_filters {
-    double th_exe, th_gap; /* Eq. 9, 10: deviation over average must be below, on both sides */
-    int64_t database;      /* update: FL_MFG_POOLED with what is known ("fusion"), FL_MFG_REPLACED (line 7, 14) */
-    int64_t weights;     /* of the kinds in the index: FL_MFG_MEASURED, their counts in this measurement (Algorithm 3);
-                            FL_MFG_LONG_RUN, in the database, which holds more of the phases that take turns */
-    double th_repeat;    /* a kind varies if two baseline windows differ by more than this share ... */
-    double repeat_sigma; /* ... and by more than this many standard errors */
-} fl_mfg_filters;
-
-/* Algorithm 1: share of the measured execution time whose kinds the database knows; 0 where nothing was measured. */
-double fl_mfg_coverage(const fl_mfg_data *data);
-
-/* The other way round: share of the database's execution time whose kinds were measured; 1 where it is empty. */
-double fl_mfg_seen(const fl_mfg_data *data);
-
-/* Marks the kernels and gaps that vary: their work is not the same each time, although name, grid and block are (Sec.
- * IV-A: averages must be comparable). No clock explains a kernel that takes less than `least` or more than `most` times
- * as long as in the database; at the default clocks both are 1, and gaps must repeat as well. */
-void fl_mfg_mark_varying(fl_mfg_data *data, const fl_mfg_filters *f, double least, double most);
-
-/* Algorithm 2 lines 5-18, after a window at the default clocks. */
-void fl_mfg_update(fl_mfg_data *data, const fl_mfg_filters *f);
-
-/* The database is outdated: as if nothing had been measured before. */
-void fl_mfg_forget(fl_mfg_data *data);
-
 typedef struct fl_mfg_index {
-    double index;      /* time over the time of the same work at the default clocks; NAN: nothing could be compared */
-    double error;      /* standard error of index, from the deviations and counts of both sides */
-    double base_error; /* what of it is the database's */
-    double matched;    /* share of the measured execution and gap time that was compared */
+    double loss, exe, gap;   /* index - 1: of kernels and gaps, of kernels, of gaps */
+    double covered, matched; /* shares of kernel time: of kinds in the database; of those also within the radius */
+    double unmatched;        /* share of kernel time in streams without a matched kernel */
 } fl_mfg_index;
 
-/* Algorithm 3. Kinds enter that both sides know, that do not vary, and that pass the filters. A stream's execution time
- * without any such kind is left out; gap time without any counts as unchanged: it is host time (assumed: both divide 0
- * by 0 as printed). */
-fl_mfg_index fl_mfg_index_of(const fl_mfg_data *data, const fl_mfg_filters *f);
+/* Of the window, which lasted so long, on the database. Kinds match where both know them and neither deviates by more
+ * than the radius (a ratio to the mean): th_exe for kernels, th_gap for gaps, of which both must have seen two. */
+fl_mfg_index fl_mfg_compare(const fl_mfg_data *data, double th_exe, double th_gap, double window_s);
+
+/* Power over the database's, times the power k of 1 + loss: 1 energy, 2 EDP, 3 ED2P. */
+double fl_mfg_objective(double power_w, double base_power_w, double loss, int64_t k);
 
 #endif

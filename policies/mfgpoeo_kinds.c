@@ -2,10 +2,12 @@
 
 #include "policies/random.h"
 
+#include <math.h>
 #include <string.h>
 
-double fl_mfg_grid(double grid, double block, double cores) {
-    return cores > 0 && block > 0 ? ceil(grid * block / cores) * (cores / block) : grid;
+uint64_t fl_mfg_grid(uint64_t grid, uint64_t block, uint64_t cores) {
+    const uint64_t b = block ? block : 1;
+    return (grid * b + cores - 1) / cores * cores / b;
 }
 
 static uint64_t mix(uint64_t key, uint64_t part) {
@@ -13,16 +15,14 @@ static uint64_t mix(uint64_t key, uint64_t part) {
     return fl_random_mix(&x);
 }
 
-/* The kind without its stream: name, block sizes, rounded grid (Eq. 3). Two kinds of one 64-bit key would be taken for
- * one: of 10,000 kinds that happens once in 10^11 runs. */
-static uint64_t key_of(const fl_kernel_kind *k, double cores) {
-    const double block = (double)k->block[0] * k->block[1] * k->block[2];
-    const double grid = fl_mfg_grid((double)k->grid[0] * k->grid[1] * k->grid[2], block, cores);
-    uint64_t bits;
-    memcpy(&bits, &grid, sizeof bits);
-    uint64_t key = mix(k->name_id, k->block[0]);
-    key = mix(key, (uint64_t)k->block[1] << 32 | k->block[2]);
-    return mix(key, bits);
+static uint64_t product(const uint32_t size[3]) { return (uint64_t)size[0] * size[1] * size[2]; }
+
+/* The kind without its stream. Two kinds of one 64-bit key would be taken for one: of 10,000 kinds that happens once in
+ * 10^11 runs. */
+static uint64_t key_of(const fl_kernel_kind *k, uint64_t cores) {
+    const uint64_t block = product(k->block);
+    const uint64_t key = mix(mix(k->name_id, block), fl_mfg_grid(product(k->grid), block, cores));
+    return key + !key;
 }
 
 /* The cell of a key: its own, or a free one; NULL where neither is near. `size` is a power of two. Kinds that have left
@@ -39,22 +39,16 @@ static fl_mfg_kind *cell(fl_mfg_kind *table, uint32_t size, uint64_t key) {
     return free;
 }
 
-static void take(fl_mfg_kind *k, double ns) {
-    k->count++;
-    const double away = ns - k->mean_ns;
-    k->mean_ns += away / k->count;
-    k->m2 += away * (ns - k->mean_ns);
-}
-
-static int add(fl_mfg_kind *table, uint32_t size, uint32_t *kinds, uint64_t key, uint16_t stream, int64_t ns) {
+static int take(fl_mfg_kind *table, uint32_t size, uint64_t key, uint32_t stream, double ns) {
     key += !key;
     fl_mfg_kind *k = cell(table, size, key);
     if (!k)
         return 0;
-    *kinds += !k->key;
     k->key = key;
     k->stream = stream;
-    take(k, (double)ns);
+    k->now.n++;
+    k->now.ns += ns;
+    k->now.ns2 += ns * ns;
     return 1;
 }
 
@@ -62,79 +56,76 @@ static fl_mfg_stream *stream_of(fl_mfg_data *data, uint32_t id) {
     for (uint32_t i = 0; i < FL_MFG_STREAMS; i++) {
         fl_mfg_stream *s = &data->stream[i];
         if (!s->used)
-            *s = (fl_mfg_stream){.last_end_ns = -1, .id = id, .used = 1};
+            *s = (fl_mfg_stream){.id = id, .used = 1};
         if (s->id == id)
             return s;
     }
     return NULL;
 }
 
-static void begin(fl_mfg_kind *table, uint32_t size) {
+static void clear(fl_mfg_kind *table, uint32_t size) {
     for (uint32_t i = 0; i < size; i++) {
-        table[i].mean_ns = table[i].m2 = 0;
-        table[i].count = 0;
+        table[i].now = (fl_mfg_sums){.n = 0};
+        if (!(table[i].base.n > 0)) /* a kind that no merge has kept makes room */
+            table[i].key = 0;
     }
 }
 
-/* The database grows with the kinds of every phase; where it has filled up, those make room that the measurement before
- * did not see. A program with that many kinds at work keeps them all. */
-static void make_room(fl_mfg_kind *table, uint32_t size, uint32_t *kinds) {
-    if (*kinds <= size - size / 4)
-        return;
-    for (uint32_t i = 0; i < size; i++) {
-        if (!table[i].key || table[i].count)
-            continue;
-        memset(&table[i], 0, sizeof table[i]);
-        --*kinds;
-    }
-}
-
-void fl_mfg_begin(fl_mfg_data *data) {
-    make_room(data->kernel, FL_MFG_KERNELS, &data->kernel_kinds);
-    make_room(data->gap, FL_MFG_GAPS, &data->gap_kinds);
-    begin(data->kernel, FL_MFG_KERNELS);
-    begin(data->gap, FL_MFG_GAPS);
-    data->kernels = 0;
-    data->over_ns = 0;
-    fl_mfg_break(data);
+void fl_mfg_clear(fl_mfg_data *data) {
+    clear(data->kernel, FL_MFG_KERNELS);
+    clear(data->gap, FL_MFG_GAPS);
+    data->kernels = data->over_ns = 0;
 }
 
 void fl_mfg_break(fl_mfg_data *data) {
     for (uint32_t i = 0; i < FL_MFG_STREAMS; i++)
-        data->stream[i].last_end_ns = -1;
+        data->stream[i].last_kind = 0;
 }
 
-void fl_mfg_add(fl_mfg_data *data, const fl_mfg_scope *scope, const fl_kernel_kind *kind,
-                const fl_kernel_record *record) {
-    const int64_t length = record->end_ns - record->start_ns;
-    fl_mfg_stream *s = stream_of(data, record->stream);
-    if (record->end_ns < 0 || length < 0) { /* its end is missing, and so is the start of the gap behind it */
-        if (s)
-            s->last_end_ns = -1;
+void fl_mfg_add(fl_mfg_data *data, const fl_mfg_trace *trace, const fl_kernel_kind *kind, const fl_kernel_record *r) {
+    if (r->start_ns <= 0 || r->end_ns <= 0 || r->end_ns < r->start_ns)
         return;
-    }
-    if (record->start_ns < scope->begin_ns)
+    if (r->start_ns < trace->begin_ns || r->end_ns > trace->end_ns)
         return;
+    const double ns = (double)(r->end_ns - r->start_ns);
+    const uint64_t key = key_of(kind, trace->cores);
+    fl_mfg_stream *s = stream_of(data, r->stream);
+    const uint32_t stream = s ? (uint32_t)(s - data->stream) : 0;
     data->kernels++;
-    if (!s) {
+    if (!s || !take(data->kernel, FL_MFG_KERNELS, mix(key, r->stream), stream, ns)) {
         data->over++;
-        data->over_ns += (double)length;
+        data->over_ns += ns;
+    }
+    if (!s)
         return;
-    }
-    const uint16_t stream = (uint16_t)(s - data->stream);
-    const uint64_t key = key_of(kind, scope->cores);
-    if (!add(data->kernel, FL_MFG_KERNELS, &data->kernel_kinds, mix(key, record->stream), stream, length)) {
-        data->over++;
-        data->over_ns += (double)length;
-    }
-    const int64_t gap = record->start_ns - s->last_end_ns;
-    if (s->last_end_ns >= 0 && gap >= 0 && gap <= scope->gap_max_ns) /* Eq. 4: the stream and the kernels around it */
-        data->over +=
-            !add(data->gap, FL_MFG_GAPS, &data->gap_kinds, mix(mix(s->last_kind, key), ~record->stream), stream, gap);
+    if (s->last_kind && r->start_ns > s->last_end_ns)
+        data->over += !take(data->gap, FL_MFG_GAPS, mix(mix(s->last_kind, key), ~r->stream), stream,
+                            (double)(r->start_ns - s->last_end_ns));
     s->last_kind = key;
-    s->last_end_ns = record->end_ns;
+    s->last_end_ns = r->end_ns;
 }
 
-double fl_mfg_stability(const fl_mfg_kind *k) {
-    return k->count > 1 && k->mean_ns > 0 ? sqrt(k->m2 / k->count) / k->mean_ns : 0;
+static void merge(fl_mfg_kind *table, uint32_t size, double d) {
+    for (uint32_t i = 0; i < size; i++) {
+        const fl_mfg_sums *now = &table[i].now;
+        fl_mfg_sums *base = &table[i].base;
+        if (!(now->n > 0))
+            continue;
+        const double m = round(d * base->n), share = fl_mfg_over(m, base->n);
+        base->n = now->n + m;
+        base->ns = now->ns + share * base->ns;
+        base->ns2 = now->ns2 + share * base->ns2;
+    }
+}
+
+void fl_mfg_merge(fl_mfg_data *data, double d) {
+    merge(data->kernel, FL_MFG_KERNELS, d);
+    merge(data->gap, FL_MFG_GAPS, d);
+}
+
+double fl_mfg_mean(const fl_mfg_sums *s) { return fl_mfg_over(s->ns, s->n); }
+
+double fl_mfg_cv(const fl_mfg_sums *s) {
+    const double mean = fl_mfg_mean(s);
+    return fl_mfg_over(sqrt(fmax(fl_mfg_over(s->ns2, s->n) - mean * mean, 0)), mean);
 }

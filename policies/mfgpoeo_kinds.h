@@ -1,64 +1,64 @@
-/* MF-GPOEO, performance data: kinds of kernels and of the gaps between them (Eq. 3, 4, 7), their statistics in the
- * running measurement, and beside them what the baseline database holds of the same kind (Tables III and IV). One table
- * of each per GPU, open addressing, plain bytes. Times in ns. */
+/* MF-GPOEO as released, performance data: kinds of kernels and of the gaps between them, with what the running window
+ * measured of each and, beside it, what the database of the default clocks holds. One table of each per GPU, open
+ * addressing, plain bytes. Times in ns. */
 #ifndef FL_MFGPOEO_KINDS_H
 #define FL_MFGPOEO_KINDS_H
 
 #include "policies/policy.h"
 
-enum { FL_MFG_KERNELS = 2048, FL_MFG_GAPS = 4096, FL_MFG_STREAMS = 64, FL_MFG_TRIES = 32 };
+enum { FL_MFG_KERNELS = 4096, FL_MFG_GAPS = 8192, FL_MFG_STREAMS = 64, FL_MFG_TRIES = 64 };
 
-enum {                    /* flags of a kind */
-       FL_MFG_BASED = 1,  /* the database knows it */
-       FL_MFG_VARIES = 2, /* its average differs from one baseline window to another: not comparable */
-};
+typedef struct fl_mfg_sums { /* what is kept of one kind; n is whole */
+    double n, ns, ns2;       /* count, sum, sum of squares */
+} fl_mfg_sums;
 
-typedef struct fl_mfg_kind { /* one KnlData or GapData, and its counterpart in the database */
-    uint64_t key;            /* 0: the cell is free */
-    double mean_ns, m2;      /* of this measurement, Welford: m2 = sum of squared deviations */
-    double base_ns;          /* database: average */
-    float base_stability;    /* database: deviation over average, Eq. 8 */
-    uint32_t base_count;
-    uint32_t count;  /* of this measurement */
-    uint16_t stream; /* cell of fl_mfg_data.stream */
-    uint16_t flags;
+typedef struct fl_mfg_kind {
+    uint64_t key;          /* 0: the cell is free */
+    fl_mfg_sums now, base; /* of the window; of the database */
+    uint32_t stream;       /* cell of fl_mfg_data.stream */
 } fl_mfg_kind;
 
 typedef struct fl_mfg_stream {
-    uint64_t last_kind;  /* of the kernel that ended last, without its stream */
-    int64_t last_end_ns; /* < 0: not known, so the next gap is not measured */
+    uint64_t last_kind;  /* of the kernel before, without its stream; 0: none yet in this trace */
+    int64_t last_end_ns; /* its end */
     uint32_t id, used;
 } fl_mfg_stream;
 
-typedef struct fl_mfg_data { /* MeasureData and DataBase, Eq. 5. All zero: both empty. */
+typedef struct fl_mfg_data { /* all zero: both sides empty */
     fl_mfg_kind kernel[FL_MFG_KERNELS], gap[FL_MFG_GAPS];
     fl_mfg_stream stream[FL_MFG_STREAMS];
-    uint64_t kernels; /* measured, those over included */
-    uint64_t over;    /* kernels and gaps whose table or stream list was full, since the start */
-    double over_ns;   /* execution time of such kernels in this measurement: not covered by any database */
-    uint32_t kernel_kinds, gap_kinds; /* cells in use */
+    double kernels, over_ns; /* of the window: kernels kept; time of those that found no room */
+    double over;             /* kernels and gaps that found no room, since the start */
 } fl_mfg_data;
 
-typedef struct fl_mfg_scope { /* what of the records belongs to the measurement */
-    int64_t begin_ns;         /* kernels that started earlier do not */
-    int64_t gap_max_ns;       /* a longer gap is idleness */
-    double cores;             /* of the GPU, for Eq. 7; 0 = not known: grids are not rounded */
-} fl_mfg_scope;
+typedef struct fl_mfg_trace { /* what of the records belongs to the window */
+    int64_t begin_ns, end_ns; /* kernels that start before or end after do not */
+    uint64_t cores;           /* that a grid is rounded to */
+} fl_mfg_trace;
 
-/* Blocks of the grid, rounded up to whole rounds of all cores (Eq. 7). grid and block: products of their sizes. */
-double fl_mfg_grid(double grid, double block, double cores);
+/* Blocks of a grid in whole rounds of all cores: the program rounds up to rounds and down to blocks. grid, block:
+ * products of their sizes; a block of 0 counts as 1. */
+uint64_t fl_mfg_grid(uint64_t grid, uint64_t block, uint64_t cores);
 
-/* Begins a measurement: what was measured goes, the database stays. */
-void fl_mfg_begin(fl_mfg_data *data);
+/* A window begins: what was measured before goes, the database stays. */
+void fl_mfg_clear(fl_mfg_data *data);
 
-/* One finished kernel: its execution time, and the gap before it within its stream. */
-void fl_mfg_add(fl_mfg_data *data, const fl_mfg_scope *scope, const fl_kernel_kind *kind,
-                const fl_kernel_record *record);
-
-/* Records are missing: the next gap of each stream is not known. */
+/* A trace begins: no stream has had a kernel yet, so that no gap is measured before its first. */
 void fl_mfg_break(fl_mfg_data *data);
 
-/* Deviation over average of what was measured (Eq. 8); 0 where all are alike, so also for a single one. */
-double fl_mfg_stability(const fl_mfg_kind *kind);
+/* One kernel record: its time, and the gap before it in its stream. Records without a start or an end are dropped. */
+void fl_mfg_add(fl_mfg_data *data, const fl_mfg_trace *trace, const fl_kernel_kind *kind, const fl_kernel_record *r);
+
+/* The window goes into the database, whose counts and sums of the same kinds shrink by d: a kind in both keeps
+ * round(d n) of its old n, a new one is copied, one that is only old stays as it is. */
+void fl_mfg_merge(fl_mfg_data *data, double d);
+
+double fl_mfg_mean(const fl_mfg_sums *s);
+
+/* Deviation over mean, of the population; 0 where the mean is 0. */
+double fl_mfg_cv(const fl_mfg_sums *s);
+
+/* a / b, and 0 where b is 0. */
+static inline double fl_mfg_over(double a, double b) { return b == 0 ? 0 : a / b; }
 
 #endif

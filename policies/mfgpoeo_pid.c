@@ -2,70 +2,72 @@
 
 #include <math.h>
 
-/* The schedule of Kp. One gain does not do: where time follows the clock, 2.8 overshoots more than twice; on a flat
- * curve it creeps. */
-static double schedule(const fl_mfg_pid_rules *r, const fl_mfg_pid *s, double bound, double loss, int32_t gear) {
-    const double factor = s->factor > 0 ? s->factor : 1;
-    if (loss > bound) {
-        if (s->count && s->loss > s->bound) /* the step before was too short */
-            return factor * r->raise;
-        return loss > r->near * bound ? r->factor_min : 1;
-    }
-    if (!s->count)
-        return factor;
-    if (s->loss > s->bound) /* back from beyond the bound: the smallest steps */
-        return r->factor_min;
-    const int far = loss < r->far * bound;
-    const int flat = gear != s->before && fabs(loss - s->loss) < r->flat * bound;
-    return factor * (far && flat ? r->raise_more : far || flat ? r->raise : 1);
+/* Compounded gains grow from call to call; only they have a limit. */
+static double compound(fl_mfg_pid *s, double kp, double factor) {
+    const double gain = factor * (s->compounded ? s->gain : kp);
+    s->compounded = 1;
+    return fmin(gain, 8);
 }
 
-static double released(const fl_mfg_pid_rules *r, fl_mfg_pid *s, double bound, double loss, int32_t gear) {
-    const double err = bound - loss;
-    const int turned = s->count && (err > 0) != (s->err > 0);
-    double factor = schedule(r, s, bound, loss, gear);
-    factor = s->factor = fmin(fmax(factor, r->factor_min), r->factor_max);
+/* Neither this loss nor the one before says that a lower clock costs anything. */
+static int is_flat(const fl_mfg_pid *s, const fl_mfg_measured *m) {
+    if (!s->calls || !(m->loss < 0.2 * m->bound && s->loss < 0.2 * m->bound))
+        return 0;
+    if (m->below_mhz > 0.5)
+        return 1;
+    const double step = m->gear - s->gear[0];
+    return step != 0 && (m->loss - s->loss) / step > -3 * m->bound / (m->gears - 1.0);
+}
+
+/* The gain of this call: the first row that holds. */
+static double gain_of(fl_mfg_pid *s, double kp, const fl_mfg_measured *m, double err) {
+    const double c = m->bound;
+    if (!s->calls)
+        return 0.7 * kp;
+    if (is_flat(s, m))
+        return compound(s, kp, 1.5);
+    if (s->calls >= 2 && s->gear[1] > s->gear[0] && s->gear[0] > m->gear && m->loss < 0.5 * c)
+        return compound(s, kp, 1.75);
+    if (err > 0 && err < 0.04)
+        return 0.75 * kp;
+    if (err > 0 && err < 0.1 && fabs(m->loss) > 2 * c)
+        return 2.2 * kp;
+    if (err > 0 && err < 0.4 && fabs(m->loss) > 3 * c)
+        return 2.5 * kp;
+    if (err <= 0 && -err < 0.003)
+        return 4 * kp;
+    if (err <= 0 && -err < 0.006)
+        return 2.5 * kp;
+    if (err <= 0 && -err < 0.025)
+        return 1.75 * kp;
+    return kp;
+}
+
+/* At least one gear in the direction of the error; none where the loss is nearly the bound. */
+static double towards_bound(double next, const fl_mfg_pid *s, const fl_mfg_measured *m, double err) {
+    if (err < 0 && next <= m->gear)
+        next = m->gear + 1.0;
+    if (err > 0 && next >= m->gear)
+        next = m->gear - 1.0;
+    return s->calls && err > 0 && err < 0.01 * m->bound ? m->gear : next;
+}
+
+int32_t fl_mfg_pid_next(fl_mfg_pid *s, const fl_mfg_gains *k, const fl_mfg_measured *m) {
+    const double err = m->bound - m->loss, gain = gain_of(s, k->kp, m, err);
+    const int turned = s->calls && err * s->err < 0;
+    double delta = gain * err;
     s->integral = turned ? err : s->integral + err;
-    double u = fmin(r->kp * factor, r->kp_max) * err;
-    if (!turned)
-        u += r->ki * s->integral;
-    if (s->count && fabs(err - s->err) > r->swing * bound) /* errors are shares of the bound: Alg. 4 line 10 */
-        u += r->kd * (err - s->err);
-    const double next = rint(gear * (1 - u));
-    return err > 0 ? fmin(next, gear - 1) : fmax(next, gear + 1); /* one gear towards the bound at least */
-}
-
-/* Eq. 13 to the letter: a fraction becomes gears, so u hardly ever reaches one. */
-static double printed(const fl_mfg_pid_rules *r, fl_mfg_pid *s, double bound, double loss, int32_t gear) {
-    const double err = loss - bound;
-    s->integral += err;
-    return rint(gear + r->kp * err + r->ki * s->integral + r->kd * (err + s->err)); /* s->err is bound - loss */
-}
-
-/* Algorithm 4 lines 3-9, "roll back or increase the current clock gear". By the listing gear_{k-1} is the gear that was
- * just measured (line 11 keeps what is set next), so that a controller about to move stays, though it breaks the bound.
- * The released form goes by the text: to the gear before, or, where there is none that is nearer to the bound, one up.
- */
-static double back(int64_t form, const fl_mfg_pid *s, int32_t gear, double next, int violated) {
-    if (form == FL_MFG_PID_PRINTED)
-        return next != gear ? gear : gear + 1;
-    const int useful = s->count && s->before != gear && (violated ? s->before > gear : s->err > 0);
-    return useful ? s->before : fmax(next, gear + 1);
-}
-
-static int32_t limited(double gear, int32_t top) { return gear <= 0 ? 0 : gear >= top ? top : (int32_t)gear; }
-
-int32_t fl_mfg_pid_next(const fl_mfg_pid_rules *r, fl_mfg_pid *s, double bound, double loss, double objective,
-                        int32_t gear, int32_t top) {
-    double next = r->form == FL_MFG_PID_PRINTED ? printed(r, s, bound, loss, gear) : released(r, s, bound, loss, gear);
-    const int violated = loss > bound, worse = s->count && objective > s->objective;
-    if (r->back == FL_MFG_BACK_AND ? violated && worse : violated || worse)
-        next = back(r->form, s, gear, next, violated);
-    s->err = bound - loss;
-    s->loss = loss;
-    s->bound = bound;
-    s->objective = objective;
-    s->before = gear;
-    s->count++;
-    return limited(next, top);
+    if (s->calls && !turned)
+        delta += k->ki * s->integral;
+    const double rise = m->loss - s->loss;
+    if (s->calls && rise * err < 0 && fabs(rise) > 0.5 * m->bound) /* on the way to the bound: it damps */
+        delta += k->kd * rise;
+    const double next = towards_bound(round(m->gear * (1 - delta)), s, m, err), top = m->gears - 1.0;
+    s->err = err;
+    s->loss = m->loss;
+    s->gain = gain;
+    s->gear[1] = s->gear[0];
+    s->gear[0] = m->gear;
+    s->calls++;
+    return (int32_t)(next < 0 ? 0 : next > top ? top : next);
 }

@@ -1,36 +1,29 @@
-/* MF-GPOEO, the controller: Eq. 13 as released and as printed, with Algorithm 4 around it. Gears are indices of the SM
- * ladder; losses and bounds are fractions. */
+/* MF-GPOEO as released, the controller: from the loss at a gear to the next gear. Gears are indices of the SM ladder,
+ * losses and bound are fractions. */
 #ifndef FL_MFGPOEO_PID_H
 #define FL_MFGPOEO_PID_H
 
 #include <stdint.h>
 
-enum { FL_MFG_PID_RELEASED, FL_MFG_PID_PRINTED };
-enum { FL_MFG_BACK_AND, FL_MFG_BACK_OR };
+typedef struct fl_mfg_gains {
+    double kp, ki, kd;
+} fl_mfg_gains;
 
-typedef struct fl_mfg_pid_rules {
-    double kp, ki, kd;                     /* Eq. 13 */
-    int64_t form;                          /* FL_MFG_PID_ */
-    int64_t back;                          /* FL_MFG_BACK_: Algorithm 4 line 3 */
-    double factor_min, factor_max, kp_max; /* Kp is multiplied by a factor in this range, and is at most kp_max */
-    double raise,
-        raise_more; /* of the factor while the loss stays far below the bound or the curve is flat; and both */
-    double far;     /* a loss below this share of the bound is far below it */
-    double flat;    /* a change of loss below this share of the bound from one gear to another is flat */
-    double near;    /* a loss up to this many times the bound is just past it: factor 1; beyond, factor_min */
-    double swing;   /* a change of the error above this share of the bound is a large swing: only then Kd acts */
-} fl_mfg_pid_rules;
-
-typedef struct fl_mfg_pid {        /* all zero: before the first call */
-    double err, integral;          /* err = bound - loss, of the measurement before; sum */
-    double loss, bound, objective; /* of the measurement before */
-    double factor;                 /* of Kp; 0 = not yet 1 */
-    int32_t before;                /* gear of the measurement before */
-    uint32_t count;                /* measurements so far */
+typedef struct fl_mfg_pid { /* all zero: (re)started */
+    double err, loss, gain; /* of the call before */
+    double integral;
+    int32_t gear[2];            /* measured in the call before, and in the one before that */
+    uint32_t calls, compounded; /* compounded: a row that compounds has been taken */
 } fl_mfg_pid;
 
-/* The gear to try after `gear` was measured, in 0..top. */
-int32_t fl_mfg_pid_next(const fl_mfg_pid_rules *r, fl_mfg_pid *s, double bound, double loss, double objective,
-                        int32_t gear, int32_t top);
+typedef struct fl_mfg_measured {
+    double loss, bound;
+    double below_mhz; /* clock that was set less the mean clock; NAN: not known */
+    int32_t gear;
+    uint32_t gears; /* on the ladder */
+} fl_mfg_measured;
+
+/* The gear to measure next, 0..gears-1. */
+int32_t fl_mfg_pid_next(fl_mfg_pid *s, const fl_mfg_gains *k, const fl_mfg_measured *m);
 
 #endif

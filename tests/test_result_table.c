@@ -138,6 +138,39 @@ static void test_gates(void) {
     fl_comparison_free(&c);
 }
 
+/* A claim that is said to fail must fail: only one that holds after all, or one that fails in silence, counts. */
+static void test_stated(void) {
+    static const struct {
+        const char *gate;
+        size_t failed;
+        const char *shown;
+    } table[] = {
+        {"\"gate\": {\"above\": 174}", 0, "above 174: holds"},
+        {"\"gate\": {\"above\": 175}", 1, "above 175: FAILS"},
+        {"\"gate\": {\"above\": 175}, \"fails\": \"because\"", 0, "above 175: FAILED, as stated"},
+        {"\"gate\": {\"above\": 174}, \"fails\": \"because\"", 1, "above 174: HOLDS, but is said to fail"},
+    };
+    fl_comparison c = rows();
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        char text[1024];
+        fl_experiment e = {0};
+        fl_published *p = NULL;
+        fl_diag d = {0};
+        snprintf(text, sizeof text, LINE("1", SEL("good", "energy_j"), ", %s"), table[i].gate);
+        fl_status s = open_text(text, &e, &p, &d);
+        s = s ? s : fl_published_solve(p, &c, &d);
+        FL_CHECK(s == FL_OK && fl_published_failed(p) == table[i].failed, "row %zu, %s: %s", i, table[i].gate,
+                 s ? d.message : "wrong");
+        cJSON *out = s ? NULL : fl_published_json(p);
+        const char *shown = cJSON_GetStringValue(cJSON_GetObjectItem(cJSON_GetArrayItem(out, 0), "gate"));
+        FL_CHECK(shown && !strcmp(shown, table[i].shown), "row %zu: %s", i, shown ? shown : "nothing");
+        cJSON_Delete(out);
+        fl_published_free(p);
+        fl_experiment_free(&e);
+    }
+    fl_comparison_free(&c);
+}
+
 /* A number that is not known holds no gate. */
 static void test_unknown(void) {
     fl_comparison c = rows();
@@ -165,6 +198,7 @@ static void test_refusals(void) {
         {LINE("1", SEL("good", "energy_j") ", \"against\": \"base\", \"as\": \"saving\"", ""), "saving_pct"},
         {LINE("1", SEL("good", "energy_j"), ", \"gate\": {\"over\": 1}"), "unknown"},
         {LINE("null", SEL("good", "energy_j"), ", \"gate\": {\"within\": 1}"), "published number"},
+        {LINE("1", SEL("good", "energy_j"), ", \"fails\": \"because\""), "without a gate"},
         {LINE("[2, 1]", SEL("good", "energy_j"), ""), "expected"},
         {LINE("[2]", SEL("good", "energy_j"), ""), "[low, high]"},
         {"{\"quantity\": \"q\", \"published\": 1, \"gate\": {\"above\": 1}}", "simulated"},
@@ -194,5 +228,5 @@ static void test_refusals(void) {
 
 static void test_clean_up(void) { fl_temp_remove(); }
 
-FL_SUITE("result_table", {"values", test_values}, {"gates", test_gates}, {"unknown values", test_unknown},
-         {"refusals", test_refusals}, {"clean up", test_clean_up})
+FL_SUITE("result_table", {"values", test_values}, {"gates", test_gates}, {"stated failures", test_stated},
+         {"unknown values", test_unknown}, {"refusals", test_refusals}, {"clean up", test_clean_up})

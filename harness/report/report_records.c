@@ -48,11 +48,12 @@ static void put_published(FILE *f, const cJSON *line) {
     const cJSON *holds = cJSON_GetObjectItem(line, "holds");
     fputs("<tr><th scope=\"row\">", f);
     fl_html_text(f, text_of(line, "quantity"));
-    if (*text_of(line, "note")) {
-        fputs("<br><small>", f);
-        fl_html_text(f, text_of(line, "note"));
-        fputs("</small>", f);
-    }
+    for (const char *const *key = (const char *const[]){"note", "fails", NULL}; *key; key++)
+        if (*text_of(line, *key)) {
+            fputs("<br><small>", f);
+            fl_html_text(f, text_of(line, *key));
+            fputs("</small>", f);
+        }
     fputs("</th>", f);
     fl_cell_text_put(f, text_of(line, "unit"));
     if (low < high)

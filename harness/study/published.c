@@ -148,9 +148,11 @@ bool fl_published_gated(const line *l) {
     return l->above.given || l->below.given || l->within.given || l->within_pct.given;
 }
 
+bool fl_published_as_stated(const line *l) { return l->holds == !l->fails; }
+
 size_t fl_published_failed(const fl_published *p) {
     size_t failed = 0;
     for (size_t i = 0; i < p->count; i++)
-        failed += fl_published_gated(&p->line[i]) && !p->line[i].holds;
+        failed += fl_published_gated(&p->line[i]) && !fl_published_as_stated(&p->line[i]);
     return failed;
 }

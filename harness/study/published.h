@@ -14,7 +14,11 @@
  * (default), geomean (of a saving or change: through the ratios), median, min, max, sum, count_below:X, count_above:X.
  *
  * gate: {"above": X, "below": X, "within": X, "within_pct": X}; the first two may be selections; the others are
- * distances from the published value. Without a gate the line only reports. */
+ * distances from the published value. Without a gate the line only reports.
+ *
+ * fails: "why". A claim of the paper that does not come out here: its gate must not hold. The line then says so, with
+ * the reason, and leaves the exit status alone. Where the gate holds after all, that is a failure: the text is out of
+ * date. So a published claim is always a gate, and none is left out for its result. */
 #ifndef FL_PUBLISHED_H
 #define FL_PUBLISHED_H
 
@@ -30,7 +34,7 @@ void fl_published_free(fl_published *p);
 
 /* Evaluates every line. FL_BAD_INPUT where a selection finds no row. */
 fl_status fl_published_solve(fl_published *p, const fl_comparison *c, fl_diag *d);
-/* How many gates do not hold. */
+/* How many gates do not hold, or hold although the experiment says that they fail. */
 size_t fl_published_failed(const fl_published *p);
 /* quantity | published | simulated | difference | gate or report; then notes and what the experiment assumes. */
 void fl_published_print(const fl_published *p, FILE *out);

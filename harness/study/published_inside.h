@@ -25,6 +25,7 @@ typedef struct bound { /* one side of a gate */
 
 typedef struct line {
     const char *quantity, *unit, *note;
+    const char *fails; /* why the gate does not hold; NULL: it must hold */
     double low, high; /* published; NAN = nothing */
     selection simulated;
     bound above, below, within, within_pct;
@@ -41,5 +42,7 @@ struct fl_published {
 /* Signed distance from the published number or range; 0 inside it, NAN where there is none. */
 double fl_published_difference(const line *l);
 bool fl_published_gated(const line *l);
+/* The gate is as the experiment says that it is: it holds, or it fails with a reason. */
+bool fl_published_as_stated(const line *l);
 
 #endif

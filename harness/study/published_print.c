@@ -5,6 +5,12 @@
 #include <math.h>
 #include <string.h>
 
+static const char *verdict(const line *l) {
+    if (l->fails)
+        return l->holds ? "HOLDS, but is said to fail" : "FAILED, as stated";
+    return l->holds ? "holds" : "FAILS";
+}
+
 static char *gate_text(const line *l, char *text, size_t size) {
     const struct {
         const bound *b;
@@ -20,7 +26,7 @@ static char *gate_text(const line *l, char *text, size_t size) {
             used += (size_t)snprintf(text + used, size - used, "%s%s %.5g%s", used ? ", " : "", side[i].name,
                                      side[i].b->value, side[i].unit);
     if (used && used < size)
-        snprintf(text + used, size - used, ": %s", l->holds ? "holds" : "FAILS");
+        snprintf(text + used, size - used, ": %s", verdict(l));
     else if (!used)
         snprintf(text, size, "%s", l->simulated.policy ? "report" : "not simulated");
     return text;
@@ -49,6 +55,21 @@ static void print_note(const fl_published *p, size_t i, FILE *out) {
         fprintf(out, "note: %s: %s\n", p->line[i].quantity, note);
 }
 
+/* Which claims do not come out, and why; then how many do. */
+static void print_claims(const fl_published *p, FILE *out) {
+    size_t gates = 0, hold = 0, stated = 0;
+    for (size_t i = 0; i < p->count; i++) {
+        const line *l = &p->line[i];
+        gates += fl_published_gated(l);
+        hold += fl_published_gated(l) && l->holds;
+        stated += fl_published_gated(l) && !l->holds && l->fails;
+        if (l->fails)
+            fprintf(out, "fails: %s: %s\n", l->quantity, l->fails);
+    }
+    if (gates)
+        fprintf(out, "gates: %zu of %zu hold, %zu fail as stated\n", hold, gates, stated);
+}
+
 void fl_published_print(const fl_published *p, FILE *out) {
     static const char *const head[] = {"quantity", "unit", "published", "simulated", "difference", "gate or report"};
     fl_grid g = FL_GRID_HEADED(head);
@@ -71,6 +92,7 @@ void fl_published_print(const fl_published *p, FILE *out) {
     fl_grid_print(&g, 2, out);
     for (size_t i = 0; i < p->count; i++)
         print_note(p, i, out);
+    print_claims(p, out);
     for (fl_json at = p->assumed.node ? fl_json_first(&p->assumed) : (fl_json){0}; at.node;
          at = fl_json_next(&p->assumed, &at))
         if (cJSON_GetStringValue(at.node))
@@ -92,6 +114,8 @@ cJSON *fl_published_json(const fl_published *p) {
         cJSON_AddStringToObject(o, "gate", gate_text(l, text, sizeof text));
         if (fl_published_gated(l))
             cJSON_AddBoolToObject(o, "holds", l->holds);
+        if (l->fails)
+            cJSON_AddStringToObject(o, "fails", l->fails);
         cJSON_AddItemToArray(all, o);
     }
     return all;

@@ -149,7 +149,7 @@ static fl_status read_value(const fl_json *at, line *l, fl_diag *d) {
 }
 
 static fl_status read_line(const fl_json *at, const fl_texts *policies, line *l, fl_diag *d) {
-    static const char *const known[] = {"quantity", "unit", "published", "simulated", "gate", "note"};
+    static const char *const known[] = {"quantity", "unit", "published", "simulated", "gate", "note", "fails"};
     static const char *const sides[] = {"above", "below", "within", "within_pct"};
     fl_json simulated, gate;
     l->value = NAN;
@@ -162,8 +162,10 @@ static fl_status read_line(const fl_json *at, const fl_texts *policies, line *l,
     if (fl_json_has(at, "simulated") && ((s = fl_json_get_object(at, "simulated", &simulated, d)) ||
                                          (s = read_selection(&simulated, policies, &l->simulated, d))))
         return s;
+    if (fl_json_has(at, "fails") && (s = fl_json_get_text(at, "fails", &l->fails, d)))
+        return s;
     if (!fl_json_has(at, "gate"))
-        return FL_OK;
+        return l->fails ? fl_json_fail(at, d, "'fails' without a gate that could, expected 'gate' beside it") : FL_OK;
     if ((s = fl_json_get_object(at, "gate", &gate, d)) || (s = fl_json_known(&gate, sides, 4, d)))
         return s;
     if (!l->simulated.policy)

@@ -4,13 +4,13 @@
 #ifndef FL_TESTS_MFGPOEO_NODE_H
 #define FL_TESTS_MFGPOEO_NODE_H
 
-#include "policies/mfgpoeo_frame.h"
+#include "policies/policy.h"
 #include "sim/instance.h"
 #include "tests/support/suite.h"
 
 #include <math.h>
 
-extern const fl_policy fl_policy_mfgpoeo, fl_policy_depo;
+extern const fl_policy fl_policy_mfgpaper_extended, fl_policy_depo;
 
 enum { MX_GPUS = 2, MX_RECORDS = 4096, MX_SM = 124, MX_MEM = 5 };
 

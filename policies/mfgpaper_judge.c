@@ -1,8 +1,8 @@
-#include "policies/mfgpoeo_judge.h"
+#include "policies/mfgpaper_judge.h"
 
 #include <math.h>
 
-void fl_mfg_trace_add(fl_mfg_trace *t, uint32_t length, int32_t gear, double err) {
+void fl_mfp_trace_add(fl_mfp_trace *t, uint32_t length, int32_t gear, double err) {
     if (t->count == length) {
         for (uint32_t i = 1; i < length; i++) {
             t->err[i - 1] = t->err[i];
@@ -14,7 +14,7 @@ void fl_mfg_trace_add(fl_mfg_trace *t, uint32_t length, int32_t gear, double err
     t->gear[t->count++] = gear;
 }
 
-int32_t fl_mfg_stable_gear(const fl_mfg_trace *t, uint32_t length, double th_ctrl, int32_t range) {
+int32_t fl_mfp_stable_gear(const fl_mfp_trace *t, uint32_t length, double th_ctrl, int32_t range) {
     if (t->count < length || !length)
         return -1;
     double loss = 0, away = 0, gears = 0;
@@ -31,17 +31,17 @@ int32_t fl_mfg_stable_gear(const fl_mfg_trace *t, uint32_t length, double th_ctr
     return (int32_t)ceil(gears / length - 1e-9);
 }
 
-static void sort(fl_mfg_tried *t, uint32_t count) { /* by gear, downwards */
+static void sort(fl_mfp_tried *t, uint32_t count) { /* by gear, downwards */
     for (uint32_t i = 1; i < count; i++)
         for (uint32_t k = i; k > 0 && t[k].gear > t[k - 1].gear; k--) {
-            const fl_mfg_tried swap = t[k];
+            const fl_mfp_tried swap = t[k];
             t[k] = t[k - 1];
             t[k - 1] = swap;
         }
 }
 
 /* The measurements from..to become their mean. */
-static void average(fl_mfg_tried *t, uint32_t from, uint32_t to) {
+static void average(fl_mfp_tried *t, uint32_t from, uint32_t to) {
     const double n = to - from;
     double loss = 0, base2 = 0, error2 = 0;
     for (uint32_t i = from; i < to; i++) {
@@ -57,7 +57,7 @@ static void average(fl_mfg_tried *t, uint32_t from, uint32_t to) {
 }
 
 /* Where each gear begins; returns how many there are. */
-static uint32_t find_gears(const fl_mfg_tried *t, uint32_t count, uint32_t *first) {
+static uint32_t find_gears(const fl_mfp_tried *t, uint32_t count, uint32_t *first) {
     uint32_t blocks = 0;
     for (uint32_t i = 0; i < count; i++)
         if (i == 0 || t[i].gear != t[i - 1].gear)
@@ -66,7 +66,7 @@ static uint32_t find_gears(const fl_mfg_tried *t, uint32_t count, uint32_t *firs
     return blocks;
 }
 
-static double mean_loss(const fl_mfg_tried *t, uint32_t from, uint32_t to) {
+static double mean_loss(const fl_mfp_tried *t, uint32_t from, uint32_t to) {
     double sum = 0;
     for (uint32_t i = from; i < to; i++)
         sum += t[i].loss;
@@ -74,9 +74,9 @@ static double mean_loss(const fl_mfg_tried *t, uint32_t from, uint32_t to) {
 }
 
 /* Pool adjacent violators: losses rise as gears fall. */
-static void make_monotone(fl_mfg_tried *t, uint32_t count) {
-    double mean[FL_MFG_TRIED_MAX];
-    uint32_t gear[FL_MFG_TRIED_MAX + 1], first[FL_MFG_TRIED_MAX + 1], blocks = 0;
+static void make_monotone(fl_mfp_tried *t, uint32_t count) {
+    double mean[FL_MFP_TRIED_MAX];
+    uint32_t gear[FL_MFP_TRIED_MAX + 1], first[FL_MFP_TRIED_MAX + 1], blocks = 0;
     const uint32_t gears = find_gears(t, count, gear);
     for (uint32_t i = 0; i < gears; i++) {
         first[blocks] = gear[i];
@@ -92,8 +92,8 @@ static void make_monotone(fl_mfg_tried *t, uint32_t count) {
         average(t, first[b], first[b + 1]);
 }
 
-int fl_mfg_best_tried(const fl_mfg_tried *tried, uint32_t count, double sigma, int monotone, fl_mfg_tried *best) {
-    fl_mfg_tried t[FL_MFG_TRIED_MAX];
+int fl_mfp_best_tried(const fl_mfp_tried *tried, uint32_t count, double sigma, int monotone, fl_mfp_tried *best) {
+    fl_mfp_tried t[FL_MFP_TRIED_MAX];
     int found = 0;
     for (uint32_t i = 0; i < count; i++)
         t[i] = tried[i];
@@ -111,10 +111,10 @@ int fl_mfg_best_tried(const fl_mfg_tried *tried, uint32_t count, double sigma, i
     return found;
 }
 
-double fl_mfg_distance(const double a[FL_MFG_FEATURES], const double b[FL_MFG_FEATURES]) {
+double fl_mfp_distance(const double a[FL_MFP_FEATURES], const double b[FL_MFP_FEATURES]) {
     double sum = 0;
     int features = 0;
-    for (int i = 0; i < FL_MFG_FEATURES; i++) {
+    for (int i = 0; i < FL_MFP_FEATURES; i++) {
         if (!(a[i] + b[i] > 0))
             continue;
         sum += fabs(a[i] - b[i]) / (a[i] + b[i]);

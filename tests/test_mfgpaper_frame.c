@@ -10,7 +10,7 @@ enum { WAITS, BASELINE, MEMORY, SEARCH, STABLE, HELD };
 static const mx_kernel loop[] = {{0, 0, 900, 50}, {1, 0, 400, 20}, {2, 0, 1500, 100}, {0, 0, 900, 30}};
 
 static mx_node *open_loop(uint32_t gpus, const char *const *settings, double sm_share, double mem_share) {
-    mx_node *n = mx_open(&fl_policy_mfgpoeo, gpus, settings);
+    mx_node *n = mx_open(&fl_policy_mfgpaper_extended, gpus, settings);
     for (uint32_t i = 0; i < gpus; i++) {
         n->gpu[i].kernel = loop;
         n->gpu[i].kernel_count = 4;
@@ -151,7 +151,7 @@ static void test_golden(void) {
                              row[i].util_mem, row[i].dynamic_w, c.text, mx_probe(n, 0, "optimisation_s"));
         mx_close(n);
     }
-    fl_golden_check("mfgpoeo.csv", text);
+    fl_golden_check("mfgpaper.csv", text);
 }
 
 /* ---- the baseline ---- */
@@ -497,7 +497,7 @@ static void test_off_ladder(void) {
         const fl_setting setting = {.name = row[i][0], .text = row[i][1]};
         const fl_layer layer = {.origin = "test", .setting = &setting, .count = 1};
         const fl_instance_options o = {
-            .policy = &fl_policy_mfgpoeo, .facts = &n->facts, .layer = &layer, .layer_count = 1};
+            .policy = &fl_policy_mfgpaper_extended, .facts = &n->facts, .layer = &layer, .layer_count = 1};
         fl_diag d = {0};
         fl_instance *in = NULL;
         const fl_status status = fl_instance_open(&in, &o, &d);
@@ -509,7 +509,7 @@ static void test_off_ladder(void) {
     mx_close(n);
 }
 
-FL_SUITE("mfgpoeo_frame", {"courses", test_courses}, {"golden", test_golden}, {"baseline (Alg. 2)", test_baseline},
+FL_SUITE("mfgpaper_frame", {"courses", test_courses}, {"golden", test_golden}, {"baseline (Alg. 2)", test_baseline},
          {"kinds that never repeat", test_uncovered}, {"outdated database (Alg. 7)", test_outdated},
          {"kernels that become longer", test_longer}, {"kernels longer in the next phase", test_longer_phase},
          {"work that cannot be compared", test_incomparable}, {"work that seldom can", test_seldom_comparable},

@@ -1,15 +1,15 @@
-#include "policies/mfgpoeo_meter.h"
+#include "policies/mfgpaper_meter.h"
 
 #include <math.h>
 
-static void take(fl_mfg_meter *m, int which, const fl_gpu_sample *g, int signal) {
+static void take(fl_mfp_meter *m, int which, const fl_gpu_sample *g, int signal) {
     if (!fl_gpu_known(g, signal) || !isfinite(g->value[signal]))
         return;
     m->sum[which] += g->value[signal];
     m->count[which]++;
 }
 
-static void take_energy(fl_mfg_meter *m, const fl_gpu_sample *g, int64_t time_ns) {
+static void take_energy(fl_mfp_meter *m, const fl_gpu_sample *g, int64_t time_ns) {
     const double now_j = g->value[FL_GPU_ENERGY_J];
     if (!fl_gpu_known(g, FL_GPU_ENERGY_J) || !isfinite(now_j)) {
         m->counting = 0;
@@ -28,19 +28,19 @@ static void take_energy(fl_mfg_meter *m, const fl_gpu_sample *g, int64_t time_ns
     m->counting = 1;
 }
 
-void fl_mfg_meter_add(fl_mfg_meter *m, const fl_gpu_sample *g, int64_t time_ns) {
+void fl_mfp_meter_add(fl_mfp_meter *m, const fl_gpu_sample *g, int64_t time_ns) {
     take_energy(m, g, time_ns);
-    take(m, FL_MFG_POWER, g, FL_GPU_POWER_W);
-    take(m, FL_MFG_UTIL_GPU, g, FL_GPU_UTIL_GPU_PCT);
-    take(m, FL_MFG_UTIL_MEM, g, FL_GPU_UTIL_MEM_PCT);
-    take(m, FL_MFG_SM, g, FL_GPU_SM_MHZ);
-    take(m, FL_MFG_MEM, g, FL_GPU_MEM_MHZ);
+    take(m, FL_MFP_POWER, g, FL_GPU_POWER_W);
+    take(m, FL_MFP_UTIL_GPU, g, FL_GPU_UTIL_GPU_PCT);
+    take(m, FL_MFP_UTIL_MEM, g, FL_GPU_UTIL_MEM_PCT);
+    take(m, FL_MFP_SM, g, FL_GPU_SM_MHZ);
+    take(m, FL_MFP_MEM, g, FL_GPU_MEM_MHZ);
 }
 
-void fl_mfg_meter_pause(fl_mfg_meter *m) { m->counting = 0; }
+void fl_mfp_meter_pause(fl_mfp_meter *m) { m->counting = 0; }
 
-double fl_mfg_meter_mean(const fl_mfg_meter *m, int which) {
-    if (which == FL_MFG_POWER && m->energy_ns > 0)
+double fl_mfp_meter_mean(const fl_mfp_meter *m, int which) {
+    if (which == FL_MFP_POWER && m->energy_ns > 0)
         return m->energy_j / m->energy_ns * 1e9;
     return m->count[which] ? m->sum[which] / (double)m->count[which] : (double)NAN;
 }

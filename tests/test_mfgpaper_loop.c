@@ -152,9 +152,9 @@ static void test_loads(void) {
         char why[256];
         open_rig(&r, c);
         run(&r, NULL, NULL, NULL, 0, 0, &base);
-        run(&r, "mf-gpoeo", NULL, NULL, 0, 0, &found);
+        run(&r, "mf-gpoeo-extended", NULL, NULL, 0, 0, &found);
         run(&r, "maxfreq", NULL, NULL, 0, 0, &top);
-        run(&r, "mf-gpoeo", "pid", "printed", 0, 0, &printed);
+        run(&r, "mf-gpoeo-extended", "pid", "printed", 0, 0, &printed);
         const double best = best_static(&r, c, &base);
         FL_CHECK(best > 5, "%s: static clocks save %g %%", c->name, best);
         const bool good = keeps(c, &base, best, &found, why, sizeof why);
@@ -169,4 +169,4 @@ static void test_loads(void) {
     }
 }
 
-FL_SUITE("mfgpoeo_loop", {"loads", test_loads})
+FL_SUITE("mfgpaper_loop", {"loads", test_loads})

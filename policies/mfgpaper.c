@@ -1,0 +1,189 @@
+/* MF-GPOEO as its paper prints it: kernel times and gaps at the default clocks are the baseline; a synthetic index of
+ * the same kinds under other clocks gives the loss of performance; a controller lowers the clocks until the bound on it
+ * is reached. Memory clocks come first. Each GPU of a node is optimised by itself. Two policies share this machine:
+ * mf-gpoeo-printed keeps to the letter of Algorithms 1 to 7, mf-gpoeo-extended adds rules of this project that keep the
+ * bound. What the authors' program does is mf-gpoeo (mfgpoeo.c).
+ *
+ * What a reading that is not known does: a measurement goes on until power is known; without any signal a trial ends
+ * after missing_s at the default clocks; a stable configuration is held. */
+#include "policies/mfgpaper_frame.h"
+
+#include <math.h>
+
+static fl_mfp_gpu *gpus(void *state) { return fl_gpu_states(state, 0); }
+
+/* A clock that is named must be one of a GPU's: another would quietly be none. */
+static const char *off_the_ladders(const fl_mfp_params *p, const fl_facts *facts) {
+    uint32_t sm = 0, mem = 0;
+    for (uint32_t i = 0; i < facts->gpu_count; i++) {
+        sm += fl_mfp_ladder_index(facts->gpu[i].sm, p->hold_sm_mhz) != FL_MFP_DEFAULT;
+        mem += fl_mfp_ladder_index(facts->gpu[i].mem, p->hold_mem_mhz) != FL_MFP_DEFAULT;
+    }
+    if (p->hold_sm_mhz > 0 && sm < facts->gpu_count)
+        return "hold_sm_mhz must be on the SM ladder of every GPU";
+    if (p->hold_mem_mhz > 0 && mem < facts->gpu_count)
+        return "hold_mem_mhz must be on the memory ladder of every GPU";
+    for (uint32_t k = 0; k < p->mem_mhz.row_count; k++) {
+        mem = 0;
+        for (uint32_t i = 0; i < facts->gpu_count; i++)
+            mem += fl_mfp_ladder_index(facts->gpu[i].mem, p->mem_mhz.cell[k]) != FL_MFP_DEFAULT;
+        if (!mem)
+            return "mem_mhz must be on the memory ladder of a GPU";
+    }
+    return NULL;
+}
+
+static const char *init(void *state, const void *param_bytes, const fl_facts *facts) {
+    const fl_mfp_params *p = param_bytes;
+    if (p->pid.factor_min > p->pid.factor_max || p->low_start_min > p->low_start_max)
+        return "a range must not end below its start: factor_min, factor_max; low_start_min, low_start_max";
+    if (p->forced_early > p->forced_after)
+        return "forced_early must not exceed forced_after";
+    const char *wrong = off_the_ladders(p, facts);
+    if (wrong)
+        return wrong;
+    for (uint32_t i = 0; i < facts->gpu_count; i++)
+        fl_mfp_open(&gpus(state)[i], p);
+    return NULL;
+}
+
+enum {
+    PROBE_STATE,
+    PROBE_SM_GEAR,
+    PROBE_MEM_SET_MHZ,
+    PROBE_INDEX,
+    PROBE_LOSS_PCT,
+    PROBE_ERROR_PCT,
+    PROBE_MATCHED,
+    PROBE_BOUND_PCT,
+    PROBE_OBJECTIVE,
+    PROBE_BASE_OBJECTIVE,
+    PROBE_COVERAGE,
+    PROBE_WINDOW_S,
+    PROBE_OPTIMISATION_S,
+    PROBE_HELD,
+    PROBE_BASELINES,
+    PROBE_ADJUSTMENTS,
+    PROBE_PHASE_CHANGES,
+    PROBE_DISTANCE,
+    PROBE_KERNEL_KINDS,
+    PROBE_GAP_KINDS,
+    PROBE_OVER,
+    PROBES
+};
+
+static const fl_probe probe_rows[PROBES] = {
+    [PROBE_STATE] = {"state", "",
+                     "0 waits for kernels, 1 baseline, 2 memory clocks, 3 SM clocks, 4 stable, 5 held at hold_sm_mhz",
+                     1},
+    [PROBE_SM_GEAR] = {"sm_gear", "", "index on the SM ladder; -1 the default", 1},
+    [PROBE_MEM_SET_MHZ] = {"mem_set_mhz", "MHz", "memory clock that holds; -1 the default", 1},
+    [PROBE_INDEX] = {"index", "", "index_perf of the last measurement (Alg. 3)", 1},
+    [PROBE_LOSS_PCT] = {"loss_pct", "%", "loss of performance by it", 1},
+    [PROBE_ERROR_PCT] = {"error_pct", "%", "standard error of that loss, from the deviations of kernels and gaps", 1},
+    [PROBE_MATCHED] = {"matched", "", "share of execution and gap time that was compared (Eq. 9, 10)", 1},
+    [PROBE_BOUND_PCT] = {"bound_pct", "%", "bound in force", 1},
+    [PROBE_OBJECTIVE] = {"objective", "", "f_obj of the last measurement", 1},
+    [PROBE_BASE_OBJECTIVE] = {"base_objective", "", "the same of the last baseline", 1},
+    [PROBE_COVERAGE] = {"coverage", "", "index_cover of the last measurement (Alg. 1)", 1},
+    [PROBE_WINDOW_S] = {"window_s", "s", "Duration (Alg. 2)", 1},
+    [PROBE_OPTIMISATION_S] = {"optimisation_s", "s", "from the first kernel to the first stable configuration", 1},
+    [PROBE_HELD] = {"held", "", "1: decided without readings", 1},
+    [PROBE_BASELINES] = {"baselines", "", "windows measured at the default clocks", 1},
+    [PROBE_ADJUSTMENTS] = {"adjustments", "", "SM gears measured in this optimisation", 1},
+    [PROBE_PHASE_CHANGES] = {"phase_changes", "", "times the optimisation began anew", 1},
+    [PROBE_DISTANCE] = {"distance", "", "of the last two execution vectors (Alg. 6)", 1},
+    [PROBE_KERNEL_KINDS] = {"kernel_kinds", "", "kinds of kernels in the table", 1},
+    [PROBE_GAP_KINDS] = {"gap_kinds", "", "kinds of gaps in the table", 1},
+    [PROBE_OVER] = {"over", "", "kernels and gaps that found no room in the tables", 1},
+};
+
+static double shown_mhz(fl_ladder ladder, int32_t gear) {
+    return gear == FL_MFP_DEFAULT ? FL_DEFAULT : ladder.mhz[gear];
+}
+
+static void show(const fl_mfp_gpu *g, const fl_gpu_facts *facts, uint32_t gpu, fl_command *command) {
+    const double shown[PROBES] = {
+        [PROBE_STATE] = g->state,
+        [PROBE_SM_GEAR] = g->set_sm,
+        [PROBE_MEM_SET_MHZ] = shown_mhz(facts->mem, g->set_mem),
+        [PROBE_INDEX] = g->index,
+        [PROBE_LOSS_PCT] = 100 * g->loss,
+        [PROBE_ERROR_PCT] = 100 * g->error,
+        [PROBE_MATCHED] = g->matched,
+        [PROBE_BOUND_PCT] = 100 * g->bound,
+        [PROBE_OBJECTIVE] = g->objective,
+        [PROBE_BASE_OBJECTIVE] = g->base_objective,
+        [PROBE_COVERAGE] = g->coverage,
+        [PROBE_WINDOW_S] = (double)g->window_ns * 1e-9,
+        [PROBE_OPTIMISATION_S] = g->optimised_s,
+        [PROBE_HELD] = g->blind || g->unpowered,
+        [PROBE_BASELINES] = g->baselines,
+        [PROBE_ADJUSTMENTS] = g->adjustments,
+        [PROBE_PHASE_CHANGES] = g->changes,
+        [PROBE_DISTANCE] = g->distance,
+        [PROBE_KERNEL_KINDS] = g->data.kernel_kinds,
+        [PROBE_GAP_KINDS] = g->data.gap_kinds,
+        [PROBE_OVER] = (double)g->data.over,
+    };
+    for (int k = 0; k < PROBES; k++)
+        fl_show_gpu(command, gpu, k, shown[k]);
+}
+
+static void take_records(fl_mfp_gpu *gpu, const fl_mfp_params *p, const fl_facts *facts, const fl_sample *s) {
+    if (s->record_lost)
+        for (uint32_t i = 0; i < facts->gpu_count; i++)
+            fl_mfp_break(&gpu[i].data);
+    for (uint64_t i = 0; s->record && i < s->record_count; i++) {
+        const fl_kernel_record *r = &s->record[i];
+        if (r->gpu < facts->gpu_count && r->kind < s->kind_count)
+            fl_mfp_record(&gpu[r->gpu], p, &facts->gpu[r->gpu], &s->kind[r->kind], r);
+    }
+}
+
+static void step(void *state, const void *param_bytes, const fl_facts *facts, const fl_sample *sample,
+                 fl_command *command) {
+    const fl_mfp_params *p = param_bytes;
+    fl_mfp_gpu *gpu = gpus(state);
+    take_records(gpu, p, facts, sample);
+    for (uint32_t i = 0; i < facts->gpu_count; i++) {
+        fl_mfp_step(&gpu[i], p, &facts->gpu[i], &sample->gpu[i], sample->time_ns, i, command);
+        show(&gpu[i], &facts->gpu[i], i, command);
+    }
+    command->delay_ns = (int64_t)(p->period_ms * 1e6 + 0.5);
+}
+
+#define PICK(extended, printed) extended
+static const fl_param extended_rows[] = {
+#include "policies/mfgpaper_rows.h"
+};
+#undef PICK
+#define PICK(extended, printed) printed
+static const fl_param printed_rows[] = {
+#include "policies/mfgpaper_rows.h"
+};
+
+#define MACHINE                                                                                                        \
+    .gpu_needs = FL_BIT(FL_GPU_ENERGY_J) | FL_BIT(FL_GPU_ENERGY_NS) | FL_BIT(FL_GPU_POWER_W) |                         \
+                 FL_BIT(FL_GPU_UTIL_GPU_PCT) | FL_BIT(FL_GPU_UTIL_MEM_PCT) | FL_BIT(FL_GPU_SM_MHZ) |                   \
+                 FL_BIT(FL_GPU_MEM_MHZ),                                                                               \
+    .gpu_drives = FL_BIT(FL_SET_SM_MHZ) | FL_BIT(FL_SET_MEM_MHZ) | FL_BIT(FL_SET_RECORDS), .needs_records = 1,         \
+    .probe = probe_rows, .probe_count = PROBES, .param_size = sizeof(fl_mfp_params), .gpu_size = sizeof(fl_mfp_gpu),   \
+    .init = init, .step = step
+
+FL_POLICY(mfgpaper_extended) = {
+    FL_POLICY_ABI,
+    .name = "mf-gpoeo-extended",
+    .summary = "MF-GPOEO's algorithms with a K_P by schedule, standard errors, and trials that are repeated",
+    .source = "MF-GPOEO (IEEE TSUSC 2024), Algorithms 1-7, with rules of this project, each marked as assumed",
+    .param = extended_rows,
+    .param_count = FL_COUNT(extended_rows),
+    MACHINE};
+
+FL_POLICY(mfgpaper_printed) = {FL_POLICY_ABI,
+                               .name = "mf-gpoeo-printed",
+                               .summary = "MF-GPOEO's algorithms and Eq. 13 to the letter; its controller hardly moves",
+                               .source = "MF-GPOEO (IEEE TSUSC 2024), Algorithms 1-7, Eq. 1-13",
+                               .param = printed_rows,
+                               .param_count = FL_COUNT(printed_rows),
+                               MACHINE};
