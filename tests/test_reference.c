@@ -1,5 +1,5 @@
-/* MF-GPOEO's released controller and a second implementation of it (tests/reference/README.md): the same sets in seeded
- * runs, each drawing an application of its own. FL_REFERENCE_SEEDS=400 draws more. */
+/* MF-GPOEO's released controller and a second implementation of it (tests/reference/README.md): the same sets at every
+ * step, under drawn applications and on drawn numbers. FL_REFERENCE_SEEDS=400 draws more of both. */
 #include "harness/input/node_choice.h"
 #include "harness/input/platform.h"
 #include "policies/registry.h"
@@ -9,41 +9,49 @@
 #include "tests/reference/script.h"
 #include "tests/support/suite.h"
 
-#define SEEDS 40
+#define APPLICATIONS 40
+#define SCRIPTS 160
+#define SCRIPT_STEPS 3000
+#define STEP_NS INT64_C(100000000)
 
-static const int controls[] = {FL_SET_SM_MHZ, FL_SET_MEM_MHZ, FL_SET_RECORDS, FL_SET_POWER_LIMIT_W};
-static const char *const control_name[] = {"SM clock", "memory clock", "records", "power limit"};
-#define CONTROLS FL_COUNT(controls)
+static const struct {
+    int id;
+    const char *name;
+    double first;
+} control[] = {{FL_SET_SM_MHZ, "SM clock", FL_DEFAULT},
+               {FL_SET_MEM_MHZ, "memory clock", FL_DEFAULT},
+               {FL_SET_RECORDS, "records", 0},
+               {FL_SET_POWER_LIMIT_W, "power limit", FL_DEFAULT}};
+#define CONTROLS FL_COUNT(control)
+enum { SM, MEM, RECORDS };
 
-typedef struct step { /* what holds after a step: the last set of each control */
+typedef struct held {       /* what holds after a step */
+    double value[CONTROLS]; /* the last set of each control */
+    bool limit_reset;       /* in this very step */
+    int64_t delay_ns;       /* until the next step */
+} held;
+
+typedef struct kept_step {
     int64_t time_ns;
-    double held[CONTROLS];
-} step;
+    held ours;
+} kept_step;
 
-typedef struct steps {
-    step *at;
-    size_t count, room;
-} steps;
-
-typedef struct runs { /* of one seed */
-    uint64_t seed;
-    steps driven;           /* by our controller */
-    double held[CONTROLS];  /* in the present run */
-    double other[CONTROLS]; /* by the one that only follows */
-    fl_instance *follower;
-    size_t at;
+typedef struct comparison { /* of one seed */
+    const fl_policy *policy;
+    int seed;
+    fl_instance *follower; /* the reference, on the samples of our run */
+    held ours, followed;
+    kept_step *kept; /* of our run */
+    size_t count, room, at;
+    uint64_t sets;
     bool differs;
-    char state[1024];
-} runs;
+    char told[4096]; /* the first difference; the rest follows from it */
+} comparison;
 
-static const fl_policy *ours(void) {
-    if (getenv("FL_REFERENCE_SELF"))
-        return &ref_policy;
-    for (size_t i = 0; i < fl_policies_count; i++)
-        if (strcmp(fl_policies[i]->name, "mf-gpoeo") == 0)
-            return fl_policies[i];
-    return NULL;
-}
+typedef struct machine {
+    fl_platform platform;
+    fl_facts facts;
+} machine;
 
 static void must(fl_status s, const fl_diag *d) {
     if (s) {
@@ -52,220 +60,272 @@ static void must(fl_status s, const fl_diag *d) {
     }
 }
 
-static void at_default(double *held) {
+static void open_machine(machine *m) {
+    fl_diag d = {0};
+    must(fl_platform_open("rtx3080ti", 0, &m->platform, &d), &d);
+    must(fl_node_choose(&m->platform.node, &(fl_node_choice){0}, &d), &d);
+    must(fl_facts_make(&m->platform.node, 1, &m->facts, &d), &d);
+}
+
+static void close_machine(machine *m) {
+    fl_facts_free(&m->facts);
+    fl_platform_free(&m->platform);
+}
+
+static const fl_policy *our_policy(void) {
+    for (size_t i = 0; i < fl_policies_count; i++)
+        if (strcmp(fl_policies[i]->name, "mf-gpoeo") == 0)
+            return fl_policies[i];
+    printf("\n    there is no policy mf-gpoeo\n");
+    exit(1);
+}
+
+static fl_instance *open_instance(const fl_policy *policy, const fl_facts *facts, const fl_layer *layer) {
+    fl_diag d = {0};
+    fl_instance *in;
+    const fl_instance_options o = {.policy = policy, .facts = facts, .layer = layer, .layer_count = layer != NULL};
+    must(fl_instance_open(&in, &o, &d), &d);
+    return in;
+}
+
+/* ---- one step of both --------------------------------------------------------------------------------------------
+ */
+
+static held nothing_set(void) {
+    held h = {.limit_reset = false};
     for (size_t i = 0; i < CONTROLS; i++)
-        held[i] = controls[i] == FL_SET_RECORDS ? 0 : FL_DEFAULT;
+        h.value[i] = control[i].first;
+    return h;
 }
 
-static void hold(double *held, const fl_decision *decision) {
+static void hold(held *h, const fl_decision *decision) {
+    const fl_decided *set = decision->gpu[0];
     for (size_t i = 0; i < CONTROLS; i++)
-        if (decision->gpu[0][controls[i]].set)
-            held[i] = decision->gpu[0][controls[i]].value;
+        if (set[control[i].id].set)
+            h->value[i] = set[control[i].id].value;
+    h->limit_reset = set[FL_SET_POWER_LIMIT_W].set;
+    h->delay_ns = decision->delay_ns;
 }
 
-/* The probes of our controller, as far as they have values. */
-static void probes_text(const fl_policy *p, const fl_decision *decision, char *buf, size_t size) {
-    size_t used = 0;
-    *buf = '\0';
-    for (uint32_t i = 0; i < p->probe_count && used < size; i++)
-        used += (size_t)snprintf(buf + used, size - used, " %s %.9g", p->probe[i].name, decision->probe[i]);
+static void tell(comparison *c, const char *how, int64_t t, const char *what, double ours, double reference,
+                 const fl_decision *decision) {
+    char state[1024];
+    const size_t size = sizeof c->told;
+    size_t used =
+        (size_t)snprintf(c->told, size, "seed %d, %s, at %.1f s: %s %g, the reference %g\n      ours:", c->seed, how,
+                         (double)t / 1e9, what, ours, reference);
+    for (uint32_t i = 0; decision && i < c->policy->probe_count && used < size; i++)
+        used += (size_t)snprintf(c->told + used, size - used, " %s %.9g", c->policy->probe[i].name, decision->probe[i]);
+    if (used < size)
+        snprintf(c->told + used, size - used, "\n      reference: %s", ref_state_text(0, state, sizeof state));
+    c->differs = true;
 }
 
-/* The first difference of a run is told, with both states; the rest follows from it. */
-static void compare(runs *r, const char *how, int64_t t, const double *ours, const double *reference) {
-    for (size_t i = 0; i < CONTROLS && !r->differs; i++)
-        if (ours[i] != reference[i]) {
-            char text[1024];
-            FL_CHECK(false, "seed %d, %s, at %.1f s: %s %g, the reference %g\n      ours:%s\n      reference: %s",
-                     (int)r->seed, how, (double)t / 1e9, control_name[i], ours[i], reference[i], r->state,
-                     ref_state_text(0, text, sizeof text));
-            r->differs = true;
-        }
+static void compare(comparison *c, const char *how, int64_t t, const held *ours, const held *reference,
+                    const fl_decision *decision) {
+    for (size_t i = 0; i < CONTROLS && !c->differs; i++)
+        if (ours->value[i] != reference->value[i])
+            tell(c, how, t, control[i].name, ours->value[i], reference->value[i], decision);
+    if (!c->differs && ours->limit_reset != reference->limit_reset)
+        tell(c, how, t, "reset of the power limit", ours->limit_reset, reference->limit_reset, decision);
+    if (!c->differs && ours->delay_ns != reference->delay_ns)
+        tell(c, how, t, "ns to the next step", (double)ours->delay_ns, (double)reference->delay_ns, decision);
 }
 
-/* Our controller drives; the reference gets the same samples and records. */
-static fl_status our_step(void *user, const fl_sample *sample, const fl_decision *decision, fl_diag *d) {
-    runs *r = user;
-    hold(r->held, decision);
-    if (r->driven.count == r->driven.room) {
-        r->driven.room = r->driven.room ? 2 * r->driven.room : 4096;
-        r->driven.at = realloc(r->driven.at, r->driven.room * sizeof *r->driven.at);
-        if (!r->driven.at)
-            exit(1);
-    }
-    step *s = &r->driven.at[r->driven.count++];
-    s->time_ns = sample->time_ns;
-    memcpy(s->held, r->held, sizeof s->held);
-    if (r->differs)
+/* Our controller decided; the reference gets the same sample and records. */
+static fl_status follow(comparison *c, const char *how, const fl_sample *sample, const fl_decision *decision,
+                        fl_diag *d) {
+    const held before = c->ours;
+    hold(&c->ours, decision);
+    c->sets += memcmp(before.value, c->ours.value, sizeof before.value) != 0;
+    if (c->differs)
         return FL_OK;
-    probes_text(ours(), decision, r->state, sizeof r->state);
     const fl_decision *followed;
-    const fl_status status = fl_instance_step(r->follower, sample, &followed, d);
-    if (status)
-        return status;
-    hold(r->other, followed);
-    compare(r, "on the same records", sample->time_ns, r->held, r->other);
+    const fl_status s = fl_instance_step(c->follower, sample, &followed, d);
+    if (s)
+        return s;
+    hold(&c->followed, followed);
+    compare(c, how, sample->time_ns, &c->ours, &c->followed, decision);
     return FL_OK;
 }
 
-/* The reference drives; its sets are held to those of our own run. */
+/* ---- drawn applications ------------------------------------------------------------------------------------------
+ */
+
+static fl_status our_step(void *user, const fl_sample *sample, const fl_decision *decision, fl_diag *d) {
+    comparison *c = user;
+    const fl_status s = follow(c, "on the same records", sample, decision, d);
+    if (c->count == c->room) {
+        c->room = c->room ? 2 * c->room : 4096;
+        c->kept = realloc(c->kept, c->room * sizeof *c->kept);
+        if (!c->kept)
+            return FL_NO_MEMORY;
+    }
+    c->kept[c->count++] = (kept_step){sample->time_ns, c->ours};
+    return s;
+}
+
 static fl_status reference_step(void *user, const fl_sample *sample, const fl_decision *decision, fl_diag *d) {
     (void)d;
-    runs *r = user;
-    hold(r->held, decision);
-    if (r->differs || r->at >= r->driven.count)
+    comparison *c = user;
+    hold(&c->followed, decision);
+    if (c->differs)
         return FL_OK;
-    const step *s = &r->driven.at[r->at++];
-    if (s->time_ns != sample->time_ns) {
-        FL_CHECK(false, "seed %d: steps at %lld and %lld ns", (int)r->seed, (long long)s->time_ns,
-                 (long long)sample->time_ns);
-        r->differs = true;
-        return FL_OK;
-    }
-    compare(r, "each on its own run", s->time_ns, s->held, r->held);
+    if (c->at == c->count || c->kept[c->at].time_ns != sample->time_ns)
+        tell(c, "each on its own run", sample->time_ns, "a step", (double)c->count, (double)c->at, NULL);
+    else
+        compare(c, "each on its own run", sample->time_ns, &c->kept[c->at].ours, &c->followed, NULL);
+    c->at++;
     return FL_OK;
 }
 
-/* ---- one seed ---- */
-
-static fl_run_result run(const fl_run_options *common, const fl_policy *policy, fl_step_function on_step, runs *r) {
+static double run(const fl_run_options *common, const fl_policy *policy, fl_step_function on_step, comparison *c) {
     fl_diag d = {0};
     fl_run_options o = *common;
     fl_run_result result = {0};
     o.policy = policy;
     o.on_step = on_step;
-    o.user = r;
-    at_default(r->held);
-    at_default(r->other);
+    o.user = c;
+    c->ours = c->followed = nothing_set();
     must(fl_run(&o, &result, &d), &d);
-    return result;
+    const double seconds = result.makespan_s;
+    fl_run_result_free(&result);
+    return seconds;
 }
 
-static int runs_reached[REF_BRANCH_COUNT]; /* by the reference on its own run */
+static int runs_reached[REF_BRANCH_COUNT];
 
-static void compare_seed(const fl_platform *platform, const fl_facts *facts, uint64_t seed) {
-    fl_diag d = {0};
-    fl_workload *w;
-    char drawn[256];
-    must(ref_draw(seed, &platform->node.device[platform->node.gpu[0]], &w, drawn, sizeof drawn, &d), &d);
-    fl_run_options o = {.w = w, .spec = &platform->node, .facts = facts};
-    must(fl_rates_new(&o.rates, w, &platform->node, &d), &d);
-
-    runs r = {.seed = seed};
-    must(fl_instance_open(&r.follower, &(fl_instance_options){.policy = &ref_policy, .facts = facts}, &d), &d);
-    fl_run_result a = run(&o, ours(), our_step, &r);
-    fl_instance_close(r.follower);
-    ref_close_all();
-    memset(ref_reached, 0, sizeof ref_reached);
-    fl_run_result b = run(&o, &ref_policy, reference_step, &r);
-    FL_CHECK(r.differs || r.at == r.driven.count, "seed %d: %zu steps, the reference %zu", (int)seed, r.driven.count,
-             r.at);
+static void count_reached(void) {
     for (int i = 0; i < REF_BRANCH_COUNT; i++)
         runs_reached[i] += ref_reached[i] > 0;
-    char text[1024];
-    printf("    %3d: %s; %.0f s, %s: %s\n", (int)seed, drawn, a.makespan_s, r.differs ? "DIFFERS" : "same",
-           ref_state_text(0, text, sizeof text));
+    memset(ref_reached, 0, sizeof ref_reached);
+}
+
+static void print_reached(int runs) {
+    for (int i = 0; i < REF_BRANCH_COUNT; i++)
+        printf("    %4d of %d runs: %s%s\n", runs_reached[i], runs, ref_branch_words[i],
+               runs_reached[i] ? ""
+               : REF_NEVER(i)  ? " (the rules rule it out)"
+                               : " NOT REACHED");
+    memset(runs_reached, 0, sizeof runs_reached);
+}
+
+static void compare_application(const machine *m, int seed) {
+    fl_diag d = {0};
+    fl_workload *w;
+    char drawn[256], state[1024];
+    const fl_node_spec *node = &m->platform.node;
+    must(ref_draw((uint64_t)seed, &node->device[node->gpu[0]], &w, drawn, sizeof drawn, &d), &d);
+    fl_run_options o = {.w = w, .spec = node, .facts = &m->facts};
+    must(fl_rates_new(&o.rates, w, node, &d), &d);
+
+    comparison c = {.policy = our_policy(), .seed = seed, .follower = open_instance(&ref_policy, &m->facts, NULL)};
+    const double seconds = run(&o, c.policy, our_step, &c);
+    fl_instance_close(c.follower);
     ref_close_all();
-    free(r.driven.at);
-    fl_run_result_free(&a);
-    fl_run_result_free(&b);
+    memset(ref_reached, 0, sizeof ref_reached);
+    run(&o, &ref_policy, reference_step, &c);
+    count_reached();
+    if (!c.differs && c.at != c.count)
+        tell(&c, "each on its own run", 0, "steps", (double)c.count, (double)c.at, NULL);
+    FL_CHECK(!c.differs, "%s\n", c.told);
+    FL_CHECK(c.sets > 5, "seed %d: %d sets only", seed, (int)c.sets);
+    printf("    %3d: %s\n         %.0f s, %d sets, at the end: %s\n", seed, drawn, seconds, (int)c.sets,
+           ref_state_text(0, state, sizeof state));
+    ref_close_all();
+    free(c.kept);
     fl_rates_free(o.rates);
     fl_workload_free(w);
 }
 
-static int seeds(void) {
+static int seeds(int standard) {
     const char *more = getenv("FL_REFERENCE_SEEDS");
-    return more && atoi(more) > SEEDS ? atoi(more) : SEEDS;
+    return more && atoi(more) > standard ? atoi(more) : standard;
 }
 
-static void print_reached(void) {
+static void test_applications(void) {
+    machine m;
+    open_machine(&m);
     printf("\n");
-    for (int i = 0; i < REF_BRANCH_COUNT; i++)
-        printf("    %4d runs  %s%s\n", runs_reached[i], ref_branch_words[i],
-               runs_reached[i] ? ""
-               : REF_NEVER(i)  ? " (the rules rule it out)"
-                               : " NOT REACHED");
+    for (int seed = 1; seed <= seeds(APPLICATIONS); seed++)
+        compare_application(&m, seed);
+    print_reached(seeds(APPLICATIONS));
+    close_machine(&m);
 }
 
-static void test_same_gears(void) {
-    fl_diag d = {0};
-    fl_platform platform;
-    fl_facts facts;
-    must(fl_platform_open("rtx3080ti", 0, &platform, &d), &d);
-    must(fl_node_choose(&platform.node, &(fl_node_choice){0}, &d), &d);
-    must(fl_facts_make(&platform.node, 1, &facts, &d), &d);
-    printf("\n");
-    for (int seed = 1; seed <= seeds(); seed++)
-        compare_seed(&platform, &facts, (uint64_t)seed);
-    fl_facts_free(&facts);
-    fl_platform_free(&platform);
-    print_reached();
-}
+/* ---- drawn numbers -----------------------------------------------------------------------------------------------
+ */
 
-/* ---- a GPU of numbers ---- */
-
-#define SCRIPTS 160
-#define SCRIPT_S 300
-
-static fl_decided held_value(const double *held, int control) {
-    for (size_t i = 0; i < CONTROLS; i++)
-        if (controls[i] == control)
-            return (fl_decided){.value = held[i]};
-    return (fl_decided){.value = FL_DEFAULT};
-}
-
-static void compare_script(const fl_facts *facts, uint64_t seed) {
+/* The caller looks at *c. */
+static void compare_script(const machine *m, comparison *c, int seed, const fl_layer *layer) {
     static ref_script script;
     fl_diag d = {0};
-    runs r = {.seed = seed};
-    fl_instance *mine;
-    must(fl_instance_open(&mine, &(fl_instance_options){.policy = ours(), .facts = facts}, &d), &d);
-    must(fl_instance_open(&r.follower, &(fl_instance_options){.policy = &ref_policy, .facts = facts}, &d), &d);
-    at_default(r.held);
-    at_default(r.other);
-    ref_script_open(&script, seed, &facts->gpu[0]);
-    for (uint64_t i = 0; i < SCRIPT_S * 10 && !r.differs; i++) {
-        const int64_t now = (int64_t)i * 100000000;
-        ref_script_advance(&script, now, held_value(r.held, FL_SET_SM_MHZ).value,
-                           held_value(r.held, FL_SET_MEM_MHZ).value);
-        const bool records = held_value(r.held, FL_SET_RECORDS).value > 0;
-        const fl_sample sample = {.time_ns = now,
-                                  .step = i,
+    *c = (comparison){.policy = our_policy(), .seed = seed, .ours = nothing_set(), .followed = nothing_set()};
+    fl_instance *mine = open_instance(c->policy, &m->facts, layer);
+    c->follower = open_instance(&ref_policy, &m->facts, NULL);
+    ref_script_open(&script, (uint64_t)seed, &m->facts.gpu[0]);
+    for (int i = 0; i < SCRIPT_STEPS && !c->differs; i++) {
+        ref_script_advance(&script, i * STEP_NS, c->ours.value[SM], c->ours.value[MEM]);
+        const bool records = c->ours.value[RECORDS] > 0;
+        const fl_sample sample = {.time_ns = i * STEP_NS,
+                                  .step = (uint64_t)i,
                                   .gpu_count = 1,
                                   .kind_count = REF_SCRIPT_KINDS,
                                   .gpu = &script.sample,
                                   .record = records ? script.record : NULL,
                                   .kind = script.kind,
                                   .record_count = records ? script.record_count : 0};
-        const fl_decision *a, *b;
-        must(fl_instance_step(mine, &sample, &a, &d), &d);
-        hold(r.held, a);
-        probes_text(ours(), a, r.state, sizeof r.state);
-        must(fl_instance_step(r.follower, &sample, &b, &d), &d);
-        hold(r.other, b);
-        compare(&r, "on numbers", now, r.held, r.other);
+        const fl_decision *decision;
+        must(fl_instance_step(mine, &sample, &decision, &d), &d);
+        must(follow(c, "on numbers", &sample, decision, &d), &d);
     }
     fl_instance_close(mine);
-    fl_instance_close(r.follower);
+    fl_instance_close(c->follower);
     ref_close_all();
 }
 
 static void test_numbers(void) {
-    fl_diag d = {0};
-    fl_platform platform;
-    fl_facts facts;
-    must(fl_platform_open("rtx3080ti", 0, &platform, &d), &d);
-    must(fl_facts_make(&platform.node, 1, &facts, &d), &d);
-    memset(runs_reached, 0, sizeof runs_reached);
-    for (uint64_t seed = 1; seed <= SCRIPTS; seed++) {
+    static comparison c;
+    machine m;
+    open_machine(&m);
+    printf("\n");
+    for (int seed = 1; seed <= seeds(SCRIPTS); seed++) {
         memset(ref_reached, 0, sizeof ref_reached);
-        compare_script(&facts, seed);
-        for (int i = 0; i < REF_BRANCH_COUNT; i++)
-            runs_reached[i] += ref_reached[i] > 0;
+        compare_script(&m, &c, seed, NULL);
+        count_reached();
+        FL_CHECK(!c.differs, "%s\n", c.told);
     }
-    print_reached();
-    fl_facts_free(&facts);
-    fl_platform_free(&platform);
+    for (int i = 0; i < REF_BRANCH_COUNT; i++)
+        FL_CHECK(REF_NEVER(i) ? !runs_reached[i] : runs_reached[i] > 0, "%d runs reach: %s", runs_reached[i],
+                 ref_branch_words[i]);
+    print_reached(seeds(SCRIPTS));
+    close_machine(&m);
 }
 
-FL_SUITE("reference", {"same gears in every run", test_same_gears}, {"same gears on numbers", test_numbers})
+/* A controller with other settings is found out, by one of so many runs at the latest. */
+static void test_planted(void) {
+    static comparison c;
+    static const struct {
+        const char *name, *text;
+        int within;
+    } row[] = {{"con_perf", "0.052", 5},  {"kp", "2.9", 5},        {"ki", "0.02", 40},        {"kd", "1.2", 40},
+               {"th_gap", "1", 40},       {"th_cover", "0.9", 40}, {"th_ev", "0.2", 40},      {"window_s", "5", 1},
+               {"window_max_s", "8", 40}, {"memory", "0", 10},     {"objective", "ed2p", 40}, {"period_ms", "200", 1}};
+    machine m;
+    open_machine(&m);
+    for (size_t i = 0; i < FL_COUNT(row); i++) {
+        const fl_setting setting = {.name = row[i].name, .text = row[i].text};
+        const fl_layer layer = {.origin = "test", .setting = &setting, .count = 1};
+        int seed = 0;
+        for (c.differs = false; seed < row[i].within && !c.differs; seed++)
+            compare_script(&m, &c, seed + 1, &layer);
+        FL_CHECK(c.differs, "%s = %s: %d runs differ in nothing", row[i].name, row[i].text, seed);
+        if (c.differs)
+            printf("\n    %s = %s: %.100s", row[i].name, row[i].text, c.told);
+    }
+    printf("\n");
+    close_machine(&m);
+}
+
+FL_SUITE("reference", {"the same sets in drawn applications", test_applications},
+         {"the same sets on drawn numbers", test_numbers}, {"another controller is found out", test_planted})

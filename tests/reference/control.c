@@ -37,7 +37,7 @@ static double gain(ref_program *p, double loss, double err, double measured_mhz)
     const double c = p->bound;
     if (p->calls == 1)
         return banded(REF_GAIN_FIRST, 0.7);
-    const bool slower = ref_sm_mhz(p, p->gear) - measured_mhz > 0.5;
+    const bool slower = measured_mhz > 0 && ref_sm_mhz(p, p->gear) - measured_mhz > 0.5; /* 0: not known */
     if (loss < 0.2 * c && p->last_loss < 0.2 * c && (slower || flat(p, loss))) {
         ref_reach(slower ? REF_GAIN_15_CLOCK : REF_GAIN_15_SLOPE);
         return compound(p, 1.5);

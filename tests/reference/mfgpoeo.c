@@ -265,7 +265,8 @@ static void start_gear(ref_program *p) {
         ref_reach(v20 ? REF_START_V20 : REF_START_90);
         p->gear = (int)round(0.9 * n);
     }
-    const int most = nearest_gear(p, mean(p->database, REF_SM_CLOCK));
+    const double reached = mean(p->database, REF_SM_CLOCK);
+    const int most = reached > 0 ? nearest_gear(p, reached) : p->gear;
     if (p->gear > most) {
         ref_reach(REF_START_CAPPED);
         p->gear = most;
