@@ -31,7 +31,7 @@ static const char sound[] =
     "\"b_w\": 5,\n"
     "\"b0_w\": [1, 2],\n"
     "\"c_w\": 3,\n"
-    "\"no_context_w\": 4,\n"
+    "\"no_context_w\": 4, \"gate_after_ms\": 0.5,\n"
     "\"voltage\": [[100, 1], [130, 1.25]]\n"
     "},\n"
     "\"sharpness\": 9,\n"
@@ -96,7 +96,7 @@ static void test_sound(void) {
     FL_CHECK(dev->sm_count == 5 && memcmp(dev->sm_mhz, ladder, sizeof ladder) == 0, "%u SM clocks", dev->sm_count);
     FL_CHECK(dev->mem_count == 2 && dev->mem_mhz[1] == 1000 && equal(dev->b0_w[1], 2), "memory clocks");
     FL_CHECK(equal(dev->a_w, 10) && equal(dev->a0_w, 1) && equal(dev->b_w, 5) && equal(dev->c_w, 3) &&
-                 equal(dev->no_context_w, 4) && equal(dev->sharpness, 9) && equal(dev->tdp_w, 50),
+                 equal(dev->no_context_w, 4) && dev->gate_ns == 500000 && equal(dev->sharpness, 9) && equal(dev->tdp_w, 50),
              "power constants");
     FL_CHECK(equal(dev->power_min_w, 20) && equal(dev->power_max_w, 60) && equal(dev->power_default_w, 50), "limits");
     FL_CHECK(equal(dev->peak_bytes_per_s, 10.5e9) && dev->sms == 4 && dev->cores_per_sm == 32, "size");
