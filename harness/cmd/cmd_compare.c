@@ -72,8 +72,10 @@ static void print_json(const fl_comparison *c, const fl_published *published, cJ
         fl_row_json(row, &c->row[i]);
         cJSON_AddItemToArray(rows, row);
     }
-    if (published)
+    if (published) {
         cJSON_AddItemToObject(root, "published", fl_published_json(published));
+        cJSON_AddItemToObject(root, "tables", fl_published_tables_json(published));
+    }
     cJSON_AddItemReferenceToObject(root, "provenance", record);
     fl_json_print(root, stdout);
     cJSON_Delete(root);

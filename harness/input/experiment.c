@@ -9,7 +9,7 @@ fl_status fl_experiment_open(const char *path, fl_experiment *e, fl_diag *d) {
     /* clang-format off */
     static const char *const known[] = {
         "foldline_experiment", "about", "platform", "platforms", "gpus", FL_NODE_KEYS, "traces", "sweep", "programs",
-        "seconds", "assumed", "published", "power_window_ms", "positions", "draws", "model", "workloads", "repeat",
+        "seconds", "assumed", "published", "tables", "power_window_ms", "positions", "draws", "model", "workloads", "repeat",
         "bound", "objective", "seed", "seeds", "kinds", "assume", "policies", "variants", "arrivals", "oracles"};
     /* clang-format on */
     *e = (fl_experiment){.path = strdup(path)};

@@ -88,7 +88,7 @@ static fl_status one_value(const selection *s, const fl_comparison *c, const fl_
     return status;
 }
 
-static fl_status evaluate(const selection *s, const fl_comparison *c, double *value, fl_diag *d) {
+fl_status fl_published_value(const selection *s, const fl_comparison *c, double *value, fl_diag *d) {
     double *v = malloc((c->mean_first + 1) * sizeof *v);
     size_t n = 0, rows = 0;
     fl_status status = v ? FL_OK : fl_no_memory(d, "the published results");
@@ -110,7 +110,7 @@ static fl_status evaluate(const selection *s, const fl_comparison *c, double *va
 }
 
 static fl_status solve_bound(bound *b, const fl_comparison *c, fl_diag *d) {
-    return b->given && b->selected ? evaluate(&b->what, c, &b->value, d) : FL_OK;
+    return b->given && b->selected ? fl_published_value(&b->what, c, &b->value, d) : FL_OK;
 }
 
 double fl_published_difference(const line *l) {
@@ -134,14 +134,19 @@ fl_status fl_published_solve(fl_published *p, const fl_comparison *c, fl_diag *d
     for (size_t i = 0; !s && i < p->count; i++) {
         line *l = &p->line[i];
         if (l->simulated.policy)
-            s = evaluate(&l->simulated, c, &l->value, d);
+            s = fl_published_value(&l->simulated, c, &l->value, d);
+        if (!s && l->share_of.policy) {
+            double whole = 0;
+            s = fl_published_value(&l->share_of, c, &whole, d);
+            l->value *= 100 / whole;
+        }
         if (!s)
             s = solve_bound(&l->above, c, d);
         if (!s)
             s = solve_bound(&l->below, c, d);
         l->holds = holds(l);
     }
-    return s;
+    return s ? s : fl_published_solve_tables(p, c, d);
 }
 
 bool fl_published_gated(const line *l) {

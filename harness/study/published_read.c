@@ -86,7 +86,7 @@ static fl_status check_column(const fl_json *at, const char *key, const char *na
     return status ? status : fl_json_fail(&value, d, "%s", why.message);
 }
 
-static fl_status read_selection(const fl_json *at, const fl_texts *policies, selection *s, fl_diag *d) {
+fl_status fl_published_selection(const fl_json *at, const fl_texts *policies, selection *s, fl_diag *d) {
     static const char *const known[] = {"policy", "workload", "variant",        "column",
                                         "over",   "against",  "against_column", "as"};
     static const char *const forms[] = {"saving_pct", "change_pct", "ratio", "difference", "abs_difference"};
@@ -125,7 +125,7 @@ static fl_status read_bound(const fl_json *gate, const char *key, bool selectabl
     fl_status s = fl_json_get(gate, key, &value, d);
     if (!s && selectable && cJSON_IsObject(value.node)) {
         b->selected = true;
-        return read_selection(&value, policies, &b->what, d);
+        return fl_published_selection(&value, policies, &b->what, d);
     }
     return s ? s : fl_json_real(&value, selectable ? -HUGE_VAL : 0, HUGE_VAL, &b->value, d);
 }
@@ -149,7 +149,8 @@ static fl_status read_value(const fl_json *at, line *l, fl_diag *d) {
 }
 
 static fl_status read_line(const fl_json *at, const fl_texts *policies, line *l, fl_diag *d) {
-    static const char *const known[] = {"quantity", "unit", "published", "simulated", "gate", "note", "fails"};
+    static const char *const known[] = {"quantity", "unit", "published", "simulated",
+                                        "share_of", "gate", "note",      "fails"};
     static const char *const sides[] = {"above", "below", "within", "within_pct"};
     fl_json simulated, gate;
     l->value = NAN;
@@ -160,8 +161,13 @@ static fl_status read_line(const fl_json *at, const fl_texts *policies, line *l,
         (s = read_text(at, "note", &l->note, d)) || (s = read_value(at, l, d)))
         return s;
     if (fl_json_has(at, "simulated") && ((s = fl_json_get_object(at, "simulated", &simulated, d)) ||
-                                         (s = read_selection(&simulated, policies, &l->simulated, d))))
+                                         (s = fl_published_selection(&simulated, policies, &l->simulated, d))))
         return s;
+    if (fl_json_has(at, "share_of") && ((s = fl_json_get_object(at, "share_of", &simulated, d)) ||
+                                        (s = fl_published_selection(&simulated, policies, &l->share_of, d))))
+        return s;
+    if (l->share_of.policy && !l->simulated.policy)
+        return fl_json_fail(at, d, "'share_of' of nothing, expected 'simulated' beside it");
     if (fl_json_has(at, "fails") && (s = fl_json_get_text(at, "fails", &l->fails, d)))
         return s;
     if (!fl_json_has(at, "gate"))
@@ -196,6 +202,8 @@ fl_status fl_published_open(const fl_experiment *e, const fl_texts *policies, fl
         s = fl_no_memory(d, "the published results");
     for (fl_json at = s ? (fl_json){0} : fl_json_first(&list); !s && at.node; at = fl_json_next(&list, &at))
         s = read_line(&at, policies, &p->line[p->count++], d);
+    if (!s)
+        s = fl_published_read_tables(p, &root, policies, d);
     if (!s && fl_json_has(&root, "assumed"))
         s = fl_json_get_array(&root, "assumed", &p->assumed, d);
     if (s) {
@@ -209,6 +217,7 @@ fl_status fl_published_open(const fl_experiment *e, const fl_texts *policies, fl
 void fl_published_free(fl_published *p) {
     if (!p)
         return;
+    fl_published_free_tables(p);
     free(p->line);
     free(p);
 }
