@@ -1,6 +1,6 @@
 /* Published results beside simulated ones: what a selection picks, what becomes of it, and when a gate holds. */
 #include "harness/study/measure.h"
-#include "harness/study/published.h"
+#include "harness/study/result_tables.h"
 #include "tests/support/suite.h"
 #include "tests/support/temp_file.h"
 
@@ -189,29 +189,29 @@ static void test_share_of(void) {
     fl_comparison_free(&c);
 }
 
-static fl_status open_tables(const char *tables, fl_experiment *e, fl_published **p, fl_diag *d) {
+static fl_status open_tables(const char *tables, fl_experiment *e, fl_result_tables **t, fl_diag *d) {
     char text[2048];
     const fl_texts policies = {.item = (const char **)labels, .count = 3};
-    snprintf(text, sizeof text, "{\"foldline_experiment\": 1, \"published\": [],\n\"tables\": [%s]}", tables);
+    snprintf(text, sizeof text, "{\"foldline_experiment\": 1, \n\"tables\": [%s]}", tables);
     fl_status s = fl_experiment_open(fl_temp_text("e.json", text), e, d);
-    return s ? s : fl_published_open(e, &policies, p, d);
+    return s ? s : fl_result_tables_open(e, &policies, t, d);
 }
 
 /* Cells are made of what the table, the column and the row say; the row's word counts most. */
 static void test_tables(void) {
     fl_comparison c = rows();
     fl_experiment e = {0};
-    fl_published *p = NULL;
+    fl_result_tables *t = NULL;
     fl_diag d = {0};
     fl_status s =
         open_tables("{\"title\": \"energies\", \"each\": {\"policy\": \"base\", \"column\": \"energy_j\"},"
                     "\"columns\": {\"1\": {\"workload\": \"one\"}, \"2\": {\"workload\": \"two\"}},"
                     "\"rows\": {\"base\": {}, \"good\": {\"policy\": \"good\"}, \"first\": {\"workload\": \"one\"},"
                     "\"unknown\": {\"column\": \"cpu_energy_j\"}}}",
-                    &e, &p, &d);
-    s = s ? s : fl_published_solve(p, &c, &d);
-    FL_CHECK(s == FL_OK && fl_published_failed(p) == 0, "%s", d.message);
-    cJSON *out = s ? NULL : fl_published_tables_json(p);
+                    &e, &t, &d);
+    s = s ? s : fl_result_tables_solve(t, &c, &d);
+    FL_CHECK(s == FL_OK && t, "%s", d.message);
+    cJSON *out = s ? NULL : fl_result_tables_json(t);
     char *text = cJSON_PrintUnformatted(out);
     FL_CHECK(
         text &&
@@ -223,7 +223,7 @@ static void test_tables(void) {
     size_t size;
     FILE *f = open_memstream(&shown, &size);
     if (f && !s)
-        fl_published_print(p, f);
+        fl_result_tables_print(t, f);
     if (f)
         fclose(f);
     FL_CHECK(shown && strstr(shown, "energies    1    2\n") && strstr(shown, "good       50  300\n") &&
@@ -232,7 +232,7 @@ static void test_tables(void) {
     free(shown);
     free(text);
     cJSON_Delete(out);
-    fl_published_free(p);
+    fl_result_tables_free(t);
     fl_experiment_free(&e);
     fl_comparison_free(&c);
     static const struct {
@@ -245,10 +245,10 @@ static void test_tables(void) {
         {"{\"title\": \"t\", \"row\": {}, \"columns\": {\"b\": {}}}", "rows"}};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         fl_experiment wrong = {0};
-        p = NULL;
-        s = open_tables(bad[i].tables, &wrong, &p, &d);
+        t = NULL;
+        s = open_tables(bad[i].tables, &wrong, &t, &d);
         FL_CHECK(s == FL_BAD_INPUT && strstr(d.message, bad[i].expected), "row %zu: %d %s", i, s, d.message);
-        fl_published_free(p);
+        fl_result_tables_free(t);
         fl_experiment_free(&wrong);
     }
 }

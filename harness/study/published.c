@@ -146,7 +146,7 @@ fl_status fl_published_solve(fl_published *p, const fl_comparison *c, fl_diag *d
             s = solve_bound(&l->below, c, d);
         l->holds = holds(l);
     }
-    return s ? s : fl_published_solve_tables(p, c, d);
+    return s;
 }
 
 bool fl_published_gated(const line *l) {

@@ -19,13 +19,7 @@
  *
  * fails: "why". A claim of the paper that does not come out here: its gate must not hold. The line then says so, with
  * the reason, and leaves the exit status alone. Where the gate holds after all, that is a failure: the text is out of
- * date. So a published claim is always a gate, and none is left out for its result.
- *
- * "tables": [{"title": "steps by line", "each": SELECTION, "columns": {"miniMD": SELECTION, ...}, "rows": {"line 4":
- * SELECTION, ...}}, ...]
- *
- * Many values side by side, which only report. The keys of each, of the column and of the row make one selection, the
- * later over the earlier. */
+ * date. So a published claim is always a gate, and none is left out for its result. */
 #ifndef FL_PUBLISHED_H
 #define FL_PUBLISHED_H
 
@@ -43,10 +37,9 @@ void fl_published_free(fl_published *p);
 fl_status fl_published_solve(fl_published *p, const fl_comparison *c, fl_diag *d);
 /* How many gates do not hold, or hold although the experiment says that they fail. */
 size_t fl_published_failed(const fl_published *p);
-/* quantity | published | simulated | difference | gate or report; then tables, notes, what the experiment assumes. */
+/* quantity | published | simulated | difference | gate or report; then notes and what the experiment assumes. */
 void fl_published_print(const fl_published *p, FILE *out);
-/* The same as an array of objects; the tables as another. */
+/* The same as an array of objects. */
 cJSON *fl_published_json(const fl_published *p);
-cJSON *fl_published_tables_json(const fl_published *p);
 
 #endif

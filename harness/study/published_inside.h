@@ -26,44 +26,28 @@ typedef struct bound { /* one side of a gate */
 
 typedef struct line {
     const char *quantity, *unit, *note;
-    const char *fails; /* why the gate does not hold; NULL: it must hold */
-    double low, high; /* published; NAN = nothing */
+    const char *fails;             /* why the gate does not hold; NULL: it must hold */
+    double low, high;              /* published; NAN = nothing */
     selection simulated, share_of; /* share_of.policy: the value is 100 times the one over the other */
     bound above, below, within, within_pct;
     double value;
     bool holds;
 } line;
 
-typedef struct table { /* selections side by side */
-    const char *title;
-    fl_json columns, rows; /* objects by name */
-    selection *cell;       /* count: row by row */
-    double *value;
-    size_t count;
-    cJSON *merged; /* what the cells borrow from */
-} table;
-
 struct fl_published {
     line *line;
     size_t count;
-    table *table;
-    size_t table_count;
     fl_json assumed;
 };
 
 /* Signed distance from the published number or range; 0 inside it, NAN where there is none. */
 double fl_published_difference(const line *l);
 bool fl_published_gated(const line *l);
-
-fl_status fl_published_selection(const fl_json *at, const fl_texts *policies, selection *s, fl_diag *d);
-fl_status fl_published_value(const selection *s, const fl_comparison *c, double *value, fl_diag *d);
-
-/* published_table.c */
-fl_status fl_published_read_tables(fl_published *p, const fl_json *root, const fl_texts *policies, fl_diag *d);
-fl_status fl_published_solve_tables(fl_published *p, const fl_comparison *c, fl_diag *d);
-void fl_published_print_tables(const fl_published *p, FILE *out);
-void fl_published_free_tables(fl_published *p);
 /* The gate is as the experiment says that it is: it holds, or it fails with a reason. */
 bool fl_published_as_stated(const line *l);
+
+/* What a selection says, and what it comes to. */
+fl_status fl_published_selection(const fl_json *at, const fl_texts *policies, selection *s, fl_diag *d);
+fl_status fl_published_value(const selection *s, const fl_comparison *c, double *value, fl_diag *d);
 
 #endif

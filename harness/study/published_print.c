@@ -90,9 +90,6 @@ void fl_published_print(const fl_published *p, FILE *out) {
         fl_grid_add(&g, "%s", gate_text(l, text, sizeof text));
     }
     fl_grid_print(&g, 2, out);
-    if (p->table_count)
-        fputc('\n', out);
-    fl_published_print_tables(p, out);
     for (size_t i = 0; i < p->count; i++)
         print_note(p, i, out);
     print_claims(p, out);

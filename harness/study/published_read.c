@@ -202,8 +202,6 @@ fl_status fl_published_open(const fl_experiment *e, const fl_texts *policies, fl
         s = fl_no_memory(d, "the published results");
     for (fl_json at = s ? (fl_json){0} : fl_json_first(&list); !s && at.node; at = fl_json_next(&list, &at))
         s = read_line(&at, policies, &p->line[p->count++], d);
-    if (!s)
-        s = fl_published_read_tables(p, &root, policies, d);
     if (!s && fl_json_has(&root, "assumed"))
         s = fl_json_get_array(&root, "assumed", &p->assumed, d);
     if (s) {
@@ -217,7 +215,6 @@ fl_status fl_published_open(const fl_experiment *e, const fl_texts *policies, fl
 void fl_published_free(fl_published *p) {
     if (!p)
         return;
-    fl_published_free_tables(p);
     free(p->line);
     free(p);
 }

@@ -48,7 +48,6 @@ static cJSON *published_tree(const fl_setup *u, const fl_published *published) {
     if (experiment_text(u, "about"))
         cJSON_AddStringToObject(root, "about", experiment_text(u, "about"));
     cJSON_AddItemToObject(root, "published", lines);
-    cJSON_AddItemToObject(root, "tables", fl_published_tables_json(published));
     if (assumed)
         cJSON_AddItemToObject(root, "assumed", cJSON_Duplicate(assumed, true));
     return root;

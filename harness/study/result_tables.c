@@ -1,11 +1,24 @@
-/* Tables of an experiment: many selections side by side, which only report. */
-#include "harness/study/published.h"
+#include "harness/study/result_tables.h"
 #include "harness/study/published_inside.h"
 
 #include "harness/base/json_out.h"
 
 #include <math.h>
 #include <stdlib.h>
+
+typedef struct table { /* selections side by side */
+    const char *title;
+    fl_json columns, rows; /* objects by name */
+    selection *cell;       /* count: row by row */
+    double *value;
+    size_t count;
+    cJSON *merged; /* what the cells borrow from */
+} table;
+
+struct fl_result_tables {
+    table *table;
+    size_t count;
+};
 
 /* The cell's selection: what the table says of each, with the column's and then the row's keys over it. Kept in
  * t->merged, which the selection borrows from. */
@@ -56,39 +69,51 @@ static fl_status read_table(const fl_json *at, const fl_texts *policies, table *
     return FL_OK;
 }
 
-fl_status fl_published_read_tables(fl_published *p, const fl_json *root, const fl_texts *policies, fl_diag *d) {
+fl_status fl_result_tables_open(const fl_experiment *e, const fl_texts *policies, fl_result_tables **out, fl_diag *d) {
     fl_json list;
-    if (!fl_json_has(root, "tables"))
+    *out = NULL;
+    if (!e->tree)
         return FL_OK;
-    fl_status s = fl_json_get_array(root, "tables", &list, d);
-    p->table = s ? NULL : calloc(fl_json_count(&list) + 1, sizeof *p->table);
-    if (!s && !p->table)
+    const fl_json root = fl_json_root(e->tree, e->path);
+    if (!fl_json_has(&root, "tables"))
+        return FL_OK;
+    fl_status s = fl_json_get_array(&root, "tables", &list, d);
+    fl_result_tables *t = s ? NULL : calloc(1, sizeof *t);
+    if (t)
+        t->table = calloc(fl_json_count(&list) + 1, sizeof *t->table);
+    if (!s && (!t || !t->table))
         s = fl_no_memory(d, "the tables");
     for (fl_json at = s ? (fl_json){0} : fl_json_first(&list); !s && at.node; at = fl_json_next(&list, &at))
-        s = read_table(&at, policies, &p->table[p->table_count++], d);
+        s = read_table(&at, policies, &t->table[t->count++], d);
+    if (s)
+        fl_result_tables_free(t);
+    else
+        *out = t;
     return s;
 }
 
-void fl_published_free_tables(fl_published *p) {
-    for (size_t i = 0; i < p->table_count; i++) {
-        free(p->table[i].cell);
-        free(p->table[i].value);
-        cJSON_Delete(p->table[i].merged);
+void fl_result_tables_free(fl_result_tables *t) {
+    for (size_t i = 0; t && i < t->count; i++) {
+        free(t->table[i].cell);
+        free(t->table[i].value);
+        cJSON_Delete(t->table[i].merged);
     }
-    free(p->table);
+    if (t)
+        free(t->table);
+    free(t);
 }
 
-fl_status fl_published_solve_tables(fl_published *p, const fl_comparison *c, fl_diag *d) {
+fl_status fl_result_tables_solve(fl_result_tables *all, const fl_comparison *c, fl_diag *d) {
     fl_status s = FL_OK;
-    for (size_t i = 0; i < p->table_count; i++)
-        for (size_t k = 0; !s && k < p->table[i].count; k++)
-            s = fl_published_value(&p->table[i].cell[k], c, &p->table[i].value[k], d);
+    for (size_t i = 0; i < all->count; i++)
+        for (size_t k = 0; !s && k < all->table[i].count; k++)
+            s = fl_published_value(&all->table[i].cell[k], c, &all->table[i].value[k], d);
     return s;
 }
 
-void fl_published_print_tables(const fl_published *p, FILE *out) {
-    for (size_t i = 0; i < p->table_count; i++) {
-        const table *t = &p->table[i];
+void fl_result_tables_print(const fl_result_tables *all, FILE *out) {
+    for (size_t i = 0; i < all->count; i++) {
+        const table *t = &all->table[i];
         fl_grid g = fl_grid_headed(&t->title, 1);
         size_t n = 0;
         g.columns = 1 + fl_json_count(&t->columns);
@@ -107,10 +132,10 @@ void fl_published_print_tables(const fl_published *p, FILE *out) {
     }
 }
 
-cJSON *fl_published_tables_json(const fl_published *p) {
-    cJSON *all = cJSON_CreateArray();
-    for (size_t i = 0; i < p->table_count; i++) {
-        const table *t = &p->table[i];
+cJSON *fl_result_tables_json(const fl_result_tables *all) {
+    cJSON *list = cJSON_CreateArray();
+    for (size_t i = 0; i < all->count; i++) {
+        const table *t = &all->table[i];
         cJSON *o = cJSON_CreateObject();
         size_t n = 0;
         cJSON_AddStringToObject(o, "title", t->title);
@@ -120,7 +145,7 @@ cJSON *fl_published_tables_json(const fl_published *p) {
             for (fl_json c = fl_json_first(&t->columns); c.node; c = fl_json_next(&t->columns, &c))
                 fl_json_add_real(row, c.node->string, t->value[n++]);
         }
-        cJSON_AddItemToArray(all, o);
+        cJSON_AddItemToArray(list, o);
     }
-    return all;
+    return list;
 }
