@@ -67,6 +67,7 @@ typedef struct fl_device {
     double *b0_w;        /* B0(m): W, one per memory clock: what idle memory draws */
     double c_w;          /* C: W per V, static */
     double no_context_w; /* the board when no context is open, at its idle clock */
+    int64_t gate_ns;     /* after so long without an op its power is gated: C V and A0 V^2 f are gone; 0 = never */
     fl_curve *voltage;   /* V(f) against MHz, monotone, with a floor; 1 at the lowest clock unless known */
     double sharpness;    /* p of kernel time for kernels that do not say */
 

@@ -52,6 +52,8 @@ static gpu_state *gpus(void *state) { return fl_gpu_states(state, sizeof(node_st
 
 /* Lines of Algorithm 1 that set the GPU's state; HELD where a metric is not known. */
 enum { HELD = 0, MEMORY = 4, BOTH = 11, CPU_MED = 15, CPU_LOW = 18, GPU_HIGH = 26, GPU_MED = 29, GPU_LOW = 31 };
+/* Lines of Algorithm 2 at which the walk ends; HELD where there is no gradient. */
+enum { AT_LOWEST = 35, DEEPER = 36, AT_P2 = 39, BACK = 40 };
 enum { CPU_HELD, CPU_LOW_POWER, CPU_BASE, CPU_BOOST }; /* in rising order of clock */
 
 /* ---- metrics (section 4.1) ----------------------------------------------------------------------------------------
@@ -159,15 +161,19 @@ static double pstate_mhz(fl_ladder l, int64_t pstate) {
 }
 
 /* Algorithm 2, lines 33 to 42, after the state has been set: deeper while the access rate does not fall. As printed the
- * walk goes one past the lowest state (which then takes a step more to leave), and up to P1. */
-static void walk(node_state *n, const params *p, fl_ladder l, double gradient) {
+ * walk goes one past the lowest state (which then takes a step more to leave), and up to P1. Returns the line taken. */
+static int walk(node_state *n, const params *p, fl_ladder l, double gradient) {
     const int64_t lowest = (int64_t)l.count - 1;
     if (isnan(gradient))
-        return;
-    if (gradient >= p->mem_threshold_gb_s)
-        n->low_pstate += n->low_pstate < lowest + (p->listing ? 1 : 0);
-    else
-        n->low_pstate -= n->low_pstate > (p->listing ? 1 : p->low_pstate);
+        return HELD;
+    if (gradient >= p->mem_threshold_gb_s) {
+        const int deeper = n->low_pstate < lowest + (p->listing ? 1 : 0);
+        n->low_pstate += deeper;
+        return deeper ? DEEPER : AT_LOWEST;
+    }
+    const int back = n->low_pstate > (p->listing ? 1 : p->low_pstate);
+    n->low_pstate -= back;
+    return back ? BACK : AT_P2;
 }
 
 /* Sets the CPU and returns the P-state set, -1 for boost. */
@@ -197,6 +203,7 @@ enum {
     PROBE_GRADIENT_GB_S,
     PROBE_LOW_PSTATE,
     PROBE_CPU_PSTATE,
+    PROBE_WALK_LINE,
     PROBE_WEIGHTED_ALU_BUSY,
     PROBE_GLOBAL_MEM_UTIL,
     PROBE_LINE,
@@ -210,6 +217,8 @@ static const fl_probe probe_rows[PROBES] = {
                              0},
     [PROBE_LOW_PSTATE] = {"low_pstate", "", "CPU-low-power_Pstate after the step (Alg. 2)", 0},
     [PROBE_CPU_PSTATE] = {"cpu_pstate", "", "P-state set; -1: boost", 0},
+    [PROBE_WALK_LINE] = {"walk_line", "",
+                         "line of Alg. 2 that ends it: 36 deeper, 35 lowest, 40 back, 39 at P2; 0: none", 0},
     [PROBE_WEIGHTED_ALU_BUSY] = {"weighted_alu_busy", "%", "WeightedALUBusy (section 4.1)", 1},
     [PROBE_GLOBAL_MEM_UTIL] = {"global_mem_util", "%", "Global_MemUtil (section 4.1)", 1},
     [PROBE_LINE] = {"line", "", "line of Alg. 1 that set the GPU's state; 0: none", 1},
@@ -270,7 +279,7 @@ static void step(void *state, const void *param_bytes, const fl_facts *facts, co
         const double set = set_cpu(command, cpu_ladder, cpu, deep ? n->low_pstate : p->low_pstate);
         fl_show_node(command, PROBE_CPU_PSTATE, set);
         if (deep)
-            walk(n, p, cpu_ladder, gradient);
+            fl_show_node(command, PROBE_WALK_LINE, walk(n, p, cpu_ladder, gradient));
     }
     fl_show_node(command, PROBE_CLOCK_WEIGHTED_UPC, upc);
     fl_show_node(command, PROBE_GRADIENT_GB_S, gradient);

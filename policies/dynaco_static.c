@@ -28,24 +28,30 @@ static void set_gpu(fl_command *c, uint32_t gpu, fl_ladder l, int64_t depth) {
 }
 
 /* ---- bapm ---------------------------------------------------------------------------------------------------------
- * Section 2, steps 1 to 3: power is estimated, held against what the package may draw, and dealt out by a static
- * weight; each side then takes the highest state that fits. Here a side steps down while the package is over its limit
- * and the side over its share, and both step up while there is room. */
+ * Section 2: (1) power is estimated, (2) converted into a temperature of each component, (3) limits of power are dealt
+ * out by a static weight; each side then takes the highest state that fits. Here a temperature follows ambient_c +
+ * c_per_w x package power + own_c_per_w x its own with a time constant. While one has reached temp_c, the package may
+ * draw what holds temp_c; else what its TDP says. A side steps down while the package is over its limit and the side
+ * over its share, and both step up while there is room. */
 
 #ifndef POLICY_PLUGIN /* a plug-in holds one policy */
 
 typedef struct bapm_params {
-    double power_w, cpu_weight, release, temp_c, period_ms;
+    double power_w, cpu_weight, release, period_ms;
+    double temp_c, ambient_c, c_per_w, own_c_per_w, tau_s;
 } bapm_params;
 
 typedef struct bapm_node {
     double energy_j;
     int64_t energy_ns, cpu_depth;
+    double cpu_c, package_c; /* estimated: what it is above the ambient by its own power, and by the package's */
+    int64_t warmed_ns;       /* up to here */
     uint64_t known;
 } bapm_node;
 
 typedef struct bapm_gpu {
     int64_t depth;
+    double own_c; /* as cpu_c */
 } bapm_gpu;
 
 static const char *bapm_init(void *state, const void *params, const fl_facts *facts) {
@@ -71,57 +77,90 @@ static double cpu_watts(bapm_node *n, const fl_sample *s) {
     return watts;
 }
 
+/* ---- step 2: temperatures ---- */
+
+static int estimates(const bapm_params *p) { return p->temp_c > 0 && p->c_per_w > 0; }
+
+/* All of them follow the mean power since the last estimate; they begin at the ambient. Returns the highest. */
+static double warm(bapm_node *n, bapm_gpu *gpu, const bapm_params *p, const fl_sample *s, double cpu_w) {
+    const double dt = (double)(s->time_ns - n->warmed_ns) * 1e-9, keep = exp(-dt / p->tau_s);
+    double all_w = cpu_w;
+    for (uint32_t i = 0; i < s->gpu_count; i++) {
+        const double w = s->gpu[i].value[FL_GPU_POWER_W];
+        gpu[i].own_c = keep * gpu[i].own_c + (1 - keep) * p->own_c_per_w * w;
+        all_w += w;
+    }
+    n->cpu_c = keep * n->cpu_c + (1 - keep) * p->own_c_per_w * cpu_w;
+    n->package_c = keep * n->package_c + (1 - keep) * p->c_per_w * all_w;
+    n->warmed_ns = s->time_ns;
+    double own = n->cpu_c;
+    for (uint32_t i = 0; i < s->gpu_count; i++)
+        own = fmax(own, gpu[i].own_c);
+    return p->ambient_c + n->package_c + own;
+}
+
+/* ---- step 3: limits ---- */
+
+/* Without heat: the TDP of an APU. 0: none. */
 static double limit_of(const bapm_params *p, const fl_facts *facts) {
     return p->power_w > 0 ? p->power_w : facts->host.apu && facts->gpu_count ? facts->gpu[0].tdp_w : 0;
 }
 
-enum { BAPM_PACKAGE_W, BAPM_CPU_DEPTH, BAPM_HELD, BAPM_GPU_DEPTH, BAPM_PROBES };
+enum { BAPM_PACKAGE_W, BAPM_CPU_DEPTH, BAPM_HELD, BAPM_HOTTEST_C, BAPM_LIMIT_W, BAPM_GPU_DEPTH, BAPM_PROBES };
 
 static const fl_probe bapm_probes[BAPM_PROBES] = {
-    [BAPM_PACKAGE_W] = {"package_w", "W", "power of CPU and GPUs, as estimated", 0},
+    [BAPM_PACKAGE_W] = {"package_w", "W", "power of CPU and GPUs, as estimated (section 2, step 1)", 0},
     [BAPM_CPU_DEPTH] = {"cpu_depth", "", "CPU state: 0 boost, 1 the ladder's top, and on", 0},
     [BAPM_HELD] = {"held", "", "1: decided without readings, the last states hold", 0},
+    [BAPM_HOTTEST_C] = {"hottest_c", "C", "highest temperature of a component, as estimated (step 2)", 0},
+    [BAPM_LIMIT_W] = {"limit_w", "W", "what CPU and GPUs may draw together (step 3)", 0},
     [BAPM_GPU_DEPTH] = {"gpu_depth", "", "GPU state, from the ladder's top", 1},
 };
+
+static double gpu_watts(const fl_sample *s) {
+    double sum = 0;
+    for (uint32_t i = 0; i < s->gpu_count; i++)
+        sum += fl_gpu_known(&s->gpu[i], FL_GPU_POWER_W) && isfinite(s->gpu[i].value[FL_GPU_POWER_W])
+                   ? s->gpu[i].value[FL_GPU_POWER_W]
+                   : (double)NAN;
+    return sum;
+}
 
 static void bapm_step(void *state, const void *params, const fl_facts *facts, const fl_sample *s, fl_command *command) {
     const bapm_params *p = params;
     bapm_node *n = state;
     bapm_gpu *gpu = fl_gpu_states(state, sizeof *n);
-    const double limit = limit_of(p, facts), cpu_w = cpu_watts(n, s);
-    double gpu_w = 0, temp = -HUGE_VAL;
-    for (uint32_t i = 0; i < facts->gpu_count; i++) {
-        const fl_gpu_sample *g = &s->gpu[i];
-        if (fl_gpu_known(g, FL_GPU_POWER_W))
-            gpu_w += g->value[FL_GPU_POWER_W];
-        else if (limit > 0)
-            gpu_w = NAN;
-        if (fl_gpu_known(g, FL_GPU_TEMP_C) && isfinite(g->value[FL_GPU_TEMP_C]))
-            temp = fmax(temp, g->value[FL_GPU_TEMP_C]);
+    double limit = limit_of(p, facts);
+    const int reads = limit > 0 || estimates(p);
+    const double cpu_w = cpu_watts(n, s), gpu_w = gpu_watts(s), all = reads ? cpu_w + gpu_w : 0;
+    const int held = isnan(all);
+    if (!held && estimates(p)) {
+        const double hottest = warm(n, gpu, p, s, cpu_w), holds = (p->temp_c - p->ambient_c) / p->c_per_w;
+        if (hottest >= p->temp_c)
+            limit = limit > 0 ? fmin(limit, holds) : holds;
+        fl_show_node(command, BAPM_HOTTEST_C, hottest);
     }
-    const double all = limit > 0 ? cpu_w + gpu_w : 0;
-    const int held = isnan(all), hot = p->temp_c > 0 && temp >= p->temp_c;
-    const int over = !held && limit > 0 && all >= limit,
-              room = !held && !hot && (limit <= 0 || all < p->release * limit);
-    if (hot || (over && cpu_w > p->cpu_weight * limit))
+    const int over = !held && limit > 0 && all >= limit, room = !held && (limit <= 0 || all < p->release * limit);
+    if (over && cpu_w > p->cpu_weight * limit)
         n->cpu_depth += n->cpu_depth < (int64_t)facts->host.cpu.count;
     else if (room)
         n->cpu_depth -= n->cpu_depth > 0;
     for (uint32_t i = 0; i < facts->gpu_count; i++) {
-        if (hot || (over && gpu_w > (1 - p->cpu_weight) * limit))
+        if (over && gpu_w > (1 - p->cpu_weight) * limit)
             gpu[i].depth += gpu[i].depth + 1 < (int64_t)facts->gpu[i].sm.count;
         else if (room)
             gpu[i].depth -= gpu[i].depth > 0;
-        if (!held || hot)
+        if (!held)
             set_gpu(command, i, facts->gpu[i].sm, gpu[i].depth);
         fl_show_gpu(command, i, BAPM_GPU_DEPTH, (double)gpu[i].depth);
     }
-    if (!held || hot)
+    if (!held)
         set_cpu(command, facts->host.cpu, n->cpu_depth);
     fl_show_node(command, BAPM_PACKAGE_W, all);
+    fl_show_node(command, BAPM_LIMIT_W, limit);
     fl_show_node(command, BAPM_CPU_DEPTH, (double)n->cpu_depth);
-    if (limit > 0) /* without one no reading is waited for */
-        fl_show_node(command, BAPM_HELD, held && !hot);
+    if (reads) /* without a limit no reading is waited for */
+        fl_show_node(command, BAPM_HELD, held);
     command->delay_ns = delay_ns(p->period_ms);
 }
 
@@ -133,7 +172,13 @@ static const fl_param bapm_rows[] = {
     FL_PARAM(bapm_params, release, REAL(0, 1), "", "0.95",
              "below this share of the limit both step up (unpublished; assumed)"),
     FL_PARAM(bapm_params, temp_c, REAL(0, 1000), "C", "0",
-             "both step down from here (unpublished); 0: not watched, as nothing met it (section 3)"),
+             "highest temperature of a component (unpublished); 0: not watched, as nothing met it (section 3)"),
+    FL_PARAM(bapm_params, ambient_c, REAL(-50, 150), "C", "30", "where temperatures begin (unpublished; assumed)"),
+    FL_PARAM(bapm_params, c_per_w, REAL(0, 1000), "C/W", "0",
+             "warming of every component by each watt of the package (unpublished; a platform's); 0: not watched"),
+    FL_PARAM(bapm_params, own_c_per_w, REAL(0, 1000), "C/W", "0",
+             "further warming of a component by each watt of its own (unpublished; assumed 0: one die)"),
+    FL_PARAM(bapm_params, tau_s, REAL(1e-3, 1e6), "s", "60", "time constant of it (unpublished; assumed)"),
     FL_PARAM(bapm_params, period_ms, REAL(0.001, 3.6e6), "ms", "10",
              "time between looks (unpublished; assumed as DynaCo's)"),
 };
@@ -142,7 +187,7 @@ FL_POLICY(bapm) = {FL_POLICY_ABI,
                    .name = "bapm",
                    .summary = "boosts CPU and GPU to their highest states while power and temperature allow",
                    .source = "DynaCo (SC '13), section 2: AMD Turbo CORE, bidirectional application power management",
-                   .gpu_needs = FL_BIT(FL_GPU_POWER_W) | FL_BIT(FL_GPU_TEMP_C),
+                   .gpu_needs = FL_BIT(FL_GPU_POWER_W),
                    .host_needs = FL_BIT(FL_HOST_CPU_ENERGY_J),
                    .gpu_drives = FL_BIT(FL_SET_SM_MHZ),
                    .host_drives = FL_BIT(FL_SET_HOST_CPU_MHZ) | FL_BIT(FL_SET_HOST_CPU_BOOST),

@@ -46,6 +46,8 @@ fl_status fl_gpu_open(fl_gpu *g, const fl_workload *w, fl_rates *rates, const fl
     for (uint32_t i = 0; i < w->stream_count; i++)
         g->stream_count += w->stream[i].gpu == index;
     g->closed_mw = (int64_t)(g->dev->no_context_w * 1000 + 0.5);
+    g->gate_ps = g->dev->gate_ns * FL_PS_PER_NS;
+    fl_gpu_rest(g, 0);
     return fl_gpu_clock(g, sm, mem, d);
 }
 
@@ -66,6 +68,7 @@ void fl_gpu_charge_to(fl_gpu *g, int64_t t) {
     g->sums.sms += g->window.sms;
     g->window = (fl_window){0, 0, 0, 0};
     if (g->open) {
+        fl_gpu_gate_to(g, t);
         g->slot[g->slot_now].open_ps += dt;
         const fl_wide leak = (fl_wide)dt * g->leak_mw;
         g->leak_fj += leak;

@@ -12,7 +12,8 @@
 typedef struct fl_slot { /* residence at one pair of clocks */
     uint32_t sm, mem;
     const fl_clock_rates *rates;
-    int64_t open_ps;   /* time with a context open */
+    int64_t open_ps;   /* time with a context open, */
+    int64_t gated_ps;  /* and of that, power-gated */
     int64_t *class_ps; /* class_count: work done, in ps of the length a kernel has here when alone */
 } fl_slot;
 
@@ -51,6 +52,8 @@ typedef struct fl_gpu {
     int64_t closed_ps;         /* time without a context */
     int64_t closed_mw;         /* and what the board draws then */
     bool open;                 /* a context is open: from the start until the island's work is done */
+    int64_t gate_ps;           /* fl_device's gate_ns */
+    int64_t gate_at_ps;        /* nothing runs: what is not charged yet is gated from here on; else FL_TIME_NEVER */
     uint32_t lock_sm;          /* what is asked for: the lock, or the driver's default */
     uint32_t wall_sm, heat_sm; /* highest clocks that the power wall and heat allow; the clock in force is the least */
     int64_t wall_held_ps, heat_held_ps; /* time that the wall, or heat, kept the clock below what is asked for */
@@ -89,8 +92,35 @@ uint32_t fl_gpu_allowed_sm(const fl_gpu *g);
 /* Puts clocks, and what records.slow says, in force at g->now_ps; the lanes must be rescaled by their path. */
 fl_status fl_gpu_clock(fl_gpu *g, uint32_t sm, uint32_t mem, fl_diag *d);
 
-/* What the board draws when nothing runs on it, and what it draws now. */
-static inline int64_t fl_gpu_idle_mw(const fl_gpu *g) { return g->open ? g->rates->base.total_mw : g->closed_mw; }
+/* ---- power gating: an idle GPU loses C V and A0 V^2 f, the memory stays powered; it wakes in no time ---- */
+
+static inline int64_t fl_gpu_gated_mw(const fl_gpu *g) {
+    return (int64_t)g->rates->base.static_mw + g->rates->base.tree_mw;
+}
+
+/* Takes what is not drawn up to t off the running sum. No boundary is needed where gating begins. */
+static inline void fl_gpu_gate_to(fl_gpu *g, int64_t t) {
+    if (t <= g->gate_at_ps)
+        return;
+    g->slot[g->slot_now].gated_ps += t - g->gate_at_ps;
+    g->sums.energy_fj -= (fl_wide)(t - g->gate_at_ps) * fl_gpu_gated_mw(g);
+    g->gate_at_ps = t;
+}
+
+/* The first op begins, the last one has ended. */
+static inline void fl_gpu_wake(fl_gpu *g, int64_t t) {
+    fl_gpu_gate_to(g, t);
+    g->gate_at_ps = FL_TIME_NEVER;
+}
+
+static inline void fl_gpu_rest(fl_gpu *g, int64_t t) { g->gate_at_ps = g->gate_ps ? t + g->gate_ps : FL_TIME_NEVER; }
+
+/* What the board draws awake with nothing running on it, what it draws idle as it is, and what it draws now. */
+static inline int64_t fl_gpu_base_mw(const fl_gpu *g) { return g->open ? g->rates->base.total_mw : g->closed_mw; }
+static inline int64_t fl_gpu_idle_mw(const fl_gpu *g) {
+    const bool gated = g->open && g->gate_ps && g->gate_at_ps <= g->now_ps;
+    return fl_gpu_base_mw(g) - (gated ? fl_gpu_gated_mw(g) : 0);
+}
 static inline int64_t fl_gpu_cool_mw(const fl_gpu *g) { return fl_gpu_idle_mw(g) + g->dyn_now_mw; }
 static inline int64_t fl_gpu_power_mw(const fl_gpu *g) { return fl_gpu_cool_mw(g) + (g->open ? g->leak_mw : 0); }
 

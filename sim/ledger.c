@@ -10,9 +10,10 @@ fl_status fl_ledger_add_gpu(fl_ledger *l, const fl_gpu *g, fl_diag *d) {
     for (uint32_t i = 0; i < g->slot_count; i++) {
         const fl_slot *s = &g->slot[i];
         const fl_base *b = &s->rates->base;
-        part[FL_PART_STATIC] += (fl_wide)s->open_ps * b->static_mw;
+        const fl_wide awake_ps = s->open_ps - s->gated_ps;
+        part[FL_PART_STATIC] += awake_ps * b->static_mw;
         part[FL_PART_MEMORY] += (fl_wide)s->open_ps * b->memory_mw;
-        part[FL_PART_CLOCK_TREE] += (fl_wide)s->open_ps * b->tree_mw;
+        part[FL_PART_CLOCK_TREE] += awake_ps * b->tree_mw;
         for (uint32_t c = 0; c < g->w->class_count; c++) {
             const fl_row_parts *p = &s->rates->parts[c];
             part[FL_PART_SM] += (fl_wide)s->class_ps[c] * p->sm_mw;

@@ -105,8 +105,7 @@ static void rescale_host(fl_node *n, const fl_cpu_row *before) {
 
 /* ---- bus and budget ---- */
 
-/* Traffic reaches now more, now less of the peak, drawn anew each period (dynaco: 75 % of peak, met from both sides).
- */
+/* Traffic reaches now more, now less of the peak, drawn anew each period, where the platform or a run says so. */
 static void draw_bus(fl_node *n) {
     const fl_host_spec *host = &n->spec->host;
     const int64_t period = host->bus_period_ns * FL_PS_PER_NS;

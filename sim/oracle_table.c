@@ -52,6 +52,8 @@ const char *fl_oracle_inexact(const fl_workload *w, fl_rates *rates, const fl_no
         return "CPU and GPU share memory and budget";
     if (spec->device[spec->gpu[s->gpu]].thermal.period_ns > 0)
         return "heat";
+    if (spec->device[spec->gpu[s->gpu]].gate_ns > 0)
+        return "an idle GPU's power is gated";
     if (spec->host.gpu_budget_w > 0)
         return "a budget of all GPUs";
     if (cpu->count && (w->host_load_count || (cpu->bound > 0 && fl_cpu_ref_mhz(cpu) != fl_cpu_default_mhz(cpu))))

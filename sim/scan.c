@@ -15,7 +15,8 @@ static void finish_op(fl_gpu *g, fl_lane *l, int64_t t) {
         l->mark_ps[l->marks++] = t;
 }
 
-/* One op, or as much of it as fits: the way for ops that meet a boundary, need an escape, or are recorded. */
+/* One op, or as much of it as fits: the way for ops that meet a boundary, need an escape, are recorded, or may leave
+ * the GPU idle until its power is gated. */
 static int64_t advance_op(fl_gpu *g, fl_lane *l, int64_t t, int64_t until, uint32_t gap_mul) {
     if (l->phase == FL_PHASE_FRESH) {
         int64_t gap_ns, work_ns;
@@ -35,6 +36,7 @@ static int64_t advance_op(fl_gpu *g, fl_lane *l, int64_t t, int64_t until, uint3
         if (!l->in_parts)
             l->began_ps = t;
         l->p.left_ps = l->length_ps = fl_length_ps(l->length_ps, g->rates->row[l->class_id].mul);
+        fl_gpu_wake(g, t);
     }
     int64_t run = l->p.left_ps <= until - t ? l->p.left_ps : until - t;
     fl_gpu_charge(g, l->class_id, run);
@@ -42,8 +44,10 @@ static int64_t advance_op(fl_gpu *g, fl_lane *l, int64_t t, int64_t until, uint3
     l->p.left_ps -= run;
     l->worked_ps += run;
     t += run;
-    if (!l->p.left_ps)
+    if (!l->p.left_ps) {
         finish_op(g, l, t);
+        fl_gpu_rest(g, t);
+    }
     return t;
 }
 
@@ -99,7 +103,7 @@ int64_t fl_scan_advance(fl_gpu *g, fl_lane *l, int64_t until, uint32_t gap_mul) 
     const bool scaled = gap_mul != FL_MUL_ONE;
     int64_t t = g->now_ps;
     while (l->next < l->s->count) {
-        if (l->phase == FL_PHASE_FRESH && !g->records.on) {
+        if (l->phase == FL_PHASE_FRESH && !g->records.on && !g->gate_ps) {
             uint64_t stop = l->marks < l->s->mark_count ? l->s->mark[l->marks] : l->s->count;
             uint64_t from = l->next;
             if (l->s->big_count || l->s->other)

@@ -42,7 +42,8 @@ static inline void start_kernel(fl_lane *l, int64_t t) {
     l->dyn_mw = row->dyn_mw;
     g->demand_sms += l->sms;
     g->demand_memory += l->memory;
-    g->active++;
+    if (!g->active++)
+        fl_gpu_wake(g, t);
     if (row->resident && !g->resident++)
         g->busy_since_ps = t;
     g->dyn_now_mw += row->dyn_mw;
@@ -55,7 +56,8 @@ static inline void finish_kernel(fl_course *c, fl_lane *l, int64_t t) {
     charge(l, l->p.left_ps);
     g->demand_sms -= l->sms;
     g->demand_memory -= l->memory;
-    g->active--;
+    if (!--g->active)
+        fl_gpu_rest(g, t);
     g->dyn_now_mw -= dyn_at_rate(l);
     g->touched = true;
     if (row->resident) {

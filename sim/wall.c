@@ -34,7 +34,7 @@ void fl_wall_deal(fl_wall *w, int64_t mw) {
 
 /* An upper bound: every stream of the GPU running the hungriest class at full speed. */
 static bool in_reach(const fl_wall *w, const fl_gpu *g) {
-    const int64_t most = fl_gpu_idle_mw(g) + g->leak_mw + (int64_t)g->rates->max_dyn_mw * g->stream_count;
+    const int64_t most = fl_gpu_base_mw(g) + g->leak_mw + (int64_t)g->rates->max_dyn_mw * g->stream_count;
     return w->acts || most > w->limit_mw || w->filtered_mw > (double)w->limit_mw;
 }
 

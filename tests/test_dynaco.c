@@ -10,7 +10,7 @@ extern const fl_policy fl_policy_onelevelth, fl_policy_multilevelth, fl_policy_b
  * Ladders of the A10-5800K; peak 100 GB/s, so that GB/s are percent. */
 
 enum { GPUS_MAX = 2 };
-enum { UPC, GRADIENT, LOW_PSTATE, CPU_PSTATE, ALU, MEM_UTIL, LINE, HELD, PROBES };
+enum { UPC, GRADIENT, LOW_PSTATE, CPU_PSTATE, WALK_LINE, ALU, MEM_UTIL, LINE, HELD, PROBES };
 
 static const int32_t sm[] = {400, 633, 800}, memory[] = {800}, cpu[] = {1400, 1900, 2400, 2900, 3400, 3800},
                      boost[] = {4000, 4200};
@@ -195,6 +195,8 @@ typedef struct walk_step {
 } walk_step;
 
 static void run_walk(const char *name, const char *const *settings, const walk_step *w, size_t count, double alu) {
+    const bool threshold = settings && !strcmp(settings[0], "mem_threshold_gb_s");
+    const double deep_from = threshold ? strtod(settings[1], NULL) : 0;
     apu a;
     apu_open(&a, &fl_policy_multilevelth, settings);
     period(&a, 0, 0, 0, 0, 0);
@@ -205,6 +207,14 @@ static void run_walk(const char *name, const char *const *settings, const walk_s
         FL_CHECK(cpu_set(&a) == w[i].cpu_mhz && boost_set(&a) == 0 && probe(&a, LOW_PSTATE) == w[i].low_pstate,
                  "%s, period %zu: CPU %g MHz, then P%g; expected %g, P%g", name, i, cpu_set(&a), probe(&a, LOW_PSTATE),
                  w[i].cpu_mhz, w[i].low_pstate);
+        if (!i) {
+            FL_CHECK(probe(&a, WALK_LINE) == 0, "%s: walks by line %g without a gradient", name, probe(&a, WALK_LINE));
+            continue;
+        }
+        const bool moves = w[i].low_pstate != w[i - 1].low_pstate;
+        const double line = w[i].gpu_gb_s - w[i - 1].gpu_gb_s >= deep_from ? moves ? 36 : 35 : moves ? 40 : 39;
+        FL_CHECK(probe(&a, WALK_LINE) == line, "%s, period %zu: line %g of Algorithm 2, expected %g", name, i,
+                 probe(&a, WALK_LINE), line);
     }
     fl_instance_close(a.in);
 }
@@ -249,7 +259,8 @@ static void test_walk_pauses(void) {
         period(&a, c->alu, c->busy, c->upc, c->cpu_gb_s, c->gpu_gb_s);
         apu_step(&a);
         check_line(&a, c, "multilevelth");
-        FL_CHECK(probe(&a, LOW_PSTATE) == 4, "%s: P%g", c->name, probe(&a, LOW_PSTATE));
+        FL_CHECK(probe(&a, LOW_PSTATE) == 4 && isnan(probe(&a, WALK_LINE)), "%s: P%g, walks by line %g", c->name,
+                 probe(&a, LOW_PSTATE), probe(&a, WALK_LINE));
     }
     period(&a, 10, 100, 0.2, 0, 19); /* from 20: the gradient is against the period before, whatever its line was */
     apu_step(&a);
@@ -445,7 +456,7 @@ static void test_stale_too_long(void) {
 static void test_several_gpus(void) {
     apu a;
     apu_open_with(&a, &fl_policy_onelevelth, 2, NULL, NULL);
-    enum { NODE = 4 };
+    enum { NODE = 5 };
     for (int k = 0; k < 4; k++) {
         period(&a, 90, 100, 0.9, 1, 10); /* GPU 0: both sensitive; GPU 1: idle, asks for boost; gone at last */
         put_gpu(&a, 1, FL_GPU_ALU_BUSY_PCT, 0);
@@ -480,7 +491,7 @@ static void test_memory_beside_walk(void) {
         apu_step(&a);
         if (k == 0)
             continue;
-        enum { NODE = 4 };
+        enum { NODE = 5 };
         const double *line = a.decision->probe + NODE + 2 * 2;
         FL_CHECK(line[0] == 31 && line[1] == (bound ? 4 : 31), "step %d: lines %g and %g", k, line[0], line[1]);
         if (bound)
@@ -497,26 +508,23 @@ static void test_memory_beside_walk(void) {
 static void test_bapm(void) {
     static const struct {
         const char *name;
-        double cpu_w, gpu_w, temp_c, cpu_mhz;
+        double cpu_w, gpu_w, cpu_mhz;
         int boost;
         double sm_mhz;
-    } steps[] = {{"cool: both at their highest", 40, 40, 50, 3800, 1, 800},
-                 {"over, the CPU above its half", 70, 35, 50, 3800, 0, 800},
-                 {"still over", 60, 45, 50, 3400, 0, 800},
-                 {"over, both above their half", 51, 52, 50, 2900, 0, 633},
-                 {"over, but the CPU within its half", 40, 65, 50, 2900, 0, 400},
-                 {"between release and limit: as it is", 48, 49, 50, 2900, 0, 400},
-                 {"room: both up", 30, 40, 50, 3400, 0, 633},
-                 {"over again, the CPU alone above its half", 60, 41, 50, 2900, 0, 633},
-                 {"between release and limit: as it is", 48, 49, 50, 2900, 0, 633},
-                 {"room: both up", 30, 40, 50, 3400, 0, 800},
-                 {"hot: both down", 30, 40, 90, 2900, 0, 633},
-                 {"room again", 30, 40, 80, 3400, 0, 800},
-                 {"room", 30, 40, 80, 3800, 0, 800},
-                 {"room", 30, 40, 80, 3800, 1, 800}};
-    const char *const settings[] = {"temp_c", "90", NULL};
+    } steps[] = {{"both at their highest", 40, 40, 3800, 1, 800},
+                 {"over, the CPU above its half", 70, 35, 3800, 0, 800},
+                 {"still over", 60, 45, 3400, 0, 800},
+                 {"over, both above their half", 51, 52, 2900, 0, 633},
+                 {"over, but the CPU within its half", 40, 65, 2900, 0, 400},
+                 {"between release and limit: as it is", 48, 49, 2900, 0, 400},
+                 {"room: both up", 30, 40, 3400, 0, 633},
+                 {"over again, the CPU alone above its half", 60, 41, 2900, 0, 633},
+                 {"between release and limit: as it is", 48, 49, 2900, 0, 633},
+                 {"room: both up", 30, 40, 3400, 0, 800},
+                 {"room", 30, 40, 3800, 0, 800},
+                 {"room", 30, 40, 3800, 1, 800}};
     apu a;
-    apu_open(&a, &fl_policy_bapm, settings);
+    apu_open(&a, &fl_policy_bapm, NULL);
     double energy = 5;
     put_host(&a, FL_HOST_CPU_ENERGY_J, energy);
     put_gpu(&a, 0, FL_GPU_POWER_W, 200);
@@ -525,7 +533,6 @@ static void test_bapm(void) {
     for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
         put_host(&a, FL_HOST_CPU_ENERGY_J, energy += steps[i].cpu_w * 0.01);
         put_gpu(&a, 0, FL_GPU_POWER_W, steps[i].gpu_w);
-        put_gpu(&a, 0, FL_GPU_TEMP_C, steps[i].temp_c);
         apu_step(&a);
         FL_CHECK(cpu_set(&a) == steps[i].cpu_mhz && boost_set(&a) == steps[i].boost && sm_set(&a, 0) == steps[i].sm_mhz,
                  "%s (step %zu): CPU %g MHz, boost %d, GPU %g MHz", steps[i].name, i, cpu_set(&a), boost_set(&a),
@@ -535,6 +542,50 @@ static void test_bapm(void) {
     apu_step(&a);
     FL_CHECK(!cpu_set(&a) && !sm_set(&a, 0) && probe(&a, 2) == 1, "the GPU is gone: something is set");
     fl_instance_close(a.in);
+}
+
+/* Section 2, step 2: power becomes a temperature of each component, with the time constant; step 3: while one is at
+ * temp_c, the package may draw what holds that, 80 W here, and each side half of it. */
+static void test_bapm_heat(void) {
+    static const struct {
+        const char *name, *c_per_w, *own_c_per_w;
+        double cpu_w, gpu_w, end_c; /* end_c: where a long run at these powers ends */
+    } rows[] = {{"the package", "0.5", "0", 45, 45, 65},
+                {"below the limit", "0.5", "0", 38, 41, 59.5},
+                {"the CPU by its own power", "0.5", "0.2", 50, 30, 70},
+                {"the GPU by its own power", "0.5", "0.2", 10, 80, 81}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const char *const settings[] = {"temp_c", "60",      "ambient_c",     "20",          "tau_s",
+                                        "0.1",    "c_per_w", rows[i].c_per_w, "own_c_per_w", rows[i].own_c_per_w,
+                                        NULL};
+        apu a;
+        apu_open(&a, &fl_policy_bapm, settings);
+        double energy = 0;
+        int64_t cpu_depth = 0, gpu_depth = 0;
+        put_host(&a, FL_HOST_CPU_ENERGY_J, energy);
+        put_gpu(&a, 0, FL_GPU_POWER_W, rows[i].gpu_w);
+        apu_step(&a);
+        for (int k = 1; k <= 60; k++) {
+            put_host(&a, FL_HOST_CPU_ENERGY_J, energy += rows[i].cpu_w * 0.01);
+            apu_step(&a);
+            const double expected = 20 + (rows[i].end_c - 20) * (1 - exp(-0.1 * k)),
+                         all = rows[i].cpu_w + rows[i].gpu_w;
+            const bool hot = expected >= 60;
+            const double limit = hot ? 80 : 100;
+            cpu_depth += all >= limit && rows[i].cpu_w > limit / 2;
+            gpu_depth += all >= limit && rows[i].gpu_w > limit / 2;
+            FL_CHECK(fabs(probe(&a, 3) - expected) < 1e-9 && probe(&a, 4) == limit,
+                     "%s, step %d: %.9g C, %g W; expected %.9g, %g", rows[i].name, k, probe(&a, 3), probe(&a, 4),
+                     expected, limit);
+            FL_CHECK(probe(&a, 1) == (double)(cpu_depth < 6 ? cpu_depth : 6) &&
+                         probe(&a, 5) == (double)(gpu_depth < 2 ? gpu_depth : 2),
+                     "%s, step %d: CPU %g, GPU %g states down; expected %lld, %lld", rows[i].name, k, probe(&a, 1),
+                     probe(&a, 5), (long long)cpu_depth, (long long)gpu_depth);
+        }
+        FL_CHECK((cpu_depth + gpu_depth > 0) == (rows[i].end_c > 60), "%s: ends %lld and %lld states down",
+                 rows[i].name, (long long)cpu_depth, (long long)gpu_depth);
+        fl_instance_close(a.in);
+    }
 }
 
 /* ---- ideal static -------------------------------------------------------------------------------------------------
@@ -696,6 +747,6 @@ FL_SUITE("dynaco", {"Algorithm 1, line by line", test_lines}, {"1levelTh keeps t
          {"counters in turn", test_stale}, {"counters in turn: the walk", test_stale_walk},
          {"counters that stand still", test_stale_too_long}, {"several GPUs", test_several_gpus},
          {"memory beside the walk", test_memory_beside_walk}, {"BAPM", test_bapm},
-         {"ideal static: what runs now", test_ideal_static},
+         {"BAPM: temperatures", test_bapm_heat}, {"ideal static: what runs now", test_ideal_static},
          {"ideal static: a kernel in two places", test_ideal_context}, {"ideal static: edges", test_ideal_edges},
          {"ideal static: many kinds", test_ideal_many_kinds}, {"whole sequences", test_golden})

@@ -31,7 +31,7 @@ static const char sound[] =
     "\"b_w\": 5,\n"
     "\"b0_w\": [1, 2],\n"
     "\"c_w\": 3,\n"
-    "\"no_context_w\": 4,\n"
+    "\"no_context_w\": 4, \"gate_after_ms\": 0.5,\n"
     "\"voltage\": [[100, 1], [130, 1.25]]\n"
     "},\n"
     "\"sharpness\": 9,\n"
@@ -96,7 +96,8 @@ static void test_sound(void) {
     FL_CHECK(dev->sm_count == 5 && memcmp(dev->sm_mhz, ladder, sizeof ladder) == 0, "%u SM clocks", dev->sm_count);
     FL_CHECK(dev->mem_count == 2 && dev->mem_mhz[1] == 1000 && equal(dev->b0_w[1], 2), "memory clocks");
     FL_CHECK(equal(dev->a_w, 10) && equal(dev->a0_w, 1) && equal(dev->b_w, 5) && equal(dev->c_w, 3) &&
-                 equal(dev->no_context_w, 4) && equal(dev->sharpness, 9) && equal(dev->tdp_w, 50),
+                 equal(dev->no_context_w, 4) && dev->gate_ns == 500000 && equal(dev->sharpness, 9) &&
+                 equal(dev->tdp_w, 50),
              "power constants");
     FL_CHECK(equal(dev->power_min_w, 20) && equal(dev->power_max_w, 60) && equal(dev->power_default_w, 50), "limits");
     FL_CHECK(equal(dev->peak_bytes_per_s, 10.5e9) && dev->sms == 4 && dev->cores_per_sm == 32, "size");
@@ -668,16 +669,23 @@ static void test_names(void) {
 
 /* What a run chooses of an APU's bus. */
 static void test_bus_spread(void) {
-    const fl_node_choice wider = {.bus_spread = 0.02}, none = {0};
+    const fl_node_choice wider = {.bus_spread = 0.02}, chosen = {.bus_share = 0.75, .bus_spread = 0.02},
+                         powered = {.no_gating = true}, none = {0};
     fl_platform p;
     fl_diag d = {0};
     FL_CHECK(fl_platform_open("apu-a10-5800k", 0, &p, &d) == FL_OK && fl_node_choose(&p.node, &none, &d) == FL_OK, "%s",
              d.message);
-    FL_CHECK(p.node.host.bus_min == 0.75 && p.node.host.bus_max == 0.75, "%g to %g", p.node.host.bus_min,
-             p.node.host.bus_max);
-    FL_CHECK(fl_node_choose(&p.node, &wider, &d) == FL_OK && fabs(p.node.host.bus_min - 0.73) < 1e-12 &&
-                 fabs(p.node.host.bus_max - 0.77) < 1e-12 && p.node.device[0].dram_share == p.node.host.bus_max,
+    FL_CHECK(p.node.host.bus_min == 0.979 && p.node.host.bus_max == 0.979, "%g to %g", p.node.host.bus_min,
+             p.node.host.bus_max); /* 1 - tRFC / tREFI, 160 ns and 7.8 us */
+    FL_CHECK(fl_node_choose(&p.node, &wider, &d) == FL_OK && fabs(p.node.host.bus_min - 0.959) < 1e-12 &&
+                 fabs(p.node.host.bus_max - 0.999) < 1e-12 && p.node.device[0].dram_share == p.node.host.bus_max,
              "%g to %g, share %g", p.node.host.bus_min, p.node.host.bus_max, p.node.device[0].dram_share);
+    FL_CHECK(fl_node_choose(&p.node, &chosen, &d) == FL_OK && fabs(p.node.host.bus_min - 0.73) < 1e-12 &&
+                 fabs(p.node.host.bus_max - 0.77) < 1e-12 && p.node.device[0].dram_share == p.node.host.bus_max,
+             "chosen: %g to %g, share %g", p.node.host.bus_min, p.node.host.bus_max, p.node.device[0].dram_share);
+    FL_CHECK(p.node.device[0].gate_ns == 1000000 && fl_node_choose(&p.node, &powered, &d) == FL_OK &&
+                 !p.node.device[0].gate_ns,
+             "gated after %lld ns", (long long)p.node.device[0].gate_ns);
     fl_platform_free(&p);
     FL_CHECK(fl_platform_open("generic", 0, &p, &d) == FL_OK && fl_node_choose(&p.node, &wider, &d) == FL_BAD_INPUT &&
                  strstr(d.message, "only an APU"),

@@ -1,5 +1,6 @@
 /* Published results beside simulated ones: what a selection picks, what becomes of it, and when a gate holds. */
-#include "harness/study/published.h"
+#include "harness/study/measure.h"
+#include "harness/study/result_tables.h"
 #include "tests/support/suite.h"
 #include "tests/support/temp_file.h"
 
@@ -153,11 +154,17 @@ static fl_row_result drawn(const char *draw, const char *workload, const char *p
 /* Two draws of two workloads. A baseline belongs to its own draw; a twin stands in the place of its policy. */
 static fl_comparison draws(void) {
     const fl_row_result all[] = {
-        drawn("3", "one", "base", 100), drawn("3", "two", "base", 400),  drawn("3", "one", "good", 50),
-        drawn("3", "two", "good", 300), drawn("3", "one", "good (records free)", 40),
+        drawn("3", "one", "base", 100),
+        drawn("3", "two", "base", 400),
+        drawn("3", "one", "good", 50),
+        drawn("3", "two", "good", 300),
+        drawn("3", "one", "good (records free)", 40),
         drawn("3", "two", "good (records free)", 200),
-        drawn("7", "one", "base", 10),  drawn("7", "two", "base", 1000), drawn("7", "one", "good", 8),
-        drawn("7", "two", "good", 400), drawn("7", "one", "good (records free)", 7),
+        drawn("7", "one", "base", 10),
+        drawn("7", "two", "base", 1000),
+        drawn("7", "one", "good", 8),
+        drawn("7", "two", "good", 400),
+        drawn("7", "one", "good (records free)", 7),
         drawn("7", "two", "good (records free)", 300),
     };
     fl_comparison c = {0};
@@ -198,7 +205,8 @@ static void test_draws(void) {
         cJSON *out = s ? NULL : fl_published_json(p);
         const cJSON *line = cJSON_GetArrayItem(out, 0), *each = cJSON_GetObjectItem(line, "by_draw");
         const double spared = number_of(line, "simulated_records_free");
-        FL_CHECK(fabs(number_of(each, "3") - table[i].first) < 1e-9 && fabs(number_of(each, "7") - table[i].second) < 1e-9 &&
+        FL_CHECK(fabs(number_of(each, "3") - table[i].first) < 1e-9 &&
+                     fabs(number_of(each, "7") - table[i].second) < 1e-9 &&
                      fabs(number_of(line, "simulated") - table[i].all) < 1e-9,
                  "row %zu: %g, %g, %g", i, number_of(each, "3"), number_of(each, "7"), number_of(line, "simulated"));
         FL_CHECK(isnan(table[i].spared) ? isnan(spared) : fabs(spared - table[i].spared) < 1e-9, "row %zu: %g free", i,
@@ -249,6 +257,118 @@ static void test_stated(void) {
         fl_experiment_free(&e);
     }
     fl_comparison_free(&c);
+}
+
+/* A value as a share of another, before it meets a gate. */
+static void test_share_of(void) {
+    fl_comparison c = rows();
+    fl_experiment e = {0};
+    fl_published *p = NULL;
+    fl_diag d = {0};
+    fl_status s =
+        open_text(LINE("70", SEL("good", "energy_j") ", \"over\": \"sum\"",
+                       ", \"share_of\": {" SEL("base", "energy_j") ", \"over\": \"sum\"}, \"gate\": {\"within\": 0}"),
+                  &e, &p, &d);
+    s = s ? s : fl_published_solve(p, &c, &d);
+    FL_CHECK(s == FL_OK && fl_published_failed(p) == 0, "%s", s ? d.message : "350 of 500 is not 70 %");
+    fl_published_free(p);
+    fl_experiment_free(&e);
+    fl_comparison_free(&c);
+}
+
+static fl_status open_tables(const char *tables, fl_experiment *e, fl_result_tables **t, fl_diag *d) {
+    char text[2048];
+    const fl_texts policies = {.item = (const char **)labels, .count = 3};
+    snprintf(text, sizeof text, "{\"foldline_experiment\": 1, \n\"tables\": [%s]}", tables);
+    fl_status s = fl_experiment_open(fl_temp_text("e.json", text), e, d);
+    return s ? s : fl_result_tables_open(e, &policies, t, d);
+}
+
+/* Cells are made of what the table, the column and the row say; the row's word counts most. */
+static void test_tables(void) {
+    fl_comparison c = rows();
+    fl_experiment e = {0};
+    fl_result_tables *t = NULL;
+    fl_diag d = {0};
+    fl_status s =
+        open_tables("{\"title\": \"energies\", \"each\": {\"policy\": \"base\", \"column\": \"energy_j\"},"
+                    "\"columns\": {\"1\": {\"workload\": \"one\"}, \"2\": {\"workload\": \"two\"}},"
+                    "\"rows\": {\"base\": {}, \"good\": {\"policy\": \"good\"}, \"first\": {\"workload\": \"one\"},"
+                    "\"unknown\": {\"column\": \"cpu_energy_j\"}}}",
+                    &e, &t, &d);
+    s = s ? s : fl_result_tables_solve(t, &c, &d);
+    FL_CHECK(s == FL_OK && t, "%s", d.message);
+    cJSON *out = s ? NULL : fl_result_tables_json(t);
+    char *text = cJSON_PrintUnformatted(out);
+    FL_CHECK(
+        text &&
+            !strcmp(text,
+                    "[{\"title\":\"energies\",\"rows\":{\"base\":{\"1\":100,\"2\":400},\"good\":{\"1\":50,\"2\":300},"
+                    "\"first\":{\"1\":100,\"2\":100},\"unknown\":{\"1\":null,\"2\":null}}}]"),
+        "%s", text ? text : "nothing");
+    char *shown = NULL;
+    size_t size;
+    FILE *f = open_memstream(&shown, &size);
+    if (f && !s)
+        fl_result_tables_print(t, f);
+    if (f)
+        fclose(f);
+    FL_CHECK(shown && strstr(shown, "energies    1    2\n") && strstr(shown, "good       50  300\n") &&
+                 strstr(shown, "unknown     -    -\n"),
+             "%s", shown ? shown : "nothing");
+    free(shown);
+    free(text);
+    cJSON_Delete(out);
+    fl_result_tables_free(t);
+    fl_experiment_free(&e);
+    fl_comparison_free(&c);
+    static const struct {
+        const char *tables, *expected;
+    } bad[] = {
+        {"{\"title\": \"t\", \"rows\": {\"a\": {}}, \"columns\": {}}", "expected both"},
+        {"{\"title\": \"t\", \"rows\": {\"a\": {}}, \"columns\": {\"b\": {}}}", "policy"},
+        {"{\"title\": \"t\", \"rows\": {\"a\": {" SEL("goood", "energy_j") "}}, \"columns\": {\"b\": {}}}", "'good'"},
+        {"{\"title\": \"t\", \"rows\": {\"a\": 1}, \"columns\": {\"b\": {}}}", "object"},
+        {"{\"title\": \"t\", \"row\": {}, \"columns\": {\"b\": {}}}", "rows"}};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        fl_experiment wrong = {0};
+        t = NULL;
+        s = open_tables(bad[i].tables, &wrong, &t, &d);
+        FL_CHECK(s == FL_BAD_INPUT && strstr(d.message, bad[i].expected), "row %zu: %d %s", i, s, d.message);
+        fl_result_tables_free(t);
+        fl_experiment_free(&wrong);
+    }
+}
+
+/* Steps are counted by the whole number that a probe showed; a step in which it showed none counts nowhere. */
+static void test_steps(void) {
+    static const fl_probe probes[] = {{"other", "", "", 1}, {"line", "", "", 0}};
+    const fl_policy policy = {.probe = probes, .probe_count = 2};
+    static const double shown[] = {4, 31, 31, (double)NAN, 4.5, -1, 63, 64, 31, 0};
+    fl_watch w;
+    fl_diag d = {0};
+    FL_CHECK(fl_watch_open(&w, &policy, 2, &d) == FL_OK, "%s", d.message);
+    for (size_t i = 0; i < sizeof shown / sizeof *shown; i++) {
+        double probe[] = {7, 31, shown[i]};
+        fl_decision decision = {.probe = probe};
+        FL_CHECK(fl_watch_step(&w, NULL, &decision, &d) == FL_OK, "%s", d.message);
+    }
+    static const struct {
+        const char *name;
+        double value;
+    } rows[] = {{"steps:line@31", 3}, {"steps:line@4", 1},           {"steps:line@4-31", 4},
+                {"steps:line@63", 1}, {"steps:line@5-30", 0},        {"steps:other@7", 10},
+                {"probe:line", 0},    {"steps:lin@31", (double)NAN}, {"steps:line@0-63", 6}};
+    const fl_run_result none = {0};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        double value = -1;
+        FL_CHECK(fl_measure(&none, &w, rows[i].name, &value, &d) == FL_OK &&
+                     (isnan(rows[i].value) ? isnan(value) : value == rows[i].value),
+                 "%s: %g", rows[i].name, value);
+    }
+    double value;
+    FL_CHECK(fl_measure(&none, &w, "steps:line", &value, &d) == FL_BAD_INPUT, "steps without a value");
+    fl_watch_free(&w);
 }
 
 /* A number that is not known holds no gate. */
@@ -308,5 +428,6 @@ static void test_refusals(void) {
 
 static void test_clean_up(void) { fl_temp_remove(); }
 
-FL_SUITE("result_table", {"values", test_values}, {"gates", test_gates}, {"draws", test_draws}, {"stated failures", test_stated},
+FL_SUITE("result_table", {"values", test_values}, {"gates", test_gates}, {"draws", test_draws},
+         {"stated failures", test_stated}, {"share of", test_share_of}, {"tables", test_tables}, {"steps", test_steps},
          {"unknown values", test_unknown}, {"refusals", test_refusals}, {"clean up", test_clean_up})

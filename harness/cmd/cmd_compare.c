@@ -5,7 +5,7 @@
 #include "harness/study/draws_compare.h"
 #include "harness/study/model_error.h"
 #include "harness/study/provenance.h"
-#include "harness/study/published.h"
+#include "harness/study/result_tables.h"
 #include "harness/study/result_beside.h"
 #include "harness/study/setup.h"
 
@@ -46,8 +46,9 @@ typedef struct compare_options {
 typedef struct compared { /* and what is told of it */
     fl_setup u;
     fl_comparison c;
-    fl_published *published; /* NULL: the experiment has none, or it is not about this comparison */
-    fl_ranking *ranking;     /* NULL: not asked for */
+    fl_published *published;  /* NULL: the experiment has none, or it is not about this comparison */
+    fl_result_tables *tables; /* as published */
+    fl_ranking *ranking;      /* NULL: not asked for */
     cJSON *record;
     bool draws; /* a distribution replay */
 } compared;
@@ -65,16 +66,18 @@ static void print_notes(const fl_comparison *c, const fl_scenes *scenes, const c
         printf("written: %s\n", csv);
 }
 
-static void print_json(const fl_comparison *c, const fl_published *published, cJSON *record) {
+static void print_json(const compared *r) {
     cJSON *root = cJSON_CreateObject(), *rows = cJSON_AddArrayToObject(root, "rows");
-    for (size_t i = 0; i < c->count; i++) {
+    for (size_t i = 0; i < r->c.count; i++) {
         cJSON *row = cJSON_CreateObject();
-        fl_row_json(row, &c->row[i]);
+        fl_row_json(row, &r->c.row[i]);
         cJSON_AddItemToArray(rows, row);
     }
-    if (published)
-        cJSON_AddItemToObject(root, "published", fl_published_json(published));
-    cJSON_AddItemReferenceToObject(root, "provenance", record);
+    if (r->published)
+        cJSON_AddItemToObject(root, "published", fl_published_json(r->published));
+    if (r->tables)
+        cJSON_AddItemToObject(root, "tables", fl_result_tables_json(r->tables));
+    cJSON_AddItemReferenceToObject(root, "provenance", r->record);
     fl_json_print(root, stdout);
     cJSON_Delete(root);
 }
@@ -88,6 +91,10 @@ static void print_text(const compared *r, const compare_options *o) {
     if (r->ranking) {
         putchar('\n');
         fl_model_error_print(&r->u.o, &o->error, r->ranking, stdout);
+    }
+    if (r->tables) {
+        putchar('\n');
+        fl_result_tables_print(r->tables, stdout);
     }
     if (r->published) {
         putchar('\n');
@@ -132,13 +139,17 @@ static fl_status compare(compared *r, compare_options *o, const fl_option *optio
     fl_scene_warnings(&u->scenes);
     if (!u->own) /* published results belong to the experiment's own policies and workloads */
         s = fl_published_open(&u->experiment, &u->labels, &r->published, d);
-    if (!s && r->published)
+    if (!s && !u->own)
+        s = fl_result_tables_open(&u->experiment, &u->labels, &r->tables, d);
+    if (!s && (r->published || r->tables))
         s = fl_experiment_window(&u->experiment, &u->o.watch_ns, d);
     r->draws = fl_experiment_draws(&u->experiment);
     if (!s)
         s = r->draws ? fl_draws_compare(&u->experiment, &u->o, &r->c, d) : run_draws(r, &o->setup, d);
     if (!s && r->published)
         s = fl_published_solve(r->published, &r->c, d);
+    if (!s && r->tables)
+        s = fl_result_tables_solve(r->tables, &r->c, d);
     o->error.seed = u->o.seed;
     if (!s && o->error.draws)
         s = rank(r, &o->error, d);
@@ -182,7 +193,7 @@ int fl_cmd_compare(int argc, char **argv) {
     if (s)
         status = fl_command_fail("compare", &d);
     else if (o.json)
-        print_json(&r.c, r.published, r.record);
+        print_json(&r);
     else
         print_text(&r, &o);
     if (failed) {
@@ -191,6 +202,7 @@ int fl_cmd_compare(int argc, char **argv) {
         status = FL_EXIT_GATE;
     }
     fl_published_free(r.published);
+    fl_result_tables_free(r.tables);
     free(r.ranking);
     cJSON_Delete(r.record);
     fl_comparison_free(&r.c);

@@ -9,7 +9,8 @@ fl_status fl_experiment_open(const char *path, fl_experiment *e, fl_diag *d) {
     /* clang-format off */
     static const char *const known[] = {
         "foldline_experiment", "about", "platform", "platforms", "gpus", FL_NODE_KEYS, "traces", "sweep", "programs",
-        "applications", "seconds", "assumed", "published", "power_window_ms", "positions", "draws", "model", "workloads", "repeat",
+        "applications", "seconds", "assumed", "published", "tables", "power_window_ms", "positions", "draws", "model", "workloads",
+        "repeat",
         "bound", "objective", "seed", "seeds", "kinds", "assume", "policies", "variants", "arrivals", "oracles"};
     /* clang-format on */
     *e = (fl_experiment){.path = strdup(path)};
@@ -286,7 +287,8 @@ fl_status fl_experiment_window(const fl_experiment *e, int64_t *window_ns, fl_di
     return s;
 }
 
-fl_status fl_experiment_applications(const fl_experiment *e, int64_t *drawn, int64_t **seed, size_t *count, fl_diag *d) {
+fl_status fl_experiment_applications(const fl_experiment *e, int64_t *drawn, int64_t **seed, size_t *count,
+                                     fl_diag *d) {
     static const char *const known[] = {"drawn", "seeds"};
     const fl_json root = fl_json_root(e->tree, e->path);
     fl_json at, list;
@@ -326,5 +328,7 @@ fl_status fl_experiment_oracles(const fl_experiment *e, fl_oracles *which, fl_di
     }
     *which = FL_ORACLES_STATIC;
     fl_status s = fl_json_get_text(&root, "oracles", &text, d);
-    return s || !strcmp(text, "static") ? s : fl_json_fail(&root, d, "oracles '%s', expected true, false or \"static\"", text);
+    return s || !strcmp(text, "static")
+               ? s
+               : fl_json_fail(&root, d, "oracles '%s', expected true, false or \"static\"", text);
 }

@@ -49,10 +49,12 @@ static fl_status choose_heat(fl_node_spec *node, bool heat, fl_diag *d) {
     return FL_OK;
 }
 
-static fl_status spread_bus(fl_node_spec *node, double spread, fl_diag *d) {
+static fl_status choose_bus(fl_node_spec *node, double share, double spread, fl_diag *d) {
     fl_host_spec *host = &node->host;
     if (!host->apu)
-        return fl_refuse(d, "a bus that varies: only an APU has one that CPU and GPU share");
+        return fl_refuse(d, "reach of a bus: only an APU has one that CPU and GPU share");
+    if (share > 0)
+        host->bus_min = host->bus_max = share;
     host->bus_min = fmax(host->bus_min - spread, 0.01);
     host->bus_max = fmin(host->bus_max + spread, 1);
     node->device[0].dram_share = host->bus_max; /* what its full bandwidth is of the peak */
@@ -79,6 +81,8 @@ fl_status fl_node_choose(fl_node_spec *node, const fl_node_choice *c, fl_diag *d
         s = choose_records(node, c->records, d);
     for (uint32_t i = 0; !s && c->no_contention && i < node->device_count; i++)
         node->device[i].interference = 0;
+    for (uint32_t i = 0; !s && c->no_gating && i < node->device_count; i++)
+        node->device[i].gate_ns = 0;
     if (!s && c->no_cpu && node->host.apu)
         s = fl_refuse(d, "%s is an APU, its CPU cannot be left out", node->name);
     if (!s && c->no_cpu)
@@ -87,8 +91,8 @@ fl_status fl_node_choose(fl_node_spec *node, const fl_node_choice *c, fl_diag *d
         node->host.cpu.static_w *= c->cpu_power;
         node->host.cpu.core_w *= c->cpu_power;
     }
-    if (!s && c->bus_spread > 0)
-        s = spread_bus(node, c->bus_spread, d);
+    if (!s && (c->bus_share > 0 || c->bus_spread > 0))
+        s = choose_bus(node, c->bus_share, c->bus_spread, d);
     if (!s && c->gpu_budget_w > 0)
         node->host.gpu_budget_w = c->gpu_budget_w;
     for (uint32_t i = 0; !s && node->host.gpu_budget_w > 0 && i < node->device_count; i++)
@@ -114,12 +118,14 @@ fl_status fl_node_choice_read(const fl_json *root, fl_node_choice *c, fl_diag *d
     if (!s && !c->records && fl_json_has(root, "records"))
         s = fl_json_get_text(root, "records", &c->records, d);
     if (s || (s = get_flag(root, "heat", &c->heat, d)) ||
-        (s = get_flag(root, "no_interference", &c->no_contention, d)) || (s = get_flag(root, "no_cpu", &c->no_cpu, d)))
+        (s = get_flag(root, "no_interference", &c->no_contention, d)) ||
+        (s = get_flag(root, "no_cpu", &c->no_cpu, d)) || (s = get_flag(root, "no_gating", &c->no_gating, d)))
         return s;
     if (!c->units && fl_json_has(root, "units"))
         s = fl_json_get_int(root, "units", 1, INT64_C(9000000000000000), &c->units, d);
     if (s || (s = get_real(root, "gpu_budget_w", 1, 1e7, &c->gpu_budget_w, d)) ||
-        (s = get_real(root, "cpu_power_scale", 0.01, 100, &c->cpu_power, d)))
+        (s = get_real(root, "cpu_power_scale", 0.01, 100, &c->cpu_power, d)) ||
+        (s = get_real(root, "bus_share", 0.01, 1, &c->bus_share, d)))
         return s;
     return get_real(root, "bus_spread", 0, 0.5, &c->bus_spread, d);
 }
@@ -130,8 +136,10 @@ void fl_node_choice_merge(fl_node_choice *c, const fl_node_choice *rest) {
     c->heat |= rest->heat;
     c->no_contention |= rest->no_contention;
     c->no_cpu |= rest->no_cpu;
+    c->no_gating |= rest->no_gating;
     c->units = c->units ? c->units : rest->units;
     c->gpu_budget_w = c->gpu_budget_w > 0 ? c->gpu_budget_w : rest->gpu_budget_w;
     c->cpu_power = c->cpu_power > 0 ? c->cpu_power : rest->cpu_power;
+    c->bus_share = c->bus_share > 0 ? c->bus_share : rest->bus_share;
     c->bus_spread = c->bus_spread > 0 ? c->bus_spread : rest->bus_spread;
 }

@@ -11,11 +11,13 @@ typedef struct fl_node_choice {
     bool heat;           /* heat is off unless asked for: it makes time matter */
     bool no_contention;  /* no interference between kernels that share the bandwidth */
     bool no_cpu;         /* host time as recorded, no CPU power */
+    bool no_gating;      /* an idle GPU keeps its power */
     int64_t units;       /* seed of the variation between units; 0 = all alike */
     const char *records; /* "cost", "free" or "both"; NULL = cost */
     double gpu_budget_w; /* of all GPUs together; 0 = the platform's */
     double cpu_power;    /* CPU power by this factor; 0 = 1 */
-    double bus_spread;   /* an APU's bus reaches this share of its peak less or more, anew each period; 0 = no wider */
+    double bus_share;    /* an APU's bus reaches this share of its peak; 0 = as the platform says */
+    double bus_spread;   /* and this share of the peak less or more, anew each period; 0 = no wider */
 } fl_node_choice;
 
 #define FL_RECORDS_BOTH "both"
@@ -26,8 +28,8 @@ fl_status fl_node_choose(fl_node_spec *node, const fl_node_choice *c, fl_diag *d
 
 /* The keys of an experiment, for fl_json_known, and their reading; what is set already stays. */
 #define FL_NODE_KEYS                                                                                                   \
-    "wall", "heat", "no_interference", "no_cpu", "units", "gpu_budget_w", "cpu_power_scale", "bus_spread", \
-        "records"
+    "wall", "heat", "no_interference", "no_cpu", "no_gating", "units", "gpu_budget_w", "cpu_power_scale", "bus_share", \
+        "bus_spread", "records"
 /* Fills what *c leaves open from *rest. */
 void fl_node_choice_merge(fl_node_choice *c, const fl_node_choice *rest);
 fl_status fl_node_choice_read(const fl_json *root, fl_node_choice *c, fl_diag *d);
@@ -39,11 +41,13 @@ fl_status fl_node_choice_read(const fl_json *root, fl_node_choice *c, fl_diag *d
     {"no-interference", NULL, FL_OPTION_FLAG, &(c).no_contention, 0, 0,                                                \
      "kernels that share the bandwidth share it without loss"},                                                        \
     {"no-cpu", NULL, FL_OPTION_FLAG, &(c).no_cpu, 0, 0, "leaves the host CPU out"},                                    \
+    {"no-gating", NULL, FL_OPTION_FLAG, &(c).no_gating, 0, 0, "an idle GPU keeps its power"},                          \
     {"units", "SEED", FL_OPTION_INT, &(c).units, 1, 9e15, "lets the GPUs differ as units of one kind do"},             \
     {"records", "HOW", FL_OPTION_TEXT, &(c).records, 0, 0,                                                             \
      "kernel records: cost (time, as the platform says), free, or both (comparisons) (cost)"},                         \
     {"cpu-power-scale", "X", FL_OPTION_REAL, &(c).cpu_power, 0.01, 100, "CPU power by this factor"},                   \
-    {"bus-spread", "X", FL_OPTION_REAL, &(c).bus_spread, 0, 0.5, "an APU's bus reaches X of its peak less or more"},   \
+    {"bus-share", "X", FL_OPTION_REAL, &(c).bus_share, 0.01, 1, "an APU's bus reaches X of its peak"},                 \
+    {"bus-spread", "X", FL_OPTION_REAL, &(c).bus_spread, 0, 0.5, "and X of the peak less or more"},                    \
     {"gpu-budget", "W", FL_OPTION_REAL, &(c).gpu_budget_w, 1, 1e7, "power of all GPUs together, dealt out as limits"}
 /* clang-format on */
 

@@ -205,7 +205,8 @@ static fl_status read_b0(const fl_json *power, fl_device *dev, fl_diag *d) {
 }
 
 static fl_status read_power(const fl_json *gpu, fl_device *dev, fl_diag *d) {
-    static const char *const known[] = {"a_w", "a0_w", "b_w", "b0_w", "c_w", "no_context_w", "voltage"};
+    static const char *const known[] = {"a_w",          "a0_w",          "b_w",    "b0_w", "c_w",
+                                        "no_context_w", "gate_after_ms", "voltage"};
     fl_json power;
     fl_status s = fl_json_get_object(gpu, "power", &power, d);
     if (!s)
@@ -217,6 +218,9 @@ static fl_status read_power(const fl_json *gpu, fl_device *dev, fl_diag *d) {
                                    {"no_context_w", 0, WATTS_MAX, &dev->no_context_w, false}};
     if (!s)
         s = fl_platform_reals(&power, field, COUNT_OF(field), d);
+    const fl_ms_field gate = {"gate_after_ms", &dev->gate_ns, true};
+    if (!s)
+        s = fl_platform_times(&power, &gate, 1, d);
     if (!s)
         s = read_b0(&power, dev, d);
     return s ? s : read_voltage(&power, dev, d);

@@ -13,11 +13,12 @@ fl_status fl_watch_open(fl_watch *w, const fl_policy *policy, uint32_t gpu_count
     for (uint32_t i = 0; policy && i < policy->probe_count; i++)
         w->probe_count += policy->probe[i].per_gpu ? gpu_count : 1;
     w->probe = malloc((w->probe_count + 1) * sizeof *w->probe);
+    w->probe_bin = calloc((w->probe_count + 1) * FL_WATCH_VALUES, sizeof *w->probe_bin);
     w->node_bin = calloc(FL_WATCH_BINS, sizeof *w->node_bin);
     w->gpu_bin = calloc(FL_WATCH_BINS, sizeof *w->gpu_bin);
     for (size_t i = 0; w->probe && i < w->probe_count; i++)
         w->probe[i] = NAN;
-    if (w->probe && w->node_bin && w->gpu_bin)
+    if (w->probe && w->probe_bin && w->node_bin && w->gpu_bin)
         return FL_OK;
     fl_watch_free(w);
     return fl_no_memory(d, "the watch over the run");
@@ -35,6 +36,7 @@ void fl_watch_trim(fl_watch *w) {
 
 void fl_watch_free(fl_watch *w) {
     free(w->probe);
+    free(w->probe_bin);
     free(w->node_bin);
     free(w->gpu_bin);
     free(w->regret_mark);
@@ -45,9 +47,14 @@ fl_status fl_watch_step(void *user, const fl_sample *sample, const fl_decision *
     fl_watch *w = user;
     (void)sample;
     (void)d;
-    for (size_t i = 0; i < w->probe_count; i++)
-        if (!isnan(decision->probe[i]))
-            w->probe[i] = decision->probe[i];
+    for (size_t i = 0; i < w->probe_count; i++) {
+        const double x = decision->probe[i];
+        if (isnan(x))
+            continue;
+        w->probe[i] = x;
+        if (x >= 0 && x < FL_WATCH_VALUES && x == floor(x))
+            w->probe_bin[i * FL_WATCH_VALUES + (size_t)x]++;
+    }
     return FL_OK;
 }
 
@@ -118,14 +125,28 @@ static double over_pct(const uint32_t *bin, size_t bins, uint32_t windows, doubl
     return windows ? 100.0 * over / windows : (double)NAN;
 }
 
-static double probe(const fl_watch *w, const char *name) {
+/* Where the first `size` letters of name are a probe's; SIZE_MAX: nowhere. */
+static size_t probe_at(const fl_watch *w, const char *name, size_t size) {
     size_t at = 0;
     for (uint32_t i = 0; w && w->policy && i < w->policy->probe_count; i++) {
-        if (!strcmp(w->policy->probe[i].name, name))
-            return w->probe[at];
+        if (!strncmp(w->policy->probe[i].name, name, size) && !w->policy->probe[i].name[size])
+            return at;
         at += w->policy->probe[i].per_gpu ? w->gpu_count : 1;
     }
-    return NAN;
+    return SIZE_MAX;
+}
+
+static double probe(const fl_watch *w, const char *name) {
+    const size_t at = probe_at(w, name, strlen(name));
+    return at == SIZE_MAX ? (double)NAN : w->probe[at];
+}
+
+static double steps_at(const fl_watch *w, const char *name, size_t size, double from, double to) {
+    const size_t at = probe_at(w, name, size);
+    uint64_t steps = 0;
+    for (size_t v = 0; at != SIZE_MAX && v < FL_WATCH_VALUES; v++)
+        steps += (double)v >= from && (double)v <= to ? w->probe_bin[at * FL_WATCH_VALUES + v] : 0;
+    return at == SIZE_MAX ? (double)NAN : (double)steps;
 }
 
 static double regret_after(const fl_watch *w, double steps) {
@@ -182,7 +203,7 @@ fl_status fl_measure(const fl_run_result *run, const fl_watch *watch, const char
         {"node_power_w", run->makespan_s > 0 ? run->node_energy_j / run->makespan_s : (double)NAN},
     };
     enum { PLAIN = sizeof plain / sizeof *plain };
-    const char *names[PLAIN + AT_COUNT + 1], *sign = strchr(name, '@');
+    const char *names[PLAIN + AT_COUNT + 2], *sign = strchr(name, '@');
     size_t n = 0;
     double from, to;
     for (size_t i = 0; i < PLAIN; i++) {
@@ -203,6 +224,11 @@ fl_status fl_measure(const fl_run_result *run, const fl_watch *watch, const char
     names[n++] = "probe:";
     if (!strncmp(name, "probe:", 6)) {
         *value = probe(watch, name + 6);
+        return FL_OK;
+    }
+    names[n++] = "steps:";
+    if (!strncmp(name, "steps:", 6) && sign && range(sign + 1, &from, &to)) {
+        *value = steps_at(watch, name + 6, (size_t)(sign - name) - 6, from, to);
         return FL_OK;
     }
     const char *near = fl_nearest(name, names, n);

@@ -8,7 +8,8 @@
  *   node_power_w                                mean
  *   over_node@W, over_gpu@W                     percent of the power windows whose true mean is above W
  *   reward_regret@N                             of a distribution replay: after N steps (thousands)
- *   probe:NAME                                  its last value that was not NaN; of a probe per GPU, that of GPU 0 */
+ *   probe:NAME                                  its last value that was not NaN; of a probe per GPU, that of GPU 0
+ *   steps:NAME@A, steps:NAME@A-B                steps in which that probe showed a whole number from A to B, 0 to 63 */
 #ifndef FL_MEASURE_H
 #define FL_MEASURE_H
 
@@ -16,7 +17,8 @@
 
 typedef struct fl_watch { /* filled while a run goes on; plain zero before */
     const fl_policy *policy;
-    double *probe; /* last values; probe_count (fl_instance_probe_count) */
+    double *probe;       /* last values; probe_count (fl_instance_probe_count) */
+    uint64_t *probe_bin; /* steps by value, FL_WATCH_VALUES for each probe */
     size_t probe_count;
     uint32_t gpu_count;
     int64_t last_ps;
@@ -28,7 +30,7 @@ typedef struct fl_watch { /* filled while a run goes on; plain zero before */
     size_t regret_count;
 } fl_watch;
 
-enum { FL_WATCH_BINS = 16384 };
+enum { FL_WATCH_BINS = 16384, FL_WATCH_VALUES = 64 };
 
 fl_status fl_watch_open(fl_watch *w, const fl_policy *policy, uint32_t gpu_count, fl_diag *d);
 /* The run is over: gives back the bins above the highest power. */

@@ -82,6 +82,7 @@ static void add_node(cJSON *into, const fl_scene *s) {
     cJSON_AddBoolToObject(node, "heat", dev->thermal.period_ns > 0);
     cJSON_AddBoolToObject(node, "interference", dev->interference > 0);
     cJSON_AddBoolToObject(node, "cpu", s->platform.node.host.cpu.count > 0);
+    cJSON_AddBoolToObject(node, "gating", dev->gate_ns > 0);
     cJSON_AddNumberToObject(node, "units", (double)s->node.units);
     cJSON_AddNumberToObject(node, "records_slowdown_pct", 100 * dev->records_slowdown);
     fl_json_add_real(node, "gpu_budget_w", s->platform.node.host.gpu_budget_w);

@@ -23,8 +23,8 @@ static const fl_row_result *counterpart(const fl_comparison *c, const fl_row_res
     for (size_t i = 0; i < c->mean_first; i++) {
         const fl_row_result *r = &c->row[i];
         const bool here = !r->platform || !row->platform || !strcmp(r->platform, row->platform);
-        if (!here || !same_text(r->draw, row->draw) || strcmp(r->workload, row->workload) != 0 || !same_variant(r, row->variant) ||
-            !of_policy(r, against, spared))
+        if (!here || !same_text(r->draw, row->draw) || strcmp(r->workload, row->workload) != 0 ||
+            !same_variant(r, row->variant) || !of_policy(r, against, spared))
             continue;
         if (r->seed == row->seed)
             return r;
@@ -139,6 +139,10 @@ static fl_status evaluate(const fl_published *p, const selection *s, const fl_co
     return status;
 }
 
+fl_status fl_published_value(const selection *s, const fl_comparison *c, double *value, fl_diag *d) {
+    return evaluate_draw(s, c, NULL, false, value, d);
+}
+
 static fl_status solve_bound(const fl_published *p, bound *b, const fl_comparison *c, fl_diag *d) {
     return b->given && b->selected ? evaluate(p, &b->what, c, false, &b->value, NULL, d) : FL_OK;
 }
@@ -185,6 +189,12 @@ fl_status fl_published_solve(fl_published *p, const fl_comparison *c, fl_diag *d
                     : fl_no_memory(d, "the published results");
         if (!s && l->simulated.policy)
             s = evaluate(p, &l->simulated, c, true, &l->value_free, NULL, d);
+        if (!s && l->share_of.policy) {
+            double whole = 0;
+            s = evaluate(p, &l->share_of, c, false, &whole, NULL, d);
+            l->value *= 100 / whole;
+            l->value_free = NAN;
+        }
         if (!s)
             s = solve_bound(p, &l->above, c, d);
         if (!s)

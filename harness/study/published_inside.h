@@ -4,6 +4,7 @@
 
 #include "harness/base/grid.h"
 #include "harness/base/json.h"
+#include "harness/study/comparison.h"
 
 typedef enum form { PLAIN, SAVING_PCT, CHANGE_PCT, RATIO, DIFFERENCE, ABS_DIFFERENCE } form;
 typedef enum over { MEAN, GEOMEAN, MEDIAN, MIN, MAX, SUM, COUNT_BELOW, COUNT_ABOVE } over;
@@ -13,7 +14,7 @@ typedef struct selection {
     const char *policy, *workload, *variant, *column, *against, *against_column;
     form form;
     over over;
-    double limit; /* of the counts */
+    double limit;         /* of the counts */
     enum over over_draws; /* of drawn applications: of the numbers of each draw */
 } selection;
 
@@ -26,12 +27,12 @@ typedef struct bound { /* one side of a gate */
 
 typedef struct line {
     const char *quantity, *unit, *note;
-    const char *by_draw; /* its column in the table of draws; NULL: not there */
-    const char *fails; /* why the gate does not hold; NULL: it must hold */
-    double low, high; /* published; NAN = nothing */
-    selection simulated;
+    const char *by_draw;           /* its column in the table of draws; NULL: not there */
+    const char *fails;             /* why the gate does not hold; NULL: it must hold */
+    double low, high;              /* published; NAN = nothing */
+    selection simulated, share_of; /* share_of.policy: the value is 100 times the one over the other */
     bound above, below, within, within_pct;
-    double *draw_value; /* by draw; NULL where applications are not drawn */
+    double *draw_value;       /* by draw; NULL where applications are not drawn */
     double value, value_free; /* value_free: with kernel records that take no time; NAN where that is no other */
     bool holds;
 } line;
@@ -49,5 +50,9 @@ double fl_published_difference(const line *l);
 bool fl_published_gated(const line *l);
 /* The gate is as the experiment says that it is: it holds, or it fails with a reason. */
 bool fl_published_as_stated(const line *l);
+
+/* What a selection says, and what it comes to. */
+fl_status fl_published_selection(const fl_json *at, const fl_texts *policies, selection *s, fl_diag *d);
+fl_status fl_published_value(const selection *s, const fl_comparison *c, double *value, fl_diag *d);
 
 #endif

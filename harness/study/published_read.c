@@ -96,7 +96,7 @@ static fl_status check_column(const fl_json *at, const char *key, const char *na
     return status ? status : fl_json_fail(&value, d, "%s", why.message);
 }
 
-static fl_status read_selection(const fl_json *at, const fl_texts *policies, selection *s, fl_diag *d) {
+fl_status fl_published_selection(const fl_json *at, const fl_texts *policies, selection *s, fl_diag *d) {
     static const char *const known[] = {"policy",  "workload",       "variant", "column", "over",
                                         "against", "against_column", "as",      "draws"};
     static const char *const forms[] = {"saving_pct", "change_pct", "ratio", "difference", "abs_difference"};
@@ -108,7 +108,8 @@ static fl_status read_selection(const fl_json *at, const fl_texts *policies, sel
         (status = fl_json_get_text(at, "column", &s->column, d)) ||
         (status = read_text(at, "workload", &s->workload, d)) || (status = read_text(at, "variant", &s->variant, d)) ||
         (status = read_text(at, "against", &s->against, d)) ||
-        (status = read_text(at, "against_column", &s->against_column, d)) || (status = read_over(s, d)) || (status = read_over_draws(s, d)))
+        (status = read_text(at, "against_column", &s->against_column, d)) || (status = read_over(s, d)) ||
+        (status = read_over_draws(s, d)))
         return status;
     if (fl_json_has(at, "as") && (status = choose(at, "as", forms, sizeof forms / sizeof *forms, &index, d)))
         return status;
@@ -135,7 +136,7 @@ static fl_status read_bound(const fl_json *gate, const char *key, bool selectabl
     fl_status s = fl_json_get(gate, key, &value, d);
     if (!s && selectable && cJSON_IsObject(value.node)) {
         b->selected = true;
-        return read_selection(&value, policies, &b->what, d);
+        return fl_published_selection(&value, policies, &b->what, d);
     }
     return s ? s : fl_json_real(&value, selectable ? -HUGE_VAL : 0, HUGE_VAL, &b->value, d);
 }
@@ -159,7 +160,8 @@ static fl_status read_value(const fl_json *at, line *l, fl_diag *d) {
 }
 
 static fl_status read_line(const fl_json *at, const fl_texts *policies, line *l, fl_diag *d) {
-    static const char *const known[] = {"quantity", "unit", "published", "simulated", "gate", "note", "fails", "by_draw"};
+    static const char *const known[] = {"quantity", "unit", "published", "simulated", "share_of",
+                                        "gate",     "note", "fails",     "by_draw"};
     static const char *const sides[] = {"above", "below", "within", "within_pct"};
     fl_json simulated, gate;
     l->value = l->value_free = NAN;
@@ -170,10 +172,15 @@ static fl_status read_line(const fl_json *at, const fl_texts *policies, line *l,
         (s = read_text(at, "note", &l->note, d)) || (s = read_value(at, l, d)))
         return s;
     if (fl_json_has(at, "simulated") && ((s = fl_json_get_object(at, "simulated", &simulated, d)) ||
-                                         (s = read_selection(&simulated, policies, &l->simulated, d))))
+                                         (s = fl_published_selection(&simulated, policies, &l->simulated, d))))
         return s;
     if (fl_json_has(at, "by_draw") && (s = fl_json_get_text(at, "by_draw", &l->by_draw, d)))
         return s;
+    if (fl_json_has(at, "share_of") && ((s = fl_json_get_object(at, "share_of", &simulated, d)) ||
+                                        (s = fl_published_selection(&simulated, policies, &l->share_of, d))))
+        return s;
+    if (l->share_of.policy && !l->simulated.policy)
+        return fl_json_fail(at, d, "'share_of' of nothing, expected 'simulated' beside it");
     if (fl_json_has(at, "fails") && (s = fl_json_get_text(at, "fails", &l->fails, d)))
         return s;
     if (!fl_json_has(at, "gate"))
