@@ -17,8 +17,8 @@ static int by_clock(const void *a, const void *b) {
 }
 
 fl_status fl_draws_make(fl_draws *out, const fl_sweep *s, uint32_t name, const fl_draws_options *o, fl_diag *d) {
-    *out = (fl_draws){.step_ns = (int64_t)(o->step_ms * 1e6 + 0.5), .steps_max = (uint64_t)o->steps_max,
-                      .one_seed = o->one_seed};
+    *out = (fl_draws){
+        .step_ns = (int64_t)(o->step_ms * 1e6 + 0.5), .steps_max = (uint64_t)o->steps_max, .one_seed = o->one_seed};
     out->clock = calloc(s->row_count + 1, sizeof *out->clock);
     if (!out->clock)
         return fl_no_memory(d, "the distribution replay");

@@ -296,8 +296,10 @@ static void test_idle_then_busy(void) {
  * probe to the next: 12 loops of probing, one that fits, one that sets the choice and begins the wait of 60 loops, and
  * the one that finds it over. */
 static void test_port(void) {
-    static const char *const settings[] = {"period_ms", "300", "reprobe_s", "18", "error_per_point", "1",
-                                           "least_mem_pct", "3", "probe_mhz", "500/600/700/800/900/1000", NULL};
+    static const char *const settings[] = {
+        "period_ms", "300",           "reprobe_s", "18",        "error_per_point",
+        "1",         "least_mem_pct", "3",         "probe_mhz", "500/600/700/800/900/1000",
+        NULL};
     static const double up[] = {500, 600, 700, 800, 900, 1000};
     int again = 0;
     node n;
@@ -533,8 +535,7 @@ static void test_golden(void) {
 }
 
 FL_SUITE("assure", {"probes worked out by hand", test_probes}, {"loops and time", test_timing},
-         {"the port's numbers", test_port},
-         {"moving window", test_window}, {"idle, then busy", test_idle_then_busy},
+         {"the port's numbers", test_port}, {"moving window", test_window}, {"idle, then busy", test_idle_then_busy},
          {"counter floor", test_counter_floor}, {"each GPU by its own readings", test_gpus_apart},
          {"set-up", test_setup}, {"SweetSpot", test_sweetspot}, {"Eq. 4", test_nearest},
          {"whole sequences", test_golden})

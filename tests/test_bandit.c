@@ -439,6 +439,6 @@ static void test_arms(void) {
 
 FL_SUITE("bandit", {"utilisation stands in", test_stand_in}, {"arms equal Algorithm 1, written again", test_same_arms},
          {"random clocks", test_random}, {"golden", test_golden}, {"reward", test_reward},
-         {"36 pulls in turn, then the lowest of equals", test_ties},
-         {"what does not count", test_waits}, {"clocks settle first", test_settles},
-         {"a slow energy counter", test_slow_counter}, {"patience", test_patience}, {"ladders", test_arms})
+         {"36 pulls in turn, then the lowest of equals", test_ties}, {"what does not count", test_waits},
+         {"clocks settle first", test_settles}, {"a slow energy counter", test_slow_counter},
+         {"patience", test_patience}, {"ladders", test_arms})

@@ -174,5 +174,5 @@ static void test_assumed_times(void) {
 }
 
 FL_SUITE("draws", {"static rows of Table 1 and RRFreq", test_static_rows}, {"spread and regret", test_spread},
-         {"where a run ends", test_ends},
-         {"rows of their own", test_rows_of_their_own}, {"assumed run times", test_assumed_times})
+         {"where a run ends", test_ends}, {"rows of their own", test_rows_of_their_own},
+         {"assumed run times", test_assumed_times})

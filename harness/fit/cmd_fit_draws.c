@@ -15,9 +15,9 @@
 
 static const fl_command_help help = {
     "fit draws", "PUBLISHED.json [--out SWEEP.csv] [--draws FILE.json]",
-    "Finds what a distribution replay needs and a published table of energies does not say: run times from the row of\n"
-    "a round robin, how the core/uncore ratio grows with the run time from the row of epsilon-greedy, the scale of the\n"
-    "ratio and the deviation of both draws from two published regrets. EnergyUCB's own energies are not looked at.",
+    "Finds what a distribution replay needs and a published table of energies does not say: run times from the row\n"
+    "of a round robin, how the core/uncore ratio grows with the run time from the row of epsilon-greedy, the scale of\n"
+    "the ratio and the deviation of the draws from two published regrets. EnergyUCB's energies are not looked at.",
     "--out writes the sweep, --draws the object \"draws\" of an experiment. PUBLISHED.json is made like\n"
     "traces/samples/energyucb-published.json. Grids and seeds are fixed, so the same file gives the same result."};
 
@@ -116,8 +116,15 @@ static fl_status read_regret(const fl_json *root, fl_draws_fit *f, fl_diag *d) {
 }
 
 static fl_status read_file(const char *path, cJSON **tree, fl_draws_fit *f, fl_diag *d) {
-    static const char *const known[] = {"foldline_published_draws", "source", "assumed", "step_ms", "sharpness",
-                                        "top_power_w", "sm_mhz", "regret", "workloads"};
+    static const char *const known[] = {"foldline_published_draws",
+                                        "source",
+                                        "assumed",
+                                        "step_ms",
+                                        "sharpness",
+                                        "top_power_w",
+                                        "sm_mhz",
+                                        "regret",
+                                        "workloads"};
     int64_t version;
     fl_status s = fl_json_read(path, tree, d);
     if (s)
@@ -198,10 +205,11 @@ static void print_text(const fl_draws_fit *f) {
         fl_grid_add(&g, "%.2f", w->epsilon_greedy_j * 1e-3);
     }
     fl_grid_print(&g, 1, stdout);
-    printf("\nratio %.4g at the top clock, deviation %.3g %% of energy and of ratio: EnergyUCB's regret in %s after %llu "
-           "steps is %.0f, published %.0f\n",
-           f->ratio, 100 * f->cv, f->row[f->regret_row].name, (unsigned long long)f->regret_steps,
-           f->energyucb_regret_fit, f->energyucb_regret);
+    printf(
+        "\nratio %.4g at the top clock, deviation %.3g %% of energy and of ratio: EnergyUCB's regret in %s after %llu "
+        "steps is %.0f, published %.0f\n",
+        f->ratio, 100 * f->cv, f->row[f->regret_row].name, (unsigned long long)f->regret_steps, f->energyucb_regret_fit,
+        f->energyucb_regret);
 }
 
 int fl_cmd_fit_draws(int argc, char **argv) {

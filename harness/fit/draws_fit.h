@@ -1,10 +1,10 @@
 /* What a distribution replay (sim/draws.h) needs and a table of published energies does not say: run times, the
- * core/uncore ratio, how both vary. All of it follows from rows of the policies that EnergyUCB is held against, and from
- * the two regrets that its paper prints; EnergyUCB's own row of energies is not looked at.
+ * core/uncore ratio, how both vary. All of it follows from rows of the policies that EnergyUCB is held against, and
+ * from the two regrets that its paper prints; EnergyUCB's own row of energies is not looked at.
  *
  * 1. Run times are T(f) = T(top) ((c top/f)^p + 1 - c^p)^(1/p). A round robin that takes each clock for one step uses
  *    sum(E/T) / sum(1/T), whatever it sees: the share c of each workload is the one that gives its published row.
- * 2. The ratio is r (T(f)/T(top))^g. Epsilon-greedy's choices hang on g and not on r: the exponent g of each workload is
+ * 2. The ratio is r (T(f)/T(top))^g. Epsilon-greedy's choices hang on g and not on r: the exponent g of a workload is
  *    the smallest, on a grid, with which its published row is likely, to one standard deviation of the likeliest.
  * 3. The regret of a round robin is r times a number: it gives r, one for all workloads.
  * 4. What is left is the deviation of energy and ratio, one for all: the one, on a grid, with which EnergyUCB's mean

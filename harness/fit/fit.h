@@ -11,7 +11,7 @@
     X(trace, "kinds of kernels, from recordings of a program at several clocks")                                       \
     X(capping, "the model of the power capping policies, from sweeps")                                                 \
     X(sensitivity, "DynaCo's metrics against frequency sensitivity, from runs over states")                            \
-    X(sweetspot, "SweetSpot's alpha, from a frequency sweep")                                                                 \
+    X(sweetspot, "SweetSpot's alpha, from a frequency sweep")                                                          \
     X(draws, "a distribution replay, from what was published of other policies")
 
 #define FL_FIT_DECLARE(name, summary) int fl_cmd_fit_##name(int argc, char **argv);

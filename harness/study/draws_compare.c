@@ -19,8 +19,8 @@ typedef struct work {
 /* ---- what is drawn from ---- */
 
 /* A number, or an object with one for each workload. */
-static fl_status read_one(const fl_json *at, const char *key, const char *workload, double min, double max, double *into,
-                          fl_diag *d) {
+static fl_status read_one(const fl_json *at, const char *key, const char *workload, double min, double max,
+                          double *into, fl_diag *d) {
     fl_json value;
     if (!fl_json_has(at, key))
         return FL_OK;
@@ -31,8 +31,7 @@ static fl_status read_one(const fl_json *at, const char *key, const char *worklo
                                       : fl_json_real(&value, min, max, into, d);
 }
 
-static fl_status read_options(const fl_json *at, const char *workload, fl_draws_options *o,
-                              fl_diag *d) {
+static fl_status read_options(const fl_json *at, const char *workload, fl_draws_options *o, fl_diag *d) {
     const struct {
         const char *key;
         double min, max, *into;
@@ -50,8 +49,8 @@ static fl_status read_options(const fl_json *at, const char *workload, fl_draws_
     return s;
 }
 
-static fl_status options_of(const fl_experiment *e, const char *workload, const char *variant,
-                            fl_draws_options *o, fl_diag *d) {
+static fl_status options_of(const fl_experiment *e, const char *workload, const char *variant, fl_draws_options *o,
+                            fl_diag *d) {
     static const char *const known[] = {FL_DRAWS_KEYS};
     const fl_json root = fl_json_root(e->tree, e->path);
     fl_json at, all;
