@@ -98,6 +98,15 @@ static double advance(const fl_sensor_spec *spec, const integral *in, double sho
     return lagged(spec, shown, input, dt_s);
 }
 
+/* The value of the first refresh that is seen: a lag is followed from eight time constants before it, or from where the
+ * course begins. */
+static double first_value(const fl_sensor_spec *spec, const integral *in, double refresh) {
+    const double window_s = (double)spec->window_ns / NS,
+                 from = fmax(in->course->time_s[0] + window_s, refresh - 8 * (double)spec->lag_ns / NS);
+    return from < refresh ? advance(spec, in, mean_before(in, from, window_s), from, refresh)
+                          : mean_before(in, refresh, window_s);
+}
+
 static void replay_seen(const fl_sensor_spec *spec, const integral *in, const double *shown_s, size_t count,
                         double shift_s, double *out_w) {
     const double add = shift_s - (double)spec->delay_ns / NS;
@@ -106,7 +115,7 @@ static void replay_seen(const fl_sensor_spec *spec, const integral *in, const do
         const bool seen = spec->present && isfinite(shown_s[i]);
         const double refresh = shown_s[i] + add;
         if (seen && !(refresh <= last)) { /* also where there is no last one */
-            value = advance(spec, in, value, last, refresh);
+            value = isnan(last) ? first_value(spec, in, refresh) : advance(spec, in, value, last, refresh);
             last = refresh;
         }
         out_w[i] = seen ? fl_sensor_quantise(value, spec->quantum) : (double)NAN;

@@ -235,6 +235,28 @@ sed 's/1245, 0, 0, 45000, 855, 1245/1245, 0, 0, 45000, 855, 1440/' "$dir/daemon.
 "$f" replay "$dir/daemon2.log" --format geepafs --platform v100-163w --policy assure --set theta=0.9 >"$dir/out" 2>/dev/null
 check "a changed row is found" grep -q 'GPU 1: sm_mhz recorded 1440, decided 1245' "$dir/out"
 
+# ---- a table of any shape becomes a sweep ----
+printf 'app,input,MHz,ms,W\nfft,1k,1005,2.5,90\nfft,1k,1410,2.0,120\n' >"$dir/table.csv"
+map='workload=app+input,sm_mhz=MHz,time_s=ms/1000,power_w=W'
+succeed "import --map" '2 measured settings' "$f" import "$dir/table.csv" --map "$map" -o "$dir/table.sweep.csv"
+check "where they come from" grep -qx "# source: table.csv, imported with --map $map" "$dir/table.sweep.csv"
+check "the mapped rows" grep -qx 'fft.1k,,1410,,,0.002,120,0.24' "$dir/table.sweep.csv"
+refuse "a column that is not there" 2 "table.csv:1:1: no column 'mhz' for sm_mhz" "$f" import "$dir/table.csv" --map "workload=app,sm_mhz=mhz"
+refuse "a unit that is wrong" 2 "table.csv:2:13: energy_j is 1000 times" "$f" import "$dir/table.csv" --map "$map,energy_j=ms*90"
+refuse "two tables" 2 "expected one file" "$f" import "$dir/table.csv" "$dir/table.csv" --map "$map"
+
+# ---- a sensor is learnt back from its log and the truth ----
+"$f" synth -o "$dir/steps.csv" --kernels 60 --mean-us 300000 --seed 4 >/dev/null
+"$f" run "$dir/steps.csv" --platform generic --policy maxfreq --telemetry "$dir/steps.log" --timeline "$dir/steps.meter.csv" --every-ms 2 >/dev/null
+succeed "fit sensor" 'the mean of 100 ms' "$f" fit sensor "$dir/steps.log" --meter "$dir/steps.meter.csv" -o "$dir/steps.json"
+check "its rows" test "$(tr -d ' \t\n' <"$dir/steps.json")" = '{"gpu":{"sensors":{"power":{"refresh_ms":100,"window_ms":100,"quantum":0.001}}}}'
+succeed "fit sensor without a meter" 'a log alone cannot tell' "$f" fit sensor "$dir/steps.log"
+printf 't_ms,power_w\n0,1\n0,2\n' >"$dir/meter.csv"
+refuse "a meter whose time stands still" 2 "meter.csv:3:1: the time does not rise" "$f" fit sensor "$dir/steps.log" --meter "$dir/meter.csv"
+printf 't_ms,power_w\n0,1\n1,2\n' >"$dir/meter.csv"
+refuse "a meter of something else" 2 "does not follow the log" "$f" fit sensor "$dir/steps.log" --meter "$dir/meter.csv"
+refuse "a signal that is not there" 2 "did you mean 'power_w'" "$f" fit sensor "$dir/steps.log" --signal powr_w
+
 # ---- measured settings come out again ----
 {
   echo "$sweep_"

@@ -204,7 +204,8 @@ static void test_sweep(void) {
         {SWEEP "w,,1,,,1,nan,N/A\n", 2, 10, "both empty"},
         {"# foldline-sweep 9\n" SWEEP, 1, 1, "version '9'"},
         {"# foldline-kernels 1\n" SWEEP, 1, 1, "expected 'foldline-sweep 1'"},
-        {"workload,kernel,sm_mhz,mem_mhz,power_cap_w,time_s,power_w\n", 1, 51, "column 'energy_j' is missing"},
+        {"workload,kernel,sm_mhz,mem_mhz,power_cap_w,time_s\n", 1, 44, "'power_w' and 'energy_j' are missing"},
+        {"workload,sm_mhz,time_s,energy_j\nw,1,1,\n", 2, 7, "both empty"},
         {"workload,kernel,sm_mhz,mem_mhz,power_cap_w,time,power_w,energy_j\n", 1, 44, "unknown column 'time'"},
         {"workload,kernel,sm_mhz,mem_mhz,power_cap,time_s,power_w,energy_j\n", 1, 32, "expected 'power_cap_w'"},
         {SWEEP ",,1,,,1,1,\n", 2, 1, "workload is empty"},
@@ -215,6 +216,9 @@ static void test_sweep(void) {
         {SWEEP "w,,0,,,1,1,\n", 2, 4, "sm_mhz is 0"},
         {SWEEP "w,,1 005,,,1,1,\n", 2, 4, "sm_mhz is '1 005'"},
         {SWEEP "w,,1,,,1e300,1e300,\n", 2, 8, "too far apart"},
+        {"workload,sm_mhz,time_s,power_w,energy_j,dram_active_pct\nw,1,1,1,,100.5\n", 2, 10, "dram_active_pct"},
+        {"workload,sm_mhz,time_s,power_w,energy_j,fp32_pct\nw,1,1,1,,-1\n", 2, 10, "fp32_pct"},
+        {"workload,sm_mhz,time_s,power_w,energy_j,dram_activ_pct\nw,1,1,1,,1\n", 1, 41, "dram_active_pct"},
         {SWEEP "w,,1,,,1,1,\nw,,1,,,1,1\n", 3, 10, "row has 7 fields, expected 8"},
     };
     check_bad(read_sweep, sizeof s, ROWS, sizeof ROWS / sizeof *ROWS);
@@ -226,7 +230,11 @@ static void test_sweep_round_trip(void) {
         uint64_t state = seed;
         char *names[] = {(char[]){"w"}, (char[]){""}, (char[]){"k<1,\"2\">"}};
         fl_sweep_row rows[30];
+        double activity[30 * FL_COUNTERS];
         fl_sweep s = {.names = names, .name_count = 3, .rows = rows, .row_count = 1 + next(&state) % 30};
+        s.activity = next(&state) % 2 ? activity : NULL;
+        for (size_t i = 0; i < s.row_count * FL_COUNTERS; i++)
+            activity[i] = next(&state) % 3 ? (double)(next(&state) % 1001) / 10 : NAN;
         for (size_t i = 0; i < s.row_count; i++) {
             rows[i] = (fl_sweep_row){.workload = 0, .kernel = i ? (uint32_t)(1 + next(&state) % 2) : 1};
             rows[i].energy_cv = next(&state) % 2 ? 0.25 : NAN;
@@ -236,6 +244,7 @@ static void test_sweep_round_trip(void) {
                                &rows[i].time_s, &rows[i].power_w, &rows[i].energy_j};
             for (size_t k = 0; k < 6; k++)
                 *value[k] = k < 3 && next(&state) % 2 ? NAN : (double)(1 + next(&state) % 1000000) / 7;
+            rows[i].energy_j = rows[i].power_w * rows[i].time_s * (0.5 + (double)(next(&state) % 1000) / 1000);
         }
         fl_diag d = {0};
         fl_sweep u = {0};
@@ -246,6 +255,8 @@ static void test_sweep_round_trip(void) {
             FL_CHECK(same(&rows[i].sm_mhz, &u.rows[i].sm_mhz, 6) &&
                          strcmp(names[rows[i].kernel], u.names[u.rows[i].kernel]) == 0,
                      "seed %llu: row %zu does not come back", (unsigned long long)seed, i);
+        FL_CHECK(!s.activity == !u.activity && (!s.activity || same(activity, u.activity, s.row_count * FL_COUNTERS)),
+                 "seed %llu: activities do not come back", (unsigned long long)seed);
         FL_CHECK(fl_sweep_write(two, &u, &d) == FL_OK && same_bytes(one, two), "seed %llu: other bytes",
                  (unsigned long long)seed);
         fl_sweep_free(&u);
@@ -293,8 +304,8 @@ static void test_decisions(void) {
     KERNEL("0", "0", "0", "1", "-3", "9")                                                                              \
     GPUS("0", "0")                                                                                                     \
     HOST("1", "5", "2")                                                                                                \
-    KIND("1", "5", "1", "0", "g") KERNEL("1", "5", "1", "0", "2", "") KERNEL("1", "5", "0", "0", "1", "4")             \
-        GPUS("1", "5")
+    KIND("1", "5", "1", "0", "g")                                                                                      \
+    KERNEL("1", "5", "1", "0", "2", "") KERNEL("1", "5", "0", "0", "1", "4") GPUS("1", "5")
 
 /* What a policy saw of kernels comes back to the last byte, and only whole steps. */
 static void test_decisions_kernels(void) {

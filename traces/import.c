@@ -50,6 +50,7 @@ void fl_import_torn(fl_imported *out, int64_t line) {
 void fl_imported_free(fl_imported *out) {
     fl_kernel_trace_free(&out->kernels);
     fl_telemetry_free(&out->telemetry);
+    fl_sweep_free(&out->sweep);
     for (size_t i = 0; i < out->note_count; i++)
         free(out->note[i]);
     free(out->note);

@@ -84,18 +84,11 @@ static bool detect_sweep(const char *path, const char *head, size_t size) {
     return begins(head, size, "# foldline-sweep ") || fl_header_find(head, size, sweep_header) == 0;
 }
 
-/* Checked only: a sweep is neither kernels nor telemetry. */
 static fl_status read_sweep(const char *path, const fl_import_options *o, fl_imported *out, fl_diag *d) {
     (void)o;
     *out = (fl_imported){0};
-    fl_sweep sweep = {0};
-    fl_status status = fl_sweep_read(path, &sweep, d);
-    if (!status)
-        status = fl_import_note(out, d, "a sweep of %zu measured settings: given to other commands as --sweep FILE",
-                                sweep.row_count);
-    fl_sweep_free(&sweep);
-    if (status)
-        fl_imported_free(out);
+    const fl_status status = fl_sweep_read(path, &out->sweep, d);
+    out->has_sweep = !status;
     return status;
 }
 

@@ -89,7 +89,9 @@ static fl_status unknown(const char *path, const char *head, size_t size, fl_dia
     char list[512];
     list_names(list, sizeof list);
     return fl_fail(d, FL_BAD_INPUT, path, 1, 1,
-                   "not recognised, expected one of %s (--format says which), or '# foldline-kernels 1' first", list);
+                   "not recognised, expected one of %s (--format says which), or '# foldline-kernels 1' first; "
+                   "import --map names the columns of a table of measured settings",
+                   list);
 }
 
 fl_status fl_reader_find(const char *path, const char *name, const fl_reader **reader, fl_diag *d) {

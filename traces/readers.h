@@ -16,7 +16,10 @@
     X(nvidia_smi)                                                                                                      \
     X(dcgmi)                                                                                                           \
     X(geopm)                                                                                                           \
-    X(geepafs)
+    X(geepafs)                                                                                                         \
+    X(dvfs)                                                                                                            \
+    X(profile)                                                                                                         \
+    X(zeus)
 
 #define FL_READER_DECLARE(ident) extern const fl_reader fl_reader_##ident;
 FL_READERS(FL_READER_DECLARE)

@@ -77,6 +77,7 @@ void fl_sweep_free(fl_sweep *s) {
     fl_head_free(&s->head);
     free_texts(s->names, s->name_count);
     free(s->rows);
+    free(s->activity);
     memset(s, 0, sizeof *s);
 }
 

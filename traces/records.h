@@ -102,12 +102,27 @@ typedef struct fl_sweep_row {
     int64_t line;
 } fl_sweep_row;
 
+/* Shares of the time in which a part of the GPU works, percent, as DCGM names them: what one clock cannot tell from
+ * time and power alone. */
+typedef enum fl_counter {
+    FL_COUNTER_DRAM,
+    FL_COUNTER_SM,
+    FL_COUNTER_OCCUPANCY,
+    FL_COUNTER_FP32,
+    FL_COUNTER_FP64,
+    FL_COUNTER_FP16,
+    FL_COUNTER_TENSOR,
+    FL_COUNTERS
+} fl_counter;
+
 typedef struct fl_sweep {
     fl_head head;
     char **names;
     size_t name_count, name_room;
     fl_sweep_row *rows;
     size_t row_count, row_room;
+    double *activity; /* row_count x FL_COUNTERS, NAN = not known; NULL where the sweep has no such column */
+    size_t activity_room;
 } fl_sweep;
 
 /* ---- decisions: what a policy saw and set ----

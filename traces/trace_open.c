@@ -54,7 +54,7 @@ fl_status fl_trace_open(const char *path, const char *format, const fl_import_op
     fl_cache_key first, key;
     bool known = before.settled || fl_cache_key_make(path, reader->name, o, &first);
     status = reader->read(path, o, out, d);
-    if (!status && known && fl_cache_key_make(path, reader->name, o, &key) && fl_cache_stamp_of(path, &after) &&
+    if (!status && !out->has_sweep && known && fl_cache_key_make(path, reader->name, o, &key) && fl_cache_stamp_of(path, &after) &&
         fl_cache_same_stamp(&before, &after) &&
         (before.settled || memcmp(first.hash, key.hash, sizeof key.hash) == 0)) {
         struct stat s;

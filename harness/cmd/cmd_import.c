@@ -2,6 +2,7 @@
 #include "harness/base/command.h"
 #include "harness/base/json_out.h"
 #include "harness/cmd/commands.h"
+#include "harness/input/sweep_map_spec.h"
 #include "traces/import.h"
 #include "traces/join.h"
 #include "traces/kernels.h"
@@ -17,11 +18,13 @@ static const fl_command_help help = {
     "Reads what profilers and sensor tools wrote, says what it cannot carry, and writes canonical files.",
     "Kernels go to OUT.csv, telemetry to OUT.telemetry.csv; without -o nothing is written. Kernels and telemetry of\n"
     "one run are put on one clock: the kernels'. The offset between their clocks is found by correlating power or\n"
-    "utilisation with the kernels, or given. Formats are detected:\n"};
+    "utilisation with the kernels, or given. --map makes a sweep of anybody's table: left of each '=' stands a column\n"
+    "of a sweep (workload, sm_mhz, mem_mhz, power_cap_w, time_s, power_w, energy_j, ...), right of it the table's\n"
+    "column, if need be times or by a number; names joined by '+' make one workload. Formats are detected:\n"};
 
 typedef struct ask {
     fl_texts files, formats;
-    const char *output;
+    const char *output, *map;
     double interval_s, offset_s;
     int64_t device;
     bool json;
@@ -32,8 +35,7 @@ typedef struct done {
     const char *format[2]; /* of the kernels and of the telemetry */
     char *written[2];
     fl_clock_offset offset;
-    bool joined, found, is_sweep;
-    size_t settings; /* of a sweep */
+    bool joined, found;
 } done;
 
 static const char *base_name(const char *path) {
@@ -60,7 +62,7 @@ static fl_status source_of(fl_head *head, const char *path, const fl_reader *rea
 /* Kernels are added up over files; telemetry comes from one. */
 static fl_status add_import(done *all, fl_imported *one, const char *path, const fl_reader *reader, fl_diag *d) {
     fl_status s = FL_OK;
-    bool several = all->run.has_kernels || all->run.has_telemetry || all->run.note_count;
+    bool several = all->run.has_kernels || all->run.has_telemetry || all->run.has_sweep || all->run.note_count;
     for (size_t i = 0; !s && i < one->note_count; i++)
         s = fl_import_note(&all->run, d, "%s: %s", base_name(path), one->note[i]);
     if (!s && one->has_kernels && !(s = source_of(&one->kernels.head, path, reader, d))) {
@@ -82,9 +84,31 @@ static fl_status add_import(done *all, fl_imported *one, const char *path, const
         one->telemetry = (fl_telemetry){0};
         all->run.has_telemetry = true;
     }
-    all->is_sweep |= !strcmp(reader->name, "sweep");
-    if (!s && all->is_sweep && several)
+    if (!s && (one->has_sweep || all->run.has_sweep) && several)
         return fl_fail(d, FL_BAD_INPUT, path, 0, 0, "a sweep among other files, expected it by itself");
+    if (!s && one->has_sweep) {
+        all->run.sweep = one->sweep;
+        one->sweep = (fl_sweep){0};
+        all->run.has_sweep = true;
+    }
+    return s;
+}
+
+/* A table of whatever shape, whose columns the user names. */
+static fl_status read_mapped(const ask *a, done *all, fl_diag *d) {
+    fl_sweep_map map = {0};
+    char text[400];
+    if (a->files.count != 1 || a->formats.count)
+        return fl_refuse(d, "--map reads one table as a sweep, expected one file and no --format");
+    fl_status s = fl_sweep_map_open(a->map, &map, d);
+    if (!s)
+        s = fl_sweep_read_mapped(a->files.item[0], &map, &all->run.sweep, d);
+    all->run.has_sweep = !s;
+    snprintf(text, sizeof text, "%.140s, imported with --map %.140s", base_name(a->files.item[0]),
+             strchr(a->map, '=') ? a->map : base_name(a->map));
+    if (!s && !fl_head_set(&all->run.sweep.head, "source", text))
+        s = fl_no_memory(d, NULL);
+    fl_sweep_map_free(&map);
     return s;
 }
 
@@ -93,6 +117,8 @@ static fl_status read_all(const ask *a, done *all, fl_diag *d) {
     if (a->formats.count > 1 && a->formats.count != a->files.count)
         return fl_refuse(d, "%zu formats for %zu files, expected one for all or one for each", a->formats.count,
                          a->files.count);
+    if (a->map)
+        return read_mapped(a, all, d);
     for (size_t i = 0; !s && i < a->files.count; i++) {
         const char *path = a->files.item[i];
         const char *format = a->formats.count ? a->formats.item[a->formats.count > 1 ? i : 0] : NULL;
@@ -167,21 +193,16 @@ static fl_status spare_inputs(const ask *a, const char *path, fl_diag *d) {
 }
 
 static fl_status write_sweep(const ask *a, done *all, fl_diag *d) {
-    fl_sweep sweep = {0};
-    fl_status s = fl_sweep_read(a->files.item[0], &sweep, d);
-    all->settings = sweep.row_count;
-    if (!s && a->output && !(all->written[0] = strdup(a->output)))
-        s = fl_no_memory(d, NULL);
-    if (!s && a->output)
-        s = spare_inputs(a, a->output, d);
-    if (!s && a->output)
-        s = fl_sweep_write(a->output, &sweep, d);
-    fl_sweep_free(&sweep);
-    return s;
+    if (!a->output)
+        return FL_OK;
+    if (!(all->written[0] = strdup(a->output)))
+        return fl_no_memory(d, NULL);
+    const fl_status s = spare_inputs(a, a->output, d);
+    return s ? s : fl_sweep_write(a->output, &all->run.sweep, d);
 }
 
 static fl_status write_all(const ask *a, done *all, fl_diag *d) {
-    if (all->is_sweep)
+    if (all->run.has_sweep)
         return write_sweep(a, all, d);
     if (!a->output)
         return FL_OK;
@@ -238,8 +259,8 @@ static void print_json(const done *all) {
         if (all->written[1])
             cJSON_AddStringToObject(t, "file", all->written[1]);
     }
-    if (all->is_sweep)
-        cJSON_AddNumberToObject(root, "settings", (double)all->settings);
+    if (run->has_sweep)
+        cJSON_AddNumberToObject(root, "settings", (double)run->sweep.row_count);
     if (all->joined) {
         cJSON *o = cJSON_AddObjectToObject(root, "clock_offset");
         fl_json_add_real(o, "s", (double)all->offset.offset_ns * 1e-9);
@@ -269,8 +290,8 @@ static void print_text(const done *all) {
             printf(" %s", run->telemetry.signal[i]);
         fputc('\n', stdout);
     }
-    if (all->is_sweep)
-        printf("sweep       %zu measured settings\n", all->settings);
+    if (run->has_sweep)
+        printf("sweep       %zu measured settings, for other commands' --sweep\n", run->sweep.row_count);
     if (all->found)
         printf(
             "offset      telemetry time = kernel time %+.6f s, about %.2g s to either side (correlation %.2f with %s; "
@@ -309,6 +330,8 @@ int fl_cmd_import(int argc, char **argv) {
         {"interval", "S", FL_OPTION_REAL, &a.interval_s, 1e-6, 1e6, "of rows without time stamps (dcgmi dmon -d)"},
         {"offset", "S", FL_OPTION_REAL, &a.offset_s, -4e9, 4e9,
          "telemetry time less kernel time, instead of finding it"},
+        {"map", "MAP|FILE.json", FL_OPTION_TEXT, &a.map, 0, 0,
+         "a table of any shape as a sweep: 'sm_mhz=COLUMN,time_s=COLUMN/1000,...', or an object of such pairs"},
         {"device", "N", FL_OPTION_INT, &a.device, 0, 1023, "only this device"},
         {"json", NULL, FL_OPTION_FLAG, &a.json, 0, 0, "prints the result as JSON"},
     };

@@ -8,6 +8,7 @@
     X(workload, "a workload's other settings, from a few measured ones")                                               \
     X(split, "how well both do: device from half of the workloads, scored on the other half")                          \
     X(logs, "a sweep, from logs of runs at fixed clocks")                                                              \
+    X(sensor, "a power sensor's refresh, window and gain, from its log and an external meter")                         \
     X(trace, "kinds of kernels, from recordings of a program at several clocks")                                       \
     X(capping, "the model of the power capping policies, from sweeps")                                                 \
     X(sensitivity, "DynaCo's metrics against frequency sensitivity, from runs over states")                            \

@@ -1,0 +1,36 @@
+/* A sweep out of anybody's table: which of its columns, times what, is which column of a sweep.
+ *
+ * As text: "sm_mhz=coreF,time_s=time/1000,workload=app+input". Left stands a column of a sweep (traces/tables.h), right
+ * where it comes from: the name of a column as the table's header has it; that name divided or multiplied by a number;
+ * a number alone, for what is the same in every row; or, for workload and kernel, several names joined by '+', whose
+ * texts are joined by '.'. A name that holds a comma stands in single quotes. */
+#ifndef FL_SWEEP_MAP_H
+#define FL_SWEEP_MAP_H
+
+#include "traces/csv.h"
+#include "traces/diag.h"
+#include "traces/records.h"
+
+enum { FL_MAP_TERMS = 32, FL_MAP_PARTS = 8 };
+
+typedef struct fl_map_term {
+    char *target, *source;
+} fl_map_term;
+
+typedef struct fl_sweep_map { /* zeroed: empty */
+    fl_map_term term[FL_MAP_TERMS];
+    size_t count;
+} fl_sweep_map;
+
+/* One more term; copies both texts. Refuses an empty one and a target that the map has already. Whether target is a
+ * column of a sweep, and source one of the table, is asked when a table is read. */
+fl_status fl_sweep_map_add(fl_sweep_map *m, const char *target, const char *source, fl_diag *d);
+/* The terms of a text. m is left empty on failure. */
+fl_status fl_sweep_map_parse(const char *text, fl_sweep_map *m, fl_diag *d);
+void fl_sweep_map_free(fl_sweep_map *m);
+
+/* Reads the table as fl_sweep_read() reads a sweep, with the same checks, which name the table's own lines and columns.
+ * Columns that no term names are passed over. */
+fl_status fl_sweep_read_mapped(const char *path, const fl_sweep_map *map, fl_sweep *s, fl_diag *d);
+
+#endif
