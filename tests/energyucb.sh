@@ -20,6 +20,28 @@ compact() { tr -d ' \t\n' <"$1" | sed 's/^.*"draws":{/{/; s/},"seeds".*$/}/; s/,
   fail "the experiment does not draw what the fit gives"
 echo "energyucb: sweep and draws are what the fit gives"
 
+refused() { # what, what it says, command ...
+  local what=$1 says=$2
+  shift 2
+  "$@" >"$work/out" 2>"$work/err"
+  [ $? = 2 ] && grep -q "$says" "$work/err" || fail "$what: $(tail -n 1 "$work/err")"
+}
+bad() { sed "$1" traces/samples/energyucb-published.json >"$work/bad.json"; }
+bad 's/131.61/-1/'
+refused "an energy below zero" 'bad.json:[0-9]*:[0-9]*: workloads.505.lbm.energy_kj' "$foldline" fit draws "$work/bad.json"
+bad 's/, 131.61//'
+refused "an energy too few" 'one energy for each of 9 clocks' "$foldline" fit draws "$work/bad.json"
+bad 's/"steps": 4000/"steps": 4500/'
+refused "steps that are no thousands" 'expected thousands' "$foldline" fit draws "$work/bad.json"
+bad 's/"workload": "518.tealeaf"/"workload": "518"/'
+refused "a workload that is none" "no workload '518'" "$foldline" fit draws "$work/bad.json"
+bad 's/1600, 1500/1500, 1600/'
+refused "clocks that ascend" 'expected descending clocks' "$foldline" fit draws "$work/bad.json"
+refused "no file" 'expected one file' "$foldline" fit draws
+sed "s#\.\./\.\./#$PWD/#; /\"519.clvleaf\": 0.1,/d" "$experiment" >"$work/lacks.json"
+refused "an exponent that is missing" '519.clvleaf' "$foldline" compare "$work/lacks.json"
+echo "energyucb: bad input is refused"
+
 changed() { # what, sed expression
   sed "s#\.\./\.\./#$PWD/#; $2" "$experiment" >"$work/changed.json"
   cmp -s "$experiment" "$work/changed.json" && fail "$1: changes nothing"
