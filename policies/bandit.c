@@ -17,6 +17,7 @@
 #include <math.h>
 
 enum { ARMS_MAX = 256, NO_ARM = -1 };
+enum { PULLS, NEXT };
 
 typedef enum kind { UCB, RANDOM, ROUND_ROBIN, EPSILON_GREEDY } kind;
 
@@ -24,7 +25,7 @@ typedef struct params { /* those of one policy are a prefix or subset of these; 
     fl_table arms_mhz;
     double interval_ms, reward_scale, patience_ms, settle_ms;
     double alpha;
-    int64_t cycles;
+    int64_t cycles, ln_t;
     double epsilon;
     int64_t explore;
     int64_t other;
@@ -80,16 +81,22 @@ static const char *init(void *state, const void *param_bytes, const fl_facts *fa
 /* ---- choosing -----------------------------------------------------------------------------------------------------
  */
 
-/* The first arm with the largest mean + alpha sqrt(ln t / n) (Eq. 5); an arm never pulled goes before all others. */
-static int32_t best(const node_state *n, double alpha) {
-    const double ln_t = n->pulls > 1 ? log((double)n->pulls) : 0;
+/* ln t of Eq. 5. The released program counts the pulls so far, Algorithm 1 begins with t = 1 and is one ahead. */
+static double ln_t(const node_state *n, int64_t which) {
+    const double t = (double)n->pulls + (which == NEXT);
+    return t > 1 ? log(t) : 0;
+}
+
+/* The arm with the largest mean + alpha sqrt(ln t / n) (Eq. 5), of equals the lowest clock; an arm never pulled goes
+ * before all others. */
+static int32_t best(const node_state *n, double alpha, double log_t) {
     int32_t found = 0;
     double most = -INFINITY;
     for (uint32_t i = 0; i < n->arms; i++) {
         const arm *a = &n->arm[i];
         if (!a->pulls)
             return (int32_t)i;
-        const double value = a->mean + (alpha > 0 ? alpha * sqrt(ln_t / (double)a->pulls) : 0);
+        const double value = a->mean + (alpha > 0 ? alpha * sqrt(log_t / (double)a->pulls) : 0);
         if (value > most) {
             most = value;
             found = (int32_t)i;
@@ -111,7 +118,7 @@ static int32_t choose(node_state *n, const params *p, kind k) {
     case UCB: /* Algorithm 1: C cycles through all arms, then the largest bound */
         if (n->pulls < (uint64_t)p->cycles * n->arms)
             return (int32_t)(n->pulls % n->arms);
-        return best(n, p->alpha);
+        return best(n, p->alpha, ln_t(n, p->ln_t));
     case RANDOM:
         if (p->other && n->arms > 1 && n->now != NO_ARM)
             return (int32_t)((uint64_t)(n->now + 1) + fl_random_below(&n->random, n->arms - 1)) % (int32_t)n->arms;
@@ -121,7 +128,7 @@ static int32_t choose(node_state *n, const params *p, kind k) {
     case EPSILON_GREEDY:
         if (fl_random_unit(&n->random) < p->epsilon)
             return p->explore ? least_pulled(n) : (int32_t)fl_random_below(&n->random, n->arms);
-        return best(n, 0);
+        return best(n, 0, 0);
     }
     return 0;
 }
@@ -217,9 +224,9 @@ static void show(const node_state *n, const params *p, fl_command *c) {
     fl_show_node(c, PROBE_ARM_MHZ, a && !n->parked ? a->mhz : (double)NAN);
     fl_show_node(c, PROBE_PULLS, (double)n->pulls);
     fl_show_node(c, PROBE_REWARD, n->reward);
-    fl_show_node(c, PROBE_BEST_MHZ, n->pulls >= n->arms ? n->arm[best(n, 0)].mhz : (double)NAN);
+    fl_show_node(c, PROBE_BEST_MHZ, n->pulls >= n->arms ? n->arm[best(n, 0, 0)].mhz : (double)NAN);
     if (a && a->pulls && n->pulls > 1)
-        fl_show_node(c, PROBE_BOUND, a->mean + p->alpha * sqrt(log((double)n->pulls) / (double)a->pulls));
+        fl_show_node(c, PROBE_BOUND, a->mean + p->alpha * sqrt(ln_t(n, p->ln_t) / (double)a->pulls));
     fl_show_node(c, PROBE_HELD, n->held);
 }
 
@@ -263,7 +270,9 @@ STEP(epsilon_step, EPSILON_GREEDY)
                  "longest wait for a pull that can be judged, then the default clock holds (assumed)")
 static const fl_param ucb_rows[] = {
     COMMON_ROWS, FL_PARAM(params, alpha, REAL(0, 1e9), "", "1", "exploration weight alpha (Eq. 5)"),
-    FL_PARAM(params, cycles, INT(0, 1000000), "", "4", "cycles C of pure exploration (Algorithm 1, lines 3-11)")};
+    FL_PARAM(params, cycles, INT(0, 1000000), "", "4", "cycles C of pure exploration (Algorithm 1, lines 3-11)"),
+    FL_PARAM(params, ln_t, CHOICE("pulls|next"), "", "pulls",
+             "t of ln t in Eq. 5: pulls so far (the released program), or one more (Algorithm 1)")};
 static const fl_param random_rows[] = {
     COMMON_ROWS,
     FL_PARAM(params, other, BOOL, "", "0",

@@ -219,6 +219,7 @@ FL_POLICY(efficientfix) = {FL_POLICY_ABI,
                            .step = efficientfix_step};
 
 /* ---- utilizscale --------------------------------------------------------------------------------------------------
+ * The published rule. In the released daemon the count of loops stays at 0, so that it sets nothing: that is nvboost.
  * Each cycle: the top clock, then, from the utilisation read under it, the share of that clock that was in use. A GPU
  * whose utilisation is not known stays at the top clock until it is, or until the cycle begins anew. */
 

@@ -3,6 +3,7 @@
 #include "policies/random.h"
 
 #include <math.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,7 +17,8 @@ static int by_clock(const void *a, const void *b) {
 }
 
 fl_status fl_draws_make(fl_draws *out, const fl_sweep *s, uint32_t name, const fl_draws_options *o, fl_diag *d) {
-    *out = (fl_draws){.step_ns = (int64_t)(o->step_ms * 1e6 + 0.5)};
+    *out = (fl_draws){
+        .step_ns = (int64_t)(o->step_ms * 1e6 + 0.5), .steps_max = (uint64_t)o->steps_max, .one_seed = o->one_seed};
     out->clock = calloc(s->row_count + 1, sizeof *out->clock);
     if (!out->clock)
         return fl_no_memory(d, "the distribution replay");
@@ -57,6 +59,10 @@ fl_status fl_draws_make(fl_draws *out, const fl_sweep *s, uint32_t name, const f
 void fl_draws_free(fl_draws *draws) {
     free(draws->clock);
     *draws = (fl_draws){0};
+}
+
+uint64_t fl_draws_seed(const fl_draws *draws, uint64_t first, uint64_t repetition) {
+    return draws->one_seed ? first : first + repetition;
 }
 
 /* ---- the replay ---- */
@@ -149,10 +155,15 @@ static fl_status note_regret(fl_draws_result *r, fl_diag *d) {
     return FL_OK;
 }
 
+static bool over(const host *h, const fl_draws_result *r) {
+    const uint64_t most = h->o->draws->steps_max;
+    return !(h->progress < 1) || (most && r->steps >= most);
+}
+
 static fl_status drive(host *h, fl_draws_result *r, fl_diag *d) {
     double power_w = NAN;
     fl_sample sample = {.gpu_count = h->o->facts->gpu_count, .gpu = h->gpu};
-    for (fl_status s = FL_OK; h->progress < 1;) {
+    for (fl_status s = FL_OK; !over(h, r);) {
         const fl_decision *decision;
         show_counters(h, power_w);
         sample.time_ns = h->now_ns;
@@ -167,12 +178,13 @@ static fl_status drive(host *h, fl_draws_result *r, fl_diag *d) {
         do { /* at least one step: nothing can be decided within it */
             power_w = pass(h, r);
             s = note_regret(r, d);
-        } while (!s && h->progress < 1 && h->now_ns + h->o->draws->step_ns <= until);
+        } while (!s && !over(h, r) && h->now_ns + h->o->draws->step_ns <= until);
         if (s)
             return s;
         if (r->steps > FL_DRAWS_STEPS_MAX)
             return fl_refuse(d, "more than 1e9 steps to the end of the work, expected fewer");
     }
+    r->progress = h->progress;
     return FL_OK;
 }
 

@@ -52,6 +52,13 @@ static const probe_case probe_cases[] = {
      1000, 400, 909.0909091, 910},
     {"all memory utilisations zero",
      "0.9", "efficient_mhz", "700", ALL(0), BUSY, AS_CLOCK, {0}, -1, NONE, 1000, 700, 909.0909091, 910},
+    {"the port's error: a root mean square of 2 % of utilisation is too large",
+     "0.9", "error_per_point", "1", {37, 57, 77, 97, 93, 73, 53, 33}, BUSY, AS_CLOCK, {0}, 0, 32, 1000, 400,
+     909.0909091, 910},
+    {"the port's least memory utilisation: below it in the whole probe",
+     "0.9", "least_mem_pct", "3", UP_DOWN(0, 1, 2, 2), BUSY, AS_CLOCK, {0}, -1, NONE, 1000, 400, 909.0909091, 910},
+    {"the port's least memory utilisation: reached once",
+     "0.9", "least_mem_pct", "3", UP_DOWN(0, 1, 2, 3), BUSY, AS_CLOCK, {0}, 1, 0, 940, 1000, 909.0909091, 1000},
     {"all but one zero",
      "0.9", NULL, NULL, {0, 0, 0, 1, 0, 0, 0, 0}, BUSY, AS_CLOCK, {0}, 1, 0.65, 953.3333333, 1000, 909.0909091,
      1000},
@@ -285,6 +292,30 @@ static void test_idle_then_busy(void) {
     fl_instance_close(n.in);
 }
 
+/* The daemon's port to Python: other numbers for the same rules. Six probe clocks, 0.3 s a loop, 18 s from the end of a
+ * probe to the next: 12 loops of probing, one that fits, one that sets the choice and begins the wait of 60 loops, and
+ * the one that finds it over. */
+static void test_port(void) {
+    static const char *const settings[] = {
+        "period_ms", "300",           "reprobe_s", "18",        "error_per_point",
+        "1",         "least_mem_pct", "3",         "probe_mhz", "500/600/700/800/900/1000",
+        NULL};
+    static const double up[] = {500, 600, 700, 800, 900, 1000};
+    int again = 0;
+    node n;
+    node_open(&n, &fl_policy_assure, 1, settings);
+    for (int k = 0; k < 100 && !again; k++) {
+        read_gpu(&n, 0, 100, 50, 100, 700);
+        node_step(&n, 1e6);
+        FL_CHECK(n.decision->delay_ns == 300000000, "%lld ns", (long long)n.decision->delay_ns);
+        const int at = k < 12 ? (k < 6 ? k : 11 - k) : 0;
+        FL_CHECK(k > 12 || set_of(&n, 0) == up[at], "loop %d sets %g", k, set_of(&n, 0));
+        again = k > 13 && set_of(&n, 0) == 500 ? k : 0;
+    }
+    FL_CHECK(again == 74, "the next probe begins at loop %d", again);
+    fl_instance_close(n.in);
+}
+
 static void test_counter_floor(void) {
     const char *settings[] = {"probe_mhz", "400/600/800/1000", "reprobe_s", "60", NULL};
     node n;
@@ -504,7 +535,7 @@ static void test_golden(void) {
 }
 
 FL_SUITE("assure", {"probes worked out by hand", test_probes}, {"loops and time", test_timing},
-         {"moving window", test_window}, {"idle, then busy", test_idle_then_busy},
+         {"the port's numbers", test_port}, {"moving window", test_window}, {"idle, then busy", test_idle_then_busy},
          {"counter floor", test_counter_floor}, {"each GPU by its own readings", test_gpus_apart},
          {"set-up", test_setup}, {"SweetSpot", test_sweetspot}, {"Eq. 4", test_nearest},
          {"whole sequences", test_golden})

@@ -57,9 +57,10 @@ static double throw_one(fl_random *r, double mean, double sd) {
     }
 }
 
-typedef enum rule { UCB, GREEDY_UNIFORM, GREEDY_LEAST, ROBIN } rule;
+typedef enum rule { UCB, UCB_NEXT, GREEDY_UNIFORM, GREEDY_LEAST, ROBIN } rule;
 
-/* Algorithm 1 of the paper, kept as the paper has it: sums and counts, means formed when needed, t from 0. */
+/* Algorithm 1 of the paper, kept as the paper has it: sums and counts, means formed when needed. t counts from 0, as in
+ * the released program; UCB_NEXT from 1, as printed. */
 static size_t reference(const fl_draws *draws, rule how, double scale, double alpha, int cycles, double epsilon,
                         uint64_t seed, double *mhz) {
     double sum[K] = {0}, progress = 0;
@@ -71,15 +72,15 @@ static size_t reference(const fl_draws *draws, rule how, double scale, double al
         int arm = 0;
         double best = -HUGE_VAL;
         const bool explore = (how == GREEDY_UNIFORM || how == GREEDY_LEAST) && fl_random_unit(&choice) < epsilon;
-        if (how == ROBIN || (how == UCB && t < (size_t)(cycles * K))) {
+        if (how == ROBIN || (how <= UCB_NEXT && t < (size_t)(cycles * K))) {
             arm = (int)(t % K);
         } else if (explore && how == GREEDY_UNIFORM) {
             arm = (int)fl_random_below(&choice, K);
         } else {
             for (int i = 0; i < K; i++) {
                 double value = n[i] ? sum[i] / n[i] : HUGE_VAL;
-                if (how == UCB)
-                    value += alpha * sqrt(log((double)t) / n[i]);
+                if (how <= UCB_NEXT)
+                    value += alpha * sqrt(log((double)t + how) / n[i]);
                 if (explore)
                     value = -n[i];
                 if (value > best) {
@@ -145,6 +146,8 @@ static void test_same_arms(void) {
         {"energyucb", UCB, "reward_scale", "1", 1, 1, 0, 4},
         {"energyucb", UCB, "reward_scale", "0.01", 0.01, 1, 0, 4},
         {"energyucb", UCB, "alpha", "7", 1, 7, 0, 4},
+        {"energyucb", UCB, "ln_t", "pulls", 1, 1, 0, 4},
+        {"energyucb", UCB_NEXT, "ln_t", "next", 1, 1, 0, 4},
         {"energyucb", UCB, "cycles", "11", 1, 1, 0, 11},
         {"epsilon-greedy", GREEDY_UNIFORM, "explore", "uniform", 1, 0, 0.1, 0},
         {"epsilon-greedy", GREEDY_LEAST, "explore", "least", 1, 0, 0.1, 0},
@@ -269,6 +272,22 @@ static void test_reward(void) {
     go(&r, 3, 8, 2);
     FL_CHECK(fabs(probe(&r, REWARD) + 12) < 1e-9 && probe(&r, PULLS) == 2, "reward %g without the second",
              probe(&r, REWARD));
+    fl_instance_close(r.in);
+}
+
+/* Nine clocks, each pulled four times in turn; then all bounds are equal, and the lowest clock goes first. */
+static void test_ties(void) {
+    rig r;
+    open_rig(&r, 1);
+    go(&r, 0, 0, 0);
+    for (int k = 0; k < 36; k++) {
+        FL_CHECK(probe(&r, ARM) == ladder[k % K], "pull %d is of %g MHz", k, probe(&r, ARM));
+        go(&r, 4, 8, 2);
+    }
+    FL_CHECK(probe(&r, PULLS) == 36 && probe(&r, ARM) == 800, "of equals %g MHz", probe(&r, ARM));
+    FL_CHECK(fabs(probe(&r, BOUND) - (-16 + sqrt(log(36) / 4))) < 1e-9, "bound %.9g", probe(&r, BOUND));
+    go(&r, 4, 8, 2); /* 800 MHz has five pulls now, so its bound is lower than the others' */
+    FL_CHECK(probe(&r, ARM) == 900, "of eight equals %g MHz", probe(&r, ARM));
     fl_instance_close(r.in);
 }
 
@@ -420,5 +439,6 @@ static void test_arms(void) {
 
 FL_SUITE("bandit", {"utilisation stands in", test_stand_in}, {"arms equal Algorithm 1, written again", test_same_arms},
          {"random clocks", test_random}, {"golden", test_golden}, {"reward", test_reward},
-         {"what does not count", test_waits}, {"clocks settle first", test_settles},
-         {"a slow energy counter", test_slow_counter}, {"patience", test_patience}, {"ladders", test_arms})
+         {"36 pulls in turn, then the lowest of equals", test_ties}, {"what does not count", test_waits},
+         {"clocks settle first", test_settles}, {"a slow energy counter", test_slow_counter},
+         {"patience", test_patience}, {"ladders", test_arms})

@@ -92,17 +92,47 @@ static void test_spread(void) { /* mean and deviation of what is drawn; the same
     fl_draws_result_free(&b);
 }
 
+/* The work may end while a policy still explores, and a run may end before its work. */
+static void test_ends(void) {
+    fl_draw_clock clock[K];
+    for (int i = 0; i < K; i++)
+        clock[i] = (fl_draw_clock){.mhz = ladder[i], .time_s = 0.055, .energy_j = 10, .ratio = 1, .total_j = 55};
+    fl_draws draws = {.clock = clock, .clock_count = K, .step_ns = 10000000};
+    fl_draws_result r = replay(&draws, "energyucb", 0, 1); /* would explore for 36 steps */
+    FL_CHECK(r.steps == 6 && fabs(r.time_s - 0.055) < 1e-12 && fabs(r.energy_j - 55) < 1e-9 && r.progress == 1,
+             "%llu steps, %g s, %g J", (unsigned long long)r.steps, r.time_s, r.energy_j);
+    fl_draws_result_free(&r);
+    for (draws.steps_max = 5; draws.steps_max <= 7; draws.steps_max++) {
+        r = replay(&draws, "energyucb", 0, 1);
+        FL_CHECK(draws.steps_max > 5 ? r.steps == 6 && r.progress == 1
+                                     : r.steps == 5 && fabs(r.progress - 5 / 5.5) < 1e-12,
+                 "%llu steps at most: %llu, progress %g", (unsigned long long)draws.steps_max,
+                 (unsigned long long)r.steps, r.progress);
+        fl_draws_result_free(&r);
+    }
+    FL_CHECK(fl_draws_seed(&draws, 7, 0) == 7 && fl_draws_seed(&draws, 7, 9) == 16, "seeds of their own");
+    draws.one_seed = true;
+    FL_CHECK(fl_draws_seed(&draws, 7, 0) == 7 && fl_draws_seed(&draws, 7, 9) == 7, "one seed");
+}
+
 static void test_rows_of_their_own(void) { /* what a sweep's rows say goes before the options */
     fl_sweep_row row[] = {
         {.sm_mhz = 800, .time_s = 2, .energy_j = 400, .energy_cv = 0.5, .ratio = 3, .ratio_cv = NAN},
         {.sm_mhz = 1600, .time_s = 1, .energy_j = 300, .energy_cv = NAN, .ratio = NAN, .ratio_cv = 0}};
     char *names[] = {(char *)"w"};
     const fl_sweep sweep = {.names = names, .name_count = 1, .rows = row, .row_count = 2};
-    const fl_draws_options o = {.step_ms = 10, .energy_cv = 0.1, .ratio = 1.5, .ratio_exponent = 2, .ratio_cv = 0.2};
+    const fl_draws_options o = {.step_ms = 10,
+                                .steps_max = 100000,
+                                .one_seed = true,
+                                .energy_cv = 0.1,
+                                .ratio = 1.5,
+                                .ratio_exponent = 2,
+                                .ratio_cv = 0.2};
     fl_draws draws;
     fl_diag d = {0};
     FL_CHECK(fl_draws_make(&draws, &sweep, 0, &o, &d) == FL_OK, "%s", d.message);
     const fl_draw_clock *c = draws.clock;
+    FL_CHECK(draws.steps_max == 100000 && draws.one_seed, "%llu steps at most", (unsigned long long)draws.steps_max);
     FL_CHECK(c[0].energy_j == 2 && c[0].energy_sd_j == 1 && c[0].ratio == 3 && fabs(c[0].ratio_sd - 0.6) < 1e-12,
              "first");
     FL_CHECK(fabs(c[1].energy_j - 3) < 1e-12 && fabs(c[1].energy_sd_j - 0.3) < 1e-12 && c[1].ratio == 1.5 &&
@@ -144,4 +174,5 @@ static void test_assumed_times(void) {
 }
 
 FL_SUITE("draws", {"static rows of Table 1 and RRFreq", test_static_rows}, {"spread and regret", test_spread},
-         {"rows of their own", test_rows_of_their_own}, {"assumed run times", test_assumed_times})
+         {"where a run ends", test_ends}, {"rows of their own", test_rows_of_their_own},
+         {"assumed run times", test_assumed_times})

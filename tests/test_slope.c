@@ -198,7 +198,11 @@ static void test_simulated(void) {
         memory = strcmp(w->name, "bandwidthTest") == 0 ? w->choice.alpha : memory;
         compute = strcmp(w->name, "cudaTensorCoreGemm") == 0 ? w->choice.alpha : compute;
     }
-    FL_CHECK(memory < 0.5 && compute == 1, "alpha %g of a copy, %g of a matrix product", memory, compute);
+    FL_CHECK(memory < 0.8 && compute == 1, "alpha %g of a copy, %g of a matrix product", memory, compute);
+    size_t published = 0; /* SweetSpot, 3.4: most of the eight lie at 0.7 to 0.8 */
+    for (size_t i = 0; i < 8; i++)
+        published += alpha[i] > 0.695 && alpha[i] < 0.805;
+    FL_CHECK(published >= 5, "%zu of eight sweet spots at 0.7 to 0.8", published);
     printf(" median alpha without a wall %.3f ", fl_slope_median(alpha, 8));
     fl_spots_free(&all);
     fl_spots_free(&again);

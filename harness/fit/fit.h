@@ -14,7 +14,8 @@
     X(odpp, "the two networks of the policy odpp, from simulated programs")                                            \
     X(gpoeo, "the six models of the policy gpoeo, from simulated programs")                                            \
     X(sensitivity, "DynaCo's metrics against frequency sensitivity, from runs over states")                            \
-    X(sweetspot, "SweetSpot's alpha, from a frequency sweep")
+    X(sweetspot, "SweetSpot's alpha, from a frequency sweep")                                                          \
+    X(draws, "a distribution replay, from what was published of other policies")
 
 #define FL_FIT_DECLARE(name, summary) int fl_cmd_fit_##name(int argc, char **argv);
 FL_FITS(FL_FIT_DECLARE)

@@ -72,7 +72,7 @@ fl_status fl_experiment_positions(const fl_experiment *e, int64_t *positions, fl
 fl_status fl_experiment_window(const fl_experiment *e, int64_t *window_ns, fl_diag *d);
 /* True where the experiment asks for a distribution replay ("draws": see harness/study/draws_compare.h). */
 bool fl_experiment_draws(const fl_experiment *e);
-#define FL_DRAWS_KEYS "step_ms", "energy_cv", "ratio", "ratio_exponent", "ratio_cv"
+#define FL_DRAWS_KEYS "step_ms", "energy_cv", "ratio", "ratio_exponent", "ratio_cv", "steps_max", "one_seed"
 /* Which references a comparison solves: "oracles". */
 typedef enum fl_oracles { FL_ORACLES_NONE, FL_ORACLES_STATIC, FL_ORACLES_ALL } fl_oracles;
 fl_status fl_experiment_oracles(const fl_experiment *e, fl_oracles *which, fl_diag *d);

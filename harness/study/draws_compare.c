@@ -18,23 +18,39 @@ typedef struct work {
 
 /* ---- what is drawn from ---- */
 
-static fl_status read_options(const fl_json *at, fl_draws_options *o, fl_diag *d) {
+/* A number, or an object with one for each workload. */
+static fl_status read_one(const fl_json *at, const char *key, const char *workload, double min, double max,
+                          double *into, fl_diag *d) {
+    fl_json value;
+    if (!fl_json_has(at, key))
+        return FL_OK;
+    const fl_status s = fl_json_get(at, key, &value, d);
+    if (s)
+        return s;
+    return cJSON_IsObject(value.node) ? fl_json_get_real(&value, workload, min, max, into, d)
+                                      : fl_json_real(&value, min, max, into, d);
+}
+
+static fl_status read_options(const fl_json *at, const char *workload, fl_draws_options *o, fl_diag *d) {
     const struct {
         const char *key;
         double min, max, *into;
     } row[] = {{"step_ms", 0.01, 1e5, &o->step_ms},
+               {"steps_max", 0, 1e9, &o->steps_max},
                {"energy_cv", 0, 3, &o->energy_cv},
                {"ratio", 1e-6, 1e6, &o->ratio},
                {"ratio_exponent", -10, 10, &o->ratio_exponent},
                {"ratio_cv", 0, 3, &o->ratio_cv}};
     fl_status s = FL_OK;
     for (size_t i = 0; !s && i < sizeof row / sizeof *row; i++)
-        if (fl_json_has(at, row[i].key))
-            s = fl_json_get_real(at, row[i].key, row[i].min, row[i].max, row[i].into, d);
+        s = read_one(at, row[i].key, workload, row[i].min, row[i].max, row[i].into, d);
+    if (!s && fl_json_has(at, "one_seed"))
+        s = fl_json_get_bool(at, "one_seed", &o->one_seed, d);
     return s;
 }
 
-static fl_status options_of(const fl_experiment *e, const char *variant, fl_draws_options *o, fl_diag *d) {
+static fl_status options_of(const fl_experiment *e, const char *workload, const char *variant, fl_draws_options *o,
+                            fl_diag *d) {
     static const char *const known[] = {FL_DRAWS_KEYS};
     const fl_json root = fl_json_root(e->tree, e->path);
     fl_json at, all;
@@ -43,27 +59,27 @@ static fl_status options_of(const fl_experiment *e, const char *variant, fl_draw
     if (!s)
         s = fl_json_known(&at, known, sizeof known / sizeof *known, d);
     if (!s)
-        s = read_options(&at, o, d);
+        s = read_options(&at, workload, o, d);
     if (s || !variant)
         return s;
     s = fl_json_get_object(&root, "variants", &all, d);
     if (!s)
         s = fl_json_get_object(&all, variant, &at, d);
-    return s ? s : read_options(&at, o, d);
+    return s ? s : read_options(&at, workload, o, d);
 }
 
 static fl_status make_draws(const fl_experiment *e, const fl_scene *s, fl_draws *draws, fl_diag *d) {
     fl_draws_options o;
     fl_sweep sweep = {0};
-    fl_status status = options_of(e, s->variant, &o, d);
-    if (!status)
-        status = fl_sweep_read(s->source, &sweep, d);
+    fl_status status = fl_sweep_read(s->source, &sweep, d);
     uint32_t found = UINT32_MAX;
     for (uint32_t i = 0; !status && i < sweep.row_count; i++)
         if (fl_workload_matches(s->w->name, s->variant, sweep.names[sweep.rows[i].workload]))
             found = sweep.rows[i].workload;
     if (!status && found == UINT32_MAX)
         status = fl_fail(d, FL_BAD_INPUT, s->source, 0, 0, "no rows of '%s' to draw from", s->w->name);
+    if (!status)
+        status = options_of(e, sweep.names[found], s->variant, &o, d);
     if (!status)
         status = fl_draws_make(draws, &sweep, found, &o, d);
     fl_sweep_free(&sweep);
@@ -169,12 +185,12 @@ static fl_status run_one(void *user, size_t i, fl_diag *d) {
     if (!fl_spec_is_for(spec, s))
         return FL_OK;
     fl_facts facts = s->facts;
-    facts.seed = o->seed + i % o->seeds;
+    facts.seed = fl_draws_seed(&w->draws[scene], o->seed, i % o->seeds);
     fl_layer layer[2] = {fl_platform_layer(&s->platform, spec->policy->name), spec->layer};
     fl_draws_run run = {
         .draws = &w->draws[scene], .facts = &facts, .policy = spec->policy, .layer = layer, .layer_count = 2};
     fl_row_result *row = &w->row[i];
-    *row = (fl_row_result){.seed = facts.seed, .kept = calloc(1, sizeof *row->kept)};
+    *row = (fl_row_result){.seed = o->seed + i % o->seeds, .kept = calloc(1, sizeof *row->kept)};
     if (!row->kept)
         return fl_no_memory(d, "the distribution replay");
     fl_status status = fl_watch_open(&row->kept->watch, spec->policy, facts.gpu_count, d);
@@ -190,6 +206,9 @@ static fl_status run_one(void *user, size_t i, fl_diag *d) {
     row->reward_regret = r.reward_regret;
     score(w, scene, r.energy_j, r.time_s, row);
     row->faults = r.faults;
+    if (r.progress < 1)
+        snprintf(row->note, sizeof row->note, "cut off after %llu steps: %.1f %% of the work done",
+                 (unsigned long long)r.steps, 100 * r.progress);
     status = keep_run(w, scene, row->kept, &r, d);
     fl_draws_result_free(&r);
     return status;

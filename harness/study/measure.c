@@ -165,9 +165,18 @@ static bool range(const char *text, double *from, double *to) {
     return end != text && !*end && isfinite(*from) && isfinite(*to);
 }
 
-typedef enum at { SM_SHARE, MEM_SHARE, CPU_SHARE, OVER_NODE, OVER_GPU, REGRET, AT_COUNT } at;
-static const char *const at_name[AT_COUNT] = {"sm_share@",  "mem_share@", "cpu_share@",
-                                              "over_node@", "over_gpu@",  "reward_regret@"};
+/* The last end of a process of that number; processes of several GPUs may share one. */
+static double process_end_s(const fl_run_result *r, double process) {
+    double end_s = NAN;
+    for (size_t i = 0; i < r->process_count; i++)
+        if (r->process[i].process == process)
+            end_s = fmax(end_s, (double)r->process[i].end_ps * 1e-12);
+    return end_s;
+}
+
+typedef enum at { SM_SHARE, MEM_SHARE, CPU_SHARE, OVER_NODE, OVER_GPU, PROCESS, REGRET, AT_COUNT } at;
+static const char *const at_name[AT_COUNT] = {"sm_share@", "mem_share@", "cpu_share@",    "over_node@",
+                                              "over_gpu@", "process_s@", "reward_regret@"};
 
 static double value_at(const fl_run_result *run, const fl_watch *w, at what, double from, double to) {
     switch (what) {
@@ -181,6 +190,8 @@ static double value_at(const fl_run_result *run, const fl_watch *w, at what, dou
         return w ? over_pct(w->node_bin, w->bins, w->windows, from) : (double)NAN;
     case OVER_GPU:
         return w ? over_pct(w->gpu_bin, w->bins, w->windows, from) : (double)NAN;
+    case PROCESS:
+        return process_end_s(run, from);
     default:
         return regret_after(w, from);
     }

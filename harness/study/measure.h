@@ -7,6 +7,7 @@
  *   cpu_energy_j, cpu_gpu_energy_j              CPU; CPU and GPUs, without the rest of the node
  *   node_power_w                                mean
  *   over_node@W, over_gpu@W                     percent of the power windows whose true mean is above W
+ *   process_s@N                                 when process N ended
  *   reward_regret@N                             of a distribution replay: after N steps (thousands)
  *   probe:NAME                                  its last value that was not NaN; of a probe per GPU, that of GPU 0
  *   steps:NAME@A, steps:NAME@A-B                steps in which that probe showed a whole number from A to B, 0 to 63 */

@@ -1,0 +1,254 @@
+/* Run times, core/uncore ratio and deviation of a distribution replay, from what was published of other policies. */
+#include "harness/base/command.h"
+#include "harness/base/grid.h"
+#include "harness/base/json.h"
+#include "harness/base/json_out.h"
+#include "harness/base/pool.h"
+#include "harness/fit/draws_fit.h"
+#include "harness/fit/fit.h"
+#include "sim/draws.h"
+#include "traces/writing.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const fl_command_help help = {
+    "fit draws", "PUBLISHED.json [--out SWEEP.csv] [--draws FILE.json]",
+    "Finds what a distribution replay needs and a published table of energies does not say: run times from the row\n"
+    "of a round robin, how the core/uncore ratio grows with the run time from the row of epsilon-greedy, the scale of\n"
+    "the ratio and the deviation of the draws from two published regrets. EnergyUCB's energies are not looked at.",
+    "--out writes the sweep, --draws the object \"draws\" of an experiment. PUBLISHED.json is made like\n"
+    "traces/samples/energyucb-published.json. Grids and seeds are fixed, so the same file gives the same result."};
+
+/* ---- the file ---- */
+
+static fl_status read_clocks(const fl_json *root, fl_draws_fit *f, fl_diag *d) {
+    fl_json list;
+    fl_status s = fl_json_get_array(root, "sm_mhz", &list, d);
+    for (fl_json e = fl_json_first(&list); !s && e.node; e = fl_json_next(&list, &e)) {
+        int64_t mhz;
+        if (f->clock_count == FL_DRAWS_CLOCKS_MAX)
+            return fl_json_fail(&list, d, "too many clocks, expected %d at most", FL_DRAWS_CLOCKS_MAX);
+        if ((s = fl_json_int(&e, 1, 100000, &mhz, d)))
+            return s;
+        if (f->clock_count && mhz >= f->mhz[f->clock_count - 1])
+            return fl_json_fail(&e, d, "%lld, expected descending clocks", (long long)mhz);
+        f->mhz[f->clock_count++] = (int32_t)mhz;
+    }
+    if (!s && f->clock_count < 2)
+        return fl_json_fail(&list, d, "expected two clocks or more");
+    for (uint32_t i = 0; !s && i < f->clock_count / 2; i++) { /* the struct's are ascending */
+        const int32_t swap = f->mhz[i];
+        f->mhz[i] = f->mhz[f->clock_count - 1 - i];
+        f->mhz[f->clock_count - 1 - i] = swap;
+    }
+    return s;
+}
+
+static fl_status read_row(const fl_json *at, const fl_draws_fit *f, double top_w, fl_draws_row *w, fl_diag *d) {
+    static const char *const known[] = {"energy_kj", "round_robin_kj", "epsilon_greedy_kj", "top_time_s", "core_share"};
+    fl_json list;
+    fl_status s = fl_json_known(at, known, sizeof known / sizeof *known, d);
+    if (!s)
+        s = fl_json_get_array(at, "energy_kj", &list, d);
+    if (!s && fl_json_count(&list) != f->clock_count)
+        return fl_json_fail(&list, d, "expected one energy for each of %u clocks", f->clock_count);
+    fl_json e = s ? (fl_json){0} : fl_json_first(&list);
+    for (uint32_t i = f->clock_count; !s && i-- > 0; e = fl_json_next(&list, &e)) {
+        s = fl_json_real(&e, 1e-9, 1e12, &w->energy_j[i], d);
+        w->energy_j[i] *= 1e3;
+    }
+    if (!s)
+        s = fl_json_get_real(at, "round_robin_kj", 1e-9, 1e12, &w->round_robin_j, d);
+    if (!s)
+        s = fl_json_get_real(at, "epsilon_greedy_kj", 1e-9, 1e12, &w->epsilon_greedy_j, d);
+    w->round_robin_j *= 1e3;
+    w->epsilon_greedy_j *= 1e3;
+    w->core_share = NAN;
+    w->top_time_s = round(100 * w->energy_j[f->clock_count - 1] / top_w) / 100;
+    if (!s && fl_json_has(at, "top_time_s"))
+        s = fl_json_get_real(at, "top_time_s", 1e-3, 1e9, &w->top_time_s, d);
+    if (!s && fl_json_has(at, "core_share"))
+        s = fl_json_get_real(at, "core_share", 0, 1, &w->core_share, d);
+    return s;
+}
+
+static fl_status read_rows(const fl_json *root, fl_draws_fit *f, fl_diag *d) {
+    fl_json all;
+    double top_w = 0;
+    fl_status s = fl_json_get_real(root, "top_power_w", 1e-3, 1e9, &top_w, d);
+    if (!s)
+        s = fl_json_get_object(root, "workloads", &all, d);
+    for (fl_json e = s ? (fl_json){0} : fl_json_first(&all); !s && e.node; e = fl_json_next(&all, &e)) {
+        if (f->row_count == FL_DRAWS_WORKLOADS_MAX)
+            return fl_json_fail(&all, d, "too many workloads, expected %d at most", FL_DRAWS_WORKLOADS_MAX);
+        if ((s = fl_json_object(&e, d)))
+            return s;
+        f->row[f->row_count].name = e.node->string;
+        s = read_row(&e, f, top_w, &f->row[f->row_count++], d);
+    }
+    return s;
+}
+
+static fl_status read_regret(const fl_json *root, fl_draws_fit *f, fl_diag *d) {
+    fl_json at;
+    const char *name;
+    int64_t steps;
+    fl_status s = fl_json_get_object(root, "regret", &at, d);
+    if (!s)
+        s = fl_json_get_text(&at, "workload", &name, d);
+    if (!s)
+        s = fl_json_get_int(&at, "steps", FL_DRAWS_MARK, 1000000, &steps, d);
+    if (!s)
+        s = fl_json_get_real(&at, "round_robin", 1e-9, 1e15, &f->round_robin_regret, d);
+    if (!s)
+        s = fl_json_get_real(&at, "energyucb", 1e-9, 1e15, &f->energyucb_regret, d);
+    if (s)
+        return s;
+    if (steps % FL_DRAWS_MARK)
+        return fl_json_fail(&at, d, "steps: %lld, expected thousands", (long long)steps);
+    f->regret_steps = (uint64_t)steps;
+    for (f->regret_row = 0; f->regret_row < f->row_count; f->regret_row++)
+        if (!strcmp(f->row[f->regret_row].name, name))
+            return FL_OK;
+    return fl_json_fail(&at, d, "no workload '%s'", name);
+}
+
+static fl_status read_file(const char *path, cJSON **tree, fl_draws_fit *f, fl_diag *d) {
+    static const char *const known[] = {"foldline_published_draws",
+                                        "source",
+                                        "assumed",
+                                        "step_ms",
+                                        "sharpness",
+                                        "top_power_w",
+                                        "sm_mhz",
+                                        "regret",
+                                        "workloads"};
+    int64_t version;
+    fl_status s = fl_json_read(path, tree, d);
+    if (s)
+        return s;
+    const fl_json root = fl_json_root(*tree, path);
+    if ((s = fl_json_known(&root, known, sizeof known / sizeof *known, d)) ||
+        (s = fl_json_get_int(&root, "foldline_published_draws", 1, 1, &version, d)) ||
+        (s = fl_json_get_real(&root, "step_ms", 0.01, 1e5, &f->step_ms, d)) ||
+        (s = fl_json_get_real(&root, "sharpness", 1, 100, &f->sharpness, d)) || (s = read_clocks(&root, f, d)) ||
+        (s = read_rows(&root, f, d)))
+        return s;
+    return read_regret(&root, f, d);
+}
+
+/* ---- telling ---- */
+
+static fl_status write_sweep(const fl_draws_fit *f, const char *from, const char *path, fl_diag *d) {
+    fl_output *o = fl_output_open(path, d);
+    if (!o)
+        return d->status;
+    FILE *out = fl_output_file(o);
+    const char *name = strrchr(from, '/');
+    fprintf(out, "# foldline-sweep 1\n# source: foldline fit draws %s, which names the publication\n",
+            name ? name + 1 : from);
+    fprintf(out, "# times: T(f) = T(%d) ((c %d/f)^%g + 1 - c^%g)^(1/%g), assumed\n", f->mhz[f->clock_count - 1],
+            f->mhz[f->clock_count - 1], f->sharpness, f->sharpness, f->sharpness);
+    fprintf(out, "# core share c: ");
+    for (uint32_t i = 0; i < f->row_count; i++)
+        fprintf(out, "%s%s %g", i ? ", " : "", f->row[i].name, f->row[i].core_share);
+    fprintf(out, "\nworkload,kernel,sm_mhz,mem_mhz,power_cap_w,time_s,power_w,energy_j\n");
+    for (uint32_t i = 0; i < f->row_count; i++)
+        for (uint32_t k = 0; k < f->clock_count; k++) {
+            const fl_draws_row *w = &f->row[i];
+            fl_csv_put(out, w->name);
+            fprintf(out, ",,%d,,,%.2f,%.2f,%.0f\n", f->mhz[k], w->time_s[k], w->energy_j[k] / w->time_s[k],
+                    w->energy_j[k]);
+        }
+    return fl_output_commit(o, d);
+}
+
+static double digits(double x, int n) { /* n significant ones */
+    char text[40];
+    snprintf(text, sizeof text, "%.*g", n, x);
+    return strtod(text, NULL);
+}
+
+static cJSON *draws_json(const fl_draws_fit *f) {
+    cJSON *root = cJSON_CreateObject();
+    fl_json_add_real(root, "step_ms", f->step_ms);
+    fl_json_add_real(root, "energy_cv", f->cv);
+    fl_json_add_real(root, "ratio", digits(f->ratio, 4));
+    cJSON *by = cJSON_AddObjectToObject(root, "ratio_exponent");
+    for (uint32_t i = 0; i < f->row_count; i++)
+        fl_json_add_real(by, f->row[i].name, digits(f->row[i].exponent, 4));
+    fl_json_add_real(root, "ratio_cv", f->cv);
+    return root;
+}
+
+static fl_status write_draws(const fl_draws_fit *f, const char *path, fl_diag *d) {
+    cJSON *root = draws_json(f);
+    const fl_status s = fl_json_write(path, root, d);
+    cJSON_Delete(root);
+    return s;
+}
+
+static void print_text(const fl_draws_fit *f) {
+    static const char *const head[] = {"workload", "core share", "RRFreq kJ", "published",
+                                       "exponent", "greedy kJ",  "published"};
+    fl_grid g = FL_GRID_HEADED(head);
+    for (uint32_t i = 0; i < f->row_count; i++) {
+        const fl_draws_row *w = &f->row[i];
+        fl_grid_add(&g, "%s", w->name);
+        fl_grid_add(&g, "%.4g", w->core_share);
+        fl_grid_add(&g, "%.2f", w->round_robin_fit_j * 1e-3);
+        fl_grid_add(&g, "%.2f", w->round_robin_j * 1e-3);
+        fl_grid_add(&g, "%.2f", w->exponent);
+        fl_grid_add(&g, "%.2f", w->epsilon_greedy_fit_j * 1e-3);
+        fl_grid_add(&g, "%.2f", w->epsilon_greedy_j * 1e-3);
+    }
+    fl_grid_print(&g, 1, stdout);
+    printf(
+        "\nratio %.4g at the top clock, deviation %.3g %% of energy and of ratio: EnergyUCB's regret in %s after %llu "
+        "steps is %.0f, published %.0f\n",
+        f->ratio, 100 * f->cv, f->row[f->regret_row].name, (unsigned long long)f->regret_steps, f->energyucb_regret_fit,
+        f->energyucb_regret);
+}
+
+int fl_cmd_fit_draws(int argc, char **argv) {
+    fl_texts rest = {0};
+    const char *out = NULL, *draws = NULL;
+    int64_t threads = 0;
+    bool json = false;
+    const fl_option option[] = {
+        {"out", "FILE", FL_OPTION_OUTPUT, &out, 0, 0, "writes the sweep: run time and energy at each clock"},
+        {"draws", "FILE", FL_OPTION_OUTPUT, &draws, 0, 0, "writes the object \"draws\" of an experiment"},
+        FL_THREADS_OPTION(&threads),
+        {"json", NULL, FL_OPTION_FLAG, &json, 0, 0, "prints that object"},
+    };
+    int status = FL_EXIT_OK;
+    if (!fl_command_begin(argc, argv, &help, option, sizeof option / sizeof *option, &rest, &status))
+        return status;
+    fl_diag d = {0};
+    cJSON *tree = NULL;
+    fl_draws_fit *f = calloc(1, sizeof *f);
+    fl_status s = !f                ? fl_no_memory(&d, "the fit")
+                  : rest.count != 1 ? fl_refuse(&d, "expected one file of published rows")
+                                    : read_file(rest.item[0], &tree, f, &d);
+    if (!s)
+        s = fl_draws_fit_run(f, (unsigned)threads, &d);
+    if (!s && out)
+        s = write_sweep(f, rest.item[0], out, &d);
+    if (!s && draws)
+        s = write_draws(f, draws, &d);
+    if (s) {
+        status = fl_command_fail(help.name, &d);
+    } else if (json) {
+        cJSON *root = draws_json(f);
+        fl_json_print(root, stdout);
+        cJSON_Delete(root);
+    } else {
+        print_text(f);
+    }
+    cJSON_Delete(tree);
+    free(f);
+    fl_command_end(option, sizeof option / sizeof *option, &rest);
+    return status;
+}

@@ -1,0 +1,56 @@
+#!/usr/bin/env bash
+# EnergyUCB's experiment: `fit draws` gives what it draws from, byte for byte, and its gates fail where alpha, C or the
+# reward's ratio is another. Unchanged it is run by program.sh.
+#   tests/energyucb.sh PROGRAM
+set -u
+export LC_ALL=C
+cd "$(dirname "$0")/.." || exit 1
+foldline=$(realpath "${1:?usage: tests/energyucb.sh PROGRAM}")
+work=$(mktemp -d "${TMPDIR:-/tmp}/foldline-energyucb-XXXXXX") || exit 1
+trap 'rm -rf "$work"' EXIT
+experiment=harness/experiments/energyucb.json
+fail() { echo "energyucb: $*"; exit 1; }
+
+"$foldline" fit draws traces/samples/energyucb-published.json --out "$work/sweep.csv" --draws "$work/draws.json" \
+  >"$work/out" || fail "the fit"
+cmp "$work/sweep.csv" traces/samples/energyucb-table1.csv || fail "the sample is not what the fit gives"
+# Of the experiment, the object "draws" without what does not come from the fit.
+compact() { tr -d ' \t\n' <"$1" | sed 's/^.*"draws":{/{/; s/},"seeds".*$/}/; s/,"steps_max":100000//'; }
+[ "$(compact "$experiment")" = "$(compact "$work/draws.json")" ] ||
+  fail "the experiment does not draw what the fit gives"
+echo "energyucb: sweep and draws are what the fit gives"
+
+refused() { # what, what it says, command ...
+  local what=$1 says=$2
+  shift 2
+  "$@" >"$work/out" 2>"$work/err"
+  [ $? = 2 ] && grep -q "$says" "$work/err" || fail "$what: $(tail -n 1 "$work/err")"
+}
+bad() { sed "$1" traces/samples/energyucb-published.json >"$work/bad.json"; }
+bad 's/131.61/-1/'
+refused "an energy below zero" 'bad.json:[0-9]*:[0-9]*: workloads.505.lbm.energy_kj' "$foldline" fit draws "$work/bad.json"
+bad 's/, 131.61//'
+refused "an energy too few" 'one energy for each of 9 clocks' "$foldline" fit draws "$work/bad.json"
+bad 's/"steps": 4000/"steps": 4500/'
+refused "steps that are no thousands" 'expected thousands' "$foldline" fit draws "$work/bad.json"
+bad 's/"workload": "518.tealeaf"/"workload": "518"/'
+refused "a workload that is none" "no workload '518'" "$foldline" fit draws "$work/bad.json"
+bad 's/1600, 1500/1500, 1600/'
+refused "clocks that ascend" 'expected descending clocks' "$foldline" fit draws "$work/bad.json"
+refused "no file" 'expected one file' "$foldline" fit draws
+sed "s#\.\./\.\./#$PWD/#; /\"519.clvleaf\": 0.1,/d" "$experiment" >"$work/lacks.json"
+refused "an exponent that is missing" '519.clvleaf' "$foldline" compare "$work/lacks.json"
+echo "energyucb: bad input is refused"
+
+changed() { # what, sed expression
+  sed "s#\.\./\.\./#$PWD/#; $2" "$experiment" >"$work/changed.json"
+  cmp -s "$experiment" "$work/changed.json" && fail "$1: changes nothing"
+  "$foldline" compare "$work/changed.json" >"$work/out" 2>"$work/err"
+  [ $? = 1 ] || fail "$1: no gate fails: $(tail -n 1 "$work/err")"
+  grep -q "EnergyUCB.* FAILS$" "$work/out" || fail "$1: no gate fails"
+  echo "energyucb: $1: $(grep -c ' FAILS$' "$work/out") gates fail"
+}
+changed "alpha 2" 's/"energyucb"/"energyucb:alpha=2"/'
+changed "C 2" 's/"energyucb"/"energyucb:cycles=2"/'
+changed "half the ratio" 's/"ratio": 1.657/"ratio": 0.8285/'
+changed "a ratio that grows with the run time" 's/"\(5[0-9][0-9][.][0-9a-z_]*\)": [0-9.]*\(,*\)$/"\1": 1\2/'
