@@ -23,7 +23,7 @@ typedef struct live {
     fl_instance *instance;
     fl_guard *guard;
     fl_session *session;
-    fl_effect *effect; /* NULL: nothing is set, or the GPUs are simulated */
+    fl_effect *effect; /* NULL: nothing is set */
     fl_gpu_sample *gpu;
     watched *watched;
     uint32_t gpus;
@@ -224,7 +224,7 @@ static fl_status open_live(live *l, fl_diag *d) {
                                        .host_drives = o->policy->host_drives,
                                        .check_ns = o->check_ns};
         s = fl_session_open(&l->session, &so, d);
-        if (!s && !fl_gpus_simulated(o->gpus))
+        if (!s)
             s = fl_effect_open(&l->effect, o->gpus, o->tell, o->user, d);
     }
     return s;
