@@ -2,11 +2,12 @@
  * of the library, and shares the controller's locks.
  *
  * The controller publishes the time by which it will next report. When it ends, in whatever way, the guardian restores
- * from the records, which it has read: their files may be lost meanwhile. When it misses its time, the guardian first kills it through its pidfd and waits for its end, and
- * only then restores: a controller that comes back to life must not set anything afterwards. Missed beats are counted
- * by the guardian's own wake-ups, and it gives no verdict when it overslept itself, so that a frozen machine kills
- * nobody. The user learns of a kill where the controller would have said it (its standard error), and from guardian.log
- * in the state folder. The guardian in turn publishes when it looked: one that somebody stopped is replaced. */
+ * from the records, which it has read: their files may be lost meanwhile. When it misses its time, the guardian first
+ * kills it through its pidfd and waits for its end, and only then restores: a controller that comes back to life must
+ * not set anything afterwards. Missed beats are counted by the guardian's own wake-ups, and it gives no verdict when it
+ * overslept itself, so that a frozen machine kills nobody. The user learns of a kill where the controller would have
+ * said it (its standard error), and from guardian.log in the state folder. The guardian in turn publishes when it
+ * looked: one that somebody stopped is replaced. */
 #ifndef FL_LIVE_GUARDIAN_H
 #define FL_LIVE_GUARDIAN_H
 
