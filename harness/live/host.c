@@ -69,7 +69,8 @@ static fl_status read_signals(live *l, fl_sample *sample, fl_diag *d) {
     const int64_t t = sample->time_ns;
     fl_status s = FL_OK;
     for (uint32_t i = 0; !s && i < l->gpus; i++)
-        s = g->back->read(g->self, i, l->gpu_needs | FL_BIT(FL_GPU_ENERGY_J) | fl_effect_needs(l->effect, i, t), t, &l->gpu[i], d);
+        s = g->back->read(g->self, i, l->gpu_needs | FL_BIT(FL_GPU_ENERGY_J) | fl_effect_needs(l->effect, i, t), t,
+                          &l->gpu[i], d);
     if (!s && l->o->kernels) /* after the readings: of a simulated session they are what brings it to this instant */
         s = fl_kernels_take(l->o->kernels, l->origin_ns, sample, d);
     for (uint32_t i = 0; !s && i < l->gpus; i++) {

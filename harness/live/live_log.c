@@ -129,7 +129,7 @@ static void put_kernels(fl_live_log *l, const fl_sample *s) {
 /* ---- the writer -------------------------------------------------------------------------------------------------- */
 
 static void write_steps(fl_live_log *l, step *x) {
-    bool ok = true;
+    bool ok = !l->error; /* a hole in the log would be worse than its end */
     for (step *next; x; x = next) {
         next = x->next;
         ok = ok && fwrite(x->text, 1, x->size, l->file) == x->size;
@@ -139,7 +139,7 @@ static void write_steps(fl_live_log *l, step *x) {
         free(x->text);
         free(x);
     }
-    if (ok && !fflush(l->file))
+    if (l->error || (ok && !fflush(l->file)))
         return;
     pthread_mutex_lock(&l->lock);
     l->error = errno ? errno : EIO;
