@@ -200,6 +200,15 @@ static void close_run(run *r, const choice *c) {
     fl_gpus_close(&r->gpus);
 }
 
+/* On the terminal once, in the log each time: it stands behind the step whose sets it is about. */
+static void tell_effect(void *user, const char *line, bool again) {
+    run *r = user;
+    if (r->log)
+        fl_live_log_note(r->log, line);
+    if (!again)
+        say(r, line);
+}
+
 static fl_status on_step(void *user, const fl_sample *sample, const fl_decision *decision, fl_diag *d) {
     run *r = user;
     return r->log && decision ? fl_live_log_add(r->log, sample, decision, d) : FL_OK;
@@ -271,7 +280,7 @@ static fl_status go(run *r, const choice *c, fl_diag *d) {
                          .clock = fl_clock_system(),
                          .stop = stop,
                          .on_step = on_step,
-                         .tell = say,
+                         .tell = tell_effect,
                          .user = r};
     fl_live_result x;
     fl_status s = FL_OK;
