@@ -454,6 +454,24 @@ static void test_rings_are_shared(void) {
     clear_folder();
 }
 
+/* Where a program puts its ring together, others may have left files of theirs, links among them, under any name that it
+ * could be known to take: it writes into none. */
+static void test_files_that_wait(void) {
+    char name[64], text[16] = "";
+    struct stat st;
+    fl_ring ring;
+    fresh_folder();
+    snprintf(name, sizeof name, ".%d.new", (int)getpid());
+    fl_temp_text("target", "precious");
+    CU_ASSERT(!link(fl_temp_path("target"), in_folder(name)));
+    CU_ASSERT(!new_ring(&ring, 16, 64) && !fstat(ring.fd, &st) && st.st_nlink == 1);
+    const int fd = open(fl_temp_path("target"), O_RDONLY | O_CLOEXEC);
+    CU_ASSERT(read(fd, text, sizeof text) == 8 && !memcmp(text, "precious", 8));
+    close(fd);
+    fl_ring_close(&ring);
+    clear_folder();
+}
+
 /* ---- another user, the host root --------------------------------------------------------------------------------- */
 
 /* In a folder that all may write to: more rings than are looked at, each full; files that hold an open up or cannot be
@@ -545,5 +563,5 @@ static void test_another_user(void) {
 FL_SUITE("live_hostile", {"random bytes", test_random_bytes}, {"files that are no rings", test_no_rings},
          {"indices", test_indices}, {"times", test_times}, {"one call takes its share", test_one_call_takes_its_share},
          {"kinds are bounded", test_kinds_are_bounded}, {"few files", test_few_files},
-         {"rings are shared", test_rings_are_shared},
+         {"rings are shared", test_rings_are_shared}, {"files that wait", test_files_that_wait},
          {"another user", test_another_user})
