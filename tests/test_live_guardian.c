@@ -13,7 +13,7 @@
 #include <sys/resource.h>
 #include <sys/syscall.h>
 
-enum { GPUS = 2, CHECK_MS = 4, FREEZE_CHECK_MS = 100, SHORT_MS = 40, TRIALS = 160, MUTANT_TRIALS = 80 };
+enum { GPUS = 2, CHECK_MS = 4, FREEZE_CHECK_MS = 100, SHORT_MS = 40, TRIALS = 165, MUTANT_TRIALS = 80 };
 enum { PATIENT_BEATS = 4000 }; /* reports of a controller; a guardian that does not look is replaced long before */
 
 static uint64_t seed;
@@ -768,6 +768,39 @@ static bool two_state_folders(void) {
     return ok;
 }
 
+/* Both killed, and the next controller looks for records elsewhere: it would take for prior values what was set. It is
+ * refused until the first folder's are restored, and then it is not. */
+static bool left_elsewhere(void) {
+    char first[512], second[600];
+    snprintf(first, sizeof first, "%s", getenv("FOLDLINE_STATE"));
+    snprintf(second, sizeof second, "%s-2", first);
+    pid_t pid = start();
+    bool ok = started(pid);
+    wait_us(draw(8000));
+    kill(guardian_of(pid), SIGKILL);
+    kill(pid, SIGKILL);
+    exit_of(pid);
+    const bool left = left_behind(".record") > 0; /* a guardian that was quicker has restored */
+    setenv("FOLDLINE_STATE", second, 1);
+    pid_t other = start();
+    until(ended_or_set, other);
+    ok = (!left || !has_set(other) || fail("it controls what another folder's controller has set")) && ok;
+    kill(other, SIGTERM);
+    exit_of(other);
+    setenv("FOLDLINE_STATE", first, 1);
+    ok = settled() && restore_all() && as_found() && ok;
+    setenv("FOLDLINE_STATE", second, 1);
+    other = start();
+    ok = started(other) && ok;
+    kill(other, SIGTERM);
+    exit_of(other);
+    ok = settled() && as_found() && ok;
+    empty_folder(second);
+    rmdir(second);
+    setenv("FOLDLINE_STATE", first, 1);
+    return ok;
+}
+
 typedef struct pattern {
     const char *name;
     bool (*run)(void);
@@ -803,7 +836,8 @@ static const pattern PATTERNS[] = {{"TERM", by_term},
                                    {"guardian STOP", guardian_stopped},
                                    {"guardian STOP, then KILL", stopped_guardian_and_kill},
                                    {"guardian STOP, then TERM", stopped_guardian_and_term},
-                                   {"two state folders", two_state_folders}};
+                                   {"two state folders", two_state_folders},
+                                   {"both killed, another state folder", left_elsewhere}};
 enum { PATTERN_COUNT = sizeof PATTERNS / sizeof *PATTERNS };
 
 static bool trial(bool (*run)(void)) {
@@ -858,6 +892,7 @@ static void test_mutations(void) {
                    {"stopped-guardian-left", stopped_guardian_and_kill},
                    {"stopped-guardian-kept", stopped_guardian_and_term},
                    {"run-lock-left-out", two_state_folders},
+                   {"left-record-ignored", left_elsewhere},
                    {"kill-untold", stopped_for_good}};
     seed = asked("FL_SEED", 1) + 77;
     for (size_t i = 0; i < sizeof MUTANTS / sizeof *MUTANTS; i++) {
