@@ -244,6 +244,24 @@ static void keep_lost(pid_t pid, const fl_kernels *k, size_t records) {
 /* At the end all buffers come, those too with kernels that have not ended. */
 static void test_an_orderly_end_leaves_none(void) { CU_ASSERT(watch(one_under_way, keep_lost) == 0); }
 
+/* The sanitizer looks for leaks as a process ends, and takes its allocator's locks for it: in a child that was forked
+ * while another thread of its parent held one, for ever. */
+static bool forked;
+int __lsan_is_turned_off(void);
+int __lsan_is_turned_off(void) { return forked; }
+
+/* Without memory of its own, which may wait for such a lock too. */
+static bool says(const char *path, const char *text) {
+    static char all[1 << 20];
+    size_t size = 0;
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    for (ssize_t got = 1; fd >= 0 && got > 0 && size < sizeof all - 1; size += got > 0 ? (size_t)got : 0)
+        got = read(fd, all + size, sizeof all - 1 - size);
+    all[size] = '\0';
+    close(fd);
+    return strstr(all, text) != NULL;
+}
+
 static bool thread_named(const char *name, char *blocked, size_t size) {
     char path[320], line[256];
     bool found = false;
@@ -277,9 +295,8 @@ static void forks(const calls *c) {
     for (int i = 0; i < 20; i++) {
         pid_t child = fork();
         if (!child) {
-            alarm(100); /* the leak checker wonders about the threads that it has not, and may wait for one */
-            close(STDERR_FILENO);
-            exit(thread_named("foldline-flush", blocked, sizeof blocked) || is_mapped(".ring") ? 5 : 0);
+            forked = true;
+            exit(says("/proc/self/status", "\nThreads:\t1\n") && !says("/proc/self/maps", ".ring") ? 0 : 5);
         }
         if (end_of(child))
             _exit(4);

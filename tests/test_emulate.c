@@ -222,6 +222,29 @@ static void test_live_errors(void) {
     }
 }
 
+/* A driver that takes a lock and does nothing: the live host sees it by the clock that the GPU has under its work. The
+ * other GPU has its lock. A limit that is not made is seen when it is read back. */
+static void test_sets_without_effect(void) {
+    static const struct {
+        const char *error, *policy, *expect, *not_there;
+        int status;
+    } row[] = {
+        {"gpu=0", "fixed:sm_mhz=600", "GPU 0: SM clock: 600 MHz was set", "GPU 1: SM clock", 0},
+        {"gpu=0", "fixed:sm_mhz=600", "1 clock locks never showed", "somebody else", 0},
+        {"call=nvmlDeviceSetMem*", "fixed:sm_mhz=600", "2 sets made", "was set", 0},
+        {"from_s=2", "fixed:sm_mhz=600", "2 sets made", "was set", 0},
+        {"gpu=0", "fixed:power_limit_w=200", "power limit reads back as", "2 sets made", 3},
+    };
+    make_workloads();
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        const int status = shell(EMULATE "--gpus 2 --time virtual --error without-effect:%s -- %s live --policy %s "
+                                         "--control --for 6s 2>&1",
+                                 FL_PROGRAM, folder, row[i].error, FL_PROGRAM, row[i].policy);
+        FL_CHECK(status == row[i].status && strstr(out, row[i].expect) && !strstr(out, row[i].not_there),
+                 "%s, %s: status %d, %s", row[i].error, row[i].policy, status, out);
+    }
+}
+
 /* As with the driver: whoever is not root may read only. */
 static void test_root_alone(void) {
     static const struct {
@@ -433,6 +456,7 @@ FL_SUITE("emulate", {"closed loop", test_closed_loop}, {"experiment file", test_
          {"processes", test_processes}, {"errors", test_errors}, {"paths", test_paths},
          {"dead clients first", test_dead_first}, {"one hash", test_repeats}, {"an hour", test_hour},
          {"what cannot be virtual", test_unfit}, {"PCP's agent", test_pcp}, {"signals", test_signals},
-         {"many GPUs", test_many_gpus}, {"errors end control", test_live_errors}, {"root alone sets", test_root_alone},
+         {"many GPUs", test_many_gpus}, {"errors end control", test_live_errors},
+         {"sets without effect", test_sets_without_effect}, {"root alone sets", test_root_alone},
          {"few descriptors", test_descriptors}, {"a long path", test_long_path},
          {"a state folder of its own", test_state_folder}, {"end", test_end})

@@ -3,6 +3,7 @@
 #include "harness/live/host.h"
 #include "harness/live/vendor/vendors.h"
 #include "tests/support/live_stub.h"
+#include "traces/tables.h"
 
 #include <math.h>
 
@@ -12,8 +13,13 @@
 static char lines[16][300];
 static int line_count;
 
-static void keep_line(void *user, const char *line) {
+static int repeated; /* lines about what was told before */
+
+static void keep_line(void *user, const char *line, bool again) {
     (void)user;
+    repeated += again;
+    if (again)
+        return;
     if (line_count < 16)
         snprintf(lines[line_count], sizeof lines[0], "%.299s", line);
     line_count++;
@@ -23,7 +29,7 @@ static void fresh(unsigned gpus) {
     stub_reset(gpus);
     empty_folder(getenv("FOLDLINE_STATE"));
     rmdir(getenv("FOLDLINE_STATE"));
-    line_count = 0;
+    line_count = repeated = 0;
 }
 
 static bool said(const char *name, const char *what) {
@@ -202,6 +208,7 @@ static void test_limits(void) {
     stub->gpu[1].limit_mw = 160000;
     pass(&s, 0, 0, 0, 30);
     seen(&s, "and again", 0, 2, 2);
+    CU_ASSERT(repeated == 1);
     stub->gpu[1].limit_mw = 170000;
     fl_effect_made(s.e, 1, FL_SET_POWER_LIMIT_W, 170, s.t_ns);
     stub->gpu[1].limit_code = 3;
@@ -220,6 +227,25 @@ static int control(const char *policy, const char *set, const char *lasts) {
                     ARG(lasts));
 }
 
+/* The log has what the policy asked for in the step's rows, and behind them what the board made of it. It replays. */
+static void test_log_of_a_rounded_limit(void) {
+    char log[512], command[1200];
+    fl_decisions r = {0};
+    fl_diag d = {0};
+    fresh(2);
+    stub->gpu[1].step_mw = 1000;
+    snprintf(log, sizeof log, "%s", fl_temp_path("log.csv"));
+    CU_ASSERT(FOLDLINE(ARG("live"), ARG("--policy"), ARG("fixed"), ARG("--set"), ARG("power_limit_w=187.3"),
+                       ARG("--control"), ARG("--for"), ARG("300ms"), ARG("--log"), log) == 0);
+    CU_ASSERT(said("log.csv", ",187.3,,,\n"
+                              "# GPU 1: power limit: 187.3 W was set, and the board has 187 W: it rounds\n"
+                              "1,"));
+    CU_ASSERT(!fl_decisions_read(log, &r, &d) && r.step_count > 1);
+    fl_decisions_free(&r);
+    snprintf(command, sizeof command, "'%s' replay '%s' > '%s'", FL_PROGRAM, log, fl_temp_path("replayed.txt"));
+    CU_ASSERT(system(command) == 0);
+}
+
 static void test_program(void) {
     fresh(1);
     stub->gpu[0].deaf = stub->gpu[0].quiet = 1;
@@ -231,6 +257,7 @@ static void test_program(void) {
     FL_CHECK(control("fixed", "power_limit_w=187.3", "300ms") == 0, "nor does a rounded one");
     CU_ASSERT(said("err.txt", "it rounds") && said("out.txt", "1 power limits were rounded"));
     CU_ASSERT(stub->gpu[0].limit_mw == 250000);
+    test_log_of_a_rounded_limit();
     fresh(1);
     pid_t pid = foldline_start((char *[]){ARG("foldline"), ARG("live"), ARG("--policy"), ARG("assure"),
                                           ARG("--control"), ARG("--for"), ARG("120s"), NULL});

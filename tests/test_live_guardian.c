@@ -13,7 +13,7 @@
 #include <sys/resource.h>
 #include <sys/syscall.h>
 
-enum { GPUS = 2, CHECK_MS = 4, FREEZE_CHECK_MS = 100, SHORT_MS = 40, TRIALS = 155, MUTANT_TRIALS = 80 };
+enum { GPUS = 2, CHECK_MS = 4, FREEZE_CHECK_MS = 100, SHORT_MS = 40, TRIALS = 165, MUTANT_TRIALS = 80 };
 enum { PATIENT_BEATS = 4000 }; /* reports of a controller; a guardian that does not look is replaced long before */
 
 static uint64_t seed;
@@ -381,6 +381,43 @@ static bool within_3_ms(void) {
     return ok && settled() && restore_all() && as_found();
 }
 
+static unsigned sets_then;
+static bool ended_or_sets(pid_t pid) { return ended(pid) || stub->sets > sets_then; }
+
+static bool next_started(pid_t pid) {
+    (void)pid;
+    return stub->inits > 2;
+}
+
+/* Their records are lost while it controls: files taken away or spoiled, or the whole folder. Its guardian, perhaps a
+ * second one, knows them. */
+static bool without_records(void) {
+    const char *const state = getenv("FOLDLINE_STATE");
+    const unsigned way = draw(3);
+    pid_t pid = start();
+    bool ok = started(pid);
+    if (draw(2)) { /* it reads them as it starts */
+        kill(guardian_of(pid), SIGKILL);
+        ok = (until(next_started, pid) || fail("a lost guardian is not replaced")) && ok;
+        sets_then = stub->sets;
+        ok = until(ended_or_sets, pid) && ok;
+    }
+    wait_us(draw(8000));
+    for (int i = 0; i < GPUS; i++) {
+        char name[64], path[512];
+        snprintf(name, sizeof name, "GPU-00000000-stub-%d", i);
+        if (!fl_state_path(state, name, ".record", path, sizeof path) || (way ? unlink(path) : truncate(path, 30)))
+            ok = fail("no record to take away");
+    }
+    if (way == 2) {
+        empty_folder(state);
+        rmdir(state);
+    }
+    kill(pid, SIGKILL);
+    exit_of(pid);
+    return ok && settled() && as_found();
+}
+
 static bool process_group(void) {
     pid_t pid = start();
     bool ok = started(pid);
@@ -436,9 +473,6 @@ static bool stopped_for_a_while(void) {
     exit_of(pid);
     return ok && settled() && restore_all() && as_found();
 }
-
-static unsigned sets_then;
-static bool ended_or_sets(pid_t pid) { return ended(pid) || stub->sets > sets_then; }
 
 /* Long past the deadline, then back to life: it must not be able to set anything. */
 static bool stopped_then_back(void) {
@@ -512,11 +546,6 @@ static bool freeze(void) {
     kill(pid, SIGTERM);
     ok = (exit_of(pid) == 0 || fail("a frozen controller does not end in order")) && ok;
     return ok && settled() && as_found();
-}
-
-static bool next_started(pid_t pid) {
-    (void)pid;
-    return stub->inits > 2;
 }
 
 /* A successor that is still starting when its controller dies, as where the library takes its time. */
@@ -739,6 +768,39 @@ static bool two_state_folders(void) {
     return ok;
 }
 
+/* Both killed, and the next controller looks for records elsewhere: it would take for prior values what was set. It is
+ * refused until the first folder's are restored, and then it is not. */
+static bool left_elsewhere(void) {
+    char first[512], second[600];
+    snprintf(first, sizeof first, "%s", getenv("FOLDLINE_STATE"));
+    snprintf(second, sizeof second, "%s-2", first);
+    pid_t pid = start();
+    bool ok = started(pid);
+    wait_us(draw(8000));
+    kill(guardian_of(pid), SIGKILL);
+    kill(pid, SIGKILL);
+    exit_of(pid);
+    const bool left = left_behind(".record") > 0; /* a guardian that was quicker has restored */
+    setenv("FOLDLINE_STATE", second, 1);
+    pid_t other = start();
+    until(ended_or_set, other);
+    ok = (!left || !has_set(other) || fail("it controls what another folder's controller has set")) && ok;
+    kill(other, SIGTERM);
+    exit_of(other);
+    setenv("FOLDLINE_STATE", first, 1);
+    ok = settled() && restore_all() && as_found() && ok;
+    setenv("FOLDLINE_STATE", second, 1);
+    other = start();
+    ok = started(other) && ok;
+    kill(other, SIGTERM);
+    exit_of(other);
+    ok = settled() && as_found() && ok;
+    empty_folder(second);
+    rmdir(second);
+    setenv("FOLDLINE_STATE", first, 1);
+    return ok;
+}
+
 typedef struct pattern {
     const char *name;
     bool (*run)(void);
@@ -756,6 +818,7 @@ static const pattern PATTERNS[] = {{"TERM", by_term},
                                    {"guardian during its restore", guardian_in_restore},
                                    {"both within 3 ms", within_3_ms},
                                    {"KILL of the process group", process_group},
+                                   {"records lost, then KILL", without_records},
                                    {"STOP for good", stopped_for_good},
                                    {"STOP, then CONT near the deadline", stopped_for_a_while},
                                    {"new controller at once, killed in turn", new_at_once},
@@ -773,7 +836,8 @@ static const pattern PATTERNS[] = {{"TERM", by_term},
                                    {"guardian STOP", guardian_stopped},
                                    {"guardian STOP, then KILL", stopped_guardian_and_kill},
                                    {"guardian STOP, then TERM", stopped_guardian_and_term},
-                                   {"two state folders", two_state_folders}};
+                                   {"two state folders", two_state_folders},
+                                   {"both killed, another state folder", left_elsewhere}};
 enum { PATTERN_COUNT = sizeof PATTERNS / sizeof *PATTERNS };
 
 static bool trial(bool (*run)(void)) {
@@ -822,11 +886,13 @@ static void test_mutations(void) {
                    {"lock-not-inherited", stopped_guardian_and_kill},
                    {"record-before-guardian", as_the_record_appears},
                    {"verdict-after-oversleep", freeze},
+                   {"records-on-disk-alone", without_records},
                    {"descriptor-unchecked", not_a_lock},
                    {"stopped-guardian-unnoticed", guardian_stopped},
                    {"stopped-guardian-left", stopped_guardian_and_kill},
                    {"stopped-guardian-kept", stopped_guardian_and_term},
                    {"run-lock-left-out", two_state_folders},
+                   {"left-record-ignored", left_elsewhere},
                    {"kill-untold", stopped_for_good}};
     seed = asked("FL_SEED", 1) + 77;
     for (size_t i = 0; i < sizeof MUTANTS / sizeof *MUTANTS; i++) {

@@ -262,6 +262,9 @@ static void test_missing_signals(void) {
     CU_ASSERT(said("out.txt",
                    "nvidia      util_gpu_pct, util_mem_pct instead of compute_ns, copy_ns\n  signals     all there"));
     CU_ASSERT(FOLDLINE(ARG("doctor"), ARG("--policy"), ARG("nosuch")) == 2);
+    for (int i = 0; i < 2; i++) /* kernels are counted, or seen one by one: both come from the collector */
+        CU_ASSERT(FOLDLINE(ARG("doctor"), ARG("--policy"), i ? ARG("depo") : ARG("mf-gpoeo")) == 0 &&
+                  said("out.txt", "kernel records by the collector\n  signals     all there"));
     unsetenv("FOLDLINE_ROOT");
 }
 

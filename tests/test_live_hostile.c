@@ -410,6 +410,68 @@ static void test_few_files(void) {
     clear_folder();
 }
 
+/* So many rings of that user, each with a record, whose program lives. */
+static void rings_of(uid_t owner, fl_ring *ring, int count) {
+    for (int i = 0; i < count; i++) {
+        CU_ASSERT(!new_ring(&ring[i], 16, 64));
+        CU_ASSERT(!fchown(ring[i].fd, owner, (gid_t)-1));
+        ring[i].head->pid = getppid();
+        ring[i].head->stamp = 1;
+        close(ring[i].fd);
+        ring[i].fd = -1;
+        put_honest(&ring[i], 1);
+    }
+}
+
+/* One user has half of the places, all others three quarters: there is room for a third, and for the host's own. */
+static void test_rings_are_shared(void) {
+    enum { RINGS = 40, FILES = 64, PLACES = FILES / 2 };
+    static fl_ring ring[3][RINGS];
+    struct rlimit before, few;
+    const uid_t user[] = {NOBODY, NOBODY - 1, geteuid()};
+    const uint64_t expected[] = {PLACES / 2, PLACES / 4, PLACES / 4};
+    if (geteuid()) {
+        printf("\n    skipped: takes root");
+        return;
+    }
+    fresh_folder();
+    CU_ASSERT(!chmod(folder, 01777) && !getrlimit(RLIMIT_NOFILE, &before));
+    few = (struct rlimit){.rlim_cur = FILES, .rlim_max = before.rlim_max};
+    CU_ASSERT(!setrlimit(RLIMIT_NOFILE, &few));
+    fl_kernels *k = open_telling();
+    CU_ASSERT(!setrlimit(RLIMIT_NOFILE, &before));
+    for (int u = 0; u < 3; u++) {
+        uint64_t taken = 0;
+        rings_of(user[u], ring[u], RINGS);
+        for (int i = 0; i < 5; i++)
+            taken += take_all(k, "shared");
+        FL_CHECK(taken == expected[u], "user %u: %llu of %llu rings", (unsigned)user[u], (unsigned long long)taken,
+                 (unsigned long long)expected[u]);
+    }
+    for (int i = 0; i < 3 * RINGS; i++)
+        munmap(ring[i / RINGS][i % RINGS].head, ring[i / RINGS][i % RINGS].size);
+    fl_kernels_close(k);
+    clear_folder();
+}
+
+/* Where a program puts its ring together, others may have left files of theirs, links among them, under any name that it
+ * could be known to take: it writes into none. */
+static void test_files_that_wait(void) {
+    char name[64], text[16] = "";
+    struct stat st;
+    fl_ring ring;
+    fresh_folder();
+    snprintf(name, sizeof name, ".%d.new", (int)getpid());
+    fl_temp_text("target", "precious");
+    CU_ASSERT(!link(fl_temp_path("target"), in_folder(name)));
+    CU_ASSERT(!new_ring(&ring, 16, 64) && !fstat(ring.fd, &st) && st.st_nlink == 1);
+    const int fd = open(fl_temp_path("target"), O_RDONLY | O_CLOEXEC);
+    CU_ASSERT(read(fd, text, sizeof text) == 8 && !memcmp(text, "precious", 8));
+    close(fd);
+    fl_ring_close(&ring);
+    clear_folder();
+}
+
 /* ---- another user, the host root --------------------------------------------------------------------------------- */
 
 /* In a folder that all may write to: more rings than are looked at, each full; files that hold an open up or cannot be
@@ -501,4 +563,5 @@ static void test_another_user(void) {
 FL_SUITE("live_hostile", {"random bytes", test_random_bytes}, {"files that are no rings", test_no_rings},
          {"indices", test_indices}, {"times", test_times}, {"one call takes its share", test_one_call_takes_its_share},
          {"kinds are bounded", test_kinds_are_bounded}, {"few files", test_few_files},
+         {"rings are shared", test_rings_are_shared}, {"files that wait", test_files_that_wait},
          {"another user", test_another_user})

@@ -117,8 +117,63 @@ static void test_full_disk(void) {
     free(text);
 }
 
-static const fl_case CASES[] = {
-    {"a disk that stands still", test_stalled_disk}, {"lost steps", test_lost_steps}, {"a full disk", test_full_disk}};
+/* One that stands still for good: the GPUs are given back at the first TERM, and a second one ends the wait for it. */
+static void test_disk_that_never_comes_back(void) {
+    stub_reset(1);
+    const int end = slow_disk();
+    pid_t pid = foldline_start((char *[]){ARG("foldline"), ARG("live"), ARG("--policy"), ARG("assure"),
+                                          ARG("--control"), ARG("--log"), fifo, NULL});
+    UNTIL(waiting(end) > 3000);
+    const unsigned reads = stub->reads;
+    UNTIL(stub->reads > reads + 20); /* there is more than the disk takes */
+    kill(pid, SIGTERM);
+    UNTIL(left_behind(".record") == 0);
+    CU_ASSERT(!stub->gpu[0].sm_max && left_behind(".record") == 0);
+    int status = 0;
+    UNTIL(waitpid(pid, &status, WNOHANG) == pid || kill(pid, SIGTERM));
+    FL_CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM, "it waits for its log: status %d", status);
+    kill(pid, SIGKILL);
+    close(end);
+}
+
+/* Whoever reads the standard error has stopped: a notice does not hold up the step that it comes up in. */
+static void test_nobody_reads_notices(void) {
+    char block[4096] = {0};
+    stub_reset(1);
+    unlink(fl_temp_path("err.txt"));
+    CU_ASSERT_FATAL(!mkfifo(fl_temp_path("err.txt"), 0600));
+    const int reader = open(fl_temp_path("err.txt"), O_RDONLY | O_NONBLOCK | O_CLOEXEC),
+              writer = open(fl_temp_path("err.txt"), O_WRONLY | O_NONBLOCK | O_CLOEXEC);
+    while (write(writer, block, sizeof block) > 0) {
+    }
+    pid_t pid = foldline_start((char *[]){ARG("foldline"), ARG("live"), ARG("--policy"), ARG("assure"),
+                                          ARG("--control"), ARG("--grace-ms"), ARG("500"), NULL});
+    UNTIL(stub->reads > 3);
+    stub->gpu[0].limit_mw = 123000; /* somebody else sets it: that is told */
+    const unsigned reads = stub->reads;
+    int status = 0;
+    bool ended = false;
+    UNTIL(stub->reads > reads + 15 || (ended = waitpid(pid, &status, WNOHANG) == pid));
+    FL_CHECK(!ended, "it was ended in the step, status %d", status);
+    if (!ended) {
+        kill(pid, SIGTERM);
+        size_t size;
+        const int code = exit_of(pid);
+        char *text = fl_temp_slurp(fl_temp_path("out.txt"), &size);
+        FL_CHECK(!code && text && strstr(text, "1 notices were not written"), "exit status %d: %s", code,
+                 text ? text : "");
+        free(text);
+    }
+    close(reader);
+    close(writer);
+    unlink(fl_temp_path("err.txt"));
+}
+
+static const fl_case CASES[] = {{"a disk that stands still", test_stalled_disk},
+                                {"lost steps", test_lost_steps},
+                                {"a full disk", test_full_disk},
+                                {"a disk that never comes back", test_disk_that_never_comes_back},
+                                {"nobody reads notices", test_nobody_reads_notices}};
 
 int main(int argc, char **argv) {
     const int status = foldline_main(argc, argv);

@@ -182,7 +182,7 @@ static fl_status tell_policy(const fl_policy *p, const fl_gpus *g, fl_diag *d) {
     fl_status s = fl_gpus_simulated(g) ? FL_OK : fl_cpu_host_open(&cpu, root ? root : "", p->host_needs, d);
     const fl_offer offer = fl_offer_of(p, g->back->vendor);
     if (!s)
-        s = fl_reach_of(&offer.here, g, cpu, p->needs_records, &r, d);
+        s = fl_reach_of(&offer.here, g, cpu, offer.records, &r, d);
     fl_cpu_host_close(cpu);
     if (s)
         return s;

@@ -11,9 +11,11 @@
 #include "harness/live/vendor/vendors.h"
 #include "sim/params.h"
 
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static const fl_command_help help = {
     "live", "--policy NAME [--control] [--for 60s] [--log FILE] [--vendor NAME] [--gpus LIST]",
@@ -47,6 +49,7 @@ typedef struct run {
     fl_layer layer[2];
     int64_t for_ns; /* 0 = until stopped */
     fl_live_log *log;
+    uint64_t unsaid; /* notices that nobody would have read */
 } run;
 
 static fl_status facts_of_platform(run *r, const char *name, int64_t seed, uint32_t gpus, fl_diag *d) {
@@ -79,9 +82,14 @@ static fl_status facts_of_machine(run *r, int64_t seed, uint32_t gpus, fl_diag *
     return s;
 }
 
+/* Comes up within a step of control, which nobody may hold up: a pipe that is full, a terminal that was stopped. */
 static void say(void *user, const char *line) {
-    (void)user;
-    fprintf(stderr, "foldline live: %s\n", line);
+    run *r = user;
+    struct pollfd p = {.fd = STDERR_FILENO, .events = POLLOUT};
+    if (poll(&p, 1, 0) == 1 && p.revents & POLLOUT)
+        fprintf(stderr, "foldline live: %s\n", line);
+    else
+        r->unsaid++;
 }
 
 /* Kernel records come from the collector in the programs; without it such a policy would decide on nothing. */
@@ -90,7 +98,7 @@ static fl_status open_kernels(run *r, const choice *c, fl_diag *d) {
         fl_status s = fl_kernels_open(&r->kernels, c->rings, d);
         if (!s) {
             fl_kernels_gpus(r->kernels, fl_gpus_position, &r->gpus);
-            fl_kernels_tell(r->kernels, say, NULL);
+            fl_kernels_tell(r->kernels, say, r);
         }
         return s;
     }
@@ -192,6 +200,15 @@ static void close_run(run *r, const choice *c) {
     fl_gpus_close(&r->gpus);
 }
 
+/* On the terminal once, in the log each time: it stands behind the step whose sets it is about. */
+static void tell_effect(void *user, const char *line, bool again) {
+    run *r = user;
+    if (r->log)
+        fl_live_log_note(r->log, line);
+    if (!again)
+        say(r, line);
+}
+
 static fl_status on_step(void *user, const fl_sample *sample, const fl_decision *decision, fl_diag *d) {
     run *r = user;
     return r->log && decision ? fl_live_log_add(r->log, sample, decision, d) : FL_OK;
@@ -237,6 +254,8 @@ static void tell(const run *r, const choice *c, const fl_live_result *x) {
         printf("%llu power limits were rounded by the board\n", (unsigned long long)x->effect.rounded);
     if (x->guardians_lost)
         printf("%llu guardians were lost and replaced\n", (unsigned long long)x->guardians_lost);
+    if (r->unsaid)
+        printf("%llu notices were not written: nobody read the standard error\n", (unsigned long long)r->unsaid);
 }
 
 static fl_status go(run *r, const choice *c, fl_diag *d) {
@@ -261,7 +280,7 @@ static fl_status go(run *r, const choice *c, fl_diag *d) {
                          .clock = fl_clock_system(),
                          .stop = stop,
                          .on_step = on_step,
-                         .tell = say,
+                         .tell = tell_effect,
                          .user = r};
     fl_live_result x;
     fl_status s = FL_OK;
@@ -270,6 +289,7 @@ static fl_status go(run *r, const choice *c, fl_diag *d) {
     if (!s) {
         fl_stop_listen();
         s = fl_live(&o, &x, d);
+        fl_stop_forget(); /* nothing is set any more: who does not want to wait for the log need not */
         fl_status closed = fl_live_log_close(r->log, s ? NULL : d);
         s = s ? s : closed;
     }

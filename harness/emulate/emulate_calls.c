@@ -65,6 +65,20 @@ static nvmlPciInfo_t pci_of(uint32_t gpu) {
     return p;
 }
 
+/* Is it what was asked to go wrong? */
+static bool is_about(const fl_refusal *r, int64_t now_ns, const fl_ask *q, bool about_gpu) {
+    const bool there = r->gpu < 0 || (about_gpu && (uint32_t)r->gpu == q->gpu);
+    const bool then = now_ns >= r->from_ns && now_ns < r->until_ns;
+    return there && then && (r->call[0] ? !fnmatch(r->call, q->call, FNM_EXTMATCH) : about_gpu);
+}
+
+bool fl_calls_without_effect(const fl_boards *all, const fl_ask *q) {
+    bool without = false;
+    for (size_t i = 0; i < all->o->refusal_count; i++)
+        without = without || (!all->o->refusal[i].result && is_about(&all->o->refusal[i], all->now_ns, q, true));
+    return without;
+}
+
 int32_t fl_calls_refused(const fl_boards *all, uint32_t inits, const fl_ask *q) {
     const bool system = q->op == FL_ASK_TEXT && (q->a == FL_TEXT_DRIVER || q->a == FL_TEXT_LIBRARY);
     const bool about_gpu = q->op >= FL_ASK_TEXT && !system;
@@ -74,13 +88,9 @@ int32_t fl_calls_refused(const fl_boards *all, uint32_t inits, const fl_ask *q) 
         return NVML_INVALID_ARGUMENT;
     if (q->op == FL_ASK_NUMBER && q->a == FL_NUMBER_LOCK)
         return NVML_SUCCESS;
-    for (size_t i = 0; i < all->o->refusal_count; i++) {
-        const fl_refusal *r = &all->o->refusal[i];
-        const bool there = r->gpu < 0 || (about_gpu && (uint32_t)r->gpu == q->gpu);
-        const bool then = all->now_ns >= r->from_ns && all->now_ns < r->until_ns;
-        if (there && then && (r->call[0] ? !fnmatch(r->call, q->call, FNM_EXTMATCH) : about_gpu))
-            return r->result;
-    }
+    for (size_t i = 0; i < all->o->refusal_count; i++)
+        if (all->o->refusal[i].result && is_about(&all->o->refusal[i], all->now_ns, q, about_gpu))
+            return all->o->refusal[i].result;
     return about_gpu && fl_node_gpu(all->node, q->gpu)->lost ? NVML_GPU_IS_LOST : NVML_SUCCESS;
 }
 

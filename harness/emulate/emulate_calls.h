@@ -9,5 +9,7 @@
 void fl_calls_answer(fl_boards *all, uint32_t *inits, const fl_ask *q, fl_answer *out, bool *reading);
 /* An error that was asked for, else that of a lost GPU or a bad handle, else NVML_SUCCESS. */
 int32_t fl_calls_refused(const fl_boards *all, uint32_t inits, const fl_ask *q);
+/* A set that is to be accepted without doing anything. */
+bool fl_calls_without_effect(const fl_boards *all, const fl_ask *q);
 
 #endif

@@ -22,6 +22,7 @@ static const fl_error_name names[] = {
     {"driver-gone", NVML_DRIVER_NOT_LOADED, "nvml*"},
     {"in-use", NVML_IN_USE, "nvmlDevice@(Set|Reset)*"},
     {"unknown", NVML_UNKNOWN, ""},
+    {"without-effect", NVML_SUCCESS, "nvmlDeviceSet*"},
 };
 enum { NAMES = sizeof names / sizeof *names };
 

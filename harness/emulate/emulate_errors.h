@@ -5,7 +5,7 @@
 #include "traces/diag.h"
 
 typedef struct fl_refusal {
-    int32_t result; /* of nvmlReturn_t */
+    int32_t result; /* of nvmlReturn_t; NVML_SUCCESS: a set is taken, and changes nothing */
     int32_t gpu;    /* -1 = every */
     char call[64];  /* pattern of function names; empty = all of one GPU */
     int64_t from_ns, until_ns;
@@ -15,7 +15,7 @@ typedef struct fl_refusal {
  * expected. */
 fl_status fl_refusal_parse(const char *text, fl_refusal *out, fl_diag *d);
 #define FL_REFUSAL_HELP                                                                                                \
-    "answers with no-permission, not-supported, lost, timeout, driver-gone, in-use or unknown; then "                  \
-    ":gpu=,call=,from_s=,for_s= (may be repeated)"
+    "answers with no-permission, not-supported, lost, timeout, driver-gone, in-use or unknown, or takes sets "         \
+    "without-effect; then :gpu=,call=,from_s=,for_s= (may be repeated)"
 
 #endif

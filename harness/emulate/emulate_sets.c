@@ -30,7 +30,9 @@ bool fl_sets_allowed(fl_sets *s, fl_conn *c, const fl_ask *q) {
     return !result;
 }
 
-void fl_sets_make(fl_sets *s, fl_conn *c, const fl_ask *q) { end_call(s, c, q, fl_boards_set(s->boards, q)); }
+void fl_sets_make(fl_sets *s, fl_conn *c, const fl_ask *q) {
+    end_call(s, c, q, fl_calls_without_effect(s->boards, q) ? NVML_SUCCESS : fl_boards_set(s->boards, q));
+}
 
 void fl_sets_delay(fl_sets *s, fl_conn *c, const fl_ask *q) {
     struct fl_delayed *x = calloc(1, sizeof *x), **at = &s->delayed;

@@ -31,14 +31,13 @@ struct fl_effect {
     const fl_gpus *gpus;
     effect_gpu *gpu;
     fl_effect_counts counts;
-    void (*tell)(void *user, const char *line);
+    fl_effect_tell *tell;
     void *user;
 };
 
 static const char *const NAMES[] = {"SM clock", "memory clock", "power limit", "records"};
 
-fl_status fl_effect_open(fl_effect **out, const fl_gpus *gpus, void (*tell)(void *user, const char *line), void *user,
-                         fl_diag *d) {
+fl_status fl_effect_open(fl_effect **out, const fl_gpus *gpus, fl_effect_tell *tell, void *user, fl_diag *d) {
     const uint32_t count = gpus->back->count(gpus->self);
     fl_effect *e = *out = calloc(1, sizeof *e);
     if (e)
@@ -65,9 +64,9 @@ static void notice(fl_effect *e, uint32_t gpu, int control, int kind, const char
     char line[256];
     bool *told = &e->gpu[gpu].told[control][kind];
     *(kind == WITHOUT ? &e->counts.without : kind == FOREIGN ? &e->counts.foreign : &e->counts.rounded) += 1;
-    if (!*told && e->tell) {
+    if (e->tell) {
         snprintf(line, sizeof line, "GPU %u: %s: %s", e->gpus->back->index(e->gpus->self, gpu), NAMES[control], text);
-        e->tell(e->user, line);
+        e->tell(e->user, line, *told);
     }
     *told = true;
 }

@@ -21,9 +21,11 @@ typedef struct fl_effect_counts {
     uint64_t rounded; /* power limits that the board has at another value than was asked for */
 } fl_effect_counts;
 
-/* tell: once for each GPU, control and kind; may be NULL. Reads the power limits. */
-fl_status fl_effect_open(fl_effect **out, const fl_gpus *gpus, void (*tell)(void *user, const char *line), void *user,
-                         fl_diag *d);
+/* What was seen, in a line; again: of this GPU, control and kind there was one before. */
+typedef void fl_effect_tell(void *user, const char *line, bool again);
+
+/* tell may be NULL. Reads the power limits. */
+fl_status fl_effect_open(fl_effect **out, const fl_gpus *gpus, fl_effect_tell *tell, void *user, fl_diag *d);
 void fl_effect_close(fl_effect *e);
 
 /* That set succeeded. */

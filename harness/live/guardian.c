@@ -150,6 +150,11 @@ void fl_guardian_beat(fl_guardian *g, int64_t until_ns) {
         atomic_store_explicit(&g->beat->until_ns, until_ns, memory_order_release);
 }
 
+void fl_guardian_recorded(fl_guardian *g) {
+    if (g->pid) /* one that has gone meanwhile is replaced, and its successor reads them as it starts */
+        send(g->wire, "r", 1, MSG_NOSIGNAL);
+}
+
 bool fl_guardian_alive(fl_guardian *g) {
     if (g->pid && waitpid(g->pid, NULL, WNOHANG) != 0)
         g->pid = 0;

@@ -2,11 +2,12 @@
  * of the library, and shares the controller's locks.
  *
  * The controller publishes the time by which it will next report. When it ends, in whatever way, the guardian restores
- * from the records. When it misses its time, the guardian first kills it through its pidfd and waits for its end, and
- * only then restores: a controller that comes back to life must not set anything afterwards. Missed beats are counted
- * by the guardian's own wake-ups, and it gives no verdict when it overslept itself, so that a frozen machine kills
- * nobody. The user learns of a kill where the controller would have said it (its standard error), and from guardian.log
- * in the state folder. The guardian in turn publishes when it looked: one that somebody stopped is replaced. */
+ * from the records, which it has read: their files may be lost meanwhile. When it misses its time, the guardian first
+ * kills it through its pidfd and waits for its end, and only then restores: a controller that comes back to life must
+ * not set anything afterwards. Missed beats are counted by the guardian's own wake-ups, and it gives no verdict when it
+ * overslept itself, so that a frozen machine kills nobody. The user learns of a kill where the controller would have
+ * said it (its standard error), and from guardian.log in the state folder. The guardian in turn publishes when it
+ * looked: one that somebody stopped is replaced. */
 #ifndef FL_LIVE_GUARDIAN_H
 #define FL_LIVE_GUARDIAN_H
 
@@ -24,6 +25,8 @@ typedef struct fl_guardian {
 /* Starts it (this program once more, as `live --guardian`) and waits until it is ready. check_ns: how far apart it
  * looks once a time was missed (three looks make a verdict). FL_HARDWARE where it does not get ready. */
 fl_status fl_guardian_start(fl_guardian *g, const fl_lock *lock, size_t lock_count, int64_t check_ns, fl_diag *d);
+/* The records of prior values are on disk: it reads them. */
+void fl_guardian_recorded(fl_guardian *g);
 /* The next report comes by until_ns (CLOCK_MONOTONIC). */
 void fl_guardian_beat(fl_guardian *g, int64_t until_ns);
 bool fl_guardian_alive(fl_guardian *g);

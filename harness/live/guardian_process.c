@@ -24,11 +24,21 @@ typedef struct watch {
     struct fl_beat *beat;
     int64_t check_ns, late_ns; /* late_ns: of a miss, how late its report was */
     fl_lock unit[UNITS_MAX];
+    fl_record prior[UNITS_MAX]; /* of the units, as soon as there are records: the files may be lost */
     size_t unit_count;
     fl_gpus gpus;
 } watch;
 
 typedef enum verdict { DISMISSED, ENDED, MISSED } verdict;
+
+/* What cannot be read now is looked for when it is needed. */
+static void keep_records(watch *w) {
+    bool found;
+    for (size_t i = 0; i < w->unit_count && !fl_mutated("records-on-disk-alone"); i++) {
+        fl_record_free(&w->prior[i]);
+        fl_record_read(fl_state_folder(), w->unit[i].unit, &w->prior[i], &found, NULL);
+    }
+}
 
 /* What happened until `until_ns`: -1 = nothing. */
 static int wait_until(watch *w, int64_t until_ns) {
@@ -41,9 +51,13 @@ static int wait_until(watch *w, int64_t until_ns) {
         int n = ppoll(p, 2, &t, NULL);
         char byte = 0;
         if (n > 0 && p[1].revents) {
-            if (read(w->wire, &byte, 1) == 1 && byte == 'd')
+            const bool told = read(w->wire, &byte, 1) == 1;
+            if (told && byte == 'd')
                 return DISMISSED;
-            w->wire = -1; /* hung up: its end will tell; a negative descriptor is passed over */
+            if (told)
+                keep_records(w);
+            else
+                w->wire = -1; /* hung up: its end will tell; a negative descriptor is passed over */
         }
         if (n > 0 && p[0].revents)
             return ENDED;
@@ -154,6 +168,15 @@ static fl_status open_gpus(watch *w, fl_diag *d) {
     return s;
 }
 
+/* From what it keeps, else from the record. */
+static fl_status restore_unit(watch *w, const char *state, size_t i, fl_diag *d) {
+    const char *unit = w->unit[i].unit;
+    if (!w->prior[i].count)
+        return fl_restore_unit(state, unit, &w->gpus, NULL, d);
+    fl_status s = fl_restore_record(&w->prior[i], &w->gpus, d);
+    return s ? s : fl_record_remove(state, unit, d);
+}
+
 /* One attempt at all units. *again: another may do better, which it cannot where a record is not to be understood. */
 static fl_status restore_once(watch *w, const char *state, bool *again, fl_diag *d) {
     fl_status s = w->gpus.self ? FL_OK : open_gpus(w, d);
@@ -161,7 +184,7 @@ static fl_status restore_once(watch *w, const char *state, bool *again, fl_diag 
     for (size_t i = 0; i < w->unit_count; i++) {
         if (fl_lock_superseded(state, &w->unit[i])) /* given back in order by a controller that had given us up */
             continue;
-        fl_status one = fl_restore_unit(state, w->unit[i].unit, &w->gpus, NULL, s ? NULL : d);
+        fl_status one = restore_unit(w, state, i, s ? NULL : d);
         *again = *again || (one && one != FL_BAD_INPUT);
         s = s ? s : one;
     }
@@ -245,6 +268,7 @@ int fl_guardian_main(int argc, char **argv) {
         fcntl(keep[i], F_SETFD, FD_CLOEXEC);
     if (!has_locks(&w))
         return 3;
+    keep_records(&w); /* of a controller whose guardian was lost */
     if (open_gpus(&w, &d)) { /* not ready, it learns at once; what it has set until now is ours all the same */
         close(w.wire);
         w.wire = -1;

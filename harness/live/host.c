@@ -23,7 +23,7 @@ typedef struct live {
     fl_instance *instance;
     fl_guard *guard;
     fl_session *session;
-    fl_effect *effect; /* NULL: nothing is set, or the GPUs are simulated */
+    fl_effect *effect; /* NULL: nothing is set */
     fl_gpu_sample *gpu;
     watched *watched;
     uint32_t gpus;
@@ -69,7 +69,8 @@ static fl_status read_signals(live *l, fl_sample *sample, fl_diag *d) {
     const int64_t t = sample->time_ns;
     fl_status s = FL_OK;
     for (uint32_t i = 0; !s && i < l->gpus; i++)
-        s = g->back->read(g->self, i, l->gpu_needs | FL_BIT(FL_GPU_ENERGY_J) | fl_effect_needs(l->effect, i, t), t, &l->gpu[i], d);
+        s = g->back->read(g->self, i, l->gpu_needs | FL_BIT(FL_GPU_ENERGY_J) | fl_effect_needs(l->effect, i, t), t,
+                          &l->gpu[i], d);
     if (!s && l->o->kernels) /* after the readings: of a simulated session they are what brings it to this instant */
         s = fl_kernels_take(l->o->kernels, l->origin_ns, sample, d);
     for (uint32_t i = 0; !s && i < l->gpus; i++) {
@@ -235,7 +236,7 @@ static fl_status open_live(live *l, fl_diag *d) {
                                        .host_drives = o->policy->host_drives,
                                        .check_ns = o->check_ns};
         s = fl_session_open(&l->session, &so, d);
-        if (!s && !fl_gpus_simulated(o->gpus))
+        if (!s)
             s = fl_effect_open(&l->effect, o->gpus, o->tell, o->user, d);
     }
     return s;

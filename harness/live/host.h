@@ -36,7 +36,7 @@ typedef struct fl_live_options {
     bool (*early)(void *user); /* a sleep ended early: shall the next step come now? May be NULL = no */
     /* After each step; decision is NULL in observe. May be NULL. */
     fl_status (*on_step)(void *user, const fl_sample *sample, const fl_decision *decision, fl_diag *d);
-    void (*tell)(void *user, const char *line); /* what should be known and ends nothing; may be NULL */
+    fl_effect_tell *tell; /* what should be known and ends nothing; may be NULL */
     void *user;
 } fl_live_options;
 

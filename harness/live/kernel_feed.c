@@ -19,7 +19,7 @@ enum { AT_ONCE = 1024 /* records */ };
  * looks at one of them for too long is late for the GPUs. */
 enum {
     RINGS_MAX = 1024,        /* and half of the files that this process may have open: each is one */
-    RINGS_OF_ONE_USER = 256, /* who is not the host's own */
+    RINGS_OF_ONE_USER = 256, /* who is not the host's own, and half of all; a quarter is kept for the host's own user */
     OPENED_AT_ONCE = 64,
     /* A record costs one, and one more for each 64 bytes of its name. Each ring gets its share of the whole. */
     COST_AT_ONCE = 1 << 19,
@@ -138,13 +138,15 @@ static source *place_of(fl_kernels *k) {
 
 /* Whether there is room for one more, of that owner. */
 static bool has_room(const fl_kernels *k, uid_t owner) {
-    size_t all = 0, its = 0;
+    const size_t of_one = k->rings_max / 2 < RINGS_OF_ONE_USER ? k->rings_max / 2 : RINGS_OF_ONE_USER;
+    size_t all = 0, its = 0, others = 0;
     for (size_t i = 0; i < k->source_count; i++)
         if (!k->source[i].over) {
             all++;
             its += k->source[i].owner == owner;
+            others += k->source[i].owner != geteuid();
         }
-    return all < k->rings_max && (owner == geteuid() || its < RINGS_OF_ONE_USER);
+    return all < k->rings_max && (owner == geteuid() || (its < of_one && others < k->rings_max - k->rings_max / 4));
 }
 
 static bool is_known(const fl_kernels *k, const fl_ring_file *file) {

@@ -129,7 +129,7 @@ static void put_kernels(fl_live_log *l, const fl_sample *s) {
 /* ---- the writer -------------------------------------------------------------------------------------------------- */
 
 static void write_steps(fl_live_log *l, step *x) {
-    bool ok = true;
+    bool ok = !l->error; /* a hole in the log would be worse than its end */
     for (step *next; x; x = next) {
         next = x->next;
         ok = ok && fwrite(x->text, 1, x->size, l->file) == x->size;
@@ -139,7 +139,7 @@ static void write_steps(fl_live_log *l, step *x) {
         free(x->text);
         free(x);
     }
-    if (ok && !fflush(l->file))
+    if (l->error || (ok && !fflush(l->file)))
         return;
     pthread_mutex_lock(&l->lock);
     l->error = errno ? errno : EIO;
@@ -177,13 +177,13 @@ static fl_status start_writer(fl_live_log *l, fl_diag *d) {
     return error ? fl_error(d, FL_HARDWARE, "cannot start the writer of the log: %s", fl_reason(error)) : FL_OK;
 }
 
-/* Takes the text over. False where the queue is full: the step is lost. */
-static bool hand_over(fl_live_log *l, char *text, size_t size) {
+/* Takes the text over, of a step or of none. False where the queue is full: it is lost. */
+static bool hand_over(fl_live_log *l, char *text, size_t size, bool of_step) {
     step *x = malloc(sizeof *x);
     pthread_mutex_lock(&l->lock);
     const bool fits = x && text && l->queued + size <= l->room;
-    l->steps++;
-    l->lost += !fits;
+    l->steps += of_step;
+    l->lost += of_step && !fits;
     if (fits) {
         *x = (step){NULL, text, size};
         *l->last = x;
@@ -225,9 +225,16 @@ fl_status fl_live_log_add(fl_live_log *l, const fl_sample *sample, const fl_deci
         free(text);
         return fl_no_memory(d, "the log");
     }
-    if (!hand_over(l, text, size))
+    if (!hand_over(l, text, size, true))
         l->kinds = kinds;
     return FL_OK;
+}
+
+void fl_live_log_note(fl_live_log *l, const char *line) {
+    char *text = NULL;
+    const int size = asprintf(&text, "# %s\n", line);
+    if (size > 0)
+        hand_over(l, text, (size_t)size, false);
 }
 
 void fl_live_log_limit(fl_live_log *l, size_t room) { l->room = room; }

@@ -14,6 +14,8 @@ fl_status fl_live_log_open(fl_live_log **out, const char *path, const fl_head *h
                            fl_diag *d);
 /* FL_IO where the file took no more at an earlier step. */
 fl_status fl_live_log_add(fl_live_log *l, const fl_sample *sample, const fl_decision *decision, fl_diag *d);
+/* A line that is no part of any step, where it stands (a comment to whoever replays): what became of a set. */
+void fl_live_log_note(fl_live_log *l, const char *line);
 /* Waits until all is written. FL_IO where a step was lost. NULL is allowed. */
 fl_status fl_live_log_close(fl_live_log *l, fl_diag *d);
 void fl_live_log_limit(fl_live_log *l, size_t room); /* bytes that may wait, for tests */

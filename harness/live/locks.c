@@ -5,8 +5,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -31,8 +33,9 @@ static uint64_t started(pid_t pid) {
     return state == 'Z' || state == 'X' ? 0 : ticks;
 }
 
-/* Two lines of a fixed width: the controller (or "restore"), and the guardian. */
-enum { LINE = 64 };
+/* Two lines of a fixed width: the controller (or "restore"), and the guardian. Behind them, in the run folder, the state
+ * folder of the last controller. */
+enum { LINE = 64, PLACE = 2 * LINE };
 static const char STATE_ENDING[] = ".lock", RUN_ENDING[] = ".held";
 
 static bool write_process(int fd, int line) {
@@ -121,6 +124,46 @@ bool fl_lock_superseded(const char *state, const fl_lock *lock) {
            other_file(lock->held, fl_run_folder(), lock->unit, RUN_ENDING, false);
 }
 
+/* Of a lock that is ours and that its last controller did not take away: where its records are. "" = nowhere. */
+static void read_place(int fd, char place[PATH_MAX]) {
+    const ssize_t size = pread(fd, place, PATH_MAX - 1, PLACE);
+    place[size > 0 ? size : 0] = '\0';
+}
+
+static bool write_place(int fd, const char *place) {
+    const size_t size = strlen(place);
+    return pwrite(fd, place, size, PLACE) == (ssize_t)size;
+}
+
+/* A controller that was killed together with its guardian may have left its record in another state folder than ours:
+ * what we would read as prior values is what it had set. */
+static fl_status check_left(const char *unit, const char *left, const char *place, fl_diag *d) {
+    fl_record r = {0};
+    bool found = false;
+    if (!*left || !strcmp(left, place) || fl_mutated("left-record-ignored"))
+        return FL_OK;
+    const fl_status s = fl_record_read(left, unit, &r, &found, NULL);
+    fl_record_free(&r);
+    if (!found && s != FL_BAD_INPUT)
+        return FL_OK;
+    return fl_error(d, FL_HARDWARE,
+                    "%s: a controller with the state folder %.300s left it without restoring: run "
+                    "FOLDLINE_STATE=%.300s foldline restore first",
+                    unit, left, left);
+}
+
+/* From here on it is ours that counts. */
+static fl_status take_place(const char *state, const char *unit, int held, fl_diag *d) {
+    char left[PATH_MAX], place[PATH_MAX];
+    if (!realpath(state, place))
+        return fl_error(d, FL_IO, "cannot look for the folder %s: %s", state, fl_reason(errno));
+    read_place(held, left);
+    fl_status s = check_left(unit, left, place, d);
+    if (!s && (ftruncate(held, PLACE) || !write_place(held, place)))
+        s = fl_error(d, FL_IO, "cannot write the lock of %s: %s", unit, fl_reason(errno));
+    return s;
+}
+
 /* One file of a lock, locked and with its holder in it. */
 static fl_status take_file(const char *folder, const char *unit, const char *ending, fl_lock_use use, int64_t wait_ns,
                            int *out, fl_diag *d) {
@@ -134,7 +177,10 @@ static fl_status take_file(const char *folder, const char *unit, const char *end
             return s ? s : fl_error(d, FL_IO, "the folder %s is missing", folder);
         s = wait_for(fd, unit, wait_ns, d);
     } while (!s && other_file(fd, folder, unit, ending, true));
-    const bool ok = s || (!ftruncate(fd, 0) &&
+    char left[PATH_MAX] = "";
+    if (!s)
+        read_place(fd, left);
+    const bool ok = s || (!ftruncate(fd, 0) && write_place(fd, left) &&
                           (use == FL_LOCK_CONTROL ? write_process(fd, 0) : pwrite(fd, "restore\n", 8, 0) == 8));
     if (!ok)
         s = fl_error(d, FL_IO, "cannot write the lock %s%s in %s: %s", unit, ending, folder, fl_reason(errno));
@@ -155,6 +201,8 @@ fl_status fl_lock_take(const char *state, const char *unit, fl_lock_use use, int
     fl_status s = fl_folder_make(run, d);
     if (!s)
         s = take_file(run, unit, RUN_ENDING, use, wait_ns, &lock->held, d);
+    if (!s && use == FL_LOCK_CONTROL)
+        s = take_place(state, unit, lock->held, d);
     if (!s)
         s = take_file(state, unit, STATE_ENDING, use, wait_ns, &lock->fd, d);
     if (s)
@@ -162,9 +210,11 @@ fl_status fl_lock_take(const char *state, const char *unit, fl_lock_use use, int
     return s;
 }
 
-/* While it is locked, and never a successor's. */
+/* While it is locked, and never a successor's. Where a record stays, so does what says where it is. */
 void fl_lock_unlink(const char *state, const fl_lock *lock) {
-    if (fl_lock_superseded(state, lock))
+    char path[512];
+    if (fl_lock_superseded(state, lock) ||
+        (fl_state_path(state, lock->unit, ".record", path, sizeof path) && !access(path, F_OK)))
         return;
     fl_state_remove(state, lock->unit, STATE_ENDING, NULL);
     fl_state_remove(fl_run_folder(), lock->unit, RUN_ENDING, NULL);

@@ -8,7 +8,10 @@
  * take such a name and keep root's controller from starting, and it ends at the network namespace as /run ends at the
  * mount namespace. Two containers that share neither /run nor the state folder do not see each other: mount
  * /run/foldline into both. A user other than root has a folder of their own, so the lock does not hold between two
- * users. */
+ * users.
+ *
+ * A controller that was killed together with its guardian leaves its lock's file, and in the run folder that says where
+ * its records are: nobody controls the GPU from another state folder before they are restored. */
 #ifndef FL_LIVE_LOCKS_H
 #define FL_LIVE_LOCKS_H
 

@@ -98,6 +98,8 @@ static fl_status write_records(fl_session *s, fl_diag *d) {
     s->recorded = true;
     for (uint32_t i = 0; !status && i < s->units; i++)
         status = fl_record_write(s->state, &s->record[i], d);
+    if (!status)
+        fl_guardian_recorded(&s->guardian);
     return status;
 }
 

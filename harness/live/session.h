@@ -9,7 +9,7 @@
 
 typedef struct fl_session_options {
     const fl_gpus *gpus;
-    fl_cpu_host *cpu;                 /* NULL: host controls go to a simulated session, or there are none */
+    fl_cpu_host *cpu;                 /* NULL: there is no CPU to be set */
     uint64_t gpu_drives, host_drives; /* controls that may be set; those that nobody can set here have no priors */
     int64_t check_ns;                 /* as fl_guardian_start */
 } fl_session_options;

@@ -9,6 +9,9 @@
 static volatile sig_atomic_t asked;
 static _Atomic int sent;
 
+static const int STOP[] = {SIGTERM, SIGINT, SIGHUP};
+enum { STOP_COUNT = sizeof STOP / sizeof *STOP };
+
 static void on_signal(int number, siginfo_t *info, void *context) {
     (void)context;
     asked = 1;
@@ -24,15 +27,14 @@ bool fl_stop_ignored(int number) {
 }
 
 void fl_stop_listen(void) {
-    const int stop[] = {SIGTERM, SIGINT, SIGHUP};
     struct sigaction a = {.sa_sigaction = on_signal, .sa_flags = SA_SIGINFO}; /* without SA_RESTART: sleeps end */
     sigset_t ours; /* a parent may have left them blocked, and then nothing would end us but KILL */
     sigemptyset(&ours);
     sigaddset(&ours, SIGCHLD);
-    for (size_t i = 0; i < sizeof stop / sizeof *stop; i++) {
-        sigaddset(&ours, stop[i]);
-        if (!fl_stop_ignored(stop[i]))
-            sigaction(stop[i], &a, NULL);
+    for (size_t i = 0; i < STOP_COUNT; i++) {
+        sigaddset(&ours, STOP[i]);
+        if (!fl_stop_ignored(STOP[i]))
+            sigaction(STOP[i], &a, NULL);
     }
     a.sa_handler = on_child;
     a.sa_flags = SA_NOCLDSTOP;
@@ -40,6 +42,12 @@ void fl_stop_listen(void) {
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN); /* a limit on the size of files is an error of the write, and told */
     sigprocmask(SIG_UNBLOCK, &ours, NULL);
+}
+
+void fl_stop_forget(void) {
+    for (size_t i = 0; i < STOP_COUNT; i++)
+        if (!fl_stop_ignored(STOP[i]))
+            signal(STOP[i], SIG_DFL);
 }
 
 bool fl_stop_asked(void) { return asked; }

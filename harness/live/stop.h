@@ -9,6 +9,7 @@
 #include <stdbool.h>
 
 void fl_stop_listen(void);
+void fl_stop_forget(void); /* from here on each ends the process at once, as if we had never listened */
 bool fl_stop_asked(void);
 bool fl_stop_ignored(int number); /* by this process, now */
 /* The last of these signals that some process sent to us alone, once; 0 = none. One from the terminal or the kernel has

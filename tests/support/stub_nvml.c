@@ -1,6 +1,7 @@
 /* A stand-in for the vendor's management library: several GPUs, locks, limits, errors on request, sets that take time
  * and can be cut half-way by a kill, and an audit of who set what. State is shared by all processes: see stub_nvml.h.
- * FOLDLINE_STUB_UUIDS: UUIDs as the CUDA driver gives them too (stub_cuda.c). */
+ * FOLDLINE_STUB_UUIDS: UUIDs as the CUDA driver gives them too (stub_cuda.c). STUB_NEW: without the calls that NVML 13
+ * announces the end of, with those that follow them. */
 #include "tests/support/stub_common.h"
 
 enum { OK = 0, UNINITIALIZED = 1, INVALID = 2, NOT_SUPPORTED = 3, NO_PERMISSION = 4, INSUFFICIENT = 7, LOST = 15 };
@@ -121,6 +122,22 @@ API int nvmlDeviceGetTotalEnergyConsumption(handle h, unsigned long long *mj) {
     *mj = g->frozen ? 4242 : now_ns() / 100000000u * 15000u;
     return code;
 }
+#ifdef STUB_NEW
+API int nvmlDeviceGetTemperatureV(handle h, int versioned[3]);
+API int nvmlDeviceGetTemperatureV(handle h, int versioned[3]) { /* version, sensor, degrees */
+    stub_gpu *g;
+    if (versioned[0] != 0x0100000C || versioned[1])
+        return 25;
+    versioned[2] = 61;
+    return usable(h, &g);
+}
+API int nvmlDeviceGetCurrentClocksEventReasons(handle h, unsigned long long *reasons);
+API int nvmlDeviceGetCurrentClocksEventReasons(handle h, unsigned long long *reasons) {
+    stub_gpu *g;
+    *reasons = 0x20;
+    return usable(h, &g);
+}
+#else
 API int nvmlDeviceGetTemperature(handle h, int sensor, unsigned *celsius);
 API int nvmlDeviceGetTemperature(handle h, int sensor, unsigned *celsius) {
     stub_gpu *g;
@@ -135,6 +152,53 @@ API int nvmlDeviceGetCurrentClocksThrottleReasons(handle h, unsigned long long *
     stub_gpu *g;
     const int code = usable(h, &g);
     *reasons = !code && g->quiet ? 0 : 0x4 | 0x40;
+    return code;
+}
+API int nvmlDeviceGetViolationStatus(handle h, int policy, unsigned long long times[2]);
+API int nvmlDeviceGetViolationStatus(handle h, int policy, unsigned long long times[2]) { /* reference us, ns */
+    stub_gpu *g;
+    const int code = usable(h, &g);
+    times[0] = 9;
+    times[1] = policy ? 2222 : 1111;
+    return code ? code : g->violations && policy < 2 ? OK : NOT_SUPPORTED;
+}
+#endif
+
+typedef struct field { /* nvmlFieldValue_t */
+    unsigned id, scope;
+    long long time_us, latency_us;
+    unsigned type; /* 1 unsigned int, 3 unsigned long long */
+    int code;
+    union {
+        unsigned u;
+        unsigned long long ull;
+    } value;
+} field;
+
+/* Success as a whole; how it went with each is in its entry. */
+API int nvmlDeviceGetFieldValues(handle h, int count, field *f);
+API int nvmlDeviceGetFieldValues(handle h, int count, field *f) {
+    static const struct {
+        unsigned id, type;
+        int bit;
+        unsigned long long value;
+    } ROWS[] = {{74, 3, STUB_FIELD_POWER_VIOLATION, UINT64_C(5000000001)},
+                {75, 3, STUB_FIELD_THERMAL_VIOLATION, UINT64_C(7000000002)},
+                {186, 1, STUB_FIELD_POWER_INSTANT, 123456}};
+    stub_gpu *g;
+    const int code = usable(h, &g);
+    for (int i = 0; i < count && !code; i++) {
+        f[i].code = NOT_SUPPORTED;
+        for (size_t k = 0; k < sizeof ROWS / sizeof *ROWS; k++)
+            if (ROWS[k].id == f[i].id && g->fields & ROWS[k].bit) {
+                f[i].type = ROWS[k].type;
+                f[i].code = OK;
+                if (ROWS[k].type == 1)
+                    f[i].value.u = (unsigned)ROWS[k].value;
+                else
+                    f[i].value.ull = ROWS[k].value;
+            }
+    }
     return code;
 }
 /* From the top down; entries that came later are doubles of the last. */

@@ -8,6 +8,7 @@
 
 enum { STUB_GPUS_MAX = 8, STUB_AUDIT_MAX = 8192, STUB_INITS_MAX = 64 };
 enum { STUB_SM, STUB_MEM, STUB_LIMIT, STUB_LEVEL };
+enum { STUB_FIELD_POWER_VIOLATION = 1, STUB_FIELD_THERMAL_VIOLATION = 2, STUB_FIELD_POWER_INSTANT = 4 };
 
 typedef struct stub_gpu {
     _Atomic unsigned sm_min, sm_max, mem_min, mem_max; /* locks; 0 = none */
@@ -23,6 +24,8 @@ typedef struct stub_gpu {
     _Atomic int quiet;         /* nothing holds the clock down */
     _Atomic unsigned step_mw;  /* limits are rounded down to it; 0 = they are not */
     _Atomic int absurd;        /* sensors answer with all ones; 2: clocks with zero */
+    _Atomic int fields;        /* NVML: STUB_FIELD_... that it has; the others are not supported */
+    _Atomic int violations;    /* NVML: the call of its own for violation times works; the new library has none */
     /* Level Zero's second tile; ROCm SMI's level and sets of allowed clocks; whether a limit is enabled. */
     _Atomic unsigned sm2_min, sm2_max, level, sm_mask, mem_mask, limit_on;
     /* Fixed counters for tests of units, in the units of the library; used where `fixed` is set. */

@@ -57,15 +57,23 @@ static int put_in_place(fl_ring *r, const char *folder, const char *from) {
     return unknown && !rename(from, to) ? 0 : errno;
 }
 
+static uint64_t monotonic_ns(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
 int fl_ring_create(fl_ring *r, const char *folder, uint32_t capacity, uint32_t names_size) {
     char path[PATH_MAX];
-    struct timespec t;
+    const uint64_t stamp = monotonic_ns();
     *r = (fl_ring){.fd = -1};
     if (!sound(capacity, names_size))
         return EINVAL;
-    if ((size_t)snprintf(path, sizeof path, "%s/.%d.new", folder, (int)getpid()) >= sizeof path)
+    /* A file that is there already is somebody else's, who may have left it for us to write into. */
+    if ((size_t)snprintf(path, sizeof path, "%s/.%d-%llu.new", folder, (int)getpid(), (unsigned long long)stamp) >=
+        sizeof path)
         return ENAMETOOLONG;
-    int fd = r->fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+    int fd = r->fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (fd < 0)
         return errno;
     fcntl(fd, F_SETLK, &(struct flock){.l_type = F_WRLCK, .l_whence = SEEK_SET}); /* where there are none: by its pid */
@@ -81,8 +89,7 @@ int fl_ring_create(fl_ring *r, const char *folder, uint32_t capacity, uint32_t n
         r->head->names_size = names_size;
         r->head->names_used = 1; /* 0 is the empty name */
         r->head->magic = FL_RING_MAGIC;
-        clock_gettime(CLOCK_MONOTONIC, &t);
-        r->head->stamp = (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+        r->head->stamp = stamp;
         while ((error = put_in_place(r, folder, path)) == EEXIST) /* time need not have passed since an exec */
             r->head->stamp++;
     }

@@ -200,6 +200,8 @@ static fl_status take_prior(const reading *in, const char *text) {
     char *end;
     errno = 0;
     const long long value = strtoll(text, &end, 10);
+    char again[32];
+    const int size = snprintf(again, sizeof again, "%lld ", value);
     if (end == text || *end != ' ')
         return not_ours(in, "no number, and no key behind it, in", text);
     const char *key = end + 1;
@@ -207,6 +209,11 @@ static fl_status take_prior(const reading *in, const char *text) {
         return not_ours(in, "no control of this unit has the key", key);
     if ((errno || value < low || value > high) && !fl_mutated("values-unchecked"))
         return not_ours(in, "a value that the control cannot hold, in", text);
+    if (!errno && strncmp(text, again, (size_t)size) != 0)
+        return not_ours(in, "a number as nobody writes it, in", text);
+    for (size_t i = 0; i < in->r->count; i++)
+        if (!strcmp(in->r->prior[i].key, key))
+            return not_ours(in, "a second value of the key", key);
     return fl_record_add(in->r, key, value, in->d);
 }
 
@@ -240,6 +247,10 @@ static fl_status parse(FILE *f, const char *path, fl_record *r, const char *now,
         line[strcspn(line, "\n")] = '\0';
         s = take_line(&in, line, &ended);
         *old = !s && in.line == 2 && strcmp(line + 5, now) != 0;
+    }
+    if (!s && ended && fgetc(f) != EOF) {
+        in.line++;
+        return not_ours(&in, "something behind the end", "");
     }
     return s || ended || *old || fl_mutated("torn-taken") ? s : not_ours(&in, "no complete record of prior values", "");
 }

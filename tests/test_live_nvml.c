@@ -1,0 +1,61 @@
+/* Which call of NVML a signal comes from: of two that tell the same the newer one, the older where the newer is not there
+ * or not for this GPU. A library without the calls that NVML 13 announces the end of gives every signal all the same. */
+#include "harness/live/vendor/nvml_host.h"
+#include "tests/support/live_stub.h"
+
+#include <math.h>
+
+enum { VIOLATIONS = STUB_FIELD_POWER_VIOLATION | STUB_FIELD_THERMAL_VIOLATION };
+
+#define NONE ((double)NAN)
+
+static const struct {
+    const char *library;
+    int fields, violations; /* of the stub */
+    double power_ns, thermal_ns, instant_w, celsius, throttle;
+} ROWS[] = {
+    {FL_STUB_NVML, 0, 0, NONE, NONE, NONE, 50, FL_THROTTLE_POWER + FL_THROTTLE_THERMAL},
+    {FL_STUB_NVML, 0, 1, 1111, 2222, NONE, 50, FL_THROTTLE_POWER + FL_THROTTLE_THERMAL},
+    {FL_STUB_NVML, STUB_FIELD_POWER_VIOLATION, 1, 5000000001, 2222, NONE, 50, FL_THROTTLE_POWER + FL_THROTTLE_THERMAL},
+    {FL_STUB_NVML, STUB_FIELD_THERMAL_VIOLATION, 1, 1111, 7000000002, NONE, 50, FL_THROTTLE_POWER + FL_THROTTLE_THERMAL},
+    {FL_STUB_NVML, VIOLATIONS, 1, 5000000001, 7000000002, NONE, 50, FL_THROTTLE_POWER + FL_THROTTLE_THERMAL},
+    {FL_STUB_NVML_NEW, VIOLATIONS, 0, 5000000001, 7000000002, NONE, 61, FL_THROTTLE_THERMAL},
+    {FL_STUB_NVML_NEW, STUB_FIELD_THERMAL_VIOLATION, 1, NONE, 7000000002, NONE, 61, FL_THROTTLE_THERMAL},
+    {FL_STUB_NVML_NEW, STUB_FIELD_POWER_INSTANT, 0, NONE, NONE, 123.456, 61, FL_THROTTLE_THERMAL},
+};
+
+static void check(size_t row, const fl_gpu_sample *s, int id, double expected) {
+    const double value = fl_gpu_known(s, id) ? s->value[id] : NONE;
+    FL_CHECK(value == expected || (isnan(value) && isnan(expected)), "row %zu: signal %d is %.12g, expected %.12g", row,
+             id, value, expected);
+}
+
+static void test_newer_calls_first(void) {
+    for (size_t i = 0; i < sizeof ROWS / sizeof *ROWS; i++) {
+        fl_gpus g = {0};
+        fl_gpu_sample s;
+        stub_reset(1);
+        stub->gpu[0].fields = ROWS[i].fields;
+        stub->gpu[0].violations = ROWS[i].violations;
+        setenv("FOLDLINE_NVML", ROWS[i].library, 1);
+        CU_ASSERT_FATAL(!fl_nvml_host_open(&g, NULL, NULL, NULL));
+        CU_ASSERT(!g.back->read(g.self, 0, FL_BIT(FL_GPU_SIGNAL_COUNT) - 1, 0, &s, NULL));
+        check(i, &s, FL_GPU_POWER_VIOLATION_NS, ROWS[i].power_ns);
+        check(i, &s, FL_GPU_THERMAL_VIOLATION_NS, ROWS[i].thermal_ns);
+        check(i, &s, FL_GPU_POWER_INSTANT_W, ROWS[i].instant_w);
+        check(i, &s, FL_GPU_TEMP_C, ROWS[i].celsius);
+        check(i, &s, FL_GPU_THROTTLE, ROWS[i].throttle);
+        stub->gpu[0].code = 15; /* lost: no older call is asked instead */
+        CU_ASSERT(g.back->read(g.self, 0, FL_BIT(FL_GPU_POWER_VIOLATION_NS), 0, &s, NULL) == FL_HARDWARE);
+        fl_gpus_close(&g);
+    }
+}
+
+static const fl_case CASES[] = {{"newer calls first", test_newer_calls_first}};
+
+int main(void) {
+    stub_open(1);
+    int failed = fl_suite_run("live_nvml", CASES, sizeof CASES / sizeof *CASES);
+    stub_close();
+    return failed;
+}
