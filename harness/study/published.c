@@ -84,6 +84,10 @@ static fl_status one_value(const selection *s, const fl_comparison *c, const fl_
     if (status || !s->against)
         return status;
     const fl_row_result *against = counterpart(c, row, s->against, spared);
+    if (!against && spared) { /* nothing was compared with free records */
+        *value = NAN;
+        return FL_OK;
+    }
     if (!against)
         return fl_json_fail(&s->at, d, "no row of %s under '%s' to hold it against", row->workload, s->against);
     status = fl_row_value(against, s->against_column, &other, d);

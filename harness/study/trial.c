@@ -51,13 +51,11 @@ static void keep(fl_kept *kept, fl_run_result *r) {
     free(r->mark_ps);
     free(r->class_energy_j);
     free(r->class_time_s);
-    free(r->process);
     fl_service_free(&r->service);
     kept->run.mark_ps = NULL;
     kept->run.class_energy_j = kept->run.class_time_s = NULL;
-    kept->run.process = NULL;
     kept->run.service = (fl_service){0};
-    kept->run.mark_count = kept->run.process_count = 0;
+    kept->run.mark_count = 0;
     fl_watch_trim(&kept->watch);
 }
 
