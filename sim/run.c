@@ -109,6 +109,12 @@ static bool refused(fl_host *h, int32_t gpu, int control, int64_t t) {
     return r;
 }
 
+static void put_records(fl_host *h, uint32_t i, bool on) {
+    (h->o->records_free ? fl_node_records_free : fl_node_records)(h->node, i, on);
+    h->gpu_records = on ? h->gpu_records + !h->recording[i] : h->gpu_records - h->recording[i];
+    h->recording[i] = on;
+}
+
 /* Sets of one GPU, one call after the other; returns when the last call ends. A refused call keeps its caller too. */
 static int64_t set_gpu(fl_host *h, uint32_t i, const fl_decided *set, int64_t t) {
     const fl_device *dev = fl_node_gpu(h->node, i)->dev;
@@ -121,12 +127,8 @@ static int64_t set_gpu(fl_host *h, uint32_t i, const fl_decided *set, int64_t t)
     if (set[FL_SET_POWER_LIMIT_W].set && settable(h, dev, FL_SET_POWER_LIMIT_W) &&
         !refused(h, gpu, FL_SET_POWER_LIMIT_W, t += call))
         h->r->ignored_sets += !fl_node_set_limit(h->node, i, t, limit_of(h, set[FL_SET_POWER_LIMIT_W].value));
-    if (set[FL_SET_RECORDS].set && !refused(h, gpu, FL_SET_RECORDS, t)) {
-        bool on = set[FL_SET_RECORDS].value > 0;
-        fl_node_records(h->node, i, on);
-        h->gpu_records = on ? h->gpu_records + !h->recording[i] : h->gpu_records - h->recording[i];
-        h->recording[i] = on;
-    }
+    if (set[FL_SET_RECORDS].set && !refused(h, gpu, FL_SET_RECORDS, t))
+        put_records(h, i, set[FL_SET_RECORDS].value > 0);
     return t;
 }
 
@@ -215,6 +217,8 @@ static fl_status drive(fl_host *h, fl_diag *d) {
     fl_status first = h->instance ? look_first(h, &truth_at, d) : FL_OK;
     if (first)
         return first;
+    for (uint32_t i = 0; h->o->policy && h->o->policy->needs_records && i < fl_node_gpu_count(h->node); i++)
+        put_records(h, i, true);
     int64_t next = h->began_ps;
     uint64_t hash = UINT64_C(0xcbf29ce484222325);
     for (;;) {
@@ -453,11 +457,6 @@ fl_status fl_run(const fl_run_options *o, fl_run_result *r, fl_diag *d) {
     }
     for (uint32_t i = 0; !s && i < o->w->class_count; i++)
         h.kind[i] = o->w->class[i].kind;
-    if (!s && o->policy && o->policy->needs_records) {
-        h.gpu_records = fl_node_gpu_count(h.node);
-        for (uint32_t i = 0; i < h.gpu_records; i++)
-            fl_node_records(h.node, i, h.recording[i] = true);
-    }
     if (!s)
         s = drive(&h, d);
     if (!s)
