@@ -82,6 +82,7 @@ typedef struct fl_device {
     /* Kernels that together ask for D > 1 times the bandwidth get 1 / (1 + interference (D - 1)) of it: row conflicts
      * and cache lines lost to each other. 0 = none. A sweep of kernels run together calibrates it. */
     double interference;
+    double records_slowdown;    /* kernel records on: kernels take this share of their time longer; 0 = no longer */
     double dram_share;          /* bytes/s with the memory controller fully active, as a share of peak; 0 = all of it */
     double v_excess;            /* this unit's V(f) is (1 + v_excess) times the curve: variation between units */
     double v_sigma, leak_sigma; /* standard deviations between units, as shares: of V(f), and of C and leakage */

@@ -1,44 +1,45 @@
-/* DEPO, the baseline of MF-GPOEO that caps power: kernels are counted, all alike. Windows at the default limit give the
- * rate of kernels and the power; then golden section search over the power limit on the objective, the loss taken from
- * the rate. It ends when the bracket is short or its upper end breaks the bound (never where constrained: the search
- * goes up from what breaks it); the best limit within the bound is then held for good. Each GPU of a node by itself.
+/* DEPO, the baseline of MF-GPOEO that caps power, as MF-GPOEO's authors ran it. It counts kernels, all alike: the rate
+ * of kernels is the performance. Windows at the default limit are the reference; then a search over gears of the power
+ * limit, and what it finds holds for good. Each GPU of a node by itself.
  *
- * What a reading that is not known does: a window stands while kernels or power are not known; after missing_s of that
- * a trial goes back to the default limit, and the search begins anew. While no kernel ends the default holds too, and
- * the trial goes on with the next one. Without power limits nothing is set. */
+ * low, golden and high are gears; golden is the best so far. The bracket goes up from a first guess until the bound
+ * holds, and then down until it breaks or a trial is worse. The section then shrinks what lies between low and high.
+ * An upper end that breaks the bound ends it with the last one that did not.
+ *
+ * What the released program leaves open: gears count from the board's lowest limit to its default; no gear lies below
+ * the lowest. Kernels count where they end, not where they are launched. A default limit at which no kernel ends gives
+ * no rate: it is measured again. While kernels or power are not known a window goes on; after missing_ns the default
+ * limit is set and measured again. Without power limits nothing is set. */
 #include "policies/policy.h"
 
 #include <math.h>
 
-enum { WAIT, BASELINE, SEARCH, DONE };
-enum { POWER, ENERGY, EDP, ED2P };
-enum { LONG_KERNEL = 4 }; /* as many times the mean one is still a kernel that runs (assumed) */
-static const double golden = 0.61803398874989485;
+enum { WAIT, RESET, BASELINE, RAISE, LOWER, SECTION, DONE };
+enum { BASE_WINDOWS = 4, GEARS_MAX = 512, SHORT = 5 }; /* SHORT: gears from low to high at which the search ends */
+static const double phi = 0.61803398874989485, weight_old = 0.3;
+static const int64_t reset_ns = 1000000000, missing_ns = 1000000000;
 
 typedef struct params {
     double con_perf;
     int64_t objective;
-    double step_w, low_w, high_w;
-    int64_t windows, bracket, constrained;
-    double window_s, skip_s, settle_ms, missing_s, period_ms;
+    double step_w, window_s, skip_s, period_ms;
 } params;
 
-typedef struct trial { /* an inner point of the bracket */
-    double gear, objective, loss;
-} trial;
+typedef struct counted { /* of one window or several */
+    double time_s, energy_j, kernels;
+} counted;
 
 typedef struct gpu_state {
-    double low_w, base_rate, base_w, best_objective, rate_sum, power_sum;
-    trial left, right; /* objective NAN: to be measured */
-    int64_t first_ns, seen_ns, begin_ns, end_ns, last_ns, counted_ns;
-    int64_t ran_ns;                        /* when a kernel was last seen to end */
-    double ended;                          /* kernels, as last known */
-    double from_kernels, kernels, power_w; /* counter at the window's start (NAN: not known), and what it counted */
-    double from_j, from_j_ns, energy_j, energy_ns, power_count;
+    double low_w;
+    counted window, base, gear[GEARS_MAX]; /* gear: time 0 where it was never tried */
+    int64_t first_ns, seen_ns, begin_ns;   /* first kernel; last readings; start of the window or of the reset */
+    double from_kernels, from_ns, from_j, from_j_ns; /* the last readings of the window; NAN: none yet */
+    double window_ns, counter_j, counter_ns, power_sum, power_count;
     double loss, optimised_s;         /* as last found; NAN: not yet */
-    int32_t state, low, high;         /* bracket, in gears */
-    int32_t top, set_gear, best_gear; /* gears of step_w from low_w; -1: the default limit */
-    uint32_t base_windows, blind, idle;
+    int32_t state, base_windows, top; /* top: the highest gear, the default limit */
+    int32_t low, golden, high, kept;  /* low: -1 while unknown; kept: the last high within the bound, then the result */
+    int32_t trial, set_gear;          /* set_gear: -1 is the default limit */
+    uint32_t blind;
 } gpu_state;
 
 static gpu_state *gpus(void *state) { return fl_gpu_states(state, 0); }
@@ -50,12 +51,15 @@ static const char *init(void *state, const void *param_bytes, const fl_facts *fa
     for (uint32_t i = 0; i < facts->gpu_count; i++) {
         gpu_state *g = &gpus(state)[i];
         const fl_gpu_facts *f = &facts->gpu[i];
-        const double high = p->high_w > 0 ? p->high_w : f->power_default_w > 0 ? f->power_default_w : f->power_max_w;
-        g->low_w = p->low_w > 0 ? p->low_w : f->power_min_w;
-        g->top = g->low_w > 0 && high > g->low_w ? (int32_t)fmin(floor((high - g->low_w) / p->step_w), 1e6) : 0;
+        const double high = f->power_default_w > 0 ? f->power_default_w : f->power_max_w;
+        const double top = f->power_min_w > 0 ? floor((high - f->power_min_w) / p->step_w) : 0;
+        if (top >= GEARS_MAX)
+            return "step_w: more than 512 gears from the lowest power limit to the default";
+        g->low_w = f->power_min_w;
+        g->top = (int32_t)fmax(top, 0);
         g->first_ns = g->seen_ns = -1;
-        g->set_gear = g->best_gear = -1;
-        g->base_rate = g->base_w = g->best_objective = g->loss = g->optimised_s = NAN;
+        g->set_gear = -1;
+        g->loss = g->optimised_s = NAN;
     }
     return NULL;
 }
@@ -63,174 +67,237 @@ static const char *init(void *state, const void *param_bytes, const fl_facts *fa
 /* ---- one window ---------------------------------------------------------------------------------------------------
  */
 
-static void set_gear(const params *p, gpu_state *g, uint32_t gpu, fl_command *command, int32_t gear) {
-    if (g->set_gear != gear)
-        fl_set_gpu(command, gpu, FL_SET_POWER_LIMIT_W, gear < 0 ? FL_DEFAULT : g->low_w + gear * p->step_w);
-    g->set_gear = gear;
-}
-
-static void open_window(const params *p, gpu_state *g, int64_t now_ns) {
-    g->begin_ns = now_ns + ns_of(p->settle_ms * 1e-3);
-    g->end_ns = g->begin_ns + ns_of(p->window_s);
-    g->from_kernels = g->from_j = NAN;
-    g->counted_ns = 0;
-    g->kernels = g->power_w = g->power_count = g->energy_j = g->energy_ns = 0;
-}
-
 static double known(const fl_gpu_sample *s, int id) {
     return fl_gpu_known(s, id) && isfinite(s->value[id]) ? s->value[id] : (double)NAN;
 }
 
+/* Kernels and power are what a window counts. */
+static int readable(const fl_gpu_sample *s) {
+    return !isnan(known(s, FL_GPU_KERNELS)) && !(isnan(known(s, FL_GPU_POWER_W)) && isnan(known(s, FL_GPU_ENERGY_J)));
+}
+
 static void read_window(gpu_state *g, const fl_gpu_sample *s, int64_t now_ns) {
     const double kernels = known(s, FL_GPU_KERNELS), power = known(s, FL_GPU_POWER_W),
-                 joules = known(s, FL_GPU_ENERGY_J);
-    const double stamp = known(s, FL_GPU_ENERGY_NS), j_ns = isnan(stamp) ? (double)now_ns : stamp;
+                 joules = known(s, FL_GPU_ENERGY_J), stamp = known(s, FL_GPU_ENERGY_NS);
     if (kernels >= g->from_kernels) {
-        g->kernels += kernels - g->from_kernels;
-        g->counted_ns += now_ns - g->last_ns;
+        g->window.kernels += kernels - g->from_kernels;
+        g->window_ns += (double)now_ns - g->from_ns;
     }
     g->from_kernels = kernels;
+    g->from_ns = (double)now_ns;
     if (!isnan(power)) {
-        g->power_w += power;
+        g->power_sum += power;
         g->power_count++;
     }
-    if (!isnan(joules) && !fl_gpu_fresh(s, FL_GPU_ENERGY_J))
+    if (!fl_gpu_fresh(s, FL_GPU_ENERGY_J) || isnan(joules))
         return;
+    const double j_ns = isnan(stamp) ? (double)now_ns : stamp;
     if (joules >= g->from_j && j_ns > g->from_j_ns) {
-        g->energy_j += joules - g->from_j;
-        g->energy_ns += j_ns - g->from_j_ns;
+        g->counter_j += joules - g->from_j;
+        g->counter_ns += j_ns - g->from_j_ns;
     }
     g->from_j = joules;
     g->from_j_ns = j_ns;
 }
 
-/* Kernels and power are what a window measures. */
-static int readable(const fl_gpu_sample *s) {
-    return !isnan(known(s, FL_GPU_KERNELS)) && !(isnan(known(s, FL_GPU_POWER_W)) && isnan(known(s, FL_GPU_ENERGY_J)));
+/* The step that opens a window is the first reading of its counters; the power then read is that of before. */
+static void open_window(gpu_state *g, const fl_gpu_sample *s, int64_t now_ns) {
+    g->window = (counted){0};
+    g->from_kernels = g->from_ns = g->from_j = g->from_j_ns = NAN;
+    g->window_ns = g->counter_j = g->counter_ns = 0;
+    g->begin_ns = now_ns;
+    read_window(g, s, now_ns);
+    g->power_sum = g->power_count = 0;
 }
 
-static double mean_power(const gpu_state *g) {
-    return g->energy_ns > 0 ? g->energy_j / g->energy_ns * 1e9 : g->power_count > 0 ? g->power_w / g->power_count : 0;
+/* Time and energy of the window so far, by the counter of energy where it moved, else by the mean of the power
+ * readings. 0: it cannot end yet. */
+static int close_window(gpu_state *g) {
+    g->window.time_s = g->window_ns / 1e9;
+    g->window.energy_j = g->counter_ns > 0 ? g->counter_j * (g->window_ns / g->counter_ns)
+                                           : g->power_sum / fmax(g->power_count, 1) * g->window.time_s;
+    return g->window.time_s > 0 && g->window.energy_j > 0;
+}
+
+/* ---- what a gear is worth -----------------------------------------------------------------------------------------
+ */
+
+static double slowdown(const gpu_state *g, int32_t gear) {
+    const counted *c = &g->gear[gear];
+    return (g->base.kernels / g->base.time_s) / (c->kernels / c->time_s);
+}
+
+static double loss(const gpu_state *g, int32_t gear) { return slowdown(g, gear) - 1; }
+
+static double objective(const params *p, const gpu_state *g, int32_t gear) {
+    const counted *c = &g->gear[gear];
+    double f = (c->energy_j / c->time_s) / (g->base.energy_j / g->base.time_s);
+    for (int64_t i = 0; i <= p->objective; i++)
+        f *= slowdown(g, gear);
+    return f + (loss(g, gear) > p->con_perf);
+}
+
+/* Of a gear tried again 0.3 of what was counted before stays. */
+static void keep_count(counted *c, const counted *now) {
+    const double whole = weight_old + 1;
+    if (c->time_s > 0)
+        *c = (counted){.time_s = (weight_old * c->time_s + now->time_s) / whole,
+                       .energy_j = (weight_old * c->energy_j + now->energy_j) / whole,
+                       .kernels = trunc((weight_old * c->kernels + now->kernels) / whole)};
+    else
+        *c = *now;
 }
 
 /* ---- the search ---------------------------------------------------------------------------------------------------
  */
 
-static double objective_of(int64_t objective, double power_w, double slowdown) {
-    for (int64_t i = POWER; i < objective; i++)
-        power_w *= slowdown;
-    return power_w;
+static double watts_of(const params *p, const gpu_state *g) {
+    return g->set_gear < 0 ? FL_DEFAULT : g->low_w + g->set_gear * p->step_w;
 }
 
-static void end_search(const params *p, gpu_state *g, uint32_t gpu, fl_command *command, int64_t now_ns) {
-    set_gear(p, g, gpu, command, g->best_gear);
-    g->state = DONE;
-    g->optimised_s = (double)(now_ns - g->first_ns) * 1e-9;
+static void set_gear(const params *p, gpu_state *g, uint32_t gpu, fl_command *command, int32_t gear) {
+    g->set_gear = gear;
+    fl_set_gpu(command, gpu, FL_SET_POWER_LIMIT_W, watts_of(p, g));
 }
 
-/* Does the search go on below the right point? The left one, at the lower limit, is the first to break the bound. */
-static int goes_down(const params *p, const trial *left, const trial *right) {
-    if (p->constrained && (left->loss > p->con_perf || right->loss > p->con_perf))
-        return 0;
-    return left->objective < right->objective;
-}
-
-static int32_t trial_gear(const gpu_state *g) {
-    return (int32_t)rint(isnan(g->left.objective) ? g->left.gear : g->right.gear);
-}
-
-/* The inner point that is still to be measured; both known: shrinks the bracket until one is not. */
-static void next_trial(const params *p, gpu_state *g, uint32_t gpu, fl_command *command, int64_t now_ns) {
-    while (!isnan(g->left.objective) && !isnan(g->right.objective)) {
-        const int lower = goes_down(p, &g->left, &g->right);
-        if (lower) {
-            g->high = (int32_t)rint(g->right.gear);
-            const int broken = g->right.loss > p->con_perf;
-            g->right = g->left;
-            g->left = (trial){.gear = g->high - golden * (g->high - g->low), .objective = NAN};
-            if (broken) { /* all that is left lies below */
-                end_search(p, g, gpu, command, now_ns);
-                return;
-            }
-        } else {
-            g->low = (int32_t)rint(g->left.gear);
-            g->left = g->right;
-            g->right = (trial){.gear = g->low + golden * (g->high - g->low), .objective = NAN};
-        }
-        if (g->high - g->low <= p->bracket) {
-            end_search(p, g, gpu, command, now_ns);
-            return;
-        }
-    }
-    set_gear(p, g, gpu, command, trial_gear(g));
-    open_window(p, g, now_ns);
-}
-
-static void end_window(const params *p, gpu_state *g, uint32_t gpu, fl_command *command, int64_t now_ns) {
-    const double rate = g->kernels / (double)g->counted_ns * 1e9, power = mean_power(g);
-    if (g->state == BASELINE) {
-        g->rate_sum += rate;
-        g->power_sum += power;
-        if (++g->base_windows < p->windows) {
-            open_window(p, g, now_ns);
-            return;
-        }
-        g->base_rate = g->rate_sum / (double)p->windows;
-        g->base_w = g->power_sum / (double)p->windows;
-        g->best_objective = objective_of(p->objective, g->base_w, 1);
-        g->state = SEARCH;
-        g->low = 0;
-        g->high = g->top;
-        g->left = (trial){.gear = g->high - golden * g->high, .objective = NAN};
-        g->right = (trial){.gear = golden * g->high, .objective = NAN};
-        if (g->high <= p->bracket)
-            end_search(p, g, gpu, command, now_ns);
-        else
-            next_trial(p, g, gpu, command, now_ns);
-        return;
-    }
-    const double slowdown = g->base_rate / rate;
-    trial *t = isnan(g->left.objective) ? &g->left : &g->right;
-    t->loss = g->loss = slowdown - 1;
-    t->objective = objective_of(p->objective, power, slowdown);
-    if (t->loss <= p->con_perf && t->objective < g->best_objective) {
-        g->best_objective = t->objective;
-        g->best_gear = (int32_t)rint(t->gear);
-    }
-    next_trial(p, g, gpu, command, now_ns);
-}
-
-static void restart(const params *p, gpu_state *g, uint32_t gpu, fl_command *command, int64_t now_ns) {
+static void reset_limit(const params *p, gpu_state *g, uint32_t gpu, fl_command *command, int64_t now_ns) {
     set_gear(p, g, gpu, command, -1);
-    g->state = BASELINE;
-    g->base_windows = 0;
-    g->rate_sum = g->power_sum = 0;
-    g->best_gear = -1;
-    g->idle = 0;
-    open_window(p, g, now_ns);
+    g->state = RESET;
+    g->begin_ns = now_ns;
 }
 
-/* No trial holds where no kernel runs: the default does until one ends. The window goes on meanwhile, as those at the
- * default limit do, but not past its end; one that has seen no kernel begins anew. */
-static void watch_kernels(const params *p, gpu_state *g, uint32_t gpu, const fl_gpu_sample *s, int64_t now_ns,
-                          fl_command *command) {
-    const double ended = known(s, FL_GPU_KERNELS);
-    if (ended != g->ended)
-        g->ran_ns = now_ns;
-    g->ended = ended;
-    if (g->state != SEARCH)
+static void begin(const params *p, gpu_state *g, uint32_t gpu, fl_command *command, int64_t now_ns) {
+    g->base = (counted){0};
+    g->base_windows = 0;
+    reset_limit(p, g, gpu, command, now_ns);
+}
+
+/* The first guess: the further the base power lies below the top, the lower, but a tenth of the gears at least. */
+static int32_t first_golden(const params *p, const gpu_state *g) {
+    const double gears = g->top + 1, base_w = g->base.energy_j / g->base.time_s;
+    const double nearest = fmin(fmax(ceil((base_w - g->low_w) / p->step_w - 0.5), 0), g->top);
+    return (int32_t)fmax(floor(g->top - gears * fmax(0.1, 0.85 * (gears - nearest) / gears)), 0);
+}
+
+/* Before each trial: is the search over? Then g->kept is its result. */
+static int is_over(const params *p, gpu_state *g) {
+    if (loss(g, g->high) >= p->con_perf)
+        return 1;
+    g->kept = g->high;
+    if (g->high - g->low > SHORT)
+        return 0;
+    const int32_t end[] = {g->low, g->golden, g->high};
+    double least = INFINITY;
+    for (int i = 0; i < 3; i++)
+        if (end[i] >= 0 && loss(g, end[i]) < p->con_perf && objective(p, g, end[i]) < least) {
+            g->kept = end[i];
+            least = objective(p, g, end[i]);
+        }
+    return 1;
+}
+
+/* At least a gear below, as golden lies below high. */
+static int32_t below_golden(const gpu_state *g) {
+    return (int32_t)fmax(floor(g->golden - 0.15 * (g->high - g->golden)), 0);
+}
+
+static int32_t section_below(const gpu_state *g) { return (int32_t)round(g->low + phi * (g->golden - g->low)); }
+
+static int32_t section_above(const gpu_state *g) {
+    return (int32_t)round(g->golden + (1 - phi) * (g->high - g->golden));
+}
+
+static int32_t raise_golden(const params *p, gpu_state *g) {
+    if (loss(g, g->golden) > p->con_perf) {
+        g->golden = (int32_t)floor(g->golden + phi * (g->high - g->golden));
+        return g->golden;
+    }
+    g->state = LOWER;
+    return below_golden(g);
+}
+
+/* The program's section starts below golden where golden lies in the upper half. After the bracket it never does while
+ * more than SHORT gears are left: low lies at most 0.15 (high - golden) + 1 below it. */
+static int32_t lower_golden(const params *p, gpu_state *g) {
+    const int32_t x = g->trial;
+    if (loss(g, x) > p->con_perf || objective(p, g, x) >= objective(p, g, g->golden)) {
+        g->low = x;
+        g->state = SECTION;
+        return section_above(g);
+    }
+    g->high = g->golden;
+    g->golden = x;
+    return below_golden(g);
+}
+
+static int32_t shrink_section(const params *p, gpu_state *g) {
+    const int32_t x = g->trial;
+    const double at_golden = objective(p, g, g->golden), at_x = objective(p, g, x);
+    if (x > g->golden) {
+        if (at_golden <= at_x) {
+            g->high = x;
+            return section_below(g);
+        }
+        g->low = g->golden;
+        g->golden = x;
+        return section_above(g);
+    }
+    if (at_x <= at_golden) {
+        g->high = g->golden;
+        g->golden = x;
+        return section_below(g);
+    }
+    g->low = x;
+    return section_above(g);
+}
+
+static void open_trial(const params *p, gpu_state *g, uint32_t gpu, const fl_gpu_sample *s, int32_t gear,
+                       int64_t now_ns, fl_command *command) {
+    if (is_over(p, g)) {
+        set_gear(p, g, gpu, command, g->kept);
+        g->state = DONE;
+        g->loss = loss(g, g->kept);
+        g->optimised_s = (double)(now_ns - g->first_ns) * 1e-9;
         return;
-    const uint32_t was_idle = g->idle;
-    g->idle = (double)(now_ns - g->ran_ns) * 1e-9 >= p->missing_s + LONG_KERNEL / g->base_rate;
-    if (g->idle)
-        set_gear(p, g, gpu, command, -1);
-    if (g->idle && now_ns >= g->end_ns)
-        g->from_kernels = g->from_j = NAN;
-    if (g->idle || !was_idle)
+    }
+    set_gear(p, g, gpu, command, gear);
+    g->trial = gear;
+    open_window(g, s, now_ns);
+}
+
+/* The default limit is the top gear: its objective is 1, its loss 0. */
+static void start_search(const params *p, gpu_state *g) {
+    for (int32_t i = 0; i <= g->top; i++)
+        g->gear[i] = (counted){0};
+    g->gear[g->top] = g->base;
+    g->state = RAISE;
+    g->low = -1;
+    g->high = g->kept = g->top;
+    g->golden = first_golden(p, g);
+}
+
+static void end_window(const params *p, gpu_state *g, uint32_t gpu, const fl_gpu_sample *s, int64_t now_ns,
+                       fl_command *command) {
+    if (g->state != BASELINE) {
+        keep_count(&g->gear[g->trial], &g->window);
+        g->loss = loss(g, g->trial);
+        const int32_t gear = g->state == RAISE   ? raise_golden(p, g)
+                             : g->state == LOWER ? lower_golden(p, g)
+                                                 : shrink_section(p, g);
+        open_trial(p, g, gpu, s, gear, now_ns, command);
         return;
-    set_gear(p, g, gpu, command, trial_gear(g));
-    if (!(g->kernels > 0))
-        open_window(p, g, now_ns);
+    }
+    g->base.time_s += g->window.time_s;
+    g->base.energy_j += g->window.energy_j;
+    g->base.kernels += g->window.kernels;
+    if (++g->base_windows < BASE_WINDOWS) {
+        reset_limit(p, g, gpu, command, now_ns);
+    } else if (!(g->base.kernels > 0)) {
+        begin(p, g, gpu, command, now_ns);
+    } else {
+        start_search(p, g);
+        open_trial(p, g, gpu, s, g->golden, now_ns, command);
+    }
 }
 
 static void step_gpu(const params *p, gpu_state *g, uint32_t gpu, const fl_gpu_sample *s, int64_t now_ns,
@@ -240,25 +307,24 @@ static void step_gpu(const params *p, gpu_state *g, uint32_t gpu, const fl_gpu_s
         g->seen_ns = now_ns;
     if (g->state == DONE || g->top == 0)
         return;
-    if (!g->blind)
-        watch_kernels(p, g, gpu, s, now_ns, command);
     if (g->state == WAIT) {
-        const double kernels = known(s, FL_GPU_KERNELS);
-        if (kernels > 0 && g->first_ns < 0)
+        if (known(s, FL_GPU_KERNELS) > 0 && g->first_ns < 0)
             g->first_ns = now_ns;
         if (g->first_ns >= 0 && now_ns - g->first_ns >= ns_of(p->skip_s))
-            restart(p, g, gpu, command, now_ns);
+            begin(p, g, gpu, command, now_ns);
     } else if (g->blind) {
-        g->end_ns += now_ns - g->last_ns;
-        g->from_kernels = g->from_j = NAN;
-        if (g->state == SEARCH && now_ns - g->seen_ns >= ns_of(p->missing_s))
-            restart(p, g, gpu, command, now_ns);
-    } else if (now_ns >= g->begin_ns && !(g->idle && now_ns >= g->end_ns)) {
+        if (g->state != RESET && now_ns - g->seen_ns >= missing_ns)
+            begin(p, g, gpu, command, now_ns);
+    } else if (g->state == RESET) {
+        if (now_ns - g->begin_ns < reset_ns)
+            return;
+        g->state = BASELINE;
+        open_window(g, s, now_ns);
+    } else {
         read_window(g, s, now_ns);
-        if (now_ns >= g->end_ns && g->kernels > 0 && mean_power(g) > 0)
-            end_window(p, g, gpu, command, now_ns);
+        if (now_ns - g->begin_ns >= ns_of(p->window_s) && close_window(g))
+            end_window(p, g, gpu, s, now_ns, command);
     }
-    g->last_ns = now_ns;
 }
 
 enum {
@@ -267,6 +333,7 @@ enum {
     PROBE_BASE_RATE,
     PROBE_LOSS_PCT,
     PROBE_LOW,
+    PROBE_GOLDEN,
     PROBE_HIGH,
     PROBE_OPTIMISATION_S,
     PROBE_HELD,
@@ -274,12 +341,17 @@ enum {
 };
 
 static const fl_probe probe_rows[PROBES] = {
-    [PROBE_STATE] = {"state", "", "0 waits for kernels, 1 default limit, 2 searching, 3 done", 1},
+    [PROBE_STATE] = {"state", "",
+                     "0 waits for kernels, 1 default limit after a reset, 2 measures it, 3 raises the first guess, "
+                     "4 goes down from it, 5 shrinks the section, 6 done",
+                     1},
     [PROBE_LIMIT_SET_W] = {"limit_set_w", "W", "power limit that holds; -1 the default", 1},
     [PROBE_BASE_RATE] = {"base_rate", "1/s", "kernels per second at the default limit", 1},
-    [PROBE_LOSS_PCT] = {"loss_pct", "%", "loss by the rate of kernels, of the last window", 1},
-    [PROBE_LOW] = {"low", "", "lower end of the bracket, in gears", 1},
-    [PROBE_HIGH] = {"high", "", "upper end of the bracket, in gears", 1},
+    [PROBE_LOSS_PCT] = {"loss_pct", "%", "loss by the rate of kernels, of the last trial; once done, of the limit kept",
+                        1},
+    [PROBE_LOW] = {"low", "", "lower end, in gears; -1 unknown", 1},
+    [PROBE_GOLDEN] = {"golden", "", "the best gear between the ends", 1},
+    [PROBE_HIGH] = {"high", "", "upper end, in gears", 1},
     [PROBE_OPTIMISATION_S] = {"optimisation_s", "s", "from the first kernel to the end of the search", 1},
     [PROBE_HELD] = {"held", "", "1: decided without readings, or without a limit to set", 1},
 };
@@ -292,10 +364,11 @@ static void step(void *state, const void *param_bytes, const fl_facts *facts, co
         step_gpu(p, g, i, &sample->gpu[i], sample->time_ns, command);
         const double shown[PROBES] = {
             [PROBE_STATE] = g->state,
-            [PROBE_LIMIT_SET_W] = g->set_gear < 0 ? FL_DEFAULT : g->low_w + g->set_gear * p->step_w,
-            [PROBE_BASE_RATE] = g->base_rate,
-            [PROBE_LOSS_PCT] = 100 * g->loss,
+            [PROBE_LIMIT_SET_W] = watts_of(p, g),
+            [PROBE_BASE_RATE] = g->state >= RAISE ? g->base.kernels / g->base.time_s : (double)NAN,
+            [PROBE_LOSS_PCT] = isfinite(g->loss) ? 100 * g->loss : (double)NAN,
             [PROBE_LOW] = g->low,
+            [PROBE_GOLDEN] = g->golden,
             [PROBE_HIGH] = g->high,
             [PROBE_OPTIMISATION_S] = g->optimised_s,
             [PROBE_HELD] = g->blind || g->top == 0,
@@ -308,29 +381,18 @@ static void step(void *state, const void *param_bytes, const fl_facts *facts, co
 
 static const fl_param param_rows[] = {
     FL_PARAM(params, con_perf, REAL(0, 10), "", "0.05", "loss of performance that is allowed, by the rate of kernels"),
-    FL_PARAM(params, objective, CHOICE("power|energy|edp|ed2p"), "", "energy", "what is minimised"),
+    FL_PARAM(params, objective, CHOICE("energy|edp|ed2p"), "", "energy", "what is minimised"),
     FL_PARAM(params, step_w, REAL(0.001, 1e5), "W", "5", "one gear of the power limit"),
-    FL_PARAM(params, low_w, REAL(0, 1e5), "W", "0", "lowest limit tried; 0: the board's lowest"),
-    FL_PARAM(params, high_w, REAL(0, 1e5), "W", "0", "highest; 0: the board's default"),
-    FL_PARAM(params, windows, INT(1, 1000), "", "4", "windows at the default limit"),
-    FL_PARAM(params, bracket, INT(1, 1000), "", "5", "gears in the bracket at which the search ends"),
-    FL_PARAM(params, constrained, BOOL, "", "1",
-             "1: where a point breaks the bound the search goes up, so that the upper end never does and only the "
-             "bracket ends it; 0: by the objective alone, ended by either (which of the two was run is unpublished)"),
     FL_PARAM(params, window_s, REAL(0.001, 1e6), "s", "4", "one window"),
-    FL_PARAM(params, skip_s, REAL(0, 1e6), "s", "5",
-             "from the first kernel to the first window: the unstable start (assumed)"),
-    FL_PARAM(params, settle_ms, REAL(0, 1e6), "ms", "300", "from setting a limit to the window (assumed)"),
-    FL_PARAM(params, missing_s, REAL(0, 1e6), "s", "1",
-             "time without kernels or power known, or beyond four mean kernels without one that ends; then a trial "
-             "goes back to the default (assumed)"),
+    FL_PARAM(params, skip_s, REAL(0, 1e6), "s", "16", "from the first kernel to the first reset: the unstable start"),
     FL_PARAM(params, period_ms, REAL(0.001, 3.6e6), "ms", "100", "time from one loop to the next (assumed)"),
 };
 
 FL_POLICY(depo) = {FL_POLICY_ABI,
                    .name = "depo",
-                   .summary = "golden section search over the power limit; performance is the rate of kernels",
-                   .source = "DEPO (FGCS 2023) as run beside MF-GPOEO (IEEE TSUSC 2024, Sec. II-B, Table V)",
+                   .summary = "bracket and golden section over the power limit; performance is the rate of kernels",
+                   .source = "DEPO (FGCS 2023) as the authors of MF-GPOEO ran it (IEEE TSUSC 2024, Sec. II-B, Table V; "
+                             "released program)",
                    .gpu_needs = FL_BIT(FL_GPU_ENERGY_J) | FL_BIT(FL_GPU_ENERGY_NS) | FL_BIT(FL_GPU_POWER_W) |
                                 FL_BIT(FL_GPU_KERNELS),
                    .gpu_drives = FL_BIT(FL_SET_POWER_LIMIT_W),

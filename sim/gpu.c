@@ -26,7 +26,7 @@ uint32_t fl_gpu_allowed_sm(const fl_gpu *g) {
 
 fl_status fl_gpu_clock(fl_gpu *g, uint32_t sm, uint32_t mem, fl_diag *d) {
     const fl_clock_rates *rates;
-    fl_status s = fl_rates_at(g->rates_of, g->device, sm, mem, &rates, d);
+    fl_status s = (g->records.slow ? fl_rates_recorded : fl_rates_at)(g->rates_of, g->device, sm, mem, &rates, d);
     if (s)
         return s;
     g->sm = sm;

@@ -34,6 +34,7 @@ typedef struct fl_record_buffer {
     fl_kernel_record *record;
     size_t count, room;
     bool on, failed;
+    bool slow; /* they cost time: the rates in force are those of fl_rates_recorded */
 } fl_record_buffer;
 
 typedef struct fl_gpu {
@@ -85,7 +86,7 @@ void fl_gpu_charge_to(fl_gpu *g, int64_t t);
 /* The clock that lock, wall and heat leave. */
 uint32_t fl_gpu_allowed_sm(const fl_gpu *g);
 
-/* Puts other clocks in force at g->now_ps; the lanes must be rescaled by their path. */
+/* Puts clocks, and what records.slow says, in force at g->now_ps; the lanes must be rescaled by their path. */
 fl_status fl_gpu_clock(fl_gpu *g, uint32_t sm, uint32_t mem, fl_diag *d);
 
 /* What the board draws when nothing runs on it, and what it draws now. */

@@ -71,6 +71,14 @@ static void lose_gpu(fl_node *n, fl_course *c, bool lone, uint32_t index) {
     g->dyn_now_mw = 0;
 }
 
+/* Other rates are in force on a GPU since t: what runs there goes on at them. */
+static void rescale(fl_course *c, bool lone, fl_gpu *g, const fl_clock_rates *before, int64_t t) {
+    if (lone)
+        fl_scan_rescale(g, c->mine[0], before);
+    else if (c && !g->lost)
+        fl_streams_rescale(c, g, before, t);
+}
+
 /* What happens to one GPU at a boundary, completions past: settled clocks and limits, wall, heat, sensors. */
 static fl_status at_boundary(fl_node *n, fl_course *c, bool lone, uint32_t index, int64_t t, fl_diag *d) {
     fl_gpu *g = &n->gpu[index];
@@ -99,10 +107,7 @@ static fl_status at_boundary(fl_node *n, fl_course *c, bool lone, uint32_t index
         fl_status s = fl_gpu_clock(g, sm, mem, d);
         if (s)
             return s;
-        if (lone)
-            fl_scan_rescale(g, c->mine[0], before);
-        else if (c && !g->lost)
-            fl_streams_rescale(c, g, before, t);
+        rescale(c, lone, g, before, t);
         woken = true;
     }
     if (woken)
@@ -268,7 +273,25 @@ bool fl_node_set_cpu(fl_node *n, int64_t called_ps, double mhz, double boost, do
     return n->hosted && fl_cpu_set(&n->cpu, called_ps, mhz, boost, limit_w);
 }
 
-void fl_node_records(fl_node *n, uint32_t gpu, bool on) { n->gpu[gpu].records.on = on; }
+static bool holds(const fl_island *is, uint32_t gpu) {
+    for (uint32_t i = 0; i < is->gpu_count; i++)
+        if (is->gpu[i] == gpu)
+            return true;
+    return false;
+}
+
+void fl_node_records_free(fl_node *n, uint32_t gpu, bool on) { n->gpu[gpu].records.on = on; }
+
+/* Every GPU stands at n->now here, charged up to it. */
+void fl_node_records(fl_node *n, uint32_t gpu, bool on) {
+    fl_gpu *g = &n->gpu[gpu];
+    const fl_clock_rates *before = g->rates;
+    g->records.on = g->records.slow = on;
+    g->records.failed |= fl_gpu_clock(g, g->sm, g->mem, NULL) != FL_OK;
+    for (uint32_t k = 0; g->rates != before && k < n->w->island_count; k++)
+        if (holds(&n->w->island[k], gpu) && !n->finished[k] && !n->stalled[k])
+            rescale(&n->course[k], fl_node_is_lone(n, k), g, before, n->now);
+}
 
 static int by_end(const void *a, const void *b) {
     const fl_kernel_record *x = a, *y = b;

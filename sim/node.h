@@ -39,7 +39,10 @@ void fl_node_set(fl_node *n, uint32_t gpu, int64_t called_ps, double sm_mhz, dou
 bool fl_node_set_limit(fl_node *n, uint32_t gpu, int64_t called_ps, double watts);
 /* See fl_cpu_set. False where the CPU is not modelled. */
 bool fl_node_set_cpu(fl_node *n, int64_t called_ps, double mhz, double boost, double limit_w);
+/* Kernel records on or off from now on. While they are on, what runs there takes longer by the device's share. */
 void fl_node_records(fl_node *n, uint32_t gpu, bool on);
+/* The same at no cost: somebody watches from outside, or is to see what a policy does without its cost. */
+void fl_node_records_free(fl_node *n, uint32_t gpu, bool on);
 
 /* Kernels finished on all GPUs since the last call, by end; valid until the next advance. */
 fl_status fl_node_take_records(fl_node *n, const fl_kernel_record **record, size_t *count, fl_diag *d);

@@ -13,8 +13,11 @@ struct fl_rates {
     const fl_node_spec *node;
     pthread_mutex_t lock;
     fl_model_error error;
-    _Atomic(fl_clock_rates *) **table; /* per device: sm_count x mem_count cells, NULL until built */
+    _Atomic(fl_clock_rates *) **table; /* per device: sm_count x mem_count cells, NULL until built; and as many again
+                                          with kernel records on */
 };
+
+static size_t cells_of(const fl_device *dev) { return (size_t)dev->sm_count * dev->mem_count; }
 
 fl_status fl_rates_new(fl_rates **out, const fl_workload *w, const fl_node_spec *node, fl_diag *d) {
     fl_rates *r = calloc(1, sizeof *r);
@@ -26,7 +29,7 @@ fl_status fl_rates_new(fl_rates **out, const fl_workload *w, const fl_node_spec 
     r->table = calloc(node->device_count, sizeof *r->table);
     bool ok = r->table != NULL;
     for (uint32_t i = 0; ok && i < node->device_count; i++) {
-        r->table[i] = calloc((size_t)node->device[i].sm_count * node->device[i].mem_count, sizeof *r->table[i]);
+        r->table[i] = calloc(2 * cells_of(&node->device[i]), sizeof *r->table[i]);
         ok = r->table[i] != NULL;
     }
     if (!ok) {
@@ -49,7 +52,7 @@ void fl_rates_free(fl_rates *r) {
     if (!r)
         return;
     for (uint32_t i = 0; r->table && i < r->node->device_count; i++) {
-        size_t cells = (size_t)r->node->device[i].sm_count * r->node->device[i].mem_count;
+        const size_t cells = 2 * cells_of(&r->node->device[i]);
         for (size_t k = 0; r->table[i] && k < cells; k++)
             cell_free(atomic_load(&r->table[i][k]));
         free(r->table[i]);
@@ -104,8 +107,8 @@ static void err_base(const fl_rates *r, uint32_t device, fl_base *base) {
 
 static bool errs(const fl_rates *r) { return r->error.time_pct > 0 || r->error.power_pct > 0; }
 
-static fl_status build_cell(const fl_rates *r, const fl_device *dev, uint32_t sm, uint32_t mem, fl_clock_rates **out,
-                            fl_diag *d) {
+static fl_status build_cell(const fl_rates *r, const fl_device *dev, uint32_t sm, uint32_t mem, double slowdown,
+                            fl_clock_rates **out, fl_diag *d) {
     uint32_t n = r->w->class_count;
     fl_clock_rates *c = calloc(1, sizeof *c);
     fl_row *row = calloc(n ? n : 1, sizeof *row);
@@ -132,6 +135,8 @@ static fl_status build_cell(const fl_rates *r, const fl_device *dev, uint32_t sm
         row[i].resident = k->copy || k->iteration ? FL_RESIDENT_NO : k->part ? FL_RESIDENT_PART : FL_RESIDENT_KERNEL;
         if (!row[i].resident)
             row[i].sms = row[i].alu = 0;
+        else if (slowdown > 0)
+            row[i].mul = (uint32_t)fmin(round(row[i].mul * (1 + slowdown)), UINT32_MAX);
         if (s == FL_MODEL_OK && (row[i].dyn_mw > 9000000 || row[i].dyn_mw < -9000000))
             s = FL_MODEL_OVERFLOW; /* one second of it must fit the scan's 64-bit sums of femtojoules */
         if (s == FL_MODEL_OK && (c->base.total_mw < 0 || c->base.total_mw + row[i].dyn_mw < 0 || !row[i].mul))
@@ -149,9 +154,11 @@ static fl_status build_cell(const fl_rates *r, const fl_device *dev, uint32_t sm
     return FL_OK;
 }
 
-fl_status fl_rates_at(fl_rates *r, uint32_t device, uint32_t sm, uint32_t mem, const fl_clock_rates **out, fl_diag *d) {
+static fl_status find(fl_rates *r, uint32_t device, uint32_t sm, uint32_t mem, double slowdown,
+                      const fl_clock_rates **out, fl_diag *d) {
     const fl_device *dev = &r->node->device[device];
-    _Atomic(fl_clock_rates *) *cell = &r->table[device][(size_t)sm * dev->mem_count + mem];
+    _Atomic(fl_clock_rates *) *cell =
+        &r->table[device][(slowdown > 0 ? cells_of(dev) : 0) + (size_t)sm * dev->mem_count + mem];
     fl_clock_rates *c = atomic_load_explicit(cell, memory_order_acquire);
     if (c) {
         *out = c;
@@ -161,7 +168,7 @@ fl_status fl_rates_at(fl_rates *r, uint32_t device, uint32_t sm, uint32_t mem, c
     fl_status status = FL_OK;
     c = atomic_load_explicit(cell, memory_order_relaxed);
     if (!c) {
-        status = build_cell(r, dev, sm, mem, &c, d);
+        status = build_cell(r, dev, sm, mem, slowdown, &c, d);
         if (!status)
             atomic_store_explicit(cell, c, memory_order_release);
     }
@@ -169,4 +176,13 @@ fl_status fl_rates_at(fl_rates *r, uint32_t device, uint32_t sm, uint32_t mem, c
     if (!status)
         *out = c;
     return status;
+}
+
+fl_status fl_rates_at(fl_rates *r, uint32_t device, uint32_t sm, uint32_t mem, const fl_clock_rates **out, fl_diag *d) {
+    return find(r, device, sm, mem, 0, out, d);
+}
+
+fl_status fl_rates_recorded(fl_rates *r, uint32_t device, uint32_t sm, uint32_t mem, const fl_clock_rates **out,
+                            fl_diag *d) {
+    return find(r, device, sm, mem, r->node->device[device].records_slowdown, out, d);
 }

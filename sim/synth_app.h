@@ -10,9 +10,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define FL_APP_KINDS_MAX 48
-#define FL_APP_ROWS_MAX 96
+#define FL_APP_KINDS_MAX 1024
+#define FL_APP_ROWS_MAX 1024
 #define FL_APP_PARTS_MAX 4
+#define FL_APP_STREAMS_MAX 3
 
 typedef enum fl_app_role { FL_ROLE_COMPUTE, FL_ROLE_MEMORY, FL_ROLE_LATENCY, FL_ROLES } fl_app_role;
 

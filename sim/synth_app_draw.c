@@ -84,15 +84,48 @@ static void draw_grids(fl_app *a, fl_random *r) {
     }
 }
 
+/* A loop of as many kinds as are published. Mean lengths are spread evenly over the orders of magnitude from 1 us to 10
+ * ms that the paper gives over all kinds (text to Fig. 2); what waits for launches is short, what computes is long. A
+ * kind of 1 ms or more runs once in an iteration, a shorter one up to `spread` times. So no kind dominates, and the
+ * rate of kernels follows. */
+static void add_many(fl_app *a, uint32_t part, const uint32_t role[FL_ROLES], const double low_us[FL_ROLES],
+                     uint32_t spread, fl_random *r) {
+    static const double HIGH_US[FL_ROLES] = {1e4, 1e3, 1e2};
+    double launches = 0, busy_us = 0;
+    for (uint32_t i = 0; i < FL_ROLES; i++)
+        for (uint32_t k = 0; k < role[i]; k++) {
+            const double us = fl_app_log_between(r, low_us[i], HIGH_US[i]);
+            fl_app_row *row =
+                add_row(a, part, add_kind(a, (fl_app_role)i, r), us < 1e3 ? between(r, 1, spread) : 1, r);
+            row->weight = us * row->count;
+            launches += row->count;
+            busy_us += row->weight;
+        }
+    a->part[part].rate = launches * (1 - a->part[part].gap_share) / busy_us * 1e6;
+}
+
+/* The kinds of two loops, in the proportions of draw_phases. */
+static void add_published(fl_app *a, uint32_t kinds, fl_random *r) {
+    const uint32_t first = kinds * 9 / 15, second = kinds - first;
+    const uint32_t many[FL_ROLES] = {first - first * 2 / 9 - first * 3 / 9, first * 2 / 9, first * 3 / 9};
+    const uint32_t few[FL_ROLES] = {second - second * 2 / 6 - second / 6, second * 2 / 6, second / 6};
+    add_many(a, 0, many, (double[FL_ROLES]){10, 1, 1}, 12, r);
+    add_many(a, 1, few, (double[FL_ROLES]){100, 10, 1}, 2, r);
+}
+
 /* Many short kernels, then few long ones, then now and then a third part with a kernel of its own that runs once in
  * each turn: training, evaluation, checkpoint. */
 static void draw_phases(fl_app *a, fl_random *r) {
     const double contrast = fl_app_log_between(r, 3, 12), gap = fl_app_between(r, 0.03, 0.2);
     add_part(a, fl_app_round(fl_app_between(r, 8, 25)), gap, a->target.rate * 1.3);
-    add_loop(a, 0, (uint32_t[FL_ROLES]){4, 2, 3}, 12, r);
+    if (!a->target.kinds)
+        add_loop(a, 0, (uint32_t[FL_ROLES]){4, 2, 3}, 12, r);
     add_part(a, fl_app_round(fl_app_between(r, 5, 12)), gap * fl_app_between(r, 0.6, 1.4),
              a->target.rate * 1.3 / contrast);
-    add_loop(a, 1, (uint32_t[FL_ROLES]){3, 2, 1}, 2, r);
+    if (a->target.kinds)
+        add_published(a, a->target.kinds, r);
+    else
+        add_loop(a, 1, (uint32_t[FL_ROLES]){3, 2, 1}, 2, r);
     a->part[1].role[FL_ROLE_LATENCY] = fl_app_between(r, 0.4, 1);
     a->part[1].role[FL_ROLE_MEMORY] = fl_app_between(r, 0.6, 1.6);
     add_row(a, 1, a->row[0].kind, between(r, 1, 2), r); /* and one that both have */

@@ -48,16 +48,17 @@ static trial draw(const fl_app *a, fl_random *r) {
 /* ---- from a trial to terms and shares ---- */
 
 static void set_shares(fl_app *a, const trial *t) {
+    double weight[FL_APP_PARTS_MAX][FL_APP_STREAMS_MAX][FL_ROLES] = {0};
+    for (uint32_t i = 0; i < a->row_count; i++)
+        weight[a->row[i].part][a->row[i].stream][a->kind[a->row[i].kind].role] += a->row[i].weight;
     for (uint32_t i = 0; i < a->row_count; i++) {
         fl_app_row *row = &a->row[i];
         const fl_app_part *part = &a->part[row->part];
-        double role[FL_ROLES], sum[FL_ROLES] = {0}, all = 0;
+        const double *sum = weight[row->part][row->stream];
+        double role[FL_ROLES], all = 0;
         role[FL_ROLE_MEMORY] = fmin(0.7, t->memory_share * part->role[FL_ROLE_MEMORY]);
         role[FL_ROLE_LATENCY] = fmin(0.25, t->latency_share * part->role[FL_ROLE_LATENCY]);
         role[FL_ROLE_COMPUTE] = 1 - role[FL_ROLE_MEMORY] - role[FL_ROLE_LATENCY];
-        for (uint32_t k = 0; k < a->row_count; k++)
-            if (a->row[k].part == row->part && a->row[k].stream == row->stream)
-                sum[a->kind[a->row[k].kind].role] += a->row[k].weight;
         for (size_t k = 0; k < FL_ROLES; k++)
             all += sum[k] > 0 ? role[k] : 0; /* a part may lack a role */
         const fl_app_role own = a->kind[row->kind].role;

@@ -2,6 +2,8 @@
 #ifndef FL_SYNTH_APP_TARGET_H
 #define FL_SYNTH_APP_TARGET_H
 
+#include <stdint.h>
+
 typedef enum fl_app_shape {
     FL_APP_STEADY,  /* one loop of few kinds, of like lengths */
     FL_APP_MIXED,   /* one loop; lengths from microseconds to tens of milliseconds */
@@ -17,8 +19,10 @@ typedef struct fl_app_target {
     double mem_mhz; /* Table V, "Oracle" */
     double cap_w;   /* Table V, power cap "Oracle"; taken as the mean power at those clocks; 0 = drawn */
     fl_app_shape shape;
-    double rate;           /* kernels per second, mean over parts: assumed */
+    double rate;           /* kernels per second, mean over parts: assumed; where `kinds` is published, it follows from
+                              their lengths */
     double loss_mhz, loss; /* published slowdown at that memory clock and the top SM clock, as a share; 0 = none */
+    uint32_t kinds;        /* of kernels, of an application that is phased: published; 0 = few, drawn */
 } fl_app_target;
 
 #define FL_APP_GEAR_MHZ(gear) (210 + 15 * (gear))

@@ -31,14 +31,7 @@ void fl_workload_free_islands(fl_workload *w) {
     w->island_count = 0;
 }
 
-void fl_workload_free(fl_workload *w) {
-    if (!w)
-        return;
-    for (uint32_t i = 0; i < w->class_count; i++) {
-        fl_curve_free(w->class[i].measured.time_ratio);
-        fl_curve_free(w->class[i].measured.power_w);
-        free((char *)(uintptr_t)w->class[i].kind.name);
-    }
+void fl_workload_forget(fl_workload *w) {
     for (uint32_t i = 0; i < w->stream_count; i++) {
         fl_stream *s = &w->stream[i];
         free(s->rec);
@@ -51,7 +44,19 @@ void fl_workload_free(fl_workload *w) {
         free(w->thread[i].item);
         free(w->thread[i].wait);
     }
+    w->stream_count = w->thread_count = 0;
     fl_workload_free_islands(w);
+}
+
+void fl_workload_free(fl_workload *w) {
+    if (!w)
+        return;
+    fl_workload_forget(w);
+    for (uint32_t i = 0; i < w->class_count; i++) {
+        fl_curve_free(w->class[i].measured.time_ratio);
+        fl_curve_free(w->class[i].measured.power_w);
+        free((char *)(uintptr_t)w->class[i].kind.name);
+    }
     free(w->arrival_ns);
     free(w->host_load);
     free(w->class);

@@ -136,6 +136,8 @@ typedef struct fl_workload {
 /* ---- building ---- */
 fl_status fl_workload_new(fl_workload **out, const char *name, fl_diag *d);
 void fl_workload_free(fl_workload *w);
+/* Gives back what only a run needs: ops, waits and host threads. Names, kinds and counts of the whole stay. */
+void fl_workload_forget(fl_workload *w);
 
 /* Copies the name of kind. The load's measured curves move into the workload. Index in *id; more than 65,535: refused.
  */

@@ -51,7 +51,7 @@ printf '%s\0' \
   6 bandit.c 's/(&n->random) < p->epsilon/(\&n->random) > p->epsilon/' "epsilon-greedy: explores where it should not" \
   7 dynaco.c 's/upc >= p->upc_threshold/upc >= 5 * p->upc_threshold/' "1levelth: a threshold five times too high" \
   8 powercap.c 's/if (w >= p->cap_w)/if (w >= 0.8 * p->cap_w)/' "cap-dynamic: a limit of 80 %" \
-  9 depo.c 's/return left->objective < right->objective/return left->objective > right->objective/' "depo: searches on the wrong side" \
+  9 depo.c 's/objective(p, g, x) >= objective(p, g, g->golden)/objective(p, g, x) < objective(p, g, g->golden)/' "depo: takes the worse for the better" \
   10 skeleton.c 's/util < p->low_pct/util < 39 + p->low_pct/' "skeleton: a threshold off" |
   xargs -0 -n 4 -P "$jobs" bash -c 'plant "$@"' plant >"$work/verdicts"
 sort "$work/verdicts"

@@ -22,6 +22,9 @@ static void set_all(void *state, const void *params, const fl_facts *facts, cons
     for (uint32_t i = 0; i < facts->gpu_count; i++)
         if (!fl_random_below(&s->random, 4))
             fl_set_gpu(command, i, FL_SET_POWER_LIMIT_W, 60 + (double)fl_random_below(&s->random, 100));
+    for (uint32_t i = 0; i < facts->gpu_count; i++)
+        if (sample->step % 3 == i)
+            fl_set_gpu(command, i, FL_SET_RECORDS, (double)(sample->step / 3 % 2));
     if (facts->host.cpu.count && !fl_random_below(&s->random, 3))
         fl_set_host(command, FL_SET_HOST_CPU_MHZ, facts->host.cpu.mhz[fl_random_below(&s->random, 2)]);
     if (facts->host.cpu.count && !fl_random_below(&s->random, 5))
@@ -33,7 +36,7 @@ static void set_all(void *state, const void *params, const fl_facts *facts, cons
 static void run_all(const fx_rig *r, bool streams_only, fl_run_result *out) {
     fl_policy policy = fx_policy((FL_BIT(FL_GPU_SIGNAL_COUNT) - 1));
     policy.host_needs = NX_HOST_ALL;
-    policy.gpu_drives |= FL_BIT(FL_SET_POWER_LIMIT_W);
+    policy.gpu_drives |= FL_BIT(FL_SET_POWER_LIMIT_W) | FL_BIT(FL_SET_RECORDS);
     policy.host_drives = FL_BIT(FL_HOST_CONTROL_COUNT) - 1;
     policy.step = set_all;
     fl_setting setting[] = {{.name = "mode", .text = "2"}};
@@ -55,6 +58,7 @@ static void build_random(fx_rig *r, fl_random *g, uint32_t gpus, uint32_t stream
     nx_cpu(r);
     nx_host_sensors(r);
     r->spec.device[0].interference = fl_random_unit(g);
+    r->spec.device[0].records_slowdown = 0.07;
     fx_random_classes(r, g, 5, 1);
     for (uint32_t i = 0; i < gpus * streams; i++) {
         uint32_t s = fx_stream(r, i % gpus, (int32_t)i);
@@ -455,6 +459,42 @@ static void test_phases(void) {
     }
 }
 
+/* ---- what kernel records cost ---- */
+
+/* 30 ms of work, after a gap of 5 ms. Records, which make kernels 2 % longer, are on from 2 to 4 ms and from 15 to 25.2
+ * ms. The gap and the first 10 ms are as they were; 20 ms are left, which become 20.4; half of them are done by 25.2 ms,
+ * and the other half takes 10 ms again: the end is at 35.2 ms. A copy of 10 ms behind it takes 10 ms all the same. */
+static double records_end(bool streams_only, bool costs, double slowdown) {
+    fx_rig r;
+    fx_open(&r, 1);
+    r.spec.device[0].records_slowdown = slowdown;
+    uint32_t c = fx_class(&r, 1, 0, 0, 1, 0, 1), copy = fx_class(&r, 0, 0, 1, 0, 0, 0), s = fx_stream(&r, 0, 0);
+    r.w->class[copy].copy = true;
+    fx_op(&r, s, 5000000, 30000000, c);
+    fx_op(&r, s, 0, 10000000, copy);
+    r.w->stream[s].other = true;
+    fx_finish(&r, 1);
+    fl_node *n = fx_node(&r, 0, streams_only);
+    const int64_t at_us[] = {2000, 4000, 15000, 25200, 36000};
+    for (int i = 0; i < 5; i++) {
+        fx_advance(n, at_us[i] * FX_MS_PS / 1000);
+        (costs ? fl_node_records : fl_node_records_free)(n, 0, i % 2 == 0);
+    }
+    fx_to_end(n);
+    const double end = fl_seconds(fl_node_now(n));
+    fl_node_close(n);
+    fx_close(&r);
+    return end;
+}
+
+static void test_records_cost(void) {
+    for (int only = 0; only < 2; only++) {
+        FL_CHECK(fx_near(records_end(only, true, 0.02), 0.0452, 1e-12), "at 2 %%: %.12g s", records_end(only, true, 0.02));
+        FL_CHECK(fx_near(records_end(only, true, 0), 0.045, 1e-12), "at 0 %%: %.12g s", records_end(only, true, 0));
+        FL_CHECK(fx_near(records_end(only, false, 0.02), 0.045, 1e-12), "free: %.12g s", records_end(only, false, 0.02));
+    }
+}
+
 /* A barrier over two GPUs: the second kernel of each waits for the first of both. */
 static void test_barrier(void) {
     fx_rig r;
@@ -507,5 +547,6 @@ FL_SUITE("node", {"same bits by scan and by shares", test_same_bits}, {"ledger w
          {"power wall", test_wall}, {"a wall out of reach sleeps", test_wall_sleeps}, {"power limit", test_wall_limit},
          {"heat", test_heat}, {"CPU: gaps", test_cpu_gaps}, {"CPU: launches", test_cpu_launches},
          {"CPU: change of clock", test_cpu_change}, {"CPU: package limit", test_cpu_limit}, {"APU bus", test_apu_bus},
-         {"interference", test_interference}, {"phases", test_phases}, {"barrier", test_barrier},
+         {"interference", test_interference}, {"phases", test_phases}, {"records cost time", test_records_cost},
+         {"barrier", test_barrier},
          {"budget of several GPUs", test_budget})

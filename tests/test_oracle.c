@@ -462,6 +462,47 @@ static void test_several_streams(void) {
     }
 }
 
+/* What bounds and few runs find is what runs at all choices find: alone, side by side, on two GPUs, with a wall in
+ * reach, under any limit. */
+static void test_static_search(void) {
+    size_t held = 0;
+    for (int n = 0; n < 24; n++) {
+        fl_random g = fl_random_seed(SEED + 6, (uint64_t)n);
+        fx_rig r;
+        fx_open(&r, 1 + (n % 6 == 5));
+        if (n % 4 == 3) {
+            r.spec.device[0].wall = (fl_wall_spec){1000000, 5000000, 0.1, 0.05, 0.98, 0};
+            r.spec.device[0].power_default_w = r.spec.device[0].power_max_w = 70;
+        }
+        fx_random_classes(&r, &g, 4, 1);
+        for (uint32_t i = 0; i < 1 + (uint32_t)n % 3; i++)
+            fx_random_ops(&r, &g, fx_stream(&r, n % 6 == 5 ? i % 2 : 0, (int32_t)i), 200, 50000);
+        fx_finish(&r, 5);
+        fl_choice *choice;
+        size_t count;
+        FX_MUST(fl_oracle_choices(r.w, &r.spec, &choice, &count, d));
+        fl_static_point point[22], best;
+        for (size_t c = 0; c < count; c++)
+            FX_MUST(fl_static_run(r.w, r.rates, &r.spec, &r.facts, &choice[c], &point[c], d));
+        for (int k = 0; k < 12; k++) {
+            const int64_t top = point[count - 1].makespan_ps, limit = k == 11 ? INT64_MAX : top * (98 + 4 * k) / 100;
+            const fl_objective objective = (fl_objective)(k % 3);
+            const size_t want = fl_static_best(point, count, objective, limit);
+            bool found;
+            FX_MUST(fl_static_search(r.w, r.rates, &r.spec, &r.facts, objective, limit, &best, &found, d));
+            held += found;
+            FL_CHECK(found == (want < count), "instance %d, limit %d: found %d", n, k, found);
+            FL_CHECK(!found || (best.at.sm_mhz == point[want].at.sm_mhz && best.at.mem_mhz == point[want].at.mem_mhz &&
+                                best.energy_fj == point[want].energy_fj && best.makespan_ps == point[want].makespan_ps),
+                     "instance %d, limit %d: %g/%g MHz, all runs say %g/%g", n, k, best.at.sm_mhz, best.at.mem_mhz,
+                     point[want].at.sm_mhz, point[want].at.mem_mhz);
+        }
+        free(choice);
+        fx_close(&r);
+    }
+    FL_CHECK(held > 200, "only %zu limits held", held);
+}
+
 /* One stream alone is not enough: a host thread that launches its ops may hold them up. */
 static void test_launched(void) {
     fx_rig r;
@@ -589,7 +630,7 @@ static void test_per_kernel_bound(void) {
     fx_close(&r);
 }
 
-FL_SUITE("oracle", {"choices", test_choices}, {"static best", test_static_best},
+FL_SUITE("oracle", {"choices", test_choices}, {"static best", test_static_best}, {"static search", test_static_search},
          {"columns are static runs", test_columns}, {"the engine executes a schedule as the table says", test_executed},
          {"brute force", test_brute_force}, {"large numbers", test_large_numbers}, {"bounds hold", test_bounds},
          {"gap of a long table", test_gap}, {"mixture", test_mixture}, {"several streams", test_several_streams},

@@ -138,6 +138,86 @@ static void test_gates(void) {
     fl_comparison_free(&c);
 }
 
+/* ---- drawn applications, and kernel records that cost ---- */
+
+static fl_row_result drawn(const char *draw, const char *workload, const char *policy, double energy) {
+    fl_row_result r = row(workload, policy, NULL, 1, energy, 10);
+    r.draw = draw;
+    if (!strcmp(policy, "base"))
+        return r;
+    r.records = strchr(policy, '(') ? "free" : "cost";
+    r.twin_of = strchr(policy, '(') ? "good" : NULL;
+    return r;
+}
+
+/* Two draws of two workloads. A baseline belongs to its own draw; a twin stands in the place of its policy. */
+static fl_comparison draws(void) {
+    const fl_row_result all[] = {
+        drawn("3", "one", "base", 100), drawn("3", "two", "base", 400),  drawn("3", "one", "good", 50),
+        drawn("3", "two", "good", 300), drawn("3", "one", "good (records free)", 40),
+        drawn("3", "two", "good (records free)", 200),
+        drawn("7", "one", "base", 10),  drawn("7", "two", "base", 1000), drawn("7", "one", "good", 8),
+        drawn("7", "two", "good", 400), drawn("7", "one", "good (records free)", 7),
+        drawn("7", "two", "good (records free)", 300),
+    };
+    fl_comparison c = {0};
+    fl_diag d = {0};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        FL_CHECK(fl_comparison_add(&c, &all[i], &d) == FL_OK, "%s", d.message);
+    c.mean_first = c.count;
+    return c;
+}
+
+static double number_of(const cJSON *line, const char *key) {
+    const cJSON *at = cJSON_GetObjectItem(line, key);
+    return cJSON_IsNumber(at) ? at->valuedouble : (double)NAN;
+}
+
+static void test_draws(void) {
+    static const struct {
+        const char *selection;
+        double first, second, all, spared;
+    } table[] = {
+        {SEL("good", "energy_j"), 175, 204, 189.5, (120 + 153.5) / 2},
+        {SEL("good", "energy_j") ", \"over\": \"sum\", \"draws\": \"max\"", 350, 408, 408, 307},
+        {SEL("good", "energy_j") ", \"over\": \"count_below:100\", \"draws\": \"min\"", 1, 1, 1, 1},
+        {SEL("g*", "energy_j") ", \"over\": \"max\", \"draws\": \"sum\"", 300, 400, 700, 500},
+        {SEL("good", "energy_j") ", \"against\": \"base\", \"as\": \"saving_pct\"", 37.5, 40, 38.75, 52.5},
+        {SEL("base", "energy_j"), 250, 505, 377.5, NAN},
+    };
+    fl_comparison c = draws();
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        char text[1024];
+        fl_experiment e = {0};
+        fl_published *p = NULL;
+        fl_diag d = {0};
+        snprintf(text, sizeof text, LINE("1", "%s", ", \"by_draw\": \"column\""), table[i].selection);
+        fl_status s = open_text(text, &e, &p, &d);
+        s = s ? s : fl_published_solve(p, &c, &d);
+        FL_CHECK(s == FL_OK, "row %zu: %s", i, d.message);
+        cJSON *out = s ? NULL : fl_published_json(p);
+        const cJSON *line = cJSON_GetArrayItem(out, 0), *each = cJSON_GetObjectItem(line, "by_draw");
+        const double spared = number_of(line, "simulated_records_free");
+        FL_CHECK(fabs(number_of(each, "3") - table[i].first) < 1e-9 && fabs(number_of(each, "7") - table[i].second) < 1e-9 &&
+                     fabs(number_of(line, "simulated") - table[i].all) < 1e-9,
+                 "row %zu: %g, %g, %g", i, number_of(each, "3"), number_of(each, "7"), number_of(line, "simulated"));
+        FL_CHECK(isnan(table[i].spared) ? isnan(spared) : fabs(spared - table[i].spared) < 1e-9, "row %zu: %g free", i,
+                 spared);
+        char *shown = NULL;
+        size_t size;
+        FILE *f = open_memstream(&shown, &size);
+        if (!s)
+            fl_published_print(p, f);
+        fclose(f);
+        FL_CHECK(strstr(shown, "draw") && strstr(shown, "column") && strstr(shown, " 7 "), "row %zu: %s", i, shown);
+        free(shown);
+        cJSON_Delete(out);
+        fl_published_free(p);
+        fl_experiment_free(&e);
+    }
+    fl_comparison_free(&c);
+}
+
 /* A claim that is said to fail must fail: only one that holds after all, or one that fails in silence, counts. */
 static void test_stated(void) {
     static const struct {
@@ -228,5 +308,5 @@ static void test_refusals(void) {
 
 static void test_clean_up(void) { fl_temp_remove(); }
 
-FL_SUITE("result_table", {"values", test_values}, {"gates", test_gates}, {"stated failures", test_stated},
+FL_SUITE("result_table", {"values", test_values}, {"gates", test_gates}, {"draws", test_draws}, {"stated failures", test_stated},
          {"unknown values", test_unknown}, {"refusals", test_refusals}, {"clean up", test_clean_up})

@@ -248,6 +248,39 @@ static void test_set(void) {
     close_apps(&a);
 }
 
+/* Text to Fig. 2: over 330, 990 and 480 kinds; mean lengths from 1e-6 to 1e-2 s; none dominates. Whatever the seed. */
+static void check_kinds(const fl_programs *p, const char *name, size_t kinds) {
+    double shortest = INFINITY, longest = 0, most = 0, busy[2] = {0};
+    size_t rows = 0;
+    for (size_t i = 0; i < p->row_count; i++) {
+        const fl_program_row *r = &p->rows[i];
+        if (strcmp(p->names[r->program], name) != 0 || r->part > 2)
+            continue;
+        rows++;
+        shortest = fmin(shortest, r->time_us);
+        longest = fmax(longest, r->time_us);
+        busy[r->part - 1] += r->count * r->time_us;
+    }
+    for (size_t i = 0; i < p->row_count; i++)
+        if (!strcmp(p->names[p->rows[i].program], name) && p->rows[i].part <= 2)
+            most = fmax(most, p->rows[i].count * p->rows[i].time_us / busy[p->rows[i].part - 1]);
+    FL_CHECK(rows >= kinds && rows <= kinds + 4, "%s: %zu kinds, the paper has over %zu", name, rows, kinds);
+    FL_CHECK(fabs(log10(shortest) - 0) < 0.5 && fabs(log10(longest) - 4) < 0.5, "%s: %g to %g us", name, shortest,
+             longest);
+    FL_CHECK(most < 0.15, "%s: one kind has %g of the time", name, most);
+}
+
+static void test_kinds(void) {
+    for (uint64_t seed = 1; seed <= 5; seed++) {
+        apps a;
+        open_apps(&a, 0, seed);
+        check_kinds(&a.programs, "AI_I2IP", 330);
+        check_kinds(&a.programs, "AI_OBJ", 990);
+        check_kinds(&a.programs, "AI_TS", 480);
+        close_apps(&a);
+    }
+}
+
 static void test_seeds(void) {
     apps a, b;
     fl_diag d = {0};
@@ -268,5 +301,5 @@ static void test_seeds(void) {
     close_apps(&a);
 }
 
-FL_SUITE("synth_apps", {"samples", test_samples}, {"published", test_published}, {"set", test_set},
+FL_SUITE("synth_apps", {"samples", test_samples}, {"published", test_published}, {"set", test_set}, {"kinds", test_kinds},
          {"seeds", test_seeds})

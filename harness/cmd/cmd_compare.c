@@ -100,8 +100,28 @@ static void print_text(const compared *r, const compare_options *o) {
 static fl_status rank(compared *r, const fl_model_error_options *error, fl_diag *d) {
     if (r->draws)
         return fl_refuse(d, "--model-error: a distribution replay has no model to move");
+    if (r->u.draw_count > 1)
+        return fl_refuse(d, "--model-error: the applications are drawn more than once, expected one seed");
     r->ranking = calloc(r->u.o.spec_count, sizeof *r->ranking);
     return r->ranking ? fl_model_error_run(&r->u.o, error, r->ranking, d) : fl_no_memory(d, "the ranking");
+}
+
+/* Draw by draw, so that the kernels of one draw alone are held at a time. */
+static fl_status run_draws(compared *r, fl_setup_options *o, fl_diag *d) {
+    fl_setup *u = &r->u;
+    fl_status s = FL_OK;
+    for (size_t first = 0, last; !s; first = last) {
+        last = u->scenes.count;
+        fl_scenes part = {.item = u->scenes.item + first, .count = last - first};
+        fl_comparison_options one = u->o;
+        one.scenes = &part;
+        s = fl_comparison_scenes(&one, &r->c, d);
+        if (s || u->draws_open >= u->draw_count)
+            break;
+        fl_scenes_forget(&u->scenes, first);
+        s = fl_setup_next(u, o, d);
+    }
+    return s ? s : fl_comparison_means(&r->c, d);
 }
 
 static fl_status compare(compared *r, compare_options *o, const fl_option *option, size_t count, fl_diag *d) {
@@ -116,7 +136,7 @@ static fl_status compare(compared *r, compare_options *o, const fl_option *optio
         s = fl_experiment_window(&u->experiment, &u->o.watch_ns, d);
     r->draws = fl_experiment_draws(&u->experiment);
     if (!s)
-        s = r->draws ? fl_draws_compare(&u->experiment, &u->o, &r->c, d) : fl_comparison_run(&u->o, &r->c, d);
+        s = r->draws ? fl_draws_compare(&u->experiment, &u->o, &r->c, d) : run_draws(r, &o->setup, d);
     if (!s && r->published)
         s = fl_published_solve(r->published, &r->c, d);
     o->error.seed = u->o.seed;
@@ -137,7 +157,7 @@ static fl_status write_results(const compared *r, const char *csv, fl_diag *d) {
 }
 
 int fl_cmd_compare(int argc, char **argv) {
-    compare_options o = {.setup = FL_SETUP_UNSET, .error = {.time_pct = NAN, .power_pct = NAN}};
+    compare_options o = {.setup = {.bound = INFINITY, .by_draw = true}, .error = {.time_pct = NAN, .power_pct = NAN}};
     int64_t error_draws = 0;
     const fl_option option[] = {
         FL_SETUP_OPTIONS(o.setup),

@@ -52,7 +52,7 @@ fl_status fl_rings_open(fl_emulated_rings **out, const char *folder, const fl_wo
         uint8_t uuid[FL_RING_UUID];
         fl_emulated_uuid(seed, i, uuid);
         fl_ring_tell_device(&r->ring, i, uuid);
-        fl_node_records(node, i, true);
+        fl_node_records_free(node, i, true); /* the policy's host says when they cost time */
     }
     *out = r;
     return FL_OK;

@@ -9,7 +9,7 @@ fl_status fl_experiment_open(const char *path, fl_experiment *e, fl_diag *d) {
     /* clang-format off */
     static const char *const known[] = {
         "foldline_experiment", "about", "platform", "platforms", "gpus", FL_NODE_KEYS, "traces", "sweep", "programs",
-        "seconds", "assumed", "published", "power_window_ms", "positions", "draws", "model", "workloads", "repeat",
+        "applications", "seconds", "assumed", "published", "power_window_ms", "positions", "draws", "model", "workloads", "repeat",
         "bound", "objective", "seed", "seeds", "kinds", "assume", "policies", "variants", "arrivals", "oracles"};
     /* clang-format on */
     *e = (fl_experiment){.path = strdup(path)};
@@ -286,16 +286,45 @@ fl_status fl_experiment_window(const fl_experiment *e, int64_t *window_ns, fl_di
     return s;
 }
 
+fl_status fl_experiment_applications(const fl_experiment *e, int64_t *drawn, int64_t **seed, size_t *count, fl_diag *d) {
+    static const char *const known[] = {"drawn", "seeds"};
+    const fl_json root = fl_json_root(e->tree, e->path);
+    fl_json at, list;
+    *seed = NULL;
+    *count = 0;
+    if (!e->tree || !fl_json_has(&root, "applications"))
+        return FL_OK;
+    fl_status s = fl_json_get_object(&root, "applications", &at, d);
+    if (s || (s = fl_json_known(&at, known, 2, d)) || (s = fl_json_get_int(&at, "drawn", 1, 1000, drawn, d)) ||
+        (s = fl_json_get_array(&at, "seeds", &list, d)))
+        return s;
+    if (fl_json_has(&root, "programs") || !fl_json_count(&list))
+        return fl_json_fail(&at, d, "expected seeds, and no 'programs' beside them");
+    if (!(*seed = calloc(fl_json_count(&list), sizeof **seed)))
+        return fl_no_memory(d, "the experiment");
+    for (fl_json i = fl_json_first(&list); !s && i.node; i = fl_json_next(&list, &i))
+        s = fl_json_int(&i, 1, INT64_C(9000000000000000), &(*seed)[(*count)++], d);
+    return s;
+}
+
 bool fl_experiment_draws(const fl_experiment *e) {
     const fl_json root = fl_json_root(e->tree, e->path);
     return e->tree && fl_json_has(&root, "draws");
 }
 
-bool fl_experiment_oracles(const fl_experiment *e) {
-    fl_diag ignored = {0};
+fl_status fl_experiment_oracles(const fl_experiment *e, fl_oracles *which, fl_diag *d) {
     bool on = true;
-    if (!e->tree)
-        return true;
+    const char *text;
     const fl_json root = fl_json_root(e->tree, e->path);
-    return !fl_json_has(&root, "oracles") || fl_json_get_bool(&root, "oracles", &on, &ignored) || on;
+    *which = FL_ORACLES_ALL;
+    if (!e->tree || !fl_json_has(&root, "oracles"))
+        return FL_OK;
+    if (!cJSON_IsString(cJSON_GetObjectItem(root.node, "oracles"))) {
+        fl_status s = fl_json_get_bool(&root, "oracles", &on, d);
+        *which = on ? FL_ORACLES_ALL : FL_ORACLES_NONE;
+        return s;
+    }
+    *which = FL_ORACLES_STATIC;
+    fl_status s = fl_json_get_text(&root, "oracles", &text, d);
+    return s || !strcmp(text, "static") ? s : fl_json_fail(&root, d, "oracles '%s', expected true, false or \"static\"", text);
 }

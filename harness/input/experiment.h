@@ -1,7 +1,7 @@
 /* Experiments as files: what a comparison is about, in JSON, so that it can be run again.
  *
  * {"foldline_experiment": 1, "about": "...", "platform": "...", "gpus": 1, "traces": [...], "programs": "...",
- * "seconds": 200, "sweep": "...", "model": "table", "workloads": [...], "repeat": 1, "bound": 0.1, "objective":
+ * "applications": {"drawn": 57, "seeds": [1, 2, 3]}, "seconds": 200, "sweep": "...", "model": "table", "workloads": [...], "repeat": 1, "bound": 0.1, "objective":
  * "energy", "seed": 1, "seeds": 1, "kinds": "...", "assume": "...", "policies": ["nvboost", {"policy": "assure", "set":
  * {"theta": 0.9}}]}
  *
@@ -12,10 +12,11 @@
  *
  * Parts of the node: "wall": "ideal", "heat": true and so on (harness/input/node_choice.h). "variants": {"ideal wall":
  * {"wall": "ideal"}, ...} repeats every workload with those parts changed, beside the plain one; "oracles": false
- * leaves the references out. "arrivals": "poisson:rate=20,count=500", {"rate": 20, "count": 500, "seed": 1}, a list's
+ * leaves the references out, "static" all but the best static clock, which then costs little. "arrivals": "poisson:rate=20,count=500", {"rate": 20, "count": 500, "seed": 1}, a list's
  * path or {"file": "..."} makes every workload serve requests (harness/input/arrivals_spec.h); a variant may have its
  * own. An entry of "policies" may have a "label" for its rows and "workloads", shell patterns of those it is for.
- * "published" and "assumed": see harness/study/published.h.
+ * "applications" in the place of
+ * "programs": those of sim/synth_apps.h, drawn anew from each of the seeds. "published" and "assumed": see harness/study/published.h.
  *
  * Paths are relative to the file. What the command line gives goes before what the experiment says. */
 #ifndef FL_EXPERIMENT_H
@@ -45,6 +46,10 @@ fl_status fl_experiment_find(const fl_texts *rest, fl_experiment *e, fl_texts *t
 fl_status fl_experiment_apply(fl_experiment *e, fl_scene_options *so, fl_texts *traces, double *bound,
                               const char **objective, int64_t *seeds, fl_diag *d);
 
+/* "applications": how many are drawn, and from which seeds. *count 0 where there is no such key. The caller frees
+ * *seed. */
+fl_status fl_experiment_applications(const fl_experiment *e, int64_t *drawn, int64_t **seed, size_t *count, fl_diag *d);
+
 /* Keeps a malloc'd text for the life of the experiment; frees it on failure. */
 fl_status fl_experiment_keep(fl_experiment *e, char *text, fl_diag *d);
 /* A path of the experiment, seen from where the program runs. */
@@ -68,7 +73,8 @@ fl_status fl_experiment_window(const fl_experiment *e, int64_t *window_ns, fl_di
 /* True where the experiment asks for a distribution replay ("draws": see harness/study/draws_compare.h). */
 bool fl_experiment_draws(const fl_experiment *e);
 #define FL_DRAWS_KEYS "step_ms", "energy_cv", "ratio", "ratio_exponent", "ratio_cv"
-/* False where the experiment leaves the oracles out. */
-bool fl_experiment_oracles(const fl_experiment *e);
+/* Which references a comparison solves: "oracles". */
+typedef enum fl_oracles { FL_ORACLES_NONE, FL_ORACLES_STATIC, FL_ORACLES_ALL } fl_oracles;
+fl_status fl_experiment_oracles(const fl_experiment *e, fl_oracles *which, fl_diag *d);
 
 #endif

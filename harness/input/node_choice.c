@@ -25,6 +25,19 @@ static fl_status choose_wall(fl_node_spec *node, const char *how, fl_diag *d) {
     return FL_OK;
 }
 
+/* With both, the node is that of cost; a comparison repeats what needs records (harness/study/setup.c). */
+static fl_status choose_records(fl_node_spec *node, const char *how, fl_diag *d) {
+    static const char *const words[] = {"cost", "free", FL_RECORDS_BOTH};
+    size_t i = 0;
+    while (how && i < 3 && strcmp(how, words[i]) != 0)
+        i++;
+    if (i == 3)
+        return fl_refuse(d, "records '%s', expected cost, free or both", how);
+    for (uint32_t k = 0; i == 1 && k < node->device_count; k++)
+        node->device[k].records_slowdown = 0;
+    return FL_OK;
+}
+
 static fl_status choose_heat(fl_node_spec *node, bool heat, fl_diag *d) {
     for (uint32_t i = 0; i < node->device_count; i++) {
         fl_thermal_spec *t = &node->device[i].thermal;
@@ -62,6 +75,8 @@ fl_status fl_node_choose(fl_node_spec *node, const fl_node_choice *c, fl_diag *d
     fl_status s = choose_wall(node, c->wall, d);
     if (!s)
         s = choose_heat(node, c->heat, d);
+    if (!s)
+        s = choose_records(node, c->records, d);
     for (uint32_t i = 0; !s && c->no_contention && i < node->device_count; i++)
         node->device[i].interference = 0;
     if (!s && c->no_cpu && node->host.apu)
@@ -96,6 +111,8 @@ static fl_status get_real(const fl_json *root, const char *key, double min, doub
 
 fl_status fl_node_choice_read(const fl_json *root, fl_node_choice *c, fl_diag *d) {
     fl_status s = c->wall || !fl_json_has(root, "wall") ? FL_OK : fl_json_get_text(root, "wall", &c->wall, d);
+    if (!s && !c->records && fl_json_has(root, "records"))
+        s = fl_json_get_text(root, "records", &c->records, d);
     if (s || (s = get_flag(root, "heat", &c->heat, d)) ||
         (s = get_flag(root, "no_interference", &c->no_contention, d)) || (s = get_flag(root, "no_cpu", &c->no_cpu, d)))
         return s;
@@ -109,6 +126,7 @@ fl_status fl_node_choice_read(const fl_json *root, fl_node_choice *c, fl_diag *d
 
 void fl_node_choice_merge(fl_node_choice *c, const fl_node_choice *rest) {
     c->wall = c->wall ? c->wall : rest->wall;
+    c->records = c->records ? c->records : rest->records;
     c->heat |= rest->heat;
     c->no_contention |= rest->no_contention;
     c->no_cpu |= rest->no_cpu;

@@ -12,10 +12,13 @@ typedef struct fl_node_choice {
     bool no_contention;  /* no interference between kernels that share the bandwidth */
     bool no_cpu;         /* host time as recorded, no CPU power */
     int64_t units;       /* seed of the variation between units; 0 = all alike */
+    const char *records; /* "cost", "free" or "both"; NULL = cost */
     double gpu_budget_w; /* of all GPUs together; 0 = the platform's */
     double cpu_power;    /* CPU power by this factor; 0 = 1 */
     double bus_spread;   /* an APU's bus reaches this share of its peak less or more, anew each period; 0 = no wider */
 } fl_node_choice;
+
+#define FL_RECORDS_BOTH "both"
 
 /* Applies it to a platform's node. The devices of a varied node are its GPUs' own. FL_BAD_INPUT for an unknown word, or
  * a part that the platform does not describe. */
@@ -23,7 +26,8 @@ fl_status fl_node_choose(fl_node_spec *node, const fl_node_choice *c, fl_diag *d
 
 /* The keys of an experiment, for fl_json_known, and their reading; what is set already stays. */
 #define FL_NODE_KEYS                                                                                                   \
-    "wall", "heat", "no_interference", "no_cpu", "units", "gpu_budget_w", "cpu_power_scale", "bus_spread"
+    "wall", "heat", "no_interference", "no_cpu", "units", "gpu_budget_w", "cpu_power_scale", "bus_spread", \
+        "records"
 /* Fills what *c leaves open from *rest. */
 void fl_node_choice_merge(fl_node_choice *c, const fl_node_choice *rest);
 fl_status fl_node_choice_read(const fl_json *root, fl_node_choice *c, fl_diag *d);
@@ -36,6 +40,8 @@ fl_status fl_node_choice_read(const fl_json *root, fl_node_choice *c, fl_diag *d
      "kernels that share the bandwidth share it without loss"},                                                        \
     {"no-cpu", NULL, FL_OPTION_FLAG, &(c).no_cpu, 0, 0, "leaves the host CPU out"},                                    \
     {"units", "SEED", FL_OPTION_INT, &(c).units, 1, 9e15, "lets the GPUs differ as units of one kind do"},             \
+    {"records", "HOW", FL_OPTION_TEXT, &(c).records, 0, 0,                                                             \
+     "kernel records: cost (time, as the platform says), free, or both (comparisons) (cost)"},                         \
     {"cpu-power-scale", "X", FL_OPTION_REAL, &(c).cpu_power, 0.01, 100, "CPU power by this factor"},                   \
     {"bus-spread", "X", FL_OPTION_REAL, &(c).bus_spread, 0, 0.5, "an APU's bus reaches X of its peak less or more"},   \
     {"gpu-budget", "W", FL_OPTION_REAL, &(c).gpu_budget_w, 1, 1e7, "power of all GPUs together, dealt out as limits"}

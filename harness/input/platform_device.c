@@ -349,6 +349,18 @@ static fl_status read_variation(const fl_json *gpu, fl_device *dev, fl_diag *d) 
     return !s && at.node ? fl_platform_reals(&at, field, COUNT_OF(field), d) : s;
 }
 
+static fl_status read_records(const fl_json *gpu, fl_device *dev, fl_diag *d) {
+    static const char *const known[] = {"slowdown_pct"};
+    double pct = 0;
+    const fl_real_field field = {known[0], 0, 1000, &pct, false};
+    fl_json at;
+    fl_status s = fl_platform_part(gpu, "records", known, COUNT_OF(known), &at, d);
+    if (!s && at.node)
+        s = fl_platform_reals(&at, &field, 1, d);
+    dev->records_slowdown = pct / 100;
+    return s;
+}
+
 /* A number >= 1, or "max" for the pure maximum of the two terms. */
 static fl_status read_sharpness(const fl_json *gpu, fl_device *dev, fl_diag *d) {
     fl_json at;
@@ -370,7 +382,7 @@ fl_status fl_platform_device(const fl_json *gpu, fl_device *dev, fl_diag *d) {
     static const char *const known[] = {
         "name",         "count",     "sm_mhz",  "mem_mhz",      "default_sm_mhz", "default_mem_mhz", "sms",
         "cores_per_sm", "peak_gb_s", "tdp_w",   "power",        "sharpness",      "limits",          "sensors",
-        "actuator",     "wall",      "thermal", "interference", "variation"};
+        "actuator",     "wall",      "thermal", "interference", "variation",      "records"};
     double peak_gb_s = 0;
     fl_status s = fl_json_object(gpu, d);
     if (!s)
@@ -392,7 +404,8 @@ fl_status fl_platform_device(const fl_json *gpu, fl_device *dev, fl_diag *d) {
         s = fl_platform_reals(gpu, field, COUNT_OF(field), d);
     dev->peak_bytes_per_s = peak_gb_s * 1e9;
     static fl_status (*const part[])(const fl_json *, fl_device *, fl_diag *) = {
-        read_sharpness, read_power, read_limits, read_sensors, read_wall, read_thermal, read_variation, read_actuator};
+        read_sharpness, read_power, read_limits, read_sensors, read_wall, read_thermal, read_variation, read_actuator,
+        read_records};
     for (size_t i = 0; !s && i < COUNT_OF(part); i++)
         s = part[i](gpu, dev, d);
     return s;

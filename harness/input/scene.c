@@ -4,6 +4,7 @@
 #include "harness/input/sweep_notes.h"
 #include "sim/instance.h"
 #include "sim/serve.h"
+#include "sim/synth_apps.h"
 #include "sim/synth_program.h"
 #include "traces/kernels.h"
 #include "traces/tables.h"
@@ -29,7 +30,16 @@ static void scene_free(fl_scene *s) {
         free(s->note[i]);
     free(s->note);
     free(s->arrivals);
+    free(s->applications);
     free(s);
+}
+
+void fl_scenes_forget(fl_scenes *s, size_t first) {
+    for (size_t i = first; i < s->count; i++) {
+        fl_rates_free(s->item[i]->rates);
+        s->item[i]->rates = NULL;
+        fl_workload_forget(s->item[i]->w);
+    }
 }
 
 void fl_scenes_free(fl_scenes *s) {
@@ -174,11 +184,11 @@ static uint32_t devices_of(const fl_kernel_trace *t) {
     return n;
 }
 
-/* Fills the scene of a kernel trace that was read or made; s->source names its kinds by default. */
+/* Fills the scene of a kernel trace that was read or made; where no kinds were made with it, s->source names them. */
 static fl_status from_kernels(const fl_scene_options *o, fl_scene *s, const char *name, const fl_head *head,
-                              const fl_kernel_trace *t, fl_diag *d) {
+                              const fl_kernel_trace *t, const fl_kinds *made, fl_diag *d) {
     fl_kinds kinds = {0};
-    char *beside = s->kinds = kinds_path(o->kinds, s->source, head);
+    const char *beside = made ? NULL : (s->kinds = kinds_path(o->kinds, s->source, head));
     fl_status status = beside ? fl_kinds_read(beside, &kinds, d) : FL_OK;
     if (!status)
         status = fl_platform_open(o->platform, (uint32_t)o->gpus, &s->platform, d);
@@ -189,7 +199,8 @@ static fl_status from_kernels(const fl_scene_options *o, fl_scene *s, const char
     }
     if (!status)
         status = fl_node_choose(&s->platform.node, &o->node, d);
-    fl_build_options build = {.windows = (uint32_t)o->windows, .kinds = beside ? &kinds : NULL, .assume = o->assume};
+    fl_build_options build = {
+        .windows = (uint32_t)o->windows, .kinds = made || !beside ? made : &kinds, .assume = o->assume};
     if (!status)
         status = fl_build_trace(&s->w, name, t, &s->platform.node, &build, d);
     if (!status)
@@ -213,7 +224,7 @@ static fl_status from_trace(const fl_scene_options *o, const char *path, fl_scen
         s->note_count = in.note_count;
         in.note = NULL;
         in.note_count = 0;
-        status = from_kernels(o, s, path, &in.kernels.head, &in.kernels, d);
+        status = from_kernels(o, s, path, &in.kernels.head, &in.kernels, NULL, d);
     }
     fl_imported_free(&in);
     return status;
@@ -248,6 +259,7 @@ static fl_status check_wanted(const fl_texts *only, const char *path, char *cons
 typedef struct program_jobs { /* programs are made side by side: each is a job */
     const fl_scene_options *o;
     const fl_programs *p;
+    const fl_kinds *kinds; /* made with them; NULL: beside their file */
     size_t *index;    /* of the program of each job */
     fl_scene **scene; /* of each job */
 } program_jobs;
@@ -258,18 +270,33 @@ static fl_status make_program(void *user, size_t job, fl_diag *d) {
     fl_kernel_trace t = {0};
     fl_status s = fl_synth_program(j->p, i, (uint64_t)j->o->seed, j->o->seconds, &t, d);
     if (!s)
-        s = from_kernels(j->o, j->scene[job], j->p->names[j->p->programs[i]], &j->p->head, &t, d);
+        s = from_kernels(j->o, j->scene[job], j->p->names[j->p->programs[i]], &j->p->head, &t, j->kinds, d);
     fl_kernel_trace_free(&t);
+    return s;
+}
+
+/* Drawn for the platform's first GPU, from a seed and nothing else. */
+static fl_status draw_applications(const fl_scene_options *o, fl_programs *p, fl_kinds *k, fl_diag *d) {
+    fl_platform platform;
+    fl_status s = fl_platform_open(o->platform, 0, &platform, d);
+    if (s)
+        return s;
+    s = fl_synth_apps(&platform.node.device[0], (uint32_t)o->applications, (uint64_t)o->application_seed, p, k, d);
+    fl_platform_free(&platform);
     return s;
 }
 
 static fl_status from_programs(const fl_scene_options *o, fl_scenes *all, fl_diag *d) {
     fl_programs p = {0};
+    fl_kinds kinds = {0};
     size_t jobs = 0;
-    fl_status status = fl_programs_read(o->programs, &p, d);
+    char seed[24];
+    const char *source = o->applications ? "drawn applications" : o->programs;
+    snprintf(seed, sizeof seed, "%lld", (long long)o->application_seed);
+    fl_status status = o->applications ? draw_applications(o, &p, &kinds, d) : fl_programs_read(o->programs, &p, d);
     if (!status)
-        status = check_wanted(&o->only, o->programs, p.names, p.programs, p.program_count, d);
-    program_jobs j = {.o = o, .p = &p};
+        status = check_wanted(&o->only, source, p.names, p.programs, p.program_count, d);
+    program_jobs j = {.o = o, .p = &p, .kinds = o->applications ? &kinds : NULL};
     if (!status) {
         j.index = calloc(p.program_count, sizeof *j.index);
         j.scene = calloc(p.program_count, sizeof *j.scene);
@@ -278,12 +305,15 @@ static fl_status from_programs(const fl_scene_options *o, fl_scenes *all, fl_dia
     for (size_t i = 0; !status && i < p.program_count; i++)
         if (is_wanted(&o->only, p.names[p.programs[i]])) {
             j.index[jobs] = i;
-            status = add_scene(all, o->programs, &j.scene[jobs++], d);
+            status = add_scene(all, source, &j.scene[jobs++], d);
+            if (!status && o->applications && !(j.scene[jobs - 1]->applications = strdup(seed)))
+                status = fl_no_memory(d, NULL);
         }
     if (!status)
         status = fl_pool_run(make_program, &j, jobs, 0, "programs", d);
     free(j.index);
     free(j.scene);
+    fl_kinds_free(&kinds);
     fl_programs_free(&p);
     return status;
 }
@@ -328,7 +358,7 @@ fl_status fl_scenes_open(const fl_scene_options *o, const fl_texts *traces, fl_s
     *scenes = (fl_scenes){0};
     if (!o->platform)
         return fl_refuse(d, "no platform given, expected --platform NAME (foldline platforms lists them)");
-    if (!traces->count && !o->sweep && !o->programs)
+    if (!traces->count && !o->sweep && !o->programs && !o->applications)
         return fl_refuse(d, "nothing to replay, expected a kernel trace, --programs FILE or --sweep FILE");
     fl_status status = FL_OK;
     fl_scene_options one = *o;
@@ -336,7 +366,7 @@ fl_status fl_scenes_open(const fl_scene_options *o, const fl_texts *traces, fl_s
     for (one.draw = 0; !status && one.draw < one.draws; one.draw++) {
         for (size_t i = 0; !status && i < traces->count; i++)
             status = from_trace(&one, traces->item[i], scenes, d);
-        if (!status && o->programs)
+        if (!status && (o->programs || o->applications))
             status = from_programs(&one, scenes, d);
         if (!status && o->sweep)
             status = from_sweep(&one, o->sweep, &o->only, scenes, d);

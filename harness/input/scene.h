@@ -16,6 +16,8 @@ typedef struct fl_scene_options { /* as asked for; NULL and 0 where nobody did *
     const char *assume;   /* see fl_build_options */
     const char *sweep;    /* file of measured settings; NULL = none */
     const char *programs; /* programs file (traces/programs.h); NULL = none */
+    int64_t applications; /* drawn ones beside those of fl_synth_apps, which are then the programs; 0 = no such */
+    int64_t application_seed;
     double seconds;       /* about how long each program lasts; 0 = as its file says */
     fl_texts only;        /* workloads of the sweep or programs; none = all */
     const char *model;    /* of a sweep: "table" or "fitted" */
@@ -45,6 +47,7 @@ typedef struct fl_scene {
     fl_node_choice node; /* texts borrowed from the options */
     char *variant;       /* of the node, see fl_scene_options; NULL = plain */
     char *arrivals;      /* as asked for, NULL = none */
+    char *applications;  /* seed of drawn applications; NULL: they are not drawn */
     uint64_t draw;       /* which of the options' draws: 0, 1, ... */
     bool clipped;        /* the ladders were cut to what was measured */
     char **note;         /* note_count: what the trace's format does not carry and was assumed, or left out */
@@ -65,6 +68,8 @@ typedef struct fl_scenes {
  * Resolves a copy of *o first. */
 fl_status fl_scenes_open(const fl_scene_options *o, const fl_texts *traces, fl_scenes *scenes, fl_diag *d);
 void fl_scenes_free(fl_scenes *s);
+/* Gives back what only runs need of the scenes from `first` on; what they are stays. */
+void fl_scenes_forget(fl_scenes *s, size_t first);
 /* FL_BAD_INPUT where an output among the options is a file that a scene was read from: trace, kinds, platform. */
 fl_status fl_scenes_spare(const fl_scenes *s, const fl_option *option, size_t count, fl_diag *d);
 /* Moves the scenes of `more` behind those of `all`. */

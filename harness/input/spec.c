@@ -18,6 +18,10 @@ void fl_spec_free(fl_spec *s) {
     *s = (fl_spec){0};
 }
 
+bool fl_spec_records(const fl_spec *s) {
+    return s->policy->needs_records || s->policy->gpu_drives & FL_BIT(FL_SET_RECORDS);
+}
+
 static const fl_param *find_row(const fl_policy *p, const char *name) {
     for (uint32_t i = 0; i < p->param_count; i++)
         if (!strcmp(p->param[i].name, name))

@@ -10,6 +10,8 @@ typedef struct fl_spec {
     char *label;   /* as it was written, or as an experiment calls it */
     fl_texts only; /* shell patterns of the workloads it is for; none = all. Texts borrowed */
     const fl_policy *policy;
+    const char *twin_of; /* kernel records take no time for it, beside one of this label for which they do
+                            (harness/study/setup.h); NULL: none */
     const char *plugin; /* path of the .so it is from; NULL = built in */
     fl_layer layer;     /* of the parameters given with it */
     char *text;         /* owns the name, and names and values of the layer */
@@ -27,5 +29,7 @@ fl_status fl_spec_open(const char *text, fl_spec *s, fl_diag *d);
 /* The same with further settings "parameter=value", which go before those of the text. */
 fl_status fl_spec_open_set(const char *text, const fl_texts *set, fl_spec *s, fl_diag *d);
 void fl_spec_free(fl_spec *s);
+/* True where the policy needs kernel records, or switches them. */
+bool fl_spec_records(const fl_spec *s);
 
 #endif

@@ -163,9 +163,20 @@ static fl_status sleep_until(live *l, int64_t next, fl_diag *d) {
     return s;
 }
 
+/* On hardware they are on with the collector; a simulated session is told from when on they cost time. */
+static fl_status begin_records(live *l, fl_diag *d) {
+    const fl_gpus *g = l->o->gpus;
+    fl_status s = FL_OK;
+    if (!l->o->policy || !l->o->policy->needs_records || !fl_gpus_simulated(g))
+        return FL_OK;
+    for (uint32_t i = 0; !s && i < l->gpus; i++)
+        s = g->back->set(g->self, i, FL_SET_RECORDS, 1, NULL, d);
+    return s;
+}
+
 static fl_status drive(live *l, fl_diag *d) {
     int64_t next = l->origin_ns = now(l);
-    fl_status s = FL_OK;
+    fl_status s = begin_records(l, d);
     while (!s) {
         const int64_t started = now(l);
         if (stopped(l) || over(l, started))

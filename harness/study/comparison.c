@@ -91,13 +91,12 @@ static fl_status collect(const fl_comparison_options *o, work *w, fl_comparison 
             s = move_row(c, &w->row[at], d);
         }
     }
-    return s ? s : fl_comparison_means(c, d);
+    return s;
 }
 
-fl_status fl_comparison_run(const fl_comparison_options *o, fl_comparison *c, fl_diag *d) {
+fl_status fl_comparison_scenes(const fl_comparison_options *o, fl_comparison *c, fl_diag *d) {
     const size_t runs = fl_trials_count(o);
     work w = {.row = calloc(runs + 1, sizeof *w.row)};
-    *c = (fl_comparison){0};
     fl_status s = w.row ? fl_trials_open(&w.trials, o, d) : fl_no_memory(d, "the comparison");
     if (!s)
         s = fl_pool_run(run_one, &w, runs, o->threads, "policies", d);
@@ -107,6 +106,14 @@ fl_status fl_comparison_run(const fl_comparison_options *o, fl_comparison *c, fl
         fl_row_free(&w.row[i]);
     free(w.row);
     fl_trials_close(w.trials);
+    return s;
+}
+
+fl_status fl_comparison_run(const fl_comparison_options *o, fl_comparison *c, fl_diag *d) {
+    *c = (fl_comparison){0};
+    fl_status s = fl_comparison_scenes(o, c, d);
+    if (!s)
+        s = fl_comparison_means(c, d);
     if (s)
         fl_comparison_free(c);
     return s;

@@ -15,6 +15,8 @@ typedef struct fl_comparison {
 
 /* Same options, same rows, at any number of threads. */
 fl_status fl_comparison_run(const fl_comparison_options *o, fl_comparison *c, fl_diag *d);
+/* The rows of the scenes alone, behind those that *c has. The scenes outlive them, but may be forgotten. */
+fl_status fl_comparison_scenes(const fl_comparison_options *o, fl_comparison *c, fl_diag *d);
 void fl_comparison_free(fl_comparison *c);
 
 /* The parts of it that other replays build their rows with. A row that was added belongs to the comparison. */

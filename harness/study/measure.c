@@ -9,7 +9,7 @@
 #include <string.h>
 
 fl_status fl_watch_open(fl_watch *w, const fl_policy *policy, uint32_t gpu_count, fl_diag *d) {
-    *w = (fl_watch){.policy = policy, .gpu_count = gpu_count};
+    *w = (fl_watch){.policy = policy, .gpu_count = gpu_count, .bins = FL_WATCH_BINS};
     for (uint32_t i = 0; policy && i < policy->probe_count; i++)
         w->probe_count += policy->probe[i].per_gpu ? gpu_count : 1;
     w->probe = malloc((w->probe_count + 1) * sizeof *w->probe);
@@ -21,6 +21,16 @@ fl_status fl_watch_open(fl_watch *w, const fl_policy *policy, uint32_t gpu_count
         return FL_OK;
     fl_watch_free(w);
     return fl_no_memory(d, "the watch over the run");
+}
+
+void fl_watch_trim(fl_watch *w) {
+    size_t used = w->bins;
+    while (used > 1 && !w->node_bin[used - 1] && !w->gpu_bin[used - 1])
+        used--;
+    uint32_t *node = realloc(w->node_bin, used * sizeof *node), *gpu = realloc(w->gpu_bin, used * sizeof *gpu);
+    w->node_bin = node ? node : w->node_bin;
+    w->gpu_bin = gpu ? gpu : w->gpu_bin;
+    w->bins = used;
 }
 
 void fl_watch_free(fl_watch *w) {
@@ -101,9 +111,9 @@ static double clock_share_pct(const fl_run_result *r, which of, double from, dou
     return time > 0 ? 100 * inside / time : (double)NAN;
 }
 
-static double over_pct(const uint32_t *bin, uint32_t windows, double watts) {
+static double over_pct(const uint32_t *bin, size_t bins, uint32_t windows, double watts) {
     uint32_t over = 0;
-    for (size_t i = 0; i < FL_WATCH_BINS; i++)
+    for (size_t i = 0; i < bins; i++)
         over += (double)i >= watts ? bin[i] : 0;
     return windows ? 100.0 * over / windows : (double)NAN;
 }
@@ -147,9 +157,9 @@ static double value_at(const fl_run_result *run, const fl_watch *w, at what, dou
     case CPU_SHARE:
         return clock_share_pct(run, CPU, from, to);
     case OVER_NODE:
-        return w ? over_pct(w->node_bin, w->windows, from) : (double)NAN;
+        return w ? over_pct(w->node_bin, w->bins, w->windows, from) : (double)NAN;
     case OVER_GPU:
-        return w ? over_pct(w->gpu_bin, w->windows, from) : (double)NAN;
+        return w ? over_pct(w->gpu_bin, w->bins, w->windows, from) : (double)NAN;
     default:
         return regret_after(w, from);
     }

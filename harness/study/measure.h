@@ -21,7 +21,8 @@ typedef struct fl_watch { /* filled while a run goes on; plain zero before */
     uint32_t gpu_count;
     int64_t last_ps;
     fl_wide node_fj, gpu_fj;
-    uint32_t *node_bin, *gpu_bin; /* windows by mean power, FL_WATCH_BINS of 1 W; the last holds all above */
+    uint32_t *node_bin, *gpu_bin; /* windows by mean power, `bins` of 1 W; the last of FL_WATCH_BINS holds all above */
+    size_t bins;
     uint32_t windows;
     double *regret_mark; /* regret_count: of a distribution replay, each FL_DRAWS_MARK steps */
     size_t regret_count;
@@ -30,6 +31,8 @@ typedef struct fl_watch { /* filled while a run goes on; plain zero before */
 enum { FL_WATCH_BINS = 16384 };
 
 fl_status fl_watch_open(fl_watch *w, const fl_policy *policy, uint32_t gpu_count, fl_diag *d);
+/* The run is over: gives back the bins above the highest power. */
+void fl_watch_trim(fl_watch *w);
 void fl_watch_free(fl_watch *w);
 /* For fl_run_options: user is the fl_watch. */
 fl_status fl_watch_step(void *user, const fl_sample *sample, const fl_decision *decision, fl_diag *d);

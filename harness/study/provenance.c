@@ -43,6 +43,8 @@ static void add_policy(cJSON *policies, const fl_scene *scene, const fl_spec *sp
     cJSON_AddStringToObject(p, "label", spec->label);
     cJSON_AddStringToObject(p, "policy", spec->policy->name);
     cJSON_AddStringToObject(p, "source", spec->policy->source);
+    if (spec->twin_of)
+        cJSON_AddBoolToObject(p, "records_free", true);
     fl_layer layer[2] = {fl_platform_layer(&scene->platform, spec->policy->name), spec->layer};
     fl_instance_options o = {.policy = spec->policy, .facts = &scene->facts, .layer = layer, .layer_count = 2};
     fl_instance *in = NULL;
@@ -81,6 +83,7 @@ static void add_node(cJSON *into, const fl_scene *s) {
     cJSON_AddBoolToObject(node, "interference", dev->interference > 0);
     cJSON_AddBoolToObject(node, "cpu", s->platform.node.host.cpu.count > 0);
     cJSON_AddNumberToObject(node, "units", (double)s->node.units);
+    cJSON_AddNumberToObject(node, "records_slowdown_pct", 100 * dev->records_slowdown);
     fl_json_add_real(node, "gpu_budget_w", s->platform.node.host.gpu_budget_w);
 }
 
@@ -108,13 +111,16 @@ cJSON *fl_provenance(const fl_scenes *scenes, const fl_spec *spec, size_t spec_c
     cJSON *inputs = cJSON_AddArrayToObject(root, "inputs"), *workloads = cJSON_AddArrayToObject(root, "workloads");
     for (size_t i = 0; i < scenes->count; i++) {
         const fl_scene *s = scenes->item[i];
-        add_input(inputs, s->source);
+        if (!s->applications)
+            add_input(inputs, s->source);
         add_input(inputs, s->platform.path);
         if (s->kinds)
             add_input(inputs, s->kinds);
         cJSON *w = cJSON_CreateObject();
         cJSON_AddStringToObject(w, "workload", s->w->name);
         cJSON_AddStringToObject(w, "platform", s->platform.name);
+        if (s->applications)
+            cJSON_AddStringToObject(w, "applications_seed", s->applications);
         cJSON_AddNumberToObject(w, "gpus", s->platform.node.gpu_count);
         cJSON_AddNumberToObject(w, "kernels", (double)s->w->op_count);
         cJSON_AddStringToObject(w, "model", s->w->measured ? "measured table" : "laws");

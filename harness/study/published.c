@@ -6,17 +6,25 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool same_variant(const fl_row_result *row, const char *variant) {
-    return row->variant && variant ? !strcmp(row->variant, variant) : row->variant == variant;
+static bool same_text(const char *a, const char *b) { return a && b ? !strcmp(a, b) : a == b; }
+
+static bool same_variant(const fl_row_result *row, const char *variant) { return same_text(row->variant, variant); }
+
+/* Rows of policies under a pattern. spared: the twins, for which kernel records take no time, in the place of the rows
+ * that they stand beside. */
+static bool of_policy(const fl_row_result *r, const char *pattern, bool spared) {
+    return (spared ? r->twin_of || !r->records : !r->twin_of) &&
+           !fnmatch(pattern, r->twin_of ? r->twin_of : r->policy, 0);
 }
 
-static const fl_row_result *counterpart(const fl_comparison *c, const fl_row_result *row, const char *against) {
+static const fl_row_result *counterpart(const fl_comparison *c, const fl_row_result *row, const char *against,
+                                        bool spared) {
     const fl_row_result *any = NULL;
     for (size_t i = 0; i < c->mean_first; i++) {
         const fl_row_result *r = &c->row[i];
         const bool here = !r->platform || !row->platform || !strcmp(r->platform, row->platform);
-        if (!here || strcmp(r->workload, row->workload) != 0 || !same_variant(r, row->variant) ||
-            fnmatch(against, r->policy, 0))
+        if (!here || !same_text(r->draw, row->draw) || strcmp(r->workload, row->workload) != 0 || !same_variant(r, row->variant) ||
+            !of_policy(r, against, spared))
             continue;
         if (r->seed == row->seed)
             return r;
@@ -69,13 +77,13 @@ static double combine(const selection *s, double *v, size_t n) {
     return NAN;
 }
 
-static fl_status one_value(const selection *s, const fl_comparison *c, const fl_row_result *row, double *value,
-                           fl_diag *d) {
+static fl_status one_value(const selection *s, const fl_comparison *c, const fl_row_result *row, bool spared,
+                           double *value, fl_diag *d) {
     double other;
     fl_status status = fl_row_value(row, s->column, value, d);
     if (status || !s->against)
         return status;
-    const fl_row_result *against = counterpart(c, row, s->against);
+    const fl_row_result *against = counterpart(c, row, s->against, spared);
     if (!against)
         return fl_json_fail(&s->at, d, "no row of %s under '%s' to hold it against", row->workload, s->against);
     status = fl_row_value(against, s->against_column, &other, d);
@@ -88,29 +96,51 @@ static fl_status one_value(const selection *s, const fl_comparison *c, const fl_
     return status;
 }
 
-static fl_status evaluate(const selection *s, const fl_comparison *c, double *value, fl_diag *d) {
+/* Of one draw of the applications, NULL where they are not drawn. spared: NAN where none of the rows is a twin. */
+static fl_status evaluate_draw(const selection *s, const fl_comparison *c, const char *draw, bool spared, double *value,
+                               fl_diag *d) {
     double *v = malloc((c->mean_first + 1) * sizeof *v);
-    size_t n = 0, rows = 0;
+    size_t n = 0, rows = 0, twins = 0;
     fl_status status = v ? FL_OK : fl_no_memory(d, "the published results");
     for (size_t i = 0; !status && i < c->mean_first; i++) {
         const fl_row_result *r = &c->row[i];
-        if (fnmatch(s->policy, r->policy, 0) || !same_variant(r, s->variant) ||
+        if (!same_text(r->draw, draw) || !of_policy(r, s->policy, spared) || !same_variant(r, s->variant) ||
             !fl_workload_matches(r->workload, r->variant, s->workload))
             continue;
         rows++;
-        status = one_value(s, c, r, &v[n], d);
+        twins += r->twin_of != NULL;
+        status = one_value(s, c, r, spared, &v[n], d);
         n += !status && !isnan(v[n]); /* cells that are n/a are left out, as in the means */
     }
-    if (!status && !rows)
+    if (!status && !rows && !spared)
         status = fl_json_fail(&s->at, d, "no row of the comparison matches, expected at least one");
     if (!status)
-        *value = n ? combine(s, v, n) : (double)NAN;
+        *value = n && (twins || !spared) ? combine(s, v, n) : (double)NAN;
     free(v);
     return status;
 }
 
-static fl_status solve_bound(bound *b, const fl_comparison *c, fl_diag *d) {
-    return b->given && b->selected ? evaluate(&b->what, c, &b->value, d) : FL_OK;
+/* Draw by draw, and one number of these. each: p->draw_count, or NULL. */
+static fl_status evaluate(const fl_published *p, const selection *s, const fl_comparison *c, bool spared, double *value,
+                          double *each, fl_diag *d) {
+    const selection all = {.over = s->over_draws};
+    double *v = malloc((p->draw_count + 1) * sizeof *v);
+    size_t n = 0;
+    fl_status status = v ? FL_OK : fl_no_memory(d, "the published results");
+    for (size_t i = 0; !status && i < p->draw_count; i++) {
+        status = evaluate_draw(s, c, p->draw[i], spared, &v[n], d);
+        if (!status && each)
+            each[i] = v[n];
+        n += !status && !isnan(v[n]);
+    }
+    if (!status)
+        *value = n ? combine(&all, v, n) : (double)NAN;
+    free(v);
+    return status;
+}
+
+static fl_status solve_bound(const fl_published *p, bound *b, const fl_comparison *c, fl_diag *d) {
+    return b->given && b->selected ? evaluate(p, &b->what, c, false, &b->value, NULL, d) : FL_OK;
 }
 
 double fl_published_difference(const line *l) {
@@ -129,16 +159,36 @@ static bool holds(const line *l) { /* written so that n/a never holds */
             off <= l->within_pct.value / 100 * fabs(off > 0 && l->value > l->high ? l->high : l->low));
 }
 
+/* In the order of the rows; a single one, NULL, where applications are not drawn. */
+static fl_status find_draws(fl_published *p, const fl_comparison *c, fl_diag *d) {
+    size_t room = 0;
+    for (size_t i = 0; i < c->mean_first; i++) {
+        size_t k = 0;
+        while (k < p->draw_count && !same_text(p->draw[k], c->row[i].draw))
+            k++;
+        if (k < p->draw_count)
+            continue;
+        if (fl_grow(&p->draw, &room, p->draw_count + 1, sizeof *p->draw))
+            return fl_no_memory(d, "the published results");
+        p->draw[p->draw_count++] = c->row[i].draw;
+    }
+    return FL_OK;
+}
+
 fl_status fl_published_solve(fl_published *p, const fl_comparison *c, fl_diag *d) {
-    fl_status s = FL_OK;
+    fl_status s = find_draws(p, c, d);
     for (size_t i = 0; !s && i < p->count; i++) {
         line *l = &p->line[i];
         if (l->simulated.policy)
-            s = evaluate(&l->simulated, c, &l->value, d);
+            s = (l->draw_value = calloc(p->draw_count + 1, sizeof *l->draw_value))
+                    ? evaluate(p, &l->simulated, c, false, &l->value, l->draw_value, d)
+                    : fl_no_memory(d, "the published results");
+        if (!s && l->simulated.policy)
+            s = evaluate(p, &l->simulated, c, true, &l->value_free, NULL, d);
         if (!s)
-            s = solve_bound(&l->above, c, d);
+            s = solve_bound(p, &l->above, c, d);
         if (!s)
-            s = solve_bound(&l->below, c, d);
+            s = solve_bound(p, &l->below, c, d);
         l->holds = holds(l);
     }
     return s;

@@ -16,6 +16,13 @@
  * gate: {"above": X, "below": X, "within": X, "within_pct": X}; the first two may be selections; the others are
  * distances from the published value. Without a gate the line only reports.
  *
+ * Where the experiment draws its applications from several seeds ("applications"), a selection is made draw by draw, and
+ * "draws" of it makes one number of these: mean (default), min, max, sum. by_draw: "column" puts the number of each draw
+ * into a second table, a row for each policy and draw.
+ *
+ * Where the experiment has "records": "both", every line with a policy that needs kernel records has a second number
+ * beside the simulated one: the same with records that take no time. Gates judge the one at cost.
+ *
  * fails: "why". A claim of the paper that does not come out here: its gate must not hold. The line then says so, with
  * the reason, and leaves the exit status alone. Where the gate holds after all, that is a failure: the text is out of
  * date. So a published claim is always a gate, and none is left out for its result. */
@@ -36,7 +43,8 @@ void fl_published_free(fl_published *p);
 fl_status fl_published_solve(fl_published *p, const fl_comparison *c, fl_diag *d);
 /* How many gates do not hold, or hold although the experiment says that they fail. */
 size_t fl_published_failed(const fl_published *p);
-/* quantity | published | simulated | difference | gate or report; then notes and what the experiment assumes. */
+/* quantity | published | simulated | records free | difference | gate or report; the table of draws; then notes and
+ * what the experiment assumes. */
 void fl_published_print(const fl_published *p, FILE *out);
 /* The same as an array of objects. */
 cJSON *fl_published_json(const fl_published *p);

@@ -14,6 +14,7 @@ typedef struct selection {
     form form;
     over over;
     double limit; /* of the counts */
+    enum over over_draws; /* of drawn applications: of the numbers of each draw */
 } selection;
 
 typedef struct bound { /* one side of a gate */
@@ -25,17 +26,21 @@ typedef struct bound { /* one side of a gate */
 
 typedef struct line {
     const char *quantity, *unit, *note;
+    const char *by_draw; /* its column in the table of draws; NULL: not there */
     const char *fails; /* why the gate does not hold; NULL: it must hold */
     double low, high; /* published; NAN = nothing */
     selection simulated;
     bound above, below, within, within_pct;
-    double value;
+    double *draw_value; /* by draw; NULL where applications are not drawn */
+    double value, value_free; /* value_free: with kernel records that take no time; NAN where that is no other */
     bool holds;
 } line;
 
 struct fl_published {
     line *line;
     size_t count;
+    const char **draw; /* draw_count: of the comparison that was solved, in its order */
+    size_t draw_count;
     fl_json assumed;
 };
 

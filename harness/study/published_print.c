@@ -70,10 +70,72 @@ static void print_claims(const fl_published *p, FILE *out) {
         fprintf(out, "gates: %zu of %zu hold, %zu fail as stated\n", hold, gates, stated);
 }
 
+static bool same_column(const line *a, const line *b) {
+    return a->by_draw && b->by_draw && !strcmp(a->by_draw, b->by_draw);
+}
+
+static bool same_rows(const line *a, const line *b) {
+    return a->by_draw && b->by_draw && !strcmp(a->simulated.policy, b->simulated.policy);
+}
+
+/* The first line with the same column or rows in the table of draws. */
+static bool is_first(const fl_published *p, size_t i, bool (*same)(const line *, const line *)) {
+    for (size_t k = 0; k < i; k++)
+        if (same(&p->line[k], &p->line[i]))
+            return false;
+    return p->line[i].by_draw && p->line[i].simulated.policy;
+}
+
+/* A row for each policy and draw, a column for each "by_draw" of the lines. */
+static void print_draws(const fl_published *p, FILE *out) {
+    fl_grid g = {.columns = 2};
+    for (size_t i = 0; i < p->count; i++)
+        g.columns += is_first(p, i, same_column);
+    if (g.columns == 2 || !p->draw_count || !p->draw[0])
+        return;
+    fl_grid_add(&g, "policy");
+    fl_grid_add(&g, "draw");
+    for (size_t i = 0; i < p->count; i++)
+        if (is_first(p, i, same_column))
+            fl_grid_add(&g, "%s", p->line[i].by_draw);
+    for (size_t i = 0; i < p->count; i++)
+        for (size_t n = 0; n < p->draw_count && is_first(p, i, same_rows); n++) {
+            fl_grid_add(&g, "%s", p->line[i].simulated.policy);
+            fl_grid_add(&g, "%s", p->draw[n]);
+            for (size_t k = 0; k < p->count; k++) {
+                size_t at = 0;
+                if (!is_first(p, k, same_column))
+                    continue;
+                while (at < p->count && !(same_rows(&p->line[at], &p->line[i]) && same_column(&p->line[at], &p->line[k])))
+                    at++;
+                add_number(&g, at < p->count ? p->line[at].draw_value[n] : (double)NAN);
+            }
+        }
+    fputc('\n', out);
+    fl_grid_print(&g, 2, out);
+    fputc('\n', out);
+}
+
+/* With kernel records that take no time: a column of its own where a policy needs them. */
+static bool any_spared(const fl_published *p) {
+    bool any = false;
+    for (size_t i = 0; i < p->count; i++)
+        any |= !isnan(p->line[i].value_free);
+    return any;
+}
+
+enum { SIMULATED = 3 }; /* of the columns below */
+
 void fl_published_print(const fl_published *p, FILE *out) {
     static const char *const head[] = {"quantity", "unit", "published", "simulated", "difference", "gate or report"};
-    fl_grid g = FL_GRID_HEADED(head);
+    const bool spared = any_spared(p);
+    fl_grid g = {.columns = sizeof head / sizeof *head + spared};
     char text[160];
+    for (size_t k = 0; k < sizeof head / sizeof *head; k++) {
+        fl_grid_add(&g, "%s", head[k]);
+        if (spared && k == SIMULATED)
+            fl_grid_add(&g, "records free");
+    }
     for (size_t i = 0; i < p->count; i++) {
         const line *l = &p->line[i];
         fl_grid_add(&g, "%s", l->quantity);
@@ -83,6 +145,8 @@ void fl_published_print(const fl_published *p, FILE *out) {
         else
             add_number(&g, l->low);
         add_number(&g, l->value);
+        if (spared)
+            add_number(&g, l->value_free);
         if (isnan(fl_published_difference(l)))
             fl_grid_add(&g, "-");
         else
@@ -90,6 +154,7 @@ void fl_published_print(const fl_published *p, FILE *out) {
         fl_grid_add(&g, "%s", gate_text(l, text, sizeof text));
     }
     fl_grid_print(&g, 2, out);
+    print_draws(p, out);
     for (size_t i = 0; i < p->count; i++)
         print_note(p, i, out);
     print_claims(p, out);
@@ -110,7 +175,12 @@ cJSON *fl_published_json(const fl_published *p) {
         fl_json_add_real(o, "published_low", l->low);
         fl_json_add_real(o, "published_high", l->high);
         fl_json_add_real(o, "simulated", l->value);
+        if (!isnan(l->value_free))
+            fl_json_add_real(o, "simulated_records_free", l->value_free);
         fl_json_add_real(o, "difference", fl_published_difference(l));
+        cJSON *draws = l->draw_value && p->draw[0] ? cJSON_AddObjectToObject(o, "by_draw") : NULL;
+        for (size_t n = 0; draws && n < p->draw_count; n++)
+            fl_json_add_real(draws, p->draw[n], l->draw_value[n]);
         cJSON_AddStringToObject(o, "gate", gate_text(l, text, sizeof text));
         if (fl_published_gated(l))
             cJSON_AddBoolToObject(o, "holds", l->holds);

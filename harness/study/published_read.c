@@ -25,6 +25,16 @@ static fl_status choose(const fl_json *at, const char *key, const char *const *n
                 : fl_json_fail(&value, d, "'%s', expected one of %s, %s, ...", text, name[0], name[1]);
 }
 
+/* "draws": of the numbers of each draw of the applications; their mean where nothing is said. */
+static fl_status read_over_draws(selection *s, fl_diag *d) {
+    static const char *const names[] = {"mean", "min", "max", "sum"};
+    static const over ways[] = {MEAN, MIN, MAX, SUM};
+    size_t index = 0;
+    fl_status status = fl_json_has(&s->at, "draws") ? choose(&s->at, "draws", names, 4, &index, d) : FL_OK;
+    s->over_draws = ways[index];
+    return status;
+}
+
 static fl_status read_over(selection *s, fl_diag *d) {
     static const char *const names[] = {"mean", "geomean", "median", "min", "max", "sum", "count_below", "count_above"};
     const char *text;
@@ -87,8 +97,8 @@ static fl_status check_column(const fl_json *at, const char *key, const char *na
 }
 
 static fl_status read_selection(const fl_json *at, const fl_texts *policies, selection *s, fl_diag *d) {
-    static const char *const known[] = {"policy", "workload", "variant",        "column",
-                                        "over",   "against",  "against_column", "as"};
+    static const char *const known[] = {"policy",  "workload",       "variant", "column", "over",
+                                        "against", "against_column", "as",      "draws"};
     static const char *const forms[] = {"saving_pct", "change_pct", "ratio", "difference", "abs_difference"};
     *s = (selection){.at = *at, .workload = "*"};
     size_t index = 0;
@@ -98,7 +108,7 @@ static fl_status read_selection(const fl_json *at, const fl_texts *policies, sel
         (status = fl_json_get_text(at, "column", &s->column, d)) ||
         (status = read_text(at, "workload", &s->workload, d)) || (status = read_text(at, "variant", &s->variant, d)) ||
         (status = read_text(at, "against", &s->against, d)) ||
-        (status = read_text(at, "against_column", &s->against_column, d)) || (status = read_over(s, d)))
+        (status = read_text(at, "against_column", &s->against_column, d)) || (status = read_over(s, d)) || (status = read_over_draws(s, d)))
         return status;
     if (fl_json_has(at, "as") && (status = choose(at, "as", forms, sizeof forms / sizeof *forms, &index, d)))
         return status;
@@ -149,10 +159,10 @@ static fl_status read_value(const fl_json *at, line *l, fl_diag *d) {
 }
 
 static fl_status read_line(const fl_json *at, const fl_texts *policies, line *l, fl_diag *d) {
-    static const char *const known[] = {"quantity", "unit", "published", "simulated", "gate", "note", "fails"};
+    static const char *const known[] = {"quantity", "unit", "published", "simulated", "gate", "note", "fails", "by_draw"};
     static const char *const sides[] = {"above", "below", "within", "within_pct"};
     fl_json simulated, gate;
-    l->value = NAN;
+    l->value = l->value_free = NAN;
     l->unit = l->note = "";
     fl_status s = fl_json_object(at, d);
     if (s || (s = fl_json_known(at, known, sizeof known / sizeof *known, d)) ||
@@ -161,6 +171,8 @@ static fl_status read_line(const fl_json *at, const fl_texts *policies, line *l,
         return s;
     if (fl_json_has(at, "simulated") && ((s = fl_json_get_object(at, "simulated", &simulated, d)) ||
                                          (s = read_selection(&simulated, policies, &l->simulated, d))))
+        return s;
+    if (fl_json_has(at, "by_draw") && (s = fl_json_get_text(at, "by_draw", &l->by_draw, d)))
         return s;
     if (fl_json_has(at, "fails") && (s = fl_json_get_text(at, "fails", &l->fails, d)))
         return s;
@@ -209,6 +221,9 @@ fl_status fl_published_open(const fl_experiment *e, const fl_texts *policies, fl
 void fl_published_free(fl_published *p) {
     if (!p)
         return;
+    for (size_t i = 0; i < p->count; i++)
+        free(p->line[i].draw_value);
     free(p->line);
+    free(p->draw);
     free(p);
 }

@@ -29,6 +29,27 @@ static fl_status open_specs(fl_setup *u, fl_texts *policies, fl_diag *d) {
     return s;
 }
 
+/* Policies that need kernel records once more, with records that take no time: what their cost does stands beside
+ * it. */
+static fl_status add_twins(fl_setup *u, fl_diag *d) {
+    const size_t own = u->own_specs = u->o.spec_count;
+    fl_spec *all = realloc(u->spec, 2 * own * sizeof *all);
+    if (!all)
+        return fl_no_memory(d, "the policies");
+    u->spec = all;
+    for (size_t i = 0; i < own; i++) {
+        fl_spec *twin = &all[u->o.spec_count];
+        if (!fl_spec_records(&all[i]))
+            continue;
+        *twin = all[i];
+        twin->twin_of = all[i].label;
+        if (asprintf(&twin->label, "%s (records free)", all[i].label) < 0)
+            return fl_no_memory(d, "the policies");
+        u->o.spec_count++;
+    }
+    return FL_OK;
+}
+
 /* What neither the command line nor the experiment gave. */
 static void resolve(fl_setup_options *o) {
     fl_scene_resolve(&o->scene);
@@ -37,17 +58,41 @@ static void resolve(fl_setup_options *o) {
     o->positions = o->positions ? o->positions : FL_POSITIONS_STANDARD;
 }
 
+fl_status fl_setup_next(fl_setup *u, fl_setup_options *o, fl_diag *d) {
+    fl_scenes more = {0};
+    if (u->draw_count)
+        o->scene.application_seed = u->draw[u->draws_open];
+    fl_status s = fl_experiment_scenes(&u->experiment, &o->scene, &u->traces, &more, &u->variants, d);
+    if (!s)
+        s = fl_scenes_append(&u->scenes, &more, d);
+    fl_scenes_free(&more);
+    u->draws_open++;
+    if (u->draw_count)
+        u->o.draws = (int64_t)u->draws_open;
+    return s;
+}
+
+/* The applications that the experiment draws, unless the command line has workloads of its own. */
+static fl_status find_draws(fl_setup *u, fl_setup_options *o, fl_diag *d) {
+    if (u->traces.count || o->scene.sweep || o->scene.programs)
+        return FL_OK;
+    return fl_experiment_applications(&u->experiment, &o->scene.applications, &u->draw, &u->draw_count, d);
+}
+
 fl_status fl_setup_open(fl_setup *u, fl_setup_options *o, fl_diag *d) {
     *u = (fl_setup){.o = {.bound = o->bound, .threads = (unsigned)o->threads, .draws = 1}};
     fl_experiment *e = &u->experiment;
     fl_status s = fl_experiment_find(&o->rest, e, &u->traces, d);
     u->own = u->traces.count || o->policies.count || o->scene.sweep || o->scene.programs || o->scene.only.count;
-    if (s ||
+    if (s || (s = find_draws(u, o, d)) ||
         (e->tree && ((s = fl_experiment_apply(e, &o->scene, &u->traces, &u->o.bound, &o->objective, &o->seeds, d)) ||
                      (s = fl_experiment_positions(e, &o->positions, d)))))
         goto out;
     resolve(o);
     if ((s = fl_objective_parse(o->objective, &u->o.objective, d)) || (s = open_specs(u, &o->policies, d)))
+        goto out;
+    u->own_specs = u->o.spec_count;
+    if (o->scene.node.records && !strcmp(o->scene.node.records, FL_RECORDS_BOTH) && (s = add_twins(u, d)))
         goto out;
     if (o->scene.arrivals && fl_experiment_draws(e)) {
         s = fl_fail(d, FL_BAD_INPUT, e->path, 0, 0,
@@ -59,13 +104,19 @@ fl_status fl_setup_open(fl_setup *u, fl_setup_options *o, fl_diag *d) {
         o->scene.draws = u->o.draws = o->seeds;
         o->seeds = 1;
     }
-    s = fl_experiment_scenes(e, &o->scene, &u->traces, &u->scenes, &u->variants, d);
+    do
+        s = fl_setup_next(u, o, d);
+    while (!s && !o->by_draw && u->draws_open < u->draw_count);
     u->o.scenes = &u->scenes;
     u->o.spec = u->spec;
     u->o.positions = (size_t)o->positions;
     u->o.seed = (uint64_t)o->scene.seed;
     u->o.seeds = (uint32_t)o->seeds;
-    u->o.oracles = !o->no_oracle && fl_experiment_oracles(e);
+    fl_oracles which = FL_ORACLES_NONE;
+    if (!s && !o->no_oracle)
+        s = fl_experiment_oracles(e, &which, d);
+    u->o.oracles = which != FL_ORACLES_NONE;
+    u->o.only_static = which == FL_ORACLES_STATIC;
 out:
     if (s)
         fl_setup_free(u);
@@ -76,9 +127,12 @@ size_t fl_setup_seeds(const fl_setup *u) { return u->o.seeds * (size_t)u->o.draw
 
 void fl_setup_free(fl_setup *u) {
     fl_scenes_free(&u->scenes);
-    for (size_t i = 0; i < u->o.spec_count; i++)
+    for (size_t i = u->own_specs; i < u->o.spec_count; i++)
+        free(u->spec[i].label);
+    for (size_t i = 0; i < u->own_specs; i++)
         fl_spec_free(&u->spec[i]);
     free(u->spec);
+    free(u->draw);
     fl_experiment_free(&u->experiment);
     fl_texts_free(&u->traces);
     fl_texts_free(&u->labels);

@@ -18,6 +18,7 @@ typedef struct fl_setup_options { /* as the command line gives them: NULL, 0, IN
     double bound;
     int64_t seeds, positions, threads;
     bool no_oracle;
+    bool by_draw; /* drawn applications: opens the scenes of the first draw, fl_setup_next those of each further one */
 } fl_setup_options;
 
 #define FL_SETUP_UNSET                                                                                                 \
@@ -30,13 +31,18 @@ typedef struct fl_setup {
     fl_texts traces, labels;  /* labels: of the policies, in order */
     fl_scenes scenes;
     fl_spec *spec;
+    size_t own_specs; /* of o.spec_count; the rest are their twins, which share all but the label */
     size_t variants;
+    int64_t *draw; /* draw_count seeds of the experiment's applications, of which draws_open are open */
+    size_t draw_count, draws_open;
     bool own;                /* the command line gave policies or workloads of its own */
     fl_comparison_options o; /* points into this struct */
 } fl_setup;
 
-/* Texts are borrowed from *o, which afterwards says what was used. Not to be moved once open. */
+/* Texts are borrowed from *o, which afterwards says what was used and has to stay. Not to be moved once open. */
 fl_status fl_setup_open(fl_setup *u, fl_setup_options *o, fl_diag *d);
+/* Opens the scenes of the next draw of the applications behind the others. */
+fl_status fl_setup_next(fl_setup *u, fl_setup_options *o, fl_diag *d);
 void fl_setup_free(fl_setup *u);
 /* Seeds of each policy and workload: runs of one scene, or draws of it. */
 size_t fl_setup_seeds(const fl_setup *u);

@@ -45,6 +45,22 @@ void fl_row_free(fl_row_result *row) {
     row->kept = NULL;
 }
 
+/* Of a run that has been scored: what fl_measure tells, and no more, for there may be thousands of rows. */
+static void keep(fl_kept *kept, fl_run_result *r) {
+    kept->run = *r;
+    free(r->mark_ps);
+    free(r->class_energy_j);
+    free(r->class_time_s);
+    free(r->process);
+    fl_service_free(&r->service);
+    kept->run.mark_ps = NULL;
+    kept->run.class_energy_j = kept->run.class_time_s = NULL;
+    kept->run.process = NULL;
+    kept->run.service = (fl_service){0};
+    kept->run.mark_count = kept->run.process_count = 0;
+    fl_watch_trim(&kept->watch);
+}
+
 /* Watches a run that is about to begin, where runs are watched. */
 static fl_status watch(const fl_trials *w, fl_kept **kept, fl_run_options *run, fl_diag *d) {
     if (!w->o->watch_ns)
@@ -65,11 +81,10 @@ static fl_status run_standard(void *user, size_t i, fl_diag *d) {
     fl_status status = watch(w, &w->scene[i].kept, &run, d);
     if (!status)
         status = fl_run(&run, &w->scene[i].standard, d);
-    if (!status && w->o->oracles)
-        w->scene[i].inexact = fl_oracle_inexact(s->w, s->rates, &s->platform.node);
-    if (!status && w->o->oracles)
-        status = fl_oracle_choices(s->w, &s->platform.node, &w->scene[i].choice, &w->scene[i].choices, d);
-    return status;
+    if (status || !w->o->oracles || w->o->only_static)
+        return status;
+    w->scene[i].inexact = fl_oracle_inexact(s->w, s->rates, &s->platform.node);
+    return fl_oracle_choices(s->w, &s->platform.node, &w->scene[i].choice, &w->scene[i].choices, d);
 }
 
 static fl_status run_static(void *user, size_t i, fl_diag *d) {
@@ -91,6 +106,16 @@ static void sum_columns(fl_bench_scene *b) {
     }
 }
 
+/* One point, the best: the others are not known. */
+static fl_status solve_static(const fl_trials *w, fl_bench_scene *b, fl_diag *d) {
+    const fl_scene *s = b->s;
+    bool found = false;
+    fl_status status = fl_static_search(s->w, s->rates, &s->platform.node, &s->facts, w->o->objective,
+                                        fl_limit_ps(b->standard.makespan_ps, w->o->bound), b->point, &found, d);
+    b->choices = b->ref.point_count = found;
+    return status ? status : fl_reference_solve(&b->ref, d);
+}
+
 static fl_status solve(void *user, size_t i, fl_diag *d) {
     fl_trials *w = user;
     fl_bench_scene *b = &w->scene[i];
@@ -104,6 +129,8 @@ static fl_status solve(void *user, size_t i, fl_diag *d) {
     b->kernel_j = b->kernel_s = NAN;
     if (!w->o->oracles)
         return FL_OK;
+    if (w->o->only_static)
+        return solve_static(w, b, d);
     fl_status status = !b->inexact
                            ? fl_oracle_table_make(s->w, s->rates, &s->platform.node, w->o->positions, &b->table, d)
                            : fl_oracle_table_static(b->point, b->choices, &b->table, d);
@@ -138,6 +165,7 @@ static void fill_row(const fl_trials *w, const fl_bench_scene *b, const fl_run_r
     row->policy = policy;
     row->variant = b->s->variant;
     row->platform = b->s->platform.name;
+    row->draw = b->s->applications;
     row->energy_saving_pct = 100 * (1 - row->score.energy_j / b->standard.energy_j);
     row->node_energy_j = run ? run->node_energy_j : NAN;
     row->policy_cost_s = run ? fl_seconds(run->policy_cost_ps) : NAN;
@@ -187,6 +215,7 @@ fl_status fl_trials_run(fl_trials *w, size_t i, fl_row_result *row, fl_diag *d) 
                           .spec = &b->s->platform.node,
                           .facts = &facts,
                           .policy = spec->policy,
+                          .records_free = spec->twin_of != NULL,
                           .layer = layer,
                           .layer_count = 2};
     fl_run_result r;
@@ -201,10 +230,13 @@ fl_status fl_trials_run(fl_trials *w, size_t i, fl_row_result *row, fl_diag *d) 
     status = fl_score_run(&r, &b->ref, &row->score, d);
     fill_row(w, b, &r, spec->label, row);
     row->seed = facts.seed;
+    row->twin_of = spec->twin_of;
+    if (fl_spec_records(spec))
+        row->records = spec->twin_of || !(b->s->platform.node.device[0].records_slowdown > 0) ? "free" : "cost";
     row->ignored_sets = r.ignored_sets;
     row->faults = r.counts.faults;
     if ((row->kept = kept))
-        kept->run = r;
+        keep(kept, &r);
     else
         fl_run_result_free(&r);
     return status;
@@ -258,17 +290,17 @@ fl_status fl_trials_baselines(fl_trials *w, size_t scene, fl_row_result row[FL_B
     fl_status s = fl_score_run(&b->standard, &b->ref, &row[0].score, d);
     fill_row(w, b, &b->standard, "baseline:default", &row[0]);
     if ((row[0].kept = b->kept)) { /* handed over; what the scores of policies need of it stays */
-        b->kept->run = b->standard;
-        b->kept->run.mark_ps = NULL;
-        b->kept->run.mark_count = 0;
-        b->standard = (fl_run_result){.makespan_ps = b->kept->run.makespan_ps,
-                                      .energy_j = b->kept->run.energy_j,
-                                      .makespan_s = b->kept->run.makespan_s,
-                                      .mark_ps = b->standard.mark_ps,
-                                      .mark_count = b->standard.mark_count};
+        fl_run_result all = b->standard;
+        b->standard = (fl_run_result){.makespan_ps = all.makespan_ps,
+                                      .energy_j = all.energy_j,
+                                      .makespan_s = all.makespan_s,
+                                      .mark_ps = all.mark_ps,
+                                      .mark_count = all.mark_count};
+        all.mark_ps = NULL;
+        keep(b->kept, &all);
         b->kept = NULL;
     }
-    if (!s && b->has_table && b->ref.best_static < b->choices)
+    if (!s && w->o->oracles && b->ref.best_static < b->choices)
         s = add_static(w, b, row, count, d);
     if (!s)
         s = add_reference(w, b, "baseline:per-kernel", b->kernel_j, b->kernel_s, (int64_t)(b->kernel_s * 1e12 + 0.5),

@@ -20,6 +20,7 @@ typedef struct fl_comparison_options {
     int64_t draws;  /* the scenes are so many draws of the same ones, see fl_scene_options */
     unsigned threads;
     bool oracles;     /* solve the references; without them all regrets are n/a */
+    bool only_static; /* of them only the best static clock, without a table of all */
     int64_t watch_ns; /* window of the power statistics of watched runs; 0 = runs are not watched */
 } fl_comparison_options;
 
@@ -32,7 +33,10 @@ typedef struct fl_row_result { /* one line of a result */
     const char *workload, *policy;
     const char *variant; /* of the node; NULL = plain */
     const char *platform;
+    const char *records; /* kernel records: "cost" time or "free"; NULL: the policy needs none */
+    const char *twin_of; /* free beside the row of this policy, where they cost; NULL: none such */
     fl_score score;
+    const char *draw; /* which drawn applications, by their seed; NULL: they are not drawn */
     uint64_t seed;
     double energy_saving_pct; /* against the driver's default */
     double node_energy_j, policy_cost_s;
