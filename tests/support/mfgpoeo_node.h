@@ -25,7 +25,7 @@ typedef struct mx_gpu {
     double sm_share, mem_share; /* time = us (1 + sm_share (2055 / f - 1) + mem_share (9501 / m - 1)) */
     double cap_w_share;         /* time / (limit / 350) ^ this, for power limits */
     double util_gpu, util_mem, dynamic_w;
-    double stretch;   /* of all kernel times */
+    double stretch;          /* of all kernel times */
     double reach_mhz;        /* the SM clock that the board gets to at most */
     double sm, mem, limit_w; /* as set; FL_DEFAULT */
     double records;
@@ -82,7 +82,8 @@ static inline mx_node *mx_open(const fl_policy *policy, uint32_t gpus, const cha
                              .dynamic_w = 200,
                              .util_gpu = 100,
                              .util_mem = 30,
-                             .stretch = 1, .reach_mhz = 2055};
+                             .stretch = 1,
+                             .reach_mhz = 2055};
     }
     n->policy = policy;
     n->facts = (fl_facts){.seed = 1, .gpu_count = gpus, .gpu = n->gpu_facts, .host = {.name = "host"}};
@@ -104,7 +105,8 @@ static inline double mx_clock(double set, double standard) { return set == FL_DE
 
 static inline double mx_slowdown(const mx_gpu *g) {
     const double f = mx_clock(g->sm, 2055), m = mx_clock(g->mem, 9501), limit = mx_clock(g->limit_w, 350);
-    return g->stretch * (1 + g->sm_share * (2055 / f - 1) + g->mem_share * (9501 / m - 1)) * pow(350 / limit, g->cap_w_share);
+    return g->stretch * (1 + g->sm_share * (2055 / f - 1) + g->mem_share * (9501 / m - 1)) *
+           pow(350 / limit, g->cap_w_share);
 }
 
 /* 40 W, 60 W of memory, the dynamic part by the cube of the SM clock; not above the limit. */
