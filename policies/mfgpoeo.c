@@ -107,7 +107,7 @@ static void show(const fl_mfg_gpu *g, const fl_gpu_facts *facts, uint32_t gpu, f
         [PROBE_OBJECTIVE] = g->objective,
         [PROBE_GAIN] = g->pid.gain,
         [PROBE_WINDOW_S] = g->length.seconds,
-        [PROBE_TRACED_S] = g->traced_s,
+        [PROBE_TRACED_S] = (double)g->traced_ns * 1e-9,
         [PROBE_OPTIMISATION_S] = g->optimised_s,
         [PROBE_STABLE_S] = g->stable_s,
         [PROBE_ADJUSTMENTS] = g->adjustments,

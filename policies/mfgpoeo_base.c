@@ -64,5 +64,5 @@ fl_mfg_keep fl_mfg_refresh_keeps(double loss) {
 }
 
 double fl_mfg_factor(fl_mfg_keep keep, double window_s, double base_s) {
-    return fmax(keep.relative ? keep.factor * fl_mfg_over(window_s, base_s) : keep.factor, 0.01);
+    return fmax(keep.relative ? fl_mfg_over(keep.factor * window_s, base_s) : keep.factor, 0.01);
 }

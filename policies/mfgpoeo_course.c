@@ -7,6 +7,7 @@
 #include <math.h>
 #include <string.h>
 
+static const int64_t LATE_NS = INT64_C(75000000000);
 static const double MEMORY_S = 3, SM_S = 1, STABLE_S = 2, TRIAL_MATCHED = 0.5625;
 enum { REFRESH_FIRST = 2, REFRESH_LATER = 5, REFERENCES = 3 };
 
@@ -94,7 +95,7 @@ static void control(const fl_mfg_frame *f) {
                    .rho = (g->loss - g->bound) / g->bound, .objective = g->objective, .gear = g->gear, .next = next});
     const fl_mfg_search search = {.adjustments = g->adjustments,
                                   .gears = facts->sm.count,
-                                  .late = g->traced_s > 75,
+                                  .late = g->traced_ns > LATE_NS,
                                   .low_memory = fl_mfg_is_low_memory(facts->mem.count, g->chosen_mem)};
     const int32_t stable = fl_mfg_stop(&g->tries, &search);
     g->gear = next;
@@ -227,7 +228,7 @@ static void end_watch(const fl_mfg_frame *f) {
         return;
     }
     restart(g);
-    g->traced_s = 0;
+    g->traced_ns = 0;
     g->changed = 1;
     g->changes++;
     loop(f);

@@ -23,7 +23,7 @@ typedef struct fl_mfg_plan { /* a window, and what comes before it; all zero: no
     double rest_s;           /* pause before anything is set */
     double lead_s;           /* pause after clocks were set */
     double seconds;          /* of the window; 0: none, the gate alone */
-    uint32_t gates;          /* times that the idle gate must pass */
+    uint32_t gates;          /* times that the idle gate must pass; 0 counts as 1 */
     uint32_t baseline;       /* clocks and power limit are reset before lead_s */
     uint32_t traced;         /* kernels are recorded in the window */
     uint32_t untouched;      /* the gate sets no limit */
@@ -68,11 +68,11 @@ typedef struct fl_mfg_gpu { /* all zero but for what fl_mfg_open sets */
     fl_mfg_watch watch;
     fl_mfg_totals reference;
     int64_t seen_ns;           /* last step with a known GPU utilisation; -1: none yet */
+    int64_t traced_ns;         /* of all traced windows since (re)start */
     int64_t first_ns, base_ns; /* first step; begin of the first traced window; -1: not yet */
-    /* bound: C. loss, objective: of the last comparison. traced_s: of all traced windows since (re)start. handed: loss
-     * that the memory trials hand on. optimised_s, stable_s: from the first traced window and from the first step to
-     * the first stable gear. NAN: not yet. */
-    double bound, loss, objective, traced_s, distance, optimised_s, stable_s, matched_before, handed, memory_objective;
+    /* bound: C. loss, objective: of the last comparison. handed: loss that the memory trials hand on. optimised_s,
+     * stable_s: from the first traced window and from the first step to the first stable gear. NAN: not yet. */
+    double bound, loss, objective, distance, optimised_s, stable_s, matched_before, handed, memory_objective;
     double held_windows;     /* whose mean loss is, at held clocks */
     int32_t set_sm, set_mem; /* gears that hold now */
     int32_t sm, mem;         /* gears of this stage */
@@ -80,7 +80,7 @@ typedef struct fl_mfg_gpu { /* all zero but for what fl_mfg_open sets */
     int32_t chosen_mem;      /* memory gear that was accepted */
     int32_t next_mem;        /* on trial */
     int32_t stage;
-    uint32_t recording, limited; /* limited: by the gate */
+    uint32_t recording;
     uint32_t again, violations;  /* of course 3: windows compared, violations counted */
     uint32_t compared;           /* index is of a trial since (re)start */
     uint32_t refreshed, changed; /* a refresh has ever been made; the phase has just changed */

@@ -68,7 +68,7 @@ fl_mfg_index fl_mfg_compare(const fl_mfg_data *data, double th_exe, double th_ga
         if (!s->matched)
             continue;
         const double share = s->kernels / (window_s * 1e9), w = share * share;
-        const double default_ns = s->kernels * fl_mfg_over(s->base, s->now) + s->base_gap;
+        const double default_ns = fl_mfg_over(s->kernels * s->base, s->now) + s->base_gap;
         index.loss += w * (fl_mfg_over(s->kernels + s->gap, default_ns) - 1);
         index.exe += w * (fl_mfg_over(s->now, s->base) - 1);
         weights += w;

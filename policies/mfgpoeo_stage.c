@@ -4,7 +4,6 @@ static const double RESET_S = 2;
 
 void fl_mfg_measure(const fl_mfg_frame *f, fl_mfg_stage stage, fl_mfg_plan plan) {
     f->g->stage = stage;
-    plan.gates = plan.gates ? plan.gates : 1;
     fl_mfg_begin(f, plan);
 }
 

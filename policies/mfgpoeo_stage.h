@@ -4,7 +4,7 @@
 
 #include "policies/mfgpoeo_window.h"
 
-/* A stage begins, with a window after one idle gate at least. */
+/* A stage begins. */
 void fl_mfg_measure(const fl_mfg_frame *f, fl_mfg_stage stage, fl_mfg_plan plan);
 
 /* The same with a traced window of the default clocks, after rest_s, a reset, and 2 s. */

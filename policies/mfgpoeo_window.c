@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-static const double AFTER_IDLE_S = 1, LEAST_WINDOW_S = 0.25;
+static const double AFTER_IDLE_S = 1;
 
 /* ---- what is set --------------------------------------------------------------------------------------------------
  */
@@ -76,7 +76,6 @@ static int watch_gate(const fl_mfg_frame *f) {
         return 0;
     const int verdict = fl_mfg_gate_sample(&w->gate, f->sample->value[FL_GPU_UTIL_GPU_PCT] > 0);
     if (verdict == FL_MFG_GATE_LIMITS && !w->plan.untouched) {
-        f->g->limited = 1;
         f->g->limits++;
         set_clock(f, FL_SET_SM_MHZ, f->facts->sm, 0, &f->g->set_sm);
     }
@@ -86,18 +85,17 @@ static int watch_gate(const fl_mfg_frame *f) {
 /* The second round of the gate is over: limits back, and a pause. */
 static void leave_idleness(const fl_mfg_frame *f) {
     fl_mfg_set_clocks(f, f->g->sm, f->g->mem);
-    f->g->limited = 0;
     enter(f, FL_MFG_BACK);
 }
 
 static int close_window(const fl_mfg_frame *f) {
     fl_mfg_gpu *g = f->g;
     fl_mfg_window *w = &g->window;
-    const double seconds = (double)(f->now_ns - w->since_ns) * 1e-9;
-    w->totals.seconds += seconds;
+    const int64_t length_ns = f->now_ns - w->since_ns;
+    w->totals.seconds += (double)length_ns * 1e-9;
     w->totals.kernels = g->data.kernels;
     if (w->plan.traced)
-        g->traced_s += seconds;
+        g->traced_ns += length_ns;
     fl_mfg_set_records(f, 0);
     if (w->plan.traced ? w->totals.kernels > 0 : w->totals.samples > 0)
         return 1;
@@ -118,7 +116,7 @@ int fl_mfg_advance(const fl_mfg_frame *f) {
     }
     if (w->part == FL_MFG_OPEN) {
         fl_mfg_sample(&w->totals, f->sample);
-        if (!passed(f, fmax(w->plan.seconds, LEAST_WINDOW_S)))
+        if (!passed(f, w->plan.seconds))
             return 0;
         if (close_window(f))
             return 1;

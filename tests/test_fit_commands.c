@@ -156,6 +156,43 @@ static void test_seen(void) {
     }
 }
 
+/* Settings that nobody measured are predicted where they are asked for, and where nothing else is left to predict. */
+static void test_asked(void) {
+    write_sweep("all.csv", 1, 8, 600, 1500);
+    write_sweep("truth.csv", 5, 1, 600, 1500);
+    FL_CHECK(shell("'%s' fit device --sweep all.csv --only 'w[1-4]' --only 'w[6-8]' --out asked.json >out && "
+                   "grep -E '^workload|,600,|,1500,' truth.csv >two.csv",
+                   FL_PROGRAM) == 0,
+             "fit device");
+    FL_CHECK(shell("'%s' fit workload --device asked.json --sweep two.csv --out full.csv >out", FL_PROGRAM) == 0 &&
+                 says("out", "predicted where nobody measured") && shell("test $(grep -c '^w5,' full.csv) = 10") == 0,
+             "two rows become ten");
+    /* Within 1 %: the made-up truth has a wave of 0.2 % upon its law, and the ends are two points of it. */
+    FL_CHECK(shell("grep '^w5,' full.csv | sort -t, -k3n >a; grep '^w5,' truth.csv | sort -t, -k3n >b; "
+                   "paste -d, a b | awk -F, '{ t = $6 / $14 - 1; p = $7 / $15 - 1; "
+                   "if ($3 != $11 || t * t > 0.0001 || p * p > 0.0001) bad = 1 } END { exit bad || NR != 10 }'") == 0,
+             "near the truth");
+    FL_CHECK(shell("'%s' fit workload --device asked.json --sweep two.csv --clocks sm=700,1500 --csv rows.csv >out",
+                   FL_PROGRAM) == 0 &&
+                 shell("test $(grep -c '^w5,' rows.csv) = 3 && grep -q '^w5,,700,800,0,,[0-9.]*,[0-9.]*,,[0-9.]*,"
+                       "[0-9.]*,0$' rows.csv") == 0,
+             "only those asked for");
+    FL_CHECK(shell("'%s' fit workload --device asked.json --sweep all.csv --clocks sm=1550 --extrapolate >out",
+                   FL_PROGRAM) == 0 &&
+                 says("out", "7 of 8 workloads are among those that the device was fitted to"),
+             "rows that were asked for are none that the device has seen");
+    FL_CHECK(shell("'%s' compare --sweep full.csv --platform ./asked.json --policy maxfreq >out", FL_PROGRAM) == 0 &&
+                 says("out", "maxfreq"),
+             "compare takes it");
+    static const char *const wrong[] = {"ends", "all", "sm=", "sm=700/mem=", "calibratet"};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        FL_CHECK(shell("'%s' fit workload --device asked.json --sweep two.csv --clocks %s >out 2>err", FL_PROGRAM,
+                       wrong[i]) == 2 &&
+                     says("err", "expected calibrated"),
+                 "--clocks %s", wrong[i]);
+}
+
 static void test_clean_up(void) { fl_temp_remove(); }
 
-FL_SUITE("fit_commands", {"few", test_few}, {"outside", test_outside}, {"seen", test_seen}, {"clean up", test_clean_up})
+FL_SUITE("fit_commands", {"few", test_few}, {"outside", test_outside}, {"seen", test_seen}, {"asked", test_asked},
+         {"clean up", test_clean_up})

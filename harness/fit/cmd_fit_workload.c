@@ -3,6 +3,7 @@
 #include "harness/base/grid.h"
 #include "harness/base/json_out.h"
 #include "harness/fit/fit.h"
+#include "harness/fit/fit_ask.h"
 #include "harness/fit/fit_chip_json.h"
 #include "harness/fit/fit_marks.h"
 #include "harness/fit/fit_workload_files.h"
@@ -13,7 +14,7 @@
 #include <string.h>
 
 static const fl_command_help help = {
-    "fit workload", "--device DEV.json --sweep FILE [--at LIST]",
+    "fit workload", "--device DEV.json --sweep FILE [--at LIST] [--clocks LIST]",
     "Finds a workload's terms from the named settings only, predicts every other row of the sweep and compares.",
     "LIST names the settings that may be looked at: ends (lowest and highest SM clock at the highest memory clock),\n"
     "corners (the same at the lowest and the highest memory clock), sm=952,1530, sm=952,1530/mem=405,877, or all.\n\n"
@@ -21,13 +22,17 @@ static const fl_command_help help = {
     "V(f), A, A0, B, B0, C, sharpness, how far measurements lie from the law, and which terms its other workloads\n"
     "have; so two settings are enough. Interpolated: between the lowest and the highest clocks that were looked at.\n"
     "A platform without a calibration serves too, with its constants and no knowledge of other workloads.\n\n"
+    "--clocks names settings that nobody measured: they are predicted too, and stand in --csv and --out with the "
+    "others;\n"
+    "calibrated means all at which the device was. Where the sweep holds nothing but what was looked at, that is the\n"
+    "default.\n\n"
     "Rows outside the clocks that the device was calibrated at are not predicted; with --extrapolate they are, and "
     "are\n"
     "marked: in --csv by the last column, in --out by a line of its head, which results that stand on it repeat.\n\n"
     "Rows at a power limit that binds, or below the highest limit of their workload, are left out."};
 
 typedef struct workload_options {
-    const char *device, *at, *csv, *out;
+    const char *device, *at, *clocks, *csv, *out;
     fl_texts sweeps, only;
     bool json, extrapolate;
 } workload_options;
@@ -206,6 +211,43 @@ static cJSON *to_json(const fl_fit_rows *r, const fl_fit_result_of *result, cons
     return root;
 }
 
+/* Every row may be looked at, so none is left to predict. */
+static bool all_named(const fl_fit_at *at, const fl_fit_rows *r) {
+    for (size_t i = 0; i < r->entities; i++)
+        for (size_t k = 0; k < r->entity[i].count; k++)
+            if (!fl_fit_at_has(at, r, &r->entity[i], &r->row[r->entity[i].first + k]))
+                return false;
+    return true;
+}
+
+/* What was predicted that nobody measured: there are no errors, only what the fit expects of itself. */
+static void print_asked(const fl_fit_rows *r, const fl_fit_result_of *result) {
+    static const char *const head[] = {"workload", "SM MHz",  "mem MHz", "time s",
+                                       "+- %",     "power W", "+- %",    "energy J"};
+    fl_grid g = FL_GRID_HEADED(head);
+    char name[128];
+    for (size_t i = 0; i < r->entities; i++)
+        for (size_t k = 0; result[i].guess && k < r->entity[i].count; k++) {
+            const fl_chip_row *row = &r->row[r->entity[i].first + k];
+            const fl_chip_guess *p = &result[i].guess[k];
+            if (!isnan(row->time_s) || isnan(p->time_s))
+                continue;
+            fl_grid_add(&g, "%s", fl_fit_entity_name(&r->entity[i], name, sizeof name));
+            fl_grid_add(&g, "%g", row->sm_mhz);
+            if (r->mem_known)
+                fl_grid_add(&g, "%g", row->mem_mhz);
+            else
+                fl_grid_add(&g, "-");
+            fl_grid_add(&g, "%.5g", p->time_s);
+            fl_grid_add(&g, "%.1f", 2 * p->time_sd_pct);
+            fl_grid_add(&g, "%.5g", p->power_w);
+            fl_grid_add(&g, "%.1f", 2 * p->power_sd_pct);
+            fl_grid_add(&g, "%.5g", p->time_s * p->power_w);
+        }
+    printf("\npredicted where nobody measured, with two standard deviations\n\n");
+    fl_grid_print(&g, 1, stdout);
+}
+
 static fl_status run_all(const workload_options *o, fl_diag *d) {
     fl_chip chip = {0};
     bool chip_knows = true;
@@ -223,7 +265,10 @@ static fl_status run_all(const workload_options *o, fl_diag *d) {
         s = fl_no_memory(d, NULL);
     if (!s)
         match_memory(&rows, &chip, chip_knows);
-    size_t left = 0, beyond = 0;
+    size_t left = 0, beyond = 0, asked = 0, unmeasured = 0;
+    const bool unasked = !s && !o->clocks && chip.settings && all_named(&at, &rows);
+    if (!s && (o->clocks || unasked))
+        s = fl_fit_ask(unasked ? "calibrated" : o->clocks, &chip, &rows, &asked, d);
     for (size_t i = 0; !s && i < rows.entities; i++) {
         size_t named = 0;
         for (size_t k = 0; k < rows.entity[i].count; k++)
@@ -236,12 +281,13 @@ static fl_status run_all(const workload_options *o, fl_diag *d) {
         if (!s)
             s = fl_fit_score_add(&all, &result[i].score, d);
         beyond += s ? 0 : result[i].beyond;
+        unmeasured += s ? 0 : result[i].asked;
         result[i].seen = !s && fl_fit_marks_have(&marks, &rows, &rows.entity[i]);
     }
     if (!s && left == rows.entities)
         s = fl_fail(d, FL_BAD_INPUT, o->sweeps.item[0], 0, 0, "no workload has any of the settings %s", o->at);
     const fl_fit_means any = fl_fit_score_means(&all, FL_FIT_BOTH);
-    if (!s && beyond && !o->extrapolate && !any.rows) {
+    if (!s && beyond && !o->extrapolate && !any.rows && !unmeasured) {
         char range[128];
         s = fl_fail(d, FL_BAD_INPUT, o->sweeps.item[0], 0, 0,
                     "all %zu rows to predict lie outside the clocks that the device was calibrated at (%s), expected "
@@ -258,6 +304,8 @@ static fl_status run_all(const workload_options *o, fl_diag *d) {
         cJSON_Delete(root);
     } else if (!s) {
         print_text(&rows, result, &all, o->at);
+        if (asked)
+            print_asked(&rows, result);
         print_notes(&rows, count_seen(&rows, result), left, beyond, o->extrapolate, &chip);
         if (o->csv)
             printf("written: %s\n", o->csv);
@@ -280,6 +328,8 @@ int fl_cmd_fit_workload(int argc, char **argv) {
         {"device", "FILE", FL_OPTION_TEXT, &o.device, 0, 0, "device file of `fit device`, or a platform"},
         {"sweep", "FILE", FL_OPTION_LIST, &o.sweeps, 0, 0, "measured settings; may be given several times"},
         {"at", "LIST", FL_OPTION_TEXT, &o.at, 0, 0, "settings to fit (ends)"},
+        {"clocks", "LIST", FL_OPTION_TEXT, &o.clocks, 0, 0,
+         "settings that nobody measured, to predict: calibrated, or clocks as in --at"},
         {"only", "NAME", FL_OPTION_LIST, &o.only, 0, 0, "workloads, by name or pattern; may be given several times"},
         {"extrapolate", NULL, FL_OPTION_FLAG, &o.extrapolate, 0, 0,
          "predicts rows outside the clocks that the device was calibrated at, too"},

@@ -65,10 +65,13 @@ void fl_fit_marks_free(fl_fit_marks *m) {
 }
 
 bool fl_fit_marks_have(const fl_fit_marks *m, const fl_fit_rows *r, const fl_fit_entity *e) {
-    size_t have = 0;
+    size_t have = 0, measured = 0;
     for (size_t i = e->first; m->count && i < e->first + e->count; i++) {
+        if (isnan(r->row[i].time_s)) /* asked for only */
+            continue;
+        measured++;
         const uint32_t mark = mark_of(&r->row[i]);
         have += bsearch(&mark, m->mark, m->count, sizeof *m->mark, ascending) ? 1 : 0;
     }
-    return have > 0 && 2 * have >= e->count;
+    return have > 0 && 2 * have >= measured;
 }

@@ -91,6 +91,16 @@ static void fill_memory(fl_fit_rows *r) {
         }
 }
 
+void fl_fit_rows_sort(fl_fit_rows *r) {
+    qsort(r->row, r->count, sizeof *r->row, by_entity);
+    for (size_t i = 0; i < r->entities; i++)
+        r->entity[i].count = 0;
+    for (size_t i = r->count; i-- > 0;) {
+        r->entity[r->row[i].workload].first = i;
+        r->entity[r->row[i].workload].count++;
+    }
+}
+
 fl_status fl_fit_rows_read(const fl_texts *files, const fl_texts *only, fl_fit_rows *r, fl_diag *d) {
     fl_fit_rows fresh = {0};
     fl_status s = FL_OK;
@@ -103,11 +113,7 @@ fl_status fl_fit_rows_read(const fl_texts *files, const fl_texts *only, fl_fit_r
     if (!s && fresh.mem_known)
         fill_memory(&fresh);
     if (!s) {
-        qsort(fresh.row, fresh.count, sizeof *fresh.row, by_entity);
-        for (size_t i = fresh.count; i-- > 0;) {
-            fresh.entity[fresh.row[i].workload].first = i;
-            fresh.entity[fresh.row[i].workload].count++;
-        }
+        fl_fit_rows_sort(&fresh);
     } else {
         fl_fit_rows_free(&fresh);
     }
@@ -186,7 +192,11 @@ static bool listed(const double *list, size_t count, double x) {
 
 bool fl_fit_at_has(const fl_fit_at *at, const fl_fit_rows *r, const fl_fit_entity *e, const fl_chip_row *row) {
     double low_mem = INFINITY, high_mem = 0;
+    if (isnan(row->time_s))
+        return false;
     for (size_t i = e->first; i < e->first + e->count; i++) {
+        if (isnan(r->row[i].time_s))
+            continue;
         low_mem = fmin(low_mem, r->row[i].mem_mhz);
         high_mem = fmax(high_mem, r->row[i].mem_mhz);
     }
@@ -199,7 +209,7 @@ bool fl_fit_at_has(const fl_fit_at *at, const fl_fit_rows *r, const fl_fit_entit
         return false;
     double lowest = INFINITY, highest = 0; /* SM clocks of this workload at this memory clock */
     for (size_t i = e->first; i < e->first + e->count; i++)
-        if (fabs(r->row[i].mem_mhz - row->mem_mhz) < 0.5) {
+        if (!isnan(r->row[i].time_s) && fabs(r->row[i].mem_mhz - row->mem_mhz) < 0.5) {
             lowest = fmin(lowest, r->row[i].sm_mhz);
             highest = fmax(highest, r->row[i].sm_mhz);
         }

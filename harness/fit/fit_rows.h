@@ -28,6 +28,8 @@ typedef struct fl_fit_rows {
 /* only: names or patterns (*, ?) of workloads; empty = all. FL_BAD_INPUT where nothing is left. */
 fl_status fl_fit_rows_read(const fl_texts *files, const fl_texts *only, fl_fit_rows *r, fl_diag *d);
 void fl_fit_rows_free(fl_fit_rows *r);
+/* After rows were added: sorts them, and finds each entity's. */
+void fl_fit_rows_sort(fl_fit_rows *r);
 void fl_fit_rows_notes(const fl_fit_rows *r); /* prints what was left out or assumed */
 
 /* "BFS / kernel2", or the workload alone. Into buf; returns buf. */
@@ -35,7 +37,7 @@ char *fl_fit_entity_name(const fl_fit_entity *e, char *buf, size_t size);
 
 /* Which settings of an entity a list names: "sm=952,1140" (at the highest memory clock; "sm=952,1140/mem=877,405" at
  * those), "ends" (lowest and highest SM clock at the highest memory clock), "corners" (the same at lowest and highest
- * memory clock), "all". */
+ * memory clock), "all". A row that nobody measured (time NaN) is never named. */
 typedef struct fl_fit_at {
     enum { FL_FIT_LIST, FL_FIT_ENDS, FL_FIT_CORNERS, FL_FIT_ALL } kind;
     double sm[64], mem[16];

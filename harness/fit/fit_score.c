@@ -111,6 +111,10 @@ fl_status fl_fit_entity_run(const fl_chip *chip, const fl_fit_rows *r, const fl_
             continue;
         }
         const fl_chip_guess g = o.guess[i] = guess[j++];
+        if (isnan(row->time_s)) { /* nobody measured it: there is nothing to score */
+            o.asked++;
+            continue;
+        }
         const bool inside =
             row->sm_mhz >= sm_low && row->sm_mhz <= sm_high && row->mem_mhz >= mem_low && row->mem_mhz <= mem_high;
         const double time = off_pct(g.time_s, row->time_s), power = off_pct(g.power_w, row->power_w);

@@ -26,6 +26,7 @@ typedef struct fl_fit_means {
 typedef struct fl_fit_result_of { /* one entity */
     fl_chip_load load;
     fl_fit_score score;
+    size_t asked;         /* rows that nobody measured, and which were predicted */
     size_t beyond;        /* rows to predict outside the clocks that the device was calibrated at */
     bool seen;            /* the device was fitted to it */
     fl_chip_guess *guess; /* one per row of the entity; known rows have time_sd_pct NaN, refused ones time_s too */
