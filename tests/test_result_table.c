@@ -31,11 +31,11 @@ static fl_comparison rows(void) {
     return c;
 }
 
-static const char *const labels[] = {"base", "good", "luck:p=1"};
+static const char *const labels[] = {"base", "good", "luck:p=1", "plain", "lone"};
 
 static fl_status open_text(const char *lines, fl_experiment *e, fl_published **p, fl_diag *d) {
     char text[4096];
-    const fl_texts policies = {.item = (const char **)labels, .count = 3};
+    const fl_texts policies = {.item = (const char **)labels, .count = 5};
     snprintf(text, sizeof text, "{\"foldline_experiment\": 1, \"assumed\": [\"much\"],\n\"published\": [%s]}", lines);
     fl_status s = fl_experiment_open(fl_temp_text("e.json", text), e, d);
     return s ? s : fl_published_open(e, &policies, p, d);
@@ -145,7 +145,7 @@ static fl_row_result drawn(const char *draw, const char *workload, const char *p
     r.draw = draw;
     if (!strcmp(policy, "base"))
         return r;
-    r.records = strchr(policy, '(') ? "free" : "cost";
+    r.records = !strcmp(policy, "plain") ? NULL : strchr(policy, '(') ? "free" : "cost";
     r.twin_of = strchr(policy, '(') ? "good" : NULL;
     return r;
 }
@@ -159,6 +159,8 @@ static fl_comparison draws(void) {
         drawn("7", "one", "base", 10),  drawn("7", "two", "base", 1000), drawn("7", "one", "good", 8),
         drawn("7", "two", "good", 400), drawn("7", "one", "good (records free)", 7),
         drawn("7", "two", "good (records free)", 300),
+        drawn("3", "one", "plain", 60), drawn("3", "one", "lone", 10),
+        drawn("7", "one", "plain", 9), drawn("7", "one", "lone", 5),
     };
     fl_comparison c = {0};
     fl_diag d = {0};
@@ -184,6 +186,8 @@ static void test_draws(void) {
         {SEL("g*", "energy_j") ", \"over\": \"max\", \"draws\": \"sum\"", 300, 400, 700, 500},
         {SEL("good", "energy_j") ", \"against\": \"base\", \"as\": \"saving_pct\"", 37.5, 40, 38.75, 52.5},
         {SEL("base", "energy_j"), 250, 505, 377.5, NAN},
+        {SEL("plain", "energy_j") ", \"against\": \"good\", \"as\": \"difference\"", 10, 1, 5.5, 11}, /* of its twin */
+        {SEL("plain", "energy_j") ", \"against\": \"lone\", \"as\": \"difference\"", 50, 4, 27, NAN}, /* has none */
     };
     fl_comparison c = draws();
     for (size_t i = 0; i < sizeof table / sizeof *table; i++) {

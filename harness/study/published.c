@@ -77,15 +77,21 @@ static double combine(const selection *s, double *v, size_t n) {
     return NAN;
 }
 
+/* NAN where a twin is asked for that does not stand; *twins grows by one where the counterpart is one. */
 static fl_status one_value(const selection *s, const fl_comparison *c, const fl_row_result *row, bool spared,
-                           double *value, fl_diag *d) {
+                           size_t *twins, double *value, fl_diag *d) {
     double other;
     fl_status status = fl_row_value(row, s->column, value, d);
     if (status || !s->against)
         return status;
     const fl_row_result *against = counterpart(c, row, s->against, spared);
+    if (!against && spared) {
+        *value = NAN;
+        return FL_OK;
+    }
     if (!against)
         return fl_json_fail(&s->at, d, "no row of %s under '%s' to hold it against", row->workload, s->against);
+    *twins += against->twin_of != NULL;
     status = fl_row_value(against, s->against_column, &other, d);
     if (s->form == DIFFERENCE || s->form == ABS_DIFFERENCE)
         *value -= other;
@@ -109,7 +115,7 @@ static fl_status evaluate_draw(const selection *s, const fl_comparison *c, const
             continue;
         rows++;
         twins += r->twin_of != NULL;
-        status = one_value(s, c, r, spared, &v[n], d);
+        status = one_value(s, c, r, spared, &twins, &v[n], d);
         n += !status && !isnan(v[n]); /* cells that are n/a are left out, as in the means */
     }
     if (!status && !rows && !spared)

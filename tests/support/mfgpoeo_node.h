@@ -1,4 +1,4 @@
-/* A GPU made by hand under MF-GPOEO or DEPO: kernels of known lengths, one after the other, whose times follow the
+/* A GPU made by hand under MF-GPOEO: kernels of known lengths, one after the other, whose times follow the
  * clocks that the policy sets; readings that a test may take away. Clocks: SM 210..2055 by 15, memory as on an RTX 3080
  * Ti. */
 #ifndef FL_TESTS_MFGPOEO_NODE_H
@@ -10,7 +10,7 @@
 
 #include <math.h>
 
-extern const fl_policy fl_policy_mfgpoeo, fl_policy_mfgpaper_extended, fl_policy_depo;
+extern const fl_policy fl_policy_mfgpoeo, fl_policy_mfgpaper_extended;
 
 enum { MX_GPUS = 2, MX_RECORDS = 4096, MX_SM = 124, MX_MEM = 5 };
 
@@ -23,7 +23,6 @@ typedef struct mx_gpu {
     const mx_kernel *kernel; /* kernel_count; 0 = idle */
     uint32_t kernel_count, next;
     double sm_share, mem_share; /* time = us (1 + sm_share (2055 / f - 1) + mem_share (9501 / m - 1)) */
-    double cap_w_share;         /* time / (limit / 350) ^ this, for power limits */
     double util_gpu, util_mem, dynamic_w;
     double stretch;          /* of all kernel times */
     double reach_mhz;        /* the SM clock that the board gets to at most */
@@ -31,7 +30,7 @@ typedef struct mx_gpu {
     double records;
     int64_t t_ns; /* end of the last kernel */
     double joules, kernels;
-    bool lost, no_power, no_kernels; /* no_kernels: their counter is not known */
+    bool lost, no_power;
 } mx_gpu;
 
 typedef struct mx_node {
@@ -104,9 +103,8 @@ static inline void mx_close(mx_node *n) {
 static inline double mx_clock(double set, double standard) { return set == FL_DEFAULT ? standard : set; }
 
 static inline double mx_slowdown(const mx_gpu *g) {
-    const double f = mx_clock(g->sm, 2055), m = mx_clock(g->mem, 9501), limit = mx_clock(g->limit_w, 350);
-    return g->stretch * (1 + g->sm_share * (2055 / f - 1) + g->mem_share * (9501 / m - 1)) *
-           pow(350 / limit, g->cap_w_share);
+    const double f = mx_clock(g->sm, 2055), m = mx_clock(g->mem, 9501);
+    return g->stretch * (1 + g->sm_share * (2055 / f - 1) + g->mem_share * (9501 / m - 1));
 }
 
 /* 40 W, 60 W of memory, the dynamic part by the cube of the SM clock; not above the limit. */
@@ -143,8 +141,6 @@ static inline void mx_read(mx_node *n, uint32_t i, double seconds) {
     s->valid = s->fresh = g->lost ? 0 : n->policy->gpu_needs;
     if (g->no_power)
         s->valid &= ~(FL_BIT(FL_GPU_POWER_W) | FL_BIT(FL_GPU_ENERGY_J) | FL_BIT(FL_GPU_ENERGY_NS));
-    if (g->no_kernels)
-        s->valid &= ~FL_BIT(FL_GPU_KERNELS);
     for (int id = 0; id < FL_GPU_SIGNAL_COUNT; id++)
         s->value[id] = NAN;
     if (g->lost)
