@@ -104,6 +104,7 @@ static void test_rounded_limits(void) {
         CU_ASSERT(!g.back->restore(g.self, 0, &r, &d) && stub->gpu[0].limit_mw == 250000);
         stub->gpu[0].step_mw = 251000 / 2; /* 125.5 and 251 W only: what was there cannot come back */
         CU_ASSERT(g.back->restore(g.self, 0, &r, &d) == FL_HARDWARE);
+        CU_ASSERT(g.back->set(g.self, 0, FL_SET_POWER_LIMIT_W, FL_DEFAULT, &r, &d) == FL_HARDWARE);
         fl_record_free(&r);
         fl_gpus_close(&g);
     }

@@ -1,6 +1,7 @@
 /* Rings of programs that mean harm: the host may be root, and they anybody's. Whatever stands in the folder, the host
  * neither ends nor hangs nor grows without end, and the honest program beside loses no record. FL_HOSTILE=2000 for more
  * trials, FL_SEED for others. */
+#include "harness/live/ring_folder.h"
 #include "tests/support/ring_fixture.h"
 
 #include <grp.h>
@@ -454,6 +455,105 @@ static void test_rings_are_shared(void) {
     clear_folder();
 }
 
+/* A folder that only its owner writes to: the owner's programs are believed, whoever the host is. */
+static void test_folder_of_its_user(void) {
+    fl_ring ring, other;
+    if (geteuid()) {
+        printf("\n    skipped: takes root");
+        return;
+    }
+    fresh_folder();
+    rings_of(NOBODY, &ring, 1);
+    rings_of(NOBODY - 1, &other, 1);
+    CU_ASSERT(!chown(folder, NOBODY, (gid_t)-1));
+    fl_kernels *k = open_telling();
+    CU_ASSERT(take_all(k, "its user's") == 1 && line_count == 1 && told(other.file, "may write to it"));
+    munmap(ring.head, ring.size);
+    munmap(other.head, other.size);
+    fl_kernels_close(k);
+    clear_folder();
+}
+
+/* Another user's ring says that it is a later image of our program: ours goes on. */
+static void test_false_image(void) {
+    fl_ring ring, other;
+    if (geteuid()) {
+        printf("\n    skipped: takes root");
+        return;
+    }
+    fresh_folder();
+    CU_ASSERT(!chmod(folder, 01777) && !new_ring(&ring, 16, 64) && !new_ring(&other, 16, 64));
+    CU_ASSERT(!fchown(other.fd, NOBODY, (gid_t)-1) && other.head->stamp > ring.head->stamp);
+    fl_kernels *k = open_telling();
+    CU_ASSERT(take_all(k, "false image") == 0 && put_honest(&ring, 3) == 3 && take_all(k, "false image") == 3);
+    FL_CHECK(fl_kernels_count(k).running == 2, "%llu running", (unsigned long long)fl_kernels_count(k).running);
+    fl_ring_close(&ring);
+    fl_ring_close(&other);
+    fl_kernels_close(k);
+    clear_folder();
+}
+
+/* A host after another goes on where that one ended, also where the ring has gone round meanwhile. */
+static void test_second_host(void) {
+    fl_ring ring;
+    fresh_folder();
+    CU_ASSERT(!new_ring(&ring, 16, 64));
+    for (int host = 0; host < 3; host++) {
+        fl_kernels *k = open_telling();
+        for (int i = 0; i < 3; i++)
+            CU_ASSERT(put_honest(&ring, 10) == 10 && take_all(k, "second host") == 10);
+        CU_ASSERT(!fl_kernels_count(k).set_aside);
+        fl_kernels_close(k);
+    }
+    fl_ring_close(&ring);
+    clear_folder();
+}
+
+/* Not for good where it is the host that has no more files: it is looked at again. */
+static void test_no_more_files(void) {
+    struct rlimit before, none;
+    fl_ring ring;
+    fresh_folder();
+    CU_ASSERT(!new_ring(&ring, 16, 64));
+    fl_kernels *k = open_telling();
+    const int next = dup(0);
+    close(next);
+    CU_ASSERT(!getrlimit(RLIMIT_NOFILE, &before));
+    none = (struct rlimit){.rlim_cur = (rlim_t)next, .rlim_max = before.rlim_max};
+    CU_ASSERT(put_honest(&ring, 1) == 1 && !setrlimit(RLIMIT_NOFILE, &none));
+    CU_ASSERT(take_all(k, "no more files") == 0 && !fl_kernels_count(k).set_aside);
+    CU_ASSERT(!setrlimit(RLIMIT_NOFILE, &before) && take_all(k, "files again") == 1);
+    fl_ring_close(&ring);
+    fl_kernels_close(k);
+    clear_folder();
+}
+
+/* What was set aside is known by its file, not by its name alone; and more than there is room to remember is no harm. */
+static void test_set_aside(void) {
+    fl_ring_file file;
+    fl_ring_folder *f = NULL;
+    char path[600];
+    fresh_folder();
+    make_file("one.ring", 5000, 0600, geteuid());
+    fl_kernels *k = open_telling();
+    CU_ASSERT(take_all(k, "set aside") == 0 && fl_kernels_count(k).set_aside == 1);
+    make_ring("two.ring", FL_RING_MAGIC, 16);
+    snprintf(path, sizeof path, "%s", in_folder("two.ring"));
+    CU_ASSERT(!rename(path, in_folder("one.ring")));
+    CU_ASSERT(take_all(k, "another file") == 0 && fl_kernels_count(k).programs == 1);
+    fl_kernels_close(k);
+    CU_ASSERT(!fl_ring_folder_open(&f, folder, NULL));
+    for (unsigned i = 0; i < 200000; i++) {
+        file.inode = i;
+        snprintf(file.name, sizeof file.name, "%u.ring", i);
+        fl_ring_folder_set_aside(f, &file, "of the test");
+    }
+    fl_ring_folder_begin(f);
+    CU_ASSERT(fl_ring_folder_next(f, &file) && !strcmp(file.name, "one.ring"));
+    fl_ring_folder_close(f);
+    clear_folder();
+}
+
 /* Where a program puts its ring together, others may have left files of theirs, links among them, under any name that it
  * could be known to take: it writes into none. */
 static void test_files_that_wait(void) {
@@ -563,5 +663,8 @@ static void test_another_user(void) {
 FL_SUITE("live_hostile", {"random bytes", test_random_bytes}, {"files that are no rings", test_no_rings},
          {"indices", test_indices}, {"times", test_times}, {"one call takes its share", test_one_call_takes_its_share},
          {"kinds are bounded", test_kinds_are_bounded}, {"few files", test_few_files},
-         {"rings are shared", test_rings_are_shared}, {"files that wait", test_files_that_wait},
+         {"rings are shared", test_rings_are_shared}, {"a folder of its user", test_folder_of_its_user},
+         {"files that wait", test_files_that_wait},
+         {"a false image", test_false_image}, {"a second host", test_second_host},
+         {"no more files", test_no_more_files}, {"set aside", test_set_aside},
          {"another user", test_another_user})

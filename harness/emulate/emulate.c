@@ -211,7 +211,7 @@ static void close_session(fl_emulator *e) {
     char path[128];
     if (e->outcome.status && e->command.pid > 0) /* what cannot be emulated is ended, and all that it began */
         for (const fl_peer *p = e->peers.first; p; p = p->next)
-            kill(p->pid, SIGKILL);
+            syscall(SYS_pidfd_send_signal, p->pidfd, SIGKILL, NULL, 0); /* its number may be another's by now */
     if (e->command.pid > 0 && !e->command_ended) {
         kill(e->command.pid, SIGKILL);
         waitpid(e->command.pid, &e->outcome.r->command_status, 0);

@@ -68,7 +68,7 @@ static bool open_shared(fl_guardian *g) {
     return g->beat != NULL;
 }
 
-/* True once it has said that it is ready; false where it ended or took too long. */
+/* True once it has said that it is ready, or has read the records; false where it ended or took too long. */
 static bool wait_ready(int wire) {
     struct pollfd p = {.fd = wire, .events = POLLIN};
     char byte;
@@ -150,11 +150,6 @@ void fl_guardian_beat(fl_guardian *g, int64_t until_ns) {
         atomic_store_explicit(&g->beat->until_ns, until_ns, memory_order_release);
 }
 
-void fl_guardian_recorded(fl_guardian *g) {
-    if (g->pid) /* one that has gone meanwhile is replaced, and its successor reads them as it starts */
-        send(g->wire, "r", 1, MSG_NOSIGNAL);
-}
-
 bool fl_guardian_alive(fl_guardian *g) {
     if (g->pid && waitpid(g->pid, NULL, WNOHANG) != 0)
         g->pid = 0;
@@ -176,6 +171,14 @@ static bool wait_end(fl_guardian *g, int ms) {
     for (int i = 0; i < ms && fl_guardian_alive(g); i++)
         nanosleep(&(struct timespec){.tv_nsec = NS_PER_MS}, NULL);
     return !fl_guardian_alive(g);
+}
+
+/* One that has gone is replaced, and its successor reads them as it starts. */
+fl_status fl_guardian_recorded(fl_guardian *g, fl_diag *d) {
+    const bool read = g->pid && send(g->wire, "r", 1, MSG_NOSIGNAL) == 1 && wait_ready(g->wire);
+    if (read || wait_end(g, 1000))
+        return FL_OK;
+    return fl_error(d, FL_HARDWARE, "the guardian does not read the records: nothing is set without it");
 }
 
 bool fl_guardian_end(fl_guardian *g) {

@@ -25,8 +25,8 @@ typedef struct fl_guardian {
 /* Starts it (this program once more, as `live --guardian`) and waits until it is ready. check_ns: how far apart it
  * looks once a time was missed (three looks make a verdict). FL_HARDWARE where it does not get ready. */
 fl_status fl_guardian_start(fl_guardian *g, const fl_lock *lock, size_t lock_count, int64_t check_ns, fl_diag *d);
-/* The records of prior values are on disk: it reads them. */
-void fl_guardian_recorded(fl_guardian *g);
+/* The records of prior values are on disk: waits until it has read them. FL_HARDWARE where it lives and does not. */
+fl_status fl_guardian_recorded(fl_guardian *g, fl_diag *d);
 /* The next report comes by until_ns (CLOCK_MONOTONIC). */
 void fl_guardian_beat(fl_guardian *g, int64_t until_ns);
 bool fl_guardian_alive(fl_guardian *g);

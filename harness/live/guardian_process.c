@@ -56,7 +56,7 @@ static int wait_until(watch *w, int64_t until_ns) {
                 return DISMISSED;
             if (told)
                 keep_records(w);
-            else
+            if (!told || send(w->wire, "r", 1, MSG_NOSIGNAL) != 1)
                 w->wire = -1; /* hung up: its end will tell; a negative descriptor is passed over */
         }
         if (n > 0 && p[0].revents)

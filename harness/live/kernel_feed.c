@@ -51,7 +51,6 @@ struct fl_kernels {
     source *source;
     size_t source_count, source_room;
     size_t rings_max;
-    size_t first; /* whose turn it is to be emptied first */
     fl_kind_table kinds;
     fl_kernel_record *record;
     size_t record_count, record_room, program_room;
@@ -383,7 +382,7 @@ static fl_status take_from(fl_kernels *k, source *s, int64_t origin_ns, uint32_t
     return e.status;
 }
 
-/* Each in turn is first, and each has a share. */
+/* Each has a share of its own, so it does not matter whose turn is first. */
 static fl_status empty_all(fl_kernels *k, int64_t origin_ns, uint32_t gpus, fl_diag *d) {
     fl_status s = FL_OK;
     uint64_t running = 0;
@@ -392,9 +391,8 @@ static fl_status empty_all(fl_kernels *k, int64_t origin_ns, uint32_t gpus, fl_d
     uint64_t share = running ? COST_AT_ONCE / running : 0;
     share = share < COST_OF_ONE ? COST_OF_ONE : share;
     k->counts.running = 0;
-    k->first++;
     for (size_t i = 0; !s && i < k->source_count; i++) {
-        source *at = &k->source[(k->first + i) % k->source_count];
+        source *at = &k->source[i];
         if (at->over)
             continue;
         s = take_from(k, at, origin_ns, gpus, share, d);

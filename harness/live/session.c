@@ -98,9 +98,7 @@ static fl_status write_records(fl_session *s, fl_diag *d) {
     s->recorded = true;
     for (uint32_t i = 0; !status && i < s->units; i++)
         status = fl_record_write(s->state, &s->record[i], d);
-    if (!status)
-        fl_guardian_recorded(&s->guardian);
-    return status;
+    return status ? status : fl_guardian_recorded(&s->guardian, d);
 }
 
 static fl_status take_over(fl_session *s, fl_diag *d) {
