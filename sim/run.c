@@ -20,8 +20,11 @@ typedef struct fl_host { /* the simulated host of one policy: time, readings, se
     int64_t began_ps; /* its time 0 */
     fl_faults *faults;
     fl_guard *guard;
-    int64_t *lost_ns; /* per GPU */
-    bool *recording;  /* per GPU: kernel records are on */
+    int64_t *lost_ns;   /* per GPU */
+    bool *recording;    /* per GPU: kernel records are on */
+    int64_t *switch_ps; /* per GPU: when its calls have ended, and its records are switched; FL_TIME_NEVER: not */
+    bool *switch_on;    /* to what */
+    bool recorded;      /* records were on on a GPU since the last step */
     uint32_t gpu_records;
     fl_readout_view *view; /* per GPU; NULL without a reader */
     uint64_t *before;      /* per GPU, with a reader: kernels finished before time 0 */
@@ -80,7 +83,7 @@ static fl_status read_signals(fl_host *h, fl_sample *sample, fl_diag *d) {
         sample->host.fresh |= FL_BIT(FL_HOST_LOOP_NS);
         sample->host.value[FL_HOST_LOOP_NS] = (double)(h->loop_ps / FL_PS_PER_NS);
     }
-    if (h->gpu_records) {
+    if (h->gpu_records || h->recorded) {
         fl_status s = take_records(h, sample, d);
         if (s)
             return s;
@@ -127,8 +130,10 @@ static int64_t set_gpu(fl_host *h, uint32_t i, const fl_decided *set, int64_t t)
     if (set[FL_SET_POWER_LIMIT_W].set && settable(h, dev, FL_SET_POWER_LIMIT_W) &&
         !refused(h, gpu, FL_SET_POWER_LIMIT_W, t += call))
         h->r->ignored_sets += !fl_node_set_limit(h->node, i, t, limit_of(h, set[FL_SET_POWER_LIMIT_W].value));
-    if (set[FL_SET_RECORDS].set && !refused(h, gpu, FL_SET_RECORDS, t))
-        put_records(h, i, set[FL_SET_RECORDS].value > 0);
+    if (set[FL_SET_RECORDS].set && !refused(h, gpu, FL_SET_RECORDS, t)) {
+        h->switch_ps[i] = t;
+        h->switch_on[i] = set[FL_SET_RECORDS].value > 0;
+    }
     return t;
 }
 
@@ -181,6 +186,22 @@ static fl_status go_on(fl_host *h, int64_t until, int64_t *truth_at, fl_diag *d)
         *truth_at += h->o->truth_ns * FL_PS_PER_NS;
     }
     return fl_node_done(h->node) ? FL_OK : fl_node_advance(h->node, until, d);
+}
+
+/* Kernel records are switched once the calls before that have ended, as on a live host: what ends until then is still
+ * recorded, or is not yet. */
+static fl_status switch_records(fl_host *h, int64_t *truth_at, fl_diag *d) {
+    h->recorded = h->gpu_records > 0;
+    for (uint32_t i = 0; i < fl_node_gpu_count(h->node); i++) {
+        if (h->switch_ps[i] == FL_TIME_NEVER)
+            continue;
+        fl_status s = go_on(h, h->switch_ps[i], truth_at, d);
+        if (s)
+            return s;
+        put_records(h, i, h->switch_on[i]);
+        h->switch_ps[i] = FL_TIME_NEVER;
+    }
+    return FL_OK;
 }
 
 /* A live host looks before it begins whether its signals can be read, and looks again where one is missing. What it
@@ -242,6 +263,8 @@ static fl_status drive(fl_host *h, fl_diag *d) {
             return s;
         h->loop_ps = carry_out(h, decision, next) - next;
         h->r->policy_cost_ps += h->loop_ps;
+        if ((s = switch_records(h, &truth_at, d)))
+            return s;
         h->steps++;
         int64_t delay =
             decision->delay_ns > INT64_MAX / 2 / FL_PS_PER_NS ? INT64_MAX / 2 : decision->delay_ns * FL_PS_PER_NS;
@@ -446,6 +469,10 @@ fl_status fl_run(const fl_run_options *o, fl_run_result *r, fl_diag *d) {
         h.watched = calloc(fl_node_gpu_count(h.node), sizeof *h.watched);
         h.kind = calloc(o->w->class_count + 1, sizeof *h.kind);
         h.recording = calloc(fl_node_gpu_count(h.node), sizeof *h.recording);
+        h.switch_on = calloc(fl_node_gpu_count(h.node), sizeof *h.switch_on);
+        h.switch_ps = calloc(fl_node_gpu_count(h.node), sizeof *h.switch_ps);
+        for (uint32_t i = 0; h.switch_ps && i < fl_node_gpu_count(h.node); i++)
+            h.switch_ps[i] = FL_TIME_NEVER;
         if (o->reader && o->policy) {
             h.view = calloc(fl_node_gpu_count(h.node), sizeof *h.view);
             h.before = calloc(fl_node_gpu_count(h.node), sizeof *h.before);
@@ -453,7 +480,8 @@ fl_status fl_run(const fl_run_options *o, fl_run_result *r, fl_diag *d) {
         }
     }
     if (!s) {
-        s = h.gpu && h.watched && h.kind && h.recording ? FL_OK : fl_no_memory(d, "the run");
+        s = h.gpu && h.watched && h.kind && h.recording && h.switch_on && h.switch_ps ? FL_OK
+                                                                                      : fl_no_memory(d, "the run");
     }
     for (uint32_t i = 0; !s && i < o->w->class_count; i++)
         h.kind[i] = o->w->class[i].kind;
@@ -470,6 +498,8 @@ fl_status fl_run(const fl_run_options *o, fl_run_result *r, fl_diag *d) {
     free(h.watched);
     free(h.kind);
     free(h.recording);
+    free(h.switch_on);
+    free(h.switch_ps);
     free(h.view);
     free(h.before);
     free(h.record);

@@ -76,7 +76,7 @@ policies=$("$after" policies | sed -n 's/^\([a-z0-9][^ ]*\)  *[^ ].*/\1/p')
 
 for t in "${traces[@]}"; do
   n=$(basename "$t" .csv)
-  for p in nvboost assure utilizscale:period_ms=50 skeleton energyucb mf-gpoeo-extended; do
+  for p in nvboost assure utilizscale:period_ms=50 skeleton energyucb mf-gpoeo; do
     same "run-$n-${p%%:*}" run "$t" --platform "$(platform_of "$t")" --policy "$p" --log "$out/log.csv" --timeline "$out/timeline.csv" \
       --telemetry "$out/telemetry.csv" --probes "$out/probes.csv"
   done

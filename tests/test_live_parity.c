@@ -23,6 +23,7 @@ typedef struct scene {
 } scene;
 
 static const scene SCENES[] = {
+    {"mf-gpoeo", "rtx3080ti", "--programs " SAMPLES "mf-gpoeo.programs.csv --workload AI_I2T --seconds 60", ""},
     {"mf-gpoeo-extended", "rtx3080ti", "--programs " SAMPLES "mf-gpoeo.programs.csv --workload AI_I2T --seconds 30", ""},
     {NULL, "rtx4070-laptop", SAMPLES "sweetspot-blackscholes.csv", ""},
 };
