@@ -28,6 +28,8 @@
     X(mfgpaper_extended)                                                                                               \
     X(mfgpaper_printed)                                                                                                \
     X(depo)                                                                                                            \
+    X(odpp)                                                                                                            \
+    X(gpoeo)                                                                                                           \
     X(skeleton)
 
 #define DECLARE(ident) extern const fl_policy fl_policy_##ident;

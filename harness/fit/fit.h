@@ -11,6 +11,8 @@
     X(sensor, "a power sensor's refresh, window and gain, from its log and an external meter")                         \
     X(trace, "kinds of kernels, from recordings of a program at several clocks")                                       \
     X(capping, "the model of the power capping policies, from sweeps")                                                 \
+    X(odpp, "the two networks of the policy odpp, from simulated programs")                                            \
+    X(gpoeo, "the six models of the policy gpoeo, from simulated programs")                                            \
     X(sensitivity, "DynaCo's metrics against frequency sensitivity, from runs over states")                            \
     X(sweetspot, "SweetSpot's alpha, from a frequency sweep")
 

@@ -1,0 +1,451 @@
+/* GPOEO (Wang et al., TPDS 2022) as its authors ran it beside MF-GPOEO, with what can be had of it: its models were
+ * never published, and most of the performance counters that they take are in no kernel record (gpoeo_model.h says what
+ * stands for which). It finds the period of the program (gpoeo_period.c), reads counters at one clock, takes energy and
+ * time of a period at the default clocks, lets its models propose clocks, and searches around them by measuring
+ * (gpoeo_search.c). Then it watches the power. Each GPU of a node by itself.
+ *
+ * A program without a stable period is measured by instructions per second; here kernels per second stand for these, as
+ * no signal counts instructions. Without the table of trees the search begins at start_mhz and the default memory
+ * clock, for it needs no model.
+ *
+ * What the released rules leave open, and what is done here: the search begins start_s after the GPU is first busy; a
+ * trace whose period is not stable goes on until it is, or is 80 s long, whether at the clock of the counters (where
+ * this decides how the program is measured) or later; energy is the mean power of the trace times the period; counters
+ * of a program without a period, and windows of the watch, take window_s; of memory clocks that are predicted alike the
+ * highest is taken; a new search begins with the default clocks, a new prediction with the counters. Where readings are
+ * missing for missing_s before the clocks are chosen, the default holds and all begins anew once they are back. */
+#include "policies/gpoeo_model.h"
+#include "policies/gpoeo_period.h"
+#include "policies/gpoeo_search.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { WAIT, PERIOD, COUNTERS, DEFAULT, SEARCH, WATCH };
+enum { COUNTER_GROUPS = 4, WIDE_BELOW_MHZ = 9251 };
+static const double window_periods = 1.1, settle_s = 1;
+
+typedef struct params {
+    double con_perf, spread, phase, phase_model, lowest_mhz, top_mhz, start_mhz, start_s, window_s, missing_s,
+        period_ms;
+    fl_table trees;
+} params;
+
+typedef struct gpu_state {
+    uint32_t state, blind, aperiodic, checks, group; /* group: of counters */
+    int64_t busy_ns, begun_ns, known_ns;             /* -1: never */
+    int64_t begin_ns, end_ns;                        /* of the trace or window; begin: once the clocks have settled */
+    double limit_w, set_sm, set_mem, optimised_s;
+    double period_s;                                /* as found last */
+    double from_kernels, from_ns, last_ns, kernels; /* counter at the trace's start, and as last known; NAN: not yet */
+    double base_energy, base_time;                  /* at the default clocks */
+    double counted_s, busy_s, tensor_s, fp64_s;     /* of the windows of the counters */
+    double least_w, most_w, sum_w;                  /* of the windows watched since the choice */
+    fl_gpoeo_search search;
+    fl_readings trace;
+    fl_gpoeo_work work;
+} gpu_state;
+
+typedef struct place { /* what a step of one GPU is about */
+    const params *p;
+    gpu_state *g;
+    const fl_gpu_facts *f;
+    const fl_gpu_sample *s;
+    const fl_sample *sample;
+    fl_command *command;
+    uint32_t gpu;
+} place;
+
+static gpu_state *gpus(void *state) { return fl_gpu_states(state, 0); }
+
+static int64_t ns_of(double seconds) { return (int64_t)(fmin(seconds, 1e8) * 1e9 + 0.5); }
+
+static int32_t gear_of(fl_ladder l, double mhz) { /* the nearest, of two as near the lower */
+    uint32_t best = 0;
+    for (uint32_t i = 1; i < l.count; i++)
+        if (fabs(l.mhz[i] - mhz) < fabs(l.mhz[best] - mhz))
+            best = i;
+    return (int32_t)best;
+}
+
+static const char *init(void *state, const void *param_bytes, const fl_facts *facts) {
+    const params *p = param_bytes;
+    if (p->trees.row_count && !fl_trees_count(&p->trees, FL_GPOEO_MODELS, FL_GPOEO_FEATURES))
+        return "trees must hold GPOEO's six models; foldline fit gpoeo makes them";
+    if (p->lowest_mhz > p->top_mhz)
+        return "lowest_mhz must not exceed top_mhz";
+    for (uint32_t i = 0; i < facts->gpu_count; i++) {
+        gpu_state *g = &gpus(state)[i];
+        if (!facts->gpu[i].sm.count)
+            return "needs the SM ladder of every GPU";
+        g->limit_w = fl_readings_limit_w(&facts->gpu[i]);
+        g->busy_ns = g->known_ns = -1;
+        g->set_sm = g->set_mem = FL_DEFAULT;
+        g->period_s = g->optimised_s = g->from_kernels = g->base_energy = g->base_time = NAN;
+    }
+    return NULL;
+}
+
+/* ---- traces and windows -------------------------------------------------------------------------------------------
+ */
+
+static void set_clocks(const place *at, double sm_mhz, double mem_mhz) {
+    gpu_state *g = at->g;
+    if (sm_mhz != g->set_sm)
+        fl_set_gpu(at->command, at->gpu, FL_SET_SM_MHZ, sm_mhz);
+    if (mem_mhz != g->set_mem && at->f->mem.count)
+        fl_set_gpu(at->command, at->gpu, FL_SET_MEM_MHZ, mem_mhz);
+    g->set_sm = sm_mhz;
+    g->set_mem = mem_mhz;
+}
+
+static void begin_trace(const place *at, double settle, double seconds) {
+    gpu_state *g = at->g;
+    g->begin_ns = at->sample->time_ns + ns_of(settle);
+    g->end_ns = g->begin_ns + ns_of(seconds);
+    g->trace.count = 0;
+    g->from_kernels = NAN;
+}
+
+static void set_gears(const place *at, int32_t sm, int32_t mem) {
+    const double mem_mhz = at->f->mem.count ? at->f->mem.mhz[mem] : FL_DEFAULT;
+    set_clocks(at, at->f->sm.mhz[sm], mem_mhz);
+    begin_trace(at, settle_s, FL_GPOEO_TRACE_S);
+}
+
+/* Adds the readings of a step to the trace. */
+static void read_step(const place *at) {
+    gpu_state *g = at->g;
+    fl_readings_add(&g->trace, at->s, at->sample->time_ns);
+    const double kernels = at->s->value[FL_GPU_KERNELS];
+    if (!fl_gpu_known(at->s, FL_GPU_KERNELS) || !isfinite(kernels))
+        return;
+    if (isnan(g->from_kernels)) {
+        g->from_kernels = kernels;
+        g->from_ns = (double)at->sample->time_ns;
+    }
+    g->kernels = kernels;
+    g->last_ns = (double)at->sample->time_ns;
+}
+
+/* Energy and time of a period, or of a kernel; 0: the trace must go on. */
+static int end_trace(const place *at, double *energy, double *time) {
+    gpu_state *g = at->g;
+    const double w = fl_readings_last(&g->trace, 1e9).power_w, seconds = (g->last_ns - g->from_ns) * 1e-9;
+    if (g->aperiodic) {
+        if (!(g->kernels > g->from_kernels) || !(seconds > 0)) { /* none ended: what else is to be compared? */
+            begin_trace(at, 0, FL_GPOEO_TRACE_S);
+            return 0;
+        }
+        *time = seconds / (g->kernels - g->from_kernels);
+    } else {
+        const fl_gpoeo_period p = fl_gpoeo_find(&g->work, &g->trace, g->limit_w, at->p->spread);
+        const double missing = fl_gpoeo_missing_s(fl_readings_length_s(&g->trace), p);
+        if (missing > 0 && g->trace.count < FL_FFT_MAX) {
+            g->end_ns += ns_of(missing);
+            return 0;
+        }
+        if (!isnan(p.period_s))
+            g->period_s = p.period_s;
+        g->aperiodic = g->state == PERIOD && !p.stable;
+        *time = g->period_s;
+    }
+    *energy = w * *time;
+    return 1;
+}
+
+static void begin_counters(const place *at) {
+    gpu_state *g = at->g;
+    g->state = COUNTERS;
+    fl_set_gpu(at->command, at->gpu, FL_SET_RECORDS, 1);
+    begin_trace(at, 0, g->aperiodic ? at->p->window_s : window_periods * g->period_s);
+}
+
+static void begin_period(const place *at) {
+    const fl_ladder mem = at->f->mem;
+    at->g->state = PERIOD;
+    at->g->aperiodic = at->g->group = 0;
+    at->g->counted_s = at->g->busy_s = at->g->tensor_s = at->g->fp64_s = 0;
+    at->g->begun_ns = at->sample->time_ns;
+    set_gears(at, gear_of(at->f->sm, FL_GPOEO_CLOCK_MHZ), gear_of(mem, FL_GPOEO_COUNTERS_MEM_MHZ));
+}
+
+static void begin_default(const place *at) {
+    at->g->state = DEFAULT;
+    set_clocks(at, FL_DEFAULT, FL_DEFAULT);
+    begin_trace(at, settle_s, FL_GPOEO_TRACE_S);
+}
+
+static void begin_watch(const place *at) {
+    at->g->state = WATCH;
+    begin_trace(at, 0, at->g->aperiodic ? at->p->window_s : fmax(at->p->window_s, window_periods * at->g->period_s));
+}
+
+/* ---- counters and models ------------------------------------------------------------------------------------------
+ */
+
+static void take_records(const place *at) {
+    gpu_state *g = at->g;
+    for (uint64_t i = 0; at->sample->record && i < at->sample->record_count; i++) {
+        const fl_kernel_record *r = &at->sample->record[i];
+        if (r->gpu != at->gpu || r->end_ns < 0 || r->end_ns < r->start_ns || r->kind >= at->sample->kind_count)
+            continue;
+        const double seconds = (double)(r->end_ns - r->start_ns) * 1e-9;
+        const fl_gpoeo_pipe pipe = fl_gpoeo_pipe_of(at->sample->kind[r->kind].name);
+        g->busy_s += seconds;
+        g->tensor_s += pipe == FL_GPOEO_TENSOR_PIPE ? seconds : 0;
+        g->fp64_s += pipe == FL_GPOEO_FP64_PIPE ? seconds : 0;
+    }
+}
+
+static void features_at(const gpu_state *g, double mhz, double *feature) {
+    feature[FL_GPOEO_CLOCK] = mhz / FL_GPOEO_CLOCK_MHZ;
+    feature[FL_GPOEO_BUSY] = g->counted_s > 0 ? fmin(g->busy_s / g->counted_s, 1) : 0;
+    feature[FL_GPOEO_TENSOR] = g->busy_s > 0 ? g->tensor_s / g->busy_s : 0;
+    feature[FL_GPOEO_FP64] = g->busy_s > 0 ? g->fp64_s / g->busy_s : 0;
+}
+
+static double predicted_cost(const params *p, const gpu_state *g, uint32_t band, double mhz) {
+    const uint32_t trees = fl_trees_count(&p->trees, FL_GPOEO_MODELS, FL_GPOEO_FEATURES);
+    double feature[FL_GPOEO_FEATURES];
+    features_at(g, mhz, feature);
+    return fl_gpoeo_cost(fl_trees_predict(&p->trees, trees, 2 * band + FL_GPOEO_ENERGY, feature),
+                         fl_trees_predict(&p->trees, trees, 2 * band + FL_GPOEO_TIME, feature), p->con_perf);
+}
+
+/* The gears where the search begins. The released program asks the lowest band's model for the memory clock, too. */
+static void propose(const place *at) {
+    const fl_ladder sm = at->f->sm, mem = at->f->mem;
+    const params *p = at->p;
+    fl_gpoeo_search *s = &at->g->search;
+    double least = INFINITY;
+    *s = (fl_gpoeo_search){.low = gear_of(sm, p->lowest_mhz),
+                           .high = gear_of(sm, p->top_mhz),
+                           .mem_count = (int32_t)(mem.count ? mem.count : 1),
+                           .bound = p->con_perf,
+                           .sm = gear_of(sm, p->start_mhz),
+                           .mem = mem.count ? gear_of(mem, at->f->default_mem_mhz) : 0};
+    while ((uint32_t)s->wide_below < mem.count && mem.mhz[s->wide_below] < WIDE_BELOW_MHZ)
+        s->wide_below++;
+    s->sm = s->sm < s->low ? s->low : s->sm > s->high ? s->high : s->sm;
+    if (!p->trees.row_count)
+        return;
+    for (int32_t i = s->high; i >= s->low; i--) {
+        const double cost = predicted_cost(p, at->g, fl_gpoeo_band(sm.mhz[i]), sm.mhz[i]);
+        if (cost < least) {
+            least = cost;
+            s->sm = i;
+        }
+    }
+    least = INFINITY;
+    for (int32_t i = (int32_t)mem.count - 1; i >= 0; i--) {
+        const double cost = predicted_cost(p, at->g, 0, mem.mhz[i]);
+        if (cost < least) {
+            least = cost;
+            s->mem = i;
+        }
+    }
+}
+
+/* ---- the course ---------------------------------------------------------------------------------------------------
+ */
+
+static void search_on(const place *at) {
+    gpu_state *g = at->g;
+    const fl_gpoeo_next next = fl_gpoeo_search_next(&g->search);
+    set_gears(at, next.sm, next.mem);
+    g->search.point[g->search.count % FL_GPOEO_POINTS] = (fl_gpoeo_point){.sm = next.sm, .mem = next.mem};
+    g->state = SEARCH;
+    if (!next.done)
+        return;
+    g->optimised_s = (double)(at->sample->time_ns - g->begun_ns) * 1e-9;
+    g->checks = 0;
+    begin_watch(at);
+}
+
+static void end_counters(const place *at) {
+    gpu_state *g = at->g;
+    g->counted_s += (double)(at->sample->time_ns - g->begin_ns) * 1e-9;
+    if (++g->group < COUNTER_GROUPS) {
+        begin_counters(at);
+        return;
+    }
+    fl_set_gpu(at->command, at->gpu, FL_SET_RECORDS, 0);
+    begin_default(at);
+}
+
+static void end_watch(const place *at) {
+    gpu_state *g = at->g;
+    const double w = fl_readings_last(&g->trace, 1e9).power_w;
+    g->least_w = g->checks ? fmin(g->least_w, w) : w;
+    g->most_w = g->checks ? fmax(g->most_w, w) : w;
+    g->sum_w = g->checks ? g->sum_w + w : w;
+    g->checks++;
+    const double range = (g->most_w - g->least_w) * g->checks;
+    if (range > at->p->phase_model * g->sum_w) {
+        begin_period(at);
+    } else if (range > at->p->phase * g->sum_w) {
+        g->begun_ns = at->sample->time_ns;
+        begin_default(at);
+    } else {
+        begin_watch(at);
+    }
+}
+
+static void end_state(const place *at) {
+    gpu_state *g = at->g;
+    double energy, time;
+    if (g->state == COUNTERS) {
+        end_counters(at);
+    } else if (g->state == WATCH) {
+        end_watch(at);
+    } else if (!end_trace(at, &energy, &time)) {
+        return;
+    } else if (g->state == PERIOD) {
+        begin_counters(at);
+    } else if (g->state == DEFAULT) {
+        g->base_energy = energy;
+        g->base_time = time;
+        propose(at);
+        search_on(at);
+    } else {
+        fl_gpoeo_point *p = &g->search.point[g->search.count++];
+        p->energy = energy / g->base_energy;
+        p->time = time / g->base_time;
+        search_on(at);
+    }
+}
+
+/* Readings are missing: windows begin anew; before the choice the default clocks come back. */
+static void wait_blind(const place *at) {
+    gpu_state *g = at->g;
+    if (g->state == WATCH)
+        begin_watch(at);
+    if (g->state == WAIT || g->state == WATCH || at->sample->time_ns - g->known_ns < ns_of(at->p->missing_s))
+        return;
+    if (g->state == COUNTERS)
+        fl_set_gpu(at->command, at->gpu, FL_SET_RECORDS, 0);
+    set_clocks(at, FL_DEFAULT, FL_DEFAULT);
+    g->state = WAIT;
+    g->busy_ns = -1;
+}
+
+static void step_gpu(const place *at) {
+    gpu_state *g = at->g;
+    const int64_t now_ns = at->sample->time_ns;
+    g->blind = !fl_readings_known(at->s);
+    if (g->blind) {
+        wait_blind(at);
+        return;
+    }
+    g->known_ns = now_ns;
+    if (g->state == WAIT) {
+        if (g->busy_ns < 0 && at->s->value[FL_GPU_UTIL_GPU_PCT] > 0)
+            g->busy_ns = now_ns;
+        if (g->busy_ns >= 0 && now_ns - g->busy_ns >= ns_of(at->p->start_s))
+            begin_period(at);
+        return;
+    }
+    if (now_ns < g->begin_ns)
+        return;
+    read_step(at);
+    if (g->state == COUNTERS)
+        take_records(at);
+    if (now_ns >= g->end_ns && g->trace.count > 1)
+        end_state(at);
+}
+
+enum {
+    PROBE_STATE,
+    PROBE_SET_SM_MHZ,
+    PROBE_SET_MEM_MHZ,
+    PROBE_PERIOD_S,
+    PROBE_APERIODIC,
+    PROBE_POINTS,
+    PROBE_LOSS_PCT,
+    PROBE_TENSOR_PCT,
+    PROBE_OPTIMISATION_S,
+    PROBE_HELD,
+    PROBES
+};
+
+static const fl_probe probe_rows[PROBES] = {
+    [PROBE_STATE] = {"state", "",
+                     "0 waits, 1 looks for a period, 2 reads counters, 3 default clocks, 4 searches, 5 watches", 1},
+    [PROBE_SET_SM_MHZ] = {"set_sm_mhz", "MHz", "SM clock that holds; -1 the default", 1},
+    [PROBE_SET_MEM_MHZ] = {"set_mem_mhz", "MHz", "memory clock that holds; -1 the default", 1},
+    [PROBE_PERIOD_S] = {"period_s", "s", "period that was found last", 1},
+    [PROBE_APERIODIC] = {"aperiodic", "", "1: no stable period, measured by kernels per second", 1},
+    [PROBE_POINTS] = {"points", "", "clocks measured in this search", 1},
+    [PROBE_LOSS_PCT] = {"loss_pct", "%", "loss of performance, of the clocks measured last", 1},
+    [PROBE_TENSOR_PCT] = {"tensor_pct", "%", "share of kernel time of kernels called after tensor work", 1},
+    [PROBE_OPTIMISATION_S] = {"optimisation_s", "s", "from the first clock set to the choice", 1},
+    [PROBE_HELD] = {"held", "", "1: decided without readings", 1},
+};
+
+static void step(void *state, const void *param_bytes, const fl_facts *facts, const fl_sample *sample,
+                 fl_command *command) {
+    const params *p = param_bytes;
+    for (uint32_t i = 0; i < facts->gpu_count; i++) {
+        gpu_state *g = &gpus(state)[i];
+        step_gpu(&(place){p, g, &facts->gpu[i], &sample->gpu[i], sample, command, i});
+        const fl_gpoeo_search *s = &g->search;
+        const double shown[PROBES] = {
+            [PROBE_STATE] = g->state,
+            [PROBE_SET_SM_MHZ] = g->set_sm,
+            [PROBE_SET_MEM_MHZ] = g->set_mem,
+            [PROBE_PERIOD_S] = g->period_s,
+            [PROBE_APERIODIC] = g->aperiodic,
+            [PROBE_POINTS] = s->count,
+            [PROBE_LOSS_PCT] = s->count ? 100 * (s->point[s->count - 1].time - 1) : (double)NAN,
+            [PROBE_TENSOR_PCT] = g->busy_s > 0 ? 100 * g->tensor_s / g->busy_s : (double)NAN,
+            [PROBE_OPTIMISATION_S] = g->optimised_s,
+            [PROBE_HELD] = g->blind,
+        };
+        for (int k = 0; k < PROBES; k++)
+            fl_show_gpu(command, i, k, shown[k]);
+    }
+    command->delay_ns = (int64_t)(p->period_ms * 1e6 + 0.5);
+}
+
+static const fl_param param_rows[] = {
+    FL_PARAM(
+        params, trees, TABLE(FL_TREES_COLUMNS), "", "",
+        "the six models, by foldline fit gpoeo; harness/experiments/gpoeo.trees.csv are some for an RTX 3080 Ti. They "
+        "take the clock, the share of time with a kernel, and the shares of kernels called after tensor (gemm, conv, "
+        "attention, mma) and FP64 work (dgemm, double, fp64, f64); the other twelve counters are in no kernel record. "
+        "Without: the search begins at start_mhz (the authors' models were never published)"),
+    FL_PARAM(params, con_perf, REAL(0, 10), "", "0.045", "loss of performance that is allowed"),
+    FL_PARAM(params, lowest_mhz, REAL(1, 1e5), "MHz", "450", "lowest SM clock that is predicted and searched"),
+    FL_PARAM(params, top_mhz, REAL(1, 1e5), "MHz", "1995", "highest: gear 119"),
+    FL_PARAM(params, start_mhz, REAL(1, 1e5), "MHz", "1800", "where the search begins without trees (assumed)"),
+    FL_PARAM(
+        params, spread, REAL(0, 10), "", "0.15",
+        "spread of the periods of parts of a trace, over their mean, below which it is stable (strict 0.10, relaxed "
+        "0.30)"),
+    FL_PARAM(params, phase, REAL(0, 100), "", "0.18",
+             "range of the watched power over its mean that starts a new search"),
+    FL_PARAM(params, phase_model, REAL(0, 100), "", "0.5", "range that starts a new prediction"),
+    FL_PARAM(params, window_s, REAL(0.001, 1e6), "s", "10",
+             "shortest window of the watch, and of the counters of a program without a period (assumed)"),
+    FL_PARAM(params, start_s, REAL(0, 1e6), "s", "16",
+             "from the first busy sample to the first clock: the unstable start (assumed, as the authors' DEPO)"),
+    FL_PARAM(params, missing_s, REAL(0, 1e6), "s", "1",
+             "time without readings after which a search ends and the default clocks hold (assumed)"),
+    FL_PARAM(params, period_ms, REAL(10, 1e5), "ms", "100", "time from one sample to the next"),
+};
+
+FL_POLICY(gpoeo) = {FL_POLICY_ABI,
+                    .name = "gpoeo",
+                    .summary = "finds the program's period, proposes clocks by boosted trees, searches around them",
+                    .source = "GPOEO (IEEE TPDS 2022) as run beside MF-GPOEO (IEEE TSUSC 2024, Sec. V-C, Table V)",
+                    .gpu_needs = FL_READINGS_NEEDS | FL_BIT(FL_GPU_KERNELS),
+                    .gpu_drives = FL_BIT(FL_SET_SM_MHZ) | FL_BIT(FL_SET_MEM_MHZ) | FL_BIT(FL_SET_RECORDS),
+                    .param = param_rows,
+                    .param_count = FL_COUNT(param_rows),
+                    .probe = probe_rows,
+                    .probe_count = PROBES,
+                    .param_size = sizeof(params),
+                    .gpu_size = sizeof(gpu_state),
+                    .init = init,
+                    .step = step};

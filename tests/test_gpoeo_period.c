@@ -1,0 +1,192 @@
+/* GPOEO's period detection on traces made by hand. */
+#include "policies/gpoeo_period.h"
+#include "policies/random.h"
+#include "tests/support/suite.h"
+
+#include <math.h>
+
+static fl_gpoeo_work work;
+static fl_readings trace;
+static double x[FL_FFT_MAX];
+
+static double tone(double i, double period) { return sin(6.283185307179586 * i / period); }
+
+static void add(int i, double power_w, double gpu_pct, double mem_pct) {
+    fl_gpu_sample s = {.valid = FL_READINGS_NEEDS};
+    s.value[FL_GPU_POWER_W] = power_w;
+    s.value[FL_GPU_UTIL_GPU_PCT] = gpu_pct;
+    s.value[FL_GPU_UTIL_MEM_PCT] = mem_pct;
+    fl_readings_add(&trace, &s, (int64_t)i * 100000000);
+}
+
+static double best_of(uint32_t n) {
+    double first;
+    return fl_gpoeo_best(&work, x, n, 0.1, &first);
+}
+
+/* The signs of U and V are those of the larger deviation. */
+static void test_composite(void) {
+    static const struct {
+        double u, v, limit_w, of_u, of_v, of_p;
+    } row[] = {{10, 10, 200, 1, 1, 1},
+               {-10, 10, 200, -1, 1, 1},
+               {10, -10, 200, 1, -1, 1},
+               {-10, -10, 200, -1, -1, 1},
+               {-10, 10, 0, -1, 1, 0}};
+    for (size_t k = 0; k < sizeof row / sizeof *row; k++) {
+        trace.count = 0;
+        for (int i = 0; i < 60; i++)
+            add(i, 100 + 40 * tone(i, 20), 50 + row[k].u * tone(i, 20), 30 + row[k].v * tone(i, 20));
+        fl_gpoeo_composite(&trace, row[k].limit_w, x);
+        double worst = 0;
+        for (int i = 0; i < 60; i++) {
+            const double p = 100 + 40 * tone(i, 20), u = 50 + row[k].u * tone(i, 20), v = 30 + row[k].v * tone(i, 20);
+            worst = fmax(worst, fabs(x[i] - (row[k].of_p * 100 * p / 200 + row[k].of_u * u + row[k].of_v * v)));
+        }
+        FL_CHECK(worst < 1e-4, "row %zu: off by %g", k, worst);
+    }
+}
+
+/* Two adjacent periods, by groups of what lies in one of four bands in the first. */
+static void test_unlike(void) {
+    static const struct {
+        const char *name;
+        double x[8], expected;
+    } row[] = {
+        {"alike", {0, 0, 10, 10, 0, 0, 10, 10}, 0},
+        {"one group differs", {0, 0, 10, 10, 2, 2, 10, 10}, 1 / 5.5},
+        {"both, weighted with their shares", {0, 10, 10, 10, 4, 12, 12, 12}, 2.5 / 8.75},
+        {"a group's own differences cancel", {0, 0, 10, 10, -1, 1, 10, 10}, 0},
+        {"all of one level", {5, 5, 5, 5, 7, 7, 7, 7}, 2 / 6.0},
+    };
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        const double got = fl_gpoeo_unlike(row[i].x, 8, 4);
+        FL_CHECK(fabs(got - row[i].expected) < 1e-12, "%s: %g, expected %g", row[i].name, got, row[i].expected);
+    }
+    FL_CHECK(isinf(fl_gpoeo_unlike(row[0].x, 8, 4.1)) && isinf(fl_gpoeo_unlike(row[0].x, 8, 0.5)), "no two periods");
+    /* three periods: the mean of both pairs */
+    static const double three[] = {0, 0, 10, 10, 0, 0, 10, 10, 2, 2, 10, 10};
+    FL_CHECK(fabs(fl_gpoeo_unlike(three, 12, 4) - 0.5 / 5.5) < 1e-12, "of two pairs: %g",
+             fl_gpoeo_unlike(three, 12, 4));
+}
+
+/* The highest peak is the second harmonic; the period whose iterations are alike wins, if its peak is high enough. */
+static void test_peaks(void) {
+    static const struct { double share, period; } row[] = {{0.7, 40}, {0.62, 40}, {0.55, 20}};
+    for (size_t k = 0; k < sizeof row / sizeof *row; k++) {
+        for (int i = 0; i < 240; i++)
+            x[i] = 50 + 10 * tone(i, 20) + 10 * row[k].share * tone(i, 40);
+        const double got = best_of(240);
+        FL_CHECK(fabs(got - row[k].period) <= 0.15 * row[k].period, "second peak of %g: period %g, expected %g",
+                 row[k].share, got, row[k].period);
+    }
+    /* eight tones of like height: the slowest, the only period of the sum, is the eighth */
+    for (int i = 0; i < 480; i++) {
+        x[i] = 50 + 9 * tone(i, 60);
+        for (int k = 2; k <= 8; k++)
+            x[i] += (10 + 0.1 * k) * tone(i, 60.0 / k);
+    }
+    const double got = best_of(480);
+    FL_CHECK(!(fabs(got - 60) < 3), "the eighth peak is looked at: %g", got);
+}
+
+static void test_padded(void) {
+    static const struct { double period, first; } row[] = {{70, 200 / 3.0}, {42, 50}};
+    for (size_t k = 0; k < sizeof row / sizeof *row; k++) {
+        double first;
+        for (int i = 0; i < 100; i++)
+            x[i] = 50 + 10 * tone(i, row[k].period);
+        fl_gpoeo_best(&work, x, 100, 0.1, &first);
+        FL_CHECK(fabs(first - row[k].first) < 1e-9, "a period of %g of 100 samples: %g, expected %g", row[k].period,
+                 first, row[k].first);
+    }
+}
+
+/* Below 0.4 s: the least multiple above that is near a multiple of all of them. */
+static void test_short(void) {
+    for (int i = 0; i < 300; i++)
+        x[i] = 50 + 10 * tone(i, 2.5);
+    double got = best_of(300);
+    FL_CHECK(fabs(got - 5) < 1e-9, "one of 0.25 s: %g samples", got);
+    for (int i = 0; i < 300; i++)
+        x[i] = 50 + 10 * tone(i, 2.5) + 10 * tone(i, 3);
+    got = best_of(300);
+    FL_CHECK(fabs(got - 15) < 1e-9, "0.25 s and 0.3 s: %g samples", got);
+}
+
+/* Bins lie at 251 / k samples. */
+static void test_refined(void) {
+    static const double period[] = {60, 56, 68};
+    for (size_t k = 0; k < sizeof period / sizeof *period; k++) {
+        for (int i = 0; i < 251; i++)
+            x[i] = fmod(i, period[k]) < 0.4 * period[k] ? 90 : 30;
+        const double got = best_of(251);
+        FL_CHECK(fabs(got - period[k]) <= 0.01 * period[k], "%g samples, expected %g", got, period[k]);
+    }
+}
+
+static void square(int n, double period, double noise) {
+    fl_random r = fl_random_seed(13, (uint64_t)n);
+    trace.count = 0;
+    for (int i = 0; i < n; i++) {
+        const double up = fmod(i, period) < 0.5 * period;
+        add(i, 100 + 150 * up, 40 + 50 * up + noise * fl_random_normal(&r), 10 + 20 * up);
+    }
+}
+
+static void test_stable(void) {
+    static const struct {
+        const char *name;
+        int n;
+        double period, noise;
+        int stable;
+    } row[] = {
+        {"12 periods", 251, 20, 0, 1},     {"5.4 periods", 251, 46, 0, 1},       {"5.2 periods", 251, 48, 0, 0},
+        {"a little noise", 251, 20, 5, 1}, {"longer, 6 periods", 300, 48, 0, 1},
+    };
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        square(row[i].n, row[i].period, row[i].noise);
+        const fl_gpoeo_period p = fl_gpoeo_find(&work, &trace, 350, 0.15);
+        FL_CHECK(p.stable == row[i].stable && fabs(p.period_s - 0.1 * row[i].period) < 0.02 * row[i].period,
+                 "%s: %g s, stable %d", row[i].name, p.period_s, p.stable);
+    }
+    /* noise alone: the parts do not agree, unless anything is agreement */
+    fl_random r = fl_random_seed(14, 0);
+    trace.count = 0;
+    for (int i = 0; i < 251; i++)
+        add(i, 200, 50 + 10 * fl_random_normal(&r), 10);
+    const fl_gpoeo_period p = fl_gpoeo_find(&work, &trace, 350, 0.15), any = fl_gpoeo_find(&work, &trace, 350, 10);
+    FL_CHECK(!p.stable && any.stable, "noise: stable %d, %d", p.stable, any.stable);
+}
+
+static void test_none(void) {
+    trace.count = 0; /* 40 s, and in it 10 s of nearly the same height */
+    for (int i = 0; i < 800; i++)
+        add(i, 200, 50 + 10 * tone(i, 400) + 8 * tone(i, 100), 10);
+    FL_CHECK(isnan(fl_gpoeo_find(&work, &trace, 350, 0.15).period_s), "40 s is a period");
+    square(1000, 200, 0);
+    FL_CHECK(!(fl_gpoeo_find(&work, &trace, 350, 0.15).period_s > 15), "20 s is a period: %g",
+             fl_gpoeo_find(&work, &trace, 350, 0.15).period_s);
+    trace.count = 0;
+    for (int i = 0; i < 251; i++)
+        add(i, 200, 50, 10);
+    FL_CHECK(isnan(fl_gpoeo_find(&work, &trace, 350, 0.15).period_s), "a level is a period");
+}
+
+static void test_longer(void) {
+    static const struct {
+        double length_s, period_s;
+        int stable;
+        double missing_s;
+    } row[] = {{25, 2, 1, 0},   {25, 2, 0, 2.5},     {25, 4.9, 0, 2.5}, {25, 6, 0, 6.8},
+               {40, 10, 0, 13}, {79.4, 15, 0, 7.94}, {79.5, 15, 0, 0},  {25, NAN, 0, 0}};
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        const double got = fl_gpoeo_missing_s(row[i].length_s,
+                                              (fl_gpoeo_period){.period_s = row[i].period_s, .stable = row[i].stable});
+        FL_CHECK(fabs(got - row[i].missing_s) < 1e-9, "row %zu: %g s, expected %g", i, got, row[i].missing_s);
+    }
+}
+
+FL_SUITE("gpoeo_period", {"what is transformed", test_composite}, {"likeness", test_unlike}, {"peaks", test_peaks},
+         {"padded", test_padded}, {"short periods", test_short}, {"refined", test_refined}, {"stable", test_stable},
+         {"no period", test_none}, {"longer traces", test_longer})
