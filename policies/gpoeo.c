@@ -32,9 +32,9 @@ typedef struct params {
 } params;
 
 typedef struct gpu_state {
-    uint32_t state, blind, aperiodic, checks, group; /* group: of counters */
-    int64_t busy_ns, begun_ns, known_ns;             /* -1: never */
-    int64_t begin_ns, end_ns;                        /* of the trace or window; begin: once the clocks have settled */
+    uint32_t state, blind, aperiodic, checks, group, told; /* group: of counters */
+    int64_t busy_ns, begun_ns, known_ns;                   /* -1: never */
+    int64_t begin_ns, end_ns; /* of the trace or window; begin: once the clocks have settled */
     double limit_w, set_sm, set_mem, optimised_s;
     double period_s;                                /* as found last */
     double from_kernels, from_ns, last_ns, kernels; /* counter at the trace's start, and as last known; NAN: not yet */
@@ -388,6 +388,9 @@ static void step(void *state, const void *param_bytes, const fl_facts *facts, co
     const params *p = param_bytes;
     for (uint32_t i = 0; i < facts->gpu_count; i++) {
         gpu_state *g = &gpus(state)[i];
+        if (!g->told) /* records are on from the start, and only the counters need them */
+            fl_set_gpu(command, i, FL_SET_RECORDS, 0);
+        g->told = 1;
         step_gpu(&(place){p, g, &facts->gpu[i], &sample->gpu[i], sample, command, i});
         const fl_gpoeo_search *s = &g->search;
         const double shown[PROBES] = {
@@ -441,6 +444,7 @@ FL_POLICY(gpoeo) = {FL_POLICY_ABI,
                     .source = "GPOEO (IEEE TPDS 2022) as run beside MF-GPOEO (IEEE TSUSC 2024, Sec. V-C, Table V)",
                     .gpu_needs = FL_READINGS_NEEDS | FL_BIT(FL_GPU_KERNELS),
                     .gpu_drives = FL_BIT(FL_SET_SM_MHZ) | FL_BIT(FL_SET_MEM_MHZ) | FL_BIT(FL_SET_RECORDS),
+                    .needs_records = 1,
                     .param = param_rows,
                     .param_count = FL_COUNT(param_rows),
                     .probe = probe_rows,
