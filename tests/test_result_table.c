@@ -153,14 +153,22 @@ static fl_row_result drawn(const char *draw, const char *workload, const char *p
 /* Two draws of two workloads. A baseline belongs to its own draw; a twin stands in the place of its policy. */
 static fl_comparison draws(void) {
     const fl_row_result all[] = {
-        drawn("3", "one", "base", 100), drawn("3", "two", "base", 400),  drawn("3", "one", "good", 50),
-        drawn("3", "two", "good", 300), drawn("3", "one", "good (records free)", 40),
+        drawn("3", "one", "base", 100),
+        drawn("3", "two", "base", 400),
+        drawn("3", "one", "good", 50),
+        drawn("3", "two", "good", 300),
+        drawn("3", "one", "good (records free)", 40),
         drawn("3", "two", "good (records free)", 200),
-        drawn("7", "one", "base", 10),  drawn("7", "two", "base", 1000), drawn("7", "one", "good", 8),
-        drawn("7", "two", "good", 400), drawn("7", "one", "good (records free)", 7),
+        drawn("7", "one", "base", 10),
+        drawn("7", "two", "base", 1000),
+        drawn("7", "one", "good", 8),
+        drawn("7", "two", "good", 400),
+        drawn("7", "one", "good (records free)", 7),
         drawn("7", "two", "good (records free)", 300),
-        drawn("3", "one", "plain", 60), drawn("3", "one", "lone", 10),
-        drawn("7", "one", "plain", 9), drawn("7", "one", "lone", 5),
+        drawn("3", "one", "plain", 60),
+        drawn("3", "one", "lone", 10),
+        drawn("7", "one", "plain", 9),
+        drawn("7", "one", "lone", 5),
     };
     fl_comparison c = {0};
     fl_diag d = {0};
@@ -202,7 +210,8 @@ static void test_draws(void) {
         cJSON *out = s ? NULL : fl_published_json(p);
         const cJSON *line = cJSON_GetArrayItem(out, 0), *each = cJSON_GetObjectItem(line, "by_draw");
         const double spared = number_of(line, "simulated_records_free");
-        FL_CHECK(fabs(number_of(each, "3") - table[i].first) < 1e-9 && fabs(number_of(each, "7") - table[i].second) < 1e-9 &&
+        FL_CHECK(fabs(number_of(each, "3") - table[i].first) < 1e-9 &&
+                     fabs(number_of(each, "7") - table[i].second) < 1e-9 &&
                      fabs(number_of(line, "simulated") - table[i].all) < 1e-9,
                  "row %zu: %g, %g, %g", i, number_of(each, "3"), number_of(each, "7"), number_of(line, "simulated"));
         FL_CHECK(isnan(table[i].spared) ? isnan(spared) : fabs(spared - table[i].spared) < 1e-9, "row %zu: %g free", i,
@@ -312,5 +321,6 @@ static void test_refusals(void) {
 
 static void test_clean_up(void) { fl_temp_remove(); }
 
-FL_SUITE("result_table", {"values", test_values}, {"gates", test_gates}, {"draws", test_draws}, {"stated failures", test_stated},
-         {"unknown values", test_unknown}, {"refusals", test_refusals}, {"clean up", test_clean_up})
+FL_SUITE("result_table", {"values", test_values}, {"gates", test_gates}, {"draws", test_draws},
+         {"stated failures", test_stated}, {"unknown values", test_unknown}, {"refusals", test_refusals},
+         {"clean up", test_clean_up})

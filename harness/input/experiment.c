@@ -286,7 +286,8 @@ fl_status fl_experiment_window(const fl_experiment *e, int64_t *window_ns, fl_di
     return s;
 }
 
-fl_status fl_experiment_applications(const fl_experiment *e, int64_t *drawn, int64_t **seed, size_t *count, fl_diag *d) {
+fl_status fl_experiment_applications(const fl_experiment *e, int64_t *drawn, int64_t **seed, size_t *count,
+                                     fl_diag *d) {
     static const char *const known[] = {"drawn", "seeds"};
     const fl_json root = fl_json_root(e->tree, e->path);
     fl_json at, list;
@@ -326,5 +327,7 @@ fl_status fl_experiment_oracles(const fl_experiment *e, fl_oracles *which, fl_di
     }
     *which = FL_ORACLES_STATIC;
     fl_status s = fl_json_get_text(&root, "oracles", &text, d);
-    return s || !strcmp(text, "static") ? s : fl_json_fail(&root, d, "oracles '%s', expected true, false or \"static\"", text);
+    return s || !strcmp(text, "static")
+               ? s
+               : fl_json_fail(&root, d, "oracles '%s', expected true, false or \"static\"", text);
 }

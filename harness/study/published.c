@@ -23,8 +23,8 @@ static const fl_row_result *counterpart(const fl_comparison *c, const fl_row_res
     for (size_t i = 0; i < c->mean_first; i++) {
         const fl_row_result *r = &c->row[i];
         const bool here = !r->platform || !row->platform || !strcmp(r->platform, row->platform);
-        if (!here || !same_text(r->draw, row->draw) || strcmp(r->workload, row->workload) != 0 || !same_variant(r, row->variant) ||
-            !of_policy(r, against, spared))
+        if (!here || !same_text(r->draw, row->draw) || strcmp(r->workload, row->workload) != 0 ||
+            !same_variant(r, row->variant) || !of_policy(r, against, spared))
             continue;
         if (r->seed == row->seed)
             return r;

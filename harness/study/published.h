@@ -16,9 +16,9 @@
  * gate: {"above": X, "below": X, "within": X, "within_pct": X}; the first two may be selections; the others are
  * distances from the published value. Without a gate the line only reports.
  *
- * Where the experiment draws its applications from several seeds ("applications"), a selection is made draw by draw, and
- * "draws" of it makes one number of these: mean (default), min, max, sum. by_draw: "column" puts the number of each draw
- * into a second table, a row for each policy and draw.
+ * Where the experiment draws its applications from several seeds ("applications"), a selection is made draw by draw,
+ * and "draws" of it makes one number of these: mean (default), min, max, sum. by_draw: "column" puts the number of each
+ * draw into a second table, a row for each policy and draw.
  *
  * Where the experiment has "records": "both", every line with a policy that needs kernel records has a second number
  * beside the simulated one: the same with records that take no time. Gates judge the one at cost.

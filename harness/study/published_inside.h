@@ -13,7 +13,7 @@ typedef struct selection {
     const char *policy, *workload, *variant, *column, *against, *against_column;
     form form;
     over over;
-    double limit; /* of the counts */
+    double limit;         /* of the counts */
     enum over over_draws; /* of drawn applications: of the numbers of each draw */
 } selection;
 
@@ -27,11 +27,11 @@ typedef struct bound { /* one side of a gate */
 typedef struct line {
     const char *quantity, *unit, *note;
     const char *by_draw; /* its column in the table of draws; NULL: not there */
-    const char *fails; /* why the gate does not hold; NULL: it must hold */
-    double low, high; /* published; NAN = nothing */
+    const char *fails;   /* why the gate does not hold; NULL: it must hold */
+    double low, high;    /* published; NAN = nothing */
     selection simulated;
     bound above, below, within, within_pct;
-    double *draw_value; /* by draw; NULL where applications are not drawn */
+    double *draw_value;       /* by draw; NULL where applications are not drawn */
     double value, value_free; /* value_free: with kernel records that take no time; NAN where that is no other */
     bool holds;
 } line;

@@ -106,7 +106,8 @@ static void print_draws(const fl_published *p, FILE *out) {
                 size_t at = 0;
                 if (!is_first(p, k, same_column))
                     continue;
-                while (at < p->count && !(same_rows(&p->line[at], &p->line[i]) && same_column(&p->line[at], &p->line[k])))
+                while (at < p->count &&
+                       !(same_rows(&p->line[at], &p->line[i]) && same_column(&p->line[at], &p->line[k])))
                     at++;
                 add_number(&g, at < p->count ? p->line[at].draw_value[n] : (double)NAN);
             }

@@ -108,7 +108,8 @@ static fl_status read_selection(const fl_json *at, const fl_texts *policies, sel
         (status = fl_json_get_text(at, "column", &s->column, d)) ||
         (status = read_text(at, "workload", &s->workload, d)) || (status = read_text(at, "variant", &s->variant, d)) ||
         (status = read_text(at, "against", &s->against, d)) ||
-        (status = read_text(at, "against_column", &s->against_column, d)) || (status = read_over(s, d)) || (status = read_over_draws(s, d)))
+        (status = read_text(at, "against_column", &s->against_column, d)) || (status = read_over(s, d)) ||
+        (status = read_over_draws(s, d)))
         return status;
     if (fl_json_has(at, "as") && (status = choose(at, "as", forms, sizeof forms / sizeof *forms, &index, d)))
         return status;
@@ -159,7 +160,8 @@ static fl_status read_value(const fl_json *at, line *l, fl_diag *d) {
 }
 
 static fl_status read_line(const fl_json *at, const fl_texts *policies, line *l, fl_diag *d) {
-    static const char *const known[] = {"quantity", "unit", "published", "simulated", "gate", "note", "fails", "by_draw"};
+    static const char *const known[] = {"quantity", "unit", "published", "simulated",
+                                        "gate",     "note", "fails",     "by_draw"};
     static const char *const sides[] = {"above", "below", "within", "within_pct"};
     fl_json simulated, gate;
     l->value = l->value_free = NAN;
