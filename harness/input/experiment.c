@@ -9,8 +9,8 @@ fl_status fl_experiment_open(const char *path, fl_experiment *e, fl_diag *d) {
     /* clang-format off */
     static const char *const known[] = {
         "foldline_experiment", "about", "platform", "platforms", "gpus", FL_NODE_KEYS, "traces", "sweep", "programs",
-        "applications", "seconds", "assumed", "published", "power_window_ms", "positions", "draws", "model", "workloads", "repeat",
-        "bound", "objective", "seed", "seeds", "kinds", "assume", "policies", "variants", "arrivals", "oracles"};
+        "applications", "seconds", "assumed", "published", "power_window_ms", "positions", "draws", "model", "workloads",
+        "repeat", "bound", "objective", "seed", "seeds", "kinds", "assume", "policies", "variants", "arrivals", "oracles"};
     /* clang-format on */
     *e = (fl_experiment){.path = strdup(path)};
     fl_status s = e->path ? fl_json_read(path, &e->tree, d) : fl_no_memory(d, "the experiment");
