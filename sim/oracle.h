@@ -51,8 +51,8 @@ fl_status fl_static_run(const fl_workload *w, fl_rates *rates, const fl_node_spe
  * then the higher memory clock. */
 size_t fl_static_best(const fl_static_point *point, size_t count, fl_objective objective, int64_t limit_ps);
 
-/* The best static clock under limit_ps, which is what fl_static_best finds among runs at all choices, with few runs: sums
- * over the ops bound the others. *found: false where no choice holds the limit. */
+/* The best static clock under limit_ps, which is what fl_static_best finds among runs at all choices, with few runs:
+ * sums over the ops bound the others. *found: false where no choice holds the limit. */
 fl_status fl_static_search(const fl_workload *w, fl_rates *rates, const fl_node_spec *spec, const fl_facts *facts,
                            fl_objective objective, int64_t limit_ps, fl_static_point *best, bool *found, fl_diag *d);
 

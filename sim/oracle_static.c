@@ -22,10 +22,9 @@ typedef struct search {
 /* Streams of one GPU that nothing but their own ops, its clocks and what they share can hold up. */
 static bool sums_apply(const fl_workload *w, const fl_node_spec *spec) {
     const fl_cpu_spec *cpu = &spec->host.cpu;
-    bool apply = w->stream_count && !w->request_count && !w->thread_count && !spec->host.apu &&
-                 !(spec->host.gpu_budget_w > 0) &&
-                 !(cpu->count &&
-                   (w->host_load_count || (cpu->bound > 0 && fl_cpu_ref_mhz(cpu) != fl_cpu_default_mhz(cpu))));
+    bool apply =
+        w->stream_count && !w->request_count && !w->thread_count && !spec->host.apu && !(spec->host.gpu_budget_w > 0) &&
+        !(cpu->count && (w->host_load_count || (cpu->bound > 0 && fl_cpu_ref_mhz(cpu) != fl_cpu_default_mhz(cpu))));
     for (uint32_t i = 0; apply && i < w->stream_count; i++)
         apply = w->stream[i].gpu == w->stream[0].gpu && !w->stream[i].wait_first && !w->stream[i].launched;
     return apply && spec->device[spec->gpu[w->stream[0].gpu]].thermal.period_ns <= 0;
@@ -62,8 +61,8 @@ static fl_status search_open(search *s, const fl_workload *w, const fl_node_spec
     return ok ? FL_OK : fl_no_memory(d, "the oracle");
 }
 
-/* Lower bounds at one pair of clocks. *exact: nothing is ever scarce there and the wall is out of reach, so that they are
- * off by the rounding of ops alone; else the truth is slower, and may draw less. */
+/* Lower bounds at one pair of clocks. *exact: nothing is ever scarce there and the wall is out of reach, so that they
+ * are off by the rounding of ops alone; else the truth is slower, and may draw less. */
 static void bound_at(const search *s, const fl_clock_rates *at, fl_static_point *p, bool *exact) {
     const fl_device *dev = &s->spec->device[s->spec->gpu[s->gpu]];
     int64_t sms = 0, memory = 0, mw = at->base.total_mw;

@@ -95,8 +95,7 @@ static void add_many(fl_app *a, uint32_t part, const uint32_t role[FL_ROLES], co
     for (uint32_t i = 0; i < FL_ROLES; i++)
         for (uint32_t k = 0; k < role[i]; k++) {
             const double us = fl_app_log_between(r, low_us[i], HIGH_US[i]);
-            fl_app_row *row =
-                add_row(a, part, add_kind(a, (fl_app_role)i, r), us < 1e3 ? between(r, 1, spread) : 1, r);
+            fl_app_row *row = add_row(a, part, add_kind(a, (fl_app_role)i, r), us < 1e3 ? between(r, 1, spread) : 1, r);
             row->weight = us * row->count;
             launches += row->count;
             busy_us += row->weight;

@@ -8,8 +8,9 @@
 #include <string.h>
 
 /* Gears, memory clocks and caps: Table V. Losses at 405 MHz: text to Fig. 4. GR_1536: clocks found by MF-GPOEO and loss
- * at 810 MHz, text to Fig. 9. Kinds: text to Fig. 2, whose three panels are AI_I2IP, AI_OBJ and AI_TS. Clocks of GR_0768 and QE_AUSURF112 are not published: assumed. Phased: those of which the
- * paper says that counting kernels misjudges them (Fig. 2, and caps of DEPO that break the bound). Rates: assumed. */
+ * at 810 MHz, text to Fig. 9. Kinds: text to Fig. 2, whose three panels are AI_I2IP, AI_OBJ and AI_TS. Clocks of
+ * GR_0768 and QE_AUSURF112 are not published: assumed. Phased: those of which the paper says that counting kernels
+ * misjudges them (Fig. 2, and caps of DEPO that break the bound). Rates: assumed. */
 const fl_app_target fl_apps_published[FL_APPS_PUBLISHED] = {
     {"AI_3DFR", 104, 9501, 255, FL_APP_STEADY, 900, 0, 0, 0},
     {"AI_3DOR", 102, 9251, 235, FL_APP_GRIDS, 1600, 0, 0, 0},
@@ -145,9 +146,10 @@ static fl_status put_head(fl_head *h, const fl_device *dev, uint64_t seed, bool 
         {"source", source},
         {"sm_mhz", sm},
         {"mem_mhz", mem},
-        {"published", "best static clocks within 5 % of slowdown and power caps of the 14 AI_ (Table V); slowdowns of "
-                      "AI_FE, AI_I2IC, AI_T2T at 405 MHz and of GR_1536 at 810 MHz (text to Fig. 4 and 9); 330, 990 and "
-                      "480 kinds of kernels of AI_I2IP, AI_OBJ, AI_TS, of 1 us to 10 ms (text to Fig. 2)"},
+        {"published",
+         "best static clocks within 5 % of slowdown and power caps of the 14 AI_ (Table V); slowdowns of "
+         "AI_FE, AI_I2IC, AI_T2T at 405 MHz and of GR_1536 at 810 MHz (text to Fig. 4 and 9); 330, 990 and "
+         "480 kinds of kernels of AI_I2IP, AI_OBJ, AI_TS, of 1 us to 10 ms (text to Fig. 2)"},
         {"assumed 1",
          "everything else: kernels of the others, lengths, rates, gaps, grids, phases, streams; clocks of GR_0768 and "
          "QE"},
@@ -157,8 +159,9 @@ static fl_status put_head(fl_head *h, const fl_device *dev, uint64_t seed, bool 
         {"assumed 3",
          "AI_I2T is bound by slowdown at its gear, the paper has its least energy above that; AI_T2T and GR_1536 lose "
          "about half of what is published at low memory clocks: under this law their published best clocks demand it"},
-        {"assumed 4", "gnn_NN are drawn over the same range, at caps of 100 to 184 W (so that the CPU's share of energy is the "
-                      "38 % that the paper implies), and stand for no particular application"},
+        {"assumed 4",
+         "gnn_NN are drawn over the same range, at caps of 100 to 184 W (so that the CPU's share of energy is the "
+         "38 % that the paper implies), and stand for no particular application"},
         {"assumed 5", "host time does not depend on the GPU's clocks, and follows the CPU's as the platform says"},
     };
     for (size_t i = 0; i < (programs ? sizeof entry / sizeof *entry : 3); i++)

@@ -462,8 +462,9 @@ static void test_phases(void) {
 /* ---- what kernel records cost ---- */
 
 /* 30 ms of work, after a gap of 5 ms. Records, which make kernels 2 % longer, are on from 2 to 4 ms and from 15 to 25.2
- * ms. The gap and the first 10 ms are as they were; 20 ms are left, which become 20.4; half of them are done by 25.2 ms,
- * and the other half takes 10 ms again: the end is at 35.2 ms. A copy of 10 ms behind it takes 10 ms all the same. */
+ * ms. The gap and the first 10 ms are as they were; 20 ms are left, which become 20.4; half of them are done by 25.2
+ * ms, and the other half takes 10 ms again: the end is at 35.2 ms. A copy of 10 ms behind it takes 10 ms all the same.
+ */
 static double records_end(bool streams_only, bool costs, double slowdown) {
     fx_rig r;
     fx_open(&r, 1);
@@ -489,9 +490,11 @@ static double records_end(bool streams_only, bool costs, double slowdown) {
 
 static void test_records_cost(void) {
     for (int only = 0; only < 2; only++) {
-        FL_CHECK(fx_near(records_end(only, true, 0.02), 0.0452, 1e-12), "at 2 %%: %.12g s", records_end(only, true, 0.02));
+        FL_CHECK(fx_near(records_end(only, true, 0.02), 0.0452, 1e-12), "at 2 %%: %.12g s",
+                 records_end(only, true, 0.02));
         FL_CHECK(fx_near(records_end(only, true, 0), 0.045, 1e-12), "at 0 %%: %.12g s", records_end(only, true, 0));
-        FL_CHECK(fx_near(records_end(only, false, 0.02), 0.045, 1e-12), "free: %.12g s", records_end(only, false, 0.02));
+        FL_CHECK(fx_near(records_end(only, false, 0.02), 0.045, 1e-12), "free: %.12g s",
+                 records_end(only, false, 0.02));
     }
 }
 
@@ -548,5 +551,4 @@ FL_SUITE("node", {"same bits by scan and by shares", test_same_bits}, {"ledger w
          {"heat", test_heat}, {"CPU: gaps", test_cpu_gaps}, {"CPU: launches", test_cpu_launches},
          {"CPU: change of clock", test_cpu_change}, {"CPU: package limit", test_cpu_limit}, {"APU bus", test_apu_bus},
          {"interference", test_interference}, {"phases", test_phases}, {"records cost time", test_records_cost},
-         {"barrier", test_barrier},
-         {"budget of several GPUs", test_budget})
+         {"barrier", test_barrier}, {"budget of several GPUs", test_budget})

@@ -166,8 +166,10 @@ static fl_comparison draws(void) {
         drawn("7", "two", "good", 400),
         drawn("7", "one", "good (records free)", 7),
         drawn("7", "two", "good (records free)", 300),
-        drawn("3", "one", "plain", 60), drawn("3", "one", "lone", 10),
-        drawn("7", "one", "plain", 9), drawn("7", "one", "lone", 5),
+        drawn("3", "one", "plain", 60),
+        drawn("3", "one", "lone", 10),
+        drawn("7", "one", "plain", 9),
+        drawn("7", "one", "lone", 5),
     };
     fl_comparison c = {0};
     fl_diag d = {0};

@@ -301,5 +301,5 @@ static void test_seeds(void) {
     close_apps(&a);
 }
 
-FL_SUITE("synth_apps", {"samples", test_samples}, {"published", test_published}, {"set", test_set}, {"kinds", test_kinds},
-         {"seeds", test_seeds})
+FL_SUITE("synth_apps", {"samples", test_samples}, {"published", test_published}, {"set", test_set},
+         {"kinds", test_kinds}, {"seeds", test_seeds})

@@ -1,8 +1,9 @@
 /* Experiments as files: what a comparison is about, in JSON, so that it can be run again.
  *
  * {"foldline_experiment": 1, "about": "...", "platform": "...", "gpus": 1, "traces": [...], "programs": "...",
- * "applications": {"drawn": 57, "seeds": [1, 2, 3]}, "seconds": 200, "sweep": "...", "model": "table", "workloads": [...], "repeat": 1, "bound": 0.1, "objective":
- * "energy", "seed": 1, "seeds": 1, "kinds": "...", "assume": "...", "policies": ["nvboost", {"policy": "assure", "set":
+ * "applications": {"drawn": 57, "seeds": [1, 2, 3]}, "seconds": 200, "sweep": "...", "model": "table", "workloads":
+ * [...], "repeat": 1, "bound": 0.1, "objective": "energy", "seed": 1, "seeds": 1, "kinds": "...", "assume": "...",
+ * "policies": ["nvboost", {"policy": "assure", "set":
  * {"theta": 0.9}}]}
  *
  * "platforms": [...] in the place of "platform" runs everything on each. A parameter in "set" may be {"each": [0.8,
@@ -12,11 +13,12 @@
  *
  * Parts of the node: "wall": "ideal", "heat": true and so on (harness/input/node_choice.h). "variants": {"ideal wall":
  * {"wall": "ideal"}, ...} repeats every workload with those parts changed, beside the plain one; "oracles": false
- * leaves the references out, "static" all but the best static clock, which then costs little. "arrivals": "poisson:rate=20,count=500", {"rate": 20, "count": 500, "seed": 1}, a list's
- * path or {"file": "..."} makes every workload serve requests (harness/input/arrivals_spec.h); a variant may have its
- * own. An entry of "policies" may have a "label" for its rows and "workloads", shell patterns of those it is for.
- * "applications" in the place of
- * "programs": those of sim/synth_apps.h, drawn anew from each of the seeds. "published" and "assumed": see harness/study/published.h.
+ * leaves the references out, "static" all but the best static clock, which then costs little. "arrivals":
+ * "poisson:rate=20,count=500", {"rate": 20, "count": 500, "seed": 1}, a list's path or {"file": "..."} makes every
+ * workload serve requests (harness/input/arrivals_spec.h); a variant may have its own. An entry of "policies" may have
+ * a "label" for its rows and "workloads", shell patterns of those it is for. "applications" in the place of "programs":
+ * those of sim/synth_apps.h, drawn anew from each of the seeds. "published" and "assumed": see
+ * harness/study/published.h.
  *
  * Paths are relative to the file. What the command line gives goes before what the experiment says. */
 #ifndef FL_EXPERIMENT_H

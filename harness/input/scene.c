@@ -260,8 +260,8 @@ typedef struct program_jobs { /* programs are made side by side: each is a job *
     const fl_scene_options *o;
     const fl_programs *p;
     const fl_kinds *kinds; /* made with them; NULL: beside their file */
-    size_t *index;    /* of the program of each job */
-    fl_scene **scene; /* of each job */
+    size_t *index;         /* of the program of each job */
+    fl_scene **scene;      /* of each job */
 } program_jobs;
 
 static fl_status make_program(void *user, size_t job, fl_diag *d) {

@@ -18,11 +18,11 @@ typedef struct fl_scene_options { /* as asked for; NULL and 0 where nobody did *
     const char *programs; /* programs file (traces/programs.h); NULL = none */
     int64_t applications; /* drawn ones beside those of fl_synth_apps, which are then the programs; 0 = no such */
     int64_t application_seed;
-    double seconds;       /* about how long each program lasts; 0 = as its file says */
-    fl_texts only;        /* workloads of the sweep or programs; none = all */
-    const char *model;    /* of a sweep: "table" or "fitted" */
-    int64_t repeat;       /* of a sweep's workloads */
-    int64_t windows;      /* of work */
+    double seconds;    /* about how long each program lasts; 0 = as its file says */
+    fl_texts only;     /* workloads of the sweep or programs; none = all */
+    const char *model; /* of a sweep: "table" or "fitted" */
+    int64_t repeat;    /* of a sweep's workloads */
+    int64_t windows;   /* of work */
     int64_t seed;
     const char *arrivals; /* of requests (harness/input/arrivals_spec.h); NULL: each workload is one pass */
     int64_t draws;        /* each scene under so many seeds of sensors, policies and arrivals */

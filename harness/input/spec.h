@@ -12,11 +12,11 @@ typedef struct fl_spec {
     const fl_policy *policy;
     const char *twin_of; /* kernel records take no time for it, beside one of this label for which they do
                             (harness/study/setup.h); NULL: none */
-    const char *plugin; /* path of the .so it is from; NULL = built in */
-    fl_layer layer;     /* of the parameters given with it */
-    char *text;         /* owns the name, and names and values of the layer */
-    const char **file;  /* of TABLE parameters: their files, by setting; NULL where none */
-    fl_table *table;    /* of TABLE parameters, read from the files named; by setting, cell NULL where none */
+    const char *plugin;  /* path of the .so it is from; NULL = built in */
+    fl_layer layer;      /* of the parameters given with it */
+    char *text;          /* owns the name, and names and values of the layer */
+    const char **file;   /* of TABLE parameters: their files, by setting; NULL where none */
+    fl_table *table;     /* of TABLE parameters, read from the files named; by setting, cell NULL where none */
 } fl_spec;
 
 /* Finds the policy and reads the files of table parameters. Names and texts of the layer are copied, and whatever they
