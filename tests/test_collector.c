@@ -255,8 +255,8 @@ static bool says(const char *path, const char *text) {
     static char all[1 << 20];
     size_t size = 0;
     const int fd = open(path, O_RDONLY | O_CLOEXEC);
-    for (ssize_t got = 1; fd >= 0 && got > 0 && size < sizeof all - 1; size += got > 0 ? (size_t)got : 0)
-        got = read(fd, all + size, sizeof all - 1 - size);
+    for (ssize_t got; fd >= 0 && (got = read(fd, all + size, sizeof all - 1 - size)) > 0;)
+        size += (size_t)got;
     all[size] = '\0';
     close(fd);
     return strstr(all, text) != NULL;

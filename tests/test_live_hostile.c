@@ -528,7 +528,7 @@ static void test_no_more_files(void) {
     clear_folder();
 }
 
-/* What was set aside is known by its file, not by its name alone; and more than there is room to remember is no harm. */
+/* What was set aside is known by its file, not by its name alone; more than there is room to remember is no harm. */
 static void test_set_aside(void) {
     fl_ring_file file;
     fl_ring_folder *f = NULL;
@@ -554,8 +554,8 @@ static void test_set_aside(void) {
     clear_folder();
 }
 
-/* Where a program puts its ring together, others may have left files of theirs, links among them, under any name that it
- * could be known to take: it writes into none. */
+/* Where a program puts its ring together, others may have left files of theirs, links among them, under any name that
+ * it could be known to take: it writes into none. */
 static void test_files_that_wait(void) {
     char name[64], text[16] = "";
     struct stat st;
@@ -664,7 +664,6 @@ FL_SUITE("live_hostile", {"random bytes", test_random_bytes}, {"files that are n
          {"indices", test_indices}, {"times", test_times}, {"one call takes its share", test_one_call_takes_its_share},
          {"kinds are bounded", test_kinds_are_bounded}, {"few files", test_few_files},
          {"rings are shared", test_rings_are_shared}, {"a folder of its user", test_folder_of_its_user},
-         {"files that wait", test_files_that_wait},
-         {"a false image", test_false_image}, {"a second host", test_second_host},
-         {"no more files", test_no_more_files}, {"set aside", test_set_aside},
+         {"files that wait", test_files_that_wait}, {"a false image", test_false_image},
+         {"a second host", test_second_host}, {"no more files", test_no_more_files}, {"set aside", test_set_aside},
          {"another user", test_another_user})

@@ -1,5 +1,6 @@
-/* Which call of NVML a signal comes from: of two that tell the same the newer one, the older where the newer is not there
- * or not for this GPU. A library without the calls that NVML 13 announces the end of gives every signal all the same. */
+/* Which call of NVML a signal comes from: of two that tell the same the newer one, the older where the newer is not
+ * there or not for this GPU. A library without the calls that NVML 13 announces the end of gives every signal all the
+ * same. */
 #include "harness/live/vendor/nvml_host.h"
 #include "tests/support/live_stub.h"
 
@@ -17,7 +18,8 @@ static const struct {
     {FL_STUB_NVML, 0, 0, NONE, NONE, NONE, 50, FL_THROTTLE_POWER + FL_THROTTLE_THERMAL},
     {FL_STUB_NVML, 0, 1, 1111, 2222, NONE, 50, FL_THROTTLE_POWER + FL_THROTTLE_THERMAL},
     {FL_STUB_NVML, STUB_FIELD_POWER_VIOLATION, 1, 5000000001, 2222, NONE, 50, FL_THROTTLE_POWER + FL_THROTTLE_THERMAL},
-    {FL_STUB_NVML, STUB_FIELD_THERMAL_VIOLATION, 1, 1111, 7000000002, NONE, 50, FL_THROTTLE_POWER + FL_THROTTLE_THERMAL},
+    {FL_STUB_NVML, STUB_FIELD_THERMAL_VIOLATION, 1, 1111, 7000000002, NONE, 50,
+     FL_THROTTLE_POWER + FL_THROTTLE_THERMAL},
     {FL_STUB_NVML, VIOLATIONS, 1, 5000000001, 7000000002, NONE, 50, FL_THROTTLE_POWER + FL_THROTTLE_THERMAL},
     {FL_STUB_NVML_NEW, VIOLATIONS, 0, 5000000001, 7000000002, NONE, 61, FL_THROTTLE_THERMAL},
     {FL_STUB_NVML_NEW, STUB_FIELD_THERMAL_VIOLATION, 1, NONE, 7000000002, NONE, 61, FL_THROTTLE_THERMAL},

@@ -268,7 +268,7 @@ int fl_guardian_main(int argc, char **argv) {
         fcntl(keep[i], F_SETFD, FD_CLOEXEC);
     if (!has_locks(&w))
         return 3;
-    keep_records(&w); /* of a controller whose guardian was lost */
+    keep_records(&w);        /* of a controller whose guardian was lost */
     if (open_gpus(&w, &d)) { /* not ready, it learns at once; what it has set until now is ours all the same */
         close(w.wire);
         w.wire = -1;

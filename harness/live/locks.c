@@ -33,8 +33,8 @@ static uint64_t started(pid_t pid) {
     return state == 'Z' || state == 'X' ? 0 : ticks;
 }
 
-/* Two lines of a fixed width: the controller (or "restore"), and the guardian. Behind them, in the run folder, the state
- * folder of the last controller. */
+/* Two lines of a fixed width: the controller (or "restore"), and the guardian. Behind them, in the run folder, the
+ * state folder of the last controller. */
 enum { LINE = 64, PLACE = 2 * LINE };
 static const char STATE_ENDING[] = ".lock", RUN_ENDING[] = ".held";
 
