@@ -4,9 +4,9 @@
  * time of a period at the default clocks, lets its models propose clocks, and searches around them by measuring
  * (gpoeo_search.c). Then it watches the power. Each GPU of a node by itself.
  *
- * A program without a stable period is measured by instructions per second; here kernels per second stand for these, as
- * no signal counts instructions. Without the table of trees the search begins at start_mhz and the default memory
- * clock, for it needs no model.
+ * A program without a stable period is measured by instructions per second; here recorded kernels per second stand for
+ * these, as no signal counts instructions. Without the table of trees the search begins at start_mhz and the default
+ * memory clock, for it needs no model.
  *
  * What the released rules leave open, and what is done here: the search begins start_s after the GPU is first busy; a
  * trace whose period is not stable goes on until it is, or is 80 s long, whether at the clock of the counters (where
@@ -32,15 +32,16 @@ typedef struct params {
 } params;
 
 typedef struct gpu_state {
-    uint32_t state, blind, aperiodic, checks, group, told; /* group: of counters */
-    int64_t busy_ns, begun_ns, known_ns;                   /* -1: never */
+    uint32_t state, blind, aperiodic, checks, group, recording; /* group: of counters */
+    int64_t busy_ns, begun_ns, known_ns;                        /* -1: never */
     int64_t begin_ns, end_ns; /* of the trace or window; begin: once the clocks have settled */
     double limit_w, set_sm, set_mem, optimised_s;
-    double period_s;                                /* as found last */
-    double from_kernels, from_ns, last_ns, kernels; /* counter at the trace's start, and as last known; NAN: not yet */
-    double base_energy, base_time;                  /* at the default clocks */
-    double counted_s, busy_s, tensor_s, fp64_s;     /* of the windows of the counters */
-    double least_w, most_w, sum_w;                  /* of the windows watched since the choice */
+    double period_s; /* as found last */
+    double from_kernels, from_ns, last_ns,
+        kernels;                                /* ended, of those recorded; from: at the trace's start, NAN: not yet */
+    double base_energy, base_time;              /* at the default clocks */
+    double counted_s, busy_s, tensor_s, fp64_s; /* of the windows of the counters */
+    double least_w, most_w, sum_w;              /* of the windows watched since the choice */
     fl_gpoeo_search search;
     fl_readings trace;
     fl_gpoeo_work work;
@@ -81,6 +82,7 @@ static const char *init(void *state, const void *param_bytes, const fl_facts *fa
         g->limit_w = fl_readings_limit_w(&facts->gpu[i]);
         g->busy_ns = g->known_ns = -1;
         g->set_sm = g->set_mem = FL_DEFAULT;
+        g->recording = 1; /* as hosts begin */
         g->period_s = g->optimised_s = g->from_kernels = g->base_energy = g->base_time = NAN;
     }
     return NULL;
@@ -117,14 +119,10 @@ static void set_gears(const place *at, int32_t sm, int32_t mem) {
 static void read_step(const place *at) {
     gpu_state *g = at->g;
     fl_readings_add(&g->trace, at->s, at->sample->time_ns);
-    const double kernels = at->s->value[FL_GPU_KERNELS];
-    if (!fl_gpu_known(at->s, FL_GPU_KERNELS) || !isfinite(kernels))
-        return;
     if (isnan(g->from_kernels)) {
-        g->from_kernels = kernels;
+        g->from_kernels = g->kernels;
         g->from_ns = (double)at->sample->time_ns;
     }
-    g->kernels = kernels;
     g->last_ns = (double)at->sample->time_ns;
 }
 
@@ -154,10 +152,17 @@ static int end_trace(const place *at, double *energy, double *time) {
     return 1;
 }
 
+/* Kernel records cost time: they are on for the counters, and where the rate of kernels stands for performance. */
+static void set_records(const place *at, uint32_t on) {
+    if (on != at->g->recording)
+        fl_set_gpu(at->command, at->gpu, FL_SET_RECORDS, on);
+    at->g->recording = on;
+}
+
 static void begin_counters(const place *at) {
     gpu_state *g = at->g;
     g->state = COUNTERS;
-    fl_set_gpu(at->command, at->gpu, FL_SET_RECORDS, 1);
+    set_records(at, 1);
     begin_trace(at, 0, g->aperiodic ? at->p->window_s : window_periods * g->period_s);
 }
 
@@ -167,6 +172,7 @@ static void begin_period(const place *at) {
     at->g->aperiodic = at->g->group = 0;
     at->g->counted_s = at->g->busy_s = at->g->tensor_s = at->g->fp64_s = 0;
     at->g->begun_ns = at->sample->time_ns;
+    set_records(at, 0);
     set_gears(at, gear_of(at->f->sm, FL_GPOEO_CLOCK_MHZ), gear_of(mem, FL_GPOEO_COUNTERS_MEM_MHZ));
 }
 
@@ -270,7 +276,7 @@ static void end_counters(const place *at) {
         begin_counters(at);
         return;
     }
-    fl_set_gpu(at->command, at->gpu, FL_SET_RECORDS, 0);
+    set_records(at, g->aperiodic);
     begin_default(at);
 }
 
@@ -323,8 +329,7 @@ static void wait_blind(const place *at) {
         begin_watch(at);
     if (g->state == WAIT || g->state == WATCH || at->sample->time_ns - g->known_ns < ns_of(at->p->missing_s))
         return;
-    if (g->state == COUNTERS)
-        fl_set_gpu(at->command, at->gpu, FL_SET_RECORDS, 0);
+    set_records(at, 0);
     set_clocks(at, FL_DEFAULT, FL_DEFAULT);
     g->state = WAIT;
     g->busy_ns = -1;
@@ -333,6 +338,8 @@ static void wait_blind(const place *at) {
 static void step_gpu(const place *at) {
     gpu_state *g = at->g;
     const int64_t now_ns = at->sample->time_ns;
+    for (uint64_t i = 0; at->sample->record && i < at->sample->record_count; i++)
+        g->kernels += at->sample->record[i].gpu == at->gpu && at->sample->record[i].end_ns >= 0 ? 1 : 0;
     g->blind = !fl_readings_known(at->s);
     if (g->blind) {
         wait_blind(at);
@@ -388,10 +395,10 @@ static void step(void *state, const void *param_bytes, const fl_facts *facts, co
     const params *p = param_bytes;
     for (uint32_t i = 0; i < facts->gpu_count; i++) {
         gpu_state *g = &gpus(state)[i];
-        if (!g->told) /* records are on from the start, and only the counters need them */
-            fl_set_gpu(command, i, FL_SET_RECORDS, 0);
-        g->told = 1;
-        step_gpu(&(place){p, g, &facts->gpu[i], &sample->gpu[i], sample, command, i});
+        const place at = {p, g, &facts->gpu[i], &sample->gpu[i], sample, command, i};
+        if (g->state == WAIT)
+            set_records(&at, 0);
+        step_gpu(&at);
         const fl_gpoeo_search *s = &g->search;
         const double shown[PROBES] = {
             [PROBE_STATE] = g->state,
@@ -442,7 +449,7 @@ FL_POLICY(gpoeo) = {FL_POLICY_ABI,
                     .name = "gpoeo",
                     .summary = "finds the program's period, proposes clocks by boosted trees, searches around them",
                     .source = "GPOEO (IEEE TPDS 2022) as run beside MF-GPOEO (IEEE TSUSC 2024, Sec. V-C, Table V)",
-                    .gpu_needs = FL_READINGS_NEEDS | FL_BIT(FL_GPU_KERNELS),
+                    .gpu_needs = FL_READINGS_NEEDS,
                     .gpu_drives = FL_BIT(FL_SET_SM_MHZ) | FL_BIT(FL_SET_MEM_MHZ) | FL_BIT(FL_SET_RECORDS),
                     .needs_records = 1,
                     .param = param_rows,
