@@ -22,7 +22,7 @@ static const fl_command_help help = {
     "--step apart, at the default memory clock; the trees learn energy and time over those at the default clocks.\n"
     "They are gradient-boosted, three splits deep, with a rate of 0.3 and lambda 1; every fifth program only tests.\n"
     "\n"
-    "Inputs: the clock over 1800 MHz, and what stands for three of the released program's fifteen counters, read at\n"
+    "Inputs: the clock over 1800 MHz, and what stands for two of the released program's fifteen counters, read at\n"
     "1800 MHz and 9251 MHz of memory: the share of time with a kernel (for how busy the SMs are), and the shares of\n"
     "kernel time of kernels called after tensor work (gemm, conv, attention, mma) and FP64 work (dgemm, double, fp64,\n"
     "f64). IPC, L1 and L2 misses and the other pipes are in no kernel record, and are left out.\n"
