@@ -1,30 +1,31 @@
 #!/usr/bin/env bash
-# Does the README still say what the program says? The tables of policies must be the program's own; files it names, there.
+# Do README.md and harness/HOWTO.md say what the program says? The tables of policies must be the program's own; files
+# that they name, there.
 #   tests/readme.sh FOLDLINE
 # FL_BLESS=1 writes the program's tables into it.
 set -eu
 cd "$(dirname "$0")/.."
 program=${1:?usage: tests/readme.sh FOLDLINE}
-# Each table by the option that prints it and the beginning of its first line.
-while IFS='=' read -r option first; do
+# Each table by its page, the option that prints it and the beginning of its first line.
+while IFS='=' read -r page option first; do
   if [ "${FL_BLESS:-}" = 1 ]; then
     blessed=$(FIRST="$first" awk '
       NR == FNR { table = table $0 "\n"; next }
       index($0, ENVIRON["FIRST"]) == 1 { printf "%s", table; inside = 1 }
       !/^\|/ { inside = 0 }
-      !inside' <("$program" policies "$option") README.md)
-    printf '%s\n' "$blessed" >README.md
+      !inside' <("$program" policies "$option") "$page")
+    printf '%s\n' "$blessed" >"$page"
   fi
   "$program" policies "$option" | while IFS= read -r line; do
-    grep -qxF -- "$line" README.md || { echo "README.md lacks: $line"; exit 1; }
+    grep -qxF -- "$line" "$page" || { echo "$page lacks: $line"; exit 1; }
   done
 done <<'EOT'
---table=| policy | what it does |
---vendors=| policy | live on
+README.md=--table=| policy | what it does |
+harness/HOWTO.md=--vendors=| policy | live on
 EOT
 # Files that it names by a path of the repository are there.
-grep -oE '(^|[ `(])(harness|models|plots|policies|sim|tests|traces)/[A-Za-z0-9_./-]*\.[a-z]+' README.md | tr -d ' `(' |
+grep -oE '(^|[ `(])(harness|models|plots|policies|sim|tests|traces)/[A-Za-z0-9_./-]*\.[a-z]+' -h README.md harness/HOWTO.md | tr -d ' `(' |
   sort -u | while IFS= read -r file; do
-  [ -e "$file" ] || { echo "README.md names $file, which is not there"; exit 1; }
+  [ -e "$file" ] || { echo "a page names $file, which is not there"; exit 1; }
 done
 echo "README.md lists the policies as the program does, and files that are there"

@@ -187,7 +187,7 @@ typedef struct reading {
 } reading;
 
 static const char WAY_OUT[] =
-    "Nothing of this file is used: put the unit back with its vendor's tool (README.md), then "
+    "Nothing of this file is used: put the unit back with its vendor's tool (HOWTO.md), then "
     "remove the file";
 
 static fl_status not_ours(const reading *in, const char *what, const char *text) {
