@@ -15,8 +15,8 @@
  * highest is taken; a new search begins with the default clocks, a new prediction with the counters. Where readings are
  * missing for missing_s before the clocks are chosen, the default holds and all begins anew once they are back. */
 #include "policies/gpoeo_model.h"
-#include "policies/gpoeo_period.h"
 #include "policies/gpoeo_search.h"
+#include "policies/gpoeo_trace.h"
 
 #include <math.h>
 #include <string.h>
@@ -34,17 +34,13 @@ typedef struct params {
 typedef struct gpu_state {
     uint32_t state, blind, aperiodic, checks, group, recording; /* group: of counters */
     int64_t busy_ns, begun_ns, known_ns;                        /* -1: never */
-    int64_t begin_ns, end_ns; /* of the trace or window; begin: once the clocks have settled */
     double limit_w, set_sm, set_mem, optimised_s;
-    double period_s; /* as found last */
-    double from_kernels, from_ns, last_ns,
-        kernels;                                /* ended, of those recorded; from: at the trace's start, NAN: not yet */
-    double base_energy, base_time;              /* at the default clocks */
-    double counted_s, busy_s, tensor_s, fp64_s; /* of the windows of the counters */
-    double least_w, most_w, sum_w;              /* of the windows watched since the choice */
+    double period_s;               /* as found last */
+    double base_energy, base_time; /* at the default clocks */
+    double least_w, most_w, sum_w; /* of the windows watched since the choice */
+    fl_gpoeo_counters counters;
     fl_gpoeo_search search;
-    fl_readings trace;
-    fl_gpoeo_work work;
+    fl_gpoeo_trace trace;
 } gpu_state;
 
 typedef struct place { /* what a step of one GPU is about */
@@ -83,7 +79,7 @@ static const char *init(void *state, const void *param_bytes, const fl_facts *fa
         g->busy_ns = g->known_ns = -1;
         g->set_sm = g->set_mem = FL_DEFAULT;
         g->recording = 1; /* as hosts begin */
-        g->period_s = g->optimised_s = g->from_kernels = g->base_energy = g->base_time = NAN;
+        g->period_s = g->optimised_s = g->base_energy = g->base_time = NAN;
     }
     return NULL;
 }
@@ -102,11 +98,7 @@ static void set_clocks(const place *at, double sm_mhz, double mem_mhz) {
 }
 
 static void begin_trace(const place *at, double settle, double seconds) {
-    gpu_state *g = at->g;
-    g->begin_ns = at->sample->time_ns + ns_of(settle);
-    g->end_ns = g->begin_ns + ns_of(seconds);
-    g->trace.count = 0;
-    g->from_kernels = NAN;
+    fl_gpoeo_trace_begin(&at->g->trace, at->sample->time_ns + ns_of(settle), ns_of(seconds));
 }
 
 static void set_gears(const place *at, int32_t sm, int32_t mem) {
@@ -115,40 +107,25 @@ static void set_gears(const place *at, int32_t sm, int32_t mem) {
     begin_trace(at, settle_s, FL_GPOEO_TRACE_S);
 }
 
-/* Adds the readings of a step to the trace. */
-static void read_step(const place *at) {
-    gpu_state *g = at->g;
-    fl_readings_add(&g->trace, at->s, at->sample->time_ns);
-    if (isnan(g->from_kernels)) {
-        g->from_kernels = g->kernels;
-        g->from_ns = (double)at->sample->time_ns;
-    }
-    g->last_ns = (double)at->sample->time_ns;
-}
-
 /* Energy and time of a period, or of a kernel; 0: the trace must go on. */
 static int end_trace(const place *at, double *energy, double *time) {
     gpu_state *g = at->g;
-    const double w = fl_readings_last(&g->trace, 1e9).power_w, seconds = (g->last_ns - g->from_ns) * 1e-9;
     if (g->aperiodic) {
-        if (!(g->kernels > g->from_kernels) || !(seconds > 0)) { /* none ended: what else is to be compared? */
+        *time = fl_gpoeo_trace_kernel_s(&g->trace);
+        if (isnan(*time)) { /* none ended: what else is to be compared? */
             begin_trace(at, 0, FL_GPOEO_TRACE_S);
             return 0;
         }
-        *time = seconds / (g->kernels - g->from_kernels);
     } else {
-        const fl_gpoeo_period p = fl_gpoeo_find(&g->work, &g->trace, g->limit_w, at->p->spread);
-        const double missing = fl_gpoeo_missing_s(fl_readings_length_s(&g->trace), p);
-        if (missing > 0 && g->trace.count < FL_FFT_MAX) {
-            g->end_ns += ns_of(missing);
+        fl_gpoeo_period p;
+        if (!fl_gpoeo_trace_period(&g->trace, g->limit_w, at->p->spread, &p))
             return 0;
-        }
         if (!isnan(p.period_s))
             g->period_s = p.period_s;
         g->aperiodic = g->state == PERIOD && !p.stable;
         *time = g->period_s;
     }
-    *energy = w * *time;
+    *energy = fl_gpoeo_trace_power_w(&g->trace) * *time;
     return 1;
 }
 
@@ -170,7 +147,7 @@ static void begin_period(const place *at) {
     const fl_ladder mem = at->f->mem;
     at->g->state = PERIOD;
     at->g->aperiodic = at->g->group = 0;
-    at->g->counted_s = at->g->busy_s = at->g->tensor_s = at->g->fp64_s = 0;
+    at->g->counters = (fl_gpoeo_counters){0};
     at->g->begun_ns = at->sample->time_ns;
     set_records(at, 0);
     set_gears(at, gear_of(at->f->sm, FL_GPOEO_CLOCK_MHZ), gear_of(mem, FL_GPOEO_COUNTERS_MEM_MHZ));
@@ -187,44 +164,14 @@ static void begin_watch(const place *at) {
     begin_trace(at, 0, at->g->aperiodic ? at->p->window_s : fmax(at->p->window_s, window_periods * at->g->period_s));
 }
 
-/* ---- counters and models ------------------------------------------------------------------------------------------
+/* ---- the course ---------------------------------------------------------------------------------------------------
  */
-
-static void take_records(const place *at) {
-    gpu_state *g = at->g;
-    for (uint64_t i = 0; at->sample->record && i < at->sample->record_count; i++) {
-        const fl_kernel_record *r = &at->sample->record[i];
-        if (r->gpu != at->gpu || r->end_ns < 0 || r->end_ns < r->start_ns || r->kind >= at->sample->kind_count)
-            continue;
-        const double seconds = (double)(r->end_ns - r->start_ns) * 1e-9;
-        const fl_gpoeo_pipe pipe = fl_gpoeo_pipe_of(at->sample->kind[r->kind].name);
-        g->busy_s += seconds;
-        g->tensor_s += pipe == FL_GPOEO_TENSOR_PIPE ? seconds : 0;
-        g->fp64_s += pipe == FL_GPOEO_FP64_PIPE ? seconds : 0;
-    }
-}
-
-static void features_at(const gpu_state *g, double mhz, double *feature) {
-    feature[FL_GPOEO_CLOCK] = mhz / FL_GPOEO_CLOCK_MHZ;
-    feature[FL_GPOEO_BUSY] = g->counted_s > 0 ? fmin(g->busy_s / g->counted_s, 1) : 0;
-    feature[FL_GPOEO_TENSOR] = g->busy_s > 0 ? g->tensor_s / g->busy_s : 0;
-    feature[FL_GPOEO_FP64] = g->busy_s > 0 ? g->fp64_s / g->busy_s : 0;
-}
-
-static double predicted_cost(const params *p, const gpu_state *g, uint32_t band, double mhz) {
-    const uint32_t trees = fl_trees_count(&p->trees, FL_GPOEO_MODELS, FL_GPOEO_FEATURES);
-    double feature[FL_GPOEO_FEATURES];
-    features_at(g, mhz, feature);
-    return fl_gpoeo_cost(fl_trees_predict(&p->trees, trees, 2 * band + FL_GPOEO_ENERGY, feature),
-                         fl_trees_predict(&p->trees, trees, 2 * band + FL_GPOEO_TIME, feature), p->con_perf);
-}
 
 /* The gears where the search begins. The released program asks the lowest band's model for the memory clock, too. */
 static void propose(const place *at) {
     const fl_ladder sm = at->f->sm, mem = at->f->mem;
     const params *p = at->p;
     fl_gpoeo_search *s = &at->g->search;
-    double least = INFINITY;
     *s = (fl_gpoeo_search){.low = gear_of(sm, p->lowest_mhz),
                            .high = gear_of(sm, p->top_mhz),
                            .mem_count = (int32_t)(mem.count ? mem.count : 1),
@@ -236,25 +183,10 @@ static void propose(const place *at) {
     s->sm = s->sm < s->low ? s->low : s->sm > s->high ? s->high : s->sm;
     if (!p->trees.row_count)
         return;
-    for (int32_t i = s->high; i >= s->low; i--) {
-        const double cost = predicted_cost(p, at->g, fl_gpoeo_band(sm.mhz[i]), sm.mhz[i]);
-        if (cost < least) {
-            least = cost;
-            s->sm = i;
-        }
-    }
-    least = INFINITY;
-    for (int32_t i = (int32_t)mem.count - 1; i >= 0; i--) {
-        const double cost = predicted_cost(p, at->g, 0, mem.mhz[i]);
-        if (cost < least) {
-            least = cost;
-            s->mem = i;
-        }
-    }
+    s->sm = fl_gpoeo_predict(&p->trees, &at->g->counters, sm, s->low, s->high, FL_GPOEO_OWN_BAND, p->con_perf);
+    if (mem.count)
+        s->mem = fl_gpoeo_predict(&p->trees, &at->g->counters, mem, 0, (int32_t)mem.count - 1, 0, p->con_perf);
 }
-
-/* ---- the course ---------------------------------------------------------------------------------------------------
- */
 
 static void search_on(const place *at) {
     gpu_state *g = at->g;
@@ -271,7 +203,7 @@ static void search_on(const place *at) {
 
 static void end_counters(const place *at) {
     gpu_state *g = at->g;
-    g->counted_s += (double)(at->sample->time_ns - g->begin_ns) * 1e-9;
+    g->counters.counted_s += (double)(at->sample->time_ns - g->trace.begin_ns) * 1e-9;
     if (++g->group < COUNTER_GROUPS) {
         begin_counters(at);
         return;
@@ -282,7 +214,7 @@ static void end_counters(const place *at) {
 
 static void end_watch(const place *at) {
     gpu_state *g = at->g;
-    const double w = fl_readings_last(&g->trace, 1e9).power_w;
+    const double w = fl_gpoeo_trace_power_w(&g->trace);
     g->least_w = g->checks ? fmin(g->least_w, w) : w;
     g->most_w = g->checks ? fmax(g->most_w, w) : w;
     g->sum_w = g->checks ? g->sum_w + w : w;
@@ -338,8 +270,7 @@ static void wait_blind(const place *at) {
 static void step_gpu(const place *at) {
     gpu_state *g = at->g;
     const int64_t now_ns = at->sample->time_ns;
-    for (uint64_t i = 0; at->sample->record && i < at->sample->record_count; i++)
-        g->kernels += at->sample->record[i].gpu == at->gpu && at->sample->record[i].end_ns >= 0 ? 1 : 0;
+    fl_gpoeo_trace_count(&g->trace, at->sample, at->gpu);
     g->blind = !fl_readings_known(at->s);
     if (g->blind) {
         wait_blind(at);
@@ -353,12 +284,12 @@ static void step_gpu(const place *at) {
             begin_period(at);
         return;
     }
-    if (now_ns < g->begin_ns)
+    if (now_ns < g->trace.begin_ns)
         return;
-    read_step(at);
+    fl_gpoeo_trace_read(&g->trace, at->s, now_ns);
     if (g->state == COUNTERS)
-        take_records(at);
-    if (now_ns >= g->end_ns && g->trace.count > 1)
+        fl_gpoeo_take(&g->counters, at->sample, at->gpu);
+    if (now_ns >= g->trace.end_ns && g->trace.readings.count > 1)
         end_state(at);
 }
 
@@ -408,7 +339,7 @@ static void step(void *state, const void *param_bytes, const fl_facts *facts, co
             [PROBE_APERIODIC] = g->aperiodic,
             [PROBE_POINTS] = s->count,
             [PROBE_LOSS_PCT] = s->count ? 100 * (s->point[s->count - 1].time - 1) : (double)NAN,
-            [PROBE_TENSOR_PCT] = g->busy_s > 0 ? 100 * g->tensor_s / g->busy_s : (double)NAN,
+            [PROBE_TENSOR_PCT] = g->counters.busy_s > 0 ? 100 * g->counters.tensor_s / g->counters.busy_s : (double)NAN,
             [PROBE_OPTIMISATION_S] = g->optimised_s,
             [PROBE_HELD] = g->blind,
         };
