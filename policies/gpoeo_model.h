@@ -7,8 +7,9 @@
 
 /* The released models take the clock and fifteen counters: 1.2 IPC, L1 and L2 misses, and the utilisation of twelve
  * pipes. Of these, kernel records let one guess two: the shares of kernel time of kernels called after tensor or FP64
- * work stand for those two pipes. Beside them the sum of kernel times stands for how busy the SMs are. Thirteen are
- * left out: IPC, both misses, and the pipes adu, fma, alu, fp16, xu, tex, cbu, ipa, lsu and uniform. */
+ * work stand for those two pipes. Beside them the sum of kernel times over the time stands for how busy the SMs are; it
+ * is cut at 1, so that kernels side by side in streams may hide idle time. Thirteen are left out: IPC, both misses, and
+ * the pipes adu, fma, alu, fp16, xu, tex, cbu, ipa, lsu and uniform. */
 enum { FL_GPOEO_CLOCK, FL_GPOEO_BUSY, FL_GPOEO_TENSOR, FL_GPOEO_FP64, FL_GPOEO_FEATURES };
 
 /* Three bands of SM clocks, each with a model of energy and one of time, over those at the default clocks. */

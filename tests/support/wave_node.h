@@ -38,6 +38,7 @@ typedef struct wave_node {
     const fl_decision *decision;
     int32_t sm[WAVE_SM];
     const fl_policy *policy;
+    bool drops; /* kernel records are lost */
 } wave_node;
 
 static const int32_t wave_mem[WAVE_MEM] = {405, 810, 5001, 9251, 9501};
@@ -106,7 +107,9 @@ static inline void wave_kernels(wave_node *n, uint32_t i) {
     wave_gpu *g = &n->gpu[i];
     const int64_t length = (int64_t)(g->kernel_s * wave_slowdown(g) * 1e9);
     while (length > 0 && !g->idle && g->kernel_ns + length <= n->s.time_ns) {
-        if (g->records > 0 && n->s.record_count < WAVE_RECORDS)
+        if (n->drops)
+            n->s.record_lost++;
+        else if (g->records > 0 && n->s.record_count < WAVE_RECORDS)
             n->record[n->s.record_count++] = (fl_kernel_record){.start_ns = g->kernel_ns,
                                                                 .end_ns = g->kernel_ns + length / 2,
                                                                 .kind = (uint32_t)fmod(g->kernels, 4) / 3,
@@ -138,7 +141,7 @@ static inline void wave_step(wave_node *n) {
     fl_diag d;
     const int64_t before = n->s.time_ns;
     n->s.time_ns += n->s.step ? n->decision->delay_ns : 0;
-    n->s.record_count = 0;
+    n->s.record_count = n->s.record_lost = 0;
     for (uint32_t i = 0; i < n->s.gpu_count; i++)
         wave_read(n, i, (double)(n->s.time_ns - before) * 1e-9);
     n->s.record = n->record;
