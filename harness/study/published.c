@@ -38,16 +38,19 @@ static int by_value(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* One number of many; savings and changes come as ratios and are turned here, so that a geometric mean is one. */
+/* Savings and changes come as ratios. */
+static double turned(const selection *s, double ratio) {
+    return s->form == SAVING_PCT ? 100 * (1 - ratio) : s->form == CHANGE_PCT ? 100 * (ratio - 1) : ratio;
+}
+
+/* One number of many. Ratios are turned here, so that a geometric mean is one of them; a 1 or 0 is none. */
 static double combine(const selection *s, double *v, size_t n) {
     double sum = 0, product = 0;
     size_t below = 0, above = 0;
     const bool late = s->over == GEOMEAN; /* the form is applied to the mean */
     for (size_t i = 0; i < n; i++) {
-        if (!late && s->form == SAVING_PCT)
-            v[i] = 100 * (1 - v[i]);
-        else if (!late && s->form == CHANGE_PCT)
-            v[i] = 100 * (v[i] - 1);
+        if (!late && !s->rivals.node)
+            v[i] = turned(s, v[i]);
         sum += v[i];
         product += log(v[i]);
         below += v[i] < s->limit;
@@ -57,10 +60,8 @@ static double combine(const selection *s, double *v, size_t n) {
     switch (s->over) {
     case MEAN:
         return sum / (double)n;
-    case GEOMEAN: {
-        const double mean = exp(product / (double)n);
-        return s->form == SAVING_PCT ? 100 * (1 - mean) : s->form == CHANGE_PCT ? 100 * (mean - 1) : mean;
-    }
+    case GEOMEAN:
+        return turned(s, exp(product / (double)n));
     case MEDIAN:
         return n % 2 ? v[n / 2] : (v[n / 2 - 1] + v[n / 2]) / 2;
     case MIN:
@@ -78,7 +79,7 @@ static double combine(const selection *s, double *v, size_t n) {
 }
 
 /* NAN where a twin is asked for that does not stand; *twins grows by one where the counterpart is one. */
-static fl_status one_value(const selection *s, const fl_comparison *c, const fl_row_result *row, bool spared,
+static fl_status own_value(const selection *s, const fl_comparison *c, const fl_row_result *row, bool spared,
                            size_t *twins, double *value, fl_diag *d) {
     double other;
     fl_status status = fl_row_value(row, s->column, value, d);
@@ -102,6 +103,35 @@ static fl_status one_value(const selection *s, const fl_comparison *c, const fl_
     return status;
 }
 
+static fl_status meets(const condition *where, const fl_row_result *row, bool *met, fl_diag *d) {
+    double value = 0;
+    const fl_status status = where->column ? fl_row_value(row, where->column, &value, d) : FL_OK;
+    *met = !where->column || (value > where->above && value < where->below);
+    return status;
+}
+
+/* The row's own value; against rivals 1 or 0. A rival without a number is none. */
+static fl_status one_value(const selection *s, const fl_comparison *c, const fl_row_result *row, bool spared,
+                           size_t *twins, double *value, fl_diag *d) {
+    fl_status status = own_value(s, c, row, spared, twins, value, d);
+    if (status || !s->rivals.node || isnan(*value))
+        return status;
+    bool best = true;
+    for (fl_json at = fl_json_first(&s->rivals); !status && at.node; at = fl_json_next(&s->rivals, &at)) {
+        const fl_row_result *rival = counterpart(c, row, cJSON_GetStringValue(at.node), spared);
+        double other = NAN;
+        bool met = false;
+        if (!rival)
+            return fl_json_fail(&at, d, "no row of %s under it to hold another against", row->workload);
+        *twins += rival->twin_of != NULL;
+        if (!(status = meets(&s->where, rival, &met, d)) && met)
+            status = own_value(s, c, rival, spared, twins, &other, d);
+        best &= !(s->most ? turned(s, other) > turned(s, *value) : turned(s, other) < turned(s, *value));
+    }
+    *value = best;
+    return status;
+}
+
 /* Of one draw of the applications, NULL where they are not drawn. spared: NAN where none of the rows is a twin. */
 static fl_status evaluate_draw(const selection *s, const fl_comparison *c, const char *draw, bool spared, double *value,
                                fl_diag *d) {
@@ -113,15 +143,19 @@ static fl_status evaluate_draw(const selection *s, const fl_comparison *c, const
         if (!same_text(r->draw, draw) || !of_policy(r, s->policy, spared) || !same_variant(r, s->variant) ||
             !fl_workload_matches(r->workload, r->variant, s->workload))
             continue;
+        bool met = false;
         rows++;
         twins += r->twin_of != NULL;
+        if ((status = meets(&s->where, r, &met, d)) || !met)
+            continue;
         status = one_value(s, c, r, spared, &twins, &v[n], d);
         n += !status && !isnan(v[n]); /* cells that are n/a are left out, as in the means */
     }
+    const bool counted = n || (s->where.column && s->over >= SUM); /* of none: 0 */
     if (!status && !rows && !spared)
         status = fl_json_fail(&s->at, d, "no row of the comparison matches, expected at least one");
     if (!status)
-        *value = n && (twins || !spared) ? combine(s, v, n) : (double)NAN;
+        *value = counted && (twins || !spared) ? combine(s, v, n) : (double)NAN;
     free(v);
     return status;
 }
@@ -149,24 +183,42 @@ fl_status fl_published_value(const selection *s, const fl_comparison *c, double 
     return evaluate_draw(s, c, NULL, false, value, d);
 }
 
+/* By draw too. *each is the caller's to free. */
+static fl_status evaluate_each(const fl_published *p, const selection *s, const fl_comparison *c, double *value,
+                               double **each, fl_diag *d) {
+    *each = calloc(p->draw_count + 1, sizeof **each);
+    return *each ? evaluate(p, s, c, false, value, *each, d) : fl_no_memory(d, "the published results");
+}
+
 static fl_status solve_bound(const fl_published *p, bound *b, const fl_comparison *c, fl_diag *d) {
-    return b->given && b->selected ? evaluate(p, &b->what, c, false, &b->value, NULL, d) : FL_OK;
+    return b->given && b->selected ? evaluate_each(p, &b->what, c, &b->value, &b->draw_value, d) : FL_OK;
 }
 
-double fl_published_difference(const line *l) {
-    if (l->value < l->low)
-        return l->value - l->low;
-    if (l->value > l->high)
-        return l->value - l->high;
-    return isnan(l->low) || isnan(l->value) ? (double)NAN : 0;
+static double distance(const line *l, double value) {
+    if (value < l->low)
+        return value - l->low;
+    if (value > l->high)
+        return value - l->high;
+    return isnan(l->low) || isnan(value) ? (double)NAN : 0;
 }
 
-static bool holds(const line *l) { /* written so that n/a never holds */
-    const double off = fabs(fl_published_difference(l));
-    return (!l->above.given || l->value > l->above.value) && (!l->below.given || l->value < l->below.value) &&
-           (!l->within.given || off <= l->within.value) &&
+double fl_published_difference(const line *l) { return distance(l, l->value); }
+
+static double of_draw(const bound *b, size_t draw) { return b->selected ? b->draw_value[draw] : b->value; }
+
+static bool holds(const line *l, size_t draw) { /* written so that n/a never holds */
+    const double value = l->draw_value[draw], off = fabs(distance(l, value));
+    return (!l->above.given || value > of_draw(&l->above, draw)) &&
+           (!l->below.given || value < of_draw(&l->below, draw)) && (!l->within.given || off <= l->within.value) &&
            (!l->within_pct.given ||
-            off <= l->within_pct.value / 100 * fabs(off > 0 && l->value > l->high ? l->high : l->low));
+            off <= l->within_pct.value / 100 * fabs(off > 0 && value > l->high ? l->high : l->low));
+}
+
+static void judge(const fl_published *p, line *l) {
+    l->draws = p->draw_count;
+    for (size_t i = 0; i < p->draw_count; i++)
+        l->draws_held += holds(l, i);
+    l->holds = l->all_draws ? l->draws && l->draws_held == l->draws : 2 * l->draws_held > l->draws;
 }
 
 /* In the order of the rows; a single one, NULL, where applications are not drawn. */
@@ -185,27 +237,35 @@ static fl_status find_draws(fl_published *p, const fl_comparison *c, fl_diag *d)
     return FL_OK;
 }
 
+/* l->value and those of the draws become shares of what share_of selects. */
+static fl_status take_share(const fl_published *p, line *l, const fl_comparison *c, fl_diag *d) {
+    double whole = 0, *each = NULL;
+    const fl_status s = evaluate_each(p, &l->share_of, c, &whole, &each, d);
+    l->value *= 100 / whole;
+    l->value_free = NAN;
+    for (size_t i = 0; !s && i < p->draw_count; i++)
+        l->draw_value[i] *= 100 / each[i];
+    free(each);
+    return s;
+}
+
 fl_status fl_published_solve(fl_published *p, const fl_comparison *c, fl_diag *d) {
     fl_status s = find_draws(p, c, d);
     for (size_t i = 0; !s && i < p->count; i++) {
         line *l = &p->line[i];
-        if (l->simulated.policy)
-            s = (l->draw_value = calloc(p->draw_count + 1, sizeof *l->draw_value))
-                    ? evaluate(p, &l->simulated, c, false, &l->value, l->draw_value, d)
-                    : fl_no_memory(d, "the published results");
-        if (!s && l->simulated.policy)
+        if (!l->simulated.policy)
+            continue;
+        s = evaluate_each(p, &l->simulated, c, &l->value, &l->draw_value, d);
+        if (!s)
             s = evaluate(p, &l->simulated, c, true, &l->value_free, NULL, d);
-        if (!s && l->share_of.policy) {
-            double whole = 0;
-            s = evaluate(p, &l->share_of, c, false, &whole, NULL, d);
-            l->value *= 100 / whole;
-            l->value_free = NAN;
-        }
+        if (!s && l->share_of.policy)
+            s = take_share(p, l, c, d);
         if (!s)
             s = solve_bound(p, &l->above, c, d);
         if (!s)
             s = solve_bound(p, &l->below, c, d);
-        l->holds = holds(l);
+        if (!s)
+            judge(p, l);
     }
     return s;
 }

@@ -12,6 +12,11 @@
  * against_column (default: the same column); as:
  * saving_pct 100 (1 - a/b), change_pct 100 (a/b - 1), ratio a/b, difference a - b, abs_difference |a - b|. over: mean
  * (default), geomean (of a saving or change: through the ratios), median, min, max, sum, count_below:X, count_above:X.
+ * "where": {"column": "slowdown_pct", "below": 5} (or above) leaves out rows that do not meet it; a sum or count of
+ * none is 0. "least_of": ["bapm", "1levelth"] makes the number of a row 1 where it is at most the number of each of
+ * these policies on the same workload, and 0 elsewhere; "most_of": at least. A row that "where" leaves out is no rival,
+ * and a tie counts for both. So "least_of", "where" and "over": "sum" count the workloads on which a policy is the best
+ * of several within a bound.
  *
  * gate: {"above": X, "below": X, "within": X, "within_pct": X}; the first two may be selections; the others are
  * distances from the published value. Without a gate the line only reports. "share_of": SELECTION makes the simulated
@@ -19,7 +24,9 @@
  *
  * Where the experiment draws its applications from several seeds ("applications"), a selection is made draw by draw,
  * and "draws" of it makes one number of these: mean (default), min, max, sum. by_draw: "column" puts the number of each
- * draw into a second table, a row for each policy and draw.
+ * draw into a second table, a row for each policy and draw. A gate is then judged on every draw, by its own numbers, so
+ * that errors of opposite sign in two draws do not make a line that holds. It holds where it does on more than half of
+ * the draws; "draws": "all" in the gate asks for each of them. The line says on how many it does.
  *
  * Where the experiment has "records": "both", every line with a policy that needs kernel records has a second number
  * beside the simulated one: the same with records that take no time. Gates judge the one at cost.

@@ -9,6 +9,11 @@
 typedef enum form { PLAIN, SAVING_PCT, CHANGE_PCT, RATIO, DIFFERENCE, ABS_DIFFERENCE } form;
 typedef enum over { MEAN, GEOMEAN, MEDIAN, MIN, MAX, SUM, COUNT_BELOW, COUNT_ABOVE } over;
 
+typedef struct condition { /* on a row */
+    const char *column;    /* NULL: every row meets it */
+    double above, below;
+} condition;
+
 typedef struct selection {
     fl_json at;
     const char *policy, *workload, *variant, *column, *against, *against_column;
@@ -16,6 +21,9 @@ typedef struct selection {
     over over;
     double limit;         /* of the counts */
     enum over over_draws; /* of drawn applications: of the numbers of each draw */
+    fl_json rivals;       /* policies that a row is held against, for 1 or 0; no node: none */
+    bool most;            /* the row must have the most of them, not the least */
+    condition where;
 } selection;
 
 typedef struct bound { /* one side of a gate */
@@ -23,6 +31,7 @@ typedef struct bound { /* one side of a gate */
     bool selected; /* by what, else value */
     selection what;
     double value;
+    double *draw_value; /* of a selection, by draw */
 } bound;
 
 typedef struct line {
@@ -32,8 +41,10 @@ typedef struct line {
     double low, high;              /* published; NAN = nothing */
     selection simulated, share_of; /* share_of.policy: the value is 100 times the one over the other */
     bound above, below, within, within_pct;
-    double *draw_value;       /* by draw; NULL where applications are not drawn */
+    bool all_draws;           /* the gate must hold on each, not only on more than half */
+    double *draw_value;       /* by draw; one number where applications are not drawn */
     double value, value_free; /* value_free: with kernel records that take no time; NAN where that is no other */
+    size_t draws, draws_held; /* on how many of the draws the gate holds */
     bool holds;
 } line;
 

@@ -25,6 +25,9 @@ static char *gate_text(const line *l, char *text, size_t size) {
         if (side[i].b->given && used < size)
             used += (size_t)snprintf(text + used, size - used, "%s%s %.5g%s", used ? ", " : "", side[i].name,
                                      side[i].b->value, side[i].unit);
+    if (used && used < size && l->draws > 1)
+        used += (size_t)snprintf(text + used, size - used, " on %zu of %zu draws%s", l->draws_held, l->draws,
+                                 l->all_draws ? ", all asked for" : "");
     if (used && used < size)
         snprintf(text + used, size - used, ": %s", verdict(l));
     else if (!used)
@@ -185,6 +188,8 @@ cJSON *fl_published_json(const fl_published *p) {
         cJSON_AddStringToObject(o, "gate", gate_text(l, text, sizeof text));
         if (fl_published_gated(l))
             cJSON_AddBoolToObject(o, "holds", l->holds);
+        if (fl_published_gated(l) && l->draws > 1)
+            cJSON_AddNumberToObject(o, "draws_held", (double)l->draws_held);
         if (l->fails)
             cJSON_AddStringToObject(o, "fails", l->fails);
         cJSON_AddItemToArray(all, o);

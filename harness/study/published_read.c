@@ -96,9 +96,50 @@ static fl_status check_column(const fl_json *at, const char *key, const char *na
     return status ? status : fl_json_fail(&value, d, "%s", why.message);
 }
 
+static fl_status read_where(selection *s, fl_diag *d) {
+    static const char *const known[] = {"column", "above", "below"};
+    fl_json at, side;
+    fl_status status = FL_OK;
+    if (!fl_json_has(&s->at, "where"))
+        return FL_OK;
+    s->where = (condition){.above = -HUGE_VAL, .below = HUGE_VAL};
+    if ((status = fl_json_get_object(&s->at, "where", &at, d)) || (status = fl_json_known(&at, known, 3, d)) ||
+        (status = fl_json_get_text(&at, "column", &s->where.column, d)) ||
+        (status = check_column(&at, "column", s->where.column, d)))
+        return status;
+    double *const side_of[] = {NULL, &s->where.above, &s->where.below};
+    bool any = false;
+    for (size_t i = 1; !status && i < 3; i++) {
+        if (!fl_json_has(&at, known[i]))
+            continue;
+        any = true;
+        status = fl_json_get(&at, known[i], &side, d);
+        status = status ? status : fl_json_real(&side, -HUGE_VAL, HUGE_VAL, side_of[i], d);
+    }
+    return status || any ? status : fl_json_fail(&at, d, "no side of %s, expected above or below", s->where.column);
+}
+
+static fl_status read_rivals(selection *s, const fl_texts *policies, fl_diag *d) {
+    s->most = fl_json_has(&s->at, "most_of");
+    if (!s->most && !fl_json_has(&s->at, "least_of"))
+        return FL_OK;
+    const char *key = s->most ? "most_of" : "least_of";
+    fl_status status = fl_json_get_array(&s->at, key, &s->rivals, d);
+    if (!status && fl_json_has(&s->at, "most_of") && fl_json_has(&s->at, "least_of"))
+        status = fl_json_fail(&s->rivals, d, "'least_of' and 'most_of', expected one of them");
+    if (!status && !fl_json_count(&s->rivals))
+        status = fl_json_fail(&s->rivals, d, "no policy, expected at least one");
+    for (fl_json at = status ? (fl_json){0} : fl_json_first(&s->rivals); !status && at.node;
+         at = fl_json_next(&s->rivals, &at)) {
+        const char *name = cJSON_GetStringValue(at.node);
+        status = name ? check_policy(s, key, name, policies, d) : fl_json_fail(&at, d, "expected a policy's name");
+    }
+    return status;
+}
+
 fl_status fl_published_selection(const fl_json *at, const fl_texts *policies, selection *s, fl_diag *d) {
-    static const char *const known[] = {"policy",  "workload",       "variant", "column", "over",
-                                        "against", "against_column", "as",      "draws"};
+    static const char *const known[] = {"policy",         "workload", "variant", "column", "over",     "against",
+                                        "against_column", "as",       "draws",   "where",  "least_of", "most_of"};
     static const char *const forms[] = {"saving_pct", "change_pct", "ratio", "difference", "abs_difference"};
     *s = (selection){.at = *at, .workload = "*"};
     size_t index = 0;
@@ -117,6 +158,8 @@ fl_status fl_published_selection(const fl_json *at, const fl_texts *policies, se
         return fl_json_fail(at, d, "'against' and 'as' belong together, expected both or none");
     if (s->against)
         s->form = (form)(index + 1);
+    if ((status = read_where(s, d)) || (status = read_rivals(s, policies, d)))
+        return status;
     if ((status = check_policy(s, "policy", s->policy, policies, d)) ||
         (s->against && (status = check_policy(s, "against", s->against, policies, d))) ||
         (status = check_column(at, "column", s->column, d)))
@@ -162,8 +205,10 @@ static fl_status read_value(const fl_json *at, line *l, fl_diag *d) {
 static fl_status read_line(const fl_json *at, const fl_texts *policies, line *l, fl_diag *d) {
     static const char *const known[] = {"quantity", "unit", "published", "simulated", "share_of",
                                         "gate",     "note", "fails",     "by_draw"};
-    static const char *const sides[] = {"above", "below", "within", "within_pct"};
+    static const char *const sides[] = {"above", "below", "within", "within_pct", "draws"};
+    static const char *const draws[] = {"most", "all"};
     fl_json simulated, gate;
+    size_t of_draws = 0;
     l->value = l->value_free = NAN;
     l->unit = l->note = "";
     fl_status s = fl_json_object(at, d);
@@ -185,8 +230,10 @@ static fl_status read_line(const fl_json *at, const fl_texts *policies, line *l,
         return s;
     if (!fl_json_has(at, "gate"))
         return l->fails ? fl_json_fail(at, d, "'fails' without a gate that could, expected 'gate' beside it") : FL_OK;
-    if ((s = fl_json_get_object(at, "gate", &gate, d)) || (s = fl_json_known(&gate, sides, 4, d)))
+    if ((s = fl_json_get_object(at, "gate", &gate, d)) || (s = fl_json_known(&gate, sides, 5, d)) ||
+        (fl_json_has(&gate, "draws") && (s = choose(&gate, "draws", draws, 2, &of_draws, d))))
         return s;
+    l->all_draws = of_draws == 1;
     if (!l->simulated.policy)
         return fl_json_fail(&gate, d, "a gate on nothing, expected 'simulated' beside it");
     if ((s = read_bound(&gate, "above", true, policies, &l->above, d)) ||
@@ -228,8 +275,11 @@ fl_status fl_published_open(const fl_experiment *e, const fl_texts *policies, fl
 void fl_published_free(fl_published *p) {
     if (!p)
         return;
-    for (size_t i = 0; i < p->count; i++)
+    for (size_t i = 0; i < p->count; i++) {
+        free(p->line[i].above.draw_value);
+        free(p->line[i].below.draw_value);
         free(p->line[i].draw_value);
+    }
     free(p->line);
     free(p->draw);
     free(p);
