@@ -53,6 +53,7 @@ static void test_values(void) {
     } table[] = {
         {SEL("good", "energy_j"), 175},
         {SEL("good", "energy_j") ", \"over\": \"sum\"", 350},
+        {SEL("good", "energy_j") ", \"over\": \"error\"", 125},
         {SEL("good", "energy_j") ", \"over\": \"min\"", 50},
         {SEL("good", "energy_j") ", \"over\": \"max\"", 300},
         {SEL("*", "energy_j") ", \"over\": \"median\"", 100},
@@ -120,6 +121,16 @@ static void test_gates(void) {
         {"null", "\"below\": {" SEL("base", "energy_j") "}", true},
         {"1", "\"above\": 100, \"below\": 150", false},
         {"1", "\"above\": 100, \"below\": 200", true},
+        {"null", "\"above\": 49, \"errors\": 1", true}, /* 50 and 300: 175 +- 125 */
+        {"null", "\"above\": 51, \"errors\": 1", false},
+        {"null", "\"below\": 301, \"errors\": 1", true},
+        {"null", "\"below\": 299, \"errors\": 1", false},
+        {"null", "\"below\": 426, \"errors\": 2", true},
+        {"null", "\"below\": 424, \"errors\": 2", false},
+        {"170", "\"within\": 131, \"errors\": 1", true},
+        {"170", "\"within\": 129, \"errors\": 1", false},
+        {"100", "\"within_pct\": 201, \"errors\": 1", true},
+        {"100", "\"within_pct\": 199, \"errors\": 1", false},
     };
     fl_comparison c = rows();
     for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
@@ -404,6 +415,9 @@ static void test_refusals(void) {
         {LINE("1", SEL("good", "energy_j") ", \"against\": \"base\", \"as\": \"saving\"", ""), "saving_pct"},
         {LINE("1", SEL("good", "energy_j"), ", \"gate\": {\"over\": 1}"), "unknown"},
         {LINE("null", SEL("good", "energy_j"), ", \"gate\": {\"within\": 1}"), "published number"},
+        {LINE("1", SEL("good", "energy_j"), ", \"gate\": {\"errors\": 2}"), "no mean, or of no bound"},
+        {LINE("1", SEL("good", "energy_j") ", \"over\": \"max\"", ", \"gate\": {\"above\": 1, \"errors\": 2}"),
+         "no mean, or of no bound"},
         {LINE("1", SEL("good", "energy_j"), ", \"fails\": \"because\""), "without a gate"},
         {LINE("[2, 1]", SEL("good", "energy_j"), ""), "expected"},
         {LINE("[2]", SEL("good", "energy_j"), ""), "[low, high]"},

@@ -38,6 +38,14 @@ static int by_value(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
+/* Of the mean of n numbers; NAN of one. */
+static double standard_error(const double *v, size_t n, double mean) {
+    double square = 0;
+    for (size_t i = 0; i < n; i++)
+        square += (v[i] - mean) * (v[i] - mean);
+    return n > 1 ? sqrt(square / (double)(n - 1) / (double)n) : (double)NAN;
+}
+
 /* One number of many; savings and changes come as ratios and are turned here, so that a geometric mean is one. */
 static double combine(const selection *s, double *v, size_t n) {
     double sum = 0, product = 0;
@@ -69,6 +77,8 @@ static double combine(const selection *s, double *v, size_t n) {
         return v[n - 1];
     case SUM:
         return sum;
+    case ERROR:
+        return standard_error(v, n, sum / (double)n);
     case COUNT_BELOW:
         return (double)below;
     case COUNT_ABOVE:
@@ -162,11 +172,13 @@ double fl_published_difference(const line *l) {
 }
 
 static bool holds(const line *l) { /* written so that n/a never holds */
-    const double off = fabs(fl_published_difference(l));
-    return (!l->above.given || l->value > l->above.value) && (!l->below.given || l->value < l->below.value) &&
+    const double spare = l->errors.given ? l->errors.value * l->error : 0;
+    const double off = fabs(fl_published_difference(l)) + spare;
+    return (!l->above.given || l->value - spare > l->above.value) &&
+           (!l->below.given || l->value + spare < l->below.value) &&
            (!l->within.given || off <= l->within.value) &&
            (!l->within_pct.given ||
-            off <= l->within_pct.value / 100 * fabs(off > 0 && l->value > l->high ? l->high : l->low));
+            off <= l->within_pct.value / 100 * fabs(l->value > l->high ? l->high : l->low));
 }
 
 /* In the order of the rows; a single one, NULL, where applications are not drawn. */
@@ -195,6 +207,11 @@ fl_status fl_published_solve(fl_published *p, const fl_comparison *c, fl_diag *d
                     : fl_no_memory(d, "the published results");
         if (!s && l->simulated.policy)
             s = evaluate(p, &l->simulated, c, true, &l->value_free, NULL, d);
+        if (!s && l->errors.given) {
+            selection error = l->simulated;
+            error.over = ERROR;
+            s = evaluate(p, &error, c, false, &l->error, NULL, d);
+        }
         if (!s && l->share_of.policy) {
             double whole = 0;
             s = evaluate(p, &l->share_of, c, false, &whole, NULL, d);

@@ -11,11 +11,12 @@
  * fl_row_value. against: the row of the same workload (and seed, where it has one) under that policy, its
  * against_column (default: the same column); as:
  * saving_pct 100 (1 - a/b), change_pct 100 (a/b - 1), ratio a/b, difference a - b, abs_difference |a - b|. over: mean
- * (default), geomean (of a saving or change: through the ratios), median, min, max, sum, count_below:X, count_above:X.
+ * (default), error (its standard error), geomean (of a saving or change: through the ratios), median, min, max, sum, count_below:X, count_above:X.
  *
  * gate: {"above": X, "below": X, "within": X, "within_pct": X}; the first two may be selections; the others are
- * distances from the published value. Without a gate the line only reports. "share_of": SELECTION makes the simulated
- * value a share of another, in percent.
+ * distances from the published value. "errors": 2 beside them: a mean of rows that chance makes differ has to keep its
+ * bounds by two standard errors, so that none holds by luck. Without a gate the line only reports. "share_of":
+ * SELECTION makes the simulated value a share of another, in percent.
  *
  * Where the experiment draws its applications from several seeds ("applications"), a selection is made draw by draw,
  * and "draws" of it makes one number of these: mean (default), min, max, sum. by_draw: "column" puts the number of each

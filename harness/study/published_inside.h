@@ -7,7 +7,7 @@
 #include "harness/study/comparison.h"
 
 typedef enum form { PLAIN, SAVING_PCT, CHANGE_PCT, RATIO, DIFFERENCE, ABS_DIFFERENCE } form;
-typedef enum over { MEAN, GEOMEAN, MEDIAN, MIN, MAX, SUM, COUNT_BELOW, COUNT_ABOVE } over;
+typedef enum over { MEAN, GEOMEAN, MEDIAN, MIN, MAX, SUM, ERROR, COUNT_BELOW, COUNT_ABOVE } over;
 
 typedef struct selection {
     fl_json at;
@@ -31,8 +31,9 @@ typedef struct line {
     const char *fails;             /* why the gate does not hold; NULL: it must hold */
     double low, high;              /* published; NAN = nothing */
     selection simulated, share_of; /* share_of.policy: the value is 100 times the one over the other */
-    bound above, below, within, within_pct;
+    bound above, below, within, within_pct, errors;
     double *draw_value;       /* by draw; NULL where applications are not drawn */
+    double error;             /* standard error of value over its rows; NAN where the gate asks for none */
     double value, value_free; /* value_free: with kernel records that take no time; NAN where that is no other */
     bool holds;
 } line;
