@@ -17,20 +17,27 @@ static bool of_policy(const fl_row_result *r, const char *pattern, bool spared) 
            !fnmatch(pattern, r->twin_of ? r->twin_of : r->policy, 0);
 }
 
+/* What the policies of one entry of an experiment differ in: "margin_w=4" of "hybrid1:margin_w=4". */
+static bool same_parameters(const fl_row_result *a, const fl_row_result *b) {
+    return same_text(strchr(a->policy, ':'), strchr(b->policy, ':'));
+}
+
+/* Of the rows under that policy the first that shares the seed and the parameters; the seed counts for more. */
 static const fl_row_result *counterpart(const fl_comparison *c, const fl_row_result *row, const char *against,
                                         bool spared) {
-    const fl_row_result *any = NULL;
+    const fl_row_result *best = NULL;
+    int most = -1;
     for (size_t i = 0; i < c->mean_first; i++) {
         const fl_row_result *r = &c->row[i];
         const bool here = !r->platform || !row->platform || !strcmp(r->platform, row->platform);
         if (!here || !same_text(r->draw, row->draw) || strcmp(r->workload, row->workload) != 0 ||
             !same_variant(r, row->variant) || !of_policy(r, against, spared))
             continue;
-        if (r->seed == row->seed)
-            return r;
-        any = any ? any : r;
+        const int same = 2 * (r->seed == row->seed) + same_parameters(r, row);
+        best = same > most ? r : best;
+        most = same > most ? same : most;
     }
-    return any;
+    return best;
 }
 
 static int by_value(const void *a, const void *b) {

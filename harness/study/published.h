@@ -8,8 +8,9 @@
  *   {"policy": "1levelth", "workload": "mini*", "variant": "...", "column": "ed2p", "over": "geomean",
  *    "against": "bapm", "as": "saving_pct"}
  * policy and workload are shell patterns; workload and variant default to all workloads of the plain node. column: see
- * fl_row_value. against: the row of the same workload (and seed, where it has one) under that policy, its
- * against_column (default: the same column); as:
+ * fl_row_value. against: the row of the same workload under that policy, of the same seed and with the same parameters
+ * behind its name's colon where there is one ("hybrid1:margin_w=4" against "static*"), its against_column (default: the
+ * same column); as:
  * saving_pct 100 (1 - a/b), change_pct 100 (a/b - 1), ratio a/b, difference a - b, abs_difference |a - b|. over: mean
  * (default), error (its standard error), geomean (of a saving or change: through the ratios), median, min, max, sum, count_below:X, count_above:X.
  *
