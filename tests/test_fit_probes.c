@@ -101,6 +101,36 @@ static void test_workload(void) {
              "the nearest");
 }
 
+/* fit device says which clocks to measure, on the terminal and in its file, where its workloads are enough. */
+static void test_advice(void) {
+    const bool none[WORKLOADS] = {false};
+    write_sweep("clean.csv", none);
+    FL_CHECK(shell("'%s' fit device --sweep clean.csv --out dev.json >dev.out", FL_PROGRAM) == 0 &&
+                 says("dev.out", "clocks that tell most about a new workload.*each of 10 workloads") &&
+                 says("dev.out", "^[0-9]+ \\+ [0-9]+ MHz +[0-9.]+ +[0-9.]+ +[0-9.]+ +600 \\+ 1500 MHz +[0-9.]+"),
+             "on the terminal");
+    size_t size = 0;
+    char *json = fl_temp_slurp(fl_temp_path("dev.json"), &size);
+    cJSON *root = json ? cJSON_Parse(json) : NULL;
+    const cJSON *list =
+        cJSON_GetObjectItemCaseSensitive(cJSON_GetObjectItemCaseSensitive(root, "calibration"), "probes");
+    FL_CHECK(cJSON_GetArraySize(list) == 4, "%d sets in the file", cJSON_GetArraySize(list));
+    for (int i = 0; i < cJSON_GetArraySize(list); i++) {
+        const cJSON *set = cJSON_GetObjectItemCaseSensitive(cJSON_GetArrayItem(list, i), "chosen"),
+                    *usual = cJSON_GetObjectItemCaseSensitive(cJSON_GetArrayItem(list, i), "usual"),
+                    *error = cJSON_GetObjectItemCaseSensitive(set, "time_pct");
+        FL_CHECK(cJSON_GetArraySize(cJSON_GetObjectItemCaseSensitive(set, "at")) == i + 1 && error &&
+                     error->valuedouble > 0 &&
+                     cJSON_GetArraySize(cJSON_GetObjectItemCaseSensitive(usual, "at")) == i + 1,
+                 "set %d", i);
+    }
+    cJSON_Delete(root);
+    free(json);
+    FL_CHECK(shell("'%s' fit device --sweep clean.csv --only 'w[12]' --out two.json >dev.out", FL_PROGRAM) == 0 &&
+                 says("dev.out", "note: which clocks tell most about a new workload is not known"),
+             "two workloads cannot tell");
+}
+
 static void test_refusals(void) {
     const bool none[WORKLOADS] = {false};
     static const struct {
@@ -128,5 +158,5 @@ static void test_refusals(void) {
 
 static void test_clean_up(void) { fl_temp_remove(); }
 
-FL_SUITE("fit_probes", {"half", test_half}, {"workload", test_workload}, {"refusals", test_refusals},
-         {"clean up", test_clean_up})
+FL_SUITE("fit_probes", {"half", test_half}, {"workload", test_workload}, {"advice", test_advice},
+         {"refusals", test_refusals}, {"clean up", test_clean_up})
