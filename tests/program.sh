@@ -253,6 +253,16 @@ check "where they come from" grep -qx "# source: table.csv, imported with --map 
 check "the mapped rows" grep -qx 'fft.1k,,1410,,,0.002,120,0.24' "$dir/table.sweep.csv"
 refuse "a column that is not there" 2 "table.csv:1:1: no column 'mhz' for sm_mhz" "$f" import "$dir/table.csv" --map "workload=app,sm_mhz=mhz"
 refuse "a unit that is wrong" 2 "table.csv:2:13: energy_j is 1000 times" "$f" import "$dir/table.csv" --map "$map,energy_j=ms*90"
+printf 'program,900,1000\nfft,0.9,1.0\nlu,0.95,1.0\n' >"$dir/wide.csv"
+wide='workload=program,sm_mhz=header,time_s=1/cells,power_w=100'
+succeed "import of a wide table" '4 measured settings' "$f" import "$dir/wide.csv" --map "$wide" -o "$dir/wide.sweep.csv"
+printf 'program,900,1000,900\nfft,0.9,1.0,1\n' >"$dir/wide.csv"
+refuse "a clock twice in a wide table" 2 "wide.csv:1:18: column '900' is given twice" "$f" import "$dir/wide.csv" --map "$wide"
+printf 'frequency(MHz),900,1000\nfft,0.9,1.0\n' >"$dir/gpu_performance.csv"
+printf 'frequency(MHz),900,1000\nfft,90,100\n' >"$dir/gpu_power.csv"
+succeed "import of a public wide table" 'power is from .*gpu_power.csv' "$f" import "$dir/gpu_performance.csv" -o "$dir/gpu.sweep.csv"
+check "both of its files" grep -q '^fft,,1000,,,1,100,100$' "$dir/gpu.sweep.csv"
+refuse "its power alone" 2 "expected its table of times" "$f" import "$dir/gpu_power.csv"
 refuse "two tables" 2 "expected one file" "$f" import "$dir/table.csv" "$dir/table.csv" --map "$map"
 
 # ---- a sensor is learnt back from its log and the truth ----
