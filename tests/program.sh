@@ -166,6 +166,16 @@ sweep_=workload,kernel,sm_mhz,mem_mhz,power_cap_w,time_s,power_w,energy_j
 printf '%s\nw,,900,,,-1,5,5\n' "$sweep_" >"$dir/sweep.csv"
 refuse "sweep with a negative time" 2 'sweep.csv:2:[0-9]+: ' "$f" compare --sweep "$dir/sweep.csv" --platform generic --policy nvboost
 
+make sync.csv "$head_,launch_ns,host_thread" '0,0,0,20000,320000,k,1,1,1,1,1,1,5000,0' '0,0,0,330000,3400000000000000000,[sync],,,,,,,,0'
+for p in nvboost assure depo; do
+  refuse "a synchronisation of a century under $p" 2 'sync.csv: .*expected 0 to 25 hours' "$f" run "$dir/sync.csv" --platform generic --policy $p --assume memory
+done
+{ echo "$sweep_"; seq -f 'a,,%.0f,,,10,150,' 1000001 2000000; } >"$dir/many.csv" # compared row with row, they would take hours
+refuse "a million settings of one workload" 2 'many.csv:4098: more than 4096 settings' "$f" run --sweep "$dir/many.csv" --platform generic --policy nvboost
+rm -f "$dir/many.csv"
+printf '%s\na,,900,,,1e10,5,5e10\n' "$sweep_" >"$dir/sweep.csv"
+refuse "a measurement of centuries" 2 'sweep.csv:2: time_s is 1e.10, expected at most 26 days' "$f" run --sweep "$dir/sweep.csv" --platform generic --policy nvboost
+
 # ---- output that cannot be written ----
 refuse "no such folder" 3 'nowhere' "$f" compare "$trace" --platform generic --policy nvboost --csv "$dir/nowhere/x.csv"
 refuse "synth into no folder" 3 'nowhere' "$f" synth -o "$dir/nowhere/x.csv"
