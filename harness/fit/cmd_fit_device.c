@@ -3,11 +3,12 @@
 #include "harness/base/json_out.h"
 #include "harness/fit/fit.h"
 #include "harness/fit/fit_advice.h"
+#include "harness/fit/fit_capped.h"
 #include "harness/fit/fit_chip_json.h"
 #include "harness/fit/fit_device_print.h"
 #include "harness/fit/fit_idle_log.h"
 #include "harness/fit/fit_marks.h"
-#include "harness/fit/fit_rows.h"
+#include "harness/fit/fit_sound.h"
 #include "harness/input/platform.h"
 
 #include <math.h>
@@ -28,8 +29,11 @@ static const fl_command_help help = {
     "Sweeps bound the idle clock tree A0 from above only. --idle LOG, a log in which the GPU idles at several SM "
     "clocks with\n"
     "a context open, tells it: what idle power gains with V^2 f. What kernels draw stays as it was.\n\n"
-    "At the end it says which one, two, three or four clocks tell most about a workload that is yet to be measured.\n\n"
-    "Rows at a power limit that binds, or below the highest limit of their workload, are left out."};
+    "A power limit binds where a lower one changes power or time; rows under one that does are left out of the laws,\n"
+    "and tell the crest: mean power over a limit that binds. The sweep's limits become the device's.\n\n"
+    "Rows that did not run at the clock they name (throttled, not reached, mislabelled) are found from the sweep itself,\n"
+    "told with file and line, and left out; a clock that is wrong throughout is taken as what it was.\n\n"
+    "At the end it says which one, two, three or four clocks tell most about a workload that is yet to be measured."};
 
 typedef struct device_options {
     const char *out, *base, *name, *idle;
@@ -117,7 +121,8 @@ static cJSON *ladder(const fl_fit_rows *r, bool memory) {
 static void make_clocks(maker *m) {
     set_item(m->gpu, "sm_mhz", ladder(m->rows, false));
     set_item(m->gpu, "default_sm_mhz", cJSON_CreateNumber(round(m->full.sm_ref)));
-    note(m, "gpu.sm_mhz", "the clocks measured in %s; the chip may have others", m->files);
+    note(m, "gpu.sm_mhz", "the clocks measured in %s%s; the chip may have others", m->files,
+         m->rows->clocks ? ", as they ran: calibration.asked_ran_mhz tells what was asked" : "");
     note(m, "gpu.default_sm_mhz", "assumed: the highest clock measured");
     if (m->rows->mem_known) {
         set_item(m->gpu, "mem_mhz", ladder(m->rows, true));
@@ -247,12 +252,28 @@ static void make_power(maker *m) {
     note(m, "gpu.power.no_context_w", "assumed: B0 at the lowest memory clock and C at the lowest voltage");
 }
 
+/* The sweep's own power limits; where it names none, the base's, raised where the sweep drew more. */
 static void make_limits(maker *m) {
+    const fl_fit_rows *r = m->rows;
     double highest = 0;
-    for (size_t i = 0; i < m->rows->count; i++)
-        highest = fmax(highest, m->rows->row[i].power_w);
+    for (size_t i = 0; i < r->count; i++)
+        highest = fmax(highest, r->row[i].power_w);
     cJSON *limits = cJSON_GetObjectItemCaseSensitive(m->gpu, "limits");
+    if (!limits && r->limit_high_w > 0)
+        limits = cJSON_AddObjectToObject(m->gpu, "limits");
     const cJSON *now = cJSON_GetObjectItemCaseSensitive(limits, "default_w"); /* NULL of NULL */
+    if (r->limit_high_w > 0) {
+        const cJSON *least = cJSON_GetObjectItemCaseSensitive(limits, "min_w");
+        set_item(limits, "min_w",
+                 cJSON_CreateNumber(least ? fmin(least->valuedouble, r->limit_low_w) : r->limit_low_w));
+        set_item(limits, "max_w", cJSON_CreateNumber(r->limit_high_w));
+        set_item(limits, "default_w", cJSON_CreateNumber(r->limit_high_w));
+        note(m, "gpu.limits",
+             "max_w and default_w: the highest power limit in %s; min_w: the least of its limits (%g W) and the base's; "
+             "the board may have others",
+             m->files, r->limit_low_w);
+        return;
+    }
     if (!now || now->valuedouble >= highest)
         return;
     const double watts = ceil(highest / 10) * 10;
@@ -298,6 +319,8 @@ static fl_status make(maker *m, fl_diag *d) {
         s = calibration ? fl_fit_marks_make(m->rows, &marks, d) : fl_no_memory(d, NULL);
         if (!s)
             cJSON_AddItemToObject(calibration, FL_FIT_MARKS_KEY, fl_fit_marks_to_json(&marks));
+        if (!s && m->rows->clocks)
+            cJSON_AddItemToObject(calibration, FL_FIT_CLOCKS_KEY, fl_fit_clocks_to_json(m->rows));
         fl_fit_marks_free(&marks);
         if (calibration)
             cJSON_AddItemToObject(calibration, "probes", fl_fit_advice_json(&m->advice));
@@ -323,6 +346,7 @@ static fl_status fit_both(maker *m, fl_diag *d) {
             return fl_fail(d, f == FL_MODEL_NO_MEMORY ? FL_NO_MEMORY : FL_BAD_INPUT, m->o->sweeps.item[0], 0, 0,
                            "cannot be fitted: %s; expected at least one workload at two settings", fl_model_text(f));
     }
+    (void)fl_fit_crest_of_rows(m->rows, &m->full.crest, &m->full.crest_sd);
     return FL_OK;
 }
 
@@ -356,6 +380,8 @@ int fl_cmd_fit_device(int argc, char **argv) {
     maker m = {.o = &o, .rows = &rows};
     if (!s)
         s = fl_fit_rows_read(&o.sweeps, &o.only, &rows, &d);
+    if (!s)
+        s = fl_fit_drop_unsound(&rows, &d);
     if (!s)
         s = fit_both(&m, &d);
     if (!s && o.idle && !m.plain.has_power)

@@ -6,6 +6,7 @@
 #include "harness/base/args.h"
 #include "models/fit_chip.h"
 #include "models/probes.h"
+#include "models/unsound.h"
 
 #include <stdbool.h>
 
@@ -15,15 +16,43 @@ typedef struct fl_fit_entity {
     size_t first, count;     /* its rows */
 } fl_fit_entity;
 
+/* A row under a power limit that binds: the clock was asked for, and not reached throughout. */
+typedef struct fl_fit_capped {
+    size_t entity;
+    double sm_mhz, mem_mhz, limit_w, time_s, power_w;
+} fl_fit_capped;
+
+typedef struct fl_fit_line { /* where a row is from */
+    size_t entity;
+    double sm_mhz, mem_mhz, time_s, limit_w;
+    int64_t line;
+} fl_fit_line;
+
+typedef struct fl_fit_unsound { /* a row that was left out: it did not run at the clock it names */
+    fl_fit_line at;
+    fl_unsound_row found;
+} fl_fit_unsound;
+
 typedef struct fl_fit_rows {
     fl_chip_row *row; /* sorted by entity, memory clock, SM clock; workload = entity's index */
     size_t count, room;
     fl_fit_entity *entity; /* in the order of their first rows */
     size_t entities, entity_room;
     bool mem_known;   /* the files name memory clocks; else all rows have 1 MHz */
-    size_t limited;   /* rows left out: at a power limit that binds, or below the highest limit of their workload */
+    size_t limited;   /* rows left out: at a power limit that binds */
+    size_t repeated;  /* rows left out: a setting that another row has under a higher limit, which does not bind either */
     size_t clockless; /* rows left out: without an SM clock */
     size_t memless;   /* rows without a memory clock where others have one: taken to be at the highest */
+    fl_fit_capped *capped; /* those of `limited` whose workloads have other rows too; sorted by entity */
+    size_t cappeds, capped_room;
+    double limit_low_w, limit_high_w; /* of the sweep's power limits; 0 = it names none */
+    fl_fit_line *line;                /* of all rows that were taken, as they stood in the files */
+    size_t lines, line_room;
+    const char *const *file;          /* the files' names, borrowed */
+    fl_fit_unsound *unsound;
+    size_t unsounds, unsound_room;
+    fl_unsound_clock clock[FL_UNSOUND_CLOCKS]; /* clocks that are wrong throughout; clear: its rows were relabelled */
+    size_t clocks;
 } fl_fit_rows;
 
 /* only: names or patterns (*, ?) of workloads; empty = all. FL_BAD_INPUT where nothing is left. */
@@ -32,6 +61,9 @@ void fl_fit_rows_free(fl_fit_rows *r);
 /* After rows were added: sorts them, and finds each entity's. */
 void fl_fit_rows_sort(fl_fit_rows *r);
 void fl_fit_rows_notes(const fl_fit_rows *r); /* prints what was left out or assumed */
+
+/* The clock that a row asked for: another than its own where its clock was relabelled (fit_sound.h). */
+double fl_fit_asked_mhz(const fl_fit_rows *r, double sm_mhz);
 
 /* "BFS / kernel2", or the workload alone. Into buf; returns buf. */
 char *fl_fit_entity_name(const fl_fit_entity *e, char *buf, size_t size);
