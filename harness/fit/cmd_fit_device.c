@@ -2,11 +2,11 @@
 #include "harness/base/command.h"
 #include "harness/base/json_out.h"
 #include "harness/fit/fit.h"
-#include "harness/fit/fit_chip_json.h"
+#include "harness/chip/fit_chip_json.h"
 #include "harness/fit/fit_device_print.h"
 #include "harness/fit/fit_idle_log.h"
 #include "harness/fit/fit_marks.h"
-#include "harness/fit/fit_rows.h"
+#include "harness/chip/fit_rows.h"
 #include "harness/input/platform.h"
 
 #include <math.h>

@@ -4,7 +4,7 @@
 #include "harness/base/json_out.h"
 #include "harness/fit/fit.h"
 #include "harness/fit/fit_ask.h"
-#include "harness/fit/fit_chip_json.h"
+#include "harness/chip/fit_chip_json.h"
 #include "harness/fit/fit_marks.h"
 #include "harness/fit/fit_workload_files.h"
 #include "harness/input/platform.h"

@@ -62,11 +62,6 @@ fl_status fl_fit_score_add(fl_fit_score *to, const fl_fit_score *from, fl_diag *
 
 static double off_pct(double is, double measured) { return 100 * fabs(is / measured - 1); }
 
-bool fl_fit_is_beyond(const fl_chip *chip, const fl_chip_row *row) {
-    return row->sm_mhz < chip->sm_min - 0.5 || row->sm_mhz > chip->sm_ref + 0.5 || row->mem_mhz < chip->mem_min - 0.5 ||
-           row->mem_mhz > chip->mem_ref + 0.5;
-}
-
 fl_status fl_fit_entity_run(const fl_chip *chip, const fl_fit_rows *r, const fl_fit_entity *e, const fl_fit_at *at,
                             bool extrapolate, fl_fit_result_of *out, fl_diag *d) {
     fl_fit_result_of o = {.guess = calloc(e->count + 1, sizeof *o.guess)};

@@ -2,7 +2,8 @@
 #ifndef FL_FIT_SCORE_H
 #define FL_FIT_SCORE_H
 
-#include "harness/fit/fit_rows.h"
+#include "harness/chip/fit_rows.h"
+#include "harness/chip/sweep_chip.h"
 
 #include <cjson/cJSON.h>
 
@@ -31,9 +32,6 @@ typedef struct fl_fit_result_of { /* one entity */
     bool seen;            /* the device was fitted to it */
     fl_chip_guess *guess; /* one per row of the entity; known rows have time_sd_pct NaN, refused ones time_s too */
 } fl_fit_result_of;
-
-/* Whether a row lies outside the clocks that the device was calibrated at. */
-bool fl_fit_is_beyond(const fl_chip *chip, const fl_chip_row *row);
 
 /* Fits the entity's rows that `at` names and predicts the others; those outside the device's calibration only where
  * extrapolate says so, else they are refused: not predicted, and not scored. FL_BAD_INPUT where `at` names none of

@@ -6,6 +6,7 @@
 #include "harness/input/arrivals_spec.h"
 #include "harness/input/node_choice.h"
 #include "harness/input/platform.h"
+#include "harness/input/stated.h"
 #include "sim/build.h"
 #include "sim/rates.h"
 
@@ -54,6 +55,7 @@ typedef struct fl_scene {
     size_t note_count;
     fl_platform platform;
     fl_workload *w;
+    fl_stated stated; /* how sure a fitted model is of w; empty where nothing states it */
     fl_rates *rates;
     fl_facts facts;
 } fl_scene;

@@ -1,4 +1,4 @@
-#include "harness/fit/fit_rows.h"
+#include "harness/chip/fit_rows.h"
 
 #include "traces/tables.h"
 
