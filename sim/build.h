@@ -24,7 +24,7 @@ fl_status fl_sweep_workloads(const fl_sweep *s, uint32_t **names, size_t *count,
 typedef struct fl_sweep_law {
     bool predicted; /* the sweep's rows are predictions for the whole ladder; else they were measured */
     double sm_min_mhz, sm_max_mhz; /* where the device was calibrated */
-    double time_pct, power_pct;    /* mean absolute errors to expect at settings that nobody measured */
+    double time_pct, power_pct;    /* mean absolute errors to expect where nobody measured; NAN: all was */
     /* Per name of the sweep, a kernel's tc, tm, tl at its device's reference clocks ref_sm_mhz and ref_mem_mhz; all 0
      * where they are not known. */
     fl_load *load;

@@ -223,7 +223,7 @@ static fl_status set_errors(fl_workload *w, const char *file, const fl_sweep *s,
         status = head_error(file, s, "model_power_mape_pct", &power, d);
     if (status)
         return status;
-    if (law && law->predicted) {
+    if (law && law->predicted && !isnan(law->time_pct)) {
         time = hypot(law->time_pct, isnan(time) ? 0 : time);
         power = hypot(law->power_pct, isnan(power) ? 0 : power);
     }

@@ -270,8 +270,8 @@ fl_status fl_sweep_chip_predict(const fl_sweep_chip *c, const char *file, const 
     for (uint32_t i = 0; i < dev->sm_count; i++)
         p.beyond += dev->sm_mhz[i] < p.law.sm_min_mhz || dev->sm_mhz[i] > p.law.sm_max_mhz;
     /* a normal deviate's mean absolute value is sqrt(2/pi) of its deviation */
-    p.law.time_pct = sum.n > 0 ? sqrt(M_2_PI) * sum.time / sum.n : 0;
-    p.law.power_pct = sum.n > 0 ? sqrt(M_2_PI) * sum.power / sum.n : 0;
+    p.law.time_pct = sum.n > 0 ? sqrt(M_2_PI) * sum.time / sum.n : (double)NAN;
+    p.law.power_pct = sum.n > 0 ? sqrt(M_2_PI) * sum.power / sum.n : (double)NAN;
     free(mem);
     if (status)
         fl_predicted_free(&p);

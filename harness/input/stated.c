@@ -93,10 +93,10 @@ static size_t find_kernels(const fl_sweep *s, uint32_t workload, uint32_t *kerne
     return n;
 }
 
-fl_status fl_stated_make(const fl_sweep *s, uint32_t workload, double sm_min, double sm_max, double mem_mhz,
+fl_status fl_stated_make(const fl_sweep *s, uint32_t workload, bool predicted, double sm_min, double sm_max, double mem_mhz,
                          fl_stated *out, fl_diag *d) {
     *out = (fl_stated){0};
-    bool any = false;
+    bool any = predicted;
     for (size_t i = 0; i < s->row_count; i++)
         any |= s->rows[i].workload == workload && (s->rows[i].time_sd_pct > 0 || s->rows[i].power_sd_pct > 0);
     if (!any)

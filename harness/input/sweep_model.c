@@ -45,10 +45,13 @@ static fl_status note_predicted(const fl_sweep_model *m, const fl_predicted *p, 
     if (!s && p->beyond)
         s = fl_sweep_note(note, notes, d,
                           "%zu of %zu clocks of %s lie outside those that %s (%g to %g MHz): they are extrapolated, and "
-                          "no static choice takes them",
+                          "no static choice takes them%s",
                           p->beyond, p->settings, dev->name,
                           m->chip.calibrated ? "the platform was calibrated at" : "the sweep covers",
-                          m->chip.chip->sm_min, m->chip.chip->sm_ref);
+                          m->chip.chip->sm_min, m->chip.chip->sm_ref,
+                          dev->default_sm_mhz < p->law.sm_min_mhz || dev->default_sm_mhz > p->law.sm_max_mhz
+                              ? ". The driver's default is one of them: all savings stand on it"
+                              : "");
     return s;
 }
 
@@ -70,7 +73,7 @@ fl_status fl_sweep_model_build(const fl_sweep_model *m, size_t i, const fl_node_
     if (!s)
         s = fl_build_sweep(w, m->path, rows, name, &p.law, repeat, node, windows, d);
     if (!s)
-        s = fl_stated_make(rows, name, (*w)->sm_min_mhz, (*w)->sm_max_mhz, dev->default_mem_mhz, stated, d);
+        s = fl_stated_make(rows, name, m->fitted, (*w)->sm_min_mhz, (*w)->sm_max_mhz, dev->default_mem_mhz, stated, d);
     fl_predicted_free(&p);
     return s;
 }
