@@ -31,11 +31,11 @@ static void match_memory(fl_sweep_chip *c) {
         c->rows.row[i].mem_mhz = c->chip->mem_ref;
 }
 
-fl_status fl_sweep_chip_open(fl_sweep_chip *c, const char *sweep, const char *platform, fl_diag *d) {
-    const char *file[] = {sweep};
-    const fl_texts files = {.item = file, .count = 1}, all = {0};
-    *c = (fl_sweep_chip){.chip = calloc(1, sizeof *c->chip)};
-    fl_status s = c->chip ? fl_fit_rows_read(&files, &all, &c->rows, d) : fl_no_memory(d, "the chip");
+fl_status fl_sweep_chip_of_rows(fl_sweep_chip *c, fl_fit_rows *rows, const char *sweep, const char *platform,
+                                fl_diag *d) {
+    *c = (fl_sweep_chip){.chip = calloc(1, sizeof *c->chip), .rows = *rows};
+    *rows = (fl_fit_rows){0};
+    fl_status s = c->chip ? FL_OK : fl_no_memory(d, "the chip");
     if (!s && platform)
         s = read_calibration(platform, c, d);
     if (!s && c->calibrated) {
@@ -54,6 +54,15 @@ fl_status fl_sweep_chip_open(fl_sweep_chip *c, const char *sweep, const char *pl
     if (s)
         fl_sweep_chip_free(c);
     return s;
+}
+
+fl_status fl_sweep_chip_open(fl_sweep_chip *c, const char *sweep, const char *platform, fl_diag *d) {
+    const char *file[] = {sweep};
+    const fl_texts files = {.item = file, .count = 1}, all = {0};
+    fl_fit_rows rows = {0};
+    *c = (fl_sweep_chip){0};
+    const fl_status s = fl_fit_rows_read(&files, &all, &rows, d);
+    return s ? s : fl_sweep_chip_of_rows(c, &rows, sweep, platform, d);
 }
 
 fl_status fl_sweep_chip_plain(fl_sweep_chip *c, const char *sweep, const fl_device *dev, fl_diag *d) {

@@ -21,6 +21,9 @@ typedef struct fl_sweep_chip {
 /* platform: path of its file, or NULL. FL_BAD_INPUT where no chip can be had: a sweep of which no workload has two
  * settings, and a platform without a calibration. */
 fl_status fl_sweep_chip_open(fl_sweep_chip *c, const char *sweep, const char *platform, fl_diag *d);
+/* The same of rows that are in memory, which move into *c; sweep is named in diagnostics. */
+fl_status fl_sweep_chip_of_rows(fl_sweep_chip *c, fl_fit_rows *rows, const char *sweep, const char *platform,
+                                fl_diag *d);
 /* Where time and power are the rows' own: the platform's chip, which tells the shares of the times alone. chip NULL
  * where the platform's constants or the sweep's rows do not do for that. */
 fl_status fl_sweep_chip_plain(fl_sweep_chip *c, const char *sweep, const fl_device *dev, fl_diag *d);

@@ -170,8 +170,7 @@ static fl_status add_scene(fl_scenes *all, const char *source, fl_scene **s, fl_
     return FL_OK;
 }
 
-/* The kinds file: as given; as the head names it, relative to the trace; or TRACE.kinds.csv beside TRACE.csv. */
-static char *kinds_path(const char *given, const char *trace, const fl_head *head) {
+char *fl_scene_kinds_path(const char *given, const char *trace, const fl_head *head) {
     if (given)
         return strdup(given);
     const char *named = fl_head_get(head, "kinds"), *slash = strrchr(trace, '/'), *dot = strrchr(trace, '.');
@@ -208,7 +207,7 @@ static uint32_t devices_of(const fl_kernel_trace *t) {
 static fl_status from_kernels(const fl_scene_options *o, fl_scene *s, const char *name, const fl_head *head,
                               const fl_kernel_trace *t, const fl_kinds *made, fl_diag *d) {
     fl_kinds kinds = {0};
-    const char *beside = made ? NULL : (s->kinds = kinds_path(o->kinds, s->source, head));
+    const char *beside = made ? NULL : (s->kinds = fl_scene_kinds_path(o->kinds, s->source, head));
     fl_status status = beside ? fl_kinds_read(beside, &kinds, d) : FL_OK;
     if (!status)
         status = fl_platform_open(o->platform, (uint32_t)o->gpus, &s->platform, d);

@@ -110,6 +110,7 @@ fl_status fl_stated_make(const fl_sweep *s, uint32_t workload, bool predicted, d
         if (add_up(s, workload, kernel, kernels, &out->at[i], mem_mhz, &out->guess[n]))
             out->at[n++] = out->at[i];
     out->count = n;
+    out->fitted = true;
     free(kernel);
     if (status)
         fl_stated_free(out);

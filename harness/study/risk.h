@@ -8,7 +8,7 @@
 
 /* clang-format off */
 #define FL_RISK_OPTION(into)                                                                                           \
-    {"risk", "P", FL_OPTION_REAL, into, 1e-9, 1,                                                                       \
+    {"risk", "P", FL_OPTION_SHARE, into, 1e-9, 1,                                                                       \
      "of a fitted model: highest chance that a static clock breaks --bound on the real GPU (the prediction decides)"}
 /* clang-format on */
 
