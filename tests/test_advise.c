@@ -2,7 +2,7 @@
 #include "harness/advise/advise_files.h"
 #include "policies/random.h"
 #include "tests/support/suite.h"
-#include "tests/support/temp.h"
+#include "tests/support/temp_file.h"
 #include "traces/tables.h"
 
 #include <math.h>
