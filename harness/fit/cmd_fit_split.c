@@ -103,6 +103,12 @@ static const char *const part_name[PARTS] = {"time_mape_pct",       "time_p95_pc
                                              "power_p95_pct",       "energy_mape_pct",     "energy_p95_pct",
                                              "time_within_2sd_pct", "power_within_2sd_pct"};
 
+/* Energy that caution loses, in points: of the regrets with and without the risk. */
+static double caution_cost(const totals *t) {
+    return t->decided.count > 0 ? 100 * (t->decided.regret / t->decided.count - t->rash.regret / t->rash.count)
+                                : (double)NAN;
+}
+
 static void print_text(const split_options *o, const totals *t) {
     static const char *const head[] = {
         "rows", "time %", "p95", "power %", "p95", "energy %", "p95", "time within 2 sd %", "power within 2 sd %"};
@@ -126,7 +132,7 @@ static void print_text(const split_options *o, const totals *t) {
         printf("without --risk: the real bound breaks at %.1f %%, energy %+.2f %%; so caution costs %.2f points of "
                "energy\n",
                100 * t->rash.broken / t->rash.count, 100 * t->rash.regret / t->rash.count,
-               100 * (t->decided.regret / t->decided.count - t->rash.regret / t->rash.count));
+               caution_cost(t));
 }
 
 static void print_json(const split_options *o, const totals *t) {
@@ -138,8 +144,11 @@ static void print_json(const split_options *o, const totals *t) {
         for (int k = 0; k < PARTS; k++)
             fl_json_add_real(at, part_name[k], t->count[c] > 0 ? t->sum[c][k] / t->count[c] : (double)NAN);
     }
-    if (o->decide)
-        fl_fit_decisions_json(&t->decided, &o->question, cJSON_AddObjectToObject(root, "decisions"));
+    if (o->decide) {
+        cJSON *decisions = cJSON_AddObjectToObject(root, "decisions");
+        fl_fit_decisions_json(&t->decided, &o->question, decisions);
+        fl_json_add_real(decisions, "caution_costs_pct", caution_cost(t));
+    }
     fl_json_print(root, stdout);
     cJSON_Delete(root);
 }
