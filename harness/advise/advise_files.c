@@ -163,10 +163,13 @@ static fl_status from_sweep(const source *f, const fl_platform *p, fl_advise_sub
     fl_status status = fl_sweep_read(f->sweep_path, &sweep, d);
     if (status)
         return status;
-    status = fl_sweep_chip_open(&c, f->sweep_path, p ? p->path : NULL, &why);
+    status = fl_sweep_check_twice(f->sweep_path, &sweep, &why);
+    const bool sound = !status;
+    if (sound)
+        status = fl_sweep_chip_open(&c, f->sweep_path, p ? p->path : NULL, &why);
     if (!status)
         status = from_rows(&c, f->sweep_path, &sweep, p, s, d);
-    else if (status == FL_BAD_INPUT && p && single_rows(&sweep))
+    else if (sound && status == FL_BAD_INPUT && p && single_rows(&sweep))
         status = from_single_rows(f, &sweep, s, d);
     else
         *d = why;

@@ -87,6 +87,24 @@ void fl_sweep_chip_free(fl_sweep_chip *c) {
     *c = (fl_sweep_chip){0};
 }
 
+#define TWICE 1.1
+
+static bool same_clock(double a, double b) { return a == b || (isnan(a) && isnan(b)); }
+
+fl_status fl_sweep_check_twice(const char *path, const fl_sweep *s, fl_diag *d) {
+    for (size_t i = 0; i < s->row_count; i++)
+        for (size_t k = 0; k < i; k++) {
+            const fl_sweep_row *a = &s->rows[k], *b = &s->rows[i];
+            if (a->workload == b->workload && a->kernel == b->kernel && same_clock(a->sm_mhz, b->sm_mhz) &&
+                same_clock(a->mem_mhz, b->mem_mhz) && same_clock(a->power_cap_w, b->power_cap_w) &&
+                fmax(a->time_s, b->time_s) > TWICE * fmin(a->time_s, b->time_s))
+                return fl_fail(d, FL_BAD_INPUT, path, b->line, 1,
+                               "%s at %g MHz took %g s, and %g s in line %lld: expected one workload, or two names",
+                               s->names[b->workload], b->sm_mhz, b->time_s, a->time_s, (long long)a->line);
+        }
+    return FL_OK;
+}
+
 bool fl_fit_is_beyond(const fl_chip *chip, const fl_chip_row *row) {
     return row->sm_mhz < chip->sm_min - 0.5 || row->sm_mhz > chip->sm_ref + 0.5 || row->mem_mhz < chip->mem_min - 0.5 ||
            row->mem_mhz > chip->mem_ref + 0.5;
@@ -148,22 +166,13 @@ static bool measured_at(const prediction *p, const fl_chip_row *at, fl_chip_gues
     return n > 0;
 }
 
-static fl_status predict(prediction *p, fl_load *load, fl_diag *d) {
-    const fl_chip *chip = p->c->chip;
-    fl_chip_load parts = {0};
+/* parts: may be NULL. */
+static fl_status predict(prediction *p, fl_chip_load *parts, fl_diag *d) {
     const fl_model_status f =
-        fl_chip_predict(chip, p->known, p->known_count, p->asked, p->asked_count, p->guess, &parts);
+        fl_chip_predict(p->c->chip, p->known, p->known_count, p->asked, p->asked_count, p->guess, parts);
     if (f != FL_MODEL_OK)
         return fl_error(d, f == FL_MODEL_NO_MEMORY ? FL_NO_MEMORY : FL_BAD_INPUT, "%s: no model fits its %zu settings: %s",
                         p->e->workload, p->known_count, fl_model_text(f));
-    /* At one memory clock nothing tells the memory's part from the rest: what no clock changes is memory time first. */
-    const bool told = chip->mem_min < chip->mem_ref;
-    *load = (fl_load){.tc = parts.tc,
-                      .tm = told ? parts.tm : parts.tm + parts.tl,
-                      .tl = told ? parts.tl : 0,
-                      .sharpness = chip->sharpness,
-                      .ref_sm_mhz = chip->sm_ref,
-                      .ref_mem_mhz = chip->mem_ref};
     return FL_OK;
 }
 
@@ -242,7 +251,7 @@ static fl_status predict_kernel(const fl_sweep_chip *c, const fl_fit_entity *e, 
     if (!s)
         s = ask_ladder(&p, dev, mem, mems, d);
     if (!s)
-        s = predict(&p, &out->law.load[kernel], d);
+        s = predict(&p, NULL, d);
     if (!s)
         s = add_rows(&p, dev, mem, name, out, sum, d);
     prediction_free(&p);
@@ -256,8 +265,7 @@ fl_status fl_sweep_chip_predict(const fl_sweep_chip *c, const char *file, const 
                       .law = {.predicted = true, .sm_min_mhz = c->chip->sm_min - 0.5, .sm_max_mhz = c->chip->sm_ref + 0.5},
                       .settings = dev->sm_count};
     double *mem = calloc(dev->mem_count + 1, sizeof *mem);
-    p.law.load = calloc(s->name_count + 1, sizeof *p.law.load);
-    fl_status status = mem && p.law.load ? FL_OK : fl_no_memory(d, "the settings");
+    fl_status status = mem ? FL_OK : fl_no_memory(d, "the settings");
     const uint32_t mems = status ? 0 : memories(c, dev, mem);
     if (!status && !c->chip->has_power)
         status = fl_fail(d, FL_BAD_INPUT, file, 0, 0, "%s: no law of power fits the sweep", s->names[name]);
@@ -288,20 +296,37 @@ fl_status fl_sweep_chip_predict(const fl_sweep_chip *c, const char *file, const 
     return status;
 }
 
+/* At one memory clock nothing tells the memory's part from the rest: what no clock changes is memory time first. */
+static fl_load shares_of(const fl_chip *chip, const fl_chip_load *parts) {
+    const bool told = chip->mem_min < chip->mem_ref;
+    return (fl_load){.tc = parts->tc,
+                     .tm = told ? parts->tm : parts->tm + parts->tl,
+                     .tl = told ? parts->tl : 0,
+                     .sharpness = chip->sharpness,
+                     .ref_sm_mhz = chip->sm_ref,
+                     .ref_mem_mhz = chip->mem_ref};
+}
+
 fl_status fl_sweep_chip_shares(const fl_sweep_chip *c, const fl_sweep *s, uint32_t name, fl_sweep_law *law,
                                fl_diag *d) {
     fl_status status = FL_OK;
-    *law = (fl_sweep_law){.load = calloc(s->name_count + 1, sizeof *law->load)};
+    law->load = calloc(s->name_count + 1, sizeof *law->load);
     if (!law->load)
         return fl_no_memory(d, "the settings");
     for (size_t i = 0; !status && i < c->rows.entities; i++) {
         size_t unused = 0;
+        fl_chip_load parts = {0};
         prediction p = {.c = c, .e = &c->rows.entity[i], .kernel = kernel_of(s, name, &c->rows.entity[i])};
         if (p.kernel == UINT32_MAX)
             continue;
         status = find_known(&p, &unused, d);
-        if (!status && p.known_count > 1) /* one setting alone leaves it to the others' */
-            status = predict(&p, &law->load[p.kernel], d);
+        if (!status && p.known_count > 1) { /* of one setting alone nothing can be told */
+            status = predict(&p, &parts, d);
+            if (!status)
+                law->load[p.kernel] = shares_of(c->chip, &parts);
+            else if (status == FL_BAD_INPUT)
+                status = FL_OK; /* not known either */
+        }
         prediction_free(&p);
     }
     if (status) {

@@ -20,7 +20,9 @@ static const fl_command_help help = {
     "--decide scores what one would do with the predictions: of each workload, the clock of least energy within "
     "--bound\n"
     "of the time at the top, by the prediction and by the measurements. --risk R chooses among the clocks where the\n"
-    "chance that the real time breaks the bound is at most R, as the fit states its own deviations."};
+    "chance that the real time breaks the bound is at most R, as the fit states its own deviations; whether that held is\n"
+    "tested (binomial: choices of one workload in several splits go together, so a refutation is a warning). The policies\n"
+    "that are ranked are static clocks: compare --model table and --model fitted rank others."};
 
 typedef struct split_options {
     fl_texts sweeps, device;

@@ -16,13 +16,16 @@ fl_status fl_sweep_model_open(const char *path, const char *model, const char *p
     if (!m->fitted && strcmp(model, "table") != 0)
         return fl_refuse(d, "--model '%s': expected table or fitted", model);
     fl_status s = fl_sweep_read(path, &m->sweep, d);
+    if (!s && m->fitted)
+        s = fl_sweep_check_twice(path, &m->sweep, d);
     if (!s)
         s = fl_sweep_workloads(&m->sweep, &m->names, &m->count, d);
     if (!s)
         s = fl_platform_open(platform, 0, &p, d);
+    if (!s && m->fitted)
+        s = fl_sweep_chip_open(&m->chip, path, p.path, d);
     if (!s)
-        s = m->fitted ? fl_sweep_chip_open(&m->chip, path, p.path, d)
-                      : fl_sweep_chip_plain(&m->chip, path, &p.node.device[p.node.gpu[0]], d);
+        s = fl_sweep_chip_plain(&m->plain, path, &p.node.device[p.node.gpu[0]], d);
     fl_platform_free(&p);
     if (s)
         fl_sweep_model_free(m);
@@ -33,6 +36,7 @@ void fl_sweep_model_free(fl_sweep_model *m) {
     free(m->names);
     fl_sweep_free(&m->sweep);
     fl_sweep_chip_free(&m->chip);
+    fl_sweep_chip_free(&m->plain);
     *m = (fl_sweep_model){0};
 }
 
@@ -66,9 +70,9 @@ fl_status fl_sweep_model_build(const fl_sweep_model *m, size_t i, const fl_node_
         s = fl_sweep_chip_predict(&m->chip, m->path, &m->sweep, name, dev, &p, d);
         if (!s)
             s = note_predicted(m, &p, dev, note, notes, d);
-    } else if (!s && m->chip.chip) {
-        s = fl_sweep_chip_shares(&m->chip, &m->sweep, name, &p.law, d);
     }
+    if (!s && m->plain.chip)
+        s = fl_sweep_chip_shares(&m->plain, &m->sweep, name, &p.law, d);
     const fl_sweep *rows = m->fitted ? &p.sweep : &m->sweep;
     if (!s)
         s = fl_build_sweep(w, m->path, rows, name, &p.law, repeat, node, windows, d);

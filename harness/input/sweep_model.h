@@ -12,7 +12,8 @@ typedef struct fl_sweep_model {
     uint32_t *names; /* count: indices of the workloads' names */
     size_t count;
     bool fitted;
-    fl_sweep_chip chip; /* chip NULL: rows of --model table, and nothing is known beside them */
+    fl_sweep_chip chip;  /* of --model fitted */
+    fl_sweep_chip plain; /* chip NULL: what share of the time is the memory's is not known */
 } fl_sweep_model;
 
 /* model: "table" or "fitted"; platform: as asked for. */
