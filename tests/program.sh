@@ -297,6 +297,7 @@ refuse "a signal that is not there" 2 "did you mean 'power_w'" "$f" fit sensor "
     echo "c,,$mhz,877,,$((time * time / 100)),$((power - 10)),"
   done
 } >"$dir/sweep.csv"
+printf '%s\na,,1140,877,,100,150,\n' "$sweep_" >"$dir/one.csv"
 args=()
 for mhz in 757 952 1140 1335 1530; do args+=(--policy fixed:sm_mhz=$mhz); done
 succeed "compare over a sweep" 'mean over 3 workloads' "$f" compare --sweep "$dir/sweep.csv" --platform v100-300w --bound 0.05 \
@@ -310,6 +311,53 @@ check "fixed clocks give each measured energy and time to 0.1 %" awk -F, '
 check "n/a where the bound is violated, a number at the own slowdown" awk -F, '
   $12 == 1 && $1 != "mean" { n++; if ($8 != "n/a" || $9 != "n/a" || $10 != "n/a" || $11 == "n/a") exit 1 } END { exit !n }' "$dir/sweep-out.csv"
 succeed "the same by fitted laws" 'mean over 3 workloads' "$f" compare --sweep "$dir/sweep.csv" --platform v100-300w --model fitted --policy assure
+succeed "how sure a static clock is" 'breaks the bound %' "$f" compare --sweep "$dir/sweep.csv" --platform v100-300w --model fitted \
+  --bound 10% --risk 5% --policy assure --csv "$dir/sure.csv"
+check "of the best static clock alone" awk -F, '
+  NR == 1 { for (i = 1; i <= NF; i++) c[$i] = i; next }
+  $1 != "mean" { stated = $c["bound_break_chance"] != "n/a" && $c["bound_break_chance"] <= 0.05
+    if (stated != ($2 == "baseline:static")) exit 1; n += stated } END { exit n != 3 }' "$dir/sure.csv"
+succeed "oracle by fitted laws" 'breaks the bound with a chance of' "$f" oracle --sweep "$dir/sweep.csv" --platform v100-300w --model fitted --bound 0.1 --risk 0.05
+refuse "a risk beside a table" 2 'sweep.csv: a: --risk, but nobody says how sure its model is' "$f" compare --sweep "$dir/sweep.csv" \
+  --platform v100-300w --bound 0.1 --risk 0.05 --policy assure
+refuse "a risk beside a trace" 2 'how sure its model is' "$f" oracle "$trace" --platform generic --bound 0.05 --risk 0.05
+refuse "a risk without a bound" 2 'expected that too' "$f" oracle --sweep "$dir/sweep.csv" --platform v100-300w --model fitted --risk 0.05
+refuse "one setting and no calibration" 2 'one.csv: no workload has two settings' "$f" compare --sweep "$dir/one.csv" --platform v100-300w \
+  --model fitted --policy assure
+
+# ---- one clock for what was measured ----
+succeed "advise on a sweep" 'breaks the bound %' "$f" advise "$dir/sweep.csv" --bound 10%
+succeed "with a platform" 'at 757 to 1530 MHz' "$f" advise "$dir/sweep.csv" --platform v100-300w --bound 0.10
+check "5% is 0.05" cmp -s <("$f" advise "$dir/sweep.csv" --bound 5% --json) <("$f" advise "$dir/sweep.csv" --bound 0.05 --json)
+succeed "on one setting" 'assumed to be bound by compute' "$f" advise "$dir/one.csv" --platform v100-300w
+refuse "on one setting alone" 2 'one.csv: no workload has two settings' "$f" advise "$dir/one.csv"
+"$f" run "$trace" --platform generic --policy fixed:sm_mhz=1500 --telemetry "$dir/w@1500.log" >/dev/null
+"$f" run "$trace" --platform generic --policy fixed:sm_mhz=1000 --telemetry "$dir/w@1000.log" >/dev/null
+succeed "on a log" 'undo +nvidia-smi -rgc|as it is' "$f" advise "$dir/w@1500.log" --platform generic --bound 0.2
+succeed "on logs at two clocks" '2 logs are of the same program' "$f" advise "$dir/w@1500.log" "$dir/w@1000.log" --bound 0.5
+succeed "on kernels" 'the times of its kernels and their kinds' "$f" advise "$trace" --platform generic
+succeed "on kernels and a log" 'W at 1500 MHz' "$f" advise "$trace" "$dir/w@1500.log" --platform generic
+refuse "on a log without a platform" 2 'expected --platform NAME' "$f" advise "$dir/w@1500.log"
+succeed "on an experiment" 'foldline live --policy' "$f" advise harness/experiments/first-light.json
+refuse "advise on nothing" 2 'no file given' "$f" advise
+refuse "advise on two sweeps" 2 'a second sweep' "$f" advise "$dir/sweep.csv" "$dir/one.csv"
+refuse "advise with an unknown platform" 2 "did you mean 'v100-300w'" "$f" advise "$dir/sweep.csv" --platform v100-300
+refuse "advise with an unknown option" 2 "did you mean '--bound'" "$f" advise "$dir/sweep.csv" --bond 5%
+refuse "a bound that is no share" 2 "expected a number" "$f" advise "$dir/sweep.csv" --bound 5x
+refuse "an unknown command" 2 "did you mean 'advise'" "$f" advice
+for c in advise "compare --platform v100-300w --model fitted --policy assure --sweep"; do
+  # shellcheck disable=SC2086
+  {
+    printf 'workload,sm_mhz,time_s,power_w,energy_j\na,900,2,100,200\na,1200,1.5,150,225000\n' >"$dir/bad.csv"
+    refuse "a unit that is wrong" 2 'bad.csv:3:[0-9]+: energy_j is 1000 times' "$f" $c "$dir/bad.csv"
+    printf 'workload,sm_mhz,time_s,power_w,time_s\na,900,2,100,2\n' >"$dir/bad.csv"
+    refuse "a column twice" 2 'bad.csv:1:[0-9]+: .*time_s' "$f" $c "$dir/bad.csv"
+    printf 'workload,sm_mhz,time_s,power_w\na,900,2,100\na,1200,1.5,150\na,900,4,100\n' >"$dir/bad.csv"
+    refuse "a clock twice with other times" 2 'bad.csv:4:1: a at 900 MHz took 4 s, and 2 s in line 2' "$f" $c "$dir/bad.csv"
+    printf 'workload,sm_mhz,time_s,power_w\na,900,2,100\na,1200,1.5,-150\n' >"$dir/bad.csv"
+    refuse "a negative power" 2 'bad.csv:3:[0-9]+: power_w' "$f" $c "$dir/bad.csv"
+  }
+done
 refuse "unknown workload" 2 "no workload 'd'" "$f" run --sweep "$dir/sweep.csv" --workload d --platform v100-300w --policy assure
 
 # ---- the parts of a node ----

@@ -54,10 +54,11 @@ models               :
 traces               :
 sim                  : policies models traces
 harness/base         : policies traces
-harness/input        : policies models traces sim harness/base
+harness/chip         : models traces sim harness/base
+harness/input        : policies models traces sim harness/base harness/chip
 harness/log          : policies traces sim harness/base
 harness/study        : policies traces sim harness/base harness/input
-harness/fit          : policies models traces sim harness/base harness/input
+harness/fit          : policies models traces sim harness/base harness/input harness/chip
 harness/report       : traces harness/base harness/study
 harness/live/collector :
 harness/live/vendor  : policies traces sim harness/base

@@ -30,6 +30,7 @@ static void add_option(cJSON *object, const fl_option *o) {
             cJSON_AddItemToArray(all, cJSON_CreateString(list->item[i]));
         break;
     case FL_OPTION_REAL:
+    case FL_OPTION_SHARE:
         fl_json_add_real(object, o->name, *(const double *)o->into);
         break;
     case FL_OPTION_INT:

@@ -26,7 +26,9 @@ static const fl_command_help help = {
     "--decide scores what one would do with the predictions: of each workload, the clock of least energy within "
     "--bound\n"
     "of the time at the top, by the prediction and by the measurements. --risk R chooses among the clocks where the\n"
-    "chance that the real time breaks the bound is at most R, as the fit states its own deviations."};
+    "chance that the real time breaks the bound is at most R, as the fit states its own deviations; whether that held is\n"
+    "tested (binomial: choices of one workload in several splits go together, so a refutation is a warning). The policies\n"
+    "that are ranked are static clocks: compare --model table and --model fitted rank others."};
 
 typedef struct split_options {
     fl_texts sweeps, device;
@@ -141,6 +143,12 @@ static const char *const part_name[PARTS] = {"time_mape_pct",       "time_p95_pc
                                              "power_p95_pct",       "energy_mape_pct",     "energy_p95_pct",
                                              "time_within_2sd_pct", "power_within_2sd_pct"};
 
+/* Energy that caution loses, in points: of the regrets with and without the risk. */
+static double caution_cost(const totals *t) {
+    return t->decided.count > 0 ? 100 * (t->decided.regret / t->decided.count - t->rash.regret / t->rash.count)
+                                : (double)NAN;
+}
+
 static void print_text(const split_options *o, const fl_fit_rows *r, const totals *t) {
     static const char *const head[] = {
         "rows", "time %", "p95", "power %", "p95", "energy %", "p95", "time within 2 sd %", "power within 2 sd %"};
@@ -169,7 +177,7 @@ static void print_text(const split_options *o, const fl_fit_rows *r, const total
         printf("without --risk: the real bound breaks at %.1f %%, energy %+.2f %%; so caution costs %.2f points of "
                "energy\n",
                100 * t->rash.broken / t->rash.count, 100 * t->rash.regret / t->rash.count,
-               100 * (t->decided.regret / t->decided.count - t->rash.regret / t->rash.count));
+               caution_cost(t));
 }
 
 static void print_json(const split_options *o, const fl_fit_rows *r, const totals *t) {
@@ -185,8 +193,11 @@ static void print_json(const split_options *o, const fl_fit_rows *r, const total
     for (size_t i = 0; i < t->sets; i++)
         cJSON_AddNumberToObject(sets, t->chosen[i].text, (double)t->chosen[i].splits);
     cJSON_AddItemToObject(root, "unsound", fl_fit_sound_json(r));
-    if (o->decide)
-        fl_fit_decisions_json(&t->decided, &o->question, cJSON_AddObjectToObject(root, "decisions"));
+    if (o->decide) {
+        cJSON *decisions = cJSON_AddObjectToObject(root, "decisions");
+        fl_fit_decisions_json(&t->decided, &o->question, decisions);
+        fl_json_add_real(decisions, "caution_costs_pct", caution_cost(t));
+    }
     fl_json_print(root, stdout);
     cJSON_Delete(root);
 }
@@ -237,8 +248,8 @@ int fl_cmd_fit_split(int argc, char **argv) {
         {"seed", "N", FL_OPTION_INT, &o.seed, 0, 1e15, "seed of the splits (1)"},
         {"device-sweep", "FILE", FL_OPTION_LIST, &o.device, 0, 0, "fits the device to this sweep"},
         {"decide", NULL, FL_OPTION_FLAG, &o.decide, 0, 0, "scores the clocks that one would choose"},
-        {"bound", "SHARE", FL_OPTION_REAL, &o.question.bound, 0, 10, "on the slowdown, for --decide (0.05)"},
-        {"risk", "SHARE", FL_OPTION_REAL, &o.question.risk, 0, 1,
+        {"bound", "SHARE", FL_OPTION_SHARE, &o.question.bound, 0, 10, "on the slowdown, for --decide (0.05)"},
+        {"risk", "SHARE", FL_OPTION_SHARE, &o.question.risk, 0, 1,
          "highest chance that the real time breaks the bound, for --decide (1: the prediction decides)"},
         {"plain", NULL, FL_OPTION_FLAG, &o.plain, 0, 0, "the simulator's own law, without link and stall"},
         {"json", NULL, FL_OPTION_FLAG, &o.json, 0, 0, "prints the result as JSON"},

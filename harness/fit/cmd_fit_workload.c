@@ -4,8 +4,8 @@
 #include "harness/base/json_out.h"
 #include "harness/fit/fit.h"
 #include "harness/fit/fit_ask.h"
+#include "harness/chip/fit_chip_json.h"
 #include "harness/fit/fit_capped.h"
-#include "harness/fit/fit_chip_json.h"
 #include "harness/fit/fit_chosen.h"
 #include "harness/fit/fit_marks.h"
 #include "harness/fit/fit_sound.h"
@@ -187,10 +187,12 @@ static void print_capped(const fl_fit_rows *r, const fl_fit_capped_result *cappe
             fl_grid_add(&g, "-");
         fl_grid_add(&g, "%s", isnan(c->crest) ? "all: no crest is known" : c->refused ? "some: below the calibration" : "");
     }
-    if (!lines)
-        return;
-    printf("\n");
-    fl_grid_print(&g, 1, stdout);
+    if (lines) {
+        printf("\n");
+        fl_grid_print(&g, 1, stdout);
+    } else {
+        fl_grid_free(&g);
+    }
 }
 
 static void print_notes(const fl_fit_rows *r, const fl_fit_result_of *result, size_t seen, size_t left, size_t beyond, bool extrapolate,
@@ -369,7 +371,9 @@ static fl_status run_all(const workload_options *o, fl_diag *d) {
     }
     if (!s && left == rows.entities)
         s = fl_fail(d, FL_BAD_INPUT, o->sweeps.item[0], 0, 0,
-                    "no workload has any of the settings %s within the clocks that the device was calibrated at", o->at);
+                    "no workload has any of the settings %s within the clocks that the device was calibrated at, expected one, "
+                    "or --extrapolate",
+                    o->at);
     const fl_fit_means any = fl_fit_score_means(&all, FL_FIT_BOTH);
     if (!s && beyond && !o->extrapolate && !any.rows && !unmeasured) {
         char range[128];

@@ -64,11 +64,6 @@ fl_status fl_fit_score_add(fl_fit_score *to, const fl_fit_score *from, fl_diag *
 
 static double off_pct(double is, double measured) { return 100 * fabs(is / measured - 1); }
 
-bool fl_fit_is_beyond(const fl_chip *chip, const fl_chip_row *row) {
-    return row->sm_mhz < chip->sm_min - 0.5 || row->sm_mhz > chip->sm_ref + 0.5 || row->mem_mhz < chip->mem_min - 0.5 ||
-           row->mem_mhz > chip->mem_ref + 0.5;
-}
-
 fl_status fl_fit_score_add_row(fl_fit_errors *to, const fl_chip_guess *g, double time_s, double power_w, fl_diag *d) {
     const double time = off_pct(g->time_s, time_s), power = off_pct(g->power_w, power_w);
     return add_error(to,

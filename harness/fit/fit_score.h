@@ -2,7 +2,8 @@
 #ifndef FL_FIT_SCORE_H
 #define FL_FIT_SCORE_H
 
-#include "harness/fit/fit_rows.h"
+#include "harness/chip/fit_rows.h"
+#include "harness/chip/sweep_chip.h"
 
 #include <cjson/cJSON.h>
 
@@ -33,9 +34,6 @@ typedef struct fl_fit_result_of { /* one entity */
     bool seen;            /* the device was fitted to it */
     fl_chip_guess *guess; /* one per row of the entity; known rows have time_sd_pct NaN, refused ones time_s too */
 } fl_fit_result_of;
-
-/* Whether a row lies outside the clocks that the device was calibrated at. */
-bool fl_fit_is_beyond(const fl_chip *chip, const fl_chip_row *row);
 
 /* The rows of an entity that teach: those that `at` names, and that the device would predict. known: e->count of them at
  * most. How many. */

@@ -4,7 +4,7 @@
 #define FL_FIT_SOUND_H
 
 #include "harness/base/json.h"
-#include "harness/fit/fit_rows.h"
+#include "harness/chip/fit_rows.h"
 
 /* Takes the rows out that did not run at their clocks, and gives the rows of a clock that is wrong throughout the one
  * that it ran at. Rows that run slower than they should close to the only limit they were measured under were held down

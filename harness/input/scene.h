@@ -6,6 +6,7 @@
 #include "harness/input/arrivals_spec.h"
 #include "harness/input/node_choice.h"
 #include "harness/input/platform.h"
+#include "harness/input/stated.h"
 #include "sim/build.h"
 #include "sim/rates.h"
 
@@ -54,6 +55,7 @@ typedef struct fl_scene {
     size_t note_count;
     fl_platform platform;
     fl_workload *w;
+    fl_stated stated; /* how sure a fitted model is of w; empty where nothing states it */
     fl_rates *rates;
     fl_facts facts;
 } fl_scene;
@@ -74,6 +76,10 @@ void fl_scenes_forget(fl_scenes *s, size_t first);
 fl_status fl_scenes_spare(const fl_scenes *s, const fl_option *option, size_t count, fl_diag *d);
 /* Moves the scenes of `more` behind those of `all`. */
 fl_status fl_scenes_append(fl_scenes *all, fl_scenes *more, fl_diag *d);
+
+/* The kinds file of a trace: as given; as the head names it, relative to the trace; or TRACE.kinds.csv beside TRACE.csv.
+ * The caller frees it. NULL: there is none. */
+char *fl_scene_kinds_path(const char *given, const char *trace, const fl_head *head);
 
 /* Cuts every ladder of the node to [min, max] MHz and to one memory clock (0 = leaves them). True if anything was cut.
  */

@@ -80,7 +80,7 @@ static fl_status find_draws(fl_setup *u, fl_setup_options *o, fl_diag *d) {
 }
 
 fl_status fl_setup_open(fl_setup *u, fl_setup_options *o, fl_diag *d) {
-    *u = (fl_setup){.o = {.bound = o->bound, .threads = (unsigned)o->threads, .draws = 1}};
+    *u = (fl_setup){.o = {.bound = o->bound, .risk = o->risk, .threads = (unsigned)o->threads, .draws = 1}};
     fl_experiment *e = &u->experiment;
     fl_status s = fl_experiment_find(&o->rest, e, &u->traces, d);
     u->own = u->traces.count || o->policies.count || o->scene.sweep || o->scene.programs || o->scene.only.count;
@@ -107,6 +107,8 @@ fl_status fl_setup_open(fl_setup *u, fl_setup_options *o, fl_diag *d) {
     do
         s = fl_setup_next(u, o, d);
     while (!s && !o->by_draw && u->draws_open < u->draw_count);
+    if (!s)
+        s = fl_risk_check(&u->scenes, u->o.bound, u->o.risk, d);
     u->o.scenes = &u->scenes;
     u->o.spec = u->spec;
     u->o.positions = (size_t)o->positions;

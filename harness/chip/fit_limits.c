@@ -1,4 +1,4 @@
-#include "harness/fit/fit_limits.h"
+#include "harness/chip/fit_limits.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-#include "harness/fit/fit_chip_json.h"
+#include "harness/chip/fit_chip_json.h"
 
 #include "harness/base/json_out.h"
 

@@ -1,6 +1,6 @@
-#include "harness/fit/fit_rows.h"
+#include "harness/chip/fit_rows.h"
 
-#include "harness/fit/fit_limits.h"
+#include "harness/chip/fit_limits.h"
 #include "traces/tables.h"
 
 #include <ctype.h>
