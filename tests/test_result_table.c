@@ -310,8 +310,8 @@ static void test_ladder(void) {
     const char *text = "{\"foldline_experiment\": 1, \"published\": [" LINE(
         "6", SEL("a:*", "energy_j") ", \"over\": \"min\", \"against\": \"b:*\", \"as\": \"difference\"",
         ", \"gate\": {\"within\": 0}") "],\n\"tables\": [{\"title\": \"t\", \"each\": {\"column\": \"energy_j\"},"
-                                       "\"columns\": {\"1\": {\"+policy\": \":m=1\"}, \"2\": {\"+policy\": \":m=2\"}},"
-                                       "\"rows\": {\"a\": {\"policy\": \"a\"}, \"b\": {\"policy\": \"b\"}}}]}";
+                                     "\"columns\": {\"1\": {\"+policy\": \":m=1\"}, \"2\": {\"+policy\": \":m=2\"}},"
+                                     "\"rows\": {\"a\": {\"policy\": \"a\"}, \"b\": {\"policy\": \"b\"}}}]}";
     s = s ? s : fl_experiment_open(fl_temp_text("e.json", text), &e, &d);
     s = s ? s : fl_published_open(&e, &names, &p, &d);
     s = s ? s : fl_published_solve(p, &c, &d);
@@ -486,6 +486,5 @@ static void test_refusals(void) {
 static void test_clean_up(void) { fl_temp_remove(); }
 
 FL_SUITE("result_table", {"values", test_values}, {"gates", test_gates}, {"draws", test_draws},
-         {"stated failures", test_stated}, {"share of", test_share_of}, {"ladder", test_ladder},
-         {"tables", test_tables}, {"steps", test_steps}, {"unknown values", test_unknown}, {"refusals", test_refusals},
-         {"clean up", test_clean_up})
+         {"stated failures", test_stated}, {"share of", test_share_of}, {"ladder", test_ladder}, {"tables", test_tables}, {"steps", test_steps},
+         {"unknown values", test_unknown}, {"refusals", test_refusals}, {"clean up", test_clean_up})

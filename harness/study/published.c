@@ -182,8 +182,10 @@ static bool holds(const line *l) { /* written so that n/a never holds */
     const double spare = l->errors.given ? l->errors.value * l->error : 0;
     const double off = fabs(fl_published_difference(l)) + spare;
     return (!l->above.given || l->value - spare > l->above.value) &&
-           (!l->below.given || l->value + spare < l->below.value) && (!l->within.given || off <= l->within.value) &&
-           (!l->within_pct.given || off <= l->within_pct.value / 100 * fabs(l->value > l->high ? l->high : l->low));
+           (!l->below.given || l->value + spare < l->below.value) &&
+           (!l->within.given || off <= l->within.value) &&
+           (!l->within_pct.given ||
+            off <= l->within_pct.value / 100 * fabs(l->value > l->high ? l->high : l->low));
 }
 
 /* In the order of the rows; a single one, NULL, where applications are not drawn. */

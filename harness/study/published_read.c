@@ -36,8 +36,7 @@ static fl_status read_over_draws(selection *s, fl_diag *d) {
 }
 
 static fl_status read_over(selection *s, fl_diag *d) {
-    static const char *const names[] = {"mean", "geomean", "median",      "min",        "max",
-                                        "sum",  "error",   "count_below", "count_above"};
+    static const char *const names[] = {"mean", "geomean", "median", "min", "max", "sum", "error", "count_below", "count_above"};
     const char *text;
     fl_json value;
     if (!fl_json_has(&s->at, "over"))
@@ -58,10 +57,9 @@ static fl_status read_over(selection *s, fl_diag *d) {
         return FL_OK;
     }
     return status ? status
-                  : fl_json_fail(
-                        &value, d,
-                        "'%s', expected mean, geomean, median, min, max, sum, error, count_below:X or count_above:X",
-                        text);
+                  : fl_json_fail(&value, d,
+                                 "'%s', expected mean, geomean, median, min, max, sum, error, count_below:X or count_above:X",
+                                 text);
 }
 
 static fl_status check_policy(const selection *s, const char *key, const char *pattern, const fl_texts *policies,
@@ -187,8 +185,7 @@ static fl_status read_line(const fl_json *at, const fl_texts *policies, line *l,
         return s;
     if (!fl_json_has(at, "gate"))
         return l->fails ? fl_json_fail(at, d, "'fails' without a gate that could, expected 'gate' beside it") : FL_OK;
-    if ((s = fl_json_get_object(at, "gate", &gate, d)) ||
-        (s = fl_json_known(&gate, sides, sizeof sides / sizeof *sides, d)))
+    if ((s = fl_json_get_object(at, "gate", &gate, d)) || (s = fl_json_known(&gate, sides, sizeof sides / sizeof *sides, d)))
         return s;
     if (!l->simulated.policy)
         return fl_json_fail(&gate, d, "a gate on nothing, expected 'simulated' beside it");
