@@ -111,7 +111,7 @@ static void test_ranks(void) {
 static void test_binomial(void) {
     static const struct {
         double broken, count, risk, p;
-    } row[] = {{0, 20, 0.05, 1},        {1, 20, 0.05, 0.641514}, {3, 20, 0.05, 0.0754837},
+    } row[] = {{0, 20, 0.05, 1},         {1, 20, 0.05, 0.641514},  {3, 20, 0.05, 0.0754837},
                {4, 20, 0.05, 0.0159015}, {20, 20, 0.5, 9.5367e-7}, {2, 2, 0.3, 0.09}};
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
         const fl_fit_decisions t = {.count = row[i].count, .broken = row[i].broken};
@@ -168,4 +168,5 @@ static void test_nothing(void) {
     FL_CHECK(fl_fit_decide(&rows, &entity, guess, &q, &c), "the top again");
 }
 
-FL_SUITE("fit_decide", {"choices", test_choices}, {"ranks", test_ranks}, {"binomial", test_binomial}, {"sums", test_sums}, {"nothing", test_nothing})
+FL_SUITE("fit_decide", {"choices", test_choices}, {"ranks", test_ranks}, {"binomial", test_binomial},
+         {"sums", test_sums}, {"nothing", test_nothing})

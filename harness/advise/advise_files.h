@@ -8,8 +8,8 @@
 typedef struct fl_advise_subjects {
     fl_advise_subject *item;
     size_t count, room;
-    char *device;  /* name of the GPU, "" where nobody says; it tells the vendor */
-    char **rests;  /* rest_count: what the advice rests on */
+    char *device; /* name of the GPU, "" where nobody says; it tells the vendor */
+    char **rests; /* rest_count: what the advice rests on */
     size_t rest_count;
     bool several_memories; /* memory clocks may be set too */
 } fl_advise_subjects;

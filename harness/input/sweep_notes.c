@@ -52,16 +52,18 @@ fl_status fl_sweep_notes(const fl_sweep *sweep, uint32_t name, char ***note, siz
         }
         again += was_before(sweep, i);
     }
-    fl_status status = !text ? FL_OK
-                             : fl_sweep_note(note, count, d, "%.*s predicted at clocks that the device was not calibrated at%s",
-                                        (int)beyond, text, text + beyond);
+    fl_status status =
+        !text ? FL_OK
+              : fl_sweep_note(note, count, d, "%.*s predicted at clocks that the device was not calibrated at%s",
+                              (int)beyond, text, text + beyond);
     if (!status && odd)
-        status =
-            fl_sweep_note(note, count, d,
-                     "%zu settings whose energy_j is not power_w x time_s, by up to %+.0f %% (line %lld): energy_j "
-                     "counts, power follows from it",
-                     odd, 100 * worst, (long long)line);
+        status = fl_sweep_note(
+            note, count, d,
+            "%zu settings whose energy_j is not power_w x time_s, by up to %+.0f %% (line %lld): energy_j "
+            "counts, power follows from it",
+            odd, 100 * worst, (long long)line);
     if (!status && again)
-        status = fl_sweep_note(note, count, d, "%zu rows repeat a setting: each setting is the mean of its rows", again);
+        status =
+            fl_sweep_note(note, count, d, "%zu rows repeat a setting: each setting is the mean of its rows", again);
     return status;
 }
