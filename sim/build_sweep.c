@@ -269,9 +269,8 @@ static fl_status add_kernels(fl_workload *w, fl_kernel_rows k, const fl_sweep_la
     return status;
 }
 
-fl_status fl_build_sweep(fl_workload **out, const char *file, const fl_sweep *s, uint32_t name,
-                         const fl_sweep_law *law, uint32_t repeat, const fl_node_spec *node, uint32_t windows,
-                         fl_diag *d) {
+fl_status fl_build_sweep(fl_workload **out, const char *file, const fl_sweep *s, uint32_t name, const fl_sweep_law *law,
+                         uint32_t repeat, const fl_node_spec *node, uint32_t windows, fl_diag *d) {
     const fl_device *dev = &node->device[node->gpu[0]];
     double mem = memory_clock(s, name, dev->default_mem_mhz), cap = highest_cap(s, name);
     if (!isnan(mem) && fl_ladder_index(dev->mem_mhz, dev->mem_count, mem) < 0)

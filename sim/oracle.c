@@ -47,8 +47,8 @@ static bool is_known(const fl_workload *w, double sm_mhz, double mem_mhz) {
             continue;
         const fl_measured *m = fl_measured_find(l->measured, l->ref_mem_mhz, mem_mhz);
         const fl_curve *time = m ? m->time_ratio : NULL, *power = m ? m->power_w : NULL;
-        if (!m || sm_mhz < fl_curve_first(time) || sm_mhz > fl_curve_last(time) ||
-            sm_mhz < fl_curve_first(power) || sm_mhz > fl_curve_last(power))
+        if (!m || sm_mhz < fl_curve_first(time) || sm_mhz > fl_curve_last(time) || sm_mhz < fl_curve_first(power) ||
+            sm_mhz > fl_curve_last(power))
             return false;
     }
     return true;

@@ -40,7 +40,8 @@ static void test_by_hand(void) {
     FL_CHECK(fl_advise(&c, 1, ref, 0.05, 0.51, &a, &d) == FL_OK && a.at.sm_mhz == 800, "%g MHz", a.at.sm_mhz);
     FL_CHECK(fl_advise(&c, 1, ref, 0.01, 0.05, &a, &d) == FL_OK && a.at.sm_mhz == 1200 && a.saving.value == 0,
              "as it is: %g MHz", a.at.sm_mhz);
-    FL_CHECK(fl_advise(&c, 1, (fl_setting_clocks){1500, 877}, 0.05, 0.05, &a, &d) == FL_BAD_INPUT, "an unknown reference");
+    FL_CHECK(fl_advise(&c, 1, (fl_setting_clocks){1500, 877}, 0.05, 0.05, &a, &d) == FL_BAD_INPUT,
+             "an unknown reference");
 }
 
 /* Two ways of assuming: the clock holds the bound in both, and the interval spans both. */
@@ -54,6 +55,8 @@ static void test_cases(void) {
     FL_CHECK(fl_advise(c, 2, ref, 0.25, 0.05, &a, &d) == FL_OK && a.at.sm_mhz == 1000, "%g MHz", a.at.sm_mhz);
     FL_CHECK(fabs(a.saving.low - 10) < 1e-9 && fabs(a.saving.high - 19.2) < 1e-9 && fabs(a.saving.value - 14.6) < 1e-9,
              "%g, %g to %g", a.saving.value, a.saving.low, a.saving.high);
+    FL_CHECK(fabs(a.slowdown.low - 1) < 1e-9 && fabs(a.slowdown.high - 20) < 1e-9, "%g to %g", a.slowdown.low,
+             a.slowdown.high);
     FL_CHECK(isnan(a.chance) && !a.stated, "nobody says how sure it is: %g", a.chance);
     FL_CHECK(a.measure.sm_mhz == 600, "where they differ most: %g", a.measure.sm_mhz);
     FL_CHECK(fl_advise(c, 2, ref, 0.10, 0.05, &a, &d) == FL_OK && a.at.sm_mhz == 1200, "%g MHz", a.at.sm_mhz);
@@ -62,7 +65,8 @@ static void test_cases(void) {
 /* ---- rows left out ---- */
 
 /* Fixed before any result was seen: the sweeps of one power limit, three draws each, half of the rows of each workload
- * left out but never its top, a bound of 10 %, a risk of 5 %, intervals of two deviations, 90 % of the truths in them. */
+ * left out but never its top, a bound of 10 %, a risk of 5 %, intervals of two deviations, 90 % of the truths in them.
+ */
 enum { DRAWS = 3 };
 #define BOUND 0.10
 #define RISK 0.05
@@ -163,7 +167,8 @@ static void test_left_out(void) {
         }
         for (uint64_t k = 1; k <= DRAWS; k++)
             draw(path, k, &t);
-        printf("\n    %-12s %3zu choices, %3zu at rows left out: the interval covers the truth of %5.1f %%; the real bound "
+        printf("\n    %-12s %3zu choices, %3zu at rows left out: the interval covers the truth of %5.1f %%; the real "
+               "bound "
                "broke at %zu",
                sweep[i], t.choices, t.left_out, 100.0 * (double)t.covered / (double)t.left_out, t.broken);
         all.choices += t.choices;
@@ -171,8 +176,8 @@ static void test_left_out(void) {
         all.covered += t.covered;
         all.broken += t.broken;
     }
-    printf("\n    all          %3zu choices, %3zu at rows left out: %5.1f %%; broke at %zu  ", all.choices, all.left_out,
-           100.0 * (double)all.covered / (double)all.left_out, all.broken);
+    printf("\n    all          %3zu choices, %3zu at rows left out: %5.1f %%; broke at %zu  ", all.choices,
+           all.left_out, 100.0 * (double)all.covered / (double)all.left_out, all.broken);
     FL_CHECK(all.left_out && (double)all.covered >= COVERED * (double)all.left_out, "%zu of %zu", all.covered,
              all.left_out);
 }

@@ -26,7 +26,8 @@ static bool states(const fl_stated *s) {
 static double ln_energy(const fl_chip_guess *g) { return log(g->time_s * g->power_w); }
 
 /* Whether the setting may be chosen: in all cases, or (any) in one. */
-static bool allowed(const fl_chip_guess *g, const fl_chip_guess *top, size_t cases, double bound, double risk, bool any) {
+static bool allowed(const fl_chip_guess *g, const fl_chip_guess *top, size_t cases, double bound, double risk,
+                    bool any) {
     size_t n = 0;
     for (size_t k = 0; k < cases; k++)
         n += fl_decide_allows(&g[k], &top[k], bound, risk) != 0;

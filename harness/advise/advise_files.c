@@ -98,8 +98,9 @@ static fl_status one_workload(const fl_sweep_chip *c, const char *path, const fl
                                 &to->of[0].stated, d);
     }
     if (!status && !to->of[0].stated.count)
-        status = fl_fail(d, FL_BAD_INPUT, path, 0, 0, "%s: no clock of the ladder lies within what was measured, %g to %g MHz",
-                         sweep->names[name], c->chip->sm_min, c->chip->sm_ref);
+        status = fl_fail(d, FL_BAD_INPUT, path, 0, 0,
+                         "%s: no clock of the ladder lies within what was measured, %g to %g MHz", sweep->names[name],
+                         c->chip->sm_min, c->chip->sm_ref);
     if (!status)
         to->ref = reference_of(&to->of[0].stated, dev);
     fl_predicted_free(&p);
@@ -118,8 +119,9 @@ static fl_status from_rows(const fl_sweep_chip *c, const char *path, const fl_sw
     for (size_t i = 0; !status && i < count; i++)
         status = one_workload(c, path, sweep, names[i], dev, s, d);
     if (!status)
-        status = REST(s, d, "%s: %zu measured settings of %zu workload%s at %g to %g MHz; clocks in between are predicted",
-                      base_name(path), c->rows.count, count, count == 1 ? "" : "s", c->chip->sm_min, c->chip->sm_ref);
+        status =
+            REST(s, d, "%s: %zu measured settings of %zu workload%s at %g to %g MHz; clocks in between are predicted",
+                 base_name(path), c->rows.count, count, count == 1 ? "" : "s", c->chip->sm_min, c->chip->sm_ref);
     if (!status && s->count && fabs(s->item[0].ref.sm_mhz - dev->default_sm_mhz) >= 0.5)
         status = REST(s, d, "%g MHz to be compared with, as the driver's default, %g MHz, lies outside those",
                       s->item[0].ref.sm_mhz, dev->default_sm_mhz);
@@ -140,7 +142,8 @@ static fl_status from_single_rows(const source *f, const fl_sweep *sweep, fl_adv
         const fl_log_run run = {r->sm_mhz, r->mem_mhz, r->time_s, r->power_w, true};
         fl_advise_subject *to = NULL;
         if (isnan(r->sm_mhz))
-            return fl_fail(d, FL_BAD_INPUT, f->sweep_path, r->line, 0, "no sm_mhz, expected the SM clock of the setting");
+            return fl_fail(d, FL_BAD_INPUT, f->sweep_path, r->line, 0,
+                           "no sm_mhz, expected the SM clock of the setting");
         status = add_subject(s, sweep->names[r->workload], &to, d);
         if (!status)
             status = fl_advise_log(f->sweep_path, &run, f->o, to, d);
@@ -210,8 +213,7 @@ static fl_status from_logs(const source *f, const fl_platform *p, fl_advise_subj
                                                        .time_s = r->time_s,
                                                        .power_w = r->power_w,
                                                        .energy_j = r->time_s * r->power_w};
-        rows.row[rows.count++] =
-            (fl_chip_row){0, r->sm_mhz, rows.mem_known ? r->mem_mhz : 1, r->time_s, r->power_w};
+        rows.row[rows.count++] = (fl_chip_row){0, r->sm_mhz, rows.mem_known ? r->mem_mhz : 1, r->time_s, r->power_w};
     }
     rows.room = rows.count;
     if (!status) {
@@ -322,10 +324,11 @@ fl_status fl_advise_open(const fl_texts *files, const fl_advise_options *o, fl_a
     if (!status && f.sweep_path && (f.kernels_path || f.run_count))
         status = fl_fail(d, FL_BAD_INPUT, f.sweep_path, 0, 0, "a sweep among other files, expected it by itself");
     else if (!status && f.kernels_path && f.run_count > 1)
-        status = fl_fail(d, FL_BAD_INPUT, f.run_path, 0, 0, "a second log beside a recording, expected one, of that run");
+        status =
+            fl_fail(d, FL_BAD_INPUT, f.run_path, 0, 0, "a second log beside a recording, expected one, of that run");
     else if (!status)
-        status = f.sweep_path        ? from_sweep(&f, platform, s, d)
-                 : f.kernels_path    ? from_kernels(&f, s, d)
+        status = f.sweep_path         ? from_sweep(&f, platform, s, d)
+                 : f.kernels_path     ? from_kernels(&f, s, d)
                  : several_clocks(&f) ? from_logs(&f, platform, s, d)
                                       : from_one_log(&f, s, d);
     const fl_device *dev = platform ? &p.node.device[p.node.gpu[0]] : NULL;

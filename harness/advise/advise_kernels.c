@@ -84,8 +84,8 @@ static fl_status state(node *n, fl_stated *out, fl_diag *d) {
         if (!(time > 0) || !(energy > 0))
             return fl_refuse(d, "%s: nothing ran, expected kernels that take time", n->w->name);
         out->at[i] = (fl_chip_row){.sm_mhz = n->point[i].at.sm_mhz, .mem_mhz = n->point[i].at.mem_mhz};
-        out->guess[i] = (fl_chip_guess){time, energy / time, sd_of(n->w->model_time_mape_pct),
-                                        sd_of(n->w->model_power_mape_pct)};
+        out->guess[i] =
+            (fl_chip_guess){time, energy / time, sd_of(n->w->model_time_mape_pct), sd_of(n->w->model_power_mape_pct)};
     }
     out->count = n->count;
     return FL_OK;
@@ -115,7 +115,8 @@ static fl_status one_case(const char *path, const fl_kernel_trace *t, const fl_k
         s = state(&n, &c->stated, d);
     }
     for (size_t i = 0; !s && i < c->stated.count; i++) /* errors are of what changes from there */
-        if (fabs(c->stated.at[i].sm_mhz - to->ref.sm_mhz) < 0.5 && fabs(c->stated.at[i].mem_mhz - to->ref.mem_mhz) < 0.5)
+        if (fabs(c->stated.at[i].sm_mhz - to->ref.sm_mhz) < 0.5 &&
+            fabs(c->stated.at[i].mem_mhz - to->ref.mem_mhz) < 0.5)
             c->stated.guess[i].time_sd_pct = c->stated.guess[i].power_sd_pct = 0;
     if (!s && run)
         anchor(&c->stated, run, to->ref.mem_mhz);

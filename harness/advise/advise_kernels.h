@@ -3,7 +3,7 @@
 #ifndef FL_ADVISE_KERNELS_H
 #define FL_ADVISE_KERNELS_H
 
-#include "harness/advise/advise_files.h"
+#include "harness/advise/advise_subject.h"
 #include "harness/chip/log_run.h"
 
 /* Fills to->of and to->ref. run: what a log says of the same run, or NULL: its power anchors the model's. *assumed:

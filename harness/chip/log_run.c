@@ -126,7 +126,8 @@ static fl_status pick_rows(run_seen *r, int64_t asked, const char *path, fl_diag
         device = is;
         r->row[r->count++] = i;
     }
-    return r->count ? FL_OK : fl_fail(d, FL_BAD_INPUT, path, 0, 0, "no readings of %s", asked < 0 ? "a GPU" : "that GPU");
+    return r->count ? FL_OK
+                    : fl_fail(d, FL_BAD_INPUT, path, 0, 0, "no readings of %s", asked < 0 ? "a GPU" : "that GPU");
 }
 
 fl_status fl_log_run_find(const char *path, const fl_telemetry *t, int64_t device, fl_log_run *out, fl_diag *d) {

@@ -13,8 +13,8 @@ typedef struct fl_log_run {
     bool steady; /* the clocks held */
 } fl_log_run;
 
-/* device: the GPU, -1 = the log's only one. path is named in diagnostics. FL_BAD_INPUT where the GPU was never busy, and
- * where clock or power are not known. */
+/* device: the GPU, -1 = the log's only one. path is named in diagnostics. FL_BAD_INPUT where the GPU was never busy,
+ * and where clock or power are not known. */
 fl_status fl_log_run_find(const char *path, const fl_telemetry *t, int64_t device, fl_log_run *out, fl_diag *d);
 
 #endif

@@ -171,8 +171,8 @@ static fl_status predict(prediction *p, fl_chip_load *parts, fl_diag *d) {
     const fl_model_status f =
         fl_chip_predict(p->c->chip, p->known, p->known_count, p->asked, p->asked_count, p->guess, parts);
     if (f != FL_MODEL_OK)
-        return fl_error(d, f == FL_MODEL_NO_MEMORY ? FL_NO_MEMORY : FL_BAD_INPUT, "%s: no model fits its %zu settings: %s",
-                        p->e->workload, p->known_count, fl_model_text(f));
+        return fl_error(d, f == FL_MODEL_NO_MEMORY ? FL_NO_MEMORY : FL_BAD_INPUT,
+                        "%s: no model fits its %zu settings: %s", p->e->workload, p->known_count, fl_model_text(f));
     return FL_OK;
 }
 
@@ -198,8 +198,11 @@ static fl_status ask_ladder(prediction *p, const fl_device *dev, const double *m
         return fl_no_memory(d, "the settings");
     for (uint32_t k = 0; k < mems; k++)
         for (uint32_t i = 0; i < dev->sm_count; i++)
-            p->asked[(size_t)k * dev->sm_count + i] = (fl_chip_row){
-                .sm_mhz = dev->sm_mhz[i], .mem_mhz = p->c->mem_known ? mem[k] : p->c->chip->mem_ref, .time_s = NAN, .power_w = NAN};
+            p->asked[(size_t)k * dev->sm_count + i] =
+                (fl_chip_row){.sm_mhz = dev->sm_mhz[i],
+                              .mem_mhz = p->c->mem_known ? mem[k] : p->c->chip->mem_ref,
+                              .time_s = NAN,
+                              .power_w = NAN};
     return FL_OK;
 }
 
@@ -208,8 +211,8 @@ typedef struct expected {
     double time, power, n;
 } expected;
 
-static fl_status add_rows(const prediction *p, const fl_device *dev, const double *mem, uint32_t name, fl_predicted *out,
-                          expected *e, fl_diag *d) {
+static fl_status add_rows(const prediction *p, const fl_device *dev, const double *mem, uint32_t name,
+                          fl_predicted *out, expected *e, fl_diag *d) {
     if (fl_grow(&out->sweep.rows, &out->sweep.row_room, out->sweep.row_count + p->asked_count, sizeof *out->sweep.rows))
         return fl_no_memory(d, "the settings");
     for (size_t i = 0; i < p->asked_count; i++) {
@@ -261,9 +264,10 @@ static fl_status predict_kernel(const fl_sweep_chip *c, const fl_fit_entity *e, 
 fl_status fl_sweep_chip_predict(const fl_sweep_chip *c, const char *file, const fl_sweep *s, uint32_t name,
                                 const fl_device *dev, fl_predicted *out, fl_diag *d) {
     expected sum = {0};
-    fl_predicted p = {.sweep = {.head = s->head, .names = s->names, .name_count = s->name_count},
-                      .law = {.predicted = true, .sm_min_mhz = c->chip->sm_min - 0.5, .sm_max_mhz = c->chip->sm_ref + 0.5},
-                      .settings = dev->sm_count};
+    fl_predicted p = {
+        .sweep = {.head = s->head, .names = s->names, .name_count = s->name_count},
+        .law = {.predicted = true, .sm_min_mhz = c->chip->sm_min - 0.5, .sm_max_mhz = c->chip->sm_ref + 0.5},
+        .settings = dev->sm_count};
     double *mem = calloc(dev->mem_count + 1, sizeof *mem);
     fl_status status = mem ? FL_OK : fl_no_memory(d, "the settings");
     const uint32_t mems = status ? 0 : memories(c, dev, mem);

@@ -29,8 +29,8 @@ fl_status fl_sweep_chip_of_rows(fl_sweep_chip *c, fl_fit_rows *rows, const char 
 fl_status fl_sweep_chip_plain(fl_sweep_chip *c, const char *sweep, const fl_device *dev, fl_diag *d);
 void fl_sweep_chip_free(fl_sweep_chip *c);
 
-/* FL_BAD_INPUT, with its line, where a setting is there twice and one of the times is more than a tenth above the other:
- * repeated runs scatter less, so that it is not one workload's. */
+/* FL_BAD_INPUT, with its line, where a setting is there twice and one of the times is more than a tenth above the
+ * other: repeated runs scatter less, so that it is not one workload's. */
 fl_status fl_sweep_check_twice(const char *path, const fl_sweep *s, fl_diag *d);
 
 /* Whether a row lies outside the clocks that the chip was calibrated at. */
@@ -38,8 +38,8 @@ bool fl_fit_is_beyond(const fl_chip *chip, const fl_chip_row *row);
 
 /* One workload of a sweep at a ladder's settings: rows that fl_build_sweep takes, with their deviations. */
 typedef struct fl_predicted {
-    fl_sweep sweep; /* names and head are borrowed */
-    fl_sweep_law law; /* without the shares (load) */
+    fl_sweep sweep;          /* names and head are borrowed */
+    fl_sweep_law law;        /* without the shares (load) */
     size_t settings, beyond; /* SM clocks of the ladder; how many lie outside the calibration */
     size_t unused;           /* known rows outside the calibration, which taught nothing */
 } fl_predicted;
@@ -49,8 +49,7 @@ typedef struct fl_predicted {
 fl_status fl_sweep_chip_predict(const fl_sweep_chip *c, const char *file, const fl_sweep *s, uint32_t name,
                                 const fl_device *dev, fl_predicted *out, fl_diag *d);
 /* Fills law->load, of a chip that fl_sweep_chip_plain made. */
-fl_status fl_sweep_chip_shares(const fl_sweep_chip *c, const fl_sweep *s, uint32_t name, fl_sweep_law *law,
-                               fl_diag *d);
+fl_status fl_sweep_chip_shares(const fl_sweep_chip *c, const fl_sweep *s, uint32_t name, fl_sweep_law *law, fl_diag *d);
 void fl_predicted_free(fl_predicted *p);
 
 #endif

@@ -15,14 +15,19 @@
 static const fl_command_help help = {
     "advise", "FILE... [--platform NAME] [--bound 5%]",
     "One clock for what was measured: of least energy, within a bound on the slowdown, and how sure that is.",
-    "FILE: a sweep; logs of one program (nvidia-smi, dcgmi, foldline record), each of a run at one clock; a recording of\n"
-    "its kernels (Nsight Systems, rocprofv3, Kineto), with a log of that run or without; or an experiment, out of which\n"
+    "FILE: a sweep; logs of one program (nvidia-smi, dcgmi, foldline record), each of a run at one clock; a recording "
+    "of\n"
+    "its kernels (Nsight Systems, rocprofv3, Kineto), with a log of that run or without; or an experiment, out of "
+    "which\n"
     "the policy that saves most is named. Kernels, and logs at one clock alone, need --platform: it says what other\n"
     "clocks do. Where nobody says how kernels depend on clocks, all three ways of assuming it (compute, balanced,\n"
     "memory) are gone through: the clock holds the bound in each, and the intervals span them.\n\n"
-    "Savings are against the driver's default clock, or, where no platform says which that is, the highest one measured.\n"
-    "Intervals: two deviations to either side, as the fit states its own. A clock is taken only where the chance to break\n"
-    "the bound is at most --risk. The last lines say which measurement would narrow it most, and the commands that set\n"
+    "Savings are against the driver's default clock, or, where no platform says which that is, the highest one "
+    "measured.\n"
+    "Intervals: two deviations to either side, as the fit states its own. A clock is taken only where the chance to "
+    "break\n"
+    "the bound is at most --risk. The last lines say which measurement would narrow it most, and the commands that "
+    "set\n"
     "the clock and undo it."};
 
 #define BOUND_STANDARD 0.05
@@ -44,8 +49,8 @@ static vendor vendor_of(const char *device) {
     return strcasestr(device, "intel") || strcasestr(device, "data center gpu max") ? INTEL : NVIDIA;
 }
 
-static void set_commands(const fl_advise_subjects *s, fl_setting_clocks at, fl_setting_clocks ref, char *set, char *undo,
-                         size_t size) {
+static void set_commands(const fl_advise_subjects *s, fl_setting_clocks at, fl_setting_clocks ref, char *set,
+                         char *undo, size_t size) {
     const bool memory = s->several_memories && fabs(at.mem_mhz - ref.mem_mhz) >= 0.5;
     switch (vendor_of(s->device)) {
     case AMD:
@@ -54,13 +59,15 @@ static void set_commands(const fl_advise_subjects *s, fl_setting_clocks at, fl_s
         break;
     case INTEL:
         (void)snprintf(set, size, "xpu-smi config -d 0 -t 0 --frequencyrange %.0f,%.0f", at.sm_mhz, at.sm_mhz);
-        (void)snprintf(undo, size, "xpu-smi config -d 0 -t 0 --frequencyrange MIN,MAX (as it was: xpu-smi config -d 0)");
+        (void)snprintf(undo, size,
+                       "xpu-smi config -d 0 -t 0 --frequencyrange MIN,MAX (as it was: xpu-smi config -d 0)");
         break;
     case NVIDIA:
         (void)snprintf(set, size, "nvidia-smi -lgc %.0f,%.0f", at.sm_mhz, at.sm_mhz);
         (void)snprintf(undo, size, "nvidia-smi -rgc%s", memory ? " && nvidia-smi -rmc" : "");
         if (memory)
-            (void)snprintf(set + strlen(set), size - strlen(set), " && nvidia-smi -lmc %.0f,%.0f", at.mem_mhz, at.mem_mhz);
+            (void)snprintf(set + strlen(set), size - strlen(set), " && nvidia-smi -lmc %.0f,%.0f", at.mem_mhz,
+                           at.mem_mhz);
         break;
     }
 }
@@ -75,12 +82,14 @@ static void print_one(const fl_advise_subjects *s, const fl_advise_subject *of, 
     if (s->several_memories)
         printf(", memory %g MHz", a->at.mem_mhz);
     if (stay) {
-        printf(", as it is: no other clock saves energy within %g %% of the time, with a chance of at most %g %% to break "
-               "that\n",
-               100 * o->bound, 100 * o->risk);
+        printf(
+            ", as it is: no other clock saves energy within %g %% of the time, with a chance of at most %g %% to break "
+            "that\n",
+            100 * o->bound, 100 * o->risk);
     } else {
         printf(" instead of %g\n", of->ref.sm_mhz);
-        printf("  energy saved         %.1f %%, between %.1f and %.1f\n", a->saving.value, a->saving.low, a->saving.high);
+        printf("  energy saved         %.1f %%, between %.1f and %.1f\n", a->saving.value, a->saving.low,
+               a->saving.high);
         printf("  slowdown             %.1f %%, between %.1f and %.1f; ", a->slowdown.value, a->slowdown.low,
                a->slowdown.high);
         if (a->stated)
@@ -104,7 +113,7 @@ static void print_one(const fl_advise_subjects *s, const fl_advise_subject *of, 
 }
 
 static void print_text(const fl_advise_subjects *s, const fl_advice *a, const advise_options *o) {
-    static const char *const head[] = {"workload", "MHz",  "memory", "saving %",    "from",
+    static const char *const head[] = {"workload", "MHz",        "memory", "saving %",          "from",
                                        "to",       "slowdown %", "to",     "breaks the bound %"};
     if (s->count == 1) {
         print_one(s, &s->item[0], &a[0], o);
@@ -125,7 +134,8 @@ static void print_text(const fl_advise_subjects *s, const fl_advice *a, const ad
                 fl_grid_add(&g, "n/a");
         }
         fl_grid_print(&g, 1, stdout);
-        printf("\nenergy saved and slowdown against %g MHz, within a bound of %g %% and a risk of %g %%; set by nvidia-smi "
+        printf("\nenergy saved and slowdown against %g MHz, within a bound of %g %% and a risk of %g %%; set by "
+               "nvidia-smi "
                "-lgc MHz,MHz or the vendor's tool\n",
                s->item[0].ref.sm_mhz, 100 * o->bound, 100 * o->risk);
     }
@@ -190,7 +200,8 @@ static void print_policy(const fl_advise_policy *p, bool json) {
         return;
     }
     if (!p->policy) {
-        printf("none of the %zu policies holds the bound of %g %%: the one that breaks it least does in %.0f %% of its %zu "
+        printf("none of the %zu policies holds the bound of %g %%: the one that breaks it least does in %.0f %% of its "
+               "%zu "
                "runs; leave the driver's default\n",
                p->policies, 100 * p->bound, 100 * p->chance, p->runs);
         return;
@@ -250,7 +261,8 @@ int fl_cmd_advise(int argc, char **argv) {
          "highest chance that the bound breaks (" FL_AS_TEXT(RISK_STANDARD) ")"},
         {"kinds", "FILE", FL_OPTION_TEXT, &o.files.kinds, 0, 0, "how kinds of kernels depend on clocks"},
         {"device", "N", FL_OPTION_INT, &o.files.device, 0, 65535, "the GPU, where a log has several"},
-        {"interval", "S", FL_OPTION_REAL, &o.files.interval_s, 1e-6, 1e6, "of rows without time stamps (dcgmi dmon -d)"},
+        {"interval", "S", FL_OPTION_REAL, &o.files.interval_s, 1e-6, 1e6,
+         "of rows without time stamps (dcgmi dmon -d)"},
         {"json", NULL, FL_OPTION_FLAG, &o.json, 0, 0, "prints the result as JSON"},
     };
     int status = FL_EXIT_OK;

@@ -26,8 +26,10 @@ static const fl_command_help help = {
     "--decide scores what one would do with the predictions: of each workload, the clock of least energy within "
     "--bound\n"
     "of the time at the top, by the prediction and by the measurements. --risk R chooses among the clocks where the\n"
-    "chance that the real time breaks the bound is at most R, as the fit states its own deviations; whether that held is\n"
-    "tested (binomial: choices of one workload in several splits go together, so a refutation is a warning). The policies\n"
+    "chance that the real time breaks the bound is at most R, as the fit states its own deviations; whether that held "
+    "is\n"
+    "tested (binomial: choices of one workload in several splits go together, so a refutation is a warning). The "
+    "policies\n"
     "that are ranked are static clocks: compare --model table and --model fitted rank others."};
 
 typedef struct split_options {
@@ -176,8 +178,7 @@ static void print_text(const split_options *o, const fl_fit_rows *r, const total
     if (o->question.risk < 1 && t->rash.count > 0)
         printf("without --risk: the real bound breaks at %.1f %%, energy %+.2f %%; so caution costs %.2f points of "
                "energy\n",
-               100 * t->rash.broken / t->rash.count, 100 * t->rash.regret / t->rash.count,
-               caution_cost(t));
+               100 * t->rash.broken / t->rash.count, 100 * t->rash.regret / t->rash.count, caution_cost(t));
 }
 
 static void print_json(const split_options *o, const fl_fit_rows *r, const totals *t) {

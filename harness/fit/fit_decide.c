@@ -124,10 +124,12 @@ void fl_fit_decisions_print(const fl_fit_decisions *t, const fl_fit_question *q)
            t->count, 100 * t->exact / t->count, 100 * t->broken / t->count, 100 * t->broken_half / t->count,
            100 * t->worst, 100 * t->chance / t->count);
     if (q->risk < 1)
-        printf("a risk of %g %% is %s: so many or more would break it with a chance of %.2g (binomial)\n", 100 * q->risk,
-               fl_fit_decisions_p(t, q->risk) < 0.05 ? "refuted" : "not refuted", fl_fit_decisions_p(t, q->risk));
-    printf("energy at the choices %+.2f %% from that at the best (the fit expects %+.2f or more); rank correlation of the "
-           "static clocks' energies %.3f\n",
-           100 * t->regret / t->count, 100 * t->expected_regret / t->count,
-           t->ranks > 0 ? t->rank / t->ranks : (double)NAN);
+        printf("a risk of %g %% is %s: so many or more would break it with a chance of %.2g (binomial)\n",
+               100 * q->risk, fl_fit_decisions_p(t, q->risk) < 0.05 ? "refuted" : "not refuted",
+               fl_fit_decisions_p(t, q->risk));
+    printf(
+        "energy at the choices %+.2f %% from that at the best (the fit expects %+.2f or more); rank correlation of the "
+        "static clocks' energies %.3f\n",
+        100 * t->regret / t->count, 100 * t->expected_regret / t->count,
+        t->ranks > 0 ? t->rank / t->ranks : (double)NAN);
 }

@@ -77,8 +77,8 @@ fl_status fl_scenes_spare(const fl_scenes *s, const fl_option *option, size_t co
 /* Moves the scenes of `more` behind those of `all`. */
 fl_status fl_scenes_append(fl_scenes *all, fl_scenes *more, fl_diag *d);
 
-/* The kinds file of a trace: as given; as the head names it, relative to the trace; or TRACE.kinds.csv beside TRACE.csv.
- * The caller frees it. NULL: there is none. */
+/* The kinds file of a trace: as given; as the head names it, relative to the trace; or TRACE.kinds.csv beside
+ * TRACE.csv. The caller frees it. NULL: there is none. */
 char *fl_scene_kinds_path(const char *given, const char *trace, const fl_head *head);
 
 /* Cuts every ladder of the node to [min, max] MHz and to one memory clock (0 = leaves them). True if anything was cut.

@@ -93,8 +93,8 @@ static size_t find_kernels(const fl_sweep *s, uint32_t workload, uint32_t *kerne
     return n;
 }
 
-fl_status fl_stated_make(const fl_sweep *s, uint32_t workload, bool predicted, double sm_min, double sm_max, double mem_mhz,
-                         fl_stated *out, fl_diag *d) {
+fl_status fl_stated_make(const fl_sweep *s, uint32_t workload, bool predicted, double sm_min, double sm_max,
+                         double mem_mhz, fl_stated *out, fl_diag *d) {
     *out = (fl_stated){0};
     bool any = predicted;
     for (size_t i = 0; i < s->row_count; i++)
@@ -102,8 +102,8 @@ fl_status fl_stated_make(const fl_sweep *s, uint32_t workload, bool predicted, d
     if (!any)
         return FL_OK;
     uint32_t *kernel = calloc(s->row_count + 1, sizeof *kernel);
-    fl_status status = kernel ? find_settings(s, workload, sm_min, sm_max, mem_mhz, out, d)
-                              : fl_no_memory(d, "the settings");
+    fl_status status =
+        kernel ? find_settings(s, workload, sm_min, sm_max, mem_mhz, out, d) : fl_no_memory(d, "the settings");
     const size_t kernels = status ? 0 : find_kernels(s, workload, kernel);
     size_t n = 0;
     for (size_t i = 0; !status && i < out->count; i++)
@@ -173,4 +173,3 @@ double fl_stated_regret(const fl_stated *s, fl_setting_clocks chosen, fl_setting
     free(all);
     return regret;
 }
-

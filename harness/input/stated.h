@@ -19,8 +19,8 @@ typedef struct fl_stated {
 /* Of a workload's rows, its kernels added up: their errors are taken to go together, as one chip's do. Settings that
  * some kernel was not measured or predicted at, and those outside [sm_min, sm_max] MHz, are left out. Of rows that were
  * not predicted just now it is empty where none states a deviation. mem_mhz: of rows that name no memory clock. */
-fl_status fl_stated_make(const fl_sweep *s, uint32_t workload, bool predicted, double sm_min, double sm_max, double mem_mhz,
-                         fl_stated *out, fl_diag *d);
+fl_status fl_stated_make(const fl_sweep *s, uint32_t workload, bool predicted, double sm_min, double sm_max,
+                         double mem_mhz, fl_stated *out, fl_diag *d);
 void fl_stated_free(fl_stated *s);
 
 /* At a setting, between the nearest SM clocks by a line (the greater deviations of the two); false outside them. */

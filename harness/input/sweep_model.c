@@ -47,15 +47,16 @@ static fl_status note_predicted(const fl_sweep_model *m, const fl_predicted *p, 
         s = fl_sweep_note(note, notes, d,
                           "%zu rows outside the clocks that the platform was calibrated at teach nothing", p->unused);
     if (!s && p->beyond)
-        s = fl_sweep_note(note, notes, d,
-                          "%zu of %zu clocks of %s lie outside those that %s (%g to %g MHz): they are extrapolated, and "
-                          "no static choice takes them%s",
-                          p->beyond, p->settings, dev->name,
-                          m->chip.calibrated ? "the platform was calibrated at" : "the sweep covers",
-                          m->chip.chip->sm_min, m->chip.chip->sm_ref,
-                          dev->default_sm_mhz < p->law.sm_min_mhz || dev->default_sm_mhz > p->law.sm_max_mhz
-                              ? ". The driver's default is one of them: all savings stand on it"
-                              : "");
+        s = fl_sweep_note(
+            note, notes, d,
+            "%zu of %zu clocks of %s lie outside those that %s (%g to %g MHz): they are extrapolated, and "
+            "no static choice takes them%s",
+            p->beyond, p->settings, dev->name,
+            m->chip.calibrated ? "the platform was calibrated at" : "the sweep covers", m->chip.chip->sm_min,
+            m->chip.chip->sm_ref,
+            dev->default_sm_mhz < p->law.sm_min_mhz || dev->default_sm_mhz > p->law.sm_max_mhz
+                ? ". The driver's default is one of them: all savings stand on it"
+                : "");
     return s;
 }
 

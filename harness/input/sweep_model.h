@@ -1,5 +1,5 @@
-/* A sweep as a source of scenes: replayed from its rows, or, with --model fitted, from what a fit knows of its workloads
- * at the whole ladder (harness/chip/sweep_chip.h). */
+/* A sweep as a source of scenes: replayed from its rows, or, with --model fitted, from what a fit knows of its
+ * workloads at the whole ladder (harness/chip/sweep_chip.h). */
 #ifndef FL_SWEEP_MODEL_H
 #define FL_SWEEP_MODEL_H
 

@@ -9,10 +9,11 @@ fl_status fl_risk_check(const fl_scenes *scenes, double bound, double risk, fl_d
         return fl_refuse(d, "--risk is the chance to break --bound, expected that too");
     for (size_t i = 0; i < scenes->count; i++)
         if (!scenes->item[i]->stated.count)
-            return fl_fail(d, FL_BAD_INPUT, scenes->item[i]->source, 0, 0,
-                           "%s: --risk, but nobody says how sure its model is, expected --model fitted, or a sweep that "
-                           "foldline fit workload predicted",
-                           scenes->item[i]->w->name);
+            return fl_fail(
+                d, FL_BAD_INPUT, scenes->item[i]->source, 0, 0,
+                "%s: --risk, but nobody says how sure its model is, expected --model fitted, or a sweep that "
+                "foldline fit workload predicted",
+                scenes->item[i]->w->name);
     return FL_OK;
 }
 
@@ -37,7 +38,6 @@ size_t fl_risk_keep(const fl_scene *s, double bound, double risk, fl_static_poin
 
 fl_risk fl_risk_at(const fl_scene *s, const fl_choice *at, double bound, fl_objective objective) {
     const double delay = objective == FL_MIN_ENERGY ? 1 : objective == FL_MIN_EDP ? 2 : 3;
-    return (fl_risk){chance_at(s, at, bound),
-                     fl_stated_regret(&s->stated, (fl_setting_clocks){at->sm_mhz, at->mem_mhz}, default_of(s), bound,
-                                      delay)};
+    return (fl_risk){chance_at(s, at, bound), fl_stated_regret(&s->stated, (fl_setting_clocks){at->sm_mhz, at->mem_mhz},
+                                                               default_of(s), bound, delay)};
 }

@@ -1,5 +1,5 @@
-/* What a fitted model makes of a chosen static clock: the chance that the real bound breaks at it, the regret to expect,
- * and which clocks may be chosen under a risk. */
+/* What a fitted model makes of a chosen static clock: the chance that the real bound breaks at it, the regret to
+ * expect, and which clocks may be chosen under a risk. */
 #ifndef FL_RISK_H
 #define FL_RISK_H
 
@@ -12,7 +12,8 @@
      "of a fitted model: highest chance that a static clock breaks --bound on the real GPU (the prediction decides)"}
 /* clang-format on */
 
-/* A risk of 0: nobody asked. FL_BAD_INPUT where one is asked for without a bound, or beside a model that does not state how sure it is. */
+/* A risk of 0: nobody asked. FL_BAD_INPUT where one is asked for without a bound, or beside a model that does not state
+ * how sure it is. */
 fl_status fl_risk_check(const fl_scenes *scenes, double bound, double risk, fl_diag *d);
 
 /* Moves the points that may be chosen to the front; how many. All where no risk is asked for. */
