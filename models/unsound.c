@@ -3,13 +3,14 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define OUT_MAX 4          /* at most one row in so many is taken out of a workload: else it is no curve */
-#define SCALE_ROWS 5       /* so many rows or workloads, at least, to tell a scale of their own */
-#define GRID 240           /* clocks at which a row that is out of line is looked for */
-#define GRID_LOW 0.25      /* of the lowest clock of its workload */
-#define GRID_HIGH 1.25     /* of the highest */
-#define EXPLAINED 3.0      /* deviations: a clock explains a row that is no farther off there */
-#define UNMOVED 2.448      /* deviations of time and power together: 95 % of what repeats is within */
+#define OUT_MAX 4      /* at most one row in so many is taken out of a workload: else it is no curve */
+#define SCALE_ROWS 5   /* so many rows or workloads, at least, to tell a scale of their own */
+#define GRID 240       /* clocks at which a row that is out of line is looked for */
+#define GRID_LOW 0.25  /* of the lowest clock of its workload */
+#define GRID_HIGH 1.25 /* of the highest */
+#define EXPLAINED 3.0  /* deviations: a clock explains a row that is no farther off there */
+#define STEADY 0.5     /* of a step's slope of power, at least, in the step below it */
+#define UNMOVED 2.448  /* deviations of time and power together: 95 % of what repeats is within */
 
 static int ascending(const void *a, const void *b) {
     const double x = *(const double *)a, y = *(const double *)b;
@@ -51,7 +52,7 @@ fl_model_status fl_unsound_open(const fl_unsound_search *s, fl_unsound_load *loa
 
 /* How far a row is off, in deviations of time and power together. */
 typedef struct distance {
-    double time, power;       /* ln; NAN = not told */
+    double time, power; /* ln; NAN = not told */
     double time_sd, power_sd;
     double sds;
 } distance;
@@ -85,8 +86,8 @@ static int is_steep(const fl_unsound_search *s, const fl_unsound_load *load, siz
     return fl_row_curve_slope(&load->time, i, row->sm_mhz, row->mem_mhz) < FL_UNSOUND_STEEPEST;
 }
 
-/* The worst rows tell no more, one after the other: each pulls at what its neighbours are held against. Most of them are
- * good, and come back. aside: in the order in which they went. */
+/* The worst rows tell no more, one after the other: each pulls at what its neighbours are held against. Most of them
+ * are good, and come back. aside: in the order in which they went. */
 static size_t set_aside(const fl_unsound_search *s, fl_unsound_load *load, size_t *aside) {
     const size_t most = load->count / OUT_MAX;
     size_t out = 0;
@@ -107,7 +108,8 @@ static size_t set_aside(const fl_unsound_search *s, fl_unsound_load *load, size_
     return out;
 }
 
-/* What rows are off by with the worst set aside: sds of each, and scale, the larger of its workload's and its setting's.
+/* What rows are off by with the worst set aside: sds of each, and scale, the larger of its workload's and its
+ * setting's.
  */
 static void set_scales(const fl_unsound_search *s, double *sds, double *scale) {
     for (size_t k = 0; k < s->loads; k++) {
@@ -207,18 +209,21 @@ static size_t sound_group(const fl_unsound_search *s, const fl_unsound_load *loa
     return n;
 }
 
-/* Rows at the top that are one row once more, although the two below say that power must rise. A time may stop at a
- * knee, so only the power tells. list: the rows of one memory clock. */
+/* Rows at the top that are one row once more, although the steps below say that power must rise: both of the last two,
+ * lest a bad row there says it. A time may stop at a knee, so only the power tells. list: the rows of one
+ * memory clock. */
 static void find_stuck(fl_unsound_search *s, const size_t *list, size_t n) {
-    for (size_t b = 1; b + 1 < n; b++) {
-        const fl_chip_row *low = &s->row[list[b - 1]], *base = &s->row[list[b]];
+    for (size_t b = 2; b + 1 < n; b++) {
+        const fl_chip_row *lowest = &s->row[list[b - 2]], *low = &s->row[list[b - 1]], *base = &s->row[list[b]];
+        const double slope = log(base->power_w / low->power_w) / log(base->sm_mhz / low->sm_mhz);
+        const double before = log(low->power_w / lowest->power_w) / log(low->sm_mhz / lowest->sm_mhz);
         double time = 0, power = 0;
-        int same = base->power_w > 0 && low->power_w > 0;
+        int same = before >= STEADY * slope; /* NAN where a power is not known */
         for (size_t i = b + 1; same && i < n; i++) {
             const fl_chip_row *row = &s->row[list[i]];
-            const double steps = log(row->sm_mhz / base->sm_mhz) / log(base->sm_mhz / low->sm_mhz);
-            time = log(base->time_s / low->time_s) * steps;
-            power = log(base->power_w / low->power_w) * steps;
+            const double step = log(row->sm_mhz / base->sm_mhz);
+            time = log(base->time_s / low->time_s) / log(base->sm_mhz / low->sm_mhz) * step;
+            power = slope * step;
             same = hypot(log(row->time_s / base->time_s) / FL_ROW_NOISE_TIME,
                          log(row->power_w / base->power_w) / FL_ROW_NOISE_POWER) < UNMOVED * M_SQRT2;
         }
@@ -238,15 +243,17 @@ static fl_model_status find_all(fl_unsound_search *s) {
         status = fl_unsound_open(s, &s->load[k]);
     if (status == FL_MODEL_OK)
         status = fl_unsound_clocks(s);
+    for (size_t k = 0; status == FL_MODEL_OK && k < s->loads; k++) {
+        for (size_t at = 0, next = 0; s->load[k].power.n && at < s->load[k].count; at = next)
+            find_stuck(s, aside, sound_group(s, &s->load[k], at, aside, &next));
+        status = fl_unsound_open(s, &s->load[k]);
+    }
     for (size_t k = 0; status == FL_MODEL_OK && k < s->loads; k++)
         out[k] = set_aside(s, &s->load[k], aside + s->load[k].first);
     if (status == FL_MODEL_OK)
         set_scales(s, sds, scale);
     for (size_t k = 0; status == FL_MODEL_OK && k < s->loads; k++)
         status = find_rows(s, &s->load[k], aside + s->load[k].first, out[k], scale);
-    for (size_t k = 0; status == FL_MODEL_OK && k < s->loads; k++)
-        for (size_t at = 0, next = 0; s->load[k].power.n && at < s->load[k].count; at = next)
-            find_stuck(s, aside, sound_group(s, &s->load[k], at, aside, &next));
     free(sds);
     free(aside);
     return status;
@@ -256,7 +263,8 @@ fl_model_status fl_unsound_find(const fl_chip_row *row, size_t count, fl_unsound
     fl_unsound_search s = {.row = row, .count = count, .found = found};
     *found = (fl_unsound){.row = malloc((count + 1) * sizeof *found->row)};
     s.load = calloc(count + 1, sizeof *s.load);
-    s.room = malloc((count + 1) * sizeof *s.room);
+    s.room = malloc((2 * count + 1) * sizeof *s.room);
+    s.second = s.room ? s.room + count : NULL;
     fl_model_status status = found->row && s.load && s.room ? FL_MODEL_OK : FL_MODEL_NO_MEMORY;
     for (size_t i = 0; status == FL_MODEL_OK && i < count; i++) {
         found->row[i] = (fl_unsound_row){FL_SOUND, NAN, NAN, NAN};

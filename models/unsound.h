@@ -11,8 +11,9 @@
  * by the same share in all that are core-bound there, the clock ran at another frequency than the file says.
  *
  * What cannot be told: a clock that is off in a workload whose time and power hardly know the clock. That does no harm,
- * for the same reason. A row that is off by less than FAR in time and power is taken for sound. Where a time falls faster
- * than the clock rises, the memory changes with the clock (a V100 between 600 and 705 MHz), and no row is judged. */
+ * for the same reason. A row that is off by less than FAR in time and power is taken for sound. Where a time falls
+ * faster than the clock rises, the memory changes with the clock (a V100 between 600 and 705 MHz), and no row is
+ * judged. */
 #ifndef FL_UNSOUND_H
 #define FL_UNSOUND_H
 
@@ -49,8 +50,9 @@ typedef struct fl_unsound {
     size_t clocks;
 } fl_unsound;
 
-/* row: sorted by workload, memory clock, SM clock; all of them sound numbers (time > 0; power NaN = not known). A workload of fewer than five
- * rows is not looked at: its rows are FL_SOUND. NO_MEMORY is the only failure. fl_unsound_free after success. */
+/* row: sorted by workload, memory clock, SM clock; all of them sound numbers (time > 0; power NaN = not known). A
+ * workload of fewer than five rows is not looked at: its rows are FL_SOUND. NO_MEMORY is the only failure.
+ * fl_unsound_free after success. */
 fl_model_status fl_unsound_find(const fl_chip_row *row, size_t count, fl_unsound *found);
 void fl_unsound_free(fl_unsound *found);
 

@@ -24,7 +24,7 @@ typedef struct fl_unsound_search {
     fl_unsound_load *load;
     size_t loads;
     fl_unsound *found;
-    double *room; /* count */
+    double *room, *second; /* count */
 } fl_unsound_search;
 
 /* Median, and 1.4826 times the median distance from it. x is changed. n >= 1. */

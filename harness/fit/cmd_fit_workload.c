@@ -6,6 +6,7 @@
 #include "harness/fit/fit_ask.h"
 #include "harness/fit/fit_capped.h"
 #include "harness/fit/fit_chip_json.h"
+#include "harness/fit/fit_latent.h"
 #include "harness/fit/fit_marks.h"
 #include "harness/fit/fit_sound.h"
 #include "harness/fit/fit_workload_files.h"
@@ -31,11 +32,17 @@ static const fl_command_help help = {
     "Rows outside the clocks that the device was calibrated at are not predicted, and teach nothing; with\n"
     "--extrapolate they are and do, and are marked: in --csv by beyond_calibration, in --out by a line of its head,\n"
     "which results that stand on it repeat.\n\n"
-    "A power limit binds where a lower one changes power or time. Rows under one that does are no rows of their clock:\n"
+    "A power limit binds where a lower one changes power or time. Rows under one that does are no rows of their "
+    "clock:\n"
     "they are predicted as the board does it, with the clock lowered until the mean power is crest times the limit.\n"
-    "--crest run: from one capped run of the workload, the one in the middle of the limits at its highest clock; device:\n"
+    "--crest run: from one capped run of the workload, the one in the middle of the limits at its highest clock; "
+    "device:\n"
     "the device's own; or a number. They stand in --csv, with their limit, and are scored apart.\n\n"
-    "Rows that did not run at the clock they name (throttled, not reached, mislabelled) are found from the sweep itself,\n"
+    "A sweep of power limits alone (no SM clocks) is predicted along its limits: --at ends, all, or caps=150,250. A "
+    "row's\n"
+    "clock is where the device's power law has its power, relative to the highest limit that was looked at.\n\n"
+    "Rows that did not run at the clock they name (throttled, not reached, mislabelled) are found from the sweep "
+    "itself,\n"
     "told with file and line, and left out; a clock that is wrong throughout is taken as what it was."};
 
 typedef struct workload_options {
@@ -183,7 +190,10 @@ static void print_capped(const fl_fit_rows *r, const fl_fit_capped_result *cappe
             fl_grid_add(&g, "%.0f to %.0f", low, high);
         else
             fl_grid_add(&g, "-");
-        fl_grid_add(&g, "%s", isnan(c->crest) ? "all: no crest is known" : c->refused ? "some: below the calibration" : "");
+        fl_grid_add(&g, "%s",
+                    isnan(c->crest) ? "all: no crest is known"
+                    : c->refused    ? "some: below the calibration"
+                                    : "");
     }
     if (!lines)
         return;
@@ -191,9 +201,11 @@ static void print_capped(const fl_fit_rows *r, const fl_fit_capped_result *cappe
     fl_grid_print(&g, 1, stdout);
 }
 
-static void print_notes(const fl_fit_rows *r, const fl_fit_result_of *result, size_t seen, size_t left, size_t beyond, bool extrapolate,
-                        const fl_chip *chip) {
+static void print_notes(const fl_fit_rows *r, const fl_fit_result_of *result, size_t seen, size_t left, size_t beyond,
+                        bool extrapolate, const fl_chip *chip) {
     char range[128];
+    if (r->latent)
+        printf("note: the sweep has power limits and no SM clocks: these are latent, by the device's power law\n");
     if (!r->mem_known)
         printf("note: the sweep names no memory clocks, one for all is assumed\n");
     size_t untaught = 0;
@@ -202,9 +214,10 @@ static void print_notes(const fl_fit_rows *r, const fl_fit_result_of *result, si
     for (size_t i = 0; i < r->entities; i++)
         untaught += result[i].untaught;
     if (untaught)
-        printf("note: %zu of the rows that might be looked at lie outside the clocks that the device was calibrated at: "
-               "they teach nothing\n",
-               untaught);
+        printf(
+            "note: %zu of the rows that might be looked at lie outside the clocks that the device was calibrated at: "
+            "they teach nothing\n",
+            untaught);
     if (seen)
         printf("note: %zu of %zu workloads are among those that the device was fitted to: errors on these flatter, fit "
                "split tells honest ones\n",
@@ -342,10 +355,17 @@ static fl_status run_all(const workload_options *o, fl_diag *d) {
     if (!s)
         match_memory(&rows, &chip, chip_knows);
     size_t left = 0, beyond = 0, asked = 0, unmeasured = 0;
-    const bool unasked = !s && !o->clocks && chip.settings && all_named(&at, &rows);
+    const bool unasked = !s && !o->clocks && chip.settings && !rows.latent && all_named(&at, &rows);
+    if (!s && rows.latent && o->clocks)
+        s = fl_refuse(d, "--clocks, but the sweep has power limits and no SM clocks: no clock can be asked for");
     if (!s && (o->clocks || unasked))
         s = fl_fit_ask(unasked ? "calibrated" : o->clocks, &chip, &rows, &asked, d);
-    for (size_t i = 0; !s && i < rows.entities; i++) {
+    for (size_t i = 0; !s && rows.latent && i < rows.entities; i++) {
+        s = fl_fit_latent_run(&chip, &rows, i, &at, &result[i].score, &capped[i], &result[i].load, d);
+        if (!s)
+            s = fl_fit_score_add(&all, &result[i].score, d);
+    }
+    for (size_t i = 0; !s && !rows.latent && i < rows.entities; i++) {
         size_t named = 0;
         for (size_t k = 0; k < rows.entity[i].count; k++)
             named += fl_fit_at_has(&at, &rows, &rows.entity[i], &rows.row[rows.entity[i].first + k]) ? 1 : 0;
@@ -365,7 +385,9 @@ static fl_status run_all(const workload_options *o, fl_diag *d) {
     }
     if (!s && left == rows.entities)
         s = fl_fail(d, FL_BAD_INPUT, o->sweeps.item[0], 0, 0,
-                    "no workload has any of the settings %s within the clocks that the device was calibrated at", o->at);
+                    "no workload has any of the settings %s within the clocks that the device was calibrated at, "
+                    "expected some, or --extrapolate",
+                    o->at);
     const fl_fit_means any = fl_fit_score_means(&all, FL_FIT_BOTH);
     if (!s && beyond && !o->extrapolate && !any.rows && !unmeasured) {
         char range[128];
@@ -384,7 +406,8 @@ static fl_status run_all(const workload_options *o, fl_diag *d) {
         cJSON_Delete(root);
     } else if (!s) {
         print_text(&rows, result, &all, o->at);
-        print_capped(&rows, capped);
+        if (!rows.latent)
+            print_capped(&rows, capped);
         if (asked)
             print_asked(&rows, result);
         print_notes(&rows, result, count_seen(&rows, result), left, beyond, o->extrapolate, &chip);

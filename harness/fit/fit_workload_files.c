@@ -27,12 +27,12 @@ static void write_row(FILE *f, bool mem_known, const written *w) {
     fl_csv_put(f, w->e->workload);
     fputc(',', f);
     fl_csv_put(f, w->e->kernel);
-    fprintf(f, ",%s", fl_cell_text(w->sm_mhz, text));
+    fprintf(f, ",%s", isnan(w->limit_w) ? "" : fl_cell_text(w->limit_w, text));
+    fprintf(f, ",%s", isnan(w->sm_mhz) ? "" : fl_cell_text(w->sm_mhz, text));
     fprintf(f, ",%s,%d", mem_known ? fl_cell_text(w->mem_mhz, text) : "", w->fitted);
     for (size_t c = 0; c < 6; c++)
         fprintf(f, ",%s", isnan(value[c]) ? "" : fl_cell_text(value[c], text));
-    fprintf(f, ",%d", w->beyond);
-    fprintf(f, ",%s\n", isnan(w->limit_w) ? "" : fl_cell_text(w->limit_w, text));
+    fprintf(f, ",%d\n", w->beyond);
 }
 
 fl_status fl_fit_write_rows(const fl_chip *chip, const fl_fit_rows *r, const fl_fit_result_of *result,
@@ -41,8 +41,8 @@ fl_status fl_fit_write_rows(const fl_chip *chip, const fl_fit_rows *r, const fl_
     if (!out)
         return d ? d->status : FL_IO;
     FILE *f = fl_output_file(out);
-    fputs("workload,kernel,sm_mhz,mem_mhz,fitted,time_s,predicted_time_s,time_sd_pct,power_w,predicted_power_w,"
-          "power_sd_pct,beyond_calibration,power_cap_w\n",
+    fputs("workload,kernel,power_cap_w,sm_mhz,mem_mhz,fitted,time_s,predicted_time_s,time_sd_pct,power_w,"
+          "predicted_power_w,power_sd_pct,beyond_calibration\n",
           f);
     for (size_t i = 0; i < r->entities; i++) {
         const fl_fit_entity *e = &r->entity[i];
