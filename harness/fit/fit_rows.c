@@ -159,7 +159,8 @@ static void fill_memory(fl_fit_rows *r) {
 }
 
 void fl_fit_rows_sort(fl_fit_rows *r) {
-    qsort(r->row, r->count, sizeof *r->row, by_entity);
+    if (r->count)
+        qsort(r->row, r->count, sizeof *r->row, by_entity);
     for (size_t i = 0; i < r->entities; i++)
         r->entity[i].count = 0;
     for (size_t i = r->count; i-- > 0;) {
