@@ -3,7 +3,7 @@
  * cannot be found. */
 #include "models/fit_chip.h"
 #include "models/fit_chip_predict.h"
-#include "models/unsound.h"
+#include "models/unsound_find.h"
 #include "policies/random.h"
 #include "tests/support/suite.h"
 #include "tests/support/temp_file.h"

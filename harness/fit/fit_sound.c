@@ -1,6 +1,7 @@
 #include "harness/fit/fit_sound.h"
 
 #include "models/cap.h"
+#include "models/unsound_find.h"
 
 #include <math.h>
 #include <stdlib.h>
