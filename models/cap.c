@@ -4,10 +4,10 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define LEAST 1e-3     /* no meter repeats better */
-#define REPEATS_MIN 5  /* fewer do not tell a scatter */
-#define CHANGED 4.0    /* deviations of time and power together */
-#define FAR 0.03       /* off the free ones by this share: a limit that sets in slowly, step by step */
+#define LEAST 1e-3    /* no meter repeats better */
+#define REPEATS_MIN 5 /* fewer do not tell a scatter */
+#define CHANGED 4.0   /* deviations of time and power together */
+#define FAR 0.03      /* off the free ones by this share: a limit that sets in slowly, step by step */
 #define TO_SIGMA 1.4826
 
 static int ascending(const void *a, const void *b) {
@@ -37,8 +37,7 @@ void fl_cap_test(fl_cap_cell *cell, size_t count, const fl_cap_scatter *scatter)
     for (size_t i = 1; i < count; i++) {
         const fl_cap_cell *above = &cell[i - 1];
         const int same = !(cell[i].limit_w < above->limit_w);
-        const int changed =
-            change(&cell[i], above, scatter) > CHANGED || cell[i].time_s > (1 + FAR) * cell[0].time_s;
+        const int changed = change(&cell[i], above, scatter) > CHANGED || cell[i].time_s > (1 + FAR) * cell[0].time_s;
         if (same)
             cell[i].verdict = above->verdict;
         else if (above->verdict == FL_CAP_BINDS && i > 1) /* what binds at a limit binds below it */
@@ -79,33 +78,33 @@ fl_model_status fl_cap_clock(const double *mhz, const double *power_w, size_t co
         if (i == 0)
             return FL_MODEL_RANGE;
         if (power_w[i - 1] <= watts)
-            *at = mhz[i - 1] * pow(mhz[i] / mhz[i - 1],
-                                   log(watts / power_w[i - 1]) / log(power_w[i] / power_w[i - 1]));
+            *at = mhz[i - 1] * pow(mhz[i] / mhz[i - 1], log(watts / power_w[i - 1]) / log(power_w[i] / power_w[i - 1]));
     }
     return FL_MODEL_OK;
 }
 
 #define HALVINGS 60
 
+/* With which the chip at its highest clock draws so much. */
+static double alpha_of(const fl_chip *chip, double beta, double mem_mhz, double watts) {
+    const fl_chip_load none = {.tc = 1, .beta = beta}, full = {.tc = 1, .alpha = 1, .beta = beta};
+    const double rest = fl_chip_power(chip, &none, chip->sm_ref, mem_mhz, 1);
+    return (watts - rest) / (fl_chip_power(chip, &full, chip->sm_ref, mem_mhz, 1) - rest);
+}
+
 fl_model_status fl_cap_latent(const fl_chip *chip, double mem_mhz, double top_w, double watts, double *mhz) {
     fl_chip c = *chip;
-    fl_chip_load load = {.tc = 1, .alpha = 1, .beta = fmax(0, chip->load_mean[1])};
+    fl_chip_load load = {.tc = 1, .beta = fmax(0, chip->load_mean[1])};
     if (!chip->has_power || !(top_w > 0 && watts > 0 && isfinite(top_w + watts)))
         return FL_MODEL_INVALID;
     c.stall = c.stall_memory = 1; /* the times do not matter then */
-    const double full = fl_chip_power(&c, &load, c.sm_ref, mem_mhz, 1);
-    load.alpha = 0;
-    const double rest = fl_chip_power(&c, &load, c.sm_ref, mem_mhz, 1);
-    load.alpha = (top_w - rest) / (full - rest);
-    if (!(load.alpha > 0)) { /* such a load draws less than memory at its mean: the memory gives */
-        load.alpha = top_w / full;
-        load.beta *= load.alpha;
-        const double scale = top_w / fl_chip_power(&c, &load, c.sm_ref, mem_mhz, 1);
-        top_w /= scale;
-        watts /= scale;
-    }
-    double low = FL_CAP_LATENT_LOW * c.sm_ref, high = FL_CAP_LATENT_HIGH * c.sm_ref;
+    load.alpha = alpha_of(&c, load.beta, mem_mhz, top_w);
+    if (!(load.alpha > 0)) /* it draws less than its memory's share would */
+        load.alpha = alpha_of(&c, load.beta = 0, mem_mhz, top_w);
     *mhz = NAN;
+    if (!(load.alpha > 0))
+        return FL_MODEL_RANGE;
+    double low = FL_CAP_LATENT_LOW * c.sm_ref, high = FL_CAP_LATENT_HIGH * c.sm_ref;
     if (!(fl_chip_power(&c, &load, low, mem_mhz, 1) <= watts && fl_chip_power(&c, &load, high, mem_mhz, 1) >= watts))
         return FL_MODEL_RANGE;
     for (int i = 0; i < HALVINGS; i++) {

@@ -14,7 +14,8 @@
 
 static double covariance(double xa, double za, double xb, double zb) {
     const double dx = (xa - xb) / LENGTH, dz = (za - zb) / LENGTH;
-    return LEVEL * LEVEL + SLOPE * SLOPE * (xa * xb + za * zb) + AMPLITUDE * AMPLITUDE * exp(-0.5 * (dx * dx + dz * dz));
+    return LEVEL * LEVEL + SLOPE * SLOPE * (xa * xb + za * zb) +
+           AMPLITUDE * AMPLITUDE * exp(-0.5 * (dx * dx + dz * dz));
 }
 
 static void set_weights(fl_row_curve *c) {

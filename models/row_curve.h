@@ -17,9 +17,9 @@
 
 typedef struct fl_row_curve {
     size_t n;
-    double *x, *z, *y; /* ln clocks and ln of the value, each about its mean */
-    double *inverse;   /* n x n */
-    double *weight;    /* inverse y */
+    double *x, *z, *y;  /* ln clocks and ln of the value, each about its mean */
+    double *inverse;    /* n x n */
+    double *weight;     /* inverse y */
     char *known, *used; /* n: whether the row has a value, and whether it tells */
     double x_mean, z_mean, y_mean, noise;
 } fl_row_curve;
@@ -34,6 +34,7 @@ void fl_row_curve_off(const fl_row_curve *curve, size_t i, double *off, double *
 void fl_row_curve_drop(fl_row_curve *curve, size_t i);             /* the row tells no more */
 fl_model_status fl_row_curve_admit(fl_row_curve *curve, size_t i); /* it tells again */
 double fl_row_curve_at(const fl_row_curve *curve, size_t without, double sm_mhz, double mem_mhz);
-double fl_row_curve_slope(const fl_row_curve *curve, size_t without, double sm_mhz, double mem_mhz); /* d ln y / d ln f */
+double fl_row_curve_slope(const fl_row_curve *curve, size_t without, double sm_mhz,
+                          double mem_mhz); /* d ln y / d ln f */
 
 #endif

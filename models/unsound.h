@@ -2,7 +2,7 @@
  * found from the sweep itself, by two things that sound rows have and these lack.
  *
  * A workload's own curve. ln T and ln P follow the logarithms of the clocks smoothly. Each is a Gaussian process with a
- * free level and slopes, and a smooth part of AMPLITUDE over LENGTH (unsound.c). What a row is off by, with the row
+ * free level and slopes, and a smooth part of AMPLITUDE over LENGTH (row_curve.c). What a row is off by, with the row
  * itself left out, is [K^-1 y]_i / [K^-1]_ii with the variance 1 / [K^-1]_ii: of all rows of a workload the one that is
  * wrong stands out most, its neighbours less. The deviations are scaled with what the sweep's own rows show, by setting
  * and by workload, so that a kink that all workloads have, or a workload that repeats badly, is no finding.
@@ -11,12 +11,14 @@
  * by the same share in all that are core-bound there, the clock ran at another frequency than the file says.
  *
  * What cannot be told: a clock that is off in a workload whose time and power hardly know the clock. That does no harm,
- * for the same reason. A row that is off by less than FAR in time and power is taken for sound. Where a time falls faster
- * than the clock rises, the memory changes with the clock (a V100 between 600 and 705 MHz), and no row is judged. */
+ * for the same reason. A row that is off by less than FAR in time and power is taken for sound. Where a time falls
+ * faster than the clock rises, the memory changes with the clock (a V100 between 600 and 705 MHz), and no row is
+ * judged. */
 #ifndef FL_UNSOUND_H
 #define FL_UNSOUND_H
 
-#include "models/chip.h"
+#include <stddef.h>
+#include <stdint.h>
 
 typedef enum fl_unsound_kind {
     FL_SOUND,
@@ -49,9 +51,6 @@ typedef struct fl_unsound {
     size_t clocks;
 } fl_unsound;
 
-/* row: sorted by workload, memory clock, SM clock; all of them sound numbers (time > 0; power NaN = not known). A workload of fewer than five
- * rows is not looked at: its rows are FL_SOUND. NO_MEMORY is the only failure. fl_unsound_free after success. */
-fl_model_status fl_unsound_find(const fl_chip_row *row, size_t count, fl_unsound *found);
 void fl_unsound_free(fl_unsound *found);
 
 const char *fl_unsound_text(fl_unsound_kind kind); /* static: "ran slower than its clock", .. */

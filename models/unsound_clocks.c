@@ -4,14 +4,16 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define KNOWS_CLOCK (-0.5) /* d ln T / d ln f below this: the clock shows in the time */
-#define CORE_BOUND (-0.8)   /* d ln T / d ln f below this: T f is nearly constant */
-#define ROUNDS 8           /* of Newton's method */
-#define FURTHEST 1.5       /* in ln clock */
-#define TELLERS_MIN 3      /* workloads */
-#define ALIKE 3.0          /* what they tell must be so many times its own spread, and the mean row off by so many
-                              deviations: bends that all workloads have in common are in these */
+#define CORE_BOUND (-0.8)  /* d ln T / d ln f below this: T f is nearly constant */
+#define HALF 0.5       /* of the shift at least shows in NEARLY_ALL rows that know the clock: a bend that only some */
+#define NEARLY_ALL 0.9 /* workloads have, as where the link slows the memory down, is no wrong clock */
+#define ROUNDS 8       /* of Newton's method */
+#define FURTHEST 1.5   /* in ln clock */
+#define TELLERS_MIN 3  /* workloads */
+#define ALIKE 3.0      /* what they tell must be so many times its own spread */
 #define SAME (2 * FL_ROW_NOISE_TIME) /* clocks nearer than this are one: no time tells them apart */
 #define RISEN 0.5                    /* of a step of the clock: less has not risen */
 
@@ -59,12 +61,17 @@ static verdict judge(const fl_unsound_search *s, double sm_mhz) {
     }
     if (v.tellers < TELLERS_MIN)
         return v;
-    double spread = 0;
+    double spread = 0, alike = 0;
+    memcpy(s->second, s->room, n * sizeof *s->room);
     const double shift = fl_unsound_middle(s->room, n, &spread);
+    for (size_t i = 0; i < n; i++)
+        alike += s->second[i] / shift > HALF ? 1 : 0;
     v.sd = 1.2533 * fmax(spread, FL_ROW_NOISE_TIME) / sqrt((double)n); /* of a median */
     v.weight = weight / (double)n;
+    /* Workloads have bends in common, and these are in each row's own deviation only: so the mean row must be far off.
+     */
     if (fabs(shift) > FL_UNSOUND_FAR && fabs(shift) > FL_UNSOUND_SDS * v.sd && fabs(shift) > ALIKE * spread &&
-        v.weight > ALIKE)
+        v.weight > FL_UNSOUND_SDS && alike >= NEARLY_ALL * (double)n)
         v.shift = shift;
     return v;
 }

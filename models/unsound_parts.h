@@ -24,7 +24,7 @@ typedef struct fl_unsound_search {
     fl_unsound_load *load;
     size_t loads;
     fl_unsound *found;
-    double *room; /* count */
+    double *room, *second; /* count */
 } fl_unsound_search;
 
 /* Median, and 1.4826 times the median distance from it. x is changed. n >= 1. */
@@ -32,6 +32,7 @@ double fl_unsound_middle(double *x, size_t n, double *spread);
 
 /* Opens a workload's curves anew, without the rows that are found to be unsound. */
 fl_model_status fl_unsound_open(const fl_unsound_search *s, fl_unsound_load *load);
+void fl_unsound_close(fl_unsound_load *load);
 
 /* Finds the clocks that are wrong in all workloads; the curves are those without them then. */
 fl_model_status fl_unsound_clocks(fl_unsound_search *s);

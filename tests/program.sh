@@ -360,6 +360,25 @@ for c in advise "compare --platform v100-300w --model fitted --policy assure --s
 done
 refuse "unknown workload" 2 "no workload 'd'" "$f" run --sweep "$dir/sweep.csv" --workload d --platform v100-300w --policy assure
 
+# ---- power limits, and rows that lie about their clock ----
+# P = 40 + 0.00008 f^2, T = 15000/f + 2; limits of 100 and 140 W hold the mean power at 0.96 of them.
+awk 'BEGIN { print "workload,sm_mhz,power_cap_w,time_s,power_w"
+  for (k = 1; k <= 4; k++) for (f = 600; f <= 1500; f += 100) for (l = 100; l <= 180; l += 40) {
+    p = 40 + 0.00008 * f * f; g = f
+    if (p > 0.96 * l) { p = 0.96 * l; g = sqrt((p - 40) / 0.00008) }
+    printf "w%d,%d,%d,%.6g,%.6g\n", k, f, l, k * (15000 / g + 2), p } }' >"$dir/limits.csv"
+succeed "fit device over limits" 'rows at a power limit that binds' "$f" fit device --sweep "$dir/limits.csv" --out "$dir/limits.json"
+check "its limits are the sweep's" grep -q '"max_w":[[:space:]]*180' "$dir/limits.json"
+succeed "fit workload under limits" '^capped ' "$f" fit workload --device "$dir/limits.json" --sweep "$dir/limits.csv" --at ends --csv "$dir/limits.out.csv"
+check "each with its limit" grep -q '^w1,,100,1500,' "$dir/limits.out.csv"
+refuse "a crest that is none" 2 'expected run, device, or mean power over limit' "$f" fit workload --device "$dir/limits.json" --sweep "$dir/limits.csv" --crest 2
+sed 's/^\(w2\),1000,180,[^,]*,/\1,1000,180,48,/' "$dir/limits.csv" >"$dir/lies.csv"
+succeed "a row that is out of line" 'lies.csv:[0-9]*: w2 at 1000 MHz: out of line' "$f" fit device --sweep "$dir/lies.csv" --out "$dir/lies.json"
+{ echo "workload,power_cap_w,time_s,power_w"; awk -F, '$2 == 1500 { print $1 "," $3 "," $4 "," $5 }' "$dir/limits.csv"; } >"$dir/only.csv"
+refuse "limits without clocks" 2 'only.csv: power limits but no SM clocks' "$f" fit device --sweep "$dir/only.csv" --out "$dir/only.json"
+succeed "limits without clocks, by a platform's law" 'written: ' "$f" fit device --sweep "$dir/only.csv" --base "$dir/limits.json" --out "$dir/only.json"
+succeed "along the limits" '^capped ' "$f" fit workload --device "$dir/limits.json" --sweep "$dir/only.csv" --at ends
+
 # ---- the parts of a node ----
 succeed "a mix of programs" 'of 8 programs' "$f" synth --mix traces/samples/mix8.kinds.csv --seconds 2 --mean-us 20000 --platform rtx4070-laptop -o "$dir/mix.csv"
 succeed "run side by side" 'processes +0: ' "$f" run "$dir/mix.csv" --platform rtx4070-laptop --policy maxfreq

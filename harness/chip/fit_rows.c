@@ -60,8 +60,25 @@ static fl_status add_capped(const fl_sweep *s, const fl_cap_verdict *verdict, co
             continue;
         if (fl_grow(&r->capped, &r->capped_room, r->cappeds + 1, sizeof *r->capped))
             return fl_no_memory(d, "the sweep");
-        r->capped[r->cappeds++] = (fl_fit_capped){e,           row->sm_mhz, isnan(row->mem_mhz) ? UNKNOWN : row->mem_mhz,
-                                                  limit_of(row), row->time_s, row->power_w};
+        r->capped[r->cappeds++] = (fl_fit_capped){
+            e, row->sm_mhz, isnan(row->mem_mhz) ? UNKNOWN : row->mem_mhz, limit_of(row), row->time_s, row->power_w};
+    }
+    return FL_OK;
+}
+
+/* A sweep of limits alone: its rows, and their workloads. */
+static fl_status add_latent(const fl_sweep *s, size_t file, const fl_texts *only, fl_fit_rows *r, fl_diag *d) {
+    const size_t since = r->entities;
+    for (size_t i = 0; i < s->row_count; i++) {
+        const fl_sweep_row *row = &s->rows[i];
+        if (!wanted(s->names[row->workload], only) || isnan(row->power_cap_w) || isnan(row->power_w))
+            continue;
+        const size_t e = entity_of(r, s, row, file, since);
+        if (e == SIZE_MAX || fl_grow(&r->capped, &r->capped_room, r->cappeds + 1, sizeof *r->capped))
+            return fl_no_memory(d, "the sweep");
+        r->mem_known |= !isnan(row->mem_mhz);
+        r->capped[r->cappeds++] = (fl_fit_capped){
+            e, NAN, isnan(row->mem_mhz) ? UNKNOWN : row->mem_mhz, limit_of(row), row->time_s, row->power_w};
     }
     return FL_OK;
 }
@@ -103,7 +120,12 @@ static fl_status add_file(const char *path, size_t file, const fl_texts *only, f
                                            row->time_s, row->power_w};
         status = add_line(r, e, row, d);
     }
-    if (!status)
+    bool clocks = r->count > 0; /* known, here or in a file before */
+    for (size_t i = 0; i < s.row_count; i++)
+        clocks |= !isnan(s.rows[i].sm_mhz);
+    if (!status && !clocks)
+        status = add_latent(&s, file, only, r, d);
+    else if (!status)
         status = add_capped(&s, verdict, only, since, r, d);
     free(verdict);
     free(repeats);
@@ -137,7 +159,8 @@ static void fill_memory(fl_fit_rows *r) {
 }
 
 void fl_fit_rows_sort(fl_fit_rows *r) {
-    qsort(r->row, r->count, sizeof *r->row, by_entity);
+    if (r->count)
+        qsort(r->row, r->count, sizeof *r->row, by_entity);
     for (size_t i = 0; i < r->entities; i++)
         r->entity[i].count = 0;
     for (size_t i = r->count; i-- > 0;) {
@@ -151,9 +174,10 @@ fl_status fl_fit_rows_read(const fl_texts *files, const fl_texts *only, fl_fit_r
     fl_status s = FL_OK;
     for (size_t i = 0; !s && i < files->count; i++)
         s = add_file(files->item[i], i, only, &fresh, d);
-    if (!s && fresh.count == 0)
+    fresh.latent = !s && fresh.count == 0 && fresh.cappeds > 0;
+    if (!s && fresh.count == 0 && !fresh.latent)
         s = fl_fail(d, FL_BAD_INPUT, files->count ? files->item[0] : NULL, 0, 0,
-                    "no settings to fit, expected rows with an SM clock%s",
+                    "no settings to fit, expected rows with an SM clock, or with a power limit and a power%s",
                     only->count ? " of the workloads asked for" : "");
     if (!s && fresh.mem_known)
         fill_memory(&fresh);
@@ -185,7 +209,7 @@ void fl_fit_rows_notes(const fl_fit_rows *r) {
         printf("note: %zu rows at a power limit that binds left out\n", r->limited);
     if (r->repeated)
         printf("note: %zu rows repeat a setting under a lower limit that does not bind: left out\n", r->repeated);
-    if (r->clockless)
+    if (r->clockless && !r->latent)
         printf("note: %zu rows without an SM clock left out\n", r->clockless);
     if (r->memless)
         printf("note: %zu rows without a memory clock taken to be at the highest of the others\n", r->memless);
@@ -236,6 +260,10 @@ fl_status fl_fit_at_parse(const char *text, fl_fit_at *at, fl_diag *d) {
         at->kind = FL_FIT_CHOSEN;
         at->choose = (size_t)(text[7] - '0');
         return FL_OK;
+    }
+    if (!strncmp(text, "caps=", 5)) {
+        const char *end = numbers(text + 5, at->cap, 64, &at->caps);
+        return end && !*end ? FL_OK : fl_refuse(d, "--at %s, expected power limits in W, as caps=150,250", text);
     }
     const char *rest = strncmp(text, "sm=", 3) ? NULL : numbers(text + 3, at->sm, 64, &at->sms);
     if (rest && !strncmp(rest, "/mem=", 5))
@@ -290,7 +318,8 @@ bool fl_fit_at_has(const fl_fit_at *at, const fl_fit_rows *r, const fl_fit_entit
     if (at->kind == FL_FIT_CHOSEN)
         return is_nearest(&at->chosen, r, e, row);
     if (at->kind == FL_FIT_LIST)
-        return listed(at->sm, at->sms, fl_fit_asked_mhz(r, row->sm_mhz)) && (at->mems ? listed(at->mem, at->mems, row->mem_mhz) : high);
+        return listed(at->sm, at->sms, fl_fit_asked_mhz(r, row->sm_mhz)) &&
+               (at->mems ? listed(at->mem, at->mems, row->mem_mhz) : high);
     if (!high && !(low && at->kind == FL_FIT_CORNERS))
         return false;
     double lowest = INFINITY, highest = 0; /* SM clocks of this workload at this memory clock */

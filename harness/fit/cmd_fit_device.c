@@ -8,6 +8,7 @@
 #include "harness/fit/fit_capped.h"
 #include "harness/fit/fit_device_print.h"
 #include "harness/fit/fit_idle_log.h"
+#include "harness/fit/fit_latent.h"
 #include "harness/fit/fit_marks.h"
 #include "harness/fit/fit_sound.h"
 #include "harness/input/platform.h"
@@ -32,14 +33,18 @@ static const fl_command_help help = {
     "a context open, tells it: what idle power gains with V^2 f. What kernels draw stays as it was.\n\n"
     "A power limit binds where a lower one changes power or time; rows under one that does are left out of the laws,\n"
     "and tell the crest: mean power over a limit that binds. The sweep's limits become the device's.\n\n"
-    "Rows that did not run at the clock they name (throttled, not reached, mislabelled) are found from the sweep itself,\n"
+    "A sweep of power limits alone (no SM clocks) needs --base with the platform of the GPU: a row's clock is where "
+    "that\n"
+    "power law has its power, relative to the highest limit, which counts as the highest clock.\n\n"
+    "Rows that did not run at the clock they name (throttled, not reached, mislabelled) are found from the sweep "
+    "itself,\n"
     "told with file and line, and left out; a clock that is wrong throughout is taken as what it was.\n\n"
     "At the end it says which one, two, three or four clocks tell most about a workload that is yet to be measured."};
 
 typedef struct device_options {
     const char *out, *base, *name, *idle;
     fl_texts sweeps, only;
-    bool json;
+    bool json, base_given;
 } device_options;
 
 typedef struct maker {
@@ -122,8 +127,15 @@ static cJSON *ladder(const fl_fit_rows *r, bool memory) {
 static void make_clocks(maker *m) {
     set_item(m->gpu, "sm_mhz", ladder(m->rows, false));
     set_item(m->gpu, "default_sm_mhz", cJSON_CreateNumber(round(m->full.sm_ref)));
-    note(m, "gpu.sm_mhz", "the clocks measured in %s%s; the chip may have others", m->files,
-         m->rows->clocks ? ", as they ran: calibration.asked_ran_mhz tells what was asked" : "");
+    if (m->rows->latent)
+        note(m, "gpu.sm_mhz",
+             "latent: %s names power limits and no clocks; where the power law of %s has the measured powers, relative "
+             "to "
+             "the highest limit",
+             m->files, m->o->base);
+    else
+        note(m, "gpu.sm_mhz", "the clocks measured in %s%s; the chip may have others", m->files,
+             m->rows->clocks ? ", as they ran: calibration.asked_ran_mhz tells what was asked" : "");
     note(m, "gpu.default_sm_mhz", "assumed: the highest clock measured");
     if (m->rows->mem_known) {
         set_item(m->gpu, "mem_mhz", ladder(m->rows, true));
@@ -269,10 +281,11 @@ static void make_limits(maker *m) {
                  cJSON_CreateNumber(least ? fmin(least->valuedouble, r->limit_low_w) : r->limit_low_w));
         set_item(limits, "max_w", cJSON_CreateNumber(r->limit_high_w));
         set_item(limits, "default_w", cJSON_CreateNumber(r->limit_high_w));
-        note(m, "gpu.limits",
-             "max_w and default_w: the highest power limit in %s; min_w: the least of its limits (%g W) and the base's; "
-             "the board may have others",
-             m->files, r->limit_low_w);
+        note(
+            m, "gpu.limits",
+            "max_w and default_w: the highest power limit in %s; min_w: the least of its limits (%g W) and the base's; "
+            "the board may have others",
+            m->files, r->limit_low_w);
         return;
     }
     if (!now || now->valuedouble >= highest)
@@ -339,6 +352,25 @@ static fl_status make(maker *m, fl_diag *d) {
     return s;
 }
 
+/* A sweep of power limits alone: the clocks under them are latent, and only a law of the chip's power tells them. */
+static fl_status find_latent(const device_options *o, fl_fit_rows *rows, fl_diag *d) {
+    fl_platform base = {0};
+    fl_chip law;
+    if (!rows->latent)
+        return FL_OK;
+    if (!o->base_given)
+        return fl_fail(d, FL_BAD_INPUT, o->sweeps.item[0], 0, 0,
+                       "power limits but no SM clocks: only a power law tells the clock under a limit, expected --base "
+                       "with the platform of this GPU");
+    fl_status s = fl_platform_open(o->base, 1, &base, d);
+    if (!s && fl_chip_of_device(&base.node.device[0], &law) != FL_MODEL_OK)
+        s = fl_fail(d, FL_BAD_INPUT, o->base, 0, 0, "the platform has no power law, expected one with V(f)");
+    if (!s)
+        s = fl_fit_latent_fill(rows, &law, d);
+    fl_platform_free(&base);
+    return s;
+}
+
 static fl_status fit_both(maker *m, fl_diag *d) {
     static const fl_chip_law law[] = {FL_CHIP_FULL, FL_CHIP_PLAIN};
     for (size_t i = 0; i < 2; i++) {
@@ -352,7 +384,7 @@ static fl_status fit_both(maker *m, fl_diag *d) {
 }
 
 int fl_cmd_fit_device(int argc, char **argv) {
-    device_options o = {.base = "generic", .name = "Fitted GPU"};
+    device_options o = {.name = "Fitted GPU"};
     fl_texts rest = {0};
     const fl_option option[] = {
         {"sweep", "FILE", FL_OPTION_LIST, &o.sweeps, 0, 0, "measured settings; may be given several times"},
@@ -368,6 +400,8 @@ int fl_cmd_fit_device(int argc, char **argv) {
     fl_status s = FL_OK;
     if (!fl_command_begin(argc, argv, &help, option, sizeof option / sizeof *option, &rest, &status))
         return status;
+    o.base_given = o.base != NULL;
+    o.base = o.base_given ? o.base : "generic";
     for (size_t i = 0; !s && i < rest.count; i++) /* --sweep a.csv b.csv */
         s = o.sweeps.count ? fl_texts_add(&o.sweeps, rest.item[i], &d)
                            : fl_refuse(&d, "'%s' is no option, see --help", rest.item[i]);
@@ -383,6 +417,8 @@ int fl_cmd_fit_device(int argc, char **argv) {
         s = fl_fit_rows_read(&o.sweeps, &o.only, &rows, &d);
     if (!s)
         s = fl_fit_drop_unsound(&rows, &d);
+    if (!s)
+        s = find_latent(&o, &rows, &d);
     if (!s)
         s = fit_both(&m, &d);
     if (!s && o.idle && !m.plain.has_power)

@@ -7,6 +7,7 @@
 #include "harness/fit/fit_capped.h"
 #include "harness/fit/fit_chosen.h"
 #include "harness/fit/fit_decide.h"
+#include "harness/fit/fit_latent.h"
 #include "harness/fit/fit_sound.h"
 #include "policies/random.h"
 
@@ -113,6 +114,12 @@ static fl_status one_split(const split_options *o, const fl_fit_rows *r, const f
     for (size_t i = 0; !s && i < r->entities; i++) {
         fl_fit_result_of result = {0};
         fl_fit_capped_result capped = {0};
+        fl_chip_load load;
+        if (r->latent) {
+            s = fl_fit_latent_run(&chip, r, i, &at, &all, &capped, &load, d);
+            fl_fit_capped_free(&capped);
+            continue;
+        }
         if ((half[i] && !device->count) || r->entity[i].count == 0)
             continue;
         s = fl_fit_capped_run(&chip, r, i, &at, &crest, true, &all, &capped, d);
@@ -219,6 +226,10 @@ static fl_status run_all(split_options *o, fl_diag *d) {
             s = fl_fit_drop_unsound(&device, d);
         o->splits = 1;
     }
+    if (!s && (device.latent || (rows.latent && !device.count)))
+        s = fl_fail(d, FL_BAD_INPUT, (device.latent ? &o->device : &o->sweeps)->item[0], 0, 0,
+                    "power limits but no SM clocks: a power law must tell the clock under a limit, expected "
+                    "--device-sweep with clocks, or fit device --base and fit workload");
     if (!s && rows.entities < 2 && !device.count)
         s = fl_fail(d, FL_BAD_INPUT, o->sweeps.item[0], 0, 0, "one workload, expected two or more to split");
     bool *half = s ? NULL : calloc(rows.entities + 1, sizeof *half);

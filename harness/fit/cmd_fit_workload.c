@@ -7,6 +7,7 @@
 #include "harness/chip/fit_chip_json.h"
 #include "harness/fit/fit_capped.h"
 #include "harness/fit/fit_chosen.h"
+#include "harness/fit/fit_latent.h"
 #include "harness/fit/fit_marks.h"
 #include "harness/fit/fit_sound.h"
 #include "harness/fit/fit_workload_files.h"
@@ -33,11 +34,17 @@ static const fl_command_help help = {
     "Rows outside the clocks that the device was calibrated at are not predicted, and teach nothing; with\n"
     "--extrapolate they are and do, and are marked: in --csv by beyond_calibration, in --out by a line of its head,\n"
     "which results that stand on it repeat.\n\n"
-    "A power limit binds where a lower one changes power or time. Rows under one that does are no rows of their clock:\n"
+    "A power limit binds where a lower one changes power or time. Rows under one that does are no rows of their "
+    "clock:\n"
     "they are predicted as the board does it, with the clock lowered until the mean power is crest times the limit.\n"
-    "--crest run: from one capped run of the workload, the one in the middle of the limits at its highest clock; device:\n"
+    "--crest run: from one capped run of the workload, the one in the middle of the limits at its highest clock; "
+    "device:\n"
     "the device's own; or a number. They stand in --csv, with their limit, and are scored apart.\n\n"
-    "Rows that did not run at the clock they name (throttled, not reached, mislabelled) are found from the sweep itself,\n"
+    "A sweep of power limits alone (no SM clocks) is predicted along its limits: --at ends, all, or caps=150,250. A "
+    "row's\n"
+    "clock is where the device's power law has its power, relative to the highest limit that was looked at.\n\n"
+    "Rows that did not run at the clock they name (throttled, not reached, mislabelled) are found from the sweep "
+    "itself,\n"
     "told with file and line, and left out; a clock that is wrong throughout is taken as what it was."};
 
 typedef struct workload_options {
@@ -153,51 +160,55 @@ static size_t count_seen(const fl_fit_rows *r, const fl_fit_result_of *result) {
     return seen;
 }
 
+/* The clocks at which a workload's rows under limits were predicted to run, and which of them gave the crest. */
+static void add_capped(fl_grid *g, const fl_fit_rows *r, const fl_fit_capped_result *c) {
+    double low = INFINITY, high = 0;
+    size_t looked = c->count;
+    for (size_t k = 0; k < c->count; k++) {
+        looked = c->row[k].looked ? k : looked;
+        if (!isnan(c->row[k].guess.time_s)) {
+            low = fmin(low, c->row[k].ran_mhz);
+            high = fmax(high, c->row[k].ran_mhz);
+        }
+    }
+    fl_grid_add(g, "%zu", c->count);
+    add_pct(g, c->crest);
+    if (looked < c->count)
+        fl_grid_add(g, "%g W, %g MHz asked", r->capped[c->first + looked].limit_w,
+                    fl_fit_asked_mhz(r, r->capped[c->first + looked].sm_mhz));
+    else
+        fl_grid_add(g, "-");
+    if (high > 0)
+        fl_grid_add(g, "%.0f to %.0f", low, high);
+    else
+        fl_grid_add(g, "-");
+    fl_grid_add(g, "%s", isnan(c->crest) ? "all: no crest is known" : c->refused ? "some: below the calibration" : "");
+}
+
 /* Whose rows under limits were predicted, by which crest. */
 static void print_capped(const fl_fit_rows *r, const fl_fit_capped_result *capped) {
     static const char *const head[] = {"under limits", "rows", "crest", "from a run at", "ran at MHz", "not predicted"};
-    fl_grid g = FL_GRID_HEADED(head);
     char name[128];
-    size_t lines = 0;
-    for (size_t i = 0; i < r->entities; i++) {
-        const fl_fit_capped_result *c = &capped[i];
-        double low = INFINITY, high = 0;
-        size_t looked = c->count;
-        for (size_t k = 0; k < c->count; k++) {
-            looked = c->row[k].looked ? k : looked;
-            if (!isnan(c->row[k].guess.time_s)) {
-                low = fmin(low, c->row[k].ran_mhz);
-                high = fmax(high, c->row[k].ran_mhz);
-            }
+    size_t rows = 0;
+    for (size_t i = 0; i < r->entities; i++)
+        rows += capped[i].count;
+    if (!rows || r->latent)
+        return;
+    fl_grid g = FL_GRID_HEADED(head);
+    for (size_t i = 0; i < r->entities; i++)
+        if (capped[i].count) {
+            fl_grid_add(&g, "%s", fl_fit_entity_name(&r->entity[i], name, sizeof name));
+            add_capped(&g, r, &capped[i]);
         }
-        if (!c->count)
-            continue;
-        lines++;
-        fl_grid_add(&g, "%s", fl_fit_entity_name(&r->entity[i], name, sizeof name));
-        fl_grid_add(&g, "%zu", c->count);
-        add_pct(&g, c->crest);
-        if (looked < c->count)
-            fl_grid_add(&g, "%g W, %g MHz asked", r->capped[c->first + looked].limit_w,
-                        fl_fit_asked_mhz(r, r->capped[c->first + looked].sm_mhz));
-        else
-            fl_grid_add(&g, "-");
-        if (high > 0)
-            fl_grid_add(&g, "%.0f to %.0f", low, high);
-        else
-            fl_grid_add(&g, "-");
-        fl_grid_add(&g, "%s", isnan(c->crest) ? "all: no crest is known" : c->refused ? "some: below the calibration" : "");
-    }
-    if (lines) {
-        printf("\n");
-        fl_grid_print(&g, 1, stdout);
-    } else {
-        fl_grid_free(&g);
-    }
+    printf("\n");
+    fl_grid_print(&g, 1, stdout);
 }
 
-static void print_notes(const fl_fit_rows *r, const fl_fit_result_of *result, size_t seen, size_t left, size_t beyond, bool extrapolate,
-                        const fl_chip *chip) {
+static void print_notes(const fl_fit_rows *r, const fl_fit_result_of *result, size_t seen, size_t left, size_t beyond,
+                        bool extrapolate, const fl_chip *chip) {
     char range[128];
+    if (r->latent)
+        printf("note: the sweep has power limits and no SM clocks: these are latent, by the device's power law\n");
     if (!r->mem_known)
         printf("note: the sweep names no memory clocks, one for all is assumed\n");
     size_t untaught = 0;
@@ -206,9 +217,10 @@ static void print_notes(const fl_fit_rows *r, const fl_fit_result_of *result, si
     for (size_t i = 0; i < r->entities; i++)
         untaught += result[i].untaught;
     if (untaught)
-        printf("note: %zu of the rows that might be looked at lie outside the clocks that the device was calibrated at: "
-               "they teach nothing\n",
-               untaught);
+        printf(
+            "note: %zu of the rows that might be looked at lie outside the clocks that the device was calibrated at: "
+            "they teach nothing\n",
+            untaught);
     if (seen)
         printf("note: %zu of %zu workloads are among those that the device was fitted to: errors on these flatter, fit "
                "split tells honest ones\n",
@@ -322,14 +334,40 @@ static void print_asked(const fl_fit_rows *r, const fl_fit_result_of *result) {
     fl_grid_print(&g, 1, stdout);
 }
 
+/* One workload, from the rows that may be looked at; a result without guesses where it has none of them. */
+static fl_status predict_one(const workload_options *o, const fl_chip *chip, const fl_fit_rows *rows, size_t i,
+                             const fl_fit_at *at, const fl_fit_crest *crest, fl_fit_result_of *result,
+                             fl_fit_capped_result *capped, fl_diag *d) {
+    const fl_fit_entity *e = &rows->entity[i];
+    size_t named = 0;
+    if (rows->latent)
+        return fl_fit_latent_run(chip, rows, i, at, &result->score, capped, &result->load, d);
+    for (size_t k = 0; k < e->count; k++)
+        named += fl_fit_at_has(at, rows, e, &rows->row[e->first + k]) ? 1 : 0;
+    if (named == 0)
+        return FL_OK;
+    const fl_status s = fl_fit_entity_run(chip, rows, e, at, o->extrapolate, result, d);
+    return s || !result->guess ? s
+                               : fl_fit_capped_run(chip, rows, i, at, crest, o->extrapolate, &result->score, capped, d);
+}
+
+static void free_results(const fl_fit_rows *rows, fl_fit_result_of *result, fl_fit_capped_result *capped) {
+    for (size_t i = 0; result && capped && i < rows->entities; i++) {
+        fl_fit_result_free(&result[i]);
+        fl_fit_capped_free(&capped[i]);
+    }
+    free(result);
+    free(capped);
+}
+
 static fl_status run_all(const workload_options *o, fl_diag *d) {
     fl_chip chip = {0};
     bool chip_knows = true;
     fl_fit_rows rows = {0};
     fl_fit_at at;
+    fl_fit_crest crest;
     fl_fit_score all = {0};
     fl_fit_marks marks = {0};
-    fl_fit_crest crest;
     fl_status s = fl_fit_at_parse(o->at, &at, d);
     if (!s)
         s = fl_fit_crest_parse(o->crest, &crest, d);
@@ -348,31 +386,24 @@ static fl_status run_all(const workload_options *o, fl_diag *d) {
     if (!s)
         match_memory(&rows, &chip, chip_knows);
     size_t left = 0, beyond = 0, asked = 0, unmeasured = 0;
-    const bool unasked = !s && !o->clocks && chip.settings && all_named(&at, &rows);
+    const bool unasked = !s && !o->clocks && chip.settings && !rows.latent && all_named(&at, &rows);
+    if (!s && rows.latent && o->clocks)
+        s = fl_refuse(d, "--clocks, but the sweep has power limits and no SM clocks: no clock can be asked for");
     if (!s && (o->clocks || unasked))
         s = fl_fit_ask(unasked ? "calibrated" : o->clocks, &chip, &rows, &asked, d);
+    for (size_t i = 0; !s && i < rows.entities; i++)
+        s = predict_one(o, &chip, &rows, i, &at, &crest, &result[i], &capped[i], d);
     for (size_t i = 0; !s && i < rows.entities; i++) {
-        size_t named = 0;
-        for (size_t k = 0; k < rows.entity[i].count; k++)
-            named += fl_fit_at_has(&at, &rows, &rows.entity[i], &rows.row[rows.entity[i].first + k]) ? 1 : 0;
-        if (named == 0) {
-            left++;
-            continue;
-        }
-        s = fl_fit_entity_run(&chip, &rows, &rows.entity[i], &at, o->extrapolate, &result[i], d);
-        if (!s && result[i].guess)
-            s = fl_fit_capped_run(&chip, &rows, i, &at, &crest, o->extrapolate, &result[i].score, &capped[i], d);
-        if (!s)
-            s = fl_fit_score_add(&all, &result[i].score, d);
-        left += result[i].guess ? 0 : 1;
-        beyond += s ? 0 : result[i].beyond;
-        unmeasured += s ? 0 : result[i].asked;
-        result[i].seen = !s && fl_fit_marks_have(&marks, &rows, &rows.entity[i]);
+        s = fl_fit_score_add(&all, &result[i].score, d);
+        left += result[i].guess || rows.latent ? 0 : 1;
+        beyond += result[i].beyond;
+        unmeasured += result[i].asked;
+        result[i].seen = result[i].guess && fl_fit_marks_have(&marks, &rows, &rows.entity[i]);
     }
     if (!s && left == rows.entities)
         s = fl_fail(d, FL_BAD_INPUT, o->sweeps.item[0], 0, 0,
-                    "no workload has any of the settings %s within the clocks that the device was calibrated at, expected one, "
-                    "or --extrapolate",
+                    "no workload has any of the settings %s within the clocks that the device was calibrated at, "
+                    "expected some, or --extrapolate",
                     o->at);
     const fl_fit_means any = fl_fit_score_means(&all, FL_FIT_BOTH);
     if (!s && beyond && !o->extrapolate && !any.rows && !unmeasured) {
@@ -401,12 +432,7 @@ static fl_status run_all(const workload_options *o, fl_diag *d) {
         if (o->out)
             printf("written: %s\n", o->out);
     }
-    for (size_t i = 0; result && capped && i < rows.entities; i++) {
-        fl_fit_result_free(&result[i]);
-        fl_fit_capped_free(&capped[i]);
-    }
-    free(result);
-    free(capped);
+    free_results(&rows, result, capped);
     fl_fit_score_free(&all);
     fl_fit_marks_free(&marks);
     fl_fit_rows_free(&rows);

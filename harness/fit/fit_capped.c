@@ -82,9 +82,9 @@ static fl_status predict_up_to(const fl_chip *chip, const fl_chip_row *known, si
     const fl_model_status f = fl_chip_predict(chip, known, known_count, asked, STEPS + 1, u->guess, NULL);
     for (int i = 0; i <= STEPS; i++)
         u->power[i] = u->guess[i].power_w;
-    return f == FL_MODEL_OK ? FL_OK
-                            : fl_error(d, f == FL_MODEL_NO_MEMORY ? FL_NO_MEMORY : FL_BAD_INPUT, "%s",
-                                       fl_model_text(f));
+    return f == FL_MODEL_OK
+               ? FL_OK
+               : fl_error(d, f == FL_MODEL_NO_MEMORY ? FL_NO_MEMORY : FL_BAD_INPUT, "%s", fl_model_text(f));
 }
 
 /* ln T at a clock, by lines through the predicted ones. */
@@ -104,7 +104,8 @@ static void predict_row(const fl_chip *chip, const under *u, const fl_fit_capped
     out->guess = (fl_chip_guess){NAN, NAN, NAN, NAN};
     fl_model_status s = fl_cap_clock(u->mhz, u->power, STEPS + 1, watts, &mhz);
     const double lowest_sd = hypot(u->guess[0].power_sd_pct / 100, crest_sd / crest);
-    if (s == FL_MODEL_RANGE && u->power[0] < watts * exp(lowest_sd)) /* the lowest clock does it, for all that is known */
+    if (s == FL_MODEL_RANGE &&
+        u->power[0] < watts * exp(lowest_sd)) /* the lowest clock does it, for all that is known */
         s = FL_MODEL_OK;
     out->ran_mhz = mhz;
     out->beyond = s == FL_MODEL_RANGE || mhz < chip->sm_min - 0.5;
@@ -149,8 +150,8 @@ static fl_status predict_all(const fl_chip *chip, const fl_fit_rows *r, const fl
 }
 
 fl_status fl_fit_capped_run(const fl_chip *chip, const fl_fit_rows *r, size_t e, const fl_fit_at *at,
-                            const fl_fit_crest *crest, bool extrapolate, fl_fit_score *score,
-                            fl_fit_capped_result *out, fl_diag *d) {
+                            const fl_fit_crest *crest, bool extrapolate, fl_fit_score *score, fl_fit_capped_result *out,
+                            fl_diag *d) {
     fl_fit_capped_result o = {.crest = NAN};
     *out = o;
     while (o.first < r->cappeds && r->capped[o.first].entity != e)

@@ -1,5 +1,5 @@
-/* Settings under a power limit that binds, predicted by models/cap.h: the board lowers the clock until the mean power is
- * crest times the limit. */
+/* Settings under a power limit that binds, predicted by models/cap.h: the board lowers the clock until the mean power
+ * is crest times the limit. */
 #ifndef FL_FIT_CAPPED_H
 #define FL_FIT_CAPPED_H
 
@@ -30,8 +30,8 @@ typedef struct fl_fit_capped_result {
 /* The capped rows of entity e by the settings that `at` names; their errors are added to score->capped. An entity
  * without such rows, a chip without a power law, and a workload of which no setting may be looked at give count 0. */
 fl_status fl_fit_capped_run(const fl_chip *chip, const fl_fit_rows *r, size_t e, const fl_fit_at *at,
-                            const fl_fit_crest *crest, bool extrapolate, fl_fit_score *score,
-                            fl_fit_capped_result *out, fl_diag *d);
+                            const fl_fit_crest *crest, bool extrapolate, fl_fit_score *score, fl_fit_capped_result *out,
+                            fl_diag *d);
 void fl_fit_capped_free(fl_fit_capped_result *result);
 
 /* Median and spread of the workloads' own crests; how many workloads tell. 0: neither is set. */

@@ -192,7 +192,8 @@ static double within(const double *a, size_t na, const double *b, size_t nb) {
 
 fl_fit_means fl_fit_score_means(const fl_fit_score *s, int which) {
     const fl_fit_errors *a = which & FL_FIT_CAPPED ? &s->capped : &s->inside, *b = &s->outside;
-    const size_t na = which & (FL_FIT_INSIDE | FL_FIT_CAPPED) ? a->count : 0, nb = which & FL_FIT_OUTSIDE ? b->count : 0;
+    const size_t na = which & (FL_FIT_INSIDE | FL_FIT_CAPPED) ? a->count : 0,
+                 nb = which & FL_FIT_OUTSIDE ? b->count : 0;
     fl_fit_means m = {NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, na + nb};
     double *room = malloc((na + nb + 1) * sizeof *room);
     if (!room)

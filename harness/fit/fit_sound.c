@@ -1,6 +1,7 @@
 #include "harness/fit/fit_sound.h"
 
 #include "models/cap.h"
+#include "models/unsound_find.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -80,6 +81,10 @@ static int by_entity(const void *a, const void *b) {
 
 fl_status fl_fit_drop_unsound(fl_fit_rows *r, fl_diag *d) {
     fl_unsound found = {0};
+    if (r->cappeds)
+        qsort(r->capped, r->cappeds, sizeof *r->capped, by_entity);
+    if (r->latent)
+        return FL_OK;
     const fl_model_status m = fl_unsound_find(r->row, r->count, &found);
     if (m != FL_MODEL_OK)
         return fl_error(d, m == FL_MODEL_NO_MEMORY ? FL_NO_MEMORY : FL_BAD_INPUT, "the rows cannot be judged: %s",

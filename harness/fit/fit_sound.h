@@ -11,7 +11,7 @@
  * by it. Rows are sorted before and after. */
 fl_status fl_fit_drop_unsound(fl_fit_rows *r, fl_diag *d);
 
-void fl_fit_sound_notes(const fl_fit_rows *r); /* prints the findings */
+void fl_fit_sound_notes(const fl_fit_rows *r);  /* prints the findings */
 cJSON *fl_fit_sound_json(const fl_fit_rows *r); /* rows (file, line, workload, kernel, clocks, why) and clocks */
 
 /* What a device's own sweeps say of its clocks, kept in the calibration, for sweeps too small to tell: 405 asked, 217
