@@ -287,6 +287,18 @@ printf 't_ms,power_w\n0,1\n1,2\n' >"$dir/meter.csv"
 refuse "a meter of something else" 2 "does not follow the log" "$f" fit sensor "$dir/steps.log" --meter "$dir/meter.csv"
 refuse "a signal that is not there" 2 "did you mean 'power_w'" "$f" fit sensor "$dir/steps.log" --signal powr_w
 
+# ---- which clocks to measure ----
+succeed "fit probes" '^1000 [+] 1400 MHz' "$f" fit probes --sweep traces/samples/energyucb-table1.csv --count 2
+echo '{"name": "My GPU", "sm_mhz": {"from": 210, "to": 1410, "steps": [15]}, "mem_mhz": [1593], "tdp_w": 400}' >"$dir/facts.json"
+succeed "fit probes of facts" 'known chips, a TDP of 400 W' "$f" fit probes --facts "$dir/facts.json" --count 1
+succeed "fit device of facts" 'written: ' "$f" fit device --facts "$dir/facts.json" --out "$dir/mine.json"
+succeed "a device of facts is a platform" 'My GPU, never measured' "$f" platforms "$dir/mine.json"
+succeed "fit split at chosen clocks" 'chosen: ' "$f" fit split --sweep traces/samples/energyucb-table1.csv --at chosen:2 --splits 2
+refuse "five probes" 2 'chosen:1 to chosen:4' "$f" fit split --sweep traces/samples/energyucb-table1.csv --at chosen:5
+refuse "probes of nothing" 2 'expected a platform or device' "$f" fit probes
+echo '{"sm_mhz": [1410, 210], "mem_mhz": [1593], "tdp_w": 400}' >"$dir/facts.json"
+refuse "a ladder that falls" 2 'facts.json:1:19: .*ascending' "$f" fit probes --facts "$dir/facts.json"
+
 # ---- measured settings come out again ----
 {
   echo "$sweep_"

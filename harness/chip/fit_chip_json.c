@@ -211,9 +211,9 @@ fl_status fl_chip_from_json(const fl_json *at, fl_chip *chip, bool *mem_known, f
     if (!s)
         s = fl_json_get_int(at, "version", VERSION, VERSION, &version, d);
     if (!s)
-        s = fl_json_get_int(at, "workloads", 1, 1 << 30, &workloads, d);
+        s = fl_json_get_int(at, "workloads", 0, 1 << 30, &workloads, d);
     if (!s)
-        s = fl_json_get_int(at, "rows", 1, 1 << 30, &rows, d);
+        s = fl_json_get_int(at, "rows", 0, 1 << 30, &rows, d);
     if (!s)
         s = fl_json_get_bool(at, "mem_known", mem_known, d);
     if (!s)

@@ -7,6 +7,7 @@
 #include "harness/fit/fit_advice.h"
 #include "harness/fit/fit_capped.h"
 #include "harness/fit/fit_device_print.h"
+#include "harness/fit/fit_facts_device.h"
 #include "harness/fit/fit_idle_log.h"
 #include "harness/fit/fit_latent.h"
 #include "harness/fit/fit_marks.h"
@@ -19,7 +20,7 @@
 #include <string.h>
 
 static const fl_command_help help = {
-    "fit device", "--sweep FILE... --out DEV.json [--idle LOG] [--base PLATFORM]",
+    "fit device", "--sweep FILE... | --facts FILE --out DEV.json [--idle LOG] [--base PLATFORM]",
     "Finds what the workloads of a chip share, from settings at which they were measured: V(f), A, A0, B, B0(m), C,\n"
     "time sharpness, how far measurements lie from the law, and which terms workloads have.",
     "Two laws are fitted. \"gpu\" holds the simulator's own. \"calibration\", which `fit workload` reads, adds that\n"
@@ -39,10 +40,15 @@ static const fl_command_help help = {
     "Rows that did not run at the clock they name (throttled, not reached, mislabelled) are found from the sweep "
     "itself,\n"
     "told with file and line, and left out; a clock that is wrong throughout is taken as what it was.\n\n"
-    "At the end it says which one, two, three or four clocks tell most about a workload that is yet to be measured."};
+    "At the end it says which one, two, three or four clocks tell most about a workload that is yet to be measured.\n\n"
+    "--facts FILE describes a GPU that nobody has measured: from its ladders and TDP (fit probes --help shows such a "
+    "file),\n"
+    "from what the bundled chips are like, an idle log and --run, a sweep of one workload. How much chips differ is "
+    "how\n"
+    "little is known: the notes say it of each value, and predictions have it in their deviations."};
 
 typedef struct device_options {
-    const char *out, *base, *name, *idle;
+    const char *out, *base, *name, *idle, *facts, *run;
     fl_texts sweeps, only;
     bool json, base_given;
 } device_options;
@@ -53,7 +59,7 @@ typedef struct maker {
     fl_chip full, plain;
     fl_idle_log idle; /* clocks 0 = none was given */
     fl_fit_advice advice;
-    char files[256];  /* names of the sweeps, without folders */
+    char files[256]; /* names of the sweeps, without folders */
     cJSON *root, *gpu, *power, *notes;
 } maker;
 
@@ -383,13 +389,80 @@ static fl_status fit_both(maker *m, fl_diag *d) {
     return FL_OK;
 }
 
+/* A GPU that nobody has measured. */
+static fl_status run_facts(const device_options *o, fl_diag *d) {
+    fl_fit_facts facts = {0};
+    fl_fit_advice advice;
+    cJSON *root = NULL;
+    fl_chip *chip = calloc(1, sizeof *chip);
+    fl_status s = chip ? fl_fit_facts_read(o->facts, &facts, d) : fl_no_memory(d, NULL);
+    if (!s && o->name)
+        snprintf(facts.name, sizeof facts.name, "%s", o->name);
+    if (!s)
+        s = fl_fit_facts_chip(&facts, o->idle, o->run, chip, d);
+    if (!s)
+        s = fl_fit_advise(chip, 1, FL_PROBES_MAX, &advice, d);
+    if (!s)
+        s = fl_fit_facts_device(&facts, chip, &advice, o->base, &root, d);
+    if (!s)
+        s = fl_json_write(o->out, root, d);
+    if (!s && o->json) {
+        fl_json_print(root, stdout);
+    } else if (!s) {
+        fl_fit_facts_print(&facts);
+        fl_fit_advice_print(&advice);
+        printf("\nwritten: %s\n", o->out);
+    }
+    cJSON_Delete(root);
+    fl_fit_facts_free(&facts);
+    free(chip);
+    return s;
+}
+
+/* A GPU of which workloads were measured. */
+static fl_status run_sweeps(const device_options *o, fl_diag *d) {
+    fl_fit_rows rows = {0};
+    maker m = {.o = o, .rows = &rows};
+    fl_status s = fl_fit_rows_read(&o->sweeps, &o->only, &rows, d);
+    if (!s)
+        s = fl_fit_drop_unsound(&rows, d);
+    if (!s)
+        s = find_latent(o, &rows, d);
+    if (!s)
+        s = fit_both(&m, d);
+    if (!s && o->idle && !m.plain.has_power)
+        s = fl_fail(d, FL_BAD_INPUT, o->sweeps.item[0], 0, 0,
+                    "the sweeps tell no power law, so --idle has no V to go by");
+    if (!s && o->idle)
+        s = fl_idle_log_fit(o->idle, &m.plain, &m.idle, d);
+    if (!s)
+        s = fl_fit_advise(&m.full, 1, FL_PROBES_MAX, &m.advice, d);
+    if (!s)
+        s = make(&m, d);
+    if (!s)
+        s = fl_json_write(o->out, m.root, d);
+    if (!s && o->json) {
+        fl_json_print(m.root, stdout);
+    } else if (!s) {
+        fl_fit_device_print(&m.full, &m.plain, &rows, m.files, &m.idle, o->out);
+        fl_fit_advice_print(&m.advice);
+    }
+    cJSON_Delete(m.root);
+    fl_fit_rows_free(&rows);
+    return s;
+}
+
 int fl_cmd_fit_device(int argc, char **argv) {
-    device_options o = {.name = "Fitted GPU"};
+    device_options o = {0};
     fl_texts rest = {0};
     const fl_option option[] = {
         {"sweep", "FILE", FL_OPTION_LIST, &o.sweeps, 0, 0, "measured settings; may be given several times"},
         {"out", "FILE", FL_OPTION_OUTPUT, &o.out, 0, 0, "the device file to write"},
-        {"idle", "LOG", FL_OPTION_TEXT, &o.idle, 0, 0, "log of the idle GPU at several clocks, for A0"},
+        {"facts", "FILE", FL_OPTION_TEXT, &o.facts, 0, 0,
+         "facts of a GPU that nobody has measured, instead of --sweep"},
+        {"run", "FILE", FL_OPTION_TEXT, &o.run, 0, 0, "with --facts: a sweep of one workload, one setting or more"},
+        {"idle", "LOG", FL_OPTION_TEXT, &o.idle, 0, 0,
+         "log of the idle GPU at several clocks, for A0 (with --facts: V too)"},
         {"base", "NAME", FL_OPTION_TEXT, &o.base, 0, 0, "platform for what sweeps do not tell (generic)"},
         {"name", "TEXT", FL_OPTION_TEXT, &o.name, 0, 0, "name of the GPU"},
         {"only", "NAME", FL_OPTION_LIST, &o.only, 0, 0, "workloads, by name or pattern; may be given several times"},
@@ -405,43 +478,22 @@ int fl_cmd_fit_device(int argc, char **argv) {
     for (size_t i = 0; !s && i < rest.count; i++) /* --sweep a.csv b.csv */
         s = o.sweeps.count ? fl_texts_add(&o.sweeps, rest.item[i], &d)
                            : fl_refuse(&d, "'%s' is no option, see --help", rest.item[i]);
-    if (!s && !o.sweeps.count)
-        s = fl_refuse(&d, "no sweep, expected --sweep FILE");
+    if (!s && (o.sweeps.count > 0) == (o.facts != NULL))
+        s = fl_refuse(&d, "%s, expected --sweep FILE or --facts FILE", o.facts ? "a sweep and facts" : "no sweep");
+    if (!s && o.facts && o.only.count)
+        s = fl_refuse(&d, "--only is for sweeps, expected none with --facts");
+    if (!s && o.run && !o.facts)
+        s = fl_refuse(&d, "--run is for --facts, expected it with these");
     if (!s && !o.out)
         s = fl_refuse(&d, "nowhere to write, expected --out FILE");
-    if (!s && strlen(o.name) > 63)
+    if (!s && o.name && strlen(o.name) > 63)
         s = fl_refuse(&d, "--name of %zu characters, expected at most 63", strlen(o.name));
-    fl_fit_rows rows = {0};
-    maker m = {.o = &o, .rows = &rows};
+    if (!o.name && !o.facts)
+        o.name = "Fitted GPU";
     if (!s)
-        s = fl_fit_rows_read(&o.sweeps, &o.only, &rows, &d);
-    if (!s)
-        s = fl_fit_drop_unsound(&rows, &d);
-    if (!s)
-        s = find_latent(&o, &rows, &d);
-    if (!s)
-        s = fit_both(&m, &d);
-    if (!s && o.idle && !m.plain.has_power)
-        s = fl_fail(&d, FL_BAD_INPUT, o.sweeps.item[0], 0, 0,
-                    "the sweeps tell no power law, so --idle has no V to go by");
-    if (!s && o.idle)
-        s = fl_idle_log_fit(o.idle, &m.plain, &m.idle, &d);
-    if (!s)
-        s = fl_fit_advise(&m.full, FL_PROBES_MAX, &m.advice, &d);
-    if (!s)
-        s = make(&m, &d);
-    if (!s)
-        s = fl_json_write(o.out, m.root, &d);
+        s = o.facts ? run_facts(&o, &d) : run_sweeps(&o, &d);
     if (s)
         status = fl_command_fail(help.name, &d);
-    else if (o.json)
-        fl_json_print(m.root, stdout);
-    else {
-        fl_fit_device_print(&m.full, &m.plain, &rows, m.files, &m.idle, o.out);
-        fl_fit_advice_print(&m.advice);
-    }
-    cJSON_Delete(m.root);
-    fl_fit_rows_free(&rows);
     fl_command_end(option, sizeof option / sizeof *option, &rest);
     return status;
 }

@@ -232,7 +232,8 @@ static void print_notes(const fl_fit_rows *r, const fl_fit_result_of *result, si
                fl_fit_range_text(chip, r->mem_known, range, sizeof range),
                extrapolate ? "" : ": not predicted, --extrapolate does");
     if (!chip->workloads)
-        printf("note: the device has no calibration: its constants are taken as they are\n");
+        printf("note: %s\n", chip->settings ? "no sweep of the device was ever measured: it is known from chips like it"
+                                            : "the device has no calibration: its constants are taken as they are");
     if (!chip->has_power)
         printf("note: the device knows no power law, so no power is predicted\n");
 }
