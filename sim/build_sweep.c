@@ -144,6 +144,8 @@ static fl_status add_kernel(fl_workload *w, const char *name, const fl_points *p
     const fl_fit_point *top = &p->point[p->count - 1];
     fl_load load = {.tc = 1, .sm_demand = 1, .ref_sm_mhz = top->sm_mhz, .ref_mem_mhz = top->mem_mhz};
     fl_model_status m = p->count < 2 ? FL_MODEL_NO_FIT : fl_fit_workload(dev, p->point, p->count, p->count - 1, &fit);
+    if (m == FL_MODEL_NO_MEMORY)
+        return fl_no_memory(d, w->name);
     if (m == FL_MODEL_OK) {
         load = fit.load;
         /* What the law misses where it was not looked at: errors on its own rows would flatter it. */

@@ -1,5 +1,6 @@
 #include "harness/input/experiment.h"
 #include "traces/numbers.h"
+#include "traces/text.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -124,14 +125,14 @@ static fl_status get_texts(fl_experiment *e, const fl_json *root, const char *ke
 /* Both forms of the list and of the draw become the text of the command line. */
 static fl_status arrivals_text(fl_experiment *e, const fl_json *at, const char **into, fl_diag *d) {
     static const char *const known[] = {"file", "rate", "count", "seconds", "seed"};
-    char real[FL_REAL_TEXT], *text = NULL;
-    size_t size;
+    char real[FL_REAL_TEXT];
+    fl_text t;
     fl_status s = fl_json_known(at, known, sizeof known / sizeof *known, d);
     if (!s && fl_json_has(at, "file") && cJSON_GetArraySize(at->node) > 1)
         s = fl_json_fail(at, d, "a file and more, expected either a file or a rate with its count");
     if (s || fl_json_has(at, "file"))
         return s ? s : fl_json_get_text(at, "file", into, d);
-    FILE *f = open_memstream(&text, &size);
+    FILE *f = fl_text_open(&t);
     for (size_t i = 1; !s && f && i < sizeof known / sizeof *known; i++) {
         double x;
         if (!fl_json_has(at, known[i]))
@@ -139,7 +140,8 @@ static fl_status arrivals_text(fl_experiment *e, const fl_json *at, const char *
         s = fl_json_get_real(at, known[i], 0, 1e15, &x, d);
         fprintf(f, "%s%s=%s", ftell(f) ? "," : "poisson:", known[i], s ? "" : fl_real_text(x, real));
     }
-    if (!f || fclose(f))
+    char *text = fl_text_close(&t, NULL);
+    if (!s && !text)
         s = fl_no_memory(d, "the experiment");
     if (s) {
         free(text);

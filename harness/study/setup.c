@@ -89,9 +89,12 @@ fl_status fl_setup_open(fl_setup *u, fl_setup_options *o, fl_diag *d) {
                      (s = fl_experiment_positions(e, &o->positions, d)))))
         goto out;
     resolve(o);
-    if ((s = fl_objective_parse(o->objective, &u->o.objective, d)) || (s = open_specs(u, &o->policies, d)))
+    s = fl_objective_parse(o->objective, &u->o.objective, d);
+    if (!s)
+        s = open_specs(u, &o->policies, d);
+    u->own_specs = u->o.spec_count; /* those that were opened, also where one was refused */
+    if (s)
         goto out;
-    u->own_specs = u->o.spec_count;
     if (o->scene.node.records && !strcmp(o->scene.node.records, FL_RECORDS_BOTH) && (s = add_twins(u, d)))
         goto out;
     if (o->scene.arrivals && fl_experiment_draws(e)) {
