@@ -173,6 +173,8 @@ int fl_cmd_oracle(int argc, char **argv) {
     fl_oracle_work w = {.bound = bound, .positions = (size_t)positions};
     fl_status s = fl_objective_parse(objective, &w.objective, &d);
     if (!s)
+        s = fl_scene_check(&so, &traces, &d);
+    if (!s)
         s = fl_scenes_open(&so, &traces, &scenes, &d);
     if (!s)
         fl_scene_warnings(&scenes);

@@ -88,6 +88,8 @@ fl_status fl_setup_open(fl_setup *u, fl_setup_options *o, fl_diag *d) {
         (e->tree && ((s = fl_experiment_apply(e, &o->scene, &u->traces, &u->o.bound, &o->objective, &o->seeds, d)) ||
                      (s = fl_experiment_positions(e, &o->positions, d)))))
         goto out;
+    if ((s = fl_scene_check(&o->scene, &u->traces, d)))
+        goto out;
     resolve(o);
     s = fl_objective_parse(o->objective, &u->o.objective, d);
     if (!s)
