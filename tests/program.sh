@@ -110,6 +110,23 @@ succeed "a sweep that contradicts itself runs" 'nvboost' "$f" compare --sweep "$
 check "and says that energy is not power x time" grep -q '1 settings whose energy_j is not power_w x time_s, by up to +33 % (line 2)' "$dir/err"
 check "and that a setting is there twice" grep -q '1 rows repeat a setting' "$dir/err"
 
+# ---- options that would do nothing ----
+for o in "--repeat 3" "--model fitted" "--seconds 3" "--workload a"; do
+  for c in "run --policy nvboost" "compare --policy nvboost" "oracle"; do
+    # shellcheck disable=SC2086
+    refuse "$o beside a trace, $c" 2 "${o%% *}.* does nothing here" "$f" $c "$trace" --platform generic $o
+  done
+done
+refuse "--seconds beside a sweep" 2 'seconds.*does nothing here' "$f" compare --sweep "$dir/odd.csv" --platform generic --policy nvboost --seconds 3
+succeed "what an experiment says of its own workloads is not about a trace" 'nvboost' "$f" compare harness/experiments/mf-gpoeo-short.json "$trace" --policy nvboost --no-oracle
+refuse "fixed without a clock" 2 'nothing to set, expected a clock' "$f" run "$trace" --platform generic --policy fixed
+refuse "fixed without a clock, compared" 2 'nothing to set' "$f" compare "$trace" --platform generic --policy fixed
+succeed "a run shorter than the policy's period" 'note: the run ended before assure looked a second time' \
+  "$f" run traces/samples/launches.csv --platform generic --policy assure
+succeed "and compared" 'note: 2 runs ended before their policy looked a second time' \
+  "$f" compare traces/samples/launches.csv --platform generic --policy assure --policy maxfreq --policy utilizscale
+check "which maxfreq need not" sh -c '! "$0" run traces/samples/launches.csv --platform generic --policy maxfreq | grep -q "second time"' "$f"
+
 # ---- choices that cannot hold ----
 "$f" synth -o "$dir/four.csv" --kernels 400 --gpus 4 >"$dir/out"
 refuse "a budget below all limits" 2 "go down to 400 W together" "$f" run "$dir/four.csv" --platform generic --policy nvboost --gpu-budget 300

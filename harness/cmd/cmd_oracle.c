@@ -190,6 +190,8 @@ int fl_cmd_oracle(int argc, char **argv) {
     fl_oracle_work w = {.bound = bound, .risk = risk, .positions = (size_t)positions};
     fl_status s = fl_objective_parse(objective, &w.objective, &d);
     if (!s)
+        s = fl_scene_check(&so, &traces, &d);
+    if (!s)
         s = fl_scenes_open(&so, &traces, &scenes, &d);
     if (!s)
         s = fl_risk_check(&scenes, bound, risk, &d);

@@ -121,6 +121,19 @@ void fl_scene_resolve(fl_scene_options *o) {
     o->draws = o->draws ? o->draws : 1;
 }
 
+fl_status fl_scene_check(const fl_scene_options *o, const fl_texts *traces, fl_diag *d) {
+    const bool programs = o->programs || o->applications, any = traces->count || programs || o->sweep;
+    if (any && !o->sweep && (o->repeat || o->model))
+        return fl_refuse(d, "%s is of the workloads of a sweep and does nothing here, expected --sweep FILE with it",
+                         o->repeat ? "--repeat" : "--model");
+    if (any && !programs && o->seconds > 0)
+        return fl_refuse(d, "--seconds is of programs and does nothing here, expected --programs FILE with it");
+    if (any && !programs && !o->sweep && o->only.count)
+        return fl_refuse(d, "--workload chooses among those of a sweep or of programs and does nothing here, expected "
+                            "--sweep FILE or --programs FILE with it");
+    return FL_OK;
+}
+
 static fl_status serve(fl_scene *s, const fl_scene_options *o, fl_diag *d) {
     fl_arrivals_spec spec;
     fl_arrivals a = {0};

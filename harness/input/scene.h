@@ -41,6 +41,10 @@ typedef struct fl_scene_options { /* as asked for; NULL and 0 where nobody did *
  * then an experiment (fl_experiment_apply). */
 void fl_scene_resolve(fl_scene_options *o);
 
+/* FL_BAD_INPUT where an option is given of what no scene of these would be made of: it would do nothing. Before
+ * fl_scene_resolve. */
+fl_status fl_scene_check(const fl_scene_options *o, const fl_texts *traces, fl_diag *d);
+
 typedef struct fl_scene {
     char *source;        /* path of the trace, programs or sweep */
     char *kinds;         /* path of its kinds file; NULL = none */

@@ -247,6 +247,7 @@ fl_status fl_trials_run(fl_trials *w, size_t i, fl_row_result *row, fl_diag *d) 
         row->records = spec->twin_of || !(b->s->platform.node.device[0].records_slowdown > 0) ? "free" : "cost";
     note_outside(b->s, &r, row);
     row->ignored_sets = r.ignored_sets;
+    row->unstepped = fl_spec_unstepped(spec, r.counts.steps);
     row->faults = r.counts.faults;
     if ((row->kept = kept))
         keep(kept, &r);

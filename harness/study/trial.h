@@ -52,6 +52,7 @@ typedef struct fl_row_result { /* one line of a result */
     double bound_break_chance, expected_regret;
     double violated; /* 0 or 1; in a mean: how many */
     uint64_t ignored_sets, faults;
+    bool unstepped;   /* see fl_spec_unstepped */
     size_t workloads; /* in a mean: of how many */
     fl_kept *kept;    /* NULL: not watched; owned by whoever holds the row */
     char note[96];
