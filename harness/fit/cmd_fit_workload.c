@@ -372,9 +372,9 @@ static fl_status run_all(const workload_options *o, fl_diag *d) {
     if (!s)
         s = fl_fit_rows_read(&o->sweeps, &o->only, &rows, d);
     if (!s)
-        s = fl_fit_drop_unsound(&rows, d);
-    if (!s)
         s = read_chip(o->device, &chip, &chip_knows, &marks, &rows, d);
+    if (!s)
+        s = fl_fit_drop_unsound(&rows, d);
     fl_fit_result_of *result = s ? NULL : calloc(rows.entities + 1, sizeof *result);
     fl_fit_capped_result *capped = s ? NULL : calloc(rows.entities + 1, sizeof *capped);
     if (!s && (!result || !capped))
