@@ -26,6 +26,7 @@ static void test_binds(void) {
         {"all bind", {{300, 10, 290, 0}, {250, 10.8, 242, 0}, {200, 11.9, 195, 0}}, "BBB"},
         {"no limit at the top", {{INFINITY, 10, 290, 0}, {250, 10.8, 242, 0}}, "FB"},
         {"below a limit that binds all do", {{300, 10, 200, 0}, {200, 11, 190, 0}, {190, 11.01, 189.5, 0}}, "FBB"},
+        {"and although it changes little", {{300, 10, 200, 0}, {192, 10, 190, 0}, {191, 10, 189.6, 0}}, "FBB"},
         {"no power known", {{300, 10, NAN, 0}, {200, 11, NAN, 0}}, "FF"},
         {"one limit, far", {{300, 10, 200, 0}}, "F"},
         {"one limit, close", {{300, 10, 294, 0}}, "?"},
