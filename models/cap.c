@@ -40,7 +40,7 @@ void fl_cap_test(fl_cap_cell *cell, size_t count, const fl_cap_scatter *scatter)
         const int changed = change(&cell[i], above, scatter) > CHANGED || cell[i].time_s > (1 + FAR) * cell[0].time_s;
         if (same)
             cell[i].verdict = above->verdict;
-        else if (above->verdict == FL_CAP_BINDS && i > 1) /* what binds at a limit binds below it */
+        else if (above->verdict == FL_CAP_BINDS) /* what binds at a limit binds below it */
             cell[i].verdict = FL_CAP_BINDS;
         else if (changed && is_close(&cell[i], FL_CAP_CREST_LEAST))
             cell[i].verdict = FL_CAP_BINDS;

@@ -10,6 +10,7 @@
 #define CORE_BOUND (-0.8)  /* d ln T / d ln f below this: T f is nearly constant */
 #define HALF 0.5       /* of the shift at least shows in NEARLY_ALL rows that know the clock: a bend that only some */
 #define NEARLY_ALL 0.9 /* workloads have, as where the link slows the memory down, is no wrong clock */
+#define STUCK_MAX 4    /* clocks at the top that may not have been reached */
 #define ROUNDS 8       /* of Newton's method */
 #define FURTHEST 1.5   /* in ln clock */
 #define TELLERS_MIN 3  /* workloads */
@@ -76,9 +77,10 @@ static verdict judge(const fl_unsound_search *s, double sm_mhz) {
     return v;
 }
 
-/* How much of a step of the clock showed in the times of the workloads whose slope below it was beneath `known`: 1 is
- * all, less than 0 is a lower clock. NAN where it is `least` or more, too few tell, or they do not agree. sd: of it. */
-static double risen(const fl_unsound_search *s, double low_mhz, double mhz, double known, double least,
+/* How much of the way from one clock to a higher one showed in the times of the workloads whose slope below the first
+ * was beneath `known`: 1 is all, less than 0 is a lower clock. NAN where it is `least` or more, too few tell, or they
+ * do not agree. sd: of it. */
+static double risen(const fl_unsound_search *s, double base_mhz, double mhz, double known, double least,
                     uint32_t *tellers, double *sd) {
     size_t n = 0;
     *tellers = 0;
@@ -86,14 +88,17 @@ static double risen(const fl_unsound_search *s, double low_mhz, double mhz, doub
         const fl_unsound_load *load = &s->load[k];
         const fl_chip_row *at = &s->row[load->first];
         uint32_t told = 0;
-        for (size_t i = 3; i < load->count; i++) { /* two steps below it, so that one reading weighs less */
-            if (fabs(at[i].sm_mhz - mhz) > 0.5 || fabs(at[i - 1].sm_mhz - low_mhz) > 0.5 ||
-                fabs(at[i].mem_mhz - at[i - 3].mem_mhz) > 0.5)
+        for (size_t b = 2; b < load->count; b++) { /* two steps below it, so that one reading weighs less */
+            if (fabs(at[b].sm_mhz - base_mhz) > 0.5 || fabs(at[b].mem_mhz - at[b - 2].mem_mhz) > 0.5)
                 continue;
-            const double before = log(at[i - 1].time_s / at[i - 3].time_s) / log(at[i - 1].sm_mhz / at[i - 3].sm_mhz);
-            if (!(before < known && before > FL_UNSOUND_STEEPEST))
+            const double before = log(at[b].time_s / at[b - 2].time_s) / log(at[b].sm_mhz / at[b - 2].sm_mhz);
+            size_t i = b + 1;
+            while (i < load->count && fabs(at[i].sm_mhz - mhz) > 0.5)
+                i++;
+            if (i == load->count || fabs(at[i].mem_mhz - at[b].mem_mhz) > 0.5 ||
+                !(before < known && before > FL_UNSOUND_STEEPEST))
                 continue;
-            s->room[n++] = log(at[i].time_s / at[i - 1].time_s) / log(mhz / low_mhz) / before;
+            s->room[n++] = log(at[i].time_s / at[b].time_s) / log(mhz / base_mhz) / before;
             told = 1;
         }
         *tellers += told;
@@ -145,23 +150,39 @@ static int is_alone(const double *list, size_t n, size_t at, double ran_mhz) {
     return 1;
 }
 
-/* From the top: clocks that were asked for and not reached. Several in a row hide each other from judge(). */
+/* What clock `top` of the list says of itself, if it was not reached from clock `base`; 0 where it was. */
+static int is_stuck(const fl_unsound_search *s, const double *list, size_t n, size_t base, size_t top,
+                    fl_unsound_clock *clock) {
+    uint32_t tellers = 0;
+    double sd = 0;
+    const double step = log(list[top] / list[base]);
+    double share = risen(s, list[base], list[top], CORE_BOUND, RISEN, &tellers, &sd);
+    if (isnan(share)) /* slower than at a lower clock: no workload is */
+        share = risen(s, list[base], list[top], KNOWS_CLOCK, 0, &tellers, &sd);
+    const double ran = list[base] * exp(share * step);
+    *clock = (fl_unsound_clock){list[top], ran, 100 * sd * step, tellers, is_alone(list, n, top, ran)};
+    return !isnan(share);
+}
+
+/* The clocks at the top that were asked for and not reached. Several in a row hide each other from judge(), so all
+ * above one clock are held against that: the lowest above which none rises. */
 static fl_model_status find_stuck(fl_unsound_search *s, double *list) {
     const size_t n = list_clocks(s, list);
+    fl_unsound_clock clock[STUCK_MAX], found[STUCK_MAX];
     fl_model_status status = FL_MODEL_OK;
-    for (size_t top = n; status == FL_MODEL_OK && top-- > 2;) {
-        uint32_t tellers = 0;
-        double sd = 0;
-        const double step = log(list[top] / list[top - 1]);
-        double share = risen(s, list[top - 1], list[top], CORE_BOUND, RISEN, &tellers, &sd);
-        if (isnan(share)) /* slower than at a lower clock: no workload is */
-            share = risen(s, list[top - 1], list[top], KNOWS_CLOCK, 0, &tellers, &sd);
-        if (isnan(share))
-            break;
-        const double ran = list[top - 1] * exp(share * step);
-        const fl_unsound_clock clock = {list[top], ran, 100 * sd * step, tellers, is_alone(list, n, top, ran)};
-        status = settle(s, &clock);
+    size_t stuck = 0;
+    for (size_t many = 1; many <= STUCK_MAX && many + 2 < n; many++) {
+        size_t top = 0;
+        while (top < many && is_stuck(s, list, n, n - 1 - many, n - 1 - top, &clock[top]))
+            top++;
+        if (top < many)
+            continue;
+        stuck = many;
+        for (size_t i = 0; i < many; i++)
+            found[i] = clock[i];
     }
+    for (size_t i = 0; status == FL_MODEL_OK && i < stuck; i++)
+        status = settle(s, &found[i]);
     return status;
 }
 

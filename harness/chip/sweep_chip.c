@@ -2,6 +2,7 @@
 
 #include "harness/base/json.h"
 #include "harness/chip/fit_chip_json.h"
+#include "harness/chip/fit_sound.h"
 #include "models/fit_chip_predict.h"
 
 #include <math.h>
@@ -19,6 +20,8 @@ static fl_status read_calibration(const char *platform, fl_sweep_chip *c, fl_dia
         s = fl_json_get_object(&root, "calibration", &at, d);
         if (!s)
             s = fl_chip_from_json(&at, c->chip, &c->mem_known, d);
+        if (!s)
+            s = fl_fit_clocks_apply(&at, &c->rows, d);
         c->calibrated = !s;
     }
     cJSON_Delete(tree);
@@ -38,6 +41,8 @@ fl_status fl_sweep_chip_of_rows(fl_sweep_chip *c, fl_fit_rows *rows, const char 
     fl_status s = c->chip ? FL_OK : fl_no_memory(d, "the chip");
     if (!s && platform)
         s = read_calibration(platform, c, d);
+    if (!s)
+        s = fl_fit_drop_unsound(&c->rows, d);
     if (!s && c->calibrated) {
         match_memory(c);
     } else if (!s) {

@@ -11,7 +11,7 @@
 #include "harness/fit/fit_idle_log.h"
 #include "harness/fit/fit_latent.h"
 #include "harness/fit/fit_marks.h"
-#include "harness/fit/fit_sound.h"
+#include "harness/chip/fit_sound.h"
 #include "harness/input/platform.h"
 
 #include <math.h>

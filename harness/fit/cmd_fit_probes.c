@@ -6,6 +6,7 @@
 #include "harness/chip/fit_chip_json.h"
 #include "harness/fit/fit_facts.h"
 #include "harness/chip/fit_rows.h"
+#include "harness/chip/fit_sound.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -34,6 +35,8 @@ typedef struct probes_options {
 static fl_status chip_of_sweep(const probes_options *o, fl_chip *chip, fl_diag *d) {
     fl_fit_rows rows = {0};
     fl_status s = fl_fit_rows_read(&o->sweeps, &o->only, &rows, d);
+    if (!s)
+        s = fl_fit_drop_unsound(&rows, d);
     if (!s) {
         const fl_model_status m = fl_chip_fit(rows.row, rows.count, FL_CHIP_FULL, chip);
         if (m != FL_MODEL_OK)

@@ -8,7 +8,7 @@
 #include "harness/fit/fit_chosen.h"
 #include "harness/fit/fit_decide.h"
 #include "harness/fit/fit_latent.h"
-#include "harness/fit/fit_sound.h"
+#include "harness/chip/fit_sound.h"
 #include "policies/random.h"
 
 #include <math.h>

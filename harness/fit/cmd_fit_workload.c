@@ -9,7 +9,7 @@
 #include "harness/fit/fit_chosen.h"
 #include "harness/fit/fit_latent.h"
 #include "harness/fit/fit_marks.h"
-#include "harness/fit/fit_sound.h"
+#include "harness/chip/fit_sound.h"
 #include "harness/fit/fit_workload_files.h"
 #include "harness/input/platform.h"
 
@@ -375,9 +375,9 @@ static fl_status run_all(const workload_options *o, fl_diag *d) {
     if (!s)
         s = fl_fit_rows_read(&o->sweeps, &o->only, &rows, d);
     if (!s)
-        s = fl_fit_drop_unsound(&rows, d);
-    if (!s)
         s = read_chip(o->device, &chip, &chip_knows, &marks, &rows, d);
+    if (!s)
+        s = fl_fit_drop_unsound(&rows, d);
     if (!s)
         s = fl_fit_choose(&chip, &at, d);
     fl_fit_result_of *result = s ? NULL : calloc(rows.entities + 1, sizeof *result);

@@ -1,7 +1,7 @@
 #include "harness/fit/fit_device_print.h"
 
 #include "harness/base/grid.h"
-#include "harness/fit/fit_sound.h"
+#include "harness/chip/fit_sound.h"
 
 #include <math.h>
 #include <stdio.h>

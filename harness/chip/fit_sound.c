@@ -1,21 +1,21 @@
-#include "harness/fit/fit_sound.h"
+#include "harness/chip/fit_sound.h"
 
 #include "models/cap.h"
 #include "models/unsound_find.h"
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define JUDGED_MIN 5 /* rows of a workload: fewer are not looked at (models/unsound.h) */
 #define SHOWN 12     /* rows told one by one */
 
 /* Where a row is from; NULL where nobody measured it. */
 static const fl_fit_line *line_of(const fl_fit_rows *r, const fl_chip_row *row) {
+    const double asked = fl_fit_asked_mhz(r, row->sm_mhz);
     for (size_t i = 0; i < r->lines; i++) {
         const fl_fit_line *l = &r->line[i];
-        if (l->entity == row->workload && fabs(l->sm_mhz - row->sm_mhz) < 1e-9 &&
-            fabs(l->mem_mhz - row->mem_mhz) < 1e-9 && fabs(l->time_s - row->time_s) <= 0)
+        if (l->entity == row->workload && fabs(l->sm_mhz - asked) < 1e-9 && fabs(l->mem_mhz - row->mem_mhz) < 1e-9 &&
+            fabs(l->time_s - row->time_s) <= 0)
             return l;
     }
     return NULL;
@@ -91,8 +91,8 @@ fl_status fl_fit_drop_unsound(fl_fit_rows *r, fl_diag *d) {
                         fl_model_text(m));
     fl_status s = FL_OK;
     size_t kept = 0;
-    memcpy(r->clock, found.clock, sizeof r->clock);
-    r->clocks = found.clocks;
+    for (size_t i = 0; i < found.clocks && r->clocks < FL_UNSOUND_CLOCKS; i++)
+        r->clock[r->clocks++] = found.clock[i];
     for (size_t i = 0; !s && i < r->count; i++) {
         bool stays = true;
         s = settle(r, &r->row[i], &found.row[i], &stays, d);
@@ -194,7 +194,7 @@ fl_status fl_fit_clocks_apply(const fl_json *calibration, fl_fit_rows *r, fl_dia
         for (fl_json x = fl_json_first(&e); !s && x.node; x = fl_json_next(&e, &x))
             s = fl_json_real(&x, 1, 1e5, &value[n++], d);
         size_t rows = 0;
-        for (size_t i = 0; !s && !clock_of(r, value[0]) && i < r->count; i++)
+        for (size_t i = 0; !s && i < r->count; i++)
             if (fabs(r->row[i].sm_mhz - value[0]) <= 0.5) {
                 r->row[i].sm_mhz = value[1];
                 rows++;
