@@ -313,7 +313,8 @@ static fl_model_status keep_spread(const asked *q, const draws *d, fl_chip *c) {
             const double f = c->setting_sm[i], m = c->setting_mem[i], law = fl_chip_time(c, &load, f, m);
             const double time = fl_chip_time(q->chip, &load, f, m);
             const double watts = fl_chip_power(q->chip, &load, f, m, time);
-            row[k * settings + i] = (fl_chip_row){(uint32_t)k, f, m, time, watts};
+            row[k * settings + i] =
+                (fl_chip_row){.workload = (uint32_t)k, .sm_mhz = f, .mem_mhz = m, .time_s = time, .power_w = watts};
             off[k * settings + i] = c->time_off[k][i] = log(time / law);
             power_off[k * settings + i] = c->power_off[k][i] = 1 - fl_chip_power(c, &load, f, m, time) / watts;
         }

@@ -54,7 +54,8 @@ static void recall(const table *t, size_t k, size_t place, double *time_s, doubl
 }
 
 static void add_place(table *t, const fl_chip_row *row) {
-    t->place[t->places++] = (fl_chip_row){0, row->sm_mhz, row->mem_mhz, NAN, NAN};
+    t->place[t->places++] =
+        (fl_chip_row){.sm_mhz = row->sm_mhz, .mem_mhz = row->mem_mhz, .time_s = NAN, .power_w = NAN};
 }
 
 static void close_table(table *t) {
@@ -69,7 +70,7 @@ static fl_model_status open_table(const fl_chip *chip, const fl_chip_row *known,
     if (chip->shares < FL_PROBES_WORKLOADS || chip->settings < 2 || known_count > MEMBERS_MAX)
         return FL_MODEL_NO_FIT;
     for (uint32_t i = 0; i < chip->settings; i++)
-        add_place(t, &(fl_chip_row){0, chip->setting_sm[i], chip->setting_mem[i], 1, 1});
+        add_place(t, &(fl_chip_row){.sm_mhz = chip->setting_sm[i], .mem_mhz = chip->setting_mem[i]});
     for (size_t i = 0; i < known_count; i++)
         if (fl_chip_setting_of(chip, &known[i]) == UINT32_MAX)
             add_place(t, &known[i]);
@@ -389,7 +390,8 @@ static int take_even(const fl_chip *chip, double mem_mhz, size_t count, fl_probe
         return 0;
     for (size_t i = 0; i < count; i++) {
         const size_t at = first + (count > 1 ? (i * (n - 1) + (count - 1) / 2) / (count - 1) : n - 1);
-        out->at[out->count++] = (fl_chip_row){0, chip->setting_sm[at], chip->setting_mem[at], NAN, NAN};
+        out->at[out->count++] = (fl_chip_row){
+            .sm_mhz = chip->setting_sm[at], .mem_mhz = chip->setting_mem[at], .time_s = NAN, .power_w = NAN};
     }
     return 1;
 }

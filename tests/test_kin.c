@@ -103,7 +103,8 @@ static void test_run(void) {
     CU_ASSERT_FATAL(fl_kin_chip(&maxq, &steep, NULL, 0, NULL, 0, &truth, NULL) == FL_MODEL_OK);
     for (size_t i = 0; i < COUNT(run); i++) {
         const double f = maxq_sm[3 + 2 * i], time = fl_chip_time(&truth, &load, f, 810);
-        run[i] = (fl_chip_row){0, f, 810, 7 * time, fl_chip_power(&truth, &load, f, 810, time)};
+        run[i] = (fl_chip_row){
+            .sm_mhz = f, .mem_mhz = 810, .time_s = 7 * time, .power_w = fl_chip_power(&truth, &load, f, 810, time)};
     }
     CU_ASSERT_FATAL(fl_kin_chip(&maxq, &prior, NULL, 0, NULL, 0, &blind, &none) == FL_MODEL_OK);
     CU_ASSERT_FATAL(fl_kin_chip(&maxq, &prior, NULL, 0, run, COUNT(run), &seen, &after) == FL_MODEL_OK);

@@ -42,8 +42,11 @@ static size_t make_rows(const truth *t, size_t workloads, size_t clocks, fl_chip
                 const double off = i == 0 || i + 1 == clocks ? t->ends_off : 0.003;
                 const double time = pow(pow(core, 6) + pow(bytes, 6), 1.0 / 6) + rest;
                 const double power = 80 * alpha * v * v * f / 1000 + 40 * beta * t->mem[j] / mem_ref + 30 + 20 * v;
-                row[n++] = (fl_chip_row){k, f, t->mem[j], 10 * time * (1 + off * fl_random_normal(&random)),
-                                         power * (1 + off * fl_random_normal(&random))};
+                row[n++] = (fl_chip_row){.workload = k,
+                                         .sm_mhz = f,
+                                         .mem_mhz = t->mem[j],
+                                         .time_s = 10 * time * (1 + off * fl_random_normal(&random)),
+                                         .power_w = power * (1 + off * fl_random_normal(&random))};
             }
     }
     return n;
@@ -147,8 +150,10 @@ static void test_every_pair(void) {
         for (uint32_t a = 0; a < chip.settings; a++)
             for (uint32_t b = 0; b < a; b++) {
                 fl_probes p = {.count = 2};
-                p.at[0] = (fl_chip_row){0, chip.setting_sm[a], chip.setting_mem[a], NAN, NAN};
-                p.at[1] = (fl_chip_row){0, chip.setting_sm[b], chip.setting_mem[b], NAN, NAN};
+                p.at[0] = (fl_chip_row){
+                    .sm_mhz = chip.setting_sm[a], .mem_mhz = chip.setting_mem[a], .time_s = NAN, .power_w = NAN};
+                p.at[1] = (fl_chip_row){
+                    .sm_mhz = chip.setting_sm[b], .mem_mhz = chip.setting_mem[b], .time_s = NAN, .power_w = NAN};
                 CU_ASSERT_FATAL(fl_probes_expect(&chip, &p) == FL_MODEL_OK);
                 best = fmin(best, score(&p));
                 worst = fmax(worst, score(&p));
@@ -174,7 +179,9 @@ static void test_interior(void) {
 static void test_next(void) {
     static fl_chip chip;
     make(&chips[1], WORKLOADS, CLOCKS, &chip);
-    const fl_chip_row known[] = {{0, 1500, 3500, NAN, NAN}, {0, 1037, 3500, NAN, NAN}}; /* the second: on no ladder */
+    const fl_chip_row known[] = {
+        {.sm_mhz = 1500, .mem_mhz = 3500, .time_s = NAN, .power_w = NAN},
+        {.sm_mhz = 1037, .mem_mhz = 3500, .time_s = NAN, .power_w = NAN}}; /* the second: on no ladder */
     for (size_t n = 1; n <= COUNT(known); n++) {
         fl_probes now, next, alone = {.count = n};
         size_t added = 99, found = 0;
