@@ -34,7 +34,8 @@ static void invert(const space *s, gsl_matrix *covariance) {
 fl_model_status fl_covariance(const gsl_matrix *jacobian, gsl_matrix *covariance) {
     const size_t n = jacobian->size2;
     int sign = 0;
-    space s = {gsl_matrix_alloc(jacobian->size1, n), gsl_vector_alloc(n), gsl_vector_alloc(n), gsl_permutation_alloc(n)};
+    space s = {gsl_matrix_alloc(jacobian->size1, n), gsl_vector_alloc(n), gsl_vector_alloc(n),
+               gsl_permutation_alloc(n)};
     const fl_model_status status = s.r && s.tau && s.norm && s.order ? FL_MODEL_OK : FL_MODEL_NO_MEMORY;
     if (status == FL_MODEL_OK) {
         gsl_matrix_memcpy(s.r, jacobian);

@@ -107,8 +107,7 @@ static fl_model_status sd_of_c(const gsl_multifit_nlinear_workspace *w, gsl_matr
         return FL_MODEL_OK;
     const fl_model_status s = fl_covariance(gsl_multifit_nlinear_jac(w), cov);
     if (s == FL_MODEL_OK)
-        *sd_pct =
-            100 * sqrt(squares / (double)(f->size - x->size) * gsl_matrix_get(cov, C, C)) / gsl_vector_get(x, C);
+        *sd_pct = 100 * sqrt(squares / (double)(f->size - x->size) * gsl_matrix_get(cov, C, C)) / gsl_vector_get(x, C);
     return s;
 }
 

@@ -213,9 +213,8 @@ static void test_opening(void) {
 /* Each count in the head, at values that no body of that size can have: refused, and nothing is allocated for it. The
  * head is not hashed, so that only the counts themselves speak against it. */
 static void test_stated_counts(void) {
-    static const uint64_t stated[] = {UINT64_MAX,          UINT64_MAX - 1,      UINT64_C(1) << 63,
-                                      UINT64_MAX / 64 + 1, UINT64_C(1) << 32,   UINT32_MAX,
-                                      UINT64_C(1) << 40,   UINT64_C(0x07ffffff)};
+    static const uint64_t stated[] = {UINT64_MAX,        UINT64_MAX - 1, UINT64_C(1) << 63, UINT64_MAX / 64 + 1,
+                                      UINT64_C(1) << 32, UINT32_MAX,     UINT64_C(1) << 40, UINT64_C(0x07ffffff)};
     enum { COUNTS = 8 }; /* ops, kinds, names, waits, entries, notes; the sizes of texts and ops */
     fl_imported x;
     paths("counts.csv");
@@ -392,6 +391,5 @@ static void test_hash(void) {
 }
 
 FL_SUITE("cache", {"round trip", test_round_trip}, {"opening", test_opening},
-         {"counts that a cache states", test_stated_counts}, {"foreign", test_foreign},
-         {"private", test_private}, {"key", test_key}, {"small", test_small}, {"packed", test_packed},
-         {"hash", test_hash})
+         {"counts that a cache states", test_stated_counts}, {"foreign", test_foreign}, {"private", test_private},
+         {"key", test_key}, {"small", test_small}, {"packed", test_packed}, {"hash", test_hash})

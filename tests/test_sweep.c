@@ -445,10 +445,18 @@ static void test_damage(void) {
 
 /* The number of jobs that a shard states is believed no further than its bytes reach. */
 static void test_stated_jobs(void) {
-    static const char *const stated[] = {"18446744073709551615", "18446744073709551614", "9223372036854775807",
-                                         "1152921504606846975",  "1000000000000",        "100000000",
-                                         "99999999999999999999", "-1",                   "0x5",
-                                         "+5",                   "",                     "6"};
+    static const char *const stated[] = {"18446744073709551615",
+                                         "18446744073709551614",
+                                         "9223372036854775807",
+                                         "1152921504606846975",
+                                         "1000000000000",
+                                         "100000000",
+                                         "99999999999999999999",
+                                         "-1",
+                                         "0x5",
+                                         "+5",
+                                         "",
+                                         "6"};
     char name[512], shard[512];
     snprintf(name, sizeof name, "%s", fl_temp_path("stated"));
     remove(name);
@@ -479,7 +487,7 @@ static void test_stated_jobs(void) {
 static void test_clean_up(void) { fl_temp_remove(); }
 
 FL_SUITE("sweep", {"journal cut at every byte", test_cut}, {"journal damaged", test_damage},
-         {"jobs that a shard states", test_stated_jobs},
-         {"10,000 runs and 20 kills", test_killed}, {"threads and shards", test_threads_and_shards},
-         {"full disk", test_full_disk}, {"other inputs", test_other_inputs}, {"other options", test_other_options},
+         {"jobs that a shard states", test_stated_jobs}, {"10,000 runs and 20 kills", test_killed},
+         {"threads and shards", test_threads_and_shards}, {"full disk", test_full_disk},
+         {"other inputs", test_other_inputs}, {"other options", test_other_options},
          {"other plug-in", test_other_plugin}, {"clean up", test_clean_up})

@@ -1,6 +1,5 @@
 #include "harness/base/json.h"
 
-
 #include "traces/numbers.h"
 #include "traces/memory.h"
 

@@ -1,6 +1,7 @@
 #include "harness/base/memory.h"
 
 #include <cjson/cJSON.h>
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,7 +26,8 @@ PAIR(void *, gsl_permutation_alloc, size_t)
 PAIR(void *, gsl_interp_alloc, const void *, size_t)
 PAIR(void *, gsl_multimin_fminimizer_alloc, const void *, size_t)
 PAIR(void *, gsl_multifit_nlinear_alloc, const void *, const void *, size_t, size_t)
-PAIR(ssize_t, getline, char **, size_t *, FILE *)
+PAIR(FILE *, fopen, const char *, const char *)
+PAIR(ssize_t, __getdelim, char **, size_t *, int, FILE *) /* what getline is where it is inlined */
 int __wrap_asprintf(char **text, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 static void *noted(void *bytes) {
@@ -58,9 +60,16 @@ void *__wrap_gsl_multifit_nlinear_alloc(const void *type, const void *how, size_
     return noted(__real_gsl_multifit_nlinear_alloc(type, how, rows, columns));
 }
 
+FILE *__wrap_fopen(const char *path, const char *mode) {
+    FILE *file = __real_fopen(path, mode);
+    if (!file && errno == ENOMEM)
+        fl_memory_lost();
+    return file;
+}
+
 /* Neither the end nor an error of the file: there was no room for the line. */
-ssize_t __wrap_getline(char **line, size_t *room, FILE *file) {
-    const ssize_t size = __real_getline(line, room, file);
+ssize_t __wrap___getdelim(char **line, size_t *room, int end, FILE *file) {
+    const ssize_t size = __real___getdelim(line, room, end, file);
     if (size < 0 && !feof(file) && !ferror(file))
         fl_memory_lost();
     return size;

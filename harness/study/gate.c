@@ -218,8 +218,8 @@ static fl_status judge(const double *a, size_t n, const double *b, size_t m, boo
     at = at < (int)sizeof f->text ? at : (int)sizeof f->text - 1;
     if (left && left_now)
         snprintf(f->text + at, sizeof f->text - (size_t)at, "%.*g -> %.*g (%+.3g%s, interval %+.3g to %+.3g), gate %s",
-                 digits(f), f->old_mean, digits(f), f->new_mean, f->change, rule->relative ? " %" : "", f->low,
-                 f->high, rule->text);
+                 digits(f), f->old_mean, digits(f), f->new_mean, f->change, rule->relative ? " %" : "", f->low, f->high,
+                 rule->text);
     free(x);
     free(y);
     return FL_OK;
