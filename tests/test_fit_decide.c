@@ -111,12 +111,12 @@ static void test_ranks(void) {
 static void test_binomial(void) {
     static const struct {
         double broken, count, risk, p;
-    } tail[] = {{0, 20, 0.05, 1},         {1, 20, 0.05, 0.641514},  {3, 20, 0.05, 0.0754837},
-               {4, 20, 0.05, 0.0159015}, {20, 20, 0.5, 9.5367e-7}, {2, 2, 0.3, 0.09}};
-    for (size_t i = 0; i < sizeof tail / sizeof *tail; i++) {
-        const fl_fit_decisions t = {.count = tail[i].count, .broken = tail[i].broken};
-        const double p = fl_fit_decisions_p(&t, tail[i].risk);
-        FL_CHECK(fabs(p - tail[i].p) < 1e-4 * tail[i].p + 1e-12, "%g of %g: %g", tail[i].broken, tail[i].count, p);
+    } cases[] = {{0, 20, 0.05, 1},         {1, 20, 0.05, 0.641514},  {3, 20, 0.05, 0.0754837},
+                 {4, 20, 0.05, 0.0159015}, {20, 20, 0.5, 9.5367e-7}, {2, 2, 0.3, 0.09}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const fl_fit_decisions t = {.count = cases[i].count, .broken = cases[i].broken};
+        const double p = fl_fit_decisions_p(&t, cases[i].risk);
+        FL_CHECK(fabs(p - cases[i].p) < 1e-4 * cases[i].p + 1e-12, "%g of %g: %g", cases[i].broken, cases[i].count, p);
     }
     CU_ASSERT(isnan(fl_fit_decisions_p(&(fl_fit_decisions){.count = 3}, 1)));
 }
