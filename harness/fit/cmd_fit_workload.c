@@ -21,6 +21,9 @@ static const fl_command_help help = {
     "Each pair of workload and kernel is fitted by itself. The device gives what all workloads of the chip share:\n"
     "V(f), A, A0, B, B0, C, sharpness, how far measurements lie from the law, and which terms its other workloads\n"
     "have; so two settings are enough. Interpolated: between the lowest and the highest clocks that were looked at.\n"
+    "Where sweep and device have columns of activity (dram_active_pct and the like), they say what a workload is "
+    "like:\n"
+    "one clock with them tells more than time and power alone.\n"
     "A platform without a calibration serves too, with its constants and no knowledge of other workloads.\n\n"
     "--clocks names settings that nobody measured: they are predicted too, and stand in --csv and --out with the "
     "others;\n"
@@ -137,12 +140,21 @@ static size_t count_seen(const fl_fit_rows *r, const fl_fit_result_of *result) {
     return seen;
 }
 
-static void print_notes(const fl_fit_rows *r, size_t seen, size_t left, size_t beyond, bool extrapolate,
+static size_t count_active(const fl_fit_rows *r, const fl_fit_result_of *result) {
+    size_t active = 0;
+    for (size_t i = 0; i < r->entities; i++)
+        active += result[i].active ? 1 : 0;
+    return active;
+}
+
+static void print_notes(const fl_fit_rows *r, size_t active, size_t seen, size_t left, size_t beyond, bool extrapolate,
                         const fl_chip *chip) {
     char range[128];
     if (!r->mem_known)
         printf("note: the sweep names no memory clocks, one for all is assumed\n");
     fl_fit_rows_notes(r);
+    if (active)
+        printf("note: activities of the known settings say what %zu of %zu workloads are like\n", active, r->entities);
     if (seen)
         printf("note: %zu of %zu workloads are among those that the device was fitted to: errors on these flatter, fit "
                "split tells honest ones\n",
@@ -185,6 +197,7 @@ static cJSON *to_json(const fl_fit_rows *r, const fl_fit_result_of *result, cons
         cJSON_AddStringToObject(w, "workload", r->entity[i].workload);
         cJSON_AddStringToObject(w, "kernel", r->entity[i].kernel);
         cJSON_AddBoolToObject(w, "seen_by_device", o->seen);
+        cJSON_AddBoolToObject(w, "placed_by_activity", o->active);
         cJSON_AddNumberToObject(w, "rows_fitted", (double)o->score.fitted);
         m = fl_fit_score_means(&o->score, FL_FIT_BOTH);
         fl_fit_means_json(&m, w);
@@ -306,7 +319,7 @@ static fl_status run_all(const workload_options *o, fl_diag *d) {
         print_text(&rows, result, &all, o->at);
         if (asked)
             print_asked(&rows, result);
-        print_notes(&rows, count_seen(&rows, result), left, beyond, o->extrapolate, &chip);
+        print_notes(&rows, count_active(&rows, result), count_seen(&rows, result), left, beyond, o->extrapolate, &chip);
         if (o->csv)
             printf("written: %s\n", o->csv);
         if (o->out)

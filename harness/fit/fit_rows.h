@@ -19,10 +19,12 @@ typedef struct fl_fit_rows {
     size_t count, room;
     fl_fit_entity *entity; /* in the order of their first rows */
     size_t entities, entity_room;
-    bool mem_known;   /* the files name memory clocks; else all rows have 1 MHz */
-    size_t limited;   /* rows left out: at a power limit that binds, or below the highest limit of their workload */
-    size_t clockless; /* rows left out: without an SM clock */
-    size_t memless;   /* rows without a memory clock where others have one: taken to be at the highest */
+    bool mem_known;    /* the files name memory clocks; else all rows have 1 MHz */
+    size_t limited;    /* rows left out: at a power limit that binds, or below the highest limit of their workload */
+    size_t clockless;  /* rows left out: without an SM clock */
+    double **activity; /* what rows of sweeps with such columns point to: one block per file */
+    size_t activities, activity_room;
+    size_t memless; /* rows without a memory clock where others have one: taken to be at the highest */
 } fl_fit_rows;
 
 /* only: names or patterns (*, ?) of workloads; empty = all. FL_BAD_INPUT where nothing is left. */
