@@ -21,19 +21,38 @@
 #define FL_CHIP_SHARES 160  /* workloads that make the prior */
 #define FL_CHIP_SETTINGS 64 /* settings at which their residuals are kept */
 
+/* Shares of the time in which a part of the chip works, 0..1; the order is that of traces/records.h's fl_counter. */
+typedef enum fl_chip_activity {
+    FL_CHIP_DRAM,
+    FL_CHIP_SM,
+    FL_CHIP_OCCUPANCY,
+    FL_CHIP_FP32,
+    FL_CHIP_FP64,
+    FL_CHIP_FP16,
+    FL_CHIP_TENSOR,
+    FL_CHIP_ACTIVITIES
+} fl_chip_activity;
+
 /* One measured setting. Memory clock: some number > 0, the same where it is not known. power_w NaN = not known. */
 typedef struct fl_chip_row {
     uint32_t workload; /* 0 .. */
     double sm_mhz, mem_mhz, time_s, power_w;
+    const double *activity; /* FL_CHIP_ACTIVITIES of them, NaN = not known; NULL where none is. Borrowed */
 } fl_chip_row;
+
+/* Where a setting lies: between the known ones, beyond them, or anywhere where there is but one. */
+typedef enum fl_chip_place { FL_CHIP_INSIDE, FL_CHIP_OUTSIDE, FL_CHIP_ALONE, FL_CHIP_PLACES } fl_chip_place;
 
 /* How far measurements lie from the law, as shares: independent scatter, and a smooth part that neighbouring settings
  * share: Gaussian with covariance smooth^2 exp(-(d ln f)^2 / 2 length_sm^2 - (d ln m)^2 / 2 length_mem^2). What a
  * workload's own fit hides of the law's error shows where it was not looked at: a standard deviation that grows with
  * the distance in ln clock from the nearest known setting, by `inside` per unit between the known clocks, by `outside`
- * beyond them. The whole of a prediction's standard deviation is then multiplied with wide_inside or wide_outside. */
+ * beyond them, by `alone` where one is known. The whole of a prediction's standard deviation is then multiplied with
+ * wide_inside, wide_outside or wide_alone (models/fit_chip_bars.h). own: the factors by the chip's own workloads, NaN
+ * where it has too few. */
 typedef struct fl_chip_error {
-    double scatter, smooth, length_sm, length_mem, inside, outside, wide_inside, wide_outside;
+    double scatter, smooth, length_sm, length_mem, inside, outside, wide_inside, wide_outside, alone, wide_alone;
+    double own[FL_CHIP_PLACES];
 } fl_chip_error;
 
 /* A workload as a point of the prior of time: memory's part of core + memory, and the rest's part of all. */
@@ -41,7 +60,14 @@ typedef struct fl_chip_share {
     double memory, rest;
     double memory_sd, rest_sd; /* what its own settings leave open */
     double alpha, beta;
+    double activity[FL_CHIP_ACTIVITIES]; /* at the reference clocks; NaN = not known */
 } fl_chip_share;
+
+typedef enum fl_chip_law {
+    FL_CHIP_FULL,  /* with link and stall */
+    FL_CHIP_PLAIN, /* exactly models/row.h's, as the simulator has it */
+    FL_CHIP_BEST   /* that of the two which predicts workloads left out better */
+} fl_chip_law;
 
 typedef struct fl_chip {
     double sm_ref, mem_ref;                  /* the highest clocks */
@@ -84,12 +110,14 @@ typedef struct fl_chip {
     double time_left, power_left; /* rows less numbers fitted: degrees of freedom */
     uint32_t workloads;
     size_t rows, time_outliers, power_outliers; /* outliers: rows off by more than 6 such deviations and 3 % */
+    /* How alike two workloads' activities are: deviations of DRAM's, and of the SMs' and their units'. INFINITY = does
+     * not count. */
+    double dram_width, unit_width;
+    /* Which law it has, FL_CHIP_FULL or FL_CHIP_PLAIN; errors of both, in percent (geometric means), on workloads left
+     * out of the fit: NaN where nobody asked or the workloads are too few. */
+    fl_chip_law law;
+    double time_law_pct[2], power_law_pct[2];
 } fl_chip;
-
-typedef enum fl_chip_law {
-    FL_CHIP_FULL, /* with link and stall */
-    FL_CHIP_PLAIN /* exactly models/row.h's, as the simulator has it */
-} fl_chip_law;
 
 double fl_chip_volt(const fl_chip *chip, double sm_mhz, double mem_mhz); /* lines between knots, the ends outside */
 double fl_chip_b0(const fl_chip *chip, double mem_mhz);                  /* likewise */

@@ -14,50 +14,84 @@ static int by_workload(const void *a, const void *b) {
     return (x->sm_mhz > y->sm_mhz) - (x->sm_mhz < y->sm_mhz);
 }
 
+/* Workloads of two rows or more, sorted; *spans of them, *kept rows. */
+static void find_spans(fl_chip_row *sorted, size_t count, fl_chip_span *span, size_t *spans, size_t *kept) {
+    qsort(sorted, count, sizeof *sorted, by_workload);
+    *spans = *kept = 0;
+    for (size_t i = 0, end; i < count; i = end) {
+        for (end = i + 1; end < count && sorted[end].workload == sorted[i].workload;)
+            end++;
+        if (end - i < 2)
+            continue;
+        span[(*spans)++] = (fl_chip_span){*kept, end - i};
+        memmove(sorted + *kept, sorted + i, (end - i) * sizeof *sorted);
+        *kept += end - i;
+    }
+}
+
+fl_model_status fl_chip_fit_laws(const fl_chip_row *row, const fl_chip_span *span, size_t spans, fl_chip_law law,
+                                 fl_chip *chip) {
+    fl_chip c = {.sm_min = INFINITY,
+                 .mem_min = INFINITY,
+                 .dram_width = INFINITY,
+                 .unit_width = INFINITY,
+                 .law = law,
+                 .time_law_pct = {NAN, NAN},
+                 .power_law_pct = {NAN, NAN},
+                 .workloads = (uint32_t)spans};
+    double *time_ref = malloc((spans + 1) * sizeof *time_ref);
+    size_t powered = 0;
+    if (!time_ref)
+        return FL_MODEL_NO_MEMORY;
+    for (size_t k = 0; k < spans; k++)
+        for (size_t i = span[k].first; i < span[k].first + span[k].count; i++) {
+            c.sm_ref = fmax(c.sm_ref, row[i].sm_mhz);
+            c.mem_ref = fmax(c.mem_ref, row[i].mem_mhz);
+            c.sm_min = fmin(c.sm_min, row[i].sm_mhz);
+            c.mem_min = fmin(c.mem_min, row[i].mem_mhz);
+            powered += isnan(row[i].power_w) ? 0 : 1;
+            c.rows++;
+        }
+    fl_model_status s = spans > 0 ? fl_chip_fit_time(row, span, spans, law, &c, time_ref) : FL_MODEL_NO_FIT;
+    if (s == FL_MODEL_OK && powered > 0 && fl_chip_fit_power(row, span, spans, time_ref, law, &c) == FL_MODEL_NO_MEMORY)
+        s = FL_MODEL_NO_MEMORY;
+    if (s == FL_MODEL_OK)
+        s = fl_chip_fill_activity(row, span, spans, time_ref, &c);
+    if (s == FL_MODEL_OK)
+        *chip = c;
+    free(time_ref);
+    return s;
+}
+
 fl_model_status fl_chip_fit(const fl_chip_row *row, size_t count, fl_chip_law law, fl_chip *chip) {
-    fl_chip c = {0};
     for (size_t i = 0; i < count; i++)
         if (!fl_chip_row_is_sound(&row[i]))
             return FL_MODEL_INVALID;
     fl_chip_row *sorted = malloc((count + 1) * sizeof *sorted);
     fl_chip_span *span = malloc((count + 1) * sizeof *span);
-    double *time_ref = malloc((count + 1) * sizeof *time_ref);
-    fl_model_status s = sorted && span && time_ref ? FL_MODEL_OK : FL_MODEL_NO_MEMORY;
+    fl_chip *c = malloc(sizeof *c);
+    fl_model_status s = sorted && span && c ? FL_MODEL_OK : FL_MODEL_NO_MEMORY;
     if (s == FL_MODEL_OK) {
+        size_t spans = 0, kept = 0;
+        fl_chip_laws laws = {law, {NAN, NAN}, {NAN, NAN}};
         memcpy(sorted, row, count * sizeof *row);
-        qsort(sorted, count, sizeof *sorted, by_workload);
-        size_t spans = 0, kept = 0, powered = 0;
-        for (size_t i = 0, end; i < count; i = end) {
-            for (end = i + 1; end < count && sorted[end].workload == sorted[i].workload;)
-                end++;
-            if (end - i < 2)
-                continue;
-            span[spans++] = (fl_chip_span){kept, end - i};
-            memmove(sorted + kept, sorted + i, (end - i) * sizeof *sorted);
-            kept += end - i;
-        }
-        c.sm_min = c.mem_min = INFINITY;
-        for (size_t i = 0; i < kept; i++) {
-            c.sm_ref = fmax(c.sm_ref, sorted[i].sm_mhz);
-            c.mem_ref = fmax(c.mem_ref, sorted[i].mem_mhz);
-            c.sm_min = fmin(c.sm_min, sorted[i].sm_mhz);
-            c.mem_min = fmin(c.mem_min, sorted[i].mem_mhz);
-            powered += isnan(sorted[i].power_w) ? 0 : 1;
-        }
-        c.workloads = (uint32_t)spans;
-        c.rows = kept;
-        s = spans > 0 ? fl_chip_fit_time(sorted, span, spans, law, &c, time_ref) : FL_MODEL_NO_FIT;
-        if (s == FL_MODEL_OK && powered > 0 &&
-            fl_chip_fit_power(sorted, span, spans, time_ref, law, &c) == FL_MODEL_NO_MEMORY)
-            s = FL_MODEL_NO_MEMORY;
+        find_spans(sorted, count, span, &spans, &kept);
+        if (law == FL_CHIP_BEST)
+            s = fl_chip_choose_law(sorted, span, spans, &laws);
         if (s == FL_MODEL_OK)
-            s = fl_chip_cross(sorted, span, spans, &c);
+            s = fl_chip_fit_laws(sorted, span, spans, laws.law, c);
+        memcpy(c->time_law_pct, laws.time_pct, sizeof laws.time_pct);
+        memcpy(c->power_law_pct, laws.power_pct, sizeof laws.power_pct);
+        if (s == FL_MODEL_OK)
+            s = fl_chip_fit_activity(sorted, span, spans, c);
+        if (s == FL_MODEL_OK)
+            s = fl_chip_cross(sorted, span, spans, c);
     }
     if (s == FL_MODEL_OK)
-        *chip = c;
+        *chip = *c;
     free(sorted);
     free(span);
-    free(time_ref);
+    free(c);
     return s;
 }
 
@@ -89,7 +123,12 @@ fl_model_status fl_chip_of_device(const fl_device *dev, fl_chip *chip) {
                  .stall_sd = NAN,
                  .stall_memory_sd = NAN,
                  .time_rms_pct = NAN,
-                 .power_rms_pct = NAN};
+                 .power_rms_pct = NAN,
+                 .dram_width = INFINITY,
+                 .unit_width = INFINITY,
+                 .law = FL_CHIP_PLAIN,
+                 .time_law_pct = {NAN, NAN},
+                 .power_law_pct = {NAN, NAN}};
     c.knots = dev->sm_count < FL_CHIP_KNOTS ? dev->sm_count : FL_CHIP_KNOTS;
     for (uint32_t i = 0; i < c.knots; i++) {
         c.knot_mhz[i] = dev->sm_mhz[c.knots > 1 ? (uint64_t)i * (dev->sm_count - 1) / (c.knots - 1) : 0];

@@ -3,27 +3,29 @@
  * Each workload in turn is predicted from a few of its settings by what the others are like. The errors say first how
  * the doubt grows with the distance from the nearest known setting (maximum likelihood), then by how much the whole of
  * it falls short: the quantile of |error| over what is stated, as in split conformal prediction. */
+#include "models/fit_chip_bars.h"
 #include "models/fit_chip_parts.h"
 #include "models/fit_chip_predict.h"
 
-#include <gsl/gsl_cdf.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define WORKLOADS_MIN 3
-#define TESTED_MAX 24 /* workloads: more add time, hardly knowledge */
-#define ROWS_MAX 256  /* of one workload */
-#define WANTED 0.95   /* share of the errors within 2 standard deviations */
-#define FREEDOM 4.0   /* of Student's distribution of the errors */
-#define LEAST 0.002   /* growth: the grid is 0 and LEAST FINE^k up to LEAST FINE^STEPS = 3 */
+#define TESTED_MAX 24     /* workloads: more add time, hardly knowledge */
+#define ROWS_MAX 256      /* of one workload */
+#define WANTED 0.95       /* share of the errors within 2 standard deviations */
+#define FREEDOM 4.0       /* of Student's distribution of the errors */
+#define GROWTH_SPREAD 0.7 /* of ln growth, from chip to chip: a factor of two either way is nothing strange */
+#define LEAST 0.002       /* growth: the grid is LEAST FINE^k up to LEAST FINE^STEPS = 3 */
 #define FINE 1.13
 #define STEPS 60
 
-enum { CORNERS, FOUR, INNER, ENDS, DESIGNS };
+enum { CORNERS, FOUR, INNER, ENDS, TOP, DESIGNS };
 
 typedef struct miss { /* an error, the standard deviation that was stated without any growth, and how far it is off */
     double error, sd, far;
+    double weight; /* one workload's in one design add up to 1: its errors go together */
 } miss;
 
 typedef struct misses {
@@ -31,12 +33,9 @@ typedef struct misses {
     size_t count;
 } misses;
 
-typedef misses piles[DESIGNS][2]; /* second: outside */
+typedef misses piles[FL_CHIP_KINDS][FL_CHIP_PLACES];
 
-static int by_error(const void *a, const void *b) {
-    const double x = ((const miss *)a)->error, y = ((const miss *)b)->error;
-    return x < y ? -1 : x > y;
-}
+#define EACH (DESIGNS * ROWS_MAX) /* misses of one workload, of one kind */
 
 /* Which of a workload's rows (sorted by memory, then SM clock) are looked at. */
 static int is_known(int design, const fl_chip_row *row, size_t count, size_t i) {
@@ -55,71 +54,102 @@ static int is_known(int design, const fl_chip_row *row, size_t count, size_t i) 
         return (lowest || highest) && (end || at == (n + 1) / 3 || at == (2 * n + 1) / 3);
     case INNER:
         return highest && n >= 4 && (at == (n + 1) / 4 || at == (3 * n + 3) / 4);
-    default:
+    case ENDS:
         return highest && end && !lowest;
+    default:
+        return i + 1 == count;
     }
 }
 
 void fl_chip_leave_out(const fl_chip *chip, uint32_t k, fl_chip *rest) {
-    *rest = *chip;
+    if (rest != chip)
+        *rest = *chip;
     const uint32_t last = --rest->shares;
     rest->share[k] = rest->share[last];
     memcpy(rest->time_off[k], rest->time_off[last], sizeof rest->time_off[k]);
     memcpy(rest->power_off[k], rest->power_off[last], sizeof rest->power_off[k]);
-    fl_chip_load_prior(rest);
+    fl_chip_load_prior(rest, NULL, NULL, rest->load_mean, rest->load_cov);
+}
+
+static void be_plain(fl_chip_error *e) {
+    e->inside = e->outside = e->alone = 0;
+    e->wide_inside = e->wide_outside = e->wide_alone = 1;
 }
 
 static void add_miss(double error, double sd_pct, double far, misses *to) {
     if (!isnan(error) && !isnan(sd_pct) && far > 0)
-        to->list[to->count++] = (miss){error, sd_pct / 100, far};
+        to->list[to->count++] = (miss){error, sd_pct / 100, far, 1};
 }
 
-static fl_model_status test_one(const fl_chip *rest, const fl_chip_row *row, size_t count, int design, piles time,
-                                piles power) {
+static void share_weight(misses *m, size_t since) {
+    for (size_t i = since; i < m->count; i++)
+        m->list[i].weight = 1 / (double)(m->count - since);
+}
+
+/* rest: without growth and factors. */
+static fl_model_status test_one(const fl_chip *rest, const fl_chip_row *row, size_t count, int design, piles to) {
     fl_chip_row known[ROWS_MAX], asked[ROWS_MAX];
     fl_chip_guess guess[ROWS_MAX];
-    size_t a = 0, b = 0;
+    size_t a = 0, b = 0, since[FL_CHIP_KINDS][FL_CHIP_PLACES];
     for (size_t i = 0; i < count; i++)
         if (is_known(design, row, count, i))
             known[a++] = row[i];
         else
             asked[b++] = row[i];
-    if (a < 2 || b == 0)
+    if (a < (design == TOP ? 1 : 2) || b == 0)
         return FL_MODEL_OK;
     const fl_model_status s = fl_chip_predict(rest, known, a, asked, b, guess, NULL);
     if (s != FL_MODEL_OK)
         return s == FL_MODEL_NO_MEMORY ? s : FL_MODEL_OK;
+    for (int k = 0; k < FL_CHIP_KINDS * FL_CHIP_PLACES; k++)
+        since[k / FL_CHIP_PLACES][k % FL_CHIP_PLACES] = to[k / FL_CHIP_PLACES][k % FL_CHIP_PLACES].count;
     for (size_t i = 0; i < b; i++) {
-        int outside = 0;
-        const double far = fl_chip_distance(known, a, &asked[i], &outside);
-        add_miss(guess[i].time_s / asked[i].time_s - 1, guess[i].time_sd_pct, far, &time[design][outside]);
-        add_miss(guess[i].power_w / asked[i].power_w - 1, guess[i].power_sd_pct, far, &power[design][outside]);
+        fl_chip_place at = FL_CHIP_INSIDE;
+        const double far = fl_chip_distance(known, a, &asked[i], &at);
+        add_miss(guess[i].time_s / asked[i].time_s - 1, guess[i].time_sd_pct, far, &to[FL_CHIP_TIME][at]);
+        add_miss(guess[i].power_w / asked[i].power_w - 1, guess[i].power_sd_pct, far, &to[FL_CHIP_WATTS][at]);
     }
+    for (int k = 0; k < FL_CHIP_KINDS * FL_CHIP_PLACES; k++)
+        share_weight(&to[k / FL_CHIP_PLACES][k % FL_CHIP_PLACES], since[k / FL_CHIP_PLACES][k % FL_CHIP_PLACES]);
     return FL_MODEL_OK;
 }
 
-/* Evenly, to no more than ROWS_MAX. */
-static size_t thin_out(const fl_chip_row *row, size_t count, fl_chip_row *thin) {
+/* All designs. rest: any; its growth and factors are left out. */
+static fl_model_status test_all(fl_chip *rest, const fl_chip_row *row, size_t count, piles to) {
+    fl_chip_row thin[ROWS_MAX];
     const size_t step = (count - 1) / ROWS_MAX + 1;
     size_t n = 0;
     for (size_t i = 0; i < count; i += step)
         thin[n++] = row[i];
-    return n;
+    be_plain(&rest->time_error);
+    be_plain(&rest->power_error);
+    fl_model_status s = FL_MODEL_OK;
+    for (int d = 0; s == FL_MODEL_OK && d < DESIGNS; d++)
+        s = test_one(rest, thin, n, d, to);
+    return s;
+}
+
+static fl_model_status piles_make(size_t workloads, piles to) {
+    miss *all = malloc(FL_CHIP_KINDS * FL_CHIP_PLACES * workloads * EACH * sizeof *all);
+    for (size_t k = 0; all && k < (size_t)FL_CHIP_KINDS * FL_CHIP_PLACES; k++)
+        to[k / FL_CHIP_PLACES][k % FL_CHIP_PLACES] = (misses){all + k * workloads * EACH, 0};
+    return all ? FL_MODEL_OK : FL_MODEL_NO_MEMORY;
 }
 
 static double spread2(const miss *m, double growth) {
     return m->sd * m->sd + growth * growth * m->far * m->far + 1e-12;
 }
 
-/* The likeliest growth where errors are Student's: a few wild readings must not set it. */
-static double likeliest_growth(const misses *m) {
-    double best = 0, top = -(double)INFINITY;
+/* The likeliest growth where errors are Student's, as a few wild readings must not set it, and where other chips'
+ * growths lie about `usual`. */
+static double likeliest_growth(const misses *m, double usual) {
+    double best = usual, top = -(double)INFINITY;
     for (int k = 0; k <= STEPS && m->count > 0; k++) {
-        const double growth = k ? LEAST * pow(FINE, k) : 0;
-        double sum = 0;
+        const double growth = LEAST * pow(FINE, k), x = log(growth / usual) / GROWTH_SPREAD;
+        double sum = -0.5 * x * x;
         for (size_t i = 0; i < m->count; i++) {
             const double v = spread2(&m->list[i], growth), error = m->list[i].error;
-            sum -= 0.5 * log(v) + 0.5 * (FREEDOM + 1) * log1p(error * error / v / FREEDOM);
+            sum -= m->list[i].weight * (0.5 * log(v) + 0.5 * (FREEDOM + 1) * log1p(error * error / v / FREEDOM));
         }
         if (sum > top) {
             top = sum;
@@ -129,47 +159,55 @@ static double likeliest_growth(const misses *m) {
     return best;
 }
 
-/* What the deviation must be multiplied with so that two of it cover WANTED of the errors. They are changed. */
-static double covering_factor(misses *m, double growth) {
-    if (m->count == 0)
-        return 1;
+static fl_model_status add_strains(const misses *m, double growth, fl_chip_strains *to) {
+    if (to->count + m->count > to->room) {
+        const size_t room = 2 * (to->count + m->count);
+        double *grown = realloc(to->list, room * sizeof *grown);
+        if (!grown)
+            return FL_MODEL_NO_MEMORY;
+        to->list = grown;
+        to->room = room;
+    }
     for (size_t i = 0; i < m->count; i++)
-        m->list[i].error = fabs(m->list[i].error) / 2 / sqrt(spread2(&m->list[i], growth));
-    qsort(m->list, m->count, sizeof *m->list, by_error);
-    return m->list[(size_t)ceil(WANTED * (double)m->count) - 1].error;
+        to->list[to->count++] = fabs(m->list[i].error) / 2 / sqrt(spread2(&m->list[i], growth));
+    return FL_MODEL_OK;
 }
 
-/* Errors of one workload go together, so there are as many independent ones as workloads (Student), and what they share
- * was fitted to all of them, that under test among them. */
-static double widening_of_few(double workloads) {
-    return gsl_cdf_tdist_Pinv(0.5 + WANTED / 2, workloads - 1) / gsl_cdf_ugaussian_Pinv(0.5 + WANTED / 2) *
-           sqrt(1 + 1 / workloads);
+static int ascending(const void *a, const void *b) {
+    const double x = *(const double *)a, y = *(const double *)b;
+    return x < y ? -1 : x > y;
+}
+
+double fl_chip_covering(const fl_chip_strains *of) {
+    if (of->count == 0)
+        return NAN;
+    qsort(of->list, of->count, sizeof *of->list, ascending);
+    return of->list[(size_t)ceil(WANTED * (double)of->count) - 1];
 }
 
 void fl_chip_assume_growth(fl_chip *chip) {
     fl_chip_error *const t = &chip->time_error, *const p = &chip->power_error;
     t->inside = 0.06;
-    t->outside = 0.3;
+    t->outside = t->alone = 0.3;
     p->inside = 0.15;
-    p->outside = 0.25;
-    t->wide_inside = t->wide_outside = p->wide_inside = p->wide_outside = 1;
+    p->outside = p->alone = 0.25;
+    for (int k = 0; k < FL_CHIP_PLACES; k++)
+        t->own[k] = p->own[k] = NAN;
+    fl_chip_widen(chip, &fl_chip_bars_measured);
 }
 
-/* The largest of the designs' growths and factors: none of them is promised too much. */
-static void set_growth(fl_chip_error *e, piles pile, double wider) {
-    e->inside = e->outside = 0;
-    e->wide_inside = e->wide_outside = 1;
-    for (int d = 0; d < DESIGNS; d++) {
-        e->inside = fmax(e->inside, likeliest_growth(&pile[d][0]));
-        e->outside = fmax(e->outside, likeliest_growth(&pile[d][1]));
+static fl_model_status set_error(fl_chip_error *e, misses pile[FL_CHIP_PLACES]) {
+    double *const growth[] = {&e->inside, &e->outside, &e->alone};
+    fl_chip_strains strains = {0};
+    fl_model_status s = FL_MODEL_OK;
+    for (int k = 0; s == FL_MODEL_OK && k < FL_CHIP_PLACES; k++) {
+        *growth[k] = likeliest_growth(&pile[k], *growth[k]);
+        strains.count = 0;
+        s = add_strains(&pile[k], *growth[k], &strains);
+        e->own[k] = fl_chip_covering(&strains);
     }
-    e->outside = fmax(e->inside, e->outside);
-    for (int d = 0; d < DESIGNS; d++) {
-        e->wide_inside = fmax(e->wide_inside, covering_factor(&pile[d][0], e->inside));
-        e->wide_outside = fmax(e->wide_outside, covering_factor(&pile[d][1], e->outside));
-    }
-    e->wide_inside *= wider;
-    e->wide_outside *= wider;
+    free(strains.list);
+    return s;
 }
 
 fl_model_status fl_chip_cross(const fl_chip_row *row, const fl_chip_span *span, size_t spans, fl_chip *chip) {
@@ -178,31 +216,67 @@ fl_model_status fl_chip_cross(const fl_chip_row *row, const fl_chip_span *span, 
         return FL_MODEL_OK;
     const size_t stride = spans / FL_CHIP_SHARES + 1; /* of shares */
     const size_t skip = (chip->shares - 1) / TESTED_MAX + 1;
-    const size_t room = (TESTED_MAX + 1) * (size_t)ROWS_MAX;
-    piles time = {{{0}}}, power = {{{0}}};
-    miss *memory = malloc(DESIGNS * 2 * 2 * room * sizeof *memory);
+    piles pile = {{{0}}};
     fl_chip *rest = malloc(sizeof *rest);
-    fl_model_status s = memory && rest ? FL_MODEL_OK : FL_MODEL_NO_MEMORY;
-    for (size_t i = 0; i < DESIGNS * 2 && s == FL_MODEL_OK; i++) {
-        time[i / 2][i % 2].list = memory + 2 * i * room;
-        power[i / 2][i % 2].list = memory + (2 * i + 1) * room;
-    }
-    chip->time_error.inside = chip->time_error.outside = 0; /* of the predictions that are tested */
-    chip->power_error.inside = chip->power_error.outside = 0;
+    fl_model_status s = piles_make(TESTED_MAX + 1, pile);
+    if (!rest)
+        s = FL_MODEL_NO_MEMORY;
     for (uint32_t k = 0; s == FL_MODEL_OK && k < chip->shares; k += (uint32_t)skip) {
-        fl_chip_row thin[ROWS_MAX];
         const fl_chip_span *of = &span[k * stride];
-        const size_t count = thin_out(row + of->first, of->count, thin);
         fl_chip_leave_out(chip, k, rest);
-        for (int d = 0; s == FL_MODEL_OK && d < DESIGNS; d++)
-            s = test_one(rest, thin, count, d, time, power);
+        s = test_all(rest, row + of->first, of->count, pile);
     }
+    if (s == FL_MODEL_OK)
+        s = set_error(&chip->time_error, pile[FL_CHIP_TIME]);
+    if (s == FL_MODEL_OK)
+        s = set_error(&chip->power_error, pile[FL_CHIP_WATTS]);
+    if (s == FL_MODEL_OK)
+        fl_chip_widen(chip, &fl_chip_bars_measured);
+    free(pile[0][0].list);
+    free(rest);
+    return s;
+}
+
+fl_model_status fl_chip_strain(const fl_chip *chip, const fl_chip_row *row, size_t count,
+                               fl_chip_strains to[FL_CHIP_KINDS][FL_CHIP_PLACES]) {
+    piles pile = {{{0}}};
+    fl_chip *rest = malloc(sizeof *rest);
+    fl_model_status s = piles_make(1, pile);
+    if (!rest)
+        s = FL_MODEL_NO_MEMORY;
     if (s == FL_MODEL_OK) {
-        const double wider = widening_of_few((double)chip->shares);
-        set_growth(&chip->time_error, time, wider);
-        set_growth(&chip->power_error, power, wider);
+        *rest = *chip;
+        s = test_all(rest, row, count, pile);
     }
-    free(memory);
+    for (int k = 0; s == FL_MODEL_OK && k < FL_CHIP_KINDS; k++) {
+        const fl_chip_error *e = k == FL_CHIP_TIME ? &chip->time_error : &chip->power_error;
+        const double growth[] = {e->inside, e->outside, e->alone};
+        for (int i = 0; s == FL_MODEL_OK && i < FL_CHIP_PLACES; i++)
+            s = add_strains(&pile[k][i], growth[i], &to[k][i]);
+    }
+    free(pile[0][0].list);
+    free(rest);
+    return s;
+}
+
+fl_model_status fl_chip_add_errors(const fl_chip *chip, const fl_chip_row *row, size_t rows,
+                                   double sum[2][FL_CHIP_PLACES], double count[2][FL_CHIP_PLACES]) {
+    piles pile = {{{0}}};
+    fl_chip *rest = malloc(sizeof *rest);
+    fl_model_status s = piles_make(1, pile);
+    if (!rest)
+        s = FL_MODEL_NO_MEMORY;
+    if (s == FL_MODEL_OK) {
+        *rest = *chip;
+        s = test_all(rest, row, rows, pile);
+    }
+    for (int k = 0; s == FL_MODEL_OK && k < FL_CHIP_KINDS; k++)
+        for (int p = 0; p < FL_CHIP_PLACES; p++)
+            for (size_t i = 0; i < pile[k][p].count; i++) {
+                sum[k][p] += pile[k][p].list[i].weight * fabs(pile[k][p].list[i].error);
+                count[k][p] += pile[k][p].list[i].weight;
+            }
+    free(pile[0][0].list);
     free(rest);
     return s;
 }

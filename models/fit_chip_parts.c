@@ -23,7 +23,7 @@ double fl_chip_covariance(const fl_chip_error *e, const fl_chip_row *a, const fl
     return e->smooth * e->smooth * exp(-0.5 * (x * x + y * y));
 }
 
-double fl_chip_distance(const fl_chip_row *known, size_t count, const fl_chip_row *at, int *outside) {
+double fl_chip_distance(const fl_chip_row *known, size_t count, const fl_chip_row *at, fl_chip_place *place) {
     double near = INFINITY, low[2] = {INFINITY, INFINITY}, high[2] = {0, 0};
     for (size_t i = 0; i < count; i++) {
         near = fmin(near, hypot(log(at->sm_mhz / known[i].sm_mhz), log(at->mem_mhz / known[i].mem_mhz)));
@@ -32,16 +32,18 @@ double fl_chip_distance(const fl_chip_row *known, size_t count, const fl_chip_ro
         low[1] = fmin(low[1], known[i].mem_mhz);
         high[1] = fmax(high[1], known[i].mem_mhz);
     }
-    *outside = at->sm_mhz < low[0] || at->sm_mhz > high[0] || at->mem_mhz < low[1] || at->mem_mhz > high[1];
+    const int beyond = at->sm_mhz < low[0] || at->sm_mhz > high[0] || at->mem_mhz < low[1] || at->mem_mhz > high[1];
+    *place = count == 1 ? FL_CHIP_ALONE : beyond ? FL_CHIP_OUTSIDE : FL_CHIP_INSIDE;
     return near;
 }
 
 double fl_chip_sd_pct(const fl_chip_error *e, const fl_chip_row *known, size_t count, const fl_chip_row *at,
                       double variance) {
-    int outside = 0;
-    const double far = fl_chip_distance(known, count, at, &outside);
-    const double growth = far * (outside ? e->outside : e->inside);
-    return 100 * (outside ? e->wide_outside : e->wide_inside) * sqrt(fmax(0, variance) + growth * growth);
+    const double growth[] = {e->inside, e->outside, e->alone};
+    const double wide[] = {e->wide_inside, e->wide_outside, e->wide_alone};
+    fl_chip_place place = FL_CHIP_INSIDE;
+    const double far = fl_chip_distance(known, count, at, &place), grown = growth[place] * far;
+    return 100 * wide[place] * sqrt(fmax(0, variance) + grown * grown);
 }
 
 int fl_chip_cholesky(double *a, size_t n) {

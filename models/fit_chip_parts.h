@@ -44,22 +44,49 @@ void fl_chip_offs_make(const fl_chip *chip, int power, const fl_chip_row *row, s
 void fl_chip_offs_at(const fl_chip *chip, int power, const double *offs, size_t rows, const fl_chip_share *as,
                      double *off);
 
+/* Where the shares' activities lie at the reference clocks; time_ref: per span, s there. */
+fl_model_status fl_chip_fill_activity(const fl_chip_row *row, const fl_chip_span *span, size_t spans,
+                                      const double *time_ref, fl_chip *chip);
+/* dram_width and unit_width, by cross-validation; all that a prediction needs but the errors is set. */
+fl_model_status fl_chip_fit_activity(const fl_chip_row *row, const fl_chip_span *span, size_t spans, fl_chip *chip);
+/* Multiplies each share's weight with how alike its activities are to those of the known rows, and says by how much its
+ * DRAM is more active; 0, and nothing done, where no activity counts. */
+int fl_chip_weigh_activity(const fl_chip *chip, const fl_chip_row *known, size_t count, double *weight, double *dram);
+
+/* What the others say of a workload alone: the chip without share k. rest may be chip itself. */
+void fl_chip_leave_out(const fl_chip *chip, uint32_t k, fl_chip *rest);
+
 /* chip->slope_w and its deviation; V and its deviation are set. */
 fl_model_status fl_chip_least_slope(const fl_chip_row *row, const fl_chip_span *span, size_t spans, fl_chip *chip);
 
-/* time_error's and power_error's growth and width by cross-validation, assumed where the workloads are too few for
- * that; all else of the chip is set. */
+/* The parts of time and power by the law named, and what the workloads are like; the rest of the chip is not set. */
+fl_model_status fl_chip_fit_laws(const fl_chip_row *row, const fl_chip_span *span, size_t spans, fl_chip_law law,
+                                 fl_chip *chip);
+/* Which law predicts workloads left out better, and the errors of FULL and PLAIN in percent. */
+typedef struct fl_chip_laws {
+    fl_chip_law law;
+    double time_pct[2], power_pct[2];
+} fl_chip_laws;
+fl_model_status fl_chip_choose_law(const fl_chip_row *row, const fl_chip_span *span, size_t spans, fl_chip_laws *laws);
+/* Adds the mean absolute errors of a workload that the chip was not fitted to, of time (0) and power (1) by place,
+ * known in the ways that fl_chip_cross tries; count: how many ways. */
+fl_model_status fl_chip_add_errors(const fl_chip *chip, const fl_chip_row *row, size_t rows,
+                                   double sum[2][FL_CHIP_PLACES], double count[2][FL_CHIP_PLACES]);
+
+/* time_error's and power_error's growth and own factors by cross-validation, assumed where the workloads are too few
+ * for that; all else of the chip is set. */
 fl_model_status fl_chip_cross(const fl_chip_row *row, const fl_chip_span *span, size_t spans, fl_chip *chip);
-/* What the others say of a workload alone: the chip without share k. */
-void fl_chip_leave_out(const fl_chip *chip, uint32_t k, fl_chip *rest);
-/* Distance in ln clock from the nearest known row; *outside: whether it lies beyond their clocks. */
-double fl_chip_distance(const fl_chip_row *known, size_t count, const fl_chip_row *at, int *outside);
+/* Distance in ln clock from the nearest known row; *place: where it lies. */
+double fl_chip_distance(const fl_chip_row *known, size_t count, const fl_chip_row *at, fl_chip_place *place);
 /* Standard deviation in percent of a prediction whose own variance (of the logarithm) is given. */
 double fl_chip_sd_pct(const fl_chip_error *e, const fl_chip_row *known, size_t count, const fl_chip_row *at,
                       double variance);
-/* What two workloads of a measured chip need for the others: 9 in 10 of the errors are within 2 deviations then. */
+/* What a chip that cannot ask its own workloads has. */
 void fl_chip_assume_growth(fl_chip *chip);
-void fl_chip_load_prior(fl_chip *chip); /* load_mean and load_cov of its shares */
+/* Prior of alpha and beta by the chip's shares: mean; variances and covariance. weight: of each share, NULL = all
+ * alike. dram: by how much each one's DRAM is more active than the workload's, NULL = not known; alpha and beta are
+ * lines in it. */
+void fl_chip_load_prior(const fl_chip *chip, const double *weight, const double *dram, double mean[2], double cov[3]);
 
 /* Distinct settings of the rows, thinned evenly where too many; index of a row's, or UINT32_MAX. */
 fl_model_status fl_chip_place_settings(const fl_chip_row *row, size_t count, fl_chip *chip);

@@ -244,13 +244,15 @@ fl_model_status fl_chip_predict_time(const fl_chip *chip, const fl_chip_row *kno
                                      const fl_chip_row *asked, size_t asked_count, fl_chip_guess *guess,
                                      fl_chip_load *load) {
     const size_t n = known_count, m = asked_count, shares = chip->shares;
-    double *memory = calloc(KNOWN_ROOM(n) + ASKED_ROOM(n, m) + (n + m) * (shares + 1) + shares + 8, sizeof *memory);
+    double *memory = calloc(KNOWN_ROOM(n) + ASKED_ROOM(n, m) + (n + m) * (shares + 1) + 2 * shares + 8, sizeof *memory);
     cell *list = malloc(CELLS_MAX * sizeof *list);
     fl_model_status s = memory && list ? FL_MODEL_OK : FL_MODEL_NO_MEMORY;
     if (s == FL_MODEL_OK) {
         double *const asked_room = memory + KNOWN_ROOM(n), *const likely = asked_room + ASKED_ROOM(n, m);
-        double *const off = likely + shares, *const offs = off + n + m; /* of known rows, then asked ones */
+        double *const dram = likely + shares, *const off = dram + shares,
+                      *const offs = off + n + m; /* of known rows, then asked ones */
         weigh_powers(chip, known, n, likely);
+        (void)fl_chip_weigh_activity(chip, known, n, likely, dram);
         fl_chip_offs_make(chip, 0, known, n, offs);
         fl_chip_offs_make(chip, 0, asked, m, offs + n * shares);
         posterior p = {.chip = chip, .known = known, .n = n, .likely = likely, .offs = offs, .off = off};

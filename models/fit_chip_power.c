@@ -272,26 +272,6 @@ static void set_loads(problem *q) {
     }
 }
 
-void fl_chip_load_prior(fl_chip *c) {
-    double n = fmax(1, (double)c->shares), cov[3] = {0};
-    c->load_mean[0] = c->load_mean[1] = 0;
-    for (uint32_t k = 0; k < c->shares; k++) {
-        c->load_mean[0] += c->share[k].alpha / n;
-        c->load_mean[1] += c->share[k].beta / n;
-    }
-    for (uint32_t k = 0; k < c->shares; k++) {
-        const double a = c->share[k].alpha - c->load_mean[0], b = c->share[k].beta - c->load_mean[1];
-        cov[0] += a * a / n;
-        cov[1] += a * b / n;
-        cov[2] += b * b / n;
-    }
-    /* Few workloads say little of others: their covariance is widened, the correlation weakened. */
-    const double trust = n / (n + 4);
-    c->load_cov[0] = cov[0] + (1 - trust) * 0.25 + 1e-4;
-    c->load_cov[1] = cov[1] * trust;
-    c->load_cov[2] = cov[2] + (1 - trust) * 0.25 + 1e-4;
-}
-
 static fl_model_status fit_shared(problem *q) {
     const size_t smooth = q->chip->knots > 2 ? q->chip->knots - 2 : 0, rows = q->count + q->size + smooth + 1;
     gsl_multifit_nlinear_parameters options = gsl_multifit_nlinear_default_parameters();
@@ -392,7 +372,7 @@ fl_model_status fl_chip_fit_power(const fl_chip_row *row, const fl_chip_span *sp
                         chip->power_off[n][at] = -r[i]; /* r: law over measured - 1 */
                 }
             }
-            fl_chip_load_prior(chip);
+            fl_chip_load_prior(chip, NULL, NULL, chip->load_mean, chip->load_cov);
             s = fl_chip_fit_error(row, r, span, spans, 2, &chip->power_error);
         }
     }

@@ -7,6 +7,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 void fl_chip_columns(const fl_chip *c, double sm_mhz, double mem_mhz, double rate, double *core, double *memory,
                      double *base) {
@@ -31,6 +32,45 @@ void fl_chip_solve_two(double aa, double ab, double bb, double az, double bz, do
     *y = first ? 0 : only_y;
 }
 
+/* Slope of y over x, both less their means, by sums of w x^2 and w x y. A slope that chance may make is held back. */
+static double held_slope(double xx, double xy) { return xy / (xx + 1e-3); }
+
+void fl_chip_load_prior(const fl_chip *c, const double *weight, const double *dram, double mean[2], double cov[3]) {
+    double sum = 0, squares = 0, at = 0, xx = 0, slope[2] = {0, 0};
+    mean[0] = mean[1] = cov[0] = cov[1] = cov[2] = 0;
+    for (uint32_t k = 0; k < c->shares; k++)
+        sum += weight ? weight[k] : 1;
+    for (uint32_t k = 0; k < c->shares; k++) {
+        const double w = (weight ? weight[k] : 1) / sum;
+        squares += w * w;
+        mean[0] += w * c->share[k].alpha;
+        mean[1] += w * c->share[k].beta;
+        at += dram ? w * dram[k] : 0;
+    }
+    for (uint32_t k = 0; dram && k < c->shares; k++) {
+        const double w = weight[k] / sum, x = dram[k] - at;
+        xx += w * x * x;
+        slope[0] += w * x * (c->share[k].alpha - mean[0]);
+        slope[1] += w * x * (c->share[k].beta - mean[1]);
+    }
+    for (int i = 0; i < 2; i++)
+        slope[i] = held_slope(xx, slope[i]);
+    for (uint32_t k = 0; k < c->shares; k++) {
+        const double w = (weight ? weight[k] : 1) / sum, x = dram ? dram[k] - at : 0;
+        const double a = c->share[k].alpha - mean[0] - slope[0] * x, b = c->share[k].beta - mean[1] - slope[1] * x;
+        cov[0] += w * a * a;
+        cov[1] += w * a * b;
+        cov[2] += w * b * b;
+    }
+    for (int i = 0; i < 2; i++) /* at the workload's own activity */
+        mean[i] = fmax(0, mean[i] - slope[i] * at);
+    /* Few workloads say little of others: their covariance is widened, the correlation weakened. */
+    const double n = c->shares ? 1 / squares : 1, trust = n / (n + 4);
+    cov[0] += (1 - trust) * 0.25 + 1e-4;
+    cov[1] *= trust;
+    cov[2] += (1 - trust) * 0.25 + 1e-4;
+}
+
 /* Of a workload's base, as a share of the chip's. A wide prior costs little, since the known rows decide: of measured
  * chips the errors are nearly the same from 0.05 to 0.15. */
 #define BASE_SD 0.1
@@ -44,6 +84,7 @@ typedef struct regression {
     double *core, *memory, *base, *left; /* left: what alpha and beta have to explain */
     double *lower, *gain;
     double time_ref;
+    double mean[2], cov[3];    /* prior of alpha and beta */
     double aa, ab, bb, az, bz; /* normal equations of alpha and beta, the prior in them */
 } regression;
 
@@ -72,7 +113,7 @@ static fl_model_status whiten(regression *q) {
 }
 
 static void add_up(regression *q) {
-    const double *mean = q->chip->load_mean, *v = q->chip->load_cov, det = v[0] * v[2] - v[1] * v[1];
+    const double *mean = q->mean, *v = q->cov, det = v[0] * v[2] - v[1] * v[1];
     q->aa = v[2] / det;
     q->ab = -v[1] / det;
     q->bb = v[0] / det;
@@ -155,6 +196,13 @@ fl_model_status fl_chip_predict_power(const fl_chip *chip, const fl_chip_row *kn
                     .gain = memory + 4 * n,
                     .lower = lower,
                     .time_ref = fl_chip_time(chip, load, chip->sm_ref, chip->mem_ref)};
+    double likely[FL_CHIP_SHARES], dram[FL_CHIP_SHARES];
+    for (uint32_t k = 0; k < chip->shares; k++)
+        likely[k] = 1;
+    memcpy(q.mean, chip->load_mean, sizeof q.mean);
+    memcpy(q.cov, chip->load_cov, sizeof q.cov);
+    if (fl_chip_weigh_activity(chip, known, known_count, likely, dram))
+        fl_chip_load_prior(chip, likely, dram, q.mean, q.cov);
     const fl_model_status s = whiten(&q);
     if (s == FL_MODEL_OK) {
         add_up(&q);

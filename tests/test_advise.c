@@ -12,7 +12,8 @@
 
 /* 600, 800, 1000, 1200 MHz at one memory clock. */
 enum { CLOCKS = 4 };
-static fl_chip_row at[CLOCKS] = {{0, 600, 877, 0, 0}, {0, 800, 877, 0, 0}, {0, 1000, 877, 0, 0}, {0, 1200, 877, 0, 0}};
+static fl_chip_row at[CLOCKS] = {
+    {0, 600, 877, 0, 0, NULL}, {0, 800, 877, 0, 0, NULL}, {0, 1000, 877, 0, 0, NULL}, {0, 1200, 877, 0, 0, NULL}};
 static const fl_setting_clocks ref = {1200, 877};
 
 static fl_advise_case case_of(fl_chip_guess *g) { return (fl_advise_case){NULL, {at, g, CLOCKS, true}}; }

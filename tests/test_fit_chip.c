@@ -1,4 +1,5 @@
 #include "harness/chip/fit_chip_json.h"
+#include "harness/fit/fit_scatter.h"
 #include "harness/fit/fit_score.h"
 #include "models/fit_chip.h"
 #include "models/fit_chip_predict.h"
@@ -103,7 +104,8 @@ static size_t make_rows(const truth *t, uint64_t stream, fl_chip_row *row) {
             for (size_t i = 0; i < t->clocks; i++) {
                 const double f = round(t->from + (t->to - t->from) * (double)i / (double)(t->clocks - 1));
                 fl_chip_row *r = &row[n++];
-                *r = (fl_chip_row){k, f, t->mem[j], truth_time(t, &w, f, t->mem[j]), truth_power(t, &w, f, t->mem[j])};
+                *r = (fl_chip_row){k,   f, t->mem[j], truth_time(t, &w, f, t->mem[j]), truth_power(t, &w, f, t->mem[j]),
+                                   NULL};
                 r->time_s *= 1 + t->noise * fl_random_normal(&random);
                 r->power_w *= 1 + t->noise * fl_random_normal(&random);
                 if (fl_random_unit(&random) < t->wild)
@@ -226,8 +228,9 @@ static void test_identifiability(void) {
     for (size_t i = 0; i < 48; i++) {
         const double f = 600 + 100.0 * (double)(i % 12), a = 0.2 + 0.2 * (double)(i / 12);
         const parts w = {1, 0, 0, a, 0};
-        row[i] = (fl_chip_row){(uint32_t)(i / 12), f, 1000, truth_time(&t, &w, f, 1000) * (i % 2 ? 1.002 : 0.998),
-                               truth_power(&t, &w, f, 1000)};
+        row[i] = (fl_chip_row){
+            (uint32_t)(i / 12),           f,   1000, truth_time(&t, &w, f, 1000) * (i % 2 ? 1.002 : 0.998),
+            truth_power(&t, &w, f, 1000), NULL};
     }
     FL_CHECK(fl_chip_fit(row, 48, FL_CHIP_FULL, &c) == FL_MODEL_OK, "core-bound alone");
     FL_CHECK(!(c.sharpness_sd < 0.5 * c.sharpness), "p %g +- %g without a knee", c.sharpness, c.sharpness_sd);
@@ -269,8 +272,8 @@ static void test_idle_tree(void) {
     for (size_t i = 0; i < 60; i++) { /* three clocks are too few for a slope */
         const double f = 800 + 300.0 * (double)(i % 3);
         const parts w = {1, 0.5, 0.1, 0.05 * (double)(i / 3), 0.3};
-        row[i] = (fl_chip_row){(uint32_t)(i / 3), f, 1000, truth_time(&chips[0], &w, f, 1000),
-                               truth_power(&chips[0], &w, f, 1000)};
+        row[i] = (fl_chip_row){
+            (uint32_t)(i / 3), f, 1000, truth_time(&chips[0], &w, f, 1000), truth_power(&chips[0], &w, f, 1000), NULL};
     }
     FL_CHECK(fl_chip_fit(row, 60, FL_CHIP_PLAIN, &c) == FL_MODEL_OK && isnan(c.slope_sd), "three clocks: %g",
              c.slope_w);
@@ -346,7 +349,8 @@ static void test_power_tells(void) {
         for (size_t i = 0; i < t.clocks; i++) {
             const double f = round(t.from + (t.to - t.from) * (double)i / (double)(t.clocks - 1));
             const double wave = 1 + 0.001 * (double)((i * 7 + k * 3) % 5) - 0.002;
-            row[n++] = (fl_chip_row){k, f, 900, truth_time(&t, w, f, 900) * wave, truth_power(&t, w, f, 900) * wave};
+            row[n++] =
+                (fl_chip_row){k, f, 900, truth_time(&t, w, f, 900) * wave, truth_power(&t, w, f, 900) * wave, NULL};
         }
     }
     FL_CHECK(fl_chip_fit(row, n, FL_CHIP_FULL, &c) == FL_MODEL_OK, "fit");
@@ -380,8 +384,10 @@ static void test_doubt(void) {
     t.workloads = 4;
     t.clocks = 300;
     FL_CHECK(fl_chip_fit(row, make_rows(&t, 121, row), FL_CHIP_FULL, &c) == FL_MODEL_OK, "300 rows each");
-    FL_CHECK(c.power_error.outside > 0 && c.time_error.wide_inside > 1 && c.time_error.wide_inside < 20,
-             "300 rows each: growth %g, deviation times %g", c.power_error.outside, c.time_error.wide_inside);
+    FL_CHECK(c.power_error.outside > 0 && c.time_error.own[FL_CHIP_INSIDE] > 0 && c.time_error.wide_inside > 0.5 &&
+                 c.time_error.wide_inside < 20,
+             "300 rows each: growth %g, own factor %g, deviation times %g", c.power_error.outside,
+             c.time_error.own[FL_CHIP_INSIDE], c.time_error.wide_inside);
 }
 
 /* Where there are more settings than residuals are kept at, those are spread over all memory clocks. */
@@ -411,8 +417,10 @@ static void test_nothing_known(void) {
                        .mem_ref = 1000,
                        .mem_min = 1000,
                        .sharpness = p,
-                       .time_error = {.scatter = 1e-4, .length_sm = 1, .length_mem = 1, .wide_outside = 1}};
-    const fl_chip_row known = {0, 1500, 1000, 3, NAN}, asked = {0, 1500 / slower, 1000, 1, NAN};
+                       .time_error = {.scatter = 1e-4, .length_sm = 1, .length_mem = 1, .wide_alone = 1},
+                       .dram_width = INFINITY,
+                       .unit_width = INFINITY};
+    const fl_chip_row known = {0, 1500, 1000, 3, NAN, NULL}, asked = {0, 1500 / slower, 1000, 1, NAN, NULL};
     fl_chip_guess guess;
     double mean = 0, square = 0;
     for (size_t i = 0; i < SIDE * SIDE; i++) {
@@ -440,7 +448,7 @@ static void test_low_power(void) {
     const parts w = {1, 0.1, 0.1, 0.1, 0.05};
     for (size_t i = 0; i < 5; i++) {
         const double f = 1100 + 100.0 * (double)i;
-        own[i] = (fl_chip_row){0, f, 1000, truth_time(t, &w, f, 1000), truth_power(t, &w, f, 1000)};
+        own[i] = (fl_chip_row){0, f, 1000, truth_time(t, &w, f, 1000), truth_power(t, &w, f, 1000), NULL};
     }
     FL_CHECK(fl_chip_fit(row, n, FL_CHIP_FULL, &c) == FL_MODEL_OK && c.has_power, "fit");
     c.b0_w[0] += 1.4 * own[0].power_w - c.b0_w[0] - c.c_w;
@@ -480,7 +488,7 @@ static void test_refused(void) {
              "power from nothing");
     FL_CHECK(fl_chip_predict(&c, row, 0, row, 1, &g, NULL) == FL_MODEL_INVALID, "nothing known");
     for (size_t i = 0; i < 6; i++) /* all at one setting: nothing to learn, and no crash */
-        row[i] = (fl_chip_row){(uint32_t)(i / 2), 1000, 500, 1 + 0.001 * (double)i, 100};
+        row[i] = (fl_chip_row){(uint32_t)(i / 2), 1000, 500, 1 + 0.001 * (double)i, 100, NULL};
     const fl_model_status s = fl_chip_fit(row, 6, FL_CHIP_FULL, &c);
     FL_CHECK(s == FL_MODEL_OK || s == FL_MODEL_NO_FIT, "one setting: %s", fl_model_text(s));
 }
@@ -499,6 +507,57 @@ static void test_rows(void) {
         FL_CHECK(r.row[1].time_s == 2 && r.row[1].mem_mhz == 877 && isnan(r.row[1].power_w),
                  "%g s, memory %g MHz, %g W", r.row[1].time_s, r.row[1].mem_mhz, r.row[1].power_w);
     fl_fit_rows_free(&r);
+}
+
+/* ---- scatter ---- */
+
+static void test_scatter(void) {
+    enum { MANY = 400 };
+    static fl_chip_row row[MANY];
+    fl_fit_entity e = {.first = 0, .count = MANY};
+    const fl_fit_rows r = {.row = row, .count = MANY, .entity = &e, .entities = 1};
+    fl_random random = fl_random_seed(seed, 3);
+    for (int noisy = 0; noisy < 2; noisy++) {
+        for (size_t i = 0; i < MANY; i++) {
+            const double f = 500 * pow(3, (double)i / MANY), x = log(f / 800);
+            row[i] = (fl_chip_row){0,
+                                   f,
+                                   900,
+                                   exp(1 - x + 0.4 * x * x + 0.02 * noisy * fl_random_normal(&random)),
+                                   exp(5 + x + 0.7 * x * x + 0.01 * noisy * fl_random_normal(&random)),
+                                   NULL};
+        }
+        const fl_fit_scatter s = fl_fit_scatter_of(&r);
+        const double normal = sqrt(2 / M_PI); /* mean absolute value of a normal deviate */
+        FL_CHECK(s.rows == MANY - 2, "%zu rows", s.rows);
+        if (!noisy)
+            FL_CHECK(s.time < 1e-6 && s.power < 1e-6, "a quadratic scatters by %g and %g %%", s.time, s.power);
+        else
+            FL_CHECK(fabs(s.time / (2 * normal) - 1) < 0.12 && fabs(s.power / normal - 1) < 0.12 &&
+                         fabs(s.energy / (sqrt(5) * normal) - 1) < 0.12,
+                     "%g, %g and %g %%", s.time, s.power, s.energy);
+    }
+    e.count = 4;
+    FL_CHECK(isnan(fl_fit_scatter_of(&r).time), "four clocks are no curve");
+}
+
+static void test_activity_rows(void) {
+    char *first = strdup(fl_temp_text("active.csv", "workload,sm_mhz,mem_mhz,time_s,power_w,dram_active_pct\n"
+                                                    "w,1500,877,1,150,70\nw,1000,877,2,120,\n"));
+    const char *files[] = {first,
+                           fl_temp_text("plain.csv", "workload,sm_mhz,mem_mhz,time_s,power_w\nv,1000,877,2,90\n")};
+    const fl_texts list = {.item = files, .count = 2}, none = {0};
+    fl_fit_rows r = {0};
+    fl_diag d = {0};
+    FL_CHECK(fl_fit_rows_read(&list, &none, &r, &d) == FL_OK && r.count == 3, "%s", d.message);
+    if (r.count == 3) {
+        FL_CHECK(r.row[0].activity && isnan(r.row[0].activity[FL_CHIP_DRAM]), "an empty cell");
+        FL_CHECK(r.row[1].activity && r.row[1].activity[FL_CHIP_DRAM] == 0.7 && isnan(r.row[1].activity[FL_CHIP_SM]),
+                 "70 %% became another share");
+        FL_CHECK(!r.row[2].activity, "activity out of a sweep without");
+    }
+    fl_fit_rows_free(&r);
+    free(first);
 }
 
 /* ---- the file ---- */
@@ -555,8 +614,11 @@ static void test_at(void) {
         FL_CHECK((fl_fit_at_parse(rows[i].text, &at, &d) == FL_OK) == rows[i].fine, "'%s': %s", rows[i].text,
                  d.message);
     }
-    fl_chip_row row[] = {
-        {0, 500, 400, 1, 1}, {0, 900, 400, 1, 1}, {0, 500, 800, 1, 1}, {0, 700, 800, 1, 1}, {0, 900, 800, 1, 1}};
+    fl_chip_row row[] = {{0, 500, 400, 1, 1, NULL},
+                         {0, 900, 400, 1, 1, NULL},
+                         {0, 500, 800, 1, 1, NULL},
+                         {0, 700, 800, 1, 1, NULL},
+                         {0, 900, 800, 1, 1, NULL}};
     const fl_fit_rows r = {.row = row, .count = 5};
     const fl_fit_entity e = {.first = 0, .count = 5};
     static const char *const text[] = {"ends", "corners", "sm=700,900", "sm=500/mem=400", "all"};
@@ -586,29 +648,35 @@ static bool read_file(const char *name, fl_fit_rows *r) {
     return s == FL_OK;
 }
 
-/* The device from every other workload, or from all. */
-static const fl_chip *fitted_to(const fl_fit_rows *device, bool split) {
+/* The device from all workloads, or from every other one, from the first (part 0) or the second (1) on. */
+static const fl_chip *fitted_to(const fl_fit_rows *device, bool split, uint32_t part) {
     static fl_chip_row half[8192];
     static fl_chip c;
     size_t n = 0;
     for (size_t i = 0; i < device->count && n < COUNT(half); i++)
-        if (!split || device->row[i].workload % 2 == 0)
+        if (!split || device->row[i].workload % 2 == part)
             half[n++] = device->row[i];
     FL_CHECK(fl_chip_fit(half, n, FL_CHIP_FULL, &c) == FL_MODEL_OK, "%zu rows", n);
     return &c;
 }
 
-static void measured(const fl_chip *c, const fl_fit_rows *scored, const char *what, const char *list, bool split,
+/* Device and scored workloads of one file: each half predicts the other, so that each workload is scored once. One wild
+ * workload is an eighth of a half. */
+static void measured(const fl_fit_rows *device, const fl_fit_rows *scored, const char *what, const char *list,
                      double time_pct, double power_pct) {
+    const bool split = device == scored;
     fl_fit_score all = {0};
     fl_fit_at at;
     CU_ASSERT_FATAL(fl_fit_at_parse(list, &at, NULL) == FL_OK);
-    for (size_t i = split ? 1 : 0; i < scored->entities; i += split ? 2 : 1) {
-        fl_fit_result_of r;
-        fl_diag d = {0};
-        FL_CHECK(fl_fit_entity_run(c, scored, &scored->entity[i], &at, true, &r, &d) == FL_OK, "%s", d.message);
-        FL_CHECK(fl_fit_score_add(&all, &r.score, &d) == FL_OK, "%s", d.message);
-        fl_fit_result_free(&r);
+    for (uint32_t part = 0; part < (split ? 2 : 1); part++) {
+        const fl_chip *c = fitted_to(device, split, part);
+        for (size_t i = split ? 1 - part : 0; i < scored->entities; i += split ? 2 : 1) {
+            fl_fit_result_of r;
+            fl_diag d = {0};
+            FL_CHECK(fl_fit_entity_run(c, scored, &scored->entity[i], &at, true, &r, &d) == FL_OK, "%s", d.message);
+            FL_CHECK(fl_fit_score_add(&all, &r.score, &d) == FL_OK, "%s", d.message);
+            fl_fit_result_free(&r);
+        }
     }
     const fl_fit_means m = fl_fit_score_means(&all, FL_FIT_INSIDE);
     printf("\n    %s: time %.2f %%, power %.2f %%, energy %.2f %%; within 2 sd %.0f and %.0f %%", what, m.time_mape,
@@ -623,18 +691,17 @@ static void measured(const fl_chip *c, const fl_fit_rows *scored, const char *wh
 static void test_measured(void) {
     fl_fit_rows r = {0}, micro = {0};
     if (read_file("v100-300w.csv", &r)) {
-        const fl_chip *c = fitted_to(&r, true);
-        measured(c, &r, "V100, ends", "ends", true, 2.2, 2.4);
-        measured(c, &r, "V100, four clocks", "sm=952,1140,1335,1530", true, 0.4, 1.0);
+        measured(&r, &r, "V100, ends", "ends", 2.2, 2.4);
+        measured(&r, &r, "V100, four clocks", "sm=952,1140,1335,1530", 0.4, 1.0);
         fl_fit_rows_free(&r);
     }
     if (read_file("gtx1080ti.csv", &r)) {
-        measured(fitted_to(&r, true), &r, "GTX 1080 Ti, corners", "corners", true, 1.2, 1.2);
+        measured(&r, &r, "GTX 1080 Ti, corners", "corners", 1.2, 1.2);
         fl_fit_rows_free(&r);
     }
     if (read_file("gtx-titan-x.csv", &r)) {
         if (read_file("gtx-titan-x-micro.csv", &micro)) {
-            measured(fitted_to(&micro, false), &r, "GTX Titan X, corners, device from micro", "corners", false, 2, 2);
+            measured(&micro, &r, "GTX Titan X, corners, device from micro", "corners", 2, 2);
             fl_fit_rows_free(&micro);
         }
         fl_fit_rows_free(&r);
@@ -672,5 +739,5 @@ FL_SUITE("fit_chip", {"truth found", test_truth_found}, {"identifiability", test
          {"idle tree", test_idle_tree}, {"invariance", test_invariance}, {"predict", test_predict},
          {"refused", test_refused}, {"power tells", test_power_tells}, {"low power", test_low_power},
          {"nothing known", test_nothing_known}, {"doubt", test_doubt}, {"settings spread", test_settings_spread},
-         {"rows", test_rows}, {"json", test_json}, {"at", test_at}, {"measured sweeps", test_measured},
-         {"titan", test_titan})
+         {"rows", test_rows}, {"activity rows", test_activity_rows}, {"scatter", test_scatter}, {"json", test_json},
+         {"at", test_at}, {"measured sweeps", test_measured}, {"titan", test_titan})

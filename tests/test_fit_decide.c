@@ -7,8 +7,10 @@
 enum { CLOCKS = 4 };
 
 /* 600, 800, 1000, 1200 MHz. Real: 1.3 s x 50 W = 65 J, 1.12 x 60 = 67.2, 1.04 x 75 = 78, 1 x 100 = 100. */
-static fl_chip_row row[CLOCKS] = {
-    {0, 600, 877, 1.3, 50}, {0, 800, 877, 1.12, 60}, {0, 1000, 877, 1.04, 75}, {0, 1200, 877, 1, 100}};
+static fl_chip_row row[CLOCKS] = {{0, 600, 877, 1.3, 50, NULL},
+                                  {0, 800, 877, 1.12, 60, NULL},
+                                  {0, 1000, 877, 1.04, 75, NULL},
+                                  {0, 1200, 877, 1, 100, NULL}};
 static fl_fit_entity entity = {.first = 0, .count = CLOCKS};
 static const fl_fit_rows rows = {.row = row, .count = CLOCKS, .entity = &entity, .entities = 1, .mem_known = true};
 

@@ -213,7 +213,8 @@ static fl_status from_logs(const source *f, const fl_platform *p, fl_advise_subj
                                                        .time_s = r->time_s,
                                                        .power_w = r->power_w,
                                                        .energy_j = r->time_s * r->power_w};
-        rows.row[rows.count++] = (fl_chip_row){0, r->sm_mhz, rows.mem_known ? r->mem_mhz : 1, r->time_s, r->power_w};
+        rows.row[rows.count++] =
+            (fl_chip_row){0, r->sm_mhz, rows.mem_known ? r->mem_mhz : 1, r->time_s, r->power_w, NULL};
     }
     rows.room = rows.count;
     if (!status) {

@@ -42,6 +42,8 @@ static void add_error(cJSON *to, const char *key, const fl_chip_error *e) {
     fl_json_add_real(at, "outside", e->outside);
     fl_json_add_real(at, "wide_inside", e->wide_inside);
     fl_json_add_real(at, "wide_outside", e->wide_outside);
+    fl_json_add_real(at, "alone", e->alone);
+    fl_json_add_real(at, "wide_alone", e->wide_alone);
 }
 
 /* One list per workload, one number per setting; null = not measured. */
@@ -55,6 +57,36 @@ static void add_offs(cJSON *to, const char *key, const double off[][FL_CHIP_SETT
                                                        : cJSON_CreateNumber(round(off[i][k] * 1e6) / 1e6));
         cJSON_AddItemToArray(list, row);
     }
+}
+
+/* One list per workload, one share per activity; null = not known. Widths that are left out do not count. */
+static void add_activity(cJSON *to, const fl_chip *c) {
+    cJSON *at = isfinite(c->dram_width) || isfinite(c->unit_width) ? cJSON_AddObjectToObject(to, "activity") : NULL;
+    if (!at)
+        return;
+    if (isfinite(c->dram_width))
+        cJSON_AddNumberToObject(at, "dram_width", c->dram_width);
+    if (isfinite(c->unit_width))
+        cJSON_AddNumberToObject(at, "unit_width", c->unit_width);
+    cJSON *list = cJSON_AddArrayToObject(at, "shares");
+    for (uint32_t i = 0; list && i < c->shares; i++) {
+        cJSON *row = cJSON_CreateArray();
+        for (int k = 0; row && k < FL_CHIP_ACTIVITIES; k++)
+            cJSON_AddItemToArray(row, isnan(c->share[i].activity[k])
+                                          ? cJSON_CreateNull()
+                                          : cJSON_CreateNumber(round(c->share[i].activity[k] * 1e6) / 1e6));
+        cJSON_AddItemToArray(list, row);
+    }
+}
+
+/* The law, and why it was taken. */
+static void add_law(cJSON *to, const fl_chip *c) {
+    cJSON *at = cJSON_AddObjectToObject(to, "law");
+    cJSON_AddStringToObject(at, "taken", c->law == FL_CHIP_PLAIN ? "plain" : "full");
+    fl_json_add_real(at, "full_time_pct", c->time_law_pct[FL_CHIP_FULL]);
+    fl_json_add_real(at, "plain_time_pct", c->time_law_pct[FL_CHIP_PLAIN]);
+    fl_json_add_real(at, "full_power_pct", c->power_law_pct[FL_CHIP_FULL]);
+    fl_json_add_real(at, "plain_power_pct", c->power_law_pct[FL_CHIP_PLAIN]);
 }
 
 cJSON *fl_chip_to_json(const fl_chip *chip, bool mem_known) {
@@ -94,6 +126,8 @@ cJSON *fl_chip_to_json(const fl_chip *chip, bool mem_known) {
     add_list(o, "setting_mem_mhz", c.setting_mem, c.settings);
     add_offs(o, "time_off", chip->time_off, c.shares, c.settings);
     add_offs(o, "power_off", chip->power_off, c.shares, c.settings);
+    add_activity(o, chip);
+    add_law(o, chip);
     return o;
 }
 
@@ -137,6 +171,12 @@ static fl_status get_error(const fl_json *at, const char *key, fl_chip_error *e,
         s = fl_json_get_real(&o, "wide_inside", 1e-3, BIG, &e->wide_inside, d);
     if (!s && fl_json_has(&o, "wide_outside"))
         s = fl_json_get_real(&o, "wide_outside", 1e-3, BIG, &e->wide_outside, d);
+    e->alone = e->outside;
+    e->wide_alone = e->wide_outside;
+    if (!s && fl_json_has(&o, "alone"))
+        s = fl_json_get_real(&o, "alone", 0, BIG, &e->alone, d);
+    if (!s && fl_json_has(&o, "wide_alone"))
+        s = fl_json_get_real(&o, "wide_alone", 1e-3, BIG, &e->wide_alone, d);
     return s;
 }
 
@@ -164,6 +204,37 @@ static fl_status get_shares(const fl_json *at, fl_chip *c, fl_diag *d) {
             return fl_json_fail(&e, d, "expected memory, rest, their standard deviations, alpha and beta");
         for (fl_json x = fl_json_first(&e); !s && x.node; x = fl_json_next(&e, &x), k++)
             s = fl_json_real(&x, 0, k < 4 ? 1 : BIG, value[k], d);
+    }
+    return s;
+}
+
+static fl_status get_activity(const fl_json *at, fl_chip *c, fl_diag *d) {
+    fl_json own, list;
+    uint32_t n = 0;
+    c->dram_width = c->unit_width = INFINITY;
+    for (uint32_t i = 0; i < c->shares; i++)
+        for (int k = 0; k < FL_CHIP_ACTIVITIES; k++)
+            c->share[i].activity[k] = NAN;
+    if (!fl_json_has(at, "activity"))
+        return FL_OK;
+    fl_status s = fl_json_get_object(at, "activity", &own, d);
+    if (!s && fl_json_has(&own, "dram_width"))
+        s = fl_json_get_real(&own, "dram_width", 1e-3, 1e3, &c->dram_width, d);
+    if (!s && fl_json_has(&own, "unit_width"))
+        s = fl_json_get_real(&own, "unit_width", 1e-3, 1e3, &c->unit_width, d);
+    if (!s)
+        s = fl_json_get_array(&own, "shares", &list, d);
+    if (!s && fl_json_count(&list) != c->shares)
+        s = fl_json_fail(&list, d, "%zu lists, expected one for each of %u shares", fl_json_count(&list), c->shares);
+    if (s)
+        return s;
+    for (fl_json e = fl_json_first(&list); !s && e.node; e = fl_json_next(&list, &e), n++) {
+        uint32_t k = 0;
+        if (!cJSON_IsArray(e.node) || fl_json_count(&e) != FL_CHIP_ACTIVITIES)
+            return fl_json_fail(&e, d, "expected one number or null for each of %d activities", FL_CHIP_ACTIVITIES);
+        for (fl_json x = fl_json_first(&e); !s && x.node; x = fl_json_next(&e, &x), k++)
+            if (!cJSON_IsNull(x.node)) /* clocks that differ from those asked for push a share above 1 */
+                s = fl_json_real(&x, 0, 10, &c->share[n].activity[k], d);
     }
     return s;
 }
@@ -259,6 +330,8 @@ fl_status fl_chip_from_json(const fl_json *at, fl_chip *chip, bool *mem_known, f
         s = get_offs(at, "time_off", &c, c.time_off, d);
     if (!s)
         s = get_offs(at, "power_off", &c, c.power_off, d);
+    if (!s)
+        s = get_activity(at, &c, d);
     if (!s && power && !(c.load_cov[0] * c.load_cov[2] > c.load_cov[1] * c.load_cov[1] && c.load_cov[0] > 0))
         s = fl_json_fail(at, d, "load_covariance is no covariance, expected one that is positive definite");
     if (s)

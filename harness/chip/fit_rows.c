@@ -9,7 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define UNKNOWN 1 /* MHz, memory: not known */
+_Static_assert((int)FL_CHIP_ACTIVITIES == (int)FL_COUNTERS && (int)FL_CHIP_FP64 == (int)FL_COUNTER_FP64,
+               "activities of a fit and of a sweep in one order");
+
+#define UNKNOWN 1    /* MHz, memory: not known */
 
 static bool wanted(const char *name, const fl_texts *only) {
     for (size_t i = 0; i < only->count; i++)
@@ -19,6 +22,19 @@ static bool wanted(const char *name, const fl_texts *only) {
 }
 
 static double limit_of(const fl_sweep_row *r) { return isnan(r->power_cap_w) ? (double)INFINITY : r->power_cap_w; }
+
+/* The sweep's activities become the rows', as shares: they point into them. *own: NULL where it has none. */
+static fl_status take_activity(fl_sweep *s, fl_fit_rows *r, double **own, fl_diag *d) {
+    if (!s->activity)
+        return FL_OK;
+    if (fl_grow(&r->activity, &r->activity_room, r->activities + 1, sizeof *r->activity))
+        return fl_no_memory(d, "the sweep");
+    for (size_t i = 0; i < s->row_count * FL_COUNTERS; i++)
+        s->activity[i] /= 100;
+    *own = r->activity[r->activities++] = s->activity;
+    s->activity = NULL;
+    return FL_OK;
+}
 
 /* Index of the row's entity, made where new. SIZE_MAX: out of memory. */
 static size_t entity_of(fl_fit_rows *r, const fl_sweep *s, const fl_sweep_row *row, size_t file, size_t since) {
@@ -96,6 +112,9 @@ static fl_status add_file(const char *path, size_t file, const fl_texts *only, f
     const size_t since = r->entities;
     fl_cap_verdict *verdict = NULL;
     bool *repeats = NULL;
+    double *own = NULL;
+    if (!status)
+        status = take_activity(&s, r, &own, d);
     if (!status)
         status = fl_fit_judge_limits(&s, &verdict, &repeats, d);
     for (size_t i = 0; !status && i < s.row_count; i++) {
@@ -116,8 +135,8 @@ static fl_status add_file(const char *path, size_t file, const fl_texts *only, f
             break;
         }
         r->mem_known |= !isnan(row->mem_mhz);
-        r->row[r->count++] = (fl_chip_row){(uint32_t)e, row->sm_mhz, isnan(row->mem_mhz) ? UNKNOWN : row->mem_mhz,
-                                           row->time_s, row->power_w};
+        r->row[r->count++] = (fl_chip_row){(uint32_t)e, row->sm_mhz,  isnan(row->mem_mhz) ? UNKNOWN : row->mem_mhz,
+                                           row->time_s, row->power_w, own ? own + i * FL_COUNTERS : NULL};
         status = add_line(r, e, row, d);
     }
     bool clocks = r->count > 0; /* known, here or in a file before */
@@ -196,6 +215,9 @@ void fl_fit_rows_free(fl_fit_rows *r) {
         free(r->entity[i].workload);
         free(r->entity[i].kernel);
     }
+    for (size_t i = 0; i < r->activities; i++)
+        free(r->activity[i]);
+    free(r->activity);
     free(r->entity);
     free(r->row);
     free(r->capped);

@@ -40,10 +40,11 @@ typedef struct fl_fit_rows {
     size_t entities, entity_room;
     bool mem_known;   /* the files name memory clocks; else all rows have 1 MHz */
     size_t limited;   /* rows left out: at a power limit that binds */
-    size_t
-        repeated; /* rows left out: a setting that another row has under a higher limit, which does not bind either */
+    size_t repeated;  /* rows left out: a setting that stands once more under a higher limit that does not bind */
     size_t clockless; /* rows left out: without an SM clock */
     size_t memless;   /* rows without a memory clock where others have one: taken to be at the highest */
+    double **activity; /* what rows of sweeps with such columns point to: one block per file */
+    size_t activities, activity_room;
     fl_fit_capped *capped; /* those of `limited` whose workloads have other rows too; sorted by entity */
     size_t cappeds, capped_room;
     bool latent; /* no row has an SM clock: all are in capped, whether their limit binds or not (fit_latent.h) */

@@ -25,7 +25,9 @@ static const fl_command_help help = {
     "time sharpness, how far measurements lie from the law, and which terms workloads have.",
     "Two laws are fitted. \"gpu\" holds the simulator's own. \"calibration\", which `fit workload` reads, adds that\n"
     "memory-bound kernels slow down below some SM clock, since their bytes come over a link on that clock, and that\n"
-    "stalled units draw less. Both ignore single bad readings. What a sweep cannot tell (ladders beyond the measured\n"
+    "stalled units draw less, unless the simulator's own predicts workloads left out better by more than chance "
+    "gives.\n"
+    "Both ignore single bad readings. What a sweep cannot tell (ladders beyond the measured\n"
     "clocks, sensors, actuators, limits) is taken from --base and marked as assumed. Each value carries a note: "
     "where\n"
     "it is from and how well it is known, or why it is not identifiable.\n\n"
@@ -378,7 +380,7 @@ static fl_status find_latent(const device_options *o, fl_fit_rows *rows, fl_diag
 }
 
 static fl_status fit_both(maker *m, fl_diag *d) {
-    static const fl_chip_law law[] = {FL_CHIP_FULL, FL_CHIP_PLAIN};
+    static const fl_chip_law law[] = {FL_CHIP_BEST, FL_CHIP_PLAIN};
     for (size_t i = 0; i < 2; i++) {
         const fl_model_status f = fl_chip_fit(m->rows->row, m->rows->count, law[i], i ? &m->plain : &m->full);
         if (f != FL_MODEL_OK)

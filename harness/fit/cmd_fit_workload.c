@@ -26,6 +26,9 @@ static const fl_command_help help = {
     "Each pair of workload and kernel is fitted by itself. The device gives what all workloads of the chip share:\n"
     "V(f), A, A0, B, B0, C, sharpness, how far measurements lie from the law, and which terms its other workloads\n"
     "have; so two settings are enough. Interpolated: between the lowest and the highest clocks that were looked at.\n"
+    "Where sweep and device have columns of activity (dram_active_pct and the like), they say what a workload is "
+    "like:\n"
+    "one clock with them tells more than time and power alone.\n"
     "A platform without a calibration serves too, with its constants and no knowledge of other workloads.\n\n"
     "--clocks names settings that nobody measured: they are predicted too, and stand in --csv and --out with the "
     "others;\n"
@@ -204,6 +207,13 @@ static void print_capped(const fl_fit_rows *r, const fl_fit_capped_result *cappe
     fl_grid_print(&g, 1, stdout);
 }
 
+static size_t count_active(const fl_fit_rows *r, const fl_fit_result_of *result) {
+    size_t active = 0;
+    for (size_t i = 0; i < r->entities; i++)
+        active += result[i].active ? 1 : 0;
+    return active;
+}
+
 static void print_notes(const fl_fit_rows *r, const fl_fit_result_of *result, size_t seen, size_t left, size_t beyond,
                         bool extrapolate, const fl_chip *chip) {
     char range[128];
@@ -221,6 +231,9 @@ static void print_notes(const fl_fit_rows *r, const fl_fit_result_of *result, si
             "note: %zu of the rows that might be looked at lie outside the clocks that the device was calibrated at: "
             "they teach nothing\n",
             untaught);
+    if (count_active(r, result))
+        printf("note: activities of the known settings say what %zu of %zu workloads are like\n",
+               count_active(r, result), r->entities);
     if (seen)
         printf("note: %zu of %zu workloads are among those that the device was fitted to: errors on these flatter, fit "
                "split tells honest ones\n",
@@ -272,6 +285,7 @@ static cJSON *to_json(const fl_fit_rows *r, const fl_fit_result_of *result, cons
         cJSON_AddStringToObject(w, "workload", r->entity[i].workload);
         cJSON_AddStringToObject(w, "kernel", r->entity[i].kernel);
         cJSON_AddBoolToObject(w, "seen_by_device", o->seen);
+        cJSON_AddBoolToObject(w, "placed_by_activity", o->active);
         cJSON_AddNumberToObject(w, "rows_fitted", (double)o->score.fitted);
         m = fl_fit_score_means(&o->score, FL_FIT_BOTH);
         fl_fit_means_json(&m, w);

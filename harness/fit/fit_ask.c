@@ -15,7 +15,7 @@ static fl_status ask(fl_fit_rows *r, size_t entity, double sm_mhz, double mem_mh
         return FL_OK;
     if (fl_grow(&r->row, &r->room, r->count + 1, sizeof *r->row))
         return fl_no_memory(d, "the settings");
-    r->row[r->count++] = (fl_chip_row){(uint32_t)entity, sm_mhz, mem_mhz, NAN, NAN};
+    r->row[r->count++] = (fl_chip_row){(uint32_t)entity, sm_mhz, mem_mhz, NAN, NAN, NULL};
     return FL_OK;
 }
 

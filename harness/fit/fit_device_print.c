@@ -83,6 +83,23 @@ static void add_a0(fl_grid *g, const fl_chip *c, const fl_chip *p) {
         fl_grid_add(g, "not identifiable");
 }
 
+/* Which law the calibration has, and why; whether activities count. */
+static void print_law(const fl_chip *c) {
+    printf("\nlaw of the calibration: %s", c->law == FL_CHIP_PLAIN ? "plain" : "full");
+    if (isnan(c->time_law_pct[0]))
+        printf(" (too few workloads to compare it with the other)\n");
+    else
+        printf(
+            "; errors on workloads left out of the fit, full and plain: time %.2f and %.2f, power %.2f and %.2f %%\n",
+            c->time_law_pct[FL_CHIP_FULL], c->time_law_pct[FL_CHIP_PLAIN], c->power_law_pct[FL_CHIP_FULL],
+            c->power_law_pct[FL_CHIP_PLAIN]);
+    if (isfinite(c->dram_width))
+        printf("activity: workloads are alike where DRAM is as active, within %g points\n", 100 * c->dram_width);
+    if (isfinite(c->unit_width))
+        printf("activity: workloads are alike where SMs and their units are as active, within %g points\n",
+               100 * c->unit_width);
+}
+
 void fl_fit_device_print(const fl_chip *full, const fl_chip *plain, const fl_fit_rows *rows, const char *files,
                          const fl_idle_log *idle, const char *out) {
     const fl_chip *c = full, *p = plain;
@@ -122,6 +139,7 @@ void fl_fit_device_print(const fl_chip *full, const fl_chip *plain, const fl_fit
     if (c->has_power)
         add_error(&g, "error of power, %", c->power_rms_pct, p->power_rms_pct);
     fl_grid_print(&g, 1, stdout);
+    print_law(c);
     printf("\n%s: %u workloads, %zu rows; %zu times and %zu powers lie far off and hardly count\n", files, c->workloads,
            c->rows, c->time_outliers, c->power_outliers);
     fl_fit_rows_notes(rows);

@@ -123,6 +123,7 @@ fl_status fl_fit_entity_run(const fl_chip *chip, const fl_fit_rows *r, const fl_
                          fl_fit_entity_name(e, name, sizeof name), fl_model_text(f));
     }
     o.score.fitted = n;
+    o.active = !s && fl_chip_uses_activity(chip, known, n);
     for (size_t i = 0, j = 0; !s && i < e->count; i++) {
         const fl_chip_row *row = &r->row[e->first + i];
         const bool beyond = fl_fit_is_beyond(chip, row);

@@ -32,6 +32,7 @@ typedef struct fl_fit_result_of { /* one entity */
     size_t untaught;      /* rows that might be looked at, but lie outside these clocks: they teach nothing */
     size_t beyond;        /* rows to predict outside the clocks that the device was calibrated at */
     bool seen;            /* the device was fitted to it */
+    bool active;          /* activities of the known rows said what it is like */
     fl_chip_guess *guess; /* one per row of the entity; known rows have time_sd_pct NaN, refused ones time_s too */
 } fl_fit_result_of;
 
