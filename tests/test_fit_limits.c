@@ -17,7 +17,7 @@ static int shell(const char *format, ...) {
     va_list args;
     va_start(args, format);
     (void)fl_temp_path("");
-    int used = snprintf(command, sizeof command, "cd '%s' && ", fl_temp_folder);
+    int used = snprintf(command, sizeof command, "cd '%s' && ", fl_temp_folder[0] ? fl_temp_folder : fl_temp_path("."));
     vsnprintf(command + used, sizeof command - (size_t)used, format, args);
     va_end(args);
     const int status = system(command);
