@@ -60,8 +60,7 @@ static int is_known(int design, const fl_chip_row *row, size_t count, size_t i) 
     }
 }
 
-/* What the others say of a workload alone: the chip without share k. */
-static void leave_out(const fl_chip *chip, uint32_t k, fl_chip *rest) {
+void fl_chip_leave_out(const fl_chip *chip, uint32_t k, fl_chip *rest) {
     *rest = *chip;
     const uint32_t last = --rest->shares;
     rest->share[k] = rest->share[last];
@@ -194,7 +193,7 @@ fl_model_status fl_chip_cross(const fl_chip_row *row, const fl_chip_span *span, 
         fl_chip_row thin[ROWS_MAX];
         const fl_chip_span *of = &span[k * stride];
         const size_t count = thin_out(row + of->first, of->count, thin);
-        leave_out(chip, k, rest);
+        fl_chip_leave_out(chip, k, rest);
         for (int d = 0; s == FL_MODEL_OK && d < DESIGNS; d++)
             s = test_one(rest, thin, count, d, time, power);
     }

@@ -50,6 +50,8 @@ fl_model_status fl_chip_least_slope(const fl_chip_row *row, const fl_chip_span *
 /* time_error's and power_error's growth and width by cross-validation, assumed where the workloads are too few for
  * that; all else of the chip is set. */
 fl_model_status fl_chip_cross(const fl_chip_row *row, const fl_chip_span *span, size_t spans, fl_chip *chip);
+/* What the others say of a workload alone: the chip without share k. */
+void fl_chip_leave_out(const fl_chip *chip, uint32_t k, fl_chip *rest);
 /* Distance in ln clock from the nearest known row; *outside: whether it lies beyond their clocks. */
 double fl_chip_distance(const fl_chip_row *known, size_t count, const fl_chip_row *at, int *outside);
 /* Standard deviation in percent of a prediction whose own variance (of the logarithm) is given. */

@@ -8,21 +8,30 @@
  * these, as no signal counts instructions. Without the table of trees the search begins at start_mhz and the default
  * memory clock, for it needs no model.
  *
- * What the released rules leave open, and what is done here: the search begins start_s after the GPU is first busy; a
- * trace whose period is not stable goes on until it is, or is 80 s long, whether at the clock of the counters (where
- * this decides how the program is measured) or later; energy is the mean power of the trace times the period; counters
- * of a program without a period, and windows of the watch, take window_s; of memory clocks that are predicted alike the
- * highest is taken; a new search begins with the default clocks, a new prediction with the counters. Where readings are
- * missing for missing_s before the clocks are chosen, the default holds and all begins anew once they are back. */
+ * What the released rules leave open, and what is done here:
+ * - the search begins start_s after the GPU is first busy;
+ * - a trace whose period is not stable goes on until it is, or is 80 s long; a program without one at the clock of the
+ *   counters is measured by its kernels, and so is one that has none at later clocks: as a period and a kernel do not
+ *   compare, it is then measured at the default clocks once more, and the search begins anew;
+ * - energy is the mean power of the trace times the period;
+ * - counters of a program without a period, and windows of the watch, take window_s;
+ * - of memory clocks that are predicted alike the highest is taken;
+ * - each set of clocks has a second to settle, that of the choice before the watch, too;
+ * - a new search begins with the default clocks, a new prediction with the counters;
+ * - kernel records are on only for the counters, and until the choice where their rate stands for performance. A record
+ *   that was lost makes the count of its window wrong: the window is repeated, and the third such in a row ends the
+ *   search;
+ * - readings that are missing for missing_s before the choice end it as well. The default holds then, and all begins
+ *   anew start_s after the GPU is seen busy. */
 #include "policies/gpoeo_model.h"
-#include "policies/gpoeo_period.h"
 #include "policies/gpoeo_search.h"
+#include "policies/gpoeo_trace.h"
 
 #include <math.h>
 #include <string.h>
 
 enum { WAIT, PERIOD, COUNTERS, DEFAULT, SEARCH, WATCH };
-enum { COUNTER_GROUPS = 4, WIDE_BELOW_MHZ = 9251 };
+enum { COUNTER_GROUPS = 4, WIDE_BELOW_MHZ = 9251, BROKEN_MOST = 3 };
 static const double window_periods = 1.1, settle_s = 1;
 
 typedef struct params {
@@ -33,18 +42,16 @@ typedef struct params {
 
 typedef struct gpu_state {
     uint32_t state, blind, aperiodic, checks, group, recording; /* group: of counters */
+    uint32_t broken, breaks;                                    /* broken: a record of this window was lost */
     int64_t busy_ns, begun_ns, known_ns;                        /* -1: never */
-    int64_t begin_ns, end_ns; /* of the trace or window; begin: once the clocks have settled */
+    int64_t settled_ns; /* from then on readings are those of the clocks set last */
     double limit_w, set_sm, set_mem, optimised_s;
-    double period_s; /* as found last */
-    double from_kernels, from_ns, last_ns,
-        kernels;                                /* ended, of those recorded; from: at the trace's start, NAN: not yet */
-    double base_energy, base_time;              /* at the default clocks */
-    double counted_s, busy_s, tensor_s, fp64_s; /* of the windows of the counters */
-    double least_w, most_w, sum_w;              /* of the windows watched since the choice */
+    double period_s;               /* as found last */
+    double base_energy, base_time; /* at the default clocks */
+    double least_w, most_w, sum_w; /* of the windows watched since the choice */
+    fl_gpoeo_counters counters, counted; /* counted: before the window */
     fl_gpoeo_search search;
-    fl_readings trace;
-    fl_gpoeo_work work;
+    fl_gpoeo_trace trace;
 } gpu_state;
 
 typedef struct place { /* what a step of one GPU is about */
@@ -83,7 +90,7 @@ static const char *init(void *state, const void *param_bytes, const fl_facts *fa
         g->busy_ns = g->known_ns = -1;
         g->set_sm = g->set_mem = FL_DEFAULT;
         g->recording = 1; /* as hosts begin */
-        g->period_s = g->optimised_s = g->from_kernels = g->base_energy = g->base_time = NAN;
+        g->period_s = g->optimised_s = g->base_energy = g->base_time = NAN;
     }
     return NULL;
 }
@@ -99,57 +106,19 @@ static void set_clocks(const place *at, double sm_mhz, double mem_mhz) {
         fl_set_gpu(at->command, at->gpu, FL_SET_MEM_MHZ, mem_mhz);
     g->set_sm = sm_mhz;
     g->set_mem = mem_mhz;
+    g->settled_ns = at->sample->time_ns + ns_of(settle_s);
 }
 
-static void begin_trace(const place *at, double settle, double seconds) {
-    gpu_state *g = at->g;
-    g->begin_ns = at->sample->time_ns + ns_of(settle);
-    g->end_ns = g->begin_ns + ns_of(seconds);
-    g->trace.count = 0;
-    g->from_kernels = NAN;
+static void begin_trace(const place *at, double seconds) {
+    const int64_t now_ns = at->sample->time_ns, settled_ns = at->g->settled_ns;
+    fl_gpoeo_trace_begin(&at->g->trace, now_ns > settled_ns ? now_ns : settled_ns, ns_of(seconds));
+    at->g->broken = 0;
 }
 
 static void set_gears(const place *at, int32_t sm, int32_t mem) {
     const double mem_mhz = at->f->mem.count ? at->f->mem.mhz[mem] : FL_DEFAULT;
     set_clocks(at, at->f->sm.mhz[sm], mem_mhz);
-    begin_trace(at, settle_s, FL_GPOEO_TRACE_S);
-}
-
-/* Adds the readings of a step to the trace. */
-static void read_step(const place *at) {
-    gpu_state *g = at->g;
-    fl_readings_add(&g->trace, at->s, at->sample->time_ns);
-    if (isnan(g->from_kernels)) {
-        g->from_kernels = g->kernels;
-        g->from_ns = (double)at->sample->time_ns;
-    }
-    g->last_ns = (double)at->sample->time_ns;
-}
-
-/* Energy and time of a period, or of a kernel; 0: the trace must go on. */
-static int end_trace(const place *at, double *energy, double *time) {
-    gpu_state *g = at->g;
-    const double w = fl_readings_last(&g->trace, 1e9).power_w, seconds = (g->last_ns - g->from_ns) * 1e-9;
-    if (g->aperiodic) {
-        if (!(g->kernels > g->from_kernels) || !(seconds > 0)) { /* none ended: what else is to be compared? */
-            begin_trace(at, 0, FL_GPOEO_TRACE_S);
-            return 0;
-        }
-        *time = seconds / (g->kernels - g->from_kernels);
-    } else {
-        const fl_gpoeo_period p = fl_gpoeo_find(&g->work, &g->trace, g->limit_w, at->p->spread);
-        const double missing = fl_gpoeo_missing_s(fl_readings_length_s(&g->trace), p);
-        if (missing > 0 && g->trace.count < FL_FFT_MAX) {
-            g->end_ns += ns_of(missing);
-            return 0;
-        }
-        if (!isnan(p.period_s))
-            g->period_s = p.period_s;
-        g->aperiodic = g->state == PERIOD && !p.stable;
-        *time = g->period_s;
-    }
-    *energy = w * *time;
-    return 1;
+    begin_trace(at, FL_GPOEO_TRACE_S);
 }
 
 /* Kernel records cost time: they are on for the counters, and where the rate of kernels stands for performance. */
@@ -159,73 +128,71 @@ static void set_records(const place *at, uint32_t on) {
     at->g->recording = on;
 }
 
+static void begin_default(const place *at) {
+    at->g->state = DEFAULT;
+    set_records(at, at->g->aperiodic);
+    set_clocks(at, FL_DEFAULT, FL_DEFAULT);
+    begin_trace(at, FL_GPOEO_TRACE_S);
+}
+
+/* Energy and time of a period, or of a kernel; 0: they are not known yet. */
+static int end_trace(const place *at, double *energy, double *time) {
+    gpu_state *g = at->g;
+    if (g->aperiodic) {
+        *time = fl_gpoeo_trace_kernel_s(&g->trace);
+        if (isnan(*time)) { /* none ended: what else is to be compared? */
+            begin_trace(at, FL_GPOEO_TRACE_S);
+            return 0;
+        }
+    } else {
+        fl_gpoeo_period p;
+        if (!fl_gpoeo_trace_period(&g->trace, g->limit_w, at->p->spread, &p))
+            return 0;
+        if (!isnan(p.period_s))
+            g->period_s = p.period_s;
+        g->aperiodic = !p.stable;
+        if (g->aperiodic && g->state != PERIOD) {
+            begin_default(at);
+            return 0;
+        }
+        *time = g->period_s;
+    }
+    *energy = fl_gpoeo_trace_power_w(&g->trace) * *time;
+    return 1;
+}
+
 static void begin_counters(const place *at) {
     gpu_state *g = at->g;
     g->state = COUNTERS;
+    g->counted = g->counters;
     set_records(at, 1);
-    begin_trace(at, 0, g->aperiodic ? at->p->window_s : window_periods * g->period_s);
+    begin_trace(at, g->aperiodic ? at->p->window_s : window_periods * g->period_s);
 }
 
 static void begin_period(const place *at) {
     const fl_ladder mem = at->f->mem;
     at->g->state = PERIOD;
     at->g->aperiodic = at->g->group = 0;
-    at->g->counted_s = at->g->busy_s = at->g->tensor_s = at->g->fp64_s = 0;
+    at->g->counters = (fl_gpoeo_counters){0};
     at->g->begun_ns = at->sample->time_ns;
     set_records(at, 0);
     set_gears(at, gear_of(at->f->sm, FL_GPOEO_CLOCK_MHZ), gear_of(mem, FL_GPOEO_COUNTERS_MEM_MHZ));
 }
 
-static void begin_default(const place *at) {
-    at->g->state = DEFAULT;
-    set_clocks(at, FL_DEFAULT, FL_DEFAULT);
-    begin_trace(at, settle_s, FL_GPOEO_TRACE_S);
-}
-
 static void begin_watch(const place *at) {
     at->g->state = WATCH;
-    begin_trace(at, 0, at->g->aperiodic ? at->p->window_s : fmax(at->p->window_s, window_periods * at->g->period_s));
+    begin_trace(at, at->g->aperiodic ? at->p->window_s : fmax(at->p->window_s, window_periods * at->g->period_s));
 }
 
-/* ---- counters and models ------------------------------------------------------------------------------------------
+/* ---- the course ---------------------------------------------------------------------------------------------------
  */
-
-static void take_records(const place *at) {
-    gpu_state *g = at->g;
-    for (uint64_t i = 0; at->sample->record && i < at->sample->record_count; i++) {
-        const fl_kernel_record *r = &at->sample->record[i];
-        if (r->gpu != at->gpu || r->end_ns < 0 || r->end_ns < r->start_ns || r->kind >= at->sample->kind_count)
-            continue;
-        const double seconds = (double)(r->end_ns - r->start_ns) * 1e-9;
-        const fl_gpoeo_pipe pipe = fl_gpoeo_pipe_of(at->sample->kind[r->kind].name);
-        g->busy_s += seconds;
-        g->tensor_s += pipe == FL_GPOEO_TENSOR_PIPE ? seconds : 0;
-        g->fp64_s += pipe == FL_GPOEO_FP64_PIPE ? seconds : 0;
-    }
-}
-
-static void features_at(const gpu_state *g, double mhz, double *feature) {
-    feature[FL_GPOEO_CLOCK] = mhz / FL_GPOEO_CLOCK_MHZ;
-    feature[FL_GPOEO_BUSY] = g->counted_s > 0 ? fmin(g->busy_s / g->counted_s, 1) : 0;
-    feature[FL_GPOEO_TENSOR] = g->busy_s > 0 ? g->tensor_s / g->busy_s : 0;
-    feature[FL_GPOEO_FP64] = g->busy_s > 0 ? g->fp64_s / g->busy_s : 0;
-}
-
-static double predicted_cost(const params *p, const gpu_state *g, uint32_t band, double mhz) {
-    const uint32_t trees = fl_trees_count(&p->trees, FL_GPOEO_MODELS, FL_GPOEO_FEATURES);
-    double feature[FL_GPOEO_FEATURES];
-    features_at(g, mhz, feature);
-    return fl_gpoeo_cost(fl_trees_predict(&p->trees, trees, 2 * band + FL_GPOEO_ENERGY, feature),
-                         fl_trees_predict(&p->trees, trees, 2 * band + FL_GPOEO_TIME, feature), p->con_perf);
-}
 
 /* The gears where the search begins. The released program asks the lowest band's model for the memory clock, too. */
 static void propose(const place *at) {
     const fl_ladder sm = at->f->sm, mem = at->f->mem;
     const params *p = at->p;
     fl_gpoeo_search *s = &at->g->search;
-    double least = INFINITY;
-    *s = (fl_gpoeo_search){.low = gear_of(sm, p->lowest_mhz),
+    *s = (fl_gpoeo_search){.low = 0,
                            .high = gear_of(sm, p->top_mhz),
                            .mem_count = (int32_t)(mem.count ? mem.count : 1),
                            .bound = p->con_perf,
@@ -233,28 +200,14 @@ static void propose(const place *at) {
                            .mem = mem.count ? gear_of(mem, at->f->default_mem_mhz) : 0};
     while ((uint32_t)s->wide_below < mem.count && mem.mhz[s->wide_below] < WIDE_BELOW_MHZ)
         s->wide_below++;
-    s->sm = s->sm < s->low ? s->low : s->sm > s->high ? s->high : s->sm;
+    s->sm = s->sm > s->high ? s->high : s->sm;
     if (!p->trees.row_count)
         return;
-    for (int32_t i = s->high; i >= s->low; i--) {
-        const double cost = predicted_cost(p, at->g, fl_gpoeo_band(sm.mhz[i]), sm.mhz[i]);
-        if (cost < least) {
-            least = cost;
-            s->sm = i;
-        }
-    }
-    least = INFINITY;
-    for (int32_t i = (int32_t)mem.count - 1; i >= 0; i--) {
-        const double cost = predicted_cost(p, at->g, 0, mem.mhz[i]);
-        if (cost < least) {
-            least = cost;
-            s->mem = i;
-        }
-    }
+    s->sm = fl_gpoeo_predict(&p->trees, &at->g->counters, sm, gear_of(sm, p->lowest_mhz), s->high, FL_GPOEO_OWN_BAND,
+                             p->con_perf);
+    if (mem.count)
+        s->mem = fl_gpoeo_predict(&p->trees, &at->g->counters, mem, 0, (int32_t)mem.count - 1, 0, p->con_perf);
 }
-
-/* ---- the course ---------------------------------------------------------------------------------------------------
- */
 
 static void search_on(const place *at) {
     gpu_state *g = at->g;
@@ -266,23 +219,23 @@ static void search_on(const place *at) {
         return;
     g->optimised_s = (double)(at->sample->time_ns - g->begun_ns) * 1e-9;
     g->checks = 0;
+    set_records(at, 0);
     begin_watch(at);
 }
 
 static void end_counters(const place *at) {
     gpu_state *g = at->g;
-    g->counted_s += (double)(at->sample->time_ns - g->begin_ns) * 1e-9;
+    g->counters.counted_s += (double)(at->sample->time_ns - g->trace.begin_ns) * 1e-9;
     if (++g->group < COUNTER_GROUPS) {
         begin_counters(at);
         return;
     }
-    set_records(at, g->aperiodic);
     begin_default(at);
 }
 
 static void end_watch(const place *at) {
     gpu_state *g = at->g;
-    const double w = fl_readings_last(&g->trace, 1e9).power_w;
+    const double w = fl_gpoeo_trace_power_w(&g->trace);
     g->least_w = g->checks ? fmin(g->least_w, w) : w;
     g->most_w = g->checks ? fmax(g->most_w, w) : w;
     g->sum_w = g->checks ? g->sum_w + w : w;
@@ -298,10 +251,32 @@ static void end_watch(const place *at) {
     }
 }
 
+/* The search ends before its choice. */
+static void give_up(const place *at) {
+    set_records(at, 0);
+    set_clocks(at, FL_DEFAULT, FL_DEFAULT);
+    at->g->state = WAIT;
+    at->g->busy_ns = -1;
+}
+
+static void repeat_window(const place *at) {
+    gpu_state *g = at->g;
+    g->counters = g->counted;
+    if (g->breaks >= BROKEN_MOST)
+        give_up(at);
+    else if (g->state == COUNTERS)
+        begin_counters(at);
+    else
+        begin_trace(at, FL_GPOEO_TRACE_S);
+}
+
 static void end_state(const place *at) {
     gpu_state *g = at->g;
     double energy, time;
-    if (g->state == COUNTERS) {
+    g->breaks = g->broken ? g->breaks + 1 : 0;
+    if (g->broken) {
+        repeat_window(at);
+    } else if (g->state == COUNTERS) {
         end_counters(at);
     } else if (g->state == WATCH) {
         end_watch(at);
@@ -327,19 +302,25 @@ static void wait_blind(const place *at) {
     gpu_state *g = at->g;
     if (g->state == WATCH)
         begin_watch(at);
-    if (g->state == WAIT || g->state == WATCH || at->sample->time_ns - g->known_ns < ns_of(at->p->missing_s))
+    else if (g->state != WAIT && at->sample->time_ns - g->known_ns >= ns_of(at->p->missing_s))
+        give_up(at);
+}
+
+/* Records tell of kernels while readings are missing, too. */
+static void count_records(const place *at) {
+    gpu_state *g = at->g;
+    fl_gpoeo_trace_count(&g->trace, at->sample, at->gpu);
+    if (g->state == WAIT || at->sample->time_ns <= g->trace.begin_ns)
         return;
-    set_records(at, 0);
-    set_clocks(at, FL_DEFAULT, FL_DEFAULT);
-    g->state = WAIT;
-    g->busy_ns = -1;
+    g->broken |= g->recording && at->sample->record_lost;
+    if (g->state == COUNTERS)
+        fl_gpoeo_take(&g->counters, at->sample, at->gpu);
 }
 
 static void step_gpu(const place *at) {
     gpu_state *g = at->g;
     const int64_t now_ns = at->sample->time_ns;
-    for (uint64_t i = 0; at->sample->record && i < at->sample->record_count; i++)
-        g->kernels += at->sample->record[i].gpu == at->gpu && at->sample->record[i].end_ns >= 0 ? 1 : 0;
+    count_records(at);
     g->blind = !fl_readings_known(at->s);
     if (g->blind) {
         wait_blind(at);
@@ -353,12 +334,10 @@ static void step_gpu(const place *at) {
             begin_period(at);
         return;
     }
-    if (now_ns < g->begin_ns)
+    if (now_ns < g->trace.begin_ns)
         return;
-    read_step(at);
-    if (g->state == COUNTERS)
-        take_records(at);
-    if (now_ns >= g->end_ns && g->trace.count > 1)
+    fl_gpoeo_trace_read(&g->trace, at->s, now_ns);
+    if (now_ns >= g->trace.end_ns && g->trace.readings.count > 1)
         end_state(at);
 }
 
@@ -408,7 +387,7 @@ static void step(void *state, const void *param_bytes, const fl_facts *facts, co
             [PROBE_APERIODIC] = g->aperiodic,
             [PROBE_POINTS] = s->count,
             [PROBE_LOSS_PCT] = s->count ? 100 * (s->point[s->count - 1].time - 1) : (double)NAN,
-            [PROBE_TENSOR_PCT] = g->busy_s > 0 ? 100 * g->tensor_s / g->busy_s : (double)NAN,
+            [PROBE_TENSOR_PCT] = g->counters.busy_s > 0 ? 100 * g->counters.tensor_s / g->counters.busy_s : (double)NAN,
             [PROBE_OPTIMISATION_S] = g->optimised_s,
             [PROBE_HELD] = g->blind,
         };
@@ -422,11 +401,14 @@ static const fl_param param_rows[] = {
     FL_PARAM(
         params, trees, TABLE(FL_TREES_COLUMNS), "", "",
         "the six models, by foldline fit gpoeo; harness/experiments/gpoeo.trees.csv are some for an RTX 3080 Ti. They "
-        "take the clock, the share of time with a kernel, and the shares of kernels called after tensor (gemm, conv, "
-        "attention, mma) and FP64 work (dgemm, double, fp64, f64); the other thirteen counters are in no kernel record. "
+        "take the clock, the sum of kernel times over the time (at most 1), and the shares of kernels called after "
+        "tensor (gemm, conv, "
+        "attention, mma) and FP64 work (dgemm, double, fp64, f64); the other thirteen counters are in no kernel "
+        "record. "
         "Without: the search begins at start_mhz (the authors' models were never published)"),
     FL_PARAM(params, con_perf, REAL(0, 10), "", "0.045", "loss of performance that is allowed"),
-    FL_PARAM(params, lowest_mhz, REAL(1, 1e5), "MHz", "450", "lowest SM clock that is predicted and searched"),
+    FL_PARAM(params, lowest_mhz, REAL(1, 1e5), "MHz", "450",
+             "lowest SM clock that is predicted; the search may go below"),
     FL_PARAM(params, top_mhz, REAL(1, 1e5), "MHz", "1995", "highest: gear 119"),
     FL_PARAM(params, start_mhz, REAL(1, 1e5), "MHz", "1800", "where the search begins without trees (assumed)"),
     FL_PARAM(

@@ -155,7 +155,7 @@ double fl_gpoeo_best(fl_gpoeo_work *w, const double *x, uint32_t n, double spaci
     const double middle = best;
     for (int k = (int)rint(-refine / refine_step); k <= (int)rint(refine / refine_step); k++) {
         const double near = middle * (1 + k * refine_step), unlike = fl_gpoeo_unlike(x, n, near);
-        if (unlike < least) {
+        if (near * spacing_s <= FL_GPOEO_LONGEST_S && unlike < least) {
             least = unlike;
             best = near;
         }

@@ -13,6 +13,8 @@
  * - the search begins start_s after the GPU is first busy (a "simple logic" skips the unstable start);
  * - the range of the watched power is that of the means of all windows since the choice, over their mean; the period in
  *   the length of these windows and in the pauses is that of the last run; the i of a pause counts the windows;
+ * - a clock has its second to settle before the first window of the watch, too: a power that is read as a mean of the
+ *   last second would else tell of the run before, differ from that of all later windows, and begin the search anew;
  * - where readings are missing for missing_s within the search, it ends, the default clock holds, and the search begins
  *   anew start_s after they are back; a chosen clock stays, and the window begins anew. */
 #include "policies/odpp_model.h"
@@ -25,7 +27,7 @@ enum { PROBE_CLOCKS_MAX = 8, TRAIN_CLOCKS_MAX = 8, GEARS_MAX = 512, FIRST_PAUSE 
 static const double watch_more_s = 1.5;
 
 typedef struct params {
-    double con_perf, phase, start_s, missing_s, step_mhz, period_ms;
+    double con_perf, idle_w, phase, start_s, missing_s, step_mhz, period_ms;
     fl_table probe_mhz, train_mhz, weights;
 } params;
 
@@ -33,6 +35,7 @@ typedef struct gpu_state {
     uint32_t state, at, runs, blind, checks; /* at: of the runs; checks: windows watched since the choice */
     int64_t busy_ns, begun_ns, known_ns;     /* first busy; start of this search; readings last known; -1: never */
     int64_t begin_ns, end_ns;                /* of the trace, the window or the pause */
+    int64_t settled_ns;                      /* from then on readings are those of the clock set last */
     double limit_w, set_mhz, period_s, energy_j, time_s, optimised_s; /* predicted at the choice */
     double least_w, most_w, sum_w;                                    /* of the windows since the choice */
     fl_odpp_run run[PROBE_CLOCKS_MAX + TRAIN_CLOCKS_MAX];
@@ -76,7 +79,7 @@ static const char *init(void *state, const void *param_bytes, const fl_facts *fa
     return NULL;
 }
 
-static void set_sm(gpu_state *g, uint32_t gpu, fl_command *command, fl_ladder ladder, double mhz) {
+static void set_sm(gpu_state *g, uint32_t gpu, fl_command *command, fl_ladder ladder, double mhz, int64_t now_ns) {
     if (mhz > 0) { /* the ladder's nearest */
         const double up = fl_ladder_up(ladder, mhz), down = fl_ladder_down(ladder, mhz);
         mhz = up - mhz < mhz - down || down > mhz ? up : down;
@@ -84,6 +87,7 @@ static void set_sm(gpu_state *g, uint32_t gpu, fl_command *command, fl_ladder la
     if (mhz != g->set_mhz)
         fl_set_gpu(command, gpu, FL_SET_SM_MHZ, mhz);
     g->set_mhz = mhz;
+    g->settled_ns = now_ns + ns_of(FL_ODPP_SETTLE_S);
 }
 
 /* ---- the model ----------------------------------------------------------------------------------------------------
@@ -145,17 +149,17 @@ static uint32_t choose(const params *p, const gpu_state *g, uint32_t gears) {
 
 static void begin_run(const params *p, gpu_state *g, uint32_t gpu, fl_ladder ladder, int64_t now_ns,
                       fl_command *command) {
-    set_sm(g, gpu, command, ladder, clock_at(p, g->at));
+    set_sm(g, gpu, command, ladder, clock_at(p, g->at), now_ns);
     g->state = MEASURE;
-    g->begin_ns = now_ns + ns_of(FL_ODPP_SETTLE_S);
+    g->begin_ns = g->settled_ns;
     g->end_ns = g->begin_ns + ns_of(FL_ODPP_TRACE_S);
     g->trace.count = 0;
 }
 
 static void begin_window(gpu_state *g, int64_t now_ns) {
     g->state = WATCH;
-    g->begin_ns = now_ns;
-    g->end_ns = now_ns + ns_of(fmin(g->period_s + watch_more_s, 1e6));
+    g->begin_ns = now_ns > g->settled_ns ? now_ns : g->settled_ns;
+    g->end_ns = g->begin_ns + ns_of(fmin(g->period_s + watch_more_s, 1e6));
     g->trace.count = 0;
 }
 
@@ -176,7 +180,7 @@ static void end_search(const params *p, gpu_state *g, uint32_t gpu, fl_ladder la
     g->energy_j = g->work.model.predicted[FL_ODPP_ENERGY][gear];
     g->time_s = g->work.model.predicted[FL_ODPP_TIME][gear];
     g->optimised_s = (double)(now_ns - g->begun_ns) * 1e-9;
-    set_sm(g, gpu, command, ladder, low + gear * p->step_mhz);
+    set_sm(g, gpu, command, ladder, low + gear * p->step_mhz, now_ns);
     g->checks = 0;
     begin_window(g, now_ns);
 }
@@ -190,7 +194,7 @@ static void end_trace(const params *p, gpu_state *g, uint32_t gpu, fl_ladder lad
         g->end_ns += ns_of(missing);
         return;
     }
-    g->run[g->runs++] = fl_odpp_measure(&g->trace, clock_at(p, g->at), period);
+    g->run[g->runs++] = fl_odpp_measure(&g->trace, clock_at(p, g->at), period, p->idle_w);
     if (++g->at < p->probe_mhz.row_count + p->train_mhz.row_count)
         begin_run(p, g, gpu, ladder, now_ns, command);
     else
@@ -222,7 +226,7 @@ static void wait_blind(const params *p, gpu_state *g, uint32_t gpu, fl_ladder la
         begin_window(g, now_ns);
     if (g->state != MEASURE || now_ns - g->known_ns < ns_of(p->missing_s))
         return;
-    set_sm(g, gpu, command, ladder, FL_DEFAULT);
+    set_sm(g, gpu, command, ladder, FL_DEFAULT, now_ns);
     g->state = WAIT;
     g->busy_ns = -1;
 }
@@ -306,6 +310,9 @@ static const fl_param param_rows[] = {
     FL_PARAM(params, con_perf, REAL(0, 10), "", "0.045",
              "the bound: a period of this clock less 1 s, in seconds (the released program takes absolute time for "
              "relative)"),
+    FL_PARAM(
+        params, idle_w, REAL(0, 1e5), "W", "30",
+        "idle power, which belongs to no work: taken off that of a run (the authors: 30, 1.65 for an RTX 2080 Ti)"),
     FL_PARAM(params, probe_mhz, LIST(1, 1e5), "MHz", "450/945/1425/1920",
              "clocks that the straight lines go through; the ladder's nearest is set"),
     FL_PARAM(params, train_mhz, LIST(1, 1e5), "MHz", "690/1185/1680", "clocks that the networks are retrained on"),

@@ -24,13 +24,10 @@ double fl_odpp_missing_s(double length_s, double period_s) {
     return fmax(0.5 * period_s, FL_ODPP_PERIODS * period_s - length_s);
 }
 
-fl_odpp_run fl_odpp_measure(const fl_readings *r, double mhz, double period_s) {
+fl_odpp_run fl_odpp_measure(const fl_readings *r, double mhz, double period_s, double idle_w) {
     const fl_readings_mean m = fl_readings_last(r, period_s);
-    return (fl_odpp_run){.mhz = mhz,
-                         .period_s = period_s,
-                         .power_w = m.power_w - FL_ODPP_IDLE_W,
-                         .gpu_pct = m.gpu_pct,
-                         .mem_pct = m.mem_pct};
+    return (fl_odpp_run){
+        .mhz = mhz, .period_s = period_s, .power_w = m.power_w - idle_w, .gpu_pct = m.gpu_pct, .mem_pct = m.mem_pct};
 }
 
 double fl_odpp_quantity(const fl_odpp_run *run, int quantity) {

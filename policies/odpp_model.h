@@ -13,12 +13,12 @@ enum { FL_ODPP_ENERGY, FL_ODPP_TIME, FL_ODPP_QUANTITIES }; /* columns of the tab
 #define FL_ODPP_TRACE_MAX_S 180.0 /* from here on no trace is made longer */
 #define FL_ODPP_PERIODS 3.0       /* so many periods a trace should hold */
 #define FL_ODPP_SETTLE_S 1.0      /* from a set to the trace */
-#define FL_ODPP_IDLE_W 30.0       /* taken off the power */
+#define FL_ODPP_IDLE_W 30.0       /* of the board that networks are trained on */
 #define FL_ODPP_EPOCHS 20         /* of retraining */
 
 typedef struct fl_odpp_run { /* at one clock */
     double mhz, period_s;
-    double power_w, gpu_pct, mem_pct; /* means of the last period; power less FL_ODPP_IDLE_W */
+    double power_w, gpu_pct, mem_pct; /* means of the last period; power less the idle power */
 } fl_odpp_run;
 
 /* Period of the highest local maximum of the Fourier magnitude of (100 P / limit + U + V) / 3; of the whole trace,
@@ -28,7 +28,7 @@ double fl_odpp_period_s(fl_fft *work, const fl_readings *r, double limit_w);
 /* By how much a trace of that length is to be made longer; 0: it is long enough. */
 double fl_odpp_missing_s(double length_s, double period_s);
 
-fl_odpp_run fl_odpp_measure(const fl_readings *r, double mhz, double period_s);
+fl_odpp_run fl_odpp_measure(const fl_readings *r, double mhz, double period_s, double idle_w);
 
 /* Energy (J, above the idle power) or time (s) of one period. */
 double fl_odpp_quantity(const fl_odpp_run *run, int quantity);

@@ -3,6 +3,7 @@
 #include "sim/build.h"
 
 #include "models/fit_unseen.h"
+#include "sim/node.h"
 #include "sim/wide.h"
 
 #include <math.h>
@@ -75,6 +76,8 @@ static fl_status collect(const char *file, const fl_sweep *s, uint32_t name, uin
             continue;
         if (isnan(r->sm_mhz))
             return fl_fail(d, FL_BAD_INPUT, file, r->line, 0, "no sm_mhz, expected the SM clock of the measurement");
+        if (!(r->time_s * 1e12 <= (double)FL_TIME_END))
+            return fl_fail(d, FL_BAD_INPUT, file, r->line, 0, "time_s is %g, expected at most 26 days", r->time_s);
         if (p->count == POINTS_MAX)
             return fl_fail(d, FL_BAD_INPUT, file, r->line, 0, "more than %d settings of one workload", POINTS_MAX);
         p->point[p->count++] =

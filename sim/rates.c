@@ -1,5 +1,6 @@
 #include "sim/rates.h"
 
+#include "models/power.h"
 #include "policies/random.h"
 
 #include <math.h>
@@ -75,12 +76,23 @@ static double away(double mhz, double ref, const int32_t *ladder, uint32_t count
 /* A normal deviate's mean absolute value is sqrt(2/pi) of its deviation. */
 #define FL_SIGMA(pct) ((pct) / 100 * 1.2533141373155003)
 
-static int32_t scaled(int32_t mw, double by) { return (int32_t)lround(mw * by); }
+/* Scales the parts of a power and sums them. FL_MODEL_OVERFLOW beyond what the engine's 32-bit milliwatts hold. */
+static fl_model_status scale(int32_t *const part[3], double by, int32_t *sum_mw) {
+    double sum = 0;
+    for (int i = 0; i < 3; i++)
+        sum += fabs(*part[i] * by);
+    if (!(sum <= FL_POWER_MAX_MW))
+        return FL_MODEL_OVERFLOW;
+    *sum_mw = 0;
+    for (int i = 0; i < 3; i++)
+        *sum_mw += *part[i] = (int32_t)lround(*part[i] * by);
+    return FL_MODEL_OK;
+}
 
 /* From the reference at one end of the ladder, x is 0.5 on average and the root of 1 + 4 x^2 is 1.4789: so that the
  * mean absolute errors come out as asked. */
-static void err_row(const fl_rates *r, const fl_device *dev, uint32_t id, double f, double m, fl_row *row,
-                    fl_row_parts *parts) {
+static fl_model_status err_row(const fl_rates *r, const fl_device *dev, uint32_t id, double f, double m, fl_row *row,
+                               fl_row_parts *parts) {
     const fl_load *load = &r->w->class[id].load;
     fl_random random = fl_random_seed(r->error.seed, id);
     const double x = away(f, load->ref_sm_mhz, dev->sm_mhz, dev->sm_count),
@@ -90,19 +102,13 @@ static void err_row(const fl_rates *r, const fl_device *dev, uint32_t id, double
     const double longer = exp(FL_SIGMA(r->error.time_pct) * 2 * (slope * x + memory * y)),
                  more = exp(FL_SIGMA(r->error.power_pct) * (level + 2 * tilt * x) / 1.4789);
     row->mul = (uint32_t)fmin(fmax(1, round(row->mul * longer)), UINT32_MAX);
-    parts->sm_mw = scaled(parts->sm_mw, more);
-    parts->memory_mw = scaled(parts->memory_mw, more);
-    parts->unsplit_mw = scaled(parts->unsplit_mw, more);
-    row->dyn_mw = parts->sm_mw + parts->memory_mw + parts->unsplit_mw;
+    return scale((int32_t *const[]){&parts->sm_mw, &parts->memory_mw, &parts->unsplit_mw}, more, &row->dyn_mw);
 }
 
-static void err_base(const fl_rates *r, uint32_t device, fl_base *base) {
+static fl_model_status err_base(const fl_rates *r, uint32_t device, fl_base *base) {
     fl_random random = fl_random_seed(r->error.seed, (UINT64_C(1) << 32) + device);
     const double more = exp(FL_SIGMA(r->error.power_pct) * fl_random_normal(&random));
-    base->static_mw = scaled(base->static_mw, more);
-    base->memory_mw = scaled(base->memory_mw, more);
-    base->tree_mw = scaled(base->tree_mw, more);
-    base->total_mw = base->static_mw + base->memory_mw + base->tree_mw;
+    return scale((int32_t *const[]){&base->static_mw, &base->memory_mw, &base->tree_mw}, more, &base->total_mw);
 }
 
 static bool errs(const fl_rates *r) { return r->error.time_pct > 0 || r->error.power_pct > 0; }
@@ -125,13 +131,13 @@ static fl_status build_cell(const fl_rates *r, const fl_device *dev, uint32_t sm
     double f = dev->sm_mhz[sm], m = dev->mem_mhz[mem];
     fl_model_status s = fl_base_make(dev, f, m, &c->base);
     if (s == FL_MODEL_OK && errs(r))
-        err_base(r, (uint32_t)(dev - r->node->device), &c->base);
+        s = err_base(r, (uint32_t)(dev - r->node->device), &c->base);
     for (uint32_t i = 0; s == FL_MODEL_OK && i < n; i++) {
         const fl_class *k = &r->w->class[i];
         what = k->kind.name;
         s = fl_row_make(dev, &k->load, f, m, &row[i], &parts[i]);
         if (s == FL_MODEL_OK && errs(r))
-            err_row(r, dev, i, f, m, &row[i], &parts[i]);
+            s = err_row(r, dev, i, f, m, &row[i], &parts[i]);
         row[i].resident = k->copy || k->iteration ? FL_RESIDENT_NO : k->part ? FL_RESIDENT_PART : FL_RESIDENT_KERNEL;
         if (!row[i].resident)
             row[i].sms = row[i].alu = 0;
@@ -139,7 +145,7 @@ static fl_status build_cell(const fl_rates *r, const fl_device *dev, uint32_t sm
             row[i].mul = (uint32_t)fmin(round(row[i].mul * (1 + slowdown)), UINT32_MAX);
         if (s == FL_MODEL_OK && (row[i].dyn_mw > 9000000 || row[i].dyn_mw < -9000000))
             s = FL_MODEL_OVERFLOW; /* one second of it must fit the scan's 64-bit sums of femtojoules */
-        if (s == FL_MODEL_OK && (c->base.total_mw < 0 || c->base.total_mw + row[i].dyn_mw < 0 || !row[i].mul))
+        if (s == FL_MODEL_OK && (c->base.total_mw < 0 || c->base.total_mw < -row[i].dyn_mw || !row[i].mul))
             s = FL_MODEL_INVALID;
     }
     if (s != FL_MODEL_OK) {

@@ -1,12 +1,16 @@
 #include "sim/synth_program.h"
 
 #include "policies/random.h"
+#include "sim/node.h"
+#include "sim/workload.h"
 #include "traces/kernels.h"
 
 #include <math.h>
+#include <stdbool.h>
 #include <stdlib.h>
 
 #define FL_PROGRAM_KERNELS_MAX UINT64_C(100000000)
+enum { STREAMS_MAX = 256 };
 
 /* A lognormal of the given mean and coefficient of variation. */
 static double draw(fl_random *r, double mean, double cv) {
@@ -32,6 +36,11 @@ typedef struct maker {
     fl_kernel_trace *t;
 } maker;
 
+static fl_status too_many(const maker *m, fl_diag *d) {
+    return fl_refuse(d, "program '%s' would have more than %llu kernels, expected fewer",
+                     m->p->names[m->row[0].program], (unsigned long long)FL_PROGRAM_KERNELS_MAX);
+}
+
 static fl_status launch(const maker *m, size_t row, lane *l, fl_diag *d) {
     const fl_program_row *r = &m->row[row];
     const double gap = 1e3 * draw(&l->random, r->gap_us, r->gap_cv),
@@ -42,12 +51,16 @@ static fl_status launch(const maker *m, size_t row, lane *l, fl_diag *d) {
                       .stream = l->stream,
                       .host_thread = -1,
                       .type = (uint8_t)fl_op_type_of(m->p->names[r->kernel])};
+    if (!(gap <= FL_DURATION_MAX_NS && length <= FL_DURATION_MAX_NS) || l->now_ns > FL_TIME_END / FL_PS_PER_NS)
+        return fl_refuse(d,
+                         "program '%s': a kernel of %g s after %g s, %g s from its start, expected 25 hours at most "
+                         "for either and 26 days for the whole",
+                         m->p->names[r->program], length * 1e-9, gap * 1e-9, (double)l->now_ns * 1e-9);
     op.start_ns = l->now_ns + (int64_t)gap;
     op.end_ns = op.start_ns + (length < 1 ? 1 : (int64_t)length);
     l->now_ns = op.end_ns;
     if (m->t->op_count >= FL_PROGRAM_KERNELS_MAX)
-        return fl_refuse(d, "program '%s' would have more than %llu kernels, expected fewer", m->p->names[r->program],
-                         (unsigned long long)FL_PROGRAM_KERNELS_MAX);
+        return too_many(m, d);
     return fl_trace_add_op(m->t, &op) ? fl_no_memory(d, "the program's kernels") : FL_OK;
 }
 
@@ -66,18 +79,51 @@ static fl_status run_part(const maker *m, size_t first, size_t last, int64_t end
     return s;
 }
 
+static bool uses(const maker *m, int32_t stream) {
+    for (size_t i = 0; i < m->row_count; i++)
+        if (m->row[i].stream == stream)
+            return true;
+    return false;
+}
+
+static size_t end_of_part(const maker *m, size_t first) {
+    size_t last = first + 1;
+    while (last < m->row_count && m->row[last].part == m->row[first].part)
+        last++;
+    return last;
+}
+
 /* A part ends where it was to end, whatever the one before took beyond its own end: lengths do not add up errors. */
 static fl_status run_lane(const maker *m, lane *l, fl_diag *d) {
     double end_s = 0;
     fl_status s = FL_OK;
     for (uint32_t cycle = 0; !s && cycle < m->cycles; cycle++)
         for (size_t first = 0, last; !s && first < m->row_count; first = last) {
-            for (last = first + 1; last < m->row_count && m->row[last].part == m->row[first].part;)
-                last++;
+            last = end_of_part(m, first);
             end_s += m->row[first].part_s * m->scale;
             s = run_part(m, first, last, (int64_t)(end_s * 1e9 + 0.5), l, d);
         }
     return s;
+}
+
+/* Kernels on one stream if each took its mean time; counting stops above the most that there may be. */
+static double kernels_by_means(const maker *m, int32_t stream) {
+    double now = 0, end = 0, kernels = 0;
+    for (uint32_t cycle = 0; cycle < m->cycles && kernels <= (double)FL_PROGRAM_KERNELS_MAX; cycle++)
+        for (size_t first = 0, last; first < m->row_count; first = last) {
+            double each = 0, lasts = 0; /* of one iteration */
+            last = end_of_part(m, first);
+            end += m->row[first].part_s * m->scale;
+            for (size_t i = first; i < last; i++)
+                if (m->row[i].stream == stream) {
+                    each += m->row[i].count;
+                    lasts += m->row[i].count * (m->row[i].time_us + m->row[i].gap_us) * 1e-6;
+                }
+            const double times = each > 0 && now < end ? ceil((end - now) / lasts) : 0;
+            kernels += times * each;
+            now = fmax(end, now + times * lasts);
+        }
+    return kernels;
 }
 
 static double stated_seconds(const maker *m) {
@@ -86,6 +132,18 @@ static double stated_seconds(const maker *m) {
         if (!i || m->row[i].part != m->row[i - 1].part)
             sum += m->row[i].part_s;
     return sum * m->row[0].cycles;
+}
+
+/* Before anything is allocated: what would be too many, or too long, by its own means. */
+static fl_status check_size(const maker *m, fl_diag *d) {
+    const double seconds = stated_seconds(m) / m->row[0].cycles * m->cycles * m->scale;
+    double kernels = 0;
+    if (seconds * 1e12 > (double)FL_TIME_END)
+        return fl_refuse(d, "program '%s' would take %g s, expected 26 days at most", m->p->names[m->row[0].program],
+                         seconds);
+    for (int32_t stream = 0; stream < STREAMS_MAX; stream++)
+        kernels += uses(m, stream) ? kernels_by_means(m, stream) : 0;
+    return kernels > (double)FL_PROGRAM_KERNELS_MAX ? too_many(m, d) : FL_OK;
 }
 
 static fl_status take_head(const fl_programs *p, fl_kernel_trace *t, fl_diag *d) {
@@ -111,23 +169,22 @@ fl_status fl_synth_program(const fl_programs *p, size_t index, uint64_t seed, do
     m.cycles = m.row[0].cycles;
     m.scale = seconds > 0 ? seconds / stated_seconds(&m) : 1;
     if (m.cycles > 1) { /* turns keep their length, so that what alternates does so as fast in a short run */
-        m.cycles = (uint32_t)fmax(1, round(m.cycles * m.scale));
+        m.cycles = (uint32_t)fmin(fmax(1, round(m.cycles * m.scale)), UINT32_MAX);
         m.scale = 1;
     }
     m.kind = calloc(m.row_count, sizeof *m.kind);
-    fl_status s = m.kind ? take_head(p, t, d) : fl_no_memory(d, "the program's kernels");
+    fl_status s = check_size(&m, d);
+    if (!s)
+        s = m.kind ? take_head(p, t, d) : fl_no_memory(d, "the program's kernels");
     for (size_t i = 0; !s && i < m.row_count; i++) {
         m.kind[i] = fl_trace_add_kind(t, p->names[m.row[i].kernel], (uint32_t[3]){m.row[i].grid_x, 1, 1},
                                       (uint32_t[3]){m.row[i].block_x, 1, 1});
         if (m.kind[i] == UINT32_MAX)
             s = fl_no_memory(d, "the program's kernels");
     }
-    for (int32_t stream = 0; !s && stream < 256; stream++) {
-        bool any = false;
-        for (size_t i = 0; i < m.row_count; i++)
-            any |= m.row[i].stream == stream;
+    for (int32_t stream = 0; !s && stream < STREAMS_MAX; stream++) {
         lane l = {.random = fl_random_seed(seed, index << 8 | (uint64_t)stream), .stream = stream};
-        if (any)
+        if (uses(&m, stream))
             s = run_lane(&m, &l, d);
     }
     free(m.kind);

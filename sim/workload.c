@@ -117,7 +117,7 @@ fl_status fl_workload_add_stream(fl_workload *w, uint32_t gpu, int32_t process, 
 fl_status fl_workload_add_op(fl_workload *w, uint32_t stream, int64_t gap_ns, int64_t work_ns, uint32_t class_id,
                              fl_diag *d) {
     fl_stream *s = &w->stream[stream];
-    if (gap_ns < 0 || work_ns < 0 || gap_ns > INT64_MAX / 100000 || work_ns > INT64_MAX / 100000)
+    if (gap_ns < 0 || work_ns < 0 || gap_ns > FL_DURATION_MAX_NS || work_ns > FL_DURATION_MAX_NS)
         return fl_refuse(d, "%s: an op of %lld ns after %lld ns, expected 0 to 25 hours each", w->name,
                          (long long)work_ns, (long long)gap_ns);
     if (fl_grow(&s->rec, &s->room, s->count + 1, sizeof *s->rec))
@@ -167,6 +167,11 @@ fl_status fl_workload_add_thread(fl_workload *w, int32_t id, uint32_t *index, fl
 
 fl_status fl_workload_add_item(fl_workload *w, uint32_t thread, const fl_item *item, fl_diag *d) {
     fl_thread *t = &w->thread[thread];
+    if (item->host_ns < 0 || item->after_ns < 0 || item->host_ns > FL_DURATION_MAX_NS ||
+        item->after_ns > FL_DURATION_MAX_NS)
+        return fl_refuse(d, "%s: host thread %d: %s after %lld ns and %lld ns behind it, expected 0 to 25 hours each",
+                         w->name, t->id, item->type == FL_ITEM_LAUNCH ? "a launch" : "a synchronisation",
+                         (long long)item->host_ns, (long long)item->after_ns);
     if (fl_grow(&t->item, &t->room, t->count + 1, sizeof *t->item))
         return fl_no_memory(d, "the workload");
     t->item[t->count] = *item;

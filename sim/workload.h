@@ -22,6 +22,8 @@ typedef struct fl_rec {
 #define FL_REC_ESCAPE 0xffffu
 #define FL_CLASSES_MAX 0xffffu
 #define FL_NONE UINT32_MAX
+/* 25 hours: the longest op, gap before one, and host time before or after a launch or a synchronisation. */
+#define FL_DURATION_MAX_NS (INT64_MAX / 100000)
 
 typedef struct fl_big {
     int64_t work_ns, gap_ns;
@@ -152,6 +154,7 @@ fl_status fl_workload_add_op(fl_workload *w, uint32_t stream, int64_t gap_ns, in
 /* The op added last to `stream` waits for these. */
 fl_status fl_workload_add_wait(fl_workload *w, uint32_t stream, fl_wait wait, fl_diag *d);
 fl_status fl_workload_add_thread(fl_workload *w, int32_t id, uint32_t *index, fl_diag *d);
+/* Refuses host times beyond FL_DURATION_MAX_NS, as fl_workload_add_op does work and gaps. */
 fl_status fl_workload_add_item(fl_workload *w, uint32_t thread, const fl_item *item, fl_diag *d);
 fl_status fl_workload_add_sync_wait(fl_workload *w, uint32_t thread, fl_wait wait,
                                     fl_diag *d); /* of the item added last */

@@ -166,6 +166,16 @@ sweep_=workload,kernel,sm_mhz,mem_mhz,power_cap_w,time_s,power_w,energy_j
 printf '%s\nw,,900,,,-1,5,5\n' "$sweep_" >"$dir/sweep.csv"
 refuse "sweep with a negative time" 2 'sweep.csv:2:[0-9]+: ' "$f" compare --sweep "$dir/sweep.csv" --platform generic --policy nvboost
 
+make sync.csv "$head_,launch_ns,host_thread" '0,0,0,20000,320000,k,1,1,1,1,1,1,5000,0' '0,0,0,330000,3400000000000000000,[sync],,,,,,,,0'
+for p in nvboost assure depo; do
+  refuse "a synchronisation of a century under $p" 2 'sync.csv: .*expected 0 to 25 hours' "$f" run "$dir/sync.csv" --platform generic --policy $p --assume memory
+done
+{ echo "$sweep_"; seq -f 'a,,%.0f,,,10,150,' 1000001 2000000; } >"$dir/many.csv" # compared row with row, they would take hours
+refuse "a million settings of one workload" 2 'many.csv:4098: more than 4096 settings' "$f" run --sweep "$dir/many.csv" --platform generic --policy nvboost
+rm -f "$dir/many.csv"
+printf '%s\na,,900,,,1e10,5,5e10\n' "$sweep_" >"$dir/sweep.csv"
+refuse "a measurement of centuries" 2 'sweep.csv:2: time_s is 1e.10, expected at most 26 days' "$f" run --sweep "$dir/sweep.csv" --platform generic --policy nvboost
+
 # ---- output that cannot be written ----
 refuse "no such folder" 3 'nowhere' "$f" compare "$trace" --platform generic --policy nvboost --csv "$dir/nowhere/x.csv"
 refuse "synth into no folder" 3 'nowhere' "$f" synth -o "$dir/nowhere/x.csv"
@@ -253,6 +263,16 @@ check "where they come from" grep -qx "# source: table.csv, imported with --map 
 check "the mapped rows" grep -qx 'fft.1k,,1410,,,0.002,120,0.24' "$dir/table.sweep.csv"
 refuse "a column that is not there" 2 "table.csv:1:1: no column 'mhz' for sm_mhz" "$f" import "$dir/table.csv" --map "workload=app,sm_mhz=mhz"
 refuse "a unit that is wrong" 2 "table.csv:2:13: energy_j is 1000 times" "$f" import "$dir/table.csv" --map "$map,energy_j=ms*90"
+printf 'program,900,1000\nfft,0.9,1.0\nlu,0.95,1.0\n' >"$dir/wide.csv"
+wide='workload=program,sm_mhz=header,time_s=1/cells,power_w=100'
+succeed "import of a wide table" '4 measured settings' "$f" import "$dir/wide.csv" --map "$wide" -o "$dir/wide.sweep.csv"
+printf 'program,900,1000,900\nfft,0.9,1.0,1\n' >"$dir/wide.csv"
+refuse "a clock twice in a wide table" 2 "wide.csv:1:18: column '900' is given twice" "$f" import "$dir/wide.csv" --map "$wide"
+printf 'frequency(MHz),900,1000\nfft,0.9,1.0\n' >"$dir/gpu_performance.csv"
+printf 'frequency(MHz),900,1000\nfft,90,100\n' >"$dir/gpu_power.csv"
+succeed "import of a public wide table" 'power is from .*gpu_power.csv' "$f" import "$dir/gpu_performance.csv" -o "$dir/gpu.sweep.csv"
+check "both of its files" grep -q '^fft,,1000,,,1,100,100$' "$dir/gpu.sweep.csv"
+refuse "its power alone" 2 "expected its table of times" "$f" import "$dir/gpu_power.csv"
 refuse "two tables" 2 "expected one file" "$f" import "$dir/table.csv" "$dir/table.csv" --map "$map"
 
 # ---- a sensor is learnt back from its log and the truth ----

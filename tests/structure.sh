@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# The arrows of the house: which room may include which. They run downwards only, and every file lies in a room.
+# The arrows of the house: which room may include which. They run downwards only, every file lies in a room, and the top
+# folder holds nothing but the rooms and the files named here.
 #   tests/structure.sh [FOLDER]    the tree to look at (this one)
 #   tests/structure.sh --planted   does it find an arrow that should not be there? In a copy of this tree
 set -u
@@ -7,7 +8,7 @@ self=$(realpath "$0")
 if [ "${1-}" = --planted ]; then
   work=$(mktemp -d) || exit 1
   trap 'rm -rf "$work"' EXIT
-  cd "$(dirname "$0")/.." && cp -r policies models traces sim harness "$work" || exit 1
+  cd "$(dirname "$0")/.." && cp -r policies models traces sim harness plots tests CMakeLists.txt LICENSE README.md "$work" || exit 1
   bash "$self" "$work" || exit 1
   while IFS='|' read -r file line; do
     mkdir -p "$(dirname "$work/$file")"
@@ -32,6 +33,7 @@ traces/csv.c|#include"models/time.h"
 traces/csv.c|#include <models/time.h>
 harness/flat.c|#include "traces/diag.h"
 harness/study/deeper/x.c|int x;
+rows.csv|1,2
 newroom/x.c|int x;
 sim/score.c|void f(void) { exit(1); }
 EOF
@@ -107,6 +109,14 @@ harness              : harness/base harness/cmd
     exit bad
   }' >&2
 bad=$?
+
+# Of a checkout the files that are kept count, so that what a user writes beside them does no harm.
+top='.ci .clang-format .gitignore CMakeLists.txt LICENSE README.md harness models plots policies sim tests traces'
+for entry in $(if [ -d .git ]; then git ls-files | sed 's|/.*||' | sort -u; else ls; fi); do
+  case " $top " in *" $entry "*) continue ;; esac
+  echo "$entry: does not belong into the top folder" >&2
+  bad=1
+done
 
 rows=$(grep -nE '\b(exit|abort|printf|puts|perror)[[:space:]]*\(' models/*.c traces/*.c policies/*.c sim/*.c)
 if [ -n "$rows" ]; then

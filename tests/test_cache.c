@@ -210,6 +210,39 @@ static void test_opening(void) {
     fl_kernel_trace_free(&plain);
 }
 
+/* Each count in the head, at values that no body of that size can have: refused, and nothing is allocated for it. The
+ * head is not hashed, so that only the counts themselves speak against it. */
+static void test_stated_counts(void) {
+    static const uint64_t stated[] = {UINT64_MAX,          UINT64_MAX - 1,      UINT64_C(1) << 63,
+                                      UINT64_MAX / 64 + 1, UINT64_C(1) << 32,   UINT32_MAX,
+                                      UINT64_C(1) << 40,   UINT64_C(0x07ffffff)};
+    enum { COUNTS = 8 }; /* ops, kinds, names, waits, entries, notes; the sizes of texts and ops */
+    fl_imported x;
+    paths("counts.csv");
+    write_big(source, 3);
+    reopen(&x);
+    fl_imported_free(&x);
+    size_t size = 0, first = 0;
+    unsigned char *bytes = (unsigned char *)fl_temp_slurp(cache, &size);
+    const uint64_t ops = 120000, kinds = 20;
+    while (first < 300 && (memcmp(bytes + first, &ops, 8) != 0 || memcmp(bytes + first + 8, &kinds, 8) != 0))
+        first++;
+    FL_CHECK(first < 300, "the head has its counts");
+    for (size_t i = 0; i < COUNTS * (sizeof stated / sizeof *stated); i++) {
+        unsigned char kept[8], *at = bytes + first + i % COUNTS * 8;
+        memcpy(kept, at, 8);
+        memcpy(at, &stated[i / COUNTS], 8);
+        fl_temp_write("counts.csv" FL_CACHE_SUFFIX, bytes, size);
+        FL_CHECK(!fl_cache_load(cache, source, "foldline-kernels", &(fl_import_options){.device = -1}, &x),
+                 "count %zu is %llu", i % COUNTS, (unsigned long long)stated[i / COUNTS]);
+        memcpy(at, kept, 8);
+    }
+    fl_temp_write("counts.csv" FL_CACHE_SUFFIX, bytes, size);
+    FL_CHECK(fl_cache_load(cache, source, "foldline-kernels", &(fl_import_options){.device = -1}, &x), "and as it was");
+    fl_imported_free(&x);
+    free(bytes);
+}
+
 /* ---- what is not ours, and where nothing can be written ---- */
 
 static void test_foreign(void) {
@@ -358,6 +391,7 @@ static void test_hash(void) {
     fl_temp_remove();
 }
 
-FL_SUITE("cache", {"round trip", test_round_trip}, {"opening", test_opening}, {"foreign", test_foreign},
+FL_SUITE("cache", {"round trip", test_round_trip}, {"opening", test_opening},
+         {"counts that a cache states", test_stated_counts}, {"foreign", test_foreign},
          {"private", test_private}, {"key", test_key}, {"small", test_small}, {"packed", test_packed},
          {"hash", test_hash})

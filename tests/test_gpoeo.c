@@ -3,6 +3,7 @@
 #include "policies/gpoeo_model.h"
 #include "policies/gpoeo_period.h"
 #include "policies/gpoeo_search.h"
+#include "policies/random.h"
 #include "tests/support/wave_node.h"
 
 extern const fl_policy fl_policy_gpoeo;
@@ -203,6 +204,7 @@ static void test_whole(void) {
             }
         }
         FL_CHECK(wave_wait(n, "state", 5, 1500), "row %zu: no choice", k);
+        FL_CHECK(n->gpu[0].records == 0, "row %zu: records stay on, which only cost now", k);
         FL_CHECK(wave_probe(n, 0, "aperiodic") == row[k].aperiodic && fabs(n->gpu[0].sm - best) <= 60 &&
                      wave_slowdown(&n->gpu[0]) < 1.07 && wave_probe(n, 0, "optimisation_s") < 700 &&
                      fl_instance_counts_of(n->in).faults == 0 && fl_instance_counts_of(n->in).clamped == 0,
@@ -258,6 +260,13 @@ static void test_models(void) {
     put_model(FL_GPOEO_ENERGY, FL_GPOEO_CLOCK, 3, -0.3, 0);
     first_clocks(&sm, &mem);
     FL_CHECK(sm == 1605 && mem == 5001, "memory by the lowest band: %g/%g MHz", sm, mem);
+    put_models(); /* clocks are predicted from 450 MHz on */
+    put_model(FL_GPOEO_ENERGY, FL_GPOEO_CLOCK, 440 / 1800.0, -0.5, 0);
+    first_clocks(&sm, &mem);
+    FL_CHECK(sm == 1995, "435 MHz is predicted: %g MHz", sm);
+    put_model(FL_GPOEO_ENERGY, FL_GPOEO_CLOCK, 455 / 1800.0, -0.5, 0);
+    first_clocks(&sm, &mem);
+    FL_CHECK(sm == 450, "450 MHz is not predicted: %g MHz", sm);
     put_models(); /* the counters that there are: the waves have 75 % tensor kernels, half the time busy */
     put_model(2 * 2 + FL_GPOEO_ENERGY, FL_GPOEO_TENSOR, 0.74, 0, -0.1);
     put_model(2 * 1 + FL_GPOEO_ENERGY, FL_GPOEO_TENSOR, 0.76, 0, -0.2);
@@ -272,24 +281,184 @@ static void test_models(void) {
     FL_CHECK(sm == 1005, "busy above 0.48, no FP64: %g MHz", sm);
 }
 
+/* Seven windows of 10 s, after a second to settle; the last at another power. Its range over the mean is above or below
+ * 0.18 and 0.5. */
 static void test_watch(void) {
     static const struct {
         const char *name;
         double factor;
-        int state;
-    } row[] = {{"a small change", 0.9, 5}, {"a change", 0.7, 3}, {"another program", 0.3, 1}};
+        int aperiodic, state;
+    } row[] = {{"a small change", 0.83, 1, 5},
+               {"a change", 0.815, 1, 3},
+               {"a larger change", 0.54, 1, 3},
+               {"another program", 0.525, 1, 1},
+               {"a change of a program with a period", 0.7, 0, 3}};
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
-        wave_node *n = open_gpoeo(2, 0.5, 0.5, NULL);
+        wave_node *n = open_gpoeo(row[i].aperiodic ? 1e9 : 2, 0.5, 0.5, NULL);
         FL_CHECK(wave_wait(n, "state", 5, 1500), "no choice");
-        wave_until(n, wave_now_s(n) + 60.5); /* whole windows, so that none mixes both */
+        wave_until(n, wave_now_s(n) + 61);
         FL_CHECK(wave_probe(n, 0, "state") == 5, "%s: steady, and a new search", row[i].name);
         n->gpu[0].idle_w *= row[i].factor;
         n->gpu[0].dynamic_w *= row[i].factor;
-        const double until = wave_now_s(n) + 21;
+        const double until = wave_now_s(n) + 10.5;
         while (wave_now_s(n) < until && wave_probe(n, 0, "state") == 5)
             wave_step(n);
         const double state = wave_probe(n, 0, "state");
-        FL_CHECK(i == 2 ? state == 1 || state == 3 : state == row[i].state, "%s: state %g", row[i].name, state);
+        FL_CHECK(state == row[i].state && n->gpu[0].records == (row[i].aperiodic && state == 3),
+                 "%s: state %g, records %g", row[i].name, state, n->gpu[0].records);
+        wave_close(n);
+    }
+}
+
+/* What is read in the first second after the choice may be of the clocks before. */
+static void test_settled(void) {
+    for (int gap = 0; gap < 2; gap++) {
+        wave_node *n = open_gpoeo(2, 0.5, 0.5, NULL);
+        FL_CHECK(wave_wait(n, "state", 5, 1500), "no choice");
+        const double idle_w = n->gpu[0].idle_w;
+        n->gpu[0].lost = gap;
+        wave_until(n, wave_now_s(n) + 0.2);
+        n->gpu[0].lost = false;
+        n->gpu[0].idle_w *= 10;
+        wave_until(n, wave_now_s(n) + 0.7);
+        n->gpu[0].idle_w = idle_w;
+        const double until = wave_now_s(n) + 60;
+        while (wave_now_s(n) < until && wave_probe(n, 0, "state") == 5)
+            wave_step(n);
+        FL_CHECK(wave_probe(n, 0, "state") == 5, "gap %d: state %g at %g s", gap, wave_probe(n, 0, "state"),
+                 wave_now_s(n));
+        wave_close(n);
+    }
+}
+
+/* The models are asked from 450 MHz on; the search goes where less is used. */
+static void test_lowest(void) {
+    put_models();
+    put_model(FL_GPOEO_ENERGY, FL_GPOEO_CLOCK, 455 / 1800.0, -0.5, 0);
+    wave_node *n = open_gpoeo(2, 0, 0, &trees);
+    n->gpu[0].dynamic_w = 5000;
+    FL_CHECK(wave_wait(n, "state", 5, 1500) && n->gpu[0].sm == 210, "%g MHz", n->gpu[0].sm);
+    wave_close(n);
+}
+
+/* Where the period is lost behind the counters: at the default clocks, and in the search. */
+static void test_no_longer_periodic(void) {
+    static const struct {
+        const char *name;
+        int state, noise;
+    } row[] = {{"a level at the default clocks", 3, 0},
+               {"a level in the search", 4, 0},
+               {"no stable period at the default clocks", 3, 1},
+               {"no stable period in the search", 4, 1}};
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        wave_node *n = open_gpoeo(2, 0.5, 0.5, NULL);
+        FL_CHECK(wave_wait(n, "state", row[i].state, 200), "%s: state %g", row[i].name, wave_probe(n, 0, "state"));
+        FL_CHECK(n->gpu[0].records == 0 && wave_probe(n, 0, "aperiodic") == 0, "%s: records %g", row[i].name,
+                 n->gpu[0].records);
+        const double from = wave_now_s(n);
+        fl_random draw = fl_random_seed(5, i);
+        while (wave_probe(n, 0, "aperiodic") == 0 && wave_now_s(n) < from + 100) {
+            n->gpu[0].period_s = row[i].noise ? 0.1 / fl_random_unit(&draw) : 1e9;
+            wave_step(n);
+        }
+        FL_CHECK(wave_probe(n, 0, "aperiodic") == 1 && wave_probe(n, 0, "state") == 3 && n->gpu[0].records == 1 &&
+                     n->gpu[0].sm == FL_DEFAULT && n->gpu[0].mem == FL_DEFAULT,
+                 "%s: aperiodic %g, state %g, records %g at %g MHz", row[i].name, wave_probe(n, 0, "aperiodic"),
+                 wave_probe(n, 0, "state"), n->gpu[0].records, n->gpu[0].sm);
+        n->gpu[0].period_s = 1e9;
+        FL_CHECK(wave_wait(n, "state", 5, 700) && wave_slowdown(&n->gpu[0]) < 1.07, "%s: slower by %g", row[i].name,
+                 wave_slowdown(&n->gpu[0]));
+        wave_close(n);
+    }
+}
+
+/* ---- records that are lost ----------------------------------------------------------------------------------------
+ */
+
+/* A search by the rate of kernels, with the records of some seconds lost at some instants: what is chosen, and when. */
+static void search_with_drops(const double *at_s, size_t count, double *sm, double *end_s) {
+    wave_node *n = open_gpoeo(1e9, 0.5, 0.5, NULL);
+    for (size_t i = 0; i < count; i++) {
+        wave_until(n, at_s[i]);
+        n->drops = true;
+        wave_until(n, at_s[i] + 5);
+        n->drops = false;
+    }
+    FL_CHECK(wave_wait(n, "state", 5, 1500), "no choice");
+    *sm = n->gpu[0].sm;
+    *end_s = wave_now_s(n);
+    wave_close(n);
+}
+
+/* 16 s, 1 + 25 s of period, 40 s of counters; then traces of 1 + 25 s each, or 25 s where one is repeated. */
+static void test_lost_records(void) {
+    static const double once[] = {90}, base_twice[] = {90, 115}, apart[] = {115, 166, 217};
+    double sm, end_s, expected_mhz, expected_s;
+    search_with_drops(NULL, 0, &expected_mhz, &expected_s);
+    search_with_drops(once, 1, &sm, &end_s);
+    FL_CHECK(sm == expected_mhz && fabs(end_s - expected_s - 25) < 0.2, "once: %g MHz after %g s, expected %g, %g", sm,
+             end_s, expected_mhz, expected_s + 25);
+    search_with_drops(base_twice, 2, &sm, &end_s);
+    FL_CHECK(sm == expected_mhz && fabs(end_s - expected_s - 50) < 0.2, "twice: %g MHz after %g s, expected %g, %g", sm,
+             end_s, expected_mhz, expected_s + 50);
+    search_with_drops(apart, 3, &sm, &end_s); /* not in a row: a whole trace lies between */
+    FL_CHECK(sm == expected_mhz && fabs(end_s - expected_s - 75) < 0.3, "apart: %g MHz after %g s, expected %g, %g", sm,
+             end_s, expected_mhz, expected_s + 75);
+    wave_node *n = open_gpoeo(1e9, 0.5, 0.5, NULL); /* for ever: the default, and a new search later */
+    FL_CHECK(wave_wait(n, "state", 4, 150) && n->gpu[0].sm == 1800, "no search: %g MHz", n->gpu[0].sm);
+    n->drops = true;
+    wave_until(n, wave_now_s(n) + 75.5);
+    FL_CHECK(wave_probe(n, 0, "state") == 4 && n->gpu[0].sm == 1800, "two traces: state %g", wave_probe(n, 0, "state"));
+    FL_CHECK(wave_wait(n, "state", 0, 1) && n->gpu[0].sm == FL_DEFAULT && n->gpu[0].mem == FL_DEFAULT &&
+                 n->gpu[0].records == 0,
+             "three: state %g, %g MHz, records %g", wave_probe(n, 0, "state"), n->gpu[0].sm, n->gpu[0].records);
+    const double gone_s = wave_now_s(n);
+    n->drops = false;
+    FL_CHECK(wave_wait(n, "state", 1, 30) && fabs(wave_now_s(n) - gone_s - 16) < 0.2, "anew at %g s", wave_now_s(n));
+    wave_close(n);
+}
+
+/* Where no records are asked for, none that is lost matters: those of another GPU of the node, say. */
+static void test_lost_elsewhere(void) {
+    double end_s[2];
+    for (int i = 0; i < 2; i++) {
+        wave_node *n = open_gpoeo(2, 0.5, 0.5, NULL);
+        FL_CHECK(wave_wait(n, "state", 3, 100), "no base");
+        n->drops = i;
+        FL_CHECK(wave_wait(n, "state", 5, 1500), "no choice");
+        end_s[i] = wave_now_s(n);
+        wave_close(n);
+    }
+    FL_CHECK(end_s[0] == end_s[1], "chosen at %g s, expected %g", end_s[1], end_s[0]);
+}
+
+/* Of the counters: half the time busy. Their windows begin at 42 s, 2.3 s each. */
+static void test_counters(void) {
+    static const struct {
+        const char *name;
+        double from_s, to_s;
+        int drops, lost;
+        double later_s;
+    } row[] = {{"as it is", 0, 0, 0, 0, 0},
+               {"a window with lost records is read again", 44.5, 45.6, 1, 0, 2.3},
+               {"records count while readings are missing", 42.3, 43.2, 0, 1, 0}};
+    double expected_s = 0;
+    put_models();
+    put_model(2 * 0 + FL_GPOEO_ENERGY, FL_GPOEO_BUSY, 0.485, -0.2, 0);
+    put_model(2 * 1 + FL_GPOEO_ENERGY, FL_GPOEO_BUSY, 0.515, 0, -0.2);
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        wave_node *n = open_gpoeo(2, 0.3, 0.3, &trees);
+        wave_until(n, row[i].from_s);
+        n->drops = row[i].drops;
+        n->gpu[0].lost = row[i].lost;
+        wave_until(n, row[i].to_s);
+        n->drops = n->gpu[0].lost = false;
+        FL_CHECK(wave_wait(n, "state", 3, 100), "no base");
+        if (i == 0)
+            expected_s = wave_now_s(n);
+        FL_CHECK(fabs(wave_now_s(n) - expected_s - row[i].later_s) < 0.15, "%s: after %g s", row[i].name,
+                 wave_now_s(n));
+        FL_CHECK(wave_wait(n, "state", 4, 100) && n->gpu[0].sm == 1995, "%s: %g MHz", row[i].name, n->gpu[0].sm);
         wave_close(n);
     }
 }
@@ -384,5 +553,7 @@ static void test_refusals(void) {
 
 FL_SUITE("gpoeo", {"search", test_search}, {"cost", test_cost}, {"fits", test_fits}, {"names of kernels", test_names},
          {"course", test_course}, {"the whole", test_whole}, {"models", test_models}, {"a wide radius", test_wide},
-         {"watch", test_watch}, {"thresholds", test_thresholds}, {"a GPU lost", test_lost}, {"an idle GPU", test_idle},
-         {"refusals", test_refusals})
+         {"watch", test_watch}, {"settled", test_settled}, {"below the prediction", test_lowest},
+         {"no longer periodic", test_no_longer_periodic}, {"lost records", test_lost_records},
+         {"records lost elsewhere", test_lost_elsewhere}, {"counters", test_counters}, {"thresholds", test_thresholds},
+         {"a GPU lost", test_lost}, {"an idle GPU", test_idle}, {"refusals", test_refusals})

@@ -125,6 +125,14 @@ static void test_refined(void) {
     }
 }
 
+/* A period of 15.5 s, whose nearest bin lies at 15 s: refinement stays within what a period may be. */
+static void test_refined_within(void) {
+    for (int i = 0; i < 450; i++)
+        x[i] = fmod(i, 155) < 60 ? 90 : 30;
+    const double got = best_of(450);
+    FL_CHECK(got > 120 && got <= 150, "%g samples", got);
+}
+
 static void square(int n, double period, double noise) {
     fl_random r = fl_random_seed(13, (uint64_t)n);
     trace.count = 0;
@@ -159,6 +167,50 @@ static void test_stable(void) {
     FL_CHECK(!p.stable && any.stable, "noise: stable %d, %d", p.stable, any.stable);
 }
 
+/* How far apart the periods of the parts may be: a program whose iterations grow longer by that share every second. */
+static void test_spread(void) {
+    static const double allowed[] = {0.10, 0.15, 0.30};
+    static const struct {
+        double growth;
+        int stable[3]; /* strict, as it is, relaxed */
+    } row[] = {{0.0125, {1, 1, 1}}, {0.0165, {0, 1, 1}}, {0.04, {0, 0, 1}}};
+    for (size_t k = 0; k < sizeof row / sizeof *row; k++) {
+        double phase = 0;
+        trace.count = 0;
+        for (int i = 0; i < 251; i++) {
+            add(i, 200, fmod(phase, 1) < 0.5 ? 90 : 40, 10);
+            phase += 1 / (20 * (1 + row[k].growth * i / 10));
+        }
+        for (int j = 0; j < 3; j++)
+            FL_CHECK(fl_gpoeo_find(&work, &trace, 350, allowed[j]).stable == row[k].stable[j],
+                     "%g longer each second: stable at %g: %d", row[k].growth, allowed[j], !row[k].stable[j]);
+    }
+}
+
+/* A burst and then exact nothing, in which no period can be found: how many parts begin within the burst? Any three
+ * values are taken here for alike. Parts begin max(T / 2, length / 10) apart. */
+static void test_parts(void) {
+    static const struct {
+        const char *name;
+        int period, burst;
+        int is_square;
+        int stable;
+    } row[] = {{"a tenth of the trace apart: two parts", 5, 50, 0, 0},
+               {"a tenth of the trace apart: three parts", 4, 80, 0, 1},
+               /* the whole has one of 67.2 samples: the third part begins there, and not at 60 */
+               {"half a period apart: two parts", 54, 64, 1, 0}};
+    for (size_t k = 0; k < sizeof row / sizeof *row; k++) {
+        trace.count = 0;
+        for (int i = 0; i < 300; i++) {
+            const double wave =
+                row[k].is_square ? (i % row[k].period < 0.5 * row[k].period ? 30 : -30) : 40 * tone(i, row[k].period);
+            add(i, 0, i < row[k].burst ? wave : 0, 0);
+        }
+        const fl_gpoeo_period p = fl_gpoeo_find(&work, &trace, 350, 100);
+        FL_CHECK(p.stable == row[k].stable, "%s: stable %d, %g s", row[k].name, p.stable, p.period_s);
+    }
+}
+
 static void test_none(void) {
     trace.count = 0; /* 40 s, and in it 10 s of nearly the same height */
     for (int i = 0; i < 800; i++)
@@ -188,5 +240,6 @@ static void test_longer(void) {
 }
 
 FL_SUITE("gpoeo_period", {"what is transformed", test_composite}, {"likeness", test_unlike}, {"peaks", test_peaks},
-         {"padded", test_padded}, {"short periods", test_short}, {"refined", test_refined}, {"stable", test_stable},
-         {"no period", test_none}, {"longer traces", test_longer})
+         {"padded", test_padded}, {"short periods", test_short}, {"refined", test_refined},
+         {"refined within 15 s", test_refined_within}, {"stable", test_stable}, {"spread", test_spread},
+         {"parts", test_parts}, {"no period", test_none}, {"longer traces", test_longer})

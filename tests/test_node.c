@@ -520,6 +520,40 @@ static void test_barrier(void) {
     fx_close(&r);
 }
 
+/* Near the most that 32-bit milliwatts hold: an error that goes beyond is refused, never wrapped around. */
+static void test_huge_error(void) {
+    fx_rig rig;
+    fx_open(&rig, 1);
+    fx_op(&rig, fx_stream(&rig, 0, 0), 0, 50000, fx_class(&rig, 1, 0.5, 0.1, 0.8, 0.4, 0.5));
+    fx_finish(&rig, 1);
+    int refused[2] = {0}, taken[2] = {0};
+    for (int board = 0; board < 2; board++) {
+        if (board)
+            rig.spec.device[0].c_w = 1.5e6;
+        else
+            rig.w->class[0].load.alpha *= 8e3 / fx_rates(&rig, 1500, 800)->row[0].dyn_mw * 1000;
+        for (uint64_t draw = 1; draw <= 100; draw++) {
+            const fl_clock_rates *at = NULL;
+            fl_rates_free(rig.rates);
+            FX_MUST(fl_rates_new(&rig.rates, rig.w, &rig.spec, d));
+            fl_rates_err(rig.rates, &(fl_model_error){.power_pct = 100, .seed = draw});
+            fl_diag d = {0};
+            const fl_status s = fl_rates_at(rig.rates, 0, 0, 0, &at, &d);
+            FL_CHECK(s == FL_OK || s == FL_MODEL_FAULT, "draw %llu: %d, %s", (unsigned long long)draw, s, d.message);
+            if (!s)
+                FL_CHECK((int64_t)at->base.static_mw + at->base.memory_mw + at->base.tree_mw == at->base.total_mw &&
+                             at->base.total_mw > 0 && at->row[0].dyn_mw > 0,
+                         "draw %llu: %d mW, %d mW", (unsigned long long)draw, at->base.total_mw, at->row[0].dyn_mw);
+            refused[board] += s != FL_OK;
+            taken[board] += s == FL_OK;
+        }
+        rig.w->class[0].load.alpha = 0.8;
+    }
+    FL_CHECK(refused[0] && taken[0] && refused[1] && taken[1], "refused %d and %d, taken %d and %d of 100", refused[0],
+             refused[1], taken[0], taken[1]);
+    fx_close(&rig);
+}
+
 /* ---- several GPUs under one budget ---- */
 
 static void test_budget(void) {
@@ -551,4 +585,5 @@ FL_SUITE("node", {"same bits by scan and by shares", test_same_bits}, {"ledger w
          {"heat", test_heat}, {"CPU: gaps", test_cpu_gaps}, {"CPU: launches", test_cpu_launches},
          {"CPU: change of clock", test_cpu_change}, {"CPU: package limit", test_cpu_limit}, {"APU bus", test_apu_bus},
          {"interference", test_interference}, {"phases", test_phases}, {"records cost time", test_records_cost},
-         {"barrier", test_barrier}, {"budget of several GPUs", test_budget})
+         {"barrier", test_barrier}, {"an error beyond what milliwatts hold", test_huge_error},
+         {"budget of several GPUs", test_budget})

@@ -88,7 +88,7 @@ static void test_measure(void) {
     trace.count = 0;
     for (int i = 0; i < 100; i++)
         add(0.1 * i, i < 80 ? 100 : 250, i < 80 ? 10 : 80, i < 80 ? 5 : 40);
-    const fl_odpp_run run = fl_odpp_measure(&trace, 945, 2), longer = fl_odpp_measure(&trace, 945, 4);
+    const fl_odpp_run run = fl_odpp_measure(&trace, 945, 2, 30), longer = fl_odpp_measure(&trace, 945, 4, 30);
     FL_CHECK(run.mhz == 945 && run.period_s == 2 && fabs(run.power_w - 220) < 1e-9 && fabs(run.gpu_pct - 80) < 1e-9 &&
                  fabs(run.mem_pct - 40) < 1e-9,
              "%g W, U %g, V %g", run.power_w, run.gpu_pct, run.mem_pct);
@@ -167,6 +167,8 @@ static void test_choice(void) {
         {"long periods: the top", 4, 0, 240, 1920, 1920},
         {"some pass, and the lowest is the best", 0.8, 0.5, 3000, 450, 450},
         {"some pass, the lowest is worse than they", 0.8, 0.9, 100, 1500, 1920},
+        /* 1.0458 s at 1425 MHz, 1.004 s at 1920 MHz: on the line between them 1440 MHz is the first below 1.045 s */
+        {"the bound is 0.045 s", 0.996, 0.115, 100, 1440, 1440},
     };
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
         wave_node *n = open_odpp(row[i].period_s, row[i].sm_share, NULL);
@@ -177,6 +179,20 @@ static void test_choice(void) {
                  wave_probe(n, 0, "time_s"));
         wave_close(n);
     }
+}
+
+/* The idle power is the board's: 30 W, or what is said of it. */
+static void test_idle_power(void) {
+    static const char *const idle_w[] = {NULL, "1.65"};
+    double energy[2];
+    for (int i = 0; i < 2; i++) {
+        const fl_setting setting = {.name = "idle_w", .text = idle_w[i]};
+        wave_node *n = wave_open(&fl_policy_odpp, 1, &setting, idle_w[i] ? 1 : 0);
+        FL_CHECK(wave_wait(n, "state", 2, 400) && wave_probe(n, 0, "set_mhz") == 450, "no choice of 450 MHz");
+        energy[i] = wave_probe(n, 0, "energy_j") / wave_probe(n, 0, "time_s");
+        wave_close(n);
+    }
+    FL_CHECK(fabs(energy[1] - energy[0] - 28.35) < 1e-6, "%g W and %g W above the idle power", energy[0], energy[1]);
 }
 
 /* With networks: what the policy predicts is what the same steps give here, from the runs that it measured. */
@@ -196,7 +212,7 @@ static void measured(fl_odpp_run *run) {
         fl_readings_add(&trace, &n->sample[0], n->s.time_ns);
         if (since_s < 26 - 1e-6)
             continue;
-        run[i] = fl_odpp_measure(&trace, mhz[i], fl_odpp_period_s(&work, &trace, 350));
+        run[i] = fl_odpp_measure(&trace, mhz[i], fl_odpp_period_s(&work, &trace, 350), 30);
         trace.count = 0;
     }
     wave_close(n);
@@ -264,8 +280,9 @@ static void test_networks(void) {
 }
 
 static void test_watch(void) {
-    /* Windows of 1.004 + 1.5 s, in steps of 0.1 s; pauses of 4, 8, 16, 32 and 32 periods from the third on. */
-    static const double ends_s[] = {2.6, 5.2, 7.8, 14.5, 25.2, 43.9, 78.7, 113.5};
+    /* A second to settle, windows of 1.004 + 1.5 s, in steps of 0.1 s; pauses of 4, 8, 16, 32 and 32 periods from the
+     * third on. */
+    static const double ends_s[] = {3.6, 6.2, 8.8, 15.5, 26.2, 44.9, 79.7, 114.5};
     wave_node *n = open_odpp(1, 0, NULL);
     FL_CHECK(wave_wait(n, "state", 2, 400), "no choice");
     const double from = wave_now_s(n);
@@ -278,6 +295,28 @@ static void test_watch(void) {
     n->gpu[0].idle_w *= 0.8;
     FL_CHECK(wave_wait(n, "state", 1, 60) && wave_probe(n, 0, "set_mhz") == 450 && wave_probe(n, 0, "runs") == 0,
              "no new search: state %g", wave_probe(n, 0, "state"));
+    wave_close(n);
+}
+
+/* The power is read as a mean of the last second. Right after the choice it is still that of the run before: a window
+ * that began there would differ from all others, and the search would never end. */
+static void test_power_mean(void) {
+    wave_node *n = open_odpp(0.8, 0.5, NULL);
+    n->gpu[0].dynamic_w = 3000;
+    n->gpu[0].mean_of = 10;
+    FL_CHECK(wave_wait(n, "state", 2, 400) && wave_probe(n, 0, "set_mhz") == 450, "no choice of 450 MHz");
+    FL_CHECK(!wave_wait(n, "state", 1, 200) && wave_probe(n, 0, "checks") > 5, "the search begins anew at %g s",
+             wave_now_s(n));
+    wave_close(n);
+    n = open_odpp(0.8, 0.5, NULL); /* no readings for a while: the rest of the second is still to be waited for */
+    n->gpu[0].dynamic_w = 3000;
+    n->gpu[0].mean_of = 10;
+    FL_CHECK(wave_wait(n, "state", 2, 400), "no choice");
+    n->gpu[0].lost = true;
+    wave_until(n, wave_now_s(n) + 0.2);
+    n->gpu[0].lost = false;
+    FL_CHECK(!wave_wait(n, "state", 1, 100) && wave_probe(n, 0, "checks") > 5, "after a gap it begins anew at %g s",
+             wave_now_s(n));
     wave_close(n);
 }
 
@@ -338,5 +377,6 @@ static void test_refusals(void) {
 FL_SUITE("odpp", {"what is transformed", test_composite}, {"spectrum of the whole trace", test_spectrum},
          {"longer traces", test_longer}, {"the last period", test_measure}, {"straight lines", test_lines},
          {"course", test_course}, {"a long period", test_long_period}, {"choice", test_choice},
-         {"networks", test_networks}, {"watch", test_watch}, {"a GPU lost", test_lost}, {"an idle GPU", test_idle},
+         {"networks", test_networks}, {"idle power", test_idle_power}, {"watch", test_watch},
+         {"power as a mean", test_power_mean}, {"a GPU lost", test_lost}, {"an idle GPU", test_idle},
          {"refusals", test_refusals})

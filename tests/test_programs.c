@@ -4,6 +4,7 @@
 #include "tests/support/temp_file.h"
 
 #include <math.h>
+#include <sys/resource.h>
 
 #define HEAD "# foldline-programs 1\n# sm_mhz: 1000\n# mem_mhz: 800\n# cpu_mhz: 2000\n# kinds: k.csv\n"
 #define COLUMNS "program,part,part_s,kernel,count,time_us,time_cv,gap_us,gap_cv"
@@ -161,7 +162,42 @@ static void test_spread(void) {
     fl_kernel_trace_free(&t);
 }
 
+/* Refused before a kernel is made: by how many there would be by the means, and by how long it would take. */
+static void test_too_large(void) {
+    static const struct {
+        const char *rows, *expected;
+    } row[] = {
+        {"a,1,10,k,1000000000,1,0,0,0,0,1,1,1\n", "more than 100000000 kernels"},
+        {"a,1,10,k,1000,100,0,0,0,0,1,1,1\na,2,1,m,1000000000,1,0,0,0,0,1,1,1\n", "more than 100000000 kernels"},
+        {"a,1,1000,k,1,0.5,0,0.1,0,0,1,1,1\n", "more than 100000000 kernels"},
+        {"a,1,10,k,1,0.5,0,0.1,0,0,1,1,1000\n", "more than 100000000 kernels"},
+        {"a,1,10,k,40000000,1,0,0,0,0,1,1,1\na,1,10,m,70000000,1,0,0,0,1,1,1,1\n", "more than 100000000 kernels"},
+        {"a,1,1e7,k,1,1e9,0,0,0,0,1,1,1\n", "26 days"},
+        {"a,1,1000,k,1,1e9,0,0,0,0,1,1,1000000\n", "26 days"},
+        {"a,1,1,k,1,1e12,0,0,0,0,1,1,1\n", "25 hours"},
+        {"a,1,1,k,1,1,0,1e12,0,0,1,1,1\n", "25 hours"},
+        {"a,1,1,k,1000,8e10,0,0,0,0,1,1,1\n", "26 days"},
+    };
+    struct rusage before, after;
+    getrusage(RUSAGE_SELF, &before);
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        char text[1024];
+        snprintf(text, sizeof text, HEAD COLUMNS ",stream,grid_x,block_x,cycles\n%s", row[i].rows);
+        fl_programs p = read_text(text);
+        fl_kernel_trace t;
+        fl_diag d = {0};
+        FL_CHECK(fl_synth_program(&p, 0, 1, 0, &t, &d) == FL_BAD_INPUT && strstr(d.message, row[i].expected) &&
+                     !t.op_count,
+                 "row %zu: %d, '%s'", i, d.status, d.message);
+        fl_programs_free(&p);
+    }
+    getrusage(RUSAGE_SELF, &after);
+    FL_CHECK(after.ru_maxrss - before.ru_maxrss < 100 << 10, "refused after %ld KiB",
+             after.ru_maxrss - before.ru_maxrss);
+}
+
 static void test_clean_up(void) { fl_temp_remove(); }
 
 FL_SUITE("programs", {"read and written", test_read}, {"refusals", test_refusals}, {"iterations", test_iterations},
-         {"parts, cycles, streams", test_lengths}, {"spread", test_spread}, {"clean up", test_clean_up})
+         {"parts, cycles, streams", test_lengths}, {"spread", test_spread}, {"too large", test_too_large},
+         {"clean up", test_clean_up})

@@ -55,6 +55,7 @@ static void test_values(void) {
     } table[] = {
         {SEL("good", "energy_j"), 175},
         {SEL("good", "energy_j") ", \"over\": \"sum\"", 350},
+        {SEL("good", "energy_j") ", \"over\": \"error\"", 125},
         {SEL("good", "energy_j") ", \"over\": \"min\"", 50},
         {SEL("good", "energy_j") ", \"over\": \"max\"", 300},
         {SEL("*", "energy_j") ", \"over\": \"median\"", 100},
@@ -142,6 +143,16 @@ static void test_gates(void) {
         {"null", "\"below\": {" SEL("base", "energy_j") "}", true},
         {"1", "\"above\": 100, \"below\": 150", false},
         {"1", "\"above\": 100, \"below\": 200", true},
+        {"null", "\"above\": 49, \"errors\": 1", true}, /* 50 and 300: 175 +- 125 */
+        {"null", "\"above\": 51, \"errors\": 1", false},
+        {"null", "\"below\": 301, \"errors\": 1", true},
+        {"null", "\"below\": 299, \"errors\": 1", false},
+        {"null", "\"below\": 426, \"errors\": 2", true},
+        {"null", "\"below\": 424, \"errors\": 2", false},
+        {"170", "\"within\": 131, \"errors\": 1", true},
+        {"170", "\"within\": 129, \"errors\": 1", false},
+        {"100", "\"within_pct\": 201, \"errors\": 1", true},
+        {"100", "\"within_pct\": 199, \"errors\": 1", false},
     };
     fl_comparison c = rows();
     for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
@@ -363,6 +374,43 @@ static void test_share_of(void) {
     fl_comparison_free(&c);
 }
 
+/* One entry of an experiment stands for several policies; each is held against the one with its own parameters. */
+static void test_ladder(void) {
+    const fl_texts names = {.item = (const char *[]){"a:m=1", "a:m=2", "b:m=2", "b:m=1"}, .count = 4};
+    const fl_row_result all[] = {row("one", "a:m=1", NULL, 1, 10, 1), row("one", "a:m=2", NULL, 1, 20, 1),
+                                 row("one", "b:m=2", NULL, 1, 5, 1), row("one", "b:m=1", NULL, 1, 4, 1)};
+    fl_comparison c = {0};
+    fl_experiment e = {0};
+    fl_published *p = NULL;
+    fl_result_tables *t = NULL;
+    fl_diag d = {0};
+    fl_status s = FL_OK;
+    for (size_t i = 0; !s && i < sizeof all / sizeof *all; i++)
+        s = fl_comparison_add(&c, &all[i], &d);
+    c.mean_first = c.count;
+    const char *text = "{\"foldline_experiment\": 1, \"published\": [" LINE(
+        "6", SEL("a:*", "energy_j") ", \"over\": \"min\", \"against\": \"b:*\", \"as\": \"difference\"",
+        ", \"gate\": {\"within\": 0}") "],\n\"tables\": [{\"title\": \"t\", \"each\": {\"column\": \"energy_j\"},"
+                                       "\"columns\": {\"1\": {\"+policy\": \":m=1\"}, \"2\": {\"+policy\": \":m=2\"}},"
+                                       "\"rows\": {\"a\": {\"policy\": \"a\"}, \"b\": {\"policy\": \"b\"}}}]}";
+    s = s ? s : fl_experiment_open(fl_temp_text("e.json", text), &e, &d);
+    s = s ? s : fl_published_open(&e, &names, &p, &d);
+    s = s ? s : fl_published_solve(p, &c, &d);
+    FL_CHECK(s == FL_OK && fl_published_failed(p) == 0, "%s", s ? d.message : "not 10 - 4");
+    s = s ? s : fl_result_tables_open(&e, &names, &t, &d);
+    s = s ? s : fl_result_tables_solve(t, &c, &d);
+    cJSON *out = s ? NULL : fl_result_tables_json(t);
+    char *shown = cJSON_PrintUnformatted(out);
+    FL_CHECK(shown && strstr(shown, "{\"a\":{\"1\":10,\"2\":20},\"b\":{\"1\":4,\"2\":5}}"), "%s",
+             shown ? shown : d.message);
+    free(shown);
+    cJSON_Delete(out);
+    fl_result_tables_free(t);
+    fl_published_free(p);
+    fl_experiment_free(&e);
+    fl_comparison_free(&c);
+}
+
 static fl_status open_tables(const char *tables, fl_experiment *e, fl_result_tables **t, fl_diag *d) {
     char text[2048];
     const fl_texts policies = {.item = (const char **)labels, .count = 3};
@@ -493,6 +541,9 @@ static void test_refusals(void) {
         {LINE("1", SEL("good", "energy_j") ", \"least_of\": [1]", ""), "name"},
         {LINE("1", SEL("good", "energy_j") ", \"least_of\": [\"base\"], \"most_of\": [\"base\"]", ""), "one of them"},
         {LINE("null", SEL("good", "energy_j"), ", \"gate\": {\"within\": 1}"), "published number"},
+        {LINE("1", SEL("good", "energy_j"), ", \"gate\": {\"errors\": 2}"), "no mean, or of no bound"},
+        {LINE("1", SEL("good", "energy_j") ", \"over\": \"max\"", ", \"gate\": {\"above\": 1, \"errors\": 2}"),
+         "no mean, or of no bound"},
         {LINE("1", SEL("good", "energy_j"), ", \"fails\": \"because\""), "without a gate"},
         {LINE("[2, 1]", SEL("good", "energy_j"), ""), "expected"},
         {LINE("[2]", SEL("good", "energy_j"), ""), "[low, high]"},
@@ -525,5 +576,5 @@ static void test_clean_up(void) { fl_temp_remove(); }
 
 FL_SUITE("result_table", {"values", test_values}, {"gates", test_gates}, {"draws", test_draws},
          {"gates by draw", test_gates_by_draw}, {"stated failures", test_stated}, {"share of", test_share_of},
-         {"tables", test_tables}, {"steps", test_steps}, {"unknown values", test_unknown}, {"refusals", test_refusals},
-         {"clean up", test_clean_up})
+         {"ladder", test_ladder}, {"tables", test_tables}, {"steps", test_steps}, {"unknown values", test_unknown},
+         {"refusals", test_refusals}, {"clean up", test_clean_up})

@@ -109,7 +109,7 @@ static void test_experiment(void) {
         "\"}, \"label\": \"best\", \"workloads\": [\"a*\"]},"
         "{\"policy\": \"assure\", \"set\": {\"theta\": {\"each\": [0.9, 0.8]}, \"probe_mhz\": [855, 1050],"
         " \"window\": {\"from\": 2, \"to\": 4, \"step\": 2}}},"
-        "{\"policy\": \"assure\", \"set\": {\"theta\": {\"each\": [0.9, 0.8]}}, \"label\": \"A\"},"
+        "{\"policy\": \"assure\", \"set\": {\"window\": 4, \"theta\": {\"each\": [0.9, 0.8]}}, \"label\": \"A\"},"
         "{\"policy\": \"assure\", \"set\": {\"theta\": {\"each\": []}}}]}";
     static const struct {
         const char *label, *settings;
@@ -122,8 +122,8 @@ static void test_experiment(void) {
         {"assure:theta=0.9,probe_mhz=855/1050,window=4", "theta=0.9 probe_mhz=855/1050 window=4"},
         {"assure:theta=0.8,probe_mhz=855/1050,window=2", "theta=0.8 probe_mhz=855/1050 window=2"},
         {"assure:theta=0.8,probe_mhz=855/1050,window=4", "theta=0.8 probe_mhz=855/1050 window=4"},
-        {"A:theta=0.9", "theta=0.9"},
-        {"A:theta=0.8", "theta=0.8"},
+        {"A:theta=0.9", "window=4 theta=0.9"},
+        {"A:theta=0.8", "window=4 theta=0.8"},
     };
     fl_experiment e;
     fl_spec *spec = NULL;
@@ -141,7 +141,7 @@ static void test_experiment(void) {
     FL_CHECK(count > 4 && spec[3].only.count == 1 && !strcmp(spec[3].only.item[0], "a*") && !spec[4].only.count,
              "workloads");
     FL_CHECK(texts.count == count && !strcmp(texts.item[2], "fixed:sm_mhz=900") &&
-                 !strcmp(texts.item[9], "assure:theta=0.8"),
+                 !strcmp(texts.item[9], "assure:window=4,theta=0.8"),
              "%zu texts", texts.count);
     fl_texts_free(&texts);
     for (size_t i = 0; i < count; i++)

@@ -443,9 +443,43 @@ static void test_damage(void) {
     fl_journal_close(first);
 }
 
+/* The number of jobs that a shard states is believed no further than its bytes reach. */
+static void test_stated_jobs(void) {
+    static const char *const stated[] = {"18446744073709551615", "18446744073709551614", "9223372036854775807",
+                                         "1152921504606846975",  "1000000000000",        "100000000",
+                                         "99999999999999999999", "-1",                   "0x5",
+                                         "+5",                   "",                     "6"};
+    char name[512], shard[512];
+    snprintf(name, sizeof name, "%s", fl_temp_path("stated"));
+    remove(name);
+    fill(name);
+    fl_journal *j = NULL;
+    fl_diag d = {0};
+    FL_CHECK(!fl_journal_open(&j, name, KEY, 5, &d) && !fl_journal_add(j, 2, "two\n", &d), "%s", d.message);
+    fl_journal_close(j);
+    size_t whole;
+    char *text = read_file(name, &whole), *lines = strchr(text, '\n');
+    const char *path = name;
+    FL_CHECK(fl_journal_merge(&j, &path, 1, &d) == FL_OK && fl_journal_count(j) == 5, "%s", d.message);
+    fl_journal_close(j);
+    path = shard;
+    for (size_t i = 0; i < sizeof stated / sizeof *stated; i++) {
+        char *out = malloc(whole + 100);
+        snprintf(out, whole + 100, "# foldline-journal 1 " KEY " %s%s", stated[i], lines);
+        snprintf(shard, sizeof shard, "%s", fl_temp_text("shard", out));
+        free(out);
+        d = (fl_diag){0};
+        FL_CHECK(fl_journal_merge(&j, &path, 1, &d) == FL_BAD_INPUT && !j &&
+                     (strstr(d.message, "are missing") || strstr(d.message, "not a journal")),
+                 "%s jobs: %d, %s", stated[i], d.status, d.message);
+    }
+    free(text);
+}
+
 static void test_clean_up(void) { fl_temp_remove(); }
 
 FL_SUITE("sweep", {"journal cut at every byte", test_cut}, {"journal damaged", test_damage},
+         {"jobs that a shard states", test_stated_jobs},
          {"10,000 runs and 20 kills", test_killed}, {"threads and shards", test_threads_and_shards},
          {"full disk", test_full_disk}, {"other inputs", test_other_inputs}, {"other options", test_other_options},
          {"other plug-in", test_other_plugin}, {"clean up", test_clean_up})

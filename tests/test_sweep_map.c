@@ -71,6 +71,14 @@ static void test_refusals(void) {
         {"n,c,t,p\na,1,2,3\na,1,2\n", "workload=n,sm_mhz=c,time_s=t,power_w=p", 3, 5, "expected 4"},
         {"n,c,t,p\na,1,2,3 W\n", "workload=n,sm_mhz=c,time_s=t,power_w=p*2", 2, 7, "power_w is '3 W'"},
         {"n,c,t,p\na,1,0,3\n", "workload=n,sm_mhz=c,time_s=t/1000,power_w=p", 2, 5, "time_s is 0"},
+        {"n,t\na,1\n", "workload=n,sm_mhz=header,time_s=cells,power_w=1", 1, 1, "no column is headed by a number"},
+        {"n,900,1000,900\na,1,2,3\n", "workload=n,sm_mhz=header,time_s=cells,power_w=1", 1, 12, "'900' is given twice"},
+        {"n,900,1000\na,1,b\n", "workload=n,sm_mhz=header,time_s=cells,power_w=1", 2, 5, "time_s is 'b'"},
+        {"n,900,1000\na,1,-2\n", "workload=n,sm_mhz=header,time_s=1,power_w=cells*2", 2, 5, "power_w is '-4'"},
+        {"n,900,1000\na,1\n", "workload=n,sm_mhz=header,time_s=cells,power_w=1", 2, 3, "expected 3"},
+        {"n,900,1000\na,1,0\n", "workload=n,sm_mhz=header,time_s=1/cells,power_w=1", 2, 5, "time_s is"},
+        {"n,c,s\na,1,0\n", "workload=n,sm_mhz=c,time_s=1/s,power_w=1", 2, 5, "time_s is"},
+        {"n,c,s\na,1,0\n", "workload=n,sm_mhz=c,time_s=1/speed,power_w=1", 1, 1, "no column 'speed'"},
         {"n,c,t,p\n", "workload=n,sm_mhz=c,time_s=t,power_w=p", 0, 0, "no settings"},
     };
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
@@ -83,6 +91,71 @@ static void test_refusals(void) {
                  d.message);
         fl_sweep_free(&s);
     }
+}
+
+/* A column per clock: each row is a setting per column, whatever else the row holds. */
+static void test_wide(void) {
+    static const char table[] = "name,900,note,1000.5\na,0.5,x,1\nb,0.25,y,2\n";
+    static const struct {
+        const char *map;
+        double mhz[4], time[4], power[4];
+    } row[] = {
+        {"workload=name,sm_mhz=header,time_s=1/cells,power_w=10",
+         {900, 1000.5, 900, 1000.5},
+         {2, 1, 4, 0.5},
+         {10, 10, 10, 10}},
+        {"workload=name,sm_mhz=header*2,time_s=cells*4,power_w=cells/2",
+         {1800, 2001, 1800, 2001},
+         {2, 4, 1, 8},
+         {0.25, 0.5, 0.125, 1}},
+    };
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        fl_sweep s;
+        fl_diag d = {0};
+        FL_CHECK(take(table, row[i].map, &s, &d) == FL_OK && s.row_count == 4, "%s: %s", row[i].map, d.message);
+        for (size_t k = 0; k < s.row_count; k++)
+            FL_CHECK(
+                s.rows[k].sm_mhz == row[i].mhz[k] && s.rows[k].time_s == row[i].time[k] &&
+                    s.rows[k].power_w == row[i].power[k] && !strcmp(s.names[s.rows[k].workload], k < 2 ? "a" : "b"),
+                "%s, %zu: %g MHz, %g s, %g W", row[i].map, k, s.rows[k].sm_mhz, s.rows[k].time_s, s.rows[k].power_w);
+        fl_sweep_free(&s);
+    }
+    /* A column of that very name is itself. */
+    fl_sweep s;
+    fl_diag d = {0};
+    FL_CHECK(take("name,cells,header\na,5,900\n", "workload=name,sm_mhz=header,time_s=cells,power_w=1", &s, &d) ==
+                     FL_OK &&
+                 s.row_count == 1 && s.rows[0].sm_mhz == 900 && s.rows[0].time_s == 5,
+             "%s", d.message);
+    fl_sweep_free(&s);
+}
+
+/* GPU-DVFS-Dataset keeps performance and power in two files, of which the first finds the second. */
+static void test_two_files(void) {
+    char path[600], power[600];
+    fl_imported in = {0};
+    fl_diag d = {0};
+    const fl_reader *reader = NULL;
+    snprintf(path, sizeof path, "%s",
+             fl_temp_text("a_performance.csv", "frequency(MHz),900,1000\nfft,0.8,1\nlu,0.9,1\n"));
+    FL_CHECK(fl_reader_find(path, NULL, &reader, &d) == FL_OK && reader->read(path, NULL, &in, &d) == FL_OK &&
+                 in.sweep.row_count == 4 && isnan(in.sweep.rows[0].power_w) && in.sweep.rows[0].time_s == 1.25,
+             "times alone: %s", d.message);
+    fl_imported_free(&in);
+    snprintf(power, sizeof power, "%s",
+             fl_temp_text("a_power.csv", "frequency(MHz),1000,900\nlu,120,90\nfft,150,100\n"));
+    CU_ASSERT_FATAL(reader && reader->read(path, NULL, &in, &d) == FL_OK && in.sweep.row_count == 4);
+    FL_CHECK(in.sweep.rows[0].power_w == 100 && in.sweep.rows[0].energy_j == 125 && in.sweep.rows[1].power_w == 150 &&
+                 in.sweep.rows[2].power_w == 90 && in.sweep.rows[3].power_w == 120,
+             "%g %g %g %g", in.sweep.rows[0].power_w, in.sweep.rows[1].power_w, in.sweep.rows[2].power_w,
+             in.sweep.rows[3].power_w);
+    fl_imported_free(&in);
+    FL_CHECK(reader->read(power, NULL, &in, &d) == FL_BAD_INPUT && strstr(d.message, "a_performance.csv"), "%s",
+             d.message);
+    snprintf(power, sizeof power, "%s", fl_temp_text("a_power.csv", "frequency(MHz),1000,900\nlu,-120,90\n"));
+    FL_CHECK(reader->read(path, NULL, &in, &d) == FL_BAD_INPUT && d.line == 2 && d.column == 4 && !in.has_sweep &&
+                 strstr(d.file, "a_power.csv"),
+             "%s:%lld:%lld: %s", d.file, (long long)d.line, (long long)d.column, d.message);
 }
 
 /* The same map as a file. */
@@ -126,6 +199,11 @@ static void test_public(void) {
          "images.small.256.adam",
          {.sm_mhz = NAN, .mem_mhz = NAN, .power_cap_w = 100, .time_s = 12, .power_w = 90},
          NAN},
+        {"gpu-dvfs-wide",
+         "gpu-dvfs-wide/two_performance.csv",
+         "saxpy",
+         {.sm_mhz = 900, .mem_mhz = NAN, .power_cap_w = NAN, .time_s = 1.25, .power_w = 80},
+         NAN},
     };
     for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
         char path[600];
@@ -153,5 +231,5 @@ static void test_public(void) {
 
 static void test_clean_up(void) { fl_temp_remove(); }
 
-FL_SUITE("sweep_map", {"values", test_values}, {"refusals", test_refusals}, {"a file", test_file},
-         {"public tables", test_public}, {"clean up", test_clean_up})
+FL_SUITE("sweep_map", {"values", test_values}, {"refusals", test_refusals}, {"a file", test_file}, {"wide", test_wide},
+         {"two files", test_two_files}, {"public tables", test_public}, {"clean up", test_clean_up})

@@ -55,6 +55,37 @@ static void test_bad_ops(void) {
     fx_close(&r);
 }
 
+/* Host time has the limit that ops have: a wait of a century would be simulated to its end. */
+static void test_bad_items(void) {
+    static const int64_t most = FL_DURATION_MAX_NS;
+    const struct {
+        int64_t host, after;
+        fl_status status;
+    } row[] = {{0, 0, FL_OK},
+               {most, most, FL_OK},
+               {-1, 0, FL_BAD_INPUT},
+               {0, -1, FL_BAD_INPUT},
+               {most + 1, 0, FL_BAD_INPUT},
+               {0, most + 1, FL_BAD_INPUT},
+               {0, INT64_C(3400000000000000000), FL_BAD_INPUT}};
+    fx_rig r;
+    fx_open(&r, 1);
+    uint32_t s = fx_stream(&r, 0, 0), thread = fx_thread(&r);
+    fx_op(&r, s, 0, 5, fx_light(&r));
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++)
+        for (int sync = 0; sync < 2; sync++) {
+            fl_diag d = {0};
+            const fl_item item = {.type = sync ? FL_ITEM_SYNC : FL_ITEM_LAUNCH,
+                                  .host_ns = row[i].host,
+                                  .after_ns = row[i].after,
+                                  .stream = sync ? 0 : s};
+            const fl_status status = fl_workload_add_item(r.w, thread, &item, &d);
+            FL_CHECK(status == row[i].status && (!status || strstr(d.message, "25 hours")), "row %zu: %d '%s'", i,
+                     status, d.message);
+        }
+    fx_close(&r);
+}
+
 static void test_most_classes(void) {
     fx_rig r;
     fx_open(&r, 1);
@@ -216,6 +247,6 @@ static void test_small_streams(void) {
     fx_close(&r);
 }
 
-FL_SUITE("workload", {"escapes", test_escapes}, {"bad ops", test_bad_ops}, {"most classes", test_most_classes},
-         {"most streams", test_most_streams}, {"waits", test_waits_are_kept}, {"islands", test_islands},
-         {"marks", test_marks}, {"small streams", test_small_streams})
+FL_SUITE("workload", {"escapes", test_escapes}, {"bad ops", test_bad_ops}, {"bad host times", test_bad_items},
+         {"most classes", test_most_classes}, {"most streams", test_most_streams}, {"waits", test_waits_are_kept},
+         {"islands", test_islands}, {"marks", test_marks}, {"small streams", test_small_streams})

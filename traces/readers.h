@@ -19,7 +19,8 @@
     X(geepafs)                                                                                                         \
     X(dvfs)                                                                                                            \
     X(profile)                                                                                                         \
-    X(zeus)
+    X(zeus)                                                                                                            \
+    X(wide)
 
 #define FL_READER_DECLARE(ident) extern const fl_reader fl_reader_##ident;
 FL_READERS(FL_READER_DECLARE)

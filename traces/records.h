@@ -99,6 +99,8 @@ typedef struct fl_sweep_row {
     /* For a distribution replay (sim/draws.h), NAN where not known: coefficient of variation of the energy of one step,
      * ratio of core to uncore utilisation, and its coefficient of variation. */
     double energy_cv, ratio, ratio_cv;
+    /* Of a predicted setting, in percent: one standard deviation of time and power; 0 or NAN = measured. */
+    double time_sd_pct, power_sd_pct;
     int64_t line;
 } fl_sweep_row;
 

@@ -78,13 +78,17 @@ fl_status fl_sweep_map_parse(const char *text, fl_sweep_map *m, fl_diag *d) {
 typedef struct place {                /* where one column of the sweep comes from */
     size_t part[FL_MAP_PARTS], parts; /* columns of the table; none: a constant */
     double number;                    /* that they are multiplied or divided by, or the constant */
-    bool scaled, divided;
+    bool scaled, divided, inverted;   /* inverted: one over it */
+    enum { NAMED, HEADER, CELLS } of; /* HEADER, CELLS: of each column that a number heads */
 } place;
 
 typedef struct mapper {
     const fl_sweep_map *map;
     fl_sweep_rows *rows;
     size_t width; /* of the table; 0: no header yet */
+    bool wide;    /* a column per clock */
+    double *head; /* width: the numbers above the columns, NAN = none; of a wide table */
+    char (*head_text)[FL_REAL_TEXT];
     place place[FL_MAP_TERMS];
     fl_field field[FL_MAP_TERMS]; /* the row as a sweep has it */
     char *text[FL_MAP_TERMS];     /* what had to be computed or joined */
@@ -143,6 +147,22 @@ static fl_status find_joined(const fl_csv_row *header, const fl_map_term *t, pla
     return FL_OK;
 }
 
+/* "cells", "1/cells", "cells/1000", "header": of a wide table. */
+static bool is_wide_place(const char *source, place *p) {
+    const bool inverted = !strncmp(source, "1/", 2);
+    place found = {.inverted = inverted};
+    const char *name = source + (inverted ? 2 : 0);
+    const size_t scaled = inverted ? 0 : scaled_name(name, &found), size = scaled ? scaled : strlen(name);
+    if (size == 6 && !strncmp(name, "header", size))
+        found.of = HEADER;
+    else if (size == 5 && !strncmp(name, "cells", size))
+        found.of = CELLS;
+    else
+        return false;
+    *p = found;
+    return true;
+}
+
 static fl_status find_place(const fl_csv_row *header, const fl_map_term *t, place *p, fl_diag *d) {
     const bool is_text = !strcmp(t->target, "workload") || !strcmp(t->target, "kernel");
     const size_t whole = column_of(header, t->source, strlen(t->source));
@@ -153,14 +173,40 @@ static fl_status find_place(const fl_csv_row *header, const fl_map_term *t, plac
     }
     if (is_text)
         return find_joined(header, t, p, d);
-    if (fl_real_parse(t->source, &p->number) == FL_NUMBER_OK)
+    if (fl_real_parse(t->source, &p->number) == FL_NUMBER_OK || is_wide_place(t->source, p))
         return FL_OK;
-    const size_t name = scaled_name(t->source, p), size = name ? name : strlen(t->source),
-                 column = column_of(header, t->source, size);
+    p->inverted = !strncmp(t->source, "1/", 2);
+    const char *source = t->source + (p->inverted ? 2 : 0);
+    const size_t name = p->inverted ? 0 : scaled_name(source, p), size = name ? name : strlen(source),
+                 column = column_of(header, source, size);
     if (column == SIZE_MAX)
-        return unknown_column(header, t, t->source, size, d);
+        return unknown_column(header, t, source, size, d);
     p->part[p->parts++] = column;
     return FL_OK;
+}
+
+/* The numbers above the columns of a wide table. */
+static fl_status take_heads(mapper *m, const fl_csv_row *header, fl_diag *d) {
+    size_t found = 0;
+    m->head = calloc(m->width, sizeof *m->head);
+    m->head_text = calloc(m->width, sizeof *m->head_text);
+    if (!m->head || !m->head_text)
+        return fl_no_memory(d, header->file);
+    for (size_t i = 0; i < m->width; i++) {
+        if (fl_real_parse(header->field[i].text, &m->head[i]) != FL_NUMBER_OK) {
+            m->head[i] = NAN;
+            continue;
+        }
+        for (size_t k = 0; k < i; k++)
+            if (m->head[k] == m->head[i])
+                return FL_FIELD_FAIL(d, header, i, "column '%s' is given twice, expected each clock once",
+                                     header->field[i].text);
+        fl_real_text(m->head[i], m->head_text[i]);
+        found++;
+    }
+    return found ? FL_OK
+                 : fl_fail(d, FL_BAD_INPUT, header->file, header->line, 1,
+                           "no column is headed by a number, expected one per clock, as header and cells say");
 }
 
 static fl_status take_header(mapper *m, const fl_csv_row *header, fl_diag *d) {
@@ -170,7 +216,10 @@ static fl_status take_header(mapper *m, const fl_csv_row *header, fl_diag *d) {
         const char *target = m->map->term[i].target;
         m->field[i] = (fl_field){target, strlen(target), 1};
         s = find_place(header, &m->map->term[i], &m->place[i], d);
+        m->wide |= !s && m->place[i].of != NAMED;
     }
+    if (!s && m->wide)
+        s = take_heads(m, header, d);
     const fl_csv_row own = {header->file, header->line, m->field, m->map->count, false};
     return s ? s : fl_sweep_rows_take(m->rows, &own, d);
 }
@@ -199,23 +248,49 @@ static fl_status joined(mapper *m, size_t i, const fl_csv_row *row, fl_diag *d) 
     return s;
 }
 
-/* The number itself where it is one; else the text as it stands, which the sweep's own checks refuse or know. */
-static fl_status computed(mapper *m, size_t i, const fl_csv_row *row, fl_diag *d) {
+/* The number itself where it is one; else the text as it stands, which the sweep's own checks refuse or know. text:
+ * what stands there; NULL = a constant. */
+static fl_status computed(mapper *m, size_t i, const char *text, fl_diag *d) {
     const place *p = &m->place[i];
-    const char *text = p->parts ? row->field[p->part[0]].text : "";
     double value = p->number;
-    if (p->parts && fl_real_parse(text, &value) != FL_NUMBER_OK) {
+    if (text && fl_real_parse(text, &value) != FL_NUMBER_OK) {
         const fl_status s = keep_text(m, i, strlen(text), d);
         if (!s)
             memcpy(m->text[i], text, strlen(text) + 1);
         return s;
     }
-    if (p->parts)
+    if (text && p->scaled)
         value = p->divided ? value / p->number : value * p->number;
+    if (p->inverted)
+        value = 1 / value;
     const fl_status s = keep_text(m, i, FL_REAL_TEXT, d);
     if (!s)
         fl_real_text(value, m->text[i]);
     return s;
+}
+
+/* One setting of the row: of a wide table, that of column `clock`. */
+static fl_status take_setting(mapper *m, const fl_csv_row *row, size_t clock, fl_diag *d) {
+    fl_status s = FL_OK;
+    for (size_t i = 0; !s && i < m->map->count; i++) {
+        const place *p = &m->place[i];
+        const size_t at = p->of == NAMED ? p->part[0] : clock;
+        const fl_field *f = p->parts || p->of != NAMED ? &row->field[at] : NULL;
+        if (p->parts == 1 && !p->scaled && !p->inverted) {
+            m->field[i] = *f;
+            continue;
+        }
+        s = p->parts > 1 ? joined(m, i, row, d)
+                         : computed(m, i,
+                                    p->of == HEADER ? m->head_text[at]
+                                    : f             ? f->text
+                                                    : NULL,
+                                    d);
+        if (!s)
+            m->field[i] = (fl_field){m->text[i], strlen(m->text[i]), f ? f->column : 1};
+    }
+    const fl_csv_row own = {row->file, row->line, m->field, m->map->count, row->torn};
+    return s ? s : fl_sweep_rows_take(m->rows, &own, d);
 }
 
 static fl_status on_row(void *user, const fl_csv_row *row, fl_diag *d) {
@@ -223,29 +298,32 @@ static fl_status on_row(void *user, const fl_csv_row *row, fl_diag *d) {
     if (!m->width)
         return take_header(m, row, d);
     fl_status s = fl_columns_width(row, m->width, d);
-    for (size_t i = 0; !s && i < m->map->count; i++) {
-        const place *p = &m->place[i];
-        const int64_t column = p->parts ? row->field[p->part[0]].column : 1;
-        if (p->parts == 1 && !p->scaled) {
-            m->field[i] = row->field[p->part[0]];
-            continue;
-        }
-        s = p->parts > 1 ? joined(m, i, row, d) : computed(m, i, row, d);
-        if (!s)
-            m->field[i] = (fl_field){m->text[i], strlen(m->text[i]), column};
-    }
-    const fl_csv_row own = {row->file, row->line, m->field, m->map->count, row->torn};
-    return s ? s : fl_sweep_rows_take(m->rows, &own, d);
+    if (!s && !m->wide)
+        return take_setting(m, row, 0, d);
+    for (size_t i = 0; !s && i < m->width; i++)
+        if (!isnan(m->head[i]))
+            s = take_setting(m, row, i, d);
+    return s;
 }
 
-fl_status fl_sweep_read_mapped(const char *path, const fl_sweep_map *map, fl_sweep *s, fl_diag *d) {
+static fl_status read_mapped(const char *path, const fl_sweep_map *map, bool times, fl_sweep *s, fl_diag *d) {
     static const fl_csv_options OPTIONS = {.trim = true};
     *s = (fl_sweep){0};
-    mapper m = {.map = map, .rows = fl_sweep_rows_open(false, d)};
+    mapper m = {.map = map, .rows = fl_sweep_rows_open(times, d)};
     if (!m.rows)
         return FL_NO_MEMORY;
     const fl_status status = fl_csv_read(path, &OPTIONS, NULL, on_row, &m, d);
     for (size_t i = 0; i < FL_MAP_TERMS; i++)
         free(m.text[i]);
+    free(m.head);
+    free(m.head_text);
     return fl_sweep_rows_close(m.rows, path, status, s, d);
+}
+
+fl_status fl_sweep_read_mapped(const char *path, const fl_sweep_map *map, fl_sweep *s, fl_diag *d) {
+    return read_mapped(path, map, false, s, d);
+}
+
+fl_status fl_sweep_read_mapped_times(const char *path, const fl_sweep_map *map, fl_sweep *s, fl_diag *d) {
+    return read_mapped(path, map, true, s, d);
 }

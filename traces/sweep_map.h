@@ -3,7 +3,12 @@
  * As text: "sm_mhz=coreF,time_s=time/1000,workload=app+input". Left stands a column of a sweep (traces/tables.h), right
  * where it comes from: the name of a column as the table's header has it; that name divided or multiplied by a number;
  * a number alone, for what is the same in every row; or, for workload and kernel, several names joined by '+', whose
- * texts are joined by '.'. A name that holds a comma stands in single quotes. */
+ * texts are joined by '.'. A name that holds a comma stands in single quotes. 1/NAME is for speeds, where a time is
+ * wanted.
+ *
+ * A wide table has a column per clock: `header` is the number that heads such a column and `cells` what stands below it
+ * ("workload=name,sm_mhz=header,power_w=cells", "time_s=1/cells"). Each row becomes one setting per such column;
+ * columns that no number heads are passed over. */
 #ifndef FL_SWEEP_MAP_H
 #define FL_SWEEP_MAP_H
 
@@ -30,7 +35,9 @@ fl_status fl_sweep_map_parse(const char *text, fl_sweep_map *m, fl_diag *d);
 void fl_sweep_map_free(fl_sweep_map *m);
 
 /* Reads the table as fl_sweep_read() reads a sweep, with the same checks, which name the table's own lines and columns.
- * Columns that no term names are passed over. */
+ * Columns that no term names are passed over. _times: power need not be known, as with
+ * fl_sweep_read_times. */
 fl_status fl_sweep_read_mapped(const char *path, const fl_sweep_map *map, fl_sweep *s, fl_diag *d);
+fl_status fl_sweep_read_mapped_times(const char *path, const fl_sweep_map *map, fl_sweep *s, fl_diag *d);
 
 #endif

@@ -11,7 +11,7 @@
 #include <string.h>
 
 enum { WORKLOAD, KERNEL, SM_MHZ, MEM_MHZ, POWER_CAP, TIME, POWER, ENERGY, REQUIRED };
-enum { ENERGY_CV = REQUIRED, RATIO, RATIO_CV, ACTIVITY, COLUMNS = ACTIVITY + FL_COUNTERS };
+enum { ENERGY_CV = REQUIRED, RATIO, RATIO_CV, TIME_SD, POWER_SD, ACTIVITY, COLUMNS = ACTIVITY + FL_COUNTERS };
 
 static const char *const COLUMN[COLUMNS] = {[WORKLOAD] = "workload",
                                             [KERNEL] = "kernel",
@@ -24,6 +24,8 @@ static const char *const COLUMN[COLUMNS] = {[WORKLOAD] = "workload",
                                             [ENERGY_CV] = "energy_cv",
                                             [RATIO] = "ratio",
                                             [RATIO_CV] = "ratio_cv",
+                                            [TIME_SD] = "time_sd_pct",
+                                            [POWER_SD] = "power_sd_pct",
                                             [ACTIVITY + FL_COUNTER_DRAM] = "dram_active_pct",
                                             [ACTIVITY + FL_COUNTER_SM] = "sm_active_pct",
                                             [ACTIVITY + FL_COUNTER_OCCUPANCY] = "sm_occupancy_pct",
@@ -158,12 +160,9 @@ fl_status fl_sweep_rows_take(fl_sweep_rows *l, const fl_csv_row *row, fl_diag *d
         status = get_name(l, row, KERNEL, &r.kernel, d);
     for (size_t c = SM_MHZ; c < REQUIRED && !status; c++)
         status = read_number(l, row, c, value[c - SM_MHZ], d);
-    if (!status)
-        status = get_spread(l, row, ENERGY_CV, &r.energy_cv, d);
-    if (!status)
-        status = get_spread(l, row, RATIO, &r.ratio, d);
-    if (!status)
-        status = get_spread(l, row, RATIO_CV, &r.ratio_cv, d);
+    double *const spread[] = {&r.energy_cv, &r.ratio, &r.ratio_cv, &r.time_sd_pct, &r.power_sd_pct};
+    for (size_t c = ENERGY_CV; c < ACTIVITY && !status; c++)
+        status = get_spread(l, row, c, spread[c - ENERGY_CV], d);
     if (!status)
         status = complete_power(l, row, &r, d);
     if (!status)
@@ -209,22 +208,27 @@ fl_status fl_sweep_write(const char *path, const fl_sweep *s, fl_diag *d) {
     if (status)
         return status;
     FILE *file = fl_output_file(o);
-    bool spread = false;
-    for (size_t i = 0; i < s->row_count; i++)
-        spread |= !isnan(s->rows[i].energy_cv) || !isnan(s->rows[i].ratio) || !isnan(s->rows[i].ratio_cv);
-    const size_t end = spread ? ACTIVITY : REQUIRED;
+    bool spread = false, stated = false;
+    for (size_t i = 0; i < s->row_count; i++) {
+        const fl_sweep_row *r = &s->rows[i];
+        spread |= !isnan(r->energy_cv) || !isnan(r->ratio) || !isnan(r->ratio_cv);
+        stated |= r->time_sd_pct > 0 || r->power_sd_pct > 0;
+    }
+    const bool written[] = {spread, spread, spread, stated, stated};
     for (size_t i = 0; i < COLUMNS; i++)
-        if (i < end || (s->activity && i >= ACTIVITY))
+        if (i < REQUIRED || (i >= ACTIVITY ? s->activity != NULL : written[i - REQUIRED]))
             fprintf(file, "%s%s", i ? "," : "", COLUMN[i]);
     fputc('\n', file);
     for (size_t i = 0; i < s->row_count; i++) {
         const fl_sweep_row *r = &s->rows[i];
-        const double value[] = {r->sm_mhz,   r->mem_mhz,   r->power_cap_w, r->time_s,  r->power_w,
-                                r->energy_j, r->energy_cv, r->ratio,       r->ratio_cv};
+        const double value[] = {r->sm_mhz,    r->mem_mhz, r->power_cap_w, r->time_s,      r->power_w,     r->energy_j,
+                                r->energy_cv, r->ratio,   r->ratio_cv,    r->time_sd_pct, r->power_sd_pct};
         fl_csv_put(file, s->names[r->workload]);
         fputc(',', file);
         fl_csv_put(file, s->names[r->kernel]);
-        for (size_t c = SM_MHZ; c < end; c++) {
+        for (size_t c = SM_MHZ; c < ACTIVITY; c++) {
+            if (c >= REQUIRED && !written[c - REQUIRED])
+                continue;
             fputc(',', file);
             fl_put_real(file, value[c - SM_MHZ]);
         }

@@ -10,6 +10,7 @@ fl_status fl_telemetry_read(const char *path, fl_telemetry *t, fl_diag *d);
 fl_status fl_telemetry_write(const char *path, const fl_telemetry *t, fl_diag *d);
 
 /* workload, sm_mhz or power_cap_w or both, time_s, and power_w or energy_j or both; optional: kernel,mem_mhz,power_cap_w,energy_cv,ratio,ratio_cv, and
+ * of predicted rows the standard deviations time_sd_pct and power_sd_pct (empty or 0: measured), and
  * activities in percent, 0 to 100, as DCGM names them (records.h, fl_counter): dram_active_pct,sm_active_pct,
  * sm_occupancy_pct,fp32_pct,fp64_pct,fp16_pct,tensor_pct. The head is optional (plain files exist). time_s > 0; empty,
  * nan and N/A: not known. Of power_w and energy_j one may be that and is derived from the other and time_s. */

@@ -20,7 +20,8 @@ static const fl_command_help help = {
     "one run are put on one clock: the kernels'. The offset between their clocks is found by correlating power or\n"
     "utilisation with the kernels, or given. --map makes a sweep of anybody's table: left of each '=' stands a column\n"
     "of a sweep (workload, sm_mhz, mem_mhz, power_cap_w, time_s, power_w, energy_j, ...), right of it the table's\n"
-    "column, if need be times or by a number; names joined by '+' make one workload. Formats are detected:\n"};
+    "column, if need be times or by a number; names joined by '+' make one workload. Of a table with a column per clock\n"
+    "header is the clock above a column, cells what stands below it (1/cells: a speed). Formats are detected:\n"};
 
 typedef struct ask {
     fl_texts files, formats;

@@ -15,16 +15,8 @@ static const fl_command_help help = {
     "Shards of other inputs, options or versions, jobs that are missing and jobs that are there twice are refused."};
 
 static fl_status merge(const fl_texts *shards, const char *out, fl_diag *d) {
-    char key[65];
-    size_t jobs = 0;
-    fl_journal *j = NULL;
-    fl_status s = fl_journal_head(shards->item[0], key, &jobs, d);
-    if (!s)
-        s = fl_journal_open(&j, NULL, key, jobs, d);
-    for (size_t i = 0; !s && i < shards->count; i++)
-        s = fl_journal_merge(j, shards->item[i], d);
-    if (!s && fl_journal_count(j) < jobs)
-        s = fl_refuse(d, "%zu of %zu jobs are missing, expected every shard", jobs - fl_journal_count(j), jobs);
+    fl_journal *j;
+    fl_status s = fl_journal_merge(&j, shards->item, shards->count, d);
     fl_output *o = s ? NULL : fl_output_open(out, d);
     if (!s && !o)
         s = d->status;

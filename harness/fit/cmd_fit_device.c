@@ -2,6 +2,7 @@
 #include "harness/base/command.h"
 #include "harness/base/json_out.h"
 #include "harness/fit/fit.h"
+#include "harness/fit/fit_advice.h"
 #include "harness/fit/fit_chip_json.h"
 #include "harness/fit/fit_device_print.h"
 #include "harness/fit/fit_idle_log.h"
@@ -27,6 +28,7 @@ static const fl_command_help help = {
     "Sweeps bound the idle clock tree A0 from above only. --idle LOG, a log in which the GPU idles at several SM "
     "clocks with\n"
     "a context open, tells it: what idle power gains with V^2 f. What kernels draw stays as it was.\n\n"
+    "At the end it says which one, two, three or four clocks tell most about a workload that is yet to be measured.\n\n"
     "Rows at a power limit that binds, or below the highest limit of their workload, are left out."};
 
 typedef struct device_options {
@@ -40,6 +42,7 @@ typedef struct maker {
     const fl_fit_rows *rows;
     fl_chip full, plain;
     fl_idle_log idle; /* clocks 0 = none was given */
+    fl_fit_advice advice;
     char files[256];  /* names of the sweeps, without folders */
     cJSON *root, *gpu, *power, *notes;
 } maker;
@@ -297,6 +300,8 @@ static fl_status make(maker *m, fl_diag *d) {
             cJSON_AddItemToObject(calibration, FL_FIT_MARKS_KEY, fl_fit_marks_to_json(&marks));
         fl_fit_marks_free(&marks);
         if (calibration)
+            cJSON_AddItemToObject(calibration, "probes", fl_fit_advice_json(&m->advice));
+        if (calibration)
             set_item(m->root, "calibration", calibration);
         char time[32], power[32];
         note(m, "calibration",
@@ -359,6 +364,8 @@ int fl_cmd_fit_device(int argc, char **argv) {
     if (!s && o.idle)
         s = fl_idle_log_fit(o.idle, &m.plain, &m.idle, &d);
     if (!s)
+        s = fl_fit_advise(&m.full, FL_PROBES_MAX, &m.advice, &d);
+    if (!s)
         s = make(&m, &d);
     if (!s)
         s = fl_json_write(o.out, m.root, &d);
@@ -366,8 +373,10 @@ int fl_cmd_fit_device(int argc, char **argv) {
         status = fl_command_fail(help.name, &d);
     else if (o.json)
         fl_json_print(m.root, stdout);
-    else
+    else {
         fl_fit_device_print(&m.full, &m.plain, &rows, m.files, &m.idle, o.out);
+        fl_fit_advice_print(&m.advice);
+    }
     cJSON_Delete(m.root);
     fl_fit_rows_free(&rows);
     fl_command_end(option, sizeof option / sizeof *option, &rest);

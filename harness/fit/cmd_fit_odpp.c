@@ -61,7 +61,7 @@ static void end_trace(watcher *w, bool last) {
     w->length_s += missing;
     w->done = last || !(missing > 0) || w->trace.count == FL_FFT_MAX;
     if (w->done)
-        w->run = fl_odpp_measure(&w->trace, w->mhz, period);
+        w->run = fl_odpp_measure(&w->trace, w->mhz, period, FL_ODPP_IDLE_W);
 }
 
 /* Ends the run, by an error that nobody sees, once all is measured. */

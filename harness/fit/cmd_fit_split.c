@@ -4,6 +4,7 @@
 #include "harness/base/grid.h"
 #include "harness/base/json_out.h"
 #include "harness/fit/fit.h"
+#include "harness/fit/fit_chosen.h"
 #include "harness/fit/fit_decide.h"
 #include "policies/random.h"
 
@@ -16,6 +17,8 @@ static const fl_command_help help = {
     "Fits a device to half of the workloads of a sweep, predicts the other half from the named settings alone, and\n"
     "gives the mean errors over several such splits.",
     "With --device-sweep the device comes from that sweep instead, and all workloads of --sweep are predicted.\n"
+    "--at chosen:2 looks at the two settings that tell most (1 to 4), chosen in each split by the workloads that the\n"
+    "device is fitted to; of a workload without them, at the nearest it has.\n"
     "\n"
     "--decide scores what one would do with the predictions: of each workload, the clock of least energy within "
     "--bound\n"
@@ -32,7 +35,14 @@ typedef struct split_options {
 
 enum { CLASSES = 3, PARTS = 8 };
 
+enum { SETS = 64 };
+
 typedef struct totals {
+    struct {
+        char text[160];
+        size_t splits;
+    } chosen[SETS]; /* settings, and in how many splits; of more sets the first so many are told */
+    size_t sets;
     double sum[CLASSES][PARTS], count[CLASSES];
     fl_fit_decisions decided, rash; /* rash: without the risk */
 } totals;
@@ -57,9 +67,23 @@ static void decide(const split_options *o, const fl_fit_rows *r, const fl_fit_en
         fl_fit_decisions_add(&t->rash, &c);
 }
 
-static fl_status one_split(const split_options *o, const fl_fit_rows *r, const fl_fit_rows *device, const fl_fit_at *at,
-                           const bool *half, totals *t, fl_diag *d) {
+static void count_chosen(const fl_probes *p, bool mem_known, totals *t) {
+    char text[sizeof t->chosen[0].text];
+    size_t i = 0;
+    fl_fit_probes_text(p, mem_known, text, sizeof text);
+    while (i < t->sets && strcmp(t->chosen[i].text, text) != 0)
+        i++;
+    if (i == SETS)
+        return;
+    memcpy(t->chosen[i].text, text, sizeof text);
+    t->chosen[i].splits++;
+    t->sets += i == t->sets;
+}
+
+static fl_status one_split(const split_options *o, const fl_fit_rows *r, const fl_fit_rows *device,
+                           const fl_fit_at *asked, const bool *half, totals *t, fl_diag *d) {
     fl_chip chip;
+    fl_fit_at at = *asked;
     fl_chip_row *row = malloc((r->count + 1) * sizeof *row);
     size_t n = 0;
     if (!row)
@@ -71,12 +95,16 @@ static fl_status one_split(const split_options *o, const fl_fit_rows *r, const f
                                           o->plain ? FL_CHIP_PLAIN : FL_CHIP_FULL, &chip);
     free(row);
     fl_status s = f == FL_MODEL_OK ? FL_OK : fl_refuse(d, "no device can be fitted: %s", fl_model_text(f));
+    if (!s)
+        s = fl_fit_choose(&chip, &at, d);
+    if (!s && at.kind == FL_FIT_CHOSEN)
+        count_chosen(&at.chosen, chip.mem_min < chip.mem_ref, t);
     fl_fit_score all = {0};
     for (size_t i = 0; !s && i < r->entities; i++) {
         fl_fit_result_of result = {0};
         if (half[i] && !device->count)
             continue;
-        s = fl_fit_entity_run(&chip, r, &r->entity[i], at, true, &result, d);
+        s = fl_fit_entity_run(&chip, r, &r->entity[i], &at, true, &result, d);
         if (!s)
             s = fl_fit_score_add(&all, &result.score, d);
         if (!s && o->decide)
@@ -119,6 +147,9 @@ static void print_text(const split_options *o, const totals *t) {
         printf("\nfitted at %s, device from another sweep\n", o->at);
     else
         printf("\nfitted at %s, mean of %lld splits, seed %lld\n", o->at, (long long)o->splits, (long long)o->seed);
+    for (size_t i = 0; i < t->sets; i++)
+        printf("%s %s in %zu of %lld splits\n", i ? "       " : "chosen:", t->chosen[i].text, t->chosen[i].splits,
+               (long long)o->splits);
     if (!o->decide)
         return;
     fl_fit_decisions_print(&t->decided, &o->question);
@@ -138,6 +169,9 @@ static void print_json(const split_options *o, const totals *t) {
         for (int k = 0; k < PARTS; k++)
             fl_json_add_real(at, part_name[k], t->count[c] > 0 ? t->sum[c][k] / t->count[c] : (double)NAN);
     }
+    cJSON *sets = t->sets ? cJSON_AddObjectToObject(root, "chosen") : NULL;
+    for (size_t i = 0; i < t->sets; i++)
+        cJSON_AddNumberToObject(sets, t->chosen[i].text, (double)t->chosen[i].splits);
     if (o->decide)
         fl_fit_decisions_json(&t->decided, &o->question, cJSON_AddObjectToObject(root, "decisions"));
     fl_json_print(root, stdout);

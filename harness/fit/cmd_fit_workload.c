@@ -5,6 +5,7 @@
 #include "harness/fit/fit.h"
 #include "harness/fit/fit_ask.h"
 #include "harness/fit/fit_chip_json.h"
+#include "harness/fit/fit_chosen.h"
 #include "harness/fit/fit_marks.h"
 #include "harness/fit/fit_workload_files.h"
 #include "harness/input/platform.h"
@@ -17,7 +18,8 @@ static const fl_command_help help = {
     "fit workload", "--device DEV.json --sweep FILE [--at LIST] [--clocks LIST]",
     "Finds a workload's terms from the named settings only, predicts every other row of the sweep and compares.",
     "LIST names the settings that may be looked at: ends (lowest and highest SM clock at the highest memory clock),\n"
-    "corners (the same at the lowest and the highest memory clock), sm=952,1530, sm=952,1530/mem=405,877, or all.\n\n"
+    "corners (the same at the lowest and the highest memory clock), sm=952,1530, sm=952,1530/mem=405,877, all, or\n"
+    "chosen:2 (the two settings, or 1 to 4, that tell most by the device's calibration, or the nearest to them).\n\n"
     "Each pair of workload and kernel is fitted by itself. The device gives what all workloads of the chip share:\n"
     "V(f), A, A0, B, B0, C, sharpness, how far measurements lie from the law, and which terms its other workloads\n"
     "have; so two settings are enough. Interpolated: between the lowest and the highest clocks that were looked at.\n"
@@ -260,6 +262,8 @@ static fl_status run_all(const workload_options *o, fl_diag *d) {
         s = read_chip(o->device, &chip, &chip_knows, &marks, d);
     if (!s)
         s = fl_fit_rows_read(&o->sweeps, &o->only, &rows, d);
+    if (!s)
+        s = fl_fit_choose(&chip, &at, d);
     fl_fit_result_of *result = s ? NULL : calloc(rows.entities + 1, sizeof *result);
     if (!s && !result)
         s = fl_no_memory(d, NULL);

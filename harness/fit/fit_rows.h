@@ -5,6 +5,7 @@
 
 #include "harness/base/args.h"
 #include "models/fit_chip.h"
+#include "models/probes.h"
 
 #include <stdbool.h>
 
@@ -37,11 +38,14 @@ char *fl_fit_entity_name(const fl_fit_entity *e, char *buf, size_t size);
 
 /* Which settings of an entity a list names: "sm=952,1140" (at the highest memory clock; "sm=952,1140/mem=877,405" at
  * those), "ends" (lowest and highest SM clock at the highest memory clock), "corners" (the same at lowest and highest
- * memory clock), "all". A row that nobody measured (time NaN) is never named. */
+ * memory clock), "all", "chosen:2" (so many of the settings that tell most by a chip's calibration, 1 to 4: fit_chosen.h
+ * finds them; of each workload the nearest that were measured). A row that nobody measured (time NaN) is never named. */
 typedef struct fl_fit_at {
-    enum { FL_FIT_LIST, FL_FIT_ENDS, FL_FIT_CORNERS, FL_FIT_ALL } kind;
+    enum { FL_FIT_LIST, FL_FIT_ENDS, FL_FIT_CORNERS, FL_FIT_ALL, FL_FIT_CHOSEN } kind;
     double sm[64], mem[16];
     size_t sms, mems;
+    size_t choose;    /* settings of a chip that are to be chosen */
+    fl_probes chosen; /* count 0: not yet */
 } fl_fit_at;
 
 fl_status fl_fit_at_parse(const char *text, fl_fit_at *at, fl_diag *d);

@@ -64,7 +64,7 @@ static void write_head(FILE *f, const fl_chip *chip, const fl_fit_rows *r, const
                 fl_fit_range_text(chip, r->mem_known, range, sizeof range));
 }
 
-/* The sweep as it is known now: measured where it was looked at, predicted elsewhere. */
+/* The sweep as it is known now: measured where it was looked at, predicted elsewhere, with the standard deviations. */
 fl_status fl_fit_write_sweep(const fl_chip *chip, const fl_fit_rows *r, const fl_fit_result_of *result,
                              size_t extrapolated, const char *path, fl_diag *d) {
     fl_output *out = fl_output_open(path, d);
@@ -72,7 +72,7 @@ fl_status fl_fit_write_sweep(const fl_chip *chip, const fl_fit_rows *r, const fl
         return d ? d->status : FL_IO;
     FILE *f = fl_output_file(out);
     write_head(f, chip, r, result, extrapolated);
-    fputs("workload,kernel,sm_mhz,mem_mhz,power_cap_w,time_s,power_w,energy_j\n", f);
+    fputs("workload,kernel,sm_mhz,mem_mhz,power_cap_w,time_s,power_w,energy_j,time_sd_pct,power_sd_pct\n", f);
     for (size_t i = 0; i < r->entities; i++)
         for (size_t k = 0; result[i].guess && k < r->entity[i].count; k++) {
             const fl_chip_row *row = &r->row[r->entity[i].first + k];
@@ -87,7 +87,9 @@ fl_status fl_fit_write_sweep(const fl_chip *chip, const fl_fit_rows *r, const fl
             fprintf(f, ",%s", r->mem_known ? fl_cell_text(row->mem_mhz, text) : "");
             fprintf(f, ",,%s", fl_cell_text(g->time_s, text));
             fprintf(f, ",%s", fl_cell_text(g->power_w, text));
-            fprintf(f, ",%s\n", fl_cell_text(g->time_s * g->power_w, text));
+            fprintf(f, ",%s", fl_cell_text(g->time_s * g->power_w, text));
+            fprintf(f, ",%s", isnan(g->time_sd_pct) ? "" : fl_cell_text(g->time_sd_pct, text));
+            fprintf(f, ",%s\n", isnan(g->power_sd_pct) ? "" : fl_cell_text(g->power_sd_pct, text));
         }
     return fl_output_commit(out, d);
 }

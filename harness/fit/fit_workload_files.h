@@ -10,7 +10,8 @@ const char *fl_fit_range_text(const fl_chip *chip, bool mem_known, char *buf, si
 /* result: one per entity of r, without guesses where it was left out. Refused rows have no prediction. */
 fl_status fl_fit_write_rows(const fl_chip *chip, const fl_fit_rows *r, const fl_fit_result_of *result, const char *path,
                             fl_diag *d);
-/* A canonical sweep: measured where it was looked at, else predicted; refused rows are not in it. extrapolated: how
+/* A canonical sweep: measured where it was looked at, else predicted, with its standard deviations in time_sd_pct and
+ * power_sd_pct (empty: measured); refused rows are not in it. extrapolated: how
  * many lie outside the calibration, which its head tells. */
 fl_status fl_fit_write_sweep(const fl_chip *chip, const fl_fit_rows *r, const fl_fit_result_of *result,
                              size_t extrapolated, const char *path, fl_diag *d);

@@ -222,16 +222,19 @@ static fl_status read_entry(fl_experiment *e, const fl_json *at, entry *n, fl_di
 
 /* ---- what a row is called, and which workloads it is for ---- */
 
-/* HEAD:parameter=value,... as on the command line; lives as long as *e. */
-static fl_status keep_text(fl_experiment *e, const char *head, const combination *c, const char **out, fl_diag *d) {
+/* HEAD:parameter=value,... as on the command line; by: only of those that have more than one value, NULL: of all. Lives
+ * as long as *e. */
+static fl_status keep_text(fl_experiment *e, const char *head, const combination *c, const values *by, const char **out,
+                           fl_diag *d) {
     char *text = NULL;
-    size_t size;
+    size_t size, told = 0;
     FILE *f = open_memstream(&text, &size);
     if (!f)
         return fl_no_memory(d, "the experiment");
     fputs(head, f);
     for (size_t i = 0; i < c->count; i++)
-        fprintf(f, "%c%s=%s", i ? ',' : ':', c->setting[i].name, c->setting[i].text);
+        if (!by || by[i].count > 1)
+            fprintf(f, "%c%s=%s", told++ ? ',' : ':', c->setting[i].name, c->setting[i].text);
     if (fclose(f)) {
         free(text);
         text = NULL;
@@ -240,7 +243,7 @@ static fl_status keep_text(fl_experiment *e, const char *head, const combination
     return fl_experiment_keep(e, text, d);
 }
 
-/* A label names one policy alone; where the entry stands for several, the parameters stay behind it. */
+/* A label names one policy alone; where the entry stands for several, what they differ in stays behind it. */
 static fl_status set_label(const char *label, fl_spec *spec, fl_diag *d) {
     char *own = strdup(label);
     if (!own)
@@ -265,14 +268,13 @@ static fl_status take_workloads(const fl_json *at, fl_spec *spec, fl_diag *d) {
 /* A name without "set" may be the text form of the command line: "policy": "fixed:sm_mhz=1600". */
 static fl_status open_one(fl_experiment *e, const entry *n, const combination *c, fl_spec *spec, fl_texts *texts,
                           fl_diag *d) {
-    static const combination none = {0};
     const fl_layer given = {.origin = "--policy", .setting = c->setting, .count = c->count};
     const char *text, *label;
-    fl_status s = keep_text(e, n->policy, c, &text, d);
+    fl_status s = keep_text(e, n->policy, c, NULL, &text, d);
     if (!s)
         s = fl_texts_add(texts, text, d);
     if (!s)
-        s = n->label ? keep_text(e, n->label, n->all_count > 1 ? c : &none, &label, d) : FL_OK;
+        s = n->label ? keep_text(e, n->label, c, n->by, &label, d) : FL_OK;
     if (!s)
         s = c->count ? fl_spec_open_values(n->policy, text, &given, spec, d) : fl_spec_open(text, spec, d);
     if (!s && n->label && (s = set_label(label, spec, d)))

@@ -27,17 +27,33 @@ static fl_status add_note(const notes *n, fl_diag *d, const char *format, ...) {
     return FL_OK;
 }
 
-static bool same_setting(double a, double b) { return a == b || (isnan(a) && isnan(b)); }
+static int order(double a, double b) {
+    return isnan(a) || isnan(b) ? !isnan(b) - !isnan(a) : (a > b) - (a < b); /* not known comes last */
+}
 
-static bool was_before(const fl_sweep *sweep, size_t i) {
-    const fl_sweep_row *r = &sweep->rows[i];
-    for (size_t k = 0; k < i; k++) {
-        const fl_sweep_row *x = &sweep->rows[k];
-        if (x->workload == r->workload && x->kernel == r->kernel && same_setting(x->sm_mhz, r->sm_mhz) &&
-            same_setting(x->mem_mhz, r->mem_mhz) && same_setting(x->power_cap_w, r->power_cap_w))
-            return true;
-    }
-    return false;
+static int by_setting(const void *pa, const void *pb) {
+    const fl_sweep_row *a = *(const fl_sweep_row *const *)pa, *b = *(const fl_sweep_row *const *)pb;
+    int o = (a->kernel > b->kernel) - (a->kernel < b->kernel);
+    o = o ? o : order(a->sm_mhz, b->sm_mhz);
+    o = o ? o : order(a->mem_mhz, b->mem_mhz);
+    return o ? o : order(a->power_cap_w, b->power_cap_w);
+}
+
+/* Rows of the workload whose setting another row before has. */
+static fl_status count_again(const fl_sweep *sweep, uint32_t name, size_t *again, fl_diag *d) {
+    const fl_sweep_row **row = malloc((sweep->row_count + 1) * sizeof *row);
+    size_t n = 0;
+    *again = 0;
+    if (!row)
+        return fl_no_memory(d, "the notes");
+    for (size_t i = 0; i < sweep->row_count; i++)
+        if (sweep->rows[i].workload == name)
+            row[n++] = &sweep->rows[i];
+    qsort(row, n, sizeof *row, by_setting);
+    for (size_t i = 1; i < n; i++)
+        *again += by_setting(&row[i - 1], &row[i]) == 0;
+    free(row);
+    return FL_OK;
 }
 
 fl_status fl_sweep_notes(const fl_sweep *sweep, uint32_t name, char ***note, size_t *count, fl_diag *d) {
@@ -57,11 +73,11 @@ fl_status fl_sweep_notes(const fl_sweep *sweep, uint32_t name, char ***note, siz
             worst = off;
             line = r->line;
         }
-        again += was_before(sweep, i);
     }
-    fl_status status = !text ? FL_OK
-                             : add_note(&n, d, "%.*s predicted at clocks that the device was not calibrated at%s",
-                                        (int)beyond, text, text + beyond);
+    fl_status status = count_again(sweep, name, &again, d);
+    if (!status && text)
+        status = add_note(&n, d, "%.*s predicted at clocks that the device was not calibrated at%s", (int)beyond, text,
+                          text + beyond);
     if (!status && odd)
         status =
             add_note(&n, d,

@@ -153,25 +153,24 @@ static fl_status read_all(const char *path, char **text, fl_diag *d) {
 
 static bool parse_head(const char *text, char *key, size_t *jobs) {
     int at = 0;
-    return !strncmp(text, MAGIC, sizeof MAGIC - 1) &&
-           sscanf(text + sizeof MAGIC - 1, "%64[0-9a-f] %zu%n", key, jobs, &at) == 2 && at &&
-           text[sizeof MAGIC - 1 + (size_t)at] == '\n';
+    char number[20] = "";
+    if (strncmp(text, MAGIC, sizeof MAGIC - 1) != 0 ||
+        sscanf(text + sizeof MAGIC - 1, "%64[0-9a-f] %19[0-9]%n", key, number, &at) != 2 ||
+        text[sizeof MAGIC - 1 + (size_t)at] != '\n')
+        return false;
+    *jobs = strtoul(number, NULL, 10); /* 19 digits fit */
+    return true;
 }
 
-fl_status fl_journal_head(const char *path, char *key, size_t *jobs, fl_diag *d) {
-    char *text;
-    fl_status s = read_all(path, &text, d);
-    if (!s && !parse_head(text, key, jobs))
-        s = fl_fail(d, FL_BAD_INPUT, path, 1, 1, "not a journal of this version, expected '" MAGIC "KEY JOBS'");
-    free(text);
-    return s;
+static fl_status no_journal(const char *path, fl_diag *d) {
+    return fl_fail(d, FL_BAD_INPUT, path, 1, 1, "not a journal of this version, expected '" MAGIC "KEY JOBS'");
 }
 
 static fl_status check_head(const fl_journal *j, const char *path, const char *text, fl_diag *d) {
     char key[65] = "";
     size_t jobs = 0;
     if (!parse_head(text, key, &jobs))
-        return fl_fail(d, FL_BAD_INPUT, path, 1, 1, "not a journal of this version, expected '" MAGIC "KEY JOBS'");
+        return no_journal(path, d);
     if (strcmp(key, j->key) != 0 || jobs != j->jobs)
         return fl_fail(d, FL_BAD_INPUT, path, 1, 0,
                        "begun with other inputs, options or another version of foldline, expected the same; remove it "
@@ -339,18 +338,51 @@ fl_status fl_journal_write_shard(fl_journal *j, FILE *file, fl_diag *d) {
     return FL_OK;
 }
 
-fl_status fl_journal_merge(fl_journal *j, const char *path, fl_diag *d) {
-    char *text;
-    size_t good, size;
-    fl_status s = read_all(path, &text, d);
-    if (s)
-        return s;
-    size = strlen(text);
-    s = check_head(j, path, text, d);
+/* ---- shards ---- */
+
+static fl_status take_shard(fl_journal *j, const char *path, char *text, fl_diag *d) {
+    size_t good;
+    const size_t size = strlen(text);
+    fl_status s = check_head(j, path, text, d);
     if (!s)
         s = take_lines(j, path, text, &good, true, d);
     if (!s && good != size)
         s = fl_fail(d, FL_BAD_INPUT, path, 0, 0, "ends in a job that is not whole, expected a finished shard");
+    return s;
+}
+
+/* The first shard says how many jobs there are. It is believed as far as the bytes of all shards reach, since a job
+ * takes more than one: nothing is allocated for more. */
+static fl_status open_for(fl_journal **out, const char *const *path, char *const *text, size_t count, fl_diag *d) {
+    char key[65] = "";
+    size_t jobs = 0, bytes = 0;
+    if (!parse_head(text[0], key, &jobs))
+        return no_journal(path[0], d);
+    for (size_t i = 0; i < count; i++)
+        bytes += strlen(text[i]);
+    if (jobs > bytes)
+        return fl_fail(d, FL_BAD_INPUT, path[0], 1, 0,
+                       "states %zu jobs in %zu bytes of shards: jobs are missing, expected every shard", jobs, bytes);
+    return fl_journal_open(out, NULL, key, jobs, d);
+}
+
+fl_status fl_journal_merge(fl_journal **out, const char *const *path, size_t count, fl_diag *d) {
+    char **text = calloc(count + 1, sizeof *text);
+    fl_journal *j = NULL;
+    fl_status s = text ? FL_OK : fl_no_memory(d, "the journal");
+    for (size_t i = 0; !s && i < count; i++)
+        s = read_all(path[i], &text[i], d);
+    if (!s)
+        s = open_for(&j, path, text, count, d);
+    for (size_t i = 0; !s && i < count; i++)
+        s = take_shard(j, path[i], text[i], d);
+    if (!s && j->done < j->jobs)
+        s = fl_refuse(d, "%zu of %zu jobs are missing, expected every shard", j->jobs - j->done, j->jobs);
+    for (size_t i = 0; text && i < count; i++)
+        free(text[i]);
     free(text);
+    if (s)
+        fl_journal_close(j);
+    *out = s ? NULL : j;
     return s;
 }

@@ -35,9 +35,9 @@ fl_status fl_journal_write(fl_journal *j, FILE *file, fl_diag *d);
 /* The same as journal lines under the journal's own first line: a shard. */
 fl_status fl_journal_write_shard(fl_journal *j, FILE *file, fl_diag *d);
 
-/* Reads the shard at path into j, whose key it must have; FL_BAD_INPUT where a job is there already. */
-fl_status fl_journal_merge(fl_journal *j, const char *path, fl_diag *d);
-/* Key and number of jobs of a journal or shard. key: 65 bytes. */
-fl_status fl_journal_head(const char *path, char *key, size_t *jobs, fl_diag *d);
+/* One journal, in memory, of the shards at `path`, of which there is at least one. FL_BAD_INPUT where their keys differ,
+ * and where a job is missing or there twice. How many jobs there are is what the first says, believed no further than
+ * the bytes of all reach. */
+fl_status fl_journal_merge(fl_journal **out, const char *const *path, size_t count, fl_diag *d);
 
 #endif

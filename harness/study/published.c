@@ -17,20 +17,27 @@ static bool of_policy(const fl_row_result *r, const char *pattern, bool spared) 
            !fnmatch(pattern, r->twin_of ? r->twin_of : r->policy, 0);
 }
 
+/* What the policies of one entry of an experiment differ in: "margin_w=4" of "hybrid1:margin_w=4". */
+static bool same_parameters(const fl_row_result *a, const fl_row_result *b) {
+    return same_text(strchr(a->policy, ':'), strchr(b->policy, ':'));
+}
+
+/* Of the rows under that policy the first that shares the seed and the parameters; the seed counts for more. */
 static const fl_row_result *counterpart(const fl_comparison *c, const fl_row_result *row, const char *against,
                                         bool spared) {
-    const fl_row_result *any = NULL;
+    const fl_row_result *best = NULL;
+    int most = -1;
     for (size_t i = 0; i < c->mean_first; i++) {
         const fl_row_result *r = &c->row[i];
         const bool here = !r->platform || !row->platform || !strcmp(r->platform, row->platform);
         if (!here || !same_text(r->draw, row->draw) || strcmp(r->workload, row->workload) != 0 ||
             !same_variant(r, row->variant) || !of_policy(r, against, spared))
             continue;
-        if (r->seed == row->seed)
-            return r;
-        any = any ? any : r;
+        const int same = 2 * (r->seed == row->seed) + same_parameters(r, row);
+        best = same > most ? r : best;
+        most = same > most ? same : most;
     }
-    return any;
+    return best;
 }
 
 static int by_value(const void *a, const void *b) {
@@ -41,6 +48,14 @@ static int by_value(const void *a, const void *b) {
 /* Savings and changes come as ratios. */
 static double turned(const selection *s, double ratio) {
     return s->form == SAVING_PCT ? 100 * (1 - ratio) : s->form == CHANGE_PCT ? 100 * (ratio - 1) : ratio;
+}
+
+/* Of the mean of n numbers; NAN of one. */
+static double standard_error(const double *v, size_t n, double mean) {
+    double square = 0;
+    for (size_t i = 0; i < n; i++)
+        square += (v[i] - mean) * (v[i] - mean);
+    return n > 1 ? sqrt(square / (double)(n - 1) / (double)n) : (double)NAN;
 }
 
 /* One number of many. Ratios are turned here, so that a geometric mean is one of them; a 1 or 0 is none. */
@@ -70,6 +85,8 @@ static double combine(const selection *s, double *v, size_t n) {
         return v[n - 1];
     case SUM:
         return sum;
+    case ERROR:
+        return standard_error(v, n, sum / (double)n);
     case COUNT_BELOW:
         return (double)below;
     case COUNT_ABOVE:
@@ -207,9 +224,11 @@ double fl_published_difference(const line *l) { return distance(l, l->value); }
 static double of_draw(const bound *b, size_t draw) { return b->selected ? b->draw_value[draw] : b->value; }
 
 static bool holds(const line *l, size_t draw) { /* written so that n/a never holds */
-    const double value = l->draw_value[draw], off = fabs(distance(l, value));
-    return (!l->above.given || value > of_draw(&l->above, draw)) &&
-           (!l->below.given || value < of_draw(&l->below, draw)) && (!l->within.given || off <= l->within.value) &&
+    const double value = l->draw_value[draw], spare = l->errors.given ? l->errors.value * l->error : 0;
+    const double off = fabs(distance(l, value)) + spare;
+    return (!l->above.given || value - spare > of_draw(&l->above, draw)) &&
+           (!l->below.given || value + spare < of_draw(&l->below, draw)) &&
+           (!l->within.given || off <= l->within.value) &&
            (!l->within_pct.given ||
             off <= l->within_pct.value / 100 * fabs(off > 0 && value > l->high ? l->high : l->low));
 }
@@ -258,6 +277,11 @@ fl_status fl_published_solve(fl_published *p, const fl_comparison *c, fl_diag *d
         s = evaluate_each(p, &l->simulated, c, &l->value, &l->draw_value, d);
         if (!s)
             s = evaluate(p, &l->simulated, c, true, &l->value_free, NULL, d);
+        if (!s && l->errors.given) {
+            selection error = l->simulated;
+            error.over = ERROR;
+            s = evaluate(p, &error, c, false, &l->error, NULL, d);
+        }
         if (!s && l->share_of.policy)
             s = take_share(p, l, c, d);
         if (!s)

@@ -8,19 +8,21 @@
  *   {"policy": "1levelth", "workload": "mini*", "variant": "...", "column": "ed2p", "over": "geomean",
  *    "against": "bapm", "as": "saving_pct"}
  * policy and workload are shell patterns; workload and variant default to all workloads of the plain node. column: see
- * fl_row_value. against: the row of the same workload (and seed, where it has one) under that policy, its
- * against_column (default: the same column); as:
+ * fl_row_value. against: the row of the same workload under that policy, of the same seed and with the same parameters
+ * behind its name's colon where there is one ("hybrid1:margin_w=4" against "static*"), its against_column (default: the
+ * same column); as:
  * saving_pct 100 (1 - a/b), change_pct 100 (a/b - 1), ratio a/b, difference a - b, abs_difference |a - b|. over: mean
- * (default), geomean (of a saving or change: through the ratios), median, min, max, sum, count_below:X, count_above:X.
- * "where": {"column": "slowdown_pct", "below": 5} (or above) leaves out rows that do not meet it; a sum or count of
- * none is 0. "least_of": ["bapm", "1levelth"] makes the number of a row 1 where it is at most the number of each of
- * these policies on the same workload, and 0 elsewhere; "most_of": at least. A row that "where" leaves out is no rival,
- * and a tie counts for both. So "least_of", "where" and "over": "sum" count the workloads on which a policy is the best
- * of several within a bound.
+ * (default), error (its standard error), geomean (of a saving or change: through the ratios), median, min, max, sum,
+ * count_below:X, count_above:X. "where": {"column": "slowdown_pct", "below": 5} (or above) leaves out rows that do not
+ * meet it; a sum or count of none is 0. "least_of": ["bapm", "1levelth"] makes the number of a row 1 where it is at
+ * most the number of each of these policies on the same workload, and 0 elsewhere; "most_of": at least. A row that
+ * "where" leaves out is no rival, and a tie counts for both. So "least_of", "where" and "over": "sum" count the
+ * workloads on which a policy is the best of several within a bound.
  *
  * gate: {"above": X, "below": X, "within": X, "within_pct": X}; the first two may be selections; the others are
- * distances from the published value. Without a gate the line only reports. "share_of": SELECTION makes the simulated
- * value a share of another, in percent.
+ * distances from the published value. "errors": 2 beside them: a mean of rows that chance makes differ has to keep its
+ * bounds by two standard errors, so that none holds by luck. Without a gate the line only reports. "share_of":
+ * SELECTION makes the simulated value a share of another, in percent.
  *
  * Where the experiment draws its applications from several seeds ("applications"), a selection is made draw by draw,
  * and "draws" of it makes one number of these: mean (default), min, max, sum. by_draw: "column" puts the number of each

@@ -7,7 +7,7 @@
 #include "harness/study/comparison.h"
 
 typedef enum form { PLAIN, SAVING_PCT, CHANGE_PCT, RATIO, DIFFERENCE, ABS_DIFFERENCE } form;
-typedef enum over { MEAN, GEOMEAN, MEDIAN, MIN, MAX, SUM, COUNT_BELOW, COUNT_ABOVE } over;
+typedef enum over { MEAN, GEOMEAN, MEDIAN, MIN, MAX, SUM, ERROR, COUNT_BELOW, COUNT_ABOVE } over;
 
 typedef struct condition { /* on a row */
     const char *column;    /* NULL: every row meets it */
@@ -40,9 +40,10 @@ typedef struct line {
     const char *fails;             /* why the gate does not hold; NULL: it must hold */
     double low, high;              /* published; NAN = nothing */
     selection simulated, share_of; /* share_of.policy: the value is 100 times the one over the other */
-    bound above, below, within, within_pct;
+    bound above, below, within, within_pct, errors;
     bool all_draws;           /* the gate must hold on each, not only on more than half */
     double *draw_value;       /* by draw; one number where applications are not drawn */
+    double error;             /* standard error of value over its rows; NAN where the gate asks for none */
     double value, value_free; /* value_free: with kernel records that take no time; NAN where that is no other */
     size_t draws, draws_held; /* on how many of the draws the gate holds */
     bool holds;

@@ -25,6 +25,8 @@ static char *gate_text(const line *l, char *text, size_t size) {
         if (side[i].b->given && used < size)
             used += (size_t)snprintf(text + used, size - used, "%s%s %.5g%s", used ? ", " : "", side[i].name,
                                      side[i].b->value, side[i].unit);
+    if (l->errors.given && used < size)
+        used += (size_t)snprintf(text + used, size - used, " by %g x %.2g", l->errors.value, l->error);
     if (used && used < size && l->draws > 1)
         used += (size_t)snprintf(text + used, size - used, " on %zu of %zu draws%s", l->draws_held, l->draws,
                                  l->all_draws ? ", all asked for" : "");
@@ -181,6 +183,8 @@ cJSON *fl_published_json(const fl_published *p) {
         fl_json_add_real(o, "simulated", l->value);
         if (!isnan(l->value_free))
             fl_json_add_real(o, "simulated_records_free", l->value_free);
+        if (l->errors.given)
+            fl_json_add_real(o, "standard_error", l->error);
         fl_json_add_real(o, "difference", fl_published_difference(l));
         cJSON *draws = l->draw_value && p->draw[0] ? cJSON_AddObjectToObject(o, "by_draw") : NULL;
         for (size_t n = 0; draws && n < p->draw_count; n++)

@@ -36,7 +36,8 @@ static fl_status read_over_draws(selection *s, fl_diag *d) {
 }
 
 static fl_status read_over(selection *s, fl_diag *d) {
-    static const char *const names[] = {"mean", "geomean", "median", "min", "max", "sum", "count_below", "count_above"};
+    static const char *const names[] = {"mean", "geomean", "median",      "min",        "max",
+                                        "sum",  "error",   "count_below", "count_above"};
     const char *text;
     fl_json value;
     if (!fl_json_has(&s->at, "over"))
@@ -57,9 +58,10 @@ static fl_status read_over(selection *s, fl_diag *d) {
         return FL_OK;
     }
     return status ? status
-                  : fl_json_fail(&value, d,
-                                 "'%s', expected mean, geomean, median, min, max, sum, count_below:X or count_above:X",
-                                 text);
+                  : fl_json_fail(
+                        &value, d,
+                        "'%s', expected mean, geomean, median, min, max, sum, error, count_below:X or count_above:X",
+                        text);
 }
 
 static fl_status check_policy(const selection *s, const char *key, const char *pattern, const fl_texts *policies,
@@ -205,11 +207,11 @@ static fl_status read_value(const fl_json *at, line *l, fl_diag *d) {
 static fl_status read_line(const fl_json *at, const fl_texts *policies, line *l, fl_diag *d) {
     static const char *const known[] = {"quantity", "unit", "published", "simulated", "share_of",
                                         "gate",     "note", "fails",     "by_draw"};
-    static const char *const sides[] = {"above", "below", "within", "within_pct", "draws"};
+    static const char *const sides[] = {"above", "below", "within", "within_pct", "errors", "draws"};
     static const char *const draws[] = {"most", "all"};
     fl_json simulated, gate;
     size_t of_draws = 0;
-    l->value = l->value_free = NAN;
+    l->value = l->value_free = l->error = NAN;
     l->unit = l->note = "";
     fl_status s = fl_json_object(at, d);
     if (s || (s = fl_json_known(at, known, sizeof known / sizeof *known, d)) ||
@@ -230,7 +232,8 @@ static fl_status read_line(const fl_json *at, const fl_texts *policies, line *l,
         return s;
     if (!fl_json_has(at, "gate"))
         return l->fails ? fl_json_fail(at, d, "'fails' without a gate that could, expected 'gate' beside it") : FL_OK;
-    if ((s = fl_json_get_object(at, "gate", &gate, d)) || (s = fl_json_known(&gate, sides, 5, d)) ||
+    if ((s = fl_json_get_object(at, "gate", &gate, d)) ||
+        (s = fl_json_known(&gate, sides, sizeof sides / sizeof *sides, d)) ||
         (fl_json_has(&gate, "draws") && (s = choose(&gate, "draws", draws, 2, &of_draws, d))))
         return s;
     l->all_draws = of_draws == 1;
@@ -239,8 +242,11 @@ static fl_status read_line(const fl_json *at, const fl_texts *policies, line *l,
     if ((s = read_bound(&gate, "above", true, policies, &l->above, d)) ||
         (s = read_bound(&gate, "below", true, policies, &l->below, d)) ||
         (s = read_bound(&gate, "within", false, policies, &l->within, d)) ||
-        (s = read_bound(&gate, "within_pct", false, policies, &l->within_pct, d)))
+        (s = read_bound(&gate, "within_pct", false, policies, &l->within_pct, d)) ||
+        (s = read_bound(&gate, "errors", false, policies, &l->errors, d)))
         return s;
+    if (l->errors.given && (l->simulated.over != MEAN || l->share_of.policy || !fl_published_gated(l)))
+        return fl_json_fail(&gate, d, "errors of what is no mean, or of no bound, expected both");
     if (isnan(l->low) && (l->within.given || l->within_pct.given))
         return fl_json_fail(&gate, d, "within of nothing, expected a published number beside it");
     return FL_OK;

@@ -5,6 +5,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 typedef struct table { /* selections side by side */
     const char *title;
@@ -20,20 +21,35 @@ struct fl_result_tables {
     size_t count;
 };
 
-/* The cell's selection: what the table says of each, with the column's and then the row's keys over it. Kept in
- * t->merged, which the selection borrows from. */
+/* Sets a key of the cell. "+KEY" puts its text behind the one that KEY has so far. */
+static bool set_key(cJSON *all, const cJSON *given) {
+    const bool behind = given->string[0] == '+' && cJSON_IsString(given);
+    const char *key = given->string + behind;
+    const char *first = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(all, key));
+    const size_t size = behind ? (first ? strlen(first) : 0) + strlen(given->valuestring) + 1 : 0;
+    char *text = behind ? malloc(size) : NULL;
+    if (behind && !text)
+        return false;
+    if (behind)
+        snprintf(text, size, "%s%s", first ? first : "", given->valuestring);
+    cJSON *value = behind ? cJSON_CreateString(text) : cJSON_Duplicate(given, true);
+    free(text);
+    cJSON_DeleteItemFromObjectCaseSensitive(all, key);
+    return cJSON_AddItemToObject(all, key, value);
+}
+
+/* The cell's selection: what the table says of each, with the column's and then the row's keys over it, and at last
+ * those with a '+'. Kept in t->merged, which the selection borrows from. */
 static fl_status read_cell(table *t, const fl_json *each, const fl_json *column, const fl_json *row,
                            const fl_texts *policies, selection *cell, fl_diag *d) {
-    const fl_json *from[] = {each, column, row};
+    const fl_json *from[] = {each, column, row, each, column, row};
     cJSON *all = cJSON_CreateObject();
     if (!cJSON_AddItemToArray(t->merged, all))
         return fl_no_memory(d, "the tables");
     for (size_t i = 0; i < sizeof from / sizeof *from; i++)
-        for (fl_json e = from[i]->node ? fl_json_first(from[i]) : (fl_json){0}; e.node; e = fl_json_next(from[i], &e)) {
-            cJSON_DeleteItemFromObjectCaseSensitive(all, e.node->string);
-            if (!cJSON_AddItemToObject(all, e.node->string, cJSON_Duplicate(e.node, true)))
+        for (fl_json e = from[i]->node ? fl_json_first(from[i]) : (fl_json){0}; e.node; e = fl_json_next(from[i], &e))
+            if ((e.node->string[0] == '+') == (i >= 3) && !set_key(all, e.node))
                 return fl_no_memory(d, "the tables");
-        }
     fl_json at = *row;
     at.node = all;
     return fl_published_selection(&at, policies, cell, d);

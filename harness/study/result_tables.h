@@ -3,7 +3,8 @@
  * "tables": [{"title": "steps by line", "each": SELECTION, "columns": {"miniMD": SELECTION, ...}, "rows": {"line 4":
  * SELECTION, ...}}, ...]
  *
- * The keys of each, of the column and of the row make one selection, the later over the earlier. */
+ * The keys of each, of the column and of the row make one selection, the later over the earlier. A key with a + puts
+ * its text behind what that key has from the others: "+policy": ":margin_w=4". */
 #ifndef FL_RESULT_TABLES_H
 #define FL_RESULT_TABLES_H
 

@@ -9,7 +9,7 @@
 
 #include <math.h>
 
-enum { WAVE_SM = 124, WAVE_MEM = 5, WAVE_GPUS = 2, WAVE_RECORDS = 512 };
+enum { WAVE_SM = 124, WAVE_MEM = 5, WAVE_GPUS = 2, WAVE_RECORDS = 512, WAVE_PAST = 16 };
 
 typedef struct wave_gpu {
     double period_s, sm_share,
@@ -20,6 +20,9 @@ typedef struct wave_gpu {
     double sm, mem;           /* as set; FL_DEFAULT */
     double records, phase, kernels;
     int64_t kernel_ns; /* start of the next kernel */
+    uint32_t mean_of;  /* the power that is read is the mean of so many steps; 0: of one */
+    double past_w[WAVE_PAST];
+    uint32_t pasts;
     bool idle, lost;
 } wave_gpu;
 
@@ -35,6 +38,7 @@ typedef struct wave_node {
     const fl_decision *decision;
     int32_t sm[WAVE_SM];
     const fl_policy *policy;
+    bool drops; /* kernel records are lost */
 } wave_node;
 
 static const int32_t wave_mem[WAVE_MEM] = {405, 810, 5001, 9251, 9501};
@@ -89,11 +93,23 @@ static inline double wave_power(const wave_gpu *g) {
     return g->idle ? g->idle_w : g->idle_w + g->dynamic_w * f * f * f * (fmod(g->phase, 1) < 0.5 ? 1 : 0.4);
 }
 
+/* What the sensor says. */
+static inline double wave_power_read(wave_gpu *g) {
+    const uint32_t of = g->mean_of ? g->mean_of : 1;
+    double sum = 0;
+    g->past_w[g->pasts++ % WAVE_PAST] = wave_power(g);
+    for (uint32_t i = 1; i <= of; i++)
+        sum += g->past_w[(g->pasts - (i < g->pasts ? i : g->pasts)) % WAVE_PAST];
+    return sum / of;
+}
+
 static inline void wave_kernels(wave_node *n, uint32_t i) {
     wave_gpu *g = &n->gpu[i];
     const int64_t length = (int64_t)(g->kernel_s * wave_slowdown(g) * 1e9);
     while (length > 0 && !g->idle && g->kernel_ns + length <= n->s.time_ns) {
-        if (g->records > 0 && n->s.record_count < WAVE_RECORDS)
+        if (n->drops)
+            n->s.record_lost++;
+        else if (g->records > 0 && n->s.record_count < WAVE_RECORDS)
             n->record[n->s.record_count++] = (fl_kernel_record){.start_ns = g->kernel_ns,
                                                                 .end_ns = g->kernel_ns + length / 2,
                                                                 .kind = (uint32_t)fmod(g->kernels, 4) / 3,
@@ -109,12 +125,13 @@ static inline void wave_read(wave_node *n, uint32_t i, double seconds) {
     g->phase += g->idle ? 0 : seconds / (g->period_s * wave_slowdown(g));
     wave_kernels(n, i);
     const bool busy = fmod(g->phase, 1) < 0.5;
+    const double power_w = wave_power_read(g);
     s->valid = s->fresh = g->lost ? 0 : n->policy->gpu_needs;
     for (int id = 0; id < FL_GPU_SIGNAL_COUNT; id++)
         s->value[id] = NAN;
     if (g->lost)
         return;
-    s->value[FL_GPU_POWER_W] = wave_power(g);
+    s->value[FL_GPU_POWER_W] = power_w;
     s->value[FL_GPU_UTIL_GPU_PCT] = g->idle ? 0 : busy ? 90 : 30;
     s->value[FL_GPU_UTIL_MEM_PCT] = g->idle ? 0 : busy ? 40 : 10;
     s->value[FL_GPU_KERNELS] = g->kernels;
@@ -124,7 +141,7 @@ static inline void wave_step(wave_node *n) {
     fl_diag d;
     const int64_t before = n->s.time_ns;
     n->s.time_ns += n->s.step ? n->decision->delay_ns : 0;
-    n->s.record_count = 0;
+    n->s.record_count = n->s.record_lost = 0;
     for (uint32_t i = 0; i < n->s.gpu_count; i++)
         wave_read(n, i, (double)(n->s.time_ns - before) * 1e-9);
     n->s.record = n->record;

@@ -1,0 +1,78 @@
+#include "harness/fit/fit_advice.h"
+
+#include "harness/base/grid.h"
+#include "harness/base/json_out.h"
+#include "harness/fit/fit_chosen.h"
+
+#include <math.h>
+
+fl_status fl_fit_advise(const fl_chip *chip, size_t most, fl_fit_advice *a, fl_diag *d) {
+    fl_model_status s = FL_MODEL_OK;
+    *a = (fl_fit_advice){.memory = chip->mem_min < chip->mem_ref};
+    for (size_t n = 1; s == FL_MODEL_OK && n <= most; n++) {
+        s = fl_probes_choose(chip, n, &a->chosen[n - 1]);
+        if (s != FL_MODEL_OK)
+            break;
+        a->count = n;
+        if (fl_probes_usual(chip, n, &a->usual[n - 1]) == FL_MODEL_OK)
+            s = fl_probes_expect(chip, &a->usual[n - 1]);
+    }
+    return s == FL_MODEL_NO_MEMORY ? fl_no_memory(d, "the probes") : FL_OK;
+}
+
+static void add_errors(fl_grid *g, const fl_probes *p) {
+    const double value[] = {p->time_pct, p->power_pct, p->energy_pct};
+    for (size_t i = 0; i < 3; i++)
+        if (p->count == 0 || isnan(value[i]))
+            fl_grid_add(g, "-");
+        else
+            fl_grid_add(g, "%.2f", value[i]);
+}
+
+void fl_fit_advice_print(const fl_fit_advice *a) {
+    static const char *const head[] = {"measure", "time %", "power %", "energy %",
+                                       "usual",   "time %", "power %", "energy %"};
+    char text[160];
+    if (a->count == 0) {
+        printf("note: which clocks tell most about a new workload is not known: that takes %d workloads at more "
+               "settings than are to be measured\n",
+               FL_PROBES_WORKLOADS);
+        return;
+    }
+    fl_grid g = FL_GRID_HEADED(head);
+    for (size_t i = 0; i < a->count; i++) {
+        fl_grid_add(&g, "%s", fl_fit_probes_text(&a->chosen[i], a->memory, text, sizeof text));
+        add_errors(&g, &a->chosen[i]);
+        fl_grid_add(&g, "%s", fl_fit_probes_text(&a->usual[i], a->memory, text, sizeof text));
+        add_errors(&g, &a->usual[i]);
+    }
+    printf("\nclocks that tell most about a new workload, and the mean errors to expect at the others: each of %zu "
+           "workloads\npredicted by the rest\n\n",
+           a->chosen[0].tested);
+    fl_grid_print(&g, 1, stdout);
+}
+
+static void add_set(cJSON *to, const char *key, const fl_probes *p) {
+    cJSON *o = p->count ? cJSON_AddObjectToObject(to, key) : NULL;
+    cJSON *list = o ? cJSON_AddArrayToObject(o, "at") : NULL;
+    for (size_t i = 0; list && i < p->count; i++)
+        cJSON_AddItemToArray(list, cJSON_CreateDoubleArray((double[]){p->at[i].sm_mhz, p->at[i].mem_mhz}, 2));
+    if (!o)
+        return;
+    fl_json_add_real(o, "time_pct", p->time_pct);
+    fl_json_add_real(o, "power_pct", p->power_pct);
+    fl_json_add_real(o, "energy_pct", p->energy_pct);
+    cJSON_AddNumberToObject(o, "workloads", (double)p->tested);
+}
+
+cJSON *fl_fit_advice_json(const fl_fit_advice *a) {
+    cJSON *list = cJSON_CreateArray();
+    for (size_t i = 0; list && i < a->count; i++) {
+        cJSON *o = cJSON_CreateObject();
+        cJSON_AddNumberToObject(o, "probes", (double)(i + 1));
+        add_set(o, "chosen", &a->chosen[i]);
+        add_set(o, "usual", &a->usual[i]);
+        cJSON_AddItemToArray(list, o);
+    }
+    return list;
+}

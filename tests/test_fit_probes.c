@@ -1,0 +1,162 @@
+/* Probes as a user asks for them: --at chosen:2, which looks at the calibration's half alone. */
+#include "harness/base/json.h"
+#include "policies/random.h"
+#include "tests/support/suite.h"
+#include "tests/support/temp_file.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <sys/wait.h>
+
+static int shell(const char *format, ...) __attribute__((format(printf, 1, 2)));
+static int shell(const char *format, ...) {
+    char command[4096];
+    va_list args;
+    va_start(args, format);
+    int used = snprintf(command, sizeof command, "cd '%s' && ", fl_temp_folder);
+    vsnprintf(command + used, sizeof command - (size_t)used, format, args);
+    va_end(args);
+    const int status = system(command);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static bool says(const char *file, const char *text) { return shell("grep -qE -e '%s' '%s'", text, file) == 0; }
+
+#define WORKLOADS 10
+
+/* A sweep of made-up workloads, 600 to 1500 MHz. wild: workloads whose ends are far off. */
+static void write_sweep(const char *name, const bool *wild) {
+    FILE *f = fopen(fl_temp_path(name), "w");
+    CU_ASSERT_FATAL(f != NULL);
+    fprintf(f, "workload,sm_mhz,mem_mhz,time_s,power_w\n");
+    for (int k = 0; k < WORKLOADS; k++)
+        for (double mhz = 600; mhz <= 1500; mhz += 100) {
+            const double memory = k / (WORKLOADS - 1.0), v = 1 + fmax(0, mhz - 900) / 3000,
+                         wave = 1 + 0.002 * sin(7 * k + mhz),
+                         off = wild[k] && (mhz < 650 || mhz > 1450) ? 1 + 0.2 * sin(3 * k + mhz) : 1;
+            const double core = (1 - memory) * 1500 / mhz;
+            const double time = wave * off * (10 + k) * (pow(pow(core, 6) + pow(memory, 6), 1.0 / 6) + 0.05);
+            const double power = wave / off * (60 + (40 + 5 * (k % 5)) * v * v * mhz / 1000 + 30 * memory + 10 * v);
+            fprintf(f, "w%d,%g,800,%.6g,%.6g\n", k, mhz, time, power);
+        }
+    fclose(f);
+}
+
+/* What the first split of `fit split --seed 3` calibrates with: the same draw. */
+static void draw_half(bool *half) {
+    fl_random random = fl_random_seed(3, 0);
+    size_t left = (WORKLOADS + 1) / 2;
+    for (size_t i = 0; i < WORKLOADS; i++) {
+        half[i] = fl_random_unit(&random) * (double)(WORKLOADS - i) < (double)left;
+        left -= half[i] ? 1 : 0;
+    }
+}
+
+static void chosen_of(const char *sweep, char *text, size_t size) {
+    FL_CHECK(shell("'%s' fit split --sweep %s --at chosen:2 --splits 1 --seed 3 --json >s.json", FL_PROGRAM, sweep) ==
+                 0,
+             "fit split of %s", sweep);
+    size_t used = 0;
+    char *json = fl_temp_slurp(fl_temp_path("s.json"), &used);
+    cJSON *root = json ? cJSON_Parse(json) : NULL;
+    const cJSON *sets = cJSON_GetObjectItemCaseSensitive(root, "chosen");
+    snprintf(text, size, "%s", sets && sets->child ? sets->child->string : "nothing");
+    FL_CHECK(sets && cJSON_GetArraySize(sets) == 1 && fabs(sets->child->valuedouble - 1) < 0.1, "one set in one split");
+    cJSON_Delete(root);
+    free(json);
+}
+
+/* Whatever the other half does, the choice is the same; what the calibration's half does changes it. */
+static void test_half(void) {
+    bool none[WORKLOADS] = {false}, half[WORKLOADS], other[WORKLOADS];
+    char clean[200], same[200], moved[200];
+    draw_half(half);
+    for (size_t i = 0; i < WORKLOADS; i++)
+        other[i] = !half[i];
+    write_sweep("clean.csv", none);
+    write_sweep("other.csv", other);
+    write_sweep("half.csv", half);
+    chosen_of("clean.csv", clean, sizeof clean);
+    chosen_of("other.csv", same, sizeof same);
+    chosen_of("half.csv", moved, sizeof moved);
+    FL_CHECK(!strcmp(clean, same), "%s, with the other half wild %s", clean, same);
+    FL_CHECK(strcmp(clean, moved) != 0, "%s, with the calibration's half wild %s", clean, moved);
+}
+
+/* fit workload takes the settings that the device's calibration chooses, or the nearest that were measured. */
+static void test_workload(void) {
+    const bool none[WORKLOADS] = {false};
+    write_sweep("clean.csv", none);
+    FL_CHECK(shell("'%s' fit device --sweep clean.csv --only 'w[1-8]' --out dev.json >dev.out", FL_PROGRAM) == 0,
+             "fit");
+#define WORKLOAD "'%s' fit workload --device dev.json --only 'w[09]' --at chosen:2 --csv rows.csv --sweep "
+    FL_CHECK(shell(WORKLOAD "clean.csv >out", FL_PROGRAM) == 0 && says("out", "fitted at chosen:2"), "chosen");
+    FL_CHECK(shell("test $(cut -d, -f1,5 rows.csv | grep -c '^w[09],1') = 4") == 0, "two of each are looked at");
+    /* Without one of the two, its neighbour serves. */
+    FL_CHECK(shell("mhz=$(grep '^w0' rows.csv | cut -d, -f3,5 | grep ',1$' | head -n 1 | cut -d, -f1) && "
+                   "grep -v \"^w0,$mhz,\" clean.csv >less.csv && echo $mhz >mhz") == 0 &&
+                 shell(WORKLOAD "less.csv >out", FL_PROGRAM) == 0 &&
+                 shell("near=$(grep '^w0' rows.csv | cut -d, -f3,5 | grep ',1$' | head -n 1 | cut -d, -f1) && "
+                       "d=$(($(cat mhz) - near)) && test ${d#-} = 100") == 0,
+             "the nearest");
+}
+
+/* fit device says which clocks to measure, on the terminal and in its file, where its workloads are enough. */
+static void test_advice(void) {
+    const bool none[WORKLOADS] = {false};
+    write_sweep("clean.csv", none);
+    FL_CHECK(shell("'%s' fit device --sweep clean.csv --out dev.json >dev.out", FL_PROGRAM) == 0 &&
+                 says("dev.out", "clocks that tell most about a new workload.*each of 10 workloads") &&
+                 says("dev.out", "^[0-9]+ \\+ [0-9]+ MHz +[0-9.]+ +[0-9.]+ +[0-9.]+ +600 \\+ 1500 MHz +[0-9.]+"),
+             "on the terminal");
+    size_t size = 0;
+    char *json = fl_temp_slurp(fl_temp_path("dev.json"), &size);
+    cJSON *root = json ? cJSON_Parse(json) : NULL;
+    const cJSON *list =
+        cJSON_GetObjectItemCaseSensitive(cJSON_GetObjectItemCaseSensitive(root, "calibration"), "probes");
+    FL_CHECK(cJSON_GetArraySize(list) == 4, "%d sets in the file", cJSON_GetArraySize(list));
+    for (int i = 0; i < cJSON_GetArraySize(list); i++) {
+        const cJSON *set = cJSON_GetObjectItemCaseSensitive(cJSON_GetArrayItem(list, i), "chosen"),
+                    *usual = cJSON_GetObjectItemCaseSensitive(cJSON_GetArrayItem(list, i), "usual"),
+                    *error = cJSON_GetObjectItemCaseSensitive(set, "time_pct");
+        FL_CHECK(cJSON_GetArraySize(cJSON_GetObjectItemCaseSensitive(set, "at")) == i + 1 && error &&
+                     error->valuedouble > 0 &&
+                     cJSON_GetArraySize(cJSON_GetObjectItemCaseSensitive(usual, "at")) == i + 1,
+                 "set %d", i);
+    }
+    cJSON_Delete(root);
+    free(json);
+    FL_CHECK(shell("'%s' fit device --sweep clean.csv --only 'w[12]' --out two.json >dev.out", FL_PROGRAM) == 0 &&
+                 says("dev.out", "note: which clocks tell most about a new workload is not known"),
+             "two workloads cannot tell");
+}
+
+static void test_refusals(void) {
+    const bool none[WORKLOADS] = {false};
+    static const struct {
+        const char *at, *says;
+    } rows[] = {
+        {"chosen:5", "chosen:1 to chosen:4"}, {"chosen:0", "chosen:1 to chosen:4"},
+        {"chosen:", "chosen:1 to chosen:4"},  {"chosen:2x", "chosen:1 to chosen:4"},
+        {"chosen", "chosen:1 to chosen:4"},
+    };
+    write_sweep("clean.csv", none);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        FL_CHECK(shell("'%s' fit split --sweep clean.csv --at %s >out 2>err", FL_PROGRAM, rows[i].at) == 2 &&
+                     says("err", rows[i].says),
+                 "%s", rows[i].at);
+    FL_CHECK(
+        shell("grep -E '^(workload|w[01],)' clean.csv >two.csv && '%s' fit split --sweep two.csv --at chosen:2 >out "
+              "2>err",
+              FL_PROGRAM) == 2 &&
+            says("err", "calibrated with 1 workloads .* expected 3 workloads"),
+        "too few workloads");
+    FL_CHECK(shell("'%s' fit workload --device generic --sweep clean.csv --at chosen:2 >out 2>err", FL_PROGRAM) == 2 &&
+                 says("err", "calibrated with 0 workloads"),
+             "a platform without calibration");
+}
+
+static void test_clean_up(void) { fl_temp_remove(); }
+
+FL_SUITE("fit_probes", {"half", test_half}, {"workload", test_workload}, {"advice", test_advice},
+         {"refusals", test_refusals}, {"clean up", test_clean_up})
