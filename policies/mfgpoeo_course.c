@@ -57,12 +57,6 @@ static void end_refresh(const fl_mfg_frame *f) {
     try_gear(f);
 }
 
-/* Everything that begins anew with a search: at the start, and after a change of phase. */
-static void restart(fl_mfg_gpu *g) {
-    g->pid = (fl_mfg_pid){.calls = 0};
-    g->adjustments = g->compared = 0;
-}
-
 static void stay(const fl_mfg_frame *f, int32_t gear) {
     fl_mfg_gpu *g = f->g;
     g->gear = gear;
@@ -133,7 +127,6 @@ static void start_search(const fl_mfg_frame *f) {
     g->gear = fl_mfg_start_gear(&start);
     if (reached > 0 && fl_mfg_nearest_gear(f->facts->sm, reached) < g->gear)
         g->gear = fl_mfg_nearest_gear(f->facts->sm, reached);
-    restart(g);
     loop(f);
 }
 
@@ -227,7 +220,8 @@ static void end_watch(const fl_mfg_frame *f) {
         watch(f);
         return;
     }
-    restart(g);
+    g->pid = (fl_mfg_pid){.calls = 0};
+    g->adjustments = g->compared = 0;
     g->traced_ns = 0;
     g->changed = 1;
     g->changes++;

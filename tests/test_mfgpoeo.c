@@ -146,6 +146,8 @@ static void test_memory(void) {
          BASE "52.8 sm1980 mem5001 -; 56.2 +; 60.2 mem810 -; 63.6 +; 67.6 sm1515 -; 69.0 +; ", NULL, 0},
         {"costs nearly the bound", 0.5, 0.0028, 90, 19, NULL, 69,
          BASE "52.8 sm1980 mem5001 -; 56.2 +; 60.2 mem810 -; 63.6 +; 67.6 sm1890 -; 69.0 +; ", NULL, 0},
+        {"costs nothing: one window", 0, 0, 90, 19, NULL, 69,
+         BASE "52.8 sm1980 mem5001 -; 56.2 +; 60.2 mem810 -; 63.6 +; 67.6 sm1425 -; 69.0 +; ", NULL, 0},
         {"a lower clock that gains: a second window", 0, -0.001, 90, 19, NULL, 78,
          BASE "52.8 sm1980 mem5001 -; 56.2 +; 60.2 -; 60.6 +; 64.6 mem810 -; 68.0 +; 72.0 -; 72.4 +; 76.4 sm1425 -; "
               "77.8 +; ",
@@ -194,6 +196,11 @@ static void test_lengths(void) {
 
 static const mx_kernel mixed[] = {
     {0, 0, 900, 50}, {1, 0, 400, 20}, {2, 0, 1500, 100}, {0, 0, 900, 30}, {41, 0, 7400, 30}};
+/* After `mixed`: as much of it is known, 0.107 more, 0.095 more. */
+static const mx_kernel
+    as_much[] = {{0, 0, 900, 50}, {1, 0, 400, 20}, {2, 0, 1500, 100}, {0, 0, 900, 30}, {42, 0, 7400, 30}},
+    more[] = {{0, 0, 900, 50}, {1, 0, 400, 20}, {2, 0, 1500, 100}, {0, 0, 900, 30}, {42, 0, 4709, 30}},
+    little_more[] = {{0, 0, 900, 50}, {1, 0, 400, 20}, {2, 0, 1500, 100}, {0, 0, 900, 30}, {42, 0, 4945, 30}};
 static const mx_kernel slow[] = {{20, 0, 6000000, 50}};
 static const mx_kernel a[] = {{30, 0, 900, 50}}, b[] = {{31, 0, 900, 50}}, d[] = {{32, 0, 900, 50}},
                        e[] = {{33, 0, 900, 50}}, f[] = {{34, 0, 900, 50}};
@@ -207,9 +214,18 @@ static void test_database(void) {
                         always[] = {{.at_s = 46, .kernel = a, .count = 1}, {.at_s = 53, .kernel = b, .count = 1},
                                     {.at_s = 61, .kernel = d, .count = 1}, {.at_s = 69, .kernel = e, .count = 1},
                                     {.at_s = 82, .kernel = f, .count = 1}, END};
-    static const change grows[] = {{.at_s = 46, .kernel = mixed, .count = 5}, END};
+    static const change
+        grows[] = {{.at_s = 46, .kernel = mixed, .count = 5}, END},
+        stands[] = {{.at_s = 46, .kernel = mixed, .count = 5}, {.at_s = 54, .kernel = as_much, .count = 5}, END},
+        rises[] = {{.at_s = 46, .kernel = mixed, .count = 5}, {.at_s = 54, .kernel = more, .count = 5}, END},
+        creeps[] = {{.at_s = 46, .kernel = mixed, .count = 5}, {.at_s = 54, .kernel = little_more, .count = 5}, END};
     static const course_row row[] = {
         {"a third known: no pause", 0.5, 0, 90, 30, grows, 61, BASE "52.8 lim -; 55.2 +; 59.2 sm1980 -; 60.6 +; ", NULL,
+         0},
+        {"then no more of another: a pause", 0.5, 0, 90, 30, stands, 64,
+         BASE "52.8 lim -; 55.2 +; 59.2 -; 60.4 lim; 62.8 +; ", NULL, 0},
+        {"0.107 more: no pause", 0.5, 0, 90, 30, rises, 64, BASE "52.8 lim -; 55.2 +; 59.2 lim -; 61.6 +; ", NULL, 0},
+        {"0.095 more: a pause", 0.5, 0, 90, 30, creeps, 64, BASE "52.8 lim -; 55.2 +; 59.2 -; 60.4 lim; 62.8 +; ", NULL,
          0},
         {"a window without a kernel", 0.5, 0, 90, 30, longer, 62,
          LIMIT "29.6 lim; 32.0 +; 36.0 -; 36.4 +; 40.4 -; 40.8 +; 44.8 -; 46.8 lim; 49.2 +; 53.2 -; 55.2 lim; 57.6 +; "
@@ -232,11 +248,17 @@ static const mx_kernel
     third[] = {{0, 0, 900, 50}, {1, 0, 400, 20}, {2, 0, 1500, 100}, {0, 0, 900, 30}, {40, 0, 1900, 30}},
     half[] = {{0, 0, 900, 50}, {1, 0, 400, 20}, {2, 0, 1500, 100}, {0, 0, 900, 30}, {40, 0, 3700, 30}},
     stream[] = {{0, 0, 900, 50}, {1, 0, 400, 20}, {2, 0, 1500, 100}, {0, 0, 900, 30}, {40, 3, 500, 30}},
+    varied[] = {{0, 0, 900, 50}, {0, 0, 990, 20}, {1, 0, 400, 20}, {2, 0, 1500, 100}, {2, 0, 1500, 30}},
+    tenth[] = {{0, 0, 900, 50}, {1, 0, 400, 20}, {2, 0, 1500, 100}, {0, 0, 900, 30}, {40, 3, 440, 30}},
     streams[] = {{0, 0, 900, 50}, {1, 0, 400, 20}, {2, 0, 1500, 100}, {0, 0, 900, 30}, {40, 3, 380, 30}};
 
 static void test_loop(void) {
     static const char *const long_window[] = {"window_s", "9", NULL}, *const longer_window[] = {"window_s", "12", NULL};
-    static const change faster[] = {{.at_s = 53, .stretch = 0.9}, END};
+    static const char *const exact[] = {"th_exe", "0.001", NULL};
+    static const change faster[] = {{.at_s = 53, .stretch = 0.9}, END},
+                        steep[] = {{.at_s = 53, .stretch = 0.98}, {.at_s = 58.5, .stretch = 1.005}, END},
+                        uneven[] = {{.at_s = 53, .kernel = varied, .count = 5}, END},
+                        new_tenth[] = {{.at_s = 53, .kernel = tenth, .count = 5}, END};
     static const change unknown[] = {{.at_s = 53, .kernel = other, .count = 3}, END},
                         new_third[] = {{.at_s = 53, .kernel = third, .count = 5}, END},
                         new_half[] = {{.at_s = 53, .kernel = half, .count = 5}, END},
@@ -275,6 +297,16 @@ static void test_loop(void) {
          BASE "52.8 sm1980 -; 54.2 +; 58.2 sm* lim -; 60.6 +; 64.6 sm2055 -; 66.0 +; 70.2 sm2040 -; 71.6 +; 75.7 "
               "sm1950 -; 77.1 +; ",
          NULL, 0},
+        {"two thirds within the radius, all known: counted, a refresh", 0.5, 0, 90, 30, uneven, 78,
+         BASE "52.8 sm1980 -; 54.2 +; 58.2 sm* lim -; 60.6 +; 64.6 sm1860 -; 66.0 +; 70.1 sm* lim -; 72.5 +; 76.5 "
+              "sm1875 -; 77.9 +; ",
+         exact, 0},
+        {"0.106 in an unknown stream: a refresh", 0.5, 0, 90, 30, new_tenth, 78,
+         BASE "52.8 sm1980 -; 54.2 +; 58.2 sm* lim -; 60.6 +; 64.6 sm2055 -; 66.0 +; 70.2 sm2040 -; 71.6 +; 75.7 "
+              "sm1935 -; 77.1 +; ",
+         NULL, 0},
+        {"a steep step, a clock that is reached: not flat", 0.02, 0, 90, 30, steep, 72,
+         BASE "52.8 sm1980 -; 54.2 +; 58.2 sm1740 -; 59.6 +; 63.6 sm* lim -; 66.0 +; 70.0 sm1560 -; 71.4 +; ", NULL, 0},
         {"less than a tenth: none", 0.5, 0, 90, 30, small_stream, 78,
          BASE "52.8 sm1980 -; 54.2 +; 58.2 sm2055 -; 59.6 +; 63.8 sm* lim -; 66.2 +; 70.2 sm2055 -; 71.6 +; 75.8 -; ",
          NULL, 0},
@@ -310,6 +342,7 @@ static void test_change(void) {
                                    {.at_s = 200, .stretch = 1.0065},   {.at_s = 208, .stretch = 0.9446},
                                    {.at_s = 215.5, .stretch = 0.9362}, END},
                         with_memory[] = {{.at_s = 112, .util_gpu = 10}, END};
+    static const change again[] = {{.at_s = 112, .util_gpu = 10}, {.at_s = 190, .util_gpu = 90}, END};
     static const change soon[] = {{.at_s = 112, .util_gpu = 10}, END}, later[] = {{.at_s = 127, .util_gpu = 10}, END},
                         late[] = {{.at_s = 160, .util_gpu = 10}, END},
                         shortly[] = {{.at_s = 127, .util_gpu = 10}, {.at_s = 144, .util_gpu = 90}, END};
@@ -348,6 +381,12 @@ static void test_change(void) {
               "sm1875 -; 77.1 +; 81.3 -; 127.3 sm* lim; 129.7 +; 133.7 sm1875 -; 135.1 +; 139.1 sm1860 -; 140.5 +; "
               "144.7 sm1875 -; 146.1 +; 150.3 -; ",
          NULL, 0},
+        {"and again, by a new reference", 0.5, 0, 90, 30, again, 225,
+         BASE "52.8 sm1980 -; 54.2 +; 58.2 sm1875 -; 59.6 +; 63.7 sm* lim -; 66.1 +; 70.1 sm1860 -; 71.5 +; 75.7 "
+              "sm1875 -; 77.1 +; 81.3 -; 127.3 sm* lim; 129.7 +; 133.7 sm1875 -; 135.1 +; 139.1 sm1860 -; 140.5 +; "
+              "144.7 sm1875 -; 146.1 +; 150.3 -; 204.7 sm* lim; 207.1 +; 211.1 sm1875 -; 212.5 +; 216.5 sm1860 -; "
+              "217.9 +; 222.1 sm1875 -; 223.5 +; ",
+         NULL, 0},
         {"after pauses of one and two windows", 0.5, 0, 90, 30, later, 158,
          BASE "52.8 sm1980 -; 54.2 +; 58.2 sm1875 -; 59.6 +; 63.7 sm* lim -; 66.1 +; 70.1 sm1860 -; 71.5 +; 75.7 "
               "sm1875 -; 77.1 +; 81.3 -; 148.1 sm* lim; 150.5 +; 154.5 sm1875 -; 155.9 +; ",
@@ -365,6 +404,21 @@ static void test_change(void) {
 }
 
 /* ---- what holds at any time ---- */
+
+/* Traced from the first baseline window on, at 29.6 s; stable at 81.3 s, as in the loop's "half". */
+static void test_told(void) {
+    static const struct {
+        const char *probe;
+        double value;
+    } row[] = {{"optimisation_s", 51.7}, {"stable_s", 81.3}, {"baselines", 3}, {"refreshes", 1},
+               {"window_s", 4},          {"adjustments", 4}, {"over", 0},      {"phase_changes", 0}};
+    mx_node *n = open_loop(NULL, 0.5, 0);
+    mx_until(n, 90);
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++)
+        FL_CHECK(fabs(mx_probe(n, 0, row[i].probe) - row[i].value) < 0.06, "%s: %g, expected %g", row[i].probe,
+                 mx_probe(n, 0, row[i].probe), row[i].value);
+    mx_close(n);
+}
 
 /* The bound is tightened by the rate of kernels in the database: a little over 2,000 a second, and a little under. */
 static void test_bound(void) {
@@ -473,5 +527,6 @@ static void test_refused(void) {
 
 FL_SUITE("mfgpoeo", {"memory clocks and start", test_memory}, {"an idle GPU", test_idle},
          {"window length", test_lengths}, {"database", test_database}, {"loop", test_loop},
-         {"change of phase", test_change}, {"bound", test_bound}, {"core count", test_cores}, {"a GPU lost", test_lost},
-         {"each GPU by itself", test_gpus_apart}, {"held clocks", test_held}, {"refused", test_refused})
+         {"change of phase", test_change}, {"what probes tell", test_told}, {"bound", test_bound},
+         {"core count", test_cores}, {"a GPU lost", test_lost}, {"each GPU by itself", test_gpus_apart},
+         {"held clocks", test_held}, {"refused", test_refused})

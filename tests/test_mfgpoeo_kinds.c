@@ -180,9 +180,11 @@ static void test_room(void) {
     put(d, 2, 0, 2000, 2100);
     fl_mfg_clear(d);
     FL_CHECK(kernel_kinds(d) == 1 && only_kernel(d)->base.n == 1, "%u kinds", kernel_kinds(d));
+    const double over = (double)d->over;
     for (uint32_t i = 0; i < 2 * FL_MFG_STREAMS; i++)
         put(d, 1, i, 3000, 3100);
-    FL_CHECK(near(d->over_ns, 100 * FL_MFG_STREAMS), "%g ns of streams without room", d->over_ns);
+    FL_CHECK(near(d->over_ns, 100 * FL_MFG_STREAMS) && (double)d->over - over == FL_MFG_STREAMS,
+             "%g ns of %g kernels of streams without room", d->over_ns, (double)d->over - over);
     free(d);
 }
 
@@ -337,6 +339,10 @@ static void test_samples(void) {
     s = sample_of(30, 210, 405, 0, 0); /* idle: of no mean */
     fl_mfg_sample(&t, &s);
     FL_CHECK(t.samples == 1, "an idle sample counts");
+    fl_mfg_totals least = {.seconds = 0};
+    s = sample_of(30, 210, 405, 0.5, 0);
+    fl_mfg_sample(&least, &s);
+    FL_CHECK(least.samples == 1, "a GPU that is hardly busy does not count");
     for (size_t i = 0; i < 5; i++) {
         s = sample_of(251.2, 1000, 5001, 40, 10);
         s.valid &= ~FL_BIT(signal[i]);
