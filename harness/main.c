@@ -1,4 +1,5 @@
 #include "harness/base/command.h"
+#include "harness/base/memory.h"
 #include "harness/cmd/commands.h"
 
 #include <fcntl.h>
@@ -23,8 +24,12 @@ static void usage(FILE *out) {
                  "Exit status: 0 done; 1 a gate did not hold; 2 bad usage or input; 3 hardware or system refused.\n");
 }
 
-/* The status, unless what was printed did not arrive. */
+/* The status, unless what was printed did not arrive, or could not be made. */
 static int written(int status) {
+    if (fl_memory_failed() && (status == FL_EXIT_OK || status == FL_EXIT_GATE)) {
+        fprintf(stderr, "foldline: out of memory\n");
+        return FL_EXIT_SYSTEM;
+    }
     if (!fflush(stdout) && !ferror(stdout))
         return status;
     fprintf(stderr, "foldline: cannot write to standard output\n");
@@ -43,6 +48,7 @@ static bool open_streams(void) {
 int main(int argc, char **argv) {
     if (!open_streams())
         return FL_EXIT_SYSTEM;
+    fl_memory_watch();
     if (argc < 2) {
         usage(stderr);
         return FL_EXIT_USAGE;

@@ -69,6 +69,8 @@ typedef struct fl_chip {
     double load_mean[2], load_cov[3]; /* prior of alpha and beta: mean; variances and covariance (aa, ab, bb) */
     fl_chip_error power_error;
     int has_power;
+    /* Mean power over a power limit that binds (models/cap.h), over the workloads measured so; 0 = not known. */
+    double crest, crest_sd;
 
     /* how well the data tell them: standard deviations, NaN = not known, INFINITY = the data cannot tell */
     double sharpness_sd, link_sd, b0_sd[FL_CHIP_MEMS], c_sd, a0_sd, stall_sd, stall_memory_sd;

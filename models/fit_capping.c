@@ -1,5 +1,6 @@
 #include "models/fit_capping.h"
 
+#include "models/covariance.h"
 #include "models/gsl_quiet.h"
 
 #include <gsl/gsl_blas.h>
@@ -97,13 +98,18 @@ static void errors(const gsl_vector *f, fl_capping_chip *out) {
     out->rms_pct = 100 * sqrt(squares / (double)f->size);
 }
 
-static double sd_of_c(const gsl_multifit_nlinear_workspace *w, gsl_matrix *cov) {
+static fl_model_status sd_of_c(const gsl_multifit_nlinear_workspace *w, gsl_matrix *cov, double *sd_pct) {
     const gsl_vector *f = gsl_multifit_nlinear_residual(w), *x = gsl_multifit_nlinear_position(w);
     double squares;
+    *sd_pct = NAN;
     gsl_blas_ddot(f, f, &squares);
-    if (f->size == x->size || gsl_multifit_nlinear_covar(gsl_multifit_nlinear_jac(w), 0, cov) != GSL_SUCCESS)
-        return (double)NAN;
-    return 100 * sqrt(squares / (double)(f->size - x->size) * gsl_matrix_get(cov, C, C)) / gsl_vector_get(x, C);
+    if (f->size == x->size)
+        return FL_MODEL_OK;
+    const fl_model_status s = fl_covariance(gsl_multifit_nlinear_jac(w), cov);
+    if (s == FL_MODEL_OK)
+        *sd_pct =
+            100 * sqrt(squares / (double)(f->size - x->size) * gsl_matrix_get(cov, C, C)) / gsl_vector_get(x, C);
+    return s;
 }
 
 static fl_model_status solve(benchmarks *b, gsl_vector *x, gsl_multifit_nlinear_workspace *w, gsl_matrix *cov,
@@ -125,7 +131,8 @@ static fl_model_status solve(benchmarks *b, gsl_vector *x, gsl_multifit_nlinear_
     if (!sound)
         return FL_MODEL_NO_FIT;
     errors(gsl_multifit_nlinear_residual(w), &r);
-    r.c_sd_pct = sd_of_c(w, cov);
+    if (sd_of_c(w, cov, &r.c_sd_pct) != FL_MODEL_OK)
+        return FL_MODEL_NO_MEMORY;
     for (size_t i = 0; i < b->clocks; i++)
         volt[i] = volt_of(at, i);
     *out = r;

@@ -93,7 +93,8 @@ void fl_chip_offs_make(const fl_chip *chip, int power, const fl_chip_row *row, s
                     sum += kappa[s] * off[s];
                     weight += kappa[s];
                 }
-            offs[r * chip->shares + k] = weight > 0.3 ? sum / weight : (double)NAN;
+            /* What made-up workloads are off says nothing of this chip (fit_kin.h). */
+            offs[r * chip->shares + k] = weight > 0.3 && chip->workloads ? sum / weight : (double)NAN;
         }
     }
 }

@@ -1,6 +1,7 @@
 /* The power part of a chip. Outside, least squares (GSL, Levenberg-Marquardt) over what all workloads share; inside,
  * the best alpha and beta >= 0 of each workload, which are linear. All errors relative, and robust (pseudo-Huber). */
 #include "models/fit_chip_parts.h"
+#include "models/covariance.h"
 #include "models/gsl_quiet.h"
 
 #include <gsl/gsl_blas.h>
@@ -177,12 +178,13 @@ static void first_guess(problem *q, double lowest_w) {
 }
 
 /* Standard deviations of the shared numbers from the last Jacobian, turned into those of the chip's. */
-static void set_spread(problem *q, const gsl_matrix *jacobian, double sigma) {
+static fl_model_status set_spread(problem *q, const gsl_matrix *jacobian, double sigma) {
     fl_chip *c = q->chip;
     gsl_matrix *covariance = gsl_matrix_alloc(q->size, q->size);
-    if (!covariance)
-        return;
-    (void)gsl_multifit_nlinear_covar(jacobian, 0, covariance);
+    if (!covariance || fl_covariance(jacobian, covariance) != FL_MODEL_OK) {
+        gsl_matrix_free(covariance);
+        return FL_MODEL_NO_MEMORY;
+    }
     double sd[PARAMS_MAX];
     for (size_t i = 0; i < q->size; i++)
         sd[i] = sigma * sqrt(fmax(0, gsl_matrix_get(covariance, i, i)));
@@ -212,6 +214,7 @@ static void set_spread(problem *q, const gsl_matrix *jacobian, double sigma) {
         c->stall_memory_sd = c->stall_memory * (1 - c->stall_memory) * sd[k++];
     }
     gsl_matrix_free(covariance);
+    return FL_MODEL_OK;
 }
 
 /* V = 1 at the lowest SM and the highest memory clock; the powers stay what they are. */
@@ -319,7 +322,7 @@ static fl_model_status fit_shared(problem *q) {
                 left += isnan(q->row[i].power_w) ? 0 : 1;
             q->chip->power_left = left;
             if (s == FL_MODEL_OK)
-                set_spread(q, w->J, left > 0 ? sqrt(chi2 / left) : (double)INFINITY);
+                s = set_spread(q, w->J, left > 0 ? sqrt(chi2 / left) : (double)INFINITY);
         }
         if (!isfinite(chi2))
             s = FL_MODEL_NO_FIT;

@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <stdbool.h>
+#include <stdlib.h>
 
 static fl_model_status to_mw(double watts, int32_t *mw) {
     if (isnan(watts))
@@ -23,18 +24,37 @@ static bool load_is_sound(const fl_load *l, double p) {
            l->ref_sm_mhz > 0 && l->ref_mem_mhz > 0;
 }
 
-/* A table was measured at one memory clock and says nothing of another. */
+void fl_measured_free(fl_measured *m) {
+    fl_curve_free(m->time_ratio);
+    fl_curve_free(m->power_w);
+    for (fl_measured *n = m->next, *after; n; n = after) {
+        after = n->next;
+        fl_curve_free(n->time_ratio);
+        fl_curve_free(n->power_w);
+        free(n);
+    }
+    *m = (fl_measured){0};
+}
+
+const fl_measured *fl_measured_find(const fl_measured *m, double ref_mem_mhz, double mem_mhz) {
+    while (m && fabs(mem_mhz - (m->mem_mhz > 0 ? m->mem_mhz : ref_mem_mhz)) > 0.5)
+        m = m->next;
+    return m;
+}
+
+/* A table says nothing of a memory clock that it does not have. */
 static fl_model_status measured_at(const fl_load *l, double sm_mhz, double mem_mhz, double *ratio, double *watts) {
     double here = 0, at_ref = 0;
+    const fl_measured *m = fl_measured_find(l->measured, l->ref_mem_mhz, mem_mhz);
     if (!l->measured->time_ratio || !l->measured->power_w)
         return FL_MODEL_INVALID;
-    if (fabs(mem_mhz - l->ref_mem_mhz) > 0.5)
+    if (!m)
         return FL_MODEL_RANGE;
-    fl_model_status s = fl_curve_at(l->measured->time_ratio, sm_mhz, 0, &here);
+    fl_model_status s = fl_curve_at(m->time_ratio, sm_mhz, 0, &here);
     if (s == FL_MODEL_OK)
         s = fl_curve_at(l->measured->time_ratio, l->ref_sm_mhz, 0, &at_ref);
     if (s == FL_MODEL_OK)
-        s = fl_curve_at(l->measured->power_w, sm_mhz, 0, watts);
+        s = fl_curve_at(m->power_w, sm_mhz, 0, watts);
     if (s != FL_MODEL_OK)
         return s;
     if (!(here > 0) || !(at_ref > 0) || !(*watts >= 0))

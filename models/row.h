@@ -6,11 +6,17 @@
 
 #include "models/power.h"
 
-/* Measured settings of one workload at one memory clock: time relative to the reference, board power. */
+/* Settings of one workload at one memory clock, measured or predicted: time relative to the reference, board power. */
 typedef struct fl_measured {
-    fl_curve *time_ratio; /* against SM MHz; 1 at ref_sm_mhz */
-    fl_curve *power_w;    /* whole board while it runs */
+    fl_curve *time_ratio;     /* against SM MHz; 1 at ref_sm_mhz, of the first at ref_mem_mhz */
+    fl_curve *power_w;        /* whole board while it runs */
+    double mem_mhz;           /* 0 = the load's reference */
+    struct fl_measured *next; /* at another memory clock; NULL = no more */
 } fl_measured;
+
+void fl_measured_free(fl_measured *m); /* its curves and all that follow, not *m itself */
+/* Those at a memory clock, or NULL. */
+const fl_measured *fl_measured_find(const fl_measured *m, double ref_mem_mhz, double mem_mhz);
 
 /* How one kind of kernel loads a device. */
 typedef struct fl_load {

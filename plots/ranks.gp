@@ -6,7 +6,7 @@ array name[64]
 stats input using (n = n + 1, name[n] = strcol("policy"), 1) nooutput
 set yrange [-n + 0.3:0.7]
 set ytics ()
-do for [i = 1:n] { set ytics add (name[i] 1 - i) }
+do for [i = 1:n] { set ytics add (plain(name[i]) 1 - i) }
 set xlabel "mean rank over workloads (1 = best)"
 set title "Ranks: mean and 95 % interval" font ",15"
 set grid noytics

@@ -22,7 +22,7 @@ set yrange [low * 1.15:top * 1.15]
 set boxwidth 0.36
 set style fill solid 0.9 noborder
 set xtics () rotate by -25 left
-do for [i = 1:n] { set xtics add (names[i] i) }
+do for [i = 1:n] { set xtics add (plain(names[i]) i) }
 set ylabel "regret, % of the reference's energy"
 set title "What each policy left on the table (mean over the workloads where it held the bound)" font ",15"
 set key top right

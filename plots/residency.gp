@@ -10,7 +10,7 @@ set yrange [0:*]
 set boxwidth 0.8
 set style fill solid 0.9 noborder
 set xtics () rotate by -35 left
-do for [i = 1:n] { set xtics add (name[i] i) }
+do for [i = 1:n] { set xtics add (plain(name[i]) i) }
 set grid noxtics
 set xlabel "SM clock, MHz"
 set ylabel "share of time, %"

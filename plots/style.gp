@@ -14,3 +14,5 @@ array colour[8] = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4
 array shape[8] = [7, 5, 9, 11, 13, 15, 6, 4]
 pick(i) = 1 + (i - 1) % 8
 dash(i) = 1 + int(i) % 5
+# A text as the label of a tic, where gnuplot takes % for a format.
+plain(text) = strstrt(text, "%") ? text[1:strstrt(text, "%")] . "%" . plain(text[strstrt(text, "%") + 1:*]) : text

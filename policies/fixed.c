@@ -45,6 +45,9 @@ typedef struct fixed_params {
 static const char *fixed_init(void *state, const void *params, const fl_facts *facts) {
     const fixed_params *p = params;
     (void)state;
+    if (p->sm_mhz == FL_DEFAULT && p->mem_mhz == FL_DEFAULT && p->power_limit_w == FL_DEFAULT &&
+        p->cpu_mhz == FL_DEFAULT && p->cpu_boost)
+        return "nothing to set, expected a clock, a limit or cpu_boost=0 (nvboost leaves all to the driver)";
     if ((p->sm_mhz <= 0 && p->sm_mhz != FL_DEFAULT) || (p->mem_mhz <= 0 && p->mem_mhz != FL_DEFAULT) ||
         (p->power_limit_w <= 0 && p->power_limit_w != FL_DEFAULT))
         return "a clock or limit must be above 0, or -1 for the driver's default";

@@ -20,15 +20,21 @@ fl_status fl_build_trace(fl_workload **out, const char *name, const fl_kernel_tr
 /* Names of the workloads of a sweep in order of appearance: indices into s->names; the caller frees *names. */
 fl_status fl_sweep_workloads(const fl_sweep *s, uint32_t **names, size_t *count, fl_diag *d);
 
-typedef enum fl_sweep_model {
-    FL_SWEEP_TABLE, /* time and power from the measured rows, monotone interpolation between them */
-    FL_SWEEP_LAW    /* time and power laws of the platform, fitted to the rows */
-} fl_sweep_model;
+/* What a fit found of a workload (harness/chip/sweep_chip.h makes it). */
+typedef struct fl_sweep_law {
+    bool predicted;                /* the sweep's rows are predictions for the whole ladder; else they were measured */
+    double sm_min_mhz, sm_max_mhz; /* where the device was calibrated */
+    double time_pct, power_pct;    /* mean absolute errors to expect where nobody measured; NAN: all was */
+    /* Per name of the sweep, a kernel's tc, tm, tl at its device's reference clocks ref_sm_mhz and ref_mem_mhz; all 0
+     * where they are not known. */
+    fl_load *load;
+} fl_sweep_law;
 
 /* From one workload of a sweep: its kernels run one after the other, cut into ops of about 10 ms at the highest clock,
- * the whole `repeat` times. Rows at the platform's default memory clock (or the only one) and at the highest power cap
- * count. */
-fl_status fl_build_sweep(fl_workload **out, const char *file, const fl_sweep *s, uint32_t name, fl_sweep_model model,
+ * the whole `repeat` times. Time and power come from the rows, by monotone interpolation between them. Of measured
+ * rows those at the platform's default memory clock (or the only one) and at the highest power cap count; of predicted
+ * ones all. law NULL: nothing is known but the rows. */
+fl_status fl_build_sweep(fl_workload **out, const char *file, const fl_sweep *s, uint32_t name, const fl_sweep_law *law,
                          uint32_t repeat, const fl_node_spec *node, uint32_t windows, fl_diag *d);
 
 #endif

@@ -2,7 +2,6 @@
  * can change clocks within it. */
 #include "sim/build.h"
 
-#include "models/fit_unseen.h"
 #include "sim/node.h"
 #include "sim/wide.h"
 
@@ -12,8 +11,12 @@
 
 enum { POINTS_MAX = 4096 };
 
+typedef struct fl_point {
+    double sm_mhz, mem_mhz, time_s, power_w;
+} fl_point;
+
 typedef struct fl_points { /* settings of one kernel of the workload, ascending clocks, one each */
-    fl_fit_point point[POINTS_MAX];
+    fl_point point[POINTS_MAX];
     size_t count;
 } fl_points;
 
@@ -62,7 +65,7 @@ static double highest_cap(const fl_sweep *s, uint32_t name) {
 static bool matches(double value, double wanted) { return isnan(wanted) || isnan(value) || value == wanted; }
 
 static int by_clock(const void *a, const void *b) {
-    double x = ((const fl_fit_point *)a)->sm_mhz, y = ((const fl_fit_point *)b)->sm_mhz;
+    double x = ((const fl_point *)a)->sm_mhz, y = ((const fl_point *)b)->sm_mhz;
     return x < y ? -1 : x > y;
 }
 
@@ -81,12 +84,12 @@ static fl_status collect(const char *file, const fl_sweep *s, uint32_t name, uin
         if (p->count == POINTS_MAX)
             return fl_fail(d, FL_BAD_INPUT, file, r->line, 0, "more than %d settings of one workload", POINTS_MAX);
         p->point[p->count++] =
-            (fl_fit_point){r->sm_mhz, isnan(mem) ? default_mem : mem, r->time_s, r->energy_j / r->time_s};
+            (fl_point){r->sm_mhz, isnan(mem) ? default_mem : mem, r->time_s, r->energy_j / r->time_s};
     }
     qsort(p->point, p->count, sizeof *p->point, by_clock);
     size_t n = 0;
     for (size_t i = 0; i < p->count;) {
-        fl_fit_point sum = p->point[i];
+        fl_point sum = p->point[i];
         size_t k = i + 1;
         for (; k < p->count && p->point[k].sm_mhz == p->point[i].sm_mhz; k++)
             sum.time_s += p->point[k].time_s, sum.power_w += p->point[k].power_w;
@@ -99,12 +102,13 @@ static fl_status collect(const char *file, const fl_sweep *s, uint32_t name, uin
     return FL_OK;
 }
 
-static fl_status measured_curves(const fl_points *p, fl_measured *m, fl_diag *d) {
+/* ref_s: time at the reference. */
+static fl_status make_curves(const fl_points *p, double ref_s, fl_measured *m, fl_diag *d) {
     double *x = malloc(p->count * sizeof *x), *t = malloc(p->count * sizeof *t), *w = malloc(p->count * sizeof *w);
     fl_model_status s = x && t && w ? FL_MODEL_OK : FL_MODEL_NO_MEMORY;
     for (size_t i = 0; s == FL_MODEL_OK && i < p->count; i++) {
         x[i] = p->point[i].sm_mhz;
-        t[i] = p->point[i].time_s / p->point[p->count - 1].time_s;
+        t[i] = p->point[i].time_s / ref_s;
         w[i] = p->point[i].power_w;
     }
     if (s == FL_MODEL_OK)
@@ -114,11 +118,10 @@ static fl_status measured_curves(const fl_points *p, fl_measured *m, fl_diag *d)
     free(x);
     free(t);
     free(w);
-    if (s == FL_MODEL_OK)
-        return FL_OK;
-    fl_curve_free(m->time_ratio);
-    return fl_error(d, s == FL_MODEL_NO_MEMORY ? FL_NO_MEMORY : FL_BAD_INPUT, "measured settings: %s",
-                    fl_model_text(s));
+    m->mem_mhz = p->point[0].mem_mhz;
+    return s == FL_MODEL_OK ? FL_OK
+                            : fl_error(d, s == FL_MODEL_NO_MEMORY ? FL_NO_MEMORY : FL_BAD_INPUT,
+                                       "settings of a sweep: %s", fl_model_text(s));
 }
 
 /* Exactly `total` ns in ops of about 10 ms. */
@@ -134,45 +137,72 @@ static fl_status add_ops(fl_workload *w, uint32_t stream, uint32_t class_id, int
     return s;
 }
 
-typedef struct fl_errors { /* of the fitted models, weighted by time */
-    double time, power, weight;
-} fl_errors;
+/* One kernel of the workload, and where its rows are from. */
+typedef struct fl_kernel_rows {
+    const char *file;
+    const fl_sweep *s;
+    uint32_t name, kernel;
+    double mem, cap, default_mem;
+} fl_kernel_rows;
 
-static fl_status add_kernel(fl_workload *w, const char *name, const fl_points *p, fl_sweep_model model,
-                            const fl_device *dev, uint32_t *id, fl_errors *err, fl_diag *d) {
-    fl_fit_result fit;
-    const fl_fit_point *top = &p->point[p->count - 1];
-    fl_load load = {.tc = 1, .sm_demand = 1, .ref_sm_mhz = top->sm_mhz, .ref_mem_mhz = top->mem_mhz};
-    fl_model_status m = p->count < 2 ? FL_MODEL_NO_FIT : fl_fit_workload(dev, p->point, p->count, p->count - 1, &fit);
-    if (m == FL_MODEL_OK) {
-        load = fit.load;
-        /* What the law misses where it was not looked at: errors on its own rows would flatter it. */
-        fl_fit_unseen_error unseen = {NAN, NAN};
-        if (model == FL_SWEEP_LAW && fl_fit_unseen(dev, p->point, p->count, &unseen) == FL_MODEL_NO_MEMORY)
-            return fl_no_memory(d, w->name);
-        err->time += unseen.time_pct * top->time_s;
-        err->power += unseen.power_pct * top->time_s;
-        err->weight += top->time_s;
-    } else if (model == FL_SWEEP_LAW) {
-        return fl_refuse(d, "%s: no model fits its %zu settings: %s", w->name, p->count, fl_model_text(m));
+/* What was predicted at other memory clocks than k->mem. */
+static fl_status add_memories(const fl_kernel_rows *k, double ref_s, fl_points *p, fl_measured *first, fl_diag *d) {
+    fl_status status = FL_OK;
+    for (size_t i = 0; !status && i < k->s->row_count; i++) {
+        const double mem = k->s->rows[i].mem_mhz;
+        if (k->s->rows[i].workload != k->name || isnan(mem) || fl_measured_find(first, k->mem, mem))
+            continue;
+        status = collect(k->file, k->s, k->name, k->kernel, mem, k->cap, k->default_mem, p, d);
+        if (status || !p->count)
+            continue;
+        fl_measured **end = &first->next;
+        while (*end)
+            end = &(*end)->next;
+        *end = calloc(1, sizeof **end);
+        status = *end ? make_curves(p, ref_s, *end, d) : fl_no_memory(d, "the sweep");
+    }
+    return status;
+}
+
+/* The highest setting at which the kernel is known. */
+static const fl_point *reference(const fl_points *p, const fl_sweep_law *law) {
+    size_t i = p->count - 1;
+    while (i > 0 && law && law->predicted && p->point[i].sm_mhz > law->sm_max_mhz)
+        i--;
+    return &p->point[i];
+}
+
+/* Time and power are the rows'. What share of the time is the memory's, which the rows do not say, is the law's. */
+static fl_load terms_of(fl_workload *w, const fl_sweep_law *law, uint32_t kernel, const fl_point *ref) {
+    fl_load load = law && law->load ? law->load[kernel] : (fl_load){0};
+    if (!(load.tc + load.tm + load.tl > 0)) {
+        load = (fl_load){.tc = 1};
+        w->assumed = true;
     } else {
-        w->assumed = true; /* what share of the time is memory's cannot be told */
+        load.tc *= load.ref_sm_mhz / ref->sm_mhz;
+        load.tm *= load.ref_mem_mhz / ref->mem_mhz;
     }
     load.sm_demand = 1;
-    fl_measured curves = {NULL, NULL};
-    if (model == FL_SWEEP_TABLE) {
-        fl_status s = measured_curves(p, &curves, d);
-        if (s)
-            return s;
-        load.measured = &curves;
-        w->measured = true;
-    }
-    fl_kernel_kind kind = {.name = name, .grid = {1, 1, 1}, .block = {1, 1, 1}};
-    fl_status s = fl_workload_add_class(w, &load, &kind, id, d);
-    if (s) {
-        fl_curve_free(curves.time_ratio);
-        fl_curve_free(curves.power_w);
-    }
+    load.ref_sm_mhz = ref->sm_mhz;
+    load.ref_mem_mhz = ref->mem_mhz;
+    return load;
+}
+
+static fl_status add_kernel(fl_workload *w, const fl_kernel_rows *k, fl_points *p, const fl_sweep_law *law,
+                            fl_point *ref, uint32_t *id, fl_diag *d) {
+    const char *label = k->s->names[k->kernel][0] ? k->s->names[k->kernel] : k->s->names[k->name];
+    const fl_kernel_kind kind = {.name = label, .grid = {1, 1, 1}, .block = {1, 1, 1}};
+    fl_measured curves = {0};
+    *ref = *reference(p, law);
+    fl_load load = terms_of(w, law, k->kernel, ref);
+    fl_status s = make_curves(p, ref->time_s, &curves, d);
+    if (!s && law && law->predicted)
+        s = add_memories(k, ref->time_s, p, &curves, d);
+    load.measured = &curves;
+    if (!s)
+        s = fl_workload_add_class(w, &load, &kind, id, d);
+    if (s)
+        fl_measured_free(&curves);
     return s;
 }
 
@@ -189,18 +219,16 @@ static fl_status head_error(const char *file, const fl_sweep *s, const char *key
 }
 
 /* Of the law, of the rows themselves where `fit workload` predicted them (its head says how well), or of both. */
-static fl_status set_errors(fl_workload *w, const char *file, const fl_sweep *s, fl_sweep_model model,
-                            const fl_errors *err, fl_diag *d) {
+static fl_status set_errors(fl_workload *w, const char *file, const fl_sweep *s, const fl_sweep_law *law, fl_diag *d) {
     double time = 0, power = 0;
     fl_status status = head_error(file, s, "model_time_mape_pct", &time, d);
     if (!status)
         status = head_error(file, s, "model_power_mape_pct", &power, d);
     if (status)
         return status;
-    const bool law = model == FL_SWEEP_LAW && err->weight > 0;
-    if (law) {
-        time = hypot(err->time / err->weight, isnan(time) ? 0 : time);
-        power = hypot(err->power / err->weight, isnan(power) ? 0 : power);
+    if (law && law->predicted && !isnan(law->time_pct)) {
+        time = hypot(law->time_pct, isnan(time) ? 0 : time);
+        power = hypot(law->power_pct, isnan(power) ? 0 : power);
     }
     w->model_time_mape_pct = time;
     w->model_power_mape_pct = power;
@@ -214,7 +242,34 @@ static int64_t line_at(const fl_sweep *s, uint32_t name, double mem) {
     return 0;
 }
 
-fl_status fl_build_sweep(fl_workload **out, const char *file, const fl_sweep *s, uint32_t name, fl_sweep_model model,
+/* The kernels of the workload, each once, and the time that each takes at its reference. */
+static fl_status add_kernels(fl_workload *w, fl_kernel_rows k, const fl_sweep_law *law, uint32_t *id, int64_t *work,
+                             size_t *kernels, fl_diag *d) {
+    fl_points *p = malloc(sizeof *p);
+    bool *done = calloc(k.s->name_count + 1, sizeof *done);
+    fl_status status = p && done ? FL_OK : fl_no_memory(d, "the sweep");
+    for (size_t i = 0; !status && i < k.s->row_count; i++) {
+        k.kernel = k.s->rows[i].kernel;
+        if (k.s->rows[i].workload != k.name || done[k.kernel])
+            continue;
+        done[k.kernel] = true;
+        status = collect(k.file, k.s, k.name, k.kernel, k.mem, k.cap, k.default_mem, p, d);
+        if (status || !p->count)
+            continue;
+        fl_point ref;
+        if (!law || !law->predicted) {
+            w->sm_min_mhz = fmax(w->sm_min_mhz, p->point[0].sm_mhz);
+            w->sm_max_mhz = fmin(w->sm_max_mhz, p->point[p->count - 1].sm_mhz);
+        }
+        status = add_kernel(w, &k, p, law, &ref, &id[*kernels], d);
+        work[(*kernels)++] = (int64_t)(ref.time_s * 1e9 + 0.5);
+    }
+    free(p);
+    free(done);
+    return status;
+}
+
+fl_status fl_build_sweep(fl_workload **out, const char *file, const fl_sweep *s, uint32_t name, const fl_sweep_law *law,
                          uint32_t repeat, const fl_node_spec *node, uint32_t windows, fl_diag *d) {
     const fl_device *dev = &node->device[node->gpu[0]];
     double mem = memory_clock(s, name, dev->default_mem_mhz), cap = highest_cap(s, name);
@@ -227,39 +282,26 @@ fl_status fl_build_sweep(fl_workload **out, const char *file, const fl_sweep *s,
     fl_status status = fl_workload_new(&w, s->names[name], d);
     if (status)
         return status;
-    fl_points *p = malloc(sizeof *p);
-    bool *done = calloc(s->name_count + 1, sizeof *done);
     uint32_t stream = 0, *id = calloc(s->name_count + 1, sizeof *id);
     int64_t *work = calloc(s->name_count + 1, sizeof *work);
     size_t kernels = 0;
-    fl_errors err = {0};
-    if (!p || !done || !id || !work)
-        status = fl_no_memory(d, "the sweep");
-    else
-        status = fl_workload_add_stream(w, 0, 0, 0, &stream, d);
-    for (size_t i = 0; !status && i < s->row_count; i++) {
-        uint32_t kernel = s->rows[i].kernel;
-        if (s->rows[i].workload != name || done[kernel])
-            continue;
-        done[kernel] = true;
-        status = collect(file, s, name, kernel, mem, cap, dev->default_mem_mhz, p, d);
-        if (status || !p->count)
-            continue;
-        const char *label = s->names[kernel][0] ? s->names[kernel] : s->names[name];
-        status = add_kernel(w, label, p, model, dev, &id[kernels], &err, d);
-        work[kernels++] = (int64_t)(p->point[p->count - 1].time_s * 1e9 + 0.5);
-        w->sm_min_mhz = fmax(w->sm_min_mhz, p->point[0].sm_mhz);
-        w->sm_max_mhz = fmin(w->sm_max_mhz, p->point[p->count - 1].sm_mhz);
+    w->predicted = law && law->predicted;
+    w->measured = !w->predicted;
+    if (w->predicted) {
+        w->sm_min_mhz = law->sm_min_mhz;
+        w->sm_max_mhz = law->sm_max_mhz;
     }
+    status = id && work ? fl_workload_add_stream(w, 0, 0, 0, &stream, d) : fl_no_memory(d, "the sweep");
+    const fl_kernel_rows rows = {file, s, name, 0, mem, cap, dev->default_mem_mhz};
+    if (!status)
+        status = add_kernels(w, rows, law, id, work, &kernels, d);
     for (uint32_t r = 0; r < repeat; r++)
         for (size_t k = 0; !status && k < kernels; k++)
             status = add_ops(w, stream, id[k], work[k], d);
     if (!status)
-        status = set_errors(w, file, s, model, &err, d);
+        status = set_errors(w, file, s, law, d);
     if (!status)
         status = fl_workload_finish(w, windows, d);
-    free(p);
-    free(done);
     free(id);
     free(work);
     if (status)

@@ -37,7 +37,7 @@ static bool on_every_ladder(const fl_node_spec *spec, double sm_mhz, double mem_
     return true;
 }
 
-/* A measured load is known between its first and last point, at the memory clock it was measured at. */
+/* A measured load is known between its first and last point, at the memory clocks it was measured at. */
 static bool is_known(const fl_workload *w, double sm_mhz, double mem_mhz) {
     if (sm_mhz < w->sm_min_mhz || sm_mhz > w->sm_max_mhz)
         return false;
@@ -45,9 +45,10 @@ static bool is_known(const fl_workload *w, double sm_mhz, double mem_mhz) {
         const fl_load *l = &w->class[i].load;
         if (!l->measured)
             continue;
-        const fl_curve *time = l->measured->time_ratio, *power = l->measured->power_w;
-        if (fabs(mem_mhz - l->ref_mem_mhz) > 0.5 || sm_mhz < fl_curve_first(time) || sm_mhz > fl_curve_last(time) ||
-            sm_mhz < fl_curve_first(power) || sm_mhz > fl_curve_last(power))
+        const fl_measured *m = fl_measured_find(l->measured, l->ref_mem_mhz, mem_mhz);
+        const fl_curve *time = m ? m->time_ratio : NULL, *power = m ? m->power_w : NULL;
+        if (!m || sm_mhz < fl_curve_first(time) || sm_mhz > fl_curve_last(time) || sm_mhz < fl_curve_first(power) ||
+            sm_mhz > fl_curve_last(power))
             return false;
     }
     return true;

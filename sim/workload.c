@@ -53,8 +53,7 @@ void fl_workload_free(fl_workload *w) {
         return;
     fl_workload_forget(w);
     for (uint32_t i = 0; i < w->class_count; i++) {
-        fl_curve_free(w->class[i].measured.time_ratio);
-        fl_curve_free(w->class[i].measured.power_w);
+        fl_measured_free(&w->class[i].measured);
         free((char *)(uintptr_t)w->class[i].kind.name);
     }
     free(w->arrival_ns);

@@ -129,9 +129,11 @@ typedef struct fl_workload {
     bool barriers;                 /* a stream waits for one of another GPU */
     bool gaps_are_host;            /* no launches recorded: gaps count as host time */
     bool measured;                 /* time and power come from measured tables */
+    bool predicted;                /* they come from tables that a fit made, for every clock of the ladder */
     bool assumed;                  /* some load was assumed, not known: say so in every result */
     bool untangled;                /* recorded kernels overlapped; their work was freed of the sharing they had then */
-    double sm_min_mhz, sm_max_mhz; /* range in which the loads are known; 0, INFINITY where laws hold everywhere */
+    double sm_min_mhz, sm_max_mhz; /* range in which the loads are known; 0, INFINITY where laws hold everywhere. What
+                                      is predicted beyond it is used by runs that go there, but chosen by nobody */
     double model_time_mape_pct, model_power_mape_pct; /* of a fitted model; NAN where there is none */
 } fl_workload;
 

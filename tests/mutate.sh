@@ -15,7 +15,7 @@ cc=${CC:-cc}
 flags="-std=gnu17 -O0 -w -ffp-contract=off -fPIC -D_GNU_SOURCE"
 tests="test_assure test_foldfit test_policies"
 common="traces/diag.c traces/numbers.c sim/params.c sim/rows.c sim/instance.c harness/input/plugin.c"
-suites=$(sed -n 's/^[^#|]* | [a-z]*\/[a-z_]*\.c \(test_[a-z_]*\) | .*/\1/p' tests/mutations.txt | sort -u)
+suites=$(sed -n 's/^[^#|]* | [a-z/]*\/[a-z_]*\.c \(test_[a-z_]*\) | .*/\1/p' tests/mutations.txt | sort -u)
 libraries="-lgsl -lgslcblas -lcsv -lyajl -lsqlite3 -lz -lcjson -lcunit -lm -lpthread"
 export root work cc flags tests libraries
 
@@ -32,7 +32,9 @@ done >>"$work/list"
 for suite in $suites; do
   echo "tests/$suite.c $work/$suite.o"
 done >>"$work/list"
-for source in models/*.c traces/*.c sim/*.c policies/*.c harness/base/*.c harness/input/*.c; do
+for source in models/*.c traces/*.c sim/*.c policies/*.c harness/base/*.c harness/chip/*.c harness/input/*.c \
+  harness/fit/fit_decide.c harness/fit/fit_score.c harness/advise/advise.c harness/advise/advise_files.c \
+  harness/advise/advise_kernels.c; do
   echo "$source $work/rooms/$(tr / - <<<"${source%.c}").o"
 done >>"$work/list"
 xargs -P "${MUTATE_JOBS:-$(nproc)}" -L 1 sh -c '$cc $flags -I. -DFL_VERSION="\"\"" -DFL_ROOT="\"$root\"" -DFL_SHARE_DIR="\"$root/models\"" -DFL_PLOTS_DIR="\"\"" -DFL_CLIENT_DIR="\"\"" \

@@ -110,6 +110,23 @@ succeed "a sweep that contradicts itself runs" 'nvboost' "$f" compare --sweep "$
 check "and says that energy is not power x time" grep -q '1 settings whose energy_j is not power_w x time_s, by up to +33 % (line 2)' "$dir/err"
 check "and that a setting is there twice" grep -q '1 rows repeat a setting' "$dir/err"
 
+# ---- options that would do nothing ----
+for o in "--repeat 3" "--model fitted" "--seconds 3" "--workload a"; do
+  for c in "run --policy nvboost" "compare --policy nvboost" "oracle"; do
+    # shellcheck disable=SC2086
+    refuse "$o beside a trace, $c" 2 "${o%% *}.* does nothing here" "$f" $c "$trace" --platform generic $o
+  done
+done
+refuse "--seconds beside a sweep" 2 'seconds.*does nothing here' "$f" compare --sweep "$dir/odd.csv" --platform generic --policy nvboost --seconds 3
+succeed "what an experiment says of its own workloads is not about a trace" 'nvboost' "$f" compare harness/experiments/mf-gpoeo-short.json "$trace" --policy nvboost --no-oracle
+refuse "fixed without a clock" 2 'nothing to set, expected a clock' "$f" run "$trace" --platform generic --policy fixed
+refuse "fixed without a clock, compared" 2 'nothing to set' "$f" compare "$trace" --platform generic --policy fixed
+succeed "a run shorter than the policy's period" 'note: the run ended before assure looked a second time' \
+  "$f" run traces/samples/launches.csv --platform generic --policy assure
+succeed "and compared" 'note: 2 runs ended before their policy looked a second time' \
+  "$f" compare traces/samples/launches.csv --platform generic --policy assure --policy maxfreq --policy utilizscale
+check "which maxfreq need not" sh -c '! "$0" run traces/samples/launches.csv --platform generic --policy maxfreq | grep -q "second time"' "$f"
+
 # ---- choices that cannot hold ----
 "$f" synth -o "$dir/four.csv" --kernels 400 --gpus 4 >"$dir/out"
 refuse "a budget below all limits" 2 "go down to 400 W together" "$f" run "$dir/four.csv" --platform generic --policy nvboost --gpu-budget 300
@@ -287,6 +304,18 @@ printf 't_ms,power_w\n0,1\n1,2\n' >"$dir/meter.csv"
 refuse "a meter of something else" 2 "does not follow the log" "$f" fit sensor "$dir/steps.log" --meter "$dir/meter.csv"
 refuse "a signal that is not there" 2 "did you mean 'power_w'" "$f" fit sensor "$dir/steps.log" --signal powr_w
 
+# ---- which clocks to measure ----
+succeed "fit probes" '^1000 [+] 1400 MHz' "$f" fit probes --sweep traces/samples/energyucb-table1.csv --count 2
+echo '{"name": "My GPU", "sm_mhz": {"from": 210, "to": 1410, "steps": [15]}, "mem_mhz": [1593], "tdp_w": 400}' >"$dir/facts.json"
+succeed "fit probes of facts" 'known chips, a TDP of 400 W' "$f" fit probes --facts "$dir/facts.json" --count 1
+succeed "fit device of facts" 'written: ' "$f" fit device --facts "$dir/facts.json" --out "$dir/mine.json"
+succeed "a device of facts is a platform" 'My GPU, never measured' "$f" platforms "$dir/mine.json"
+succeed "fit split at chosen clocks" 'chosen: ' "$f" fit split --sweep traces/samples/energyucb-table1.csv --at chosen:2 --splits 2
+refuse "five probes" 2 'chosen:1 to chosen:4' "$f" fit split --sweep traces/samples/energyucb-table1.csv --at chosen:5
+refuse "probes of nothing" 2 'expected a platform or device' "$f" fit probes
+echo '{"sm_mhz": [1410, 210], "mem_mhz": [1593], "tdp_w": 400}' >"$dir/facts.json"
+refuse "a ladder that falls" 2 'facts.json:1:19: .*ascending' "$f" fit probes --facts "$dir/facts.json"
+
 # ---- measured settings come out again ----
 {
   echo "$sweep_"
@@ -297,6 +326,7 @@ refuse "a signal that is not there" 2 "did you mean 'power_w'" "$f" fit sensor "
     echo "c,,$mhz,877,,$((time * time / 100)),$((power - 10)),"
   done
 } >"$dir/sweep.csv"
+printf '%s\na,,1140,877,,100,150,\n' "$sweep_" >"$dir/one.csv"
 args=()
 for mhz in 757 952 1140 1335 1530; do args+=(--policy fixed:sm_mhz=$mhz); done
 succeed "compare over a sweep" 'mean over 3 workloads' "$f" compare --sweep "$dir/sweep.csv" --platform v100-300w --bound 0.05 \
@@ -310,7 +340,73 @@ check "fixed clocks give each measured energy and time to 0.1 %" awk -F, '
 check "n/a where the bound is violated, a number at the own slowdown" awk -F, '
   $12 == 1 && $1 != "mean" { n++; if ($8 != "n/a" || $9 != "n/a" || $10 != "n/a" || $11 == "n/a") exit 1 } END { exit !n }' "$dir/sweep-out.csv"
 succeed "the same by fitted laws" 'mean over 3 workloads' "$f" compare --sweep "$dir/sweep.csv" --platform v100-300w --model fitted --policy assure
+succeed "how sure a static clock is" 'breaks the bound %' "$f" compare --sweep "$dir/sweep.csv" --platform v100-300w --model fitted \
+  --bound 10% --risk 5% --policy assure --csv "$dir/sure.csv"
+check "of the best static clock alone" awk -F, '
+  NR == 1 { for (i = 1; i <= NF; i++) c[$i] = i; next }
+  $1 != "mean" { stated = $c["bound_break_chance"] != "n/a" && $c["bound_break_chance"] <= 0.05
+    if (stated != ($2 == "baseline:static")) exit 1; n += stated } END { exit n != 3 }' "$dir/sure.csv"
+succeed "oracle by fitted laws" 'breaks the bound with a chance of' "$f" oracle --sweep "$dir/sweep.csv" --platform v100-300w --model fitted --bound 0.1 --risk 0.05
+refuse "a risk beside a table" 2 'sweep.csv: a: --risk, but nobody says how sure its model is' "$f" compare --sweep "$dir/sweep.csv" \
+  --platform v100-300w --bound 0.1 --risk 0.05 --policy assure
+refuse "a risk beside a trace" 2 'how sure its model is' "$f" oracle "$trace" --platform generic --bound 0.05 --risk 0.05
+refuse "a risk without a bound" 2 'expected that too' "$f" oracle --sweep "$dir/sweep.csv" --platform v100-300w --model fitted --risk 0.05
+refuse "one setting and no calibration" 2 'one.csv: no workload has two settings' "$f" compare --sweep "$dir/one.csv" --platform v100-300w \
+  --model fitted --policy assure
+
+# ---- one clock for what was measured ----
+succeed "advise on a sweep" 'breaks the bound %' "$f" advise "$dir/sweep.csv" --bound 10%
+succeed "with a platform" 'at 757 to 1530 MHz' "$f" advise "$dir/sweep.csv" --platform v100-300w --bound 0.10
+check "5% is 0.05" cmp -s <("$f" advise "$dir/sweep.csv" --bound 5% --json) <("$f" advise "$dir/sweep.csv" --bound 0.05 --json)
+succeed "on one setting" 'assumed to be bound by compute' "$f" advise "$dir/one.csv" --platform v100-300w
+refuse "on one setting alone" 2 'one.csv: no workload has two settings' "$f" advise "$dir/one.csv"
+"$f" run "$trace" --platform generic --policy fixed:sm_mhz=1500 --telemetry "$dir/w@1500.log" >/dev/null
+"$f" run "$trace" --platform generic --policy fixed:sm_mhz=1000 --telemetry "$dir/w@1000.log" >/dev/null
+succeed "on a log" 'undo +nvidia-smi -rgc|as it is' "$f" advise "$dir/w@1500.log" --platform generic --bound 0.2
+succeed "on logs at two clocks" '2 logs are of the same program' "$f" advise "$dir/w@1500.log" "$dir/w@1000.log" --bound 0.5
+succeed "on kernels" 'the times of its kernels and their kinds' "$f" advise "$trace" --platform generic
+succeed "on kernels and a log" 'W at 1500 MHz' "$f" advise "$trace" "$dir/w@1500.log" --platform generic
+refuse "on a log without a platform" 2 'expected --platform NAME' "$f" advise "$dir/w@1500.log"
+succeed "on an experiment" 'foldline live --policy' "$f" advise harness/experiments/first-light.json
+refuse "advise on nothing" 2 'no file given' "$f" advise
+refuse "advise on two sweeps" 2 'a second sweep' "$f" advise "$dir/sweep.csv" "$dir/one.csv"
+refuse "advise with an unknown platform" 2 "did you mean 'v100-300w'" "$f" advise "$dir/sweep.csv" --platform v100-300
+refuse "advise with an unknown option" 2 "did you mean '--bound'" "$f" advise "$dir/sweep.csv" --bond 5%
+refuse "a bound that is no share" 2 "expected a number" "$f" advise "$dir/sweep.csv" --bound 5x
+refuse "an unknown command" 2 "did you mean 'advise'" "$f" advice
+for c in advise "compare --platform v100-300w --model fitted --policy assure --sweep"; do
+  # shellcheck disable=SC2086
+  {
+    printf 'workload,sm_mhz,time_s,power_w,energy_j\na,900,2,100,200\na,1200,1.5,150,225000\n' >"$dir/bad.csv"
+    refuse "a unit that is wrong" 2 'bad.csv:3:[0-9]+: energy_j is 1000 times' "$f" $c "$dir/bad.csv"
+    printf 'workload,sm_mhz,time_s,power_w,time_s\na,900,2,100,2\n' >"$dir/bad.csv"
+    refuse "a column twice" 2 'bad.csv:1:[0-9]+: .*time_s' "$f" $c "$dir/bad.csv"
+    printf 'workload,sm_mhz,time_s,power_w\na,900,2,100\na,1200,1.5,150\na,900,4,100\n' >"$dir/bad.csv"
+    refuse "a clock twice with other times" 2 'bad.csv:4:1: a at 900 MHz took 4 s, and 2 s in line 2' "$f" $c "$dir/bad.csv"
+    printf 'workload,sm_mhz,time_s,power_w\na,900,2,100\na,1200,1.5,-150\n' >"$dir/bad.csv"
+    refuse "a negative power" 2 'bad.csv:3:[0-9]+: power_w' "$f" $c "$dir/bad.csv"
+  }
+done
 refuse "unknown workload" 2 "no workload 'd'" "$f" run --sweep "$dir/sweep.csv" --workload d --platform v100-300w --policy assure
+
+# ---- power limits, and rows that lie about their clock ----
+# P = 40 + 0.00008 f^2, T = 15000/f + 2; limits of 100 and 140 W hold the mean power at 0.96 of them.
+awk 'BEGIN { print "workload,sm_mhz,power_cap_w,time_s,power_w"
+  for (k = 1; k <= 4; k++) for (f = 600; f <= 1500; f += 100) for (l = 100; l <= 180; l += 40) {
+    p = 40 + 0.00008 * f * f; g = f
+    if (p > 0.96 * l) { p = 0.96 * l; g = sqrt((p - 40) / 0.00008) }
+    printf "w%d,%d,%d,%.6g,%.6g\n", k, f, l, k * (15000 / g + 2), p } }' >"$dir/limits.csv"
+succeed "fit device over limits" 'rows at a power limit that binds' "$f" fit device --sweep "$dir/limits.csv" --out "$dir/limits.json"
+check "its limits are the sweep's" grep -q '"max_w":[[:space:]]*180' "$dir/limits.json"
+succeed "fit workload under limits" '^capped ' "$f" fit workload --device "$dir/limits.json" --sweep "$dir/limits.csv" --at ends --csv "$dir/limits.out.csv"
+check "each with its limit" grep -q '^w1,,100,1500,' "$dir/limits.out.csv"
+refuse "a crest that is none" 2 'expected run, device, or mean power over limit' "$f" fit workload --device "$dir/limits.json" --sweep "$dir/limits.csv" --crest 2
+sed 's/^\(w2\),1000,180,[^,]*,/\1,1000,180,48,/' "$dir/limits.csv" >"$dir/lies.csv"
+succeed "a row that is out of line" 'lies.csv:[0-9]*: w2 at 1000 MHz: out of line' "$f" fit device --sweep "$dir/lies.csv" --out "$dir/lies.json"
+{ echo "workload,power_cap_w,time_s,power_w"; awk -F, '$2 == 1500 { print $1 "," $3 "," $4 "," $5 }' "$dir/limits.csv"; } >"$dir/only.csv"
+refuse "limits without clocks" 2 'only.csv: power limits but no SM clocks' "$f" fit device --sweep "$dir/only.csv" --out "$dir/only.json"
+succeed "limits without clocks, by a platform's law" 'written: ' "$f" fit device --sweep "$dir/only.csv" --base "$dir/limits.json" --out "$dir/only.json"
+succeed "along the limits" '^capped ' "$f" fit workload --device "$dir/limits.json" --sweep "$dir/only.csv" --at ends
 
 # ---- the parts of a node ----
 succeed "a mix of programs" 'of 8 programs' "$f" synth --mix traces/samples/mix8.kinds.csv --seconds 2 --mean-us 20000 --platform rtx4070-laptop -o "$dir/mix.csv"

@@ -2,6 +2,7 @@
 #include "traces/beside.h"
 #include "tests/support/suite.h"
 #include "tests/support/temp_file.h"
+#include "traces/beside_stale.h"
 #include "traces/writing.h"
 
 #include <dirent.h>
@@ -13,6 +14,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 static char folder[400];
@@ -70,6 +72,54 @@ static void test_killed(void) {
     }
 }
 
+static int make_file(const char *name, int days_old) {
+    const int fd = open(in_folder(name), O_CREAT | O_RDWR | O_CLOEXEC, 0600);
+    const struct timespec t = {.tv_sec = time(NULL) - days_old * 86400};
+    FL_CHECK(fd >= 0 && !futimens(fd, (struct timespec[]){t, t}), "%s", name);
+    return fd;
+}
+
+static bool there(const char *name) { return access(in_folder(name), F_OK) == 0; }
+
+/* What a kill left goes with the next writer: at once where its lock tells that nobody is at work on it, after a day
+ * where another machine, or an older version, may be. */
+static void test_stale(void) {
+    char *own = fl_beside_name(""), *working = fl_beside_name(""), *folder_like = fl_beside_name("");
+    static const struct {
+        const char *name;
+        int days;
+        bool stays;
+    } row[] = {{".foldline-00000000-7-0.tmp", 0, true}, {".foldline-00000000-7-1.tmp", 2, false},
+               {".foldline-12345-1.tmp", 0, true},      {".foldline-12345-2.tmp", 2, false},
+               {".foldline-1-1.tmp.csv", 9, true},      {"foldline-1-1.tmp", 9, true},
+               {".foldline-notes.csv", 9, true}};
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++)
+        close(make_file(row[i].name, row[i].days));
+    close(make_file(own, 0));
+    const int held = make_file(working, 9);
+    FL_CHECK(fl_beside_claim(held), "claimed");
+    FL_CHECK(!mkdir(in_folder(folder_like), 0700), "a folder");
+    fl_diag d = {0};
+    fl_output *o = fl_output_open(in_folder("a.csv"), &d);
+    FL_CHECK(!there(own) && there(working) && there(folder_like), "own %d, at work on %d, folder %d", there(own),
+             there(working), there(folder_like));
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++)
+        FL_CHECK(there(row[i].name) == row[i].stays, "%s of %d days: %d", row[i].name, row[i].days, there(row[i].name));
+    FL_CHECK(o && fl_output_commit(o, &d) == FL_OK && there("a.csv"), "%s", d.message);
+    close(held);
+    o = fl_output_open(in_folder("a.csv"), &d);
+    FL_CHECK(o && !there(working), "given up, and there");
+    fl_output_abort(o);
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++)
+        unlink(in_folder(row[i].name));
+    unlink(in_folder("a.csv"));
+    rmdir(in_folder(folder_like));
+    FL_CHECK(entries() == 0, "%d files", entries());
+    free(own);
+    free(working);
+    free(folder_like);
+}
+
 static void test_places(void) {
     fl_diag d = {0};
     struct stat st;
@@ -109,4 +159,4 @@ static void test_places(void) {
     fl_temp_remove();
 }
 
-FL_SUITE("beside", {"killed", test_killed}, {"places", test_places})
+FL_SUITE("beside", {"killed", test_killed}, {"left by a kill", test_stale}, {"places", test_places})

@@ -1,4 +1,4 @@
-#include "harness/fit/fit_chip_json.h"
+#include "harness/chip/fit_chip_json.h"
 #include "harness/fit/fit_score.h"
 #include "models/fit_chip.h"
 #include "models/fit_chip_predict.h"

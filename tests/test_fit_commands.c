@@ -88,7 +88,7 @@ static void test_outside(void) {
                  says("out", "16 rows lie outside the clocks that the device was calibrated at (SM 1000 to 1500 MHz, "
                              "memory 800 to 800 MHz): not predicted, --extrapolate does"),
              "what is refused is told");
-    FL_CHECK(shell("test $(grep -c ',1$' rows.csv) = 16 && test $(grep -c ',0$' rows.csv) = 24 && "
+    FL_CHECK(shell("test $(grep -c ',1,$' rows.csv) = 16 && test $(grep -c ',0,$' rows.csv) = 24 && "
                    "! grep -q ',[6789]00,800,0,[0-9.]*,[0-9]' rows.csv && "
                    "test $(wc -l <rows.csv) = 41") == 0,
              "no prediction in such rows");
@@ -110,7 +110,7 @@ static void test_outside(void) {
                  says("out", "16 rows lie outside the clocks that the device was calibrated at") &&
                  shell("! grep -q 'not predicted' out") == 0,
              "--extrapolate");
-    FL_CHECK(shell("test $(grep -c '^w[0-9]' new.csv) = 40 && test $(grep -c '^w[0-9].*,[6789]00,800,0,.*[0-9],1$' "
+    FL_CHECK(shell("test $(grep -c '^w[0-9]' new.csv) = 40 && test $(grep -c '^w[0-9].*,[6789]00,800,0,.*[0-9],1,$' "
                    "rows.csv) = 16 "
                    "&& grep -q '^# beyond_calibration: 16 rows' new.csv") == 0,
              "marked");
@@ -176,7 +176,7 @@ static void test_asked(void) {
     FL_CHECK(shell("'%s' fit workload --device asked.json --sweep two.csv --clocks sm=700,1500 --csv rows.csv >out",
                    FL_PROGRAM) == 0 &&
                  shell("test $(grep -c '^w5,' rows.csv) = 3 && grep -q '^w5,,700,800,0,,[0-9.]*,[0-9.]*,,[0-9.]*,"
-                       "[0-9.]*,0$' rows.csv") == 0,
+                       "[0-9.]*,0,$' rows.csv") == 0,
              "only those asked for");
     FL_CHECK(shell("'%s' fit workload --device asked.json --sweep all.csv --clocks sm=1550 --extrapolate >out",
                    FL_PROGRAM) == 0 &&

@@ -107,6 +107,20 @@ static void test_ranks(void) {
     FL_CHECK(fl_fit_decide(&rows, &entity, turned, &q, &c) && fabs(c.rank - 0.8) < 1e-12, "%g", c.rank);
 }
 
+/* Of 20 choices at a risk of 5 %: none is sure, 1 - 0.95^20 for one, and so on. */
+static void test_binomial(void) {
+    static const struct {
+        double broken, count, risk, p;
+    } row[] = {{0, 20, 0.05, 1},         {1, 20, 0.05, 0.641514},  {3, 20, 0.05, 0.0754837},
+               {4, 20, 0.05, 0.0159015}, {20, 20, 0.5, 9.5367e-7}, {2, 2, 0.3, 0.09}};
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        const fl_fit_decisions t = {.count = row[i].count, .broken = row[i].broken};
+        const double p = fl_fit_decisions_p(&t, row[i].risk);
+        FL_CHECK(fabs(p - row[i].p) < 1e-4 * row[i].p + 1e-12, "%g of %g: %g", row[i].broken, row[i].count, p);
+    }
+    CU_ASSERT(isnan(fl_fit_decisions_p(&(fl_fit_decisions){.count = 3}, 1)));
+}
+
 static void test_sums(void) {
     static const fl_fit_choice choices[] = {
         {.chosen = 1, .best = 1, .excess = -0.01, .chance = 0.1, .rank = 1},
@@ -154,4 +168,5 @@ static void test_nothing(void) {
     FL_CHECK(fl_fit_decide(&rows, &entity, guess, &q, &c), "the top again");
 }
 
-FL_SUITE("fit_decide", {"choices", test_choices}, {"ranks", test_ranks}, {"sums", test_sums}, {"nothing", test_nothing})
+FL_SUITE("fit_decide", {"choices", test_choices}, {"ranks", test_ranks}, {"binomial", test_binomial},
+         {"sums", test_sums}, {"nothing", test_nothing})

@@ -131,6 +131,136 @@ static void test_advice(void) {
              "two workloads cannot tell");
 }
 
+#define FACTS                                                                                                          \
+    "{\"name\": \"A GPU\", \"sm_mhz\": {\"from\": 300, \"to\": 1500, \"steps\": [100]}, \"mem_mhz\": [800], "          \
+    "\"tdp_w\": 200}"
+
+/* An idle log at five clocks: 40 W, more where V rises. */
+static void write_idle(const char *name) {
+    static const double mhz[] = {300, 700, 1000, 1250, 1500}, watts[] = {40, 43, 47, 55, 66};
+    FILE *f = fopen(fl_temp_path(name), "w");
+    CU_ASSERT_FATAL(f != NULL);
+    fprintf(f, "# foldline-telemetry 1\nt_ns,device,power_w,util_gpu_pct,sm_mhz\n");
+    for (int i = 0; i < 50; i++)
+        fprintf(f, "%d00000000,0,%g,0,%g\n", i + 1, watts[i / 10], mhz[i / 10]);
+    fclose(f);
+}
+
+/* A GPU that nobody has measured: its device says how little is known, predicts with wide deviations, and each thing
+ * that is learnt narrows them. */
+static void test_facts(void) {
+    const bool none[WORKLOADS] = {false};
+    fl_temp_text("facts.json", FACTS);
+    write_idle("idle.csv");
+    write_sweep("clean.csv", none);
+    FL_CHECK(shell("'%s' fit device --facts facts.json --out facts-dev.json >out", FL_PROGRAM) == 0 &&
+                 says("out", "from [0-9]+ known chips, a TDP of 200 W and a ladder of 300 to 1500 MHz") &&
+                 says("out", "made-up workloads"),
+             "fit device --facts");
+    FL_CHECK(shell("'%s' platforms ./facts-dev.json >out", FL_PROGRAM) == 0 && says("out", "A GPU, never measured") &&
+                 says("out", "gpu.power.a_w +chips alike .*two deviations from") &&
+                 says("out", "SM: 300 to 1500 MHz, 13 clocks"),
+             "a platform");
+    FL_CHECK(shell("'%s' fit device --facts facts.json --idle idle.csv --out idle-dev.json >out", FL_PROGRAM) == 0 &&
+                 says("out", "idling at 5 clocks") && says("idle-dev.json", "chips alike .*an idle log"),
+             "with an idle log");
+    FL_CHECK(shell("grep -E '^workload|^w3,(600|1500),' clean.csv >two.csv && "
+                   "'%s' fit workload --device facts-dev.json --sweep two.csv --at all --out blind.csv >out",
+                   FL_PROGRAM) == 0 &&
+                 says("out", "no sweep of the device was ever measured") &&
+                 shell("'%s' fit workload --device idle-dev.json --sweep two.csv --at all --out idle.csv >out",
+                       FL_PROGRAM) == 0,
+             "fit workload");
+    /* Of the eight clocks between: power deviations above 1 %, and narrower with the log. */
+    FL_CHECK(shell("awk -F, '/^w3,/ && $3 > 600 && $3 < 1500 { if (FILENAME == \"blind.csv\") blind += $10; else idle "
+                   "+= $10; n++ } "
+                   "END { exit !(n == 16 && blind > 8 && idle < blind) }' blind.csv idle.csv") != 1,
+             "the log narrows");
+    FL_CHECK(shell("'%s' compare --sweep blind.csv --platform ./facts-dev.json --policy maxfreq >out", FL_PROGRAM) == 0,
+             "compare takes what it predicts");
+}
+
+static void test_probes(void) {
+    const bool none[WORKLOADS] = {false};
+    write_sweep("clean.csv", none);
+    fl_temp_text("facts.json", FACTS);
+    write_idle("idle.csv");
+    FL_CHECK(shell("grep -E '^workload|^w3,(600|1000|1500),' clean.csv >run.csv") == 0, "run");
+    static const struct {
+        const char *arguments, *says;
+    } rows[] = {
+        {"--sweep clean.csv --count 1", "each of 10 workloads"},
+        {"dev.json --count 1", "each of 10 workloads"},
+        {"--facts facts.json --count 1", "known chips, a TDP of 200 W and a ladder of 300 to 1500 MHz$"},
+        {"--facts facts.json --idle idle.csv --count 1", "1500 MHz, idling at 5 clocks$"},
+        {"--facts facts.json --run run.csv --count 1", "1500 MHz, one workload at 3 settings$"},
+        {"v100-300w --count 2", "^[0-9]+ \\+ [0-9]+ MHz"},
+        {"--sweep clean.csv --count 1 --json", "\"calibration\""},
+        {"a100 --count 1 --json", "\"chips alike\""},
+    };
+    FL_CHECK(shell("'%s' fit device --sweep clean.csv --out dev.json >dev.out", FL_PROGRAM) == 0, "fit device");
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        FL_CHECK(shell("'%s' fit probes %s >out 2>err", FL_PROGRAM, rows[i].arguments) == 0 &&
+                     says("out", rows[i].says),
+                 "%s", rows[i].arguments);
+    /* The file says what the sweep said; one count is one line of the same. */
+    FL_CHECK(shell("'%s' fit probes --sweep clean.csv | grep MHz >a; '%s' fit probes dev.json | grep MHz >b; cmp a b",
+                   FL_PROGRAM, FL_PROGRAM) == 0,
+             "from the sweep and from the file");
+    FL_CHECK(shell("'%s' fit probes --sweep clean.csv --count 3 | grep 'MHz  ' | tr -s ' ' >b; sed -n 3p a | tr -s ' ' "
+                   ">c; cmp b c && test -s c",
+                   FL_PROGRAM) == 0,
+             "--count 3 is the third line");
+}
+
+static void test_bad_facts(void) {
+    static const struct {
+        const char *text, *says;
+    } rows[] = {
+        {"{\"sm_mhz\": [300, 1500], \"mem_mhz\": [800]}", "bad.json:1:.*tdp_w"},
+        {"{\"sm_mhz\": [1500, 300], \"mem_mhz\": [800], \"tdp_w\": 200}", "bad.json:1:19: .*ascending clocks"},
+        {"{\"sm_mhz\": [1500], \"mem_mhz\": [800], \"tdp_w\": 200}", "one clock, expected two or more"},
+        {"{\"sm_mhz\": [300, 1500], \"mem_mhz\": [800], \"tdp_w\": -200}", "tdp_w: -200"},
+        {"{\"sm_mhz\": [300, 1500], \"mem_mhz\": [800], \"tpd_w\": 200}", "tdp_w"},
+        {"{\"sm_mhz\": [300, 1500], \"mem_mhz\": [800], \"default_mem_mhz\": 810, \"tdp_w\": 200}",
+         "expected a clock of mem_mhz"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        fl_temp_text("bad.json", rows[i].text);
+        FL_CHECK(shell("'%s' fit probes --facts bad.json >out 2>err", FL_PROGRAM) == 2 && says("err", rows[i].says) &&
+                     shell("'%s' fit device --facts bad.json --out bad-dev.json >out 2>err", FL_PROGRAM) == 2 &&
+                     says("err", rows[i].says) && shell("test ! -e bad-dev.json") == 0,
+                 "%s", rows[i].text);
+    }
+    static const struct {
+        const char *arguments, *says;
+    } calls[] = {
+        {"probes", "expected a platform or device"},
+        {"probes v100-300w --facts facts.json", "one of these alone"},
+        {"probes v100-300w a100", "expected one platform or device"},
+        {"probes v100-3000w", "did you mean"},
+        {"probes --sweep clean.csv --idle idle.csv", "for a GPU that nobody has measured"},
+        {"probes --facts facts.json --run clean.csv", "10 workloads, expected the run of one"},
+        {"probes --facts facts.json --run fast.csv", "a run at 1600 MHz"},
+        {"probes --facts facts.json --count 5", "4"},
+        {"probes --facts facts.json --idle facts.json", "facts.json"},
+        {"probes --sweep two.csv", "1 workloads at 2 settings cannot tell"},
+        {"device --facts facts.json --sweep clean.csv --out x.json", "a sweep and facts"},
+        {"device --sweep clean.csv --run clean.csv --out x.json", "expected it with these"},
+        {"device --facts facts.json --only w1 --out x.json", "--only is for sweeps"},
+        {"device --facts facts.json", "expected --out"},
+    };
+    const bool none[WORKLOADS] = {false};
+    write_sweep("clean.csv", none);
+    fl_temp_text("facts.json", FACTS);
+    write_idle("idle.csv");
+    fl_temp_text("fast.csv", "workload,sm_mhz,mem_mhz,time_s,power_w\nw,1600,800,1,100\n");
+    FL_CHECK(shell("grep -E '^workload|^w3,(600|1500),' clean.csv >two.csv") == 0, "two");
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++)
+        FL_CHECK(shell("'%s' fit %s >out 2>err", FL_PROGRAM, calls[i].arguments) == 2 && says("err", calls[i].says),
+                 "%s", calls[i].arguments);
+}
+
 static void test_refusals(void) {
     const bool none[WORKLOADS] = {false};
     static const struct {
@@ -158,5 +288,6 @@ static void test_refusals(void) {
 
 static void test_clean_up(void) { fl_temp_remove(); }
 
-FL_SUITE("fit_probes", {"half", test_half}, {"workload", test_workload}, {"advice", test_advice},
-         {"refusals", test_refusals}, {"clean up", test_clean_up})
+FL_SUITE("fit_probes", {"half", test_half}, {"workload", test_workload}, {"advice", test_advice}, {"facts", test_facts},
+         {"probes", test_probes}, {"bad facts", test_bad_facts}, {"refusals", test_refusals},
+         {"clean up", test_clean_up})

@@ -5,6 +5,7 @@
 #include "tests/support/suite.h"
 #include "tests/support/temp_file.h"
 
+#include <float.h>
 #include <math.h>
 #include <sys/wait.h>
 
@@ -298,8 +299,31 @@ static void test_program(void) {
     FL_CHECK(regress("r.json", "r.json: recorded by foldline 9") == 2, "another version");
 }
 
+/* Every value comes back as it is, so that a gate of nothing holds: doubles whose 15 or 16 digits are other doubles. */
+static void test_digits(void) {
+    double value[] = {0.1 + 0.2, 671.31400000000008,  1.0 / 3, nextafter(100, 101), 5e-324, DBL_MAX, -1e-17,
+                      1e22,      123456789.123456789, 0};
+    enum { VALUES = sizeof value / sizeof *value };
+    fl_gate_row row = row_of("x", value, VALUES);
+    fl_gate_record r = record(&row, 1, 1), back;
+    r.experiment = (char *)(uintptr_t) "e.json";
+    fl_diag d = {0};
+    char path[512];
+    snprintf(path, sizeof path, "%s", fl_temp_path("digits.json"));
+    FL_CHECK(fl_gate_write(path, &r, NULL, &d) == FL_OK && fl_gate_read(path, &back, &d) == FL_OK, "%s", d.message);
+    for (size_t i = 0; i < VALUES; i++)
+        FL_CHECK(back.row[0].value[i] == value[i], "%.17g comes back as %.17g", value[i], back.row[0].value[i]);
+    fl_gate_record_free(&back);
+    /* And where six digits show no difference, all are shown. */
+    double old[] = {671.314}, now[] = {nextafter(671.314, 672)};
+    fl_gate_finding f;
+    FL_CHECK(failures("energy_j>+0%", old, 1, now, 1, true, &f) == 1 &&
+                 strstr(f.text, "671.31399999999996 -> 671.31400000000008"),
+             "%s", f.text);
+}
+
 static void test_clean_up(void) { fl_temp_remove(); }
 
 FL_SUITE("gate", {"rules", test_rules}, {"verdicts", test_verdicts}, {"noise", test_noise},
          {"rows and JUnit", test_rows}, {"files", test_files}, {"origin", test_origin}, {"program", test_program},
-         {"clean up", test_clean_up})
+         {"digits", test_digits}, {"clean up", test_clean_up})

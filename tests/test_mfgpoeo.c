@@ -417,6 +417,10 @@ static void test_told(void) {
     for (size_t i = 0; i < sizeof row / sizeof *row; i++)
         FL_CHECK(fabs(mx_probe(n, 0, row[i].probe) - row[i].value) < 0.06, "%s: %g, expected %g", row[i].probe,
                  mx_probe(n, 0, row[i].probe), row[i].value);
+    mx_until(n, 112);
+    n->gpu[0].util_gpu = 10;
+    mx_until(n, 130);
+    FL_CHECK(mx_probe(n, 0, "phase_changes") == 1, "%g changes of phase", mx_probe(n, 0, "phase_changes"));
     mx_close(n);
 }
 
@@ -498,6 +502,10 @@ static void test_held(void) {
     const double slow_down = mx_slowdown(&n->gpu[0]), expected = 100 * ((3700 * slow_down + 200) / 3900 - 1);
     FL_CHECK(fabs(mx_probe(n, 0, "loss_pct") - expected) < 0.1, "loss %g %%, expected %g %%",
              mx_probe(n, 0, "loss_pct"), expected);
+    n->gpu[0].stretch = 1.1;
+    mx_until(n, 95);
+    const double mean = mx_probe(n, 0, "loss_pct");
+    FL_CHECK(mean > expected + 1 && mean < expected + 9, "the mean of all: %g %%, first %g %%", mean, expected);
     mx_close(n);
 }
 

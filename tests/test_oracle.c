@@ -110,7 +110,7 @@ static void test_choices(void) {
     fx_rig r;
     fx_open(&r, 1);
     double x[3] = {600, 900, 1200}, time[3] = {1.5, 1.1, 1}, power[3] = {80, 90, 120};
-    fl_measured m;
+    fl_measured m = {0};
     fl_curve_new(&m.time_ratio, x, time, 3);
     fl_curve_new(&m.power_w, x, power, 3);
     fl_load load = {.measured = &m, .sm_demand = 1, .ref_sm_mhz = 1200, .ref_mem_mhz = 800};

@@ -166,6 +166,30 @@ static void test_tables(void) {
     free((char *)(uintptr_t)sweep);
 }
 
+/* A name is no format: per cent signs stand as they are. */
+static void test_percent(void) {
+    static const char table[] =
+        "workload,policy,energy_j,slowdown,energy_saving_pct,regret_static_pct,regret_clairvoyant_pct,seed\n"
+        "a,one [5% more],90,0.2,9,1,2,1\na,two %s %d 100%,91,0.1,8,1,2,1\n"
+        "b,one [5% more],90,0.2,9,1,2,1\nb,two %s %d 100%,91,0.1,8,1,2,1\n"
+        "mean,one [5% more],90,0.2,9,1,2,1\nmean,two %s %d 100%,91,0.1,8,1,2,1\n";
+    static const char *const kinds[] = {"regret", "intervals", "ranks", "pareto"};
+    make_folder();
+    const char *input = strdup(write_file("percent.csv", table));
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        char text[1 << 16] = "";
+        fl_diag d = {0};
+        const char *out = in_folder("percent.svg");
+        FL_CHECK(fl_plot(kinds[i], input, out, &d) == FL_OK, "%s: %s", kinds[i], d.message);
+        FILE *f = fopen(out, "r");
+        const size_t size = f ? fread(text, 1, sizeof text - 1, f) : 0;
+        if (f)
+            fclose(f);
+        FL_CHECK(size && strstr(text, "one [5% more]") && strstr(text, "two %s %d 100%"), "%s: other names", kinds[i]);
+    }
+    free((char *)(uintptr_t)input);
+}
+
 static void test_refusals(void) {
     make_folder();
     const char *good = strdup(write_file("g.csv", COMPARE));
@@ -224,4 +248,5 @@ static void test_away(void) {
 }
 
 FL_SUITE("plot", {"lines", test_lines}, {"every kind in every format", test_every_kind_and_format},
-         {"names and rows", test_tables}, {"refusals leave nothing behind", test_refusals}, {"nothing left", test_away})
+         {"names and rows", test_tables}, {"per cent signs", test_percent},
+         {"refusals leave nothing behind", test_refusals}, {"nothing left", test_away})

@@ -123,7 +123,9 @@ static const fl_sample *feed_next(feed *f, double known, int64_t delay_ns) {
 }
 
 static fl_instance *open_policy(const fl_policy *policy, const fl_setting *setting, size_t settings) {
-    fl_layer layer = {"test", setting, settings};
+    static const fl_setting clock = {"sm_mhz", "900", NULL}; /* fixed has no use without one */
+    const bool bare = !settings && !strcmp(policy->name, "fixed");
+    fl_layer layer = {"test", bare ? &clock : setting, bare ? 1 : settings};
     fl_instance_options o = {.policy = policy, .facts = &facts, .layer = &layer, .layer_count = 1};
     fl_instance *in;
     fl_diag d = {0};
@@ -573,7 +575,6 @@ static void test_set_once(void) {
         {"maxfreq", NULL, NULL, {1400, 1300}, 0, 0},
         {"efficientfix", NULL, NULL, {1000, 1000}, 0, 0}, /* at or above 980 and 910 */
         {"efficientfix", "efficient_mhz", "700", {700, 700}, 0, 0},
-        {"fixed", NULL, NULL, {0, 0}, 0, 0},
         {"fixed", "sm_mhz", "900", {900, 900}, 0, 0},
         {"fixed", "mem_mhz", "5001", {0, 0}, 5001, 0},
         {"fixed", "power_limit_w", "250", {0, 0}, 0, 250},
@@ -600,6 +601,12 @@ static void test_set_once(void) {
     fl_instance *in;
     fl_diag d;
     FL_CHECK(fl_instance_open(&in, &o, &d) == FL_BAD_INPUT && strstr(d.message, "above 0, or -1"), "%s", d.message);
+    layer.count = 0;
+    FL_CHECK(fl_instance_open(&in, &o, &d) == FL_BAD_INPUT && strstr(d.message, "nothing to set"), "%s", d.message);
+    zero = (fl_setting){"cpu_boost", "0", NULL};
+    layer.count = 1;
+    FL_CHECK(fl_instance_open(&in, &o, &d) == FL_OK, "%s", d.message);
+    fl_instance_close(in);
 }
 
 /* fmax 1400: the top, then the share in use rounded up, and again 20 loops later. */

@@ -106,7 +106,9 @@ static void test_measured_wall(void) {
     time_error *= 100 / (double)cells;
     energy_error *= 100 / (double)cells;
     printf("\n    mean error over %zu cells: %.2f %% in time, %.2f %% in energy  ", cells, time_error, energy_error);
-    FL_CHECK(cells > 0 && time_error < 1 && energy_error < 2, "mean errors %.2f %% and %.2f %%", time_error,
+    /* The goals of capped cells. With a law in the place of what was measured and predicted without a limit it was 0.89
+     * and 0.83 %: babelstream's times under a limit, slower than all of these, lay nearer to it. */
+    FL_CHECK(cells > 0 && time_error < 1.2 && energy_error < 1.5, "mean errors %.2f %% and %.2f %%", time_error,
              energy_error);
     fl_scenes_free(&real);
     fl_scenes_free(&ideal);

@@ -1,32 +1,17 @@
 #include "traces/beside.h"
 
+#include "traces/beside_stale.h"
+
 #include <errno.h>
 #include <fcntl.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-static int folder_size(const char *path) {
-    const char *slash = strrchr(path, '/');
-    return slash ? (int)(slash - path) + 1 : 0;
-}
-
-/* The next name of ours: short, so that any name that fits the folder can be written. */
-static char *next_name(const char *path) {
-    static atomic_uint serial;
-    char *name;
-    return asprintf(&name, "%.*s.foldline-%ld-%u.tmp", folder_size(path), path, (long)getpid(),
-                    atomic_fetch_add(&serial, 1)) < 0
-               ? NULL
-               : name;
-}
-
 static int open_nameless(const char *path, mode_t mode) {
     char *folder;
-    const int size = folder_size(path);
+    const int size = fl_beside_folder(path);
     if (access("/proc/self/fd", X_OK) || asprintf(&folder, "%.*s", size ? size : 1, size ? path : ".") < 0)
         return -1;
     const int fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, mode);
@@ -36,12 +21,16 @@ static int open_nameless(const char *path, mode_t mode) {
 
 static int open_named(const char *path, mode_t mode, int *fd, char **name) {
     for (;;) {
-        if (!(*name = next_name(path)))
+        if (!(*name = fl_beside_name(path)))
             return ENOMEM;
         *fd = open(*name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
-        if (*fd >= 0)
+        if (*fd >= 0 && fl_beside_claim(*fd))
             return 0;
-        const int error = errno;
+        const int error = *fd < 0 ? errno : EEXIST;
+        if (*fd >= 0) {
+            unlink(*name);
+            close(*fd);
+        }
         free(*name);
         *name = NULL;
         if (error != EEXIST)
@@ -50,7 +39,10 @@ static int open_named(const char *path, mode_t mode, int *fd, char **name) {
 }
 
 int fl_beside_open(fl_beside *b, const char *path, mode_t mode) {
+    fl_beside_sweep(path);
     *b = (fl_beside){.fd = open_nameless(path, mode)};
+    if (b->fd >= 0)
+        (void)fl_beside_claim(b->fd); /* for the name that it is going to have */
     return b->fd >= 0 ? 0 : open_named(path, mode, &b->fd, &b->temporary);
 }
 
@@ -76,6 +68,8 @@ static int copy_to_named(fl_beside *b, const char *path) {
     error = copy(b->fd, fd);
     if (!error && fsync(fd))
         error = errno;
+    if (!error && dup3(fd, b->fd, O_CLOEXEC) < 0) /* stays open, and claimed, until it is in its place */
+        error = errno;
     close(fd);
     return error;
 }
@@ -85,7 +79,7 @@ static int give_name(fl_beside *b, const char *path) {
     char self[64];
     snprintf(self, sizeof self, "/proc/self/fd/%d", b->fd);
     for (;;) {
-        char *name = next_name(path);
+        char *name = fl_beside_name(path);
         if (!name)
             return ENOMEM;
         if (!linkat(AT_FDCWD, self, AT_FDCWD, name, AT_SYMLINK_FOLLOW)) {

@@ -1,5 +1,6 @@
 /* A new file in the folder of another, to take its place once it is whole. Where the file system can, it has no name
- * until then, so that not even a kill leaves anything behind. */
+ * until then. What a kill leaves behind all the same, the next that writes into the folder removes
+ * (traces/beside_stale.h). */
 #ifndef FL_BESIDE_H
 #define FL_BESIDE_H
 

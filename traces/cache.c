@@ -4,6 +4,7 @@
 #include "traces/cache_hash.h"
 #include "traces/cache_ops.h"
 #include "traces/kernels.h"
+#include "traces/memory.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -274,7 +275,7 @@ static bool replace_file(const char *cache, uint32_t mode, const header *h, cons
     fl_beside beside;
     if (fl_beside_open(&beside, cache, mode & 0666))
         return false;
-    const bool good = write_all(beside.fd, h, sizeof *h) && write_all(beside.fd, body, (size_t)h->body_size) &&
+    const bool good = !fl_memory_failed() && write_all(beside.fd, h, sizeof *h) && write_all(beside.fd, body, (size_t)h->body_size) &&
                       !fl_beside_place(&beside, cache); /* not synced: half a file is known by its hash */
     close(beside.fd);
     fl_beside_drop(&beside);

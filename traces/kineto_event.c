@@ -1,7 +1,7 @@
 #include "traces/kineto_event.h"
-#include "traces/kineto_number.h"
-
 #include "traces/gunzip.h"
+#include "traces/kineto_number.h"
+#include "traces/yajl_memory.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -320,7 +320,8 @@ static fl_status parse_chunks(parser *p, fl_gunzip *g, char *chunk) {
     return p->status;
 }
 
-fl_status fl_kineto_events(const char *path, const fl_kineto_reader *r, fl_kineto_file *file, fl_diag *d) {
+/* Apart, so that no variable of the caller changes between the place where it is set and the jump to it. */
+static fl_status parse(parser *p, fl_yajl_memory *memory, fl_gunzip *g, char *chunk) {
     static const yajl_callbacks CALLS = {.yajl_null = on_null,
                                          .yajl_boolean = on_boolean,
                                          .yajl_number = on_number,
@@ -330,24 +331,25 @@ fl_status fl_kineto_events(const char *path, const fl_kineto_reader *r, fl_kinet
                                          .yajl_end_map = on_end_map,
                                          .yajl_start_array = on_start_array,
                                          .yajl_end_array = on_end_array};
+    yajl_alloc_funcs functions = fl_yajl_functions(memory); /* copied by yajl_alloc */
+    if (setjmp(memory->out) || !(p->yajl = yajl_alloc(&CALLS, &functions, p)))
+        return fl_no_memory(p->d, p->path);
+    yajl_config(p->yajl, yajl_dont_validate_strings, 1); /* names are cleaned where they are used */
+    return parse_chunks(p, g, chunk);
+}
+
+fl_status fl_kineto_events(const char *path, const fl_kineto_reader *r, fl_kineto_file *file, fl_diag *d) {
     parser p = {.r = r, .file = file, .path = path, .d = d, .key = KEY_NONE, .line = 1};
+    fl_yajl_memory memory = {.first = NULL};
     *file = (fl_kineto_file){0};
     fl_gunzip *g = fl_gunzip_open(path, d);
     if (!g)
         return d ? d->status : FL_BAD_INPUT;
     char *chunk = malloc(CHUNK);
-    p.yajl = yajl_alloc(&CALLS, NULL, &p);
-    fl_status status;
-    if (!chunk || !p.yajl) {
-        status = fl_no_memory(d, path);
-    } else {
-        yajl_config(p.yajl, yajl_dont_validate_strings, 1); /* names are cleaned where they are used */
-        status = parse_chunks(&p, g, chunk);
-    }
+    fl_status status = chunk ? parse(&p, &memory, g, chunk) : fl_no_memory(d, path);
     if (!status && !file->has_events)
         status = fl_fail(d, FL_BAD_INPUT, path, 1, 1, "no list of traceEvents, expected the JSON of a profiler");
-    if (p.yajl)
-        yajl_free(p.yajl);
+    fl_yajl_memory_free(&memory);
     free(chunk);
     free(p.name);
     fl_gunzip_close(g);

@@ -1,6 +1,7 @@
 #include "traces/writing.h"
 
 #include "traces/beside.h"
+#include "traces/memory.h"
 #include "traces/numbers.h"
 
 #include <csv.h>
@@ -105,6 +106,11 @@ static void sync_folder(const char *path) {
 }
 
 fl_status fl_output_commit(fl_output *o, fl_diag *d) {
+    if (fl_memory_failed()) {
+        fl_no_memory(d, o->path);
+        destroy(o);
+        return FL_NO_MEMORY;
+    }
     bool good = fflush(o->file) == 0 && !ferror(o->file);
     if (!good && !o->error)
         o->error = EIO;

@@ -44,6 +44,10 @@ static fl_status number(const fl_option *o, const char *text, double *value, fl_
     char *end;
     errno = 0;
     *value = strtod(text, &end);
+    if (o->type == FL_OPTION_SHARE && end > text && !strcmp(end, "%")) {
+        *value /= 100;
+        end++;
+    }
     bool whole =
         o->type != FL_OPTION_INT || (*value == (double)(int64_t)*value && strspn(text, "+-0123456789") == strlen(text));
     if (end == text || *end || errno || !(*value >= o->min && *value <= o->max) || !whole)
@@ -67,6 +71,7 @@ static fl_status set_option(const fl_option *o, const char *text, fl_diag *d) {
         s = fl_texts_add(o->into, text, d);
         break;
     case FL_OPTION_REAL:
+    case FL_OPTION_SHARE:
         if (!(s = number(o, text, &value, d)))
             *(double *)o->into = value;
         break;

@@ -1,6 +1,8 @@
 #include "harness/base/json.h"
 
+
 #include "traces/numbers.h"
+#include "traces/memory.h"
 
 #include <errno.h>
 #include <math.h>
@@ -159,6 +161,8 @@ fl_status fl_json_read(const char *path, cJSON **tree, fl_diag *d) {
     cJSON *root = nul ? NULL : cJSON_ParseWithLengthOpts(text, size + 1, &end, 1);
     if (nul) {
         s = fail_at_offset(path, text, (size_t)(nul - text), "a NUL byte, expected JSON text", d);
+    } else if (!root && fl_memory_failed()) {
+        s = fl_no_memory(d, path);
     } else if (!root) {
         size_t offset = (size_t)(end - text);
         offset = offset > size ? size : offset;

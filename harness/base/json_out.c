@@ -1,6 +1,7 @@
 #include "harness/base/json_out.h"
 
 #include "traces/writing.h"
+#include "traces/memory.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -30,6 +31,7 @@ static void add_option(cJSON *object, const fl_option *o) {
             cJSON_AddItemToArray(all, cJSON_CreateString(list->item[i]));
         break;
     case FL_OPTION_REAL:
+    case FL_OPTION_SHARE:
         fl_json_add_real(object, o->name, *(const double *)o->into);
         break;
     case FL_OPTION_INT:
@@ -44,15 +46,29 @@ void fl_json_add_options(cJSON *object, const fl_option *option, size_t count) {
 }
 
 fl_status fl_json_write(const char *path, const cJSON *tree, fl_diag *d) {
-    fl_output *o = fl_output_open(path, d);
-    if (!o)
-        return d ? d->status : FL_IO;
-    fl_json_print(tree, fl_output_file(o));
-    return fl_output_commit(o, d);
+    char *text = fl_json_text(tree, true);
+    fl_output *o = text ? fl_output_open(path, d) : NULL;
+    fl_status s = !text ? fl_no_memory(d, path) : o ? FL_OK : d ? d->status : FL_IO;
+    if (o) {
+        fprintf(fl_output_file(o), "%s\n", text);
+        s = fl_output_commit(o, d);
+    }
+    free(text);
+    return s;
+}
+
+char *fl_json_text(const cJSON *tree, bool lines) {
+    char *text = lines ? cJSON_Print(tree) : cJSON_PrintUnformatted(tree);
+    if (!text)
+        fl_memory_lost();
+    if (!fl_memory_failed())
+        return text;
+    free(text);
+    return NULL;
 }
 
 void fl_json_print(const cJSON *tree, FILE *out) {
-    char *text = cJSON_Print(tree);
+    char *text = fl_json_text(tree, true);
     if (text)
         fprintf(out, "%s\n", text);
     free(text);

@@ -59,6 +59,9 @@ static void print_notes(const fl_comparison *c, const fl_scenes *scenes, const c
     if (c->ignored_sets)
         printf("note: %llu sets of controls that this simulated node does not have were left without effect\n",
                (unsigned long long)c->ignored_sets);
+    if (c->unstepped)
+        printf("note: %zu runs ended before their policy looked a second time: its period is longer than all of them\n",
+               c->unstepped);
     if (c->faults)
         printf("note: %llu faulty commands (0, NaN, infinity, a control not declared) were counted and left out\n",
                (unsigned long long)c->faults);

@@ -100,6 +100,8 @@ static fl_status open_scene(fl_scene_options *so, const fl_texts *rest, fl_exper
     if (!s && e->tree)
         s = fl_experiment_apply(e, so, &traces, &bound, &objective, &seeds, d);
     if (!s)
+        s = fl_scene_check(so, &traces, d);
+    if (!s)
         s = fl_experiment_scenes(e, so, &traces, scenes, &variants, d);
     if (!s && scenes->count != 1)
         s = fl_refuse(d, "%zu workloads, expected one (--workload NAME chooses)", scenes->count);

@@ -5,6 +5,7 @@
 #include "harness/cmd/commands.h"
 #include "harness/input/scene_text.h"
 #include "harness/study/objective.h"
+#include "harness/study/risk.h"
 #include "sim/score.h"
 
 #include <math.h>
@@ -34,7 +35,7 @@ typedef struct fl_oracle_job {
 
 typedef struct fl_oracle_work {
     fl_oracle_job *job;
-    double bound;
+    double bound, risk;
     fl_objective objective;
     size_t positions;
 } fl_oracle_work;
@@ -59,6 +60,7 @@ static fl_status solve(void *user, size_t i, fl_diag *d) {
         status = !fl_oracle_inexact(s->w, s->rates, &s->platform.node)
                      ? fl_oracle_table_make(s->w, s->rates, &s->platform.node, w->positions, &j->table, d)
                      : fl_oracle_table_static(j->point, j->choices, &j->table, d);
+    j->choices = fl_risk_keep(s, w->bound, w->risk, j->point, j->choices);
     j->ref = (fl_reference){.w = s->w,
                             .standard = &j->standard,
                             .point = j->point,
@@ -92,15 +94,27 @@ static void add_line(fl_grid *g, const fl_oracle_job *j, const char *what, doubl
     fl_grid_add(g, "%s", remark);
 }
 
-static void print_job(fl_grid *g, const fl_oracle_job *j, bool kernels) {
+/* Of the best static clock; NAN where there is none, or the model states nothing. */
+static fl_risk risk_of(const fl_oracle_work *w, const fl_oracle_job *j) {
+    if (j->ref.best_static >= j->choices)
+        return (fl_risk){NAN, NAN};
+    return fl_risk_at(j->scene, &j->point[j->ref.best_static].at, w->bound, w->objective);
+}
+
+static void print_job(fl_grid *g, const fl_oracle_work *w, const fl_oracle_job *j, bool kernels) {
     char remark[128];
     fl_scene *s = j->scene;
     const fl_device *dev = &s->platform.node.device[s->platform.node.gpu[0]];
     add_line(g, j, "default", j->standard.energy_j, j->standard.makespan_s, "");
     if (j->ref.best_static < j->choices) {
         const fl_static_point *p = &j->point[j->ref.best_static];
-        add_line(g, j, "best static", fl_joules(p->energy_fj), fl_seconds(p->makespan_ps),
-                 fl_clocks_text(dev, p->at.sm_mhz, p->at.mem_mhz, remark, sizeof remark));
+        const fl_risk risk = risk_of(w, j);
+        fl_clocks_text(dev, p->at.sm_mhz, p->at.mem_mhz, remark, sizeof remark);
+        const size_t used = strlen(remark);
+        if (!isnan(risk.chance))
+            snprintf(remark + used, sizeof remark - used, "; breaks the bound with a chance of %.1f %%, regret %.2f %%",
+                     100 * risk.chance, 100 * risk.regret);
+        add_line(g, j, "best static", fl_joules(p->energy_fj), fl_seconds(p->makespan_ps), remark);
     }
     if (j->table.exact)
         add_line(g, j, "best per kernel", j->kernel_j, j->kernel_s, "switches free");
@@ -136,6 +150,8 @@ static void print_json(const fl_oracle_work *w, size_t count) {
         fl_json_add_real(o, "static_mhz", found ? j->point[j->ref.best_static].at.sm_mhz : NAN);
         fl_json_add_real(o, "static_j", found ? fl_joules(j->point[j->ref.best_static].energy_fj) : NAN);
         fl_json_add_real(o, "static_s", found ? fl_seconds(j->point[j->ref.best_static].makespan_ps) : NAN);
+        fl_json_add_real(o, "static_break_chance", risk_of(w, j).chance);
+        fl_json_add_real(o, "static_expected_regret", risk_of(w, j).regret);
         fl_json_add_real(o, "per_kernel_j", j->table.exact ? j->kernel_j : NAN);
         fl_json_add_real(o, "per_kernel_s", j->table.exact ? j->kernel_s : NAN);
         fl_json_add_real(o, "oracle_j", c->feasible ? c->energy_j : NAN);
@@ -153,12 +169,13 @@ int fl_cmd_oracle(int argc, char **argv) {
     fl_scene_options so = {0};
     fl_texts traces = {0};
     const char *objective = FL_OBJECTIVE_STANDARD;
-    double bound = INFINITY;
+    double bound = INFINITY, risk = 0;
     int64_t threads = 0, positions = FL_POSITIONS_STANDARD;
     bool json = false, kernels = false;
     const fl_option option[] = {
         FL_SCENE_OPTIONS(so),
         FL_BOUND_OPTION(&bound),
+        FL_RISK_OPTION(&risk),
         FL_OBJECTIVE_OPTION(&objective),
         FL_POSITIONS_OPTION(&positions),
         {"kernels", NULL, FL_OPTION_FLAG, &kernels, 0, 0, "lists the best clock of every kind of kernel"},
@@ -170,10 +187,14 @@ int fl_cmd_oracle(int argc, char **argv) {
         return status;
     fl_diag d = {0};
     fl_scenes scenes = {0};
-    fl_oracle_work w = {.bound = bound, .positions = (size_t)positions};
+    fl_oracle_work w = {.bound = bound, .risk = risk, .positions = (size_t)positions};
     fl_status s = fl_objective_parse(objective, &w.objective, &d);
     if (!s)
+        s = fl_scene_check(&so, &traces, &d);
+    if (!s)
         s = fl_scenes_open(&so, &traces, &scenes, &d);
+    if (!s)
+        s = fl_risk_check(&scenes, bound, risk, &d);
     if (!s)
         fl_scene_warnings(&scenes);
     if (!s && !(w.job = calloc(scenes.count + 1, sizeof *w.job)))
@@ -190,7 +211,7 @@ int fl_cmd_oracle(int argc, char **argv) {
         static const char *const head[] = {"workload", "choice", "energy J", "saving %", "time s", "slowdown %", ""};
         fl_grid g = FL_GRID_HEADED(head);
         for (size_t i = 0; i < scenes.count; i++)
-            print_job(&g, &w.job[i], kernels);
+            print_job(&g, &w, &w.job[i], kernels);
         fl_grid_print(&g, 2, stdout);
         fputc('\n', stdout);
         fl_scene_notes(&scenes, stdout);

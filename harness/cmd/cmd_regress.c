@@ -4,6 +4,7 @@
 #include "harness/study/gate.h"
 #include "harness/study/result_beside.h"
 #include "harness/study/setup.h"
+#include "traces/text.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -122,14 +123,13 @@ static char *relative_to(const char *file, const char *path) {
             same = strlen(from);
         for (const char *p = from + same; *p; p++)
             up += *p == '/';
-        size_t size;
-        FILE *f = open_memstream(&text, &size);
+        fl_text t;
+        FILE *f = fl_text_open(&t);
         for (size_t i = 0; f && i < up; i++)
             fputs("../", f);
-        if (f) {
+        if (f)
             fputs(to + same + 1, f);
-            fclose(f);
-        }
+        text = fl_text_close(&t, NULL);
     }
     free(folder);
     free(from);

@@ -82,7 +82,7 @@ static void print_json(const fl_decisions *log, const fl_replay_result *r) {
     } else {
         cJSON_AddNullToObject(root, "first");
     }
-    char *text = cJSON_PrintUnformatted(root);
+    char *text = fl_json_text(root, false);
     if (text)
         puts(text);
     free(text);

@@ -312,6 +312,9 @@ static void print_text(const fl_scenes *scenes, const fl_spec *spec, fl_run_resu
         printf("note: %llu sets were refused, as asked\n", (unsigned long long)r->refused_sets);
     if (r->counts.faults)
         printf("note: %llu faulty commands were counted and left out\n", (unsigned long long)r->counts.faults);
+    if (fl_spec_unstepped(spec, r->counts.steps))
+        printf("note: the run ended before %s looked a second time: its period is longer than all of it\n",
+               spec->label);
 }
 
 /* ---- the run ---- */
@@ -350,6 +353,8 @@ static fl_status run_and_tell(const run_options *o, const fl_option *option, siz
                             : fl_refuse(d, "no policy given, expected --policy NAME (foldline policies lists them)");
     if (!s && o->reader && strcmp(o->reader, fl_readout_nvml.name) != 0)
         s = fl_refuse(d, "--reader '%s', expected nvml", o->reader);
+    if (!s)
+        s = fl_scene_check(&o->scene, &o->traces, d);
     if (s || (s = fl_fault_specs_parse(&o->faults, &fault, d)) ||
         (s = fl_scenes_open(&o->scene, &o->traces, &scenes, d)))
         goto out;

@@ -2,12 +2,16 @@
 #include "harness/base/command.h"
 #include "harness/base/json_out.h"
 #include "harness/fit/fit.h"
+#include "harness/chip/fit_chip_json.h"
+#include "harness/chip/fit_rows.h"
 #include "harness/fit/fit_advice.h"
-#include "harness/fit/fit_chip_json.h"
+#include "harness/fit/fit_capped.h"
 #include "harness/fit/fit_device_print.h"
+#include "harness/fit/fit_facts_device.h"
 #include "harness/fit/fit_idle_log.h"
+#include "harness/fit/fit_latent.h"
 #include "harness/fit/fit_marks.h"
-#include "harness/fit/fit_rows.h"
+#include "harness/fit/fit_sound.h"
 #include "harness/input/platform.h"
 
 #include <math.h>
@@ -16,7 +20,7 @@
 #include <string.h>
 
 static const fl_command_help help = {
-    "fit device", "--sweep FILE... --out DEV.json [--idle LOG] [--base PLATFORM]",
+    "fit device", "--sweep FILE... | --facts FILE --out DEV.json [--idle LOG] [--base PLATFORM]",
     "Finds what the workloads of a chip share, from settings at which they were measured: V(f), A, A0, B, B0(m), C,\n"
     "time sharpness, how far measurements lie from the law, and which terms workloads have.",
     "Two laws are fitted. \"gpu\" holds the simulator's own. \"calibration\", which `fit workload` reads, adds that\n"
@@ -28,13 +32,25 @@ static const fl_command_help help = {
     "Sweeps bound the idle clock tree A0 from above only. --idle LOG, a log in which the GPU idles at several SM "
     "clocks with\n"
     "a context open, tells it: what idle power gains with V^2 f. What kernels draw stays as it was.\n\n"
+    "A power limit binds where a lower one changes power or time; rows under one that does are left out of the laws,\n"
+    "and tell the crest: mean power over a limit that binds. The sweep's limits become the device's.\n\n"
+    "A sweep of power limits alone (no SM clocks) needs --base with the platform of the GPU: a row's clock is where "
+    "that\n"
+    "power law has its power, relative to the highest limit, which counts as the highest clock.\n\n"
+    "Rows that did not run at the clock they name (throttled, not reached, mislabelled) are found from the sweep "
+    "itself,\n"
+    "told with file and line, and left out; a clock that is wrong throughout is taken as what it was.\n\n"
     "At the end it says which one, two, three or four clocks tell most about a workload that is yet to be measured.\n\n"
-    "Rows at a power limit that binds, or below the highest limit of their workload, are left out."};
+    "--facts FILE describes a GPU that nobody has measured: from its ladders and TDP (fit probes --help shows such a "
+    "file),\n"
+    "from what the bundled chips are like, an idle log and --run, a sweep of one workload. How much chips differ is "
+    "how\n"
+    "little is known: the notes say it of each value, and predictions have it in their deviations."};
 
 typedef struct device_options {
-    const char *out, *base, *name, *idle;
+    const char *out, *base, *name, *idle, *facts, *run;
     fl_texts sweeps, only;
-    bool json;
+    bool json, base_given;
 } device_options;
 
 typedef struct maker {
@@ -43,7 +59,7 @@ typedef struct maker {
     fl_chip full, plain;
     fl_idle_log idle; /* clocks 0 = none was given */
     fl_fit_advice advice;
-    char files[256];  /* names of the sweeps, without folders */
+    char files[256]; /* names of the sweeps, without folders */
     cJSON *root, *gpu, *power, *notes;
 } maker;
 
@@ -117,7 +133,15 @@ static cJSON *ladder(const fl_fit_rows *r, bool memory) {
 static void make_clocks(maker *m) {
     set_item(m->gpu, "sm_mhz", ladder(m->rows, false));
     set_item(m->gpu, "default_sm_mhz", cJSON_CreateNumber(round(m->full.sm_ref)));
-    note(m, "gpu.sm_mhz", "the clocks measured in %s; the chip may have others", m->files);
+    if (m->rows->latent)
+        note(m, "gpu.sm_mhz",
+             "latent: %s names power limits and no clocks; where the power law of %s has the measured powers, relative "
+             "to "
+             "the highest limit",
+             m->files, m->o->base);
+    else
+        note(m, "gpu.sm_mhz", "the clocks measured in %s%s; the chip may have others", m->files,
+             m->rows->clocks ? ", as they ran: calibration.asked_ran_mhz tells what was asked" : "");
     note(m, "gpu.default_sm_mhz", "assumed: the highest clock measured");
     if (m->rows->mem_known) {
         set_item(m->gpu, "mem_mhz", ladder(m->rows, true));
@@ -247,12 +271,29 @@ static void make_power(maker *m) {
     note(m, "gpu.power.no_context_w", "assumed: B0 at the lowest memory clock and C at the lowest voltage");
 }
 
+/* The sweep's own power limits; where it names none, the base's, raised where the sweep drew more. */
 static void make_limits(maker *m) {
+    const fl_fit_rows *r = m->rows;
     double highest = 0;
-    for (size_t i = 0; i < m->rows->count; i++)
-        highest = fmax(highest, m->rows->row[i].power_w);
+    for (size_t i = 0; i < r->count; i++)
+        highest = fmax(highest, r->row[i].power_w);
     cJSON *limits = cJSON_GetObjectItemCaseSensitive(m->gpu, "limits");
+    if (!limits && r->limit_high_w > 0)
+        limits = cJSON_AddObjectToObject(m->gpu, "limits");
     const cJSON *now = cJSON_GetObjectItemCaseSensitive(limits, "default_w"); /* NULL of NULL */
+    if (r->limit_high_w > 0) {
+        const cJSON *least = cJSON_GetObjectItemCaseSensitive(limits, "min_w");
+        set_item(limits, "min_w",
+                 cJSON_CreateNumber(least ? fmin(least->valuedouble, r->limit_low_w) : r->limit_low_w));
+        set_item(limits, "max_w", cJSON_CreateNumber(r->limit_high_w));
+        set_item(limits, "default_w", cJSON_CreateNumber(r->limit_high_w));
+        note(
+            m, "gpu.limits",
+            "max_w and default_w: the highest power limit in %s; min_w: the least of its limits (%g W) and the base's; "
+            "the board may have others",
+            m->files, r->limit_low_w);
+        return;
+    }
     if (!now || now->valuedouble >= highest)
         return;
     const double watts = ceil(highest / 10) * 10;
@@ -298,6 +339,8 @@ static fl_status make(maker *m, fl_diag *d) {
         s = calibration ? fl_fit_marks_make(m->rows, &marks, d) : fl_no_memory(d, NULL);
         if (!s)
             cJSON_AddItemToObject(calibration, FL_FIT_MARKS_KEY, fl_fit_marks_to_json(&marks));
+        if (!s && m->rows->clocks)
+            cJSON_AddItemToObject(calibration, FL_FIT_CLOCKS_KEY, fl_fit_clocks_to_json(m->rows));
         fl_fit_marks_free(&marks);
         if (calibration)
             cJSON_AddItemToObject(calibration, "probes", fl_fit_advice_json(&m->advice));
@@ -315,6 +358,25 @@ static fl_status make(maker *m, fl_diag *d) {
     return s;
 }
 
+/* A sweep of power limits alone: the clocks under them are latent, and only a law of the chip's power tells them. */
+static fl_status find_latent(const device_options *o, fl_fit_rows *rows, fl_diag *d) {
+    fl_platform base = {0};
+    fl_chip law;
+    if (!rows->latent)
+        return FL_OK;
+    if (!o->base_given)
+        return fl_fail(d, FL_BAD_INPUT, o->sweeps.item[0], 0, 0,
+                       "power limits but no SM clocks: only a power law tells the clock under a limit, expected --base "
+                       "with the platform of this GPU");
+    fl_status s = fl_platform_open(o->base, 1, &base, d);
+    if (!s && fl_chip_of_device(&base.node.device[0], &law) != FL_MODEL_OK)
+        s = fl_fail(d, FL_BAD_INPUT, o->base, 0, 0, "the platform has no power law, expected one with V(f)");
+    if (!s)
+        s = fl_fit_latent_fill(rows, &law, d);
+    fl_platform_free(&base);
+    return s;
+}
+
 static fl_status fit_both(maker *m, fl_diag *d) {
     static const fl_chip_law law[] = {FL_CHIP_FULL, FL_CHIP_PLAIN};
     for (size_t i = 0; i < 2; i++) {
@@ -323,16 +385,84 @@ static fl_status fit_both(maker *m, fl_diag *d) {
             return fl_fail(d, f == FL_MODEL_NO_MEMORY ? FL_NO_MEMORY : FL_BAD_INPUT, m->o->sweeps.item[0], 0, 0,
                            "cannot be fitted: %s; expected at least one workload at two settings", fl_model_text(f));
     }
+    (void)fl_fit_crest_of_rows(m->rows, &m->full.crest, &m->full.crest_sd);
     return FL_OK;
 }
 
+/* A GPU that nobody has measured. */
+static fl_status run_facts(const device_options *o, fl_diag *d) {
+    fl_fit_facts facts = {0};
+    fl_fit_advice advice;
+    cJSON *root = NULL;
+    fl_chip *chip = calloc(1, sizeof *chip);
+    fl_status s = chip ? fl_fit_facts_read(o->facts, &facts, d) : fl_no_memory(d, NULL);
+    if (!s && o->name)
+        snprintf(facts.name, sizeof facts.name, "%s", o->name);
+    if (!s)
+        s = fl_fit_facts_chip(&facts, o->idle, o->run, chip, d);
+    if (!s)
+        s = fl_fit_advise(chip, 1, FL_PROBES_MAX, &advice, d);
+    if (!s)
+        s = fl_fit_facts_device(&facts, chip, &advice, o->base, &root, d);
+    if (!s)
+        s = fl_json_write(o->out, root, d);
+    if (!s && o->json) {
+        fl_json_print(root, stdout);
+    } else if (!s) {
+        fl_fit_facts_print(&facts);
+        fl_fit_advice_print(&advice);
+        printf("\nwritten: %s\n", o->out);
+    }
+    cJSON_Delete(root);
+    fl_fit_facts_free(&facts);
+    free(chip);
+    return s;
+}
+
+/* A GPU of which workloads were measured. */
+static fl_status run_sweeps(const device_options *o, fl_diag *d) {
+    fl_fit_rows rows = {0};
+    maker m = {.o = o, .rows = &rows};
+    fl_status s = fl_fit_rows_read(&o->sweeps, &o->only, &rows, d);
+    if (!s)
+        s = fl_fit_drop_unsound(&rows, d);
+    if (!s)
+        s = find_latent(o, &rows, d);
+    if (!s)
+        s = fit_both(&m, d);
+    if (!s && o->idle && !m.plain.has_power)
+        s = fl_fail(d, FL_BAD_INPUT, o->sweeps.item[0], 0, 0,
+                    "the sweeps tell no power law, so --idle has no V to go by");
+    if (!s && o->idle)
+        s = fl_idle_log_fit(o->idle, &m.plain, &m.idle, d);
+    if (!s)
+        s = fl_fit_advise(&m.full, 1, FL_PROBES_MAX, &m.advice, d);
+    if (!s)
+        s = make(&m, d);
+    if (!s)
+        s = fl_json_write(o->out, m.root, d);
+    if (!s && o->json) {
+        fl_json_print(m.root, stdout);
+    } else if (!s) {
+        fl_fit_device_print(&m.full, &m.plain, &rows, m.files, &m.idle, o->out);
+        fl_fit_advice_print(&m.advice);
+    }
+    cJSON_Delete(m.root);
+    fl_fit_rows_free(&rows);
+    return s;
+}
+
 int fl_cmd_fit_device(int argc, char **argv) {
-    device_options o = {.base = "generic", .name = "Fitted GPU"};
+    device_options o = {0};
     fl_texts rest = {0};
     const fl_option option[] = {
         {"sweep", "FILE", FL_OPTION_LIST, &o.sweeps, 0, 0, "measured settings; may be given several times"},
         {"out", "FILE", FL_OPTION_OUTPUT, &o.out, 0, 0, "the device file to write"},
-        {"idle", "LOG", FL_OPTION_TEXT, &o.idle, 0, 0, "log of the idle GPU at several clocks, for A0"},
+        {"facts", "FILE", FL_OPTION_TEXT, &o.facts, 0, 0,
+         "facts of a GPU that nobody has measured, instead of --sweep"},
+        {"run", "FILE", FL_OPTION_TEXT, &o.run, 0, 0, "with --facts: a sweep of one workload, one setting or more"},
+        {"idle", "LOG", FL_OPTION_TEXT, &o.idle, 0, 0,
+         "log of the idle GPU at several clocks, for A0 (with --facts: V too)"},
         {"base", "NAME", FL_OPTION_TEXT, &o.base, 0, 0, "platform for what sweeps do not tell (generic)"},
         {"name", "TEXT", FL_OPTION_TEXT, &o.name, 0, 0, "name of the GPU"},
         {"only", "NAME", FL_OPTION_LIST, &o.only, 0, 0, "workloads, by name or pattern; may be given several times"},
@@ -343,42 +473,27 @@ int fl_cmd_fit_device(int argc, char **argv) {
     fl_status s = FL_OK;
     if (!fl_command_begin(argc, argv, &help, option, sizeof option / sizeof *option, &rest, &status))
         return status;
+    o.base_given = o.base != NULL;
+    o.base = o.base_given ? o.base : "generic";
     for (size_t i = 0; !s && i < rest.count; i++) /* --sweep a.csv b.csv */
         s = o.sweeps.count ? fl_texts_add(&o.sweeps, rest.item[i], &d)
                            : fl_refuse(&d, "'%s' is no option, see --help", rest.item[i]);
-    if (!s && !o.sweeps.count)
-        s = fl_refuse(&d, "no sweep, expected --sweep FILE");
+    if (!s && (o.sweeps.count > 0) == (o.facts != NULL))
+        s = fl_refuse(&d, "%s, expected --sweep FILE or --facts FILE", o.facts ? "a sweep and facts" : "no sweep");
+    if (!s && o.facts && o.only.count)
+        s = fl_refuse(&d, "--only is for sweeps, expected none with --facts");
+    if (!s && o.run && !o.facts)
+        s = fl_refuse(&d, "--run is for --facts, expected it with these");
     if (!s && !o.out)
         s = fl_refuse(&d, "nowhere to write, expected --out FILE");
-    if (!s && strlen(o.name) > 63)
+    if (!s && o.name && strlen(o.name) > 63)
         s = fl_refuse(&d, "--name of %zu characters, expected at most 63", strlen(o.name));
-    fl_fit_rows rows = {0};
-    maker m = {.o = &o, .rows = &rows};
+    if (!o.name && !o.facts)
+        o.name = "Fitted GPU";
     if (!s)
-        s = fl_fit_rows_read(&o.sweeps, &o.only, &rows, &d);
-    if (!s)
-        s = fit_both(&m, &d);
-    if (!s && o.idle && !m.plain.has_power)
-        s = fl_fail(&d, FL_BAD_INPUT, o.sweeps.item[0], 0, 0,
-                    "the sweeps tell no power law, so --idle has no V to go by");
-    if (!s && o.idle)
-        s = fl_idle_log_fit(o.idle, &m.plain, &m.idle, &d);
-    if (!s)
-        s = fl_fit_advise(&m.full, FL_PROBES_MAX, &m.advice, &d);
-    if (!s)
-        s = make(&m, &d);
-    if (!s)
-        s = fl_json_write(o.out, m.root, &d);
+        s = o.facts ? run_facts(&o, &d) : run_sweeps(&o, &d);
     if (s)
         status = fl_command_fail(help.name, &d);
-    else if (o.json)
-        fl_json_print(m.root, stdout);
-    else {
-        fl_fit_device_print(&m.full, &m.plain, &rows, m.files, &m.idle, o.out);
-        fl_fit_advice_print(&m.advice);
-    }
-    cJSON_Delete(m.root);
-    fl_fit_rows_free(&rows);
     fl_command_end(option, sizeof option / sizeof *option, &rest);
     return status;
 }

@@ -1,5 +1,6 @@
 /* Logs of runs at fixed clocks as a sweep, which the other fits read. */
 #include "harness/base/command.h"
+#include "harness/chip/log_run.h"
 #include "harness/fit/fit.h"
 #include "traces/tables.h"
 #include "traces/trace_open.h"
@@ -22,135 +23,11 @@ static const fl_command_help help = {
     "\n"
     "The workload's name: --workload, else the log's head, else the file's name up to the first '.' or '@'."};
 
-#define STEADY 0.9 /* share of the readings that must show the median clock */
-#define SETTLE_S 2.0
-#define SETTLE_SHARE 0.2
-
 typedef struct logs_options {
     const char *out, *workload, *format;
     double interval_s;
     int64_t device;
 } logs_options;
-
-typedef struct run_seen { /* one device's rows within the run */
-    const fl_telemetry *t;
-    size_t *row, count;
-    double from_s, to_s;
-} run_seen;
-
-static double value_at(const fl_telemetry *t, size_t row, const char *signal) {
-    for (size_t k = 0; k < t->signal_count; k++)
-        if (!strcmp(t->signal[k], signal))
-            return t->value[row * t->signal_count + k];
-    return NAN;
-}
-
-static double seconds(const run_seen *r, size_t i) { return (double)r->t->t_ns[r->row[i]] * 1e-9; }
-
-static int ascending(const void *a, const void *b) {
-    const double x = *(const double *)a, y = *(const double *)b;
-    return x < y ? -1 : x > y;
-}
-
-/* When the run was: its rows stay. FL_BAD_INPUT where the GPU was never busy. */
-static fl_status find_run(run_seen *r, const char *path, fl_diag *d) {
-    const char *program = fl_head_get(&r->t->head, "program");
-    long long from = 0, to = 0;
-    size_t first = SIZE_MAX, last = 0;
-    if (program && sscanf(program, "%lld to %lld ns", &from, &to) == 2 && to > from) {
-        r->from_s = (double)from * 1e-9;
-        r->to_s = (double)to * 1e-9;
-    } else {
-        for (size_t i = 0; i < r->count; i++) {
-            const double busy = value_at(r->t, r->row[i], "util_gpu_pct");
-            if (isnan(busy) || busy <= 0)
-                continue;
-            first = first == SIZE_MAX ? i : first;
-            last = i;
-        }
-        if (first == SIZE_MAX || last == first)
-            return fl_fail(
-                d, FL_BAD_INPUT, path, 0, 0,
-                "no reading with a busy GPU, expected util_gpu_pct or a head that says when the program ran");
-        r->from_s = first ? 0.5 * (seconds(r, first - 1) + seconds(r, first)) : seconds(r, first);
-        r->to_s = last + 1 < r->count ? 0.5 * (seconds(r, last) + seconds(r, last + 1)) : seconds(r, last);
-    }
-    size_t n = 0;
-    for (size_t i = 0; i < r->count; i++)
-        if (seconds(r, i) >= r->from_s && seconds(r, i) <= r->to_s)
-            r->row[n++] = r->row[i];
-    r->count = n;
-    return n >= 3 ? FL_OK
-                  : fl_fail(d, FL_BAD_INPUT, path, 0, 0, "%zu readings during the run, expected three or more", n);
-}
-
-/* Median of a clock; *steady: whether it held. NAN where the log does not know it. */
-static double clock_of(const run_seen *r, const char *signal, double *room, bool *steady) {
-    size_t n = 0, same = 0;
-    for (size_t i = 0; i < r->count; i++) {
-        const double f = value_at(r->t, r->row[i], signal);
-        if (f > 0 && seconds(r, i) > r->from_s) /* at the very start the clock may not be set yet */
-            room[n++] = f;
-    }
-    if (n == 0)
-        return NAN;
-    qsort(room, n, sizeof *room, ascending);
-    const double median = room[n / 2];
-    for (size_t i = 0; i < n; i++)
-        same += fabs(room[i] - median) < 1.5;
-    *steady = *steady && (double)same >= STEADY * (double)n;
-    return median;
-}
-
-/* Mean power by the energy counter, between the first and the last reading that shows a new value; NAN where there is
- * none or it went back. */
-static double counter_power(const run_seen *r) {
-    double first_j = NAN, first_s = 0, last_j = NAN, last_s = 0, before = NAN;
-    for (size_t i = 0; i < r->count; i++) {
-        const double e = value_at(r->t, r->row[i], "energy_j");
-        if (isnan(e))
-            continue;
-        if (e < before)
-            return NAN;
-        if (e > before) {
-            if (isnan(first_j)) {
-                first_j = e;
-                first_s = seconds(r, i);
-            }
-            last_j = e;
-            last_s = seconds(r, i);
-        }
-        before = e;
-    }
-    return last_s - first_s > 0.5 * (r->to_s - r->from_s) ? (last_j - first_j) / (last_s - first_s) : (double)NAN;
-}
-
-static double sensor_power(const run_seen *r) {
-    const double after = r->from_s + fmin(SETTLE_S, SETTLE_SHARE * (r->to_s - r->from_s));
-    double sum = 0, n = 0;
-    for (size_t i = 0; i < r->count; i++) {
-        const double w = value_at(r->t, r->row[i], "power_w");
-        if (w > 0 && seconds(r, i) > after) {
-            sum += w;
-            n++;
-        }
-    }
-    return n > 0 ? sum / n : (double)NAN;
-}
-
-static fl_status pick_rows(run_seen *r, const logs_options *o, const char *path, fl_diag *d) {
-    int32_t device = (int32_t)o->device;
-    for (size_t i = 0; i < r->t->row_count; i++) {
-        const int32_t is = r->t->device[i];
-        if (is < 0 || (o->device >= 0 && is != device))
-            continue;
-        if (device >= 0 && is != device)
-            return fl_fail(d, FL_BAD_INPUT, path, 0, 0, "readings of several GPUs, expected --device N");
-        device = is;
-        r->row[r->count++] = i;
-    }
-    return r->count ? FL_OK : fl_fail(d, FL_BAD_INPUT, path, 0, 0, "no readings of that GPU");
-}
 
 static char *name_of(const logs_options *o, const fl_telemetry *t, const char *path) {
     const char *head = fl_head_get(&t->head, "workload"), *slash = strrchr(path, '/');
@@ -159,43 +36,29 @@ static char *name_of(const logs_options *o, const fl_telemetry *t, const char *p
 }
 
 static fl_status add_run(fl_sweep *s, const logs_options *o, const char *path, const fl_telemetry *t, fl_diag *d) {
-    run_seen r = {.t = t, .row = malloc((t->row_count + 1) * sizeof *r.row)};
-    double *room = malloc((t->row_count + 1) * sizeof *room);
-    fl_status status = r.row && room ? pick_rows(&r, o, path, d) : fl_no_memory(d, "the logs");
-    if (!status)
-        status = find_run(&r, path, d);
-    if (!status) {
-        bool steady = true;
-        const double sm = clock_of(&r, "sm_mhz", room, &steady), mem = clock_of(&r, "mem_mhz", room, &steady);
-        double watts = counter_power(&r);
-        if (isnan(watts))
-            watts = sensor_power(&r);
-        const double took = r.to_s - r.from_s;
-        if (isnan(sm))
-            status = fl_fail(d, FL_BAD_INPUT, path, 0, 0, "no sm_mhz, expected the SM clock of the run");
-        else if (isnan(watts))
-            status = fl_fail(d, FL_BAD_INPUT, path, 0, 0, "neither power_w nor energy_j during the run");
-        else if (!steady)
-            fprintf(stderr, "note: %s: the clocks changed during the run; left out\n", path);
-        else if (fl_grow(&s->names, &s->name_room, s->name_count + 1, sizeof *s->names) ||
-                 fl_grow(&s->rows, &s->row_room, s->row_count + 1, sizeof *s->rows) ||
-                 !(s->names[s->name_count] = name_of(o, t, path)))
-            status = fl_no_memory(d, "the logs");
-        else
-            s->rows[s->row_count++] = (fl_sweep_row){.workload = (uint32_t)s->name_count++,
-                                                     .sm_mhz = sm,
-                                                     .mem_mhz = mem,
-                                                     .power_cap_w = NAN,
-                                                     .time_s = took,
-                                                     .power_w = watts,
-                                                     .energy_j = watts * took,
-                                                     .energy_cv = NAN,
-                                                     .ratio = NAN,
-                                                     .ratio_cv = NAN};
+    fl_log_run run;
+    const fl_status status = fl_log_run_find(path, t, o->device, &run, d);
+    if (status)
+        return status;
+    if (!run.steady) {
+        fprintf(stderr, "note: %s: the clocks changed during the run; left out\n", path);
+        return FL_OK;
     }
-    free(r.row);
-    free(room);
-    return status;
+    if (fl_grow(&s->names, &s->name_room, s->name_count + 1, sizeof *s->names) ||
+        fl_grow(&s->rows, &s->row_room, s->row_count + 1, sizeof *s->rows) ||
+        !(s->names[s->name_count] = name_of(o, t, path)))
+        return fl_no_memory(d, "the logs");
+    s->rows[s->row_count++] = (fl_sweep_row){.workload = (uint32_t)s->name_count++,
+                                             .sm_mhz = run.sm_mhz,
+                                             .mem_mhz = run.mem_mhz,
+                                             .power_cap_w = NAN,
+                                             .time_s = run.time_s,
+                                             .power_w = run.power_w,
+                                             .energy_j = run.power_w * run.time_s,
+                                             .energy_cv = NAN,
+                                             .ratio = NAN,
+                                             .ratio_cv = NAN};
+    return FL_OK;
 }
 
 static fl_status read_all(fl_sweep *s, const logs_options *o, const fl_texts *logs, fl_diag *d) {

@@ -1,4 +1,6 @@
-/* The two networks of ODPP, trained on what the policy itself would measure on simulated programs. */
+/* The two networks of ODPP, trained on what the policy itself would measure on simulated programs. Measured sweeps do
+ * not train them: they have one mean time and power for a kernel and clock, and no readings over time, from which the
+ * policy takes the period, its energy and its utilisation. */
 #include "harness/base/command.h"
 #include "harness/base/grid.h"
 #include "harness/base/pool.h"

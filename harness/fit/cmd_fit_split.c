@@ -4,8 +4,11 @@
 #include "harness/base/grid.h"
 #include "harness/base/json_out.h"
 #include "harness/fit/fit.h"
+#include "harness/fit/fit_capped.h"
 #include "harness/fit/fit_chosen.h"
 #include "harness/fit/fit_decide.h"
+#include "harness/fit/fit_latent.h"
+#include "harness/fit/fit_sound.h"
 #include "policies/random.h"
 
 #include <math.h>
@@ -19,21 +22,26 @@ static const fl_command_help help = {
     "With --device-sweep the device comes from that sweep instead, and all workloads of --sweep are predicted.\n"
     "--at chosen:2 looks at the two settings that tell most (1 to 4), chosen in each split by the workloads that the\n"
     "device is fitted to; of a workload without them, at the nearest it has.\n"
+    "Settings under a power limit that binds are predicted too, and scored apart (capped): see fit workload --help.\n"
     "\n"
     "--decide scores what one would do with the predictions: of each workload, the clock of least energy within "
     "--bound\n"
     "of the time at the top, by the prediction and by the measurements. --risk R chooses among the clocks where the\n"
-    "chance that the real time breaks the bound is at most R, as the fit states its own deviations."};
+    "chance that the real time breaks the bound is at most R, as the fit states its own deviations; whether that held "
+    "is\n"
+    "tested (binomial: choices of one workload in several splits go together, so a refutation is a warning). The "
+    "policies\n"
+    "that are ranked are static clocks: compare --model table and --model fitted rank others."};
 
 typedef struct split_options {
     fl_texts sweeps, device;
-    const char *at;
+    const char *at, *crest;
     int64_t splits, seed;
     bool json, plain, decide;
     fl_fit_question question;
 } split_options;
 
-enum { CLASSES = 3, PARTS = 8 };
+enum { CLASSES = 4, PARTS = 8 };
 
 enum { SETS = 64 };
 
@@ -100,18 +108,31 @@ static fl_status one_split(const split_options *o, const fl_fit_rows *r, const f
     if (!s && at.kind == FL_FIT_CHOSEN)
         count_chosen(&at.chosen, chip.mem_min < chip.mem_ref, t);
     fl_fit_score all = {0};
+    fl_fit_crest crest = {0};
+    if (!s)
+        s = fl_fit_crest_parse(o->crest, &crest, d);
     for (size_t i = 0; !s && i < r->entities; i++) {
         fl_fit_result_of result = {0};
-        if (half[i] && !device->count)
+        fl_fit_capped_result capped = {0};
+        fl_chip_load load;
+        if (r->latent) {
+            s = fl_fit_latent_run(&chip, r, i, &at, &all, &capped, &load, d);
+            fl_fit_capped_free(&capped);
             continue;
-        s = fl_fit_entity_run(&chip, r, &r->entity[i], &at, true, &result, d);
+        }
+        if ((half[i] && !device->count) || r->entity[i].count == 0)
+            continue;
+        s = fl_fit_capped_run(&chip, r, i, &at, &crest, true, &all, &capped, d);
+        fl_fit_capped_free(&capped);
+        if (!s)
+            s = fl_fit_entity_run(&chip, r, &r->entity[i], &at, true, &result, d);
         if (!s)
             s = fl_fit_score_add(&all, &result.score, d);
         if (!s && o->decide)
             decide(o, r, &r->entity[i], &result, t);
         fl_fit_result_free(&result);
     }
-    static const int which[CLASSES] = {FL_FIT_INSIDE, FL_FIT_OUTSIDE, FL_FIT_BOTH};
+    static const int which[CLASSES] = {FL_FIT_INSIDE, FL_FIT_OUTSIDE, FL_FIT_BOTH, FL_FIT_CAPPED};
     for (int c = 0; !s && c < CLASSES; c++) {
         const fl_fit_means m = fl_fit_score_means(&all, which[c]);
         const double value[PARTS] = {m.time_mape,   m.time_p95,   m.power_mape,  m.power_p95,
@@ -126,12 +147,18 @@ static fl_status one_split(const split_options *o, const fl_fit_rows *r, const f
     return s;
 }
 
-static const char *const class_name[CLASSES] = {"interpolated", "extrapolated", "all"};
+static const char *const class_name[CLASSES] = {"interpolated", "extrapolated", "all", "capped"};
 static const char *const part_name[PARTS] = {"time_mape_pct",       "time_p95_pct",        "power_mape_pct",
                                              "power_p95_pct",       "energy_mape_pct",     "energy_p95_pct",
                                              "time_within_2sd_pct", "power_within_2sd_pct"};
 
-static void print_text(const split_options *o, const totals *t) {
+/* Energy that caution loses, in points: of the regrets with and without the risk. */
+static double caution_cost(const totals *t) {
+    return t->decided.count > 0 ? 100 * (t->decided.regret / t->decided.count - t->rash.regret / t->rash.count)
+                                : (double)NAN;
+}
+
+static void print_text(const split_options *o, const fl_fit_rows *r, const totals *t) {
     static const char *const head[] = {
         "rows", "time %", "p95", "power %", "p95", "energy %", "p95", "time within 2 sd %", "power within 2 sd %"};
     fl_grid g = FL_GRID_HEADED(head);
@@ -150,17 +177,18 @@ static void print_text(const split_options *o, const totals *t) {
     for (size_t i = 0; i < t->sets; i++)
         printf("%s %s in %zu of %lld splits\n", i ? "       " : "chosen:", t->chosen[i].text, t->chosen[i].splits,
                (long long)o->splits);
+    fl_fit_rows_notes(r);
+    fl_fit_sound_notes(r);
     if (!o->decide)
         return;
     fl_fit_decisions_print(&t->decided, &o->question);
     if (o->question.risk < 1 && t->rash.count > 0)
         printf("without --risk: the real bound breaks at %.1f %%, energy %+.2f %%; so caution costs %.2f points of "
                "energy\n",
-               100 * t->rash.broken / t->rash.count, 100 * t->rash.regret / t->rash.count,
-               100 * (t->decided.regret / t->decided.count - t->rash.regret / t->rash.count));
+               100 * t->rash.broken / t->rash.count, 100 * t->rash.regret / t->rash.count, caution_cost(t));
 }
 
-static void print_json(const split_options *o, const totals *t) {
+static void print_json(const split_options *o, const fl_fit_rows *r, const totals *t) {
     cJSON *root = cJSON_CreateObject();
     cJSON_AddStringToObject(root, "at", o->at);
     cJSON_AddNumberToObject(root, "splits", (double)o->splits);
@@ -172,8 +200,12 @@ static void print_json(const split_options *o, const totals *t) {
     cJSON *sets = t->sets ? cJSON_AddObjectToObject(root, "chosen") : NULL;
     for (size_t i = 0; i < t->sets; i++)
         cJSON_AddNumberToObject(sets, t->chosen[i].text, (double)t->chosen[i].splits);
-    if (o->decide)
-        fl_fit_decisions_json(&t->decided, &o->question, cJSON_AddObjectToObject(root, "decisions"));
+    cJSON_AddItemToObject(root, "unsound", fl_fit_sound_json(r));
+    if (o->decide) {
+        cJSON *decisions = cJSON_AddObjectToObject(root, "decisions");
+        fl_fit_decisions_json(&t->decided, &o->question, decisions);
+        fl_json_add_real(decisions, "caution_costs_pct", caution_cost(t));
+    }
     fl_json_print(root, stdout);
     cJSON_Delete(root);
 }
@@ -186,10 +218,18 @@ static fl_status run_all(split_options *o, fl_diag *d) {
     fl_status s = fl_fit_at_parse(o->at, &at, d);
     if (!s)
         s = fl_fit_rows_read(&o->sweeps, &none, &rows, d);
+    if (!s)
+        s = fl_fit_drop_unsound(&rows, d);
     if (!s && o->device.count) {
         s = fl_fit_rows_read(&o->device, &none, &device, d);
+        if (!s)
+            s = fl_fit_drop_unsound(&device, d);
         o->splits = 1;
     }
+    if (!s && (device.latent || (rows.latent && !device.count)))
+        s = fl_fail(d, FL_BAD_INPUT, (device.latent ? &o->device : &o->sweeps)->item[0], 0, 0,
+                    "power limits but no SM clocks: a power law must tell the clock under a limit, expected "
+                    "--device-sweep with clocks, or fit device --base and fit workload");
     if (!s && rows.entities < 2 && !device.count)
         s = fl_fail(d, FL_BAD_INPUT, o->sweeps.item[0], 0, 0, "one workload, expected two or more to split");
     bool *half = s ? NULL : calloc(rows.entities + 1, sizeof *half);
@@ -200,9 +240,9 @@ static fl_status run_all(split_options *o, fl_diag *d) {
         s = one_split(o, &rows, &device, &at, half, &t, d);
     }
     if (!s && o->json)
-        print_json(o, &t);
+        print_json(o, &rows, &t);
     else if (!s)
-        print_text(o, &t);
+        print_text(o, &rows, &t);
     free(half);
     fl_fit_rows_free(&rows);
     fl_fit_rows_free(&device);
@@ -210,17 +250,18 @@ static fl_status run_all(split_options *o, fl_diag *d) {
 }
 
 int fl_cmd_fit_split(int argc, char **argv) {
-    split_options o = {.at = "ends", .splits = 20, .seed = 1, .question = {0.05, 1}};
+    split_options o = {.at = "ends", .crest = "run", .splits = 20, .seed = 1, .question = {0.05, 1}};
     fl_texts rest = {0};
     const fl_option option[] = {
         {"sweep", "FILE", FL_OPTION_LIST, &o.sweeps, 0, 0, "measured settings; may be given several times"},
         {"at", "LIST", FL_OPTION_TEXT, &o.at, 0, 0, "settings that may be looked at, as for fit workload (ends)"},
+        {"crest", "LIST", FL_OPTION_TEXT, &o.crest, 0, 0, "of capped rows, as for fit workload (run)"},
         {"splits", "N", FL_OPTION_INT, &o.splits, 1, 100000, "splits (20)"},
         {"seed", "N", FL_OPTION_INT, &o.seed, 0, 1e15, "seed of the splits (1)"},
         {"device-sweep", "FILE", FL_OPTION_LIST, &o.device, 0, 0, "fits the device to this sweep"},
         {"decide", NULL, FL_OPTION_FLAG, &o.decide, 0, 0, "scores the clocks that one would choose"},
-        {"bound", "SHARE", FL_OPTION_REAL, &o.question.bound, 0, 10, "on the slowdown, for --decide (0.05)"},
-        {"risk", "SHARE", FL_OPTION_REAL, &o.question.risk, 0, 1,
+        {"bound", "SHARE", FL_OPTION_SHARE, &o.question.bound, 0, 10, "on the slowdown, for --decide (0.05)"},
+        {"risk", "SHARE", FL_OPTION_SHARE, &o.question.risk, 0, 1,
          "highest chance that the real time breaks the bound, for --decide (1: the prediction decides)"},
         {"plain", NULL, FL_OPTION_FLAG, &o.plain, 0, 0, "the simulator's own law, without link and stall"},
         {"json", NULL, FL_OPTION_FLAG, &o.json, 0, 0, "prints the result as JSON"},

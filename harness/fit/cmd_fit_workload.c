@@ -4,9 +4,12 @@
 #include "harness/base/json_out.h"
 #include "harness/fit/fit.h"
 #include "harness/fit/fit_ask.h"
-#include "harness/fit/fit_chip_json.h"
+#include "harness/chip/fit_chip_json.h"
+#include "harness/fit/fit_capped.h"
 #include "harness/fit/fit_chosen.h"
+#include "harness/fit/fit_latent.h"
 #include "harness/fit/fit_marks.h"
+#include "harness/fit/fit_sound.h"
 #include "harness/fit/fit_workload_files.h"
 #include "harness/input/platform.h"
 
@@ -28,19 +31,31 @@ static const fl_command_help help = {
     "others;\n"
     "calibrated means all at which the device was. Where the sweep holds nothing but what was looked at, that is the\n"
     "default.\n\n"
-    "Rows outside the clocks that the device was calibrated at are not predicted; with --extrapolate they are, and "
-    "are\n"
-    "marked: in --csv by the last column, in --out by a line of its head, which results that stand on it repeat.\n\n"
-    "Rows at a power limit that binds, or below the highest limit of their workload, are left out."};
+    "Rows outside the clocks that the device was calibrated at are not predicted, and teach nothing; with\n"
+    "--extrapolate they are and do, and are marked: in --csv by beyond_calibration, in --out by a line of its head,\n"
+    "which results that stand on it repeat.\n\n"
+    "A power limit binds where a lower one changes power or time. Rows under one that does are no rows of their "
+    "clock:\n"
+    "they are predicted as the board does it, with the clock lowered until the mean power is crest times the limit.\n"
+    "--crest run: from one capped run of the workload, the one in the middle of the limits at its highest clock; "
+    "device:\n"
+    "the device's own; or a number. They stand in --csv, with their limit, and are scored apart.\n\n"
+    "A sweep of power limits alone (no SM clocks) is predicted along its limits: --at ends, all, or caps=150,250. A "
+    "row's\n"
+    "clock is where the device's power law has its power, relative to the highest limit that was looked at.\n\n"
+    "Rows that did not run at the clock they name (throttled, not reached, mislabelled) are found from the sweep "
+    "itself,\n"
+    "told with file and line, and left out; a clock that is wrong throughout is taken as what it was."};
 
 typedef struct workload_options {
-    const char *device, *at, *clocks, *csv, *out;
+    const char *device, *at, *clocks, *crest, *csv, *out;
     fl_texts sweeps, only;
     bool json, extrapolate;
 } workload_options;
 
-/* The calibration of a device file; where there is none, its constants. */
-static fl_status read_chip(const char *path, fl_chip *chip, bool *mem_known, fl_fit_marks *marks, fl_diag *d) {
+/* The calibration of a device file; where there is none, its constants. rows: their clocks are put right. */
+static fl_status read_chip(const char *path, fl_chip *chip, bool *mem_known, fl_fit_marks *marks, fl_fit_rows *rows,
+                           fl_diag *d) {
     cJSON *tree = NULL;
     const char *dot = strrchr(path, '.');
     const bool file = strchr(path, '/') || (dot && !strcmp(dot, ".json"));
@@ -57,6 +72,8 @@ static fl_status read_chip(const char *path, fl_chip *chip, bool *mem_known, fl_
             s = fl_chip_from_json(&at, chip, mem_known, d);
         if (!s && calibrated)
             s = fl_fit_marks_from_json(&at, marks, d);
+        if (!s && calibrated)
+            s = fl_fit_clocks_apply(&at, rows, d);
     }
     cJSON_Delete(tree);
     if (s || calibrated)
@@ -76,6 +93,8 @@ static fl_status read_chip(const char *path, fl_chip *chip, bool *mem_known, fl_
 static void match_memory(fl_fit_rows *r, const fl_chip *chip, bool chip_knows) {
     for (size_t i = 0; i < r->count && r->mem_known != chip_knows; i++)
         r->row[i].mem_mhz = chip->mem_ref;
+    for (size_t i = 0; i < r->cappeds && r->mem_known != chip_knows; i++)
+        r->capped[i].mem_mhz = chip->mem_ref;
 }
 
 /* ---- telling ---- */
@@ -117,10 +136,12 @@ static void print_text(const fl_fit_rows *r, const fl_fit_result_of *result, con
         fl_grid_add(&g, "%.3f", o->load.beta);
         add_means(&g, &m);
     }
-    static const char *const class[] = {"interpolated", "extrapolated", "all predicted rows"};
-    static const int which[] = {FL_FIT_INSIDE, FL_FIT_OUTSIDE, FL_FIT_BOTH};
-    for (size_t k = 0; k < 3; k++) {
+    static const char *const class[] = {"interpolated", "extrapolated", "all predicted rows", "capped"};
+    static const int which[] = {FL_FIT_INSIDE, FL_FIT_OUTSIDE, FL_FIT_BOTH, FL_FIT_CAPPED};
+    for (size_t k = 0; k < 4; k++) {
         const fl_fit_means m = fl_fit_score_means(all, which[k]);
+        if (which[k] == FL_FIT_CAPPED && !m.rows)
+            continue;
         fl_grid_add(&g, "%s", class[k]);
         fl_grid_add(&g, "%zu", all->fitted);
         fl_grid_add(&g, "%zu", m.rows);
@@ -139,12 +160,67 @@ static size_t count_seen(const fl_fit_rows *r, const fl_fit_result_of *result) {
     return seen;
 }
 
-static void print_notes(const fl_fit_rows *r, size_t seen, size_t left, size_t beyond, bool extrapolate,
-                        const fl_chip *chip) {
+/* The clocks at which a workload's rows under limits were predicted to run, and which of them gave the crest. */
+static void add_capped(fl_grid *g, const fl_fit_rows *r, const fl_fit_capped_result *c) {
+    double low = INFINITY, high = 0;
+    size_t looked = c->count;
+    for (size_t k = 0; k < c->count; k++) {
+        looked = c->row[k].looked ? k : looked;
+        if (!isnan(c->row[k].guess.time_s)) {
+            low = fmin(low, c->row[k].ran_mhz);
+            high = fmax(high, c->row[k].ran_mhz);
+        }
+    }
+    fl_grid_add(g, "%zu", c->count);
+    add_pct(g, c->crest);
+    if (looked < c->count)
+        fl_grid_add(g, "%g W, %g MHz asked", r->capped[c->first + looked].limit_w,
+                    fl_fit_asked_mhz(r, r->capped[c->first + looked].sm_mhz));
+    else
+        fl_grid_add(g, "-");
+    if (high > 0)
+        fl_grid_add(g, "%.0f to %.0f", low, high);
+    else
+        fl_grid_add(g, "-");
+    fl_grid_add(g, "%s", isnan(c->crest) ? "all: no crest is known" : c->refused ? "some: below the calibration" : "");
+}
+
+/* Whose rows under limits were predicted, by which crest. */
+static void print_capped(const fl_fit_rows *r, const fl_fit_capped_result *capped) {
+    static const char *const head[] = {"under limits", "rows", "crest", "from a run at", "ran at MHz", "not predicted"};
+    char name[128];
+    size_t rows = 0;
+    for (size_t i = 0; i < r->entities; i++)
+        rows += capped[i].count;
+    if (!rows || r->latent)
+        return;
+    fl_grid g = FL_GRID_HEADED(head);
+    for (size_t i = 0; i < r->entities; i++)
+        if (capped[i].count) {
+            fl_grid_add(&g, "%s", fl_fit_entity_name(&r->entity[i], name, sizeof name));
+            add_capped(&g, r, &capped[i]);
+        }
+    printf("\n");
+    fl_grid_print(&g, 1, stdout);
+}
+
+static void print_notes(const fl_fit_rows *r, const fl_fit_result_of *result, size_t seen, size_t left, size_t beyond,
+                        bool extrapolate, const fl_chip *chip) {
     char range[128];
+    if (r->latent)
+        printf("note: the sweep has power limits and no SM clocks: these are latent, by the device's power law\n");
     if (!r->mem_known)
         printf("note: the sweep names no memory clocks, one for all is assumed\n");
+    size_t untaught = 0;
     fl_fit_rows_notes(r);
+    fl_fit_sound_notes(r);
+    for (size_t i = 0; i < r->entities; i++)
+        untaught += result[i].untaught;
+    if (untaught)
+        printf(
+            "note: %zu of the rows that might be looked at lie outside the clocks that the device was calibrated at: "
+            "they teach nothing\n",
+            untaught);
     if (seen)
         printf("note: %zu of %zu workloads are among those that the device was fitted to: errors on these flatter, fit "
                "split tells honest ones\n",
@@ -156,7 +232,8 @@ static void print_notes(const fl_fit_rows *r, size_t seen, size_t left, size_t b
                fl_fit_range_text(chip, r->mem_known, range, sizeof range),
                extrapolate ? "" : ": not predicted, --extrapolate does");
     if (!chip->workloads)
-        printf("note: the device has no calibration: its constants are taken as they are\n");
+        printf("note: %s\n", chip->settings ? "no sweep of the device was ever measured: it is known from chips like it"
+                                            : "the device has no calibration: its constants are taken as they are");
     if (!chip->has_power)
         printf("note: the device knows no power law, so no power is predicted\n");
 }
@@ -172,7 +249,15 @@ static cJSON *to_json(const fl_fit_rows *r, const fl_fit_result_of *result, cons
     fl_fit_means_json(&m, cJSON_AddObjectToObject(root, "interpolated"));
     m = fl_fit_score_means(all, FL_FIT_OUTSIDE);
     fl_fit_means_json(&m, cJSON_AddObjectToObject(root, "extrapolated"));
+    m = fl_fit_score_means(all, FL_FIT_CAPPED);
+    fl_fit_means_json(&m, cJSON_AddObjectToObject(root, "capped"));
+    double untaught = 0;
+    for (size_t i = 0; i < r->entities; i++)
+        untaught += (double)result[i].untaught;
+    cJSON_AddNumberToObject(root, "rows_untaught", untaught);
+    cJSON_AddItemToObject(root, "unsound", fl_fit_sound_json(r));
     cJSON_AddNumberToObject(root, "rows_limited", (double)r->limited);
+    cJSON_AddNumberToObject(root, "rows_repeated", (double)r->repeated);
     cJSON_AddNumberToObject(root, "rows_outside_calibration", (double)beyond);
     cJSON_AddNumberToObject(root, "rows_refused", extrapolate ? 0 : (double)beyond);
     cJSON_AddNumberToObject(root, "workloads_left_out", (double)left);
@@ -235,7 +320,7 @@ static void print_asked(const fl_fit_rows *r, const fl_fit_result_of *result) {
             if (!isnan(row->time_s) || isnan(p->time_s))
                 continue;
             fl_grid_add(&g, "%s", fl_fit_entity_name(&r->entity[i], name, sizeof name));
-            fl_grid_add(&g, "%g", row->sm_mhz);
+            fl_grid_add(&g, "%g", fl_fit_asked_mhz(r, row->sm_mhz));
             if (r->mem_known)
                 fl_grid_add(&g, "%g", row->mem_mhz);
             else
@@ -250,46 +335,77 @@ static void print_asked(const fl_fit_rows *r, const fl_fit_result_of *result) {
     fl_grid_print(&g, 1, stdout);
 }
 
+/* One workload, from the rows that may be looked at; a result without guesses where it has none of them. */
+static fl_status predict_one(const workload_options *o, const fl_chip *chip, const fl_fit_rows *rows, size_t i,
+                             const fl_fit_at *at, const fl_fit_crest *crest, fl_fit_result_of *result,
+                             fl_fit_capped_result *capped, fl_diag *d) {
+    const fl_fit_entity *e = &rows->entity[i];
+    size_t named = 0;
+    if (rows->latent)
+        return fl_fit_latent_run(chip, rows, i, at, &result->score, capped, &result->load, d);
+    for (size_t k = 0; k < e->count; k++)
+        named += fl_fit_at_has(at, rows, e, &rows->row[e->first + k]) ? 1 : 0;
+    if (named == 0)
+        return FL_OK;
+    const fl_status s = fl_fit_entity_run(chip, rows, e, at, o->extrapolate, result, d);
+    return s || !result->guess ? s
+                               : fl_fit_capped_run(chip, rows, i, at, crest, o->extrapolate, &result->score, capped, d);
+}
+
+static void free_results(const fl_fit_rows *rows, fl_fit_result_of *result, fl_fit_capped_result *capped) {
+    for (size_t i = 0; result && capped && i < rows->entities; i++) {
+        fl_fit_result_free(&result[i]);
+        fl_fit_capped_free(&capped[i]);
+    }
+    free(result);
+    free(capped);
+}
+
 static fl_status run_all(const workload_options *o, fl_diag *d) {
     fl_chip chip = {0};
     bool chip_knows = true;
     fl_fit_rows rows = {0};
     fl_fit_at at;
+    fl_fit_crest crest;
     fl_fit_score all = {0};
     fl_fit_marks marks = {0};
     fl_status s = fl_fit_at_parse(o->at, &at, d);
     if (!s)
-        s = read_chip(o->device, &chip, &chip_knows, &marks, d);
+        s = fl_fit_crest_parse(o->crest, &crest, d);
     if (!s)
         s = fl_fit_rows_read(&o->sweeps, &o->only, &rows, d);
     if (!s)
+        s = fl_fit_drop_unsound(&rows, d);
+    if (!s)
+        s = read_chip(o->device, &chip, &chip_knows, &marks, &rows, d);
+    if (!s)
         s = fl_fit_choose(&chip, &at, d);
     fl_fit_result_of *result = s ? NULL : calloc(rows.entities + 1, sizeof *result);
-    if (!s && !result)
+    fl_fit_capped_result *capped = s ? NULL : calloc(rows.entities + 1, sizeof *capped);
+    if (!s && (!result || !capped))
         s = fl_no_memory(d, NULL);
     if (!s)
         match_memory(&rows, &chip, chip_knows);
     size_t left = 0, beyond = 0, asked = 0, unmeasured = 0;
-    const bool unasked = !s && !o->clocks && chip.settings && all_named(&at, &rows);
+    const bool unasked = !s && !o->clocks && chip.settings && !rows.latent && all_named(&at, &rows);
+    if (!s && rows.latent && o->clocks)
+        s = fl_refuse(d, "--clocks, but the sweep has power limits and no SM clocks: no clock can be asked for");
     if (!s && (o->clocks || unasked))
         s = fl_fit_ask(unasked ? "calibrated" : o->clocks, &chip, &rows, &asked, d);
+    for (size_t i = 0; !s && i < rows.entities; i++)
+        s = predict_one(o, &chip, &rows, i, &at, &crest, &result[i], &capped[i], d);
     for (size_t i = 0; !s && i < rows.entities; i++) {
-        size_t named = 0;
-        for (size_t k = 0; k < rows.entity[i].count; k++)
-            named += fl_fit_at_has(&at, &rows, &rows.entity[i], &rows.row[rows.entity[i].first + k]) ? 1 : 0;
-        if (named == 0) {
-            left++;
-            continue;
-        }
-        s = fl_fit_entity_run(&chip, &rows, &rows.entity[i], &at, o->extrapolate, &result[i], d);
-        if (!s)
-            s = fl_fit_score_add(&all, &result[i].score, d);
-        beyond += s ? 0 : result[i].beyond;
-        unmeasured += s ? 0 : result[i].asked;
-        result[i].seen = !s && fl_fit_marks_have(&marks, &rows, &rows.entity[i]);
+        s = fl_fit_score_add(&all, &result[i].score, d);
+        left += result[i].guess || rows.latent ? 0 : 1;
+        beyond += result[i].beyond;
+        unmeasured += result[i].asked;
+        result[i].seen = result[i].guess && fl_fit_marks_have(&marks, &rows, &rows.entity[i]);
     }
     if (!s && left == rows.entities)
-        s = fl_fail(d, FL_BAD_INPUT, o->sweeps.item[0], 0, 0, "no workload has any of the settings %s", o->at);
+        s = fl_fail(d, FL_BAD_INPUT, o->sweeps.item[0], 0, 0,
+                    "no workload has any of the settings %s within the clocks that the device was calibrated at, "
+                    "expected some, or --extrapolate",
+                    o->at);
     const fl_fit_means any = fl_fit_score_means(&all, FL_FIT_BOTH);
     if (!s && beyond && !o->extrapolate && !any.rows && !unmeasured) {
         char range[128];
@@ -299,7 +415,7 @@ static fl_status run_all(const workload_options *o, fl_diag *d) {
                     beyond, fl_fit_range_text(&chip, rows.mem_known, range, sizeof range));
     }
     if (!s && o->csv)
-        s = fl_fit_write_rows(&chip, &rows, result, o->csv, d);
+        s = fl_fit_write_rows(&chip, &rows, result, capped, o->csv, d);
     if (!s && o->out)
         s = fl_fit_write_sweep(&chip, &rows, result, o->extrapolate ? beyond : 0, o->out, d);
     if (!s && o->json) {
@@ -308,17 +424,16 @@ static fl_status run_all(const workload_options *o, fl_diag *d) {
         cJSON_Delete(root);
     } else if (!s) {
         print_text(&rows, result, &all, o->at);
+        print_capped(&rows, capped);
         if (asked)
             print_asked(&rows, result);
-        print_notes(&rows, count_seen(&rows, result), left, beyond, o->extrapolate, &chip);
+        print_notes(&rows, result, count_seen(&rows, result), left, beyond, o->extrapolate, &chip);
         if (o->csv)
             printf("written: %s\n", o->csv);
         if (o->out)
             printf("written: %s\n", o->out);
     }
-    for (size_t i = 0; result && i < rows.entities; i++)
-        fl_fit_result_free(&result[i]);
-    free(result);
+    free_results(&rows, result, capped);
     fl_fit_score_free(&all);
     fl_fit_marks_free(&marks);
     fl_fit_rows_free(&rows);
@@ -326,7 +441,7 @@ static fl_status run_all(const workload_options *o, fl_diag *d) {
 }
 
 int fl_cmd_fit_workload(int argc, char **argv) {
-    workload_options o = {.at = "ends"};
+    workload_options o = {.at = "ends", .crest = "run"};
     fl_texts rest = {0};
     const fl_option option[] = {
         {"device", "FILE", FL_OPTION_TEXT, &o.device, 0, 0, "device file of `fit device`, or a platform"},
@@ -334,6 +449,8 @@ int fl_cmd_fit_workload(int argc, char **argv) {
         {"at", "LIST", FL_OPTION_TEXT, &o.at, 0, 0, "settings to fit (ends)"},
         {"clocks", "LIST", FL_OPTION_TEXT, &o.clocks, 0, 0,
          "settings that nobody measured, to predict: calibrated, or clocks as in --at"},
+        {"crest", "LIST", FL_OPTION_TEXT, &o.crest, 0, 0,
+         "mean power over a power limit that binds: run, device, or a number (run)"},
         {"only", "NAME", FL_OPTION_LIST, &o.only, 0, 0, "workloads, by name or pattern; may be given several times"},
         {"extrapolate", NULL, FL_OPTION_FLAG, &o.extrapolate, 0, 0,
          "predicts rows outside the clocks that the device was calibrated at, too"},

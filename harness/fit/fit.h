@@ -6,6 +6,7 @@
 #define FL_FITS(X)                                                                                                     \
     X(device, "what belongs to a chip, from measured sweeps of several workloads")                                     \
     X(workload, "a workload's other settings, from a few measured ones")                                               \
+    X(probes, "which clocks of a workload to measure, so that the others can be told from them")                       \
     X(split, "how well both do: device from half of the workloads, scored on the other half")                          \
     X(logs, "a sweep, from logs of runs at fixed clocks")                                                              \
     X(sensor, "a power sensor's refresh, window and gain, from its log and an external meter")                         \

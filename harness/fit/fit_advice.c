@@ -6,14 +6,15 @@
 
 #include <math.h>
 
-fl_status fl_fit_advise(const fl_chip *chip, size_t most, fl_fit_advice *a, fl_diag *d) {
+fl_status fl_fit_advise(const fl_chip *chip, size_t least, size_t most, fl_fit_advice *a, fl_diag *d) {
     fl_model_status s = FL_MODEL_OK;
-    *a = (fl_fit_advice){.memory = chip->mem_min < chip->mem_ref};
-    for (size_t n = 1; s == FL_MODEL_OK && n <= most; n++) {
+    *a = (fl_fit_advice){
+        .first = least - 1, .end = least - 1, .memory = chip->mem_min < chip->mem_ref, .made_up = !chip->workloads};
+    for (size_t n = least; s == FL_MODEL_OK && n <= most; n++) {
         s = fl_probes_choose(chip, n, &a->chosen[n - 1]);
         if (s != FL_MODEL_OK)
             break;
-        a->count = n;
+        a->end = n;
         if (fl_probes_usual(chip, n, &a->usual[n - 1]) == FL_MODEL_OK)
             s = fl_probes_expect(chip, &a->usual[n - 1]);
     }
@@ -33,22 +34,22 @@ void fl_fit_advice_print(const fl_fit_advice *a) {
     static const char *const head[] = {"measure", "time %", "power %", "energy %",
                                        "usual",   "time %", "power %", "energy %"};
     char text[160];
-    if (a->count == 0) {
+    if (a->end == a->first) {
         printf("note: which clocks tell most about a new workload is not known: that takes %d workloads at more "
                "settings than are to be measured\n",
                FL_PROBES_WORKLOADS);
         return;
     }
     fl_grid g = FL_GRID_HEADED(head);
-    for (size_t i = 0; i < a->count; i++) {
+    for (size_t i = a->first; i < a->end; i++) {
         fl_grid_add(&g, "%s", fl_fit_probes_text(&a->chosen[i], a->memory, text, sizeof text));
         add_errors(&g, &a->chosen[i]);
         fl_grid_add(&g, "%s", fl_fit_probes_text(&a->usual[i], a->memory, text, sizeof text));
         add_errors(&g, &a->usual[i]);
     }
     printf("\nclocks that tell most about a new workload, and the mean errors to expect at the others: each of %zu "
-           "workloads\npredicted by the rest\n\n",
-           a->chosen[0].tested);
+           "%sworkloads\npredicted by the rest\n\n",
+           a->chosen[a->first].tested, a->made_up ? "made-up " : "");
     fl_grid_print(&g, 1, stdout);
 }
 
@@ -67,7 +68,7 @@ static void add_set(cJSON *to, const char *key, const fl_probes *p) {
 
 cJSON *fl_fit_advice_json(const fl_fit_advice *a) {
     cJSON *list = cJSON_CreateArray();
-    for (size_t i = 0; list && i < a->count; i++) {
+    for (size_t i = a->first; list && i < a->end; i++) {
         cJSON *o = cJSON_CreateObject();
         cJSON_AddNumberToObject(o, "probes", (double)(i + 1));
         add_set(o, "chosen", &a->chosen[i]);

@@ -9,12 +9,13 @@
 
 typedef struct fl_fit_advice {
     fl_probes chosen[FL_PROBES_MAX], usual[FL_PROBES_MAX]; /* of one setting, of two and so on; usual: count 0 = none */
-    size_t count;                                          /* 0: the calibration is too small to say */
+    size_t first, end;                                     /* their numbers less 1; alike: the chip cannot say */
     bool memory;                                           /* settings differ in their memory clock */
+    bool made_up;                                          /* the workloads: none was measured on that chip */
 } fl_fit_advice;
 
-/* Up to so many settings. What the chip cannot say is left out: that is no error. */
-fl_status fl_fit_advise(const fl_chip *chip, size_t most, fl_fit_advice *a, fl_diag *d);
+/* Of sets of `least` to `most` settings. What the chip cannot say is left out: that is no error. */
+fl_status fl_fit_advise(const fl_chip *chip, size_t least, size_t most, fl_fit_advice *a, fl_diag *d);
 void fl_fit_advice_print(const fl_fit_advice *a);
 /* A list, one object for each number of settings. NULL when out of memory; the caller owns it. */
 cJSON *fl_fit_advice_json(const fl_fit_advice *a);

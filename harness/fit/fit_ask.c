@@ -22,7 +22,7 @@ static fl_status ask(fl_fit_rows *r, size_t entity, double sm_mhz, double mem_mh
 static fl_status ask_list(const fl_fit_at *at, fl_fit_rows *r, size_t entity, fl_diag *d) {
     const fl_fit_entity *e = &r->entity[entity];
     fl_status s = FL_OK;
-    for (size_t i = 0; !s && i < at->sms; i++)
+    for (size_t i = 0; !s && e->count && i < at->sms; i++)
         for (size_t k = 0; !s && k < (at->mems ? at->mems : 1); k++)
             s = ask(r, entity, at->sm[i], at->mems ? at->mem[k] : r->row[e->first + e->count - 1].mem_mhz, d);
     return s;

@@ -2,7 +2,7 @@
 #ifndef FL_FIT_ASK_H
 #define FL_FIT_ASK_H
 
-#include "harness/fit/fit_rows.h"
+#include "harness/chip/fit_rows.h"
 
 /* Adds to each entity a row for each asked setting that it has no row of: time and power NaN. list: as --at names
  * clocks ("sm=952,1140", "sm=952/mem=405,877"; without memory clocks at the entity's highest), or "calibrated": every

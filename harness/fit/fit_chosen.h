@@ -2,7 +2,7 @@
 #ifndef FL_FIT_CHOSEN_H
 #define FL_FIT_CHOSEN_H
 
-#include "harness/fit/fit_rows.h"
+#include "harness/chip/fit_rows.h"
 
 /* Where `at` asks for chosen settings, finds them by what the chip was calibrated with; else does nothing. FL_BAD_INPUT
  * where the chip cannot say. */

@@ -1,27 +1,12 @@
 #include "harness/fit/fit_decide.h"
 
 #include "harness/base/json_out.h"
+#include "models/decide.h"
 
 #include <math.h>
 #include <stdio.h>
 
-#define EXCESS_TOLERANCE 1e-12 /* a bound that is met to the last digit holds */
-
 static bool is_measured(const fl_chip_row *row) { return !isnan(row->time_s) && !isnan(row->power_w); }
-
-/* Of the predicted logarithm of the slowdown; measured settings have none. */
-static double spread(const fl_chip_guess *at, const fl_chip_guess *top) {
-    const double a = isnan(at->time_sd_pct) ? 0 : at->time_sd_pct / 100,
-                 b = isnan(top->time_sd_pct) || at == top ? 0 : top->time_sd_pct / 100;
-    return at == top ? 0 : sqrt(a * a + b * b);
-}
-
-static double chance_of(const fl_chip_guess *at, const fl_chip_guess *top, double bound) {
-    const double room = log1p(bound) - log(at->time_s / top->time_s), sd = spread(at, top);
-    if (!(sd > 0))
-        return room < -EXCESS_TOLERANCE;
-    return 0.5 * erfc(room / sd / sqrt(2));
-}
 
 /* Spearman's: Pearson's of the ranks, equal values sharing theirs. Rank by counting: settings are few. */
 static double rank_among(const double *x, size_t n, size_t stride, size_t i) {
@@ -60,7 +45,7 @@ bool fl_fit_decide(const fl_fit_rows *r, const fl_fit_entity *e, const fl_chip_g
         if (!is_measured(&row[i]))
             continue;
         const double real = row[i].time_s * row[i].power_w, predicted = guess[i].time_s * guess[i].power_w;
-        if (row[i].time_s <= (1 + q->bound + EXCESS_TOLERANCE) * row[top].time_s && real < least_real) {
+        if (row[i].time_s <= (1 + q->bound + FL_DECIDE_TOLERANCE) * row[top].time_s && real < least_real) {
             least_real = real;
             c.best = i;
         }
@@ -70,33 +55,44 @@ bool fl_fit_decide(const fl_fit_rows *r, const fl_fit_entity *e, const fl_chip_g
             pair[2 * n] = predicted;
             pair[2 * n++ + 1] = real;
         }
-        if (guess[i].time_s <= (1 + q->bound + EXCESS_TOLERANCE) * guess[top].time_s && predicted < least &&
-            chance_of(&guess[i], &guess[top], q->bound) <= q->risk) {
+        if (predicted < least && fl_decide_allows(&guess[i], &guess[top], q->bound, q->risk)) {
             least = predicted;
             c.chosen = i;
         }
     }
-    c.chance = chance_of(&guess[c.chosen], &guess[top], q->bound);
+    c.chance = fl_decide_chance(&guess[c.chosen], &guess[top], q->bound);
     c.excess = row[c.chosen].time_s / row[top].time_s - 1 - q->bound;
     c.regret = row[c.chosen].time_s * row[c.chosen].power_w / least_real - 1;
+    c.expected_regret = fl_decide_regret(guess, e->count, top, c.chosen, q->bound, 1);
     c.rank = rank_correlation(pair, n);
     *out = c;
     return true;
 }
 
 void fl_fit_decisions_add(fl_fit_decisions *t, const fl_fit_choice *c) {
-    const bool broken = c->excess > EXCESS_TOLERANCE;
+    const bool broken = c->excess > FL_DECIDE_TOLERANCE;
     t->count++;
     t->exact += c->chosen == c->best ? 1 : 0;
     t->broken += broken ? 1 : 0;
     t->broken_half += c->excess > 0.005 ? 1 : 0;
     t->worst = broken ? fmax(t->worst, c->excess) : t->worst;
     t->regret += c->regret;
+    t->expected_regret += c->expected_regret;
     t->chance += c->chance;
     if (!isnan(c->rank)) {
         t->rank += c->rank;
         t->ranks++;
     }
+}
+
+double fl_fit_decisions_p(const fl_fit_decisions *t, double risk) {
+    double below = 0;
+    if (!(risk > 0) || !(risk < 1))
+        return NAN;
+    for (double k = 0; k < t->broken; k++) /* fewer than that many */
+        below += exp(lgamma(t->count + 1) - lgamma(k + 1) - lgamma(t->count - k + 1) + k * log(risk) +
+                     (t->count - k) * log1p(-risk));
+    return fmax(0, 1 - below);
 }
 
 void fl_fit_decisions_json(const fl_fit_decisions *t, const fl_fit_question *q, cJSON *to) {
@@ -110,6 +106,8 @@ void fl_fit_decisions_json(const fl_fit_decisions *t, const fl_fit_question *q, 
     fl_json_add_real(to, "expected_broken_pct", 100 * t->chance / n);
     fl_json_add_real(to, "worst_excess_pct", 100 * t->worst);
     fl_json_add_real(to, "regret_pct", 100 * t->regret / n);
+    fl_json_add_real(to, "expected_regret_pct", 100 * t->expected_regret / n);
+    fl_json_add_real(to, "binomial_p", fl_fit_decisions_p(t, q->risk));
     fl_json_add_real(to, "rank", t->ranks > 0 ? t->rank / t->ranks : (double)NAN);
 }
 
@@ -125,6 +123,13 @@ void fl_fit_decisions_print(const fl_fit_decisions *t, const fl_fit_question *q)
            "%.1f %%; at worst by %.2f points; the fit expects %.1f %%)\n",
            t->count, 100 * t->exact / t->count, 100 * t->broken / t->count, 100 * t->broken_half / t->count,
            100 * t->worst, 100 * t->chance / t->count);
-    printf("energy at the choices %+.2f %% from that at the best; rank correlation of energies %.3f\n",
-           100 * t->regret / t->count, t->ranks > 0 ? t->rank / t->ranks : (double)NAN);
+    if (q->risk < 1)
+        printf("a risk of %g %% is %s: so many or more would break it with a chance of %.2g (binomial)\n",
+               100 * q->risk, fl_fit_decisions_p(t, q->risk) < 0.05 ? "refuted" : "not refuted",
+               fl_fit_decisions_p(t, q->risk));
+    printf(
+        "energy at the choices %+.2f %% from that at the best (the fit expects %+.2f or more); rank correlation of the "
+        "static clocks' energies %.3f\n",
+        100 * t->regret / t->count, 100 * t->expected_regret / t->count,
+        t->ranks > 0 ? t->rank / t->ranks : (double)NAN);
 }

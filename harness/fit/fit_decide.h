@@ -19,6 +19,7 @@ typedef struct fl_fit_choice { /* of one workload */
     double chance;             /* that the real bound breaks at the choice, as the fit states it */
     double excess;             /* of the real slowdown there over the bound, as a share; below 0: it holds */
     double regret;             /* real energy there over the best choice's, less 1 */
+    double expected_regret;    /* as the fit states it (models/decide.h) */
     double rank;               /* Spearman's rank correlation of predicted and real energies; NAN: fewer than 3 */
 } fl_fit_choice;
 
@@ -29,12 +30,15 @@ bool fl_fit_decide(const fl_fit_rows *r, const fl_fit_entity *e, const fl_chip_g
 /* Sums over workloads. */
 typedef struct fl_fit_decisions {
     double count, exact, broken, broken_half; /* broken_half: by more than half a point */
-    double worst, regret, rank, ranks, chance;
+    double worst, regret, expected_regret, rank, ranks, chance;
 } fl_fit_decisions;
 
 void fl_fit_decisions_add(fl_fit_decisions *t, const fl_fit_choice *c);
+/* The chance that so many choices or more break the bound, if each did by itself with a chance of risk: below 0.05 the
+ * stated risk is refuted. */
+double fl_fit_decisions_p(const fl_fit_decisions *t, double risk);
 /* bound and risk, choices, exact_pct, broken_pct, broken_half_pct, expected_broken_pct, worst_excess_pct,
- * regret_pct, rank. */
+ * regret_pct, expected_regret_pct, rank; with a risk, binomial_p. */
 void fl_fit_decisions_json(const fl_fit_decisions *t, const fl_fit_question *q, cJSON *to);
 void fl_fit_decisions_print(const fl_fit_decisions *t, const fl_fit_question *q);
 

@@ -1,6 +1,7 @@
 #include "harness/fit/fit_device_print.h"
 
 #include "harness/base/grid.h"
+#include "harness/fit/fit_sound.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -124,6 +125,7 @@ void fl_fit_device_print(const fl_chip *full, const fl_chip *plain, const fl_fit
     printf("\n%s: %u workloads, %zu rows; %zu times and %zu powers lie far off and hardly count\n", files, c->workloads,
            c->rows, c->time_outliers, c->power_outliers);
     fl_fit_rows_notes(rows);
+    fl_fit_sound_notes(rows);
     if (c->has_power && fl_voltage_floor_mhz(p->knot_mhz, p->volt, p->knots, 0.02) < p->knot_mhz[p->knots > 1])
         printf("note: no floor of V shows in these clocks, so V and A are not identifiable apart\n");
     if (idle->clocks)

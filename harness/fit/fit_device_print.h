@@ -3,7 +3,7 @@
 #define FL_FIT_DEVICE_PRINT_H
 
 #include "harness/fit/fit_idle_log.h"
-#include "harness/fit/fit_rows.h"
+#include "harness/chip/fit_rows.h"
 #include "models/fit_chip.h"
 
 #define FL_FIT_UNKNOWN 0.5 /* a standard deviation above this share of a value: the data cannot tell it */

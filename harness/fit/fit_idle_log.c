@@ -26,52 +26,69 @@ static double spread_of(const fl_idle_point *point, const double *volt, size_t n
     return sqrt(squares);
 }
 
-/* True where that GPU idles at enough clocks. reading, point, volt: room for every row. */
-static bool fit_device(const fl_telemetry *t, int device, const fl_chip *chip, fl_idle_reading *reading,
-                       fl_idle_point *point, double *volt, fl_idle_log *out) {
+/* How many clocks that GPU idles at. reading, point: room for every row. */
+static size_t points_of(const fl_telemetry *t, int device, fl_idle_reading *reading, fl_idle_point *point) {
     size_t n = 0, points = 0;
     for (size_t i = 0; i < t->row_count; i++)
         if (t->device[i] == device)
             reading[n++] = (fl_idle_reading){value_at(t, i, "util_gpu_pct"), value_at(t, i, "power_w"),
                                              value_at(t, i, "sm_mhz"), NAN};
-    if (n < CLOCKS_MIN || fl_idle_points(reading, n, point, &points) != FL_MODEL_OK || points < CLOCKS_MIN)
-        return false;
-    fl_idle_log o = {.clocks = points, .device = device, .low_mhz = point[0].sm_mhz};
-    for (size_t i = 0; i < points; i++) {
-        volt[i] = fl_chip_volt(chip, point[i].sm_mhz, chip->mem_ref);
-        o.readings += point[i].readings;
-    }
-    o.high_mhz = point[points - 1].sm_mhz;
-    if (fl_fit_idle_clock(point, volt, points, &o.idle, NULL) != FL_MODEL_OK)
-        return false;
-    o.a0_sd = o.idle.rms_w * sqrt((double)points / (double)(points - 2)) / spread_of(point, volt, points);
-    *out = o;
-    return true;
+    return n >= CLOCKS_MIN && fl_idle_points(reading, n, point, &points) == FL_MODEL_OK ? points : 0;
 }
 
-fl_status fl_idle_log_fit(const char *path, const fl_chip *chip, fl_idle_log *out, fl_diag *d) {
+fl_status fl_idle_log_points(const char *path, fl_idle_point **point, size_t *count, int *device, fl_diag *d) {
     fl_imported in = {0};
+    *point = NULL;
+    *count = 0;
     fl_status s = fl_trace_open(path, NULL, NULL, &in, d);
     if (!s && !in.has_telemetry)
         s = fl_fail(d, FL_BAD_INPUT, path, 0, 0, "no telemetry, expected a log of power, utilisation and SM clock");
     const size_t rows = s ? 0 : in.telemetry.row_count;
     fl_idle_reading *reading = calloc(rows + 1, sizeof *reading);
-    fl_idle_point *point = calloc(rows + 1, sizeof *point);
-    double *volt = calloc(rows + 1, sizeof *volt);
+    fl_idle_point *list = calloc(rows + 1, sizeof *list);
     int last = -1;
-    if (!s && (!reading || !point || !volt))
+    if (!s && (!reading || !list))
         s = fl_no_memory(d, "the log");
     for (size_t i = 0; i < rows; i++)
         last = in.telemetry.device[i] > last ? in.telemetry.device[i] : last;
-    bool found = false;
-    for (int k = 0; !s && !found && k <= last; k++)
-        found = fit_device(&in.telemetry, k, chip, reading, point, volt, out);
-    if (!s && !found)
+    for (int k = 0; !s && *count < CLOCKS_MIN && k <= last; k++) {
+        *count = points_of(&in.telemetry, k, reading, list);
+        *device = k;
+    }
+    if (!s && *count < CLOCKS_MIN)
         s = fl_fail(d, FL_BAD_INPUT, path, 0, 0,
                     "no GPU that idles at %d SM clocks or more (utilisation 0, the clock settled)", CLOCKS_MIN);
     free(reading);
+    if (s) {
+        free(list);
+        *count = 0;
+    } else {
+        *point = list;
+    }
+    fl_imported_free(&in);
+    return s;
+}
+
+fl_status fl_idle_log_fit(const char *path, const fl_chip *chip, fl_idle_log *out, fl_diag *d) {
+    fl_idle_point *point = NULL;
+    fl_idle_log o = {0};
+    fl_status s = fl_idle_log_points(path, &point, &o.clocks, &o.device, d);
+    double *volt = s ? NULL : calloc(o.clocks, sizeof *volt);
+    if (!s && !volt)
+        s = fl_no_memory(d, "the log");
+    for (size_t i = 0; !s && i < o.clocks; i++) {
+        volt[i] = fl_chip_volt(chip, point[i].sm_mhz, chip->mem_ref);
+        o.readings += point[i].readings;
+    }
+    if (!s && fl_fit_idle_clock(point, volt, o.clocks, &o.idle, NULL) != FL_MODEL_OK)
+        s = fl_fail(d, FL_BAD_INPUT, path, 0, 0, "the idle power of GPU %d follows no law of V and clock", o.device);
+    if (!s) {
+        o.low_mhz = point[0].sm_mhz;
+        o.high_mhz = point[o.clocks - 1].sm_mhz;
+        o.a0_sd = o.idle.rms_w * sqrt((double)o.clocks / (double)(o.clocks - 2)) / spread_of(point, volt, o.clocks);
+        *out = o;
+    }
     free(point);
     free(volt);
-    fl_imported_free(&in);
     return s;
 }

@@ -14,6 +14,9 @@ typedef struct fl_idle_log {
     int device; /* the log's first GPU that idles at enough clocks: units differ, so they are never mixed */
 } fl_idle_log;
 
+/* Idle power by clock of the log's first GPU that idles at four clocks or more, ascending. The caller frees *point. */
+fl_status fl_idle_log_points(const char *path, fl_idle_point **point, size_t *count, int *device, fl_diag *d);
+
 /* V is the chip's, at its floor below the clocks that it was calibrated at. FL_BAD_INPUT where no GPU of the log idles
  * at four clocks or more. */
 fl_status fl_idle_log_fit(const char *path, const fl_chip *chip, fl_idle_log *out, fl_diag *d);

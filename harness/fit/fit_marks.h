@@ -4,7 +4,7 @@
 #define FL_FIT_MARKS_H
 
 #include "harness/base/json.h"
-#include "harness/fit/fit_rows.h"
+#include "harness/chip/fit_rows.h"
 
 #define FL_FIT_MARKS_KEY "rows_seen" /* in a calibration */
 

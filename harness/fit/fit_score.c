@@ -39,6 +39,7 @@ static void free_errors(fl_fit_errors *e) {
 void fl_fit_score_free(fl_fit_score *s) {
     free_errors(&s->inside);
     free_errors(&s->outside);
+    free_errors(&s->capped);
     s->fitted = 0;
 }
 
@@ -50,10 +51,11 @@ void fl_fit_result_free(fl_fit_result_of *r) {
 
 fl_status fl_fit_score_add(fl_fit_score *to, const fl_fit_score *from, fl_diag *d) {
     fl_status s = FL_OK;
-    for (int k = 0; k < 2; k++) {
-        const fl_fit_errors *f = k ? &from->outside : &from->inside;
+    fl_fit_errors *const list[] = {&to->inside, &to->outside, &to->capped};
+    for (int k = 0; k < 3; k++) {
+        const fl_fit_errors *f = k == 0 ? &from->inside : k == 1 ? &from->outside : &from->capped;
         for (size_t i = 0; !s && i < f->count; i++)
-            s = add_error(k ? &to->outside : &to->inside,
+            s = add_error(list[k],
                           (double[KINDS]){f->time[i], f->power[i], f->energy[i], f->time_sds[i], f->power_sds[i]}, d);
     }
     to->fitted += from->fitted;
@@ -62,9 +64,21 @@ fl_status fl_fit_score_add(fl_fit_score *to, const fl_fit_score *from, fl_diag *
 
 static double off_pct(double is, double measured) { return 100 * fabs(is / measured - 1); }
 
-bool fl_fit_is_beyond(const fl_chip *chip, const fl_chip_row *row) {
-    return row->sm_mhz < chip->sm_min - 0.5 || row->sm_mhz > chip->sm_ref + 0.5 || row->mem_mhz < chip->mem_min - 0.5 ||
-           row->mem_mhz > chip->mem_ref + 0.5;
+fl_status fl_fit_score_add_row(fl_fit_errors *to, const fl_chip_guess *g, double time_s, double power_w, fl_diag *d) {
+    const double time = off_pct(g->time_s, time_s), power = off_pct(g->power_w, power_w);
+    return add_error(to,
+                     (double[KINDS]){time, power, off_pct(g->time_s * g->power_w, time_s * power_w),
+                                     time / g->time_sd_pct, power / g->power_sd_pct},
+                     d);
+}
+
+size_t fl_fit_known(const fl_chip *chip, const fl_fit_rows *r, const fl_fit_entity *e, const fl_fit_at *at,
+                    bool extrapolate, fl_chip_row *known) {
+    size_t n = 0;
+    for (size_t i = e->first; i < e->first + e->count; i++)
+        if (fl_fit_at_has(at, r, e, &r->row[i]) && (extrapolate || !fl_fit_is_beyond(chip, &r->row[i])))
+            known[n++] = r->row[i];
+    return n;
 }
 
 fl_status fl_fit_entity_run(const fl_chip *chip, const fl_fit_rows *r, const fl_fit_entity *e, const fl_fit_at *at,
@@ -81,13 +95,25 @@ fl_status fl_fit_entity_run(const fl_chip *chip, const fl_fit_rows *r, const fl_
             asked[m++] = *row;
             continue;
         }
-        known[n++] = *row;
+        if (fl_fit_is_beyond(chip, row) && !extrapolate) {
+            o.untaught++;
+            continue;
+        }
         sm_low = fmin(sm_low, row->sm_mhz);
         sm_high = fmax(sm_high, row->sm_mhz);
         mem_low = fmin(mem_low, row->mem_mhz);
         mem_high = fmax(mem_high, row->mem_mhz);
     }
     char name[256];
+    if (!s)
+        n = fl_fit_known(chip, r, e, at, extrapolate, known);
+    if (!s && n == 0 && o.untaught) {
+        free(known);
+        free(guess);
+        free(o.guess);
+        *out = (fl_fit_result_of){.untaught = o.untaught};
+        return FL_OK;
+    }
     if (!s && n == 0)
         s = fl_refuse(d, "%s: none of its settings is among those to fit", fl_fit_entity_name(e, name, sizeof name));
     if (!s) {
@@ -99,11 +125,12 @@ fl_status fl_fit_entity_run(const fl_chip *chip, const fl_fit_rows *r, const fl_
     o.score.fitted = n;
     for (size_t i = 0, j = 0; !s && i < e->count; i++) {
         const fl_chip_row *row = &r->row[e->first + i];
+        const bool beyond = fl_fit_is_beyond(chip, row);
         if (fl_fit_at_has(at, r, e, row)) {
-            o.guess[i] = (fl_chip_guess){row->time_s, row->power_w, NAN, NAN};
+            o.guess[i] = beyond && !extrapolate ? (fl_chip_guess){NAN, NAN, NAN, NAN}
+                                                : (fl_chip_guess){row->time_s, row->power_w, NAN, NAN};
             continue;
         }
-        const bool beyond = fl_fit_is_beyond(chip, row);
         o.beyond += beyond ? 1 : 0;
         if (beyond && !extrapolate) {
             o.guess[i] = (fl_chip_guess){NAN, NAN, NAN, NAN};
@@ -117,11 +144,7 @@ fl_status fl_fit_entity_run(const fl_chip *chip, const fl_fit_rows *r, const fl_
         }
         const bool inside =
             row->sm_mhz >= sm_low && row->sm_mhz <= sm_high && row->mem_mhz >= mem_low && row->mem_mhz <= mem_high;
-        const double time = off_pct(g.time_s, row->time_s), power = off_pct(g.power_w, row->power_w);
-        s = add_error(inside ? &o.score.inside : &o.score.outside,
-                      (double[KINDS]){time, power, off_pct(g.time_s * g.power_w, row->time_s * row->power_w),
-                                      time / g.time_sd_pct, power / g.power_sd_pct},
-                      d);
+        s = fl_fit_score_add_row(inside ? &o.score.inside : &o.score.outside, &g, row->time_s, row->power_w, d);
     }
     free(known);
     free(guess);
@@ -168,16 +191,18 @@ static double within(const double *a, size_t na, const double *b, size_t nb) {
 }
 
 fl_fit_means fl_fit_score_means(const fl_fit_score *s, int which) {
-    const size_t na = which & FL_FIT_INSIDE ? s->inside.count : 0, nb = which & FL_FIT_OUTSIDE ? s->outside.count : 0;
+    const fl_fit_errors *a = which & FL_FIT_CAPPED ? &s->capped : &s->inside, *b = &s->outside;
+    const size_t na = which & (FL_FIT_INSIDE | FL_FIT_CAPPED) ? a->count : 0,
+                 nb = which & FL_FIT_OUTSIDE ? b->count : 0;
     fl_fit_means m = {NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, na + nb};
     double *room = malloc((na + nb + 1) * sizeof *room);
     if (!room)
         return m;
-    summarise(s->inside.time, na, s->outside.time, nb, room, &m.time_mape, &m.time_p95);
-    summarise(s->inside.power, na, s->outside.power, nb, room, &m.power_mape, &m.power_p95);
-    summarise(s->inside.energy, na, s->outside.energy, nb, room, &m.energy_mape, &m.energy_p95);
-    m.time_within = within(s->inside.time_sds, na, s->outside.time_sds, nb);
-    m.power_within = within(s->inside.power_sds, na, s->outside.power_sds, nb);
+    summarise(a->time, na, b->time, nb, room, &m.time_mape, &m.time_p95);
+    summarise(a->power, na, b->power, nb, room, &m.power_mape, &m.power_p95);
+    summarise(a->energy, na, b->energy, nb, room, &m.energy_mape, &m.energy_p95);
+    m.time_within = within(a->time_sds, na, b->time_sds, nb);
+    m.power_within = within(a->power_sds, na, b->power_sds, nb);
     free(room);
     return m;
 }

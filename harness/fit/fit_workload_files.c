@@ -13,31 +13,60 @@ const char *fl_fit_range_text(const fl_chip *chip, bool mem_known, char *buf, si
     return buf;
 }
 
-fl_status fl_fit_write_rows(const fl_chip *chip, const fl_fit_rows *r, const fl_fit_result_of *result, const char *path,
-                            fl_diag *d) {
+typedef struct written { /* one row of the file */
+    const fl_fit_entity *e;
+    double sm_mhz, mem_mhz, limit_w, time_s, power_w; /* limit NAN: none binds */
+    fl_chip_guess guess;
+    bool fitted, beyond;
+} written;
+
+/* limits: whether the file has them. */
+static void write_row(FILE *f, bool mem_known, bool limits, const written *w) {
+    const double value[] = {w->time_s,  w->guess.time_s,  w->guess.time_sd_pct,
+                            w->power_w, w->guess.power_w, w->guess.power_sd_pct};
+    char text[32];
+    fl_csv_put(f, w->e->workload);
+    fputc(',', f);
+    fl_csv_put(f, w->e->kernel);
+    if (limits)
+        fprintf(f, ",%s", isnan(w->limit_w) ? "" : fl_cell_text(w->limit_w, text));
+    fprintf(f, ",%s", isnan(w->sm_mhz) ? "" : fl_cell_text(w->sm_mhz, text));
+    fprintf(f, ",%s,%d", mem_known ? fl_cell_text(w->mem_mhz, text) : "", w->fitted);
+    for (size_t c = 0; c < 6; c++)
+        fprintf(f, ",%s", isnan(value[c]) ? "" : fl_cell_text(value[c], text));
+    fprintf(f, ",%d\n", w->beyond);
+}
+
+fl_status fl_fit_write_rows(const fl_chip *chip, const fl_fit_rows *r, const fl_fit_result_of *result,
+                            const fl_fit_capped_result *capped, const char *path, fl_diag *d) {
     fl_output *out = fl_output_open(path, d);
     if (!out)
         return d ? d->status : FL_IO;
     FILE *f = fl_output_file(out);
-    fputs("workload,kernel,sm_mhz,mem_mhz,fitted,time_s,predicted_time_s,time_sd_pct,power_w,predicted_power_w,"
-          "power_sd_pct,beyond_calibration\n",
-          f);
+    bool limits = false;
     for (size_t i = 0; i < r->entities; i++)
-        for (size_t k = 0; result[i].guess && k < r->entity[i].count; k++) {
-            const fl_chip_row *row = &r->row[r->entity[i].first + k];
+        limits |= capped[i].count > 0;
+    fprintf(f,
+            "workload,kernel%s,sm_mhz,mem_mhz,fitted,time_s,predicted_time_s,time_sd_pct,power_w,predicted_power_w,"
+            "power_sd_pct,beyond_calibration\n",
+            limits ? ",power_cap_w" : "");
+    for (size_t i = 0; i < r->entities; i++) {
+        const fl_fit_entity *e = &r->entity[i];
+        for (size_t k = 0; result[i].guess && k < e->count; k++) {
+            const fl_chip_row *row = &r->row[e->first + k];
             const fl_chip_guess *g = &result[i].guess[k];
-            const bool fitted = isnan(g->time_sd_pct) && !isnan(g->time_s);
-            const double value[] = {row->time_s, g->time_s, g->time_sd_pct, row->power_w, g->power_w, g->power_sd_pct};
-            char text[32];
-            fl_csv_put(f, r->entity[i].workload);
-            fputc(',', f);
-            fl_csv_put(f, r->entity[i].kernel);
-            fprintf(f, ",%s", fl_cell_text(row->sm_mhz, text));
-            fprintf(f, ",%s,%d", r->mem_known ? fl_cell_text(row->mem_mhz, text) : "", fitted);
-            for (size_t c = 0; c < 6; c++)
-                fprintf(f, ",%s", isnan(value[c]) ? "" : fl_cell_text(value[c], text));
-            fprintf(f, ",%d\n", fl_fit_is_beyond(chip, row));
+            write_row(f, r->mem_known, limits,
+                      &(written){e, fl_fit_asked_mhz(r, row->sm_mhz), row->mem_mhz, NAN, row->time_s, row->power_w, *g,
+                                 isnan(g->time_sd_pct) && !isnan(g->time_s), fl_fit_is_beyond(chip, row)});
         }
+        for (size_t k = 0; k < capped[i].count; k++) {
+            const fl_fit_capped *row = &r->capped[capped[i].first + k];
+            const fl_fit_capped_row *p = &capped[i].row[k];
+            write_row(f, r->mem_known, limits,
+                      &(written){e, fl_fit_asked_mhz(r, row->sm_mhz), row->mem_mhz, row->limit_w, row->time_s,
+                                 row->power_w, p->guess, p->looked, p->beyond});
+        }
+    }
     return fl_output_commit(out, d);
 }
 
@@ -83,7 +112,7 @@ fl_status fl_fit_write_sweep(const fl_chip *chip, const fl_fit_rows *r, const fl
             fl_csv_put(f, r->entity[i].workload);
             fputc(',', f);
             fl_csv_put(f, r->entity[i].kernel);
-            fprintf(f, ",%s", fl_cell_text(row->sm_mhz, text));
+            fprintf(f, ",%s", fl_cell_text(fl_fit_asked_mhz(r, row->sm_mhz), text));
             fprintf(f, ",%s", r->mem_known ? fl_cell_text(row->mem_mhz, text) : "");
             fprintf(f, ",,%s", fl_cell_text(g->time_s, text));
             fprintf(f, ",%s", fl_cell_text(g->power_w, text));

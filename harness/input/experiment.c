@@ -1,5 +1,6 @@
 #include "harness/input/experiment.h"
 #include "traces/numbers.h"
+#include "traces/text.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -124,14 +125,14 @@ static fl_status get_texts(fl_experiment *e, const fl_json *root, const char *ke
 /* Both forms of the list and of the draw become the text of the command line. */
 static fl_status arrivals_text(fl_experiment *e, const fl_json *at, const char **into, fl_diag *d) {
     static const char *const known[] = {"file", "rate", "count", "seconds", "seed"};
-    char real[FL_REAL_TEXT], *text = NULL;
-    size_t size;
+    char real[FL_REAL_TEXT];
+    fl_text t;
     fl_status s = fl_json_known(at, known, sizeof known / sizeof *known, d);
     if (!s && fl_json_has(at, "file") && cJSON_GetArraySize(at->node) > 1)
         s = fl_json_fail(at, d, "a file and more, expected either a file or a rate with its count");
     if (s || fl_json_has(at, "file"))
         return s ? s : fl_json_get_text(at, "file", into, d);
-    FILE *f = open_memstream(&text, &size);
+    FILE *f = fl_text_open(&t);
     for (size_t i = 1; !s && f && i < sizeof known / sizeof *known; i++) {
         double x;
         if (!fl_json_has(at, known[i]))
@@ -139,7 +140,8 @@ static fl_status arrivals_text(fl_experiment *e, const fl_json *at, const char *
         s = fl_json_get_real(at, known[i], 0, 1e15, &x, d);
         fprintf(f, "%s%s=%s", ftell(f) ? "," : "poisson:", known[i], s ? "" : fl_real_text(x, real));
     }
-    if (!f || fclose(f))
+    char *text = fl_text_close(&t, NULL);
+    if (!s && !text)
         s = fl_no_memory(d, "the experiment");
     if (s) {
         free(text);
@@ -192,9 +194,8 @@ fl_status fl_experiment_apply(fl_experiment *e, fl_scene_options *so, fl_texts *
         s = fl_json_fail(&root, d, "'platform' and 'platforms', expected one of them");
     if (!s && e->platforms.count)
         so->platform = e->platforms.item[0];
-    if (s || (s = get_text(&root, "platform", &so->platform, d)) || (s = get_text(&root, "model", &so->model, d)) ||
-        (s = get_text(&root, "assume", &so->assume, d)) || (s = get_path(e, &root, "kinds", &so->kinds, d)) ||
-        (s = get_int(&root, "gpus", 1024, &so->gpus, d)) || (s = get_int(&root, "repeat", 1000000, &so->repeat, d)) ||
+    if (s || (s = get_text(&root, "platform", &so->platform, d)) || (s = get_text(&root, "assume", &so->assume, d)) ||
+        (s = get_path(e, &root, "kinds", &so->kinds, d)) || (s = get_int(&root, "gpus", 1024, &so->gpus, d)) ||
         (s = get_int(&root, "seed", INT64_C(9000000000000000), &so->seed, d)) ||
         (s = get_int(&root, "seeds", 100000, seeds, d)) || (s = get_text(&root, "objective", objective, d)) ||
         (s = fl_node_choice_read(&root, &so->node, d)))
@@ -203,9 +204,13 @@ fl_status fl_experiment_apply(fl_experiment *e, fl_scene_options *so, fl_texts *
         ((s = get_texts(e, &root, "traces", true, traces, d)) || (s = get_path(e, &root, "sweep", &so->sweep, d)) ||
          (s = get_path(e, &root, "programs", &so->programs, d))))
         return s;
-    if (!(so->seconds > 0) && fl_json_has(&root, "seconds"))
-        s = fl_json_get_real(&root, "seconds", 1e-3, 1e7, &so->seconds, d);
-    if (s || (s = get_texts(e, &root, "workloads", false, &so->only, d)) ||
+    /* What it says of its own workloads is not about others that the command line has in their place. */
+    const bool sweep = !own_input || so->sweep, programs = !own_input || so->programs;
+    if ((sweep &&
+         ((s = get_text(&root, "model", &so->model, d)) || (s = get_int(&root, "repeat", 1000000, &so->repeat, d)))) ||
+        (programs && !(so->seconds > 0) && fl_json_has(&root, "seconds") &&
+         (s = fl_json_get_real(&root, "seconds", 1e-3, 1e7, &so->seconds, d))) ||
+        ((sweep || programs) && (s = get_texts(e, &root, "workloads", false, &so->only, d))) ||
         (s = get_arrivals(e, &root, &so->arrivals, d)))
         return s;
     return isinf(*bound) && fl_json_has(&root, "bound") ? fl_json_get_real(&root, "bound", 0, 100, bound, d) : FL_OK;

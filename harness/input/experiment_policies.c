@@ -2,6 +2,7 @@
 #include "harness/input/experiment.h"
 #include "harness/input/plugin.h"
 #include "traces/numbers.h"
+#include "traces/text.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -226,19 +227,15 @@ static fl_status read_entry(fl_experiment *e, const fl_json *at, entry *n, fl_di
  * as long as *e. */
 static fl_status keep_text(fl_experiment *e, const char *head, const combination *c, const values *by, const char **out,
                            fl_diag *d) {
-    char *text = NULL;
-    size_t size, told = 0;
-    FILE *f = open_memstream(&text, &size);
-    if (!f)
-        return fl_no_memory(d, "the experiment");
-    fputs(head, f);
-    for (size_t i = 0; i < c->count; i++)
+    size_t told = 0;
+    fl_text t;
+    FILE *f = fl_text_open(&t);
+    if (f)
+        fputs(head, f);
+    for (size_t i = 0; f && i < c->count; i++)
         if (!by || by[i].count > 1)
             fprintf(f, "%c%s=%s", told++ ? ',' : ':', c->setting[i].name, c->setting[i].text);
-    if (fclose(f)) {
-        free(text);
-        text = NULL;
-    }
+    char *text = fl_text_close(&t, NULL);
     *out = text;
     return fl_experiment_keep(e, text, d);
 }

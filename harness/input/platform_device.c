@@ -110,8 +110,7 @@ static fl_status read_steps(const fl_json *at, int32_t *list, uint32_t *count, f
     return s;
 }
 
-/* A ladder: a list of clocks, or from, to and steps. */
-static fl_status read_ladder(const fl_json *object, const char *key, int32_t **mhz, uint32_t *count, fl_diag *d) {
+fl_status fl_platform_ladder(const fl_json *object, const char *key, int32_t **mhz, uint32_t *count, fl_diag *d) {
     fl_json at;
     fl_status s = fl_json_get(object, key, &at, d);
     if (s)
@@ -138,7 +137,7 @@ static fl_status read_ladder(const fl_json *object, const char *key, int32_t **m
 
 static fl_status read_clocks(const fl_json *gpu, const char *ladder, const char *key, int32_t **mhz, uint32_t *count,
                              double *value, fl_diag *d) {
-    fl_status s = read_ladder(gpu, ladder, mhz, count, d);
+    fl_status s = fl_platform_ladder(gpu, ladder, mhz, count, d);
     if (!s)
         s = fl_json_get_real(gpu, key, 0, MHZ_MAX, value, d);
     if (!s && fl_ladder_index(*mhz, *count, *value) < 0)

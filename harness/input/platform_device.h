@@ -11,6 +11,10 @@ extern const char *const fl_platform_sensor_name[FL_SENSOR_COUNT];
 /* Fills a zeroed struct. On failure it may be half filled; fl_node_spec_free of the node that holds it frees it. */
 fl_status fl_platform_device(const fl_json *gpu, fl_device *dev, fl_diag *d);
 
+/* The ladder `key`: a list of clocks, or an object with from, to and steps. *mhz is the caller's to free, even after a
+ * failure. */
+fl_status fl_platform_ladder(const fl_json *object, const char *key, int32_t **mhz, uint32_t *count, fl_diag *d);
+
 /* ---- what both are read with ---- */
 #define FL_PLATFORM_MHZ_MAX 100000
 #define FL_PLATFORM_WATTS_MAX 1e6

@@ -1,13 +1,12 @@
 #include "harness/input/scene.h"
 
 #include "harness/base/pool.h"
-#include "harness/input/sweep_notes.h"
+#include "harness/input/sweep_model.h"
 #include "sim/instance.h"
 #include "sim/serve.h"
 #include "sim/synth_apps.h"
 #include "sim/synth_program.h"
 #include "traces/kernels.h"
-#include "traces/tables.h"
 #include "traces/trace_open.h"
 
 #include <math.h>
@@ -21,6 +20,7 @@ static void scene_free(fl_scene *s) {
     fl_facts_free(&s->facts);
     fl_rates_free(s->rates);
     fl_workload_free(s->w);
+    fl_stated_free(&s->stated);
     fl_platform_free(&s->platform);
     free(s->source);
     free(s->kinds);
@@ -75,6 +75,24 @@ bool fl_node_clip(fl_node_spec *n, double sm_min, double sm_max, double mem_mhz)
     return cut;
 }
 
+/* Cuts the memory clocks to those that a predicted load has. */
+static void keep_memories(fl_node_spec *n, const fl_load *load) {
+    for (uint32_t k = 0; k < n->device_count; k++) {
+        fl_device *dev = &n->device[k];
+        uint32_t kept = 0;
+        for (uint32_t i = 0; i < dev->mem_count; i++)
+            if (fl_measured_find(load->measured, load->ref_mem_mhz, dev->mem_mhz[i])) {
+                dev->mem_mhz[kept] = dev->mem_mhz[i];
+                dev->b0_w[kept++] = dev->b0_w[i];
+            }
+        if (!kept)
+            continue; /* another kind of GPU */
+        dev->mem_count = kept;
+        if (fl_ladder_index(dev->mem_mhz, kept, dev->default_mem_mhz) < 0)
+            dev->default_mem_mhz = dev->mem_mhz[kept - 1];
+    }
+}
+
 static fl_status rename_variant(fl_workload *w, const char *variant, fl_diag *d) {
     char *name;
     if (asprintf(&name, "%s [%s]", w->name, variant) < 0)
@@ -101,6 +119,19 @@ void fl_scene_resolve(fl_scene_options *o) {
     o->windows = o->windows ? o->windows : FL_WINDOWS_STANDARD;
     o->seed = o->seed ? o->seed : FL_SEED_STANDARD;
     o->draws = o->draws ? o->draws : 1;
+}
+
+fl_status fl_scene_check(const fl_scene_options *o, const fl_texts *traces, fl_diag *d) {
+    const bool programs = o->programs || o->applications, any = traces->count || programs || o->sweep;
+    if (any && !o->sweep && (o->repeat || o->model))
+        return fl_refuse(d, "%s is of the workloads of a sweep and does nothing here, expected --sweep FILE with it",
+                         o->repeat ? "--repeat" : "--model");
+    if (any && !programs && o->seconds > 0)
+        return fl_refuse(d, "--seconds is of programs and does nothing here, expected --programs FILE with it");
+    if (any && !programs && !o->sweep && o->only.count)
+        return fl_refuse(d, "--workload chooses among those of a sweep or of programs and does nothing here, expected "
+                            "--sweep FILE or --programs FILE with it");
+    return FL_OK;
 }
 
 static fl_status serve(fl_scene *s, const fl_scene_options *o, fl_diag *d) {
@@ -132,6 +163,8 @@ static fl_status complete(fl_scene *s, const fl_scene_options *o, fl_diag *d) {
     if (s->w->measured) /* a measured table is never extrapolated: the ladder ends where the measurements end */
         s->clipped =
             fl_node_clip(&s->platform.node, s->w->sm_min_mhz, s->w->sm_max_mhz, s->w->class[0].load.ref_mem_mhz);
+    if (s->w->predicted)
+        keep_memories(&s->platform.node, &s->w->class[0].load);
     s->node = o->node;
     if (!(s->asked = strdup(o->platform)))
         return fl_no_memory(d, NULL);
@@ -150,8 +183,7 @@ static fl_status add_scene(fl_scenes *all, const char *source, fl_scene **s, fl_
     return FL_OK;
 }
 
-/* The kinds file: as given; as the head names it, relative to the trace; or TRACE.kinds.csv beside TRACE.csv. */
-static char *kinds_path(const char *given, const char *trace, const fl_head *head) {
+char *fl_scene_kinds_path(const char *given, const char *trace, const fl_head *head) {
     if (given)
         return strdup(given);
     const char *named = fl_head_get(head, "kinds"), *slash = strrchr(trace, '/'), *dot = strrchr(trace, '.');
@@ -188,7 +220,7 @@ static uint32_t devices_of(const fl_kernel_trace *t) {
 static fl_status from_kernels(const fl_scene_options *o, fl_scene *s, const char *name, const fl_head *head,
                               const fl_kernel_trace *t, const fl_kinds *made, fl_diag *d) {
     fl_kinds kinds = {0};
-    const char *beside = made ? NULL : (s->kinds = kinds_path(o->kinds, s->source, head));
+    const char *beside = made ? NULL : (s->kinds = fl_scene_kinds_path(o->kinds, s->source, head));
     fl_status status = beside ? fl_kinds_read(beside, &kinds, d) : FL_OK;
     if (!status)
         status = fl_platform_open(o->platform, (uint32_t)o->gpus, &s->platform, d);
@@ -320,37 +352,27 @@ static fl_status from_programs(const fl_scene_options *o, fl_scenes *all, fl_dia
 
 static fl_status from_sweep(const fl_scene_options *o, const char *path, const fl_texts *only, fl_scenes *all,
                             fl_diag *d) {
-    const fl_sweep_model model = strcmp(o->model, "fitted") ? FL_SWEEP_TABLE : FL_SWEEP_LAW;
-    if (model == FL_SWEEP_TABLE && strcmp(o->model, "table") != 0)
-        return fl_refuse(d, "--model '%s': expected table or fitted", o->model);
-    fl_sweep sweep = {0};
-    uint32_t *names = NULL;
-    size_t count = 0;
-    fl_status status = fl_sweep_read(path, &sweep, d);
+    fl_sweep_model m;
+    fl_status status = fl_sweep_model_open(path, o->model, o->platform, &m, d);
     if (!status)
-        status = fl_sweep_workloads(&sweep, &names, &count, d);
-    if (!status)
-        status = check_wanted(only, path, sweep.names, names, count, d);
-    for (size_t i = 0; !status && i < count; i++) {
-        if (!is_wanted(only, sweep.names[names[i]]))
+        status = check_wanted(only, path, m.sweep.names, m.names, m.count, d);
+    for (size_t i = 0; !status && i < m.count; i++) {
+        if (!is_wanted(only, m.sweep.names[m.names[i]]))
             continue;
         fl_scene *s = NULL;
         status = add_scene(all, path, &s, d);
-        if (!status)
-            status = fl_sweep_notes(&sweep, names[i], &s->note, &s->note_count, d);
         if (!status)
             status = fl_platform_open(o->platform, (uint32_t)o->gpus, &s->platform, d);
         if (!status)
             status = fl_node_choose(&s->platform.node, &o->node, d);
         if (!status)
-            status = fl_build_sweep(&s->w, path, &sweep, names[i], model, (uint32_t)o->repeat, &s->platform.node,
-                                    (uint32_t)o->windows, d);
+            status = fl_sweep_model_build(&m, i, &s->platform.node, (uint32_t)o->repeat, (uint32_t)o->windows, &s->w,
+                                          &s->stated, &s->note, &s->note_count, d);
         if (!status)
             status = complete(s, o, d);
         all->clipped += s && s->clipped;
     }
-    free(names);
-    fl_sweep_free(&sweep);
+    fl_sweep_model_free(&m);
     return status;
 }
 

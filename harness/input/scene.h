@@ -6,6 +6,7 @@
 #include "harness/input/arrivals_spec.h"
 #include "harness/input/node_choice.h"
 #include "harness/input/platform.h"
+#include "harness/input/stated.h"
 #include "sim/build.h"
 #include "sim/rates.h"
 
@@ -40,6 +41,10 @@ typedef struct fl_scene_options { /* as asked for; NULL and 0 where nobody did *
  * then an experiment (fl_experiment_apply). */
 void fl_scene_resolve(fl_scene_options *o);
 
+/* FL_BAD_INPUT where an option is given of what no scene of these would be made of: it would do nothing. Before
+ * fl_scene_resolve. */
+fl_status fl_scene_check(const fl_scene_options *o, const fl_texts *traces, fl_diag *d);
+
 typedef struct fl_scene {
     char *source;        /* path of the trace, programs or sweep */
     char *kinds;         /* path of its kinds file; NULL = none */
@@ -54,6 +59,7 @@ typedef struct fl_scene {
     size_t note_count;
     fl_platform platform;
     fl_workload *w;
+    fl_stated stated; /* how sure a fitted model is of w; empty where nothing states it */
     fl_rates *rates;
     fl_facts facts;
 } fl_scene;
@@ -74,6 +80,10 @@ void fl_scenes_forget(fl_scenes *s, size_t first);
 fl_status fl_scenes_spare(const fl_scenes *s, const fl_option *option, size_t count, fl_diag *d);
 /* Moves the scenes of `more` behind those of `all`. */
 fl_status fl_scenes_append(fl_scenes *all, fl_scenes *more, fl_diag *d);
+
+/* The kinds file of a trace: as given; as the head names it, relative to the trace; or TRACE.kinds.csv beside
+ * TRACE.csv. The caller frees it. NULL: there is none. */
+char *fl_scene_kinds_path(const char *given, const char *trace, const fl_head *head);
 
 /* Cuts every ladder of the node to [min, max] MHz and to one memory clock (0 = leaves them). True if anything was cut.
  */

@@ -60,8 +60,11 @@ void fl_scene_notes(const fl_scenes *scenes, FILE *out) {
             snprintf(time, sizeof time, "%.2f %%", time_pct / (double)fitted);
         if (powers)
             snprintf(power, sizeof power, "%.2f %%", power_pct / (double)powers);
-        fprintf(out, "note: laws fitted to the rows of %zu workloads; mean error there %s in time, %s in power\n",
-                fitted > powers ? fitted : powers, time, power);
+        fprintf(
+            out,
+            "note: laws fitted to the rows of %zu workloads; mean error to expect where nobody measured: %s in time, "
+            "%s in power\n",
+            fitted > powers ? fitted : powers, time, power);
     }
     if (assumed)
         fprintf(out, "note: how kernels depend on clocks was assumed, not known, for %zu of %zu workloads\n", assumed,

@@ -22,6 +22,10 @@ bool fl_spec_records(const fl_spec *s) {
     return s->policy->needs_records || s->policy->gpu_drives & FL_BIT(FL_SET_RECORDS);
 }
 
+bool fl_spec_unstepped(const fl_spec *s, uint64_t steps) {
+    return steps < 2 && (s->policy->gpu_needs || s->policy->host_needs || s->policy->needs_records);
+}
+
 static const fl_param *find_row(const fl_policy *p, const char *name) {
     for (uint32_t i = 0; i < p->param_count; i++)
         if (!strcmp(p->param[i].name, name))

@@ -32,4 +32,8 @@ void fl_spec_free(fl_spec *s);
 /* True where the policy needs kernel records, or switches them. */
 bool fl_spec_records(const fl_spec *s);
 
+/* True where a run of so many steps shows nothing of a policy that decides by what it sees: at its first step there is
+ * nothing to be seen yet. */
+bool fl_spec_unstepped(const fl_spec *s, uint64_t steps);
+
 #endif

@@ -6,24 +6,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct notes {
-    char ***text;
-    size_t *count;
-} notes;
-
-static fl_status add_note(const notes *n, fl_diag *d, const char *format, ...) __attribute__((format(printf, 3, 4)));
-static fl_status add_note(const notes *n, fl_diag *d, const char *format, ...) {
-    char *text = NULL, **more = realloc(*n->text, (*n->count + 1) * sizeof *more);
+fl_status fl_sweep_note(char ***note, size_t *count, fl_diag *d, const char *format, ...) {
+    char *text = NULL, **more = realloc(*note, (*count + 1) * sizeof *more);
     va_list list;
     if (!more)
         return fl_no_memory(d, "the notes");
-    *n->text = more;
+    *note = more;
     va_start(list, format);
     const int size = vasprintf(&text, format, list);
     va_end(list);
     if (size < 0)
         return fl_no_memory(d, "the notes");
-    more[(*n->count)++] = text;
+    more[(*count)++] = text;
     return FL_OK;
 }
 
@@ -57,7 +51,6 @@ static fl_status count_again(const fl_sweep *sweep, uint32_t name, size_t *again
 }
 
 fl_status fl_sweep_notes(const fl_sweep *sweep, uint32_t name, char ***note, size_t *count, fl_diag *d) {
-    const notes n = {note, count};
     const char *text = fl_head_get(&sweep->head, "beyond_calibration");
     const size_t beyond = text ? strcspn(text, ",") : 0;
     size_t odd = 0, again = 0;
@@ -76,15 +69,16 @@ fl_status fl_sweep_notes(const fl_sweep *sweep, uint32_t name, char ***note, siz
     }
     fl_status status = count_again(sweep, name, &again, d);
     if (!status && text)
-        status = add_note(&n, d, "%.*s predicted at clocks that the device was not calibrated at%s", (int)beyond, text,
-                          text + beyond);
+        status = fl_sweep_note(note, count, d, "%.*s predicted at clocks that the device was not calibrated at%s",
+                               (int)beyond, text, text + beyond);
     if (!status && odd)
-        status =
-            add_note(&n, d,
-                     "%zu settings whose energy_j is not power_w x time_s, by up to %+.0f %% (line %lld): energy_j "
-                     "counts, power follows from it",
-                     odd, 100 * worst, (long long)line);
+        status = fl_sweep_note(
+            note, count, d,
+            "%zu settings whose energy_j is not power_w x time_s, by up to %+.0f %% (line %lld): energy_j "
+            "counts, power follows from it",
+            odd, 100 * worst, (long long)line);
     if (!status && again)
-        status = add_note(&n, d, "%zu rows repeat a setting: each setting is the mean of its rows", again);
+        status =
+            fl_sweep_note(note, count, d, "%zu rows repeat a setting: each setting is the mean of its rows", again);
     return status;
 }

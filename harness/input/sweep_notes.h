@@ -9,5 +9,8 @@
  * predicted where the device was not calibrated, that contradict themselves (energy is not power x time, by over 5 %),
  * and that were measured more than once. */
 fl_status fl_sweep_notes(const fl_sweep *sweep, uint32_t name, char ***note, size_t *count, fl_diag *d);
+/* Appends one. */
+fl_status fl_sweep_note(char ***note, size_t *count, fl_diag *d, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
 
 #endif

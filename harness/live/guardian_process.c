@@ -3,6 +3,7 @@
 #include "harness/live/mutation.h"
 #include "harness/live/restore.h"
 #include "harness/live/vendor/vendors.h"
+#include "traces/text.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -151,17 +152,17 @@ static void close_others(const int *keep, size_t count) {
 /* The units are all of one vendor. */
 static fl_status open_gpus(watch *w, fl_diag *d) {
     const char *vendor = NULL;
-    char *list = NULL;
-    size_t size = 0;
-    FILE *f = open_memstream(&list, &size);
-    if (!f)
-        return fl_no_memory(d, NULL);
-    for (size_t i = 0; i < w->unit_count; i++)
+    fl_text t;
+    size_t size;
+    FILE *f = fl_text_open(&t);
+    for (size_t i = 0; f && i < w->unit_count; i++)
         if (strcmp(w->unit[i].unit, "cpu") != 0) {
             fprintf(f, "%s,", w->unit[i].unit);
             vendor = fl_vendor_of(w->unit[i].unit);
         }
-    fclose(f);
+    char *list = fl_text_close(&t, &size);
+    if (!list)
+        return fl_no_memory(d, NULL);
     fl_diag missing; /* of one that is lost the restore tells; the others it shall not hold up */
     fl_status s = size ? fl_vendor_open(&w->gpus, vendor, list, &missing, d) : FL_OK;
     free(list);

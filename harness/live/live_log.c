@@ -4,6 +4,7 @@
 #include "harness/log/policy_head.h"
 #include "harness/log/steplog.h"
 #include "traces/writing.h"
+#include "traces/text.h"
 
 #include <errno.h>
 #include <math.h>
@@ -207,24 +208,22 @@ static fl_status failed(fl_live_log *l, fl_diag *d) {
 }
 
 fl_status fl_live_log_add(fl_live_log *l, const fl_sample *sample, const fl_decision *decision, fl_diag *d) {
-    char *text = NULL;
+    fl_text t;
     size_t size = 0;
     const uint32_t kinds = l->kinds;
     fl_status s = failed(l, d);
     if (s)
         return s;
-    if (!(l->row = open_memstream(&text, &size)))
+    if (!(l->row = fl_text_open(&t)))
         return fl_no_memory(d, "the log");
     for (uint32_t row = 0; row <= sample->gpu_count; row++) {
         put_row(l, sample, decision, row);
         if (!row && l->kernels)
             put_kernels(l, sample);
     }
-    const bool whole = !fclose(l->row);
-    if (!whole) {
-        free(text);
+    char *text = fl_text_close(&t, &size);
+    if (!text)
         return fl_no_memory(d, "the log");
-    }
     if (!hand_over(l, text, size, true))
         l->kinds = kinds;
     return FL_OK;

@@ -1,5 +1,7 @@
 #include "harness/log/facts_head.h"
 
+#include "traces/text.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,16 +18,14 @@ static fl_status set_pair(fl_head *h, const char *who, const char *what, const c
 }
 
 static fl_status put_ladder(fl_head *h, const char *who, const char *what, fl_ladder l, fl_diag *d) {
-    char *text = NULL;
-    size_t size = 0;
+    fl_text t;
     if (!l.count)
         return FL_OK;
-    FILE *f = open_memstream(&text, &size);
-    if (!f)
-        return fl_no_memory(d, "the facts");
-    for (uint32_t i = 0; i < l.count; i++)
+    FILE *f = fl_text_open(&t);
+    for (uint32_t i = 0; f && i < l.count; i++)
         fprintf(f, "%s%d", i ? "/" : "", l.mhz[i]);
-    fl_status s = fclose(f) ? fl_no_memory(d, "the facts") : set_pair(h, who, what, text, d);
+    char *text = fl_text_close(&t, NULL);
+    fl_status s = text ? set_pair(h, who, what, text, d) : fl_no_memory(d, "the facts");
     free(text);
     return s;
 }

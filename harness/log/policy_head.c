@@ -3,6 +3,7 @@
 #include "harness/base/table_file.h"
 #include "sim/params.h"
 #include "traces/numbers.h"
+#include "traces/memory.h"
 
 #include <cjson/cJSON.h>
 #include <stdio.h>
@@ -121,6 +122,8 @@ static fl_status take_table(const char *text, const fl_param *row, fl_table *t, 
     const int count = cJSON_IsArray(all) ? cJSON_GetArraySize(all) : -1;
     if (count < 0) {
         cJSON_Delete(all);
+        if (fl_memory_failed())
+            return fl_no_memory(d, "the head");
         return fl_fail(d, FL_BAD_INPUT, path, 0, 0, "head: " TABLE "%s: expected a list of rows, as JSON", row->name);
     }
     double *cell = calloc((size_t)count * columns + 1, sizeof *cell);

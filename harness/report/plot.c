@@ -2,6 +2,7 @@
 
 #include "harness/base/place.h"
 #include "harness/report/plot_table.h"
+#include "traces/memory.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -130,6 +131,8 @@ fl_status fl_plot(const char *kind, const char *input, const char *output, fl_di
         s = make_table(kind, input, table, output, d);
     if (!s)
         s = run_gnuplot(script, variables, input, d);
+    if (!s && fl_memory_failed())
+        s = fl_no_memory(d, output);
     if (!s && rename(temporary, output))
         s = fl_fail(d, FL_IO, output, 0, 0, "cannot write: %s", strerror(errno));
     if (s)

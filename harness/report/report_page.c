@@ -4,6 +4,7 @@
 #include "harness/report/report_figures.h"
 #include "harness/report/report_tables.h"
 #include "traces/writing.h"
+#include "traces/text.h"
 
 #include <errno.h>
 #include <math.h>
@@ -163,7 +164,7 @@ static void scope_title(const page *p, const fl_scope *s, char *text, size_t siz
                                             : p->r->platform.item[s->platform]);
 }
 
-static void put_scope(const page *p, const fl_summary *s, size_t index) {
+static fl_status put_scope(const page *p, const fl_summary *s, size_t index, fl_diag *d) {
     char id[64], title[256];
     FILE *f = p->f;
     scope_title(p, s->scope, title, sizeof title);
@@ -195,32 +196,31 @@ static void put_scope(const page *p, const fl_summary *s, size_t index) {
         fl_figure_ranks(f, s, &p->looks);
         fputs("</div>\n", f);
     }
-    char *text = NULL;
-    size_t size = 0;
-    FILE *figures = open_memstream(&text, &size); /* a heading only where something follows */
-    if (figures) {
-        const size_t drawn = fl_figures_sensitivity(figures, s);
-        fclose(figures);
-        if (drawn) {
-            fputs("<h3>Sensitivity to parameters</h3>\n<div class=\"figures\">\n", f);
-            fwrite(text, 1, size, f);
-            fputs("</div>\n", f);
-        }
-        free(text);
+    fl_text t; /* a heading only where something follows */
+    size_t size;
+    FILE *figures = fl_text_open(&t);
+    const size_t drawn = figures ? fl_figures_sensitivity(figures, s) : 0;
+    char *text = fl_text_close(&t, &size);
+    if (drawn && text) {
+        fputs("<h3>Sensitivity to parameters</h3>\n<div class=\"figures\">\n", f);
+        fwrite(text, 1, size, f);
+        fputs("</div>\n", f);
     }
     if (p->scope_count > 1)
         fputs("</details>\n", f);
+    const fl_status whole = text ? FL_OK : fl_no_memory(d, "the page");
+    free(text);
+    return whole;
 }
 
 static fl_status put_scopes(const page *p, fl_diag *d) {
     fputs("<section id=\"policies\"><h2>Policies</h2>\n", p->f);
-    put_scope(p, &p->first, 0);
-    fl_status s = FL_OK;
+    fl_status s = put_scope(p, &p->first, 0, d);
     for (size_t i = 1; !s && i < p->scope_count; i++) {
         fl_summary other;
         s = fl_summary_make(&p->scope[i], &p->o->bootstrap, NULL, &other, d);
         if (!s) {
-            put_scope(p, &other, i);
+            s = put_scope(p, &other, i, d);
             fl_summary_free(&other);
         }
     }

@@ -87,6 +87,7 @@ static fl_status collect(const fl_comparison_options *o, work *w, fl_comparison 
             if (!w->row[at].policy)
                 continue;
             c->ignored_sets += w->row[at].ignored_sets;
+            c->unstepped += w->row[at].unstepped;
             c->faults += w->row[at].faults;
             s = move_row(c, &w->row[at], d);
         }

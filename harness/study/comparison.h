@@ -11,6 +11,7 @@ typedef struct fl_comparison {
     size_t label_count, label_room;
     size_t mean_first; /* rows from here on are means over workloads and seeds, in the order of the policies */
     uint64_t ignored_sets, faults;
+    size_t unstepped; /* runs that ended before their policy looked a second time */
 } fl_comparison;
 
 /* Same options, same rows, at any number of threads. */

@@ -37,6 +37,13 @@ static bool any_requests(const fl_comparison *c) {
     return false;
 }
 
+static bool any_stated(const fl_comparison *c) {
+    for (size_t i = 0; i < c->mean_first; i++)
+        if (isfinite(c->row[i].bound_break_chance))
+            return true;
+    return false;
+}
+
 static bool several_platforms(const fl_comparison *c) {
     for (size_t i = 1; i < c->mean_first; i++)
         if (c->row[i].platform && c->row[0].platform && strcmp(c->row[i].platform, c->row[0].platform) != 0)
@@ -74,10 +81,11 @@ static void note_partial(const fl_comparison *c, FILE *out) {
 void fl_comparison_print(const fl_comparison *c, const fl_comparison_options *o, bool each, FILE *out) {
     static const char *const head[] = {"policy",         "energy J",    "saving %",         "time s",   "slowdown %",
                                        "worst window %", "vs static %", "vs clairvoyant %", "violated", "switches"};
+    static const char *const sure[] = {"breaks the bound %", "regret expected %"};
     static const char *const served[] = {"latency s", "p95 s", "p99 s", "J/request"};
-    const bool requests = any_requests(c);
+    const bool requests = any_requests(c), stated = any_stated(c);
     const bool platforms = each && several_platforms(c);
-    fl_grid g = {.columns = sizeof head / sizeof *head + each + platforms + (requests ? 4 : 0)};
+    fl_grid g = {.columns = sizeof head / sizeof *head + each + platforms + (stated ? 2 : 0) + (requests ? 4 : 0)};
     size_t first = each ? 0 : c->mean_first, last = each ? c->mean_first : c->count;
     if (platforms)
         fl_grid_add(&g, "platform");
@@ -85,6 +93,8 @@ void fl_comparison_print(const fl_comparison *c, const fl_comparison_options *o,
         fl_grid_add(&g, "workload");
     for (size_t k = 0; k < sizeof head / sizeof *head; k++)
         fl_grid_add(&g, "%s", head[k]);
+    for (size_t k = 0; stated && k < 2; k++)
+        fl_grid_add(&g, "%s", sure[k]);
     for (size_t k = 0; requests && k < 4; k++)
         fl_grid_add(&g, "%s", served[k]);
     for (size_t i = first; i < last; i++) {
@@ -106,6 +116,10 @@ void fl_comparison_print(const fl_comparison *c, const fl_comparison_options *o,
         else
             fl_grid_add(&g, "%.0f", r->violated);
         fl_grid_add(&g, "%llu", (unsigned long long)r->score.switches);
+        if (stated) {
+            add_percent(&g, 100 * r->bound_break_chance, 1);
+            add_percent(&g, 100 * r->expected_regret, 2);
+        }
         if (!requests)
             continue;
         add_number(&g, r->latency.mean_s);

@@ -145,6 +145,7 @@ static fl_status add_static(const work *w, size_t scene, const char *name, size_
     const fl_draw_clock *at = &draws->clock[clock];
     fl_row_result row = {.policy = name, .seed = w->o->seed};
     score(w, scene, at->total_j, at->time_s, &row);
+    row.bound_break_chance = row.expected_regret = NAN;
     row.reward_regret = regret_of_step(draws, clock) * at->time_s * 1e9 / (double)draws->step_ns;
     snprintf(row.note, sizeof row.note, "%g MHz", at->mhz);
     fl_kept *kept = calloc(1, sizeof *kept);

@@ -185,6 +185,14 @@ static void judge_known(const double *a, size_t n, const double *b, size_t m, bo
     f->failed = beyond(rule, f);
 }
 
+/* Six, and all of them where six show no difference. */
+static int digits(const fl_gate_finding *f) {
+    char old[32], now[32];
+    snprintf(old, sizeof old, "%.6g", f->old_mean);
+    snprintf(now, sizeof now, "%.6g", f->new_mean);
+    return strcmp(old, now) != 0 || f->old_mean == f->new_mean ? 6 : 17;
+}
+
 /* A run that is n/a has no value to compare, but those beside it have. */
 static fl_status judge(const double *a, size_t n, const double *b, size_t m, bool paired, double alpha,
                        const fl_gate_rule *rule, fl_gate_finding *f, fl_diag *d) {
@@ -209,8 +217,9 @@ static fl_status judge(const double *a, size_t n, const double *b, size_t m, boo
                        left && left_now ? "; in the others " : "");
     at = at < (int)sizeof f->text ? at : (int)sizeof f->text - 1;
     if (left && left_now)
-        snprintf(f->text + at, sizeof f->text - (size_t)at, "%.6g -> %.6g (%+.3g%s, interval %+.3g to %+.3g), gate %s",
-                 f->old_mean, f->new_mean, f->change, rule->relative ? " %" : "", f->low, f->high, rule->text);
+        snprintf(f->text + at, sizeof f->text - (size_t)at, "%.*g -> %.*g (%+.3g%s, interval %+.3g to %+.3g), gate %s",
+                 digits(f), f->old_mean, digits(f), f->new_mean, f->change, rule->relative ? " %" : "", f->low,
+                 f->high, rule->text);
     free(x);
     free(y);
     return FL_OK;

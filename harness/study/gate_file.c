@@ -2,6 +2,7 @@
 #include "harness/base/json.h"
 #include "harness/base/json_out.h"
 #include "harness/study/gate.h"
+#include "traces/numbers.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -181,7 +182,8 @@ fl_status fl_gate_write(const char *path, const fl_gate_record *r, const cJSON *
             cJSON *one = cJSON_CreateArray();
             for (size_t k = 0; k < row->seeds; k++) {
                 const double x = row->value[m * row->seeds + k];
-                cJSON_AddItemToArray(one, isfinite(x) ? cJSON_CreateNumber(x) : cJSON_CreateNull());
+                char text[FL_REAL_TEXT]; /* comes back as it is, which cJSON's 15 digits need not */
+                cJSON_AddItemToArray(one, isfinite(x) ? cJSON_CreateRaw(fl_real_text(x, text)) : cJSON_CreateNull());
             }
             cJSON_AddItemToArray(values, one);
         }

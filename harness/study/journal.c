@@ -1,4 +1,6 @@
 #include "harness/study/journal.h"
+#include "traces/memory.h"
+#include "traces/text.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -265,24 +267,18 @@ size_t fl_journal_count(const fl_journal *j) { return j->done; }
 
 /* The journal lines of a job. malloc'd; NULL when out of memory. */
 static char *lines(size_t job, const char *rows, size_t *size) {
-    char *text = NULL;
+    fl_text t;
     const size_t count = lines_of(rows);
-    FILE *f = open_memstream(&text, size);
-    if (!f)
-        return NULL;
-    if (!count)
+    FILE *f = fl_text_open(&t);
+    if (f && !count)
         fprintf(f, "%zu 0 0 %08" PRIx32 " \n", job, crc("", 0));
-    for (size_t i = 1; *rows; i++) {
+    for (size_t i = 1; f && *rows; i++) {
         const char *end = strchr(rows, '\n');
         const size_t length = (size_t)(end - rows);
         fprintf(f, "%zu %zu %zu %08" PRIx32 " %.*s\n", job, i, count, crc(rows, length), (int)length, rows);
         rows = end + 1;
     }
-    if (fclose(f)) {
-        free(text);
-        return NULL;
-    }
-    return text;
+    return fl_text_close(&t, size);
 }
 
 fl_status fl_journal_sync(fl_journal *j, fl_diag *d) {
@@ -295,7 +291,7 @@ fl_status fl_journal_sync(fl_journal *j, fl_diag *d) {
 fl_status fl_journal_add(fl_journal *j, size_t job, const char *rows, fl_diag *d) {
     size_t size;
     char *text = lines(job, rows, &size), *copy = strdup(rows);
-    if (!text || !copy) {
+    if (!text || !copy || fl_memory_failed()) {
         free(text);
         free(copy);
         return fl_no_memory(d, "the journal");

@@ -3,6 +3,7 @@
 #include "harness/base/json_out.h"
 #include "harness/base/place.h"
 #include "harness/study/archive_hash.h"
+#include "traces/memory.h"
 
 #include <gnu/libc-version.h>
 #include <limits.h>
@@ -25,8 +26,11 @@ static cJSON *add_input(cJSON *inputs, const char *path) {
     const cJSON *have;
     char buf[512];
     const char *name = shown(path, buf, sizeof buf);
-    cJSON_ArrayForEach(have,
-                       inputs) if (!strcmp(cJSON_GetStringValue(cJSON_GetObjectItem(have, "file")), name)) return NULL;
+    cJSON_ArrayForEach(have, inputs) {
+        const char *file = cJSON_GetStringValue(cJSON_GetObjectItem(have, "file"));
+        if (file && !strcmp(file, name)) /* it has none where memory ran out */
+            return NULL;
+    }
     char hash[SHA256_DIGEST_STRING_LENGTH];
     cJSON *in = cJSON_CreateObject();
     cJSON_AddStringToObject(in, "file", name);
@@ -54,6 +58,8 @@ static void add_policy(cJSON *policies, const fl_scene *scene, const fl_spec *sp
             cJSON_AddStringToObject(params, spec->policy->param[i].name,
                                     fl_instance_param_text(in, i, text, sizeof text));
         }
+    else
+        fl_memory_lost(); /* it could be opened to run */
     fl_instance_close(in);
     cJSON_AddItemToArray(policies, p);
 }

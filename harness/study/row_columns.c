@@ -30,7 +30,8 @@ static const fl_column columns[] = {
     {ROW(oracle_bound_j), REAL}, {ROW(oracle_gap_pct), REAL}, {ROW(policy_cost_s), REAL}, {ROW(reward_regret), REAL},
     {ROW(platform), NAME}, {ROW(variant), NAME}, {ROW(note), TEXT}, {LATENCY(mean_s), REAL}, {LATENCY(p50_s), REAL},
     {LATENCY(p90_s), REAL}, {LATENCY(p95_s), REAL}, {LATENCY(p99_s), REAL}, {LATENCY(max_s), REAL},
-    {ROW(energy_per_request_j), REAL}, {ROW(offered_load), REAL}, {ROW(records), NAME}, {ROW(draw), NAME}};
+    {ROW(energy_per_request_j), REAL}, {ROW(offered_load), REAL}, {ROW(records), NAME}, {ROW(draw), NAME},
+    {ROW(bound_break_chance), REAL}, {ROW(expected_regret), REAL}};
 /* clang-format on */
 enum { COLUMNS = sizeof columns / sizeof *columns };
 

@@ -80,7 +80,7 @@ static fl_status find_draws(fl_setup *u, fl_setup_options *o, fl_diag *d) {
 }
 
 fl_status fl_setup_open(fl_setup *u, fl_setup_options *o, fl_diag *d) {
-    *u = (fl_setup){.o = {.bound = o->bound, .threads = (unsigned)o->threads, .draws = 1}};
+    *u = (fl_setup){.o = {.bound = o->bound, .risk = o->risk, .threads = (unsigned)o->threads, .draws = 1}};
     fl_experiment *e = &u->experiment;
     fl_status s = fl_experiment_find(&o->rest, e, &u->traces, d);
     u->own = u->traces.count || o->policies.count || o->scene.sweep || o->scene.programs || o->scene.only.count;
@@ -88,10 +88,15 @@ fl_status fl_setup_open(fl_setup *u, fl_setup_options *o, fl_diag *d) {
         (e->tree && ((s = fl_experiment_apply(e, &o->scene, &u->traces, &u->o.bound, &o->objective, &o->seeds, d)) ||
                      (s = fl_experiment_positions(e, &o->positions, d)))))
         goto out;
-    resolve(o);
-    if ((s = fl_objective_parse(o->objective, &u->o.objective, d)) || (s = open_specs(u, &o->policies, d)))
+    if ((s = fl_scene_check(&o->scene, &u->traces, d)))
         goto out;
-    u->own_specs = u->o.spec_count;
+    resolve(o);
+    s = fl_objective_parse(o->objective, &u->o.objective, d);
+    if (!s)
+        s = open_specs(u, &o->policies, d);
+    u->own_specs = u->o.spec_count; /* those that were opened, also where one was refused */
+    if (s)
+        goto out;
     if (o->scene.node.records && !strcmp(o->scene.node.records, FL_RECORDS_BOTH) && (s = add_twins(u, d)))
         goto out;
     if (o->scene.arrivals && fl_experiment_draws(e)) {
@@ -107,6 +112,8 @@ fl_status fl_setup_open(fl_setup *u, fl_setup_options *o, fl_diag *d) {
     do
         s = fl_setup_next(u, o, d);
     while (!s && !o->by_draw && u->draws_open < u->draw_count);
+    if (!s)
+        s = fl_risk_check(&u->scenes, u->o.bound, u->o.risk, d);
     u->o.scenes = &u->scenes;
     u->o.spec = u->spec;
     u->o.positions = (size_t)o->positions;

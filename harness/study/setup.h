@@ -15,7 +15,7 @@ typedef struct fl_setup_options { /* as the command line gives them: NULL, 0, IN
     fl_texts rest; /* traces, and at most one experiment (*.json) */
     fl_texts policies;
     const char *objective;
-    double bound;
+    double bound, risk;
     int64_t seeds, positions, threads;
     bool no_oracle;
     bool by_draw; /* drawn applications: opens the scenes of the first draw, fl_setup_next those of each further one */
@@ -52,6 +52,7 @@ size_t fl_setup_seeds(const fl_setup *u);
     FL_SCENE_OPTIONS((s).scene),                                                                                       \
     {"policy", "SPEC", FL_OPTION_LIST, &(s).policies, 0, 0, "policy with parameters (may be repeated)"},               \
     FL_BOUND_OPTION(&(s).bound),                                                                                       \
+    FL_RISK_OPTION(&(s).risk),                                                                                         \
     FL_OBJECTIVE_OPTION(&(s).objective),                                                                               \
     {"seeds", "N", FL_OPTION_INT, &(s).seeds, 1, 100000,                                                               \
      "runs of each policy, with seeds from --seed on (" FL_AS_TEXT(FL_SEEDS_STANDARD) ")"},                            \

@@ -7,6 +7,7 @@
 #include "harness/study/result_beside.h"
 #include "harness/study/row_columns.h"
 #include "traces/writing.h"
+#include "traces/text.h"
 
 #include <sha2.h>
 #include <stdlib.h>
@@ -40,7 +41,7 @@ static fl_status add_experiment(const fl_setup *u, cJSON *record, fl_diag *d) {
         return FL_OK;
     cJSON *tree = cJSON_Duplicate(u->experiment.tree, true);
     cJSON_DeleteItemFromObject(tree, "about");
-    char *text = tree ? cJSON_PrintUnformatted(tree) : NULL;
+    char *text = tree ? fl_json_text(tree, false) : NULL;
     cJSON_Delete(tree);
     if (!text)
         return fl_no_memory(d, "the provenance");
@@ -66,7 +67,7 @@ static fl_status make_key(const sweep *w, cJSON *record, char *key, fl_diag *d) 
     fl_status s = add_experiment(u, record, d);
     if (s)
         return s;
-    char *text = cJSON_PrintUnformatted(record);
+    char *text = fl_json_text(record, false);
     if (!text)
         return fl_no_memory(d, "the provenance");
     SHA256Data((const uint8_t *)text, strlen(text), key);
@@ -77,17 +78,15 @@ static fl_status make_key(const sweep *w, cJSON *record, char *key, fl_diag *d) 
 static size_t runs_of_scene(const fl_setup *u) { return u->o.spec_count * u->o.seeds; }
 
 static fl_status put_rows(sweep *w, size_t job, fl_row_result *row, size_t count, fl_diag *d) {
-    char *text = NULL;
-    size_t size;
-    FILE *f = open_memstream(&text, &size);
+    fl_text t;
+    FILE *f = fl_text_open(&t);
     for (size_t i = 0; f && i < count; i++)
         fl_row_put(f, &row[i]);
     for (size_t i = 0; i < count; i++)
         fl_row_free(&row[i]);
-    if (!f || fclose(f)) {
-        free(text);
+    char *text = fl_text_close(&t, NULL);
+    if (!text)
         return fl_no_memory(d, "a row");
-    }
     fl_status s = fl_journal_add(w->journal, job, text, d);
     free(text);
     return s;

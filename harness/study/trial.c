@@ -138,6 +138,7 @@ static fl_status solve(void *user, size_t i, fl_diag *d) {
         sum_columns(b);
     b->has_table = true;
     b->ref.table = &b->table;
+    b->choices = b->ref.point_count = fl_risk_keep(b->s, w->o->bound, w->o->risk, b->point, b->choices);
     status = fl_reference_solve(&b->ref, d);
     if (!status && b->table.exact) {
         fl_kernel_choice *choice = calloc(s->w->class_count + 1, sizeof *choice);
@@ -172,10 +173,23 @@ static void fill_row(const fl_trials *w, const fl_bench_scene *b, const fl_run_r
     row->oracle_bound_j = solved ? b->ref.clairvoyant.bound_j : NAN;
     row->oracle_gap_pct = solved ? b->ref.clairvoyant.gap_pct : NAN;
     row->violated = row->score.violated;
-    row->reward_regret = NAN;
+    row->reward_regret = row->bound_break_chance = row->expected_regret = NAN;
     fill_latency(row, run->service.latency, run->service.load);
     if (w->o->oracles && b->has_table && !b->table.exact)
         snprintf(row->note, sizeof row->note, "%s: no clairvoyant bound", b->inexact);
+}
+
+/* A policy may go where the model was only extrapolated: its row says for how long. */
+static void note_outside(const fl_scene *s, const fl_run_result *r, fl_row_result *row) {
+    double outside = 0, all = 0;
+    for (size_t i = 0; s->w->predicted && i < r->residence_count; i++) {
+        const fl_residence *at = &r->residence[i];
+        all += (double)at->ps;
+        outside += at->sm_mhz < s->w->sm_min_mhz || at->sm_mhz > s->w->sm_max_mhz ? (double)at->ps : 0;
+    }
+    if (outside > 0)
+        snprintf(row->note, sizeof row->note, "%.1f %% of the time extrapolated, outside %g to %g MHz",
+                 100 * outside / all, ceil(s->w->sm_min_mhz), floor(s->w->sm_max_mhz));
 }
 
 /* The name of a workload ends in its variant, which a pattern does not name. */
@@ -231,7 +245,9 @@ fl_status fl_trials_run(fl_trials *w, size_t i, fl_row_result *row, fl_diag *d) 
     row->twin_of = spec->twin_of;
     if (fl_spec_records(spec))
         row->records = spec->twin_of || !(b->s->platform.node.device[0].records_slowdown > 0) ? "free" : "cost";
+    note_outside(b->s, &r, row);
     row->ignored_sets = r.ignored_sets;
+    row->unstepped = fl_spec_unstepped(spec, r.counts.steps);
     row->faults = r.counts.faults;
     if ((row->kept = kept))
         keep(kept, &r);
@@ -278,6 +294,9 @@ static fl_status add_static(const fl_trials *w, const fl_bench_scene *b, fl_row_
     row->kept->run.last_sm_mhz = p->at.sm_mhz;
     row->kept->run.last_mem_mhz = p->at.mem_mhz;
     row->kept->run.last_cpu_mhz = NAN;
+    const fl_risk risk = fl_risk_at(b->s, &p->at, w->o->bound, w->o->objective);
+    row->bound_break_chance = risk.chance;
+    row->expected_regret = risk.regret;
     return FL_OK;
 }
 

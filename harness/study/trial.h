@@ -6,6 +6,7 @@
 #include "harness/input/scene.h"
 #include "harness/input/spec.h"
 #include "harness/study/measure.h"
+#include "harness/study/risk.h"
 #include "sim/score.h"
 
 typedef struct fl_comparison_options {
@@ -13,6 +14,7 @@ typedef struct fl_comparison_options {
     const fl_spec *spec;
     size_t spec_count;
     double bound; /* on the slowdown; INFINITY = none */
+    double risk;  /* of a static choice (study/risk.h); 0 = none */
     fl_objective objective;
     size_t positions; /* of the clairvoyant schedule */
     uint64_t seed;
@@ -45,8 +47,12 @@ typedef struct fl_row_result { /* one line of a result */
     fl_times latency;                                /* of requests; NAN where none arrive */
     double energy_per_request_j, offered_load; /* load: time of service x rate of arrival; at 1 it is overloaded */
     bool overloaded;
+    /* Of a static clock that a fitted model chose, shares: that the real bound breaks there, and the regret to expect.
+     * NAN elsewhere. */
+    double bound_break_chance, expected_regret;
     double violated; /* 0 or 1; in a mean: how many */
     uint64_t ignored_sets, faults;
+    bool unstepped;   /* see fl_spec_unstepped */
     size_t workloads; /* in a mean: of how many */
     fl_kept *kept;    /* NULL: not watched; owned by whoever holds the row */
     char note[96];

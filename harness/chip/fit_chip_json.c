@@ -1,4 +1,4 @@
-#include "harness/fit/fit_chip_json.h"
+#include "harness/chip/fit_chip_json.h"
 
 #include "harness/base/json_out.h"
 
@@ -79,6 +79,11 @@ cJSON *fl_chip_to_json(const fl_chip *chip, bool mem_known) {
     add_list(o, "load_covariance", c.load_cov, 3);
     add_error(o, "time_error", &c.time_error);
     add_error(o, "power_error", &c.power_error);
+    if (c.crest > 0) {
+        cJSON *crest = cJSON_AddObjectToObject(o, "crest");
+        cJSON_AddNumberToObject(crest, "share", c.crest);
+        cJSON_AddNumberToObject(crest, "sd", c.crest_sd);
+    }
     cJSON *shares = cJSON_AddArrayToObject(o, "shares");
     for (uint32_t i = 0; shares && i < c.shares; i++) {
         const double x[SHARE] = {c.share[i].memory,  c.share[i].rest,  c.share[i].memory_sd,
@@ -185,6 +190,17 @@ static fl_status get_offs(const fl_json *at, const char *key, const fl_chip *c, 
     return s;
 }
 
+/* Optional: mean power over a power limit that binds. */
+static fl_status get_crest(const fl_json *at, fl_chip *c, fl_diag *d) {
+    fl_json crest;
+    if (!fl_json_has(at, "crest"))
+        return FL_OK;
+    fl_status s = fl_json_get_object(at, "crest", &crest, d);
+    if (!s)
+        s = fl_json_get_real(&crest, "share", 0.1, 1, &c->crest, d);
+    return s ? s : fl_json_get_real(&crest, "sd", 0, 1, &c->crest_sd, d);
+}
+
 fl_status fl_chip_from_json(const fl_json *at, fl_chip *chip, bool *mem_known, fl_diag *d) {
     fl_chip c = {0};
     field fields[] = {FIELDS(&c)};
@@ -195,9 +211,9 @@ fl_status fl_chip_from_json(const fl_json *at, fl_chip *chip, bool *mem_known, f
     if (!s)
         s = fl_json_get_int(at, "version", VERSION, VERSION, &version, d);
     if (!s)
-        s = fl_json_get_int(at, "workloads", 1, 1 << 30, &workloads, d);
+        s = fl_json_get_int(at, "workloads", 0, 1 << 30, &workloads, d);
     if (!s)
-        s = fl_json_get_int(at, "rows", 1, 1 << 30, &rows, d);
+        s = fl_json_get_int(at, "rows", 0, 1 << 30, &rows, d);
     if (!s)
         s = fl_json_get_bool(at, "mem_known", mem_known, d);
     if (!s)
@@ -229,6 +245,8 @@ fl_status fl_chip_from_json(const fl_json *at, fl_chip *chip, bool *mem_known, f
         s = get_error(at, "time_error", &c.time_error, d);
     if (!s && power)
         s = get_error(at, "power_error", &c.power_error, d);
+    if (!s)
+        s = get_crest(at, &c, d);
     if (!s)
         s = get_shares(at, &c, d);
     if (!s)

@@ -1,5 +1,6 @@
-#include "harness/fit/fit_rows.h"
+#include "harness/chip/fit_rows.h"
 
+#include "harness/chip/fit_limits.h"
 #include "traces/tables.h"
 
 #include <ctype.h>
@@ -8,8 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define UNKNOWN 1    /* MHz, memory: not known */
-#define BINDING 0.97 /* power above this share of a limit: the board lowers its clock at times */
+#define UNKNOWN 1 /* MHz, memory: not known */
 
 static bool wanted(const char *name, const fl_texts *only) {
     for (size_t i = 0; i < only->count; i++)
@@ -34,28 +34,82 @@ static size_t entity_of(fl_fit_rows *r, const fl_sweep *s, const fl_sweep_row *r
     return e->workload && e->kernel ? r->entities - 1 : SIZE_MAX;
 }
 
+/* Keeps a row's limit, and where the row stands. */
+static fl_status add_line(fl_fit_rows *r, size_t entity, const fl_sweep_row *row, fl_diag *d) {
+    if (fl_grow(&r->line, &r->line_room, r->lines + 1, sizeof *r->line))
+        return fl_no_memory(d, "the sweep");
+    r->line[r->lines++] = (fl_fit_line){entity,      row->sm_mhz,   isnan(row->mem_mhz) ? UNKNOWN : row->mem_mhz,
+                                        row->time_s, limit_of(row), row->line};
+    return FL_OK;
+}
+
+/* The rows that a limit held down, of workloads that have others too. */
+static fl_status add_capped(const fl_sweep *s, const fl_cap_verdict *verdict, const fl_texts *only, size_t since,
+                            fl_fit_rows *r, fl_diag *d) {
+    for (size_t i = 0; i < s->row_count; i++) {
+        const fl_sweep_row *row = &s->rows[i];
+        size_t e = r->entities;
+        if (verdict[i] != FL_CAP_BINDS || !wanted(s->names[row->workload], only))
+            continue;
+        r->limited++;
+        for (size_t k = since; k < r->entities; k++)
+            if (!strcmp(r->entity[k].workload, s->names[row->workload]) &&
+                !strcmp(r->entity[k].kernel, s->names[row->kernel]))
+                e = k;
+        if (e == r->entities || isnan(row->power_w))
+            continue;
+        if (fl_grow(&r->capped, &r->capped_room, r->cappeds + 1, sizeof *r->capped))
+            return fl_no_memory(d, "the sweep");
+        r->capped[r->cappeds++] = (fl_fit_capped){
+            e, row->sm_mhz, isnan(row->mem_mhz) ? UNKNOWN : row->mem_mhz, limit_of(row), row->time_s, row->power_w};
+    }
+    return FL_OK;
+}
+
+/* A sweep of limits alone: its rows, and their workloads. */
+static fl_status add_latent(const fl_sweep *s, size_t file, const fl_texts *only, fl_fit_rows *r, fl_diag *d) {
+    const size_t since = r->entities;
+    for (size_t i = 0; i < s->row_count; i++) {
+        const fl_sweep_row *row = &s->rows[i];
+        if (!wanted(s->names[row->workload], only) || isnan(row->power_cap_w) || isnan(row->power_w))
+            continue;
+        const size_t e = entity_of(r, s, row, file, since);
+        if (e == SIZE_MAX || fl_grow(&r->capped, &r->capped_room, r->cappeds + 1, sizeof *r->capped))
+            return fl_no_memory(d, "the sweep");
+        r->mem_known |= !isnan(row->mem_mhz);
+        r->capped[r->cappeds++] = (fl_fit_capped){
+            e, NAN, isnan(row->mem_mhz) ? UNKNOWN : row->mem_mhz, limit_of(row), row->time_s, row->power_w};
+    }
+    return FL_OK;
+}
+
+static void note_limit(fl_fit_rows *r, double limit) {
+    if (!isfinite(limit))
+        return;
+    r->limit_low_w = r->limit_low_w > 0 ? fmin(r->limit_low_w, limit) : limit;
+    r->limit_high_w = fmax(r->limit_high_w, limit);
+}
+
 static fl_status add_file(const char *path, size_t file, const fl_texts *only, fl_fit_rows *r, fl_diag *d) {
     fl_sweep s = {0};
     fl_status status = fl_sweep_read_times(path, &s, d);
     const size_t since = r->entities;
-    double *highest = status ? NULL : calloc(s.name_count + 1, sizeof *highest); /* limit, per workload */
-    if (!status && !highest)
-        status = fl_no_memory(d, "the sweep");
-    for (size_t i = 0; !status && i < s.row_count; i++)
-        highest[s.rows[i].workload] = fmax(highest[s.rows[i].workload], limit_of(&s.rows[i]));
+    fl_cap_verdict *verdict = NULL;
+    bool *repeats = NULL;
+    if (!status)
+        status = fl_fit_judge_limits(&s, &verdict, &repeats, d);
     for (size_t i = 0; !status && i < s.row_count; i++) {
         const fl_sweep_row *row = &s.rows[i];
-        const double limit = limit_of(row);
         if (!wanted(s.names[row->workload], only))
             continue;
+        note_limit(r, limit_of(row));
         if (isnan(row->sm_mhz)) {
             r->clockless++;
             continue;
         }
-        if (limit < highest[row->workload] || row->power_w > BINDING * limit) {
-            r->limited++;
+        r->repeated += repeats[i] ? 1 : 0;
+        if (verdict[i] == FL_CAP_BINDS || repeats[i])
             continue;
-        }
         const size_t e = entity_of(r, &s, row, file, since);
         if (e == SIZE_MAX || fl_grow(&r->row, &r->room, r->count + 1, sizeof *r->row)) {
             status = fl_no_memory(d, "the sweep");
@@ -64,8 +118,17 @@ static fl_status add_file(const char *path, size_t file, const fl_texts *only, f
         r->mem_known |= !isnan(row->mem_mhz);
         r->row[r->count++] = (fl_chip_row){(uint32_t)e, row->sm_mhz, isnan(row->mem_mhz) ? UNKNOWN : row->mem_mhz,
                                            row->time_s, row->power_w};
+        status = add_line(r, e, row, d);
     }
-    free(highest);
+    bool clocks = r->count > 0; /* known, here or in a file before */
+    for (size_t i = 0; i < s.row_count; i++)
+        clocks |= !isnan(s.rows[i].sm_mhz);
+    if (!status && !clocks)
+        status = add_latent(&s, file, only, r, d);
+    else if (!status)
+        status = add_capped(&s, verdict, only, since, r, d);
+    free(verdict);
+    free(repeats);
     fl_sweep_free(&s);
     return status;
 }
@@ -89,10 +152,15 @@ static void fill_memory(fl_fit_rows *r) {
             r->row[i].mem_mhz = highest;
             r->memless++;
         }
+    for (size_t i = 0; i < r->lines; i++)
+        r->line[i].mem_mhz = r->line[i].mem_mhz <= UNKNOWN ? highest : r->line[i].mem_mhz;
+    for (size_t i = 0; i < r->cappeds; i++)
+        r->capped[i].mem_mhz = r->capped[i].mem_mhz <= UNKNOWN ? highest : r->capped[i].mem_mhz;
 }
 
 void fl_fit_rows_sort(fl_fit_rows *r) {
-    qsort(r->row, r->count, sizeof *r->row, by_entity);
+    if (r->count)
+        qsort(r->row, r->count, sizeof *r->row, by_entity);
     for (size_t i = 0; i < r->entities; i++)
         r->entity[i].count = 0;
     for (size_t i = r->count; i-- > 0;) {
@@ -106,12 +174,14 @@ fl_status fl_fit_rows_read(const fl_texts *files, const fl_texts *only, fl_fit_r
     fl_status s = FL_OK;
     for (size_t i = 0; !s && i < files->count; i++)
         s = add_file(files->item[i], i, only, &fresh, d);
-    if (!s && fresh.count == 0)
+    fresh.latent = !s && fresh.count == 0 && fresh.cappeds > 0;
+    if (!s && fresh.count == 0 && !fresh.latent)
         s = fl_fail(d, FL_BAD_INPUT, files->count ? files->item[0] : NULL, 0, 0,
-                    "no settings to fit, expected rows with an SM clock%s",
+                    "no settings to fit, expected rows with an SM clock, or with a power limit and a power%s",
                     only->count ? " of the workloads asked for" : "");
     if (!s && fresh.mem_known)
         fill_memory(&fresh);
+    fresh.file = files->item;
     if (!s) {
         fl_fit_rows_sort(&fresh);
     } else {
@@ -128,16 +198,28 @@ void fl_fit_rows_free(fl_fit_rows *r) {
     }
     free(r->entity);
     free(r->row);
+    free(r->capped);
+    free(r->line);
+    free(r->unsound);
     *r = (fl_fit_rows){0};
 }
 
 void fl_fit_rows_notes(const fl_fit_rows *r) {
     if (r->limited)
-        printf("note: %zu rows at a power limit left out\n", r->limited);
-    if (r->clockless)
+        printf("note: %zu rows at a power limit that binds left out\n", r->limited);
+    if (r->repeated)
+        printf("note: %zu rows repeat a setting under a lower limit that does not bind: left out\n", r->repeated);
+    if (r->clockless && !r->latent)
         printf("note: %zu rows without an SM clock left out\n", r->clockless);
     if (r->memless)
         printf("note: %zu rows without a memory clock taken to be at the highest of the others\n", r->memless);
+}
+
+double fl_fit_asked_mhz(const fl_fit_rows *r, double sm_mhz) {
+    for (size_t i = 0; i < r->clocks; i++)
+        if (r->clock[i].clear && fabs(r->clock[i].ran_mhz - sm_mhz) < 1e-6)
+            return r->clock[i].sm_mhz;
+    return sm_mhz;
 }
 
 char *fl_fit_entity_name(const fl_fit_entity *e, char *buf, size_t size) {
@@ -178,6 +260,10 @@ fl_status fl_fit_at_parse(const char *text, fl_fit_at *at, fl_diag *d) {
         at->kind = FL_FIT_CHOSEN;
         at->choose = (size_t)(text[7] - '0');
         return FL_OK;
+    }
+    if (!strncmp(text, "caps=", 5)) {
+        const char *end = numbers(text + 5, at->cap, 64, &at->caps);
+        return end && !*end ? FL_OK : fl_refuse(d, "--at %s, expected power limits in W, as caps=150,250", text);
     }
     const char *rest = strncmp(text, "sm=", 3) ? NULL : numbers(text + 3, at->sm, 64, &at->sms);
     if (rest && !strncmp(rest, "/mem=", 5))
@@ -232,7 +318,8 @@ bool fl_fit_at_has(const fl_fit_at *at, const fl_fit_rows *r, const fl_fit_entit
     if (at->kind == FL_FIT_CHOSEN)
         return is_nearest(&at->chosen, r, e, row);
     if (at->kind == FL_FIT_LIST)
-        return listed(at->sm, at->sms, row->sm_mhz) && (at->mems ? listed(at->mem, at->mems, row->mem_mhz) : high);
+        return listed(at->sm, at->sms, fl_fit_asked_mhz(r, row->sm_mhz)) &&
+               (at->mems ? listed(at->mem, at->mems, row->mem_mhz) : high);
     if (!high && !(low && at->kind == FL_FIT_CORNERS))
         return false;
     double lowest = INFINITY, highest = 0; /* SM clocks of this workload at this memory clock */

@@ -1,0 +1,347 @@
+#include "harness/advise/advise_files.h"
+
+#include "harness/advise/advise_kernels.h"
+#include "harness/input/platform.h"
+#include "harness/input/sweep_model.h"
+#include "harness/input/sweep_notes.h"
+#include "traces/tables.h"
+#include "traces/trace_open.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct source { /* what the files hold, all together */
+    const fl_texts *files;
+    const fl_advise_options *o;
+    fl_imported kernels; /* one recording */
+    const char *kernels_path, *sweep_path;
+    fl_log_run *run; /* run_count, one for each log */
+    const char *run_path;
+    size_t run_count;
+    bool amd; /* a tool of AMD's wrote one */
+} source;
+
+static const char *base_name(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+#define REST(s, d, ...) fl_sweep_note(&(s)->rests, &(s)->rest_count, d, __VA_ARGS__)
+
+static fl_status add_subject(fl_advise_subjects *s, const char *name, fl_advise_subject **to, fl_diag *d) {
+    if (fl_grow(&s->item, &s->room, s->count + 1, sizeof *s->item))
+        return fl_no_memory(d, "the advice");
+    *to = &s->item[s->count++];
+    **to = (fl_advise_subject){.name = strdup(name)};
+    return (*to)->name ? FL_OK : fl_no_memory(d, "the advice");
+}
+
+void fl_advise_close(fl_advise_subjects *s) {
+    for (size_t i = 0; i < s->count; i++) {
+        free(s->item[i].name);
+        for (size_t k = 0; k < s->item[i].cases; k++)
+            fl_stated_free(&s->item[i].of[k].stated);
+    }
+    for (size_t i = 0; i < s->rest_count; i++)
+        free(s->rests[i]);
+    free(s->rests);
+    free(s->item);
+    free(s->device);
+    *s = (fl_advise_subjects){0};
+}
+
+/* ---- a sweep, or logs at several clocks ---- */
+
+static int ascending(const void *a, const void *b) { return *(const int32_t *)a - *(const int32_t *)b; }
+
+/* The clocks that somebody measured, where no platform says which there are. */
+static fl_status ladder_of(const fl_sweep_chip *c, fl_device *dev, fl_diag *d) {
+    dev->sm_mhz = calloc(c->rows.count + 1, sizeof *dev->sm_mhz);
+    dev->mem_mhz = calloc(c->rows.count + 1, sizeof *dev->mem_mhz);
+    if (!dev->sm_mhz || !dev->mem_mhz)
+        return fl_no_memory(d, "the clocks");
+    int32_t *const list[] = {dev->sm_mhz, dev->mem_mhz};
+    uint32_t *const count[] = {&dev->sm_count, &dev->mem_count};
+    for (size_t k = 0; k < 2; k++) {
+        for (size_t i = 0; i < c->rows.count; i++)
+            list[k][i] = (int32_t)lround(k ? c->rows.row[i].mem_mhz : c->rows.row[i].sm_mhz);
+        qsort(list[k], c->rows.count, sizeof **list, ascending);
+        for (size_t i = 0; i < c->rows.count; i++)
+            if (!*count[k] || list[k][*count[k] - 1] < list[k][i])
+                list[k][(*count[k])++] = list[k][i];
+    }
+    dev->default_sm_mhz = dev->sm_mhz[dev->sm_count - 1];
+    dev->default_mem_mhz = dev->mem_mhz[dev->mem_count - 1];
+    return FL_OK;
+}
+
+/* Savings are against the driver's default, or, where that is not known, the highest clocks that are. */
+static fl_setting_clocks reference_of(const fl_stated *s, const fl_device *dev) {
+    fl_chip_guess g;
+    const fl_setting_clocks last = {s->at[s->count - 1].sm_mhz, s->at[s->count - 1].mem_mhz};
+    return fl_stated_at(s, dev->default_sm_mhz, dev->default_mem_mhz, &g)
+               ? (fl_setting_clocks){dev->default_sm_mhz, dev->default_mem_mhz}
+               : last;
+}
+
+static fl_status one_workload(const fl_sweep_chip *c, const char *path, const fl_sweep *sweep, uint32_t name,
+                              const fl_device *dev, fl_advise_subjects *s, fl_diag *d) {
+    fl_predicted p = {0};
+    fl_advise_subject *to = NULL;
+    fl_status status = fl_sweep_chip_predict(c, path, sweep, name, dev, &p, d);
+    if (!status)
+        status = add_subject(s, sweep->names[name], &to, d);
+    if (!status) {
+        to->cases = 1;
+        status = fl_stated_make(&p.sweep, name, true, p.law.sm_min_mhz, p.law.sm_max_mhz, dev->default_mem_mhz,
+                                &to->of[0].stated, d);
+    }
+    if (!status && !to->of[0].stated.count)
+        status = fl_fail(d, FL_BAD_INPUT, path, 0, 0,
+                         "%s: no clock of the ladder lies within what was measured, %g to %g MHz", sweep->names[name],
+                         c->chip->sm_min, c->chip->sm_ref);
+    if (!status)
+        to->ref = reference_of(&to->of[0].stated, dev);
+    fl_predicted_free(&p);
+    return status;
+}
+
+static fl_status from_rows(const fl_sweep_chip *c, const char *path, const fl_sweep *sweep, const fl_platform *platform,
+                           fl_advise_subjects *s, fl_diag *d) {
+    uint32_t *names = NULL;
+    size_t count = 0;
+    fl_device own = {.name = ""};
+    const fl_device *dev = platform ? &platform->node.device[platform->node.gpu[0]] : &own;
+    fl_status status = platform ? FL_OK : ladder_of(c, &own, d);
+    if (!status)
+        status = fl_sweep_workloads(sweep, &names, &count, d);
+    for (size_t i = 0; !status && i < count; i++)
+        status = one_workload(c, path, sweep, names[i], dev, s, d);
+    if (!status)
+        status =
+            REST(s, d, "%s: %zu measured settings of %zu workload%s at %g to %g MHz; clocks in between are predicted",
+                 base_name(path), c->rows.count, count, count == 1 ? "" : "s", c->chip->sm_min, c->chip->sm_ref);
+    if (!status && s->count && fabs(s->item[0].ref.sm_mhz - dev->default_sm_mhz) >= 0.5)
+        status = REST(s, d, "%g MHz to be compared with, as the driver's default, %g MHz, lies outside those",
+                      s->item[0].ref.sm_mhz, dev->default_sm_mhz);
+    if (!status && c->calibrated)
+        status = REST(s, d, "the platform's calibration, from %u workloads", c->chip->workloads);
+    s->several_memories = dev->mem_count > 1 && c->mem_known;
+    free(names);
+    free(own.sm_mhz);
+    free(own.mem_mhz);
+    return status;
+}
+
+/* One setting of each workload, on a platform without a calibration: what a log of one run tells. */
+static fl_status from_single_rows(const source *f, const fl_sweep *sweep, fl_advise_subjects *s, fl_diag *d) {
+    fl_status status = REST(s, d, "%s: one measured setting of each workload", base_name(f->sweep_path));
+    for (size_t i = 0; !status && i < sweep->row_count; i++) {
+        const fl_sweep_row *r = &sweep->rows[i];
+        const fl_log_run run = {r->sm_mhz, r->mem_mhz, r->time_s, r->power_w, true};
+        fl_advise_subject *to = NULL;
+        if (isnan(r->sm_mhz))
+            return fl_fail(d, FL_BAD_INPUT, f->sweep_path, r->line, 0,
+                           "no sm_mhz, expected the SM clock of the setting");
+        status = add_subject(s, sweep->names[r->workload], &to, d);
+        if (!status)
+            status = fl_advise_log(f->sweep_path, &run, f->o, to, d);
+    }
+    return status;
+}
+
+static bool single_rows(const fl_sweep *s) {
+    for (size_t i = 0; i < s->row_count; i++)
+        for (size_t k = 0; k < i; k++)
+            if (s->rows[i].workload == s->rows[k].workload)
+                return false;
+    return true;
+}
+
+static fl_status from_sweep(const source *f, const fl_platform *p, fl_advise_subjects *s, fl_diag *d) {
+    fl_sweep sweep = {0};
+    fl_sweep_chip c = {0};
+    fl_diag why = {0};
+    fl_status status = fl_sweep_read(f->sweep_path, &sweep, d);
+    if (status)
+        return status;
+    status = fl_sweep_check_twice(f->sweep_path, &sweep, &why);
+    const bool sound = !status;
+    if (sound)
+        status = fl_sweep_chip_open(&c, f->sweep_path, p ? p->path : NULL, &why);
+    if (!status)
+        status = from_rows(&c, f->sweep_path, &sweep, p, s, d);
+    else if (sound && status == FL_BAD_INPUT && p && single_rows(&sweep))
+        status = from_single_rows(f, &sweep, s, d);
+    else
+        *d = why;
+    fl_sweep_chip_free(&c);
+    fl_sweep_free(&sweep);
+    return status;
+}
+
+static bool several_clocks(const source *f) {
+    for (size_t i = 1; i < f->run_count; i++)
+        if (fabs(f->run[i].sm_mhz - f->run[0].sm_mhz) > 0.5)
+            return true;
+    return false;
+}
+
+/* The logs' runs are one program's: rows of a sweep in memory. */
+static fl_status from_logs(const source *f, const fl_platform *p, fl_advise_subjects *s, fl_diag *d) {
+    char program[] = "program", none[] = "";
+    char *names[] = {program, none};
+    fl_sweep sweep = {.names = names, .name_count = 2, .rows = calloc(f->run_count, sizeof *sweep.rows)};
+    fl_fit_rows rows = {.row = calloc(f->run_count, sizeof *rows.row), .entity = calloc(1, sizeof *rows.entity)};
+    fl_sweep_chip c = {0};
+    fl_status status = sweep.rows && rows.row && rows.entity ? FL_OK : fl_no_memory(d, "the logs");
+    if (!status) {
+        rows.entities = rows.entity_room = 1;
+        rows.entity[0] = (fl_fit_entity){.workload = strdup(program), .kernel = strdup(none)};
+        status = rows.entity[0].workload && rows.entity[0].kernel ? FL_OK : fl_no_memory(d, "the logs");
+    }
+    rows.mem_known = true;
+    for (size_t i = 0; !status && i < f->run_count; i++)
+        rows.mem_known &= !isnan(f->run[i].mem_mhz);
+    for (size_t i = 0; !status && i < f->run_count; i++) {
+        const fl_log_run *r = &f->run[i];
+        sweep.rows[sweep.row_count++] = (fl_sweep_row){.kernel = 1,
+                                                       .sm_mhz = r->sm_mhz,
+                                                       .mem_mhz = r->mem_mhz,
+                                                       .power_cap_w = NAN,
+                                                       .time_s = r->time_s,
+                                                       .power_w = r->power_w,
+                                                       .energy_j = r->time_s * r->power_w};
+        rows.row[rows.count++] = (fl_chip_row){0, r->sm_mhz, rows.mem_known ? r->mem_mhz : 1, r->time_s, r->power_w};
+    }
+    rows.room = rows.count;
+    if (!status) {
+        fl_fit_rows_sort(&rows);
+        status = fl_sweep_chip_of_rows(&c, &rows, f->run_path, p ? p->path : NULL, d);
+    }
+    if (!status)
+        status = from_rows(&c, f->run_path, &sweep, p, s, d);
+    if (!status)
+        status = REST(s, d, "that the %zu logs are of the same program and the same input", f->run_count);
+    fl_sweep_chip_free(&c);
+    fl_fit_rows_free(&rows);
+    free(sweep.rows);
+    return status;
+}
+
+/* ---- reading ---- */
+
+static fl_status add_log(source *f, const char *path, const fl_telemetry *t, fl_diag *d) {
+    fl_log_run run;
+    fl_status s = fl_log_run_find(path, t, f->o->device, &run, d);
+    if (!s && !run.steady)
+        s = fl_fail(d, FL_BAD_INPUT, path, 0, 0, "the clocks changed during the run, expected a run at one clock");
+    if (s)
+        return s;
+    fl_log_run *more = realloc(f->run, (f->run_count + 1) * sizeof *more);
+    if (!more)
+        return fl_no_memory(d, "the logs");
+    f->run = more;
+    f->run[f->run_count++] = run;
+    f->run_path = path;
+    return FL_OK;
+}
+
+static fl_status add_file(source *f, const char *path, fl_diag *d) {
+    const fl_import_options how = {.interval_s = f->o->interval_s, .device = (int32_t)f->o->device};
+    const fl_reader *reader = NULL;
+    fl_imported in = {0};
+    fl_status s = fl_reader_find(path, NULL, &reader, d);
+    f->amd |= !s && !strcmp(reader->name, "rocprofv3");
+    if (!s)
+        s = fl_trace_open(path, NULL, &how, &in, d);
+    if (!s && in.has_sweep && f->sweep_path)
+        s = fl_fail(d, FL_BAD_INPUT, path, 0, 0, "a second sweep, expected one");
+    if (!s && in.has_kernels && f->kernels_path)
+        s = fl_fail(d, FL_BAD_INPUT, path, 0, 0,
+                    "a second recording of kernels, expected one; foldline fit trace makes kinds of several");
+    if (!s && !in.has_sweep && !in.has_kernels && !in.has_telemetry)
+        s = fl_fail(d, FL_BAD_INPUT, path, 0, 0, "neither kernels nor readings nor settings");
+    if (!s && in.has_telemetry)
+        s = add_log(f, path, &in.telemetry, d);
+    if (!s && in.has_sweep)
+        f->sweep_path = path;
+    if (!s && in.has_kernels) {
+        f->kernels_path = path;
+        f->kernels = in;
+        in = (fl_imported){0};
+    }
+    fl_imported_free(&in);
+    return s;
+}
+
+/* Kernels ran at the clock that the log shows. */
+static void set_clock(fl_kernel_trace *t, double sm_mhz) {
+    for (size_t i = 0; i < t->op_count; i++)
+        if (!t->ops[i].sm_mhz)
+            t->ops[i].sm_mhz = (uint16_t)lround(sm_mhz);
+}
+
+static fl_status from_kernels(source *f, fl_advise_subjects *s, fl_diag *d) {
+    fl_advise_subject *to = NULL;
+    bool assumed = false;
+    const fl_log_run *run = f->run_count ? &f->run[0] : NULL;
+    if (run)
+        set_clock(&f->kernels.kernels, run->sm_mhz);
+    fl_status status = add_subject(s, base_name(f->kernels_path), &to, d);
+    if (!status)
+        status = fl_advise_kernels(f->kernels_path, &f->kernels.kernels, run, f->o, to, &assumed, d);
+    if (!status)
+        status = REST(s, d, "%s: the times of its kernels%s", base_name(f->kernels_path),
+                      assumed ? "; how they depend on clocks was assumed, three ways" : " and their kinds");
+    if (!status && run)
+        status = REST(s, d, "%s: %.4g W at %g MHz", base_name(f->run_path), run->power_w, run->sm_mhz);
+    return status;
+}
+
+static fl_status from_one_log(source *f, fl_advise_subjects *s, fl_diag *d) {
+    fl_advise_subject *to = NULL;
+    fl_status status = add_subject(s, base_name(f->run_path), &to, d);
+    if (!status)
+        status = fl_advise_log(f->run_path, &f->run[0], f->o, to, d);
+    if (!status)
+        status = REST(s, d, "%s: %.4g W at %g MHz; how the program depends on clocks was assumed, three ways",
+                      base_name(f->run_path), f->run[0].power_w, f->run[0].sm_mhz);
+    return status;
+}
+
+fl_status fl_advise_open(const fl_texts *files, const fl_advise_options *o, fl_advise_subjects *s, fl_diag *d) {
+    source f = {.files = files, .o = o};
+    fl_platform p = {0};
+    *s = (fl_advise_subjects){0};
+    fl_status status = files->count ? FL_OK : fl_refuse(d, "no file given, expected a sweep, logs or a recording");
+    if (!status && o->platform)
+        status = fl_platform_open(o->platform, 0, &p, d);
+    for (size_t i = 0; !status && i < files->count; i++)
+        status = add_file(&f, files->item[i], d);
+    const fl_platform *platform = o->platform ? &p : NULL;
+    if (!status && f.sweep_path && (f.kernels_path || f.run_count))
+        status = fl_fail(d, FL_BAD_INPUT, f.sweep_path, 0, 0, "a sweep among other files, expected it by itself");
+    else if (!status && f.kernels_path && f.run_count > 1)
+        status =
+            fl_fail(d, FL_BAD_INPUT, f.run_path, 0, 0, "a second log beside a recording, expected one, of that run");
+    else if (!status)
+        status = f.sweep_path         ? from_sweep(&f, platform, s, d)
+                 : f.kernels_path     ? from_kernels(&f, s, d)
+                 : several_clocks(&f) ? from_logs(&f, platform, s, d)
+                                      : from_one_log(&f, s, d);
+    const fl_device *dev = platform ? &p.node.device[p.node.gpu[0]] : NULL;
+    if (!status && dev && !f.sweep_path && !several_clocks(&f)) {
+        status = REST(s, d, "platform %s: %s", p.name, "its laws of time and power as they are");
+        s->several_memories = dev->mem_count > 1;
+    }
+    if (!status && !(s->device = strdup(f.amd ? "AMD" : dev ? dev->name : "")))
+        status = fl_no_memory(d, "the advice");
+    fl_platform_free(&p);
+    fl_imported_free(&f.kernels);
+    free(f.run);
+    if (status)
+        fl_advise_close(s);
+    return status;
+}

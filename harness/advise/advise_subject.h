@@ -1,0 +1,20 @@
+/* A workload that advice is given on, and how it was asked for. */
+#ifndef FL_ADVISE_SUBJECT_H
+#define FL_ADVISE_SUBJECT_H
+
+#include "harness/advise/advise.h"
+
+typedef struct fl_advise_subject {
+    char *name;
+    fl_advise_case of[FL_ADVISE_CASES];
+    size_t cases;
+    fl_setting_clocks ref; /* what savings are against: the driver's default, else the highest clocks measured */
+} fl_advise_subject;
+
+typedef struct fl_advise_options {
+    const char *platform, *kinds; /* NULL = none */
+    double interval_s;            /* of logs without time stamps; 0 = not given */
+    int64_t device;               /* of logs; -1 = the only one */
+} fl_advise_options;
+
+#endif

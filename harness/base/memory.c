@@ -1,0 +1,84 @@
+#include "harness/base/memory.h"
+
+#include <cjson/cJSON.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* The names are the linker's: __wrap_X is called for X, and __real_X is X. */
+#define PAIR(type, name, ...)                                                                                          \
+    type __real_##name(__VA_ARGS__);                                                                                   \
+    type __wrap_##name(__VA_ARGS__);
+
+PAIR(void *, malloc, size_t)
+PAIR(void *, calloc, size_t, size_t)
+PAIR(void *, realloc, void *, size_t)
+PAIR(void *, aligned_alloc, size_t, size_t)
+PAIR(char *, strdup, const char *)
+PAIR(char *, strndup, const char *, size_t)
+PAIR(int, vasprintf, char **, const char *, va_list)
+PAIR(FILE *, open_memstream, char **, size_t *)
+/* GSL's, where a part of one may be missing inside; handles are only passed on. */
+PAIR(void *, gsl_vector_alloc, size_t)
+PAIR(void *, gsl_matrix_alloc, size_t, size_t)
+PAIR(void *, gsl_permutation_alloc, size_t)
+PAIR(void *, gsl_interp_alloc, const void *, size_t)
+PAIR(void *, gsl_multimin_fminimizer_alloc, const void *, size_t)
+PAIR(void *, gsl_multifit_nlinear_alloc, const void *, const void *, size_t, size_t)
+PAIR(ssize_t, getline, char **, size_t *, FILE *)
+int __wrap_asprintf(char **text, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+static void *noted(void *bytes) {
+    if (!bytes)
+        fl_memory_lost();
+    return bytes;
+}
+
+void *__wrap_malloc(size_t size) { return noted(__real_malloc(size)); }
+void *__wrap_calloc(size_t count, size_t size) { return noted(__real_calloc(count, size)); }
+void *__wrap_realloc(void *old, size_t size) {
+    void *bytes = __real_realloc(old, size);
+    return size ? noted(bytes) : bytes;
+}
+void *__wrap_aligned_alloc(size_t alignment, size_t size) { return noted(__real_aligned_alloc(alignment, size)); }
+char *__wrap_strdup(const char *text) { return noted(__real_strdup(text)); }
+char *__wrap_strndup(const char *text, size_t size) { return noted(__real_strndup(text, size)); }
+FILE *__wrap_open_memstream(char **text, size_t *size) { return noted(__real_open_memstream(text, size)); }
+
+void *__wrap_gsl_vector_alloc(size_t n) { return noted(__real_gsl_vector_alloc(n)); }
+void *__wrap_gsl_matrix_alloc(size_t n, size_t m) { return noted(__real_gsl_matrix_alloc(n, m)); }
+void *__wrap_gsl_permutation_alloc(size_t n) { return noted(__real_gsl_permutation_alloc(n)); }
+void *__wrap_gsl_interp_alloc(const void *type, size_t n) { return noted(__real_gsl_interp_alloc(type, n)); }
+
+void *__wrap_gsl_multimin_fminimizer_alloc(const void *type, size_t n) {
+    return noted(__real_gsl_multimin_fminimizer_alloc(type, n));
+}
+
+void *__wrap_gsl_multifit_nlinear_alloc(const void *type, const void *how, size_t rows, size_t columns) {
+    return noted(__real_gsl_multifit_nlinear_alloc(type, how, rows, columns));
+}
+
+/* Neither the end nor an error of the file: there was no room for the line. */
+ssize_t __wrap_getline(char **line, size_t *room, FILE *file) {
+    const ssize_t size = __real_getline(line, room, file);
+    if (size < 0 && !feof(file) && !ferror(file))
+        fl_memory_lost();
+    return size;
+}
+
+int __wrap_vasprintf(char **text, const char *format, va_list list) {
+    const int size = __real_vasprintf(text, format, list);
+    if (size < 0)
+        fl_memory_lost();
+    return size;
+}
+
+int __wrap_asprintf(char **text, const char *format, ...) {
+    va_list list;
+    va_start(list, format);
+    const int size = __wrap_vasprintf(text, format, list);
+    va_end(list);
+    return size;
+}
+
+void fl_memory_watch(void) { cJSON_InitHooks(&(cJSON_Hooks){.malloc_fn = __wrap_malloc, .free_fn = free}); }

@@ -1,0 +1,16 @@
+/* What the power limits of a sweep did to its rows, by models/cap.h. */
+#ifndef FL_FIT_LIMITS_H
+#define FL_FIT_LIMITS_H
+
+#include "models/cap.h"
+#include "traces/diag.h"
+#include "traces/records.h"
+
+#include <stdbool.h>
+
+/* One verdict per row of the sweep, among the rows of the same workload, kernel and clocks (a clock that is not known
+ * is one too). *repeats: whether the row has a setting once more under a lower limit that does not bind. The caller
+ * frees both. */
+fl_status fl_fit_judge_limits(const fl_sweep *s, fl_cap_verdict **verdict, bool **repeats, fl_diag *d);
+
+#endif

@@ -1,0 +1,90 @@
+/* Measured settings for fits: the rows of one or more sweep files, each pair of workload and kernel an entity of its
+ * own. */
+#ifndef FL_FIT_ROWS_H
+#define FL_FIT_ROWS_H
+
+#include "harness/base/args.h"
+#include "models/fit_chip.h"
+#include "models/probes.h"
+#include "models/unsound.h"
+
+#include <stdbool.h>
+
+typedef struct fl_fit_entity {
+    char *workload, *kernel; /* kernel may be empty */
+    size_t file;             /* index of the file it is from */
+    size_t first, count;     /* its rows */
+} fl_fit_entity;
+
+/* A row under a power limit that binds: the clock was asked for, and not reached throughout. */
+typedef struct fl_fit_capped {
+    size_t entity;
+    double sm_mhz, mem_mhz, limit_w, time_s, power_w;
+} fl_fit_capped;
+
+typedef struct fl_fit_line { /* where a row is from */
+    size_t entity;
+    double sm_mhz, mem_mhz, time_s, limit_w;
+    int64_t line;
+} fl_fit_line;
+
+typedef struct fl_fit_unsound { /* a row that was left out: it did not run at the clock it names */
+    fl_fit_line at;
+    fl_unsound_row found;
+} fl_fit_unsound;
+
+typedef struct fl_fit_rows {
+    fl_chip_row *row; /* sorted by entity, memory clock, SM clock; workload = entity's index */
+    size_t count, room;
+    fl_fit_entity *entity; /* in the order of their first rows */
+    size_t entities, entity_room;
+    bool mem_known;   /* the files name memory clocks; else all rows have 1 MHz */
+    size_t limited;   /* rows left out: at a power limit that binds */
+    size_t
+        repeated; /* rows left out: a setting that another row has under a higher limit, which does not bind either */
+    size_t clockless; /* rows left out: without an SM clock */
+    size_t memless;   /* rows without a memory clock where others have one: taken to be at the highest */
+    fl_fit_capped *capped; /* those of `limited` whose workloads have other rows too; sorted by entity */
+    size_t cappeds, capped_room;
+    bool latent; /* no row has an SM clock: all are in capped, whether their limit binds or not (fit_latent.h) */
+    double limit_low_w, limit_high_w; /* of the sweep's power limits; 0 = it names none */
+    fl_fit_line *line;                /* of all rows that were taken, as they stood in the files */
+    size_t lines, line_room;
+    const char *const *file; /* the files' names, borrowed */
+    fl_fit_unsound *unsound;
+    size_t unsounds, unsound_room;
+    fl_unsound_clock clock[FL_UNSOUND_CLOCKS]; /* clocks that are wrong throughout; clear: its rows were relabelled */
+    size_t clocks;
+} fl_fit_rows;
+
+/* only: names or patterns (*, ?) of workloads; empty = all. FL_BAD_INPUT where nothing is left. A sweep of power limits
+ * alone gives no rows, and latent. */
+fl_status fl_fit_rows_read(const fl_texts *files, const fl_texts *only, fl_fit_rows *r, fl_diag *d);
+void fl_fit_rows_free(fl_fit_rows *r);
+/* After rows were added: sorts them, and finds each entity's. */
+void fl_fit_rows_sort(fl_fit_rows *r);
+void fl_fit_rows_notes(const fl_fit_rows *r); /* prints what was left out or assumed */
+
+/* The clock that a row asked for: another than its own where its clock was relabelled (fit_sound.h). */
+double fl_fit_asked_mhz(const fl_fit_rows *r, double sm_mhz);
+
+/* "BFS / kernel2", or the workload alone. Into buf; returns buf. */
+char *fl_fit_entity_name(const fl_fit_entity *e, char *buf, size_t size);
+
+/* Which settings of an entity a list names: "sm=952,1140" (at the highest memory clock; "sm=952,1140/mem=877,405" at
+ * those), "ends" (lowest and highest SM clock at the highest memory clock), "corners" (the same at lowest and highest
+ * memory clock), "all", "caps=150,250" (power limits, of a sweep that has no SM clocks; ends are the limits' there),
+ * "chosen:2" (so many of the settings that tell most by a chip's calibration, 1 to 4: fit_chosen.h finds them; of each
+ * workload the nearest that were measured). A row that nobody measured (time NaN) is never named. */
+typedef struct fl_fit_at {
+    enum { FL_FIT_LIST, FL_FIT_ENDS, FL_FIT_CORNERS, FL_FIT_ALL, FL_FIT_CHOSEN } kind;
+    double sm[64], mem[16], cap[64];
+    size_t sms, mems, caps; /* caps: "caps=150,250", of a sweep of power limits alone */
+    size_t choose;    /* settings of a chip that are to be chosen */
+    fl_probes chosen; /* count 0: not yet */
+} fl_fit_at;
+
+fl_status fl_fit_at_parse(const char *text, fl_fit_at *at, fl_diag *d);
+bool fl_fit_at_has(const fl_fit_at *at, const fl_fit_rows *r, const fl_fit_entity *e, const fl_chip_row *row);
+
+#endif

@@ -1,0 +1,155 @@
+#include "harness/chip/log_run.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define STEADY 0.9 /* share of the readings that must show the median clock */
+#define SETTLE_S 2.0
+#define SETTLE_SHARE 0.2
+
+typedef struct run_seen { /* one device's rows within the run */
+    const fl_telemetry *t;
+    size_t *row, count;
+    double from_s, to_s;
+} run_seen;
+
+static double value_at(const fl_telemetry *t, size_t row, const char *signal) {
+    for (size_t k = 0; k < t->signal_count; k++)
+        if (!strcmp(t->signal[k], signal))
+            return t->value[row * t->signal_count + k];
+    return NAN;
+}
+
+static double seconds(const run_seen *r, size_t i) { return (double)r->t->t_ns[r->row[i]] * 1e-9; }
+
+static int ascending(const void *a, const void *b) {
+    const double x = *(const double *)a, y = *(const double *)b;
+    return x < y ? -1 : x > y;
+}
+
+/* When the run was: its rows stay. FL_BAD_INPUT where the GPU was never busy. */
+static fl_status find_run(run_seen *r, const char *path, fl_diag *d) {
+    const char *program = fl_head_get(&r->t->head, "program");
+    long long from = 0, to = 0;
+    size_t first = SIZE_MAX, last = 0;
+    if (program && sscanf(program, "%lld to %lld ns", &from, &to) == 2 && to > from) {
+        r->from_s = (double)from * 1e-9;
+        r->to_s = (double)to * 1e-9;
+    } else {
+        for (size_t i = 0; i < r->count; i++) {
+            const double busy = value_at(r->t, r->row[i], "util_gpu_pct");
+            if (isnan(busy) || busy <= 0)
+                continue;
+            first = first == SIZE_MAX ? i : first;
+            last = i;
+        }
+        if (first == SIZE_MAX || last == first)
+            return fl_fail(
+                d, FL_BAD_INPUT, path, 0, 0,
+                "no reading with a busy GPU, expected util_gpu_pct or a head that says when the program ran");
+        r->from_s = first ? 0.5 * (seconds(r, first - 1) + seconds(r, first)) : seconds(r, first);
+        r->to_s = last + 1 < r->count ? 0.5 * (seconds(r, last) + seconds(r, last + 1)) : seconds(r, last);
+    }
+    size_t n = 0;
+    for (size_t i = 0; i < r->count; i++)
+        if (seconds(r, i) >= r->from_s && seconds(r, i) <= r->to_s)
+            r->row[n++] = r->row[i];
+    r->count = n;
+    return n >= 3 ? FL_OK
+                  : fl_fail(d, FL_BAD_INPUT, path, 0, 0, "%zu readings during the run, expected three or more", n);
+}
+
+/* Median of a clock; *steady: whether it held. NAN where the log does not know it. */
+static double clock_of(const run_seen *r, const char *signal, double *room, bool *steady) {
+    size_t n = 0, same = 0;
+    for (size_t i = 0; i < r->count; i++) {
+        const double f = value_at(r->t, r->row[i], signal);
+        if (f > 0 && seconds(r, i) > r->from_s) /* at the very start the clock may not be set yet */
+            room[n++] = f;
+    }
+    if (n == 0)
+        return NAN;
+    qsort(room, n, sizeof *room, ascending);
+    const double median = room[n / 2];
+    for (size_t i = 0; i < n; i++)
+        same += fabs(room[i] - median) < 1.5;
+    *steady = *steady && (double)same >= STEADY * (double)n;
+    return median;
+}
+
+/* Mean power by the energy counter, between the first and the last reading that shows a new value; NAN where there is
+ * none or it went back. */
+static double counter_power(const run_seen *r) {
+    double first_j = NAN, first_s = 0, last_j = NAN, last_s = 0, before = NAN;
+    for (size_t i = 0; i < r->count; i++) {
+        const double e = value_at(r->t, r->row[i], "energy_j");
+        if (isnan(e))
+            continue;
+        if (e < before)
+            return NAN;
+        if (e > before) {
+            if (isnan(first_j)) {
+                first_j = e;
+                first_s = seconds(r, i);
+            }
+            last_j = e;
+            last_s = seconds(r, i);
+        }
+        before = e;
+    }
+    return last_s - first_s > 0.5 * (r->to_s - r->from_s) ? (last_j - first_j) / (last_s - first_s) : (double)NAN;
+}
+
+static double sensor_power(const run_seen *r) {
+    const double after = r->from_s + fmin(SETTLE_S, SETTLE_SHARE * (r->to_s - r->from_s));
+    double sum = 0, n = 0;
+    for (size_t i = 0; i < r->count; i++) {
+        const double w = value_at(r->t, r->row[i], "power_w");
+        if (w > 0 && seconds(r, i) > after) {
+            sum += w;
+            n++;
+        }
+    }
+    return n > 0 ? sum / n : (double)NAN;
+}
+
+static fl_status pick_rows(run_seen *r, int64_t asked, const char *path, fl_diag *d) {
+    int32_t device = (int32_t)asked;
+    for (size_t i = 0; i < r->t->row_count; i++) {
+        const int32_t is = r->t->device[i];
+        if (is < 0 || (asked >= 0 && is != device))
+            continue;
+        if (device >= 0 && is != device)
+            return fl_fail(d, FL_BAD_INPUT, path, 0, 0, "readings of several GPUs, expected --device N");
+        device = is;
+        r->row[r->count++] = i;
+    }
+    return r->count ? FL_OK
+                    : fl_fail(d, FL_BAD_INPUT, path, 0, 0, "no readings of %s", asked < 0 ? "a GPU" : "that GPU");
+}
+
+fl_status fl_log_run_find(const char *path, const fl_telemetry *t, int64_t device, fl_log_run *out, fl_diag *d) {
+    run_seen r = {.t = t, .row = malloc((t->row_count + 1) * sizeof *r.row)};
+    double *room = malloc((t->row_count + 1) * sizeof *room);
+    fl_status status = r.row && room ? pick_rows(&r, device, path, d) : fl_no_memory(d, "the logs");
+    if (!status)
+        status = find_run(&r, path, d);
+    if (!status) {
+        fl_log_run run = {.steady = true, .time_s = r.to_s - r.from_s};
+        run.sm_mhz = clock_of(&r, "sm_mhz", room, &run.steady);
+        run.mem_mhz = clock_of(&r, "mem_mhz", room, &run.steady);
+        run.power_w = counter_power(&r);
+        if (isnan(run.power_w))
+            run.power_w = sensor_power(&r);
+        if (isnan(run.sm_mhz))
+            status = fl_fail(d, FL_BAD_INPUT, path, 0, 0, "no sm_mhz, expected the SM clock of the run");
+        else if (isnan(run.power_w))
+            status = fl_fail(d, FL_BAD_INPUT, path, 0, 0, "neither power_w nor energy_j during the run");
+        *out = run;
+    }
+    free(r.row);
+    free(room);
+    return status;
+}

@@ -1,0 +1,347 @@
+#include "harness/chip/sweep_chip.h"
+
+#include "harness/base/json.h"
+#include "harness/chip/fit_chip_json.h"
+#include "models/fit_chip_predict.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- the chip ---- */
+
+static fl_status read_calibration(const char *platform, fl_sweep_chip *c, fl_diag *d) {
+    cJSON *tree = NULL;
+    fl_status s = fl_json_read(platform, &tree, d);
+    if (!s && cJSON_HasObjectItem(tree, "calibration")) {
+        const fl_json root = fl_json_root(tree, platform);
+        fl_json at;
+        s = fl_json_get_object(&root, "calibration", &at, d);
+        if (!s)
+            s = fl_chip_from_json(&at, c->chip, &c->mem_known, d);
+        c->calibrated = !s;
+    }
+    cJSON_Delete(tree);
+    return s;
+}
+
+/* Sweeps without memory clocks run at the chip's own, and the other way round. */
+static void match_memory(fl_sweep_chip *c) {
+    for (size_t i = 0; i < c->rows.count && c->rows.mem_known != c->mem_known; i++)
+        c->rows.row[i].mem_mhz = c->chip->mem_ref;
+}
+
+fl_status fl_sweep_chip_of_rows(fl_sweep_chip *c, fl_fit_rows *rows, const char *sweep, const char *platform,
+                                fl_diag *d) {
+    *c = (fl_sweep_chip){.chip = calloc(1, sizeof *c->chip), .rows = *rows};
+    *rows = (fl_fit_rows){0};
+    fl_status s = c->chip ? FL_OK : fl_no_memory(d, "the chip");
+    if (!s && platform)
+        s = read_calibration(platform, c, d);
+    if (!s && c->calibrated) {
+        match_memory(c);
+    } else if (!s) {
+        const fl_model_status f = fl_chip_fit(c->rows.row, c->rows.count, FL_CHIP_FULL, c->chip);
+        c->mem_known = c->rows.mem_known;
+        if (f == FL_MODEL_NO_FIT)
+            s = fl_fail(d, FL_BAD_INPUT, sweep, 0, 0,
+                        "no workload has two settings, and the platform has no calibration: expected a second clock, "
+                        "or a platform that foldline fit device wrote");
+        else if (f != FL_MODEL_OK)
+            s = fl_fail(d, f == FL_MODEL_NO_MEMORY ? FL_NO_MEMORY : FL_BAD_INPUT, sweep, 0, 0,
+                        "no model fits its settings: %s", fl_model_text(f));
+    }
+    if (s)
+        fl_sweep_chip_free(c);
+    return s;
+}
+
+fl_status fl_sweep_chip_open(fl_sweep_chip *c, const char *sweep, const char *platform, fl_diag *d) {
+    const char *file[] = {sweep};
+    const fl_texts files = {.item = file, .count = 1}, all = {0};
+    fl_fit_rows rows = {0};
+    *c = (fl_sweep_chip){0};
+    const fl_status s = fl_fit_rows_read(&files, &all, &rows, d);
+    return s ? s : fl_sweep_chip_of_rows(c, &rows, sweep, platform, d);
+}
+
+fl_status fl_sweep_chip_plain(fl_sweep_chip *c, const char *sweep, const fl_device *dev, fl_diag *d) {
+    const char *file[] = {sweep};
+    const fl_texts files = {.item = file, .count = 1}, all = {0};
+    fl_diag ignored = {0};
+    *c = (fl_sweep_chip){.chip = calloc(1, sizeof *c->chip), .mem_known = true};
+    if (!c->chip)
+        return fl_no_memory(d, "the chip");
+    const fl_status s = fl_fit_rows_read(&files, &all, &c->rows, &ignored);
+    if (s == FL_OK && fl_chip_of_device(dev, c->chip) == FL_MODEL_OK) {
+        match_memory(c);
+        return FL_OK;
+    }
+    fl_sweep_chip_free(c);
+    return s == FL_NO_MEMORY ? fl_no_memory(d, "the chip") : FL_OK;
+}
+
+void fl_sweep_chip_free(fl_sweep_chip *c) {
+    fl_fit_rows_free(&c->rows);
+    free(c->chip);
+    *c = (fl_sweep_chip){0};
+}
+
+#define TWICE 1.1
+
+static bool same_clock(double a, double b) { return a == b || (isnan(a) && isnan(b)); }
+
+fl_status fl_sweep_check_twice(const char *path, const fl_sweep *s, fl_diag *d) {
+    for (size_t i = 0; i < s->row_count; i++)
+        for (size_t k = 0; k < i; k++) {
+            const fl_sweep_row *a = &s->rows[k], *b = &s->rows[i];
+            if (a->workload == b->workload && a->kernel == b->kernel && same_clock(a->sm_mhz, b->sm_mhz) &&
+                same_clock(a->mem_mhz, b->mem_mhz) && same_clock(a->power_cap_w, b->power_cap_w) &&
+                fmax(a->time_s, b->time_s) > TWICE * fmin(a->time_s, b->time_s))
+                return fl_fail(d, FL_BAD_INPUT, path, b->line, 1,
+                               "%s at %g MHz took %g s, and %g s in line %lld: expected one workload, or two names",
+                               s->names[b->workload], b->sm_mhz, b->time_s, a->time_s, (long long)a->line);
+        }
+    return FL_OK;
+}
+
+bool fl_fit_is_beyond(const fl_chip *chip, const fl_chip_row *row) {
+    return row->sm_mhz < chip->sm_min - 0.5 || row->sm_mhz > chip->sm_ref + 0.5 || row->mem_mhz < chip->mem_min - 0.5 ||
+           row->mem_mhz > chip->mem_ref + 0.5;
+}
+
+/* ---- one workload ---- */
+
+typedef struct prediction { /* of one kernel */
+    const fl_sweep_chip *c;
+    const fl_fit_entity *e;
+    uint32_t kernel;    /* index of its name in the sweep */
+    fl_chip_row *known; /* known_count of the entity's rows */
+    size_t known_count;
+    fl_chip_row *asked; /* one for each pair of clocks: mems x SM clocks */
+    fl_chip_guess *guess;
+    size_t asked_count;
+} prediction;
+
+static void prediction_free(prediction *p) {
+    free(p->known);
+    free(p->asked);
+    free(p->guess);
+}
+
+/* The rows of a kernel that may teach: within the calibration. */
+static fl_status find_known(prediction *p, size_t *unused, fl_diag *d) {
+    p->known = calloc(p->e->count + 1, sizeof *p->known);
+    if (!p->known)
+        return fl_no_memory(d, "the settings");
+    for (size_t i = p->e->first; i < p->e->first + p->e->count; i++) {
+        if (fl_fit_is_beyond(p->c->chip, &p->c->rows.row[i]))
+            ++*unused;
+        else
+            p->known[p->known_count++] = p->c->rows.row[i];
+    }
+    return FL_OK;
+}
+
+/* Index of the entity's kernel among the names of the sweep; UINT32_MAX where it is not of this workload. */
+static uint32_t kernel_of(const fl_sweep *s, uint32_t name, const fl_fit_entity *e) {
+    for (size_t i = 0; !strcmp(e->workload, s->names[name]) && i < s->row_count; i++)
+        if (s->rows[i].workload == name && !strcmp(s->names[s->rows[i].kernel], e->kernel))
+            return s->rows[i].kernel;
+    return UINT32_MAX;
+}
+
+/* The mean of the rows measured at a setting; false where there is none. */
+static bool measured_at(const prediction *p, const fl_chip_row *at, fl_chip_guess *g) {
+    double n = 0, time = 0, power = 0;
+    for (size_t i = 0; i < p->known_count; i++) {
+        if (fabs(p->known[i].sm_mhz - at->sm_mhz) >= 0.5 || fabs(p->known[i].mem_mhz - at->mem_mhz) >= 0.5)
+            continue;
+        time += p->known[i].time_s;
+        power += p->known[i].power_w;
+        n++;
+    }
+    if (n > 0)
+        *g = (fl_chip_guess){time / n, power / n, NAN, NAN};
+    return n > 0;
+}
+
+/* parts: may be NULL. */
+static fl_status predict(prediction *p, fl_chip_load *parts, fl_diag *d) {
+    const fl_model_status f =
+        fl_chip_predict(p->c->chip, p->known, p->known_count, p->asked, p->asked_count, p->guess, parts);
+    if (f != FL_MODEL_OK)
+        return fl_error(d, f == FL_MODEL_NO_MEMORY ? FL_NO_MEMORY : FL_BAD_INPUT,
+                        "%s: no model fits its %zu settings: %s", p->e->workload, p->known_count, fl_model_text(f));
+    return FL_OK;
+}
+
+/* The memory clocks of the ladder that the chip knows: all that lie within its calibration, or, where it does not tell
+ * them apart, the default. Into mem; how many. */
+static uint32_t memories(const fl_sweep_chip *c, const fl_device *dev, double *mem) {
+    uint32_t n = 0;
+    if (!c->mem_known) {
+        mem[0] = dev->default_mem_mhz;
+        return 1;
+    }
+    for (uint32_t i = 0; i < dev->mem_count; i++)
+        if (dev->mem_mhz[i] >= c->chip->mem_min - 0.5 && dev->mem_mhz[i] <= c->chip->mem_ref + 0.5)
+            mem[n++] = dev->mem_mhz[i];
+    return n;
+}
+
+static fl_status ask_ladder(prediction *p, const fl_device *dev, const double *mem, uint32_t mems, fl_diag *d) {
+    p->asked_count = (size_t)mems * dev->sm_count;
+    p->asked = calloc(p->asked_count + 1, sizeof *p->asked);
+    p->guess = calloc(p->asked_count + 1, sizeof *p->guess);
+    if (!p->asked || !p->guess)
+        return fl_no_memory(d, "the settings");
+    for (uint32_t k = 0; k < mems; k++)
+        for (uint32_t i = 0; i < dev->sm_count; i++)
+            p->asked[(size_t)k * dev->sm_count + i] =
+                (fl_chip_row){.sm_mhz = dev->sm_mhz[i],
+                              .mem_mhz = p->c->mem_known ? mem[k] : p->c->chip->mem_ref,
+                              .time_s = NAN,
+                              .power_w = NAN};
+    return FL_OK;
+}
+
+/* Sums of the stated deviations over settings within the calibration that nobody measured. */
+typedef struct expected {
+    double time, power, n;
+} expected;
+
+static fl_status add_rows(const prediction *p, const fl_device *dev, const double *mem, uint32_t name,
+                          fl_predicted *out, expected *e, fl_diag *d) {
+    if (fl_grow(&out->sweep.rows, &out->sweep.row_room, out->sweep.row_count + p->asked_count, sizeof *out->sweep.rows))
+        return fl_no_memory(d, "the settings");
+    for (size_t i = 0; i < p->asked_count; i++) {
+        fl_chip_guess g = p->guess[i];
+        if (!measured_at(p, &p->asked[i], &g) && !fl_fit_is_beyond(p->c->chip, &p->asked[i])) {
+            e->time += g.time_sd_pct;
+            e->power += g.power_sd_pct;
+            e->n++;
+        }
+        if (!(g.time_s > 0) || !(g.power_w > 0) || !isfinite(g.time_s * g.power_w))
+            return fl_refuse(d, "%s: the model gives no time and power at %g MHz", p->e->workload, p->asked[i].sm_mhz);
+        out->sweep.rows[out->sweep.row_count++] = (fl_sweep_row){.workload = name,
+                                                                 .kernel = p->kernel,
+                                                                 .sm_mhz = p->asked[i].sm_mhz,
+                                                                 .mem_mhz = mem[i / dev->sm_count],
+                                                                 .power_cap_w = NAN,
+                                                                 .time_s = g.time_s,
+                                                                 .power_w = g.power_w,
+                                                                 .energy_j = g.time_s * g.power_w,
+                                                                 .energy_cv = NAN,
+                                                                 .ratio = NAN,
+                                                                 .ratio_cv = NAN,
+                                                                 .time_sd_pct = g.time_sd_pct,
+                                                                 .power_sd_pct = g.power_sd_pct};
+    }
+    return FL_OK;
+}
+
+static fl_status predict_kernel(const fl_sweep_chip *c, const fl_fit_entity *e, uint32_t kernel, uint32_t name,
+                                const fl_device *dev, const double *mem, uint32_t mems, fl_predicted *out,
+                                expected *sum, fl_diag *d) {
+    prediction p = {.c = c, .e = e, .kernel = kernel};
+    fl_status s = find_known(&p, &out->unused, d);
+    if (!s && !p.known_count)
+        s = fl_refuse(d,
+                      "%s: none of its settings lies within the clocks that the platform was calibrated at (%g to %g "
+                      "MHz), expected one",
+                      e->workload, c->chip->sm_min, c->chip->sm_ref);
+    if (!s)
+        s = ask_ladder(&p, dev, mem, mems, d);
+    if (!s)
+        s = predict(&p, NULL, d);
+    if (!s)
+        s = add_rows(&p, dev, mem, name, out, sum, d);
+    prediction_free(&p);
+    return s;
+}
+
+fl_status fl_sweep_chip_predict(const fl_sweep_chip *c, const char *file, const fl_sweep *s, uint32_t name,
+                                const fl_device *dev, fl_predicted *out, fl_diag *d) {
+    expected sum = {0};
+    fl_predicted p = {
+        .sweep = {.head = s->head, .names = s->names, .name_count = s->name_count},
+        .law = {.predicted = true, .sm_min_mhz = c->chip->sm_min - 0.5, .sm_max_mhz = c->chip->sm_ref + 0.5},
+        .settings = dev->sm_count};
+    double *mem = calloc(dev->mem_count + 1, sizeof *mem);
+    fl_status status = mem ? FL_OK : fl_no_memory(d, "the settings");
+    const uint32_t mems = status ? 0 : memories(c, dev, mem);
+    if (!status && !c->chip->has_power)
+        status = fl_fail(d, FL_BAD_INPUT, file, 0, 0, "%s: no law of power fits the sweep", s->names[name]);
+    if (!status && !mems)
+        status = fl_fail(d, FL_BAD_INPUT, file, 0, 0,
+                         "%s was measured at memory clocks of %g to %g MHz, expected some of %s's: %d to %d MHz",
+                         s->names[name], c->chip->mem_min, c->chip->mem_ref, dev->name, dev->mem_mhz[0],
+                         dev->mem_mhz[dev->mem_count - 1]);
+    bool any = false;
+    for (size_t i = 0; !status && i < c->rows.entities; i++) {
+        const uint32_t kernel = kernel_of(s, name, &c->rows.entity[i]);
+        if (kernel == UINT32_MAX)
+            continue;
+        any = true;
+        status = predict_kernel(c, &c->rows.entity[i], kernel, name, dev, mem, mems, &p, &sum, d);
+    }
+    if (!status && !any)
+        status = fl_fail(d, FL_BAD_INPUT, file, 0, 0, "%s: no setting that a fit may learn from", s->names[name]);
+    for (uint32_t i = 0; i < dev->sm_count; i++)
+        p.beyond += dev->sm_mhz[i] < p.law.sm_min_mhz || dev->sm_mhz[i] > p.law.sm_max_mhz;
+    /* a normal deviate's mean absolute value is sqrt(2/pi) of its deviation */
+    p.law.time_pct = sum.n > 0 ? sqrt(M_2_PI) * sum.time / sum.n : (double)NAN;
+    p.law.power_pct = sum.n > 0 ? sqrt(M_2_PI) * sum.power / sum.n : (double)NAN;
+    free(mem);
+    if (status)
+        fl_predicted_free(&p);
+    *out = p;
+    return status;
+}
+
+/* At one memory clock nothing tells the memory's part from the rest: what no clock changes is memory time first. */
+static fl_load shares_of(const fl_chip *chip, const fl_chip_load *parts) {
+    const bool told = chip->mem_min < chip->mem_ref;
+    return (fl_load){.tc = parts->tc,
+                     .tm = told ? parts->tm : parts->tm + parts->tl,
+                     .tl = told ? parts->tl : 0,
+                     .sharpness = chip->sharpness,
+                     .ref_sm_mhz = chip->sm_ref,
+                     .ref_mem_mhz = chip->mem_ref};
+}
+
+fl_status fl_sweep_chip_shares(const fl_sweep_chip *c, const fl_sweep *s, uint32_t name, fl_sweep_law *law,
+                               fl_diag *d) {
+    fl_status status = FL_OK;
+    law->load = calloc(s->name_count + 1, sizeof *law->load);
+    if (!law->load)
+        return fl_no_memory(d, "the settings");
+    for (size_t i = 0; !status && i < c->rows.entities; i++) {
+        size_t unused = 0;
+        fl_chip_load parts = {0};
+        prediction p = {.c = c, .e = &c->rows.entity[i], .kernel = kernel_of(s, name, &c->rows.entity[i])};
+        if (p.kernel == UINT32_MAX)
+            continue;
+        status = find_known(&p, &unused, d);
+        if (!status && p.known_count > 1) { /* of one setting alone nothing can be told */
+            status = predict(&p, &parts, d);
+            if (!status)
+                law->load[p.kernel] = shares_of(c->chip, &parts);
+            else if (status == FL_BAD_INPUT)
+                status = FL_OK; /* not known either */
+        }
+        prediction_free(&p);
+    }
+    if (status) {
+        free(law->load);
+        law->load = NULL;
+    }
+    return status;
+}
+
+void fl_predicted_free(fl_predicted *p) {
+    free(p->sweep.rows);
+    free(p->law.load);
+    *p = (fl_predicted){0};
+}

@@ -1,0 +1,177 @@
+#include "harness/fit/fit_facts.h"
+
+#include "harness/base/grid.h"
+#include "harness/fit/fit_idle_log.h"
+#include "harness/input/platform.h"
+#include "harness/input/platform_device.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define KIN_MAX 64
+
+void fl_fit_facts_free(fl_fit_facts *f) {
+    free(f->sm);
+    free(f->mem);
+    *f = (fl_fit_facts){0};
+}
+
+static void borrow_ladders(fl_fit_facts *f) {
+    f->known.sm_mhz = f->sm;
+    f->known.mem_mhz = f->mem;
+}
+
+static fl_status read_root(const fl_json *root, fl_fit_facts *f, fl_diag *d) {
+    static const char *const known[] = {"name", "sm_mhz", "mem_mhz", "default_mem_mhz", "tdp_w", "peak_gb_s"};
+    fl_status s = fl_json_known(root, known, sizeof known / sizeof *known, d);
+    f->peak_gb_s = (double)NAN;
+    snprintf(f->name, sizeof f->name, "%s", "GPU of facts");
+    if (!s && fl_json_has(root, "name"))
+        s = fl_platform_name(root, f->name, sizeof f->name, d);
+    if (!s)
+        s = fl_platform_ladder(root, "sm_mhz", &f->sm, &f->known.sm_count, d);
+    if (!s && f->known.sm_count < 2)
+        s = fl_platform_refuse(root, "sm_mhz", d, "one clock, expected two or more");
+    if (!s)
+        s = fl_platform_ladder(root, "mem_mhz", &f->mem, &f->known.mem_count, d);
+    if (!s)
+        f->known.default_mem_mhz = f->mem[f->known.mem_count - 1];
+    if (!s && fl_json_has(root, "default_mem_mhz"))
+        s = fl_json_get_real(root, "default_mem_mhz", 1, FL_PLATFORM_MHZ_MAX, &f->known.default_mem_mhz, d);
+    if (!s && fl_ladder_index(f->mem, f->known.mem_count, f->known.default_mem_mhz) < 0)
+        s = fl_platform_refuse(root, "default_mem_mhz", d, "%g, expected a clock of mem_mhz", f->known.default_mem_mhz);
+    if (!s)
+        s = fl_json_get_real(root, "tdp_w", 1, FL_PLATFORM_WATTS_MAX, &f->known.tdp_w, d);
+    if (!s && fl_json_has(root, "peak_gb_s"))
+        s = fl_json_get_real(root, "peak_gb_s", 0.1, 1e6, &f->peak_gb_s, d);
+    borrow_ladders(f);
+    return s;
+}
+
+fl_status fl_fit_facts_read(const char *path, fl_fit_facts *f, fl_diag *d) {
+    cJSON *tree = NULL;
+    *f = (fl_fit_facts){0};
+    fl_status s = fl_json_read(path, &tree, d);
+    if (!s) {
+        const fl_json root = fl_json_root(tree, path);
+        s = read_root(&root, f, d);
+    }
+    cJSON_Delete(tree);
+    if (s)
+        fl_fit_facts_free(f);
+    return s;
+}
+
+fl_status fl_fit_facts_of_platform(const char *name, fl_fit_facts *f, fl_diag *d) {
+    fl_platform p = {0};
+    *f = (fl_fit_facts){0};
+    fl_status s = fl_platform_open(name, 1, &p, d);
+    if (!s) {
+        const fl_device *dev = &p.node.device[0];
+        f->sm = calloc(dev->sm_count, sizeof *f->sm);
+        f->mem = calloc(dev->mem_count, sizeof *f->mem);
+        if (!f->sm || !f->mem)
+            s = fl_no_memory(d, NULL);
+        else if (dev->sm_count < 2 || !(dev->tdp_w > 0))
+            s = fl_fail(d, FL_BAD_INPUT, p.path, 0, 0, "no ladder or no TDP, expected both");
+        snprintf(f->name, sizeof f->name, "%s", dev->name);
+        for (uint32_t i = 0; !s && i < dev->sm_count; i++)
+            f->sm[i] = dev->sm_mhz[i];
+        for (uint32_t i = 0; !s && i < dev->mem_count; i++)
+            f->mem[i] = dev->mem_mhz[i];
+        f->known = (fl_kin_facts){NULL, NULL, dev->sm_count, dev->mem_count, dev->default_mem_mhz, dev->tdp_w};
+        f->peak_gb_s = dev->peak_bytes_per_s / 1e9;
+        borrow_ladders(f);
+    }
+    fl_platform_free(&p);
+    if (s)
+        fl_fit_facts_free(f);
+    return s;
+}
+
+fl_status fl_fit_kin_prior(fl_kin_spread *prior, size_t *kin, fl_diag *d) {
+    char **names = NULL;
+    fl_kin list[KIN_MAX];
+    size_t count = 0, n = 0;
+    fl_status s = fl_platform_list(&names, &count, d);
+    for (size_t i = 0; i < count; i++) {
+        fl_platform p = {0};
+        if (!s && n < KIN_MAX && strcmp(names[i], "generic") != 0) { /* which is no chip */
+            s = fl_platform_open(names[i], 1, &p, d);
+            n += !s && fl_kin_of_device(&p.node.device[0], &list[n]) == FL_MODEL_OK;
+        }
+        fl_platform_free(&p);
+        free(names[i]);
+    }
+    free(names);
+    if (!s && fl_kin_prior(list, n, prior) != FL_MODEL_OK)
+        s = fl_refuse(d, "%zu platforms that describe a chip, expected three or more to tell how chips differ", n);
+    *kin = n;
+    return s;
+}
+
+/* Rows of one workload, at the GPU's own memory clock where they name none. */
+static fl_status read_run(fl_fit_facts *f, const char *path, fl_fit_rows *rows, fl_diag *d) {
+    const char *item = path;
+    const fl_texts files = {.item = &item, .count = 1}, all = {0};
+    fl_status s = fl_fit_rows_read(&files, &all, rows, d);
+    if (!s && rows->entities > 1)
+        s = fl_fail(d, FL_BAD_INPUT, path, 0, 0,
+                    "%zu workloads, expected the run of one; fit device --sweep takes several", rows->entities);
+    for (size_t i = 0; !s && i < rows->count; i++) {
+        fl_chip_row *r = &rows->row[i];
+        if (!rows->mem_known)
+            r->mem_mhz = f->known.default_mem_mhz;
+        if (r->sm_mhz < f->sm[0] - 0.5 || r->sm_mhz > f->sm[f->known.sm_count - 1] + 0.5 ||
+            r->mem_mhz < f->mem[0] - 0.5 || r->mem_mhz > f->mem[f->known.mem_count - 1] + 0.5)
+            s = fl_fail(d, FL_BAD_INPUT, path, 0, 0,
+                        "a run at %g MHz, memory %g MHz, expected clocks within the ladders", r->sm_mhz, r->mem_mhz);
+    }
+    f->run_rows = s ? 0 : rows->count;
+    return s;
+}
+
+fl_status fl_fit_facts_chip(fl_fit_facts *f, const char *idle, const char *run, fl_chip *chip, fl_diag *d) {
+    fl_idle_point *point = NULL;
+    fl_fit_rows rows = {0};
+    int device = 0;
+    fl_status s = fl_fit_kin_prior(&f->prior, &f->kin, d);
+    if (!s && idle)
+        s = fl_idle_log_points(idle, &point, &f->idle_clocks, &device, d);
+    if (!s && run)
+        s = read_run(f, run, &rows, d);
+    if (!s) {
+        const fl_model_status m =
+            fl_kin_chip(&f->known, &f->prior, point, f->idle_clocks, rows.row, rows.count, chip, &f->after);
+        if (m != FL_MODEL_OK)
+            s = m == FL_MODEL_NO_MEMORY ? fl_no_memory(d, NULL)
+                                        : fl_refuse(d, "no chip can be made of these facts: %s", fl_model_text(m));
+    }
+    free(point);
+    fl_fit_rows_free(&rows);
+    return s;
+}
+
+void fl_fit_facts_print(const fl_fit_facts *f) {
+    static const char *const head[] = {"of the GPU", "about", "2 sd from", "to", "chips alike", "from", "to"};
+    fl_grid g = FL_GRID_HEADED(head);
+    for (int i = 0; i < FL_KIN_COUNT; i++) {
+        const fl_kin_spread *const both[] = {&f->after, &f->prior};
+        fl_grid_add(&g, "%s", fl_kin_what[i]);
+        for (size_t k = 0; k < 2; k++) {
+            const double two = both[k]->factor[i] * both[k]->factor[i];
+            fl_grid_add(&g, "%.3g", both[k]->middle[i]);
+            fl_grid_add(&g, "%.3g", both[k]->middle[i] / two);
+            fl_grid_add(&g, "%.3g", both[k]->middle[i] * two);
+        }
+    }
+    fl_grid_print(&g, 1, stdout);
+    printf("\nfrom %zu known chips, a TDP of %g W and a ladder of %d to %d MHz", f->kin, f->known.tdp_w, f->sm[0],
+           f->sm[f->known.sm_count - 1]);
+    if (f->idle_clocks)
+        printf(", idling at %zu clocks", f->idle_clocks);
+    if (f->run_rows)
+        printf(", one workload at %zu settings", f->run_rows);
+    printf("\n");
+}

@@ -1,0 +1,40 @@
+/* A GPU of which only facts are known: its ladders and its TDP; the rest from the bundled chips, an idle log and a run.
+ */
+#ifndef FL_FIT_FACTS_H
+#define FL_FIT_FACTS_H
+
+#include "harness/base/json.h"
+#include "harness/chip/fit_rows.h"
+#include "models/fit_kin.h"
+
+/* A file of facts: {"name": "...", "sm_mhz": ladder, "mem_mhz": ladder, "default_mem_mhz": MHz, "tdp_w": W,
+ * "peak_gb_s": GB/s}, ladders as in a platform file. The name, the default memory clock (the highest) and the bandwidth
+ * may be missing. */
+typedef struct fl_fit_facts {
+    char name[64];
+    int32_t *sm, *mem;
+    fl_kin_facts known; /* borrows sm and mem */
+    double peak_gb_s;   /* NAN = not known */
+    size_t kin;         /* bundled chips behind the prior */
+    size_t idle_clocks; /* of the idle log; 0 = none */
+    size_t run_rows;    /* of the run */
+    fl_kin_spread prior, after;
+    bool mem_known; /* the run and the facts both know memory clocks */
+} fl_fit_facts;
+
+/* Of a file; of a platform, by name. */
+fl_status fl_fit_facts_read(const char *path, fl_fit_facts *f, fl_diag *d);
+fl_status fl_fit_facts_of_platform(const char *name, fl_fit_facts *f, fl_diag *d);
+void fl_fit_facts_free(fl_fit_facts *f);
+
+/* What the bundled chips are, and how much they differ: *kin is how many (generic is none). FL_NO_MEMORY, or why a
+ * platform cannot be opened. */
+fl_status fl_fit_kin_prior(fl_kin_spread *prior, size_t *kin, fl_diag *d);
+
+/* The chip. idle: a log, NULL = none; run: a sweep of one workload, NULL = none. */
+fl_status fl_fit_facts_chip(fl_fit_facts *f, const char *idle, const char *run, fl_chip *chip, fl_diag *d);
+
+/* Each part of the law: its middle, two deviations to either side, and the same of the prior. */
+void fl_fit_facts_print(const fl_fit_facts *f);
+
+#endif

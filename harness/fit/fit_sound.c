@@ -1,0 +1,207 @@
+#include "harness/fit/fit_sound.h"
+
+#include "models/cap.h"
+#include "models/unsound_find.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define JUDGED_MIN 5 /* rows of a workload: fewer are not looked at (models/unsound.h) */
+#define SHOWN 12     /* rows told one by one */
+
+/* Where a row is from; NULL where nobody measured it. */
+static const fl_fit_line *line_of(const fl_fit_rows *r, const fl_chip_row *row) {
+    for (size_t i = 0; i < r->lines; i++) {
+        const fl_fit_line *l = &r->line[i];
+        if (l->entity == row->workload && fabs(l->sm_mhz - row->sm_mhz) < 1e-9 &&
+            fabs(l->mem_mhz - row->mem_mhz) < 1e-9 && fabs(l->time_s - row->time_s) <= 0)
+            return l;
+    }
+    return NULL;
+}
+
+static fl_status add_unsound(fl_fit_rows *r, const fl_fit_line *line, const fl_unsound_row *found, fl_diag *d) {
+    if (!line)
+        return FL_OK;
+    if (fl_grow(&r->unsound, &r->unsound_room, r->unsounds + 1, sizeof *r->unsound))
+        return fl_no_memory(d, "the findings");
+    r->unsound[r->unsounds++] = (fl_fit_unsound){*line, *found};
+    return FL_OK;
+}
+
+static fl_status add_capped(fl_fit_rows *r, const fl_fit_line *line, const fl_chip_row *row, fl_diag *d) {
+    if (fl_grow(&r->capped, &r->capped_room, r->cappeds + 1, sizeof *r->capped))
+        return fl_no_memory(d, "the findings");
+    r->capped[r->cappeds++] =
+        (fl_fit_capped){line->entity, row->sm_mhz, row->mem_mhz, line->limit_w, row->time_s, row->power_w};
+    r->limited++;
+    return FL_OK;
+}
+
+static const fl_unsound_clock *clock_of(const fl_fit_rows *r, double sm_mhz) {
+    for (size_t i = 0; i < r->clocks; i++)
+        if (fabs(r->clock[i].sm_mhz - sm_mhz) <= 0.5)
+            return &r->clock[i];
+    return NULL;
+}
+
+/* Whether the row stays; its clock may change. */
+static fl_status settle(fl_fit_rows *r, fl_chip_row *row, const fl_unsound_row *found, bool *stays, fl_diag *d) {
+    const fl_fit_line *line = line_of(r, row);
+    const double limit = line ? line->limit_w : (double)INFINITY;
+    const bool slower = found->kind == FL_UNSOUND_SLOWER || found->kind == FL_UNSOUND_STUCK;
+    const bool judged = r->entity[row->workload].count >= JUDGED_MIN;
+    *stays = found->kind == FL_SOUND;
+    if (found->kind == FL_UNSOUND_CLOCK) {
+        const fl_unsound_clock *clock = clock_of(r, row->sm_mhz);
+        *stays = clock && clock->clear;
+        if (*stays)
+            row->sm_mhz = clock->ran_mhz;
+        return FL_OK;
+    }
+    /* One limit alone: it held the row down where its power is close to it and its time is out of line, or where its
+     * power is at it and nothing tells of the time. */
+    if (line && ((slower && row->power_w >= FL_CAP_CREST_LEAST * limit) ||
+                 (!judged && row->power_w >= FL_CAP_CREST_MOST * limit))) {
+        *stays = false;
+        return add_capped(r, line, row, d);
+    }
+    return *stays ? FL_OK : add_unsound(r, line, found, d);
+}
+
+static int by_entity(const void *a, const void *b) {
+    const fl_fit_capped *x = a, *y = b;
+    if (x->entity != y->entity)
+        return x->entity < y->entity ? -1 : 1;
+    if (x->limit_w < y->limit_w || x->limit_w > y->limit_w)
+        return x->limit_w < y->limit_w ? -1 : 1;
+    return (x->sm_mhz > y->sm_mhz) - (x->sm_mhz < y->sm_mhz);
+}
+
+fl_status fl_fit_drop_unsound(fl_fit_rows *r, fl_diag *d) {
+    fl_unsound found = {0};
+    if (r->cappeds)
+        qsort(r->capped, r->cappeds, sizeof *r->capped, by_entity);
+    if (r->latent)
+        return FL_OK;
+    const fl_model_status m = fl_unsound_find(r->row, r->count, &found);
+    if (m != FL_MODEL_OK)
+        return fl_error(d, m == FL_MODEL_NO_MEMORY ? FL_NO_MEMORY : FL_BAD_INPUT, "the rows cannot be judged: %s",
+                        fl_model_text(m));
+    fl_status s = FL_OK;
+    size_t kept = 0;
+    memcpy(r->clock, found.clock, sizeof r->clock);
+    r->clocks = found.clocks;
+    for (size_t i = 0; !s && i < r->count; i++) {
+        bool stays = true;
+        s = settle(r, &r->row[i], &found.row[i], &stays, d);
+        if (stays)
+            r->row[kept++] = r->row[i];
+    }
+    if (!s)
+        r->count = kept;
+    fl_unsound_free(&found);
+    fl_fit_rows_sort(r);
+    if (!s && r->count == 0)
+        s = fl_fail(d, FL_BAD_INPUT, r->file[0], 0, 0,
+                    "no settings to fit: all rows are at a power limit, expected rows below it too");
+    if (r->cappeds)
+        qsort(r->capped, r->cappeds, sizeof *r->capped, by_entity);
+    return s;
+}
+
+/* ---- telling ---- */
+
+static void print_clock(const fl_unsound_clock *c) {
+    if (c->workloads)
+        printf("note: rows at %g MHz ran at about %.0f MHz (+- %.1g %%, by the times of %u workloads): %s\n", c->sm_mhz,
+               c->ran_mhz, c->sd_pct, c->workloads,
+               c->clear ? "taken as such" : "left out, since another clock of the sweep is that one");
+    else
+        printf("note: rows at %g MHz taken at %.0f MHz, at which the device's own sweep ran there\n", c->sm_mhz,
+               c->ran_mhz);
+}
+
+void fl_fit_sound_notes(const fl_fit_rows *r) {
+    char name[256];
+    for (size_t i = 0; i < r->clocks; i++)
+        print_clock(&r->clock[i]);
+    if (r->unsounds)
+        printf("note: %zu rows left out that did not run at the clock they name:\n", r->unsounds);
+    for (size_t i = 0; i < r->unsounds && i < SHOWN; i++) {
+        const fl_fit_unsound *u = &r->unsound[i];
+        const fl_fit_entity *e = &r->entity[u->at.entity];
+        printf("  %s:%lld: %s at %g MHz: %s", r->file[e->file], (long long)u->at.line,
+               fl_fit_entity_name(e, name, sizeof name), u->at.sm_mhz, fl_unsound_text(u->found.kind));
+        if (!isnan(u->found.ran_mhz))
+            printf(", about %.0f MHz", u->found.ran_mhz);
+        printf(" (time %+.1f %%, power %+.1f %%)\n", u->found.time_pct, u->found.power_pct);
+    }
+    if (r->unsounds > SHOWN)
+        printf("  and %zu more; --json lists all\n", r->unsounds - SHOWN);
+}
+
+cJSON *fl_fit_sound_json(const fl_fit_rows *r) {
+    cJSON *root = cJSON_CreateObject(), *rows = cJSON_AddArrayToObject(root, "rows");
+    for (size_t i = 0; rows && i < r->unsounds; i++) {
+        const fl_fit_unsound *u = &r->unsound[i];
+        const fl_fit_entity *e = &r->entity[u->at.entity];
+        cJSON *o = cJSON_CreateObject();
+        cJSON_AddStringToObject(o, "file", r->file[e->file]);
+        cJSON_AddNumberToObject(o, "line", (double)u->at.line);
+        cJSON_AddStringToObject(o, "workload", e->workload);
+        cJSON_AddStringToObject(o, "kernel", e->kernel);
+        cJSON_AddNumberToObject(o, "sm_mhz", u->at.sm_mhz);
+        if (r->mem_known)
+            cJSON_AddNumberToObject(o, "mem_mhz", u->at.mem_mhz);
+        cJSON_AddStringToObject(o, "why", fl_unsound_text(u->found.kind));
+        cJSON_AddItemToObject(o, "ran_mhz",
+                              isnan(u->found.ran_mhz) ? cJSON_CreateNull() : cJSON_CreateNumber(u->found.ran_mhz));
+        cJSON_AddItemToArray(rows, o);
+    }
+    cJSON *clocks = cJSON_AddArrayToObject(root, "clocks");
+    for (size_t i = 0; clocks && i < r->clocks; i++) {
+        cJSON *o = cJSON_CreateObject();
+        cJSON_AddNumberToObject(o, "asked_mhz", r->clock[i].sm_mhz);
+        cJSON_AddNumberToObject(o, "ran_mhz", r->clock[i].ran_mhz);
+        cJSON_AddNumberToObject(o, "workloads", r->clock[i].workloads);
+        cJSON_AddBoolToObject(o, "relabelled", r->clock[i].clear);
+        cJSON_AddItemToArray(clocks, o);
+    }
+    return root;
+}
+
+/* ---- a device's clocks ---- */
+
+cJSON *fl_fit_clocks_to_json(const fl_fit_rows *r) {
+    cJSON *list = cJSON_CreateArray();
+    for (size_t i = 0; list && i < r->clocks; i++)
+        cJSON_AddItemToArray(list, cJSON_CreateDoubleArray((double[]){r->clock[i].sm_mhz, r->clock[i].ran_mhz}, 2));
+    return list;
+}
+
+fl_status fl_fit_clocks_apply(const fl_json *calibration, fl_fit_rows *r, fl_diag *d) {
+    fl_json list;
+    if (!fl_json_has(calibration, FL_FIT_CLOCKS_KEY))
+        return FL_OK;
+    fl_status s = fl_json_get_array(calibration, FL_FIT_CLOCKS_KEY, &list, d);
+    for (fl_json e = s ? (fl_json){0} : fl_json_first(&list); !s && e.node; e = fl_json_next(&list, &e)) {
+        double value[2] = {0};
+        size_t n = 0;
+        if (!cJSON_IsArray(e.node) || fl_json_count(&e) != 2)
+            return fl_json_fail(&e, d, "expected two clocks, as asked and as run");
+        for (fl_json x = fl_json_first(&e); !s && x.node; x = fl_json_next(&e, &x))
+            s = fl_json_real(&x, 1, 1e5, &value[n++], d);
+        size_t rows = 0;
+        for (size_t i = 0; !s && !clock_of(r, value[0]) && i < r->count; i++)
+            if (fabs(r->row[i].sm_mhz - value[0]) <= 0.5) {
+                r->row[i].sm_mhz = value[1];
+                rows++;
+            }
+        if (!s && rows && r->clocks < FL_UNSOUND_CLOCKS)
+            r->clock[r->clocks++] = (fl_unsound_clock){value[0], value[1], NAN, 0, 1};
+    }
+    fl_fit_rows_sort(r);
+    return s;
+}

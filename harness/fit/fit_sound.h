@@ -1,0 +1,23 @@
+/* Which rows a fit may use: those at the clock that they name. The findings are models/unsound.h's; here they meet the
+ * rows of files, and are told. */
+#ifndef FL_FIT_SOUND_H
+#define FL_FIT_SOUND_H
+
+#include "harness/base/json.h"
+#include "harness/chip/fit_rows.h"
+
+/* Takes the rows out that did not run at their clocks, and gives the rows of a clock that is wrong throughout the one
+ * that it ran at. Rows that run slower than they should close to the only limit they were measured under were held down
+ * by it. Rows are sorted before and after. */
+fl_status fl_fit_drop_unsound(fl_fit_rows *r, fl_diag *d);
+
+void fl_fit_sound_notes(const fl_fit_rows *r);  /* prints the findings */
+cJSON *fl_fit_sound_json(const fl_fit_rows *r); /* rows (file, line, workload, kernel, clocks, why) and clocks */
+
+/* What a device's own sweeps say of its clocks, kept in the calibration, for sweeps too small to tell: 405 asked, 217
+ * ran. _apply: rows at such a clock get the one that it runs at, unless their own sweep told already. */
+#define FL_FIT_CLOCKS_KEY "asked_ran_mhz"
+cJSON *fl_fit_clocks_to_json(const fl_fit_rows *r); /* NULL when out of memory; the caller owns it */
+fl_status fl_fit_clocks_apply(const fl_json *calibration, fl_fit_rows *r, fl_diag *d);
+
+#endif

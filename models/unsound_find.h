@@ -1,0 +1,14 @@
+/* Finds the rows of models/unsound.h. */
+#ifndef FL_UNSOUND_FIND_H
+#define FL_UNSOUND_FIND_H
+
+#include "models/chip.h"
+#include "models/status.h"
+#include "models/unsound.h"
+
+/* row: sorted by workload, memory clock, SM clock; all of them sound numbers (time > 0; power NaN = not known). A
+ * workload of fewer than five rows is not looked at: its rows are FL_SOUND. NO_MEMORY is the only failure.
+ * fl_unsound_free after success. */
+fl_model_status fl_unsound_find(const fl_chip_row *row, size_t count, fl_unsound *found);
+
+#endif

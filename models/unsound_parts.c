@@ -1,0 +1,42 @@
+#include "models/unsound_parts.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+static int ascending(const void *a, const void *b) {
+    const double x = *(const double *)a, y = *(const double *)b;
+    return x < y ? -1 : x > y;
+}
+
+double fl_unsound_middle(double *x, size_t n, double *spread) {
+    qsort(x, n, sizeof *x, ascending);
+    const double m = 0.5 * (x[(n - 1) / 2] + x[n / 2]);
+    for (size_t i = 0; i < n; i++)
+        x[i] = fabs(x[i] - m);
+    qsort(x, n, sizeof *x, ascending);
+    *spread = 1.4826 * 0.5 * (x[(n - 1) / 2] + x[n / 2]);
+    return m;
+}
+
+void fl_unsound_close(fl_unsound_load *load) {
+    fl_row_curve_close(&load->time);
+    fl_row_curve_close(&load->power);
+}
+
+fl_model_status fl_unsound_open(const fl_unsound_search *s, fl_unsound_load *load) {
+    fl_unsound_close(load);
+    if (load->count < FL_UNSOUND_ROWS)
+        return FL_MODEL_OK;
+    const fl_chip_row *row = s->row + load->first;
+    fl_model_status status = fl_row_curve_open(row, load->count, 0, &load->time);
+    if (status == FL_MODEL_OK && fl_row_curve_open(row, load->count, 1, &load->power) == FL_MODEL_NO_MEMORY)
+        status = FL_MODEL_NO_MEMORY;
+    if (status == FL_MODEL_NO_FIT)
+        status = FL_MODEL_OK;
+    for (size_t i = 0; status == FL_MODEL_OK && i < load->count; i++)
+        if (s->found->row[load->first + i].kind != FL_SOUND) {
+            fl_row_curve_drop(&load->time, i);
+            fl_row_curve_drop(&load->power, i);
+        }
+    return status;
+}

@@ -1,0 +1,367 @@
+/* Every command, with one of its allocations failing (tests/support/fail_alloc.c), each in turn: it ends with 2 or 3,
+ * has said why, and every file is as it was or as it should be; or it ends as ever, and all that it wrote and printed
+ * is the same to the byte. A crash, a hang or another file is never right.
+ *
+ * Here a number of allocations of each command, spread over all of them. FL_ALLOCATIONS=N: the first N of each one by
+ * one, and as many of the rest; of the few that take a second or more, twenty times as many as here. */
+#include "tests/support/suite.h"
+#include "tests/support/temp_file.h"
+
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+/* S/ is the folder of samples, R/ the root of the project, I/ the folder of what `prepare` makes. Outputs have no
+ * folder: each run has one of its own. */
+typedef struct command {
+    const char *text;
+    int status; /* as it ends where memory is found */
+    int points; /* how many of its allocations fail here, each in a run of its own; 0: POINTS */
+    bool times; /* what it prints tells how long something took, which is never twice the same */
+} command;
+
+enum { POINTS = 20, LONG = 20, SLOTS_MAX = 16, FILES_MAX = 16, SECONDS = 300 };
+
+static const char EXPERIMENT[] = "{\"foldline_experiment\": 1, \"platform\": \"generic\", \"traces\": [\"t.csv\"], "
+                                 "\"bound\": 0.1, \"seeds\": 2, \"policies\": [\"nvboost\", {\"policy\": \"assure\", "
+                                 "\"set\": {\"theta\": {\"each\": [0.8, 0.9]}}}]}";
+static const char SWEEP[] = "workload,kernel,sm_mhz,mem_mhz,power_cap_w,time_s,power_w,energy_j\n"
+                            "a,,600,,,20,90,\na,,900,,,14,130,\na,,1200,,,11,180,\na,,1500,,,10,250,2500\n";
+
+static const char *const prepare[] = {
+    "synth -o t.csv --kernels 60 --mean-us 3000 --streams 2 --seed 3",
+    "synth -o host.csv --kernels 40 --gpus 2 --streams 2 --launches --mean-us 800 --seed 6",
+    "synth -o long.csv --kernels 60 --mean-us 300000 --seed 4",
+    "run t.csv --platform generic --policy assure --log log.csv --timeline time.csv --every-ms 20",
+    "run long.csv --platform generic --policy maxfreq --telemetry sensor.csv --timeline meter.csv --every-ms 2",
+    "compare I/e.json --csv rows.csv",
+    "sweep I/e.json --shard 1/2 -o s.csv",
+    "sweep I/e.json --shard 2/2 -o s.csv",
+    "regress I/e.json --bless -o base.json",
+    "fit device --sweep S/energyucb-table1.csv --out device.json",
+};
+
+static const command commands[] = {
+    {"run I/t.csv --platform generic --policy assure", 0, 0, false},
+    {"run I/host.csv --platform generic --gpus 2 --policy utilizscale --json", 0, 0, false},
+    {"run I/t.csv --platform rtx3080ti --policy mf-gpoeo --log l.csv --timeline t.csv --telemetry s.csv --probes p.csv",
+     0, 0, false},
+    {"run S/inference.csv --platform a100 --policy assure --arrivals poisson:rate=20,count=5 --requests r.csv "
+     "--iterations i.csv --json",
+     0, 0, false},
+    {"compare I/e.json --csv c.csv", 0, 0, false},
+    {"compare I/t.csv --platform generic --bound 0.1 --policy nvboost --policy assure --json --threads 2", 0, 0, false},
+    {"compare --sweep I/sweep.csv --platform generic --policy nvboost --model fitted", 0, 0, false},
+    {"compare --sweep I/sweep.csv --platform generic --policy nvboost", 0, 0, false},
+    {"sweep I/e.json -o c.csv", 0, 0, false},
+    {"sweep I/e.json --shard 1/2 -o c.csv", 0, 0, false},
+    {"merge I/s.csv.shard-1-of-2 I/s.csv.shard-2-of-2 -o m.csv", 0, 0, false},
+    {"search I/e.json --threads 1", 0, 0, false},
+    {"regress I/e.json --bless -o b.json", 0, 0, false},
+    {"regress I/base.json --bless -o b.json", 0, 0, false},
+    {"regress I/base.json --junit j.xml --all", 0, 0, false},
+    {"oracle I/t.csv --platform generic --bound 0.05 --json", 0, 0, false},
+    {"oracle I/t.csv --platform generic --bound 0.05 --kernels", 0, 0, false},
+    {"fit device --sweep S/energyucb-table1.csv --out d.json", 0, 3, false},
+    {"fit workload --device I/device.json --sweep S/energyucb-table1.csv --json", 0, 3, false},
+    {"fit sensor I/sensor.csv --meter I/meter.csv -o s.json", 0, 4, false},
+    {"fit capping --sweep S/powercap.sweep.csv", 0, 0, false},
+    {"fit sweetspot --sweep I/sweep.csv --platform generic --json", 0, 0, false},
+    {"replay I/log.csv --json", 0, 0, false},
+    {"synth -o t.csv --kernels 60 --mean-us 3000 --seed 3", 0, 0, false},
+    {"import R/tests/fuzz/seeds/kineto/new.json.gz -o k.csv", 0, 0, false},
+    {"import R/tests/fuzz/seeds/nsys-sqlite/host.sqlite -o k.csv", 0, 0, false},
+    {"import R/tests/fuzz/seeds/nvidia-smi/units.csv -o k.csv", 0, 0, false},
+    {"import R/tests/fuzz/seeds/nsys-csv/us.csv -o k.csv --json", 0, 0, false},
+    {"trace stats I/host.csv --json", 0, 0, false},
+    {"policies mf-gpoeo", 0, 0, false},
+    {"policies --json", 0, 0, false},
+    {"platforms h100", 0, 0, false},
+    {"plot pareto I/rows.csv -o p.svg", 0, 4, false},
+    {"report I/rows.csv -o p.html", 0, 0, false},
+    {"restore", 0, 0, false},
+    {"bench --kernels 1000 --repeat 1", 0, 3, true},
+};
+
+/* ---- folders ---- */
+
+static char inputs[512];
+
+static void path_in(const char *folder, const char *name, char *path) { snprintf(path, 1024, "%s/%s", folder, name); }
+
+static void empty(const char *folder) {
+    char path[1024];
+    DIR *d = opendir(folder);
+    for (struct dirent *e; d && (e = readdir(d));) {
+        path_in(folder, e->d_name, path);
+        unlink(path);
+    }
+    if (d)
+        closedir(d);
+}
+
+typedef struct files { /* what a run left */
+    char *name[FILES_MAX], *bytes[FILES_MAX];
+    size_t size[FILES_MAX], count;
+} files;
+
+static bool is_said(const char *name) { return !strcmp(name, "stdout") || !strcmp(name, "stderr"); }
+
+static void take_files(const char *folder, files *f) {
+    char path[1024];
+    DIR *d = opendir(folder);
+    *f = (files){.count = 0};
+    for (struct dirent *e; d && (e = readdir(d));)
+        if (e->d_name[0] != '.' || strlen(e->d_name) > 2) {
+            path_in(folder, e->d_name, path);
+            f->name[f->count] = strdup(e->d_name);
+            f->bytes[f->count] = fl_temp_slurp(path, &f->size[f->count]);
+            f->count += f->count + 1 < FILES_MAX;
+        }
+    if (d)
+        closedir(d);
+}
+
+static void free_files(files *f) {
+    for (size_t i = 0; i < f->count; i++) {
+        free(f->name[i]);
+        free(f->bytes[i]);
+    }
+}
+
+static size_t find(const files *f, const char *name) {
+    size_t i = 0;
+    while (i < f->count && strcmp(f->name[i], name) != 0)
+        i++;
+    return i;
+}
+
+static bool same(const files *a, const files *b, const char *name) {
+    const size_t i = find(a, name), k = find(b, name);
+    return i < a->count && k < b->count && a->size[i] == b->size[k] && !memcmp(a->bytes[i], b->bytes[k], a->size[i]);
+}
+
+/* ---- runs ---- */
+
+/* The words of a command, for execv; the last is NULL. */
+static void split(const char *text, char store[32][1024], char **word) {
+    size_t count = 0;
+    word[count] = store[count], snprintf(store[count++], 1024, "foldline");
+    while (*text && count < 31) {
+        const int size = (int)strcspn(text, " ");
+        const char *before = !strncmp(text, "S/", 2)   ? FL_ROOT "/traces/samples"
+                             : !strncmp(text, "R/", 2) ? FL_ROOT
+                                                       : inputs;
+        if (size > 1 && text[1] == '/' && strchr("SRI", text[0]))
+            snprintf(store[count], 1024, "%s%.*s", before, size - 1, text + 1);
+        else
+            snprintf(store[count], 1024, "%.*s", size, text);
+        word[count] = store[count];
+        count++;
+        text += size + (text[size] == ' ');
+    }
+    word[count] = NULL;
+}
+
+static void become(const char *text, const char *folder, long fail_at) {
+    char store[32][1024], *word[33], number[24];
+    split(text, store, word);
+    if (chdir(folder))
+        _exit(99);
+    const int out = open("stdout", O_WRONLY | O_CREAT | O_TRUNC, 0666),
+              err = open("stderr", O_WRONLY | O_CREAT | O_TRUNC, 0666);
+    dup2(out, 1);
+    dup2(err, 2);
+    close(out);
+    close(err);
+    if (fail_at >= 0) {
+        snprintf(number, sizeof number, "%ld", fail_at);
+        setenv("LD_PRELOAD", FL_FAIL_ALLOC, 1);
+        setenv("FL_FAIL_AT", number, 1);
+        if (!fail_at)
+            setenv("FL_FAIL_COUNT", "count", 1);
+        setenv("ASAN_OPTIONS", "verify_asan_link_order=0:detect_leaks=0:allocator_may_return_null=1", 1);
+    }
+    setenv("FOLDLINE_STATE", "state", 1);
+    setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
+    alarm(SECONDS); /* stays: one that waits for ever is ended */
+    execv(getenv("FL_ALLOCATING_PROGRAM") ? getenv("FL_ALLOCATING_PROGRAM") : FL_PROGRAM, word);
+    _exit(98);
+}
+
+static pid_t start(const char *text, const char *folder, long fail_at) {
+    empty(folder);
+    fflush(NULL);
+    const pid_t child = fork();
+    if (!child)
+        become(text, folder, fail_at);
+    return child;
+}
+
+static int end_of(pid_t child) {
+    int status = 0;
+    while (waitpid(child, &status, 0) < 0) {
+    }
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
+}
+
+/* ---- one command ---- */
+
+typedef struct slot { /* a run at a time */
+    char folder[512];
+    pid_t child;
+    long fail_at;
+} slot;
+
+static slot slots[SLOTS_MAX];
+static size_t slot_count;
+
+/* A journal is for going on: what it makes of the rest is what counts. */
+static bool go_on(const command *c, const slot *s) {
+    files now;
+    take_files(s->folder, &now);
+    bool journal = false;
+    for (size_t i = 0; i < now.count; i++)
+        journal |= strstr(now.name[i], ".journal") != NULL;
+    free_files(&now);
+    if (!journal)
+        return false;
+    fflush(NULL);
+    const pid_t child = fork();
+    if (!child)
+        become(c->text, s->folder, -1);
+    const int status = end_of(child);
+    FL_CHECK(status == c->status, "%s, allocation %ld: status %d of going on", c->text, s->fail_at, status);
+    return true;
+}
+
+/* again: it went on, and tells of that. */
+static void judge(const command *c, const slot *s, int status, const files *right, bool again, size_t *ended) {
+    files now;
+    take_files(s->folder, &now);
+    const bool whole = status == c->status;
+    const size_t said = find(&now, "stderr");
+    FL_CHECK(whole || status == 2 || status == 3, "%s, allocation %ld: status %d: %.300s", c->text, s->fail_at, status,
+             said < now.count ? now.bytes[said] : "");
+    FL_CHECK(whole || (said < now.count && now.size[said] > 0), "%s, allocation %ld: status %d, and nothing said",
+             c->text, s->fail_at, status);
+    for (size_t i = 0; i < now.count; i++)
+        if (!is_said(now.name[i]) && !strstr(now.name[i], ".journal"))
+            FL_CHECK(c->times || same(&now, right, now.name[i]), "%s, allocation %ld, status %d: another %s", c->text,
+                     s->fail_at, status, now.name[i]);
+    for (size_t i = 0; whole && i < right->count; i++)
+        if (strcmp(right->name[i], "stderr") != 0 && strcmp(right->name[i], "count") != 0 &&
+            !(again && is_said(right->name[i])))
+            FL_CHECK(c->times || same(&now, right, right->name[i]), "%s, allocation %ld, status %d: other bytes in %s",
+                     c->text, s->fail_at, status, right->name[i]);
+    *ended += !whole;
+    free_files(&now);
+}
+
+static void finish(const command *c, slot *s, const files *right, size_t *ended) {
+    if (s->child) {
+        const int status = end_of(s->child);
+        judge(c, s, status, right, false, ended);
+        if (status != c->status && go_on(c, s))
+            judge(c, s, c->status, right, true, ended);
+    }
+    s->child = 0;
+}
+
+static long allocations_of(const char *folder) {
+    char path[1024];
+    size_t size = 0;
+    path_in(folder, "count", path);
+    char *text = fl_temp_slurp(path, &size);
+    const long all = text ? atol(text) : 0;
+    free(text);
+    return all;
+}
+
+/* `most` of `all`: where there are more, spread evenly; in the long form the first, and as many of the rest again. */
+static long point(long i, long most, long all, bool first) {
+    if (all <= most)
+        return i + 1;
+    if (first)
+        return i < most / 2 ? i + 1 : most / 2 + 1 + (i - most / 2) * (all - most / 2 - 1) / (most - most / 2);
+    return 1 + i * (all - 1) / (most - 1);
+}
+
+static void fail_each(const command *c) {
+    const char *asked = getenv("FL_ALLOCATIONS");
+    files right;
+    size_t ended = 0, next = 0;
+    const int status = end_of(start(c->text, slots[0].folder, 0));
+    take_files(slots[0].folder, &right);
+    const size_t said = find(&right, "stderr");
+    FL_CHECK(status == c->status, "%s: status %d, expected %d: %.300s", c->text, status, c->status,
+             said < right.count ? right.bytes[said] : "");
+    const long all = allocations_of(slots[0].folder), few = c->points ? c->points : POINTS,
+               most = !asked      ? few
+                      : c->points ? LONG * c->points
+                                  : 2 * atol(asked);
+    FL_CHECK(all > 0, "%s: no allocation", c->text);
+    const long runs = most < all ? most : all;
+    for (long i = 0; i < runs; i++, next = (next + 1) % slot_count) {
+        slot *s = &slots[next];
+        finish(c, s, &right, &ended);
+        s->fail_at = point(i, most, all, asked != NULL);
+        s->child = start(c->text, s->folder, s->fail_at);
+    }
+    for (size_t i = 0; i < slot_count; i++)
+        finish(c, &slots[i], &right, &ended);
+    printf("\n    %s: %ld of %ld allocations, %zu ended it", c->text, runs, all, ended);
+    fflush(stdout);
+    free_files(&right);
+}
+
+/* ---- all of them ---- */
+
+static void test_prepare(void) {
+    char path[1024], name[64], log[1024];
+    snprintf(inputs, sizeof inputs, "%s", fl_temp_path("in"));
+    mkdir(inputs, 0777);
+    const long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    slot_count = cores < 1 ? 1 : cores > SLOTS_MAX ? SLOTS_MAX : (size_t)cores;
+    for (size_t i = 0; i < slot_count; i++) {
+        snprintf(name, sizeof name, "out%zu", i);
+        snprintf(slots[i].folder, sizeof slots[i].folder, "%s", fl_temp_path(name));
+        mkdir(slots[i].folder, 0777);
+    }
+    fl_temp_text("in/e.json", EXPERIMENT);
+    fl_temp_text("in/sweep.csv", SWEEP);
+    for (size_t i = 0; i < sizeof prepare / sizeof *prepare; i++) {
+        fflush(NULL);
+        const pid_t child = fork();
+        if (!child)
+            become(prepare[i], inputs, -1);
+        const int status = end_of(child);
+        size_t size = 0;
+        path_in(inputs, "stderr", log);
+        char *said = fl_temp_slurp(log, &size);
+        FL_CHECK(status == 0, "%s: %d: %.300s", prepare[i], status, said ? said : "");
+        free(said);
+    }
+    path_in(inputs, "stdout", path);
+    unlink(path);
+}
+
+static void test_commands(void) {
+    const char *only = getenv("FL_COMMAND");
+    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
+        if (!only || strstr(commands[i].text, only))
+            fail_each(&commands[i]);
+}
+
+static void test_clean_up(void) {
+    for (size_t i = 0; i < slot_count; i++) {
+        empty(slots[i].folder);
+        rmdir(slots[i].folder);
+    }
+    empty(inputs);
+    rmdir(inputs);
+    fl_temp_remove();
+}
+
+FL_SUITE("no memory", {"inputs", test_prepare}, {"each command", test_commands}, {"clean up", test_clean_up})
