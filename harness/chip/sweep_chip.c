@@ -46,7 +46,7 @@ fl_status fl_sweep_chip_of_rows(fl_sweep_chip *c, fl_fit_rows *rows, const char 
     if (!s && c->calibrated) {
         match_memory(c);
     } else if (!s) {
-        const fl_model_status f = fl_chip_fit(c->rows.row, c->rows.count, FL_CHIP_FULL, c->chip);
+        const fl_model_status f = fl_chip_fit(c->rows.row, c->rows.count, FL_CHIP_BEST, c->chip);
         c->mem_known = c->rows.mem_known;
         if (f == FL_MODEL_NO_FIT)
             s = fl_fail(d, FL_BAD_INPUT, sweep, 0, 0,

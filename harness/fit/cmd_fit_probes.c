@@ -38,7 +38,7 @@ static fl_status chip_of_sweep(const probes_options *o, fl_chip *chip, fl_diag *
     if (!s)
         s = fl_fit_drop_unsound(&rows, d);
     if (!s) {
-        const fl_model_status m = fl_chip_fit(rows.row, rows.count, FL_CHIP_FULL, chip);
+        const fl_model_status m = fl_chip_fit(rows.row, rows.count, FL_CHIP_BEST, chip);
         if (m != FL_MODEL_OK)
             s = fl_fail(d, m == FL_MODEL_NO_MEMORY ? FL_NO_MEMORY : FL_BAD_INPUT, o->sweeps.item[0], 0, 0,
                         "cannot be fitted: %s; expected workloads at two settings or more", fl_model_text(m));
