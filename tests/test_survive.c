@@ -380,6 +380,8 @@ static const char *weather_it(fl_instance *in, feed *f, uint64_t *at_step) {
     return wrong;
 }
 
+static const fl_setting dark = {"cpu_boost", "0", NULL}; /* fixed has no use without something to set */
+
 static void test_weather(void) {
     printf(" seed %llu ", (unsigned long long)seed);
     name_kinds();
@@ -390,7 +392,9 @@ static void test_weather(void) {
         for (size_t m = 0; m < MACHINES; m++) {
             open_site(&machines[m], s);
             for (size_t k = 0; k < WEATHERS; k++) {
-                fl_instance_options o = {.policy = fl_policies[p], .facts = &s->facts};
+                const fl_layer layer = {"test", &dark, !strcmp(name, "fixed")};
+                fl_instance_options o = {
+                    .policy = fl_policies[p], .facts = &s->facts, .layer = &layer, .layer_count = 1};
                 fl_instance *in = NULL;
                 fl_diag d = {0};
                 const fl_status status = fl_instance_open(&in, &o, &d);
@@ -444,7 +448,7 @@ static const disaster disasters[] = {
 
 static void play(const fl_platform *p, const fl_facts *facts, const fl_workload *w, fl_rates *rates,
                  const fl_policy *policy, const disaster *what) {
-    const fl_layer layer = fl_platform_layer(p, policy->name);
+    const fl_layer layer[] = {fl_platform_layer(p, policy->name), {"test", &dark, !strcmp(policy->name, "fixed")}};
     fl_fault fault = what->fault;
     if (fault.gpu >= (int32_t)p->node.gpu_count)
         fault.gpu = (int32_t)p->node.gpu_count - 1;
@@ -453,8 +457,8 @@ static void play(const fl_platform *p, const fl_facts *facts, const fl_workload 
                               .spec = &p->node,
                               .facts = facts,
                               .policy = policy,
-                              .layer = &layer,
-                              .layer_count = 1,
+                              .layer = layer,
+                              .layer_count = 2,
                               .fault = &fault,
                               .fault_count = 1};
     fl_run_result r = {0};

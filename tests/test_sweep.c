@@ -235,7 +235,7 @@ static void test_other_options(void) {
         const char *name, *value;
     } row[] = {{"platform", "v100-300w"}, {"gpus", "2"},          {"kinds", "k2.csv"},   {"assume", "memory"},
                {"sweep", NULL},           {"programs", "p2.csv"}, {"seconds", "0.2"},    {"workload", "a"},
-               {"model", "fitted"},       {"repeat", "2"},        {"wall", "off"},       {"heat", NULL},
+               {"model", NULL},           {"repeat", NULL},        {"wall", "off"},       {"heat", NULL},
                {"no-interference", ""},   {"no-cpu", ""},         {"units", "3"},        {"cpu-power-scale", "3"},
                {"gpu-budget", NULL},      {"seed", "2"},          {"policy", "nvboost"}, {"bound", "0.2"},
                {"objective", "edp"},      {"seeds", "2"},         {"positions", "64"},   {"windows", "5"},
@@ -313,6 +313,26 @@ static void test_other_options(void) {
     FL_CHECK(RUN("sweep", e, "-o", in_folder("o.csv"), "--shard", "2/2") == 0, "about");
     FL_CHECK(RUN("merge", first, second, "-o", in_folder("o.csv")) == 0, "what it is about changes no row");
     free(text);
+}
+
+/* Those of measured sweeps, which are refused beside a trace. */
+static void test_measured_options(void) {
+    char first[1024], second[1024], sweep[1024];
+    snprintf(first, sizeof first, "%s", in_folder("m.out.csv.shard-1-of-2"));
+    snprintf(second, sizeof second, "%s", in_folder("m.out.csv.shard-2-of-2"));
+    snprintf(sweep, sizeof sweep, "%s", in_folder("m.csv"));
+    fl_temp_text("m.csv", "# foldline-sweep 1\nworkload,kernel,sm_mhz,mem_mhz,power_cap_w,time_s,power_w,energy_j\n"
+                          "a,,757,877,,1.3,120,156\na,,1005,877,,1.1,150,165\na,,1530,877,,1,250,250\n");
+#define MEASURED "--sweep", sweep, "--platform", "v100-300w", "--policy", "maxfreq", "--policy", "nvboost"
+    FL_CHECK(RUN("sweep", MEASURED, "-o", in_folder("m.out.csv"), "--shard", "1/2") == 0, "the first shard");
+    FL_CHECK(RUN("sweep", MEASURED, "-o", in_folder("m.out.csv"), "--shard", "2/2") == 0, "the second shard");
+    FL_CHECK(RUN("merge", first, second, "-o", in_folder("m.out.csv")) == 0, "the same options go together");
+    FL_CHECK(RUN("sweep", MEASURED, "-o", in_folder("m.out.csv"), "--shard", "2/2", "--model", "fitted") == 0 &&
+                 RUN("merge", first, second, "-o", in_folder("m.out.csv")) == 2 && says("other inputs, options"),
+             "--model");
+    FL_CHECK(RUN("sweep", MEASURED, "-o", in_folder("m.out.csv"), "--shard", "2/2", "--repeat", "2") == 0 &&
+                 RUN("merge", first, second, "-o", in_folder("m.out.csv")) == 2 && says("other inputs, options"),
+             "--repeat");
 }
 
 static void copy_so(const char *to, const char *more) {
@@ -490,4 +510,5 @@ FL_SUITE("sweep", {"journal cut at every byte", test_cut}, {"journal damaged", t
          {"jobs that a shard states", test_stated_jobs}, {"10,000 runs and 20 kills", test_killed},
          {"threads and shards", test_threads_and_shards}, {"full disk", test_full_disk},
          {"other inputs", test_other_inputs}, {"other options", test_other_options},
+         {"options of measured sweeps", test_measured_options},
          {"other plug-in", test_other_plugin}, {"clean up", test_clean_up})
