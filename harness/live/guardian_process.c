@@ -247,11 +247,10 @@ static fl_status put_back(watch *w, verdict v) {
     fl_diag d = {0};
     fl_status s = restore_all(w, state, &d);
     log_verdict(state, w, v, &d);
-    for (size_t i = 0; i < w->unit_count; i++) {
-        if (!s)
-            fl_lock_unlink(state, &w->unit[i]);
+    for (size_t i = 0; !s && i < w->unit_count; i++)
+        fl_lock_unlink(state, &w->unit[i]);
+    for (size_t i = 0; i < w->unit_count; i++) /* who waits for one of them finds all as they stay */
         fl_lock_close(&w->unit[i]);
-    }
     if (v == MISSED && !fl_mutated("kill-untold"))
         tell_kill(state, w, &d);
     return s;
