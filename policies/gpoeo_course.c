@@ -207,7 +207,8 @@ static void give_up(const fl_gpoeo_place *at) {
 
 static void repeat_window(const fl_gpoeo_place *at) {
     fl_gpoeo_gpu *g = at->g;
-    g->counters = g->counted;
+    if (g->state == COUNTERS) /* what the broken window added is taken back */
+        g->counters = g->counted;
     if (g->breaks >= BROKEN_MOST)
         give_up(at);
     else if (g->state == COUNTERS)
