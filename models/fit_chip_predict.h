@@ -10,7 +10,4 @@
 fl_model_status fl_chip_predict(const fl_chip *chip, const fl_chip_row *known, size_t known_count,
                                 const fl_chip_row *asked, size_t asked_count, fl_chip_guess *guess, fl_chip_load *load);
 
-/* Whether activities of the known rows say what the workload is like. */
-int fl_chip_uses_activity(const fl_chip *chip, const fl_chip_row *known, size_t known_count);
-
 #endif

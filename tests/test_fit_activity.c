@@ -1,4 +1,5 @@
 #include "models/fit_chip.h"
+#include "models/fit_chip_activity.h"
 #include "models/fit_chip_bars.h"
 #include "models/fit_chip_predict.h"
 #include "policies/random.h"

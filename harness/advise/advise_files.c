@@ -64,10 +64,12 @@ static fl_status ladder_of(const fl_sweep_chip *c, fl_device *dev, fl_diag *d) {
     int32_t *const list[] = {dev->sm_mhz, dev->mem_mhz};
     uint32_t *const count[] = {&dev->sm_count, &dev->mem_count};
     for (size_t k = 0; k < 2; k++) {
-        for (size_t i = 0; i < c->rows.count; i++)
-            list[k][i] = (int32_t)lround(k ? c->rows.row[i].mem_mhz : c->rows.row[i].sm_mhz);
-        qsort(list[k], c->rows.count, sizeof **list, ascending);
-        for (size_t i = 0; i < c->rows.count; i++)
+        size_t rows = 0;
+        for (size_t i = 0; i < c->rows.count; i++) /* nobody can ask for a clock that another name gave */
+            if (k || fl_fit_asked_mhz(&c->rows, c->rows.row[i].sm_mhz) == c->rows.row[i].sm_mhz)
+                list[k][rows++] = (int32_t)lround(k ? c->rows.row[i].mem_mhz : c->rows.row[i].sm_mhz);
+        qsort(list[k], rows, sizeof **list, ascending);
+        for (size_t i = 0; i < rows; i++)
             if (!*count[k] || list[k][*count[k] - 1] < list[k][i])
                 list[k][(*count[k])++] = list[k][i];
     }
@@ -107,6 +109,13 @@ static fl_status one_workload(const fl_sweep_chip *c, const char *path, const fl
     return status;
 }
 
+static bool has_rows(const fl_sweep_chip *c, const char *workload) {
+    for (size_t i = 0; i < c->rows.entities; i++)
+        if (c->rows.entity[i].count && !strcmp(c->rows.entity[i].workload, workload))
+            return true;
+    return false;
+}
+
 static fl_status from_rows(const fl_sweep_chip *c, const char *path, const fl_sweep *sweep, const fl_platform *platform,
                            fl_advise_subjects *s, fl_diag *d) {
     uint32_t *names = NULL;
@@ -117,11 +126,22 @@ static fl_status from_rows(const fl_sweep_chip *c, const char *path, const fl_sw
     if (!status)
         status = fl_sweep_workloads(sweep, &names, &count, d);
     for (size_t i = 0; !status && i < count; i++)
-        status = one_workload(c, path, sweep, names[i], dev, s, d);
+        status = has_rows(c, sweep->names[names[i]])
+                     ? one_workload(c, path, sweep, names[i], dev, s, d)
+                     : REST(s, d, "%s is left out: all its rows are at a power limit, or not at the clock they name",
+                            sweep->names[names[i]]);
+    if (!status && !s->count)
+        status = fl_fail(d, FL_BAD_INPUT, path, 0, 0, "no workload has rows that a fit may learn from");
     if (!status)
-        status =
-            REST(s, d, "%s: %zu measured settings of %zu workload%s at %g to %g MHz; clocks in between are predicted",
-                 base_name(path), c->rows.count, count, count == 1 ? "" : "s", c->chip->sm_min, c->chip->sm_ref);
+        status = REST(s, d, "%s: %zu measured settings of %zu workload%s at %g to %g MHz; %s", base_name(path),
+                      c->rows.count, count, count == 1 ? "" : "s", c->chip->sm_min, c->chip->sm_ref,
+                      platform ? "clocks in between are predicted"
+                               : "the clocks that somebody measured are the choice: --platform has all of a GPU's");
+    if (!status && c->rows.unsounds)
+        status = REST(s, d, "%zu rows are left out that did not run at the clock they name: fit device tells them",
+                      c->rows.unsounds);
+    for (size_t i = 0; !status && i < c->rows.clocks; i++)
+        status = REST(s, d, "rows at %g MHz ran at about %.0f MHz", c->rows.clock[i].sm_mhz, c->rows.clock[i].ran_mhz);
     if (!status && s->count && fabs(s->item[0].ref.sm_mhz - dev->default_sm_mhz) >= 0.5)
         status = REST(s, d, "%g MHz to be compared with, as the driver's default, %g MHz, lies outside those",
                       s->item[0].ref.sm_mhz, dev->default_sm_mhz);
@@ -307,8 +327,11 @@ static fl_status from_one_log(source *f, fl_advise_subjects *s, fl_diag *d) {
     if (!status)
         status = fl_advise_log(f->run_path, &f->run[0], f->o, to, d);
     if (!status)
-        status = REST(s, d, "%s: %.4g W at %g MHz; how the program depends on clocks was assumed, three ways",
-                      base_name(f->run_path), f->run[0].power_w, f->run[0].sm_mhz);
+        status = REST(
+            s, d,
+            "%s: %.4g W at %g MHz; how the program depends on clocks was assumed, three ways, so that this is what the "
+            "platform says of any program",
+            base_name(f->run_path), f->run[0].power_w, f->run[0].sm_mhz);
     return status;
 }
 
@@ -332,7 +355,7 @@ fl_status fl_advise_open(const fl_texts *files, const fl_advise_options *o, fl_a
                  : f.kernels_path     ? from_kernels(&f, s, d)
                  : several_clocks(&f) ? from_logs(&f, platform, s, d)
                                       : from_one_log(&f, s, d);
-    const fl_device *dev = platform ? &p.node.device[p.node.gpu[0]] : NULL;
+    const fl_device *dev = platform && !status ? &p.node.device[p.node.gpu[0]] : NULL;
     if (!status && dev && !f.sweep_path && !several_clocks(&f)) {
         status = REST(s, d, "platform %s: %s", p.name, "its laws of time and power as they are");
         s->several_memories = dev->mem_count > 1;

@@ -104,7 +104,7 @@ fl_status fl_fit_drop_unsound(fl_fit_rows *r, fl_diag *d) {
     fl_unsound_free(&found);
     fl_fit_rows_sort(r);
     if (!s && r->count == 0)
-        s = fl_fail(d, FL_BAD_INPUT, r->file[0], 0, 0,
+        s = fl_fail(d, FL_BAD_INPUT, r->file ? r->file[0] : NULL, 0, 0,
                     "no settings to fit: all rows are at a power limit, expected rows below it too");
     if (r->cappeds)
         qsort(r->capped, r->cappeds, sizeof *r->capped, by_entity);

@@ -77,7 +77,9 @@ fl_status fl_sweep_chip_plain(fl_sweep_chip *c, const char *sweep, const fl_devi
     *c = (fl_sweep_chip){.chip = calloc(1, sizeof *c->chip), .mem_known = true};
     if (!c->chip)
         return fl_no_memory(d, "the chip");
-    const fl_status s = fl_fit_rows_read(&files, &all, &c->rows, &ignored);
+    fl_status s = fl_fit_rows_read(&files, &all, &c->rows, &ignored);
+    if (!s)
+        s = fl_fit_drop_unsound(&c->rows, &ignored);
     if (s == FL_OK && fl_chip_of_device(dev, c->chip) == FL_MODEL_OK) {
         match_memory(c);
         return FL_OK;
@@ -166,8 +168,10 @@ static bool measured_at(const prediction *p, const fl_chip_row *at, fl_chip_gues
         power += p->known[i].power_w;
         n++;
     }
+    const fl_chip *chip = p->c->chip; /* what was measured scatters too */
     if (n > 0)
-        *g = (fl_chip_guess){time / n, power / n, NAN, NAN};
+        *g = (fl_chip_guess){time / n, power / n, 100 * chip->time_error.scatter / sqrt(n),
+                             100 * chip->power_error.scatter / sqrt(n)};
     return n > 0;
 }
 
@@ -251,6 +255,10 @@ static fl_status predict_kernel(const fl_sweep_chip *c, const fl_fit_entity *e, 
                                 expected *sum, fl_diag *d) {
     prediction p = {.c = c, .e = e, .kernel = kernel};
     fl_status s = find_known(&p, &out->unused, d);
+    if (!s && !e->count)
+        s = fl_refuse(d,
+                      "%s: no row that a fit may learn from: all are at a power limit, or not at the clock they name",
+                      e->workload);
     if (!s && !p.known_count)
         s = fl_refuse(d,
                       "%s: none of its settings lies within the clocks that the platform was calibrated at (%g to %g "

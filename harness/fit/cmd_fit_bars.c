@@ -1,6 +1,7 @@
 /* How wide error bars must be: measured on several GPUs, each on workloads that its device was not fitted to. */
 #include "harness/base/command.h"
 #include "harness/base/grid.h"
+#include "harness/chip/fit_sound.h"
 #include "harness/base/json_out.h"
 #include "harness/fit/fit.h"
 #include "harness/fit/fit_bars.h"
@@ -258,6 +259,8 @@ static fl_status run_all(const bars_options *o, fl_diag *d) {
         const fl_texts files = {.item = &path, .count = 1};
         if (!s)
             s = fl_fit_rows_read(&files, &none, &rows, d);
+        if (!s)
+            s = fl_fit_drop_unsound(&rows, d);
         if (!s && rows.entities < 2)
             s = fl_fail(d, FL_BAD_INPUT, path, 0, 0, "one workload, expected two or more to split");
         if (!s)

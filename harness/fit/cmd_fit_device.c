@@ -121,11 +121,13 @@ static int ascending(const void *a, const void *b) { return *(const int *)a - *(
 static cJSON *ladder(const fl_fit_rows *r, bool memory) {
     int *list = malloc((r->count + 1) * sizeof *list);
     cJSON *out = cJSON_CreateArray();
-    for (size_t i = 0; list && i < r->count; i++)
-        list[i] = (int)lround(memory ? r->row[i].mem_mhz : r->row[i].sm_mhz);
+    size_t count = 0;
+    for (size_t i = 0; list && i < r->count; i++) /* nobody can ask for a clock that another name gave */
+        if (memory || fl_fit_asked_mhz(r, r->row[i].sm_mhz) == r->row[i].sm_mhz)
+            list[count++] = (int)lround(memory ? r->row[i].mem_mhz : r->row[i].sm_mhz);
     if (list)
-        qsort(list, r->count, sizeof *list, ascending);
-    for (size_t i = 0; list && i < r->count; i++)
+        qsort(list, count, sizeof *list, ascending);
+    for (size_t i = 0; list && i < count; i++)
         if (i == 0 || list[i] > list[i - 1])
             cJSON_AddItemToArray(out, cJSON_CreateNumber(list[i]));
     free(list);

@@ -1,6 +1,7 @@
 #include "harness/fit/fit_facts.h"
 
 #include "harness/base/grid.h"
+#include "harness/chip/fit_sound.h"
 #include "harness/fit/fit_idle_log.h"
 #include "harness/input/platform.h"
 #include "harness/input/platform_device.h"
@@ -116,6 +117,11 @@ static fl_status read_run(fl_fit_facts *f, const char *path, fl_fit_rows *rows, 
     const char *item = path;
     const fl_texts files = {.item = &item, .count = 1}, all = {0};
     fl_status s = fl_fit_rows_read(&files, &all, rows, d);
+    if (!s && rows->latent)
+        s = fl_fail(d, FL_BAD_INPUT, path, 0, 0,
+                    "power limits but no SM clocks, expected a run at clocks that are known");
+    if (!s)
+        s = fl_fit_drop_unsound(rows, d);
     if (!s && rows->entities > 1)
         s = fl_fail(d, FL_BAD_INPUT, path, 0, 0,
                     "%zu workloads, expected the run of one; fit device --sweep takes several", rows->entities);

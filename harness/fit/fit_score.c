@@ -1,6 +1,7 @@
 #include "harness/fit/fit_score.h"
 
 #include "harness/base/json_out.h"
+#include "models/fit_chip_activity.h"
 #include "models/fit_chip_predict.h"
 
 #include <math.h>
