@@ -6,8 +6,9 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define JUDGED_MIN 5 /* rows of a workload: fewer are not looked at (models/unsound.h) */
-#define SHOWN 12     /* rows told one by one */
+#define JUDGED_MIN 5     /* rows of a workload: fewer are not looked at (models/unsound.h) */
+#define JUDGED_MOST 4096 /* each is held against all others of its workload */
+#define SHOWN 12         /* rows told one by one */
 
 /* Where a row is from; NULL where nobody measured it. */
 static const fl_fit_line *line_of(const fl_fit_rows *r, const fl_chip_row *row) {
@@ -85,6 +86,11 @@ fl_status fl_fit_drop_unsound(fl_fit_rows *r, fl_diag *d) {
         qsort(r->capped, r->cappeds, sizeof *r->capped, by_entity);
     if (r->latent)
         return FL_OK;
+    for (size_t i = 0; i < r->entities; i++)
+        if (r->entity[i].count > JUDGED_MOST)
+            return fl_fail(d, FL_BAD_INPUT, r->file ? r->file[r->entity[i].file] : NULL, 0, 0,
+                           "%s has %zu settings, expected at most %d of one workload", r->entity[i].workload,
+                           r->entity[i].count, JUDGED_MOST);
     const fl_model_status m = fl_unsound_find(r->row, r->count, &found);
     if (m != FL_MODEL_OK)
         return fl_error(d, m == FL_MODEL_NO_MEMORY ? FL_NO_MEMORY : FL_BAD_INPUT, "the rows cannot be judged: %s",
