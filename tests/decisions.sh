@@ -25,7 +25,8 @@ while read -r sweep at; do
         --at "$at") || { echo "$sweep: failed"; failed=1; continue; }
     p=$(value binomial_p <<<"$json")
     verdict='not refuted'
-    awk -v p="$p" 'BEGIN { exit !(p < 0.05) }' && { verdict=refuted; failed=1; }
+    case $p in '' | null) verdict='not tested: no choice'; failed=1; p=nan ;; esac
+    awk -v p="$p" 'BEGIN { exit !(p + 0 < 0.05 && p != "nan") }' && { verdict=refuted; failed=1; }
     printf '%-16s at %-8s %4d choices  broke at %5.2f %% (worst %.2f points)  binomial p %.3g: %s  caution costs %.2f points of energy, regret %.2f %% (expected %.2f or more)\n' \
         "$sweep" "$at" "$(value choices <<<"$json")" "$(value broken_pct <<<"$json")" "$(value worst_excess_pct <<<"$json")" \
         "$p" "$verdict" "$(value caution_costs_pct <<<"$json")" "$(value regret_pct <<<"$json")" \

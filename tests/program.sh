@@ -375,6 +375,7 @@ refuse "one setting and no calibration" 2 'one.csv: no workload has two settings
 
 # ---- one clock for what was measured ----
 succeed "advise on a sweep" 'breaks the bound %' "$f" advise "$dir/sweep.csv" --bound 10%
+succeed "advise on several workloads undoes too" '^  undo +nvidia-smi -rgc' "$f" advise "$dir/sweep.csv" --bound 10%
 succeed "with a platform" 'at 757 to 1530 MHz' "$f" advise "$dir/sweep.csv" --platform v100-300w --bound 0.10
 check "5% is 0.05" cmp -s <("$f" advise "$dir/sweep.csv" --bound 5% --json) <("$f" advise "$dir/sweep.csv" --bound 0.05 --json)
 succeed "on one setting" 'assumed to be bound by compute' "$f" advise "$dir/one.csv" --platform v100-300w
@@ -387,6 +388,8 @@ succeed "on kernels" 'the times of its kernels and their kinds' "$f" advise "$tr
 succeed "on kernels and a log" 'W at 1500 MHz' "$f" advise "$trace" "$dir/w@1500.log" --platform generic
 refuse "on a log without a platform" 2 'expected --platform NAME' "$f" advise "$dir/w@1500.log"
 succeed "on an experiment" 'foldline live --policy' "$f" advise harness/experiments/first-light.json
+sed "s|\"\.\./\.\./|\"$PWD/|; s|\"fixed\", |&\"label\": \"my best\", |" harness/experiments/first-light.json >"$dir/labelled.json"
+succeed "on an experiment's label" "live --policy 'fixed:sm_mhz=1300' --control" "$f" advise "$dir/labelled.json"
 refuse "advise on nothing" 2 'no file given' "$f" advise
 refuse "advise on two sweeps" 2 'a second sweep' "$f" advise "$dir/sweep.csv" "$dir/one.csv"
 refuse "advise with an unknown platform" 2 "did you mean 'v100-300w'" "$f" advise "$dir/sweep.csv" --platform v100-300

@@ -179,6 +179,8 @@ static void test_left_out(void) {
     }
     printf("\n    all          %3zu choices, %3zu at rows left out: %5.1f %%; broke at %zu  ", all.choices,
            all.left_out, 100.0 * (double)all.covered / (double)all.left_out, all.broken);
+    FL_CHECK((double)all.broken <= RISK * (double)all.choices, "the bound broke at %zu of %zu", all.broken,
+             all.choices);
     FL_CHECK(all.left_out && (double)all.covered >= COVERED * (double)all.left_out, "%zu of %zu", all.covered,
              all.left_out);
 }

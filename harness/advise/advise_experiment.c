@@ -2,6 +2,7 @@
 
 #include "harness/study/comparison.h"
 #include "harness/study/setup.h"
+#include "traces/text.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -28,9 +29,21 @@ static void sum_up(const fl_comparison *c, const char *policy, double *room, fl_
     out->chance = broken / (double)n;
 }
 
+/* NAME:parameter=value,... of which fl_spec_open makes the same, wherever the experiment has a label of its own. */
+static char *command_text(const fl_spec *s) {
+    fl_text t;
+    FILE *f = fl_text_open(&t);
+    if (f)
+        fputs(s->plugin ? s->plugin : s->policy->name, f);
+    for (size_t i = 0; f && i < s->layer.count; i++)
+        fprintf(f, "%c%s=%s", i ? ',' : ':', s->layer.setting[i].name,
+                s->file && s->file[i] ? s->file[i] : s->layer.setting[i].text);
+    return fl_text_close(&t, NULL);
+}
+
 static fl_status choose(const fl_setup *u, const fl_comparison *c, double risk, fl_advise_policy *out, fl_diag *d) {
     double *room = malloc((c->count + 1) * sizeof *room);
-    const char *best = NULL;
+    const fl_spec *best = NULL;
     fl_advise_policy least = {.chance = INFINITY};
     if (!room)
         return fl_no_memory(d, "the advice");
@@ -42,14 +55,14 @@ static fl_status choose(const fl_setup *u, const fl_comparison *c, double risk, 
         if (p.chance < least.chance)
             least = p;
         if (p.chance <= risk && (!best || p.saving.value > out->saving.value)) {
-            best = u->o.spec[i].label;
+            best = &u->o.spec[i];
             *out = p;
         }
     }
     free(room);
     if (!best)
         *out = least;
-    else if (!(out->policy = strdup(best)))
+    else if (!(out->policy = command_text(best)))
         return fl_no_memory(d, "the advice");
     out->policies = u->own_specs;
     out->bound = u->o.bound;

@@ -138,7 +138,7 @@ static fl_status from_rows(const fl_sweep_chip *c, const char *path, const fl_sw
                       platform ? "clocks in between are predicted"
                                : "the clocks that somebody measured are the choice: --platform has all of a GPU's");
     if (!status && c->rows.unsounds)
-        status = REST(s, d, "%zu rows are left out that did not run at the clock they name: fit device tells them",
+        status = REST(s, d, "rows left out, as they did not run at the clock they name (fit device tells them): %zu",
                       c->rows.unsounds);
     for (size_t i = 0; !status && i < c->rows.clocks; i++)
         status = REST(s, d, "rows at %g MHz ran at about %.0f MHz", c->rows.clock[i].sm_mhz, c->rows.clock[i].ran_mhz);

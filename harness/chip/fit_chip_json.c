@@ -208,9 +208,30 @@ static fl_status get_shares(const fl_json *at, fl_chip *c, fl_diag *d) {
     return s;
 }
 
+/* An array with one list for each share. */
+static fl_status get_share_lists(const fl_json *at, const char *key, const fl_chip *c, fl_json *list, fl_diag *d) {
+    const fl_status s = fl_json_get_array(at, key, list, d);
+    if (!s && fl_json_count(list) != c->shares)
+        return fl_json_fail(list, d, "%zu lists, expected one for each of %u shares", fl_json_count(list), c->shares);
+    return s;
+}
+
+/* One of these: `count` numbers within [low, high]; null is NAN. what: of which there is one each. */
+static fl_status get_share_list(const fl_json *list, uint32_t count, const char *what, double low, double high,
+                                double *to, fl_diag *d) {
+    fl_status s = FL_OK;
+    if (!cJSON_IsArray(list->node) || fl_json_count(list) != count)
+        return fl_json_fail(list, d, "expected one number or null for each of %u %s", count, what);
+    for (fl_json x = fl_json_first(list); !s && x.node; x = fl_json_next(list, &x), to++) {
+        *to = NAN;
+        if (!cJSON_IsNull(x.node))
+            s = fl_json_real(&x, low, high, to, d);
+    }
+    return s;
+}
+
 static fl_status get_activity(const fl_json *at, fl_chip *c, fl_diag *d) {
-    fl_json own, list;
-    uint32_t n = 0;
+    fl_json own, list = {0};
     c->dram_width = c->unit_width = INFINITY;
     for (uint32_t i = 0; i < c->shares; i++)
         for (int k = 0; k < FL_CHIP_ACTIVITIES; k++)
@@ -223,41 +244,19 @@ static fl_status get_activity(const fl_json *at, fl_chip *c, fl_diag *d) {
     if (!s && fl_json_has(&own, "unit_width"))
         s = fl_json_get_real(&own, "unit_width", 1e-3, 1e3, &c->unit_width, d);
     if (!s)
-        s = fl_json_get_array(&own, "shares", &list, d);
-    if (!s && fl_json_count(&list) != c->shares)
-        s = fl_json_fail(&list, d, "%zu lists, expected one for each of %u shares", fl_json_count(&list), c->shares);
-    if (s)
-        return s;
-    for (fl_json e = fl_json_first(&list); !s && e.node; e = fl_json_next(&list, &e), n++) {
-        uint32_t k = 0;
-        if (!cJSON_IsArray(e.node) || fl_json_count(&e) != FL_CHIP_ACTIVITIES)
-            return fl_json_fail(&e, d, "expected one number or null for each of %d activities", FL_CHIP_ACTIVITIES);
-        for (fl_json x = fl_json_first(&e); !s && x.node; x = fl_json_next(&e, &x), k++)
-            if (!cJSON_IsNull(x.node)) /* clocks that differ from those asked for push a share above 1 */
-                s = fl_json_real(&x, 0, 10, &c->share[n].activity[k], d);
-    }
+        s = get_share_lists(&own, "shares", c, &list, d);
+    fl_chip_share *share = c->share; /* clocks that differ from those asked for push a share of the time above 1 */
+    for (fl_json e = fl_json_first(&list); !s && e.node; e = fl_json_next(&list, &e))
+        s = get_share_list(&e, FL_CHIP_ACTIVITIES, "activities", 0, 10, (share++)->activity, d);
     return s;
 }
 
 static fl_status get_offs(const fl_json *at, const char *key, const fl_chip *c, double off[][FL_CHIP_SETTINGS],
                           fl_diag *d) {
-    fl_json list;
-    uint32_t n = 0;
-    fl_status s = fl_json_get_array(at, key, &list, d);
-    if (!s && fl_json_count(&list) != c->shares)
-        s = fl_json_fail(&list, d, "%zu lists, expected one for each of %u shares", fl_json_count(&list), c->shares);
-    if (s)
-        return s;
-    for (fl_json e = fl_json_first(&list); !s && e.node; e = fl_json_next(&list, &e), n++) {
-        uint32_t k = 0;
-        if (!cJSON_IsArray(e.node) || fl_json_count(&e) != c->settings)
-            return fl_json_fail(&e, d, "expected one number or null for each of %u settings", c->settings);
-        for (fl_json x = fl_json_first(&e); !s && x.node; x = fl_json_next(&e, &x), k++) {
-            off[n][k] = NAN;
-            if (!cJSON_IsNull(x.node))
-                s = fl_json_real(&x, -10, 10, &off[n][k], d);
-        }
-    }
+    fl_json list = {0};
+    fl_status s = get_share_lists(at, key, c, &list, d);
+    for (fl_json e = fl_json_first(&list); !s && e.node; e = fl_json_next(&list, &e))
+        s = get_share_list(&e, c->settings, "settings", -10, 10, *off++, d);
     return s;
 }
 

@@ -117,6 +117,11 @@ fl_status fl_fit_drop_unsound(fl_fit_rows *r, fl_diag *d) {
     return s;
 }
 
+fl_status fl_fit_rows_sound(const fl_texts *files, const fl_texts *only, fl_fit_rows *r, fl_diag *d) {
+    const fl_status s = fl_fit_rows_read(files, only, r, d);
+    return s ? s : fl_fit_drop_unsound(r, d);
+}
+
 /* ---- telling ---- */
 
 static void print_clock(const fl_unsound_clock *c) {

@@ -77,9 +77,7 @@ fl_status fl_sweep_chip_plain(fl_sweep_chip *c, const char *sweep, const fl_devi
     *c = (fl_sweep_chip){.chip = calloc(1, sizeof *c->chip), .mem_known = true};
     if (!c->chip)
         return fl_no_memory(d, "the chip");
-    fl_status s = fl_fit_rows_read(&files, &all, &c->rows, &ignored);
-    if (!s)
-        s = fl_fit_drop_unsound(&c->rows, &ignored);
+    const fl_status s = fl_fit_rows_sound(&files, &all, &c->rows, &ignored);
     if (s == FL_OK && fl_chip_of_device(dev, c->chip) == FL_MODEL_OK) {
         match_memory(c);
         return FL_OK;

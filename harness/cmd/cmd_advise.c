@@ -122,7 +122,10 @@ static void print_text(const fl_advise_subjects *s, const fl_advice *a, const ad
         for (size_t i = 0; i < s->count; i++) {
             fl_grid_add(&g, "%s", s->item[i].name);
             fl_grid_add(&g, "%g", a[i].at.sm_mhz);
-            fl_grid_add(&g, "%g", a[i].at.mem_mhz);
+            if (s->several_memories)
+                fl_grid_add(&g, "%g", a[i].at.mem_mhz);
+            else
+                fl_grid_add(&g, "-");
             fl_grid_add(&g, "%.1f", a[i].saving.value);
             fl_grid_add(&g, "%.1f", a[i].saving.low);
             fl_grid_add(&g, "%.1f", a[i].saving.high);
@@ -134,10 +137,12 @@ static void print_text(const fl_advise_subjects *s, const fl_advice *a, const ad
                 fl_grid_add(&g, "n/a");
         }
         fl_grid_print(&g, 1, stdout);
-        printf("\nenergy saved and slowdown against %g MHz, within a bound of %g %% and a risk of %g %%; set by "
-               "nvidia-smi "
-               "-lgc MHz,MHz or the vendor's tool\n",
+        printf("\nenergy saved and slowdown against %g MHz, within a bound of %g %% and a risk of %g %%; for "
+               "the first:\n",
                s->item[0].ref.sm_mhz, 100 * o->bound, 100 * o->risk);
+        char set[128], undo[128];
+        set_commands(s, a[0].at, s->item[0].ref, set, undo, sizeof set);
+        printf("  set                  %s\n  undo                 %s\n", set, undo);
     }
     for (size_t i = 0; i < s->rest_count; i++)
         printf("%s%s\n", i ? "                       " : "rests on               ", s->rests[i]);
@@ -160,9 +165,9 @@ static void print_json(const fl_advise_subjects *s, const fl_advice *a, const ad
         cJSON_AddItemToArray(list, w);
         cJSON_AddStringToObject(w, "workload", s->item[i].name);
         fl_json_add_real(w, "sm_mhz", a[i].at.sm_mhz);
-        fl_json_add_real(w, "mem_mhz", a[i].at.mem_mhz);
+        fl_json_add_real(w, "mem_mhz", s->several_memories ? a[i].at.mem_mhz : (double)NAN);
         fl_json_add_real(w, "reference_sm_mhz", s->item[i].ref.sm_mhz);
-        fl_json_add_real(w, "reference_mem_mhz", s->item[i].ref.mem_mhz);
+        fl_json_add_real(w, "reference_mem_mhz", s->several_memories ? s->item[i].ref.mem_mhz : (double)NAN);
         add_interval(w, "saving_pct", &a[i].saving);
         add_interval(w, "slowdown_pct", &a[i].slowdown);
         fl_json_add_real(w, "bound_break_chance", a[i].chance);
@@ -171,7 +176,7 @@ static void print_json(const fl_advise_subjects *s, const fl_advice *a, const ad
             if (s->item[i].of[k].assume)
                 cJSON_AddItemToArray(assumed, cJSON_CreateString(s->item[i].of[k].assume));
         fl_json_add_real(w, "measure_sm_mhz", a[i].measure.sm_mhz);
-        fl_json_add_real(w, "measure_mem_mhz", a[i].measure.mem_mhz);
+        fl_json_add_real(w, "measure_mem_mhz", s->several_memories ? a[i].measure.mem_mhz : (double)NAN);
         set_commands(s, a[i].at, s->item[i].ref, set, undo, sizeof set);
         cJSON_AddStringToObject(w, "set", set);
         cJSON_AddStringToObject(w, "undo", undo);

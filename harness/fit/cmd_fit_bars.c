@@ -258,9 +258,7 @@ static fl_status run_all(const bars_options *o, fl_diag *d) {
         s = find_gpu(o->sweeps.item[i], list, &count, &at, &path, d);
         const fl_texts files = {.item = &path, .count = 1};
         if (!s)
-            s = fl_fit_rows_read(&files, &none, &rows, d);
-        if (!s)
-            s = fl_fit_drop_unsound(&rows, d);
+            s = fl_fit_rows_sound(&files, &none, &rows, d);
         if (!s && rows.entities < 2)
             s = fl_fail(d, FL_BAD_INPUT, path, 0, 0, "one workload, expected two or more to split");
         if (!s)

@@ -427,9 +427,7 @@ static fl_status run_facts(const device_options *o, fl_diag *d) {
 static fl_status run_sweeps(const device_options *o, fl_diag *d) {
     fl_fit_rows rows = {0};
     maker m = {.o = o, .rows = &rows};
-    fl_status s = fl_fit_rows_read(&o->sweeps, &o->only, &rows, d);
-    if (!s)
-        s = fl_fit_drop_unsound(&rows, d);
+    fl_status s = fl_fit_rows_sound(&o->sweeps, &o->only, &rows, d);
     if (!s)
         s = find_latent(o, &rows, d);
     if (!s)

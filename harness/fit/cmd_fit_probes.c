@@ -34,9 +34,7 @@ typedef struct probes_options {
 
 static fl_status chip_of_sweep(const probes_options *o, fl_chip *chip, fl_diag *d) {
     fl_fit_rows rows = {0};
-    fl_status s = fl_fit_rows_read(&o->sweeps, &o->only, &rows, d);
-    if (!s)
-        s = fl_fit_drop_unsound(&rows, d);
+    fl_status s = fl_fit_rows_sound(&o->sweeps, &o->only, &rows, d);
     if (!s) {
         const fl_model_status m = fl_chip_fit(rows.row, rows.count, FL_CHIP_BEST, chip);
         if (m != FL_MODEL_OK)

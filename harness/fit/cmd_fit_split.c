@@ -335,14 +335,9 @@ static void print_json(const splitter *q, const fl_fit_scatter *scatter) {
     cJSON_Delete(root);
 }
 
-static fl_status read_sound(const fl_texts *files, fl_fit_rows *r, fl_diag *d) {
-    const fl_texts none = {0};
-    const fl_status s = files->count ? fl_fit_rows_read(files, &none, r, d) : FL_OK;
-    return s || !files->count ? s : fl_fit_drop_unsound(r, d);
-}
-
 static fl_status read_all(splitter *q, fl_diag *d) {
     const split_options *o = q->o;
+    const fl_texts none = {0};
     fl_status s = fl_fit_crest_parse(o->crest, &q->crest, d);
     for (size_t i = 0; !s && i < o->ats.count; i++)
         s = fl_fit_at_parse(o->ats.item[i], &q->asked[i].at, d);
@@ -350,11 +345,11 @@ static fl_status read_all(splitter *q, fl_diag *d) {
     if (!s && o->bars)
         s = fl_fit_bars_read(o->bars, o->without, &q->bars, d);
     if (!s)
-        s = read_sound(&o->sweeps, &q->rows, d);
-    if (!s)
-        s = read_sound(&o->device, &q->device, d);
-    if (!s)
-        s = read_sound(&o->beside, &q->beside, d);
+        s = fl_fit_rows_sound(&o->sweeps, &none, &q->rows, d);
+    if (!s && o->device.count)
+        s = fl_fit_rows_sound(&o->device, &none, &q->device, d);
+    if (!s && o->beside.count)
+        s = fl_fit_rows_sound(&o->beside, &none, &q->beside, d);
     const bool told = o->device.count || o->spec;
     if (!s && (q->device.latent || q->beside.latent || (q->rows.latent && !told)))
         s = fl_fail(d, FL_BAD_INPUT,

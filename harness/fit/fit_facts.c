@@ -116,12 +116,10 @@ fl_status fl_fit_kin_prior(fl_kin_spread *prior, size_t *kin, fl_diag *d) {
 static fl_status read_run(fl_fit_facts *f, const char *path, fl_fit_rows *rows, fl_diag *d) {
     const char *item = path;
     const fl_texts files = {.item = &item, .count = 1}, all = {0};
-    fl_status s = fl_fit_rows_read(&files, &all, rows, d);
+    fl_status s = fl_fit_rows_sound(&files, &all, rows, d);
     if (!s && rows->latent)
         s = fl_fail(d, FL_BAD_INPUT, path, 0, 0,
                     "power limits but no SM clocks, expected a run at clocks that are known");
-    if (!s)
-        s = fl_fit_drop_unsound(rows, d);
     if (!s && rows->entities > 1)
         s = fl_fail(d, FL_BAD_INPUT, path, 0, 0,
                     "%zu workloads, expected the run of one; fit device --sweep takes several", rows->entities);
