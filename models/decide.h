@@ -2,9 +2,9 @@
  * expect. Both follow from the deviations that the fit states of its own predictions.
  *
  * Logarithms of times and powers are normal. Errors of two settings are taken to be independent, as are those of time
- * and power at one: that makes a choice look less sure than it is where errors go together, never surer. A setting that
- * was measured has no error. The bound is on the slowdown, as a share: time at the setting over time at the top, less
- * one. */
+ * and power at one: that makes a choice look less sure than it is where errors go together, never surer. A setting
+ * without a deviation (NaN) counts as sure. The bound is on the slowdown, as a share: time at the setting over time at
+ * the top, less one. */
 #ifndef FL_DECIDE_H
 #define FL_DECIDE_H
 

@@ -3,8 +3,8 @@
  *
  * The chip is the platform's calibration where its file has one (fit device wrote it), else it is fitted over the whole
  * sweep. Each workload, and each of its kernels by itself, is then predicted from its own rows. A setting that was
- * measured keeps what was measured. Rows outside the clocks at which the chip was calibrated teach nothing; settings
- * outside them are predicted, marked, and chosen by nobody. */
+ * measured keeps what was measured, with the scatter of the fit's rows as its deviation. Rows outside the clocks at
+ * which the chip was calibrated teach nothing; settings outside them are predicted, marked, and chosen by nobody. */
 #ifndef FL_SWEEP_CHIP_H
 #define FL_SWEEP_CHIP_H
 

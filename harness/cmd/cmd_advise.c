@@ -26,9 +26,8 @@ static const fl_command_help help = {
     "measured.\n"
     "Intervals: two deviations to either side, as the fit states its own. A clock is taken only where the chance to "
     "break\n"
-    "the bound is at most --risk. The last lines say which measurement would narrow it most, and the commands that "
-    "set\n"
-    "the clock and undo it."};
+    "the bound is at most --risk, or where nobody states a chance. The last lines have the commands that set the clock\n"
+    "and undo it, and of one workload which measurement would narrow it most."};
 
 #define BOUND_STANDARD 0.05
 #define RISK_STANDARD 0.05

@@ -13,7 +13,7 @@ typedef struct fl_stated {
     fl_chip_row *at;      /* count settings: clocks alone; ascending by memory clock, then SM clock */
     fl_chip_guess *guess; /* theirs: the workload's kernels one after the other */
     size_t count;         /* 0: the model states nothing */
-    bool fitted;          /* by a fit: what has no deviation was measured */
+    bool fitted;          /* by a fit, not by columns of the sweep */
 } fl_stated;
 
 /* Of a workload's rows, its kernels added up: their errors are taken to go together, as one chip's do. Settings that
