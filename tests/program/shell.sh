@@ -1,0 +1,56 @@
+# What every end-to-end script of this folder begins with: `. "$(dirname "$0")/shell.sh"`, with the path of the program as
+# its first argument. It goes to the root of the repository, makes the folder $dir, which goes at the end, and names the
+# program $f. A script ends with `finish`.
+set -u
+cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
+f=$(realpath "$1")
+root=$PWD
+dir=$(mktemp -d)
+ulimit -t 300 # of the processor, so that a command that never ends fails, however busy the machine is
+trap 'rm -rf "$dir"' EXIT
+passed=0 failed=0
+
+ok() {
+  passed=$((passed + 1))
+  echo "ok - $1"
+}
+bad() {
+  failed=$((failed + 1))
+  echo "not ok - $1"
+  shift
+  printf '    %s\n' "$@"
+}
+# refuse NAME STATUS PATTERN COMMAND...: exits with STATUS, one line on stderr that matches PATTERN, nothing on stdout
+refuse() {
+  local name=$1 want=$2 pattern=$3 status lines
+  shift 3
+  "$@" >"$dir/out" 2>"$dir/err" </dev/null
+  status=$?
+  lines=$(wc -l <"$dir/err")
+  if [ $status = "$want" ] && [ "$lines" = 1 ] && grep -qE -- "$pattern" "$dir/err" && [ ! -s "$dir/out" ]; then
+    ok "$name"
+  else
+    bad "$name" "exit $status (want $want), $lines lines: $(head -c 400 "$dir/err")"
+  fi
+}
+# succeed NAME PATTERN COMMAND...: exits 0, stdout matches PATTERN
+succeed() {
+  local name=$1 pattern=$2 status
+  shift 2
+  "$@" >"$dir/out" 2>"$dir/err" </dev/null
+  status=$?
+  if [ $status = 0 ] && grep -qE -- "$pattern" "$dir/out"; then
+    ok "$name"
+  else
+    bad "$name" "exit $status: $(head -c 400 "$dir/err")" "$(head -n 5 "$dir/out")"
+  fi
+}
+check() { # NAME, then a command that must be true
+  local name=$1
+  shift
+  if "$@" >"$dir/check" 2>&1; then ok "$name"; else bad "$name" "$(head -c 400 "$dir/check")"; fi
+}
+finish() {
+  echo "$passed passed, $failed failed"
+  [ $failed = 0 ]
+}
