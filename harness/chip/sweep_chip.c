@@ -2,6 +2,7 @@
 
 #include "harness/base/json.h"
 #include "harness/chip/fit_chip_json.h"
+#include "harness/chip/fit_clocks.h"
 #include "harness/chip/fit_sound.h"
 #include "models/fit_chip_predict.h"
 
@@ -252,6 +253,7 @@ static fl_status predict_kernel(const fl_sweep_chip *c, const fl_fit_entity *e, 
                                 const fl_device *dev, const double *mem, uint32_t mems, fl_predicted *out,
                                 expected *sum, fl_diag *d) {
     prediction p = {.c = c, .e = e, .kernel = kernel};
+    char low[48], high[48];
     fl_status s = find_known(&p, &out->unused, d);
     if (!s && !e->count)
         s = fl_refuse(d,
@@ -259,9 +261,10 @@ static fl_status predict_kernel(const fl_sweep_chip *c, const fl_fit_entity *e, 
                       e->workload);
     if (!s && !p.known_count)
         s = fl_refuse(d,
-                      "%s: none of its settings lies within the clocks that the platform was calibrated at (%g to %g "
+                      "%s: none of its settings lies within the clocks that the platform was calibrated at (%s to %s "
                       "MHz), expected one",
-                      e->workload, c->chip->sm_min, c->chip->sm_ref);
+                      e->workload, fl_fit_clock_text(&c->rows, c->chip->sm_min, low, sizeof low),
+                      fl_fit_clock_text(&c->rows, c->chip->sm_ref, high, sizeof high));
     if (!s)
         s = ask_ladder(&p, dev, mem, mems, d);
     if (!s)

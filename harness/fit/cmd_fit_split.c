@@ -4,6 +4,7 @@
 #include "harness/base/grid.h"
 #include "harness/base/json_out.h"
 #include "harness/fit/fit.h"
+#include "harness/chip/fit_clocks.h"
 #include "harness/chip/fit_sound.h"
 #include "harness/fit/fit_bars.h"
 #include "harness/fit/fit_capped.h"
@@ -87,10 +88,14 @@ static void decide(const split_options *o, const fl_fit_rows *r, const fl_fit_en
         fl_fit_decisions_add(&t->rash, &c);
 }
 
-static void count_chosen(const fl_probes *p, bool mem_known, asked *t) {
+static void count_chosen(const splitter *q, const fl_probes *p, asked *t) {
     char text[sizeof t->chosen[0].text];
     size_t i = 0;
-    fl_fit_probes_text(p, mem_known, text, sizeof text);
+    fl_probes named = *p;
+    fl_fit_name_probes(&q->device, &named);
+    fl_fit_name_probes(&q->rows, &named);
+    fl_fit_name_probes(&q->beside, &named);
+    fl_fit_probes_text(&named, q->chip.mem_min < q->chip.mem_ref, text, sizeof text);
     while (i < t->sets && strcmp(t->chosen[i].text, text) != 0)
         i++;
     if (i == SETS)
@@ -195,7 +200,7 @@ static fl_status ask(splitter *q, const fl_fit_rows *r, asked *t, fl_diag *d) {
     fl_fit_at at = t->at;
     fl_status s = fl_fit_choose(&q->chip, &at, d);
     if (!s && !blind && at.kind == FL_FIT_CHOSEN)
-        count_chosen(&at.chosen, q->chip.mem_min < q->chip.mem_ref, t);
+        count_chosen(q, &at.chosen, t);
     for (size_t i = 0; !s && i < r->entities; i++)
         if (!q->half[i] && (r->latent || r->entity[i].count))
             s = ask_one(q, r, i, &at, t, &all, d);
