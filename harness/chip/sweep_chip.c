@@ -116,6 +116,11 @@ bool fl_fit_is_beyond(const fl_chip *chip, const fl_chip_row *row) {
            row->mem_mhz > chip->mem_ref + 0.5;
 }
 
+fl_chip_guess fl_chip_measured(const fl_chip *chip, double time_s, double power_w, double rows) {
+    return (fl_chip_guess){time_s, power_w, 100 * chip->time_error.scatter / sqrt(rows),
+                           100 * chip->power_error.scatter / sqrt(rows)};
+}
+
 /* ---- one workload ---- */
 
 typedef struct prediction { /* of one kernel */
@@ -167,10 +172,8 @@ static bool measured_at(const prediction *p, const fl_chip_row *at, fl_chip_gues
         power += p->known[i].power_w;
         n++;
     }
-    const fl_chip *chip = p->c->chip; /* what was measured scatters too */
     if (n > 0)
-        *g = (fl_chip_guess){time / n, power / n, 100 * chip->time_error.scatter / sqrt(n),
-                             100 * chip->power_error.scatter / sqrt(n)};
+        *g = fl_chip_measured(p->c->chip, time / n, power / n, n);
     return n > 0;
 }
 

@@ -78,8 +78,9 @@ typedef struct splitter {
     fl_chip chip;
 } splitter;
 
-static void decide(const split_options *o, const fl_fit_rows *r, const fl_fit_entity *e, const fl_fit_result_of *result,
-                   asked *t) {
+static void decide(const split_options *o, const fl_chip *chip, const fl_fit_rows *r, const fl_fit_entity *e,
+                   fl_fit_result_of *result, asked *t) {
+    fl_fit_result_state(chip, e, result);
     const fl_fit_question rash = {o->question.bound, 1};
     fl_fit_choice c;
     if (fl_fit_decide(r, e, result->guess, &o->question, &c))
@@ -188,7 +189,7 @@ static fl_status ask_one(splitter *q, const fl_fit_rows *r, size_t i, const fl_f
     t->predicted += blind ? 0 : 1;
     t->active += result.active ? 1 : 0;
     if (!s && !blind && q->o->decide)
-        decide(q->o, r, &r->entity[i], &result, t);
+        decide(q->o, &q->chip, r, &r->entity[i], &result, t);
     fl_fit_result_free(&result);
     return s;
 }

@@ -58,4 +58,8 @@ refuse "one workload in two files" 2 'w3 / k is in .*two.csv and in .*low.csv' "
 succeed "a range of clocks" 'SM 405 .which runs at 20[0-9]. to 1380 MHz' "$f" fit workload --device "$dir/asked.json" --sweep "$dir/two.csv" --clocks sm=705,802,1500
 succeed "advise beside it" '8 workloads at 405 .which runs at 20[0-9]. to 1380 MHz' "$f" advise "$dir/asked.csv" --bound 10%
 
+# ---- what was looked at is no surer for a decision than a second run of it ----
+succeed "fit split --decide of rows that were looked at" 'expected_broken_pct' "$f" fit split --sweep "$dir/asked.csv" --at all --splits 2 --decide --bound 11.56% --json
+check "expects some to break a bound that they just meet" awk -F': *|,' '/"expected_broken_pct"/ { n = $2 } END { exit !(n > 0.1) }' "$dir/out"
+
 finish
