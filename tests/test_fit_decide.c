@@ -99,6 +99,26 @@ static void test_choices(void) {
     }
 }
 
+/* What was looked at scatters: 1 % in time, 2 % in power. At a bound of 4 % the row at 1000 MHz meets it exactly: an
+ * even chance, and a risk below that does not take it. Refused rows stay refused, predicted ones what was predicted. */
+static void test_looked_at(void) {
+    fl_chip_guess guess[CLOCKS] = {{NAN, NAN, NAN, NAN}, {1.12, 60, 3, 4}, {1.04, 75, NAN, NAN}, {1, 100, NAN, NAN}};
+    static const fl_chip chip = {.time_error = {.scatter = 0.01}, .power_error = {.scatter = 0.02}};
+    fl_fit_result_of result = {.guess = guess};
+    fl_fit_choice c = {0};
+    fl_fit_result_state(&chip, &entity, &result);
+    CU_ASSERT(isnan(guess[0].time_s) && isnan(guess[0].time_sd_pct));
+    CU_ASSERT(guess[1].time_sd_pct == 3 && guess[1].power_sd_pct == 4);
+    CU_ASSERT(guess[2].time_s == 1.04 && guess[2].power_w == 75);
+    CU_ASSERT_DOUBLE_EQUAL(guess[3].time_sd_pct, 1, 1e-12);
+    CU_ASSERT_DOUBLE_EQUAL(guess[3].power_sd_pct, 2, 1e-12);
+    FL_CHECK(fl_fit_decide(&rows, &entity, guess, &(fl_fit_question){0.04, 1}, &c) && c.chosen == 2, "row %zu",
+             c.chosen);
+    CU_ASSERT_DOUBLE_EQUAL(c.chance, 0.5, 1e-9);
+    FL_CHECK(fl_fit_decide(&rows, &entity, guess, &(fl_fit_question){0.04, 0.4}, &c) && c.chosen == 3, "row %zu",
+             c.chosen);
+}
+
 /* Ranks of predicted energies 62.4, 67.2, 78, 100 against 65, 67.2, 78, 100; one pair turned: 1 - 6 x 2 / (4 x 15). */
 static void test_ranks(void) {
     static const fl_chip_guess same[CLOCKS] = {{1.3, 48, 2, 2}, {1.12, 60, 2, 2}, {1.04, 75, 2, 2}, {1, 100, 2, 2}},
@@ -170,5 +190,5 @@ static void test_nothing(void) {
     FL_CHECK(fl_fit_decide(&rows, &entity, guess, &q, &c), "the top again");
 }
 
-FL_SUITE("fit_decide", {"choices", test_choices}, {"ranks", test_ranks}, {"binomial", test_binomial},
-         {"sums", test_sums}, {"nothing", test_nothing})
+FL_SUITE("fit_decide", {"choices", test_choices}, {"looked at", test_looked_at}, {"ranks", test_ranks},
+         {"binomial", test_binomial}, {"sums", test_sums}, {"nothing", test_nothing})

@@ -1,6 +1,7 @@
 #include "harness/advise/advise_files.h"
 
 #include "harness/advise/advise_kernels.h"
+#include "harness/chip/fit_clocks.h"
 #include "harness/input/platform.h"
 #include "harness/input/sweep_model.h"
 #include "harness/input/sweep_notes.h"
@@ -90,6 +91,7 @@ static fl_setting_clocks reference_of(const fl_stated *s, const fl_device *dev) 
 static fl_status one_workload(const fl_sweep_chip *c, const char *path, const fl_sweep *sweep, uint32_t name,
                               const fl_device *dev, fl_advise_subjects *s, fl_diag *d) {
     fl_predicted p = {0};
+    char low[48], high[48];
     fl_advise_subject *to = NULL;
     fl_status status = fl_sweep_chip_predict(c, path, sweep, name, dev, &p, d);
     if (!status)
@@ -101,8 +103,9 @@ static fl_status one_workload(const fl_sweep_chip *c, const char *path, const fl
     }
     if (!status && !to->of[0].stated.count)
         status = fl_fail(d, FL_BAD_INPUT, path, 0, 0,
-                         "%s: no clock of the ladder lies within what was measured, %g to %g MHz", sweep->names[name],
-                         c->chip->sm_min, c->chip->sm_ref);
+                         "%s: no clock of the ladder lies within what was measured, %s to %s MHz", sweep->names[name],
+                         fl_fit_clock_text(&c->rows, c->chip->sm_min, low, sizeof low),
+                         fl_fit_clock_text(&c->rows, c->chip->sm_ref, high, sizeof high));
     if (!status)
         to->ref = reference_of(&to->of[0].stated, dev);
     fl_predicted_free(&p);
@@ -120,6 +123,7 @@ static fl_status from_rows(const fl_sweep_chip *c, const char *path, const fl_sw
                            fl_advise_subjects *s, fl_diag *d) {
     uint32_t *names = NULL;
     size_t count = 0;
+    char low[48], high[48];
     fl_device own = {.name = ""};
     const fl_device *dev = platform ? &platform->node.device[platform->node.gpu[0]] : &own;
     fl_status status = platform ? FL_OK : ladder_of(c, &own, d);
@@ -133,15 +137,19 @@ static fl_status from_rows(const fl_sweep_chip *c, const char *path, const fl_sw
     if (!status && !s->count)
         status = fl_fail(d, FL_BAD_INPUT, path, 0, 0, "no workload has rows that a fit may learn from");
     if (!status)
-        status = REST(s, d, "%s: %zu measured settings of %zu workload%s at %g to %g MHz; %s", base_name(path),
-                      c->rows.count, count, count == 1 ? "" : "s", c->chip->sm_min, c->chip->sm_ref,
+        status = REST(s, d, "%s: %zu measured settings of %zu workload%s at %s to %s MHz; %s", base_name(path),
+                      c->rows.count, count, count == 1 ? "" : "s",
+                      fl_fit_clock_text(&c->rows, c->chip->sm_min, low, sizeof low),
+                      fl_fit_clock_text(&c->rows, c->chip->sm_ref, high, sizeof high),
                       platform ? "clocks in between are predicted"
                                : "the clocks that somebody measured are the choice: --platform has all of a GPU's");
     if (!status && c->rows.unsounds)
         status = REST(s, d, "rows left out, as they did not run at the clock they name (fit device tells them): %zu",
                       c->rows.unsounds);
     for (size_t i = 0; !status && i < c->rows.clocks; i++)
-        status = REST(s, d, "rows at %g MHz ran at about %.0f MHz", c->rows.clock[i].sm_mhz, c->rows.clock[i].ran_mhz);
+        if (fl_fit_clock_shows(&c->rows, i))
+            status =
+                REST(s, d, "rows at %g MHz ran at about %.0f MHz", c->rows.clock[i].sm_mhz, c->rows.clock[i].ran_mhz);
     if (!status && s->count && fabs(s->item[0].ref.sm_mhz - dev->default_sm_mhz) >= 0.5)
         status = REST(s, d, "%g MHz to be compared with, as the driver's default, %g MHz, lies outside those",
                       s->item[0].ref.sm_mhz, dev->default_sm_mhz);

@@ -238,9 +238,9 @@ void fl_fit_rows_notes(const fl_fit_rows *r) {
 }
 
 double fl_fit_asked_mhz(const fl_fit_rows *r, double sm_mhz) {
-    for (size_t i = 0; i < r->clocks; i++)
+    for (size_t i = r->clocks; i-- > 0;) /* the last first: a sweep may correct what its device said */
         if (r->clock[i].clear && fabs(r->clock[i].ran_mhz - sm_mhz) < 1e-6)
-            return r->clock[i].sm_mhz;
+            sm_mhz = r->clock[i].sm_mhz;
     return sm_mhz;
 }
 

@@ -1,5 +1,6 @@
 #include "harness/chip/fit_sound.h"
 
+#include "harness/chip/fit_clocks.h"
 #include "models/cap.h"
 #include "models/unsound_find.h"
 
@@ -137,7 +138,8 @@ static void print_clock(const fl_unsound_clock *c) {
 void fl_fit_sound_notes(const fl_fit_rows *r) {
     char name[256];
     for (size_t i = 0; i < r->clocks; i++)
-        print_clock(&r->clock[i]);
+        if (fl_fit_clock_shows(r, i))
+            print_clock(&r->clock[i]);
     if (r->unsounds)
         printf("note: %zu rows left out that did not run at the clock they name:\n", r->unsounds);
     for (size_t i = 0; i < r->unsounds && i < SHOWN; i++) {
@@ -173,6 +175,8 @@ cJSON *fl_fit_sound_json(const fl_fit_rows *r) {
     }
     cJSON *clocks = cJSON_AddArrayToObject(root, "clocks");
     for (size_t i = 0; clocks && i < r->clocks; i++) {
+        if (!fl_fit_clock_shows(r, i))
+            continue;
         cJSON *o = cJSON_CreateObject();
         cJSON_AddNumberToObject(o, "asked_mhz", r->clock[i].sm_mhz);
         cJSON_AddNumberToObject(o, "ran_mhz", r->clock[i].ran_mhz);
@@ -181,38 +185,4 @@ cJSON *fl_fit_sound_json(const fl_fit_rows *r) {
         cJSON_AddItemToArray(clocks, o);
     }
     return root;
-}
-
-/* ---- a device's clocks ---- */
-
-cJSON *fl_fit_clocks_to_json(const fl_fit_rows *r) {
-    cJSON *list = cJSON_CreateArray();
-    for (size_t i = 0; list && i < r->clocks; i++)
-        cJSON_AddItemToArray(list, cJSON_CreateDoubleArray((double[]){r->clock[i].sm_mhz, r->clock[i].ran_mhz}, 2));
-    return list;
-}
-
-fl_status fl_fit_clocks_apply(const fl_json *calibration, fl_fit_rows *r, fl_diag *d) {
-    fl_json list;
-    if (!fl_json_has(calibration, FL_FIT_CLOCKS_KEY))
-        return FL_OK;
-    fl_status s = fl_json_get_array(calibration, FL_FIT_CLOCKS_KEY, &list, d);
-    for (fl_json e = s ? (fl_json){0} : fl_json_first(&list); !s && e.node; e = fl_json_next(&list, &e)) {
-        double value[2] = {0};
-        size_t n = 0;
-        if (!cJSON_IsArray(e.node) || fl_json_count(&e) != 2)
-            return fl_json_fail(&e, d, "expected two clocks, as asked and as run");
-        for (fl_json x = fl_json_first(&e); !s && x.node; x = fl_json_next(&e, &x))
-            s = fl_json_real(&x, 1, 1e5, &value[n++], d);
-        size_t rows = 0;
-        for (size_t i = 0; !s && i < r->count; i++)
-            if (fabs(r->row[i].sm_mhz - value[0]) <= 0.5) {
-                r->row[i].sm_mhz = value[1];
-                rows++;
-            }
-        if (!s && rows && r->clocks < FL_UNSOUND_CLOCKS)
-            r->clock[r->clocks++] = (fl_unsound_clock){value[0], value[1], NAN, 0, 1};
-    }
-    fl_fit_rows_sort(r);
-    return s;
 }

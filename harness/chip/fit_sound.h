@@ -17,10 +17,4 @@ fl_status fl_fit_rows_sound(const fl_texts *files, const fl_texts *only, fl_fit_
 void fl_fit_sound_notes(const fl_fit_rows *r);  /* prints the findings */
 cJSON *fl_fit_sound_json(const fl_fit_rows *r); /* rows (file, line, workload, kernel, clocks, why) and clocks */
 
-/* What a device's own sweeps say of its clocks, kept in the calibration, for sweeps too small to tell: 405 asked, 217
- * ran. _apply, before the rows are judged: rows at such a clock get the one that it runs at. */
-#define FL_FIT_CLOCKS_KEY "asked_ran_mhz"
-cJSON *fl_fit_clocks_to_json(const fl_fit_rows *r); /* NULL when out of memory; the caller owns it */
-fl_status fl_fit_clocks_apply(const fl_json *calibration, fl_fit_rows *r, fl_diag *d);
-
 #endif

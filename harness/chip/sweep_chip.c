@@ -2,6 +2,7 @@
 
 #include "harness/base/json.h"
 #include "harness/chip/fit_chip_json.h"
+#include "harness/chip/fit_clocks.h"
 #include "harness/chip/fit_sound.h"
 #include "models/fit_chip_predict.h"
 
@@ -115,6 +116,11 @@ bool fl_fit_is_beyond(const fl_chip *chip, const fl_chip_row *row) {
            row->mem_mhz > chip->mem_ref + 0.5;
 }
 
+fl_chip_guess fl_chip_measured(const fl_chip *chip, double time_s, double power_w, double rows) {
+    return (fl_chip_guess){time_s, power_w, 100 * chip->time_error.scatter / sqrt(rows),
+                           100 * chip->power_error.scatter / sqrt(rows)};
+}
+
 /* ---- one workload ---- */
 
 typedef struct prediction { /* of one kernel */
@@ -166,10 +172,8 @@ static bool measured_at(const prediction *p, const fl_chip_row *at, fl_chip_gues
         power += p->known[i].power_w;
         n++;
     }
-    const fl_chip *chip = p->c->chip; /* what was measured scatters too */
     if (n > 0)
-        *g = (fl_chip_guess){time / n, power / n, 100 * chip->time_error.scatter / sqrt(n),
-                             100 * chip->power_error.scatter / sqrt(n)};
+        *g = fl_chip_measured(p->c->chip, time / n, power / n, n);
     return n > 0;
 }
 
@@ -252,6 +256,7 @@ static fl_status predict_kernel(const fl_sweep_chip *c, const fl_fit_entity *e, 
                                 const fl_device *dev, const double *mem, uint32_t mems, fl_predicted *out,
                                 expected *sum, fl_diag *d) {
     prediction p = {.c = c, .e = e, .kernel = kernel};
+    char low[48], high[48];
     fl_status s = find_known(&p, &out->unused, d);
     if (!s && !e->count)
         s = fl_refuse(d,
@@ -259,9 +264,10 @@ static fl_status predict_kernel(const fl_sweep_chip *c, const fl_fit_entity *e, 
                       e->workload);
     if (!s && !p.known_count)
         s = fl_refuse(d,
-                      "%s: none of its settings lies within the clocks that the platform was calibrated at (%g to %g "
+                      "%s: none of its settings lies within the clocks that the platform was calibrated at (%s to %s "
                       "MHz), expected one",
-                      e->workload, c->chip->sm_min, c->chip->sm_ref);
+                      e->workload, fl_fit_clock_text(&c->rows, c->chip->sm_min, low, sizeof low),
+                      fl_fit_clock_text(&c->rows, c->chip->sm_ref, high, sizeof high));
     if (!s)
         s = ask_ladder(&p, dev, mem, mems, d);
     if (!s)

@@ -36,6 +36,10 @@ fl_status fl_sweep_check_twice(const char *path, const fl_sweep *s, fl_diag *d);
 /* Whether a row lies outside the clocks that the chip was calibrated at. */
 bool fl_fit_is_beyond(const fl_chip *chip, const fl_chip_row *row);
 
+/* What is known of a setting that was measured: the means of its rows, and how far measurements lie from each other by
+ * the fit's own scatter. Whoever decides by a fit takes measured settings so. */
+fl_chip_guess fl_chip_measured(const fl_chip *chip, double time_s, double power_w, double rows);
+
 /* One workload of a sweep at a ladder's settings: rows that fl_build_sweep takes, with their deviations. */
 typedef struct fl_predicted {
     fl_sweep sweep;          /* names and head are borrowed */

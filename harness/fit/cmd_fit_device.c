@@ -11,6 +11,7 @@
 #include "harness/fit/fit_idle_log.h"
 #include "harness/fit/fit_latent.h"
 #include "harness/fit/fit_marks.h"
+#include "harness/chip/fit_clocks.h"
 #include "harness/chip/fit_sound.h"
 #include "harness/input/platform.h"
 
@@ -396,6 +397,7 @@ static fl_status fit_both(maker *m, fl_diag *d) {
 /* A GPU that nobody has measured. */
 static fl_status run_facts(const device_options *o, fl_diag *d) {
     fl_fit_facts facts = {0};
+    const fl_fit_rows none = {0};
     fl_fit_advice advice;
     cJSON *root = NULL;
     fl_chip *chip = calloc(1, sizeof *chip);
@@ -405,7 +407,7 @@ static fl_status run_facts(const device_options *o, fl_diag *d) {
     if (!s)
         s = fl_fit_facts_chip(&facts, o->idle, o->run, chip, d);
     if (!s)
-        s = fl_fit_advise(chip, 1, FL_PROBES_MAX, &advice, d);
+        s = fl_fit_advise(chip, &none, 1, FL_PROBES_MAX, &advice, d);
     if (!s)
         s = fl_fit_facts_device(&facts, chip, &advice, o->base, &root, d);
     if (!s)
@@ -438,7 +440,7 @@ static fl_status run_sweeps(const device_options *o, fl_diag *d) {
     if (!s && o->idle)
         s = fl_idle_log_fit(o->idle, &m.plain, &m.idle, d);
     if (!s)
-        s = fl_fit_advise(&m.full, 1, FL_PROBES_MAX, &m.advice, d);
+        s = fl_fit_advise(&m.full, &rows, 1, FL_PROBES_MAX, &m.advice, d);
     if (!s)
         s = make(&m, d);
     if (!s)

@@ -6,6 +6,7 @@
 #include "harness/chip/fit_chip_json.h"
 #include "harness/fit/fit_facts.h"
 #include "harness/chip/fit_rows.h"
+#include "harness/chip/fit_clocks.h"
 #include "harness/chip/fit_sound.h"
 
 #include <stdlib.h>
@@ -32,21 +33,19 @@ typedef struct probes_options {
     bool json;
 } probes_options;
 
-static fl_status chip_of_sweep(const probes_options *o, fl_chip *chip, fl_diag *d) {
-    fl_fit_rows rows = {0};
-    fl_status s = fl_fit_rows_sound(&o->sweeps, &o->only, &rows, d);
+static fl_status chip_of_sweep(const probes_options *o, fl_fit_rows *rows, fl_chip *chip, fl_diag *d) {
+    fl_status s = fl_fit_rows_sound(&o->sweeps, &o->only, rows, d);
     if (!s) {
-        const fl_model_status m = fl_chip_fit(rows.row, rows.count, FL_CHIP_BEST, chip);
+        const fl_model_status m = fl_chip_fit(rows->row, rows->count, FL_CHIP_BEST, chip);
         if (m != FL_MODEL_OK)
             s = fl_fail(d, m == FL_MODEL_NO_MEMORY ? FL_NO_MEMORY : FL_BAD_INPUT, o->sweeps.item[0], 0, 0,
                         "cannot be fitted: %s; expected workloads at two settings or more", fl_model_text(m));
     }
-    fl_fit_rows_free(&rows);
     return s;
 }
 
-/* The calibration of a device file; *found: it has one. */
-static fl_status chip_of_file(const char *path, fl_chip *chip, bool *found, fl_diag *d) {
+/* The calibration of a device file; *found: it has one. rows: what it calls its clocks. */
+static fl_status chip_of_file(const char *path, fl_fit_rows *rows, fl_chip *chip, bool *found, fl_diag *d) {
     cJSON *tree = NULL;
     bool mem_known = true;
     *found = false;
@@ -62,16 +61,18 @@ static fl_status chip_of_file(const char *path, fl_chip *chip, bool *found, fl_d
             s = fl_json_get_object(&root, "calibration", &at, d);
         if (!s && *found)
             s = fl_chip_from_json(&at, chip, &mem_known, d);
+        if (!s && *found)
+            s = fl_fit_clocks_apply(&at, rows, d);
     }
     cJSON_Delete(tree);
     return s;
 }
 
-static fl_status find_chip(const probes_options *o, fl_fit_facts *facts, fl_chip *chip, fl_diag *d) {
+static fl_status find_chip(const probes_options *o, fl_fit_facts *facts, fl_fit_rows *rows, fl_chip *chip, fl_diag *d) {
     bool found = false;
     if (o->sweeps.count)
-        return chip_of_sweep(o, chip, d);
-    fl_status s = o->platform ? chip_of_file(o->platform, chip, &found, d) : FL_OK;
+        return chip_of_sweep(o, rows, chip, d);
+    fl_status s = o->platform ? chip_of_file(o->platform, rows, chip, &found, d) : FL_OK;
     if (s || found)
         return s;
     s = o->facts ? fl_fit_facts_read(o->facts, facts, d) : fl_fit_facts_of_platform(o->platform, facts, d);
@@ -80,14 +81,15 @@ static fl_status find_chip(const probes_options *o, fl_fit_facts *facts, fl_chip
 
 static fl_status run_all(const probes_options *o, fl_diag *d) {
     fl_fit_facts facts = {0};
+    fl_fit_rows rows = {0};
     fl_fit_advice advice;
     fl_chip *chip = calloc(1, sizeof *chip);
-    fl_status s = chip ? find_chip(o, &facts, chip, d) : fl_no_memory(d, NULL);
+    fl_status s = chip ? find_chip(o, &facts, &rows, chip, d) : fl_no_memory(d, NULL);
     const size_t least = o->count ? (size_t)o->count : 1, most = o->count ? (size_t)o->count : FL_PROBES_MAX;
     if (!s && facts.kin == 0 && (o->idle || o->run))
         s = fl_refuse(d, "--idle and --run are for a GPU that nobody has measured, expected --facts or a platform");
     if (!s)
-        s = fl_fit_advise(chip, least, most, &advice, d);
+        s = fl_fit_advise(chip, &rows, least, most, &advice, d);
     if (!s && advice.end == advice.first)
         s = fl_refuse(d,
                       "%u workloads at %u settings cannot tell, expected %d workloads and more settings than are to be "
@@ -103,8 +105,13 @@ static fl_status run_all(const probes_options *o, fl_diag *d) {
         if (facts.kin)
             fl_fit_facts_print(&facts);
         fl_fit_advice_print(&advice);
+        for (size_t i = 0; i < rows.clocks; i++)
+            if (rows.clock[i].clear)
+                printf("note: %g MHz is what to ask for, it ran at about %.0f MHz\n", rows.clock[i].sm_mhz,
+                       rows.clock[i].ran_mhz);
     }
     fl_fit_facts_free(&facts);
+    fl_fit_rows_free(&rows);
     free(chip);
     return s;
 }

@@ -4,6 +4,7 @@
 #include "harness/base/grid.h"
 #include "harness/base/json_out.h"
 #include "harness/fit/fit.h"
+#include "harness/chip/fit_clocks.h"
 #include "harness/chip/fit_sound.h"
 #include "harness/fit/fit_bars.h"
 #include "harness/fit/fit_capped.h"
@@ -77,8 +78,9 @@ typedef struct splitter {
     fl_chip chip;
 } splitter;
 
-static void decide(const split_options *o, const fl_fit_rows *r, const fl_fit_entity *e, const fl_fit_result_of *result,
-                   asked *t) {
+static void decide(const split_options *o, const fl_chip *chip, const fl_fit_rows *r, const fl_fit_entity *e,
+                   fl_fit_result_of *result, asked *t) {
+    fl_fit_result_state(chip, e, result);
     const fl_fit_question rash = {o->question.bound, 1};
     fl_fit_choice c;
     if (fl_fit_decide(r, e, result->guess, &o->question, &c))
@@ -87,10 +89,14 @@ static void decide(const split_options *o, const fl_fit_rows *r, const fl_fit_en
         fl_fit_decisions_add(&t->rash, &c);
 }
 
-static void count_chosen(const fl_probes *p, bool mem_known, asked *t) {
+static void count_chosen(const splitter *q, const fl_probes *p, asked *t) {
     char text[sizeof t->chosen[0].text];
     size_t i = 0;
-    fl_fit_probes_text(p, mem_known, text, sizeof text);
+    fl_probes named = *p;
+    fl_fit_name_probes(&q->device, &named);
+    fl_fit_name_probes(&q->rows, &named);
+    fl_fit_name_probes(&q->beside, &named);
+    fl_fit_probes_text(&named, q->chip.mem_min < q->chip.mem_ref, text, sizeof text);
     while (i < t->sets && strcmp(t->chosen[i].text, text) != 0)
         i++;
     if (i == SETS)
@@ -183,7 +189,7 @@ static fl_status ask_one(splitter *q, const fl_fit_rows *r, size_t i, const fl_f
     t->predicted += blind ? 0 : 1;
     t->active += result.active ? 1 : 0;
     if (!s && !blind && q->o->decide)
-        decide(q->o, r, &r->entity[i], &result, t);
+        decide(q->o, &q->chip, r, &r->entity[i], &result, t);
     fl_fit_result_free(&result);
     return s;
 }
@@ -195,7 +201,7 @@ static fl_status ask(splitter *q, const fl_fit_rows *r, asked *t, fl_diag *d) {
     fl_fit_at at = t->at;
     fl_status s = fl_fit_choose(&q->chip, &at, d);
     if (!s && !blind && at.kind == FL_FIT_CHOSEN)
-        count_chosen(&at.chosen, q->chip.mem_min < q->chip.mem_ref, t);
+        count_chosen(q, &at.chosen, t);
     for (size_t i = 0; !s && i < r->entities; i++)
         if (!q->half[i] && (r->latent || r->entity[i].count))
             s = ask_one(q, r, i, &at, t, &all, d);

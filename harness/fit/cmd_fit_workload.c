@@ -9,6 +9,7 @@
 #include "harness/fit/fit_chosen.h"
 #include "harness/fit/fit_latent.h"
 #include "harness/fit/fit_marks.h"
+#include "harness/chip/fit_clocks.h"
 #include "harness/chip/fit_sound.h"
 #include "harness/fit/fit_workload_files.h"
 #include "harness/input/platform.h"
@@ -48,7 +49,8 @@ static const fl_command_help help = {
     "clock is where the device's power law has its power, relative to the highest limit that was looked at.\n\n"
     "Rows that did not run at the clock they name (throttled, not reached, mislabelled) are found from the sweep "
     "itself,\n"
-    "told with file and line, and left out; a clock that is wrong throughout is taken as what it was."};
+    "told with file and line, and left out; a clock that is wrong throughout is taken as what it was, and told by the\n"
+    "name under which one sets it (405 MHz, which runs at 214): so are clocks that --clocks asks for."};
 
 typedef struct workload_options {
     const char *device, *at, *clocks, *crest, *csv, *out;
@@ -242,7 +244,7 @@ static void print_notes(const fl_fit_rows *r, const fl_fit_result_of *result, si
         printf("note: %zu workloads have none of the named settings and are left out\n", left);
     if (beyond)
         printf("note: %zu rows lie outside the clocks that the device was calibrated at (%s)%s\n", beyond,
-               fl_fit_range_text(chip, r->mem_known, range, sizeof range),
+               fl_fit_range_text(chip, r, range, sizeof range),
                extrapolate ? "" : ": not predicted, --extrapolate does");
     if (!chip->workloads)
         printf("note: %s\n", chip->settings ? "no sweep of the device was ever measured: it is known from chips like it"
@@ -426,7 +428,7 @@ static fl_status run_all(const workload_options *o, fl_diag *d) {
         s = fl_fail(d, FL_BAD_INPUT, o->sweeps.item[0], 0, 0,
                     "all %zu rows to predict lie outside the clocks that the device was calibrated at (%s), expected "
                     "some within, or --extrapolate",
-                    beyond, fl_fit_range_text(&chip, rows.mem_known, range, sizeof range));
+                    beyond, fl_fit_range_text(&chip, &rows, range, sizeof range));
     }
     if (!s && o->csv)
         s = fl_fit_write_rows(&chip, &rows, result, capped, o->csv, d);

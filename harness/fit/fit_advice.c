@@ -2,11 +2,13 @@
 
 #include "harness/base/grid.h"
 #include "harness/base/json_out.h"
+#include "harness/chip/fit_clocks.h"
 #include "harness/fit/fit_chosen.h"
 
 #include <math.h>
 
-fl_status fl_fit_advise(const fl_chip *chip, size_t least, size_t most, fl_fit_advice *a, fl_diag *d) {
+fl_status fl_fit_advise(const fl_chip *chip, const fl_fit_rows *rows, size_t least, size_t most, fl_fit_advice *a,
+                        fl_diag *d) {
     fl_model_status s = FL_MODEL_OK;
     *a = (fl_fit_advice){
         .first = least - 1, .end = least - 1, .memory = chip->mem_min < chip->mem_ref, .made_up = !chip->workloads};
@@ -17,6 +19,8 @@ fl_status fl_fit_advise(const fl_chip *chip, size_t least, size_t most, fl_fit_a
         a->end = n;
         if (fl_probes_usual(chip, n, &a->usual[n - 1]) == FL_MODEL_OK)
             s = fl_probes_expect(chip, &a->usual[n - 1]);
+        fl_fit_name_probes(rows, &a->chosen[n - 1]);
+        fl_fit_name_probes(rows, &a->usual[n - 1]);
     }
     return s == FL_MODEL_NO_MEMORY ? fl_no_memory(d, "the probes") : FL_OK;
 }

@@ -1,17 +1,28 @@
 #include "harness/fit/fit_ask.h"
 
+#include "harness/chip/fit_clocks.h"
+
 #include <math.h>
 #include <string.h>
 
-static bool has(const fl_fit_rows *r, const fl_fit_entity *e, double sm_mhz, double mem_mhz) {
+static bool is_at(const fl_chip_row *row, double sm_mhz, double mem_mhz) {
+    return fabs(row->sm_mhz - sm_mhz) < 0.5 && fabs(row->mem_mhz - mem_mhz) < 0.5;
+}
+
+/* since: where rows that were asked for begin. */
+static bool has(const fl_fit_rows *r, size_t entity, size_t since, double sm_mhz, double mem_mhz) {
+    const fl_fit_entity *e = &r->entity[entity];
     for (size_t i = e->first; i < e->first + e->count; i++)
-        if (fabs(r->row[i].sm_mhz - sm_mhz) < 0.5 && fabs(r->row[i].mem_mhz - mem_mhz) < 0.5)
+        if (is_at(&r->row[i], sm_mhz, mem_mhz))
+            return true;
+    for (size_t i = since; i < r->count; i++)
+        if (r->row[i].workload == entity && is_at(&r->row[i], sm_mhz, mem_mhz))
             return true;
     return false;
 }
 
-static fl_status ask(fl_fit_rows *r, size_t entity, double sm_mhz, double mem_mhz, fl_diag *d) {
-    if (has(r, &r->entity[entity], sm_mhz, mem_mhz))
+static fl_status ask(fl_fit_rows *r, size_t entity, size_t since, double sm_mhz, double mem_mhz, fl_diag *d) {
+    if (has(r, entity, since, sm_mhz, mem_mhz))
         return FL_OK;
     if (fl_grow(&r->row, &r->room, r->count + 1, sizeof *r->row))
         return fl_no_memory(d, "the settings");
@@ -19,12 +30,15 @@ static fl_status ask(fl_fit_rows *r, size_t entity, double sm_mhz, double mem_mh
     return FL_OK;
 }
 
+/* A clock is asked for by the name under which it is set; the row is at the one that it runs at. */
 static fl_status ask_list(const fl_fit_at *at, fl_fit_rows *r, size_t entity, fl_diag *d) {
     const fl_fit_entity *e = &r->entity[entity];
+    const size_t since = r->count;
     fl_status s = FL_OK;
     for (size_t i = 0; !s && e->count && i < at->sms; i++)
         for (size_t k = 0; !s && k < (at->mems ? at->mems : 1); k++)
-            s = ask(r, entity, at->sm[i], at->mems ? at->mem[k] : r->row[e->first + e->count - 1].mem_mhz, d);
+            s = ask(r, entity, since, fl_fit_ran_mhz(r, at->sm[i]),
+                    at->mems ? at->mem[k] : r->row[e->first + e->count - 1].mem_mhz, d);
     return s;
 }
 
@@ -43,8 +57,9 @@ fl_status fl_fit_ask(const char *list, const fl_chip *chip, fl_fit_rows *r, size
     for (size_t i = 0; !s && i < r->entities; i++) {
         if (!calibrated)
             s = ask_list(&at, r, i, d);
+        const size_t since = r->count;
         for (size_t k = 0; calibrated && !s && k < chip->settings; k++)
-            s = ask(r, i, chip->setting_sm[k], r->mem_known ? chip->setting_mem[k] : chip->mem_ref, d);
+            s = ask(r, i, since, chip->setting_sm[k], r->mem_known ? chip->setting_mem[k] : chip->mem_ref, d);
     }
     *added = r->count - before;
     fl_fit_rows_sort(r);

@@ -1,9 +1,10 @@
 /* What a fit is for: the clocks that it would choose under a bound, and what the hardware does at them.
  *
  * The choice is the setting of least predicted energy whose predicted time is at most 1 + bound times that at the top:
- * the workload's highest SM clock at its highest memory clock. A setting that was looked at counts as measured. With a
- * risk, the chance that the real bound breaks there must not exceed it: a normal one, of the deviations that the fit
- * states for the setting and for the top. */
+ * the workload's highest SM clock at its highest memory clock. A setting that was looked at is what was measured, with
+ * the deviation of fl_chip_measured (fl_fit_result_state), as everywhere. With a risk, the chance that the real bound
+ * breaks there must not exceed it: a normal one, of the deviations that the fit states for the setting and for the top.
+ */
 #ifndef FL_FIT_DECIDE_H
 #define FL_FIT_DECIDE_H
 

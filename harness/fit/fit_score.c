@@ -158,6 +158,14 @@ fl_status fl_fit_entity_run(const fl_chip *chip, const fl_fit_rows *r, const fl_
     return s;
 }
 
+void fl_fit_result_state(const fl_chip *chip, const fl_fit_entity *e, fl_fit_result_of *r) {
+    for (size_t i = 0; i < e->count; i++) {
+        const fl_chip_guess *g = &r->guess[i];
+        if (isnan(g->time_sd_pct) && !isnan(g->time_s))
+            r->guess[i] = fl_chip_measured(chip, g->time_s, g->power_w, 1);
+    }
+}
+
 static int ascending(const void *a, const void *b) {
     const double x = *(const double *)a, y = *(const double *)b;
     return x < y ? -1 : x > y;

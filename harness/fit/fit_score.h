@@ -47,6 +47,8 @@ size_t fl_fit_known(const fl_chip *chip, const fl_fit_rows *r, const fl_fit_enti
 fl_status fl_fit_entity_run(const fl_chip *chip, const fl_fit_rows *r, const fl_fit_entity *e, const fl_fit_at *at,
                             bool extrapolate, fl_fit_result_of *out, fl_diag *d);
 void fl_fit_result_free(fl_fit_result_of *r);
+/* Gives the rows that were looked at their deviation (fl_chip_measured), for who decides by the result. */
+void fl_fit_result_state(const fl_chip *chip, const fl_fit_entity *e, fl_fit_result_of *r);
 
 fl_status fl_fit_score_add(fl_fit_score *to, const fl_fit_score *from, fl_diag *d);
 /* One more error: what was predicted against what was measured. */

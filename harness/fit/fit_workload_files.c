@@ -1,14 +1,18 @@
 #include "harness/fit/fit_workload_files.h"
 
 #include "harness/base/grid.h"
+#include "harness/chip/fit_clocks.h"
 #include "traces/writing.h"
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
-const char *fl_fit_range_text(const fl_chip *chip, bool mem_known, char *buf, size_t size) {
-    const int used = snprintf(buf, size, "SM %g to %g MHz", chip->sm_min, chip->sm_ref);
-    if (mem_known)
+const char *fl_fit_range_text(const fl_chip *chip, const fl_fit_rows *r, char *buf, size_t size) {
+    char low[48], high[48];
+    const int used = snprintf(buf, size, "SM %s to %s MHz", fl_fit_clock_text(r, chip->sm_min, low, sizeof low),
+                              fl_fit_clock_text(r, chip->sm_ref, high, sizeof high));
+    if (r->mem_known)
         (void)snprintf(buf + used, size - (size_t)used, ", memory %g to %g MHz", chip->mem_min, chip->mem_ref);
     return buf;
 }
@@ -90,35 +94,72 @@ static void write_head(FILE *f, const fl_chip *chip, const fl_fit_rows *r, const
                 sqrt(M_2_PI) * power_sd / n);
     if (extrapolated)
         fprintf(f, "# beyond_calibration: %zu rows, outside %s\n", extrapolated,
-                fl_fit_range_text(chip, r->mem_known, range, sizeof range));
+                fl_fit_range_text(chip, r, range, sizeof range));
+}
+
+/* The end of the rows that have the setting of row k. */
+static size_t setting_end(const fl_fit_rows *r, const fl_fit_entity *e, size_t k) {
+    const fl_chip_row *row = &r->row[e->first];
+    size_t end = k + 1;
+    while (end < e->count && fabs(row[end].sm_mhz - row[k].sm_mhz) < 1e-9 &&
+           fabs(row[end].mem_mhz - row[k].mem_mhz) < 1e-9)
+        end++;
+    return end;
+}
+
+/* What is known of a setting: the mean of its rows that were looked at, else what was predicted of it. */
+static fl_chip_guess known_of(const fl_chip_guess *guess, size_t count) {
+    fl_chip_guess sum = {0, 0, NAN, NAN};
+    double n = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (!isnan(guess[i].time_sd_pct) || isnan(guess[i].time_s))
+            continue;
+        sum.time_s += guess[i].time_s;
+        sum.power_w += guess[i].power_w;
+        n++;
+    }
+    return n > 0 ? (fl_chip_guess){sum.time_s / n, sum.power_w / n, NAN, NAN} : guess[0];
+}
+
+static fl_status check_twice(const fl_fit_rows *r, const fl_fit_result_of *result, fl_diag *d) {
+    char name[256];
+    for (size_t i = 0; i < r->entities; i++)
+        for (size_t k = 0; result[i].guess && k < i; k++)
+            if (result[k].guess && !strcmp(r->entity[i].workload, r->entity[k].workload) &&
+                !strcmp(r->entity[i].kernel, r->entity[k].kernel))
+                return fl_refuse(d, "%s is in %s and in %s, expected a workload of a sweep in one file",
+                                 fl_fit_entity_name(&r->entity[i], name, sizeof name), r->file[r->entity[k].file],
+                                 r->file[r->entity[i].file]);
+    return FL_OK;
 }
 
 /* The sweep as it is known now: measured where it was looked at, predicted elsewhere, with the standard deviations. */
 fl_status fl_fit_write_sweep(const fl_chip *chip, const fl_fit_rows *r, const fl_fit_result_of *result,
                              size_t extrapolated, const char *path, fl_diag *d) {
-    fl_output *out = fl_output_open(path, d);
+    fl_output *out = check_twice(r, result, d) ? NULL : fl_output_open(path, d);
     if (!out)
         return d ? d->status : FL_IO;
     FILE *f = fl_output_file(out);
     write_head(f, chip, r, result, extrapolated);
     fputs("workload,kernel,sm_mhz,mem_mhz,power_cap_w,time_s,power_w,energy_j,time_sd_pct,power_sd_pct\n", f);
     for (size_t i = 0; i < r->entities; i++)
-        for (size_t k = 0; result[i].guess && k < r->entity[i].count; k++) {
+        for (size_t k = 0, end = 0; result[i].guess && k < r->entity[i].count; k = end) {
+            end = setting_end(r, &r->entity[i], k);
             const fl_chip_row *row = &r->row[r->entity[i].first + k];
-            const fl_chip_guess *g = &result[i].guess[k];
+            const fl_chip_guess g = known_of(&result[i].guess[k], end - k);
             char text[32];
-            if (isnan(g->power_w))
+            if (isnan(g.power_w))
                 continue;
             fl_csv_put(f, r->entity[i].workload);
             fputc(',', f);
             fl_csv_put(f, r->entity[i].kernel);
             fprintf(f, ",%s", fl_cell_text(fl_fit_asked_mhz(r, row->sm_mhz), text));
             fprintf(f, ",%s", r->mem_known ? fl_cell_text(row->mem_mhz, text) : "");
-            fprintf(f, ",,%s", fl_cell_text(g->time_s, text));
-            fprintf(f, ",%s", fl_cell_text(g->power_w, text));
-            fprintf(f, ",%s", fl_cell_text(g->time_s * g->power_w, text));
-            fprintf(f, ",%s", isnan(g->time_sd_pct) ? "" : fl_cell_text(g->time_sd_pct, text));
-            fprintf(f, ",%s\n", isnan(g->power_sd_pct) ? "" : fl_cell_text(g->power_sd_pct, text));
+            fprintf(f, ",,%s", fl_cell_text(g.time_s, text));
+            fprintf(f, ",%s", fl_cell_text(g.power_w, text));
+            fprintf(f, ",%s", fl_cell_text(g.time_s * g.power_w, text));
+            fprintf(f, ",%s", isnan(g.time_sd_pct) ? "" : fl_cell_text(g.time_sd_pct, text));
+            fprintf(f, ",%s\n", isnan(g.power_sd_pct) ? "" : fl_cell_text(g.power_sd_pct, text));
         }
     return fl_output_commit(out, d);
 }

@@ -1,5 +1,6 @@
 #include "harness/input/sweep_model.h"
 
+#include "harness/chip/fit_clocks.h"
 #include "harness/input/platform.h"
 #include "harness/input/sweep_notes.h"
 #include "traces/tables.h"
@@ -43,17 +44,19 @@ void fl_sweep_model_free(fl_sweep_model *m) {
 static fl_status note_predicted(const fl_sweep_model *m, const fl_predicted *p, const fl_device *dev, char ***note,
                                 size_t *notes, fl_diag *d) {
     fl_status s = FL_OK;
+    char low[48], high[48];
     if (p->unused)
         s = fl_sweep_note(note, notes, d,
                           "%zu rows outside the clocks that the platform was calibrated at teach nothing", p->unused);
     if (!s && p->beyond)
         s = fl_sweep_note(
             note, notes, d,
-            "%zu of %zu clocks of %s lie outside those that %s (%g to %g MHz): they are extrapolated, and "
+            "%zu of %zu clocks of %s lie outside those that %s (%s to %s MHz): they are extrapolated, and "
             "no static choice takes them%s",
             p->beyond, p->settings, dev->name,
-            m->chip.calibrated ? "the platform was calibrated at" : "the sweep covers", m->chip.chip->sm_min,
-            m->chip.chip->sm_ref,
+            m->chip.calibrated ? "the platform was calibrated at" : "the sweep covers",
+            fl_fit_clock_text(&m->chip.rows, m->chip.chip->sm_min, low, sizeof low),
+            fl_fit_clock_text(&m->chip.rows, m->chip.chip->sm_ref, high, sizeof high),
             dev->default_sm_mhz < p->law.sm_min_mhz || dev->default_sm_mhz > p->law.sm_max_mhz
                 ? ". The driver's default is one of them: all savings stand on it"
                 : "");
