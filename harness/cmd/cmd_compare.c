@@ -25,9 +25,12 @@ static const fl_command_help help = {
     "fraction of the\n"
     "default's makespan; regrets are in joules (or J s, J s^2) and percent against the best that holds --bound; n/a "
     "where a row\n"
-    "violates the bound; regret_at_own_slowdown_j is defined for every row. In a mean, violated counts and n/a cells "
-    "are left\n"
-    "out. Beside FILE.csv, FILE.provenance.json says what the result stands on; FILE.published.json and "
+    "violates the bound; regret_at_own_slowdown_j is defined for every row. In a mean, violated counts, of so many "
+    "rows,\n"
+    "and n/a cells are left out: the text marks such a mean with *, and regret_static_rows and "
+    "regret_clairvoyant_rows count\n"
+    "what is in it. objective_unit is the unit of regrets and of oracle_objective; clock is that of baseline:static.\n"
+    "Beside FILE.csv, FILE.provenance.json says what the result stands on; FILE.published.json and "
     "FILE.regret.csv\n"
     "are for foldline report. energy_j and both powers are the GPUs', on an APU the node's; peak_power_w adds the "
     "peaks of their\n"
@@ -70,7 +73,11 @@ static void print_notes(const fl_comparison *c, const fl_scenes *scenes, const c
 }
 
 static void print_json(const compared *r) {
-    cJSON *root = cJSON_CreateObject(), *rows = cJSON_AddArrayToObject(root, "rows");
+    const fl_objective objective = r->draws ? FL_MIN_ENERGY : r->u.o.objective;
+    cJSON *root = cJSON_CreateObject();
+    cJSON_AddStringToObject(root, "objective", fl_objective_names[objective]);
+    cJSON_AddStringToObject(root, "objective_unit", fl_objective_unit[objective]);
+    cJSON *rows = cJSON_AddArrayToObject(root, "rows");
     for (size_t i = 0; i < r->c.count; i++) {
         cJSON *row = cJSON_CreateObject();
         fl_row_json(row, &r->c.row[i]);
