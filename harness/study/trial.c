@@ -6,6 +6,7 @@
 
 #include <fnmatch.h>
 #include <math.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -201,6 +202,18 @@ static void fill_row(const fl_trials *w, const fl_bench_scene *b, const fl_run_r
         snprintf(row->note, sizeof row->note, "%s: no clairvoyant bound", b->inexact);
 }
 
+/* Behind what the row says already, as far as there is room. */
+__attribute__((format(printf, 2, 3))) static void add_note(fl_row_result *row, const char *format, ...) {
+    const size_t used = strlen(row->note), left = sizeof row->note - used;
+    va_list arguments;
+    va_start(arguments, format);
+    if (left > 2) {
+        snprintf(row->note + used, left, "%s", used ? "; " : "");
+        vsnprintf(row->note + strlen(row->note), sizeof row->note - strlen(row->note), format, arguments);
+    }
+    va_end(arguments);
+}
+
 /* A policy may go where the model was only extrapolated: its row says for how long. */
 static void note_outside(const fl_scene *s, const fl_run_result *r, fl_row_result *row) {
     double outside = 0, all = 0;
@@ -210,8 +223,8 @@ static void note_outside(const fl_scene *s, const fl_run_result *r, fl_row_resul
         outside += at->sm_mhz < s->w->sm_min_mhz || at->sm_mhz > s->w->sm_max_mhz ? (double)at->ps : 0;
     }
     if (outside > 0)
-        snprintf(row->note, sizeof row->note, "%.1f %% of the time extrapolated, outside %g to %g MHz",
-                 100 * outside / all, ceil(s->w->sm_min_mhz), floor(s->w->sm_max_mhz));
+        add_note(row, "%.1f %% of the time extrapolated, outside %g to %g MHz", 100 * outside / all,
+                 ceil(s->w->sm_min_mhz), floor(s->w->sm_max_mhz));
 }
 
 /* The name of a workload ends in its variant, which a pattern does not name. */
@@ -270,6 +283,8 @@ fl_status fl_trials_run(fl_trials *w, size_t i, fl_row_result *row, fl_diag *d) 
     note_outside(b->s, &r, row);
     row->ignored_sets = r.ignored_sets;
     row->unstepped = fl_spec_unstepped(spec, r.counts.steps);
+    if (row->unstepped)
+        add_note(row, "ended before the policy looked a second time");
     row->faults = r.counts.faults;
     if ((row->kept = kept))
         keep(kept, &r);

@@ -63,7 +63,7 @@ typedef struct fl_row_result { /* one line of a result */
     double clock_sm_mhz, clock_mem_mhz; /* of a static choice; 0: none, or the device has one memory clock */
     char clock[64];                     /* the same as the policy fixed takes it, in a mean as a range; empty: none */
     fl_kept *kept;    /* NULL: not watched; owned by whoever holds the row */
-    char note[96];
+    char note[160];
 } fl_row_result;
 
 void fl_row_free(fl_row_result *row); /* what was kept */
