@@ -5,12 +5,24 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 void fl_json_add_real(cJSON *object, const char *key, double value) {
     if (isfinite(value))
         cJSON_AddNumberToObject(object, key, value);
     else
         cJSON_AddNullToObject(object, key);
+}
+
+void fl_json_add_notes(cJSON *array, char *text) {
+    static const char begin[] = "note: ";
+    char *rest = NULL;
+    if (!text)
+        fl_memory_lost();
+    for (char *line = text ? strtok_r(text, "\n", &rest) : NULL; line; line = strtok_r(NULL, "\n", &rest)) {
+        const bool is_note = !strncmp(line, begin, sizeof begin - 1);
+        cJSON_AddItemToArray(array, cJSON_CreateString(line + (is_note ? sizeof begin - 1 : 0)));
+    }
 }
 
 static void add_option(cJSON *object, const fl_option *o) {

@@ -9,6 +9,10 @@
 /* Adds key: value to a JSON object; NAN and infinities become null. */
 void fl_json_add_real(cJSON *object, const char *key, double value);
 
+/* Adds each line of a text of notes ("note: ...") to an array, without what it begins with. Writes into text; NULL: it
+ * could not be made for want of memory. */
+void fl_json_add_notes(cJSON *array, char *text);
+
 /* Adds name: value of every option, as it stands, to a JSON object; a list of texts becomes an array. */
 void fl_json_add_options(cJSON *object, const fl_option *option, size_t count);
 

@@ -8,6 +8,7 @@
 #include "harness/study/result_tables.h"
 #include "harness/study/result_beside.h"
 #include "harness/study/setup.h"
+#include "traces/text.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -25,9 +26,12 @@ static const fl_command_help help = {
     "fraction of the\n"
     "default's makespan; regrets are in joules (or J s, J s^2) and percent against the best that holds --bound; n/a "
     "where a row\n"
-    "violates the bound; regret_at_own_slowdown_j is defined for every row. In a mean, violated counts and n/a cells "
-    "are left\n"
-    "out. Beside FILE.csv, FILE.provenance.json says what the result stands on; FILE.published.json and "
+    "violates the bound; regret_at_own_slowdown_j is defined for every row. In a mean, violated counts, of so many "
+    "rows,\n"
+    "and n/a cells are left out: the text marks such a mean with *, and regret_static_rows and "
+    "regret_clairvoyant_rows count\n"
+    "what is in it. objective_unit is the unit of regrets and of oracle_objective; clock is that of baseline:static.\n"
+    "Beside FILE.csv, FILE.provenance.json says what the result stands on; FILE.published.json and "
     "FILE.regret.csv\n"
     "are for foldline report. energy_j and both powers are the GPUs', on an APU the node's; peak_power_w adds the "
     "peaks of their\n"
@@ -53,24 +57,54 @@ typedef struct compared { /* and what is told of it */
     bool draws; /* a distribution replay */
 } compared;
 
-static void print_notes(const fl_comparison *c, const fl_scenes *scenes, const char *csv) {
-    putchar('\n');
-    fl_scene_notes(scenes, stdout);
+/* A policy that did not come to decide is named once, whatever the seeds and workloads. */
+static void put_unstepped(const fl_comparison *c, FILE *out) {
+    size_t named = 0;
+    for (size_t i = 0; i < c->mean_first; i++) {
+        size_t k = 0;
+        while (k < i && (!c->row[k].unstepped || strcmp(c->row[k].policy, c->row[i].policy) != 0))
+            k++;
+        if (c->row[i].unstepped && k == i)
+            fprintf(out, "%s%s", named++ ? ", " : "", c->row[i].policy);
+    }
+}
+
+static void put_notes(const fl_comparison *c, const fl_scenes *scenes, FILE *out) {
+    fl_scene_notes(scenes, out);
     if (c->ignored_sets)
-        printf("note: %llu sets of controls that this simulated node does not have were left without effect\n",
-               (unsigned long long)c->ignored_sets);
-    if (c->unstepped)
-        printf("note: %zu runs ended before their policy looked a second time: its period is longer than all of them\n",
-               c->unstepped);
+        fprintf(out, "note: %llu sets of controls that this simulated node does not have were left without effect\n",
+                (unsigned long long)c->ignored_sets);
+    if (c->unstepped) {
+        fprintf(out,
+                "note: %zu run%s ended before the policy looked a second time, its period is longer than all of it: ",
+                c->unstepped, c->unstepped == 1 ? "" : "s");
+        put_unstepped(c, out);
+        fputc('\n', out);
+    }
     if (c->faults)
-        printf("note: %llu faulty commands (0, NaN, infinity, a control not declared) were counted and left out\n",
-               (unsigned long long)c->faults);
-    if (csv)
-        printf("written: %s\n", csv);
+        fprintf(out,
+                "note: %llu faulty commands (0, NaN, infinity, a control not declared) were counted and left out\n",
+                (unsigned long long)c->faults);
+}
+
+/* The notes of the text, one by one. */
+static void add_notes(cJSON *root, const compared *r) {
+    cJSON *list = cJSON_AddArrayToObject(root, "notes");
+    fl_text memory;
+    FILE *f = fl_text_open(&memory);
+    if (f)
+        put_notes(&r->c, &r->u.scenes, f);
+    char *text = fl_text_close(&memory, NULL);
+    fl_json_add_notes(list, text);
+    free(text);
 }
 
 static void print_json(const compared *r) {
-    cJSON *root = cJSON_CreateObject(), *rows = cJSON_AddArrayToObject(root, "rows");
+    const fl_objective objective = r->draws ? FL_MIN_ENERGY : r->u.o.objective;
+    cJSON *root = cJSON_CreateObject();
+    cJSON_AddStringToObject(root, "objective", fl_objective_names[objective]);
+    cJSON_AddStringToObject(root, "objective_unit", fl_objective_unit[objective]);
+    cJSON *rows = cJSON_AddArrayToObject(root, "rows");
     for (size_t i = 0; i < r->c.count; i++) {
         cJSON *row = cJSON_CreateObject();
         fl_row_json(row, &r->c.row[i]);
@@ -80,6 +114,7 @@ static void print_json(const compared *r) {
         cJSON_AddItemToObject(root, "published", fl_published_json(r->published));
     if (r->tables)
         cJSON_AddItemToObject(root, "tables", fl_result_tables_json(r->tables));
+    add_notes(root, r);
     cJSON_AddItemReferenceToObject(root, "provenance", r->record);
     fl_json_print(root, stdout);
     cJSON_Delete(root);
@@ -90,7 +125,10 @@ static void print_text(const compared *r, const compare_options *o) {
         fl_draws_print(&r->c, &r->u.o, o->each, stdout);
     else
         fl_comparison_print(&r->c, &r->u.o, o->each || (r->u.variants && r->u.o.draws == 1), stdout);
-    print_notes(&r->c, &r->u.scenes, o->csv);
+    putchar('\n');
+    put_notes(&r->c, &r->u.scenes, stdout);
+    if (o->csv)
+        printf("written: %s\n", o->csv);
     if (r->ranking) {
         putchar('\n');
         fl_model_error_print(&r->u.o, &o->error, r->ranking, stdout);

@@ -83,12 +83,36 @@ static void add_percent(fl_grid *g, double share) {
         fl_grid_add(g, "n/a"); /* nothing ran */
 }
 
+static double standard_of(const fl_oracle_job *j) {
+    return fl_objective_value(j->ref.objective, j->standard.energy_j, j->standard.makespan_s);
+}
+
+/* What is minimised has columns of its own where it is not the energy. */
+static void add_heads(fl_grid *g, fl_objective objective) {
+    fl_grid_add(g, "workload");
+    fl_grid_add(g, "choice");
+    fl_grid_add(g, "energy J");
+    fl_grid_add(g, "saving %%");
+    if (objective != FL_MIN_ENERGY) {
+        fl_grid_add(g, "%s %s", fl_objective_title[objective], fl_objective_unit[objective]);
+        fl_grid_add(g, "%s saving %%", fl_objective_title[objective]);
+    }
+    fl_grid_add(g, "time s");
+    fl_grid_add(g, "slowdown %%");
+    fl_grid_add(g, "%s", "");
+}
+
 static void add_line(fl_grid *g, const fl_oracle_job *j, const char *what, double energy_j, double time_s,
                      const char *remark) {
     fl_grid_add(g, "%s", j->scene->w->name);
     fl_grid_add(g, "%s", what);
     fl_grid_add(g, "%.6g", energy_j);
     add_percent(g, 1 - energy_j / j->standard.energy_j);
+    if (j->ref.objective != FL_MIN_ENERGY) {
+        const double own = fl_objective_value(j->ref.objective, energy_j, time_s);
+        fl_grid_add(g, "%.6g", own);
+        add_percent(g, 1 - own / standard_of(j));
+    }
     fl_grid_add(g, "%.6g", time_s);
     add_percent(g, time_s / j->standard.makespan_s - 1);
     fl_grid_add(g, "%s", remark);
@@ -120,9 +144,9 @@ static void print_job(fl_grid *g, const fl_oracle_work *w, const fl_oracle_job *
         add_line(g, j, "best per kernel", j->kernel_j, j->kernel_s, "switches free");
     const fl_oracle_result *c = &j->ref.clairvoyant;
     if (j->table.exact && c->feasible) {
-        snprintf(remark, sizeof remark, "%llu switches at %zu positions, bound %.6g J, gap %.3g %%%s",
-                 (unsigned long long)c->switches, j->table.positions, c->bound_j, c->gap_pct,
-                 c->solved ? ", solved exactly" : "");
+        snprintf(remark, sizeof remark, "%llu switches at %zu positions, bound %.6g %s, gap %.3g %%%s",
+                 (unsigned long long)c->switches, j->table.positions, c->objective_bound,
+                 fl_objective_unit[w->objective], c->gap_pct, c->solved ? ", solved exactly" : "");
         add_line(g, j, "clairvoyant", c->energy_j, c->time_s, remark);
     } else if (c->feasible) {
         const char *why = fl_oracle_inexact(s->w, s->rates, &s->platform.node);
@@ -146,8 +170,12 @@ static void print_json(const fl_oracle_work *w, size_t count) {
         cJSON_AddStringToObject(o, "workload", j->scene->w->name);
         fl_json_add_real(o, "default_j", j->standard.energy_j);
         fl_json_add_real(o, "default_s", j->standard.makespan_s);
+        cJSON_AddStringToObject(o, "objective", fl_objective_names[w->objective]);
+        cJSON_AddStringToObject(o, "objective_unit", fl_objective_unit[w->objective]);
+        fl_json_add_real(o, "default_objective", standard_of(j));
         bool found = j->ref.best_static < j->choices;
         fl_json_add_real(o, "static_mhz", found ? j->point[j->ref.best_static].at.sm_mhz : NAN);
+        fl_json_add_real(o, "static_mem_mhz", found ? j->point[j->ref.best_static].at.mem_mhz : NAN);
         fl_json_add_real(o, "static_j", found ? fl_joules(j->point[j->ref.best_static].energy_fj) : NAN);
         fl_json_add_real(o, "static_s", found ? fl_seconds(j->point[j->ref.best_static].makespan_ps) : NAN);
         fl_json_add_real(o, "static_break_chance", risk_of(w, j).chance);
@@ -157,6 +185,8 @@ static void print_json(const fl_oracle_work *w, size_t count) {
         fl_json_add_real(o, "oracle_j", c->feasible ? c->energy_j : NAN);
         fl_json_add_real(o, "oracle_s", c->feasible ? c->time_s : NAN);
         fl_json_add_real(o, "oracle_bound_j", c->feasible && c->bounded ? c->bound_j : NAN);
+        fl_json_add_real(o, "oracle_objective", c->feasible ? c->objective : NAN);
+        fl_json_add_real(o, "oracle_objective_bound", c->feasible && c->bounded ? c->objective_bound : NAN);
         fl_json_add_real(o, "oracle_gap_pct", c->feasible && c->bounded ? c->gap_pct : NAN);
         cJSON_AddBoolToObject(o, "bounded", c->bounded);
         cJSON_AddItemToArray(all, o);
@@ -208,8 +238,8 @@ int fl_cmd_oracle(int argc, char **argv) {
     } else if (json) {
         print_json(&w, scenes.count);
     } else {
-        static const char *const head[] = {"workload", "choice", "energy J", "saving %", "time s", "slowdown %", ""};
-        fl_grid g = FL_GRID_HEADED(head);
+        fl_grid g = {.columns = w.objective == FL_MIN_ENERGY ? 7 : 9};
+        add_heads(&g, w.objective);
         for (size_t i = 0; i < scenes.count; i++)
             print_job(&g, &w, &w.job[i], kernels);
         fl_grid_print(&g, 2, stdout);

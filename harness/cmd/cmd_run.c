@@ -1,6 +1,6 @@
 #include "harness/base/command.h"
-#include "harness/base/json_out.h"
 #include "harness/cmd/commands.h"
+#include "harness/cmd/run_tell.h"
 #include "harness/input/fault_spec.h"
 #include "harness/input/scene_text.h"
 #include "harness/log/policy_head.h"
@@ -8,7 +8,6 @@
 #include "harness/log/sensorlog.h"
 #include "harness/log/served.h"
 #include "harness/log/steplog.h"
-#include "harness/study/provenance.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -149,174 +148,6 @@ static void free_records(recorder *r) {
     free(r->busy_ps);
 }
 
-/* ---- telling ---- */
-
-static void add_split(cJSON *root, const fl_run_result *r) {
-    cJSON *parts = cJSON_AddObjectToObject(root, "energy_split_j");
-    for (int i = 0; i < FL_PART_COUNT; i++)
-        if (r->ledger.part_fj[i])
-            fl_json_add_real(parts, fl_part_names[i], fl_joules(r->ledger.part_fj[i]));
-}
-
-/* What only a node with such parts has. */
-static void add_node(cJSON *root, const fl_run_result *r) {
-    fl_json_add_real(root, "wall_held_s", fl_seconds(r->wall_held_ps));
-    fl_json_add_real(root, "heat_held_s", fl_seconds(r->heat_held_ps));
-    if (!isnan(r->hottest_c))
-        fl_json_add_real(root, "hottest_c", r->hottest_c), fl_json_add_real(root, "end_c", r->end_c);
-    if (r->refused_sets)
-        cJSON_AddNumberToObject(root, "refused_sets", (double)r->refused_sets);
-    cJSON *cpu = r->cpu_count ? cJSON_AddArrayToObject(root, "cpu_residence") : NULL;
-    for (size_t i = 0; i < r->cpu_count; i++) {
-        cJSON *at = cJSON_CreateObject();
-        cJSON_AddNumberToObject(at, "mhz", r->cpu[i].mhz);
-        fl_json_add_real(at, "s", fl_seconds(r->cpu[i].ps));
-        cJSON_AddItemToArray(cpu, at);
-    }
-    cJSON *process = cJSON_AddArrayToObject(root, "processes");
-    for (size_t i = 0; i < r->process_count; i++) {
-        cJSON *at = cJSON_CreateObject();
-        cJSON_AddNumberToObject(at, "gpu", r->process[i].gpu);
-        cJSON_AddNumberToObject(at, "process", r->process[i].process);
-        fl_json_add_real(at, "makespan_s", fl_seconds(r->process[i].end_ps));
-        cJSON_AddItemToArray(process, at);
-    }
-}
-
-static void print_json(const fl_scenes *scenes, const fl_spec *spec, const fl_run_result *r) {
-    const fl_scene *scene = scenes->item[0];
-    cJSON *root = cJSON_CreateObject();
-    cJSON_AddStringToObject(root, "workload", scene->w->name);
-    cJSON_AddStringToObject(root, "policy", spec->label);
-    fl_json_add_real(root, "energy_j", r->energy_j);
-    fl_json_add_real(root, "node_energy_j", r->node_energy_j);
-    fl_json_add_real(root, "makespan_s", r->makespan_s);
-    fl_json_add_real(root, "mean_power_w", r->mean_power_w);
-    fl_json_add_real(root, "peak_power_w", r->peak_power_w);
-    cJSON_AddNumberToObject(root, "peak_parts", r->peak_parts);
-    cJSON_AddStringToObject(root, "energy_of", scene->platform.node.host.apu ? "node" : "GPUs");
-    cJSON_AddNumberToObject(root, "kernels", (double)r->kernels);
-    cJSON_AddNumberToObject(root, "switches", (double)r->switches);
-    cJSON_AddNumberToObject(root, "steps", (double)r->counts.steps);
-    cJSON_AddNumberToObject(root, "faults", (double)r->counts.faults);
-    cJSON_AddNumberToObject(root, "ignored_sets", (double)r->ignored_sets);
-    fl_json_add_real(root, "policy_cost_s", fl_seconds(r->policy_cost_ps));
-    add_node(root, r);
-    fl_served_json(root, r);
-    add_split(root, r);
-    cJSON *residence = cJSON_AddArrayToObject(root, "residence");
-    for (size_t i = 0; i < r->residence_count; i++) {
-        cJSON *at = cJSON_CreateObject();
-        cJSON_AddNumberToObject(at, "gpu", r->residence[i].gpu);
-        cJSON_AddNumberToObject(at, "sm_mhz", r->residence[i].sm_mhz);
-        cJSON_AddNumberToObject(at, "mem_mhz", r->residence[i].mem_mhz);
-        fl_json_add_real(at, "s", fl_seconds(r->residence[i].ps));
-        cJSON_AddItemToArray(residence, at);
-    }
-    cJSON_AddItemToObject(root, "provenance", fl_provenance(scenes, spec, 1, scene->facts.seed));
-    fl_json_print(root, stdout);
-    cJSON_Delete(root);
-}
-
-static int by_time(const void *a, const void *b) {
-    int64_t x = ((const fl_residence *)a)->ps, y = ((const fl_residence *)b)->ps;
-    return x > y ? -1 : x < y;
-}
-
-static void print_node(const fl_run_result *r, uint32_t gpus) {
-    if (r->wall_held_ps || r->heat_held_ps)
-        printf("held        %.4g s below what was asked by the power wall, %.4g s by heat\n",
-               fl_seconds(r->wall_held_ps), fl_seconds(r->heat_held_ps));
-    if (!isnan(r->hottest_c))
-        printf("heat        %.4g C at the most, %.4g C at the end\n", r->hottest_c, r->end_c);
-    if (r->cpu_count) {
-        printf("CPU        ");
-        for (size_t i = 0; i < r->cpu_count; i++)
-            printf(" %u MHz %.1f %%", r->cpu[i].mhz, 100.0 * (double)r->cpu[i].ps / (double)r->makespan_ps);
-        fputc('\n', stdout);
-    }
-    if (r->process_count > 1) {
-        printf("processes  ");
-        for (size_t i = 0; i < r->process_count && i < 16; i++)
-            if (gpus > 1)
-                printf(" GPU %u, %d: %.5g s", r->process[i].gpu, r->process[i].process,
-                       fl_seconds(r->process[i].end_ps));
-            else
-                printf(" %d: %.5g s", r->process[i].process, fl_seconds(r->process[i].end_ps));
-        printf("%s\n", r->process_count > 16 ? " ..." : "");
-    }
-}
-
-/* The first energy is the one that scores use, and the powers are of the same parts. */
-static void print_power(const fl_run_result *r, bool apu) {
-    if (apu)
-        printf("energy      %.6g J for the node (CPU and GPU are one package), %.6g J of it on the GPU\n", r->energy_j,
-               r->gpu_energy_j);
-    else
-        printf("energy      %.6g J on the GPUs, %.6g J for the node\n", r->energy_j, r->node_energy_j);
-    printf("makespan    %.6g s\npower       %s: %.5g W mean, ", r->makespan_s, apu ? "node" : "GPUs", r->mean_power_w);
-    if (r->peak_parts > 1)
-        printf("at most %.5g W (peaks of %s, added)\n", r->peak_power_w, apu ? "GPU, CPU and the rest" : "all GPUs");
-    else
-        printf("%.5g W peak\n", r->peak_power_w);
-}
-
-static void print_clock(const fl_residence *at, bool memory, double pct) {
-    printf(" %u", at->sm_mhz);
-    if (memory)
-        printf("/%u", at->mem_mhz);
-    printf(" MHz %.1f %%", pct);
-}
-
-static void print_text(const fl_scenes *scenes, const fl_spec *spec, fl_run_result *r) {
-    const fl_workload *w = scenes->item[0]->w;
-    printf("%s under %s on %s\n\n", w->name, spec->label, scenes->item[0]->platform.name);
-    print_power(r, scenes->item[0]->platform.node.host.apu);
-    printf("policy      %llu steps, %llu sets, %llu changes of a clock, %.3g s of the host's time\n",
-           (unsigned long long)r->counts.steps, (unsigned long long)r->counts.sets, (unsigned long long)r->switches,
-           fl_seconds(r->policy_cost_ps));
-    printf("split      ");
-    for (int i = 0; i < FL_PART_COUNT; i++)
-        if (r->ledger.part_fj[i])
-            printf(" %s %.4g J", fl_part_names[i], fl_joules(r->ledger.part_fj[i]));
-    printf("\nclocks     ");
-    int64_t open = 0;
-    size_t clocks = 0; /* one entry per pair of clocks, over all GPUs */
-    for (size_t i = 0; i < r->residence_count; i++) {
-        size_t k = 0;
-        while (k < clocks &&
-               (r->residence[k].sm_mhz != r->residence[i].sm_mhz || r->residence[k].mem_mhz != r->residence[i].mem_mhz))
-            k++;
-        fl_residence at = r->residence[i];
-        open += at.ps;
-        at.ps += k < clocks ? r->residence[k].ps : 0;
-        r->residence[k] = at;
-        clocks += k == clocks;
-    }
-    qsort(r->residence, clocks, sizeof *r->residence, by_time);
-    bool memories = false; /* the memory clock is said where there were several */
-    for (size_t i = 1; i < clocks; i++)
-        memories |= r->residence[i].mem_mhz != r->residence[0].mem_mhz;
-    for (size_t i = 0; i < clocks && i < 8; i++)
-        print_clock(&r->residence[i], memories, open ? 100.0 * (double)r->residence[i].ps / (double)open : 0);
-    printf("%s\n", clocks > 8 ? " ..." : "");
-    print_node(r, scenes->item[0]->facts.gpu_count);
-    fl_served_print(r, stdout);
-    fputc('\n', stdout);
-    fl_scene_notes(scenes, stdout);
-    fl_served_note(r, stdout);
-    if (r->ignored_sets)
-        printf("note: %llu sets of controls that this simulated node does not have\n",
-               (unsigned long long)r->ignored_sets);
-    if (r->refused_sets)
-        printf("note: %llu sets were refused, as asked\n", (unsigned long long)r->refused_sets);
-    if (r->counts.faults)
-        printf("note: %llu faulty commands were counted and left out\n", (unsigned long long)r->counts.faults);
-    if (fl_spec_unstepped(spec, r->counts.steps))
-        printf("note: the run ended before %s looked a second time: its period is longer than all of it\n",
-               spec->label);
-}
-
 /* ---- the run ---- */
 
 static fl_status simulate(const run_options *o, const fl_scene *scene, const fl_spec *spec, const fl_fault *fault,
@@ -342,13 +173,20 @@ static fl_status simulate(const run_options *o, const fl_scene *scene, const fl_
     return fl_run(&run, r, d);
 }
 
+/* With nothing set and nothing failing: what the run is held against. */
+static fl_status run_standard(const fl_scene *scene, fl_run_result *r, fl_diag *d) {
+    const fl_run_options run = {
+        .w = scene->w, .rates = scene->rates, .spec = &scene->platform.node, .facts = &scene->facts};
+    return fl_run(&run, r, d);
+}
+
 static fl_status run_and_tell(const run_options *o, const fl_option *option, size_t count, fl_diag *d) {
     fl_scenes scenes = {0};
     fl_spec spec = {0};
     fl_policy here;
     fl_fault *fault = NULL;
     recorder rec = {.o = o};
-    fl_run_result r = {0};
+    fl_run_result r = {0}, standard = {0};
     fl_status s = o->policy ? fl_spec_open_set(o->policy, &o->set, &spec, d)
                             : fl_refuse(d, "no policy given, expected --policy NAME (foldline policies lists them)");
     if (!s && o->reader && strcmp(o->reader, fl_readout_nvml.name) != 0)
@@ -369,14 +207,16 @@ static fl_status run_and_tell(const run_options *o, const fl_option *option, siz
         goto out;
     fl_scene_warnings(&scenes);
     if ((s = open_records(&rec, scene, &spec, d)) || (s = simulate(o, scene, &spec, fault, &rec, &r, d)) ||
-        (s = write_records(&rec, scene, &r, d)))
+        (s = run_standard(scene, &standard, d)) || (s = write_records(&rec, scene, &r, d)))
         goto out;
+    const fl_run_told told = {&scenes, &spec, &r, &standard, o->reader, &o->faults, o->min_set_ms};
     if (o->json)
-        print_json(&scenes, &spec, &r);
+        fl_run_tell_json(&told);
     else
-        print_text(&scenes, &spec, &r);
+        fl_run_tell_text(&told);
 out:
     fl_run_result_free(&r);
+    fl_run_result_free(&standard);
     free_records(&rec);
     free(fault);
     fl_spec_free(&spec);

@@ -30,5 +30,7 @@ fl_status fl_comparison_write(const fl_comparison *c, const char *path, fl_diag 
 
 /* The means (or, of one workload, its rows) as a table for people. */
 void fl_comparison_print(const fl_comparison *c, const fl_comparison_options *o, bool each, FILE *out);
+/* Below such a table: what the mark of a mean says that leaves out some of its rows; nothing where none does. */
+void fl_comparison_note_marks(const fl_comparison *c, FILE *out);
 
 #endif

@@ -1,6 +1,7 @@
 #include "harness/study/comparison.h"
 
 #include "harness/base/grid.h"
+#include "harness/study/objective.h"
 #include "traces/writing.h"
 
 #include <math.h>
@@ -16,9 +17,10 @@ fl_status fl_comparison_write(const fl_comparison *c, const char *path, fl_diag 
     return fl_output_commit(o, d);
 }
 
-static void add_percent(fl_grid *g, double value, int digits) {
+/* partial: a mean over some of its rows, which a note below the table explains. */
+static void add_percent(fl_grid *g, double value, int digits, bool partial) {
     if (isfinite(value))
-        fl_grid_add(g, "%.*f", digits, value);
+        fl_grid_add(g, "%.*f%s", digits, value, partial ? "*" : "");
     else
         fl_grid_add(g, "n/a");
 }
@@ -78,55 +80,99 @@ static void note_partial(const fl_comparison *c, FILE *out) {
         fprintf(out, " (of %zu)\n", most);
 }
 
-void fl_comparison_print(const fl_comparison *c, const fl_comparison_options *o, bool each, FILE *out) {
-    static const char *const head[] = {"policy",         "energy J",    "saving %",         "time s",   "slowdown %",
-                                       "worst window %", "vs static %", "vs clairvoyant %", "violated", "switches"};
-    static const char *const sure[] = {"breaks the bound %", "regret expected %"};
-    static const char *const served[] = {"latency s", "p95 s", "p99 s", "J/request"};
-    const bool requests = any_requests(c), stated = any_stated(c);
-    const bool platforms = each && several_platforms(c);
-    fl_grid g = {.columns = sizeof head / sizeof *head + each + platforms + (stated ? 2 : 0) + (requests ? 4 : 0)};
-    size_t first = each ? 0 : c->mean_first, last = each ? c->mean_first : c->count;
-    if (platforms)
-        fl_grid_add(&g, "platform");
-    if (each)
-        fl_grid_add(&g, "workload");
-    for (size_t k = 0; k < sizeof head / sizeof *head; k++)
-        fl_grid_add(&g, "%s", head[k]);
-    for (size_t k = 0; stated && k < 2; k++)
-        fl_grid_add(&g, "%s", sure[k]);
-    for (size_t k = 0; requests && k < 4; k++)
-        fl_grid_add(&g, "%s", served[k]);
-    for (size_t i = first; i < last; i++) {
-        const fl_row_result *r = &c->row[i];
-        if (platforms)
-            fl_grid_add(&g, "%s", r->platform);
-        if (each)
-            fl_grid_add(&g, "%s", r->workload);
-        fl_grid_add(&g, "%s", r->policy);
-        fl_grid_add(&g, "%.6g", r->score.energy_j);
-        add_percent(&g, r->energy_saving_pct, 2);
-        fl_grid_add(&g, "%.5g", r->score.makespan_s);
-        add_percent(&g, 100 * r->score.slowdown, 2);
-        add_percent(&g, 100 * r->score.worst_window_slowdown, 2);
-        add_percent(&g, r->score.regret_static_pct, 2);
-        add_percent(&g, r->score.regret_clairvoyant_pct, 2);
-        if (each)
-            fl_grid_add(&g, "%s", r->violated > 0 ? "yes" : "no");
-        else
-            fl_grid_add(&g, "%.0f", r->violated);
-        fl_grid_add(&g, "%llu", (unsigned long long)r->score.switches);
-        if (stated) {
-            add_percent(&g, 100 * r->bound_break_chance, 1);
-            add_percent(&g, 100 * r->expected_regret, 2);
-        }
-        if (!requests)
-            continue;
-        add_number(&g, r->latency.mean_s);
-        add_number(&g, r->latency.p95_s);
-        add_number(&g, r->latency.p99_s);
-        add_number(&g, r->energy_per_request_j);
+void fl_comparison_note_marks(const fl_comparison *c, FILE *out) {
+    uint64_t marked = 0;
+    for (size_t i = c->mean_first; i < c->count; i++)
+        marked |= c->row[i].partial;
+    if (marked)
+        fputs("\n* a mean over some of the rows, the others being n/a: a row above the bound has no regret. Energy and "
+              "time are\n  means over all rows; --json and --csv say how many have a regret (regret_static_rows, "
+              "regret_clairvoyant_rows)\n",
+              out);
+}
+
+typedef struct table {
+    fl_grid g;
+    fl_objective objective;
+    bool each, requests, stated, platforms;
+} table;
+
+static void add_heads(fl_grid *g, const table *t) {
+    const char *title = fl_objective_title[t->objective];
+    const bool other = t->objective != FL_MIN_ENERGY; /* what is minimised has columns of its own, in its unit */
+    const char *of = other ? title : "", *space = other ? " " : "";
+    if (t->platforms)
+        fl_grid_add(g, "platform");
+    if (t->each)
+        fl_grid_add(g, "workload");
+    fl_grid_add(g, "policy");
+    fl_grid_add(g, "energy J");
+    fl_grid_add(g, "saving %%");
+    if (other) {
+        fl_grid_add(g, "%s %s", title, fl_objective_unit[t->objective]);
+        fl_grid_add(g, "%s saving %%", title);
     }
+    fl_grid_add(g, "time s");
+    fl_grid_add(g, "slowdown %%");
+    fl_grid_add(g, "worst window %%");
+    fl_grid_add(g, "%s%svs static %%", of, space);
+    fl_grid_add(g, "%s%svs clairvoyant %%", of, space);
+    fl_grid_add(g, "violated");
+    fl_grid_add(g, "switches");
+    if (t->stated) {
+        fl_grid_add(g, "breaks the bound %%");
+        fl_grid_add(g, "regret expected %%");
+    }
+    static const char *const served[] = {"latency s", "p95 s", "p99 s", "J/request"};
+    for (size_t k = 0; t->requests && k < sizeof served / sizeof *served; k++)
+        fl_grid_add(g, "%s", served[k]);
+}
+
+static void add_row(fl_grid *g, const table *t, const fl_row_result *r) {
+    if (t->platforms)
+        fl_grid_add(g, "%s", r->platform);
+    if (t->each)
+        fl_grid_add(g, "%s", r->workload);
+    fl_grid_add(g, "%s%s%s", r->policy, *r->clock ? " " : "", r->clock);
+    fl_grid_add(g, "%.6g", r->score.energy_j);
+    add_percent(g, r->energy_saving_pct, 2, false);
+    if (t->objective != FL_MIN_ENERGY) {
+        fl_grid_add(g, "%.6g", t->objective == FL_MIN_EDP ? r->score.edp : r->score.ed2p);
+        add_percent(g, r->objective_saving_pct, 2, false);
+    }
+    fl_grid_add(g, "%.5g", r->score.makespan_s);
+    add_percent(g, 100 * r->score.slowdown, 2, false);
+    add_percent(g, 100 * r->score.worst_window_slowdown, 2, fl_row_partial(r, "worst_window_slowdown"));
+    add_percent(g, r->score.regret_static_pct, 2, fl_row_partial(r, "regret_static_pct"));
+    add_percent(g, r->score.regret_clairvoyant_pct, 2, fl_row_partial(r, "regret_clairvoyant_pct"));
+    if (t->each)
+        fl_grid_add(g, "%s", r->violated > 0 ? "yes" : "no");
+    else
+        fl_grid_add(g, "%.0f/%llu", r->violated, (unsigned long long)r->rows);
+    fl_grid_add(g, "%llu", (unsigned long long)r->score.switches);
+    if (t->stated) {
+        add_percent(g, 100 * r->bound_break_chance, 1, fl_row_partial(r, "bound_break_chance"));
+        add_percent(g, 100 * r->expected_regret, 2, fl_row_partial(r, "expected_regret"));
+    }
+    if (!t->requests)
+        return;
+    add_number(g, r->latency.mean_s);
+    add_number(g, r->latency.p95_s);
+    add_number(g, r->latency.p99_s);
+    add_number(g, r->energy_per_request_j);
+}
+
+void fl_comparison_print(const fl_comparison *c, const fl_comparison_options *o, bool each, FILE *out) {
+    table t = {.g = {.columns = 1},
+               .objective = o->objective,
+               .each = each,
+               .requests = any_requests(c),
+               .stated = any_stated(c),
+               .platforms = each && several_platforms(c)};
+    add_heads(&t.g, &t);
+    t.g.columns = t.g.columns ? t.g.count : 0; /* 0: a cell is missing, and so the table */
+    for (size_t i = each ? 0 : c->mean_first; i < (each ? c->mean_first : c->count); i++)
+        add_row(&t.g, &t, &c->row[i]);
     const size_t draws = (size_t)o->draws;
     size_t plain = 0; /* a mean is over the workloads of one variant */
     for (size_t i = 0; i < o->scenes->count; i++)
@@ -138,9 +184,11 @@ void fl_comparison_print(const fl_comparison *c, const fl_comparison_options *o,
     if (isfinite(o->bound))
         fprintf(out, ", bound on the slowdown %g %%", 100 * o->bound);
     fprintf(out, ", objective %s\n\n", fl_objective_names[o->objective]);
-    fl_grid_print(&g, 1u + each + platforms, out);
-    if (!each)
+    fl_grid_print(&t.g, 1u + each + t.platforms, out);
+    if (!each) {
+        fl_comparison_note_marks(c, out);
         note_partial(c, out);
-    if (requests)
+    }
+    if (t.requests)
         note_overload(c, out);
 }

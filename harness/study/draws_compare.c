@@ -131,6 +131,8 @@ static void score(const work *w, size_t scene, double energy_j, double time_s, f
     row->latency = fl_times_of(NULL, 0);
     row->energy_per_request_j = row->offered_load = NAN;
     row->node_energy_j = row->policy_cost_s = row->oracle_j = row->oracle_bound_j = row->oracle_gap_pct = NAN;
+    row->oracle_objective = row->oracle_objective_bound = NAN;
+    fl_row_finish(row, FL_MIN_ENERGY, top(draws)->total_j);
 }
 
 static double regret_of_step(const fl_draws *draws, size_t clock) {
@@ -140,6 +142,8 @@ static double regret_of_step(const fl_draws *draws, size_t clock) {
     return best + draws->clock[clock].energy_j * draws->clock[clock].ratio;
 }
 
+static const char default_name[] = "baseline:default";
+
 static fl_status add_static(const work *w, size_t scene, const char *name, size_t clock, fl_comparison *c, fl_diag *d) {
     const fl_draws *draws = &w->draws[scene];
     const fl_draw_clock *at = &draws->clock[clock];
@@ -148,6 +152,8 @@ static fl_status add_static(const work *w, size_t scene, const char *name, size_
     row.bound_break_chance = row.expected_regret = NAN;
     row.reward_regret = regret_of_step(draws, clock) * at->time_s * 1e9 / (double)draws->step_ns;
     snprintf(row.note, sizeof row.note, "%g MHz", at->mhz);
+    if (name != default_name)
+        fl_row_clock(&row, at->mhz, 0);
     fl_kept *kept = calloc(1, sizeof *kept);
     if (!kept)
         return fl_no_memory(d, "the distribution replay");
@@ -229,7 +235,7 @@ fl_status fl_draws_compare(const fl_experiment *e, const fl_comparison_options *
     if (!s)
         s = fl_pool_run(run_one, &w, runs, o->threads, "policies", d);
     for (size_t i = 0, at = 0; !s && i < n; i++) {
-        s = add_static(&w, i, "baseline:default", w.draws[i].clock_count - 1, c, d);
+        s = add_static(&w, i, default_name, w.draws[i].clock_count - 1, c, d);
         if (!s)
             s = add_static(&w, i, "baseline:static", w.best[i], c, d);
         for (size_t k = 0; !s && k < o->spec_count * o->seeds; k++, at++) {
@@ -281,19 +287,28 @@ static cell mean_of(const fl_comparison *c, size_t first, bool each, size_t offs
     return out;
 }
 
-static double mean_switches(const fl_comparison *c, size_t first, bool each) {
-    double sum = 0, n = 0;
-    for (size_t i = first; i < c->mean_first; i++)
-        if (alike(&c->row[i], &c->row[first], each)) {
-            sum += (double)c->row[i].score.switches;
-            n++;
-        }
-    return sum / n;
+/* Of the rows alike: how many break the bound, their clocks, and which means leave some out. False without memory. */
+static bool mean_row(const fl_comparison *c, size_t first, bool each, fl_row_result *mean) {
+    const fl_row_result **row = malloc((c->mean_first + 1) * sizeof *row);
+    double *room = malloc((c->mean_first + 1) * sizeof *room);
+    size_t n = 0;
+    for (size_t i = first; row && i < c->mean_first; i++)
+        if (alike(&c->row[i], &c->row[first], each))
+            row[n++] = &c->row[i];
+    *mean = (fl_row_result){.seed = c->row[first].seed};
+    if (row && room)
+        fl_row_mean(row, n, room, mean);
+    const bool made = row && room;
+    free(row);
+    free(room);
+    return made;
 }
 
-static void add_cell(fl_grid *g, cell x, int digits, bool half) {
+static void add_cell(fl_grid *g, cell x, int digits, bool half, bool partial) {
     if (isnan(x.mean))
         fl_grid_add(g, "n/a");
+    else if (partial)
+        fl_grid_add(g, "%.*f*", digits, x.mean);
     else if (half && isfinite(x.half) && x.half > 0)
         fl_grid_add(g, "%.*f +-%.*f", digits, x.mean, digits, x.half);
     else
@@ -301,27 +316,35 @@ static void add_cell(fl_grid *g, cell x, int digits, bool half) {
 }
 
 void fl_draws_print(const fl_comparison *c, const fl_comparison_options *o, bool each, FILE *out) {
-    static const char *const head[] = {"workload",         "policy",       "energy kJ",  "saving %",
-                                       "energy regret kJ", "Eq. 3 regret", "slowdown %", "switches"};
+    static const char *const head[] = {"workload",     "policy",     "energy kJ", "saving %", "energy regret kJ",
+                                       "Eq. 3 regret", "slowdown %", "violated",  "switches"};
     fl_grid g = FL_GRID_HEADED(head);
-    for (size_t i = 0; i < c->mean_first; i++) {
+    bool whole = true;
+    for (size_t i = 0; whole && i < c->mean_first; i++) {
         bool first = true;
         for (size_t k = 0; k < i && first; k++)
             first = !alike(&c->row[k], &c->row[i], each);
         if (!first)
             continue;
         const fl_row_result *r = &c->row[i];
+        fl_row_result m;
+        whole = mean_row(c, i, each, &m);
         fl_grid_add(&g, "%s%s%s%s", each ? r->workload : "all", !each && r->variant ? " [" : "",
                     !each && r->variant ? r->variant : "", !each && r->variant ? "]" : "");
-        fl_grid_add(&g, "%s", r->policy);
-        add_cell(&g, mean_of(c, i, each, offsetof(fl_row_result, score.energy_j), 1e-3), 3, each);
-        add_cell(&g, mean_of(c, i, each, offsetof(fl_row_result, energy_saving_pct), 1), 2, false);
-        add_cell(&g, mean_of(c, i, each, offsetof(fl_row_result, score.regret_static_j), 1e-3), 3, false);
-        add_cell(&g, mean_of(c, i, each, offsetof(fl_row_result, reward_regret), 1), 0, false);
-        add_cell(&g, mean_of(c, i, each, offsetof(fl_row_result, score.slowdown), 100), 2, false);
-        fl_grid_add(&g, "%.0f", mean_switches(c, i, each));
+        fl_grid_add(&g, "%s%s%s", r->policy, *m.clock ? " " : "", m.clock);
+        add_cell(&g, mean_of(c, i, each, offsetof(fl_row_result, score.energy_j), 1e-3), 3, each, false);
+        add_cell(&g, mean_of(c, i, each, offsetof(fl_row_result, energy_saving_pct), 1), 2, false, false);
+        add_cell(&g, mean_of(c, i, each, offsetof(fl_row_result, score.regret_static_j), 1e-3), 3, false,
+                 fl_row_partial(&m, "regret_static_j"));
+        add_cell(&g, mean_of(c, i, each, offsetof(fl_row_result, reward_regret), 1), 0, false, false);
+        add_cell(&g, mean_of(c, i, each, offsetof(fl_row_result, score.slowdown), 100), 2, false, false);
+        fl_grid_add(&g, "%.0f/%llu", m.violated, (unsigned long long)m.rows);
+        fl_grid_add(&g, "%llu", (unsigned long long)m.score.switches);
     }
     fprintf(out, "distribution replay, mean over %u seed%s%s; +- is the 95 %% interval over seeds\n\n", o->seeds,
             o->seeds == 1 ? "" : "s", each ? "" : " and all workloads");
-    fl_grid_print(&g, 2, out);
+    if (whole)
+        fl_grid_print(&g, 2, out);
+    fl_grid_free(&g);
+    fl_comparison_note_marks(c, out);
 }

@@ -2,6 +2,9 @@
 
 #include <string.h>
 
+const char *const fl_objective_title[] = {"energy", "EDP", "ED2P"};
+const char *const fl_objective_unit[] = {"J", "J s", "J s^2"};
+
 fl_status fl_objective_parse(const char *name, fl_objective *o, fl_diag *d) {
     size_t count = 0;
     for (; fl_objective_names[count]; count++)

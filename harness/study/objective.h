@@ -18,6 +18,9 @@
      "work positions of the clairvoyant schedule (" FL_AS_TEXT(FL_POSITIONS_STANDARD) ")"}
 /* clang-format on */
 
+/* As tables name it, and its unit: "energy" in "J", "EDP" in "J s", "ED2P" in "J s^2". By fl_objective. */
+extern const char *const fl_objective_title[], *const fl_objective_unit[];
+
 /* "energy", "edp" or "ed2p"; the nearest offered. */
 fl_status fl_objective_parse(const char *name, fl_objective *o, fl_diag *d);
 

@@ -31,9 +31,19 @@ static const fl_column columns[] = {
     {ROW(platform), NAME}, {ROW(variant), NAME}, {ROW(note), TEXT}, {LATENCY(mean_s), REAL}, {LATENCY(p50_s), REAL},
     {LATENCY(p90_s), REAL}, {LATENCY(p95_s), REAL}, {LATENCY(p99_s), REAL}, {LATENCY(max_s), REAL},
     {ROW(energy_per_request_j), REAL}, {ROW(offered_load), REAL}, {ROW(records), NAME}, {ROW(draw), NAME},
-    {ROW(bound_break_chance), REAL}, {ROW(expected_regret), REAL}};
+    {ROW(bound_break_chance), REAL}, {ROW(expected_regret), REAL}, {ROW(objective_unit), NAME},
+    {ROW(objective_saving_pct), REAL}, {ROW(oracle_objective), REAL}, {ROW(oracle_objective_bound), REAL},
+    {ROW(clock), TEXT}, {ROW(rows), COUNT}, {ROW(regret_static_rows), COUNT}, {ROW(regret_clairvoyant_rows), COUNT}};
 /* clang-format on */
 enum { COLUMNS = sizeof columns / sizeof *columns };
+_Static_assert(COLUMNS <= 64, "fl_row_result.partial has a bit for each");
+
+bool fl_row_partial(const fl_row_result *mean, const char *name) {
+    for (size_t k = 0; k < COLUMNS; k++)
+        if (!strcmp(name, columns[k].name))
+            return mean->partial >> k & 1;
+    return false;
+}
 
 fl_status fl_row_value(const fl_row_result *row, const char *name, double *value, fl_diag *d) {
     static const fl_kept nothing = {
@@ -123,6 +133,32 @@ void fl_row_json(cJSON *into, const fl_row_result *row) {
             break;
         }
     }
+    cJSON *partial = row->workloads ? cJSON_AddArrayToObject(into, "partial") : NULL;
+    for (size_t k = 0; partial && k < COLUMNS; k++)
+        if (row->partial >> k & 1)
+            cJSON_AddItemToArray(partial, cJSON_CreateString(columns[k].name));
+}
+
+static void put_range(char *text, size_t size, const char *name, double low, double high) {
+    const size_t used = strlen(text);
+    if (low < high)
+        snprintf(text + used, size - used, "%s%s=%g..%g", used ? "," : "", name, low, high);
+    else if (high > 0)
+        snprintf(text + used, size - used, "%s%s=%g", used ? "," : "", name, high);
+}
+
+/* The clocks of a static choice over several workloads, from the lowest to the highest. */
+static void clock_range(const fl_row_result *const *row, size_t count, fl_row_result *mean) {
+    double low[2] = {INFINITY, INFINITY}, high[2] = {0, 0};
+    for (size_t i = 0; i < count; i++) {
+        const double at[2] = {row[i]->clock_sm_mhz, row[i]->clock_mem_mhz};
+        for (size_t k = 0; k < 2 && at[0] > 0; k++) {
+            low[k] = fmin(low[k], at[k]);
+            high[k] = fmax(high[k], at[k]);
+        }
+    }
+    put_range(mean->clock, sizeof mean->clock, "sm_mhz", low[0], high[0]);
+    put_range(mean->clock, sizeof mean->clock, "mem_mhz", low[1], high[1]);
 }
 
 void fl_row_mean(const fl_row_result *const *row, size_t count, double *room, fl_row_result *mean) {
@@ -134,12 +170,21 @@ void fl_row_mean(const fl_row_result *const *row, size_t count, double *room, fl
         for (size_t i = 0; i < count; i++)
             memcpy(&room[i], (const char *)row[i] + columns[k].offset, sizeof *room);
         fl_mean_interval(room, count, (double *)(void *)((char *)mean + columns[k].offset), &half);
+        size_t known = 0;
+        for (size_t i = 0; i < count; i++)
+            known += isnan(room[i]) ? 0 : 1;
+        mean->partial |= known && known < count ? UINT64_C(1) << k : 0;
     }
     mean->violated = 0;
+    mean->objective_unit = row[0]->objective_unit;
     for (size_t i = 0; i < count; i++) {
         mean->violated += row[i]->violated;
         switches += row[i]->score.switches;
+        mean->rows += row[i]->rows;
+        mean->regret_static_rows += row[i]->regret_static_rows;
+        mean->regret_clairvoyant_rows += row[i]->regret_clairvoyant_rows;
         mean->workloads += row[i]->seed == mean->seed;
     }
     mean->score.switches = (switches + count / 2) / count;
+    clock_range(row, count, mean);
 }

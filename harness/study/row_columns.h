@@ -15,7 +15,11 @@ fl_status fl_row_value(const fl_row_result *row, const char *name, double *value
 /* One row as a line of CSV, and the line above the first. */
 void fl_row_head(FILE *f);
 void fl_row_put(FILE *f, const fl_row_result *row);
-void fl_row_json(cJSON *into, const fl_row_result *row); /* the same columns as keys; null where not finite */
+/* The same columns as keys; null where not finite. In a mean also "partial": the columns that are means of some rows.
+ */
+void fl_row_json(cJSON *into, const fl_row_result *row);
+/* Whether that column of a mean leaves out rows that do not have it. */
+bool fl_row_partial(const fl_row_result *mean, const char *name);
 
 /* Sets every number of *mean to the mean of those of count > 0 rows, cells that are not defined left out; `violated`
  * counts, and `workloads` are the rows under mean->seed. room: count doubles. */

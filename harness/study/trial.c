@@ -2,9 +2,11 @@
 
 #include "harness/base/pool.h"
 #include "harness/input/scene_text.h"
+#include "harness/study/objective.h"
 
 #include <fnmatch.h>
 #include <math.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -43,6 +45,23 @@ static void kept_free(fl_kept *k) {
 void fl_row_free(fl_row_result *row) {
     kept_free(row->kept);
     row->kept = NULL;
+}
+
+void fl_row_finish(fl_row_result *row, fl_objective objective, double standard) {
+    const double own = fl_objective_value(objective, row->score.energy_j, row->score.makespan_s);
+    row->objective_unit = fl_objective_unit[objective];
+    row->objective_saving_pct = 100 * (1 - own / standard);
+    row->rows = 1;
+    row->regret_static_rows = isfinite(row->score.regret_static_pct);
+    row->regret_clairvoyant_rows = isfinite(row->score.regret_clairvoyant_pct);
+}
+
+void fl_row_clock(fl_row_result *row, double sm_mhz, double mem_mhz) {
+    row->clock_sm_mhz = sm_mhz;
+    row->clock_mem_mhz = mem_mhz;
+    const int used = snprintf(row->clock, sizeof row->clock, "sm_mhz=%g", sm_mhz);
+    if (mem_mhz > 0)
+        snprintf(row->clock + used, sizeof row->clock - (size_t)used, ",mem_mhz=%g", mem_mhz);
 }
 
 /* Of a run that has been scored: what fl_measure tells, and no more, for there may be thousands of rows. */
@@ -172,11 +191,27 @@ static void fill_row(const fl_trials *w, const fl_bench_scene *b, const fl_run_r
     row->oracle_j = solved ? b->ref.clairvoyant.energy_j : NAN;
     row->oracle_bound_j = solved ? b->ref.clairvoyant.bound_j : NAN;
     row->oracle_gap_pct = solved ? b->ref.clairvoyant.gap_pct : NAN;
+    row->oracle_objective = solved ? b->ref.clairvoyant.objective : NAN;
+    row->oracle_objective_bound = solved ? b->ref.clairvoyant.objective_bound : NAN;
     row->violated = row->score.violated;
     row->reward_regret = row->bound_break_chance = row->expected_regret = NAN;
     fill_latency(row, run->service.latency, run->service.load);
+    fl_row_finish(row, w->o->objective,
+                  fl_objective_value(w->o->objective, b->standard.energy_j, b->standard.makespan_s));
     if (w->o->oracles && b->has_table && !b->table.exact)
         snprintf(row->note, sizeof row->note, "%s: no clairvoyant bound", b->inexact);
+}
+
+/* Behind what the row says already, as far as there is room. */
+__attribute__((format(printf, 2, 3))) static void add_note(fl_row_result *row, const char *format, ...) {
+    const size_t used = strlen(row->note), left = sizeof row->note - used;
+    va_list arguments;
+    va_start(arguments, format);
+    if (left > 2) {
+        snprintf(row->note + used, left, "%s", used ? "; " : "");
+        vsnprintf(row->note + strlen(row->note), sizeof row->note - strlen(row->note), format, arguments);
+    }
+    va_end(arguments);
 }
 
 /* A policy may go where the model was only extrapolated: its row says for how long. */
@@ -188,8 +223,8 @@ static void note_outside(const fl_scene *s, const fl_run_result *r, fl_row_resul
         outside += at->sm_mhz < s->w->sm_min_mhz || at->sm_mhz > s->w->sm_max_mhz ? (double)at->ps : 0;
     }
     if (outside > 0)
-        snprintf(row->note, sizeof row->note, "%.1f %% of the time extrapolated, outside %g to %g MHz",
-                 100 * outside / all, ceil(s->w->sm_min_mhz), floor(s->w->sm_max_mhz));
+        add_note(row, "%.1f %% of the time extrapolated, outside %g to %g MHz", 100 * outside / all,
+                 ceil(s->w->sm_min_mhz), floor(s->w->sm_max_mhz));
 }
 
 /* The name of a workload ends in its variant, which a pattern does not name. */
@@ -248,6 +283,8 @@ fl_status fl_trials_run(fl_trials *w, size_t i, fl_row_result *row, fl_diag *d) 
     note_outside(b->s, &r, row);
     row->ignored_sets = r.ignored_sets;
     row->unstepped = fl_spec_unstepped(spec, r.counts.steps);
+    if (row->unstepped)
+        add_note(row, "ended before the policy looked a second time");
     row->faults = r.counts.faults;
     if ((row->kept = kept))
         keep(kept, &r);
@@ -288,6 +325,7 @@ static fl_status add_static(const fl_trials *w, const fl_bench_scene *b, fl_row_
         return s;
     fl_row_result *row = &rows[*count - 1];
     fl_clocks_text(dev, p->at.sm_mhz, p->at.mem_mhz, row->note, sizeof row->note);
+    fl_row_clock(row, p->at.sm_mhz, dev->mem_count > 1 ? p->at.mem_mhz : 0);
     fill_latency(row, p->latency, p->load);
     if (!(row->kept = calloc(1, sizeof *row->kept)))
         return fl_no_memory(d, "the comparison");
