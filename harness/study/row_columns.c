@@ -31,9 +31,18 @@ static const fl_column columns[] = {
     {ROW(platform), NAME}, {ROW(variant), NAME}, {ROW(note), TEXT}, {LATENCY(mean_s), REAL}, {LATENCY(p50_s), REAL},
     {LATENCY(p90_s), REAL}, {LATENCY(p95_s), REAL}, {LATENCY(p99_s), REAL}, {LATENCY(max_s), REAL},
     {ROW(energy_per_request_j), REAL}, {ROW(offered_load), REAL}, {ROW(records), NAME}, {ROW(draw), NAME},
-    {ROW(bound_break_chance), REAL}, {ROW(expected_regret), REAL}};
+    {ROW(bound_break_chance), REAL}, {ROW(expected_regret), REAL}, {ROW(breaks), TEXT}};
 /* clang-format on */
 enum { COLUMNS = sizeof columns / sizeof *columns };
+
+static bool is_text(const fl_column *c) { return c->cell == TEXT || c->cell == NAME; }
+
+bool fl_row_is_column(const char *name) {
+    bool is = !strcmp(name, "slowdown_pct") || !strcmp(name, "energy_kj");
+    for (size_t k = 0; !is && k < COLUMNS; k++)
+        is = !is_text(&columns[k]) && !strcmp(name, columns[k].name);
+    return is;
+}
 
 fl_status fl_row_value(const fl_row_result *row, const char *name, double *value, fl_diag *d) {
     static const fl_kept nothing = {
@@ -49,8 +58,10 @@ fl_status fl_row_value(const fl_row_result *row, const char *name, double *value
     for (size_t k = 0; k < COLUMNS; k++) {
         const char *at = (const char *)row + columns[k].offset;
         uint64_t count;
-        if (columns[k].cell == TEXT || columns[k].cell == NAME || strcmp(name, columns[k].name) != 0)
+        if (strcmp(name, columns[k].name) != 0)
             continue;
+        if (is_text(&columns[k]))
+            return fl_refuse(d, "column '%s' holds texts, expected one of numbers", name);
         if (columns[k].cell == REAL)
             memcpy(value, at, sizeof *value);
         else
