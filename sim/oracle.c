@@ -81,30 +81,42 @@ fl_status fl_oracle_choices(const fl_workload *w, const fl_node_spec *spec, fl_c
 /* ---- static clocks ---- */
 
 /* A run without a policy, on devices whose default is the choice: so both clocks hold from time 0. */
-fl_status fl_static_run(const fl_workload *w, fl_rates *rates, const fl_node_spec *spec, const fl_facts *facts,
-                        const fl_choice *at, fl_static_point *out, fl_diag *d) {
-    fl_node_spec local = *spec;
-    local.device = malloc(spec->device_count * sizeof *local.device);
+fl_status fl_static_result(const fl_run_options *run, const fl_choice *at, fl_run_result *r, fl_diag *d) {
+    fl_node_spec local = *run->spec;
+    local.device = malloc(local.device_count * sizeof *local.device);
     if (!local.device)
         return fl_no_memory(d, "the oracle");
-    memcpy(local.device, spec->device, spec->device_count * sizeof *local.device);
+    memcpy(local.device, run->spec->device, local.device_count * sizeof *local.device);
     for (uint32_t i = 0; i < local.device_count; i++) {
         local.device[i].default_sm_mhz = at->sm_mhz;
         local.device[i].default_mem_mhz = at->mem_mhz;
     }
-    fl_run_options o = {.w = w, .rates = rates, .spec = &local, .facts = facts, .first_sm_mhz = at->sm_mhz};
-    fl_run_result r;
-    fl_status s = fl_run(&o, &r, d);
-    if (!s) {
-        *out = (fl_static_point){.at = *at,
-                                 .makespan_ps = r.makespan_ps,
-                                 .energy_fj = r.score_fj,
-                                 .latency = r.service.latency,
-                                 .load = r.service.load};
-        fl_run_result_free(&r);
-    }
+    fl_run_options o = *run;
+    o.spec = &local;
+    o.first_sm_mhz = at->sm_mhz;
+    fl_status s = fl_run(&o, r, d);
     free(local.device);
     return s;
+}
+
+fl_static_point fl_static_point_of(const fl_run_result *r, const fl_choice *at) {
+    return (fl_static_point){.at = *at,
+                             .makespan_ps = r->makespan_ps,
+                             .energy_fj = r->score_fj,
+                             .latency = r->service.latency,
+                             .load = r->service.load};
+}
+
+fl_status fl_static_run(const fl_workload *w, fl_rates *rates, const fl_node_spec *spec, const fl_facts *facts,
+                        const fl_choice *at, fl_static_point *out, fl_diag *d) {
+    const fl_run_options run = {.w = w, .rates = rates, .spec = spec, .facts = facts};
+    fl_run_result r;
+    fl_status s = fl_static_result(&run, at, &r, d);
+    if (s)
+        return s;
+    *out = fl_static_point_of(&r, at);
+    fl_run_result_free(&r);
+    return FL_OK;
 }
 
 static bool is_higher(const fl_choice *a, const fl_choice *b) {

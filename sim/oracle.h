@@ -42,6 +42,11 @@ typedef struct fl_static_point {
 fl_status fl_oracle_choices(const fl_workload *w, const fl_node_spec *spec, fl_choice **choice, size_t *count,
                             fl_diag *d);
 
+/* A run with the clocks of one choice from beginning to end: *run says workload, rates, node, facts and who watches; it
+ * has no policy. *r as after fl_run. */
+fl_status fl_static_result(const fl_run_options *run, const fl_choice *at, fl_run_result *r, fl_diag *d);
+fl_static_point fl_static_point_of(const fl_run_result *r, const fl_choice *at);
+
 /* Runs the workload at one choice from beginning to end, without a policy. Independent of the others: run them in any
  * order on any thread. */
 fl_status fl_static_run(const fl_workload *w, fl_rates *rates, const fl_node_spec *spec, const fl_facts *facts,

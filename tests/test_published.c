@@ -122,12 +122,11 @@ static void test_contention(void) {
     fl_scene_options o = {0};
     fl_texts traces = {0};
     const char *objective = NULL;
-    double bound = (double)INFINITY;
     int64_t seeds = 0;
     fl_scenes scenes;
     size_t variants;
     MUST(fl_experiment_open(FL_ROOT "/harness/experiments/contention.json", &e, d));
-    MUST(fl_experiment_apply(&e, &o, &traces, &bound, &objective, &seeds, d));
+    MUST(fl_experiment_apply(&e, &o, &traces, &objective, &seeds, d));
     MUST(fl_experiment_scenes(&e, &o, &traces, &scenes, &variants, d));
     FL_CHECK(variants == 3 && scenes.count == 4, "%zu scenes", scenes.count);
     for (size_t i = 0; i < scenes.count; i++) {

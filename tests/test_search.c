@@ -1,6 +1,7 @@
 /* Successive halving: it finds what the whole grid finds where nothing is noisy, runs far fewer trials, keeps tuning
  * and scoring apart, and gives the same at any number of threads. */
 #include "harness/study/search.h"
+#include "harness/study/search_check.h"
 #include "harness/study/setup.h"
 #include "tests/support/suite.h"
 #include "tests/support/temp_file.h"
@@ -41,11 +42,10 @@ static size_t grid(fl_trials *t, const fl_setup *u, const bool *use, double *bes
     fl_diag d = {0};
     *best = HUGE_VAL;
     for (size_t i = 0; i < u->o.spec_count; i++) {
-        double x;
-        bool held;
-        FL_CHECK(fl_search_score(t, &u->o, i, use, &x, &held, &d) == FL_OK, "%s", d.message);
-        if (held && x < *best) {
-            *best = x;
+        fl_search_sum sum;
+        FL_CHECK(fl_search_score(t, &u->o, i, use, &sum, &d) == FL_OK, "%s", d.message);
+        if (!sum.violated && sum.ratio < *best) {
+            *best = sum.ratio;
             winner = i;
         }
     }
@@ -67,14 +67,14 @@ static void test_finds(void) {
         FL_CHECK(fl_search_run(t, &u.o, &how, &r, &d) == FL_OK, "%s", d.message);
         FL_CHECK(u.o.spec_count == 10 && r.whole == 10 * 9 && r.trials < r.whole * 2 / 3 && r.rounds > 1,
                  "%zu of %zu trials in %zu rounds", r.trials, r.whole, r.rounds);
-        double x;
-        bool held;
-        FL_CHECK(fl_search_score(t, &u.o, r.winner, NULL, &x, &held, &d) == FL_OK && held && x <= best * 1.02,
-                 "bound %g: %s with %.4f%s, the grid has %s with %.4f", bounds[k], u.spec[r.winner].label, x,
-                 held ? "" : " (breaks it)", u.spec[winner].label, best);
+        fl_search_sum sum;
+        FL_CHECK(fl_search_score(t, &u.o, r.winner, NULL, &sum, &d) == FL_OK && !sum.violated && sum.runs == 9 &&
+                     sum.ratio <= best * 1.02,
+                 "bound %g: %s with %.4f%s, the grid has %s with %.4f", bounds[k], u.spec[r.winner].label, sum.ratio,
+                 sum.violated ? " (breaks it)" : "", u.spec[winner].label, best);
         u.o.threads = 1;
         FL_CHECK(fl_search_run(t, &u.o, &how, &again, &d) == FL_OK && again.winner == r.winner &&
-                     again.ratio == r.ratio && again.trials == r.trials,
+                     again.sum.ratio == r.sum.ratio && again.trials == r.trials,
                  "depends on the threads");
         close_setup(&u, &so, t);
     }
@@ -109,15 +109,15 @@ static void test_limited(void) {
     fl_trials *t = NULL;
     fl_search_result r;
     fl_diag d = {0};
-    double x;
-    bool held;
+    fl_search_sum sum;
     open_setup(&u, &so, &t, INFINITY);
     const bool none[] = {false, false, false}, core[] = {true, false, false};
-    FL_CHECK(fl_search_score(t, &u.o, 0, none, &x, &held, &d) == FL_BAD_INPUT && strstr(d.message, "score on"), "%s",
+    FL_CHECK(fl_search_score(t, &u.o, 0, none, &sum, &d) == FL_BAD_INPUT && strstr(d.message, "score on"), "%s",
              d.message);
     for (size_t i = 0; i < 4; i++)
         FL_CHECK(fl_texts_add(&u.spec[i].only, "mem*", &d) == FL_OK, "%s", d.message);
-    FL_CHECK(fl_search_score(t, &u.o, 0, core, &x, &held, &d) == FL_OK && isnan(x), "for none of them: %g", x);
+    FL_CHECK(fl_search_score(t, &u.o, 0, core, &sum, &d) == FL_OK && !sum.runs && isnan(sum.ratio),
+             "for none of them: %g", sum.ratio);
     FL_CHECK(fl_search_run(t, &u.o, &(fl_search_options){.keep = 1, .seed = 1}, &r, &d) == FL_OK &&
                  r.whole == 6 * 9 + 4 * 3 && r.trials == r.whole,
              "keeping all runs %zu of %zu", r.trials, r.whole);
@@ -140,7 +140,7 @@ static void test_keep(void) {
     open_setup(&u, &so, &t, INFINITY);
     FL_CHECK(fl_search_run(t, &u.o, &(fl_search_options){.keep = 1, .seed = 1}, &all, &d) == FL_OK &&
                  all.trials == all.whole && all.winner == grid(t, &u, NULL, &best) &&
-                 fabs(all.ratio / best - 1) < 1e-12,
+                 fabs(all.sum.ratio / best - 1) < 1e-12,
              "keeping all is the whole grid: %zu of %zu", all.trials, all.whole);
     FL_CHECK(fl_search_run(t, &u.o, &(fl_search_options){.keep = 0.1, .seed = 1}, &few, &d) == FL_OK &&
                  few.trials < all.trials / 5,
@@ -148,7 +148,84 @@ static void test_keep(void) {
     close_setup(&u, &so, t);
 }
 
+/* Low clocks hold 10 % on the memory-bound program and save most there, and break it on the others. Where the
+ * memory-bound one comes first in the order of the seed, the first rounds see only that; what holds everywhere must
+ * still be found. */
+static void test_feasible(void) {
+    size_t rounds_of_memory = 0;
+    fl_setup u;
+    fl_setup_options so;
+    fl_trials *t = NULL;
+    fl_diag d = {0};
+    double best;
+    open_setup(&u, &so, &t, 0.1);
+    const size_t winner = grid(t, &u, NULL, &best);
+    FL_CHECK(winner != SIZE_MAX, "no clock holds the bound: the case is none");
+    static const double keeps[] = {0.5, 0.3, 0.1};
+    for (uint64_t seed = 1; seed <= 12; seed++)
+        for (size_t k = 0; k < 3; k++) {
+            fl_search_result r;
+            fl_search_sum sum;
+            const fl_search_options how = {.keep = keeps[k], .seed = seed};
+            FL_CHECK(fl_search_run(t, &u.o, &how, &r, &d) == FL_OK, "%s", d.message);
+            FL_CHECK(fl_search_score(t, &u.o, r.winner, NULL, &sum, &d) == FL_OK && !sum.violated && !r.sum.violated &&
+                         r.sum.runs == 9,
+                     "seed %d, keep %g: %s breaks the bound in %zu of %zu, though %s holds it", (int)seed, keeps[k],
+                     u.spec[r.winner].label, sum.violated, sum.runs, u.spec[winner].label);
+            FL_CHECK(r.trials <= r.whole, "seed %d: %zu of %zu trials", (int)seed, r.trials, r.whole);
+            rounds_of_memory += r.rounds > 5;
+        }
+    FL_CHECK(rounds_of_memory > 0, "no order had anything to bring back");
+    close_setup(&u, &so, t);
+}
+
+/* Every bound counts, not the slowdown alone: with a largest power only low clocks are left, with a least power high.
+ */
+static void test_promised(void) {
+    fl_setup u;
+    fl_setup_options so;
+    fl_trials *t = NULL;
+    fl_diag d = {0};
+    double best;
+    fl_search_result r;
+    fl_search_sum sum;
+    open_setup(&u, &so, &t, 0.5);
+    const size_t unbounded = grid(t, &u, NULL, &best);
+    FL_CHECK(fl_promise_parse("mean_power_w>=150", &u.promises, &u.o.bound, &d) == FL_OK, "%s", d.message);
+    const size_t winner = grid(t, &u, NULL, &best);
+    FL_CHECK(winner != SIZE_MAX && winner != unbounded, "the bound changes nothing: the case is none");
+    FL_CHECK(fl_search_run(t, &u.o, &(fl_search_options){.keep = 0.5, .seed = 3}, &r, &d) == FL_OK &&
+                 fl_search_score(t, &u.o, r.winner, NULL, &sum, &d) == FL_OK && !sum.violated,
+             "%s breaks a bound in %zu of %zu", u.spec[r.winner].label, sum.violated, sum.runs);
+    close_setup(&u, &so, t);
+}
+
+/* The check runs all candidates on a drawn part, names a better one where there is, and whether it holds everywhere. */
+static void test_check(void) {
+    fl_setup u;
+    fl_setup_options so;
+    fl_trials *t = NULL;
+    fl_search_check c, again;
+    fl_diag d = {0};
+    double best;
+    open_setup(&u, &so, &t, 0.1);
+    const size_t winner = grid(t, &u, NULL, &best);
+    FL_CHECK(fl_search_check_run(t, &u.o, NULL, winner, &c, &d) == FL_OK && c.pairs == 4 && c.of == 9 &&
+                 c.compared == 10 && c.winner.runs == 4 && !c.winner.violated && c.held > 0 && c.held < 10,
+             "%zu of %zu pairs, %zu compared, %zu held", c.pairs, c.of, c.compared, c.held);
+    const size_t top = u.o.spec_count - 1; /* the highest clock holds all, and saves least */
+    FL_CHECK(fl_search_check_run(t, &u.o, NULL, top, &c, &d) == FL_OK && c.best_spec != top && c.best_spec < 10 &&
+                 c.best.ratio < c.winner.ratio && !c.best.violated && c.everywhere.runs == 9,
+             "the worst passes as the best");
+    u.o.threads = 1;
+    FL_CHECK(fl_search_check_run(t, &u.o, NULL, top, &again, &d) == FL_OK && !memcmp(&c, &again, sizeof c),
+             "depends on the threads");
+    close_setup(&u, &so, t);
+}
+
 static void test_clean_up(void) { fl_temp_remove(); }
 
 FL_SUITE("search", {"finds what the grid finds", test_finds}, {"tuning and scoring apart", test_apart},
-         {"what is kept", test_keep}, {"policies for some", test_limited}, {"clean up", test_clean_up})
+         {"what is kept", test_keep}, {"policies for some", test_limited},
+         {"what holds the bounds is found", test_feasible}, {"any bound", test_promised}, {"the check", test_check},
+         {"clean up", test_clean_up})

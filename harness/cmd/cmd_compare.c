@@ -146,6 +146,8 @@ static void print_text(const compared *r, const compare_options *o) {
 /* ---- the comparison ---- */
 
 static fl_status rank(compared *r, const fl_model_error_options *error, fl_diag *d) {
+    if (r->u.promises.count)
+        return fl_refuse(d, "--model-error knows a bound on the slowdown alone, expected no other");
     if (r->draws)
         return fl_refuse(d, "--model-error: a distribution replay has no model to move");
     if (r->u.draw_count > 1)

@@ -87,7 +87,6 @@ static fl_status find_client(char *dir, size_t size, fl_diag *d) {
 static fl_status open_scene(fl_scene_options *so, const fl_texts *rest, fl_experiment *e, fl_scenes *scenes,
                             fl_diag *d) {
     fl_texts traces = {0};
-    double bound = 0;
     const char *objective = NULL;
     int64_t seeds = 0;
     size_t variants;
@@ -98,7 +97,7 @@ static fl_status open_scene(fl_scene_options *so, const fl_texts *rest, fl_exper
                                                      : fl_texts_add(&traces, rest->item[i], d);
     }
     if (!s && e->tree)
-        s = fl_experiment_apply(e, so, &traces, &bound, &objective, &seeds, d);
+        s = fl_experiment_apply(e, so, &traces, &objective, &seeds, d);
     if (!s)
         s = fl_scene_check(so, &traces, d);
     if (!s)

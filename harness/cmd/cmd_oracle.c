@@ -6,6 +6,7 @@
 #include "harness/input/scene_text.h"
 #include "harness/study/objective.h"
 #include "harness/study/risk.h"
+#include "harness/study/static_promise.h"
 #include "sim/score.h"
 
 #include <math.h>
@@ -26,7 +27,8 @@ typedef struct fl_oracle_job {
     fl_run_result standard;
     fl_choice *choice;
     fl_static_point *point;
-    size_t choices;
+    fl_row_result *row; /* by choice, where there are promises: choice_count */
+    size_t choice_count, choices;
     fl_oracle_table table;
     fl_reference ref;
     fl_kernel_choice *kernel;
@@ -35,10 +37,27 @@ typedef struct fl_oracle_job {
 
 typedef struct fl_oracle_work {
     fl_oracle_job *job;
+    fl_promises promises;
     double bound, risk;
     fl_objective objective;
     size_t positions;
 } fl_oracle_work;
+
+/* Every static clock. */
+static fl_status run_static(const fl_oracle_work *w, fl_oracle_job *j, fl_diag *d) {
+    fl_scene *s = j->scene;
+    const fl_promised_under under = {&w->promises, w->bound,
+                                     fl_promises_watched(&w->promises) ? FL_POWER_WINDOW_NS : 0};
+    j->choice_count = j->choices;
+    j->point = calloc(j->choices + 1, sizeof *j->point);
+    j->row = calloc(j->choices + 1, sizeof *j->row);
+    fl_status status = j->point && j->row ? FL_OK : fl_no_memory(d, "the oracle");
+    for (size_t k = 0; !status && k < j->choices; k++)
+        status = w->promises.count
+                     ? fl_static_promised(s, &j->standard, &under, &j->choice[k], &j->point[k], &j->row[k], d)
+                     : fl_static_run(s->w, s->rates, &s->platform.node, &s->facts, &j->choice[k], &j->point[k], d);
+    return status;
+}
 
 static fl_status solve(void *user, size_t i, fl_diag *d) {
     fl_oracle_work *w = user;
@@ -48,18 +67,16 @@ static fl_status solve(void *user, size_t i, fl_diag *d) {
     fl_status status = fl_run(&run, &j->standard, d);
     if (!status)
         status = fl_oracle_choices(s->w, &s->platform.node, &j->choice, &j->choices, d);
-    if (status)
-        return status;
-    j->point = calloc(j->choices + 1, sizeof *j->point);
-    j->kernel = calloc(s->w->class_count + 1, sizeof *j->kernel);
-    if (!j->point || !j->kernel)
-        return fl_no_memory(d, "the oracle");
-    for (size_t k = 0; !status && k < j->choices; k++)
-        status = fl_static_run(s->w, s->rates, &s->platform.node, &s->facts, &j->choice[k], &j->point[k], d);
+    if (!status)
+        status = run_static(w, j, d);
+    if (!status && !(j->kernel = calloc(s->w->class_count + 1, sizeof *j->kernel)))
+        status = fl_no_memory(d, "the oracle");
     if (!status)
         status = !fl_oracle_inexact(s->w, s->rates, &s->platform.node)
                      ? fl_oracle_table_make(s->w, s->rates, &s->platform.node, w->positions, &j->table, d)
                      : fl_oracle_table_static(j->point, j->choices, &j->table, d);
+    if (!status && w->promises.count)
+        j->choices = fl_static_keep(j->row, j->point, j->choices);
     j->choices = fl_risk_keep(s, w->bound, w->risk, j->point, j->choices);
     j->ref = (fl_reference){.w = s->w,
                             .standard = &j->standard,
@@ -102,18 +119,25 @@ static void add_heads(fl_grid *g, fl_objective objective) {
     fl_grid_add(g, "%s", "");
 }
 
+static void add_number(fl_grid *g, double value) {
+    if (isfinite(value))
+        fl_grid_add(g, "%.6g", value);
+    else
+        fl_grid_add(g, "n/a");
+}
+
 static void add_line(fl_grid *g, const fl_oracle_job *j, const char *what, double energy_j, double time_s,
                      const char *remark) {
     fl_grid_add(g, "%s", j->scene->w->name);
     fl_grid_add(g, "%s", what);
-    fl_grid_add(g, "%.6g", energy_j);
+    add_number(g, energy_j);
     add_percent(g, 1 - energy_j / j->standard.energy_j);
     if (j->ref.objective != FL_MIN_ENERGY) {
         const double own = fl_objective_value(j->ref.objective, energy_j, time_s);
-        fl_grid_add(g, "%.6g", own);
+        add_number(g, own);
         add_percent(g, 1 - own / standard_of(j));
     }
-    fl_grid_add(g, "%.6g", time_s);
+    add_number(g, time_s);
     add_percent(g, time_s / j->standard.makespan_s - 1);
     fl_grid_add(g, "%s", remark);
 }
@@ -125,8 +149,32 @@ static fl_risk risk_of(const fl_oracle_work *w, const fl_oracle_job *j) {
     return fl_risk_at(j->scene, &j->point[j->ref.best_static].at, w->bound, w->objective);
 }
 
+/* "; COLUMN VALUE" of all that was promised. */
+static void add_promised(const fl_oracle_work *w, const fl_oracle_job *j, char *text, size_t size) {
+    const fl_choice *at = &j->point[j->ref.best_static].at;
+    size_t k = 0;
+    while (w->promises.count && (j->choice[k].sm != at->sm || j->choice[k].mem != at->mem))
+        k++;
+    for (size_t i = 0; i < w->promises.count; i++) {
+        const size_t used = strlen(text);
+        double value = NAN;
+        fl_row_value(&j->row[k], w->promises.item[i].column, &value, NULL);
+        snprintf(text + used, size - used, "; %s %.5g", w->promises.item[i].column, value);
+    }
+}
+
+static void print_none(fl_grid *g, const fl_oracle_work *w, const fl_oracle_job *j) {
+    char all[512] = "no clock holds", text[FL_PROMISE_TEXT];
+    for (size_t bit = isinf(w->bound) ? 1 : 0; bit <= w->promises.count; bit++) {
+        const size_t used = strlen(all);
+        snprintf(all + used, sizeof all - used, "%s %s", used > 14 ? " and" : "",
+                 fl_promises_name(&w->promises, w->bound, bit, text));
+    }
+    add_line(g, j, "best static", NAN, NAN, all);
+}
+
 static void print_job(fl_grid *g, const fl_oracle_work *w, const fl_oracle_job *j, bool kernels) {
-    char remark[128];
+    char remark[512];
     fl_scene *s = j->scene;
     const fl_device *dev = &s->platform.node.device[s->platform.node.gpu[0]];
     add_line(g, j, "default", j->standard.energy_j, j->standard.makespan_s, "");
@@ -138,17 +186,23 @@ static void print_job(fl_grid *g, const fl_oracle_work *w, const fl_oracle_job *
         if (!isnan(risk.chance))
             snprintf(remark + used, sizeof remark - used, "; breaks the bound with a chance of %.1f %%, regret %.2f %%",
                      100 * risk.chance, 100 * risk.regret);
+        add_promised(w, j, remark, sizeof remark);
         add_line(g, j, "best static", fl_joules(p->energy_fj), fl_seconds(p->makespan_ps), remark);
+    } else if (w->promises.count) {
+        print_none(g, w, j);
     }
-    if (j->table.exact)
-        add_line(g, j, "best per kernel", j->kernel_j, j->kernel_s, "switches free");
+    const char *alone = w->promises.count ? "; bounded in time alone" : "";
+    if (j->table.exact) {
+        snprintf(remark, sizeof remark, "switches free%s", alone);
+        add_line(g, j, "best per kernel", j->kernel_j, j->kernel_s, remark);
+    }
     const fl_oracle_result *c = &j->ref.clairvoyant;
     if (j->table.exact && c->feasible) {
-        snprintf(remark, sizeof remark, "%llu switches at %zu positions, bound %.6g %s, gap %.3g %%%s",
+        snprintf(remark, sizeof remark, "%llu switches at %zu positions, bound %.6g %s, gap %.3g %%%s%s",
                  (unsigned long long)c->switches, j->table.positions, c->objective_bound,
-                 fl_objective_unit[w->objective], c->gap_pct, c->solved ? ", solved exactly" : "");
+                 fl_objective_unit[w->objective], c->gap_pct, c->solved ? ", solved exactly" : "", alone);
         add_line(g, j, "clairvoyant", c->energy_j, c->time_s, remark);
-    } else if (c->feasible) {
+    } else if (c->feasible && !w->promises.count) {
         const char *why = fl_oracle_inexact(s->w, s->rates, &s->platform.node);
         snprintf(remark, sizeof remark, "%s: no bound", why ? why : "not exact");
         add_line(g, j, "reference", c->energy_j, c->time_s, remark);
@@ -189,6 +243,7 @@ static void print_json(const fl_oracle_work *w, size_t count) {
         fl_json_add_real(o, "oracle_objective_bound", c->feasible && c->bounded ? c->objective_bound : NAN);
         fl_json_add_real(o, "oracle_gap_pct", c->feasible && c->bounded ? c->gap_pct : NAN);
         cJSON_AddBoolToObject(o, "bounded", c->bounded);
+        cJSON_AddItemToObject(o, "bounds", fl_promises_json(&w->promises)); /* the best static clock holds them */
         cJSON_AddItemToArray(all, o);
     }
     fl_json_print(all, stdout);
@@ -197,14 +252,14 @@ static void print_json(const fl_oracle_work *w, size_t count) {
 
 int fl_cmd_oracle(int argc, char **argv) {
     fl_scene_options so = {0};
-    fl_texts traces = {0};
+    fl_texts traces = {0}, bounds = {0};
     const char *objective = FL_OBJECTIVE_STANDARD;
-    double bound = INFINITY, risk = 0;
+    double risk = 0;
     int64_t threads = 0, positions = FL_POSITIONS_STANDARD;
     bool json = false, kernels = false;
     const fl_option option[] = {
         FL_SCENE_OPTIONS(so),
-        FL_BOUND_OPTION(&bound),
+        FL_BOUND_OPTION(&bounds),
         FL_RISK_OPTION(&risk),
         FL_OBJECTIVE_OPTION(&objective),
         FL_POSITIONS_OPTION(&positions),
@@ -217,14 +272,18 @@ int fl_cmd_oracle(int argc, char **argv) {
         return status;
     fl_diag d = {0};
     fl_scenes scenes = {0};
-    fl_oracle_work w = {.bound = bound, .risk = risk, .positions = (size_t)positions};
+    fl_oracle_work w = {.bound = INFINITY, .risk = risk, .positions = (size_t)positions};
     fl_status s = fl_objective_parse(objective, &w.objective, &d);
+    if (!s)
+        s = fl_promises_parse(&bounds, &w.promises, &w.bound, &d);
     if (!s)
         s = fl_scene_check(&so, &traces, &d);
     if (!s)
         s = fl_scenes_open(&so, &traces, &scenes, &d);
     if (!s)
-        s = fl_risk_check(&scenes, bound, risk, &d);
+        s = fl_risk_check(&scenes, w.bound, risk, &d);
+    if (!s)
+        s = fl_promises_check(&w.promises, &scenes, &d);
     if (!s)
         fl_scene_warnings(&scenes);
     if (!s && !(w.job = calloc(scenes.count + 1, sizeof *w.job)))
@@ -247,6 +306,9 @@ int fl_cmd_oracle(int argc, char **argv) {
         fl_scene_notes(&scenes, stdout);
     }
     for (size_t i = 0; w.job && i < scenes.count; i++) {
+        for (size_t k = 0; w.job[i].row && k < w.job[i].choice_count; k++)
+            fl_row_free(&w.job[i].row[k]);
+        free(w.job[i].row);
         fl_run_result_free(&w.job[i].standard);
         fl_oracle_table_free(&w.job[i].table);
         free(w.job[i].choice);

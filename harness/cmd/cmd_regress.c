@@ -6,6 +6,7 @@
 #include "harness/study/setup.h"
 #include "traces/text.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,7 +17,10 @@ static const fl_command_help help = {
     "where "
     "the\n"
     "whole interval of the change lies beyond it: paired over seeds, 95 % over all rows and rules together. Standard:\n"
-    "energy_j>+1%, makespan_s>+1%, violated>+0. --bless records the present values, with the rules, and shows what "
+    "energy_j>+1%, makespan_s>+1%, violated>+0. What breaks a --bound that it held fails violated>+0, which names the "
+    "bound;\n"
+    "a baseline keeps those that it was recorded under. --bless records the present values, with the rules, and shows "
+    "what "
     "changed.\n"
     "A baseline of another version, or of traces, platforms or tables that have changed under their names, is refused "
     "(2)."};
@@ -66,13 +70,59 @@ static fl_status set_metrics(regress *g, fl_diag *d) {
     return FL_OK;
 }
 
+/* A bound that is asked for is a gate, though no rule says so. */
+static fl_status add_violated(regress *g, const fl_texts *bounds, fl_diag *d) {
+    bool there = !bounds->count;
+    for (size_t i = 0; i < g->rules; i++)
+        there |= !strcmp(g->rule[i].metric, "violated");
+    fl_gate_rule *more = there ? NULL : realloc(g->rule, (g->rules + 1) * sizeof *more);
+    if (there || !more)
+        return there ? FL_OK : fl_no_memory(d, "the gate");
+    g->rule = more;
+    const fl_status s = fl_gate_parse("violated>+0", &g->rule[g->rules], d);
+    g->rules += !s;
+    return s;
+}
+
 /* The rules asked for, else the baseline's own, else the standard ones; and what they are about. */
-static fl_status choose_rules(regress *g, const fl_texts *asked, fl_diag *d) {
+static fl_status choose_rules(regress *g, const fl_texts *asked, const fl_texts *bounds, fl_diag *d) {
     static const char *const standard[] = {"energy_j>+1%", "makespan_s>+1%", "violated>+0"};
     fl_status s = asked->count     ? parse_rules(g, asked->item, asked->count, d)
                   : g->is_baseline ? parse_rules(g, (const char *const *)g->old.fail_if, g->old.fail_if_count, d)
                                    : parse_rules(g, standard, FL_COUNT(standard), d);
+    if (!s)
+        s = add_violated(g, bounds, d);
     return s ? s : set_metrics(g, d);
+}
+
+/* Is the column of a recorded bound, NAME<X, among those asked for? */
+static bool asked_for(const char *text, const fl_promises *asked, double slowdown) {
+    const size_t size = strcspn(text, "<>");
+    bool is = isfinite(slowdown) && size == strlen("slowdown") && !strncmp(text, "slowdown", size);
+    for (size_t i = 0; i < asked->count; i++)
+        is |= size == strlen(asked->item[i].column) && !strncmp(text, asked->item[i].column, size);
+    return is;
+}
+
+/* The bounds of the run: those asked for, and the recorded ones on other columns. They are what a new record keeps. */
+static fl_status choose_bounds(regress *g, fl_texts *bounds, fl_diag *d) {
+    fl_promises asked = {0};
+    double slowdown = INFINITY;
+    char text[FL_PROMISE_TEXT];
+    fl_status s = fl_promises_parse(bounds, &asked, &slowdown, d);
+    for (size_t i = 0; !s && i < g->old.bound_count; i++)
+        if (!asked_for(g->old.bound[i], &asked, slowdown))
+            s = fl_texts_add(bounds, g->old.bound[i], d);
+    asked = (fl_promises){0};
+    slowdown = INFINITY;
+    if (!s)
+        s = fl_promises_parse(bounds, &asked, &slowdown, d);
+    if (!s && !(g->now.bound = calloc(FL_PROMISES_MAX + 1, sizeof *g->now.bound)))
+        s = fl_no_memory(d, "the gate");
+    for (size_t bit = isfinite(slowdown) ? 0U : 1U; !s && bit <= asked.count; bit++)
+        if (!(g->now.bound[g->now.bound_count++] = strdup(fl_promises_name(&asked, slowdown, bit, text))))
+            s = fl_no_memory(d, "the gate");
+    return s;
 }
 
 /* baseline: the record's path where the runs are to be compared with it; NULL = they make a new one. */
@@ -213,6 +263,7 @@ int fl_cmd_regress(int argc, char **argv) {
     regress_options o = {.setup = FL_SETUP_UNSET};
     const fl_option option[] = {
         {"fail-if", "RULE", FL_OPTION_LIST, &o.fail_if, 0, 0, "gate (may be repeated); instead of the baseline's own"},
+        FL_BOUND_OPTION(&o.setup.bounds),
         {"bless", NULL, FL_OPTION_FLAG, &o.bless, 0, 0, "records the present values"},
         {"o", "FILE", FL_OPTION_TEXT, &o.out, 0, 0, "the baseline to record (the one given)"},
         {"junit", "FILE", FL_OPTION_OUTPUT, &o.junit, 0, 0, "writes JUnit XML"},
@@ -227,7 +278,9 @@ int fl_cmd_regress(int argc, char **argv) {
     regress g = {0};
     fl_status s = open_given(&g, &o, &d);
     if (!s)
-        s = choose_rules(&g, &o.fail_if, &d);
+        s = choose_rules(&g, &o.fail_if, &o.setup.bounds, &d);
+    if (!s)
+        s = choose_bounds(&g, &o.setup.bounds, &d);
     if (!s)
         s = run_experiment(&g, o.bless ? NULL : o.rest.item[0], &o.setup, &d);
     if (!s)

@@ -2,9 +2,9 @@
 #include "harness/base/grid.h"
 #include "harness/cmd/commands.h"
 #include "harness/study/search.h"
+#include "harness/study/search_check.h"
 #include "harness/study/setup.h"
 
-#include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,10 +15,18 @@ static const fl_command_help help = {
     "was not tuned on.",
     "Every candidate is tried on few workloads and seeds, the better part on more. Judged by the objective over the "
     "default's;\n"
-    "candidates that break --bound come behind. --tune and --score take shell patterns of workloads; --hold-out "
-    "leaves out each\n"
-    "workload (or platform) in turn, tunes on the rest and scores on it. What it saves against the whole grid is "
-    "printed."};
+    "one that breaks a --bound is never ahead of one that holds all, and the winner holds them on all that it was "
+    "tuned "
+    "on, unless\n"
+    "no candidate does. --tune and --score take shell patterns of workloads; --hold-out leaves out each workload (or "
+    "platform) in\n"
+    "turn, tunes on the rest and scores on it. Slowdown and violations are of what is scored. What it saves against "
+    "the "
+    "whole grid\n"
+    "is printed. The winner is checked: all candidates run on " FL_AS_TEXT(
+        FL_SEARCH_CHECK_PAIRS) " pairs of workload "
+                               "and seed of those tuned on, drawn with\n"
+                               "seed " FL_AS_TEXT(FL_SEARCH_CHECK_SEED) "."};
 
 typedef struct fold { /* what is tuned on, and scored on */
     const char *name;
@@ -66,16 +74,63 @@ static fl_status make_folds(const fl_scenes *scenes, const char *tune, const cha
     return s;
 }
 
-static void print(const fl_setup *u, const fold *f, const fl_search_result *r, double score, bool held, fl_grid *g) {
+static double saving_pct(double ratio) { return 100 * (1 - ratio); }
+
+static void add_row(const fl_setup *u, const fold *f, const fl_search_result *r, const fl_search_sum *score,
+                    fl_grid *g) {
     fl_grid_add(g, "%s", f->name ? f->name : "-");
     fl_grid_add(g, "%s", u->spec[r->winner].label);
-    fl_grid_add(g, "%.2f%s", 100 * (1 - r->ratio), r->held ? "" : " (breaks the bound)");
-    if (isnan(score))
+    fl_grid_add(g, "%.2f%s", saving_pct(r->sum.ratio), r->sum.violated ? " (breaks the bound)" : "");
+    if (score->runs) {
+        fl_grid_add(g, "%.2f%s", saving_pct(score->ratio), score->violated ? " (breaks the bound)" : "");
+        fl_grid_add(g, "%.2f", 100 * score->slowdown);
+        fl_grid_add(g, "%zu of %zu", score->violated, score->runs);
+    } else {
         fl_grid_add(g, "n/a (is for none)");
-    else
-        fl_grid_add(g, "%.2f%s", 100 * (1 - score), held ? "" : " (breaks the bound)");
+        fl_grid_add(g, "n/a");
+        fl_grid_add(g, "n/a");
+    }
     fl_grid_add(g, "%zu of %zu", r->trials, r->whole);
     fl_grid_add(g, "%.1f", 100 * (1 - (double)r->trials / (double)r->whole));
+}
+
+static void print_check(const fl_setup *u, const fold *f, const fl_search_result *r, const fl_search_check *c) {
+    const bool bounded = isfinite(u->o.bound) || u->promises.count;
+    if (r->sum.violated)
+        printf("no candidate holds the bounds on all pairs of workload and seed%s%s\n",
+               f->name ? " that are not of " : "", f->name ? f->name : "");
+    printf("check%s%s: all %zu candidates on %zu of %zu pairs of workload and seed, drawn with seed %d: ",
+           f->name ? ", held out " : "", f->name ? f->name : "", c->compared, c->pairs, c->of, FL_SEARCH_CHECK_SEED);
+    if (c->best_spec == SIZE_MAX) {
+        printf("none holds the bounds there\n");
+        return;
+    }
+    if (c->best_spec == r->winner) {
+        printf(bounded ? "the winner is the best of %zu that hold the bounds there\n" : "the winner is the best\n",
+               c->held);
+        return;
+    }
+    printf("%s saves %.2f %% there, the winner %.2f; ", u->spec[c->best_spec].label, saving_pct(c->best.ratio),
+           saving_pct(c->winner.ratio));
+    if (c->everywhere.violated)
+        printf("it breaks a bound in %zu of all %zu\n", c->everywhere.violated, c->everywhere.runs);
+    else
+        printf("on all %zu it saves %.2f %%\n", c->everywhere.runs, saving_pct(c->everywhere.ratio));
+}
+
+/* One search: tuned, scored, checked. */
+static fl_status search_one(const fl_setup *u, fl_trials *t, const fold *f, double keep, fl_search_result *r,
+                            fl_search_check *check, fl_grid *g, fl_diag *d) {
+    const fl_search_options how = {.keep = keep, .seed = u->o.seed, .use = f->tune};
+    fl_search_sum score;
+    fl_status s = fl_search_run(t, &u->o, &how, r, d);
+    if (!s)
+        s = fl_search_score(t, &u->o, r->winner, f->score, &score, d);
+    if (!s)
+        s = fl_search_check_run(t, &u->o, f->tune, r->winner, check, d);
+    if (!s)
+        add_row(u, f, r, &score, g);
+    return s;
 }
 
 int fl_cmd_search(int argc, char **argv) {
@@ -98,7 +153,8 @@ int fl_cmd_search(int argc, char **argv) {
     fl_trials *t = NULL;
     fold *folds = NULL;
     size_t count = 0;
-    static const char *const head[] = {"held out", "best", "saving % tuned", "saving % scored", "trials", "saved %"};
+    static const char *const head[] = {"held out",   "best",     "saving % tuned", "saving % scored",
+                                       "slowdown %", "violated", "trials",         "trials saved %"};
     fl_grid g = FL_GRID_HEADED(head);
     so.no_oracle = true;
     fl_status s = fl_setup_open(&u, &so, &d);
@@ -109,23 +165,25 @@ int fl_cmd_search(int argc, char **argv) {
         s = make_folds(&u.scenes, tune, score, hold_out, &folds, &count, &d);
     if (!s)
         s = fl_trials_open(&t, &u.o, &d);
-    for (size_t i = 0; !s && i < count; i++) {
-        const fl_search_options how = {.keep = keep, .seed = u.o.seed, .use = folds[i].tune};
-        fl_search_result r;
-        double x = 0;
-        bool held = true;
-        s = fl_search_run(t, &u.o, &how, &r, &d);
-        if (!s)
-            s = fl_search_score(t, &u.o, r.winner, folds[i].score, &x, &held, &d);
-        if (!s)
-            print(&u, &folds[i], &r, x, held, &g);
-    }
+    fl_search_result *result = calloc(count + 1, sizeof *result);
+    fl_search_check *check = calloc(count + 1, sizeof *check);
+    if (!s && (!result || !check))
+        s = fl_no_memory(&d, "the search");
+    for (size_t i = 0; !s && i < count; i++)
+        s = search_one(&u, t, &folds[i], keep, &result[i], &check[i], &g, &d);
     if (s) {
         status = fl_command_fail("search", &d);
     } else {
-        printf("successive halving over %zu candidates, objective %s%s\n\n", u.o.spec_count,
-               fl_objective_names[u.o.objective], hold_out ? ", scored on what was held out" : "");
+        printf("successive halving over %zu candidates", u.o.spec_count);
+        if (isfinite(u.o.bound))
+            printf(", bound on the slowdown %g %%", 100 * u.o.bound);
+        fl_promises_put(&u.promises, stdout);
+        printf(", objective %s%s\n\n", fl_objective_names[u.o.objective],
+               hold_out ? ", scored on what was held out" : "");
         fl_grid_print(&g, 2, stdout);
+        putchar('\n');
+        for (size_t i = 0; i < count; i++)
+            print_check(&u, &folds[i], &result[i], &check[i]);
     }
     fl_grid_free(&g);
     for (size_t i = 0; i < count; i++) {
@@ -133,6 +191,8 @@ int fl_cmd_search(int argc, char **argv) {
         free(folds[i].score);
     }
     free(folds);
+    free(result);
+    free(check);
     fl_trials_close(t);
     fl_setup_free(&u);
     fl_setup_options_free(&so);

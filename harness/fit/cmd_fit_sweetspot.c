@@ -181,7 +181,6 @@ int fl_cmd_fit_sweetspot(int argc, char **argv) {
     spot_options o = {.delta = 0.05, .epsilon = 0.3};
     fl_texts rest = {0}, traces = {0};
     const char *csv = NULL, *objective = NULL;
-    double bound = (double)INFINITY;
     int64_t threads = 0, seeds = 0;
     bool json = false, each = false;
     const fl_option option[] = {
@@ -206,7 +205,7 @@ int fl_cmd_fit_sweetspot(int argc, char **argv) {
     size_t variants = 0;
     fl_status s = fl_experiment_find(&rest, &ex, &traces, &d);
     if (!s && ex.tree)
-        s = fl_experiment_apply(&ex, &so, &traces, &bound, &objective, &seeds, &d);
+        s = fl_experiment_apply(&ex, &so, &traces, &objective, &seeds, &d);
     if (!s && so.sweep && !so.platform && !so.programs && !traces.count)
         s = fl_spots_measured(so.sweep, &so.only, o.mem_mhz, &all, &d);
     else if (!s && !(s = fl_experiment_scenes(&ex, &so, &traces, &scenes, &variants, &d)))

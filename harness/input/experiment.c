@@ -12,7 +12,7 @@ fl_status fl_experiment_open(const char *path, fl_experiment *e, fl_diag *d) {
         "foldline_experiment", "about", "platform", "platforms", "gpus", FL_NODE_KEYS, "traces", "sweep", "programs",
         "applications", "seconds", "assumed", "published", "tables", "power_window_ms", "positions", "draws", "model", "workloads",
         "repeat",
-        "bound", "objective", "seed", "seeds", "kinds", "assume", "policies", "variants", "arrivals", "oracles"};
+        "bound", "bounds", "objective", "seed", "seeds", "kinds", "assume", "policies", "variants", "arrivals", "oracles"};
     /* clang-format on */
     *e = (fl_experiment){.path = strdup(path)};
     fl_status s = e->path ? fl_json_read(path, &e->tree, d) : fl_no_memory(d, "the experiment");
@@ -185,8 +185,8 @@ bool fl_experiment_redraws(fl_experiment *e, const fl_scene_options *so) {
     return drawn;
 }
 
-fl_status fl_experiment_apply(fl_experiment *e, fl_scene_options *so, fl_texts *traces, double *bound,
-                              const char **objective, int64_t *seeds, fl_diag *d) {
+fl_status fl_experiment_apply(fl_experiment *e, fl_scene_options *so, fl_texts *traces, const char **objective,
+                              int64_t *seeds, fl_diag *d) {
     const fl_json root = fl_json_root(e->tree, e->path);
     bool own_input = traces->count || so->sweep || so->programs;
     fl_status s = so->platform ? FL_OK : get_texts(e, &root, "platforms", false, &e->platforms, d);
@@ -213,7 +213,7 @@ fl_status fl_experiment_apply(fl_experiment *e, fl_scene_options *so, fl_texts *
         ((sweep || programs) && (s = get_texts(e, &root, "workloads", false, &so->only, d))) ||
         (s = get_arrivals(e, &root, &so->arrivals, d)))
         return s;
-    return isinf(*bound) && fl_json_has(&root, "bound") ? fl_json_get_real(&root, "bound", 0, 100, bound, d) : FL_OK;
+    return FL_OK;
 }
 
 /* The plain scenes of one platform, then those of each variant. */

@@ -2,8 +2,8 @@
  *
  * {"foldline_experiment": 1, "about": "...", "platform": "...", "gpus": 1, "traces": [...], "programs": "...",
  * "applications": {"drawn": 57, "seeds": [1, 2, 3]}, "seconds": 200, "sweep": "...", "model": "table", "workloads":
- * [...], "repeat": 1, "bound": 0.1, "objective": "energy", "seed": 1, "seeds": 1, "kinds": "...", "assume": "...",
- * "policies": ["nvboost", {"policy": "assure", "set":
+ * [...], "repeat": 1, "bound": 0.1, "bounds": ["latency_p99_s<0.17"], "objective": "energy", "seed": 1, "seeds": 1,
+ * "kinds": "...", "assume": "...", "policies": ["nvboost", {"policy": "assure", "set":
  * {"theta": 0.9}}]}
  *
  * "platforms": [...] in the place of "platform" runs everything on each. A parameter in "set" may be {"each": [0.8,
@@ -43,10 +43,10 @@ void fl_experiment_free(fl_experiment *e);
  * traces. FL_BAD_INPUT where there are two. */
 fl_status fl_experiment_find(const fl_texts *rest, fl_experiment *e, fl_texts *traces, fl_diag *d);
 
-/* Fills what is still unset (NULL, 0, INFINITY) and the experiment says; every text lives as long as *e.
- * Policies: fl_experiment_specs. */
-fl_status fl_experiment_apply(fl_experiment *e, fl_scene_options *so, fl_texts *traces, double *bound,
-                              const char **objective, int64_t *seeds, fl_diag *d);
+/* Fills what is still unset (NULL, 0) and the experiment says; every text lives as long as *e.
+ * Policies: fl_experiment_specs; bounds: harness/study/promise.h. */
+fl_status fl_experiment_apply(fl_experiment *e, fl_scene_options *so, fl_texts *traces, const char **objective,
+                              int64_t *seeds, fl_diag *d);
 
 /* "applications": how many are drawn, and from which seeds. *count 0 where there is no such key. The caller frees
  * *seed. */

@@ -2,7 +2,7 @@
 #ifndef FL_COMPARISON_H
 #define FL_COMPARISON_H
 
-#include "harness/study/row_columns.h"
+#include "harness/study/trial.h"
 
 typedef struct fl_comparison {
     fl_row_result *row; /* scene by scene: the baselines, then policy by policy, seed by seed; at the end the means */

@@ -1,6 +1,7 @@
 #include "harness/study/comparison.h"
 
 #include "harness/base/grid.h"
+#include "harness/study/broken_out.h"
 #include "harness/study/objective.h"
 #include "traces/writing.h"
 
@@ -183,8 +184,10 @@ void fl_comparison_print(const fl_comparison *c, const fl_comparison_options *o,
         fprintf(out, " and %zu seeds", o->seeds * draws);
     if (isfinite(o->bound))
         fprintf(out, ", bound on the slowdown %g %%", 100 * o->bound);
+    fl_promises_put(o->promises, out);
     fprintf(out, ", objective %s\n\n", fl_objective_names[o->objective]);
     fl_grid_print(&t.g, 1u + each + t.platforms, out);
+    fl_broken_print(c, o, out);
     if (!each) {
         fl_comparison_note_marks(c, out);
         note_partial(c, out);

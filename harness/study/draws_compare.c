@@ -2,6 +2,7 @@
 
 #include "harness/base/grid.h"
 #include "harness/base/pool.h"
+#include "harness/study/broken_out.h"
 #include "sim/draws.h"
 #include "traces/tables.h"
 
@@ -88,21 +89,13 @@ static fl_status make_draws(const fl_experiment *e, const fl_scene *s, fl_draws 
 
 static const fl_draw_clock *top(const fl_draws *draws) { return &draws->clock[draws->clock_count - 1]; }
 
-static size_t best_static(const fl_draws *draws, double bound) {
-    size_t best = draws->clock_count - 1;
-    for (size_t i = 0; i < draws->clock_count; i++)
-        if (draws->clock[i].total_j < draws->clock[best].total_j &&
-            draws->clock[i].time_s <= top(draws)->time_s * (1 + bound))
-            best = i;
-    return best;
-}
-
 /* ---- rows ---- */
 
 static void score(const work *w, size_t scene, double energy_j, double time_s, fl_row_result *row) {
     const fl_draws *draws = &w->draws[scene];
     const fl_scene *s = w->o->scenes->item[scene];
-    const double best_j = draws->clock[w->best[scene]].total_j;
+    const bool found = w->best[scene] < draws->clock_count;
+    const double best_j = found ? draws->clock[w->best[scene]].total_j : (double)NAN;
     fl_score *x = &row->score;
     row->workload = s->w->name;
     row->variant = s->variant;
@@ -144,13 +137,32 @@ static double regret_of_step(const fl_draws *draws, size_t clock) {
 
 static const char default_name[] = "baseline:default";
 
-static fl_status add_static(const work *w, size_t scene, const char *name, size_t clock, fl_comparison *c, fl_diag *d) {
+static fl_row_result static_row(const work *w, size_t scene, const char *name, size_t clock) {
     const fl_draws *draws = &w->draws[scene];
     const fl_draw_clock *at = &draws->clock[clock];
     fl_row_result row = {.policy = name, .seed = w->o->seed};
     score(w, scene, at->total_j, at->time_s, &row);
     row.bound_break_chance = row.expected_regret = NAN;
     row.reward_regret = regret_of_step(draws, clock) * at->time_s * 1e9 / (double)draws->step_ns;
+    fl_promises_judge(w->o->promises, w->o->bound, &row);
+    return row;
+}
+
+/* The clock of the least energy that holds all bounds; clock_count where none does. */
+static size_t best_static(const work *w, size_t scene) {
+    const fl_draws *draws = &w->draws[scene];
+    const size_t none = draws->clock_count;
+    size_t best = static_row(w, scene, "", none - 1).violated > 0 ? none : none - 1;
+    for (size_t i = 0; i < none; i++)
+        if ((best == none || draws->clock[i].total_j < draws->clock[best].total_j) &&
+            !(static_row(w, scene, "", i).violated > 0))
+            best = i;
+    return best;
+}
+
+static fl_status add_static(const work *w, size_t scene, const char *name, size_t clock, fl_comparison *c, fl_diag *d) {
+    const fl_draw_clock *at = &w->draws[scene].clock[clock];
+    fl_row_result row = static_row(w, scene, name, clock);
     snprintf(row.note, sizeof row.note, "%g MHz", at->mhz);
     if (name != default_name)
         fl_row_clock(&row, at->mhz, 0);
@@ -217,6 +229,7 @@ static fl_status run_one(void *user, size_t i, fl_diag *d) {
         snprintf(row->note, sizeof row->note, "cut off after %llu steps: %.1f %% of the work done",
                  (unsigned long long)r.steps, 100 * r.progress);
     status = keep_run(w, scene, row->kept, &r, d);
+    fl_promises_judge(o->promises, o->bound, row);
     fl_draws_result_free(&r);
     return status;
 }
@@ -231,12 +244,12 @@ fl_status fl_draws_compare(const fl_experiment *e, const fl_comparison_options *
     fl_status s = w.draws && w.best && w.row ? FL_OK : fl_no_memory(d, "the distribution replay");
     for (size_t i = 0; !s && i < n; i++)
         if (!(s = make_draws(e, o->scenes->item[i], &w.draws[i], d)))
-            w.best[i] = best_static(&w.draws[i], o->bound);
+            w.best[i] = best_static(&w, i);
     if (!s)
         s = fl_pool_run(run_one, &w, runs, o->threads, "policies", d);
     for (size_t i = 0, at = 0; !s && i < n; i++) {
         s = add_static(&w, i, default_name, w.draws[i].clock_count - 1, c, d);
-        if (!s)
+        if (!s && w.best[i] < w.draws[i].clock_count)
             s = add_static(&w, i, "baseline:static", w.best[i], c, d);
         for (size_t k = 0; !s && k < o->spec_count * o->seeds; k++, at++) {
             if (!w.row[at].policy)
@@ -346,5 +359,6 @@ void fl_draws_print(const fl_comparison *c, const fl_comparison_options *o, bool
     if (whole)
         fl_grid_print(&g, 2, out);
     fl_grid_free(&g);
+    fl_broken_print(c, o, out);
     fl_comparison_note_marks(c, out);
 }

@@ -44,12 +44,14 @@ void fl_gate_record_free(fl_gate_record *r) {
         free(r->row[i].workload);
         free(r->row[i].platform);
         free(r->row[i].value);
+        free(r->row[i].breaks);
     }
     free(r->row);
     free(r->experiment);
     cJSON_Delete(r->provenance);
     free_texts(r->metric, r->metric_count);
     free_texts(r->fail_if, r->fail_if_count);
+    free_texts(r->bound, r->bound_count);
     *r = (fl_gate_record){0};
 }
 
@@ -66,7 +68,7 @@ static fl_status add_row(fl_gate_record *r, const char *policy, const char *work
     if (fl_grow(&r->row, &r->row_room, r->row_count + 1, sizeof *r->row))
         return fl_no_memory(d, "the gate");
     *row = &r->row[r->row_count++];
-    **row = (fl_gate_row){strdup(policy), strdup(workload), strdup(platform), NULL, 0};
+    **row = (fl_gate_row){strdup(policy), strdup(workload), strdup(platform), NULL, 0, NULL};
     return (*row)->policy && (*row)->workload && (*row)->platform ? FL_OK : fl_no_memory(d, "the gate");
 }
 
@@ -100,6 +102,8 @@ fl_status fl_gate_take(fl_gate_record *r, const fl_comparison *c, fl_diag *d) {
             s = add_row(r, from->policy, from->workload, platform, &row, d);
         if (!s)
             s = add_seed(r, row, value, d);
+        if (!s && from->breaks[0] && !row->breaks && !(row->breaks = strdup(from->breaks)))
+            s = fl_no_memory(d, "the gate");
     }
     free(value);
     return s;
@@ -256,6 +260,10 @@ static fl_status compare_row(const fl_gate_record *old, const fl_gate_record *no
         f = (fl_gate_finding){.row = row, .rule = &rule[k]};
         s = judge(row->value + m * row->seeds, row->seeds, other->value + at * other->seeds, other->seeds,
                   row->seeds == other->seeds && old->seed == now->seed, alpha, &rule[k], &f, d);
+        if (!s && f.failed && other->breaks && !strcmp(rule[k].metric, "violated")) {
+            const size_t used = strlen(f.text);
+            snprintf(f.text + used, sizeof f.text - used, "; breaks %s", other->breaks);
+        }
         if (!s)
             s = add_finding(out, &f, d);
     }

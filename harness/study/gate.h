@@ -6,8 +6,8 @@
  * itself counts. Runs that are n/a in both are left out; one that is so in only one of the two (without pairs: another
  * share of them) fails.
  *
- * Recorded as JSON: {"foldline_baseline": 1, "experiment": "...", "seed": 1, "fail_if": [...], "metrics": [...],
- * "rows":
+ * Recorded as JSON: {"foldline_baseline": 1, "experiment": "...", "seed": 1, "fail_if": [...], "bounds": [...],
+ * "metrics": [...], "rows":
  * [{"policy": "...", "workload": "...", "platform": "...", "values": [[per seed], ...per metric]}], "provenance":
  * {...}}. */
 #ifndef FL_GATE_H
@@ -32,6 +32,7 @@ typedef struct fl_gate_row { /* one policy on one workload */
     char *policy, *workload, *platform;
     double *value; /* metrics x seeds */
     size_t seeds;
+    char *breaks; /* of a run: which bounds one of its seeds broke; NULL: none, or it is read from a file */
 } fl_gate_row;
 
 typedef struct fl_gate_record {
@@ -41,6 +42,8 @@ typedef struct fl_gate_record {
     size_t metric_count;
     char **fail_if;
     size_t fail_if_count;
+    char **bound; /* that it was recorded under, beside the experiment's own; as --bound takes them */
+    size_t bound_count;
     fl_gate_row *row;
     size_t row_count, row_room;
     cJSON *provenance; /* of a record that was read; NULL = it has none */

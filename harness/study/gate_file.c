@@ -71,7 +71,7 @@ static fl_status read_row(const fl_json *at, fl_gate_record *r, fl_diag *d) {
     if (fl_grow(&r->row, &r->row_room, r->row_count + 1, sizeof *r->row))
         return fl_no_memory(d, "the baseline");
     fl_gate_row *row = &r->row[r->row_count++];
-    *row = (fl_gate_row){strdup(policy), strdup(workload), strdup(platform), NULL, 0};
+    *row = (fl_gate_row){strdup(policy), strdup(workload), strdup(platform), NULL, 0, NULL};
     return row->policy && row->workload && row->platform ? read_values(&values, r->metric_count, row, d)
                                                          : fl_no_memory(d, "the baseline");
 }
@@ -92,6 +92,7 @@ fl_status fl_gate_read(const char *path, fl_gate_record *r, fl_diag *d) {
         (s = fl_json_get_int(&root, "seed", 1, INT64_C(9000000000000000), &r->seed, d)) ||
         (s = read_texts(&root, "metrics", &r->metric, &r->metric_count, d)) ||
         (s = read_texts(&root, "fail_if", &r->fail_if, &r->fail_if_count, d)) ||
+        (fl_json_has(&root, "bounds") && (s = read_texts(&root, "bounds", &r->bound, &r->bound_count, d))) ||
         (s = fl_json_get_array(&root, "rows", &rows, d)))
         goto out;
     for (fl_json at = fl_json_first(&rows); !s && at.node; at = fl_json_next(&rows, &at))
@@ -169,6 +170,8 @@ fl_status fl_gate_write(const char *path, const fl_gate_record *r, const cJSON *
     cJSON_AddStringToObject(root, "experiment", r->experiment);
     cJSON_AddNumberToObject(root, "seed", (double)r->seed);
     add_texts(root, "fail_if", r->fail_if, r->fail_if_count);
+    if (r->bound_count)
+        add_texts(root, "bounds", r->bound, r->bound_count);
     add_texts(root, "metrics", r->metric, r->metric_count);
     cJSON *rows = cJSON_AddArrayToObject(root, "rows");
     for (size_t i = 0; i < r->row_count; i++) {

@@ -7,10 +7,8 @@
 
 #define FL_OBJECTIVE_STANDARD "energy"
 
-/* Rows for tables of options: what is minimised, under which bound, and how finely the clairvoyant schedule is cut. */
+/* Rows for tables of options: what is minimised, and how finely the clairvoyant schedule is cut. */
 /* clang-format off */
-#define FL_BOUND_OPTION(into)                                                                                          \
-    {"bound", "X", FL_OPTION_SHARE, into, 0, 100, "largest slowdown allowed, as a fraction: 0.10 or 10% (none)"}
 #define FL_OBJECTIVE_OPTION(into)                                                                                      \
     {"objective", "NAME", FL_OPTION_TEXT, into, 0, 0, "energy, edp or ed2p (" FL_OBJECTIVE_STANDARD ")"}
 #define FL_POSITIONS_OPTION(into)                                                                                      \

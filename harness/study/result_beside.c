@@ -29,6 +29,7 @@ void fl_report_about(const fl_setup *u, cJSON *record) {
         return;
     cJSON *o = cJSON_AddObjectToObject(record, "options");
     fl_json_add_real(o, "bound", u->o.bound);
+    cJSON_AddItemToObject(o, "bounds", fl_promises_json(&u->promises));
     cJSON_AddStringToObject(o, "objective", fl_objective_names[u->o.objective]);
     cJSON_AddNumberToObject(o, "seeds", (double)fl_setup_seeds(u));
     cJSON_AddBoolToObject(o, "oracles", u->o.oracles);

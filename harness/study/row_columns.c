@@ -33,7 +33,7 @@ static const fl_column columns[] = {
     {ROW(energy_per_request_j), REAL}, {ROW(offered_load), REAL}, {ROW(records), NAME}, {ROW(draw), NAME},
     {ROW(bound_break_chance), REAL}, {ROW(expected_regret), REAL}, {ROW(objective_unit), NAME},
     {ROW(objective_saving_pct), REAL}, {ROW(oracle_objective), REAL}, {ROW(oracle_objective_bound), REAL},
-    {ROW(clock), TEXT}, {ROW(rows), COUNT}, {ROW(regret_static_rows), COUNT}, {ROW(regret_clairvoyant_rows), COUNT}};
+    {ROW(breaks), TEXT}, {ROW(clock), TEXT}, {ROW(rows), COUNT}, {ROW(regret_static_rows), COUNT}, {ROW(regret_clairvoyant_rows), COUNT}};
 /* clang-format on */
 enum { COLUMNS = sizeof columns / sizeof *columns };
 _Static_assert(COLUMNS <= 64, "fl_row_result.partial has a bit for each");
@@ -43,6 +43,15 @@ bool fl_row_partial(const fl_row_result *mean, const char *name) {
         if (!strcmp(name, columns[k].name))
             return mean->partial >> k & 1;
     return false;
+}
+
+static bool is_text(const fl_column *c) { return c->cell == TEXT || c->cell == NAME; }
+
+bool fl_row_is_column(const char *name) {
+    bool is = !strcmp(name, "slowdown_pct") || !strcmp(name, "energy_kj");
+    for (size_t k = 0; !is && k < COLUMNS; k++)
+        is = !is_text(&columns[k]) && !strcmp(name, columns[k].name);
+    return is;
 }
 
 fl_status fl_row_value(const fl_row_result *row, const char *name, double *value, fl_diag *d) {
@@ -59,8 +68,10 @@ fl_status fl_row_value(const fl_row_result *row, const char *name, double *value
     for (size_t k = 0; k < COLUMNS; k++) {
         const char *at = (const char *)row + columns[k].offset;
         uint64_t count;
-        if (columns[k].cell == TEXT || columns[k].cell == NAME || strcmp(name, columns[k].name) != 0)
+        if (strcmp(name, columns[k].name) != 0)
             continue;
+        if (is_text(&columns[k]))
+            return fl_refuse(d, "column '%s' holds texts, expected one of numbers", name);
         if (columns[k].cell == REAL)
             memcpy(value, at, sizeof *value);
         else

@@ -3,7 +3,7 @@
 #ifndef FL_ROW_COLUMNS_H
 #define FL_ROW_COLUMNS_H
 
-#include "harness/study/trial.h"
+#include "harness/study/result_row.h"
 
 #include <cjson/cJSON.h>
 #include <stdio.h>
@@ -11,6 +11,8 @@
 /* The cell of a row by the name of a column of the CSV, slowdown_pct, energy_kj, or one of harness/study/measure.h; NAN
  * where the row does not have it. FL_BAD_INPUT where there is no such column. */
 fl_status fl_row_value(const fl_row_result *row, const char *name, double *value, fl_diag *d);
+/* True where it is a number of every row, false where only a run that was watched has it, or it is none. */
+bool fl_row_is_column(const char *name);
 
 /* One row as a line of CSV, and the line above the first. */
 void fl_row_head(FILE *f);

@@ -1,49 +1,25 @@
 #include "harness/study/search.h"
 
-#include "harness/base/pool.h"
 #include "policies/random.h"
 
 #include <math.h>
 #include <stdlib.h>
 
 typedef struct candidate {
-    size_t spec, trials;
-    double sum; /* of ratios */
-    bool held;
+    size_t spec, done; /* done: pairs, from the first on */
+    fl_pair_sum sum;
 } candidate;
 
-typedef struct round_work {
+typedef struct search {
     fl_trials *t;
     const fl_comparison_options *o;
-    const size_t *pair; /* scene x seeds + seed */
-    size_t pairs;       /* of this round */
-    candidate *c;
-    double *ratio; /* candidates x pairs; NAN: not for this workload */
-    bool *violated;
-} round_work;
+    const size_t *pair;
+    size_t pairs; /* in all */
+    candidate *c; /* count, the best first after each round */
+    size_t count;
+} search;
 
-/* E, E T or E T^2 over the default's. */
-static double ratio_of(const fl_comparison_options *o, const fl_row_result *row) {
-    const double energy = 1 - row->energy_saving_pct / 100, time = 1 + row->score.slowdown;
-    return energy * (o->objective == FL_MIN_ENERGY ? 1 : o->objective == FL_MIN_EDP ? time : time * time);
-}
-
-static fl_status run_pair(fl_trials *t, const fl_comparison_options *o, size_t spec, size_t pair, double *ratio,
-                          bool *violated, fl_diag *d) {
-    const size_t scene = pair / o->seeds, seed = pair % o->seeds;
-    fl_row_result row;
-    fl_status s = fl_trials_run(t, (scene * o->spec_count + spec) * o->seeds + seed, &row, d);
-    *ratio = s || !row.policy ? (double)NAN : ratio_of(o, &row);
-    *violated = !s && row.policy && row.score.violated;
-    if (!s)
-        fl_row_free(&row);
-    return s;
-}
-
-static fl_status run_one(void *user, size_t i, fl_diag *d) {
-    round_work *w = user;
-    return run_pair(w->t, w->o, w->c[i / w->pairs].spec, w->pair[i % w->pairs], &w->ratio[i], &w->violated[i], d);
-}
+/* ---- the order of the pairs ---- */
 
 /* Workloads in turn, each with its seeds in a seeded order: an early round sees as many different ones as it can. */
 static size_t order_pairs(const fl_comparison_options *o, const fl_search_options *how, size_t *pair, size_t *scenes) {
@@ -63,98 +39,102 @@ static size_t order_pairs(const fl_comparison_options *o, const fl_search_option
     return n;
 }
 
-static int better(const void *a, const void *b) {
+/* ---- ranking ---- */
+
+/* One that broke a bound is behind all that may hold them; one that is for nothing tuned on is last. */
+static int class_of(const candidate *c, size_t pairs) {
+    return !c->sum.runs && c->done == pairs ? 2 : c->sum.violated > 0;
+}
+
+static int better(const void *a, const void *b, void *user) {
     const candidate *x = a, *y = b;
-    const double rx = x->trials ? x->sum / (double)x->trials : HUGE_VAL,
-                 ry = y->trials ? y->sum / (double)y->trials : HUGE_VAL;
-    if (x->held != y->held)
-        return x->held ? -1 : 1;
+    const size_t pairs = *(const size_t *)user;
+    const int cx = class_of(x, pairs), cy = class_of(y, pairs);
+    const double rx = x->sum.runs ? x->sum.ratio / (double)x->sum.runs : HUGE_VAL,
+                 ry = y->sum.runs ? y->sum.ratio / (double)y->sum.runs : HUGE_VAL;
+    if (cx != cy)
+        return cx - cy;
+    if (x->done != y->done) /* dropped before: known by less */
+        return x->done > y->done ? -1 : 1;
     if (rx != ry)
         return rx < ry ? -1 : 1;
     return (x->spec > y->spec) - (x->spec < y->spec);
 }
 
-static fl_status run_round(round_work *w, size_t candidates, fl_search_result *out, fl_diag *d) {
-    w->ratio = calloc(candidates * w->pairs + 1, sizeof *w->ratio);
-    w->violated = calloc(candidates * w->pairs + 1, sizeof *w->violated);
-    fl_status s = w->ratio && w->violated ? fl_pool_run(run_one, w, candidates * w->pairs, w->o->threads, "trials", d)
-                                          : fl_no_memory(d, "the search");
-    for (size_t i = 0; !s && i < candidates * w->pairs; i++) {
-        candidate *c = &w->c[i / w->pairs];
-        if (isnan(w->ratio[i]))
-            continue;
-        c->sum += w->ratio[i];
-        c->held &= !w->violated[i];
-        c->trials++;
-        out->trials++;
+/* Runs the first `active` candidates on the pairs up to `goal` that they have not seen, and ranks all. */
+static fl_status run_round(search *w, size_t active, size_t goal, fl_search_result *out, fl_diag *d) {
+    size_t jobs = 0;
+    for (size_t i = 0; i < active; i++)
+        jobs += goal > w->c[i].done ? goal - w->c[i].done : 0;
+    fl_pair_job *job = calloc(jobs + 1, sizeof *job);
+    if (!job)
+        return fl_no_memory(d, "the search");
+    size_t n = 0;
+    for (size_t i = 0; i < active; i++)
+        for (size_t k = w->c[i].done; k < goal; k++)
+            job[n++] = (fl_pair_job){.spec = w->c[i].spec, .pair = w->pair[k], .of = i};
+    fl_status s = fl_pairs_run(w->t, w->o, job, jobs, d);
+    for (size_t i = 0; !s && i < jobs; i++) {
+        fl_pair_sum_add(&w->c[job[i].of].sum, &job[i]);
+        out->trials += job[i].runs;
     }
-    free(w->ratio);
-    free(w->violated);
+    for (size_t i = 0; !s && i < active; i++)
+        w->c[i].done = goal > w->c[i].done ? goal : w->c[i].done;
+    free(job);
+    out->rounds++;
+    qsort_r(w->c, w->count, sizeof *w->c, better, &w->pairs);
     return s;
+}
+
+static fl_status halve(search *w, double keep, fl_search_result *out, fl_diag *d) {
+    const bool bounded = isfinite(w->o->bound) || (w->o->promises && w->o->promises->count);
+    size_t active = w->count, goal = 1;
+    for (;;) {
+        const fl_status s = run_round(w, active, goal, out, d);
+        if (s)
+            return s;
+        const candidate *first = &w->c[0];
+        if (active > 1 && goal < w->pairs) {
+            const size_t kept = (size_t)ceil(keep * (double)active);
+            active = kept < 1 ? 1 : kept;
+            if (active > 1 || bounded) {
+                goal = 2 * goal < w->pairs ? 2 * goal : w->pairs;
+                continue;
+            }
+            return FL_OK;
+        }
+        /* one is left, or all pairs are used: who leads has to hold the bounds on all */
+        if (!bounded || class_of(first, w->pairs) || first->done == w->pairs)
+            return FL_OK;
+        active = 1;
+        goal = 2 * first->done < w->pairs ? 2 * first->done : w->pairs;
+    }
 }
 
 fl_status fl_search_run(fl_trials *t, const fl_comparison_options *o, const fl_search_options *how,
                         fl_search_result *out, fl_diag *d) {
-    size_t candidates = o->spec_count, done = 0, next = 1;
     size_t *pair = calloc(o->scenes->count * o->seeds + 1, sizeof *pair),
            *scenes = calloc(o->scenes->count + 1, sizeof *scenes);
-    candidate *c = calloc(candidates + 1, sizeof *c);
+    search w = {.t = t, .o = o, .pair = pair, .count = o->spec_count, .c = calloc(o->spec_count + 1, sizeof *w.c)};
     *out = (fl_search_result){0};
-    fl_status s = pair && scenes && c ? FL_OK : fl_no_memory(d, "the search");
-    const size_t all = s ? 0 : order_pairs(o, how, pair, scenes);
-    if (!s && !all)
+    fl_status s = pair && scenes && w.c ? FL_OK : fl_no_memory(d, "the search");
+    w.pairs = s ? 0 : order_pairs(o, how, pair, scenes);
+    if (!s && !w.pairs)
         s = fl_refuse(d, "nothing to tune on, expected at least one workload");
-    for (size_t i = 0; !s && i < candidates; i++)
-        c[i] = (candidate){.spec = i, .held = true};
-    for (size_t i = 0; !s && i < candidates * all; i++)
-        out->whole += fl_spec_is_for(&o->spec[i / all], o->scenes->item[pair[i % all] / o->seeds]);
-    while (!s && done < all) {
-        round_work w = {.t = t, .o = o, .pair = pair + done, .pairs = next < all - done ? next : all - done, .c = c};
-        s = run_round(&w, candidates, out, d);
-        done += w.pairs;
-        next = done; /* twice as many in all */
-        out->rounds++;
-        qsort(c, candidates, sizeof *c, better);
-        const size_t kept = (size_t)ceil(how->keep * (double)candidates);
-        candidates = kept < 1 ? 1 : kept;
-        if (candidates == 1)
-            break;
-    }
-    if (!s && !c[0].trials)
+    for (size_t i = 0; !s && i < w.count; i++)
+        w.c[i].spec = i;
+    for (size_t i = 0; !s && i < w.count * w.pairs; i++)
+        out->whole += fl_spec_is_for(&o->spec[i / w.pairs], o->scenes->item[pair[i % w.pairs] / o->seeds]);
+    if (!s)
+        s = halve(&w, how->keep, out, d);
+    if (!s && !w.c[0].sum.runs)
         s = fl_refuse(d, "no policy is for any of the workloads tuned on");
     if (!s) {
-        out->winner = c[0].spec;
-        out->ratio = c[0].sum / (double)c[0].trials;
-        out->held = c[0].held;
+        out->winner = w.c[0].spec;
+        out->sum = fl_pair_sum_mean(&w.c[0].sum);
     }
     free(pair);
     free(scenes);
-    free(c);
-    return s;
-}
-
-fl_status fl_search_score(fl_trials *t, const fl_comparison_options *o, size_t spec, const bool *use, double *ratio,
-                          bool *held, fl_diag *d) {
-    double sum = 0;
-    size_t n = 0, scenes = 0;
-    *held = true;
-    for (size_t i = 0; i < o->scenes->count; i++)
-        scenes += !use || use[i];
-    if (!scenes)
-        return fl_refuse(d, "nothing to score on, expected at least one workload");
-    fl_status s = FL_OK;
-    for (size_t i = 0; !s && i < o->scenes->count * o->seeds; i++) {
-        double x;
-        bool violated;
-        if (use && !use[i / o->seeds])
-            continue;
-        s = run_pair(t, o, spec, i, &x, &violated, d);
-        if (s || isnan(x))
-            continue;
-        sum += x;
-        *held &= !violated;
-        n++;
-    }
-    *ratio = n ? sum / (double)n : (double)NAN;
+    free(w.c);
     return s;
 }

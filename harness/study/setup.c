@@ -7,6 +7,7 @@
 void fl_setup_options_free(fl_setup_options *o) {
     fl_texts_free(&o->rest);
     fl_texts_free(&o->policies);
+    fl_texts_free(&o->bounds);
     fl_texts_free(&o->scene.only);
 }
 
@@ -82,10 +83,14 @@ static fl_status find_draws(fl_setup *u, fl_setup_options *o, fl_diag *d) {
 fl_status fl_setup_open(fl_setup *u, fl_setup_options *o, fl_diag *d) {
     *u = (fl_setup){.o = {.bound = o->bound, .risk = o->risk, .threads = (unsigned)o->threads, .draws = 1}};
     fl_experiment *e = &u->experiment;
-    fl_status s = fl_experiment_find(&o->rest, e, &u->traces, d);
+    u->o.promises = &u->promises;
+    fl_status s = fl_promises_parse(&o->bounds, &u->promises, &u->o.bound, d);
+    if (!s)
+        s = fl_experiment_find(&o->rest, e, &u->traces, d);
     u->own = u->traces.count || o->policies.count || o->scene.sweep || o->scene.programs || o->scene.only.count;
     if (s || (s = find_draws(u, o, d)) ||
-        (e->tree && ((s = fl_experiment_apply(e, &o->scene, &u->traces, &u->o.bound, &o->objective, &o->seeds, d)) ||
+        (e->tree && ((s = fl_experiment_apply(e, &o->scene, &u->traces, &o->objective, &o->seeds, d)) ||
+                     (s = fl_promises_read(e, &u->promises, &u->o.bound, d)) ||
                      (s = fl_experiment_positions(e, &o->positions, d)))))
         goto out;
     if ((s = fl_scene_check(&o->scene, &u->traces, d)))
@@ -114,6 +119,9 @@ fl_status fl_setup_open(fl_setup *u, fl_setup_options *o, fl_diag *d) {
     while (!s && !o->by_draw && u->draws_open < u->draw_count);
     if (!s)
         s = fl_risk_check(&u->scenes, u->o.bound, u->o.risk, d);
+    if (!s)
+        s = fl_promises_check(&u->promises, &u->scenes, d);
+    u->o.watch_ns = fl_promises_watched(&u->promises) ? FL_POWER_WINDOW_NS : 0;
     u->o.scenes = &u->scenes;
     u->o.spec = u->spec;
     u->o.positions = (size_t)o->positions;

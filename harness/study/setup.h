@@ -15,7 +15,9 @@ typedef struct fl_setup_options { /* as the command line gives them: NULL, 0, IN
     fl_texts rest; /* traces, and at most one experiment (*.json) */
     fl_texts policies;
     const char *objective;
-    double bound, risk;
+    fl_texts bounds; /* as --bound has them */
+    double bound;    /* on the slowdown, of a caller that has no texts */
+    double risk;
     int64_t seeds, positions, threads;
     bool no_oracle;
     bool by_draw; /* drawn applications: opens the scenes of the first draw, fl_setup_next those of each further one */
@@ -33,6 +35,7 @@ typedef struct fl_setup {
     fl_spec *spec;
     size_t own_specs; /* of o.spec_count; the rest are their twins, which share all but the label */
     size_t variants;
+    fl_promises promises;
     int64_t *draw; /* draw_count seeds of the experiment's applications, of which draws_open are open */
     size_t draw_count, draws_open;
     bool own;                /* the command line gave policies or workloads of its own */
@@ -51,7 +54,7 @@ size_t fl_setup_seeds(const fl_setup *u);
 #define FL_SETUP_OPTIONS(s)                                                                                            \
     FL_SCENE_OPTIONS((s).scene),                                                                                       \
     {"policy", "SPEC", FL_OPTION_LIST, &(s).policies, 0, 0, "policy with parameters (may be repeated)"},               \
-    FL_BOUND_OPTION(&(s).bound),                                                                                       \
+    FL_BOUND_OPTION(&(s).bounds),                                                                                      \
     FL_RISK_OPTION(&(s).risk),                                                                                         \
     FL_OBJECTIVE_OPTION(&(s).objective),                                                                               \
     {"seeds", "N", FL_OPTION_INT, &(s).seeds, 1, 100000,                                                               \

@@ -24,9 +24,10 @@ typedef struct sweep {
     size_t option_count;
 } sweep;
 
-/* Those that no byte of the results hangs on. Every other option is part of the key, so that one added later is too. */
+/* Those that no byte of the results hangs on, and --bound, which is in the key as it was understood: 5% is 0.05. Every
+ * other option is part of the key, so that one added later is too. */
 static bool in_key(const fl_option *option) {
-    static const char *const without[] = {"o", "shard", "threads"};
+    static const char *const without[] = {"o", "shard", "threads", "bound"};
     for (size_t i = 0; i < sizeof without / sizeof *without; i++)
         if (!strcmp(option->name, without[i]))
             return false;
@@ -56,6 +57,7 @@ static fl_status make_key(const sweep *w, cJSON *record, char *key, fl_diag *d) 
     const fl_setup *u = w->u;
     cJSON *o = cJSON_AddObjectToObject(record, "options");
     fl_json_add_real(o, "bound", u->o.bound);
+    cJSON_AddItemToObject(o, "bounds", fl_promises_json(&u->promises));
     cJSON_AddStringToObject(o, "objective", fl_objective_names[u->o.objective]);
     cJSON_AddNumberToObject(o, "positions", (double)u->o.positions);
     cJSON_AddNumberToObject(o, "seeds", (double)fl_setup_seeds(u));
@@ -173,6 +175,8 @@ fl_status fl_sweep_run(fl_setup *u, const fl_sweep_options *o, fl_sweep_result *
     if (fl_experiment_draws(&u->experiment))
         return fl_fail(d, FL_BAD_INPUT, u->experiment.path, 0, 0,
                        "a distribution replay, expected an experiment with kernels; foldline compare runs it whole");
+    if (fl_promises_watched(&u->promises))
+        return fl_refuse(d, "a bound on what the rows of a sweep do not have, expected a column of its CSV");
     fl_status s = parse_shard(o->shard, &shard, &shards, d);
     if (s || (s = fl_report_record(u, &record, d)) || (s = make_key(&w, record, key, d)))
         goto out;

@@ -3,6 +3,7 @@
 #include "harness/base/pool.h"
 #include "harness/input/scene_text.h"
 #include "harness/study/objective.h"
+#include "harness/study/static_promise.h"
 
 #include <fnmatch.h>
 #include <math.h>
@@ -13,15 +14,17 @@
 typedef struct fl_bench_scene { /* what all policies of a scene share */
     fl_scene *s;
     fl_run_result standard;
-    fl_choice *choice;
-    size_t choices;
+    fl_choice *choice;            /* choice_count */
+    size_t choice_count, choices; /* choices: points that may be chosen */
     fl_static_point *point;
+    fl_row_result *promised; /* by choice: what a run there says of the promises; NULL where there are none */
     fl_oracle_table table;
     bool has_table;
     const char *inexact; /* why the table is not exact */
     fl_reference ref;
     double kernel_j, kernel_s; /* best clock per kind of kernel */
     fl_kept *kept;             /* of the default's run, where runs are watched: its watch alone */
+    bool kept_word;            /* the clairvoyant schedule, bounded in time alone, holds the promises too */
 } fl_bench_scene;
 
 typedef struct fl_job_place {
@@ -34,71 +37,16 @@ struct fl_trials {
     fl_job_place *place; /* of the static runs */
 };
 
-static void kept_free(fl_kept *k) {
-    if (!k)
-        return;
-    fl_run_result_free(&k->run);
-    fl_watch_free(&k->watch);
-    free(k);
-}
-
-void fl_row_free(fl_row_result *row) {
-    kept_free(row->kept);
-    row->kept = NULL;
-}
-
-void fl_row_finish(fl_row_result *row, fl_objective objective, double standard) {
-    const double own = fl_objective_value(objective, row->score.energy_j, row->score.makespan_s);
-    row->objective_unit = fl_objective_unit[objective];
-    row->objective_saving_pct = 100 * (1 - own / standard);
-    row->rows = 1;
-    row->regret_static_rows = isfinite(row->score.regret_static_pct);
-    row->regret_clairvoyant_rows = isfinite(row->score.regret_clairvoyant_pct);
-}
-
-void fl_row_clock(fl_row_result *row, double sm_mhz, double mem_mhz) {
-    row->clock_sm_mhz = sm_mhz;
-    row->clock_mem_mhz = mem_mhz;
-    const int used = snprintf(row->clock, sizeof row->clock, "sm_mhz=%g", sm_mhz);
-    if (mem_mhz > 0)
-        snprintf(row->clock + used, sizeof row->clock - (size_t)used, ",mem_mhz=%g", mem_mhz);
-}
-
-/* Of a run that has been scored: what fl_measure tells, and no more, for there may be thousands of rows. */
-static void keep(fl_kept *kept, fl_run_result *r) {
-    kept->run = *r;
-    free(r->mark_ps);
-    free(r->class_energy_j);
-    free(r->class_time_s);
-    fl_service_free(&r->service);
-    kept->run.mark_ps = NULL;
-    kept->run.class_energy_j = kept->run.class_time_s = NULL;
-    kept->run.service = (fl_service){0};
-    kept->run.mark_count = 0;
-    fl_watch_trim(&kept->watch);
-}
-
-/* Watches a run that is about to begin, where runs are watched. */
-static fl_status watch(const fl_trials *w, fl_kept **kept, fl_run_options *run, fl_diag *d) {
-    if (!w->o->watch_ns)
-        return FL_OK;
-    if (!(*kept = calloc(1, sizeof **kept)))
-        return fl_no_memory(d, "the comparison");
-    run->on_step = fl_watch_step;
-    run->on_truth = fl_watch_truth;
-    run->truth_ns = w->o->watch_ns;
-    run->user = &(*kept)->watch;
-    return fl_watch_open(&(*kept)->watch, run->policy, run->spec->gpu_count, d);
-}
+static bool promised(const fl_trials *w) { return w->o->promises && w->o->promises->count; }
 
 static fl_status run_standard(void *user, size_t i, fl_diag *d) {
     fl_trials *w = user;
     fl_scene *s = w->scene[i].s;
     fl_run_options run = {.w = s->w, .rates = s->rates, .spec = &s->platform.node, .facts = &s->facts};
-    fl_status status = watch(w, &w->scene[i].kept, &run, d);
+    fl_status status = fl_kept_watch(&w->scene[i].kept, w->o->watch_ns, &run, d);
     if (!status)
         status = fl_run(&run, &w->scene[i].standard, d);
-    if (status || !w->o->oracles || w->o->only_static)
+    if (status || !w->o->oracles || (w->o->only_static && !promised(w)))
         return status;
     w->scene[i].inexact = fl_oracle_inexact(s->w, s->rates, &s->platform.node);
     return fl_oracle_choices(s->w, &s->platform.node, &w->scene[i].choice, &w->scene[i].choices, d);
@@ -108,6 +56,9 @@ static fl_status run_static(void *user, size_t i, fl_diag *d) {
     fl_trials *w = user;
     fl_bench_scene *b = &w->scene[w->place[i].scene];
     size_t k = w->place[i].index;
+    if (promised(w))
+        return fl_static_promised(b->s, &b->standard, &(fl_promised_under){w->o->promises, w->o->bound, w->o->watch_ns},
+                                  &b->choice[k], &b->point[k], &b->promised[k], d);
     return fl_static_run(b->s->w, b->s->rates, &b->s->platform.node, &b->s->facts, &b->choice[k], &b->point[k], d);
 }
 
@@ -133,6 +84,13 @@ static fl_status solve_static(const fl_trials *w, fl_bench_scene *b, fl_diag *d)
     return status ? status : fl_reference_solve(&b->ref, d);
 }
 
+static fl_status judge_clairvoyant(const fl_trials *w, fl_bench_scene *b, fl_diag *d);
+
+static fl_status solve_promised(fl_bench_scene *b, fl_diag *d) {
+    b->choices = b->ref.point_count = fl_static_keep(b->promised, b->point, b->choices);
+    return fl_reference_solve(&b->ref, d);
+}
+
 static fl_status solve(void *user, size_t i, fl_diag *d) {
     fl_trials *w = user;
     fl_bench_scene *b = &w->scene[i];
@@ -147,7 +105,7 @@ static fl_status solve(void *user, size_t i, fl_diag *d) {
     if (!w->o->oracles)
         return FL_OK;
     if (w->o->only_static)
-        return solve_static(w, b, d);
+        return promised(w) ? solve_promised(b, d) : solve_static(w, b, d);
     fl_status status = !b->inexact
                            ? fl_oracle_table_make(s->w, s->rates, &s->platform.node, w->o->positions, &b->table, d)
                            : fl_oracle_table_static(b->point, b->choices, &b->table, d);
@@ -157,6 +115,8 @@ static fl_status solve(void *user, size_t i, fl_diag *d) {
         sum_columns(b);
     b->has_table = true;
     b->ref.table = &b->table;
+    if (b->promised)
+        b->choices = fl_static_keep(b->promised, b->point, b->choices);
     b->choices = b->ref.point_count = fl_risk_keep(b->s, w->o->bound, w->o->risk, b->point, b->choices);
     status = fl_reference_solve(&b->ref, d);
     if (!status && b->table.exact) {
@@ -166,36 +126,18 @@ static fl_status solve(void *user, size_t i, fl_diag *d) {
                         : fl_no_memory(d, "the comparison");
         free(choice);
     }
-    return status;
-}
-
-static void fill_latency(fl_row_result *row, fl_times latency, double load) {
-    const bool any = latency.count > 0;
-    row->latency = any ? latency : fl_times_of(NULL, 0);
-    row->offered_load = any ? load : (double)NAN;
-    row->overloaded = any && fl_service_overloaded(latency.count, load);
-    row->energy_per_request_j = any ? row->score.energy_j / (double)latency.count : (double)NAN;
+    return status ? status : judge_clairvoyant(w, b, d);
 }
 
 static void fill_row(const fl_trials *w, const fl_bench_scene *b, const fl_run_result *run, const char *policy,
                      fl_row_result *row) {
-    row->workload = b->s->w->name;
-    row->policy = policy;
-    row->variant = b->s->variant;
-    row->platform = b->s->platform.name;
-    row->draw = b->s->applications;
-    row->energy_saving_pct = 100 * (1 - row->score.energy_j / b->standard.energy_j);
-    row->node_energy_j = run ? run->node_energy_j : NAN;
-    row->policy_cost_s = run ? fl_seconds(run->policy_cost_ps) : NAN;
+    fl_row_fill(row, b->s, run, policy, b->standard.energy_j);
     bool solved = b->has_table && b->table.exact && b->ref.clairvoyant.feasible;
     row->oracle_j = solved ? b->ref.clairvoyant.energy_j : NAN;
     row->oracle_bound_j = solved ? b->ref.clairvoyant.bound_j : NAN;
     row->oracle_gap_pct = solved ? b->ref.clairvoyant.gap_pct : NAN;
     row->oracle_objective = solved ? b->ref.clairvoyant.objective : NAN;
     row->oracle_objective_bound = solved ? b->ref.clairvoyant.objective_bound : NAN;
-    row->violated = row->score.violated;
-    row->reward_regret = row->bound_break_chance = row->expected_regret = NAN;
-    fill_latency(row, run->service.latency, run->service.load);
     fl_row_finish(row, w->o->objective,
                   fl_objective_value(w->o->objective, b->standard.energy_j, b->standard.makespan_s));
     if (w->o->oracles && b->has_table && !b->table.exact)
@@ -212,6 +154,14 @@ __attribute__((format(printf, 2, 3))) static void add_note(fl_row_result *row, c
         vsnprintf(row->note + strlen(row->note), sizeof row->note - strlen(row->note), format, arguments);
     }
     va_end(arguments);
+}
+
+/* The clairvoyant schedule is bounded in time alone: where it breaks a promise, nobody is held against it. */
+static void judge(const fl_trials *w, const fl_bench_scene *b, fl_row_result *row) {
+    fl_promises_judge(w->o->promises, w->o->bound, row);
+    if (promised(w) && !b->kept_word)
+        row->score.regret_clairvoyant_j = row->score.regret_clairvoyant_pct = NAN;
+    fl_row_count_regrets(row);
 }
 
 /* A policy may go where the model was only extrapolated: its row says for how long. */
@@ -267,11 +217,11 @@ fl_status fl_trials_run(fl_trials *w, size_t i, fl_row_result *row, fl_diag *d) 
                           .layer_count = 2};
     fl_run_result r;
     fl_kept *kept = NULL;
-    fl_status status = watch(w, &kept, &run, d);
+    fl_status status = fl_kept_watch(&kept, w->o->watch_ns, &run, d);
     if (!status)
         status = fl_run(&run, &r, d);
     if (status) {
-        kept_free(kept);
+        fl_kept_free(kept);
         return status;
     }
     status = fl_score_run(&r, &b->ref, &row->score, d);
@@ -287,9 +237,10 @@ fl_status fl_trials_run(fl_trials *w, size_t i, fl_row_result *row, fl_diag *d) 
         add_note(row, "ended before the policy looked a second time");
     row->faults = r.counts.faults;
     if ((row->kept = kept))
-        keep(kept, &r);
+        fl_kept_take(kept, &r);
     else
         fl_run_result_free(&r);
+    judge(w, b, row);
     return status;
 }
 
@@ -311,7 +262,40 @@ static fl_status add_reference(const fl_trials *w, const fl_bench_scene *b, cons
     fill_row(w, b, &r, name, row);
     row->policy_cost_s = NAN;
     row->score.worst_window_slowdown = NAN;
+    if (promised(w) && !row->note[0])
+        snprintf(row->note, sizeof row->note, "bounded in time alone");
     return status;
+}
+
+/* Whether the schedule that was bounded in time alone holds what else was promised, as far as it is known. */
+static fl_status judge_clairvoyant(const fl_trials *w, fl_bench_scene *b, fl_diag *d) {
+    fl_row_result row[1];
+    size_t count = 0;
+    const fl_oracle_result *c = &b->ref.clairvoyant;
+    if (!promised(w) || !b->table.exact || !c->feasible)
+        return FL_OK;
+    fl_status s = add_reference(w, b, "baseline:clairvoyant", c->energy_j, c->time_s, c->time_ps, row, &count, d);
+    if (count)
+        fl_promises_judge(w->o->promises, w->o->bound, row);
+    b->kept_word = count && !(row->violated > 0);
+    return s;
+}
+
+/* What only its run tells of the best static clock. */
+static void take_promised(const fl_bench_scene *b, fl_row_result *row) {
+    const fl_static_point *p = &b->point[b->ref.best_static];
+    size_t k = 0;
+    while (b->choice[k].sm != p->at.sm || b->choice[k].mem != p->at.mem)
+        k++;
+    fl_row_result *run = &b->promised[k];
+    row->score.worst_window_slowdown = run->score.worst_window_slowdown;
+    row->score.peak_power_w = run->score.peak_power_w;
+    row->node_energy_j = run->node_energy_j;
+    if (run->kept) {
+        fl_kept_free(row->kept);
+        row->kept = run->kept;
+        run->kept = NULL;
+    }
 }
 
 /* The best static choice, and its clocks. */
@@ -326,12 +310,14 @@ static fl_status add_static(const fl_trials *w, const fl_bench_scene *b, fl_row_
     fl_row_result *row = &rows[*count - 1];
     fl_clocks_text(dev, p->at.sm_mhz, p->at.mem_mhz, row->note, sizeof row->note);
     fl_row_clock(row, p->at.sm_mhz, dev->mem_count > 1 ? p->at.mem_mhz : 0);
-    fill_latency(row, p->latency, p->load);
+    fl_row_fill_latency(row, p->latency, p->load);
     if (!(row->kept = calloc(1, sizeof *row->kept)))
         return fl_no_memory(d, "the comparison");
     row->kept->run.last_sm_mhz = p->at.sm_mhz;
     row->kept->run.last_mem_mhz = p->at.mem_mhz;
     row->kept->run.last_cpu_mhz = NAN;
+    if (b->promised)
+        take_promised(b, row);
     const fl_risk risk = fl_risk_at(b->s, &p->at, w->o->bound, w->o->objective);
     row->bound_break_chance = risk.chance;
     row->expected_regret = risk.regret;
@@ -352,7 +338,7 @@ fl_status fl_trials_baselines(fl_trials *w, size_t scene, fl_row_result row[FL_B
                                       .mark_ps = all.mark_ps,
                                       .mark_count = all.mark_count};
         all.mark_ps = NULL;
-        keep(b->kept, &all);
+        fl_kept_take(b->kept, &all);
         b->kept = NULL;
     }
     if (!s && w->o->oracles && b->ref.best_static < b->choices)
@@ -363,6 +349,8 @@ fl_status fl_trials_baselines(fl_trials *w, size_t scene, fl_row_result row[FL_B
     if (!s && b->has_table && b->table.exact && b->ref.clairvoyant.feasible)
         s = add_reference(w, b, "baseline:clairvoyant", b->ref.clairvoyant.energy_j, b->ref.clairvoyant.time_s,
                           b->ref.clairvoyant.time_ps, row, count, d);
+    for (size_t i = 0; i < *count; i++)
+        judge(w, b, &row[i]);
     for (size_t i = 0; s && i < *count; i++)
         fl_row_free(&row[i]);
     return s;
@@ -383,15 +371,18 @@ fl_status fl_trials_open(fl_trials **out, const fl_comparison_options *o, fl_dia
     if (!s)
         s = fl_pool_run(run_standard, w, n, o->threads, "defaults", d);
     for (size_t i = 0; !s && i < n; i++) {
-        statics += w->scene[i].inexact ? w->scene[i].choices : 0;
-        w->scene[i].point = calloc(w->scene[i].choices + 1, sizeof *w->scene[i].point);
-        s = w->scene[i].point ? FL_OK : fl_no_memory(d, "the comparison");
+        fl_bench_scene *b = &w->scene[i];
+        statics += b->inexact || promised(w) ? b->choices : 0;
+        b->choice_count = b->choices;
+        b->point = calloc(b->choices + 1, sizeof *b->point);
+        b->promised = promised(w) && b->choices ? calloc(b->choices, sizeof *b->promised) : NULL;
+        s = b->point && (b->promised || !promised(w) || !b->choices) ? FL_OK : fl_no_memory(d, "the comparison");
     }
     w->place = s ? NULL : calloc(statics + 1, sizeof *w->place);
     if (!s && !w->place)
         s = fl_no_memory(d, "the comparison");
     for (size_t i = 0, at = 0; !s && i < n; i++)
-        for (size_t k = 0; w->scene[i].inexact && k < w->scene[i].choices; k++)
+        for (size_t k = 0; (w->scene[i].inexact || promised(w)) && k < w->scene[i].choices; k++)
             w->place[at++] = (fl_job_place){i, k};
     if (!s)
         s = fl_pool_run(run_static, w, statics, o->threads, "static clocks", d);
@@ -406,11 +397,14 @@ fl_status fl_trials_open(fl_trials **out, const fl_comparison_options *o, fl_dia
 
 void fl_trials_close(fl_trials *w) {
     for (size_t i = 0; w && w->scene && i < w->o->scenes->count; i++) {
+        for (size_t k = 0; w->scene[i].promised && k < w->scene[i].choice_count; k++)
+            fl_row_free(&w->scene[i].promised[k]);
+        free(w->scene[i].promised);
         fl_run_result_free(&w->scene[i].standard);
         fl_oracle_table_free(&w->scene[i].table);
         free(w->scene[i].choice);
         free(w->scene[i].point);
-        kept_free(w->scene[i].kept);
+        fl_kept_free(w->scene[i].kept);
     }
     if (w) {
         free(w->scene);

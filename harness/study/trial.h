@@ -5,16 +5,16 @@
 
 #include "harness/input/scene.h"
 #include "harness/input/spec.h"
-#include "harness/study/measure.h"
+#include "harness/study/promise.h"
 #include "harness/study/risk.h"
-#include "sim/score.h"
 
 typedef struct fl_comparison_options {
     fl_scenes *scenes;
     const fl_spec *spec;
     size_t spec_count;
-    double bound; /* on the slowdown; INFINITY = none */
-    double risk;  /* of a static choice (study/risk.h); 0 = none */
+    double bound;                /* on the slowdown; INFINITY = none */
+    const fl_promises *promises; /* bounds on other columns; NULL = none */
+    double risk;                 /* of a static choice (study/risk.h); 0 = none */
     fl_objective objective;
     size_t positions; /* of the clairvoyant schedule */
     uint64_t seed;
@@ -25,53 +25,6 @@ typedef struct fl_comparison_options {
     bool only_static; /* of them only the best static clock, without a table of all */
     int64_t watch_ns; /* window of the power statistics of watched runs; 0 = runs are not watched */
 } fl_comparison_options;
-
-typedef struct fl_kept { /* of a run that was watched; of baseline:static only the clocks are known */
-    fl_run_result run;
-    fl_watch watch;
-} fl_kept;
-
-typedef struct fl_row_result { /* one line of a result */
-    const char *workload, *policy;
-    const char *variant; /* of the node; NULL = plain */
-    const char *platform;
-    const char *records; /* kernel records: "cost" time or "free"; NULL: the policy needs none */
-    const char *twin_of; /* free beside the row of this policy, where they cost; NULL: none such */
-    fl_score score;
-    const char *draw; /* which drawn applications, by their seed; NULL: they are not drawn */
-    uint64_t seed;
-    double energy_saving_pct; /* against the driver's default */
-    double node_energy_j, policy_cost_s;
-    double oracle_j, oracle_bound_j, oracle_gap_pct; /* of the workload, under the bound; the gap is the objective's */
-    const char *objective_unit;                      /* of the two below and of regrets: "J", "J s" or "J s^2" */
-    double oracle_objective, oracle_objective_bound; /* the clairvoyant schedule's, and its certified bound */
-    double objective_saving_pct;                     /* of what is minimised, against the driver's default */
-    double reward_regret;                            /* of a distribution replay: EnergyUCB Eq. 3; else NAN */
-    fl_times latency;                                /* of requests; NAN where none arrive */
-    double energy_per_request_j, offered_load; /* load: time of service x rate of arrival; at 1 it is overloaded */
-    bool overloaded;
-    /* Of a static clock that a fitted model chose, shares: that the real bound breaks there, and the regret to expect.
-     * NAN elsewhere. */
-    double bound_break_chance, expected_regret;
-    double violated; /* 0 or 1; in a mean: how many */
-    uint64_t ignored_sets, faults;
-    bool unstepped;   /* see fl_spec_unstepped */
-    size_t workloads; /* in a mean: of how many */
-    /* In a mean: of how many rows, and of these how many have a regret; 1, and 0 or 1, elsewhere. */
-    uint64_t rows, regret_static_rows, regret_clairvoyant_rows;
-    uint64_t partial;                   /* in a mean: columns that some of its rows do not have (fl_row_partial) */
-    double clock_sm_mhz, clock_mem_mhz; /* of a static choice; 0: none, or the device has one memory clock */
-    char clock[64];                     /* the same as the policy fixed takes it, in a mean as a range; empty: none */
-    fl_kept *kept;    /* NULL: not watched; owned by whoever holds the row */
-    char note[160];
-} fl_row_result;
-
-void fl_row_free(fl_row_result *row); /* what was kept */
-/* What every maker of rows ends with, once the score is there: counts, and what the objective was against the default's
- * `standard`. */
-void fl_row_finish(fl_row_result *row, fl_objective objective, double standard);
-/* Names the clocks of a static choice; mem_mhz 0 where the device has a single memory clock. */
-void fl_row_clock(fl_row_result *row, double sm_mhz, double mem_mhz);
 
 /* True where the workload of the row or scene (its variant left out of the name) matches a shell pattern. */
 bool fl_workload_matches(const char *workload, const char *variant, const char *pattern);

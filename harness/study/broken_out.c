@@ -1,0 +1,87 @@
+#include "harness/study/broken_out.h"
+
+#include <string.h>
+
+typedef struct tally { /* of a policy, by bit */
+    size_t runs, broken[FL_PROMISES_MAX + 1], unknown[FL_PROMISES_MAX + 1];
+} tally;
+
+static bool same_policy(const fl_row_result *a, const fl_row_result *b) {
+    return !strcmp(a->policy, b->policy) &&
+           (a->variant && b->variant ? !strcmp(a->variant, b->variant) : a->variant == b->variant);
+}
+
+static tally count(const fl_comparison *c, const fl_row_result *of, size_t bits) {
+    tally t = {0};
+    for (size_t i = 0; i < c->mean_first; i++) {
+        if (!same_policy(&c->row[i], of))
+            continue;
+        t.runs++;
+        for (size_t bit = 0; bit < bits; bit++) {
+            t.broken[bit] += c->row[i].broken >> bit & 1;
+            t.unknown[bit] += c->row[i].unknown >> bit & 1;
+        }
+    }
+    return t;
+}
+
+static void print_policy(const fl_row_result *row, const tally *t, const fl_comparison_options *o, FILE *out) {
+    char text[FL_PROMISE_TEXT];
+    size_t told = 0;
+    for (size_t bit = 0; bit <= o->promises->count; bit++) {
+        const struct {
+            size_t runs;
+            const char *word;
+        } what[] = {{t->broken[bit], "breaks"}, {t->unknown[bit], "has no value for"}};
+        for (size_t k = 0; k < FL_COUNT(what); k++) {
+            if (!what[k].runs)
+                continue;
+            if (!told++)
+                fprintf(out, "  %s%s%s%s", row->policy, row->variant ? " [" : "", row->variant ? row->variant : "",
+                        row->variant ? "]" : "");
+            fprintf(out, "%s %s %s", told > 1 ? "," : "", what[k].word,
+                    fl_promises_name(o->promises, o->bound, bit, text));
+            if (t->runs > 1)
+                fprintf(out, " in %zu of %zu runs", what[k].runs, t->runs);
+        }
+    }
+    if (told)
+        fputc('\n', out);
+}
+
+/* Scenes whose baselines lack a static clock: its row stands behind the default's. */
+static void print_none(const fl_comparison *c, FILE *out) {
+    size_t scenes = 0, none = 0;
+    const char *first = NULL;
+    for (size_t i = 0; i < c->mean_first; i++) {
+        if (strcmp(c->row[i].policy, "baseline:default") != 0)
+            continue;
+        scenes++;
+        if (i + 1 < c->mean_first && !strcmp(c->row[i + 1].policy, "baseline:static"))
+            continue;
+        if (!none++)
+            first = c->row[i].workload;
+    }
+    if (none)
+        fprintf(out, "no static clock holds all bounds on %zu of %zu: %s%s\n", none, scenes, first,
+                none > 1 ? " and others" : "");
+}
+
+void fl_broken_print(const fl_comparison *c, const fl_comparison_options *o, FILE *out) {
+    size_t violated = 0;
+    if (!o->promises || !o->promises->count)
+        return;
+    for (size_t i = 0; i < c->mean_first; i++)
+        violated += c->row[i].violated > 0;
+    fprintf(out, violated ? "\nviolated:\n" : "\nevery run holds all bounds\n");
+    for (size_t i = 0; i < c->mean_first; i++) {
+        bool first = true;
+        for (size_t k = 0; k < i && first; k++)
+            first = !same_policy(&c->row[k], &c->row[i]);
+        const tally t = first ? count(c, &c->row[i], o->promises->count + 1) : (tally){0};
+        if (first)
+            print_policy(&c->row[i], &t, o, out);
+    }
+    if (o->oracles)
+        print_none(c, out);
+}

@@ -1,0 +1,89 @@
+#include "harness/study/result_row.h"
+
+#include "harness/study/objective.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+void fl_kept_free(fl_kept *k) {
+    if (!k)
+        return;
+    fl_run_result_free(&k->run);
+    fl_watch_free(&k->watch);
+    free(k);
+}
+
+void fl_row_free(fl_row_result *row) {
+    fl_kept_free(row->kept);
+    row->kept = NULL;
+}
+
+fl_status fl_kept_watch(fl_kept **kept, int64_t watch_ns, fl_run_options *run, fl_diag *d) {
+    if (!watch_ns)
+        return FL_OK;
+    if (!(*kept = calloc(1, sizeof **kept)))
+        return fl_no_memory(d, "the comparison");
+    run->on_step = fl_watch_step;
+    run->on_truth = fl_watch_truth;
+    run->truth_ns = watch_ns;
+    run->user = &(*kept)->watch;
+    return fl_watch_open(&(*kept)->watch, run->policy, run->spec->gpu_count, d);
+}
+
+void fl_kept_take(fl_kept *kept, fl_run_result *r) {
+    kept->run = *r;
+    free(r->mark_ps);
+    free(r->class_energy_j);
+    free(r->class_time_s);
+    fl_service_free(&r->service);
+    kept->run.mark_ps = NULL;
+    kept->run.class_energy_j = kept->run.class_time_s = NULL;
+    kept->run.service = (fl_service){0};
+    kept->run.mark_count = 0;
+    fl_watch_trim(&kept->watch);
+}
+
+void fl_row_fill_latency(fl_row_result *row, fl_times latency, double load) {
+    const bool any = latency.count > 0;
+    row->latency = any ? latency : fl_times_of(NULL, 0);
+    row->offered_load = any ? load : (double)NAN;
+    row->overloaded = any && fl_service_overloaded(latency.count, load);
+    row->energy_per_request_j = any ? row->score.energy_j / (double)latency.count : (double)NAN;
+}
+
+void fl_row_fill(fl_row_result *row, const fl_scene *s, const fl_run_result *run, const char *policy,
+                 double standard_j) {
+    row->workload = s->w->name;
+    row->policy = policy;
+    row->variant = s->variant;
+    row->platform = s->platform.name;
+    row->draw = s->applications;
+    row->energy_saving_pct = 100 * (1 - row->score.energy_j / standard_j);
+    row->node_energy_j = run->node_energy_j;
+    row->policy_cost_s = fl_seconds(run->policy_cost_ps);
+    row->oracle_j = row->oracle_bound_j = row->oracle_gap_pct = NAN;
+    row->reward_regret = row->bound_break_chance = row->expected_regret = NAN;
+    row->violated = row->score.violated;
+    fl_row_fill_latency(row, run->service.latency, run->service.load);
+}
+
+void fl_row_finish(fl_row_result *row, fl_objective objective, double standard) {
+    const double own = fl_objective_value(objective, row->score.energy_j, row->score.makespan_s);
+    row->objective_unit = fl_objective_unit[objective];
+    row->objective_saving_pct = 100 * (1 - own / standard);
+    row->rows = 1;
+    fl_row_count_regrets(row);
+}
+
+void fl_row_count_regrets(fl_row_result *row) {
+    row->regret_static_rows = isfinite(row->score.regret_static_pct);
+    row->regret_clairvoyant_rows = isfinite(row->score.regret_clairvoyant_pct);
+}
+
+void fl_row_clock(fl_row_result *row, double sm_mhz, double mem_mhz) {
+    row->clock_sm_mhz = sm_mhz;
+    row->clock_mem_mhz = mem_mhz;
+    const int used = snprintf(row->clock, sizeof row->clock, "sm_mhz=%g", sm_mhz);
+    if (mem_mhz > 0)
+        snprintf(row->clock + used, sizeof row->clock - (size_t)used, ",mem_mhz=%g", mem_mhz);
+}
