@@ -7,6 +7,8 @@
 #include "harness/fit/fit_facts.h"
 #include "harness/chip/fit_rows.h"
 #include "harness/chip/fit_sound.h"
+#include "traces/gzip.h"
+#include "traces/standard.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -50,8 +52,7 @@ static fl_status chip_of_file(const char *path, fl_chip *chip, bool *found, fl_d
     cJSON *tree = NULL;
     bool mem_known = true;
     *found = false;
-    const size_t size = strlen(path);
-    if (!strchr(path, '/') && (size < 5 || strcmp(path + size - 5, ".json") != 0))
+    if (!fl_is_standard(path) && !strchr(path, '/') && !fl_name_ends(path, ".json"))
         return FL_OK;
     fl_status s = fl_json_read(path, &tree, d);
     if (!s) {
