@@ -5,30 +5,18 @@
 #include "harness/report/report_summary.h"
 #include "harness/report/report_timeline.h"
 #include "traces/csv.h"
-#include "traces/gunzip.h"
 #include "traces/tables.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { ROWS_MAX = 40, BEST_MAX = 20 };
 
-static FILE *open_plain(const char *path, fl_diag *d) {
-    const int fd = fl_gunzip_whole(path, d);
-    FILE *f = fd < 0 ? NULL : fdopen(fd, "r");
-    if (!f && fd >= 0) {
-        close(fd);
-        fl_no_memory(d, path);
-    }
-    return f;
-}
-
 /* compare ends its files with means; sweep does not. */
 static bool has_means(const char *input) {
-    fl_diag ignored;
-    FILE *f = open_plain(input, &ignored);
+    FILE *f = fopen(input, "re");
     char *line = NULL;
     size_t room = 0;
     bool found = false;
@@ -83,9 +71,9 @@ fl_status fl_plot_columns(const char *kind, const char *input, fl_diag *d) {
         k++;
     if (k == sizeof row / sizeof *row || (!strncmp(row[k].from, "foldline compare --csv", 22) && !has_means(input)))
         return FL_OK;
-    FILE *f = open_plain(input, d);
+    FILE *f = fopen(input, "re");
     if (!f)
-        return d->status;
+        return fl_fail(d, FL_BAD_INPUT, input, 0, 0, "cannot open: %s", fl_reason(errno));
     char *line = NULL;
     int64_t at = 0;
     fl_status s = next_row(f, &line, &room, &at)

@@ -126,4 +126,36 @@ cp full.csv.gz before
 check "a full disk is told" [ $? = 3 ]
 check "a full disk leaves the old file" cmp before full.csv.gz
 
+# --- foldline show
+check "a result fits 80 columns" [ "$("$f" show r2.csv | grep -v ': ' | awk '{ print length }' | sort -n | tail -1)" -le 80 ]
+wide() { COLUMNS=$1 "$f" show r2.csv | head -1 | wc -w; }
+check "COLUMNS says how wide" [ "$(wide 200)" -gt "$(wide 80)" ]
+if command -v script >/dev/null; then
+  columns=$(COLUMNS=80 script -qec "stty cols 140; '$f' show r2.csv" /dev/null </dev/null | head -1 | tr -d '\r' | wc -w)
+  check "a terminal comes first" [ "$columns" -gt "$(wide 80)" ]
+fi
+succeed "what is left out is named" '^left out, for they do not fit: .*slowdown' "$f" show r2.csv
+succeed "columns are as asked" '^policy +energy_j$' "$f" show r2.csv --columns policy,energy_j
+best=$(tail -n +2 r2.csv | sort -t, -k3,3g | head -1 | cut -d, -f2)
+check "rows are sorted" [ "$("$f" show r2.csv --columns policy,energy_j --sort energy_j | sed -n '2s/ .*//p')" = "$best" ]
+count=$(awk -F, 'NR > 1 && $3 < 50' r2.csv | wc -l)
+rows() { "$f" show r2.csv --json "$@" | grep -c '"energy_j"'; }
+check "and chosen" [ "$(rows --where 'energy_j<50')" = "$count" ]
+check "and both conditions hold" [ "$(rows --where 'energy_j<50' --where 'energy_j>=50')" = 0 ]
+check "and counted" [ "$(rows --rows 2)" = 2 ]
+check "JSON carries every digit" bash -c "'$f' show r2.csv --json | grep -qF '$(sed -n 2p r2.csv | cut -d, -f3)'"
+check "digits as asked" bash -c "'$f' show r2.csv --columns energy_j --digits 17 | grep -qF '$(sed -n 2p r2.csv | cut -d, -f3)'"
+succeed "the record is printed on demand" '^policy_archive_sha256' "$f" show r2.csv --head
+for name in a.log file.timeline file.telemetry t.csv s.csv; do
+  succeed "show $name" '[a-z]' "$f" show "$name"
+done
+"$f" run t.csv "${how[@]}" --json >run.json
+succeed "what a command printed as JSON" '^energy_j +[0-9]' "$f" show run.json
+succeed "of a pipe" 'energy_j' bash -c "gzip -c r2.csv | '$f' show -"
+succeed "several" '^bl.json$' "$f" show r2.csv bl.json
+refuse "no such column" 2 "no column 'energy'" "$f" show r2.csv --sort energy
+refuse "no such operator" 2 "expected COLUMN and one of" "$f" show r2.csv --where energy_j
+refuse "nothing to show" 2 'expected RESULT' "$f" show
+refuse "no table" 2 'row has' "$f" show "$root/README.md"
+
 finish
