@@ -1,13 +1,11 @@
 #include "traces/csv.h"
 
+#include "traces/gunzip.h"
+
 #include <csv.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 /* The file is read into a window that always holds the current record from its first byte, so that the place of each
  * field can be found in the bytes themselves; libcsv only says where fields end. One record at a time is given to
@@ -23,7 +21,7 @@ typedef struct reader {
     fl_diag *d;
     fl_status status;
     const char *path;
-    int file;
+    fl_gunzip *file;
     char *window; /* WINDOW bytes and one for a newline after a torn last record */
     size_t begin, end;
     bool at_end;  /* of the file */
@@ -345,15 +343,11 @@ static fl_status read_more(reader *r) {
     r->end -= r->begin;
     r->begin = 0;
     size_t room = WINDOW - r->end < CHUNK ? WINDOW - r->end : CHUNK;
-    ssize_t got;
-    do
-        got = read(r->file, r->window + r->end, room);
-    while (got < 0 && errno == EINTR);
-    if (got < 0)
-        return r->status = fl_fail(r->d, FL_IO, r->path, r->line, 0, "cannot read on: %s", fl_reason(errno));
-    r->at_end = got == 0;
-    r->end += (size_t)got;
-    return FL_OK;
+    size_t got = 0;
+    r->status = fl_gunzip_read(r->file, r->window + r->end, room, &got, r->d);
+    r->at_end = got < room;
+    r->end += got;
+    return r->status;
 }
 
 /* Ends a record that has no end in the window: torn by the end of the file, too long, or in an unclosed quote. */
@@ -434,16 +428,6 @@ static fl_status read_all(reader *r) {
 
 /* ---- opening and closing ---- */
 
-static fl_status open_file(reader *r) {
-    r->file = open(r->path, O_RDONLY | O_CLOEXEC);
-    if (r->file < 0)
-        return fl_fail(r->d, FL_BAD_INPUT, r->path, 0, 0, "cannot open: %s", fl_reason(errno));
-    struct stat s;
-    if (fstat(r->file, &s) == 0 && S_ISDIR(s.st_mode))
-        return fl_fail(r->d, FL_BAD_INPUT, r->path, 0, 0, "is a directory, expected a file");
-    return FL_OK;
-}
-
 static int only_tab(unsigned char c) { return c == CSV_TAB; }
 static int only_space(unsigned char c) { return c == CSV_SPACE; }
 
@@ -455,7 +439,6 @@ fl_status fl_csv_read(const char *path, const fl_csv_options *options, fl_head *
                 .user = user,
                 .d = d,
                 .path = path,
-                .file = -1,
                 .in_head = true,
                 .line = 1,
                 .delimiter = options->delimiter ? options->delimiter : ','};
@@ -464,7 +447,10 @@ fl_status fl_csv_read(const char *path, const fl_csv_options *options, fl_head *
     csv_set_delim(&r.csv, (unsigned char)r.delimiter);
     if (r.delimiter == ' ' || r.delimiter == '\t') /* a delimiter is no blank to skip */
         csv_set_space_func(&r.csv, r.delimiter == ' ' ? only_tab : only_space);
-    fl_status status = open_file(&r);
+    fl_diag none = {0}; /* for whoever wants none: its status tells */
+    r.d = d = d ? d : &none;
+    r.file = fl_gunzip_open(path, d);
+    fl_status status = r.file ? FL_OK : d->status;
     if (!status && !(r.window = malloc(WINDOW + 1)))
         status = no_memory(&r);
     if (!status)
@@ -473,8 +459,7 @@ fl_status fl_csv_read(const char *path, const fl_csv_options *options, fl_head *
         status = r.line == 1 && r.begin == r.end && r.end <= 3
                      ? fl_fail(d, FL_BAD_INPUT, path, 0, 0, "the file is empty")
                      : fl_fail(d, FL_BAD_INPUT, path, r.line, 0, "the file ends before the first row");
-    if (r.file >= 0)
-        close(r.file);
+    fl_gunzip_close(r.file);
     csv_free(&r.csv);
     free(r.window);
     free(r.field);

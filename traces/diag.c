@@ -38,6 +38,10 @@ static void make_printable(char *text) {
     }
 }
 
+bool fl_is_standard(const char *path) { return path && path[0] == '-' && !path[1]; }
+
+const char *fl_input_name(const char *path) { return fl_is_standard(path) ? "<stdin>" : path; }
+
 static fl_status fill(fl_diag *d, fl_status status, const char *file, int64_t line, int64_t column, const char *format,
                       va_list arguments) {
     if (!d)
@@ -45,7 +49,7 @@ static fl_status fill(fl_diag *d, fl_status status, const char *file, int64_t li
     d->status = status;
     d->line = line;
     d->column = column;
-    snprintf(d->file, sizeof d->file, "%s", file ? file : "");
+    snprintf(d->file, sizeof d->file, "%s", file ? fl_input_name(file) : "");
     if (vsnprintf(d->message, sizeof d->message, format, arguments) < 0)
         snprintf(d->message, sizeof d->message, "error without a text");
     make_printable(d->file);

@@ -2,6 +2,7 @@
 #ifndef FL_DIAG_H
 #define FL_DIAG_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -32,6 +33,11 @@ fl_status fl_error(fl_diag *d, fl_status status, const char *format, ...) __attr
 
 /* FL_NO_MEMORY: "out of memory for WHAT"; what may be NULL. */
 fl_status fl_no_memory(fl_diag *d, const char *what);
+
+/* "-" stands for a standard stream where a file is named (traces/standard.h); a file of that name is "./-". */
+bool fl_is_standard(const char *path);
+/* What diagnostics and results call an input: "<stdin>", or the path itself. */
+const char *fl_input_name(const char *path);
 
 /* "file:line:column: message" into buf, leaving out what does not apply. Returns buf. */
 char *fl_diag_text(const fl_diag *d, char *buf, size_t size);

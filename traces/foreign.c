@@ -1,16 +1,14 @@
 #include "traces/foreign.h"
 
 #include "traces/columns.h"
+#include "traces/gunzip.h"
 #include "traces/numbers.h"
 
 #include <ctype.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 enum { HEAD = 64 << 10 };
 
@@ -65,7 +63,7 @@ int fl_header_find(const char *head, size_t size, fl_header_function is) {
 
 static fl_status check_bytes(const char *path, const char *head, size_t size, fl_diag *d) {
     if (size >= 2 && !memcmp(head, "\x1f\x8b", 2))
-        return fl_fail(d, FL_BAD_INPUT, path, 1, 1, "the file is compressed, expected plain text (gunzip it first)");
+        return fl_fail(d, FL_BAD_INPUT, path, 1, 1, "the file is compressed twice, expected once (gunzip it)");
     if (size >= 2 && (!memcmp(head, "\xff\xfe", 2) || !memcmp(head, "\xfe\xff", 2)))
         return fl_fail(d, FL_BAD_INPUT, path, 1, 1,
                        "the text is UTF-16, expected UTF-8 (PowerShell's '>' writes UTF-16: iconv -f UTF-16 -t UTF-8)");
@@ -75,30 +73,15 @@ static fl_status check_bytes(const char *path, const char *head, size_t size, fl
 }
 
 fl_status fl_header_seek(const char *path, fl_header_function is, const char *expected, int *lines, fl_diag *d) {
-    struct stat s;
-    if (stat(path, &s) == 0 && !S_ISREG(s.st_mode) && !S_ISDIR(s.st_mode))
-        return fl_fail(d, FL_BAD_INPUT, path, 0, 0, "is a pipe or device, expected a regular file (it is read twice)");
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return fl_fail(d, FL_BAD_INPUT, path, 0, 0, "cannot open: %s", fl_reason(errno));
     char *head = malloc(HEAD);
     size_t size = 0;
-    ssize_t got = 1;
-    while (head && size < HEAD && got > 0) {
-        got = read(fd, head + size, HEAD - size);
-        if (got < 0 && errno == EINTR)
-            got = 1;
-        else if (got > 0)
-            size += (size_t)got;
-    }
-    int error = errno;
-    close(fd);
-    fl_status status = FL_OK;
-    if (!head)
-        status = fl_no_memory(d, path);
-    else if (got < 0)
-        status = fl_fail(d, error == EISDIR ? FL_BAD_INPUT : FL_IO, path, 0, 0, "cannot read: %s", fl_reason(error));
-    else
+    fl_gunzip *g = head ? fl_gunzip_open(path, d) : NULL;
+    fl_status status = !head ? fl_no_memory(d, path)
+                       : g   ? fl_gunzip_read(g, head, HEAD, &size, d)
+                       : d   ? d->status
+                             : FL_BAD_INPUT;
+    fl_gunzip_close(g);
+    if (!status)
         status = check_bytes(path, head, size, d);
     if (!status && (*lines = fl_header_find(head, size, is)) < 0)
         status = fl_fail(d, FL_BAD_INPUT, path, 1, 1, "no header line, expected %s", expected);

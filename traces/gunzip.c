@@ -1,7 +1,8 @@
 #include "traces/gunzip.h"
 
+#include "traces/standard.h"
+
 #include <errno.h>
-#include <fcntl.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,24 +19,30 @@ struct fl_gunzip {
     bool between;        /* no member of the gzip file is open */
     off_t size, taken;
     size_t begin, end; /* of what chunk holds */
+    uint64_t unpacked; /* bytes so far */
     z_stream z;
     unsigned char chunk[CHUNK];
 };
+
+/* Adds to *have what one read gives. */
+static fl_status read_into(fl_gunzip *g, unsigned char *bytes, size_t size, size_t *have, fl_diag *d) {
+    ssize_t n;
+    do
+        n = read(g->fd, bytes, size);
+    while (n < 0 && errno == EINTR);
+    if (n < 0)
+        return fl_fail(d, FL_IO, g->path, 0, 0, "cannot read on: %s", fl_reason(errno));
+    g->at_end = n == 0;
+    *have += (size_t)n;
+    g->taken += n;
+    return FL_OK;
+}
 
 static fl_status read_more(fl_gunzip *g, fl_diag *d) {
     memmove(g->chunk, g->chunk + g->begin, g->end - g->begin);
     g->end -= g->begin;
     g->begin = 0;
-    ssize_t n;
-    do
-        n = read(g->fd, g->chunk + g->end, CHUNK - g->end);
-    while (n < 0 && errno == EINTR);
-    if (n < 0)
-        return fl_fail(d, FL_IO, g->path, 0, 0, "cannot read on: %s", fl_reason(errno));
-    g->at_end = n == 0;
-    g->end += (size_t)n;
-    g->taken += n;
-    return FL_OK;
+    return read_into(g, g->chunk + g->end, CHUNK - g->end, &g->end, d);
 }
 
 static bool is_gzip(const fl_gunzip *g) {
@@ -50,13 +57,11 @@ fl_gunzip *fl_gunzip_open(const char *path, fl_diag *d) {
         return NULL;
     }
     struct stat s = {0};
-    g->fd = open(path, O_RDONLY | O_CLOEXEC);
-    fl_status status = FL_OK;
-    if (g->fd < 0)
-        status = fl_fail(d, FL_BAD_INPUT, path, 0, 0, "cannot open: %s", fl_reason(errno));
-    else if (fstat(g->fd, &s) == 0 && S_ISDIR(s.st_mode))
-        status = fl_fail(d, FL_BAD_INPUT, path, 0, 0, "is a directory, expected a file");
-    g->size = S_ISREG(s.st_mode) ? s.st_size : 0;
+    fl_diag none; /* its status is wanted */
+    d = d ? d : &none;
+    g->fd = fl_open_read(path, d);
+    fl_status status = g->fd < 0 ? d->status : FL_OK;
+    g->size = !status && !fstat(g->fd, &s) && S_ISREG(s.st_mode) ? s.st_size : 0;
     while (!status && !g->at_end && g->end < 2)
         status = read_more(g, d);
     if (!status && is_gzip(g)) {
@@ -131,6 +136,12 @@ static fl_status unpack(fl_gunzip *g, void *bytes, size_t size, size_t *got, fl_
         int result = inflate(&g->z, Z_NO_FLUSH);
         g->begin = g->end - g->z.avail_in;
         *got += room - g->z.avail_out;
+        g->unpacked += room - g->z.avail_out;
+        if (g->unpacked > FL_GUNZIP_FREE && g->unpacked / FL_GUNZIP_TIMES > (uint64_t)g->taken)
+            return fl_fail(d, FL_BAD_INPUT, g->path, 0, 0,
+                           "the gzip data unpacks to more than %d times its size, and to more than %d MiB, expected "
+                           "measurements (gunzip it first where that is what it is)",
+                           FL_GUNZIP_TIMES, FL_GUNZIP_FREE >> 20);
         if (result == Z_STREAM_END)
             g->between = true;
         else if (result == Z_MEM_ERROR)
@@ -146,6 +157,12 @@ fl_status fl_gunzip_read(fl_gunzip *g, void *bytes, size_t size, size_t *got, fl
     if (g->packed)
         return unpack(g, bytes, size, got, d);
     while (*got < size) {
+        if (g->begin == g->end && size - *got >= CHUNK && !g->at_end) { /* without a copy */
+            fl_status status = read_into(g, (unsigned char *)bytes + *got, size - *got, got, d);
+            if (status)
+                return status;
+            continue;
+        }
         if (g->begin == g->end) {
             fl_status status = g->at_end ? FL_OK : read_more(g, d);
             if (status || g->begin == g->end)
@@ -157,4 +174,66 @@ fl_status fl_gunzip_read(fl_gunzip *g, void *bytes, size_t size, size_t *got, fl
         *got += n;
     }
     return FL_OK;
+}
+
+bool fl_gunzip_packed(const fl_gunzip *g) { return g->packed; }
+
+fl_status fl_gunzip_text(const char *path, size_t most, char **text, size_t *size, fl_diag *d) {
+    fl_gunzip *g = fl_gunzip_open(path, d);
+    fl_diag none = {0};
+    fl_status s = g ? FL_OK : d ? d->status : FL_BAD_INPUT;
+    char *all = NULL;
+    size_t room = 0, used = 0;
+    d = d ? d : &none;
+    for (size_t got = 1; !s && got;) {
+        if (fl_grow(&all, &room, used + 4097, 1)) {
+            s = fl_no_memory(d, path);
+            break;
+        }
+        s = fl_gunzip_read(g, all + used, room - used - 1, &got, d);
+        used += got;
+        if (!s && used > most)
+            s = fl_fail(d, FL_BAD_INPUT, path, 0, 0, "more than %zu bytes, expected a smaller file", most);
+    }
+    fl_gunzip_close(g);
+    if (s) {
+        free(all);
+        return s;
+    }
+    all[used] = '\0';
+    *text = all;
+    *size = used;
+    return FL_OK;
+}
+
+/* Unpacks into a file without a name. -1 on failure. */
+static int unpack_whole(fl_gunzip *g, fl_diag *d) {
+    enum { PIECE = 256 << 10 };
+    char *piece = malloc(PIECE);
+    int fd = piece ? fl_open_nameless(d) : -1, error = 0;
+    fl_status s = fd >= 0 ? FL_OK : piece ? FL_IO : fl_no_memory(d, g->path);
+    for (size_t got = PIECE; !s && got == PIECE;) {
+        s = fl_gunzip_read(g, piece, PIECE, &got, d);
+        if (!s && (error = fl_write_whole(fd, piece, got)))
+            s = fl_fail(d, FL_IO, g->path, 0, 0, "cannot be unpacked for a while: %s", fl_reason(error));
+    }
+    free(piece);
+    if (s && fd >= 0)
+        close(fd);
+    return s ? -1 : fd;
+}
+
+int fl_gunzip_whole(const char *path, fl_diag *d) {
+    fl_gunzip *g = fl_gunzip_open(path, d);
+    int fd = -1;
+    if (g && g->packed) {
+        fd = unpack_whole(g, d);
+    } else if (g) {
+        fd = g->fd;
+        g->fd = -1;
+    }
+    fl_gunzip_close(g);
+    if (fd >= 0)
+        (void)lseek(fd, 0, SEEK_SET); /* what cannot seek was kept by fl_open_read, or is a device that has no place */
+    return fd;
 }

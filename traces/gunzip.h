@@ -1,9 +1,18 @@
-/* The bytes of a file, unpacked on the way where it is gzipped: whichever it is shows in its first two bytes. Memory
- * does not grow with the file. */
+/* The bytes of a file, of "-" or of a pipe (traces/standard.h), unpacked on the way where it is gzipped: whichever it
+ * is shows in its first two bytes. Memory does not grow with the file.
+ *
+ * Deflate packs a thousand zeros into one byte, so that a small file could fill a disk. The project's own
+ * samples pack 11 times at most. Beyond FL_GUNZIP_FREE bytes, one that unpacks to more than FL_GUNZIP_TIMES its size is
+ * refused. */
 #ifndef FL_GUNZIP_H
 #define FL_GUNZIP_H
 
 #include "traces/diag.h"
+
+#include <stdbool.h>
+
+#define FL_GUNZIP_FREE (256 << 20)
+#define FL_GUNZIP_TIMES 200
 
 typedef struct fl_gunzip fl_gunzip;
 
@@ -16,5 +25,13 @@ fl_status fl_gunzip_read(fl_gunzip *g, void *bytes, size_t size, size_t *got, fl
 
 double fl_gunzip_share(const fl_gunzip *g); /* of the file that was read, 0..1; 0 where its size is not known */
 void fl_gunzip_close(fl_gunzip *g);         /* may be NULL */
+bool fl_gunzip_packed(const fl_gunzip *g);
+
+/* The whole of it in memory: *text with a NUL behind it, freed by the caller. FL_BAD_INPUT beyond `most` bytes. */
+fl_status fl_gunzip_text(const char *path, size_t most, char **text, size_t *size, fl_diag *d);
+
+/* For who needs a file: the file itself where it is plain, else a nameless one with what it unpacks to. A descriptor at
+ * its first byte, to be closed; -1 on failure. */
+int fl_gunzip_whole(const char *path, fl_diag *d);
 
 #endif

@@ -2,12 +2,13 @@
 #include "traces/import.h"
 
 #include "traces/foreign.h"
+#include "traces/gunzip.h"
 #include "traces/kernels.h"
 #include "traces/tables.h"
 
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
+#include <unistd.h>
 
 static bool begins(const char *head, size_t size, const char *text) {
     size_t length = strlen(text);
@@ -20,14 +21,14 @@ static bool begins(const char *head, size_t size, const char *text) {
 
 /* A file that was cut off within its last number would still read as a whole row. Ours end with a newline. */
 static fl_status check_end(const char *path, fl_diag *d) {
-    struct stat s;
-    if (stat(path, &s) != 0 || !S_ISREG(s.st_mode))
-        return FL_OK; /* a pipe is gone once read */
-    FILE *file = fopen(path, "rb");
+    const int fd = fl_gunzip_whole(path, d); /* a gzipped one's own end was seen to be there */
+    FILE *file = fd < 0 ? NULL : fdopen(fd, "rb");
     int last = '\n', c;
     int64_t lines = 1, column = 1;
+    if (!file && fd >= 0)
+        close(fd);
     if (!file)
-        return FL_OK; /* the reader says why */
+        return fd >= 0 ? fl_no_memory(d, path) : d ? d->status : FL_IO;
     if (fseek(file, -1, SEEK_END) == 0)
         last = fgetc(file);
     rewind(file);

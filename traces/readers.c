@@ -1,13 +1,10 @@
 /* How a reader is chosen. */
 #include "traces/readers.h"
 
-#include <errno.h>
-#include <fcntl.h>
+#include "traces/gunzip.h"
+
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
-#include <zlib.h>
 
 #define ENTRY(ident) &fl_reader_##ident,
 
@@ -16,33 +13,13 @@ const size_t fl_readers_count = sizeof fl_readers / sizeof *fl_readers;
 
 enum { HEAD = 64 << 10, READERS_MAX = sizeof fl_readers / sizeof *fl_readers };
 
-/* The first bytes, gunzipped where the file is; zlib passes plain files through. */
+/* The first bytes, unpacked where the file is gzipped. */
 static fl_status read_head(const char *path, char *head, size_t *size, fl_diag *d) {
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return fl_fail(d, FL_BAD_INPUT, path, 0, 0, "cannot open: %s", fl_reason(errno));
-    struct stat s = {0};
-    if (fstat(fd, &s) == 0 && S_ISDIR(s.st_mode)) {
-        close(fd);
-        return fl_fail(d, FL_BAD_INPUT, path, 0, 0, "is a directory, expected a file");
-    }
-    gzFile file = gzdopen(fd, "rb");
-    if (!file) {
-        close(fd);
-        return fl_no_memory(d, path);
-    }
-    int got = gzread(file, head, HEAD);
-    *size = got > 0 ? (size_t)got : 0;
-    int error = Z_OK;
-    gzerror(file, &error);
-    gzclose(file);
-    if (got < 0 && error == Z_ERRNO)
-        return fl_fail(d, FL_IO, path, 0, 0, "cannot read: %s", fl_reason(errno));
-    if (got < 0 || (*size == 0 && s.st_size > 0))
-        return fl_fail(d, FL_BAD_INPUT, path, 0, 0, "is damaged: it begins like a gzip file but cannot be unpacked");
-    if (*size == 0)
-        return fl_fail(d, FL_BAD_INPUT, path, 0, 0, "the file is empty");
-    return FL_OK;
+    fl_gunzip *g = fl_gunzip_open(path, d);
+    *size = 0;
+    fl_status s = g ? fl_gunzip_read(g, head, HEAD, size, d) : d ? d->status : FL_BAD_INPUT;
+    fl_gunzip_close(g);
+    return s || *size ? s : fl_fail(d, FL_BAD_INPUT, path, 0, 0, "the file is empty");
 }
 
 static void list_names(char *text, size_t room) {
@@ -98,11 +75,6 @@ fl_status fl_reader_find(const char *path, const char *name, const fl_reader **r
     *reader = NULL;
     if (name)
         return by_name(name, reader, d);
-    struct stat s;
-    if (stat(path, &s) == 0 && !S_ISREG(s.st_mode) && !S_ISDIR(s.st_mode)) {
-        *reader = &fl_reader_kernels; /* a pipe cannot be looked into and then read */
-        return FL_OK;
-    }
     char head[HEAD + 1];
     size_t size = 0;
     fl_status status = read_head(path, head, &size, d);

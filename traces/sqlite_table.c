@@ -1,8 +1,13 @@
 #include "traces/sqlite_table.h"
 
+#include "traces/gunzip.h"
+#include "traces/standard.h"
+
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 /* SQLite says "out of memory" of some damaged schemas too, where memory there is. */
 static fl_status no_memory(fl_sqlite *q) {
@@ -26,19 +31,51 @@ static fl_status failed(fl_sqlite *q, int code) {
                    q->db ? sqlite3_errmsg(q->db) : sqlite3_errstr(code));
 }
 
+/* SQLite opens files by their name, with what changes lie beside them. One that has none to seek in, or is packed, is
+ * given to it as memory: a mapping of the nameless file that holds what was read. */
+static bool is_by_name(const char *path) {
+    struct stat s;
+    if (fl_is_standard(path))
+        return false;
+    if (stat(path, &s))
+        return true; /* it says why not */
+    if (!S_ISREG(s.st_mode))
+        return !S_ISFIFO(s.st_mode);
+    fl_diag ignored;
+    fl_gunzip *g = fl_gunzip_open(path, &ignored);
+    const bool packed = g && fl_gunzip_packed(g);
+    fl_gunzip_close(g);
+    return !packed;
+}
+
+static fl_status take_bytes(fl_sqlite *q) {
+    struct stat s;
+    const int fd = fl_gunzip_whole(q->path, q->d);
+    if (fd < 0)
+        return q->d ? q->d->status : FL_BAD_INPUT;
+    void *at = !fstat(fd, &s) && s.st_size > 0
+                   ? mmap(NULL, (size_t)s.st_size, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0)
+                   : MAP_FAILED;
+    close(fd);
+    if (at == MAP_FAILED)
+        return fl_fail(q->d, FL_BAD_INPUT, q->path, 0, 0, "cannot be mapped, expected the SQLite export of a profiler");
+    q->bytes = at;
+    q->size = (size_t)s.st_size;
+    const int code = sqlite3_deserialize(q->db, "main", at, s.st_size, s.st_size, SQLITE_DESERIALIZE_READONLY);
+    return code == SQLITE_OK ? FL_OK : failed(q, code);
+}
+
 /* A damaged file must not make SQLite allocate what the file cannot hold, nor run what its schema says. */
 fl_status fl_sqlite_open(const char *path, fl_sqlite *q, fl_diag *d) {
-    unsigned char head[2] = {0};
-    FILE *f = fopen(path, "rb");
-    size_t got = f ? fread(head, 1, sizeof head, f) : 0;
-    if (f)
-        fclose(f);
+    const bool by_name = is_by_name(path);
+    fl_status status = FL_OK;
     *q = (fl_sqlite){.path = path, .d = d};
-    if (got == sizeof head && head[0] == 0x1f && head[1] == 0x8b)
-        return fl_fail(d, FL_BAD_INPUT, path, 0, 0, "is gzipped, expected the SQLite file unpacked (gunzip)");
-    int code = sqlite3_open_v2(path, &q->db, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX, NULL);
+    int code = sqlite3_open_v2(by_name ? path : ":memory:", &q->db,
+                               (by_name ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE) | SQLITE_OPEN_NOMUTEX, NULL);
     if (code != SQLITE_OK || !q->db)
         return failed(q, code);
+    if (!by_name && (status = take_bytes(q)))
+        return status;
     sqlite3_extended_result_codes(q->db, 1);
     sqlite3_db_config(q->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
     sqlite3_db_config(q->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
@@ -50,6 +87,8 @@ fl_status fl_sqlite_open(const char *path, fl_sqlite *q, fl_diag *d) {
 void fl_sqlite_close(fl_sqlite *q) {
     sqlite3_finalize(q->query);
     sqlite3_close(q->db);
+    if (q->bytes)
+        munmap(q->bytes, q->size);
     *q = (fl_sqlite){0};
 }
 

@@ -14,9 +14,12 @@ typedef struct fl_sqlite {
     const char *table;   /* named in diagnostics */
     int64_t row;         /* from 1 */
     fl_diag *d;
+    void *bytes; /* of a file that SQLite cannot open by its name */
+    size_t size;
 } fl_sqlite;
 
-/* Read only. FL_BAD_INPUT where it is no SQLite file, or a gzipped one. To be closed in any case; path must stay. */
+/* Read only; gzipped, "-" and a pipe too. FL_BAD_INPUT where it is no SQLite file. To be closed in any case; path must
+ * stay. */
 fl_status fl_sqlite_open(const char *path, fl_sqlite *q, fl_diag *d);
 void fl_sqlite_close(fl_sqlite *q);
 

@@ -1,6 +1,7 @@
 #include "traces/trace_open.h"
 
 #include "traces/cache.h"
+#include "traces/standard.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,17 +19,6 @@ static bool stands_alone(const char *path) {
     return alone;
 }
 
-/* A pipe cannot be looked into and then read, so it was not asked what it is. */
-static fl_status say_pipe(const char *path, const char *format, fl_status status, fl_diag *d) {
-    struct stat s;
-    if (status != FL_BAD_INPUT || format || !d || stat(path, &s) || S_ISREG(s.st_mode) || S_ISDIR(s.st_mode))
-        return status;
-    const fl_diag was = *d;
-    return fl_fail(d, status, was.file, was.line, was.column,
-                   "%s; what comes through a pipe is taken for canonical kernels, other formats need a regular file",
-                   was.message);
-}
-
 fl_status fl_trace_open(const char *path, const char *format, const fl_import_options *o, fl_imported *out,
                         fl_diag *d) {
     static const fl_import_options ALL = {.device = -1};
@@ -40,11 +30,11 @@ fl_status fl_trace_open(const char *path, const char *format, const fl_import_op
     o = o ? o : &ALL;
     fl_cache_stamp before, after;
     char *cache = NULL;
-    if (fl_cache_stamp_of(path, &before) && before.size >= FL_CACHE_FROM && stands_alone(path) &&
-        asprintf(&cache, "%s" FL_CACHE_SUFFIX, path) < 0)
+    if (!fl_is_standard(path) && fl_cache_stamp_of(path, &before) && before.size >= FL_CACHE_FROM &&
+        stands_alone(path) && asprintf(&cache, "%s" FL_CACHE_SUFFIX, path) < 0)
         cache = NULL;
     if (!cache)
-        return say_pipe(path, format, reader->read(path, o, out, d), d);
+        return reader->read(path, o, out, d);
     if (fl_cache_load(cache, path, reader->name, o, out)) {
         free(cache);
         return FL_OK;

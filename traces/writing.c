@@ -1,8 +1,10 @@
 #include "traces/writing.h"
 
 #include "traces/beside.h"
+#include "traces/gzip.h"
 #include "traces/memory.h"
 #include "traces/numbers.h"
+#include "traces/standard.h"
 
 #include <csv.h>
 #include <errno.h>
@@ -18,26 +20,25 @@
 
 struct fl_output {
     FILE *file;
-    char *path;  /* where the result goes, links resolved */
-    bool direct; /* path is no regular file (a terminal, a pipe) and is written as it is */
+    char *path;    /* where the result goes, links resolved */
+    bool direct;   /* written as it comes: path is no regular file (a terminal, a pipe), or a stream was asked for */
+    bool standard; /* the standard output, which gets the whole at once */
     fl_beside beside;
+    fl_gzip *gzip;
     int error; /* errno of the first failed write: stdio itself forgets it */
 };
 
+static int put(void *user, const void *bytes, size_t size) {
+    const fl_output *o = user;
+    return fl_write_whole(o->beside.fd, bytes, size);
+}
+
 static ssize_t write_all(void *cookie, const char *data, size_t size) {
     fl_output *o = cookie;
-    size_t done = 0;
-    while (done < size) {
-        ssize_t n = write(o->beside.fd, data + done, size - done);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0) {
-            o->error = o->error ? o->error : n < 0 ? errno : EIO;
-            return 0;
-        }
-        done += (size_t)n;
-    }
-    return (ssize_t)size;
+    const int error =
+        o->gzip ? fl_gzip_write(o->gzip, data, size, o->direct ? FL_GZIP_SYNC : FL_GZIP_MORE) : put(o, data, size);
+    o->error = o->error ? o->error : error;
+    return error ? 0 : (ssize_t)size;
 }
 
 static void destroy(fl_output *o) {
@@ -46,46 +47,61 @@ static void destroy(fl_output *o) {
     if (o->beside.fd >= 0)
         close(o->beside.fd);
     fl_beside_drop(&o->beside);
+    fl_gzip_close(o->gzip);
     free(o->path);
     free(o);
 }
 
-fl_output *fl_output_open(const char *path, fl_diag *d) {
+static fl_status open_standard(fl_output *o, bool stream, fl_diag *d) {
+    o->direct = stream;
+    o->standard = !stream;
+    o->beside.fd = stream ? fl_stdout_open() : fl_open_nameless(d);
+    if (stream && o->beside.fd < 0)
+        return fl_fail(d, FL_IO, o->path, 0, 0, "cannot write: %s", fl_reason(errno));
+    return o->beside.fd < 0 ? FL_IO : FL_OK;
+}
+
+static fl_status open_named(fl_output *o, const char *path, bool stream, fl_diag *d) {
+    struct stat s;
+    const bool exists = stat(o->path, &s) == 0;
+    if (exists && S_ISDIR(s.st_mode))
+        return fl_fail(d, FL_IO, path, 0, 0, "is a directory, expected a file to write");
+    o->direct = stream || (exists && !S_ISREG(s.st_mode));
+    int error = 0;
+    if (!o->direct)
+        error = fl_beside_open(&o->beside, o->path, 0666);
+    else if ((o->beside.fd = open(o->path, O_WRONLY | O_CLOEXEC | (stream ? O_CREAT | O_TRUNC : 0), 0666)) < 0)
+        error = errno;
+    if (error)
+        return fl_fail(d, FL_IO, path, 0, 0, "cannot create: %s", fl_reason(error));
+    if (exists && !o->direct && fchmod(o->beside.fd, s.st_mode & 07777) != 0)
+        errno = 0; /* keeping the mode of the old file is a courtesy */
+    return FL_OK;
+}
+
+static fl_output *open_output(const char *path, bool stream, fl_diag *d) {
+    const bool standard = fl_is_standard(path);
     fl_output *o = calloc(1, sizeof *o);
-    if (!o || (o->beside.fd = -1, o->path = realpath(path, NULL), !o->path && !(o->path = strdup(path)))) {
+    if (!o || (o->beside.fd = -1, o->path = standard ? strdup("<stdout>") : realpath(path, NULL),
+               !o->path && !(o->path = strdup(path)))) {
         free(o);
         fl_no_memory(d, path);
         return NULL;
     }
-    struct stat s;
-    bool exists = stat(o->path, &s) == 0;
-    if (exists && S_ISDIR(s.st_mode)) {
-        fl_fail(d, FL_IO, path, 0, 0, "is a directory, expected a file to write");
-        destroy(o);
-        return NULL;
-    }
-    o->direct = exists && !S_ISREG(s.st_mode);
-    int error = 0;
-    if (!o->direct)
-        error = fl_beside_open(&o->beside, o->path, 0666);
-    else if ((o->beside.fd = open(o->path, O_WRONLY | O_CLOEXEC)) < 0)
-        error = errno;
-    if (error) {
-        fl_fail(d, FL_IO, path, 0, 0, "cannot create: %s", fl_reason(error));
-        destroy(o);
-        return NULL;
-    }
-    if (exists && !o->direct && fchmod(o->beside.fd, s.st_mode & 07777) != 0)
-        errno = 0; /* keeping the mode of the old file is a courtesy */
-    o->file = fopencookie(o, "w", (cookie_io_functions_t){.write = write_all});
-    if (!o->file) {
-        fl_no_memory(d, path);
+    fl_status s = standard ? open_standard(o, stream, d) : open_named(o, path, stream, d);
+    if (!s && ((fl_gzip_named(path) && !(o->gzip = fl_gzip_open(put, o))) ||
+               !(o->file = fopencookie(o, "w", (cookie_io_functions_t){.write = write_all}))))
+        s = fl_no_memory(d, path);
+    if (s) {
         destroy(o);
         return NULL;
     }
     setvbuf(o->file, NULL, _IOFBF, 1 << 16);
     return o;
 }
+
+fl_output *fl_output_open(const char *path, fl_diag *d) { return open_output(path, false, d); }
+fl_output *fl_output_stream(const char *path, fl_diag *d) { return open_output(path, true, d); }
 
 FILE *fl_output_file(fl_output *o) { return o->file; }
 
@@ -105,6 +121,15 @@ static void sync_folder(const char *path) {
     close(fd);
 }
 
+/* The whole of it, to who reads there. */
+static int give_stdout(int from) {
+    const int to = fl_stdout_open();
+    int error = to < 0 ? errno : fl_copy_whole(from, to);
+    if (to >= 0 && close(to) && !error)
+        error = errno;
+    return error;
+}
+
 fl_status fl_output_commit(fl_output *o, fl_diag *d) {
     if (fl_memory_failed()) {
         fl_no_memory(d, o->path);
@@ -114,9 +139,14 @@ fl_status fl_output_commit(fl_output *o, fl_diag *d) {
     bool good = fflush(o->file) == 0 && !ferror(o->file);
     if (!good && !o->error)
         o->error = EIO;
-    if (good && !o->direct && fsync(o->beside.fd) != 0)
+    if (good && o->gzip)
+        o->error = fl_gzip_write(o->gzip, "", 0, FL_GZIP_END);
+    if (!o->error && o->standard)
+        o->error = give_stdout(o->beside.fd);
+    const bool in_place = !o->direct && !o->standard;
+    if (!o->error && in_place && fsync(o->beside.fd) != 0)
         o->error = errno;
-    if (!o->error && !o->direct) /* before it is closed: that reports nothing that fsync did not */
+    if (!o->error && in_place) /* before it is closed: that reports nothing that fsync did not */
         o->error = fl_beside_place(&o->beside, o->path);
     const int fd = o->beside.fd;
     o->beside.fd = -1;
@@ -127,7 +157,7 @@ fl_status fl_output_commit(fl_output *o, fl_diag *d) {
         destroy(o);
         return FL_IO;
     }
-    if (!o->direct)
+    if (in_place)
         sync_folder(o->path);
     destroy(o);
     return FL_OK;

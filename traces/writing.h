@@ -7,9 +7,14 @@
 
 #include <stdio.h>
 
-/* Durable writing: a FILE on a temporary name beside path; commit flushes, syncs and renames; abort removes it. */
+/* Durable writing: a FILE on a temporary name beside path; commit flushes, syncs and renames; abort removes it. "-" is
+ * the standard output, which commit gives the whole at once (traces/standard.h); what goes to a name that ends in ".gz"
+ * is packed. */
 typedef struct fl_output fl_output;
 fl_output *fl_output_open(const char *path, fl_diag *d);
+/* The same for what has to be there while it grows, such as the log of a live run: at its place from the beginning, and
+ * all that was flushed can be read. */
+fl_output *fl_output_stream(const char *path, fl_diag *d);
 FILE *fl_output_file(fl_output *o);
 fl_status fl_output_commit(fl_output *o, fl_diag *d);
 void fl_output_abort(fl_output *o);

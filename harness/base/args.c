@@ -1,5 +1,7 @@
 #include "harness/base/args.h"
 
+#include "traces/standard.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -87,7 +89,8 @@ static fl_status set_option(const fl_option *o, const char *text, fl_diag *d) {
 
 bool fl_same_file(const char *a, const char *b) {
     struct stat x, y;
-    return !stat(a, &x) && !stat(b, &y) && S_ISREG(x.st_mode) && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+    return !fl_is_standard(a) && !fl_is_standard(b) && !stat(a, &x) && !stat(b, &y) && S_ISREG(x.st_mode) &&
+           x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }
 
 /* An argument that is a file, or gives one: NAME:table=FILE. */
@@ -115,7 +118,7 @@ static fl_status check_outputs(const fl_option *option, size_t count, const fl_t
     for (size_t i = 0; i < count; i++) {
         const fl_option *o = &option[i];
         const char *file = o->type == FL_OPTION_OUTPUT ? *(const char *const *)o->into : NULL, *twice;
-        if (!file)
+        if (!file || fl_is_standard(file))
             continue;
         twice = in_texts(rest, file);
         for (size_t k = 0; k < count && !twice; k++) {
@@ -134,6 +137,58 @@ static fl_status check_outputs(const fl_option *option, size_t count, const fl_t
                              twice);
     }
     return FL_OK;
+}
+
+/* ---- "-" ---- */
+
+/* A file to write; regress has its -o as a text, for it may be the baseline that it reads. */
+static bool is_written(const fl_option *o) {
+    return o->type == FL_OPTION_OUTPUT || (o->type == FL_OPTION_TEXT && !strcmp(o->name, "o"));
+}
+
+/* As in_texts: the argument itself, or a file that it gives. */
+static size_t standard_in(const char *argument) {
+    const size_t n = strlen(argument);
+    size_t times = fl_is_standard(argument) || (n > 1 && !strcmp(argument + n - 2, "=-"));
+    for (const char *at = strstr(argument, "=-,"); at; at = strstr(at + 1, "=-,"))
+        times++;
+    return times;
+}
+
+static size_t standard_in_all(const fl_texts *t) {
+    size_t times = 0;
+    for (size_t i = 0; i < t->count; i++)
+        times += standard_in(t->item[i]);
+    return times;
+}
+
+/* The standard input can be read by one, the standard output hold one file and nothing else. */
+static fl_status check_standard(const fl_option *option, size_t count, const fl_texts *rest, fl_diag *d) {
+    const fl_option *out = NULL, *json = NULL;
+    size_t in = standard_in_all(rest);
+    for (size_t i = 0; i < count; i++) {
+        const fl_option *o = &option[i];
+        const bool text = o->type == FL_OPTION_TEXT || o->type == FL_OPTION_OUTPUT;
+        const char *value = text ? *(const char *const *)o->into : NULL;
+        if (o->type == FL_OPTION_FLAG && !strcmp(o->name, "json") && *(const bool *)o->into)
+            json = o;
+        else if (o->type == FL_OPTION_LIST)
+            in += standard_in_all(o->into);
+        else if (value && !is_written(o))
+            in += standard_in(value);
+        if (!value || !is_written(o) || !fl_is_standard(value))
+            continue;
+        if (out)
+            return fl_refuse(d, "%s%s and %s%s are both '-', expected one file on the standard output",
+                             dashes(out->name), out->name, dashes(o->name), o->name);
+        out = o;
+    }
+    if (in > 1)
+        return fl_refuse(d, "'-' is read %zu times, expected the standard input once", in);
+    if (out && json)
+        return fl_refuse(d, "%s%s '-' and --json, expected one of them on the standard output", dashes(out->name),
+                         out->name);
+    return out ? fl_stdout_claim(d) : FL_OK;
 }
 
 fl_status fl_args_parse(int argc, char **argv, const fl_option *option, size_t count, fl_texts *rest, bool *help,
@@ -171,7 +226,9 @@ fl_status fl_args_parse(int argc, char **argv, const fl_option *option, size_t c
             s = set_option(o, argv[++i], d);
         }
     }
-    return s || *help ? s : check_outputs(option, count, rest, d);
+    if (s || *help || (s = check_outputs(option, count, rest, d)))
+        return s;
+    return check_standard(option, count, rest, d);
 }
 
 void fl_args_help(FILE *out, const fl_command_help *c, const fl_option *option, size_t count) {

@@ -42,7 +42,8 @@ typedef struct fl_command_help {
 
 /* Options may stand anywhere, as --name value or --name=value; "--" ends them. The rest goes to *rest. *help is set
  * where --help was given. FL_BAD_INPUT with the nearest option for an unknown one, and where an output is a file that
- * any other argument names: nothing is read and written over, or written twice. */
+ * any other argument names: nothing is read and written over, or written twice. "-" is the standard input once, and the
+ * standard output of one file: then that is kept for it (traces/standard.h), and --json beside it is refused. */
 fl_status fl_args_parse(int argc, char **argv, const fl_option *option, size_t count, fl_texts *rest, bool *help,
                         fl_diag *d);
 /* True where both are there and one regular file, whatever the ways to it. */

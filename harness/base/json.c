@@ -1,5 +1,6 @@
 #include "harness/base/json.h"
 
+#include "traces/gunzip.h"
 #include "traces/numbers.h"
 #include "traces/memory.h"
 
@@ -11,40 +12,6 @@
 #include <string.h>
 
 #define PARAM_TEXT_MAX 4096 /* of a list parameter in text form */
-
-static fl_status read_whole(const char *path, char **text, size_t *size, fl_diag *d) {
-    FILE *f = fopen(path, "rbe");
-    if (!f)
-        return fl_fail(d, FL_BAD_INPUT, path, 0, 0, "cannot open: %s", strerror(errno));
-    fl_status s = FL_OK;
-    char *buf = NULL;
-    size_t room = 0, used = 0;
-    while (!s) {
-        s = fl_grow(&buf, &room, used + 4096, 1);
-        if (s) {
-            s = fl_fail(d, s, path, 0, 0, "out of memory");
-            break;
-        }
-        const size_t got = fread(buf + used, 1, room - used - 1, f);
-        if (got == 0)
-            break;
-        used += got;
-        if (used > FL_JSON_SIZE_MAX)
-            s = fl_fail(d, FL_BAD_INPUT, path, 0, 0, "more than %u bytes, expected a small JSON file",
-                        FL_JSON_SIZE_MAX);
-    }
-    if (!s && ferror(f))
-        s = fl_fail(d, errno == EISDIR ? FL_BAD_INPUT : FL_IO, path, 0, 0, "cannot read: %s", strerror(errno));
-    (void)fclose(f);
-    if (s) {
-        free(buf);
-        return s;
-    }
-    buf[used] = '\0';
-    *text = buf;
-    *size = used;
-    return FL_OK;
-}
 
 static void place_of(const char *text, size_t offset, int64_t *line, int64_t *column) {
     *line = *column = 1;
@@ -127,7 +94,7 @@ static void find_place(const fl_json *at, int64_t *line, int64_t *column) {
     char *text = NULL;
     size_t size = 0;
     *line = *column = 0;
-    if (!at->file || read_whole(at->file, &text, &size, &ignored))
+    if (!at->file || fl_gunzip_text(at->file, FL_JSON_SIZE_MAX, &text, &size, &ignored))
         return;
     search s = {.text = text, .wanted = at->path};
     skip_blank(&s);
@@ -153,7 +120,7 @@ static fl_status refuse_twins(const fl_json *at, fl_diag *d) {
 fl_status fl_json_read(const char *path, cJSON **tree, fl_diag *d) {
     char *text = NULL;
     size_t size = 0;
-    fl_status s = read_whole(path, &text, &size, d);
+    fl_status s = fl_gunzip_text(path, FL_JSON_SIZE_MAX, &text, &size, d);
     if (s)
         return s;
     const char *nul = memchr(text, '\0', size), *end = text;

@@ -5,6 +5,7 @@
 #include "harness/base/grid.h"
 #include "harness/base/json_out.h"
 #include "harness/cmd/commands.h"
+#include "harness/input/experiment.h"
 #include "traces/import.h"
 
 #include <math.h>
@@ -227,10 +228,9 @@ static void print_policy(const fl_advise_policy *p, bool json) {
 /* An experiment is a *.json that no reader knows as a recording. */
 static bool is_experiment(const fl_texts *files) {
     const char *path = files->count == 1 ? files->item[0] : "";
-    const size_t size = strlen(path);
     const fl_reader *reader = NULL;
     fl_diag ignored = {0};
-    return size > 5 && !strcmp(path + size - 5, ".json") && fl_reader_find(path, NULL, &reader, &ignored) != FL_OK;
+    return fl_is_experiment(path) && fl_reader_find(path, NULL, &reader, &ignored) != FL_OK;
 }
 
 static fl_status advise(const fl_texts *files, advise_options *o, fl_diag *d) {

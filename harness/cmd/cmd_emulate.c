@@ -92,9 +92,8 @@ static fl_status open_scene(fl_scene_options *so, const fl_texts *rest, fl_exper
     size_t variants;
     fl_status s = FL_OK;
     for (size_t i = 0; !s && i < rest->count; i++) {
-        const char *dot = strrchr(rest->item[i], '.');
-        s = dot && !strcmp(dot, ".json") && !e->tree ? fl_experiment_open(rest->item[i], e, d)
-                                                     : fl_texts_add(&traces, rest->item[i], d);
+        s = fl_is_experiment(rest->item[i]) && !e->tree ? fl_experiment_open(rest->item[i], e, d)
+                                                        : fl_texts_add(&traces, rest->item[i], d);
     }
     if (!s && e->tree)
         s = fl_experiment_apply(e, so, &traces, &objective, &seeds, d);

@@ -3,9 +3,11 @@
 #include "harness/base/json_out.h"
 #include "harness/cmd/commands.h"
 #include "harness/input/sweep_map_spec.h"
+#include "traces/gzip.h"
 #include "traces/import.h"
 #include "traces/join.h"
 #include "traces/kernels.h"
+#include "traces/standard.h"
 #include "traces/tables.h"
 
 #include <math.h>
@@ -173,17 +175,14 @@ static fl_status join(const ask *a, done *all, fl_diag *d) {
 
 /* ---- writing ---- */
 
-static bool ends_with(const char *text, const char *end) {
-    size_t size = strlen(text), tail = strlen(end);
-    return size >= tail && !strcmp(text + size - tail, end);
-}
-
 static char *telemetry_path(const char *output) {
     char *path = NULL;
-    if (ends_with(output, ".telemetry.csv"))
+    if (fl_is_standard(output) || fl_name_ends(output, ".telemetry.csv"))
         return strdup(output);
-    size_t stem = strlen(output) - (ends_with(output, ".csv") ? 4 : 0);
-    return asprintf(&path, "%.*s.telemetry.csv", (int)stem, output) < 0 ? NULL : path;
+    return asprintf(&path, "%.*s.telemetry.csv%s", (int)fl_stem_length(output, ".csv"), output,
+                    fl_gzip_named(output) ? ".gz" : "") < 0
+               ? NULL
+               : path;
 }
 
 static fl_status spare_inputs(const ask *a, const char *path, fl_diag *d) {
@@ -215,7 +214,9 @@ static fl_status write_all(const ask *a, done *all, fl_diag *d) {
         return fl_no_memory(d, NULL);
     if (all->written[0] && all->written[1] && !strcmp(all->written[0], all->written[1]))
         return fl_fail(d, FL_BAD_INPUT, a->output, 0, 0,
-                       "names the telemetry, expected a name for the kernels (OUT.csv)");
+                       fl_is_standard(a->output)
+                           ? "is one file, and kernels and telemetry are two, expected a name for the kernels (OUT.csv)"
+                           : "names the telemetry, expected a name for the kernels (OUT.csv)");
     fl_status s = FL_OK;
     for (int i = 0; !s && i < 2; i++)
         s = all->written[i] ? spare_inputs(a, all->written[i], d) : FL_OK;

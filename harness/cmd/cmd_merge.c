@@ -3,6 +3,7 @@
 #include "harness/study/journal.h"
 #include "harness/study/provenance.h"
 #include "harness/study/row_columns.h"
+#include "traces/standard.h"
 #include "traces/writing.h"
 
 #include <errno.h>
@@ -32,8 +33,11 @@ static fl_status merge(const fl_texts *shards, const char *out, fl_diag *d) {
     return s;
 }
 
-/* The shards have one provenance; it goes along. */
-static fl_status copy_provenance(const char *shard, const char *out, fl_diag *d) {
+/* The shards have one provenance; it goes along, unless neither end has a place for it. */
+static fl_status copy_provenance(const fl_texts *shards, const char *out, fl_diag *d) {
+    const char *shard = shards->item[shards->count > 1 && fl_is_standard(shards->item[0])];
+    if (fl_is_standard(shard) || fl_is_standard(out))
+        return FL_OK;
     char *from = fl_provenance_path(shard);
     cJSON *tree = NULL;
     fl_status s = from ? fl_json_read(from, &tree, d) : fl_no_memory(d, NULL);
@@ -56,7 +60,7 @@ int fl_cmd_merge(int argc, char **argv) {
     if (!s)
         s = merge(&shards, out, &d);
     if (!s)
-        s = copy_provenance(shards.item[0], out, &d);
+        s = copy_provenance(&shards, out, &d);
     if (s)
         status = fl_command_fail("merge", &d);
     else

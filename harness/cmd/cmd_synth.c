@@ -3,7 +3,9 @@
 #include "harness/input/platform.h"
 #include "sim/synth.h"
 #include "sim/synth_apps.h"
+#include "traces/gzip.h"
 #include "traces/kernels.h"
+#include "traces/standard.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -22,11 +24,14 @@ typedef struct fl_mix {
 /* The path of the kinds file of a trace or of programs, whose head then names it. */
 static fl_status kinds_beside(const char *path, fl_head *head, char **kinds, fl_diag *d) {
     static const char programs[] = ".programs.csv"; /* x.programs.csv has x.kinds.csv */
-    const char *dot = strrchr(path, '.'), *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
-    const size_t size = strlen(path), tail = sizeof programs - 1;
-    const size_t stem = size > tail && !strcmp(path + size - tail, programs) ? size - tail
-                        : dot && (!slash || dot > slash)                     ? (size_t)(dot - path)
-                                                                             : size;
+    const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
+    size_t stem = fl_stem_length(path, programs);
+    if (fl_is_standard(path))
+        return fl_refuse(d, "-o '-' is one file, and its kinds are another, expected a name");
+    if (!fl_name_ends(path, programs)) {
+        const char *dot = memrchr(base, '.', stem - (size_t)(base - path));
+        stem = dot ? (size_t)(dot - path) : stem;
+    }
     if (asprintf(kinds, "%.*s.kinds.csv", (int)stem, path) < 0) {
         *kinds = NULL;
         return fl_no_memory(d, NULL);

@@ -20,6 +20,7 @@
     X(trace, "what is in a trace")                                                                                     \
     X(policies, "the policies, their parameters and sources")                                                          \
     X(platforms, "the platforms, their values and sources")                                                            \
+    X(show, "a result as a table")                                                                                      \
     X(plot, "a picture of a result")                                                                                   \
     X(live, "a policy on this machine's GPUs: shadow, or --control")                                                   \
     X(record, "telemetry of this machine's GPUs, of a program's life")                                                 \

@@ -8,6 +8,8 @@
 #include "harness/chip/fit_rows.h"
 #include "harness/chip/fit_clocks.h"
 #include "harness/chip/fit_sound.h"
+#include "traces/gzip.h"
+#include "traces/standard.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -49,8 +51,7 @@ static fl_status chip_of_file(const char *path, fl_fit_rows *rows, fl_chip *chip
     cJSON *tree = NULL;
     bool mem_known = true;
     *found = false;
-    const size_t size = strlen(path);
-    if (!strchr(path, '/') && (size < 5 || strcmp(path + size - 5, ".json") != 0))
+    if (!fl_is_standard(path) && !strchr(path, '/') && !fl_name_ends(path, ".json"))
         return FL_OK;
     fl_status s = fl_json_read(path, &tree, d);
     if (!s) {

@@ -13,6 +13,8 @@
 #include "harness/chip/fit_sound.h"
 #include "harness/fit/fit_workload_files.h"
 #include "harness/input/platform.h"
+#include "traces/gzip.h"
+#include "traces/standard.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -62,8 +64,7 @@ typedef struct workload_options {
 static fl_status read_chip(const char *path, fl_chip *chip, bool *mem_known, fl_fit_marks *marks, fl_fit_rows *rows,
                            fl_diag *d) {
     cJSON *tree = NULL;
-    const char *dot = strrchr(path, '.');
-    const bool file = strchr(path, '/') || (dot && !strcmp(dot, ".json"));
+    const bool file = fl_is_standard(path) || strchr(path, '/') || fl_name_ends(path, ".json");
     *mem_known = true;
     fl_status s = file ? fl_json_read(path, &tree, d) : FL_OK;
     bool calibrated = false;

@@ -4,6 +4,7 @@
 #include "models/row.h"
 #include "traces/kernels.h"
 #include "traces/programs.h"
+#include "traces/standard.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -158,6 +159,8 @@ static char *kinds_path(const char *out, const char **name) {
 static fl_status write_files(fl_programs *p, fl_kinds *k, const fl_device *dev, const char *source, const char *out,
                              fl_diag *d) {
     const char *name;
+    if (fl_is_standard(out))
+        return fl_refuse(d, "-o '-' is one file, and the kinds of the phases are another, expected a name");
     char *path = kinds_path(out, &name), mhz[32], mem[32];
     snprintf(mhz, sizeof mhz, "%g", k->kind[0].sm_mhz);
     snprintf(mem, sizeof mem, "%g", dev->default_mem_mhz);

@@ -1,5 +1,8 @@
 #include "harness/input/experiment.h"
+#include "traces/gunzip.h"
+#include "traces/gzip.h"
 #include "traces/numbers.h"
+#include "traces/standard.h"
 #include "traces/text.h"
 
 #include <math.h>
@@ -48,11 +51,23 @@ fl_status fl_experiment_keep(fl_experiment *e, char *text, fl_diag *d) {
     return FL_OK;
 }
 
+bool fl_is_experiment(const char *path) {
+    static const char KEY[] = "\"foldline_experiment\"";
+    char head[4096];
+    size_t size = 0;
+    fl_diag ignored;
+    if (!fl_is_standard(path))
+        return fl_name_ends(path, ".json");
+    fl_gunzip *g = fl_gunzip_open(path, &ignored);
+    const bool read = g && !fl_gunzip_read(g, head, sizeof head, &size, &ignored);
+    fl_gunzip_close(g);
+    return read && memmem(head, size, KEY, sizeof KEY - 1);
+}
+
 fl_status fl_experiment_find(const fl_texts *rest, fl_experiment *e, fl_texts *traces, fl_diag *d) {
     fl_status s = FL_OK;
     for (size_t i = 0; !s && i < rest->count; i++) {
-        const char *dot = strrchr(rest->item[i], '.');
-        if (!dot || strcmp(dot, ".json") != 0)
+        if (!fl_is_experiment(rest->item[i]))
             s = fl_texts_add(traces, rest->item[i], d);
         else
             s = e->tree ? fl_refuse(d, "more than one experiment, expected one")

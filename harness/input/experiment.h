@@ -39,8 +39,10 @@ typedef struct fl_experiment {
 fl_status fl_experiment_open(const char *path, fl_experiment *e, fl_diag *d);
 void fl_experiment_free(fl_experiment *e);
 
-/* Of what a command line names: what ends in .json is the experiment, of which *e (zeroed) is opened; the rest are
- * traces. FL_BAD_INPUT where there are two. */
+/* By its name, FILE.json; "-" by what comes. */
+bool fl_is_experiment(const char *path);
+/* Of what a command line names: the experiment, of which *e (zeroed) is opened; the rest are traces. FL_BAD_INPUT where
+ * there are two. */
 fl_status fl_experiment_find(const fl_texts *rest, fl_experiment *e, fl_texts *traces, fl_diag *d);
 
 /* Fills what is still unset (NULL, 0) and the experiment says; every text lives as long as *e.

@@ -3,6 +3,8 @@
 #include "harness/base/place.h"
 #include "harness/input/platform_device.h"
 #include "harness/input/platform_host.h"
+#include "traces/gzip.h"
+#include "traces/standard.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -18,10 +20,7 @@
 
 static const char suffix[] = ".json";
 
-static bool ends_in_json(const char *name) {
-    const size_t n = strlen(name), m = sizeof suffix - 1;
-    return n > m && strcmp(name + n - m, suffix) == 0;
-}
+static bool ends_in_json(const char *name) { return fl_name_ends(name, suffix); }
 
 /* ---- which file ---- */
 
@@ -84,10 +83,11 @@ static fl_status unknown_name(const char *name, fl_diag *d) {
 
 /* The path and the plain name of a platform given by either. */
 static fl_status find_file(const char *name, fl_platform *p, fl_diag *d) {
-    if (strchr(name, '/') || ends_in_json(name)) {
-        const char *slash = strrchr(name, '/'), *base = slash ? slash + 1 : name;
+    if (fl_is_standard(name) || strchr(name, '/') || ends_in_json(name)) {
+        const char *shown = fl_is_standard(name) ? "stdin" : name, *slash = strrchr(shown, '/');
+        const char *base = slash ? slash + 1 : shown;
         p->path = strdup(name);
-        p->name = strndup(base, ends_in_json(base) ? strlen(base) - (sizeof suffix - 1) : strlen(base));
+        p->name = strndup(base, ends_in_json(base) ? fl_stem_length(base, suffix) : strlen(base));
         return p->path && p->name ? FL_OK : fl_no_memory(d, NULL);
     }
     char folder[PATH_MAX];

@@ -6,7 +6,9 @@
 #include "sim/serve.h"
 #include "sim/synth_apps.h"
 #include "sim/synth_program.h"
+#include "traces/gzip.h"
 #include "traces/kernels.h"
+#include "traces/standard.h"
 #include "traces/trace_open.h"
 
 #include <math.h>
@@ -186,15 +188,19 @@ static fl_status add_scene(fl_scenes *all, const char *source, fl_scene **s, fl_
 char *fl_scene_kinds_path(const char *given, const char *trace, const fl_head *head) {
     if (given)
         return strdup(given);
-    const char *named = fl_head_get(head, "kinds"), *slash = strrchr(trace, '/'), *dot = strrchr(trace, '.');
+    const char *named = fl_head_get(head, "kinds"), *slash = strrchr(trace, '/');
     char *path = NULL;
+    size_t stem = fl_plain_length(trace);
     if (named && (named[0] == '/' || !slash))
         return strdup(named);
     if (named)
         return asprintf(&path, "%.*s/%s", (int)(slash - trace), trace, named) < 0 ? NULL : path;
-    if (!dot || (slash && dot < slash))
-        dot = trace + strlen(trace);
-    if (asprintf(&path, "%.*s.kinds.csv", (int)(dot - trace), trace) < 0)
+    for (size_t i = stem; i && trace[i - 1] != '/'; i--)
+        if (trace[i - 1] == '.') {
+            stem = i - 1;
+            break;
+        }
+    if (asprintf(&path, "%.*s.kinds.csv", (int)stem, trace) < 0)
         return NULL;
     if (access(path, R_OK)) {
         free(path);
@@ -256,7 +262,7 @@ static fl_status from_trace(const fl_scene_options *o, const char *path, fl_scen
         s->note_count = in.note_count;
         in.note = NULL;
         in.note_count = 0;
-        status = from_kernels(o, s, path, &in.kernels.head, &in.kernels, NULL, d);
+        status = from_kernels(o, s, fl_input_name(path), &in.kernels.head, &in.kernels, NULL, d);
     }
     fl_imported_free(&in);
     return status;

@@ -1,6 +1,7 @@
 #include "harness/input/sweep_map_spec.h"
 
 #include "harness/base/json.h"
+#include "traces/gzip.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -25,7 +26,6 @@ static fl_status read_file(const char *path, fl_sweep_map *m, fl_diag *d) {
 }
 
 fl_status fl_sweep_map_open(const char *spec, fl_sweep_map *m, fl_diag *d) {
-    const size_t size = strlen(spec);
     *m = (fl_sweep_map){0};
-    return size > 5 && !strcmp(spec + size - 5, ".json") ? read_file(spec, m, d) : fl_sweep_map_parse(spec, m, d);
+    return fl_name_ends(spec, ".json") ? read_file(spec, m, d) : fl_sweep_map_parse(spec, m, d);
 }

@@ -1,5 +1,6 @@
 #include "harness/input/trace_beside.h"
 
+#include "traces/gzip.h"
 #include "traces/kernels.h"
 #include "traces/trace_open.h"
 
@@ -30,13 +31,16 @@ static fl_status join_telemetry(const char *beside, fl_imported *run, fl_diag *d
 }
 
 fl_status fl_trace_beside(const char *path, fl_imported *run, fl_diag *d) {
-    const size_t size = strlen(path);
-    char *beside = NULL;
-    if (!run->has_kernels || run->has_telemetry || size < 4 || strcmp(path + size - 4, ".csv") != 0)
+    static const char *const ending[] = {"", ".gz"};
+    fl_status s = FL_OK;
+    if (!run->has_kernels || run->has_telemetry || !fl_name_ends(path, ".csv"))
         return FL_OK;
-    if (asprintf(&beside, "%.*s.telemetry.csv", (int)(size - 4), path) < 0)
-        return fl_no_memory(d, NULL);
-    const fl_status s = access(beside, R_OK) ? FL_OK : join_telemetry(beside, run, d);
-    free(beside);
+    for (size_t i = 0; !s && !run->has_telemetry && i < 2; i++) {
+        char *beside = NULL;
+        if (asprintf(&beside, "%.*s.telemetry.csv%s", (int)fl_stem_length(path, ".csv"), path, ending[i]) < 0)
+            return fl_no_memory(d, NULL);
+        s = access(beside, R_OK) ? FL_OK : join_telemetry(beside, run, d);
+        free(beside);
+    }
     return s;
 }

@@ -23,7 +23,8 @@ typedef struct step { /* the rows of one, or of more */
 } step;
 
 struct fl_live_log {
-    FILE *file; /* the writer's, from when it runs to its end */
+    fl_output *output;
+    FILE *file; /* of output: the writer's, from when it runs to its end */
     FILE *row;  /* of the step that is being put together, in memory */
     char *path;
     const fl_policy *policy;
@@ -253,10 +254,11 @@ fl_status fl_live_log_open(fl_live_log **out, const char *path, const fl_head *h
     l->room = QUEUE_MAX;
     l->policy = policy;
     l->kernels = fl_takes_kernels(policy);
-    if (!(l->file = fopen(path, "we"))) {
-        s = fl_fail(d, FL_IO, path, 0, 0, "cannot write: %s", fl_reason(errno));
+    if (!(l->output = fl_output_stream(path, d))) {
+        s = d ? d->status : FL_IO;
         goto out;
     }
+    l->file = fl_output_file(l->output);
     if ((s = fl_put_head(l->file, path, "foldline-decisions", head, d)))
         goto out;
     fputs("step,t_ns,device", l->file);
@@ -290,8 +292,10 @@ fl_status fl_live_log_close(fl_live_log *l, fl_diag *d) {
         pthread_join(l->writer, NULL);
         s = failed(l, d);
     }
-    if (l->file && fclose(l->file) && !s)
-        s = fl_fail(d, FL_IO, l->path, 0, 0, "cannot write: %s", fl_reason(errno));
+    if (l->output) {
+        const fl_status ended = fl_output_commit(l->output, s ? NULL : d);
+        s = s ? s : ended;
+    }
     if (!s && l->lost)
         s = fl_fail(d, FL_IO, l->path, 0, 0,
                     "%llu of %llu steps are missing: the disk did not keep up. The log does not replay",

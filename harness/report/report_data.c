@@ -3,6 +3,7 @@
 #include "harness/base/json.h"
 #include "harness/study/provenance.h"
 #include "traces/csv.h"
+#include "traces/standard.h"
 
 #include <math.h>
 #include <sha2.h>
@@ -139,6 +140,9 @@ static fl_status read_row(void *user, const fl_csv_row *row, fl_diag *d) {
 /* ---- what lies beside ---- */
 
 static fl_status beside(const char *csv, const char *ending, char **path, fl_diag *d) {
+    *path = NULL;
+    if (fl_is_standard(csv))
+        return FL_OK;
     char *provenance = fl_provenance_path(csv);
     static const char last[] = ".provenance.json";
     const size_t stem = provenance ? strlen(provenance) - (sizeof last - 1) : 0;
@@ -186,7 +190,7 @@ fl_status fl_report_read(const char *csv, fl_report_data *r, fl_diag *d) {
     fl_status s = r->path ? fl_csv_read(csv, &options, NULL, read_row, &l, d) : fl_no_memory(d, "the report");
     if (!s && !r->row_count)
         s = fl_fail(d, FL_BAD_INPUT, csv, 0, 0, "no row of a workload, expected the CSV of compare, sweep or merge");
-    if (!s && !SHA256File(csv, r->sha256))
+    if (!s && !fl_file_sha256(csv, r->sha256))
         s = fl_fail(d, FL_IO, csv, 0, 0, "cannot be read again");
     if (!s)
         s = read_beside(csv, ".provenance.json", &r->provenance, d);

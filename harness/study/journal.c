@@ -1,4 +1,5 @@
 #include "harness/study/journal.h"
+#include "traces/gunzip.h"
 #include "traces/memory.h"
 #include "traces/text.h"
 
@@ -128,29 +129,14 @@ static fl_status take_lines(fl_journal *j, const char *path, char *text, size_t 
 }
 
 static fl_status read_all(const char *path, char **text, fl_diag *d) {
-    FILE *f = fopen(path, "rb");
-    struct stat st;
-    *text = NULL;
-    if (!f || fstat(fileno(f), &st)) {
-        fl_status s = fl_fail(d, FL_BAD_INPUT, path, 0, 0, "cannot open: %s", fl_reason(errno));
-        if (f)
-            fclose(f);
-        return s;
+    size_t size = 0;
+    fl_status s = fl_gunzip_text(path, SIZE_MAX / 2, text, &size, d);
+    if (!s && memchr(*text, 0, size)) {
+        free(*text);
+        *text = NULL;
+        s = fl_fail(d, FL_BAD_INPUT, path, 0, 0, "not a journal, expected text that can be read whole");
     }
-    const size_t size = (size_t)st.st_size;
-    char *all = malloc(size + 1);
-    const size_t got = all ? fread(all, 1, size, f) : 0;
-    const bool bad = all && (ferror(f) || got != size || memchr(all, 0, got));
-    fclose(f);
-    if (!all)
-        return fl_no_memory(d, "the journal");
-    all[got] = 0;
-    if (bad) {
-        free(all);
-        return fl_fail(d, FL_BAD_INPUT, path, 0, 0, "not a journal, expected text that can be read whole");
-    }
-    *text = all;
-    return FL_OK;
+    return s;
 }
 
 static bool parse_head(const char *text, char *key, size_t *jobs) {

@@ -3,20 +3,34 @@
 #include "harness/base/json_out.h"
 #include "harness/base/place.h"
 #include "harness/study/archive_hash.h"
+#include "traces/gzip.h"
 #include "traces/memory.h"
+#include "traces/standard.h"
 
 #include <gnu/libc-version.h>
 #include <limits.h>
 #include <sha2.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+char *fl_file_sha256(const char *path, char hash[65]) {
+    char again[40];
+    fl_diag ignored;
+    const int fd = fl_open_read(path, &ignored);
+    snprintf(again, sizeof again, "/proc/self/fd/%d", fd);
+    char *made = fd < 0 ? NULL : SHA256File(again, hash);
+    if (fd >= 0)
+        close(fd);
+    return made;
+}
 
 /* A file of the project itself is called as the project calls it, wherever it was built. */
 static const char *shown(const char *path, char *buf, size_t size) {
     char own[PATH_MAX];
     const size_t length = strlen(fl_place(FL_PLACE_PLATFORMS, own, sizeof own));
     if (strncmp(path, own, length) != 0 || path[length] != '/')
-        return path;
+        return fl_input_name(path);
     snprintf(buf, size, "models/platforms%s", path + length);
     return buf;
 }
@@ -34,7 +48,7 @@ static cJSON *add_input(cJSON *inputs, const char *path) {
     char hash[SHA256_DIGEST_STRING_LENGTH];
     cJSON *in = cJSON_CreateObject();
     cJSON_AddStringToObject(in, "file", name);
-    if (SHA256File(path, hash))
+    if (fl_file_sha256(path, hash))
         cJSON_AddStringToObject(in, "sha256", hash);
     else
         cJSON_AddNullToObject(in, "sha256");
@@ -154,12 +168,16 @@ cJSON *fl_provenance(const fl_scenes *scenes, const fl_spec *spec, size_t spec_c
 
 char *fl_provenance_path(const char *csv) {
     char *path = NULL;
-    const char *dot = strrchr(csv, '.'), *slash = strrchr(csv, '/');
-    size_t stem = dot && (!slash || dot > slash) ? (size_t)(dot - csv) : strlen(csv);
+    size_t stem = fl_plain_length(csv), dot = stem;
+    while (dot && csv[dot - 1] != '.' && csv[dot - 1] != '/')
+        dot--;
+    stem = dot && csv[dot - 1] == '.' ? dot - 1 : stem;
     return asprintf(&path, "%.*s.provenance.json", (int)stem, csv) < 0 ? NULL : path;
 }
 
 fl_status fl_provenance_write(const char *csv, cJSON *record, fl_diag *d) {
+    if (fl_is_standard(csv))
+        return FL_OK;
     char hash[SHA256_DIGEST_STRING_LENGTH], *path = fl_provenance_path(csv);
     fl_status s = path ? FL_OK : fl_no_memory(d, "the provenance");
     if (!s && !SHA256File(csv, hash))

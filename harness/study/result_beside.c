@@ -3,6 +3,7 @@
 #include "harness/base/json_out.h"
 #include "harness/study/draws_compare.h"
 #include "harness/study/provenance.h"
+#include "traces/standard.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -20,8 +21,9 @@ fl_status fl_report_record(const fl_setup *u, cJSON **record, fl_diag *d) {
 
 void fl_report_about(const fl_setup *u, cJSON *record) {
     if (u->experiment.tree) {
-        const char *slash = strrchr(u->experiment.path, '/'), *about = experiment_text(u, "about");
-        cJSON_AddStringToObject(record, "experiment", slash ? slash + 1 : u->experiment.path);
+        const char *path = fl_input_name(u->experiment.path), *slash = strrchr(path, '/'),
+                   *about = experiment_text(u, "about");
+        cJSON_AddStringToObject(record, "experiment", slash ? slash + 1 : path);
         if (about && !u->own)
             cJSON_AddStringToObject(record, "about", about);
     }
@@ -65,6 +67,8 @@ static char *beside(const char *csv, const char *ending) {
 
 fl_status fl_report_beside_write(const fl_setup *u, const fl_comparison *c, const fl_published *published,
                                  const char *csv, fl_diag *d) {
+    if (fl_is_standard(csv))
+        return FL_OK;
     char *json = beside(csv, ".published.json"), *regret = beside(csv, ".regret.csv");
     cJSON *tree = published ? published_tree(u, published) : NULL;
     fl_status s = json && regret && (tree || !published) ? FL_OK : fl_no_memory(d, "the results");

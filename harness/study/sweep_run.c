@@ -6,8 +6,9 @@
 #include "harness/study/provenance.h"
 #include "harness/study/result_beside.h"
 #include "harness/study/row_columns.h"
-#include "traces/writing.h"
+#include "traces/standard.h"
 #include "traces/text.h"
+#include "traces/writing.h"
 
 #include <sha2.h>
 #include <stdlib.h>
@@ -151,8 +152,10 @@ static fl_status write_file(sweep *w, const char *path, bool shard, fl_diag *d) 
 }
 
 /* The results, their provenance, and then the end of the journal: in this order, so that a kill in between loses
- * nothing. */
+ * nothing. The standard output has nothing beside it: the rows alone. */
 static fl_status finish(sweep *w, const char *out, bool shard, const char *journal, cJSON *record, fl_diag *d) {
+    if (!journal)
+        return write_file(w, out, shard, d);
     char *path = fl_provenance_path(out);
     fl_status s = path ? fl_journal_sync(w->journal, d) : fl_no_memory(d, NULL);
     if (!s)
@@ -180,10 +183,11 @@ fl_status fl_sweep_run(fl_setup *u, const fl_sweep_options *o, fl_sweep_result *
     fl_status s = parse_shard(o->shard, &shard, &shards, d);
     if (s || (s = fl_report_record(u, &record, d)) || (s = make_key(&w, record, key, d)))
         goto out;
+    const bool beside = !fl_is_standard(o->out);
     fl_report_about(u, record); /* what it is about is no part of the key */
-    if ((o->shard ? asprintf(&r->path, "%s.shard-%zu-of-%zu", o->out, shard + 1, shards)
-                  : asprintf(&r->path, "%s", o->out)) < 0 ||
-        asprintf(&journal, "%s.journal", r->path) < 0) {
+    if ((o->shard && beside ? asprintf(&r->path, "%s.shard-%zu-of-%zu", o->out, shard + 1, shards)
+                            : asprintf(&r->path, "%s", o->out)) < 0 ||
+        (beside && asprintf(&journal, "%s.journal", r->path) < 0)) {
         s = fl_no_memory(d, NULL);
         goto out;
     }
