@@ -180,8 +180,13 @@ static fl_status run_one(void *user, size_t i, fl_diag *d) {
     fl_facts facts = s->facts;
     facts.seed = fl_draws_seed(&w->draws[scene], o->seed, i % o->seeds);
     fl_layer layer[2] = {fl_platform_layer(&s->platform, spec->policy->name), spec->layer};
-    fl_draws_run run = {
-        .draws = &w->draws[scene], .facts = &facts, .policy = spec->policy, .layer = layer, .layer_count = 2};
+    fl_draws_run run = {.draws = &w->draws[scene],
+                        .facts = &facts,
+                        .policy = spec->policy,
+                        .label = spec->label,
+                        .run = s->w->name,
+                        .layer = layer,
+                        .layer_count = 2};
     fl_row_result *row = &w->row[i];
     *row = (fl_row_result){.seed = o->seed + i % o->seeds, .kept = calloc(1, sizeof *row->kept)};
     if (!row->kept)
