@@ -199,8 +199,12 @@ fl_status fl_draws_replay(const fl_draws_run *o, fl_draws_result *r, fl_diag *d)
     h.gpu = calloc(o->facts->gpu_count, sizeof *h.gpu);
     r->step_count = calloc(o->draws->clock_count, sizeof *r->step_count);
     fl_status s = h.gpu && r->step_count ? FL_OK : fl_no_memory(d, "the distribution replay");
-    const fl_instance_options in = {
-        .policy = o->policy, .facts = o->facts, .layer = o->layer, .layer_count = o->layer_count};
+    const fl_instance_options in = {.policy = o->policy,
+                                    .facts = o->facts,
+                                    .label = o->label,
+                                    .run = o->run,
+                                    .layer = o->layer,
+                                    .layer_count = o->layer_count};
     if (!s)
         s = fl_instance_open(&h.instance, &in, d);
     if (!s)

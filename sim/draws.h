@@ -47,6 +47,7 @@ typedef struct fl_draws_run {
     const fl_draws *draws;
     const fl_facts *facts; /* its SM ladder is that of the draws; its seed seeds policy and draws */
     const fl_policy *policy;
+    const char *label, *run; /* see fl_instance_options */
     const fl_layer *layer;
     size_t layer_count;
     fl_step_function on_step; /* may be NULL */

@@ -1,9 +1,11 @@
 #include "sim/instance.h"
 
 #include "sim/params.h"
+#include "sim/stepping.h"
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,6 +20,7 @@ typedef struct control { /* one control of one GPU or of the host */
 struct fl_instance {
     const fl_policy *policy;
     const fl_facts *facts;
+    const char *label, *run;
     int64_t min_set_interval_ns;
     void *params;
     void *state;
@@ -157,6 +160,29 @@ static void decide_host(fl_instance *in, const fl_host_command *command, int64_t
     }
 }
 
+/* What is written before a call and its mark are in this order for a handler on the same thread. */
+static void enter(const fl_instance *in, fl_call call, uint64_t step, int64_t time_ns) {
+    fl_stepping *now = &fl_stepping_now;
+    if (fl_stepping_watch && !now->watched) {
+        now->watched = true;
+        fl_stepping_watch();
+    }
+    now->policy = in->policy;
+    now->label = in->label;
+    now->run = in->run;
+    now->seed = in->facts->seed;
+    now->step = step;
+    now->time_ns = time_ns;
+    now->calls++;
+    atomic_signal_fence(memory_order_seq_cst);
+    now->call = call;
+}
+
+static void leave(void) {
+    fl_stepping_now.call = FL_CALL_NONE;
+    atomic_signal_fence(memory_order_seq_cst);
+}
+
 fl_status fl_instance_step(fl_instance *in, const fl_sample *sample, const fl_decision **decision, fl_diag *d) {
     const fl_policy *policy = in->policy;
     uint32_t gpus = in->facts->gpu_count;
@@ -168,7 +194,9 @@ fl_status fl_instance_step(fl_instance *in, const fl_sample *sample, const fl_de
     for (size_t i = 0; i < in->probe_count; i++)
         in->probe[i] = NAN;
     fl_command command = {.gpu = in->command, .probe = in->probe_row};
+    enter(in, FL_CALL_STEP, sample->step, sample->time_ns);
     policy->step(in->state, in->params, in->facts, sample, &command);
+    leave();
     in->counts.steps++;
     if (command.delay_ns > 0)
         in->delay_ns = command.delay_ns;
@@ -244,7 +272,9 @@ static fl_status open_checked(fl_instance *in, const fl_instance_options *o, fl_
         return status;
     if (!allocate(in))
         return fl_no_memory(d, NULL);
+    enter(in, FL_CALL_INIT, 0, 0);
     const char *refusal = o->policy->init(in->state, in->params, o->facts);
+    leave();
     if (refusal)
         return fl_refuse(d, "policy %s: %s", o->policy->name, refusal);
     return FL_OK;
@@ -263,6 +293,8 @@ fl_status fl_instance_open(fl_instance **out, const fl_instance_options *o, fl_d
         return fl_no_memory(d, NULL);
     in->policy = o->policy;
     in->facts = o->facts;
+    in->label = o->label;
+    in->run = o->run;
     in->min_set_interval_ns = o->min_set_interval_ns;
     in->delay_ns = FIRST_DELAY_NS;
     in->probe_count = probe_cells(o->policy, o->facts->gpu_count);

@@ -336,6 +336,8 @@ fl_status fl_run(const fl_run_options *o, fl_run_result *r, fl_diag *d) {
                                   .facts = o->facts,
                                   .layer = o->layer,
                                   .layer_count = o->layer_count,
+                                  .label = o->label,
+                                  .run = o->w->name,
                                   .min_set_interval_ns = o->min_set_interval_ns};
         s = fl_instance_open(&h.instance, &in, d);
     }

@@ -25,6 +25,7 @@ typedef struct fl_run_options {
     /* The host reads and sets as a live host of that library does, and looks first whether it can. NULL: it sees what
      * the sensors show. The policy is to be that of fl_policy_where. */
     const fl_readout *reader;
+    const char *label; /* of the policy, see fl_instance_options; NULL = none */
     const fl_layer *layer;
     size_t layer_count;
     int64_t min_set_interval_ns;

@@ -538,7 +538,7 @@ static void test_refusals(void) {
         {LINE("1", SEL("good", "energy_j") ", \"where\": {\"column\": \"energy_j\", \"over\": 1}", ""), "over"},
         {LINE("1", SEL("good", "energy_j") ", \"least_of\": [\"bas\"]", ""), "did you mean 'base'"},
         {LINE("1", SEL("good", "energy_j") ", \"least_of\": []", ""), "at least one"},
-        {LINE("1", SEL("good", "energy_j") ", \"least_of\": [1]", ""), "name"},
+        {LINE("1", SEL("good", "energy_j") ", \"least_of\": [1]", ""), "expected a text"},
         {LINE("1", SEL("good", "energy_j") ", \"least_of\": [\"base\"], \"most_of\": [\"base\"]", ""), "one of them"},
         {LINE("null", SEL("good", "energy_j"), ", \"gate\": {\"within\": 1}"), "published number"},
         {LINE("1", SEL("good", "energy_j"), ", \"gate\": {\"errors\": 2}"), "no mean, or of no bound"},

@@ -1,5 +1,7 @@
 #include "harness/base/command.h"
 
+const char *fl_command_name;
+
 int fl_command_fail(const char *command, const fl_diag *d) {
     char text[2048];
     fprintf(stderr, "foldline%s%s: %s\n", command ? " " : "", command ? command : "",
@@ -18,6 +20,7 @@ bool fl_command_begin(int argc, char **argv, const fl_command_help *help, const 
                       fl_texts *rest, int *status) {
     fl_diag d = {0};
     bool wanted;
+    fl_command_name = help->name;
     const fl_status s = fl_args_parse(argc, argv, option, count, rest, &wanted, &d);
     if (!s && !wanted)
         return true;

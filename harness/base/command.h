@@ -6,6 +6,8 @@
 
 enum { FL_EXIT_OK = 0, FL_EXIT_GATE = 1, FL_EXIT_USAGE = 2, FL_EXIT_SYSTEM = 3 };
 
+extern const char *fl_command_name; /* which one runs; NULL before its options are read */
+
 /* Prints "foldline COMMAND: file:line:column: message" on stderr; command may be NULL. Returns the exit status that
  * belongs to the error: FL_EXIT_USAGE for bad input, else FL_EXIT_SYSTEM. */
 int fl_command_fail(const char *command, const fl_diag *d);

@@ -1,5 +1,6 @@
 #include "harness/base/command.h"
 #include "harness/cmd/commands.h"
+#include "harness/input/plugin_watch.h"
 #include "harness/input/platform.h"
 #include "harness/input/spec.h"
 #include "harness/live/guardian.h"
@@ -116,6 +117,7 @@ static fl_status check_usage(run *r, const choice *c, fl_diag *d) {
     fl_status s = c->lasts ? fl_duration_parse(c->lasts, &r->for_ns, d) : FL_OK;
     if (s || !c->policy)
         return s;
+    fl_plugin_watch_live();
     s = fl_spec_open_set(c->policy, &c->set, &r->spec, d);
     if (!s)
         s = fl_params_resolve(&params, r->spec.policy, &r->spec.layer, 1, d);

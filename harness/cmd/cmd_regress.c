@@ -270,6 +270,7 @@ int fl_cmd_regress(int argc, char **argv) {
         {"all", NULL, FL_OPTION_FLAG, &o.all, 0, 0, "prints what passed too"},
         {"seed", "N", FL_OPTION_INT, &o.setup.scene.seed, 1, 9e15, "another first seed than the recorded one"},
         {"threads", "N", FL_OPTION_INT, &o.setup.threads, 1, 1024, "threads (all)"},
+        FL_STEP_LIMIT_OPTION,
     };
     int status = FL_EXIT_OK;
     if (!fl_command_begin(argc, argv, &help, option, FL_COUNT(option), &o.rest, &status))

@@ -2,6 +2,7 @@
 #include "harness/cmd/commands.h"
 #include "harness/cmd/run_tell.h"
 #include "harness/input/fault_spec.h"
+#include "harness/input/plugin_watch.h"
 #include "harness/input/scene_text.h"
 #include "harness/log/policy_head.h"
 #include "harness/log/probelog.h"
@@ -231,6 +232,7 @@ int fl_cmd_run(int argc, char **argv) {
         {"policy", "SPEC", FL_OPTION_TEXT, &o.policy, 0, 0,
          "policy, or a path to a .so; parameters may follow a colon"},
         {"set", "P=V", FL_OPTION_LIST, &o.set, 0, 0, "parameter of the policy (may be repeated)"},
+        FL_STEP_LIMIT_OPTION,
         {"reader", "NAME", FL_OPTION_TEXT, &o.reader, 0, 0,
          "nvml: the policy sees and sets what a live host does through NVML (what the sensors show)"},
         {"min-set-ms", "X", FL_OPTION_REAL, &o.min_set_ms, 0, 1e6,

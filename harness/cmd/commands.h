@@ -4,6 +4,11 @@
 #ifndef FL_COMMANDS_H
 #define FL_COMMANDS_H
 
+#include "traces/diag.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+
 #define FL_COMMANDS(X)                                                                                                 \
     X(run, "one policy over one workload")                                                                             \
     X(compare, "policies over workloads, against the oracles")                                                         \
@@ -28,9 +33,17 @@
     X(restore, "clocks and limits as they were before")                                                                \
     X(emulate, "a program that uses NVML, on a simulated GPU")                                                         \
     X(report, "one page of results, to read and to print")                                                             \
-    X(bench, "the simulator's own speed, as ratios within one run")
+    X(bench, "the simulator's own speed, as ratios within one run")                                                    \
+    X(help, "a command, or the keys of an experiment")
 
 #define FL_COMMAND_DECLARE(name, summary) int fl_cmd_##name(int argc, char **argv);
 FL_COMMANDS(FL_COMMAND_DECLARE)
+
+/* The list of commands (harness/cmd/cmd_help.c). */
+void fl_usage(FILE *out);
+/* Runs the command argv[0] with what follows; false where there is none of that name. */
+bool fl_command_run(int argc, char **argv, int *status);
+/* FL_BAD_INPUT: "unknown WHAT 'NAME'", with the nearest command; more: one name besides, NULL = none. */
+fl_status fl_command_unknown(const char *what, const char *name, const char *more, fl_diag *d);
 
 #endif

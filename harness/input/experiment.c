@@ -1,4 +1,5 @@
 #include "harness/input/experiment.h"
+#include "harness/input/experiment_keys.h"
 #include "traces/gunzip.h"
 #include "traces/gzip.h"
 #include "traces/numbers.h"
@@ -9,22 +10,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define WHOLE_MAX INT64_C(9000000000000000) /* of any key */
+
 fl_status fl_experiment_open(const char *path, fl_experiment *e, fl_diag *d) {
-    /* clang-format off */
-    static const char *const known[] = {
-        "foldline_experiment", "about", "platform", "platforms", "gpus", FL_NODE_KEYS, "traces", "sweep", "programs",
-        "applications", "seconds", "assumed", "published", "tables", "power_window_ms", "positions", "draws", "model", "workloads",
-        "repeat",
-        "bound", "bounds", "objective", "seed", "seeds", "kinds", "assume", "policies", "variants", "arrivals", "oracles"};
-    /* clang-format on */
     *e = (fl_experiment){.path = strdup(path)};
     fl_status s = e->path ? fl_json_read(path, &e->tree, d) : fl_no_memory(d, "the experiment");
     if (!s) {
         fl_json root = fl_json_root(e->tree, e->path);
-        int64_t version;
-        s = fl_json_known(&root, known, sizeof known / sizeof *known, d);
-        if (!s)
-            s = fl_json_get_int(&root, "foldline_experiment", 1, 1, &version, d);
+        s = fl_keys_check(&fl_experiment_keys, &root, d);
     }
     if (s)
         fl_experiment_free(e);
@@ -115,8 +108,9 @@ static fl_status get_text(const fl_json *root, const char *key, const char **int
     return *into || !fl_json_has(root, key) ? FL_OK : fl_json_get_text(root, key, into, d);
 }
 
-static fl_status get_int(const fl_json *root, const char *key, int64_t max, int64_t *into, fl_diag *d) {
-    return *into || !fl_json_has(root, key) ? FL_OK : fl_json_get_int(root, key, 1, max, into, d);
+/* Ranges are those of the rows (experiment_keys.c), against which the file was held. */
+static fl_status get_int(const fl_json *root, const char *key, int64_t *into, fl_diag *d) {
+    return *into || !fl_json_has(root, key) ? FL_OK : fl_json_get_int(root, key, 1, WHOLE_MAX, into, d);
 }
 
 static fl_status get_texts(fl_experiment *e, const fl_json *root, const char *key, bool paths, fl_texts *into,
@@ -139,21 +133,21 @@ static fl_status get_texts(fl_experiment *e, const fl_json *root, const char *ke
 
 /* Both forms of the list and of the draw become the text of the command line. */
 static fl_status arrivals_text(fl_experiment *e, const fl_json *at, const char **into, fl_diag *d) {
-    static const char *const known[] = {"file", "rate", "count", "seconds", "seed"};
+    static const char *const part[] = {"rate", "count", "seconds", "seed"};
     char real[FL_REAL_TEXT];
     fl_text t;
-    fl_status s = fl_json_known(at, known, sizeof known / sizeof *known, d);
-    if (!s && fl_json_has(at, "file") && cJSON_GetArraySize(at->node) > 1)
+    fl_status s = FL_OK;
+    if (fl_json_has(at, "file") && cJSON_GetArraySize(at->node) > 1)
         s = fl_json_fail(at, d, "a file and more, expected either a file or a rate with its count");
     if (s || fl_json_has(at, "file"))
         return s ? s : fl_json_get_text(at, "file", into, d);
     FILE *f = fl_text_open(&t);
-    for (size_t i = 1; !s && f && i < sizeof known / sizeof *known; i++) {
+    for (size_t i = 0; !s && f && i < sizeof part / sizeof *part; i++) {
         double x;
-        if (!fl_json_has(at, known[i]))
+        if (!fl_json_has(at, part[i]))
             continue;
-        s = fl_json_get_real(at, known[i], 0, 1e15, &x, d);
-        fprintf(f, "%s%s=%s", ftell(f) ? "," : "poisson:", known[i], s ? "" : fl_real_text(x, real));
+        s = fl_json_get_real(at, part[i], 0, HUGE_VAL, &x, d);
+        fprintf(f, "%s%s=%s", ftell(f) ? "," : "poisson:", part[i], s ? "" : fl_real_text(x, real));
     }
     char *text = fl_text_close(&t, NULL);
     if (!s && !text)
@@ -210,10 +204,9 @@ fl_status fl_experiment_apply(fl_experiment *e, fl_scene_options *so, fl_texts *
     if (!s && e->platforms.count)
         so->platform = e->platforms.item[0];
     if (s || (s = get_text(&root, "platform", &so->platform, d)) || (s = get_text(&root, "assume", &so->assume, d)) ||
-        (s = get_path(e, &root, "kinds", &so->kinds, d)) || (s = get_int(&root, "gpus", 1024, &so->gpus, d)) ||
-        (s = get_int(&root, "seed", INT64_C(9000000000000000), &so->seed, d)) ||
-        (s = get_int(&root, "seeds", 100000, seeds, d)) || (s = get_text(&root, "objective", objective, d)) ||
-        (s = fl_node_choice_read(&root, &so->node, d)))
+        (s = get_path(e, &root, "kinds", &so->kinds, d)) || (s = get_int(&root, "gpus", &so->gpus, d)) ||
+        (s = get_int(&root, "seed", &so->seed, d)) || (s = get_int(&root, "seeds", seeds, d)) ||
+        (s = get_text(&root, "objective", objective, d)) || (s = fl_node_choice_read(&root, &so->node, d)))
         return s;
     if (!own_input &&
         ((s = get_texts(e, &root, "traces", true, traces, d)) || (s = get_path(e, &root, "sweep", &so->sweep, d)) ||
@@ -221,21 +214,28 @@ fl_status fl_experiment_apply(fl_experiment *e, fl_scene_options *so, fl_texts *
         return s;
     /* What it says of its own workloads is not about others that the command line has in their place. */
     const bool sweep = !own_input || so->sweep, programs = !own_input || so->programs;
-    if ((sweep &&
-         ((s = get_text(&root, "model", &so->model, d)) || (s = get_int(&root, "repeat", 1000000, &so->repeat, d)))) ||
+    if ((sweep && ((s = get_text(&root, "model", &so->model, d)) || (s = get_int(&root, "repeat", &so->repeat, d)))) ||
         (programs && !(so->seconds > 0) && fl_json_has(&root, "seconds") &&
-         (s = fl_json_get_real(&root, "seconds", 1e-3, 1e7, &so->seconds, d))) ||
+         (s = fl_json_get_real(&root, "seconds", 0, HUGE_VAL, &so->seconds, d))) ||
         ((sweep || programs) && (s = get_texts(e, &root, "workloads", false, &so->only, d))) ||
         (s = get_arrivals(e, &root, &so->arrivals, d)))
         return s;
     return FL_OK;
 }
 
+/* A variant may change only the draws that there are. */
+static fl_status refuse_draws(const fl_json *variant, fl_diag *d) {
+    fl_json value;
+    for (size_t i = 0; i < fl_draws_keys.count; i++)
+        if (fl_json_has(variant, fl_draws_keys.key[i].name) &&
+            !fl_json_get(variant, fl_draws_keys.key[i].name, &value, d))
+            return fl_json_fail(&value, d, "unknown key, expected 'draws' in the experiment beside it");
+    return FL_OK;
+}
+
 /* The plain scenes of one platform, then those of each variant. */
 static fl_status open_variants(fl_experiment *e, const fl_scene_options *so, const fl_texts *traces, fl_scenes *scenes,
                                size_t *variants, fl_diag *d) {
-    static const char *const known[] = {FL_DRAWS_KEYS, FL_NODE_KEYS, "arrivals"};
-    const size_t skip = fl_experiment_draws(e) ? 0 : sizeof(const char *[]){FL_DRAWS_KEYS} / sizeof(const char *);
     fl_scenes more = {0};
     *variants = 0;
     fl_status s = fl_scenes_open(so, traces, &more, d);
@@ -253,9 +253,7 @@ static fl_status open_variants(fl_experiment *e, const fl_scene_options *so, con
         fl_scene_options changed = *so;
         changed.variant = at.node->string;
         changed.node = (fl_node_choice){0}; /* what the variant says goes before the rest */
-        s = fl_json_object(&at, d);
-        if (!s)
-            s = fl_json_known(&at, known + skip, sizeof known / sizeof *known - skip, d);
+        s = fl_experiment_draws(e) ? FL_OK : refuse_draws(&at, d);
         if (!s)
             s = fl_node_choice_read(&at, &changed.node, d);
         fl_node_choice_merge(&changed.node, &so->node);
@@ -293,7 +291,7 @@ fl_status fl_experiment_positions(const fl_experiment *e, int64_t *positions, fl
     const fl_json root = fl_json_root(e->tree, e->path);
     return *positions || !e->tree || !fl_json_has(&root, "positions")
                ? FL_OK
-               : fl_json_get_int(&root, "positions", 1, 1000000, positions, d);
+               : fl_json_get_int(&root, "positions", 1, WHOLE_MAX, positions, d);
 }
 
 fl_status fl_experiment_window(const fl_experiment *e, int64_t *window_ns, fl_diag *d) {
@@ -302,14 +300,13 @@ fl_status fl_experiment_window(const fl_experiment *e, int64_t *window_ns, fl_di
     *window_ns = FL_POWER_WINDOW_NS;
     if (!fl_json_has(&root, "power_window_ms"))
         return FL_OK;
-    fl_status s = fl_json_get_real(&root, "power_window_ms", 0.1, 1e6, &ms, d);
+    fl_status s = fl_json_get_real(&root, "power_window_ms", 0, HUGE_VAL, &ms, d);
     *window_ns = (int64_t)(ms * 1e6 + 0.5);
     return s;
 }
 
 fl_status fl_experiment_applications(const fl_experiment *e, int64_t *drawn, int64_t **seed, size_t *count,
                                      fl_diag *d) {
-    static const char *const known[] = {"drawn", "seeds"};
     const fl_json root = fl_json_root(e->tree, e->path);
     fl_json at, list;
     *seed = NULL;
@@ -317,7 +314,7 @@ fl_status fl_experiment_applications(const fl_experiment *e, int64_t *drawn, int
     if (!e->tree || !fl_json_has(&root, "applications"))
         return FL_OK;
     fl_status s = fl_json_get_object(&root, "applications", &at, d);
-    if (s || (s = fl_json_known(&at, known, 2, d)) || (s = fl_json_get_int(&at, "drawn", 1, 1000, drawn, d)) ||
+    if (s || (s = fl_json_get_int(&at, "drawn", 1, WHOLE_MAX, drawn, d)) ||
         (s = fl_json_get_array(&at, "seeds", &list, d)))
         return s;
     if (fl_json_has(&root, "programs") || !fl_json_count(&list))
@@ -325,7 +322,7 @@ fl_status fl_experiment_applications(const fl_experiment *e, int64_t *drawn, int
     if (!(*seed = calloc(fl_json_count(&list), sizeof **seed)))
         return fl_no_memory(d, "the experiment");
     for (fl_json i = fl_json_first(&list); !s && i.node; i = fl_json_next(&list, &i))
-        s = fl_json_int(&i, 1, INT64_C(9000000000000000), &(*seed)[(*count)++], d);
+        s = fl_json_int(&i, 1, WHOLE_MAX, &(*seed)[(*count)++], d);
     return s;
 }
 
@@ -336,7 +333,6 @@ bool fl_experiment_draws(const fl_experiment *e) {
 
 fl_status fl_experiment_oracles(const fl_experiment *e, fl_oracles *which, fl_diag *d) {
     bool on = true;
-    const char *text;
     const fl_json root = fl_json_root(e->tree, e->path);
     *which = FL_ORACLES_ALL;
     if (!e->tree || !fl_json_has(&root, "oracles"))
@@ -346,9 +342,6 @@ fl_status fl_experiment_oracles(const fl_experiment *e, fl_oracles *which, fl_di
         *which = on ? FL_ORACLES_ALL : FL_ORACLES_NONE;
         return s;
     }
-    *which = FL_ORACLES_STATIC;
-    fl_status s = fl_json_get_text(&root, "oracles", &text, d);
-    return s || !strcmp(text, "static")
-               ? s
-               : fl_json_fail(&root, d, "oracles '%s', expected true, false or \"static\"", text);
+    *which = FL_ORACLES_STATIC; /* the only word that the row knows */
+    return FL_OK;
 }

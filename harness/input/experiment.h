@@ -1,24 +1,9 @@
-/* Experiments as files: what a comparison is about, in JSON, so that it can be run again.
+/* Experiments as files: what a comparison is about, in JSON, so that it can be run again. `foldline help experiment` says
+ * which keys there are: the rows of harness/input/experiment_keys.c.
  *
- * {"foldline_experiment": 1, "about": "...", "platform": "...", "gpus": 1, "traces": [...], "programs": "...",
- * "applications": {"drawn": 57, "seeds": [1, 2, 3]}, "seconds": 200, "sweep": "...", "model": "table", "workloads":
- * [...], "repeat": 1, "bound": 0.1, "bounds": ["latency_p99_s<0.17"], "objective": "energy", "seed": 1, "seeds": 1,
- * "kinds": "...", "assume": "...", "policies": ["nvboost", {"policy": "assure", "set":
- * {"theta": 0.9}}]}
- *
- * "platforms": [...] in the place of "platform" runs everything on each. A parameter in "set" may be {"each": [0.8,
- * 0.9]},
- * {"from": 0.8, "to": 0.98, "step": 0.02} or {"from": 1e-3, "to": 10, "count": 5, "log": true}: one policy for each
- * value, and for each combination of values.
- *
- * Parts of the node: "wall": "ideal", "heat": true and so on (harness/input/node_choice.h). "variants": {"ideal wall":
- * {"wall": "ideal"}, ...} repeats every workload with those parts changed, beside the plain one; "oracles": false
- * leaves the references out, "static" all but the best static clock, which then costs little. "arrivals":
- * "poisson:rate=20,count=500", {"rate": 20, "count": 500, "seed": 1}, a list's path or {"file": "..."} makes every
- * workload serve requests (harness/input/arrivals_spec.h); a variant may have its own. An entry of "policies" may have
- * a "label" for its rows and "workloads", shell patterns of those it is for. "applications" in the place of "programs":
- * those of sim/synth_apps.h, drawn anew from each of the seeds. "published" and "assumed": see
- * harness/study/published.h.
+ * A parameter in "set" may be {"each": [0.8, 0.9]}, {"from": 0.8, "to": 0.98, "step": 0.02} or {"from": 1e-3, "to": 10,
+ * "count": 5, "log": true}: one policy for each value, and for each combination of values. "variants": {"ideal wall":
+ * {"wall": "ideal"}, ...} repeats every workload with those parts changed, beside the plain one.
  *
  * Paths are relative to the file. What the command line gives goes before what the experiment says. */
 #ifndef FL_EXPERIMENT_H
@@ -76,7 +61,6 @@ fl_status fl_experiment_positions(const fl_experiment *e, int64_t *positions, fl
 fl_status fl_experiment_window(const fl_experiment *e, int64_t *window_ns, fl_diag *d);
 /* True where the experiment asks for a distribution replay ("draws": see harness/study/draws_compare.h). */
 bool fl_experiment_draws(const fl_experiment *e);
-#define FL_DRAWS_KEYS "step_ms", "energy_cv", "ratio", "ratio_exponent", "ratio_cv", "steps_max", "one_seed"
 /* Which references a comparison solves: "oracles". */
 typedef enum fl_oracles { FL_ORACLES_NONE, FL_ORACLES_STATIC, FL_ORACLES_ALL } fl_oracles;
 fl_status fl_experiment_oracles(const fl_experiment *e, fl_oracles *which, fl_diag *d);

@@ -55,13 +55,10 @@ static fl_status steps(const fl_json *at, double from, double to, values *v, fl_
 }
 
 static fl_status range(const fl_json *at, values *v, fl_diag *d) {
-    static const char *const known[] = {"from", "to", "step", "count", "log"};
     double from, to;
     int64_t count;
     bool logarithmic = false;
-    fl_status s = fl_json_known(at, known, sizeof known / sizeof *known, d);
-    if (!s)
-        s = fl_json_get_real(at, "from", -HUGE_VAL, HUGE_VAL, &from, d);
+    fl_status s = fl_json_get_real(at, "from", -HUGE_VAL, HUGE_VAL, &from, d);
     if (!s)
         s = fl_json_get_real(at, "to", -HUGE_VAL, HUGE_VAL, &to, d);
     if (!s && fl_json_has(at, "step") == fl_json_has(at, "count"))
@@ -84,11 +81,9 @@ static fl_status range(const fl_json *at, values *v, fl_diag *d) {
 }
 
 static fl_status each(const fl_json *at, values *v, fl_diag *d) {
-    static const char *const known[] = {"each"};
     fl_json list;
-    fl_status s = fl_json_known(at, known, 1, d);
-    if (!s)
-        s = fl_json_get_array(at, "each", &list, d);
+    fl_status s = cJSON_GetArraySize(at->node) > 1 ? fl_json_fail(at, d, "'each' and more, expected it alone")
+                                                   : fl_json_get_array(at, "each", &list, d);
     for (fl_json x = s ? (fl_json){0} : fl_json_first(&list); !s && x.node; x = fl_json_next(&list, &x)) {
         char *text;
         s = fl_json_param_text(&x, &text, d);
@@ -193,17 +188,12 @@ static fl_status multiply(entry *n, const char *name, const values *by, fl_diag 
 
 /* {"policy": NAME, "set": {...}}, or NAME alone. */
 static fl_status read_entry(fl_experiment *e, const fl_json *at, entry *n, fl_diag *d) {
-    static const char *const known[] = {"policy", "set", "label", "workloads"};
     fl_json set = {0};
     *n = (entry){.policy = cJSON_GetStringValue(at->node), .all = calloc(1, sizeof *n->all)};
     n->all_count = n->all ? 1 : 0;
     if (!n->all || n->policy)
         return n->all ? FL_OK : fl_no_memory(d, "the experiment");
-    fl_status s = fl_json_object(at, d);
-    if (!s)
-        s = fl_json_known(at, known, sizeof known / sizeof *known, d);
-    if (!s)
-        s = fl_json_get_text(at, "policy", &n->policy, d);
+    fl_status s = fl_json_get_text(at, "policy", &n->policy, d);
     if (!s && fl_json_has(at, "set"))
         s = fl_json_get_object(at, "set", &set, d);
     if (!s && set.node && !(n->by = calloc((size_t)cJSON_GetArraySize(set.node) + 1, sizeof *n->by)))

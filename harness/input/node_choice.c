@@ -109,8 +109,8 @@ static fl_status get_flag(const fl_json *root, const char *key, bool *into, fl_d
     return *into || !fl_json_has(root, key) ? FL_OK : fl_json_get_bool(root, key, into, d);
 }
 
-static fl_status get_real(const fl_json *root, const char *key, double min, double max, double *into, fl_diag *d) {
-    return *into > 0 || !fl_json_has(root, key) ? FL_OK : fl_json_get_real(root, key, min, max, into, d);
+static fl_status get_real(const fl_json *root, const char *key, double *into, fl_diag *d) {
+    return *into > 0 || !fl_json_has(root, key) ? FL_OK : fl_json_get_real(root, key, 0, HUGE_VAL, into, d);
 }
 
 fl_status fl_node_choice_read(const fl_json *root, fl_node_choice *c, fl_diag *d) {
@@ -123,11 +123,11 @@ fl_status fl_node_choice_read(const fl_json *root, fl_node_choice *c, fl_diag *d
         return s;
     if (!c->units && fl_json_has(root, "units"))
         s = fl_json_get_int(root, "units", 1, INT64_C(9000000000000000), &c->units, d);
-    if (s || (s = get_real(root, "gpu_budget_w", 1, 1e7, &c->gpu_budget_w, d)) ||
-        (s = get_real(root, "cpu_power_scale", 0.01, 100, &c->cpu_power, d)) ||
-        (s = get_real(root, "bus_share", 0.01, 1, &c->bus_share, d)))
+    if (s || (s = get_real(root, "gpu_budget_w", &c->gpu_budget_w, d)) ||
+        (s = get_real(root, "cpu_power_scale", &c->cpu_power, d)) ||
+        (s = get_real(root, "bus_share", &c->bus_share, d)))
         return s;
-    return get_real(root, "bus_spread", 0, 0.5, &c->bus_spread, d);
+    return get_real(root, "bus_spread", &c->bus_spread, d);
 }
 
 void fl_node_choice_merge(fl_node_choice *c, const fl_node_choice *rest) {

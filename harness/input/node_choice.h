@@ -26,12 +26,9 @@ typedef struct fl_node_choice {
  * a part that the platform does not describe. */
 fl_status fl_node_choose(fl_node_spec *node, const fl_node_choice *c, fl_diag *d);
 
-/* The keys of an experiment, for fl_json_known, and their reading; what is set already stays. */
-#define FL_NODE_KEYS                                                                                                   \
-    "wall", "heat", "no_interference", "no_cpu", "no_gating", "units", "gpu_budget_w", "cpu_power_scale", "bus_share", \
-        "bus_spread", "records"
 /* Fills what *c leaves open from *rest. */
 void fl_node_choice_merge(fl_node_choice *c, const fl_node_choice *rest);
+/* The keys of an experiment that was checked (harness/input/experiment_keys.h); what is set already stays. */
 fl_status fl_node_choice_read(const fl_json *root, fl_node_choice *c, fl_diag *d);
 
 /* clang-format off */

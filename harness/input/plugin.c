@@ -1,5 +1,6 @@
 #include "harness/input/plugin.h"
 
+#include "harness/input/plugin_watch.h"
 #include "policies/registry.h"
 #include "sim/instance.h"
 
@@ -9,6 +10,32 @@
 #include <unistd.h>
 
 #define SYMBOL "foldline_policy"
+
+enum { NAME_SIZE = 64 };
+
+/* What every host reads of a descriptor without asking again. */
+static fl_status check_rows(const char *path, const fl_policy *p, fl_diag *d) {
+    if (!p->name || !*p->name)
+        return fl_fail(d, FL_BAD_INPUT, path, 0, 0, "the policy has no name, expected .name in its descriptor");
+    if (strlen(p->name) > NAME_SIZE || strcspn(p->name, " :,\t\r\n\"") != strlen(p->name))
+        return fl_fail(d, FL_BAD_INPUT, path, 0, 0,
+                       "the policy's name is no name, expected up to %d characters, no blank, comma, colon or quote",
+                       NAME_SIZE);
+    if (!p->init || !p->step)
+        return fl_fail(d, FL_BAD_INPUT, path, 0, 0, "policy %s has no %s, expected a function in its descriptor",
+                       p->name, p->init ? "step" : "init");
+    if ((p->param_count && !p->param) || (p->probe_count && !p->probe))
+        return fl_fail(d, FL_BAD_INPUT, path, 0, 0, "policy %s counts %s and has no rows of them", p->name,
+                       p->param_count && !p->param ? "parameters" : "probes");
+    for (uint32_t i = 0; i < p->param_count; i++)
+        if (!p->param[i].name || !p->param[i].unit || !p->param[i].help)
+            return fl_fail(d, FL_BAD_INPUT, path, 0, 0, "policy %s: parameter %u has no name, unit or help", p->name,
+                           i);
+    for (uint32_t i = 0; i < p->probe_count; i++)
+        if (!p->probe[i].name || !p->probe[i].unit || !p->probe[i].help)
+            return fl_fail(d, FL_BAD_INPUT, path, 0, 0, "policy %s: probe %u has no name, unit or help", p->name, i);
+    return FL_OK;
+}
 
 static fl_status open_plugin(const char *path, const fl_policy **policy, fl_diag *d) {
     char difference[512];
@@ -21,7 +48,10 @@ static fl_status open_plugin(const char *path, const fl_policy **policy, fl_diag
         memcpy(here, "./", 2);
         memcpy(here + 2, path, size - 2);
     }
+    fl_plugin_watch_start();
+    fl_plugin_watch_loading(path);
     void *library = dlopen(here ? here : path, RTLD_NOW | RTLD_LOCAL);
+    fl_plugin_watch_loading(NULL);
     free(here);
     if (!library)
         return fl_refuse(d, "cannot load policy plug-in: %s", dlerror());
@@ -37,6 +67,14 @@ static fl_status open_plugin(const char *path, const fl_policy **policy, fl_diag
         dlclose(library);
         return status;
     }
+    const fl_status s = check_rows(path, found, d);
+    if (s) {
+        dlclose(library);
+        return s;
+    }
+    const void *step;
+    memcpy(&step, &found->step, sizeof step); /* a function is no object */
+    fl_plugin_watch_path(path, step);
     *policy = found;
     return FL_OK;
 }

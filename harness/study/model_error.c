@@ -41,6 +41,7 @@ static fl_status run_policy(const work *w, const fl_scene *s, fl_rates *rates, c
         layer[0] = fl_platform_layer(&s->platform, spec->policy->name);
         layer[1] = spec->layer;
         run.policy = spec->policy;
+        run.label = spec->label;
         run.layer = layer;
         run.layer_count = 2;
     }

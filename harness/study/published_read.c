@@ -99,23 +99,23 @@ static fl_status check_column(const fl_json *at, const char *key, const char *na
 }
 
 static fl_status read_where(selection *s, fl_diag *d) {
-    static const char *const known[] = {"column", "above", "below"};
+    static const char *const sides[] = {NULL, "above", "below"};
     fl_json at, side;
     fl_status status = FL_OK;
     if (!fl_json_has(&s->at, "where"))
         return FL_OK;
     s->where = (condition){.above = -HUGE_VAL, .below = HUGE_VAL};
-    if ((status = fl_json_get_object(&s->at, "where", &at, d)) || (status = fl_json_known(&at, known, 3, d)) ||
+    if ((status = fl_json_get_object(&s->at, "where", &at, d)) ||
         (status = fl_json_get_text(&at, "column", &s->where.column, d)) ||
         (status = check_column(&at, "column", s->where.column, d)))
         return status;
     double *const side_of[] = {NULL, &s->where.above, &s->where.below};
     bool any = false;
     for (size_t i = 1; !status && i < 3; i++) {
-        if (!fl_json_has(&at, known[i]))
+        if (!fl_json_has(&at, sides[i]))
             continue;
         any = true;
-        status = fl_json_get(&at, known[i], &side, d);
+        status = fl_json_get(&at, sides[i], &side, d);
         status = status ? status : fl_json_real(&side, -HUGE_VAL, HUGE_VAL, side_of[i], d);
     }
     return status || any ? status : fl_json_fail(&at, d, "no side of %s, expected above or below", s->where.column);
@@ -140,14 +140,11 @@ static fl_status read_rivals(selection *s, const fl_texts *policies, fl_diag *d)
 }
 
 fl_status fl_published_selection(const fl_json *at, const fl_texts *policies, selection *s, fl_diag *d) {
-    static const char *const known[] = {"policy",         "workload", "variant", "column", "over",     "against",
-                                        "against_column", "as",       "draws",   "where",  "least_of", "most_of"};
     static const char *const forms[] = {"saving_pct", "change_pct", "ratio", "difference", "abs_difference"};
     *s = (selection){.at = *at, .workload = "*"};
     size_t index = 0;
     fl_status status = fl_json_object(at, d);
-    if (status || (status = fl_json_known(at, known, sizeof known / sizeof *known, d)) ||
-        (status = fl_json_get_text(at, "policy", &s->policy, d)) ||
+    if (status || (status = fl_json_get_text(at, "policy", &s->policy, d)) ||
         (status = fl_json_get_text(at, "column", &s->column, d)) ||
         (status = read_text(at, "workload", &s->workload, d)) || (status = read_text(at, "variant", &s->variant, d)) ||
         (status = read_text(at, "against", &s->against, d)) ||
@@ -205,17 +202,13 @@ static fl_status read_value(const fl_json *at, line *l, fl_diag *d) {
 }
 
 static fl_status read_line(const fl_json *at, const fl_texts *policies, line *l, fl_diag *d) {
-    static const char *const known[] = {"quantity", "unit", "published", "simulated", "share_of",
-                                        "gate",     "note", "fails",     "by_draw"};
-    static const char *const sides[] = {"above", "below", "within", "within_pct", "errors", "draws"};
     static const char *const draws[] = {"most", "all"};
     fl_json simulated, gate;
     size_t of_draws = 0;
     l->value = l->value_free = l->error = NAN;
     l->unit = l->note = "";
     fl_status s = fl_json_object(at, d);
-    if (s || (s = fl_json_known(at, known, sizeof known / sizeof *known, d)) ||
-        (s = fl_json_get_text(at, "quantity", &l->quantity, d)) || (s = read_text(at, "unit", &l->unit, d)) ||
+    if (s || (s = fl_json_get_text(at, "quantity", &l->quantity, d)) || (s = read_text(at, "unit", &l->unit, d)) ||
         (s = read_text(at, "note", &l->note, d)) || (s = read_value(at, l, d)))
         return s;
     if (fl_json_has(at, "simulated") && ((s = fl_json_get_object(at, "simulated", &simulated, d)) ||
@@ -233,7 +226,6 @@ static fl_status read_line(const fl_json *at, const fl_texts *policies, line *l,
     if (!fl_json_has(at, "gate"))
         return l->fails ? fl_json_fail(at, d, "'fails' without a gate that could, expected 'gate' beside it") : FL_OK;
     if ((s = fl_json_get_object(at, "gate", &gate, d)) ||
-        (s = fl_json_known(&gate, sides, sizeof sides / sizeof *sides, d)) ||
         (fl_json_has(&gate, "draws") && (s = choose(&gate, "draws", draws, 2, &of_draws, d))))
         return s;
     l->all_draws = of_draws == 1;

@@ -56,13 +56,11 @@ static fl_status read_cell(table *t, const fl_json *each, const fl_json *column,
 }
 
 static fl_status read_table(const fl_json *at, const fl_texts *policies, table *t, fl_diag *d) {
-    static const char *const known[] = {"title", "each", "columns", "rows"};
     fl_json each = {0};
     size_t n = 0;
     fl_status s = fl_json_object(at, d);
-    if (s || (s = fl_json_known(at, known, sizeof known / sizeof *known, d)) ||
-        (s = fl_json_get_text(at, "title", &t->title, d)) || (s = fl_json_get_object(at, "columns", &t->columns, d)) ||
-        (s = fl_json_get_object(at, "rows", &t->rows, d)) ||
+    if (s || (s = fl_json_get_text(at, "title", &t->title, d)) ||
+        (s = fl_json_get_object(at, "columns", &t->columns, d)) || (s = fl_json_get_object(at, "rows", &t->rows, d)) ||
         (fl_json_has(at, "each") && (s = fl_json_get_object(at, "each", &each, d))))
         return s;
     const size_t cells = fl_json_count(&t->columns) * fl_json_count(&t->rows);

@@ -4,6 +4,7 @@
 
 #include "harness/base/pool.h"
 #include "harness/input/experiment.h"
+#include "harness/input/plugin_watch.h"
 #include "harness/study/objective.h"
 #include "harness/study/trial.h"
 
@@ -54,6 +55,7 @@ size_t fl_setup_seeds(const fl_setup *u);
 #define FL_SETUP_OPTIONS(s)                                                                                            \
     FL_SCENE_OPTIONS((s).scene),                                                                                       \
     {"policy", "SPEC", FL_OPTION_LIST, &(s).policies, 0, 0, "policy with parameters (may be repeated)"},               \
+    FL_STEP_LIMIT_OPTION,                                                                                              \
     FL_BOUND_OPTION(&(s).bounds),                                                                                      \
     FL_RISK_OPTION(&(s).risk),                                                                                         \
     FL_OBJECTIVE_OPTION(&(s).objective),                                                                               \

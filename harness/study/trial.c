@@ -212,6 +212,7 @@ fl_status fl_trials_run(fl_trials *w, size_t i, fl_row_result *row, fl_diag *d) 
                           .spec = &b->s->platform.node,
                           .facts = &facts,
                           .policy = spec->policy,
+                          .label = spec->label,
                           .records_free = spec->twin_of != NULL,
                           .layer = layer,
                           .layer_count = 2};
