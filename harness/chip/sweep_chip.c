@@ -29,6 +29,14 @@ static fl_status read_calibration(const char *platform, fl_sweep_chip *c, fl_dia
     return s;
 }
 
+fl_status fl_sweep_chip_read(const char *platform, fl_sweep_chip *c, fl_diag *d) {
+    *c = (fl_sweep_chip){.chip = calloc(1, sizeof *c->chip)};
+    const fl_status s = c->chip ? read_calibration(platform, c, d) : fl_no_memory(d, "the chip");
+    if (s)
+        fl_sweep_chip_free(c);
+    return s;
+}
+
 /* Sweeps without memory clocks run at the chip's own, and the other way round. */
 static void match_memory(fl_sweep_chip *c) {
     for (size_t i = 0; i < c->rows.count && c->rows.mem_known != c->mem_known; i++)

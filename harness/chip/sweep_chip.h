@@ -24,6 +24,8 @@ fl_status fl_sweep_chip_open(fl_sweep_chip *c, const char *sweep, const char *pl
 /* The same of rows that are in memory, which move into *c; sweep is named in diagnostics. */
 fl_status fl_sweep_chip_of_rows(fl_sweep_chip *c, fl_fit_rows *rows, const char *sweep, const char *platform,
                                 fl_diag *d);
+/* The calibration of a platform's file alone, without rows; `calibrated` says whether it has one. */
+fl_status fl_sweep_chip_read(const char *platform, fl_sweep_chip *c, fl_diag *d);
 /* The platform's chip by its constants. It tells which shares of the times are the memory's: what a policy sees of it,
  * whether time and power are measured or predicted. chip NULL where the constants or the sweep's rows do not do. */
 fl_status fl_sweep_chip_plain(fl_sweep_chip *c, const char *sweep, const fl_device *dev, fl_diag *d);

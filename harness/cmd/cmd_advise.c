@@ -91,7 +91,7 @@ static void print_one(const fl_advise_subjects *s, const fl_advise_subject *of, 
                a->saving.high);
         printf("  slowdown             %.1f %%, between %.1f and %.1f; ", a->slowdown.value, a->slowdown.low,
                a->slowdown.high);
-        if (a->stated)
+        if (!isnan(a->chance))
             printf("the bound of %g %% breaks with a chance of %.1f %%\n", 100 * o->bound, 100 * a->chance);
         else
             printf("the bound of %g %% holds%s, with what chance nobody says\n", 100 * o->bound,
@@ -130,7 +130,7 @@ static void print_text(const fl_advise_subjects *s, const fl_advice *a, const ad
             fl_grid_add(&g, "%.1f", a[i].saving.high);
             fl_grid_add(&g, "%.1f", a[i].slowdown.value);
             fl_grid_add(&g, "%.1f", a[i].slowdown.high);
-            if (a[i].stated)
+            if (!isnan(a[i].chance))
                 fl_grid_add(&g, "%.1f", 100 * a[i].chance);
             else
                 fl_grid_add(&g, "n/a");
