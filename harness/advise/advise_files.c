@@ -113,6 +113,21 @@ static fl_status one_workload(const fl_sweep_chip *c, const char *path, const fl
     return status;
 }
 
+/* What to measure next of each workload. */
+static fl_status find_next(const fl_sweep_chip *c, fl_advise_subjects *s, fl_diag *d) {
+    fl_status status = FL_OK;
+    for (size_t i = 0; !status && i < s->count; i++) {
+        size_t k = 0;
+        while (k < i && !fl_sweep_chip_alike(c, s->item[k].name, s->item[i].name))
+            k++;
+        if (k < i)
+            s->item[i].next = s->item[k].next;
+        else
+            status = fl_sweep_chip_next(c, s->item[i].name, &s->item[i].next, d);
+    }
+    return status;
+}
+
 static bool has_rows(const fl_sweep_chip *c, const char *workload) {
     for (size_t i = 0; i < c->rows.entities; i++)
         if (c->rows.entity[i].count && !strcmp(c->rows.entity[i].workload, workload))
@@ -156,6 +171,8 @@ static fl_status from_rows(const fl_sweep_chip *c, const char *path, const fl_sw
                       s->item[0].ref.sm_mhz, dev->default_sm_mhz);
     if (!status && c->calibrated)
         status = REST(s, d, "the platform's calibration, from %u workloads", c->chip->workloads);
+    if (!status)
+        status = find_next(c, s, d);
     s->several_memories = dev->mem_count > 1 && c->mem_known;
     free(names);
     free(own.sm_mhz);

@@ -58,4 +58,18 @@ fl_status fl_sweep_chip_predict(const fl_sweep_chip *c, const char *file, const 
 fl_status fl_sweep_chip_shares(const fl_sweep_chip *c, const fl_sweep *s, uint32_t name, fl_sweep_law *law, fl_diag *d);
 void fl_predicted_free(fl_predicted *p);
 
+/* The one measurement more that would narrow a workload most (models/probes.h): clocks as one sets them, NAN = all
+ * settings of the chip were measured. *known false, and nothing else told: the chip has too few workloads to say, or
+ * more settings are known than it can weigh. FL_NO_MEMORY. */
+typedef struct fl_chip_next {
+    bool known;
+    double sm_mhz, mem_mhz;
+    double now_pct, then_pct; /* mean error of energy to expect now, and with it */
+} fl_chip_next;
+
+fl_status fl_sweep_chip_next(const fl_sweep_chip *c, const char *workload, fl_chip_next *out, fl_diag *d);
+/* Whether two workloads were measured at the same settings: then the same one is next (which takes a second to find).
+ */
+bool fl_sweep_chip_alike(const fl_sweep_chip *c, const char *one, const char *other);
+
 #endif

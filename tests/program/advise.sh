@@ -52,4 +52,31 @@ check "states a chance" grep -q 'with a chance of\|with a chance of at most' "$d
 make_log 1900 200 100 >"$dir/beyond.csv"
 refuse "a clock that the platform does not have" 2 'beyond.csv: .*recorded at 1900 MHz .* outside the calibrated or measured range' "$f" advise "$dir/beyond.csv" --platform "$dir/known.json" --bound 10%
 
+# ---- several workloads: each has its clock, its commands and what to measure next ----
+awk -F, 'NR == 1 || ($2 - 600) % 300 == 0 || ($2 == 700 && $1 < "w4")' "$dir/known.csv" >"$dir/few.csv"
+succeed "advise on several workloads" 'measure next' "$f" advise "$dir/few.csv" --platform "$dir/known.json" --bound 15%
+check "proposes a clock that was not measured" grep -qE '^w7 .* (800|1000|1100|1300|1400) MHz$' "$dir/out"
+told=$(sed -n 's/^w7 .* \([0-9]*\) MHz$/\1/p' "$dir/out")
+for w in 4 5 6 7; do
+  mhz=$(sed -n "s/^w$w *\([0-9]*\) .*/\1/p" "$dir/out")
+  [ "$mhz" = 1500 ] || check "has the commands for w$w" grep -qE "^  set +nvidia-smi -lgc $mhz,$mhz +for .*w$w" "$dir/out"
+done
+check "some clock is to be set" grep -q '^  set ' "$dir/out"
+check "and how to undo them, once" test "$(grep -c '^  undo  *nvidia-smi -rgc$' "$dir/out")" = 1
+awk -F, 'NR == 1 || $1 == "w7"' "$dir/few.csv" >"$dir/alone.csv"
+succeed "one of them alone" "measure next +a run at $told MHz: that would narrow it most .error of energy to expect: [0-9.]+ % now, [0-9.]+ then" \
+  "$f" advise "$dir/alone.csv" --platform "$dir/known.json" --bound 15%
+succeed "where all clocks were measured" '^w7 .* -$' "$f" advise "$dir/known.csv" --bound 15%
+check "no board is named, so both ways are" grep -qE '^  note .*before, nvidia-smi -ac MEM,SM, undone by nvidia-smi -rac, but GeForce boards of that time have neither' "$dir/out"
+
+# ---- boards before Volta ----
+for name in 'Tesla P100-PCIE-16GB' 'GeForce GTX 1080 Ti'; do
+  sed "s/\"name\":.*\"Fitted GPU\"/\"name\": \"$name\"/" "$dir/known.json" >"$dir/old.json"
+  "$f" advise "$dir/few.csv" --platform "$dir/old.json" --bound 15% >"$dir/old $name"
+done
+check "a Tesla has application clocks" grep -qE '^  set +nvidia-smi -ac 877,[0-9]+ ' "$dir/old Tesla P100-PCIE-16GB"
+check "which are undone" grep -qE '^  undo +nvidia-smi -rac$' "$dir/old Tesla P100-PCIE-16GB"
+check "a GeForce has nothing" grep -q 'GeForce boards before Volta have neither clock locks nor application clocks' "$dir/old GeForce GTX 1080 Ti"
+check "so nothing is proposed" test "$(grep -c nvidia-smi "$dir/old GeForce GTX 1080 Ti")" = 0
+
 finish
