@@ -1,4 +1,5 @@
 #include "harness/input/experiment.h"
+#include "harness/base/share.h"
 #include "traces/numbers.h"
 #include "traces/text.h"
 
@@ -185,6 +186,25 @@ bool fl_experiment_redraws(fl_experiment *e, const fl_scene_options *so) {
     return drawn;
 }
 
+/* As on the command line: 0.05, or "5%". */
+static fl_status get_bound(const fl_json *root, double *bound, fl_diag *d) {
+    fl_json at;
+    fl_diag why = {0};
+    bool percent = false;
+    fl_status s = fl_json_get(root, "bound", &at, d);
+    if (s)
+        return s;
+    if (cJSON_IsString(at.node) &&
+        (!fl_share_parse(at.node->valuestring, bound, &percent) || !percent || *bound < 0 || *bound > 100))
+        return fl_json_fail(&at, d, "'%s', expected a share as 0.05 or \"5%%\"", at.node->valuestring);
+    if (!percent)
+        s = fl_json_real(&at, 0, 100, bound, d);
+    if (s || percent || *bound <= 1)
+        return s;
+    (void)fl_share_refuse("", *bound, &why);
+    return fl_json_fail(&at, d, "%s", why.message);
+}
+
 fl_status fl_experiment_apply(fl_experiment *e, fl_scene_options *so, fl_texts *traces, double *bound,
                               const char **objective, int64_t *seeds, fl_diag *d) {
     const fl_json root = fl_json_root(e->tree, e->path);
@@ -213,7 +233,7 @@ fl_status fl_experiment_apply(fl_experiment *e, fl_scene_options *so, fl_texts *
         ((sweep || programs) && (s = get_texts(e, &root, "workloads", false, &so->only, d))) ||
         (s = get_arrivals(e, &root, &so->arrivals, d)))
         return s;
-    return isinf(*bound) && fl_json_has(&root, "bound") ? fl_json_get_real(&root, "bound", 0, 100, bound, d) : FL_OK;
+    return isinf(*bound) && fl_json_has(&root, "bound") ? get_bound(&root, bound, d) : FL_OK;
 }
 
 /* The plain scenes of one platform, then those of each variant. */

@@ -2,8 +2,8 @@
  *
  * {"foldline_experiment": 1, "about": "...", "platform": "...", "gpus": 1, "traces": [...], "programs": "...",
  * "applications": {"drawn": 57, "seeds": [1, 2, 3]}, "seconds": 200, "sweep": "...", "model": "table", "workloads":
- * [...], "repeat": 1, "bound": 0.1, "objective": "energy", "seed": 1, "seeds": 1, "kinds": "...", "assume": "...",
- * "policies": ["nvboost", {"policy": "assure", "set":
+ * [...], "repeat": 1, "bound": 0.1 (or "10%"), "objective": "energy", "seed": 1, "seeds": 1, "kinds": "...", "assume":
+ * "...", "policies": ["nvboost", {"policy": "assure", "set":
  * {"theta": 0.9}}]}
  *
  * "platforms": [...] in the place of "platform" runs everything on each. A parameter in "set" may be {"each": [0.8,

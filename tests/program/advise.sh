@@ -79,4 +79,25 @@ check "which are undone" grep -qE '^  undo +nvidia-smi -rac$' "$dir/old Tesla P1
 check "a GeForce has nothing" grep -q 'GeForce boards before Volta have neither clock locks nor application clocks' "$dir/old GeForce GTX 1080 Ti"
 check "so nothing is proposed" test "$(grep -c nvidia-smi "$dir/old GeForce GTX 1080 Ti")" = 0
 
+# ---- a bound of 5 is not taken for 500 % ----
+cp "$dir/known.csv" "$dir/b.csv"
+both='bound 5, expected a share: 0.05 or 5%; 500 % are said as 500%'
+refuse "a bound above 1" 2 "$both" "$f" advise "$dir/b.csv" --bound 5
+refuse "of a comparison" 2 "$both" "$f" compare --sweep "$dir/b.csv" --platform "$dir/known.json" --policy nvboost --bound 5
+refuse "of a split" 2 "$both" "$f" fit split --sweep "$dir/b.csv" --decide --bound 5
+refuse "a risk above 1" 2 'risk 5, expected a share: 0.05 or 5%' "$f" fit split --sweep "$dir/b.csv" --decide --risk 5
+succeed "what is said in percent" 'within a bound of 150 %' "$f" advise "$dir/b.csv" --bound 150%
+check "5% is 0.05" cmp -s <("$f" advise "$dir/b.csv" --bound 5%) <("$f" advise "$dir/b.csv" --bound 0.05)
+experiment() { sed "s|\"\.\./\.\./|\"$PWD/|; s|\"bound\": *[0-9.]*|\"bound\": $1|" harness/experiments/first-light.json >"$dir/x.json"; }
+experiment 5
+refuse "an experiment's bound above 1" 2 'x.json:[0-9]+:[0-9]+: bound: 5, expected a share: 0.05 or 5%; 500 % are said as 500%' "$f" compare "$dir/x.json" --no-oracle
+experiment '"5x"'
+refuse "one that is no share" 2 "x.json:[0-9]+:[0-9]+: bound: '5x', expected a share as 0.05" "$f" compare "$dir/x.json" --no-oracle
+experiment '"5%"'
+succeed "one in percent" 'fixed' "$f" compare "$dir/x.json" --no-oracle
+cp "$dir/out" "$dir/percent"
+experiment 0.05
+succeed "is the share" 'fixed' "$f" compare "$dir/x.json" --no-oracle
+check "the same" cmp -s "$dir/out" "$dir/percent"
+
 finish
