@@ -3,6 +3,7 @@
 #include "harness/advise/advise_kernels.h"
 #include "harness/advise/advise_log.h"
 #include "harness/chip/fit_clocks.h"
+#include "harness/chip/sweep_check.h"
 #include "harness/input/platform.h"
 #include "harness/input/sweep_model.h"
 #include "harness/input/sweep_notes.h"
@@ -218,7 +219,9 @@ static fl_status from_sweep(const source *f, const fl_platform *p, fl_advise_sub
     fl_status status = fl_sweep_read(f->sweep_path, &sweep, d);
     if (status)
         return status;
-    status = fl_sweep_check_twice(f->sweep_path, &sweep, &why);
+    status = fl_sweep_check_units(f->sweep_path, &sweep, &why);
+    if (!status)
+        status = fl_sweep_check_twice(f->sweep_path, &sweep, &why);
     const bool sound = !status;
     if (sound)
         status = fl_sweep_chip_open(&c, f->sweep_path, p ? p->path : NULL, &why);

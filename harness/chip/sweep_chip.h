@@ -31,10 +31,6 @@ fl_status fl_sweep_chip_read(const char *platform, fl_sweep_chip *c, fl_diag *d)
 fl_status fl_sweep_chip_plain(fl_sweep_chip *c, const char *sweep, const fl_device *dev, fl_diag *d);
 void fl_sweep_chip_free(fl_sweep_chip *c);
 
-/* FL_BAD_INPUT, with its line, where a setting is there twice and one of the times is more than a tenth above the
- * other: repeated runs scatter less, so that it is not one workload's. */
-fl_status fl_sweep_check_twice(const char *path, const fl_sweep *s, fl_diag *d);
-
 /* Whether a row lies outside the clocks that the chip was calibrated at. */
 bool fl_fit_is_beyond(const fl_chip *chip, const fl_chip_row *row);
 
