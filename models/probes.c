@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MEMBERS_MAX (2 * FL_PROBES_MAX)
+#define MEMBERS_MAX (FL_PROBES_KNOWN + 1)
 #define PLACES (FL_CHIP_SETTINGS + MEMBERS_MAX) /* the chip's settings, then those that are known beside them */
 #define SHORTLIST 4                             /* sets that the chip's predictor judges */
 #define TESTED_MAX 12                           /* workloads that it judges by */
@@ -410,7 +410,7 @@ fl_model_status fl_probes_usual(const fl_chip *chip, size_t count, fl_probes *ou
 fl_model_status fl_probes_next(const fl_chip *chip, const fl_chip_row *known, size_t known_count, fl_probes *now,
                                fl_probes *next, size_t *added) {
     table t;
-    if (known_count < 1 || known_count > FL_PROBES_MAX)
+    if (known_count < 1 || known_count > FL_PROBES_KNOWN)
         return FL_MODEL_INVALID;
     fl_model_status s = open_table(chip, known, known_count, &t);
     if (s != FL_MODEL_OK)

@@ -13,10 +13,11 @@
 #include "models/chip.h"
 
 #define FL_PROBES_MAX 4       /* settings that one set chooses */
+#define FL_PROBES_KNOWN 7     /* settings beside which one more is chosen */
 #define FL_PROBES_WORKLOADS 3 /* of the chip, at least: fewer cannot stand for others */
 
 typedef struct fl_probes {
-    fl_chip_row at[2 * FL_PROBES_MAX]; /* clocks alone, by memory, then SM clock; the first `count` are used */
+    fl_chip_row at[FL_PROBES_KNOWN + 1]; /* clocks alone, by memory, then SM clock; the first `count` are used */
     size_t count;
     double time_pct, power_pct, energy_pct; /* to expect at the chip's other settings; power and energy NaN where the
                                                chip knows no power */
@@ -36,7 +37,7 @@ fl_model_status fl_probes_expect(const fl_chip *chip, fl_probes *set);
 fl_model_status fl_probes_usual(const fl_chip *chip, size_t count, fl_probes *out);
 
 /* The one measurement more that would narrow a workload most, where `known` settings of it were measured (no more than
- * FL_PROBES_MAX; their times and powers do not matter). *now: what to expect of the known ones alone; *next: of them
+ * FL_PROBES_KNOWN; their times and powers do not matter). *now: what to expect of the known ones alone; *next: of them
  * and one more, which is next->at[*added]. */
 fl_model_status fl_probes_next(const fl_chip *chip, const fl_chip_row *known, size_t known_count, fl_probes *now,
                                fl_probes *next, size_t *added);

@@ -34,7 +34,8 @@ for suite in $suites; do
 done >>"$work/list"
 for source in models/*.c traces/*.c sim/*.c policies/*.c harness/base/*.c harness/chip/*.c harness/input/*.c \
   harness/fit/fit_decide.c harness/fit/fit_score.c harness/advise/advise.c harness/advise/advise_files.c \
-  harness/advise/advise_kernels.c; do
+  harness/advise/advise_kernels.c harness/advise/advise_log.c \
+  harness/advise/advise_set.c; do
   echo "$source $work/rooms/$(tr / - <<<"${source%.c}").o"
 done >>"$work/list"
 xargs -P "${MUTATE_JOBS:-$(nproc)}" -L 1 sh -c '$cc $flags -I. -DFL_VERSION="\"\"" -DFL_ROOT="\"$root\"" -DFL_SHARE_DIR="\"$root/models\"" -DFL_PLOTS_DIR="\"\"" -DFL_CLIENT_DIR="\"\"" \

@@ -1,5 +1,6 @@
 /* One clock for what was measured: worked by hand, out of every kind of file, and against rows that were left out. */
 #include "harness/advise/advise_files.h"
+#include "harness/advise/advise_set.h"
 #include "policies/random.h"
 #include "tests/support/suite.h"
 #include "tests/support/temp_file.h"
@@ -61,6 +62,49 @@ static void test_cases(void) {
     FL_CHECK(isnan(a.chance) && !a.stated, "nobody says how sure it is: %g", a.chance);
     FL_CHECK(a.measure.sm_mhz == 600, "where they differ most: %g", a.measure.sm_mhz);
     FL_CHECK(fl_advise(c, 2, ref, 0.10, 0.05, &a, &d) == FL_OK && a.at.sm_mhz == 1200, "%g MHz", a.at.sm_mhz);
+}
+
+/* Names as NVML and platforms have them. */
+static void test_boards(void) {
+    static const struct {
+        const char *device, *set, *undo;
+        bool note;
+    } table[] = {
+        {"A100-SXM4-80GB", "nvidia-smi -lgc 900,900", "nvidia-smi -rgc", false},
+        {"Tesla V100-SXM2-32GB", "nvidia-smi -lgc 900,900", "nvidia-smi -rgc", false},
+        {"NVIDIA TITAN V", "nvidia-smi -lgc 900,900", "nvidia-smi -rgc", false},
+        {"NVIDIA TITAN RTX", "nvidia-smi -lgc 900,900", "nvidia-smi -rgc", false},
+        {"GeForce GTX 1660 Ti", "nvidia-smi -lgc 900,900", "nvidia-smi -rgc", false},
+        {"GeForce RTX 4070 Laptop", "nvidia-smi -lgc 900,900", "nvidia-smi -rgc", false},
+        {"Quadro GV100", "nvidia-smi -lgc 900,900", "nvidia-smi -rgc", false},
+        {"NVIDIA RTX A5000", "nvidia-smi -lgc 900,900", "nvidia-smi -rgc", false},
+        {"NVIDIA L40S", "nvidia-smi -lgc 900,900", "nvidia-smi -rgc", false},
+        {"Generic", "nvidia-smi -lgc 900,900", "nvidia-smi -rgc", false},
+        {"Tesla K20Xm", "nvidia-smi -ac 2600,900", "nvidia-smi -rac", false},
+        {"Tesla M60", "nvidia-smi -ac 2600,900", "nvidia-smi -rac", false},
+        {"Tesla P100-PCIE-16GB", "nvidia-smi -ac 2600,900", "nvidia-smi -rac", false},
+        {"Quadro GP100", "nvidia-smi -ac 2600,900", "nvidia-smi -rac", false},
+        {"Quadro P6000", "nvidia-smi -ac 2600,900", "nvidia-smi -rac", false},
+        {"GeForce GTX TITAN X", "nvidia-smi -ac 2600,900", "nvidia-smi -rac", false},
+        {"NVIDIA TITAN Xp", "nvidia-smi -ac 2600,900", "nvidia-smi -rac", false},
+        {"GeForce GTX 1080 Ti", "", "", true},
+        {"NVIDIA GeForce GTX 980", "", "", true},
+        {"GTX1080Ti", "", "", true},
+        {"GeForce 940M", "", "", true},
+        {"", "nvidia-smi -lgc 900,900", "nvidia-smi -rgc", true},
+        {"AMD Instinct MI250X", "rocm-smi --setperfdeterminism 900", "rocm-smi --resetperfdeterminism", false},
+    };
+    const fl_setting_clocks clocks = {900, 2600};
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        const fl_advise_commands c = fl_advise_commands_of(table[i].device, clocks, false);
+        FL_CHECK(!strcmp(c.set, table[i].set) && !strcmp(c.undo, table[i].undo), "%s: '%s', '%s'", table[i].device,
+                 c.set, c.undo);
+        FL_CHECK((c.note != NULL) == table[i].note, "%s: %s", table[i].device, c.note ? c.note : "no note");
+    }
+    const fl_advise_commands both = fl_advise_commands_of("A100", clocks, true);
+    FL_CHECK(!strcmp(both.set, "nvidia-smi -lgc 900,900 && nvidia-smi -lmc 2600,2600") &&
+                 !strcmp(both.undo, "nvidia-smi -rgc && nvidia-smi -rmc"),
+             "'%s', '%s'", both.set, both.undo);
 }
 
 /* ---- rows left out ---- */
@@ -185,4 +229,5 @@ static void test_left_out(void) {
              all.left_out);
 }
 
-FL_SUITE("advise", {"by hand", test_by_hand}, {"cases", test_cases}, {"rows left out", test_left_out})
+FL_SUITE("advise", {"by hand", test_by_hand}, {"cases", test_cases}, {"boards", test_boards},
+         {"rows left out", test_left_out})

@@ -210,5 +210,18 @@ static void test_columns(void) {
              "%s", d.message);
 }
 
-FL_SUITE("sweep_chip", {"ladder", test_ladder}, {"memories", test_memories}, {"calibrated", test_calibrated},
-         {"twice", test_twice}, {"columns", test_columns})
+/* Readers take any number, fits do not: with line and column. */
+static void test_units(void) {
+    fl_sweep s = {0};
+    fl_sweep_chip c = {0};
+    fl_diag d = {0};
+    const char *file = fl_temp_text("k.csv", "workload,sm_mhz,time_s,power_w\na,600,2,80\na,1200000,1,150\n");
+    FL_CHECK(fl_sweep_read(file, &s, &d) == FL_OK, "%s", d.message);
+    fl_sweep_free(&s);
+    FL_CHECK(fl_sweep_chip_open(&c, file, NULL, &d) == FL_BAD_INPUT && d.line == 3 && d.column == 3 &&
+                 strstr(d.message, "as kHz, a factor of 1000, it would be 1200"),
+             "%lld:%lld: %s", (long long)d.line, (long long)d.column, d.message);
+}
+
+FL_SUITE("sweep_chip", {"units", test_units}, {"ladder", test_ladder}, {"memories", test_memories},
+         {"calibrated", test_calibrated}, {"twice", test_twice}, {"columns", test_columns})

@@ -78,8 +78,11 @@ fl_status fl_advise(const fl_advise_case *c, size_t cases, fl_setting_clocks ref
         return fl_refuse(d, "nothing is known of the reference, %g MHz (memory %g MHz)", ref.sm_mhz, ref.mem_mhz);
     for (size_t k = 0; k < cases; k++)
         best[k] = top[k];
-    for (size_t k = 0; k < cases; k++)
+    bool assumed = false; /* the times of a case are no prediction: no chance follows */
+    for (size_t k = 0; k < cases; k++) {
         a.stated |= states(&c[k].stated);
+        assumed |= c[k].assume != NULL;
+    }
     for (size_t i = 0; i < c[0].stated.count; i++) {
         const fl_setting_clocks at = {c[0].stated.at[i].sm_mhz, c[0].stated.at[i].mem_mhz};
         if (!find_all(c, cases, at, g))
@@ -101,7 +104,7 @@ fl_status fl_advise(const fl_advise_case *c, size_t cases, fl_setting_clocks ref
         }
     }
     describe(best, top, cases, bound, same(a.at, ref), &a);
-    if (!a.stated)
+    if (!a.stated || assumed)
         a.chance = NAN;
     *out = a;
     return FL_OK;

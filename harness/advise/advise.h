@@ -21,7 +21,8 @@ typedef struct fl_interval {
 typedef struct fl_advice {
     fl_setting_clocks at;
     fl_interval saving, slowdown;
-    double chance; /* that the real bound breaks: the greatest over the cases; NAN: no model says how sure it is */
+    double
+        chance; /* that the real bound breaks: the greatest over the cases; NAN: no model says how sure its times are */
     bool stated;   /* the intervals say how wrong the model may be; else how far the cases lie apart, no more */
     fl_setting_clocks measure; /* which measurement would narrow it most; NAN: none would */
 } fl_advice;

@@ -1,7 +1,9 @@
 #include "harness/advise/advise_files.h"
 
 #include "harness/advise/advise_kernels.h"
+#include "harness/advise/advise_log.h"
 #include "harness/chip/fit_clocks.h"
+#include "harness/chip/sweep_check.h"
 #include "harness/input/platform.h"
 #include "harness/input/sweep_model.h"
 #include "harness/input/sweep_notes.h"
@@ -112,6 +114,21 @@ static fl_status one_workload(const fl_sweep_chip *c, const char *path, const fl
     return status;
 }
 
+/* What to measure next of each workload. */
+static fl_status find_next(const fl_sweep_chip *c, fl_advise_subjects *s, fl_diag *d) {
+    fl_status status = FL_OK;
+    for (size_t i = 0; !status && i < s->count; i++) {
+        size_t k = 0;
+        while (k < i && !fl_sweep_chip_alike(c, s->item[k].name, s->item[i].name))
+            k++;
+        if (k < i)
+            s->item[i].next = s->item[k].next;
+        else
+            status = fl_sweep_chip_next(c, s->item[i].name, &s->item[i].next, d);
+    }
+    return status;
+}
+
 static bool has_rows(const fl_sweep_chip *c, const char *workload) {
     for (size_t i = 0; i < c->rows.entities; i++)
         if (c->rows.entity[i].count && !strcmp(c->rows.entity[i].workload, workload))
@@ -137,8 +154,8 @@ static fl_status from_rows(const fl_sweep_chip *c, const char *path, const fl_sw
     if (!status && !s->count)
         status = fl_fail(d, FL_BAD_INPUT, path, 0, 0, "no workload has rows that a fit may learn from");
     if (!status)
-        status = REST(s, d, "%s: %zu measured settings of %zu workload%s at %s to %s MHz; %s", base_name(path),
-                      c->rows.count, count, count == 1 ? "" : "s",
+        status = REST(s, d, "%s: %zu measured setting%s of %zu workload%s at %s to %s MHz; %s", base_name(path),
+                      c->rows.count, c->rows.count == 1 ? "" : "s", count, count == 1 ? "" : "s",
                       fl_fit_clock_text(&c->rows, c->chip->sm_min, low, sizeof low),
                       fl_fit_clock_text(&c->rows, c->chip->sm_ref, high, sizeof high),
                       platform ? "clocks in between are predicted"
@@ -155,6 +172,8 @@ static fl_status from_rows(const fl_sweep_chip *c, const char *path, const fl_sw
                       s->item[0].ref.sm_mhz, dev->default_sm_mhz);
     if (!status && c->calibrated)
         status = REST(s, d, "the platform's calibration, from %u workloads", c->chip->workloads);
+    if (!status)
+        status = find_next(c, s, d);
     s->several_memories = dev->mem_count > 1 && c->mem_known;
     free(names);
     free(own.sm_mhz);
@@ -164,17 +183,23 @@ static fl_status from_rows(const fl_sweep_chip *c, const char *path, const fl_sw
 
 /* One setting of each workload, on a platform without a calibration: what a log of one run tells. */
 static fl_status from_single_rows(const source *f, const fl_sweep *sweep, fl_advise_subjects *s, fl_diag *d) {
-    fl_status status = REST(s, d, "%s: one measured setting of each workload", base_name(f->sweep_path));
+    fl_status status = REST(s, d,
+                            "%s: one measured setting of each workload, whose power tells what idles and what works; "
+                            "how they depend on clocks was assumed, three ways",
+                            base_name(f->sweep_path));
     for (size_t i = 0; !status && i < sweep->row_count; i++) {
         const fl_sweep_row *r = &sweep->rows[i];
-        const fl_log_run run = {r->sm_mhz, r->mem_mhz, r->time_s, r->power_w, true};
+        const fl_log_run run = {r->sm_mhz, r->mem_mhz, r->time_s, r->power_w, true, NAN};
+        fl_one_probe told;
         fl_advise_subject *to = NULL;
         if (isnan(r->sm_mhz))
             return fl_fail(d, FL_BAD_INPUT, f->sweep_path, r->line, 0,
                            "no sm_mhz, expected the SM clock of the setting");
         status = add_subject(s, sweep->names[r->workload], &to, d);
         if (!status)
-            status = fl_advise_log(f->sweep_path, &run, f->o, to, d);
+            status = fl_advise_log(f->sweep_path, &run, f->o, to, &told, d);
+        if (!status && !told.tells)
+            status = REST(s, d, "%s: its power tells nothing", to->name);
     }
     return status;
 }
@@ -194,7 +219,9 @@ static fl_status from_sweep(const source *f, const fl_platform *p, fl_advise_sub
     fl_status status = fl_sweep_read(f->sweep_path, &sweep, d);
     if (status)
         return status;
-    status = fl_sweep_check_twice(f->sweep_path, &sweep, &why);
+    status = fl_sweep_check_units(f->sweep_path, &sweep, &why);
+    if (!status)
+        status = fl_sweep_check_twice(f->sweep_path, &sweep, &why);
     const bool sound = !status;
     if (sound)
         status = fl_sweep_chip_open(&c, f->sweep_path, p ? p->path : NULL, &why);
@@ -216,46 +243,60 @@ static bool several_clocks(const source *f) {
     return false;
 }
 
-/* The logs' runs are one program's: rows of a sweep in memory. */
-static fl_status from_logs(const source *f, const fl_platform *p, fl_advise_subjects *s, fl_diag *d) {
+/* The runs as rows of one program: of a sweep, and of a fit. */
+static fl_status rows_of(const fl_log_run *run, size_t count, fl_sweep *sweep, fl_fit_rows *rows, fl_diag *d) {
+    rows->row = calloc(count, sizeof *rows->row);
+    rows->entity = calloc(1, sizeof *rows->entity);
+    sweep->rows = calloc(count, sizeof *sweep->rows);
+    if (!sweep->rows || !rows->row || !rows->entity)
+        return fl_no_memory(d, "the logs");
+    rows->entities = rows->entity_room = 1;
+    rows->entity[0] = (fl_fit_entity){.workload = strdup(sweep->names[0]), .kernel = strdup(sweep->names[1])};
+    if (!rows->entity[0].workload || !rows->entity[0].kernel)
+        return fl_no_memory(d, "the logs");
+    rows->mem_known = true;
+    for (size_t i = 0; i < count; i++)
+        rows->mem_known &= !isnan(run[i].mem_mhz);
+    for (size_t i = 0; i < count; i++) {
+        const fl_log_run *r = &run[i];
+        sweep->rows[sweep->row_count++] = (fl_sweep_row){.kernel = 1,
+                                                         .sm_mhz = r->sm_mhz,
+                                                         .mem_mhz = r->mem_mhz,
+                                                         .power_cap_w = NAN,
+                                                         .time_s = r->time_s,
+                                                         .power_w = r->power_w,
+                                                         .energy_j = r->time_s * r->power_w};
+        rows->row[rows->count++] =
+            (fl_chip_row){0, r->sm_mhz, rows->mem_known ? r->mem_mhz : 1, r->time_s, r->power_w, NULL};
+    }
+    rows->room = rows->count;
+    fl_fit_rows_sort(rows);
+    return FL_OK;
+}
+
+/* The runs are one program's. */
+static fl_status from_runs(const source *f, const fl_log_run *run, const fl_platform *p, fl_sweep_chip *c,
+                           fl_advise_subjects *s, fl_diag *d) {
     char program[] = "program", none[] = "";
     char *names[] = {program, none};
-    fl_sweep sweep = {.names = names, .name_count = 2, .rows = calloc(f->run_count, sizeof *sweep.rows)};
-    fl_fit_rows rows = {.row = calloc(f->run_count, sizeof *rows.row), .entity = calloc(1, sizeof *rows.entity)};
-    fl_sweep_chip c = {0};
-    fl_status status = sweep.rows && rows.row && rows.entity ? FL_OK : fl_no_memory(d, "the logs");
-    if (!status) {
-        rows.entities = rows.entity_room = 1;
-        rows.entity[0] = (fl_fit_entity){.workload = strdup(program), .kernel = strdup(none)};
-        status = rows.entity[0].workload && rows.entity[0].kernel ? FL_OK : fl_no_memory(d, "the logs");
-    }
-    rows.mem_known = true;
-    for (size_t i = 0; !status && i < f->run_count; i++)
-        rows.mem_known &= !isnan(f->run[i].mem_mhz);
-    for (size_t i = 0; !status && i < f->run_count; i++) {
-        const fl_log_run *r = &f->run[i];
-        sweep.rows[sweep.row_count++] = (fl_sweep_row){.kernel = 1,
-                                                       .sm_mhz = r->sm_mhz,
-                                                       .mem_mhz = r->mem_mhz,
-                                                       .power_cap_w = NAN,
-                                                       .time_s = r->time_s,
-                                                       .power_w = r->power_w,
-                                                       .energy_j = r->time_s * r->power_w};
-        rows.row[rows.count++] =
-            (fl_chip_row){0, r->sm_mhz, rows.mem_known ? r->mem_mhz : 1, r->time_s, r->power_w, NULL};
-    }
-    rows.room = rows.count;
-    if (!status) {
-        fl_fit_rows_sort(&rows);
-        status = fl_sweep_chip_of_rows(&c, &rows, f->run_path, p ? p->path : NULL, d);
-    }
+    fl_sweep sweep = {.names = names, .name_count = 2};
+    fl_fit_rows rows = {0};
+    fl_status status = rows_of(run, f->run_count, &sweep, &rows, d);
     if (!status)
-        status = from_rows(&c, f->run_path, &sweep, p, s, d);
+        status = fl_sweep_chip_of_rows(c, &rows, f->run_path, p ? p->path : NULL, d);
+    if (!status)
+        status = from_rows(c, f->run_path, &sweep, p, s, d);
+    fl_fit_rows_free(&rows);
+    free(sweep.rows);
+    return status;
+}
+
+static fl_status from_logs(const source *f, const fl_platform *p, fl_advise_subjects *s, fl_diag *d) {
+    fl_sweep_chip c = {0};
+    fl_status status = from_runs(f, f->run, p, &c, s, d);
     if (!status)
         status = REST(s, d, "that the %zu logs are of the same program and the same input", f->run_count);
     fl_sweep_chip_free(&c);
-    fl_fit_rows_free(&rows);
-    free(sweep.rows);
     return status;
 }
 
@@ -312,7 +353,13 @@ static void set_clock(fl_kernel_trace *t, double sm_mhz) {
             t->ops[i].sm_mhz = (uint16_t)lround(sm_mhz);
 }
 
-static fl_status from_kernels(source *f, fl_advise_subjects *s, fl_diag *d) {
+/* Where nothing but the platform's constants says what clocks do. */
+static fl_status note_platform(fl_advise_subjects *s, const fl_platform *p, fl_diag *d) {
+    s->several_memories = p && p->node.device[p->node.gpu[0]].mem_count > 1;
+    return p ? REST(s, d, "platform %s: its laws of time and power as they are", p->name) : FL_OK;
+}
+
+static fl_status from_kernels(source *f, const fl_platform *p, fl_advise_subjects *s, fl_diag *d) {
     fl_advise_subject *to = NULL;
     bool assumed = false;
     const fl_log_run *run = f->run_count ? &f->run[0] : NULL;
@@ -326,20 +373,72 @@ static fl_status from_kernels(source *f, fl_advise_subjects *s, fl_diag *d) {
                       assumed ? "; how they depend on clocks was assumed, three ways" : " and their kinds");
     if (!status && run)
         status = REST(s, d, "%s: %.4g W at %g MHz", base_name(f->run_path), run->power_w, run->sm_mhz);
+    return status ? status : note_platform(s, p, d);
+}
+
+/* A log's power at one clock, and what that is taken for. */
+#define ONE_RUN                                                                                                        \
+    "%s: %.4g W at %g MHz, busy for %.0f %% of the time: one measured setting, whose power tells what idles and what " \
+    "works"
+
+/* A run at one clock on a platform that was calibrated: one setting, as of a sweep. *done false: it says nothing of
+ * this run, and *s is as it was. */
+static fl_status from_calibration(const source *f, const fl_platform *p, fl_advise_subjects *s, bool *done,
+                                  fl_diag *d) {
+    fl_sweep_chip c = {0};
+    fl_one_probe probe = {0};
+    fl_diag why = {0};
+    *done = false;
+    fl_status status = fl_sweep_chip_read(p->path, &c, d);
+    if (status)
+        return status;
+    if (c.calibrated)
+        probe = fl_one_probe_make(c.chip, &f->run[0]);
+    fl_sweep_chip_free(&c);
+    if (!probe.tells)
+        return FL_OK;
+    source one = *f;
+    one.run_count = 1;
+    status = from_runs(&one, &probe.busy, p, &c, s, &why);
+    *done = !status;
+    if (!status) {
+        fl_stated *of = &s->item[0].of[0].stated;
+        fl_one_probe_add_idle(c.chip, &probe, of->at, of->guess, of->count);
+        status =
+            REST(s, d, ONE_RUN "; what programs of such a power do, the calibration's tell", base_name(f->run_path),
+                 f->run[0].power_w, f->run[0].sm_mhz, 100 * probe.busy.time_s / f->run[0].time_s);
+    } else if (status == FL_BAD_INPUT) {
+        fl_advise_close(s);
+        status = FL_OK;
+    } else {
+        *d = why;
+    }
+    fl_sweep_chip_free(&c);
     return status;
 }
 
-static fl_status from_one_log(source *f, fl_advise_subjects *s, fl_diag *d) {
+static fl_status from_one_log(source *f, const fl_platform *p, fl_advise_subjects *s, fl_diag *d) {
     fl_advise_subject *to = NULL;
-    fl_status status = add_subject(s, base_name(f->run_path), &to, d);
+    fl_one_probe probe;
+    bool done = false;
+    fl_status status = p ? from_calibration(f, p, s, &done, d) : FL_OK;
+    if (status || done)
+        return status;
+    status = add_subject(s, base_name(f->run_path), &to, d);
     if (!status)
-        status = fl_advise_log(f->run_path, &f->run[0], f->o, to, d);
-    if (!status)
+        status = fl_advise_log(f->run_path, &f->run[0], f->o, to, &probe, d);
+    if (!status && probe.tells)
+        status = REST(
+            s, d, ONE_RUN "; how the program depends on clocks was assumed, three ways: no calibration tells it",
+            base_name(f->run_path), f->run[0].power_w, f->run[0].sm_mhz, 100 * probe.busy.time_s / f->run[0].time_s);
+    else if (!status)
         status = REST(
             s, d,
             "%s: %.4g W at %g MHz; how the program depends on clocks was assumed, three ways, so that this is what the "
             "platform says of any program",
             base_name(f->run_path), f->run[0].power_w, f->run[0].sm_mhz);
+    if (!status)
+        status = note_platform(s, p, d);
     return status;
 }
 
@@ -360,14 +459,10 @@ fl_status fl_advise_open(const fl_texts *files, const fl_advise_options *o, fl_a
             fl_fail(d, FL_BAD_INPUT, f.run_path, 0, 0, "a second log beside a recording, expected one, of that run");
     else if (!status)
         status = f.sweep_path         ? from_sweep(&f, platform, s, d)
-                 : f.kernels_path     ? from_kernels(&f, s, d)
+                 : f.kernels_path     ? from_kernels(&f, platform, s, d)
                  : several_clocks(&f) ? from_logs(&f, platform, s, d)
-                                      : from_one_log(&f, s, d);
+                                      : from_one_log(&f, platform, s, d);
     const fl_device *dev = platform && !status ? &p.node.device[p.node.gpu[0]] : NULL;
-    if (!status && dev && !f.sweep_path && !several_clocks(&f)) {
-        status = REST(s, d, "platform %s: %s", p.name, "its laws of time and power as they are");
-        s->several_memories = dev->mem_count > 1;
-    }
     if (!status && !(s->device = strdup(f.amd ? "AMD" : dev ? dev->name : "")))
         status = fl_no_memory(d, "the advice");
     fl_platform_free(&p);

@@ -141,26 +141,3 @@ fl_status fl_advise_kernels(const char *path, const fl_kernel_trace *t, const fl
     free(beside);
     return s;
 }
-
-fl_status fl_advise_log(const char *path, const fl_log_run *run, const fl_advise_options *o, fl_advise_subject *to,
-                        fl_diag *d) {
-    enum { OPS = 100 };
-    char name[] = "program";
-    char *names[] = {name};
-    fl_trace_kind kind = {0}; /* no grid: it fills the device */
-    fl_trace_op op[OPS];
-    const int64_t length = (int64_t)(run->time_s * 1e9 / OPS);
-    bool assumed;
-    for (int64_t i = 0; i < OPS; i++)
-        op[i] = (fl_trace_op){.start_ns = i * length,
-                              .end_ns = (i + 1) * length,
-                              .launch_ns = INT64_MIN,
-                              .bytes = -1,
-                              .host_thread = -1,
-                              .sm_mhz = (uint16_t)run->sm_mhz};
-    const fl_kernel_trace t = {
-        .names = names, .name_count = 1, .kinds = &kind, .kind_count = 1, .ops = op, .op_count = OPS};
-    fl_advise_options own = *o;
-    own.kinds = NULL;
-    return fl_advise_kernels(path, &t, run, &own, to, &assumed, d);
-}

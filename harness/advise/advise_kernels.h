@@ -10,8 +10,5 @@
  * whether kinds had to be. */
 fl_status fl_advise_kernels(const char *path, const fl_kernel_trace *t, const fl_log_run *run,
                             const fl_advise_options *o, fl_advise_subject *to, bool *assumed, fl_diag *d);
-/* One program of which only a log is known: busy for the whole of the run. */
-fl_status fl_advise_log(const char *path, const fl_log_run *run, const fl_advise_options *o, fl_advise_subject *to,
-                        fl_diag *d);
 
 #endif

@@ -3,12 +3,14 @@
 #define FL_ADVISE_SUBJECT_H
 
 #include "harness/advise/advise.h"
+#include "harness/chip/sweep_chip.h"
 
 typedef struct fl_advise_subject {
     char *name;
     fl_advise_case of[FL_ADVISE_CASES];
     size_t cases;
     fl_setting_clocks ref; /* what savings are against: the driver's default, else the highest clocks measured */
+    fl_chip_next next;     /* known false: fl_advice.measure says what to measure */
 } fl_advise_subject;
 
 typedef struct fl_advise_options {

@@ -1,4 +1,5 @@
 #include "harness/base/args.h"
+#include "harness/base/share.h"
 
 #include "traces/standard.h"
 
@@ -42,14 +43,23 @@ static fl_status unknown(const char *argument, size_t size, const fl_option *opt
     return fl_refuse(d, "unknown option '--%s', see --help", name);
 }
 
+/* 0.05 or 5%; above 1 only in percent. */
+static fl_status share(const fl_option *o, const char *text, double *value, fl_diag *d) {
+    char what[80];
+    bool percent = false;
+    if (!fl_share_parse(text, value, &percent) || *value < o->min || (percent && *value > o->max))
+        return fl_refuse(d, "%s%s '%s', expected a number from %.15g to %.15g, as 0.05 or 5%%", dashes(o->name),
+                         o->name, text, o->min, o->max);
+    (void)snprintf(what, sizeof what, "%s%s ", dashes(o->name), o->name);
+    return *value > 1 && !percent ? fl_share_refuse(what, *value, d) : FL_OK;
+}
+
 static fl_status number(const fl_option *o, const char *text, double *value, fl_diag *d) {
     char *end;
+    if (o->type == FL_OPTION_SHARE)
+        return share(o, text, value, d);
     errno = 0;
     *value = strtod(text, &end);
-    if (o->type == FL_OPTION_SHARE && end > text && !strcmp(end, "%")) {
-        *value /= 100;
-        end++;
-    }
     bool whole =
         o->type != FL_OPTION_INT || (*value == (double)(int64_t)*value && strspn(text, "+-0123456789") == strlen(text));
     if (end == text || *end || errno || !(*value >= o->min && *value <= o->max) || !whole)

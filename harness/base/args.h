@@ -13,7 +13,7 @@ typedef enum fl_option_type {
     FL_OPTION_OUTPUT, /* const char *: a file that will be written */
     FL_OPTION_LIST,   /* fl_texts: may be given several times */
     FL_OPTION_REAL,   /* double, min to max */
-    FL_OPTION_SHARE,  /* the same, also said in percent: 0.05 or 5% */
+    FL_OPTION_SHARE,  /* the same, also said in percent: 0.05 or 5%; above 1 only so (harness/base/share.h) */
     FL_OPTION_INT     /* int64_t, min to max */
 } fl_option_type;
 

@@ -1,6 +1,7 @@
 #include "harness/chip/fit_rows.h"
 
 #include "harness/chip/fit_limits.h"
+#include "harness/chip/sweep_check.h"
 #include "traces/tables.h"
 
 #include <ctype.h>
@@ -113,6 +114,10 @@ static fl_status add_file(const char *path, size_t file, const fl_texts *only, f
     fl_cap_verdict *verdict = NULL;
     bool *repeats = NULL;
     double *own = NULL;
+    if (!status)
+        status = fl_sweep_check_units(path, &s, d);
+    if (!status)
+        status = fl_sweep_check_twice(path, &s, d);
     if (!status)
         status = take_activity(&s, r, &own, d);
     if (!status)

@@ -115,6 +115,19 @@ static double sensor_power(const run_seen *r) {
     return n > 0 ? sum / n : (double)NAN;
 }
 
+/* Mean of the readings in percent, as a share; NAN where there are none. */
+static double mean_share(const run_seen *r, const char *signal) {
+    double sum = 0, n = 0;
+    for (size_t i = 0; i < r->count; i++) {
+        const double x = value_at(r->t, r->row[i], signal);
+        if (x >= 0 && x <= 100) {
+            sum += x / 100;
+            n++;
+        }
+    }
+    return n > 0 ? sum / n : (double)NAN;
+}
+
 static fl_status pick_rows(run_seen *r, int64_t asked, const char *path, fl_diag *d) {
     int32_t device = (int32_t)asked;
     for (size_t i = 0; i < r->t->row_count; i++) {
@@ -140,6 +153,7 @@ fl_status fl_log_run_find(const char *path, const fl_telemetry *t, int64_t devic
         fl_log_run run = {.steady = true, .time_s = r.to_s - r.from_s};
         run.sm_mhz = clock_of(&r, "sm_mhz", room, &run.steady);
         run.mem_mhz = clock_of(&r, "mem_mhz", room, &run.steady);
+        run.busy = mean_share(&r, "util_gpu_pct");
         run.power_w = counter_power(&r);
         if (isnan(run.power_w))
             run.power_w = sensor_power(&r);

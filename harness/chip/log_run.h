@@ -11,6 +11,7 @@ typedef struct fl_log_run {
     double sm_mhz, mem_mhz; /* medians; mem_mhz NAN = not known */
     double time_s, power_w;
     bool steady; /* the clocks held */
+    double busy; /* mean utilisation during the run, 0..1; 0 or NAN = not known */
 } fl_log_run;
 
 /* device: the GPU, -1 = the log's only one. path is named in diagnostics. FL_BAD_INPUT where the GPU was never busy,

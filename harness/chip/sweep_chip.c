@@ -29,6 +29,14 @@ static fl_status read_calibration(const char *platform, fl_sweep_chip *c, fl_dia
     return s;
 }
 
+fl_status fl_sweep_chip_read(const char *platform, fl_sweep_chip *c, fl_diag *d) {
+    *c = (fl_sweep_chip){.chip = calloc(1, sizeof *c->chip)};
+    const fl_status s = c->chip ? read_calibration(platform, c, d) : fl_no_memory(d, "the chip");
+    if (s)
+        fl_sweep_chip_free(c);
+    return s;
+}
+
 /* Sweeps without memory clocks run at the chip's own, and the other way round. */
 static void match_memory(fl_sweep_chip *c) {
     for (size_t i = 0; i < c->rows.count && c->rows.mem_known != c->mem_known; i++)
@@ -91,24 +99,6 @@ void fl_sweep_chip_free(fl_sweep_chip *c) {
     fl_fit_rows_free(&c->rows);
     free(c->chip);
     *c = (fl_sweep_chip){0};
-}
-
-#define TWICE 1.1
-
-static bool same_clock(double a, double b) { return a == b || (isnan(a) && isnan(b)); }
-
-fl_status fl_sweep_check_twice(const char *path, const fl_sweep *s, fl_diag *d) {
-    for (size_t i = 0; i < s->row_count; i++)
-        for (size_t k = 0; k < i; k++) {
-            const fl_sweep_row *a = &s->rows[k], *b = &s->rows[i];
-            if (a->workload == b->workload && a->kernel == b->kernel && same_clock(a->sm_mhz, b->sm_mhz) &&
-                same_clock(a->mem_mhz, b->mem_mhz) && same_clock(a->power_cap_w, b->power_cap_w) &&
-                fmax(a->time_s, b->time_s) > TWICE * fmin(a->time_s, b->time_s))
-                return fl_fail(d, FL_BAD_INPUT, path, b->line, 1,
-                               "%s at %g MHz took %g s, and %g s in line %lld: expected one workload, or two names",
-                               s->names[b->workload], b->sm_mhz, b->time_s, a->time_s, (long long)a->line);
-        }
-    return FL_OK;
 }
 
 bool fl_fit_is_beyond(const fl_chip *chip, const fl_chip_row *row) {

@@ -24,14 +24,12 @@ fl_status fl_sweep_chip_open(fl_sweep_chip *c, const char *sweep, const char *pl
 /* The same of rows that are in memory, which move into *c; sweep is named in diagnostics. */
 fl_status fl_sweep_chip_of_rows(fl_sweep_chip *c, fl_fit_rows *rows, const char *sweep, const char *platform,
                                 fl_diag *d);
+/* The calibration of a platform's file alone, without rows; `calibrated` says whether it has one. */
+fl_status fl_sweep_chip_read(const char *platform, fl_sweep_chip *c, fl_diag *d);
 /* The platform's chip by its constants. It tells which shares of the times are the memory's: what a policy sees of it,
  * whether time and power are measured or predicted. chip NULL where the constants or the sweep's rows do not do. */
 fl_status fl_sweep_chip_plain(fl_sweep_chip *c, const char *sweep, const fl_device *dev, fl_diag *d);
 void fl_sweep_chip_free(fl_sweep_chip *c);
-
-/* FL_BAD_INPUT, with its line, where a setting is there twice and one of the times is more than a tenth above the
- * other: repeated runs scatter less, so that it is not one workload's. */
-fl_status fl_sweep_check_twice(const char *path, const fl_sweep *s, fl_diag *d);
 
 /* Whether a row lies outside the clocks that the chip was calibrated at. */
 bool fl_fit_is_beyond(const fl_chip *chip, const fl_chip_row *row);
@@ -55,5 +53,19 @@ fl_status fl_sweep_chip_predict(const fl_sweep_chip *c, const char *file, const 
 /* Fills law->load, of a chip that fl_sweep_chip_plain made. */
 fl_status fl_sweep_chip_shares(const fl_sweep_chip *c, const fl_sweep *s, uint32_t name, fl_sweep_law *law, fl_diag *d);
 void fl_predicted_free(fl_predicted *p);
+
+/* The one measurement more that would narrow a workload most (models/probes.h): clocks as one sets them, NAN = all
+ * settings of the chip were measured. *known false, and nothing else told: the chip has too few workloads to say, or
+ * more settings are known than it can weigh. FL_NO_MEMORY. */
+typedef struct fl_chip_next {
+    bool known;
+    double sm_mhz, mem_mhz;
+    double now_pct, then_pct; /* mean error of energy to expect now, and with it */
+} fl_chip_next;
+
+fl_status fl_sweep_chip_next(const fl_sweep_chip *c, const char *workload, fl_chip_next *out, fl_diag *d);
+/* Whether two workloads were measured at the same settings: then the same one is next (which takes a second to find).
+ */
+bool fl_sweep_chip_alike(const fl_sweep_chip *c, const char *one, const char *other);
 
 #endif

@@ -1,6 +1,7 @@
 /* foldline advise: one clock, or one policy, for what somebody measured. */
 #include "harness/advise/advise_experiment.h"
 #include "harness/advise/advise_files.h"
+#include "harness/advise/advise_set.h"
 #include "harness/base/command.h"
 #include "harness/base/grid.h"
 #include "harness/base/json_out.h"
@@ -11,7 +12,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 static const fl_command_help help = {
     "advise", "FILE... [--platform NAME] [--bound 5%]",
@@ -27,8 +27,11 @@ static const fl_command_help help = {
     "measured.\n"
     "Intervals: two deviations to either side, as the fit states its own. A clock is taken only where the chance to "
     "break\n"
-    "the bound is at most --risk, or where nobody states a chance. The last lines have the commands that set the clock\n"
-    "and undo it, and of one workload which measurement would narrow it most."};
+    "the bound is at most --risk, or where nobody states a chance. The last lines have the commands that set the "
+    "clock\n"
+    "and undo it. \"measure next\" is the setting that would narrow it most: as fit probes finds it, where the "
+    "workloads\n"
+    "of the calibration or of the sweep tell, else the one that is known worst."};
 
 #define BOUND_STANDARD 0.05
 #define RISK_STANDARD 0.05
@@ -39,48 +42,35 @@ typedef struct advise_options {
     bool json;
 } advise_options;
 
-/* ---- how one sets a clock ---- */
-
-typedef enum vendor { NVIDIA, AMD, INTEL } vendor;
-
-static vendor vendor_of(const char *device) {
-    if (strcasestr(device, "amd") || strcasestr(device, "radeon") || strcasestr(device, "instinct"))
-        return AMD;
-    return strcasestr(device, "intel") || strcasestr(device, "data center gpu max") ? INTEL : NVIDIA;
-}
-
-static void set_commands(const fl_advise_subjects *s, fl_setting_clocks at, fl_setting_clocks ref, char *set,
-                         char *undo, size_t size) {
-    const bool memory = s->several_memories && fabs(at.mem_mhz - ref.mem_mhz) >= 0.5;
-    switch (vendor_of(s->device)) {
-    case AMD:
-        (void)snprintf(set, size, "rocm-smi --setperfdeterminism %.0f", at.sm_mhz);
-        (void)snprintf(undo, size, "rocm-smi --resetperfdeterminism");
-        break;
-    case INTEL:
-        (void)snprintf(set, size, "xpu-smi config -d 0 -t 0 --frequencyrange %.0f,%.0f", at.sm_mhz, at.sm_mhz);
-        (void)snprintf(undo, size,
-                       "xpu-smi config -d 0 -t 0 --frequencyrange MIN,MAX (as it was: xpu-smi config -d 0)");
-        break;
-    case NVIDIA:
-        (void)snprintf(set, size, "nvidia-smi -lgc %.0f,%.0f", at.sm_mhz, at.sm_mhz);
-        (void)snprintf(undo, size, "nvidia-smi -rgc%s", memory ? " && nvidia-smi -rmc" : "");
-        if (memory)
-            (void)snprintf(set + strlen(set), size - strlen(set), " && nvidia-smi -lmc %.0f,%.0f", at.mem_mhz,
-                           at.mem_mhz);
-        break;
-    }
-}
-
 /* ---- telling ---- */
+
+static bool stays(const fl_advise_subject *of, const fl_advice *a) {
+    return fabs(a->at.sm_mhz - of->ref.sm_mhz) < 0.5 && fabs(a->at.mem_mhz - of->ref.mem_mhz) < 0.5;
+}
+
+static fl_advise_commands commands_of(const fl_advise_subjects *s, const fl_advise_subject *of, const fl_advice *a) {
+    return fl_advise_commands_of(s->device, a->at, s->several_memories && fabs(a->at.mem_mhz - of->ref.mem_mhz) >= 0.5);
+}
+
+static void print_line(const char *what, const char *text) {
+    if (text && *text)
+        printf("  %-20s %s\n", what, text);
+}
+
+/* "885 MHz", with the memory clock where that may be set too. Into buf; returns buf. */
+static char *clocks_text(const fl_advise_subjects *s, fl_setting_clocks at, char *buf, size_t size) {
+    if (s->several_memories)
+        (void)snprintf(buf, size, "%g MHz, memory %g MHz", at.sm_mhz, at.mem_mhz);
+    else
+        (void)snprintf(buf, size, "%g MHz", at.sm_mhz);
+    return buf;
+}
 
 static void print_one(const fl_advise_subjects *s, const fl_advise_subject *of, const fl_advice *a,
                       const advise_options *o) {
-    char set[128], undo[128];
-    const bool stay = fabs(a->at.sm_mhz - of->ref.sm_mhz) < 0.5 && fabs(a->at.mem_mhz - of->ref.mem_mhz) < 0.5;
-    printf("%s: %g MHz", of->name, a->at.sm_mhz);
-    if (s->several_memories)
-        printf(", memory %g MHz", a->at.mem_mhz);
+    char at[64];
+    const bool stay = stays(of, a);
+    printf("%s: %s", of->name, clocks_text(s, a->at, at, sizeof at));
     if (stay) {
         printf(
             ", as it is: no other clock saves energy within %g %% of the time, with a chance of at most %g %% to break "
@@ -92,7 +82,7 @@ static void print_one(const fl_advise_subjects *s, const fl_advise_subject *of, 
                a->saving.high);
         printf("  slowdown             %.1f %%, between %.1f and %.1f; ", a->slowdown.value, a->slowdown.low,
                a->slowdown.high);
-        if (a->stated)
+        if (!isnan(a->chance))
             printf("the bound of %g %% breaks with a chance of %.1f %%\n", 100 * o->bound, 100 * a->chance);
         else
             printf("the bound of %g %% holds%s, with what chance nobody says\n", 100 * o->bound,
@@ -104,17 +94,48 @@ static void print_one(const fl_advise_subjects *s, const fl_advise_subject *of, 
     else if (!stay && !(a->saving.high > a->saving.low))
         printf("  range                none: %s\n",
                a->stated ? "both clocks were measured" : "nobody says how wrong the model is");
-    if (!isnan(a->measure.sm_mhz))
-        printf("  measure next         a run at %g MHz%s: that would narrow it most\n", a->measure.sm_mhz,
-               of->cases > 1 ? ", and one at the highest clock" : "");
-    set_commands(s, a->at, of->ref, set, undo, sizeof set);
-    if (!stay)
-        printf("  set                  %s\n  undo                 %s\n", set, undo);
+    if (!isnan(a->measure.sm_mhz) && of->next.known)
+        printf("  measure next         a run at %s: that would narrow it most (error of energy to expect: %.2f %% now, "
+               "%.2f then)\n",
+               clocks_text(s, a->measure, at, sizeof at), of->next.now_pct, of->next.then_pct);
+    else if (!isnan(a->measure.sm_mhz))
+        printf("  measure next         a run at %s%s: that would narrow it most\n",
+               clocks_text(s, a->measure, at, sizeof at), of->cases > 1 ? ", and one at the highest clock" : "");
+    if (stay)
+        return;
+    const fl_advise_commands c = commands_of(s, of, a);
+    print_line("set", c.set);
+    print_line("undo", c.undo);
+    print_line("note", c.note);
+}
+
+/* Each command once, with the workloads that it is for. */
+static void print_commands(const fl_advise_subjects *s, const fl_advice *a) {
+    fl_advise_commands last = {.set = ""};
+    for (size_t i = 0; i < s->count; i++) {
+        const fl_advise_commands c = commands_of(s, &s->item[i], &a[i]);
+        bool told = stays(&s->item[i], &a[i]);
+        for (size_t k = 0; k < i; k++)
+            told |= !stays(&s->item[k], &a[k]) && !strcmp(commands_of(s, &s->item[k], &a[k]).set, c.set);
+        if (told)
+            continue;
+        if (*c.set)
+            printf("  set                  %s   for", c.set);
+        for (size_t k = i, n = 0; *c.set && k < s->count; k++)
+            if (!stays(&s->item[k], &a[k]) && !strcmp(commands_of(s, &s->item[k], &a[k]).set, c.set))
+                printf("%s %s", n++ ? "," : "", s->item[k].name);
+        if (*c.set)
+            putchar('\n');
+        last = strlen(c.undo) >= strlen(last.undo) ? c : last; /* one that undoes the memory clock undoes all */
+    }
+    print_line("undo", last.undo);
+    print_line("note", last.note);
 }
 
 static void print_text(const fl_advise_subjects *s, const fl_advice *a, const advise_options *o) {
-    static const char *const head[] = {"workload", "MHz",        "memory", "saving %",          "from",
-                                       "to",       "slowdown %", "to",     "breaks the bound %"};
+    static const char *const head[] = {"workload", "MHz",        "memory", "saving %",           "from",
+                                       "to",       "slowdown %", "to",     "breaks the bound %", "measure next"};
+    char at[64];
     if (s->count == 1) {
         print_one(s, &s->item[0], &a[0], o);
     } else {
@@ -131,18 +152,19 @@ static void print_text(const fl_advise_subjects *s, const fl_advice *a, const ad
             fl_grid_add(&g, "%.1f", a[i].saving.high);
             fl_grid_add(&g, "%.1f", a[i].slowdown.value);
             fl_grid_add(&g, "%.1f", a[i].slowdown.high);
-            if (a[i].stated)
+            if (!isnan(a[i].chance))
                 fl_grid_add(&g, "%.1f", 100 * a[i].chance);
             else
                 fl_grid_add(&g, "n/a");
+            if (isnan(a[i].measure.sm_mhz))
+                fl_grid_add(&g, "-");
+            else
+                fl_grid_add(&g, "%s", clocks_text(s, a[i].measure, at, sizeof at));
         }
         fl_grid_print(&g, 1, stdout);
-        printf("\nenergy saved and slowdown against %g MHz, within a bound of %g %% and a risk of %g %%; for "
-               "the first:\n",
+        printf("\nenergy saved and slowdown against %g MHz, within a bound of %g %% and a risk of %g %%\n",
                s->item[0].ref.sm_mhz, 100 * o->bound, 100 * o->risk);
-        char set[128], undo[128];
-        set_commands(s, a[0].at, s->item[0].ref, set, undo, sizeof set);
-        printf("  set                  %s\n  undo                 %s\n", set, undo);
+        print_commands(s, a);
     }
     for (size_t i = 0; i < s->rest_count; i++)
         printf("%s%s\n", i ? "                       " : "rests on               ", s->rests[i]);
@@ -160,7 +182,7 @@ static void print_json(const fl_advise_subjects *s, const fl_advice *a, const ad
     fl_json_add_real(root, "bound", o->bound);
     fl_json_add_real(root, "risk", o->risk);
     for (size_t i = 0; i < s->count; i++) {
-        char set[128], undo[128];
+        const fl_advise_commands c = commands_of(s, &s->item[i], &a[i]);
         cJSON *w = cJSON_CreateObject();
         cJSON_AddItemToArray(list, w);
         cJSON_AddStringToObject(w, "workload", s->item[i].name);
@@ -177,9 +199,12 @@ static void print_json(const fl_advise_subjects *s, const fl_advice *a, const ad
                 cJSON_AddItemToArray(assumed, cJSON_CreateString(s->item[i].of[k].assume));
         fl_json_add_real(w, "measure_sm_mhz", a[i].measure.sm_mhz);
         fl_json_add_real(w, "measure_mem_mhz", s->several_memories ? a[i].measure.mem_mhz : (double)NAN);
-        set_commands(s, a[i].at, s->item[i].ref, set, undo, sizeof set);
-        cJSON_AddStringToObject(w, "set", set);
-        cJSON_AddStringToObject(w, "undo", undo);
+        fl_json_add_real(w, "energy_error_now_pct", s->item[i].next.known ? s->item[i].next.now_pct : (double)NAN);
+        fl_json_add_real(w, "energy_error_then_pct", s->item[i].next.known ? s->item[i].next.then_pct : (double)NAN);
+        cJSON_AddStringToObject(w, "set", c.set);
+        cJSON_AddStringToObject(w, "undo", c.undo);
+        if (c.note)
+            cJSON_AddStringToObject(w, "note", c.note);
     }
     cJSON *rests = cJSON_AddArrayToObject(root, "rests_on");
     for (size_t i = 0; i < s->rest_count; i++)
@@ -242,8 +267,12 @@ static fl_status advise(const fl_texts *files, advise_options *o, fl_diag *d) {
     fl_advice *a = calloc(subjects.count + 1, sizeof *a);
     if (!a)
         s = fl_no_memory(d, "the advice");
-    for (size_t i = 0; !s && i < subjects.count; i++)
-        s = fl_advise(subjects.item[i].of, subjects.item[i].cases, subjects.item[i].ref, o->bound, o->risk, &a[i], d);
+    for (size_t i = 0; !s && i < subjects.count; i++) {
+        const fl_advise_subject *of = &subjects.item[i];
+        s = fl_advise(of->of, of->cases, of->ref, o->bound, o->risk, &a[i], d);
+        if (!s && of->next.known)
+            a[i].measure = (fl_setting_clocks){of->next.sm_mhz, of->next.mem_mhz};
+    }
     if (!s && o->json)
         print_json(&subjects, a, o);
     else if (!s)

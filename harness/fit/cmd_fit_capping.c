@@ -1,6 +1,7 @@
 /* The tables of hybrid power capping's static method, of measured sweeps or of sweeps taken here. */
 #include "harness/base/command.h"
 #include "harness/base/grid.h"
+#include "harness/chip/sweep_check.h"
 #include "harness/fit/fit.h"
 #include "harness/fit/fit_capping_model.h"
 #include "harness/fit/fit_capping_sweep.h"
@@ -115,6 +116,8 @@ int fl_cmd_fit_capping(int argc, char **argv) {
         s = fl_refuse(&d, "--measured goes with --programs, not with a sweep");
     if (!s)
         s = c.path ? fl_sweep_read(c.path, &c.sweep, &d) : take_sweep(&so, measured, &c.sweep, &d);
+    if (!s && c.path)
+        s = fl_sweep_check_units(c.path, &c.sweep, &d);
     if (!c.path)
         c.path = so.programs;
     if (!s)

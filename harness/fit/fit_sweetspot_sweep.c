@@ -1,6 +1,7 @@
 #include "harness/fit/fit_sweetspot_sweep.h"
 
 #include "harness/base/pool.h"
+#include "harness/chip/sweep_check.h"
 #include "sim/oracle.h"
 #include "traces/tables.h"
 
@@ -128,6 +129,8 @@ fl_status fl_spots_measured(const char *path, const fl_texts *only, double mem_m
     uint32_t *names = NULL;
     size_t count = 0;
     fl_status s = fl_sweep_read(path, &sweep, d);
+    if (!s)
+        s = fl_sweep_check_units(path, &sweep, d);
     if (!s)
         s = fl_sweep_workloads(&sweep, &names, &count, d);
     for (size_t k = 0; !s && k < only->count; k++) {

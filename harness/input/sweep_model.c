@@ -1,6 +1,7 @@
 #include "harness/input/sweep_model.h"
 
 #include "harness/chip/fit_clocks.h"
+#include "harness/chip/sweep_check.h"
 #include "harness/input/platform.h"
 #include "harness/input/sweep_notes.h"
 #include "traces/tables.h"

@@ -62,4 +62,35 @@ succeed "advise beside it" '8 workloads at 405 .which runs at 20[0-9]. to 1380 M
 succeed "fit split --decide of rows that were looked at" 'expected_broken_pct' "$f" fit split --sweep "$dir/asked.csv" --at all --splits 2 --decide --bound 11.56% --json
 check "expects some to break a bound that they just meet" awk -F': *|,' '/"expected_broken_pct"/ { n = $2 } END { exit !(n > 0.1) }' "$dir/out"
 
+# ---- clocks in kHz, powers in mW: nothing else in the row contradicts them where it has no energy ----
+printf '# foldline-sweep 1\nworkload,sm_mhz,mem_mhz,time_s,power_w\na,1000,877,2,100\na,1500,877,1.5,150\n' >"$dir/units.csv"
+unit() { sed "$1" "$dir/units.csv" >"$dir/unit.csv"; }
+for c in 'fit device --out /dev/null --sweep' 'fit probes --sweep' 'fit split --sweep' 'fit workload --device v100-300w --sweep' \
+  'advise' 'advise --platform v100-300w' 'compare --platform v100-300w --model fitted --policy assure --sweep'; do
+  unit 's/^a,1500,/a,1500000,/'
+  refuse "kHz: $c" 2 'unit.csv:4:3: sm_mhz is 1.5e[+]06, above what any GPU runs at .10000 MHz.; as kHz, a factor of 1000, it would be 1500: expected MHz' "$f" $c "$dir/unit.csv"
+  unit 's/150$/150000/'
+  refuse "mW: $c" 2 'unit.csv:4:16: power_w is 150000, above what any node of GPUs draws .10000 W.; as mW, a factor of 1000, it would be 150: expected W' "$f" $c "$dir/unit.csv"
+done
+unit 's/,877,/,877000,/'
+refuse "a memory clock" 2 'unit.csv:3:8: mem_mhz is 877000, .* as kHz, a factor of 1000' "$f" advise "$dir/unit.csv"
+unit 's/^a,1500,/a,1500000000,/'
+refuse "Hz" 2 'unit.csv:4:3: .* as Hz, a factor of 1e[+]06, it would be 1500' "$f" advise "$dir/unit.csv"
+unit 's/power_w/energy_j/; s/100$/200000/; s/150$/225000/'
+refuse "mJ without a power" 2 'unit.csv:3:14: energy_j is 200000, .* as mJ, a factor of 1000, it would be 200' "$f" advise "$dir/unit.csv"
+unit 's/mem_mhz/power_cap_w/; s/,877,/,300000,/'
+refuse "a limit" 2 'unit.csv:3:8: power_cap_w is 300000, .* as mW' "$f" advise "$dir/unit.csv"
+unit 's/150$/9000/'
+succeed "a node of eight boards is one" 'set ' "$f" advise "$dir/unit.csv" --bound 100%
+
+# ---- other bad inputs of each command of this subject ----
+for c in 'fit device --out /dev/null --sweep' 'fit probes --sweep' 'fit split --sweep' 'fit workload --device v100-300w --sweep' 'advise'; do
+  unit 's/mem_mhz/sm_mhz/'
+  refuse "a column twice: $c" 2 "unit.csv:2:17: .*sm_mhz" "$f" $c "$dir/unit.csv"
+  unit 's/150$/-150/'
+  refuse "a negative power: $c" 2 'unit.csv:4:16: power_w' "$f" $c "$dir/unit.csv"
+  unit '$p; $s/1\.5,/3,/'
+  refuse "a clock twice with different times: $c" 2 'unit.csv:5:1: a at 1500 MHz took 3 s, and 1.5 s in line 4' "$f" $c "$dir/unit.csv"
+done
+
 finish

@@ -1,0 +1,13 @@
+/* What a log of one run at one clock says of others, on a platform of which only constants are known. */
+#ifndef FL_ADVISE_LOG_H
+#define FL_ADVISE_LOG_H
+
+#include "harness/advise/advise_subject.h"
+#include "harness/chip/one_probe.h"
+
+/* Fills to->of and to->ref: times by the three ways of assuming how kernels depend on clocks, powers by the run's own
+ * where it tells any (p->tells), else by the platform's laws, scaled to meet it. */
+fl_status fl_advise_log(const char *path, const fl_log_run *run, const fl_advise_options *o, fl_advise_subject *to,
+                        fl_one_probe *p, fl_diag *d);
+
+#endif

@@ -1,0 +1,92 @@
+#include "harness/chip/sweep_check.h"
+
+#include "traces/csv.h"
+
+#include <math.h>
+#include <string.h>
+
+#define SM_MOST 10e3     /* MHz: the fastest GPUs reach 3,500 */
+#define MEMORY_MOST 50e3 /* MHz: some tools state data rates, 28,000 */
+#define WATTS_MOST 10e3  /* W: eight boards of 1,200 */
+
+typedef struct cell { /* where a value stands */
+    const char *name;
+    int64_t line, column; /* column 0: there is none, or it is empty there */
+    size_t index;
+    bool headed;
+} cell;
+
+static fl_status find_column(void *user, const fl_csv_row *row, fl_diag *d) {
+    cell *c = user;
+    (void)d;
+    for (size_t i = 0; !c->headed && i < row->count; i++)
+        if (!strcmp(row->field[i].text, c->name))
+            c->index = i;
+    c->headed = true;
+    if (row->line == c->line && c->index < row->count && row->field[c->index].size)
+        c->column = row->field[c->index].column;
+    return FL_OK;
+}
+
+/* Which factor the value is too high by: the least power of a thousand that brings it below the most. */
+static double factor_of(double value, double most) {
+    double factor = 1;
+    while (value / factor > most)
+        factor *= 1000;
+    return factor;
+}
+
+static int64_t column_of(const char *path, int64_t line, const char *name) {
+    static const fl_csv_options options = {.trim = true, .format = "foldline-sweep", .head_optional = true};
+    cell at = {.name = name, .line = line, .index = SIZE_MAX};
+    fl_head head = {0};
+    fl_diag ignored = {0};
+    (void)fl_csv_read(path, &options, &head, find_column, &at, &ignored);
+    fl_head_free(&head);
+    return at.column;
+}
+
+static fl_status refuse(const char *path, const fl_sweep_row *r, const char *name, double value, double most,
+                        const char *what, const char *unit, const char *small[2], fl_diag *d) {
+    const double factor = factor_of(value, most);
+    return fl_fail(d, FL_BAD_INPUT, path, r->line, column_of(path, r->line, name),
+                   "%s is %g, above what any %s (%g %s); as %s, a factor of %g, it would be %g: expected %s", name,
+                   value, what, most, unit, factor > 1000 ? small[1] : small[0], factor, value / factor, unit);
+}
+
+fl_status fl_sweep_check_units(const char *path, const fl_sweep *s, fl_diag *d) {
+    static const char *clock[2] = {"kHz", "Hz"}, *watts[2] = {"mW", "uW"}, *joules[2] = {"mJ", "uJ"};
+    for (size_t i = 0; i < s->row_count; i++) {
+        const fl_sweep_row *r = &s->rows[i];
+        if (r->sm_mhz > SM_MOST)
+            return refuse(path, r, "sm_mhz", r->sm_mhz, SM_MOST, "GPU runs at", "MHz", clock, d);
+        if (r->mem_mhz > MEMORY_MOST)
+            return refuse(path, r, "mem_mhz", r->mem_mhz, MEMORY_MOST, "memory runs at", "MHz", clock, d);
+        if (r->power_cap_w > WATTS_MOST)
+            return refuse(path, r, "power_cap_w", r->power_cap_w, WATTS_MOST, "node of GPUs draws", "W", watts, d);
+        if (r->power_w > WATTS_MOST && !column_of(path, r->line, "power_w"))
+            return refuse(path, r, "energy_j", r->energy_j, WATTS_MOST * r->time_s, "node of GPUs draws", "J", joules,
+                          d);
+        if (r->power_w > WATTS_MOST)
+            return refuse(path, r, "power_w", r->power_w, WATTS_MOST, "node of GPUs draws", "W", watts, d);
+    }
+    return FL_OK;
+}
+
+#define TWICE 1.1
+
+static bool same_clock(double a, double b) { return a == b || (isnan(a) && isnan(b)); }
+
+fl_status fl_sweep_check_twice(const char *path, const fl_sweep *s, fl_diag *d) {
+    for (size_t i = 0; i < s->row_count; i++)
+        for (size_t k = 0; k < i; k++) {
+            const fl_sweep_row *a = &s->rows[k], *b = &s->rows[i];
+            if (a->workload == b->workload && a->kernel == b->kernel && same_clock(a->sm_mhz, b->sm_mhz) &&
+                same_clock(a->mem_mhz, b->mem_mhz) && same_clock(a->power_cap_w, b->power_cap_w) &&
+                fmax(a->time_s, b->time_s) > TWICE * fmin(a->time_s, b->time_s))
+                return fl_fail(d, FL_BAD_INPUT, path, b->line, 1,
+                               "%s at %g MHz took %g s, and %g s in line %lld: expected one workload, or two names",
+                               s->names[b->workload], b->sm_mhz, b->time_s, a->time_s, (long long)a->line);
+        }
+    return FL_OK;
+}

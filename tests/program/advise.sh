@@ -1,0 +1,103 @@
+#!/usr/bin/env bash
+# What advice is given on one log, and on several workloads, and how it is set: advise.sh PATH_TO_FOLDLINE
+. "$(dirname "$0")/shell.sh"
+
+# nvidia-smi's log of a run at one clock: power while busy, utilisation.
+make_log() { # MHZ WATTS UTILISATION
+  awk -v f="$1" -v w="$2" -v u="$3" 'BEGIN {
+    print "timestamp, utilization.gpu [%], clocks.current.sm [MHz], power.draw [W]"
+    for (i = 0; i < 60; i++) {
+      runs = (i >= 5 && i < 55)
+      printf "2026/01/01 10:00:%02d.000, %d, %d, %.2f\n", i, u * runs, f, runs ? w + (i * 7 % 5 - 2) / 4 : 45
+    }
+  }'
+}
+saved() { sed -n 's/^ *energy saved *\([-0-9.]*\) %, between \([-0-9.]*\) and \([-0-9.]*\)$/\'"$1/p" "$dir/out"; }
+less() { awk -v a="$1" -v b="$2" 'BEGIN { exit !(a != "" && b != "" && a + 0 < b + 0) }'; }
+
+# ---- one log: its power and its utilisation ----
+make_log 1402 260 100 >"$dir/hot.csv"
+make_log 1402 100 100 >"$dir/cool.csv"
+make_log 1402 200 60 >"$dir/waits.csv"
+make_log 1402 30 100 >"$dir/cold.csv"
+make_log 1402 150 20 >"$dir/idles.csv"
+succeed "advise on a log that draws much" '260 W at 1402 MHz, busy for 100 % of the time: one measured setting' "$f" advise "$dir/hot.csv" --platform v100-300w --bound 10%
+hot=$(saved 1)
+check "assumes how the program depends on clocks" grep -q 'assumed, three ways: no calibration tells it' "$dir/out"
+check "and states no chance" grep -q 'with what chance nobody says' "$dir/out"
+check "but an interval" less "$(saved 2)" "$(saved 3)"
+succeed "on one that draws little" '100 W at 1402 MHz' "$f" advise "$dir/cool.csv" --platform v100-300w --bound 10%
+check "saves less" less "$(saved 1)" "$hot"
+succeed "on one that waits for its host" 'busy for 60 % of the time' "$f" advise "$dir/waits.csv" --platform v100-300w --bound 10%
+check "a lower clock holds the bound" less "$(sed -n 's/^[^:]*: \([0-9]*\) MHz instead.*/\1/p' "$dir/out")" "$("$f" advise "$dir/hot.csv" --platform v100-300w --bound 10% | sed -n 's/^[^:]*: \([0-9]*\) MHz instead.*/\1/p')"
+for one in cold idles; do
+  succeed "a log that tells nothing ($one)" 'this is what the platform says of any program' "$f" advise "$dir/$one.csv" --platform v100-300w --bound 10%
+done
+refuse "a log without a platform" 2 'hot.csv: .*expected --platform NAME' "$f" advise "$dir/hot.csv"
+
+# A device of which workloads are known: they say what a program of that power does.
+awk 'BEGIN {
+  print "workload,sm_mhz,mem_mhz,time_s,power_w"
+  for (w = 0; w < 8; w++)
+    for (f = 600; f <= 1500; f += 100) {
+      s = ((w * 31 + f / 100 * 17) % 11 - 5) / 2500
+      t = ((1 - w / 8) * 1500 / f + w / 8) * (1 + s)
+      printf "w%d,%d,877,%.6f,%.4f\n", w, f, t, (60 + (180 - 16 * w) * f * (1 + (f > 900) * (f - 900) / 900) / 2500) * (1 - s / 2)
+    }
+}' >"$dir/known.csv"
+check "a device" "$f" fit device --sweep "$dir/known.csv" --out "$dir/known.json"
+make_log 1400 200 100 >"$dir/run.csv"
+succeed "advise by a calibration" 'what programs of such a power do, the calibration.s tell' "$f" advise "$dir/run.csv" --platform "$dir/known.json" --bound 10%
+check "states a chance" grep -q 'with a chance of\|with a chance of at most' "$dir/out"
+make_log 1900 200 100 >"$dir/beyond.csv"
+refuse "a clock that the platform does not have" 2 'beyond.csv: .*recorded at 1900 MHz .* outside the calibrated or measured range' "$f" advise "$dir/beyond.csv" --platform "$dir/known.json" --bound 10%
+
+# ---- several workloads: each has its clock, its commands and what to measure next ----
+awk -F, 'NR == 1 || ($2 - 600) % 300 == 0 || ($2 == 700 && $1 < "w4")' "$dir/known.csv" >"$dir/few.csv"
+succeed "advise on several workloads" 'measure next' "$f" advise "$dir/few.csv" --platform "$dir/known.json" --bound 15%
+check "proposes a clock that was not measured" grep -qE '^w7 .* (800|1000|1100|1300|1400) MHz$' "$dir/out"
+told=$(sed -n 's/^w7 .* \([0-9]*\) MHz$/\1/p' "$dir/out")
+for w in 4 5 6 7; do
+  mhz=$(sed -n "s/^w$w *\([0-9]*\) .*/\1/p" "$dir/out")
+  [ "$mhz" = 1500 ] || check "has the commands for w$w" grep -qE "^  set +nvidia-smi -lgc $mhz,$mhz +for .*w$w" "$dir/out"
+done
+check "some clock is to be set" grep -q '^  set ' "$dir/out"
+check "and how to undo them, once" test "$(grep -c '^  undo  *nvidia-smi -rgc$' "$dir/out")" = 1
+awk -F, 'NR == 1 || $1 == "w7"' "$dir/few.csv" >"$dir/alone.csv"
+succeed "one of them alone" "measure next +a run at $told MHz: that would narrow it most .error of energy to expect: [0-9.]+ % now, [0-9.]+ then" \
+  "$f" advise "$dir/alone.csv" --platform "$dir/known.json" --bound 15%
+succeed "where all clocks were measured" '^w7 .* -$' "$f" advise "$dir/known.csv" --bound 15%
+check "no board is named, so both ways are" grep -qE '^  note .*before, nvidia-smi -ac MEM,SM, undone by nvidia-smi -rac, but GeForce boards of that time have neither' "$dir/out"
+
+# ---- boards before Volta ----
+for name in 'Tesla P100-PCIE-16GB' 'GeForce GTX 1080 Ti'; do
+  sed "s/\"name\":.*\"Fitted GPU\"/\"name\": \"$name\"/" "$dir/known.json" >"$dir/old.json"
+  "$f" advise "$dir/few.csv" --platform "$dir/old.json" --bound 15% >"$dir/old $name"
+done
+check "a Tesla has application clocks" grep -qE '^  set +nvidia-smi -ac 877,[0-9]+ ' "$dir/old Tesla P100-PCIE-16GB"
+check "which are undone" grep -qE '^  undo +nvidia-smi -rac$' "$dir/old Tesla P100-PCIE-16GB"
+check "a GeForce has nothing" grep -q 'GeForce boards before Volta have neither clock locks nor application clocks' "$dir/old GeForce GTX 1080 Ti"
+check "so nothing is proposed" test "$(grep -c nvidia-smi "$dir/old GeForce GTX 1080 Ti")" = 0
+
+# ---- a bound of 5 is not taken for 500 % ----
+cp "$dir/known.csv" "$dir/b.csv"
+both='bound 5, expected a share: 0.05 or 5%; 500 % are said as 500%'
+refuse "a bound above 1" 2 "$both" "$f" advise "$dir/b.csv" --bound 5
+refuse "of a comparison" 2 "$both" "$f" compare --sweep "$dir/b.csv" --platform "$dir/known.json" --policy nvboost --bound 5
+refuse "of a split" 2 "$both" "$f" fit split --sweep "$dir/b.csv" --decide --bound 5
+refuse "a risk above 1" 2 'risk 5, expected a share: 0.05 or 5%' "$f" fit split --sweep "$dir/b.csv" --decide --risk 5
+succeed "what is said in percent" 'within a bound of 150 %' "$f" advise "$dir/b.csv" --bound 150%
+check "5% is 0.05" cmp -s <("$f" advise "$dir/b.csv" --bound 5%) <("$f" advise "$dir/b.csv" --bound 0.05)
+experiment() { sed "s|\"\.\./\.\./|\"$PWD/|; s|\"bound\": *[0-9.]*|\"bound\": $1|" harness/experiments/first-light.json >"$dir/x.json"; }
+experiment 5
+refuse "an experiment's bound above 1" 2 'x.json:[0-9]+:[0-9]+: bound: 5, expected a share: 0.05 or 5%; 500 % are said as 500%' "$f" compare "$dir/x.json" --no-oracle
+experiment '"5x"'
+refuse "one that is no share" 2 "x.json:[0-9]+:[0-9]+: bound: '5x', expected a share as 0.05" "$f" compare "$dir/x.json" --no-oracle
+experiment '"5%"'
+succeed "one in percent" 'fixed' "$f" compare "$dir/x.json" --no-oracle
+cp "$dir/out" "$dir/percent"
+experiment 0.05
+succeed "is the share" 'fixed' "$f" compare "$dir/x.json" --no-oracle
+check "the same" cmp -s "$dir/out" "$dir/percent"
+
+finish
