@@ -22,7 +22,7 @@ study=("$f" compare --sweep $sweep --platform pvc-max1550x6 --bound 0.1 --policy
 # ---- the objective has its unit wherever it is printed ----
 for case in "energy|J|" "edp|J s|EDP" "ed2p|J s\\^2|ED2P"; do
   IFS='|' read -r name unit title <<<"$case"
-  succeed "oracle: the bound of $name is in ${unit//\\/}" "positions, bound [0-9.e+]+ $unit, gap" \
+  succeed "oracle: the bound of $name is in ${unit//\\/}" ", bound [0-9.e+]+ $unit, gap" \
     "$f" oracle --sweep $sweep --platform pvc-max1550x6 --bound 0.1 --objective "$name"
   "$f" oracle --sweep $sweep --platform pvc-max1550x6 --bound 0.1 --objective "$name" --json >"$dir/oracle.json"
   check "oracle: the JSON of $name names the unit" json "all(w['objective'] == '$name' and w['objective_unit'] == '${unit//\\/}' for w in t)" "$dir/oracle.json"
@@ -35,7 +35,7 @@ for case in "energy|J|" "edp|J s|EDP" "ed2p|J s\\^2|ED2P"; do
   check "compare: $name and its unit in the JSON" \
     json "t['objective'] == '$name' and all(r['objective_unit'] == '${unit//\\/}' for r in t['rows'])" "$dir/$name.json"
   if [ -n "$title" ]; then
-    succeed "oracle: a column of $title" "$title $unit  $title saving %" "$f" oracle --sweep $sweep --platform pvc-max1550x6 --objective "$name"
+    succeed "oracle: a column of $title" "$title $unit( |$)" "$f" oracle --sweep $sweep --platform pvc-max1550x6 --objective "$name"
     succeed "compare: a column of $title, and regret in it" "$title $unit  $title saving % .* $title vs static %  $title vs clairvoyant %" \
       "${study[@]}" --objective "$name"
     value=$(cell "$dir/$name.csv" mean fixed:sm_mhz=1200 objective_saving_pct)
@@ -74,6 +74,15 @@ check "both clocks where there are several memory clocks" grep -qE '^sm_mhz=[0-9
   <<<"$(cell "$dir/memory.csv" mean baseline:static clock)"
 succeed "each workload's own" 'baseline:static sm_mhz=[0-9]+ ' "${study[@]}" --each
 succeed "of a distribution replay too" 'baseline:static sm_mhz=[0-9]+\.\.[0-9]+ .* 0/' "$f" compare harness/experiments/energyucb.json --policy energyucb --seeds 1
+
+"$f" report "$dir/energy.csv" -o "$dir/report.html" >/dev/null
+check "the report marks such means" grep -qE '>[0-9.]+\*(<| )' "$dir/report.html"
+check "says of how many runs" grep -qE "A mean over some of the runs: .*fixed:sm_mhz=1200 $((rows - broken)) of $rows" "$dir/report.html"
+check "how many break the bound, of how many" grep -q ">$broken of $rows<" "$dir/report.html"
+check "and names the static clocks" grep -qE 'baseline:static is sm_mhz=[0-9]+; .*, by workload' "$dir/report.html"
+"$f" compare --sweep $sweep --platform pvc-max1550x6 --policy assure:theta=0.9 --csv "$dir/free.csv" >/dev/null
+"$f" report "$dir/free.csv" -o "$dir/report.html" >/dev/null
+check "no mark where no run is left out" awk '/A mean over some|[0-9]\*[< ]/ { exit 1 }' "$dir/report.html"
 
 # ---- one run, beside the default clocks, in parts ----
 run=("$f" run traces/samples/sweetspot-blackscholes.csv --platform rtx4070-laptop --policy fixed:sm_mhz=1200)
