@@ -183,6 +183,10 @@ static void test_assumed(void) {
     FL_CHECK(fl_platform_open("h100", 0, &p, &d) == FL_OK && fl_platform_assumed(&p, "gpu.power.a_w"),
              "by the note on all of power");
     fl_platform_free(&p);
+    FL_CHECK(fl_platform_open("apu-a10-5800k", 0, &p, &d) == FL_OK && fl_platform_assumed(&p, "gpu.power.a_w"), "%s",
+             d.message);
+    FL_CHECK(!fl_platform_assumed(&p, "gpu.power.gate_after_ms"), "a note of its own counts, not that on all of power");
+    fl_platform_free(&p);
 }
 
 FL_SUITE("board", {"a sound board", test_sound}, {"what it lacks", test_lacks}, {"bad boards", test_bad},

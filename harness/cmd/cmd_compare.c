@@ -76,10 +76,11 @@ static void put_notes(const fl_comparison *c, const fl_scenes *scenes, FILE *out
                 (unsigned long long)c->ignored_sets);
     if (c->unstepped) {
         fprintf(out,
-                "note: %zu run%s ended before the policy looked a second time, its period is longer than all of it: ",
-                c->unstepped, c->unstepped == 1 ? "" : "s");
+                "note: %zu run%s ended before %s policy looked a second time: its period is longer than all of %s (",
+                c->unstepped, c->unstepped == 1 ? "" : "s", c->unstepped == 1 ? "the" : "their",
+                c->unstepped == 1 ? "it" : "them");
         put_unstepped(c, out);
-        fputc('\n', out);
+        fputs(")\n", out);
     }
     if (c->faults)
         fprintf(out,

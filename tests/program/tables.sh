@@ -109,7 +109,7 @@ short=(traces/samples/launches.csv --platform generic)
 check "said of a run" json "any('assure looked a second time' in n for n in t['notes'])" "$dir/short.json"
 "$f" compare "${short[@]}" --policy assure --policy nvboost --policy sweetspot --seeds 2 --json --csv "$dir/short.csv" >"$dir/short.json"
 check "said of a comparison, with the policies" \
-  json "[n for n in t['notes'] if 'looked a second time' in n][0].endswith(': assure, sweetspot') and '4 runs' in str(t['notes'])" "$dir/short.json"
+  json "[n for n in t['notes'] if 'looked a second time' in n][0].endswith('(assure, sweetspot)') and '4 runs' in str(t['notes'])" "$dir/short.json"
 check "said in their rows" test "$(grep -c 'ended before the policy looked a second time' "$dir/short.csv")" = 4
 "$f" run traces/samples/sweetspot-blackscholes.csv --platform rtx4070-laptop --policy assure --json >"$dir/long.json"
 check "not said of a longer one" json "not any('second time' in n for n in t['notes'])" "$dir/long.json"
