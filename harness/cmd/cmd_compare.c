@@ -186,6 +186,9 @@ static fl_status compare(compared *r, compare_options *o, const fl_option *optio
     if (!s && (r->published || r->tables))
         s = fl_experiment_window(&u->experiment, &u->o.watch_ns, d);
     r->draws = fl_experiment_draws(&u->experiment);
+    if (!s && r->draws && u->o.objective != FL_MIN_ENERGY)
+        s = fl_refuse(d, "--objective %s does nothing in a distribution replay, which is judged by its energy",
+                      fl_objective_names[u->o.objective]);
     if (!s)
         s = r->draws ? fl_draws_compare(&u->experiment, &u->o, &r->c, d) : run_draws(r, &o->setup, d);
     if (!s && r->published)
