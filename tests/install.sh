@@ -16,6 +16,7 @@ prefix="$dir/second place"
 f="$prefix/bin/foldline"
 cd "$dir"
 [ "$("$f" platforms | wc -l)" -ge 5 ] || fail "platforms are not found"
+[ -e "$prefix/share/foldline/boards/l40s.json" ] && "$f" platforms l40s >"$dir/out" || fail "boards are not found"
 cc -O2 -fPIC -shared -fvisibility=hidden -DPOLICY_PLUGIN -I "$prefix/include/foldline" \
   "$prefix/share/doc/foldline/skeleton.c" -o mine.so -lm || fail "the header does not build a plug-in"
 "$f" synth -o t.csv --kernels 500 >"$dir/out"

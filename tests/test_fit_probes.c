@@ -158,7 +158,7 @@ static void test_facts(void) {
                  says("out", "made-up workloads"),
              "fit device --facts");
     FL_CHECK(shell("'%s' platforms ./facts-dev.json >out", FL_PROGRAM) == 0 && says("out", "A GPU, never measured") &&
-                 says("out", "gpu.power.a_w +chips alike .*two deviations from") &&
+                 says("out", "gpu.power.a_w +assumed: chips alike .*two deviations from") &&
                  says("out", "SM: 300 to 1500 MHz, 13 clocks"),
              "a platform");
     FL_CHECK(shell("'%s' fit device --facts facts.json --idle idle.csv --out idle-dev.json >out", FL_PROGRAM) == 0 &&

@@ -13,6 +13,8 @@ static const struct {
 } places[] = {
     [FL_PLACE_PLATFORMS] = {"FOLDLINE_SHARE", "/platforms", "../share/foldline/platforms", "../models/platforms",
                             FL_SHARE_DIR "/platforms"},
+    [FL_PLACE_BOARDS] = {"FOLDLINE_SHARE", "/boards", "../share/foldline/boards", "../models/boards",
+                         FL_SHARE_DIR "/boards"},
     [FL_PLACE_PLOTS] = {"FOLDLINE_PLOTS", "", "../share/foldline/plots", "../plots", FL_PLOTS_DIR},
     [FL_PLACE_CLIENTS] = {"FOLDLINE_CLIENT_DIR", "", "../lib/foldline", "emulated", FL_CLIENT_DIR},
 };

@@ -7,6 +7,7 @@
 
 typedef enum fl_place_id {
     FL_PLACE_PLATFORMS, /* $FOLDLINE_SHARE/platforms */
+    FL_PLACE_BOARDS,    /* $FOLDLINE_SHARE/boards */
     FL_PLACE_PLOTS,     /* $FOLDLINE_PLOTS */
     FL_PLACE_CLIENTS    /* $FOLDLINE_CLIENT_DIR: libraries for emulated and recorded programs */
 } fl_place_id;

@@ -76,10 +76,11 @@ static void put_notes(const fl_comparison *c, const fl_scenes *scenes, FILE *out
                 (unsigned long long)c->ignored_sets);
     if (c->unstepped) {
         fprintf(out,
-                "note: %zu run%s ended before the policy looked a second time, its period is longer than all of it: ",
-                c->unstepped, c->unstepped == 1 ? "" : "s");
+                "note: %zu run%s ended before %s policy looked a second time: its period is longer than all of %s (",
+                c->unstepped, c->unstepped == 1 ? "" : "s", c->unstepped == 1 ? "the" : "their",
+                c->unstepped == 1 ? "it" : "them");
         put_unstepped(c, out);
-        fputc('\n', out);
+        fputs(")\n", out);
     }
     if (c->faults)
         fprintf(out,
@@ -187,6 +188,9 @@ static fl_status compare(compared *r, compare_options *o, const fl_option *optio
     if (!s && (r->published || r->tables))
         s = fl_experiment_window(&u->experiment, &u->o.watch_ns, d);
     r->draws = fl_experiment_draws(&u->experiment);
+    if (!s && r->draws && u->o.objective != FL_MIN_ENERGY)
+        s = fl_refuse(d, "--objective %s does nothing in a distribution replay, which is judged by its energy",
+                      fl_objective_names[u->o.objective]);
     if (!s)
         s = r->draws ? fl_draws_compare(&u->experiment, &u->o, &r->c, d) : run_draws(r, &o->setup, d);
     if (!s && r->published)

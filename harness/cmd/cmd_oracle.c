@@ -224,6 +224,7 @@ static void print_json(const fl_oracle_work *w, size_t count) {
         cJSON_AddStringToObject(o, "workload", j->scene->w->name);
         fl_json_add_real(o, "default_j", j->standard.energy_j);
         fl_json_add_real(o, "default_s", j->standard.makespan_s);
+        cJSON_AddBoolToObject(o, "assumed_power", fl_scene_power_assumed(j->scene));
         cJSON_AddStringToObject(o, "objective", fl_objective_names[w->objective]);
         cJSON_AddStringToObject(o, "objective_unit", fl_objective_unit[w->objective]);
         fl_json_add_real(o, "default_objective", standard_of(j));

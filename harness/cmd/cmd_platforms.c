@@ -1,18 +1,26 @@
 #include "harness/base/command.h"
 #include "harness/base/grid.h"
+#include "harness/base/place_list.h"
 #include "harness/cmd/commands.h"
+#include "harness/input/board.h"
 #include "harness/input/platform.h"
 #include "harness/input/platform_device.h"
 #include "harness/input/platform_host.h"
 #include "models/cpu_row.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 static const fl_command_help help = {
     "platforms", "[NAME | FILE.json]",
     "Lists the platforms, or says everything about one: its values, each with its source.",
-    "A platform file of your own is given by its path wherever a platform is asked for."};
+    "A platform file of your own is given by its path wherever a platform is asked for.\n\n"
+    "Behind the platforms stand boards, of which facts are known (clocks, limits, bandwidth) but no law of power. They "
+    "are\n"
+    "shown with what is unknown. foldline fit device --facts NAME --out NAME.json makes a platform of one: what is "
+    "missing is\n"
+    "assumed from chips alike, and each result on it says so."};
 
 static double ms(int64_t ns) { return (double)ns * 1e-6; }
 
@@ -186,32 +194,102 @@ static void print_one(const fl_platform *p) {
     }
 }
 
+/* ---- boards ---- */
+
+static void add_ladder(fl_grid *g, const fl_board *b, const char *key, const char *what, const int32_t *mhz,
+                       uint32_t count) {
+    char text[256] = "";
+    for (uint32_t i = 0; i < count && strlen(text) < sizeof text - 16; i++)
+        sprintf(text + strlen(text), "%s%d", i ? ", " : "", mhz[i]);
+    fl_grid_add(g, "  %s", what);
+    fl_grid_add(g, "%s MHz", text);
+    fl_grid_add(g, "%s", fl_board_source(b, key));
+}
+
+static void print_board(const fl_board *b) {
+    static const char *const head[] = {"  known", "value", "sources"};
+    fl_grid g = FL_GRID_HEADED(head);
+    printf("%s: %s\na board: facts without a law of power\n\n", b->name, b->title);
+    if (b->sm_count)
+        add_ladder(&g, b, "sm_mhz", "SM clocks", b->sm_mhz, b->sm_count);
+    if (b->mem_count)
+        add_ladder(&g, b, "mem_mhz", "memory clocks", b->mem_mhz, b->mem_count);
+    for (size_t i = 0; i < FL_BOARD_FACT_COUNT; i++) {
+        if (isnan(b->fact[i]))
+            continue;
+        fl_grid_add(&g, "  %s", fl_board_rows[i].what);
+        fl_grid_add(&g, "%g%s%s", b->fact[i], *fl_board_rows[i].unit ? " " : "", fl_board_rows[i].unit);
+        fl_grid_add(&g, "%s", fl_board_source(b, fl_board_rows[i].key));
+    }
+    fl_grid_print(&g, 3, stdout);
+    printf("\nunknown:\n  law of power; sharpness of kernel time; actuators%s\n",
+           b->mem_count ? "" : "; memory clocks");
+    for (int i = 0; i < FL_BOARD_FACT_COUNT; i++) {
+        const bool listed = b->sm_count && i >= FL_BOARD_sm_min_mhz && i <= FL_BOARD_sm_step_mhz;
+        if (isnan(b->fact[i]) && !listed)
+            printf("  %s\n", fl_board_rows[i].what);
+    }
+    char text[128];
+    const char *lacks = fl_board_lacks(b, text, sizeof text);
+    if (lacks)
+        printf("\nto simulate it takes besides: %s; in a file of facts for foldline fit device --facts FILE\n", lacks);
+    else
+        printf("\nto simulate it: foldline fit device --facts %s --out %s.json, which assumes them from chips alike\n",
+               b->name, b->name);
+}
+
+static fl_status print_boards(fl_diag *d) {
+    char **name = NULL;
+    size_t count = 0;
+    fl_status s = fl_board_list(&name, &count, d);
+    for (size_t i = 0; !s && i < count; i++) {
+        fl_board b = {0};
+        s = fl_board_open(name[i], &b, d);
+        if (!s)
+            printf("%-18s %s (facts alone)\n", name[i], b.title);
+        fl_board_free(&b);
+    }
+    fl_place_list_free(name, count);
+    return s;
+}
+
+static fl_status print_named(const char *name, fl_diag *d) {
+    fl_platform p = {0};
+    fl_board b = {0};
+    const bool board = fl_board_exists(name);
+    const fl_status s = board ? fl_board_open(name, &b, d) : fl_platform_open(name, 0, &p, d);
+    if (!s && board)
+        print_board(&b);
+    else if (!s)
+        print_one(&p);
+    fl_board_free(&b);
+    fl_platform_free(&p);
+    return s;
+}
+
 int fl_cmd_platforms(int argc, char **argv) {
     fl_texts rest = {0};
     int status = FL_EXIT_OK;
     if (!fl_command_begin(argc, argv, &help, NULL, 0, &rest, &status))
         return status;
     fl_diag d = {0};
-    fl_platform p = {0};
     fl_status s = rest.count > 1 ? fl_refuse(&d, "expected one platform at most") : FL_OK;
     if (!s && rest.count) {
-        s = fl_platform_open(rest.item[0], 0, &p, &d);
-        if (!s)
-            print_one(&p);
-        fl_platform_free(&p);
+        s = print_named(rest.item[0], &d);
     } else if (!s) {
         char **name = NULL;
         size_t count = 0;
         s = fl_platform_list(&name, &count, &d);
         for (size_t i = 0; !s && i < count; i++) {
+            fl_platform p = {0};
             s = fl_platform_open(name[i], 0, &p, &d);
             if (!s)
-                printf("%-16s %s\n", name[i], p.title);
+                printf("%-18s %s\n", name[i], p.title);
             fl_platform_free(&p);
         }
-        for (size_t i = 0; i < count; i++)
-            free(name[i]);
-        free(name);
+        fl_place_list_free(name, count);
+        if (!s)
+            s = print_boards(&d);
     }
     if (s)
         status = fl_command_fail("platforms", &d);

@@ -463,7 +463,7 @@ int fl_cmd_fit_device(int argc, char **argv) {
         {"sweep", "FILE", FL_OPTION_LIST, &o.sweeps, 0, 0, "measured settings; may be given several times"},
         {"out", "FILE", FL_OPTION_OUTPUT, &o.out, 0, 0, "the device file to write"},
         {"facts", "FILE", FL_OPTION_TEXT, &o.facts, 0, 0,
-         "facts of a GPU that nobody has measured, instead of --sweep"},
+         "facts of a GPU that nobody has measured, or a bundled board's name, instead of --sweep"},
         {"run", "FILE", FL_OPTION_TEXT, &o.run, 0, 0, "with --facts: a sweep of one workload, one setting or more"},
         {"idle", "LOG", FL_OPTION_TEXT, &o.idle, 0, 0,
          "log of the idle GPU at several clocks, for A0 (with --facts: V too)"},

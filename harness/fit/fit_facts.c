@@ -15,6 +15,7 @@
 void fl_fit_facts_free(fl_fit_facts *f) {
     free(f->sm);
     free(f->mem);
+    fl_board_free(&f->board);
     *f = (fl_fit_facts){0};
 }
 
@@ -50,11 +51,67 @@ static fl_status read_root(const fl_json *root, fl_fit_facts *f, fl_diag *d) {
     return s;
 }
 
+/* ---- a bundled board ---- */
+
+#define STEP_MHZ 15 /* of NVIDIA's ladders, where nobody says: A10G, T4, RTX 3090, H100 NVL, A100 */
+
+static fl_status copy_ladder(const int32_t *mhz, uint32_t count, int32_t **to, uint32_t *to_count, fl_diag *d) {
+    if (!(*to = calloc(count, sizeof **to)))
+        return fl_no_memory(d, NULL);
+    memcpy(*to, mhz, count * sizeof **to);
+    *to_count = count;
+    return FL_OK;
+}
+
+/* A whole number of steps must lead from the lowest to the highest clock. Half a MHz: 7 and 8 in turn. */
+static fl_status step_ladder(const fl_board *b, double low, double step, fl_fit_facts *f, fl_diag *d) {
+    const double top = b->fact[FL_BOARD_sm_max_mhz], steps = (top - low) / step;
+    if (!(steps >= 1) || steps > 10000 || fabs(steps - round(steps)) > 1e-9)
+        return fl_refuse(d, "board %s: no ladder from %g to %g MHz by %g%s, expected a file of facts with sm_mhz",
+                         b->name, low, top, step, f->step_assumed ? " (assumed: sm_step_mhz is unknown)" : "");
+    f->known.sm_count = (uint32_t)round(steps) + 1;
+    if (!(f->sm = calloc(f->known.sm_count, sizeof *f->sm)))
+        return fl_no_memory(d, NULL);
+    for (uint32_t i = 0; i < f->known.sm_count; i++)
+        f->sm[i] = (int32_t)floor(low + i * step);
+    return FL_OK;
+}
+
+static fl_status of_board(const char *name, fl_fit_facts *f, fl_diag *d) {
+    fl_board *b = &f->board;
+    fl_status s = fl_board_open(name, b, d);
+    if (s)
+        return s;
+    const double *fact = b->fact;
+    f->low_assumed = isnan(fact[FL_BOARD_sm_min_mhz]);
+    f->step_assumed = isnan(fact[FL_BOARD_sm_step_mhz]);
+    char text[128];
+    const char *lacks = fl_board_lacks(b, text, sizeof text);
+    const double low = f->low_assumed ? fact[FL_BOARD_sm_idle_mhz] : fact[FL_BOARD_sm_min_mhz];
+    if (lacks)
+        return fl_refuse(
+            d, "board %s: unknown: %s; expected a board that has them, or a file of facts (fit probes --help)", name,
+            lacks);
+    s = b->sm_count > 1 ? copy_ladder(b->sm_mhz, b->sm_count, &f->sm, &f->known.sm_count, d)
+                        : step_ladder(b, low, f->step_assumed ? STEP_MHZ : fact[FL_BOARD_sm_step_mhz], f, d);
+    if (!s)
+        s = copy_ladder(b->mem_mhz, b->mem_count, &f->mem, &f->known.mem_count, d);
+    if (s)
+        return s;
+    snprintf(f->name, sizeof f->name, "%s", b->gpu);
+    f->known.default_mem_mhz = f->mem[f->known.mem_count - 1];
+    f->known.tdp_w = fact[FL_BOARD_limit_default_w];
+    f->peak_gb_s = fact[FL_BOARD_peak_gb_s];
+    borrow_ladders(f);
+    return FL_OK;
+}
+
 fl_status fl_fit_facts_read(const char *path, fl_fit_facts *f, fl_diag *d) {
     cJSON *tree = NULL;
+    const bool board = fl_board_exists(path);
     *f = (fl_fit_facts){0};
-    fl_status s = fl_json_read(path, &tree, d);
-    if (!s) {
+    fl_status s = board ? of_board(path, f, d) : fl_json_read(path, &tree, d);
+    if (!s && !board) {
         const fl_json root = fl_json_root(tree, path);
         s = read_root(&root, f, d);
     }

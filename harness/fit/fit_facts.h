@@ -5,6 +5,7 @@
 
 #include "harness/base/json.h"
 #include "harness/chip/fit_rows.h"
+#include "harness/input/board.h"
 #include "models/fit_kin.h"
 
 /* A file of facts: {"name": "...", "sm_mhz": ladder, "mem_mhz": ladder, "default_mem_mhz": MHz, "tdp_w": W,
@@ -19,10 +20,15 @@ typedef struct fl_fit_facts {
     size_t idle_clocks; /* of the idle log; 0 = none */
     size_t run_rows;    /* of the run */
     fl_kin_spread prior, after;
+    fl_board board;    /* where the facts are a bundled board's; zeroed elsewhere */
+    bool step_assumed; /* of the board only the ends of the ladder are known */
+    bool low_assumed;  /* and of these the lowest only as the clock while idle */
     bool mem_known; /* the run and the facts both know memory clocks */
 } fl_fit_facts;
 
-/* Of a file; of a platform, by name. */
+/* Of a file, or of a bundled board by its name; of a platform, by name. FL_BAD_INPUT where a board lacks what is
+ * needed.
+ */
 fl_status fl_fit_facts_read(const char *path, fl_fit_facts *f, fl_diag *d);
 fl_status fl_fit_facts_of_platform(const char *name, fl_fit_facts *f, fl_diag *d);
 void fl_fit_facts_free(fl_fit_facts *f);

@@ -30,6 +30,56 @@ static cJSON *assumed_notes(const cJSON *notes, const char *base) {
     return fresh;
 }
 
+/* Sets a fact that the board knows, with the board's own source; false where it does not. */
+static bool of_board(const fl_fit_facts *f, fl_board_fact id, cJSON *object, const char *key, cJSON *notes,
+                     const char *path) {
+    const fl_board *b = &f->board;
+    if (!b->name || isnan(b->fact[id]))
+        return false;
+    set_item(object, key, cJSON_CreateNumber(b->fact[id]));
+    note(notes, path, "board %s: %s", b->name, fl_board_source(b, fl_board_rows[id].key));
+    return true;
+}
+
+/* What a board says beyond its ladders and limit. */
+static void write_board(const fl_fit_facts *f, cJSON *gpu, cJSON *notes) {
+    const fl_board *b = &f->board;
+    const double *fact = b->fact;
+    const char *low = fl_board_source(b, f->low_assumed ? "sm_idle_mhz" : "sm_min_mhz");
+    (void)of_board(f, FL_BOARD_sms, gpu, "sms", notes, "gpu.sms");
+    (void)of_board(f, FL_BOARD_peak_gb_s, gpu, "peak_gb_s", notes, "gpu.peak_gb_s");
+    (void)of_board(f, FL_BOARD_cores_per_sm, gpu, "cores_per_sm", notes, "gpu.cores_per_sm");
+    if (fl_ladder_index(f->sm, f->known.sm_count, fact[FL_BOARD_sm_default_mhz]) >= 0)
+        (void)of_board(f, FL_BOARD_sm_default_mhz, gpu, "default_sm_mhz", notes, "gpu.default_sm_mhz");
+    if (b->sm_count)
+        note(notes, "gpu.sm_mhz", "board %s: %s", b->name, fl_board_source(b, "sm_mhz"));
+    else
+        note(notes, "gpu.sm_mhz", "%sboard %s: up to %g (%s) from %d (%s%s) by %s",
+             f->step_assumed ? "assumed steps; " : "", b->name, fact[FL_BOARD_sm_max_mhz],
+             fl_board_source(b, "sm_max_mhz"), f->sm[0],
+             f->low_assumed ? "assumed the lowest, as it idles there: " : "", low,
+             f->step_assumed ? "15, assumed as on other boards" : fl_board_source(b, "sm_step_mhz"));
+    note(notes, "gpu.mem_mhz", "board %s: %s", b->name, fl_board_source(b, "mem_mhz"));
+    note(notes, "gpu.default_mem_mhz", "assumed: the highest that board %s has", b->name);
+    note(notes, "gpu.tdp_w", "board %s: %s", b->name, fl_board_source(b, "limit_default_w"));
+    cJSON *limits = cJSON_GetObjectItemCaseSensitive(gpu, "limits");
+    (void)of_board(f, FL_BOARD_limit_min_w, limits, "min_w", notes, "gpu.limits.min_w");
+    (void)of_board(f, FL_BOARD_limit_max_w, limits, "max_w", notes, "gpu.limits.max_w");
+    (void)of_board(f, FL_BOARD_limit_default_w, limits, "default_w", notes, "gpu.limits.default_w");
+    cJSON *sensors = cJSON_GetObjectItemCaseSensitive(gpu, "sensors");
+    static const struct {
+        fl_board_fact window;
+        const char *sensor, *refresh, *mean;
+    } meter[] = {{FL_BOARD_power_window_ms, "power", "gpu.sensors.power.refresh_ms", "gpu.sensors.power.window_ms"},
+                 {FL_BOARD_instant_window_ms, "power_instant", "gpu.sensors.power_instant.refresh_ms",
+                  "gpu.sensors.power_instant.window_ms"}};
+    for (size_t i = 0; i < sizeof meter / sizeof *meter; i++) {
+        cJSON *sensor = cJSON_GetObjectItemCaseSensitive(sensors, meter[i].sensor);
+        if (sensor && of_board(f, meter[i].window, sensor, "window_ms", notes, meter[i].mean))
+            (void)of_board(f, FL_BOARD_power_refresh_ms, sensor, "refresh_ms", notes, meter[i].refresh);
+    }
+}
+
 static void write_facts(const fl_fit_facts *f, cJSON *gpu, cJSON *notes) {
     const uint32_t top = f->known.sm_count - 1;
     set_item(gpu, "name", cJSON_CreateString(f->name));
@@ -51,6 +101,8 @@ static void write_facts(const fl_fit_facts *f, cJSON *gpu, cJSON *notes) {
     cJSON_AddNumberToObject(limits, "default_w", f->known.tdp_w);
     set_item(gpu, "limits", limits);
     note(notes, "gpu.limits", "assumed: from half of the TDP to the TDP");
+    if (f->board.name)
+        write_board(f, gpu, notes);
 }
 
 /* One constant and the interval that its part of the law has. scale: the constant where the part is 1. */
@@ -59,7 +111,7 @@ static void write_part(const fl_fit_facts *f, cJSON *power, cJSON *notes, const 
     const double two = f->after.factor[part] * f->after.factor[part];
     snprintf(path, sizeof path, "gpu.power.%s", key);
     set_item(power, key, cJSON_CreateNumber(value));
-    note(notes, path, "chips alike (%zu known)%s%s: %.3g, two deviations from %.3g to %.3g", f->kin,
+    note(notes, path, "assumed: chips alike (%zu known)%s%s: %.3g, two deviations from %.3g to %.3g", f->kin,
          f->idle_clocks ? ", an idle log" : "", f->run_rows ? ", a run" : "", value, value / two, value * two);
 }
 
@@ -77,7 +129,8 @@ static void write_power(const fl_fit_facts *f, const fl_chip *c, cJSON *power, c
     const double knee_two = f->after.factor[FL_KIN_KNEE] * f->after.factor[FL_KIN_KNEE];
     const double rise_two = f->after.factor[FL_KIN_RISE] * f->after.factor[FL_KIN_RISE];
     note(notes, "gpu.power.voltage",
-         "chips alike (%zu known)%s%s: 1 up to %.0f MHz (two deviations from %.0f to %.0f), %.2f at the top (%.2f to "
+         "assumed: chips alike (%zu known)%s%s: 1 up to %.0f MHz (two deviations from %.0f to %.0f), %.2f at the top "
+         "(%.2f to "
          "%.2f)",
          f->kin, f->idle_clocks ? ", an idle log" : "", f->run_rows ? ", a run" : "", knee, knee / knee_two,
          fmin(c->sm_ref, knee * knee_two), 1 + rise, 1 + rise / rise_two, 1 + rise * rise_two);
@@ -87,6 +140,7 @@ static void write_power(const fl_fit_facts *f, const fl_chip *c, cJSON *power, c
     set_item(power, "b0_w", b0);
     set_item(power, "no_context_w", cJSON_CreateNumber(fl_chip_b0(c, f->mem[0]) + c->c_w));
     note(notes, "gpu.power.no_context_w", "assumed: B0 at the lowest memory clock and C at the lowest voltage");
+    (void)of_board(f, FL_BOARD_idle_min_w, power, "no_context_w", notes, "gpu.power.no_context_w");
 }
 
 fl_status fl_fit_facts_device(const fl_fit_facts *f, const fl_chip *chip, const fl_fit_advice *advice, const char *base,

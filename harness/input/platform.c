@@ -1,13 +1,12 @@
 #include "harness/input/platform.h"
 #include "harness/base/json.h"
-#include "harness/base/place.h"
+#include "harness/base/place_list.h"
+#include "harness/input/board.h"
 #include "harness/input/platform_device.h"
 #include "harness/input/platform_host.h"
 #include "traces/gzip.h"
 #include "traces/standard.h"
 
-#include <dirent.h>
-#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,49 +23,18 @@ static bool ends_in_json(const char *name) { return fl_name_ends(name, suffix); 
 
 /* ---- which file ---- */
 
-static int by_text(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
-
-static void free_names(char **names, size_t count) {
-    for (size_t i = 0; i < count; i++)
-        free(names[i]);
-    free(names);
-}
-
 fl_status fl_platform_list(char ***names, size_t *count, fl_diag *d) {
-    char folder[PATH_MAX], **list = NULL;
-    size_t used = 0, room = 0;
-    fl_status s = FL_OK;
-    DIR *dir = opendir(fl_place(FL_PLACE_PLATFORMS, folder, sizeof folder));
-    if (!dir)
-        return fl_fail(d, FL_IO, folder, 0, 0,
-                       "cannot list the bundled platforms: %s; FOLDLINE_SHARE names the folder that holds platforms/",
-                       fl_reason(errno));
-    for (const struct dirent *e; !s && (e = readdir(dir));) {
-        if (e->d_name[0] == '.' || !ends_in_json(e->d_name))
-            continue;
-        char *name = strndup(e->d_name, strlen(e->d_name) - (sizeof suffix - 1));
-        if (!name || fl_grow(&list, &room, used + 1, sizeof *list)) {
-            free(name);
-            s = fl_no_memory(d, NULL);
-        } else {
-            list[used++] = name;
-        }
-    }
-    (void)closedir(dir);
-    if (s) {
-        free_names(list, used);
-        return s;
-    }
-    if (used > 0)
-        qsort(list, used, sizeof *list, by_text);
-    *names = list;
-    *count = used;
-    return FL_OK;
+    return fl_place_list(FL_PLACE_PLATFORMS, names, count, d);
 }
 
 static fl_status unknown_name(const char *name, fl_diag *d) {
     char **names = NULL, all[512] = "";
     size_t count = 0, used = 0;
+    if (fl_board_exists(name))
+        return fl_refuse(d,
+                         "of '%s' facts are known but no law of power (foldline platforms %s), expected a platform; "
+                         "foldline fit device --facts %s --out %s.json makes one, assumed from chips alike",
+                         name, name, name, name);
     fl_status s = fl_platform_list(&names, &count, d);
     if (s)
         return s;
@@ -77,7 +45,7 @@ static fl_status unknown_name(const char *name, fl_diag *d) {
         s = fl_refuse(d, "unknown platform '%s', did you mean '%s'? (all: %s)", name, near, all);
     else
         s = fl_refuse(d, "unknown platform '%s', expected a path or one of: %s", name, all);
-    free_names(names, count);
+    fl_place_list_free(names, count);
     return s;
 }
 
@@ -107,6 +75,14 @@ static fl_status find_file(const char *name, fl_platform *p, fl_diag *d) {
 static bool covers(const char *note, const char *path) {
     const size_t n = strlen(note);
     return strncmp(note, path, n) == 0 && (path[n] == '\0' || path[n] == '.' || path[n] == '[');
+}
+
+bool fl_platform_assumed(const fl_platform *p, const char *key) {
+    const fl_platform_note *nearest = NULL;
+    for (size_t i = 0; i < p->note_count; i++)
+        if (covers(p->note[i].key, key) && (!nearest || strlen(p->note[i].key) > strlen(nearest->key)))
+            nearest = &p->note[i];
+    return nearest && !strncmp(nearest->text, "assumed", 7);
 }
 
 static fl_status require_notes(const fl_json *at, const fl_platform *p, fl_diag *d) {

@@ -31,6 +31,9 @@ typedef struct fl_platform {
 fl_status fl_platform_open(const char *name, uint32_t gpu_count, fl_platform *p, fl_diag *d);
 void fl_platform_free(fl_platform *p);
 
+/* Whether the value of a key ("gpu.power.a_w") is marked as assumed in the notes. */
+bool fl_platform_assumed(const fl_platform *p, const char *key);
+
 /* The settings of a policy as a layer named after the platform; empty where there are none. Borrows from p. */
 fl_layer fl_platform_layer(const fl_platform *p, const char *policy);
 

@@ -32,6 +32,18 @@ void fl_scene_warnings(const fl_scenes *scenes) {
     }
 }
 
+bool fl_scene_power_assumed(const fl_scene *s) {
+    return !s->w->measured && !s->w->predicted && fl_platform_assumed(&s->platform, "gpu.power.a_w");
+}
+
+/* A platform is spoken of once. */
+static bool told_before(const fl_scenes *scenes, size_t until) {
+    for (size_t i = 0; i < until; i++)
+        if (fl_scene_power_assumed(scenes->item[i]) && !strcmp(scenes->item[i]->asked, scenes->item[until]->asked))
+            return true;
+    return false;
+}
+
 void fl_scene_notes(const fl_scenes *scenes, FILE *out) {
     size_t assumed = 0, host = 0, untangled = 0, fitted = 0, powers = 0;
     double time_pct = 0, power_pct = 0;
@@ -66,6 +78,11 @@ void fl_scene_notes(const fl_scenes *scenes, FILE *out) {
             "%s in power\n",
             fitted > powers ? fitted : powers, time, power);
     }
+    for (size_t i = 0; i < scenes->count; i++)
+        if (fl_scene_power_assumed(scenes->item[i]) && !told_before(scenes, i))
+            fprintf(out,
+                    "note: the law of power of %s is assumed, not measured: foldline platforms %s says from what\n",
+                    scenes->item[i]->platform.name, scenes->item[i]->asked);
     if (assumed)
         fprintf(out, "note: how kernels depend on clocks was assumed, not known, for %zu of %zu workloads\n", assumed,
                 scenes->count);

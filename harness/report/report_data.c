@@ -43,7 +43,7 @@ void fl_names_free(fl_names *n) {
 
 /* ---- rows ---- */
 
-enum { WORKLOAD, POLICY, SEED, PLATFORM, VARIANT, TEXTS };
+enum { WORKLOAD, POLICY, SEED, PLATFORM, VARIANT, CLOCK, TEXTS };
 
 typedef struct loader {
     fl_report_data *r;
@@ -59,7 +59,7 @@ static size_t find_column(const fl_csv_row *r, const char *name) {
 }
 
 static fl_status header(loader *l, const fl_csv_row *r, fl_diag *d) {
-    static const char *const text[TEXTS] = {"workload", "policy", "seed", "platform", "variant"};
+    static const char *const text[TEXTS] = {"workload", "policy", "seed", "platform", "variant", "clock"};
     for (size_t i = 0; i < TEXTS; i++)
         l->text_at[i] = find_column(r, text[i]);
     for (size_t i = 0; i < FL_REPORT_COLUMNS; i++)
@@ -110,8 +110,8 @@ static fl_status read_row(void *user, const fl_csv_row *row, fl_diag *d) {
     if (!strcmp(row->field[l->text_at[WORKLOAD]].text, "mean"))
         return FL_OK;
     fl_report_row x = {0};
-    fl_names *names[TEXTS] = {&r->workload, &r->policy, NULL, &r->platform, &r->variant};
-    size_t *index[TEXTS] = {&x.workload, &x.policy, NULL, &x.platform, &x.variant};
+    fl_names *names[TEXTS] = {&r->workload, &r->policy, NULL, &r->platform, &r->variant, &r->clock};
+    size_t *index[TEXTS] = {&x.workload, &x.policy, NULL, &x.platform, &x.variant, &x.clock};
     fl_status s = FL_OK;
     const char *text[TEXTS];
     char workload[512];
@@ -210,6 +210,7 @@ void fl_report_free(fl_report_data *r) {
     fl_names_free(&r->workload);
     fl_names_free(&r->platform);
     fl_names_free(&r->variant);
+    fl_names_free(&r->clock);
     free(r->row);
     free(r->seed);
     free(r->path);

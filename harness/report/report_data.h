@@ -35,7 +35,7 @@ typedef enum fl_report_column {
 } fl_report_column;
 
 typedef struct fl_report_row {
-    size_t policy, workload, platform, variant; /* indices */
+    size_t policy, workload, platform, variant, clock; /* indices */
     uint64_t seed;
     double value[FL_REPORT_COLUMNS]; /* NAN = n/a */
 } fl_report_row;
@@ -49,6 +49,7 @@ typedef struct fl_report_data {
     char *path;
     char sha256[65];
     fl_names policy, workload, platform, variant; /* variant "" = the plain node */
+    fl_names clock;                               /* of static choices; "" = of none */
     fl_report_row *row;
     size_t row_count, row_room;
     uint64_t *seed; /* seed_count, distinct */

@@ -106,10 +106,14 @@ void fl_table_models(FILE *f, const fl_report_data *r) {
     double worst = 0;
     cJSON_ArrayForEach(w, all) {
         char given[160];
-        const bool loads = cJSON_IsTrue(cJSON_GetObjectItem(w, "assumed_loads")),
-                   gaps = cJSON_IsTrue(cJSON_GetObjectItem(w, "gaps_are_host_time"));
-        snprintf(given, sizeof given, "%s%s%s", loads ? "loads of kernels assumed" : "", loads && gaps ? "; " : "",
-                 gaps ? "gaps are host time" : "");
+        static const char *const told[][2] = {{"assumed_power", "law of power assumed"},
+                                              {"assumed_loads", "loads of kernels assumed"},
+                                              {"gaps_are_host_time", "gaps are host time"}};
+        size_t used = 0;
+        given[0] = 0;
+        for (size_t i = 0; i < sizeof told / sizeof *told; i++)
+            if (cJSON_IsTrue(cJSON_GetObjectItem(w, told[i][0])))
+                used += (size_t)snprintf(given + used, sizeof given - used, "%s%s", used ? "; " : "", told[i][1]);
         fputs("<tr><th scope=\"row\">", f);
         fl_html_text(f, text_of(w, "workload"));
         fputs("</th>", f);

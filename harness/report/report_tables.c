@@ -1,6 +1,7 @@
 #include "harness/report/report_tables.h"
 
 #include "harness/report/report_figures.h"
+#include "harness/report/report_partial.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -47,18 +48,28 @@ void fl_cell_number(FILE *f, double value, int digits) {
     fputs("</td>", f);
 }
 
-static void cell_interval(FILE *f, const fl_interval *x, double scale, int digits) {
-    if (!isfinite(x->mean) || !isfinite(x->low) || x->low == x->high) { /* no width, nothing to tell */
+/* mark: behind the mean, "" for none */
+static void cell_marked(FILE *f, const fl_interval *x, double scale, int digits, const char *mark) {
+    if (!isfinite(x->mean)) {
         fl_cell_number(f, x->mean * scale, digits);
         return;
     }
     fprintf(f, "<td data-v=\"%.9g\">", x->mean * scale);
     number(f, x->mean * scale, digits);
+    fputs(mark, f);
+    if (!isfinite(x->low) || x->low == x->high) { /* no width, nothing to tell */
+        fputs("</td>", f);
+        return;
+    }
     fputs(" <span class=\"ci\">[", f);
     number(f, x->low * scale, digits);
     fputs(", ", f);
     number(f, x->high * scale, digits);
     fputs("]</span></td>", f);
+}
+
+static void cell_interval(FILE *f, const fl_interval *x, double scale, int digits) {
+    cell_marked(f, x, scale, digits, "");
 }
 
 static void begin(FILE *f, const char *id, const char *caption) {
@@ -110,6 +121,18 @@ static bool anywhere(const fl_summary *s, fl_report_column column) {
     return false;
 }
 
+static void cell_column(FILE *f, const fl_policy_summary *p, const shown *k) {
+    cell_marked(f, &p->value[k->column], k->scale, k->digits, fl_partial(p, k->column) ? "*" : "");
+}
+
+static void cell_violated(FILE *f, const fl_policy_summary *p) {
+    if (isnan(p->violations))
+        fputs("<td data-v=\"\">n/a</td>", f);
+    else
+        fprintf(f, "<td data-v=\"%.9g\">%.0f of %zu</td>", p->violations, p->violations,
+                p->value[FL_REPORT_VIOLATED].runs);
+}
+
 void fl_table_policies(FILE *f, const fl_summary *s, const fl_looks *looks, const char *id) {
     char head[64];
     begin(f, id, "Policies and baselines: means with 95 % intervals in brackets");
@@ -129,13 +152,14 @@ void fl_table_policies(FILE *f, const fl_summary *s, const fl_looks *looks, cons
         cell_interval(f, &p->merit, 1, 2);
         for (size_t c = 0; c < sizeof policy_column / sizeof *policy_column; c++)
             if (anywhere(s, policy_column[c].column))
-                cell_interval(f, &p->value[policy_column[c].column], policy_column[c].scale, policy_column[c].digits);
+                cell_column(f, p, &policy_column[c]);
         fl_cell_number(f, p->value[FL_REPORT_SWITCHES].mean, 0);
-        fl_cell_number(f, p->violations, 0);
+        cell_violated(f, p);
         fl_cell_number(f, (double)p->value[FL_REPORT_ENERGY_J].runs, 0);
         fputs("</tr>\n", f);
     }
     end(f);
+    fl_partial_notes(f, s);
     if (s->count > POLICY_ROWS_MAX)
         fprintf(f, "<p class=\"note\">The best %d of %zu are shown; the CSV has them all.</p>\n", POLICY_ROWS_MAX,
                 s->count);
@@ -226,7 +250,7 @@ static int by_cell(const void *a, const void *b) {
 
 static fl_status put_workload(FILE *f, const fl_report_data *r, const fl_report_row *row, size_t count,
                               const bool *there, double *value, const fl_bootstrap *b, fl_diag *d) {
-    const char *policy = r->policy.item[row->policy];
+    const char *policy = r->policy.item[row->policy], *clock = r->clock.item[row->clock];
     fl_status s = FL_OK;
     fprintf(f, "<tr%s><th scope=\"row\">", fl_report_is_baseline(policy) ? " class=\"baseline\"" : "");
     fl_html_text(f, r->workload.item[row->workload]);
@@ -237,6 +261,10 @@ static fl_status put_workload(FILE *f, const fl_report_data *r, const fl_report_
         fl_cell_text_put(f, *r->variant.item[row->variant] ? r->variant.item[row->variant] : "plain");
     fputs("<td class=\"text\">", f);
     fl_html_label(f, policy);
+    if (*clock) {
+        fputc(' ', f);
+        fl_html_label(f, clock);
+    }
     fputs("</td>", f);
     for (size_t k = 0; !s && k < WORKLOAD_COLUMNS; k++) {
         fl_interval x;

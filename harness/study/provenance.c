@@ -2,6 +2,7 @@
 
 #include "harness/base/json_out.h"
 #include "harness/base/place.h"
+#include "harness/input/scene_text.h"
 #include "harness/study/archive_hash.h"
 #include "traces/gzip.h"
 #include "traces/memory.h"
@@ -148,6 +149,7 @@ cJSON *fl_provenance(const fl_scenes *scenes, const fl_spec *spec, size_t spec_c
         add_node(w, s);
         add_arrivals(w, inputs, s);
         cJSON_AddBoolToObject(w, "assumed_loads", s->w->assumed);
+        cJSON_AddBoolToObject(w, "assumed_power", fl_scene_power_assumed(s));
         cJSON_AddBoolToObject(w, "gaps_are_host_time", s->w->gaps_are_host);
         fl_json_add_real(w, "model_time_mape_pct", s->w->model_time_mape_pct);
         fl_json_add_real(w, "model_power_mape_pct", s->w->model_power_mape_pct);

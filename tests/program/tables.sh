@@ -22,7 +22,7 @@ study=("$f" compare --sweep $sweep --platform pvc-max1550x6 --bound 0.1 --policy
 # ---- the objective has its unit wherever it is printed ----
 for case in "energy|J|" "edp|J s|EDP" "ed2p|J s\\^2|ED2P"; do
   IFS='|' read -r name unit title <<<"$case"
-  succeed "oracle: the bound of $name is in ${unit//\\/}" "positions, bound [0-9.e+]+ $unit, gap" \
+  succeed "oracle: the bound of $name is in ${unit//\\/}" ", bound [0-9.e+]+ $unit, gap" \
     "$f" oracle --sweep $sweep --platform pvc-max1550x6 --bound 0.1 --objective "$name"
   "$f" oracle --sweep $sweep --platform pvc-max1550x6 --bound 0.1 --objective "$name" --json >"$dir/oracle.json"
   check "oracle: the JSON of $name names the unit" json "all(w['objective'] == '$name' and w['objective_unit'] == '${unit//\\/}' for w in t)" "$dir/oracle.json"
@@ -35,7 +35,7 @@ for case in "energy|J|" "edp|J s|EDP" "ed2p|J s\\^2|ED2P"; do
   check "compare: $name and its unit in the JSON" \
     json "t['objective'] == '$name' and all(r['objective_unit'] == '${unit//\\/}' for r in t['rows'])" "$dir/$name.json"
   if [ -n "$title" ]; then
-    succeed "oracle: a column of $title" "$title $unit  $title saving %" "$f" oracle --sweep $sweep --platform pvc-max1550x6 --objective "$name"
+    succeed "oracle: a column of $title" "$title $unit( |$)" "$f" oracle --sweep $sweep --platform pvc-max1550x6 --objective "$name"
     succeed "compare: a column of $title, and regret in it" "$title $unit  $title saving % .* $title vs static %  $title vs clairvoyant %" \
       "${study[@]}" --objective "$name"
     value=$(cell "$dir/$name.csv" mean fixed:sm_mhz=1200 objective_saving_pct)
@@ -44,6 +44,9 @@ for case in "energy|J|" "edp|J s|EDP" "ed2p|J s\\^2|ED2P"; do
 done
 "${study[@]}" >"$dir/plain"
 check "compare: energy has one column of saving" test "$(head -n 3 "$dir/plain" | grep -o 'saving' | wc -l)" = 1
+
+refuse "a distribution replay is judged by its energy" 2 '\-\-objective edp does nothing in a distribution replay' \
+  "$f" compare harness/experiments/energyucb.json --policy energyucb --seeds 1 --objective edp
 
 # ---- a mean says of how many rows it is ----
 rows=$(awk -F, 'NR > 1 && $2 == "fixed:sm_mhz=1200" && $1 != "mean"' "$dir/energy.csv" | wc -l)
@@ -75,6 +78,15 @@ check "both clocks where there are several memory clocks" grep -qE '^sm_mhz=[0-9
 succeed "each workload's own" 'baseline:static sm_mhz=[0-9]+ ' "${study[@]}" --each
 succeed "of a distribution replay too" 'baseline:static sm_mhz=[0-9]+\.\.[0-9]+ .* 0/' "$f" compare harness/experiments/energyucb.json --policy energyucb --seeds 1
 
+"$f" report "$dir/energy.csv" -o "$dir/report.html" >/dev/null
+check "the report marks such means" grep -qE '>[0-9.]+\*(<| )' "$dir/report.html"
+check "says of how many runs" grep -qE "A mean over some of the runs: .*fixed:sm_mhz=1200 $((rows - broken)) of $rows" "$dir/report.html"
+check "how many break the bound, of how many" grep -q ">$broken of $rows<" "$dir/report.html"
+check "and names the static clocks" grep -qE 'baseline:static is sm_mhz=[0-9]+; .*, by workload' "$dir/report.html"
+"$f" compare --sweep $sweep --platform pvc-max1550x6 --policy assure:theta=0.9 --csv "$dir/free.csv" >/dev/null
+"$f" report "$dir/free.csv" -o "$dir/report.html" >/dev/null
+check "no mark where no run is left out" awk '/A mean over some|[0-9]\*[< ]/ { exit 1 }' "$dir/report.html"
+
 # ---- one run, beside the default clocks, in parts ----
 run=("$f" run traces/samples/sweetspot-blackscholes.csv --platform rtx4070-laptop --policy fixed:sm_mhz=1200)
 "${run[@]}" >"$dir/run.txt"
@@ -100,7 +112,7 @@ short=(traces/samples/launches.csv --platform generic)
 check "said of a run" json "any('assure looked a second time' in n for n in t['notes'])" "$dir/short.json"
 "$f" compare "${short[@]}" --policy assure --policy nvboost --policy sweetspot --seeds 2 --json --csv "$dir/short.csv" >"$dir/short.json"
 check "said of a comparison, with the policies" \
-  json "[n for n in t['notes'] if 'looked a second time' in n][0].endswith(': assure, sweetspot') and '4 runs' in str(t['notes'])" "$dir/short.json"
+  json "[n for n in t['notes'] if 'looked a second time' in n][0].endswith('(assure, sweetspot)') and '4 runs' in str(t['notes'])" "$dir/short.json"
 check "said in their rows" test "$(grep -c 'ended before the policy looked a second time' "$dir/short.csv")" = 4
 "$f" run traces/samples/sweetspot-blackscholes.csv --platform rtx4070-laptop --policy assure --json >"$dir/long.json"
 check "not said of a longer one" json "not any('second time' in n for n in t['notes'])" "$dir/long.json"

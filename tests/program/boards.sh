@@ -1,0 +1,57 @@
+#!/usr/bin/env bash
+# Boards of which facts are known and no law of power: shown with their sources, never simulated by themselves, and where a
+# platform is made of one, every result on it says what is assumed.
+. "$(dirname "$0")/shell.sh"
+
+trace=traces/samples/mix8.csv
+succeed "boards are listed behind the platforms" '^l40s  *NVIDIA L40S, 350 W \(facts alone\)$' "$f" platforms
+check "and marked" test "$(grep -c 'facts alone' "$dir/out")" = "$(ls models/boards | wc -l)"
+succeed "a board: its facts and sources" '^  highest power limit +72 W +captured output of nvidia-smi' "$f" platforms l4
+check "and what is unknown" grep -q '^  law of power; ' "$dir/out"
+check "in its own words" grep -qx '  lowest SM clock of the ladder' "$dir/out"
+check "not what is known" test "$(grep -c 'default power limit' "$dir/out")" = 1
+refuse "no board and no platform" 2 "unknown platform 'l40z'" "$f" platforms l40z
+for command in "run --policy nvboost" "compare --policy nvboost" oracle; do
+  # shellcheck disable=SC2086
+  refuse "$command: no law of power" 2 "no law of power .*fit device --facts l40s --out l40s.json" "$f" ${command%% *} $trace --platform l40s \
+    $([ "$command" = "${command#* }" ] || echo "${command#* }")
+done
+
+made=0
+for b in models/boards/*.json; do
+  name=$(basename "$b" .json)
+  if grep -q 'to simulate it takes' <("$f" platforms "$name"); then
+    refuse "fit device: $name lacks what no other chip tells" 2 "board $name: unknown: " "$f" fit device --facts "$name" --out "$dir/no.json"
+    continue
+  fi
+  if ! "$f" fit device --facts "$name" --out "$dir/$name.json" >"$dir/out" 2>"$dir/err"; then
+    check "no ladder where the step does not fit" grep -q "board $name: no ladder .*assumed: sm_step_mhz is unknown" "$dir/err"
+    continue
+  fi
+  made=$((made + 1))
+  limit=$(sed -n 's/^  "limit_default_w": \(.*\),$/\1/p' "$b")
+  succeed "$name: a platform with its own limit" "power limit: $limit W" "$f" platforms "$dir/$name.json"
+  check "$name: its law of power is assumed" grep -qE '^  gpu.power.a_w +assumed: chips alike' "$dir/out"
+  check "$name: its own facts are not" grep -qE "^  gpu.tdp_w +board $name: " "$dir/out"
+  check "$name: no memory clock but its own" test "$(sed -n 's/^  "mem_mhz": \[\(.*\)\],$/\1/p' "$b" | tr -d ' ' | tr , '\n' | wc -l)" = \
+    "$(sed -n 's/^  memory: .*, \([0-9]*\) clocks*: .*/\1/p' "$dir/out")"
+done
+check "a dozen boards suffice" test $made -ge 12
+refuse "no such board" 2 "cannot open" "$f" fit device --facts nosuch --out "$dir/no.json"
+
+# ---- what is assumed is said in every result ----
+own=(--platform "$dir/l40s.json")
+note='law of power of l40s is assumed, not measured'
+succeed "run" "^note: the $note" "$f" run $trace "${own[@]}" --policy nvboost
+succeed "run, JSON" "$note" "$f" run $trace "${own[@]}" --policy nvboost --json
+succeed "compare" "^note: the $note" "$f" compare $trace "${own[@]}" --policy nvboost --no-oracle --csv "$dir/c.csv"
+check "its record" grep -q '"assumed_power":.*true' "$dir/c.provenance.json"
+succeed "compare, JSON" "$note" "$f" compare $trace "${own[@]}" --policy nvboost --no-oracle --json
+succeed "oracle" "^note: the $note" "$f" oracle traces/samples/sweetspot-blackscholes.csv "${own[@]}"
+succeed "oracle, JSON" '"assumed_power":.*true' "$f" oracle traces/samples/sweetspot-blackscholes.csv "${own[@]}" --json
+"$f" report "$dir/c.csv" -o "$dir/c.html" >/dev/null
+check "report" grep -q "law of power assumed" "$dir/c.html"
+succeed "a measured table has no law" 'policy' "$f" compare --sweep traces/samples/energyucb-528.pot3d.csv --platform pvc-max1550x6 --policy nvboost
+check "and no such note" awk '/law of power/ { exit 1 }' "$dir/out"
+
+finish
