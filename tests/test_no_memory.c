@@ -80,6 +80,13 @@ static const command commands[] = {
     {"platforms h100", 0, 0, false},
     {"plot pareto I/rows.csv -o p.svg", 0, 4, false},
     {"report I/rows.csv -o p.html", 0, 0, false},
+    {"report I/rows.csv -o p.html --bound 10% --bound energy_j<1", 0, 0, false},
+    {"compare S/inference.csv --platform a100 --policy nvboost --arrivals poisson:rate=20,count=5 --bound "
+     "latency_p99_s<0.17",
+     0, 0, false},
+    {"oracle I/t.csv --platform generic --bound 0.05 --bound peak_power_w<250", 0, 0, false},
+    {"search I/e.json --threads 1 --bound mean_power_w<250", 0, 0, false},
+    {"regress I/base.json --bound mean_power_w<250", 0, 0, false},
     {"restore", 0, 0, false},
     {"bench --kernels 1000 --repeat 1", 0, 3, true},
 };

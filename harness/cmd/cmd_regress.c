@@ -95,15 +95,17 @@ static fl_status choose_rules(regress *g, const fl_texts *asked, const fl_texts 
     return s ? s : set_metrics(g, d);
 }
 
-/* The bounds of the run: those asked for, and the recorded ones on other columns. They are what a new record keeps. */
-static fl_status choose_bounds(regress *g, fl_texts *bounds, fl_diag *d) {
+/* The bounds of the run, path being of the record: those asked for, and the recorded ones on other columns. They are
+ * what a new record keeps. */
+static fl_status choose_bounds(regress *g, const char *path, fl_texts *bounds, fl_diag *d) {
     const fl_texts recorded = {.item = (const char **)g->old.bound, .count = g->old.bound_count};
     fl_promises all = {0}, own = {0};
     double slowdown = INFINITY, share = INFINITY;
     char text[FL_PROMISE_TEXT];
     fl_status s = fl_promises_parse(bounds, &all, &slowdown, d);
-    if (!s)
-        s = fl_promises_parse(&recorded, &own, &share, d);
+    fl_diag wrong = {0};
+    if (!s && fl_promises_parse(&recorded, &own, &share, &wrong))
+        s = fl_fail(d, FL_BAD_INPUT, path, 0, 0, "bounds: %s", wrong.message);
     if (!s)
         s = fl_promises_add(&own, share, &all, &slowdown, d);
     if (!s && !(g->now.bound = calloc(FL_PROMISES_MAX + 1, sizeof *g->now.bound)))
@@ -274,7 +276,7 @@ int fl_cmd_regress(int argc, char **argv) {
     if (!s)
         s = choose_rules(&g, &o.fail_if, &o.setup.bounds, &d);
     if (!s)
-        s = choose_bounds(&g, &o.setup.bounds, &d);
+        s = choose_bounds(&g, o.rest.item[0], &o.setup.bounds, &d);
     if (!s)
         s = run_experiment(&g, o.bless ? NULL : o.rest.item[0], &o.setup, &d);
     if (!s)

@@ -1,6 +1,6 @@
 #include "harness/report/report_bounds.h"
 
-#include "harness/base/json.h"
+#include "harness/study/provenance.h"
 #include "traces/csv.h"
 
 #include <math.h>
@@ -18,10 +18,15 @@ static fl_status recorded_bounds(const fl_report_data *r, fl_promises *p, double
     const cJSON *options = cJSON_GetObjectItem(r->provenance, "options"),
                 *bound = cJSON_GetObjectItem(options, "bound"), *text;
     fl_status s = FL_OK;
+    fl_diag wrong = {0};
     if (cJSON_IsNumber(bound))
         *share = bound->valuedouble;
     cJSON_ArrayForEach(text, cJSON_GetObjectItem(options, "bounds")) if (!s && cJSON_IsString(text)) s =
-        fl_promise_parse(text->valuestring, p, share, d);
+        fl_promise_parse(text->valuestring, p, share, &wrong);
+    char *path = s ? fl_provenance_path(r->path) : NULL;
+    if (s)
+        s = path ? fl_fail(d, FL_BAD_INPUT, path, 0, 0, "options.bounds: %s", wrong.message) : fl_no_memory(d, NULL);
+    free(path);
     return s;
 }
 

@@ -52,5 +52,7 @@ fails "a tighter promise is broken, by name" '^FAIL  fixed:sm_mhz=1005 .*violate
   "$f" regress serve.base.json --bound 'latency_p99_s<0.1'
 fails "also where no rule speaks of violations" 'breaks energy_per_request_j<1$' "$f" regress serve.base.json --fail-if 'energy_j>+1%' \
   --bound 'energy_per_request_j<1'
+sed 's/latency_p99_s</latency_p_s</' serve.base.json >odd.base.json
+refuse "a record with a promise about nothing" 2 "odd.base.json: bounds: no column 'latency_p_s'" "$f" regress odd.base.json
 refuse "a promise about nothing" 2 "did you mean 'latency_p99_s'" "$f" regress serve.base.json --bound 'latency_p99<0.1'
 finish

@@ -87,6 +87,9 @@ check "another comes first" grep -qE '^fixed:sm_mhz=1200 comes first' <(text "$d
 succeed "one that nobody holds" written "$f" report "$dir/e.csv" -o "$dir/n.html" --bound 'latency_p99_s<0.01'
 check "none comes first" grep -q '^No policy holds the bounds in every run, so none comes first' <(text "$dir/n.html")
 check "nor is it said of any" sh -c '! grep -q "comes first:" "$0"' "$dir/n.html"
+cp "$dir/e.csv" "$dir/o.csv"
+sed 's/latency_p99_s</latency_p_s</' "$dir/e.provenance.json" >"$dir/o.provenance.json"
+refuse "report: a record with none such" 2 "o.provenance.json: options.bounds: no column 'latency_p_s'" "$f" report "$dir/o.csv" -o "$dir/x.html"
 refuse "report: no such column" 2 "did you mean 'latency_p9" "$f" report "$dir/e.csv" -o "$dir/x.html" --bound 'latency_p9_s<0.1'
 refuse "report: a column without a value" 2 'no row has reward_regret' "$f" report "$dir/e.csv" -o "$dir/x.html" --bound 'reward_regret<1'
 check "and no page" test ! -e "$dir/x.html"
