@@ -107,6 +107,12 @@ static const command commands[] = {
     {.text = "platforms h100"},
     {.text = "plot pareto I/rows.csv -o p.svg", .points = 4},
     {.text = "report I/rows.csv -o p.html"},
+    {.text = "report I/rows.csv -o p.html --bound 10% --bound energy_j<1"},
+    {.text = "compare S/inference.csv --platform a100 --policy nvboost --arrivals poisson:rate=20,count=5 --bound "
+             "latency_p99_s<0.17"},
+    {.text = "oracle I/t.csv --platform generic --bound 0.05 --bound peak_power_w<250"},
+    {.text = "search I/e.json --threads 1 --bound mean_power_w<250"},
+    {.text = "regress I/base.json --bound mean_power_w<250"},
     {.text = "restore"},
     {.text = "bench --kernels 1000 --repeat 1", .points = 3, .times = true},
     {.text = "emulate I/t.csv --platform generic --quiet --time virtual --report r.json -- sleep 1", .times = true},

@@ -95,33 +95,29 @@ static fl_status choose_rules(regress *g, const fl_texts *asked, const fl_texts 
     return s ? s : set_metrics(g, d);
 }
 
-/* Is the column of a recorded bound, NAME<X, among those asked for? */
-static bool asked_for(const char *text, const fl_promises *asked, double slowdown) {
-    const size_t size = strcspn(text, "<>");
-    bool is = isfinite(slowdown) && size == strlen("slowdown") && !strncmp(text, "slowdown", size);
-    for (size_t i = 0; i < asked->count; i++)
-        is |= size == strlen(asked->item[i].column) && !strncmp(text, asked->item[i].column, size);
-    return is;
-}
-
-/* The bounds of the run: those asked for, and the recorded ones on other columns. They are what a new record keeps. */
-static fl_status choose_bounds(regress *g, fl_texts *bounds, fl_diag *d) {
-    fl_promises asked = {0};
-    double slowdown = INFINITY;
+/* The bounds of the run, path being of the record: those asked for, and the recorded ones on other columns. They are
+ * what a new record keeps. */
+static fl_status choose_bounds(regress *g, const char *path, fl_texts *bounds, fl_diag *d) {
+    const fl_texts recorded = {.item = (const char **)g->old.bound, .count = g->old.bound_count};
+    fl_promises all = {0}, own = {0};
+    double slowdown = INFINITY, share = INFINITY;
     char text[FL_PROMISE_TEXT];
-    fl_status s = fl_promises_parse(bounds, &asked, &slowdown, d);
-    for (size_t i = 0; !s && i < g->old.bound_count; i++)
-        if (!asked_for(g->old.bound[i], &asked, slowdown))
-            s = fl_texts_add(bounds, g->old.bound[i], d);
-    asked = (fl_promises){0};
-    slowdown = INFINITY;
+    fl_status s = fl_promises_parse(bounds, &all, &slowdown, d);
+    fl_diag wrong = {0};
+    if (!s && fl_promises_parse(&recorded, &own, &share, &wrong))
+        s = fl_fail(d, FL_BAD_INPUT, path, 0, 0, "bounds: %s", wrong.message);
     if (!s)
-        s = fl_promises_parse(bounds, &asked, &slowdown, d);
+        s = fl_promises_add(&own, share, &all, &slowdown, d);
     if (!s && !(g->now.bound = calloc(FL_PROMISES_MAX + 1, sizeof *g->now.bound)))
         s = fl_no_memory(d, "the gate");
-    for (size_t bit = isfinite(slowdown) ? 0U : 1U; !s && bit <= asked.count; bit++)
-        if (!(g->now.bound[g->now.bound_count++] = strdup(fl_promises_name(&asked, slowdown, bit, text))))
-            s = fl_no_memory(d, "the gate");
+    bounds->count = 0;
+    for (size_t bit = isfinite(slowdown) ? 0U : 1U; !s && bit <= all.count; bit++) {
+        char *name = strdup(fl_promises_name(&all, slowdown, bit, text));
+        if (!name)
+            return fl_no_memory(d, "the gate");
+        g->now.bound[g->now.bound_count++] = name;
+        s = fl_texts_add(bounds, name, d);
+    }
     return s;
 }
 
@@ -281,7 +277,7 @@ int fl_cmd_regress(int argc, char **argv) {
     if (!s)
         s = choose_rules(&g, &o.fail_if, &o.setup.bounds, &d);
     if (!s)
-        s = choose_bounds(&g, &o.setup.bounds, &d);
+        s = choose_bounds(&g, o.rest.item[0], &o.setup.bounds, &d);
     if (!s)
         s = run_experiment(&g, o.bless ? NULL : o.rest.item[0], &o.setup, &d);
     if (!s)

@@ -1,5 +1,6 @@
 #include "harness/base/command.h"
 #include "harness/cmd/commands.h"
+#include "harness/report/report_bounds.h"
 #include "harness/report/report_page.h"
 #include "harness/report/report_summary.h"
 
@@ -12,12 +13,14 @@ static const fl_command_help help = {
     "no network: figures, style and script are within it.\n\n"
     "Intervals: two-level bootstrap over workloads and seeds. Policies are ranked by what the experiment minimises. "
     "The others\n"
-    "are held against --reference, or against the best policy that holds the bound. ?sort=TABLE,COLUMN and "
+    "are held against --reference, or against the best policy that holds all bounds: those that the result was made "
+    "under, or of\n"
+    "--bound. Where requests arrive the page leads with their latency. ?sort=TABLE,COLUMN and "
     "?theme=dark behind\n"
     "the page's address open it so."};
 
 int fl_cmd_report(int argc, char **argv) {
-    fl_texts rest = {0}, timelines = {0};
+    fl_texts rest = {0}, timelines = {0}, bounds = {0};
     const char *output = NULL, *about = NULL, *reference = NULL;
     int64_t seed = 1, draws = 0;
     const fl_option option[] = {
@@ -25,6 +28,7 @@ int fl_cmd_report(int argc, char **argv) {
         {"timeline", "FILE", FL_OPTION_LIST, &timelines, 0, 0,
          "of run --timeline: clock, power, residency (may be repeated)"},
         {"reference", "POLICY", FL_OPTION_TEXT, &reference, 0, 0, "whom the others are held against (the best)"},
+        FL_BOUND_OPTION(&bounds),
         {"about", "TEXT", FL_OPTION_TEXT, &about, 0, 0, "the question, as the page's title (that of the experiment)"},
         {"seed", "N", FL_OPTION_INT, &seed, 0, 1e15, "of the bootstrap (1)"},
         {"draws", "N", FL_OPTION_INT, &draws, 100, 1e6,
@@ -42,6 +46,8 @@ int fl_cmd_report(int argc, char **argv) {
                                  .bootstrap = {.seed = (uint64_t)seed, .draws = (size_t)draws}};
     fl_status s = rest.count == 1 && output ? fl_report_read(rest.item[0], &data, &d)
                                             : fl_refuse(&d, "expected RESULTS.csv -o report.html, see --help");
+    if (!s)
+        s = fl_report_judge(&data, &bounds, &d);
     if (!s)
         s = fl_report_write(&data, &o, output, &d);
     if (s)

@@ -186,7 +186,7 @@ static fl_status check_record(const fl_report_data *r, fl_diag *d) {
 fl_status fl_report_read(const char *csv, fl_report_data *r, fl_diag *d) {
     loader l = {.r = r};
     fl_csv_options options = {.trim = true};
-    *r = (fl_report_data){.path = strdup(csv)};
+    *r = (fl_report_data){.path = strdup(csv), .bound = INFINITY};
     fl_status s = r->path ? fl_csv_read(csv, &options, NULL, read_row, &l, d) : fl_no_memory(d, "the report");
     if (!s && !r->row_count)
         s = fl_fail(d, FL_BAD_INPUT, csv, 0, 0, "no row of a workload, expected the CSV of compare, sweep or merge");

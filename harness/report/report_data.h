@@ -10,6 +10,7 @@
 #define FL_REPORT_DATA_H
 
 #include "harness/base/bootstrap.h"
+#include "harness/study/promise.h"
 
 #include <cjson/cJSON.h>
 #include <stdbool.h>
@@ -38,6 +39,7 @@ typedef struct fl_report_row {
     size_t policy, workload, platform, variant, clock; /* indices */
     uint64_t seed;
     double value[FL_REPORT_COLUMNS]; /* NAN = n/a */
+    uint32_t broken;                 /* bounds that it does not hold, as bits of fl_promises_name */
 } fl_report_row;
 
 typedef struct fl_names { /* distinct texts in the order of their first appearance */
@@ -56,6 +58,8 @@ typedef struct fl_report_data {
     size_t seed_count, seed_room;
     cJSON *provenance, *published; /* NULL: not there */
     char *regret_path;             /* NULL: not there */
+    fl_promises promises;          /* what it is judged under (report_bounds.h), */
+    double bound;                  /* and the slowdown; INFINITY: none */
 } fl_report_data;
 
 fl_status fl_report_read(const char *csv, fl_report_data *r, fl_diag *d);

@@ -2,6 +2,7 @@
 
 #include "harness/base/place.h"
 #include "harness/report/report_figures.h"
+#include "harness/report/report_latency.h"
 #include "harness/report/report_tables.h"
 #include "traces/writing.h"
 #include "traces/text.h"
@@ -123,14 +124,20 @@ static void put_short(const page *p) {
     fputs("<p class=\"short\">", f);
     if (s->reference < s->count) {
         const fl_policy_summary *best = &s->item[s->reference];
-        const cJSON *bound = cJSON_GetObjectItem(cJSON_GetObjectItem(p->r->provenance, "options"), "bound");
+        const bool over = best->violations > 0;
+        if (over && !p->o->reference) /* nobody comes first who breaks a bound */
+            fputs("No policy holds the bounds in every run, so none comes first. ", f);
         name(f, fl_summary_name(s, s->reference));
-        fprintf(f, " %s: %s ", p->o->reference ? "is the reference" : "comes first", fl_merit_name(p->r));
+        fprintf(f, " %s: ", p->o->reference ? "is the reference" : over ? "saves most of them" : "comes first");
+        fl_latency_short(f, s, s->reference);
+        fprintf(f, "%s ", fl_merit_name(p->r));
         span(f, &best->merit, 1, "%");
         fputs(" at a slowdown of ", f);
         span(f, &best->value[FL_REPORT_SLOWDOWN], 100, "%");
-        if (cJSON_IsNumber(bound))
-            fprintf(f, ", under the bound of %g %%", 100 * bound->valuedouble);
+        if (!over)
+            fl_bounds_put(f, p->r);
+        else
+            fprintf(f, ", beyond a bound in %.0f of %zu runs", best->violations, best->value[FL_REPORT_ENERGY_J].runs);
         fputs(".", f);
         put_next(f, s);
         put_beyond(f, s);
@@ -173,6 +180,9 @@ static fl_status put_scope(const page *p, const fl_summary *s, size_t index, fl_
         fl_html_text(f, title);
         fputs("</summary>\n", f);
     }
+    snprintf(id, sizeof id, "latency-%zu", index);
+    if (fl_latency_any(s))
+        fl_latency_section(f, s, &p->looks, id);
     snprintf(id, sizeof id, "policies-%zu", index);
     fl_table_policies(f, s, &p->looks, id);
     fputs("<div class=\"figures\">\n", f);

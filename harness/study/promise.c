@@ -140,6 +140,22 @@ static bool has_column(const fl_promises *p, const char *column) {
     return false;
 }
 
+fl_status fl_promises_add(const fl_promises *own, double share, fl_promises *p, double *slowdown, fl_diag *d) {
+    const fl_promises given = *p;
+    const bool about_time = !isinf(*slowdown) || has_column(&given, "slowdown");
+    if (!about_time)
+        *slowdown = share;
+    for (size_t i = 0; i < own->count; i++) {
+        const char *column = own->item[i].column;
+        if (strcmp(column, "slowdown") != 0 ? has_column(&given, column) : about_time)
+            continue;
+        if (p->count == FL_PROMISES_MAX)
+            return fl_refuse(d, "more than %d bounds", FL_PROMISES_MAX);
+        p->item[p->count++] = own->item[i];
+    }
+    return FL_OK;
+}
+
 fl_status fl_promises_read(const fl_experiment *e, fl_promises *p, double *slowdown, fl_diag *d) {
     const fl_json root = fl_json_root(e->tree, e->path);
     fl_promises own = {0};
@@ -156,19 +172,7 @@ fl_status fl_promises_read(const fl_experiment *e, fl_promises *p, double *slowd
     for (fl_json one = !s && all.node ? fl_json_first(&all) : (fl_json){0}; !s && one.node;
          one = fl_json_next(&all, &one))
         s = read_one(&one, &own, &share, d);
-    const fl_promises given = *p;
-    const bool about_time = !isinf(*slowdown) || has_column(&given, "slowdown");
-    if (!s && !about_time)
-        *slowdown = share;
-    for (size_t i = 0; !s && i < own.count; i++) {
-        const char *column = own.item[i].column;
-        const bool said = strcmp(column, "slowdown") != 0 ? has_column(&given, column) : about_time;
-        if (!said && p->count == FL_PROMISES_MAX)
-            s = fl_json_fail(&root, d, "more than %d bounds", FL_PROMISES_MAX);
-        else if (!said)
-            p->item[p->count++] = own.item[i];
-    }
-    return s;
+    return s ? s : fl_promises_add(&own, share, p, slowdown, d);
 }
 
 fl_status fl_promises_check(const fl_promises *p, const fl_scenes *scenes, fl_diag *d) {

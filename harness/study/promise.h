@@ -41,6 +41,9 @@ typedef struct fl_promises { /* plain zero holds none */
 fl_status fl_promise_parse(const char *text, fl_promises *p, double *slowdown, fl_diag *d);
 /* The same of the texts of --bound, in order. */
 fl_status fl_promises_parse(const fl_texts *texts, fl_promises *p, double *slowdown, fl_diag *d);
+/* Adds to *p and *slowdown those of `own` and `share` about whose column nothing is said there. FL_BAD_INPUT beyond
+ * FL_PROMISES_MAX. */
+fl_status fl_promises_add(const fl_promises *own, double share, fl_promises *p, double *slowdown, fl_diag *d);
 /* Adds those of an experiment's "bound" and "bounds" about which nothing is said yet: a bound on the command line goes
  * before the experiment's on the same column. FL_BAD_INPUT with the line and column of what is wrong. */
 fl_status fl_promises_read(const fl_experiment *e, fl_promises *p, double *slowdown, fl_diag *d);

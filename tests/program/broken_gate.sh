@@ -1,0 +1,58 @@
+#!/usr/bin/env bash
+# The job of someone who guards a policy in CI: a gate recorded, broken on purpose in three ways (the policy, its settings,
+# a promise), and whole again. It goes by README.md and harness/HOWTO.md alone.
+#   tests/program/broken_gate.sh build/foldline
+. "$(dirname "$0")/shell.sh"
+cd "$dir" || exit 1
+build() { gcc -O2 -fPIC -shared -fvisibility=hidden -DPOLICY_PLUGIN -I"$root" "$1" -o mine.so -lm; }
+
+cp "$root/policies/skeleton.c" mine.c
+check "a policy" build mine.c
+succeed "a trace" . "$f" synth -o demo.csv --kernels 20000 --mean-us 500 --seed 7
+cat >gate.json <<'EOT'
+{"foldline_experiment": 1, "platform": "generic", "traces": ["demo.csv"], "bound": "20%", "oracles": false,
+ "policies": ["nvboost", "./mine.so", "./mine.so:high_pct=95"]}
+EOT
+succeed "recorded" 'recorded: base.json, 4 rows' "$f" regress gate.json --bless -o base.json --fail-if 'energy_j!1%' --fail-if 'violated>+0'
+succeed "unchanged, it passes" '^8 of 8 gates hold' "$f" regress base.json
+
+# fails NAME PATTERN COMMAND...: exits 1 and says on stdout what matches
+fails() {
+  local name=$1 pattern=$2 status
+  shift 2
+  "$@" >out 2>err </dev/null
+  status=$?
+  if [ $status = 1 ] && grep -qE -- "$pattern" out; then ok "$name"; else bad "$name" "exit $status: $(head -c 300 err)" "$(head -n 5 out)"; fi
+}
+# ---- the policy: it steps down where it has to step up ----
+sed '/else if (util > p->high_pct)/{n;s/+=/-=/}' mine.c >broken.c
+check "the fault is planted" sh -c '! cmp -s mine.c broken.c'
+check "it builds" build broken.c
+fails "a broken policy is stopped" '^FAIL  ./mine.so on demo.csv: energy_j' "$f" regress base.json --junit gate.xml
+check "nobody else is blamed" [ "$(grep -c '^FAIL' out)" = "$(grep -c '^FAIL  ./mine.so' out)" ]
+check "CI reads it" grep -q '<failure message="./mine.so on demo.csv: energy_j' gate.xml
+check "mended" build mine.c
+succeed "it passes again" '^8 of 8 gates hold' "$f" regress base.json
+
+# ---- a trace under the same name ----
+cp demo.csv kept.csv
+"$f" synth -o demo.csv --kernels 20000 --mean-us 500 --seed 8 >/dev/null
+refuse "another trace is no regression" 2 'demo.csv: not the file that base.json was recorded from' "$f" regress base.json
+cp kept.csv demo.csv
+
+# ---- a promise ----
+cat >serve.json <<EOT
+{"foldline_experiment": 1, "platform": "a100", "gpus": 1, "traces": ["$root/traces/samples/inference.csv"], "oracles": false,
+ "arrivals": "poisson:rate=20,count=100,seed=1", "policies": ["nvboost", "fixed:sm_mhz=1005", "fixed:sm_mhz=810"]}
+EOT
+succeed "recorded under a promise" 'recorded: serve.base.json' "$f" regress serve.json --bless -o serve.base.json --bound 'latency_p99_s<0.17'
+check "which the record keeps" grep -q '"latency_p99_s<0.17"' serve.base.json
+succeed "it holds" 'gates hold' "$f" regress serve.base.json
+fails "a tighter promise is broken, by name" '^FAIL  fixed:sm_mhz=1005 .*violated 0 -> 1 .*breaks latency_p99_s<0.1$' \
+  "$f" regress serve.base.json --bound 'latency_p99_s<0.1'
+fails "also where no rule speaks of violations" 'breaks energy_per_request_j<1$' "$f" regress serve.base.json --fail-if 'energy_j>+1%' \
+  --bound 'energy_per_request_j<1'
+sed 's/latency_p99_s</latency_p_s</' serve.base.json >odd.base.json
+refuse "a record with a promise about nothing" 2 "odd.base.json: bounds: no column 'latency_p_s'" "$f" regress odd.base.json
+refuse "a promise about nothing" 2 "did you mean 'latency_p99_s'" "$f" regress serve.base.json --bound 'latency_p99<0.1'
+finish

@@ -1,0 +1,96 @@
+#!/usr/bin/env bash
+# Bounds on what users promise, command by command: compare, oracle, search, sweep and report (regress: broken_gate.sh; the
+# target on a latency as a job: latency_target.sh).
+#   tests/program/promise.sh build/foldline
+. "$(dirname "$0")/shell.sh"
+served=("$root/traces/samples/inference.csv" --platform a100 --arrivals poisson:rate=20,count=200)
+plain=("$root/traces/samples/mix8.csv" --platform rtx4070-laptop)
+low=(--policy fixed:sm_mhz=810 --policy fixed:sm_mhz=1005)
+
+# ---- as it is said ----
+same() { cmp -s <("$f" compare "${plain[@]}" --policy nvboost --bound "$1") <("$f" compare "${plain[@]}" --policy nvboost --bound "$2"); }
+check "5% is 0.05" same 5% 0.05
+check "and slowdown<=0.05" same 5% 'slowdown<=0.05'
+refuse "5 is not 5%" 2 "slowdown of 500 %, expected at most 1, or 5%" "$f" compare "${plain[@]}" --policy nvboost --bound 5
+refuse "two shares" 2 'second bound on the slowdown' "$f" compare "${plain[@]}" --policy nvboost --bound 5% --bound 0.1
+for c in "compare --policy nvboost" oracle "sweep --policy nvboost -o $dir/no.csv" "search --policy nvboost"; do
+  refuse "${c%% *}: no such column" 2 "no column 'latency_p99', did you mean 'latency_p99_s'" "$f" $c "${served[@]}" --bound 'latency_p99<0.2'
+  refuse "${c%% *}: no number" 2 "'0.2s', expected a number" "$f" $c "${served[@]}" --bound 'latency_p99_s<0.2s'
+  refuse "${c%% *}: nothing arrives" 2 'latency_p99_s, but nothing arrives anywhere, expected requests' "$f" $c "${plain[@]}" \
+    --bound 'latency_p99_s<0.2'
+done
+refuse "a bound on what is told under it" 2 'itself told under the bounds' "$f" compare "${plain[@]}" --policy nvboost --bound 'regret_static_pct<1'
+refuse "a column of texts" 2 'holds texts' "$f" compare "${plain[@]}" --policy nvboost --bound 'note<1'
+refuse "sweep: a column that its CSV does not have" 2 'expected a column of its CSV' "$f" sweep "${plain[@]}" --policy nvboost \
+  -o "$dir/no.csv" --bound 'hottest_c<85'
+refuse "the model moved" 2 'the slowdown alone' "$f" compare "${served[@]}" --policy nvboost --bound 'latency_p99_s<0.2' --model-error 10 \
+  --time-error 1 --power-error 1
+
+# ---- compare: what is broken is counted and named, and the best static clock holds all ----
+succeed "violated is told" 'fixed:sm_mhz=810 breaks latency_p99_s<0.17' "$f" compare "${served[@]}" "${low[@]}" --bound 'latency_p99_s<0.17' \
+  --bound 5% --csv "$dir/c.csv"
+check "the head has all bounds" grep -q 'bound on the slowdown 5 %, latency_p99_s<0.17, objective' "$dir/out"
+column() { head -n 1 "$1" | tr ',' '\n' | grep -nx "$2" | cut -d: -f1; }
+cell() { awk -F, -v p="$2" -v c="$(column "$1" "$3")" '$1 != "mean" && $2 == p { print $c; exit }' "$1"; }
+check "which in the row" [ "$(cell "$dir/c.csv" fixed:sm_mhz=810 violated),$(cell "$dir/c.csv" fixed:sm_mhz=810 breaks)" = "1,latency_p99_s<0.17" ]
+check "no regret of it" [ "$(cell "$dir/c.csv" fixed:sm_mhz=810 regret_static_pct)" = n/a ]
+check "none of who holds" [ "$(cell "$dir/c.csv" fixed:sm_mhz=1005 violated),$(cell "$dir/c.csv" fixed:sm_mhz=1005 breaks)" = "0," ]
+check "static holds it" awk -v x="$(cell "$dir/c.csv" baseline:static latency_p99_s)" 'BEGIN { exit !(x > 0.1 && x < 0.17) }'
+check "the record has them" grep -q '"latency_p99_s<0.17"' "$dir/c.provenance.json"
+succeed "without it static takes less" . "$f" compare "${served[@]}" "${low[@]}" --csv "$dir/free.csv"
+check "and breaks it" awk -v x="$(cell "$dir/free.csv" baseline:static latency_p99_s)" -v e="$(cell "$dir/free.csv" baseline:static energy_j)" \
+  -v h="$(cell "$dir/c.csv" baseline:static energy_j)" 'BEGIN { exit !(x >= 0.17 && e < h) }'
+succeed "none holds: said" 'no static clock holds all bounds on 1 of 1' "$f" compare "${served[@]}" "${low[@]}" --bound 'latency_p99_s<0.01' --csv "$dir/n.csv"
+check "no static row then" [ -z "$(cell "$dir/n.csv" baseline:static energy_j)" ]
+
+# The clairvoyant schedule is bounded in time alone: it says so, and nobody has a regret against it unless it holds the rest.
+sweep=(--sweep "$root/traces/samples/energyucb-528.pot3d.csv" --platform pvc-max1550x6)
+succeed "what the clairvoyant does not know is said" 'baseline:clairvoyant has no value for peak_power_w<2250' "$f" compare "${sweep[@]}" \
+  --policy fixed:sm_mhz=900 --bound 'peak_power_w<2250' --csv "$dir/p.csv"
+check "it is no measure then" [ "$(cell "$dir/p.csv" baseline:static violated),$(cell "$dir/p.csv" baseline:static regret_clairvoyant_pct)" = 0,n/a ]
+check "its row says what it holds" grep -q 'baseline:clairvoyant.*bounded in time alone' "$dir/p.csv"
+succeed "where it holds all it is one" . "$f" compare "${sweep[@]}" --policy fixed:sm_mhz=1300 --bound 'mean_power_w<2250' --csv "$dir/m.csv"
+check "a regret against it" [ "$(cell "$dir/m.csv" fixed:sm_mhz=1300 violated),$(cell "$dir/m.csv" fixed:sm_mhz=1300 regret_clairvoyant_pct)" != 0,n/a ]
+succeed "oracle says it too" 'clairvoyant .*bounded in time alone' "$f" oracle "${sweep[@]}" --bound 'mean_power_w<2250'
+
+# ---- a distribution replay ----
+succeed "of drawn steps" 'breaks slowdown<0.1' "$f" compare harness/experiments/energyucb.json --seeds 1 --policy random --bound 'slowdown<0.1'
+
+# ---- an experiment says them, the command line goes before it ----
+cat >"$dir/e.json" <<EOT
+{"foldline_experiment": 1, "platform": "a100", "gpus": 1, "traces": ["$root/traces/samples/inference.csv"], "seeds": 2,
+ "arrivals": "poisson:rate=20,count=200", "bound": "5%", "bounds": ["latency_p99_s<0.17"],
+ "policies": [{"policy": "fixed", "set": {"sm_mhz": {"each": [810, 1005, 1200]}}}]}
+EOT
+succeed "of an experiment" 'bound on the slowdown 5 %, latency_p99_s<0.17' "$f" compare "$dir/e.json"
+succeed "another on the same column" 'bound on the slowdown 5 %, latency_p99_s<0.3,' "$f" compare "$dir/e.json" --bound 'latency_p99_s<0.3'
+succeed "another column beside it" 'bound on the slowdown 1 %, latency_p99_s<0.17,' "$f" compare "$dir/e.json" --bound 1%
+sed 's/latency_p99_s<0.17/latency_p9_s<0.17/' "$dir/e.json" >"$dir/w.json"
+refuse "a wrong one, with its place" 2 "w.json:2:[0-9]+: bounds\[0\]: no column 'latency_p9_s', did you mean 'latency_p9" "$f" compare "$dir/w.json"
+
+# ---- sweep: the same rows, and the bounds are part of what it goes on with ----
+succeed "a sweep" written "$f" sweep "$dir/e.json" -o "$dir/s.csv"
+"$f" compare "$dir/e.json" --csv "$dir/e.csv" >"$dir/out"
+check "has the rows of compare" diff <(grep -v '^mean,' "$dir/e.csv" | sort) <(sort "$dir/s.csv")
+check "and its record the bounds" grep -q '"latency_p99_s<0.17"' "$dir/s.provenance.json"
+
+# ---- report: leads with latency; nobody comes first who breaks a bound; other bounds may be asked for ----
+succeed "a page" written "$f" report "$dir/e.csv" -o "$dir/e.html"
+text() { sed -e 's/<wbr>//g' -e 's/<[^>]*>//g' -e 's/&lt;/</g' "$1"; }
+check "leads with latency" grep -qE '^fixed:sm_mhz=1005 comes first: [0-9.]+ J per request at a p99 latency of [0-9.]+ ms \(the driver.s default' <(text "$dir/e.html")
+check "under its bounds" grep -qE 'under the bound of 5 %, latency_p99_s<0.17\. ' <(text "$dir/e.html")
+check "with a figure of both" grep -q 'p99 latency, ms' "$dir/e.html"
+check "before the table of policies" awk '/id="latency-0"/ { lead = NR } /id="policies-0"/ { exit !(lead && lead <= NR) }' "$dir/e.html"
+check "whose breaks are named" grep -q 'latency_p99_s<0.17 in 2 of 2' <(text "$dir/e.html")
+succeed "a tighter bound" written "$f" report "$dir/e.csv" -o "$dir/t.html" --bound 'latency_p99_s<0.15'
+check "another comes first" grep -qE '^fixed:sm_mhz=1200 comes first' <(text "$dir/t.html")
+succeed "one that nobody holds" written "$f" report "$dir/e.csv" -o "$dir/n.html" --bound 'latency_p99_s<0.01'
+check "none comes first" grep -q '^No policy holds the bounds in every run, so none comes first' <(text "$dir/n.html")
+check "nor is it said of any" sh -c '! grep -q "comes first:" "$0"' "$dir/n.html"
+cp "$dir/e.csv" "$dir/o.csv"
+sed 's/latency_p99_s</latency_p_s</' "$dir/e.provenance.json" >"$dir/o.provenance.json"
+refuse "report: a record with none such" 2 "o.provenance.json: options.bounds: no column 'latency_p_s'" "$f" report "$dir/o.csv" -o "$dir/x.html"
+refuse "report: no such column" 2 "did you mean 'latency_p9" "$f" report "$dir/e.csv" -o "$dir/x.html" --bound 'latency_p9_s<0.1'
+refuse "report: a column without a value" 2 'no row has reward_regret' "$f" report "$dir/e.csv" -o "$dir/x.html" --bound 'reward_regret<1'
+check "and no page" test ! -e "$dir/x.html"
+finish
