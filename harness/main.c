@@ -1,5 +1,6 @@
 #include "harness/base/command.h"
 #include "harness/base/memory.h"
+#include "harness/base/version.h"
 #include "harness/cmd/commands.h"
 
 #include <fcntl.h>
@@ -20,7 +21,7 @@ static void usage(FILE *out) {
             "usage: foldline COMMAND [options]\n\n");
     for (int i = 0; i < COMMANDS; i++)
         fprintf(out, "  %-12s %s\n", commands[i].name, commands[i].summary);
-    fprintf(out, "\nfoldline COMMAND --help says everything about one of them.\n"
+    fprintf(out, "\nfoldline COMMAND --help says everything about one of them; foldline --version (-V) which one this is.\n"
                  "Exit status: 0 done; 1 a gate did not hold; 2 bad usage or input; 3 hardware or system refused.\n");
 }
 
@@ -57,8 +58,8 @@ int main(int argc, char **argv) {
         usage(stdout);
         return written(FL_EXIT_OK);
     }
-    if (!strcmp(argv[1], "--version")) {
-        puts("foldline " FL_VERSION);
+    if (!strcmp(argv[1], "--version") || !strcmp(argv[1], "-V")) {
+        fl_version_print(stdout);
         return written(FL_EXIT_OK);
     }
     const char *names[COMMANDS];

@@ -158,4 +158,21 @@ refuse "no such operator" 2 "expected COLUMN and one of" "$f" show r2.csv --wher
 refuse "nothing to show" 2 'expected RESULT' "$f" show
 refuse "no table" 2 'row has' "$f" show "$root/README.md"
 
+# --- which foldline this is
+succeed "--version" '^foldline [0-9.]+( \([0-9a-f]{12}\+?\))?$' "$f" --version
+check "-V is the same" [ "$("$f" -V)" = "$("$f" --version)" ]
+check "in one line" [ "$("$f" -V | wc -l)" = 1 ]
+if git -C "$root" rev-parse HEAD >head 2>/dev/null; then
+  check "with the commit of the repository" grep -qF "$(head -c 12 head)" <("$f" -V)
+fi
+succeed "and the help says so" '--version \(-V\)' "$f" --help
+
+# --- baselines: what was just blessed holds exactly, and nothing is told to have changed
+exact=(--fail-if 'energy_j>+0' --fail-if 'makespan_s>+0' --fail-if 'energy_j<-0' --fail-if 'mean_power_w>+0' --fail-if 'mean_power_w<-0')
+"$f" regress x.json --bless -o exact.json "${exact[@]}" >/dev/null || bad "regress --bless"
+succeed "exact gates hold on a baseline that was just blessed" '^([0-9]+) of \1 gates hold' "$f" regress exact.json
+check "and no value moved" [ -z "$("$f" regress exact.json --all | grep -v ' (+0, interval +0 to +0), \| gates hold')" ]
+succeed "blessed again it is the same" 'recorded' "$f" regress exact.json --bless -o again.json
+same "to the byte" exact.json again.json
+
 finish
