@@ -1,5 +1,7 @@
 #include "harness/base/command.h"
 #include "harness/base/grid.h"
+#include "harness/base/json.h"
+#include "harness/base/json_out.h"
 #include "harness/cmd/commands.h"
 #include "harness/input/platform.h"
 #include "harness/input/platform_device.h"
@@ -186,33 +188,60 @@ static void print_one(const fl_platform *p) {
     }
 }
 
+/* A platform as its file has it: what is left out there is not made up here. */
+static fl_status one(const char *name, bool json, fl_diag *d) {
+    fl_platform p = {0};
+    cJSON *tree = NULL;
+    fl_status s = fl_platform_open(name, 0, &p, d);
+    if (!s && json && !(s = fl_json_read(p.path, &tree, d)))
+        fl_json_print(tree, stdout);
+    else if (!s)
+        print_one(&p);
+    cJSON_Delete(tree);
+    fl_platform_free(&p);
+    return s;
+}
+
+static fl_status list(bool json, fl_diag *d) {
+    char **name = NULL;
+    size_t count = 0;
+    cJSON *root = cJSON_CreateObject(), *rows = cJSON_AddArrayToObject(root, "rows");
+    fl_status s = fl_platform_list(&name, &count, d);
+    for (size_t i = 0; !s && i < count; i++) {
+        fl_platform p = {0};
+        if (!(s = fl_platform_open(name[i], 0, &p, d)) && !json)
+            printf("%-16s %s\n", name[i], p.title);
+        if (!s && json) {
+            cJSON *row = cJSON_CreateObject();
+            cJSON_AddStringToObject(row, "platform", name[i]);
+            cJSON_AddStringToObject(row, "title", p.title);
+            cJSON_AddNumberToObject(row, "gpus", p.node.gpu_count);
+            cJSON_AddItemToArray(rows, row);
+        }
+        fl_platform_free(&p);
+    }
+    if (!s && json)
+        fl_json_print(root, stdout);
+    cJSON_Delete(root);
+    for (size_t i = 0; i < count; i++)
+        free(name[i]);
+    free(name);
+    return s;
+}
+
 int fl_cmd_platforms(int argc, char **argv) {
     fl_texts rest = {0};
     int status = FL_EXIT_OK;
-    if (!fl_command_begin(argc, argv, &help, NULL, 0, &rest, &status))
+    bool json = false;
+    const fl_option option[] = {
+        {"json", NULL, FL_OPTION_FLAG, &json, 0, 0, "prints the list, or the platform's file, as JSON"},
+    };
+    if (!fl_command_begin(argc, argv, &help, option, FL_COUNT(option), &rest, &status))
         return status;
     fl_diag d = {0};
-    fl_platform p = {0};
-    fl_status s = rest.count > 1 ? fl_refuse(&d, "expected one platform at most") : FL_OK;
-    if (!s && rest.count) {
-        s = fl_platform_open(rest.item[0], 0, &p, &d);
-        if (!s)
-            print_one(&p);
-        fl_platform_free(&p);
-    } else if (!s) {
-        char **name = NULL;
-        size_t count = 0;
-        s = fl_platform_list(&name, &count, &d);
-        for (size_t i = 0; !s && i < count; i++) {
-            s = fl_platform_open(name[i], 0, &p, &d);
-            if (!s)
-                printf("%-16s %s\n", name[i], p.title);
-            fl_platform_free(&p);
-        }
-        for (size_t i = 0; i < count; i++)
-            free(name[i]);
-        free(name);
-    }
+    fl_status s = rest.count > 1 ? fl_refuse(&d, "expected one platform at most")
+                  : rest.count   ? one(rest.item[0], json, &d)
+                                 : list(json, &d);
     if (s)
         status = fl_command_fail("platforms", &d);
     fl_texts_free(&rest);

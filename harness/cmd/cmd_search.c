@@ -1,5 +1,6 @@
 #include "harness/base/command.h"
 #include "harness/base/grid.h"
+#include "harness/base/json_out.h"
 #include "harness/cmd/commands.h"
 #include "harness/study/search.h"
 #include "harness/study/setup.h"
@@ -78,10 +79,32 @@ static void print(const fl_setup *u, const fold *f, const fl_search_result *r, d
     fl_grid_add(g, "%.1f", 100 * (1 - (double)r->trials / (double)r->whole));
 }
 
+static cJSON *row_json(const fl_setup *u, const fold *f, const fl_search_result *r, double score, bool held) {
+    cJSON *o = cJSON_CreateObject();
+    cJSON_AddItemToObject(o, "held_out", f->name ? cJSON_CreateString(f->name) : cJSON_CreateNull());
+    cJSON_AddStringToObject(o, "policy", u->spec[r->winner].label);
+    fl_json_add_real(o, "tuned_saving_pct", 100 * (1 - r->ratio));
+    cJSON_AddBoolToObject(o, "tuned_holds", r->held);
+    fl_json_add_real(o, "scored_saving_pct", 100 * (1 - score));
+    cJSON_AddBoolToObject(o, "scored_holds", held);
+    cJSON_AddNumberToObject(o, "trials", (double)r->trials);
+    cJSON_AddNumberToObject(o, "grid_trials", (double)r->whole);
+    return o;
+}
+
+static cJSON *head_json(const fl_setup *u) {
+    cJSON *root = cJSON_CreateObject();
+    cJSON_AddNumberToObject(root, "candidates", (double)u->o.spec_count);
+    cJSON_AddStringToObject(root, "objective", fl_objective_names[u->o.objective]);
+    fl_json_add_real(root, "bound", u->o.bound);
+    return root;
+}
+
 int fl_cmd_search(int argc, char **argv) {
     fl_setup_options so = FL_SETUP_UNSET;
     const char *tune = NULL, *score = NULL, *hold_out = NULL;
     double keep = 0.5;
+    bool json = false;
     const fl_option option[] = {
         FL_SETUP_OPTIONS(so),
         {"tune", "PATTERN", FL_OPTION_TEXT, &tune, 0, 0, "workloads to tune on (all)"},
@@ -89,6 +112,7 @@ int fl_cmd_search(int argc, char **argv) {
         {"hold-out", "WHAT", FL_OPTION_TEXT, &hold_out, 0, 0,
          "workload or platform: each in turn is scored on, not tuned on"},
         {"keep", "X", FL_OPTION_REAL, &keep, 0, 1, "share of the candidates that each round keeps (0.5)"},
+        {"json", NULL, FL_OPTION_FLAG, &json, 0, 0, "prints the result as JSON"},
     };
     int status = FL_EXIT_OK;
     if (!fl_command_begin(argc, argv, &help, option, sizeof option / sizeof *option, &so.rest, &status))
@@ -100,6 +124,7 @@ int fl_cmd_search(int argc, char **argv) {
     size_t count = 0;
     static const char *const head[] = {"held out", "best", "saving % tuned", "saving % scored", "trials", "saved %"};
     fl_grid g = FL_GRID_HEADED(head);
+    cJSON *rows = cJSON_CreateArray();
     so.no_oracle = true;
     fl_status s = fl_setup_open(&u, &so, &d);
     if (!s && fl_experiment_draws(&u.experiment))
@@ -119,14 +144,22 @@ int fl_cmd_search(int argc, char **argv) {
             s = fl_search_score(t, &u.o, r.winner, folds[i].score, &x, &held, &d);
         if (!s)
             print(&u, &folds[i], &r, x, held, &g);
+        if (!s)
+            cJSON_AddItemToArray(rows, row_json(&u, &folds[i], &r, x, held));
     }
     if (s) {
         status = fl_command_fail("search", &d);
+    } else if (json) {
+        cJSON *root = head_json(&u);
+        cJSON_AddItemReferenceToObject(root, "rows", rows);
+        fl_json_print(root, stdout);
+        cJSON_Delete(root);
     } else {
         printf("successive halving over %zu candidates, objective %s%s\n\n", u.o.spec_count,
                fl_objective_names[u.o.objective], hold_out ? ", scored on what was held out" : "");
         fl_grid_print(&g, 2, stdout);
     }
+    cJSON_Delete(rows);
     fl_grid_free(&g);
     for (size_t i = 0; i < count; i++) {
         free(folds[i].tune);

@@ -27,7 +27,7 @@ typedef struct sweep {
 
 /* Those that no byte of the results hangs on. Every other option is part of the key, so that one added later is too. */
 static bool in_key(const fl_option *option) {
-    static const char *const without[] = {"o", "shard", "threads"};
+    static const char *const without[] = {"o", "shard", "threads", "json"};
     for (size_t i = 0; i < sizeof without / sizeof *without; i++)
         if (!strcmp(option->name, without[i]))
             return false;
