@@ -40,6 +40,7 @@ static const char *const prepare[] = {
     "sweep I/e.json --shard 2/2 -o s.csv",
     "regress I/e.json --bless -o base.json",
     "fit device --sweep S/energyucb-table1.csv --out device.json",
+    "import I/t.csv -o packed.csv.gz",
 };
 
 static const command commands[] = {
@@ -77,6 +78,13 @@ static const command commands[] = {
     {"trace stats I/host.csv --json", 0, 0, false},
     {"policies mf-gpoeo", 0, 0, false},
     {"policies --json", 0, 0, false},
+    {"show I/rows.csv --where slowdown<0.5 --sort -energy_j --head", 0, 0, false},
+    {"show I/rows.csv I/base.json --json --head", 0, 0, false},
+    {"compare I/e.json --csv packed.csv.gz", 0, 0, false},
+    {"import I/packed.csv.gz -o k.csv.gz", 0, 0, false},
+    {"regress I/base.json --json", 0, 0, false},
+    {"search I/e.json --threads 1 --json", 0, 0, false},
+    {"platforms --json", 0, 0, false},
     {"platforms h100", 0, 0, false},
     {"plot pareto I/rows.csv -o p.svg", 0, 4, false},
     {"report I/rows.csv -o p.html", 0, 0, false},

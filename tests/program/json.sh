@@ -55,6 +55,14 @@ has "what can be set" '"sm_mhz":	\{'
 has "and of the CPU" '"cores":	[1-9]'
 check "and nothing else" [ "$(head -c 1 out.json)" = '{' ]
 
+"$f" emulate t.csv --platform generic --time virtual --quiet -- "$f" live --policy assure --for 2s --json >out.json 2>err
+check "live --json" "$f" show out.json
+has "with its mode" '"mode":	"shadow"'
+"$f" emulate t.csv --platform generic --time virtual --report - -- "$f" live --policy assure --for 2s >out.json 2>err
+check "emulate --report - is the report alone" "$f" show out.json
+has "of each process" '"processes":'
+check "what the program printed is told elsewhere" grep -q '^assure on 1 GPU' err
+
 json "fit capping" '^application +part' "$f" fit capping "$samples/powercap.sweep.csv"
 has "with the processors" '"processors":'
 awk 'BEGIN { print "workload,sm_mhz,mem_mhz,time_s,power_w"
@@ -77,7 +85,7 @@ json "fit gpoeo" '^band +quantity' "$f" fit gpoeo apps.programs.csv "${few[@]}" 
 # Every command that prints results has it.
 for command in $("$f" --help | sed -n 's/^  \([a-z]*\)  .*/\1/p'); do
   case $command in
-  fit | synth | plot | live | record | emulate | report | help) continue ;; # they write files; fit: below
+  fit | synth | plot | record | emulate | report | help) continue ;; # they write files; fit: below
   esac
   check "$command has --json" grep -q -- '--json' <("$f" "$command" --help)
 done
