@@ -1,5 +1,6 @@
 #include "harness/base/command.h"
 #include "harness/base/memory.h"
+#include "harness/base/version.h"
 #include "harness/cmd/commands.h"
 
 #include <fcntl.h>
@@ -39,8 +40,8 @@ int main(int argc, char **argv) {
         fl_usage(stdout);
         return written(FL_EXIT_OK);
     }
-    if (!strcmp(argv[1], "--version")) {
-        puts("foldline " FL_VERSION);
+    if (!strcmp(argv[1], "--version") || !strcmp(argv[1], "-V")) {
+        fl_version_print(stdout);
         return written(FL_EXIT_OK);
     }
     int status = FL_EXIT_OK;

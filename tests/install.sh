@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # An installed tree, moved as a whole: install.sh BUILD. It finds its platforms, plots, experiments and libraries, and
-# its one header builds a plug-in.
+# its headers build plug-ins.
 set -eu
 cd "$(dirname "$0")/.."
 build=$(realpath "$1")
@@ -19,7 +19,19 @@ cd "$dir"
 [ -e "$prefix/share/foldline/boards/l40s.json" ] && "$f" platforms l40s >"$dir/out" || fail "boards are not found"
 cc -O2 -fPIC -shared -fvisibility=hidden -DPOLICY_PLUGIN -I "$prefix/include/foldline" \
   "$prefix/share/doc/foldline/skeleton.c" -o mine.so -lm || fail "the header does not build a plug-in"
+# One that draws, with the same generator as the built-in ones.
+sed -e 's,#include "policies/policy.h",&\n#include "policies/random.h",' -e 's,uint64_t moves;,fl_random random; &,' \
+  -e 's,index = index < 0 ? 0,if (!sample->step) node->random = fl_random_seed(facts->seed\, 1);\n index = (int64_t)fl_random_below(\&node->random\, ladder.count);\n &,' \
+  "$prefix/share/doc/foldline/skeleton.c" >drawn.c
+cc -std=gnu17 -O2 -fPIC -shared -fvisibility=hidden -DPOLICY_PLUGIN -I "$prefix/include/foldline" drawn.c -o drawn.so -lm ||
+  fail "policies/random.h does not build a plug-in"
 "$f" synth -o t.csv --kernels 500 >"$dir/out"
+for seed in 1 1 2; do
+  "$f" run t.csv --platform generic --policy ./drawn.so --set period_ms=1 --seed $seed --log $((runs = ${runs:-0} + 1)).log >"$dir/out" ||
+    fail "the plug-in that draws does not run"
+done
+cmp -s <(grep -v '^#' 1.log) <(grep -v '^#' 2.log) || fail "the same seed draws otherwise"
+cmp -s <(grep -v '^#' 1.log) <(grep -v '^#' 3.log) && fail "another seed draws the same"
 "$f" run t.csv --platform generic --policy ./mine.so >"$dir/out" || fail "the plug-in does not run"
 "$f" compare "$prefix/share/foldline/harness/experiments/first-light.json" --csv r.csv >"$dir/out" || fail "the experiment"
 grep -q '"models/platforms/' r.provenance.json || fail "the record names a path of this machine"

@@ -53,6 +53,7 @@ static const char *const prepare[] = {
     "run long.csv --platform generic --policy fixed:sm_mhz=1000 --telemetry w@1000.log",
     "synth --apps 2 --seed 1001 -o p.programs.csv",
     "fit sensitivity --programs S/dynaco.programs.csv --platform apu-a10-5800k --seconds 0.2 -o states.csv",
+    "import I/t.csv -o packed.csv.gz",
 };
 
 static const command commands[] = {
@@ -104,6 +105,13 @@ static const command commands[] = {
     {.text = "trace stats I/host.csv --json"},
     {.text = "policies mf-gpoeo"},
     {.text = "policies --json"},
+    {.text = "show I/rows.csv --where slowdown<0.5 --sort -energy_j --head"},
+    {.text = "show I/rows.csv I/base.json --json --head"},
+    {.text = "compare I/e.json --csv packed.csv.gz"},
+    {.text = "import I/packed.csv.gz -o k.csv.gz"},
+    {.text = "regress I/base.json --json"},
+    {.text = "search I/e.json --threads 1 --json"},
+    {.text = "platforms --json"},
     {.text = "platforms h100"},
     {.text = "plot pareto I/rows.csv -o p.svg", .points = 4},
     {.text = "report I/rows.csv -o p.html"},

@@ -196,7 +196,7 @@ int fl_cmd_emulate(int argc, char **argv) {
         {"fault", "SPEC", FL_OPTION_LIST, &fault_texts, 0, 0, FL_FAULT_SPEC_HELP},
         {"rings", "DIR", FL_OPTION_TEXT, &rings, 0, 0,
          "hands out kernel records there, as the collector in a program does"},
-        {"report", "FILE", FL_OPTION_OUTPUT, &report, 0, 0, "writes what happened as JSON, set by set"},
+        {"report", "FILE", FL_OPTION_OUTPUT, &report, 0, 0, "writes what happened as JSON, set by set (- prints it)"},
         {"quiet", NULL, FL_OPTION_FLAG, &quiet, 0, 0, "prints no report on stderr"},
     };
     int split = 0, status = FL_EXIT_OK;

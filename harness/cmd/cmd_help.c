@@ -29,7 +29,7 @@ void fl_usage(FILE *out) {
         fprintf(out, "  %-12s %s\n", commands[i].name, commands[i].summary);
     fprintf(out,
             "\nfoldline COMMAND --help says everything about one of them, foldline help experiment everything about "
-            "the keys of an experiment.\n"
+            "the keys of an experiment; foldline --version (-V) which one this is.\n"
             "Exit status: 0 done; 1 a gate did not hold; 2 bad usage or input; 3 hardware or system refused.\n");
 }
 

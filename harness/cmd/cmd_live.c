@@ -1,4 +1,5 @@
 #include "harness/base/command.h"
+#include "harness/base/json_out.h"
 #include "harness/cmd/commands.h"
 #include "harness/input/plugin_watch.h"
 #include "harness/input/platform.h"
@@ -12,6 +13,7 @@
 #include "harness/live/vendor/vendors.h"
 #include "sim/params.h"
 
+#include <math.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,7 +37,7 @@ typedef struct choice { /* as the command line has it */
     fl_texts set;
     double min_set_ms, grace_ms, frozen_s;
     int64_t seed;
-    bool control, observe, blind;
+    bool control, observe, blind, json;
 } choice;
 
 typedef struct run {
@@ -260,6 +262,43 @@ static void tell(const run *r, const choice *c, const fl_live_result *x) {
         printf("%llu notices were not written: nobody read the standard error\n", (unsigned long long)r->unsaid);
 }
 
+static void put_count(cJSON *at, const char *key, uint64_t count) { cJSON_AddNumberToObject(at, key, (double)count); }
+
+static void tell_json(const run *r, const choice *c, const fl_live_result *x) {
+    cJSON *root = cJSON_CreateObject(), *k;
+    cJSON_AddItemToObject(root, "policy", r->spec.policy ? cJSON_CreateString(r->spec.label) : cJSON_CreateNull());
+    cJSON_AddStringToObject(root, "mode", c->control ? "control" : c->observe ? "observe" : "shadow");
+    put_count(root, "gpus", r->facts.gpu_count);
+    cJSON_AddStringToObject(root, "vendor", r->gpus.back->vendor);
+    fl_json_add_real(root, "time_s", (double)x->lasted_ns * 1e-9);
+    put_count(root, "steps", x->steps);
+    put_count(root, "late", x->late);
+    fl_json_add_real(root, "loop_mean_ms", x->steps ? (double)x->sum_ns * 1e-6 / (double)x->steps : (double)NAN);
+    fl_json_add_real(root, "loop_longest_ms", (double)x->longest_ns * 1e-6);
+    put_count(root, "absurd_readings", x->absurd);
+    put_count(root, "sets_decided", x->counts.sets);
+    put_count(root, "sets_made", c->control ? x->sets : 0);
+    put_count(root, "held_back", x->counts.held_back);
+    put_count(root, "faults", x->counts.faults);
+    put_count(root, "locks_without_effect", x->effect.without);
+    put_count(root, "foreign_changes", x->effect.foreign);
+    put_count(root, "limits_rounded", x->effect.rounded);
+    put_count(root, "guardians_lost", x->guardians_lost);
+    cJSON_AddItemToObject(root, "kernels", k = r->kernels ? cJSON_CreateObject() : cJSON_CreateNull());
+    if (r->kernels) {
+        const fl_kernels_counts seen = fl_kernels_count(r->kernels);
+        put_count(k, "taken", seen.consumed);
+        put_count(k, "programs", seen.programs);
+        put_count(k, "lost", seen.lost);
+        put_count(k, "ends_missing", seen.ends_missing);
+        put_count(k, "elsewhere", seen.elsewhere);
+        put_count(k, "rings_set_aside", seen.set_aside);
+        put_count(k, "of_unkept_kinds", seen.unkept_kinds);
+    }
+    fl_json_print(root, stdout);
+    cJSON_Delete(root);
+}
+
 static fl_status go(run *r, const choice *c, fl_diag *d) {
     const double min_set_ms = c->min_set_ms >= 0 ? c->min_set_ms : 100;
     fl_live_options o = {.mode = c->control   ? FL_LIVE_CONTROL
@@ -296,7 +335,7 @@ static fl_status go(run *r, const choice *c, fl_diag *d) {
         s = s ? s : closed;
     }
     if (!s)
-        tell(r, c, &x);
+        (c->json ? tell_json : tell)(r, c, &x);
     return s;
 }
 
@@ -326,6 +365,7 @@ int fl_cmd_live(int argc, char **argv) {
          "so late a step may be before the guardian acts (2000)"},
         {"frozen-s", "X", FL_OPTION_REAL, &c.frozen_s, 0, 1e6,
          "an energy counter may stand still so long; 0 = ever (10)"},
+        {"json", NULL, FL_OPTION_FLAG, &c.json, 0, 0, "prints the result as JSON"},
     };
     int status = FL_EXIT_OK;
     if (!fl_command_begin(argc, argv, &help, option, sizeof option / sizeof *option, &rest, &status))

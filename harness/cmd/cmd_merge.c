@@ -1,4 +1,5 @@
 #include "harness/base/command.h"
+#include "harness/base/json_out.h"
 #include "harness/cmd/commands.h"
 #include "harness/study/journal.h"
 #include "harness/study/provenance.h"
@@ -15,7 +16,7 @@ static const fl_command_help help = {
     "Makes one result of the shards of a grid: the bytes that one run would have written.",
     "Shards of other inputs, options or versions, jobs that are missing and jobs that are there twice are refused."};
 
-static fl_status merge(const fl_texts *shards, const char *out, fl_diag *d) {
+static fl_status merge(const fl_texts *shards, const char *out, size_t *jobs, fl_diag *d) {
     fl_journal *j;
     fl_status s = fl_journal_merge(&j, shards->item, shards->count, d);
     fl_output *o = s ? NULL : fl_output_open(out, d);
@@ -29,6 +30,7 @@ static fl_status merge(const fl_texts *shards, const char *out, fl_diag *d) {
         else
             s = fl_output_commit(o, d);
     }
+    *jobs = s ? 0 : fl_journal_count(j);
     fl_journal_close(j);
     return s;
 }
@@ -48,21 +50,37 @@ static fl_status copy_provenance(const fl_texts *shards, const char *out, fl_dia
     return s;
 }
 
+static void print_json(size_t shards, size_t jobs, const char *out) {
+    cJSON *root = cJSON_CreateObject();
+    cJSON_AddNumberToObject(root, "shards", (double)shards);
+    cJSON_AddNumberToObject(root, "jobs", (double)jobs);
+    cJSON_AddStringToObject(root, "file", out);
+    fl_json_print(root, stdout);
+    cJSON_Delete(root);
+}
+
 int fl_cmd_merge(int argc, char **argv) {
     fl_texts shards = {0};
     const char *out = NULL;
-    const fl_option option[] = {{"o", "FILE", FL_OPTION_OUTPUT, &out, 0, 0, "the results"}};
+    bool json = false;
+    const fl_option option[] = {
+        {"o", "FILE", FL_OPTION_OUTPUT, &out, 0, 0, "the results"},
+        {"json", NULL, FL_OPTION_FLAG, &json, 0, 0, "prints the result as JSON"},
+    };
     int status = FL_EXIT_OK;
-    if (!fl_command_begin(argc, argv, &help, option, 1, &shards, &status))
+    if (!fl_command_begin(argc, argv, &help, option, FL_COUNT(option), &shards, &status))
         return status;
     fl_diag d = {0};
+    size_t jobs = 0;
     fl_status s = out && shards.count ? FL_OK : fl_refuse(&d, "expected shards and -o FILE, see --help");
     if (!s)
-        s = merge(&shards, out, &d);
+        s = merge(&shards, out, &jobs, &d);
     if (!s)
         s = copy_provenance(&shards, out, &d);
     if (s)
         status = fl_command_fail("merge", &d);
+    else if (json)
+        print_json(shards.count, jobs, out);
     else
         printf("written: %s\n", out);
     fl_texts_free(&shards);

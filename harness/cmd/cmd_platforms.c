@@ -1,6 +1,8 @@
 #include "harness/base/command.h"
 #include "harness/base/grid.h"
 #include "harness/base/place_list.h"
+#include "harness/base/json.h"
+#include "harness/base/json_out.h"
 #include "harness/cmd/commands.h"
 #include "harness/input/board.h"
 #include "harness/input/platform.h"
@@ -238,59 +240,84 @@ static void print_board(const fl_board *b) {
                b->name, b->name);
 }
 
-static fl_status print_boards(fl_diag *d) {
+/* A platform or board; as JSON its file has it, and what is left out there is not made up here. */
+static fl_status print_named(const char *name, bool json, fl_diag *d) {
+    fl_platform p = {0};
+    fl_board b = {0};
+    cJSON *tree = NULL;
+    const bool board = fl_board_exists(name);
+    fl_status s = board ? fl_board_open(name, &b, d) : fl_platform_open(name, 0, &p, d);
+    if (!s && json && !(s = fl_json_read(board ? b.path : p.path, &tree, d)))
+        fl_json_print(tree, stdout);
+    else if (!s && board)
+        print_board(&b);
+    else if (!s)
+        print_one(&p);
+    cJSON_Delete(tree);
+    fl_board_free(&b);
+    fl_platform_free(&p);
+    return s;
+}
+
+static void list_one(cJSON *rows, const char *name, const char *title, double gpus) {
+    if (!rows) {
+        printf("%-18s %s%s\n", name, title, gpus > 0 ? "" : " (facts alone)");
+        return;
+    }
+    cJSON *row = cJSON_CreateObject();
+    cJSON_AddStringToObject(row, "platform", name);
+    cJSON_AddStringToObject(row, "title", title);
+    fl_json_add_real(row, "gpus", gpus > 0 ? gpus : (double)NAN); /* a board is no node */
+    cJSON_AddItemToArray(rows, row);
+}
+
+static fl_status list_boards(cJSON *rows, fl_diag *d) {
     char **name = NULL;
     size_t count = 0;
     fl_status s = fl_board_list(&name, &count, d);
     for (size_t i = 0; !s && i < count; i++) {
         fl_board b = {0};
-        s = fl_board_open(name[i], &b, d);
-        if (!s)
-            printf("%-18s %s (facts alone)\n", name[i], b.title);
+        if (!(s = fl_board_open(name[i], &b, d)))
+            list_one(rows, name[i], b.title, 0);
         fl_board_free(&b);
     }
     fl_place_list_free(name, count);
     return s;
 }
 
-static fl_status print_named(const char *name, fl_diag *d) {
-    fl_platform p = {0};
-    fl_board b = {0};
-    const bool board = fl_board_exists(name);
-    const fl_status s = board ? fl_board_open(name, &b, d) : fl_platform_open(name, 0, &p, d);
-    if (!s && board)
-        print_board(&b);
-    else if (!s)
-        print_one(&p);
-    fl_board_free(&b);
-    fl_platform_free(&p);
+static fl_status list(bool json, fl_diag *d) {
+    char **name = NULL;
+    size_t count = 0;
+    cJSON *root = json ? cJSON_CreateObject() : NULL, *rows = json ? cJSON_AddArrayToObject(root, "rows") : NULL;
+    fl_status s = fl_platform_list(&name, &count, d);
+    for (size_t i = 0; !s && i < count; i++) {
+        fl_platform p = {0};
+        if (!(s = fl_platform_open(name[i], 0, &p, d)))
+            list_one(rows, name[i], p.title, p.node.gpu_count);
+        fl_platform_free(&p);
+    }
+    if (!s)
+        s = list_boards(rows, d);
+    if (!s && json)
+        fl_json_print(root, stdout);
+    cJSON_Delete(root);
+    fl_place_list_free(name, count);
     return s;
 }
 
 int fl_cmd_platforms(int argc, char **argv) {
     fl_texts rest = {0};
     int status = FL_EXIT_OK;
-    if (!fl_command_begin(argc, argv, &help, NULL, 0, &rest, &status))
+    bool json = false;
+    const fl_option option[] = {
+        {"json", NULL, FL_OPTION_FLAG, &json, 0, 0, "prints the list, or the platform's file, as JSON"},
+    };
+    if (!fl_command_begin(argc, argv, &help, option, FL_COUNT(option), &rest, &status))
         return status;
     fl_diag d = {0};
-    fl_status s = rest.count > 1 ? fl_refuse(&d, "expected one platform at most") : FL_OK;
-    if (!s && rest.count) {
-        s = print_named(rest.item[0], &d);
-    } else if (!s) {
-        char **name = NULL;
-        size_t count = 0;
-        s = fl_platform_list(&name, &count, &d);
-        for (size_t i = 0; !s && i < count; i++) {
-            fl_platform p = {0};
-            s = fl_platform_open(name[i], 0, &p, &d);
-            if (!s)
-                printf("%-18s %s\n", name[i], p.title);
-            fl_platform_free(&p);
-        }
-        fl_place_list_free(name, count);
-        if (!s)
-            s = print_boards(&d);
-    }
+    fl_status s = rest.count > 1 ? fl_refuse(&d, "expected one platform at most")
+                  : rest.count   ? print_named(rest.item[0], json, &d)
+                                 : list(json, &d);
     if (s)
         status = fl_command_fail("platforms", &d);
     fl_texts_free(&rest);

@@ -1,9 +1,11 @@
 #include "harness/base/command.h"
+#include "harness/base/json_out.h"
 #include "harness/cmd/commands.h"
 #include "harness/study/draws_compare.h"
 #include "harness/study/gate.h"
 #include "harness/study/result_beside.h"
 #include "harness/study/setup.h"
+#include "traces/standard.h"
 #include "traces/text.h"
 
 #include <math.h>
@@ -39,7 +41,7 @@ typedef struct regress_options {
     fl_setup_options setup;
     fl_texts rest, fail_if;
     const char *out, *junit;
-    bool bless, all;
+    bool bless, all, json;
 } regress_options;
 
 static fl_status parse_rules(regress *g, const char *const *text, size_t count, fl_diag *d) {
@@ -204,11 +206,22 @@ static void show_changes(regress *g, const char *old) {
             printf("changed: %s\n", g->result.finding[i].text);
 }
 
-static fl_status bless(regress *g, const char *to, fl_diag *d) {
-    show_changes(g, to);
+static void print_blessed(const regress *g, const char *to) {
+    cJSON *root = cJSON_CreateObject();
+    cJSON_AddStringToObject(root, "file", to);
+    cJSON_AddNumberToObject(root, "rows_recorded", (double)g->now.row_count);
+    fl_json_print(root, stdout);
+    cJSON_Delete(root);
+}
+
+static fl_status bless(regress *g, const char *to, bool json, fl_diag *d) {
+    if (!json && !fl_is_standard(to))
+        show_changes(g, to);
     g->now.experiment = relative_to(to, g->experiment);
     fl_status s = g->now.experiment ? fl_gate_write(to, &g->now, g->provenance, d) : fl_no_memory(d, "the gate");
-    if (!s)
+    if (!s && json)
+        print_blessed(g, to);
+    else if (!s)
         printf("recorded: %s, %zu rows\n", to, g->now.row_count);
     return s;
 }
@@ -219,6 +232,12 @@ static fl_status hold(regress *g, const regress_options *o, fl_diag *d) {
         s = fl_gate_junit(o->junit, g->old.experiment, &g->result, d);
     if (s)
         return s;
+    if (o->json) {
+        cJSON *root = fl_gate_result_json(g->old.experiment, &g->result);
+        fl_json_print(root, stdout);
+        cJSON_Delete(root);
+        return FL_OK;
+    }
     print_result(g, o->all);
     printf("%zu of %zu gates hold\n", g->result.count - g->result.failed, g->result.count);
     return FL_OK;
@@ -264,6 +283,7 @@ int fl_cmd_regress(int argc, char **argv) {
         {"o", "FILE", FL_OPTION_TEXT, &o.out, 0, 0, "the baseline to record (the one given)"},
         {"junit", "FILE", FL_OPTION_OUTPUT, &o.junit, 0, 0, "writes JUnit XML"},
         {"all", NULL, FL_OPTION_FLAG, &o.all, 0, 0, "prints what passed too"},
+        {"json", NULL, FL_OPTION_FLAG, &o.json, 0, 0, "prints all findings as JSON"},
         {"seed", "N", FL_OPTION_INT, &o.setup.scene.seed, 1, 9e15, "another first seed than the recorded one"},
         {"threads", "N", FL_OPTION_INT, &o.setup.threads, 1, 1024, "threads (all)"},
         FL_STEP_LIMIT_OPTION,
@@ -281,7 +301,7 @@ int fl_cmd_regress(int argc, char **argv) {
     if (!s)
         s = run_experiment(&g, o.bless ? NULL : o.rest.item[0], &o.setup, &d);
     if (!s)
-        s = o.bless ? bless(&g, o.out ? o.out : o.rest.item[0], &d) : hold(&g, &o, &d);
+        s = o.bless ? bless(&g, o.out ? o.out : o.rest.item[0], o.json, &d) : hold(&g, &o, &d);
     if (s)
         status = fl_command_fail("regress", &d);
     else if (!o.bless && g.result.failed)

@@ -1,4 +1,5 @@
 #include "harness/base/command.h"
+#include "harness/base/json_out.h"
 #include "harness/cmd/commands.h"
 #include "harness/live/restore.h"
 
@@ -13,17 +14,33 @@ static const fl_command_help help = {
     "record is used only if this user alone may have written it (folder and file of this user, no link) and every line "
     "is\none that foldline writes; else it is told, and the others are restored."};
 
+static void print_json(const fl_restore_result *r) {
+    cJSON *root = cJSON_CreateObject();
+    cJSON_AddNumberToObject(root, "records", (double)r->records);
+    cJSON_AddNumberToObject(root, "restored", (double)r->restored);
+    cJSON_AddNumberToObject(root, "failed", (double)r->failed);
+    fl_json_print(root, stdout);
+    cJSON_Delete(root);
+}
+
 int fl_cmd_restore(int argc, char **argv) {
     fl_texts rest = {0};
     int status = FL_EXIT_OK;
-    if (!fl_command_begin(argc, argv, &help, NULL, 0, &rest, &status))
+    bool json = false;
+    const fl_option option[] = {
+        {"json", NULL, FL_OPTION_FLAG, &json, 0, 0, "prints the result as JSON"},
+    };
+    if (!fl_command_begin(argc, argv, &help, option, FL_COUNT(option), &rest, &status))
         return status;
     fl_diag d = {0};
     fl_restore_result r = {0};
     fl_status s = rest.count ? fl_refuse(&d, "'%s': expected no argument", rest.item[0]) : fl_restore_all(&r, &d);
-    if (!s || r.restored || r.failed > 1)
+    const bool told = !s || r.restored || r.failed;
+    if (json && told)
+        print_json(&r);
+    else if (!s || r.restored || r.failed > 1)
         printf("%zu record%s, %zu restored\n", r.records, r.records == 1 ? "" : "s", r.restored);
-    if (r.failed > 1)
+    if (r.failed > 1 && !json)
         printf("%zu not restored; here is why of the first, foldline doctor says it of each\n", r.failed);
     if (s)
         status = fl_command_fail("restore", &d);

@@ -1,5 +1,6 @@
 #include "harness/base/command.h"
 #include "harness/base/grid.h"
+#include "harness/base/json_out.h"
 #include "harness/cmd/commands.h"
 #include "harness/study/search.h"
 #include "harness/study/search_check.h"
@@ -32,6 +33,12 @@ typedef struct fold { /* what is tuned on, and scored on */
     const char *name;
     bool *tune, *score; /* by scene */
 } fold;
+
+typedef struct found { /* in one fold */
+    fl_search_result result;
+    fl_search_sum score;
+    fl_search_check check;
+} found;
 
 static bool matches(const fl_scene *s, const char *pattern) {
     return !pattern || fl_workload_matches(s->w->name, s->variant, pattern);
@@ -118,25 +125,78 @@ static void print_check(const fl_setup *u, const fold *f, const fl_search_result
         printf("on all %zu it saves %.2f %%\n", c->everywhere.runs, saving_pct(c->everywhere.ratio));
 }
 
+static cJSON *sum_json(const fl_search_sum *sum) {
+    cJSON *o = cJSON_CreateObject();
+    fl_json_add_real(o, "saving_pct", saving_pct(sum->ratio));
+    fl_json_add_real(o, "slowdown_pct", 100 * sum->slowdown);
+    cJSON_AddNumberToObject(o, "runs", (double)sum->runs);
+    cJSON_AddNumberToObject(o, "violated", (double)sum->violated);
+    return o;
+}
+
+static cJSON *check_json(const fl_setup *u, const fl_search_check *c, size_t winner) {
+    cJSON *o = cJSON_CreateObject();
+    cJSON_AddNumberToObject(o, "seed", FL_SEARCH_CHECK_SEED);
+    cJSON_AddNumberToObject(o, "pairs", (double)c->pairs);
+    cJSON_AddNumberToObject(o, "of", (double)c->of);
+    cJSON_AddNumberToObject(o, "compared", (double)c->compared);
+    cJSON_AddNumberToObject(o, "held", (double)c->held);
+    cJSON_AddItemToObject(o, "winner", sum_json(&c->winner));
+    if (c->best_spec == SIZE_MAX) {
+        cJSON_AddNullToObject(o, "best");
+        return o;
+    }
+    cJSON *best = sum_json(&c->best);
+    cJSON_AddStringToObject(best, "policy", u->spec[c->best_spec].label);
+    cJSON_AddItemToObject(o, "best", best);
+    if (c->best_spec != winner)
+        cJSON_AddItemToObject(o, "best_everywhere", sum_json(&c->everywhere));
+    return o;
+}
+
+static cJSON *found_json(const fl_setup *u, const fold *f, const found *x) {
+    cJSON *o = cJSON_CreateObject();
+    cJSON_AddItemToObject(o, "held_out", f->name ? cJSON_CreateString(f->name) : cJSON_CreateNull());
+    cJSON_AddStringToObject(o, "policy", u->spec[x->result.winner].label);
+    cJSON_AddItemToObject(o, "tuned", sum_json(&x->result.sum));
+    cJSON_AddItemToObject(o, "scored", sum_json(&x->score));
+    cJSON_AddNumberToObject(o, "trials", (double)x->result.trials);
+    cJSON_AddNumberToObject(o, "grid_trials", (double)x->result.whole);
+    cJSON_AddItemToObject(o, "check", check_json(u, &x->check, x->result.winner));
+    return o;
+}
+
 /* One search: tuned, scored, checked. */
-static fl_status search_one(const fl_setup *u, fl_trials *t, const fold *f, double keep, fl_search_result *r,
-                            fl_search_check *check, fl_grid *g, fl_diag *d) {
+static fl_status search_one(const fl_setup *u, fl_trials *t, const fold *f, double keep, found *x, fl_grid *g,
+                            fl_diag *d) {
     const fl_search_options how = {.keep = keep, .seed = u->o.seed, .use = f->tune};
-    fl_search_sum score;
-    fl_status s = fl_search_run(t, &u->o, &how, r, d);
+    fl_status s = fl_search_run(t, &u->o, &how, &x->result, d);
     if (!s)
-        s = fl_search_score(t, &u->o, r->winner, f->score, &score, d);
+        s = fl_search_score(t, &u->o, x->result.winner, f->score, &x->score, d);
     if (!s)
-        s = fl_search_check_run(t, &u->o, f->tune, r->winner, check, d);
+        s = fl_search_check_run(t, &u->o, f->tune, x->result.winner, &x->check, d);
     if (!s)
-        add_row(u, f, r, &score, g);
+        add_row(u, f, &x->result, &x->score, g);
     return s;
+}
+
+static void print_json(const fl_setup *u, const fold *f, const found *x, size_t count) {
+    cJSON *root = cJSON_CreateObject(), *rows = cJSON_AddArrayToObject(root, "rows");
+    cJSON_AddNumberToObject(root, "candidates", (double)u->o.spec_count);
+    cJSON_AddStringToObject(root, "objective", fl_objective_names[u->o.objective]);
+    fl_json_add_real(root, "bound", u->o.bound);
+    cJSON_AddItemToObject(root, "bounds", fl_promises_json(&u->promises));
+    for (size_t i = 0; i < count; i++)
+        cJSON_AddItemToArray(rows, found_json(u, &f[i], &x[i]));
+    fl_json_print(root, stdout);
+    cJSON_Delete(root);
 }
 
 int fl_cmd_search(int argc, char **argv) {
     fl_setup_options so = FL_SETUP_UNSET;
     const char *tune = NULL, *score = NULL, *hold_out = NULL;
     double keep = 0.5;
+    bool json = false;
     const fl_option option[] = {
         FL_SETUP_OPTIONS(so),
         {"tune", "PATTERN", FL_OPTION_TEXT, &tune, 0, 0, "workloads to tune on (all)"},
@@ -144,6 +204,7 @@ int fl_cmd_search(int argc, char **argv) {
         {"hold-out", "WHAT", FL_OPTION_TEXT, &hold_out, 0, 0,
          "workload or platform: each in turn is scored on, not tuned on"},
         {"keep", "X", FL_OPTION_REAL, &keep, 0, 1, "share of the candidates that each round keeps (0.5)"},
+        {"json", NULL, FL_OPTION_FLAG, &json, 0, 0, "prints the result as JSON"},
     };
     int status = FL_EXIT_OK;
     if (!fl_command_begin(argc, argv, &help, option, sizeof option / sizeof *option, &so.rest, &status))
@@ -165,14 +226,15 @@ int fl_cmd_search(int argc, char **argv) {
         s = make_folds(&u.scenes, tune, score, hold_out, &folds, &count, &d);
     if (!s)
         s = fl_trials_open(&t, &u.o, &d);
-    fl_search_result *result = calloc(count + 1, sizeof *result);
-    fl_search_check *check = calloc(count + 1, sizeof *check);
-    if (!s && (!result || !check))
+    found *all = calloc(count + 1, sizeof *all);
+    if (!s && !all)
         s = fl_no_memory(&d, "the search");
     for (size_t i = 0; !s && i < count; i++)
-        s = search_one(&u, t, &folds[i], keep, &result[i], &check[i], &g, &d);
+        s = search_one(&u, t, &folds[i], keep, &all[i], &g, &d);
     if (s) {
         status = fl_command_fail("search", &d);
+    } else if (json) {
+        print_json(&u, folds, all, count);
     } else {
         printf("successive halving over %zu candidates", u.o.spec_count);
         if (isfinite(u.o.bound))
@@ -183,7 +245,7 @@ int fl_cmd_search(int argc, char **argv) {
         fl_grid_print(&g, 2, stdout);
         putchar('\n');
         for (size_t i = 0; i < count; i++)
-            print_check(&u, &folds[i], &result[i], &check[i]);
+            print_check(&u, &folds[i], &all[i].result, &all[i].check);
     }
     fl_grid_free(&g);
     for (size_t i = 0; i < count; i++) {
@@ -191,8 +253,7 @@ int fl_cmd_search(int argc, char **argv) {
         free(folds[i].score);
     }
     free(folds);
-    free(result);
-    free(check);
+    free(all);
     fl_trials_close(t);
     fl_setup_free(&u);
     fl_setup_options_free(&so);

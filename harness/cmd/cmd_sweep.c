@@ -1,4 +1,5 @@
 #include "harness/base/command.h"
+#include "harness/base/json_out.h"
 #include "harness/cmd/commands.h"
 #include "harness/input/scene_text.h"
 #include "harness/study/sweep_run.h"
@@ -15,13 +16,24 @@ static const fl_command_help help = {
     "{\"from\": .., \"to\": ..,\n"
     "\"count\": .., \"log\": true}, and \"platforms\" a list."};
 
+static void print_json(const fl_sweep_result *r) {
+    cJSON *root = cJSON_CreateObject();
+    cJSON_AddNumberToObject(root, "jobs", (double)r->jobs);
+    cJSON_AddNumberToObject(root, "before", (double)r->before);
+    cJSON_AddStringToObject(root, "file", r->path);
+    fl_json_print(root, stdout);
+    cJSON_Delete(root);
+}
+
 int fl_cmd_sweep(int argc, char **argv) {
     fl_setup_options so = FL_SETUP_UNSET;
     const char *out = NULL, *shard = NULL;
+    bool json = false;
     const fl_option option[] = {
         FL_SETUP_OPTIONS(so),
         {"o", "FILE", FL_OPTION_OUTPUT, &out, 0, 0, "the results"},
         {"shard", "I/N", FL_OPTION_TEXT, &shard, 0, 0, "every N-th job from the I-th on"},
+        {"json", NULL, FL_OPTION_FLAG, &json, 0, 0, "prints the result as JSON"},
     };
     int status = FL_EXIT_OK;
     if (!fl_command_begin(argc, argv, &help, option, sizeof option / sizeof *option, &so.rest, &status))
@@ -40,6 +52,8 @@ int fl_cmd_sweep(int argc, char **argv) {
         s = fl_sweep_run(&u, &(fl_sweep_options){out, shard, option, FL_COUNT(option)}, &r, &d);
     if (s)
         status = fl_command_fail("sweep", &d);
+    else if (json)
+        print_json(&r);
     else
         printf("%zu jobs, %zu of them from before\nwritten: %s\n", r.jobs, r.before, r.path);
     fl_sweep_result_free(&r);

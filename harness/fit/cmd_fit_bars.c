@@ -47,6 +47,7 @@ typedef struct bars_options {
     fl_texts sweeps, specs;
     const char *out;
     int64_t splits, seed;
+    bool json;
 } bars_options;
 
 typedef fl_chip_strains strains[FL_CHIP_KINDS][FL_CHIP_PLACES];
@@ -197,35 +198,64 @@ static fl_chip_bar pool(const gpu *list, size_t count, const char *without, int 
     return (fl_chip_bar){exp(y / n), exp(x / n), fmin(1, fmax(0, trust)), wide};
 }
 
+enum { BAR_VALUES = 8 };
+
+/* One kind of error at one place, of GPU i, or of all where i is count. */
+static void values_of(const gpu *list, size_t count, size_t i, int k, int p, double value[BAR_VALUES]) {
+    const factors *f = i < count ? &list[i].f : NULL;
+    const fl_chip_bar b = pool(list, count, f ? list[i].name : NULL, k, p);
+    const double own = f ? exp(mean_of(f->own[k][p], f->sweeps[k][p])) : (double)NAN;
+    value[0] = own;
+    value[1] = f ? exp(mean_of(f->real[k][p], f->sweeps[k][p])) : (double)NAN;
+    value[2] = f ? exp(mean_of(f->spec[k][p], f->specs[k][p])) : (double)NAN;
+    value[3] = b.typical;
+    value[4] = b.own_typical;
+    value[5] = b.trust;
+    value[6] = b.spec;
+    value[7] = f ? b.typical * pow(own / b.own_typical, b.trust) : (double)NAN;
+}
+
 static void print_all(const gpu *list, size_t count) {
     static const char *const head[] = {"GPU",     "errors",      "own",   "real", "spec",
                                        "typical", "own typical", "trust", "spec", "by the others"};
     fl_grid g = FL_GRID_HEADED(head);
     char name[64];
+    double value[BAR_VALUES];
     for (int k = 0; k < FL_CHIP_KINDS; k++)
         for (int p = 0; p < FL_CHIP_PLACES; p++)
             for (size_t i = 0; i <= count; i++) {
-                const factors *f = i < count ? &list[i].f : NULL;
-                const fl_chip_bar b = pool(list, count, f ? list[i].name : NULL, k, p);
-                const double own = f ? exp(mean_of(f->own[k][p], f->sweeps[k][p])) : (double)NAN;
-                const double value[] = {own,
-                                        f ? exp(mean_of(f->real[k][p], f->sweeps[k][p])) : (double)NAN,
-                                        f ? exp(mean_of(f->spec[k][p], f->specs[k][p])) : (double)NAN,
-                                        b.typical,
-                                        b.own_typical,
-                                        b.trust,
-                                        b.spec,
-                                        f ? b.typical * pow(own / b.own_typical, b.trust) : (double)NAN};
+                values_of(list, count, i, k, p, value);
                 (void)snprintf(name, sizeof name, "%s, %s", fl_fit_bars_kind[k], fl_fit_bars_place[p]);
-                fl_grid_add(&g, "%s", f ? list[i].name : "all");
+                fl_grid_add(&g, "%s", i < count ? list[i].name : "all");
                 fl_grid_add(&g, "%s", name);
-                for (size_t c = 0; c < sizeof value / sizeof *value; c++)
+                for (size_t c = 0; c < BAR_VALUES; c++)
                     if (isnan(value[c]))
                         fl_grid_add(&g, "-");
                     else
                         fl_grid_add(&g, "%.3f", value[c]);
             }
     fl_grid_print(&g, 2, stdout);
+}
+
+static void print_json(const gpu *list, size_t count) {
+    static const char *const key[BAR_VALUES] = {"own",         "real",  "spec",         "typical",
+                                                "own_typical", "trust", "spec_typical", "others"};
+    cJSON *root = cJSON_CreateObject(), *rows = cJSON_AddArrayToObject(root, "rows");
+    double value[BAR_VALUES];
+    for (int k = 0; k < FL_CHIP_KINDS; k++)
+        for (int p = 0; p < FL_CHIP_PLACES; p++)
+            for (size_t i = 0; i <= count; i++) {
+                cJSON *row = cJSON_CreateObject();
+                values_of(list, count, i, k, p, value);
+                cJSON_AddItemToObject(row, "gpu", i < count ? cJSON_CreateString(list[i].name) : cJSON_CreateNull());
+                cJSON_AddStringToObject(row, "error", fl_fit_bars_kind[k]);
+                cJSON_AddStringToObject(row, "place", fl_fit_bars_place[p]);
+                for (size_t c = 0; c < BAR_VALUES; c++)
+                    fl_json_add_real(row, key[c], value[c]);
+                cJSON_AddItemToArray(rows, row);
+            }
+    fl_json_print(root, stdout);
+    cJSON_Delete(root);
 }
 
 static cJSON *bars_without(const gpu *list, size_t count, const char *without) {
@@ -272,7 +302,9 @@ static fl_status run_all(const bars_options *o, fl_diag *d) {
         }
         fl_fit_rows_free(&rows);
     }
-    if (!s)
+    if (!s && o->json)
+        print_json(list, count);
+    else if (!s)
         print_all(list, count);
     if (!s && o->out)
         s = write_all(list, count, o->out, d);
@@ -290,6 +322,7 @@ int fl_cmd_fit_bars(int argc, char **argv) {
         {"splits", "N", FL_OPTION_INT, &o.splits, 1, 100000, "splits of each sweep (10)"},
         {"seed", "N", FL_OPTION_INT, &o.seed, 0, 1e15, "seed of the splits (1001)"},
         {"out", "FILE", FL_OPTION_OUTPUT, &o.out, 0, 0, "the constants, for fit split --bars"},
+        {"json", NULL, FL_OPTION_FLAG, &o.json, 0, 0, "prints the result as JSON"},
     };
     int status = FL_EXIT_OK;
     if (!fl_command_begin(argc, argv, &help, option, sizeof option / sizeof *option, &rest, &status))

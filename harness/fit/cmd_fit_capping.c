@@ -1,6 +1,7 @@
 /* The tables of hybrid power capping's static method, of measured sweeps or of sweeps taken here. */
 #include "harness/base/command.h"
 #include "harness/base/grid.h"
+#include "harness/base/json_out.h"
 #include "harness/chip/sweep_check.h"
 #include "harness/fit/fit.h"
 #include "harness/fit/fit_capping_model.h"
@@ -75,6 +76,50 @@ static void print_apps(const fl_capping *c) {
     fl_grid_print(&g, 2, stdout);
 }
 
+static void print_json(const fl_capping *c) {
+    cJSON *root = cJSON_CreateObject();
+    fl_json_add_real(root, "static_w", c->static_w);
+    fl_json_add_real(root, "comm_w", c->comm_w);
+    cJSON *parts = cJSON_AddArrayToObject(root, "processors");
+    for (int k = 0; k < 2; k++) {
+        const fl_capping_processor *chip = &c->chip[k];
+        if (!chip->count)
+            continue;
+        cJSON *o = cJSON_CreateObject();
+        cJSON_AddStringToObject(o, "part", fl_capping_part[k]);
+        fl_json_add_real(o, "a_w", chip->fit.a_w);
+        fl_json_add_real(o, "b_w", chip->fit.b_w);
+        fl_json_add_real(o, "c_w", chip->fit.c_w);
+        fl_json_add_real(o, "c_sd_pct", chip->fit.c_sd_pct);
+        fl_json_add_real(o, "top_v", chip->volt[chip->count - 1]);
+        fl_json_add_real(o, "rms_pct", chip->fit.rms_pct);
+        fl_json_add_real(o, "worst_pct", chip->fit.worst_pct);
+        cJSON_AddItemToArray(parts, o);
+    }
+    cJSON *rows = cJSON_AddArrayToObject(root, "rows");
+    for (size_t i = 0; i < c->app_count; i++)
+        for (int k = 0; k < 2; k++) {
+            const fl_capping_application *a = &c->app[i];
+            const fl_capping_points *p = &a->at[k];
+            double w, t;
+            if (p->count < 2 || !c->chip[k].count)
+                continue;
+            fl_capping_errors(c, a, k, &w, &t);
+            cJSON *o = cJSON_CreateObject();
+            cJSON_AddStringToObject(o, "application", a->name);
+            cJSON_AddStringToObject(o, "part", fl_capping_part[k]);
+            fl_json_add_real(o, "alpha", a->fit[k].alpha);
+            fl_json_add_real(o, "beta", a->fit[k].beta);
+            fl_json_add_real(o, "low_s", p->time_s[0]);
+            fl_json_add_real(o, "high_s", p->time_s[p->count - 1]);
+            fl_json_add_real(o, "power_error_w", w);
+            fl_json_add_real(o, "time_error_pct", t);
+            cJSON_AddItemToArray(rows, o);
+        }
+    fl_json_print(root, stdout);
+    cJSON_Delete(root);
+}
+
 static fl_status take_sweep(const fl_scene_options *so, const char *measured, fl_sweep *out, fl_diag *d) {
     fl_scenes scenes = {0};
     fl_texts none = {0};
@@ -98,10 +143,12 @@ int fl_cmd_fit_capping(int argc, char **argv) {
     fl_scene_options so = {0};
     fl_texts files = {0};
     const char *measured = NULL, *out = NULL;
+    bool json = false;
     const fl_option option[] = {
         FL_SCENE_OPTIONS(so),
-        {"measured", "FILE", FL_OPTION_TEXT, &measured, 0, 0, "writes the sweep that was taken"},
+        {"measured", "FILE", FL_OPTION_OUTPUT, &measured, 0, 0, "writes the sweep that was taken"},
         {"out", "PREFIX", FL_OPTION_TEXT, &out, 0, 0, "writes the table of each application as PREFIX.NAME.csv"},
+        {"json", NULL, FL_OPTION_FLAG, &json, 0, 0, "prints the result as JSON"},
     };
     int status = FL_EXIT_OK;
     if (!fl_command_begin(argc, argv, &help, option, sizeof option / sizeof *option, &files, &status))
@@ -126,6 +173,8 @@ int fl_cmd_fit_capping(int argc, char **argv) {
         s = fl_capping_write(&c, &c.app[i], out, &d);
     if (s) {
         status = fl_command_fail("fit capping", &d);
+    } else if (json) {
+        print_json(&c);
     } else {
         print_chips(&c);
         print_apps(&c);

@@ -1,6 +1,7 @@
 /* The six models of GPOEO, trained on simulated programs. */
 #include "harness/base/command.h"
 #include "harness/base/grid.h"
+#include "harness/base/json_out.h"
 #include "harness/base/pool.h"
 #include "harness/fit/fit.h"
 #include "harness/fit/fit_scenes.h"
@@ -165,10 +166,11 @@ static double rms_of(const fit *f, uint32_t model, bool tests, double *x, double
     return sqrt(off);
 }
 
-static fl_status train(fit *f, fl_diag *d) {
+static fl_status train(fit *f, bool json, fl_diag *d) {
     static const char *const head[] = {
         "band", "quantity", "spread", "rms of the trees", "held out: spread", "rms of the trees"};
     static const char *const band[FL_GPOEO_BANDS] = {"to 1019 MHz", "to 1424 MHz", "above"};
+    static const char *const key[] = {"spread", "rms_trees", "held_out_spread", "held_out_rms_trees"};
     const size_t all = f->count * f->clocks, one = (size_t)f->trees * FL_TREE_NODES * 2;
     double *x = malloc((all + 1) * FL_GPOEO_FEATURES * sizeof *x), *y = malloc((all + 1) * sizeof *y);
     f->cell = calloc(FL_GPOEO_MODELS * one, sizeof *f->cell);
@@ -179,19 +181,28 @@ static fl_status train(fit *f, fl_diag *d) {
               : fl_refuse(d, "no clock in the band %s, expected a smaller --step", band[m / 2]);
     }
     fl_grid g = FL_GRID_HEADED(head);
+    cJSON *root = cJSON_CreateObject(), *rows = cJSON_AddArrayToObject(root, "rows");
     for (uint32_t m = 0; !s && m < FL_GPOEO_MODELS; m++) {
-        double spread;
+        const char *quantity = m % 2 == FL_GPOEO_ENERGY ? "energy" : "time";
+        cJSON *row = cJSON_CreateObject();
+        double value[4]; /* spread and rms, of those trained on and of those held out */
+        value[1] = rms_of(f, m, false, x, y, &value[0]);
+        value[3] = rms_of(f, m, true, x, y, &value[2]);
         fl_grid_add(&g, "%s", band[m / 2]);
-        fl_grid_add(&g, "%s", m % 2 == FL_GPOEO_ENERGY ? "energy" : "time");
-        const double trained = rms_of(f, m, false, x, y, &spread);
-        fl_grid_add(&g, "%.4f", spread);
-        fl_grid_add(&g, "%.4f", trained);
-        const double held_out = rms_of(f, m, true, x, y, &spread);
-        fl_grid_add(&g, "%.4f", spread);
-        fl_grid_add(&g, "%.4f", held_out);
+        fl_grid_add(&g, "%s", quantity);
+        cJSON_AddStringToObject(row, "band", band[m / 2]);
+        cJSON_AddStringToObject(row, "quantity", quantity);
+        for (size_t k = 0; k < 4; k++) {
+            fl_grid_add(&g, "%.4f", value[k]);
+            fl_json_add_real(row, key[k], value[k]);
+        }
+        cJSON_AddItemToArray(rows, row);
     }
-    if (!s)
+    if (!s && json)
+        fl_json_print(root, stdout);
+    else if (!s)
         fl_grid_print(&g, 2, stdout);
+    cJSON_Delete(root);
     fl_grid_free(&g);
     free(x);
     free(y);
@@ -213,6 +224,7 @@ int fl_cmd_fit_gpoeo(int argc, char **argv) {
     fl_texts files = {0};
     const char *out = NULL, *match = NULL;
     int64_t threads = 0;
+    bool json = false;
     fit f = {.step_mhz = 45, .trees = 40};
     const fl_option option[] = {
         FL_SCENE_OPTIONS(so),
@@ -220,6 +232,7 @@ int fl_cmd_fit_gpoeo(int argc, char **argv) {
         {"step", "MHZ", FL_OPTION_REAL, &f.step_mhz, 1, 1e4, "between the clocks that are learnt from (45)"},
         {"trees", "N", FL_OPTION_INT, &f.trees, 1, 10000, "of each model (40)"},
         {"o", "FILE", FL_OPTION_OUTPUT, &out, 0, 0, "the trees to write"},
+        {"json", NULL, FL_OPTION_FLAG, &json, 0, 0, "prints the result as JSON"},
         FL_THREADS_OPTION(&threads),
     };
     int status = FL_EXIT_OK;
@@ -231,7 +244,7 @@ int fl_cmd_fit_gpoeo(int argc, char **argv) {
     if (!s && f.count < HELD_OUT)
         s = fl_refuse(&d, "%zu programs, expected at least %d: every fifth only tests", f.count, HELD_OUT);
     if (!s)
-        s = train(&f, &d);
+        s = train(&f, json, &d);
     if (!s && out)
         s = write_trees(&f, out, &d);
     if (s)

@@ -1,5 +1,6 @@
 /* Logs of runs at fixed clocks as a sweep, which the other fits read. */
 #include "harness/base/command.h"
+#include "harness/base/json_out.h"
 #include "harness/chip/log_run.h"
 #include "harness/fit/fit.h"
 #include "traces/tables.h"
@@ -27,6 +28,7 @@ typedef struct logs_options {
     const char *out, *workload, *format;
     double interval_s;
     int64_t device;
+    bool json;
 } logs_options;
 
 static char *name_of(const logs_options *o, const fl_telemetry *t, const char *path) {
@@ -84,6 +86,27 @@ static fl_status read_all(fl_sweep *s, const logs_options *o, const fl_texts *lo
     return fl_head_set(&s->head, "source", "foldline fit logs") ? FL_OK : fl_no_memory(d, "the logs");
 }
 
+static void print_json(const fl_sweep *s, size_t logs, const char *out) {
+    cJSON *root = cJSON_CreateObject();
+    cJSON_AddNumberToObject(root, "logs", (double)logs);
+    cJSON_AddStringToObject(root, "file", out);
+    cJSON *rows = cJSON_AddArrayToObject(root, "rows");
+    for (size_t i = 0; i < s->row_count; i++) {
+        const fl_sweep_row *r = &s->rows[i];
+        cJSON *row = cJSON_CreateObject();
+        cJSON_AddStringToObject(row, "workload", s->names[r->workload]);
+        fl_json_add_real(row, "sm_mhz", r->sm_mhz);
+        fl_json_add_real(row, "mem_mhz", r->mem_mhz);
+        fl_json_add_real(row, "power_cap_w", r->power_cap_w);
+        fl_json_add_real(row, "time_s", r->time_s);
+        fl_json_add_real(row, "power_w", r->power_w);
+        fl_json_add_real(row, "energy_j", r->energy_j);
+        cJSON_AddItemToArray(rows, row);
+    }
+    fl_json_print(root, stdout);
+    cJSON_Delete(root);
+}
+
 int fl_cmd_fit_logs(int argc, char **argv) {
     logs_options o = {.device = -1};
     fl_texts logs = {0};
@@ -93,6 +116,7 @@ int fl_cmd_fit_logs(int argc, char **argv) {
         {"device", "N", FL_OPTION_INT, &o.device, 0, 65535, "the GPU, where a log has several"},
         {"format", "NAME", FL_OPTION_TEXT, &o.format, 0, 0, "format, where it is not to be detected"},
         {"interval", "S", FL_OPTION_REAL, &o.interval_s, 1e-6, 1e6, "of rows without time stamps (dcgmi dmon -d)"},
+        {"json", NULL, FL_OPTION_FLAG, &o.json, 0, 0, "prints the result as JSON"},
     };
     int status = FL_EXIT_OK;
     if (!fl_command_begin(argc, argv, &help, option, sizeof option / sizeof *option, &logs, &status))
@@ -110,6 +134,8 @@ int fl_cmd_fit_logs(int argc, char **argv) {
         s = fl_sweep_write(o.out, &sweep, &d);
     if (s)
         status = fl_command_fail(help.name, &d);
+    else if (o.json)
+        print_json(&sweep, logs.count, o.out);
     else
         printf("%zu of %zu runs; written: %s\n", sweep.row_count, logs.count, o.out);
     fl_sweep_free(&sweep);

@@ -3,6 +3,7 @@
  * policy takes the period, its energy and its utilisation. */
 #include "harness/base/command.h"
 #include "harness/base/grid.h"
+#include "harness/base/json_out.h"
 #include "harness/base/pool.h"
 #include "harness/fit/fit.h"
 #include "harness/fit/fit_scenes.h"
@@ -188,30 +189,61 @@ static fl_status train(void *user, size_t quantity, fl_diag *d) {
 /* ---- telling ------------------------------------------------------------------------------------------------------
  */
 
+/* Over the samples that are trained on, or held out: their mean, and the root mean squares of lines and network. */
+typedef struct score {
+    double n, mean, lines, network;
+} score;
+
+static score score_of(const fit *f, int quantity, bool held_out) {
+    score r = {0};
+    double sum = 0, lines = 0, network = 0;
+    for (size_t i = 0; i < f->count * f->clocks; i++) {
+        double x[FL_MLP_INPUTS], y;
+        const double line = sample_of(f, i, quantity, x, &y);
+        if (tests(f, i) != held_out)
+            continue;
+        r.n++;
+        sum += y;
+        lines += (line - y) * (line - y);
+        network += pow(fl_mlp_predict(&f->net[quantity], x) - y, 2);
+    }
+    r.mean = sum / r.n;
+    r.lines = sqrt(lines / r.n);
+    r.network = sqrt(network / r.n);
+    return r;
+}
+
+static void print_json(const fit *f) {
+    static const char *const name[FL_ODPP_QUANTITIES] = {"energy_j", "time_s"};
+    cJSON *root = cJSON_CreateObject(), *rows = cJSON_AddArrayToObject(root, "rows");
+    for (int row = 0; row < 2 * FL_ODPP_QUANTITIES; row++) {
+        const score r = score_of(f, row / 2, row % 2);
+        cJSON *o = cJSON_CreateObject();
+        cJSON_AddStringToObject(o, "quantity", name[row / 2]);
+        cJSON_AddBoolToObject(o, "held_out", row % 2);
+        cJSON_AddNumberToObject(o, "samples", r.n);
+        fl_json_add_real(o, "mean", r.mean);
+        fl_json_add_real(o, "rms_lines", r.lines);
+        fl_json_add_real(o, "rms_network", r.network);
+        cJSON_AddItemToArray(rows, o);
+    }
+    fl_json_print(root, stdout);
+    cJSON_Delete(root);
+}
+
 static void print_errors(const fit *f) {
     static const char *const head[] = {"quantity", "programs",         "samples",
                                        "mean",     "rms of the lines", "rms of the network"};
     static const char *const name[FL_ODPP_QUANTITIES] = {"energy J", "time s"};
     fl_grid g = FL_GRID_HEADED(head);
     for (int row = 0; row < 2 * FL_ODPP_QUANTITIES; row++) {
-        const int quantity = row / 2;
-        double sum = 0, lines = 0, network = 0, n = 0;
-        for (size_t i = 0; i < f->count * f->clocks; i++) {
-            double x[FL_MLP_INPUTS], y;
-            const double line = sample_of(f, i, quantity, x, &y);
-            if (tests(f, i) != (row % 2 == 1))
-                continue;
-            n++;
-            sum += y;
-            lines += (line - y) * (line - y);
-            network += pow(fl_mlp_predict(&f->net[quantity], x) - y, 2);
-        }
-        fl_grid_add(&g, "%s", name[quantity]);
+        const score r = score_of(f, row / 2, row % 2);
+        fl_grid_add(&g, "%s", name[row / 2]);
         fl_grid_add(&g, "%s", row % 2 ? "held out" : "trained on");
-        fl_grid_add(&g, "%g", n);
-        fl_grid_add(&g, "%.4g", sum / n);
-        fl_grid_add(&g, "%.4g", sqrt(lines / n));
-        fl_grid_add(&g, "%.4g", sqrt(network / n));
+        fl_grid_add(&g, "%g", r.n);
+        fl_grid_add(&g, "%.4g", r.mean);
+        fl_grid_add(&g, "%.4g", r.lines);
+        fl_grid_add(&g, "%.4g", r.network);
     }
     fl_grid_print(&g, 2, stdout);
     fl_grid_free(&g);
@@ -232,6 +264,7 @@ int fl_cmd_fit_odpp(int argc, char **argv) {
     fl_texts files = {0};
     const char *out = NULL, *match = NULL;
     int64_t threads = 0;
+    bool json = false;
     fit f = {.step_mhz = 45, .epochs = 200, .seed = 1};
     const fl_option option[] = {
         FL_SCENE_OPTIONS(so),
@@ -240,6 +273,7 @@ int fl_cmd_fit_odpp(int argc, char **argv) {
         {"epochs", "N", FL_OPTION_INT, &f.epochs, 1, 1e6, "passes over all samples (200)"},
         {"shuffle", "N", FL_OPTION_INT, &f.seed, 1, 9e15, "seed of the first weights and of the order (1)"},
         {"o", "FILE", FL_OPTION_OUTPUT, &out, 0, 0, "the weights to write"},
+        {"json", NULL, FL_OPTION_FLAG, &json, 0, 0, "prints the result as JSON"},
         FL_THREADS_OPTION(&threads),
     };
     int status = FL_EXIT_OK;
@@ -256,6 +290,8 @@ int fl_cmd_fit_odpp(int argc, char **argv) {
         s = write_weights(&f, out, &d);
     if (s)
         status = fl_command_fail("fit odpp", &d);
+    else if (json)
+        print_json(&f);
     else
         print_errors(&f);
     for (size_t i = 0; i < f.count; i++)

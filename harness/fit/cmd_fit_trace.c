@@ -1,5 +1,6 @@
 /* `foldline fit trace`: how each kernel depends on the clocks, from recordings of one program at several of them. */
 #include "harness/base/command.h"
+#include "harness/base/json_out.h"
 #include "harness/fit/fit.h"
 #include "harness/fit/fit_trace_kernels.h"
 #include "harness/fit/fit_trace_phases.h"
@@ -137,6 +138,31 @@ static void print(const job *j, const char *path) {
     printf("written: %s\n", path);
 }
 
+static void print_json(const job *j, const char *path) {
+    const fl_seen *s = &j->seen;
+    cJSON *root = cJSON_CreateObject(), *power;
+    size_t own = 0;
+    for (size_t i = 0; i < s->kernel_count; i++)
+        own += s->kernel[i].fitted;
+    cJSON_AddNumberToObject(root, "kinds", (double)s->kernel_count);
+    cJSON_AddNumberToObject(root, "kinds_at_two_clocks", (double)own);
+    fl_json_add_real(root, "own_pct", 100 * s->own_ns / s->total_ns);
+    fl_json_add_real(root, "by_name_pct", 100 * s->named_ns / s->total_ns);
+    fl_json_add_real(root, "time_error_pct", s->mape_pct);
+    fl_json_add_real(root, "time_error_left_out_pct", s->unseen_pct);
+    cJSON_AddItemToObject(root, "power", power = j->power.recordings ? cJSON_CreateObject() : cJSON_CreateNull());
+    if (j->power.recordings) {
+        fl_json_add_real(power, "core", j->power.alpha);
+        fl_json_add_real(power, "memory", j->power.beta);
+        fl_json_add_real(power, "error_pct", j->power.mape_pct);
+        fl_json_add_real(power, "error_left_out_pct", j->power.unseen_pct);
+        cJSON_AddNumberToObject(power, "recordings", (double)j->power.recordings);
+    }
+    cJSON_AddStringToObject(root, "file", path);
+    fl_json_print(root, stdout);
+    cJSON_Delete(root);
+}
+
 static fl_status open_files(job *j, const fl_texts *paths, const char *format, const fl_texts *clocks, fl_diag *d) {
     j->file = calloc(paths->count + 1, sizeof *j->file);
     j->sm_mhz = calloc(paths->count + 1, sizeof *j->sm_mhz);
@@ -158,18 +184,19 @@ static fl_status open_files(job *j, const fl_texts *paths, const char *format, c
 }
 
 /* What reading a recording left open, and that a log among kernels says nothing here. */
-static void tell_notes(const char *path, const fl_imported *f, bool kernels) {
+static void tell_notes(const char *path, const fl_imported *f, bool kernels, FILE *out) {
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
     for (size_t i = 0; i < f->note_count; i++)
-        printf("note: %s: %s\n", name, f->note[i]);
+        fprintf(out, "note: %s: %s\n", name, f->note[i]);
     if (kernels && !f->has_kernels)
-        printf("note: %s: has no kernels and no kernels of its name beside it: left out\n", name);
+        fprintf(out, "note: %s: has no kernels and no kernels of its name beside it: left out\n", name);
 }
 
 int fl_cmd_fit_trace(int argc, char **argv) {
     fl_texts paths = {0}, clocks = {0};
     const char *platform = NULL, *out = NULL, *format = NULL;
     int64_t device = -1;
+    bool json = false;
     const fl_option option[] = {
         {"platform", "NAME", FL_OPTION_TEXT, &platform, 0, 0, "the GPU that it was recorded on"},
         {"o", "FILE", FL_OPTION_OUTPUT, &out, 0, 0, "the kinds file (or programs file of phases) to write"},
@@ -177,6 +204,7 @@ int fl_cmd_fit_trace(int argc, char **argv) {
          "SM clock of a recording that does not say, once per file in order"},
         {"format", "NAME", FL_OPTION_TEXT, &format, 0, 0, "of the recordings (found)"},
         {"device", "N", FL_OPTION_INT, &device, 0, 100000, "GPU of a log that becomes phases (its lowest)"},
+        {"json", NULL, FL_OPTION_FLAG, &json, 0, 0, "prints the result as JSON"},
     };
     int status = FL_EXIT_OK;
     if (!fl_command_begin(argc, argv, &help, option, sizeof option / sizeof *option, &paths, &status))
@@ -196,9 +224,9 @@ int fl_cmd_fit_trace(int argc, char **argv) {
     for (size_t i = 0; i < j.count; i++)
         kernels += j.file[i].has_kernels;
     for (size_t i = 0; !s && i < j.count; i++)
-        tell_notes(paths.item[i], &j.file[i], kernels > 0);
+        tell_notes(paths.item[i], &j.file[i], kernels > 0, json ? stderr : stdout);
     if (!s && !kernels) {
-        s = paths.count == 1 ? fl_fit_phases(&j.file[0].telemetry, (int32_t)device, j.dev, paths.item[0], out, &d)
+        s = paths.count == 1 ? fl_fit_phases(&j.file[0].telemetry, (int32_t)device, j.dev, paths.item[0], out, json, &d)
                              : fl_refuse(&d, "no kernels in any, expected one log to find phases in");
     } else if (!s && device >= 0) {
         s = fl_refuse(&d, "--device picks a GPU of a log, and these are kernels");
@@ -212,7 +240,9 @@ int fl_cmd_fit_trace(int argc, char **argv) {
             s = fl_fit_trace_power(j.dev, &j.seen, sharpness(&j), j.file, j.sm_mhz, j.count, &j.power, &d);
         if (!s)
             s = write_kinds(&j, out, &d);
-        if (!s)
+        if (!s && json)
+            print_json(&j, out);
+        else if (!s)
             print(&j, out);
     }
     if (s)

@@ -1,6 +1,7 @@
 #include "harness/fit/fit_trace_phases.h"
 
 #include "harness/base/grid.h"
+#include "harness/base/json_out.h"
 #include "models/row.h"
 #include "traces/kernels.h"
 #include "traces/programs.h"
@@ -143,6 +144,22 @@ static void print(const phases *all) {
     fl_grid_print(&g, 1, stdout);
 }
 
+static void print_json(const phases *all, const char *out) {
+    cJSON *root = cJSON_CreateObject();
+    cJSON_AddStringToObject(root, "file", out);
+    cJSON *rows = cJSON_AddArrayToObject(root, "rows");
+    for (size_t i = 0; i < all->count; i++) {
+        cJSON *row = cJSON_CreateObject();
+        cJSON_AddNumberToObject(row, "phase", (double)i + 1);
+        fl_json_add_real(row, "time_s", all->item[i].seconds);
+        for (int k = 0; k < SIGNALS; k++)
+            fl_json_add_real(row, names[k], all->item[i].weight[k] > 0 ? all->item[i].mean[k] : (double)NAN);
+        cJSON_AddItemToArray(rows, row);
+    }
+    fl_json_print(root, stdout);
+    cJSON_Delete(root);
+}
+
 /* PHASES.programs.csv -> PHASES.kinds.csv, and its name alone. */
 static char *kinds_path(const char *out, const char **name) {
     char *path = NULL;
@@ -157,7 +174,7 @@ static char *kinds_path(const char *out, const char **name) {
 }
 
 static fl_status write_files(fl_programs *p, fl_kinds *k, const fl_device *dev, const char *source, const char *out,
-                             fl_diag *d) {
+                             bool json, fl_diag *d) {
     const char *name;
     if (fl_is_standard(out))
         return fl_refuse(d, "-o '-' is one file, and the kinds of the phases are another, expected a name");
@@ -177,8 +194,9 @@ static fl_status write_files(fl_programs *p, fl_kinds *k, const fl_device *dev, 
     if (!s)
         s = fl_programs_write(out, p, d);
     if (!s)
-        printf("note: how a phase depends on the clocks is assumed, from its memory utilisation\nwritten: %s and %s\n",
-               out, path);
+        fprintf(json ? stderr : stdout,
+                "note: how a phase depends on the clocks is assumed, from its memory utilisation\nwritten: %s and %s\n",
+                out, path);
     free(path);
     return s;
 }
@@ -202,7 +220,7 @@ static gpus find_gpus(const fl_telemetry *t, int32_t wanted) {
 }
 
 fl_status fl_fit_phases(const fl_telemetry *t, int32_t device, const fl_device *dev, const char *source,
-                        const char *out, fl_diag *d) {
+                        const char *out, bool json, fl_diag *d) {
     size_t column[SIGNALS];
     phases all = {0};
     fl_programs programs = {0};
@@ -232,11 +250,14 @@ fl_status fl_fit_phases(const fl_telemetry *t, int32_t device, const fl_device *
     for (size_t i = 0; !s && i < all.count; i++)
         s = describe(&all.item[i], dev, i, &programs, &kinds, d);
     if (!s)
-        s = write_files(&programs, &kinds, dev, source, out, d);
+        s = write_files(&programs, &kinds, dev, source, out, json, d);
     if (!s && others)
-        printf("note: the log has GPUs %d to %d: these are the phases of GPU %d alone, --device takes another\n",
-               g.lowest, g.highest, device);
-    if (!s)
+        fprintf(json ? stderr : stdout,
+                "note: the log has GPUs %d to %d: these are the phases of GPU %d alone, --device takes another\n",
+                g.lowest, g.highest, device);
+    if (!s && json)
+        print_json(&all, out);
+    else if (!s)
         print(&all);
     free(all.item);
     fl_programs_free(&programs);

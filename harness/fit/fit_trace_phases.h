@@ -11,6 +11,6 @@
  * where it has others that is said. source: for their heads. FL_BAD_INPUT where the log has no utilisation, lacks that
  * GPU, or nothing ever ran on it. */
 fl_status fl_fit_phases(const fl_telemetry *t, int32_t device, const fl_device *dev, const char *source,
-                        const char *out, fl_diag *d);
+                        const char *out, bool json, fl_diag *d);
 
 #endif

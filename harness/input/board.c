@@ -131,8 +131,8 @@ static fl_status read_root(const fl_json *root, fl_board *b, fl_diag *d) {
 fl_status fl_board_open(const char *name, fl_board *b, fl_diag *d) {
     cJSON *tree = NULL;
     *b = (fl_board){.name = strdup(name)};
-    char *path = is_path(name) ? strdup(name) : path_of(name);
-    fl_status s = path && b->name ? FL_OK : fl_no_memory(d, NULL);
+    b->path = is_path(name) ? strdup(name) : path_of(name);
+    fl_status s = b->path && b->name ? FL_OK : fl_no_memory(d, NULL);
     if (!s && !is_path(name) && !fl_board_exists(name)) {
         char **names = NULL;
         size_t count = 0;
@@ -141,13 +141,12 @@ fl_status fl_board_open(const char *name, fl_board *b, fl_diag *d) {
         fl_place_list_free(names, count);
     }
     if (!s)
-        s = fl_json_read(path, &tree, d);
+        s = fl_json_read(b->path, &tree, d);
     if (!s) {
-        const fl_json root = fl_json_root(tree, path);
+        const fl_json root = fl_json_root(tree, b->path);
         s = read_root(&root, b, d);
     }
     cJSON_Delete(tree);
-    free(path);
     if (s)
         fl_board_free(b);
     return s;
@@ -160,6 +159,7 @@ void fl_board_free(fl_board *b) {
     }
     free(b->note);
     free(b->name);
+    free(b->path);
     free(b->title);
     free(b->sm_mhz);
     free(b->mem_mhz);

@@ -45,7 +45,7 @@ typedef struct fl_board_note { /* where the value of a key is from */
 } fl_board_note;
 
 typedef struct fl_board {
-    char *name, *title;
+    char *name, *path, *title;
     char gpu[64];
     double fact[FL_BOARD_FACT_COUNT]; /* NAN = unknown */
     int32_t *sm_mhz, *mem_mhz;        /* ladders, ascending; count 0 = unknown */

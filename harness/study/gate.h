@@ -77,6 +77,8 @@ typedef struct fl_gate_result {
 fl_status fl_gate_compare(const fl_gate_record *old, const fl_gate_record *now, const fl_gate_rule *rule,
                           size_t rule_count, fl_gate_result *out, fl_diag *d);
 void fl_gate_result_free(fl_gate_result *r);
+/* {"experiment", "gates", "failed", "rows": one for each finding}; the caller deletes it. */
+cJSON *fl_gate_result_json(const char *experiment, const fl_gate_result *r);
 /* For CI: one test case for each finding. */
 fl_status fl_gate_junit(const char *path, const char *name, const fl_gate_result *r, fl_diag *d);
 

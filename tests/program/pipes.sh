@@ -47,6 +47,24 @@ check "and through a named pipe" "$f" run t.csv --platform ./pipe --policy nvboo
 wait
 check "a pipe of the shell holds any format" "$f" import <(cat s.csv) -o s2.csv
 
+seq 200000 >big
+mkdir tmp
+export TMPDIR=$dir/tmp
+cat big | (ulimit -f 100; trap '' XFSZ; "$f" run - "${how[@]}") >out 2>err
+check "what does not fit into TMPDIR is told" [ $? = 3 ]
+check "with its name" grep -q '^foldline run: <stdin>: cannot be kept in .*/tmp, which TMPDIR names: File too large' err
+mkfifo hold
+exec 9<>hold
+"$f" run - "${how[@]}" <hold >out 2>err &
+cat t.csv >&9
+kill -9 $!
+wait $! 2>/dev/null
+exec 9>&-
+check "a kill leaves nothing there" [ -z "$(ls -A tmp)" ]
+TMPDIR=$dir/none "$f" run - --kinds t.kinds.csv "${how[@]}" >out 2>err < <(cat t.csv)
+check "a TMPDIR that is not there is told" grep -q 'none: cannot keep a file there' err
+unset TMPDIR
+
 # --- the standard output
 for what in log timeline telemetry requests iterations; do
   more=()
@@ -63,6 +81,8 @@ check "and leaves no journal" [ -z "$(find . -name '*journal*')" ]
 "$f" sweep x.json -o sh.csv --shard 2/2 >/dev/null
 to m.csv "$f" merge sh.csv.shard-1-of-2 - -o - <sh.csv.shard-2-of-2
 same "merge takes a shard from one end and gives the rows to the other" m.csv r2.csv
+to half.csv "$f" sweep x.json -o - --shard 1/2
+same "and a shard of it too" half.csv sh.csv.shard-1-of-2
 to r.html "$f" report r2.csv -o -
 check "report -o -" grep -q '</html>' r.html
 to bl.json "$f" regress x.json --bless -o -
@@ -157,5 +177,22 @@ refuse "no such column" 2 "no column 'energy'" "$f" show r2.csv --sort energy
 refuse "no such operator" 2 "expected COLUMN and one of" "$f" show r2.csv --where energy_j
 refuse "nothing to show" 2 'expected RESULT' "$f" show
 refuse "no table" 2 'row has' "$f" show "$root/README.md"
+
+# --- which foldline this is
+succeed "--version" '^foldline [0-9.]+( \([0-9a-f]{12}\+?\))?$' "$f" --version
+check "-V is the same" [ "$("$f" -V)" = "$("$f" --version)" ]
+check "in one line" [ "$("$f" -V | wc -l)" = 1 ]
+if git -C "$root" rev-parse HEAD >head 2>/dev/null; then
+  check "with the commit of the repository" grep -qF "$(head -c 12 head)" <("$f" -V)
+fi
+succeed "and the help says so" '--version \(-V\)' "$f" --help
+
+# --- baselines: what was just blessed holds exactly, and nothing is told to have changed
+exact=(--fail-if 'energy_j>+0' --fail-if 'makespan_s>+0' --fail-if 'energy_j<-0' --fail-if 'mean_power_w>+0' --fail-if 'mean_power_w<-0')
+"$f" regress x.json --bless -o exact.json "${exact[@]}" >/dev/null || bad "regress --bless"
+succeed "exact gates hold on a baseline that was just blessed" '^([0-9]+) of \1 gates hold' "$f" regress exact.json
+check "and no value moved" [ -z "$("$f" regress exact.json --all | grep -v ' (+0, interval +0 to +0), \| gates hold')" ]
+succeed "blessed again it is the same" 'recorded' "$f" regress exact.json --bless -o again.json
+same "to the byte" exact.json again.json
 
 finish

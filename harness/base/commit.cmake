@@ -1,0 +1,20 @@
+# Writes HEADER with the commit of SOURCE, "" where it is no repository; only where that has changed, so that a build of
+# the same commit compiles nothing anew.
+set(commit "")
+find_package(Git QUIET)
+if(GIT_FOUND AND EXISTS "${SOURCE}/.git")
+  execute_process(COMMAND ${GIT_EXECUTABLE} -C "${SOURCE}" rev-parse --short=12 HEAD OUTPUT_VARIABLE commit
+    OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
+  execute_process(COMMAND ${GIT_EXECUTABLE} -C "${SOURCE}" diff --quiet HEAD -- RESULT_VARIABLE changed OUTPUT_QUIET ERROR_QUIET)
+  if(commit AND changed)
+    string(APPEND commit "+")
+  endif()
+endif()
+set(text "#define FL_COMMIT \"${commit}\"\n")
+set(old "")
+if(EXISTS "${HEADER}")
+  file(READ "${HEADER}" old)
+endif()
+if(NOT old STREQUAL text)
+  file(WRITE "${HEADER}" "${text}")
+endif()
