@@ -6,6 +6,7 @@
 #include "traces/import.h"
 #include "traces/join.h"
 #include "traces/kernels.h"
+#include "traces/stage.h"
 #include "traces/tables.h"
 
 #include <math.h>
@@ -44,9 +45,9 @@ static const char *base_name(const char *path) {
     return slash ? slash + 1 : path;
 }
 
-static void show_progress(void *user, double share) {
-    fprintf(stderr, "\r%s %3.0f %%", (const char *)user, 100 * share);
-}
+enum { SHARES = 1000000 };
+
+static void note_share(void *user, double share) { fl_stage_at(*(const fl_stage *)user, (uint64_t)(share * SHARES)); }
 
 /* ---- reading ---- */
 
@@ -126,15 +127,15 @@ static fl_status read_all(const ask *a, done *all, fl_diag *d) {
         const fl_reader *reader = NULL;
         fl_imported one = {0};
         fl_import_options o = {.interval_s = a->interval_s, .device = (int32_t)a->device};
-        if (isatty(STDERR_FILENO) && !a->json) {
-            o.progress = show_progress;
-            memcpy(&o.user, &path, sizeof o.user); /* only read */
+        fl_stage stage = fl_stage_begin("reading", SHARES);
+        if (stage != FL_STAGE_NONE) {
+            o.progress = note_share;
+            o.user = &stage;
         }
         s = fl_reader_find(path, format, &reader, d);
         if (!s)
             s = reader->read(path, &o, &one, d);
-        if (o.progress)
-            fprintf(stderr, "\r\033[K");
+        fl_stage_end(stage);
         if (!s)
             s = add_import(all, &one, path, reader, d);
         fl_imported_free(&one);
