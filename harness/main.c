@@ -1,5 +1,6 @@
 #include "harness/base/command.h"
 #include "harness/base/memory.h"
+#include "harness/base/ticker.h"
 #include "harness/base/version.h"
 #include "harness/cmd/commands.h"
 
@@ -9,6 +10,7 @@
 
 /* The status, unless what was printed did not arrive, or could not be made. */
 static int written(int status) {
+    fl_ticker_stop();
     if (fl_memory_failed() && (status == FL_EXIT_OK || status == FL_EXIT_GATE)) {
         fprintf(stderr, "foldline: out of memory\n");
         return FL_EXIT_SYSTEM;
@@ -17,6 +19,16 @@ static int written(int status) {
         return status;
     fprintf(stderr, "foldline: cannot write to standard output\n");
     return FL_EXIT_SYSTEM;
+}
+
+/* Of commands that wait for a machine, or for another program, nobody knows how far they are; and those have the
+ * terminal to themselves. */
+static bool shows_progress(const char *command) {
+    static const char *const without[] = {"live", "record", "doctor", "restore", "emulate", "bench", "help"};
+    for (size_t i = 0; i < sizeof without / sizeof *without; i++)
+        if (!strcmp(command, without[i]))
+            return false;
+    return true;
 }
 
 /* Who started us may have closed 0, 1 or 2. The next file that we open, a lock for one, would get that number, and what
@@ -45,6 +57,8 @@ int main(int argc, char **argv) {
         return written(FL_EXIT_OK);
     }
     int status = FL_EXIT_OK;
+    if (shows_progress(argv[1]))
+        fl_ticker_start(argv[1]);
     if (fl_command_run(argc - 1, argv + 1, &status))
         return written(status);
     fl_diag d = {0};

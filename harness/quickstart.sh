@@ -6,7 +6,8 @@ cd "$(dirname "$0")/.."
 fl_install $FL_BUILD_PACKAGES
 mkdir -p build results
 log=build/quickstart.log
-{ cmake -S . -B build -DBUILD_TESTING=OFF && cmake --build build -j "$(nproc)"; } >"$log" 2>&1 || { tail -n 60 "$log"; exit 1; }
+fl_busy building "$log" sh -c 'cmake -S . -B build -DBUILD_TESTING=OFF && cmake --build build -j "$(nproc)"' ||
+  { tail -n 60 "$log"; exit 1; }
 
 build/foldline compare harness/experiments/first-light.json --csv results/quickstart.csv
 build/foldline run traces/samples/sweetspot-blackscholes.csv --platform rtx4070-laptop --policy assure \

@@ -1,6 +1,7 @@
 /* Costs of positions of work at each choice of clocks. */
 #include "sim/oracle.h"
 #include "sim/oracle_ops.h"
+#include "traces/stage.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -126,7 +127,9 @@ static fl_status fill(const fl_workload *w, const fl_stream *s, const fl_clock_r
     fl_wide *ps = calloc(t->choices, sizeof *ps), longest = 0;
     if (!status && !ps)
         status = fl_no_memory(d, "the oracle");
+    const fl_stage stage = fl_stage_begin("costs at each position", t->positions);
     for (size_t i = 0; !status && i < t->positions; i++) {
+        fl_stage_at(stage, i);
         fl_wide *fj = t->energy_fj + i * t->choices, slowest = 0;
         memset(ps, 0, t->choices * sizeof *ps);
         for (uint64_t from = t->op[i]; !status && from < t->op[i + 1]; from += FL_OP_BLOCK_MAX) {
@@ -146,6 +149,7 @@ static fl_status fill(const fl_workload *w, const fl_stream *s, const fl_clock_r
         if (!status && longest > INT64_MAX / 2)
             status = too_long(w, d);
     }
+    fl_stage_end(stage);
     free(ps);
     fl_op_block_close(&b);
     return status;

@@ -3,6 +3,7 @@
 #include "sim/cpu.h"
 #include "sim/guard.h"
 #include "sim/sense.h"
+#include "traces/stage.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -10,6 +11,7 @@
 
 typedef struct fl_host { /* the simulated host of one policy: time, readings, sets */
     const fl_run_options *o;
+    fl_stage stage;
     fl_node *node;
     fl_instance *instance;
     fl_gpu_sample *gpu, *watched;
@@ -233,6 +235,13 @@ static fl_status look_first(fl_host *h, int64_t *truth_at, fl_diag *d) {
     return s;
 }
 
+static void note_stage(const fl_host *h) {
+    uint64_t kernels = 0;
+    for (uint32_t i = 0; h->stage != FL_STAGE_NONE && i < fl_node_gpu_count(h->node); i++)
+        kernels += fl_node_gpu(h->node, i)->sums.kernels;
+    fl_stage_at(h->stage, kernels);
+}
+
 static fl_status drive(fl_host *h, fl_diag *d) {
     int64_t truth_at = (h->o->on_truth || h->o->on_watch) && h->o->truth_ns > 0 ? 0 : FL_TIME_NEVER;
     fl_status first = h->instance ? look_first(h, &truth_at, d) : FL_OK;
@@ -246,6 +255,7 @@ static fl_status drive(fl_host *h, fl_diag *d) {
         fl_status s = go_on(h, next, &truth_at, d);
         if (s)
             return s;
+        note_stage(h);
         hash = (hash ^ fl_node_hash(h->node)) * UINT64_C(0x100000001b3);
         if (fl_node_done(h->node))
             break;
@@ -362,8 +372,10 @@ fl_status fl_run(const fl_run_options *o, fl_run_result *r, fl_diag *d) {
     }
     for (uint32_t i = 0; !s && i < o->w->class_count; i++)
         h.kind[i] = o->w->class[i].kind;
+    h.stage = s ? FL_STAGE_NONE : fl_stage_begin("kernels", o->w->op_count);
     if (!s)
         s = drive(&h, d);
+    fl_stage_end(h.stage);
     if (!s && h.instance)
         r->counts = fl_instance_counts_of(h.instance);
     if (!s)

@@ -41,5 +41,8 @@ fi
 "$f" report r.csv -o r.html >"$dir/out" || fail "the report"
 "$f" emulate t.csv --platform generic --time virtual -- "$f" live --policy nvboost --for 1s >"$dir/out" 2>&1 ||
   fail "emulate: $(tail -n 2 "$dir/out")"
+cmp -s "$prefix/share/foldline/harness/experiment.schema.json" <("$f" help experiment --schema) || fail "the schema"
+[ "$(PYTHONPATH="$prefix/share/foldline/python" PYTHONDONTWRITEBYTECODE=1 /usr/bin/python3 -c 'import foldline; print(foldline.program())')" = "$f" ] ||
+  fail "the Python module does not find its program"
 grep -rqF "$build" "$prefix/share" && fail "a path of the build in what was installed"
 echo "installed, moved, and used"

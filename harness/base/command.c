@@ -1,9 +1,12 @@
 #include "harness/base/command.h"
 
+#include "harness/base/ticker.h"
+
 const char *fl_command_name;
 
 int fl_command_fail(const char *command, const fl_diag *d) {
     char text[2048];
+    fl_ticker_stop();
     fprintf(stderr, "foldline%s%s: %s\n", command ? " " : "", command ? command : "",
             fl_diag_text(d, text, sizeof text));
     return d->status == FL_BAD_INPUT ? FL_EXIT_USAGE : FL_EXIT_SYSTEM;

@@ -1,18 +1,18 @@
 #include "harness/base/pool.h"
 
+#include "traces/stage.h"
+
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 #include <unistd.h>
 
 typedef struct fl_pool {
     fl_job job;
     void *user;
     size_t count;
-    atomic_size_t next, done, failed; /* failed: lowest index that failed, count = none */
+    fl_stage stage;
+    atomic_size_t next, failed; /* failed: lowest index that failed, count = none */
     pthread_mutex_t lock;
     fl_diag diag;
 } fl_pool;
@@ -32,41 +32,8 @@ static void *work(void *arg) {
             }
             pthread_mutex_unlock(&p->lock);
         }
-        atomic_fetch_add(&p->done, 1);
+        fl_stage_add(p->stage, 1);
     }
-}
-
-static double seconds(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-typedef struct fl_progress {
-    fl_pool *pool;
-    const char *what;
-    atomic_bool stop;
-} fl_progress;
-
-static void *show_progress(void *arg) {
-    fl_progress *g = arg;
-    double start = seconds();
-    bool shown = false;
-    while (!atomic_load(&g->stop)) {
-        nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL);
-        double past = seconds() - start;
-        if (past < 1)
-            continue;
-        size_t done = atomic_load(&g->pool->done);
-        fprintf(stderr, "\r%s: %zu of %zu, %.0f s", g->what, done, g->pool->count, past);
-        if (done)
-            fprintf(stderr, ", about %.0f s to go", past / (double)done * (double)(g->pool->count - done));
-        fprintf(stderr, "\033[K");
-        shown = true;
-    }
-    if (shown)
-        fprintf(stderr, "\r\033[K");
-    return NULL;
 }
 
 fl_status fl_pool_run(fl_job job, void *user, size_t count, unsigned threads, const char *progress, fl_diag *d) {
@@ -79,9 +46,8 @@ fl_status fl_pool_run(fl_job job, void *user, size_t count, unsigned threads, co
     }
     if (threads > count)
         threads = count ? (unsigned)count : 1;
-    fl_progress g = {.pool = &p, .what = progress};
-    pthread_t shower;
-    bool showing = progress && isatty(STDERR_FILENO) && !pthread_create(&shower, NULL, show_progress, &g);
+    if (progress && count > 1) /* a single job tells of its own parts */
+        p.stage = fl_stage_begin(progress, count);
     pthread_t *t = calloc(threads, sizeof *t);
     unsigned started = 0;
     while (t && started + 1 < threads && !pthread_create(&t[started], NULL, work, &p))
@@ -90,10 +56,7 @@ fl_status fl_pool_run(fl_job job, void *user, size_t count, unsigned threads, co
     for (unsigned i = 0; i < started; i++)
         pthread_join(t[i], NULL);
     free(t);
-    if (showing) {
-        atomic_store(&g.stop, true);
-        pthread_join(shower, NULL);
-    }
+    fl_stage_end(p.stage);
     pthread_mutex_destroy(&p.lock);
     if (atomic_load(&p.failed) == count)
         return FL_OK;

@@ -9,8 +9,8 @@
 typedef fl_status (*fl_job)(void *user, size_t index, fl_diag *d);
 
 /* Runs job 0..count-1 on `threads` threads (0 = as many as the machine has). The diagnostic of the failing job with the
- * lowest index, whichever failed first; jobs above it may not have run. progress: a line on stderr when it is a
- * terminal and the work takes over a second; NULL = none. */
+ * lowest index, whichever failed first; jobs above it may not have run. progress: what the work is called where
+ * its progress is shown (traces/stage.h), a text that lives for ever; NULL = nothing is shown. */
 fl_status fl_pool_run(fl_job job, void *user, size_t count, unsigned threads, const char *progress, fl_diag *d);
 
 /* The row that asks for `threads`, for tables of options (harness/base/args.h). */

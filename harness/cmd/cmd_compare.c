@@ -1,5 +1,6 @@
 #include "harness/base/command.h"
 #include "harness/base/json_out.h"
+#include "harness/base/ticker.h"
 #include "harness/cmd/commands.h"
 #include "harness/input/scene_text.h"
 #include "harness/study/draws_compare.h"
@@ -244,6 +245,7 @@ int fl_cmd_compare(int argc, char **argv) {
     else
         print_text(&r, &o);
     if (failed) {
+        fl_ticker_clear();
         fprintf(stderr, "foldline compare: %zu gate%s of the experiment did not hold\n", failed,
                 failed == 1 ? "" : "s");
         status = FL_EXIT_GATE;

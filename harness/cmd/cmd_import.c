@@ -7,6 +7,7 @@
 #include "traces/import.h"
 #include "traces/join.h"
 #include "traces/kernels.h"
+#include "traces/stage.h"
 #include "traces/standard.h"
 #include "traces/tables.h"
 
@@ -22,7 +23,8 @@ static const fl_command_help help = {
     "one run are put on one clock: the kernels'. The offset between their clocks is found by correlating power or\n"
     "utilisation with the kernels, or given. --map makes a sweep of anybody's table: left of each '=' stands a column\n"
     "of a sweep (workload, sm_mhz, mem_mhz, power_cap_w, time_s, power_w, energy_j, ...), right of it the table's\n"
-    "column, if need be times or by a number; names joined by '+' make one workload. Of a table with a column per clock\n"
+    "column, if need be times or by a number; names joined by '+' make one workload. Of a table with a column per "
+    "clock\n"
     "header is the clock above a column, cells what stands below it (1/cells: a speed). Formats are detected:\n"};
 
 typedef struct ask {
@@ -46,9 +48,9 @@ static const char *base_name(const char *path) {
     return slash ? slash + 1 : path;
 }
 
-static void show_progress(void *user, double share) {
-    fprintf(stderr, "\r%s %3.0f %%", (const char *)user, 100 * share);
-}
+enum { SHARES = 1000000 };
+
+static void note_share(void *user, double share) { fl_stage_at(*(const fl_stage *)user, (uint64_t)(share * SHARES)); }
 
 /* ---- reading ---- */
 
@@ -128,15 +130,15 @@ static fl_status read_all(const ask *a, done *all, fl_diag *d) {
         const fl_reader *reader = NULL;
         fl_imported one = {0};
         fl_import_options o = {.interval_s = a->interval_s, .device = (int32_t)a->device};
-        if (isatty(STDERR_FILENO) && !a->json) {
-            o.progress = show_progress;
-            memcpy(&o.user, &path, sizeof o.user); /* only read */
+        fl_stage stage = fl_stage_begin("reading", SHARES);
+        if (stage != FL_STAGE_NONE) {
+            o.progress = note_share;
+            o.user = &stage;
         }
         s = fl_reader_find(path, format, &reader, d);
         if (!s)
             s = reader->read(path, &o, &one, d);
-        if (o.progress)
-            fprintf(stderr, "\r\033[K");
+        fl_stage_end(stage);
         if (!s)
             s = add_import(all, &one, path, reader, d);
         fl_imported_free(&one);

@@ -1,6 +1,7 @@
 #include "harness/base/command.h"
 #include "harness/base/grid.h"
 #include "harness/base/json_out.h"
+#include "harness/base/ticker.h"
 #include "harness/cmd/commands.h"
 #include "harness/input/platform.h"
 #include "harness/input/scene.h"
@@ -189,6 +190,7 @@ int fl_cmd_replay(int argc, char **argv) {
     if (run_replay(&r, &o, &d)) {
         status = fl_command_fail("replay", &d);
     } else {
+        fl_ticker_clear();
         if (r.log.torn_line)
             fprintf(stderr, "foldline replay: %s:%lld: torn last row, left out\n", r.path, (long long)r.log.torn_line);
         if (o.json)

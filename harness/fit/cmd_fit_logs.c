@@ -1,6 +1,7 @@
 /* Logs of runs at fixed clocks as a sweep, which the other fits read. */
 #include "harness/base/command.h"
 #include "harness/base/json_out.h"
+#include "harness/base/ticker.h"
 #include "harness/chip/log_run.h"
 #include "harness/fit/fit.h"
 #include "traces/tables.h"
@@ -43,6 +44,7 @@ static fl_status add_run(fl_sweep *s, const logs_options *o, const char *path, c
     if (status)
         return status;
     if (!run.steady) {
+        fl_ticker_clear();
         fprintf(stderr, "note: %s: the clocks changed during the run; left out\n", path);
         return FL_OK;
     }
@@ -75,6 +77,7 @@ static fl_status read_all(fl_sweep *s, const logs_options *o, const fl_texts *lo
             status = fl_fail(d, FL_BAD_INPUT, logs->item[i], 0, 0, "no telemetry, expected a log of clocks and power");
         if (!status)
             status = add_run(s, o, logs->item[i], &in.telemetry, d);
+        fl_ticker_clear();
         for (size_t k = 0; !status && k < in.note_count; k++)
             fprintf(stderr, "note: %s: %s\n", logs->item[i], in.note[k]);
         fl_imported_free(&in);

@@ -1,6 +1,7 @@
 #include "harness/input/plugin_watch.h"
 
 #include "harness/base/command.h"
+#include "harness/base/ticker.h"
 #include "sim/stepping.h"
 
 #include <poll.h>
@@ -119,7 +120,7 @@ static void tell(const char *what) {
     line l = {.size = 0};
     while (atomic_flag_test_and_set(&telling))
         pause();
-    put(&l, "foldline");
+    put(&l, fl_ticker_shown ? FL_TICKER_AWAY "foldline" : "foldline");
     if (fl_command_name) {
         put(&l, " ");
         put(&l, fl_command_name);

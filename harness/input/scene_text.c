@@ -1,5 +1,7 @@
 #include "harness/input/scene_text.h"
 
+#include "harness/base/ticker.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -25,6 +27,7 @@ static bool was_told(const fl_scenes *scenes, size_t until, const fl_scene *s) {
 }
 
 void fl_scene_warnings(const fl_scenes *scenes) {
+    fl_ticker_clear();
     for (size_t i = 0; i < scenes->count; i++) {
         const fl_scene *s = scenes->item[i];
         for (size_t k = 0; k < s->note_count && !was_told(scenes, i, s); k++)

@@ -1,0 +1,62 @@
+#!/usr/bin/env bash
+# Progress: a line on a terminal, with share done and time left, gone at the end; nothing in logs. The terminal is a
+# pseudo-terminal of Python's. No time is asserted: work is made long enough, or it is held up.
+. "$(dirname "$0")/shell.sh"
+pty() { /usr/bin/python3 "$root/tests/support/on_terminal.py" "$@"; }
+long=(harness/experiments/mf-gpoeo-short.json --workload AI_FE --policy mf-gpoeo --no-oracle --threads 1)
+
+# A pool: share done and time left. The run is repeated with more seeds until it takes over a second of this machine.
+for seeds in 4 16 64 256; do
+  pty "$dir/both" "$f" compare "${long[@]}" --seeds $seeds --csv "$dir/tty.csv" || bad "compare on a terminal"
+  grep -q '%' "$dir/both" && break
+done
+check "share and time left" grep -qE 'foldline compare, policies: [0-9]+ %, [0-9]+ s, about [0-9]+ (s|min) left' "$dir/both"
+check "written over in place" grep -q $'\r''foldline compare' "$dir/both"
+check "gone before the result" grep -qE $'\r\033''\[K(note|policy|workload|[a-z]+ on )?' "$dir/both"
+check "nothing of it is left" /usr/bin/python3 "$root/tests/support/on_terminal.py" --seen "$dir/both" 'foldline compare, '
+"$f" compare "${long[@]}" --seeds $seeds --csv "$dir/log.csv" >"$dir/out" 2>"$dir/err"
+check "a log has no line of it" test -z "$(tr -cd '\r\033' <"$dir/out")$(cat "$dir/err")"
+check "the results are the same" cmp "$dir/tty.csv" "$dir/log.csv"
+pty "$dir/both" sh -c "exec '$f' compare harness/experiments/mf-gpoeo-short.json --workload AI_FE --policy mf-gpoeo --no-oracle --seeds $seeds 2>'$dir/err' >'$dir/out'"
+check "no line where standard error is a file" test ! -s "$dir/err"
+
+# Work of which nobody knows how far it is, held up by its input: the command and the time.
+mkfifo "$dir/slow.json"
+sed "s|\"\.\./\.\./|\"$root/|" harness/experiments/first-light.json >"$dir/light.json"
+timeout 90 sh -c "sleep 3; cat '$dir/light.json' >'$dir/slow.json'" &
+pty "$dir/both" "$f" compare "$dir/slow.json" --no-oracle
+wait
+check "the time alone" grep -qE 'foldline compare: [0-9]+ s' "$dir/both"
+check "then the result" grep -q 'efficientfix' "$dir/both"
+check "and no line" /usr/bin/python3 "$root/tests/support/on_terminal.py" --seen "$dir/both" 'foldline compare: [0-9]'
+
+# An error takes the line away first.
+mkfifo "$dir/wrong.json"
+timeout 90 sh -c "sleep 3; echo { >'$dir/wrong.json'" &
+pty "$dir/both" "$f" compare "$dir/wrong.json" --no-oracle && bad "a wrong experiment is taken"
+wait
+check "an error after a line" grep -qE $'\r\033''\[Kfoldline compare: .*wrong.json' "$dir/both"
+
+# A single run tells of its kernels; of work that is over in a second there is nothing.
+for kernels in 200000 2000000 8000000; do
+  "$f" synth -o "$dir/t.csv" --kernels $kernels --streams 2 --seed 1 --mean-us 100 >"$dir/out"
+  pty "$dir/both" "$f" run "$dir/t.csv" --platform generic --policy assure
+  grep -q kernels: "$dir/both" && break
+done
+check "of one run" grep -qE 'foldline run, kernels: [0-9]+ %, [0-9]+ s' "$dir/both"
+pty "$dir/both" "$f" policies
+check "none of what is quick" test -z "$(tr -cd '\033' <"$dir/both")"
+
+# The quickstart's own: a build that says how far it is.
+cat >"$dir/build.sh" <<'END'
+. harness/packages.sh
+fl_busy building "$1" sh -c 'for i in 10 50 90; do echo "[ $i%] Building"; sleep 1; done; exit 3'
+echo "status $?"
+END
+pty "$dir/both" bash "$dir/build.sh" "$dir/log"
+check "the build's share" grep -qE 'building: (10|50|90) %, about [0-9]+ s left, [0-9]+ s' "$dir/both"
+check "its status" grep -q 'status 3' "$dir/both"
+check "its line goes" /usr/bin/python3 "$root/tests/support/on_terminal.py" --seen "$dir/both" 'building:'
+bash "$dir/build.sh" "$dir/log" >"$dir/out" 2>"$dir/err"
+check "a log of the quickstart has none" test ! -s "$dir/err"
+finish
