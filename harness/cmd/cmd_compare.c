@@ -2,6 +2,7 @@
 #include "harness/base/json_out.h"
 #include "harness/cmd/commands.h"
 #include "harness/input/scene_text.h"
+#include "harness/study/best_known.h"
 #include "harness/study/draws_compare.h"
 #include "harness/study/model_error.h"
 #include "harness/study/provenance.h"
@@ -55,6 +56,7 @@ typedef struct compared { /* and what is told of it */
 
 static void print_notes(const fl_comparison *c, const fl_scenes *scenes, const char *csv) {
     putchar('\n');
+    fl_best_known_print(c->row, c->mean_first, stdout);
     fl_scene_notes(scenes, stdout);
     if (c->ignored_sets)
         printf("note: %llu sets of controls that this simulated node does not have were left without effect\n",

@@ -16,7 +16,7 @@ typedef struct fl_comparison_options {
     double bound; /* on the slowdown; INFINITY = none */
     double risk;  /* of a static choice (study/risk.h); 0 = none */
     fl_objective objective;
-    size_t positions; /* of the clairvoyant schedule */
+    size_t positions; /* of the clairvoyant schedule; FL_POSITIONS_ALL */
     uint64_t seed;
     uint32_t seeds; /* runs of each policy, with seeds seed, seed + 1, ... */
     int64_t draws;  /* the scenes are so many draws of the same ones, see fl_scene_options */
@@ -42,9 +42,11 @@ typedef struct fl_row_result { /* one line of a result */
     uint64_t seed;
     double energy_saving_pct; /* against the driver's default */
     double node_energy_j, policy_cost_s;
-    double oracle_j, oracle_bound_j, oracle_gap_pct; /* of the workload, under the bound */
-    double reward_regret;                            /* of a distribution replay: EnergyUCB Eq. 3; else NAN */
-    fl_times latency;                                /* of requests; NAN where none arrive */
+    /* Of the workload, under the bound: the clairvoyant schedule's energy; below what no schedule's energy is (NAN
+     * where another objective is asked for); by how much at most its objective is above the least possible. */
+    double oracle_j, oracle_bound_j, oracle_gap_pct;
+    double reward_regret;                      /* of a distribution replay: EnergyUCB Eq. 3; else NAN */
+    fl_times latency;                          /* of requests; NAN where none arrive */
     double energy_per_request_j, offered_load; /* load: time of service x rate of arrival; at 1 it is overloaded */
     bool overloaded;
     /* Of a static clock that a fitted model chose, shares: that the real bound breaks there, and the regret to expect.
