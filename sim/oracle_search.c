@@ -372,10 +372,11 @@ static fl_status solve_work(const fl_oracle_table *t, fl_objective objective, in
     report_any_switch(t, power_of_time(objective), limit_ps, out);
     if (!want_schedule)
         return FL_OK;
-    out->change = malloc((2 * t->work->s->count + 2) * sizeof *out->change);
-    fl_status s =
-        out->change ? fl_oracle_work_changes(t->work, &plan, out->change, &count, d) : fl_no_memory(d, "the oracle");
+    fl_status s = fl_oracle_work_changes(t->work, &plan, NULL, &count, d);
     out->switches = count ? count - 1 : 0;
+    if (s || !(out->change = malloc((count + 1) * sizeof *out->change)))
+        return s ? s : fl_no_memory(d, "the oracle");
+    s = fl_oracle_work_changes(t->work, &plan, out->change, &count, d);
     if (s) {
         free(out->change);
         out->change = NULL;

@@ -60,9 +60,8 @@ bool fl_oracle_work_plan(const fl_oracle_work *work, int m, int64_t limit_ps, fl
 /* No schedule within the limit uses less than *fj, and none has less E T^m than what is returned (fJ ps^m). */
 long double fl_oracle_work_bound(const fl_oracle_work *work, int m, int64_t limit_ps, fl_wide *fj);
 
-/* The changes of clock that carry a plan out, from time 0 on. change: room for 2 x ops + 1; NULL: they are only
- * counted.
- */
+/* The changes of clock that carry a plan out, from time 0 on. change: room for as many as there are; NULL: they are only
+ * counted. */
 fl_status fl_oracle_work_changes(const fl_oracle_work *work, const fl_work_plan *plan, fl_oracle_change *change,
                                  size_t *count, fl_diag *d);
 

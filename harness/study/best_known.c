@@ -12,25 +12,30 @@ static void note(fl_row_result *row, double share) {
              used ? "; " : "", 100 * share);
 }
 
+static double value(const fl_row_result *row, fl_objective objective) {
+    return fl_objective_value(objective, row->score.energy_j, row->score.makespan_s);
+}
+
 void fl_best_known(fl_row_result *row, size_t count, fl_objective objective) {
-    double least = 0;
-    size_t best = count;
-    for (size_t i = 0; i < count; i++)
-        if (row[i].score.regret_clairvoyant_j < least) {
-            least = row[i].score.regret_clairvoyant_j;
+    size_t best = count, clairvoyant = count;
+    for (size_t i = 0; i < count; i++) {
+        const double regret = row[i].score.regret_clairvoyant_j;
+        if (!strcmp(row[i].policy, "baseline:clairvoyant"))
+            clairvoyant = i;
+        if (!isnan(regret) && (best == count || regret < row[best].score.regret_clairvoyant_j))
             best = i;
-        }
+    }
     if (best == count)
         return;
-    const double value = fl_objective_value(objective, row[best].score.energy_j, row[best].score.makespan_s);
-    for (size_t i = 0; i < count; i++) {
+    const double least = fmin(row[best].score.regret_clairvoyant_j, 0), reference = value(&row[best], objective);
+    for (size_t i = 0; least < 0 && i < count; i++) {
         fl_score *s = &row[i].score;
         s->regret_clairvoyant_j -= least; /* NAN stays */
-        s->regret_clairvoyant_pct = value > 0 ? 100 * s->regret_clairvoyant_j / value : (double)NAN;
+        s->regret_clairvoyant_pct = reference > 0 ? 100 * s->regret_clairvoyant_j / reference : (double)NAN;
     }
-    const double share = -least / (value - least);
-    if (share > TELLING)
-        note(&row[best], share);
+    const double found = clairvoyant < count ? value(&row[clairvoyant], objective) : reference - least;
+    if (1 - reference / found > TELLING)
+        note(&row[best], 1 - reference / found);
 }
 
 void fl_best_known_print(const fl_row_result *row, size_t count, FILE *out) {

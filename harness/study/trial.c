@@ -315,6 +315,9 @@ fl_status fl_trials_baselines(fl_trials *w, size_t scene, fl_row_result row[FL_B
     if (!s && b->has_table && b->table.exact && b->ref.clairvoyant.feasible)
         s = add_reference(w, b, "baseline:clairvoyant", b->ref.clairvoyant.energy_j, b->ref.clairvoyant.time_s,
                           b->ref.clairvoyant.time_ps, row, count, d);
+    if (!s && !strcmp(row[*count - 1].policy, "baseline:clairvoyant"))
+        snprintf(row[*count - 1].note, sizeof row->note, "certified: nothing is more than %.2g %% better",
+                 b->ref.clairvoyant.gap_pct);
     for (size_t i = 0; s && i < *count; i++)
         fl_row_free(&row[i]);
     return s;
