@@ -443,6 +443,26 @@ static void test_mixture(void) {
     fl_oracle_table_free(&t);
 }
 
+/* Two positions, too many choices for labels. The optimum is one choice for both, picked by no price and two changes
+ * away from what prices pick: the first alone breaks the limit, the second alone costs energy. */
+static void test_one_for_all(void) {
+    enum { CHOICES = 40000 };
+    static const int64_t ps[2][3] = {{10, 13, 20}, {10, 8, 10}}, fj[2][3] = {{100, 87, 50}, {10, 21, 10}};
+    fl_oracle_table t = {.positions = 2, .choices = CHOICES, .exact = true};
+    t.time_ps = fx_alloc(2 * CHOICES, sizeof *t.time_ps);
+    t.energy_fj = fx_alloc(2 * CHOICES, sizeof *t.energy_fj);
+    for (size_t i = 0; i < 2; i++)
+        for (size_t c = 0; c < CHOICES; c++) {
+            t.time_ps[i * CHOICES + c] = c < 3 ? ps[i][c] : 1000;
+            t.energy_fj[i * CHOICES + c] = c < 3 ? fj[i][c] : 1000;
+        }
+    fl_oracle_result o = solve(&t, FL_MIN_ENERGY, 21);
+    FL_CHECK(o.energy_fj == 108 && o.time_ps == 21 && o.switches == 0, "%.17g fJ, %lld ps", fx_f(o.energy_fj),
+             (long long)o.time_ps);
+    free(o.schedule);
+    fl_oracle_table_free(&t);
+}
+
 /* ---- what the table cannot say ---- */
 
 static void test_several_streams(void) {
@@ -804,9 +824,9 @@ static void test_per_kernel_bound(void) {
 FL_SUITE("oracle", {"choices", test_choices}, {"static best", test_static_best}, {"static search", test_static_search},
          {"columns are static runs", test_columns}, {"the engine executes a schedule as the table says", test_executed},
          {"brute force", test_brute_force}, {"large numbers", test_large_numbers}, {"bounds hold", test_bounds},
-         {"gap of a long table", test_gap}, {"mixture", test_mixture}, {"several streams", test_several_streams},
-         {"launched", test_launched}, {"wall, heat, CPU and budget", test_node_features},
-         {"divided kind", test_divided}, {"kind by kind is brute force", test_kinds_brute_force},
-         {"bound by kinds", test_bound_of_positions}, {"per kernel", test_per_kernel},
-         {"per kernel, whose slack", test_per_kernel_slack}, {"per kernel is static", test_per_kernel_closed},
-         {"per kernel under a bound", test_per_kernel_bound})
+         {"gap of a long table", test_gap}, {"mixture", test_mixture}, {"one choice for all", test_one_for_all},
+         {"several streams", test_several_streams}, {"launched", test_launched},
+         {"wall, heat, CPU and budget", test_node_features}, {"divided kind", test_divided},
+         {"kind by kind is brute force", test_kinds_brute_force}, {"bound by kinds", test_bound_of_positions},
+         {"per kernel", test_per_kernel}, {"per kernel, whose slack", test_per_kernel_slack},
+         {"per kernel is static", test_per_kernel_closed}, {"per kernel under a bound", test_per_kernel_bound})
