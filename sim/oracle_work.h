@@ -6,7 +6,12 @@
  * walk along the lower hull of everything that can be reached: each vertex is an optimum, and between two of them one
  * kind is divided, kernel by kernel and at last within a kernel. So the schedule is the optimum for E, E T and E T^2
  * under any limit, up to the rounding of picoseconds; and the hull, lowered by that rounding, bounds every schedule.
- * Memory and time grow with kinds x clocks. Internal to sim/. */
+ *
+ * Cost: a multiplication for each op and choice, once for a table; 16 bytes for each kind and choice while it is made,
+ * 64 for each step afterwards, of which an item has fewer than choices; for a schedule a look at each step, and a pass
+ * over the ops where a kind is divided. `foldline oracle` with 81 choices takes 16 ms of the processor for 20,000
+ * kernels of 32 kinds (a run 9 ms), 0.4 s for a million (a run 0.2), 0.7 s for 40,000 kernels of 20,000 kinds, reading
+ * and the best clock per kind included. Internal to sim/. */
 #ifndef FL_ORACLE_WORK_H
 #define FL_ORACLE_WORK_H
 
@@ -60,8 +65,8 @@ bool fl_oracle_work_plan(const fl_oracle_work *work, int m, int64_t limit_ps, fl
 /* No schedule within the limit uses less than *fj, and none has less E T^m than what is returned (fJ ps^m). */
 long double fl_oracle_work_bound(const fl_oracle_work *work, int m, int64_t limit_ps, fl_wide *fj);
 
-/* The changes of clock that carry a plan out, from time 0 on. change: room for as many as there are; NULL: they are only
- * counted. */
+/* The changes of clock that carry a plan out, from time 0 on. change: room for as many as there are; NULL: they are
+ * only counted. */
 fl_status fl_oracle_work_changes(const fl_oracle_work *work, const fl_work_plan *plan, fl_oracle_change *change,
                                  size_t *count, fl_diag *d);
 
