@@ -1,10 +1,15 @@
 /* What could have been reached: the best static clock, the best clock per kind of kernel, and the clairvoyant schedule.
  *
- * The clairvoyant schedule is found over work positions x clocks (a grid over time would be ill-posed: progress depends
- * on earlier clocks). For a price lambda on time, dynamic programming over the positions minimises E + lambda T,
- * switches included; bisection on lambda meets the bound on T. Every lambda gives a certified lower bound (weak
- * duality): E* >= min(E + lambda T) - lambda T_bound. Small tables are solved exactly by labels (Pareto sets of time
- * and energy), pruned with that bound.
+ * The clairvoyant schedule may change clocks at any instant: a position is a kernel, or the host time before one, and
+ * where choices change a kernel is divided. Switches are free, since a clairvoyant sets ahead of time and no device
+ * stalls; so the schedule does not depend on the order of the work and is found over kinds of kernel x clocks
+ * (oracle_work.h), however many kernels there are. Its bound is certified and holds for every schedule.
+ *
+ * A table may also be cut into so many positions of work that each take one clock (a grid over time would be ill-posed:
+ * progress depends on earlier clocks). For a price lambda on time, dynamic programming over the positions then
+ * minimises E + lambda T, switches included; bisection on lambda meets the limit on T. Every lambda gives a certified
+ * lower bound (weak duality): E* >= min(E + lambda T) - lambda T_limit. Small tables are solved exactly by labels
+ * (Pareto sets of time and energy), pruned with that bound.
  *
  * Exact for one stream on one GPU. Where streams share a GPU, wait for each other or are launched by host threads, the
  * time of the whole is no sum over positions; there the reference is the best static clock: one position, the whole
@@ -61,7 +66,9 @@ size_t fl_static_best(const fl_static_point *point, size_t count, fl_objective o
 fl_status fl_static_search(const fl_workload *w, fl_rates *rates, const fl_node_spec *spec, const fl_facts *facts,
                            fl_objective objective, int64_t limit_ps, fl_static_point *best, bool *found, fl_diag *d);
 
-/* ---- positions ---- */
+/* ---- tables ---- */
+typedef struct fl_oracle_work fl_oracle_work; /* sim/oracle_work.h */
+
 typedef struct fl_oracle_table { /* cost of every position at every choice */
     size_t positions, choices;
     fl_choice *choice;
@@ -72,44 +79,58 @@ typedef struct fl_oracle_table { /* cost of every position at every choice */
         switch_fj; /* of a change of clock; a clairvoyant sets ahead of time, so 0 unless the device stalls */
     bool exact;    /* one stream on one GPU: the bound is one. Else a single position, the whole run at each choice, and
                       the result is a reference only */
-    bool per_op;   /* a position is a single op: the bound holds for switches at any op */
+    bool per_op;   /* a position is a single op */
     uint32_t
         *frontier; /* optional (NULL: all choices): where a switch is free, those that some price on time can pick */
     size_t
-        *frontier_first; /* positions + 1: those of position i are frontier[first[i]] .. frontier[first[i + 1] - 1] */
+        *frontier_first;  /* positions + 1: those of position i are frontier[first[i]] .. frontier[first[i + 1] - 1] */
+    fl_oracle_work *work; /* of an exact table that was made from a workload: all its work, kind by kind. The bound is
+                             its own, for switches at any instant; without positions so is the schedule */
 } fl_oracle_table;
 
-#define FL_POSITIONS_STANDARD 4096
-/* At most positions_max >= 1 positions of about equal reference time. The cost of a position is what the engine
- * charges from the start of its first op's gap to the end of its last op, exactly: sums of columns are static runs. One
- * pass over the ops per choice; where the table cannot be exact, one run per choice. Zeroes *t first. */
-fl_status fl_oracle_table_make(const fl_workload *w, fl_rates *rates, const fl_node_spec *spec, size_t positions_max,
+#define FL_POSITIONS_ALL 0
+/* positions: how many stretches of work of about equal reference time may have clocks of their own; FL_POSITIONS_ALL:
+ * each kernel and each host time before one, and parts of them. The cost of a position is what the engine charges from
+ * the start of its first op's gap to the end of its last op, exactly: sums of columns are static runs. One pass over
+ * the ops per choice, 24 bytes per kind and choice and as much per position and choice; where the table cannot be
+ * exact, one run per choice. Zeroes *t first. *w and *rates must outlive *t. */
+fl_status fl_oracle_table_make(const fl_workload *w, fl_rates *rates, const fl_node_spec *spec, size_t positions,
                                fl_oracle_table *t, fl_diag *d);
 /* A table of one position from static runs that are at hand: a reference, not exact. */
 fl_status fl_oracle_table_static(const fl_static_point *point, size_t count, fl_oracle_table *t, fl_diag *d);
+/* The static runs of a table that was made from a workload and is exact: point[choices], without latencies. */
+void fl_oracle_table_points(const fl_oracle_table *t, fl_static_point *point);
 /* NULL where the time and energy of the whole are sums over the ops of one stream, so that the table will be exact;
  * else, in a few words, what makes them depend on more than that. Faults of the rates show later. */
 const char *fl_oracle_inexact(const fl_workload *w, fl_rates *rates, const fl_node_spec *spec);
 void fl_oracle_table_free(fl_oracle_table *t); /* takes a zeroed one; leaves it zeroed */
+
+typedef struct fl_oracle_change { /* both clocks are set at this instant of the run */
+    int64_t at_ps;
+    uint32_t choice;
+} fl_oracle_change;
 
 typedef struct fl_oracle_result {
     bool feasible;           /* some schedule holds the limit; where none does, the numbers below are NAN and 0 */
     bool bounded;            /* bounds are certified: the table is exact */
     bool solved;             /* the schedule is the optimum itself: found by labels, or it meets the bound */
     double energy_j, time_s; /* of the feasible schedule */
-    double bound_j;          /* no schedule that switches at these positions and holds the limit uses less, whatever its
-                                objective;          NAN where not bounded */
+    double bound_j;          /* no schedule that holds the limit uses less, whatever its objective; NAN where not
+                                bounded. Of a table without `work`: none that switches at its positions. One that
+                                changes clocks within kernels may be half a picosecond below it for each such change */
     double gap_pct; /* (objective - bound) / bound of the objective asked for, for energy (energy - bound) / bound */
     double objective, objective_bound; /* of the objective asked for: J, J s, J s^2 */
     fl_wide energy_fj, bound_fj;
     int64_t time_ps;
-    uint64_t switches;
-    uint32_t *schedule; /* positions: index of the choice; NULL unless asked for; free() */
+    uint64_t switches;        /* of clocks; without positions counted only where the schedule is asked for */
+    uint32_t *schedule;       /* positions: index of the choice; NULL unless asked for; free() */
+    fl_oracle_change *change; /* switches + 1: the same of a table without positions; free() */
 } fl_oracle_result;
 
 /* limit_ps: bound on the time of the schedule; INT64_MAX = none. For EDP and ED2P the schedule minimises E T or E T^2
  * among those that hold the limit. A switch is counted and charged between consecutive positions at different choices;
- * the first position has none. Reads *t only: any number of threads at once. */
+ * the first position has none. Without positions it takes a pass over the vertices of the hull (kinds x clocks) and at
+ * most one over the ops. Reads *t only: any number of threads at once. */
 fl_status fl_oracle_clairvoyant(const fl_oracle_table *t, fl_objective objective, int64_t limit_ps, bool want_schedule,
                                 fl_oracle_result *out, fl_diag *d);
 
@@ -120,14 +141,24 @@ fl_status fl_oracle_fastest(const fl_oracle_table *t, int64_t *time_ps, fl_diag 
 typedef struct fl_kernel_choice {
     uint32_t class_id;
     fl_choice at;
-    double energy_j, time_s; /* of all its kernels, there */
+    double energy_j, time_s;                   /* of all its kernels, there */
+    double standard_energy_j, standard_time_s; /* and at `standard`, the default clocks */
 } fl_kernel_choice;
 
-/* For each class the choice with the least objective among those that keep the class itself within (1 + bound) of its
- * time at `standard` (the default clocks; the fastest choice where none does). choice[class_count], caller's.
- * *energy_j, *time_s: of the whole, kernels of all streams one after the other, gaps at the default clocks, switches
- * free; for several streams sums over them, hence neither a makespan nor a node's energy. */
+typedef struct fl_kernel_total { /* of the whole */
+    double energy_j, time_s;
+    fl_wide energy_fj;
+    int64_t time_ps;
+    bool held;                       /* the limit; if not, every kind is as fast as it can be */
+    double gap_energy_j, gap_time_s; /* of it, host time; and at the default clocks */
+    double standard_gap_energy_j;
+} fl_kernel_total;
+
+/* One choice for each class, its kernels and the host time before them, so that the objective of the whole is least and
+ * its time within (1 + bound) of that at the default clocks. As all classes may choose alike, this is never worse than
+ * the best static clock, and with one class it is that. choice[class_count], caller's. Switches are free. Of several
+ * streams sums over them, kernels one after the other, hence neither a makespan nor a node's energy. */
 fl_status fl_oracle_per_kernel(const fl_workload *w, fl_rates *rates, const fl_node_spec *spec, fl_objective objective,
-                               double bound, fl_kernel_choice *choice, double *energy_j, double *time_s, fl_diag *d);
+                               double bound, fl_kernel_choice *choice, fl_kernel_total *total, fl_diag *d);
 
 #endif

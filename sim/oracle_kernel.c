@@ -1,95 +1,124 @@
-/* The best clock per kind of kernel. */
+/* The best clock per kind of kernel: a table whose positions are the kinds, solved as any other. */
 #include "sim/oracle.h"
-#include "sim/oracle_ops.h"
+#include "sim/oracle_sums.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-typedef struct fl_class_sums { /* of all streams */
-    size_t columns;            /* the choices, and last the default clocks */
-    const fl_clock_rates **at; /* columns */
-    fl_wide *ps;               /* classes x columns */
-    fl_wide gap_ps;
-} fl_class_sums;
+typedef struct fl_kinds_at { /* what the kinds take at the choices, and last at the default clocks */
+    const fl_clock_rates **at;
+    fl_class_sums sum;
+    int64_t closed_mw;
+} fl_kinds_at;
 
-static fl_status sum_classes(const fl_workload *w, fl_class_sums *sum, fl_diag *d) {
-    fl_op_block b = {0};
-    fl_status s = fl_op_block_open(&b, w, d);
-    for (uint32_t i = 0; !s && i < w->stream_count; i++) {
-        const fl_stream *stream = &w->stream[i];
-        for (uint64_t at = 0; !s && at < stream->count; at += FL_OP_BLOCK_MAX) {
-            uint64_t end = stream->count - at < FL_OP_BLOCK_MAX ? stream->count : at + FL_OP_BLOCK_MAX;
-            s = fl_op_block_fill(&b, stream, at, end, d);
-            if (s)
-                break;
-            sum->gap_ps += b.gap_ps;
-            for (size_t k = 0; k < b.class_count; k++)
-                for (size_t c = 0; c < sum->columns; c++)
-                    sum->ps[b.class_id[k] * sum->columns + c] +=
-                        fl_op_block_length_ps(&b, k, sum->at[c]->row[b.class_id[k]].mul);
-        }
-    }
-    fl_op_block_close(&b);
-    return s;
+static fl_wide energy_fj(const fl_kinds_at *k, uint32_t class_id, size_t column) {
+    return k->sum.ps[class_id * k->sum.columns + column] *
+           ((int64_t)k->at[column]->base.total_mw + k->closed_mw + k->at[column]->row[class_id].dyn_mw);
 }
 
-/* Of the choices that hold the bound the one with the least objective; of others the fastest. Ties: the higher clock,
- * which comes later. */
-static void choose(const fl_class_sums *sum, uint32_t class_id, fl_objective objective, double bound,
-                   const fl_choice *choice, fl_kernel_choice *out) {
-    const fl_wide *ps = sum->ps + class_id * sum->columns;
-    fl_wide standard_ps = ps[sum->columns - 1];
-    int64_t limit = standard_ps < INT64_MAX ? fl_limit_ps((int64_t)standard_ps, bound) : INT64_MAX;
-    bool held = false;
-    double least = 0;
-    for (size_t c = 0; c + 1 < sum->columns; c++) {
-        int64_t board_mw = (int64_t)sum->at[c]->base.total_mw + sum->at[c]->row[class_id].dyn_mw;
-        double j = fl_joules(ps[c] * board_mw), s = (double)ps[c] * 1e-12;
-        bool holds = ps[c] <= limit;
-        double value = holds ? fl_objective_value(objective, j, s) : s;
-        if (c && (holds != held ? held : value > least))
-            continue;
-        held = holds;
-        least = value;
-        *out = (fl_kernel_choice){class_id, choice[c], j, s};
+static fl_wide gap_energy_fj(const fl_kinds_at *k, uint32_t class_id, size_t column) {
+    return k->sum.gap_ps[class_id] * ((int64_t)k->at[column]->base.total_mw + k->closed_mw);
+}
+
+static fl_status fill(const fl_workload *w, const fl_kinds_at *k, fl_oracle_table *t, fl_diag *d) {
+    fl_wide longest = 0;
+    t->positions = w->class_count;
+    t->exact = true;
+    t->time_ps = calloc(t->positions * t->choices + 1, sizeof *t->time_ps);
+    t->energy_fj = calloc(t->positions * t->choices + 1, sizeof *t->energy_fj);
+    if (!t->time_ps || !t->energy_fj)
+        return fl_no_memory(d, "the oracle");
+    for (uint32_t i = 0; i < w->class_count; i++) {
+        fl_wide slowest = 0;
+        for (size_t c = 0; c < t->choices; c++) {
+            const fl_wide ps = k->sum.ps[i * k->sum.columns + c] + k->sum.gap_ps[i];
+            slowest = ps > slowest ? ps : slowest;
+            t->time_ps[i * t->choices + c] = ps < INT64_MAX / 2 ? (int64_t)ps : INT64_MAX / 2;
+            t->energy_fj[i * t->choices + c] = energy_fj(k, i, c) + gap_energy_fj(k, i, c);
+        }
+        longest += slowest;
+    }
+    return longest <= INT64_MAX / 2
+               ? FL_OK
+               : fl_refuse(d, "%s: longer than 53 days at its slowest clock, expected less", w->name);
+}
+
+static fl_status open_kinds(const fl_workload *w, fl_rates *rates, const fl_node_spec *spec, const fl_oracle_table *t,
+                            uint32_t gpu, fl_kinds_at *k, fl_diag *d) {
+    const fl_device *dev = &spec->device[spec->gpu[gpu]];
+    const int sm = fl_ladder_index(dev->sm_mhz, dev->sm_count, dev->default_sm_mhz),
+              mem = fl_ladder_index(dev->mem_mhz, dev->mem_count, dev->default_mem_mhz);
+    if (sm < 0 || mem < 0)
+        return fl_refuse(d, "the default clocks of %s are not on its ladders, expected there", dev->name);
+    k->at = calloc(t->choices + 1, sizeof(fl_clock_rates *));
+    fl_status s = k->at ? FL_OK : fl_no_memory(d, "the oracle");
+    for (size_t c = 0; !s && c <= t->choices; c++) {
+        const bool standard = c == t->choices;
+        const int sm_at = standard ? sm : fl_ladder_index(dev->sm_mhz, dev->sm_count, t->choice[c].sm_mhz),
+                  mem_at = standard ? mem : fl_ladder_index(dev->mem_mhz, dev->mem_count, t->choice[c].mem_mhz);
+        s = fl_rates_at(rates, spec->gpu[gpu], (uint32_t)sm_at, (uint32_t)mem_at, &k->at[c], d);
+    }
+    return s ? s : fl_class_sums_make(w, k->at, t->choices + 1, &k->sum, d);
+}
+
+/* Where nothing holds the limit, the fastest: the least limit that can be held. */
+static fl_status solve(const fl_workload *w, const fl_kinds_at *k, const fl_oracle_table *t, fl_objective objective,
+                       double bound, fl_oracle_result *r, bool *held, fl_diag *d) {
+    fl_wide standard_ps = 0;
+    for (uint32_t i = 0; i < w->class_count; i++)
+        standard_ps += k->sum.ps[i * k->sum.columns + t->choices] + k->sum.gap_ps[i];
+    int64_t limit_ps = standard_ps < INT64_MAX ? fl_limit_ps((int64_t)standard_ps, bound) : INT64_MAX;
+    fl_status s = fl_oracle_clairvoyant(t, objective, limit_ps, true, r, d);
+    *held = r->feasible;
+    if (!s && !*held)
+        s = fl_oracle_fastest(t, &limit_ps, d);
+    return !s && !*held ? fl_oracle_clairvoyant(t, objective, limit_ps, true, r, d) : s;
+}
+
+static void tell(const fl_workload *w, const fl_kinds_at *k, const fl_oracle_table *t, const fl_oracle_result *r,
+                 fl_kernel_choice *choice, fl_kernel_total *total) {
+    const size_t standard = t->choices;
+    total->energy_j = r->energy_j;
+    total->time_s = r->time_s;
+    total->energy_fj = r->energy_fj;
+    total->time_ps = r->time_ps;
+    for (uint32_t i = 0; i < w->class_count; i++) {
+        const size_t c = r->schedule[i];
+        choice[i] = (fl_kernel_choice){.class_id = i,
+                                       .at = t->choice[c],
+                                       .energy_j = fl_joules(energy_fj(k, i, c)),
+                                       .time_s = (double)k->sum.ps[i * k->sum.columns + c] * 1e-12,
+                                       .standard_energy_j = fl_joules(energy_fj(k, i, standard)),
+                                       .standard_time_s = (double)k->sum.ps[i * k->sum.columns + standard] * 1e-12};
+        total->gap_energy_j += fl_joules(gap_energy_fj(k, i, c));
+        total->gap_time_s += (double)k->sum.gap_ps[i] * 1e-12;
+        total->standard_gap_energy_j += fl_joules(gap_energy_fj(k, i, standard));
     }
 }
 
 fl_status fl_oracle_per_kernel(const fl_workload *w, fl_rates *rates, const fl_node_spec *spec, fl_objective objective,
-                               double bound, fl_kernel_choice *choice, double *energy_j, double *time_s, fl_diag *d) {
-    uint32_t device = spec->gpu[0];
-    const fl_device *dev = &spec->device[device];
-    int sm = fl_ladder_index(dev->sm_mhz, dev->sm_count, dev->default_sm_mhz);
-    int mem = fl_ladder_index(dev->mem_mhz, dev->mem_count, dev->default_mem_mhz);
-    if (sm < 0 || mem < 0)
-        return fl_refuse(d, "the default clocks of %s are not on its ladders, expected there", dev->name);
-    fl_choice *at = NULL;
-    size_t count;
-    fl_status s = fl_oracle_choices(w, spec, &at, &count, d);
-    if (s)
-        return s;
-    fl_class_sums sum = {.columns = count + 1};
-    sum.at = calloc(sum.columns, sizeof(fl_clock_rates *));
-    sum.ps = calloc(sum.columns * (w->class_count + 1), sizeof *sum.ps);
-    if (!sum.at || !sum.ps)
-        s = fl_no_memory(d, "the oracle");
-    for (size_t c = 0; !s && c < count; c++)
-        s = fl_rates_at(rates, device, at[c].sm, at[c].mem, &sum.at[c], d);
+                               double bound, fl_kernel_choice *choice, fl_kernel_total *total, fl_diag *d) {
+    fl_oracle_table t = {0};
+    fl_kinds_at k = {0};
+    fl_oracle_result r = {0};
+    uint32_t gpu = 0;
+    const bool whole = !fl_oracle_inexact(w, rates, spec);
+    for (uint32_t i = 0; whole && i < w->stream_count; i++)
+        gpu = w->stream[i].count ? w->stream[i].gpu : gpu;
+    k.closed_mw = whole ? fl_closed_mw(spec, gpu) : 0; /* of sums over streams no board is said to stand idle */
+    *total = (fl_kernel_total){0};
+    fl_status s = fl_oracle_choices(w, spec, &t.choice, &t.choices, d);
     if (!s)
-        s = fl_rates_at(rates, device, (uint32_t)sm, (uint32_t)mem, &sum.at[count], d);
+        s = open_kinds(w, rates, spec, &t, gpu, &k, d);
     if (!s)
-        s = sum_classes(w, &sum, d);
-    if (!s) {
-        *energy_j = fl_joules(sum.gap_ps * sum.at[count]->base.total_mw);
-        *time_s = (double)sum.gap_ps * 1e-12;
-        for (uint32_t c = 0; c < w->class_count; c++) {
-            choose(&sum, c, objective, bound, at, &choice[c]);
-            *energy_j += choice[c].energy_j;
-            *time_s += choice[c].time_s;
-        }
-    }
-    free(sum.at);
-    free(sum.ps);
-    free(at);
+        s = fill(w, &k, &t, d);
+    if (!s)
+        s = solve(w, &k, &t, objective, bound, &r, &total->held, d);
+    if (!s)
+        tell(w, &k, &t, &r, choice, total);
+    free(r.schedule);
+    fl_class_sums_free(&k.sum);
+    free(k.at);
+    fl_oracle_table_free(&t);
     return s;
 }

@@ -1,4 +1,4 @@
-/* The clairvoyant schedule.
+/* The clairvoyant schedule of a table: of all its work where it has no positions (oracle_work.c), else over these.
  *
  * Each price on time gives a schedule (its point of time and energy) and a line below which no schedule lies: weak
  * duality. The lines' upper envelope is convex, and E, E T and E T^2 are quasi-concave, so that their least value over
@@ -7,6 +7,7 @@
  * bound or the corner is a true gap, which mixing the two schedules beside it, single changes and labels then close
  * from above. */
 #include "sim/oracle_solve.h"
+#include "sim/oracle_work.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -257,6 +258,23 @@ static void polish(fl_hunt *h) {
     }
 }
 
+/* One choice from beginning to end: no static clock is better than the schedule. */
+static void try_columns(fl_hunt *h) {
+    const fl_oracle_table *t = h->t;
+    for (uint32_t c = 0; c < t->choices; c++) {
+        fl_total sum = {0};
+        for (size_t i = 0; i < t->positions; i++) {
+            sum.time_ps += t->time_ps[i * t->choices + c];
+            sum.energy_fj += t->energy_fj[i * t->choices + c];
+        }
+        if (!improves(h, sum.energy_fj, sum.time_ps))
+            continue;
+        h->best = sum;
+        for (size_t i = 0; i < t->positions; i++)
+            h->choice[i] = c;
+    }
+}
+
 /* ---- all together ---- */
 
 static fl_status hunt(fl_hunt *h, bool *solved, fl_diag *d) {
@@ -281,6 +299,8 @@ static fl_status hunt(fl_hunt *h, bool *solved, fl_diag *d) {
             return s;
         s = raise_bound(h, d);
     }
+    if (!s)
+        try_columns(h);
     *solved = !s && meets_bound(h);
     if (s || *solved)
         return s;
@@ -295,44 +315,83 @@ static fl_status hunt(fl_hunt *h, bool *solved, fl_diag *d) {
     return fl_oracle_labels(h->t, m, h->limit_ps, n, h->choice, &h->best, solved, d);
 }
 
-static void report(const fl_hunt *h, fl_objective objective, bool solved, fl_oracle_result *out) {
-    uint64_t switches;
-    fl_total total = fl_oracle_total(h->t, h->choice, &switches);
-    out->feasible = true;
-    out->bounded = h->t->exact;
-    out->solved = solved && h->t->exact;
-    out->energy_fj = total.energy_fj;
-    out->time_ps = total.time_ps;
-    out->energy_j = fl_joules(total.energy_fj);
-    out->time_s = fl_seconds(total.time_ps);
-    out->objective = fl_objective_value(objective, out->energy_j, out->time_s);
-    out->switches = switches;
-    if (!out->bounded)
-        return;
-    out->bound_fj = solved && !h->m ? total.energy_fj : h->bound_fj;
-    out->bound_j = fl_joules(out->bound_fj);
-    if (solved) {
-        out->objective_bound = out->objective;
-    } else if (!h->m) {
+static int power_of_time(fl_objective objective) { return objective == FL_MIN_ED2P ? 2 : objective == FL_MIN_EDP; }
+
+/* f: the bound of E T^m, in fJ ps^m. */
+static void report_bound(int m, long double f, fl_wide bound_fj, fl_oracle_result *out) {
+    out->bound_fj = bound_fj;
+    out->bound_j = fl_joules(bound_fj);
+    if (!m) {
         out->objective_bound = out->bound_j;
     } else { /* one part in 2^50 off for the change of units */
-        double f = (double)(h->bound_f * 1e-15L * (h->m == 2 ? 1e-24L : 1e-12L)) * (1 - 0x1p-50);
-        out->objective_bound = f < out->objective ? f : out->objective;
+        double value = (double)(f * 1e-15L * (m == 2 ? 1e-24L : 1e-12L)) * (1 - 0x1p-50);
+        out->objective_bound = value < out->objective ? value : out->objective;
     }
     out->gap_pct = out->objective_bound > 0 ? 100 * (out->objective - out->objective_bound) / out->objective_bound : 0;
 }
 
-fl_status fl_oracle_clairvoyant(const fl_oracle_table *t, fl_objective objective, int64_t limit_ps, bool want_schedule,
-                                fl_oracle_result *out, fl_diag *d) {
-    *out = (fl_oracle_result){
-        .energy_j = NAN, .time_s = NAN, .bound_j = NAN, .gap_pct = NAN, .objective = NAN, .objective_bound = NAN};
+static void report_total(fl_objective objective, fl_wide energy_fj, int64_t time_ps, fl_oracle_result *out) {
+    out->feasible = true;
+    out->energy_fj = energy_fj;
+    out->time_ps = time_ps;
+    out->energy_j = fl_joules(energy_fj);
+    out->time_s = fl_seconds(time_ps);
+    out->objective = fl_objective_value(objective, out->energy_j, out->time_s);
+}
+
+static void report(const fl_hunt *h, fl_objective objective, bool solved, fl_oracle_result *out) {
+    fl_total total = fl_oracle_total(h->t, h->choice, &out->switches);
+    report_total(objective, total.energy_fj, total.time_ps, out);
+    out->bounded = h->t->exact;
+    out->solved = solved && h->t->exact;
+    if (!out->bounded)
+        return;
+    report_bound(h->m, h->bound_f, solved && !h->m ? total.energy_fj : h->bound_fj, out);
+    if (solved) {
+        out->objective_bound = out->objective;
+        out->gap_pct = 0;
+    }
+}
+
+/* Switches between the positions, and within them, are schedules too. */
+static void report_any_switch(const fl_oracle_table *t, int m, int64_t limit_ps, fl_oracle_result *out) {
+    fl_wide bound_fj;
+    const long double f = fl_oracle_work_bound(t->work, m, limit_ps, &bound_fj);
+    out->solved = false;
+    report_bound(m, f, bound_fj, out);
+}
+
+static fl_status solve_work(const fl_oracle_table *t, fl_objective objective, int64_t limit_ps, bool want_schedule,
+                            fl_oracle_result *out, fl_diag *d) {
+    fl_work_plan plan;
+    size_t count = 0;
+    if (!fl_oracle_work_plan(t->work, power_of_time(objective), limit_ps, &plan))
+        return FL_OK;
+    out->bounded = true;
+    report_total(objective, plan.total.fj, plan.total.ps, out);
+    report_any_switch(t, power_of_time(objective), limit_ps, out);
+    if (!want_schedule)
+        return FL_OK;
+    fl_status s = fl_oracle_work_changes(t->work, &plan, NULL, &count, d);
+    out->switches = count ? count - 1 : 0;
+    if (s || !(out->change = malloc((count + 1) * sizeof *out->change)))
+        return s ? s : fl_no_memory(d, "the oracle");
+    s = fl_oracle_work_changes(t->work, &plan, out->change, &count, d);
+    if (s) {
+        free(out->change);
+        out->change = NULL;
+    }
+    return s;
+}
+
+static fl_status solve_positions(const fl_oracle_table *t, fl_objective objective, int64_t limit_ps, bool want_schedule,
+                                 fl_oracle_result *out, fl_diag *d) {
     fl_hunt *h = calloc(1, sizeof *h);
     uint32_t *room = malloc((t->positions + 1) * 3 * sizeof *room);
     fl_status s = h && room ? FL_OK : fl_no_memory(d, "the oracle");
     bool solved = false;
     if (!s) {
-        *h = (fl_hunt){.t = t, .limit_ps = limit_ps};
-        h->m = objective == FL_MIN_ED2P ? 2 : objective == FL_MIN_EDP;
+        *h = (fl_hunt){.t = t, .m = power_of_time(objective), .limit_ps = limit_ps};
         h->choice = room;
         h->other = room + t->positions;
         h->trial = h->other + t->positions;
@@ -343,6 +402,8 @@ fl_status fl_oracle_clairvoyant(const fl_oracle_table *t, fl_objective objective
         s = hunt(h, &solved, d);
         if (!s)
             report(h, objective, solved, out);
+        if (!s && t->work)
+            report_any_switch(t, h->m, limit_ps, out);
         if (!s && want_schedule) {
             out->schedule = realloc(room, (t->positions + 1) * sizeof *room);
             room = out->schedule ? NULL : room;
@@ -354,8 +415,20 @@ fl_status fl_oracle_clairvoyant(const fl_oracle_table *t, fl_objective objective
     return s;
 }
 
+fl_status fl_oracle_clairvoyant(const fl_oracle_table *t, fl_objective objective, int64_t limit_ps, bool want_schedule,
+                                fl_oracle_result *out, fl_diag *d) {
+    *out = (fl_oracle_result){
+        .energy_j = NAN, .time_s = NAN, .bound_j = NAN, .gap_pct = NAN, .objective = NAN, .objective_bound = NAN};
+    return t->work && !t->positions ? solve_work(t, objective, limit_ps, want_schedule, out, d)
+                                    : solve_positions(t, objective, limit_ps, want_schedule, out, d);
+}
+
 fl_status fl_oracle_fastest(const fl_oracle_table *t, int64_t *time_ps, fl_diag *d) {
     fl_total total;
+    if (t->work && !t->positions) {
+        *time_ps = t->work->vertex[0].ps;
+        return FL_OK;
+    }
     fl_status s = fl_oracle_at_price(t, (fl_price){0, 1}, NULL, &total, d);
     if (!s)
         *time_ps = total.time_ps;

@@ -1,6 +1,9 @@
 /* Costs of positions of work at each choice of clocks. */
 #include "sim/oracle.h"
+#include "sim/oracle_hull.h"
 #include "sim/oracle_ops.h"
+#include "sim/oracle_sums.h"
+#include "sim/oracle_work.h"
 #include "traces/stage.h"
 
 #include <stdlib.h>
@@ -13,6 +16,7 @@ void fl_oracle_table_free(fl_oracle_table *t) {
     free(t->op);
     free(t->frontier);
     free(t->frontier_first);
+    fl_oracle_work_free(t->work);
     *t = (fl_oracle_table){0};
 }
 
@@ -42,6 +46,21 @@ static bool wall_in_reach(const fl_stream *s, fl_rates *rates, const fl_node_spe
     return false;
 }
 
+/* All GPUs take the same clocks; where they have not the same ones, a policy can go where no choice is. */
+static bool same_ladders(const fl_device *a, const fl_device *b) {
+    return a->sm_count == b->sm_count && a->mem_count == b->mem_count &&
+           !memcmp(a->sm_mhz, b->sm_mhz, a->sm_count * sizeof *a->sm_mhz) &&
+           !memcmp(a->mem_mhz, b->mem_mhz, a->mem_count * sizeof *a->mem_mhz);
+}
+
+/* Host time is as recorded by default, and a policy that sets the CPU can only make it longer. */
+static bool host_may_speed_up(const fl_cpu_spec *cpu) {
+    fl_cpu_state top = {0};
+    const double standard_mhz = fl_cpu_default_mhz(cpu);
+    return fl_cpu_ref_mhz(cpu) != standard_mhz ||
+           fl_cpu_state_make(cpu, fl_cpu_state_count(cpu) - 1, &top) != FL_MODEL_OK || top.mhz > standard_mhz;
+}
+
 const char *fl_oracle_inexact(const fl_workload *w, fl_rates *rates, const fl_node_spec *spec) {
     const fl_stream *s = lone_stream(w);
     const fl_cpu_spec *cpu = &spec->host.cpu;
@@ -49,6 +68,9 @@ const char *fl_oracle_inexact(const fl_workload *w, fl_rates *rates, const fl_no
         return "requests arrive by the clock";
     if (!s)
         return "several streams";
+    for (uint32_t i = 0; i < spec->gpu_count; i++)
+        if (!same_ladders(&spec->device[spec->gpu[i]], &spec->device[spec->gpu[s->gpu]]))
+            return "GPUs with other clocks";
     if (spec->host.apu)
         return "CPU and GPU share memory and budget";
     if (spec->device[spec->gpu[s->gpu]].thermal.period_ns > 0)
@@ -57,18 +79,9 @@ const char *fl_oracle_inexact(const fl_workload *w, fl_rates *rates, const fl_no
         return "an idle GPU's power is gated";
     if (spec->host.gpu_budget_w > 0)
         return "a budget of all GPUs";
-    if (cpu->count && (w->host_load_count || (cpu->bound > 0 && fl_cpu_ref_mhz(cpu) != fl_cpu_default_mhz(cpu))))
+    if (cpu->count && (w->host_load_count || (cpu->bound > 0 && host_may_speed_up(cpu))))
         return "host time depends on the CPU clock";
     return wall_in_reach(s, rates, spec) ? "the power wall" : NULL;
-}
-
-/* Power of the GPUs that have no work: their boards stand closed from beginning to end. mW. */
-static int64_t closed_mw(const fl_node_spec *spec, uint32_t busy) {
-    int64_t mw = 0;
-    for (uint32_t i = 0; i < spec->gpu_count; i++)
-        if (i != busy)
-            mw += (int64_t)(spec->device[spec->gpu[i]].no_context_w * 1000 + 0.5);
-    return mw;
 }
 
 /* ---- cutting into positions ---- */
@@ -163,51 +176,15 @@ static fl_status make_cells(fl_oracle_table *t, fl_diag *d) {
 
 /* ---- frontier: the lower convex hull of time and energy at each position ---- */
 
-typedef struct fl_point {
-    int64_t ps;
-    fl_wide fj;
-    uint32_t choice;
-} fl_point;
-
-static int by_time(const void *a, const void *b) {
-    const fl_point *x = a, *y = b;
-    if (x->ps != y->ps)
-        return x->ps < y->ps ? -1 : 1;
-    if (x->fj != y->fj)
-        return x->fj < y->fj ? -1 : 1;
-    return x->choice < y->choice ? -1 : x->choice > y->choice;
-}
-
-/* b lies above the line from a to c: no price picks it. Slopes in long double: a point wrongly kept costs nothing, one
- * dropped must lie above by more than the rounding, hence the margin. */
-static bool above(const fl_point *a, const fl_point *b, const fl_point *c) {
-    long double left = (long double)(a->fj - b->fj) * (long double)(c->ps - b->ps);
-    long double right = (long double)(b->fj - c->fj) * (long double)(b->ps - a->ps);
-    return left < right - right * 1e-15L;
-}
-
-static size_t hull(fl_point *p, size_t count) {
-    size_t n = 0;
-    for (size_t i = 0; i < count; i++) {
-        if (n && p[i].fj >= p[n - 1].fj)
-            continue; /* slower and not cheaper */
-        while (n > 1 && above(&p[n - 2], &p[n - 1], &p[i]))
-            n--;
-        p[n++] = p[i];
-    }
-    return n;
-}
-
 static fl_status make_frontier(fl_oracle_table *t, fl_diag *d) {
-    fl_point *p = malloc(t->choices * sizeof *p);
+    fl_hull_point *p = malloc(t->choices * sizeof *p);
     size_t room = 0, used = 0;
     t->frontier_first = malloc((t->positions + 1) * sizeof *t->frontier_first);
     fl_status s = p && t->frontier_first ? FL_OK : fl_no_memory(d, "the oracle");
     for (size_t i = 0; !s && i < t->positions; i++) {
         for (uint32_t c = 0; c < t->choices; c++)
-            p[c] = (fl_point){t->time_ps[i * t->choices + c], t->energy_fj[i * t->choices + c], c};
-        qsort(p, t->choices, sizeof *p, by_time);
-        size_t n = hull(p, t->choices);
+            p[c] = (fl_hull_point){t->time_ps[i * t->choices + c], t->energy_fj[i * t->choices + c], c};
+        size_t n = fl_hull(p, t->choices);
         t->frontier_first[i] = used;
         if (fl_grow(&t->frontier, &room, used + n, sizeof *t->frontier))
             s = fl_no_memory(d, "the oracle");
@@ -221,6 +198,12 @@ static fl_status make_frontier(fl_oracle_table *t, fl_diag *d) {
 }
 
 /* ---- making ---- */
+
+void fl_oracle_table_points(const fl_oracle_table *t, fl_static_point *point) {
+    for (size_t c = 0; c < t->choices; c++)
+        point[c] =
+            (fl_static_point){.at = t->choice[c], .makespan_ps = t->work->all[c].ps, .energy_fj = t->work->all[c].fj};
+}
 
 fl_status fl_oracle_table_static(const fl_static_point *point, size_t count, fl_oracle_table *t, fl_diag *d) {
     *t = (fl_oracle_table){.positions = 1, .choices = count};
@@ -252,8 +235,9 @@ static fl_status make_static(const fl_workload *w, fl_rates *rates, const fl_nod
 }
 
 static fl_status make_exact(const fl_workload *w, const fl_stream *s, fl_rates *rates, const fl_node_spec *spec,
-                            size_t positions_max, fl_oracle_table *t, fl_diag *d) {
+                            size_t positions, fl_oracle_table *t, fl_diag *d) {
     const fl_device *dev = &spec->device[spec->gpu[s->gpu]];
+    const int64_t closed_mw = fl_closed_mw(spec, s->gpu);
     const fl_clock_rates **at = calloc(t->choices, sizeof(fl_clock_rates *));
     fl_status status = at ? FL_OK : fl_no_memory(d, "the oracle");
     for (size_t c = 0; !status && c < t->choices; c++) {
@@ -262,19 +246,21 @@ static fl_status make_exact(const fl_workload *w, const fl_stream *s, fl_rates *
         status = fl_rates_at(rates, spec->gpu[s->gpu], (uint32_t)sm, (uint32_t)mem, &at[c], d);
     }
     if (!status)
-        status = cut(s, positions_max, t, d);
+        status = fl_oracle_work_make(w, s, at, t->choices, closed_mw, &t->work, d);
+    else
+        free(at);
+    t->exact = true;
+    if (status || positions == FL_POSITIONS_ALL)
+        return status;
+    status = cut(s, positions, t, d);
     if (!status)
         status = make_cells(t, d);
     if (!status)
-        status = fill(w, s, at, closed_mw(spec, s->gpu), t, d);
-    if (!status)
-        status = make_frontier(t, d);
-    t->exact = true;
-    free(at);
-    return status;
+        status = fill(w, s, t->work->at, closed_mw, t, d);
+    return status ? status : make_frontier(t, d);
 }
 
-fl_status fl_oracle_table_make(const fl_workload *w, fl_rates *rates, const fl_node_spec *spec, size_t positions_max,
+fl_status fl_oracle_table_make(const fl_workload *w, fl_rates *rates, const fl_node_spec *spec, size_t positions,
                                fl_oracle_table *t, fl_diag *d) {
     *t = (fl_oracle_table){0};
     fl_choice *choice;
@@ -290,7 +276,7 @@ fl_status fl_oracle_table_make(const fl_workload *w, fl_rates *rates, const fl_n
     }
     t->choice = choice;
     t->choices = count;
-    status = make_exact(w, s, rates, spec, positions_max, t, d);
+    status = make_exact(w, s, rates, spec, positions, t, d);
     if (status)
         fl_oracle_table_free(t);
     return status;

@@ -7,7 +7,22 @@ fl_status fl_reference_solve(fl_reference *ref, fl_diag *d) {
     int64_t limit = fl_limit_ps(ref->standard->makespan_ps, ref->bound);
     ref->best_static = fl_static_best(ref->point, ref->point_count, ref->objective, limit);
     ref->clairvoyant = (fl_oracle_result){0};
-    return ref->table ? fl_oracle_clairvoyant(ref->table, ref->objective, limit, false, &ref->clairvoyant, d) : FL_OK;
+    ref->known = NAN;
+    fl_status s =
+        ref->table ? fl_oracle_clairvoyant(ref->table, ref->objective, limit, false, &ref->clairvoyant, d) : FL_OK;
+    if (!s && ref->clairvoyant.feasible && ref->clairvoyant.bounded)
+        ref->known = ref->clairvoyant.objective;
+    if (!s && ref->best_static < ref->point_count) {
+        const fl_static_point *p = &ref->point[ref->best_static];
+        fl_reference_offer(ref, fl_joules(p->energy_fj), fl_seconds(p->makespan_ps), p->makespan_ps);
+    }
+    return s;
+}
+
+void fl_reference_offer(fl_reference *ref, double energy_j, double time_s, int64_t time_ps) {
+    if (time_ps <= fl_limit_ps(ref->standard->makespan_ps, ref->bound))
+        ref->known =
+            isnan(ref->known) ? ref->known : fmin(ref->known, fl_objective_value(ref->objective, energy_j, time_s));
 }
 
 /* Windows end at the marks of each stream; the first begins at time 0. */
@@ -67,9 +82,9 @@ fl_status fl_score_run(const fl_run_result *run, const fl_reference *ref, fl_sco
         out->regret_static_j = value - best;
         out->regret_static_pct = percent(out->regret_static_j, best);
     }
-    if (!out->violated && ref->table && ref->clairvoyant.feasible && ref->clairvoyant.bounded) {
-        out->regret_clairvoyant_j = value - ref->clairvoyant.objective;
-        out->regret_clairvoyant_pct = percent(out->regret_clairvoyant_j, ref->clairvoyant.objective);
+    if (!out->violated && !isnan(ref->known)) {
+        out->regret_clairvoyant_j = value - ref->known;
+        out->regret_clairvoyant_pct = percent(out->regret_clairvoyant_j, ref->known);
     }
     return ref->table ? own_slowdown(run, ref, value, &out->regret_at_own_slowdown_j, d) : FL_OK;
 }

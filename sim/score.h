@@ -14,10 +14,14 @@ typedef struct fl_reference {      /* of one workload, shared by all policies */
     double bound;                 /* on the slowdown: 0.10 = 10 %; INFINITY = none */
     size_t best_static;           /* under the bound; point_count = none */
     fl_oracle_result clairvoyant; /* under the bound */
+    double known; /* objective of the best schedule known that holds the bound, where the clairvoyant one is bounded:
+                     its own, unless a baseline's is less; NAN where there is none */
 } fl_reference;
 
-/* Fills best_static and clairvoyant from the rest. */
+/* Fills best_static, clairvoyant and known from the rest. */
 fl_status fl_reference_solve(fl_reference *ref, fl_diag *d);
+/* A schedule that was found elsewhere: it is the best one known where it holds the bound and its objective is less. */
+void fl_reference_offer(fl_reference *ref, double energy_j, double time_s, int64_t time_ps);
 
 typedef struct fl_score {
     double energy_j, makespan_s, mean_power_w, peak_power_w, edp, ed2p;
@@ -26,8 +30,9 @@ typedef struct fl_score {
                                      where the reference names no workload or it has no windows */
     bool violated;                /* makespan_ps > fl_limit_ps(default, bound) */
     /* Regret in the objective asked for: J for energy, J s for EDP, J s^2 for ED2P. NAN where violated or not defined.
-     * The clairvoyant regret is against its feasible schedule and is not defined (NAN) where the table is not exact: a
-     * reference that a policy may well beat is no measure of what could have been reached. */
+     * The clairvoyant regret is against `known` and is not defined (NAN) where the table is not exact: a reference that
+     * a policy may well beat is no measure of what could have been reached. Below 0 the run itself is the best known.
+     */
     double regret_static_j, regret_static_pct;
     double regret_clairvoyant_j, regret_clairvoyant_pct;
     /* Against the oracle at the run's own makespan, also where the run violates the bound or the table is only a

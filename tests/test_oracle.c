@@ -1,8 +1,10 @@
 #include "sim/oracle.h"
+#include "sim/oracle_work.h"
 #include "sim/synth.h"
 #include "tests/support/node_fixture.h"
 
 #define SEED UINT64_C(20240611)
+#define POSITIONS_MANY 4096 /* more than the ops of most workloads here: a position is an op */
 
 /* ---- random workloads ---- */
 
@@ -29,6 +31,13 @@ static void table_of(const fx_rig *r, size_t positions, fl_oracle_table *t) {
     FX_MUST(fl_oracle_table_make(r->w, r->rates, &r->spec, positions, t, d));
 }
 
+/* Positions alone, with a bound for switches between them. */
+static void positions_of(const fx_rig *r, size_t positions, fl_oracle_table *t) {
+    table_of(r, positions, t);
+    fl_oracle_work_free(t->work);
+    t->work = NULL;
+}
+
 static fl_oracle_result solve(const fl_oracle_table *t, fl_objective objective, int64_t limit) {
     fl_oracle_result out;
     FX_MUST(fl_oracle_clairvoyant(t, objective, limit, true, &out, d));
@@ -46,7 +55,7 @@ static void column(const fl_oracle_table *t, size_t c, int64_t *ps, fl_wide *fj)
 /* ---- tables ---- */
 
 static void test_columns(void) {
-    static const size_t cuts[] = {FL_POSITIONS_STANDARD, 1, 7, 100};
+    static const size_t cuts[] = {POSITIONS_MANY, 1, 7, 100};
     printf("(seed %llu) ", (unsigned long long)SEED);
     for (uint64_t n = 0; n < 24; n++) {
         fl_random g = fl_random_seed(SEED, n);
@@ -60,10 +69,14 @@ static void test_columns(void) {
         FL_CHECK(t.positions <= cuts[n % 4], "instance %d: %zu positions", (int)n, t.positions);
         FL_CHECK(t.op[0] == 0 && t.op[t.positions] == r.w->op_count, "instance %d: every op has a position", (int)n);
         FL_CHECK(t.per_op == (t.positions == r.w->op_count), "instance %d", (int)n);
+        fl_static_point *point = fx_alloc(t.choices, sizeof *point);
+        fl_oracle_table_points(&t, point);
         for (size_t c = 0; c < t.choices; c++) {
             int64_t ps;
             fl_wide fj;
             column(&t, c, &ps, &fj);
+            FL_CHECK(point[c].makespan_ps == ps && point[c].energy_fj == fj, "instance %d, choice %zu: kind by kind",
+                     (int)n, c);
             fl_static_point p;
             FX_MUST(fl_static_run(r.w, r.rates, &r.spec, &r.facts, &t.choice[c], &p, d));
             FL_CHECK(p.makespan_ps == ps, "instance %d, choice %zu: %lld ps by the engine, %lld by the table", (int)n,
@@ -71,6 +84,7 @@ static void test_columns(void) {
             FL_CHECK(p.energy_fj == fj, "instance %d, choice %zu: %.17g fJ by the engine, %.17g by the table", (int)n,
                      c, fx_f(p.energy_fj), fx_f(fj));
         }
+        free(point);
         fl_oracle_table_free(&t);
         fx_close(&r);
     }
@@ -83,7 +97,7 @@ static void test_executed(void) {
         fx_rig r;
         random_rig(&r, &g, 1, 0, 300);
         fl_oracle_table t;
-        table_of(&r, n % 2 ? FL_POSITIONS_STANDARD : 20, &t);
+        table_of(&r, n % 2 ? POSITIONS_MANY : 20, &t);
         fl_node *node = fx_node(&r, 0, n % 3 == 2);
         int64_t at = 0;
         fl_wide fj = 0;
@@ -336,7 +350,7 @@ static void test_bounds(void) {
         fx_rig r;
         random_rig(&r, &g, 1, 0, 400);
         fl_oracle_table t;
-        table_of(&r, 150, &t);
+        positions_of(&r, 150, &t);
         if (n % 4 == 3) {
             t.switch_ps = t.time_ps[0] / 20;
             t.switch_fj = (int64_t)(t.energy_fj[0] / 20);
@@ -381,7 +395,7 @@ static void test_gap(void) {
     FX_MUST(fl_synth_workload(&o, &r.spec, 20, &r.w, d));
     FX_MUST(fl_rates_new(&r.rates, r.w, &r.spec, d));
     fl_oracle_table t;
-    table_of(&r, 2000, &t);
+    positions_of(&r, 2000, &t);
     int64_t fastest;
     FX_MUST(fl_oracle_fastest(&t, &fastest, d));
     for (int m = 0; m < 3; m++)
@@ -429,6 +443,26 @@ static void test_mixture(void) {
     fl_oracle_table_free(&t);
 }
 
+/* Two positions, too many choices for labels. The optimum is one choice for both, picked by no price and two changes
+ * away from what prices pick: the first alone breaks the limit, the second alone costs energy. */
+static void test_one_for_all(void) {
+    enum { CHOICES = 40000 };
+    static const int64_t ps[2][3] = {{10, 13, 20}, {10, 8, 10}}, fj[2][3] = {{100, 87, 50}, {10, 21, 10}};
+    fl_oracle_table t = {.positions = 2, .choices = CHOICES, .exact = true};
+    t.time_ps = fx_alloc(2 * CHOICES, sizeof *t.time_ps);
+    t.energy_fj = fx_alloc(2 * CHOICES, sizeof *t.energy_fj);
+    for (size_t i = 0; i < 2; i++)
+        for (size_t c = 0; c < CHOICES; c++) {
+            t.time_ps[i * CHOICES + c] = c < 3 ? ps[i][c] : 1000;
+            t.energy_fj[i * CHOICES + c] = c < 3 ? fj[i][c] : 1000;
+        }
+    fl_oracle_result o = solve(&t, FL_MIN_ENERGY, 21);
+    FL_CHECK(o.energy_fj == 108 && o.time_ps == 21 && o.switches == 0, "%.17g fJ, %lld ps", fx_f(o.energy_fj),
+             (long long)o.time_ps);
+    free(o.schedule);
+    fl_oracle_table_free(&t);
+}
+
 /* ---- what the table cannot say ---- */
 
 static void test_several_streams(void) {
@@ -442,7 +476,7 @@ static void test_several_streams(void) {
         fx_random_ops(&r, &g, b, 100, 50000);
         fx_finish(&r, 5);
         fl_oracle_table t;
-        table_of(&r, FL_POSITIONS_STANDARD, &t);
+        table_of(&r, FL_POSITIONS_ALL, &t);
         FL_CHECK(!t.exact && !!fl_oracle_inexact(r.w, r.rates, &r.spec) && t.positions == 1,
                  "instance %d: %zu positions", n, t.positions);
         fl_static_point point[22];
@@ -566,9 +600,106 @@ static void test_node_features(void) {
         FL_CHECK(rows[i].reason ? reason && !strcmp(reason, rows[i].reason) : !reason, "%s: %s", rows[i].what,
                  reason ? reason : "exact");
         fl_oracle_table t;
-        table_of(&r, FL_POSITIONS_STANDARD, &t);
+        table_of(&r, FL_POSITIONS_ALL, &t);
         FL_CHECK(t.exact == !reason, "%s: the table", rows[i].what);
         fl_oracle_table_free(&t);
+        fx_close(&r);
+    }
+}
+
+/* ---- kind by kind ---- */
+
+/* One kind, static power 1 W only where it is fast: by hand. 10 ops of 1 ms at 1000 MHz, compute-bound. Within 1.5
+ * times, the hull goes from one pair of clocks to another, and the schedule ends at the limit to the picosecond. */
+static void test_divided(void) {
+    fx_rig r;
+    fx_open(&r, 1);
+    fl_device *dev = r.spec.device;
+    dev->c_w = dev->b0_w[0] = dev->b0_w[1] = 0;
+    fl_curve_free(dev->voltage);
+    double x[2] = {500, 1500}, y[2] = {1, 2};
+    fl_curve_new(&dev->voltage, x, y, 2);
+    uint32_t c = fx_class(&r, 1, 0, 0, 1, 0, 1), s = fx_stream(&r, 0, 0);
+    for (int i = 0; i < 10; i++)
+        fx_op(&r, s, 100000, 1000000, c);
+    fx_finish(&r, 1);
+    fl_oracle_table t;
+    table_of(&r, FL_POSITIONS_ALL, &t);
+    FL_CHECK(t.exact && t.positions == 0 && t.work, "all work");
+    const int64_t limit = INT64_C(11000000000) + INT64_C(1234567891); /* between 900 and 800 MHz */
+    fl_oracle_result o = solve(&t, FL_MIN_ENERGY, limit);
+    FL_CHECK(o.time_ps <= limit && o.time_ps >= limit - 1, "%lld ps", (long long)o.time_ps);
+    /* ops take 1.111 and 1.25 ms; of each op 110 V^2 mJ, V = 1.4 and 1.3 */
+    const double slow_ops = ((double)limit * 1e-9 - 1 - 10 / 0.9) / (1 / 0.8 - 1 / 0.9);
+    const double kernels = 0.110 * (slow_ops * 1.3 * 1.3 + (10 - slow_ops) * 1.4 * 1.4), host = 1e-3 * 5;
+    FL_CHECK(fx_near(o.energy_j, kernels + host, 1e-4), "%.9g J, by hand %.9g", o.energy_j, kernels + host);
+    FL_CHECK(o.gap_pct >= 0 && o.gap_pct < 1e-5, "gap %g %%", o.gap_pct);
+    FL_CHECK(o.change && o.change[0].at_ps == 0, "begins at time 0");
+    free(o.change);
+    fl_oracle_table_free(&t);
+    fx_close(&r);
+}
+
+/* Every op at any choice: with as much time as wanted the best of all these for each objective is what is found, and
+ * under a limit nothing of them is better. */
+static void test_kinds_brute_force(void) {
+    for (int n = 0; n < 40; n++) {
+        fl_random g = fl_random_seed(SEED + 7, (uint64_t)n);
+        fx_rig r;
+        fx_open(&r, 1);
+        r.spec.device->sm_count = 2;
+        fx_random_classes(&r, &g, 1 + (uint32_t)fl_random_below(&g, 3), 1);
+        fx_random_ops(&r, &g, fx_stream(&r, 0, 0), 5, 50000);
+        fx_op(&r, 0, 0, 1000, 0);
+        r.spec.device->default_sm_mhz = 500;
+        fx_finish(&r, 1);
+        fl_oracle_table t, ops;
+        table_of(&r, FL_POSITIONS_ALL, &t);
+        positions_of(&r, 10, &ops);
+        brute b = {.t = &ops, .objectives = 1};
+        set_limits(&b, &g);
+        enumerate(&b, 0, 0, 0, 0);
+        for (int k = 0; k < LIMITS; k++) {
+            fl_oracle_result o = solve(&t, FL_MIN_ENERGY, b.limit[k]);
+            FL_CHECK(o.feasible == (b.best[k][0] >= 0), "instance %d, limit %d: feasible %d", n, k, o.feasible);
+            if (o.feasible) {
+                FL_CHECK(b.best[k][0] >= o.bound_fj, "instance %d, limit %d: below the bound", n, k);
+                FL_CHECK(fx_f(b.best[k][0]) >= fx_f(o.energy_fj) * (1 - 1e-4),
+                         "instance %d, limit %d: %.17g beats %.17g", n, k, fx_f(b.best[k][0]), fx_f(o.energy_fj));
+                FL_CHECK(o.time_ps <= b.limit[k], "instance %d, limit %d", n, k);
+            }
+            free(o.change);
+        }
+        fl_oracle_table_free(&ops);
+        fl_oracle_table_free(&t);
+        fx_close(&r);
+    }
+}
+
+/* A schedule of few positions is held against what any schedule may do: its gap tells what they cost. */
+static void test_bound_of_positions(void) {
+    for (int n = 0; n < 12; n++) {
+        fl_random g = fl_random_seed(SEED + 8, (uint64_t)n);
+        fx_rig r;
+        random_rig(&r, &g, 1, 0, 300);
+        fl_oracle_table all, few;
+        table_of(&r, FL_POSITIONS_ALL, &all);
+        table_of(&r, 5, &few);
+        int64_t fastest;
+        FX_MUST(fl_oracle_fastest(&few, &fastest, d));
+        for (int m = 0; m < 3; m++) {
+            const int64_t limit = fl_limit_ps(fastest, 0.05);
+            fl_oracle_result a = solve(&all, (fl_objective)m, limit), f = solve(&few, (fl_objective)m, limit);
+            FL_CHECK(a.objective <= f.objective * (1 + 1e-9) && a.objective_bound == f.objective_bound,
+                     "instance %d, %s: %.17g with a bound of %.17g, five positions %.17g with %.17g", n,
+                     fl_objective_names[m], a.objective, a.objective_bound, f.objective, f.objective_bound);
+            FL_CHECK(a.gap_pct <= f.gap_pct && a.gap_pct < 1e-3, "instance %d: gaps %g and %g %%", n, a.gap_pct,
+                     f.gap_pct);
+            free(a.change);
+            free(f.schedule);
+        }
+        fl_oracle_table_free(&all);
+        fl_oracle_table_free(&few);
         fx_close(&r);
     }
 }
@@ -585,20 +716,79 @@ static void test_per_kernel(void) {
     fx_op(&r, s, 500000, 1000000, memory);
     fx_finish(&r, 1);
     fl_kernel_choice k[2];
-    double j, t;
-    FX_MUST(fl_oracle_per_kernel(r.w, r.rates, &r.spec, FL_MIN_ENERGY, 0.12, k, &j, &t, d));
-    /* compute within 12 %: 900 MHz; e(f) = (25 + 110 f)/f mJ falls with f, so 1500 MHz, memory at 400 MHz */
+    fl_kernel_total all;
+    FX_MUST(fl_oracle_per_kernel(r.w, r.rates, &r.spec, FL_MIN_ENERGY, 0.12, k, &all, d));
+    /* e(f) = (25 + 110 f)/f mJ falls with f, so 1500 MHz, memory at 400 MHz: faster than the default */
     FL_CHECK(k[0].class_id == 0 && k[0].at.sm_mhz == 1500 && k[0].at.mem_mhz == 400, "%g MHz, memory %g",
              k[0].at.sm_mhz, k[0].at.mem_mhz);
     FL_CHECK(fx_near(k[0].energy_j, 1e-3 * (25 + 110 * 1.5) / 1.5, 1e-4), "%g J", k[0].energy_j);
     FL_CHECK(fx_near(k[0].time_s, 1e-3 / 1.5, 1e-4), "%g s", k[0].time_s);
+    FL_CHECK(fx_near(k[0].standard_energy_j, 1e-3 * (30 + 110), 1e-4) && fx_near(k[0].standard_time_s, 1e-3, 1e-4),
+             "at the default clocks %g J, %g s", k[0].standard_energy_j, k[0].standard_time_s);
     FL_CHECK(k[1].at.sm_mhz == 500 && k[1].at.mem_mhz == 800, "%g MHz, memory %g", k[1].at.sm_mhz, k[1].at.mem_mhz);
     FL_CHECK(fx_near(k[1].energy_j, 1e-3 * (30 + 5 + 50), 1e-4), "%g J", k[1].energy_j);
-    FL_CHECK(fx_near(t, 1e-3 / 1.5 + 1e-3 + 0.5e-3, 1e-4), "%g s", t);
-    FL_CHECK(fx_near(j, k[0].energy_j + k[1].energy_j + 0.5e-3 * 40, 1e-9), "gaps at the default clocks: %g J", j);
+    FL_CHECK(all.held && fx_near(all.time_s, 1e-3 / 1.5 + 1e-3 + 0.5e-3, 1e-4), "%g s", all.time_s);
+    FL_CHECK(fx_near(all.energy_j, k[0].energy_j + k[1].energy_j + 0.5e-3 * 35, 1e-9) &&
+                 fx_near(all.gap_energy_j, 0.5e-3 * 35, 1e-9) && fx_near(all.standard_gap_energy_j, 0.5e-3 * 40, 1e-9),
+             "host time at the clocks of its kernel: %g J", all.energy_j);
     /* without a bound memory at 400 MHz: (25 + 5 + 25) W x 2 ms = 110 mJ > 85 mJ, so the same */
-    FX_MUST(fl_oracle_per_kernel(r.w, r.rates, &r.spec, FL_MIN_ENERGY, INFINITY, k, &j, &t, d));
+    FX_MUST(fl_oracle_per_kernel(r.w, r.rates, &r.spec, FL_MIN_ENERGY, INFINITY, k, &all, d));
     FL_CHECK(k[1].at.sm_mhz == 500 && k[1].at.mem_mhz == 800, "%g MHz, memory %g", k[1].at.sm_mhz, k[1].at.mem_mhz);
+    fx_close(&r);
+}
+
+/* The bound is on the whole: what one kind does not need is another's. Compute on static power alone and a rising
+ * voltage, 1 ms and 3 ms of two kinds that draw unlike: within 25 % of 4 ms the slack of 1 ms goes where it saves most.
+ */
+static void test_per_kernel_slack(void) {
+    fx_rig r;
+    fx_open(&r, 1);
+    fl_device *dev = r.spec.device;
+    dev->c_w = dev->a0_w = dev->b0_w[0] = dev->b0_w[1] = 0;
+    fl_curve_free(dev->voltage);
+    double x[2] = {500, 1500}, y[2] = {1, 2};
+    fl_curve_new(&dev->voltage, x, y, 2);
+    const uint32_t hungry = fx_class(&r, 1, 0, 0, 1, 0, 1), modest = fx_class(&r, 1, 0, 0, 0.01, 0, 1),
+                   s = fx_stream(&r, 0, 0);
+    fx_op(&r, s, 0, 1000000, hungry);
+    fx_op(&r, s, 0, 3000000, modest);
+    fx_finish(&r, 1);
+    fl_kernel_choice k[2];
+    fl_kernel_total all;
+    FX_MUST(fl_oracle_per_kernel(r.w, r.rates, &r.spec, FL_MIN_ENERGY, 0.25, k, &all, d));
+    FL_CHECK(k[0].at.sm_mhz == 500 && k[1].at.sm_mhz == 1000, "%g and %g MHz", k[0].at.sm_mhz, k[1].at.sm_mhz);
+    FL_CHECK(fx_near(all.time_s, 5e-3, 1e-6), "%g s", all.time_s);
+    fx_close(&r);
+}
+
+/* GPUs without work stand closed in the energies of all baselines alike. */
+static void test_per_kernel_closed(void) {
+    fx_rig r;
+    fx_open(&r, 3);
+    fx_op(&r, fx_stream(&r, 1, 0), 1000, 1000000, fx_class(&r, 1, 0, 0, 1, 0, 1));
+    fx_finish(&r, 1);
+    fl_kernel_choice k;
+    fl_kernel_total all;
+    fl_oracle_table t;
+    table_of(&r, FL_POSITIONS_ALL, &t);
+    fl_static_point *point = fx_alloc(t.choices, sizeof *point);
+    for (int m = 0; m < 3; m++)
+        for (int b = 0; b < 3; b++) {
+            const double bound = b == 2 ? (double)INFINITY : 0.1 * b;
+            for (size_t c = 0; c < t.choices; c++)
+                FX_MUST(fl_static_run(r.w, r.rates, &r.spec, &r.facts, &t.choice[c], &point[c], d));
+            size_t at = 0;
+            while (t.choice[at].sm_mhz != 1000 || t.choice[at].mem_mhz != 800)
+                at++;
+            const size_t best =
+                fl_static_best(point, t.choices, (fl_objective)m, fl_limit_ps(point[at].makespan_ps, bound));
+            FX_MUST(fl_oracle_per_kernel(r.w, r.rates, &r.spec, (fl_objective)m, bound, &k, &all, d));
+            FL_CHECK(all.energy_fj == point[best].energy_fj && all.time_ps == point[best].makespan_ps,
+                     "%s, bound %g: %.17g fJ, the best static clock %.17g", fl_objective_names[m], bound,
+                     fx_f(all.energy_fj), fx_f(point[best].energy_fj));
+        }
+    free(point);
+    fl_oracle_table_free(&t);
     fx_close(&r);
 }
 
@@ -614,7 +804,7 @@ static void test_per_kernel_bound(void) {
     fx_op(&r, fx_stream(&r, 0, 0), 0, 1000000, fx_class(&r, 1, 0, 0, 1, 0, 1));
     fx_finish(&r, 1);
     fl_kernel_choice k;
-    double j, t;
+    fl_kernel_total all;
     static const struct {
         double bound, max, mhz;
     } rows[] = {{INFINITY, INFINITY, 500},
@@ -624,8 +814,9 @@ static void test_per_kernel_bound(void) {
                 {0.12, 700, 700}}; /* known only below the default: none holds the bound, so the fastest */
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         r.w->sm_max_mhz = rows[i].max;
-        FX_MUST(fl_oracle_per_kernel(r.w, r.rates, &r.spec, FL_MIN_ENERGY, rows[i].bound, &k, &j, &t, d));
+        FX_MUST(fl_oracle_per_kernel(r.w, r.rates, &r.spec, FL_MIN_ENERGY, rows[i].bound, &k, &all, d));
         FL_CHECK(k.at.sm_mhz == rows[i].mhz, "row %zu: %g MHz", i, k.at.sm_mhz);
+        FL_CHECK(all.held == (rows[i].max > 1000), "row %zu: the bound is%s held", i, all.held ? "" : " not");
     }
     fx_close(&r);
 }
@@ -633,6 +824,9 @@ static void test_per_kernel_bound(void) {
 FL_SUITE("oracle", {"choices", test_choices}, {"static best", test_static_best}, {"static search", test_static_search},
          {"columns are static runs", test_columns}, {"the engine executes a schedule as the table says", test_executed},
          {"brute force", test_brute_force}, {"large numbers", test_large_numbers}, {"bounds hold", test_bounds},
-         {"gap of a long table", test_gap}, {"mixture", test_mixture}, {"several streams", test_several_streams},
-         {"launched", test_launched}, {"wall, heat, CPU and budget", test_node_features},
-         {"per kernel", test_per_kernel}, {"per kernel under a bound", test_per_kernel_bound})
+         {"gap of a long table", test_gap}, {"mixture", test_mixture}, {"one choice for all", test_one_for_all},
+         {"several streams", test_several_streams}, {"launched", test_launched},
+         {"wall, heat, CPU and budget", test_node_features}, {"divided kind", test_divided},
+         {"kind by kind is brute force", test_kinds_brute_force}, {"bound by kinds", test_bound_of_positions},
+         {"per kernel", test_per_kernel}, {"per kernel, whose slack", test_per_kernel_slack},
+         {"per kernel is static", test_per_kernel_closed}, {"per kernel under a bound", test_per_kernel_bound})

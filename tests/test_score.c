@@ -114,7 +114,9 @@ static void test_edp(void) {
     s.run = result_of(10.5, 900);
     o = score_of(&s);
     FL_CHECK(fx_near(o.regret_static_j, 100 * 110.25, 1e-9), "%g J s2", o.regret_static_j);
-    FL_CHECK(fx_near(o.regret_clairvoyant_j, 900 * 110.25 - 100000, 1e-9), "%g J s2", o.regret_clairvoyant_j);
+    FL_CHECK(fx_near(s.ref.clairvoyant.objective, 100000, 1e-9) && fx_near(s.ref.known, 800 * 110.25, 1e-9) &&
+                 fx_near(o.regret_clairvoyant_j, 100 * 110.25, 1e-9),
+             "the static clock is the best known: %g J s2", o.regret_clairvoyant_j);
 }
 
 static void test_violated(void) {
@@ -134,6 +136,24 @@ static void test_violated(void) {
     o = score_of(&s);
     FL_CHECK(fx_near(o.regret_at_own_slowdown_j, 100, 1e-9), "%g J", o.regret_at_own_slowdown_j);
     FL_CHECK(fx_near(o.slowdown, -0.01, 1e-9), "%g", o.slowdown);
+}
+
+/* Another schedule is the reference where it holds the bound and is better, and only then. */
+static void test_offers(void) {
+    scene s;
+    open_scene(&s, FL_MIN_ENERGY, 0.1);
+    fl_reference_offer(&s.ref, 790, 11, 11 * S_PS + 1);
+    FL_CHECK(fx_near(s.ref.known, 800, 1e-12), "breaks the bound: %g J", s.ref.known);
+    fl_reference_offer(&s.ref, 810, 11, 11 * S_PS);
+    FL_CHECK(fx_near(s.ref.known, 800, 1e-12), "is worse: %g J", s.ref.known);
+    fl_reference_offer(&s.ref, 790, 11, 11 * S_PS);
+    fl_score o = score_of(&s);
+    FL_CHECK(fx_near(o.regret_clairvoyant_j, 30, 1e-9) && fx_near(o.regret_clairvoyant_pct, 100 * 30 / 790.0, 1e-9),
+             "%g J, %g %%", o.regret_clairvoyant_j, o.regret_clairvoyant_pct);
+    s.table.exact = false;
+    FX_MUST(fl_reference_solve(&s.ref, d));
+    fl_reference_offer(&s.ref, 790, 11, 11 * S_PS);
+    FL_CHECK(isnan(s.ref.known), "nothing is known where nothing is bounded");
 }
 
 static void test_windows(void) {
@@ -180,7 +200,7 @@ static void test_default(void) {
     fl_run_result standard;
     fx_run(&r, &how, &standard);
     fl_oracle_table t;
-    FX_MUST(fl_oracle_table_make(r.w, r.rates, &r.spec, FL_POSITIONS_STANDARD, &t, d));
+    FX_MUST(fl_oracle_table_make(r.w, r.rates, &r.spec, FL_POSITIONS_ALL, &t, d));
     fl_static_point *point = fx_alloc(t.choices, sizeof *point);
     for (size_t i = 0; i < t.choices; i++)
         FX_MUST(fl_static_run(r.w, r.rates, &r.spec, &r.facts, &t.choice[i], &point[i], d));
@@ -228,5 +248,5 @@ static void test_interval(void) {
 }
 
 FL_SUITE("score", {"plain figures", test_plain}, {"energy", test_energy}, {"edp and ed2p", test_edp},
-         {"violated", test_violated}, {"windows", test_windows}, {"references", test_references},
-         {"the default", test_default}, {"interval", test_interval})
+         {"violated", test_violated}, {"offers", test_offers}, {"windows", test_windows},
+         {"references", test_references}, {"the default", test_default}, {"interval", test_interval})

@@ -3,6 +3,7 @@
 #include "harness/base/ticker.h"
 #include "harness/cmd/commands.h"
 #include "harness/input/scene_text.h"
+#include "harness/study/best_known.h"
 #include "harness/study/draws_compare.h"
 #include "harness/study/model_error.h"
 #include "harness/study/provenance.h"
@@ -71,6 +72,7 @@ static void put_unstepped(const fl_comparison *c, FILE *out) {
 }
 
 static void put_notes(const fl_comparison *c, const fl_scenes *scenes, FILE *out) {
+    fl_best_known_print(c->row, c->mean_first, out);
     fl_scene_notes(scenes, out);
     if (c->ignored_sets)
         fprintf(out, "note: %llu sets of controls that this simulated node does not have were left without effect\n",

@@ -17,10 +17,14 @@ static const fl_command_help help = {
     "oracle", "[TRACE.csv ...] [--sweep FILE] --platform NAME [--bound X]",
     "What could have been reached: the best static clock under the bound, the best clock per kind of kernel, and the\n"
     "clairvoyant schedule with its certified bound.",
-    "The clairvoyant schedule is optimal over work positions x clocks up to the gap shown; 'bound' is a lower limit "
-    "that no\n"
-    "schedule switching at those positions and holding --bound can beat. With several streams it is a reference, no "
-    "bound."};
+    "The clairvoyant schedule sets any clock at any instant, and knows the future. Nothing that holds --bound, no "
+    "policy and no\n"
+    "schedule, has less of the objective than the 'bound' shown; 'gap' is how far the schedule found is above it at "
+    "most. With\n"
+    "several streams it is a reference, no bound. --positions makes it coarser, and the gap tells what that costs.\n\n"
+    "The best clock per kernel gives one clock to each kind of kernel and the host time before it, for the objective "
+    "of the\n"
+    "whole. --kernels lists these: each kind beside the same kind at the default clocks, and the host time."};
 
 typedef struct fl_oracle_job {
     fl_scene *scene;
@@ -32,49 +36,65 @@ typedef struct fl_oracle_job {
     fl_oracle_table table;
     fl_reference ref;
     fl_kernel_choice *kernel;
-    double kernel_j, kernel_s;
+    fl_kernel_total whole; /* with the best clock per kind of kernel */
+    uint64_t switches;     /* of the clairvoyant schedule */
 } fl_oracle_job;
 
-typedef struct fl_oracle_work {
+typedef struct fl_oracle_jobs {
     fl_oracle_job *job;
     fl_promises promises;
     double bound, risk;
     fl_objective objective;
     size_t positions;
-} fl_oracle_work;
+} fl_oracle_jobs;
 
-/* Every static clock. */
-static fl_status run_static(const fl_oracle_work *w, fl_oracle_job *j, fl_diag *d) {
+static fl_status count_switches(fl_oracle_job *j, const fl_oracle_jobs *w, fl_diag *d) {
+    fl_oracle_result r;
+    fl_status s =
+        fl_oracle_clairvoyant(&j->table, w->objective, fl_limit_ps(j->standard.makespan_ps, w->bound), true, &r, d);
+    j->switches = s ? 0 : r.switches;
+    free(r.schedule);
+    free(r.change);
+    return s;
+}
+
+/* Every static clock, where the table does not tell it, or not all that was promised of it. */
+static fl_status run_static(const fl_oracle_jobs *w, fl_oracle_job *j, bool exact, fl_diag *d) {
     fl_scene *s = j->scene;
     const fl_promised_under under = {&w->promises, w->bound,
                                      fl_promises_watched(&w->promises) ? FL_POWER_WINDOW_NS : 0};
+    fl_status status = FL_OK;
     j->choice_count = j->choices;
-    j->point = calloc(j->choices + 1, sizeof *j->point);
-    j->row = calloc(j->choices + 1, sizeof *j->row);
-    fl_status status = j->point && j->row ? FL_OK : fl_no_memory(d, "the oracle");
     for (size_t k = 0; !status && k < j->choices; k++)
-        status = w->promises.count
-                     ? fl_static_promised(s, &j->standard, &under, &j->choice[k], &j->point[k], &j->row[k], d)
-                     : fl_static_run(s->w, s->rates, &s->platform.node, &s->facts, &j->choice[k], &j->point[k], d);
+        if (w->promises.count)
+            status = fl_static_promised(s, &j->standard, &under, &j->choice[k], &j->point[k], &j->row[k], d);
+        else if (!exact)
+            status = fl_static_run(s->w, s->rates, &s->platform.node, &s->facts, &j->choice[k], &j->point[k], d);
     return status;
 }
 
 static fl_status solve(void *user, size_t i, fl_diag *d) {
-    fl_oracle_work *w = user;
+    fl_oracle_jobs *w = user;
     fl_oracle_job *j = &w->job[i];
     fl_scene *s = j->scene;
     fl_run_options run = {.w = s->w, .rates = s->rates, .spec = &s->platform.node, .facts = &s->facts};
     fl_status status = fl_run(&run, &j->standard, d);
     if (!status)
         status = fl_oracle_choices(s->w, &s->platform.node, &j->choice, &j->choices, d);
+    if (status)
+        return status;
+    j->point = calloc(j->choices + 1, sizeof *j->point);
+    j->kernel = calloc(s->w->class_count + 1, sizeof *j->kernel);
+    j->row = calloc(j->choices + 1, sizeof *j->row);
+    if (!j->point || !j->kernel || !j->row)
+        return fl_no_memory(d, "the oracle");
+    const bool exact = !fl_oracle_inexact(s->w, s->rates, &s->platform.node);
+    status = run_static(w, j, exact, d);
     if (!status)
-        status = run_static(w, j, d);
-    if (!status && !(j->kernel = calloc(s->w->class_count + 1, sizeof *j->kernel)))
-        status = fl_no_memory(d, "the oracle");
-    if (!status)
-        status = !fl_oracle_inexact(s->w, s->rates, &s->platform.node)
-                     ? fl_oracle_table_make(s->w, s->rates, &s->platform.node, w->positions, &j->table, d)
-                     : fl_oracle_table_static(j->point, j->choices, &j->table, d);
+        status = exact ? fl_oracle_table_make(s->w, s->rates, &s->platform.node, w->positions, &j->table, d)
+                       : fl_oracle_table_static(j->point, j->choices, &j->table, d);
+    if (!status && exact)
+        fl_oracle_table_points(&j->table, j->point);
     if (!status && w->promises.count)
         j->choices = fl_static_keep(j->row, j->point, j->choices);
     j->choices = fl_risk_keep(s, w->bound, w->risk, j->point, j->choices);
@@ -88,8 +108,12 @@ static fl_status solve(void *user, size_t i, fl_diag *d) {
     if (!status)
         status = fl_reference_solve(&j->ref, d);
     if (!status)
-        status = fl_oracle_per_kernel(s->w, s->rates, &s->platform.node, w->objective, w->bound, j->kernel,
-                                      &j->kernel_j, &j->kernel_s, d);
+        status = count_switches(j, w, d);
+    if (!status)
+        status =
+            fl_oracle_per_kernel(s->w, s->rates, &s->platform.node, w->objective, w->bound, j->kernel, &j->whole, d);
+    if (!status)
+        fl_reference_offer(&j->ref, j->whole.energy_j, j->whole.time_s, j->whole.time_ps);
     return status;
 }
 
@@ -98,10 +122,6 @@ static void add_percent(fl_grid *g, double share) {
         fl_grid_add(g, "%.2f", 100 * share);
     else
         fl_grid_add(g, "n/a"); /* nothing ran */
-}
-
-static double standard_of(const fl_oracle_job *j) {
-    return fl_objective_value(j->ref.objective, j->standard.energy_j, j->standard.makespan_s);
 }
 
 /* What is minimised has columns of its own where it is not the energy. */
@@ -126,31 +146,38 @@ static void add_number(fl_grid *g, double value) {
         fl_grid_add(g, "n/a");
 }
 
-static void add_line(fl_grid *g, const fl_oracle_job *j, const char *what, double energy_j, double time_s,
-                     const char *remark) {
+/* against_j, against_s: what it is compared with. */
+static void add_line(fl_grid *g, const fl_oracle_jobs *w, const fl_oracle_job *j, const char *what, double energy_j,
+                     double time_s, double against_j, double against_s, const char *remark) {
     fl_grid_add(g, "%s", j->scene->w->name);
     fl_grid_add(g, "%s", what);
     add_number(g, energy_j);
-    add_percent(g, 1 - energy_j / j->standard.energy_j);
-    if (j->ref.objective != FL_MIN_ENERGY) {
-        const double own = fl_objective_value(j->ref.objective, energy_j, time_s);
+    add_percent(g, 1 - energy_j / against_j);
+    if (w->objective != FL_MIN_ENERGY) {
+        const double own = fl_objective_value(w->objective, energy_j, time_s);
         add_number(g, own);
-        add_percent(g, 1 - own / standard_of(j));
+        add_percent(g, 1 - own / fl_objective_value(w->objective, against_j, against_s));
     }
     add_number(g, time_s);
-    add_percent(g, time_s / j->standard.makespan_s - 1);
+    add_percent(g, time_s / against_s - 1);
     fl_grid_add(g, "%s", remark);
 }
 
+/* Of the whole workload, against its default. */
+static void add_whole(fl_grid *g, const fl_oracle_jobs *w, const fl_oracle_job *j, const char *what, double energy_j,
+                      double time_s, const char *remark) {
+    add_line(g, w, j, what, energy_j, time_s, j->standard.energy_j, j->standard.makespan_s, remark);
+}
+
 /* Of the best static clock; NAN where there is none, or the model states nothing. */
-static fl_risk risk_of(const fl_oracle_work *w, const fl_oracle_job *j) {
+static fl_risk risk_of(const fl_oracle_jobs *w, const fl_oracle_job *j) {
     if (j->ref.best_static >= j->choices)
         return (fl_risk){NAN, NAN};
     return fl_risk_at(j->scene, &j->point[j->ref.best_static].at, w->bound, w->objective);
 }
 
 /* "; COLUMN VALUE" of all that was promised. */
-static void add_promised(const fl_oracle_work *w, const fl_oracle_job *j, char *text, size_t size) {
+static void add_promised(const fl_oracle_jobs *w, const fl_oracle_job *j, char *text, size_t size) {
     const fl_choice *at = &j->point[j->ref.best_static].at;
     size_t k = 0;
     while (w->promises.count && (j->choice[k].sm != at->sm || j->choice[k].mem != at->mem))
@@ -163,21 +190,63 @@ static void add_promised(const fl_oracle_work *w, const fl_oracle_job *j, char *
     }
 }
 
-static void print_none(fl_grid *g, const fl_oracle_work *w, const fl_oracle_job *j) {
+static void add_none(fl_grid *g, const fl_oracle_jobs *w, const fl_oracle_job *j) {
     char all[512] = "no clock holds", text[FL_PROMISE_TEXT];
     for (size_t bit = isinf(w->bound) ? 1 : 0; bit <= w->promises.count; bit++) {
         const size_t used = strlen(all);
         snprintf(all + used, sizeof all - used, "%s %s", used > 14 ? " and" : "",
                  fl_promises_name(&w->promises, w->bound, bit, text));
     }
-    add_line(g, j, "best static", NAN, NAN, all);
+    add_whole(g, w, j, "best static", NAN, NAN, all);
 }
 
-static void print_job(fl_grid *g, const fl_oracle_work *w, const fl_oracle_job *j, bool kernels) {
+static const char *alone(const fl_oracle_jobs *w) { return w->promises.count ? "; bounded in time alone" : ""; }
+
+/* A reference counts against others only while it is the best one known. */
+static void add_clairvoyant(fl_grid *g, const fl_oracle_jobs *w, const fl_oracle_job *j) {
+    char remark[192], at[48] = "";
+    const fl_oracle_result *c = &j->ref.clairvoyant;
+    const fl_scene *s = j->scene;
+    if (j->table.exact && c->feasible) {
+        if (j->table.positions)
+            snprintf(at, sizeof at, " at %zu positions", j->table.positions);
+        const double behind = c->objective > 0 ? 1 - j->ref.known / c->objective : 0;
+        const int used = snprintf(remark, sizeof remark, "%llu switches%s, bound %.6g %s, gap %.2g %%%s",
+                                  (unsigned long long)j->switches, at, c->objective_bound,
+                                  fl_objective_unit[w->objective], c->gap_pct, alone(w));
+        if (behind > 1e-6)
+            snprintf(remark + used, sizeof remark - (size_t)used, "; not the best known: a baseline is %.3g %% below",
+                     100 * behind);
+        add_whole(g, w, j, "clairvoyant", c->energy_j, c->time_s, remark);
+    } else if (c->feasible && !w->promises.count) {
+        const char *why = fl_oracle_inexact(s->w, s->rates, &s->platform.node);
+        snprintf(remark, sizeof remark, "%s: no bound", why ? why : "not exact");
+        add_whole(g, w, j, "reference", c->energy_j, c->time_s, remark);
+    }
+}
+
+/* Each kind against itself at the default clocks: with the host time they are the whole of 'best per kernel'. */
+static void add_kernels(fl_grid *g, const fl_oracle_jobs *w, const fl_oracle_job *j) {
+    char remark[64], name[96];
+    const fl_device *dev = &j->scene->platform.node.device[j->scene->platform.node.gpu[0]];
+    for (uint32_t k = 0; k < j->scene->w->class_count; k++) {
+        const fl_kernel_choice *c = &j->kernel[k];
+        if (!(c->standard_time_s > 0)) /* a marker, or a kind of which nothing runs */
+            continue;
+        snprintf(name, sizeof name, "  %s", j->scene->w->class[k].kind.name);
+        add_line(g, w, j, name, c->energy_j, c->time_s, c->standard_energy_j, c->standard_time_s,
+                 fl_clocks_text(dev, c->at.sm_mhz, c->at.mem_mhz, remark, sizeof remark));
+    }
+    if (j->whole.gap_time_s > 0)
+        add_line(g, w, j, "  (host time)", j->whole.gap_energy_j, j->whole.gap_time_s, j->whole.standard_gap_energy_j,
+                 j->whole.gap_time_s, "at the clock of the kernel that follows");
+}
+
+static void print_job(fl_grid *g, const fl_oracle_jobs *w, const fl_oracle_job *j, bool kernels) {
     char remark[512];
-    fl_scene *s = j->scene;
+    const fl_scene *s = j->scene;
     const fl_device *dev = &s->platform.node.device[s->platform.node.gpu[0]];
-    add_line(g, j, "default", j->standard.energy_j, j->standard.makespan_s, "");
+    add_whole(g, w, j, "default", j->standard.energy_j, j->standard.makespan_s, "");
     if (j->ref.best_static < j->choices) {
         const fl_static_point *p = &j->point[j->ref.best_static];
         const fl_risk risk = risk_of(w, j);
@@ -187,35 +256,38 @@ static void print_job(fl_grid *g, const fl_oracle_work *w, const fl_oracle_job *
             snprintf(remark + used, sizeof remark - used, "; breaks the bound with a chance of %.1f %%, regret %.2f %%",
                      100 * risk.chance, 100 * risk.regret);
         add_promised(w, j, remark, sizeof remark);
-        add_line(g, j, "best static", fl_joules(p->energy_fj), fl_seconds(p->makespan_ps), remark);
+        add_whole(g, w, j, "best static", fl_joules(p->energy_fj), fl_seconds(p->makespan_ps), remark);
     } else if (w->promises.count) {
-        print_none(g, w, j);
+        add_none(g, w, j);
     }
-    const char *alone = w->promises.count ? "; bounded in time alone" : "";
     if (j->table.exact) {
-        snprintf(remark, sizeof remark, "switches free%s", alone);
-        add_line(g, j, "best per kernel", j->kernel_j, j->kernel_s, remark);
+        snprintf(remark, sizeof remark, "switches free%s%s", j->whole.held ? "" : "; does not hold the bound",
+                 alone(w));
+        add_whole(g, w, j, "best per kernel", j->whole.energy_j, j->whole.time_s, remark);
     }
-    const fl_oracle_result *c = &j->ref.clairvoyant;
-    if (j->table.exact && c->feasible) {
-        snprintf(remark, sizeof remark, "%llu switches at %zu positions, bound %.6g %s, gap %.3g %%%s%s",
-                 (unsigned long long)c->switches, j->table.positions, c->objective_bound,
-                 fl_objective_unit[w->objective], c->gap_pct, c->solved ? ", solved exactly" : "", alone);
-        add_line(g, j, "clairvoyant", c->energy_j, c->time_s, remark);
-    } else if (c->feasible && !w->promises.count) {
-        const char *why = fl_oracle_inexact(s->w, s->rates, &s->platform.node);
-        snprintf(remark, sizeof remark, "%s: no bound", why ? why : "not exact");
-        add_line(g, j, "reference", c->energy_j, c->time_s, remark);
-    }
-    for (uint32_t k = 0; kernels && k < j->scene->w->class_count; k++) {
-        char name[96];
-        snprintf(name, sizeof name, "  %s", j->scene->w->class[k].kind.name);
-        add_line(g, j, name, j->kernel[k].energy_j, j->kernel[k].time_s,
-                 fl_clocks_text(dev, j->kernel[k].at.sm_mhz, j->kernel[k].at.mem_mhz, remark, sizeof remark));
-    }
+    add_clairvoyant(g, w, j);
+    if (kernels)
+        add_kernels(g, w, j);
 }
 
-static void print_json(const fl_oracle_work *w, size_t count) {
+static cJSON *kernels_json(const fl_oracle_job *j) {
+    cJSON *all = cJSON_CreateArray();
+    for (uint32_t k = 0; k < j->scene->w->class_count; k++) {
+        const fl_kernel_choice *c = &j->kernel[k];
+        cJSON *o = cJSON_CreateObject();
+        cJSON_AddStringToObject(o, "name", j->scene->w->class[k].kind.name);
+        fl_json_add_real(o, "sm_mhz", c->at.sm_mhz);
+        fl_json_add_real(o, "mem_mhz", c->at.mem_mhz);
+        fl_json_add_real(o, "energy_j", c->energy_j);
+        fl_json_add_real(o, "time_s", c->time_s);
+        fl_json_add_real(o, "default_j", c->standard_energy_j);
+        fl_json_add_real(o, "default_s", c->standard_time_s);
+        cJSON_AddItemToArray(all, o);
+    }
+    return all;
+}
+
+static void print_json(const fl_oracle_jobs *w, size_t count, bool kernels) {
     cJSON *all = cJSON_CreateArray();
     for (size_t i = 0; i < count; i++) {
         const fl_oracle_job *j = &w->job[i];
@@ -227,7 +299,8 @@ static void print_json(const fl_oracle_work *w, size_t count) {
         cJSON_AddBoolToObject(o, "assumed_power", fl_scene_power_assumed(j->scene));
         cJSON_AddStringToObject(o, "objective", fl_objective_names[w->objective]);
         cJSON_AddStringToObject(o, "objective_unit", fl_objective_unit[w->objective]);
-        fl_json_add_real(o, "default_objective", standard_of(j));
+        fl_json_add_real(o, "default_objective",
+                         fl_objective_value(w->objective, j->standard.energy_j, j->standard.makespan_s));
         bool found = j->ref.best_static < j->choices;
         fl_json_add_real(o, "static_mhz", found ? j->point[j->ref.best_static].at.sm_mhz : NAN);
         fl_json_add_real(o, "static_mem_mhz", found ? j->point[j->ref.best_static].at.mem_mhz : NAN);
@@ -235,16 +308,19 @@ static void print_json(const fl_oracle_work *w, size_t count) {
         fl_json_add_real(o, "static_s", found ? fl_seconds(j->point[j->ref.best_static].makespan_ps) : NAN);
         fl_json_add_real(o, "static_break_chance", risk_of(w, j).chance);
         fl_json_add_real(o, "static_expected_regret", risk_of(w, j).regret);
-        fl_json_add_real(o, "per_kernel_j", j->table.exact ? j->kernel_j : NAN);
-        fl_json_add_real(o, "per_kernel_s", j->table.exact ? j->kernel_s : NAN);
+        fl_json_add_real(o, "per_kernel_j", j->table.exact ? j->whole.energy_j : NAN);
+        fl_json_add_real(o, "per_kernel_s", j->table.exact ? j->whole.time_s : NAN);
         fl_json_add_real(o, "oracle_j", c->feasible ? c->energy_j : NAN);
         fl_json_add_real(o, "oracle_s", c->feasible ? c->time_s : NAN);
-        fl_json_add_real(o, "oracle_bound_j", c->feasible && c->bounded ? c->bound_j : NAN);
+        const bool bounded = c->feasible && c->bounded;
+        fl_json_add_real(o, "oracle_bound_j", bounded && w->objective == FL_MIN_ENERGY ? c->bound_j : NAN);
         fl_json_add_real(o, "oracle_objective", c->feasible ? c->objective : NAN);
-        fl_json_add_real(o, "oracle_objective_bound", c->feasible && c->bounded ? c->objective_bound : NAN);
+        fl_json_add_real(o, "oracle_objective_bound", bounded ? c->objective_bound : NAN);
         fl_json_add_real(o, "oracle_gap_pct", c->feasible && c->bounded ? c->gap_pct : NAN);
         cJSON_AddBoolToObject(o, "bounded", c->bounded);
         cJSON_AddItemToObject(o, "bounds", fl_promises_json(&w->promises)); /* the best static clock holds them */
+        if (kernels)
+            cJSON_AddItemToObject(o, "kernels", kernels_json(j));
         cJSON_AddItemToArray(all, o);
     }
     fl_json_print(all, stdout);
@@ -256,7 +332,7 @@ int fl_cmd_oracle(int argc, char **argv) {
     fl_texts traces = {0}, bounds = {0};
     const char *objective = FL_OBJECTIVE_STANDARD;
     double risk = 0;
-    int64_t threads = 0, positions = FL_POSITIONS_STANDARD;
+    int64_t threads = 0, positions = FL_POSITIONS_ALL;
     bool json = false, kernels = false;
     const fl_option option[] = {
         FL_SCENE_OPTIONS(so),
@@ -273,7 +349,7 @@ int fl_cmd_oracle(int argc, char **argv) {
         return status;
     fl_diag d = {0};
     fl_scenes scenes = {0};
-    fl_oracle_work w = {.bound = INFINITY, .risk = risk, .positions = (size_t)positions};
+    fl_oracle_jobs w = {.bound = INFINITY, .risk = risk, .positions = (size_t)positions};
     fl_status s = fl_objective_parse(objective, &w.objective, &d);
     if (!s)
         s = fl_promises_parse(&bounds, &w.promises, &w.bound, &d);
@@ -296,7 +372,7 @@ int fl_cmd_oracle(int argc, char **argv) {
     if (s) {
         status = fl_command_fail("oracle", &d);
     } else if (json) {
-        print_json(&w, scenes.count);
+        print_json(&w, scenes.count, kernels);
     } else {
         fl_grid g = {.columns = w.objective == FL_MIN_ENERGY ? 7 : 9};
         add_heads(&g, w.objective);

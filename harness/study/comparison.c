@@ -1,6 +1,7 @@
 #include "harness/study/comparison.h"
 
 #include "harness/base/pool.h"
+#include "harness/study/best_known.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -80,6 +81,7 @@ static fl_status collect(const fl_comparison_options *o, work *w, fl_comparison 
     for (size_t i = 0, at = 0; !s && i < o->scenes->count; i++) {
         fl_row_result baseline[FL_BASELINES];
         size_t count = 0;
+        const size_t first = c->count;
         s = fl_trials_baselines(w->trials, i, baseline, &count, d);
         for (size_t k = 0; !s && k < count; k++)
             s = move_row(c, &baseline[k], d);
@@ -91,6 +93,8 @@ static fl_status collect(const fl_comparison_options *o, work *w, fl_comparison 
             c->faults += w->row[at].faults;
             s = move_row(c, &w->row[at], d);
         }
+        if (!s)
+            fl_best_known(c->row + first, c->count - first, o->objective);
     }
     return s;
 }

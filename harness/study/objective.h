@@ -13,7 +13,7 @@
     {"objective", "NAME", FL_OPTION_TEXT, into, 0, 0, "energy, edp or ed2p (" FL_OBJECTIVE_STANDARD ")"}
 #define FL_POSITIONS_OPTION(into)                                                                                      \
     {"positions", "N", FL_OPTION_INT, into, 1, 1e6,                                                                    \
-     "work positions of the clairvoyant schedule (" FL_AS_TEXT(FL_POSITIONS_STANDARD) ")"}
+     "stretches of work to which the clairvoyant schedule gives one clock each (every kernel, host time apart)"}
 /* clang-format on */
 
 /* As tables name it, and its unit: "energy" in "J", "EDP" in "J s", "ED2P" in "J s^2". By fl_objective. */

@@ -56,7 +56,6 @@ static void resolve(fl_setup_options *o) {
     fl_scene_resolve(&o->scene);
     o->seeds = o->seeds ? o->seeds : FL_SEEDS_STANDARD;
     o->objective = o->objective ? o->objective : FL_OBJECTIVE_STANDARD;
-    o->positions = o->positions ? o->positions : FL_POSITIONS_STANDARD;
 }
 
 fl_status fl_setup_next(fl_setup *u, fl_setup_options *o, fl_diag *d) {

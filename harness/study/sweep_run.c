@@ -2,6 +2,7 @@
 
 #include "harness/base/json_out.h"
 #include "harness/base/pool.h"
+#include "harness/study/best_known.h"
 #include "harness/study/journal.h"
 #include "harness/study/provenance.h"
 #include "harness/study/result_beside.h"
@@ -107,6 +108,8 @@ static fl_status run_job(void *user, size_t i, fl_diag *d) {
         s = fl_trials_run(w->trials, scene * runs_of_scene(w->u) + within - 1, row, d);
         count = !s && row[0].policy;
     }
+    if (!s) /* rows stand alone here: they may be another shard's */
+        fl_best_known(row, count, w->u->o.objective);
     return s ? s : put_rows(w, job, row, count, d);
 }
 

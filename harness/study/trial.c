@@ -22,9 +22,9 @@ typedef struct fl_bench_scene { /* what all policies of a scene share */
     bool has_table;
     const char *inexact; /* why the table is not exact */
     fl_reference ref;
-    double kernel_j, kernel_s; /* best clock per kind of kernel */
-    fl_kept *kept;             /* of the default's run, where runs are watched: its watch alone */
-    bool kept_word;            /* the clairvoyant schedule, bounded in time alone, holds the promises too */
+    fl_kernel_total kernel; /* best clock per kind of kernel; NANs where it was not asked for */
+    fl_kept *kept;          /* of the default's run, where runs are watched: its watch alone */
+    bool kept_word;         /* the clairvoyant schedule, bounded in time alone, holds the promises too */
 } fl_bench_scene;
 
 typedef struct fl_job_place {
@@ -62,18 +62,6 @@ static fl_status run_static(void *user, size_t i, fl_diag *d) {
     return fl_static_run(b->s->w, b->s->rates, &b->s->platform.node, &b->s->facts, &b->choice[k], &b->point[k], d);
 }
 
-/* Where the table is exact, the sums of its columns are the static runs, to the femtojoule (tests/test_oracle.c). */
-static void sum_columns(fl_bench_scene *b) {
-    for (size_t c = 0; c < b->table.choices; c++) {
-        fl_static_point *p = &b->point[c];
-        *p = (fl_static_point){.at = b->table.choice[c]};
-        for (size_t i = 0; i < b->table.positions; i++) {
-            p->makespan_ps += b->table.time_ps[i * b->table.choices + c];
-            p->energy_fj += b->table.energy_fj[i * b->table.choices + c];
-        }
-    }
-}
-
 /* One point, the best: the others are not known. */
 static fl_status solve_static(const fl_trials *w, fl_bench_scene *b, fl_diag *d) {
     const fl_scene *s = b->s;
@@ -101,7 +89,7 @@ static fl_status solve(void *user, size_t i, fl_diag *d) {
                             .point_count = b->choices,
                             .objective = w->o->objective,
                             .bound = w->o->bound};
-    b->kernel_j = b->kernel_s = NAN;
+    b->kernel.energy_j = b->kernel.time_s = NAN;
     if (!w->o->oracles)
         return FL_OK;
     if (w->o->only_static)
@@ -111,8 +99,8 @@ static fl_status solve(void *user, size_t i, fl_diag *d) {
                            : fl_oracle_table_static(b->point, b->choices, &b->table, d);
     if (status)
         return status;
-    if (!b->inexact)
-        sum_columns(b);
+    if (!b->inexact) /* the static runs themselves, to the femtojoule (tests/test_oracle.c) */
+        fl_oracle_table_points(&b->table, b->point);
     b->has_table = true;
     b->ref.table = &b->table;
     if (b->promised)
@@ -122,9 +110,11 @@ static fl_status solve(void *user, size_t i, fl_diag *d) {
     if (!status && b->table.exact) {
         fl_kernel_choice *choice = calloc(s->w->class_count + 1, sizeof *choice);
         status = choice ? fl_oracle_per_kernel(s->w, s->rates, &s->platform.node, w->o->objective, w->o->bound, choice,
-                                               &b->kernel_j, &b->kernel_s, d)
+                                               &b->kernel, d)
                         : fl_no_memory(d, "the comparison");
         free(choice);
+        if (!status)
+            fl_reference_offer(&b->ref, b->kernel.energy_j, b->kernel.time_s, b->kernel.time_ps);
     }
     return status ? status : judge_clairvoyant(w, b, d);
 }
@@ -134,7 +124,7 @@ static void fill_row(const fl_trials *w, const fl_bench_scene *b, const fl_run_r
     fl_row_fill(row, b->s, run, policy, b->standard.energy_j);
     bool solved = b->has_table && b->table.exact && b->ref.clairvoyant.feasible;
     row->oracle_j = solved ? b->ref.clairvoyant.energy_j : NAN;
-    row->oracle_bound_j = solved ? b->ref.clairvoyant.bound_j : NAN;
+    row->oracle_bound_j = solved && w->o->objective == FL_MIN_ENERGY ? b->ref.clairvoyant.bound_j : NAN;
     row->oracle_gap_pct = solved ? b->ref.clairvoyant.gap_pct : NAN;
     row->oracle_objective = solved ? b->ref.clairvoyant.objective : NAN;
     row->oracle_objective_bound = solved ? b->ref.clairvoyant.objective_bound : NAN;
@@ -345,11 +335,13 @@ fl_status fl_trials_baselines(fl_trials *w, size_t scene, fl_row_result row[FL_B
     if (!s && w->o->oracles && b->ref.best_static < b->choices)
         s = add_static(w, b, row, count, d);
     if (!s)
-        s = add_reference(w, b, "baseline:per-kernel", b->kernel_j, b->kernel_s, (int64_t)(b->kernel_s * 1e12 + 0.5),
-                          row, count, d);
+        s = add_reference(w, b, "baseline:per-kernel", b->kernel.energy_j, b->kernel.time_s, b->kernel.time_ps, row,
+                          count, d);
     if (!s && b->has_table && b->table.exact && b->ref.clairvoyant.feasible)
         s = add_reference(w, b, "baseline:clairvoyant", b->ref.clairvoyant.energy_j, b->ref.clairvoyant.time_s,
                           b->ref.clairvoyant.time_ps, row, count, d);
+    if (!s && !strcmp(row[*count - 1].policy, "baseline:clairvoyant"))
+        add_note(&row[*count - 1], "certified: nothing is more than %.2g %% better", b->ref.clairvoyant.gap_pct);
     for (size_t i = 0; i < *count; i++)
         judge(w, b, &row[i]);
     for (size_t i = 0; s && i < *count; i++)

@@ -16,7 +16,7 @@ typedef struct fl_comparison_options {
     const fl_promises *promises; /* bounds on other columns; NULL = none */
     double risk;                 /* of a static choice (study/risk.h); 0 = none */
     fl_objective objective;
-    size_t positions; /* of the clairvoyant schedule */
+    size_t positions; /* of the clairvoyant schedule; FL_POSITIONS_ALL */
     uint64_t seed;
     uint32_t seeds; /* runs of each policy, with seeds seed, seed + 1, ... */
     int64_t draws;  /* the scenes are so many draws of the same ones, see fl_scene_options */

@@ -1,0 +1,71 @@
+#include "harness/study/best_known.h"
+#include "tests/support/suite.h"
+
+#include <math.h>
+
+/* A workload of which the clairvoyant schedule takes 100 J and 10 s. */
+static fl_row_result row_of(const char *policy, double j, double regret_j) {
+    return (fl_row_result){.workload = "w",
+                           .policy = policy,
+                           .score = {.energy_j = j,
+                                     .makespan_s = 10,
+                                     .regret_clairvoyant_j = regret_j,
+                                     .regret_clairvoyant_pct = regret_j},
+                           .oracle_gap_pct = NAN};
+}
+
+static bool near(double a, double b) { return fabs(a - b) <= 1e-9; }
+
+static void test_usual(void) {
+    fl_row_result row[] = {row_of("baseline:clairvoyant", 100, 0), row_of("a", 105, 5), row_of("b", 90, NAN)};
+    fl_best_known(row, 3, FL_MIN_ENERGY);
+    FL_CHECK(near(row[1].score.regret_clairvoyant_pct, 5) && near(row[0].score.regret_clairvoyant_pct, 0), "moved");
+    FL_CHECK(isnan(row[2].score.regret_clairvoyant_pct), "one that breaks the bound is no reference");
+    FL_CHECK(!row[0].note[0] && !row[1].note[0] && !row[2].note[0], "a note without a reason");
+}
+
+static void test_policy(void) {
+    fl_row_result row[] = {row_of("baseline:clairvoyant", 100, 0), row_of("a", 105, 5), row_of("b", 80, -20)};
+    snprintf(row[2].note, sizeof row[2].note, "extrapolated");
+    fl_best_known(row, 3, FL_MIN_ENERGY);
+    FL_CHECK(near(row[0].score.regret_clairvoyant_pct, 25) && near(row[0].score.regret_clairvoyant_j, 20), "%g %%",
+             row[0].score.regret_clairvoyant_pct);
+    FL_CHECK(near(row[1].score.regret_clairvoyant_pct, 100 * 25 / 80.0), "%g %%", row[1].score.regret_clairvoyant_pct);
+    FL_CHECK(near(row[2].score.regret_clairvoyant_pct, 0), "%g %%", row[2].score.regret_clairvoyant_pct);
+    FL_CHECK(!strcmp(row[2].note, "extrapolated; best known, 20 % below the clairvoyant schedule"), "%s", row[2].note);
+}
+
+/* A baseline was the reference already when the rows were made: only the note is missing. */
+static void test_baseline(void) {
+    fl_row_result row[] = {row_of("baseline:per-kernel", 90, 0), row_of("baseline:clairvoyant", 100, 10)};
+    fl_best_known(row, 2, FL_MIN_ENERGY);
+    FL_CHECK(near(row[1].score.regret_clairvoyant_j, 10), "moved");
+    FL_CHECK(!strcmp(row[0].note, "best known, 10 % below the clairvoyant schedule"), "%s", row[0].note);
+}
+
+/* Rows of a sweep stand alone. Picoseconds make no note, and no negative regret either. */
+static void test_alone(void) {
+    fl_row_result row = row_of("a", 80, -200);
+    fl_best_known(&row, 1, FL_MIN_EDP); /* 800 J s, where the schedule has 1000 */
+    FL_CHECK(near(row.score.regret_clairvoyant_j, 0), "%g", row.score.regret_clairvoyant_j);
+    FL_CHECK(!strcmp(row.note, "best known, 20 % below the clairvoyant schedule"), "%s", row.note);
+    row = row_of("a", 100, -1e-7);
+    fl_best_known(&row, 1, FL_MIN_ENERGY);
+    FL_CHECK(near(row.score.regret_clairvoyant_j, 0) && row.score.regret_clairvoyant_j >= 0 && !row.note[0], "%s",
+             row.note);
+}
+
+static void test_printed(void) {
+    char text[512] = "";
+    fl_row_result row[] = {row_of("a", 80, 0), row_of("b", 90, 10)};
+    for (int bounded = 0; bounded < 2; bounded++) {
+        FILE *f = fmemopen(text, sizeof text, "w");
+        row[1].oracle_gap_pct = bounded ? 0.25 : NAN;
+        fl_best_known_print(row, 2, f);
+        fclose(f);
+        FL_CHECK(!!strstr(text, "no schedule is better by more than 0.25 % (certified)") == bounded, "%s", text);
+    }
+}
+
+FL_SUITE("best known", {"the clairvoyant schedule is", test_usual}, {"a policy is", test_policy},
+         {"a baseline is", test_baseline}, {"a row alone", test_alone}, {"printed", test_printed})
