@@ -1,6 +1,7 @@
 #include "harness/report/report_tables.h"
 
-#include "harness/report/report_figures.h"
+#include "harness/report/report_html.h"
+#include "harness/report/report_lead.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -110,32 +111,100 @@ static bool anywhere(const fl_summary *s, fl_report_column column) {
     return false;
 }
 
-void fl_table_policies(FILE *f, const fl_summary *s, const fl_looks *looks, const char *id) {
-    char head[64];
-    begin(f, id, "Policies and baselines: means with 95 % intervals in brackets");
+static void caption_means(FILE *f, const fl_summary *s, const char *id, const char *what) {
+    char caption[256], intervals[128];
+    fl_lead_intervals(s, intervals, sizeof intervals);
+    snprintf(caption, sizeof caption, "%s: means%s%s", what, *intervals ? "; in brackets " : "", intervals);
+    begin(f, id, caption);
     fl_cell_head_text(f, "policy");
-    snprintf(head, sizeof head, "%s, %%", fl_merit_name(s->scope->data));
-    fl_cell_head(f, head);
-    for (size_t k = 0; k < sizeof policy_column / sizeof *policy_column; k++)
-        if (anywhere(s, policy_column[k].column))
-            fl_cell_head(f, policy_column[k].head);
-    fl_cell_head(f, "switches");
+}
+
+static void cell_violated(FILE *f, const fl_policy_summary *p) {
+    if (isnan(p->violations))
+        fputs("<td data-v=\"\">n/a</td>", f);
+    else
+        fprintf(f, "<td data-v=\"%.9g\">%.0f of %zu</td>", p->violations, p->violations,
+                p->value[FL_REPORT_VIOLATED].runs);
+}
+
+/* The fifth column: what was left on the table, against the best schedule that is known. */
+static const shown *last_column(const fl_summary *s) {
+    static const fl_report_column wanted[] = {FL_REPORT_REGRET_CLAIRVOYANT_PCT, FL_REPORT_REGRET_STATIC_PCT,
+                                              FL_REPORT_ENERGY_J};
+    for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++)
+        for (size_t k = 0; k < sizeof policy_column / sizeof *policy_column; k++)
+            if (policy_column[k].column == wanted[i] && anywhere(s, wanted[i]))
+                return &policy_column[k];
+    return NULL;
+}
+
+/* Five columns: what decides. */
+static void table_first(FILE *f, const fl_summary *s, const fl_lead *lead, const fl_looks *looks, const char *id) {
+    const shown *last = last_column(s);
+    char head[96];
+    caption_means(f, s, id, "Policies and baselines");
+    fl_cell_head(f, fl_lead_head(&lead->y, head));
+    fl_cell_head(f, fl_lead_head(&lead->x, head));
     fl_cell_head(f, "over the bound");
+    if (last)
+        fl_cell_head(f, last->head);
+    fputs("</tr></thead><tbody>\n", f);
+    for (size_t k = 0; k < s->count && k < POLICY_ROWS_MAX; k++) {
+        const fl_policy_summary *p = &s->item[s->order[k]];
+        const fl_interval y = fl_lead_value(&lead->y, p), x = fl_lead_value(&lead->x, p);
+        policy_head(f, fl_summary_name(s, s->order[k]), p->baseline, &looks->of[p->policy]);
+        cell_interval(f, &y, 1, lead->y.digits);
+        cell_interval(f, &x, 1, lead->x.digits);
+        cell_violated(f, p);
+        if (last)
+            cell_interval(f, &p->value[last->column], last->scale, last->digits);
+        fputs("</tr>\n", f);
+    }
+    end(f);
+}
+
+/* All that the first table does not have. */
+static void table_more(FILE *f, const fl_summary *s, const fl_lead *lead, const char *id) {
+    const shown *column[sizeof policy_column / sizeof *policy_column], *last = last_column(s);
+    const bool merit = lead->y.column >= 0 && lead->x.column >= 0;
+    size_t columns = 0;
+    char head[64];
+    for (size_t k = 0; k < sizeof policy_column / sizeof *policy_column; k++)
+        if (anywhere(s, policy_column[k].column) && &policy_column[k] != last &&
+            (int)policy_column[k].column != lead->x.column && (int)policy_column[k].column != lead->y.column)
+            column[columns++] = &policy_column[k];
+    fputs("<details class=\"more\"><summary>More columns</summary>\n", f);
+    caption_means(f, s, id, "The other columns");
+    snprintf(head, sizeof head, "%s, %%", fl_merit_name(s->scope->data));
+    if (merit)
+        fl_cell_head(f, head);
+    for (size_t c = 0; c < columns; c++)
+        fl_cell_head(f, column[c]->head);
+    fl_cell_head(f, "switches");
     fl_cell_head(f, "runs");
     fputs("</tr></thead><tbody>\n", f);
     for (size_t k = 0; k < s->count && k < POLICY_ROWS_MAX; k++) {
         const fl_policy_summary *p = &s->item[s->order[k]];
-        policy_head(f, fl_summary_name(s, s->order[k]), p->baseline, &looks->of[p->policy]);
-        cell_interval(f, &p->merit, 1, 2);
-        for (size_t c = 0; c < sizeof policy_column / sizeof *policy_column; c++)
-            if (anywhere(s, policy_column[c].column))
-                cell_interval(f, &p->value[policy_column[c].column], policy_column[c].scale, policy_column[c].digits);
+        policy_head(f, fl_summary_name(s, s->order[k]), p->baseline, NULL);
+        if (merit)
+            cell_interval(f, &p->merit, 1, 2);
+        for (size_t c = 0; c < columns; c++)
+            cell_interval(f, &p->value[column[c]->column], column[c]->scale, column[c]->digits);
         fl_cell_number(f, p->value[FL_REPORT_SWITCHES].mean, 0);
-        fl_cell_number(f, p->violations, 0);
         fl_cell_number(f, (double)p->value[FL_REPORT_ENERGY_J].runs, 0);
         fputs("</tr>\n", f);
     }
     end(f);
+    fputs("</details>\n", f);
+}
+
+void fl_table_policies(FILE *f, const fl_summary *s, const fl_looks *looks, const char *id) {
+    fl_lead lead;
+    char more[80];
+    fl_lead_of(s, &lead);
+    snprintf(more, sizeof more, "%s-more", id);
+    table_first(f, s, &lead, looks, id);
+    table_more(f, s, &lead, more);
     if (s->count > POLICY_ROWS_MAX)
         fprintf(f, "<p class=\"note\">The best %d of %zu are shown; the CSV has them all.</p>\n", POLICY_ROWS_MAX,
                 s->count);
@@ -156,8 +225,11 @@ void fl_table_pairs(FILE *f, const fl_summary *s, const char *id) {
     char caption[256], head[64];
     if (!s->paired)
         return;
-    snprintf(caption, sizeof caption, "Each policy minus %s, paired by workload and seed, with 95 %% intervals",
-             fl_summary_name(s, s->reference));
+    bool intervals = false;
+    for (size_t i = 0; i < s->count; i++)
+        intervals |= s->item[i].merit_pair.difference.low < s->item[i].merit_pair.difference.high;
+    snprintf(caption, sizeof caption, "Each policy minus %s, paired by workload and seed%s",
+             fl_summary_name(s, s->reference), intervals ? ", with 95 % intervals" : "");
     begin(f, id, caption);
     fl_cell_head_text(f, "policy");
     snprintf(head, sizeof head, "difference in %s, points", fl_merit_name(s->scope->data));
@@ -264,7 +336,10 @@ fl_status fl_table_workloads(FILE *f, const fl_report_data *r, const fl_bootstra
     for (size_t i = 0; !s && i < r->row_count; i++)
         for (size_t k = 0; k < WORKLOAD_COLUMNS; k++)
             there[k] |= isfinite(row[i].value[workload_column[k].column]);
-    begin(f, "workloads", "Every workload under every policy: means over the seeds with 95 % intervals");
+    begin(f, "workloads",
+          r->seed_count > 1
+              ? "Every workload under every policy: means over the seeds with 95 % intervals where seeds differ"
+              : "Every workload under every policy, one run each");
     fl_cell_head_text(f, "workload");
     if (r->platform.count > 1)
         fl_cell_head_text(f, "platform");

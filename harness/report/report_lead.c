@@ -1,0 +1,89 @@
+#include "harness/report/report_lead.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+const char *fl_merit_name(const fl_report_data *r) {
+    const char *o = fl_report_objective(r);
+    return !strcmp(o, "edp") ? "EDP saved" : !strcmp(o, "ed2p") ? "ED2P saved" : "energy saved";
+}
+
+double fl_report_bound(const fl_report_data *r) {
+    const cJSON *bound = cJSON_GetObjectItem(cJSON_GetObjectItem(r->provenance, "options"), "bound");
+    return cJSON_IsNumber(bound) && isfinite(bound->valuedouble) ? bound->valuedouble : (double)NAN;
+}
+
+static bool anywhere(const fl_summary *s, fl_report_column column) {
+    for (size_t i = 0; i < s->count; i++)
+        if (isfinite(s->item[i].value[column].mean))
+            return true;
+    return false;
+}
+
+void fl_lead_of(const fl_summary *s, fl_lead *lead) {
+    const char *merit = fl_merit_name(s->scope->data);
+    if (anywhere(s, FL_REPORT_LATENCY_P99_S) && anywhere(s, FL_REPORT_REQUEST_J)) {
+        *lead = (fl_lead){
+            .x = {FL_REPORT_LATENCY_P99_S, 1e3, "latency p99", "latency p99, ms", " ms", -4, false, NAN},
+            .y = {FL_REPORT_REQUEST_J, 1, "energy per request", "energy per request, J", " J", -4, false, NAN},
+            .title = "Energy per request against latency"};
+        return;
+    }
+    *lead = (fl_lead){.x = {FL_REPORT_SLOWDOWN, 100, "slowdown", "slowdown against the driver's default, %", " %", 2,
+                            false, 100 * fl_report_bound(s->scope->data)},
+                      .y = {-1, 1, merit, "", " %", 2, true, NAN}};
+    snprintf(lead->y.label, sizeof lead->y.label, "%s, %%", merit);
+    snprintf(lead->title, sizeof lead->title, "%s against slowdown", *merit == 'e' ? "Energy saved" : merit);
+}
+
+char *fl_lead_head(const fl_lead_axis *a, char buf[96]) {
+    snprintf(buf, 96, "%s,%s", a->name, a->unit);
+    return buf;
+}
+
+fl_interval fl_lead_value(const fl_lead_axis *a, const fl_policy_summary *p) {
+    fl_interval v = a->column < 0 ? p->merit : p->value[a->column];
+    v.mean *= a->scale;
+    v.low *= a->scale;
+    v.high *= a->scale;
+    return v;
+}
+
+/* Names that stand once, else how many. */
+static int put_names(char *text, size_t size, const fl_names *n, const char *many) {
+    return n->count == 1 ? snprintf(text, size, "%s", **n->item ? n->item[0] : "not recorded")
+                         : snprintf(text, size, "%zu %s", n->count, many);
+}
+
+void fl_lead_about(const fl_summary *s, char *text, size_t size) {
+    const fl_report_data *r = s->scope->data;
+    const double bound = fl_report_bound(r);
+    const char *variant = r->variant.item[s->scope->variant];
+    size_t used = (size_t)put_names(text, size, &r->workload, "workloads");
+    if (used < size && s->scope->platform != FL_REPORT_ALL)
+        used += (size_t)snprintf(text + used, size - used, " on %s", r->platform.item[s->scope->platform]);
+    else if (used < size && (r->platform.count != 1 || *r->platform.item[0])) {
+        used += (size_t)snprintf(text + used, size - used, " on ");
+        if (used < size)
+            used += (size_t)put_names(text + used, size - used, &r->platform, "platforms");
+    }
+    if (used < size && *variant)
+        used += (size_t)snprintf(text + used, size - used, ", %s", variant);
+    if (used < size && isfinite(bound))
+        snprintf(text + used, size - used, ", bound %.4g %% slowdown", 100 * bound);
+}
+
+void fl_lead_intervals(const fl_summary *s, char *text, size_t size) {
+    const size_t w = s->scope->workloads, k = s->scope->seeds;
+    bool any = false;
+    *text = 0;
+    for (size_t i = 0; i < s->count; i++)
+        any |= s->item[i].merit.low < s->item[i].merit.high;
+    if (!any)
+        return;
+    if (w > 1 && k > 1)
+        snprintf(text, size, "95 %% intervals over %zu workloads and %zu seeds", w, k);
+    else
+        snprintf(text, size, "95 %% intervals over %zu %s", w > 1 ? w : k, w > 1 ? "workloads" : "seeds");
+}
