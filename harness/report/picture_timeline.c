@@ -64,11 +64,9 @@ static size_t series(const fl_telemetry *t, int32_t device, size_t signal, bool 
 static void about_of(const fl_telemetry *t, const char *path, char *text, size_t size) {
     const char *workload = fl_head_get(&t->head, "workload"), *platform = fl_head_get(&t->head, "platform"),
                *policy = fl_head_get(&t->head, "policy");
-    const char *name = workload ? workload : path;
-    name = strrchr(name, '/') ? strrchr(name, '/') + 1 : name;
-    const size_t length = strlen(name), ending = length > 4 && !strcmp(name + length - 4, ".csv") ? 4 : 0;
-    snprintf(text, size, "%.*s%s%s%s%s", (int)(length - ending), name, platform ? " on " : "", platform ? platform : "",
-             policy ? ", policy " : "", policy ? policy : "");
+    char name[256];
+    snprintf(text, size, "%s%s%s%s%s", fl_lead_short(workload ? workload : path, name), platform ? " on " : "",
+             platform ? platform : "", policy ? ", policy " : "", policy ? policy : "");
 }
 
 /* The ends of time and of one signal over the devices that are drawn. */

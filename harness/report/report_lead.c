@@ -50,9 +50,17 @@ fl_interval fl_lead_value(const fl_lead_axis *a, const fl_policy_summary *p) {
     return v;
 }
 
+char *fl_lead_short(const char *workload, char buf[256]) {
+    const char *slash = strrchr(workload, '/'), *name = slash && slash[1] ? slash + 1 : workload;
+    const size_t length = strlen(name), ending = length > 4 && !strcmp(name + length - 4, ".csv") ? 4 : 0;
+    snprintf(buf, 256, "%.*s", (int)(length - ending), name);
+    return buf;
+}
+
 /* Names that stand once, else how many. */
 static int put_names(char *text, size_t size, const fl_names *n, const char *many) {
-    return n->count == 1 ? snprintf(text, size, "%s", **n->item ? n->item[0] : "not recorded")
+    char name[256];
+    return n->count == 1 ? snprintf(text, size, "%s", **n->item ? fl_lead_short(n->item[0], name) : "not recorded")
                          : snprintf(text, size, "%zu %s", n->count, many);
 }
 
@@ -60,9 +68,11 @@ void fl_lead_about(const fl_summary *s, char *text, size_t size) {
     const fl_report_data *r = s->scope->data;
     const double bound = fl_report_bound(r);
     const char *variant = r->variant.item[s->scope->variant];
+    char name[256];
     size_t used = (size_t)put_names(text, size, &r->workload, "workloads");
     if (used < size && s->scope->platform != FL_REPORT_ALL)
-        used += (size_t)snprintf(text + used, size - used, " on %s", r->platform.item[s->scope->platform]);
+        used += (size_t)snprintf(text + used, size - used, " on %s",
+                                 fl_lead_short(r->platform.item[s->scope->platform], name));
     else if (used < size && (r->platform.count != 1 || *r->platform.item[0])) {
         used += (size_t)snprintf(text + used, size - used, " on ");
         if (used < size)

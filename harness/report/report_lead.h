@@ -30,6 +30,9 @@ fl_interval fl_lead_value(const fl_lead_axis *a, const fl_policy_summary *p);
 /* The largest slowdown allowed, a fraction; NAN where there is no bound. */
 double fl_report_bound(const fl_report_data *r);
 
+/* A workload's name without the folder and the ending of its file; into 256 bytes. Returns buf. */
+char *fl_lead_short(const char *workload, char buf[256]);
+
 /* What a picture is about, on one line: the workload or how many, the platform, the variant, the bound. */
 void fl_lead_about(const fl_summary *s, char *text, size_t size);
 /* "95 % intervals over 3 workloads and 5 seeds", or "" where there is none: one run of one workload, or all alike. */

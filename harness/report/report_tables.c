@@ -127,59 +127,92 @@ static void cell_violated(FILE *f, const fl_policy_summary *p) {
                 p->value[FL_REPORT_VIOLATED].runs);
 }
 
-/* The fifth column: what was left on the table, against the best schedule that is known. */
-static const shown *last_column(const fl_summary *s) {
-    static const fl_report_column wanted[] = {FL_REPORT_REGRET_CLAIRVOYANT_PCT, FL_REPORT_REGRET_STATIC_PCT,
-                                              FL_REPORT_ENERGY_J};
-    for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++)
-        for (size_t k = 0; k < sizeof policy_column / sizeof *policy_column; k++)
-            if (policy_column[k].column == wanted[i] && anywhere(s, wanted[i]))
-                return &policy_column[k];
-    return NULL;
+static const shown *shown_of(fl_report_column column) {
+    size_t k = 0;
+    while (policy_column[k].column != column)
+        k++;
+    return &policy_column[k];
 }
 
-/* Five columns: what decides. */
-static void table_first(FILE *f, const fl_summary *s, const fl_lead *lead, const fl_looks *looks, const char *id) {
-    const shown *last = last_column(s);
+/* What the first table shows beside the policy, at most four columns: the two of the lead; who is over the bound, or,
+ * where there is none, saving or time; what was left on the table against the best schedule that is known. */
+typedef struct choice {
+    fl_lead lead;
+    bool bounded, merit; /* merit: the third of them is what the policies are ranked by */
+    const shown *third, *fourth;
+} choice;
+
+static void choose(const fl_summary *s, choice *c) {
+    static const fl_report_column wanted[] = {FL_REPORT_REGRET_CLAIRVOYANT_PCT, FL_REPORT_REGRET_STATIC_PCT,
+                                              FL_REPORT_ENERGY_J};
+    *c = (choice){.bounded = isfinite(fl_report_bound(s->scope->data))};
+    fl_lead_of(s, &c->lead);
+    for (size_t i = 0; i < s->count; i++)
+        c->bounded |= s->item[i].violations > 0;
+    c->merit = !c->bounded && c->lead.x.column >= 0 && c->lead.y.column >= 0;
+    c->third = c->bounded || c->merit || !anywhere(s, FL_REPORT_MAKESPAN_S) ? NULL : shown_of(FL_REPORT_MAKESPAN_S);
+    for (size_t i = 0; !c->fourth && i < sizeof wanted / sizeof *wanted; i++)
+        c->fourth = anywhere(s, wanted[i]) ? shown_of(wanted[i]) : NULL;
+}
+
+static bool chosen(const choice *c, const shown *k) {
+    return k == c->third || k == c->fourth || (int)k->column == c->lead.x.column || (int)k->column == c->lead.y.column;
+}
+
+static void cell_column(FILE *f, const fl_policy_summary *p, const shown *k) {
+    cell_interval(f, &p->value[k->column], k->scale, k->digits);
+}
+
+static void head_merit(FILE *f, const fl_summary *s) {
+    char head[64];
+    snprintf(head, sizeof head, "%s, %%", fl_merit_name(s->scope->data));
+    fl_cell_head(f, head);
+}
+
+static void table_first(FILE *f, const fl_summary *s, const choice *c, const fl_looks *looks, const char *id) {
     char head[96];
     caption_means(f, s, id, "Policies and baselines");
-    fl_cell_head(f, fl_lead_head(&lead->y, head));
-    fl_cell_head(f, fl_lead_head(&lead->x, head));
-    fl_cell_head(f, "over the bound");
-    if (last)
-        fl_cell_head(f, last->head);
+    fl_cell_head(f, fl_lead_head(&c->lead.y, head));
+    fl_cell_head(f, fl_lead_head(&c->lead.x, head));
+    if (c->bounded)
+        fl_cell_head(f, "over the bound");
+    if (c->merit)
+        head_merit(f, s);
+    if (c->third)
+        fl_cell_head(f, c->third->head);
+    if (c->fourth)
+        fl_cell_head(f, c->fourth->head);
     fputs("</tr></thead><tbody>\n", f);
     for (size_t k = 0; k < s->count && k < POLICY_ROWS_MAX; k++) {
         const fl_policy_summary *p = &s->item[s->order[k]];
-        const fl_interval y = fl_lead_value(&lead->y, p), x = fl_lead_value(&lead->x, p);
+        const fl_interval y = fl_lead_value(&c->lead.y, p), x = fl_lead_value(&c->lead.x, p);
         policy_head(f, fl_summary_name(s, s->order[k]), p->baseline, &looks->of[p->policy]);
-        cell_interval(f, &y, 1, lead->y.digits);
-        cell_interval(f, &x, 1, lead->x.digits);
-        cell_violated(f, p);
-        if (last)
-            cell_interval(f, &p->value[last->column], last->scale, last->digits);
+        cell_interval(f, &y, 1, c->lead.y.digits);
+        cell_interval(f, &x, 1, c->lead.x.digits);
+        if (c->bounded)
+            cell_violated(f, p);
+        if (c->merit)
+            cell_interval(f, &p->merit, 1, 2);
+        if (c->third)
+            cell_column(f, p, c->third);
+        if (c->fourth)
+            cell_column(f, p, c->fourth);
         fputs("</tr>\n", f);
     }
     end(f);
 }
 
 /* All that the first table does not have. */
-static void table_more(FILE *f, const fl_summary *s, const fl_lead *lead, const char *id) {
-    const shown *column[sizeof policy_column / sizeof *policy_column], *last = last_column(s);
-    const bool merit = lead->y.column >= 0 && lead->x.column >= 0;
-    size_t columns = 0;
-    char head[64];
-    for (size_t k = 0; k < sizeof policy_column / sizeof *policy_column; k++)
-        if (anywhere(s, policy_column[k].column) && &policy_column[k] != last &&
-            (int)policy_column[k].column != lead->x.column && (int)policy_column[k].column != lead->y.column)
-            column[columns++] = &policy_column[k];
+static void table_more(FILE *f, const fl_summary *s, const choice *c, const char *id) {
+    enum { COLUMNS = sizeof policy_column / sizeof *policy_column };
+    const bool merit = !c->merit && c->lead.y.column >= 0 && c->lead.x.column >= 0;
     fputs("<details class=\"more\"><summary>More columns</summary>\n", f);
     caption_means(f, s, id, "The other columns");
-    snprintf(head, sizeof head, "%s, %%", fl_merit_name(s->scope->data));
     if (merit)
-        fl_cell_head(f, head);
-    for (size_t c = 0; c < columns; c++)
-        fl_cell_head(f, column[c]->head);
+        head_merit(f, s);
+    for (size_t k = 0; k < COLUMNS; k++)
+        if (anywhere(s, policy_column[k].column) && !chosen(c, &policy_column[k]))
+            fl_cell_head(f, policy_column[k].head);
     fl_cell_head(f, "switches");
     fl_cell_head(f, "runs");
     fputs("</tr></thead><tbody>\n", f);
@@ -188,8 +221,9 @@ static void table_more(FILE *f, const fl_summary *s, const fl_lead *lead, const 
         policy_head(f, fl_summary_name(s, s->order[k]), p->baseline, NULL);
         if (merit)
             cell_interval(f, &p->merit, 1, 2);
-        for (size_t c = 0; c < columns; c++)
-            cell_interval(f, &p->value[column[c]->column], column[c]->scale, column[c]->digits);
+        for (size_t i = 0; i < COLUMNS; i++)
+            if (anywhere(s, policy_column[i].column) && !chosen(c, &policy_column[i]))
+                cell_column(f, p, &policy_column[i]);
         fl_cell_number(f, p->value[FL_REPORT_SWITCHES].mean, 0);
         fl_cell_number(f, (double)p->value[FL_REPORT_ENERGY_J].runs, 0);
         fputs("</tr>\n", f);
@@ -199,12 +233,12 @@ static void table_more(FILE *f, const fl_summary *s, const fl_lead *lead, const 
 }
 
 void fl_table_policies(FILE *f, const fl_summary *s, const fl_looks *looks, const char *id) {
-    fl_lead lead;
+    choice c;
     char more[80];
-    fl_lead_of(s, &lead);
+    choose(s, &c);
     snprintf(more, sizeof more, "%s-more", id);
-    table_first(f, s, &lead, looks, id);
-    table_more(f, s, &lead, more);
+    table_first(f, s, &c, looks, id);
+    table_more(f, s, &c, more);
     if (s->count > POLICY_ROWS_MAX)
         fprintf(f, "<p class=\"note\">The best %d of %zu are shown; the CSV has them all.</p>\n", POLICY_ROWS_MAX,
                 s->count);

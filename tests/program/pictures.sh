@@ -25,6 +25,8 @@ requests=(harness/experiments/inference.json --seeds 2)
 "$f" sweep "${requests[@]}" -o "$dir/q.csv" >/dev/null
 succeed "a page of requests" written "$f" report "$dir/q.csv" -o "$dir/q.html"
 check "leads with energy and latency" grep -q '<table.*id="policies-0".*energy per request, J</th>.*latency p99, ms</th>' "$dir/q.html"
+check "in five columns too" test "$(columns "$dir/q.html" policies-0)" = 5
+check "without a bound nobody is over it" test "$(grep -c 'over the bound' "$dir/q.html")" = 0
 check "in its first figure" grep -q 'Energy per request against latency' "$dir/q.html"
 
 # ---- without gnuplot ----
