@@ -146,6 +146,23 @@ static void test_pareto(void) {
     FL_CHECK(!strstr(picture, "95 %"), "intervals are claimed, and all runs agree");
 }
 
+/* A front too long for names has numbers beside its marks, which the legend explains. */
+static void test_long_front(void) {
+    FILE *f = make("long.csv");
+    fputs("workload,policy,energy_j,slowdown,energy_saving_pct,seed\n", f);
+    for (int k = 0; k < 20; k++)
+        fprintf(f, "w,p:x=%d,%d,%g,%d,1\n", k, 100 - k, k * 0.01, k);
+    fclose(f);
+    draw("pareto", "long.csv");
+    for (int k = 0; k < 20; k++) {
+        char beside[32], below[32];
+        snprintf(below, sizeof below, ">%d p:x=%d<", k + 1, k);
+        FL_CHECK(count(below) == 1, "%zu times %s", count(below), below);
+        snprintf(beside, sizeof beside, "<text>%d</text>", k + 1);
+        FL_CHECK(count(beside) >= 1, "no %s beside its mark", beside);
+    }
+}
+
 static void test_intervals(void) {
     static const char head[] = "workload,policy,energy_j,slowdown,energy_saving_pct,violated,seed,platform\n";
     static const struct {
@@ -263,7 +280,7 @@ static void test_away(void) {
     FL_CHECK(*folder && system(line) == 0 && access(folder, F_OK), "%s is left", folder);
 }
 
-FL_SUITE("pictures", {"fifteen policies", test_pareto}, {"intervals where they are", test_intervals},
-         {"bars carry values", test_bars}, {"timeline from 0 W with its wall", test_timeline},
-         {"axes of regret", test_regret_axes}, {"ticks at the values tried", test_ticks}, {"names", test_names},
-         {"nothing left", test_away})
+FL_SUITE("pictures", {"fifteen policies", test_pareto}, {"a long front", test_long_front},
+         {"intervals where they are", test_intervals}, {"bars carry values", test_bars},
+         {"timeline from 0 W with its wall", test_timeline}, {"axes of regret", test_regret_axes},
+         {"ticks at the values tried", test_ticks}, {"names", test_names}, {"nothing left", test_away})

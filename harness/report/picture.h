@@ -33,6 +33,7 @@ typedef struct fl_picture {
     double x0, x1, y0, y1;           /* what the plot's edges are in data */
     FILE *table, *facts;
     int table_fd, facts_fd;
+    bool bars;                   /* it shows intervals, for the caption to say so */
     int legends, legend_columns; /* entries so far; columns that they stand in */
     double legend_width, legend_y;
 } fl_picture;

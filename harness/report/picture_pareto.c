@@ -7,13 +7,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MARK = 6, MANY = 60, STACK_MAX = 5 };
+enum { MARK = 6, STACK_MAX = 5, NAMED_MAX = 16, NUMBERED_MAX = 300 };
 
 typedef struct spot {
     size_t item;
     fl_interval x, y;
     double px, py; /* of the mark, which may stand beside its place */
-    bool front, hollow, named;
+    bool front, hollow;
+    size_t number; /* of the front, from the left, where it is too long to be named */
 } spot;
 
 typedef struct box {
@@ -72,15 +73,17 @@ static void place_marks(plane *m) {
         m->spot[i].px = fl_picture_px(m->p, m->spot[i].x.mean);
         m->spot[i].py = fl_picture_py(m->p, m->spot[i].y.mean);
     }
+    const bool small = m->count > FL_BARS_MAX; /* as their marks are */
+    const double near = small ? 1.5 : 5, apart = small ? 6 : 10;
     bool *done = calloc(m->count + 1, sizeof *done);
     for (size_t i = 0; done && i < m->count; i++) {
         size_t stack[STACK_MAX] = {i}, n = 1;
         const double at = m->spot[i].py;
         for (size_t k = i + 1; !done[i] && k < m->count && n < STACK_MAX; k++)
-            if (!done[k] && fabs(m->spot[k].px - m->spot[i].px) < 5 && fabs(m->spot[k].py - at) < 5)
+            if (!done[k] && fabs(m->spot[k].px - m->spot[i].px) < near && fabs(m->spot[k].py - at) < near)
                 stack[n++] = k;
         for (size_t k = 0; !done[i] && n > 1 && k < n; k++)
-            m->spot[stack[k]].py = at + 10 * ((double)k - 0.5 * (double)(n - 1));
+            m->spot[stack[k]].py = at + apart * ((double)k - 0.5 * (double)(n - 1));
         for (size_t k = 0; n > 1 && k < n; k++)
             done[stack[k]] = true;
     }
@@ -116,7 +119,10 @@ static void put_name(plane *m, size_t i, bool must) {
     fl_picture *p = m->p;
     const char *whole = fl_summary_name(m->s, o->item);
     char name[256];
-    fl_text_fit(m->s->item[o->item].baseline ? whole + 9 : whole, p->right - p->left - 20, name);
+    if (o->number)
+        snprintf(name, sizeof name, "%zu", o->number);
+    else
+        fl_text_fit(m->s->item[o->item].baseline ? whole + 9 : whole, p->right - p->left - 20, name);
     const double width = fl_text_width(name) + 2, bound = fl_picture_px(p, m->lead.x.bound);
     box best = {0};
     double least = HUGE_VAL;
@@ -213,15 +219,48 @@ static void put_front(plane *m) {
 
 /* ---- the picture ---- */
 
+/* A front that is too long for names gets numbers, which the legend explains. Returns how many. */
+static size_t number_front(plane *m) {
+    size_t front = 0;
+    for (size_t i = 0; i < m->count; i++)
+        front += m->spot[i].front;
+    for (size_t i = 0; front > NAMED_MAX && i < m->count; i++)
+        for (size_t k = 0; m->spot[i].front && k < m->count; k++)
+            m->spot[i].number += m->spot[k].front && (m->spot[k].x.mean < m->spot[i].x.mean ||
+                                                      (m->spot[k].x.mean == m->spot[i].x.mean && k <= i));
+    return front > NAMED_MAX ? front < NUMBERED_MAX ? front : NUMBERED_MAX : 0;
+}
+
+static const spot *numbered(const plane *m, size_t number) {
+    size_t i = 0;
+    while (m->spot[i].number != number)
+        i++;
+    return &m->spot[i];
+}
+
+static void put_numbers(plane *m, size_t numbers, double most) {
+    for (size_t n = 1; n <= numbers; n++) {
+        const spot *o = numbered(m, n);
+        const fl_look look = m->looks->of[m->s->item[o->item].policy];
+        char text[320], name[256];
+        snprintf(text, sizeof text, "%zu %s", n, fl_text_fit(fl_summary_name(m->s, o->item), most, name));
+        fl_picture_entry(m->p, text, look, fl_picture_point(look, false, o->hollow));
+    }
+}
+
 static void put_legend(plane *m, size_t hollow) {
+    const size_t numbers = number_front(m);
     double longest = 0;
-    size_t count = hollow > 0;
+    size_t count = (hollow > 0) + numbers;
     char name[256];
     const double most = m->p->width - 80;
     for (size_t i = 0; i < m->looks->legend.count; i++) {
         longest = fmax(longest, fl_text_width(fl_text_fit(m->looks->legend.item[i], most, name)));
         count++;
     }
+    for (size_t n = 1; n <= numbers; n++)
+        longest = fmax(longest, fl_text_width(fl_text_fit(fl_summary_name(m->s, numbered(m, n)->item), most, name)) +
+                                    fl_text_width("000 "));
     static const char breaks[] = "hollow: breaks the bound in a run";
     if (hollow)
         longest = fmax(longest, fl_text_width(breaks));
@@ -234,6 +273,7 @@ static void put_legend(plane *m, size_t hollow) {
     }
     if (hollow)
         fl_picture_entry(m->p, breaks, (fl_look){0}, fl_picture_point((fl_look){0}, false, true));
+    put_numbers(m, numbers, most);
 }
 
 static fl_status gather(plane *m, fl_diag *d) {
@@ -257,16 +297,17 @@ fl_status fl_picture_pareto(fl_picture *p, const fl_summary *s, const fl_looks *
     char about[512], intervals[128];
     size_t hollow = 0;
     fl_lead_of(s, &m.lead);
-    fl_lead_about(s, about, sizeof about);
-    fl_lead_intervals(s, intervals, sizeof intervals);
-    if (*intervals)
-        snprintf(about + strlen(about), sizeof about - strlen(about), "; bars: %s", intervals);
     fl_status st = gather(&m, d);
     *drawn = m.count;
     if (st || !m.count) {
         free(m.spot);
         return st;
     }
+    fl_lead_about(s, about, sizeof about);
+    fl_lead_intervals(s, intervals, sizeof intervals);
+    p->bars = *intervals && m.count <= FL_BARS_MAX;
+    if (p->bars)
+        snprintf(about + strlen(about), sizeof about - strlen(about), "; bars: %s", intervals);
     for (size_t i = 0; i < m.count; i++)
         hollow += m.spot[i].hollow;
     find_front(&m);
@@ -284,7 +325,7 @@ fl_status fl_picture_pareto(fl_picture *p, const fl_summary *s, const fl_looks *
     char text[64];
     snprintf(text, sizeof text, "bound %.4g%s", m.lead.x.bound, m.lead.x.unit);
     fl_picture_text(p, "bound_text", text);
-    fl_picture_number(p, "many", m.count > MANY);
+    fl_picture_number(p, "many", m.count > FL_BARS_MAX);
     fputs("what,x,y,dx,dy,point,colour,text,tip\n", p->table);
     put_front(&m);
     for (int baselines = 1; baselines >= 0; baselines--) /* what matters last, so that it lies above */

@@ -48,7 +48,8 @@ static void title_rows(fl_picture *p, const fl_summary *s, bool ranks) {
     const char *merit = fl_merit_name(s->scope->data);
     fl_lead_about(s, about, sizeof about);
     fl_lead_intervals(s, intervals, sizeof intervals);
-    if (*intervals)
+    p->bars = *intervals;
+    if (p->bars)
         snprintf(about + strlen(about), sizeof about - strlen(about), "; bars: %s", intervals);
     snprintf(label, sizeof label, "%s against the driver's default, %%", merit);
     fl_picture_text(p, "x_label", ranks ? "mean rank over workloads (1 = best)" : label);

@@ -13,7 +13,7 @@ typedef struct drawing {
     fl_lines lines;
     size_t first, count, at; /* studies to draw; the one in work */
     double names;            /* pixels of the longest line name */
-    bool sized;
+    bool bars;               /* some panel has intervals */
 } drawing;
 
 static fl_interval value_of(const fl_summary *s, const fl_study_point *p, bool slowdown) {
@@ -33,9 +33,11 @@ static const char *name_of(const fl_study *t, size_t line) {
 
 static void measure(void *user, const fl_study *t) {
     drawing *w = user;
-    if (w->at >= w->first && w->at < w->first + w->count && !bundled(t))
+    if (w->at >= w->first && w->at < w->first + w->count && !bundled(t)) {
+        w->bars = true;
         for (size_t i = 0; t->rest.count > 1 && i < t->rest.count; i++)
             w->names = fmax(w->names, fl_text_width(name_of(t, i)));
+    }
     w->at++;
 }
 
@@ -141,9 +143,10 @@ fl_status fl_picture_studies(fl_picture *p, const fl_summary *s, size_t first, s
     (void)d;
     fl_lead_about(s, about, sizeof about);
     fl_lead_intervals(s, intervals, sizeof intervals);
-    if (*intervals)
-        snprintf(about + strlen(about), sizeof about - strlen(about), "; bars: %s", intervals);
     fl_studies(s, measure, &w);
+    p->bars = *intervals && w.bars;
+    if (p->bars)
+        snprintf(about + strlen(about), sizeof about - strlen(about), "; bars: %s", intervals);
     const size_t there = w.at > first ? w.at - first : 0, n = there < count ? there : count;
     *drawn = n;
     if (!n)

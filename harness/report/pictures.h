@@ -9,7 +9,8 @@
 #include "harness/report/report_sensitivity.h"
 #include "harness/report/report_timeline.h"
 
-/* pareto: every policy and baseline; bound, front, violators. */
+/* pareto: every policy and baseline; bound, front, violators; intervals of up to FL_BARS_MAX. */
+enum { FL_BARS_MAX = 60 };
 fl_status fl_picture_pareto(fl_picture *p, const fl_summary *s, const fl_looks *looks, size_t *drawn, fl_diag *d);
 
 /* rows: the best FL_ROWS_MAX with their intervals, by what they are ranked by or by their mean rank. */

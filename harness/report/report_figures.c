@@ -44,8 +44,10 @@ static fl_status put(fl_figures *g, fl_picture *p, const char *script, const cha
 }
 
 /* "; bars: 95 % intervals over ..." or nothing. */
-static const char *bars(const fl_summary *s, char text[160]) {
-    char intervals[128];
+static const char *bars(const fl_summary *s, bool drawn, char text[160]) {
+    char intervals[128] = "";
+    if (!drawn)
+        return strcpy(text, "");
     fl_lead_intervals(s, intervals, sizeof intervals);
     snprintf(text, 160, "%s%s", *intervals ? "; bars: " : "", intervals);
     return text;
@@ -59,6 +61,7 @@ fl_status fl_figure_pareto(fl_figures *g, const fl_summary *s, const fl_looks *l
     char about[512], alt[700], over[160];
     fl_lead lead;
     size_t drawn = 0;
+    bool has_bars = false;
     fl_status st = FL_OK;
     if (g->off)
         return FL_OK;
@@ -75,14 +78,17 @@ fl_status fl_figure_pareto(fl_figures *g, const fl_summary *s, const fl_looks *l
             begin(g, " class=\"lead\"", alt);
         if (!st && drawn)
             st = put(g, &p, "pareto", drawing[i].class_name, d);
+        has_bars = p.bars;
         fl_picture_close(&p);
     }
     if (!st && drawn)
         caption(g,
-                "%s: %s. %s and left is better. Dotted: the Pareto front, whose policies are named%s. Marks that would "
+                "%s: %s. %s and left is better. Dotted: the Pareto front, whose policies are named beside it or, where "
+                "they are many, by number%s. Marks that would "
                 "hide each other stand one above the other%s.",
                 lead.title, about, lead.y.more ? "Up" : "Down",
-                isfinite(lead.x.bound) ? "; dashed: the bound; hollow: who breaks it in a run" : "", bars(s, over));
+                isfinite(lead.x.bound) ? "; dashed: the bound; hollow: who breaks it in a run" : "",
+                bars(s, has_bars, over));
     return st;
 }
 
@@ -105,10 +111,10 @@ static fl_status rows(fl_figures *g, const fl_summary *s, const fl_looks *looks,
         st = put(g, &p, "rows", "", d);
         if (!st && ranks)
             caption(g, "Mean rank by %s, %s%s. Baselines are not ranked%s.", fl_merit_name(s->scope->data), about,
-                    bars(s, over), drawn == FL_ROWS_MAX ? "; the best 40" : "");
+                    bars(s, p.bars, over), drawn == FL_ROWS_MAX ? "; the best 40" : "");
         else if (!st)
             caption(g, "%s against the driver's default, the best first%s: %s%s.", merit,
-                    drawn == FL_ROWS_MAX ? " (40)" : "", about, bars(s, over));
+                    drawn == FL_ROWS_MAX ? " (40)" : "", about, bars(s, p.bars, over));
     }
     fl_picture_close(&p);
     return st;
@@ -169,7 +175,10 @@ fl_status fl_figures_sensitivity(fl_figures *g, const fl_summary *s, fl_diag *d)
             st = put(g, &p, "lines", "", d);
         }
         if (!st)
-            caption(g, "Ticks stand at the values tried; a line for each setting of the others%s.", bars(s, over));
+            caption(g,
+                    "Ticks stand at the values tried; a line for each setting of the others, or, where they are many, "
+                    "a bundle and its mean%s.",
+                    bars(s, p.bars, over));
         fl_picture_close(&p);
     }
     fputs("</div>\n", g->f);
