@@ -248,6 +248,11 @@ static void put_numbers(plane *m, size_t numbers, double most) {
     }
 }
 
+/* More families than looks: none can be told by its mark, and the numbers say whom they belong to. */
+static bool told(const plane *m, size_t i, size_t numbers) {
+    return !numbers || m->looks->legend.count <= FL_PICTURE_LOOKS || fl_report_is_baseline(m->looks->legend.item[i]);
+}
+
 static void put_legend(plane *m, size_t hollow) {
     const size_t numbers = number_front(m);
     double longest = 0;
@@ -255,6 +260,8 @@ static void put_legend(plane *m, size_t hollow) {
     char name[256];
     const double most = m->p->width - 80;
     for (size_t i = 0; i < m->looks->legend.count; i++) {
+        if (!told(m, i, numbers))
+            continue;
         longest = fmax(longest, fl_text_width(fl_text_fit(m->looks->legend.item[i], most, name)));
         count++;
     }
@@ -267,6 +274,8 @@ static void put_legend(plane *m, size_t hollow) {
     fl_picture_legend(m->p, count, longest);
     for (size_t i = 0; i < m->looks->legend.count; i++) {
         const bool baseline = fl_report_is_baseline(m->looks->legend.item[i]);
+        if (!told(m, i, numbers))
+            continue;
         const fl_look look = m->looks->legend_look[i];
         fl_picture_entry(m->p, fl_text_fit(m->looks->legend.item[i], most, name), look,
                          fl_picture_point(look, baseline, false));
