@@ -1,40 +1,42 @@
-# Regret of each policy against the best static clock and the clairvoyant schedule. Input: the CSV of foldline compare.
+# Regret of each policy against the best static clock and the clairvoyant schedule, as bars with their values.
+# Input: a row for each policy, the best first. partial: some of its runs break the bound and do not count.
 load plots . "/style.gp"
-array names[200]
+array name[64]
+array s[64]
+array c[64]
+array part[64]
 n = 0
-array s[200]
-array c[200]
 set datafile missing # n/a is looked at here
 num(text) = strlen(text) == 0 || text eq "n/a" ? NaN : real(text)
-stats input using ((strcol("workload") eq "mean" && strcol("policy")[1:9] ne "baseline:" && n < 200) ? (n = n + 1, \
-    names[n] = strcol("policy"), s[n] = num(strcol("regret_static_pct")), c[n] = num(strcol("regret_clairvoyant_pct")), 1) : 0) nooutput
-top = 0
-low = 0
+stats input using (n = n + 1, name[n] = strcol("policy"), s[n] = num(strcol("static")), c[n] = num(strcol("clairvoyant")), \
+    part[n] = column("partial"), 1) nooutput
+low = 0; high = 0
 do for [i = 1:n] {
-    if (s[i] > top) { top = s[i] }
-    if (c[i] > top) { top = c[i] }
+    if (s[i] > high) { high = s[i] }
+    if (c[i] > high) { high = c[i] }
     if (s[i] < low) { low = s[i] }
     if (c[i] < low) { low = c[i] }
 }
-if (top <= 0) { top = 1 }
-set xrange [0.4:n + 0.6]
-set yrange [low * 1.15:top * 1.15]
-set boxwidth 0.36
-set style fill solid 0.9 noborder
-set xtics () rotate by -25 left
-do for [i = 1:n] { set xtics add (plain(names[i]) i) }
-set ylabel "regret, % of the reference's energy"
-set title "What each policy left on the table (mean over the workloads where it held the bound)" font ",15"
-set key top right
-# room for the names, which hang down to the right: the longest below, the last beside
-longest = 0
-do for [i = 1:n] { if (strlen(names[i]) > longest) { longest = strlen(names[i]) } }
-set bmargin longest > 16 ? (longest > 60 ? 17 : 3 + longest / 4.0) : 7
-set rmargin n && strlen(names[n]) > 10 ? (strlen(names[n]) > 45 ? 40 : 0.85 * strlen(names[n])) : 8
+if (high == low) { high = 1 }
+set xrange [low:high]
+set yrange [-rows + 0.4:0.6]
+set ytics () scale 0 textcolor rgb "#1b1f24"
+do for [i = 1:n] { set ytics add (plain(name[i]) 1 - i) }
+set xlabel "regret, % of the reference"
+set grid noytics
+set border 1
+set style fill solid 1 noborder
+# A value beside its bar, also where the bar has no length.
+shown(v, i) = v == v ? sprintf(abs(v) < 0.005 ? "0" : abs(v) < 10 ? "%.2f" : "%.1f", v) . (int(part[i]) ? " *" : "") : "n/a"
+half = both ? 0.19 : 0
+thick = both ? 0.16 : 0.3
 do for [i = 1:n] {
-    if (!(s[i] == s[i])) { set label "n/a" at i - 0.19, top * 0.02 center textcolor rgb "#777777" }
-    if (!(c[i] == c[i])) { set label "n/a" at i + 0.19, top * 0.02 center textcolor rgb "#777777" }
+    do for [k = 0:both] {
+        v = k ? c[i] : s[i]
+        set label 100 + 2 * i + k shown(v, i) at (v > 0 ? v : 0), 1 - i + (k ? -half : half) offset 0.5,0 textcolor rgb "#5b6570"
+    }
 }
-set samples n > 1 ? n : 2
-plot s using ($1 <= n ? $1 - 0.19 : NaN):($1 <= n ? s[$1] : NaN) with boxes lc rgb colour[1] title "against the best static clock", \
-     c using ($1 <= n ? $1 + 0.19 : NaN):($1 <= n ? c[$1] : NaN) with boxes lc rgb colour[2] title "against the clairvoyant schedule"
+set arrow 1 from 0, graph 0 to 0, graph 1 nohead lc rgb "#5b6570" lw 1
+array middle[2] = [half, -half]
+plot for [k = 1:1 + both] input using ((v = k == 1 ? s[$0 + 1] : c[$0 + 1]) / 2.):(middle[k] - $0):(v < 0 ? v : 0):(v < 0 ? 0 : v): \
+    (middle[k] - thick - $0):(middle[k] + thick - $0) with boxxyerror lc rgb tint(k)

@@ -269,6 +269,11 @@ bool fl_node_set_limit(fl_node *n, uint32_t gpu, int64_t called_ps, double watts
     return true;
 }
 
+double fl_node_limit_w(const fl_node *n, uint32_t gpu) {
+    const fl_wall *w = &n->wall[gpu];
+    return w->period_ps && w->limit_mw > 0 ? (double)w->limit_mw * 1e-3 : (double)NAN;
+}
+
 bool fl_node_set_cpu(fl_node *n, int64_t called_ps, double mhz, double boost, double limit_w) {
     return n->hosted && fl_cpu_set(&n->cpu, called_ps, mhz, boost, limit_w);
 }

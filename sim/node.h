@@ -37,6 +37,8 @@ void fl_node_read(fl_node *n, uint32_t gpu, bool remember, fl_gpu_sample *out);
 void fl_node_set(fl_node *n, uint32_t gpu, int64_t called_ps, double sm_mhz, double mem_mhz);
 /* A power limit in W, FL_DEFAULT for the board's own. False where the board has no wall that could hold it. */
 bool fl_node_set_limit(fl_node *n, uint32_t gpu, int64_t called_ps, double watts);
+/* The limit in force there, in W; NAN where nothing holds the board to one. */
+double fl_node_limit_w(const fl_node *n, uint32_t gpu);
 /* See fl_cpu_set. False where the CPU is not modelled. */
 bool fl_node_set_cpu(fl_node *n, int64_t called_ps, double mhz, double boost, double limit_w);
 /* Kernel records on or off from now on. While they are on, what runs there takes longer by the device's share. */

@@ -10,7 +10,8 @@ static const fl_command_help help = {
     "RESULTS.csv is what compare, sweep or merge wrote. What lies beside it is used: RESULTS.provenance.json,\n"
     "RESULTS.published.json (published beside simulated) and RESULTS.regret.csv (curves of a distribution replay). "
     "The page needs\n"
-    "no network: figures, style and script are within it.\n\n"
+    "no network: figures, style and script are within it. gnuplot draws the figures, as it does those of foldline "
+    "plot.\n\n"
     "Intervals: two-level bootstrap over workloads and seeds. Policies are ranked by what the experiment minimises. "
     "The others\n"
     "are held against --reference, or against the best policy that holds all bounds: those that the result was made "
@@ -23,6 +24,7 @@ int fl_cmd_report(int argc, char **argv) {
     fl_texts rest = {0}, timelines = {0}, bounds = {0};
     const char *output = NULL, *about = NULL, *reference = NULL;
     int64_t seed = 1, draws = 0;
+    bool no_figures = false;
     const fl_option option[] = {
         {"o", "FILE", FL_OPTION_OUTPUT, &output, 0, 0, "the page to write"},
         {"timeline", "FILE", FL_OPTION_LIST, &timelines, 0, 0,
@@ -30,6 +32,7 @@ int fl_cmd_report(int argc, char **argv) {
         {"reference", "POLICY", FL_OPTION_TEXT, &reference, 0, 0, "whom the others are held against (the best)"},
         FL_BOUND_OPTION(&bounds),
         {"about", "TEXT", FL_OPTION_TEXT, &about, 0, 0, "the question, as the page's title (that of the experiment)"},
+        {"no-figures", NULL, FL_OPTION_FLAG, &no_figures, 0, 0, "tables alone: faster, and without gnuplot"},
         {"seed", "N", FL_OPTION_INT, &seed, 0, 1e15, "of the bootstrap (1)"},
         {"draws", "N", FL_OPTION_INT, &draws, 100, 1e6,
          "of the bootstrap (" FL_AS_TEXT(FL_DRAWS_STANDARD) "; " FL_AS_TEXT(FL_DRAWS_GRID) " above " FL_AS_TEXT(
@@ -43,6 +46,7 @@ int fl_cmd_report(int argc, char **argv) {
     const fl_report_options o = {.about = about,
                                  .reference = reference,
                                  .timelines = &timelines,
+                                 .no_figures = no_figures,
                                  .bootstrap = {.seed = (uint64_t)seed, .draws = (size_t)draws}};
     fl_status s = rest.count == 1 && output ? fl_report_read(rest.item[0], &data, &d)
                                             : fl_refuse(&d, "expected RESULTS.csv -o report.html, see --help");

@@ -34,7 +34,7 @@ typedef struct run_options {
 
 /* ---- what is recorded on the way: each where its option names a file ---- */
 
-enum { TIMELINE_COLUMNS = 4 };
+enum { TIMELINE_COLUMNS = 5 };
 
 typedef struct recorder {
     const run_options *o;
@@ -74,6 +74,7 @@ static fl_status on_truth(void *user, const fl_node *node, int64_t t, fl_diag *d
         v[1] = g->dev->mem_mhz[g->mem];
         v[2] = dt > 0 ? (double)(g->sums.energy_fj - r->energy_fj[i]) / dt * 1e-3 : NAN;
         v[3] = dt > 0 ? 100.0 * (double)(g->sums.busy_ps - r->busy_ps[i]) / dt : NAN;
+        v[4] = fl_node_limit_w(node, i);
         f->t_ns[f->row_count] = t / FL_PS_PER_NS;
         f->device[f->row_count++] = (int32_t)i;
         r->energy_fj[i] = g->sums.energy_fj;
@@ -83,14 +84,17 @@ static fl_status on_truth(void *user, const fl_node *node, int64_t t, fl_diag *d
     return FL_OK;
 }
 
-static fl_status open_timeline(recorder *r, uint32_t gpus, fl_diag *d) {
-    static const char *const name[TIMELINE_COLUMNS] = {"sm_mhz", "mem_mhz", "power_w", "util_gpu_pct"};
+static fl_status open_timeline(recorder *r, const fl_scene *scene, const fl_spec *spec, fl_diag *d) {
+    static const char *const name[TIMELINE_COLUMNS] = {"sm_mhz", "mem_mhz", "power_w", "util_gpu_pct", "power_limit_w"};
     fl_telemetry *t = &r->truth;
     t->signal = calloc(TIMELINE_COLUMNS, sizeof *t->signal);
+    const uint32_t gpus = scene->facts.gpu_count;
     r->energy_fj = calloc(gpus, sizeof *r->energy_fj);
     r->busy_ps = calloc(gpus, sizeof *r->busy_ps);
     bool ok = t->signal && r->energy_fj && r->busy_ps &&
-              fl_head_set(&t->head, "source", "foldline run: the simulated truth, means since the row before");
+              fl_head_set(&t->head, "source", "foldline run: the simulated truth, means since the row before") &&
+              fl_head_set(&t->head, "workload", scene->w->name) && fl_head_set(&t->head, "platform", scene->asked) &&
+              fl_head_set(&t->head, "policy", spec->label);
     for (; ok && t->signal_count < TIMELINE_COLUMNS; t->signal_count += ok)
         ok = (t->signal[t->signal_count] = strdup(name[t->signal_count])) != NULL;
     return ok ? FL_OK : fl_no_memory(d, "the timeline");
@@ -122,7 +126,7 @@ static fl_status open_records(recorder *r, const fl_scene *scene, const fl_spec 
     if (r->o->probes)
         fl_probelog_open(&r->probes, spec->policy, gpus);
     if (!s && r->o->timeline)
-        s = open_timeline(r, gpus, d);
+        s = open_timeline(r, scene, spec, d);
     return !s && r->o->telemetry ? fl_sensorlog_open(&r->sensors, d) : s;
 }
 
@@ -238,7 +242,7 @@ int fl_cmd_run(int argc, char **argv) {
         {"min-set-ms", "X", FL_OPTION_REAL, &o.min_set_ms, 0, 1e6,
          "a control is set at most this often (0 = no limit)"},
         {"log", "FILE", FL_OPTION_OUTPUT, &o.log, 0, 0, "writes the decisions, step by step"},
-        {"timeline", "FILE", FL_OPTION_OUTPUT, &o.timeline, 0, 0, "writes clocks, power and utilisation over time"},
+        {"timeline", "FILE", FL_OPTION_OUTPUT, &o.timeline, 0, 0, "writes clocks, power, its limit and utilisation over time"},
         {"telemetry", "FILE", FL_OPTION_OUTPUT, &o.telemetry, 0, 0, "writes what the sensors show over time"},
         {"probes", "FILE", FL_OPTION_OUTPUT, &o.probes, 0, 0, "writes the policy's internals, step by step"},
         {"requests", "FILE", FL_OPTION_OUTPUT, &o.requests, 0, 0, "writes when each request came, began and ended"},

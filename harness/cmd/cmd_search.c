@@ -125,13 +125,17 @@ static void print_check(const fl_setup *u, const fold *f, const fl_search_result
         printf("on all %zu it saves %.2f %%\n", c->everywhere.runs, saving_pct(c->everywhere.ratio));
 }
 
-static cJSON *sum_json(const fl_search_sum *sum) {
-    cJSON *o = cJSON_CreateObject();
-    fl_json_add_real(o, "saving_pct", saving_pct(sum->ratio));
-    fl_json_add_real(o, "slowdown_pct", 100 * sum->slowdown);
-    cJSON_AddNumberToObject(o, "runs", (double)sum->runs);
-    cJSON_AddNumberToObject(o, "violated", (double)sum->violated);
-    return o;
+/* PREFIX_saving_pct and so on: how a candidate did. */
+static void add_sum(cJSON *o, const char *prefix, const fl_search_sum *sum) {
+    char key[64];
+    snprintf(key, sizeof key, "%s_saving_pct", prefix);
+    fl_json_add_real(o, key, saving_pct(sum->ratio));
+    snprintf(key, sizeof key, "%s_slowdown_pct", prefix);
+    fl_json_add_real(o, key, 100 * sum->slowdown);
+    snprintf(key, sizeof key, "%s_runs", prefix);
+    cJSON_AddNumberToObject(o, key, (double)sum->runs);
+    snprintf(key, sizeof key, "%s_violated", prefix);
+    cJSON_AddNumberToObject(o, key, (double)sum->violated);
 }
 
 static cJSON *check_json(const fl_setup *u, const fl_search_check *c, size_t winner) {
@@ -141,16 +145,15 @@ static cJSON *check_json(const fl_setup *u, const fl_search_check *c, size_t win
     cJSON_AddNumberToObject(o, "of", (double)c->of);
     cJSON_AddNumberToObject(o, "compared", (double)c->compared);
     cJSON_AddNumberToObject(o, "held", (double)c->held);
-    cJSON_AddItemToObject(o, "winner", sum_json(&c->winner));
+    add_sum(o, "winner", &c->winner);
     if (c->best_spec == SIZE_MAX) {
         cJSON_AddNullToObject(o, "best");
         return o;
     }
-    cJSON *best = sum_json(&c->best);
-    cJSON_AddStringToObject(best, "policy", u->spec[c->best_spec].label);
-    cJSON_AddItemToObject(o, "best", best);
+    cJSON_AddStringToObject(o, "best", u->spec[c->best_spec].label);
+    add_sum(o, "best", &c->best);
     if (c->best_spec != winner)
-        cJSON_AddItemToObject(o, "best_everywhere", sum_json(&c->everywhere));
+        add_sum(o, "best_everywhere", &c->everywhere);
     return o;
 }
 
@@ -158,8 +161,8 @@ static cJSON *found_json(const fl_setup *u, const fold *f, const found *x) {
     cJSON *o = cJSON_CreateObject();
     cJSON_AddItemToObject(o, "held_out", f->name ? cJSON_CreateString(f->name) : cJSON_CreateNull());
     cJSON_AddStringToObject(o, "policy", u->spec[x->result.winner].label);
-    cJSON_AddItemToObject(o, "tuned", sum_json(&x->result.sum));
-    cJSON_AddItemToObject(o, "scored", sum_json(&x->score));
+    add_sum(o, "tuned", &x->result.sum);
+    add_sum(o, "scored", &x->score);
     cJSON_AddNumberToObject(o, "trials", (double)x->result.trials);
     cJSON_AddNumberToObject(o, "grid_trials", (double)x->result.whole);
     cJSON_AddItemToObject(o, "check", check_json(u, &x->check, x->result.winner));

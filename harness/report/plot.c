@@ -1,147 +1,194 @@
+#include "harness/report/report_bounds.h"
 #include "harness/report/plot.h"
 
-#include "harness/base/place.h"
-#include "harness/report/plot_table.h"
-#include "traces/memory.h"
+#include "harness/report/pictures.h"
+#include "traces/csv.h"
+#include "traces/tables.h"
+#include "traces/writing.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
-#include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
+
+enum { PANELS_MOST = 6 };
+
+typedef fl_status (*of_summary)(fl_picture *p, const fl_summary *s, const fl_looks *looks, size_t *drawn, fl_diag *d);
+
+static fl_status intervals(fl_picture *p, const fl_summary *s, const fl_looks *l, size_t *drawn, fl_diag *d) {
+    return fl_picture_rows(p, s, l, false, drawn, d);
+}
+
+static fl_status ranks(fl_picture *p, const fl_summary *s, const fl_looks *l, size_t *drawn, fl_diag *d) {
+    return fl_picture_rows(p, s, l, true, drawn, d);
+}
+
+static fl_status regret(fl_picture *p, const fl_summary *s, const fl_looks *l, size_t *drawn, fl_diag *d) {
+    (void)l;
+    return fl_picture_regret(p, s, drawn, d);
+}
+
+static fl_status sensitivity(fl_picture *p, const fl_summary *s, const fl_looks *l, size_t *drawn, fl_diag *d) {
+    (void)l;
+    return fl_picture_studies(p, s, 0, PANELS_MOST, drawn, d);
+}
+
+typedef fl_status (*of_telemetry)(fl_picture *p, const fl_telemetry *t, const char *path, size_t *drawn, fl_diag *d);
+
+/* What each kind is drawn from and by; the script is plots/SCRIPT.gp. */
+static const struct kind {
+    const char *name, *script;
+    of_summary result;
+    of_telemetry telemetry;
+    const char *nothing; /* to say where there is nothing to draw */
+} kinds[] = {
+    {"pareto", "pareto", fl_picture_pareto, NULL, "no policy with an energy saving"},
+    {"timeline", "lines", NULL, fl_picture_timeline, "no row of a GPU"},
+    {"regret", "regret", regret, NULL, "no policy beside the baselines"},
+    {"regret-curves", "lines", NULL, NULL, "no step with a regret"},
+    {"sensitivity", "lines", sensitivity, NULL,
+     "no policy with a parameter of several values, expected labels such as assure:theta=0.9"},
+    {"intervals", "rows", intervals, NULL, "no policy with an energy saving"},
+    {"ranks", "rows", ranks, NULL, "no two policies ran the same workloads"},
+    {"residency", "residency", NULL, fl_picture_residency, "no clock over any time"},
+    {"trace", "trace", NULL, NULL, "no row below it"},
+};
+enum { KINDS = sizeof kinds / sizeof *kinds };
 
 const char *const fl_plot_kinds[] = {"pareto",    "timeline", "regret",    "regret-curves", "sensitivity",
                                      "intervals", "ranks",    "residency", "trace",         NULL};
 
-static bool quotable(const char *path) { /* inside gnuplot's single quotes nothing but the quote itself is special */
-    return !strpbrk(path, "'\n\r");
+/* ---- inputs ---- */
+
+static fl_status from_result(const struct kind *k, const char *input, fl_picture *p, size_t *drawn, fl_diag *d) {
+    fl_report_data data = {0};
+    fl_scope *scope = NULL;
+    size_t scopes = 0;
+    fl_summary s = {0};
+    fl_looks looks = {0};
+    const fl_bootstrap b = {.seed = 1};
+    fl_status st = fl_report_read(input, &data, d);
+    if (!st)
+        st = fl_report_judge(&data, &(fl_texts){0}, d);
+    if (!st)
+        st = fl_scopes_make(&data, &scope, &scopes, d);
+    if (!st)
+        st = fl_looks_make(&data, &looks, d);
+    if (!st)
+        st = fl_summary_make(&scope[0], &b, NULL, &s, d);
+    if (!st)
+        st = k->result(p, &s, &looks, drawn, d);
+    fl_summary_free(&s);
+    fl_looks_free(&looks);
+    fl_scopes_free(scope, scopes);
+    if (data.path)
+        fl_report_free(&data);
+    return st;
 }
 
-/* The first line that gnuplot complained with, without the caret lines that point into the script. */
-static void complaint(int fd, char *text, size_t size) {
-    char all[4096];
-    size_t n = 0;
-    for (ssize_t got; n < sizeof all - 1 && (got = read(fd, all + n, sizeof all - 1 - n)) > 0;)
-        n += (size_t)got;
-    all[n] = 0;
-    snprintf(text, size, "gnuplot failed");
-    char *save = NULL;
-    for (char *line = strtok_r(all, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
-        const char *colon = strstr(line, ": ");
-        if (colon && (strstr(line, ".gp\"") || strstr(line, "line "))) {
-            snprintf(text, size, "gnuplot: %s", colon + 2);
-            return;
-        }
-    }
+static fl_status from_telemetry(const struct kind *k, const char *input, fl_picture *p, size_t *drawn, fl_diag *d) {
+    fl_telemetry t = {0};
+    fl_status s = fl_telemetry_read(input, &t, d);
+    if (!s)
+        s = k->telemetry(p, &t, input, drawn, d);
+    fl_telemetry_free(&t);
+    return s;
 }
 
-static fl_status run_gnuplot(const char *script, const char *variables, const char *input, fl_diag *d) {
-    int out[2];
-    if (pipe2(out, O_CLOEXEC))
-        return fl_error(d, FL_IO, "cannot make a pipe: %s", strerror(errno));
-    pid_t pid = fork();
-    if (pid == 0) {
-        int null = open("/dev/null", O_RDWR);
-        dup2(null, 0);
-        dup2(null, 1);
-        dup2(out[1], 2);
-        execlp("gnuplot", "gnuplot", "-e", variables, script, (char *)NULL);
-        _exit(127);
+static fl_status from_curves(const char *input, fl_picture *p, size_t *drawn, fl_diag *d) {
+    fl_curves c;
+    fl_status s = fl_curves_read(input, NULL, &c, d);
+    if (!s)
+        s = fl_picture_curves(p, &c, 0, PANELS_MOST, drawn, d);
+    fl_curves_free(&c);
+    return s;
+}
+
+typedef struct copying {
+    fl_picture *p;
+    size_t rows;
+} copying;
+
+static fl_status copy_row(void *user, const fl_csv_row *row, fl_diag *d) {
+    static const char *const column[] = {"t_s", "device", "busy_pct", "power_w", "sm_mhz", "util_gpu_pct"};
+    copying *c = user;
+    for (size_t k = 0; !c->rows && k < sizeof column / sizeof *column; k++) {
+        size_t at = 0;
+        while (at < row->count && strcmp(row->field[at].text, column[k]))
+            at++;
+        if (at == row->count)
+            return fl_fail(d, FL_BAD_INPUT, row->file, row->line, 1,
+                           "no column '%s', expected the file of foldline trace stats -o", column[k]);
     }
-    close(out[1]);
-    char text[512];
-    complaint(out[0], text, sizeof text);
-    close(out[0]);
-    int status = 0;
-    if (pid < 0 || waitpid(pid, &status, 0) < 0)
-        return fl_error(d, FL_IO, "cannot run gnuplot: %s", strerror(errno));
-    if (WIFEXITED(status) && WEXITSTATUS(status) == 127)
-        return fl_error(d, FL_IO, "cannot find gnuplot, expected it on the path (Debian: gnuplot-nox)");
-    if (!WIFEXITED(status) || WEXITSTATUS(status))
-        return fl_fail(d, FL_BAD_INPUT, input, 0, 0, "cannot be drawn: %s", text);
+    for (size_t i = 0; i < row->count; i++) {
+        if (i)
+            fputc(',', c->p->table);
+        fl_picture_field(c->p, row->field[i].text);
+    }
+    fputc('\n', c->p->table);
+    c->rows++;
     return FL_OK;
 }
 
-static fl_status check(const char *kind, const char *input, const char *output, const char **format, fl_diag *d) {
-    size_t kinds = 0;
-    bool known = false;
-    for (; fl_plot_kinds[kinds]; kinds++)
-        known |= !strcmp(kind, fl_plot_kinds[kinds]);
-    if (!known) {
-        const char *near = fl_nearest(kind, fl_plot_kinds, kinds);
+static fl_status from_trace(const char *input, fl_picture *p, size_t *drawn, fl_diag *d) {
+    const fl_csv_options options = {.trim = true};
+    copying c = {.p = p};
+    const char *slash = strrchr(input, '/');
+    fl_picture_plot(p, 66, 18, 480);
+    fl_picture_title(p, "Trace over time", slash ? slash + 1 : input);
+    fl_status s = fl_csv_read(input, &options, NULL, copy_row, &c, d);
+    *drawn = c.rows ? c.rows - 1 : 0;
+    return s;
+}
+
+/* ---- the file ---- */
+
+static fl_status check(const char *name, const char *output, const struct kind **k, const char **format, fl_diag *d) {
+    *k = NULL;
+    for (size_t i = 0; i < KINDS; i++)
+        if (!strcmp(name, kinds[i].name))
+            *k = &kinds[i];
+    if (!*k) {
+        const char *near = fl_nearest(name, fl_plot_kinds, KINDS);
         if (near)
-            return fl_refuse(d, "unknown plot '%s', did you mean '%s'?", kind, near);
-        return fl_refuse(d, "unknown plot '%s', see foldline plot --help", kind);
+            return fl_refuse(d, "unknown plot '%s', did you mean '%s'?", name, near);
+        return fl_refuse(d, "unknown plot '%s', see foldline plot --help", name);
     }
     const char *dot = strrchr(output, '.');
     *format = dot ? dot + 1 : "";
     if (strcmp(*format, "svg") && strcmp(*format, "png") && strcmp(*format, "pdf"))
         return fl_fail(d, FL_BAD_INPUT, output, 0, 0,
                        "unknown picture format, expected a name ending in .svg, .png or .pdf");
-    if (!quotable(input) || !quotable(output))
-        return fl_refuse(d, "a quote or a line break in a file name, expected neither");
-    if (access(input, R_OK))
-        return fl_fail(d, FL_BAD_INPUT, input, 0, 0, "cannot open: %s", strerror(errno));
     return FL_OK;
 }
 
-/* The table that a kind is drawn from, at path; the output's name shows which picture it belongs to. */
-static fl_status make_table(const char *kind, const char *input, const char *path, const char *output, fl_diag *d) {
-    FILE *f = fopen(path, "we");
-    if (!f)
-        return fl_fail(d, FL_IO, output, 0, 0, "cannot write: %s", strerror(errno));
-    fl_status s = fl_plot_table(kind, input, f, d);
-    const bool bad = ferror(f);
-    if ((fclose(f) || bad) && !s)
-        s = fl_fail(d, FL_IO, output, 0, 0, "cannot write: %s", strerror(errno));
-    return s;
+static fl_status write_whole(const char *output, const char *bytes, size_t size, fl_diag *d) {
+    fl_output *o = fl_output_open(output, d);
+    if (!o)
+        return d->status;
+    fwrite(bytes, 1, size, fl_output_file(o)); /* the commit looks whether it went well */
+    return fl_output_commit(o, d);
 }
 
-fl_status fl_plot(const char *kind, const char *input, const char *output, fl_diag *d) {
+fl_status fl_plot(const char *name, const char *input, const char *output, fl_diag *d) {
+    const struct kind *k = NULL;
     const char *format = NULL;
-    char folder[PATH_MAX];
-    fl_place(FL_PLACE_PLOTS, folder, sizeof folder);
-    char *script = NULL, *variables = NULL, *temporary = NULL, *table = NULL;
-    fl_status s = check(kind, input, output, &format, d);
-    if (s)
-        return s;
-    s = fl_plot_columns(kind, input, d);
-    if (s)
-        return s;
-    const bool by_table = fl_plot_needs_table(kind);
-    if (asprintf(&temporary, "%s.part", output) < 0 || asprintf(&table, "%s.part.csv", output) < 0 ||
-        asprintf(&script, "%s/%s.gp", folder, kind) < 0 ||
-        asprintf(&variables, "plots='%s'; input='%s'; output='%s'; terminal='%s'", folder, by_table ? table : input,
-                 temporary, format) < 0) {
-        free(temporary);
-        free(table);
-        free(script);
-        return fl_no_memory(d, NULL);
-    }
-    int fd = open(temporary, O_CREAT | O_WRONLY | O_TRUNC | O_CLOEXEC, 0666);
-    if (fd < 0)
-        s = fl_fail(d, FL_IO, output, 0, 0, "cannot write: %s", strerror(errno));
-    else
-        close(fd);
-    if (!s && by_table)
-        s = make_table(kind, input, table, output, d);
+    fl_picture p = {0};
+    char *bytes = NULL;
+    size_t drawn = 0, size = 0;
+    fl_status s = check(name, output, &k, &format, d);
     if (!s)
-        s = run_gnuplot(script, variables, input, d);
-    if (!s && fl_memory_failed())
-        s = fl_no_memory(d, output);
-    if (!s && rename(temporary, output))
-        s = fl_fail(d, FL_IO, output, 0, 0, "cannot write: %s", strerror(errno));
-    if (s)
-        unlink(temporary);
-    if (by_table)
-        unlink(table);
-    free(script);
-    free(variables);
-    free(temporary);
-    free(table);
+        s = fl_picture_open(&p, FL_PICTURE_PRINT, d);
+    if (!s)
+        s = k->result                        ? from_result(k, input, &p, &drawn, d)
+            : k->telemetry                   ? from_telemetry(k, input, &p, &drawn, d)
+            : !strcmp(name, "regret-curves") ? from_curves(input, &p, &drawn, d)
+                                             : from_trace(input, &p, &drawn, d);
+    if (!s && !drawn)
+        s = fl_fail(d, FL_BAD_INPUT, input, 0, 0, "%s, nothing to draw", k->nothing);
+    if (!s)
+        s = fl_picture_draw(&p, k->script, format, input, &bytes, &size, d);
+    if (!s)
+        s = write_whole(output, bytes, size, d);
+    fl_picture_close(&p);
+    free(bytes);
     return s;
 }

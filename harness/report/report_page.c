@@ -2,10 +2,10 @@
 
 #include "harness/base/place.h"
 #include "harness/report/report_figures.h"
+#include "harness/report/report_html.h"
 #include "harness/report/report_latency.h"
 #include "harness/report/report_tables.h"
 #include "traces/writing.h"
-#include "traces/text.h"
 
 #include <errno.h>
 #include <math.h>
@@ -19,6 +19,7 @@ typedef struct page {
     fl_scope *scope;
     size_t scope_count;
     fl_looks looks;
+    fl_figures *figures;
     fl_summary first; /* of the first scope, which the page begins with */
 } page;
 
@@ -180,22 +181,27 @@ static fl_status put_scope(const page *p, const fl_summary *s, size_t index, fl_
         fl_html_text(f, title);
         fputs("</summary>\n", f);
     }
-    snprintf(id, sizeof id, "latency-%zu", index);
-    if (fl_latency_any(s))
-        fl_latency_section(f, s, &p->looks, id);
     snprintf(id, sizeof id, "policies-%zu", index);
     fl_table_policies(f, s, &p->looks, id);
+    fl_figures *g = p->figures;
+    fl_status st = fl_figure_pareto(g, s, &p->looks, d);
     fputs("<div class=\"figures\">\n", f);
-    fl_figure_pareto(f, s, &p->looks);
-    fl_figure_merit(f, s, &p->looks);
+    if (!st)
+        st = fl_figure_merit(g, s, &p->looks, d);
+    if (!st)
+        st = fl_figure_regret(g, s, d);
     fputs("</div>\n", f);
-    if (s->paired) {
+    if (!st && s->paired) {
         fputs("<h3>Paired comparison and ranks</h3>\n<p class=\"note\">Each difference is taken within a workload and "
               "seed, "
-              "so that what the workloads have in common does not blur it. Intervals stand for themselves; with many "
-              "pairs, one in twenty misses by chance.</p>\n",
+              "so that what the workloads have in common does not blur it.",
               f);
-        if (s->scope->workloads < 6)
+        char intervals[128];
+        fl_lead_intervals(s, intervals, sizeof intervals);
+        if (*intervals)
+            fputs(" Intervals stand for themselves; with many pairs, one in twenty misses by chance.", f);
+        fputs("</p>\n", f);
+        if (*intervals && s->scope->workloads < 6)
             fprintf(f,
                     "<p class=\"note\">Of %zu workload%s an interval is rough: it cannot reach beyond the values that "
                     "were seen.</p>\n",
@@ -203,24 +209,14 @@ static fl_status put_scope(const page *p, const fl_summary *s, size_t index, fl_
         snprintf(id, sizeof id, "pairs-%zu", index);
         fl_table_pairs(f, s, id);
         fputs("<div class=\"figures\">\n", f);
-        fl_figure_ranks(f, s, &p->looks);
+        st = fl_figure_ranks(g, s, &p->looks, d);
         fputs("</div>\n", f);
     }
-    fl_text t; /* a heading only where something follows */
-    size_t size;
-    FILE *figures = fl_text_open(&t);
-    const size_t drawn = figures ? fl_figures_sensitivity(figures, s) : 0;
-    char *text = fl_text_close(&t, &size);
-    if (drawn && text) {
-        fputs("<h3>Sensitivity to parameters</h3>\n<div class=\"figures\">\n", f);
-        fwrite(text, 1, size, f);
-        fputs("</div>\n", f);
-    }
+    if (!st)
+        st = fl_figures_sensitivity(g, s, d);
     if (p->scope_count > 1)
         fputs("</details>\n", f);
-    const fl_status whole = text ? FL_OK : fl_no_memory(d, "the page");
-    free(text);
-    return whole;
+    return st;
 }
 
 static fl_status put_scopes(const page *p, fl_diag *d) {
@@ -243,9 +239,9 @@ static fl_status put_scopes(const page *p, fl_diag *d) {
 static void put_nav(const page *p) {
     FILE *f = p->f;
     fputs("<nav aria-label=\"Sections\"><a href=\"#policies\">Policies</a>", f);
-    if (p->r->regret_path)
+    if (p->r->regret_path && !p->o->no_figures)
         fputs("<a href=\"#regret\">Regret</a>", f);
-    if (p->o->timelines->count)
+    if (p->o->timelines->count && !p->o->no_figures)
         fputs("<a href=\"#timelines\">Timelines</a>", f);
     if (p->r->published)
         fputs("<a href=\"#published\">Published</a>", f);
@@ -256,25 +252,24 @@ static void put_nav(const page *p) {
 
 static fl_status put_timelines(const page *p, fl_diag *d) {
     fl_status s = FL_OK;
-    if (!p->o->timelines->count)
+    if (!p->o->timelines->count || p->o->no_figures)
         return FL_OK;
     fputs("<section id=\"timelines\"><h2>Clock and power over time</h2>\n<div class=\"figures\">\n", p->f);
     for (size_t i = 0; !s && i < p->o->timelines->count; i++)
-        s = fl_figures_timeline(p->f, p->o->timelines->item[i], d);
+        s = fl_figures_timeline(p->figures, p->o->timelines->item[i], d);
     fputs("</div></section>\n", p->f);
     return s;
 }
 
 static fl_status put_regret(const page *p, fl_diag *d) {
-    size_t drawn;
-    if (!p->r->regret_path)
+    if (!p->r->regret_path || p->o->no_figures)
         return FL_OK;
     fputs(
         "<section id=\"regret\"><h2>Cumulative regret</h2>\n<p>What each policy lost against always playing the best "
-        "clock, in the reward of EnergyUCB Eq. 3, step by step. A policy that learns bends; one that does not goes on "
-        "at its slope.</p>\n",
+        "clock, in the reward of EnergyUCB Eq. 3, step by step. The policies that keep one clock are the grey band. "
+        "On linear axes a policy that learns bends; on two logarithmic ones it is flatter than the dotted line.</p>\n",
         p->f);
-    fl_status s = fl_figures_regret(p->f, p->r, &p->looks, &drawn, d);
+    fl_status s = fl_figures_curves(p->figures, p->r, d);
     fputs("</section>\n", p->f);
     return s;
 }
@@ -326,6 +321,8 @@ fl_status fl_report_write(const fl_report_data *r, const fl_report_options *o, c
         s = d->status;
     if (!s) {
         p.f = fl_output_file(out);
+        fl_figures figures = {.f = p.f, .input = r->path, .off = o->no_figures};
+        p.figures = &figures;
         s = put_head(&p, d);
         if (!s)
             s = put_body(&p, d);

@@ -9,6 +9,7 @@ typedef struct fl_report_options {
     const char *about;     /* the question; NULL = as the record beside the result says */
     const char *reference; /* policy that the others are held against; NULL = the best */
     const fl_texts *timelines;
+    bool no_figures;        /* tables alone: needs no gnuplot */
     fl_bootstrap bootstrap; /* draws 0 = as many as fit the size of each table */
 } fl_report_options;
 

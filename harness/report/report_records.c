@@ -1,4 +1,5 @@
 #include "harness/report/report_tables.h"
+#include "harness/report/report_html.h"
 
 #include <math.h>
 #include <string.h>

@@ -3,7 +3,7 @@
 #define FL_REPORT_SUMMARY_H
 
 #include "harness/report/report_data.h"
-#include "harness/report/report_svg.h"
+#include "harness/report/picture.h"
 
 typedef struct fl_policy_summary {
     size_t policy; /* index into the names of the data */

@@ -1,6 +1,8 @@
 #include "harness/report/report_tables.h"
 
-#include "harness/report/report_figures.h"
+#include "harness/report/report_html.h"
+#include "harness/report/report_latency.h"
+#include "harness/report/report_lead.h"
 #include "harness/report/report_partial.h"
 
 #include <math.h>
@@ -121,8 +123,12 @@ static bool anywhere(const fl_summary *s, fl_report_column column) {
     return false;
 }
 
-static void cell_column(FILE *f, const fl_policy_summary *p, const shown *k) {
-    cell_marked(f, &p->value[k->column], k->scale, k->digits, fl_partial(p, k->column) ? "*" : "");
+static void caption_means(FILE *f, const fl_summary *s, const char *id, const char *what) {
+    char caption[256], intervals[128];
+    fl_lead_intervals(s, intervals, sizeof intervals);
+    snprintf(caption, sizeof caption, "%s: means%s%s", what, *intervals ? "; in brackets " : "", intervals);
+    begin(f, id, caption);
+    fl_cell_head_text(f, "policy");
 }
 
 static void cell_violated(FILE *f, const fl_policy_summary *p) {
@@ -133,32 +139,122 @@ static void cell_violated(FILE *f, const fl_policy_summary *p) {
                 p->value[FL_REPORT_VIOLATED].runs);
 }
 
-void fl_table_policies(FILE *f, const fl_summary *s, const fl_looks *looks, const char *id) {
+static const shown *shown_of(fl_report_column column) {
+    size_t k = 0;
+    while (policy_column[k].column != column)
+        k++;
+    return &policy_column[k];
+}
+
+/* What the first table shows beside the policy, at most four columns: the two of the lead; who is over the bound, or,
+ * where there is none, saving or time; what was left on the table against the best schedule that is known. */
+typedef struct choice {
+    fl_lead lead;
+    bool bounded, merit; /* merit: the third of them is what the policies are ranked by */
+    const shown *third, *fourth;
+} choice;
+
+static void choose(const fl_summary *s, choice *c) {
+    static const fl_report_column wanted[] = {FL_REPORT_REGRET_CLAIRVOYANT_PCT, FL_REPORT_REGRET_STATIC_PCT,
+                                              FL_REPORT_ENERGY_J};
+    *c = (choice){.bounded = isfinite(s->scope->data->bound) || s->scope->data->promises.count};
+    fl_lead_of(s, &c->lead);
+    for (size_t i = 0; i < s->count; i++)
+        c->bounded |= s->item[i].violations > 0;
+    c->merit = !c->bounded && c->lead.x.column >= 0 && c->lead.y.column >= 0;
+    c->third = c->bounded || c->merit || !anywhere(s, FL_REPORT_MAKESPAN_S) ? NULL : shown_of(FL_REPORT_MAKESPAN_S);
+    for (size_t i = 0; !c->fourth && i < sizeof wanted / sizeof *wanted; i++)
+        c->fourth = anywhere(s, wanted[i]) ? shown_of(wanted[i]) : NULL;
+}
+
+static bool chosen(const choice *c, const shown *k) {
+    return k == c->third || k == c->fourth || (int)k->column == c->lead.x.column || (int)k->column == c->lead.y.column;
+}
+
+static void cell_column(FILE *f, const fl_policy_summary *p, const shown *k) {
+    cell_marked(f, &p->value[k->column], k->scale, k->digits, fl_partial(p, k->column) ? "*" : "");
+}
+
+static void head_merit(FILE *f, const fl_summary *s) {
     char head[64];
-    begin(f, id, "Policies and baselines: means with 95 % intervals in brackets");
-    fl_cell_head_text(f, "policy");
     snprintf(head, sizeof head, "%s, %%", fl_merit_name(s->scope->data));
     fl_cell_head(f, head);
-    for (size_t k = 0; k < sizeof policy_column / sizeof *policy_column; k++)
-        if (anywhere(s, policy_column[k].column))
+}
+
+static void table_first(FILE *f, const fl_summary *s, const choice *c, const fl_looks *looks, const char *id) {
+    char head[96];
+    caption_means(f, s, id, "Policies and baselines");
+    fl_cell_head(f, fl_lead_head(&c->lead.y, head));
+    fl_cell_head(f, fl_lead_head(&c->lead.x, head));
+    if (c->bounded)
+        fl_cell_head(f, "over the bound");
+    if (c->merit)
+        head_merit(f, s);
+    if (c->third)
+        fl_cell_head(f, c->third->head);
+    if (c->fourth)
+        fl_cell_head(f, c->fourth->head);
+    fputs("</tr></thead><tbody>\n", f);
+    for (size_t k = 0; k < s->count && k < POLICY_ROWS_MAX; k++) {
+        const fl_policy_summary *p = &s->item[s->order[k]];
+        const fl_interval y = fl_lead_value(&c->lead.y, p), x = fl_lead_value(&c->lead.x, p);
+        policy_head(f, fl_summary_name(s, s->order[k]), p->baseline, &looks->of[p->policy]);
+        cell_interval(f, &y, 1, c->lead.y.digits);
+        cell_interval(f, &x, 1, c->lead.x.digits);
+        if (c->bounded)
+            cell_violated(f, p);
+        if (c->merit)
+            cell_interval(f, &p->merit, 1, 2);
+        if (c->third)
+            cell_column(f, p, c->third);
+        if (c->fourth)
+            cell_column(f, p, c->fourth);
+        fputs("</tr>\n", f);
+    }
+    end(f);
+}
+
+/* All that the first table does not have. */
+static void table_more(FILE *f, const fl_summary *s, const choice *c, const char *id) {
+    enum { COLUMNS = sizeof policy_column / sizeof *policy_column };
+    const bool merit = !c->merit && c->lead.y.column >= 0 && c->lead.x.column >= 0;
+    fputs("<details class=\"more\"><summary>More columns</summary>\n", f);
+    caption_means(f, s, id, "The other columns");
+    if (merit)
+        head_merit(f, s);
+    for (size_t k = 0; k < COLUMNS; k++)
+        if (anywhere(s, policy_column[k].column) && !chosen(c, &policy_column[k]))
             fl_cell_head(f, policy_column[k].head);
+    if (c->bounded)
+        fl_cell_head_text(f, "bounds broken");
     fl_cell_head(f, "switches");
-    fl_cell_head(f, "over the bound");
     fl_cell_head(f, "runs");
     fputs("</tr></thead><tbody>\n", f);
     for (size_t k = 0; k < s->count && k < POLICY_ROWS_MAX; k++) {
         const fl_policy_summary *p = &s->item[s->order[k]];
-        policy_head(f, fl_summary_name(s, s->order[k]), p->baseline, &looks->of[p->policy]);
-        cell_interval(f, &p->merit, 1, 2);
-        for (size_t c = 0; c < sizeof policy_column / sizeof *policy_column; c++)
-            if (anywhere(s, policy_column[c].column))
-                cell_column(f, p, &policy_column[c]);
+        policy_head(f, fl_summary_name(s, s->order[k]), p->baseline, NULL);
+        if (merit)
+            cell_interval(f, &p->merit, 1, 2);
+        for (size_t i = 0; i < COLUMNS; i++)
+            if (anywhere(s, policy_column[i].column) && !chosen(c, &policy_column[i]))
+                cell_column(f, p, &policy_column[i]);
+        if (c->bounded)
+            fl_bounds_cell(f, s->scope, p->policy);
         fl_cell_number(f, p->value[FL_REPORT_SWITCHES].mean, 0);
-        cell_violated(f, p);
         fl_cell_number(f, (double)p->value[FL_REPORT_ENERGY_J].runs, 0);
         fputs("</tr>\n", f);
     }
     end(f);
+    fputs("</details>\n", f);
+}
+
+void fl_table_policies(FILE *f, const fl_summary *s, const fl_looks *looks, const char *id) {
+    choice c;
+    char more[80];
+    choose(s, &c);
+    snprintf(more, sizeof more, "%s-more", id);
+    table_first(f, s, &c, looks, id);
+    table_more(f, s, &c, more);
     fl_partial_notes(f, s);
     if (s->count > POLICY_ROWS_MAX)
         fprintf(f, "<p class=\"note\">The best %d of %zu are shown; the CSV has them all.</p>\n", POLICY_ROWS_MAX,
@@ -180,8 +276,11 @@ void fl_table_pairs(FILE *f, const fl_summary *s, const char *id) {
     char caption[256], head[64];
     if (!s->paired)
         return;
-    snprintf(caption, sizeof caption, "Each policy minus %s, paired by workload and seed, with 95 %% intervals",
-             fl_summary_name(s, s->reference));
+    bool intervals = false;
+    for (size_t i = 0; i < s->count; i++)
+        intervals |= s->item[i].merit_pair.difference.low < s->item[i].merit_pair.difference.high;
+    snprintf(caption, sizeof caption, "Each policy minus %s, paired by workload and seed%s",
+             fl_summary_name(s, s->reference), intervals ? ", with 95 % intervals" : "");
     begin(f, id, caption);
     fl_cell_head_text(f, "policy");
     snprintf(head, sizeof head, "difference in %s, points", fl_merit_name(s->scope->data));
@@ -292,7 +391,10 @@ fl_status fl_table_workloads(FILE *f, const fl_report_data *r, const fl_bootstra
     for (size_t i = 0; !s && i < r->row_count; i++)
         for (size_t k = 0; k < WORKLOAD_COLUMNS; k++)
             there[k] |= isfinite(row[i].value[workload_column[k].column]);
-    begin(f, "workloads", "Every workload under every policy: means over the seeds with 95 % intervals");
+    begin(f, "workloads",
+          r->seed_count > 1
+              ? "Every workload under every policy: means over the seeds with 95 % intervals where seeds differ"
+              : "Every workload under every policy, one run each");
     fl_cell_head_text(f, "workload");
     if (r->platform.count > 1)
         fl_cell_head_text(f, "platform");

@@ -12,6 +12,9 @@ typedef struct fl_share { /* of all time of all devices */
 
 enum { FL_SHARES_MAX = 24 }; /* more distinct clocks than this are put into classes */
 
+/* Index of a signal, SIZE_MAX where the file does not have it. */
+size_t fl_signal_index(const fl_telemetry *t, const char *name);
+
 /* Residency of the SM clock, ascending; list is malloc'd. A row's clock holds since the row before, as foldline run
  * --timeline writes it. FL_BAD_INPUT where there is no sm_mhz. */
 fl_status fl_residency(const fl_telemetry *t, const char *path, fl_share **list, size_t *count, fl_diag *d);

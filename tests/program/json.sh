@@ -32,7 +32,7 @@ json merge '^shards +2$' "$f" merge s.csv.shard-1-of-2 s.csv.shard-2-of-2 -o m.c
 check "merged as one" cmp m.csv r.csv
 json search 'candidates|policy' "$f" search x.json
 has "with objective and savings" '"objective":'
-has "at full precision" '"saving_pct":[[:space:]]*-?[0-9]+\.[0-9]{6}'
+has "at full precision" '"tuned_saving_pct":[[:space:]]*-?[0-9]+\.[0-9]{6}'
 cp t.csv u.csv
 echo '{"foldline_experiment": 1, "platform": "generic", "traces": ["t.csv", "u.csv"], "kinds": "t.kinds.csv", "seed": 1,
   "policies": [{"policy": "fixed", "set": {"sm_mhz": {"each": [900, 1200, 1500]}}}]}' >two.json

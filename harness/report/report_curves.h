@@ -1,0 +1,24 @@
+/* RESULTS.regret.csv of a distribution replay: cumulative regret of each policy over its steps. */
+#ifndef FL_REPORT_CURVES_H
+#define FL_REPORT_CURVES_H
+
+#include "harness/report/report_data.h"
+
+typedef struct fl_curve_mark {
+    size_t group, policy; /* group: workload, variant and platform; policy: into `policy` */
+    double step, mean, low, high;
+} fl_curve_mark;
+
+typedef struct fl_curves {
+    fl_names group, own; /* own: policies, where there is no result beside it */
+    const fl_names *policy;
+    fl_curve_mark *mark; /* those of a curve follow each other */
+    size_t count, room;
+} fl_curves;
+
+/* r: the result that it stands beside, whose policies it must name; NULL = it stands alone. FL_BAD_INPUT with line.
+ * Freed with fl_curves_free, on failure too. */
+fl_status fl_curves_read(const char *path, const fl_report_data *r, fl_curves *c, fl_diag *d);
+void fl_curves_free(fl_curves *c);
+
+#endif

@@ -1,0 +1,56 @@
+#!/usr/bin/env bash
+# Pictures and the page, by the program from end to end: what the page leads with, what needs gnuplot and what does not,
+# and that the README's pictures are what its commands draw.
+. "$(dirname "$0")/shell.sh"
+
+"$f" compare harness/experiments/first-light.json --csv "$dir/one.csv" >/dev/null
+"$f" run traces/samples/launches.csv --platform generic --policy nvboost --timeline "$dir/time.csv" --every-ms 0.5 >/dev/null
+
+# ---- the page ----
+succeed "a page" written "$f" report "$dir/one.csv" -o "$dir/one.html" --timeline "$dir/time.csv"
+columns() { # of the table with an id: cells of its head
+  awk -v id="id=\"$2\"" 'index($0, id) { head = $0; sub(/.*<thead>/, "", head); sub(/<\/thead>.*/, "", head); print gsub(/<th /, "", head); exit }' "$1"
+}
+check "its first table has five columns" test "$(columns "$dir/one.html" policies-0)" = 5
+check "the rest are behind 'More columns'" grep -q '<details class="more"><summary>More columns</summary>' "$dir/one.html"
+check "of which there are some" test "$(columns "$dir/one.html" policies-0-more)" -ge 6
+check "how many runs are over the bound" grep -q '>1 of 1</td>' "$dir/one.html"
+check "no interval is claimed of one run each" test "$(grep -c '95 %' "$dir/one.html")" = 0
+check "its figures are gnuplot's, in the page's colours" grep -q 'color="var(--c1)"\|var(--c1)' "$dir/one.html"
+check "and in no others" test "$(grep -c 'rgb(' "$dir/one.html")" = 0
+check "marks tell what they are" grep -q '<title>fixed:sm_mhz=1300: energy saved' "$dir/one.html"
+"$f" report "$dir/one.csv" -o "$dir/two.html" --timeline "$dir/time.csv" >/dev/null
+check "the same page again: same bytes" cmp "$dir/one.html" "$dir/two.html"
+requests=(harness/experiments/inference.json --seeds 2)
+"$f" sweep "${requests[@]}" -o "$dir/q.csv" >/dev/null
+succeed "a page of requests" written "$f" report "$dir/q.csv" -o "$dir/q.html"
+check "leads with energy and latency" grep -q '<table.*id="policies-0".*energy per request, J</th>.*latency p99, ms</th>' "$dir/q.html"
+check "in five columns too" test "$(columns "$dir/q.html" policies-0)" = 5
+check "without a bound nobody is over it" test "$(grep -c 'over the bound' "$dir/q.html")" = 0
+check "in its first figure" grep -q 'Energy per request against latency' "$dir/q.html"
+
+# ---- without gnuplot ----
+mkdir "$dir/bin"
+refuse "a picture without gnuplot" 3 'cannot find gnuplot.*gnuplot-nox' env PATH="$dir/bin" "$f" plot pareto "$dir/one.csv" -o "$dir/x.svg"
+refuse "a page without gnuplot" 3 'cannot find gnuplot.*gnuplot-nox' env PATH="$dir/bin" "$f" report "$dir/one.csv" -o "$dir/x.html"
+check "leaves nothing" test ! -e "$dir/x.html" -a ! -e "$dir/x.svg"
+succeed "tables need none" written env PATH="$dir/bin" "$f" report "$dir/one.csv" -o "$dir/tables.html" --no-figures --timeline "$dir/time.csv"
+check "and have no figure" test "$(grep -c '<figure' "$dir/tables.html")" = 0
+refuse "an option that is none" 2 'no-figure' "$f" report "$dir/one.csv" -o "$dir/x.html" --no-figure
+
+# ---- the same bytes, and the README's ----
+for kind in pareto regret intervals ranks; do
+  for n in 1 2; do "$f" plot $kind "$dir/one.csv" -o "$dir/$kind$n.svg" || bad "plot $kind"; done
+  check "plot $kind again: same bytes" cmp "$dir/${kind}1.svg" "$dir/${kind}2.svg"
+done
+"$f" synth --mix traces/samples/mix8.kinds.csv --seconds 4 --mean-us 50000 --platform rtx4070-laptop -o "$dir/mix.csv" >/dev/null
+"$f" run "$dir/mix.csv" --platform rtx4070-laptop --policy maxfreq --timeline "$dir/wall.csv" >/dev/null
+"$f" plot timeline "$dir/wall.csv" -o "$dir/readme-wall.svg"
+cp "$dir/pareto1.svg" "$dir/readme-pareto.svg"
+for picture in readme-pareto readme-wall; do
+  if [ "$(grep -m1 -o 'GNUPLOT.*' plots/$picture.svg)" = "$(grep -m1 -o 'GNUPLOT.*' "$dir/$picture.svg")" ]; then
+    check "plots/$picture.svg is what its command draws" cmp plots/$picture.svg "$dir/$picture.svg"
+  fi # another gnuplot draws the same with other bytes
+done
+
+finish
