@@ -39,7 +39,8 @@ typedef struct fl_chip_strains {
  * by memory, then SM clock. Those of power are what is left beyond errors in time of the factor time_error.own. */
 fl_model_status fl_chip_strain(const fl_chip *chip, const fl_chip_row *row, size_t count,
                                fl_chip_strains to[FL_CHIP_KINDS][FL_CHIP_PLACES]);
-/* The factor that covers as many of them as are meant to lie within two deviations; they are sorted. NaN: none. */
+/* The factor that covers as many of them as are meant to lie within two deviations; they are sorted. NaN: none. No less
+ * than a quarter: where errors in time explain those of power, what is left of a few rows may be 0 by chance. */
 double fl_chip_covering(const fl_chip_strains *of);
 
 #endif

@@ -14,6 +14,7 @@
 #define WORKLOADS_MIN 3
 #define ROWS_MAX 256      /* of one workload */
 #define WANTED 0.95       /* share of the errors within 2 standard deviations */
+#define FACTOR_LEAST 0.25 /* fl_chip_covering */
 #define FREEDOM 4.0       /* of Student's distribution of the errors */
 #define GROWTH_SPREAD 0.7 /* of ln growth, from chip to chip: a factor of two either way is nothing strange */
 #define LEAST 0.002       /* growth: the grid is LEAST FINE^k up to LEAST FINE^STEPS = 3 */
@@ -208,7 +209,7 @@ double fl_chip_covering(const fl_chip_strains *of) {
     if (of->count == 0)
         return NAN;
     qsort(of->list, of->count, sizeof *of->list, ascending);
-    return of->list[(size_t)ceil(WANTED * (double)of->count) - 1];
+    return fmax(FACTOR_LEAST, of->list[(size_t)ceil(WANTED * (double)of->count) - 1]);
 }
 
 void fl_chip_assume_growth(fl_chip *chip) {
