@@ -40,19 +40,27 @@ typedef struct fl_chip_row {
     const double *activity; /* FL_CHIP_ACTIVITIES of them, NaN = not known; NULL where none is. Borrowed */
 } fl_chip_row;
 
-/* Where a setting lies: between the known ones, beyond them, or anywhere where there is but one. */
-typedef enum fl_chip_place { FL_CHIP_INSIDE, FL_CHIP_OUTSIDE, FL_CHIP_ALONE, FL_CHIP_PLACES } fl_chip_place;
+/* Where a setting lies: among the known ones, beyond them, at a memory clock beyond theirs, or anywhere where there is
+ * but one. How time goes on beyond the SM clocks is mostly known; what another memory clock does is not told by rows at
+ * one. Among: known rows stand on all four sides, with an SM clock as low, as high, and a memory clock as low, as high.
+ * Between two rows that differ in both clocks nothing is, since neither clock's part can be told. */
+typedef enum fl_chip_place {
+    FL_CHIP_INSIDE,
+    FL_CHIP_OUTSIDE,
+    FL_CHIP_ALONE,
+    FL_CHIP_OTHER_MEMORY,
+    FL_CHIP_PLACES
+} fl_chip_place;
 
 /* How far measurements lie from the law, as shares: independent scatter, and a smooth part that neighbouring settings
  * share: Gaussian with covariance smooth^2 exp(-(d ln f)^2 / 2 length_sm^2 - (d ln m)^2 / 2 length_mem^2). What a
  * workload's own fit hides of the law's error shows where it was not looked at: a standard deviation that grows with
- * the distance in ln clock from the nearest known setting, by `inside` per unit between the known clocks, by `outside`
- * beyond them, by `alone` where one is known. The whole of a prediction's standard deviation is then multiplied with
- * wide_inside, wide_outside or wide_alone (models/fit_chip_bars.h). own: the factors by the chip's own workloads, NaN
- * where it has too few. */
+ * the distance in ln clock from the nearest known setting, by `growth` per unit, each place its own. The whole of a
+ * prediction's standard deviation is then multiplied with `wide` (models/fit_chip_bars.h). own: the factors by the
+ * chip's own workloads, NaN where it has too few. */
 typedef struct fl_chip_error {
-    double scatter, smooth, length_sm, length_mem, inside, outside, wide_inside, wide_outside, alone, wide_alone;
-    double own[FL_CHIP_PLACES];
+    double scatter, smooth, length_sm, length_mem;
+    double growth[FL_CHIP_PLACES], wide[FL_CHIP_PLACES], own[FL_CHIP_PLACES];
 } fl_chip_error;
 
 /* A workload as a point of the prior of time: memory's part of core + memory, and the rest's part of all. */

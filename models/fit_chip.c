@@ -36,14 +36,16 @@ fl_model_status fl_chip_fit(const fl_chip_row *row, size_t count, fl_chip_law la
     fl_chip_row *sorted = malloc((count + 1) * sizeof *sorted);
     fl_chip_span *span = malloc((count + 1) * sizeof *span);
     fl_chip *c = malloc(sizeof *c);
+    fl_chip_folds folds = {0};
     fl_model_status s = sorted && span && c ? FL_MODEL_OK : FL_MODEL_NO_MEMORY;
     if (s == FL_MODEL_OK) {
         size_t spans = 0, kept = 0;
         fl_chip_laws laws = {law, {NAN, NAN}, {NAN, NAN}};
         memcpy(sorted, row, count * sizeof *row);
         find_spans(sorted, count, span, &spans, &kept);
-        if (law == FL_CHIP_BEST)
-            s = fl_chip_choose_law(sorted, span, spans, &laws);
+        s = fl_chip_folds_make(spans, &folds);
+        if (s == FL_MODEL_OK && law == FL_CHIP_BEST)
+            s = fl_chip_choose_law(sorted, span, &folds, &laws);
         if (s == FL_MODEL_OK)
             s = fl_chip_fit_laws(sorted, span, spans, laws.law, c);
         memcpy(c->time_law_pct, laws.time_pct, sizeof laws.time_pct);
@@ -51,10 +53,11 @@ fl_model_status fl_chip_fit(const fl_chip_row *row, size_t count, fl_chip_law la
         if (s == FL_MODEL_OK)
             s = fl_chip_fit_activity(sorted, span, spans, c);
         if (s == FL_MODEL_OK)
-            s = fl_chip_cross(sorted, span, spans, c);
+            s = fl_chip_cross(sorted, span, spans, &folds, c);
     }
     if (s == FL_MODEL_OK)
         *chip = *c;
+    fl_chip_folds_free(&folds);
     free(sorted);
     free(span);
     free(c);

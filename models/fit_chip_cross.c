@@ -1,6 +1,6 @@
 /* How much farther off predictions are than the chip's own scatter says. The numbers that a workload takes from its own
  * rows absorb the slow part of the law's error there, so residuals do not show it; settings that were not looked at do.
- * Each workload in turn is predicted from a few of its settings by what the others are like. The errors say first how
+ * Each workload is predicted from a few of its settings by a chip that was fitted without it. The errors say first how
  * the doubt grows with the distance from the nearest known setting (maximum likelihood), then by how much the whole of
  * it falls short: the quantile of |error| over what is stated, as in split conformal prediction. */
 #include "models/fit_chip_bars.h"
@@ -12,20 +12,22 @@
 #include <string.h>
 
 #define WORKLOADS_MIN 3
-#define TESTED_MAX 24     /* workloads: more add time, hardly knowledge */
 #define ROWS_MAX 256      /* of one workload */
 #define WANTED 0.95       /* share of the errors within 2 standard deviations */
+#define FACTOR_LEAST 0.25 /* fl_chip_covering */
 #define FREEDOM 4.0       /* of Student's distribution of the errors */
 #define GROWTH_SPREAD 0.7 /* of ln growth, from chip to chip: a factor of two either way is nothing strange */
 #define LEAST 0.002       /* growth: the grid is LEAST FINE^k up to LEAST FINE^STEPS = 3 */
 #define FINE 1.13
 #define STEPS 60
 
-enum { CORNERS, FOUR, INNER, ENDS, TOP, DESIGNS };
+enum { CORNERS, FOUR, INNER, ENDS, TOP, CROSSED, DESIGNS };
 
 typedef struct miss { /* an error, the standard deviation that was stated without any growth, and how far it is off */
     double error, sd, far;
     double weight; /* one workload's in one design add up to 1: its errors go together */
+    /* Of power: its slope against time, and the deviation of the time there; what they make of it. */
+    double slope, time_sd, drift;
 } miss;
 
 typedef struct misses {
@@ -56,6 +58,8 @@ static int is_known(int design, const fl_chip_row *row, size_t count, size_t i) 
         return highest && n >= 4 && (at == (n + 1) / 4 || at == (3 * n + 3) / 4);
     case ENDS:
         return highest && end && !lowest;
+    case CROSSED: /* as fit probes finds the best two of a GPU with several memory clocks */
+        return lowest != highest && n >= 2 && at == (lowest ? (3 * n + 3) / 4 : (n + 1) / 4);
     default:
         return i + 1 == count;
     }
@@ -72,13 +76,15 @@ void fl_chip_leave_out(const fl_chip *chip, uint32_t k, fl_chip *rest) {
 }
 
 static void be_plain(fl_chip_error *e) {
-    e->inside = e->outside = e->alone = 0;
-    e->wide_inside = e->wide_outside = e->wide_alone = 1;
+    for (int p = 0; p < FL_CHIP_PLACES; p++) {
+        e->growth[p] = 0;
+        e->wide[p] = 1;
+    }
 }
 
-static void add_miss(double error, double sd_pct, double far, misses *to) {
-    if (!isnan(error) && !isnan(sd_pct) && far > 0)
-        to->list[to->count++] = (miss){error, sd_pct / 100, far, 1};
+static void add_miss(miss m, misses *to) {
+    if (!isnan(m.error) && !isnan(m.sd) && m.far > 0)
+        to->list[to->count++] = m;
 }
 
 static void share_weight(misses *m, size_t since) {
@@ -90,6 +96,7 @@ static void share_weight(misses *m, size_t since) {
 static fl_model_status test_one(const fl_chip *rest, const fl_chip_row *row, size_t count, int design, piles to) {
     fl_chip_row known[ROWS_MAX], asked[ROWS_MAX];
     fl_chip_guess guess[ROWS_MAX];
+    double slope[ROWS_MAX];
     size_t a = 0, b = 0, since[FL_CHIP_KINDS][FL_CHIP_PLACES];
     for (size_t i = 0; i < count; i++)
         if (is_known(design, row, count, i))
@@ -98,7 +105,7 @@ static fl_model_status test_one(const fl_chip *rest, const fl_chip_row *row, siz
             asked[b++] = row[i];
     if (a < (design == TOP ? 1 : 2) || b == 0)
         return FL_MODEL_OK;
-    const fl_model_status s = fl_chip_predict(rest, known, a, asked, b, guess, NULL);
+    const fl_model_status s = fl_chip_predict_slopes(rest, known, a, asked, b, guess, NULL, slope);
     if (s != FL_MODEL_OK)
         return s == FL_MODEL_NO_MEMORY ? s : FL_MODEL_OK;
     for (int k = 0; k < FL_CHIP_KINDS * FL_CHIP_PLACES; k++)
@@ -106,8 +113,16 @@ static fl_model_status test_one(const fl_chip *rest, const fl_chip_row *row, siz
     for (size_t i = 0; i < b; i++) {
         fl_chip_place at = FL_CHIP_INSIDE;
         const double far = fl_chip_distance(known, a, &asked[i], &at);
-        add_miss(guess[i].time_s / asked[i].time_s - 1, guess[i].time_sd_pct, far, &to[FL_CHIP_TIME][at]);
-        add_miss(guess[i].power_w / asked[i].power_w - 1, guess[i].power_sd_pct, far, &to[FL_CHIP_WATTS][at]);
+        const double time_sd = guess[i].time_sd_pct / 100, of_time = slope[i] * time_sd;
+        const double both = guess[i].power_sd_pct / 100, own = sqrt(fmax(0, both * both - of_time * of_time));
+        add_miss((miss){.error = guess[i].time_s / asked[i].time_s - 1, .sd = time_sd, .far = far},
+                 &to[FL_CHIP_TIME][at]);
+        add_miss((miss){.error = guess[i].power_w / asked[i].power_w - 1,
+                        .sd = own,
+                        .far = far,
+                        .slope = slope[i],
+                        .time_sd = time_sd},
+                 &to[FL_CHIP_WATTS][at]);
     }
     for (int k = 0; k < FL_CHIP_KINDS * FL_CHIP_PLACES; k++)
         share_weight(&to[k / FL_CHIP_PLACES][k % FL_CHIP_PLACES], since[k / FL_CHIP_PLACES][k % FL_CHIP_PLACES]);
@@ -140,6 +155,15 @@ static double spread2(const miss *m, double growth) {
     return m->sd * m->sd + growth * growth * m->far * m->far + 1e-12;
 }
 
+/* What the errors in time, as the chip's own workloads have them, make of power. */
+static void set_drift(const fl_chip_error *time, fl_chip_place at, misses *power) {
+    const double wide = time->own[at] > 0 ? time->own[at] : 1;
+    for (size_t i = 0; i < power->count; i++) {
+        miss *m = &power->list[i];
+        m->drift = fabs(m->slope) * wide * hypot(m->time_sd, time->growth[at] * m->far);
+    }
+}
+
 /* The likeliest growth where errors are Student's, as a few wild readings must not set it, and where other chips'
  * growths lie about `usual`. */
 static double likeliest_growth(const misses *m, double usual) {
@@ -148,7 +172,8 @@ static double likeliest_growth(const misses *m, double usual) {
         const double growth = LEAST * pow(FINE, k), x = log(growth / usual) / GROWTH_SPREAD;
         double sum = -0.5 * x * x;
         for (size_t i = 0; i < m->count; i++) {
-            const double v = spread2(&m->list[i], growth), error = m->list[i].error;
+            const double drift = m->list[i].drift, error = m->list[i].error;
+            const double v = spread2(&m->list[i], growth) + drift * drift;
             sum -= m->list[i].weight * (0.5 * log(v) + 0.5 * (FREEDOM + 1) * log1p(error * error / v / FREEDOM));
         }
         if (sum > top) {
@@ -168,8 +193,10 @@ static fl_model_status add_strains(const misses *m, double growth, fl_chip_strai
         to->list = grown;
         to->room = room;
     }
-    for (size_t i = 0; i < m->count; i++)
-        to->list[to->count++] = fabs(m->list[i].error) / 2 / sqrt(spread2(&m->list[i], growth));
+    for (size_t i = 0; i < m->count; i++) {
+        const double half = m->list[i].error / 2, drift = m->list[i].drift;
+        to->list[to->count++] = sqrt(fmax(0, half * half - drift * drift) / spread2(&m->list[i], growth));
+    }
     return FL_MODEL_OK;
 }
 
@@ -182,58 +209,83 @@ double fl_chip_covering(const fl_chip_strains *of) {
     if (of->count == 0)
         return NAN;
     qsort(of->list, of->count, sizeof *of->list, ascending);
-    return of->list[(size_t)ceil(WANTED * (double)of->count) - 1];
+    return fmax(FACTOR_LEAST, of->list[(size_t)ceil(WANTED * (double)of->count) - 1]);
 }
 
 void fl_chip_assume_growth(fl_chip *chip) {
     fl_chip_error *const t = &chip->time_error, *const p = &chip->power_error;
-    t->inside = 0.06;
-    t->outside = t->alone = 0.3;
-    p->inside = 0.15;
-    p->outside = p->alone = 0.25;
-    for (int k = 0; k < FL_CHIP_PLACES; k++)
+    for (int k = 0; k < FL_CHIP_PLACES; k++) {
+        t->growth[k] = k == FL_CHIP_INSIDE ? 0.06 : 0.3;
+        p->growth[k] = k == FL_CHIP_INSIDE ? 0.15 : 0.25;
         t->own[k] = p->own[k] = NAN;
+    }
     fl_chip_widen(chip, &fl_chip_bars_measured);
 }
 
 static fl_model_status set_error(fl_chip_error *e, misses pile[FL_CHIP_PLACES]) {
-    double *const growth[] = {&e->inside, &e->outside, &e->alone};
     fl_chip_strains strains = {0};
     fl_model_status s = FL_MODEL_OK;
     for (int k = 0; s == FL_MODEL_OK && k < FL_CHIP_PLACES; k++) {
-        *growth[k] = likeliest_growth(&pile[k], *growth[k]);
+        e->growth[k] = likeliest_growth(&pile[k], e->growth[k]);
         strains.count = 0;
-        s = add_strains(&pile[k], *growth[k], &strains);
+        s = add_strains(&pile[k], e->growth[k], &strains);
         e->own[k] = fl_chip_covering(&strains);
     }
     free(strains.list);
     return s;
 }
 
-fl_model_status fl_chip_cross(const fl_chip_row *row, const fl_chip_span *span, size_t spans, fl_chip *chip) {
-    fl_chip_assume_growth(chip);
-    if (chip->shares < WORKLOADS_MIN)
-        return FL_MODEL_OK;
+/* Of each tested workload, what a chip that was not fitted to it misses. */
+static fl_model_status miss_folds(const fl_chip_row *row, const fl_chip_span *span, fl_chip_folds *folds,
+                                  const fl_chip *chip, piles to) {
+    fl_model_status s = fl_chip_folds_fit(row, span, chip->law, folds);
+    for (size_t k = 0; s == FL_MODEL_OK && k < folds->spans; k++) {
+        fl_chip *rest = &folds->chip[chip->law][fl_chip_fold_of(folds, k)];
+        rest->dram_width = chip->dram_width;
+        rest->unit_width = chip->unit_width;
+        if (fl_chip_fold_tests(folds, k))
+            s = test_all(rest, row + span[k].first, span[k].count, to);
+    }
+    return s;
+}
+
+/* The same where the law was not fitted to the workloads, or they are too few to fit it to a part of them. */
+static fl_model_status miss_shares(const fl_chip_row *row, const fl_chip_span *span, size_t spans, const fl_chip *chip,
+                                   piles to) {
     const size_t stride = spans / FL_CHIP_SHARES + 1; /* of shares */
-    const size_t skip = (chip->shares - 1) / TESTED_MAX + 1;
-    piles pile = {{{0}}};
+    const size_t skip = (chip->shares - 1) / FL_CHIP_TESTED + 1;
     fl_chip *rest = malloc(sizeof *rest);
-    fl_model_status s = piles_make(TESTED_MAX + 1, pile);
-    if (!rest)
-        s = FL_MODEL_NO_MEMORY;
+    fl_model_status s = rest ? FL_MODEL_OK : FL_MODEL_NO_MEMORY;
     for (uint32_t k = 0; s == FL_MODEL_OK && k < chip->shares; k += (uint32_t)skip) {
         const fl_chip_span *of = &span[k * stride];
         fl_chip_leave_out(chip, k, rest);
-        s = test_all(rest, row + of->first, of->count, pile);
+        s = test_all(rest, row + of->first, of->count, to);
+    }
+    free(rest);
+    return s;
+}
+
+fl_model_status fl_chip_cross(const fl_chip_row *row, const fl_chip_span *span, size_t spans, fl_chip_folds *folds,
+                              fl_chip *chip) {
+    fl_chip_assume_growth(chip);
+    if (chip->shares < WORKLOADS_MIN)
+        return FL_MODEL_OK;
+    piles pile = {{{0}}};
+    fl_model_status s = piles_make(FL_CHIP_TESTED + 1, pile);
+    if (s == FL_MODEL_OK) {
+        s = folds && folds->chip[0] ? miss_folds(row, span, folds, chip, pile) : FL_MODEL_NO_FIT;
+        if (s == FL_MODEL_NO_FIT)
+            s = miss_shares(row, span, spans, chip, pile);
     }
     if (s == FL_MODEL_OK)
         s = set_error(&chip->time_error, pile[FL_CHIP_TIME]);
+    for (int p = 0; s == FL_MODEL_OK && p < FL_CHIP_PLACES; p++)
+        set_drift(&chip->time_error, (fl_chip_place)p, &pile[FL_CHIP_WATTS][p]);
     if (s == FL_MODEL_OK)
         s = set_error(&chip->power_error, pile[FL_CHIP_WATTS]);
     if (s == FL_MODEL_OK)
         fl_chip_widen(chip, &fl_chip_bars_measured);
     free(pile[0][0].list);
-    free(rest);
     return s;
 }
 
@@ -250,9 +302,11 @@ fl_model_status fl_chip_strain(const fl_chip *chip, const fl_chip_row *row, size
     }
     for (int k = 0; s == FL_MODEL_OK && k < FL_CHIP_KINDS; k++) {
         const fl_chip_error *e = k == FL_CHIP_TIME ? &chip->time_error : &chip->power_error;
-        const double growth[] = {e->inside, e->outside, e->alone};
-        for (int i = 0; s == FL_MODEL_OK && i < FL_CHIP_PLACES; i++)
-            s = add_strains(&pile[k][i], growth[i], &to[k][i]);
+        for (int i = 0; s == FL_MODEL_OK && i < FL_CHIP_PLACES; i++) {
+            if (k == FL_CHIP_WATTS)
+                set_drift(&chip->time_error, (fl_chip_place)i, &pile[k][i]);
+            s = add_strains(&pile[k][i], e->growth[i], &to[k][i]);
+        }
     }
     free(pile[0][0].list);
     free(rest);

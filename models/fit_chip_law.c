@@ -3,25 +3,16 @@
 #include "models/fit_chip_parts.h"
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
-#define FOLDS 4
 #define WORKLOADS_MIN 4
-#define FLOOR_PCT 0.1    /* no measurement repeats better: errors below say nothing of the law */
-#define WORKLOADS_MAX 24 /* scored, evenly among more: the rest add time, hardly knowledge */
-
-typedef struct room {
-    fl_chip_row *row; /* those of the spans that are fitted to, without gaps */
-    fl_chip_span *span;
-    fl_chip *chip;
-} room;
+#define FLOOR_PCT 0.1 /* no measurement repeats better: errors below say nothing of the law */
 
 /* Mean ln of the errors, in percent, of each tested workload that the chip was not fitted to; NAN = none. Between the
  * known settings, where the shape of the law decides: far beyond them what is not known of the workload does. The other
  * places count, alike, only where there is nothing between. */
 typedef struct errors {
-    double time[WORKLOADS_MAX], power[WORKLOADS_MAX];
+    double time[FL_CHIP_TESTED], power[FL_CHIP_TESTED];
+    size_t count;
 } errors;
 
 static double mean_ln(const double sum[FL_CHIP_PLACES], const double count[FL_CHIP_PLACES]) {
@@ -35,24 +26,18 @@ static double mean_ln(const double sum[FL_CHIP_PLACES], const double count[FL_CH
     return n > 0 ? logs / n : (double)NAN;
 }
 
-/* Those of one law by one fold. Neighbours, which often are one benchmark at several sizes, are left out together; of
- * each such block the first is scored. */
-static fl_model_status test_fold(const fl_chip_row *row, const fl_chip_span *span, size_t spans, size_t fold,
-                                 fl_chip_law law, const room *in, errors *to) {
-    const size_t step = (spans - 1) / WORKLOADS_MAX + 1;
-    size_t n = 0, rows = 0;
-    for (size_t k = 0; k < spans; k++)
-        if (k / step % FOLDS != fold) {
-            memcpy(in->row + rows, row + span[k].first, span[k].count * sizeof *row);
-            in->span[n++] = (fl_chip_span){rows, span[k].count};
-            rows += span[k].count;
-        }
-    fl_model_status s = fl_chip_fit_laws(in->row, in->span, n, law, in->chip);
-    for (size_t k = fold * step; s == FL_MODEL_OK && k < spans; k += step * FOLDS) {
+static fl_model_status test_law(const fl_chip_row *row, const fl_chip_span *span, fl_chip_law law, fl_chip_folds *folds,
+                                errors *to) {
+    fl_model_status s = fl_chip_folds_fit(row, span, law, folds);
+    to->count = 0;
+    for (size_t k = 0; s == FL_MODEL_OK && k < folds->spans; k++) {
         double sum[2][FL_CHIP_PLACES] = {{0}}, count[2][FL_CHIP_PLACES] = {{0}};
-        s = fl_chip_add_errors(in->chip, row + span[k].first, span[k].count, sum, count);
-        to->time[k / step] = mean_ln(sum[0], count[0]);
-        to->power[k / step] = mean_ln(sum[1], count[1]);
+        if (!fl_chip_fold_tests(folds, k))
+            continue;
+        s = fl_chip_add_errors(&folds->chip[law][fl_chip_fold_of(folds, k)], row + span[k].first, span[k].count, sum,
+                               count);
+        to->time[to->count] = mean_ln(sum[0], count[0]);
+        to->power[to->count++] = mean_ln(sum[1], count[1]);
     }
     return s;
 }
@@ -91,24 +76,16 @@ static void choose(const errors e[2], size_t count, fl_chip_laws *laws) {
         laws->law = FL_CHIP_PLAIN;
 }
 
-fl_model_status fl_chip_choose_law(const fl_chip_row *row, const fl_chip_span *span, size_t spans, fl_chip_laws *laws) {
-    static const fl_chip_law law[2] = {FL_CHIP_FULL, FL_CHIP_PLAIN};
-    *laws = (fl_chip_laws){FL_CHIP_FULL, {NAN, NAN}, {NAN, NAN}};
-    if (spans < WORKLOADS_MIN)
-        return FL_MODEL_OK;
-    const size_t rows = span[spans - 1].first + span[spans - 1].count;
-    const room in = {malloc(rows * sizeof *in.row), malloc(spans * sizeof *in.span), malloc(sizeof *in.chip)};
-    fl_model_status s = in.row && in.span && in.chip ? FL_MODEL_OK : FL_MODEL_NO_MEMORY;
+fl_model_status fl_chip_choose_law(const fl_chip_row *row, const fl_chip_span *span, fl_chip_folds *folds,
+                                   fl_chip_laws *laws) {
     errors e[2];
-    for (size_t i = 0; i < WORKLOADS_MAX; i++)
-        e[0].time[i] = e[1].time[i] = e[0].power[i] = e[1].power[i] = NAN;
-    for (int i = 0; s == FL_MODEL_OK && i < 2; i++)
-        for (size_t fold = 0; s == FL_MODEL_OK && fold < FOLDS; fold++)
-            s = test_fold(row, span, spans, fold, law[i], &in, &e[i]);
+    *laws = (fl_chip_laws){FL_CHIP_FULL, {NAN, NAN}, {NAN, NAN}};
+    if (!folds->chip[0])
+        return FL_MODEL_OK;
+    fl_model_status s = test_law(row, span, FL_CHIP_FULL, folds, &e[FL_CHIP_FULL]);
     if (s == FL_MODEL_OK)
-        choose(e, WORKLOADS_MAX, laws);
-    free(in.row);
-    free(in.span);
-    free(in.chip);
+        s = test_law(row, span, FL_CHIP_PLAIN, folds, &e[FL_CHIP_PLAIN]);
+    if (s == FL_MODEL_OK)
+        choose(e, e[0].count, laws);
     return s == FL_MODEL_NO_MEMORY ? s : FL_MODEL_OK; /* a fold that cannot be fitted decides nothing */
 }

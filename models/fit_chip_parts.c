@@ -24,26 +24,28 @@ double fl_chip_covariance(const fl_chip_error *e, const fl_chip_row *a, const fl
 }
 
 double fl_chip_distance(const fl_chip_row *known, size_t count, const fl_chip_row *at, fl_chip_place *place) {
-    double near = INFINITY, low[2] = {INFINITY, INFINITY}, high[2] = {0, 0};
+    double near = INFINITY, mem_low = INFINITY, mem_high = 0;
+    int side[2][2] = {{0}}; /* whether a known row stands there: SM clock as low, as high; memory clock likewise */
     for (size_t i = 0; i < count; i++) {
-        near = fmin(near, hypot(log(at->sm_mhz / known[i].sm_mhz), log(at->mem_mhz / known[i].mem_mhz)));
-        low[0] = fmin(low[0], known[i].sm_mhz);
-        high[0] = fmax(high[0], known[i].sm_mhz);
-        low[1] = fmin(low[1], known[i].mem_mhz);
-        high[1] = fmax(high[1], known[i].mem_mhz);
+        const fl_chip_row *k = &known[i];
+        near = fmin(near, hypot(log(at->sm_mhz / k->sm_mhz), log(at->mem_mhz / k->mem_mhz)));
+        mem_low = fmin(mem_low, k->mem_mhz);
+        mem_high = fmax(mem_high, k->mem_mhz);
+        for (int s = 0; s < 4; s++)
+            side[s / 2][s % 2] |= (s / 2 ? k->sm_mhz >= at->sm_mhz : k->sm_mhz <= at->sm_mhz) &&
+                                  (s % 2 ? k->mem_mhz >= at->mem_mhz : k->mem_mhz <= at->mem_mhz);
     }
-    const int beyond = at->sm_mhz < low[0] || at->sm_mhz > high[0] || at->mem_mhz < low[1] || at->mem_mhz > high[1];
-    *place = count == 1 ? FL_CHIP_ALONE : beyond ? FL_CHIP_OUTSIDE : FL_CHIP_INSIDE;
+    const int other = at->mem_mhz < mem_low || at->mem_mhz > mem_high;
+    const int among = side[0][0] && side[0][1] && side[1][0] && side[1][1];
+    *place = count == 1 ? FL_CHIP_ALONE : other ? FL_CHIP_OTHER_MEMORY : among ? FL_CHIP_INSIDE : FL_CHIP_OUTSIDE;
     return near;
 }
 
 double fl_chip_sd_pct(const fl_chip_error *e, const fl_chip_row *known, size_t count, const fl_chip_row *at,
                       double variance) {
-    const double growth[] = {e->inside, e->outside, e->alone};
-    const double wide[] = {e->wide_inside, e->wide_outside, e->wide_alone};
     fl_chip_place place = FL_CHIP_INSIDE;
-    const double far = fl_chip_distance(known, count, at, &place), grown = growth[place] * far;
-    return 100 * wide[place] * sqrt(fmax(0, variance) + grown * grown);
+    const double far = fl_chip_distance(known, count, at, &place), grown = e->growth[place] * far;
+    return 100 * e->wide[place] * sqrt(fmax(0, variance) + grown * grown);
 }
 
 int fl_chip_cholesky(double *a, size_t n) {

@@ -62,20 +62,40 @@ fl_model_status fl_chip_least_slope(const fl_chip_row *row, const fl_chip_span *
 /* The parts of time and power by the law named, and what the workloads are like; the rest of the chip is not set. */
 fl_model_status fl_chip_fit_laws(const fl_chip_row *row, const fl_chip_span *span, size_t spans, fl_chip_law law,
                                  fl_chip *chip);
+/* Chips by FULL and PLAIN that were fitted without a quarter of the workloads, each quarter in turn. Nothing is drawn.
+ */
+#define FL_CHIP_FOLDS 4
+#define FL_CHIP_TESTED 24 /* workloads: more add time, hardly knowledge */
+typedef struct fl_chip_folds {
+    size_t spans;
+    fl_chip *chip[2]; /* by law, FL_CHIP_FOLDS each; NULL where there are fewer workloads than folds */
+    int fitted[2];
+} fl_chip_folds;
+fl_model_status fl_chip_folds_make(size_t spans, fl_chip_folds *folds);
+void fl_chip_folds_free(fl_chip_folds *folds);
+/* Those of one law, unless they are there. NO_FIT: one of them cannot be fitted. */
+fl_model_status fl_chip_folds_fit(const fl_chip_row *row, const fl_chip_span *span, fl_chip_law law,
+                                  fl_chip_folds *folds);
+size_t fl_chip_fold_of(const fl_chip_folds *folds, size_t k); /* the one without workload k */
+int fl_chip_fold_tests(const fl_chip_folds *folds, size_t k); /* whether k is among those that are tested */
+
 /* Which law predicts workloads left out better, and the errors of FULL and PLAIN in percent. */
 typedef struct fl_chip_laws {
     fl_chip_law law;
     double time_pct[2], power_pct[2];
 } fl_chip_laws;
-fl_model_status fl_chip_choose_law(const fl_chip_row *row, const fl_chip_span *span, size_t spans, fl_chip_laws *laws);
+fl_model_status fl_chip_choose_law(const fl_chip_row *row, const fl_chip_span *span, fl_chip_folds *folds,
+                                   fl_chip_laws *laws);
 /* Adds the mean absolute errors of a workload that the chip was not fitted to, of time (0) and power (1) by place,
  * known in the ways that fl_chip_cross tries; count: how many ways. */
 fl_model_status fl_chip_add_errors(const fl_chip *chip, const fl_chip_row *row, size_t rows,
                                    double sum[2][FL_CHIP_PLACES], double count[2][FL_CHIP_PLACES]);
 
 /* time_error's and power_error's growth and own factors by cross-validation, assumed where the workloads are too few
- * for that; all else of the chip is set. */
-fl_model_status fl_chip_cross(const fl_chip_row *row, const fl_chip_span *span, size_t spans, fl_chip *chip);
+ * for that; all else of the chip is set. folds: NULL where the law was not fitted to the rows, so that leaving a
+ * workload out of the chip's shares leaves it out of all. */
+fl_model_status fl_chip_cross(const fl_chip_row *row, const fl_chip_span *span, size_t spans, fl_chip_folds *folds,
+                              fl_chip *chip);
 /* Distance in ln clock from the nearest known row; *place: where it lies. */
 double fl_chip_distance(const fl_chip_row *known, size_t count, const fl_chip_row *at, fl_chip_place *place);
 /* Standard deviation in percent of a prediction whose own variance (of the logarithm) is given. */
@@ -100,10 +120,16 @@ fl_model_status fl_chip_robust_pct(const double *r, size_t count, double *pct, s
 fl_model_status fl_chip_predict_time(const fl_chip *chip, const fl_chip_row *known, size_t known_count,
                                      const fl_chip_row *asked, size_t asked_count, fl_chip_guess *guess,
                                      fl_chip_load *load);
-/* guess holds the times, load the time at the reference clocks as the sum of its parts by the law. */
+/* guess holds the times, load the time at the reference clocks as the sum of its parts by the law. slope: of ln power
+ * against ln time at each asked row, NULL = not wanted: units that wait draw less, so an error in time is one in power.
+ * The deviations of power hold those of time times that. */
 fl_model_status fl_chip_predict_power(const fl_chip *chip, const fl_chip_row *known, size_t known_count,
                                       const fl_chip_row *asked, size_t asked_count, fl_chip_guess *guess,
-                                      fl_chip_load *load);
+                                      fl_chip_load *load, double *slope);
+/* fl_chip_predict with the slopes; NaN where there is no power. */
+fl_model_status fl_chip_predict_slopes(const fl_chip *chip, const fl_chip_row *known, size_t known_count,
+                                       const fl_chip_row *asked, size_t asked_count, fl_chip_guess *guess,
+                                       fl_chip_load *load, double *slope);
 
 /* Where the workloads of the calibration stand in the unit square, by their own rows alone: chip->share. */
 fl_model_status fl_chip_fill_prior(const fl_chip_row *row, const fl_chip_span *span, size_t spans, fl_chip *chip);

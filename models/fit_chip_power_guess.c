@@ -140,9 +140,18 @@ static void take_off(regression *q, const double *off, fl_chip_load *load) {
         q->left[i] -= load->alpha * q->core[i] + load->beta * q->memory[i];
 }
 
+/* W per ln time: of the dynamic power, the part that follows the work done per cycle. */
+static double time_slope(const regression *q, const fl_chip_load *load, const fl_chip_row *asked, double time_s) {
+    const fl_chip *c = q->chip;
+    double core = 0, memory = 0, core_still = 0, memory_still = 0, base = 0;
+    fl_chip_columns(c, asked->sm_mhz, asked->mem_mhz, q->time_ref / time_s, &core, &memory, &base);
+    fl_chip_columns(c, asked->sm_mhz, asked->mem_mhz, 0, &core_still, &memory_still, &base);
+    return -load->alpha * c->a_w * (core - core_still) - load->beta * c->b_w * (memory - memory_still);
+}
+
 /* base_off: of the workload's base, as a share; off: how far the law is off for workloads like it, at this row. */
 static void guess_one(const regression *q, const fl_chip_load *load, double base_off, double off,
-                      const fl_chip_row *asked, fl_chip_guess *guess) {
+                      const fl_chip_row *asked, fl_chip_guess *guess, double *slope) {
     const fl_chip_error *e = &q->chip->power_error;
     double core = 0, memory = 0, base = 0, shift = off;
     fl_chip_columns(q->chip, asked->sm_mhz, asked->mem_mhz, q->time_ref / guess->time_s, &core, &memory, &base);
@@ -154,6 +163,7 @@ static void guess_one(const regression *q, const fl_chip_load *load, double base
     const double law = base + load->alpha * q->chip->a_w * core + load->beta * q->chip->b_w * memory;
     /* The base's share may fall below 0 where it is small: alpha and beta were found together with it. */
     const double watts = fmax(LAW_LEAST * law, law + base_off * base);
+    const double steep = time_slope(q, load, asked, guess->time_s) / watts;
     core *= q->chip->a_w / watts;
     memory *= q->chip->b_w / watts;
     base /= watts;
@@ -167,12 +177,14 @@ static void guess_one(const regression *q, const fl_chip_load *load, double base
     variance +=
         (core * core * q->bb - 2 * core * memory * q->ab + memory * memory * q->aa) / (q->aa * q->bb - q->ab * q->ab);
     guess->power_w = watts / (1 - fmax(-0.5, fmin(0.5, shift)));
-    guess->power_sd_pct = fl_chip_sd_pct(e, q->row, q->n, asked, variance);
+    guess->power_sd_pct = hypot(fl_chip_sd_pct(e, q->row, q->n, asked, variance), steep * guess->time_sd_pct);
+    if (slope)
+        *slope = steep;
 }
 
 fl_model_status fl_chip_predict_power(const fl_chip *chip, const fl_chip_row *known, size_t known_count,
                                       const fl_chip_row *asked, size_t asked_count, fl_chip_guess *guess,
-                                      fl_chip_load *load) {
+                                      fl_chip_load *load, double *slope) {
     const size_t both = known_count + asked_count;
     double *memory = calloc(known_count * (known_count + 5) + both * ((size_t)chip->shares + 1) + 8, sizeof *memory);
     fl_chip_row *power_known = calloc(known_count + 1, sizeof *power_known);
@@ -221,7 +233,7 @@ fl_model_status fl_chip_predict_power(const fl_chip *chip, const fl_chip_row *kn
         for (size_t i = 0; i < n; i++)
             base_off += BASE_SD * BASE_SD * q.base[i] * q.left[i];
         for (size_t j = 0; j < asked_count; j++)
-            guess_one(&q, load, base_off, off[n + j], &asked[j], &guess[j]);
+            guess_one(&q, load, base_off, off[n + j], &asked[j], &guess[j], slope ? &slope[j] : NULL);
     }
     free(memory);
     free(power_known);

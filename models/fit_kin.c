@@ -329,7 +329,7 @@ static fl_model_status keep_spread(const asked *q, const draws *d, fl_chip *c) {
         add_law_error(&c->time_error, 0.005, 0.01);
         add_law_error(&c->power_error, 0.01, 0.03);
         fl_chip_load_prior(c, NULL, NULL, c->load_mean, c->load_cov);
-        s = fl_chip_cross(row, span, WORKLOADS,
+        s = fl_chip_cross(row, span, WORKLOADS, NULL,
                           c); /* how sure predictions may be, of each made-up workload by the rest */
     }
     free(row);

@@ -378,16 +378,18 @@ static void test_doubt(void) {
     truth t = chips[0];
     t.workloads = 2;
     FL_CHECK(fl_chip_fit(row, make_rows(&t, 120, row), FL_CHIP_FULL, &c) == FL_MODEL_OK, "two workloads");
-    FL_CHECK(c.time_error.outside > 0.2 && c.power_error.outside > 0.2 && c.time_error.inside > 0.05,
-             "two workloads: growth %g, %g outside, %g inside", c.time_error.outside, c.power_error.outside,
-             c.time_error.inside);
+    FL_CHECK(c.time_error.growth[FL_CHIP_OUTSIDE] > 0.2 && c.power_error.growth[FL_CHIP_OUTSIDE] > 0.2 &&
+                 c.time_error.growth[FL_CHIP_INSIDE] > 0.05,
+             "two workloads: growth %g, %g outside, %g inside", c.time_error.growth[FL_CHIP_OUTSIDE],
+             c.power_error.growth[FL_CHIP_OUTSIDE], c.time_error.growth[FL_CHIP_INSIDE]);
     t.workloads = 4;
     t.clocks = 300;
     FL_CHECK(fl_chip_fit(row, make_rows(&t, 121, row), FL_CHIP_FULL, &c) == FL_MODEL_OK, "300 rows each");
-    FL_CHECK(c.power_error.outside > 0 && c.time_error.own[FL_CHIP_INSIDE] > 0 && c.time_error.wide_inside > 0.5 &&
-                 c.time_error.wide_inside < 20,
-             "300 rows each: growth %g, own factor %g, deviation times %g", c.power_error.outside,
-             c.time_error.own[FL_CHIP_INSIDE], c.time_error.wide_inside);
+    const double wide = c.time_error.wide[FL_CHIP_INSIDE];
+    FL_CHECK(c.power_error.growth[FL_CHIP_OUTSIDE] > 0 && c.time_error.own[FL_CHIP_INSIDE] > 0 && wide > 0.5 &&
+                 wide < 20,
+             "300 rows each: growth %g, own factor %g, deviation times %g", c.power_error.growth[FL_CHIP_OUTSIDE],
+             c.time_error.own[FL_CHIP_INSIDE], wide);
 }
 
 /* Where there are more settings than residuals are kept at, those are spread over all memory clocks. */
@@ -417,7 +419,7 @@ static void test_nothing_known(void) {
                        .mem_ref = 1000,
                        .mem_min = 1000,
                        .sharpness = p,
-                       .time_error = {.scatter = 1e-4, .length_sm = 1, .length_mem = 1, .wide_alone = 1},
+                       .time_error = {.scatter = 1e-4, .length_sm = 1, .length_mem = 1, .wide = {1, 1, 1, 1}},
                        .dram_width = INFINITY,
                        .unit_width = INFINITY};
     const fl_chip_row known = {0, 1500, 1000, 3, NAN, NULL}, asked = {0, 1500 / slower, 1000, 1, NAN, NULL};

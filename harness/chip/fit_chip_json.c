@@ -32,18 +32,19 @@ static void add_list(cJSON *to, const char *key, const double *x, uint32_t n) {
         cJSON_AddItemToArray(list, cJSON_CreateNumber(x[i]));
 }
 
+static const char *const growth_key[FL_CHIP_PLACES] = {"inside", "outside", "alone", "other_memory"};
+static const char *const wide_key[FL_CHIP_PLACES] = {"wide_inside", "wide_outside", "wide_alone", "wide_other_memory"};
+
 static void add_error(cJSON *to, const char *key, const fl_chip_error *e) {
     cJSON *at = cJSON_AddObjectToObject(to, key);
     fl_json_add_real(at, "scatter", e->scatter);
     fl_json_add_real(at, "smooth", e->smooth);
     fl_json_add_real(at, "length_sm", e->length_sm);
     fl_json_add_real(at, "length_mem", e->length_mem);
-    fl_json_add_real(at, "inside", e->inside);
-    fl_json_add_real(at, "outside", e->outside);
-    fl_json_add_real(at, "wide_inside", e->wide_inside);
-    fl_json_add_real(at, "wide_outside", e->wide_outside);
-    fl_json_add_real(at, "alone", e->alone);
-    fl_json_add_real(at, "wide_alone", e->wide_alone);
+    for (int p = 0; p < FL_CHIP_PLACES; p++) {
+        fl_json_add_real(at, growth_key[p], e->growth[p]);
+        fl_json_add_real(at, wide_key[p], e->wide[p]);
+    }
 }
 
 /* One list per workload, one number per setting; null = not measured. */
@@ -160,23 +161,15 @@ static fl_status get_error(const fl_json *at, const char *key, fl_chip_error *e,
         s = fl_json_get_real(&o, "length_sm", 1e-3, 100, &e->length_sm, d);
     if (!s)
         s = fl_json_get_real(&o, "length_mem", 1e-3, 100, &e->length_mem, d);
-    e->inside = 0.03; /* assumed where a file does not say */
-    e->outside = 0.1;
-    e->wide_inside = e->wide_outside = 1;
-    if (!s && fl_json_has(&o, "inside"))
-        s = fl_json_get_real(&o, "inside", 0, BIG, &e->inside, d);
-    if (!s && fl_json_has(&o, "outside"))
-        s = fl_json_get_real(&o, "outside", 0, BIG, &e->outside, d);
-    if (!s && fl_json_has(&o, "wide_inside"))
-        s = fl_json_get_real(&o, "wide_inside", 1e-3, BIG, &e->wide_inside, d);
-    if (!s && fl_json_has(&o, "wide_outside"))
-        s = fl_json_get_real(&o, "wide_outside", 1e-3, BIG, &e->wide_outside, d);
-    e->alone = e->outside;
-    e->wide_alone = e->wide_outside;
-    if (!s && fl_json_has(&o, "alone"))
-        s = fl_json_get_real(&o, "alone", 0, BIG, &e->alone, d);
-    if (!s && fl_json_has(&o, "wide_alone"))
-        s = fl_json_get_real(&o, "wide_alone", 1e-3, BIG, &e->wide_alone, d);
+    static const double growth[FL_CHIP_PLACES] = {0.03, 0.1}; /* assumed where a file does not say; else as outside */
+    for (int p = 0; !s && p < FL_CHIP_PLACES; p++) {
+        e->growth[p] = p <= FL_CHIP_OUTSIDE ? growth[p] : e->growth[FL_CHIP_OUTSIDE];
+        e->wide[p] = p <= FL_CHIP_OUTSIDE ? 1 : e->wide[FL_CHIP_OUTSIDE];
+        if (fl_json_has(&o, growth_key[p]))
+            s = fl_json_get_real(&o, growth_key[p], 0, BIG, &e->growth[p], d);
+        if (!s && fl_json_has(&o, wide_key[p]))
+            s = fl_json_get_real(&o, wide_key[p], 1e-3, BIG, &e->wide[p], d);
+    }
     return s;
 }
 

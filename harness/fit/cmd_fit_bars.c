@@ -65,11 +65,26 @@ static fl_status of_model(fl_model_status f, const char *path, fl_diag *d) {
                                    : fl_fail(d, FL_BAD_INPUT, path, 0, 0, "cannot be fitted: %s", fl_model_text(f));
 }
 
-static fl_status strain_others(const fl_chip *chip, const fl_fit_rows *r, const bool *half, strains to, fl_diag *d) {
+static fl_model_status strain_half(const fl_chip *chip, const fl_fit_rows *r, const bool *half, strains to) {
     fl_model_status f = FL_MODEL_OK;
     for (size_t i = 0; f == FL_MODEL_OK && i < r->entities; i++)
         if (!half || !half[i])
             f = fl_chip_strain(chip, &r->row[r->entity[i].first], r->entity[i].count, to);
+    return f;
+}
+
+/* The times first: what they really miss is what the errors in power that come of it are measured by. */
+static fl_status strain_others(fl_chip *chip, const fl_fit_rows *r, const bool *half, strains to, fl_diag *d) {
+    strains times = {{{0}}};
+    double own[FL_CHIP_PLACES];
+    memcpy(own, chip->time_error.own, sizeof own);
+    fl_model_status f = strain_half(chip, r, half, times);
+    for (int p = 0; p < FL_CHIP_PLACES; p++)
+        chip->time_error.own[p] = fl_chip_covering(&times[FL_CHIP_TIME][p]);
+    if (f == FL_MODEL_OK)
+        f = strain_half(chip, r, half, to);
+    memcpy(chip->time_error.own, own, sizeof own);
+    free_strains(times);
     return of_model(f, NULL, d);
 }
 
@@ -191,7 +206,9 @@ static fl_chip_bar pool(const gpu *list, size_t count, const char *without, int 
         }
     /* Nothing tells a good spec from a bad one, so one that is worse than most must be covered too. */
     const double mean = mean_of(spec, specs), spread = specs > 1 ? (spec2 - specs * mean * mean) / (specs - 1) : 0;
-    const double wide = specs > 0 ? exp(mean + sqrt(fmax(0, spread))) : n > 0 ? exp(y / n) : 1;
+    double wide = specs > 0 ? exp(mean + sqrt(fmax(0, spread))) : n > 0 ? exp(y / n) : 1;
+    if (p == FL_CHIP_OTHER_MEMORY && !(specs > 0)) /* no better there than beyond the SM clocks */
+        wide = pool(list, count, without, k, FL_CHIP_OUTSIDE).spec;
     if (!(n > 0))
         return (fl_chip_bar){1, 1, TRUST, wide};
     const double trust = (xy / n + TRUST * TRUST_WEIGHT) / (xx / n + TRUST_WEIGHT);

@@ -4,7 +4,7 @@
 #include "harness/base/json_out.h"
 
 const char *const fl_fit_bars_kind[FL_CHIP_KINDS] = {"time", "power"};
-const char *const fl_fit_bars_place[FL_CHIP_PLACES] = {"inside", "outside", "alone"};
+const char *const fl_fit_bars_place[FL_CHIP_PLACES] = {"inside", "outside", "alone", "other_memory"};
 
 fl_status fl_fit_bars_read(const char *path, const char *without, fl_chip_bars *bars, fl_diag *d) {
     cJSON *tree = NULL;

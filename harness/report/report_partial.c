@@ -1,5 +1,7 @@
 #include "harness/report/report_partial.h"
 
+#include "harness/report/report_html.h"
+
 #include <math.h>
 #include <string.h>
 
