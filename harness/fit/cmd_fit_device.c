@@ -36,7 +36,11 @@ static const fl_command_help help = {
     "clocks with\n"
     "a context open, tells it: what idle power gains with V^2 f. What kernels draw stays as it was.\n\n"
     "A power limit binds where a lower one changes power or time; rows under one that does are left out of the laws,\n"
-    "and tell the crest: mean power over a limit that binds. The sweep's limits become the device's.\n\n"
+    "and tell the crest: mean power over a limit that binds. The sweep's limits become the device's. Where --base is "
+    "the\n"
+    "platform of the GPU, its clocks below the measured ones, down to half of the lowest, are kept, so that the device "
+    "can\n"
+    "hold lower limits, as its board can: results say for how long they went there.\n\n"
     "A sweep of power limits alone (no SM clocks) needs --base with the platform of the GPU: a row's clock is where "
     "that\n"
     "power law has its power, relative to the highest limit, which counts as the highest clock.\n\n"
@@ -59,6 +63,8 @@ typedef struct device_options {
 typedef struct maker {
     const device_options *o;
     const fl_fit_rows *rows;
+    double lowest;          /* clock of the ladder */
+    const fl_device *board; /* of the platform that was named as the GPU's; NULL = none was */
     fl_chip full, plain;
     fl_idle_log idle; /* clocks 0 = none was given */
     fl_fit_advice advice;
@@ -135,8 +141,29 @@ static cJSON *ladder(const fl_fit_rows *r, bool memory) {
     return out;
 }
 
+#define BELOW_LEAST 0.5 /* of the lowest measured clock: laws go astray further down */
+
+/* The ladder. A power limit may take the board to clocks that nobody measured: those of its platform below the measured
+ * ones go before them, *below how many. Where clocks did not run as asked for, those below are no better known. */
+static cJSON *whole_ladder(maker *m, double *first, int *below) {
+    cJSON *measured = ladder(m->rows, false), *all = cJSON_CreateArray(), *e = NULL;
+    *below = 0;
+    *first = m->lowest = cJSON_GetNumberValue(cJSON_GetArrayItem(measured, 0));
+    for (uint32_t i = 0; m->board && !m->rows->clocks && !m->rows->latent && i < m->board->sm_count; i++)
+        if (m->board->sm_mhz[i] < *first && m->board->sm_mhz[i] >= BELOW_LEAST * *first) {
+            m->lowest = *below ? m->lowest : m->board->sm_mhz[i];
+            cJSON_AddItemToArray(all, cJSON_CreateNumber(m->board->sm_mhz[i]));
+            ++*below;
+        }
+    cJSON_ArrayForEach(e, measured) cJSON_AddItemToArray(all, cJSON_CreateNumber(e->valuedouble));
+    cJSON_Delete(measured);
+    return all;
+}
+
 static void make_clocks(maker *m) {
-    set_item(m->gpu, "sm_mhz", ladder(m->rows, false));
+    double first = 0;
+    int below = 0;
+    set_item(m->gpu, "sm_mhz", whole_ladder(m, &first, &below));
     set_item(m->gpu, "default_sm_mhz", cJSON_CreateNumber(round(m->full.sm_ref)));
     if (m->rows->latent)
         note(m, "gpu.sm_mhz",
@@ -147,6 +174,12 @@ static void make_clocks(maker *m) {
     else
         note(m, "gpu.sm_mhz", "the clocks measured in %s%s; the chip may have others", m->files,
              m->rows->clocks ? ", as they ran: calibration.asked_ran_mhz tells what was asked" : "");
+    if (below)
+        note(m, "gpu.sm_mhz",
+             "from %g MHz the clocks measured in %s; below, platform %s's: a power limit may take the board there. "
+             "Nobody "
+             "measured them: they are extrapolated, V is as at %g MHz, and no static choice takes them",
+             first, m->files, m->o->base, first);
     note(m, "gpu.default_sm_mhz", "assumed: the highest clock measured");
     if (m->rows->mem_known) {
         set_item(m->gpu, "mem_mhz", ladder(m->rows, true));
@@ -164,6 +197,8 @@ static void make_clocks(maker *m) {
 static void make_voltage(maker *m) {
     const fl_chip *c = &m->plain;
     cJSON *list = cJSON_CreateArray();
+    if (m->lowest < floor(c->knot_mhz[0]))
+        cJSON_AddItemToArray(list, cJSON_CreateDoubleArray((double[]){m->lowest, round(c->volt[0] * 1e5) / 1e5}, 2));
     for (uint32_t i = 0; i < c->knots; i++) {
         double at = c->knot_mhz[i];
         at = i == 0 ? fmin(at, round(at)) : i + 1 == c->knots ? fmax(at, round(at)) : at;
@@ -253,7 +288,7 @@ static void make_power(maker *m) {
     if (!c->has_power) {
         note(m, "gpu.power", "assumed: %s tells no power law", m->files);
         cJSON *list = cJSON_CreateArray();
-        cJSON_AddItemToArray(list, cJSON_CreateDoubleArray((double[]){floor(c->sm_min), 1}, 2));
+        cJSON_AddItemToArray(list, cJSON_CreateDoubleArray((double[]){fmin(m->lowest, floor(c->sm_min)), 1}, 2));
         cJSON_AddItemToArray(list, cJSON_CreateDoubleArray((double[]){ceil(c->sm_ref) + 1, 1}, 2));
         set_item(m->power, "voltage", list);
         set_item(m->power, "b0_w", cJSON_CreateNumber(20));
@@ -335,6 +370,7 @@ static fl_status make(maker *m, fl_diag *d) {
         cJSON_DeleteItemFromObjectCaseSensitive(m->root, "policies"); /* their clocks are another chip's */
         cJSON_DeleteItemFromObjectCaseSensitive(m->root, "calibration");
         assume_notes(m, base.name);
+        m->board = m->o->base_given ? &base.node.device[0] : NULL;
         make_clocks(m);
         make_power(m);
         make_sharpness(m);
@@ -359,6 +395,7 @@ static fl_status make(maker *m, fl_diag *d) {
              fl_fit_error_text(m->full.has_power ? m->full.power_rms_pct : (double)NAN, power), m->full.time_outliers,
              m->full.power_outliers);
     }
+    m->board = NULL;
     fl_platform_free(&base);
     return s;
 }
