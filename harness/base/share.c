@@ -1,20 +1,21 @@
 #include "harness/base/share.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 bool fl_share_parse(const char *text, double *value, bool *percent) {
     char *end;
     errno = 0;
     *value = strtod(text, &end);
-    *percent = end > text && !strcmp(end, "%");
-    if (*percent) {
+    *percent = end > text && *end == '%';
+    if (*percent)
         *value /= 100;
-        end++;
-    }
-    return end > text && !*end && !errno && !isnan(*value);
+    const char *rest = end + *percent;
+    while (isspace((unsigned char)*rest))
+        rest++;
+    return end > text && !*rest && !errno && !isnan(*value);
 }
 
 fl_status fl_share_refuse(const char *what, double value, fl_diag *d) {

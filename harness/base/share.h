@@ -6,7 +6,7 @@
 
 #include <stdbool.h>
 
-/* False where the text is neither. *percent: it was said in percent. */
+/* False where the text is neither, white space around it aside. *percent: it was said in percent. */
 bool fl_share_parse(const char *text, double *value, bool *percent);
 /* A bound of 5 may be 5 % or 500 %: what is above 1 must say which. what: text that comes before, "" where it is
  * said already. */

@@ -1,5 +1,6 @@
 #include "harness/study/promise.h"
 
+#include "harness/base/share.h"
 #include "policies/policy.h"
 #include "traces/numbers.h"
 
@@ -30,21 +31,6 @@ static bool about_itself(const char *column) {
     return false;
 }
 
-/* A number to the end of the text, white space around it aside; *percent: it was followed by %. */
-static bool number(const char *text, double *value, bool *percent) {
-    char *end;
-    while (isspace((unsigned char)*text))
-        text++;
-    *value = strtod(text, &end);
-    if (end == text)
-        return false;
-    *percent = *end == '%';
-    end += *percent;
-    while (isspace((unsigned char)*end))
-        end++;
-    return !*end && isfinite(*value);
-}
-
 static fl_status set_slowdown(const char *text, double share, double *slowdown, fl_diag *d) {
     if (!isinf(*slowdown))
         return fl_refuse(d, "bound '%s': a second bound on the slowdown, expected one", text);
@@ -55,13 +41,13 @@ static fl_status set_slowdown(const char *text, double share, double *slowdown, 
 static fl_status parse_share(const char *text, double *slowdown, fl_diag *d) {
     bool percent;
     double x;
-    if (!number(text, &x, &percent))
+    if (!fl_share_parse(text, &x, &percent) || !isfinite(x))
         return fl_refuse(d, "--bound '%s', " EXPECTED, text);
     if (!percent && x > 1)
-        return fl_refuse(d, "--bound '%s' is a slowdown of %g %%, expected at most 1, or %g%%", text, 100 * x, x);
-    if (x < 0 || x > (percent ? 1e4 : 100))
+        return fl_share_refuse("--bound ", x, d);
+    if (x < 0 || x > 100)
         return fl_refuse(d, "--bound '%s', expected a number from 0 to 1, or from 0%% to 10000%%", text);
-    return set_slowdown(text, percent ? x / 100 : x, slowdown, d);
+    return set_slowdown(text, x, slowdown, d);
 }
 
 static fl_status parse_column(const char *text, size_t size, fl_promise *p, fl_diag *d) {
@@ -96,10 +82,9 @@ fl_status fl_promise_parse(const char *text, fl_promises *p, double *slowdown, f
     one.equal = text[size + 1] == '=';
     const char *limit = text + size + 1 + one.equal;
     const bool share = !strcmp(one.column, "slowdown") || !strcmp(one.column, "worst_window_slowdown");
-    if (!number(limit, &one.limit, &percent) || (percent && !share))
+    if (!fl_share_parse(limit, &one.limit, &percent) || !isfinite(one.limit) || (percent && !share))
         return fl_refuse(d, "--bound '%s': '%s', expected a number%s", text, limit,
                          share ? " or one with %, of a share" : "");
-    one.limit /= percent ? 100 : 1;
     if (one.below && one.equal && !strcmp(one.column, "slowdown") && one.limit >= 0)
         return set_slowdown(text, one.limit, slowdown, d);
     if (p->count == FL_PROMISES_MAX)
@@ -123,14 +108,16 @@ static fl_status read_one(const fl_json *at, fl_promises *p, double *slowdown, f
     fl_diag wrong = {0};
     double share;
     if (!text) {
-        const fl_status s = fl_json_real(at, 0, 100, &share, d);
+        fl_status s = fl_json_real(at, 0, 100, &share, d);
+        if (!s && share > 1 && fl_share_refuse("", share, &wrong))
+            s = fl_json_fail(at, d, "%s", wrong.message);
         return s                  ? s
                : isinf(*slowdown) ? set_slowdown("", share, slowdown, d)
                                   : fl_json_fail(at, d, "a second bound on the slowdown, expected one");
     }
     const fl_status s = fl_promise_parse(text, p, slowdown, &wrong);
-    const size_t dashes = strncmp(wrong.message, "--bound", 7) ? 0 : 2; /* it is a key here */
-    return s == FL_BAD_INPUT ? fl_json_fail(at, d, "%s", wrong.message + dashes) : s;
+    const size_t option = strncmp(wrong.message, "--bound ", 8) ? 0 : 8; /* it is a key here, which is named */
+    return s == FL_BAD_INPUT ? fl_json_fail(at, d, "%s", wrong.message + option) : s;
 }
 
 static bool has_column(const fl_promises *p, const char *column) {

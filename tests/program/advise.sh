@@ -92,7 +92,7 @@ experiment() { sed "s|\"\.\./\.\./|\"$PWD/|; s|\"bound\": *[0-9.]*|\"bound\": $1
 experiment 5
 refuse "an experiment's bound above 1" 2 'x.json:[0-9]+:[0-9]+: bound: 5, expected a share: 0.05 or 5%; 500 % are said as 500%' "$f" compare "$dir/x.json" --no-oracle
 experiment '"5x"'
-refuse "one that is no share" 2 "x.json:[0-9]+:[0-9]+: bound: '5x', expected a share as 0.05" "$f" compare "$dir/x.json" --no-oracle
+refuse "one that is no share" 2 "x.json:[0-9]+:[0-9]+: bound: '5x', expected a share such as 5% or 0.05" "$f" compare "$dir/x.json" --no-oracle
 experiment '"5%"'
 succeed "one in percent" 'fixed' "$f" compare "$dir/x.json" --no-oracle
 cp "$dir/out" "$dir/percent"
