@@ -2,7 +2,8 @@
 # Do the tests guard every rule of GEEPAFS and SweetSpot, and the rules of models/ and sim/ that mutations.txt lists?
 # Breaks one rule at a time in a copy, and expects a test to fail: for policies/ any of $tests, for a file named from the
 # root the suite named beside it. Ends with 1 where a mutant lives, or where a mutation no longer changes its file. Needs a
-# compiler, CUnit, GSL and libcsv, no build folder. MUTATE_JOBS: how many at a time.
+# compiler, CUnit, GSL and libcsv, no build folder. MUTATE_JOBS: how many at a time. MUTATE_ONLY=TEXT: only the lines of
+# mutations.txt that this regular expression matches.
 set -u
 export LC_ALL=C
 cd "$(dirname "$0")/.." || exit 1
@@ -10,19 +11,21 @@ root=$PWD
 work=$(mktemp -d "${TMPDIR:-/tmp}/foldline-mutate-XXXXXX") || exit 1
 trap 'rm -rf "$work"' EXIT
 unset FL_BLESS
+fail() { echo "mutate: $*"; exit 1; }
 
 cc=${CC:-cc}
 flags="-std=gnu17 -O0 -w -ffp-contract=off -fPIC -D_GNU_SOURCE"
 tests="test_assure test_foldfit test_policies"
 common="traces/diag.c traces/numbers.c sim/params.c sim/rows.c sim/instance.c harness/input/plugin.c"
-suites=$(sed -n 's/^[^#|]* | [a-z/]*\/[a-z_]*\.c \(test_[a-z_]*\) | .*/\1/p' tests/mutations.txt | sort -u)
+grep -e "${MUTATE_ONLY:-}" tests/mutations.txt >"$work/mutations" || fail "nothing matches ${MUTATE_ONLY-}"
+suites=$(sed -n 's/^[^#|]* | [a-z/]*\/[a-z_]*\.c \(test_[a-z_]*\) | .*/\1/p' "$work/mutations" | sort -u)
 libraries="-lgsl -lgslcblas -lcsv -lyajl -lsqlite3 -lz -lcjson -lcunit -lm -lpthread"
 export root work cc flags tests libraries
 
 # What no mutation touches is compiled once: the tests, the instance, and the policies as they are.
-fail() { echo "mutate: $*"; exit 1; }
 $cc $flags -I. -shared -fvisibility=hidden -DPOLICY_PLUGIN policies/skeleton.c -o "$work/skeleton.so" -lm || fail "skeleton.so"
-mkdir "$work/good" "$work/out" "$work/rooms" || fail "no folder"
+mkdir -p "$work/good" "$work/out" "$work/rooms" "$work/made/harness/study" || fail "no folder"
+echo '#define FL_ARCHIVE_HASH ""' >"$work/made/harness/study/archive_hash.h" # the build's is the archive's
 for source in $common policies/*.c; do
   echo "$source $work/good/$(basename "$source" .c).o"
 done >"$work/list"
@@ -32,13 +35,13 @@ done >>"$work/list"
 for suite in $suites; do
   echo "tests/$suite.c $work/$suite.o"
 done >>"$work/list"
-for source in models/*.c traces/*.c sim/*.c policies/*.c harness/base/*.c harness/chip/*.c harness/input/*.c \
+for source in models/*.c traces/*.c sim/*.c policies/*.c harness/base/*.c harness/chip/*.c harness/input/*.c harness/log/*.c harness/study/*.c \
   harness/fit/fit_decide.c harness/fit/fit_score.c harness/advise/advise.c harness/advise/advise_files.c \
   harness/advise/advise_kernels.c harness/advise/advise_log.c \
   harness/advise/advise_set.c; do
   echo "$source $work/rooms/$(tr / - <<<"${source%.c}").o"
 done >>"$work/list"
-xargs -P "${MUTATE_JOBS:-$(nproc)}" -L 1 sh -c '$cc $flags -I. -DFL_VERSION="\"\"" -DFL_ROOT="\"$root\"" -DFL_SHARE_DIR="\"$root/models\"" -DFL_PLOTS_DIR="\"\"" -DFL_CLIENT_DIR="\"\"" \
+xargs -P "${MUTATE_JOBS:-$(nproc)}" -L 1 sh -c '$cc $flags -I. -I"$work/made" -DFL_VERSION="\"\"" -DFL_ROOT="\"$root\"" -DFL_SHARE_DIR="\"$root/models\"" -DFL_PLOTS_DIR="\"\"" -DFL_CLIENT_DIR="\"\"" \
   -DFL_POLICY_ARCHIVE="\"$work/libfl_policies.a\"" -DFL_SKELETON_SO="\"$work/skeleton.so\"" -c "$0" -o "$1"' \
   <"$work/list" || fail "the sources do not compile"
 (cd "$work/good" && ar rcs "$work/libfl_policies.a" $(cd "$root/policies" && ls *.c | sed 's/c$/o/')) || fail "archive"
@@ -48,7 +51,7 @@ ar rcs "$work/librooms.a" "$work"/rooms/*.o || fail "archive of rooms"
 first_failure() { # folder of objects
   local test
   for test in $tests; do
-    $cc "$work/$test.o" "$1"/*.o -o "$1/$test" -lcunit -ldl -lm || { echo "(does not link)"; return; }
+    $cc "$work/$test.o" "$1"/*.o "$work/librooms.a" $libraries -ldl -o "$1/$test" || { echo "(does not link)"; return; }
     (ulimit -t 60 && TMPDIR=$1 exec timeout 900 "$1/$test") >"$1/$test.log" 2>&1 || { echo "$test"; return; }
   done
 }
@@ -116,13 +119,13 @@ while IFS= read -r line; do
   rest=${line#* | }
   number=$((number + 1))
   printf '%s\0%s\0%s\0%s\0' "$number" "$rule" "${rest%% | *}" "${rest#* | }"
-done <tests/mutations.txt >"$work/jobs"
+done <"$work/mutations" >"$work/jobs"
 xargs -0 -n 4 -P "${MUTATE_JOBS:-$(nproc)}" bash -c 'mutant "$@"' mutant <"$work/jobs"
 
 printf '%-62s %s\n' rule 'killed by'
 cat "$work"/out/*
 count=$(cat "$work"/out/* | wc -l)
-expected=$(grep -cv -e '^#' -e '^$' tests/mutations.txt)
+expected=$(grep -cv -e '^#' -e '^$' "$work/mutations")
 lived=$(cat "$work"/out/* | grep -cE '(SURVIVES|NO LONGER APPLIES|DOES NOT COMPILE|does not link)')
 echo "mutate: $count of $expected mutants tried, $lived not killed"
 [ "$lived" = 0 ] && [ "$count" = "$expected" ]

@@ -122,12 +122,6 @@ static void test_limited(void) {
                  r.whole == 6 * 9 + 4 * 3 && r.trials == r.whole,
              "keeping all runs %zu of %zu", r.trials, r.whole);
     close_setup(&u, &so, t);
-    char command[2048], text[1024] = "";
-    snprintf(command, sizeof command, "'%s' search '%s' --score nosuch 2>&1", FL_PROGRAM, fl_temp_path("e.json"));
-    FILE *p = popen(command, "r");
-    text[p ? fread(text, 1, sizeof text - 1, p) : 0] = 0;
-    const int status = p ? pclose(p) : -1;
-    FL_CHECK(WEXITSTATUS(status) == 2 && strstr(text, "nothing to score on"), "%d: %s", WEXITSTATUS(status), text);
 }
 
 static void test_keep(void) {

@@ -288,10 +288,14 @@ static void test_other_options(void) {
     if (!record)
         record = read_file(in_folder("o.csv.provenance.json"), &size);
     const char *settings = record ? strstr(record, "\"settings\"") : NULL;
+    /* What no byte of a result hangs on; and bounds, which are in the key as they were understood (5% is 0.05). */
+    static const char *const without[] = {"help", "shard", "threads", "step-limit", "json", "bound"};
     for (char *line = text ? strtok_r(text, "\n", &save) : NULL; line; line = strtok_r(NULL, "\n", &save)) {
         char name[64], quoted[80];
-        if (sscanf(line, "  --%63[a-z-]", name) != 1 || !strcmp(name, "help") || !strcmp(name, "shard") ||
-            !strcmp(name, "threads"))
+        bool part = sscanf(line, "  --%63[a-z-]", name) == 1;
+        for (size_t i = 0; part && i < sizeof without / sizeof *without; i++)
+            part = strcmp(name, without[i]) != 0;
+        if (!part)
             continue;
         snprintf(quoted, sizeof quoted, "\"%s\":", name);
         FL_CHECK(settings && strstr(settings, quoted), "--%s is no part of the key", name);

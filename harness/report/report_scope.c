@@ -44,8 +44,11 @@ fl_status fl_scopes_make(const fl_report_data *r, fl_scope **list, size_t *count
                 --*count;
             }
         }
-    if (s)
+    if (s) {
         fl_scopes_free(*list, *count);
+        *list = NULL;
+        *count = 0;
+    }
     return s;
 }
 

@@ -93,4 +93,6 @@ refuse "report: a record with none such" 2 "o.provenance.json: options.bounds: n
 refuse "report: no such column" 2 "did you mean 'latency_p9" "$f" report "$dir/e.csv" -o "$dir/x.html" --bound 'latency_p9_s<0.1'
 refuse "report: a column without a value" 2 'no row has reward_regret' "$f" report "$dir/e.csv" -o "$dir/x.html" --bound 'reward_regret<1'
 check "and no page" test ! -e "$dir/x.html"
+refuse "search: nothing to score on" 2 "nothing to score on" "$f" search harness/experiments/first-light.json --score nosuch
+
 finish
