@@ -8,7 +8,12 @@
 #include <signal.h>
 #include <stdbool.h>
 
-typedef enum fl_call { FL_CALL_NONE, FL_CALL_INIT, FL_CALL_STEP } fl_call;
+typedef enum fl_call {
+    FL_CALL_NONE,
+    FL_CALL_LOAD, /* constructors of a plug-in: there is no policy yet, only calls counts */
+    FL_CALL_INIT,
+    FL_CALL_STEP
+} fl_call;
 
 typedef struct fl_stepping {
     volatile sig_atomic_t call; /* fl_call; the rest holds while it is not FL_CALL_NONE */

@@ -32,6 +32,7 @@ static const char *_Atomic loading;
 static struct sigaction before[FAULTS];
 static bool live, started;
 static atomic_flag telling = ATOMIC_FLAG_INIT;
+static _Thread_local volatile sig_atomic_t tells; /* this thread does, or did */
 
 /* ---- the line: only what a signal handler may call ---- */
 
@@ -112,21 +113,28 @@ static void put_call(line *l, const fl_stepping *now, const char *what) {
     }
 }
 
-/* Tells it once, whichever thread is first; the others wait for the end. Nobody may hold up a live controller: where
- * standard error takes nothing at once, nothing is said. */
+/* Tells it once, whichever thread is first; the others wait for the end, and a fault within the telling adds nothing.
+ * Nobody may hold up a live controller: where standard error takes nothing at once, nothing is said, and another thread
+ * waits for 10 ms only, since the signal that should end the program may be one that is ignored. */
 static void tell(const char *what) {
     const fl_stepping *now = &fl_stepping_now;
     const char *path = atomic_load(&loading);
     line l = {.size = 0};
-    while (atomic_flag_test_and_set(&telling))
-        pause();
+    if (tells)
+        return;
+    tells = 1;
+    for (int waits = 0; atomic_flag_test_and_set(&telling); waits++) {
+        if (live && waits)
+            return;
+        poll(NULL, 0, live ? 10 : 1000);
+    }
     put(&l, fl_ticker_shown ? FL_TICKER_AWAY "foldline" : "foldline");
     if (fl_command_name) {
         put(&l, " ");
         put(&l, fl_command_name);
     }
     put(&l, ": ");
-    if (now->call != FL_CALL_NONE) {
+    if (now->call > FL_CALL_LOAD) {
         put_call(&l, now, what);
     } else {
         put(&l, "policy '");
@@ -180,6 +188,7 @@ typedef struct look { /* how it stood at the last tick */
 static _Thread_local look spent, idle;
 static _Thread_local unsigned char own_stack[STACK_SIZE];
 static _Thread_local timer_t timer[2];
+static _Thread_local int timers;
 static pthread_key_t ending;
 
 static int64_t thread_ns(void) {
@@ -190,7 +199,7 @@ static int64_t thread_ns(void) {
 
 static int64_t tick_ns(void) { return (int64_t)((fl_step_limit_s < 4 ? fl_step_limit_s / 4 : 1) * 1e9); }
 
-static void end_by_time(const char *what) {
+static void end_by(const char *what) {
     tell(what);
     _exit(FL_EXIT_SYSTEM);
 }
@@ -210,19 +219,22 @@ static void on_tick(int number, siginfo_t *info, void *context) {
     }
     const double limit_ns = fl_step_limit_s * 1e9;
     if (!info->si_int && (double)(cpu_ns - l->cpu_ns) >= limit_ns)
-        end_by_time("more processor time than --step-limit, a loop?");
+        end_by("more processor time than --step-limit, a loop?");
     if (info->si_int) { /* a tick counts once, however late: a program that was stopped has not waited */
         l->waited_ns = cpu_ns - l->cpu_ns < 1000000 ? l->waited_ns + tick_ns() : 0;
         l->cpu_ns = cpu_ns;
         if ((double)l->waited_ns >= WAIT_FACTOR * limit_ns)
-            end_by_time("it waits for something");
+            end_by("it waits for something");
     }
 }
 
-static void stop_timers(void *ignored) {
+/* A thread that ends within a call takes its jobs along, and the others would write results without them. */
+static void on_thread_end(void *ignored) {
     (void)ignored;
-    timer_delete(timer[0]);
-    timer_delete(timer[1]);
+    if (fl_stepping_now.call != FL_CALL_NONE)
+        end_by("it ended its thread");
+    while (timers)
+        timer_delete(timer[--timers]);
 }
 
 /* On each thread that calls a policy: a stack for handlers, where there is none yet, and its timers. */
@@ -234,17 +246,17 @@ static void watch_thread(void) {
     }
     if (live)
         return;
+    pthread_setspecific(ending, timer);
     static const clockid_t clocks[2] = {CLOCK_THREAD_CPUTIME_ID, CLOCK_MONOTONIC};
     const int64_t ns = tick_ns();
     const struct timespec tick = {.tv_sec = ns / 1000000000, .tv_nsec = ns % 1000000000};
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < 2; i++, timers++) {
         struct sigevent e = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGRTMIN, .sigev_value.sival_int = i};
         e._sigev_un._tid = gettid();
         if (timer_create(clocks[i], &e, &timer[i]))
             return; /* a limit of the system's: then nobody looks at the time of this thread */
         timer_settime(timer[i], 0, &(struct itimerspec){.it_interval = tick, .it_value = tick}, NULL);
     }
-    pthread_setspecific(ending, timer);
 }
 
 /* ---- starting ---- */
@@ -260,13 +272,23 @@ void fl_plugin_watch_start(void) {
         sigaction(faults[i].number, &a, &before[i]);
     a = (struct sigaction){.sa_sigaction = on_tick, .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART};
     sigaction(SIGRTMIN, &a, NULL);
-    if (!pthread_key_create(&ending, stop_timers))
+    if (!pthread_key_create(&ending, on_thread_end))
         fl_stepping_watch = watch_thread;
     if (!live && atexit(on_exit_within))
         return; /* exit() within a step then ends as it did */
 }
 
-void fl_plugin_watch_loading(const char *path) { atomic_store(&loading, path); }
+void fl_plugin_watch_loading(const char *path) {
+    fl_stepping *now = &fl_stepping_now;
+    if (fl_stepping_watch && !now->watched) {
+        now->watched = true;
+        fl_stepping_watch();
+    }
+    atomic_store(&loading, path);
+    now->calls++;
+    atomic_signal_fence(memory_order_seq_cst);
+    now->call = path ? FL_CALL_LOAD : FL_CALL_NONE;
+}
 
 void fl_plugin_watch_path(const char *path, const void *step) {
     const size_t at = atomic_load(&plugin_count);

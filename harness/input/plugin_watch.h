@@ -2,9 +2,10 @@
  * step and its time, and with FL_EXIT_SYSTEM. Results are written at the end of a run, so nothing is half-written.
  *
  * What is found: a signal of a fault (SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGSYS) within a call of a
- * policy, also on a stack that ran over; exit() within one; a call that takes more processor time than the limit, or
- * that waits ten times as long without using any. A timer of each thread looks at the limit, so the policies see
- * nothing of it, and results do not depend on it: it only ends the program. What is outside a call is as it was before.
+ * policy, also on a stack that ran over; exit() within one, or the end of its thread; a call that takes more processor
+ * time than the limit, or that waits ten times as long without using any. Loading a plug-in counts as a call. A timer
+ * of each thread looks at the limit, so the policies see nothing of it, and results do not depend on it: it only ends
+ * the program. What is outside a call is as it was before.
  */
 #ifndef FL_PLUGIN_WATCH_H
 #define FL_PLUGIN_WATCH_H
@@ -17,7 +18,7 @@ void fl_plugin_watch_live(void);
 
 /* Starts watching, once: from now on what this thread and later ones call is watched. */
 void fl_plugin_watch_start(void);
-/* The path of a plug-in that is about to be loaded, so that a crash of the loader's names it; NULL: it is loaded. */
+/* The path of a plug-in that this thread is about to load; NULL: it is loaded. */
 void fl_plugin_watch_loading(const char *path);
 /* The path behind a policy's functions, for the line. Kept for the life of the program. */
 void fl_plugin_watch_path(const char *path, const void *step);

@@ -14,6 +14,8 @@ The program is $FOLDLINE, else the one beside this file (of an installed tree, o
 Needs Python 3.9 and, for frames, pandas; nothing else. Not thread-safe against a change of FOLDLINE, otherwise it is.
 """
 
+import gzip
+import hashlib
 import json
 import os
 import re
@@ -24,7 +26,8 @@ import tempfile
 __all__ = ["FoldlineError", "Plot", "call", "compare", "oracle", "plot", "program", "read", "run", "search", "sweep",
            "telemetry", "timeline"]
 
-_TEXTS = ("workload", "policy", "platform", "variant", "note", "records")  # columns where blank is a text, not a number
+_TEXTS = ("workload", "policy", "platform", "variant", "note", "records", "draw", "breaks", "clock",
+          "objective_unit")  # columns where blank is a text, not a number
 
 
 class FoldlineError(RuntimeError):
@@ -72,8 +75,15 @@ def call(command, *inputs, **options):
     return done.stdout
 
 
+def _open(path):
+    with open(path, "rb") as start:
+        packed = start.read(2) == b"\x1f\x8b"
+    return (gzip.open if packed else open)(path, "rt", encoding="utf-8", newline="")
+
+
 def read(path):
-    """A CSV that foldline wrote, or a trace, as a frame: columns and units as in the file, n/a as NaN.
+    """A CSV that foldline wrote, or a trace, as a frame: columns and units as in the file, n/a as NaN. It may be packed
+    by gzip, whatever its name.
 
     frame.attrs["head"]: its comment lines, a dict (the first is "format"). frame.attrs["provenance"]: what the result
     stands on, where it lies beside the file.
@@ -81,18 +91,19 @@ def read(path):
     import pandas
 
     head, first = {}, 0
-    with open(path, encoding="utf-8") as lines:
+    with _open(path) as lines:
         for first, line in enumerate(lines):
             if not line.startswith("#"):
                 break
             key, colon, value = line[1:].strip().partition(": ")
             head[key if colon else "format"] = value if colon else key
-    frame = pandas.read_csv(path, skiprows=first, keep_default_na=False, na_values={}, dtype=str)
+    with _open(path) as lines:
+        frame = pandas.read_csv(lines, skiprows=first, keep_default_na=False, na_values={}, dtype=str)
     for name in frame.columns:
         if name not in _TEXTS:
             frame[name] = _numbers(frame[name].tolist())
     frame.attrs["head"] = head
-    beside = re.sub(r"\.csv$", "", os.fspath(path)) + ".provenance.json"
+    beside = re.sub(r"(\.csv)?(\.gz)?$", "", os.fspath(path)) + ".provenance.json"
     if os.path.isfile(beside):
         with open(beside, encoding="utf-8") as record:
             frame.attrs["provenance"] = json.load(record)
@@ -160,8 +171,7 @@ def oracle(*inputs, **options):
     its certified bound oracle_bound_j, oracle_gap_pct; times in _s."""
     import pandas
 
-    found = json.loads(call("oracle", *inputs, json=True, **options))
-    return pandas.DataFrame(found if isinstance(found, list) else found["rows"])
+    return pandas.DataFrame(json.loads(call("oracle", *inputs, json=True, **options)))
 
 
 def search(*inputs, **options):
@@ -169,13 +179,7 @@ def search(*inputs, **options):
     policy, what it saves where it was tuned and where it was scored (_pct), and the trials that it took."""
     import pandas
 
-    if "--json" in call("search", help=True):
-        return pandas.DataFrame(json.loads(call("search", *inputs, json=True, **options))["rows"])
-    head, *rows = [re.split(r" {2,}", line.strip()) for line in call("search", *inputs, **options).splitlines()
-                   if re.search(r" {2,}", line.strip())]
-    names = {"held out": "held_out", "best": "policy", "saving % tuned": "tuned_saving_pct",
-             "saving % scored": "scored_saving_pct", "saved %": "trials_saved_pct"}
-    return pandas.DataFrame({names.get(name, name): _numbers([row[i] for row in rows]) for i, name in enumerate(head)})
+    return pandas.DataFrame(json.loads(call("search", *inputs, json=True, **options))["rows"])
 
 
 class Plot:
@@ -215,9 +219,11 @@ def _write(frame, path):
         for key, value in frame.attrs.get("head", {}).items():
             out.write(f"# {value}\n" if key == "format" else f"# {key}: {value}\n")
         texts.to_csv(out, index=False, lineterminator="\n")
-    if "provenance" in frame.attrs:
+    if "provenance" in frame.attrs:  # the program refuses a record that names another file than the one beside it
+        with open(path, "rb") as written:
+            record = {**frame.attrs["provenance"], "result_sha256": hashlib.sha256(written.read()).hexdigest()}
         with open(path[:-len(".csv")] + ".provenance.json", "w", encoding="utf-8") as out:
-            json.dump(frame.attrs["provenance"], out)
+            json.dump(record, out)
 
 
 def plot(kind, data):

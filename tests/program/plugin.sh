@@ -39,6 +39,12 @@ wrong "a fault at the first step" BAD_SEGV "foldline run: policy './mine.so' (mi
   "${run[@]}" --set at=0
 wrong "a fault in init" BAD_INIT "foldline run: policy './mine.so' (mine): SIGSEGV in init" "${run[@]}"
 wrong "a fault while it is loaded" BAD_LOAD "foldline run: policy './mine.so': SIGSEGV while it was loaded" "${run[@]}"
+wrong "a loop while it is loaded" BAD_LOAD_LOOP \
+  "foldline run: policy './mine.so': more processor time than --step-limit, a loop? while it was loaded" "${run[@]}" --step-limit 0.4
+wrong "a stack that ran over while it is loaded" BAD_LOAD_DEEP \
+  "foldline run: policy './mine.so': SIGSEGV while it was loaded" "${run[@]}"
+wrong "the end of its thread" BAD_THREAD_END \
+  "foldline run: policy './mine.so' (mine): it ended its thread $at" "${run[@]}" "${files[@]}"
 
 # ---- which of several runs ----
 both=("$f" compare t.csv u.csv --platform generic --policy assure --policy ./mine.so:at=1e6 --policy ./mine.so:at=17
@@ -52,6 +58,11 @@ done
 build mine.so BAD_LOOP
 refuse "a loop with threads" 3 "more processor time than --step-limit, a loop\? $at; [tu].csv under ./mine.so:at=17, seed [12]$" \
   "${both[@]}" --threads 4 --step-limit 0.4
+build mine.so BAD_THREAD_END
+for n in 1 4; do
+  refuse "a thread that ends, of $n" 3 "\(mine\): it ended its thread $at; [tu].csv under ./mine.so:at=17, seed [12]$" \
+    "${both[@]}" --threads $n
+done
 check "no results" test ! -e c.csv
 
 sweep=("$f" sweep t.csv u.csv --platform generic --policy assure --policy ./mine.so --no-oracle -o s.csv)

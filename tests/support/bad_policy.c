@@ -2,6 +2,7 @@
  */
 #include "policies/policy.h"
 
+#include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -36,6 +37,8 @@ static void go_wrong(void) {
         pause();
 #elif defined BAD_EXIT
     exit(0);
+#elif defined BAD_THREAD_END
+    pthread_exit(NULL);
 #elif defined BAD_DEEP
     int start = 1;
     zero = deep(&start);
@@ -61,6 +64,16 @@ static void step(void *state, const void *params_, const fl_facts *facts, const 
 
 #ifdef BAD_LOAD
 __attribute__((constructor)) static void load(void) { *(volatile int *)(uintptr_t)16 = 1; }
+#elif defined BAD_LOAD_LOOP
+__attribute__((constructor)) static void load(void) {
+    for (;;)
+        zero++;
+}
+#elif defined BAD_LOAD_DEEP
+__attribute__((constructor)) static void load(void) {
+    int start = 1;
+    zero = deep(&start);
+}
 #endif
 
 FL_POLICY(bad) = {FL_POLICY_ABI,

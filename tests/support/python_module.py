@@ -38,6 +38,13 @@ check("compare: seeds are whole", rows["seed"].dtype == int)
 check("compare: what is not known is NaN", rows["latency_p99_s"].isna().all() and rows["latency_p99_s"].dtype == float)
 check("compare: blank texts are texts", set(rows["variant"]) == {""})
 check("compare: what it stands on", rows.attrs["provenance"]["foldline"] == plain("--version").split()[1])
+check("compare: what has no number is a text", set(rows["breaks"]) == {""} and set(rows["draw"]) == {""})
+packed = foldline.compare("t.csv", "u.csv", seeds=2, csv="packed.csv.gz", **on)
+with open("packed.csv.gz", "rb") as f:
+    check("compare: packed", f.read(2) == b"\x1f\x8b" and packed.equals(rows) and packed.attrs["head"] == rows.attrs["head"])
+check("compare: what a packed one stands on", packed.attrs["provenance"]["foldline"] == rows.attrs["provenance"]["foldline"])
+os.rename("packed.csv.gz", "packed.csv")
+check("packed, whatever its name", foldline.read("packed.csv").equals(rows))
 check("compare: means", set(rows[rows.workload == "mean"]["policy"]) >= {"fixed:sm_mhz=900"})
 
 grid = foldline.sweep("t.csv", no_oracle=True, **on)
@@ -65,7 +72,7 @@ found = foldline.search("e.json", hold_out="workload")
 check("search", len(found) == 2 and found["policy"].str.startswith("assure:theta=").all())
 check("search: its numbers", (found["tuned_saving_pct"] > 0).all() and found["scored_saving_pct"].dtype == float)
 
-for kind, data in (("pareto", rows), ("regret", rows), ("timeline", line), ("pareto", "kept.csv"), ("timeline", "tl.csv")):
+for kind, data in (("pareto", rows), ("regret", rows), ("pareto", packed), ("pareto", grid), ("timeline", line), ("pareto", "kept.csv"), ("timeline", "tl.csv")):
     picture = foldline.plot(kind, data)
     check(f"plot {kind}", picture._repr_svg_().lstrip().startswith("<?xml") and "</svg>" in picture._repr_svg_())
 check("a frame draws what its file draws", foldline.plot("pareto", rows).svg == foldline.plot("pareto", "kept.csv").svg)
