@@ -123,6 +123,12 @@ same "the same bytes each time" z.csv.gz z2.csv.gz
 check "with their record beside" [ -s z.provenance.json ]
 check "a report reads them" "$f" report z.csv.gz -o z.html.gz
 check "and may be gzipped itself" bash -c "zcat z.html.gz | grep -q '</html>'"
+gzip -kf r2.csv
+check "one that was packed later has the same record" "$f" report r2.csv.gz -o r2.html
+zcat z.csv.gz >z.csv
+check "and one that was unpacked" "$f" report z.csv -o z.html
+sed '2s/[0-9]/7/2' z.csv | gzip >z.csv.gz
+refuse "another's record is refused, packed or not" 2 'z.provenance.json: of another result' "$f" report z.csv.gz -o no.html
 gzip -c r2.csv | "$f" report - -o r3.html >/dev/null
 check "a report of the standard input" grep -q '</html>' r3.html
 gzip -c bl.json >bl.json.gz
