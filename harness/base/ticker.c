@@ -93,6 +93,24 @@ static void take_away(void) {
     fl_ticker_shown = 0;
 }
 
+/* Who is interrupted leaves no line behind, and ends of the signal as before: SA_RESETHAND. */
+static void on_end(int number) {
+    if (fl_ticker_shown) {
+        const ssize_t ignored = write(STDERR_FILENO, FL_TICKER_AWAY, sizeof FL_TICKER_AWAY - 1);
+        (void)ignored;
+    }
+    raise(number);
+}
+
+/* Where the signal would end us; a command that listens to it itself does so later, in place of this. */
+static void listen_for_end(void) {
+    static const int END[] = {SIGINT, SIGTERM, SIGHUP};
+    struct sigaction now, a = {.sa_handler = on_end, .sa_flags = (int)SA_RESETHAND};
+    for (size_t i = 0; i < sizeof END / sizeof *END; i++)
+        if (!sigaction(END[i], NULL, &now) && !(now.sa_flags & SA_SIGINFO) && now.sa_handler == SIG_DFL)
+            sigaction(END[i], &a, NULL);
+}
+
 void fl_ticker_start(const char *command) {
     static char room[STDOUT_ROOM];
     pthread_condattr_t attributes;
@@ -103,6 +121,7 @@ void fl_ticker_start(const char *command) {
     pthread_cond_init(&shown.wake, &attributes);
     pthread_condattr_destroy(&attributes);
     fl_stage_watch();
+    listen_for_end();
     shown.command = command;
     shown.whole = fl_stage_begin(command, 0);
     shown.from = shown.part_from = now();

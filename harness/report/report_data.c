@@ -190,7 +190,7 @@ fl_status fl_report_read(const char *csv, fl_report_data *r, fl_diag *d) {
     fl_status s = r->path ? fl_csv_read(csv, &options, NULL, read_row, &l, d) : fl_no_memory(d, "the report");
     if (!s && !r->row_count)
         s = fl_fail(d, FL_BAD_INPUT, csv, 0, 0, "no row of a workload, expected the CSV of compare, sweep or merge");
-    if (!s && !fl_file_sha256(csv, r->sha256))
+    if (!s && !fl_result_sha256(csv, r->sha256))
         s = fl_fail(d, FL_IO, csv, 0, 0, "cannot be read again");
     if (!s)
         s = read_beside(csv, ".provenance.json", &r->provenance, d);

@@ -4,6 +4,7 @@
 #include "harness/base/place.h"
 #include "harness/input/scene_text.h"
 #include "harness/study/archive_hash.h"
+#include "traces/gunzip.h"
 #include "traces/gzip.h"
 #include "traces/memory.h"
 #include "traces/standard.h"
@@ -24,6 +25,20 @@ char *fl_file_sha256(const char *path, char hash[65]) {
     if (fd >= 0)
         close(fd);
     return made;
+}
+
+char *fl_result_sha256(const char *path, char hash[65]) {
+    unsigned char bytes[8 << 10];
+    size_t got = 0;
+    fl_diag ignored = {0};
+    fl_gunzip *g = fl_gunzip_open(path, &ignored);
+    bool read = g != NULL;
+    SHA2_CTX sum;
+    SHA256Init(&sum);
+    while (read && (read = !fl_gunzip_read(g, bytes, sizeof bytes, &got, &ignored)) && got)
+        SHA256Update(&sum, bytes, got);
+    fl_gunzip_close(g);
+    return read ? SHA256End(&sum, hash) : NULL;
 }
 
 /* A file of the project itself is called as the project calls it, wherever it was built. */
@@ -182,7 +197,7 @@ fl_status fl_provenance_write(const char *csv, cJSON *record, fl_diag *d) {
         return FL_OK;
     char hash[SHA256_DIGEST_STRING_LENGTH], *path = fl_provenance_path(csv);
     fl_status s = path ? FL_OK : fl_no_memory(d, "the provenance");
-    if (!s && !SHA256File(csv, hash))
+    if (!s && !fl_result_sha256(csv, hash))
         s = fl_fail(d, FL_IO, csv, 0, 0, "cannot be read again");
     cJSON_DeleteItemFromObject(record, "result_sha256");
     if (!s && !cJSON_AddStringToObject(record, "result_sha256", hash))

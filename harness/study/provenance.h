@@ -14,6 +14,10 @@ cJSON *fl_provenance(const fl_scenes *scenes, const fl_spec *spec, size_t spec_c
 /* SHA-256 of a file as it lies, in hexadecimal: hash. NULL where it cannot be read. "-" too. */
 char *fl_file_sha256(const char *path, char hash[65]);
 
+/* SHA-256 of what a result holds, unpacked where it is gzipped, so that packing it later makes no other result of it.
+ * As fl_file_sha256 else. */
+char *fl_result_sha256(const char *path, char hash[65]);
+
 /* Writes the record beside a result that is complete, with the result's SHA-256, so that it cannot pass for another's.
  * The standard output has nothing beside it: FL_OK then. */
 fl_status fl_provenance_write(const char *csv, cJSON *record, fl_diag *d);

@@ -37,6 +37,25 @@ pty "$dir/both" "$f" compare "$dir/wrong.json" --no-oracle && bad "a wrong exper
 wait
 check "an error after a line" grep -qE $'\r\033''\[Kfoldline compare: .*wrong.json' "$dir/both"
 
+# Whoever interrupts it finds no line either, and the signal as the cause of its end.
+for number in INT TERM HUP; do
+  rm -f "$dir/both" "$dir/pid"
+  mkfifo "$dir/never.json"
+  (exec 9<>"$dir/never.json"
+  pty "$dir/both" sh -c 'echo $$ >"$1"; exec "$2" compare "$3" --no-oracle' sh "$dir/pid" "$f" "$dir/never.json"
+  echo $? >"$dir/status") 2>"$dir/err" &
+  for tenth in $(seq 600); do
+    grep -aqs 'foldline compare: [0-9]* s' "$dir/both" && break
+    sleep 0.1
+  done
+  kill -$number "$(cat "$dir/pid")"
+  wait $!
+  check "of a run that SIG$number ended" grep -q 'foldline compare: [0-9]* s' "$dir/both"
+  check "no line is left" /usr/bin/python3 "$root/tests/support/on_terminal.py" --seen "$dir/both" 'foldline compare: [0-9]'
+  check "and it ended of the signal" [ "$(cat "$dir/status")" = $((256 - $(kill -l $number))) ]
+  rm -f "$dir/never.json"
+done
+
 # A single run tells of its kernels; of work that is over in a second there is nothing.
 for kernels in 200000 2000000 8000000; do
   "$f" synth -o "$dir/t.csv" --kernels $kernels --streams 2 --seed 1 --mean-us 100 >"$dir/out"

@@ -15,7 +15,7 @@ if sys.argv[1] == "--seen":
             sys.exit(f"still to be seen: {seen}")
     sys.exit(0)
 
-with open(sys.argv[1], "wb") as out:
+with open(sys.argv[1], "wb", buffering=0) as out:  # a script may look at it meanwhile
 
     def keep(fd):
         data = os.read(fd, 65536)
