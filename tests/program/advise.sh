@@ -103,6 +103,22 @@ succeed "compare takes it as a model" 'baseline:static' "$f" compare --sweep "$d
 awk -F, 'NR == 1 || $2 == 800 || $2 == 1100' "$dir/known.csv" >"$dir/inner.csv"
 succeed "clocks of the sweep" 'inner.csv: 16 measured settings of 8 workloads at 800 to 1100 MHz' "$f" advise "$dir/inner.csv" --platform "$dir/known.json" --bound 15%
 
+# ---- what is not to be done is null for programs ----
+cat >"$dir/null.py" <<'PY'
+import json, sys
+d = json.load(open(sys.argv[1]))["advice"]
+stay = [a for a in d if a["sm_mhz"] == a["reference_sm_mhz"]]
+move = [a for a in d if a["sm_mhz"] != a["reference_sm_mhz"]]
+assert all(a["set"] is None and a["undo"] is None and "note" not in a for a in stay), stay
+assert all(a["set"].startswith("nvidia-smi") and a["undo"] for a in move), move
+assert all(a["energy_error_now_pct"] is None for a in d if a["measure_sm_mhz"] is None), d
+print(len(stay), len(move), sum(a["measure_sm_mhz"] is None for a in d))
+PY
+"$f" advise "$dir/known.csv" --bound 0.1% --json >"$dir/stay.json"
+succeed "to stay sets nothing, and where all was measured nothing is next" '^[1-8] [0-8] 8$' python3 "$dir/null.py" "$dir/stay.json"
+"$f" advise "$dir/known.csv" --bound 15% --json >"$dir/move.json"
+succeed "to move does" '^[0-7] [1-8] 8$' python3 "$dir/null.py" "$dir/move.json"
+
 # ---- boards before Volta ----
 for name in 'Tesla P100-PCIE-16GB' 'GeForce GTX 1080 Ti'; do
   sed "s/\"name\":.*\"Fitted GPU\"/\"name\": \"$name\"/" "$dir/known.json" >"$dir/old.json"
