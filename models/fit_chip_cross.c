@@ -16,6 +16,8 @@
 #define WANTED 0.95       /* share of the errors within 2 standard deviations */
 #define FACTOR_LEAST 0.25 /* fl_chip_covering */
 #define FREEDOM 4.0       /* of Student's distribution of the errors */
+/* FACTOR_LEAST, GROWTH_SPREAD, the growths of fl_chip_assume_growth and the designs (CROSSED too) are set by hand: no
+ * fit makes them, so --without GPU does not leave out what that GPU's data taught whoever set them. */
 #define GROWTH_SPREAD 0.7 /* of ln growth, from chip to chip: a factor of two either way is nothing strange */
 #define LEAST 0.002       /* growth: the grid is LEAST FINE^k up to LEAST FINE^STEPS = 3 */
 #define FINE 1.13
@@ -235,7 +237,8 @@ static fl_model_status set_error(fl_chip_error *e, misses pile[FL_CHIP_PLACES]) 
     return s;
 }
 
-/* Of each tested workload, what a chip that was not fitted to it misses. */
+/* Of each tested workload, what a chip that was not fitted to it misses; but for the widths (dram_width, unit_width),
+ * which are those of the fit to all workloads: a fold does not fit its own. */
 static fl_model_status miss_folds(const fl_chip_row *row, const fl_chip_span *span, fl_chip_folds *folds,
                                   const fl_chip *chip, piles to) {
     fl_model_status s = fl_chip_folds_fit(row, span, chip->law, folds);

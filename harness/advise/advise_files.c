@@ -143,23 +143,30 @@ static fl_status from_rows(const fl_sweep_chip *c, const char *path, const fl_sw
     char low[48], high[48];
     fl_device own = {.name = ""};
     const fl_device *dev = platform ? &platform->node.device[platform->node.gpu[0]] : &own;
+    double least = INFINITY, most = 0; /* clocks of the rows, not of a calibration */
+    for (size_t i = 0; i < c->rows.count; i++) {
+        least = fmin(least, c->rows.row[i].sm_mhz);
+        most = fmax(most, c->rows.row[i].sm_mhz);
+    }
     fl_status status = platform ? FL_OK : ladder_of(c, &own, d);
     if (!status)
         status = fl_sweep_workloads(sweep, &names, &count, d);
     for (size_t i = 0; !status && i < count; i++)
         status = has_rows(c, sweep->names[names[i]])
                      ? one_workload(c, path, sweep, names[i], dev, s, d)
-                     : REST(s, d, "%s is left out: all its rows are at a power limit, or not at the clock they name",
-                            sweep->names[names[i]]);
+                     : REST(s, d, "%s is left out: all its rows are %sat a power limit, or not at the clock they name",
+                            sweep->names[names[i]], c->rows.predicted ? "predicted, " : "");
     if (!status && !s->count)
         status = fl_fail(d, FL_BAD_INPUT, path, 0, 0, "no workload has rows that a fit may learn from");
     if (!status)
-        status = REST(s, d, "%s: %zu measured setting%s of %zu workload%s at %s to %s MHz; %s", base_name(path),
+        status = REST(s, d, "%s: %zu measured setting%s of %zu workload%s at %s%s%s MHz; %s", base_name(path),
                       c->rows.count, c->rows.count == 1 ? "" : "s", count, count == 1 ? "" : "s",
-                      fl_fit_clock_text(&c->rows, c->chip->sm_min, low, sizeof low),
-                      fl_fit_clock_text(&c->rows, c->chip->sm_ref, high, sizeof high),
+                      least < most ? fl_fit_clock_text(&c->rows, least, low, sizeof low) : "",
+                      least < most ? " to " : "", fl_fit_clock_text(&c->rows, most, high, sizeof high),
                       platform ? "clocks in between are predicted"
                                : "the clocks that somebody measured are the choice: --platform has all of a GPU's");
+    if (!status && c->rows.predicted)
+        status = REST(s, d, "predicted rows of the file teach nothing: %zu", c->rows.predicted);
     if (!status && c->rows.unsounds)
         status = REST(s, d, "rows left out, as they did not run at the clock they name (fit device tells them): %zu",
                       c->rows.unsounds);
@@ -178,6 +185,61 @@ static fl_status from_rows(const fl_sweep_chip *c, const char *path, const fl_sw
     free(names);
     free(own.sm_mhz);
     free(own.mem_mhz);
+    return status;
+}
+
+static bool is_predicted(const fl_sweep_row *r) { return r->time_sd_pct > 0 || r->power_sd_pct > 0; }
+
+static size_t count_predicted(const fl_sweep *s) {
+    size_t n = 0;
+    for (size_t i = 0; i < s->row_count; i++)
+        n += is_predicted(&s->rows[i]);
+    return n;
+}
+
+/* One workload of a file that a fit wrote, as it states it. */
+static fl_status one_stated(const char *path, const fl_sweep *sweep, uint32_t name, const fl_device *dev,
+                            fl_advise_subjects *s, fl_diag *d) {
+    fl_advise_subject *to = NULL;
+    fl_status status = add_subject(s, sweep->names[name], &to, d);
+    if (!status) {
+        to->cases = 1;
+        status = fl_stated_make(sweep, name, true, 0, INFINITY, dev->default_mem_mhz, &to->of[0].stated, d);
+    }
+    if (!status && !to->of[0].stated.count)
+        status = fl_fail(d, FL_BAD_INPUT, path, 0, 0, "%s: no row names an SM clock", sweep->names[name]);
+    if (!status)
+        to->ref = reference_of(&to->of[0].stated, dev);
+    return status;
+}
+
+/* Predictions that somebody wrote, and no calibration that could make them again: what the file states of its rows.
+ * Those that were measured are as sure as measurements repeat. */
+static fl_status from_stated(const char *path, fl_sweep *sweep, const fl_platform *platform, fl_advise_subjects *s,
+                             fl_diag *d) {
+    static const fl_device none = {.name = ""};
+    const fl_device *dev = platform ? &platform->node.device[platform->node.gpu[0]] : &none;
+    const size_t predicted = count_predicted(sweep);
+    uint32_t *names = NULL;
+    size_t count = 0;
+    double mem = NAN;
+    for (size_t i = 0; i < sweep->row_count; i++) {
+        fl_sweep_row *r = &sweep->rows[i];
+        s->several_memories |= fabs(r->mem_mhz - mem) >= 0.5; /* not where one is NAN */
+        mem = isnan(mem) ? r->mem_mhz : mem;
+        if (!is_predicted(r)) {
+            const fl_chip_guess g = fl_chip_repeats(r->time_s, r->power_w);
+            r->time_sd_pct = g.time_sd_pct;
+            r->power_sd_pct = g.power_sd_pct;
+        }
+    }
+    fl_status status = fl_sweep_workloads(sweep, &names, &count, d);
+    for (size_t i = 0; !status && i < count; i++)
+        status = one_stated(path, sweep, names[i], dev, s, d);
+    if (!status)
+        status = REST(s, d, "%s: %zu measured and %zu predicted settings of %zu workload%s, as sure as the file states",
+                      base_name(path), sweep->row_count - predicted, predicted, count, count == 1 ? "" : "s");
+    free(names);
     return status;
 }
 
@@ -225,7 +287,9 @@ static fl_status from_sweep(const source *f, const fl_platform *p, fl_advise_sub
     const bool sound = !status;
     if (sound)
         status = fl_sweep_chip_open(&c, f->sweep_path, p ? p->path : NULL, &why);
-    if (!status)
+    if (sound && status != FL_NO_MEMORY && !c.calibrated && count_predicted(&sweep))
+        status = from_stated(f->sweep_path, &sweep, p, s, d);
+    else if (!status)
         status = from_rows(&c, f->sweep_path, &sweep, p, s, d);
     else if (sound && status == FL_BAD_INPUT && p && single_rows(&sweep))
         status = from_single_rows(f, &sweep, s, d);

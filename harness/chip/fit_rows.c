@@ -37,6 +37,21 @@ static fl_status take_activity(fl_sweep *s, fl_fit_rows *r, double **own, fl_dia
     return FL_OK;
 }
 
+/* A prediction states its deviations, and is as good as what it was made from: it teaches nothing. */
+static void drop_predicted(fl_sweep *s, const fl_texts *only, fl_fit_rows *r) {
+    size_t kept = 0;
+    for (size_t i = 0; i < s->row_count; i++) {
+        if (s->rows[i].time_sd_pct > 0 || s->rows[i].power_sd_pct > 0) {
+            r->predicted += wanted(s->names[s->rows[i].workload], only) ? 1 : 0;
+            continue;
+        }
+        if (s->activity)
+            memmove(s->activity + kept * FL_COUNTERS, s->activity + i * FL_COUNTERS, FL_COUNTERS * sizeof *s->activity);
+        s->rows[kept++] = s->rows[i];
+    }
+    s->row_count = kept;
+}
+
 /* Index of the row's entity, made where new. SIZE_MAX: out of memory. */
 static size_t entity_of(fl_fit_rows *r, const fl_sweep *s, const fl_sweep_row *row, size_t file, size_t since) {
     const char *workload = s->names[row->workload], *kernel = s->names[row->kernel];
@@ -107,7 +122,8 @@ static void note_limit(fl_fit_rows *r, double limit) {
     r->limit_high_w = fmax(r->limit_high_w, limit);
 }
 
-static fl_status add_file(const char *path, size_t file, const fl_texts *only, fl_fit_rows *r, fl_diag *d) {
+static fl_status add_file(const char *path, size_t file, const fl_texts *only, bool predicted, fl_fit_rows *r,
+                          fl_diag *d) {
     fl_sweep s = {0};
     fl_status status = fl_sweep_read_times(path, &s, d);
     const size_t since = r->entities;
@@ -118,6 +134,8 @@ static fl_status add_file(const char *path, size_t file, const fl_texts *only, f
         status = fl_sweep_check_units(path, &s, d);
     if (!status)
         status = fl_sweep_check_twice(path, &s, d);
+    if (!status && !predicted)
+        drop_predicted(&s, only, r);
     if (!status)
         status = take_activity(&s, r, &own, d);
     if (!status)
@@ -193,15 +211,16 @@ void fl_fit_rows_sort(fl_fit_rows *r) {
     }
 }
 
-fl_status fl_fit_rows_read(const fl_texts *files, const fl_texts *only, fl_fit_rows *r, fl_diag *d) {
+static fl_status read_rows(const fl_texts *files, const fl_texts *only, bool predicted, fl_fit_rows *r, fl_diag *d) {
     fl_fit_rows fresh = {0};
     fl_status s = FL_OK;
     for (size_t i = 0; !s && i < files->count; i++)
-        s = add_file(files->item[i], i, only, &fresh, d);
+        s = add_file(files->item[i], i, only, predicted, &fresh, d);
     fresh.latent = !s && fresh.count == 0 && fresh.cappeds > 0;
     if (!s && fresh.count == 0 && !fresh.latent)
         s = fl_fail(d, FL_BAD_INPUT, files->count ? files->item[0] : NULL, 0, 0,
-                    "no settings to fit, expected rows with an SM clock, or with a power limit and a power%s",
+                    "no settings to fit%s, expected %srows with an SM clock, or with a power limit and a power%s",
+                    fresh.predicted ? ": predicted rows teach nothing" : "", fresh.predicted ? "measured " : "",
                     only->count ? " of the workloads asked for" : "");
     if (!s && fresh.mem_known)
         fill_memory(&fresh);
@@ -213,6 +232,14 @@ fl_status fl_fit_rows_read(const fl_texts *files, const fl_texts *only, fl_fit_r
     }
     *r = fresh;
     return s;
+}
+
+fl_status fl_fit_rows_read(const fl_texts *files, const fl_texts *only, fl_fit_rows *r, fl_diag *d) {
+    return read_rows(files, only, false, r, d);
+}
+
+fl_status fl_fit_rows_read_predicted(const fl_texts *files, const fl_texts *only, fl_fit_rows *r, fl_diag *d) {
+    return read_rows(files, only, true, r, d);
 }
 
 void fl_fit_rows_free(fl_fit_rows *r) {
@@ -232,6 +259,8 @@ void fl_fit_rows_free(fl_fit_rows *r) {
 }
 
 void fl_fit_rows_notes(const fl_fit_rows *r) {
+    if (r->predicted)
+        printf("note: %zu predicted rows teach nothing: left out\n", r->predicted);
     if (r->limited)
         printf("note: %zu rows at a power limit that binds left out\n", r->limited);
     if (r->repeated)

@@ -39,6 +39,7 @@ typedef struct fl_fit_rows {
     fl_fit_entity *entity; /* in the order of their first rows */
     size_t entities, entity_room;
     bool mem_known;   /* the files name memory clocks; else all rows have 1 MHz */
+    size_t predicted; /* rows left out: they state a deviation, so nobody measured them */
     size_t limited;   /* rows left out: at a power limit that binds */
     size_t repeated;  /* rows left out: a setting that stands once more under a higher limit that does not bind */
     size_t clockless; /* rows left out: without an SM clock */
@@ -61,6 +62,8 @@ typedef struct fl_fit_rows {
 /* only: names or patterns (*, ?) of workloads; empty = all. FL_BAD_INPUT where nothing is left. A sweep of power limits
  * alone gives no rows, and latent. */
 fl_status fl_fit_rows_read(const fl_texts *files, const fl_texts *only, fl_fit_rows *r, fl_diag *d);
+/* The same with the rows that a model predicted, for whoever takes the sweep as that model. */
+fl_status fl_fit_rows_read_predicted(const fl_texts *files, const fl_texts *only, fl_fit_rows *r, fl_diag *d);
 void fl_fit_rows_free(fl_fit_rows *r);
 /* After rows were added: sorts them, and finds each entity's. */
 void fl_fit_rows_sort(fl_fit_rows *r);

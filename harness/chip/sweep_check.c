@@ -3,11 +3,15 @@
 #include "traces/csv.h"
 
 #include <math.h>
+#include <stddef.h>
 #include <string.h>
 
 #define SM_MOST 10e3     /* MHz: the fastest GPUs reach 3,500 */
 #define MEMORY_MOST 50e3 /* MHz: some tools state data rates, 28,000 */
 #define WATTS_MOST 10e3  /* W: eight boards of 1,200 */
+
+#define CLOCK_LEAST 30 /* MHz, of a file's highest: GPUs idle at 135 and more; in GHz the fastest have 3.5 */
+#define WATTS_LEAST 1  /* W, of a file's highest: the smallest boards draw some; in kW eight boards have 9.6 */
 
 typedef struct cell { /* where a value stands */
     const char *name;
@@ -54,6 +58,49 @@ static fl_status refuse(const char *path, const fl_sweep_row *r, const char *nam
                    value, what, most, unit, factor > 1000 ? small[1] : small[0], factor, value / factor, unit);
 }
 
+/* The row in which a value is highest, and whether even that is below what any GPU has. *at NULL: no row has one. */
+static bool is_low(const fl_sweep *s, size_t offset, double least, const fl_sweep_row **at, double *highest) {
+    *at = NULL;
+    for (size_t i = 0; i < s->row_count; i++) {
+        double x;
+        memcpy(&x, (const char *)&s->rows[i] + offset, sizeof x);
+        if (!isnan(x) && (!*at || x > *highest)) {
+            *at = &s->rows[i];
+            *highest = x;
+        }
+    }
+    return *at && *highest > 0 && *highest < least;
+}
+
+/* Numbers in a unit that is too large: one row may have a low one, not all. */
+static fl_status check_low(const char *path, const fl_sweep *s, fl_diag *d) {
+    static const struct {
+        const char *name;
+        size_t offset;
+        double least;
+        const char *what, *large, *unit;
+    } value[] = {{"sm_mhz", offsetof(fl_sweep_row, sm_mhz), CLOCK_LEAST, "GPU runs at", "GHz", "MHz"},
+                 {"mem_mhz", offsetof(fl_sweep_row, mem_mhz), CLOCK_LEAST, "memory runs at", "GHz", "MHz"},
+                 {"power_cap_w", offsetof(fl_sweep_row, power_cap_w), WATTS_LEAST, "GPU draws", "kW", "W"},
+                 {"power_w", offsetof(fl_sweep_row, power_w), WATTS_LEAST, "GPU draws", "kW", "W"}};
+    for (size_t i = 0; i < sizeof value / sizeof *value; i++) {
+        const fl_sweep_row *r;
+        double x = 0;
+        if (!is_low(s, value[i].offset, value[i].least, &r, &x))
+            continue;
+        int64_t column = column_of(path, r->line, value[i].name);
+        const bool energy = !column && i == 3; /* the power is what energy and time make */
+        if (energy)
+            column = column_of(path, r->line, "energy_j");
+        return fl_fail(d, FL_BAD_INPUT, path, r->line, column,
+                       "%s is %g at most, below what any %s (%g %s); as %s, a factor of 1000, it would be %g: "
+                       "expected %s",
+                       value[i].name, x, value[i].what, value[i].least, value[i].unit, value[i].large, 1000 * x,
+                       energy ? "energy_j in J" : value[i].unit);
+    }
+    return FL_OK;
+}
+
 fl_status fl_sweep_check_units(const char *path, const fl_sweep *s, fl_diag *d) {
     static const char *clock[2] = {"kHz", "Hz"}, *watts[2] = {"mW", "uW"}, *joules[2] = {"mJ", "uJ"};
     for (size_t i = 0; i < s->row_count; i++) {
@@ -70,7 +117,7 @@ fl_status fl_sweep_check_units(const char *path, const fl_sweep *s, fl_diag *d) 
         if (r->power_w > WATTS_MOST)
             return refuse(path, r, "power_w", r->power_w, WATTS_MOST, "node of GPUs draws", "W", watts, d);
     }
-    return FL_OK;
+    return check_low(path, s, d);
 }
 
 #define TWICE 1.1

@@ -5,6 +5,7 @@
 #include "harness/chip/fit_clocks.h"
 #include "harness/chip/fit_sound.h"
 #include "models/fit_chip_predict.h"
+#include "models/row_curve.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -59,8 +60,9 @@ fl_status fl_sweep_chip_of_rows(fl_sweep_chip *c, fl_fit_rows *rows, const char 
         c->mem_known = c->rows.mem_known;
         if (f == FL_MODEL_NO_FIT)
             s = fl_fail(d, FL_BAD_INPUT, sweep, 0, 0,
-                        "no workload has two settings, and the platform has no calibration: expected a second clock, "
-                        "or a platform that foldline fit device wrote");
+                        "no workload has two %ssettings, and the platform has no calibration: expected a second clock, "
+                        "or a platform that foldline fit device wrote",
+                        c->rows.predicted ? "measured " : "");
         else if (f != FL_MODEL_OK)
             s = fl_fail(d, f == FL_MODEL_NO_MEMORY ? FL_NO_MEMORY : FL_BAD_INPUT, sweep, 0, 0,
                         "no model fits its settings: %s", fl_model_text(f));
@@ -86,7 +88,9 @@ fl_status fl_sweep_chip_plain(fl_sweep_chip *c, const char *sweep, const fl_devi
     *c = (fl_sweep_chip){.chip = calloc(1, sizeof *c->chip), .mem_known = true};
     if (!c->chip)
         return fl_no_memory(d, "the chip");
-    const fl_status s = fl_fit_rows_sound(&files, &all, &c->rows, &ignored);
+    fl_status s = fl_fit_rows_read_predicted(&files, &all, &c->rows, &ignored);
+    if (!s)
+        s = fl_fit_drop_unsound(&c->rows, &ignored);
     if (s == FL_OK && fl_chip_of_device(dev, c->chip) == FL_MODEL_OK) {
         match_memory(c);
         return FL_OK;
@@ -109,6 +113,10 @@ bool fl_fit_is_beyond(const fl_chip *chip, const fl_chip_row *row) {
 fl_chip_guess fl_chip_measured(const fl_chip *chip, double time_s, double power_w, double rows) {
     return (fl_chip_guess){time_s, power_w, 100 * chip->time_error.scatter / sqrt(rows),
                            100 * chip->power_error.scatter / sqrt(rows)};
+}
+
+fl_chip_guess fl_chip_repeats(double time_s, double power_w) {
+    return (fl_chip_guess){time_s, power_w, 100 * FL_ROW_NOISE_TIME, 100 * FL_ROW_NOISE_POWER};
 }
 
 /* ---- one workload ---- */

@@ -38,6 +38,9 @@ bool fl_fit_is_beyond(const fl_chip *chip, const fl_chip_row *row);
  * the fit's own scatter. Whoever decides by a fit takes measured settings so. */
 fl_chip_guess fl_chip_measured(const fl_chip *chip, double time_s, double power_w, double rows);
 
+/* The same where no fit tells its scatter: what measurements repeat by anywhere (models/row_curve.h). */
+fl_chip_guess fl_chip_repeats(double time_s, double power_w);
+
 /* One workload of a sweep at a ladder's settings: rows that fl_build_sweep takes, with their deviations. */
 typedef struct fl_predicted {
     fl_sweep sweep;          /* names and head are borrowed */

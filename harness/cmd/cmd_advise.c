@@ -177,6 +177,11 @@ static void add_interval(cJSON *to, const char *key, const fl_interval *x) {
     fl_json_add_real(at, "high", x->high);
 }
 
+/* null: there is none, or nothing is to be set. */
+static void add_command(cJSON *to, const char *key, const char *command) {
+    cJSON_AddItemToObject(to, key, *command ? cJSON_CreateString(command) : cJSON_CreateNull());
+}
+
 static void print_json(const fl_advise_subjects *s, const fl_advice *a, const advise_options *o) {
     cJSON *root = cJSON_CreateObject(), *list = cJSON_AddArrayToObject(root, "advice");
     fl_json_add_real(root, "bound", o->bound);
@@ -199,11 +204,13 @@ static void print_json(const fl_advise_subjects *s, const fl_advice *a, const ad
                 cJSON_AddItemToArray(assumed, cJSON_CreateString(s->item[i].of[k].assume));
         fl_json_add_real(w, "measure_sm_mhz", a[i].measure.sm_mhz);
         fl_json_add_real(w, "measure_mem_mhz", s->several_memories ? a[i].measure.mem_mhz : (double)NAN);
-        fl_json_add_real(w, "energy_error_now_pct", s->item[i].next.known ? s->item[i].next.now_pct : (double)NAN);
-        fl_json_add_real(w, "energy_error_then_pct", s->item[i].next.known ? s->item[i].next.then_pct : (double)NAN);
-        cJSON_AddStringToObject(w, "set", c.set);
-        cJSON_AddStringToObject(w, "undo", c.undo);
-        if (c.note)
+        const bool next = s->item[i].next.known && !isnan(s->item[i].next.sm_mhz); /* else all was measured */
+        fl_json_add_real(w, "energy_error_now_pct", next ? s->item[i].next.now_pct : (double)NAN);
+        fl_json_add_real(w, "energy_error_then_pct", next ? s->item[i].next.then_pct : (double)NAN);
+        const bool stay = stays(&s->item[i], &a[i]);
+        add_command(w, "set", stay ? "" : c.set);
+        add_command(w, "undo", stay ? "" : c.undo);
+        if (c.note && !stay)
             cJSON_AddStringToObject(w, "note", c.note);
     }
     cJSON *rests = cJSON_AddArrayToObject(root, "rests_on");

@@ -64,6 +64,7 @@ typedef struct maker {
     const device_options *o;
     const fl_fit_rows *rows;
     double lowest;          /* clock of the ladder */
+    double off_mhz;         /* a measured clock that the board's ladder does not have; 0 = none */
     const fl_device *board; /* of the platform that was named as the GPU's; NULL = none was */
     fl_chip full, plain;
     fl_idle_log idle; /* clocks 0 = none was given */
@@ -143,13 +144,32 @@ static cJSON *ladder(const fl_fit_rows *r, bool memory) {
 
 #define BELOW_LEAST 0.5 /* of the lowest measured clock: laws go astray further down */
 
+#define SAME_CLOCK 1.0 /* MHz: tools cut steps of 7.5 to whole ones */
+
+/* The first clock that is no step of the platform's ladder: the sweep is of another GPU, or of one that is set in other
+ * steps. 0: all are. */
+static double clock_off(const fl_device *board, const cJSON *measured) {
+    const cJSON *e = NULL;
+    cJSON_ArrayForEach(e, measured) {
+        uint32_t i = 0;
+        while (i < board->sm_count && fabs(board->sm_mhz[i] - e->valuedouble) > SAME_CLOCK)
+            i++;
+        if (i == board->sm_count)
+            return e->valuedouble;
+    }
+    return 0;
+}
+
 /* The ladder. A power limit may take the board to clocks that nobody measured: those of its platform below the measured
- * ones go before them, *below how many. Where clocks did not run as asked for, those below are no better known. */
+ * ones go before them, *below how many, if it is the platform of that GPU. Where clocks did not run as asked for, those
+ * below are no better known. */
 static cJSON *whole_ladder(maker *m, double *first, int *below) {
     cJSON *measured = ladder(m->rows, false), *all = cJSON_CreateArray(), *e = NULL;
     *below = 0;
     *first = m->lowest = cJSON_GetNumberValue(cJSON_GetArrayItem(measured, 0));
-    for (uint32_t i = 0; m->board && !m->rows->clocks && !m->rows->latent && i < m->board->sm_count; i++)
+    const bool extends = m->board && !m->rows->clocks && !m->rows->latent;
+    m->off_mhz = extends ? clock_off(m->board, measured) : 0;
+    for (uint32_t i = 0; extends && !(m->off_mhz > 0) && i < m->board->sm_count; i++)
         if (m->board->sm_mhz[i] < *first && m->board->sm_mhz[i] >= BELOW_LEAST * *first) {
             m->lowest = *below ? m->lowest : m->board->sm_mhz[i];
             cJSON_AddItemToArray(all, cJSON_CreateNumber(m->board->sm_mhz[i]));
@@ -159,6 +179,8 @@ static cJSON *whole_ladder(maker *m, double *first, int *below) {
     cJSON_Delete(measured);
     return all;
 }
+
+#define OFF_LADDER "%g MHz is no clock of platform %s, which is taken to be another GPU's"
 
 static void make_clocks(maker *m) {
     double first = 0;
@@ -180,6 +202,9 @@ static void make_clocks(maker *m) {
              "Nobody "
              "measured them: they are extrapolated, V is as at %g MHz, and no static choice takes them",
              first, m->files, m->o->base, first);
+    if (m->off_mhz > 0)
+        note(m, "gpu.sm_mhz", OFF_LADDER ": the clocks measured in %s, and none of its own", m->off_mhz, m->o->base,
+             m->files);
     note(m, "gpu.default_sm_mhz", "assumed: the highest clock measured");
     if (m->rows->mem_known) {
         set_item(m->gpu, "mem_mhz", ladder(m->rows, true));
@@ -485,6 +510,8 @@ static fl_status run_sweeps(const device_options *o, fl_diag *d) {
     if (!s && o->json) {
         fl_json_print(m.root, stdout);
     } else if (!s) {
+        if (m.off_mhz > 0)
+            printf("note: " OFF_LADDER ": the ladder has the measured clocks alone\n", m.off_mhz, o->base);
         fl_fit_device_print(&m.full, &m.plain, &rows, m.files, &m.idle, o->out);
         fl_fit_advice_print(&m.advice);
     }

@@ -148,7 +148,9 @@ fl_status fl_fit_facts_of_platform(const char *name, fl_fit_facts *f, fl_diag *d
     return s;
 }
 
-fl_status fl_fit_kin_prior(fl_kin_spread *prior, size_t *kin, fl_diag *d) {
+/* What the bundled chips are, and how much they differ: *kin is how many (generic is none). FL_NO_MEMORY, or why a
+ * platform cannot be opened. */
+static fl_status kin_prior(fl_kin_spread *prior, size_t *kin, fl_diag *d) {
     char **names = NULL;
     fl_kin list[KIN_MAX];
     size_t count = 0, n = 0;
@@ -197,7 +199,7 @@ fl_status fl_fit_facts_chip(fl_fit_facts *f, const char *idle, const char *run, 
     fl_idle_point *point = NULL;
     fl_fit_rows rows = {0};
     int device = 0;
-    fl_status s = fl_fit_kin_prior(&f->prior, &f->kin, d);
+    fl_status s = kin_prior(&f->prior, &f->kin, d);
     if (!s && idle)
         s = fl_idle_log_points(idle, &point, &f->idle_clocks, &device, d);
     if (!s && run)

@@ -33,10 +33,6 @@ fl_status fl_fit_facts_read(const char *path, fl_fit_facts *f, fl_diag *d);
 fl_status fl_fit_facts_of_platform(const char *name, fl_fit_facts *f, fl_diag *d);
 void fl_fit_facts_free(fl_fit_facts *f);
 
-/* What the bundled chips are, and how much they differ: *kin is how many (generic is none). FL_NO_MEMORY, or why a
- * platform cannot be opened. */
-fl_status fl_fit_kin_prior(fl_kin_spread *prior, size_t *kin, fl_diag *d);
-
 /* The chip. idle: a log, NULL = none; run: a sweep of one workload, NULL = none. */
 fl_status fl_fit_facts_chip(fl_fit_facts *f, const char *idle, const char *run, fl_chip *chip, fl_diag *d);
 

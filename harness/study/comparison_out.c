@@ -67,6 +67,21 @@ static void note_overload(const fl_comparison *c, FILE *out) {
                 over, all);
 }
 
+/* Workloads that have no best static clock: a row that is missing would go unseen. */
+static void note_risk(const fl_comparison *c, const fl_comparison_options *o, FILE *out) {
+    size_t without = 0, all = 0;
+    for (size_t i = 0; i < c->mean_first; i++) /* the static clock comes right behind the default */
+        if (!strcmp(c->row[i].policy, "baseline:default")) {
+            all++;
+            without += i + 1 == c->mean_first || strcmp(c->row[i + 1].policy, "baseline:static") != 0;
+        }
+    if (o->oracles && o->risk > 0 && without)
+        fprintf(out,
+                "\nnote: no static clock has a chance of at most %g %% to break the bound in %zu of %zu workloads, "
+                "which have no baseline:static\n",
+                100 * o->risk, without, all);
+}
+
 /* An oracle, or a policy for some workloads only: its mean does not compare with the others'. */
 static void note_partial(const fl_comparison *c, FILE *out) {
     size_t most = 0, told = 0;
@@ -188,6 +203,7 @@ void fl_comparison_print(const fl_comparison *c, const fl_comparison_options *o,
     fprintf(out, ", objective %s\n\n", fl_objective_names[o->objective]);
     fl_grid_print(&t.g, 1u + each + t.platforms, out);
     fl_broken_print(c, o, out);
+    note_risk(c, o, out);
     if (!each) {
         fl_comparison_note_marks(c, out);
         note_partial(c, out);

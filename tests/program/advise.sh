@@ -69,6 +69,56 @@ succeed "one of them alone" "measure next +a run at $told MHz: that would narrow
 succeed "where all clocks were measured" '^w7 .* -$' "$f" advise "$dir/known.csv" --bound 15%
 check "no board is named, so both ways are" grep -qE '^  note .*before, nvidia-smi -ac MEM,SM, undone by nvidia-smi -rac, but GeForce boards of that time have neither' "$dir/out"
 
+# ---- what a fit predicted was not measured: it teaches nothing, and stays as sure as the fit said ----
+awk -F, 'NR == 1 || $2 == 1400' "$dir/known.csv" >"$dir/one.csv"
+check "a written prediction" "$f" fit workload --device "$dir/known.json" --sweep "$dir/one.csv" --at sm=1400 --clocks calibrated --out "$dir/predicted.csv"
+succeed "advise on it" 'predicted.csv: 8 measured and 72 predicted settings of 8 workloads, as sure as the file states' "$f" advise "$dir/predicted.csv" --bound 15%
+check "no interval is narrower than the deviations that the file states" python3 -c '
+import csv, json, math, subprocess, sys
+rows = list(csv.DictReader(l for l in open(sys.argv[2]) if not l.startswith("#")))
+told = json.loads(subprocess.run([sys.argv[1], "advise", sys.argv[2], "--bound", "15%", "--json"], capture_output=True, check=True).stdout)["advice"]
+moved = 0
+for a in told:
+    if a["sm_mhz"] == a["reference_sm_mhz"]:
+        continue
+    sds = [float(r["power_sd_pct"]) for r in rows if r["workload"] == a["workload"] and float(r["sm_mhz"]) in (a["sm_mhz"], a["reference_sm_mhz"]) and r["power_sd_pct"]]
+    moved += 1
+    assert a["saving_pct"]["high"] - a["saving_pct"]["low"] >= 2 * max(sds) * (1 - a["saving_pct"]["high"] / 100), a
+assert moved' "$f" "$dir/predicted.csv"
+saves() { "$f" advise "$dir/$1" --platform "$dir/known.json" --bound 15% --json >"$dir/json" && python3 -c '
+import json, sys
+d = json.load(open(sys.argv[1]))["advice"]
+print([(a["workload"], a["sm_mhz"], a["saving_pct"]["low"], a["saving_pct"]["high"], a["bound_break_chance"]) for a in d])' "$dir/json"; }
+check "with the calibration it says what the measured rows alone say" test "$(saves one.csv)" = "$(saves predicted.csv)"
+succeed "and how many rows taught nothing" 'predicted rows of the file teach nothing: 72' "$f" advise "$dir/predicted.csv" --platform "$dir/known.json" --bound 15%
+check "it was measured at one clock" grep -q 'predicted.csv: 8 measured settings of 8 workloads at 1400 MHz' "$dir/out"
+refuse "a device of one clock and its predictions" 2 'expected at least one workload at two settings' "$f" fit device --sweep "$dir/predicted.csv" --out "$dir/no.json"
+awk -F, '/^#/ || $1 == "workload" || $9 != ""' "$dir/predicted.csv" >"$dir/all.csv"
+for c in 'fit device --out /dev/null --sweep' 'fit probes --sweep' 'fit split --sweep' 'fit workload --device v100-300w --sweep'; do
+  refuse "no measured row: $c" 2 'all.csv: no settings to fit: predicted rows teach nothing, expected measured rows' "$f" $c "$dir/all.csv"
+done
+succeed "compare takes it as a model" 'baseline:static' "$f" compare --sweep "$dir/predicted.csv" --platform "$dir/known.json" --policy nvboost --bound 15% --risk 30%
+
+# ---- it says which clocks were measured, not which the calibration has ----
+awk -F, 'NR == 1 || $2 == 800 || $2 == 1100' "$dir/known.csv" >"$dir/inner.csv"
+succeed "clocks of the sweep" 'inner.csv: 16 measured settings of 8 workloads at 800 to 1100 MHz' "$f" advise "$dir/inner.csv" --platform "$dir/known.json" --bound 15%
+
+# ---- what is not to be done is null for programs ----
+cat >"$dir/null.py" <<'PY'
+import json, sys
+d = json.load(open(sys.argv[1]))["advice"]
+stay = [a for a in d if a["sm_mhz"] == a["reference_sm_mhz"]]
+move = [a for a in d if a["sm_mhz"] != a["reference_sm_mhz"]]
+assert all(a["set"] is None and a["undo"] is None and "note" not in a for a in stay), stay
+assert all(a["set"].startswith("nvidia-smi") and a["undo"] for a in move), move
+assert all(a["energy_error_now_pct"] is None for a in d if a["measure_sm_mhz"] is None), d
+print(len(stay), len(move), sum(a["measure_sm_mhz"] is None for a in d))
+PY
+"$f" advise "$dir/known.csv" --bound 0.1% --json >"$dir/stay.json"
+succeed "to stay sets nothing, and where all was measured nothing is next" '^[1-8] [0-8] 8$' python3 "$dir/null.py" "$dir/stay.json"
+"$f" advise "$dir/known.csv" --bound 15% --json >"$dir/move.json"
+succeed "to move does" '^[0-7] [1-8] 8$' python3 "$dir/null.py" "$dir/move.json"
+
 # ---- boards before Volta ----
 for name in 'Tesla P100-PCIE-16GB' 'GeForce GTX 1080 Ti'; do
   sed "s/\"name\":.*\"Fitted GPU\"/\"name\": \"$name\"/" "$dir/known.json" >"$dir/old.json"

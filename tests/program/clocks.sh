@@ -97,6 +97,33 @@ refuse "a limit" 2 'unit.csv:3:8: power_cap_w is 300000, .* as mW' "$f" advise "
 unit 's/150$/9000/'
 succeed "a node of eight boards is one" 'set ' "$f" advise "$dir/unit.csv" --bound 100%
 
+# ---- GHz and kW: no row of the file is as high as the slowest GPU ----
+for c in 'fit device --out /dev/null --sweep' 'fit workload --device v100-300w --sweep' 'advise' 'compare --platform v100-300w --model fitted --policy assure --sweep'; do
+  unit 's/^a,1000,/a,1,/; s/^a,1500,/a,1.5,/'
+  refuse "GHz: $c" 2 'unit.csv:4:3: sm_mhz is 1.5 at most, below what any GPU runs at .30 MHz.; as GHz, a factor of 1000, it would be 1500: expected MHz' "$f" $c "$dir/unit.csv"
+  unit 's/,100$/,0.1/; s/,150$/,0.15/'
+  refuse "kW: $c" 2 'unit.csv:4:16: power_w is 0.15 at most, below what any GPU draws .1 W.; as kW, a factor of 1000, it would be 150: expected W' "$f" $c "$dir/unit.csv"
+done
+unit 's/,877,/,0.877,/'
+refuse "a memory clock in GHz" 2 'unit.csv:3:8: mem_mhz is 0.877 at most' "$f" advise "$dir/unit.csv"
+unit 's/power_w/energy_j/; s/,100$/,0.2/; s/,150$/,0.225/'
+refuse "kJ without a power" 2 'unit.csv:4:16: power_w is 0.15 at most, .*: expected energy_j in J' "$f" advise "$dir/unit.csv"
+unit 's/^a,1000,/a,29,/'
+succeed "one low clock is one" 'set ' "$f" advise "$dir/unit.csv" --bound 5000%
+
+# ---- clocks of another GPU are none of this one's ----
+succeed "a platform of another GPU" 'note: 802 MHz is no clock of platform h100, which is taken to be another GPU.s: the ladder has the measured clocks alone' "$f" fit device --sweep "$dir/high.csv" --base h100 --out "$dir/other.json"
+check "whose clocks are not taken" python3 -c '
+import json, sys
+g = json.load(open(sys.argv[1]))
+sys.exit(not (g["gpu"]["sm_mhz"] == [802, 945, 1087, 1102, 1237, 1380] and "no clock of platform h100" in g["notes"]["gpu.sm_mhz"]))' "$dir/other.json"
+check "those of its own are" python3 -c 'import json, sys; sys.exit(not min(json.load(open(sys.argv[1]))["gpu"]["sm_mhz"]) < 802)' "$dir/high.json"
+
+# ---- a best static clock that is not there is told ----
+succeed "no static clock under the risk" 'note: no static clock has a chance of at most 5 % to break the bound in 1 of 1 workloads, which have no baseline:static' \
+  "$f" compare --sweep "$dir/w1.csv" --platform v100-300w --model fitted --policy nvboost --bound 10% --risk 5%
+check "has no row" test "$(grep -c '^.*baseline:static *[0-9]' "$dir/out")" = 0
+
 # ---- other bad inputs of each command of this subject ----
 for c in 'fit device --out /dev/null --sweep' 'fit probes --sweep' 'fit split --sweep' 'fit workload --device v100-300w --sweep' 'advise'; do
   unit 's/mem_mhz/sm_mhz/'
