@@ -8,7 +8,7 @@ array part[64]
 n = 0
 set datafile missing # n/a is looked at here
 num(text) = strlen(text) == 0 || text eq "n/a" ? NaN : real(text)
-stats input using (n = n + 1, name[n] = strcol("policy"), s[n] = num(strcol("static")), c[n] = num(strcol("clairvoyant")), \
+stats input using (n = n + 1, name[n] = written("policy"), s[n] = num(strcol("static")), c[n] = num(strcol("clairvoyant")), \
     part[n] = column("partial"), 1) nooutput
 low = 0; high = 0
 do for [i = 1:n] {

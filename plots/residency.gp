@@ -3,7 +3,7 @@ load plots . "/style.gp"
 n = 0
 array name[64]
 array share[64]
-stats input using (n = n + 1, name[n] = strcol("clock"), share[n] = column("share"), 1) nooutput
+stats input using (n = n + 1, name[n] = written("clock"), share[n] = column("share"), 1) nooutput
 set xrange [0:most > 0 ? most : 1]
 set yrange [-rows + 0.4:0.6]
 set ytics () scale 0 textcolor rgb "#1b1f24"

@@ -26,6 +26,9 @@ tint(i) = colour[1 + (i < 1 ? 0 : 1 + (i - 1) % 8)]
 rgb(i) = i < 0 ? 0xa8330a : int("0x" . tint(int(i))[2:7]) # for lc rgb variable
 pale(i) = rgb(i) + 0x90000000
 dash(i) = 1 + int(i) % 5
+# A text of the table, its commas as they were.
+comma(text) = strstrt(text, "\037") ? text[1:strstrt(text, "\037") - 1] . "," . comma(text[strstrt(text, "\037") + 1:*]) : text
+written(name) = comma(strcol(name))
 # A text as the label of a tic, where gnuplot takes % for a format.
 plain(text) = strstrt(text, "%") ? text[1:strstrt(text, "%")] . "%" . plain(text[strstrt(text, "%") + 1:*]) : text
 if (strlen(title)) set label 9001 title at screen across(20), screen up(26) left font ",16" textcolor rgb "#1b1f24"

@@ -53,17 +53,18 @@ static size_t count(const char *what) {
 }
 
 typedef struct spot {
-    double x, y;
+    double x, y, size;
     int point;
     char colour[32];
 } spot;
 
-/* Marks of the plot, which are larger than those of the legend. */
+/* Marks and rings of the plot, which are larger than the marks of the legend. Paper within a ring is none. */
 static size_t marks(spot *m, size_t room) {
     size_t n = 0;
     for (const char *at = picture; n < room && (at = strstr(at, "<use xlink:href='#gpPt")); at++)
-        if (sscanf(at, "<use xlink:href='#gpPt%d' transform='translate(%lf,%lf) scale(4.95)' color='%31[^']",
-                   &m[n].point, &m[n].x, &m[n].y, m[n].colour) == 4)
+        if (sscanf(at, "<use xlink:href='#gpPt%d' transform='translate(%lf,%lf) scale(%lf)' color='%31[^']",
+                   &m[n].point, &m[n].x, &m[n].y, &m[n].size, m[n].colour) == 5 &&
+            m[n].size > 4.6 && strcmp(m[n].colour, "rgb(255, 255, 255)") != 0)
             n++;
     return n;
 }
@@ -130,9 +131,10 @@ static void test_pareto(void) {
         FL_CHECK(hollow(&m[i]) == (m[i].x > x1 + 1), "mark %zu at %g, the bound at %g: hollow %d", i, m[i].x, x1,
                  hollow(&m[i]));
         for (size_t k = 0; k < i; k++)
-            FL_CHECK(hypot(m[i].x - m[k].x, m[i].y - m[k].y) >= 8, "marks %zu and %zu hide each other", k, i);
+            FL_CHECK(hypot(m[i].x - m[k].x, m[i].y - m[k].y) >= 8 || m[k].size >= m[i].size + 3,
+                     "marks %zu and %zu hide each other", k, i);
     }
-    FL_CHECK(strstr(picture, ">hollow: breaks the bound in a run<") != NULL, "hollow is not explained");
+    FL_CHECK(strstr(picture, ">hollow, thin ring: breaks the bound in a run<") != NULL, "hollow is not explained");
     /* the legend has all; the front (the even ones, and who stands with them) is named a second time, beside its marks
      */
     for (int k = 0; k < POLICIES; k++) {
@@ -144,6 +146,69 @@ static void test_pareto(void) {
         FL_CHECK(all == (k % 2 == 0 || k == 13 ? 2u : 1u), "policy %d is named %zu times", k, all);
     }
     FL_CHECK(!strstr(picture, "95 %"), "intervals are claimed, and all runs agree");
+}
+
+/* Marks of one value stand at it, all of them, each larger than the one that is drawn over it, and all are named. */
+static void test_one_place(void) {
+    enum { SAME = 7 };
+    FILE *f = make("same.csv");
+    fputs("workload,policy,energy_j,slowdown,energy_saving_pct,violated,seed,platform\n"
+          "w,baseline:default,100,0,0,1,1,board\nw,far,70,0.04,30,0,1,board\n",
+          f);
+    for (int k = 0; k < SAME; k++)
+        fprintf(f, "w,\"same:sm_mhz=153%d,mem_mhz=877\",90,0.02,10,%d,1,board\n", k, k == 3);
+    fclose(f);
+    draw("pareto", "same.csv");
+    spot m[64];
+    const size_t n = marks(m, 64);
+    FL_CHECK(n == SAME + 3, "%zu marks, expected one each and the box of a baseline beyond its bound", n);
+    const spot *zero = NULL, *far = NULL, *last = NULL;
+    for (size_t i = 0; i < n; i++) {
+        zero = !zero || m[i].y > zero->y ? &m[i] : zero;
+        far = !far || m[i].y < far->y ? &m[i] : far;
+    }
+    CU_ASSERT_PTR_NOT_NULL_FATAL(zero);
+    const double x = (zero->x + far->x) / 2, y = zero->y + (far->y - zero->y) / 3;
+    size_t there = 0, thin = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (hypot(m[i].x - x, m[i].y - y) > 0.5)
+            continue;
+        there++;
+        thin += hollow(&m[i]);
+        FL_CHECK(!last || m[i].size <= last->size - 2.5, "mark %zu of %g covers one of %g", i, m[i].size, last->size);
+        last = &m[i];
+    }
+    FL_CHECK(there == SAME, "%zu of %d marks stand at their values", there, SAME);
+    FL_CHECK(thin == 1, "%zu of them break the bound", thin);
+    for (int k = 0; k < SAME; k++) {
+        char name[64];
+        snprintf(name, sizeof name, ">same:sm_mhz=153%d,mem_mhz=877<", k);
+        FL_CHECK(count(name) == 2, "%zu times %s", count(name), name);
+    }
+    FL_CHECK(count(">hollow, thin ring, boxed cross: breaks the bound in a run<") == 1, "what breaks a bound");
+}
+
+/* Latencies of minutes are seconds, in plain digits; the label has its room; a mean over fewer runs says so. */
+static void test_large_numbers(void) {
+    FILE *f = make("large.csv");
+    fputs("workload,policy,energy_j,slowdown,energy_saving_pct,violated,seed,platform,latency_p99_s,"
+          "energy_per_request_j\nw,baseline:static,90,0.1,10,0,1,board,299,19000\n",
+          f);
+    for (int seed = 1; seed <= 2; seed++)
+        fprintf(f, "w,baseline:default,100,0,0,1,%d,board,526.6,24400\nw,p,90,0.1,10,0,%d,board,300,19500\n", seed,
+                seed);
+    fclose(f);
+    write_text("large.provenance.json", "{\"options\": {\"bounds\": [\"latency_p99_s <= 300\"]}}\n");
+    draw("pareto", "large.csv");
+    FL_CHECK(count(">bound 300 s<") == 1 && count(">latency p99, s<") == 1, "the unit of the bound");
+    FL_CHECK(count(">24000<") == 1 && !strstr(picture, "e+0"), "digits");
+    FL_CHECK(count(">static *<") == 1 && count(">* a mean over some of the runs<") == 1 && !count(">p *<"),
+             "a mean over one run of two");
+    double x = 0, y = 0;
+    const char *label = strstr(picture, ">energy per request, J<"), *open = label;
+    while (open && open > picture && strncmp(open, "translate(", 10) != 0)
+        open--;
+    FL_CHECK(label && sscanf(open, "translate(%lf,%lf)", &x, &y) == 2 && x >= 12, "the label begins at %g", x - 12);
 }
 
 /* A front too long for names has numbers beside its marks, which the legend explains. */
@@ -280,7 +345,8 @@ static void test_away(void) {
     FL_CHECK(*folder && system(line) == 0 && access(folder, F_OK), "%s is left", folder);
 }
 
-FL_SUITE("pictures", {"fifteen policies", test_pareto}, {"a long front", test_long_front},
+FL_SUITE("pictures", {"fifteen policies", test_pareto}, {"seven at one place", test_one_place},
+         {"large numbers", test_large_numbers}, {"a long front", test_long_front},
          {"intervals where they are", test_intervals}, {"bars carry values", test_bars},
          {"timeline from 0 W with its wall", test_timeline}, {"axes of regret", test_regret_axes},
          {"ticks at the values tried", test_ticks}, {"names", test_names}, {"nothing left", test_away})

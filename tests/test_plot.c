@@ -148,9 +148,9 @@ static void test_tables(void) {
     static const struct {
         const char *kind, *name[5];
         size_t count;
-    } row[] = {{"intervals", {">slow:x=1;y=2<", ">slow:x=2;y=2<", ">nvboost<", ">baseline:default<"}, 4},
-               {"regret", {">slow:x=1;y=2<", ">nvboost<"}, 2},
-               {"ranks", {">slow:x=1;y=2<", ">slow:x=2;y=2<", ">nvboost<"}, 3}};
+    } row[] = {{"intervals", {">slow:x=1,y=2<", ">slow:x=2,y=2<", ">nvboost<", ">baseline:default<"}, 4},
+               {"regret", {">slow:x=1,y=2<", ">nvboost<"}, 2},
+               {"ranks", {">slow:x=1,y=2<", ">slow:x=2,y=2<", ">nvboost<"}, 3}};
     make_folder();
     const char *compare = strdup(write_file("c.csv", COMPARE)), *sweep = strdup(write_file("s.csv", SWEEP));
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {

@@ -81,7 +81,7 @@ void fl_picture_number(fl_picture *p, const char *name, double value) {
 void fl_picture_field(fl_picture *p, const char *text) {
     for (; *text; text++)
         if (*text == ',')
-            fputc(';', p->table);
+            fputc(FL_PICTURE_COMMA, p->table);
         else if (*text == '"')
             fputc('\'', p->table);
         else if (*text == '\\') /* would begin a line break or the like; this one only looks so */
@@ -131,6 +131,23 @@ void fl_picture_range(fl_picture *p, double x0, double x1, double y0, double y1)
     p->y0 = y0;
     p->y1 = y1;
     fprintf(p->facts, "x0=%.17g\nx1=%.17g\ny0=%.17g\ny1=%.17g\n", x0, x1, y0, y1);
+}
+
+double fl_picture_ticks(fl_picture *p, double y0, double y1) {
+    static const double mantissa[] = {1, 2, 5, 10};
+    const double least = (y1 - y0) / 8, power = pow(10, floor(log10(least)));
+    size_t k = 0;
+    while (mantissa[k] * power < least && k < 3)
+        k++;
+    const double step = mantissa[k] * power, first = ceil(y0 / step);
+    double widest = 0;
+    for (int i = 0; i < 10 && (first + i) * step <= y1; i++) {
+        char text[32];
+        snprintf(text, sizeof text, "%g", (first + i) * step);
+        widest = fmax(widest, fl_text_width(text));
+    }
+    fl_picture_number(p, "y_step", step);
+    return fmax(60, widest + 42); /* the label stands upright: its height, and room on both its sides */
 }
 
 void fl_picture_close(fl_picture *p) {

@@ -58,11 +58,16 @@ int fl_picture_point(fl_look look, bool baseline, bool hollow);
 /* The plot's edges, in data: x0, x1, y0, y1 of the script too. */
 void fl_picture_range(fl_picture *p, double x0, double x1, double y0, double y1);
 
+/* Ticks along y, for the script: y_step. Returns the room that their numbers and the label need left of the plot. */
+double fl_picture_ticks(fl_picture *p, double y0, double y1);
+
 /* Variables of the script. Texts may hold any character. */
 void fl_picture_text(fl_picture *p, const char *name, const char *text);
 void fl_picture_number(fl_picture *p, const char *name, double value);
 
-/* One field of the table: no comma, quote or control character comes through, for gnuplot knows no quoting of them. */
+/* One field of the table: no quote or control character comes through, for gnuplot knows no quoting of them. A comma
+ * is FL_PICTURE_COMMA, which written() of plots/style.gp turns back. */
+enum { FL_PICTURE_COMMA = 31 };
 void fl_picture_field(fl_picture *p, const char *text);
 
 /* Pixels that a text takes, in the size of labels; a text of at most that many pixels, its middle left out where it

@@ -1,18 +1,23 @@
-/* Two quantities of every policy against each other. Marks that would hide each other stand one above the other; the
- * names beside the front are placed here, for gnuplot knows nothing of what they would cover. */
+/* Two quantities of every policy against each other. Every mark stands at its values: of those that would hide each
+ * other one keeps its shape and the others are rings around it, and one list names them from the inside out. Names are
+ * placed here, for gnuplot knows nothing of what they would cover. */
 #include "harness/report/picture_lines.h"
 #include "harness/report/pictures.h"
+#include "harness/report/report_partial.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { MARK = 6, STACK_MAX = 5, NAMED_MAX = 16, NUMBERED_MAX = 300 };
+enum { MARK = 6, LIST_MAX = 8, NAMED_MAX = 16, NUMBERED_MAX = 300 };
 
 typedef struct spot {
     size_t item;
     fl_interval x, y;
-    double px, py; /* of the mark, which may stand beside its place */
+    double px, py; /* of the mark */
+    size_t place;  /* the first spot of those that stand where this one does */
+    double size;   /* 1, or larger for a ring around others */
+    double thick;  /* of the ring, in the same unit; 0: it keeps its shape */
     bool front, hollow;
     size_t number; /* of the front, from the left, where it is too long to be named */
 } spot;
@@ -31,6 +36,7 @@ typedef struct plane {
     box *taken; /* names so far */
     size_t names, segments;
     box *segment; /* of the front */
+    bool ringed;  /* there are rings */
 } plane;
 
 /* No other policy is better in one and no worse in the other. */
@@ -67,27 +73,44 @@ static void hold_all(const plane *m, bool y, double *low, double *high) {
     *high += room;
 }
 
-/* Marks at one place stand above each other: across the bound none may move. */
+/* Policies stand within baselines, the best of them first. */
+static void ring_place(plane *m, size_t first, size_t there) {
+    const double step = fmin(0.9, 6.0 / (double)there);
+    size_t ring = 0;
+    for (int baseline = 0; baseline < 2; baseline++)
+        for (size_t k = first; k < m->count; k++) {
+            spot *o = &m->spot[k];
+            if (o->place != first || m->s->item[o->item].baseline != (baseline != 0))
+                continue;
+            if (ring) {
+                o->size = 1.2 + step * (double)ring;
+                o->thick = 0.65 * step;
+            }
+            ring++;
+        }
+}
+
 static void place_marks(plane *m) {
+    const double near = m->count > FL_BARS_MAX ? 1.5 : 5; /* as their marks are */
     for (size_t i = 0; i < m->count; i++) {
         m->spot[i].px = fl_picture_px(m->p, m->spot[i].x.mean);
         m->spot[i].py = fl_picture_py(m->p, m->spot[i].y.mean);
+        m->spot[i].place = SIZE_MAX;
     }
-    const bool small = m->count > FL_BARS_MAX; /* as their marks are */
-    const double near = small ? 1.5 : 5, apart = small ? 6 : 10;
-    bool *done = calloc(m->count + 1, sizeof *done);
-    for (size_t i = 0; done && i < m->count; i++) {
-        size_t stack[STACK_MAX] = {i}, n = 1;
-        const double at = m->spot[i].py;
-        for (size_t k = i + 1; !done[i] && k < m->count && n < STACK_MAX; k++)
-            if (!done[k] && fabs(m->spot[k].px - m->spot[i].px) < near && fabs(m->spot[k].py - at) < near)
-                stack[n++] = k;
-        for (size_t k = 0; !done[i] && n > 1 && k < n; k++)
-            m->spot[stack[k]].py = at + apart * ((double)k - 0.5 * (double)(n - 1));
-        for (size_t k = 0; n > 1 && k < n; k++)
-            done[stack[k]] = true;
+    for (size_t i = 0; i < m->count; i++) {
+        size_t there = 0;
+        const bool placed = m->spot[i].place != SIZE_MAX;
+        for (size_t k = i; !placed && k < m->count; k++) {
+            spot *o = &m->spot[k];
+            if (o->place != SIZE_MAX || fabs(o->px - m->spot[i].px) >= near || fabs(o->py - m->spot[i].py) >= near)
+                continue;
+            o->place = i;
+            there++;
+        }
+        if (there > 1)
+            ring_place(m, i, there);
+        m->ringed |= there > 1;
     }
-    free(done);
 }
 
 /* ---- names ---- */
@@ -100,9 +123,18 @@ static double cost_of(const plane *m, size_t self, const box *b, double bound_px
     double cost = 0;
     for (size_t i = 0; i < m->count; i++) {
         const spot *o = &m->spot[i];
-        const box mark = {o->px - MARK, o->py - MARK, o->px + MARK, o->py + MARK};
+        const double r = MARK * o->size;
+        const box mark = {o->px - r, o->py - r, o->px + r, o->py + r};
+        const bool own = o->place == m->spot[self].place;
         if (meet(b, &mark))
-            cost += i == self ? 400 : 120;
+            cost += own ? 400 : 120;
+        if (!m->p->bars)
+            continue;
+        const box across = {fl_picture_px(m->p, fmin(o->x.low, o->x.mean)), o->py - 1,
+                            fl_picture_px(m->p, fmax(o->x.high, o->x.mean)), o->py + 1};
+        const box along = {o->px - 1, fl_picture_py(m->p, fmax(o->y.high, o->y.mean)), o->px + 1,
+                           fl_picture_py(m->p, fmin(o->y.low, o->y.mean))};
+        cost += (meet(b, &across) ? 20 : 0) + (meet(b, &along) ? 20 : 0); /* a line through a name */
     }
     for (size_t i = 0; i < m->names; i++)
         cost += meet(b, &m->taken[i]) ? 1000 : 0;
@@ -113,80 +145,186 @@ static double cost_of(const plane *m, size_t self, const box *b, double bound_px
     return cost;
 }
 
-/* A name beside its mark: the nearest place that covers nothing, with a line to it where that is far. */
-static void put_name(plane *m, size_t i, bool must) {
-    const spot *o = &m->spot[i];
-    fl_picture *p = m->p;
+/* What a mark is called beside it: the front's number where names are too many; "*" where runs are missing. */
+static char *name_of(const plane *m, const spot *o, char name[256]) {
+    const fl_policy_summary *p = &m->s->item[o->item];
     const char *whole = fl_summary_name(m->s, o->item);
-    char name[256];
     if (o->number)
-        snprintf(name, sizeof name, "%zu", o->number);
+        snprintf(name, 256, "%zu", o->number);
     else
-        fl_text_fit(m->s->item[o->item].baseline ? whole + 9 : whole, p->right - p->left - 20, name);
-    const double width = fl_text_width(name) + 2, bound = fl_picture_px(p, m->lead.x.bound);
-    box best = {0};
+        fl_text_fit(p->baseline ? whole + 9 : whole, m->p->right - m->p->left - 30, name);
+    const size_t length = strlen(name);
+    if (fl_partial_rows(m->s, p) && length < 254)
+        memcpy(name + length, " *", 3);
+    return name;
+}
+
+/* Another mark is nearer to the name than its own. */
+static bool mistaken(const plane *m, const spot *o, const box *b, double own) {
+    for (size_t i = 0; i < m->count; i++) {
+        const spot *other = &m->spot[i];
+        const double x = fmax(b->x1, fmin(other->px, b->x2)), y = fmax(b->y1, fmin(other->py, b->y2));
+        if (other->place != o->place && hypot(x - other->px, y - other->py) - MARK * other->size < own)
+            return true;
+    }
+    return false;
+}
+
+/* Where `lines` names as wide as `width` cover least, the nearest such place. Returns its cost. */
+static double seek(const plane *m, size_t i, double width, size_t lines, double reach, box *best) {
+    const spot *o = &m->spot[i];
+    const fl_picture *p = m->p;
+    const double bound = fl_picture_px(p, m->lead.x.bound), more = 14 * (double)(lines - 1) / 2;
     double least = HUGE_VAL;
     for (double away = 9; away < 180; away *= 1.35)
         for (int turn = 0; turn < 16; turn++) {
-            const double angle = turn * M_PI / 8, cx = o->px + away * cos(angle), cy = o->py - away * sin(angle);
+            const double angle = turn * M_PI / 8, far = away + reach, cx = o->px + far * cos(angle),
+                         cy = o->py - (far + more * fabs(sin(angle))) * sin(angle);
             const double side = cos(angle) > 0.3 ? 0 : cos(angle) < -0.3 ? width : width / 2;
-            box b = {cx - side, cy - 8, cx - side + width, cy + 6};
+            box b = {cx - side, cy - 8 - more, cx - side + width, cy + 6 + more};
             const double shift = fmax(p->left + 3 - b.x1, 0) - fmax(b.x2 - p->right - 8, 0);
             b.x1 += shift;
             b.x2 += shift;
+            const double lift = lines > 1 ? fmax(p->top - 6 - b.y1, 0) - fmax(b.y2 - p->bottom + 2, 0) : 0;
+            b.y1 += lift;
+            b.y2 += lift;
             if (b.y1 < p->top - 6 || b.y2 > p->bottom - 2)
                 continue;
-            const double cost = away + 0.2 * fabs(shift) + (turn ? 1 : 0) + cost_of(m, i, &b, bound);
+            const double cost =
+                away + 0.2 * (fabs(shift) + fabs(lift)) + (turn ? 1 : 0) + cost_of(m, i, &b, bound);
             if (cost < least) {
                 least = cost;
-                best = b;
+                *best = b;
             }
         }
+    return least;
+}
+
+/* Names beside their mark, one below the other, with a line to it where that is far or could be another's. */
+static void put_list(plane *m, const size_t *of, size_t lines, bool must) {
+    const spot *o = &m->spot[m->spot[of[0]].place];
+    fl_picture *p = m->p;
+    char name[256];
+    double width = 0, reach = 0;
+    for (size_t k = 0; k < lines; k++)
+        width = fmax(width, fl_text_width(name_of(m, &m->spot[of[k]], name)) + 2);
+    for (size_t i = 0; i < m->count; i++)
+        if (m->spot[i].place == o->place)
+            reach = fmax(reach, MARK * (m->spot[i].size - 1));
+    box best = {0};
+    const double least = seek(m, of[0], width, lines, reach, &best);
     if (least == HUGE_VAL || (!must && least > 40))
         return;
     m->taken[m->names++] = best;
-    const double nx = fmax(best.x1, fmin(o->px, best.x2)), ny = fmax(best.y1, fmin(o->py, best.y2));
-    const bool far = hypot(nx - o->px, ny - o->py) > 15;
-    fprintf(p->table, "name,%.17g,%.17g,n/a,n/a,0,0,", fl_picture_x(p, best.x1 + 1),
-            fl_picture_y(p, (best.y1 + best.y2) / 2 + 1));
-    fl_picture_field(p, name);
-    fputs(",\n", p->table);
-    if (far)
-        fprintf(p->table, "leader,%.17g,%.17g,%.17g,%.17g,0,0,,\n", fl_picture_x(p, o->px), fl_picture_y(p, o->py),
+    for (size_t k = 0; k < lines; k++) {
+        fprintf(p->table, "name,%.17g,%.17g,n/a,n/a,0,0,", fl_picture_x(p, best.x1 + 1),
+                fl_picture_y(p, best.y1 + 8 + 14 * (double)k));
+        fl_picture_field(p, name_of(m, &m->spot[of[k]], name));
+        fputs(",1\n", p->table);
+    }
+    const double nx = fmax(best.x1, fmin(o->px, best.x2)), ny = fmax(best.y1, fmin(o->py, best.y2)),
+                 away = hypot(nx - o->px, ny - o->py);
+    if (away > 15 + reach || mistaken(m, o, &best, away - MARK - reach))
+        fprintf(p->table, "leader,%.17g,%.17g,%.17g,%.17g,0,0,,0\n", fl_picture_x(p, o->px), fl_picture_y(p, o->py),
                 fl_picture_x(p, nx) - fl_picture_x(p, o->px), fl_picture_y(p, ny) - fl_picture_y(p, o->py));
 }
 
-/* Every policy of the front; the baselines where there is room. At one place and one name, once. */
+/* The names at one place, from the inside out: policies, then baselines. */
+static void put_place(plane *m, size_t first, bool must) {
+    size_t of[LIST_MAX], lines = 0;
+    bool ringed = false;
+    for (size_t k = first; k < m->count && !ringed; k++)
+        ringed = m->spot[k].place == first && m->spot[k].thick > 0;
+    for (int baseline = 0; baseline < 2; baseline++)
+        for (size_t k = first; k < m->count; k++) {
+            if (m->spot[k].place != first || m->s->item[m->spot[k].item].baseline != (baseline != 0) ||
+                !(m->spot[k].front || ringed || baseline))
+                continue;
+            of[lines++] = k;
+            if (lines == LIST_MAX) {
+                put_list(m, of, lines, must);
+                lines = 0;
+            }
+        }
+    if (lines)
+        put_list(m, of, lines, must);
+}
+
+/* Every policy of the front and who stands with it; of the other places those that find room. */
 static void put_names(plane *m) {
     m->taken = calloc(m->count + 1, sizeof *m->taken);
-    for (int baselines = 0; m->taken && baselines < 2; baselines++)
-        for (size_t i = 0; i < m->count; i++)
-            if (baselines ? m->s->item[m->spot[i].item].baseline : m->spot[i].front)
-                put_name(m, i, !baselines);
+    for (int front = 1; m->taken && front >= 0; front--)
+        for (size_t i = 0; i < m->count; i++) {
+            bool must = false;
+            for (size_t k = i; m->spot[i].place == i && k < m->count; k++)
+                must |= m->spot[k].place == i && m->spot[k].front;
+            if (m->spot[i].place == i && must == (front != 0))
+                put_place(m, i, must);
+        }
     free(m->taken);
 }
 
 /* ---- rows ---- */
 
-static void put_mark(const plane *m, const spot *o) {
-    const fl_policy_summary *p = &m->s->item[o->item];
-    const fl_look look = m->looks->of[p->policy];
-    char tip[512];
-    FILE *f = m->p->table;
-    const double x = fl_picture_x(m->p, o->px), y = fl_picture_y(m->p, o->py);
+static void put_ranges(const plane *m, const spot *o) {
+    const int colour = m->looks->of[m->s->item[o->item].policy].colour;
     const double left = fmax(o->x.low, m->p->x0), right = fmin(o->x.high, m->p->x1), low = fmax(o->y.low, m->p->y0),
                  high = fmin(o->y.high, m->p->y1);
     if (o->x.low < o->x.high)
-        fprintf(f, "range,%.17g,%.17g,%.17g,0,0,%d,,\n", left, y, right - left, look.colour);
+        fprintf(m->p->table, "range,%.17g,%.17g,%.17g,0,0,%d,,0\n", left, o->y.mean, right - left, colour);
     if (o->y.low < o->y.high)
-        fprintf(f, "range,%.17g,%.17g,0,%.17g,0,%d,,\n", x, low, high - low, look.colour);
-    fprintf(f, "mark,%.17g,%.17g,n/a,n/a,%d,%d,", x, y, fl_picture_point(look, p->baseline, o->hollow), look.colour);
-    fl_picture_field(m->p, fl_summary_name(m->s, o->item));
-    fputc(',', f);
-    snprintf(tip, sizeof tip, "%s: %s %.4g%s, %s %.4g%s%s", fl_summary_name(m->s, o->item), m->lead.y.name, o->y.mean,
-             m->lead.y.unit, m->lead.x.name, o->x.mean, m->lead.x.unit, o->hollow ? ", breaks the bound" : "");
+        fprintf(m->p->table, "range,%.17g,%.17g,0,%.17g,0,%d,,0\n", o->x.mean, low, high - low, colour);
+}
+
+/* A ring is a disc with paper on it; a thin one breaks the bound, as a hollow mark does. A cross has no hollow form: a
+ * box marks it. */
+static void put_mark(const plane *m, const spot *o) {
+    enum { BOX = 4, CIRCLE = 6, DISC = 7, PAPER = -2 };
+    const fl_policy_summary *p = &m->s->item[o->item];
+    const fl_look look = m->looks->of[p->policy];
+    const int point = o->thick <= 0 ? fl_picture_point(look, p->baseline, o->hollow) : o->hollow ? CIRCLE : DISC;
+    char tip[512], runs[64] = "";
+    FILE *f = m->p->table;
+    if (p->baseline && o->hollow && o->thick <= 0)
+        fprintf(f, "box,%.17g,%.17g,n/a,n/a,%d,%d,,1.3\n", o->x.mean, o->y.mean, BOX, look.colour);
+    fprintf(f, "mark,%.17g,%.17g,n/a,n/a,%d,%d,", o->x.mean, o->y.mean, point, look.colour);
+    if (fl_partial_rows(m->s, p))
+        snprintf(runs, sizeof runs, ", mean of %zu of %zu runs", p->value[FL_REPORT_ENERGY_J].runs,
+                 fl_partial_most(m->s));
+    snprintf(tip, sizeof tip, "%s: %s %s%s, %s %s%s%s%s", fl_summary_name(m->s, o->item), m->lead.y.name,
+             fl_lead_number(o->y.mean, (char[32]){0}), m->lead.y.unit, m->lead.x.name,
+             fl_lead_number(o->x.mean, (char[32]){0}), m->lead.x.unit, o->hollow ? ", breaks the bound" : "", runs);
     fl_picture_field(m->p, tip);
-    fputc('\n', f);
+    fprintf(f, ",%g\n", o->size);
+    if (point == DISC && o->thick > 0)
+        fprintf(f, "paper,%.17g,%.17g,n/a,n/a,%d,%d,,%g\n", o->x.mean, o->y.mean, DISC, PAPER, o->size - o->thick);
+}
+
+typedef struct layer {
+    double size;
+    bool baseline;
+    size_t spot;
+} layer;
+
+static int by_depth(const void *a, const void *b) {
+    const layer *x = a, *y = b;
+    if (x->size != y->size)
+        return x->size < y->size ? 1 : -1;
+    return x->baseline != y->baseline ? y->baseline - x->baseline : (x->spot < y->spot) - (x->spot > y->spot);
+}
+
+/* What matters last, so that it lies above: the larger marks, the baselines, the worse, the better. */
+static void put_marks(plane *m) {
+    layer *l = calloc(m->count + 1, sizeof *l);
+    for (size_t i = 0; l && i < m->count; i++)
+        l[i] = (layer){m->spot[i].size, m->s->item[m->spot[i].item].baseline, i};
+    if (l)
+        qsort(l, m->count, sizeof *l, by_depth);
+    for (size_t i = 0; l && i < m->count; i++)
+        put_ranges(m, &m->spot[l[i].spot]);
+    for (size_t i = 0; l && i < m->count; i++)
+        put_mark(m, &m->spot[l[i].spot]);
+    free(l);
 }
 
 static int by_x(const void *a, const void *b) {
@@ -213,7 +351,7 @@ static void put_front(plane *m) {
         m->segment[m->segments++] = (box){x2 - 1, fmin(y1, y2), x2 + 1, fmax(y1, y2)};
     }
     for (size_t i = 0; i < n; i++)
-        fprintf(m->p->table, "front,%.17g,%.17g,n/a,n/a,0,0,,\n", at[i][0], at[i][1]);
+        fprintf(m->p->table, "front,%.17g,%.17g,n/a,n/a,0,0,,0\n", at[i][0], at[i][1]);
     free(at);
 }
 
@@ -253,10 +391,18 @@ static bool told(const plane *m, size_t i, size_t numbers) {
     return !numbers || m->looks->legend.count <= FL_PICTURE_LOOKS || fl_report_is_baseline(m->looks->legend.item[i]);
 }
 
-static void put_legend(plane *m, size_t hollow) {
+static void put_legend(plane *m) {
     const size_t numbers = number_front(m);
     double longest = 0;
-    size_t count = (hollow > 0) + numbers;
+    bool hollow = false, thin = false, boxed = false, partial = false;
+    for (size_t i = 0; i < m->count; i++) {
+        const fl_policy_summary *p = &m->s->item[m->spot[i].item];
+        hollow |= m->spot[i].hollow;
+        thin |= m->spot[i].hollow && m->spot[i].thick > 0;
+        boxed |= m->spot[i].hollow && m->spot[i].thick <= 0 && p->baseline;
+        partial |= fl_partial_rows(m->s, p);
+    }
+    size_t count = hollow + partial + numbers;
     char name[256];
     const double most = m->p->width - 80;
     for (size_t i = 0; i < m->looks->legend.count; i++) {
@@ -268,9 +414,14 @@ static void put_legend(plane *m, size_t hollow) {
     for (size_t n = 1; n <= numbers; n++)
         longest = fmax(longest, fl_text_width(fl_text_fit(fl_summary_name(m->s, numbered(m, n)->item), most, name)) +
                                     fl_text_width("000 "));
-    static const char breaks[] = "hollow: breaks the bound in a run";
+    char breaks[96];
+    snprintf(breaks, sizeof breaks, "hollow%s%s: breaks the bound in a run", thin ? ", thin ring" : "",
+             boxed ? ", boxed cross" : "");
+    static const char fewer[] = "* a mean over some of the runs";
     if (hollow)
         longest = fmax(longest, fl_text_width(breaks));
+    if (partial)
+        longest = fmax(longest, fl_text_width(fewer));
     fl_picture_legend(m->p, count, longest);
     for (size_t i = 0; i < m->looks->legend.count; i++) {
         const bool baseline = fl_report_is_baseline(m->looks->legend.item[i]);
@@ -282,6 +433,8 @@ static void put_legend(plane *m, size_t hollow) {
     }
     if (hollow)
         fl_picture_entry(m->p, breaks, (fl_look){0}, fl_picture_point((fl_look){0}, false, true));
+    if (partial)
+        fl_picture_entry(m->p, fewer, (fl_look){0}, -1);
     put_numbers(m, numbers, most);
 }
 
@@ -294,7 +447,8 @@ static fl_status gather(plane *m, fl_diag *d) {
         spot o = {.item = m->s->order[k],
                   .x = fl_lead_value(&m->lead.x, p),
                   .y = fl_lead_value(&m->lead.y, p),
-                  .hollow = !p->baseline && p->violations > 0};
+                  .hollow = p->violations > 0,
+                  .size = 1};
         if (isfinite(o.x.mean) && isfinite(o.y.mean))
             m->spot[m->count++] = o;
     }
@@ -304,7 +458,6 @@ static fl_status gather(plane *m, fl_diag *d) {
 fl_status fl_picture_pareto(fl_picture *p, const fl_summary *s, const fl_looks *looks, size_t *drawn, fl_diag *d) {
     plane m = {.s = s, .looks = looks, .p = p};
     char about[512], intervals[128];
-    size_t hollow = 0;
     fl_lead_of(s, &m.lead);
     fl_status st = gather(&m, d);
     *drawn = m.count;
@@ -317,30 +470,30 @@ fl_status fl_picture_pareto(fl_picture *p, const fl_summary *s, const fl_looks *
     p->bars = *intervals && m.count <= FL_BARS_MAX;
     if (p->bars)
         snprintf(about + strlen(about), sizeof about - strlen(about), "; bars: %s", intervals);
-    for (size_t i = 0; i < m.count; i++)
-        hollow += m.spot[i].hollow;
     find_front(&m);
     fl_picture_plot(p, 60, 24, p->width < 600 ? 320 : 400);
-    fl_picture_title(p, m.lead.title, about);
-    put_legend(&m, hollow);
     double x0, x1, y0, y1;
     hold_all(&m, false, &x0, &x1);
     hold_all(&m, true, &y0, &y1);
     fl_picture_range(p, x0, x1, y0, y1);
+    p->left = fl_picture_ticks(p, y0, y1);
     place_marks(&m);
+    if (m.ringed)
+        snprintf(about + strlen(about), sizeof about - strlen(about),
+                 "; rings: others at the same place, named from the inside out");
+    fl_picture_title(p, m.lead.title, about);
+    put_legend(&m);
+    place_marks(&m); /* below the title */
     fl_picture_text(p, "x_label", m.lead.x.label);
     fl_picture_text(p, "y_label", m.lead.y.label);
     fl_picture_number(p, "x_bound", m.lead.x.bound);
-    char text[64];
-    snprintf(text, sizeof text, "bound %.4g%s", m.lead.x.bound, m.lead.x.unit);
+    char text[64], limit[32];
+    snprintf(text, sizeof text, "bound %s%s", fl_lead_number(m.lead.x.bound, limit), m.lead.x.unit);
     fl_picture_text(p, "bound_text", text);
     fl_picture_number(p, "many", m.count > FL_BARS_MAX);
-    fputs("what,x,y,dx,dy,point,colour,text,tip\n", p->table);
+    fputs("what,x,y,dx,dy,point,colour,text,size\n", p->table);
     put_front(&m);
-    for (int baselines = 1; baselines >= 0; baselines--) /* what matters last, so that it lies above */
-        for (size_t i = m.count; i--;)
-            if (s->item[m.spot[i].item].baseline == (baselines != 0))
-                put_mark(&m, &m.spot[i]);
+    put_marks(&m);
     put_names(&m);
     free(m.segment);
     free(m.spot);

@@ -84,10 +84,10 @@ fl_status fl_figure_pareto(fl_figures *g, const fl_summary *s, const fl_looks *l
     if (!st && drawn)
         caption(g,
                 "%s: %s. %s and left is better. Dotted: the Pareto front, whose policies are named beside it or, where "
-                "they are many, by number%s. Marks that would "
-                "hide each other stand one above the other%s.",
+                "they are many, by number%s. Every mark stands at its values; a ring is another at the same place, "
+                "named from the inside out%s.",
                 lead.title, about, lead.y.more ? "Up" : "Down",
-                isfinite(lead.x.bound) ? "; dashed: the bound; hollow: who breaks it in a run" : "",
+                isfinite(lead.x.bound) ? "; dashed: the bound; hollow, thin ring or boxed: who breaks it in a run" : "",
                 bars(s, has_bars, over));
     return st;
 }

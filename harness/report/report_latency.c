@@ -1,22 +1,33 @@
 #include "harness/report/report_latency.h"
 
 #include "harness/report/report_html.h"
+#include "harness/report/report_lead.h"
 
 #include <math.h>
 #include <string.h>
 
-static double p99_ms(const fl_policy_summary *p) { return 1e3 * p->value[FL_REPORT_LATENCY_P99_S].mean; }
-static double request_j(const fl_policy_summary *p) { return p->value[FL_REPORT_REQUEST_J].mean; }
-static bool drawable(const fl_policy_summary *p) { return isfinite(p99_ms(p)) && isfinite(request_j(p)); }
+static bool drawable(const fl_policy_summary *p) {
+    return isfinite(p->value[FL_REPORT_LATENCY_P99_S].mean) && isfinite(p->value[FL_REPORT_REQUEST_J].mean);
+}
+
+static void put_pair(FILE *f, const fl_lead *lead, const fl_policy_summary *p, const char *between) {
+    char j[32], p99[32];
+    fprintf(f, "%s%s%s%s%s", fl_lead_number(fl_lead_value(&lead->y, p).mean, j), lead->y.unit, between,
+            fl_lead_number(fl_lead_value(&lead->x, p).mean, p99), lead->x.unit);
+}
 
 void fl_latency_short(FILE *f, const fl_summary *s, size_t item) {
-    const fl_policy_summary *p = &s->item[item];
-    if (!drawable(p))
+    fl_lead lead;
+    if (!drawable(&s->item[item]))
         return;
-    fprintf(f, "%.4g J per request at a p99 latency of %.4g ms", request_j(p), p99_ms(p));
+    fl_lead_of(s, &lead);
+    put_pair(f, &lead, &s->item[item], " per request at a p99 latency of ");
     for (size_t i = 0; i < s->count; i++)
-        if (!strcmp(fl_summary_name(s, i), "baseline:default") && drawable(&s->item[i]))
-            fprintf(f, " (the driver's default: %.4g J at %.4g ms)", request_j(&s->item[i]), p99_ms(&s->item[i]));
+        if (!strcmp(fl_summary_name(s, i), "baseline:default") && drawable(&s->item[i])) {
+            fputs(" (the driver's default: ", f);
+            put_pair(f, &lead, &s->item[i], " at ");
+            fputc(')', f);
+        }
     fputs("; ", f);
 }
 

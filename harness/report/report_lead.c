@@ -28,11 +28,17 @@ static bool anywhere(const fl_summary *s, fl_report_column column) {
 void fl_lead_of(const fl_summary *s, fl_lead *lead) {
     const char *merit = fl_merit_name(s->scope->data);
     if (anywhere(s, FL_REPORT_LATENCY_P99_S) && anywhere(s, FL_REPORT_REQUEST_J)) {
+        const double bound = promised(s->scope->data, "latency_p99_s");
+        double longest = isfinite(bound) ? bound : 0;
+        for (size_t i = 0; i < s->count; i++)
+            longest = fmax(longest, s->item[i].value[FL_REPORT_LATENCY_P99_S].mean);
+        const bool seconds = longest >= 10; /* five digits of milliseconds */
+        const double scale = seconds ? 1 : 1e3;
         *lead = (fl_lead){
-            .x = {FL_REPORT_LATENCY_P99_S, 1e3, "latency p99", "latency p99, ms", " ms", -4, false,
-                  1e3 * promised(s->scope->data, "latency_p99_s")},
+            .x = {FL_REPORT_LATENCY_P99_S, scale, "latency p99", "", seconds ? " s" : " ms", -4, false, scale * bound},
             .y = {FL_REPORT_REQUEST_J, 1, "energy per request", "energy per request, J", " J", -4, false, NAN},
             .title = "Energy per request against latency"};
+        snprintf(lead->x.label, sizeof lead->x.label, "latency p99,%s", lead->x.unit);
         return;
     }
     *lead = (fl_lead){.x = {FL_REPORT_SLOWDOWN, 100, "slowdown", "slowdown against the driver's default, %", " %", 2,
@@ -53,6 +59,12 @@ fl_interval fl_lead_value(const fl_lead_axis *a, const fl_policy_summary *p) {
     v.low *= a->scale;
     v.high *= a->scale;
     return v;
+}
+
+char *fl_lead_number(double value, char buf[32]) {
+    const double size = fabs(value);
+    snprintf(buf, 32, size >= 9999.5 && size < 1e15 ? "%.0f" : "%.4g", value);
+    return buf;
 }
 
 char *fl_lead_short(const char *workload, char buf[256]) {

@@ -27,6 +27,9 @@ char *fl_lead_head(const fl_lead_axis *a, char buf[96]);
 /* A policy's mean and interval on an axis, as shown. */
 fl_interval fl_lead_value(const fl_lead_axis *a, const fl_policy_summary *p);
 
+/* Four significant digits without an exponent, and no end of a large number cut: 0.05, 5.266, 526600. */
+char *fl_lead_number(double value, char buf[32]);
+
 /* A workload's name without the folder and the ending of its file; into 256 bytes. Returns buf. */
 char *fl_lead_short(const char *workload, char buf[256]);
 

@@ -84,12 +84,14 @@ static void begin(FILE *f, const char *id, const char *caption) {
 
 static void end(FILE *f) { fputs("</tbody></table></div>\n", f); }
 
-static void policy_head(FILE *f, const char *name, bool baseline, const fl_look *look) {
+static void policy_head(FILE *f, const fl_summary *s, size_t item, const fl_look *look) {
+    const char *name = fl_summary_name(s, item);
+    const bool baseline = s->item[item].baseline;
     fprintf(f, "<tr%s><th scope=\"row\">", baseline ? " class=\"baseline\"" : "");
     if (look)
         fprintf(f, "<span class=\"dot c%d\" aria-hidden=\"true\"></span>", look->colour);
     fl_html_label(f, name);
-    fputs("</th>", f);
+    fputs(fl_partial_rows(s, &s->item[item]) ? " *</th>" : "</th>", f);
 }
 
 /* ---- policies ---- */
@@ -198,7 +200,7 @@ static void table_first(FILE *f, const fl_summary *s, const choice *c, const fl_
     for (size_t k = 0; k < s->count && k < POLICY_ROWS_MAX; k++) {
         const fl_policy_summary *p = &s->item[s->order[k]];
         const fl_interval y = fl_lead_value(&c->lead.y, p), x = fl_lead_value(&c->lead.x, p);
-        policy_head(f, fl_summary_name(s, s->order[k]), p->baseline, &looks->of[p->policy]);
+        policy_head(f, s, s->order[k], &looks->of[p->policy]);
         cell_interval(f, &y, 1, c->lead.y.digits);
         cell_interval(f, &x, 1, c->lead.x.digits);
         if (c->bounded)
@@ -232,7 +234,7 @@ static void table_more(FILE *f, const fl_summary *s, const choice *c, const char
     fputs("</tr></thead><tbody>\n", f);
     for (size_t k = 0; k < s->count && k < POLICY_ROWS_MAX; k++) {
         const fl_policy_summary *p = &s->item[s->order[k]];
-        policy_head(f, fl_summary_name(s, s->order[k]), p->baseline, NULL);
+        policy_head(f, s, s->order[k], NULL);
         if (merit)
             cell_interval(f, &p->merit, 1, 2);
         for (size_t i = 0; i < COLUMNS; i++)
@@ -298,7 +300,7 @@ void fl_table_pairs(FILE *f, const fl_summary *s, const char *id) {
     for (size_t k = 0; k < s->count && k < POLICY_ROWS_MAX; k++) {
         const fl_policy_summary *p = &s->item[s->order[k]];
         const bool self = s->order[k] == s->reference;
-        policy_head(f, fl_summary_name(s, s->order[k]), p->baseline, NULL);
+        policy_head(f, s, s->order[k], NULL);
         if (self) {
             fputs("<td data-v=\"0\">0</td><td class=\"text\">the reference</td><td data-v=\"\"></td><td data-v=\"\">"
                   "</td><td data-v=\"\"></td><td data-v=\"0\">0</td>",
