@@ -43,16 +43,28 @@ static void test_baseline(void) {
     FL_CHECK(!strcmp(row[0].note, "best known, 10 % below the clairvoyant schedule"), "%s", row[0].note);
 }
 
-/* Rows of a sweep stand alone. Picoseconds make no note, and no negative regret either. */
+/* Rows of a sweep stand alone: one below the reference cannot become that of the others, so it has no regret, for 0
+ * beside theirs would tell another difference than there is. Picoseconds make no note, and no negative regret either.
+ */
 static void test_alone(void) {
     fl_row_result row = row_of("a", 80, -200);
-    fl_best_known(&row, 1, FL_MIN_EDP); /* 800 J s, where the schedule has 1000 */
-    FL_CHECK(near(row.score.regret_clairvoyant_j, 0), "%g", row.score.regret_clairvoyant_j);
-    FL_CHECK(!strcmp(row.note, "best known, 20 % below the clairvoyant schedule"), "%s", row.note);
+    row.regret_clairvoyant_rows = 1;
+    snprintf(row.note, sizeof row.note, "extrapolated");
+    fl_best_known_alone(&row, FL_MIN_EDP); /* 800 J s, where the schedule has 1000 */
+    FL_CHECK(isnan(row.score.regret_clairvoyant_j) && isnan(row.score.regret_clairvoyant_pct) &&
+                 !row.regret_clairvoyant_rows,
+             "%g", row.score.regret_clairvoyant_j);
+    FL_CHECK(!strcmp(row.note, "extrapolated; 20 % below what the regrets of this file are against"), "%s", row.note);
     row = row_of("a", 100, -1e-7);
-    fl_best_known(&row, 1, FL_MIN_ENERGY);
-    FL_CHECK(near(row.score.regret_clairvoyant_j, 0) && row.score.regret_clairvoyant_j >= 0 && !row.note[0], "%s",
+    fl_best_known_alone(&row, FL_MIN_ENERGY);
+    FL_CHECK(row.score.regret_clairvoyant_j == 0 && row.score.regret_clairvoyant_pct == 0 && !row.note[0], "%s",
              row.note);
+    row = row_of("a", 105, 5);
+    fl_best_known_alone(&row, FL_MIN_ENERGY);
+    FL_CHECK(row.score.regret_clairvoyant_j == 5 && row.score.regret_clairvoyant_pct == 5 && !row.note[0], "moved");
+    row = row_of("a", 105, NAN);
+    fl_best_known_alone(&row, FL_MIN_ENERGY);
+    FL_CHECK(isnan(row.score.regret_clairvoyant_j) && !row.note[0], "%s", row.note);
 }
 
 static void test_printed(void) {

@@ -65,6 +65,12 @@ static void test_refused(void) {
         {"-0.1", "expected a number from 0 to 1"},
         {"20000%", "expected a number from 0 to 1"},
         {"<0.1", "expected a share"},
+        {"slowdown<=5", "'slowdown<=5': 5, expected a share: 0.05 or 5%"}, /* 5 may be 5 % wherever it stands */
+        {"slowdown<5", "5, expected a share: 0.05 or 5%"},
+        {"worst_window_slowdown<=5", "5, expected a share: 0.05 or 5%"},
+        {"rows>0", "itself told under the bounds"},
+        {"oracle_objective>0", "itself told under the bounds"},
+        {"regret_at_own_slowdown_j<1", "itself told under the bounds"},
         {"latency_p99_s<", "expected a number"},
         {"latency_p99_s<x", "expected a number"},
         {"latency_p99_s<nan", "expected a number"},

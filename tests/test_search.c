@@ -194,6 +194,33 @@ static void test_promised(void) {
     close_setup(&u, &so, t);
 }
 
+/* Where no candidate holds the bounds, the winner is who breaks them on the least share of all pairs, not the
+ * cheapest. */
+static void test_none_holds(void) {
+    fl_setup u;
+    fl_setup_options so;
+    fl_trials *t = NULL;
+    fl_diag d = {0};
+    open_setup(&u, &so, &t, 0.1);
+    u.o.spec_count = 7; /* 600 to 1200 MHz: none holds 10 % on what is bound by the core */
+    size_t least = SIZE_MAX, most = 0;
+    for (size_t i = 0; i < u.o.spec_count; i++) {
+        fl_search_sum sum;
+        FL_CHECK(fl_search_score(t, &u.o, i, NULL, &sum, &d) == FL_OK && sum.violated, "%zu holds it: no case", i);
+        least = sum.violated < least ? sum.violated : least;
+        most = sum.violated > most ? sum.violated : most;
+    }
+    FL_CHECK(least < most, "all break it on %zu pairs: the case is none", most);
+    for (uint64_t seed = 1; seed <= 6; seed++) {
+        fl_search_result r;
+        const fl_search_options how = {.keep = 0.5, .seed = seed};
+        FL_CHECK(fl_search_run(t, &u.o, &how, &r, &d) == FL_OK && r.sum.runs == 9 && r.sum.violated == least,
+                 "seed %d: %s breaks the bound on %zu of %zu, where %zu is the least", (int)seed,
+                 u.spec[r.winner].label, r.sum.violated, r.sum.runs, least);
+    }
+    close_setup(&u, &so, t);
+}
+
 /* The check runs all candidates on a drawn part, names a better one where there is, and whether it holds everywhere. */
 static void test_check(void) {
     fl_setup u;
@@ -221,5 +248,6 @@ static void test_clean_up(void) { fl_temp_remove(); }
 
 FL_SUITE("search", {"finds what the grid finds", test_finds}, {"tuning and scoring apart", test_apart},
          {"what is kept", test_keep}, {"policies for some", test_limited},
-         {"what holds the bounds is found", test_feasible}, {"any bound", test_promised}, {"the check", test_check},
+         {"what holds the bounds is found", test_feasible}, {"any bound", test_promised}, {"where none holds", test_none_holds},
+         {"the check", test_check},
          {"clean up", test_clean_up})

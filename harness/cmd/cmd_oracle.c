@@ -62,7 +62,7 @@ static fl_status count_switches(fl_oracle_job *j, const fl_oracle_jobs *w, fl_di
 static fl_status run_static(const fl_oracle_jobs *w, fl_oracle_job *j, bool exact, fl_diag *d) {
     fl_scene *s = j->scene;
     const fl_promised_under under = {&w->promises, w->bound,
-                                     fl_promises_watched(&w->promises) ? FL_POWER_WINDOW_NS : 0};
+                                     fl_promises_watched(&w->promises) ? FL_POWER_WINDOW_NS : 0, w->objective};
     fl_status status = FL_OK;
     j->choice_count = j->choices;
     for (size_t k = 0; !status && k < j->choices; k++)
@@ -112,7 +112,7 @@ static fl_status solve(void *user, size_t i, fl_diag *d) {
     if (!status)
         status =
             fl_oracle_per_kernel(s->w, s->rates, &s->platform.node, w->objective, w->bound, j->kernel, &j->whole, d);
-    if (!status)
+    if (!status && !w->promises.count) /* which it may break */
         fl_reference_offer(&j->ref, j->whole.energy_j, j->whole.time_s, j->whole.time_ps);
     return status;
 }
@@ -202,12 +202,19 @@ static void add_none(fl_grid *g, const fl_oracle_jobs *w, const fl_oracle_job *j
 
 static const char *alone(const fl_oracle_jobs *w) { return w->promises.count ? "; bounded in time alone" : ""; }
 
+/* A schedule over other tables than exact ones is not told under bounds that it may break. */
+static bool told(const fl_oracle_jobs *w, const fl_oracle_job *j) {
+    return j->ref.clairvoyant.feasible && (j->table.exact || !w->promises.count);
+}
+
 /* A reference counts against others only while it is the best one known. */
 static void add_clairvoyant(fl_grid *g, const fl_oracle_jobs *w, const fl_oracle_job *j) {
     char remark[192], at[48] = "";
     const fl_oracle_result *c = &j->ref.clairvoyant;
     const fl_scene *s = j->scene;
-    if (j->table.exact && c->feasible) {
+    if (!told(w, j))
+        return;
+    if (j->table.exact) {
         if (j->table.positions)
             snprintf(at, sizeof at, " at %zu positions", j->table.positions);
         const double behind = c->objective > 0 ? 1 - j->ref.known / c->objective : 0;
@@ -218,7 +225,7 @@ static void add_clairvoyant(fl_grid *g, const fl_oracle_jobs *w, const fl_oracle
             snprintf(remark + used, sizeof remark - (size_t)used, "; not the best known: a baseline is %.3g %% below",
                      100 * behind);
         add_whole(g, w, j, "clairvoyant", c->energy_j, c->time_s, remark);
-    } else if (c->feasible && !w->promises.count) {
+    } else {
         const char *why = fl_oracle_inexact(s->w, s->rates, &s->platform.node);
         snprintf(remark, sizeof remark, "%s: no bound", why ? why : "not exact");
         add_whole(g, w, j, "reference", c->energy_j, c->time_s, remark);
@@ -287,11 +294,36 @@ static cJSON *kernels_json(const fl_oracle_job *j) {
     return all;
 }
 
+/* The best clock per kind of kernel and the clairvoyant schedule: both are bounded in time alone. */
+static void add_schedules(cJSON *o, const fl_oracle_jobs *w, const fl_oracle_job *j) {
+    const fl_oracle_result *c = &j->ref.clairvoyant;
+    const bool exact = j->table.exact, any = told(w, j), bounded = any && c->bounded;
+    fl_json_add_real(o, "per_kernel_j", exact ? j->whole.energy_j : NAN);
+    fl_json_add_real(o, "per_kernel_s", exact ? j->whole.time_s : NAN);
+    cJSON_AddItemToObject(o, "per_kernel_held", exact ? cJSON_CreateBool(j->whole.held) : cJSON_CreateNull());
+    fl_json_add_real(o, "oracle_j", any ? c->energy_j : NAN);
+    fl_json_add_real(o, "oracle_s", any ? c->time_s : NAN);
+    fl_json_add_real(o, "oracle_bound_j", bounded && w->objective == FL_MIN_ENERGY ? c->bound_j : NAN);
+    fl_json_add_real(o, "oracle_objective", any ? c->objective : NAN);
+    fl_json_add_real(o, "oracle_objective_bound", bounded ? c->objective_bound : NAN);
+    fl_json_add_real(o, "oracle_gap_pct", bounded ? c->gap_pct : NAN);
+    fl_json_add_real(o, "best_known_objective", any ? j->ref.known : NAN);
+    cJSON_AddBoolToObject(o, "bounded", bounded);
+    cJSON_AddBoolToObject(o, "oracle_bounded_in_time_alone", any && w->promises.count);
+}
+
+/* With the host time the kinds are the whole of per_kernel_j. */
+static void add_kernels_json(cJSON *o, const fl_oracle_job *j) {
+    cJSON_AddItemToObject(o, "kernels", kernels_json(j));
+    fl_json_add_real(o, "host_j", j->whole.gap_energy_j);
+    fl_json_add_real(o, "host_s", j->whole.gap_time_s);
+    fl_json_add_real(o, "host_default_j", j->whole.standard_gap_energy_j);
+}
+
 static void print_json(const fl_oracle_jobs *w, size_t count, bool kernels) {
     cJSON *all = cJSON_CreateArray();
     for (size_t i = 0; i < count; i++) {
         const fl_oracle_job *j = &w->job[i];
-        const fl_oracle_result *c = &j->ref.clairvoyant;
         cJSON *o = cJSON_CreateObject();
         cJSON_AddStringToObject(o, "workload", j->scene->w->name);
         fl_json_add_real(o, "default_j", j->standard.energy_j);
@@ -308,19 +340,10 @@ static void print_json(const fl_oracle_jobs *w, size_t count, bool kernels) {
         fl_json_add_real(o, "static_s", found ? fl_seconds(j->point[j->ref.best_static].makespan_ps) : NAN);
         fl_json_add_real(o, "static_break_chance", risk_of(w, j).chance);
         fl_json_add_real(o, "static_expected_regret", risk_of(w, j).regret);
-        fl_json_add_real(o, "per_kernel_j", j->table.exact ? j->whole.energy_j : NAN);
-        fl_json_add_real(o, "per_kernel_s", j->table.exact ? j->whole.time_s : NAN);
-        fl_json_add_real(o, "oracle_j", c->feasible ? c->energy_j : NAN);
-        fl_json_add_real(o, "oracle_s", c->feasible ? c->time_s : NAN);
-        const bool bounded = c->feasible && c->bounded;
-        fl_json_add_real(o, "oracle_bound_j", bounded && w->objective == FL_MIN_ENERGY ? c->bound_j : NAN);
-        fl_json_add_real(o, "oracle_objective", c->feasible ? c->objective : NAN);
-        fl_json_add_real(o, "oracle_objective_bound", bounded ? c->objective_bound : NAN);
-        fl_json_add_real(o, "oracle_gap_pct", c->feasible && c->bounded ? c->gap_pct : NAN);
-        cJSON_AddBoolToObject(o, "bounded", c->bounded);
+        add_schedules(o, w, j);
         cJSON_AddItemToObject(o, "bounds", fl_promises_json(&w->promises)); /* the best static clock holds them */
         if (kernels)
-            cJSON_AddItemToObject(o, "kernels", kernels_json(j));
+            add_kernels_json(o, j);
         cJSON_AddItemToArray(all, o);
     }
     fl_json_print(all, stdout);

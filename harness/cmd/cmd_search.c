@@ -81,6 +81,17 @@ static fl_status make_folds(const fl_scenes *scenes, const char *tune, const cha
     return s;
 }
 
+/* Options that would do nothing. */
+static fl_status check_options(const fl_setup_options *so, const char *tune, const char *score, const char *hold_out,
+                               fl_diag *d) {
+    if (so->positions || so->no_oracle)
+        return fl_refuse(d, "%s does nothing in a search, which asks no oracle",
+                         so->positions ? "--positions" : "--no-oracle");
+    if (hold_out && (tune || score))
+        return fl_refuse(d, "--hold-out beside --%s, expected either", tune ? "tune" : "score");
+    return FL_OK;
+}
+
 static double saving_pct(double ratio) { return 100 * (1 - ratio); }
 
 static void add_row(const fl_setup *u, const fold *f, const fl_search_result *r, const fl_search_sum *score,
@@ -220,8 +231,10 @@ int fl_cmd_search(int argc, char **argv) {
     static const char *const head[] = {"held out",   "best",     "saving % tuned", "saving % scored",
                                        "slowdown %", "violated", "trials",         "trials saved %"};
     fl_grid g = FL_GRID_HEADED(head);
+    fl_status s = check_options(&so, tune, score, hold_out, &d);
     so.no_oracle = true;
-    fl_status s = fl_setup_open(&u, &so, &d);
+    if (!s)
+        s = fl_setup_open(&u, &so, &d);
     if (!s && fl_experiment_draws(&u.experiment))
         s = fl_fail(&d, FL_BAD_INPUT, u.experiment.path, 0, 0,
                     "a distribution replay, expected an experiment with kernels");

@@ -174,6 +174,10 @@ static double shown(double value, int digits) { return fabs(value) < 0.5 * pow(1
 /* The answer: what the policy is worth against the clocks that the driver takes by itself. */
 static void put_against(const fl_run_told *t) {
     const double more = shown(100 * slowdown(t), 2), saved = shown(saving_pct(t), 2);
+    if (!isfinite(more) || !isfinite(saved)) {
+        printf("saving      n/a: nothing ran\n\n");
+        return;
+    }
     printf("saving      %.2f %% of the energy, slowdown %.2f %%: with the default clocks %.6g J in %.6g s\n\n", saved,
            more, t->standard->energy_j, t->standard->makespan_s);
 }

@@ -38,6 +38,21 @@ void fl_best_known(fl_row_result *row, size_t count, fl_objective objective) {
         note(&row[best], 1 - reference / found);
 }
 
+void fl_best_known_alone(fl_row_result *row, fl_objective objective) {
+    fl_score *s = &row->score;
+    const double regret = s->regret_clairvoyant_j, own = value(row, objective), share = regret / (regret - own);
+    const size_t used = strlen(row->note);
+    if (!(regret < 0))
+        return;
+    s->regret_clairvoyant_j = s->regret_clairvoyant_pct = 0;
+    if (!(share > TELLING))
+        return;
+    s->regret_clairvoyant_j = s->regret_clairvoyant_pct = NAN;
+    fl_row_count_regrets(row);
+    snprintf(row->note + used, sizeof row->note - used, "%s%.3g %% below what the regrets of this file are against",
+             used ? "; " : "", 100 * share);
+}
+
 void fl_best_known_print(const fl_row_result *row, size_t count, FILE *out) {
     double widest = -1;
     for (size_t i = 0; i < count; i++)

@@ -75,25 +75,33 @@ static void note_risk(const fl_comparison *c, const fl_comparison_options *o, FI
             all++;
             without += i + 1 == c->mean_first || strcmp(c->row[i + 1].policy, "baseline:static") != 0;
         }
-    if (o->oracles && o->risk > 0 && without)
+    if (o->oracles && o->risk > 0 && without && !(o->promises && o->promises->count)) /* else broken_out.h tells */
         fprintf(out,
                 "\nnote: no static clock has a chance of at most %g %% to break the bound in %zu of %zu workloads, "
                 "which have no baseline:static\n",
                 100 * o->risk, without, all);
 }
 
-/* An oracle, or a policy for some workloads only: its mean does not compare with the others'. */
+static bool is_baseline(const fl_row_result *r) { return !strncmp(r->policy, "baseline:", 9); }
+
+/* An oracle, or a policy for some workloads only: its mean does not compare with the others'. Baselines have a row for
+ * each workload and draw, policies one for each seed besides. */
 static void note_partial(const fl_comparison *c, FILE *out) {
-    size_t most = 0, told = 0;
-    for (size_t i = c->mean_first; i < c->count; i++)
-        most = c->row[i].workloads > most ? c->row[i].workloads : most;
-    for (size_t i = c->mean_first; i < c->count; i++)
-        if (c->row[i].workloads < most)
-            fprintf(out, "%s%s %zu",
-                    told++ ? ", " : "\nnote: means over fewer workloads than the others: ", c->row[i].policy,
-                    c->row[i].workloads);
+    uint64_t most[2] = {0, 0};
+    size_t told = 0;
+    for (size_t i = c->mean_first; i < c->count; i++) {
+        uint64_t *of = &most[is_baseline(&c->row[i])];
+        *of = c->row[i].rows > *of ? c->row[i].rows : *of;
+    }
+    for (size_t i = c->mean_first; i < c->count; i++) {
+        const fl_row_result *r = &c->row[i];
+        if (r->rows < most[is_baseline(r)])
+            fprintf(out, "%s%s %llu of %llu",
+                    told++ ? ", " : "\nnote: means over fewer rows than the others: ", r->policy,
+                    (unsigned long long)r->rows, (unsigned long long)most[is_baseline(r)]);
+    }
     if (told)
-        fprintf(out, " (of %zu)\n", most);
+        fputc('\n', out);
 }
 
 void fl_comparison_note_marks(const fl_comparison *c, FILE *out) {

@@ -116,7 +116,7 @@ static void score(const work *w, size_t scene, double energy_j, double time_s, f
     row->latency = fl_times_of(NULL, 0);
     row->energy_per_request_j = row->offered_load = NAN;
     row->node_energy_j = row->policy_cost_s = row->oracle_j = row->oracle_bound_j = row->oracle_gap_pct = NAN;
-    row->oracle_objective = row->oracle_objective_bound = NAN;
+    row->oracle_objective = row->oracle_objective_bound = row->bound_break_chance = row->expected_regret = NAN;
     fl_row_finish(row, FL_MIN_ENERGY, top(draws)->total_j);
 }
 
@@ -129,14 +129,28 @@ static double regret_of_step(const fl_draws *draws, size_t clock) {
 
 static const char default_name[] = "baseline:default";
 
+/* What is known of a run at one clock. *all, which it points to, is its whole time there. */
+static fl_kept kept_at(const fl_draw_clock *at, fl_residence *all) {
+    *all = (fl_residence){.sm_mhz = (uint32_t)at->mhz, .ps = (int64_t)(at->time_s * 1e12)};
+    return (fl_kept){.run = {.last_sm_mhz = at->mhz,
+                             .last_mem_mhz = NAN,
+                             .last_cpu_mhz = NAN,
+                             .hottest_c = NAN,
+                             .residence = all,
+                             .residence_count = 1}};
+}
+
 static fl_row_result static_row(const work *w, size_t scene, const char *name, size_t clock) {
     const fl_draws *draws = &w->draws[scene];
     const fl_draw_clock *at = &draws->clock[clock];
     fl_row_result row = {.policy = name, .seed = w->o->seed};
     score(w, scene, at->total_j, at->time_s, &row);
-    row.bound_break_chance = row.expected_regret = NAN;
     row.reward_regret = regret_of_step(draws, clock) * at->time_s * 1e9 / (double)draws->step_ns;
+    fl_residence all;
+    fl_kept kept = kept_at(at, &all);
+    row.kept = &kept; /* clocks may be promised too */
     fl_promises_judge(w->o->promises, w->o->bound, &row);
+    row.kept = NULL;
     return row;
 }
 
@@ -158,11 +172,14 @@ static fl_status add_static(const work *w, size_t scene, const char *name, size_
     snprintf(row.note, sizeof row.note, "%g MHz", at->mhz);
     if (name != default_name)
         fl_row_clock(&row, at->mhz, 0);
-    fl_kept *kept = calloc(1, sizeof *kept);
-    if (!kept)
+    fl_kept *kept = malloc(sizeof *kept);
+    fl_residence *all = malloc(sizeof *all);
+    if (!kept || !all) {
+        free(kept);
+        free(all);
         return fl_no_memory(d, "the distribution replay");
-    kept->run.last_sm_mhz = at->mhz;
-    kept->run.last_mem_mhz = kept->run.last_cpu_mhz = NAN;
+    }
+    *kept = kept_at(at, all);
     row.kept = kept;
     fl_status s = fl_comparison_add(c, &row, d);
     if (s)
@@ -174,7 +191,7 @@ static fl_status keep_run(const work *w, size_t scene, fl_kept *kept, fl_draws_r
     const fl_draws *draws = &w->draws[scene];
     kept->run.makespan_s = r->time_s;
     kept->run.energy_j = kept->run.node_energy_j = r->energy_j;
-    kept->run.last_sm_mhz = kept->run.last_mem_mhz = kept->run.last_cpu_mhz = NAN;
+    kept->run.last_sm_mhz = kept->run.last_mem_mhz = kept->run.last_cpu_mhz = kept->run.hottest_c = NAN;
     kept->run.residence = calloc(draws->clock_count, sizeof *kept->run.residence);
     if (!kept->run.residence)
         return fl_no_memory(d, "the distribution replay");
@@ -357,5 +374,6 @@ void fl_draws_print(const fl_comparison *c, const fl_comparison_options *o, bool
         fl_grid_print(&g, 2, out);
     fl_grid_free(&g);
     fl_broken_print(c, o, out);
-    fl_comparison_note_marks(c, out);
+    if (!each) /* whose marks are of means over all workloads */
+        fl_comparison_note_marks(c, out);
 }

@@ -24,7 +24,13 @@ static bool about_itself(const char *column) {
                                        "regret_clairvoyant_pct",
                                        "oracle_j",
                                        "oracle_bound_j",
-                                       "oracle_gap_pct"};
+                                       "oracle_gap_pct",
+                                       "oracle_objective",
+                                       "oracle_objective_bound",
+                                       "regret_at_own_slowdown_j",
+                                       "rows",
+                                       "regret_static_rows",
+                                       "regret_clairvoyant_rows"};
     for (size_t i = 0; i < FL_COUNT(none); i++)
         if (!strcmp(column, none[i]))
             return true;
@@ -85,6 +91,11 @@ fl_status fl_promise_parse(const char *text, fl_promises *p, double *slowdown, f
     if (!fl_share_parse(limit, &one.limit, &percent) || !isfinite(one.limit) || (percent && !share))
         return fl_refuse(d, "--bound '%s': '%s', expected a number%s", text, limit,
                          share ? " or one with %, of a share" : "");
+    if (share && !percent && one.limit > 1) {
+        fl_diag above = {0};
+        (void)fl_share_refuse("", one.limit, &above);
+        return fl_refuse(d, "--bound '%s': %s", text, above.message);
+    }
     if (one.below && one.equal && !strcmp(one.column, "slowdown") && one.limit >= 0)
         return set_slowdown(text, one.limit, slowdown, d);
     if (p->count == FL_PROMISES_MAX)

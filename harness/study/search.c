@@ -54,6 +54,8 @@ static int better(const void *a, const void *b, void *user) {
                  ry = y->sum.runs ? y->sum.ratio / (double)y->sum.runs : HUGE_VAL;
     if (cx != cy)
         return cx - cy;
+    if (cx == 1 && x->sum.violated * y->sum.runs != y->sum.violated * x->sum.runs) /* who breaks a larger share */
+        return x->sum.violated * y->sum.runs > y->sum.violated * x->sum.runs ? 1 : -1;
     if (x->done != y->done) /* dropped before: known by less */
         return x->done > y->done ? -1 : 1;
     if (rx != ry)
@@ -103,8 +105,8 @@ static fl_status halve(search *w, double keep, fl_search_result *out, fl_diag *d
             }
             return FL_OK;
         }
-        /* one is left, or all pairs are used: who leads has to hold the bounds on all */
-        if (!bounded || class_of(first, w->pairs) || first->done == w->pairs)
+        /* one is left, or all pairs are used: who leads has to be known on all */
+        if (!bounded || first->done == w->pairs)
             return FL_OK;
         active = 1;
         goal = 2 * first->done < w->pairs ? 2 * first->done : w->pairs;

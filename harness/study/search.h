@@ -8,7 +8,8 @@
  *
  * One that was seen to break a bound is behind every one that was not, in every round, those that were dropped
  * included: they come back where those before them break a bound on a later pair. Under a bound the winner is run on
- * all pairs. So it holds all bounds on all of them, unless no candidate does. */
+ * all pairs. So it holds all bounds on all of them, unless no candidate does: then it is who breaks them on the least
+ * share of its pairs. */
 #ifndef FL_SEARCH_H
 #define FL_SEARCH_H
 

@@ -14,6 +14,8 @@ fl_status fl_static_promised(fl_scene *s, const fl_run_result *standard, const f
     *point = fl_static_point_of(&r, at);
     status = fl_score_run(&r, &ref, &row->score, d);
     fl_row_fill(row, s, &r, "baseline:static", standard->energy_j);
+    fl_row_finish(row, under->objective,
+                  fl_objective_value(under->objective, standard->energy_j, standard->makespan_s));
     if (row->kept)
         fl_kept_take(row->kept, &r);
     else

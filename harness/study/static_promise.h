@@ -10,6 +10,7 @@ typedef struct fl_promised_under { /* borrowed */
     const fl_promises *promises;
     double bound; /* on the slowdown */
     int64_t watch_ns;
+    fl_objective objective;
 } fl_promised_under;
 
 /* Runs the scene at one choice. *row is all that such a run tells, judged, its regrets NAN; the caller frees what it

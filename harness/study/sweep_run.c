@@ -104,12 +104,14 @@ static fl_status run_job(void *user, size_t i, fl_diag *d) {
     fl_status s;
     if (!within) {
         s = fl_trials_baselines(w->trials, scene, row, &count, d);
+        if (!s)
+            fl_best_known(row, count, w->u->o.objective);
     } else {
         s = fl_trials_run(w->trials, scene * runs_of_scene(w->u) + within - 1, row, d);
         count = !s && row[0].policy;
+        if (count) /* it stands alone: the others of its scene may be another shard's */
+            fl_best_known_alone(row, w->u->o.objective);
     }
-    if (!s) /* rows stand alone here: they may be another shard's */
-        fl_best_known(row, count, w->u->o.objective);
     return s ? s : put_rows(w, job, row, count, d);
 }
 

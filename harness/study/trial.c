@@ -56,9 +56,9 @@ static fl_status run_static(void *user, size_t i, fl_diag *d) {
     fl_trials *w = user;
     fl_bench_scene *b = &w->scene[w->place[i].scene];
     size_t k = w->place[i].index;
+    const fl_promised_under under = {w->o->promises, w->o->bound, w->o->watch_ns, w->o->objective};
     if (promised(w))
-        return fl_static_promised(b->s, &b->standard, &(fl_promised_under){w->o->promises, w->o->bound, w->o->watch_ns},
-                                  &b->choice[k], &b->point[k], &b->promised[k], d);
+        return fl_static_promised(b->s, &b->standard, &under, &b->choice[k], &b->point[k], &b->promised[k], d);
     return fl_static_run(b->s->w, b->s->rates, &b->s->platform.node, &b->s->facts, &b->choice[k], &b->point[k], d);
 }
 
@@ -113,7 +113,7 @@ static fl_status solve(void *user, size_t i, fl_diag *d) {
                                                &b->kernel, d)
                         : fl_no_memory(d, "the comparison");
         free(choice);
-        if (!status)
+        if (!status && !promised(w)) /* which it may break */
             fl_reference_offer(&b->ref, b->kernel.energy_j, b->kernel.time_s, b->kernel.time_ps);
     }
     return status ? status : judge_clairvoyant(w, b, d);
@@ -282,6 +282,7 @@ static void take_promised(const fl_bench_scene *b, fl_row_result *row) {
     row->score.worst_window_slowdown = run->score.worst_window_slowdown;
     row->score.peak_power_w = run->score.peak_power_w;
     row->node_energy_j = run->node_energy_j;
+    row->policy_cost_s = run->policy_cost_s;
     if (run->kept) {
         fl_kept_free(row->kept);
         row->kept = run->kept;

@@ -12,6 +12,11 @@ same() { cmp -s <("$f" compare "${plain[@]}" --policy nvboost --bound "$1") <("$
 check "5% is 0.05" same 5% 0.05
 check "and slowdown<=0.05" same 5% 'slowdown<=0.05'
 refuse "5 is not 5%" 2 "5, expected a share: 0.05 or 5%" "$f" compare "${plain[@]}" --policy nvboost --bound 5
+for c in slowdown worst_window_slowdown; do
+  refuse "nor is $c<=5" 2 "'$c<=5': 5, expected a share: 0.05 or 5%" "$f" compare "${plain[@]}" --policy nvboost --bound "$c<=5"
+  refuse "nor $c<5" 2 "'$c<5': 5, expected a share: 0.05 or 5%" "$f" compare "${plain[@]}" --policy nvboost --bound "$c<5"
+done
+succeed "what is said in percent may be more" 'slowdown<5,' "$f" compare "${plain[@]}" --policy nvboost --bound 'slowdown<500%'
 refuse "two shares" 2 'second bound on the slowdown' "$f" compare "${plain[@]}" --policy nvboost --bound 5% --bound 0.1
 for c in "compare --policy nvboost" oracle "sweep --policy nvboost -o $dir/no.csv" "search --policy nvboost"; do
   refuse "${c%% *}: no such column" 2 "no column 'latency_p99', did you mean 'latency_p99_s'" "$f" $c "${served[@]}" --bound 'latency_p99<0.2'
@@ -19,7 +24,9 @@ for c in "compare --policy nvboost" oracle "sweep --policy nvboost -o $dir/no.cs
   refuse "${c%% *}: nothing arrives" 2 'latency_p99_s, but nothing arrives anywhere, expected requests' "$f" $c "${plain[@]}" \
     --bound 'latency_p99_s<0.2'
 done
-refuse "a bound on what is told under it" 2 'itself told under the bounds' "$f" compare "${plain[@]}" --policy nvboost --bound 'regret_static_pct<1'
+for c in regret_static_pct rows regret_static_rows regret_clairvoyant_rows oracle_objective oracle_objective_bound regret_at_own_slowdown_j; do
+  refuse "a bound on what is told under it: $c" 2 'itself told under the bounds' "$f" compare "${plain[@]}" --policy nvboost --bound "$c>0"
+done
 refuse "a column of texts" 2 'holds texts' "$f" compare "${plain[@]}" --policy nvboost --bound 'note<1'
 refuse "sweep: a column that its CSV does not have" 2 'expected a column of its CSV' "$f" sweep "${plain[@]}" --policy nvboost \
   -o "$dir/no.csv" --bound 'hottest_c<85'
@@ -50,10 +57,52 @@ succeed "what the clairvoyant does not know is said" 'baseline:clairvoyant has n
 check "it is no measure then" [ "$(cell "$dir/p.csv" baseline:static violated),$(cell "$dir/p.csv" baseline:static regret_clairvoyant_pct)" = 0,n/a ]
 check "its row says what it holds" grep -q 'baseline:clairvoyant.*bounded in time alone' "$dir/p.csv"
 succeed "where it holds all it is one" . "$f" compare "${sweep[@]}" --policy fixed:sm_mhz=1300 --bound 'mean_power_w<2250' --csv "$dir/m.csv"
-check "a regret against it" [ "$(cell "$dir/m.csv" fixed:sm_mhz=1300 violated),$(cell "$dir/m.csv" fixed:sm_mhz=1300 regret_clairvoyant_pct)" != 0,n/a ]
+check "who holds it too" [ "$(cell "$dir/m.csv" fixed:sm_mhz=1300 violated)" = 0 ]
+check "has a regret against it" awk -v x="$(cell "$dir/m.csv" fixed:sm_mhz=1300 regret_clairvoyant_pct)" 'BEGIN { exit !(x ~ /^[0-9.e+-]+$/ && x >= 0) }'
 succeed "oracle says it too" 'clairvoyant .*bounded in time alone' "$f" oracle "${sweep[@]}" --bound 'mean_power_w<2250'
 
+# Every column is judged of static clocks as it is of policies: what the one row says, the other does.
+for b in 'objective_saving_pct>1' 'policy_cost_s<1' 'worst_window_slowdown<5%'; do
+  "$f" compare harness/experiments/first-light.json --policy fixed:sm_mhz=1300 --bound "$b" --csv "$dir/b.csv" >"$dir/out"
+  check "$b: static holds it, as the same clock does" [ "$(cell "$dir/b.csv" baseline:static violated),$(cell "$dir/b.csv" fixed:sm_mhz=1300 violated)" = 0,0 ]
+done
+
+# ---- oracle: JSON says what the text says ----
+json() { # EXPRESSION over the first workload `w` of a file: must be true
+  python3 -c 'import json, sys; w = json.load(open(sys.argv[2]))[0]; sys.exit(not eval(sys.argv[1]))' "$1" "$2"
+}
+few=("$root/traces/samples/inference.csv" --platform a100 --arrivals poisson:rate=5,count=200,seed=1)
+"$f" oracle "${few[@]}" --bound 'latency_p99_s<0.06' --json >"$dir/o.json"
+check "no schedule where no clock holds" json "w['static_j'] is None and not w['bounded'] and all(w['oracle_' + k] is None for k in ('j', 's', 'objective', 'bound_j', 'gap_pct'))" "$dir/o.json"
+"$f" oracle "${few[@]}" --json >"$dir/o.json"
+check "the reference where nothing is promised" json "w['oracle_j'] > 0 and not w['oracle_bounded_in_time_alone']" "$dir/o.json"
+"$f" oracle "${sweep[@]}" --bound 'mean_power_w<2250' --json >"$dir/o.json"
+check "bounded in time alone" json "w['oracle_j'] > 0 and w['oracle_bounded_in_time_alone'] and w['per_kernel_held'] is True" "$dir/o.json"
+"$f" oracle "${sweep[@]}" --json >"$dir/o.json"
+check "or whole" json "w['oracle_j'] > 0 and not w['oracle_bounded_in_time_alone'] and w['best_known_objective'] == w['oracle_objective']" "$dir/o.json"
+
+# ---- a mean over a part of the draws ----
+cat >"$dir/d.json" <<EOT
+{"foldline_experiment": 1, "platform": "a100", "gpus": 1, "traces": ["$root/traces/samples/inference.csv"], "seeds": 4,
+ "arrivals": "poisson:rate=20,count=200", "bounds": ["latency_p99_s<0.125"], "policies": [{"policy": "nvboost"}]}
+EOT
+"$f" compare "$dir/d.json" --csv "$dir/d.csv" >"$dir/out"
+draws=$(grep -c '^[^,]*inference.csv[^,]*,baseline:static,' "$dir/d.csv")
+check "the case is one" [ "$draws" -gt 0 -a "$draws" -lt 4 ]
+check "of how many draws is said" grep -qE "^note: means over fewer rows than the others: baseline:static $draws of 4$" "$dir/out"
+check "not where it is of all" sh -c '"$@" | { ! grep -q "means over fewer"; }' - "$f" compare "$dir/d.json" --bound 'latency_p99_s<9'
+
+# ---- a sweep, whose rows stand alone: none is told to be the best of all, for the others do not know of it ----
+one=(--sweep "$root/traces/samples/energyucb-table1.csv" --platform pvc-max1550x6 --positions 1 --bound 2% --workload 519.clvleaf --policy assure:theta=0.985 --policy assure:theta=0.99)
+"$f" sweep "${one[@]}" -o "$dir/one.csv" >"$dir/out"
+check "better than the reference: no regret" [ "$(cell "$dir/one.csv" assure:theta=0.985 regret_clairvoyant_pct)" = n/a ]
+check "and its note says so" grep -q 'assure:theta=0.985,.*% below what the regrets of this file are against' "$dir/one.csv"
+check "the others have theirs" awk -v x="$(cell "$dir/one.csv" assure:theta=0.99 regret_clairvoyant_pct)" 'BEGIN { exit !(x > 0) }'
+
 # ---- a distribution replay ----
+"$f" compare harness/experiments/energyucb.json --seeds 1 --policy energyucb --workload 518.tealeaf --bound 'sm_mhz_mean<1500' --csv "$dir/r.csv" >"$dir/out"
+check "of drawn steps, a bound on clocks: static holds it" [ "$(cell "$dir/r.csv" baseline:static violated),$(cell "$dir/r.csv" baseline:default violated)" = 0,1 ]
+check "no chance or regret is stated there" [ "$(cell "$dir/r.csv" energyucb bound_break_chance),$(cell "$dir/r.csv" energyucb expected_regret)" = n/a,n/a ]
 succeed "of drawn steps" 'breaks slowdown<0.1' "$f" compare harness/experiments/energyucb.json --seeds 1 --policy random --bound 'slowdown<0.1'
 
 # ---- an experiment says them, the command line goes before it ----
@@ -94,6 +143,12 @@ refuse "report: a record with none such" 2 "o.provenance.json: options.bounds: n
 refuse "report: no such column" 2 "did you mean 'latency_p9" "$f" report "$dir/e.csv" -o "$dir/x.html" --bound 'latency_p9_s<0.1'
 refuse "report: a column without a value" 2 'no row has reward_regret' "$f" report "$dir/e.csv" -o "$dir/x.html" --bound 'reward_regret<1'
 check "and no page" test ! -e "$dir/x.html"
+for o in "--positions 10" --no-oracle; do
+  refuse "search: ${o%% *} would do nothing" 2 "${o%% *} does nothing in a search" "$f" search harness/experiments/first-light.json $o
+done
+for o in tune score; do
+  refuse "search: --hold-out beside --$o" 2 "hold-out beside --$o, expected either" "$f" search harness/experiments/first-light.json --hold-out workload --$o x
+done
 refuse "search: nothing to score on" 2 "nothing to score on" "$f" search harness/experiments/first-light.json --score nosuch
 
 finish
