@@ -120,9 +120,44 @@ static void test_json(void) {
     const char *who = fl_head_get(&t.head, "about.who");
     FL_CHECK(who && !strcmp(who, "us"), "the head");
     fl_show_free(&t);
+    t = read_text("l.json", " [{\"a\": 1}, {\"b\": \"x\", \"a\": 2}]");
+    FL_CHECK(t.columns == 2 && t.rows == 2 && !strcmp(t.cell[2], "2") && !strcmp(t.cell[3], "x"), "%zu x %zu",
+             t.columns, t.rows);
+    fl_show_free(&t);
+    t = read_text("m.json", "{\"rows\": [{\"a\": 1}, [2]]}"); /* no table */
+    FL_CHECK(t.columns == 2 && t.rows == 1 && !strcmp(t.cell[1], "[{\"a\":1},[2]]"), "%zu x %zu", t.columns, t.rows);
+    fl_show_free(&t);
     t = read_text("b.json", "{\"energy_j\": 3, \"time\": {\"s\": 4}, \"shares\": [{\"mhz\": 5}]}");
     FL_CHECK(t.columns == 2 && t.rows == 3 && !strcmp(t.cell[2], "time.s") && !strcmp(t.cell[3], "4"), "%zu x %zu",
              t.columns, t.rows);
+    fl_show_free(&t);
+}
+
+/* What a terminal would obey, what is no UTF-8, and where a text with either is cut. */
+static void test_bytes(void) {
+    fl_show_table t = read_text(
+        "r.csv", "name,energy_j\n\"a\x1b[2J\nb\",1\nlat\xe9n,2\nd\xc2\x9b\x7f"
+                 "e,3\n"
+                 "\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9,4\n");
+    char *text = print(&t, &(fl_show_look){.digits = 5, .width = 20});
+    FL_CHECK(
+        text &&
+            !strcmp(text,
+                    "name        energy_j\n"
+                    "a?[2J?b            1\n"
+                    "lat?n              2\n"
+                    "d???e              3\n"
+                    "\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xe2\x80\xa6         4\n"),
+        "bytes:\n%s", text);
+    free(text);
+    fl_show_free(&t);
+}
+
+static void test_names(void) {
+    fl_show_table t = read_text("r.csv", "v,v,v.2,v\n1,2,3,4\n");
+    FL_CHECK(t.columns == 4 && !strcmp(t.name[0], "v") && !strcmp(t.name[1], "v.2") && !strcmp(t.name[2], "v.2.2") &&
+                 !strcmp(t.name[3], "v.3"),
+             "%s %s %s", t.name[1], t.name[2], t.name[3]);
     fl_show_free(&t);
 }
 
@@ -132,7 +167,11 @@ static void test_bad(void) {
     } ROWS[] = {{"", "empty"},
                 {"a,b\n1\n", "row has 1 fields, expected 2"},
                 {"a,b\n1,2\n3,4,5\n", "row has 3 fields"},
-                {"{\"a\": 1", "ends too early"}};
+                {"{\"a\": 1", "ends too early"},
+                {"[1, 2]", "expected an object or a list of objects"},
+                {"[{\"a\": 1}, [2]]", "expected an object or a list of objects"},
+                {"[]", "expected an object or a list of objects"},
+                {"[{\"a\": 1, \"a\": 2}]", "given twice"}};
     for (size_t i = 0; i < sizeof ROWS / sizeof *ROWS; i++) {
         fl_show_table t;
         fl_diag d = {0};
@@ -144,4 +183,4 @@ static void test_bad(void) {
 }
 
 FL_SUITE("show", {"print", test_print}, {"where", test_where}, {"sort", test_sort}, {"JSON", test_json},
-         {"bad", test_bad})
+         {"bytes", test_bytes}, {"names", test_names}, {"bad", test_bad})

@@ -117,7 +117,7 @@ static fl_status refuse_twins(const fl_json *at, fl_diag *d) {
     return FL_OK;
 }
 
-fl_status fl_json_read(const char *path, cJSON **tree, fl_diag *d) {
+fl_status fl_json_read_any(const char *path, cJSON **tree, fl_diag *d) {
     char *text = NULL;
     size_t size = 0;
     fl_status s = fl_gunzip_text(path, FL_JSON_SIZE_MAX, &text, &size, d);
@@ -136,9 +136,7 @@ fl_status fl_json_read(const char *path, cJSON **tree, fl_diag *d) {
                            offset == size ? "the file ends too early, expected more JSON" : "not JSON from here on", d);
     } else {
         const fl_json at = fl_json_root(root, path);
-        s = fl_json_object(&at, d);
-        if (!s)
-            s = refuse_twins(&at, d);
+        s = refuse_twins(&at, d);
     }
     free(text);
     if (s) {
@@ -147,6 +145,20 @@ fl_status fl_json_read(const char *path, cJSON **tree, fl_diag *d) {
     }
     *tree = root;
     return FL_OK;
+}
+
+fl_status fl_json_read(const char *path, cJSON **tree, fl_diag *d) {
+    cJSON *root = NULL;
+    fl_status s = fl_json_read_any(path, &root, d);
+    if (s)
+        return s;
+    const fl_json at = fl_json_root(root, path);
+    s = fl_json_object(&at, d);
+    if (s)
+        cJSON_Delete(root);
+    else
+        *tree = root;
+    return s;
 }
 
 fl_json fl_json_root(const cJSON *tree, const char *file) { return (fl_json){.node = tree, .file = file}; }

@@ -21,6 +21,7 @@ typedef struct fl_json {         /* a value and where it stands; a small struct,
  * no file that can be opened, or with line and column where it is not JSON (a NUL byte, a second value and a key given
  * twice are errors too); FL_IO where reading fails. */
 fl_status fl_json_read(const char *path, cJSON **tree, fl_diag *d);
+fl_status fl_json_read_any(const char *path, cJSON **tree, fl_diag *d); /* the same, whatever the top value is */
 fl_json fl_json_root(const cJSON *tree, const char *file);
 
 /* "KEY: " and the formatted reason, about this value, as FL_BAD_INPUT with the line and column of the value or its key;

@@ -18,9 +18,10 @@ static const fl_command_help help = {
     "RESULT may be gzipped, and - is the standard input. Columns that do not fit are named below the table; what is "
     "alike in all\n"
     "rows goes first. The width is the terminal's, else $COLUMNS, else " FL_AS_TEXT(
-        FL_SHOW_WIDTH) ". Whole numbers are printed as they are.\n"
-                       "--where takes < <= > >= = and !=, each condition in quotes: --where 'slowdown<0.05' --where "
-                       "'policy!=assure'."};
+        FL_SHOW_WIDTH) ", at least " FL_AS_TEXT(FL_SHOW_LEAST) ". Whole numbers are printed as they are.\n"
+                                                               "--where takes < <= > >= = and !=, each condition in "
+                                                               "quotes: --where 'slowdown<0.05' --where "
+                                                               "'policy!=assure'."};
 
 typedef struct show_options {
     fl_texts rest, where;
@@ -33,14 +34,22 @@ static int terminal_width(void) {
     struct winsize w;
     const char *columns = getenv("COLUMNS");
     int64_t n = 0;
-    if (isatty(STDOUT_FILENO) && !ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) && w.ws_col >= 20)
-        return w.ws_col;
-    if (columns && fl_int_parse(columns, &n) == FL_NUMBER_OK && n >= 20 && n <= 100000)
-        return (int)n;
+    if (isatty(STDOUT_FILENO) && !ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) && w.ws_col)
+        return w.ws_col > FL_SHOW_LEAST ? w.ws_col : FL_SHOW_LEAST;
+    if (columns && fl_int_parse(columns, &n) == FL_NUMBER_OK && n > 0 && n <= 100000)
+        return n > FL_SHOW_LEAST ? (int)n : FL_SHOW_LEAST;
     return FL_SHOW_WIDTH;
 }
 
 /* ---- what stands above the rows, and beside them ---- */
+
+static void put_line(const char *key, const char *value) {
+    const int space = 24 - (int)(strlen(key) < 24 ? strlen(key) : 24);
+    fl_show_text(key, stdout);
+    printf("%*s ", space, "");
+    fl_show_text(value, stdout);
+    putchar('\n');
+}
 
 static void put_record(const cJSON *at, const char *above) {
     for (; at; at = at->next) {
@@ -49,12 +58,16 @@ static void put_record(const cJSON *at, const char *above) {
         const cJSON *file = cJSON_GetObjectItem(at, "file");
         if (cJSON_IsObject(at) && cJSON_IsString(file)) {
             const char *hash = cJSON_GetStringValue(cJSON_GetObjectItem(at, "sha256"));
-            printf("%-24s %s  sha256 %.12s\n", key, file->valuestring, hash ? hash : "unknown");
+            char *text = NULL;
+            const bool made = asprintf(&text, "%s  sha256 %.12s", file->valuestring, hash ? hash : "unknown") >= 0;
+            put_line(key, made ? text : file->valuestring);
+            if (made)
+                free(text);
         } else if (cJSON_IsObject(at) || cJSON_IsArray(at)) {
             put_record(at->child, key);
         } else {
             char *text = cJSON_IsString(at) ? NULL : fl_json_text(at, false);
-            printf("%-24s %s\n", key, cJSON_IsString(at) ? at->valuestring : text ? text : "");
+            put_line(key, cJSON_IsString(at) ? at->valuestring : text ? text : "");
             free(text);
         }
     }
@@ -72,11 +85,11 @@ static fl_status read_record(const char *path, cJSON **record, fl_diag *d) {
 }
 
 static void put_head(const fl_show_table *t, const cJSON *record) {
-    printf("%-24s %s\n", "file", fl_input_name(t->path));
+    put_line("file", fl_input_name(t->path));
     if (t->format)
-        printf("%-24s %s\n", "format", t->format);
+        put_line("format", t->format);
     for (size_t i = 0; i < t->head.count; i++)
-        printf("%-24s %s\n", t->head.entry[i].key, t->head.entry[i].value);
+        put_line(t->head.entry[i].key, t->head.entry[i].value);
     if (record)
         put_record(record->child, "");
     putchar('\n');
@@ -122,6 +135,21 @@ static cJSON *table_json(const fl_show_table *t, const fl_show_look *look, cJSON
     if (record)
         cJSON_AddItemToObject(o, "provenance", record);
     return o;
+}
+
+/* JSON is UTF-8: of a result in another code, U+FFFD stands for each byte that is none. Only texts hold such bytes. */
+static void print_json(const cJSON *tree) {
+    static const char unknown[] = "\xef\xbf\xbd";
+    char *text = fl_json_text(tree, true);
+    for (const char *at = text; at && *at;) {
+        const bool control = (unsigned char)*at < 0x80 || (at[0] == '\xc2' && ((unsigned char)at[1] & 0xc0) == 0x80);
+        const size_t n = control ? (unsigned char)*at < 0x80 ? 1 : 2 : fl_utf8(at, strnlen(at, 4));
+        fwrite(n ? at : unknown, 1, n ? n : sizeof unknown - 1, stdout);
+        at += n ? n : 1;
+    }
+    if (text)
+        putchar('\n');
+    free(text);
 }
 
 /* ---- the command ---- */
@@ -184,7 +212,7 @@ int fl_cmd_show(int argc, char **argv) {
     if (s)
         status = fl_command_fail("show", &d);
     else if (o.json)
-        fl_json_print(root, stdout);
+        print_json(root);
     cJSON_Delete(root);
     fl_command_end(option, FL_COUNT(option), &o.rest);
     return status;

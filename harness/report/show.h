@@ -11,6 +11,7 @@
 #define FL_SHOW_ROWS 40  /* rows that are printed where nobody says how many */
 #define FL_SHOW_DIGITS 5 /* significant digits */
 #define FL_SHOW_WIDTH 80 /* where there is no terminal to ask */
+#define FL_SHOW_LEAST 20 /* a narrower terminal is taken as one of this width */
 
 typedef struct fl_show_table {
     const char *path; /* borrowed */
@@ -26,8 +27,9 @@ typedef struct fl_show_table {
 } fl_show_table;
 
 /* Reads a table; all rows are shown. Zeroed on failure. FL_BAD_INPUT: what is neither a CSV file with a header nor a
- * JSON object. Of an object "rows" is the table, or the list of objects that it is about, and what stands beside it the
- * head; one without such a list becomes a table of keys and values. */
+ * JSON object or list of objects. A list is the table itself. Of an object "rows" is the table, or the list of objects
+ * that it is about, and what stands beside it the head; one without such a list becomes a table of keys and values. A
+ * CSV column whose name was there before gets a number: "v", "v.2". */
 fl_status fl_show_read(const char *path, fl_show_table *t, fl_diag *d);
 void fl_show_free(fl_show_table *t); /* takes a zeroed struct */
 
@@ -47,6 +49,9 @@ typedef struct fl_show_look {
 
 /* "a,b": indices into t->name, to be freed. */
 fl_status fl_show_columns(const fl_show_table *t, const char *names, fl_show_look *look, fl_diag *d);
+
+/* What a terminal would obey or cannot show, control characters and what is no UTF-8, is printed as '?'. */
+void fl_show_text(const char *text, FILE *out);
 
 /* Columns that do not fit are named below: those that are empty or alike in all rows go first, then the last ones. */
 fl_status fl_show_print(const fl_show_table *t, const fl_show_look *look, FILE *out, fl_diag *d);

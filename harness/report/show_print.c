@@ -3,6 +3,7 @@
 
 #include "traces/numbers.h"
 
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,13 +24,29 @@ typedef struct page {
     size_t left;
 } page;
 
+/* Bytes of the character at text; of what cannot be printed, one. */
+static size_t bytes_of(const char *text) {
+    const size_t n = fl_utf8(text, strnlen(text, 4));
+    return n ? n : 1;
+}
+
 /* In characters. */
 static size_t width_of(const char *text) {
     size_t n = 0;
-    for (; *text; text++)
-        n += ((unsigned char)*text & 0xc0) != 0x80;
+    for (; *text; text += bytes_of(text))
+        n++;
     return n;
 }
+
+static void put_most(const char *text, size_t most, FILE *out) {
+    for (; *text && most; most--) {
+        const size_t n = fl_utf8(text, strnlen(text, 4));
+        fprintf(out, "%.*s", (int)(n ? n : 1), n ? text : "?");
+        text += n ? n : 1;
+    }
+}
+
+void fl_show_text(const char *text, FILE *out) { put_most(text, SIZE_MAX, out); }
 
 /* Whole numbers stay what they are, and all do where every digit is asked for. */
 static const char *cell_text(const page *p, size_t row, size_t c, char buf[64]) {
@@ -84,16 +101,15 @@ static void fit(page *p) {
 
 static void put(const char *text, size_t width, bool right, bool last, FILE *out) {
     const size_t n = width_of(text);
-    size_t bytes = strlen(text);
     if (n > width) { /* cut, and seen to be */
-        size_t kept = 0;
-        for (bytes = 0; text[bytes] && (kept += ((unsigned char)text[bytes] & 0xc0) != 0x80) < width; bytes++) {
-        }
-        fprintf(out, "%.*s\xe2\x80\xa6", (int)bytes, text);
+        put_most(text, width - 1, out);
+        fputs("\xe2\x80\xa6", out);
         return;
     }
     const int space = (int)(width - n);
-    fprintf(out, "%*s%s%*s", right ? space : 0, "", text, right || last ? 0 : space, "");
+    fprintf(out, "%*s", right ? space : 0, "");
+    fl_show_text(text, out);
+    fprintf(out, "%*s", right || last ? 0 : space, "");
 }
 
 enum { EMPTY, ALIKE, WIDE }; /* why a column is left out */
@@ -122,7 +138,7 @@ static size_t put_left_out(const page *p, int reason, const char *lead, FILE *ou
                 fputs(", ", out);
                 at += 2;
             }
-            fputs(text, out);
+            fl_show_text(text, out);
             at += n;
         }
     if (told)

@@ -33,7 +33,29 @@ static fl_status add_cell(fl_show_table *t, size_t index, char *text, fl_diag *d
     return FL_OK;
 }
 
+static size_t column_of(const fl_show_table *t, const char *name) {
+    size_t i = 0;
+    while (i < t->columns && strcmp(t->name[i], name) != 0)
+        i++;
+    return i;
+}
+
 /* ---- CSV ---- */
+
+/* Rows in JSON are by name, and so is what a user asks for: no two columns have the same. */
+static fl_status add_named(fl_show_table *t, const char *name, fl_diag *d) {
+    char *other = NULL;
+    const char *free_one = name;
+    for (size_t k = 2; column_of(t, free_one) < t->columns; k++) {
+        free(other);
+        if (asprintf(&other, "%s.%zu", name, k) < 0)
+            return no_memory(t, d);
+        free_one = other;
+    }
+    const fl_status s = add_column(t, free_one, d);
+    free(other);
+    return s;
+}
 
 typedef struct loader {
     fl_show_table *t;
@@ -46,7 +68,7 @@ static fl_status read_row(void *user, const fl_csv_row *r, fl_diag *d) {
     fl_status s = FL_OK;
     if (!t->columns) {
         for (size_t i = 0; !s && i < r->count; i++)
-            s = add_column(t, r->field[i].text, d);
+            s = add_named(t, r->field[i].text, d);
         return s;
     }
     if (r->count != t->columns)
@@ -95,14 +117,12 @@ static char *cell_of(const cJSON *value) {
     return fl_json_text(value, false);
 }
 
-static size_t column_of(const fl_show_table *t, const char *name) {
-    size_t i = 0;
-    while (i < t->columns && strcmp(t->name[i], name) != 0)
-        i++;
-    return i;
+/* A list that holds nothing but objects. */
+static bool is_table(const cJSON *value) {
+    const cJSON *at;
+    cJSON_ArrayForEach(at, value) if (!cJSON_IsObject(at)) return false;
+    return cJSON_IsArray(value) && value->child;
 }
-
-static bool is_table(const cJSON *value) { return cJSON_IsArray(value) && cJSON_IsObject(value->child); }
 
 /* "rows", or the longest list of objects, where it is what the object is about: longer than what stands beside it. */
 static const cJSON *find_table(const cJSON *root) {
@@ -189,9 +209,15 @@ static fl_status put_all(fl_show_table *t, const cJSON *object, const char *abov
 
 static fl_status read_json(fl_show_table *t, fl_diag *d) {
     cJSON *tree = NULL;
-    fl_status s = fl_json_read(t->path, &tree, d);
-    const cJSON *list = find_table(tree);
-    if (!s && list && !(s = read_rows(t, list, d)))
+    fl_status s = fl_json_read_any(t->path, &tree, d);
+    const bool is_list = !s && cJSON_IsArray(tree);
+    const cJSON *list = s || is_list ? NULL : find_table(tree);
+    if (is_list && !is_table(tree)) {
+        const fl_json at = fl_json_root(tree, t->path);
+        s = fl_json_fail(&at, d, "not only objects in the list, expected an object or a list of objects");
+    } else if (is_list)
+        s = read_rows(t, tree, d);
+    else if (!s && list && !(s = read_rows(t, list, d)))
         s = put_all(t, tree, "", list, put_head, 0, d);
     else if (!s && !(s = add_column(t, "key", d)) && !(s = add_column(t, "value", d)))
         s = put_all(t, tree, "", NULL, put_row, 0, d);
@@ -226,7 +252,7 @@ fl_status fl_show_read(const char *path, fl_show_table *t, fl_diag *d) {
     while (at < size && isspace((unsigned char)head[at]))
         at++;
     if (!s)
-        s = at < size && head[at] == '{' ? read_json(t, d) : read_csv(t, head, size, d);
+        s = at < size && (head[at] == '{' || head[at] == '[') ? read_json(t, d) : read_csv(t, head, size, d);
     if (!s && !(t->order = malloc((t->rows + 1) * sizeof *t->order)))
         s = no_memory(t, d);
     for (size_t i = 0; !s && i < t->rows; i++)

@@ -82,6 +82,16 @@ for k in 1 2 3 4 5; do few+=(--workload gnn_0$k); done
 json "fit odpp" '^quantity +held_out' "$f" fit odpp apps.programs.csv "${few[@]}" --epochs 2
 json "fit gpoeo" '^band +quantity' "$f" fit gpoeo apps.programs.csv "${few[@]}" --trees 2
 
+# show --json is UTF-8 with each key once, whatever the table holds.
+printf 'name,v,v\nlat\xe9n,1,2\n\xc3\xa9\xc2\x9b\xe2\x82,3,4\n' >latin.csv
+"$f" show latin.csv --json >out.json 2>err
+check "a result in another code becomes UTF-8" iconv -f UTF-8 -t UTF-8 out.json
+has "with U+FFFD for what is none" $'"lat\xef\xbf\xbdn"'
+has "and what is one stays" $'"\xc3\xa9\xc2\x9b\xef\xbf\xbd\xef\xbf\xbd"'
+has "two columns of a name are two keys" '"v.2":[[:space:]]*2'
+echo '[{"a": 1}, {"a": 2, "b": "x"}]' >list.json
+succeed "a list of objects is a table" '^ *2 +x' "$f" show list.json
+
 # Every command that prints results has it.
 for command in $("$f" --help | sed -n 's/^  \([a-z]*\)  .*/\1/p'); do
   case $command in
