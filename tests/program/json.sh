@@ -90,7 +90,7 @@ has "with U+FFFD for what is none" $'"lat\xef\xbf\xbdn"'
 has "and what is one stays" $'"\xc3\xa9\xc2\x9b\xef\xbf\xbd\xef\xbf\xbd"'
 has "two columns of a name are two keys" '"v.2":[[:space:]]*2'
 echo '[{"a": 1}, {"a": 2, "b": "x"}]' >list.json
-json "show of a list of objects" '^ *2 +x' "$f" show list.json
+succeed "a list of objects is a table" '^ *2 +x' "$f" show list.json
 
 # Every command that prints results has it.
 for command in $("$f" --help | sed -n 's/^  \([a-z]*\)  .*/\1/p'); do
