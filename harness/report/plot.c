@@ -3,6 +3,8 @@
 
 #include "harness/report/pictures.h"
 #include "traces/csv.h"
+#include "traces/gzip.h"
+#include "traces/standard.h"
 #include "traces/tables.h"
 #include "traces/writing.h"
 
@@ -152,9 +154,13 @@ static fl_status check(const char *name, const char *output, const struct kind *
             return fl_refuse(d, "unknown plot '%s', did you mean '%s'?", name, near);
         return fl_refuse(d, "unknown plot '%s', see foldline plot --help", name);
     }
-    const char *dot = strrchr(output, '.');
-    *format = dot ? dot + 1 : "";
-    if (strcmp(*format, "svg") && strcmp(*format, "png") && strcmp(*format, "pdf"))
+    static const char *const formats[] = {"svg", "png", "pdf"};
+    const size_t length = fl_plain_length(output);
+    *format = fl_is_standard(output) ? "svg" : NULL;
+    for (size_t i = 0; !*format && i < 3; i++)
+        if (length > 4 && output[length - 4] == '.' && !strncmp(output + length - 3, formats[i], 3))
+            *format = formats[i];
+    if (!*format)
         return fl_fail(d, FL_BAD_INPUT, output, 0, 0,
                        "unknown picture format, expected a name ending in .svg, .png or .pdf");
     return FL_OK;

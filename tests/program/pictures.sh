@@ -50,6 +50,13 @@ succeed "tables need none" written env PATH="$dir/bin" "$f" report "$dir/one.csv
 check "and have no figure" test "$(grep -c '<figure' "$dir/tables.html")" = 0
 refuse "an option that is none" 2 'no-figure' "$f" report "$dir/one.csv" -o "$dir/x.html" --no-figure
 
+# ---- standard streams, packed ----
+"$f" plot ranks "$dir/one.csv" -o "$dir/plain.svg" >/dev/null
+"$f" plot ranks "$dir/one.csv" -o - >"$dir/out.svg" 2>/dev/null
+check "a picture to the standard output is an SVG" cmp "$dir/plain.svg" "$dir/out.svg"
+"$f" plot ranks "$dir/one.csv" -o "$dir/plain.svg.gz" >/dev/null
+check "a packed one is the same" test "$(gzip -dc "$dir/plain.svg.gz" | cksum)" = "$(cksum <"$dir/plain.svg")"
+
 # ---- the same bytes, and the README's ----
 for kind in pareto regret intervals ranks; do
   for n in 1 2; do "$f" plot $kind "$dir/one.csv" -o "$dir/$kind$n.svg" || bad "plot $kind"; done
