@@ -190,8 +190,7 @@ static double seek(const plane *m, size_t i, double width, size_t lines, double 
             b.y2 += lift;
             if (b.y1 < p->top - 6 || b.y2 > p->bottom - 2)
                 continue;
-            const double cost =
-                away + 0.2 * (fabs(shift) + fabs(lift)) + (turn ? 1 : 0) + cost_of(m, i, &b, bound);
+            const double cost = away + 0.2 * (fabs(shift) + fabs(lift)) + (turn ? 1 : 0) + cost_of(m, i, &b, bound);
             if (cost < least) {
                 least = cost;
                 *best = b;

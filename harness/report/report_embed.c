@@ -12,8 +12,7 @@ static const struct {
 } colour[] = {{0x000000, "--ink"},  {0x6b747d, "--c0"},    {0x0072b2, "--c1"},    {0xd55e00, "--c2"},
               {0x00845f, "--c3"},   {0xb8558f, "--c4"},    {0xb37400, "--c5"},    {0x2f93cf, "--c6"},
               {0x1b1f24, "--c7"},   {0x7d6c00, "--c8"},    {0x5b6570, "--quiet"}, {0xe3e7eb, "--grid"},
-              {0xd7dce1, "--band"}, {0xc3c9cf, "--faint"}, {0xa8330a, "--bad"},
-              {0xffffff, "--paper"}};
+              {0xd7dce1, "--band"}, {0xc3c9cf, "--faint"}, {0xa8330a, "--bad"},   {0xffffff, "--paper"}};
 
 /* What else goes or changes. */
 static const struct {

@@ -67,8 +67,9 @@ static void note_rows(FILE *f, const fl_summary *s) {
             more++;
             continue;
         }
-        fputs(told++ ? ", " : "<p class=\"note\">* behind a name: all its means are over some of the runs, and others "
-                              "ran more. It has: ",
+        fputs(told++ ? ", "
+                     : "<p class=\"note\">* behind a name: all its means are over some of the runs, and others "
+                       "ran more. It has: ",
               f);
         fl_html_text(f, fl_summary_name(s, s->order[k]));
         fprintf(f, " %zu of %zu", p->value[FL_REPORT_ENERGY_J].runs, fl_partial_most(s));
