@@ -19,8 +19,8 @@ static const fl_command_help help = {
 int fl_cmd_plot(int argc, char **argv) {
     fl_texts rest = {0};
     const char *output = NULL;
-    const fl_option option[] = {
-        {"o", "FILE", FL_OPTION_OUTPUT, &output, 0, 0, "what to write; its ending says the format"}};
+    const fl_option option[] = {{"o", "FILE", FL_OPTION_OUTPUT, &output, 0, 0,
+                                 "what to write; its ending says the format (also .svg.gz); - is SVG"}};
     int status = FL_EXIT_OK;
     if (!fl_command_begin(argc, argv, &help, option, 1, &rest, &status))
         return status;
