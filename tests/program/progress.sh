@@ -8,7 +8,7 @@ long=(harness/experiments/mf-gpoeo-short.json --workload AI_FE --policy mf-gpoeo
 # A pool: share done and time left. The run is repeated with more seeds until it takes over a second of this machine.
 for seeds in 4 16 64 256; do
   pty "$dir/both" "$f" compare "${long[@]}" --seeds $seeds --csv "$dir/tty.csv" || bad "compare on a terminal"
-  grep -q '%' "$dir/both" && break
+  grep -qE 'about [0-9]+ (s|min) left' "$dir/both" && break
 done
 check "share and time left" grep -qE 'foldline compare, policies: [0-9]+ %, [0-9]+ s, about [0-9]+ (s|min) left' "$dir/both"
 check "written over in place" grep -q $'\r''foldline compare' "$dir/both"
