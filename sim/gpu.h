@@ -6,6 +6,7 @@
 #ifndef FL_GPU_H
 #define FL_GPU_H
 
+#include "sim/path.h"
 #include "sim/rates.h"
 #include "sim/wide.h"
 
@@ -77,6 +78,8 @@ typedef struct fl_gpu {
     int64_t barrier_ps;  /* time during which there was one, up to barrier_since_ps */
     int64_t barrier_since_ps;
     fl_record_buffer records;
+    fl_path path;                  /* of the node; see fl_node_options */
+    uint64_t taken[FL_PATH_COUNT]; /* see fl_path_count; of an island its first GPU counts */
 } fl_gpu;
 
 fl_status fl_gpu_open(fl_gpu *g, const fl_workload *w, fl_rates *rates, const fl_node_spec *node, uint32_t index,

@@ -161,6 +161,7 @@ static fl_status advance_island(fl_node *n, uint32_t k, int64_t until, int64_t r
     while (!n->finished[k] && !n->stalled[k]) {
         int64_t target = next_boundary(n, is, first->now_ps, until, read_ps);
         int64_t t = lone ? fl_scan_advance(first, c->mine[0], target, gap_mul) : fl_streams_advance(c, target);
+        first->taken[lone ? FL_PATH_PLAIN : FL_PATH_EVENTS]++;
         bool done = lone ? c->mine[0]->phase == FL_PHASE_DONE : c->done == is->stream_count + is->thread_count;
         if (done) { /* it stands at the instant of its last completion until the node's own end is known */
             end_island(n, k, t);

@@ -17,7 +17,7 @@ typedef struct fl_node_options {
     uint64_t seed;
     uint64_t gpu_needs, host_needs;     /* signals that will be read */
     const int64_t *lost_at_ns;          /* per GPU: when it falls off the bus, INT64_MAX = never; NULL = none does */
-    bool streams_only;                  /* never scan: the general way gives the same bits */
+    fl_path path;                       /* for tests; FL_PATH_AUTO: as fl_path_force says */
     double first_sm_mhz, first_mem_mhz; /* clocks at time 0; 0 = the driver's default */
 } fl_node_options;
 

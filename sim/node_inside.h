@@ -20,7 +20,7 @@ struct fl_node {
     const fl_workload *w;
     const fl_node_spec *spec;
     fl_rates *rates;
-    bool streams_only;
+    fl_path path; /* FL_PATH_AUTO, or what a test forces */
     uint64_t seed;
     uint32_t gpu_count;
     fl_gpu *gpu;
@@ -57,7 +57,7 @@ static inline int64_t earlier(int64_t a, int64_t b) { return a < b ? a : b; }
 
 /* One stream, which nothing else can disturb: it is scanned. */
 static inline bool fl_node_is_lone(const fl_node *n, uint32_t island) {
-    return n->w->island[island].lone && !n->streams_only && !n->course[island].shared_bus;
+    return n->w->island[island].lone && n->path != FL_PATH_EVENTS && !n->course[island].shared_bus;
 }
 
 /* The CPU's power warms the die that the GPU is on. */

@@ -89,6 +89,7 @@ static fl_status open_gpu(fl_node *n, const fl_node_options *o, uint32_t i, fl_d
         s = fl_gpu_open(&n->gpu[i], n->w, o->rates, o->spec, i, sm, mem, d);
     if (s)
         return s;
+    n->gpu[i].path = n->path;
     n->gpu[i].open = has_work(n->w, i);
     n->gpu[i].profiled = (o->gpu_needs & fl_sense_signals[FL_SENSOR_PROFILE]) != 0;
     fl_wall_open(&n->wall[i], &n->gpu[i]);
@@ -107,7 +108,7 @@ fl_status fl_node_open(fl_node **out, const fl_node_options *o, fl_diag *d) {
     n->spec = o->spec;
     n->rates = o->rates;
     n->seed = o->seed;
-    n->streams_only = o->streams_only;
+    n->path = o->path ? o->path : fl_path_forced();
     n->gpu_count = o->spec->gpu_count;
     n->gpu = calloc(n->gpu_count, sizeof *n->gpu);
     n->actuator = calloc(n->gpu_count, sizeof *n->actuator);
@@ -162,8 +163,10 @@ void fl_node_close(fl_node *n) {
     if (!n)
         return;
     for (uint32_t i = 0; i < n->gpu_count; i++) {
-        if (n->gpu)
+        if (n->gpu) {
+            fl_path_count(n->gpu[i].taken);
             fl_gpu_close(&n->gpu[i]);
+        }
         if (n->sense)
             fl_sense_close(n->sense[i]);
     }

@@ -336,7 +336,7 @@ fl_status fl_run(const fl_run_options *o, fl_run_result *r, fl_diag *d) {
                             .gpu_needs = (o->policy ? o->policy->gpu_needs : 0) | (o->on_watch ? o->watch_needs : 0),
                             .host_needs = o->policy ? o->policy->host_needs : 0,
                             .lost_at_ns = h.lost_ns,
-                            .streams_only = o->streams_only,
+                            .path = o->path,
                             .first_sm_mhz = o->policy ? 0 : o->first_sm_mhz,
                             .first_mem_mhz = o->policy ? 0 : o->first_mem_mhz};
     if (!s)

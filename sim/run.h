@@ -30,7 +30,7 @@ typedef struct fl_run_options {
     size_t layer_count;
     int64_t min_set_interval_ns;
     double first_sm_mhz, first_mem_mhz; /* without a policy: static clocks from time 0; 0 = the default */
-    bool streams_only;                  /* see fl_node_options */
+    fl_path path;                       /* see fl_node_options */
     bool records_free;                  /* kernel records take no time, whatever the device says */
     const fl_fault *fault;              /* fault_count: injected into what the policy sees and sets */
     size_t fault_count;

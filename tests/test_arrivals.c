@@ -308,7 +308,7 @@ static void test_boundaries_do_not_show(void) {
         fl_run_result out[3];
         static const fx_how how[] = {{.mode = FX_NOTHING, .step_us = 1000000},
                                      {.mode = FX_NOTHING, .step_us = 37},
-                                     {.mode = FX_NOTHING, .step_us = 613, .streams_only = true, .records = true}};
+                                     {.mode = FX_NOTHING, .step_us = 613, .path = FL_PATH_EVENTS, .records = true}};
         for (int i = 0; i < 3; i++) {
             fx_rig r;
             random_pass(&r, seed, seed % 2);

@@ -298,7 +298,7 @@ static void test_scan_and_streams(void) {
             how.records = i == 2;
             fl_run_result a, b;
             fx_run(&r, &how, &a);
-            how.streams_only = true;
+            how.path = FL_PATH_EVENTS;
             how.user = &db;
             fx_run(&r, &how, &b);
             same("scan and streams", seed, &a, &b, true);
@@ -504,7 +504,7 @@ static void test_actuator(void) {
         fx_finish(&r, 0);
         seen s = {.count = 0};
         fl_run_options o = {.w = r.w, .rates = r.rates, .spec = &r.spec, .facts = &r.facts, .policy = &policy};
-        o.streams_only = only;
+        o.path = only ? FL_PATH_EVENTS : FL_PATH_AUTO;
         o.on_step = remember;
         o.user = &s;
         fl_run_result result;
@@ -576,7 +576,10 @@ static void test_early_end(void) {
     fx_finish(&r, 0);
     for (int64_t step_us = 0; step_us <= 1000; step_us += 250) { /* 0: none; 250 and 1000: it ends at a step */
         fl_run_result result;
-        fx_run(&r, &(fx_how){.mode = step_us ? FX_NOTHING : -1, .step_us = step_us, .streams_only = step_us == 500},
+        fx_run(&r,
+               &(fx_how){.mode = step_us ? FX_NOTHING : -1,
+                         .step_us = step_us,
+                         .path = step_us == 500 ? FL_PATH_EVENTS : FL_PATH_AUTO},
                &result);
         int64_t end = 7 * FL_PS_PER_S;
         fl_wide closed = (fl_wide)(2 * end - FX_MS_PS) * 8000, open = (fl_wide)(end + FX_MS_PS) * 140000;
@@ -620,7 +623,7 @@ static void test_records_by_hand(void) {
         fx_how how = {.mode = FX_NOTHING,
                       .step_us = 1,
                       .records = true,
-                      .streams_only = only,
+                      .path = only ? FL_PATH_EVENTS : FL_PATH_AUTO,
                       .on_step = keep_records,
                       .user = &to};
         fl_run_result result;

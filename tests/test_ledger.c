@@ -144,7 +144,7 @@ static void test_parts_by_hand(void) {
     };
     for (int only = 0; only < 2; only++) {
         fl_run_result result;
-        fx_run(&r, &(fx_how){.mode = -1, .streams_only = only}, &result);
+        fx_run(&r, &(fx_how){.mode = -1, .path = only ? FL_PATH_EVENTS : FL_PATH_AUTO}, &result);
         for (size_t i = 0; i < sizeof expected / sizeof *expected; i++) {
             fl_wide fj = result.ledger.part_fj[expected[i].part];
             FL_CHECK(fj == (fl_wide)expected[i].mj * 1000000000, "part %s is %g fJ, expected %lld uJ",
@@ -195,7 +195,7 @@ static void test_peak(void) {
     fx_finish(&r, 0);
     for (int only = 0; only < 2; only++) {
         fl_run_result result;
-        fx_run(&r, &(fx_how){.mode = -1, .streams_only = only}, &result);
+        fx_run(&r, &(fx_how){.mode = -1, .path = only ? FL_PATH_EVENTS : FL_PATH_AUTO}, &result);
         FL_CHECK(fx_near(result.peak_power_w, 70, 1e-12), "way %d: peak %g W, expected 70", only, result.peak_power_w);
         fl_run_result_free(&result);
     }
@@ -234,7 +234,7 @@ static void test_idle_peak(void) {
     fx_finish(&r, 0);
     for (int only = 0; only < 2; only++) {
         fl_run_result result;
-        fx_run(&r, &(fx_how){.mode = -1, .streams_only = only}, &result);
+        fx_run(&r, &(fx_how){.mode = -1, .path = only ? FL_PATH_EVENTS : FL_PATH_AUTO}, &result);
         FL_CHECK(fx_near(result.peak_power_w, 70 + 8, 1e-12) && result.peak_parts == 2,
                  "way %d: beside a board without a context %g W, expected 78", only, result.peak_power_w);
         fl_run_result_free(&result);

@@ -7,8 +7,11 @@
 static const uint64_t seed = 20240607;
 
 static fl_run_options run_options(const fx_rig *r, bool streams_only) {
-    return (fl_run_options){
-        .w = r->w, .rates = r->rates, .spec = &r->spec, .facts = &r->facts, .streams_only = streams_only};
+    return (fl_run_options){.w = r->w,
+                            .rates = r->rates,
+                            .spec = &r->spec,
+                            .facts = &r->facts,
+                            .path = streams_only ? FL_PATH_EVENTS : FL_PATH_AUTO};
 }
 
 /* ---- every way of advancing gives the same bits ---- */

@@ -167,7 +167,7 @@ static void test_page(void) {
                             .spec = &rig.spec,
                             .facts = &rig.facts,
                             .policy = &policy,
-                            .streams_only = only,
+                            .path = only ? FL_PATH_EVENTS : FL_PATH_AUTO,
                             .on_step = see_step,
                             .on_truth = see_truth,
                             .truth_ns = 1000000,

@@ -100,7 +100,7 @@ static fl_status one_run(const fl_timed *t, fl_diag *d) {
                         .policy = t->policy,
                         .layer = &layer,
                         .layer_count = 1,
-                        .streams_only = t->streams_only};
+                        .path = t->streams_only ? FL_PATH_EVENTS : FL_PATH_AUTO};
     fl_run_result r;
     fl_status s = fl_run(&o, &r, d);
     fl_run_result_free(&r);

@@ -2,6 +2,7 @@
 #include "harness/base/json_out.h"
 #include "harness/base/ticker.h"
 #include "harness/cmd/commands.h"
+#include "harness/input/path_option.h"
 #include "harness/input/scene_text.h"
 #include "harness/study/best_known.h"
 #include "harness/study/draws_compare.h"
@@ -219,9 +220,11 @@ static fl_status write_results(const compared *r, const char *csv, fl_diag *d) {
 
 int fl_cmd_compare(int argc, char **argv) {
     compare_options o = {.setup = {.bound = INFINITY, .by_draw = true}, .error = {.time_pct = NAN, .power_pct = NAN}};
+    const char *path = NULL;
     int64_t error_draws = 0;
     const fl_option option[] = {
         FL_SETUP_OPTIONS(o.setup),
+        FL_PATH_OPTION(&path),
         {"csv", "FILE", FL_OPTION_OUTPUT, &o.csv, 0, 0, "writes all rows, and FILE.provenance.json beside it"},
         {"each", NULL, FL_OPTION_FLAG, &o.each, 0, 0, "prints every row, not only the means"},
         {"json", NULL, FL_OPTION_FLAG, &o.json, 0, 0, "prints all rows and the provenance as JSON"},
@@ -236,7 +239,9 @@ int fl_cmd_compare(int argc, char **argv) {
     fl_diag d = {0};
     compared r = {0};
     o.error.draws = (size_t)error_draws;
-    fl_status s = compare(&r, &o, option, FL_COUNT(option), &d);
+    fl_status s = fl_path_option_use(path, &d);
+    if (!s)
+        s = compare(&r, &o, option, FL_COUNT(option), &d);
     if (!s && o.csv)
         s = write_results(&r, o.csv, &d);
     const size_t failed = !s && r.published ? fl_published_failed(r.published) : 0;
@@ -246,6 +251,8 @@ int fl_cmd_compare(int argc, char **argv) {
         print_json(&r);
     else
         print_text(&r, &o);
+    if (!s)
+        fl_path_option_tell(path);
     if (failed) {
         fl_ticker_clear();
         fprintf(stderr, "foldline compare: %zu gate%s of the experiment did not hold\n", failed,

@@ -3,6 +3,7 @@
 #include "harness/base/json_out.h"
 #include "harness/base/pool.h"
 #include "harness/cmd/commands.h"
+#include "harness/input/path_option.h"
 #include "harness/input/scene_text.h"
 #include "harness/study/objective.h"
 #include "harness/study/risk.h"
@@ -353,7 +354,7 @@ static void print_json(const fl_oracle_jobs *w, size_t count, bool kernels) {
 int fl_cmd_oracle(int argc, char **argv) {
     fl_scene_options so = {0};
     fl_texts traces = {0}, bounds = {0};
-    const char *objective = FL_OBJECTIVE_STANDARD;
+    const char *objective = FL_OBJECTIVE_STANDARD, *path = NULL;
     double risk = 0;
     int64_t threads = 0, positions = FL_POSITIONS_ALL;
     bool json = false, kernels = false;
@@ -365,6 +366,7 @@ int fl_cmd_oracle(int argc, char **argv) {
         FL_POSITIONS_OPTION(&positions),
         {"kernels", NULL, FL_OPTION_FLAG, &kernels, 0, 0, "lists the best clock of every kind of kernel"},
         FL_THREADS_OPTION(&threads),
+        FL_PATH_OPTION(&path),
         {"json", NULL, FL_OPTION_FLAG, &json, 0, 0, "prints the result as JSON"},
     };
     int status = FL_EXIT_OK;
@@ -378,6 +380,8 @@ int fl_cmd_oracle(int argc, char **argv) {
         s = fl_promises_parse(&bounds, &w.promises, &w.bound, &d);
     if (!s)
         s = fl_scene_check(&so, &traces, &d);
+    if (!s)
+        s = fl_path_option_use(path, &d);
     if (!s)
         s = fl_scenes_open(&so, &traces, &scenes, &d);
     if (!s)
@@ -417,6 +421,8 @@ int fl_cmd_oracle(int argc, char **argv) {
     }
     free(w.job);
     fl_scenes_free(&scenes);
+    if (!s)
+        fl_path_option_tell(path);
     fl_command_end(option, sizeof option / sizeof *option, &traces);
     return status;
 }

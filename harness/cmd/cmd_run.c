@@ -2,6 +2,7 @@
 #include "harness/cmd/commands.h"
 #include "harness/cmd/run_tell.h"
 #include "harness/input/fault_spec.h"
+#include "harness/input/path_option.h"
 #include "harness/input/plugin_watch.h"
 #include "harness/input/scene_text.h"
 #include "harness/log/policy_head.h"
@@ -27,7 +28,7 @@ static const fl_command_help help = {
 typedef struct run_options {
     fl_scene_options scene;
     fl_texts traces, set, faults;
-    const char *policy, *reader, *log, *timeline, *telemetry, *probes, *requests, *iterations;
+    const char *policy, *reader, *log, *timeline, *telemetry, *probes, *requests, *iterations, *path;
     double every_ms, min_set_ms;
     bool json;
 } run_options;
@@ -237,6 +238,7 @@ int fl_cmd_run(int argc, char **argv) {
          "policy, or a path to a .so; parameters may follow a colon"},
         {"set", "P=V", FL_OPTION_LIST, &o.set, 0, 0, "parameter of the policy (may be repeated)"},
         FL_STEP_LIMIT_OPTION,
+        FL_PATH_OPTION(&o.path),
         {"reader", "NAME", FL_OPTION_TEXT, &o.reader, 0, 0,
          "nvml: the policy sees and sets what a live host does through NVML (what the sensors show)"},
         {"min-set-ms", "X", FL_OPTION_REAL, &o.min_set_ms, 0, 1e6,
@@ -255,8 +257,10 @@ int fl_cmd_run(int argc, char **argv) {
     if (!fl_command_begin(argc, argv, &help, option, FL_COUNT(option), &o.traces, &status))
         return status;
     fl_diag d = {0};
-    if (run_and_tell(&o, option, FL_COUNT(option), &d))
+    if (fl_path_option_use(o.path, &d) || run_and_tell(&o, option, FL_COUNT(option), &d))
         status = fl_command_fail("run", &d);
+    else
+        fl_path_option_tell(o.path);
     fl_command_end(option, FL_COUNT(option), &o.traces);
     return status;
 }

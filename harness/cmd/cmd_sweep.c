@@ -1,6 +1,7 @@
 #include "harness/base/command.h"
 #include "harness/base/json_out.h"
 #include "harness/cmd/commands.h"
+#include "harness/input/path_option.h"
 #include "harness/input/scene_text.h"
 #include "harness/study/sweep_run.h"
 
@@ -27,10 +28,11 @@ static void print_json(const fl_sweep_result *r) {
 
 int fl_cmd_sweep(int argc, char **argv) {
     fl_setup_options so = FL_SETUP_UNSET;
-    const char *out = NULL, *shard = NULL;
+    const char *out = NULL, *shard = NULL, *path = NULL;
     bool json = false;
     const fl_option option[] = {
         FL_SETUP_OPTIONS(so),
+        FL_PATH_OPTION(&path),
         {"o", "FILE", FL_OPTION_OUTPUT, &out, 0, 0, "the results"},
         {"shard", "I/N", FL_OPTION_TEXT, &shard, 0, 0, "every N-th job from the I-th on"},
         {"json", NULL, FL_OPTION_FLAG, &json, 0, 0, "prints the result as JSON"},
@@ -42,6 +44,8 @@ int fl_cmd_sweep(int argc, char **argv) {
     fl_setup u = {0};
     fl_sweep_result r = {0};
     fl_status s = out ? FL_OK : fl_refuse(&d, "no -o FILE given, expected where the results go");
+    if (!s)
+        s = fl_path_option_use(path, &d);
     if (!s)
         s = fl_setup_open(&u, &so, &d);
     if (!s)
@@ -56,6 +60,8 @@ int fl_cmd_sweep(int argc, char **argv) {
         print_json(&r);
     else
         printf("%zu jobs, %zu of them from before\nwritten: %s\n", r.jobs, r.before, r.path);
+    if (!s)
+        fl_path_option_tell(path);
     fl_sweep_result_free(&r);
     fl_setup_free(&u);
     fl_setup_options_free(&so);

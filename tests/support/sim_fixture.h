@@ -169,7 +169,7 @@ static inline fl_node *fx_node(const fx_rig *r, uint64_t needs, bool streams_onl
                          .spec = &r->spec,
                          .seed = r->facts.seed,
                          .gpu_needs = needs,
-                         .streams_only = streams_only};
+                         .path = streams_only ? FL_PATH_EVENTS : FL_PATH_AUTO};
     fl_node *n;
     FX_MUST(fl_node_open(&n, &o, d));
     return n;
@@ -262,7 +262,8 @@ typedef struct fx_how { /* of one run */
     uint64_t needs;
     int mode; /* -1: no policy */
     int64_t step_us;
-    bool streams_only, records;
+    fl_path path;
+    bool records;
     int64_t truth_ns;
     fl_truth_function on_truth;
     fl_step_function on_step;
@@ -284,7 +285,7 @@ static inline fl_status fx_try(const fx_rig *r, const fx_how *how, fl_run_result
                         .policy = how->mode < 0 ? NULL : &policy,
                         .layer = &layer,
                         .layer_count = 1,
-                        .streams_only = how->streams_only,
+                        .path = how->path,
                         .on_step = how->on_step,
                         .on_truth = how->on_truth,
                         .truth_ns = how->truth_ns,
