@@ -56,6 +56,7 @@ void fl_gpu_close(fl_gpu *g) {
         free(g->slot[i].class_ps);
     free(g->slot);
     free(g->records.record);
+    free(g->jump);
     *g = (fl_gpu){0};
 }
 

@@ -16,6 +16,7 @@ typedef struct fl_slot { /* residence at one pair of clocks */
     int64_t open_ps;   /* time with a context open, */
     int64_t gated_ps;  /* and of that, power-gated */
     int64_t *class_ps; /* class_count: work done, in ps of the length a kernel has here when alone */
+    fl_wide sm_fj, memory_fj, unsplit_fj; /* of work that is not in class_ps: see fl_prefix_settle */
 } fl_slot;
 
 typedef struct fl_sums { /* since the start of the run */
@@ -77,6 +78,8 @@ typedef struct fl_gpu {
     uint32_t at_barrier; /* streams that wait only for another GPU */
     int64_t barrier_ps;  /* time during which there was one, up to barrier_since_ps */
     int64_t barrier_since_ps;
+    fl_prefix_jump *jump; /* jump_count: work that is not in class_ps */
+    size_t jump_count, jump_room;
     fl_record_buffer records;
     fl_path path;                  /* of the node; see fl_node_options */
     uint64_t taken[FL_PATH_COUNT]; /* see fl_path_count; of an island its first GPU counts */

@@ -14,6 +14,9 @@ fl_status fl_ledger_add_gpu(fl_ledger *l, const fl_gpu *g, fl_diag *d) {
         part[FL_PART_STATIC] += awake_ps * b->static_mw;
         part[FL_PART_MEMORY] += (fl_wide)s->open_ps * b->memory_mw;
         part[FL_PART_CLOCK_TREE] += awake_ps * b->tree_mw;
+        part[FL_PART_SM] += s->sm_fj;
+        part[FL_PART_MEMORY] += s->memory_fj;
+        part[FL_PART_UNSPLIT] += s->unsplit_fj;
         for (uint32_t c = 0; c < g->w->class_count; c++) {
             const fl_row_parts *p = &s->rates->parts[c];
             part[FL_PART_SM] += (fl_wide)s->class_ps[c] * p->sm_mw;
@@ -71,7 +74,7 @@ static int64_t busy_peak_mw(const fl_gpu *g) {
                 if (mw > peak)
                     peak = mw;
             }
-    return peak;
+    return g->peak_mw ? peak : fl_prefix_peak_mw(g, peak);
 }
 
 int64_t fl_ledger_peak_mw(const fl_gpu *g) {

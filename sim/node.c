@@ -120,6 +120,15 @@ static fl_status at_boundary(fl_node *n, fl_course *c, bool lone, uint32_t index
     return g->records.failed ? fl_no_memory(d, "the node") : FL_OK;
 }
 
+/* A stretch of a lone stream. */
+static int64_t advance_lone(fl_gpu *g, fl_lane *l, int64_t target, uint32_t gap_mul) {
+    const uint64_t from = l->next;
+    const int64_t t = fl_scan_advance(g, l, target, gap_mul);
+    if (l->next - from > FL_PREFIX_WORTH && fl_prefix_applies(g, l, gap_mul))
+        fl_prefix_scanned(g, l->s, l->next - from);
+    return t;
+}
+
 static bool any_lost(const fl_node *n, const fl_island *is) {
     bool lost = false;
     for (uint32_t i = 0; i < is->gpu_count; i++)
@@ -160,7 +169,7 @@ static fl_status advance_island(fl_node *n, uint32_t k, int64_t until, int64_t r
     const uint32_t gap_mul = c->host ? c->host[0].mul : FL_MUL_ONE;
     while (!n->finished[k] && !n->stalled[k]) {
         int64_t target = next_boundary(n, is, first->now_ps, until, read_ps);
-        int64_t t = lone ? fl_scan_advance(first, c->mine[0], target, gap_mul) : fl_streams_advance(c, target);
+        int64_t t = lone ? advance_lone(first, c->mine[0], target, gap_mul) : fl_streams_advance(c, target);
         first->taken[lone ? FL_PATH_PLAIN : FL_PATH_EVENTS]++;
         bool done = lone ? c->mine[0]->phase == FL_PHASE_DONE : c->done == is->stream_count + is->thread_count;
         if (done) { /* it stands at the instant of its last completion until the node's own end is known */
@@ -343,6 +352,11 @@ const int64_t *fl_node_requests(const fl_node *n) { return n->request_ps; }
 const int64_t *fl_node_iterations(const fl_node *n, uint32_t stream, uint64_t *count) {
     *count = n->lane[stream].iterations;
     return n->lane[stream].iteration_ps;
+}
+
+void fl_node_settle(fl_node *n) {
+    for (uint32_t i = 0; i < n->gpu_count; i++)
+        fl_prefix_settle(&n->gpu[i]);
 }
 
 uint64_t fl_node_hash(const fl_node *n) {

@@ -58,6 +58,8 @@ const int64_t *fl_node_marks(const fl_node *n, uint32_t stream);
 const int64_t *fl_node_requests(const fl_node *n);
 /* When a stream passed its iteration markers: *count of them so far. */
 const int64_t *fl_node_iterations(const fl_node *n, uint32_t stream, uint64_t *count);
+/* Residence per class of all work, also of what was passed by sums (prefix.h), which takes a pass over its ops. */
+void fl_node_settle(fl_node *n);
 /* A hash of every GPU's energy and every stream's position now: equal courses have equal hashes. */
 uint64_t fl_node_hash(const fl_node *n);
 

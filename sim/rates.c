@@ -14,6 +14,7 @@ struct fl_rates {
     const fl_node_spec *node;
     pthread_mutex_t lock;
     fl_model_error error;
+    _Atomic int64_t prefix_room;
     _Atomic(fl_clock_rates *) **table; /* per device: sm_count x mem_count cells, NULL until built; and as many again
                                           with kernel records on */
 };
@@ -26,6 +27,7 @@ fl_status fl_rates_new(fl_rates **out, const fl_workload *w, const fl_node_spec 
         return fl_no_memory(d, "the rates");
     r->w = w;
     r->node = node;
+    atomic_init(&r->prefix_room, fl_prefix_room(w));
     pthread_mutex_init(&r->lock, NULL);
     r->table = calloc(node->device_count, sizeof *r->table);
     bool ok = r->table != NULL;
@@ -41,8 +43,9 @@ fl_status fl_rates_new(fl_rates **out, const fl_workload *w, const fl_node_spec 
     return FL_OK;
 }
 
-static void cell_free(fl_clock_rates *c) {
+static void cell_free(fl_clock_rates *c, uint32_t streams) {
     if (c) {
+        fl_prefix_cells_free(c->prefix, streams);
         free((fl_row *)(uintptr_t)c->row);
         free((fl_row_parts *)(uintptr_t)c->parts);
         free(c);
@@ -55,7 +58,7 @@ void fl_rates_free(fl_rates *r) {
     for (uint32_t i = 0; r->table && i < r->node->device_count; i++) {
         const size_t cells = 2 * cells_of(&r->node->device[i]);
         for (size_t k = 0; r->table[i] && k < cells; k++)
-            cell_free(atomic_load(&r->table[i][k]));
+            cell_free(atomic_load(&r->table[i][k]), r->w->stream_count);
         free(r->table[i]);
     }
     free(r->table);
@@ -113,20 +116,24 @@ static fl_model_status err_base(const fl_rates *r, uint32_t device, fl_base *bas
 
 static bool errs(const fl_rates *r) { return r->error.time_pct > 0 || r->error.power_pct > 0; }
 
-static fl_status build_cell(const fl_rates *r, const fl_device *dev, uint32_t sm, uint32_t mem, double slowdown,
+static fl_status build_cell(fl_rates *r, const fl_device *dev, uint32_t sm, uint32_t mem, double slowdown,
                             fl_clock_rates **out, fl_diag *d) {
     uint32_t n = r->w->class_count;
     fl_clock_rates *c = calloc(1, sizeof *c);
     fl_row *row = calloc(n ? n : 1, sizeof *row);
     fl_row_parts *parts = calloc(n ? n : 1, sizeof *parts);
-    if (!c || !row || !parts) {
+    fl_prefix_cell *prefix = fl_prefix_cells_new(r->w->stream_count);
+    if (!c || !row || !parts || !prefix) {
         free(c);
         free(row);
         free(parts);
+        free(prefix);
         return fl_no_memory(d, "the rates");
     }
     c->row = row;
     c->parts = parts;
+    c->prefix = prefix;
+    c->prefix_room = &r->prefix_room;
     const char *what = "base power";
     double f = dev->sm_mhz[sm], m = dev->mem_mhz[mem];
     fl_model_status s = fl_base_make(dev, f, m, &c->base);
@@ -149,7 +156,7 @@ static fl_status build_cell(const fl_rates *r, const fl_device *dev, uint32_t sm
             s = FL_MODEL_INVALID;
     }
     if (s != FL_MODEL_OK) {
-        cell_free(c);
+        cell_free(c, r->w->stream_count);
         return fl_error(d, s == FL_MODEL_RANGE ? FL_BAD_INPUT : FL_MODEL_FAULT,
                         "%s: '%s' at %g MHz (memory %g MHz) on %s: %s", r->w->name, what, f, m, dev->name,
                         fl_model_text(s));

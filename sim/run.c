@@ -379,7 +379,7 @@ fl_status fl_run(const fl_run_options *o, fl_run_result *r, fl_diag *d) {
     if (!s && h.instance)
         r->counts = fl_instance_counts_of(h.instance);
     if (!s)
-        s = fl_run_collect(h.node, o->w, o->spec, r, d);
+        s = fl_run_collect(h.node, o->w, o->spec, o->classes, r, d);
     fl_instance_close(h.instance);
     fl_node_close(h.node);
     fl_faults_close(h.faults);

@@ -80,42 +80,52 @@ static fl_status collect_totals(fl_node *node, const fl_node_spec *spec, fl_run_
     return FL_OK;
 }
 
-fl_status fl_run_collect(fl_node *node, const fl_workload *w, const fl_node_spec *spec, fl_run_result *r, fl_diag *d) {
+/* Energy and time of each class, over all GPUs. */
+static fl_status collect_classes(fl_node *node, const fl_workload *w, fl_run_result *r, fl_diag *d) {
+    fl_wide *fj = calloc(w->class_count + 1, sizeof *fj);
+    int64_t *ps = calloc(w->class_count + 1, sizeof *ps);
+    r->class_energy_j = calloc(w->class_count + 1, sizeof *r->class_energy_j);
+    r->class_time_s = calloc(w->class_count + 1, sizeof *r->class_time_s);
+    fl_status status = fj && ps && r->class_energy_j && r->class_time_s ? FL_OK : fl_no_memory(d, "the run");
+    for (uint32_t i = 0; !status && i < fl_node_gpu_count(node); i++)
+        fl_ledger_classes(fl_node_gpu(node, i), fj, ps);
+    for (uint32_t c = 0; !status && c < w->class_count; c++) {
+        r->class_energy_j[c] = fl_joules(fj[c]);
+        r->class_time_s[c] = fl_seconds(ps[c]);
+    }
+    r->class_count = status ? 0 : w->class_count;
+    free(fj);
+    free(ps);
+    return status;
+}
+
+fl_status fl_run_collect(fl_node *node, const fl_workload *w, const fl_node_spec *spec, bool classes, fl_run_result *r,
+                         fl_diag *d) {
     const uint32_t gpus = fl_node_gpu_count(node);
     size_t slots = 0;
+    if (classes)
+        fl_node_settle(node);
     fl_status totals = collect_totals(node, spec, r, &slots, d);
     if (totals)
         return totals;
     r->switches = fl_node_switches(node);
     for (uint32_t i = 0; i < w->stream_count; i++)
         r->mark_count += w->stream[i].mark_count;
-    r->class_count = w->class_count;
-    fl_wide *fj = calloc(w->class_count + 1, sizeof *fj);
-    int64_t *ps = calloc(w->class_count + 1, sizeof *ps);
     r->mark_ps = calloc(r->mark_count + 1, sizeof *r->mark_ps);
     r->residence = calloc(slots + 1, sizeof *r->residence);
-    r->class_energy_j = calloc(w->class_count + 1, sizeof *r->class_energy_j);
-    r->class_time_s = calloc(w->class_count + 1, sizeof *r->class_time_s);
-    fl_status status = fj && ps && r->mark_ps && r->residence && r->class_energy_j && r->class_time_s
-                           ? FL_OK
-                           : fl_no_memory(d, "the run");
+    fl_status status = r->mark_ps && r->residence ? FL_OK : fl_no_memory(d, "the run");
     for (uint32_t i = 0, at = 0; !status && i < w->stream_count; at += w->stream[i++].mark_count)
         memcpy(r->mark_ps + at, fl_node_marks(node, i), w->stream[i].mark_count * sizeof *r->mark_ps);
     for (uint32_t i = 0; !status && i < gpus; i++) {
         const fl_gpu *g = fl_node_gpu(node, i);
-        fl_ledger_classes(g, fj, ps);
         for (uint32_t k = 0; k < g->slot_count; k++)
             r->residence[r->residence_count++] = (fl_residence){.gpu = i,
                                                                 .sm_mhz = (uint32_t)g->dev->sm_mhz[g->slot[k].sm],
                                                                 .mem_mhz = (uint32_t)g->dev->mem_mhz[g->slot[k].mem],
                                                                 .ps = g->slot[k].open_ps};
     }
-    for (uint32_t c = 0; !status && c < w->class_count; c++) {
-        r->class_energy_j[c] = fl_joules(fj[c]);
-        r->class_time_s[c] = fl_seconds(ps[c]);
-    }
-    free(fj);
-    free(ps);
+    if (!status && classes)
+        status = collect_classes(node, w, r, d);
     if (!status)
         status = collect_processes(w, node, r, d);
     if (!status)

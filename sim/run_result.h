@@ -51,14 +51,16 @@ typedef struct fl_run_result {
     size_t mark_count;
     fl_residence *residence;
     size_t residence_count;
-    double *class_energy_j, *class_time_s; /* class_count */
+    double *class_energy_j, *class_time_s; /* class_count, where asked for (see fl_run_options); else NULL */
     uint32_t class_count;
     fl_service service; /* requests, iterations, barriers */
 } fl_run_result;
 
 /* Fills *r from a node whose work has ended, but for what the loop and the policy's instance count. Its arrays belong
- * to *r, also on failure. FL_NO_MEMORY, or FL_MODEL_FAULT where the ledger does not close. */
-fl_status fl_run_collect(fl_node *node, const fl_workload *w, const fl_node_spec *spec, fl_run_result *r, fl_diag *d);
+ * to *r, also on failure. classes: those too that take a pass over what was jumped over (prefix.h). FL_NO_MEMORY, or
+ * FL_MODEL_FAULT where the ledger does not close. */
+fl_status fl_run_collect(fl_node *node, const fl_workload *w, const fl_node_spec *spec, bool classes, fl_run_result *r,
+                         fl_diag *d);
 void fl_run_result_free(fl_run_result *r);
 
 #endif

@@ -102,7 +102,10 @@ static inline __attribute__((always_inline)) int64_t sweep(fl_gpu *restrict g, f
 int64_t fl_scan_advance(fl_gpu *g, fl_lane *l, int64_t until, uint32_t gap_mul) {
     const bool scaled = gap_mul != FL_MUL_ONE;
     int64_t t = g->now_ps;
+    const bool sums = fl_prefix_applies(g, l, gap_mul);
     while (l->next < l->s->count) {
+        if (sums && l->phase == FL_PHASE_FRESH)
+            t = fl_prefix_advance(g, l, t, until);
         if (l->phase == FL_PHASE_FRESH && !g->records.on && !g->gate_ps) {
             uint64_t stop = l->marks < l->s->mark_count ? l->s->mark[l->marks] : l->s->count;
             uint64_t from = l->next;

@@ -61,7 +61,8 @@ static fl_status run_at(fl_scene *s, double sm_mhz, double mem_mhz, fl_run_resul
                               .spec = &s->platform.node,
                               .facts = &s->facts,
                               .first_sm_mhz = sm_mhz,
-                              .first_mem_mhz = mem_mhz};
+                              .first_mem_mhz = mem_mhz,
+                              .classes = true};
     return fl_run(&o, r, d);
 }
 

@@ -73,6 +73,7 @@ static fl_status measure(fl_scene *s, double sm_mhz, double cpu_mhz, parts *out,
                               .spec = &spec,
                               .facts = &s->facts,
                               .first_sm_mhz = sm_mhz,
+                              .classes = true,
                               .on_truth = on_truth,
                               .truth_ns = PIECE_NS,
                               .user = &r};

@@ -33,11 +33,8 @@ fl_status fl_kept_watch(fl_kept **kept, int64_t watch_ns, fl_run_options *run, f
 void fl_kept_take(fl_kept *kept, fl_run_result *r) {
     kept->run = *r;
     free(r->mark_ps);
-    free(r->class_energy_j);
-    free(r->class_time_s);
     fl_service_free(&r->service);
     kept->run.mark_ps = NULL;
-    kept->run.class_energy_j = kept->run.class_time_s = NULL;
     kept->run.service = (fl_service){0};
     kept->run.mark_count = 0;
     fl_watch_trim(&kept->watch);

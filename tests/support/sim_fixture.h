@@ -286,6 +286,7 @@ static inline fl_status fx_try(const fx_rig *r, const fx_how *how, fl_run_result
                         .layer = &layer,
                         .layer_count = 1,
                         .path = how->path,
+                        .classes = true,
                         .on_step = how->on_step,
                         .on_truth = how->on_truth,
                         .truth_ns = how->truth_ns,

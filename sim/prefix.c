@@ -1,0 +1,216 @@
+/* Using the tables of prefix_build.c. */
+#include "sim/prefix.h"
+
+#include "sim/lane.h"
+
+/* Length of an op at the table's clocks, and the gap before it. */
+static inline int64_t op_at(const fl_prefix *p, uint64_t i, int64_t *gap_ps, uint32_t *class_id) {
+    int64_t work_ns;
+    fl_workload_op(p->s, i, gap_ps, &work_ns, class_id);
+    *gap_ps *= FL_PS_PER_NS;
+    return fl_length_ps(work_ns, p->rates->row[*class_id].mul);
+}
+
+/* Adds ops to a place while they end by t_ps on the table's own time, and before op `stop`. deep: ALU and SM activity
+ * too. */
+static inline __attribute__((always_inline)) void walk_by(fl_prefix_place *at, uint64_t stop, uint64_t t_ps,
+                                                          const bool deep) {
+    const fl_prefix *p = at->table;
+    const fl_row *row = p->rates->row;
+    const fl_row_parts *parts = p->rates->parts;
+    fl_prefix_sums add = {0};
+    uint64_t i = at->op, t = at->t_ps;
+    for (; i < stop; i++) {
+        int64_t gap_ps;
+        uint32_t class_id;
+        const uint64_t length = (uint64_t)op_at(p, i, &gap_ps, &class_id);
+        const fl_row *k = &row[class_id];
+        if ((uint64_t)gap_ps + length > t_ps - t)
+            break;
+        t += (uint64_t)gap_ps + length;
+        add.busy_ps += length;
+        add.dyn_fj += length * (uint64_t)(int64_t)k->dyn_mw;
+        add.memory += length * k->memory;
+        add.sm_fj += length * (uint64_t)(int64_t)parts[class_id].sm_mw;
+        add.memory_fj += length * (uint64_t)(int64_t)parts[class_id].memory_mw;
+        add.alu += deep ? length * k->alu : 0;
+        add.sms += deep ? length * k->sms : 0;
+    }
+    at->op = i;
+    at->t_ps = t;
+    at->sums.busy_ps += add.busy_ps;
+    at->sums.dyn_fj += add.dyn_fj;
+    at->sums.memory += add.memory;
+    at->sums.alu += add.alu;
+    at->sums.sms += add.sms;
+    at->sums.sm_fj += add.sm_fj;
+    at->sums.memory_fj += add.memory_fj;
+    at->sums.unsplit_fj += add.dyn_fj - add.sm_fj - add.memory_fj;
+}
+
+static void walk(fl_prefix_place *at, uint64_t stop, uint64_t t_ps, bool deep) {
+    if (deep)
+        walk_by(at, stop, t_ps, true);
+    else
+        walk_by(at, stop, t_ps, false);
+}
+
+static fl_prefix_place row_before(const fl_prefix *p, uint64_t op) {
+    const uint64_t row = op / FL_PREFIX_ROW;
+    return (fl_prefix_place){p, row * FL_PREFIX_ROW, p->t_ps[row * (FL_PREFIX_ROW / FL_PREFIX_BLOCK)], p->row[row]};
+}
+
+/* The last block of `low` .. `high` that begins by t_ps; block `low` does. Kernels are alike over a long stretch, so
+ * their mean tells about where it is. */
+static size_t find(const fl_prefix *p, size_t low, size_t high, uint64_t t_ps) {
+    const uint64_t *t = p->t_ps;
+    size_t step = FL_PREFIX_BLOCK;
+    const double ahead = (double)(t_ps - t[low]) * p->blocks_per_ps;
+    const size_t guess = ahead < (double)(high - low) ? low + (size_t)ahead : high;
+    __builtin_prefetch(&p->row[guess / (FL_PREFIX_ROW / FL_PREFIX_BLOCK)]);
+    if (t[guess] > t_ps) {
+        high = guess - 1;
+        while (high - low > step && t[high - step] > t_ps) {
+            high -= step;
+            step *= 2;
+        }
+        low = high - low > step ? high - step : low;
+    } else {
+        low = guess;
+        while (high - low > step && t[low + step] <= t_ps) {
+            low += step;
+            step *= 2;
+        }
+        high = high - low > step ? low + step : high;
+    }
+    while (low < high) {
+        const size_t middle = low + (high - low + 1) / 2;
+        if (t[middle] <= t_ps)
+            low = middle;
+        else
+            high = middle - 1;
+    }
+    return low;
+}
+
+static bool note_jump(fl_gpu *g, const fl_prefix *p, uint64_t from, uint64_t to) {
+    if (g->jump_count == g->jump_room && fl_grow(&g->jump, &g->jump_room, g->jump_count + 1, sizeof *g->jump))
+        return false;
+    g->jump[g->jump_count++] = (fl_prefix_jump){p, g->slot_now, from, to};
+    return true;
+}
+
+static void charge(fl_gpu *g, fl_lane *l, const fl_prefix_place *from, const fl_prefix_place *to) {
+    const fl_prefix_sums *a = &from->sums, *b = &to->sums;
+    fl_slot *slot = &g->slot[g->slot_now];
+    g->window.dyn_fj += (int64_t)(b->dyn_fj - a->dyn_fj);
+    g->window.memory += (int64_t)(b->memory - a->memory);
+    g->window.alu += g->profiled ? (int64_t)(b->alu - a->alu) : 0;
+    g->window.sms += g->profiled ? (int64_t)(b->sms - a->sms) : 0;
+    g->sums.busy_ps += (int64_t)(b->busy_ps - a->busy_ps);
+    g->sums.kernels += to->op - from->op;
+    l->worked_ps += (int64_t)(b->busy_ps - a->busy_ps);
+    slot->sm_fj += (int64_t)(b->sm_fj - a->sm_fj);
+    slot->memory_fj += (int64_t)(b->memory_fj - a->memory_fj);
+    slot->unsplit_fj += (int64_t)(b->unsplit_fj - a->unsplit_fj);
+    l->in_parts = false;
+    l->next = to->op;
+}
+
+static const fl_prefix *table_of(fl_gpu *g, const fl_stream *s) {
+    fl_prefix_cell *cell = &g->rates->prefix[s - g->w->stream];
+    const fl_prefix *p = atomic_load_explicit(&cell->table, memory_order_acquire);
+    if (p || g->path != FL_PATH_PREFIX)
+        return p;
+    fl_prefix_scanned(g, s, s->count); /* forced: at once */
+    return atomic_load_explicit(&cell->table, memory_order_acquire);
+}
+
+/* One jump, before op `stop` at most. False where there is nothing to pass, or no memory to note it. */
+static bool jump(fl_gpu *g, fl_lane *l, const fl_prefix *p, int64_t *t, int64_t until, uint64_t stop) {
+    const size_t low = l->next / FL_PREFIX_BLOCK, most = stop / FL_PREFIX_BLOCK,
+                 last = most < p->blocks ? most : p->blocks;
+    fl_prefix_place *at = &l->place;
+    if (low >= last)
+        return false;
+    if (at->table != p || at->op > l->next || l->next - at->op > l->next % FL_PREFIX_ROW)
+        *at = row_before(p, l->next);
+    walk(at, l->next, UINT64_MAX, g->profiled);
+    const uint64_t end_ps = at->t_ps + (uint64_t)(until - *t);
+    if (p->t_ps[low + 1] > end_ps)
+        return false;
+    fl_prefix_place to = row_before(p, find(p, low + 1, last, end_ps) * FL_PREFIX_BLOCK);
+    if (to.op < at->op)
+        to = *at;
+    walk(&to, stop, end_ps, g->profiled);
+    if (!note_jump(g, p, l->next, to.op))
+        return false;
+    charge(g, l, at, &to);
+    *t += (int64_t)(to.t_ps - at->t_ps);
+    *at = to;
+    return true;
+}
+
+int64_t fl_prefix_advance(fl_gpu *g, fl_lane *l, int64_t t, int64_t until) {
+    const fl_prefix *p = table_of(g, l->s);
+    if (!p || (until - t < p->worth_ps && g->path != FL_PATH_PREFIX))
+        return t;
+    const uint64_t from = l->next;
+    bool on = true;
+    while (on && l->next < l->s->count) {
+        const bool mark = l->marks < l->s->mark_count;
+        const uint64_t stop = mark ? l->s->mark[l->marks] : l->s->count;
+        on = jump(g, l, p, &t, until, stop) && mark && l->next == stop;
+        if (on)
+            l->mark_ps[l->marks++] = t;
+    }
+    g->taken[FL_PATH_PREFIX] += l->next > from;
+    return t;
+}
+
+/* ---- what the residence of a slot does not tell ---- */
+
+static int64_t highest(const fl_prefix *p, uint64_t from, uint64_t to, int64_t peak) {
+    for (uint64_t i = from; i < to; i++) {
+        int64_t gap_ps;
+        uint32_t class_id;
+        const int64_t length = op_at(p, i, &gap_ps, &class_id);
+        const int64_t mw = (int64_t)p->rates->base.total_mw + p->rates->row[class_id].dyn_mw;
+        peak = length > 0 && mw > peak ? mw : peak;
+    }
+    return peak;
+}
+
+/* Whole entries of all jumps first: the ops at their ends have to be looked at only where they could be higher. */
+int64_t fl_prefix_peak_mw(const fl_gpu *g, int64_t peak) {
+    for (int ends = 0; ends < 2; ends++)
+        for (size_t k = 0; k < g->jump_count; k++) {
+            const fl_prefix_jump *j = &g->jump[k];
+            const int64_t base = j->table->rates->base.total_mw;
+            for (uint64_t e = j->from / FL_PREFIX_PEAK; e * FL_PREFIX_PEAK < j->to; e++) {
+                const uint64_t from = e * FL_PREFIX_PEAK, to = from + FL_PREFIX_PEAK;
+                if (base + j->table->peak_mw[e] <= peak)
+                    continue;
+                if (from >= j->from && to <= j->to)
+                    peak = base + j->table->peak_mw[e];
+                else if (ends)
+                    peak = highest(j->table, from > j->from ? from : j->from, to < j->to ? to : j->to, peak);
+            }
+        }
+    return peak;
+}
+
+void fl_prefix_settle(fl_gpu *g) {
+    for (size_t k = 0; k < g->jump_count; k++) {
+        const fl_prefix_jump *j = &g->jump[k];
+        fl_slot *slot = &g->slot[j->slot];
+        for (uint64_t i = j->from; i < j->to; i++) {
+            int64_t gap_ps;
+            uint32_t class_id;
+            const int64_t length = op_at(j->table, i, &gap_ps, &class_id);
+            slot->class_ps[class_id] += length;
+        }
+        slot->sm_fj = slot->memory_fj = slot->unsplit_fj = 0;
+    }
+    g->jump_count = 0;
+}

@@ -1,0 +1,122 @@
+/* Building a table of prefix sums, and when. */
+#include "sim/gpu.h"
+#include "sim/prefix.h"
+#include "sim/work.h"
+
+#include <limits.h>
+#include <stdlib.h>
+
+static void table_free(fl_prefix *p) {
+    if (!p)
+        return;
+    free(p->t_ps);
+    free(p->row);
+    free(p->peak_mw);
+    free(p);
+}
+
+fl_prefix_cell *fl_prefix_cells_new(uint32_t stream_count) {
+    fl_prefix_cell *cell = calloc((size_t)stream_count + 1, sizeof *cell);
+    for (uint32_t i = 0; cell && i < stream_count; i++) {
+        atomic_init(&cell[i].table, NULL);
+        atomic_init(&cell[i].scanned, 0);
+    }
+    return cell;
+}
+
+void fl_prefix_cells_free(fl_prefix_cell *cell, uint32_t stream_count) {
+    for (uint32_t i = 0; cell && i < stream_count; i++)
+        table_free(atomic_load(&cell[i].table));
+    free(cell);
+}
+
+int64_t fl_prefix_room(const fl_workload *w) {
+    const uint64_t most = INT64_MAX / 2 / FL_PREFIX_OP_BYTES, ops = w->op_count < most ? w->op_count : most;
+    const int64_t room = (int64_t)ops * FL_PREFIX_OP_BYTES;
+    return room > FL_PREFIX_MIN_BYTES ? room : FL_PREFIX_MIN_BYTES;
+}
+
+static size_t rows_of(size_t blocks) { return blocks * FL_PREFIX_BLOCK / FL_PREFIX_ROW + 1; }
+static size_t peaks_of(size_t blocks) { return blocks * FL_PREFIX_BLOCK / FL_PREFIX_PEAK + 1; }
+
+static int64_t bytes_of(size_t blocks) {
+    return (int64_t)(sizeof(fl_prefix) + (blocks + 1) * sizeof(uint64_t) + rows_of(blocks) * sizeof(fl_prefix_sums) +
+                     peaks_of(blocks) * sizeof(int32_t));
+}
+
+/* One op into the sums. Returns its length. */
+static uint64_t add_op(fl_prefix *p, uint64_t i, uint64_t *t, fl_prefix_sums *x) {
+    int64_t gap_ns, work_ns;
+    uint32_t class_id;
+    fl_workload_op(p->s, i, &gap_ns, &work_ns, &class_id);
+    const fl_row *k = &p->rates->row[class_id];
+    const fl_row_parts *parts = &p->rates->parts[class_id];
+    const uint64_t length = (uint64_t)fl_length_ps(work_ns, k->mul);
+    *t += (uint64_t)(gap_ns * FL_PS_PER_NS) + length;
+    x->busy_ps += length;
+    x->dyn_fj += length * (uint64_t)(int64_t)k->dyn_mw;
+    x->memory += length * k->memory;
+    x->alu += length * k->alu;
+    x->sms += length * k->sms;
+    x->sm_fj += length * (uint64_t)(int64_t)parts->sm_mw;
+    x->memory_fj += length * (uint64_t)(int64_t)parts->memory_mw;
+    x->unsplit_fj += length * (uint64_t)(int64_t)parts->unsplit_mw;
+    int32_t *peak = &p->peak_mw[i / FL_PREFIX_PEAK];
+    if (length && k->dyn_mw > *peak)
+        *peak = k->dyn_mw;
+    return length;
+}
+
+/* Of whole blocks; what is behind them is scanned. A run does not come to what would end too late. */
+static void fill(fl_prefix *p, size_t blocks) {
+    uint64_t t = 0;
+    fl_prefix_sums x = {0};
+    for (size_t i = 0; i < peaks_of(blocks); i++)
+        p->peak_mw[i] = INT32_MIN;
+    for (size_t b = 0;; b++) {
+        const uint64_t op = (uint64_t)b * FL_PREFIX_BLOCK;
+        p->t_ps[b] = t;
+        if (op % FL_PREFIX_ROW == 0)
+            p->row[op / FL_PREFIX_ROW] = x;
+        p->blocks = b;
+        for (uint64_t i = op; b < blocks && t < INT64_MAX / 2 && i < op + FL_PREFIX_BLOCK; i++)
+            add_op(p, i, &t, &x);
+        if (b == blocks || t >= INT64_MAX / 2)
+            break;
+    }
+    const double mean_ps = p->blocks ? (double)p->t_ps[p->blocks] / (double)p->blocks : 0;
+    p->blocks_per_ps = mean_ps > 0 ? 1 / mean_ps : 0;
+    p->worth_ps = (int64_t)(mean_ps * FL_PREFIX_WORTH / FL_PREFIX_BLOCK);
+}
+
+static fl_prefix *build(const fl_stream *s, const fl_clock_rates *rates) {
+    const size_t blocks = s->count / FL_PREFIX_BLOCK;
+    fl_prefix *p = calloc(1, sizeof *p);
+    if (!p)
+        return NULL;
+    *p = (fl_prefix){.s = s, .rates = rates};
+    p->t_ps = malloc((blocks + 1) * sizeof *p->t_ps);
+    p->row = aligned_alloc(sizeof *p->row, rows_of(blocks) * sizeof *p->row);
+    p->peak_mw = malloc(peaks_of(blocks) * sizeof *p->peak_mw);
+    if (!p->t_ps || !p->row || !p->peak_mw) {
+        table_free(p);
+        return NULL;
+    }
+    fill(p, blocks);
+    return p;
+}
+
+/* The thread with which the count crosses the line builds, the others go on scanning. Short of memory nobody builds:
+ * the scan does without. */
+void fl_prefix_scanned(fl_gpu *g, const fl_stream *s, uint64_t ops) {
+    const fl_clock_rates *rates = g->rates;
+    fl_prefix_cell *cell = &rates->prefix[s - g->w->stream];
+    const uint64_t before = atomic_fetch_add_explicit(&cell->scanned, ops, memory_order_relaxed);
+    if (before >= s->count || before + ops < s->count)
+        return;
+    const int64_t bytes = bytes_of(s->count / FL_PREFIX_BLOCK);
+    if (atomic_fetch_sub_explicit(rates->prefix_room, bytes, memory_order_relaxed) < bytes)
+        atomic_fetch_add_explicit(rates->prefix_room, bytes, memory_order_relaxed);
+    else
+        atomic_store_explicit(&cell->table, build(s, rates), memory_order_release);
+}
