@@ -35,6 +35,8 @@ void fl_actuator_set(fl_actuator *a, int64_t called_ps, double sm_mhz, double me
 
 bool fl_actuator_take(fl_actuator *a, int64_t t, uint32_t *sm, uint32_t *mem) {
     uint32_t taken = 0, was_sm = *sm, was_mem = *mem;
+    if (!a->count)
+        return false;
     while (taken < a->count && a->queue[taken].at_ps <= t) {
         if (a->queue[taken].sm >= 0)
             *sm = (uint32_t)a->queue[taken].sm;

@@ -131,7 +131,7 @@ void fl_cpu_charge_to(fl_cpu *c, int64_t t) {
     c->sums.cpu_fj += (fl_wide)dt * c->state[c->now].static_mw;
     c->sums.mhz_ps += (fl_wide)dt * c->state[c->now].mhz;
     if (dt > 0) {
-        c->mw = (int64_t)((double)(c->sums.cpu_fj - c->charged_fj) / (double)dt + 0.5);
+        c->mw = (int64_t)(fl_real(c->sums.cpu_fj - c->charged_fj) / (double)dt + 0.5);
         c->peak_mw = c->mw > c->peak_mw ? c->mw : c->peak_mw;
     }
     c->charged_fj = c->sums.cpu_fj;
@@ -159,8 +159,8 @@ static void look(fl_cpu *c, int64_t t, fl_wide gpu_fj) {
     const double period = (double)(t - c->seen_ps), filter = (double)(c->spec->filter_ns * FL_PS_PER_NS);
     const double keep = filter > 0 ? exp(-period / filter) : 0;
     const fl_wide all_fj = c->sums.cpu_fj + gpu_fj;
-    c->filtered_cpu_mw = keep * c->filtered_cpu_mw + (1 - keep) * (double)(c->sums.cpu_fj - c->seen_cpu_fj) / period;
-    c->filtered_all_mw = keep * c->filtered_all_mw + (1 - keep) * (double)(all_fj - c->seen_all_fj) / period;
+    c->filtered_cpu_mw = keep * c->filtered_cpu_mw + (1 - keep) * fl_real(c->sums.cpu_fj - c->seen_cpu_fj) / period;
+    c->filtered_all_mw = keep * c->filtered_all_mw + (1 - keep) * fl_real(all_fj - c->seen_all_fj) / period;
     c->seen_cpu_fj = c->sums.cpu_fj;
     c->seen_all_fj = all_fj;
     c->seen_ps = t;

@@ -24,7 +24,7 @@ void fl_heat_at(fl_heat *h, fl_gpu *g, fl_wide cpu_fj, int64_t t) {
     if (h->next_ps > t)
         return;
     const fl_wide die_fj = g->sums.energy_fj + cpu_fj;
-    const double mean_w = (double)(die_fj - h->seen_fj) / (double)h->period_ps * 1e-3;
+    const double mean_w = fl_real(die_fj - h->seen_fj) / (double)h->period_ps * 1e-3;
     const double target = h->spec->ambient_c + h->spec->c_per_w * mean_w;
     const uint32_t top = g->dev->sm_count - 1;
     g->temp_c = target + h->keep * (g->temp_c - target);

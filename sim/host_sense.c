@@ -94,7 +94,7 @@ static fl_host_reading refresh(const fl_host_sense *s, fl_meter *m, int64_t k, i
     const fl_sensor_spec *spec = m->spec;
     switch ((fl_host_sensor_id)m->id) {
     case FL_HOST_SENSOR_CPU:
-        r.mhz = window > 0 ? (double)(to->mhz_ps - from->mhz_ps) / window : (double)to->cpu_mhz;
+        r.mhz = window > 0 ? fl_real(to->mhz_ps - from->mhz_ps) / window : (double)to->cpu_mhz;
         if (t < m->window)
             r.mhz = t > 0 ? (double)to->mhz_ps / (double)t : (double)to->cpu_mhz; /* before 0 there was no clock */
         r.util = window > 0 ? 100 * (double)(to->busy_ps - from->busy_ps) / window / s->host->cores : 0;
@@ -107,7 +107,7 @@ static fl_host_reading refresh(const fl_host_sense *s, fl_meter *m, int64_t k, i
         r.energy_j = energy(to->cpu_fj, spec);
         break;
     case FL_HOST_SENSOR_NODE_POWER:
-        r.power_w = window > 0 ? (double)(to->node_fj - from->node_fj) / window * 1e-3 : (double)to->node_mw * 1e-3;
+        r.power_w = window > 0 ? fl_real(to->node_fj - from->node_fj) / window * 1e-3 : (double)to->node_mw * 1e-3;
         if (spec->lag_ns && m->period)
             r.power_w = m->lagged = fl_sensor_lag(m->lagged, r.power_w, spec->period_ns, spec->lag_ns);
         if (spec->noise > 0)

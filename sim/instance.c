@@ -30,6 +30,7 @@ struct fl_instance {
     fl_decided (*decided)[FL_GPU_CONTROL_COUNT];
     control *gpu_control; /* gpu_count x FL_GPU_CONTROL_COUNT */
     control host_control[FL_HOST_CONTROL_COUNT];
+    size_t pending;     /* controls that are */
     double *probe;      /* probe_count cells */
     double **probe_row; /* the first cell of each of the policy's probes */
     fl_decision decision;
@@ -104,6 +105,7 @@ static bool request(fl_instance *in, control *c, double asked, double value, ver
     }
     in->counts.snapped += v == SNAPPED;
     in->counts.clamped += v == CLAMPED;
+    in->pending += !c->pending;
     c->pending = true;
     c->held = (fl_decided){.set = true, .requested = asked, .value = value};
     return true;
@@ -117,6 +119,7 @@ static fl_decided make(fl_instance *in, control *c, int64_t now_ns, bool asked) 
         in->counts.held_back += asked;
         return (fl_decided){0};
     }
+    in->pending--;
     c->pending = false;
     c->was_set = true;
     c->set_ns = now_ns;
@@ -127,13 +130,18 @@ static fl_decided make(fl_instance *in, control *c, int64_t now_ns, bool asked) 
 /* Bits of `set` that are faults: controls that do not exist, or that the descriptor does not say it drives. */
 static uint64_t drop_undriven(fl_instance *in, uint64_t set, uint64_t drives, int count) {
     uint64_t allowed = drives & ((UINT64_C(1) << count) - 1);
-    in->counts.faults += (uint64_t)__builtin_popcountll(set & ~allowed);
+    for (uint64_t undriven = set & ~allowed; undriven; undriven &= undriven - 1)
+        in->counts.faults++;
     return set & allowed;
 }
 
 static void decide_gpu(fl_instance *in, uint32_t gpu, int64_t now_ns) {
     const fl_gpu_command *command = &in->command[gpu];
     uint64_t set = drop_undriven(in, command->set, in->policy->gpu_drives, FL_GPU_CONTROL_COUNT);
+    if (!set && !in->pending) {
+        memset(in->decided[gpu], 0, sizeof in->decided[gpu]);
+        return;
+    }
     for (int id = 0; id < FL_GPU_CONTROL_COUNT; id++) {
         control *c = &in->gpu_control[(size_t)gpu * FL_GPU_CONTROL_COUNT + (size_t)id];
         bool asked = set >> id & 1;
@@ -148,6 +156,10 @@ static void decide_gpu(fl_instance *in, uint32_t gpu, int64_t now_ns) {
 
 static void decide_host(fl_instance *in, const fl_host_command *command, int64_t now_ns) {
     uint64_t set = drop_undriven(in, command->set, in->policy->host_drives, FL_HOST_CONTROL_COUNT);
+    if (!set && !in->pending) {
+        memset(in->decision.host, 0, sizeof in->decision.host);
+        return;
+    }
     for (int id = 0; id < FL_HOST_CONTROL_COUNT; id++) {
         control *c = &in->host_control[id];
         bool asked = set >> id & 1;

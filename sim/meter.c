@@ -23,7 +23,9 @@ static size_t ring_room(size_t least) {
 
 fl_status fl_meter_open(fl_meter *m, int id, const fl_sensor_spec *spec, size_t point_size, size_t reading_size,
                         const char *name, fl_diag *d) {
-    *m = (fl_meter){.id = id, .spec = spec, .seen = -1, .point_size = point_size, .reading_size = reading_size};
+    *m = (fl_meter){.id = id, .spec = spec, .taken = -1, .seen = -1};
+    m->point_size = point_size;
+    m->reading_size = reading_size;
     if (spec->period_ns < 0 || spec->phase_ns < 0 || spec->window_ns < 0 || spec->lag_ns < 0 || spec->delay_ns < 0)
         return fl_refuse(d, "%s: a sensor with a negative time", name);
     m->period = spec->period_ns * FL_PS_PER_NS;
@@ -82,16 +84,31 @@ void fl_meter_open_window(fl_meter *m, const void *point) { memcpy(start_of(m, m
 const void *fl_meter_window(const fl_meter *m) { return start_of(m, m->refresh); }
 
 void fl_meter_taken(fl_meter *m, const void *reading) {
-    memcpy(shown_at(m, (size_t)m->refresh++ & (m->shown_room - 1)), reading, m->reading_size);
+    m->taken = m->refresh++;
+    memcpy(shown_at(m, (size_t)m->taken & (m->shown_room - 1)), reading, m->reading_size);
 }
 
-const void *fl_meter_shown(fl_meter *m, int64_t t, bool remember, bool *fresh) {
-    const fl_meter_stamp *best = NULL;
+/* The latest reading that is out at t; NULL where none is. Mostly it is the one taken last or, behind a delay, the one
+ * whose turn it was. Else refreshes have been skipped, and the ring is searched. */
+static const fl_meter_stamp *out_at(const fl_meter *m, int64_t t) {
+    const fl_meter_stamp *last = m->taken < 0 ? NULL : shown_at(m, (size_t)m->taken & (m->shown_room - 1));
+    if (!last || last->at_ps + m->delay <= t)
+        return last;
+    const int64_t turn = (t - m->delay - m->phase) / m->period;
+    const fl_meter_stamp *best = shown_at(m, (size_t)turn & (m->shown_room - 1));
+    if (turn >= 0 && best->index == turn && best->at_ps + m->delay <= t)
+        return best;
+    best = NULL;
     for (size_t i = 0; i < m->shown_room; i++) {
         const fl_meter_stamp *r = shown_at(m, i);
         if (r->index >= 0 && r->at_ps + m->delay <= t && (!best || r->index > best->index))
             best = r;
     }
+    return best;
+}
+
+const void *fl_meter_shown(fl_meter *m, int64_t t, bool remember, bool *fresh) {
+    const fl_meter_stamp *best = out_at(m, t);
     if (!best)
         return NULL;
     *fresh = best->index > m->seen;

@@ -24,6 +24,7 @@ typedef struct fl_meter {
     int64_t period, phase, window, delay; /* ps; period 0: read as it is at the instant, no window then */
     int64_t refresh;                      /* index of the next refresh to take */
     int64_t opening;                      /* index of the next refresh whose window start has not been seen */
+    int64_t taken;                        /* index of the refresh taken last; -1 = none */
     int64_t seen;                         /* index of the refresh that the reader saw last; -1 = none */
     double lagged;                        /* what a lag has reached; the owner sets what it starts from */
     size_t point_size, reading_size, start_room, shown_room;

@@ -1,5 +1,5 @@
 /* A lone stream between two boundaries. Nothing can disturb it there, so it is one pass over the records. */
-#include "sim/scan.h"
+#include "sim/scan_inside.h"
 
 static void finish_op(fl_gpu *g, fl_lane *l, int64_t t) {
     const uint16_t resident = g->rates->row[l->class_id].resident;
@@ -51,56 +51,63 @@ static int64_t advance_op(fl_gpu *g, fl_lane *l, int64_t t, int64_t until, uint3
     return t;
 }
 
-/* Whole ops while they end by `until`. Sums live in registers; this is the loop that decides the speed of the
- * simulator, and multiplications are what limits it: `plain` (neither copies nor escapes in the stream) saves one of
- * six, and so does a host clock that leaves gaps as recorded (`scaled` is false) and a
- * GPU whose profile nobody reads (`deep` is false). */
+/* Whole ops while they end by `until`: what the vector loops do too, several ops at a time. Sums live in registers.
+ * Multiplications cost most: a stream of kernels alone (`other` is false), a host clock that leaves gaps as recorded
+ * (`scaled` is false) and a GPU whose profile nobody reads (`deep` is false) save some. */
 static inline __attribute__((always_inline)) int64_t sweep(fl_gpu *restrict g, fl_lane *restrict l, int64_t t,
                                                            int64_t until, uint64_t stop, uint32_t gap_mul,
-                                                           const bool plain, const bool scaled, const bool deep) {
-    const fl_rec *restrict rec = l->s->rec;
+                                                           const bool other, const bool scaled, const bool deep) {
     const fl_row *restrict row = g->rates->row;
     int64_t *restrict class_ps = g->slot[g->slot_now].class_ps;
-    int64_t dyn = 0, memory = 0, busy = 0, worked = 0, alu = 0, sms = 0, copy = 0;
-    uint64_t i = l->next, kernels = 0;
-    bool in_parts = l->in_parts;
+    fl_scan_sums sum = {0};
+    uint64_t i = l->next;
     for (; i < stop; i++) {
-        fl_rec r = rec[i];
-        if (!plain && __builtin_expect(r.class_id == FL_REC_ESCAPE, 0))
+        int64_t gap_ns, work_ns;
+        uint32_t class_id;
+        fl_workload_op(l->s, i, &gap_ns, &work_ns, &class_id);
+        if (__builtin_expect(((uint64_t)gap_ns | (uint64_t)work_ns) > UINT32_MAX, 0))
             break;
-        const fl_row *k = &row[r.class_id];
-        int64_t length = (int64_t)(((uint64_t)r.work_ns * k->mul + (1u << 15)) >> 16);
-        int64_t gap = scaled ? (int64_t)(((uint64_t)r.gap_ns * gap_mul + (1u << 15)) >> 16) : r.gap_ns * FL_PS_PER_NS;
+        const fl_row *k = &row[class_id];
+        int64_t length = (int64_t)(((uint64_t)work_ns * k->mul + (1u << 15)) >> 16);
+        int64_t gap = scaled ? (int64_t)(((uint64_t)gap_ns * gap_mul + (1u << 15)) >> 16) : gap_ns * FL_PS_PER_NS;
         int64_t end = t + gap + length;
         if (__builtin_expect(end > until, 0))
             break;
         t = end;
-        dyn += length * k->dyn_mw;
-        memory += length * k->memory;
-        busy += plain || k->resident ? length : 0;
-        kernels += plain ? 0 : k->resident == FL_RESIDENT_KERNEL;
-        worked += plain ? 0 : length;
-        in_parts = !plain && k->resident == FL_RESIDENT_PART;
-        class_ps[r.class_id] += length;
-        alu += deep ? length * k->alu : 0;
-        sms += deep ? length * k->sms : 0;
-        copy += !plain && deep && !k->resident ? length : 0;
+        class_ps[class_id] += length;
+        sum.worked += length;
+        sum.dyn_fj += length * k->dyn_mw;
+        sum.memory += length * k->memory;
+        sum.alu += deep ? length * k->alu : 0;
+        sum.sms += deep ? length * k->sms : 0;
+        sum.busy += other && !k->resident ? 0 : length;
+        sum.kernels += !other || k->resident == FL_RESIDENT_KERNEL;
     }
-    g->window.dyn_fj += dyn;
-    g->window.memory += memory;
-    g->sums.busy_ps += busy;
-    g->sums.kernels += plain ? i - l->next : kernels;
-    l->worked_ps += plain ? busy : worked;
-    g->window.alu += alu;
-    g->window.sms += sms;
-    g->sums.copy_ps += copy;
-    l->in_parts = in_parts;
-    l->next = i;
+    fl_scan_add(g, l, i, &sum);
     return t;
 }
 
+int64_t fl_scan_plain(fl_gpu *g, fl_lane *l, int64_t t, int64_t until, uint64_t stop, uint32_t gap_mul) {
+    if (l->s->other || g->profiled)
+        return sweep(g, l, t, until, stop, gap_mul, true, true, true);
+    return gap_mul == FL_MUL_ONE ? sweep(g, l, t, until, stop, gap_mul, false, false, false)
+                                 : sweep(g, l, t, until, stop, gap_mul, false, true, false);
+}
+
+fl_scan_ops *fl_scan_vector(void) {
+#if FL_SCAN_X86
+    if (__builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
+        return fl_scan_avx512;
+    if (__builtin_cpu_supports("avx2"))
+        return fl_scan_avx2;
+#endif
+    return NULL;
+}
+
 int64_t fl_scan_advance(fl_gpu *g, fl_lane *l, int64_t until, uint32_t gap_mul) {
-    const bool scaled = gap_mul != FL_MUL_ONE;
+    fl_scan_ops *const vector = fl_path_may(g->path, FL_PATH_VECTOR) ? fl_scan_vector() : NULL;
+    fl_scan_ops *const whole_ops = vector ? vector : fl_scan_plain;
+    g->taken[FL_PATH_VECTOR] += vector != NULL;
     int64_t t = g->now_ps;
     const bool sums = fl_prefix_applies(g, l, gap_mul);
     while (l->next < l->s->count) {
@@ -109,15 +116,7 @@ int64_t fl_scan_advance(fl_gpu *g, fl_lane *l, int64_t until, uint32_t gap_mul) 
         if (l->phase == FL_PHASE_FRESH && !g->records.on && !g->gate_ps) {
             uint64_t stop = l->marks < l->s->mark_count ? l->s->mark[l->marks] : l->s->count;
             uint64_t from = l->next;
-            if (l->s->big_count || l->s->other)
-                t = g->profiled ? sweep(g, l, t, until, stop, gap_mul, false, true, true)
-                                : sweep(g, l, t, until, stop, gap_mul, false, true, false);
-            else if (g->profiled)
-                t = scaled ? sweep(g, l, t, until, stop, gap_mul, true, true, true)
-                           : sweep(g, l, t, until, stop, gap_mul, true, false, true);
-            else
-                t = scaled ? sweep(g, l, t, until, stop, gap_mul, true, true, false)
-                           : sweep(g, l, t, until, stop, gap_mul, true, false, false);
+            t = whole_ops(g, l, t, until, stop, gap_mul);
             if (l->next == stop && l->next > from && l->marks < l->s->mark_count) {
                 l->mark_ps[l->marks++] = t;
                 continue;

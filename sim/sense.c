@@ -124,7 +124,7 @@ static fl_reading refresh(fl_sense *s, const fl_gpu *g, fl_meter *m, int64_t k, 
     case FL_SENSOR_POWER:
     case FL_SENSOR_POWER_INSTANT:
         r.power_w =
-            window > 0 ? (double)(to->energy_fj - from->energy_fj) / window * 1e-3 : (double)fl_gpu_power_mw(g) * 1e-3;
+            window > 0 ? fl_real(to->energy_fj - from->energy_fj) / window * 1e-3 : (double)fl_gpu_power_mw(g) * 1e-3;
         if (spec->lag_ns && m->period)
             r.power_w = m->lagged = fl_sensor_lag(m->lagged, r.power_w, spec->period_ns, spec->lag_ns);
         if (spec->noise > 0)
@@ -135,7 +135,7 @@ static fl_reading refresh(fl_sense *s, const fl_gpu *g, fl_meter *m, int64_t k, 
         r.energy_j = fl_sensor_wrap(fl_sensor_quantise(fl_joules(to->energy_fj), spec->quantum), spec->wrap);
         break;
     case FL_SENSOR_UTILISATION: {
-        double share = (double)(to->memory - from->memory) / window / FL_ROW_ONE;
+        double share = fl_real(to->memory - from->memory) / window / FL_ROW_ONE;
         if (g->dev->util_mem_noise_pct > 0 && to->memory != from->memory)
             share += g->dev->util_mem_noise_pct * 0.01 * noise(s, g, m, k, 1);
         r.util_gpu = percent((double)(to->busy_ps - from->busy_ps) / window);
@@ -144,9 +144,9 @@ static fl_reading refresh(fl_sense *s, const fl_gpu *g, fl_meter *m, int64_t k, 
     }
     case FL_SENSOR_PROFILE:
         r.util_gpu = 100.0 * (double)(to->busy_ps - from->busy_ps) / window;
-        r.util_mem = 100.0 * fmin(1.0, (double)(to->memory - from->memory) / window / FL_ROW_ONE);
-        r.alu_busy = 100.0 * fmin(1.0, (double)(to->alu - from->alu) / window / FL_ROW_ONE);
-        r.sm_active = 100.0 * fmin(1.0, (double)(to->sms - from->sms) / window / FL_ROW_ONE);
+        r.util_mem = 100.0 * fmin(1.0, fl_real(to->memory - from->memory) / window / FL_ROW_ONE);
+        r.alu_busy = 100.0 * fmin(1.0, fl_real(to->alu - from->alu) / window / FL_ROW_ONE);
+        r.sm_active = 100.0 * fmin(1.0, fl_real(to->sms - from->sms) / window / FL_ROW_ONE);
         r.dram_bytes = floor((double)to->bytes * 1e-12 / FL_ROW_ONE / g->dev->default_mem_mhz *
                              g->dev->peak_bytes_per_s * (g->dev->dram_share > 0 ? g->dev->dram_share : 1));
         r.busy_ns = (double)(to->busy_ps / FL_PS_PER_NS);

@@ -43,7 +43,7 @@ void fl_wall_wake(fl_wall *w, const fl_gpu *g, int64_t t) {
     if (w->next_ps != FL_TIME_NEVER || w->limit_mw <= 0 || !w->period_ps || !g->open || !in_reach(w, g))
         return;
     if (t > w->seen_ps)
-        w->filtered_mw = (double)(g->sums.energy_fj - w->seen_fj) / (double)(t - w->seen_ps);
+        w->filtered_mw = fl_real(g->sums.energy_fj - w->seen_fj) / (double)(t - w->seen_ps);
     w->seen_fj = g->sums.energy_fj;
     w->seen_ps = t;
     w->next_ps = (t / w->period_ps + 1) * w->period_ps;
@@ -91,7 +91,7 @@ void fl_wall_at(fl_wall *w, fl_gpu *g, int64_t t, fl_wall_predict predict, void 
         g->wall_sm = g->dev->sm_count - 1;
         return;
     }
-    const double dt = (double)(t - w->seen_ps), mean = (double)(g->sums.energy_fj - w->seen_fj) / dt;
+    const double dt = (double)(t - w->seen_ps), mean = fl_real(g->sums.energy_fj - w->seen_fj) / dt;
     const double keep = t - w->seen_ps == w->period_ps ? w->keep : keep_after(w->spec, dt);
     w->filtered_mw = keep * w->filtered_mw + (1 - keep) * mean;
     w->seen_fj = g->sums.energy_fj;

@@ -11,7 +11,10 @@ __extension__ typedef unsigned __int128 fl_uwide;
 #define FL_PS_PER_S INT64_C(1000000000000)
 #define FL_TIME_NEVER INT64_MAX
 
-static inline double fl_joules(fl_wide femtojoules) { return (double)femtojoules * 1e-15; }
+/* A wide integer as a double, rounded as C does; without a call of the compiler's library where 64 bits hold it. */
+static inline double fl_real(fl_wide x) { return x == (int64_t)x ? (double)(int64_t)x : (double)x; }
+
+static inline double fl_joules(fl_wide femtojoules) { return fl_real(femtojoules) * 1e-15; }
 static inline double fl_seconds(int64_t ps) { return (double)ps * 1e-12; }
 
 #endif

@@ -1,0 +1,55 @@
+/* The insides of a scan: the plain loop over whole ops, and its twins in vector registers. Internal to sim/scan*.c.
+ *
+ * Each takes the ops from l->next on that end by `until` and come before op `stop`, charges them into the window and
+ * the residence of the present clocks, and returns the instant reached. What it takes is whole: an op that goes on
+ * beyond `until` is left, and so is one that needs more than 32 bits, where it stops too. The lane is FRESH before and
+ * after; nothing is recorded, no mark lies before `stop`, and the GPU is never gated. */
+#ifndef FL_SCAN_INSIDE_H
+#define FL_SCAN_INSIDE_H
+
+#include "sim/scan.h"
+
+#ifdef __x86_64__
+#define FL_SCAN_X86 1
+#else
+#define FL_SCAN_X86 0
+#endif
+
+typedef int64_t fl_scan_ops(fl_gpu *g, fl_lane *l, int64_t t, int64_t until, uint64_t stop, uint32_t gap_mul);
+
+fl_scan_ops fl_scan_plain;  /* the meaning of the others */
+fl_scan_ops fl_scan_avx2;   /* where FL_SCAN_X86, on a CPU that has AVX2; */
+fl_scan_ops fl_scan_avx512; /* on one that has AVX-512 F, DQ and VL */
+
+/* The fastest vector loop of this CPU; NULL where it has none. */
+fl_scan_ops *fl_scan_vector(void);
+
+typedef struct fl_scan_sums { /* of a stretch of whole ops */
+    int64_t dyn_fj, memory, worked, busy, alu, sms;
+    uint64_t kernels;
+} fl_scan_sums;
+
+/* The ops from l->next up to `next` have been taken, and this is what they add up to. */
+static inline void fl_scan_add(fl_gpu *g, fl_lane *l, uint64_t next, const fl_scan_sums *sum) {
+    if (next == l->next)
+        return;
+    g->window.dyn_fj += sum->dyn_fj;
+    g->window.memory += sum->memory;
+    g->sums.busy_ps += sum->busy;
+    g->sums.kernels += sum->kernels;
+    if (g->profiled) {
+        g->window.alu += sum->alu;
+        g->window.sms += sum->sms;
+        g->sums.copy_ps += sum->worked - sum->busy;
+    }
+    l->worked_ps += sum->worked;
+    if (l->s->other) {
+        int64_t gap_ns, work_ns;
+        uint32_t class_id;
+        fl_workload_op(l->s, next - 1, &gap_ns, &work_ns, &class_id);
+        l->in_parts = g->rates->row[class_id].resident == FL_RESIDENT_PART;
+    }
+    l->next = next;
+}
+
+#endif
