@@ -121,11 +121,16 @@ static bool step_host(fl_launching *x) {
         return false;
     }
     const uint64_t op = l->launched;
-    if (op == l->s->count || x->plan->before[op] >= FL_LAUNCH_SYNC || op - l->next >= x->c->queue)
+    if (op == l->s->count || x->plan->before[op] >= FL_LAUNCH_SYNC)
         return step_item(x, t);
-    l->launched++; /* a launch by itself, which finds room */
+    x->host_ps = t; /* a launch by itself */
+    h->waiting = op - l->next >= x->c->queue;
+    if (h->waiting) {
+        *h->p.event_ps = FL_TIME_NEVER;
+        return false;
+    }
+    l->launched++;
     h->next++;
-    h->waiting = false;
     compute(x, op >= x->c->queue ? later(t, ended(x, op - x->c->queue)) : t);
     return true;
 }
