@@ -42,6 +42,8 @@ typedef struct fl_course { /* an island in execution */
     bool shared_bus;       /* an APU: host work takes its share of the GPU's bandwidth */
     uint32_t capacity;     /* of the memory bus now, in 1/65536 */
     uint32_t interference; /* in 1/65536, see fl_device */
+    int64_t *ends_ps;      /* one stream with launches: when its last ops ended, op i at i & ends_mask; else NULL */
+    uint64_t ends_mask, ends_queue; /* ends_queue: the queue, or more ops than there are */
 } fl_course;
 
 #endif

@@ -1,3 +1,4 @@
+#include "sim/launches.h"
 #include "sim/node.h"
 #include "sim/node_inside.h"
 #include "sim/scan.h"
@@ -169,8 +170,11 @@ static fl_status advance_island(fl_node *n, uint32_t k, int64_t until, int64_t r
     const uint32_t gap_mul = c->host ? c->host[0].mul : FL_MUL_ONE;
     while (!n->finished[k] && !n->stalled[k]) {
         int64_t target = next_boundary(n, is, first->now_ps, until, read_ps);
-        int64_t t = lone ? advance_lone(first, c->mine[0], target, gap_mul) : fl_streams_advance(c, target);
-        first->taken[lone ? FL_PATH_PLAIN : FL_PATH_EVENTS]++;
+        const fl_path path = lone ? FL_PATH_PLAIN : fl_node_launches(n, k) ? FL_PATH_LAUNCHES : FL_PATH_EVENTS;
+        int64_t t = path == FL_PATH_PLAIN      ? advance_lone(first, c->mine[0], target, gap_mul)
+                    : path == FL_PATH_LAUNCHES ? fl_launches_advance(c, target)
+                                               : fl_streams_advance(c, target);
+        first->taken[path]++;
         bool done = lone ? c->mine[0]->phase == FL_PHASE_DONE : c->done == is->stream_count + is->thread_count;
         if (done) { /* it stands at the instant of its last completion until the node's own end is known */
             end_island(n, k, t);

@@ -60,6 +60,12 @@ static inline bool fl_node_is_lone(const fl_node *n, uint32_t island) {
     return n->w->island[island].lone && n->path != FL_PATH_EVENTS && !n->course[island].shared_bus;
 }
 
+/* One stream and the thread that launches into it, as far as they get. */
+static inline bool fl_node_launches(const fl_node *n, uint32_t island) {
+    const fl_course *c = &n->course[island];
+    return c->ends_ps && fl_path_may(n->path, FL_PATH_LAUNCHES) && !c->gpu[0]->lost;
+}
+
 /* The CPU's power warms the die that the GPU is on. */
 static inline bool fl_node_one_die(const fl_node *n) { return n->hosted && n->spec->host.apu; }
 

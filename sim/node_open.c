@@ -1,4 +1,5 @@
 /* Building a node and taking it down. */
+#include "sim/launches.h"
 #include "sim/node.h"
 #include "sim/node_inside.h"
 #include "sim/streams.h"
@@ -44,6 +45,9 @@ static fl_status open_course(fl_node *n, uint32_t k, fl_diag *d) {
     if (c->shared_bus && is->stream_count + is->thread_count > FL_SHARES_MAX)
         return fl_refuse(d, "%s: more than %d streams and host threads on one APU", n->w->name, FL_SHARES_MAX);
     fl_streams_begin(c);
+    fl_status s = fl_launches_open(c, d);
+    if (s)
+        return s;
     n->finished[k] = c->done == is->stream_count + is->thread_count;
     return FL_OK;
 }
@@ -179,6 +183,7 @@ void fl_node_close(fl_node *n) {
         free(n->course[k].gpu);
         free(n->course[k].thread);
         free(n->course[k].event_ps);
+        free(n->course[k].ends_ps);
         free(n->course[k].sums.time_ps);
         free(n->course[k].sums.work_ps);
     }

@@ -384,3 +384,12 @@ const char *fl_streams_stuck(const fl_course *c, char *buf, size_t size) {
         }
     return NULL;
 }
+
+bool fl_streams_begin_op(fl_course *c, fl_lane *l, int64_t t) { return begin_op(c, l, t); }
+
+void fl_streams_pass_op(fl_course *c, fl_lane *l, int64_t t) {
+    if (l->phase == FL_PHASE_GAP)
+        start_kernel(l, t);
+    else
+        finish_kernel(c, l, t);
+}

@@ -53,6 +53,13 @@ static inline void end_host(fl_course *c, fl_work *p, uint32_t load, int64_t t) 
 /* The gaps of a stream without launches are time of a host thread that nobody recorded. */
 static inline bool gap_is_host(const fl_lane *l) { return !l->s->launched || l->s->served; }
 
+/* ---- one op, for launches.c ---- */
+
+/* A fresh op begins at t, if all that it waits for has happened. True if it moved. */
+bool fl_streams_begin_op(fl_course *c, fl_lane *l, int64_t t);
+/* At the instant t at which the gap of an op ends, or the op itself. The stream is launched. */
+void fl_streams_pass_op(fl_course *c, fl_lane *l, int64_t t);
+
 /* ---- host threads ---- */
 
 /* A host thread whose event is due at t, or that waits, goes on if it can. True if anything moved. */

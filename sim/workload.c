@@ -20,11 +20,20 @@ fl_status fl_workload_new(fl_workload **out, const char *name, fl_diag *d) {
     return FL_OK;
 }
 
+static void free_plan(fl_launch_plan *p) {
+    if (!p)
+        return;
+    free(p->before);
+    free(p->sync);
+    free(p);
+}
+
 void fl_workload_free_islands(fl_workload *w) {
     for (uint32_t i = 0; i < w->island_count; i++) {
         free(w->island[i].stream);
         free(w->island[i].thread);
         free(w->island[i].gpu);
+        free_plan(w->island[i].launches);
     }
     free(w->island);
     w->island = NULL;

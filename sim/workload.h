@@ -97,11 +97,30 @@ typedef struct fl_thread {
     bool server; /* serves streams without recorded launches: the host time is theirs, it has none of its own */
 } fl_thread;
 
+/* What comes before the launch of an op, in 4 bytes: host time in ns, or FL_LAUNCH_SYNC and an index into `sync`, or
+ * FL_LAUNCH_OTHER: the items of the thread have to be asked. */
+#define FL_LAUNCH_SYNC 0x80000000u
+#define FL_LAUNCH_OTHER UINT32_MAX
+
+typedef struct fl_launch_sync { /* one synchronisation, then one launch */
+    uint32_t before_ns;         /* host time before it */
+    uint32_t after_ns;          /* from the end of its wait to the launch */
+    uint32_t lag;               /* it waits for the op so many places before the one launched: 1 or more */
+} fl_launch_sync;
+
+typedef struct fl_launch_plan { /* of an island that is one stream and one thread (see launches.h) */
+    uint32_t *before;           /* by op of the stream */
+    fl_launch_sync *sync;
+    size_t sync_count, sync_room;
+    uint32_t reach; /* the largest lag, or number of ops beyond the first of one launch */
+} fl_launch_plan;
+
 typedef struct fl_island { /* GPUs that can affect each other's course: streams of one GPU, shared threads, event waits
                             */
     uint32_t *stream, *thread, *gpu;
     uint32_t stream_count, thread_count, gpu_count;
     bool lone; /* one stream, no launches, no waits: may be scanned */
+    fl_launch_plan *launches; /* one stream, and one thread that launches all of it in order; else NULL */
 } fl_island;
 
 typedef struct fl_workload {

@@ -2,6 +2,7 @@
 #include "sim/workload.h"
 
 #include "models/shares.h"
+#include "sim/launches_plan.h"
 #include "sim/wide.h"
 
 #include <stdlib.h>
@@ -89,6 +90,8 @@ static fl_status make_islands(fl_workload *w, fl_diag *d) {
         fl_island *is = &w->island[k];
         is->lone = is->gpu_count == 1 && is->stream_count == 1 && is->thread_count == 0 && !w->host_load_count &&
                    !w->stream[is->stream[0]].wait_first && !w->stream[is->stream[0]].launched && !iterations;
+        if ((status = fl_launches_plan(w, is, d)))
+            break;
     }
 out:
     free(parent);
