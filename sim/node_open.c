@@ -43,6 +43,11 @@ static fl_status open_course(fl_node *n, uint32_t k, fl_diag *d) {
     c->shared_bus = n->hosted && n->spec->host.apu;
     if (c->shared_bus && is->stream_count + is->thread_count > FL_SHARES_MAX)
         return fl_refuse(d, "%s: more than %d streams and host threads on one APU", n->w->name, FL_SHARES_MAX);
+    if (n->path == FL_PATH_AUTO && c->simple && is->gpu_count == 1 && !c->shared_bus) {
+        c->ahead = fl_ahead_new(is->stream_count);
+        if (!c->ahead)
+            return fl_no_memory(d, "the node");
+    }
     fl_streams_begin(c);
     n->finished[k] = c->done == is->stream_count + is->thread_count;
     return FL_OK;
@@ -179,6 +184,7 @@ void fl_node_close(fl_node *n) {
         free(n->course[k].gpu);
         free(n->course[k].thread);
         free(n->course[k].event_ps);
+        free(n->course[k].ahead);
         free(n->course[k].sums.time_ps);
         free(n->course[k].sums.work_ps);
     }

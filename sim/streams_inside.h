@@ -53,6 +53,12 @@ static inline void end_host(fl_course *c, fl_work *p, uint32_t load, int64_t t) 
 /* The gaps of a stream without launches are time of a host thread that nobody recorded. */
 static inline bool gap_is_host(const fl_lane *l) { return !l->s->launched || l->s->served; }
 
+/* ---- shortcuts ---- */
+
+/* For streams of one GPU without launches and waits while nothing is scarce there: passes events from t on, up to
+ * `until` at most. Returns the instant of the last one; *passed: how many. */
+int64_t fl_streams_free(fl_course *c, int64_t t, int64_t until, uint64_t *passed);
+
 /* ---- host threads ---- */
 
 /* A host thread whose event is due at t, or that waits, goes on if it can. True if anything moved. */
