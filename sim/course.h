@@ -21,7 +21,13 @@ typedef struct fl_host_sums {   /* of one island, since the node took them last 
     int64_t active_ps;          /* host threads that have not ended x time: what is not computing is waiting */
 } fl_host_sums;
 
-typedef struct fl_ahead fl_ahead; /* what a lane does next (streams_free.c) */
+typedef struct fl_ahead fl_ahead; /* what lanes do next (streams_free.c) */
+
+typedef struct fl_shortcut { /* a faster way through several streams, with the bits of the general one */
+    bool may;
+    uint32_t shorts;  /* tries in a row that were hardly worth their start */
+    uint64_t sit_out; /* events to go another way before the next try */
+} fl_shortcut;
 
 typedef struct fl_course { /* an island in execution */
     const fl_island *is;
@@ -44,12 +50,11 @@ typedef struct fl_course { /* an island in execution */
     bool shared_bus;       /* an APU: host work takes its share of the GPU's bandwidth */
     uint32_t capacity;     /* of the memory bus now, in 1/65536 */
     uint32_t interference; /* in 1/65536, see fl_device */
-    fl_ahead *ahead;       /* by lane; NULL: no shortcut is taken */
-    uint32_t shorts;       /* shortcuts in a row that were hardly worth their start */
-    uint64_t sit_out;      /* events to go the general way before the next try of one */
+    fl_ahead *ahead;       /* NULL unless free.may */
+    fl_shortcut free, lanes;
 } fl_course;
 
-/* One for each lane; NULL where memory is short. The caller frees it. */
+/* Room for so many lanes; NULL where memory is short. The caller frees it. */
 fl_ahead *fl_ahead_new(uint32_t lanes);
 
 #endif

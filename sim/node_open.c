@@ -2,6 +2,7 @@
 #include "sim/node.h"
 #include "sim/node_inside.h"
 #include "sim/streams.h"
+#include "sim/streams_inside.h"
 
 #include <stdlib.h>
 
@@ -43,11 +44,12 @@ static fl_status open_course(fl_node *n, uint32_t k, fl_diag *d) {
     c->shared_bus = n->hosted && n->spec->host.apu;
     if (c->shared_bus && is->stream_count + is->thread_count > FL_SHARES_MAX)
         return fl_refuse(d, "%s: more than %d streams and host threads on one APU", n->w->name, FL_SHARES_MAX);
-    if (n->path == FL_PATH_AUTO && c->simple && is->gpu_count == 1 && !c->shared_bus) {
-        c->ahead = fl_ahead_new(is->stream_count);
-        if (!c->ahead)
-            return fl_no_memory(d, "the node");
-    }
+    const bool shortcuts = c->simple && is->gpu_count == 1 && !c->shared_bus;
+    c->free.may = shortcuts && n->path == FL_PATH_AUTO;
+    c->lanes.may = shortcuts && fl_path_may(n->path, FL_PATH_VECTOR) && fl_streams_lanes_here();
+    c->ahead = c->free.may ? fl_ahead_new(is->stream_count) : NULL;
+    if (c->free.may && !c->ahead)
+        return fl_no_memory(d, "the node");
     fl_streams_begin(c);
     n->finished[k] = c->done == is->stream_count + is->thread_count;
     return FL_OK;

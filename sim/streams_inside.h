@@ -55,9 +55,14 @@ static inline bool gap_is_host(const fl_lane *l) { return !l->s->launched || l->
 
 /* ---- shortcuts ---- */
 
-/* For streams of one GPU without launches and waits while nothing is scarce there: passes events from t on, up to
- * `until` at most. Returns the instant of the last one; *passed: how many. */
+/* For streams of one GPU without launches and waits, which keeps no records and is on the bus. Both pass events from t
+ * on, up to `until` at most, and return the instant of the last one; *passed: how many. */
+
+/* While nothing is scarce. A GPU that may be gated must not be idle at t. */
 int64_t fl_streams_free(fl_course *c, int64_t t, int64_t until, uint64_t *passed);
+/* With the lanes in vector registers; leaves where nothing has been scarce for more than `calm` instants in a row. */
+int64_t fl_streams_lanes(fl_course *c, int64_t t, int64_t until, uint64_t calm, uint64_t *passed);
+bool fl_streams_lanes_here(void); /* whether this CPU has them */
 
 /* ---- host threads ---- */
 

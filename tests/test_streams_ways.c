@@ -1,6 +1,7 @@
 /* The shortcuts through several streams against the general way: random workloads, cut by random boundaries, and all
  * that can be seen of a node compared at each of them. */
 #include "sim/ledger.h"
+#include "sim/streams_inside.h"
 #include "tests/support/node_fixture.h"
 
 #include <string.h>
@@ -221,6 +222,8 @@ static void test_ways(void) {
     }
     free(want);
     free(got);
+    FL_CHECK(!fl_streams_lanes_here() || fl_path_taken(FL_PATH_VECTOR) > CASES, "vectors carried %llu stretches",
+             (unsigned long long)fl_path_taken(FL_PATH_VECTOR));
 }
 
 FL_SUITE("streams by every way", {"ways", test_ways})
