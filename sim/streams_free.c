@@ -15,8 +15,9 @@ enum {
     KEY_BITS = PLACE_BITS + LANE_BITS,
     COUNT_BITS = 10 /* counts of kernels up to FL_SHARES_MAX */
 };
-#define INSTANT_MAX (INT64_C(1) << 50) /* later than any boundary; an instant and the place of its event fit 64 bits   \
-                                        */
+#define INSTANT_MAX                                                                                                    \
+    (INT64_C(1) << 50) /* later than any boundary; an instant and the place of its event fit 64 bits                   \
+                        */
 #define SCARCE UINT64_C(0x8000000080000000)
 
 _Static_assert(2 * OPS + 2 <= EVENTS && FL_SHARES_MAX <= 1 << LANE_BITS && FL_SHARES_MAX < 1 << COUNT_BITS,
@@ -31,15 +32,14 @@ typedef struct event {
 } event;
 
 typedef struct op {
-    int64_t ps;     /* to be charged when it ends */
-    int64_t length; /* alone at these clocks */
-    int64_t gap, start;
+    int64_t length, gap, start; /* at these clocks, alone; before it; after that */
     uint32_t class_id;
 } op;
 
 typedef struct batch { /* of a lane: what it does next */
     op op[OPS + 1];    /* op[0] is in progress where it begins */
     uint64_t first;    /* op[0] in its stream */
+    int64_t charged;   /* of op[0] */
     bool untouched;    /* no event has passed: the lane itself says where it stands */
 } batch;
 
@@ -56,7 +56,7 @@ typedef struct run {
     event *event;
     int64_t base;     /* instant that others are relative to */
     int64_t limit;    /* events up to here may pass */
-    uint32_t gap_mul; /* of every gap, unless host time differs by class: */
+    uint32_t gap_mul; /* of every gap, unless `loads`: host time differs by class */
     bool loads;
     uint32_t size;                    /* leaves of the tree */
     uint64_t tree[2 * FL_SHARES_MAX]; /* node i has the lesser of 2i and 2i + 1; leaves from `size` on */
@@ -89,47 +89,52 @@ static inline uint64_t key_of(int64_t at, uint32_t place) {
 
 static inline uint32_t place_in(uint64_t key) { return key & ((1u << KEY_BITS) - 1); }
 
-static inline uint32_t host_load(const run *r, uint32_t class_id) {
-    return r->loads ? r->c->w->class[class_id].host : 0;
+/* Op i of a stream, which begins at t. */
+static inline void read_op(const run *r, const fl_stream *s, uint64_t i, int64_t t, op *o) {
+    const fl_rec rec = s->rec[i];
+    o->class_id = rec.class_id;
+    if (__builtin_expect(rec.class_id == FL_REC_ESCAPE || r->loads, 0)) {
+        int64_t gap_ns, work_ns;
+        fl_workload_op(s, i, &gap_ns, &work_ns, &o->class_id);
+        o->gap = fl_length_ps(gap_ns, r->c->host ? r->c->host[host_load(r->c, o->class_id)].mul : FL_MUL_ONE);
+        o->length = fl_length_ps(work_ns, r->row[o->class_id].mul);
+    } else { /* as fl_length_ps, in 64 bits */
+        o->gap = (int64_t)(((uint64_t)rec.gap_ns * r->gap_mul + (1u << 15)) >> 16);
+        o->length = (int64_t)(((uint64_t)rec.work_ns * r->row[rec.class_id].mul + (1u << 15)) >> 16);
+    }
+    o->start = t + o->gap;
 }
 
 /* Writes down what follows op[0], which ends at `end`, as events from `place` on. Returns the key of the first. */
 static uint64_t look_ahead(run *r, uint32_t who, uint32_t place, int64_t end) {
     batch *b = &r->batch[who];
     const fl_stream *s = r->c->mine[who]->s;
-    const fl_row *row = r->row;
     const uint32_t from = who << PLACE_BITS;
     const int64_t limit = r->limit;
-    event *const first = &r->event[from], *e = first + place;
+    event *const first = &r->event[from];
+    uint64_t demand = demand_of(&r->row[b->op[0].class_id]), load = load_of(&r->row[b->op[0].class_id]);
     uint32_t i = 0;
     for (; i < OPS && end <= limit; i++) {
         if (b->first + i + 1 == s->count) {
             r->limit = end - 1;
             break;
         }
-        const fl_row *was = &row[b->op[i].class_id];
         op *x = &b->op[i + 1];
-        int64_t gap_ns, work_ns;
-        fl_workload_op(s, b->first + i + 1, &gap_ns, &work_ns, &x->class_id);
-        const fl_row *is = &row[x->class_id];
-        x->gap = fl_length_ps(gap_ns, r->loads ? r->c->host[host_load(r, x->class_id)].mul : r->gap_mul);
-        x->length = x->ps = fl_length_ps(work_ns, is->mul);
-        x->start = end + x->gap;
-        uint64_t demand = 0 - demand_of(was), load = 0 - load_of(was);
+        read_op(r, s, b->first + i + 1, end, x);
+        const fl_row *k = &r->row[x->class_id];
+        uint64_t more_demand = 0 - demand, more_load = 0 - load;
         if (x->gap) {
-            *e = (event){key_of(end, from + (uint32_t)(e - first)), demand, load, i + 1, i + 1};
-            e++;
-            demand = load = 0;
+            first[place] = (event){key_of(end, from + place), more_demand, more_load, i + 1, i + 1};
+            place++;
+            more_demand = more_load = 0;
         }
-        *e = (event){key_of(x->start, from + (uint32_t)(e - first)), demand + demand_of(is), load + load_of(is), i + 1,
-                     i + 2};
-        e++;
+        demand = demand_of(k);
+        load = load_of(k);
+        first[place] = (event){key_of(x->start, from + place), more_demand + demand, more_load + load, i + 1, i + 2};
+        place++;
         end = x->start + x->length;
     }
-    if (i < OPS) /* beyond the limit: it never passes */
-        *e = (event){.key = key_of(end, from + (uint32_t)(e - first))};
-    else
-        *e = (event){.key = 0};
+    first[place].key = i < OPS ? key_of(end, from + place) : 0; /* it never passes; or: look again */
     return first->key;
 }
 
@@ -137,19 +142,24 @@ static uint64_t look_ahead(run *r, uint32_t who, uint32_t place, int64_t end) {
 static uint64_t open_lane(run *r, uint32_t who) {
     batch *b = &r->batch[who];
     const fl_lane *l = r->c->mine[who];
-    int64_t end = r->c->event_ps[who] - r->base;
+    const fl_row *k = &r->row[l->class_id];
+    const uint32_t place = who << PLACE_BITS;
+    const int64_t next = r->c->event_ps[who] - r->base;
     b->first = l->next;
     b->untouched = true;
-    b->op[0] = (op){.class_id = l->class_id, .start = end, .ps = l->p.left_ps - l->p.charged_ps};
-    if (l->phase == FL_PHASE_RUN)
-        return look_ahead(r, who, 0, end);
-    const uint32_t place = who << PLACE_BITS;
+    b->charged = 0;
+    b->op[0] = (op){.class_id = l->class_id, .start = next};
+    if (l->phase == FL_PHASE_RUN) {
+        b->charged = l->p.charged_ps;
+        b->op[0].length = l->p.left_ps;
+        b->op[0].start -= l->p.left_ps;
+        return look_ahead(r, who, 0, next);
+    }
     if (l->phase != FL_PHASE_GAP) /* it has ended */
-        return (r->event[place] = (event){.key = key_of(INSTANT_MAX, place)}).key;
-    const fl_row *k = &r->row[l->class_id];
-    r->event[place] = (event){key_of(end, place), demand_of(k), load_of(k), 0, 1};
-    b->op[0].ps = b->op[0].length = fl_length_ps(l->length_ps, k->mul);
-    return look_ahead(r, who, 1, end + b->op[0].length);
+        return r->event[place].key = key_of(INSTANT_MAX, place);
+    r->event[place] = (event){key_of(next, place), demand_of(k), load_of(k), 0, 1};
+    b->op[0].length = fl_length_ps(l->length_ps, k->mul);
+    return look_ahead(r, who, 1, next + b->op[0].length);
 }
 
 /* ---- what has passed ---- */
@@ -167,22 +177,26 @@ static void settle(run *r, fl_lane *l, batch *b, uint32_t finished, uint32_t sta
         if (!l->in_parts)
             l->began_ps = r->base + b->op[0].start;
     }
+    if (finished && b->charged) {
+        fl_gpu_charge(g, b->op[0].class_id, -b->charged);
+        b->charged = 0;
+    }
     for (uint32_t i = 1; c->host && i < started; i++) {
-        const uint32_t load = host_load(r, b->op[i].class_id);
+        const uint32_t load = host_load(r->c, b->op[i].class_id);
         c->sums.time_ps[load] += b->op[i].gap;
         c->sums.work_ps[load] += b->op[i].gap;
     }
     for (uint32_t i = 0; i < finished; i++) {
         const op *o = &b->op[i];
         const fl_row *k = &r->row[o->class_id];
-        dyn += o->ps * k->dyn_mw;
-        memory += o->ps * k->memory;
+        dyn += o->length * k->dyn_mw;
+        memory += o->length * k->memory;
         if (g->profiled) {
-            alu += o->ps * k->alu;
-            sms += o->ps * k->sms;
-            copy += k->resident ? 0 : o->ps;
+            alu += o->length * k->alu;
+            sms += o->length * k->sms;
+            copy += k->resident ? 0 : o->length;
         }
-        class_ps[o->class_id] += o->ps;
+        class_ps[o->class_id] += o->length;
         kernels += k->resident == FL_RESIDENT_KERNEL;
         if (k->resident) {
             l->in_parts = k->resident == FL_RESIDENT_PART;

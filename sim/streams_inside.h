@@ -53,6 +53,11 @@ static inline void end_host(fl_course *c, fl_work *p, uint32_t load, int64_t t) 
 /* The gaps of a stream without launches are time of a host thread that nobody recorded. */
 static inline bool gap_is_host(const fl_lane *l) { return !l->s->launched || l->s->served; }
 
+/* How host time before ops of a class loads the CPU. Most workloads have one load only: their classes need no look. */
+static inline uint32_t host_load(const fl_course *c, uint32_t class_id) {
+    return c->w->host_load_count ? c->w->class[class_id].host : 0;
+}
+
 /* ---- shortcuts ---- */
 
 /* For streams of one GPU without launches and waits, which keeps no records and is on the bus. Both pass events from t

@@ -161,7 +161,7 @@ static inline void look_ahead(const fl_course *c, const fl_row *row, place *p, u
         return;
     int64_t gap_ns, work_ns;
     fl_workload_op(p->s, i, &gap_ns, &work_ns, &p->then_class);
-    p->then_gap = fl_length_ps(gap_ns, c->host ? c->host[c->w->class[p->then_class].host].mul : FL_MUL_ONE);
+    p->then_gap = fl_length_ps(gap_ns, c->host ? c->host[host_load(c, p->then_class)].mul : FL_MUL_ONE);
     p->then_length = fl_length_ps(work_ns, row[p->then_class].mul);
 }
 
@@ -243,7 +243,7 @@ INLINE bool pass_event(fl_course *c, place *p, lanes *a, sums *s, uint32_t who, 
             return true;
         }
     } else if (c->host) {
-        const uint32_t load = c->w->class[p->class_id].host;
+        const uint32_t load = host_load(c, p->class_id);
         c->sums.time_ps[load] += p->host_time;
         c->sums.work_ps[load] += p->host_work;
     }

@@ -22,6 +22,8 @@ static int64_t one_of(fl_random *g, const int64_t *v, size_t count) { return v[f
 static int64_t draw_work(fl_random *g, bool round) {
     static const int64_t rounded[] = {0, 1000, 1000, 2000, 4000, 30000};
     const uint64_t pick = fl_random_below(g, 400);
+    if (pick == 2 && fl_random_below(g, 50) == 0)
+        return INT64_C(5000000000000); /* an hour and more: later than instants ahead are counted */
     if (pick == 0)
         return 60000000 + (int64_t)fl_random_below(g, 20000000); /* about 2^36 ps */
     if (pick == 1)
