@@ -21,6 +21,14 @@ typedef struct fl_host_sums {   /* of one island, since the node took them last 
     int64_t active_ps;          /* host threads that have not ended x time: what is not computing is waiting */
 } fl_host_sums;
 
+typedef struct fl_ahead fl_ahead; /* what lanes do next (streams_free.c) */
+
+typedef struct fl_shortcut { /* a faster way through several streams, with the bits of the general one */
+    bool may;
+    uint32_t shorts;  /* tries in a row that were hardly worth their start */
+    uint64_t sit_out; /* events to go another way before the next try */
+} fl_shortcut;
+
 typedef struct fl_course { /* an island in execution */
     const fl_island *is;
     const fl_workload *w;
@@ -44,6 +52,11 @@ typedef struct fl_course { /* an island in execution */
     uint32_t interference; /* in 1/65536, see fl_device */
     int64_t *ends_ps;      /* one stream with launches: when its last ops ended, op i at i & ends_mask; else NULL */
     uint64_t ends_mask, ends_queue; /* ends_queue: the queue, or more ops than there are */
+    fl_ahead *ahead;       /* NULL unless free.may */
+    fl_shortcut free, lanes;
 } fl_course;
+
+/* Room for so many lanes; NULL where memory is short. The caller frees it. */
+fl_ahead *fl_ahead_new(uint32_t lanes);
 
 #endif

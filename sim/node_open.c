@@ -3,6 +3,7 @@
 #include "sim/node.h"
 #include "sim/node_inside.h"
 #include "sim/streams.h"
+#include "sim/streams_inside.h"
 
 #include <stdlib.h>
 
@@ -44,6 +45,12 @@ static fl_status open_course(fl_node *n, uint32_t k, fl_diag *d) {
     c->shared_bus = n->hosted && n->spec->host.apu;
     if (c->shared_bus && is->stream_count + is->thread_count > FL_SHARES_MAX)
         return fl_refuse(d, "%s: more than %d streams and host threads on one APU", n->w->name, FL_SHARES_MAX);
+    const bool shortcuts = c->simple && is->gpu_count == 1 && !c->shared_bus;
+    c->free.may = shortcuts && n->path == FL_PATH_AUTO;
+    c->lanes.may = shortcuts && fl_path_may(n->path, FL_PATH_VECTOR) && fl_streams_lanes_here();
+    c->ahead = c->free.may ? fl_ahead_new(is->stream_count) : NULL;
+    if (c->free.may && !c->ahead)
+        return fl_no_memory(d, "the node");
     fl_streams_begin(c);
     fl_status s = fl_launches_open(c, d);
     if (s)
@@ -184,6 +191,7 @@ void fl_node_close(fl_node *n) {
         free(n->course[k].thread);
         free(n->course[k].event_ps);
         free(n->course[k].ends_ps);
+        free(n->course[k].ahead);
         free(n->course[k].sums.time_ps);
         free(n->course[k].sums.work_ps);
     }

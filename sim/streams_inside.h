@@ -60,6 +60,22 @@ bool fl_streams_begin_op(fl_course *c, fl_lane *l, int64_t t);
 /* At the instant t at which the gap of an op ends, or the op itself. The stream is launched. */
 void fl_streams_pass_op(fl_course *c, fl_lane *l, int64_t t);
 
+/* How host time before ops of a class loads the CPU. Most workloads have one load only: their classes need no look. */
+static inline uint32_t host_load(const fl_course *c, uint32_t class_id) {
+    return c->w->host_load_count ? c->w->class[class_id].host : 0;
+}
+
+/* ---- shortcuts ---- */
+
+/* For streams of one GPU without launches and waits, which keeps no records and is on the bus. Both pass events from t
+ * on, up to `until` at most, and return the instant of the last one; *passed: how many. */
+
+/* While nothing is scarce. A GPU that may be gated must not be idle at t. */
+int64_t fl_streams_free(fl_course *c, int64_t t, int64_t until, uint64_t *passed);
+/* With the lanes in vector registers; leaves where nothing has been scarce for more than `calm` instants in a row. */
+int64_t fl_streams_lanes(fl_course *c, int64_t t, int64_t until, uint64_t calm, uint64_t *passed);
+bool fl_streams_lanes_here(void); /* whether this CPU has them */
+
 /* ---- host threads ---- */
 
 /* A host thread whose event is due at t, or that waits, goes on if it can. True if anything moved. */
