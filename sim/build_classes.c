@@ -25,11 +25,11 @@ const fl_kind_load *fl_builder_rows(const fl_builder *b, const fl_trace_op *op, 
     return b->rows[op->kind].first;
 }
 
-void fl_builder_find_rows(fl_builder *b) {
+void fl_builder_find_rows(fl_builder *b, const fl_trace_op *ops, size_t count) {
     for (size_t i = 0; i < b->t->kind_count; i++)
         b->rows[i].phases = 1;
-    for (size_t i = 0; b->o->kinds && i < b->t->op_count; i++) {
-        const fl_trace_op *op = &b->t->ops[i];
+    for (size_t i = 0; b->o->kinds && i < count; i++) {
+        const fl_trace_op *op = &ops[i];
         struct fl_rows *r = &b->rows[op->kind];
         if (r->known)
             continue;
@@ -127,6 +127,9 @@ fl_status fl_builder_class(fl_builder *b, const fl_trace_op *op, uint32_t *id, f
         if (!p)
             *id = added;
     }
+    if (fl_grow(&b->rep, &b->rep_room, b->rep_count + 1, sizeof *b->rep))
+        return fl_no_memory(d, "the workload");
+    b->rep[b->rep_count++] = *op;
     b->link[*id] = (struct fl_link){b->first_class[op->kind], op->sm_mhz, device};
     b->first_class[op->kind] = *id;
     return FL_OK;

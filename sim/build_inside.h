@@ -2,7 +2,7 @@
 #ifndef FL_BUILD_INSIDE_H
 #define FL_BUILD_INSIDE_H
 
-#include "sim/build.h"
+#include "sim/outline.h"
 
 typedef struct fl_builder {
     const fl_kernel_trace *t;
@@ -13,7 +13,8 @@ typedef struct fl_builder {
     uint32_t device_count;
     uint32_t *order;  /* ops sorted by device, process, stream, start, row */
     uint32_t *stream; /* by op: its stream, FL_NONE for synchronisations */
-    uint64_t *place;  /* by op: its position there */
+    size_t ordered;   /* how many are in it: all but synchronisations */
+    uint64_t *place;  /* by op: its position there; NULL where nothing waits for an op */
     uint32_t *class_of_op;
     uint32_t *first_class; /* chains of classes by trace kind: one per clock of recording and kind of device */
     struct fl_link {
@@ -26,7 +27,10 @@ typedef struct fl_builder {
         uint32_t phases;
         bool known;
     } * rows;
-    int64_t *work_ns; /* by op, at the clocks of the recording, alone */
+    fl_trace_op *rep; /* rep_count: the ops for which classes were made, in order */
+    size_t rep_count, rep_room;
+    bool overlap;     /* kernels of one GPU overlapped */
+    int64_t *work_ns; /* by op, at the clocks of the recording, alone; NULL: as long as they were recorded */
     int64_t origin_ns;
     double sm_mhz, mem_mhz; /* of the recording; 0 = the device's default */
 } fl_builder;
@@ -45,9 +49,24 @@ static inline uint32_t fl_builder_gpu(const fl_builder *b, int32_t device) {
 
 static inline int64_t fl_builder_later(int64_t a, int64_t b) { return a > b ? a : b; }
 
-/* build_classes.c: what the kinds file says of each kind of the trace, looked up once; then the class of an op, made at
+/* build_outline.c: what a trace says beside its ops. begin: room, and what platform and kinds say of the whole. */
+fl_status fl_builder_begin(fl_builder *b, fl_diag *d);
+void fl_builder_end(fl_builder *b); /* frees all but the workload */
+fl_status fl_builder_host_clock(fl_builder *b, fl_diag *d);
+fl_status fl_builder_clocks(fl_builder *b, fl_diag *d);
+fl_status fl_builder_too_many(const fl_builder *b, fl_diag *d);
+bool fl_builder_shares(const fl_builder *b); /* kernels that overlapped slowed each other in the recording */
+/* What each class asks of a GPU at the clocks of the recording, into row[class_count]. */
+fl_status fl_builder_demands(const fl_builder *b, uint32_t gpu, fl_row *row, fl_diag *d);
+/* Moves the outline out of the builder. */
+fl_status fl_builder_outline(fl_builder *b, fl_outline *o, fl_diag *d);
+
+/* build_order.c: fills order with `count` ops, those of each stream by start, end and row. */
+fl_status fl_builder_order(fl_builder *b, size_t *count, fl_diag *d);
+
+/* build_classes.c: what the kinds file says of each kind of these ops, looked up once; then the class of an op, made at
  * its first use. */
-void fl_builder_find_rows(fl_builder *b);
+void fl_builder_find_rows(fl_builder *b, const fl_trace_op *ops, size_t count);
 const fl_kind_load *fl_builder_rows(const fl_builder *b, const fl_trace_op *op, uint32_t *phases);
 fl_status fl_builder_class(fl_builder *b, const fl_trace_op *op, uint32_t *id, fl_diag *d);
 

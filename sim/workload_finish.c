@@ -99,6 +99,11 @@ out:
     return status;
 }
 
+/* The time at which k of so many windows have passed, rounded up to whole ns. */
+static int64_t window_end(const fl_stream *s, uint32_t k, uint32_t windows) {
+    return (int64_t)(((fl_wide)s->span_ns * k + windows - 1) / windows);
+}
+
 /* Windows of work, not of time: op counts at which each k/windows of the stream's reference time has passed. */
 static fl_status make_marks(fl_stream *s, uint32_t windows, fl_diag *d) {
     free(s->mark);
@@ -109,18 +114,17 @@ static fl_status make_marks(fl_stream *s, uint32_t windows, fl_diag *d) {
     s->mark = malloc(windows * sizeof *s->mark);
     if (!s->mark)
         return fl_no_memory(d, "the workload");
-    int64_t passed = 0;
+    int64_t passed = 0, end = window_end(s, 1, windows);
     for (uint64_t i = 0; i < s->count && s->mark_count < windows; i++) {
         int64_t gap, work;
         uint32_t class_id;
         fl_workload_op(s, i, &gap, &work, &class_id);
         passed += gap + work;
-        bool due = (fl_wide)passed * windows >= (fl_wide)s->span_ns * (s->mark_count + 1);
-        if (due || i + 1 == s->count) {
-            s->mark[s->mark_count++] = i + 1;
-            while (s->mark_count < windows && (fl_wide)passed * windows >= (fl_wide)s->span_ns * (s->mark_count + 1))
-                windows--; /* one op spans several windows: fewer of them */
-        }
+        if (passed < end && i + 1 < s->count)
+            continue;
+        s->mark[s->mark_count++] = i + 1;
+        while (s->mark_count < windows && passed >= (end = window_end(s, s->mark_count + 1, windows)))
+            windows--; /* one op spans several windows: fewer of them */
     }
     s->mark[s->mark_count - 1] = s->count;
     return FL_OK;

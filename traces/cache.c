@@ -12,9 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 typedef struct header {
@@ -29,73 +27,7 @@ typedef struct header {
 static const char MAGIC[16] = "foldline cache\n";
 #define BYTE_ORDER_MARK 0x01020304u
 
-/* Wraps around for times that no clock shows. */
-static int64_t in_ns(struct timespec t) { return (int64_t)((uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec); }
-
-bool fl_cache_stamp_of(const char *path, fl_cache_stamp *stamp) {
-    struct stat s;
-    struct timespec now;
-    *stamp = (fl_cache_stamp){0};
-    if (stat(path, &s) != 0 || !S_ISREG(s.st_mode) || clock_gettime(CLOCK_REALTIME, &now) != 0)
-        return false;
-    *stamp = (fl_cache_stamp){.device = s.st_dev,
-                              .inode = s.st_ino,
-                              .size = (uint64_t)s.st_size,
-                              .modified_ns = in_ns(s.st_mtim),
-                              .changed_ns = in_ns(s.st_ctim)};
-    stamp->settled = stamp->changed_ns < in_ns(now) - 2000000000;
-    return true;
-}
-
-bool fl_cache_same_stamp(const fl_cache_stamp *a, const fl_cache_stamp *b) {
-    return a->device == b->device && a->inode == b->inode && a->size == b->size && a->modified_ns == b->modified_ns &&
-           a->changed_ns == b->changed_ns;
-}
-
-static uint64_t hash_reader(const char *reader, const fl_import_options *o) {
-    char how[128];
-    uint64_t hash[2];
-    int size = snprintf(how, sizeof how, "%s %d %a", reader, o ? o->device : -1, o ? o->interval_s : 0);
-    fl_cache_hash(how, size < 0 ? 0 : (size_t)size < sizeof how ? (size_t)size : sizeof how - 1, hash);
-    return hash[0];
-}
-
-bool fl_cache_key_make(const char *path, const char *reader, const fl_import_options *o, fl_cache_key *key) {
-    enum { CHUNK = 256 << 10 };
-    *key = (fl_cache_key){.reader = hash_reader(reader, o)};
-    if (!fl_cache_stamp_of(path, &key->stamp))
-        return false;
-    unsigned char *chunk = malloc(CHUNK);
-    int fd = chunk ? open(path, O_RDONLY | O_CLOEXEC) : -1;
-    fl_hasher h;
-    fl_hash_start(&h);
-    ssize_t got = fd < 0 ? -1 : 1;
-    while (fd >= 0 && (got > 0 || (got < 0 && errno == EINTR)))
-        if ((got = read(fd, chunk, CHUNK)) > 0)
-            fl_hash_add(&h, chunk, (size_t)got);
-    fl_hash_end(&h, key->hash);
-    if (fd >= 0)
-        close(fd);
-    free(chunk);
-    return got == 0 && h.total == key->stamp.size;
-}
-
 /* ---- loading ---- */
-
-/* Big arrays in huge pages: most of the time would else go into faults. Freed like any other. */
-static void *big_array(size_t count, size_t size) {
-    enum { HUGE = 2 << 20 };
-    if (count > SIZE_MAX / 2 / size)
-        return NULL;
-    size_t bytes = count * size;
-    if (bytes < 4 * HUGE)
-        return malloc(bytes + 1);
-    bytes = (bytes + HUGE - 1) / HUGE * HUGE;
-    void *array = aligned_alloc(HUGE, bytes);
-    if (array && madvise(array, bytes, MADV_HUGEPAGE) != 0)
-        errno = 0; /* slower, no more */
-    return array;
-}
 
 typedef struct texts {
     const char *at, *end;
@@ -139,8 +71,8 @@ static bool load_body(const header *h, const unsigned char *body, fl_imported *o
     if (!load_texts(h, body, out))
         return false;
     t->kinds = malloc((h->kinds + 1) * sizeof *t->kinds);
-    t->waits = big_array(h->waits + 1, sizeof *t->waits);
-    t->ops = big_array(h->ops + 1, sizeof *t->ops);
+    t->waits = fl_cache_array(h->waits + 1, sizeof *t->waits);
+    t->ops = fl_cache_array(h->ops + 1, sizeof *t->ops);
     if (!t->kinds || !t->waits || !t->ops)
         return false;
     t->kind_room = h->kinds + 1;
@@ -181,35 +113,8 @@ static bool sizes_fit(const header *h, uint64_t file) {
            h->text_size + h->kinds * sizeof(fl_trace_kind) + h->waits * sizeof(uint32_t) + h->ops_size == h->body_size;
 }
 
-/* What was compared once need not be again: the stamp is put right in place. Half a stamp is only another one. */
-static void renew_stamp(const char *cache, const char *path, const fl_cache_stamp *stamp) {
-    fl_cache_stamp now;
-    int fd = stamp->settled && fl_cache_stamp_of(path, &now) && fl_cache_same_stamp(&now, stamp)
-                 ? open(cache, O_WRONLY | O_CLOEXEC | O_NOFOLLOW)
-                 : -1;
-    if (fd < 0)
-        return;
-    if (pwrite(fd, stamp, sizeof *stamp, offsetof(header, key) + offsetof(fl_cache_key, stamp)) < 0)
-        errno = 0; /* it stays as it was */
-    close(fd);
-}
-
-static bool holds_for(const header *h, const char *cache, const char *path, const char *reader,
-                      const fl_import_options *o) {
-    fl_cache_stamp now;
-    fl_cache_key key;
-    if (h->key.reader != hash_reader(reader, o) || !fl_cache_stamp_of(path, &now) || now.size != h->key.stamp.size)
-        return false;
-    if (h->key.stamp.settled == 1 && fl_cache_same_stamp(&now, &h->key.stamp))
-        return true;
-    if (!fl_cache_key_make(path, reader, o, &key) || memcmp(key.hash, h->key.hash, sizeof key.hash) != 0)
-        return false;
-    renew_stamp(cache, path, &key.stamp);
-    return true;
-}
-
-bool fl_cache_load(const char *cache, const char *path, const char *reader, const fl_import_options *o,
-                   fl_imported *out) {
+bool fl_cache_load_key(const char *cache, const char *path, const char *reader, const fl_import_options *o,
+                       fl_imported *out, fl_cache_key *key) {
     *out = (fl_imported){0};
     header h;
     struct stat s;
@@ -217,8 +122,9 @@ bool fl_cache_load(const char *cache, const char *path, const char *reader, cons
     if (fd < 0)
         return false;
     bool good = fstat(fd, &s) == 0 && S_ISREG(s.st_mode) && read(fd, &h, sizeof h) == (ssize_t)sizeof h &&
-                is_ours(&h) && sizes_fit(&h, (uint64_t)s.st_size) && holds_for(&h, cache, path, reader, o);
-    unsigned char *body = good ? big_array((size_t)h.body_size, 1) : NULL;
+                is_ours(&h) && sizes_fit(&h, (uint64_t)s.st_size) &&
+                fl_cache_key_holds(&h.key, cache, offsetof(header, key), path, reader, o);
+    unsigned char *body = good ? fl_cache_array((size_t)h.body_size, 1) : NULL;
     size_t held = 0;
     while (body && held < h.body_size) {
         ssize_t n = read(fd, body + held, (size_t)h.body_size - held);
@@ -237,46 +143,25 @@ bool fl_cache_load(const char *cache, const char *path, const char *reader, cons
     free(body);
     if (!good)
         fl_imported_free(out);
+    else
+        *key = h.key;
     return good;
 }
 
+bool fl_cache_load(const char *cache, const char *path, const char *reader, const fl_import_options *o,
+                   fl_imported *out) {
+    fl_cache_key key;
+    return fl_cache_load_key(cache, path, reader, o, out, &key);
+}
+
 /* ---- saving ---- */
-
-static bool may_replace(const char *cache) {
-    struct stat s;
-    header h;
-    if (lstat(cache, &s) != 0)
-        return errno == ENOENT;
-    if (!S_ISREG(s.st_mode))
-        return false;
-    int fd = open(cache, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-    bool ours = fd >= 0 && read(fd, h.magic, sizeof h.magic) == (ssize_t)sizeof h.magic &&
-                memcmp(h.magic, MAGIC, sizeof MAGIC) == 0;
-    if (fd >= 0)
-        close(fd);
-    return ours;
-}
-
-static bool write_all(int fd, const void *bytes, size_t size) {
-    const char *at = bytes;
-    while (size) {
-        ssize_t n = write(fd, at, size);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            return false;
-        at += n;
-        size -= (size_t)n;
-    }
-    return true;
-}
 
 static bool replace_file(const char *cache, uint32_t mode, const header *h, const unsigned char *body) {
     fl_beside beside;
     if (fl_beside_open(&beside, cache, mode & 0666))
         return false;
-    const bool good = !fl_memory_failed() && write_all(beside.fd, h, sizeof *h) &&
-                      write_all(beside.fd, body, (size_t)h->body_size) &&
+    const bool good = !fl_memory_failed() && fl_cache_write(beside.fd, h, sizeof *h) &&
+                      fl_cache_write(beside.fd, body, (size_t)h->body_size) &&
                       !fl_beside_place(&beside, cache); /* not synced: half a file is known by its hash */
     close(beside.fd);
     fl_beside_drop(&beside);
@@ -300,7 +185,7 @@ static bool types_are_those_of_names(const fl_kernel_trace *t) {
 
 bool fl_cache_save(const char *cache, const fl_cache_key *key, const fl_imported *in, uint32_t mode) {
     const fl_kernel_trace *t = &in->kernels;
-    if (!in->has_kernels || in->has_telemetry || !t->op_count || !may_replace(cache) || !types_are_those_of_names(t))
+    if (!in->has_kernels || in->has_telemetry || !t->op_count || !fl_cache_may_replace(cache, MAGIC) || !types_are_those_of_names(t))
         return false;
     header h = {.version = FL_CACHE_VERSION,
                 .byte_order = BYTE_ORDER_MARK,

@@ -8,33 +8,17 @@
 #ifndef FL_CACHE_H
 #define FL_CACHE_H
 
-#include "traces/import.h"
+#include "traces/cache_key.h"
 
 #define FL_CACHE_VERSION 1u /* raise it with the format, and where a reader makes another trace of the same file */
 #define FL_CACHE_SUFFIX ".foldline-cache"
 
-typedef struct fl_cache_stamp { /* what the file system says of a source */
-    uint64_t device, inode, size;
-    int64_t modified_ns, changed_ns;
-    uint64_t settled; /* 1: not touched for two seconds, so that a later change has another time */
-} fl_cache_stamp;
-
-typedef struct fl_cache_key {
-    fl_cache_stamp stamp;
-    uint64_t hash[2]; /* of the source */
-    uint64_t reader;  /* hash of its name and the options */
-} fl_cache_key;
-
-/* False where path is no regular file. */
-bool fl_cache_stamp_of(const char *path, fl_cache_stamp *stamp);
-bool fl_cache_same_stamp(const fl_cache_stamp *a, const fl_cache_stamp *b); /* settled or not */
-
-/* Reads the source once, at the speed of memory. False where that is not possible. */
-bool fl_cache_key_make(const char *path, const char *reader, const fl_import_options *o, fl_cache_key *key);
-
-/* Loads the cache of a source. False where there is none that holds, or no memory: *out is zeroed then. */
+/* Loads the cache of a source. False where there is none that holds, or no memory: *out is zeroed then. The second says
+ * its key too. */
 bool fl_cache_load(const char *cache, const char *path, const char *reader, const fl_import_options *o,
                    fl_imported *out);
+bool fl_cache_load_key(const char *cache, const char *path, const char *reader, const fl_import_options *o,
+                       fl_imported *out, fl_cache_key *key);
 
 /* Writes through a temporary file in the same folder and a rename, as readable as mode says; a file of that name that
  * is no cache is left alone. False where that is not possible; only kernels without telemetry can be cached. */

@@ -39,6 +39,9 @@ static const fl_command_help help = {
     "are for foldline report. energy_j and both powers are the GPUs', on an APU the node's; peak_power_w adds the "
     "peaks of their\n"
     "parts, so that of several it is at most so much.\n\n"
+    "An experiment that names no workload, such as harness/experiments/power-wall.json, needs --sweep FILE, --programs "
+    "FILE\n"
+    "or a trace beside it; its \"about\" begins with which.\n\n"
     "An experiment that replays a paper ends in a table of published and simulated results; exit status 1 where one "
     "of its\n"
     "gates does not hold. With policies or workloads of your own it is left out."};

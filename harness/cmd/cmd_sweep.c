@@ -15,7 +15,8 @@ static const fl_command_help help = {
     "one file of\n"
     "all shards. In an experiment a parameter may be {\"each\": [..]}, {\"from\": .., \"to\": .., \"step\": ..} or "
     "{\"from\": .., \"to\": ..,\n"
-    "\"count\": .., \"log\": true}, and \"platforms\" a list."};
+    "\"count\": .., \"log\": true}, and \"platforms\" a list. One that names no workload needs\n"
+    "--sweep FILE, --programs FILE or a trace beside it; its \"about\" begins with which."};
 
 static void print_json(const fl_sweep_result *r) {
     cJSON *root = cJSON_CreateObject();

@@ -1,6 +1,7 @@
 #include "harness/input/scene.h"
 
 #include "harness/base/pool.h"
+#include "harness/input/outline_file.h"
 #include "harness/input/sweep_model.h"
 #include "sim/instance.h"
 #include "sim/serve.h"
@@ -222,49 +223,116 @@ static uint32_t devices_of(const fl_kernel_trace *t) {
     return n;
 }
 
-/* Fills the scene of a kernel trace that was read or made; where no kinds were made with it, s->source names them. */
+/* What a workload is built of: kernels that were read or made, or, of a trace, the workload as it was kept. */
+typedef struct origin {
+    fl_imported in;
+    const fl_kinds *made; /* with the kernels; NULL: the scene's source names them */
+    fl_kept_workload kept;
+    fl_cache_key key;
+    bool known; /* key is that of in */
+} origin;
+
+static const fl_kernel_trace *kernels_of(const origin *from) {
+    return from->kept.w ? &from->kept.t : &from->in.kernels;
+}
+
+static uint32_t device_count(const origin *from) {
+    return from->kept.w ? from->kept.outline.device_count : devices_of(&from->in.kernels);
+}
+
+static fl_status read_trace(const char *path, origin *from, fl_diag *d) {
+    fl_status status = fl_trace_open_key(path, NULL, NULL, &from->in, &from->key, &from->known, d);
+    if (!status && !from->in.has_kernels)
+        status = fl_fail(d, FL_BAD_INPUT, path, 0, 0, "%s, expected a kernel trace",
+                         from->in.has_telemetry ? "has telemetry only" : "is a sweep, which --sweep FILE takes");
+    return status;
+}
+
+static fl_status build_kernels(fl_scene *s, const char *name, origin *from, const fl_build_options *build, fl_diag *d) {
+    fl_outline outline;
+    const fl_status status =
+        fl_build_trace_outline(&s->w, &outline, name, &from->in.kernels, &s->platform.node, build, d);
+    if (status)
+        return status;
+    if (from->known)
+        fl_kept_workload_save(s->source, &from->key, &from->in, &outline, s->w);
+    fl_outline_free(&outline);
+    return FL_OK;
+}
+
+/* As it was kept, if it is the same for this platform and these kinds; else from the trace. */
+static fl_status build(fl_scene *s, const char *name, origin *from, const fl_build_options *build, fl_diag *d) {
+    bool fits = false;
+    if (!from->kept.w)
+        return build_kernels(s, name, from, build, d);
+    free(from->kept.w->name);
+    if (!(from->kept.w->name = strdup(name)))
+        return fl_no_memory(d, "the workload");
+    fl_status status =
+        fl_build_outline(from->kept.w, &from->kept.outline, &from->kept.t, &s->platform.node, build, &fits, d);
+    if (fits) {
+        s->w = from->kept.w;
+        from->kept.w = NULL;
+    }
+    if (status || fits)
+        return status;
+    fl_kept_workload_free(&from->kept);
+    status = read_trace(s->source, from, d);
+    return status ? status : build_kernels(s, name, from, build, d);
+}
+
+/* Fills the scene of kernels that were read, made or kept. */
 static fl_status from_kernels(const fl_scene_options *o, fl_scene *s, const char *name, const fl_head *head,
-                              const fl_kernel_trace *t, const fl_kinds *made, fl_diag *d) {
+                              origin *from, fl_diag *d) {
     fl_kinds kinds = {0};
-    const char *beside = made ? NULL : (s->kinds = fl_scene_kinds_path(o->kinds, s->source, head));
+    const char *beside = from->made ? NULL : (s->kinds = fl_scene_kinds_path(o->kinds, s->source, head));
     fl_status status = beside ? fl_kinds_read(beside, &kinds, d) : FL_OK;
     if (!status)
         status = fl_platform_open(o->platform, (uint32_t)o->gpus, &s->platform, d);
-    uint32_t devices = status ? 0 : devices_of(t);
+    uint32_t devices = status ? 0 : device_count(from);
     if (!status && !o->gpus && devices > s->platform.node.gpu_count) {
         fl_platform_free(&s->platform);
         status = fl_platform_open(o->platform, devices, &s->platform, d);
     }
     if (!status)
         status = fl_node_choose(&s->platform.node, &o->node, d);
-    fl_build_options build = {
-        .windows = (uint32_t)o->windows, .kinds = made || !beside ? made : &kinds, .assume = o->assume};
+    const fl_build_options options = {
+        .windows = (uint32_t)o->windows, .kinds = from->made || !beside ? from->made : &kinds, .assume = o->assume};
     if (!status)
-        status = fl_build_trace(&s->w, name, t, &s->platform.node, &build, d);
+        status = build(s, name, from, &options, d);
     if (!status)
         status = complete(s, o, d);
     fl_kinds_free(&kinds);
     return status;
 }
 
+static void origin_free(origin *from) {
+    fl_kept_workload_free(&from->kept);
+    fl_imported_free(&from->in);
+}
+
+static fl_status take_notes(fl_scene *s, char **note, size_t count, fl_diag *d) {
+    if (!(s->note = calloc(count + 1, sizeof *s->note)))
+        return fl_no_memory(d, NULL);
+    for (; s->note_count < count; s->note_count++)
+        if (!(s->note[s->note_count] = strdup(note[s->note_count])))
+            return fl_no_memory(d, NULL);
+    return FL_OK;
+}
+
 /* Any format that has kernels; what it does not carry is the platform's. */
 static fl_status from_trace(const fl_scene_options *o, const char *path, fl_scenes *all, fl_diag *d) {
-    fl_imported in = {0};
+    origin from = {0};
     fl_scene *s = NULL;
-    fl_status status = fl_trace_open(path, NULL, NULL, &in, d);
-    if (!status && !in.has_kernels)
-        status = fl_fail(d, FL_BAD_INPUT, path, 0, 0, "%s, expected a kernel trace",
-                         in.has_telemetry ? "has telemetry only" : "is a sweep, which --sweep FILE takes");
+    fl_status status = fl_kept_workload_load(path, &from.kept) ? FL_OK : read_trace(path, &from, d);
     if (!status)
         status = add_scene(all, path, &s, d);
-    if (!status) {
-        s->note = in.note;
-        s->note_count = in.note_count;
-        in.note = NULL;
-        in.note_count = 0;
-        status = from_kernels(o, s, fl_input_name(path), &in.kernels.head, &in.kernels, NULL, d);
-    }
-    fl_imported_free(&in);
+    if (!status)
+        status = from.kept.w ? take_notes(s, from.kept.note, from.kept.note_count, d)
+                             : take_notes(s, from.in.note, from.in.note_count, d);
+    if (!status)
+        status = from_kernels(o, s, fl_input_name(path), &kernels_of(&from)->head, &from, d);
+    origin_free(&from);
     return status;
 }
 
@@ -305,11 +373,11 @@ typedef struct program_jobs { /* programs are made side by side: each is a job *
 static fl_status make_program(void *user, size_t job, fl_diag *d) {
     const program_jobs *j = user;
     const size_t i = j->index[job];
-    fl_kernel_trace t = {0};
-    fl_status s = fl_synth_program(j->p, i, (uint64_t)j->o->seed, j->o->seconds, &t, d);
+    origin from = {.made = j->kinds};
+    fl_status s = fl_synth_program(j->p, i, (uint64_t)j->o->seed, j->o->seconds, &from.in.kernels, d);
     if (!s)
-        s = from_kernels(j->o, j->scene[job], j->p->names[j->p->programs[i]], &j->p->head, &t, j->kinds, d);
-    fl_kernel_trace_free(&t);
+        s = from_kernels(j->o, j->scene[job], j->p->names[j->p->programs[i]], &j->p->head, &from, d);
+    origin_free(&from);
     return s;
 }
 

@@ -79,6 +79,17 @@ static fl_status find_draws(fl_setup *u, fl_setup_options *o, fl_diag *d) {
     return fl_experiment_applications(&u->experiment, &o->scene.applications, &u->draw, &u->draw_count, d);
 }
 
+/* An experiment may leave its workloads to the command line; what it needs its about says first. */
+static fl_status check_workloads(const fl_setup *u, const fl_setup_options *o, fl_diag *d) {
+    const cJSON *about = cJSON_GetObjectItem(u->experiment.tree, "about");
+    if (!u->experiment.tree || u->traces.count || o->scene.sweep || o->scene.programs || o->scene.applications)
+        return FL_OK;
+    return fl_fail(d, FL_BAD_INPUT, u->experiment.path, 0, 0,
+                   "nothing to replay: the experiment names no workload, expected --sweep FILE, --programs FILE or a "
+                   "kernel trace beside it%s%.80s",
+                   cJSON_IsString(about) ? ". It says: " : "", cJSON_IsString(about) ? about->valuestring : "");
+}
+
 fl_status fl_setup_open(fl_setup *u, fl_setup_options *o, fl_diag *d) {
     *u = (fl_setup){.o = {.bound = o->bound, .risk = o->risk, .threads = (unsigned)o->threads, .draws = 1}};
     fl_experiment *e = &u->experiment;
@@ -92,7 +103,7 @@ fl_status fl_setup_open(fl_setup *u, fl_setup_options *o, fl_diag *d) {
                      (s = fl_promises_read(e, &u->promises, &u->o.bound, d)) ||
                      (s = fl_experiment_positions(e, &o->positions, d)))))
         goto out;
-    if ((s = fl_scene_check(&o->scene, &u->traces, d)))
+    if ((s = fl_scene_check(&o->scene, &u->traces, d)) || (s = check_workloads(u, o, d)))
         goto out;
     resolve(o);
     s = fl_objective_parse(o->objective, &u->o.objective, d);
