@@ -85,13 +85,31 @@ void fl_meter_taken(fl_meter *m, const void *reading) {
     memcpy(shown_at(m, (size_t)m->refresh++ & (m->shown_room - 1)), reading, m->reading_size);
 }
 
-const void *fl_meter_shown(fl_meter *m, int64_t t, bool remember, bool *fresh) {
+/* The newest reading of those kept that is out at t. */
+static const fl_meter_stamp *search(const fl_meter *m, int64_t t) {
     const fl_meter_stamp *best = NULL;
     for (size_t i = 0; i < m->shown_room; i++) {
         const fl_meter_stamp *r = shown_at(m, i);
         if (r->index >= 0 && r->at_ps + m->delay <= t && (!best || r->index > best->index))
             best = r;
     }
+    return best;
+}
+
+/* The same where the newest refresh that can be out was taken, which it nearly always was: a refresh that nobody reads
+ * is skipped. A reading lies where its index says. */
+static const fl_meter_stamp *newest(const fl_meter *m, int64_t t) {
+    int64_t k = m->refresh - 1;
+    if (k >= 0 && refresh_at(m, k) + m->delay > t)
+        k = t < m->delay + m->phase ? -1 : (t - m->delay - m->phase) / m->period;
+    if (k < 0)
+        return NULL;
+    const fl_meter_stamp *r = shown_at(m, (size_t)k & (m->shown_room - 1));
+    return r->index == k ? r : search(m, t);
+}
+
+const void *fl_meter_shown(fl_meter *m, int64_t t, bool remember, bool *fresh) {
+    const fl_meter_stamp *best = newest(m, t);
     if (!best)
         return NULL;
     *fresh = best->index > m->seen;
