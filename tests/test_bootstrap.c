@@ -1,4 +1,5 @@
 #include "harness/base/bootstrap.h"
+#include "policies/random.h"
 #include "tests/support/suite.h"
 
 #include <math.h>
@@ -138,11 +139,11 @@ static void test_ranks(void) {
                {{0, -0.0, 1}, {2.5, 2.5, 1}, 3, 2}};
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
         double rank[5];
-        size_t order[5];
-        fl_ranks(row[i].value, row[i].count, order, rank);
+        fl_ranked room[10];
+        const fl_ranked *order = fl_ranks(row[i].value, row[i].count, room, rank);
         for (size_t k = 0; k < row[i].count; k++)
             FL_CHECK(near(rank[k], row[i].rank[k], 0), "row %zu: rank %g of value %zu", i, rank[k], k);
-        FL_CHECK(row[i].value[order[0]] == row[i].value[row[i].first], "row %zu: %zu first", i, order[0]);
+        FL_CHECK(row[i].value[order[0].index] == row[i].value[row[i].first], "row %zu: %zu first", i, order[0].index);
     }
 }
 
@@ -175,6 +176,101 @@ static void test_mean_ranks(void) {
     FL_CHECK(out[0].rank.mean == 1 && isnan(out[0].rank.low), "one run: %g [%g", out[0].rank.mean, out[0].rank.low);
 }
 
+/* ---- many means at once, against the definition of one ---- */
+
+static double redrawn(const double *value, size_t workloads, size_t seeds, fl_random *r) {
+    size_t with[64], n = 0;
+    double sum = 0;
+    for (size_t w = 0; w < workloads; w++)
+        for (size_t k = 0; k < seeds; k++)
+            if (!isnan(value[w * seeds + k])) {
+                with[n++] = w;
+                break;
+            }
+    for (size_t i = 0; i < n; i++) {
+        const double *row = value + with[n > 1 ? fl_random_below(r, n) : 0] * seeds;
+        double run[64], of_seeds = 0;
+        size_t runs = 0;
+        for (size_t k = 0; k < seeds; k++)
+            if (!isnan(row[k]))
+                run[runs++] = row[k];
+        for (size_t k = 0; k < runs; k++)
+            of_seeds += run[runs > 1 ? fl_random_below(r, runs) : 0];
+        sum += of_seeds / (double)runs;
+    }
+    return sum / (double)n;
+}
+
+static int ascending(const void *a, const void *b) {
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* Bit by bit: means of many shapes in one batch, more than are added up side by side, draws that need several blocks.
+ */
+static void test_batch(void) {
+    enum { MEANS = 300, MOST = 64 };
+    static const size_t draws[] = {1, 2, 39, 40, 41, 2000};
+    static double value[MEANS][MOST];
+    for (size_t n = 0; n < sizeof draws / sizeof *draws; n++) {
+        const fl_bootstrap b = {.seed = 11 + n, .draws = draws[n]};
+        fl_random r = fl_random_seed(5, n);
+        fl_means m = {.b = b};
+        fl_interval got[MEANS];
+        size_t workloads[MEANS], seeds[MEANS];
+        for (size_t i = 0; i < MEANS; i++) {
+            workloads[i] = 1 + fl_random_below(&r, 8);
+            seeds[i] = 1 + fl_random_below(&r, fl_random_below(&r, 2) ? 8 : 1);
+            const uint64_t holes = fl_random_below(&r, 3) ? UINT64_MAX : 4, values = 1 + fl_random_below(&r, 20);
+            for (size_t k = 0; k < workloads[i] * seeds[i]; k++)
+                value[i][k] = fl_random_below(&r, holes) ? (double)fl_random_below(&r, values) / 7 - 1 : (double)NAN;
+            CU_ASSERT_EQUAL(fl_means_add(&m, value[i], workloads[i], seeds[i], &got[i], NULL), FL_OK);
+        }
+        CU_ASSERT_EQUAL(fl_means_draw(&m, NULL), FL_OK);
+        for (size_t i = 0; i < MEANS; i++) {
+            static double mean[2000];
+            fl_random own = fl_random_seed(b.seed, 0);
+            for (size_t k = 0; got[i].runs && k < b.draws; k++)
+                mean[k] = redrawn(value[i], workloads[i], seeds[i], &own);
+            qsort(mean, b.draws, sizeof *mean, ascending);
+            const bool drawn = got[i].runs > 1;
+            const double low = drawn ? fl_quantile(mean, b.draws, (1 - 0.95) / 2) : (double)NAN,
+                         high = drawn ? fl_quantile(mean, b.draws, 1 - (1 - 0.95) / 2) : (double)NAN;
+            FL_CHECK(near(got[i].low, low, 0) && near(got[i].high, high, 0),
+                     "%zu draws, mean %zu of %zu x %zu: [%.17g, %.17g], expected [%.17g, %.17g]", b.draws, i,
+                     workloads[i], seeds[i], got[i].low, got[i].high, low, high);
+        }
+        fl_means_free(&m);
+    }
+}
+
+/* So many draws that their picks are made block by block, again for every eight means. */
+static void test_blocks(void) {
+    enum { MEANS = 20, DRAWS = 200000 };
+    const fl_bootstrap b = {.seed = 3, .draws = DRAWS};
+    fl_means m = {.b = b};
+    fl_interval got[MEANS];
+    double value[MEANS][2], *mean = malloc(DRAWS * sizeof *mean);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(mean);
+    for (size_t i = 0; i < MEANS; i++) {
+        value[i][0] = (double)i;
+        value[i][1] = 1 / (double)(1 + i);
+        CU_ASSERT_EQUAL(fl_means_add(&m, value[i], 2, 1, &got[i], NULL), FL_OK);
+    }
+    CU_ASSERT_EQUAL(fl_means_draw(&m, NULL), FL_OK);
+    for (size_t i = 0; i < MEANS; i++) {
+        fl_random own = fl_random_seed(b.seed, 0);
+        for (size_t k = 0; k < DRAWS; k++)
+            mean[k] = redrawn(value[i], 2, 1, &own);
+        qsort(mean, DRAWS, sizeof *mean, ascending);
+        FL_CHECK(got[i].low == fl_quantile(mean, DRAWS, (1 - 0.95) / 2) &&
+                     got[i].high == fl_quantile(mean, DRAWS, 1 - (1 - 0.95) / 2),
+                 "mean %zu: [%.17g, %.17g]", i, got[i].low, got[i].high);
+    }
+    free(mean);
+    fl_means_free(&m);
+}
+
 FL_SUITE("stats", {"quantiles", test_quantile}, {"means with intervals", test_mean}, {"width", test_width},
          {"coverage", test_coverage}, {"paired differences", test_paired}, {"ranks", test_ranks},
-         {"mean ranks with intervals", test_mean_ranks})
+         {"mean ranks with intervals", test_mean_ranks}, {"many at once", test_batch}, {"in blocks", test_blocks})

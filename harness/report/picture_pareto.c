@@ -1,6 +1,7 @@
 /* Two quantities of every policy against each other. Every mark stands at its values: of those that would hide each
  * other one keeps its shape and the others are rings around it, and one list names them from the inside out. Names are
  * placed here, for gnuplot knows nothing of what they would cover. */
+#include "harness/report/pareto_plane.h"
 #include "harness/report/picture_lines.h"
 #include "harness/report/pictures.h"
 #include "harness/report/report_partial.h"
@@ -11,50 +12,7 @@
 
 enum { MARK = 6, LIST_MAX = 8, NAMED_MAX = 16, NUMBERED_MAX = 300 };
 
-typedef struct spot {
-    size_t item;
-    fl_interval x, y;
-    double px, py; /* of the mark */
-    size_t place;  /* the first spot of those that stand where this one does */
-    double size;   /* 1, or larger for a ring around others */
-    double thick;  /* of the ring, in the same unit; 0: it keeps its shape */
-    bool front, hollow;
-    size_t number; /* of the front, from the left, where it is too long to be named */
-} spot;
-
-typedef struct box {
-    double x1, y1, x2, y2;
-} box;
-
-typedef struct plane {
-    const fl_summary *s;
-    const fl_looks *looks;
-    fl_lead lead;
-    fl_picture *p;
-    spot *spot; /* count, the best first */
-    size_t count;
-    box *taken; /* names so far */
-    size_t names, segments;
-    box *segment; /* of the front */
-    bool ringed;  /* there are rings */
-} plane;
-
-/* No other policy is better in one and no worse in the other. */
-static void find_front(plane *m) {
-    const double wx = m->lead.x.more ? 1 : -1, wy = m->lead.y.more ? 1 : -1;
-    for (size_t i = 0; i < m->count; i++) {
-        const spot *a = &m->spot[i];
-        bool best = !m->s->item[a->item].baseline;
-        for (size_t k = 0; best && k < m->count; k++) {
-            const spot *b = &m->spot[k];
-            const double dx = wx * (b->x.mean - a->x.mean), dy = wy * (b->y.mean - a->y.mean);
-            best = m->s->item[b->item].baseline || !(dx >= 0 && dy >= 0 && (dx > 0 || dy > 0));
-        }
-        m->spot[i].front = best;
-    }
-}
-
-static void hold_all(const plane *m, bool y, double *low, double *high) {
+static void hold_all(const fl_plane *m, bool y, double *low, double *high) {
     *low = HUGE_VAL;
     *high = -HUGE_VAL;
     for (size_t i = 0; i < m->count; i++) {
@@ -73,80 +31,38 @@ static void hold_all(const plane *m, bool y, double *low, double *high) {
     *high += room;
 }
 
-/* Policies stand within baselines, the best of them first. */
-static void ring_place(plane *m, size_t first, size_t there) {
-    const double step = fmin(0.9, 6.0 / (double)there);
-    size_t ring = 0;
-    for (int baseline = 0; baseline < 2; baseline++)
-        for (size_t k = first; k < m->count; k++) {
-            spot *o = &m->spot[k];
-            if (o->place != first || m->s->item[o->item].baseline != (baseline != 0))
-                continue;
-            if (ring) {
-                o->size = 1.2 + step * (double)ring;
-                o->thick = 0.65 * step;
-            }
-            ring++;
-        }
-}
-
-static void place_marks(plane *m) {
-    const double near = m->count > FL_BARS_MAX ? 1.5 : 5; /* as their marks are */
-    for (size_t i = 0; i < m->count; i++) {
-        m->spot[i].px = fl_picture_px(m->p, m->spot[i].x.mean);
-        m->spot[i].py = fl_picture_py(m->p, m->spot[i].y.mean);
-        m->spot[i].place = SIZE_MAX;
-    }
-    for (size_t i = 0; i < m->count; i++) {
-        size_t there = 0;
-        const bool placed = m->spot[i].place != SIZE_MAX;
-        for (size_t k = i; !placed && k < m->count; k++) {
-            spot *o = &m->spot[k];
-            if (o->place != SIZE_MAX || fabs(o->px - m->spot[i].px) >= near || fabs(o->py - m->spot[i].py) >= near)
-                continue;
-            o->place = i;
-            there++;
-        }
-        if (there > 1)
-            ring_place(m, i, there);
-        m->ringed |= there > 1;
-    }
-}
-
 /* ---- names ---- */
 
-static bool meet(const box *a, const box *b) {
-    return a->x1 < b->x2 && b->x1 < a->x2 && a->y1 < b->y2 && b->y1 < a->y2;
-}
-
-static double cost_of(const plane *m, size_t self, const box *b, double bound_px) {
+/* Lines through a name: intervals, which are drawn of a few policies only. */
+static double cost_of_bars(const fl_plane *m, const fl_box *b) {
     double cost = 0;
-    for (size_t i = 0; i < m->count; i++) {
-        const spot *o = &m->spot[i];
-        const double r = MARK * o->size;
-        const box mark = {o->px - r, o->py - r, o->px + r, o->py + r};
-        const bool own = o->place == m->spot[self].place;
-        if (meet(b, &mark))
-            cost += own ? 400 : 120;
-        if (!m->p->bars)
-            continue;
-        const box across = {fl_picture_px(m->p, fmin(o->x.low, o->x.mean)), o->py - 1,
-                            fl_picture_px(m->p, fmax(o->x.high, o->x.mean)), o->py + 1};
-        const box along = {o->px - 1, fl_picture_py(m->p, fmax(o->y.high, o->y.mean)), o->px + 1,
-                           fl_picture_py(m->p, fmin(o->y.low, o->y.mean))};
-        cost += (meet(b, &across) ? 20 : 0) + (meet(b, &along) ? 20 : 0); /* a line through a name */
+    for (size_t i = 0; m->p->bars && i < m->count; i++) {
+        const fl_spot *o = &m->spot[i];
+        const fl_box across = {fl_picture_px(m->p, fmin(o->x.low, o->x.mean)), o->py - 1,
+                               fl_picture_px(m->p, fmax(o->x.high, o->x.mean)), o->py + 1};
+        const fl_box along = {o->px - 1, fl_picture_py(m->p, fmax(o->y.high, o->y.mean)), o->px + 1,
+                              fl_picture_py(m->p, fmin(o->y.low, o->y.mean))};
+        cost += (fl_boxes_meet(b, &across) ? 20 : 0) + (fl_boxes_meet(b, &along) ? 20 : 0);
     }
-    for (size_t i = 0; i < m->names; i++)
-        cost += meet(b, &m->taken[i]) ? 1000 : 0;
-    for (size_t i = 0; i < m->segments; i++)
-        cost += meet(b, &m->segment[i]) ? 15 : 0;
-    if (b->x1 < bound_px && b->x2 > bound_px)
-        cost += 25;
     return cost;
 }
 
+/* Marks, and the front's line. */
+static fl_status add_obstacles(fl_plane *m, fl_diag *d) {
+    fl_status st = fl_clutter_open(&m->clutter, m->p->width, m->p->height, d);
+    for (size_t i = 0; !st && i < m->count; i++) {
+        const fl_spot *o = &m->spot[i];
+        const double r = MARK * o->size;
+        st = fl_clutter_add(&m->clutter,
+                            &(fl_obstacle){{o->px - r, o->py - r, o->px + r, o->py + r}, 120, 400, o->place}, d);
+    }
+    for (size_t i = 0; !st && i < m->segments; i++)
+        st = fl_clutter_add(&m->clutter, &(fl_obstacle){m->segment[i], 15, 15, SIZE_MAX}, d);
+    return st;
+}
+
 /* What a mark is called beside it: the front's number where names are too many; "*" where runs are missing. */
-static char *name_of(const plane *m, const spot *o, char name[256]) {
+static char *name_of(const fl_plane *m, const fl_spot *o, char name[256]) {
     const fl_policy_summary *p = &m->s->item[o->item];
     const char *whole = fl_summary_name(m->s, o->item);
     if (o->number)
@@ -160,19 +76,22 @@ static char *name_of(const plane *m, const spot *o, char name[256]) {
 }
 
 /* Another mark is nearer to the name than its own. */
-static bool mistaken(const plane *m, const spot *o, const box *b, double own) {
+static bool mistaken(const fl_plane *m, const fl_spot *o, const fl_box *b, double own) {
     for (size_t i = 0; i < m->count; i++) {
-        const spot *other = &m->spot[i];
+        const fl_spot *other = &m->spot[i];
         const double x = fmax(b->x1, fmin(other->px, b->x2)), y = fmax(b->y1, fmin(other->py, b->y2));
+        if (fmax(fabs(x - other->px), fabs(y - other->py)) - MARK * other->size >= own)
+            continue; /* most are far away */
         if (other->place != o->place && hypot(x - other->px, y - other->py) - MARK * other->size < own)
             return true;
     }
     return false;
 }
 
-/* Where `lines` names as wide as `width` cover least, the nearest such place. Returns its cost. */
-static double seek(const plane *m, size_t i, double width, size_t lines, double reach, box *best) {
-    const spot *o = &m->spot[i];
+/* Where `lines` names as wide as `width` cover least, the nearest such place. Returns its cost; above `most` it may be
+ * any other. */
+static double seek(const fl_plane *m, size_t i, double width, size_t lines, double reach, double most, fl_box *best) {
+    const fl_spot *o = &m->spot[i];
     const fl_picture *p = m->p;
     const double bound = fl_picture_px(p, m->lead.x.bound), more = 14 * (double)(lines - 1) / 2;
     double least = HUGE_VAL;
@@ -181,7 +100,7 @@ static double seek(const plane *m, size_t i, double width, size_t lines, double 
             const double angle = turn * M_PI / 8, far = away + reach, cx = o->px + far * cos(angle),
                          cy = o->py - (far + more * fabs(sin(angle))) * sin(angle);
             const double side = cos(angle) > 0.3 ? 0 : cos(angle) < -0.3 ? width : width / 2;
-            box b = {cx - side, cy - 8 - more, cx - side + width, cy + 6 + more};
+            fl_box b = {cx - side, cy - 8 - more, cx - side + width, cy + 6 + more};
             const double shift = fmax(p->left + 3 - b.x1, 0) - fmax(b.x2 - p->right - 8, 0);
             b.x1 += shift;
             b.x2 += shift;
@@ -190,7 +109,10 @@ static double seek(const plane *m, size_t i, double width, size_t lines, double 
             b.y2 += lift;
             if (b.y1 < p->top - 6 || b.y2 > p->bottom - 2)
                 continue;
-            const double cost = away + 0.2 * (fabs(shift) + fabs(lift)) + (turn ? 1 : 0) + cost_of(m, i, &b, bound);
+            const double far_away = away + 0.2 * (fabs(shift) + fabs(lift)) + (turn ? 1 : 0);
+            const double covered = fl_clutter_cost(&m->clutter, &b, o->place, fmin(least, most) - far_away + 1);
+            const double cost =
+                far_away + (covered + cost_of_bars(m, &b) + (b.x1 < bound && b.x2 > bound ? 25 : 0));
             if (cost < least) {
                 least = cost;
                 *best = b;
@@ -200,21 +122,20 @@ static double seek(const plane *m, size_t i, double width, size_t lines, double 
 }
 
 /* Names beside their mark, one below the other, with a line to it where that is far or could be another's. */
-static void put_list(plane *m, const size_t *of, size_t lines, bool must) {
-    const spot *o = &m->spot[m->spot[of[0]].place];
+static fl_status put_list(fl_plane *m, const size_t *of, size_t lines, bool must, fl_diag *d) {
+    const size_t place = m->spot[of[0]].place;
+    const fl_spot *o = &m->spot[place];
     fl_picture *p = m->p;
     char name[256];
     double width = 0, reach = 0;
     for (size_t k = 0; k < lines; k++)
         width = fmax(width, fl_text_width(name_of(m, &m->spot[of[k]], name)) + 2);
-    for (size_t i = 0; i < m->count; i++)
-        if (m->spot[i].place == o->place)
-            reach = fmax(reach, MARK * (m->spot[i].size - 1));
-    box best = {0};
-    const double least = seek(m, of[0], width, lines, reach, &best);
+    for (size_t i = m->first[place]; i < m->first[place + 1]; i++)
+        reach = fmax(reach, MARK * (m->spot[m->member[i]].size - 1));
+    fl_box best = {0};
+    const double least = seek(m, of[0], width, lines, reach, must ? HUGE_VAL : 40, &best);
     if (least == HUGE_VAL || (!must && least > 40))
-        return;
-    m->taken[m->names++] = best;
+        return FL_OK;
     for (size_t k = 0; k < lines; k++) {
         fprintf(p->table, "name,%.17g,%.17g,n/a,n/a,0,0,", fl_picture_x(p, best.x1 + 1),
                 fl_picture_y(p, best.y1 + 8 + 14 * (double)k));
@@ -226,46 +147,47 @@ static void put_list(plane *m, const size_t *of, size_t lines, bool must) {
     if (away > 15 + reach || mistaken(m, o, &best, away - MARK - reach))
         fprintf(p->table, "leader,%.17g,%.17g,%.17g,%.17g,0,0,,0\n", fl_picture_x(p, o->px), fl_picture_y(p, o->py),
                 fl_picture_x(p, nx) - fl_picture_x(p, o->px), fl_picture_y(p, ny) - fl_picture_y(p, o->py));
+    return fl_clutter_add(&m->clutter, &(fl_obstacle){best, 1000, 1000, SIZE_MAX}, d);
 }
 
 /* The names at one place, from the inside out: policies, then baselines. */
-static void put_place(plane *m, size_t first, bool must) {
+static fl_status put_place(fl_plane *m, size_t place, bool must, fl_diag *d) {
     size_t of[LIST_MAX], lines = 0;
     bool ringed = false;
-    for (size_t k = first; k < m->count && !ringed; k++)
-        ringed = m->spot[k].place == first && m->spot[k].thick > 0;
+    fl_status st = FL_OK;
+    for (size_t i = m->first[place]; i < m->first[place + 1] && !ringed; i++)
+        ringed = m->spot[m->member[i]].thick > 0;
     for (int baseline = 0; baseline < 2; baseline++)
-        for (size_t k = first; k < m->count; k++) {
-            if (m->spot[k].place != first || m->s->item[m->spot[k].item].baseline != (baseline != 0) ||
-                !(m->spot[k].front || ringed || baseline))
+        for (size_t i = m->first[place]; !st && i < m->first[place + 1]; i++) {
+            const size_t k = m->member[i];
+            if (m->s->item[m->spot[k].item].baseline != (baseline != 0) || !(m->spot[k].front || ringed || baseline))
                 continue;
             of[lines++] = k;
             if (lines == LIST_MAX) {
-                put_list(m, of, lines, must);
+                st = put_list(m, of, lines, must, d);
                 lines = 0;
             }
         }
-    if (lines)
-        put_list(m, of, lines, must);
+    return lines && !st ? put_list(m, of, lines, must, d) : st;
 }
 
 /* Every policy of the front and who stands with it; of the other places those that find room. */
-static void put_names(plane *m) {
-    m->taken = calloc(m->count + 1, sizeof *m->taken);
-    for (int front = 1; m->taken && front >= 0; front--)
-        for (size_t i = 0; i < m->count; i++) {
+static fl_status put_names(fl_plane *m, fl_diag *d) {
+    fl_status st = add_obstacles(m, d);
+    for (int front = 1; !st && front >= 0; front--)
+        for (size_t place = 0; !st && place < m->count; place++) {
             bool must = false;
-            for (size_t k = i; m->spot[i].place == i && k < m->count; k++)
-                must |= m->spot[k].place == i && m->spot[k].front;
-            if (m->spot[i].place == i && must == (front != 0))
-                put_place(m, i, must);
+            for (size_t i = m->first[place]; i < m->first[place + 1]; i++)
+                must |= m->spot[m->member[i]].front;
+            if (m->first[place] < m->first[place + 1] && must == (front != 0))
+                st = put_place(m, place, must, d);
         }
-    free(m->taken);
+    return st;
 }
 
 /* ---- rows ---- */
 
-static void put_ranges(const plane *m, const spot *o) {
+static void put_ranges(const fl_plane *m, const fl_spot *o) {
     const int colour = m->looks->of[m->s->item[o->item].policy].colour;
     const double left = fmax(o->x.low, m->p->x0), right = fmin(o->x.high, m->p->x1), low = fmax(o->y.low, m->p->y0),
                  high = fmin(o->y.high, m->p->y1);
@@ -277,7 +199,7 @@ static void put_ranges(const plane *m, const spot *o) {
 
 /* A ring is a disc with paper on it; a thin one breaks the bound, as a hollow mark does. A cross has no hollow form: a
  * box marks it. */
-static void put_mark(const plane *m, const spot *o) {
+static void put_mark(const fl_plane *m, const fl_spot *o) {
     enum { BOX = 4, CIRCLE = 6, DISC = 7, PAPER = -2 };
     const fl_policy_summary *p = &m->s->item[o->item];
     const fl_look look = m->looks->of[p->policy];
@@ -289,7 +211,7 @@ static void put_mark(const plane *m, const spot *o) {
     fprintf(f, "mark,%.17g,%.17g,n/a,n/a,%d,%d,", o->x.mean, o->y.mean, point, look.colour);
     if (fl_partial_rows(m->s, p))
         snprintf(runs, sizeof runs, ", mean of %zu of %zu runs", p->value[FL_REPORT_ENERGY_J].runs,
-                 fl_partial_most(m->s));
+                 m->s->most);
     snprintf(tip, sizeof tip, "%s: %s %s%s, %s %s%s%s%s", fl_summary_name(m->s, o->item), m->lead.y.name,
              fl_lead_number(o->y.mean, (char[32]){0}), m->lead.y.unit, m->lead.x.name,
              fl_lead_number(o->x.mean, (char[32]){0}), m->lead.x.unit, o->hollow ? ", breaks the bound" : "", runs);
@@ -313,7 +235,7 @@ static int by_depth(const void *a, const void *b) {
 }
 
 /* What matters last, so that it lies above: the larger marks, the baselines, the worse, the better. */
-static void put_marks(plane *m) {
+static void put_marks(fl_plane *m) {
     layer *l = calloc(m->count + 1, sizeof *l);
     for (size_t i = 0; l && i < m->count; i++)
         l[i] = (layer){m->spot[i].size, m->s->item[m->spot[i].item].baseline, i};
@@ -332,7 +254,7 @@ static int by_x(const void *a, const void *b) {
 }
 
 /* Its steps, from the best on x to the best on y. */
-static void put_front(plane *m) {
+static void put_front(fl_plane *m) {
     double(*at)[2] = malloc((m->count + 1) * sizeof *at);
     size_t n = 0;
     for (size_t i = 0; at && i < m->count; i++)
@@ -346,8 +268,8 @@ static void put_front(plane *m) {
     for (size_t i = 1; m->segment && i < n; i++) {
         const double x1 = fl_picture_px(m->p, at[i - 1][0]), x2 = fl_picture_px(m->p, at[i][0]),
                      y1 = fl_picture_py(m->p, at[i - 1][1]), y2 = fl_picture_py(m->p, at[i][1]);
-        m->segment[m->segments++] = (box){x1, y1 - 1, x2, y1 + 1};
-        m->segment[m->segments++] = (box){x2 - 1, fmin(y1, y2), x2 + 1, fmax(y1, y2)};
+        m->segment[m->segments++] = (fl_box){x1, y1 - 1, x2, y1 + 1};
+        m->segment[m->segments++] = (fl_box){x2 - 1, fmin(y1, y2), x2 + 1, fmax(y1, y2)};
     }
     for (size_t i = 0; i < n; i++)
         fprintf(m->p->table, "front,%.17g,%.17g,n/a,n/a,0,0,,0\n", at[i][0], at[i][1]);
@@ -356,28 +278,9 @@ static void put_front(plane *m) {
 
 /* ---- the picture ---- */
 
-/* A front that is too long for names gets numbers, which the legend explains. Returns how many. */
-static size_t number_front(plane *m) {
-    size_t front = 0;
-    for (size_t i = 0; i < m->count; i++)
-        front += m->spot[i].front;
-    for (size_t i = 0; front > NAMED_MAX && i < m->count; i++)
-        for (size_t k = 0; m->spot[i].front && k < m->count; k++)
-            m->spot[i].number += m->spot[k].front && (m->spot[k].x.mean < m->spot[i].x.mean ||
-                                                      (m->spot[k].x.mean == m->spot[i].x.mean && k <= i));
-    return front > NAMED_MAX ? front < NUMBERED_MAX ? front : NUMBERED_MAX : 0;
-}
-
-static const spot *numbered(const plane *m, size_t number) {
-    size_t i = 0;
-    while (m->spot[i].number != number)
-        i++;
-    return &m->spot[i];
-}
-
-static void put_numbers(plane *m, size_t numbers, double most) {
+static void put_numbers(fl_plane *m, size_t numbers, double most) {
     for (size_t n = 1; n <= numbers; n++) {
-        const spot *o = numbered(m, n);
+        const fl_spot *o = &m->spot[m->front[n - 1]];
         const fl_look look = m->looks->of[m->s->item[o->item].policy];
         char text[320], name[256];
         snprintf(text, sizeof text, "%zu %s", n, fl_text_fit(fl_summary_name(m->s, o->item), most, name));
@@ -386,12 +289,14 @@ static void put_numbers(plane *m, size_t numbers, double most) {
 }
 
 /* More families than looks: none can be told by its mark, and the numbers say whom they belong to. */
-static bool told(const plane *m, size_t i, size_t numbers) {
+static bool told(const fl_plane *m, size_t i, size_t numbers) {
     return !numbers || m->looks->legend.count <= FL_PICTURE_LOOKS || fl_report_is_baseline(m->looks->legend.item[i]);
 }
 
-static void put_legend(plane *m) {
-    const size_t numbers = number_front(m);
+static void put_legend(fl_plane *m) {
+    const size_t numbers = m->fronts <= NAMED_MAX     ? 0
+                           : m->fronts < NUMBERED_MAX ? m->fronts
+                                                      : NUMBERED_MAX;
     double longest = 0;
     bool hollow = false, thin = false, boxed = false, partial = false;
     for (size_t i = 0; i < m->count; i++) {
@@ -411,7 +316,7 @@ static void put_legend(plane *m) {
         count++;
     }
     for (size_t n = 1; n <= numbers; n++)
-        longest = fmax(longest, fl_text_width(fl_text_fit(fl_summary_name(m->s, numbered(m, n)->item), most, name)) +
+        longest = fmax(longest, fl_text_width(fl_text_fit(fl_summary_name(m->s, m->spot[m->front[n - 1]].item), most, name)) +
                                     fl_text_width("000 "));
     char breaks[96];
     snprintf(breaks, sizeof breaks, "hollow%s%s: breaks the bound in a run", thin ? ", thin ring" : "",
@@ -437,13 +342,13 @@ static void put_legend(plane *m) {
     put_numbers(m, numbers, most);
 }
 
-static fl_status gather(plane *m, fl_diag *d) {
+static fl_status gather(fl_plane *m, fl_diag *d) {
     m->spot = calloc(m->s->count + 1, sizeof *m->spot);
     if (!m->spot)
         return fl_no_memory(d, "a picture");
     for (size_t k = 0; k < m->s->count; k++) {
         const fl_policy_summary *p = &m->s->item[m->s->order[k]];
-        spot o = {.item = m->s->order[k],
+        fl_spot o = {.item = m->s->order[k],
                   .x = fl_lead_value(&m->lead.x, p),
                   .y = fl_lead_value(&m->lead.y, p),
                   .hollow = p->violations > 0,
@@ -455,13 +360,13 @@ static fl_status gather(plane *m, fl_diag *d) {
 }
 
 fl_status fl_picture_pareto(fl_picture *p, const fl_summary *s, const fl_looks *looks, size_t *drawn, fl_diag *d) {
-    plane m = {.s = s, .looks = looks, .p = p};
+    fl_plane m = {.s = s, .looks = looks, .p = p};
     char about[512], intervals[128];
     fl_lead_of(s, &m.lead);
     fl_status st = gather(&m, d);
     *drawn = m.count;
     if (st || !m.count) {
-        free(m.spot);
+        fl_plane_close(&m);
         return st;
     }
     fl_lead_about(s, about, sizeof about);
@@ -469,20 +374,22 @@ fl_status fl_picture_pareto(fl_picture *p, const fl_summary *s, const fl_looks *
     p->bars = *intervals && m.count <= FL_BARS_MAX;
     if (p->bars)
         snprintf(about + strlen(about), sizeof about - strlen(about), "; bars: %s", intervals);
-    find_front(&m);
+    st = fl_plane_front(&m, NAMED_MAX, d);
     fl_picture_plot(p, 60, 24, p->width < 600 ? 320 : 400);
     double x0, x1, y0, y1;
     hold_all(&m, false, &x0, &x1);
     hold_all(&m, true, &y0, &y1);
     fl_picture_range(p, x0, x1, y0, y1);
     p->left = fl_picture_ticks(p, y0, y1);
-    place_marks(&m);
+    if (!st)
+        st = fl_plane_places(&m, d);
     if (m.ringed)
         snprintf(about + strlen(about), sizeof about - strlen(about),
                  "; rings: others at the same place, named from the inside out");
     fl_picture_title(p, m.lead.title, about);
     put_legend(&m);
-    place_marks(&m); /* below the title */
+    if (!st)
+        st = fl_plane_places(&m, d); /* below the title */
     fl_picture_text(p, "x_label", m.lead.x.label);
     fl_picture_text(p, "y_label", m.lead.y.label);
     fl_picture_number(p, "x_bound", m.lead.x.bound);
@@ -493,8 +400,8 @@ fl_status fl_picture_pareto(fl_picture *p, const fl_summary *s, const fl_looks *
     fputs("what,x,y,dx,dy,point,colour,text,size\n", p->table);
     put_front(&m);
     put_marks(&m);
-    put_names(&m);
-    free(m.segment);
-    free(m.spot);
-    return FL_OK;
+    if (!st)
+        st = put_names(&m, d);
+    fl_plane_close(&m);
+    return st;
 }

@@ -19,25 +19,16 @@ static const char *const column_name[FL_REPORT_COLUMNS] = {
 /* clang-format on */
 
 fl_status fl_names_index(fl_names *n, const char *text, size_t *index, fl_diag *d) {
-    if (n->count && !strcmp(n->item[n->count - 1], text)) { /* rows come in runs of the same name */
-        *index = n->count - 1;
-        return FL_OK;
-    }
-    for (size_t i = 0; i < n->count; i++)
-        if (!strcmp(n->item[i], text)) {
-            *index = i;
-            return FL_OK;
-        }
-    if (fl_grow(&n->item, &n->room, n->count + 1, sizeof *n->item) || !(n->item[n->count] = strdup(text)))
-        return fl_no_memory(d, "the report");
-    *index = n->count++;
-    return FL_OK;
+    const uint32_t at = fl_intern_text(&n->found, &n->item, &n->count, &n->room, text, strlen(text));
+    *index = at;
+    return at == UINT32_MAX ? fl_no_memory(d, "the report") : FL_OK;
 }
 
 void fl_names_free(fl_names *n) {
     for (size_t i = 0; i < n->count; i++)
         free(n->item[i]);
     free(n->item);
+    fl_intern_free(&n->found);
     *n = (fl_names){0};
 }
 
@@ -81,13 +72,20 @@ static fl_status number(const fl_csv_row *r, size_t at, const char *name, double
     return fl_field_real_or_nan(r, at, name, -HUGE_VAL, HUGE_VAL, value, d);
 }
 
-static fl_status add_seed(fl_report_data *r, uint64_t seed, fl_diag *d) {
-    for (size_t i = 0; i < r->seed_count; i++)
-        if (r->seed[i] == seed)
-            return FL_OK;
-    if (fl_grow(&r->seed, &r->seed_room, r->seed_count + 1, sizeof *r->seed))
+static bool same_seed(const void *owner, uint32_t index, const void *key) {
+    return ((const fl_report_data *)owner)->seed[index] == *(const uint64_t *)key;
+}
+
+static fl_status add_seed(fl_report_data *r, uint64_t seed, size_t *index, fl_diag *d) {
+    fl_intern_slot *slot = fl_intern_find(&r->by_seed, fl_hash(&seed, sizeof seed), same_seed, r, &seed);
+    const bool is_new = slot && slot->index == UINT32_MAX;
+    if (!slot || (is_new && fl_grow(&r->seed, &r->seed_room, r->seed_count + 1, sizeof *r->seed)))
         return fl_no_memory(d, "the report");
-    r->seed[r->seed_count++] = seed;
+    if (is_new) {
+        slot->index = (uint32_t)r->seed_count;
+        r->seed[r->seed_count++] = seed;
+    }
+    *index = slot->index;
     return FL_OK;
 }
 
@@ -129,7 +127,7 @@ static fl_status read_row(void *user, const fl_csv_row *row, fl_diag *d) {
     for (size_t i = 0; !s && i < FL_REPORT_COLUMNS; i++)
         s = number(row, l->value_at[i], column_name[i], &x.value[i], d);
     if (!s)
-        s = add_seed(r, x.seed, d);
+        s = add_seed(r, x.seed, &x.seed_at, d);
     if (!s && fl_grow(&r->row, &r->row_room, r->row_count + 1, sizeof *r->row))
         s = fl_no_memory(d, "the report");
     if (!s)
@@ -213,6 +211,7 @@ void fl_report_free(fl_report_data *r) {
     fl_names_free(&r->clock);
     free(r->row);
     free(r->seed);
+    fl_intern_free(&r->by_seed);
     free(r->path);
     free(r->regret_path);
     cJSON_Delete(r->provenance);

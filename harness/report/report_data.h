@@ -11,6 +11,7 @@
 
 #include "harness/base/bootstrap.h"
 #include "harness/study/promise.h"
+#include "traces/intern.h"
 
 #include <cjson/cJSON.h>
 #include <stdbool.h>
@@ -38,6 +39,7 @@ typedef enum fl_report_column {
 typedef struct fl_report_row {
     size_t policy, workload, platform, variant, clock; /* indices */
     uint64_t seed;
+    size_t seed_at; /* its index among the distinct ones */
     double value[FL_REPORT_COLUMNS]; /* NAN = n/a */
     uint32_t broken;                 /* bounds that it does not hold, as bits of fl_promises_name */
 } fl_report_row;
@@ -45,6 +47,7 @@ typedef struct fl_report_row {
 typedef struct fl_names { /* distinct texts in the order of their first appearance */
     char **item;
     size_t count, room;
+    fl_intern found;
 } fl_names;
 
 typedef struct fl_report_data {
@@ -56,6 +59,7 @@ typedef struct fl_report_data {
     size_t row_count, row_room;
     uint64_t *seed; /* seed_count, distinct */
     size_t seed_count, seed_room;
+    fl_intern by_seed;
     cJSON *provenance, *published; /* NULL: not there */
     char *regret_path;             /* NULL: not there */
     fl_promises promises;          /* what it is judged under (report_bounds.h), */
@@ -83,6 +87,7 @@ typedef struct fl_scope {
     size_t variant;
     size_t *policy; /* policy_count: those with rows in it, in file order */
     size_t policy_count;
+    size_t *row, *first; /* its rows in file order, policy by policy: those of the p-th are row[first[p]] on */
     size_t workloads, seeds; /* of the panels: workload x platform by seed */
 } fl_scope;
 

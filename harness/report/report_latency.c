@@ -45,26 +45,21 @@ void fl_bounds_put(FILE *f, const fl_report_data *r) {
     }
 }
 
-void fl_bounds_cell(FILE *f, const fl_scope *sc, size_t policy) {
+void fl_bounds_cell(FILE *f, const fl_scope *sc, size_t item) {
     const fl_report_data *r = sc->data;
+    const size_t runs = sc->first[item + 1] - sc->first[item];
+    size_t told = 0, broken[FL_PROMISES_MAX + 1] = {0};
     char text[FL_PROMISE_TEXT];
-    size_t told = 0;
+    for (size_t i = sc->first[item]; i < sc->first[item + 1]; i++)
+        for (size_t bit = 0; bit <= r->promises.count; bit++)
+            broken[bit] += r->row[sc->row[i]].broken >> bit & 1;
     fputs("<td class=\"text\">", f);
     for (size_t bit = 0; bit <= r->promises.count; bit++) {
-        size_t runs = 0, broken = 0;
-        for (size_t i = 0; i < r->row_count; i++) {
-            const fl_report_row *row = &r->row[i];
-            if (row->policy != policy || row->variant != sc->variant ||
-                (sc->platform != FL_REPORT_ALL && row->platform != (size_t)sc->platform))
-                continue;
-            runs++;
-            broken += row->broken >> bit & 1;
-        }
-        if (!broken)
+        if (!broken[bit])
             continue;
         fl_html_text(f, told++ ? ", " : "");
         fl_html_text(f, fl_promises_name(&r->promises, r->bound, bit, text));
-        fprintf(f, " in %zu of %zu", broken, runs);
+        fprintf(f, " in %zu of %zu", broken[bit], runs);
     }
     fputs(told ? "</td>" : "none</td>", f);
 }

@@ -182,9 +182,10 @@ static fl_status put_scope(const page *p, const fl_summary *s, size_t index, fl_
         fputs("</summary>\n", f);
     }
     snprintf(id, sizeof id, "policies-%zu", index);
-    fl_table_policies(f, s, &p->looks, id);
     fl_figures *g = p->figures;
-    fl_status st = fl_figure_pareto(g, s, &p->looks, d);
+    fl_status st = fl_table_policies(f, s, &p->looks, id, d);
+    if (!st)
+        st = fl_figure_pareto(g, s, &p->looks, d);
     fputs("<div class=\"figures\">\n", f);
     if (!st)
         st = fl_figure_merit(g, s, &p->looks, d);

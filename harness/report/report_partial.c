@@ -11,15 +11,8 @@ bool fl_partial(const fl_policy_summary *p, fl_report_column column) {
     return with && with < all;
 }
 
-size_t fl_partial_most(const fl_summary *s) {
-    for (size_t i = 0; i < s->count; i++)
-        if (!strcmp(fl_summary_name(s, i), "baseline:default"))
-            return s->item[i].value[FL_REPORT_ENERGY_J].runs;
-    return 0;
-}
-
 bool fl_partial_rows(const fl_summary *s, const fl_policy_summary *p) {
-    return p->value[FL_REPORT_ENERGY_J].runs < fl_partial_most(s);
+    return p->value[FL_REPORT_ENERGY_J].runs < s->most;
 }
 
 static const fl_report_column regret[] = {FL_REPORT_REGRET_STATIC_PCT, FL_REPORT_REGRET_CLAIRVOYANT_PCT};
@@ -72,17 +65,12 @@ static void note_rows(FILE *f, const fl_summary *s) {
                        "ran more. It has: ",
               f);
         fl_html_text(f, fl_summary_name(s, s->order[k]));
-        fprintf(f, " %zu of %zu", p->value[FL_REPORT_ENERGY_J].runs, fl_partial_most(s));
+        fprintf(f, " %zu of %zu", p->value[FL_REPORT_ENERGY_J].runs, s->most);
     }
     if (more)
         fprintf(f, ", and %zu more", more);
     if (told)
         fputs(".</p>\n", f);
-}
-
-static bool of_scope(const fl_summary *s, const fl_report_row *x, size_t policy) {
-    return x->policy == policy && x->variant == s->scope->variant && *s->scope->data->clock.item[x->clock] &&
-           (s->scope->platform == FL_REPORT_ALL || x->platform == (size_t)s->scope->platform);
 }
 
 static void put_where(FILE *f, const fl_summary *s, const fl_report_row *x) {
@@ -98,17 +86,52 @@ static void put_where(FILE *f, const fl_summary *s, const fl_report_row *x) {
     fl_html_text(f, r->clock.item[x->clock]);
 }
 
+static bool same_choice(const void *owner, uint32_t index, const void *key) {
+    const fl_report_row *a = &((const fl_report_data *)owner)->row[index], *b = key;
+    return a->workload == b->workload && a->platform == b->platform && a->clock == b->clock;
+}
+
+/* Each workload with its clock, once. */
+static fl_status put_each(FILE *f, const fl_summary *s, size_t i, fl_diag *d) {
+    const fl_scope *sc = s->scope;
+    fl_intern seen = {0};
+    fl_status st = FL_OK;
+    size_t told = 0, more = 0;
+    for (size_t k = sc->first[i]; !st && k < sc->first[i + 1]; k++) {
+        const fl_report_row *x = &sc->data->row[sc->row[k]];
+        if (!*sc->data->clock.item[x->clock])
+            continue;
+        const size_t key[] = {x->workload, x->platform, x->clock};
+        fl_intern_slot *slot = fl_intern_find(&seen, fl_hash(key, sizeof key), same_choice, sc->data, x);
+        if (!slot) {
+            st = fl_no_memory(d, "the report");
+        } else if (slot->index == UINT32_MAX) {
+            slot->index = (uint32_t)sc->row[k];
+            if (told >= TOLD_MAX) {
+                more++;
+                continue;
+            }
+            fputs(told++ ? "," : "", f);
+            put_where(f, s, x);
+        }
+    }
+    if (more)
+        fprintf(f, ", and %zu more in the table of workloads", more);
+    fl_intern_free(&seen);
+    return st;
+}
+
 /* The clock of a static choice in this scope; where there are several, each workload with its own. */
-static void note_clocks(FILE *f, const fl_summary *s) {
-    const fl_report_data *r = s->scope->data;
-    for (size_t i = 0; i < s->count; i++) {
-        const size_t policy = s->item[i].policy;
+static fl_status note_clocks(FILE *f, const fl_summary *s, fl_diag *d) {
+    const fl_scope *sc = s->scope;
+    const fl_report_data *r = sc->data;
+    fl_status st = FL_OK;
+    for (size_t i = 0; !st && i < s->count; i++) {
         const fl_report_row *first = NULL;
         bool differ = false;
-        size_t told = 0, more = 0;
-        for (size_t k = 0; k < r->row_count; k++) {
-            const fl_report_row *x = &r->row[k];
-            if (!of_scope(s, x, policy))
+        for (size_t k = sc->first[i]; k < sc->first[i + 1]; k++) {
+            const fl_report_row *x = &r->row[sc->row[k]];
+            if (!*r->clock.item[x->clock])
                 continue;
             first = first ? first : x;
             differ |= x->clock != first->clock;
@@ -118,33 +141,19 @@ static void note_clocks(FILE *f, const fl_summary *s) {
         fputs("<p class=\"note\">", f);
         fl_html_text(f, fl_summary_name(s, i));
         fputs(" is", f);
-        if (!differ) {
+        if (differ) {
+            st = put_each(f, s, i, d);
+        } else {
             fputc(' ', f);
             fl_html_text(f, r->clock.item[first->clock]);
         }
-        for (size_t k = 0; differ && k < r->row_count; k++) {
-            const fl_report_row *x = &r->row[k];
-            bool seen = !of_scope(s, x, policy);
-            for (size_t n = 0; n < k && !seen; n++)
-                seen = of_scope(s, &r->row[n], policy) && r->row[n].workload == x->workload &&
-                       r->row[n].platform == x->platform && r->row[n].clock == x->clock;
-            if (seen)
-                continue;
-            if (told >= TOLD_MAX) {
-                more++;
-                continue;
-            }
-            fputs(told++ ? "," : "", f);
-            put_where(f, s, x);
-        }
-        if (more)
-            fprintf(f, ", and %zu more in the table of workloads", more);
         fputs(".</p>\n", f);
     }
+    return st;
 }
 
-void fl_partial_notes(FILE *f, const fl_summary *s) {
+fl_status fl_partial_notes(FILE *f, const fl_summary *s, fl_diag *d) {
     note_rows(f, s);
     note_means(f, s);
-    note_clocks(f, s);
+    return note_clocks(f, s, d);
 }

@@ -6,13 +6,10 @@
 
 /* Whether the mean of a column is over fewer runs than that of the energy: a run above the bound has no regret. */
 bool fl_partial(const fl_policy_summary *p, fl_report_column column);
-/* The runs that a mean should be over: those of the driver's default, which every scene has; 0 where it is not
- * there. */
-size_t fl_partial_most(const fl_summary *s);
 /* Whether all means of a policy are over fewer: a static choice that holds all bounds may not exist in every scene. */
 bool fl_partial_rows(const fl_summary *s, const fl_policy_summary *p);
 /* Below the table of policies: what the mark of such means says, with the runs that each is over; and the clock of the
  * best static choice, workload by workload where they differ. Nothing where there is neither. */
-void fl_partial_notes(FILE *f, const fl_summary *s);
+fl_status fl_partial_notes(FILE *f, const fl_summary *s, fl_diag *d);
 
 #endif

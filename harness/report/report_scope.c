@@ -4,46 +4,101 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool holds(const fl_scope *s, const fl_report_row *row) {
-    return row->variant == s->variant && (s->platform == FL_REPORT_ALL || row->platform == (size_t)s->platform);
+/* The rows of each variant, one variant after the other: those of v are row[first[v]] on. */
+typedef struct sorted {
+    size_t *row, *first, *runs; /* runs: of each policy, all 0 between two scopes */
+} sorted;
+
+static void unsort(sorted *x) {
+    free(x->row);
+    free(x->first);
+    free(x->runs);
 }
 
-static fl_status make(const fl_report_data *r, int platform, size_t variant, fl_scope *s, fl_diag *d) {
+static fl_status sort(const fl_report_data *r, sorted *x, fl_diag *d) {
+    *x = (sorted){.row = malloc((r->row_count + 1) * sizeof *x->row),
+                  .first = calloc(r->variant.count + 2, sizeof *x->first),
+                  .runs = calloc(r->policy.count + 1, sizeof *x->runs)};
+    if (!x->row || !x->first || !x->runs) {
+        unsort(x);
+        return fl_no_memory(d, "the report");
+    }
+    size_t *next = x->first + 1; /* counts, then where the next row goes: ends as first[v + 1] */
+    for (size_t i = 0; i < r->row_count; i++)
+        if (r->row[i].variant + 1 < r->variant.count)
+            next[r->row[i].variant + 1]++;
+    for (size_t v = 1; v < r->variant.count; v++)
+        next[v] += next[v - 1];
+    for (size_t i = 0; i < r->row_count; i++)
+        x->row[next[r->row[i].variant]++] = i;
+    return FL_OK;
+}
+
+static int by_index(const void *a, const void *b) {
+    const size_t x = *(const size_t *)a, y = *(const size_t *)b;
+    return (x > y) - (x < y);
+}
+
+static bool holds(const fl_scope *s, const fl_report_row *row) {
+    return s->platform == FL_REPORT_ALL || row->platform == (size_t)s->platform;
+}
+
+/* Its policies and their rows. */
+static fl_status make(const fl_report_data *r, const sorted *x, int platform, size_t variant, fl_scope *s, fl_diag *d) {
+    const size_t *row = x->row + x->first[variant], count = x->first[variant + 1] - x->first[variant];
+    const size_t most = count < r->policy.count ? count : r->policy.count;
     *s = (fl_scope){.data = r,
                     .platform = platform,
                     .variant = variant,
+                    .policy = malloc((most + 1) * sizeof *s->policy),
+                    .row = malloc((count + 1) * sizeof *s->row),
+                    .first = calloc(most + 2, sizeof *s->first),
                     .workloads = r->workload.count * (platform == FL_REPORT_ALL ? r->platform.count : 1),
                     .seeds = r->seed_count};
-    bool *seen = calloc(r->policy.count + 1, sizeof *seen);
-    s->policy = calloc(r->policy.count + 1, sizeof *s->policy);
-    if (!seen || !s->policy) {
-        free(seen);
+    if (!s->policy || !s->row || !s->first)
         return fl_no_memory(d, "the report");
+    for (size_t i = 0; i < count; i++)
+        if (holds(s, &r->row[row[i]]) && !x->runs[r->row[row[i]].policy]++)
+            s->policy[s->policy_count++] = r->row[row[i]].policy;
+    qsort(s->policy, s->policy_count, sizeof *s->policy, by_index);
+    for (size_t p = 0; p < s->policy_count; p++) {
+        s->first[p + 1] = s->first[p] + x->runs[s->policy[p]];
+        x->runs[s->policy[p]] = s->first[p]; /* where its next row goes */
     }
-    for (size_t i = 0; i < r->row_count; i++)
-        if (holds(s, &r->row[i]))
-            seen[r->row[i].policy] = true;
-    for (size_t p = 0; p < r->policy.count; p++)
-        if (seen[p])
-            s->policy[s->policy_count++] = p;
-    free(seen);
+    for (size_t i = 0; i < count; i++)
+        if (holds(s, &r->row[row[i]]))
+            s->row[x->runs[r->row[row[i]].policy]++] = row[i];
+    for (size_t p = 0; p < s->policy_count; p++)
+        x->runs[s->policy[p]] = 0;
     return FL_OK;
+}
+
+static void free_scope(fl_scope *s) {
+    free(s->policy);
+    free(s->row);
+    free(s->first);
 }
 
 fl_status fl_scopes_make(const fl_report_data *r, fl_scope **list, size_t *count, fl_diag *d) {
     const size_t each = r->platform.count > 1 ? 1 + r->platform.count : 1;
+    sorted x;
     *count = 0;
+    *list = NULL;
+    fl_status s = sort(r, &x, d);
+    if (s)
+        return s;
     *list = calloc(r->variant.count * each + 1, sizeof **list);
-    fl_status s = *list ? FL_OK : fl_no_memory(d, "the report");
+    s = *list ? FL_OK : fl_no_memory(d, "the report");
     for (size_t v = 0; !s && v < r->variant.count; v++)
         for (size_t k = 0; !s && k < each; k++) {
             fl_scope *at = &(*list)[(*count)++];
-            s = make(r, k ? (int)k - 1 : FL_REPORT_ALL, v, at, d);
+            s = make(r, &x, k ? (int)k - 1 : FL_REPORT_ALL, v, at, d);
             if (!s && !at->policy_count) { /* not every variant is on every platform */
-                free(at->policy);
+                free_scope(at);
                 --*count;
             }
         }
+    unsort(&x);
     if (s) {
         fl_scopes_free(*list, *count);
         *list = NULL;
@@ -54,38 +109,22 @@ fl_status fl_scopes_make(const fl_report_data *r, fl_scope **list, size_t *count
 
 void fl_scopes_free(fl_scope *list, size_t count) {
     for (size_t i = 0; i < count; i++)
-        free(list[i].policy);
+        free_scope(&list[i]);
     free(list);
-}
-
-static size_t seed_index(const fl_report_data *r, uint64_t seed) {
-    size_t i = 0;
-    while (r->seed[i] != seed)
-        i++;
-    return i;
 }
 
 double *fl_scope_panel(const fl_scope *s, fl_report_column column) {
     const fl_report_data *r = s->data;
-    const size_t total = s->policy_count * s->workloads * s->seeds;
+    const size_t each = s->workloads * s->seeds, total = s->policy_count * each;
     double *panel = malloc((total + 1) * sizeof *panel);
-    size_t *place = calloc(r->policy.count + 1, sizeof *place);
     for (size_t i = 0; panel && i < total; i++)
         panel[i] = NAN;
-    for (size_t p = 0; place && p < s->policy_count; p++)
-        place[s->policy[p]] = p;
-    for (size_t i = 0; panel && place && i < r->row_count; i++) {
-        const fl_report_row *row = &r->row[i];
-        if (!holds(s, row))
-            continue;
-        const size_t w = row->workload + (s->platform == FL_REPORT_ALL ? row->platform * r->workload.count : 0);
-        panel[(place[row->policy] * s->workloads + w) * s->seeds + seed_index(r, row->seed)] = row->value[column];
-    }
-    if (!place) {
-        free(panel);
-        panel = NULL;
-    }
-    free(place);
+    for (size_t p = 0; panel && p < s->policy_count; p++)
+        for (size_t i = s->first[p]; i < s->first[p + 1]; i++) {
+            const fl_report_row *row = &r->row[s->row[i]];
+            const size_t w = row->workload + (s->platform == FL_REPORT_ALL ? row->platform * r->workload.count : 0);
+            panel[p * each + w * s->seeds + row->seed_at] = row->value[column];
+        }
     return panel;
 }
 

@@ -4,27 +4,38 @@
 #include <stdlib.h>
 #include <string.h>
 
-static fl_status means(fl_summary *s, fl_diag *d) {
+static fl_status add_column(fl_summary *s, fl_means *m, int column, fl_diag *d) {
     const fl_scope *sc = s->scope;
     const size_t each = sc->workloads * sc->seeds;
-    fl_status st = FL_OK;
-    for (int column = 0; !st && column < FL_REPORT_COLUMNS; column++) {
-        double *panel = fl_scope_panel(sc, (fl_report_column)column);
-        if (!panel)
-            return fl_no_memory(d, "the report");
-        for (size_t p = 0; !st && p < s->count; p++) {
-            const double *row = panel + p * each;
-            st = fl_bootstrap_mean(row, sc->workloads, sc->seeds, &s->bootstrap, &s->item[p].value[column], d);
-            if (column != FL_REPORT_VIOLATED)
-                continue;
-            s->item[p].violations = s->item[p].value[column].runs ? 0 : (double)NAN;
-            for (size_t i = 0; i < each; i++)
-                s->item[p].violations += isnan(row[i]) ? 0 : row[i];
-        }
-        free(panel);
+    double *panel = fl_scope_panel(sc, (fl_report_column)column);
+    fl_status st = panel ? FL_OK : fl_no_memory(d, "the report");
+    for (size_t p = 0; !st && p < s->count; p++) {
+        const double *row = panel + p * each;
+        st = fl_means_add(m, row, sc->workloads, sc->seeds, &s->item[p].value[column], d);
+        if (column != FL_REPORT_VIOLATED)
+            continue;
+        s->item[p].violations = s->item[p].value[column].runs ? 0 : (double)NAN;
+        for (size_t i = 0; i < each; i++)
+            s->item[p].violations += isnan(row[i]) ? 0 : row[i];
     }
+    free(panel);
+    return st;
+}
+
+static fl_status means(fl_summary *s, fl_diag *d) {
+    const fl_scope *sc = s->scope;
+    fl_means m = {.b = s->bootstrap};
+    fl_status st = FL_OK;
+    for (int column = 0; !st && column < FL_REPORT_COLUMNS; column++)
+        st = add_column(s, &m, column, d);
     for (size_t p = 0; !st && p < s->count; p++)
-        st = fl_bootstrap_mean(s->merit + p * each, sc->workloads, sc->seeds, &s->bootstrap, &s->item[p].merit, d);
+        st = fl_means_add(&m, s->merit + p * sc->workloads * sc->seeds, sc->workloads, sc->seeds, &s->item[p].merit, d);
+    if (!st)
+        st = fl_means_draw(&m, d);
+    fl_means_free(&m);
+    for (size_t p = s->count; p-- > 0;)
+        if (!strcmp(fl_summary_name(s, p), "baseline:default"))
+            s->most = s->item[p].value[FL_REPORT_ENERGY_J].runs;
     return st;
 }
 
@@ -67,15 +78,19 @@ static fl_status pairs(fl_summary *s, fl_diag *d) {
     for (size_t i = 0; i < s->count * each; i++)
         slow[i] *= 100;
     s->paired = s->count > 1;
+    fl_means m = {.b = s->bootstrap};
     fl_status st = FL_OK;
     for (size_t p = 0; !st && p < s->count; p++) {
         /* a tie is what no figure of the page would show: a hundredth of a percent point */
-        st = fl_bootstrap_paired(s->merit + p * each, s->merit + s->reference * each, sc->workloads, sc->seeds, 0.01,
-                                 &s->bootstrap, &s->item[p].merit_pair, d);
+        st = fl_means_add_paired(&m, s->merit + p * each, s->merit + s->reference * each, sc->workloads, sc->seeds, 0.01,
+                                 &s->item[p].merit_pair, d);
         if (!st)
-            st = fl_bootstrap_paired(slow + p * each, slow + s->reference * each, sc->workloads, sc->seeds, 0.01,
-                                     &s->bootstrap, &s->item[p].slowdown_pair, d);
+            st = fl_means_add_paired(&m, slow + p * each, slow + s->reference * each, sc->workloads, sc->seeds, 0.01,
+                                     &s->item[p].slowdown_pair, d);
     }
+    if (!st)
+        st = fl_means_draw(&m, d);
+    fl_means_free(&m);
     free(slow);
     return st;
 }

@@ -23,6 +23,8 @@ typedef struct fl_summary {
     size_t reference;    /* into item: the best policy that holds the bound in every run; SIZE_MAX = none */
     double *merit;       /* count x workloads x seeds */
     bool ranked, paired; /* there are at least two policies */
+    size_t most;         /* runs that a mean should be over: those of the driver's default, which every scene has; 0
+                          * where it is not there */
 } fl_summary;
 
 #define FL_DRAWS_GRID 400      /* of the bootstrap, above so many policies */

@@ -220,12 +220,15 @@ static void table_first(FILE *f, const fl_summary *s, const choice *c, const fl_
 static void table_more(FILE *f, const fl_summary *s, const choice *c, const char *id) {
     enum { COLUMNS = sizeof policy_column / sizeof *policy_column };
     const bool merit = !c->merit && c->lead.y.column >= 0 && c->lead.x.column >= 0;
+    bool there[COLUMNS];
+    for (size_t k = 0; k < COLUMNS; k++)
+        there[k] = anywhere(s, policy_column[k].column) && !chosen(c, &policy_column[k]);
     fputs("<details class=\"more\"><summary>More columns</summary>\n", f);
     caption_means(f, s, id, "The other columns");
     if (merit)
         head_merit(f, s);
     for (size_t k = 0; k < COLUMNS; k++)
-        if (anywhere(s, policy_column[k].column) && !chosen(c, &policy_column[k]))
+        if (there[k])
             fl_cell_head(f, policy_column[k].head);
     if (c->bounded)
         fl_cell_head_text(f, "bounds broken");
@@ -238,10 +241,10 @@ static void table_more(FILE *f, const fl_summary *s, const choice *c, const char
         if (merit)
             cell_interval(f, &p->merit, 1, 2);
         for (size_t i = 0; i < COLUMNS; i++)
-            if (anywhere(s, policy_column[i].column) && !chosen(c, &policy_column[i]))
+            if (there[i])
                 cell_column(f, p, &policy_column[i]);
         if (c->bounded)
-            fl_bounds_cell(f, s->scope, p->policy);
+            fl_bounds_cell(f, s->scope, s->order[k]);
         fl_cell_number(f, p->value[FL_REPORT_SWITCHES].mean, 0);
         fl_cell_number(f, (double)p->value[FL_REPORT_ENERGY_J].runs, 0);
         fputs("</tr>\n", f);
@@ -250,17 +253,18 @@ static void table_more(FILE *f, const fl_summary *s, const choice *c, const char
     fputs("</details>\n", f);
 }
 
-void fl_table_policies(FILE *f, const fl_summary *s, const fl_looks *looks, const char *id) {
+fl_status fl_table_policies(FILE *f, const fl_summary *s, const fl_looks *looks, const char *id, fl_diag *d) {
     choice c;
     char more[80];
     choose(s, &c);
     snprintf(more, sizeof more, "%s-more", id);
     table_first(f, s, &c, looks, id);
     table_more(f, s, &c, more);
-    fl_partial_notes(f, s);
+    const fl_status st = fl_partial_notes(f, s, d);
     if (s->count > POLICY_ROWS_MAX)
         fprintf(f, "<p class=\"note\">The best %d of %zu are shown; the CSV has them all.</p>\n", POLICY_ROWS_MAX,
                 s->count);
+    return st;
 }
 
 /* ---- pairs ---- */
@@ -349,10 +353,16 @@ static int by_cell(const void *a, const void *b) {
     return 0;
 }
 
-static fl_status put_workload(FILE *f, const fl_report_data *r, const fl_report_row *row, size_t count,
-                              const bool *there, double *value, const fl_bootstrap *b, fl_diag *d) {
+/* A row of the table: the runs of one cell, and what the columns say of them. */
+typedef struct cell {
+    const fl_report_row *row;
+    size_t count;
+    fl_interval x[WORKLOAD_COLUMNS];
+} cell;
+
+static void put_cell(FILE *f, const fl_report_data *r, const cell *c, const bool *there) {
+    const fl_report_row *row = c->row;
     const char *policy = r->policy.item[row->policy], *clock = r->clock.item[row->clock];
-    fl_status s = FL_OK;
     fprintf(f, "<tr%s><th scope=\"row\">", fl_report_is_baseline(policy) ? " class=\"baseline\"" : "");
     fl_html_text(f, r->workload.item[row->workload]);
     fputs("</th>", f);
@@ -367,32 +377,31 @@ static fl_status put_workload(FILE *f, const fl_report_data *r, const fl_report_
         fl_html_label(f, clock);
     }
     fputs("</td>", f);
-    for (size_t k = 0; !s && k < WORKLOAD_COLUMNS; k++) {
-        fl_interval x;
-        if (!there[k])
-            continue;
-        for (size_t i = 0; i < count; i++)
-            value[i] = row[i].value[workload_column[k].column];
-        s = fl_bootstrap_mean(value, 1, count, b, &x, d);
-        cell_interval(f, &x, workload_column[k].scale, workload_column[k].digits);
-    }
+    for (size_t k = 0; k < WORKLOAD_COLUMNS; k++)
+        if (there[k])
+            cell_interval(f, &c->x[k], workload_column[k].scale, workload_column[k].digits);
     fputs("</tr>\n", f);
+}
+
+/* Means of the first `listed` cells; their draws are made together. value: room for the runs of a cell. */
+static fl_status fill_cells(cell *c, size_t listed, const bool *there, double *value, const fl_bootstrap *b,
+                            fl_diag *d) {
+    fl_means m = {.b = *b};
+    fl_status s = FL_OK;
+    for (size_t i = 0; i < listed; i++)
+        for (size_t k = 0; !s && k < WORKLOAD_COLUMNS; k++) {
+            for (size_t n = 0; there[k] && n < c[i].count; n++)
+                value[n] = c[i].row[n].value[workload_column[k].column];
+            if (there[k])
+                s = fl_means_add(&m, value, 1, c[i].count, &c[i].x[k], d);
+        }
+    if (!s)
+        s = fl_means_draw(&m, d);
+    fl_means_free(&m);
     return s;
 }
 
-fl_status fl_table_workloads(FILE *f, const fl_report_data *r, const fl_bootstrap *b, fl_diag *d) {
-    fl_report_row *row = malloc((r->row_count + 1) * sizeof *row);
-    double *value = malloc((r->row_count + 1) * sizeof *value);
-    fl_status s = row && value ? FL_OK : fl_no_memory(d, "the report");
-    bool there[WORKLOAD_COLUMNS] = {0};
-    size_t shown_rows = 0, all = 0;
-    if (!s) {
-        memcpy(row, r->row, r->row_count * sizeof *row);
-        qsort(row, r->row_count, sizeof *row, by_cell);
-    }
-    for (size_t i = 0; !s && i < r->row_count; i++)
-        for (size_t k = 0; k < WORKLOAD_COLUMNS; k++)
-            there[k] |= isfinite(row[i].value[workload_column[k].column]);
+static void head_workloads(FILE *f, const fl_report_data *r, const bool *there) {
     begin(f, "workloads",
           r->seed_count > 1
               ? "Every workload under every policy: means over the seeds with 95 % intervals where seeds differ"
@@ -407,20 +416,38 @@ fl_status fl_table_workloads(FILE *f, const fl_report_data *r, const fl_bootstra
         if (there[k])
             fl_cell_head(f, workload_column[k].head);
     fputs("</tr></thead><tbody>\n", f);
+}
+
+fl_status fl_table_workloads(FILE *f, const fl_report_data *r, const fl_bootstrap *b, fl_diag *d) {
     const fl_bootstrap quick = {.seed = b->seed, .draws = b->draws ? b->draws : FL_DRAWS_WORKLOAD};
-    for (size_t i = 0, last; !s && i < r->row_count; i = last) {
-        for (last = i + 1; last < r->row_count && same_cell(&row[i], &row[last]);)
-            last++;
-        all++;
-        if (shown_rows < WORKLOAD_ROWS_MAX) {
-            s = put_workload(f, r, &row[i], last - i, there, value, &quick, d);
-            shown_rows++;
-        }
+    fl_report_row *row = malloc((r->row_count + 1) * sizeof *row);
+    double *value = malloc((r->row_count + 1) * sizeof *value);
+    cell *c = calloc(WORKLOAD_ROWS_MAX, sizeof *c);
+    fl_status s = row && value && c ? FL_OK : fl_no_memory(d, "the report");
+    bool there[WORKLOAD_COLUMNS] = {0};
+    size_t all = 0;
+    if (!s) {
+        memcpy(row, r->row, r->row_count * sizeof *row);
+        qsort(row, r->row_count, sizeof *row, by_cell);
     }
+    for (size_t i = 0, last; !s && i < r->row_count; i = last) {
+        for (last = i; last < r->row_count && same_cell(&row[i], &row[last]); last++)
+            for (size_t k = 0; k < WORKLOAD_COLUMNS; k++)
+                there[k] |= isfinite(row[last].value[workload_column[k].column]);
+        if (all++ < WORKLOAD_ROWS_MAX)
+            c[all - 1] = (cell){.row = &row[i], .count = last - i};
+    }
+    const size_t listed = all < WORKLOAD_ROWS_MAX ? all : WORKLOAD_ROWS_MAX;
+    if (!s)
+        s = fill_cells(c, listed, there, value, &quick, d);
+    head_workloads(f, r, there);
+    for (size_t i = 0; !s && i < listed; i++)
+        put_cell(f, r, &c[i], there);
     end(f);
-    if (all > shown_rows)
-        fprintf(f, "<p class=\"note\">%zu of %zu rows are shown; the CSV has them all.</p>\n", shown_rows, all);
+    if (all > listed)
+        fprintf(f, "<p class=\"note\">%zu of %zu rows are shown; the CSV has them all.</p>\n", listed, all);
     free(row);
     free(value);
+    free(c);
     return s;
 }

@@ -6,7 +6,7 @@
 #include "harness/report/report_summary.h"
 
 /* id: of the table element, unique in the page. */
-void fl_table_policies(FILE *f, const fl_summary *s, const fl_looks *looks, const char *id);
+fl_status fl_table_policies(FILE *f, const fl_summary *s, const fl_looks *looks, const char *id, fl_diag *d);
 void fl_table_pairs(FILE *f, const fl_summary *s, const char *id);
 /* Every workload under every policy, intervals over the seeds; b->draws 0 = 1000. */
 fl_status fl_table_workloads(FILE *f, const fl_report_data *r, const fl_bootstrap *b, fl_diag *d);

@@ -1,0 +1,41 @@
+/* Marks on the plane of two quantities: who is on the front, and who stands at the same place. */
+#ifndef FL_PARETO_PLANE_H
+#define FL_PARETO_PLANE_H
+
+#include "harness/report/pareto_clutter.h"
+#include "harness/report/report_lead.h"
+
+typedef struct fl_spot {
+    size_t item;
+    fl_interval x, y;
+    double px, py; /* of the mark */
+    size_t place;  /* the first spot of those that stand where this one does */
+    double size;   /* 1, or larger for a ring around others */
+    double thick;  /* of the ring, in the same unit; 0: it keeps its shape */
+    bool front, hollow;
+    size_t number; /* of the front, from the left, where it is too long to be named */
+} fl_spot;
+
+typedef struct fl_plane {
+    const fl_summary *s;
+    const fl_looks *looks;
+    fl_lead lead;
+    fl_picture *p;
+    fl_spot *spot; /* count, the best first */
+    size_t count;
+    size_t *front, fronts;  /* spots of the front, from the left */
+    size_t *first, *member; /* spots by place: those at spot i's are member[first[i]] to member[first[i + 1] - 1] */
+    size_t segments;
+    fl_box *segment;    /* of the front */
+    fl_clutter clutter; /* what names must not cover */
+    bool ringed;        /* there are rings */
+} fl_plane;
+
+/* Finds the front: no other policy is better in one and no worse in the other. Numbers it where it is longer than
+ * `named`. Once. */
+fl_status fl_plane_front(fl_plane *m, size_t named, fl_diag *d);
+/* Where the marks stand, and rings around those that would be hidden; again after each change of the picture's size. */
+fl_status fl_plane_places(fl_plane *m, fl_diag *d);
+void fl_plane_close(fl_plane *m);
+
+#endif
