@@ -2,7 +2,8 @@
 #include "harness/base/grid.h"
 #include "harness/base/json_out.h"
 #include "harness/base/pool.h"
-#include "harness/cmd/bench.h"
+#include "harness/bench/bare_loop.h"
+#include "harness/bench/bench.h"
 #include "harness/cmd/commands.h"
 #include "harness/input/platform.h"
 #include "policies/registry.h"
@@ -21,8 +22,11 @@ static const fl_command_help help = {"bench", "[--kernels N] [--only PART] [--js
                                      "beside them a bare loop over the same records as the ceiling. Then how a grid "
                                      "of runs scales over threads, and how fast traces load.",
                                      "Machines are noisy: only the ratios within one run count. Every figure is the "
-                                     "best of --repeat passes. The bare loop adds\n"
-                                     "up lengths, nothing else. Events count a kernel's start and its end."};
+                                     "best of --repeat passes, in processor\n"
+                                     "time where one thread works. The bare loop sums time and energy of records of 24 "
+                                     "bytes under the clock of the\n"
+                                     "moment, cut exactly at each policy step. Events count a kernel's start and its "
+                                     "end."};
 
 typedef struct fl_bench {
     fl_platform platform;
@@ -65,19 +69,21 @@ static void show_part(void *user, const char *what, double rate, const char *uni
     add_result(user, what, rate, unit, ratio, of);
 }
 
-/* The ceiling: what it costs to look at every record and multiply once. Kernels per second. */
-static double bare_loop(const fl_workload *w, const fl_clock_rates *rates) {
-    const fl_stream *s = &w->stream[0];
-    const fl_row *row = rates->row;
-    double start = fl_bench_seconds();
-    uint64_t t = 0;
-    for (size_t i = 0; i < s->count; i++) {
-        fl_rec k = s->rec[i];
-        if (k.class_id != FL_REC_ESCAPE)
-            t += ((uint64_t)k.work_ns * row[k.class_id].mul >> 16) + k.gap_ns;
+/* The ceiling, kernels per second: one pass over the workload's kernels at the policy's steps of 10 ms. Both variants
+ * of the loop run, as which is faster hangs on the machine. */
+static double bare_loop(const fl_bare_rec *rec, size_t count, const fl_device *dev) {
+    const double top = dev->sm_mhz[dev->sm_count - 1], second = dev->sm_mhz[dev->sm_count - 2];
+    const fl_bare_clock clock[] = {{1, 1, dev->c_w, dev->a_w, dev->b_w},
+                                   {(float)(top / second), 1, dev->c_w, dev->a_w * second / top, dev->b_w}};
+    const fl_bare_function variant[] = {fl_bare_loop, fl_bare_wide()};
+    double best = 0;
+    for (size_t v = 0; v < sizeof variant / sizeof *variant && variant[v]; v++) {
+        const double start = fl_bench_cpu_seconds();
+        volatile double kept = variant[v](rec, count, clock, 2, 0.01).energy_j;
+        (void)kept;
+        best = fmax(best, (double)count / (fl_bench_cpu_seconds() - start));
     }
-    __asm__ volatile("" : : "r"(t));
-    return (double)s->count / (fl_bench_seconds() - start);
+    return best;
 }
 
 typedef struct fl_timed {
@@ -109,9 +115,9 @@ static fl_status one_run(const fl_timed *t, fl_diag *d) {
 
 /* One pass; keeps the best rate in kernels per second. */
 static fl_status pass(const fl_timed *t, double *best, fl_diag *d) {
-    double start = fl_bench_seconds();
+    double start = fl_bench_cpu_seconds();
     fl_status s = one_run(t, d);
-    double rate = (double)t->w->op_count / (fl_bench_seconds() - start);
+    double rate = (double)t->w->op_count / (fl_bench_cpu_seconds() - start);
     *best = rate > *best ? rate : *best;
     return s;
 }
@@ -131,13 +137,13 @@ static const fl_policy *find_policy(const char *name) {
 static fl_status one_stream(fl_bench *b, fl_diag *d) {
     fl_workload *w = NULL;
     fl_rates *rates = NULL;
-    const fl_clock_rates *row;
+    fl_bare_rec *rec = NULL;
     fl_timed t = {.b = b, .policy = find_policy("utilizscale"), .period_ms = "10"};
     fl_status s = make(b, 1, 1, &w, d);
     if (!s)
         s = fl_rates_new(&rates, w, &b->platform.node, d);
-    if (!s)
-        s = fl_rates_at(rates, 0, b->platform.node.device[0].sm_count - 1, 0, &row, d);
+    if (!s && !(rec = fl_bare_records(w)))
+        s = fl_no_memory(d, NULL);
     t.w = w;
     t.rates = rates;
     fl_timed off = t, general = t;
@@ -145,7 +151,7 @@ static fl_status one_stream(fl_bench *b, fl_diag *d) {
     general.streams_only = true;
     double with = 0, without = 0, streams = 0;
     for (int64_t r = 0; !s && r < b->repeat; r++) { /* in turn, so that a slow moment of the machine hits all of them */
-        double bare = bare_loop(w, row);
+        double bare = bare_loop(rec, w->stream[0].count, &b->platform.node.device[0]);
         b->bare = bare > b->bare ? bare : b->bare;
         s = pass(&t, &with, d);
         if (!s)
@@ -160,6 +166,7 @@ static fl_status one_stream(fl_bench *b, fl_diag *d) {
         add_result(b, "the same stream by the general path", 2 * streams / 1e6, "M events/s", streams / b->bare,
                    "of the bare loop (kernels)");
     }
+    free(rec);
     double serial = HUGE_VAL, together = HUGE_VAL;
     for (int64_t r = 0; !s && r < b->repeat; r++) { /* that each reads all of the trace: memory bounds it too */
         double start = fl_bench_seconds();

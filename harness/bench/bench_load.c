@@ -1,4 +1,4 @@
-#include "harness/cmd/bench.h"
+#include "harness/bench/bench.h"
 
 #include "traces/cache.h"
 #include "traces/kernels.h"

@@ -1,4 +1,4 @@
-#include "harness/cmd/bench.h"
+#include "harness/bench/bench.h"
 #include "harness/study/sweep_run.h"
 #include "traces/writing.h"
 
