@@ -58,7 +58,7 @@ harness/chip         : models traces sim harness/base
 harness/input        : policies models traces sim harness/base harness/chip
 harness/log          : policies traces sim harness/base
 harness/study        : policies traces sim harness/base harness/input
-harness/bench        : traces sim harness/study
+harness/bench        : policies traces sim harness/base harness/input harness/study
 harness/fit          : policies models traces sim harness/base harness/input harness/chip
 harness/advise       : traces sim harness/base harness/chip harness/input harness/study
 harness/report       : traces harness/base harness/study
