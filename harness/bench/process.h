@@ -1,0 +1,22 @@
+/* A command of this program as a process of its own: what a user waits for, start and end included. */
+#ifndef FL_BENCH_PROCESS_H
+#define FL_BENCH_PROCESS_H
+
+#include "harness/bench/bench.h"
+
+typedef struct fl_bench_cost {
+    double cpu_s, wall_s; /* processor time of it and its children */
+    double peak_mb;       /* resident, of the largest of them; at least what this process held when it started it */
+} fl_bench_cost;
+
+/* argv: of the program, without its name, NULL at the end. Prints nothing. FL_IO with the command where it does not
+ * exit with 0. */
+fl_status fl_bench_process(const fl_bench *b, const char *const *argv, fl_bench_cost *cost, fl_diag *d);
+
+/* Gives memory back, so that it does not count as the peak of what is started next. */
+void fl_bench_shrink(fl_bench *b);
+
+/* A text file of b->folder: its path into `path` (512 bytes), and its content. */
+fl_status fl_bench_file(const fl_bench *b, const char *name, const char *text, char *path, fl_diag *d);
+
+#endif
