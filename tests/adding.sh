@@ -127,6 +127,8 @@ done
 FL_BLESS=1 build/tests/test_policies >out 2>&1 || true
 mkdir -p tests/fuzz/seeds/added-meter
 cp meter.txt tests/fuzz/seeds/added-meter/three.txt
+expect "its fuzzer is asked for" 'added-meter has no fuzzer' bash -c '! build/tests/test_detect'
+echo 'added-meter | 20000 | fuzz_reader.c | traces/import_added.c' >>tests/fuzz/fuzzers.txt
 expect "the golden case suffices" 'asserts' build/tests/test_policies
 expect "the seeds suffice" 'asserts' build/tests/test_detect
 [ -s tests/golden/policies/added-policy.csv ] || { echo "adding: no golden case was written"; exit 1; }

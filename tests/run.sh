@@ -3,19 +3,24 @@
 #   tests/run.sh            all tests
 #   tests/run.sh --loaded   the same on one core, beside two busy loops: what depends on time shows here
 #   tests/run.sh --nightly  the same, then what takes long: more trials, the long experiments with their gates, the fuzzers
-#   tests/run.sh --fuzz     the fuzzers alone: each for 60 s (FL_FUZZ_SECONDS) from its seeds, as many at once as there are
-#                           processors; needs clang. What breaks one is left in build-fuzz/found.
+#   tests/run.sh --fuzz     the fuzzers alone: each with as many inputs as tests/fuzz/fuzzers.txt says (or for FL_FUZZ_SECONDS
+#                           seconds each), as many at once as there are processors; needs clang. What breaks one is left in
+#                           build-fuzz/found. FL_FUZZ_ONLY='a|b': these alone
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . harness/packages.sh
 
-fuzz_one() { # fuzzer, build folder, seconds
-  local name=${1#fuzz-} build=$2 found
-  found=$build/found/$name
+fuzz_one() { # name, runs or 0, seconds or 0, build folder
+  local name=$1 build=$4 found=$4/found/$1 start=$SECONDS runs
   mkdir -p "$build/corpus/$name" "$found"
-  if "$build/tests/$1" -max_total_time="$3" -timeout=20 -rss_limit_mb=2048 -max_len=65536 -print_final_stats=1 \
-    -artifact_prefix="$found/" "$build/corpus/$name" tests/fuzz/seeds/"$name" >"$found/log" 2>&1; then
-    echo "fuzz-$name: $(sed -n 's/^stat::number_of_executed_units: *//p' "$found/log") runs, nothing found"
+  local limit=(-runs="$2")
+  [ "$3" = 0 ] || limit=(-max_total_time="$3")
+  if FL_FUZZ_INPUTS=$build/fuzz/inputs "$build/tests/fuzz-$name" "${limit[@]}" -timeout=20 -rss_limit_mb=2048 \
+    -max_len=65536 -close_fd_mask=3 -print_final_stats=1 -artifact_prefix="$found/" \
+    "$build/corpus/$name" "$build/fuzz/seeds/$name" >"$found/log" 2>&1; then
+    runs=$(sed -n 's/^stat::number_of_executed_units: *//p' "$found/log")
+    [ "${runs:-0}" -ge "$2" ] || { echo "fuzz-$name: $runs runs, expected $2"; return 1; }
+    echo "fuzz-$name: $runs runs in $((SECONDS - start)) s, nothing found"
   else
     echo "fuzz-$name: FOUND SOMETHING"
     tail -n 40 "$found/log"
@@ -24,15 +29,24 @@ fuzz_one() { # fuzzer, build folder, seconds
 }
 
 fuzz_all() {
+  local wrong=
   fl_install $FL_BUILD_PACKAGES $FL_TEST_PACKAGES $FL_FUZZ_PACKAGES
   build=${FL_FUZZ_BUILD:-build-fuzz}
   mkdir -p "$build"
+  build=$(realpath "$build") # a fuzzer goes into a folder of its own
   { CC=clang cmake -S . -B "$build" -DCMAKE_BUILD_TYPE=Release -DFL_SANITIZE=ON -DFL_FUZZ=ON &&
     cmake --build "$build" -j "$(nproc)" --target fuzzers; } >"$build/build.log" 2>&1 || { tail -n 60 "$build/build.log"; exit 1; }
+  tests/fuzz/seeds.sh "$build/foldline" "$build/fuzz"
   if [ -d /dev/shm ] && [ -w /dev/shm ]; then export TMPDIR=/dev/shm; fi # each run writes its input to a file
   export -f fuzz_one
-  for f in "$build"/tests/fuzz-*; do [ -x "$f" ] && [ ! -d "$f" ] && basename "$f"; done |
-    xargs -P "$(nproc)" -I{} bash -c "fuzz_one {} '$build' ${FL_FUZZ_SECONDS:-60}" || { echo "a fuzzer found something"; exit 1; }
+  sed -nE "/^[a-z]/s/^([^ ]+) [|] ([0-9]+) [|].*/\1 \2/p" tests/fuzz/fuzzers.txt | grep -E "^(${FL_FUZZ_ONLY:-.*}) " |
+    while read -r name runs; do
+      if [ -n "${FL_FUZZ_SECONDS-}" ]; then echo "$name 0 $FL_FUZZ_SECONDS"; else echo "$name $runs 0"; fi
+    done | xargs -P "$(nproc)" -L1 bash -c "fuzz_one \$0 \$1 \$2 '$build'" >"$build/fuzz/said" || wrong=1
+  cat "$build/fuzz/said"
+  awk '/ runs/ && /nothing found/ { n++; runs += $2 } END { print n + 0 " fuzzers, " runs + 0 " runs in all, nothing found in these" }' \
+    "$build/fuzz/said"
+  [ -z "$wrong" ] || { echo "a fuzzer found something"; exit 1; }
   echo "every fuzzer stood"
 }
 

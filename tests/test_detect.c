@@ -79,6 +79,9 @@ static void test_names(void) {
 
 /* The seeds of a reader's fuzzer lie in a folder of its name, which tests/CMakeLists.txt makes the fuzzer of. */
 static void test_seeds(void) {
+    static const char list[] = FL_ROOT "/tests/fuzz/fuzzers.txt";
+    size_t size = 0;
+    char *text = fl_temp_slurp(list, &size);
     for (size_t i = 0; i < fl_readers_count; i++) {
         char path[512];
         snprintf(path, sizeof path, "%s/tests/fuzz/seeds/%s", FL_ROOT, fl_readers[i]->name);
@@ -89,7 +92,12 @@ static void test_seeds(void) {
         if (folder)
             closedir(folder);
         FL_CHECK(seeds > 0, "%s has no seeds", path);
+        snprintf(path, sizeof path, "\n%s | ", fl_readers[i]->name);
+        const char *row = text ? strstr(text, path) : NULL;
+        FL_CHECK(row && !strncmp(strchrnul(row + strlen(path), '|'), "| fuzz_reader.c |", 17), "%s has no fuzzer in %s",
+                 fl_readers[i]->name, list);
     }
+    free(text);
 }
 
 /* Every reader on everybody else's files, forced: refused with a message, or taken whole; never a crash. */

@@ -280,7 +280,10 @@ static fl_status read_comment(reader *r, char *text, size_t size) {
     if (fl_head_get(r->head, t))
         return r->status = fl_fail(r->d, FL_BAD_INPUT, r->path, r->line, t - text + 1,
                                    "'%.60s' is given twice in the head, expected once", t);
-    return fl_head_set(r->head, t, value) ? FL_OK : no_memory(r);
+    if (!fl_head_set(r->head, t, value))
+        return no_memory(r);
+    r->head->entry[r->head->count - 1].line = r->line;
+    return FL_OK;
 }
 
 static fl_status demand_version(reader *r) {

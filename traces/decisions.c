@@ -79,7 +79,7 @@ static fl_status read_header(loader *l, const fl_csv_row *row, fl_diag *d) {
         char *end;
         unsigned long n = strtoul(gpus, &end, 10);
         if (*end || n < 1 || n > UINT16_MAX)
-            return fl_fail(d, FL_BAD_INPUT, row->file, 0, 0,
+            return fl_fail(d, FL_BAD_INPUT, row->file, fl_head_line(&r->head, "gpus"), 0,
                            "'gpus: %.40s' in the head, expected a number from 1 to %d", gpus, UINT16_MAX);
         r->gpu_count = (uint32_t)n;
         l->gpus_known = true;

@@ -27,6 +27,13 @@ const char *fl_head_get(const fl_head *h, const char *key) {
     return NULL;
 }
 
+int64_t fl_head_line(const fl_head *h, const char *key) {
+    for (size_t i = 0; i < h->count; i++)
+        if (strcmp(h->entry[i].key, key) == 0)
+            return h->entry[i].line;
+    return 0;
+}
+
 bool fl_head_set(fl_head *h, const char *key, const char *value) {
     char *new_value = strdup(value);
     if (!new_value)

@@ -10,6 +10,7 @@
 /* The commented head of a canonical file: "# foldline-kernels 1", then "# key: value" lines, in order. */
 typedef struct fl_head_entry {
     char *key, *value;
+    int64_t line; /* of the file that it was read from; 0: of none */
 } fl_head_entry;
 
 typedef struct fl_head {
@@ -185,6 +186,7 @@ void fl_decisions_free(fl_decisions *d);
 
 /* The value of a head key, or NULL. */
 const char *fl_head_get(const fl_head *h, const char *key);
+int64_t fl_head_line(const fl_head *h, const char *key); /* 0: of no file, or there is none */
 /* Adds or replaces; copies both. False when out of memory. */
 bool fl_head_set(fl_head *h, const char *key, const char *value);
 

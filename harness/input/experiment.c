@@ -170,8 +170,10 @@ static fl_status get_arrivals(fl_experiment *e, const fl_json *root, const char 
                       : fl_json_get_text(root, "arrivals", into, d);
     if (!s && !*into)
         s = arrivals_text(e, &at, into, d);
-    if (!s)
-        s = fl_arrivals_spec_parse(*into, &spec, d);
+    fl_diag why = {0};
+    if (!s && (s = fl_arrivals_spec_parse(*into, &spec, &why)))
+        s = s == FL_BAD_INPUT && !fl_json_get(root, "arrivals", &at, d) ? fl_json_fail(&at, d, "%s", why.message)
+                                                                        : fl_no_memory(d, "the experiment");
     return s || !spec.file ? s : fl_experiment_path(e, spec.file, into, d);
 }
 

@@ -29,9 +29,9 @@ KEYS(applications, "applications", "synthetic applications, drawn anew from each
 
 static const fl_key arrivals_key[] = {
     ROW("file", FILE_, "", NULL, "a list of arrivals, which then stands alone"),
-    ROW("rate", REAL, "requests/s", NULL, "mean rate of a Poisson process", BETWEEN(0, 1e15)),
-    ROW("count", INT, "requests", NULL, "how many; or seconds", BETWEEN(0, 1e15)),
-    ROW("seconds", REAL, "s", NULL, "rate x seconds requests; or count", BETWEEN(0, 1e15)),
+    ROW("rate", REAL, "requests/s", NULL, "mean rate of a Poisson process", BETWEEN(1e-6, 1e9)),
+    ROW("count", INT, "requests", NULL, "how many; or seconds", BETWEEN(1, 1e8)),
+    ROW("seconds", REAL, "s", NULL, "rate x seconds requests; or count", BETWEEN(0, 2246400)),
     ROW("seed", INT, "", "the run's", "of the arrivals alone", BETWEEN(0, 1e15))};
 KEYS(arrivals, "arrivals", "when requests come: a list, or a draw", );
 

@@ -225,6 +225,8 @@ static fl_status read_gpus(const fl_json *root, fl_node_spec *node, uint32_t wan
     for (; !s && node->device_count < kinds; e = list ? fl_json_next(&at, &e) : e) {
         const uint32_t k = node->device_count++;
         s = fl_platform_device(&e, &node->device[k], d);
+        if (!s && !list && fl_json_has(root, "count") && fl_json_has(&e, "count"))
+            s = fl_json_fail(&e, d, "count within gpu and beside it, expected one of the two");
         if (!s)
             s = read_count(!list && fl_json_has(root, "count") ? root : &e, &count[k], d);
     }

@@ -84,22 +84,23 @@ static bool parse(const char *line, size_t size, size_t *job, size_t *row, size_
     return crc(*text, size - (size_t)(at + 1)) == sum;
 }
 
-/* The lines of `text`, whole ones only; *good is the offset behind the last job that is complete. fresh: a job that is
- * there already is an error. */
-static fl_status take_lines(fl_journal *j, const char *path, char *text, size_t *good, bool fresh, fl_diag *d) {
+/* The lines of `text`, whole ones only; *good is the offset behind the last job that is complete, *last the line at
+ * which it stopped. fresh: a job that is there already is an error. */
+static fl_status take_lines(fl_journal *j, const char *path, char *text, size_t *good, size_t *last, bool fresh,
+                            fl_diag *d) {
     half h = {.job = SIZE_MAX};
     fl_status s = FL_OK;
     char *line = strchr(text, '\n');
-    size_t number = 1;
+    size_t number = *last = 1;
     *good = line ? (size_t)(line + 1 - text) : 0;
     for (line = line ? line + 1 : text + strlen(text); !s && *line;) {
         char *end = strchr(line, '\n');
         size_t job, row, rows;
         const char *rest;
+        *last = ++number;
         if (!end)
             break; /* torn */
         *end = 0;
-        number++;
         if (!parse(line, (size_t)(end - line), &job, &row, &rows, &rest) || job >= j->jobs || row > rows)
             break;
         if (fresh && row <= 1 && j->job[job].text) {
@@ -185,7 +186,7 @@ static fl_status load(fl_journal *j, fl_diag *d) {
     struct stat st;
     char *text = NULL, head[sizeof MAGIC + 100];
     const int n = snprintf(head, sizeof head, MAGIC "%s %zu\n", j->key, j->jobs);
-    size_t good = 0;
+    size_t good = 0, last;
     if (fstat(j->fd, &st))
         return io(j, "read", d);
     fl_status s = FL_OK;
@@ -195,7 +196,7 @@ static fl_status load(fl_journal *j, fl_diag *d) {
         if (!s && !strncmp(head, text, strlen(text)) && !strchr(text, '\n'))
             good = 0;
         else if (!s && !(s = check_head(j, j->path, text, d)))
-            s = take_lines(j, j->path, text, &good, false, d);
+            s = take_lines(j, j->path, text, &good, &last, false, d);
         free(text);
     }
     if (!s && (off_t)good < st.st_size && ftruncate(j->fd, (off_t)good))
@@ -323,13 +324,14 @@ fl_status fl_journal_write_shard(fl_journal *j, FILE *file, fl_diag *d) {
 /* ---- shards ---- */
 
 static fl_status take_shard(fl_journal *j, const char *path, char *text, fl_diag *d) {
-    size_t good;
+    size_t good, last;
     const size_t size = strlen(text);
     fl_status s = check_head(j, path, text, d);
     if (!s)
-        s = take_lines(j, path, text, &good, true, d);
+        s = take_lines(j, path, text, &good, &last, true, d);
     if (!s && good != size)
-        s = fl_fail(d, FL_BAD_INPUT, path, 0, 0, "ends in a job that is not whole, expected a finished shard");
+        s = fl_fail(d, FL_BAD_INPUT, path, (int64_t)last, 0,
+                    "no row of a job that is whole, expected a finished shard");
     return s;
 }
 

@@ -8,6 +8,7 @@
 #include "tests/support/arrivals_write.h"
 #include "traces/diag.h"
 #include "traces/kernels.h"
+#include "traces/programs.h"
 #include "traces/tables.h"
 
 #include <stdbool.h>
@@ -69,6 +70,7 @@ static int run(const char *path, const char *copy) {
     CHECK_READER(fl_telemetry, fl_telemetry_read, fl_telemetry_write, fl_telemetry_read, fl_telemetry_free);
     CHECK_READER(fl_sweep, fl_sweep_read, fl_sweep_write, fl_sweep_read, fl_sweep_free);
     CHECK_READER(fl_arrivals, fl_arrivals_read, arrivals_write, fl_arrivals_read, fl_arrivals_free);
+    CHECK_READER(fl_programs, fl_programs_read, fl_programs_write, fl_programs_read, fl_programs_free);
     CHECK_READER(fl_decisions, fl_decisions_read, fl_decisions_write, fl_decisions_read, fl_decisions_free);
     CHECK_READER(fl_decisions, fl_geepafs_read, fl_decisions_write, fl_decisions_read, fl_decisions_free);
     return 0;
@@ -108,6 +110,9 @@ static const char *const SAMPLE[] = {
     "f,0.7,0.2,0.1,9.5,1,0.4,0.5,1410,1593\n*,1,0,0,inf,0.5,0.25,,,\n",
     "# foldline-telemetry 1\nt_ns,device,power_w,sm_mhz\n0,0,47.5,\n0,host,,\n100,0,48,1410\n50,1,,135\n",
     "workload,kernel,sm_mhz,mem_mhz,power_cap_w,time_s,power_w,energy_j\nw,,1005,,150,2,100,200.5\nw,k,,810,,4,,100\n",
+    "# foldline-programs 1\n# sm_mhz: 800\n# kinds: k.csv\n"
+    "program,part,part_s,kernel,count,time_us,time_cv,gap_us,gap_cv,stream,grid_x,block_x,cycles\n"
+    "a,1,0.5,f,3,25,0.2,55,0.2,0,8,64,2\na,2,1,g,1,120.5,0,0,0,1,,,2\nb,1,60,f,1600,120,0.2,60,0.2,,,,\n",
     "# foldline-arrivals 1\n# source: x\nt_ns\n0\n1000\n1000\n2500000000\n",
     "# foldline-decisions 1\n"
     "step,t_ns,device,power_w,fresh,set_sm_mhz,delay_ns,lost,kind,name_id,name,grid,block,gpu,stream,start_ns,end_ns\n"

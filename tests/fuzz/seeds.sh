@@ -1,0 +1,171 @@
+#!/usr/bin/env bash
+# Seeds for the fuzzers of tests/fuzz/fuzzers.txt, made by the program itself: what it writes is what it reads again.
+#   tests/fuzz/seeds.sh PROGRAM FOLDER    FOLDER/seeds/NAME/ for each fuzzer, FOLDER/inputs/ for what commands need besides
+# Small ones kept in tests/fuzz/seeds/ (files of other tools) are copied to those that read them.
+set -euo pipefail
+program=$(realpath "$1")
+mkdir -p "$2"
+out=$(realpath "$2")
+cd "$(dirname "$0")/../.."
+root=$PWD kept=$PWD/tests/fuzz/seeds samples=$PWD/traces/samples
+rm -rf "${out:?}/seeds" "${out:?}/inputs" "${out:?}/made"
+mkdir -p "$out/seeds" "$out/inputs" "$out/made"
+cut -d' ' -f1 tests/fuzz/fuzzers.txt | grep '^[a-z]' | while read -r name; do mkdir "$out/seeds/$name"; done
+
+foldline() { "$program" "$@" >"$out/made/said" 2>&1 || { echo "foldline $*: $(cat "$out/made/said")" >&2; exit 1; }; }
+# seed NAME FILE...: an input of so many files, each but the last ended by the byte 0x1c.
+seed() {
+  local name=$1 first=1 at
+  at=$out/seeds/$name/$(ls "$out/seeds/$name" | wc -l)
+  shift
+  for f in "$@"; do
+    [ $first = 1 ] || printf '\034'
+    first=0
+    cat "$f"
+  done >"$at"
+}
+
+for d in "$kept"/*/; do
+  name=$(basename "$d")
+  for f in "$d"*; do
+    seed "$name" "$f"
+    case $name in
+    cache | geepafs) ;;
+    *) seed import "$f" ;;
+    esac
+    case $name in
+    foldline-kernels | foldline-telemetry | nsys-csv | nvidia-smi) seed stats "$f" ;;
+    esac
+  done
+done
+seed join "$kept/foldline-kernels/k.csv" "$kept/foldline-telemetry/t.csv"
+seed join "$kept/nsys-csv/ns.csv" "$kept/nvidia-smi/units.csv"
+
+cd "$out/inputs"
+cat >sweep.csv <<'END'
+workload,kernel,sm_mhz,mem_mhz,power_cap_w,time_s,power_w,energy_j
+a,,600,,,20,90,
+a,,900,,,14,130,
+a,,1200,,,11,180,
+a,,1500,,,10,250,2500
+END
+cat >chip.csv <<'END'
+workload,kernel,sm_mhz,mem_mhz,power_cap_w,time_s,power_w,energy_j
+a,,600,,,20,90,
+a,,900,,,14,130,
+a,,1200,,,11,180,
+a,,1500,,,10,250,2500
+b,,600,,,10,80,
+b,,900,,,9,100,
+b,,1200,,,8.6,130,
+b,,1500,,,8.5,170,
+c,,600,,,15,85,
+c,,900,,,11.5,115,
+c,,1200,,,10,155,
+c,,1500,,,9.4,215,
+END
+echo '{"sm_mhz": {"from": 210, "to": 1410, "steps": [15]}, "mem_mhz": [1593], "tdp_w": 400}' >facts.json
+foldline synth -o t.csv --kernels 40 --mean-us 3000 --streams 2 --seed 3
+foldline synth -o long.csv --kernels 30 --mean-us 300000 --seed 4
+foldline run long.csv --platform generic --policy maxfreq --telemetry sensor.csv --timeline meter.csv --every-ms 20
+cat >e.json <<'END'
+{"foldline_experiment": 1, "platform": "generic", "traces": ["t.csv"], "bound": 0.1, "bounds": ["mean_power_w<250"],
+ "seeds": 2, "policies": ["nvboost", {"policy": "assure", "set": {"theta": {"each": [0.8, 0.9]}}}],
+ "variants": {"ideal wall": {"wall": "ideal"}}}
+END
+foldline compare e.json --csv rows.csv
+foldline fit device --sweep chip.csv --out device.json
+
+cd "$out/made"
+cp "$out"/inputs/* .
+foldline compare e.json --csv rows.csv
+seed results rows.csv rows.provenance.json
+seed report rows.csv rows.provenance.json
+for f in rows.provenance.json e.json device.json; do seed results-json "$f"; done
+for i in 1 2; do foldline sweep e.json --shard $i/2 -o s.csv; done
+seed shards s.csv.shard-1-of-2 s.csv.shard-2-of-2 s.csv.provenance.json
+seed journal s.csv.shard-1-of-2
+foldline sweep e.json -o whole.csv
+seed results whole.csv whole.provenance.json
+foldline regress e.json --bless -o base.json --fail-if "energy_j>1%"
+seed baseline base.json
+seed regress base.json
+seed results-json base.json
+seed experiment e.json
+for f in first-light inference power-capping energyucb; do
+  seed experiment "$root/harness/experiments/$f.json"
+done
+for f in "$root"/models/platforms/{generic,a100,apu-a10-5800k,v100-sxm2-16gb}.json; do
+  [ ! -f "$f" ] || for t in platform base calibration; do seed $t "$f"; done
+done
+for t in platform base calibration device; do seed $t device.json; done
+for f in "$root"/models/boards/{h200,t4,mi250x}*.json; do [ ! -f "$f" ] || seed board "$f"; done
+seed facts facts.json
+echo '{"name": "x", "sm_mhz": [600, 900], "mem_mhz": [810, 1593], "default_mem_mhz": 810, "tdp_w": 400, "peak_gb_s": 900}' >facts.json
+seed facts facts.json
+for t in advise capping sweetspot; do for f in chip.csv sweep.csv; do seed $t $f; done; done
+seed capping "$samples/powercap.sweep.csv"
+echo 'a,c,m,t,p
+x,900,810,1000,90
+x,1200,810,700,150' >table.csv
+echo '{"workload": "a", "sm_mhz": "c", "mem_mhz": "m", "time_s": "t/1000", "power_w": "p"}' >map.json
+seed sweep-map table.csv map.json
+echo 'name,900,1200
+x,90,150' >wide.csv
+echo '{"workload": "name", "sm_mhz": "header", "power_w": "cells", "time_s": 1}' >map.json
+seed sweep-map wide.csv map.json
+for mhz in 1500 1000; do
+  foldline run long.csv --platform generic --policy fixed:sm_mhz=$mhz --telemetry "w@$mhz.log" --every-ms 500
+done
+foldline run t.csv --platform generic --policy maxfreq --telemetry t.telemetry.csv --every-ms 5
+seed fit-trace t.csv t.csv
+seed fit-trace "$kept/nsys-csv/ns.csv" "$kept/nsys-csv/us.csv"
+for f in t.csv "$kept"/{kineto/*.json,nsys-csv/*,rocprofv3/*}; do seed run "$f"; done
+for t in advise-logs fit-logs; do seed $t w@1500.log w@1000.log; done
+seed advise-logs "$kept/nvidia-smi/units.csv" "$kept/nvidia-smi/units.csv"
+echo '# foldline-telemetry 1
+t_ns,device,power_w,sm_mhz,util_gpu_pct' >idle.csv
+for i in $(seq 0 39); do echo "$((i * 500000000)),0,$((40 + i / 10 * 5)),$((600 + i / 10 * 300)),0"; done >>idle.csv
+seed idle idle.csv
+foldline run long.csv --platform generic --policy maxfreq --telemetry short.csv --timeline meter.csv --every-ms 100
+seed sensor short.csv
+seed meter meter.csv
+seed plot-timeline meter.csv
+printf 't_s,power_w\n0,50\n1,60.5\n2,55\n' >m.csv
+seed meter m.csv
+foldline fit bars --sweep one=chip.csv --sweep two=chip.csv --splits 1 --out bars.json
+seed bars bars.json
+foldline fit sensitivity --programs "$samples/dynaco.programs.csv" --platform apu-a10-5800k --seconds 0.2 -o states.csv
+{ head -n 30 states.csv; } >states-short.csv
+seed state-runs states-short.csv
+seed draws "$samples/energyucb-published.json"
+for f in odpp.weights gpoeo.trees dynaco.states; do head -n 60 "$root/harness/experiments/$f.csv" >short.csv && seed table short.csv; done
+for p in assure energyucb mf-gpoeo; do
+  foldline run t.csv --platform rtx3080ti --policy $p --log log.csv
+  head -n 60 log.csv >log-short.csv
+  seed replay log-short.csv
+  seed traces log-short.csv
+done
+foldline trace stats t.csv -o activity.svg || true
+printf 't_s,device,busy_pct,power_w,sm_mhz,util_gpu_pct\n0,0,50,100,1200,40\n1,0,70,,1300,\n' >activity.csv
+seed plot activity.csv
+gzip -kn t.csv && seed gzip t.csv.gz
+printf 'short' | gzip -n >short.gz && seed gzip short.gz
+for t in 'assure:theta=0.9,period_s=1' 'fixed:sm_mhz=900' 'poisson:rate=20,count=500,seed=1' \
+  'drop:gpu=0,signal=power_w,from_s=1,for_s=2' 'energy_j>1%' 'latency_p99_s<0.17' '5%' \
+  'sm_mhz=coreF,time_s=time/1000,workload=app+input'; do
+  printf '%s' "$t" >text && seed texts text
+done
+printf 'foldline-record 1\nboot x\nunit gpu-0000\nprior -1 sm_lock\nprior 250000 limit_mw\nend\n' >r && seed record r
+printf 'foldline-record 1\nboot x\nunit cpu\nprior 1 /sys/devices/system/cpu/cpufreq/boost\nend\n' >r && seed record r
+printf 'foldline-record 1\nboot x\nunit rsmi-0\nprior 3 perf_level\nprior 500 sm_min_mhz\nend\n' >r && seed record r
+printf '%-63s\n%-63s\n/var/lib/foldline' '4711 123456' '4712 123457' >l && seed lock l
+head -c 4300 /dev/zero >ring && seed ring ring
+printf '800000 1200000 2400000\n\0341200000\n\0342400000\n\0342400000\n\034800000\n\0340 1\n\0341\n\034package-0\n\034123456789\n\034262143328850\n\03495000000\n\034cpu  1 2 3 4 5 6 7 8\n\034processor\t: 0\nmodel name\t: x\n' >cpu
+seed cpu cpu
+head -c 4096 "$program" >elf && seed elf elf
+head -c 4096 /bin/ls >elf && seed elf elf
+rm -rf "$out/made"
+for d in "$out"/seeds/*/; do
+  [ -n "$(ls "$d")" ] || { echo "no seed for fuzz-$(basename "$d")" >&2; exit 1; }
+done
