@@ -3,6 +3,11 @@
 
 #include "sim/lane.h"
 
+bool fl_prefix_applies(const fl_gpu *g, const fl_lane *l, uint32_t gap_mul) {
+    const bool kernels = !l->s->other, watched = g->records.on, gated = g->gate_ps > 0;
+    return fl_path_may(g->path, FL_PATH_PREFIX) && gap_mul == FL_MUL_ONE && kernels && !watched && !gated;
+}
+
 /* Length of an op at the table's clocks, and the gap before it. */
 static inline int64_t op_at(const fl_prefix *p, uint64_t i, int64_t *gap_ps, uint32_t *class_id) {
     int64_t work_ns;

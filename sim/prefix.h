@@ -63,6 +63,9 @@ void fl_prefix_cells_free(fl_prefix_cell *cell, uint32_t stream_count);
 /* For tests: another limit than FL_PREFIX_MOST_BYTES, from now on. */
 void fl_prefix_limit(int64_t bytes);
 
+/* Whether tables of sums may carry a lone stream now: kernels alone, gaps as recorded, nobody watches single ops. */
+bool fl_prefix_applies(const struct fl_gpu *g, const struct fl_lane *l, uint32_t gap_mul);
+
 /* Moves a lane to which fl_prefix_applies, and which stands before an op at t, over whole ops that end by `until`: all
  * of them where there is a table for its clocks and the stretch is long, else none. Returns the instant reached. */
 int64_t fl_prefix_advance(struct fl_gpu *g, struct fl_lane *l, int64_t t, int64_t until);
