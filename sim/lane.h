@@ -35,12 +35,6 @@ typedef struct fl_lane { /* one stream in execution */
     fl_prefix_place place; /* where a lone stream stood last, on a table of its clocks */
 } fl_lane;
 
-/* Whether tables of sums may carry a lone stream: kernels alone, gaps as recorded, nobody watches single ops. */
-static inline bool fl_prefix_applies(const fl_gpu *g, const fl_lane *l, uint32_t gap_mul) {
-    return fl_path_may(g->path, FL_PATH_PREFIX) && gap_mul == FL_MUL_ONE && !l->s->other && !g->records.on &&
-           !g->gate_ps;
-}
-
 /* The record of the kernel that has just ended, for who reads records; g->records.failed where memory is short. */
 void fl_lane_record(const fl_lane *l, int64_t end_ps);
 

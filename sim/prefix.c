@@ -3,6 +3,11 @@
 
 #include "sim/lane.h"
 
+bool fl_prefix_applies(const fl_gpu *g, const fl_lane *l, uint32_t gap_mul) {
+    const bool kernels = !l->s->other, watched = g->records.on, gated = g->gate_ps > 0;
+    return fl_path_may(g->path, FL_PATH_PREFIX) && gap_mul == FL_MUL_ONE && kernels && !watched && !gated;
+}
+
 /* Length of an op at the table's clocks, and the gap before it. */
 static inline int64_t op_at(const fl_prefix *p, uint64_t i, int64_t *gap_ps, uint32_t *class_id) {
     int64_t work_ns;
@@ -60,27 +65,23 @@ static fl_prefix_place row_before(const fl_prefix *p, uint64_t op) {
     return (fl_prefix_place){p, row * FL_PREFIX_ROW, p->t_ps[row * (FL_PREFIX_ROW / FL_PREFIX_BLOCK)], p->row[row]};
 }
 
-/* The last block of `low` .. `high` that begins by t_ps; block `low` does. Kernels are alike over a long stretch, so
- * their mean tells about where it is. */
+/* The last block of `low` .. `high` that begins by t_ps; block `low` does. Kernels are alike over a long stretch: their
+ * mean tells about where it is, and what is missed there, nearly exactly. Reading memory is what this costs. */
 static size_t find(const fl_prefix *p, size_t low, size_t high, uint64_t t_ps) {
     const uint64_t *t = p->t_ps;
-    size_t step = FL_PREFIX_BLOCK;
-    const double ahead = (double)(t_ps - t[low]) * p->blocks_per_ps;
-    const size_t guess = ahead < (double)(high - low) ? low + (size_t)ahead : high;
-    __builtin_prefetch(&p->row[guess / (FL_PREFIX_ROW / FL_PREFIX_BLOCK)]);
-    if (t[guess] > t_ps) {
-        high = guess - 1;
-        while (high - low > step && t[high - step] > t_ps) {
+    size_t at = low, step = 2;
+    for (int i = 0; i < 2; i++) {
+        const double off = (double)(int64_t)(t_ps - t[at]) * p->blocks_per_ps, to = (double)at + off;
+        at = to <= (double)low ? low : to >= (double)high ? high : (size_t)to;
+    }
+    __builtin_prefetch(&p->row[at / (FL_PREFIX_ROW / FL_PREFIX_BLOCK)]);
+    if (t[at] > t_ps) {
+        for (high = at - 1; high - low > step && t[high - step] > t_ps; step *= 2)
             high -= step;
-            step *= 2;
-        }
         low = high - low > step ? high - step : low;
     } else {
-        low = guess;
-        while (high - low > step && t[low + step] <= t_ps) {
+        for (low = at; high - low > step && t[low + step] <= t_ps; step *= 2)
             low += step;
-            step *= 2;
-        }
         high = high - low > step ? low + step : high;
     }
     while (low < high) {

@@ -13,11 +13,10 @@
 #include <stdatomic.h>
 
 #define FL_PREFIX_BLOCK 16                      /* ops between two instants of a table: 1/2 byte per op */
-#define FL_PREFIX_ROW 64                        /* ops between two rows of sums: 1 byte per op */
+#define FL_PREFIX_ROW 32                        /* ops between two rows of sums: 2 bytes per op */
 #define FL_PREFIX_PEAK 1024                     /* ops that share an entry of the highest power */
 #define FL_PREFIX_WORTH 300                     /* ops: shorter stretches are scanned as fast */
-#define FL_PREFIX_OP_BYTES 16                   /* all tables of a workload take at most so much per op, */
-#define FL_PREFIX_MIN_BYTES (INT64_C(16) << 20) /* or so much in all */
+#define FL_PREFIX_MOST_BYTES (INT64_C(1) << 30) /* all tables of the process together take at most so much */
 
 struct fl_gpu;
 struct fl_lane;
@@ -31,6 +30,7 @@ typedef struct fl_prefix_sums { /* over the ops before one; uint64_t, since only
 typedef struct fl_prefix { /* immutable once visible */
     const fl_stream *s;
     const struct fl_clock_rates *rates;
+    int64_t bytes;       /* that it takes */
     size_t blocks;       /* whole ones that the table holds */
     uint64_t *t_ps;      /* blocks + 1: when each begins, gaps included, if the stream ran alone from 0 */
     fl_prefix_sums *row; /* before each FL_PREFIX_ROW-th op */
@@ -60,8 +60,11 @@ typedef struct fl_prefix_cell {
 /* stream_count cells, or NULL for want of memory. */
 fl_prefix_cell *fl_prefix_cells_new(uint32_t stream_count);
 void fl_prefix_cells_free(fl_prefix_cell *cell, uint32_t stream_count);
-/* What the tables of a workload may take, in bytes. */
-int64_t fl_prefix_room(const fl_workload *w);
+/* For tests: another limit than FL_PREFIX_MOST_BYTES, from now on. */
+void fl_prefix_limit(int64_t bytes);
+
+/* Whether tables of sums may carry a lone stream now: kernels alone, gaps as recorded, nobody watches single ops. */
+bool fl_prefix_applies(const struct fl_gpu *g, const struct fl_lane *l, uint32_t gap_mul);
 
 /* Moves a lane to which fl_prefix_applies, and which stands before an op at t, over whole ops that end by `until`: all
  * of them where there is a table for its clocks and the stretch is long, else none. Returns the instant reached. */

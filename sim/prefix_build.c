@@ -6,6 +6,19 @@
 #include <limits.h>
 #include <stdlib.h>
 
+static _Atomic int64_t room = FL_PREFIX_MOST_BYTES; /* that is left, all tables of the process taken off */
+
+void fl_prefix_limit(int64_t bytes) { atomic_store(&room, bytes); }
+
+static size_t rows_of(size_t blocks) { return blocks * FL_PREFIX_BLOCK / FL_PREFIX_ROW + 1; }
+static size_t peaks_of(size_t blocks) { return blocks * FL_PREFIX_BLOCK / FL_PREFIX_PEAK + 1; }
+
+static int64_t bytes_of(const fl_stream *s) {
+    const size_t blocks = s->count / FL_PREFIX_BLOCK;
+    return (int64_t)((blocks + 1) * sizeof(uint64_t) + rows_of(blocks) * sizeof(fl_prefix_sums) +
+                     peaks_of(blocks) * sizeof(int32_t));
+}
+
 static void table_free(fl_prefix *p) {
     if (!p)
         return;
@@ -25,23 +38,13 @@ fl_prefix_cell *fl_prefix_cells_new(uint32_t stream_count) {
 }
 
 void fl_prefix_cells_free(fl_prefix_cell *cell, uint32_t stream_count) {
-    for (uint32_t i = 0; cell && i < stream_count; i++)
-        table_free(atomic_load(&cell[i].table));
+    for (uint32_t i = 0; cell && i < stream_count; i++) {
+        fl_prefix *p = atomic_load(&cell[i].table);
+        if (p)
+            atomic_fetch_add_explicit(&room, p->bytes, memory_order_relaxed);
+        table_free(p);
+    }
     free(cell);
-}
-
-int64_t fl_prefix_room(const fl_workload *w) {
-    const uint64_t most = INT64_MAX / 2 / FL_PREFIX_OP_BYTES, ops = w->op_count < most ? w->op_count : most;
-    const int64_t room = (int64_t)ops * FL_PREFIX_OP_BYTES;
-    return room > FL_PREFIX_MIN_BYTES ? room : FL_PREFIX_MIN_BYTES;
-}
-
-static size_t rows_of(size_t blocks) { return blocks * FL_PREFIX_BLOCK / FL_PREFIX_ROW + 1; }
-static size_t peaks_of(size_t blocks) { return blocks * FL_PREFIX_BLOCK / FL_PREFIX_PEAK + 1; }
-
-static int64_t bytes_of(size_t blocks) {
-    return (int64_t)(sizeof(fl_prefix) + (blocks + 1) * sizeof(uint64_t) + rows_of(blocks) * sizeof(fl_prefix_sums) +
-                     peaks_of(blocks) * sizeof(int32_t));
 }
 
 /* One op into the sums. Returns its length. */
@@ -94,7 +97,7 @@ static fl_prefix *build(const fl_stream *s, const fl_clock_rates *rates) {
     fl_prefix *p = calloc(1, sizeof *p);
     if (!p)
         return NULL;
-    *p = (fl_prefix){.s = s, .rates = rates};
+    *p = (fl_prefix){.s = s, .rates = rates, .bytes = bytes_of(s)};
     p->t_ps = malloc((blocks + 1) * sizeof *p->t_ps);
     p->row = aligned_alloc(sizeof *p->row, rows_of(blocks) * sizeof *p->row);
     p->peak_mw = malloc(peaks_of(blocks) * sizeof *p->peak_mw);
@@ -106,17 +109,20 @@ static fl_prefix *build(const fl_stream *s, const fl_clock_rates *rates) {
     return p;
 }
 
-/* The thread with which the count crosses the line builds, the others go on scanning. Short of memory nobody builds:
- * the scan does without. */
+/* The thread with which the count crosses the line builds, the others go on scanning. Where there is no room or no
+ * memory nobody builds: the scan does without. */
 void fl_prefix_scanned(fl_gpu *g, const fl_stream *s, uint64_t ops) {
     const fl_clock_rates *rates = g->rates;
     fl_prefix_cell *cell = &rates->prefix[s - g->w->stream];
+    if (atomic_load_explicit(&cell->scanned, memory_order_relaxed) >= s->count)
+        return;
     const uint64_t before = atomic_fetch_add_explicit(&cell->scanned, ops, memory_order_relaxed);
     if (before >= s->count || before + ops < s->count)
         return;
-    const int64_t bytes = bytes_of(s->count / FL_PREFIX_BLOCK);
-    if (atomic_fetch_sub_explicit(rates->prefix_room, bytes, memory_order_relaxed) < bytes)
-        atomic_fetch_add_explicit(rates->prefix_room, bytes, memory_order_relaxed);
-    else
-        atomic_store_explicit(&cell->table, build(s, rates), memory_order_release);
+    const int64_t bytes = bytes_of(s);
+    const bool fits = atomic_fetch_sub_explicit(&room, bytes, memory_order_relaxed) >= bytes;
+    fl_prefix *p = fits ? build(s, rates) : NULL;
+    if (!p)
+        atomic_fetch_add_explicit(&room, bytes, memory_order_relaxed);
+    atomic_store_explicit(&cell->table, p, memory_order_release);
 }

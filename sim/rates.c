@@ -14,7 +14,6 @@ struct fl_rates {
     const fl_node_spec *node;
     pthread_mutex_t lock;
     fl_model_error error;
-    _Atomic int64_t prefix_room;
     _Atomic(fl_clock_rates *) **table; /* per device: sm_count x mem_count cells, NULL until built; and as many again
                                           with kernel records on */
 };
@@ -27,7 +26,6 @@ fl_status fl_rates_new(fl_rates **out, const fl_workload *w, const fl_node_spec 
         return fl_no_memory(d, "the rates");
     r->w = w;
     r->node = node;
-    atomic_init(&r->prefix_room, fl_prefix_room(w));
     pthread_mutex_init(&r->lock, NULL);
     r->table = calloc(node->device_count, sizeof *r->table);
     bool ok = r->table != NULL;
@@ -116,7 +114,7 @@ static fl_model_status err_base(const fl_rates *r, uint32_t device, fl_base *bas
 
 static bool errs(const fl_rates *r) { return r->error.time_pct > 0 || r->error.power_pct > 0; }
 
-static fl_status build_cell(fl_rates *r, const fl_device *dev, uint32_t sm, uint32_t mem, double slowdown,
+static fl_status build_cell(const fl_rates *r, const fl_device *dev, uint32_t sm, uint32_t mem, double slowdown,
                             fl_clock_rates **out, fl_diag *d) {
     uint32_t n = r->w->class_count;
     fl_clock_rates *c = calloc(1, sizeof *c);
@@ -133,7 +131,6 @@ static fl_status build_cell(fl_rates *r, const fl_device *dev, uint32_t sm, uint
     c->row = row;
     c->parts = parts;
     c->prefix = prefix;
-    c->prefix_room = &r->prefix_room;
     const char *what = "base power";
     double f = dev->sm_mhz[sm], m = dev->mem_mhz[mem];
     fl_model_status s = fl_base_make(dev, f, m, &c->base);

@@ -11,7 +11,6 @@ typedef struct fl_clock_rates {
     const fl_row_parts *parts; /* class_count */
     int32_t max_dyn_mw;        /* over the classes: no mix of n kernels draws more than n times this above the base */
     fl_prefix_cell *prefix;    /* by stream */
-    _Atomic int64_t *prefix_room; /* bytes that the tables of all clocks may still take */
 } fl_clock_rates;
 
 typedef struct fl_rates fl_rates;

@@ -82,13 +82,13 @@ pick() { # one of the words into v
 }
 policies=(nvboost utilizscale assure sweetspot energyucb random round-robin mf-gpoeo depo skeleton odpp)
 
-# Kernels from a tenth of a microsecond to seconds, host time up to many milliseconds: both beyond what a short record
-# holds, too. A kind of some is a copy.
+# Kernels of a microsecond to seconds, host time up to many milliseconds: both beyond what a short record holds, too.
+# Kinds of some are copies.
 make_trace() { # N: $dir/t.csv
   local arguments=(--seed "$1")
   seed=$((($1 * 2654435761) & 0x7fffffff))
-  pick 40 400 3000
-  arguments+=(--kernels "$v")
+  pick 40 400 3000 20000
+  local kernels=$v mean
   pick 1 3 32
   arguments+=(--kinds "$v")
   pick 1 1 1 2 8
@@ -96,10 +96,12 @@ make_trace() { # N: $dir/t.csv
   pick 1 1 1 2
   gpus=$v
   arguments+=(--gpus "$v")
-  pick 1 30 1000 3000000
-  arguments+=(--mean-us "$v")
+  pick 1 30 30 300 1000 3000000
+  mean=$v
+  [ "$mean" -lt 3000000 ] || kernels=40
   pick 0 5 80 20000
-  arguments+=(--gap-us "$v")
+  arguments+=(--kernels "$kernels" --mean-us "$mean" --gap-us "$v")
+  every=$(awk "BEGIN { print ($mean + $v) * 0.3 }") # ms: some 300 kernels of a stream
   pick 0.1 1 0
   arguments+=(--sm-demand "$v" --memory 0.5)
   pick "" "" --launches
@@ -121,7 +123,7 @@ for ((n = from; n < from + count; n++)); do
   two=(--policy "$one_policy")
   [ "$v" = "$one_policy" ] || two+=(--policy "$v")
   same "random workload $n: run $one_policy" run "${on[@]}" --policy "$one_policy" --log "$out/log.csv" \
-    --timeline "$out/timeline.csv" --telemetry "$out/telemetry.csv" --every-ms 500
+    --timeline "$out/timeline.csv" --telemetry "$out/telemetry.csv" --every-ms "$every"
   pick compare sweep oracle
   for c in compare sweep oracle; do
     [ -n "${FL_PATHS:-}" ] || [ "$c" = "$v" ] || continue

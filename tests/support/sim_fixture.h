@@ -263,7 +263,7 @@ typedef struct fx_how { /* of one run */
     int mode; /* -1: no policy */
     int64_t step_us;
     fl_path path;
-    bool records;
+    bool records, no_classes;
     int64_t truth_ns;
     fl_truth_function on_truth;
     fl_step_function on_step;
@@ -286,7 +286,7 @@ static inline fl_status fx_try(const fx_rig *r, const fx_how *how, fl_run_result
                         .layer = &layer,
                         .layer_count = 1,
                         .path = how->path,
-                        .classes = true,
+                        .classes = !how->no_classes,
                         .on_step = how->on_step,
                         .on_truth = how->on_truth,
                         .truth_ns = how->truth_ns,
