@@ -75,17 +75,35 @@ static inline int64_t ended(const fl_launching *x, uint64_t i) {
     return i < x->l->next && x->l->next - i <= x->c->ends_mask ? x->c->ends_ps[i & x->c->ends_mask] : 0;
 }
 
+/* What the plan says comes before the next launch. */
+static inline uint32_t next_word(const fl_launching *x) {
+    const uint64_t op = x->l->launched;
+    return op < x->l->s->count ? x->plan->before[op] : FL_LAUNCH_OTHER;
+}
+
+/* The synchronisation that the plan has before the next launch, where that is still to come; else NULL. */
+static inline const fl_launch_sync *next_sync(const fl_launching *x, uint32_t word) {
+    if (word < FL_LAUNCH_SYNC || word == FL_LAUNCH_OTHER)
+        return NULL;
+    const fl_launch_sync *s = &x->plan->sync[word - FL_LAUNCH_SYNC];
+    return s->item == (uint32_t)x->h->next ? s : NULL;
+}
+
 /* Host time begins behind an item that the thread did at `at`. There is another item. That is read only where the plan
  * does not say how long: the items are far from each other, and one at each boundary costs more than all else there. */
 static void compute(fl_launching *x, int64_t at) {
     fl_host_thread *h = x->h;
-    const uint64_t op = x->l->launched;
-    const uint32_t word = op < x->l->s->count ? x->plan->before[op] : FL_LAUNCH_OTHER;
-    const bool other = word == FL_LAUNCH_OTHER;
-    h->work_ns = other                   ? h->t->item[h->next].host_ns
-                 : word < FL_LAUNCH_SYNC ? word
-                                         : x->plan->sync[word - FL_LAUNCH_SYNC].before_ns;
-    h->load = other ? h->t->item[h->next].load : 0;
+    const uint32_t word = next_word(x);
+    const fl_launch_sync *sync = next_sync(x, word);
+    h->load = 0;
+    if (word == FL_LAUNCH_OTHER) {
+        h->work_ns = h->t->item[h->next].host_ns;
+        h->load = h->t->item[h->next].load;
+    } else if (word < FL_LAUNCH_SYNC) {
+        h->work_ns = word;
+    } else {
+        h->work_ns = sync ? sync->before_ns : x->plan->sync[word - FL_LAUNCH_SYNC].after_ns;
+    }
     h->computing = true;
     x->host_ps = at;
     start_host(x->c, &h->p, h->load, h->work_ns, at);
@@ -120,18 +138,20 @@ static bool step_host(fl_launching *x) {
     } else if (h->next == h->t->count) {
         return false;
     }
-    const uint64_t op = l->launched;
-    if (op == l->s->count || x->plan->before[op] >= FL_LAUNCH_SYNC)
+    const uint32_t word = next_word(x);
+    if (word == FL_LAUNCH_OTHER)
         return step_item(x, t);
-    x->host_ps = t; /* a launch by itself */
-    h->waiting = op - l->next >= x->c->queue;
+    const fl_launch_sync *sync = next_sync(x, word);
+    const uint64_t op = l->launched, on = op - (sync ? sync->lag : x->c->queue); /* what has to have ended */
+    x->host_ps = t;
+    h->waiting = on < op && on >= l->next; /* beyond op: there is no such op */
     if (h->waiting) {
         *h->p.event_ps = FL_TIME_NEVER;
         return false;
     }
-    l->launched++;
+    l->launched += !sync;
     h->next++;
-    compute(x, op >= x->c->queue ? later(t, ended(x, op - x->c->queue)) : t);
+    compute(x, on < op ? later(t, ended(x, on)) : t);
     return true;
 }
 
@@ -143,20 +163,19 @@ static inline int64_t scaled_ps(uint32_t ns, uint32_t mul) {
 
 static inline uint32_t host_mul(const fl_launching *x) { return x->c->host ? x->c->host[0].mul : FL_MUL_ONE; }
 
-/* Whether the plan knows what the thread computes towards: not where a boundary came between a synchronisation and its
- * launch. */
+/* Whether a pass may go on from what the thread computes now: not where it is between a synchronisation and its launch.
+ */
 static bool plan_holds(const fl_launching *x) {
-    const uint64_t op = x->l->launched;
-    const uint32_t word = op < x->l->s->count ? x->plan->before[op] : FL_LAUNCH_OTHER;
-    return x->h->computing && word != FL_LAUNCH_OTHER &&
-           (word < FL_LAUNCH_SYNC || x->h->t->item[x->h->next].type == FL_ITEM_SYNC);
+    const uint32_t word = next_word(x);
+    return x->h->computing && word != FL_LAUNCH_OTHER && (word < FL_LAUNCH_SYNC || next_sync(x, word));
 }
 
 /* All of the host time in progress, of which only its end counts: where it began does not matter, nor at which clock.
  */
 static int64_t in_progress_ps(const fl_launching *x) {
-    const uint32_t word = x->plan->before[x->l->launched];
-    return scaled_ps(word < FL_LAUNCH_SYNC ? word : x->plan->sync[word - FL_LAUNCH_SYNC].before_ns, host_mul(x));
+    const uint32_t word = next_word(x);
+    const fl_launch_sync *sync = next_sync(x, word);
+    return scaled_ps(sync ? sync->before_ns : word, host_mul(x));
 }
 
 /* The thread has ended the host time in progress and done `items` items, the last of them at `at`; between them it

@@ -56,7 +56,8 @@ static fl_status plan_launch(fl_launch_plan *p, const fl_thread *t, size_t k, ui
         return FL_OK;
     if (fl_grow(&p->sync, &p->sync_room, p->sync_count + 1, sizeof *p->sync))
         return fl_no_memory(d, "the workload");
-    p->sync[p->sync_count] = (fl_launch_sync){(uint32_t)sync->host_ns, (uint32_t)after_ns, (uint32_t)(op - done + 1)};
+    p->sync[p->sync_count] =
+        (fl_launch_sync){(uint32_t)sync->host_ns, (uint32_t)after_ns, (uint32_t)(op - done + 1), (uint32_t)(k - 1)};
     p->before[op] = FL_LAUNCH_SYNC | (uint32_t)p->sync_count++;
     return FL_OK;
 }

@@ -106,6 +106,7 @@ typedef struct fl_launch_sync { /* one synchronisation, then one launch */
     uint32_t before_ns;         /* host time before it */
     uint32_t after_ns;          /* from the end of its wait to the launch */
     uint32_t lag;               /* it waits for the op so many places before the one launched: 1 or more */
+    uint32_t item;              /* its place among the items of the thread, modulo 2^32 */
 } fl_launch_sync;
 
 typedef struct fl_launch_plan { /* of an island that is one stream and one thread (see launches.h) */
