@@ -1,11 +1,11 @@
 /* Several streams of one island between two boundaries. Every kernel is alone-length work done at a rate in 1/65536;
  * work done rounds down and finish times round up. A boundary only reads: `left` and `since` move when a rate or a
  * clock changes, so that where the boundaries lie cannot show in the result. All completions of one instant are applied
- * before the shares are set once: the order of simultaneous events cannot show either. */
+ * before the shares are set once: the order of simultaneous events cannot show either.
+ *
+ * This is the general way, and the meaning of the faster ones that take over where they apply (streams_shortcut.c). */
 #include "sim/streams.h"
 #include "sim/streams_inside.h"
-
-#include <stdio.h>
 
 static inline void charge(fl_lane *l, int64_t done) {
     fl_gpu_charge(l->gpu, l->class_id, done - l->p.charged_ps);
@@ -283,70 +283,6 @@ static inline bool share_all(fl_course *c, int64_t t) {
     return moved;
 }
 
-void fl_streams_begin(fl_course *c) {
-    for (uint32_t i = 0; i < c->is->stream_count; i++)
-        c->active += c->mine[i]->phase != FL_PHASE_DONE && !c->mine[i]->s->launched;
-    for (uint32_t i = 0; i < c->is->thread_count; i++) {
-        fl_host_thread *h = &c->thread[i];
-        if (!h->t->count) {
-            c->done++;
-            continue;
-        }
-        c->active += !h->t->server;
-        h->work_ns = h->t->item[0].host_ns;
-        h->load = h->t->item[0].load;
-        h->computing = true;
-        start_host(c, &h->p, h->load, h->work_ns, 0);
-    }
-}
-
-void fl_streams_lose(fl_course *c, fl_gpu *g) {
-    for (uint32_t i = 0; i < c->is->stream_count; i++) {
-        fl_lane *l = c->mine[i];
-        if (l->gpu != g || l->phase != FL_PHASE_RUN)
-            continue;
-        l->phase = FL_PHASE_LOST;
-        *l->p.event_ps = FL_TIME_NEVER;
-    }
-    g->demand_sms = g->demand_memory = g->dyn_now_mw = 0;
-    g->active = g->resident = 0;
-}
-
-/* ---- shortcuts ---- */
-
-static inline bool is_due(fl_shortcut *s) {
-    const bool due = s->may && !s->sit_out;
-    s->sit_out -= s->sit_out > 0;
-    return due;
-}
-
-/* To begin a shortcut costs a look at every lane, and an event of the general way costs one too: one that passed only a
- * few events twice in a row sits out. */
-static inline void after_shortcut(fl_shortcut *s, uint64_t passed) {
-    enum { FEW = 24, SHORTS_MAX = 6 };
-    s->shorts = passed >= FEW ? 0 : s->shorts + (s->shorts < SHORTS_MAX);
-    s->sit_out = s->shorts > 1 ? (uint64_t)FEW << s->shorts : 0;
-}
-
-/* Where a shortcut applies, it passes as many events as it can. */
-static inline int64_t take_shortcut(fl_course *c, int64_t t, int64_t until) {
-    fl_gpu *g = c->gpu[0];
-    uint64_t passed;
-    if (g->records.on || g->lost)
-        return t;
-    if (!g->scarce && (g->active || !g->gate_ps) && is_due(&c->free)) {
-        t = fl_streams_free(c, t, until, &passed);
-        after_shortcut(&c->free, passed);
-    } else if (is_due(&c->lanes)) {
-        const uint64_t calm = c->free.may ? 4 * (uint64_t)c->is->stream_count + c->free.sit_out : UINT64_MAX;
-        t = fl_streams_lanes(c, t, until, calm, &passed);
-        after_shortcut(&c->lanes, passed);
-        c->free.sit_out -= passed < c->free.sit_out ? passed : c->free.sit_out;
-        g->taken[FL_PATH_VECTOR] += passed > 0;
-    }
-    return t;
-}
-
 int64_t fl_streams_advance(fl_course *c, int64_t until) {
     int64_t t = c->gpu[0]->now_ps;
     const uint32_t all = c->is->stream_count + c->is->thread_count;
@@ -354,7 +290,7 @@ int64_t fl_streams_advance(fl_course *c, int64_t until) {
     for (;;) {       /* event by event; those of one instant follow each other before shares are set */
         uint32_t who;
         if (c->free.may || c->lanes.may)
-            t = take_shortcut(c, t, until);
+            t = fl_streams_shortcut(c, t, until);
         int64_t next = earliest(c, &who);
         if (next > t) {
             if (share_all(c, t))
@@ -402,24 +338,6 @@ void fl_streams_rescale(fl_course *c, fl_gpu *g, const fl_clock_rates *before, i
         g->dyn_now_mw += dyn_at_rate(l);
     }
     set_shares(c, g, t);
-}
-
-const char *fl_streams_stuck(const fl_course *c, char *buf, size_t size) {
-    uint32_t who;
-    if (earliest(c, &who) != FL_TIME_NEVER)
-        return NULL;
-    for (uint32_t i = 0; i < c->is->stream_count; i++)
-        if (c->mine[i]->phase != FL_PHASE_DONE) {
-            snprintf(buf, size, "stream %d of GPU %u waits for ever before op %llu", c->mine[i]->s->id,
-                     c->mine[i]->gpu->index, (unsigned long long)c->mine[i]->next);
-            return buf;
-        }
-    for (uint32_t i = 0; i < c->is->thread_count; i++)
-        if (c->thread[i].next < c->thread[i].t->count) {
-            snprintf(buf, size, "host thread %d waits for ever", c->thread[i].t->id);
-            return buf;
-        }
-    return NULL;
 }
 
 bool fl_streams_begin_op(fl_course *c, fl_lane *l, int64_t t) { return begin_op(c, l, t); }

@@ -177,10 +177,6 @@ static void settle(run *r, fl_lane *l, batch *b, uint32_t finished, uint32_t sta
         if (!l->in_parts)
             l->began_ps = r->base + b->op[0].start;
     }
-    if (finished && b->charged) {
-        fl_gpu_charge(g, b->op[0].class_id, -b->charged);
-        b->charged = 0;
-    }
     for (uint32_t i = 1; c->host && i < started; i++) {
         const uint32_t load = host_load(r->c, b->op[i].class_id);
         c->sums.time_ps[load] += b->op[i].gap;
@@ -189,14 +185,15 @@ static void settle(run *r, fl_lane *l, batch *b, uint32_t finished, uint32_t sta
     for (uint32_t i = 0; i < finished; i++) {
         const op *o = &b->op[i];
         const fl_row *k = &r->row[o->class_id];
-        dyn += o->length * k->dyn_mw;
-        memory += o->length * k->memory;
+        const int64_t ps = o->length - (i ? 0 : b->charged);
+        dyn += ps * k->dyn_mw;
+        memory += ps * k->memory;
         if (g->profiled) {
-            alu += o->length * k->alu;
-            sms += o->length * k->sms;
-            copy += k->resident ? 0 : o->length;
+            alu += ps * k->alu;
+            sms += ps * k->sms;
+            copy += k->resident ? 0 : ps;
         }
-        class_ps[o->class_id] += o->length;
+        class_ps[o->class_id] += ps;
         kernels += k->resident == FL_RESIDENT_KERNEL;
         if (k->resident) {
             l->in_parts = k->resident == FL_RESIDENT_PART;
@@ -226,6 +223,7 @@ static __attribute__((noinline)) uint64_t next_batch(run *r, uint32_t who) {
     settle(r, r->c->mine[who], b, OPS, OPS + 1);
     b->first += OPS;
     b->op[0] = b->op[OPS];
+    b->charged = 0;
     return look_ahead(r, who, 0, b->op[0].start + b->op[0].length);
 }
 

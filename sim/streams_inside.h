@@ -67,6 +67,9 @@ static inline uint32_t host_load(const fl_course *c, uint32_t class_id) {
 
 /* ---- shortcuts ---- */
 
+/* Passes as many events from t on as a faster way can, up to `until`; returns the instant reached. */
+int64_t fl_streams_shortcut(fl_course *c, int64_t t, int64_t until);
+
 /* For streams of one GPU without launches and waits, which keeps no records and is on the bus. Both pass events from t
  * on, up to `until` at most, and return the instant of the last one; *passed: how many. */
 

@@ -3,7 +3,7 @@
  * that each event changes every rate: here one instruction rescales eight lanes. The divisions are done in doubles,
  * which are exact below 2^36 ps of work (see fl_work_ends); longer ops, and the last op of a stream, are left to the
  * plain twin. */
-#include "sim/streams_inside.h"
+#include "sim/streams_lanes_cells.h"
 
 #ifdef __x86_64__
 #include <immintrin.h>
@@ -13,20 +13,6 @@
 
 enum { WIDTH = 8, VECTORS_MAX = FL_SHARES_MAX / WIDTH };
 #define LEFT_MAX ((INT64_C(1) << 36) - 1)
-
-typedef struct place { /* where a lane stands, but for what the vectors hold */
-    const fl_stream *s;
-    uint64_t next, stop;          /* ops before `next` have finished; at `stop` something else than an op ends too */
-    int64_t start;                /* of its op in progress, or of the gap before it */
-    int64_t length;               /* of its op in progress, alone at these clocks; of the gap before it */
-    int64_t host_time, host_work; /* of the gap in progress, to be charged */
-    int64_t began;
-    uint32_t class_id;
-    bool in_parts, running, moved; /* moved: an event has passed here */
-    /* the op after the one in progress */
-    uint32_t then_class;
-    int64_t then_gap, then_length;
-} place;
 
 typedef struct lanes { /* 8 to a vector; of a lane that does not run an op, only the event counts */
     __m512i event[VECTORS_MAX], left[VECTORS_MAX], since[VECTORS_MAX], charged[VECTORS_MAX], rate[VECTORS_MAX];
@@ -156,23 +142,14 @@ INLINE int64_t lane_of(__m512i v, __mmask8 bit) {
     return _mm_cvtsi128_si64(_mm512_castsi512_si128(_mm512_maskz_compress_epi64(bit, v)));
 }
 
-static inline void look_ahead(const fl_course *c, const fl_row *row, place *p, uint64_t i) {
-    if (i >= p->s->count)
-        return;
-    int64_t gap_ns, work_ns;
-    fl_workload_op(p->s, i, &gap_ns, &work_ns, &p->then_class);
-    p->then_gap = fl_length_ps(gap_ns, c->host ? c->host[host_load(c, p->then_class)].mul : FL_MUL_ONE);
-    p->then_length = fl_length_ps(work_ns, row[p->then_class].mul);
-}
-
-static void pass_mark(fl_lane *l, place *p, int64_t t) {
+static void pass_mark(fl_lane *l, fl_place *p, int64_t t) {
     if (l->marks < l->s->mark_count && p->next == l->s->mark[l->marks])
         l->mark_ps[l->marks++] = t;
     p->stop = l->marks < l->s->mark_count ? l->s->mark[l->marks] : l->s->count;
 }
 
 /* As finish_kernel of streams.c, of an op that is not the last of its stream. */
-INLINE void finish(fl_course *c, fl_lane *l, place *p, lanes *a, sums *s, uint32_t v, __mmask8 bit, int64_t t) {
+INLINE void finish(fl_course *c, fl_lane *l, fl_place *p, lanes *a, sums *s, uint32_t v, __mmask8 bit, int64_t t) {
     fl_gpu *g = c->gpu[0];
     const fl_row *k = &g->rates->row[p->class_id];
     const int64_t ps = lane_of(_mm512_sub_epi64(a->left[v], a->charged[v]), bit);
@@ -200,7 +177,7 @@ INLINE void finish(fl_course *c, fl_lane *l, place *p, lanes *a, sums *s, uint32
 }
 
 /* As start_kernel of streams.c. */
-INLINE void start(fl_course *c, place *p, lanes *a, sums *s, uint32_t v, __mmask8 bit, int64_t t) {
+INLINE void start(fl_course *c, fl_place *p, lanes *a, sums *s, uint32_t v, __mmask8 bit, int64_t t) {
     fl_gpu *g = c->gpu[0];
     const fl_row *row = g->rates->row, *k = &row[p->class_id];
     p->running = p->moved = true;
@@ -225,11 +202,11 @@ INLINE void start(fl_course *c, place *p, lanes *a, sums *s, uint32_t v, __mmask
         fl_gpu_wake(g, t);
     if (k->resident && !s->resident++)
         g->busy_since_ps = t;
-    look_ahead(c, row, p, p->next + 1);
+    fl_lanes_look_ahead(c, row, p, p->next + 1);
 }
 
 /* The next event of a lane, which is due at t. False where it is one for the plain twin: the last op of a stream. */
-INLINE bool pass_event(fl_course *c, place *p, lanes *a, sums *s, uint32_t who, uint32_t v, int64_t t) {
+INLINE bool pass_event(fl_course *c, fl_place *p, lanes *a, sums *s, uint32_t who, uint32_t v, int64_t t) {
     const __mmask8 bit = (__mmask8)(1u << who % WIDTH);
     if (p->running) {
         if (__builtin_expect(p->next + 1 == p->s->count, 0))
@@ -253,68 +230,7 @@ INLINE bool pass_event(fl_course *c, place *p, lanes *a, sums *s, uint32_t who, 
 
 /* ---- there and back ---- */
 
-typedef struct cells { /* of the lanes, one after the other */
-    int64_t event[FL_SHARES_MAX], left[FL_SHARES_MAX], since[FL_SHARES_MAX], charged[FL_SHARES_MAX],
-        rate[FL_SHARES_MAX], sms[FL_SHARES_MAX], memory[FL_SHARES_MAX], dyn[FL_SHARES_MAX];
-} cells;
-
-static void read_lane(const fl_course *c, uint32_t i, place *p, cells *x) {
-    const fl_lane *l = c->mine[i];
-    const fl_row *row = c->gpu[0]->rates->row;
-    const bool runs = l->phase == FL_PHASE_RUN, gap = l->phase == FL_PHASE_GAP;
-    *p = (place){.s = l->s, .next = l->next, .class_id = l->class_id, .in_parts = l->in_parts, .running = runs};
-    p->stop = l->marks < l->s->mark_count ? l->s->mark[l->marks] : l->s->count;
-    p->began = l->began_ps;
-    p->start = l->p.start_ps;
-    p->length = l->length_ps;
-    p->host_time = gap ? c->event_ps[i] - l->p.start_ps : 0;
-    p->host_work = gap ? l->p.left_ps - l->p.charged_ps : 0;
-    p->then_length = gap ? fl_length_ps(l->length_ps, row[l->class_id].mul) : 0;
-    x->event[i] = c->event_ps[i];
-    x->left[i] = runs ? l->p.left_ps : 0;
-    x->since[i] = runs ? l->p.since_ps : 0;
-    x->charged[i] = runs ? l->p.charged_ps : 0;
-    x->rate[i] = runs ? l->p.rate : FL_SHARE_ONE;
-    x->sms[i] = runs ? l->sms : 0;
-    x->memory[i] = runs ? l->memory : 0;
-    x->dyn[i] = runs ? l->dyn_mw : 0;
-}
-
-static void write_lane(const fl_course *c, uint32_t i, const place *p, const cells *x) {
-    fl_lane *l = c->mine[i];
-    if (p->running) {
-        l->p.left_ps = x->left[i];
-        l->p.since_ps = x->since[i];
-        l->p.charged_ps = x->charged[i];
-        l->p.rate = (uint32_t)x->rate[i];
-        c->event_ps[i] = x->event[i];
-    }
-    if (!p->moved)
-        return;
-    l->next = p->next;
-    l->class_id = p->class_id;
-    l->in_parts = p->in_parts;
-    l->began_ps = p->began;
-    l->length_ps = p->length;
-    l->phase = p->running ? FL_PHASE_RUN : FL_PHASE_GAP;
-    l->p.start_ps = p->start;
-    if (p->running) {
-        l->sms = (uint32_t)x->sms[i];
-        l->memory = (uint32_t)x->memory[i];
-        l->dyn_mw = (int32_t)x->dyn[i];
-        return;
-    }
-    l->p = (fl_work){.left_ps = p->length,
-                     .since_ps = p->start,
-                     .start_ps = p->start,
-                     .event_ps = l->p.event_ps,
-                     .rate = FL_SHARE_ONE};
-    c->event_ps[i] = x->event[i];
-    int64_t gap_ns; /* its work in ns until the kernel starts */
-    fl_workload_op(l->s, l->next, &gap_ns, &l->length_ps, &l->class_id);
-}
-
-INLINE void fill(lanes *a, const cells *x, uint32_t vectors, const place *p) {
+INLINE void fill(lanes *a, const fl_cells *x, uint32_t vectors, const fl_place *p) {
     for (uint32_t v = 0; v < vectors; v++) {
         a->event[v] = _mm512_loadu_si512(&x->event[v * WIDTH]);
         a->left[v] = _mm512_loadu_si512(&x->left[v * WIDTH]);
@@ -330,7 +246,7 @@ INLINE void fill(lanes *a, const cells *x, uint32_t vectors, const place *p) {
     }
 }
 
-INLINE void spill(const lanes *a, cells *x, uint32_t vectors) {
+INLINE void spill(const lanes *a, fl_cells *x, uint32_t vectors) {
     for (uint32_t v = 0; v < vectors; v++) {
         _mm512_storeu_si512(&x->event[v * WIDTH], a->event[v]);
         _mm512_storeu_si512(&x->left[v * WIDTH], a->left[v]);
@@ -353,7 +269,7 @@ INLINE int64_t earliest(const lanes *a, const uint32_t vectors) {
 }
 
 /* All events of the instant t. False where one is for the plain twin. */
-INLINE bool pass_instant(fl_course *c, place *p, lanes *a, sums *s, int64_t t, uint64_t *passed,
+INLINE bool pass_instant(fl_course *c, fl_place *p, lanes *a, sums *s, int64_t t, uint64_t *passed,
                          const uint32_t vectors) {
     for (uint32_t v = 0; v < vectors; v++)
         for (__mmask8 due; (due = _mm512_cmpeq_epi64_mask(a->event[v], _mm512_set1_epi64(t))); ++*passed) {
@@ -364,7 +280,7 @@ INLINE bool pass_instant(fl_course *c, place *p, lanes *a, sums *s, int64_t t, u
     return true;
 }
 
-INLINE int64_t run_lanes(fl_course *c, place *p, cells *x, sums *io, int64_t t, int64_t until, uint64_t calm,
+INLINE int64_t run_lanes(fl_course *c, fl_place *p, fl_cells *x, sums *io, int64_t t, int64_t until, uint64_t calm,
                          uint64_t *passed, const uint32_t vectors) {
     const int64_t base = fl_gpu_base_mw(c->gpu[0]);
     lanes a;
@@ -390,12 +306,12 @@ INLINE int64_t run_lanes(fl_course *c, place *p, cells *x, sums *io, int64_t t, 
     return t;
 }
 
-static __attribute__((noinline)) TARGET int64_t run_eight(fl_course *c, place *p, cells *x, sums *s, int64_t t,
+static __attribute__((noinline)) TARGET int64_t run_eight(fl_course *c, fl_place *p, fl_cells *x, sums *s, int64_t t,
                                                           int64_t until, uint64_t calm, uint64_t *passed) {
     return run_lanes(c, p, x, s, t, until, calm, passed, 1);
 }
 
-static __attribute__((noinline)) TARGET int64_t run_many(fl_course *c, place *p, cells *x, sums *s, int64_t t,
+static __attribute__((noinline)) TARGET int64_t run_many(fl_course *c, fl_place *p, fl_cells *x, sums *s, int64_t t,
                                                          int64_t until, uint64_t calm, uint64_t *passed) {
     return run_lanes(c, p, x, s, t, until, calm, passed, (c->is->stream_count + WIDTH - 1) / WIDTH);
 }
@@ -403,19 +319,16 @@ static __attribute__((noinline)) TARGET int64_t run_many(fl_course *c, place *p,
 int64_t fl_streams_lanes(fl_course *c, int64_t t, int64_t until, uint64_t calm, uint64_t *passed) {
     fl_gpu *g = c->gpu[0];
     const uint32_t count = c->is->stream_count, room = (count + WIDTH - 1) / WIDTH * WIDTH;
-    place p[FL_SHARES_MAX];
-    cells x;
+    fl_place p[FL_SHARES_MAX];
+    fl_cells x;
     for (uint32_t i = 0; i < count; i++)
-        read_lane(c, i, &p[i], &x);
+        fl_lanes_read(c, i, &p[i], &x);
     for (uint32_t i = count; i < room; i++) { /* lanes that never have an event */
-        p[i] = (place){.running = false};
+        p[i] = (fl_place){.running = false};
         x.event[i] = FL_TIME_NEVER;
         x.left[i] = x.since[i] = x.charged[i] = x.sms[i] = x.memory[i] = x.dyn[i] = 0;
         x.rate[i] = FL_SHARE_ONE;
     }
-    for (uint32_t i = 0; i < count; i++)
-        if (p[i].running)
-            look_ahead(c, g->rates->row, &p[i], p[i].next + 1);
     sums s = {.sms = g->demand_sms,
               .memory = g->demand_memory,
               .dyn_now = g->dyn_now_mw,
@@ -426,7 +339,7 @@ int64_t fl_streams_lanes(fl_course *c, int64_t t, int64_t until, uint64_t calm, 
               .touched = g->touched};
     t = (count <= WIDTH ? run_eight : run_many)(c, p, &x, &s, t, until, calm, passed);
     for (uint32_t i = 0; i < count; i++)
-        write_lane(c, i, &p[i], &x);
+        fl_lanes_write(c, i, &p[i], &x);
     g->sums.kernels += s.kernels;
     g->demand_sms = s.sms;
     g->demand_memory = s.memory;

@@ -29,7 +29,7 @@ static inline int64_t fl_work_done(const fl_work *p, int64_t t) {
     return done < p->left_ps ? done : p->left_ps;
 }
 
-/* When `left` ends, at a rate in 1/65536 that holds since `since`. */
+/* When `left` ends, at a rate in 1/65536 that holds since `since`; what ends beyond all time ends just before never. */
 static inline int64_t fl_work_ends(int64_t since, int64_t left, uint32_t rate) {
     if (rate == FL_SHARE_ONE)
         return since + left;
@@ -38,7 +38,8 @@ static inline int64_t fl_work_ends(int64_t since, int64_t left, uint32_t rate) {
         double up = (double)(left << 16) + (double)(rate - 1);
         return since + (int64_t)(up / (double)rate);
     }
-    return since + (int64_t)((((fl_uwide)(uint64_t)left << 16) + rate - 1) / rate);
+    const fl_uwide takes = (((fl_uwide)(uint64_t)left << 16) + rate - 1) / rate;
+    return takes < (fl_uwide)(FL_TIME_NEVER - since) ? since + (int64_t)takes : FL_TIME_NEVER - 1;
 }
 
 /* What is left of an op after a change of its length, rounded; untouched when the length stays. */

@@ -23,7 +23,7 @@ static int64_t draw_work(fl_random *g, bool round) {
     static const int64_t rounded[] = {0, 1000, 1000, 2000, 4000, 30000};
     const uint64_t pick = fl_random_below(g, 400);
     if (pick == 2 && fl_random_below(g, 50) == 0)
-        return INT64_C(5000000000000); /* an hour and more: later than instants ahead are counted */
+        return INT64_C(2251799900000); /* 2^51 ps and 86 us: later than instants ahead are counted */
     if (pick == 0)
         return 60000000 + (int64_t)fl_random_below(g, 20000000); /* about 2^36 ps */
     if (pick == 1)
@@ -46,6 +46,10 @@ static void add_classes(fx_rig *r, fl_random *g, uint32_t kind, uint32_t streams
         const double tm = kind == CALM ? 0 : kind == EDGE ? most * fl_random_unit(g) : fl_random_unit(g);
         const double sms = kind == BANDWIDTH ? fair : most * (0.05 + 0.95 * fl_random_unit(g));
         fx_class(r, 1, tm, 0, fl_random_unit(g), fl_random_unit(g), i == 6 ? most : sms);
+    }
+    if (fl_random_below(g, 2)) {
+        FX_MUST(fl_workload_add_host_load(r->w, &(fl_host_load){.bound = 0, .alpha = 1}, &r->w->class[1].host, d));
+        FX_MUST(fl_workload_add_host_load(r->w, &(fl_host_load){.bound = 1, .upc = 2}, &r->w->class[2].host, d));
     }
     r->w->class[3].copy = true;
     r->w->class[4].iteration = true;
@@ -75,7 +79,7 @@ static void open_case(fx_rig *r, play *p, uint64_t seed) {
         const uint32_t s = fx_stream(r, i / streams, (int32_t)i);
         const size_t ops =
             fl_random_below(&g, 12) ? 400 / streams + 3 + fl_random_below(&g, 60) : fl_random_below(&g, 3);
-        for (size_t k = 0; k < ops; k++)
+        for (size_t k = 0; k < ops + (i == 0); k++) /* some streams have none */
             fx_op(r, s, draw_gap(&g, round, gaps), draw_work(&g, round), (uint32_t)fl_random_below(&g, 7));
         if (ops > 2 && seed % 7 == 6 && i % streams && r->w->stream[s - 1].count > 1)
             fx_wait(r, s, s - 1, 2);
@@ -138,6 +142,14 @@ static void look(digest *x, const fx_rig *r, const play *p, fl_node *n) {
             FEED(x, seen);
         }
     }
+    const fl_wide energy = fl_node_energy_fj(n);
+    FEED(x, energy);
+    if (p->hosted && p->sensed) {
+        fl_host_sample seen;
+        memset(&seen, 0, sizeof seen);
+        fl_node_read_host(n, true, &seen);
+        FEED(x, seen);
+    }
     const fl_kernel_record *record;
     size_t count;
     FX_MUST(fl_node_take_records(n, &record, &count, d));
@@ -169,6 +181,7 @@ static size_t course_of(const fx_rig *r, const play *p, fl_path path, uint64_t *
                          .spec = &r->spec,
                          .seed = p->seed,
                          .gpu_needs = p->sensed ? ~UINT64_C(0) : 0,
+                         .host_needs = p->sensed ? ~UINT64_C(0) : 0,
                          .lost_at_ns = p->lost_ns,
                          .path = path};
     fl_node *n;
@@ -204,7 +217,7 @@ static size_t course_of(const fx_rig *r, const play *p, fl_path path, uint64_t *
 }
 
 static void test_ways(void) {
-    enum { CASES = 400, ROOM = 3000 };
+    enum { CASES = 400, ROOM = 700 };
     static const fl_path ways[] = {FL_PATH_AUTO, FL_PATH_VECTOR};
     uint64_t *want = fx_alloc(ROOM + 1, sizeof *want), *got = fx_alloc(ROOM + 1, sizeof *got);
     for (uint64_t seed = 0; seed < CASES; seed++) {

@@ -1,0 +1,40 @@
+/* Lanes on their way into vector registers and back (streams_lanes.c). Internal to sim/. */
+#ifndef FL_STREAMS_LANES_CELLS_H
+#define FL_STREAMS_LANES_CELLS_H
+
+#include "sim/streams_inside.h"
+
+typedef struct fl_place { /* where a lane stands, but for what the vectors hold */
+    const fl_stream *s;
+    uint64_t next, stop;          /* ops before `next` have finished; at `stop` something else than an op ends too */
+    int64_t start;                /* of its op in progress, or of the gap before it */
+    int64_t length;               /* of its op in progress, alone at these clocks; of the gap before it */
+    int64_t host_time, host_work; /* of the gap in progress, to be charged */
+    int64_t began;
+    uint32_t class_id;
+    bool in_parts, running, moved; /* moved: an event has passed here */
+    /* the op after the one in progress */
+    uint32_t then_class;
+    int64_t then_gap, then_length;
+} fl_place;
+
+typedef struct fl_cells { /* of the lanes, one after the other */
+    int64_t event[FL_SHARES_MAX], left[FL_SHARES_MAX], since[FL_SHARES_MAX], charged[FL_SHARES_MAX],
+        rate[FL_SHARES_MAX], sms[FL_SHARES_MAX], memory[FL_SHARES_MAX], dyn[FL_SHARES_MAX];
+} fl_cells;
+
+static inline void fl_lanes_look_ahead(const fl_course *c, const fl_row *row, fl_place *p, uint64_t i) {
+    if (i >= p->s->count)
+        return;
+    int64_t gap_ns, work_ns;
+    fl_workload_op(p->s, i, &gap_ns, &work_ns, &p->then_class);
+    p->then_gap = fl_length_ps(gap_ns, c->host ? c->host[host_load(c, p->then_class)].mul : FL_MUL_ONE);
+    p->then_length = fl_length_ps(work_ns, row[p->then_class].mul);
+}
+
+/* Where lane i of an island of one GPU stands, with the op after the one in progress. */
+void fl_lanes_read(const fl_course *c, uint32_t i, fl_place *p, fl_cells *x);
+/* And back to where the general way looks for it. */
+void fl_lanes_write(const fl_course *c, uint32_t i, const fl_place *p, const fl_cells *x);
+
+#endif
