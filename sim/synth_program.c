@@ -12,12 +12,18 @@
 #define FL_PROGRAM_KERNELS_MAX UINT64_C(100000000)
 enum { STREAMS_MAX = 256 };
 
-/* A lognormal of the given mean and coefficient of variation. */
-static double draw(fl_random *r, double mean, double cv) {
-    if (cv <= 0)
-        return mean;
+typedef struct spread { /* of a lognormal, once for all its draws */
+    double mean, cv, variance, deviation;
+} spread;
+
+static spread spread_of(double mean, double cv) {
     const double variance = log(1 + cv * cv);
-    return mean * exp(sqrt(variance) * fl_random_normal(r) - variance / 2);
+    return (spread){mean, cv, variance, sqrt(variance)};
+}
+
+/* A lognormal of the given mean and coefficient of variation. */
+static double draw(fl_random *r, const spread *s) {
+    return s->cv <= 0 ? s->mean : s->mean * exp(s->deviation * fl_random_normal(r) - s->variance / 2);
 }
 
 typedef struct lane { /* one stream of a program */
@@ -30,10 +36,14 @@ typedef struct maker {
     const fl_programs *p;
     const fl_program_row *row; /* row_count: those of the program */
     size_t row_count;
-    uint32_t *kind; /* row_count */
+    uint32_t *kind;      /* row_count */
+    spread *gap, *length; /* row_count */
     uint32_t cycles;
     double scale; /* of part_s */
     fl_kernel_trace *t;
+    fl_program_sink sink;
+    void *user;
+    uint64_t *made;
 } maker;
 
 static fl_status too_many(const maker *m, fl_diag *d) {
@@ -43,8 +53,7 @@ static fl_status too_many(const maker *m, fl_diag *d) {
 
 static fl_status launch(const maker *m, size_t row, lane *l, fl_diag *d) {
     const fl_program_row *r = &m->row[row];
-    const double gap = 1e3 * draw(&l->random, r->gap_us, r->gap_cv),
-                 length = 1e3 * draw(&l->random, r->time_us, r->time_cv);
+    const double gap = 1e3 * draw(&l->random, &m->gap[row]), length = 1e3 * draw(&l->random, &m->length[row]);
     fl_trace_op op = {.launch_ns = INT64_MIN,
                       .bytes = -1,
                       .kind = m->kind[row],
@@ -59,9 +68,9 @@ static fl_status launch(const maker *m, size_t row, lane *l, fl_diag *d) {
     op.start_ns = l->now_ns + (int64_t)gap;
     op.end_ns = op.start_ns + (length < 1 ? 1 : (int64_t)length);
     l->now_ns = op.end_ns;
-    if (m->t->op_count >= FL_PROGRAM_KERNELS_MAX)
+    if (++*m->made > FL_PROGRAM_KERNELS_MAX)
         return too_many(m, d);
-    return fl_trace_add_op(m->t, &op) ? fl_no_memory(d, "the program's kernels") : FL_OK;
+    return m->sink(m->user, &op, d);
 }
 
 /* The part of rows [first, last) on one stream, from where that stream stands until end_ns. */
@@ -156,10 +165,29 @@ static fl_status take_head(const fl_programs *p, fl_kernel_trace *t, fl_diag *d)
     return FL_OK;
 }
 
-fl_status fl_synth_program(const fl_programs *p, size_t index, uint64_t seed, double seconds, fl_kernel_trace *t,
-                           fl_diag *d) {
+static fl_status make_rows(maker *m, fl_diag *d) {
+    const fl_programs *p = m->p;
+    m->kind = calloc(m->row_count, sizeof *m->kind);
+    m->gap = calloc(m->row_count, sizeof *m->gap);
+    m->length = calloc(m->row_count, sizeof *m->length);
+    fl_status s = m->kind && m->gap && m->length ? take_head(p, m->t, d) : fl_no_memory(d, "the program's kernels");
+    for (size_t i = 0; !s && i < m->row_count; i++) {
+        const fl_program_row *r = &m->row[i];
+        m->gap[i] = spread_of(r->gap_us, r->gap_cv);
+        m->length[i] = spread_of(r->time_us, r->time_cv);
+        m->kind[i] = fl_trace_add_kind(m->t, p->names[r->kernel], (uint32_t[3]){r->grid_x, 1, 1},
+                                       (uint32_t[3]){r->block_x, 1, 1});
+        if (m->kind[i] == UINT32_MAX)
+            s = fl_no_memory(d, "the program's kernels");
+    }
+    return s;
+}
+
+fl_status fl_synth_program_each(const fl_programs *p, size_t index, uint64_t seed, double seconds, fl_kernel_trace *t,
+                                fl_program_sink sink, void *user, fl_diag *d) {
     *t = (fl_kernel_trace){0};
-    maker m = {.p = p, .t = t};
+    uint64_t made = 0;
+    maker m = {.p = p, .t = t, .sink = sink, .user = user, .made = &made};
     size_t first = 0;
     while (p->rows[first].program != p->programs[index])
         first++;
@@ -172,22 +200,27 @@ fl_status fl_synth_program(const fl_programs *p, size_t index, uint64_t seed, do
         m.cycles = (uint32_t)fmin(fmax(1, round(m.cycles * m.scale)), UINT32_MAX);
         m.scale = 1;
     }
-    m.kind = calloc(m.row_count, sizeof *m.kind);
     fl_status s = check_size(&m, d);
     if (!s)
-        s = m.kind ? take_head(p, t, d) : fl_no_memory(d, "the program's kernels");
-    for (size_t i = 0; !s && i < m.row_count; i++) {
-        m.kind[i] = fl_trace_add_kind(t, p->names[m.row[i].kernel], (uint32_t[3]){m.row[i].grid_x, 1, 1},
-                                      (uint32_t[3]){m.row[i].block_x, 1, 1});
-        if (m.kind[i] == UINT32_MAX)
-            s = fl_no_memory(d, "the program's kernels");
-    }
+        s = make_rows(&m, d);
     for (int32_t stream = 0; !s && stream < STREAMS_MAX; stream++) {
         lane l = {.random = fl_random_seed(seed, index << 8 | (uint64_t)stream), .stream = stream};
         if (uses(&m, stream))
             s = run_lane(&m, &l, d);
     }
     free(m.kind);
+    free(m.gap);
+    free(m.length);
+    return s;
+}
+
+static fl_status add_to_trace(void *user, const fl_trace_op *op, fl_diag *d) {
+    return fl_trace_add_op(user, op) ? fl_no_memory(d, "the program's kernels") : FL_OK;
+}
+
+fl_status fl_synth_program(const fl_programs *p, size_t index, uint64_t seed, double seconds, fl_kernel_trace *t,
+                           fl_diag *d) {
+    const fl_status s = fl_synth_program_each(p, index, seed, seconds, t, add_to_trace, t, d);
     if (s)
         fl_kernel_trace_free(t);
     return s;

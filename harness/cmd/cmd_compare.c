@@ -184,6 +184,7 @@ static fl_status run_draws(compared *r, fl_setup_options *o, fl_diag *d) {
 
 static fl_status compare(compared *r, compare_options *o, const fl_option *option, size_t count, fl_diag *d) {
     fl_setup *u = &r->u;
+    o->setup.scene.hold = o->error.draws ? FL_SCENES_AT_ONCE : FL_SCENES_IN_TURN; /* which go through them again */
     fl_status s = fl_setup_open(u, &o->setup, d);
     if (s || (s = fl_scenes_spare(&u->scenes, option, count, d)))
         return s;

@@ -45,6 +45,7 @@ int fl_cmd_sweep(int argc, char **argv) {
     fl_setup u = {0};
     fl_sweep_result r = {0};
     fl_status s = out ? FL_OK : fl_refuse(&d, "no -o FILE given, expected where the results go");
+    so.scene.hold = FL_SCENES_COUNTED; /* a sweep's key has the number of kernels */
     if (!s)
         s = fl_path_option_use(path, &d);
     if (!s)

@@ -3,6 +3,7 @@
 #include "harness/base/pool.h"
 #include "harness/input/outline_file.h"
 #include "harness/input/sweep_model.h"
+#include "sim/build_program.h"
 #include "sim/instance.h"
 #include "sim/serve.h"
 #include "sim/synth_apps.h"
@@ -17,9 +18,41 @@
 #include <string.h>
 #include <unistd.h>
 
+#define BRIEF_S 1.0        /* of a program that is built only to see that it can be */
+enum { HELD_OPS = 50000 }; /* 400 KB: what is shorter is held, not built again */
+
+/* The programs of a file, or those that were drawn: shared by their scenes, freed with the last. */
+typedef struct program_set {
+    fl_programs p;
+    fl_kinds kinds;
+    bool drawn; /* kinds were made with them; else they are beside their file */
+    size_t users;
+} program_set;
+
+struct fl_scene_again {
+    fl_scene_options o;
+    program_set *set; /* NULL: a trace */
+    size_t index;     /* of the program */
+};
+
+static void leave_set(program_set *set) {
+    if (!set || --set->users)
+        return;
+    fl_programs_free(&set->p);
+    fl_kinds_free(&set->kinds);
+    free(set);
+}
+
+static void again_free(struct fl_scene_again *again) {
+    if (again)
+        leave_set(again->set);
+    free(again);
+}
+
 static void scene_free(fl_scene *s) {
     if (!s)
         return;
+    again_free(s->again);
     fl_facts_free(&s->facts);
     fl_rates_free(s->rates);
     fl_workload_free(s->w);
@@ -43,6 +76,14 @@ void fl_scenes_forget(fl_scenes *s, size_t first) {
         s->item[i]->rates = NULL;
         fl_workload_forget(s->item[i]->w);
     }
+}
+
+void fl_scene_give_back(fl_scene *s) {
+    if (!s->again)
+        return;
+    fl_rates_free(s->rates);
+    s->rates = NULL;
+    fl_workload_forget(s->w);
 }
 
 void fl_scenes_free(fl_scenes *s) {
@@ -146,7 +187,7 @@ static fl_status serve(fl_scene *s, const fl_scene_options *o, fl_diag *d) {
     if (!status)
         status = fl_workload_serve(s->w, a.t_ns, a.count, (uint32_t)o->windows, d);
     fl_arrivals_free(&a);
-    return status || (s->arrivals = strdup(o->arrivals)) ? status : fl_no_memory(d, NULL);
+    return status || s->arrivals || (s->arrivals = strdup(o->arrivals)) ? status : fl_no_memory(d, NULL);
 }
 
 static fl_status complete(fl_scene *s, const fl_scene_options *o, fl_diag *d) {
@@ -226,7 +267,11 @@ static uint32_t devices_of(const fl_kernel_trace *t) {
 /* What a workload is built of: kernels that were read or made, or, of a trace, the workload as it was kept. */
 typedef struct origin {
     fl_imported in;
-    const fl_kinds *made; /* with the kernels; NULL: the scene's source names them */
+    const fl_kinds *made;   /* with the kernels; NULL: the scene's source names them */
+    const fl_programs *set; /* where the kernels are those of a program: its place in the set, seed and length */
+    size_t index;
+    uint64_t seed;
+    double seconds;
     fl_kept_workload kept;
     fl_cache_key key;
     bool known; /* key is that of in */
@@ -237,6 +282,8 @@ static const fl_kernel_trace *kernels_of(const origin *from) {
 }
 
 static uint32_t device_count(const origin *from) {
+    if (from->set)
+        return 1;
     return from->kept.w ? from->kept.outline.device_count : devices_of(&from->in.kernels);
 }
 
@@ -260,9 +307,20 @@ static fl_status build_kernels(fl_scene *s, const char *name, origin *from, cons
     return FL_OK;
 }
 
+static fl_status build_program(fl_scene *s, const char *name, origin *from, const fl_build_options *build, fl_diag *d) {
+    fl_status status =
+        fl_build_program(&s->w, name, from->set, from->index, from->seed, from->seconds, &s->platform.node, build, d);
+    if (status || s->w)
+        return status;
+    status = fl_synth_program(from->set, from->index, from->seed, from->seconds, &from->in.kernels, d);
+    return status ? status : build_kernels(s, name, from, build, d);
+}
+
 /* As it was kept, if it is the same for this platform and these kinds; else from the trace. */
 static fl_status build(fl_scene *s, const char *name, origin *from, const fl_build_options *build, fl_diag *d) {
     bool fits = false;
+    if (from->set)
+        return build_program(s, name, from, build, d);
     if (!from->kept.w)
         return build_kernels(s, name, from, build, d);
     free(from->kept.w->name);
@@ -279,6 +337,11 @@ static fl_status build(fl_scene *s, const char *name, origin *from, const fl_bui
     fl_kept_workload_free(&from->kept);
     status = read_trace(s->source, from, d);
     return status ? status : build_kernels(s, name, from, build, d);
+}
+
+static void origin_free(origin *from) {
+    fl_kept_workload_free(&from->kept);
+    fl_imported_free(&from->in);
 }
 
 /* Fills the scene of kernels that were read, made or kept. */
@@ -303,12 +366,71 @@ static fl_status from_kernels(const fl_scene_options *o, fl_scene *s, const char
     if (!status)
         status = complete(s, o, d);
     fl_kinds_free(&kinds);
+    if (!status && s->again && (s->w->op_count > HELD_OPS || from->seconds != o->seconds))
+        fl_scene_give_back(s);
     return status;
 }
 
-static void origin_free(origin *from) {
-    fl_kept_workload_free(&from->kept);
-    fl_imported_free(&from->in);
+/* Of a trace, the trace; the program that it was, else. */
+static void find_origin(const fl_scene *s, origin *from) {
+    const struct fl_scene_again *again = s->again;
+    if (!again->set)
+        return;
+    from->made = again->set->drawn ? &again->set->kinds : NULL;
+    from->set = &again->set->p;
+    from->index = again->index;
+    from->seed = (uint64_t)again->o.seed;
+    from->seconds = again->o.seconds;
+}
+
+/* The workload stays where it is: rates and rows point to it, and its name may say more than that of its source. */
+static void replace_workload(fl_workload *old, fl_workload *made) {
+    char *name = old->name;
+    old->name = made->name;
+    made->name = name;
+    const fl_workload first = *old;
+    *old = *made;
+    *made = first;
+    fl_workload_free(made);
+}
+
+fl_status fl_scene_build(fl_scene *s, fl_diag *d) {
+    if (s->rates)
+        return FL_OK;
+    const fl_scene_options *o = &s->again->o;
+    origin from = {0};
+    fl_kinds kinds = {0};
+    fl_workload *old = s->w;
+    find_origin(s, &from);
+    s->w = NULL;
+    fl_status status = from.made || !s->kinds ? FL_OK : fl_kinds_read(s->kinds, &kinds, d);
+    if (!status && !from.set && !fl_kept_workload_load(s->source, &from.kept))
+        status = read_trace(s->source, &from, d);
+    const fl_build_options options = {
+        .windows = (uint32_t)o->windows, .kinds = from.made || !s->kinds ? from.made : &kinds, .assume = o->assume};
+    if (!status)
+        status = build(s, old->name, &from, &options, d);
+    if (!status && o->arrivals)
+        status = serve(s, o, d);
+    if (!status)
+        replace_workload(old, s->w);
+    else
+        fl_workload_free(s->w);
+    s->w = old;
+    if (!status)
+        status = fl_rates_new(&s->rates, s->w, &s->platform.node, d);
+    origin_free(&from);
+    fl_kinds_free(&kinds);
+    return status;
+}
+
+static fl_status make_again(fl_scene *s, const fl_scene_options *o, program_set *set, size_t index, fl_diag *d) {
+    if (!(s->again = calloc(1, sizeof *s->again)))
+        return fl_no_memory(d, NULL);
+    *s->again = (struct fl_scene_again){*o, set, index};
+    if (set)
+        set->users++;
+    return FL_OK;
 }
 
 static fl_status take_notes(fl_scene *s, char **note, size_t count, fl_diag *d) {
@@ -330,6 +452,8 @@ static fl_status from_trace(const fl_scene_options *o, const char *path, fl_scen
     if (!status)
         status = from.kept.w ? take_notes(s, from.kept.note, from.kept.note_count, d)
                              : take_notes(s, from.in.note, from.in.note_count, d);
+    if (!status && o->hold != FL_SCENES_AT_ONCE && fl_trace_may_keep(path)) /* which can be read again */
+        status = make_again(s, o, NULL, 0, d);
     if (!status)
         status = from_kernels(o, s, fl_input_name(path), &kernels_of(&from)->head, &from, d);
     origin_free(&from);
@@ -364,19 +488,23 @@ static fl_status check_wanted(const fl_texts *only, const char *path, char *cons
 
 typedef struct program_jobs { /* programs are made side by side: each is a job */
     const fl_scene_options *o;
-    const fl_programs *p;
-    const fl_kinds *kinds; /* made with them; NULL: beside their file */
-    size_t *index;         /* of the program of each job */
-    fl_scene **scene;      /* of each job */
+    program_set *set;
+    size_t *index;    /* of the program of each job */
+    fl_scene **scene; /* of each job */
 } program_jobs;
 
 static fl_status make_program(void *user, size_t job, fl_diag *d) {
     const program_jobs *j = user;
+    const fl_scene_options *o = j->o;
+    const fl_programs *p = &j->set->p;
     const size_t i = j->index[job];
-    origin from = {.made = j->kinds};
-    fl_status s = fl_synth_program(j->p, i, (uint64_t)j->o->seed, j->o->seconds, &from.in.kernels, d);
-    if (!s)
-        s = from_kernels(j->o, j->scene[job], j->p->names[j->p->programs[i]], &j->p->head, &from, d);
+    const bool briefly = o->hold == FL_SCENES_IN_TURN && !o->arrivals && !(o->seconds > 0 && o->seconds < 10 * BRIEF_S);
+    origin from = {.made = j->set->drawn ? &j->set->kinds : NULL,
+                   .set = p,
+                   .index = i,
+                   .seed = (uint64_t)o->seed,
+                   .seconds = briefly ? BRIEF_S : o->seconds};
+    const fl_status s = from_kernels(o, j->scene[job], p->names[p->programs[i]], &p->head, &from, d);
     origin_free(&from);
     return s;
 }
@@ -392,35 +520,44 @@ static fl_status draw_applications(const fl_scene_options *o, fl_programs *p, fl
     return s;
 }
 
+static fl_status read_set(const fl_scene_options *o, program_set **out, fl_diag *d) {
+    program_set *set = *out = calloc(1, sizeof *set);
+    if (!set)
+        return fl_no_memory(d, NULL);
+    set->users = 1;
+    set->drawn = o->applications > 0;
+    return set->drawn ? draw_applications(o, &set->p, &set->kinds, d) : fl_programs_read(o->programs, &set->p, d);
+}
+
 static fl_status from_programs(const fl_scene_options *o, fl_scenes *all, fl_diag *d) {
-    fl_programs p = {0};
-    fl_kinds kinds = {0};
+    program_jobs j = {.o = o};
     size_t jobs = 0;
     char seed[24];
     const char *source = o->applications ? "drawn applications" : o->programs;
     snprintf(seed, sizeof seed, "%lld", (long long)o->application_seed);
-    fl_status status = o->applications ? draw_applications(o, &p, &kinds, d) : fl_programs_read(o->programs, &p, d);
+    fl_status status = read_set(o, &j.set, d);
+    const fl_programs *p = status ? NULL : &j.set->p;
     if (!status)
-        status = check_wanted(&o->only, source, p.names, p.programs, p.program_count, d);
-    program_jobs j = {.o = o, .p = &p, .kinds = o->applications ? &kinds : NULL};
+        status = check_wanted(&o->only, source, p->names, p->programs, p->program_count, d);
     if (!status) {
-        j.index = calloc(p.program_count, sizeof *j.index);
-        j.scene = calloc(p.program_count, sizeof *j.scene);
+        j.index = calloc(p->program_count, sizeof *j.index);
+        j.scene = calloc(p->program_count, sizeof *j.scene);
         status = j.index && j.scene ? FL_OK : fl_no_memory(d, NULL);
     }
-    for (size_t i = 0; !status && i < p.program_count; i++)
-        if (is_wanted(&o->only, p.names[p.programs[i]])) {
+    for (size_t i = 0; !status && i < p->program_count; i++)
+        if (is_wanted(&o->only, p->names[p->programs[i]])) {
             j.index[jobs] = i;
             status = add_scene(all, source, &j.scene[jobs++], d);
             if (!status && o->applications && !(j.scene[jobs - 1]->applications = strdup(seed)))
                 status = fl_no_memory(d, NULL);
+            if (!status && o->hold != FL_SCENES_AT_ONCE)
+                status = make_again(j.scene[jobs - 1], o, j.set, i, d);
         }
     if (!status)
         status = fl_pool_run(make_program, &j, jobs, 0, "programs", d);
     free(j.index);
     free(j.scene);
-    fl_kinds_free(&kinds);
-    fl_programs_free(&p);
+    leave_set(j.set);
     return status;
 }
 

@@ -30,6 +30,11 @@ typedef struct fl_scene_options { /* as asked for; NULL and 0 where nobody did *
     int64_t draw;         /* which of them; set by fl_scenes_open */
     const char *variant;  /* added to the names of the workloads; NULL = nothing */
     fl_node_choice node;  /* which parts of the node are simulated, and how */
+    enum {
+        FL_SCENES_AT_ONCE, /* built when opened, and held */
+        FL_SCENES_COUNTED, /* built when opened; big ones are given back, and fl_scene_build builds each in its turn */
+        FL_SCENES_IN_TURN  /* the same, but of a long program only a short form is built first, to see that it can be */
+    } hold; /* of traces and programs; the texts of the options must then live as long as the scenes */
 } fl_scene_options;
 
 #define FL_MODEL_STANDARD "table"
@@ -60,8 +65,9 @@ typedef struct fl_scene {
     fl_platform platform;
     fl_workload *w;
     fl_stated stated; /* how sure a fitted model is of w; empty where nothing states it */
-    fl_rates *rates;
+    fl_rates *rates; /* NULL while the scene is not built */
     fl_facts facts;
+    struct fl_scene_again *again; /* how to build it anew; NULL: it is held */
 } fl_scene;
 
 typedef struct fl_scenes {
@@ -76,6 +82,10 @@ fl_status fl_scenes_open(const fl_scene_options *o, const fl_texts *traces, fl_s
 void fl_scenes_free(fl_scenes *s);
 /* Gives back what only runs need of the scenes from `first` on; what they are stays. */
 void fl_scenes_forget(fl_scenes *s, size_t first);
+/* Builds a scene that was given back, as it was; nothing where it is built. Any number of scenes at once. */
+fl_status fl_scene_build(fl_scene *s, fl_diag *d);
+/* Gives back what only runs need of a scene that can be built anew; leaves others alone. */
+void fl_scene_give_back(fl_scene *s);
 /* FL_BAD_INPUT where an output among the options is a file that a scene was read from: trace, kinds, platform. */
 fl_status fl_scenes_spare(const fl_scenes *s, const fl_option *option, size_t count, fl_diag *d);
 /* Moves the scenes of `more` behind those of `all`. */

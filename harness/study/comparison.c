@@ -1,7 +1,8 @@
 #include "harness/study/comparison.h"
 
-#include "harness/base/pool.h"
+#include "harness/base/turns.h"
 #include "harness/study/best_known.h"
+#include "traces/stage.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -57,14 +58,44 @@ fl_status fl_comparison_means(fl_comparison *c, fl_diag *d) {
     return s;
 }
 
+typedef struct baselines {
+    fl_row_result row[FL_BASELINES];
+    size_t count;
+} baselines;
+
 typedef struct work {
+    const fl_comparison_options *o;
     fl_trials *trials;
     fl_row_result *row;
+    baselines *base; /* of each scene */
+    fl_stage told;
 } work;
 
-static fl_status run_one(void *user, size_t i, fl_diag *d) {
+enum { RUNS = FL_TRIALS_READY, END, STAGES };
+
+static size_t runs_of_scene(const fl_comparison_options *o) { return o->spec_count * o->seeds; }
+
+static size_t jobs(void *user, size_t scene, size_t stage) {
+    const work *w = user;
+    if (stage < FL_TRIALS_READY)
+        return fl_trials_jobs(w->trials, scene, (fl_trials_stage)stage);
+    return stage == RUNS ? runs_of_scene(w->o) : stage == END ? 1 : FL_TURNS_OVER;
+}
+
+static fl_status run_one(void *user, size_t scene, size_t stage, size_t job, fl_diag *d) {
     work *w = user;
-    return fl_trials_run(w->trials, i, &w->row[i], d);
+    const size_t i = scene * runs_of_scene(w->o) + job;
+    if (stage < FL_TRIALS_READY)
+        return fl_trials_prepare(w->trials, scene, (fl_trials_stage)stage, job, d);
+    if (stage == RUNS) {
+        const fl_status s = fl_trials_run(w->trials, i, &w->row[i], d);
+        fl_stage_add(w->told, 1);
+        return s;
+    }
+    const fl_status s = fl_trials_baselines(w->trials, scene, w->base[scene].row, &w->base[scene].count, d);
+    w->base[scene].count = s ? 0 : w->base[scene].count; /* freed already */
+    fl_trials_forget(w->trials, scene);
+    return s;
 }
 
 /* Moves a row into the comparison; what it kept is freed where that fails. */
@@ -79,12 +110,9 @@ static fl_status move_row(fl_comparison *c, fl_row_result *row, fl_diag *d) {
 static fl_status collect(const fl_comparison_options *o, work *w, fl_comparison *c, fl_diag *d) {
     fl_status s = FL_OK;
     for (size_t i = 0, at = 0; !s && i < o->scenes->count; i++) {
-        fl_row_result baseline[FL_BASELINES];
-        size_t count = 0;
         const size_t first = c->count;
-        s = fl_trials_baselines(w->trials, i, baseline, &count, d);
-        for (size_t k = 0; !s && k < count; k++)
-            s = move_row(c, &baseline[k], d);
+        for (size_t k = 0; !s && k < w->base[i].count; k++)
+            s = move_row(c, &w->base[i].row[k], d);
         for (size_t k = 0; !s && k < o->spec_count * o->seeds; k++, at++) {
             if (!w->row[at].policy)
                 continue;
@@ -100,16 +128,24 @@ static fl_status collect(const fl_comparison_options *o, work *w, fl_comparison 
 }
 
 fl_status fl_comparison_scenes(const fl_comparison_options *o, fl_comparison *c, fl_diag *d) {
-    const size_t runs = fl_trials_count(o);
-    work w = {.row = calloc(runs + 1, sizeof *w.row)};
-    fl_status s = w.row ? fl_trials_open(&w.trials, o, d) : fl_no_memory(d, "the comparison");
+    const size_t runs = fl_trials_count(o), scenes = o->scenes->count;
+    work w = {.o = o, .row = calloc(runs + 1, sizeof *w.row), .base = calloc(scenes + 1, sizeof *w.base)};
+    fl_status s = w.row && w.base ? fl_trials_new(&w.trials, o, d) : fl_no_memory(d, "the comparison");
+    /* As many scenes as threads: each thread has work, and no more is built than they can be at. */
+    const fl_turns turns = {jobs, run_one, &w, scenes, fl_threads(o->threads)};
+    w.told = fl_stage_begin("policies", runs);
     if (!s)
-        s = fl_pool_run(run_one, &w, runs, o->threads, "policies", d);
+        s = fl_turns_run(&turns, o->threads, d);
+    fl_stage_end(w.told);
     if (!s)
         s = collect(o, &w, c, d);
     for (size_t i = 0; w.row && i < runs; i++)
         fl_row_free(&w.row[i]);
+    for (size_t i = 0; w.base && i < scenes; i++)
+        for (size_t k = 0; k < w.base[i].count; k++)
+            fl_row_free(&w.base[i].row[k]);
     free(w.row);
+    free(w.base);
     fl_trials_close(w.trials);
     return s;
 }

@@ -1,12 +1,13 @@
 #include "harness/study/sweep_run.h"
 
 #include "harness/base/json_out.h"
-#include "harness/base/pool.h"
+#include "harness/base/turns.h"
 #include "harness/study/best_known.h"
 #include "harness/study/journal.h"
 #include "harness/study/provenance.h"
 #include "harness/study/result_beside.h"
 #include "harness/study/row_columns.h"
+#include "traces/stage.h"
 #include "traces/standard.h"
 #include "traces/text.h"
 #include "traces/writing.h"
@@ -20,7 +21,9 @@ typedef struct sweep {
     fl_setup *u;
     fl_trials *trials;
     fl_journal *journal;
-    size_t *job; /* those to do */
+    size_t *job;   /* those to do, ascending */
+    size_t *first; /* by scene: of its jobs among them; one more than there are scenes */
+    fl_stage told;
     size_t jobs; /* in all: of each scene its baselines, then its runs */
     const fl_option *option;
     size_t option_count;
@@ -96,9 +99,8 @@ static fl_status put_rows(sweep *w, size_t job, fl_row_result *row, size_t count
     return s;
 }
 
-static fl_status run_job(void *user, size_t i, fl_diag *d) {
-    sweep *w = user;
-    const size_t job = w->job[i], each = 1 + runs_of_scene(w->u), scene = job / each, within = job % each;
+static fl_status run_job(sweep *w, size_t job, fl_diag *d) {
+    const size_t each = 1 + runs_of_scene(w->u), scene = job / each, within = job % each;
     fl_row_result row[FL_BASELINES];
     size_t count = 0;
     fl_status s;
@@ -113,6 +115,52 @@ static fl_status run_job(void *user, size_t i, fl_diag *d) {
             fl_best_known_alone(row, w->u->o.objective);
     }
     return s ? s : put_rows(w, job, row, count, d);
+}
+
+/* ---- the turns of the scenes: of those that have something to do ---- */
+
+enum { RUNS = FL_TRIALS_READY, END };
+
+static size_t turn_jobs(void *user, size_t scene, size_t stage) {
+    const sweep *w = user;
+    const size_t runs = w->first[scene + 1] - w->first[scene];
+    if (!runs)
+        return FL_TURNS_OVER;
+    if (stage < FL_TRIALS_READY)
+        return fl_trials_jobs(w->trials, scene, (fl_trials_stage)stage);
+    return stage == RUNS ? runs : stage == END ? 1 : FL_TURNS_OVER;
+}
+
+static fl_status run_turn(void *user, size_t scene, size_t stage, size_t job, fl_diag *d) {
+    sweep *w = user;
+    if (stage < FL_TRIALS_READY)
+        return fl_trials_prepare(w->trials, scene, (fl_trials_stage)stage, job, d);
+    if (stage == END) {
+        fl_trials_forget(w->trials, scene);
+        return FL_OK;
+    }
+    const fl_status s = run_job(w, w->job[w->first[scene] + job], d);
+    fl_stage_add(w->told, 1);
+    return s;
+}
+
+static fl_status run_jobs(sweep *w, size_t count, fl_diag *d) {
+    const size_t scenes = w->u->scenes.count, each = 1 + runs_of_scene(w->u);
+    const fl_turns turns = {turn_jobs, run_turn, w, scenes, fl_threads(w->u->o.threads)};
+    if (!count)
+        return FL_OK;
+    if (!(w->first = calloc(scenes + 1, sizeof *w->first)))
+        return fl_no_memory(d, "the jobs");
+    for (size_t i = 0; i < count; i++)
+        w->first[w->job[i] / each + 1]++;
+    for (size_t i = 0; i < scenes; i++)
+        w->first[i + 1] += w->first[i];
+    fl_status s = fl_trials_new(&w->trials, &w->u->o, d);
+    w->told = fl_stage_begin("runs", count);
+    if (!s)
+        s = fl_turns_run(&turns, w->u->o.threads, d);
+    fl_stage_end(w->told);
+    return s;
 }
 
 /* The jobs of this shard that are not done yet. */
@@ -200,13 +248,13 @@ fl_status fl_sweep_run(fl_setup *u, const fl_sweep_options *o, fl_sweep_result *
         (s = choose_jobs(&w, shard, shards, &count, &r->jobs, d)))
         goto out;
     r->before = r->jobs - count;
-    if (count &&
-        ((s = fl_trials_open(&w.trials, &u->o, d)) || (s = fl_pool_run(run_job, &w, count, u->o.threads, "runs", d))))
+    if ((s = run_jobs(&w, count, d)))
         goto out;
     s = finish(&w, r->path, o->shard != NULL, journal, record, d);
 out:
     free(journal);
     free(w.job);
+    free(w.first);
     fl_trials_close(w.trials);
     fl_journal_close(w.journal);
     cJSON_Delete(record);

@@ -1,6 +1,6 @@
 #include "harness/study/trial.h"
 
-#include "harness/base/pool.h"
+#include "harness/base/turns.h"
 #include "harness/input/scene_text.h"
 #include "harness/study/objective.h"
 #include "harness/study/static_promise.h"
@@ -27,20 +27,14 @@ typedef struct fl_bench_scene { /* what all policies of a scene share */
     bool kept_word;         /* the clairvoyant schedule, bounded in time alone, holds the promises too */
 } fl_bench_scene;
 
-typedef struct fl_job_place {
-    size_t scene, index;
-} fl_job_place;
-
 struct fl_trials {
     const fl_comparison_options *o;
     fl_bench_scene *scene;
-    fl_job_place *place; /* of the static runs */
 };
 
 static bool promised(const fl_trials *w) { return w->o->promises && w->o->promises->count; }
 
-static fl_status run_standard(void *user, size_t i, fl_diag *d) {
-    fl_trials *w = user;
+static fl_status run_standard(fl_trials *w, size_t i, fl_diag *d) {
     fl_scene *s = w->scene[i].s;
     fl_run_options run = {.w = s->w, .rates = s->rates, .spec = &s->platform.node, .facts = &s->facts};
     fl_status status = fl_kept_watch(&w->scene[i].kept, w->o->watch_ns, &run, d);
@@ -52,10 +46,8 @@ static fl_status run_standard(void *user, size_t i, fl_diag *d) {
     return fl_oracle_choices(s->w, &s->platform.node, &w->scene[i].choice, &w->scene[i].choices, d);
 }
 
-static fl_status run_static(void *user, size_t i, fl_diag *d) {
-    fl_trials *w = user;
-    fl_bench_scene *b = &w->scene[w->place[i].scene];
-    size_t k = w->place[i].index;
+static fl_status run_static(fl_trials *w, size_t i, size_t k, fl_diag *d) {
+    fl_bench_scene *b = &w->scene[i];
     const fl_promised_under under = {w->o->promises, w->o->bound, w->o->watch_ns, w->o->objective};
     if (promised(w))
         return fl_static_promised(b->s, &b->standard, &under, &b->choice[k], &b->point[k], &b->promised[k], d);
@@ -79,8 +71,7 @@ static fl_status solve_promised(fl_bench_scene *b, fl_diag *d) {
     return fl_reference_solve(&b->ref, d);
 }
 
-static fl_status solve(void *user, size_t i, fl_diag *d) {
-    fl_trials *w = user;
+static fl_status solve(fl_trials *w, size_t i, fl_diag *d) {
     fl_bench_scene *b = &w->scene[i];
     fl_scene *s = b->s;
     b->ref = (fl_reference){.w = s->w,
@@ -350,59 +341,87 @@ fl_status fl_trials_baselines(fl_trials *w, size_t scene, fl_row_result row[FL_B
     return s;
 }
 
-fl_status fl_trials_open(fl_trials **out, const fl_comparison_options *o, fl_diag *d) {
-    const size_t n = o->scenes->count;
-    size_t statics = 0;
-    fl_trials *w = calloc(1, sizeof *w);
-    *out = NULL;
+/* ---- the turns of the scenes ---- */
+
+fl_status fl_trials_new(fl_trials **out, const fl_comparison_options *o, fl_diag *d) {
+    fl_trials *w = *out = calloc(1, sizeof *w);
     if (!w)
         return fl_no_memory(d, "the comparison");
     w->o = o;
-    w->scene = calloc(n + 1, sizeof *w->scene);
-    fl_status s = w->scene ? FL_OK : fl_no_memory(d, "the comparison");
-    for (size_t i = 0; !s && i < n; i++)
+    w->scene = calloc(o->scenes->count + 1, sizeof *w->scene);
+    for (size_t i = 0; w->scene && i < o->scenes->count; i++)
         w->scene[i].s = o->scenes->item[i];
-    if (!s)
-        s = fl_pool_run(run_standard, w, n, o->threads, "defaults", d);
-    for (size_t i = 0; !s && i < n; i++) {
-        fl_bench_scene *b = &w->scene[i];
-        statics += b->inexact || promised(w) ? b->choices : 0;
-        b->choice_count = b->choices;
-        b->point = calloc(b->choices + 1, sizeof *b->point);
-        b->promised = promised(w) && b->choices ? calloc(b->choices, sizeof *b->promised) : NULL;
-        s = b->point && (b->promised || !promised(w) || !b->choices) ? FL_OK : fl_no_memory(d, "the comparison");
+    return w->scene ? FL_OK : fl_no_memory(d, "the comparison");
+}
+
+/* Room for what is known of the static clocks. */
+static fl_status make_points(const fl_trials *w, fl_bench_scene *b, fl_diag *d) {
+    b->choice_count = b->choices;
+    b->point = calloc(b->choices + 1, sizeof *b->point);
+    b->promised = promised(w) && b->choices ? calloc(b->choices, sizeof *b->promised) : NULL;
+    return b->point && (b->promised || !promised(w) || !b->choices) ? FL_OK : fl_no_memory(d, "the comparison");
+}
+
+size_t fl_trials_jobs(const fl_trials *w, size_t scene, fl_trials_stage stage) {
+    const fl_bench_scene *b = &w->scene[scene];
+    return stage != FL_TRIALS_STATIC ? 1 : b->inexact || promised(w) ? b->choices : 0;
+}
+
+fl_status fl_trials_prepare(fl_trials *w, size_t scene, fl_trials_stage stage, size_t job, fl_diag *d) {
+    fl_bench_scene *b = &w->scene[scene];
+    fl_status s;
+    switch (stage) {
+    case FL_TRIALS_BUILD:
+        return fl_scene_build(b->s, d);
+    case FL_TRIALS_STANDARD:
+        s = run_standard(w, scene, d);
+        return s ? s : make_points(w, b, d);
+    case FL_TRIALS_STATIC:
+        return run_static(w, scene, job, d);
+    default:
+        return solve(w, scene, d);
     }
-    w->place = s ? NULL : calloc(statics + 1, sizeof *w->place);
-    if (!s && !w->place)
-        s = fl_no_memory(d, "the comparison");
-    for (size_t i = 0, at = 0; !s && i < n; i++)
-        for (size_t k = 0; (w->scene[i].inexact || promised(w)) && k < w->scene[i].choices; k++)
-            w->place[at++] = (fl_job_place){i, k};
-    if (!s)
-        s = fl_pool_run(run_static, w, statics, o->threads, "static clocks", d);
-    if (!s)
-        s = fl_pool_run(solve, w, n, o->threads, "oracles", d);
-    if (s)
-        fl_trials_close(w);
-    else
-        *out = w;
-    return s;
+}
+
+void fl_trials_forget(fl_trials *w, size_t scene) {
+    fl_bench_scene *b = &w->scene[scene];
+    for (size_t k = 0; b->promised && k < b->choice_count; k++)
+        fl_row_free(&b->promised[k]);
+    free(b->promised);
+    fl_run_result_free(&b->standard);
+    fl_oracle_table_free(&b->table);
+    free(b->choice);
+    free(b->point);
+    fl_kept_free(b->kept);
+    fl_scene_give_back(b->s);
+    *b = (fl_bench_scene){.s = b->s};
 }
 
 void fl_trials_close(fl_trials *w) {
-    for (size_t i = 0; w && w->scene && i < w->o->scenes->count; i++) {
-        for (size_t k = 0; w->scene[i].promised && k < w->scene[i].choice_count; k++)
-            fl_row_free(&w->scene[i].promised[k]);
-        free(w->scene[i].promised);
-        fl_run_result_free(&w->scene[i].standard);
-        fl_oracle_table_free(&w->scene[i].table);
-        free(w->scene[i].choice);
-        free(w->scene[i].point);
-        fl_kept_free(w->scene[i].kept);
-    }
-    if (w) {
+    for (size_t i = 0; w && w->scene && i < w->o->scenes->count; i++)
+        fl_trials_forget(w, i);
+    if (w)
         free(w->scene);
-        free(w->place);
-    }
     free(w);
+}
+
+static size_t jobs_to_open(void *user, size_t scene, size_t stage) {
+    return stage < FL_TRIALS_READY ? fl_trials_jobs(user, scene, (fl_trials_stage)stage) : FL_TURNS_OVER;
+}
+
+static fl_status run_to_open(void *user, size_t scene, size_t stage, size_t job, fl_diag *d) {
+    return fl_trials_prepare(user, scene, (fl_trials_stage)stage, job, d);
+}
+
+fl_status fl_trials_open(fl_trials **out, const fl_comparison_options *o, fl_diag *d) {
+    const size_t n = o->scenes->count;
+    fl_status s = fl_trials_new(out, o, d);
+    const fl_turns all = {jobs_to_open, run_to_open, *out, n, n ? n : 1};
+    if (!s)
+        s = fl_turns_run(&all, o->threads, d);
+    if (s) {
+        fl_trials_close(*out);
+        *out = NULL;
+    }
+    return s;
 }

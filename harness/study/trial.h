@@ -37,6 +37,22 @@ typedef struct fl_trials fl_trials;
 fl_status fl_trials_open(fl_trials **out, const fl_comparison_options *o, fl_diag *d);
 void fl_trials_close(fl_trials *t);
 
+/* Scene by scene instead, so that few are built at once: the stages below in this order, the jobs of one at once, then
+ * the runs; and at the end fl_trials_forget. */
+typedef enum fl_trials_stage {
+    FL_TRIALS_BUILD,
+    FL_TRIALS_STANDARD,
+    FL_TRIALS_STATIC,
+    FL_TRIALS_SOLVE,
+    FL_TRIALS_READY /* for its runs */
+} fl_trials_stage;
+/* To be closed, also where it fails. */
+fl_status fl_trials_new(fl_trials **out, const fl_comparison_options *o, fl_diag *d);
+size_t fl_trials_jobs(const fl_trials *t, size_t scene, fl_trials_stage stage);
+fl_status fl_trials_prepare(fl_trials *t, size_t scene, fl_trials_stage stage, size_t job, fl_diag *d);
+/* Frees what the runs of a scene shared, and gives the scene back; rows that were taken from it stay. */
+void fl_trials_forget(fl_trials *t, size_t scene);
+
 /* scenes x specs x seeds, in this order: the seed changes fastest. */
 size_t fl_trials_count(const fl_comparison_options *o);
 /* One run; any number of threads at once. row->policy stays NULL where the spec is not for the scene. */
