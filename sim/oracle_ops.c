@@ -1,5 +1,6 @@
 #include "sim/oracle_ops.h"
 
+#include "sim/oracle_lengths.h"
 #include "sim/work.h"
 
 #include <stdlib.h>
@@ -75,10 +76,7 @@ fl_status fl_op_block_fill(fl_op_block *b, const fl_stream *s, uint64_t first, u
 }
 
 fl_wide fl_op_block_length_ps(const fl_op_block *b, size_t k, uint32_t mul) {
-    uint64_t sum = 0; /* at most 2^16 ops below 2^48 ps each: 32 bits times 32 bits over 2^16 */
-    for (size_t i = b->first[k]; i < b->first[k + 1]; i++)
-        sum += ((uint64_t)b->work_ns[i] * mul + (1u << 15)) >> 16;
-    fl_wide all = (fl_wide)sum;
+    fl_wide all = (fl_wide)fl_lengths_ps(b->work_ns + b->first[k], b->first[k + 1] - b->first[k], mul);
     for (size_t i = 0; i < b->big_count; i++)
         if (b->big[i].class_id == b->class_id[k])
             all += fl_length_ps(b->big[i].work_ns, mul);

@@ -111,8 +111,7 @@ static double seek(const fl_plane *m, size_t i, double width, size_t lines, doub
                 continue;
             const double far_away = away + 0.2 * (fabs(shift) + fabs(lift)) + (turn ? 1 : 0);
             const double covered = fl_clutter_cost(&m->clutter, &b, o->place, fmin(least, most) - far_away + 1);
-            const double cost =
-                far_away + (covered + cost_of_bars(m, &b) + (b.x1 < bound && b.x2 > bound ? 25 : 0));
+            const double cost = far_away + (covered + cost_of_bars(m, &b) + (b.x1 < bound && b.x2 > bound ? 25 : 0));
             if (cost < least) {
                 least = cost;
                 *best = b;
@@ -210,8 +209,7 @@ static void put_mark(const fl_plane *m, const fl_spot *o) {
         fprintf(f, "box,%.17g,%.17g,n/a,n/a,%d,%d,,1.3\n", o->x.mean, o->y.mean, BOX, look.colour);
     fprintf(f, "mark,%.17g,%.17g,n/a,n/a,%d,%d,", o->x.mean, o->y.mean, point, look.colour);
     if (fl_partial_rows(m->s, p))
-        snprintf(runs, sizeof runs, ", mean of %zu of %zu runs", p->value[FL_REPORT_ENERGY_J].runs,
-                 m->s->most);
+        snprintf(runs, sizeof runs, ", mean of %zu of %zu runs", p->value[FL_REPORT_ENERGY_J].runs, m->s->most);
     snprintf(tip, sizeof tip, "%s: %s %s%s, %s %s%s%s%s", fl_summary_name(m->s, o->item), m->lead.y.name,
              fl_lead_number(o->y.mean, (char[32]){0}), m->lead.y.unit, m->lead.x.name,
              fl_lead_number(o->x.mean, (char[32]){0}), m->lead.x.unit, o->hollow ? ", breaks the bound" : "", runs);
@@ -294,9 +292,7 @@ static bool told(const fl_plane *m, size_t i, size_t numbers) {
 }
 
 static void put_legend(fl_plane *m) {
-    const size_t numbers = m->fronts <= NAMED_MAX     ? 0
-                           : m->fronts < NUMBERED_MAX ? m->fronts
-                                                      : NUMBERED_MAX;
+    const size_t numbers = m->fronts <= NAMED_MAX ? 0 : m->fronts < NUMBERED_MAX ? m->fronts : NUMBERED_MAX;
     double longest = 0;
     bool hollow = false, thin = false, boxed = false, partial = false;
     for (size_t i = 0; i < m->count; i++) {
@@ -316,8 +312,9 @@ static void put_legend(fl_plane *m) {
         count++;
     }
     for (size_t n = 1; n <= numbers; n++)
-        longest = fmax(longest, fl_text_width(fl_text_fit(fl_summary_name(m->s, m->spot[m->front[n - 1]].item), most, name)) +
-                                    fl_text_width("000 "));
+        longest =
+            fmax(longest, fl_text_width(fl_text_fit(fl_summary_name(m->s, m->spot[m->front[n - 1]].item), most, name)) +
+                              fl_text_width("000 "));
     char breaks[96];
     snprintf(breaks, sizeof breaks, "hollow%s%s: breaks the bound in a run", thin ? ", thin ring" : "",
              boxed ? ", boxed cross" : "");
@@ -349,10 +346,10 @@ static fl_status gather(fl_plane *m, fl_diag *d) {
     for (size_t k = 0; k < m->s->count; k++) {
         const fl_policy_summary *p = &m->s->item[m->s->order[k]];
         fl_spot o = {.item = m->s->order[k],
-                  .x = fl_lead_value(&m->lead.x, p),
-                  .y = fl_lead_value(&m->lead.y, p),
-                  .hollow = p->violations > 0,
-                  .size = 1};
+                     .x = fl_lead_value(&m->lead.x, p),
+                     .y = fl_lead_value(&m->lead.y, p),
+                     .hollow = p->violations > 0,
+                     .size = 1};
         if (isfinite(o.x.mean) && isfinite(o.y.mean))
             m->spot[m->count++] = o;
     }

@@ -39,7 +39,7 @@ typedef enum fl_report_column {
 typedef struct fl_report_row {
     size_t policy, workload, platform, variant, clock; /* indices */
     uint64_t seed;
-    size_t seed_at; /* its index among the distinct ones */
+    size_t seed_at;                  /* its index among the distinct ones */
     double value[FL_REPORT_COLUMNS]; /* NAN = n/a */
     uint32_t broken;                 /* bounds that it does not hold, as bits of fl_promises_name */
 } fl_report_row;
@@ -87,7 +87,7 @@ typedef struct fl_scope {
     size_t variant;
     size_t *policy; /* policy_count: those with rows in it, in file order */
     size_t policy_count;
-    size_t *row, *first; /* its rows in file order, policy by policy: those of the p-th are row[first[p]] on */
+    size_t *row, *first;     /* its rows in file order, policy by policy: those of the p-th are row[first[p]] on */
     size_t workloads, seeds; /* of the panels: workload x platform by seed */
 } fl_scope;
 

@@ -82,8 +82,8 @@ static fl_status pairs(fl_summary *s, fl_diag *d) {
     fl_status st = FL_OK;
     for (size_t p = 0; !st && p < s->count; p++) {
         /* a tie is what no figure of the page would show: a hundredth of a percent point */
-        st = fl_means_add_paired(&m, s->merit + p * each, s->merit + s->reference * each, sc->workloads, sc->seeds, 0.01,
-                                 &s->item[p].merit_pair, d);
+        st = fl_means_add_paired(&m, s->merit + p * each, s->merit + s->reference * each, sc->workloads, sc->seeds,
+                                 0.01, &s->item[p].merit_pair, d);
         if (!st)
             st = fl_means_add_paired(&m, slow + p * each, slow + s->reference * each, sc->workloads, sc->seeds, 0.01,
                                      &s->item[p].slowdown_pair, d);
