@@ -62,5 +62,6 @@ if [ "${1-}" = --nightly ]; then
     [ "$e" = harness/experiments/power-wall.json ] || build/foldline compare "$e" --csv "$build/nightly.csv" >"$build/nightly.log" ||
       { cat "$build/nightly.log"; echo "a gate of $e did not hold"; exit 1; }
   done
+  tests/scaling.sh build/foldline
   fuzz_all
 fi
