@@ -78,7 +78,7 @@ kernels() {
     awk -v n="$n" -v rate="$(figure one.utilizscale kernels_per_s "$n")" 'BEGIN { print n, n / rate }'
   done | of "kernels of one stream, policy each 10 ms (per kernel)" 8
 }
-steps() { # per step, of about 0.5 s per 10,000 kernels: cost x kernels, so that of() divides it out again
+steps() { # cost x kernels, so that of() divides it out again and shows the cost of a step
   for n in 100000 1000000 10000000; do
     awk -v n="$n" -v ns="$(figure step.prefix value "$n")" 'BEGIN { print n, n * ns / 1e9 }'
   done | of "a policy step of 1 s where sums by clock are there, by kernels of the trace (per step)" 9

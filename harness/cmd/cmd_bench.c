@@ -1,5 +1,6 @@
 #include "harness/base/command.h"
 #include "harness/base/json_out.h"
+#include "harness/bench/all.h"
 #include "harness/bench/process.h"
 #include "harness/bench/result.h"
 #include "harness/cmd/commands.h"
