@@ -2,6 +2,7 @@
 #include "sim/build_inside.h"
 
 #include "traces/kernels.h"
+#include "traces/kinds_index.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -28,17 +29,19 @@ const fl_kind_load *fl_builder_rows(const fl_builder *b, const fl_trace_op *op, 
 void fl_builder_find_rows(fl_builder *b, const fl_trace_op *ops, size_t count) {
     for (size_t i = 0; i < b->t->kind_count; i++)
         b->rows[i].phases = 1;
+    fl_kinds_index index = fl_kinds_index_make(b->o->kinds);
     for (size_t i = 0; b->o->kinds && i < count; i++) {
         const fl_trace_op *op = &ops[i];
         struct fl_rows *r = &b->rows[op->kind];
         if (r->known)
             continue;
         r->known = true;
-        r->first = fl_kinds_find(b->o->kinds, b->t->names[b->t->kinds[op->kind].name]);
+        r->first = fl_kinds_index_find(&index, b->t->names[b->t->kinds[op->kind].name]);
         if (r->first && op->type != FL_OP_KERNEL && !strcmp(r->first->name, "*"))
             r->first = NULL; /* "any other kernel" */
         r->phases = r->first ? (uint32_t)fl_kinds_phases(b->o->kinds, r->first) : 1;
     }
+    fl_kinds_index_free(&index);
 }
 
 static double or_else(double value, double otherwise) { return isnan(value) ? otherwise : value; }

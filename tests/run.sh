@@ -77,5 +77,6 @@ if [ "${1-}" = --nightly ]; then
       { cat "$build/nightly.log"; echo "a gate of $e did not hold"; exit 1; }
   done
   tests/memory.sh build/foldline
+  tests/scaling.sh build/foldline
   fuzz_all
 fi

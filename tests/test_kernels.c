@@ -1,8 +1,10 @@
+#include "policies/random.h"
 #include "tests/support/same_trace.h"
 #include "tests/support/suite.h"
 #include "tests/support/temp_file.h"
 
 #include "traces/kernels.h"
+#include "traces/kinds_index.h"
 
 #include <math.h>
 
@@ -288,6 +290,30 @@ static void test_kinds(void) {
     fl_kinds_free(&again);
 }
 
+/* Found by index what a walk through all rows finds: names of their own, those that several rows share, "*" or none. */
+static void test_kinds_index(void) {
+    enum { ROWS = 60 };
+    fl_kind_load row[ROWS] = {0};
+    char name[ROWS][8];
+    for (uint64_t seed = 1; seed <= 200; seed++) {
+        fl_random r = fl_random_seed(seed, 0);
+        fl_kinds k = {.kind = row, .count = fl_random_below(&r, ROWS)};
+        for (size_t i = 0; i < k.count; i++) {
+            const unsigned which = (unsigned)fl_random_below(&r, 40);
+            snprintf(name[i], sizeof name[i], which ? "k%u" : "*", which);
+            row[i].name = name[i];
+        }
+        fl_kinds_index index = fl_kinds_index_make(&k);
+        for (unsigned which = 0; which < 45; which++) {
+            char asked[8];
+            snprintf(asked, sizeof asked, which ? "k%u" : "*", which);
+            FL_CHECK(fl_kinds_index_find(&index, asked) == fl_kinds_find(&k, asked), "seed %u, %s", (unsigned)seed,
+                     asked);
+        }
+        fl_kinds_index_free(&index);
+    }
+}
+
 #define PHASE_COLUMNS "name,tc,tm,tl,sharpness,alpha,beta,sm_demand,sm_mhz,mem_mhz,phase,host_bound,host_upc\n"
 
 /* Rows of one name one after the other are its phases; the host columns are optional one by one. */
@@ -370,4 +396,5 @@ static void test_clean_up(void) {
 
 FL_SUITE("kernels", {"good", test_good}, {"bad", test_bad}, {"no overlap", test_no_overlap}, {"types", test_types},
          {"round trip", test_round_trip}, {"write refuses", test_write_refuses}, {"kinds", test_kinds},
-         {"phases and host columns", test_phases}, {"bad kinds", test_bad_kinds}, {"clean up", test_clean_up})
+         {"kinds by index", test_kinds_index}, {"phases and host columns", test_phases}, {"bad kinds", test_bad_kinds},
+         {"clean up", test_clean_up})

@@ -92,25 +92,3 @@ double fl_bench_bare(fl_bench *b) {
     r->step_ns = step_ns;
     return best;
 }
-
-fl_status fl_bench_run(fl_bench *b, fl_diag *d) {
-    fl_status (*const group[])(fl_bench *, fl_diag *) = {fl_bench_one_stream, fl_bench_grid,    fl_bench_features,
-                                                         fl_bench_streams,    fl_bench_threads, fl_bench_draws,
-                                                         fl_bench_load,       fl_bench_commands};
-    b->result = calloc(sizeof fl_bench_rows / sizeof *fl_bench_rows, sizeof *b->result);
-    fl_status s = b->result ? fl_platform_open("generic", 1, &b->platform, d) : fl_no_memory(d, NULL);
-    if (!s)
-        s = fl_facts_make(&b->platform.node, 1, &b->facts, d);
-    for (size_t i = 0; !s && i < sizeof group / sizeof *group; i++)
-        s = group[i](b, d);
-    return s;
-}
-
-void fl_bench_free(fl_bench *b) {
-    for (size_t i = 0; b->result && *fl_bench_rows[i].key; i++)
-        free(b->result[i].value);
-    free(b->result);
-    free(b->rec);
-    fl_facts_free(&b->facts);
-    fl_platform_free(&b->platform);
-}

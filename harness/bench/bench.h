@@ -67,10 +67,6 @@ fl_status fl_bench_load(fl_bench *b, fl_diag *d);
 fl_status fl_bench_load_json(fl_bench *b, fl_diag *d); /* called by fl_bench_load */
 fl_status fl_bench_commands(fl_bench *b, fl_diag *d);
 
-/* All groups. b->platform, facts, rec and result are made here; fl_bench_free frees them. */
-fl_status fl_bench_run(fl_bench *b, fl_diag *d);
-void fl_bench_free(fl_bench *b);
-
 static inline double fl_bench_seconds(void) { /* of the clock on the wall */
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);

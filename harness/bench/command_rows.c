@@ -19,16 +19,7 @@ static fl_status timed(fl_bench *b, const char *key, const char *const *argv, do
     return s;
 }
 
-static void gone(const fl_bench *b, const char *const *name) {
-    char path[600];
-    for (; *name; name++) {
-        snprintf(path, sizeof path, "%s/%s", b->folder, *name);
-        unlink(path);
-    }
-}
-
 static fl_status small_run(fl_bench *b, fl_diag *d) {
-    static const char *const left[] = {"s.csv", "s.kinds.csv", NULL};
     char path[512];
     fl_bench_cost cost;
     fl_status s = fl_bench_file(b, "s.csv", NULL, path, d);
@@ -39,7 +30,7 @@ static fl_status small_run(fl_bench *b, fl_diag *d) {
                                                                                      NULL};
     if (!s && !(s = fl_bench_process(b, make, &cost, d)))
         s = timed(b, "command.run", run, 1e3, 4 * b->repeat, d);
-    gone(b, left);
+    fl_bench_clear(b);
     return s;
 }
 
@@ -92,8 +83,6 @@ static fl_status multiply(const char *from, const char *to, size_t rows, fl_diag
 }
 
 static fl_status many_rows(fl_bench *b, fl_diag *d) {
-    static const char *const left[] = {
-        "k.csv", "p.csv", "e.json", "r.csv", "many.csv", "many.html", "many.png", "r.provenance.json", NULL};
     char k[512], p[512], e[512], r[512], many[512], html[512], png[512];
     fl_bench_cost cost;
     fl_status s = fl_bench_file(b, "k.csv",
@@ -125,12 +114,11 @@ static fl_status many_rows(fl_bench *b, fl_diag *d) {
         s = timed(b, "command.report", report, 1, rounds, d);
     if (!s && fl_bench_wants(b, "command.plot"))
         s = timed(b, "command.plot", plot, 1, rounds, d);
-    gone(b, left);
+    fl_bench_clear(b);
     return s;
 }
 
 static fl_status one_oracle(fl_bench *b, fl_diag *d) {
-    static const char *const left[] = {"apps.csv", "apps.kinds.csv", NULL};
     char path[512];
     fl_bench_cost cost;
     fl_status s = fl_bench_file(b, "apps.csv", NULL, path, d);
@@ -142,7 +130,7 @@ static fl_status one_oracle(fl_bench *b, fl_diag *d) {
                                                                                 "1",         NULL};
     if (!s && !(s = fl_bench_process(b, make, &cost, d)))
         s = timed(b, "command.oracle", oracle, 1, b->repeat < 2 ? b->repeat : 2, d);
-    gone(b, left);
+    fl_bench_clear(b);
     return s;
 }
 

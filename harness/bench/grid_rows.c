@@ -112,15 +112,6 @@ static fl_status write_files(const fl_bench *b, const char *programs, files *f, 
     return s;
 }
 
-static void remove_files(const files *f) {
-    unlink(f->kinds);
-    unlink(f->programs);
-    unlink(f->experiment);
-    unlink(f->out);
-    unlink(f->record);
-    unlink(f->journal);
-}
-
 /* Two sweeps over the same trace, of few and of many configurations: what each further one costs. */
 static fl_status long_runs(fl_bench *b, fl_diag *d) {
     enum { FEW = 20, MANY = 1020 };
@@ -143,7 +134,7 @@ static fl_status long_runs(fl_bench *b, fl_diag *d) {
         if (!s)
             fl_bench_take(b, "grid.sweep", (MANY - FEW) / fmax(cpu[1] - cpu[0], 1e-9));
     }
-    remove_files(&f);
+    fl_bench_clear(b);
     return s;
 }
 
@@ -167,7 +158,7 @@ static fl_status short_runs(fl_bench *b, fl_diag *d) {
         if (!s)
             fl_bench_take(b, "grid.short_2", wall[0] / wall[1]);
     }
-    remove_files(&f);
+    fl_bench_clear(b);
     return s;
 }
 

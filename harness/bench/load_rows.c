@@ -120,7 +120,7 @@ static fl_status one_round(fl_bench *b, const char *path, const char *cache, uin
  * run and beyond simulating (which "one.utilizscale" measures), loading is the rest. */
 static fl_status whole_run(fl_bench *b, uint64_t kernels, fl_diag *d) {
     enum { SMALL = 1000 };
-    char big[512], small[512], side[600], count[32];
+    char big[512], small[512], count[32];
     fl_bench_cost little, much;
     fl_status s = fl_bench_file(b, "big.csv", NULL, big, d);
     if (!s)
@@ -142,17 +142,7 @@ static fl_status whole_run(fl_bench *b, uint64_t kernels, fl_diag *d) {
         if (fl_bench_wants(b, "load.run_mb"))
             fl_bench_take(b, "load.run_mb", (much.peak_mb - little.peak_mb) / n * 1e6);
     }
-    static const char *const suffix[] = {"", FL_CACHE_SUFFIX};
-    for (size_t i = 0; i < sizeof suffix / sizeof *suffix; i++) {
-        snprintf(side, sizeof side, "%s%s", big, suffix[i]);
-        unlink(side);
-        snprintf(side, sizeof side, "%s%s", small, suffix[i]);
-        unlink(side);
-    }
-    for (int i = 0; i < 2; i++) {
-        snprintf(side, sizeof side, "%s/%s.kinds.csv", b->folder, i ? "small" : "big");
-        unlink(side);
-    }
+    fl_bench_clear(b);
     return s;
 }
 

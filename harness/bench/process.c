@@ -1,5 +1,6 @@
 #include "harness/bench/process.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <malloc.h>
@@ -65,4 +66,12 @@ fl_status fl_bench_file(const fl_bench *b, const char *name, const char *text, c
     if (f && fclose(f))
         bad = true;
     return bad ? fl_fail(d, FL_IO, path, 0, 0, "cannot be written") : FL_OK;
+}
+
+void fl_bench_clear(const fl_bench *b) {
+    DIR *folder = opendir(b->folder);
+    for (const struct dirent *e; folder && (e = readdir(folder));)
+        unlinkat(dirfd(folder), e->d_name, 0); /* . and .. are refused */
+    if (folder)
+        closedir(folder);
 }

@@ -1,5 +1,7 @@
 #include "harness/base/command.h"
 #include "harness/base/json_out.h"
+#include "harness/bench/all.h"
+#include "harness/bench/process.h"
 #include "harness/bench/result.h"
 #include "harness/cmd/commands.h"
 
@@ -65,6 +67,7 @@ static fl_status measure(fl_bench *b, const char *only, regex_t *pattern, fl_dia
         return fl_error(d, FL_IO, "no folder for temporary files: %s", fl_reason(errno));
     b->folder = folder;
     const fl_status s = fl_bench_run(b, d);
+    fl_bench_clear(b); /* what a row that failed has left */
     rmdir(folder);
     return s;
 }
