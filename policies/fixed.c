@@ -56,6 +56,9 @@ static const char *fixed_init(void *state, const void *params, const fl_facts *f
             return "sm_mhz is not on the SM ladder of every GPU, expected one of its clocks";
         if (p->mem_mhz != FL_DEFAULT && !on_ladder(facts->gpu[i].mem, p->mem_mhz))
             return "mem_mhz is not on the memory ladder of every GPU, expected one of its clocks";
+        if (p->power_limit_w != FL_DEFAULT && facts->gpu[i].power_max_w > 0 &&
+            (p->power_limit_w < facts->gpu[i].power_min_w || p->power_limit_w > facts->gpu[i].power_max_w))
+            return "power_limit_w is not a limit that every GPU's board takes, expected one in its range";
     }
     if (p->cpu_mhz != FL_DEFAULT && (!facts->host.cpu.count || !on_ladder(facts->host.cpu, p->cpu_mhz)))
         return "cpu_mhz is not a state that software may set on this host, expected one of its clocks";

@@ -16,7 +16,7 @@ fuzz_one() { # name, runs or 0, seconds or 0, build folder
   local limit=(-runs="$2")
   [ "$3" = 0 ] || limit=(-max_total_time="$3")
   if FL_FUZZ_INPUTS=$build/fuzz/inputs "$build/tests/fuzz-$name" "${limit[@]}" -timeout=20 -rss_limit_mb=2048 \
-    -max_len=65536 -close_fd_mask=3 -print_final_stats=1 -artifact_prefix="$found/" \
+    -max_len=65536 -close_fd_mask=1 -print_final_stats=1 -artifact_prefix="$found/" \
     "$build/corpus/$name" "$build/fuzz/seeds/$name" >"$found/log" 2>&1; then
     runs=$(sed -n 's/^stat::number_of_executed_units: *//p' "$found/log")
     [ "${runs:-0}" -ge "$2" ] || { echo "fuzz-$name: $runs runs, expected $2"; return 1; }

@@ -2,6 +2,7 @@
 
 #include "harness/advise/advise_kernels.h"
 #include "harness/advise/advise_log.h"
+#include "harness/advise/advise_set.h"
 #include "harness/chip/fit_clocks.h"
 #include "harness/chip/sweep_check.h"
 #include "harness/input/platform.h"
@@ -527,7 +528,14 @@ fl_status fl_advise_open(const fl_texts *files, const fl_advise_options *o, fl_a
                  : several_clocks(&f) ? from_logs(&f, platform, s, d)
                                       : from_one_log(&f, platform, s, d);
     const fl_device *dev = platform && !status ? &p.node.device[p.node.gpu[0]] : NULL;
-    if (!status && !(s->device = strdup(f.amd ? "AMD" : dev ? dev->name : "")))
+    const char *named = fl_head_get(&f.kernels.kernels.head, "device"), *measured = f.amd ? "AMD" : named ? named : "";
+    const bool other = dev && fl_advise_other_vendor(measured, dev->name);
+    if (!status && other)
+        status = REST(s, d,
+                      "%s was recorded on another vendor's board (%s) than %s of platform %s: laws and clocks are "
+                      "the platform's, the commands those of the board that was recorded",
+                      base_name(f.kernels_path ? f.kernels_path : f.run_path), measured, dev->name, p.name);
+    if (!status && !(s->device = strdup(f.amd || other ? measured : dev ? dev->name : "")))
         status = fl_no_memory(d, "the advice");
     fl_platform_free(&p);
     fl_imported_free(&f.kernels);

@@ -56,6 +56,14 @@ static board board_of(const char *device) {
     return nvidia(device);
 }
 
+bool fl_advise_other_vendor(const char *measured, const char *device) {
+    const board of = board_of(measured), other = board_of(device);
+    const bool nvidias = strcasestr(measured, "nvidia") || strcasestr(measured, "geforce");
+    if (other == NOT_KNOWN || (of != AMD && of != INTEL && !nvidias))
+        return false;
+    return nvidias ? other == AMD || other == INTEL : other != of;
+}
+
 static void lock(fl_advise_commands *c, fl_setting_clocks at, bool memory) {
     const int n = snprintf(c->set, sizeof c->set, "nvidia-smi -lgc %.0f,%.0f", at.sm_mhz, at.sm_mhz);
     if (memory)

@@ -9,6 +9,9 @@ typedef struct fl_advise_commands {
     const char *note;         /* what one has to know of them; NULL = nothing */
 } fl_advise_commands;
 
+/* Whether the board that something was measured on is one vendor's for certain, and the other is not that vendor's. */
+bool fl_advise_other_vendor(const char *measured, const char *device);
+
 /* device: the board's name, "" = not known, which is taken for an NVIDIA board. memory: whether the memory clock is set
  * too. NVIDIA's boards lock clocks from Volta on (nvidia-smi -lgc); before, Tesla, Quadro and Titan boards have
  * application clocks (-ac), and GeForce boards neither (nvidia-smi(1)). */

@@ -3,6 +3,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 bool fl_share_parse(const char *text, double *value, bool *percent) {
@@ -18,7 +19,13 @@ bool fl_share_parse(const char *text, double *value, bool *percent) {
     return end > text && !*rest && !errno && !isnan(*value);
 }
 
+char *fl_share_text(double value, char buf[FL_SHARE_TEXT]) {
+    snprintf(buf, FL_SHARE_TEXT, "%g, expected a share: %g or %g%%; %g %% are said as %g%%", value, value / 100, value,
+             100 * value, 100 * value);
+    return buf;
+}
+
 fl_status fl_share_refuse(const char *what, double value, fl_diag *d) {
-    return fl_refuse(d, "%s%g, expected a share: %g or %g%%; %g %% are said as %g%%", what, value, value / 100, value,
-                     100 * value, 100 * value);
+    char text[FL_SHARE_TEXT];
+    return fl_refuse(d, "%s%s", what, fl_share_text(value, text));
 }

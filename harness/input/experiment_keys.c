@@ -9,6 +9,7 @@
 #define ROW(name_, type_, unit_, standard_, help_, ...)                                                                \
     {.name = name_, .type = type_, .unit = unit_, .standard = standard_, .help = help_, __VA_ARGS__}
 #define BETWEEN(low, high) .min = (low), .max = (high)
+#define SHARE BETWEEN(0, 1), .share = true
 #define ANY_NUMBER BETWEEN(-HUGE_VAL, HUGE_VAL)
 #define LIST .shape = FL_KEY_LIST
 #define NAMED .shape = FL_KEY_NAMED
@@ -177,8 +178,8 @@ static const fl_key experiment_key[] = {
     ARRIVALS_ROW,
     ROW("policies", TEXT | OBJECT, "", NULL, "what is compared: a name, SPEC of the command line, or an entry", LIST,
         .of = &policy),
-    ROW("bound", TEXT | REAL, "", "none", "largest slowdown, 0.05 or \"5%\"; or a limit on a column", BETWEEN(0, 100)),
-    ROW("bounds", TEXT | REAL, "", "none", "several of them, as --bound takes them", LIST, BETWEEN(0, 100)),
+    ROW("bound", TEXT | REAL, "", "none", "largest slowdown, 0.05 or \"5%\"; or a limit on a column", SHARE),
+    ROW("bounds", TEXT | REAL, "", "none", "several of them, as --bound takes them", LIST, SHARE),
     ROW("objective", TEXT, "", "energy", "what the references make least", .words = "energy|edp|ed2p"),
     ROW("oracles", BOOL | TEXT, "", "true", "false leaves the references out; static: all but the best static clock",
         .words = "static"),

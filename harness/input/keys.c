@@ -1,5 +1,6 @@
 #include "harness/input/keys.h"
 
+#include "harness/base/share.h"
 #include "traces/numbers.h"
 
 #include <math.h>
@@ -51,6 +52,9 @@ static fl_status check_word(const fl_key *k, const fl_json *at, fl_diag *d) {
 static fl_status check_number(const fl_key *k, const fl_json *at, fl_diag *d) {
     double value;
     int64_t whole;
+    char text[FL_SHARE_TEXT];
+    if (k->share && cJSON_IsNumber(at->node) && at->node->valuedouble > 1)
+        return fl_json_fail(at, d, "%s", fl_share_text(at->node->valuedouble, text));
     return k->type & FL_KEY_INT ? fl_json_int(at, (int64_t)k->min, (int64_t)k->max, &whole, d)
                                 : fl_json_real(at, k->min, k->max, &value, d);
 }

@@ -49,19 +49,27 @@ static void print_policy(const fl_row_result *row, const tally *t, const fl_comp
         fputc('\n', out);
 }
 
-/* Scenes whose baselines lack a static clock: its row stands behind the default's. */
-static void print_none(const fl_comparison *c, FILE *out) {
-    size_t scenes = 0, none = 0;
-    const char *first = NULL;
+/* A scene's rows begin with the default's; the static clock's stands right behind it. */
+size_t fl_scenes_without_static(const fl_comparison *c, size_t *all, const char **first) {
+    size_t none = 0;
+    *all = 0;
+    *first = NULL;
     for (size_t i = 0; i < c->mean_first; i++) {
         if (strcmp(c->row[i].policy, "baseline:default") != 0)
             continue;
-        scenes++;
+        ++*all;
         if (i + 1 < c->mean_first && !strcmp(c->row[i + 1].policy, "baseline:static"))
             continue;
         if (!none++)
-            first = c->row[i].workload;
+            *first = c->row[i].workload;
     }
+    return none;
+}
+
+static void print_none(const fl_comparison *c, FILE *out) {
+    const char *first;
+    size_t scenes;
+    const size_t none = fl_scenes_without_static(c, &scenes, &first);
     if (none)
         fprintf(out, "no static clock holds all bounds on %zu of %zu: %s%s\n", none, scenes, first,
                 none > 1 ? " and others" : "");

@@ -5,6 +5,9 @@
 
 #include "harness/study/comparison.h"
 
+/* Scenes that have no baseline:static: no static clock is allowed there. *all: how many scenes there are; *first: the
+ * first without one, NULL = none. */
+size_t fl_scenes_without_static(const fl_comparison *c, size_t *all, const char **first);
 void fl_broken_print(const fl_comparison *c, const fl_comparison_options *o, FILE *out);
 
 #endif

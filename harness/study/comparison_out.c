@@ -69,12 +69,9 @@ static void note_overload(const fl_comparison *c, FILE *out) {
 
 /* Workloads that have no best static clock: a row that is missing would go unseen. */
 static void note_risk(const fl_comparison *c, const fl_comparison_options *o, FILE *out) {
-    size_t without = 0, all = 0;
-    for (size_t i = 0; i < c->mean_first; i++) /* the static clock comes right behind the default */
-        if (!strcmp(c->row[i].policy, "baseline:default")) {
-            all++;
-            without += i + 1 == c->mean_first || strcmp(c->row[i + 1].policy, "baseline:static") != 0;
-        }
+    const char *first;
+    size_t all;
+    const size_t without = fl_scenes_without_static(c, &all, &first);
     if (o->oracles && o->risk > 0 && without && !(o->promises && o->promises->count)) /* else broken_out.h tells */
         fprintf(out,
                 "\nnote: no static clock has a chance of at most %g %% to break the bound in %zu of %zu workloads, "

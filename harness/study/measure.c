@@ -104,7 +104,7 @@ static double clock_mean(const fl_run_result *r, which of) {
         sum += mhz * (double)ps;
         time += (double)ps;
     }
-    return time > 0 ? sum / time : (double)NAN;
+    return sum > 0 ? sum / time : (double)NAN; /* 0 MHz is no clock: a distribution replay has none of the memory's */
 }
 
 static double clock_share_pct(const fl_run_result *r, which of, double from, double to) {

@@ -80,6 +80,7 @@ fl_status fl_promise_parse(const char *text, fl_promises *p, double *slowdown, f
     const size_t size = strcspn(text, "<>");
     fl_promise one = {.below = text[size] == '<'};
     bool percent;
+    char above[FL_SHARE_TEXT];
     if (!text[size])
         return parse_share(text, slowdown, d);
     fl_status s = parse_column(text, size, &one, d);
@@ -91,11 +92,8 @@ fl_status fl_promise_parse(const char *text, fl_promises *p, double *slowdown, f
     if (!fl_share_parse(limit, &one.limit, &percent) || !isfinite(one.limit) || (percent && !share))
         return fl_refuse(d, "--bound '%s': '%s', expected a number%s", text, limit,
                          share ? " or one with %, of a share" : "");
-    if (share && !percent && one.limit > 1) {
-        fl_diag above = {0};
-        (void)fl_share_refuse("", one.limit, &above);
-        return fl_refuse(d, "--bound '%s': %s", text, above.message);
-    }
+    if (share && !percent && one.limit > 1)
+        return fl_refuse(d, "--bound '%s': %s", text, fl_share_text(one.limit, above));
     if (one.below && one.equal && !strcmp(one.column, "slowdown") && one.limit >= 0)
         return set_slowdown(text, one.limit, slowdown, d);
     if (p->count == FL_PROMISES_MAX)
@@ -118,10 +116,8 @@ static fl_status read_one(const fl_json *at, fl_promises *p, double *slowdown, f
     const char *text = cJSON_GetStringValue(at->node);
     fl_diag wrong = {0};
     double share;
-    if (!text) {
-        fl_status s = fl_json_real(at, 0, 100, &share, d);
-        if (!s && share > 1 && fl_share_refuse("", share, &wrong))
-            s = fl_json_fail(at, d, "%s", wrong.message);
+    if (!text) { /* above 1 the keys have refused it */
+        const fl_status s = fl_json_real(at, 0, 1, &share, d);
         return s                  ? s
                : isinf(*slowdown) ? set_slowdown("", share, slowdown, d)
                                   : fl_json_fail(at, d, "a second bound on the slowdown, expected one");
