@@ -104,8 +104,10 @@ static _Noreturn void become(const fl_emulate_options *o, const char *session, c
     close(wire[1]);
     if (read(wire[0], &go, 1) == 1 && set_environment(o, session))
         execvp(path, o->command);
-    fprintf(stderr, "foldline emulate: cannot start %s: %s\n", o->command[0], fl_reason(errno));
-    _exit(127);
+    const int error = errno;
+    fprintf(stderr, "foldline emulate: cannot start %s: %s\n", o->command[0], fl_reason(error));
+    _exit(error == ENOMEM ? 3
+                          : 127); /* 3: the system's fault, as of every command; 127 as a shell's: no such program */
 }
 
 fl_status fl_command_start(fl_emulated_command *c, const fl_emulate_options *o, const char *session, fl_diag *d) {
