@@ -205,7 +205,7 @@ static size_t course_of(const fx_rig *r, const play *p, fl_path path, uint64_t *
     }
     if (fl_node_done(n)) {
         fl_run_result result = {0};
-        FX_MUST(fl_run_collect(n, r->w, &r->spec, &result, d));
+        FX_MUST(fl_run_collect(n, r->w, &r->spec, true, &result, d));
         FEED(&x, result.energy_fj);
         FEED(&x, result.node_energy_j);
         FEED(&x, result.ledger);

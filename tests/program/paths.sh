@@ -5,7 +5,7 @@
 . "$(dirname "$0")/shell.sh"
 export FOLDLINE_SHARE=$PWD/models
 count=${FL_PATHS:-12} from=${FL_PATHS_FROM:-1} # seeds of the random workloads
-must="plain prefix events"                     # paths that are there; each is taken somewhere
+must="plain vector prefix events launches"                     # paths that are there; each is taken somewhere
 declare -A taken
 out=$dir/w # every run writes here, so that the paths it prints are the same
 
