@@ -34,6 +34,7 @@ flags="-std=gnu17 -O2 -ffp-contract=off -Wall -Wextra -Wpedantic -Wconversion -W
 sources="tests/support/scan_digest.c sim/scan.c sim/scan_avx2.c sim/scan_avx512.c"
 check "the scan builds alone" cc $flags $sources -o "$dir/digest"
 "$dir/digest" plain >"$dir/plain"
+check "it prints a number" test -s "$dir/plain"
 for path in vector auto; do
   "$dir/digest" $path >"$dir/$path"
   check "the scan alone: $path" cmp "$dir/plain" "$dir/$path"

@@ -17,6 +17,22 @@ void fl_lane_record(const fl_lane *l, int64_t end_ps) {
     abort();
 }
 
+/* Nor are there tables of sums. */
+bool fl_prefix_applies(const fl_gpu *g, const fl_lane *l, uint32_t gap_mul) {
+    (void)g;
+    (void)l;
+    (void)gap_mul;
+    return false;
+}
+
+int64_t fl_prefix_advance(fl_gpu *g, fl_lane *l, int64_t t, int64_t until) {
+    (void)g;
+    (void)l;
+    (void)t;
+    (void)until;
+    abort();
+}
+
 static uint64_t mix(uint64_t hash, uint64_t x) { return (hash ^ x) * UINT64_C(0x100000001b3); }
 
 static uint64_t mix_wide(uint64_t hash, fl_wide x) { return mix(mix(hash, (uint64_t)x), (uint64_t)(x >> 64)); }
