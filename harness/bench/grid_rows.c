@@ -2,6 +2,7 @@
  * threads. Threads are timed by the clock on the wall, as that is what they are for. */
 #include "harness/base/pool.h"
 #include "harness/bench/case.h"
+#include "harness/bench/folder.h"
 #include "harness/bench/process.h"
 #include "harness/study/sweep_run.h"
 
@@ -134,7 +135,7 @@ static fl_status long_runs(fl_bench *b, fl_diag *d) {
         if (!s)
             fl_bench_take(b, "grid.sweep", (MANY - FEW) / fmax(cpu[1] - cpu[0], 1e-9));
     }
-    fl_bench_clear(b);
+    fl_bench_folder_clear();
     return s;
 }
 
@@ -158,7 +159,7 @@ static fl_status short_runs(fl_bench *b, fl_diag *d) {
         if (!s)
             fl_bench_take(b, "grid.short_2", wall[0] / wall[1]);
     }
-    fl_bench_clear(b);
+    fl_bench_folder_clear();
     return s;
 }
 

@@ -19,6 +19,24 @@ PY
 done
 succeed "rows about files and commands" 'load.run_mb' "$f" bench --kernels 20000 --repeat 1 --only 'load|command.run|grid.sweep|threads'
 check "leaves no file behind" bash -c "! ls -d '$dir'/foldline-bench-* 2>/dev/null | grep -q ."
+check "what is read of JSON takes memory beyond its records, other rows before it or not" python3 - "$dir/out" <<'PY'
+import sys
+row = [l.split() for l in open(sys.argv[1]) if l.startswith("load.json_mb ")]
+assert len(row) == 1 and float(row[0][7]) > 0, row
+PY
+for end in TERM HUP; do
+  "$f" bench --kernels 20000 --repeat 1000 --only 'load|command.run' >"$dir/out" 2>"$dir/err" &
+  child=$!
+  for _ in $(seq 200); do
+    compgen -G "$dir/foldline-bench-*/?*" >/dev/null && break
+    sleep 0.05
+  done
+  check "it has files" compgen -G "$dir/foldline-bench-*/?*"
+  kill -$end $child
+  wait $child
+  check "SIG$end ends it" [ $? = $((128 + $(kill -l $end))) ]
+  check "and removes them" bash -c "! compgen -G '$dir/foldline-bench-*'"
+done
 
 # ---- against an earlier run ----
 # Its figures are made worse and better by a factor that no noise reaches, so that what is said does not hang on speed.
