@@ -25,6 +25,7 @@ typedef struct fl_bench_case { /* one way to run a scene; policy NULL: nothing i
     const char *parameter;   /* the policy's period; "period_ms" where NULL */
     const char *period_ms;
     fl_path path;
+    bool again; /* a round is the second of two passes, as in a grid, whose runs find their tables in the cache */
     double rate, step_ns; /* of the last pass: kernels per second, and ns of one policy step */
 } fl_bench_case;
 
@@ -37,6 +38,8 @@ fl_status fl_bench_rounds(fl_bench *b, const fl_bench_scene *scene, fl_bench_cas
 /* The platform's node with a board that holds no power limit, so that what runs together runs at full clock; its
  * arrays stay the platform's. */
 void fl_bench_without_wall(const fl_bench *b, fl_node_spec *node, fl_device *dev);
+/* And without heat, interference and a CPU: nothing but policy steps ends a stretch of kernels. */
+void fl_bench_features_off(const fl_bench *b, fl_node_spec *node, fl_device *dev);
 
 const fl_policy *fl_bench_policy(const char *name);
 

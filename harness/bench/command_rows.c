@@ -1,4 +1,5 @@
 /* Rows about whole commands, as a user waits for them: each is a process of its own, timed in processor time. */
+#include "harness/bench/folder.h"
 #include "harness/bench/process.h"
 #include "traces/text.h"
 
@@ -30,7 +31,7 @@ static fl_status small_run(fl_bench *b, fl_diag *d) {
                                                                                      NULL};
     if (!s && !(s = fl_bench_process(b, make, &cost, d)))
         s = timed(b, "command.run", run, 1e3, 4 * b->repeat, d);
-    fl_bench_clear(b);
+    fl_bench_folder_clear();
     return s;
 }
 
@@ -114,7 +115,7 @@ static fl_status many_rows(fl_bench *b, fl_diag *d) {
         s = timed(b, "command.report", report, 1, rounds, d);
     if (!s && fl_bench_wants(b, "command.plot"))
         s = timed(b, "command.plot", plot, 1, rounds, d);
-    fl_bench_clear(b);
+    fl_bench_folder_clear();
     return s;
 }
 
@@ -130,7 +131,7 @@ static fl_status one_oracle(fl_bench *b, fl_diag *d) {
                                                                                 "1",         NULL};
     if (!s && !(s = fl_bench_process(b, make, &cost, d)))
         s = timed(b, "command.oracle", oracle, 1, b->repeat < 2 ? b->repeat : 2, d);
-    fl_bench_clear(b);
+    fl_bench_folder_clear();
     return s;
 }
 

@@ -62,18 +62,34 @@ static fl_status launches(fl_bench *b, fl_diag *d) {
 }
 
 fl_status fl_bench_one_stream(fl_bench *b, fl_diag *d) {
+    fl_node_spec node; /* with features off: a wall of 20 ms alone would cut each step of 1 s into 50 */
+    fl_device dev;
+    fl_bench_features_off(b, &node, &dev);
     fl_bench_case scan[] = {
         {.key = "one.utilizscale", .policy_name = "utilizscale", .period_ms = "10"},
         {.key = "one.random", .policy_name = "random", .parameter = "interval_ms", .period_ms = "10"},
         {.key = "one.energyucb", .policy_name = "energyucb", .parameter = "interval_ms", .period_ms = "10"},
         {.key = "one.none", .path = FL_PATH_VECTOR},
         {.key = "one.1s", .policy_name = "utilizscale", .period_ms = "1000", .path = FL_PATH_VECTOR},
-        {.step_key = "step.plain", .policy_name = "utilizscale", .period_ms = "1000", .path = FL_PATH_PLAIN},
+        {.step_key = "step.plain",
+         .node = &node,
+         .policy_name = "utilizscale",
+         .period_ms = "1000",
+         .path = FL_PATH_PLAIN},
         {.key = "one.events", .policy_name = "utilizscale", .period_ms = "10", .path = FL_PATH_EVENTS}};
     fl_bench_case prefix[] = {
-        {.step_key = "step.prefix", .policy_name = "utilizscale", .period_ms = "1000"},
-        {.step_key = "step.random", .policy_name = "random", .parameter = "interval_ms", .period_ms = "1000"}};
-    fl_bench_case far = {.step_key = "step.prefix_100m", .policy_name = "utilizscale", .period_ms = "1000"};
+        {.step_key = "step.prefix", .node = &node, .policy_name = "utilizscale", .period_ms = "1000", .again = true},
+        {.step_key = "step.random",
+         .node = &node,
+         .policy_name = "random",
+         .parameter = "interval_ms",
+         .period_ms = "1000",
+         .again = true}};
+    fl_bench_case far = {.step_key = "step.prefix_100m",
+                         .node = &node,
+                         .policy_name = "utilizscale",
+                         .period_ms = "1000",
+                         .again = true};
     fl_bench_case escapes = {.key = "one.escapes", .policy_name = "utilizscale", .period_ms = "10"};
     fl_bench_scene scene;
     fl_synth_options o = fl_bench_trace(b->kernels);

@@ -2,6 +2,7 @@
  * threads. Threads are timed by the clock on the wall, as that is what they are for. */
 #include "harness/base/pool.h"
 #include "harness/bench/case.h"
+#include "harness/bench/folder.h"
 #include "harness/bench/process.h"
 #include "harness/study/sweep_run.h"
 
@@ -25,8 +26,7 @@ static fl_status raw(fl_bench *b, fl_diag *d) {
     fl_device dev;
     fl_bench_scene scene;
     const fl_synth_options o = fl_bench_trace(b->kernels);
-    fl_bench_without_wall(b, &node, &dev);
-    node.host.cpu.count = 0;
+    fl_bench_features_off(b, &node, &dev);
     fl_bench_case c = {.node = &node, .policy_name = "utilizscale", .period_ms = "1000"};
     fl_status s = fl_bench_scene_open(&scene, b, &o, d);
     for (int k = 0; !s && k < 3; k++) /* tables of sums are there after the first runs of a grid */
@@ -134,7 +134,7 @@ static fl_status long_runs(fl_bench *b, fl_diag *d) {
         if (!s)
             fl_bench_take(b, "grid.sweep", (MANY - FEW) / fmax(cpu[1] - cpu[0], 1e-9));
     }
-    fl_bench_clear(b);
+    fl_bench_folder_clear();
     return s;
 }
 
@@ -158,7 +158,7 @@ static fl_status short_runs(fl_bench *b, fl_diag *d) {
         if (!s)
             fl_bench_take(b, "grid.short_2", wall[0] / wall[1]);
     }
-    fl_bench_clear(b);
+    fl_bench_folder_clear();
     return s;
 }
 

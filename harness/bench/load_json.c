@@ -1,4 +1,5 @@
 /* Rows about a profiler's JSON, which comes through a pipe from a process that makes it up, and the memory it takes. */
+#include "harness/bench/folder.h"
 #include "harness/bench/process.h"
 #include "traces/readers.h"
 
@@ -95,15 +96,20 @@ static void measure(const char *path, int to) {
 static fl_status load(fl_bench *b, const char *path, uint64_t bytes, fl_diag *d) {
     outcome o = {0};
     int ends[2];
+    fl_bench_shrink(b); /* what earlier rows have freed would else be taken again, and not be seen as growth */
     if (mkfifo(path, 0600) != 0 || pipe(ends) != 0)
         return fl_fail(d, FL_IO, path, 0, 0, "cannot make a pipe: %s", fl_reason(errno));
     fflush(NULL);
     pid_t writer = fork();
-    if (writer == 0)
+    if (writer == 0) {
+        fl_bench_folder_leave();
         generate(path, bytes);
+    }
     pid_t reader = writer > 0 ? fork() : -1;
-    if (reader == 0)
+    if (reader == 0) {
+        fl_bench_folder_leave();
         measure(path, ends[1]);
+    }
     close(ends[1]);
     ssize_t got = reader > 0 ? read(ends[0], &o, sizeof o) : -1;
     close(ends[0]);

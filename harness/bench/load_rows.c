@@ -1,5 +1,6 @@
 /* Rows about loading: CSV against splitting the same file into fields, the cache against the CSV, and what a run from
  * the cache takes in all. */
+#include "harness/bench/folder.h"
 #include "harness/bench/process.h"
 
 #include "traces/cache.h"
@@ -142,7 +143,7 @@ static fl_status whole_run(fl_bench *b, uint64_t kernels, fl_diag *d) {
         if (fl_bench_wants(b, "load.run_mb"))
             fl_bench_take(b, "load.run_mb", (much.peak_mb - little.peak_mb) / n * 1e6);
     }
-    fl_bench_clear(b);
+    fl_bench_folder_clear();
     return s;
 }
 

@@ -1,6 +1,7 @@
 #include "harness/bench/process.h"
 
-#include <dirent.h>
+#include "harness/bench/folder.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <malloc.h>
@@ -31,9 +32,11 @@ fl_status fl_bench_process(const fl_bench *b, const char *const *argv, fl_bench_
     const pid_t child = fork();
     if (child == 0)
         become(b, argv);
+    fl_bench_folder_child(child > 0 ? child : 0);
     pid_t ended = -1;
     while (child > 0 && (ended = wait4(child, &status, 0, &use)) < 0 && errno == EINTR) {
     }
+    fl_bench_folder_child(0);
     if (ended < 0)
         return fl_error(d, FL_IO, "foldline %s could not be started", argv[0]);
     if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
@@ -66,12 +69,4 @@ fl_status fl_bench_file(const fl_bench *b, const char *name, const char *text, c
     if (f && fclose(f))
         bad = true;
     return bad ? fl_fail(d, FL_IO, path, 0, 0, "cannot be written") : FL_OK;
-}
-
-void fl_bench_clear(const fl_bench *b) {
-    DIR *folder = opendir(b->folder);
-    for (const struct dirent *e; folder && (e = readdir(folder));)
-        unlinkat(dirfd(folder), e->d_name, 0); /* . and .. are refused */
-    if (folder)
-        closedir(folder);
 }

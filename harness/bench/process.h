@@ -19,7 +19,4 @@ void fl_bench_shrink(fl_bench *b);
 /* A text file of b->folder: its path into `path` (512 bytes), and its content. */
 fl_status fl_bench_file(const fl_bench *b, const char *name, const char *text, char *path, fl_diag *d);
 
-/* Removes every file of b->folder, whoever made it: caches stand beside traces. */
-void fl_bench_clear(const fl_bench *b);
-
 #endif

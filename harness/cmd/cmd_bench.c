@@ -1,7 +1,7 @@
 #include "harness/base/command.h"
 #include "harness/base/json_out.h"
 #include "harness/bench/all.h"
-#include "harness/bench/process.h"
+#include "harness/bench/folder.h"
 #include "harness/bench/result.h"
 #include "harness/cmd/commands.h"
 
@@ -60,15 +60,11 @@ static fl_status measure(fl_bench *b, const char *only, regex_t *pattern, fl_dia
     if (!any)
         return fl_refuse(d, "--only '%s' is the name of no row, expected part of one such as %s or %s", only,
                          fl_bench_rows[1].key, fl_bench_rows[2].key);
-    const char *base = getenv("TMPDIR");
-    char folder[256];
-    const int n = snprintf(folder, sizeof folder, "%s/foldline-bench-XXXXXX", base && *base ? base : "/tmp");
-    if (n < 0 || (size_t)n >= sizeof folder || !mkdtemp(folder))
-        return fl_error(d, FL_IO, "no folder for temporary files: %s", fl_reason(errno));
-    b->folder = folder;
-    const fl_status s = fl_bench_run(b, d);
-    fl_bench_clear(b); /* what a row that failed has left */
-    rmdir(folder);
+    fl_status s = fl_bench_folder_open(&b->folder, d);
+    if (s)
+        return s;
+    s = fl_bench_run(b, d);
+    fl_bench_folder_close(); /* with what a row that failed has left */
     return s;
 }
 

@@ -19,6 +19,21 @@ PY
 done
 succeed "rows about files and commands" 'load.run_mb' "$f" bench --kernels 20000 --repeat 1 --only 'load|command.run|grid.sweep|threads'
 check "leaves no file behind" bash -c "! ls -d '$dir'/foldline-bench-* 2>/dev/null | grep -q ."
+"$f" bench --kernels 1000000 --repeat 1 --only 'load[.](csv|json_mb)' >"$dir/out" 2>"$dir/err" # much is freed before the last
+check "what is read of JSON takes memory beyond its records, other rows before it or not" grep -Eq '^load.json_mb .* (0[.]0*[1-9]|[1-9])[0-9.]* +MB' "$dir/out"
+for end in TERM HUP; do
+  "$f" bench --kernels 20000 --repeat 1000 --only 'load|command.run' >"$dir/out" 2>"$dir/err" &
+  child=$!
+  for _ in $(seq 200); do
+    compgen -G "$dir/foldline-bench-*/?*" >/dev/null && break
+    sleep 0.05
+  done
+  check "it has files" compgen -G "$dir/foldline-bench-*/?*"
+  kill -$end $child
+  wait $child
+  check "SIG$end ends it" [ $? = $((128 + $(kill -l $end))) ]
+  check "and removes them" bash -c "! compgen -G '$dir/foldline-bench-*'"
+done
 
 # ---- against an earlier run ----
 # Its figures are made worse and better by a factor that no noise reaches, so that what is said does not hang on speed.
