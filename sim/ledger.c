@@ -1,6 +1,7 @@
 #include "sim/ledger.h"
 
 #include "sim/cpu.h"
+#include "sim/prefix.h"
 
 #define FL_ROW_PART_NAME(id, name, meaning) #name,
 const char *const fl_part_names[FL_PART_COUNT] = {FL_PARTS(FL_ROW_PART_NAME)};

@@ -1,6 +1,8 @@
 #include "sim/launches.h"
 #include "sim/node.h"
 #include "sim/node_inside.h"
+#include "sim/prefix_build.h"
+#include "sim/prefix.h"
 #include "sim/scan.h"
 #include "sim/streams.h"
 

@@ -2,6 +2,7 @@
 #include "sim/prefix.h"
 
 #include "sim/lane.h"
+#include "sim/prefix_build.h"
 
 bool fl_prefix_applies(const fl_gpu *g, const fl_lane *l, uint32_t gap_mul) {
     const bool kernels = !l->s->other, watched = g->records.on, gated = g->gate_ps > 0;

@@ -1,51 +1,9 @@
 /* Building a table of prefix sums, and when. */
-#include "sim/gpu.h"
-#include "sim/prefix.h"
+#include "sim/prefix_build.h"
+
 #include "sim/work.h"
 
 #include <limits.h>
-#include <stdlib.h>
-
-static _Atomic int64_t room = FL_PREFIX_MOST_BYTES; /* that is left, all tables of the process taken off */
-
-void fl_prefix_limit(int64_t bytes) { atomic_store(&room, bytes); }
-
-static size_t rows_of(size_t blocks) { return blocks * FL_PREFIX_BLOCK / FL_PREFIX_ROW + 1; }
-static size_t peaks_of(size_t blocks) { return blocks * FL_PREFIX_BLOCK / FL_PREFIX_PEAK + 1; }
-
-static int64_t bytes_of(const fl_stream *s) {
-    const size_t blocks = s->count / FL_PREFIX_BLOCK;
-    return (int64_t)((blocks + 1) * sizeof(uint64_t) + rows_of(blocks) * sizeof(fl_prefix_sums) +
-                     peaks_of(blocks) * sizeof(int32_t));
-}
-
-static void table_free(fl_prefix *p) {
-    if (!p)
-        return;
-    free(p->t_ps);
-    free(p->row);
-    free(p->peak_mw);
-    free(p);
-}
-
-fl_prefix_cell *fl_prefix_cells_new(uint32_t stream_count) {
-    fl_prefix_cell *cell = calloc((size_t)stream_count + 1, sizeof *cell);
-    for (uint32_t i = 0; cell && i < stream_count; i++) {
-        atomic_init(&cell[i].table, NULL);
-        atomic_init(&cell[i].scanned, 0);
-    }
-    return cell;
-}
-
-void fl_prefix_cells_free(fl_prefix_cell *cell, uint32_t stream_count) {
-    for (uint32_t i = 0; cell && i < stream_count; i++) {
-        fl_prefix *p = atomic_load(&cell[i].table);
-        if (p)
-            atomic_fetch_add_explicit(&room, p->bytes, memory_order_relaxed);
-        table_free(p);
-    }
-    free(cell);
-}
 
 /* One op into the sums. Returns its length. */
 static uint64_t add_op(fl_prefix *p, uint64_t i, uint64_t *t, fl_prefix_sums *x) {
@@ -74,7 +32,7 @@ static uint64_t add_op(fl_prefix *p, uint64_t i, uint64_t *t, fl_prefix_sums *x)
 static void fill(fl_prefix *p, size_t blocks) {
     uint64_t t = 0;
     fl_prefix_sums x = {0};
-    for (size_t i = 0; i < peaks_of(blocks); i++)
+    for (size_t i = 0; i < fl_prefix_peaks(blocks); i++)
         p->peak_mw[i] = INT32_MIN;
     for (size_t b = 0;; b++) {
         const uint64_t op = (uint64_t)b * FL_PREFIX_BLOCK;
@@ -92,23 +50,6 @@ static void fill(fl_prefix *p, size_t blocks) {
     p->worth_ps = (int64_t)(mean_ps * FL_PREFIX_WORTH / FL_PREFIX_BLOCK);
 }
 
-static fl_prefix *build(const fl_stream *s, const fl_clock_rates *rates) {
-    const size_t blocks = s->count / FL_PREFIX_BLOCK;
-    fl_prefix *p = calloc(1, sizeof *p);
-    if (!p)
-        return NULL;
-    *p = (fl_prefix){.s = s, .rates = rates, .bytes = bytes_of(s)};
-    p->t_ps = malloc((blocks + 1) * sizeof *p->t_ps);
-    p->row = aligned_alloc(sizeof *p->row, rows_of(blocks) * sizeof *p->row);
-    p->peak_mw = malloc(peaks_of(blocks) * sizeof *p->peak_mw);
-    if (!p->t_ps || !p->row || !p->peak_mw) {
-        table_free(p);
-        return NULL;
-    }
-    fill(p, blocks);
-    return p;
-}
-
 /* The thread with which the count crosses the line builds, the others go on scanning. Where there is no room or no
  * memory nobody builds: the scan does without. */
 void fl_prefix_scanned(fl_gpu *g, const fl_stream *s, uint64_t ops) {
@@ -119,10 +60,8 @@ void fl_prefix_scanned(fl_gpu *g, const fl_stream *s, uint64_t ops) {
     const uint64_t before = atomic_fetch_add_explicit(&cell->scanned, ops, memory_order_relaxed);
     if (before >= s->count || before + ops < s->count)
         return;
-    const int64_t bytes = bytes_of(s);
-    const bool fits = atomic_fetch_sub_explicit(&room, bytes, memory_order_relaxed) >= bytes;
-    fl_prefix *p = fits ? build(s, rates) : NULL;
-    if (!p)
-        atomic_fetch_add_explicit(&room, bytes, memory_order_relaxed);
+    fl_prefix *p = fl_prefix_new(s, rates);
+    if (p)
+        fill(p, s->count / FL_PREFIX_BLOCK);
     atomic_store_explicit(&cell->table, p, memory_order_release);
 }

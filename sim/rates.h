@@ -3,7 +3,7 @@
 #ifndef FL_RATES_H
 #define FL_RATES_H
 
-#include "sim/prefix.h"
+#include "sim/prefix_table.h"
 
 typedef struct fl_clock_rates {
     fl_base base;

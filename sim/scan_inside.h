@@ -7,7 +7,7 @@
 #ifndef FL_SCAN_INSIDE_H
 #define FL_SCAN_INSIDE_H
 
-#include "sim/scan.h"
+#include "sim/lane.h"
 
 #ifdef __x86_64__
 #define FL_SCAN_X86 1
@@ -19,7 +19,7 @@ typedef int64_t fl_scan_ops(fl_gpu *g, fl_lane *l, int64_t t, int64_t until, uin
 
 fl_scan_ops fl_scan_plain;  /* the meaning of the others */
 fl_scan_ops fl_scan_avx2;   /* where FL_SCAN_X86, on a CPU that has AVX2; */
-fl_scan_ops fl_scan_avx512; /* on one that has AVX-512 F, DQ and VL */
+fl_scan_ops fl_scan_avx512; /* on one that has AVX-512 F, DQ and VL, BMI2 and POPCNT */
 
 /* The fastest vector loop of this CPU; NULL where it has none. */
 fl_scan_ops *fl_scan_vector(void);

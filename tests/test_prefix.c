@@ -2,6 +2,7 @@
  * pays. */
 #include "harness/base/pool.h"
 #include "sim/lane.h"
+#include "sim/prefix.h"
 #include "tests/support/sim_fixture.h"
 
 #include <string.h>

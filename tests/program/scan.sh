@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The scan of a lone stream gives the same bytes in vector registers as by its plain loop, and on AArch64, where it is
-# plain: whole runs of the program by forced paths, and sim/scan.c alone, built for both machines.
+# plain: whole runs of the program by forced paths, and the scan alone, built for both machines.
 . "$(dirname "$0")/shell.sh"
 
 # ---- whole runs ----
@@ -31,7 +31,7 @@ done
 # ---- the scan alone ----
 
 flags="-std=gnu17 -O2 -ffp-contract=off -Wall -Wextra -Wpedantic -Wconversion -Werror -I. -D_GNU_SOURCE"
-sources="tests/support/scan_digest.c sim/scan.c sim/scan_avx2.c sim/scan_avx512.c"
+sources="tests/support/scan_digest.c sim/scan.c sim/scan_plain.c sim/scan_avx2.c sim/scan_avx512.c"
 check "the scan builds alone" cc $flags $sources -o "$dir/digest"
 "$dir/digest" plain >"$dir/plain"
 check "it prints a number" test -s "$dir/plain"

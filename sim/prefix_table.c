@@ -1,0 +1,63 @@
+/* Tables of prefix sums as memory: who has which, and how much all of them take. */
+#include "sim/prefix_table.h"
+
+#include <stdlib.h>
+
+static _Atomic int64_t room = FL_PREFIX_MOST_BYTES; /* that is left, all tables of the process taken off */
+
+void fl_prefix_limit(int64_t bytes) { atomic_store(&room, bytes); }
+
+static size_t rows_of(size_t blocks) { return blocks * FL_PREFIX_BLOCK / FL_PREFIX_ROW + 1; }
+size_t fl_prefix_peaks(size_t blocks) { return blocks * FL_PREFIX_BLOCK / FL_PREFIX_PEAK + 1; }
+
+static int64_t bytes_of(const fl_stream *s) {
+    const size_t blocks = s->count / FL_PREFIX_BLOCK;
+    return (int64_t)((blocks + 1) * sizeof(uint64_t) + rows_of(blocks) * sizeof(fl_prefix_sums) +
+                     fl_prefix_peaks(blocks) * sizeof(int32_t));
+}
+
+static void table_free(fl_prefix *p) {
+    if (!p)
+        return;
+    free(p->t_ps);
+    free(p->row);
+    free(p->peak_mw);
+    free(p);
+}
+
+fl_prefix_cell *fl_prefix_cells_new(uint32_t stream_count) {
+    fl_prefix_cell *cell = calloc((size_t)stream_count + 1, sizeof *cell);
+    for (uint32_t i = 0; cell && i < stream_count; i++) {
+        atomic_init(&cell[i].table, NULL);
+        atomic_init(&cell[i].scanned, 0);
+    }
+    return cell;
+}
+
+void fl_prefix_cells_free(fl_prefix_cell *cell, uint32_t stream_count) {
+    for (uint32_t i = 0; cell && i < stream_count; i++) {
+        fl_prefix *p = atomic_load(&cell[i].table);
+        if (p)
+            atomic_fetch_add_explicit(&room, p->bytes, memory_order_relaxed);
+        table_free(p);
+    }
+    free(cell);
+}
+
+fl_prefix *fl_prefix_new(const fl_stream *s, const struct fl_clock_rates *rates) {
+    const size_t blocks = s->count / FL_PREFIX_BLOCK;
+    const int64_t bytes = bytes_of(s);
+    const bool fits = atomic_fetch_sub_explicit(&room, bytes, memory_order_relaxed) >= bytes;
+    fl_prefix *p = fits ? calloc(1, sizeof *p) : NULL;
+    if (p) {
+        *p = (fl_prefix){.s = s, .rates = rates, .bytes = bytes};
+        p->t_ps = malloc((blocks + 1) * sizeof *p->t_ps);
+        p->row = aligned_alloc(sizeof *p->row, rows_of(blocks) * sizeof *p->row);
+        p->peak_mw = malloc(fl_prefix_peaks(blocks) * sizeof *p->peak_mw);
+    }
+    if (p && p->t_ps && p->row && p->peak_mw)
+        return p;
+    atomic_fetch_add_explicit(&room, bytes, memory_order_relaxed);
+    table_free(p);
+    return NULL;
+}

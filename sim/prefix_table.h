@@ -1,0 +1,64 @@
+/* The tables of prefix sums: what is in one, which a pair of clocks has, and how much memory all of them may take. How
+ * they are used says prefix.h. Internal to sim/. */
+#ifndef FL_PREFIX_TABLE_H
+#define FL_PREFIX_TABLE_H
+
+#include "models/row.h"
+#include "sim/workload.h"
+
+#include <stdatomic.h>
+
+#define FL_PREFIX_BLOCK 16                      /* ops between two instants of a table: 1/2 byte per op */
+#define FL_PREFIX_ROW 32                        /* ops between two rows of sums: 2 bytes per op */
+#define FL_PREFIX_PEAK 1024                     /* ops that share an entry of the highest power */
+#define FL_PREFIX_WORTH 300                     /* ops: shorter stretches are scanned as fast */
+#define FL_PREFIX_MOST_BYTES (INT64_C(1) << 30) /* all tables of the process together take at most so much */
+
+struct fl_clock_rates;
+
+typedef struct fl_prefix_sums { /* over the ops before one; uint64_t, since only differences count */
+    uint64_t busy_ps, dyn_fj, memory, alu, sms;
+    uint64_t sm_fj, memory_fj, unsplit_fj; /* the parts of dyn_fj */
+} fl_prefix_sums;
+
+typedef struct fl_prefix { /* immutable once visible */
+    const fl_stream *s;
+    const struct fl_clock_rates *rates;
+    int64_t bytes;       /* that it takes */
+    size_t blocks;       /* whole ones that the table holds */
+    uint64_t *t_ps;      /* blocks + 1: when each begins, gaps included, if the stream ran alone from 0 */
+    fl_prefix_sums *row; /* before each FL_PREFIX_ROW-th op */
+    int32_t *peak_mw;    /* of each FL_PREFIX_PEAK ops that take time, the highest dyn_mw; INT32_MIN where none does */
+    double blocks_per_ps;
+    int64_t worth_ps; /* FL_PREFIX_WORTH ops on average */
+} fl_prefix;
+
+typedef struct fl_prefix_place { /* the sums before an op that need not be a row's */
+    const fl_prefix *table;      /* NULL: none is known */
+    uint64_t op, t_ps;
+    fl_prefix_sums sums;
+} fl_prefix_place;
+
+typedef struct fl_prefix_jump { /* ops from .. to - 1, of which the residence of a slot does not tell the classes */
+    const fl_prefix *table;
+    uint32_t slot;
+    uint64_t from, to;
+} fl_prefix_jump;
+
+/* Of each stream at one pair of clocks: its table, NULL until built, and the ops scanned there by all runs. */
+typedef struct fl_prefix_cell {
+    _Atomic(fl_prefix *) table;
+    _Atomic uint64_t scanned;
+} fl_prefix_cell;
+
+/* stream_count cells, or NULL for want of memory. */
+fl_prefix_cell *fl_prefix_cells_new(uint32_t stream_count);
+void fl_prefix_cells_free(fl_prefix_cell *cell, uint32_t stream_count);
+/* An empty table for a stream, its arrays allocated but not filled; NULL where the limit or memory does not allow it.
+ */
+fl_prefix *fl_prefix_new(const fl_stream *s, const struct fl_clock_rates *rates);
+size_t fl_prefix_peaks(size_t blocks); /* entries of peak_mw */
+/* For tests: another limit than FL_PREFIX_MOST_BYTES, from now on. */
+void fl_prefix_limit(int64_t bytes);
+
+#endif
