@@ -8,7 +8,7 @@
 #ifdef __x86_64__
 #include <immintrin.h>
 
-#define TARGET __attribute__((target("avx512f,avx512dq,avx512vl,bmi,bmi2,popcnt,lzcnt")))
+#define TARGET __attribute__((target("avx512f,avx512dq,avx512vl,bmi2,popcnt")))
 #define INLINE static inline __attribute__((always_inline)) TARGET
 
 enum { WIDTH = 8, VECTORS_MAX = FL_SHARES_MAX / WIDTH };
@@ -29,7 +29,7 @@ typedef struct sums { /* of the GPU, in registers */
 
 bool fl_streams_lanes_here(void) {
     return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
-           __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("bmi2");
+           __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("popcnt");
 }
 
 /* ---- shares: as fill_level, ratio_of and cut_to_bandwidth of models/shares.c, which see ---- */
