@@ -202,7 +202,7 @@ static fl_status find_item_loads(fl_workload *w, fl_diag *d) {
             int64_t gap, work;
             uint32_t id;
             fl_workload_op(s, launched[item->stream], &gap, &work, &id);
-            launched[item->stream] += 1 + item->parts;
+            launched[item->stream] += UINT64_C(1) + item->parts;
             item->load = w->class[id].host;
         }
     free(launched);

@@ -108,12 +108,12 @@ static bool same_runs(const void *owner, uint32_t index, const void *key) {
 static fl_means_pattern *find_pattern(fl_means *m, fl_means_pattern *key) {
     fl_intern_slot *slot =
         fl_intern_find(&m->by_runs, fl_hash(key->first, (key->workloads + 1) * sizeof *key->first), same_runs, m, key);
-    const bool new = slot && slot->index == UINT32_MAX;
-    if (!slot || (new &&fl_grow(&m->pattern, &m->room, m->count + 1, sizeof *m->pattern))) {
+    const bool is_new = slot && slot->index == UINT32_MAX;
+    if (!slot || (is_new && fl_grow(&m->pattern, &m->room, m->count + 1, sizeof *m->pattern))) {
         free(key->first);
         return NULL;
     }
-    if (new) {
+    if (is_new) {
         slot->index = (uint32_t)m->count;
         m->pattern[m->count++] = *key;
     } else {

@@ -11,8 +11,8 @@ void fl_latency_short(FILE *f, const fl_summary *s, size_t item);
 /* ", under the bound of 5 %, latency_p99_s<0.17" of all that the result is judged under, as HTML. */
 void fl_bounds_put(FILE *f, const fl_report_data *r);
 
-/* A cell of a table: "slowdown<=0.05 in 2 of 9, ..." of one policy of the scope (its
- * index there); "none" where it breaks none. */
+/* A cell of a table, "slowdown<=0.05 in 2 of 9, ...": the bounds that a policy breaks, or "none". item: its index in the
+ * scope. */
 void fl_bounds_cell(FILE *f, const fl_scope *sc, size_t item);
 
 #endif
