@@ -226,7 +226,9 @@ fl_tightrope_choice fl_tightrope_choose(const fl_tightrope_chip *c, const fl_tig
     const double *s = v.slowdown;
     for (uint32_t k = first; k <= top; k++) {
         e[k] = s[k] * v.power[k] / v.power[top];
-        worst[k] = fmin(s[k] * (1 + 2 * v.doubt[k]), ratio(c, k) * (1 + c->tolerance));
+        worst[k] = ratio(c, k) * (1 + c->tolerance); /* a prediction alone proves nothing */
+        if (seen[k].weight_s > 0)
+            worst[k] = fmin(s[k] * (1 + 2 * v.doubt[k]), worst[k]);
     }
     make_hull(s, e, first, c->count, &h);
     /* Along the hull energy falls with slowdown; under a product with delay the best place is a corner, as the product
