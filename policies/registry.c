@@ -30,6 +30,7 @@
     X(depo)                                                                                                            \
     X(odpp)                                                                                                            \
     X(gpoeo)                                                                                                           \
+    X(tightrope)                                                                                                       \
     X(skeleton)
 
 #define DECLARE(ident) extern const fl_policy fl_policy_##ident;

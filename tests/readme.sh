@@ -9,11 +9,11 @@ program=${1:?usage: tests/readme.sh FOLDLINE}
 # Each table by its page, the option that prints it and the beginning of its first line.
 while IFS='=' read -r page option first; do
   if [ "${FL_BLESS:-}" = 1 ]; then
-    blessed=$(FIRST="$first" awk '
-      NR == FNR { table = table $0 "\n"; next }
-      index($0, ENVIRON["FIRST"]) == 1 { printf "%s", table; inside = 1 }
+    table=$("$program" policies "$option")
+    blessed=$(FIRST="$first" TABLE="$table" awk '
+      index($0, ENVIRON["FIRST"]) == 1 { print ENVIRON["TABLE"]; inside = 1 }
       !/^\|/ { inside = 0 }
-      !inside' <("$program" policies "$option") "$page")
+      !inside' "$page")
     printf '%s\n' "$blessed" >"$page"
   fi
   "$program" policies "$option" | while IFS= read -r line; do

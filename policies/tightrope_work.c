@@ -1,0 +1,306 @@
+#include "policies/tightrope_work.h"
+
+#include <math.h>
+#include <string.h>
+
+static int signal_id(const fl_tightrope_work *w) {
+    switch (w->signal) {
+    case FL_TIGHTROPE_ITERATIONS:
+        return FL_GPU_ITERATIONS;
+    case FL_TIGHTROPE_KERNELS:
+        return FL_GPU_KERNELS;
+    case FL_TIGHTROPE_BYTES:
+        return FL_GPU_DRAM_BYTES;
+    default:
+        return -1;
+    }
+}
+
+void fl_tightrope_work_begin(fl_tightrope_work *w, int64_t signal, int64_t now_ns, double tolerance, double sigmas) {
+    memset(w, 0, sizeof *w);
+    w->signal = signal;
+    w->last_ns = w->begin_ns = w->last_end_ns = now_ns;
+    w->origin_ns = -1;
+    w->tolerance = tolerance;
+    w->sigmas = sigmas;
+    w->counter = NAN;
+    w->share = 1;
+    w->busy_share = 1;
+}
+
+/* A counter's line is drawn on over windows at one clock, for so long: a line that never ends sees no change. */
+#define STRETCH_S 2
+
+void fl_tightrope_window(fl_tightrope_work *w, int64_t now_ns, double mhz, double top_mhz, int changed) {
+    const double share = mhz / top_mhz;
+    if (changed || w->rate.last_s > STRETCH_S) {
+        if (w->at_top)
+            fl_tightrope_rate_keep(&w->rate);
+        fl_tightrope_rate_stretch(&w->rate);
+    }
+    w->share = changed ? fmin(w->at_top ? 1 : w->mhz / top_mhz, share) : share;
+    w->window_ns = now_ns;
+    w->settled_ns = now_ns;
+    w->mhz = mhz;
+    w->at_top = mhz >= top_mhz;
+    w->units = w->total;
+    w->known_s = w->ref_s = w->unknown_s = 0;
+    fl_tightrope_forget_power(w);
+}
+
+static void read_records(fl_tightrope_work *w, const fl_sample *s, uint32_t gpu) {
+    for (uint64_t i = 0; i < s->record_count; i++) {
+        const fl_kernel_record *r = &s->record[i];
+        if (r->gpu != gpu || r->end_ns < r->start_ns)
+            continue;
+        fl_tightrope_kind *k = &w->kind[r->kind < FL_TIGHTROPE_KINDS ? r->kind : FL_TIGHTROPE_KINDS - 1];
+        const double d = (double)(r->end_ns - r->start_ns) * 1e-9;
+        const int settled = r->start_ns >= w->settled_ns;
+        if (r->end_ns > w->last_end_ns)
+            w->last_end_ns = r->end_ns;
+        if (settled && w->at_top) {
+            k->count++, k->sum_s += d, k->square_s += d * d;
+            w->top_busy_s += d;
+        } else {
+            k->done++, k->done_s += d, k->floor_s += d * w->share;
+            w->busy_s += d;
+        }
+        if (!settled)
+            continue;
+        if (k->count >= 3)
+            w->known_s += d, w->ref_s += k->sum_s / k->count;
+        else
+            w->unknown_s += d;
+    }
+}
+
+/* A counter of whole units shows the end of one, late by less than the reading's part of a unit. */
+static void read_edge(fl_tightrope_work *w, int64_t now, double moved) {
+    const double gap_s = (double)(now - w->last_ns) * 1e-9;
+    if (!(w->quantum > 0))
+        w->quantum = w->signal <= FL_TIGHTROPE_KERNELS ? 1 : moved;
+    if (w->origin_ns < 0) { /* the ledger's line begins where a unit ends */
+        w->origin_ns = w->last_ns, w->origin = w->total;
+        w->base_s = (double)(w->last_ns - w->begin_ns) * 1e-9;
+    }
+    if (now < w->settled_ns)
+        return;
+    fl_tightrope_rate_edge(&w->rate, now, gap_s / fmax(1, moved / w->quantum), (w->total - w->edge_total) / w->quantum);
+    w->edge_total = w->total;
+}
+
+static void read_counter(fl_tightrope_work *w, const fl_gpu_sample *u, int64_t now, int fine) {
+    const int id = signal_id(w);
+    double moved = 0;
+    int fresh = 1;
+    if (id >= 0 && fl_gpu_known(u, id)) {
+        const double value = u->value[id];
+        moved = value > w->counter ? value - w->counter : 0;
+        fresh = id != FL_GPU_DRAM_BYTES || fl_gpu_fresh(u, id);
+        w->counter = value;
+    } else if (w->signal == FL_TIGHTROPE_UTIL && fl_gpu_known(u, FL_GPU_UTIL_MEM_PCT)) {
+        moved = u->value[FL_GPU_UTIL_MEM_PCT] * (double)(now - w->last_ns) * 1e-9;
+        fresh = fl_gpu_fresh(u, FL_GPU_UTIL_MEM_PCT);
+    }
+    w->total += moved;
+    if (moved > 0 && fresh && fine)
+        read_edge(w, now, moved);
+}
+
+static void read_power(fl_tightrope_work *w, const fl_gpu_sample *u, int64_t now, int64_t power_ns) {
+    if (fl_gpu_fresh(u, FL_GPU_POWER_W) && now >= power_ns) {
+        const double p = u->value[FL_GPU_POWER_W];
+        w->power_sum += p, w->power_square += p * p, w->power_count++;
+    }
+    if (fl_gpu_fresh(u, FL_GPU_ENERGY_J) && fl_gpu_known(u, FL_GPU_ENERGY_NS) &&
+        u->value[FL_GPU_ENERGY_NS] >= (double)power_ns) {
+        const int i = w->energy_ns[0] >= 0;
+        w->energy_j[i] = u->value[FL_GPU_ENERGY_J];
+        w->energy_ns[i] = u->value[FL_GPU_ENERGY_NS];
+    }
+}
+
+void fl_tightrope_forget_power(fl_tightrope_work *w) {
+    w->power_sum = w->power_count = w->power_square = 0;
+    w->energy_ns[0] = w->energy_ns[1] = -1;
+}
+
+void fl_tightrope_read(fl_tightrope_work *w, const fl_sample *s, uint32_t gpu, int64_t power_ns) {
+    const int64_t now = s->time_ns;
+    if (w->signal == FL_TIGHTROPE_RECORDS)
+        read_records(w, s, gpu);
+    else
+        read_counter(w, &s->gpu[gpu], now, now - w->last_ns <= 6000000);
+    read_power(w, &s->gpu[gpu], now, power_ns);
+    w->last_ns = now;
+}
+
+/* Standard errors to hold back where their size was learned from so many durations: the quantile of Student's t that is
+ * as rare as sigmas of the normal law (Wallace, "Bounds on normal approximations to Student's and the chi-square
+ * distributions", 1959). */
+static double held_back(const fl_tightrope_work *w, double count) {
+    const double freedom = fmax(1, count - 1), z = w->sigmas * (8 * freedom + 3) / (8 * freedom + 1);
+    return sqrt(freedom * expm1(fmin(z * z / freedom, 50)));
+}
+
+/* Of all records at the top clock: the sum of their durations, and its variance by how each kind's differ. */
+static void records_spread(const fl_tightrope_work *w, double *variance, double *seconds) {
+    *variance = *seconds = 0;
+    for (int i = 0; i < FL_TIGHTROPE_KINDS; i++) {
+        const fl_tightrope_kind *k = &w->kind[i];
+        const double m = k->count > 1 ? k->sum_s / k->count : 0;
+        *seconds += k->sum_s;
+        *variance += k->count > 1 ? fmax(0, k->square_s - k->count * m * m) : 0;
+    }
+}
+
+static void learn_rate(fl_tightrope_work *w) {
+    if (w->signal == FL_TIGHTROPE_RECORDS) {
+        double variance, seconds;
+        records_spread(w, &variance, &seconds);
+        w->rate_s = seconds;
+        w->spread = seconds > 0 ? variance / seconds : 0;
+        return;
+    }
+    const fl_tightrope_pace p = fl_tightrope_rate_reference(&w->rate, w->at_top);
+    w->unit_s = p.unit_s;
+    w->spread = p.spread;
+    w->rate_s = w->rate.kept_s + (w->at_top ? w->rate.last_s : 0);
+}
+
+int fl_tightrope_enough(const fl_tightrope_work *w, double error) {
+    if (w->signal == FL_TIGHTROPE_NONE)
+        return 1;
+    if (w->signal != FL_TIGHTROPE_RECORDS)
+        return w->rate.edges >= 12 && fl_tightrope_rate_error(&w->rate, w->sigmas, w->at_top) <= error;
+    double variance, seconds, count = 0;
+    records_spread(w, &variance, &seconds);
+    for (int i = 0; i < FL_TIGHTROPE_KINDS; i++)
+        count += w->kind[i].count;
+    return w->known_s > 0 && held_back(w, count) * sqrt(variance) <= error * seconds;
+}
+
+double fl_tightrope_reference_error(const fl_tightrope_work *w) {
+    if (w->signal == FL_TIGHTROPE_NONE)
+        return 1;
+    if (w->signal != FL_TIGHTROPE_RECORDS)
+        return fl_tightrope_rate_error(&w->rate, w->sigmas, w->at_top) / w->sigmas;
+    double all = 0, square = 0;
+    for (int i = 0; i < FL_TIGHTROPE_KINDS; i++) {
+        const fl_tightrope_kind *k = &w->kind[i];
+        if (!(k->done > 0) || k->count < 3)
+            continue;
+        const double m = k->sum_s / k->count, v = fmax(0, k->square_s / k->count - m * m) * k->count / (k->count - 1);
+        all += k->done * m;
+        square += k->done * k->done * v / k->count;
+    }
+    return all > 0 ? sqrt(square) / all : 0;
+}
+
+/* Records: kernel by kernel. One that ran at the top clock counts what it took, the others what their kind takes there;
+ * what is not known well counts as much as is certain. The host's time between kernels does not stretch; the kernel
+ * that runs now may be stretched; where kernels overlap, their stretch is shared. */
+static double records_credit(fl_tightrope_work *w) {
+    double low = 0, held = 0;
+    for (int i = 0; i < FL_TIGHTROPE_KINDS; i++) {
+        const fl_tightrope_kind *k = &w->kind[i];
+        if (!(k->done > 0))
+            continue;
+        const double certain = k->floor_s * (1 - w->tolerance);
+        if (k->count < 3) {
+            low += certain;
+            continue;
+        }
+        const double m = k->sum_s / k->count, v = fmax(0, k->square_s / k->count - m * m) * k->count / (k->count - 1);
+        const double mean = fmin(k->done_s, k->done * m);
+        const double variance = k->done * k->done * v / k->count + k->done * v;
+        const double error = held_back(w, k->count) * sqrt(variance);
+        if (error > mean - certain) {
+            low += fmax(certain, mean - error);
+            continue;
+        }
+        low += mean;
+        held += error * error;
+    }
+    w->error_s = sqrt(held);
+    const double all_s = w->busy_s + w->top_busy_s, over = fmax(1, all_s / w->elapsed_s);
+    const double open_s = fmax(0, fmin(w->elapsed_s - all_s, (double)(w->last_ns - w->last_end_ns) * 1e-9));
+    const double idle_s = fmax(0, w->elapsed_s - all_s - open_s);
+    w->busy_share = w->elapsed_s > idle_s ? 1 - idle_s / w->elapsed_s : 1;
+    return (w->top_busy_s + low - w->error_s) / over + idle_s + open_s * w->share * (1 - w->tolerance);
+}
+
+double fl_tightrope_credit(fl_tightrope_work *w) {
+    const double certain = w->top_s + w->floor_s * (1 - w->tolerance);
+    if (w->signal == FL_TIGHTROPE_RECORDS)
+        return fmin(w->elapsed_s, records_credit(w));
+    const double units = (w->total - w->origin) / w->quantum;
+    if (w->signal == FL_TIGHTROPE_NONE || !(w->unit_s > 0))
+        return certain;
+    const double work = w->base_s + units * w->unit_s;
+    const double least =
+        w->base_s + fl_tightrope_rate_least(&w->rate, w->sigmas, w->at_top, units, fmax(0, w->top_s - w->base_s));
+    const double credit = fmin(w->elapsed_s, least) - w->taken_back_s;
+    return work - least > 0.01 * (work - w->top_s) ? fmax(certain, credit) : credit;
+}
+
+static double window_power(const fl_tightrope_work *w, double *noise) {
+    *noise = 0;
+    if (w->power_count >= 2) {
+        const double n = w->power_count, mean = w->power_sum / n;
+        *noise = sqrt(fmax(0, w->power_square / n - mean * mean) / n) / mean;
+    }
+    if (w->energy_ns[1] - w->energy_ns[0] > 1.5e8 && w->energy_ns[0] >= 0)
+        return (w->energy_j[1] - w->energy_j[0]) / (w->energy_ns[1] - w->energy_ns[0]) * 1e9;
+    return w->power_count > 0 ? w->power_sum / w->power_count : NAN;
+}
+
+static void measure(const fl_tightrope_work *w, fl_tightrope_seen_window *m) {
+    m->slowdown = NAN;
+    if (w->signal == FL_TIGHTROPE_RECORDS) {
+        if (!(w->ref_s > 0))
+            return;
+        const double kernels =
+            w->known_s / w->ref_s; /* stretch of the kernels; the time between them does not stretch */
+        m->slowdown = 1 + (kernels - 1) * w->busy_share;
+        m->noise = sqrt(w->spread / m->length_s);
+        return;
+    }
+    const fl_tightrope_pace p = fl_tightrope_rate_now(&w->rate);
+    if (!(w->unit_s > 0) || !(p.unit_s > 0))
+        return;
+    m->slowdown = p.unit_s / w->unit_s;
+    m->noise = p.error;
+    const double slack = fmax(0.03, 4 * hypot(m->noise, fl_tightrope_reference_error(w)));
+    m->doubtful = m->slowdown < 1 - slack || m->slowdown > 1 / w->share * (1 + slack);
+}
+
+fl_tightrope_seen_window fl_tightrope_close(fl_tightrope_work *w, int64_t now_ns) {
+    fl_tightrope_seen_window m = {.length_s = (double)(now_ns - w->window_ns) * 1e-9};
+    const double settling_s = fmin(m.length_s, (double)(w->settled_ns - w->window_ns) * 1e-9);
+    w->elapsed_s += m.length_s;
+    if (w->at_top) {
+        w->top_s += m.length_s - settling_s;
+        w->floor_s += settling_s * w->share;
+        learn_rate(w);
+    } else
+        w->floor_s += m.length_s * w->share;
+    m.power_w = window_power(w, &m.power_noise);
+    measure(w, &m);
+    if (m.doubtful)
+        w->taken_back_s +=
+            fmax(0, (w->total - w->units) / w->quantum * w->unit_s - m.length_s * w->share * (1 - w->tolerance));
+    return m;
+}
+
+void fl_tightrope_new_phase(fl_tightrope_work *w) {
+    const double credit = fl_tightrope_credit(w);
+    if (w->signal == FL_TIGHTROPE_RECORDS)
+        return;
+    w->base_s = credit;
+    w->taken_back_s = 0;
+    w->top_s = credit, w->floor_s = 0;
+    w->origin = w->total;
+    w->rate = (fl_tightrope_rate){0};
+    w->rate_s = w->unit_s = w->spread = 0;
+}

@@ -1,0 +1,93 @@
+/* How much work one GPU has done, in seconds that it would have taken at the top clock.
+ *
+ * It is told by the best signal there is: kernel records, iteration markers, kernels counted, bytes moved, memory
+ * utilisation, or nothing. What one unit of a signal takes at the top clock is learned while the GPU runs there (the
+ * reference). The ledger never credits more than it can prove: the error of the reference is held back, and where that
+ * is large only what the two facts of tightrope_curve.h leave certain is credited. */
+#ifndef FL_TIGHTROPE_WORK_H
+#define FL_TIGHTROPE_WORK_H
+
+#include "policies/policy.h"
+#include "policies/tightrope_rate.h"
+
+enum {
+    FL_TIGHTROPE_AUTO,
+    FL_TIGHTROPE_RECORDS,
+    FL_TIGHTROPE_ITERATIONS,
+    FL_TIGHTROPE_KERNELS,
+    FL_TIGHTROPE_BYTES,
+    FL_TIGHTROPE_UTIL,
+    FL_TIGHTROPE_NONE
+};
+enum { FL_TIGHTROPE_KINDS = 512 };
+
+typedef struct fl_tightrope_kind { /* of kernel */
+    double count, sum_s, square_s; /* that ran at the top clock: number, durations, their squares */
+    double done, done_s;           /* at any other clock: number, durations */
+    double floor_s;                /* sum of duration x f / top there: certain */
+} fl_tightrope_kind;
+
+typedef struct fl_tightrope_work {
+    int64_t signal;
+    int64_t begin_ns, last_ns, origin_ns; /* first and last reading; where the counter's line begins */
+    double tolerance, sigmas;             /* as the parameters */
+
+    double counter, total, origin; /* last value, sum of what was seen, the sum at origin_ns */
+    double quantum;                /* of the counter in one unit of work; 0: nothing was seen */
+    fl_tightrope_rate rate;
+    double edge_total;           /* the sum at the last end of a unit that counted */
+    double unit_s, spread;       /* seconds per unit at the top clock, 0: not known; how units differ (likeliest) */
+    double rate_s;               /* time at the top clock that the reference stands on */
+    double base_s, taken_back_s; /* credit before the origin; credit that was doubted */
+
+    double top_s, floor_s, elapsed_s; /* settled at the top clock; certain of the rest; all */
+
+    /* the window */
+    int64_t window_ns, settled_ns;
+    double mhz, share; /* its clock, and clock / top: the least since the window before */
+    int at_top;
+    double units;                     /* total at the beginning */
+    double known_s, ref_s, unknown_s; /* records that began settled: durations, the same at the top, no reference */
+    double power_sum, power_count, power_square;
+    double energy_j[2], energy_ns[2]; /* first and last reading of the energy counter */
+
+    double busy_s, top_busy_s; /* records: durations off the top clock and at it, all kinds */
+    int64_t last_end_ns;       /* of a record */
+    double busy_share;         /* of the time, in which kernels run */
+    double error_s;            /* of the last credit: what was held back */
+    fl_tightrope_kind kind[FL_TIGHTROPE_KINDS];
+} fl_tightrope_work;
+
+typedef struct fl_tightrope_seen_window {
+    double length_s;
+    double slowdown, noise; /* against the top clock; relative standard error; NAN: not known */
+    double power_w, power_noise;
+    int doubtful; /* the slowdown is none that the clock can have: another phase of the program */
+} fl_tightrope_seen_window;
+
+void fl_tightrope_work_begin(fl_tightrope_work *w, int64_t signal, int64_t now_ns, double tolerance, double sigmas);
+
+/* A window begins, at a clock: the one of now, or one that was just set. */
+void fl_tightrope_window(fl_tightrope_work *w, int64_t now_ns, double mhz, double top_mhz, int changed);
+
+void fl_tightrope_forget_power(fl_tightrope_work *w); /* of this window so far */
+
+/* Nothing counts before settled_ns, no power before power_ns. */
+void fl_tightrope_read(fl_tightrope_work *w, const fl_sample *sample, uint32_t gpu, int64_t power_ns);
+
+/* Ends the window: fills the reference where it ran at the top, and the ledger. */
+fl_tightrope_seen_window fl_tightrope_close(fl_tightrope_work *w, int64_t now_ns);
+
+/* What the reference is worth: relative standard error of a credit; 1: there is none. */
+double fl_tightrope_reference_error(const fl_tightrope_work *w);
+
+/* Seconds at the top clock that the work done so far would have taken, at least. */
+double fl_tightrope_credit(fl_tightrope_work *w);
+
+/* The window, at the top clock, has what a reference needs: error is what may be held back for it, relative. */
+int fl_tightrope_enough(const fl_tightrope_work *w, double error);
+
+/* The program does something else now: what was credited stays, the reference is learned again. */
+void fl_tightrope_new_phase(fl_tightrope_work *w);
+
+#endif
