@@ -31,10 +31,9 @@ typedef struct params { /* those of one policy are a prefix or subset of these; 
     int64_t other;
 } params;
 
-typedef struct arm {
-    double mhz, mean; /* reward so far */
-    uint64_t pulls;
-} arm;
+typedef struct best_arms { /* arm with the largest of each; of equals the lowest, an arm never pulled before all */
+    int32_t bound, mean;
+} best_arms;
 
 typedef struct node_state {
     fl_random random;
@@ -46,7 +45,14 @@ typedef struct node_state {
     int32_t now;     /* arm in force; NO_ARM before the first */
     uint32_t parked; /* the default holds, for want of readings */
     uint32_t held;   /* this step could not judge */
-    arm arm[ARMS_MAX];
+    uint32_t tried;  /* arms pulled at least once */
+    double wide;     /* alpha sqrt(ln t) of Eq. 5, as of the last pull judged */
+    best_arms best;  /* as of then */
+    /* of each arm; what every choice reads of all arms lies together */
+    double mean[ARMS_MAX]; /* reward so far */
+    double root[ARMS_MAX]; /* 1 / sqrt(pulls); 0 before the first */
+    uint64_t arm_pulls[ARMS_MAX];
+    double mhz[ARMS_MAX];
 } node_state;
 
 static fl_bandit_base *bases(void *state) { return fl_gpu_states(state, sizeof(node_state)); }
@@ -68,8 +74,8 @@ static const char *init(void *state, const void *param_bytes, const fl_facts *fa
         /* a longer ladder is spread over, both ends included */
         const uint32_t at =
             n->arms > 1 ? (uint32_t)(((uint64_t)i * (ladder.count - 1) + (n->arms - 1) / 2) / (n->arms - 1)) : 0;
-        n->arm[i].mhz = listed ? p->arms_mhz.cell[i] : ladder.mhz[at];
-        if (listed && i && !(n->arm[i].mhz > n->arm[i - 1].mhz))
+        n->mhz[i] = listed ? p->arms_mhz.cell[i] : ladder.mhz[at];
+        if (listed && i && !(n->mhz[i] > n->mhz[i - 1]))
             return "arms_mhz must be ascending";
     }
     n->random = fl_random_seed(facts->seed, UINT64_C(0x62616e646974));
@@ -87,19 +93,22 @@ static double ln_t(const node_state *n, int64_t which) {
     return t > 1 ? log(t) : 0;
 }
 
-/* The arm with the largest mean + alpha sqrt(ln t / n) (Eq. 5), of equals the lowest clock; an arm never pulled goes
- * before all others. */
-static int32_t best(const node_state *n, double alpha, double log_t) {
-    int32_t found = 0;
-    double most = -INFINITY;
+/* The arm with the largest mean + alpha sqrt(ln t / n) (Eq. 5) and that with the largest mean. */
+static best_arms best(const node_state *n) {
+    for (uint32_t i = 0; n->tried < n->arms && i < n->arms; i++)
+        if (!n->arm_pulls[i])
+            return (best_arms){(int32_t)i, (int32_t)i};
+    best_arms found = {0};
+    double most = -INFINITY, most_mean = -INFINITY;
     for (uint32_t i = 0; i < n->arms; i++) {
-        const arm *a = &n->arm[i];
-        if (!a->pulls)
-            return (int32_t)i;
-        const double value = a->mean + (alpha > 0 ? alpha * sqrt(log_t / (double)a->pulls) : 0);
+        const double mean = n->mean[i], value = mean + n->wide * n->root[i];
         if (value > most) {
             most = value;
-            found = (int32_t)i;
+            found.bound = (int32_t)i;
+        }
+        if (mean > most_mean) {
+            most_mean = mean;
+            found.mean = (int32_t)i;
         }
     }
     return found;
@@ -108,7 +117,7 @@ static int32_t best(const node_state *n, double alpha, double log_t) {
 static int32_t least_pulled(const node_state *n) {
     int32_t found = 0;
     for (uint32_t i = 1; i < n->arms; i++)
-        if (n->arm[i].pulls < n->arm[found].pulls)
+        if (n->arm_pulls[i] < n->arm_pulls[found])
             found = (int32_t)i;
     return found;
 }
@@ -118,7 +127,7 @@ static int32_t choose(node_state *n, const params *p, kind k) {
     case UCB: /* Algorithm 1: C cycles through all arms, then the largest bound */
         if (n->pulls < (uint64_t)p->cycles * n->arms)
             return (int32_t)(n->pulls % n->arms);
-        return best(n, p->alpha, ln_t(n, p->ln_t));
+        return n->best.bound;
     case RANDOM:
         if (p->other && n->arms > 1 && n->now != NO_ARM)
             return (int32_t)((uint64_t)(n->now + 1) + fl_random_below(&n->random, n->arms - 1)) % (int32_t)n->arms;
@@ -128,7 +137,7 @@ static int32_t choose(node_state *n, const params *p, kind k) {
     case EPSILON_GREEDY:
         if (fl_random_unit(&n->random) < p->epsilon)
             return p->explore ? least_pulled(n) : (int32_t)fl_random_below(&n->random, n->arms);
-        return best(n, 0, 0);
+        return n->best.mean;
     }
     return 0;
 }
@@ -148,7 +157,7 @@ static int settled(const node_state *n, const params *p, const fl_facts *facts, 
     int all = 1;
     for (uint32_t i = 0; i < s->gpu_count; i++)
         if (fl_gpu_known(&s->gpu[i], FL_GPU_SM_MHZ) &&
-            s->gpu[i].value[FL_GPU_SM_MHZ] != fl_ladder_up(facts->gpu[i].sm, n->arm[n->now].mhz))
+            s->gpu[i].value[FL_GPU_SM_MHZ] != fl_ladder_up(facts->gpu[i].sm, n->mhz[n->now]))
             all = 0;
     return all || (double)(s->time_ns - n->since_ns) >= p->settle_ms * 1e6;
 }
@@ -156,7 +165,7 @@ static int settled(const node_state *n, const params *p, const fl_facts *facts, 
 /* Puts an arm in force. One that stays is settled already. */
 static void pull(node_state *n, int32_t next, int set, const fl_facts *facts, const fl_sample *s, fl_command *c) {
     if (set)
-        set_clock(c, facts, n->arm[next].mhz);
+        set_clock(c, facts, n->mhz[next]);
     n->settled_ns = set ? -1 : s->time_ns;
     n->now = next;
     n->since_ns = s->time_ns;
@@ -182,10 +191,15 @@ static int judge(node_state *n, const params *p, const fl_facts *facts, const fl
     const fl_bandit_draw draw = fl_bandit_read(bases(n), s, interval_ns);
     if (!judgeable(&draw))
         return 0;
-    arm *a = &n->arm[n->now];
+    const int32_t arm = n->now;
     n->reward = -draw.energy_j * draw.ratio * p->reward_scale;
-    a->mean += (n->reward - a->mean) / (double)++a->pulls;
+    const double pulls = (double)++n->arm_pulls[arm];
+    n->tried += pulls == 1;
+    n->mean[arm] += (n->reward - n->mean[arm]) / pulls;
+    n->root[arm] = 1 / sqrt(pulls);
     n->pulls++;
+    n->wide = p->alpha > 0 ? p->alpha * sqrt(ln_t(n, p->ln_t)) : 0;
+    n->best = best(n);
     return 1;
 }
 
@@ -219,14 +233,14 @@ static const fl_probe probe_rows[PROBES] = {
     [PROBE_HELD] = {"held", "", "1: nothing to judge by, so nothing was decided", 0},
 };
 
-static void show(const node_state *n, const params *p, fl_command *c) {
-    const arm *a = n->now == NO_ARM ? NULL : &n->arm[n->now];
-    fl_show_node(c, PROBE_ARM_MHZ, a && !n->parked ? a->mhz : (double)NAN);
+static void show(const node_state *n, fl_command *c) {
+    const int32_t arm = n->now;
+    fl_show_node(c, PROBE_ARM_MHZ, arm != NO_ARM && !n->parked ? n->mhz[arm] : (double)NAN);
     fl_show_node(c, PROBE_PULLS, (double)n->pulls);
     fl_show_node(c, PROBE_REWARD, n->reward);
-    fl_show_node(c, PROBE_BEST_MHZ, n->pulls >= n->arms ? n->arm[best(n, 0, 0)].mhz : (double)NAN);
-    if (a && a->pulls && n->pulls > 1)
-        fl_show_node(c, PROBE_BOUND, a->mean + p->alpha * sqrt(ln_t(n, p->ln_t) / (double)a->pulls));
+    fl_show_node(c, PROBE_BEST_MHZ, n->pulls >= n->arms ? n->mhz[n->best.mean] : (double)NAN);
+    if (arm != NO_ARM && n->arm_pulls[arm] && n->pulls > 1)
+        fl_show_node(c, PROBE_BOUND, n->mean[arm] + n->wide * n->root[arm]);
     fl_show_node(c, PROBE_HELD, n->held);
 }
 
@@ -244,7 +258,7 @@ static void step(void *state, const params *p, kind k, const fl_facts *facts, co
         n->held = 1;
         wait_for_readings(n, p, facts, sample, c);
     }
-    show(n, p, c);
+    show(n, c);
 }
 
 #define STEP(ident, which)                                                                                             \

@@ -66,7 +66,8 @@ fl_bandit_draw fl_bandit_read(fl_bandit_base *base, const fl_sample *sample, dou
         const int engines = has_engines(g);
         if (!value(g, FL_GPU_ENERGY_J, &energy) || !(engines || value(g, UTILISED, &share)))
             continue; /* a GPU that cannot be read, or fell off the bus, is left out */
-        begin(b, g, sample->time_ns);
+        if ((b->known & needed) != needed)
+            begin(b, g, sample->time_ns);
         if (!engines)
             utilise(b, g);
         const uint64_t all = engines ? needed : needed_instead;

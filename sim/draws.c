@@ -1,6 +1,6 @@
 #include "sim/draws.h"
 
-#include "policies/random.h"
+#include "sim/normals.h"
 
 #include <math.h>
 #include <stdbool.h>
@@ -70,19 +70,20 @@ uint64_t fl_draws_seed(const fl_draws *draws, uint64_t first, uint64_t repetitio
 typedef struct host {
     const fl_draws_run *o;
     fl_instance *instance;
-    fl_random energy, ratio;
+    fl_normals energy, ratio;
     fl_gpu_sample *gpu;
     int64_t now_ns;
     size_t clock, best; /* in force; with the highest expected reward */
+    double gain;        /* of progress by one step at the clock in force */
     double progress;
     double energy_j, compute_ns, copy_ns; /* counters of each GPU */
 } host;
 
-static double draw_positive(fl_random *r, double mean, double sd) {
+static double draw_positive(fl_normals *r, double mean, double sd) {
     double x = mean;
     if (sd > 0)
         do
-            x = mean + sd * fl_random_normal(r);
+            x = mean + sd * fl_normals_next(r);
         while (!(x > 0));
     return x;
 }
@@ -112,6 +113,11 @@ static size_t nearest(const fl_draws *draws, double mhz) {
     return best;
 }
 
+static void take_clock(host *h, size_t clock) {
+    h->clock = clock;
+    h->gain = (double)h->o->draws->step_ns * 1e-9 / h->o->draws->clock[clock].time_s;
+}
+
 static void carry_out(host *h, const fl_decision *decision, fl_draws_result *r) {
     const fl_draws *draws = h->o->draws;
     const fl_decided *set = &decision->gpu[0][FL_SET_SM_MHZ];
@@ -119,13 +125,13 @@ static void carry_out(host *h, const fl_decision *decision, fl_draws_result *r) 
         return;
     const size_t next = set->value > 0 ? nearest(draws, set->value) : draws->clock_count - 1;
     r->switches += next != h->clock;
-    h->clock = next;
+    take_clock(h, next);
 }
 
 /* One step at the clock in force; returns the mean power of each GPU. */
 static double pass(host *h, fl_draws_result *r) {
     const fl_draw_clock *c = &h->o->draws->clock[h->clock];
-    const double step_s = (double)h->o->draws->step_ns * 1e-9, gain = step_s / c->time_s, left = 1 - h->progress;
+    const double step_s = (double)h->o->draws->step_ns * 1e-9, gain = h->gain, left = 1 - h->progress;
     /* the last step ends with the work; within rounding of its end it is whole */
     const double share = gain * (1 - 1e-9) <= left ? 1 : left / gain;
     const double energy = draw_positive(&h->energy, c->energy_j, c->energy_sd_j),
@@ -190,9 +196,10 @@ static fl_status drive(host *h, fl_draws_result *r, fl_diag *d) {
 
 fl_status fl_draws_replay(const fl_draws_run *o, fl_draws_result *r, fl_diag *d) {
     *r = (fl_draws_result){0};
-    host h = {.o = o, .clock = o->draws->clock_count - 1};
-    h.energy = fl_random_seed(o->facts->seed, UINT64_C(0x656e65726779));
-    h.ratio = fl_random_seed(o->facts->seed, UINT64_C(0x726174696f));
+    host h = {.o = o};
+    take_clock(&h, o->draws->clock_count - 1);
+    h.energy = fl_normals_seed(o->facts->seed, UINT64_C(0x656e65726779));
+    h.ratio = fl_normals_seed(o->facts->seed, UINT64_C(0x726174696f));
     for (size_t i = 1; i < o->draws->clock_count; i++)
         if (reward(&o->draws->clock[i]) > reward(&o->draws->clock[h.best]))
             h.best = i;

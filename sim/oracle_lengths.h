@@ -5,10 +5,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The sum of fl_length_ps over `count` kernels, in ps. At most 2^16 of them: each takes less than 2^48 ps. By the
- * vector form where the processor has it. */
-uint64_t fl_lengths_ps(const uint32_t *work_ns, size_t count, uint32_t mul);
+/* The sum of fl_length_ps over `count` kernels of less than 2^32 ns, in ps. low: the lowest 16 bits of each one's work;
+ * work_ns: of all together. At most 2^16 of them: each takes less than 2^48 ps. By the vector form where the processor
+ * has it. */
+uint64_t fl_lengths_ps(const uint16_t *low, size_t count, uint64_t work_ns, uint32_t mul);
 /* What it means. */
-uint64_t fl_lengths_plain(const uint32_t *work_ns, size_t count, uint32_t mul);
+uint64_t fl_lengths_plain(const uint16_t *low, size_t count, uint64_t work_ns, uint32_t mul);
 
 #endif

@@ -13,8 +13,9 @@ typedef struct fl_op_block {
     fl_wide gap_ps;     /* sum */
     size_t class_count; /* classes that occur, in order of first occurrence */
     uint32_t *class_id; /* class_count */
-    size_t *first;      /* class_count + 1: ops of class_id[k] are work_ns[first[k]] .. work_ns[first[k + 1] - 1] */
-    uint32_t *work_ns;
+    size_t *first;      /* class_count + 1: ops of class_id[k] are low[first[k]] .. low[first[k + 1] - 1] */
+    uint16_t *low;      /* the lowest 16 bits of their work, ns */
+    uint64_t *work_ns;  /* class_count: of all ops of the class together */
     uint32_t *place; /* by class of the workload, 1 + its k, 0 where it does not occur */
     uint32_t *of;    /* class of each op while it is sorted */
     fl_big *big;     /* ops too long for 32 bits */
