@@ -8,8 +8,9 @@
  * may be far ahead of the stream: what it launches by then, while the stream stands in an op, is a pass over the host
  * alone. Whatever is rare goes through the steps of the way of events, one at a time: what meets a boundary, phases of
  * kernels, several synchronisations in a row, and the ends. */
-#include "sim/launches_inside.h"
+#include "sim/launches.h"
 
+#include "sim/launches_inside.h"
 #include "sim/streams.h"
 #include "sim/streams_inside.h"
 

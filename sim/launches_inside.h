@@ -2,7 +2,7 @@
 #ifndef FL_LAUNCHES_INSIDE_H
 #define FL_LAUNCHES_INSIDE_H
 
-#include "sim/launches.h"
+#include "sim/course.h"
 #include "sim/scan_inside.h"
 
 typedef struct fl_launching { /* one stretch between two boundaries */
