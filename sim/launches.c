@@ -10,6 +10,7 @@
  * kernels, several synchronisations in a row, and the ends. */
 #include "sim/launches.h"
 
+#include "sim/launches_inside.h"
 #include "sim/streams.h"
 #include "sim/streams_inside.h"
 
@@ -32,20 +33,6 @@ fl_status fl_launches_open(fl_course *c, fl_diag *d) {
     c->ends_ps = calloc(room, sizeof *c->ends_ps);
     return c->ends_ps ? FL_OK : fl_no_memory(d, "the node");
 }
-
-typedef struct fl_launching { /* one stretch between two boundaries */
-    fl_course *c;
-    fl_gpu *g;
-    fl_lane *l;
-    fl_host_thread *h;
-    const fl_launch_plan *plan;
-    int64_t until;
-    int64_t free_ps; /* the end of the stream's op before the next, or an instant between that and now */
-    int64_t host_ps; /* the last instant at which the thread did an item, likewise */
-    bool over;       /* the stream's next op ends beyond the boundary */
-} fl_launching;
-
-static inline int64_t later(int64_t a, int64_t b) { return a > b ? a : b; }
 
 /* ---- one step of the stream, or of the host: any op, any item ---- */
 
@@ -157,12 +144,6 @@ static bool step_host(fl_launching *x) {
 
 /* ---- the pass ---- */
 
-static inline int64_t scaled_ps(uint32_t ns, uint32_t mul) {
-    return (int64_t)(((uint64_t)ns * mul + (1u << 15)) >> 16);
-}
-
-static inline uint32_t host_mul(const fl_launching *x) { return x->c->host ? x->c->host[0].mul : FL_MUL_ONE; }
-
 /* Whether a pass may go on from what the thread computes now: not where it is between a synchronisation and its launch.
  */
 static bool plan_holds(const fl_launching *x) {
@@ -175,7 +156,7 @@ static bool plan_holds(const fl_launching *x) {
 static int64_t in_progress_ps(const fl_launching *x) {
     const uint32_t word = next_word(x);
     const fl_launch_sync *sync = next_sync(x, word);
-    return scaled_ps(sync ? sync->before_ns : word, host_mul(x));
+    return scaled_ps(sync ? sync->before_ns : word, fl_host_mul(x));
 }
 
 /* The thread has ended the host time in progress and done `items` items, the last of them at `at`; between them it
@@ -218,19 +199,6 @@ static void account_other(fl_launching *x, uint32_t class_id, int64_t length, in
     }
 }
 
-typedef struct fl_chain { /* where the recurrence stands */
-    int64_t free_ps, at_ps;
-    int64_t waited_ps; /* the thread, since the pass began */
-    uint64_t syncs;
-    bool over; /* the next op ends beyond the boundary */
-} fl_chain;
-
-typedef enum fl_launched {
-    FL_LAUNCHED_BEFORE, /* all of the ops have been launched */
-    FL_LAUNCHED_FREELY, /* on the way, and the queue has room for all of them at once */
-    FL_LAUNCHED_IN_TURN /* on the way; any may have to wait for room */
-} fl_launched;
-
 /* Ops i to stop - 1, as far as they end by the boundary and the plan knows their launches; returns the first that was
  * left. `plain`: kernels of plain records, of which nobody reads more than energy and time. Sums live in registers;
  * this loop decides the speed, and the number of its instructions is what limits it. */
@@ -244,7 +212,7 @@ static inline __attribute__((always_inline)) uint64_t sweep(fl_launching *x, fl_
     int64_t *restrict class_ps = g->slot[g->slot_now].class_ps;
     int64_t *restrict ends = x->c->ends_ps;
     const uint64_t mask = x->c->ends_mask, queue = x->c->ends_queue, from = i;
-    const uint32_t mul = host_mul(x);
+    const uint32_t mul = fl_host_mul(x);
     const int64_t until = x->until;
     int64_t t = chain->free_ps, at = chain->at_ps, dyn = 0, memory = 0, busy = 0;
     for (; i < stop; i++) {
@@ -309,6 +277,20 @@ static inline __attribute__((always_inline)) uint64_t sweep(fl_launching *x, fl_
     return i;
 }
 
+/* The same for kernels of plain records: eight at a time where the processor can; what that leaves is looked at one by
+ * one, up to eight of them, and then it is tried again. */
+static uint64_t sweep_kernels(fl_launching *x, fl_chain *chain, uint64_t i, uint64_t stop, fl_launched how) {
+    fl_launches_blocks *const blocks = fl_path_may(x->g->path, FL_PATH_VECTOR) ? fl_launches_vector() : NULL;
+    for (uint64_t end = i; i == end && i < stop;) {
+        i = blocks ? blocks(x, chain, i, stop, how) : i;
+        end = blocks && stop - i > FL_LAUNCHES_BLOCK ? i + FL_LAUNCHES_BLOCK : stop;
+        i = how == FL_LAUNCHED_BEFORE   ? sweep(x, chain, i, end, FL_LAUNCHED_BEFORE, true)
+            : how == FL_LAUNCHED_FREELY ? sweep(x, chain, i, end, FL_LAUNCHED_FREELY, true)
+                                        : sweep(x, chain, i, end, FL_LAUNCHED_IN_TURN, true);
+    }
+    return i;
+}
+
 /* Where the op that would fill the queue at the last of n launches has ended by now, all of them find room. */
 static inline bool finds_room(const fl_launching *x, const fl_chain *chain, uint64_t i, uint64_t n) {
     const fl_course *c = x->c;
@@ -323,16 +305,20 @@ static inline __attribute__((always_inline)) void pass(fl_launching *x, uint64_t
     const uint64_t launched = l->launched, from = l->next, followed = launched < stop ? launched : stop;
     const uint64_t most = (x->c->ends_queue + 1) / 2; /* at once */
     fl_chain chain = {.free_ps = later(x->free_ps, x->host_ps)};
-    uint64_t i = from < followed ? sweep(x, &chain, from, followed, FL_LAUNCHED_BEFORE, plain) : from, end = followed;
+    uint64_t i = from, end = followed;
+    if (from < followed)
+        i = plain ? sweep_kernels(x, &chain, from, followed, FL_LAUNCHED_BEFORE)
+                  : sweep(x, &chain, from, followed, FL_LAUNCHED_BEFORE, false);
     const int64_t in_progress = known ? in_progress_ps(x) : 0, began = known ? *x->h->p.event_ps - in_progress : 0;
     chain.at_ps = began;
     while (i == end && i < stop) {
         const uint64_t n = stop - i < most ? stop - i : most;
         end = i + n;
         if (plain && finds_room(x, &chain, i, n))
-            i = sweep(x, &chain, i, end, FL_LAUNCHED_FREELY, plain);
+            i = sweep_kernels(x, &chain, i, end, FL_LAUNCHED_FREELY);
         else
-            i = sweep(x, &chain, i, end, FL_LAUNCHED_IN_TURN, plain);
+            i = plain ? sweep_kernels(x, &chain, i, end, FL_LAUNCHED_IN_TURN)
+                      : sweep(x, &chain, i, end, FL_LAUNCHED_IN_TURN, false);
     }
     l->next = i;
     x->over = chain.over;
@@ -374,7 +360,7 @@ static void pass_host(fl_launching *x) {
     const uint64_t full = l->next + queue < l->s->count ? l->next + queue : l->s->count;
     if (from >= full || !plan_holds(x) || before[from] >= FL_LAUNCH_SYNC)
         return;
-    const uint32_t mul = host_mul(x);
+    const uint32_t mul = fl_host_mul(x);
     int64_t computed = -in_progress_ps(x), at = *x->h->p.event_ps + computed;
     uint64_t i = from;
     for (; i < full && before[i] < FL_LAUNCH_SYNC; i++) {

@@ -2,43 +2,14 @@
 #include "sim/scan_inside.h"
 
 #if FL_SCAN_X86
-#include <immintrin.h>
+#include "sim/avx512.h"
+
 #include <stddef.h>
-
-#define TARGET __attribute__((target("avx512f,avx512dq,avx512vl,bmi2,popcnt")))
-#define INLINE TARGET static inline __attribute__((always_inline))
-
-enum { BLOCK = 8 };
 
 typedef struct block { /* eight ops */
     __m512i work, gap; /* ns, in the lower half of each lane; `work` may have anything in the upper ones */
     uint32_t id[BLOCK];
 } block;
-
-/* 16 bytes from each of eight addresses: their first halves, and their second ones. */
-INLINE void transpose(const void *const at[BLOCK], __m512i *first, __m512i *second) {
-    __m512i half[2]; /* those of the even ones, and of the odd ones */
-#pragma GCC unroll 2
-    for (int j = 0; j < 2; j++) {
-        const __m256i low =
-            _mm256_inserti128_si256(_mm256_castsi128_si256(_mm_loadu_si128(at[j])), _mm_loadu_si128(at[j + 2]), 1);
-        const __m256i high =
-            _mm256_inserti128_si256(_mm256_castsi128_si256(_mm_loadu_si128(at[j + 4])), _mm_loadu_si128(at[j + 6]), 1);
-        half[j] = _mm512_inserti64x4(_mm512_castsi256_si512(low), high, 1);
-    }
-    *first = _mm512_unpacklo_epi64(half[0], half[1]);
-    *second = _mm512_unpackhi_epi64(half[0], half[1]);
-}
-
-/* (value * mul + 2^15) >> 16, of values and factors below 2^32. */
-INLINE __m512i scaled(__m512i value, __m512i mul) {
-    const __m512i half = _mm512_set1_epi64(1 << 15);
-    return _mm512_srli_epi64(_mm512_add_epi64(_mm512_mul_epu32(value, mul), half), 16);
-}
-
-INLINE __m512i part_of(__m512i row, unsigned shift) { /* 16 bits of each row */
-    return _mm512_and_si512(_mm512_srli_epi64(row, shift), _mm512_set1_epi64(0xffff));
-}
 
 /* Ops that end by `left`, of those that take so long one after the other. */
 INLINE __mmask8 ending_by(__m512i each, int64_t left) {

@@ -24,6 +24,8 @@ same() {
   "$@" --path launches >"$dir/launches.out" 2>"$dir/err" || bad "$name, by launches" "$(cat "$dir/err")"
   check "$name: some by $way" [ "$(taken "$way")" -gt 0 ]
   check "$name: the same bytes" cmp "$dir/events.out" "$dir/launches.out"
+  "$@" --path auto >"$dir/auto.out" 2>"$dir/err" || bad "$name, by the fastest" "$(cat "$dir/err")"
+  check "$name: the same bytes, eight at a time too" cmp "$dir/events.out" "$dir/auto.out"
   check "$name: something in them" [ -s "$dir/launches.out" ]
 }
 
