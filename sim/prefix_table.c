@@ -3,9 +3,10 @@
 
 #include <stdlib.h>
 
-static _Atomic int64_t room = FL_PREFIX_MOST_BYTES; /* that is left, all tables of the process taken off */
+static _Atomic int64_t most = FL_PREFIX_MOST_BYTES; /* that all tables of the process may take */
+static _Atomic int64_t taken;                       /* that they take */
 
-void fl_prefix_limit(int64_t bytes) { atomic_store(&room, bytes); }
+void fl_prefix_limit(int64_t bytes) { atomic_store(&most, bytes); }
 
 static size_t rows_of(size_t blocks) { return blocks * FL_PREFIX_BLOCK / FL_PREFIX_ROW + 1; }
 size_t fl_prefix_peaks(size_t blocks) { return blocks * FL_PREFIX_BLOCK / FL_PREFIX_PEAK + 1; }
@@ -38,7 +39,7 @@ void fl_prefix_cells_free(fl_prefix_cell *cell, uint32_t stream_count) {
     for (uint32_t i = 0; cell && i < stream_count; i++) {
         fl_prefix *p = atomic_load(&cell[i].table);
         if (p)
-            atomic_fetch_add_explicit(&room, p->bytes, memory_order_relaxed);
+            atomic_fetch_sub_explicit(&taken, p->bytes, memory_order_relaxed);
         table_free(p);
     }
     free(cell);
@@ -47,7 +48,7 @@ void fl_prefix_cells_free(fl_prefix_cell *cell, uint32_t stream_count) {
 fl_prefix *fl_prefix_new(const fl_stream *s, const struct fl_clock_rates *rates) {
     const size_t blocks = s->count / FL_PREFIX_BLOCK;
     const int64_t bytes = bytes_of(s);
-    const bool fits = atomic_fetch_sub_explicit(&room, bytes, memory_order_relaxed) >= bytes;
+    const bool fits = atomic_fetch_add_explicit(&taken, bytes, memory_order_relaxed) + bytes <= atomic_load(&most);
     fl_prefix *p = fits ? calloc(1, sizeof *p) : NULL;
     if (p) {
         *p = (fl_prefix){.s = s, .rates = rates, .bytes = bytes};
@@ -57,7 +58,7 @@ fl_prefix *fl_prefix_new(const fl_stream *s, const struct fl_clock_rates *rates)
     }
     if (p && p->t_ps && p->row && p->peak_mw)
         return p;
-    atomic_fetch_add_explicit(&room, bytes, memory_order_relaxed);
+    atomic_fetch_sub_explicit(&taken, bytes, memory_order_relaxed);
     table_free(p);
     return NULL;
 }

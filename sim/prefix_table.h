@@ -58,7 +58,7 @@ void fl_prefix_cells_free(fl_prefix_cell *cell, uint32_t stream_count);
  */
 fl_prefix *fl_prefix_new(const fl_stream *s, const struct fl_clock_rates *rates);
 size_t fl_prefix_peaks(size_t blocks); /* entries of peak_mw */
-/* For tests: another limit than FL_PREFIX_MOST_BYTES, from now on. */
+/* Another limit than FL_PREFIX_MOST_BYTES for tables that are built from now on. */
 void fl_prefix_limit(int64_t bytes);
 
 #endif

@@ -2,6 +2,7 @@
 
 #include "sim/cpu.h"
 #include "sim/guard.h"
+#include "sim/prefix_table.h"
 #include "sim/sense.h"
 #include "traces/stage.h"
 
@@ -398,3 +399,5 @@ fl_status fl_run(const fl_run_options *o, fl_run_result *r, fl_diag *d) {
         fl_run_result_free(r);
     return s;
 }
+
+void fl_run_tables_most(int64_t bytes) { fl_prefix_limit(bytes); }

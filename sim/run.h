@@ -43,6 +43,10 @@ typedef struct fl_run_options {
     void *user;
 } fl_run_options;
 
+/* Tables of sums that runs of one workload share (prefix.h) take at most so many bytes in the process: 1 GiB until this
+ * is called. Those that are there stay. No result depends on it. */
+void fl_run_tables_most(int64_t bytes);
+
 fl_status fl_run(const fl_run_options *o, fl_run_result *r, fl_diag *d);
 
 #endif

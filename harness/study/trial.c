@@ -343,11 +343,15 @@ fl_status fl_trials_baselines(fl_trials *w, size_t scene, fl_row_result row[FL_B
 
 /* ---- the turns of the scenes ---- */
 
+#define TABLES_PER_THREAD (INT64_C(32) << 20) /* bytes: a table of some ten million kernels at one clock */
+
 fl_status fl_trials_new(fl_trials **out, const fl_comparison_options *o, fl_diag *d) {
     fl_trials *w = *out = calloc(1, sizeof *w);
     if (!w)
         return fl_no_memory(d, "the comparison");
     w->o = o;
+    if (o->scenes->count > fl_threads(o->threads)) /* they are built in turn, so that memory stays small */
+        fl_run_tables_most(TABLES_PER_THREAD * (int64_t)fl_threads(o->threads));
     w->scene = calloc(o->scenes->count + 1, sizeof *w->scene);
     for (size_t i = 0; w->scene && i < o->scenes->count; i++)
         w->scene[i].s = o->scenes->item[i];
