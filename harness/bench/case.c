@@ -40,6 +40,13 @@ void fl_bench_without_wall(const fl_bench *b, fl_node_spec *node, fl_device *dev
     dev->wall.period_ns = 0;
 }
 
+void fl_bench_features_off(const fl_bench *b, fl_node_spec *node, fl_device *dev) {
+    fl_bench_without_wall(b, node, dev);
+    dev->thermal.period_ns = 0;
+    dev->interference = 0;
+    node->host.cpu.count = 0;
+}
+
 fl_status fl_bench_pass(const fl_bench *b, const fl_bench_scene *scene, fl_bench_case *c, fl_diag *d) {
     const fl_policy *policy = c->policy ? c->policy : fl_bench_policy(c->policy_name);
     fl_setting setting = {.name = (char *)(c->parameter ? c->parameter : "period_ms"), .text = (char *)c->period_ms};
@@ -52,13 +59,19 @@ fl_status fl_bench_pass(const fl_bench *b, const fl_bench_scene *scene, fl_bench
                               .layer = &layer,
                               .layer_count = 1,
                               .path = c->path};
-    fl_run_result r;
+    const int passes = c->passes ? c->passes : 1;
+    fl_status s = FL_OK;
+    uint64_t steps = 0;
     const double start = fl_bench_cpu_seconds();
-    const fl_status s = fl_run(&o, &r, d);
+    for (int i = 0; !s && i < passes; i++) {
+        fl_run_result r;
+        s = fl_run(&o, &r, d);
+        steps += r.counts.steps;
+        fl_run_result_free(&r);
+    }
     const double took = fmax(fl_bench_cpu_seconds() - start, 1e-9);
-    c->rate = (double)scene->w->op_count / took;
-    c->step_ns = r.counts.steps ? took * 1e9 / (double)r.counts.steps : 0;
-    fl_run_result_free(&r);
+    c->rate = passes * (double)scene->w->op_count / took;
+    c->step_ns = steps ? took * 1e9 / (double)steps : 0;
     return s;
 }
 

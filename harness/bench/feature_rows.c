@@ -31,13 +31,6 @@ static fl_status all_on(const fl_bench *b, fl_node_spec *node, fl_device *dev, f
     return FL_OK;
 }
 
-static void all_off(const fl_bench *b, fl_node_spec *node, fl_device *dev) {
-    fl_bench_without_wall(b, node, dev);
-    dev->thermal.period_ns = 0;
-    dev->interference = 0;
-    node->host.cpu.count = 0;
-}
-
 static void take(fl_bench *b, const char *key, double ratio, const fl_bench_case *c) {
     if (!key || !fl_bench_wants(b, key))
         return;
@@ -61,7 +54,7 @@ static fl_status measure(fl_bench *b, uint32_t streams, const char *step, const 
     usual.host_needs = FL_BIT(FL_HOST_CPU_UOPS) | FL_BIT(FL_HOST_CPU_CYCLES) | FL_BIT(FL_HOST_NODE_POWER_W);
     every.gpu_needs = FL_BIT(FL_GPU_SIGNAL_COUNT) - 1;
     every.host_needs = FL_BIT(FL_HOST_SIGNAL_COUNT) - 1;
-    all_off(b, &off_node, &off_dev);
+    fl_bench_features_off(b, &off_node, &off_dev);
     fl_status s = all_on(b, &on_node, &on_dev, d);
     fl_bench_case off = {.node = &off_node, .policy = plain, .period_ms = "10"},
                   on = {.node = &on_node, .policy = &usual, .period_ms = "10"},

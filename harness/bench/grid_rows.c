@@ -25,8 +25,7 @@ static fl_status raw(fl_bench *b, fl_diag *d) {
     fl_device dev;
     fl_bench_scene scene;
     const fl_synth_options o = fl_bench_trace(b->kernels);
-    fl_bench_without_wall(b, &node, &dev);
-    node.host.cpu.count = 0;
+    fl_bench_features_off(b, &node, &dev);
     fl_bench_case c = {.node = &node, .policy_name = "utilizscale", .period_ms = "1000"};
     fl_status s = fl_bench_scene_open(&scene, b, &o, d);
     for (int k = 0; !s && k < 3; k++) /* tables of sums are there after the first runs of a grid */
