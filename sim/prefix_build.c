@@ -1,5 +1,6 @@
 /* Building a table of prefix sums, and when. */
 #include "sim/gpu.h"
+#include "sim/huge.h"
 #include "sim/prefix.h"
 #include "sim/work.h"
 
@@ -10,20 +11,21 @@ static _Atomic int64_t room = FL_PREFIX_MOST_BYTES; /* that is left, all tables 
 
 void fl_prefix_limit(int64_t bytes) { atomic_store(&room, bytes); }
 
-static size_t rows_of(size_t blocks) { return blocks * FL_PREFIX_BLOCK / FL_PREFIX_ROW + 1; }
-static size_t peaks_of(size_t blocks) { return blocks * FL_PREFIX_BLOCK / FL_PREFIX_PEAK + 1; }
+static size_t rows_of(const fl_stream *s) { return s->count / FL_PREFIX_ROW; }
+static size_t coarse_of(size_t rows) { return rows / FL_PREFIX_COARSE + 1; }
+static size_t peaks_of(size_t rows) { return rows * FL_PREFIX_ROW / FL_PREFIX_PEAK + 1; }
 
 static int64_t bytes_of(const fl_stream *s) {
-    const size_t blocks = s->count / FL_PREFIX_BLOCK;
-    return (int64_t)((blocks + 1) * sizeof(uint64_t) + rows_of(blocks) * sizeof(fl_prefix_sums) +
-                     peaks_of(blocks) * sizeof(int32_t));
+    const size_t rows = rows_of(s);
+    return (int64_t)((rows + 1) * sizeof(fl_prefix_sums) + coarse_of(rows) * sizeof(uint64_t) +
+                     peaks_of(rows) * sizeof(int32_t));
 }
 
 static void table_free(fl_prefix *p) {
     if (!p)
         return;
-    free(p->t_ps);
     free(p->row);
+    free(p->coarse_ps);
     free(p->peak_mw);
     free(p);
 }
@@ -47,15 +49,15 @@ void fl_prefix_cells_free(fl_prefix_cell *cell, uint32_t stream_count) {
     free(cell);
 }
 
-/* One op into the sums. Returns its length. */
-static uint64_t add_op(fl_prefix *p, uint64_t i, uint64_t *t, fl_prefix_sums *x) {
+/* One op into the sums. */
+static void add_op(fl_prefix *p, uint64_t i, fl_prefix_sums *x) {
     int64_t gap_ns, work_ns;
     uint32_t class_id;
     fl_workload_op(p->s, i, &gap_ns, &work_ns, &class_id);
     const fl_row *k = &p->rates->row[class_id];
     const fl_row_parts *parts = &p->rates->parts[class_id];
     const uint64_t length = (uint64_t)fl_length_ps(work_ns, k->mul);
-    *t += (uint64_t)(gap_ns * FL_PS_PER_NS) + length;
+    x->t_ps += (uint64_t)(gap_ns * FL_PS_PER_NS) + length;
     x->busy_ps += length;
     x->dyn_fj += length * (uint64_t)(int64_t)k->dyn_mw;
     x->memory += length * k->memory;
@@ -63,49 +65,46 @@ static uint64_t add_op(fl_prefix *p, uint64_t i, uint64_t *t, fl_prefix_sums *x)
     x->sms += length * k->sms;
     x->sm_fj += length * (uint64_t)(int64_t)parts->sm_mw;
     x->memory_fj += length * (uint64_t)(int64_t)parts->memory_mw;
-    x->unsplit_fj += length * (uint64_t)(int64_t)parts->unsplit_mw;
     int32_t *peak = &p->peak_mw[i / FL_PREFIX_PEAK];
     if (length && k->dyn_mw > *peak)
         *peak = k->dyn_mw;
-    return length;
 }
 
-/* Of whole blocks; what is behind them is scanned. A run does not come to what would end too late. */
-static void fill(fl_prefix *p, size_t blocks) {
-    uint64_t t = 0;
+/* Of whole rows; what is behind them is scanned. A run does not come to what would end too late. */
+static void fill(fl_prefix *p, size_t rows) {
     fl_prefix_sums x = {0};
-    for (size_t i = 0; i < peaks_of(blocks); i++)
+    for (size_t i = 0; i < peaks_of(rows); i++)
         p->peak_mw[i] = INT32_MIN;
-    for (size_t b = 0;; b++) {
-        const uint64_t op = (uint64_t)b * FL_PREFIX_BLOCK;
-        p->t_ps[b] = t;
-        if (op % FL_PREFIX_ROW == 0)
-            p->row[op / FL_PREFIX_ROW] = x;
-        p->blocks = b;
-        for (uint64_t i = op; b < blocks && t < INT64_MAX / 2 && i < op + FL_PREFIX_BLOCK; i++)
-            add_op(p, i, &t, &x);
-        if (b == blocks || t >= INT64_MAX / 2)
+    for (size_t r = 0;; r++) {
+        const uint64_t op = (uint64_t)r * FL_PREFIX_ROW;
+        p->row[r] = x;
+        if (r % FL_PREFIX_COARSE == 0)
+            p->coarse_ps[r / FL_PREFIX_COARSE] = x.t_ps;
+        p->rows = r;
+        for (uint64_t i = op; r < rows && x.t_ps < INT64_MAX / 2 && i < op + FL_PREFIX_ROW; i++)
+            add_op(p, i, &x);
+        if (r == rows || x.t_ps >= INT64_MAX / 2)
             break;
     }
-    const double mean_ps = p->blocks ? (double)p->t_ps[p->blocks] / (double)p->blocks : 0;
-    p->blocks_per_ps = mean_ps > 0 ? 1 / mean_ps : 0;
-    p->worth_ps = (int64_t)(mean_ps * FL_PREFIX_WORTH / FL_PREFIX_BLOCK);
+    const double mean_ps = p->rows ? (double)p->row[p->rows].t_ps / (double)p->rows : 0;
+    p->coarse_per_ps = mean_ps > 0 ? 1 / mean_ps / FL_PREFIX_COARSE : 0;
+    p->worth_ps = (int64_t)(mean_ps * FL_PREFIX_WORTH / FL_PREFIX_ROW);
 }
 
 static fl_prefix *build(const fl_stream *s, const fl_clock_rates *rates) {
-    const size_t blocks = s->count / FL_PREFIX_BLOCK;
+    const size_t rows = rows_of(s);
     fl_prefix *p = calloc(1, sizeof *p);
     if (!p)
         return NULL;
     *p = (fl_prefix){.s = s, .rates = rates, .bytes = bytes_of(s)};
-    p->t_ps = malloc((blocks + 1) * sizeof *p->t_ps);
-    p->row = aligned_alloc(sizeof *p->row, rows_of(blocks) * sizeof *p->row);
-    p->peak_mw = malloc(peaks_of(blocks) * sizeof *p->peak_mw);
-    if (!p->t_ps || !p->row || !p->peak_mw) {
+    p->row = fl_huge_alloc((rows + 1) * sizeof *p->row);
+    p->coarse_ps = malloc(coarse_of(rows) * sizeof *p->coarse_ps);
+    p->peak_mw = malloc(peaks_of(rows) * sizeof *p->peak_mw);
+    if (!p->row || !p->coarse_ps || !p->peak_mw) {
         table_free(p);
         return NULL;
     }
-    fill(p, blocks);
+    fill(p, rows);
     return p;
 }
 
