@@ -25,7 +25,7 @@ static inline __attribute__((always_inline)) void walk_by(fl_prefix_place *at, u
     const fl_row *row = p->rates->row;
     const fl_row_parts *parts = p->rates->parts;
     fl_prefix_sums add = {0};
-    uint64_t i = at->op, t = at->t_ps;
+    uint64_t i = at->op, t = at->sums.t_ps;
     for (; i < stop; i++) {
         int64_t gap_ps;
         uint32_t class_id;
@@ -43,7 +43,7 @@ static inline __attribute__((always_inline)) void walk_by(fl_prefix_place *at, u
         add.sms += deep ? length * k->sms : 0;
     }
     at->op = i;
-    at->t_ps = t;
+    at->sums.t_ps = t;
     at->sums.busy_ps += add.busy_ps;
     at->sums.dyn_fj += add.dyn_fj;
     at->sums.memory += add.memory;
@@ -51,7 +51,6 @@ static inline __attribute__((always_inline)) void walk_by(fl_prefix_place *at, u
     at->sums.sms += add.sms;
     at->sums.sm_fj += add.sm_fj;
     at->sums.memory_fj += add.memory_fj;
-    at->sums.unsplit_fj += add.dyn_fj - add.sm_fj - add.memory_fj;
 }
 
 static void walk(fl_prefix_place *at, uint64_t stop, uint64_t t_ps, bool deep) {
@@ -63,36 +62,69 @@ static void walk(fl_prefix_place *at, uint64_t stop, uint64_t t_ps, bool deep) {
 
 static fl_prefix_place row_before(const fl_prefix *p, uint64_t op) {
     const uint64_t row = op / FL_PREFIX_ROW;
-    return (fl_prefix_place){p, row * FL_PREFIX_ROW, p->t_ps[row * (FL_PREFIX_ROW / FL_PREFIX_BLOCK)], p->row[row]};
+    return (fl_prefix_place){p, row * FL_PREFIX_ROW, p->row[row]};
 }
 
-/* The last block of `low` .. `high` that begins by t_ps; block `low` does. Kernels are alike over a long stretch: their
- * mean tells about where it is, and what is missed there, nearly exactly. Reading memory is what this costs. */
-static size_t find(const fl_prefix *p, size_t low, size_t high, uint64_t t_ps) {
-    const uint64_t *t = p->t_ps;
-    size_t at = low, step = 2;
-    for (int i = 0; i < 2; i++) {
-        const double off = (double)(int64_t)(t_ps - t[at]) * p->blocks_per_ps, to = (double)at + off;
-        at = to <= (double)low ? low : to >= (double)high ? high : (size_t)to;
-    }
-    __builtin_prefetch(&p->row[at / (FL_PREFIX_ROW / FL_PREFIX_BLOCK)]);
-    if (t[at] > t_ps) {
-        for (high = at - 1; high - low > step && t[high - step] > t_ps; step *= 2)
-            high -= step;
-        low = high - low > step ? high - step : low;
+/* The last of `low` .. `high` with t_ps not before it, where `low` is such and `at` a guess; entry i is t[i * stride].
+ * From the guess in growing steps, then by halves. */
+static inline __attribute__((always_inline)) size_t last_by(const uint64_t *t, const size_t stride, size_t low,
+                                                            size_t high, size_t at, uint64_t t_ps) {
+    if (t[at * stride] <= t_ps) {
+        low = at;
+        for (size_t step = 1; low < high; step *= 2) {
+            const size_t next = high - low > step ? low + step : high;
+            if (t[next * stride] > t_ps) {
+                high = next - 1;
+                break;
+            }
+            low = next;
+        }
     } else {
-        for (low = at; high - low > step && t[low + step] <= t_ps; step *= 2)
-            low += step;
-        high = high - low > step ? low + step : high;
+        high = at - 1;
+        for (size_t step = 1; low < high; step *= 2) {
+            const size_t next = high - low > step ? high - step + 1 : low;
+            if (t[next * stride] <= t_ps) {
+                low = next;
+                break;
+            }
+            high = next - 1;
+        }
     }
     while (low < high) {
         const size_t middle = low + (high - low + 1) / 2;
-        if (t[middle] <= t_ps)
+        if (t[middle * stride] <= t_ps)
             low = middle;
         else
             high = middle - 1;
     }
     return low;
+}
+
+static size_t guess(size_t low, size_t high, double off) {
+    const double to = (double)low + off;
+    return to < (double)high ? (size_t)to : high;
+}
+
+/* The last row of `low` .. `high` that begins by t_ps; row `low` does. Reading far memory is what this costs: the table
+ * of contents is near, and between two of its instants the row is nearly where kernels of one length would put it. */
+static size_t find(const fl_prefix *p, size_t low, size_t high, uint64_t t_ps) {
+    const uint64_t *coarse = p->coarse_ps;
+    const size_t first = low / FL_PREFIX_COARSE, end = high / FL_PREFIX_COARSE;
+    const double off = (double)(int64_t)(t_ps - coarse[first]) * p->coarse_per_ps;
+    const size_t c = last_by(coarse, 1, first, end, guess(first, end, off), t_ps), begin = c * FL_PREFIX_COARSE;
+    const double into = (double)(int64_t)(t_ps - coarse[c]);
+    const double share = c < end ? into / (double)(int64_t)(coarse[c + 1] - coarse[c]) : into * p->coarse_per_ps;
+    if (high > begin + FL_PREFIX_COARSE - 1)
+        high = begin + FL_PREFIX_COARSE - 1;
+    size_t at = guess(begin, high, share * FL_PREFIX_COARSE);
+    if (low < begin)
+        low = begin;
+    if (at < low)
+        at = low;
+    const fl_rec *rec = &p->s->rec[at * FL_PREFIX_ROW]; /* whoever asks for a row walks on from it */
+    for (int line = 0; line < 4; line++)
+        __builtin_prefetch(rec + line * 8);
+    return last_by(&p->row->t_ps, sizeof *p->row / sizeof p->row->t_ps, low, high, at, t_ps);
 }
 
 static bool note_jump(fl_gpu *g, const fl_prefix *p, uint64_t from, uint64_t to) {
@@ -114,7 +146,7 @@ static void charge(fl_gpu *g, fl_lane *l, const fl_prefix_place *from, const fl_
     l->worked_ps += (int64_t)(b->busy_ps - a->busy_ps);
     slot->sm_fj += (int64_t)(b->sm_fj - a->sm_fj);
     slot->memory_fj += (int64_t)(b->memory_fj - a->memory_fj);
-    slot->unsplit_fj += (int64_t)(b->unsplit_fj - a->unsplit_fj);
+    slot->unsplit_fj += (int64_t)(b->dyn_fj - b->sm_fj - b->memory_fj - (a->dyn_fj - a->sm_fj - a->memory_fj));
     l->in_parts = false;
     l->next = to->op;
 }
@@ -130,25 +162,22 @@ static const fl_prefix *table_of(fl_gpu *g, const fl_stream *s) {
 
 /* One jump, before op `stop` at most. False where there is nothing to pass, or no memory to note it. */
 static bool jump(fl_gpu *g, fl_lane *l, const fl_prefix *p, int64_t *t, int64_t until, uint64_t stop) {
-    const size_t low = l->next / FL_PREFIX_BLOCK, most = stop / FL_PREFIX_BLOCK,
-                 last = most < p->blocks ? most : p->blocks;
+    const size_t low = l->next / FL_PREFIX_ROW, most = stop / FL_PREFIX_ROW, last = most < p->rows ? most : p->rows;
     fl_prefix_place *at = &l->place;
     if (low >= last)
         return false;
     if (at->table != p || at->op > l->next || l->next - at->op > l->next % FL_PREFIX_ROW)
         *at = row_before(p, l->next);
     walk(at, l->next, UINT64_MAX, g->profiled);
-    const uint64_t end_ps = at->t_ps + (uint64_t)(until - *t);
-    if (p->t_ps[low + 1] > end_ps)
+    const uint64_t end_ps = at->sums.t_ps + (uint64_t)(until - *t);
+    if (p->row[low + 1].t_ps > end_ps)
         return false;
-    fl_prefix_place to = row_before(p, find(p, low + 1, last, end_ps) * FL_PREFIX_BLOCK);
-    if (to.op < at->op)
-        to = *at;
+    fl_prefix_place to = row_before(p, find(p, low + 1, last, end_ps) * FL_PREFIX_ROW);
     walk(&to, stop, end_ps, g->profiled);
     if (!note_jump(g, p, l->next, to.op))
         return false;
     charge(g, l, at, &to);
-    *t += (int64_t)(to.t_ps - at->t_ps);
+    *t += (int64_t)(to.sums.t_ps - at->sums.t_ps);
     *at = to;
     return true;
 }

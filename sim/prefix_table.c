@@ -1,6 +1,8 @@
 /* Tables of prefix sums as memory: who has which, and how much all of them take. */
 #include "sim/prefix_table.h"
 
+#include "sim/huge.h"
+
 #include <stdlib.h>
 
 static _Atomic int64_t most = FL_PREFIX_MOST_BYTES; /* that all tables of the process may take */
@@ -8,20 +10,21 @@ static _Atomic int64_t taken;                       /* that they take */
 
 void fl_prefix_limit(int64_t bytes) { atomic_store(&most, bytes); }
 
-static size_t rows_of(size_t blocks) { return blocks * FL_PREFIX_BLOCK / FL_PREFIX_ROW + 1; }
-size_t fl_prefix_peaks(size_t blocks) { return blocks * FL_PREFIX_BLOCK / FL_PREFIX_PEAK + 1; }
+size_t fl_prefix_rows(const fl_stream *s) { return s->count / FL_PREFIX_ROW; }
+static size_t coarse_of(size_t rows) { return rows / FL_PREFIX_COARSE + 1; }
+size_t fl_prefix_peaks(size_t rows) { return rows * FL_PREFIX_ROW / FL_PREFIX_PEAK + 1; }
 
 static int64_t bytes_of(const fl_stream *s) {
-    const size_t blocks = s->count / FL_PREFIX_BLOCK;
-    return (int64_t)((blocks + 1) * sizeof(uint64_t) + rows_of(blocks) * sizeof(fl_prefix_sums) +
-                     fl_prefix_peaks(blocks) * sizeof(int32_t));
+    const size_t rows = fl_prefix_rows(s);
+    return (int64_t)((rows + 1) * sizeof(fl_prefix_sums) + coarse_of(rows) * sizeof(uint64_t) +
+                     fl_prefix_peaks(rows) * sizeof(int32_t));
 }
 
 static void table_free(fl_prefix *p) {
     if (!p)
         return;
-    free(p->t_ps);
     free(p->row);
+    free(p->coarse_ps);
     free(p->peak_mw);
     free(p);
 }
@@ -46,17 +49,17 @@ void fl_prefix_cells_free(fl_prefix_cell *cell, uint32_t stream_count) {
 }
 
 fl_prefix *fl_prefix_new(const fl_stream *s, const struct fl_clock_rates *rates) {
-    const size_t blocks = s->count / FL_PREFIX_BLOCK;
+    const size_t rows = fl_prefix_rows(s);
     const int64_t bytes = bytes_of(s);
     const bool fits = atomic_fetch_add_explicit(&taken, bytes, memory_order_relaxed) + bytes <= atomic_load(&most);
     fl_prefix *p = fits ? calloc(1, sizeof *p) : NULL;
     if (p) {
         *p = (fl_prefix){.s = s, .rates = rates, .bytes = bytes};
-        p->t_ps = malloc((blocks + 1) * sizeof *p->t_ps);
-        p->row = aligned_alloc(sizeof *p->row, rows_of(blocks) * sizeof *p->row);
-        p->peak_mw = malloc(fl_prefix_peaks(blocks) * sizeof *p->peak_mw);
+        p->row = fl_huge_alloc((rows + 1) * sizeof *p->row);
+        p->coarse_ps = malloc(coarse_of(rows) * sizeof *p->coarse_ps);
+        p->peak_mw = malloc(fl_prefix_peaks(rows) * sizeof *p->peak_mw);
     }
-    if (p && p->t_ps && p->row && p->peak_mw)
+    if (p && p->row && p->coarse_ps && p->peak_mw)
         return p;
     atomic_fetch_sub_explicit(&taken, bytes, memory_order_relaxed);
     table_free(p);

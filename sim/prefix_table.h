@@ -8,34 +8,35 @@
 
 #include <stdatomic.h>
 
-#define FL_PREFIX_BLOCK 16                      /* ops between two instants of a table: 1/2 byte per op */
 #define FL_PREFIX_ROW 32                        /* ops between two rows of sums: 2 bytes per op */
+#define FL_PREFIX_COARSE 64                     /* rows between two instants of the table of contents */
 #define FL_PREFIX_PEAK 1024                     /* ops that share an entry of the highest power */
 #define FL_PREFIX_WORTH 300                     /* ops: shorter stretches are scanned as fast */
 #define FL_PREFIX_MOST_BYTES (INT64_C(1) << 30) /* all tables of the process together take at most so much */
 
 struct fl_clock_rates;
 
-typedef struct fl_prefix_sums { /* over the ops before one; uint64_t, since only differences count */
+typedef struct fl_prefix_sums { /* over the ops before one: a cache line. uint64_t, since only differences count */
+    uint64_t t_ps;              /* when it begins, gaps included, if the stream ran alone from 0 */
     uint64_t busy_ps, dyn_fj, memory, alu, sms;
-    uint64_t sm_fj, memory_fj, unsplit_fj; /* the parts of dyn_fj */
+    uint64_t sm_fj, memory_fj; /* parts of dyn_fj; the third is what is left of it */
 } fl_prefix_sums;
 
 typedef struct fl_prefix { /* immutable once visible */
     const fl_stream *s;
     const struct fl_clock_rates *rates;
     int64_t bytes;       /* that it takes */
-    size_t blocks;       /* whole ones that the table holds */
-    uint64_t *t_ps;      /* blocks + 1: when each begins, gaps included, if the stream ran alone from 0 */
-    fl_prefix_sums *row; /* before each FL_PREFIX_ROW-th op */
+    size_t rows;         /* stretches of FL_PREFIX_ROW ops that the table holds */
+    fl_prefix_sums *row; /* rows + 1: before each FL_PREFIX_ROW-th op */
+    uint64_t *coarse_ps; /* t_ps of each FL_PREFIX_COARSE-th row: few enough to stay in a near cache */
     int32_t *peak_mw;    /* of each FL_PREFIX_PEAK ops that take time, the highest dyn_mw; INT32_MIN where none does */
-    double blocks_per_ps;
+    double coarse_per_ps;
     int64_t worth_ps; /* FL_PREFIX_WORTH ops on average */
 } fl_prefix;
 
 typedef struct fl_prefix_place { /* the sums before an op that need not be a row's */
     const fl_prefix *table;      /* NULL: none is known */
-    uint64_t op, t_ps;
+    uint64_t op;
     fl_prefix_sums sums;
 } fl_prefix_place;
 
@@ -57,7 +58,8 @@ void fl_prefix_cells_free(fl_prefix_cell *cell, uint32_t stream_count);
 /* An empty table for a stream, its arrays allocated but not filled; NULL where the limit or memory does not allow it.
  */
 fl_prefix *fl_prefix_new(const fl_stream *s, const struct fl_clock_rates *rates);
-size_t fl_prefix_peaks(size_t blocks); /* entries of peak_mw */
+size_t fl_prefix_rows(const fl_stream *s); /* that a table of it has; behind the last comes one more entry of `row` */
+size_t fl_prefix_peaks(size_t rows);       /* entries of peak_mw */
 /* Another limit than FL_PREFIX_MOST_BYTES for tables that are built from now on. */
 void fl_prefix_limit(int64_t bytes);
 

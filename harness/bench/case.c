@@ -59,13 +59,19 @@ fl_status fl_bench_pass(const fl_bench *b, const fl_bench_scene *scene, fl_bench
                               .layer = &layer,
                               .layer_count = 1,
                               .path = c->path};
-    fl_run_result r;
+    const int passes = c->passes ? c->passes : 1;
+    fl_status s = FL_OK;
+    uint64_t steps = 0;
     const double start = fl_bench_cpu_seconds();
-    const fl_status s = fl_run(&o, &r, d);
+    for (int i = 0; !s && i < passes; i++) {
+        fl_run_result r;
+        s = fl_run(&o, &r, d);
+        steps += r.counts.steps;
+        fl_run_result_free(&r);
+    }
     const double took = fmax(fl_bench_cpu_seconds() - start, 1e-9);
-    c->rate = (double)scene->w->op_count / took;
-    c->step_ns = r.counts.steps ? took * 1e9 / (double)r.counts.steps : 0;
-    fl_run_result_free(&r);
+    c->rate = passes * (double)scene->w->op_count / took;
+    c->step_ns = steps ? took * 1e9 / (double)steps : 0;
     return s;
 }
 
@@ -79,8 +85,6 @@ fl_status fl_bench_rounds(fl_bench *b, const fl_bench_scene *scene, fl_bench_cas
             if (!per_kernel && !per_step)
                 continue;
             s = fl_bench_pass(b, scene, &c[i], d);
-            if (!s && c[i].again)
-                s = fl_bench_pass(b, scene, &c[i], d);
             fl_bench_result *row[2] = {NULL, NULL};
             if (!s && per_kernel)
                 row[0] = fl_bench_take(b, c[i].key, c[i].rate / bare);

@@ -25,11 +25,11 @@ typedef struct fl_bench_case { /* one way to run a scene; policy NULL: nothing i
     const char *parameter;   /* the policy's period; "period_ms" where NULL */
     const char *period_ms;
     fl_path path;
-    bool again; /* a round is the second of two passes, as in a grid, whose runs find their tables in the cache */
+    int passes;           /* that follow each other and are timed as one; 0 = 1 */
     double rate, step_ns; /* of the last pass: kernels per second, and ns of one policy step */
 } fl_bench_case;
 
-/* Runs it once; its rate and step_ns are of this pass, in processor time. */
+/* Runs it once, or `passes` times; its rate and step_ns are the mean of these, in processor time. */
 fl_status fl_bench_pass(const fl_bench *b, const fl_bench_scene *scene, fl_bench_case *c, fl_diag *d);
 
 /* Each round: the bare loop, then every case whose row is asked for. */
@@ -38,7 +38,9 @@ fl_status fl_bench_rounds(fl_bench *b, const fl_bench_scene *scene, fl_bench_cas
 /* The platform's node with a board that holds no power limit, so that what runs together runs at full clock; its
  * arrays stay the platform's. */
 void fl_bench_without_wall(const fl_bench *b, fl_node_spec *node, fl_device *dev);
-/* And without heat, interference and a CPU: nothing but policy steps ends a stretch of kernels. */
+
+/* The same, and no heat, no host CPU and no interference either: nothing but a policy's steps stops a stream then, and
+ * nothing remembers what was before. */
 void fl_bench_features_off(const fl_bench *b, fl_node_spec *node, fl_device *dev);
 
 const fl_policy *fl_bench_policy(const char *name);

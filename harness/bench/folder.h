@@ -1,5 +1,5 @@
-/* A folder for the files of foldline bench, which may be gigabytes: it goes when they are no longer needed, and when the
- * program is interrupted. */
+/* A folder for the files of foldline bench, which may be gigabytes: it goes when they are no longer needed, and when
+ * the program is interrupted. */
 #ifndef FL_BENCH_FOLDER_H
 #define FL_BENCH_FOLDER_H
 
