@@ -373,7 +373,7 @@ static void test_bad_decisions(void) {
         {DECISIONS COLUMNS "0,0,host,,,,,,,\n", 3, 0, "no complete step"},
         {DECISIONS "# gpus: 3\n" COLUMNS STEP0, 6, 0, "no complete step"},
         {DECISIONS "# gpus: 1\n" COLUMNS STEP0, 6, 5, "device 1, expected 'host' first"},
-        {DECISIONS "# gpus: none\n" COLUMNS STEP0, 0, 0, "'gpus: none' in the head"},
+        {DECISIONS "# gpus: none\n" COLUMNS STEP0, 2, 0, "'gpus: none' in the head"},
         {DECISIONS "step,device,t_ns,fresh,delay_ns\n", 2, 6, "column 2 is 'device', expected 't_ns'"},
         {DECISIONS "step,t_ns,device,power_w,delay_ns\n", 2, 26, "column 'fresh' is missing"},
         {DECISIONS "step,t_ns,device,power_w,fresh\n", 2, 26, "column 'delay_ns' is missing"},
