@@ -18,6 +18,12 @@ flags="-std=gnu17 -O0 -w -ffp-contract=off -fPIC -D_GNU_SOURCE"
 tests="test_assure test_foldfit test_policies"
 common="traces/diag.c traces/numbers.c sim/params.c sim/rows.c sim/instance.c harness/input/plugin.c"
 grep -e "${MUTATE_ONLY:-}" tests/mutations.txt >"$work/mutations" || fail "nothing matches ${MUTATE_ONLY-}"
+# What this CPU cannot run no test can kill.
+if ! grep -q '^flags.* avx512dq .*avx512vl' /proc/cpuinfo; then
+  echo "mutate: skipped, as this CPU has no AVX-512: $(grep -cE ' [|] sim/([a-z_]*avx512|streams_lanes)' "$work/mutations") mutants"
+  grep -vE ' [|] sim/([a-z_]*avx512|streams_lanes)' "$work/mutations" >"$work/kept"
+  mv "$work/kept" "$work/mutations"
+fi
 suites=$(sed -n 's/^[^#|]* | [a-z/]*\/[a-z_]*\.c \(test_[a-z_]*\) | .*/\1/p' "$work/mutations" | sort -u)
 libraries="-lgsl -lgslcblas -lcsv -lyajl -lsqlite3 -lz -lcjson -lcunit -lm -lpthread"
 export root work cc flags tests libraries
