@@ -53,14 +53,17 @@ static void read_records(fl_tightrope_work *w, const fl_sample *s, uint32_t gpu)
         const fl_kernel_record *r = &s->record[i];
         if (r->gpu != gpu || r->end_ns < r->start_ns)
             continue;
-        fl_tightrope_kind *k = &w->kind[r->kind < FL_TIGHTROPE_KINDS ? r->kind : FL_TIGHTROPE_KINDS - 1];
+        /* The last place is for all kinds that have none of their own: they are unlike, so no mean of theirs counts. */
+        const int rest = r->kind >= FL_TIGHTROPE_KINDS - 1;
+        fl_tightrope_kind *k = &w->kind[rest ? FL_TIGHTROPE_KINDS - 1 : r->kind];
         const double d = (double)(r->end_ns - r->start_ns) * 1e-9;
         const int settled = r->start_ns >= w->settled_ns;
         if (r->end_ns > w->last_end_ns)
             w->last_end_ns = r->end_ns;
         if (settled && w->at_top) {
-            k->count++, k->sum_s += d, k->square_s += d * d;
             w->top_busy_s += d;
+            if (!rest)
+                k->count++, k->sum_s += d, k->square_s += d * d;
         } else {
             k->done++, k->done_s += d, k->floor_s += d * w->share;
             w->busy_s += d;

@@ -190,7 +190,31 @@ static void test_ledger_of_records(void) {
     FL_CHECK(fabs(credit_of_ten(8, 1e-4) - 0.1 + few) < 0.1 * few, "8 known: %.9f s", credit_of_ten(8, 1e-4));
 }
 
+/* Kinds beyond the table share its last place. Short ones ran at the top clock, long ones below it: what the short took
+ * tells nothing of the long, so only what is certain of these is credited. */
+static void test_more_kinds_than_places(void) {
+    fl_tightrope_work *w = calloc(1, sizeof *w);
+    fl_kernel_record record[10];
+    fl_gpu_sample gpu = {0};
+    CU_ASSERT_FATAL(w != NULL);
+    fl_tightrope_work_begin(w, FL_TIGHTROPE_RECORDS, 0, 0.03, 3);
+    int64_t t = 0;
+    for (int part = 0; part < 2; part++) {
+        const int64_t length = part ? 15000000 : 13000000; /* the second kind would take 10 ms at the top clock */
+        fl_tightrope_window(w, t, part ? 1000 : 1500, 1500, 1);
+        for (int i = 0; i < 10; i++, t += length)
+            record[i] = (fl_kernel_record){
+                .start_ns = t, .end_ns = t + length, .kind = (uint32_t)(FL_TIGHTROPE_KINDS + 100 * part)};
+        const fl_sample s = {.time_ns = t, .gpu_count = 1, .gpu = &gpu, .record = record, .record_count = 10};
+        fl_tightrope_read(w, &s, 0, INT64_MAX);
+        fl_tightrope_close(w, t);
+    }
+    FL_CHECK(fl_tightrope_credit(w) <= 0.23 + 1e-9, "work %.9f s, of which 0.23 s were done", fl_tightrope_credit(w));
+    free(w);
+}
+
 FL_SUITE("tightrope", {"the bound holds at every instant, and savings come near", test_bound_holds_at_every_instant},
          {"without a signal only what is safe by itself", test_without_a_signal},
          {"the lower hull of energy over slowdown", test_hull}, {"the lag of a power sensor", test_lag},
-         {"the pace of a counter, and its error", test_rate}, {"the ledger of kernel records", test_ledger_of_records})
+         {"the pace of a counter, and its error", test_rate}, {"the ledger of kernel records", test_ledger_of_records},
+         {"more kinds than places", test_more_kinds_than_places})

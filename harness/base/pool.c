@@ -36,26 +36,32 @@ static void *work(void *arg) {
     }
 }
 
+unsigned fl_threads(unsigned threads) {
+    const long n = threads ? (long)threads : sysconf(_SC_NPROCESSORS_ONLN);
+    return n > 0 ? (unsigned)n : 1;
+}
+
+void fl_threads_run(unsigned threads, void *(*run)(void *user), void *user) {
+    pthread_t *thread = calloc(threads, sizeof *thread);
+    unsigned started = 0;
+    while (thread && started + 1 < threads && !pthread_create(&thread[started], NULL, run, user))
+        started++;
+    run(user);
+    for (unsigned i = 0; i < started; i++)
+        pthread_join(thread[i], NULL);
+    free(thread);
+}
+
 fl_status fl_pool_run(fl_job job, void *user, size_t count, unsigned threads, const char *progress, fl_diag *d) {
     fl_pool p = {.job = job, .user = user, .count = count};
     atomic_store(&p.failed, count);
     pthread_mutex_init(&p.lock, NULL);
-    if (!threads) {
-        long n = sysconf(_SC_NPROCESSORS_ONLN);
-        threads = n > 0 ? (unsigned)n : 1;
-    }
+    threads = fl_threads(threads);
     if (threads > count)
         threads = count ? (unsigned)count : 1;
     if (progress && count > 1) /* a single job tells of its own parts */
         p.stage = fl_stage_begin(progress, count);
-    pthread_t *t = calloc(threads, sizeof *t);
-    unsigned started = 0;
-    while (t && started + 1 < threads && !pthread_create(&t[started], NULL, work, &p))
-        started++;
-    work(&p); /* this thread too: what could not be started only makes it slower */
-    for (unsigned i = 0; i < started; i++)
-        pthread_join(t[i], NULL);
-    free(t);
+    fl_threads_run(threads, work, &p);
     fl_stage_end(p.stage);
     pthread_mutex_destroy(&p.lock);
     if (atomic_load(&p.failed) == count)

@@ -3,7 +3,6 @@
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 typedef struct turn { /* an item under way */
     size_t item, stage, jobs, next, done;
@@ -19,11 +18,6 @@ typedef struct table {
     turn at; /* which failed: item, stage and (next) job */
     fl_diag diag;
 } table;
-
-unsigned fl_threads(unsigned threads) {
-    const long n = threads ? (long)threads : sysconf(_SC_NPROCESSORS_ONLN);
-    return n > 0 ? (unsigned)n : 1;
-}
 
 static bool before(const turn *a, const turn *b) {
     if (a->item != b->item)
@@ -114,17 +108,9 @@ fl_status fl_turns_run(const fl_turns *t, unsigned threads, fl_diag *d) {
     table x = {.t = t, .open = calloc(t->at_once + 1, sizeof *x.open)};
     if (!x.open)
         return fl_no_memory(d, NULL);
-    threads = fl_threads(threads);
     pthread_mutex_init(&x.lock, NULL);
     pthread_cond_init(&x.changed, NULL);
-    pthread_t *thread = calloc(threads, sizeof *thread);
-    unsigned started = 0;
-    while (thread && started + 1 < threads && !pthread_create(&thread[started], NULL, work, &x))
-        started++;
-    work(&x); /* this thread too: what could not be started only makes it slower */
-    for (unsigned i = 0; i < started; i++)
-        pthread_join(thread[i], NULL);
-    free(thread);
+    fl_threads_run(fl_threads(threads), work, &x);
     free(x.open);
     pthread_cond_destroy(&x.changed);
     pthread_mutex_destroy(&x.lock);

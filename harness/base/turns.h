@@ -4,6 +4,7 @@
 #ifndef FL_TURNS_H
 #define FL_TURNS_H
 
+#include "harness/base/pool.h"
 #include "traces/diag.h"
 
 #define FL_TURNS_OVER SIZE_MAX
@@ -19,8 +20,5 @@ typedef struct fl_turns {
 /* threads: 0 = as many as the machine has. Of several failures the diagnostic of the first item's first stage's first
  * job; what comes behind it may not have run. */
 fl_status fl_turns_run(const fl_turns *t, unsigned threads, fl_diag *d);
-
-/* As many as `threads` says, or the machine has where it is 0. */
-unsigned fl_threads(unsigned threads);
 
 #endif
