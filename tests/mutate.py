@@ -1,0 +1,403 @@
+#!/usr/bin/env python3
+"""Do the tests notice what is wrong? Changes one token at a time and expects a suite to fail (tests/mutate.sh --help).
+
+Everything is built once, with the rooms as shared libraries. A mutant is one file compiled into a library of its own, which
+the programs load before the rooms: its functions take the place of the room's, and nothing is linked anew. It is compiled
+with sanitizers, as the tests are.
+"""
+import argparse
+import collections
+import concurrent.futures
+import fcntl
+import glob
+import json
+import os
+import re
+import resource
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import mutants as tokens  # noqa: E402
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+GUARDS, LEFT = "tests/mutate_guards.txt", "tests/mutants_left.txt"
+SANITIZERS = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
+
+
+def fail(text):
+    print("mutate: " + text, file=sys.stderr)
+    sys.exit(2)
+
+
+def rows_of(path, columns):
+    """The rows of a table: columns parted by ' | '; '#' begins a comment."""
+    found = []
+    with open(os.path.join(ROOT, path), encoding="utf-8") as lines:
+        for number, line in enumerate(lines, 1):
+            line = line.rstrip("\n")
+            if line.startswith("#") or not line.strip():
+                continue
+            row = [c.strip() for c in line.split(" | ")]
+            if len(row) != columns:
+                fail("%s:%d: %d columns, expected %d" % (path, number, len(row), columns))
+            found.append(row)
+    return found
+
+
+class Tree:
+    """The sources: which file is in which room, and which suites guard it."""
+
+    def __init__(self):
+        self.rooms, self.further = collections.OrderedDict(), {}
+        for what, name, values in rows_of(GUARDS, 3):
+            if what == "room":
+                files = []
+                for pattern in values.split():
+                    got = sorted(glob.glob(pattern, root_dir=ROOT))
+                    if not got:
+                        fail("%s: room %s: no file matches %s" % (GUARDS, name, pattern))
+                    files += got
+                self.rooms[name] = files
+            elif what == "guard":
+                for file in glob.glob(name, root_dir=ROOT) or fail("%s: no file matches %s" % (GUARDS, name)):
+                    self.further.setdefault(file, []).extend(values.split())
+            elif what != "slow":
+                fail("%s: expected room, guard or slow, not %s" % (GUARDS, what))
+        self.slow = {name for what, name, _ in rows_of(GUARDS, 3) if what == "slow"}
+        self.suites = {os.path.basename(p)[:-2] for p in glob.glob("tests/test_*.c", root_dir=ROOT)}
+        for name in {s for further in self.further.values() for s in further} | self.slow:
+            if name not in self.suites:
+                fail("%s: no suite %s" % (GUARDS, name))
+        self.includes = {}
+        for suite in self.suites:
+            with open(os.path.join(ROOT, "tests", suite + ".c"), encoding="utf-8") as f:
+                for header in re.findall(r'^#include "([^"]*)"', f.read(), re.M):
+                    self.includes.setdefault(header, set()).add(suite)
+
+    def guards(self, file):
+        """The suites named after the file or the first words of its name; those that include its header; and what the
+        table adds."""
+        words = os.path.basename(file)[:-2].split("_")
+        names = ["_".join(words[:n]) for n in range(len(words), 0, -1)]
+        found = {s for s in self.suites for n in names if s == "test_" + n or s.startswith("test_%s_" % n)}
+        found |= self.includes.get(file[:-2] + ".h", set())
+        return found | set(self.further.get(file, []))
+
+
+class Build:
+    """A build of everything with shared rooms; what one mutant needs is compiled by the commands of that build."""
+
+    def __init__(self, folder, jobs):
+        self.folder, self.jobs = os.path.abspath(folder), jobs
+        self.none = os.path.join(self.folder, "none")
+        os.makedirs(self.none, exist_ok=True)
+        self.lock = open(os.path.join(self.folder, "lock"), "w")  # one run at a time in one folder
+        fcntl.flock(self.lock, fcntl.LOCK_EX)
+        cc = os.environ.get("CC", "cc")
+        self.stop = os.path.join(self.none, "first_failure.o")
+        self.call([cc, "-fPIC", "-c", "tests/support/first_failure.c", "-o", self.stop])
+        library = os.path.join(self.none, "libmutant.so")
+        self.call([cc, "-shared", "-Wl,-soname,libmutant.so", self.stop, "-o", library])
+        ninja = ["-G", "Ninja"] if shutil.which("ninja") and not os.path.exists(self.folder + "/Makefile") else []
+        self.call(
+            ["cmake", "-S", ".", "-B", self.folder, "-DCMAKE_BUILD_TYPE=Debug", "-DCMAKE_C_FLAGS_DEBUG=-O1 -w"]
+            + ["-DBUILD_SHARED_LIBS=ON", "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON"]
+            + ["-DCMAKE_EXE_LINKER_FLAGS=%s -Wl,--no-as-needed %s -Wl,--as-needed" % (SANITIZERS[0], library)]
+            + ninja
+        )
+        self.commands = {}
+        with open(os.path.join(self.folder, "compile_commands.json"), encoding="utf-8") as f:
+            for entry in json.load(f):
+                file = os.path.relpath(os.path.realpath(entry["file"]), os.path.realpath(ROOT))
+                if not re.search(r"fl_policies_pure|client|collector", entry["command"].split(" -o ")[1].split(" ")[0]):
+                    self.commands[file] = shlex.split(entry["command"].split(" -o ")[0])
+                self.commands.setdefault(file, shlex.split(entry["command"].split(" -o ")[0]))
+
+    def call(self, command):
+        done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        if done.returncode:
+            fail("%s:\n%s" % (" ".join(command[:6]), done.stdout[-4000:]))
+
+    def make(self, suites):
+        self.call(["cmake", "--build", self.folder, "-j", str(self.jobs), "--target"] + sorted(suites))
+
+    def compile(self, file, source, output):
+        command = [c for c in self.commands[file] if not re.match(r"-(O\d?|g\d?|W[^l].*|pedantic)$", c)]
+        command += SANITIZERS + ["-O0", "-w", "-shared", source, self.stop, "-o", output]
+        done = subprocess.run(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        return done.returncode == 0
+
+    def run(self, suite, folder, cpu_s, wall_s):
+        """Runs a suite with the library in folder before the rooms; its status, the CPU time that it took, its output."""
+        place = tempfile.mkdtemp(dir=folder)
+        here = os.path.join(place, "here")  # a suite may write where it stands
+        os.makedirs(os.path.join(place, "tmp"))
+        os.makedirs(here)
+        for name in os.listdir(ROOT):
+            if not name.startswith((".", "build", "core")):
+                os.symlink(os.path.join(ROOT, name), os.path.join(here, name))
+
+        def limits():
+            resource.setrlimit(resource.RLIMIT_CPU, (int(cpu_s) + 1, int(cpu_s) + 2))
+            resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+            resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 30, 1 << 30))
+
+        environment = {k: v for k, v in os.environ.items() if not k.startswith(("FL_", "FOLDLINE_"))}
+        environment.update(LD_LIBRARY_PATH=folder, TMPDIR=os.path.join(place, "tmp"), LC_ALL="C")
+        environment["ASAN_OPTIONS"] = "hard_rss_limit_mb=3000:allocator_may_return_null=1:exitcode=99"
+        output = os.path.join(place, "output")
+        with open(output, "wb") as out:
+            job = subprocess.Popen(
+                [os.path.join(self.folder, "tests", suite)], cwd=here, env=environment, stdin=subprocess.DEVNULL,
+                stdout=out, stderr=out, start_new_session=True, preexec_fn=limits)
+            timer = threading.Timer(wall_s, lambda: os.killpg(job.pid, signal.SIGKILL))
+            timer.start()
+            _, status, used = os.wait4(job.pid, 0)
+            job.returncode = status
+            timer.cancel()
+            try:
+                os.killpg(job.pid, signal.SIGKILL)  # what it may have left
+            except ProcessLookupError:
+                pass
+        with open(output, errors="replace") as out:
+            said = out.read()[-3000:]
+        shutil.rmtree(place, ignore_errors=True)
+        return status, used.ru_utime + used.ru_stime, said
+
+
+class Left:
+    """The list of mutants that live: equivalent ones, which no test can kill, and others that none kills yet."""
+
+    def __init__(self):
+        self.rows = {}
+        for row in rows_of(LEFT, 6):
+            if row[4] not in ("equivalent", "open"):
+                fail("%s: expected equivalent or open, not %s" % (LEFT, row[4]))
+            self.rows[tuple(row[:4])] = row[4]
+
+    def of(self, m):
+        return self.rows.get(tokens.key_of(m))
+
+
+def drawn(tree, args, left):
+    """Every mutant of the rooms asked for, and those of them to try, the first of each file before the second of any."""
+    every, chosen, skipped = {}, {}, 0
+    lanes = open("/proc/cpuinfo", encoding="utf-8").read() if os.path.exists("/proc/cpuinfo") else ""
+    wide = "avx512dq" in lanes and "avx512vl" in lanes
+    rooms = {r: tree.rooms[r] for r in args.room or tree.rooms}
+    if args.file:
+        rooms = {}
+        for pattern in args.file:
+            for file in sorted(glob.glob(pattern, root_dir=ROOT)) or fail("no file matches " + pattern):
+                rooms.setdefault(next((r for r in tree.rooms if file in tree.rooms[r]), "others"), []).append(file)
+    for room, files in rooms.items():
+        pool = []
+        for file in files:
+            with open(os.path.join(ROOT, file), encoding="utf-8") as f:
+                text = f.read()
+            got = every.setdefault(file, sorted(tokens.mutants_of(file, text), key=lambda m: tokens.rank(args.seed, m)))
+            if not wide and ("avx512" in file or file == "sim/streams_lanes.c"):
+                skipped += len(got)
+                continue
+            got = [m for m in got if left.of(m) != "equivalent"]
+            got = [m for m in got if not args.match or re.search(args.match, " ".join(tokens.key_of(m)))]
+            pool += [(n if args.per_file else 0, tokens.rank(args.seed, m), m) for n, m in enumerate(got)
+                     if not args.per_file or n < args.per_file]
+        pool.sort(key=lambda p: p[:2])
+        chosen[room] = [m for _, _, m in pool][: args.sample if args.sample and not args.per_file else None]
+    return every, chosen, skipped
+
+
+class Trial:
+    """Tries mutants against the suites that guard their files, the quickest first."""
+
+    def __init__(self, tree, build, args):
+        self.tree, self.build, self.args = tree, build, args
+        self.work = tempfile.mkdtemp(prefix="foldline-mutate-")
+        self.cost, self.number, self.lock = {}, 0, threading.Lock()
+        self.texts = {}
+
+    def suites(self, file):
+        found = self.tree.guards(file)
+        quick = found - self.tree.slow
+        return found if self.args.all else quick
+
+    def time_suites(self, files):
+        """Each suite once without a mutant: it must pass, and its time says how long one may take with a mutant."""
+        suites = sorted({s for f in files for s in self.suites(f)})
+        self.build.make(suites)
+        with concurrent.futures.ThreadPoolExecutor(self.args.jobs) as pool:
+            for suite, (status, took, said) in zip(suites, pool.map(self.unbroken, suites)):
+                if status:
+                    fail("%s fails without a mutant (status %d):\n%s" % (suite, status, said))
+                self.cost[suite] = took
+
+    def unbroken(self, suite):
+        return self.build.run(suite, self.place_of_none(), 600, 3000)
+
+    def place_of_none(self):
+        folder = tempfile.mkdtemp(dir=self.work)
+        shutil.copy(os.path.join(self.build.none, "libmutant.so"), folder)
+        return folder
+
+    def try_one(self, m):
+        """What killed it; "lives", or "does not compile"."""
+        with self.lock:
+            self.number += 1
+            folder = os.path.join(self.work, "m%d" % self.number)
+        os.makedirs(folder)
+        try:
+            with self.lock:
+                if m.file not in self.texts:
+                    with open(os.path.join(ROOT, m.file), encoding="utf-8") as f:
+                        self.texts[m.file] = f.read()
+            source = os.path.join(folder, os.path.basename(m.file))
+            with open(source, "w", encoding="utf-8") as f:
+                f.write(tokens.apply(m, self.texts[m.file]))
+            if not self.build.compile(m.file, source, os.path.join(folder, "libmutant.so")):
+                return "does not compile"
+            for suite in sorted(self.suites(m.file), key=lambda s: (self.cost[s], s)):
+                took = self.cost[suite]
+                status, _, said = self.build.run(suite, folder, 2 + 6 * took, 60 + 40 * took)
+                if status:
+                    if self.args.verbose:
+                        print("%s:%d %s %s\n%s" % (m.file, m.line, m.kind, m.context, said), file=sys.stderr)
+                    return suite
+            return "lives"
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def tried(trial, chosen, args, began):
+    """The result of each mutant, as many as the time allows. The rooms take turns, so that none waits for the others."""
+    order = []
+    lists = [list(ms) for ms in chosen.values()]
+    for n in range(max(map(len, lists), default=0)):
+        order += [ms[n] for ms in lists if n < len(ms)]
+    results, said = {}, time.time()
+    late = lambda: args.seconds and time.time() - began > args.seconds  # noqa: E731
+    with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
+        jobs, todo = {}, iter(order)
+        while True:
+            while len(jobs) < args.jobs and not late():
+                m = next(todo, None)
+                if m is None:
+                    break
+                jobs[pool.submit(trial.try_one, m)] = m
+            if not jobs:
+                break
+            for job in concurrent.futures.wait(jobs, return_when=concurrent.futures.FIRST_COMPLETED).done:
+                results[jobs.pop(job)] = job.result()
+            if args.verbose or time.time() - said > (1 if sys.stderr.isatty() else 60):
+                said = time.time()
+                lived = sum(r == "lives" for r in results.values())
+                end = "\r" if sys.stderr.isatty() else "\n"
+                left_s = (said - began) / len(results) * (len(order) - len(results))
+                print("mutate: %d of %d tried, %d live, at most %.0f s left " % (len(results), len(order), lived, left_s),
+                      end=end, file=sys.stderr, flush=True)
+    return results, len(order)
+
+
+def share(results):
+    """Of those that compile: how many were tried, killed, and the share in per cent."""
+    counted = [r for r in results if r != "does not compile"]
+    killed = sum(r != "lives" for r in counted)
+    return len(counted), killed, 100.0 * killed / len(counted) if counted else 100.0
+
+
+def report(tree, chosen, results, left, args):
+    """Prints the shares and what lives; returns what is wrong."""
+    wrong = []
+    for room, ms in chosen.items():
+        ms = [m for m in ms if m in results]
+        by_file = collections.OrderedDict()
+        for m in sorted(ms, key=lambda m: (m.file, m.line)):
+            by_file.setdefault(m.file, []).append(m)
+        for file, those in by_file.items():
+            count, killed, percent = share(results[m] for m in those)
+            print("%-44s %5d of %5d killed  %5.1f %%" % (file, killed, count, percent))
+            known = sum(1 for m in those if left.of(m))
+            if count >= 2 and not killed and not known:
+                wrong.append("%s: no suite kills any of its %d mutants" % (file, count))
+        count, killed, percent = share(results[m] for m in ms)
+        other = sum(results[m] == "does not compile" for m in ms)
+        print("room %-39s %5d of %5d killed  %5.1f %%  (%d more do not compile)" % (room, killed, count, percent, other))
+        if args.least and count and percent < args.least:
+            wrong.append("room %s: %.1f %% killed, expected at least %.0f %%" % (room, percent, args.least))
+        lives = [m for m in ms if results[m] == "lives"]
+        fresh = [m for m in lives if not left.of(m)]
+        if args.fresh is not None and len(fresh) > max(2, args.fresh * count / 100):
+            wrong.append("room %s: %d mutants live that %s does not name" % (room, len(fresh), LEFT))
+        for m in lives:
+            print("  %s %s:%d | %s" % (left.of(m) or "lives", m.file, m.line, " | ".join(tokens.key_of(m))))
+        for m in ms:
+            if left.of(m) and results[m] not in ("lives", "does not compile"):
+                print("  killed now by %s, take it out of %s: %s" % (results[m], LEFT, " | ".join(tokens.key_of(m))))
+    return wrong
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="tests/mutate.sh", description=__doc__.split("\n\n")[0])
+    parser.add_argument("--all", action="store_true", help="every mutant, against every suite that guards it")
+    parser.add_argument("--sample", type=int, metavar="N", help="N mutants of each room (default: 100)")
+    parser.add_argument("--per-file", type=int, metavar="N", help="N mutants of each file instead")
+    parser.add_argument("--seed", default="1", help="draws another sample (default: 1)")
+    parser.add_argument("--room", action="append", metavar="ROOM", help="only this room of " + GUARDS)
+    parser.add_argument("--file", action="append", metavar="PATTERN", help="only these files, of any room or of none")
+    parser.add_argument("--match", metavar="REGEX", help="only mutants whose file, function, kind or tokens match")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="how many at a time (default: all processors)")
+    parser.add_argument("--seconds", type=float, help="begin no mutant after so many seconds, the build included")
+    parser.add_argument("--least", type=float, metavar="PCT", help="fail where less than PCT %% of a room is killed")
+    parser.add_argument("--fresh", type=float, metavar="PCT",
+                        help="fail where more than PCT %% of a room (and more than 2) live that " + LEFT + " does not name")
+    parser.add_argument("--build", default="build-mutate", metavar="DIR", help="where to build (default: build-mutate)")
+    parser.add_argument("--list", action="store_true", help="print the mutants that would be tried, and try none")
+    parser.add_argument("--verbose", action="store_true", help="say of each mutant that is killed what the suite printed")
+    args = parser.parse_args()
+    if not (args.all or args.sample or args.per_file or args.match):
+        args.sample = 100
+    began = time.time()
+    tree, left = Tree(), Left()
+    for room in args.room or []:
+        if room not in tree.rooms:
+            fail("no room %s; there are %s" % (room, ", ".join(tree.rooms)))
+    every, chosen, skipped = drawn(tree, args, left)
+    print("mutate: seed %s, %s" % (args.seed, ", ".join("%s %d" % (r, len(ms)) for r, ms in chosen.items())))
+    if skipped:
+        print("mutate: skipped, as this CPU has no AVX-512: %d mutants" % skipped)
+    known = {tokens.key_of(m) for ms in every.values() for m in ms}
+    for key in left.rows:
+        if key[0] in every and key not in known:
+            print("mutate: %s: no longer in the source: %s" % (LEFT, " | ".join(key)))
+    if args.list:
+        for ms in chosen.values():
+            for m in ms:
+                print("%s:%d | %s" % (m.file, m.line, " | ".join(tokens.key_of(m))))
+        return 0
+    build = Build(args.build, args.jobs)
+    trial = Trial(tree, build, args)
+    try:
+        trial.time_suites(sorted({m.file for ms in chosen.values() for m in ms}))
+        ready = time.time() - began
+        results, expected = tried(trial, chosen, args, began)
+    finally:
+        shutil.rmtree(trial.work, ignore_errors=True)
+    wrong = report(tree, chosen, results, left, args)
+    count, killed, percent = share(results.values())
+    print("mutate: seed %s: %d of %d mutants killed, %.1f %%; %d of %d tried in %.0f s (%.0f s of them before the first)"
+          % (args.seed, killed, count, percent, len(results), expected, time.time() - began, ready))
+    for line in wrong:
+        print("mutate: " + line)
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
