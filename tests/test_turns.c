@@ -4,6 +4,7 @@
 #include "tests/support/suite.h"
 
 #include <pthread.h>
+#include <unistd.h>
 
 enum { ITEMS = 40, STAGES = 4, JOBS = 5 };
 
@@ -86,4 +87,41 @@ static void test_turns(void) {
     }
 }
 
-FL_SUITE("turns", {"turns", test_turns})
+/* Two items side by side. The later one fails once the first has: told is the first item's failure, though the other came
+ * after it. */
+typedef struct pair {
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    bool later_runs, first_failed;
+} pair;
+
+static size_t pair_jobs(void *user, size_t item, size_t stage) {
+    (void)user, (void)item;
+    return stage ? FL_TURNS_OVER : 1;
+}
+
+static fl_status pair_run(void *user, size_t item, size_t stage, size_t job, fl_diag *d) {
+    pair *p = user;
+    (void)stage, (void)job;
+    pthread_mutex_lock(&p->lock);
+    while (item ? !p->first_failed : !p->later_runs) {
+        p->later_runs |= item > 0;
+        pthread_cond_broadcast(&p->changed);
+        pthread_cond_wait(&p->changed, &p->lock);
+    }
+    p->first_failed |= item == 0;
+    pthread_cond_broadcast(&p->changed);
+    pthread_mutex_unlock(&p->lock);
+    if (item) /* until the other has handed its failure in; were it not done yet, the answer would be the same */
+        usleep(50000);
+    return fl_refuse(d, "item %zu", item);
+}
+
+static void test_first_told(void) {
+    pair p = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
+    const fl_turns t = {pair_jobs, pair_run, &p, 2, 2};
+    fl_diag d = {0};
+    FL_CHECK(fl_turns_run(&t, 2, &d) == FL_BAD_INPUT && !strcmp(d.message, "item 0"), "told: %s", d.message);
+}
+
+FL_SUITE("turns", {"turns", test_turns}, {"the first failure is told", test_first_told})
