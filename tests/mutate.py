@@ -99,13 +99,14 @@ class Build:
         self.folder, self.jobs = os.path.abspath(folder), jobs
         self.none = os.path.join(self.folder, "none")
         os.makedirs(self.none, exist_ok=True)
-        self.lock = open(os.path.join(self.folder, "lock"), "w")  # one run at a time in one folder
+        self.lock = open(os.path.join(self.folder, "lock"), "w")  # one at a time builds in one folder
         fcntl.flock(self.lock, fcntl.LOCK_EX)
         cc = os.environ.get("CC", "cc")
         self.stop = os.path.join(self.none, "first_failure.o")
-        self.call([cc, "-fPIC", "-c", "tests/support/first_failure.c", "-o", self.stop])
-        library = os.path.join(self.none, "libmutant.so")
-        self.call([cc, "-shared", "-Wl,-soname,libmutant.so", self.stop, "-o", library])
+        library, source = os.path.join(self.none, "libmutant.so"), "tests/support/first_failure.c"
+        if not os.path.exists(library) or os.path.getmtime(library) < os.path.getmtime(os.path.join(ROOT, source)):
+            self.call([cc, "-fPIC", "-c", source, "-o", self.stop])
+            self.call([cc, "-shared", "-Wl,-soname,libmutant.so", self.stop, "-o", library])
         ninja = ["-G", "Ninja"] if shutil.which("ninja") and not os.path.exists(self.folder + "/Makefile") else []
         self.call(
             ["cmake", "-S", ".", "-B", self.folder, "-DCMAKE_BUILD_TYPE=Debug", "-DCMAKE_C_FLAGS_DEBUG=-O1 -w"]
@@ -128,6 +129,7 @@ class Build:
 
     def make(self, suites):
         self.call(["cmake", "--build", self.folder, "-j", str(self.jobs), "--target"] + sorted(suites))
+        fcntl.flock(self.lock, fcntl.LOCK_UN)
 
     def compile(self, file, source, output):
         command = [c for c in self.commands[file] if not re.match(r"-(O\d?|g\d?|W[^l].*|pedantic)$", c)]
@@ -354,7 +356,7 @@ def main():
     parser.add_argument("--file", action="append", metavar="PATTERN", help="only these files, of any room or of none")
     parser.add_argument("--match", metavar="REGEX", help="only mutants whose file, function, kind or tokens match")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="how many at a time (default: all processors)")
-    parser.add_argument("--seconds", type=float, help="begin no mutant after so many seconds, the build included")
+    parser.add_argument("--seconds", type=float, help="begin no mutant after so many seconds of trying")
     parser.add_argument("--least", type=float, metavar="PCT", help="fail where less than PCT %% of a room is killed")
     parser.add_argument("--fresh", type=float, metavar="PCT",
                         help="fail where more than PCT %% of a room (and more than 2) live that " + LEFT + " does not name")
@@ -387,7 +389,7 @@ def main():
     try:
         trial.time_suites(sorted({m.file for ms in chosen.values() for m in ms}))
         ready = time.time() - began
-        results, expected = tried(trial, chosen, args, began)
+        results, expected = tried(trial, chosen, args, time.time())
     finally:
         shutil.rmtree(trial.work, ignore_errors=True)
     wrong = report(tree, chosen, results, left, args)

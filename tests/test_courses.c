@@ -28,10 +28,6 @@ static const scene SCENES[] = {
      {.platform = "k20xm-e5-2660", .programs = SAMPLE("powercap.programs.csv"), .seconds = 12},
      NULL,
      "gpustream"},
-    {"a measured sweep, fitted",
-     {.platform = "k20xm-e5-2660", .sweep = SAMPLE("powercap.sweep.csv"), .model = "fitted"},
-     NULL,
-     "gpustream"},
     {"CPU and GPU in one",
      {.platform = "apu-a10-5800k", .programs = SAMPLE("dynaco.programs.csv"), .seconds = 4},
      NULL,
@@ -78,17 +74,17 @@ static fl_status on_step(void *user, const fl_sample *sample, const fl_decision 
     return c->steps < STEPS ? FL_OK : FL_BAD_INPUT;
 }
 
-static void run_one(FILE *out, const char *name, const fl_scene *scene, const char *policy) {
+static void run_one(FILE *out, const char *name, const fl_scene *on, const char *policy) {
     fl_diag d = {0};
     fl_spec spec;
     fl_run_result r = {0};
     FL_CHECK(!fl_spec_open(policy, &spec, &d), "%s", d.message);
     course c = {.digest = UINT64_C(0xcbf29ce484222325), .policy = spec.policy};
-    const fl_layer layer[2] = {fl_platform_layer(&scene->platform, policy), spec.layer};
-    const fl_run_options o = {.w = scene->w,
-                              .rates = scene->rates,
-                              .spec = &scene->platform.node,
-                              .facts = &scene->facts,
+    const fl_layer layer[2] = {fl_platform_layer(&on->platform, policy), spec.layer};
+    const fl_run_options o = {.w = on->w,
+                              .rates = on->rates,
+                              .spec = &on->platform.node,
+                              .facts = &on->facts,
                               .policy = spec.policy,
                               .layer = layer,
                               .layer_count = 2,
