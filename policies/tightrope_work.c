@@ -31,18 +31,17 @@ void fl_tightrope_work_begin(fl_tightrope_work *w, int64_t signal, int64_t now_n
 /* A counter's line is drawn on over windows at one clock, for so long: a line that never ends sees no change. */
 #define STRETCH_S 2
 
-void fl_tightrope_window(fl_tightrope_work *w, int64_t now_ns, double mhz, double top_mhz, int changed) {
-    const double share = mhz / top_mhz;
+void fl_tightrope_window(fl_tightrope_work *w, int64_t now_ns, double clock, int changed) {
     if (changed || w->rate.last_s > STRETCH_S) {
         if (w->at_top)
             fl_tightrope_rate_keep(&w->rate);
         fl_tightrope_rate_stretch(&w->rate);
     }
-    w->share = changed ? fmin(w->at_top ? 1 : w->mhz / top_mhz, share) : share;
+    w->share = changed ? fmin(w->at_top ? 1 : w->clock, clock) : clock;
     w->window_ns = now_ns;
     w->settled_ns = now_ns;
-    w->mhz = mhz;
-    w->at_top = mhz >= top_mhz;
+    w->clock = clock;
+    w->at_top = clock >= 1;
     w->units = w->total;
     w->known_s = w->ref_s = w->unknown_s = 0;
     fl_tightrope_forget_power(w);
@@ -78,13 +77,12 @@ static void read_records(fl_tightrope_work *w, const fl_sample *s, uint32_t gpu)
 }
 
 /* A counter of whole units shows the end of one, late by less than the reading's part of a unit. */
-static void read_edge(fl_tightrope_work *w, int64_t now, double moved) {
-    const double gap_s = (double)(now - w->last_ns) * 1e-9;
+static void read_edge(fl_tightrope_work *w, int64_t now, double gap_s, double moved) {
     if (!(w->quantum > 0))
-        w->quantum = w->signal <= FL_TIGHTROPE_KERNELS ? 1 : moved;
+        w->quantum = w->signal <= FL_TIGHTROPE_KERNELS || w->signal == FL_TIGHTROPE_ENDS ? 1 : moved;
     if (w->origin_ns < 0) { /* the ledger's line begins where a unit ends */
-        w->origin_ns = w->last_ns, w->origin = w->total;
-        w->base_s = (double)(w->last_ns - w->begin_ns) * 1e-9;
+        w->origin_ns = now, w->origin = w->total;
+        w->base_s = (double)(now - w->begin_ns) * 1e-9 - gap_s;
     }
     if (now < w->settled_ns)
         return;
@@ -107,7 +105,19 @@ static void read_counter(fl_tightrope_work *w, const fl_gpu_sample *u, int64_t n
     }
     w->total += moved;
     if (moved > 0 && fresh && fine)
-        read_edge(w, now, moved);
+        read_edge(w, now, (double)(now - w->last_ns) * 1e-9, moved);
+}
+
+#define RECORD_S 1e-6 /* a record's end is known to that */
+
+static void read_ends(fl_tightrope_work *w, const fl_sample *s, uint32_t gpu) {
+    for (uint64_t i = 0; i < s->record_count; i++) {
+        const fl_kernel_record *r = &s->record[i];
+        if (r->gpu != gpu || r->end_ns < r->start_ns)
+            continue;
+        w->total++;
+        read_edge(w, r->end_ns, RECORD_S, 1);
+    }
 }
 
 static void read_power(fl_tightrope_work *w, const fl_gpu_sample *u, int64_t now, int64_t power_ns) {
@@ -132,6 +142,8 @@ void fl_tightrope_read(fl_tightrope_work *w, const fl_sample *s, uint32_t gpu, i
     const int64_t now = s->time_ns;
     if (w->signal == FL_TIGHTROPE_RECORDS)
         read_records(w, s, gpu);
+    else if (w->signal == FL_TIGHTROPE_ENDS)
+        read_ends(w, s, gpu);
     else
         read_counter(w, &s->gpu[gpu], now, now - w->last_ns <= 6000000);
     read_power(w, &s->gpu[gpu], now, power_ns);
@@ -157,6 +169,10 @@ static void records_spread(const fl_tightrope_work *w, double *variance, double 
     }
 }
 
+/* A line through ends each every_s, of that variance, over a time T has a relative error of
+ * sqrt(12 every_s variance / T^3). */
+#define PACE_ERROR 0.0075
+
 static void learn_rate(fl_tightrope_work *w) {
     if (w->signal == FL_TIGHTROPE_RECORDS) {
         double variance, seconds;
@@ -168,6 +184,7 @@ static void learn_rate(fl_tightrope_work *w) {
     const fl_tightrope_pace p = fl_tightrope_rate_reference(&w->rate, w->at_top);
     w->unit_s = p.unit_s;
     w->spread = p.spread;
+    w->cycle_s = fmax(cbrt(12 * p.every_s * p.cycle / (PACE_ERROR * PACE_ERROR)), 4 * p.block_s);
     w->rate_s = w->rate.kept_s + (w->at_top ? w->rate.last_s : 0);
 }
 
@@ -259,7 +276,6 @@ static double window_power(const fl_tightrope_work *w, double *noise) {
 }
 
 static void measure(const fl_tightrope_work *w, fl_tightrope_seen_window *m) {
-    m->slowdown = NAN;
     if (w->signal == FL_TIGHTROPE_RECORDS) {
         if (!(w->ref_s > 0))
             return;
@@ -278,9 +294,13 @@ static void measure(const fl_tightrope_work *w, fl_tightrope_seen_window *m) {
     m->doubtful = m->slowdown < 1 - slack || m->slowdown > 1 / w->share * (1 + slack);
 }
 
-fl_tightrope_seen_window fl_tightrope_close(fl_tightrope_work *w, int64_t now_ns) {
+fl_tightrope_seen_window fl_tightrope_close(fl_tightrope_work *w, int64_t now_ns, int idle) {
     fl_tightrope_seen_window m = {.length_s = (double)(now_ns - w->window_ns) * 1e-9};
     const double settling_s = fmin(m.length_s, (double)(w->settled_ns - w->window_ns) * 1e-9);
+    m.power_w = window_power(w, &m.power_noise);
+    m.slowdown = NAN;
+    if (idle)
+        return m;
     w->elapsed_s += m.length_s;
     if (w->at_top) {
         w->top_s += m.length_s - settling_s;
@@ -288,7 +308,6 @@ fl_tightrope_seen_window fl_tightrope_close(fl_tightrope_work *w, int64_t now_ns
         learn_rate(w);
     } else
         w->floor_s += m.length_s * w->share;
-    m.power_w = window_power(w, &m.power_noise);
     measure(w, &m);
     if (m.doubtful)
         w->taken_back_s +=

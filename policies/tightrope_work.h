@@ -17,7 +17,8 @@ enum {
     FL_TIGHTROPE_KERNELS,
     FL_TIGHTROPE_BYTES,
     FL_TIGHTROPE_UTIL,
-    FL_TIGHTROPE_NONE
+    FL_TIGHTROPE_NONE,
+    FL_TIGHTROPE_ENDS /* kernels counted by their records */
 };
 enum { FL_TIGHTROPE_KINDS = 512 };
 
@@ -37,6 +38,7 @@ typedef struct fl_tightrope_work {
     fl_tightrope_rate rate;
     double edge_total;           /* the sum at the last end of a unit that counted */
     double unit_s, spread;       /* seconds per unit at the top clock, 0: not known; how units differ (likeliest) */
+    double cycle_s;              /* window that shows the pace through their cycles well */
     double rate_s;               /* time at the top clock that the reference stands on */
     double base_s, taken_back_s; /* credit before the origin; credit that was doubted */
 
@@ -44,7 +46,7 @@ typedef struct fl_tightrope_work {
 
     /* the window */
     int64_t window_ns, settled_ns;
-    double mhz, share; /* its clock, and clock / top: the least since the window before */
+    double clock, share; /* its clock / top; the least since the window before */
     int at_top;
     double units;                     /* total at the beginning */
     double known_s, ref_s, unknown_s; /* records that began settled: durations, the same at the top, no reference */
@@ -67,16 +69,18 @@ typedef struct fl_tightrope_seen_window {
 
 void fl_tightrope_work_begin(fl_tightrope_work *w, int64_t signal, int64_t now_ns, double tolerance, double sigmas);
 
-/* A window begins, at a clock: the one of now, or one that was just set. */
-void fl_tightrope_window(fl_tightrope_work *w, int64_t now_ns, double mhz, double top_mhz, int changed);
+/* A window begins at clock / top: that of now, or one that was just set. Of several GPUs that may wait for each other
+ * it is the least, for none of them is slowed by more. */
+void fl_tightrope_window(fl_tightrope_work *w, int64_t now_ns, double clock, int changed);
 
 void fl_tightrope_forget_power(fl_tightrope_work *w); /* of this window so far */
 
 /* Nothing counts before settled_ns, no power before power_ns. */
 void fl_tightrope_read(fl_tightrope_work *w, const fl_sample *sample, uint32_t gpu, int64_t power_ns);
 
-/* Ends the window: fills the reference where it ran at the top, and the ledger. */
-fl_tightrope_seen_window fl_tightrope_close(fl_tightrope_work *w, int64_t now_ns);
+/* Ends the window: fills the reference where it ran at the top, and the ledger. An idle one is no part of the ledger.
+ */
+fl_tightrope_seen_window fl_tightrope_close(fl_tightrope_work *w, int64_t now_ns, int idle);
 
 /* What the reference is worth: relative standard error of a credit; 1: there is none. */
 double fl_tightrope_reference_error(const fl_tightrope_work *w);
