@@ -19,6 +19,7 @@ typedef fl_tightrope_gpu gpu_state;
 
 typedef struct node_state {
     int64_t started, odd, references, decisions;
+    int64_t recorded;       /* records were tried instead of a counter */
     double window_s;        /* planned length */
     double apart, compared; /* see is_apart */
 } node_state;
@@ -90,14 +91,16 @@ static int64_t best_signal(const fl_gpu_sample *u) {
     return FL_TIGHTROPE_NONE;
 }
 
-/* Records tell a kernel's length, but not whether the time to the next was spent in waiting for another GPU: of several
- * GPUs they count only as ends, and where something counts kernels they are not worth their cost. */
+/* A count of kernels costs nothing, and is enough where they are alike. Records tell a kernel's length, but not whether
+ * the time to the next was spent in waiting for another GPU: of several GPUs they count only as ends, and where
+ * something counts kernels they are not worth their cost. */
 static int64_t first_signal(const node *n, const fl_gpu_sample *u) {
     const int64_t asked = n->p->signal;
+    if (asked == FL_TIGHTROPE_AUTO && best_signal(u) <= FL_TIGHTROPE_KERNELS &&
+        (n->count > 1 || n->p->records_cost > 0))
+        return best_signal(u);
     if (n->count == 1)
         return asked == FL_TIGHTROPE_AUTO ? FL_TIGHTROPE_RECORDS : asked;
-    if (asked == FL_TIGHTROPE_AUTO && best_signal(u) <= FL_TIGHTROPE_KERNELS)
-        return best_signal(u);
     return asked == FL_TIGHTROPE_AUTO || asked == FL_TIGHTROPE_RECORDS ? FL_TIGHTROPE_ENDS : asked;
 }
 
@@ -225,9 +228,28 @@ static void learn(node *n, fl_tightrope_seen_window *m, const fl_tightrope_membe
     }
 }
 
+/* What the counter's error holds back is more than what records cost. */
+static int records_pay(const node *n) {
+    const fl_tightrope_work *w = &n->gpu->work;
+    return n->count == 1 && n->p->signal == FL_TIGHTROPE_AUTO && n->p->records_cost > 0 && !n->state->recorded &&
+           (w->signal == FL_TIGHTROPE_ITERATIONS || w->signal == FL_TIGHTROPE_KERNELS) && !is_tried(n, 0) &&
+           n->p->sigmas * fl_tightrope_reference_error(w) > n->p->records_cost;
+}
+
+static int shares(const node *n) { return n->count == 1 && fl_tightrope_overlap(&n->gpu->work); }
+
 static void end_window(node *n) {
+    if (records_pay(n)) {
+        n->state->recorded = 1;
+        fl_set_gpu(n->c, 0, FL_SET_RECORDS, 1);
+        fl_tightrope_to_records(&n->gpu->work, n->now);
+        n->gpu->clock = -1;
+        to_reference(n);
+        return;
+    }
     fl_tightrope_seen_window m[MEMBERS];
     fl_tightrope_member member[MEMBERS];
+    const int first = !is_tried(n, 0);
     for (uint32_t i = 0; i < n->count; i++) {
         gpu_state *g = &n->gpu[i];
         const int idle = is_idle(n, g);
@@ -242,6 +264,11 @@ static void end_window(node *n) {
                                           .own = is_tried(n, i) ? g->seen[g->clock].slowdown : NAN,
                                           .busy = fl_tightrope_busy(g),
                                           .top = is_top(n, i)};
+    }
+    if (first && shares(n)) {
+        fl_tightrope_weigh(&n->gpu->work);
+        to_reference(n);
+        return;
     }
     compare(n, member);
     if (!changed_phase(n, m, member)) {
@@ -267,7 +294,7 @@ static void start(node *n) {
         g->error = 1;
         if (signal == FL_TIGHTROPE_RECORDS || signal == FL_TIGHTROPE_ENDS)
             fl_set_gpu(n->c, i, FL_SET_RECORDS, 1);
-        fl_tightrope_work_begin(&g->work, signal, n->now, n->p->tolerance, n->p->sigmas);
+        fl_tightrope_work_begin(&g->work, signal, n->now, n->p->tolerance, n->p->sigmas, n->p->records_cost);
         g->lag_s = n->p->lag_ms > 0 ? n->p->lag_ms * 1e-3 : NAN;
         fl_tightrope_lag_begin(&g->lag, fl_gpu_known(u, FL_GPU_POWER_W) ? u->value[FL_GPU_POWER_W] : 0);
     }
@@ -287,7 +314,8 @@ static int other_signal(node *n, uint32_t i, double length_s) {
     if (n->p->signal != FL_TIGHTROPE_AUTO || !no_records(w) || length_s <= REFERENCE_S)
         return 0;
     fl_set_gpu(n->c, i, FL_SET_RECORDS, 0);
-    fl_tightrope_work_begin(w, best_signal(&n->sample->gpu[i]), w->begin_ns, n->p->tolerance, n->p->sigmas);
+    fl_tightrope_work_begin(w, best_signal(&n->sample->gpu[i]), w->begin_ns, n->p->tolerance, n->p->sigmas,
+                            n->p->records_cost);
     w->last_ns = n->now;
     fl_tightrope_window(w, w->begin_ns, 1, 0);
     return 1;
@@ -340,7 +368,7 @@ static void step(void *state, const void *param_bytes, const fl_facts *facts, co
         other |= learning && other_signal(&n, i, length_s);
         over &= fl_tightrope_over(&n.gpu[i], n.now, length_s, end_s);
     }
-    if (over && !other && (!learning || length_s > REFERENCE_MAX_S || learned(&n)))
+    if (over && !other && (!learning || length_s > REFERENCE_MAX_S || learned(&n) || shares(&n)))
         end_window(&n);
     c->delay_ns = FL_TIGHTROPE_COARSE_NS;
     for (uint32_t i = 0; i < n.count; i++) {
@@ -357,6 +385,7 @@ static const fl_param param_rows[] = {
              "what tells how much work is done"),
     FL_PARAM(params, tolerance, REAL(0, 1), "", "0.03", "by how much a slowdown may pass top / f"),
     FL_PARAM(params, sigmas, REAL(0, 10), "", "4.5", "of the reference's error held back"),
+    FL_PARAM(params, records_cost, REAL(0, 1), "", "0.02", "by how much kernel records stretch kernels; 0: free"),
     FL_PARAM(params, poll_ms, REAL(0.1, 1000), "ms", "2", "time between readings where a counter's line is drawn"),
     FL_PARAM(params, lag_ms, REAL(0, 10000), "ms", "0", "age of a power reading; 0: learned at the start"),
 };

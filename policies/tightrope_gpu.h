@@ -7,7 +7,7 @@
 #include "policies/tightrope_work.h"
 
 typedef struct fl_tightrope_params {
-    double bound, tolerance, sigmas, poll_ms, lag_ms;
+    double bound, tolerance, sigmas, records_cost, poll_ms, lag_ms;
     int64_t signal, objective;
 } fl_tightrope_params;
 

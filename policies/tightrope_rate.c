@@ -72,9 +72,10 @@ static void find_block(fl_tightrope_rate *r) {
 
 /* Ends of single units are kept until there are 64 or 256; a gap in them begins anew. */
 static void keep_end(fl_tightrope_rate *r, double units) {
-    if (units > 4)
+    const int counted = units <= 4 && units == floor(units); /* bytes are none */
+    if (!counted)
         r->ends = 0;
-    for (double k = units > 4 ? 1 : units; k >= 1 && r->ends < FL_TIGHTROPE_ENDS_KEPT; k--) {
+    for (double k = counted ? units : 1; k >= 1 && r->ends < FL_TIGHTROPE_ENDS_KEPT; k--) {
         const double before = r->ends ? (double)r->end_s[r->ends - 1] : r->last_s;
         r->end_s[r->ends++] = (float)(before + (r->last_s - before) / k);
     }

@@ -16,16 +16,24 @@ static int signal_id(const fl_tightrope_work *w) {
     }
 }
 
-void fl_tightrope_work_begin(fl_tightrope_work *w, int64_t signal, int64_t now_ns, double tolerance, double sigmas) {
+void fl_tightrope_work_begin(fl_tightrope_work *w, int64_t signal, int64_t now_ns, double tolerance, double sigmas,
+                             double cost) {
     memset(w, 0, sizeof *w);
     w->signal = signal;
     w->last_ns = w->begin_ns = w->last_end_ns = now_ns;
     w->origin_ns = -1;
     w->tolerance = tolerance;
     w->sigmas = sigmas;
+    w->cost = cost;
     w->counter = NAN;
     w->share = 1;
     w->busy_share = 1;
+}
+
+void fl_tightrope_to_records(fl_tightrope_work *w, int64_t now_ns) {
+    const double elapsed_s = (double)(now_ns - w->begin_ns) * 1e-9;
+    fl_tightrope_work_begin(w, FL_TIGHTROPE_RECORDS, now_ns, w->tolerance, w->sigmas, w->cost);
+    w->before_s = w->elapsed_s = w->top_s = elapsed_s;
 }
 
 /* A counter's line is drawn on over windows at one clock, for so long: a line that never ends sees no change. */
@@ -82,7 +90,7 @@ static void read_edge(fl_tightrope_work *w, int64_t now, double gap_s, double mo
         w->quantum = w->signal <= FL_TIGHTROPE_KERNELS || w->signal == FL_TIGHTROPE_ENDS ? 1 : moved;
     if (w->origin_ns < 0) { /* the ledger's line begins where a unit ends */
         w->origin_ns = now, w->origin = w->total;
-        w->base_s = (double)(now - w->begin_ns) * 1e-9 - gap_s;
+        w->base_s = w->before_s + (double)(now - w->begin_ns) * 1e-9 - gap_s;
     }
     if (now < w->settled_ns)
         return;
@@ -110,14 +118,52 @@ static void read_counter(fl_tightrope_work *w, const fl_gpu_sample *u, int64_t n
 
 #define RECORD_S 1e-6 /* a record's end is known to that */
 
+/* What a kernel counts for: 1, or where kinds are weighed what it takes at the top clock, beside what runs there. A
+ * kind that was not seen there counts what is certain. */
+static double weight_of(fl_tightrope_work *w, const fl_kernel_record *r) {
+    if (!w->weighed)
+        return 1;
+    const double d = (double)(r->end_ns - r->start_ns) * 1e-9;
+    const int top = w->at_top && r->start_ns >= w->settled_ns;
+    if (r->kind >= FL_TIGHTROPE_KINDS - 1)
+        return top ? d : d * w->share * (1 - w->tolerance);
+    fl_tightrope_kind *k = &w->kind[r->kind];
+    if (k->count >= 3) /* from then on it stays, so that the same kernel always counts the same */
+        return k->sum_s / k->count;
+    if (top)
+        k->count++, k->sum_s += d;
+    return top ? d : d * w->share * (1 - w->tolerance);
+}
+
 static void read_ends(fl_tightrope_work *w, const fl_sample *s, uint32_t gpu) {
     for (uint64_t i = 0; i < s->record_count; i++) {
         const fl_kernel_record *r = &s->record[i];
         if (r->gpu != gpu || r->end_ns < r->start_ns)
             continue;
-        w->total++;
-        read_edge(w, r->end_ns, RECORD_S, 1);
+        const double weight = weight_of(w, r);
+        w->total += weight;
+        if (weight > 0)
+            read_edge(w, r->end_ns, RECORD_S, weight);
     }
+}
+
+/* Kernels that overlap by a twentieth share the GPU: none of them tells its length. */
+#define OVERLAP 1.05
+
+int fl_tightrope_overlap(const fl_tightrope_work *w) {
+    return w->signal == FL_TIGHTROPE_RECORDS &&
+           w->busy_s + w->top_busy_s > OVERLAP * (double)(w->last_ns - w->begin_ns) * 1e-9;
+}
+
+void fl_tightrope_weigh(fl_tightrope_work *w) {
+    double count = 0;
+    for (int i = 0; i < FL_TIGHTROPE_KINDS; i++)
+        count += w->kind[i].count;
+    w->signal = FL_TIGHTROPE_ENDS;
+    w->weighed = 1;
+    w->quantum = count > 0 ? w->top_busy_s / count : 1e-3;
+    w->total = w->edge_total = 0;
+    w->origin_ns = -1;
 }
 
 static void read_power(fl_tightrope_work *w, const fl_gpu_sample *u, int64_t now, int64_t power_ns) {
@@ -243,25 +289,27 @@ static double records_credit(fl_tightrope_work *w) {
         held += error * error;
     }
     w->error_s = sqrt(held);
-    const double all_s = w->busy_s + w->top_busy_s, over = fmax(1, all_s / w->elapsed_s);
-    const double open_s = fmax(0, fmin(w->elapsed_s - all_s, (double)(w->last_ns - w->last_end_ns) * 1e-9));
-    const double idle_s = fmax(0, w->elapsed_s - all_s - open_s);
-    w->busy_share = w->elapsed_s > idle_s ? 1 - idle_s / w->elapsed_s : 1;
-    return (w->top_busy_s + low - w->error_s) / over + idle_s + open_s * w->share * (1 - w->tolerance);
+    const double elapsed_s = w->elapsed_s - w->before_s;
+    const double all_s = w->busy_s + w->top_busy_s, over = fmax(1, all_s / elapsed_s);
+    const double open_s = fmax(0, fmin(elapsed_s - all_s, (double)(w->last_ns - w->last_end_ns) * 1e-9));
+    const double idle_s = fmax(0, elapsed_s - all_s - open_s);
+    w->busy_share = elapsed_s > idle_s ? 1 - idle_s / elapsed_s : 1;
+    const double kernels_s = (w->top_busy_s + low - w->error_s) / over + open_s * w->share * (1 - w->tolerance);
+    return w->before_s + kernels_s / (1 + w->cost) + idle_s;
 }
 
 double fl_tightrope_credit(fl_tightrope_work *w) {
-    const double certain = w->top_s + w->floor_s * (1 - w->tolerance);
+    const double cost = w->signal == FL_TIGHTROPE_ENDS ? 1 + w->cost : 1;
+    const double certain = (w->top_s + w->floor_s * (1 - w->tolerance)) / cost;
     if (w->signal == FL_TIGHTROPE_RECORDS)
         return fmin(w->elapsed_s, records_credit(w));
     const double units = (w->total - w->origin) / w->quantum;
     if (w->signal == FL_TIGHTROPE_NONE || !(w->unit_s > 0))
         return certain;
-    const double work = w->base_s + units * w->unit_s;
-    const double least =
-        w->base_s + fl_tightrope_rate_least(&w->rate, w->sigmas, w->at_top, units, fmax(0, w->top_s - w->base_s));
-    const double credit = fmin(w->elapsed_s, least) - w->taken_back_s;
-    return work - least > 0.01 * (work - w->top_s) ? fmax(certain, credit) : credit;
+    const double work = units * w->unit_s;
+    const double least = fl_tightrope_rate_least(&w->rate, w->sigmas, w->at_top, units, fmax(0, w->top_s - w->base_s));
+    const double credit = fmin(w->elapsed_s, w->base_s + least / cost) - w->taken_back_s;
+    return work - least > 0.01 * (w->base_s + work - w->top_s) ? fmax(certain, credit) : credit;
 }
 
 static double window_power(const fl_tightrope_work *w, double *noise) {

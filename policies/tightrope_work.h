@@ -31,7 +31,8 @@ typedef struct fl_tightrope_kind { /* of kernel */
 typedef struct fl_tightrope_work {
     int64_t signal;
     int64_t begin_ns, last_ns, origin_ns; /* first and last reading; where the counter's line begins */
-    double tolerance, sigmas;             /* as the parameters */
+    double tolerance, sigmas, cost;       /* as the parameters */
+    double before_s;                      /* all of it at the top clock, before records were on */
 
     double counter, total, origin; /* last value, sum of what was seen, the sum at origin_ns */
     double quantum;                /* of the counter in one unit of work; 0: nothing was seen */
@@ -47,7 +48,7 @@ typedef struct fl_tightrope_work {
     /* the window */
     int64_t window_ns, settled_ns;
     double clock, share; /* its clock / top; the least since the window before */
-    int at_top;
+    int at_top, weighed;
     double units;                     /* total at the beginning */
     double known_s, ref_s, unknown_s; /* records that began settled: durations, the same at the top, no reference */
     double power_sum, power_count, power_square;
@@ -67,7 +68,16 @@ typedef struct fl_tightrope_seen_window {
     int doubtful; /* the slowdown is none that the clock can have: another phase of the program */
 } fl_tightrope_seen_window;
 
-void fl_tightrope_work_begin(fl_tightrope_work *w, int64_t signal, int64_t now_ns, double tolerance, double sigmas);
+void fl_tightrope_work_begin(fl_tightrope_work *w, int64_t signal, int64_t now_ns, double tolerance, double sigmas,
+                             double cost);
+
+/* From now on records tell the work, of which all ran at the top clock so far. */
+void fl_tightrope_to_records(fl_tightrope_work *w, int64_t now_ns);
+
+/* 1: records show kernels beside each other. Their durations then depend on what runs beside them, and only their sum
+ * tells the work: from fl_tightrope_weigh on each end counts by its kind. */
+int fl_tightrope_overlap(const fl_tightrope_work *w);
+void fl_tightrope_weigh(fl_tightrope_work *w);
 
 /* A window begins at clock / top: that of now, or one that was just set. Of several GPUs that may wait for each other
  * it is the least, for none of them is slowed by more. */

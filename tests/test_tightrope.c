@@ -208,7 +208,7 @@ static double credit_of_ten(int known, double differ_s) {
     fl_kernel_record record[40];
     fl_gpu_sample gpu = {0};
     CU_ASSERT_FATAL(w != NULL);
-    fl_tightrope_work_begin(w, FL_TIGHTROPE_RECORDS, 0, 0.03, 3);
+    fl_tightrope_work_begin(w, FL_TIGHTROPE_RECORDS, 0, 0.03, 3, 0);
     int64_t t = 0;
     double top_s = 0;
     for (int part = 0; part < 2; part++) {
@@ -251,7 +251,7 @@ static void test_more_kinds_than_places(void) {
     fl_kernel_record record[10];
     fl_gpu_sample gpu = {0};
     CU_ASSERT_FATAL(w != NULL);
-    fl_tightrope_work_begin(w, FL_TIGHTROPE_RECORDS, 0, 0.03, 3);
+    fl_tightrope_work_begin(w, FL_TIGHTROPE_RECORDS, 0, 0.03, 3, 0);
     int64_t t = 0;
     for (int part = 0; part < 2; part++) {
         const int64_t length = part ? 15000000 : 13000000; /* the second kind would take 10 ms at the top clock */
