@@ -63,7 +63,8 @@ static void find_block(fl_tightrope_rate *r) {
         if (u < (best == 1 ? least : units % best ? least / 2 : least / 8))
             least = u, best = units;
     }
-    r->ends = 0;
+    if (best > 1 || r->ends == FL_TIGHTROPE_ENDS_KEPT)
+        r->ends = 0;
     if (best < 2 || fmod(best, r->block) == 0)
         return;
     r->block = best;

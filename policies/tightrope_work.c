@@ -70,7 +70,7 @@ static void read_records(fl_tightrope_work *w, const fl_sample *s, uint32_t gpu)
         if (settled && w->at_top) {
             w->top_busy_s += d;
             if (!rest)
-                k->count++, k->sum_s += d, k->square_s += d * d;
+                k->count++, k->sum_s += d, k->square_s += d * d, k->now++, k->now_s += d;
         } else {
             k->done++, k->done_s += d, k->floor_s += d * w->share;
             w->busy_s += d;
@@ -263,6 +263,28 @@ double fl_tightrope_reference_error(const fl_tightrope_work *w) {
     return all > 0 ? sqrt(square) / all : 0;
 }
 
+/* A window at the top clock ends: what it told of each kind is one visit. */
+static void end_visit(fl_tightrope_work *w) {
+    for (int i = 0; i < FL_TIGHTROPE_KINDS; i++) {
+        fl_tightrope_kind *k = &w->kind[i];
+        if (!(k->now > 0))
+            continue;
+        const double mean = k->now_s / k->now;
+        k->visits++, k->mean_s += mean, k->mean_square_s += mean * mean;
+        k->now = k->now_s = 0;
+    }
+}
+
+/* Durations that differ from visit to visit more than within one change with the program: what visits tell of the time
+ * between them has the error of a mean of visits. */
+static double visit_error(const fl_tightrope_work *w, const fl_tightrope_kind *k) {
+    if (k->visits < 2)
+        return 0;
+    const double m = k->mean_s / k->visits,
+                 v = fmax(0, k->mean_square_s / k->visits - m * m) * k->visits / (k->visits - 1);
+    return held_back(w, k->visits) * k->done * sqrt(v / k->visits);
+}
+
 /* Records: kernel by kernel. One that ran at the top clock counts what it took, the others what their kind takes there;
  * what is not known well counts as much as is certain. The host's time between kernels does not stretch; the kernel
  * that runs now may be stretched; where kernels overlap, their stretch is shared. */
@@ -280,7 +302,7 @@ static double records_credit(fl_tightrope_work *w) {
         const double m = k->sum_s / k->count, v = fmax(0, k->square_s / k->count - m * m) * k->count / (k->count - 1);
         const double mean = fmin(k->done_s, k->done * m);
         const double variance = k->done * k->done * v / k->count + k->done * v;
-        const double error = held_back(w, k->count) * sqrt(variance);
+        const double error = fmax(held_back(w, k->count) * sqrt(variance), k->visits >= 4 ? visit_error(w, k) : 0);
         if (error > mean - certain) {
             low += fmax(certain, mean - error);
             continue;
@@ -354,6 +376,7 @@ fl_tightrope_seen_window fl_tightrope_close(fl_tightrope_work *w, int64_t now_ns
         w->top_s += m.length_s - settling_s;
         w->floor_s += settling_s * w->share;
         learn_rate(w);
+        end_visit(w);
     } else
         w->floor_s += m.length_s * w->share;
     measure(w, &m);

@@ -22,10 +22,12 @@ enum {
 };
 enum { FL_TIGHTROPE_KINDS = 512 };
 
-typedef struct fl_tightrope_kind { /* of kernel */
-    double count, sum_s, square_s; /* that ran at the top clock: number, durations, their squares */
-    double done, done_s;           /* at any other clock: number, durations */
-    double floor_s;                /* sum of duration x f / top there: certain */
+typedef struct fl_tightrope_kind {        /* of kernel */
+    double count, sum_s, square_s;        /* that ran at the top clock: number, durations, their squares */
+    double done, done_s;                  /* at any other clock: number, durations */
+    double floor_s;                       /* sum of duration x f / top there: certain */
+    double now, now_s;                    /* of the window at the top clock: number, durations */
+    double visits, mean_s, mean_square_s; /* windows at the top clock, their means, the squares of these */
 } fl_tightrope_kind;
 
 typedef struct fl_tightrope_work {
