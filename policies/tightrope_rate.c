@@ -176,9 +176,10 @@ static double left_sigmas(const fl_tightrope_rate *r, double sigmas, double best
 }
 
 /* The error of the best of several lines passes its limit where one line does. So each line has its part of the
- * chances, half of them the first: the tail of the normal law falls by as much as exp(-z^2 / 2) does (Bonferroni). */
+ * chances, nine tenths of them the first, which is best where units are alike: the tail of the normal law falls by as
+ * much as exp(-z^2 / 2) does (Bonferroni). */
 static double of_lines(double sigmas, int line) {
-    return sigmas > 0 ? sqrt(sigmas * sigmas + 2 * log(line ? 2 * (FL_TIGHTROPE_LINES - 1) : 2)) : 0;
+    return sigmas > 0 ? sqrt(sigmas * sigmas + 2 * log(line ? 10 * (FL_TIGHTROPE_LINES - 1) : 10.0 / 9)) : 0;
 }
 
 static double line_error(const fl_tightrope_rate *r, double sigmas, int line, int now) {
