@@ -19,7 +19,6 @@ typedef fl_tightrope_gpu gpu_state;
 
 typedef struct node_state {
     int64_t started, odd, references, decisions;
-    int64_t recorded;       /* records were tried instead of a counter */
     double window_s;        /* planned length */
     double apart, compared; /* see is_apart */
 } node_state;
@@ -228,10 +227,11 @@ static void learn(node *n, fl_tightrope_seen_window *m, const fl_tightrope_membe
     }
 }
 
-/* What the counter's error holds back is more than what records cost. */
+/* What the counter's error holds back is more than what records cost. Asked at the end of the first reference only: all
+ * ran at the top clock so far. */
 static int records_pay(const node *n) {
     const fl_tightrope_work *w = &n->gpu->work;
-    return n->count == 1 && n->p->signal == FL_TIGHTROPE_AUTO && n->p->records_cost > 0 && !n->state->recorded &&
+    return n->count == 1 && n->p->signal == FL_TIGHTROPE_AUTO && n->p->records_cost > 0 && n->state->references == 1 &&
            (w->signal == FL_TIGHTROPE_ITERATIONS || w->signal == FL_TIGHTROPE_KERNELS) && !is_tried(n, 0) &&
            n->p->sigmas * fl_tightrope_reference_error(w) > n->p->records_cost;
 }
@@ -240,7 +240,6 @@ static int shares(const node *n) { return n->count == 1 && fl_tightrope_overlap(
 
 static void end_window(node *n) {
     if (records_pay(n)) {
-        n->state->recorded = 1;
         fl_set_gpu(n->c, 0, FL_SET_RECORDS, 1);
         fl_tightrope_to_records(&n->gpu->work, n->now);
         n->gpu->clock = -1;
