@@ -216,6 +216,30 @@ static void make_hull(const double *s, const double *e, uint32_t first, uint32_t
     }
 }
 
+/* A prediction alone proves nothing: a clock that was not tried is slower by the ratio of the clocks at most, than the
+ * top clock and than any that was tried. */
+static void worst_cases(const fl_tightrope_chip *c, const fl_tightrope_seen *seen, const curves *v, uint32_t first,
+                        double *worst) {
+    double least = INFINITY; /* of worst x clock over the clocks tried above */
+    for (uint32_t k = c->count; k-- > first;) {
+        worst[k] = fmin(ratio(c, k), least / c->mhz[k]) * (1 + c->tolerance);
+        if (!(seen[k].weight_s > 0))
+            continue;
+        worst[k] = fmin(fmax(v->slowdown[k], seen[k].ceiling) * (1 + 2 * v->doubt[k]), worst[k]);
+        least = fmin(least, worst[k] * c->mhz[k]);
+    }
+}
+
+/* The clock of least objective that is allowed by itself. */
+static uint32_t best_alone(const double *s, const double *e, uint32_t first, uint32_t count,
+                           const fl_tightrope_wish *w) {
+    uint32_t best = count - 1;
+    for (uint32_t k = count - 1; k-- > first;)
+        if (s[k] <= w->allowed && e[k] * pow(s[k], w->delay_power) < e[best] * pow(s[best], w->delay_power))
+            best = k;
+    return best;
+}
+
 fl_tightrope_choice fl_tightrope_choose(const fl_tightrope_chip *c, const fl_tightrope_seen *seen,
                                         const fl_tightrope_wish *w) {
     const uint32_t top = c->count - 1, first = lowest(c, seen, w->bound);
@@ -224,12 +248,9 @@ fl_tightrope_choice fl_tightrope_choose(const fl_tightrope_chip *c, const fl_tig
     lower_hull h;
     predict(c, seen, first, &v);
     const double *s = v.slowdown;
-    for (uint32_t k = first; k <= top; k++) {
+    for (uint32_t k = first; k <= top; k++)
         e[k] = s[k] * v.power[k] / v.power[top];
-        worst[k] = ratio(c, k) * (1 + c->tolerance); /* a prediction alone proves nothing */
-        if (seen[k].weight_s > 0)
-            worst[k] = fmin(s[k] * (1 + 2 * v.doubt[k]), worst[k]);
-    }
+    worst_cases(c, seen, &v, first, worst);
     make_hull(s, e, first, c->count, &h);
     /* Along the hull energy falls with slowdown; under a product with delay the best place is a corner, as the product
      * is concave between two, or where the allowance ends. */
@@ -240,10 +261,10 @@ fl_tightrope_choice fl_tightrope_choose(const fl_tightrope_chip *c, const fl_tig
         if (value < least)
             least = value, best = i;
     }
-    const uint32_t fast = h.at[best];
+    const uint32_t fast = w->steady ? best_alone(s, e, first, c->count, w) : h.at[best];
     fl_tightrope_choice choice = {.clock = fast, .energy = e[fast]};
     double trade = 0; /* energy given for a unit of slowdown */
-    if (best + 1 < h.count && s[h.at[best + 1]] > w->allowed && w->allowed >= s[fast]) {
+    if (!w->steady && best + 1 < h.count && s[h.at[best + 1]] > w->allowed && w->allowed >= s[fast]) {
         const uint32_t slow = h.at[best + 1];
         const double rate = (e[fast] - e[slow]) / (s[slow] - s[fast]);
         const double mixed = e[fast] - rate * (w->allowed - s[fast]);
@@ -266,7 +287,8 @@ fl_tightrope_choice fl_tightrope_choose(const fl_tightrope_chip *c, const fl_tig
         return choice;
     double hope = 0;
     for (uint32_t k = first; k <= top; k++) {
-        if (!fl_tightrope_affordable(w, length(w, seen, k), worst[k]))
+        if (!fl_tightrope_affordable(w, length(w, seen, k), worst[k]) ||
+            (w->steady && s[k] > w->allowed * (1 + v.doubt[k])))
             continue;
         /* What a look may win, over as long again as the program has run, against what it is expected to lose. */
         const double value = e[k] + trade * s[k], gain = price - value + e[k] * v.doubt[k];

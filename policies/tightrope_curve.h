@@ -13,6 +13,7 @@ enum { FL_TIGHTROPE_CLOCKS = 512 }; /* of a longer ladder the lowest are left ou
 typedef struct fl_tightrope_seen { /* one clock */
     double slowdown, power_w;      /* means */
     double noise, power_noise;     /* their relative standard errors */
+    double ceiling;                /* slowdown of all that ran then, mean: no less than the clock's own */
     double weight_s;               /* time that the means stand on; 0: the clock was not tried */
     double windows;                /* number of windows that the means stand on */
 } fl_tightrope_seen;
@@ -38,6 +39,8 @@ typedef struct fl_tightrope_wish {
     double first_window_s; /* the same, of one not tried before */
     double elapsed_s;      /* how long the program has run */
     int32_t delay_power;   /* objective: energy x slowdown^delay_power */
+    int32_t steady;        /* 1: two clocks may not take turns, as others would wait for the slower and not gain by the
+                            * faster */
     int32_t look;          /* 1: a clock not tried yet may be chosen for what it tells */
     int32_t now;           /* current clock: kept where nothing is gained by leaving it */
 } fl_tightrope_wish;

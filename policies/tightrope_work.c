@@ -16,33 +16,40 @@ static int signal_id(const fl_tightrope_work *w) {
     }
 }
 
-void fl_tightrope_work_begin(fl_tightrope_work *w, int64_t signal, int64_t now_ns, double tolerance, double sigmas) {
+void fl_tightrope_work_begin(fl_tightrope_work *w, int64_t signal, int64_t now_ns, double tolerance, double sigmas,
+                             double cost) {
     memset(w, 0, sizeof *w);
     w->signal = signal;
     w->last_ns = w->begin_ns = w->last_end_ns = now_ns;
     w->origin_ns = -1;
     w->tolerance = tolerance;
     w->sigmas = sigmas;
+    w->cost = cost;
     w->counter = NAN;
     w->share = 1;
     w->busy_share = 1;
 }
 
+void fl_tightrope_to_records(fl_tightrope_work *w, int64_t now_ns) {
+    const double elapsed_s = (double)(now_ns - w->begin_ns) * 1e-9;
+    fl_tightrope_work_begin(w, FL_TIGHTROPE_RECORDS, now_ns, w->tolerance, w->sigmas, w->cost);
+    w->before_s = w->elapsed_s = w->top_s = elapsed_s;
+}
+
 /* A counter's line is drawn on over windows at one clock, for so long: a line that never ends sees no change. */
 #define STRETCH_S 2
 
-void fl_tightrope_window(fl_tightrope_work *w, int64_t now_ns, double mhz, double top_mhz, int changed) {
-    const double share = mhz / top_mhz;
+void fl_tightrope_window(fl_tightrope_work *w, int64_t now_ns, double clock, int changed) {
     if (changed || w->rate.last_s > STRETCH_S) {
         if (w->at_top)
             fl_tightrope_rate_keep(&w->rate);
         fl_tightrope_rate_stretch(&w->rate);
     }
-    w->share = changed ? fmin(w->at_top ? 1 : w->mhz / top_mhz, share) : share;
+    w->share = changed ? fmin(w->at_top ? 1 : w->clock, clock) : clock;
     w->window_ns = now_ns;
     w->settled_ns = now_ns;
-    w->mhz = mhz;
-    w->at_top = mhz >= top_mhz;
+    w->clock = clock;
+    w->at_top = clock >= 1;
     w->units = w->total;
     w->known_s = w->ref_s = w->unknown_s = 0;
     fl_tightrope_forget_power(w);
@@ -63,7 +70,7 @@ static void read_records(fl_tightrope_work *w, const fl_sample *s, uint32_t gpu)
         if (settled && w->at_top) {
             w->top_busy_s += d;
             if (!rest)
-                k->count++, k->sum_s += d, k->square_s += d * d;
+                k->count++, k->sum_s += d, k->square_s += d * d, k->now++, k->now_s += d;
         } else {
             k->done++, k->done_s += d, k->floor_s += d * w->share;
             w->busy_s += d;
@@ -78,13 +85,12 @@ static void read_records(fl_tightrope_work *w, const fl_sample *s, uint32_t gpu)
 }
 
 /* A counter of whole units shows the end of one, late by less than the reading's part of a unit. */
-static void read_edge(fl_tightrope_work *w, int64_t now, double moved) {
-    const double gap_s = (double)(now - w->last_ns) * 1e-9;
+static void read_edge(fl_tightrope_work *w, int64_t now, double gap_s, double moved) {
     if (!(w->quantum > 0))
-        w->quantum = w->signal <= FL_TIGHTROPE_KERNELS ? 1 : moved;
+        w->quantum = w->signal <= FL_TIGHTROPE_KERNELS || w->signal == FL_TIGHTROPE_ENDS ? 1 : moved;
     if (w->origin_ns < 0) { /* the ledger's line begins where a unit ends */
-        w->origin_ns = w->last_ns, w->origin = w->total;
-        w->base_s = (double)(w->last_ns - w->begin_ns) * 1e-9;
+        w->origin_ns = now, w->origin = w->total;
+        w->base_s = w->before_s + (double)(now - w->begin_ns) * 1e-9 - gap_s;
     }
     if (now < w->settled_ns)
         return;
@@ -107,7 +113,57 @@ static void read_counter(fl_tightrope_work *w, const fl_gpu_sample *u, int64_t n
     }
     w->total += moved;
     if (moved > 0 && fresh && fine)
-        read_edge(w, now, moved);
+        read_edge(w, now, (double)(now - w->last_ns) * 1e-9, moved);
+}
+
+#define RECORD_S 1e-6 /* a record's end is known to that */
+
+/* What a kernel counts for: 1, or where kinds are weighed what it takes at the top clock, beside what runs there. A
+ * kind that was not seen there counts what is certain. */
+static double weight_of(fl_tightrope_work *w, const fl_kernel_record *r) {
+    if (!w->weighed)
+        return 1;
+    const double d = (double)(r->end_ns - r->start_ns) * 1e-9;
+    const int top = w->at_top && r->start_ns >= w->settled_ns;
+    if (r->kind >= FL_TIGHTROPE_KINDS - 1)
+        return top ? d : d * w->share * (1 - w->tolerance);
+    fl_tightrope_kind *k = &w->kind[r->kind];
+    if (k->count >= 3) /* from then on it stays, so that the same kernel always counts the same */
+        return k->sum_s / k->count;
+    if (top)
+        k->count++, k->sum_s += d;
+    return top ? d : d * w->share * (1 - w->tolerance);
+}
+
+static void read_ends(fl_tightrope_work *w, const fl_sample *s, uint32_t gpu) {
+    for (uint64_t i = 0; i < s->record_count; i++) {
+        const fl_kernel_record *r = &s->record[i];
+        if (r->gpu != gpu || r->end_ns < r->start_ns)
+            continue;
+        const double weight = weight_of(w, r);
+        w->total += weight;
+        if (weight > 0)
+            read_edge(w, r->end_ns, RECORD_S, weight);
+    }
+}
+
+/* Kernels that overlap by a twentieth share the GPU: none of them tells its length. */
+#define OVERLAP 1.05
+
+int fl_tightrope_overlap(const fl_tightrope_work *w) {
+    return w->signal == FL_TIGHTROPE_RECORDS &&
+           w->busy_s + w->top_busy_s > OVERLAP * (double)(w->last_ns - w->begin_ns) * 1e-9;
+}
+
+void fl_tightrope_weigh(fl_tightrope_work *w) {
+    double count = 0;
+    for (int i = 0; i < FL_TIGHTROPE_KINDS; i++)
+        count += w->kind[i].count;
+    w->signal = FL_TIGHTROPE_ENDS;
+    w->weighed = 1;
+    w->quantum = count > 0 ? w->top_busy_s / count : 1e-3;
+    w->total = w->edge_total = 0;
+    w->origin_ns = -1;
 }
 
 static void read_power(fl_tightrope_work *w, const fl_gpu_sample *u, int64_t now, int64_t power_ns) {
@@ -132,6 +188,8 @@ void fl_tightrope_read(fl_tightrope_work *w, const fl_sample *s, uint32_t gpu, i
     const int64_t now = s->time_ns;
     if (w->signal == FL_TIGHTROPE_RECORDS)
         read_records(w, s, gpu);
+    else if (w->signal == FL_TIGHTROPE_ENDS)
+        read_ends(w, s, gpu);
     else
         read_counter(w, &s->gpu[gpu], now, now - w->last_ns <= 6000000);
     read_power(w, &s->gpu[gpu], now, power_ns);
@@ -157,6 +215,10 @@ static void records_spread(const fl_tightrope_work *w, double *variance, double 
     }
 }
 
+/* A line through ends each every_s, of that variance, over a time T has a relative error of
+ * sqrt(12 every_s variance / T^3). */
+#define PACE_ERROR 0.0075
+
 static void learn_rate(fl_tightrope_work *w) {
     if (w->signal == FL_TIGHTROPE_RECORDS) {
         double variance, seconds;
@@ -168,6 +230,7 @@ static void learn_rate(fl_tightrope_work *w) {
     const fl_tightrope_pace p = fl_tightrope_rate_reference(&w->rate, w->at_top);
     w->unit_s = p.unit_s;
     w->spread = p.spread;
+    w->cycle_s = fmax(cbrt(12 * p.every_s * p.cycle / (PACE_ERROR * PACE_ERROR)), 4 * p.block_s);
     w->rate_s = w->rate.kept_s + (w->at_top ? w->rate.last_s : 0);
 }
 
@@ -200,6 +263,28 @@ double fl_tightrope_reference_error(const fl_tightrope_work *w) {
     return all > 0 ? sqrt(square) / all : 0;
 }
 
+/* A window at the top clock ends: what it told of each kind is one visit. */
+static void end_visit(fl_tightrope_work *w) {
+    for (int i = 0; i < FL_TIGHTROPE_KINDS; i++) {
+        fl_tightrope_kind *k = &w->kind[i];
+        if (!(k->now > 0))
+            continue;
+        const double mean = k->now_s / k->now;
+        k->visits++, k->mean_s += mean, k->mean_square_s += mean * mean;
+        k->now = k->now_s = 0;
+    }
+}
+
+/* Durations that differ from visit to visit more than within one change with the program: what visits tell of the time
+ * between them has the error of a mean of visits. */
+static double visit_error(const fl_tightrope_work *w, const fl_tightrope_kind *k) {
+    if (k->visits < 2)
+        return 0;
+    const double m = k->mean_s / k->visits,
+                 v = fmax(0, k->mean_square_s / k->visits - m * m) * k->visits / (k->visits - 1);
+    return held_back(w, k->visits) * k->done * sqrt(v / k->visits);
+}
+
 /* Records: kernel by kernel. One that ran at the top clock counts what it took, the others what their kind takes there;
  * what is not known well counts as much as is certain. The host's time between kernels does not stretch; the kernel
  * that runs now may be stretched; where kernels overlap, their stretch is shared. */
@@ -217,7 +302,7 @@ static double records_credit(fl_tightrope_work *w) {
         const double m = k->sum_s / k->count, v = fmax(0, k->square_s / k->count - m * m) * k->count / (k->count - 1);
         const double mean = fmin(k->done_s, k->done * m);
         const double variance = k->done * k->done * v / k->count + k->done * v;
-        const double error = held_back(w, k->count) * sqrt(variance);
+        const double error = fmax(held_back(w, k->count) * sqrt(variance), k->visits >= 4 ? visit_error(w, k) : 0);
         if (error > mean - certain) {
             low += fmax(certain, mean - error);
             continue;
@@ -226,25 +311,27 @@ static double records_credit(fl_tightrope_work *w) {
         held += error * error;
     }
     w->error_s = sqrt(held);
-    const double all_s = w->busy_s + w->top_busy_s, over = fmax(1, all_s / w->elapsed_s);
-    const double open_s = fmax(0, fmin(w->elapsed_s - all_s, (double)(w->last_ns - w->last_end_ns) * 1e-9));
-    const double idle_s = fmax(0, w->elapsed_s - all_s - open_s);
-    w->busy_share = w->elapsed_s > idle_s ? 1 - idle_s / w->elapsed_s : 1;
-    return (w->top_busy_s + low - w->error_s) / over + idle_s + open_s * w->share * (1 - w->tolerance);
+    const double elapsed_s = w->elapsed_s - w->before_s;
+    const double all_s = w->busy_s + w->top_busy_s, over = fmax(1, all_s / elapsed_s);
+    const double open_s = fmax(0, fmin(elapsed_s - all_s, (double)(w->last_ns - w->last_end_ns) * 1e-9));
+    const double idle_s = fmax(0, elapsed_s - all_s - open_s);
+    w->busy_share = elapsed_s > idle_s ? 1 - idle_s / elapsed_s : 1;
+    const double kernels_s = (w->top_busy_s + low - w->error_s) / over + open_s * w->share * (1 - w->tolerance);
+    return w->before_s + kernels_s / (1 + w->cost) + idle_s;
 }
 
 double fl_tightrope_credit(fl_tightrope_work *w) {
-    const double certain = w->top_s + w->floor_s * (1 - w->tolerance);
+    const double cost = w->signal == FL_TIGHTROPE_ENDS ? 1 + w->cost : 1;
+    const double certain = (w->top_s + w->floor_s * (1 - w->tolerance)) / cost;
     if (w->signal == FL_TIGHTROPE_RECORDS)
         return fmin(w->elapsed_s, records_credit(w));
     const double units = (w->total - w->origin) / w->quantum;
     if (w->signal == FL_TIGHTROPE_NONE || !(w->unit_s > 0))
         return certain;
-    const double work = w->base_s + units * w->unit_s;
-    const double least =
-        w->base_s + fl_tightrope_rate_least(&w->rate, w->sigmas, w->at_top, units, fmax(0, w->top_s - w->base_s));
-    const double credit = fmin(w->elapsed_s, least) - w->taken_back_s;
-    return work - least > 0.01 * (work - w->top_s) ? fmax(certain, credit) : credit;
+    const double work = units * w->unit_s;
+    const double least = fl_tightrope_rate_least(&w->rate, w->sigmas, w->at_top, units, fmax(0, w->top_s - w->base_s));
+    const double credit = fmin(w->elapsed_s, w->base_s + least / cost) - w->taken_back_s;
+    return work - least > 0.01 * (w->base_s + work - w->top_s) ? fmax(certain, credit) : credit;
 }
 
 static double window_power(const fl_tightrope_work *w, double *noise) {
@@ -259,7 +346,6 @@ static double window_power(const fl_tightrope_work *w, double *noise) {
 }
 
 static void measure(const fl_tightrope_work *w, fl_tightrope_seen_window *m) {
-    m->slowdown = NAN;
     if (w->signal == FL_TIGHTROPE_RECORDS) {
         if (!(w->ref_s > 0))
             return;
@@ -278,17 +364,21 @@ static void measure(const fl_tightrope_work *w, fl_tightrope_seen_window *m) {
     m->doubtful = m->slowdown < 1 - slack || m->slowdown > 1 / w->share * (1 + slack);
 }
 
-fl_tightrope_seen_window fl_tightrope_close(fl_tightrope_work *w, int64_t now_ns) {
+fl_tightrope_seen_window fl_tightrope_close(fl_tightrope_work *w, int64_t now_ns, int idle) {
     fl_tightrope_seen_window m = {.length_s = (double)(now_ns - w->window_ns) * 1e-9};
     const double settling_s = fmin(m.length_s, (double)(w->settled_ns - w->window_ns) * 1e-9);
+    m.power_w = window_power(w, &m.power_noise);
+    m.slowdown = NAN;
+    if (idle)
+        return m;
     w->elapsed_s += m.length_s;
     if (w->at_top) {
         w->top_s += m.length_s - settling_s;
         w->floor_s += settling_s * w->share;
         learn_rate(w);
+        end_visit(w);
     } else
         w->floor_s += m.length_s * w->share;
-    m.power_w = window_power(w, &m.power_noise);
     measure(w, &m);
     if (m.doubtful)
         w->taken_back_s +=

@@ -17,26 +17,31 @@ enum {
     FL_TIGHTROPE_KERNELS,
     FL_TIGHTROPE_BYTES,
     FL_TIGHTROPE_UTIL,
-    FL_TIGHTROPE_NONE
+    FL_TIGHTROPE_NONE,
+    FL_TIGHTROPE_ENDS /* kernels counted by their records */
 };
 enum { FL_TIGHTROPE_KINDS = 512 };
 
-typedef struct fl_tightrope_kind { /* of kernel */
-    double count, sum_s, square_s; /* that ran at the top clock: number, durations, their squares */
-    double done, done_s;           /* at any other clock: number, durations */
-    double floor_s;                /* sum of duration x f / top there: certain */
+typedef struct fl_tightrope_kind {        /* of kernel */
+    double count, sum_s, square_s;        /* that ran at the top clock: number, durations, their squares */
+    double done, done_s;                  /* at any other clock: number, durations */
+    double floor_s;                       /* sum of duration x f / top there: certain */
+    double now, now_s;                    /* of the window at the top clock: number, durations */
+    double visits, mean_s, mean_square_s; /* windows at the top clock, their means, the squares of these */
 } fl_tightrope_kind;
 
 typedef struct fl_tightrope_work {
     int64_t signal;
     int64_t begin_ns, last_ns, origin_ns; /* first and last reading; where the counter's line begins */
-    double tolerance, sigmas;             /* as the parameters */
+    double tolerance, sigmas, cost;       /* as the parameters */
+    double before_s;                      /* all of it at the top clock, before records were on */
 
     double counter, total, origin; /* last value, sum of what was seen, the sum at origin_ns */
     double quantum;                /* of the counter in one unit of work; 0: nothing was seen */
     fl_tightrope_rate rate;
     double edge_total;           /* the sum at the last end of a unit that counted */
     double unit_s, spread;       /* seconds per unit at the top clock, 0: not known; how units differ (likeliest) */
+    double cycle_s;              /* window that shows the pace through their cycles well */
     double rate_s;               /* time at the top clock that the reference stands on */
     double base_s, taken_back_s; /* credit before the origin; credit that was doubted */
 
@@ -44,8 +49,8 @@ typedef struct fl_tightrope_work {
 
     /* the window */
     int64_t window_ns, settled_ns;
-    double mhz, share; /* its clock, and clock / top: the least since the window before */
-    int at_top;
+    double clock, share; /* its clock / top; the least since the window before */
+    int at_top, weighed;
     double units;                     /* total at the beginning */
     double known_s, ref_s, unknown_s; /* records that began settled: durations, the same at the top, no reference */
     double power_sum, power_count, power_square;
@@ -65,18 +70,29 @@ typedef struct fl_tightrope_seen_window {
     int doubtful; /* the slowdown is none that the clock can have: another phase of the program */
 } fl_tightrope_seen_window;
 
-void fl_tightrope_work_begin(fl_tightrope_work *w, int64_t signal, int64_t now_ns, double tolerance, double sigmas);
+void fl_tightrope_work_begin(fl_tightrope_work *w, int64_t signal, int64_t now_ns, double tolerance, double sigmas,
+                             double cost);
 
-/* A window begins, at a clock: the one of now, or one that was just set. */
-void fl_tightrope_window(fl_tightrope_work *w, int64_t now_ns, double mhz, double top_mhz, int changed);
+/* From now on records tell the work, of which all ran at the top clock so far. */
+void fl_tightrope_to_records(fl_tightrope_work *w, int64_t now_ns);
+
+/* 1: records show kernels beside each other. Their durations then depend on what runs beside them, and only their sum
+ * tells the work: from fl_tightrope_weigh on each end counts by its kind. */
+int fl_tightrope_overlap(const fl_tightrope_work *w);
+void fl_tightrope_weigh(fl_tightrope_work *w);
+
+/* A window begins at clock / top: that of now, or one that was just set. Of several GPUs that may wait for each other
+ * it is the least, for none of them is slowed by more. */
+void fl_tightrope_window(fl_tightrope_work *w, int64_t now_ns, double clock, int changed);
 
 void fl_tightrope_forget_power(fl_tightrope_work *w); /* of this window so far */
 
 /* Nothing counts before settled_ns, no power before power_ns. */
 void fl_tightrope_read(fl_tightrope_work *w, const fl_sample *sample, uint32_t gpu, int64_t power_ns);
 
-/* Ends the window: fills the reference where it ran at the top, and the ledger. */
-fl_tightrope_seen_window fl_tightrope_close(fl_tightrope_work *w, int64_t now_ns);
+/* Ends the window: fills the reference where it ran at the top, and the ledger. An idle one is no part of the ledger.
+ */
+fl_tightrope_seen_window fl_tightrope_close(fl_tightrope_work *w, int64_t now_ns, int idle);
 
 /* What the reference is worth: relative standard error of a credit; 1: there is none. */
 double fl_tightrope_reference_error(const fl_tightrope_work *w);
