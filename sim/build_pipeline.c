@@ -18,8 +18,14 @@ typedef struct fl_place { /* an instruction of a stage */
 
 typedef struct fl_rank_classes {
     uint32_t *forward, *backward; /* by chunk */
-    uint32_t transfer, load, marker;
+    uint32_t transfer, load, marker, first_fixed;
 } fl_rank_classes;
+
+typedef struct fl_fixed_class { /* of a plan: a part at its clock */
+    fl_pipeline_what what;
+    int32_t chunk;
+    double mhz;
+} fl_fixed_class;
 
 typedef struct builder {
     const fl_pipeline *p;
@@ -31,6 +37,11 @@ typedef struct builder {
     int64_t *ops;                                        /* by stage: in one iteration */
     fl_rank_classes *class;                              /* by rank */
     bool eager;                                          /* sends do not block */
+    const fl_pipeline_clocks *clocks;
+    fl_fixed_class *fixed; /* by class; those of a rank follow its others */
+    size_t fixed_room;
+    fl_pipeline_op *op; /* of all streams */
+    size_t op_count, op_room;
     fl_diag *d;
 } builder;
 
@@ -226,6 +237,23 @@ static fl_status add_class(builder *b, const char *name, const fl_device *dev, c
     return s;
 }
 
+/* A class that takes as long and draws as much at any clock. */
+static fl_status add_flat(builder *b, const char *name, const fl_device *dev, double watts, uint32_t *id) {
+    const fl_pipeline_row row[2] = {{.sm_mhz = dev->sm_mhz[0], .time_s = 1, .power_w = watts},
+                                    {.sm_mhz = dev->sm_mhz[dev->sm_count - 1], .time_s = 1, .power_w = watts}};
+    return add_class(b, name, dev, row, dev->sm_count > 1 ? 2 : 1, id);
+}
+
+static fl_status add_fixed(builder *b, uint32_t rank, fl_fixed_class fixed, double watts, uint32_t *id) {
+    const fl_device *dev = &b->node->device[b->node->gpu[rank]];
+    fl_status s = add_flat(b, fl_pipeline_what_name[fixed.what], dev, watts, id);
+    if (!s && fl_grow(&b->fixed, &b->fixed_room, *id + 1, sizeof *b->fixed))
+        s = fl_no_memory(b->d, "the pipeline");
+    if (!s)
+        b->fixed[*id] = fixed;
+    return s;
+}
+
 static fl_status add_rank_classes(builder *b, uint32_t rank) {
     const fl_device *dev = &b->node->device[b->node->gpu[rank]];
     fl_rank_classes *c = &b->class[rank];
@@ -240,19 +268,13 @@ static fl_status add_rank_classes(builder *b, uint32_t rank) {
             b->w->sm_min_mhz = fmax(b->w->sm_min_mhz, row[0].sm_mhz);
             b->w->sm_max_mhz = fmin(b->w->sm_max_mhz, row[count - 1].sm_mhz);
         }
-    /* What blocks takes as long and draws as much at any clock. */
-    const fl_pipeline_row *row = fl_pipeline_rows(b->p, rank, 0, FL_PIPELINE_BLOCKED, &count);
-    fl_pipeline_row blocked[2] = {*row, *row};
-    blocked[0].sm_mhz = dev->sm_mhz[0];
-    blocked[1].sm_mhz = dev->sm_mhz[dev->sm_count - 1];
-    blocked[0].time_s = blocked[1].time_s = 1;
-    const size_t points = dev->sm_count > 1 ? 2 : 1;
+    const double blocked_w = fl_pipeline_rows(b->p, rank, 0, FL_PIPELINE_BLOCKED, &count)->power_w;
     if (!s)
-        s = add_class(b, "transfer", dev, blocked, points, &c->transfer);
+        s = add_flat(b, "transfer", dev, blocked_w, &c->transfer);
     if (!s)
-        s = add_class(b, "load", dev, blocked, points, &c->load);
+        s = add_flat(b, "load", dev, blocked_w, &c->load);
     if (!s)
-        s = add_class(b, "[iteration]", dev, blocked, points, &c->marker);
+        s = add_flat(b, "[iteration]", dev, blocked_w, &c->marker);
     if (!s) {
         b->w->class[c->transfer].spins = true;
         b->w->class[c->marker].iteration = true;
@@ -262,7 +284,10 @@ static fl_status add_rank_classes(builder *b, uint32_t rank) {
 
 /* ---- ops ---- */
 
-static fl_status add_op(builder *b, uint32_t rank, uint32_t class_id, double seconds) {
+static fl_status add_op(builder *b, uint32_t rank, uint32_t class_id, double seconds, fl_pipeline_op what) {
+    if (fl_grow(&b->op, &b->op_room, b->op_count + 1, sizeof *b->op))
+        return fl_no_memory(b->d, "the pipeline");
+    b->op[b->op_count++] = what;
     return fl_workload_add_op(b->w, rank, 0, to_ns(seconds), class_id, b->d);
 }
 
@@ -284,10 +309,31 @@ static fl_status add_meeting(builder *b, uint32_t rank, uint32_t first, uint32_t
     return s;
 }
 
-static double compute_seconds(const builder *b, uint32_t rank, int32_t chunk, fl_pipeline_what what) {
+/* The class of a forward or backward, and its length at the class's reference: that of the clock in force, or of the
+ * clock that is asked for. */
+static fl_status find_class(builder *b, uint32_t rank, const fl_instruction *i, uint32_t *id, double *seconds) {
+    const bool backward = i->type == FL_DO_BACKWARD;
+    const fl_pipeline_what what = backward ? FL_PIPELINE_BACKWARD : FL_PIPELINE_FORWARD;
     size_t count;
-    const fl_pipeline_row *row = fl_pipeline_rows(b->p, rank, (uint32_t)chunk, what, &count);
-    return row[count - 1].time_s;
+    const fl_pipeline_row *row = fl_pipeline_rows(b->p, rank, (uint32_t)i->chunk, what, &count);
+    if (!b->clocks) {
+        *id = (backward ? b->class[rank].backward : b->class[rank].forward)[i->chunk];
+        *seconds = row[count - 1].time_s;
+        return FL_OK;
+    }
+    const double mhz = *fl_pipeline_clock(b->clocks, rank, backward, (uint32_t)i->chunk, (uint32_t)i->microbatch);
+    const fl_measured *m =
+        &b->w->class[(backward ? b->class[rank].backward : b->class[rank].forward)[i->chunk]].measured;
+    double ratio, watts;
+    if (fl_curve_at(m->time_ratio, mhz, 0, &ratio) || fl_curve_at(m->power_w, mhz, 0, &watts))
+        return fl_fail(b->d, FL_BAD_INPUT, b->p->file, 0, 0,
+                       "the plan asks %g MHz of rank %u, expected %g to %g, where its %s is known", mhz, rank,
+                       row[0].sm_mhz, row[count - 1].sm_mhz, fl_pipeline_what_name[what]);
+    *seconds = row[count - 1].time_s * ratio;
+    for (uint32_t c = b->class[rank].first_fixed; c < b->w->class_count; c++)
+        if (b->fixed[c].what == what && b->fixed[c].chunk == i->chunk && b->fixed[c].mhz == mhz)
+            return *id = c, FL_OK;
+    return add_fixed(b, rank, (fl_fixed_class){what, i->chunk, mhz}, watts, id);
 }
 
 static fl_status add_compute(builder *b, uint32_t rank, size_t item, uint32_t iteration) {
@@ -295,16 +341,20 @@ static fl_status add_compute(builder *b, uint32_t rank, size_t item, uint32_t it
     const fl_instruction *i = &b->o->stage[stage].item[item];
     const fl_rank_classes *c = &b->class[rank];
     const bool forward = i->type == FL_DO_FORWARD;
-    fl_status s = add_op(b, rank, c->marker, 0);
+    fl_status s = add_op(b, rank, c->marker, 0, (fl_pipeline_op){FL_PART_OF_MARKER, i->microbatch, i->chunk, -1});
     if (!s && group > 1) {
         const uint32_t member = rank / b->p->stages % group;
-        s = add_op(b, rank, c->transfer, 0);
+        s = add_op(b, rank, c->transfer, 0, (fl_pipeline_op){FL_PART_OF_MEETING, -1, -1, -1});
         if (!s)
             s = add_meeting(b, rank, rank - member * b->p->stages, b->p->stages, group, item, 1, iteration);
     }
+    uint32_t id = 0;
+    double seconds = 0;
     if (!s)
-        s = add_op(b, rank, forward ? c->forward[i->chunk] : c->backward[i->chunk],
-                   compute_seconds(b, rank, i->chunk, forward ? FL_PIPELINE_FORWARD : FL_PIPELINE_BACKWARD));
+        s = find_class(b, rank, i, &id, &seconds);
+    if (!s)
+        s = add_op(b, rank, id, seconds,
+                   (fl_pipeline_op){forward ? FL_PART_OF_FORWARD : FL_PART_OF_BACKWARD, i->microbatch, i->chunk, -1});
     return s;
 }
 
@@ -317,6 +367,7 @@ static fl_status add_transfer(builder *b, uint32_t rank, size_t item, uint32_t i
     fl_wait wait[DIRECTIONS * 2];
     size_t waits = 0;
     double seconds = 0;
+    int32_t link = -1;
     fl_status s = FL_OK;
     for (int k = 0; !s && k < DIRECTIONS; k++)
         for (int sent = 0; !s && sent < 2; sent++) {
@@ -325,6 +376,7 @@ static fl_status add_transfer(builder *b, uint32_t rank, size_t item, uint32_t i
             if (!(sent ? sends(i->type, k) : receives(i->type, k)))
                 continue;
             s = find_peer(b, stage, item, k, sent, &peer, &place);
+            link = (sent != 0) == (k == ACT) ? (int32_t)stage : (int32_t)peer;
             const fl_pipeline_what what = k == ACT ? FL_PIPELINE_ACT : FL_PIPELINE_GRAD;
             if (!s)
                 seconds = fmax(seconds, seconds_of(b, sent ? rank : replica + peer, i->chunk, what));
@@ -333,13 +385,13 @@ static fl_status add_transfer(builder *b, uint32_t rank, size_t item, uint32_t i
     if (s || (b->eager && (i->type == FL_DO_SEND_ACT || i->type == FL_DO_SEND_GRAD)))
         return s;
     if (load && !is_pair(i->type))
-        s = add_op(b, rank, b->class[rank].load, load_s);
+        s = add_op(b, rank, b->class[rank].load, load_s, (fl_pipeline_op){FL_PART_OF_LOAD_IN_RECV, -1, -1, -1});
     if (!s)
-        s = add_op(b, rank, b->class[rank].transfer, seconds);
+        s = add_op(b, rank, b->class[rank].transfer, seconds, (fl_pipeline_op){FL_PART_OF_TRANSFER, -1, -1, link});
     for (size_t k = 0; !s && k < waits; k++)
         s = add_wait(b, rank, wait[k].stream, (int64_t)wait[k].done, iteration);
     if (!s && load && is_pair(i->type))
-        s = add_op(b, rank, b->class[rank].load, load_s);
+        s = add_op(b, rank, b->class[rank].load, load_s, (fl_pipeline_op){FL_PART_OF_LOAD_IN_RECV, -1, -1, -1});
     return s;
 }
 
@@ -353,7 +405,8 @@ static fl_status add_end(builder *b, uint32_t rank, size_t item, uint32_t iterat
                                                               : FL_PIPELINE_STEP;
     const bool tied = stage == 0 || stage == stages - 1;
     fl_status s =
-        add_op(b, rank, b->class[rank].transfer, type == FL_DO_REDUCE_TIED && !tied ? 0 : seconds_of(b, rank, 0, what));
+        add_op(b, rank, b->class[rank].transfer, type == FL_DO_REDUCE_TIED && !tied ? 0 : seconds_of(b, rank, 0, what),
+               (fl_pipeline_op){FL_PART_OF_END, -1, -1, -1});
     const int64_t back = (int64_t)(b->o->stage[stage].count - item);
     for (uint32_t on = 0; !s && on < b->p->ranks; on++) {
         const uint32_t other = on % stages;
@@ -374,7 +427,8 @@ static fl_status add_instruction(builder *b, uint32_t rank, size_t item, uint32_
     const fl_instruction *i = &b->o->stage[rank % b->p->stages].item[item];
     switch (i->type) {
     case FL_DO_LOAD:
-        return add_op(b, rank, b->class[rank].load, seconds_of(b, rank, 0, FL_PIPELINE_LOAD));
+        return add_op(b, rank, b->class[rank].load, seconds_of(b, rank, 0, FL_PIPELINE_LOAD),
+                      (fl_pipeline_op){FL_PART_OF_LOAD, i->microbatch, -1, -1});
     case FL_DO_FORWARD:
     case FL_DO_BACKWARD:
         return add_compute(b, rank, item, iteration);
@@ -453,6 +507,7 @@ static void close_builder(builder *b) {
     free(b->item);
     free(b->ops);
     free(b->class);
+    free(b->fixed);
 }
 
 static fl_status add_all(builder *b, uint32_t iterations) {
@@ -465,17 +520,23 @@ static fl_status add_all(builder *b, uint32_t iterations) {
         if (!s)
             s = add_rank_classes(b, r);
     }
-    for (uint32_t n = 0; !s && n < iterations; n++)
-        for (uint32_t r = 0; !s && r < b->p->ranks; r++)
+    for (uint32_t r = 0; !s && r < b->p->ranks; r++) {
+        b->class[r].first_fixed = b->w->class_count;
+        for (uint32_t n = 0; !s && n < iterations; n++)
             for (size_t i = 0; !s && i < b->o->stage[r % b->p->stages].count; i++)
                 s = add_instruction(b, r, i, n);
+    }
     return s;
 }
 
 fl_status fl_build_pipeline(fl_workload **out, const char *name, const fl_pipeline *p, const fl_pipeline_order *o,
-                            const fl_node_spec *node, uint32_t iterations, fl_diag *d) {
-    builder b = {.p = p, .o = o, .node = node, .eager = p->schedule == FL_PIPELINE_INTERLEAVED, .d = d};
+                            const fl_node_spec *node, uint32_t iterations, const fl_pipeline_clocks *clocks,
+                            fl_pipeline_op **op, fl_diag *d) {
+    builder b = {
+        .p = p, .o = o, .node = node, .eager = p->schedule == FL_PIPELINE_INTERLEAVED, .clocks = clocks, .d = d};
     *out = NULL;
+    if (op)
+        *op = NULL;
     if (node->gpu_count < p->ranks)
         return fl_fail(d, FL_BAD_INPUT, p->file, 0, 0, "%u ranks, expected at most the %u GPUs of %s", p->ranks,
                        node->gpu_count, node->name);
@@ -493,6 +554,10 @@ fl_status fl_build_pipeline(fl_workload **out, const char *name, const fl_pipeli
     if (!s)
         s = check_waits(&b);
     close_builder(&b);
+    if (s || !op)
+        free(b.op);
+    else
+        *op = b.op;
     if (s)
         fl_workload_free(b.w);
     else

@@ -52,7 +52,7 @@ static fl_status try_run(const fl_pipeline *p, uint32_t iterations, double mhz, 
     fl_status s = fl_pipeline_schedule_make(p, &o, diag);
     r.w = NULL;
     if (!s)
-        s = fl_build_pipeline(&r.w, "test", p, &o, &r.spec, iterations, diag);
+        s = fl_build_pipeline(&r.w, "test", p, &o, &r.spec, iterations, NULL, NULL, diag);
     if (!s) {
         FX_MUST(fl_rates_new(&r.rates, r.w, &r.spec, d));
         fl_node *n = fx_node(&r, 0, false);
@@ -362,7 +362,7 @@ static void test_random_clocks(void) {
             fl_workload_free(r.w);
             fl_pipeline_order o;
             FX_MUST(fl_pipeline_schedule_make(&p, &o, d));
-            FX_MUST(fl_build_pipeline(&r.w, "test", &p, &o, &r.spec, 2, d));
+            FX_MUST(fl_build_pipeline(&r.w, "test", &p, &o, &r.spec, 2, NULL, NULL, d));
             FX_MUST(fl_rates_new(&r.rates, r.w, &r.spec, d));
             for (uint32_t g = 0; g < 4; g++)
                 r.gpu_facts[g].sm.count = 6;

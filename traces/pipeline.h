@@ -13,7 +13,7 @@
  * tensor-parallel group of its stage member (r / stages) mod tensor_parallel.
  *
  * rank "*" states a row for every rank that has none of its own. what, and what the row has:
- *   forward, backward       sm_mhz, time_s and power_w: one row per clock, at least one; between two a line is drawn
+ *   forward, backward       sm_mhz, time_s and power_w: one row per clock, at least one; between two a monotone curve
  *   load                    time_s: what the first and last stage take to load a microbatch
  *   load_in_recv            time_s: the same, taken while an activation is received
  *   act, grad               time_s: what a transfer takes from this rank to its neighbour; 0 where not stated

@@ -90,13 +90,44 @@ static fl_status on_row(void *user, const fl_csv_row *row, fl_diag *d) {
     return s ? s : fl_pipeline_order_add(&l->o, (uint32_t)stage, item, d);
 }
 
+static fl_status read_lists(const char *path, loader *l, fl_diag *d) {
+    static const fl_csv_options OPTIONS = {.trim = true};
+    return fl_csv_read(path, &OPTIONS, NULL, on_row, l, d);
+}
+
+fl_status fl_pipeline_order_stages(const char *path, uint32_t *stages, fl_diag *d) {
+    loader l = {.microbatches = FL_PIPELINE_MICROBATCHES_MAX};
+    fl_status s = fl_pipeline_order_new(&l.o, FL_PIPELINE_RANKS_MAX, d);
+    if (!s)
+        s = read_lists(path, &l, d);
+    *stages = 0;
+    for (uint32_t i = 0; !s && i < l.o.stages; i++)
+        *stages = l.o.stage[i].count ? i + 1 : *stages;
+    if (!s && !*stages)
+        s = fl_fail(d, FL_BAD_INPUT, path, 0, 0, "no instructions, expected some");
+    fl_pipeline_order_free(&l.o);
+    return s;
+}
+
+bool fl_pipeline_order_same(const fl_pipeline_order *x, const fl_pipeline_order *y) {
+    bool same = x->stages == y->stages;
+    for (uint32_t s = 0; same && s < x->stages; s++) {
+        same = x->stage[s].count == y->stage[s].count;
+        for (size_t i = 0; same && i < x->stage[s].count; i++) {
+            const fl_instruction *a = &x->stage[s].item[i], *b = &y->stage[s].item[i];
+            same = a->type == b->type && a->microbatch == b->microbatch && a->microbatch2 == b->microbatch2 &&
+                   a->chunk == b->chunk;
+        }
+    }
+    return same;
+}
+
 fl_status fl_pipeline_order_read(const char *path, uint32_t stages, uint32_t microbatches, fl_pipeline_order *o,
                                  fl_diag *d) {
-    static const fl_csv_options OPTIONS = {.trim = true};
     loader l = {.microbatches = microbatches};
     fl_status s = fl_pipeline_order_new(&l.o, stages, d);
     if (!s)
-        s = fl_csv_read(path, &OPTIONS, NULL, on_row, &l, d);
+        s = read_lists(path, &l, d);
     for (uint32_t i = 0; !s && i < stages; i++)
         if (!l.o.stage[i].count)
             s = fl_fail(d, FL_BAD_INPUT, path, 0, 0, "stage %u has no instructions, expected some", i);

@@ -45,6 +45,9 @@ typedef struct fl_pipeline_order {
  * mean together is not looked at here. */
 fl_status fl_pipeline_order_read(const char *path, uint32_t stages, uint32_t microbatches, fl_pipeline_order *o,
                                  fl_diag *d);
+/* How many stages such a file has. */
+fl_status fl_pipeline_order_stages(const char *path, uint32_t *stages, fl_diag *d);
+bool fl_pipeline_order_same(const fl_pipeline_order *x, const fl_pipeline_order *y);
 fl_status fl_pipeline_order_new(fl_pipeline_order *o, uint32_t stages, fl_diag *d);
 fl_status fl_pipeline_order_add(fl_pipeline_order *o, uint32_t stage, fl_instruction item, fl_diag *d);
 void fl_pipeline_order_free(fl_pipeline_order *o);
