@@ -610,7 +610,7 @@ static fl_status from_pipeline(const fl_scene_options *o, fl_scenes *all, fl_dia
         status = fl_node_choose(&s->platform.node, &o->node, d);
     if (!status)
         status = fl_build_pipeline(&s->w, fl_input_name(o->pipeline), &p, &order, &s->platform.node,
-                                   (uint32_t)o->repeat, d);
+                                   (uint32_t)o->repeat, NULL, NULL, d);
     if (!status)
         status = complete(s, o, d);
     all->clipped += s && s->clipped;
