@@ -21,7 +21,7 @@ typedef struct fl_pipeline_beliefs {
     fl_belief s, knee, rise;
 } fl_pipeline_beliefs;
 
-/* Of any chip: see fit_pipeline.c for where they are from. */
+/* Of any chip: see fit_pipeline_believe.c for where they are from. */
 extern const fl_pipeline_beliefs fl_pipeline_any_chip;
 
 typedef struct fl_pipeline_fit {

@@ -110,7 +110,7 @@ fl_status fl_pipeline_score_make(const fl_pipeline_fit *f, const bool *learn, do
         energy[s->left_out++] = 100 * (s->joules[i] / r->energy_j[i] - 1);
         near_time[near] = 100 * (near_mean(r->time_s, learn, first, r->plan_count, i) / r->time_s[i] - 1);
         near_energy[near] = 100 * (near_mean(r->energy_j, learn, first, r->plan_count, i) / r->energy_j[i] - 1);
-        near += !isnan(near_time[near]);
+        near += isnan(near_time[near]) ? 0 : 1;
     }
     if (!status) {
         s->time = error_of(time, s->left_out);
