@@ -30,6 +30,7 @@ typedef struct fl_lane { /* one stream in execution */
     bool in_parts;         /* the op before was a phase of the same kernel */
     int64_t worked_ps;     /* lone streams: time spent in ops rather than gaps */
     bool at_barrier;       /* only an event of another GPU keeps its next op from starting */
+    bool spinning;         /* and that op spins meanwhile: since p.since_ps, or since the clock changed */
     int64_t *iteration_ps; /* s->iterations: when each marker was passed */
     uint64_t iterations;   /* passed */
     fl_prefix_place place; /* where a lone stream stood last, on a table of its clocks */

@@ -55,11 +55,11 @@ static int64_t predict_mw(void *user, uint32_t sm) {
         return -1;
     for (uint32_t i = 0; i < at->c->is->stream_count; i++) {
         const fl_lane *l = at->c->mine[i];
-        if (l->phase != FL_PHASE_RUN || l->gpu != at->g)
+        if ((l->phase != FL_PHASE_RUN && !l->spinning) || l->gpu != at->g)
             continue;
         any = true;
         const int64_t dyn = rates->row[l->class_id].dyn_mw;
-        mw += at->lone ? dyn : dyn * l->p.rate >> 16;
+        mw += at->lone || l->spinning ? dyn : dyn * l->p.rate >> 16;
     }
     return any ? mw + rates->base.total_mw + at->g->leak_mw : -1;
 }

@@ -26,12 +26,13 @@ static inline void note_peaks(fl_course *c) {
 
 /* ---- starting and finishing ---- */
 
-static inline void start_kernel(fl_lane *l, int64_t t) {
+/* spun: it has been on the GPU since began_ps. */
+static inline void start_kernel(fl_lane *l, int64_t t, bool spun) {
     fl_gpu *g = l->gpu;
     const fl_row *row = &g->rates->row[l->class_id];
     l->phase = FL_PHASE_RUN;
     l->p.start_ps = l->p.since_ps = t;
-    if (!l->in_parts)
+    if (!l->in_parts && !spun)
         l->began_ps = t;
     l->length_ps = l->p.left_ps = fl_length_ps(l->length_ps, row->mul);
     l->p.charged_ps = 0;
@@ -86,6 +87,40 @@ static inline void finish_kernel(fl_course *c, fl_lane *l, int64_t t) {
     }
 }
 
+/* ---- kernels that spin ----
+ * The kernel of a collective is on the GPU before the other GPUs have come. It draws the power of its class and does
+ * no work until they are there. Its share of the SMs is small and is not counted. */
+
+static void begin_spin(fl_lane *l, uint32_t class_id, int64_t t) {
+    fl_gpu *g = l->gpu;
+    const fl_row *row = &g->rates->row[class_id];
+    l->spinning = true;
+    l->class_id = class_id;
+    l->began_ps = l->p.since_ps = t;
+    l->p.charged_ps = 0;
+    l->dyn_mw = row->dyn_mw;
+    if (!g->active++)
+        fl_gpu_wake(g, t);
+    if (row->resident && !g->resident++)
+        g->busy_since_ps = t;
+    g->dyn_now_mw += row->dyn_mw;
+    g->touched = true;
+}
+
+static void end_spin(fl_lane *l, int64_t t) {
+    fl_gpu *g = l->gpu;
+    charge(l, t - l->p.since_ps);
+    l->spinning = false;
+    if (!--g->active)
+        fl_gpu_rest(g, t);
+    if (g->rates->row[l->class_id].resident && !--g->resident)
+        g->sums.busy_ps += t - g->busy_since_ps;
+    g->dyn_now_mw -= l->dyn_mw;
+    g->touched = true;
+}
+
+/* ---- barriers ---- */
+
 /* Time lost at barriers: what the op needs of its own GPU is there, and it waits for another. */
 static void stand_at_barrier(const fl_course *c, fl_lane *l, const fl_wait *wait, size_t count, int64_t t) {
     fl_gpu *g = l->gpu;
@@ -97,11 +132,18 @@ static void stand_at_barrier(const fl_course *c, fl_lane *l, const fl_wait *wait
     l->at_barrier = true;
     if (!g->at_barrier++)
         g->barrier_since_ps = t;
+    int64_t gap_ns, work_ns;
+    uint32_t class_id;
+    fl_workload_op(l->s, l->next, &gap_ns, &work_ns, &class_id);
+    if (c->w->class[class_id].spins && !gap_ns) /* with a gap, it is not launched yet */
+        begin_spin(l, class_id, t);
 }
 
 static void leave_barrier(fl_lane *l, int64_t t) {
     fl_gpu *g = l->gpu;
     l->at_barrier = false;
+    if (l->spinning)
+        end_spin(l, t);
     if (!--g->at_barrier)
         g->barrier_ps += t - g->barrier_since_ps;
 }
@@ -109,6 +151,7 @@ static void leave_barrier(fl_lane *l, int64_t t) {
 /* Lets a fresh op begin its gap, or the kernel itself, if all that it waits for has happened. True if it moved. */
 static inline bool begin_op(fl_course *c, fl_lane *l, int64_t t) {
     const fl_stream *s = l->s;
+    bool spun = false;
     if ((s->launched && l->launched <= l->next) || l->gpu->lost)
         return false;
     if (s->wait_first) {
@@ -118,6 +161,7 @@ static inline bool begin_op(fl_course *c, fl_lane *l, int64_t t) {
                 stand_at_barrier(c, l, s->wait + first, count, t);
             return false;
         }
+        spun = l->spinning;
         if (l->at_barrier)
             leave_barrier(l, t);
     }
@@ -130,7 +174,7 @@ static inline bool begin_op(fl_course *c, fl_lane *l, int64_t t) {
         l->phase = FL_PHASE_GAP;
         *l->p.event_ps = t + gap_ns * FL_PS_PER_NS;
     } else {
-        start_kernel(l, t);
+        start_kernel(l, t, spun);
     }
     return true;
 }
@@ -206,6 +250,9 @@ static __attribute__((noinline)) void divide(fl_course *c, fl_gpu *g, bool scarc
         set_rate(s.who[i], s.rate[i], t);
     for (size_t i = 0; i < lanes; i++)
         g->dyn_now_mw += dyn_at_rate(lane[i]);
+    for (uint32_t i = 0; i < c->is->stream_count; i++)
+        if (c->mine[i]->spinning && c->mine[i]->gpu == g)
+            g->dyn_now_mw += c->mine[i]->dyn_mw;
 }
 
 /* Sets the shares of one GPU; true where that moved the end of a kernel. Where nothing is scarce it is done at once:
@@ -262,7 +309,7 @@ static inline void pass_event(fl_course *c, uint32_t who, int64_t t) {
                 l->phase = FL_PHASE_LOST;
                 *l->p.event_ps = FL_TIME_NEVER;
             } else {
-                start_kernel(l, t);
+                start_kernel(l, t, false);
             }
         } else {
             finish_kernel(c, l, t);
@@ -310,6 +357,8 @@ int64_t fl_streams_advance(fl_course *c, int64_t until) {
     for (uint32_t i = 0; i < c->is->stream_count; i++)
         if (c->mine[i]->phase == FL_PHASE_RUN)
             charge(c->mine[i], fl_work_done(&c->mine[i]->p, reached));
+        else if (c->mine[i]->spinning)
+            charge(c->mine[i], reached - c->mine[i]->p.since_ps);
     return reached;
 }
 
@@ -317,6 +366,12 @@ void fl_streams_rescale(fl_course *c, fl_gpu *g, const fl_clock_rates *before, i
     g->demand_sms = g->demand_memory = g->dyn_now_mw = 0;
     for (uint32_t i = 0; i < c->is->stream_count; i++) {
         fl_lane *l = c->mine[i];
+        if (l->gpu == g && l->spinning) {
+            l->p.since_ps = t;
+            l->p.charged_ps = 0;
+            l->dyn_mw = g->rates->row[l->class_id].dyn_mw;
+            g->dyn_now_mw += l->dyn_mw;
+        }
         if (l->gpu != g || l->phase != FL_PHASE_RUN)
             continue;
         int64_t gap_ns, work_ns;
@@ -344,7 +399,7 @@ bool fl_streams_begin_op(fl_course *c, fl_lane *l, int64_t t) { return begin_op(
 
 void fl_streams_pass_op(fl_course *c, fl_lane *l, int64_t t) {
     if (l->phase == FL_PHASE_GAP)
-        start_kernel(l, t);
+        start_kernel(l, t, false);
     else
         finish_kernel(c, l, t);
 }

@@ -24,7 +24,10 @@ void fl_streams_begin(fl_course *c) {
 void fl_streams_lose(fl_course *c, fl_gpu *g) {
     for (uint32_t i = 0; i < c->is->stream_count; i++) {
         fl_lane *l = c->mine[i];
-        if (l->gpu != g || l->phase != FL_PHASE_RUN)
+        if (l->gpu != g)
+            continue;
+        l->spinning = false;
+        if (l->phase != FL_PHASE_RUN)
             continue;
         l->phase = FL_PHASE_LOST;
         *l->p.event_ps = FL_TIME_NEVER;

@@ -37,6 +37,7 @@ typedef struct fl_class {
     bool copy;            /* a memory copy: no SM, not a resident kernel */
     bool iteration;       /* an iteration marker: no work */
     bool part;            /* a phase of a kernel that goes on: it is not counted and not recorded by itself */
+    bool spins;           /* it is launched, and draws, while it waits for another GPU, as a collective does */
     uint32_t host;        /* how the host time before its ops loads the CPU: 0 = as the platform says, else an entry
                              of host_load + 1 */
 } fl_class;

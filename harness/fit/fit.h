@@ -11,6 +11,7 @@
     X(bars, "how wide error bars must be, from sweeps of several GPUs")                                                \
     X(logs, "a sweep, from logs of runs at fixed clocks")                                                              \
     X(sensor, "a power sensor's refresh, window and gain, from its log and an external meter")                         \
+    X(pipeline, "a pipeline's times and powers, from executed clock plans")                                            \
     X(trace, "kinds of kernels, from recordings of a program at several clocks")                                       \
     X(capping, "the model of the power capping policies, from sweeps")                                                 \
     X(odpp, "the two networks of the policy odpp, from simulated programs")                                            \

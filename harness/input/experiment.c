@@ -199,7 +199,7 @@ bool fl_experiment_redraws(fl_experiment *e, const fl_scene_options *so) {
 fl_status fl_experiment_apply(fl_experiment *e, fl_scene_options *so, fl_texts *traces, const char **objective,
                               int64_t *seeds, fl_diag *d) {
     const fl_json root = fl_json_root(e->tree, e->path);
-    bool own_input = traces->count || so->sweep || so->programs;
+    bool own_input = traces->count || so->sweep || so->programs || so->pipeline;
     fl_status s = so->platform ? FL_OK : get_texts(e, &root, "platforms", false, &e->platforms, d);
     if (!s && e->platforms.count && fl_json_has(&root, "platform"))
         s = fl_json_fail(&root, d, "'platform' and 'platforms', expected one of them");
@@ -212,7 +212,8 @@ fl_status fl_experiment_apply(fl_experiment *e, fl_scene_options *so, fl_texts *
         return s;
     if (!own_input &&
         ((s = get_texts(e, &root, "traces", true, traces, d)) || (s = get_path(e, &root, "sweep", &so->sweep, d)) ||
-         (s = get_path(e, &root, "programs", &so->programs, d))))
+         (s = get_path(e, &root, "programs", &so->programs, d)) ||
+         (s = get_path(e, &root, "pipeline", &so->pipeline, d))))
         return s;
     /* What it says of its own workloads is not about others that the command line has in their place. */
     const bool sweep = !own_input || so->sweep, programs = !own_input || so->programs;

@@ -166,6 +166,7 @@ static const fl_key experiment_key[] = {
         .of = &variant),
     ROW("traces", FILE_, "", NULL, "kernel traces", LIST),
     ROW("programs", FILE_, "", NULL, "programs made of kinds of kernels; each is a workload"),
+    ROW("pipeline", FILE_, "", NULL, "a pipeline of training, each rank a GPU; it is a workload"),
     ROW("applications", OBJECT, "", NULL, "drawn applications in the place of programs", .of = &applications),
     ROW("seconds", REAL, "s", "as the file says", "about how long each program lasts", BETWEEN(1e-3, 1e7)),
     ROW("sweep", FILE_, "", NULL, "measured settings; each of its workloads is replayed"),

@@ -5,6 +5,7 @@
 #include "harness/input/sweep_model.h"
 #include "sim/build_program.h"
 #include "sim/instance.h"
+#include "sim/pipeline.h"
 #include "sim/serve.h"
 #include "sim/synth_apps.h"
 #include "sim/synth_program.h"
@@ -166,10 +167,16 @@ void fl_scene_resolve(fl_scene_options *o) {
 }
 
 fl_status fl_scene_check(const fl_scene_options *o, const fl_texts *traces, fl_diag *d) {
-    const bool programs = o->programs || o->applications, any = traces->count || programs || o->sweep;
-    if (any && !o->sweep && (o->repeat || o->model))
-        return fl_refuse(d, "%s is of the workloads of a sweep and does nothing here, expected --sweep FILE with it",
-                         o->repeat ? "--repeat" : "--model");
+    const bool programs = o->programs || o->applications, any = traces->count || programs || o->sweep || o->pipeline;
+    if (any && !o->sweep && o->model)
+        return fl_refuse(d, "--model is of the workloads of a sweep and does nothing here, expected --sweep FILE with it");
+    if (any && !o->sweep && !o->pipeline && o->repeat)
+        return fl_refuse(d, "--repeat is of the workloads of a sweep or of a pipeline and does nothing here, expected "
+                            "--sweep FILE or --pipeline FILE with it");
+    if (o->pipeline && o->gpus)
+        return fl_refuse(d, "--gpus does nothing with a pipeline, which has a GPU for each rank; expected it without");
+    if (o->pipeline && o->arrivals)
+        return fl_refuse(d, "--arrivals does nothing with a pipeline, expected a workload that serves requests");
     if (any && !programs && o->seconds > 0)
         return fl_refuse(d, "--seconds is of programs and does nothing here, expected --programs FILE with it");
     if (any && !programs && !o->sweep && o->only.count)
@@ -587,12 +594,37 @@ static fl_status from_sweep(const fl_scene_options *o, const char *path, const f
     return status;
 }
 
+/* The ladder is cut to clocks at which every rank's times are known. */
+static fl_status from_pipeline(const fl_scene_options *o, fl_scenes *all, fl_diag *d) {
+    fl_pipeline p = {0};
+    fl_pipeline_order order = {0};
+    fl_scene *s = NULL;
+    fl_status status = fl_pipeline_read(o->pipeline, &p, d);
+    if (!status)
+        status = fl_pipeline_schedule_make(&p, &order, d);
+    if (!status)
+        status = add_scene(all, o->pipeline, &s, d);
+    if (!status)
+        status = fl_platform_open(o->platform, p.ranks, &s->platform, d);
+    if (!status)
+        status = fl_node_choose(&s->platform.node, &o->node, d);
+    if (!status)
+        status = fl_build_pipeline(&s->w, fl_input_name(o->pipeline), &p, &order, &s->platform.node,
+                                   (uint32_t)o->repeat, NULL, NULL, d);
+    if (!status)
+        status = complete(s, o, d);
+    all->clipped += s && s->clipped;
+    fl_pipeline_order_free(&order);
+    fl_pipeline_free(&p);
+    return status;
+}
+
 fl_status fl_scenes_open(const fl_scene_options *o, const fl_texts *traces, fl_scenes *scenes, fl_diag *d) {
     *scenes = (fl_scenes){0};
     if (!o->platform)
         return fl_refuse(d, "no platform given, expected --platform NAME (foldline platforms lists them)");
-    if (!traces->count && !o->sweep && !o->programs && !o->applications)
-        return fl_refuse(d, "nothing to replay, expected a kernel trace, --programs FILE or --sweep FILE");
+    if (!traces->count && !o->sweep && !o->programs && !o->applications && !o->pipeline)
+        return fl_refuse(d, "nothing to replay, expected a kernel trace, --programs, --sweep or --pipeline FILE");
     fl_status status = FL_OK;
     fl_scene_options one = *o;
     fl_scene_resolve(&one);
@@ -603,6 +635,8 @@ fl_status fl_scenes_open(const fl_scene_options *o, const fl_texts *traces, fl_s
             status = from_programs(&one, scenes, d);
         if (!status && o->sweep)
             status = from_sweep(&one, o->sweep, &o->only, scenes, d);
+        if (!status && o->pipeline)
+            status = from_pipeline(&one, scenes, d);
     }
     if (status)
         fl_scenes_free(scenes);

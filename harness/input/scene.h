@@ -17,12 +17,13 @@ typedef struct fl_scene_options { /* as asked for; NULL and 0 where nobody did *
     const char *assume;   /* see fl_build_options */
     const char *sweep;    /* file of measured settings; NULL = none */
     const char *programs; /* programs file (traces/programs.h); NULL = none */
+    const char *pipeline; /* a pipeline of training (traces/pipeline.h), each rank a GPU; NULL = none */
     int64_t applications; /* drawn ones beside those of fl_synth_apps, which are then the programs; 0 = no such */
     int64_t application_seed;
     double seconds;    /* about how long each program lasts; 0 = as its file says */
     fl_texts only;     /* workloads of the sweep or programs; none = all */
     const char *model; /* of a sweep: "table" or "fitted" */
-    int64_t repeat;    /* of a sweep's workloads */
+    int64_t repeat;    /* of a sweep's workloads, or iterations of a pipeline */
     int64_t windows;   /* of work */
     int64_t seed;
     const char *arrivals; /* of requests (harness/input/arrivals_spec.h); NULL: each workload is one pass */
@@ -76,7 +77,8 @@ typedef struct fl_scenes {
     size_t clipped; /* scenes whose ladder was cut to the clocks that were measured */
 } fl_scenes;
 
-/* One scene per kernel trace, one per program and one per workload of the sweep; all of them again for each draw.
+/* One scene per kernel trace, one per program, one per workload of the sweep and one of the pipeline; all of them again
+ * for each draw.
  * Resolves a copy of *o first. */
 fl_status fl_scenes_open(const fl_scene_options *o, const fl_texts *traces, fl_scenes *scenes, fl_diag *d);
 void fl_scenes_free(fl_scenes *s);
@@ -109,6 +111,8 @@ bool fl_node_clip(fl_node_spec *n, double sm_min, double sm_max, double mem_mhz)
     {"assume", "HOW", FL_OPTION_TEXT, &(o).assume, 0, 0, "for unknown kinds: compute, memory or balanced"},            \
     {"sweep", "FILE", FL_OPTION_TEXT, &(o).sweep, 0, 0, "measured settings; each of its workloads is replayed"},       \
     {"programs", "FILE", FL_OPTION_TEXT, &(o).programs, 0, 0, "programs made of kinds of kernels; each is replayed"},  \
+    {"pipeline", "FILE", FL_OPTION_TEXT, &(o).pipeline, 0, 0,                                                          \
+     "a pipeline of training: each rank is a GPU, and waits at its power"},                                            \
     {"seconds", "S", FL_OPTION_REAL, &(o).seconds, 1e-3, 1e7,                                                          \
      "about how long each program lasts (as its file says)"},                                                          \
     {"workload", "NAME", FL_OPTION_LIST, &(o).only, 0, 0,                                                              \
@@ -116,7 +120,7 @@ bool fl_node_clip(fl_node_spec *n, double sm_min, double sm_max, double mem_mhz)
     {"model", "KIND", FL_OPTION_TEXT, &(o).model, 0, 0,                                                                \
      "of a sweep: table (interpolated) or fitted laws (" FL_MODEL_STANDARD ")"},                                       \
     {"repeat", "N", FL_OPTION_INT, &(o).repeat, 1, 1e6,                                                                \
-     "runs each workload of the sweep N times over (" FL_AS_TEXT(FL_REPEAT_STANDARD) ")"},                             \
+     "runs of each workload of the sweep, or iterations of the pipeline (" FL_AS_TEXT(FL_REPEAT_STANDARD) ")"},        \
     {"arrivals", "SPEC", FL_OPTION_TEXT, &(o).arrivals, 0, 0, FL_ARRIVALS_HELP},                                       \
     FL_NODE_OPTIONS((o).node),                                                                                         \
     {"seed", "N", FL_OPTION_INT, &(o).seed, 1, 9e15,                                                                   \

@@ -74,7 +74,7 @@ fl_status fl_setup_next(fl_setup *u, fl_setup_options *o, fl_diag *d) {
 
 /* The applications that the experiment draws, unless the command line has workloads of its own. */
 static fl_status find_draws(fl_setup *u, fl_setup_options *o, fl_diag *d) {
-    if (u->traces.count || o->scene.sweep || o->scene.programs)
+    if (u->traces.count || o->scene.sweep || o->scene.programs || o->scene.pipeline)
         return FL_OK;
     return fl_experiment_applications(&u->experiment, &o->scene.applications, &u->draw, &u->draw_count, d);
 }
@@ -82,7 +82,8 @@ static fl_status find_draws(fl_setup *u, fl_setup_options *o, fl_diag *d) {
 /* An experiment may leave its workloads to the command line; what it needs its about says first. */
 static fl_status check_workloads(const fl_setup *u, const fl_setup_options *o, fl_diag *d) {
     const cJSON *about = cJSON_GetObjectItem(u->experiment.tree, "about");
-    if (!u->experiment.tree || u->traces.count || o->scene.sweep || o->scene.programs || o->scene.applications)
+    if (!u->experiment.tree || u->traces.count || o->scene.sweep || o->scene.programs || o->scene.pipeline ||
+        o->scene.applications)
         return FL_OK;
     return fl_fail(d, FL_BAD_INPUT, u->experiment.path, 0, 0,
                    "nothing to replay: the experiment names no workload, expected --sweep FILE, --programs FILE or a "
@@ -97,7 +98,8 @@ fl_status fl_setup_open(fl_setup *u, fl_setup_options *o, fl_diag *d) {
     fl_status s = fl_promises_parse(&o->bounds, &u->promises, &u->o.bound, d);
     if (!s)
         s = fl_experiment_find(&o->rest, e, &u->traces, d);
-    u->own = u->traces.count || o->policies.count || o->scene.sweep || o->scene.programs || o->scene.only.count;
+    u->own = u->traces.count || o->policies.count || o->scene.sweep || o->scene.programs || o->scene.pipeline ||
+             o->scene.only.count;
     if (s || (s = find_draws(u, o, d)) ||
         (e->tree && ((s = fl_experiment_apply(e, &o->scene, &u->traces, &o->objective, &o->seeds, d)) ||
                      (s = fl_promises_read(e, &u->promises, &u->o.bound, d)) ||

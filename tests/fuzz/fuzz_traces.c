@@ -8,6 +8,8 @@
 #include "tests/support/arrivals_write.h"
 #include "traces/diag.h"
 #include "traces/kernels.h"
+#include "traces/pipeline_order.h"
+#include "traces/pipeline_runs.h"
 #include "traces/programs.h"
 #include "traces/tables.h"
 
@@ -64,6 +66,46 @@ static void check(const char *reader, fl_status status, const void *result, size
         release(&x_);                                                                                                  \
     } while (0)
 
+/* Lists of instructions are only read. */
+static void check_order(const char *path) {
+    fl_pipeline_order o;
+    fl_diag d = {0};
+    memset(&o, 0xaa, sizeof o);
+    const fl_status status = fl_pipeline_order_read(path, 2, 4, &o, &d);
+    check("fl_pipeline_order_read", status, &o, sizeof o, &d);
+    fl_pipeline_order_free(&o);
+}
+
+/* Four files with a common beginning: the same bytes stand for one of them, whole ones for those before it. */
+static void check_runs(const char *path) {
+    static const char *const ENDING[] = {"plans.csv", "measured.csv", "instructions.csv", "caps.csv"};
+    static const char *const WHOLE[] = {
+        "plan,rank,instruction,first_microbatch,count,sm_mhz\n0,0,forward,0,2,1410\n0,0,backward,0,2,1410\n",
+        "plan,rank,iter_time_s,iter_energy_j,plan_time_s,plan_energy_j\n0,0,6.3,1811,6.3,1811\n",
+        "plan,rank,kind,sm_mhz,count,time_mean_s,time_sd_s\n0,0,forward,1410,2,0.04,0.001\n"};
+    char name[4][340];
+    for (size_t k = 0; k < 4; k++)
+        snprintf(name[k], sizeof name[k], "%s.%s", path, ENDING[k]);
+    for (size_t k = 0; k < 4; k++) {
+        fl_pipeline_runs r;
+        fl_diag d = {0};
+        memset(&r, 0xaa, sizeof r);
+        for (size_t i = 0; i < 3 && i <= k; i++) { /* those before it stay whole */
+            FILE *f = i < k ? fopen(name[i], "wb") : NULL;
+            if (f)
+                fputs(WHOLE[i], f), fclose(f);
+        }
+        if (link(path, name[k]))
+            break;
+        const fl_status status = fl_pipeline_runs_read(path, &r, &d);
+        check("fl_pipeline_runs_read", status, &r, sizeof r, &d);
+        fl_pipeline_runs_free(&r);
+        unlink(name[k]);
+    }
+    for (size_t k = 0; k < 4; k++)
+        unlink(name[k]);
+}
+
 static int run(const char *path, const char *copy) {
     CHECK_READER(fl_kernel_trace, fl_kernels_read, fl_kernels_write, fl_kernels_read, fl_kernel_trace_free);
     CHECK_READER(fl_kinds, fl_kinds_read, fl_kinds_write, fl_kinds_read, fl_kinds_free);
@@ -71,6 +113,9 @@ static int run(const char *path, const char *copy) {
     CHECK_READER(fl_sweep, fl_sweep_read, fl_sweep_write, fl_sweep_read, fl_sweep_free);
     CHECK_READER(fl_arrivals, fl_arrivals_read, arrivals_write, fl_arrivals_read, fl_arrivals_free);
     CHECK_READER(fl_programs, fl_programs_read, fl_programs_write, fl_programs_read, fl_programs_free);
+    CHECK_READER(fl_pipeline, fl_pipeline_read, fl_pipeline_write, fl_pipeline_read, fl_pipeline_free);
+    check_order(path);
+    check_runs(path);
     CHECK_READER(fl_decisions, fl_decisions_read, fl_decisions_write, fl_decisions_read, fl_decisions_free);
     CHECK_READER(fl_decisions, fl_geepafs_read, fl_decisions_write, fl_decisions_read, fl_decisions_free);
     return 0;
@@ -113,6 +158,13 @@ static const char *const SAMPLE[] = {
     "# foldline-programs 1\n# sm_mhz: 800\n# kinds: k.csv\n"
     "program,part,part_s,kernel,count,time_us,time_cv,gap_us,gap_cv,stream,grid_x,block_x,cycles\n"
     "a,1,0.5,f,3,25,0.2,55,0.2,0,8,64,2\na,2,1,g,1,120.5,0,0,0,1,,,2\nb,1,60,f,1600,120,0.2,60,0.2,,,,\n",
+    "# foldline-pipeline 1\n# schedule: interleaved\n# stages: 2\n# microbatches: 4\n# chunks: 2\n"
+    "rank,what,sm_mhz,time_s,power_w,chunk\n*,forward,1410,0.045,280.5,\n0,forward,1410,0.044,281,1\n"
+    "*,backward,1050,0.15,220,*\n*,backward,1410,0.13,290,\n*,blocked,,,92,\n0,act,,0.003,,\n1,load,,0.009,,\n",
+    "stage,index,instruction,microbatch,microbatch2\n0,0,forward,0,-1\n0,1,send_act_recv_grad,1,0\n1,0,step,-1,-1\n",
+    "plan,rank,instruction,first_microbatch,count,sm_mhz\n0,0,forward,0,2,1410\n0,0,backward,0,1,1410\n0,0,backward,1,"
+    "1,1395\n",
+    "family,plan,rank,power_limit_w,plan_time_s,plan_energy_j\nall,0,0,300,6.3,1811\nall,1,0,250,6.5,1800\n",
     "# foldline-arrivals 1\n# source: x\nt_ns\n0\n1000\n1000\n2500000000\n",
     "# foldline-decisions 1\n"
     "step,t_ns,device,power_w,fresh,set_sm_mhz,delay_ns,lost,kind,name_id,name,grid,block,gpu,stream,start_ns,end_ns\n"

@@ -1,0 +1,75 @@
+/* What is expected of a pipeline before its plans are measured. */
+#include "harness/fit/fit_pipeline_inside.h"
+
+#include <math.h>
+
+/* Expected of any chip. The means were chosen after the published plans of two chips had been seen (A100 and A40 of 300
+ * W), and the spreads are wider than those two differ: most of the time of large matrix products follows the clock; the
+ * limit holds the clock from about seven eighths of the top; voltage begins to rise near 0.7 of it; a board that
+ * computes at three quarters of its clock draws four fifths of its limit, one that waits a quarter. The regulator
+ * averages over waiting, so a burst passes the limit by some percent. */
+const fl_pipeline_beliefs fl_pipeline_any_chip = {
+    .share = {{0.7, 0.12}, {0.7, 0.12}},
+    .wall = {{0.88, 0.06}, {0.86, 0.06}},
+    .link_s = {0.008, 0.012},
+    .tail_s = {0.05, 0.1},
+    .power = {0.8, 0.1},
+    .most = {1.08, 0.07},
+    .blocked = {0.26, 0.06},
+    .rank_sd = 0.027,
+    .s = {0.3, 0.12},
+    .knee = {0.71, 0.06},
+    .rise = {0.8, 0.3},
+};
+
+/* Mean and spread of n numbers; no narrower than `least`, and of a few numbers wider. */
+static void belief_of(const double *x, size_t n, double least, fl_belief *out) {
+    double sum = 0, square = 0;
+    for (size_t i = 0; i < n; i++)
+        sum += x[i];
+    for (size_t i = 0; i < n; i++)
+        square += (x[i] - sum / (double)n) * (x[i] - sum / (double)n);
+    out->mean = sum / (double)n;
+    out->sd = hypot(n > 1 ? sqrt(square / (double)(n - 1)) : 0, least);
+}
+
+static double mean_time(const fl_pipeline_fit *f, int k, bool wall) {
+    double sum = 0;
+    for (uint32_t rank = 0; rank < f->p.ranks; rank++)
+        sum += wall ? f->time[rank][k].wall : f->time[rank][k].share;
+    return sum / f->p.ranks;
+}
+
+static double mean_over(const double *x, uint32_t count) {
+    double sum = 0;
+    for (uint32_t i = 0; i < count; i++)
+        sum += x[i];
+    return count ? sum / count : 0;
+}
+
+void fl_pipeline_fit_believe(const fl_pipeline_fit *const *fit, size_t count, fl_pipeline_beliefs *out) {
+    enum { SHARE, WALL = 2, LINK = 4, TAIL, POWER, MOST, WAIT, S, KNEE, RISE, BELIEFS };
+    static const double LEAST[BELIEFS] = {0.04, 0.04, 0.02, 0.02, 0.004, 0.03, 0.04, 0.02, 0.015, 0.04, 0.02, 0.1};
+    fl_belief *const into[BELIEFS] = {&out->share[0], &out->share[1], &out->wall[0], &out->wall[1],
+                                      &out->link_s,   &out->tail_s,   &out->power,   &out->most,
+                                      &out->blocked,  &out->s,        &out->knee,    &out->rise};
+    double x[64];
+    count = count < 64 ? count : 64;
+    *out = fl_pipeline_any_chip;
+    for (size_t k = 0; count && k < BELIEFS; k++) {
+        for (size_t i = 0; i < count; i++) {
+            const fl_pipeline_fit *f = fit[i];
+            x[i] = k < WALL     ? mean_time(f, (int)k - SHARE, false)
+                   : k < LINK   ? mean_time(f, (int)k - WALL, true)
+                   : k == LINK  ? mean_over(f->link_s, f->p.stages - 1)
+                   : k == TAIL  ? f->tail_s
+                   : k == POWER ? mean_over(f->power_w, f->p.ranks) / f->limit_w
+                   : k == MOST  ? mean_over(f->most_w, f->p.ranks) / f->limit_w
+                   : k == WAIT  ? f->blocked_w / f->limit_w
+                   : k == S     ? f->law.s
+                   : k == KNEE  ? f->law.knee
+                                : f->law.rise;
+        }
+        belief_of(x, count, LEAST[k], into[k]);
+    }
+}

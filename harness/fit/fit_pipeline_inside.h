@@ -1,0 +1,40 @@
+/* What the files of a pipeline's fit share. */
+#ifndef FL_FIT_PIPELINE_INSIDE_H
+#define FL_FIT_PIPELINE_INSIDE_H
+
+#include "harness/fit/fit_pipeline.h"
+
+/* How sure measured numbers are. Iterations repeat to 0.004 to 0.15 % in time and 0.02 to 0.08 % in energy; what the
+ * laws leave out is larger. */
+#define FL_PF_SD_ITERATION 0.001
+#define FL_PF_SD_ENERGY 0.002
+#define FL_PF_SD_INSTRUCTION 0.001 /* of a mean over many, */
+#define FL_PF_SD_ONE 0.008         /* and of one alone */
+#define FL_PF_SD_LAW 0.004         /* of the law of time at one clock */
+#define FL_PF_WARM_UP 0.3          /* weight of a first plan at the top clocks: boards are colder then */
+
+enum { FL_PF_CLOCKS_MAX = 512 }; /* more than any ladder has */
+
+/* The clock as a share of the top clock. */
+static inline double fl_pf_clock(const fl_pipeline_fit *f, double mhz) { return mhz / f->r->top_mhz; }
+static inline double fl_pf_believed(const fl_belief *b, double x) { return b->mean + b->sd * x; }
+
+/* How much a plan counts. */
+double fl_pf_weight(const fl_pipeline_fit *f, size_t plan);
+/* The clocks of a plan; the caller frees c->mhz, also after a failure. */
+fl_status fl_pf_clocks_new(const fl_pipeline_fit *f, size_t plan, fl_pipeline_clocks *c, fl_diag *d);
+/* The program without rows, and a row more. */
+fl_status fl_pf_program(const fl_pipeline_fit *f, fl_pipeline *p, fl_diag *d);
+fl_status fl_pf_put(fl_pipeline *p, int32_t rank, fl_pipeline_what what, double mhz, double time_s, double power_w,
+                    fl_diag *d);
+/* Mean of what was measured of a kind that does not follow the clock, in the plans of learn (NULL: all); 0 where
+ * nothing was. */
+double fl_pf_mean(const fl_pipeline_fit *f, uint32_t rank, fl_pipeline_what what, const bool *learn);
+
+/* The three parts of a fit, in this order: each takes what those before it found. */
+fl_status fl_pf_learn_time(fl_pipeline_fit *f, uint32_t rank, int k, const bool *learn, const fl_pipeline_beliefs *b,
+                           fl_diag *d);
+fl_status fl_pf_learn_links(fl_pipeline_fit *f, const bool *learn, const fl_pipeline_beliefs *b, fl_diag *d);
+fl_status fl_pf_learn_powers(fl_pipeline_fit *f, const bool *learn, const fl_pipeline_beliefs *b, fl_diag *d);
+
+#endif

@@ -1,0 +1,137 @@
+/* What a fit says: rows, plans run on the engine, power limits. */
+#include "harness/fit/fit_pipeline_inside.h"
+
+#include "sim/run.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static double power_at(const fl_pipeline_fit *f, uint32_t rank, double clock) {
+    return fmin(f->power_w[rank] * fl_stage_power_at(&f->law, clock), f->most_w[rank]);
+}
+
+fl_status fl_pipeline_fit_rows(const fl_pipeline_fit *f, const double *mhz, size_t count, fl_pipeline *p, fl_diag *d) {
+    fl_status s = fl_pf_program(f, p, d);
+    for (uint32_t rank = 0; !s && rank < p->ranks; rank++) {
+        const int32_t r = (int32_t)rank;
+        for (size_t i = 0; !s && i < 2 * count; i++) {
+            const double clock = fl_pf_clock(f, mhz[i / 2]);
+            s = fl_pf_put(p, r, i % 2 ? FL_PIPELINE_BACKWARD : FL_PIPELINE_FORWARD, mhz[i / 2],
+                          fl_stage_time_at(&f->time[rank][i % 2], clock), power_at(f, rank, clock), d);
+        }
+        if (!s && f->load_s[rank] > 0)
+            s = fl_pf_put(p, r, FL_PIPELINE_LOAD, NAN, f->load_s[rank], NAN, d);
+        if (!s && f->load_in_recv_s[rank] > 0)
+            s = fl_pf_put(p, r, FL_PIPELINE_LOAD_IN_RECV, NAN, f->load_in_recv_s[rank], NAN, d);
+        const uint32_t stage = rank % p->stages;
+        if (!s && stage + 1 < p->stages)
+            s = fl_pf_put(p, r, FL_PIPELINE_ACT, NAN, f->link_s[stage], NAN, d);
+        if (!s && stage > 0)
+            s = fl_pf_put(p, r, FL_PIPELINE_GRAD, NAN, f->link_s[stage - 1], NAN, d);
+    }
+    if (!s)
+        s = fl_pf_put(p, -1, FL_PIPELINE_STEP, NAN, f->tail_s, NAN, d);
+    if (!s)
+        s = fl_pf_put(p, -1, FL_PIPELINE_BLOCKED, NAN, NAN, f->blocked_w, d);
+    if (!s)
+        s = fl_pipeline_finish(p, d);
+    if (s)
+        fl_pipeline_free(p);
+    return s;
+}
+
+/* The clocks that a plan asks for, and the top clock, at which the boards stand. */
+static size_t asked_clocks(const fl_pipeline_clocks *c, double top_mhz, double *mhz, size_t room) {
+    size_t n = 1;
+    mhz[0] = top_mhz;
+    for (size_t i = 0; i < (size_t)c->ranks * 2 * c->microbatches; i++) {
+        size_t k = 0;
+        while (k < n && mhz[k] < c->mhz[i])
+            k++;
+        if ((k < n && mhz[k] == c->mhz[i]) || n == room)
+            continue;
+        memmove(mhz + k + 1, mhz + k, (n - k) * sizeof *mhz);
+        mhz[k] = c->mhz[i];
+        n++;
+    }
+    return n;
+}
+
+static fl_status run_plan(const fl_pipeline_fit *f, const fl_pipeline *p, const fl_pipeline_clocks *c, double *seconds,
+                          double *joules, fl_diag *d) {
+    fl_workload *w = NULL;
+    fl_rates *rates = NULL;
+    fl_facts facts = {0};
+    fl_run_result result = {0};
+    fl_status s = fl_build_pipeline(&w, "the plan", p, &f->order, &f->node, 1, c, NULL, d);
+    if (!s)
+        s = fl_rates_new(&rates, w, &f->node, d);
+    const fl_run_options o = {.w = w, .rates = rates, .spec = &f->node, .facts = &facts};
+    if (!s)
+        s = fl_run(&o, &result, d);
+    if (!s) {
+        *seconds = result.makespan_s;
+        *joules = result.gpu_energy_j;
+    }
+    fl_run_result_free(&result);
+    fl_rates_free(rates);
+    fl_workload_free(w);
+    return s;
+}
+
+fl_status fl_pipeline_fit_predict(const fl_pipeline_fit *f, size_t plan, double *seconds, double *joules, fl_diag *d) {
+    double mhz[FL_PF_CLOCKS_MAX + 1];
+    fl_pipeline_clocks c;
+    fl_pipeline p = {0};
+    fl_status s = fl_pf_clocks_new(f, plan, &c, d);
+    if (!s)
+        s = fl_pipeline_fit_rows(f, mhz, asked_clocks(&c, f->r->top_mhz, mhz, FL_PF_CLOCKS_MAX), &p, d);
+    if (!s)
+        s = run_plan(f, &p, &c, seconds, joules, d);
+    fl_pipeline_free(&p);
+    free(c.mhz);
+    return s;
+}
+
+/* ---- power limits ---- */
+
+/* The clock at which a part draws `ratio` times what it draws at `clock`: the law rises, so it is found by halving. */
+static double clock_at(const fl_stage_power *law, double clock, double ratio) {
+    const double wanted = ratio * fl_stage_power_at(law, clock);
+    double low = 0.1, high = 1.5;
+    for (int i = 0; i < 60; i++) {
+        const double middle = (low + high) / 2;
+        *(fl_stage_power_at(law, middle) < wanted ? &low : &high) = middle;
+    }
+    return low;
+}
+
+/* A lower limit holds the clock where the power is lower by as much. The clocks are left to the boards, which ask for
+ * the top. */
+fl_status fl_pipeline_fit_limits(const fl_pipeline_fit *f, const double *limit_w, double *seconds, double *joules,
+                                 fl_diag *d) {
+    fl_pipeline p = {0}, one = {0};
+    const double top = f->r->top_mhz;
+    fl_status s = fl_pipeline_fit_rows(f, &top, 1, &p, d);
+    if (!s)
+        s = fl_pf_program(f, &one, d);
+    for (size_t i = 0; !s && i < p.row_count; i++) {
+        fl_pipeline_row row = p.row[i];
+        if (row.what == FL_PIPELINE_FORWARD || row.what == FL_PIPELINE_BACKWARD) {
+            const double ratio = limit_w[row.rank] / f->limit_w;
+            fl_stage_time t = f->time[row.rank][row.what == FL_PIPELINE_BACKWARD];
+            t.wall = fmin(t.wall, clock_at(&f->law, t.wall, ratio));
+            row.time_s = fl_stage_law_at(&t, 1);
+            row.power_w = fmin(f->power_w[row.rank] * fl_stage_power_at(&f->law, 1), f->most_w[row.rank] * ratio);
+        }
+        s = fl_pipeline_add(&one, &row, d);
+    }
+    if (!s)
+        s = fl_pipeline_finish(&one, d);
+    if (!s)
+        s = run_plan(f, &one, NULL, seconds, joules, d);
+    fl_pipeline_free(&p);
+    fl_pipeline_free(&one);
+    return s;
+}

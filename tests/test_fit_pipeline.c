@@ -1,0 +1,252 @@
+/* The fit of a pipeline: a made-up chip whose laws are known, half of its plans learned, the others told; and files
+ * that are wrong. */
+#include "harness/fit/fit_pipeline_score.h"
+#include "tests/support/sim_fixture.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { STAGES = 3, MICROBATCHES = 6, PLANS = 14 };
+#define TOP 1400.0
+
+static const fl_stage_power LAW = {.s = 0.25, .knee = 0.7, .rise = 1};
+
+static double share_of(int rank, int backward) { return 0.65 + 0.05 * rank + 0.03 * backward; }
+static double part_s(int rank, int backward, double mhz) {
+    const fl_stage_time t = {.log_t0 = log((backward ? 0.1 : 0.04) * (1 + 0.1 * rank)),
+                             .share = share_of(rank, backward),
+                             .wall = backward ? 0.86 : 0.9};
+    return fl_stage_law_at(&t, mhz / TOP);
+}
+static double part_w(int rank, double mhz) { return fmin((240 + 5 * rank) * fl_stage_power_at(&LAW, mhz / TOP), 320); }
+
+/* Time and energy of a plan, by the engine on the true rows: the clocks of the plan, one for each part of a rank. */
+static double true_seconds(double mhz[STAGES][2]) {
+    fl_pipeline p = {.schedule = FL_PIPELINE_1F1B,
+                     .stages = STAGES,
+                     .microbatches = MICROBATCHES,
+                     .chunks = 1,
+                     .data_parallel = 1,
+                     .tensor_parallel = 1,
+                     .ranks = STAGES,
+                     .file = strdup("truth")};
+    for (int r = 0; r < STAGES; r++)
+        for (int k = 0; k < 2; k++)
+            FX_MUST(fl_pipeline_add(&p,
+                                    &(fl_pipeline_row){r, -1, k ? FL_PIPELINE_BACKWARD : FL_PIPELINE_FORWARD, 1000,
+                                                       part_s(r, k, mhz[r][k]), 100, 0},
+                                    d));
+    const struct {
+        fl_pipeline_what what;
+        double s;
+    } rest[] = {{FL_PIPELINE_ACT, 0.006}, {FL_PIPELINE_GRAD, 0.006}, {FL_PIPELINE_STEP, 0.03}};
+    for (size_t k = 0; k < 3; k++)
+        FX_MUST(fl_pipeline_add(&p, &(fl_pipeline_row){-1, -1, rest[k].what, NAN, rest[k].s, NAN, 0}, d));
+    FX_MUST(fl_pipeline_add(&p, &(fl_pipeline_row){-1, -1, FL_PIPELINE_BLOCKED, NAN, NAN, 80, 0}, d));
+    FX_MUST(fl_pipeline_finish(&p, d));
+    fx_rig r;
+    fx_open(&r, STAGES);
+    fl_workload_free(r.w);
+    fl_pipeline_order o;
+    FX_MUST(fl_pipeline_schedule_make(&p, &o, d));
+    FX_MUST(fl_build_pipeline(&r.w, "truth", &p, &o, &r.spec, 1, NULL, NULL, d));
+    FX_MUST(fl_rates_new(&r.rates, r.w, &r.spec, d));
+    fl_node *n = fx_node(&r, 0, false);
+    fx_to_end(n);
+    const double seconds = fl_seconds(fl_node_now(n));
+    fl_node_close(n);
+    fl_pipeline_order_free(&o);
+    fl_pipeline_free(&p);
+    fl_rates_free(r.rates);
+    fl_workload_free(r.w);
+    fl_node_spec_free(&r.spec);
+    return seconds;
+}
+
+static FILE *begin(const char *base, const char *ending, const char *columns) {
+    char path[600];
+    snprintf(path, sizeof path, "%s.%s", base, ending);
+    FILE *f = fopen(path, "w");
+    if (!f)
+        exit(1);
+    fprintf(f, "%s\n", columns);
+    return f;
+}
+
+/* Plan 0 at the top, then from slow to fast: the last stage, which is the longest, at a clock that rises from plan to
+ * plan, the others somewhat lower at random. */
+static void write_cell(const char *base) {
+    FILE *plans = begin(base, "plans.csv", "plan,rank,instruction,first_microbatch,count,sm_mhz");
+    FILE *measured = begin(base, "measured.csv", "plan,rank,iter_time_s,iter_energy_j,plan_time_s,plan_energy_j");
+    FILE *parts = begin(base, "instructions.csv", "plan,rank,kind,sm_mhz,count,time_mean_s,time_sd_s");
+    fl_random g = fl_random_seed(5, 1);
+    for (int plan = 0; plan < PLANS; plan++) {
+        double mhz[STAGES][2], joules[STAGES], all = 0;
+        for (int r = 0; r < STAGES; r++)
+            for (int k = 0; k < 2; k++) {
+                const int step = 50 * plan / 2 / 15 - (r < STAGES - 1 ? (int)fl_random_below(&g, 6) : 0);
+                mhz[r][k] = plan ? 1010 + 15 * (step > 0 ? step : 0) : TOP;
+            }
+        const double seconds = true_seconds(mhz);
+        for (int r = 0; r < STAGES; r++) {
+            double busy = 0;
+            joules[r] = 0;
+            for (int k = 0; k < 2; k++) {
+                const char *name = k ? "backward" : "forward";
+                const double s = part_s(r, k, mhz[r][k]);
+                busy += MICROBATCHES * s;
+                joules[r] += MICROBATCHES * s * part_w(r, mhz[r][k]);
+                fprintf(plans, "%d,%d,%s,0,%d,%.17g\n", plan, r, name, MICROBATCHES, mhz[r][k]);
+                fprintf(parts, "%d,%d,%s,%.17g,%d,%.17g,0\n", plan, r, name, mhz[r][k], MICROBATCHES, s);
+            }
+            joules[r] += 80 * (seconds - busy);
+            all += joules[r];
+        }
+        for (int r = 0; r < STAGES; r++)
+            fprintf(measured, "%d,%d,%.17g,%.17g,%.17g,%.17g\n", plan, r, seconds, joules[r], seconds, all);
+    }
+    if (fclose(plans) || fclose(measured) || fclose(parts))
+        exit(1);
+}
+
+static const char *const ENDINGS[] = {"plans.csv", "measured.csv", "instructions.csv", "caps.csv"};
+
+static void remove_cell(const char *base) {
+    for (size_t k = 0; k < 4; k++) {
+        char path[600];
+        snprintf(path, sizeof path, "%s.%s", base, ENDINGS[k]);
+        unlink(path);
+    }
+}
+
+static void make_base(char *base) {
+    const int fd = mkstemp(base);
+    if (fd < 0 || close(fd))
+        exit(1);
+}
+
+static void test_known_chip(void) {
+    char base[] = "/tmp/foldline-cell-XXXXXX";
+    make_base(base);
+    write_cell(base);
+    fl_pipeline_runs r;
+    FX_MUST(fl_pipeline_runs_read(base, &r, d));
+    FL_CHECK(r.plan_count == PLANS && r.ranks == STAGES && r.microbatches == MICROBATCHES && r.top_mhz == TOP,
+             "%zu plans", r.plan_count);
+    FL_CHECK(fl_pipeline_warm_up(&r), "plan 0 is at the top");
+    static const struct {
+        fl_pipeline_learn how;
+        size_t learned, left_out;
+        double time, energy; /* percent at most: the laws are right, what is expected of any chip is not */
+    } rows[] = {{FL_LEARN_HALF, 7, 7, 0.1, 0.1},
+                {FL_LEARN_SLOW, 6, 7, 0.5, 1},
+                {FL_LEARN_THREE, 3, 11, 0.3, 0.5},
+                {FL_LEARN_FIRST, 1, 13, 10, 10}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        fl_pipeline_fit f;
+        fl_pipeline_score s;
+        bool learn[PLANS];
+        fl_pipeline_learn_choose(&r, rows[i].how, learn);
+        FX_MUST(fl_pipeline_fit_open(&f, &r, STAGES, 1, NULL, 300, d));
+        FX_MUST(fl_pipeline_fit_learn(&f, learn, &fl_pipeline_any_chip, d));
+        FX_MUST(fl_pipeline_score_make(&f, learn, 0, &s, d));
+        const char *name = fl_pipeline_learn_name[rows[i].how];
+        FL_CHECK(s.learned == rows[i].learned && s.left_out == rows[i].left_out, "%s: %zu learned, %zu left out", name,
+                 s.learned, s.left_out);
+        FL_CHECK(s.time.worst < rows[i].time, "%s: time %.3f %%, expected at most %g", name, s.time.worst,
+                 rows[i].time);
+        FL_CHECK(s.energy.worst < rows[i].energy, "%s: energy %.3f %%, expected at most %g", name, s.energy.worst,
+                 rows[i].energy);
+        FL_CHECK(isnan(s.cap_time.mean) && !s.limited, "no runs under limits");
+        if (rows[i].how == FL_LEARN_HALF)
+            FL_CHECK(fabs(f.blocked_w - 80) < 8, "%.1f W while blocked, expected 80 within a tenth", f.blocked_w);
+        fl_pipeline_score_free(&s);
+        fl_pipeline_fit_close(&f);
+    }
+    fl_pipeline_runs_free(&r);
+    remove_cell(base);
+    unlink(base);
+}
+
+/* What others on the chip show is expected of the next; nobody is surer than the least. */
+static void test_beliefs(void) {
+    char base[] = "/tmp/foldline-cell-XXXXXX";
+    make_base(base);
+    write_cell(base);
+    fl_pipeline_runs r;
+    FX_MUST(fl_pipeline_runs_read(base, &r, d));
+    fl_pipeline_fit f;
+    bool learn[PLANS];
+    fl_pipeline_learn_choose(&r, FL_LEARN_ALL, learn);
+    FX_MUST(fl_pipeline_fit_open(&f, &r, STAGES, 1, NULL, 300, d));
+    FX_MUST(fl_pipeline_fit_learn(&f, learn, &fl_pipeline_any_chip, d));
+    const fl_pipeline_fit *two[] = {&f, &f};
+    fl_pipeline_beliefs b;
+    fl_pipeline_fit_believe(two, 2, &b);
+    FL_CHECK(fabs(b.blocked.mean * 300 - f.blocked_w) < 1e-9 && b.blocked.sd == 0.015, "%g +- %g", b.blocked.mean,
+             b.blocked.sd);
+    FL_CHECK(fabs(b.share[0].mean - 0.7) < 0.03, "%g", b.share[0].mean);
+    fl_pipeline_fit_believe(NULL, 0, &b);
+    FL_CHECK(!memcmp(&b, &fl_pipeline_any_chip, sizeof b), "of nobody: what is expected of any chip");
+    fl_pipeline_fit_close(&f);
+    fl_pipeline_runs_free(&r);
+    remove_cell(base);
+    unlink(base);
+}
+
+static void test_bad_files(void) {
+    static const struct {
+        const char *what, *plans, *measured, *parts, *caps, *error;
+    } rows[] = {
+        {"whole", "0,0,forward,0,2,1000\n0,0,backward,0,2,1000\n", "0,0,1,100,1,100\n", "0,0,forward,1000,2,0.1,0\n",
+         NULL, NULL},
+        {"a microbatch without a clock", "0,0,forward,0,2,1000\n0,0,backward,0,1,1000\n", "", "", NULL,
+         "plan 0 asks for 1 backwards of rank 0, expected one for each of 2 microbatches"},
+        {"a rank without a plan", "0,1,forward,0,2,1000\n0,1,backward,0,2,1000\n", "", "", NULL,
+         "2 rows for 1 plans and 2 ranks"},
+        {"numbers that fall", "1,0,forward,0,2,1000\n0,0,backward,0,2,1000\n", "", "", NULL,
+         "plan 0 comes after 1, expected ascending numbers"},
+        {"another instruction", "0,0,load,0,2,1000\n", "", "", NULL, "instruction is 'load'"},
+        {"not measured", "0,0,forward,0,2,1000\n0,0,backward,0,2,1000\n", NULL, "", NULL, "was not measured on rank 0"},
+        {"measured and not asked for", "0,0,forward,0,2,1000\n0,0,backward,0,2,1000\n", "7,0,1,100,1,100\n", "", NULL,
+         "plan 7 is not among those that ask for clocks"},
+        {"another kind", "0,0,forward,0,2,1000\n0,0,backward,0,2,1000\n", "0,0,1,100,1,100\n",
+         "0,0,step,1000,2,0.1,0\n", NULL, "kind is 'step'"},
+        {"a rank without a limit",
+         "0,0,forward,0,2,1000\n0,0,backward,0,2,1000\n0,1,forward,0,2,1000\n0,1,backward,0,2,1000\n",
+         "0,0,1,100,1,200\n0,1,1,100,1,200\n", "0,0,forward,1000,2,0.1,0\n", "all,1,0,250,1,100\n",
+         "all plan 1 has no row of rank 1"},
+    };
+    char base[] = "/tmp/foldline-cell-XXXXXX";
+    make_base(base);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        FILE *f = begin(base, "plans.csv", "plan,rank,instruction,first_microbatch,count,sm_mhz");
+        fputs(rows[i].plans, f);
+        fclose(f);
+        f = begin(base, "measured.csv", "plan,rank,iter_time_s,iter_energy_j,plan_time_s,plan_energy_j");
+        fputs(rows[i].measured ? rows[i].measured : "", f);
+        fclose(f);
+        f = begin(base, "instructions.csv", "plan,rank,kind,sm_mhz,count,time_mean_s,time_sd_s");
+        fputs(rows[i].parts, f);
+        fclose(f);
+        if (rows[i].caps) {
+            f = begin(base, "caps.csv", "family,plan,rank,power_limit_w,plan_time_s,plan_energy_j");
+            fputs(rows[i].caps, f);
+            fclose(f);
+        }
+        fl_pipeline_runs r;
+        fl_diag d = {0};
+        const fl_status s = fl_pipeline_runs_read(base, &r, &d);
+        FL_CHECK(s == (rows[i].error ? FL_BAD_INPUT : FL_OK), "%s: status %d, %s", rows[i].what, s, d.message);
+        FL_CHECK(!rows[i].error || strstr(d.message, rows[i].error), "%s: '%s', expected '%s'", rows[i].what, d.message,
+                 rows[i].error);
+        FL_CHECK(!s || (!r.plan && !r.asked && !r.plan_count), "%s: left zeroed", rows[i].what);
+        fl_pipeline_runs_free(&r);
+        remove_cell(base);
+    }
+    unlink(base);
+}
+
+FL_SUITE("fit_pipeline", {"a chip whose laws are known", test_known_chip}, {"what others lead to expect", test_beliefs},
+         {"bad files", test_bad_files})
