@@ -2,6 +2,7 @@
 #ifndef FL_BUILD_H
 #define FL_BUILD_H
 
+#include "sim/sweep_ops.h"
 #include "sim/workload.h"
 #include "traces/records.h"
 
@@ -30,11 +31,10 @@ typedef struct fl_sweep_law {
     fl_load *load;
 } fl_sweep_law;
 
-/* From one workload of a sweep: its kernels run one after the other, cut into ops of about 10 ms at the highest clock,
- * the whole `repeat` times. Time and power come from the rows, by monotone interpolation between them. Of measured
- * rows those at the platform's default memory clock (or the only one) and at the highest power cap count; of predicted
- * ones all. law NULL: nothing is known but the rows. */
+/* From one workload of a sweep: its kernels run one after the other, cut into ops (sim/sweep_ops.h).
+ * Time and power come from the rows, by monotone interpolation between them. Of measured rows those at the platform's
+ * default memory clock (or the only one) and at the highest power cap count; of predicted ones all. law NULL: nothing is known but the rows. */
 fl_status fl_build_sweep(fl_workload **out, const char *file, const fl_sweep *s, uint32_t name, const fl_sweep_law *law,
-                         uint32_t repeat, const fl_node_spec *node, uint32_t windows, fl_diag *d);
+                         const fl_sweep_replay *replay, const fl_node_spec *node, fl_diag *d);
 
 #endif

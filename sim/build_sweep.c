@@ -3,7 +3,6 @@
 #include "sim/build.h"
 
 #include "sim/node.h"
-#include "sim/wide.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -122,19 +121,6 @@ static fl_status make_curves(const fl_points *p, double ref_s, fl_measured *m, f
     return s == FL_MODEL_OK ? FL_OK
                             : fl_error(d, s == FL_MODEL_NO_MEMORY ? FL_NO_MEMORY : FL_BAD_INPUT,
                                        "settings of a sweep: %s", fl_model_text(s));
-}
-
-/* Exactly `total` ns in ops of about 10 ms. */
-static fl_status add_ops(fl_workload *w, uint32_t stream, uint32_t class_id, int64_t total, fl_diag *d) {
-    int64_t n = total / 10000000;
-    n = n < 100 ? 100 : n > 1000000 ? 1000000 : n;
-    fl_status s = FL_OK;
-    for (int64_t i = 0; !s && i < n; i++) {
-        int64_t from = (int64_t)((fl_uwide)(uint64_t)total * (uint64_t)i / (uint64_t)n);
-        int64_t to = (int64_t)((fl_uwide)(uint64_t)total * (uint64_t)(i + 1) / (uint64_t)n);
-        s = fl_workload_add_op(w, stream, 0, to - from, class_id, d);
-    }
-    return s;
 }
 
 /* One kernel of the workload, and where its rows are from. */
@@ -269,8 +255,22 @@ static fl_status add_kernels(fl_workload *w, fl_kernel_rows k, const fl_sweep_la
     return status;
 }
 
+/* The kernels one after the other, all of it as often as asked for. */
+static fl_status replay_kernels(fl_workload *w, const fl_sweep_replay *replay, uint32_t stream, const char *name,
+                                const uint32_t *id, const int64_t *work, size_t kernels, fl_diag *d) {
+    fl_sweep_ops ops = fl_sweep_ops_of(w, replay, stream, name);
+    uint32_t marker = 0;
+    fl_status status = FL_OK;
+    if (replay->iteration_ns && kernels)
+        status = fl_sweep_ops_marker(&ops, &w->class[id[0]].load, &marker, d);
+    for (uint32_t r = 0; r < replay->repeat; r++)
+        for (size_t k = 0; !status && k < kernels; k++)
+            status = fl_sweep_ops_add(&ops, id[k], marker, work[k], d);
+    return status;
+}
+
 fl_status fl_build_sweep(fl_workload **out, const char *file, const fl_sweep *s, uint32_t name, const fl_sweep_law *law,
-                         uint32_t repeat, const fl_node_spec *node, uint32_t windows, fl_diag *d) {
+                         const fl_sweep_replay *replay, const fl_node_spec *node, fl_diag *d) {
     const fl_device *dev = &node->device[node->gpu[0]];
     double mem = memory_clock(s, name, dev->default_mem_mhz), cap = highest_cap(s, name);
     if (!isnan(mem) && fl_ladder_index(dev->mem_mhz, dev->mem_count, mem) < 0)
@@ -295,13 +295,12 @@ fl_status fl_build_sweep(fl_workload **out, const char *file, const fl_sweep *s,
     const fl_kernel_rows rows = {file, s, name, 0, mem, cap, dev->default_mem_mhz};
     if (!status)
         status = add_kernels(w, rows, law, id, work, &kernels, d);
-    for (uint32_t r = 0; r < repeat; r++)
-        for (size_t k = 0; !status && k < kernels; k++)
-            status = add_ops(w, stream, id[k], work[k], d);
+    if (!status)
+        status = replay_kernels(w, replay, stream, s->names[name], id, work, kernels, d);
     if (!status)
         status = set_errors(w, file, s, law, d);
     if (!status)
-        status = fl_workload_finish(w, windows, d);
+        status = fl_workload_finish(w, replay->windows, d);
     free(id);
     free(work);
     if (status)

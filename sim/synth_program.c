@@ -2,6 +2,7 @@
 
 #include "policies/random.h"
 #include "sim/node.h"
+#include "sim/spread.h"
 #include "sim/workload.h"
 #include "traces/kernels.h"
 
@@ -11,20 +12,6 @@
 
 #define FL_PROGRAM_KERNELS_MAX UINT64_C(100000000)
 enum { STREAMS_MAX = 256 };
-
-typedef struct spread { /* of a lognormal, once for all its draws */
-    double mean, cv, variance, deviation;
-} spread;
-
-static spread spread_of(double mean, double cv) {
-    const double variance = log(1 + cv * cv);
-    return (spread){mean, cv, variance, sqrt(variance)};
-}
-
-/* A lognormal of the given mean and coefficient of variation. */
-static double draw(fl_random *r, const spread *s) {
-    return s->cv <= 0 ? s->mean : s->mean * exp(s->deviation * fl_random_normal(r) - s->variance / 2);
-}
 
 typedef struct lane { /* one stream of a program */
     fl_random random;
@@ -36,8 +23,8 @@ typedef struct maker {
     const fl_programs *p;
     const fl_program_row *row; /* row_count: those of the program */
     size_t row_count;
-    uint32_t *kind;      /* row_count */
-    spread *gap, *length; /* row_count */
+    uint32_t *kind;          /* row_count */
+    fl_spread *gap, *length; /* row_count */
     uint32_t cycles;
     double scale; /* of part_s */
     fl_kernel_trace *t;
@@ -53,7 +40,8 @@ static fl_status too_many(const maker *m, fl_diag *d) {
 
 static fl_status launch(const maker *m, size_t row, lane *l, fl_diag *d) {
     const fl_program_row *r = &m->row[row];
-    const double gap = 1e3 * draw(&l->random, &m->gap[row]), length = 1e3 * draw(&l->random, &m->length[row]);
+    const double gap = 1e3 * fl_spread_draw(&m->gap[row], &l->random),
+                 length = 1e3 * fl_spread_draw(&m->length[row], &l->random);
     fl_trace_op op = {.launch_ns = INT64_MIN,
                       .bytes = -1,
                       .kind = m->kind[row],
@@ -173,8 +161,8 @@ static fl_status make_rows(maker *m, fl_diag *d) {
     fl_status s = m->kind && m->gap && m->length ? take_head(p, m->t, d) : fl_no_memory(d, "the program's kernels");
     for (size_t i = 0; !s && i < m->row_count; i++) {
         const fl_program_row *r = &m->row[i];
-        m->gap[i] = spread_of(r->gap_us, r->gap_cv);
-        m->length[i] = spread_of(r->time_us, r->time_cv);
+        m->gap[i] = fl_spread_of(r->gap_us, r->gap_cv);
+        m->length[i] = fl_spread_of(r->time_us, r->time_cv);
         m->kind[i] = fl_trace_add_kind(m->t, p->names[r->kernel], (uint32_t[3]){r->grid_x, 1, 1},
                                        (uint32_t[3]){r->block_x, 1, 1});
         if (m->kind[i] == UINT32_MAX)

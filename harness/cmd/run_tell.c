@@ -158,6 +158,8 @@ static void put_asked(const fl_run_told *t) {
     printf("asked       %u GPU%s, %zu kernels, seed %llu, wall %s", gpus, gpus == 1 ? "" : "s", s->w->op_count,
            (unsigned long long)s->facts.seed, c->wall ? c->wall : "real");
     printf("%s%s%s", c->heat ? ", heat" : "", c->no_cpu ? ", no CPU" : "", c->no_contention ? ", no interference" : "");
+    if (s->jitter > 0)
+        printf(", jitter %g %%", 100 * s->jitter);
     if (s->arrivals)
         printf(", arrivals %s", s->arrivals);
     if (t->reader)

@@ -177,6 +177,23 @@ static fl_status get_arrivals(fl_experiment *e, const fl_json *root, const char 
     return s || !spec.file ? s : fl_experiment_path(e, spec.file, into, d);
 }
 
+static fl_status get_replay(fl_experiment *e, const fl_json *root, fl_replay_choice *into, fl_diag *d) {
+    fl_json at;
+    char *text = NULL;
+    fl_status s = FL_OK;
+    if (!into->jitter && fl_json_has(root, "jitter") && !(s = fl_json_get(root, "jitter", &at, d)) &&
+        !(s = fl_json_param_text(&at, &text, d)) && !(s = fl_experiment_keep(e, text, d))) {
+        into->jitter = text;
+        fl_sweep_replay ignored;
+        fl_diag why = {0};
+        if (fl_replay_choose(into, &ignored, &why))
+            s = fl_json_fail(&at, d, "%s", why.message);
+    }
+    return s || into->iteration_s > 0 || !fl_json_has(root, "iteration_s")
+               ? s
+               : fl_json_get_real(root, "iteration_s", 0, HUGE_VAL, &into->iteration_s, d);
+}
+
 static bool draws_arrivals(const char *text) {
     fl_arrivals_spec spec;
     fl_diag ignored = {0};
@@ -186,12 +203,14 @@ static bool draws_arrivals(const char *text) {
 bool fl_experiment_redraws(fl_experiment *e, const fl_scene_options *so) {
     const fl_json root = fl_json_root(e->tree, e->path);
     const cJSON *variants = e->tree ? cJSON_GetObjectItem(root.node, "variants") : NULL;
-    bool drawn = draws_arrivals(so->arrivals);
+    bool drawn = draws_arrivals(so->arrivals) || fl_replay_drawn(&so->replay);
     for (const cJSON *v = variants ? variants->child : NULL; v && !drawn; v = v->next) {
         const fl_json at = fl_json_root(v, e->path);
         const char *text = NULL;
+        fl_replay_choice replay = {0};
         fl_diag ignored = {0}; /* told when the variant is opened */
-        drawn = cJSON_IsObject(v) && !get_arrivals(e, &at, &text, &ignored) && draws_arrivals(text);
+        drawn = cJSON_IsObject(v) && ((!get_arrivals(e, &at, &text, &ignored) && draws_arrivals(text)) ||
+                                      (!get_replay(e, &at, &replay, &ignored) && fl_replay_drawn(&replay)));
     }
     return drawn;
 }
@@ -217,7 +236,8 @@ fl_status fl_experiment_apply(fl_experiment *e, fl_scene_options *so, fl_texts *
         return s;
     /* What it says of its own workloads is not about others that the command line has in their place. */
     const bool sweep = !own_input || so->sweep, programs = !own_input || so->programs;
-    if ((sweep && ((s = get_text(&root, "model", &so->model, d)) || (s = get_int(&root, "repeat", &so->repeat, d)))) ||
+    if ((sweep && ((s = get_text(&root, "model", &so->model, d)) || (s = get_int(&root, "repeat", &so->repeat, d)) ||
+                   (s = get_replay(e, &root, &so->replay, d)))) ||
         (programs && !(so->seconds > 0) && fl_json_has(&root, "seconds") &&
          (s = fl_json_get_real(&root, "seconds", 0, HUGE_VAL, &so->seconds, d))) ||
         ((sweep || programs) && (s = get_texts(e, &root, "workloads", false, &so->only, d))) ||
@@ -260,6 +280,10 @@ static fl_status open_variants(fl_experiment *e, const fl_scene_options *so, con
         if (!s)
             s = fl_node_choice_read(&at, &changed.node, d);
         fl_node_choice_merge(&changed.node, &so->node);
+        changed.replay = (fl_replay_choice){0};
+        if (!s)
+            s = get_replay(e, &at, &changed.replay, d);
+        fl_replay_merge(&changed.replay, &so->replay);
         changed.arrivals = NULL;
         if (!s)
             s = get_arrivals(e, &at, &changed.arrivals, d);

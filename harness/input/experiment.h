@@ -48,7 +48,8 @@ fl_status fl_experiment_path(fl_experiment *e, const char *path, const char **ou
  * Those texts and the patterns of workloads live as long as *e. */
 fl_status fl_experiment_specs(fl_experiment *e, fl_spec **spec, size_t *count, fl_texts *texts, fl_diag *d);
 
-/* True where "arrivals", of the experiment or a variant, are drawn: other seeds are other scenes. */
+/* True where "arrivals" or the jitter of a sweep, of the experiment or a variant, are drawn: other seeds are other
+ * scenes. */
 bool fl_experiment_redraws(fl_experiment *e, const fl_scene_options *so);
 /* Opens the scenes of the experiment: the plain ones, then those of each variant. With no experiment (tree NULL) just
  * the plain ones. *variants: how many there were. */

@@ -68,12 +68,16 @@ const fl_keys fl_draws_keys = {
     ROW("bus_spread", REAL, "", "0", "and this share of the peak less or more", BETWEEN(0, 0.5)),                      \
     ROW("records", TEXT, "", "cost", "what kernel records take: time as the platform says, none, or a row for each",   \
         .words = "cost|free|" FL_RECORDS_BOTH)
+#define REPLAY_ROWS                                                                                                    \
+    ROW("jitter", TEXT | REAL, "", "0", "of a sweep: its ops vary by this share, drawn by the seed", SHARE),           \
+    ROW("iteration_s", REAL, "s", "none", "of a sweep: a marker after about so much work at the highest clock",        \
+        BETWEEN(1e-3, 1e6))
 #define ARRIVALS_ROW                                                                                                   \
     ROW("arrivals", TEXT | OBJECT, "", NULL, "every workload serves requests that come so: " FL_ARRIVALS_FORM,         \
         .of = &arrivals)
 #define FL_ARRIVALS_FORM "a list's path, \"poisson:rate=20,count=500\", or its parts"
 
-static const fl_key variant_key[] = {NODE_ROWS, ARRIVALS_ROW, DRAWS_ROWS};
+static const fl_key variant_key[] = {NODE_ROWS, REPLAY_ROWS, ARRIVALS_ROW, DRAWS_ROWS};
 KEYS(variant, "variant", "what a variant changes; the keys of 'draws' only where the experiment has 'draws'", );
 
 /* ---- policies ---- */
@@ -174,6 +178,7 @@ static const fl_key experiment_key[] = {
     ROW("draws", OBJECT, "", NULL, "the sweep as a distribution replay", .of = &fl_draws_keys),
     ROW("workloads", TEXT, "", "all", "only these of the sweep or the programs", LIST),
     ROW("repeat", INT, "", FL_AS_TEXT(FL_REPEAT_STANDARD), "runs each workload of the sweep so often", BETWEEN(1, 1e6)),
+    REPLAY_ROWS,
     ROW("kinds", FILE_, "", "what the trace names", "how kinds of kernels depend on clocks"),
     ROW("assume", TEXT, "", NULL, "of kinds that nobody knows", .words = "compute|memory|balanced"),
     ARRIVALS_ROW,

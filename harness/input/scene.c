@@ -173,6 +173,9 @@ fl_status fl_scene_check(const fl_scene_options *o, const fl_texts *traces, fl_d
     if (any && !o->sweep && !o->pipeline && o->repeat)
         return fl_refuse(d, "--repeat is of the workloads of a sweep or of a pipeline and does nothing here, expected "
                             "--sweep FILE or --pipeline FILE with it");
+    if (any && !o->sweep && (o->replay.jitter || o->replay.iteration_s > 0))
+        return fl_refuse(d, "%s is of the workloads of a sweep and does nothing here, expected --sweep FILE with it",
+                         o->replay.jitter ? "--jitter" : "--iteration");
     if (o->pipeline && o->gpus)
         return fl_refuse(d, "--gpus does nothing with a pipeline, which has a GPU for each rank; expected it without");
     if (o->pipeline && o->arrivals)
@@ -570,8 +573,13 @@ static fl_status from_programs(const fl_scene_options *o, fl_scenes *all, fl_dia
 
 static fl_status from_sweep(const fl_scene_options *o, const char *path, const fl_texts *only, fl_scenes *all,
                             fl_diag *d) {
-    fl_sweep_model m;
-    fl_status status = fl_sweep_model_open(path, o->model, o->platform, &m, d);
+    fl_sweep_model m = {0};
+    fl_sweep_replay replay = {.repeat = (uint32_t)o->repeat,
+                              .windows = (uint32_t)o->windows,
+                              .seed = (uint64_t)o->seed + (uint64_t)o->draw};
+    fl_status status = fl_replay_choose(&o->replay, &replay, d);
+    if (!status)
+        status = fl_sweep_model_open(path, o->model, o->platform, &m, d);
     if (!status)
         status = check_wanted(only, path, m.sweep.names, m.names, m.count, d);
     for (size_t i = 0; !status && i < m.count; i++) {
@@ -584,8 +592,10 @@ static fl_status from_sweep(const fl_scene_options *o, const char *path, const f
         if (!status)
             status = fl_node_choose(&s->platform.node, &o->node, d);
         if (!status)
-            status = fl_sweep_model_build(&m, i, &s->platform.node, (uint32_t)o->repeat, (uint32_t)o->windows, &s->w,
-                                          &s->stated, &s->note, &s->note_count, d);
+            status = fl_sweep_model_build(&m, i, &s->platform.node, &replay, &s->w, &s->stated, &s->note,
+                                          &s->note_count, d);
+        if (s)
+            s->jitter = replay.jitter, s->iteration_ns = replay.iteration_ns;
         if (!status)
             status = complete(s, o, d);
         all->clipped += s && s->clipped;

@@ -6,6 +6,7 @@
 #include "harness/input/arrivals_spec.h"
 #include "harness/input/node_choice.h"
 #include "harness/input/platform.h"
+#include "harness/input/replay_choice.h"
 #include "harness/input/stated.h"
 #include "sim/build.h"
 #include "sim/rates.h"
@@ -24,7 +25,8 @@ typedef struct fl_scene_options { /* as asked for; NULL and 0 where nobody did *
     fl_texts only;     /* workloads of the sweep or programs; none = all */
     const char *model; /* of a sweep: "table" or "fitted" */
     int64_t repeat;    /* of a sweep's workloads, or iterations of a pipeline */
-    int64_t windows;   /* of work */
+    fl_replay_choice replay; /* of a sweep's workloads */
+    int64_t windows;         /* of work */
     int64_t seed;
     const char *arrivals; /* of requests (harness/input/arrivals_spec.h); NULL: each workload is one pass */
     int64_t draws;        /* each scene under so many seeds of sensors, policies and arrivals */
@@ -56,6 +58,8 @@ typedef struct fl_scene {
     char *kinds;         /* path of its kinds file; NULL = none */
     char *asked;         /* platform as it was asked for */
     fl_node_choice node; /* texts borrowed from the options */
+    double jitter;       /* of a sweep's workload: how much its ops vary */
+    int64_t iteration_ns; /* and work between its markers; 0 = none */
     char *variant;       /* of the node, see fl_scene_options; NULL = plain */
     char *arrivals;      /* as asked for, NULL = none */
     char *applications;  /* seed of drawn applications; NULL: they are not drawn */
@@ -121,6 +125,7 @@ bool fl_node_clip(fl_node_spec *n, double sm_min, double sm_max, double mem_mhz)
      "of a sweep: table (interpolated) or fitted laws (" FL_MODEL_STANDARD ")"},                                       \
     {"repeat", "N", FL_OPTION_INT, &(o).repeat, 1, 1e6,                                                                \
      "runs of each workload of the sweep, or iterations of the pipeline (" FL_AS_TEXT(FL_REPEAT_STANDARD) ")"},        \
+    FL_REPLAY_OPTIONS((o).replay),                                                                                     \
     {"arrivals", "SPEC", FL_OPTION_TEXT, &(o).arrivals, 0, 0, FL_ARRIVALS_HELP},                                       \
     FL_NODE_OPTIONS((o).node),                                                                                         \
     {"seed", "N", FL_OPTION_INT, &(o).seed, 1, 9e15,                                                                   \

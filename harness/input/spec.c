@@ -111,13 +111,12 @@ static size_t split(char *text, fl_setting *setting) {
     return count;
 }
 
-fl_status fl_spec_open_set(const char *text, const fl_texts *set, fl_spec *s, fl_diag *d) {
+static fl_status open_text(const char *text, const char *label, const fl_texts *set, fl_spec *s, fl_diag *d) {
     size_t size = strlen(text) + 1, most = 1 + (set ? set->count : 0);
     for (const char *c = text; *c; c++)
         most += *c == ',';
     for (size_t i = 0; set && i < set->count; i++)
         size += strlen(set->item[i]) + 1;
-    *s = (fl_spec){0};
     char *copy = malloc(size);
     fl_setting *setting = calloc(most, sizeof *setting);
     fl_status status = copy && setting ? FL_OK : fl_no_memory(d, NULL);
@@ -130,10 +129,33 @@ fl_status fl_spec_open_set(const char *text, const fl_texts *set, fl_spec *s, fl
             at = end + 1;
         }
         const fl_layer given = {.origin = set ? "--set" : "--policy", .setting = setting, .count = count};
-        status = fl_spec_open_values(copy, text, &given, s, d);
+        status = fl_spec_open_values(copy, label, &given, s, d);
     }
     free(setting);
     free(copy);
+    return status;
+}
+
+/* CALLED=NAME:...: how long CALLED is; 0 where the policy is called as it is written. What follows a colon are settings,
+ * and a path with an "=" in it has a slash before. */
+static fl_status find_name(const char *text, size_t *called, fl_diag *d) {
+    const size_t until = strcspn(text, ":/="), allowed = strspn(text, FL_SPEC_CALLED);
+    *called = text[until] == '=' ? until : 0;
+    if (text[until] != '=' || (until && allowed == until))
+        return FL_OK;
+    return fl_refuse(d, "a policy called '%.*s', expected a name of letters, digits and . _ + - before the '='",
+                     (int)(until < 60 ? until : 60), text);
+}
+
+fl_status fl_spec_open_set(const char *text, const fl_texts *set, fl_spec *s, fl_diag *d) {
+    size_t called;
+    *s = (fl_spec){0};
+    fl_status status = find_name(text, &called, d);
+    if (status || !called)
+        return status ? status : open_text(text, text, set, s, d);
+    char *label = strndup(text, called);
+    status = label ? open_text(text + called + 1, label, set, s, d) : fl_no_memory(d, NULL);
+    free(label);
     return status;
 }
 

@@ -1,10 +1,14 @@
 /* A policy as it is asked for: its name, a label, and settings as pairs of texts. An experiment has these as values; on
- * the command line they are one text, NAME or NAME:parameter=value,parameter=value. */
+ * the command line they are one text, NAME or NAME:parameter=value,parameter=value; CALLED= before it gives its rows a
+ * name of their own. */
 #ifndef FL_SPEC_H
 #define FL_SPEC_H
 
 #include "harness/base/args.h"
 #include "sim/instance.h"
+
+/* What such a name is made of: it stands in tables, files and pages. */
+#define FL_SPEC_CALLED "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._+-"
 
 typedef struct fl_spec {
     char *label;   /* as it was written, or as an experiment calls it */
@@ -24,7 +28,7 @@ typedef struct fl_spec {
  * is told as not of the form parameter=value) and a bad table; other values are checked when an instance is opened.
  * Nothing is to be freed where it fails. */
 fl_status fl_spec_open_values(const char *name, const char *label, const fl_layer *given, fl_spec *s, fl_diag *d);
-/* The same from the text form, which is its own label. */
+/* The same from the text form, which is its own label unless it says what it is called. */
 fl_status fl_spec_open(const char *text, fl_spec *s, fl_diag *d);
 /* The same with further settings "parameter=value", which go before those of the text. */
 fl_status fl_spec_open_set(const char *text, const fl_texts *set, fl_spec *s, fl_diag *d);

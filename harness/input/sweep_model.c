@@ -64,9 +64,9 @@ static fl_status note_predicted(const fl_sweep_model *m, const fl_predicted *p, 
     return s;
 }
 
-fl_status fl_sweep_model_build(const fl_sweep_model *m, size_t i, const fl_node_spec *node, uint32_t repeat,
-                               uint32_t windows, fl_workload **w, fl_stated *stated, char ***note, size_t *notes,
-                               fl_diag *d) {
+fl_status fl_sweep_model_build(const fl_sweep_model *m, size_t i, const fl_node_spec *node,
+                               const fl_sweep_replay *replay, fl_workload **w, fl_stated *stated, char ***note,
+                               size_t *notes, fl_diag *d) {
     const uint32_t name = m->names[i];
     const fl_device *dev = &node->device[node->gpu[0]];
     fl_predicted p = {0};
@@ -80,7 +80,7 @@ fl_status fl_sweep_model_build(const fl_sweep_model *m, size_t i, const fl_node_
         s = fl_sweep_chip_shares(&m->plain, &m->sweep, name, &p.law, d);
     const fl_sweep *rows = m->fitted ? &p.sweep : &m->sweep;
     if (!s)
-        s = fl_build_sweep(w, m->path, rows, name, &p.law, repeat, node, windows, d);
+        s = fl_build_sweep(w, m->path, rows, name, &p.law, replay, node, d);
     if (!s)
         s = fl_stated_make(rows, name, m->fitted, (*w)->sm_min_mhz, (*w)->sm_max_mhz, dev->default_mem_mhz, stated, d);
     fl_predicted_free(&p);

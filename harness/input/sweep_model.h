@@ -5,6 +5,7 @@
 
 #include "harness/chip/sweep_chip.h"
 #include "harness/input/stated.h"
+#include "sim/sweep_ops.h"
 
 typedef struct fl_sweep_model {
     const char *path; /* borrowed */
@@ -21,8 +22,8 @@ fl_status fl_sweep_model_open(const char *path, const char *model, const char *p
 void fl_sweep_model_free(fl_sweep_model *m);
 
 /* names[i] on the node, and how sure the model is of it. Notes of what was assumed are added to note (count). */
-fl_status fl_sweep_model_build(const fl_sweep_model *m, size_t i, const fl_node_spec *node, uint32_t repeat,
-                               uint32_t windows, fl_workload **w, fl_stated *stated, char ***note, size_t *notes,
-                               fl_diag *d);
+fl_status fl_sweep_model_build(const fl_sweep_model *m, size_t i, const fl_node_spec *node,
+                               const fl_sweep_replay *replay, fl_workload **w, fl_stated *stated, char ***note,
+                               size_t *notes, fl_diag *d);
 
 #endif

@@ -125,6 +125,15 @@ static void add_node(cJSON *into, const fl_scene *s) {
 }
 
 /* What came when: the list as an input, or what was drawn and by which seed. */
+static void add_replay(cJSON *into, const fl_scene *s) {
+    if (s->jitter > 0) {
+        cJSON_AddNumberToObject(into, "jitter", s->jitter);
+        cJSON_AddNumberToObject(into, "jitter_seed", (double)s->facts.seed);
+    }
+    if (s->iteration_ns)
+        cJSON_AddNumberToObject(into, "iteration_s", (double)s->iteration_ns * 1e-9);
+}
+
 static void add_arrivals(cJSON *into, cJSON *inputs, const fl_scene *s) {
     fl_arrivals_spec spec;
     if (!s->arrivals || fl_arrivals_spec_parse(s->arrivals, &spec, NULL))
@@ -162,6 +171,7 @@ cJSON *fl_provenance(const fl_scenes *scenes, const fl_spec *spec, size_t spec_c
         cJSON_AddNumberToObject(w, "kernels", (double)s->w->op_count);
         cJSON_AddStringToObject(w, "model", s->w->measured ? "measured table" : "laws");
         add_node(w, s);
+        add_replay(w, s);
         add_arrivals(w, inputs, s);
         cJSON_AddBoolToObject(w, "assumed_loads", s->w->assumed);
         cJSON_AddBoolToObject(w, "assumed_power", fl_scene_power_assumed(s));

@@ -22,6 +22,10 @@ static fl_status open_specs(fl_setup *u, fl_texts *policies, fl_diag *d) {
     for (size_t i = 0; !s && i < own; i++) {
         s = fl_spec_open(policies->item[i], &u->spec[i], d);
         u->o.spec_count += !s;
+        for (size_t k = 0; !s && k < i && strcmp(u->spec[i].label, policies->item[i]); k++)
+            if (!strcmp(u->spec[k].label, u->spec[i].label))
+                s = fl_refuse(d, "two policies are called '%.60s', expected a name of its own for each",
+                              u->spec[i].label);
     }
     if (!s && !u->o.spec_count)
         s = fl_refuse(d, "no policy given, expected --policy NAME (foldline policies lists them)");
@@ -121,8 +125,13 @@ fl_status fl_setup_open(fl_setup *u, fl_setup_options *o, fl_diag *d) {
                     "arrivals over a distribution replay, expected an experiment with kernels");
         goto out;
     }
+    if ((o->scene.replay.jitter || o->scene.replay.iteration_s > 0) && fl_experiment_draws(e)) {
+        s = fl_fail(d, FL_BAD_INPUT, e->path, 0, 0,
+                    "jitter or iterations over a distribution replay, which has no ops, expected none of them");
+        goto out;
+    }
     if (o->seeds > 1 && fl_experiment_redraws(e, &o->scene)) {
-        /* other arrivals, so other defaults and references too */
+        /* other arrivals or other work, so other defaults and references too */
         o->scene.draws = u->o.draws = o->seeds;
         o->seeds = 1;
     }
