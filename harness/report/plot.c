@@ -56,8 +56,9 @@ static const struct kind {
 };
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
-const char *const fl_plot_kinds[] = {"pareto",    "workloads", "timeline",  "regret", "regret-curves", "sensitivity",
-                                     "intervals", "ranks",     "residency", "trace",  NULL};
+const char *const fl_plot_kinds[] = {"pareto",        "workloads",   "timeline",  "regret",
+                                     "regret-curves", "sensitivity", "intervals", "ranks",
+                                     "residency",     "trace",       NULL};
 
 /* ---- inputs ---- */
 
