@@ -9,15 +9,16 @@
 #   FOLDLINE_DATA=FOLDER tests/policies.sh PROGRAM          some minutes: 10 % and 5 %, 10, 30 and 100 s
 #   FOLDLINE_DATA=FOLDER tests/policies.sh PROGRAM --all    everything: 2 % too, 300 and 1,500 s, 5 seeds of jitter
 #   tests/policies.sh PROGRAM --tiny                        the shipped sweep alone, some seconds
+#   tests/policies.sh PROGRAM --page                        writes figure and table of harness/experiments/tightrope.md
 #   FOLDLINE_DATA=FOLDER tests/policies.sh PROGRAM --tune   finds the parameters of the others, writes that file and tightrope.json
 # Prints what was measured, then each goal as held or missed; exit status 1 where one is missed. RESULTS=FILE keeps every
 # run as a row.
 set -u
 export LC_ALL=C
 cd "$(dirname "$0")/.." || exit 1
-program=$(realpath "${1:?usage: tests/policies.sh PROGRAM [--all | --tiny | --tune]}")
+program=$(realpath "${1:?usage: tests/policies.sh PROGRAM [--all | --tiny | --page | --tune]}")
 form=${2:---short}
-case $form in --short | --all | --tiny | --tune) ;; *) echo "policies: '$form', expected --all, --tiny or --tune" >&2; exit 2 ;; esac
+case $form in --short | --all | --tiny | --page | --tune) ;; *) echo "policies: '$form', expected --all, --tiny, --page or --tune" >&2; exit 2 ;; esac
 ladder=harness/experiments/tightrope.ladder.csv
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
@@ -25,6 +26,15 @@ long=${RESULTS:-$work/long.csv}
 : >"$long"
 tables() { python3 tests/support/policies.py "$@"; }
 fail() { echo "policies: $*" >&2; exit 1; }
+
+if [ "$form" = --page ]; then
+    experiment=harness/experiments/tightrope
+    "$program" compare $experiment.json --csv "$work/page.csv" >/dev/null || exit 1
+    tables page "$work/page.csv" $experiment.md 0.05 || exit 1
+    "$program" plot workloads "$work/page.csv" -o plots/readme-tightrope.svg || exit 1
+    echo "written: $experiment.md, plots/readme-tightrope.svg"
+    exit 0
+fi
 
 # ---- the sweeps, each with the platform of its GPU; - = what `fit device` makes of the sweep ----
 sweeps="$work/sweeps"

@@ -73,7 +73,15 @@ done
 check "and late sensors" grep -qE '^energyucb-table1 +10 +5% late-0.5 .*/4$' "$dir/tiny"
 refuse "another form" 2 "'--some', expected" bash tests/policies.sh "$f" --some
 
+# ---- the page ----
+printf '%s\n' '# t' '' '| policy | a |' '|---|---|---|---|---|' '| old | 1 |' '' 'end' >"$dir/page.md"
+{ echo workload,policy,makespan_s,seed,energy_saving_pct,regret_clairvoyant_pct
+  echo a,maxfreq,10,1,0,5; echo b,maxfreq,20,1,0,5; echo a,tightrope:bound=0.05,10.5,1,7,1; echo b,tightrope:bound=0.05,21.2,1,5,n/a; } >"$dir/page.csv"
+tables page "$dir/page.csv" "$dir/page.md" 0.05
+check "its table is made anew" [ "$(tail -n +5 "$dir/page.md" | tr '\n' ';')" = '| `tightrope:bound=0.05` | 6.00 | 1.00 | 6.00 | 1/2 |;;end;' ]
+
 # ---- the experiment ----
+refuse "a picture of nothing" 2 "nothing to draw|expected" "$f" plot workloads traces/samples/mix8.csv -o "$dir/no.svg"
 check "the experiment is what the search found" cmp harness/experiments/tightrope.json \
   <(tables experiment harness/experiments/tightrope.ladder.csv $sample pvc-max1550x6 0.05)
 succeed "it runs" 'tightrope' "$f" compare harness/experiments/tightrope.json --csv "$dir/e.csv"

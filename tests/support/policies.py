@@ -5,6 +5,7 @@ policies.py half SWEEP SECONDS HALF OUT [DEVICE]   rows at the highest memory cl
 policies.py sensor PLATFORM.json HOW OUT        ideal, platform, late-S (all power readings S seconds late)
 policies.py take RESULT.csv KEY=VALUE...        rows of a comparison, in the long form, on stdout
 policies.py table LONG.csv                      one line for each setting and policy
+policies.py page RESULT.csv PAGE BOUND          the table of the page, from a comparison
 policies.py gates LONG.csv                      what is claimed; exit status 1 where something is missed
 policies.py grid FAMILY PLATFORM.json BOUND SWEEP   the experiment in which a policy's parameters are searched
 policies.py experiment LADDER.csv SWEEP PLATFORM BOUND   the committed experiment, of what was found
@@ -141,6 +142,28 @@ def table(path):
     for key, rows in group(read_long(path), keys).items():
         print(f"{key[0]:<18} {key[1]:5g} {100 * key[2]:4g}% {key[3]:<9} {100 * key[4]:3g}% {short(key[5]):<60} {key[6]:<7} "
               + line(rows))
+
+
+def page(path, out, bound):
+    """Replaces the rows of the first table of the page."""
+    with open(path, newline="") as f:
+        rows = [r for r in csv.DictReader(f) if r["workload"] != "mean"]
+    top = {r["workload"]: float(r["makespan_s"]) for r in rows if r["policy"] == "maxfreq"}
+    lines = []
+    for (policy,), those in group(rows, ["policy"]).items():
+        if policy == "maxfreq" or policy.endswith(" (records free)") and "signal=" in policy:
+            continue  # the reference; a twin that does without records anyway
+        regrets = [float(r["regret_clairvoyant_pct"]) for r in those if r["regret_clairvoyant_pct"] != "n/a"]
+        slow = [float(r["makespan_s"]) / top[r["workload"]] - 1 for r in those]
+        lines.append(f"| `{policy}` | {statistics.fmean(float(r['energy_saving_pct']) for r in those):.2f} | "
+                     + (f"{statistics.fmean(regrets):.2f}" if regrets else "n/a")
+                     + f" | {100 * max(slow):.2f} | {sum(s > float(bound) + 1e-9 for s in slow)}/{len(those)} |")
+    with open(out) as f:
+        text = f.read().split("\n")
+    head = text.index("|---|---|---|---|---|") + 1
+    end = next(i for i in range(head, len(text)) if not text[i].startswith("|"))
+    with open(out, "w") as f:
+        f.write("\n".join(text[:head] + lines + text[end:]))
 
 
 class Gates:
@@ -310,6 +333,8 @@ def main(argv):
         take(rest[0], dict(a.split("=", 1) for a in rest[1:]))
     elif what == "table":
         table(rest[0])
+    elif what == "page":
+        page(*rest)
     elif what == "gates":
         return gates(rest[0])
     elif what == "grid":
