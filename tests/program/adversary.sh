@@ -43,6 +43,8 @@ check "the command in its head is the replay" [ "$(eval "$f $(head_of replay "$w
 succeed "the top clock loses nothing" 'largest slowdown   0\.0000 %' "$f" "${hunt[@]}" --policy maxfreq --bound 1% --trials 64
 check "which is told" grep -q 'beyond the bound   -1.0000 points in the worst case; 0 of 64 trials' "$dir/out"
 succeed "the bound is the policy's own" 'bound 7 %' "$f" "${hunt[@]}" --policy tightrope:bound=0.07,signal=none --trials 8
+"$f" "${hunt[@]}" --policy tightrope:bound=0.05,signal=util --trials 8 >/dev/null # whose sensor is noisy, by the seed
+check "its file replays as the trial too" [ "$(slowdown "$worst" '')" = "$(head_of slowdown "$worst")" ]
 succeed "its help has an option of its own" '--trials N' "$f" search --adversary --help
 succeed "the other help names it" '--adversary ' "$f" search --help
 
