@@ -71,6 +71,9 @@ static const command commands[] = {
     {.text = "sweep I/e.json --shard 1/2 -o c.csv"},
     {.text = "merge I/s.csv.shard-1-of-2 I/s.csv.shard-2-of-2 -o m.csv"},
     {.text = "search I/e.json --threads 1"},
+    {.text = "search --adversary --platform generic --policy fixed:sm_mhz=1200 --bound 50% --seconds 0.2 --trials 3 "
+             "--threads 1 -o w.csv",
+     .points = 3},
     {.text = "regress I/e.json --bless -o b.json"},
     {.text = "regress I/base.json --bless -o b.json"},
     {.text = "regress I/base.json --junit j.xml --all"},
@@ -114,6 +117,7 @@ static const command commands[] = {
     {.text = "platforms --json"},
     {.text = "platforms h100"},
     {.text = "plot pareto I/rows.csv -o p.svg", .points = 4},
+    {.text = "plot workloads I/rows.csv -o p.svg", .points = 4},
     {.text = "report I/rows.csv -o p.html"},
     {.text = "report I/rows.csv -o p.html --bound 10% --bound energy_j<1"},
     {.text = "compare S/inference.csv --platform a100 --policy nvboost --arrivals poisson:rate=20,count=5 --bound "

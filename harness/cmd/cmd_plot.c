@@ -6,14 +6,14 @@ static const fl_command_help help = {
     "plot", "KIND INPUT.csv -o OUTPUT.svg|png|pdf", "Draws a result with gnuplot.",
     "KIND, from the CSV of compare, sweep or merge: pareto (energy against slowdown, or against latency where "
     "requests\n"
-    "arrive: bound, Pareto front, hollow who breaks the bound), regret (bars), intervals (saving of each policy), "
-    "ranks\n"
-    "(mean ranks over workloads), with 95 % intervals where there are several runs, sensitivity (saving and slowdown "
-    "over\n"
-    "each parameter whose values differ: policies such as assure:theta=0.9). From FILE.regret.csv: regret-curves. From "
-    "the\n"
-    "--timeline of run: timeline (clock, and power under its limit), residency (time at each clock). From trace stats "
-    "-o:\n"
+    "arrive: bound, Pareto front, hollow who breaks the bound), workloads (energy against slowdown of every run), "
+    "regret\n"
+    "(bars), intervals (saving of each policy), ranks (mean ranks over workloads), with 95 % intervals where there are "
+    "several\n"
+    "runs, sensitivity (saving and slowdown over each parameter whose values differ: policies such as\n"
+    "assure:theta=0.9). From FILE.regret.csv: regret-curves. From the --timeline of run: timeline (clock, and power "
+    "under its\n"
+    "limit), residency (time at each clock). From trace stats -o:\n"
     "trace (activity, power and clock). Platform and bound come from the record beside the result."};
 
 int fl_cmd_plot(int argc, char **argv) {

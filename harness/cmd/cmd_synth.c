@@ -1,11 +1,10 @@
 #include "harness/base/command.h"
 #include "harness/cmd/commands.h"
+#include "harness/cmd/kinds_beside.h"
 #include "harness/input/platform.h"
 #include "sim/synth.h"
 #include "sim/synth_apps.h"
-#include "traces/gzip.h"
 #include "traces/kernels.h"
-#include "traces/standard.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -21,24 +20,6 @@ typedef struct fl_mix {
     double seconds, mean_us;
 } fl_mix;
 
-/* The path of the kinds file of a trace or of programs, whose head then names it. */
-static fl_status kinds_beside(const char *path, fl_head *head, char **kinds, fl_diag *d) {
-    static const char programs[] = ".programs.csv"; /* x.programs.csv has x.kinds.csv */
-    const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
-    size_t stem = fl_stem_length(path, programs);
-    if (fl_is_standard(path))
-        return fl_refuse(d, "-o '-' is one file, and its kinds are another, expected a name");
-    if (!fl_name_ends(path, programs)) {
-        const char *dot = memrchr(base, '.', stem - (size_t)(base - path));
-        stem = dot ? (size_t)(dot - path) : stem;
-    }
-    if (asprintf(kinds, "%.*s.kinds.csv", (int)stem, path) < 0) {
-        *kinds = NULL;
-        return fl_no_memory(d, NULL);
-    }
-    return fl_head_set(head, "kinds", *kinds + (base - path)) ? FL_OK : fl_no_memory(d, NULL);
-}
-
 /* The trace of a mix, and a copy of its kinds beside it: complete by themselves. */
 static fl_status write_mix(const char *path, const fl_mix *m, const char *platform, fl_diag *d) {
     fl_platform p = {0};
@@ -53,7 +34,7 @@ static fl_status write_mix(const char *path, const fl_mix *m, const char *platfo
         s = fl_synth_mix(&k, m->seed, m->seconds, m->mean_us, dev->default_sm_mhz, dev->default_mem_mhz, &t, d);
     }
     if (!s)
-        s = kinds_beside(path, &t.head, &kinds, d);
+        s = fl_kinds_beside(path, &t.head, &kinds, d);
     if (!s && strcmp(kinds, m->kinds) != 0)
         s = fl_kinds_write(kinds, &k, d);
     if (!s)
@@ -78,7 +59,7 @@ static fl_status write_both(const char *path, const fl_synth_options *o, const c
         s = fl_synth_trace(o, dev->default_sm_mhz, dev->default_mem_mhz, &t, &k, d);
     }
     if (!s)
-        s = kinds_beside(path, &t.head, &kinds, d);
+        s = fl_kinds_beside(path, &t.head, &kinds, d);
     if (!s)
         s = fl_kinds_write(kinds, &k, d);
     if (!s)
@@ -101,7 +82,7 @@ static fl_status write_apps(const char *path, uint32_t drawn, uint64_t seed, con
     if (!s)
         s = fl_synth_apps(&p.node.device[p.node.gpu[0]], drawn, seed, &programs, &k, d);
     if (!s)
-        s = kinds_beside(path, &programs.head, &kinds, d);
+        s = fl_kinds_beside(path, &programs.head, &kinds, d);
     if (!s)
         s = fl_kinds_write(kinds, &k, d);
     if (!s)

@@ -13,6 +13,9 @@
 enum { FL_BARS_MAX = 60 };
 fl_status fl_picture_pareto(fl_picture *p, const fl_summary *s, const fl_looks *looks, size_t *drawn, fl_diag *d);
 
+/* pareto too: every run of every policy, workload by workload. */
+fl_status fl_picture_workloads(fl_picture *p, const fl_summary *s, const fl_looks *looks, size_t *drawn, fl_diag *d);
+
 /* rows: the best FL_ROWS_MAX with their intervals, by what they are ranked by or by their mean rank. */
 enum { FL_ROWS_MAX = 40 };
 fl_status fl_picture_rows(fl_picture *p, const fl_summary *s, const fl_looks *looks, bool ranks, size_t *drawn,

@@ -43,6 +43,7 @@ static const struct kind {
     const char *nothing; /* to say where there is nothing to draw */
 } kinds[] = {
     {"pareto", "pareto", fl_picture_pareto, NULL, "no policy with an energy saving"},
+    {"workloads", "pareto", fl_picture_workloads, NULL, "no run with an energy saving"},
     {"timeline", "lines", NULL, fl_picture_timeline, "no row of a GPU"},
     {"regret", "regret", regret, NULL, "no policy beside the baselines"},
     {"regret-curves", "lines", NULL, NULL, "no step with a regret"},
@@ -55,8 +56,9 @@ static const struct kind {
 };
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
-const char *const fl_plot_kinds[] = {"pareto",    "timeline", "regret",    "regret-curves", "sensitivity",
-                                     "intervals", "ranks",    "residency", "trace",         NULL};
+const char *const fl_plot_kinds[] = {"pareto",        "workloads",   "timeline",  "regret",
+                                     "regret-curves", "sensitivity", "intervals", "ranks",
+                                     "residency",     "trace",       NULL};
 
 /* ---- inputs ---- */
 
