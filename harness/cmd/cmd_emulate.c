@@ -24,9 +24,8 @@ static const fl_command_help help = {
     "go on: an hour takes well under a second and every run is the same. What cannot be virtual ends the run with\n"
     "exit status 3. Reading the sensors of a GPU takes the platform's read_ms, as the next look at the clock shows.\n"
     "\n"
-    "Fan, PCIe, memory sizes and encoders are not simulated: fixed values. Work begins when the command does. The "
-    "exit\n"
-    "status is the command's."};
+    "Fan, PCIe, memory sizes and encoders are not simulated: fixed values; temperature is 40 C at all times without\n"
+    "--heat. Work begins when the command does. The exit status is the command's."};
 
 static fl_status parse_time(const char *text, fl_emulate_options *o, fl_diag *d) {
     char *end;
@@ -154,6 +153,8 @@ static cJSON *report_json(const fl_emulate_result *r) {
         cJSON_AddNumberToObject(at, "mem_min_mhz", g->mem_min);
         cJSON_AddNumberToObject(at, "mem_max_mhz", g->mem_max);
         cJSON_AddNumberToObject(at, "limit_mw", g->limit_mw);
+        cJSON_AddNumberToObject(at, "application_sm_mhz", g->target_sm);
+        cJSON_AddNumberToObject(at, "application_mem_mhz", g->target_mem);
         cJSON_AddItemToArray(list, at);
     }
     return root;
@@ -176,6 +177,9 @@ static void print_report(const fl_emulate_result *r, const fl_scene *scene) {
             fprintf(stderr, "  GPU %u is left with its SM clock locked to %u..%u MHz\n", i, g->sm_min, g->sm_max);
         if (g->mem_max)
             fprintf(stderr, "  GPU %u is left with its memory clock locked to %u..%u MHz\n", i, g->mem_min, g->mem_max);
+        if (g->target_sm)
+            fprintf(stderr, "  GPU %u is left with application clocks of %u MHz, memory %u MHz\n", i, g->target_sm,
+                    g->target_mem);
         if (g->limit_mw != g->default_limit_mw)
             fprintf(stderr, "  GPU %u is left with a power limit of %g W\n", i, g->limit_mw * 1e-3);
     }
@@ -184,7 +188,7 @@ static void print_report(const fl_emulate_result *r, const fl_scene *scene) {
 int fl_cmd_emulate(int argc, char **argv) {
     fl_scene_options so = {0};
     fl_texts rest = {0}, fault_texts = {0}, error_texts = {0};
-    const char *time_text = NULL, *set_ms = NULL, *report = NULL, *rings = NULL;
+    const char *driver = NULL, *time_text = NULL, *set_ms = NULL, *report = NULL, *rings = NULL;
     bool quiet = false, anyone = false;
     const fl_option option[] = {
         FL_SCENE_OPTIONS(so),
@@ -192,6 +196,7 @@ int fl_cmd_emulate(int argc, char **argv) {
         {"set-ms", "A[..B]", FL_OPTION_TEXT, &set_ms, 0, 0, "a set call takes this long (as the platform says)"},
         {"privileged", NULL, FL_OPTION_FLAG, &anyone, 0, 0,
          "whoever asks may set clocks and limits (root only, as with the driver)"},
+        {"driver", "VERSION", FL_OPTION_TEXT, &driver, 0, 0, FL_DRIVER_HELP},
         {"error", "SPEC", FL_OPTION_LIST, &error_texts, 0, 0, FL_REFUSAL_HELP},
         {"fault", "SPEC", FL_OPTION_LIST, &fault_texts, 0, 0, FL_FAULT_SPEC_HELP},
         {"rings", "DIR", FL_OPTION_TEXT, &rings, 0, 0,
@@ -217,6 +222,8 @@ int fl_cmd_emulate(int argc, char **argv) {
         s = parse_time(time_text, &o, &d);
     if (!s)
         s = parse_set_ms(set_ms, &o, &d);
+    if (!s)
+        s = fl_driver_parse(driver, &o.driver, &d);
     if (!s)
         s = parse_errors(&error_texts, &refusal, &d);
     if (!s)

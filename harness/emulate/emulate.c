@@ -91,6 +91,7 @@ static void serve(fl_emulator *e, fl_conn *c, const fl_ask *q) {
         return;
     }
     fl_boards_go(&e->boards, time_now(e));
+    fl_calls_look(&e->boards);
     if (q->op == FL_ASK_SET) {
         ask_set(e, c, q);
         return;
@@ -196,6 +197,20 @@ static fl_status open_session(fl_emulator *e, fl_diag *d) {
     return FL_OK;
 }
 
+/* Where a driver's version is asked for, its own library lies in the session's folder. */
+static fl_status make_library(const fl_emulator *e, fl_diag *d) {
+    char from[4200], to[128], plain[128];
+    if (!e->o->driver.given)
+        return FL_OK;
+    snprintf(from, sizeof from, "%s/" FL_EMULATE_LIBRARY, e->o->client_dir);
+    snprintf(to, sizeof to, "%s/" FL_EMULATE_LIBRARY, e->dir);
+    snprintf(plain, sizeof plain, "%s/libnvidia-ml.so", e->dir);
+    const fl_status s = fl_driver_library(&e->o->driver, from, to, d);
+    if (!s && symlink(FL_EMULATE_LIBRARY, plain))
+        return fl_error(d, FL_IO, "%s: %s", plain, fl_reason(errno));
+    return s;
+}
+
 static void remove_state(const fl_emulator *e) {
     char path[sizeof e->dir + sizeof FL_EMULATE_STATE];
     snprintf(path, sizeof path, "%s/" FL_EMULATE_STATE, e->dir);
@@ -226,10 +241,11 @@ static void close_session(fl_emulator *e) {
             close(fd[i]);
     if (!e->dir[0]) /* no session was opened: nothing lies in it */
         return;
-    snprintf(path, sizeof path, "%s/" FL_EMULATE_SOCKET, e->dir);
-    unlink(path);
-    snprintf(path, sizeof path, "%s/" FL_EMULATE_CLOCK, e->dir);
-    unlink(path);
+    static const char *const file[] = {FL_EMULATE_SOCKET, FL_EMULATE_CLOCK, FL_EMULATE_LIBRARY, "libnvidia-ml.so"};
+    for (size_t i = 0; i < sizeof file / sizeof *file; i++) {
+        snprintf(path, sizeof path, "%s/%s", e->dir, file[i]);
+        unlink(path);
+    }
     remove_state(e);
     rmdir(e->dir);
 }
@@ -270,6 +286,8 @@ fl_status fl_emulate(const fl_emulate_options *o, fl_emulate_result *r, fl_diag 
                           o->scene->facts.seed, d);
     if (!s)
         s = open_session(&e, d);
+    if (!s)
+        s = make_library(&e, d);
     if (!s && o->time == FL_TIME_VIRTUAL && !(s = fl_token_open(&token, e.dir, d)))
         e.token = &token;
     const int heard[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGCHLD, SIGPIPE};

@@ -30,13 +30,16 @@ static void text_of(const fl_boards *all, uint32_t gpu, fl_ask_text what, char *
         snprintf(out, size, "%08X:%02X:%02X.0", bus_of(gpu) >> 8, bus_of(gpu) & 0xff, 0u);
         break;
     case FL_TEXT_DRIVER:
-        snprintf(out, size, "550.54.15");
+        snprintf(out, size, "%s", all->o->driver.text);
         break;
     case FL_TEXT_LIBRARY:
-        snprintf(out, size, "12.550.54.15");
+        snprintf(out, size, "%u.%s", all->o->driver.cuda / 1000, all->o->driver.text);
         break;
     case FL_TEXT_VBIOS:
         snprintf(out, size, "00.00.00.00.01");
+        break;
+    case FL_TEXT_CUDA:
+        snprintf(out, size, "%u", all->o->driver.cuda);
         break;
     }
 }
@@ -79,10 +82,30 @@ bool fl_calls_without_effect(const fl_boards *all, const fl_ask *q) {
     return without;
 }
 
+/* Application clocks, of newer drivers. */
+static bool is_deprecated(const fl_boards *all, const fl_ask *q) {
+    const bool set = q->op == FL_ASK_SET && (q->a == FL_SETS_TARGET || q->a == FL_SETS_TARGET_DEFAULT);
+    const bool read = q->op == FL_ASK_NUMBER && (q->a == FL_NUMBER_TARGET_CLOCK || q->a == FL_NUMBER_DEFAULT_CLOCK);
+    return (set || read) && all->o->driver.branch >= FL_DRIVER_NO_APPLICATION_CLOCKS;
+}
+
+/* Is a device asked, not the system or a set of events? */
+static bool is_of_gpu(const fl_ask *q) {
+    switch ((fl_ask_op)q->op) {
+    case FL_ASK_TEXT:
+        return q->a != FL_TEXT_DRIVER && q->a != FL_TEXT_LIBRARY && q->a != FL_TEXT_CUDA;
+    case FL_ASK_EVENT_SET:
+    case FL_ASK_EVENT_FREE:
+    case FL_ASK_EVENT_NEXT:
+        return false;
+    default:
+        return q->op > FL_ASK_TEXT;
+    }
+}
+
 int32_t fl_calls_refused(const fl_boards *all, uint32_t inits, const fl_ask *q) {
-    const bool system = q->op == FL_ASK_TEXT && (q->a == FL_TEXT_DRIVER || q->a == FL_TEXT_LIBRARY);
-    const bool about_gpu = q->op >= FL_ASK_TEXT && !system;
-    if (q->op != FL_ASK_INIT && !inits)
+    const bool about_gpu = is_of_gpu(q);
+    if (q->op != FL_ASK_INIT && !inits && !(q->op == FL_ASK_TEXT && q->a == FL_TEXT_CUDA))
         return q->op == FL_ASK_SHUTDOWN ? NVML_SUCCESS : NVML_UNINITIALIZED;
     if (about_gpu && q->gpu >= all->gpu_count)
         return NVML_INVALID_ARGUMENT;
@@ -91,7 +114,47 @@ int32_t fl_calls_refused(const fl_boards *all, uint32_t inits, const fl_ask *q) 
     for (size_t i = 0; i < all->o->refusal_count; i++)
         if (all->o->refusal[i].result && is_about(&all->o->refusal[i], all->now_ns, q, about_gpu))
             return all->o->refusal[i].result;
+    if (is_deprecated(all, q))
+        return NVML_DEPRECATED;
     return about_gpu && fl_node_gpu(all->node, q->gpu)->lost ? NVML_GPU_IS_LOST : NVML_SUCCESS;
+}
+
+static fl_event_state state_of(const fl_boards *all, uint32_t gpu) {
+    const fl_gpu *g = fl_node_gpu(all->node, gpu);
+    const fl_ask q = {.op = FL_ASK_NUMBER, .gpu = gpu, .a = FL_NUMBER_PSTATE, .call = "nvmlEventSetWait_v2"};
+    return (fl_event_state){.sm_mhz = (uint32_t)g->dev->sm_mhz[g->sm],
+                            .mem_mhz = (uint32_t)g->dev->mem_mhz[g->mem],
+                            .pstate = fl_number_pstate(g),
+                            .lost = fl_calls_refused(all, 1, &q) == NVML_GPU_IS_LOST};
+}
+
+void fl_calls_look(fl_boards *all) {
+    for (uint32_t i = 0; all->events.first && i < all->gpu_count; i++) {
+        const fl_event_state now = state_of(all, i);
+        fl_events_look(&all->events, i, &now);
+    }
+}
+
+static int32_t event_of(fl_boards *all, const fl_ask *q, fl_answer *out) {
+    fl_ask_event event = {0};
+    fl_event_state now;
+    uint32_t number = 0;
+    int32_t r = NVML_SUCCESS;
+    switch ((fl_ask_op)q->op) {
+    case FL_ASK_EVENT_SET:
+        number = fl_events_open(&all->events);
+        fl_list_put(out, &number, sizeof number);
+        return number ? NVML_SUCCESS : NVML_NO_MEMORY;
+    case FL_ASK_EVENT_FREE:
+        return fl_events_close(&all->events, q->a) ? NVML_SUCCESS : NVML_INVALID_ARGUMENT;
+    case FL_ASK_EVENT_ADD:
+        now = state_of(all, q->gpu);
+        return fl_events_add(&all->events, q->a, q->gpu, q->wide, &now);
+    default: /* FL_ASK_EVENT_NEXT */
+        r = fl_events_next(&all->events, q->a, &event);
+        fl_list_put(out, &event, sizeof event);
+        return r;
+    }
 }
 
 void fl_calls_answer(fl_boards *all, uint32_t *inits, const fl_ask *q, fl_answer *out, bool *reading) {
@@ -156,6 +219,12 @@ void fl_calls_answer(fl_boards *all, uint32_t *inits, const fl_ask *q, fl_answer
     case FL_ASK_PROFILE:
         fl_list_profile(all, q, out);
         *reading = true;
+        break;
+    case FL_ASK_EVENT_SET:
+    case FL_ASK_EVENT_FREE:
+    case FL_ASK_EVENT_ADD:
+    case FL_ASK_EVENT_NEXT:
+        out->result = event_of(all, q, out);
         break;
     default:
         out->result = NVML_INVALID_ARGUMENT;

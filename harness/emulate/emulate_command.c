@@ -71,16 +71,16 @@ static bool prepend(const char *name, const char *value, char separator) {
 }
 
 static bool set_environment(const fl_emulate_options *o, const char *session) {
-    const char *dir = o->client_dir;
+    const char *dir = o->client_dir, *library = o->driver.given ? session : dir;
     char text[4200];
     bool ok = !setenv(FL_EMULATE_VARIABLE, session, 1);
     /* A controller of simulated GPUs leaves nothing among the records of this machine's. */
     snprintf(text, sizeof text, "%s/" FL_EMULATE_STATE, session);
     ok &= !setenv("FOLDLINE_STATE", text, 0);
     ok &= !setenv("FOLDLINE_RUN", text, 1); /* nor locks among theirs; other sessions have GPUs of the same names */
-    snprintf(text, sizeof text, "%s/libnvidia-ml.so.1", dir);
+    snprintf(text, sizeof text, "%s/" FL_EMULATE_LIBRARY, library);
     ok &= !setenv("FOLDLINE_EMULATE_LIBRARY", text, 1);
-    ok &= prepend("LD_LIBRARY_PATH", dir, ':');
+    ok &= prepend("LD_LIBRARY_PATH", library, ':');
     snprintf(text, sizeof text, "%s/libfoldline-audit.so", dir);
     ok &= prepend("LD_AUDIT", text, ':');
     snprintf(text, sizeof text, "%s/libfoldline-time.so", dir);

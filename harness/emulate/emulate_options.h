@@ -2,6 +2,7 @@
 #ifndef FL_EMULATE_OPTIONS_H
 #define FL_EMULATE_OPTIONS_H
 
+#include "harness/emulate/emulate_driver.h"
 #include "harness/emulate/emulate_errors.h"
 #include "harness/input/scene.h"
 #include "sim/fault.h"
@@ -17,6 +18,7 @@ typedef struct fl_emulate_options {
     size_t fault_count;
     const fl_refusal *refusal;
     size_t refusal_count;
+    fl_driver driver;
     bool anyone;            /* sets are anyone's; else those of root, as with the driver */
     const char *rings;      /* folder for a ring of kernel records (harness/live/collector/ring.h); NULL = none */
     char *const *command;   /* NULL-terminated */

@@ -23,7 +23,7 @@ typedef struct fl_emulated_set {
 } fl_emulated_set;
 
 typedef struct fl_emulated_state { /* of one GPU at the end; 0 = nothing locked, or not known */
-    uint32_t sm_min, sm_max, mem_min, mem_max, limit_mw, default_limit_mw;
+    uint32_t sm_min, sm_max, mem_min, mem_max, limit_mw, default_limit_mw, target_sm, target_mem;
     double energy_j;
 } fl_emulated_state;
 
