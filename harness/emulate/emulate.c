@@ -282,8 +282,7 @@ fl_status fl_emulate(const fl_emulate_options *o, fl_emulate_result *r, fl_diag 
     e.watch.token = &token;
     fl_status s = fl_boards_open(&e.boards, d);
     if (!s && o->rings)
-        s = fl_rings_open(&e.boards.rings, o->rings, o->scene->w, e.boards.node, e.boards.gpu_count,
-                          o->scene->facts.seed, d);
+        s = fl_rings_open(&e.boards.rings, o->rings, o->scene->w, e.boards.node, e.boards.gpu_count, o, d);
     if (!s)
         s = open_session(&e, d);
     if (!s)

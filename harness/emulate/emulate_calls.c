@@ -1,9 +1,9 @@
 #include "harness/emulate/emulate_calls.h"
 
 #include "harness/emulate/client/abi.h"
+#include "harness/emulate/emulate_identity.h"
 #include "harness/emulate/emulate_lists.h"
 #include "harness/emulate/emulate_numbers.h"
-#include "harness/emulate/emulate_uuid.h"
 
 #include <ctype.h>
 #include <fnmatch.h>
@@ -11,46 +11,13 @@
 #include <string.h>
 #include <strings.h>
 
-static uint32_t bus_of(uint32_t gpu) { return 0x10 + gpu; }
-
-static void text_of(const fl_boards *all, uint32_t gpu, fl_ask_text what, char *out, size_t size) {
-    uint8_t uuid[FL_RING_UUID];
-    switch (what) {
-    case FL_TEXT_NAME:
-        snprintf(out, size, "%s", fl_boards_device(all, gpu)->name);
-        break;
-    case FL_TEXT_UUID:
-        fl_emulated_uuid(all->o->scene->facts.seed, gpu, uuid);
-        fl_ring_uuid_text(uuid, out);
-        break;
-    case FL_TEXT_SERIAL:
-        snprintf(out, size, "%013u", gpu + 1);
-        break;
-    case FL_TEXT_PCI:
-        snprintf(out, size, "%08X:%02X:%02X.0", bus_of(gpu) >> 8, bus_of(gpu) & 0xff, 0u);
-        break;
-    case FL_TEXT_DRIVER:
-        snprintf(out, size, "%s", all->o->driver.text);
-        break;
-    case FL_TEXT_LIBRARY:
-        snprintf(out, size, "%u.%s", all->o->driver.cuda / 1000, all->o->driver.text);
-        break;
-    case FL_TEXT_VBIOS:
-        snprintf(out, size, "00.00.00.00.01");
-        break;
-    case FL_TEXT_CUDA:
-        snprintf(out, size, "%u", all->o->driver.cuda);
-        break;
-    }
-}
-
 /* Domains are written with four digits or with eight. */
 static const char *short_pci(const char *id) { return strlen(id) > 12 && id[8] == ':' ? id + 4 : id; }
 
 static int32_t find_by_text(const fl_boards *all, const fl_ask *q, uint32_t *index) {
     for (uint32_t i = 0; i < all->gpu_count; i++) {
         char text[96];
-        text_of(all, i, (fl_ask_text)q->a, text, sizeof text);
+        fl_identity_text(all->o, i, (fl_ask_text)q->a, text, sizeof text);
         const bool pci = q->a == FL_TEXT_PCI;
         if (!strcasecmp(pci ? short_pci(text) : text, pci ? short_pci(q->text) : q->text)) {
             *index = i;
@@ -58,14 +25,6 @@ static int32_t find_by_text(const fl_boards *all, const fl_ask *q, uint32_t *ind
         }
     }
     return NVML_NOT_FOUND;
-}
-
-static nvmlPciInfo_t pci_of(uint32_t gpu) {
-    nvmlPciInfo_t p = {
-        .domain = bus_of(gpu) >> 8, .bus = bus_of(gpu) & 0xff, .pciDeviceId = 0x20b010de, .pciSubSystemId = 0x145f10de};
-    snprintf(p.busIdLegacy, sizeof p.busIdLegacy, "%04X:%02X:00.0", p.domain & 0xffff, p.bus & 0xff);
-    snprintf(p.busId, sizeof p.busId, "%08X:%02X:00.0", p.domain, p.bus & 0xff);
-    return p;
 }
 
 /* Is it what was asked to go wrong? */
@@ -186,7 +145,7 @@ void fl_calls_answer(fl_boards *all, uint32_t *inits, const fl_ask *q, fl_answer
         fl_list_put(out, &index, sizeof index);
         break;
     case FL_ASK_TEXT:
-        text_of(all, q->gpu < all->gpu_count ? q->gpu : 0, (fl_ask_text)q->a, text, sizeof text);
+        fl_identity_text(all->o, q->gpu < all->gpu_count ? q->gpu : 0, (fl_ask_text)q->a, text, sizeof text);
         fl_list_put(out, text, strlen(text) + 1);
         break;
     case FL_ASK_NUMBER:
@@ -195,7 +154,7 @@ void fl_calls_answer(fl_boards *all, uint32_t *inits, const fl_ask *q, fl_answer
         fl_list_put(out, &v, sizeof v);
         break;
     case FL_ASK_PCI:
-        pci = pci_of(q->gpu);
+        pci = fl_identity_pci(all->o, q->gpu);
         fl_list_put(out, &pci, sizeof pci);
         break;
     case FL_ASK_CLOCKS:

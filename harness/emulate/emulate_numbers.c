@@ -1,12 +1,11 @@
 #include "harness/emulate/emulate_numbers.h"
 
 #include "harness/emulate/client/abi.h"
+#include "harness/emulate/emulate_identity.h"
 #include "sim/readout.h"
 
 #include <math.h>
 #include <string.h>
-
-#define MEMORY_TOTAL (UINT64_C(16) << 30)
 
 typedef struct fl_family { /* what a program may ask of a chip that the models have no use for */
     const char *word;
@@ -142,9 +141,6 @@ static int32_t chip_number(const fl_device *dev, const fl_ask *q, uint64_t *out)
     case FL_NUMBER_REASONS_KNOWN:
         *out = NVML_REASON_IDLE | NVML_REASON_POWER | NVML_REASON_THERMAL;
         return NVML_SUCCESS;
-    case FL_NUMBER_MEMORY_TOTAL:
-        *out = MEMORY_TOTAL;
-        return NVML_SUCCESS;
     case FL_NUMBER_LIMIT_MIN:
         return fl_number_limit(dev->power_min_w, out);
     case FL_NUMBER_LIMIT_MAX:
@@ -178,6 +174,9 @@ int32_t fl_number_of(fl_boards *all, const fl_ask *q, uint64_t *out) {
         return NVML_SUCCESS;
     case FL_NUMBER_TIME:
         *out = q->b ? (uint64_t)(all->now_ns / 1000) : fl_boards_us(all, all->now_ns);
+        return NVML_SUCCESS;
+    case FL_NUMBER_MEMORY_TOTAL:
+        *out = fl_identity_memory(all->o, q->gpu);
         return NVML_SUCCESS;
     case FL_NUMBER_MEMORY_USED:
         *out = g->open ? FL_MEMORY_USED : 0;

@@ -5,6 +5,7 @@
 #include "harness/emulate/emulate_driver.h"
 #include "harness/emulate/emulate_errors.h"
 #include "harness/input/scene.h"
+#include "harness/input/smi_xml.h"
 #include "sim/fault.h"
 
 typedef enum fl_emulate_time { FL_TIME_WALL, FL_TIME_VIRTUAL } fl_emulate_time;
@@ -19,6 +20,7 @@ typedef struct fl_emulate_options {
     const fl_refusal *refusal;
     size_t refusal_count;
     fl_driver driver;
+    const fl_smi *smi;      /* what its GPUs say they are; NULL = what the platform says */
     bool anyone;            /* sets are anyone's; else those of root, as with the driver */
     const char *rings;      /* folder for a ring of kernel records (harness/live/collector/ring.h); NULL = none */
     char *const *command;   /* NULL-terminated */

@@ -81,4 +81,6 @@ void fl_outcome_set(fl_outcome *o, int64_t now_ns, size_t process, const fl_ask 
     *s = (fl_emulated_set){
         .at_ns = now_ns, .pid = p ? p->pid : 0, .gpu = q->gpu, .b = q->b, .c = q->c, .result = result};
     memcpy(s->call, q->call, sizeof s->call - 1);
+    if (p)
+        memcpy(s->process, p->name, sizeof s->process);
 }

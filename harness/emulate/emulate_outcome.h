@@ -19,7 +19,7 @@ typedef struct fl_emulated_set {
     pid_t pid;
     uint32_t gpu, b, c; /* arguments as the call gave them */
     int32_t result;
-    char call[48];
+    char call[48], process[16]; /* its name then */
 } fl_emulated_set;
 
 typedef struct fl_emulated_state { /* of one GPU at the end; 0 = nothing locked, or not known */

@@ -1,6 +1,6 @@
 #include "harness/emulate/emulate_rings.h"
 
-#include "harness/emulate/emulate_uuid.h"
+#include "harness/emulate/emulate_identity.h"
 #include "harness/live/collector/ring.h"
 
 #include <errno.h>
@@ -24,7 +24,7 @@ struct fl_emulated_rings {
 };
 
 fl_status fl_rings_open(fl_emulated_rings **out, const char *folder, const fl_workload *w, fl_node *node,
-                        uint32_t gpu_count, uint64_t seed, fl_diag *d) {
+                        uint32_t gpu_count, const fl_emulate_options *o, fl_diag *d) {
     fl_emulated_rings *r = calloc(1, sizeof *r);
     fl_status s = FL_OK;
     *out = NULL;
@@ -50,7 +50,7 @@ fl_status fl_rings_open(fl_emulated_rings **out, const char *folder, const fl_wo
     }
     for (uint32_t i = 0; i < gpu_count; i++) {
         uint8_t uuid[FL_RING_UUID];
-        fl_emulated_uuid(seed, i, uuid);
+        fl_identity_uuid(o, i, uuid);
         fl_ring_tell_device(&r->ring, i, uuid);
         fl_node_records_free(node, i, true); /* the policy's host says when they cost time */
     }

@@ -90,6 +90,26 @@ static void driver(void) {
     printf("driver %d %s nvml %s cuda %d\n", r, version, own, cuda);
 }
 
+/* Who each GPU says it is. */
+static void who(void) {
+    unsigned count = 0;
+    CALL("nvmlDeviceGetCount_v2", N(&count));
+    printf("devices %u\n", count);
+    for (unsigned i = 0; i < count; i++) {
+        char name[96] = "", uuid[96] = "", serial[32] = "", vbios[32] = "";
+        unsigned pci[17] = {0};
+        unsigned long long memory[3] = {0};
+        device d = gpu(i);
+        CALL("nvmlDeviceGetName", N(d), N(name), N(sizeof name));
+        CALL("nvmlDeviceGetUUID", N(d), N(uuid), N(sizeof uuid));
+        CALL("nvmlDeviceGetSerial", N(d), N(serial), N(sizeof serial));
+        CALL("nvmlDeviceGetVbiosVersion", N(d), N(vbios), N(sizeof vbios));
+        CALL("nvmlDeviceGetPciInfo_v3", N(d), N(pci));
+        CALL("nvmlDeviceGetMemoryInfo", N(d), N(memory));
+        printf("who %s|%s|%s|%s|%s|%08x|%llu\n", name, uuid, serial, vbios, (const char *)(pci + 9), pci[7], memory[0]);
+    }
+}
+
 /* One field of GPU 0, of a scope: the call's result, its own, its value. */
 static void field(unsigned id, unsigned scope) {
     struct {
@@ -113,7 +133,8 @@ static int application_clocks(unsigned index, unsigned sm_mhz) {
 }
 
 static int usage(void) {
-    fputs("driver | field ID SCOPE | number NAME ARGUMENT | appclocks GPU MHZ | show | lock GPU MIN MAX | unlock GPU | "
+    fputs("driver | who | field ID SCOPE | number NAME ARGUMENT | appclocks GPU MHZ | show | lock GPU MIN MAX | unlock "
+          "GPU | "
           "limit GPU MW | sleep S | probe TOTAL PERIOD | call NAME GPU | queue "
           "GPU MHZ\n",
           stderr);
@@ -148,6 +169,8 @@ int main(int argc, char **argv) {
                 show(i);
         } else if (!strcmp(word, "driver")) {
             driver();
+        } else if (!strcmp(word, "who")) {
+            who();
         } else if (!strcmp(word, "field") && left >= 2) {
             field((unsigned)v[0], (unsigned)v[1]);
             at += 2;
