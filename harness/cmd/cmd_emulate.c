@@ -113,7 +113,7 @@ typedef struct asked {
     fl_scene_options scene;
     fl_texts rest, faults, errors;
     const char *time, *driver, *set_ms, *report, *rings, *board;
-    bool quiet, anyone;
+    bool quiet, anyone, kills;
 } asked;
 
 typedef struct session { /* what is made of it */
@@ -209,6 +209,23 @@ static fl_status run_once(const asked *a, const session *s, int *status, fl_diag
     return e;
 }
 
+/* A session for each pattern; *status: a gate that holds where nothing is left changed. */
+static fl_status run_kills(const asked *a, const session *s, int *status, fl_diag *d) {
+    fl_kills k = {0};
+    fl_status e = fl_kills_run(&s->o, &k, d);
+    if (!e && a->report) {
+        cJSON *tree = fl_kills_json(&k);
+        e = tree ? fl_json_write(a->report, tree, d) : fl_no_memory(d, NULL);
+        cJSON_Delete(tree);
+    }
+    if (!e && !a->quiet)
+        fl_kills_print(&k);
+    for (size_t i = 0; !e && i < k.count; i++)
+        *status = k.row[i].changed ? FL_EXIT_GATE : *status;
+    fl_kills_free(&k);
+    return e;
+}
+
 int fl_cmd_emulate(int argc, char **argv) {
     asked a = {0};
     session s = {0};
@@ -227,6 +244,8 @@ int fl_cmd_emulate(int argc, char **argv) {
         {"fault", "SPEC", FL_OPTION_LIST, &a.faults, 0, 0, FL_FAULT_SPEC_HELP},
         {"rings", "DIR", FL_OPTION_TEXT, &a.rings, 0, 0,
          "hands out kernel records there, as the collector in a program does"},
+        {"kill-patterns", NULL, FL_OPTION_FLAG, &a.kills, 0, 0,
+         "runs the command once to its end, then once for each way to kill it: what it leaves changed"},
         {"report", "FILE", FL_OPTION_OUTPUT, &a.report, 0, 0, "writes what happened as JSON, set by set (- prints it)"},
         {"quiet", NULL, FL_OPTION_FLAG, &a.quiet, 0, 0, "prints no report on stderr"},
     };
@@ -239,7 +258,7 @@ int fl_cmd_emulate(int argc, char **argv) {
     fl_status e = split + 1 < argc ? prepare(&a, &s, &d) : fl_refuse(&d, "no command given, expected -- COMMAND ...");
     if (!e) {
         s.o.command = argv + split + 1;
-        e = run_once(&a, &s, &status, &d);
+        e = a.kills ? run_kills(&a, &s, &status, &d) : run_once(&a, &s, &status, &d);
     }
     if (e)
         status = fl_command_fail("emulate", &d);

@@ -1,8 +1,23 @@
 #include "harness/cmd/emulate_tell.h"
 
+#include "harness/base/grid.h"
 #include "harness/base/json_out.h"
 
 #include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+
+static cJSON *state_json(const fl_emulated_state *g) {
+    cJSON *at = cJSON_CreateObject();
+    cJSON_AddNumberToObject(at, "sm_min_mhz", g->sm_min);
+    cJSON_AddNumberToObject(at, "sm_max_mhz", g->sm_max);
+    cJSON_AddNumberToObject(at, "mem_min_mhz", g->mem_min);
+    cJSON_AddNumberToObject(at, "mem_max_mhz", g->mem_max);
+    cJSON_AddNumberToObject(at, "limit_mw", g->limit_mw);
+    cJSON_AddNumberToObject(at, "application_sm_mhz", g->target_sm);
+    cJSON_AddNumberToObject(at, "application_mem_mhz", g->target_mem);
+    return at;
+}
 
 cJSON *fl_emulate_json(const fl_emulate_result *r) {
     cJSON *root = cJSON_CreateObject(), *list;
@@ -45,15 +60,8 @@ cJSON *fl_emulate_json(const fl_emulate_result *r) {
     list = cJSON_AddArrayToObject(root, "gpus");
     for (uint32_t i = 0; i < r->gpu_count; i++) {
         const fl_emulated_state *g = &r->gpu[i];
-        cJSON *at = cJSON_CreateObject();
+        cJSON *at = state_json(g);
         fl_json_add_real(at, "energy_j", g->energy_j);
-        cJSON_AddNumberToObject(at, "sm_min_mhz", g->sm_min);
-        cJSON_AddNumberToObject(at, "sm_max_mhz", g->sm_max);
-        cJSON_AddNumberToObject(at, "mem_min_mhz", g->mem_min);
-        cJSON_AddNumberToObject(at, "mem_max_mhz", g->mem_max);
-        cJSON_AddNumberToObject(at, "limit_mw", g->limit_mw);
-        cJSON_AddNumberToObject(at, "application_sm_mhz", g->target_sm);
-        cJSON_AddNumberToObject(at, "application_mem_mhz", g->target_mem);
         cJSON_AddItemToArray(list, at);
     }
     return root;
@@ -82,4 +90,52 @@ void fl_emulate_print(const fl_emulate_result *r, const fl_scene *scene) {
         if (g->limit_mw != g->default_limit_mw)
             fprintf(stderr, "  GPU %u is left with a power limit of %g W\n", i, g->limit_mw * 1e-3);
     }
+}
+
+static int exit_status(int status) { return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status); }
+
+void fl_kills_print(const fl_kills *k) {
+    static const char *const head[] = {"killed by", "after", "command's status", "left changed"};
+    fl_grid g = FL_GRID_HEADED(head);
+    char left[512];
+    size_t changed = 0;
+    printf("%s: %llu sets in %llu calls\n\n", k->process, (unsigned long long)k->sets, (unsigned long long)k->calls);
+    for (size_t i = 0; i < k->count; i++) {
+        const fl_kill_row *row = &k->row[i];
+        fl_grid_add(&g, "%s", row->pattern);
+        if (row->number)
+            fl_grid_add(&g, "%s %llu of %llu%s", row->moment, (unsigned long long)row->number,
+                        (unsigned long long)row->of, row->reached ? "" : " (not reached)");
+        else
+            fl_grid_add(&g, "its end");
+        fl_grid_add(&g, "%d", exit_status(row->command_status));
+        fl_grid_add(&g, "%s", fl_kill_left(row, left, sizeof left));
+        changed += row->changed;
+    }
+    fl_grid_print(&g, 4, stdout);
+    printf("\n%zu of %zu runs leave something changed\n", changed, k->count);
+}
+
+cJSON *fl_kills_json(const fl_kills *k) {
+    cJSON *root = cJSON_CreateObject(), *runs;
+    char left[512];
+    cJSON_AddStringToObject(root, "process", k->process);
+    cJSON_AddNumberToObject(root, "sets", (double)k->sets);
+    cJSON_AddNumberToObject(root, "calls", (double)k->calls);
+    runs = cJSON_AddArrayToObject(root, "runs");
+    for (size_t i = 0; i < k->count; i++) {
+        const fl_kill_row *row = &k->row[i];
+        cJSON *at = cJSON_CreateObject(), *gpus;
+        cJSON_AddStringToObject(at, "killed_by", row->pattern);
+        cJSON_AddStringToObject(at, "after", row->moment);
+        cJSON_AddNumberToObject(at, "number", (double)row->number);
+        cJSON_AddBoolToObject(at, "reached", row->reached);
+        cJSON_AddNumberToObject(at, "status", exit_status(row->command_status));
+        cJSON_AddStringToObject(at, "left", fl_kill_left(row, left, sizeof left));
+        gpus = cJSON_AddArrayToObject(at, "gpus");
+        for (uint32_t g = 0; g < row->gpu_count; g++)
+            cJSON_AddItemToArray(gpus, state_json(&row->gpu[g]));
+        cJSON_AddItemToArray(runs, at);
+    }
+    return root;
 }

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
@@ -67,6 +68,13 @@ static void on_died(void *user, const fl_peer *p) {
     fl_conns_drop(&e->conns, p); /* what it still had queued goes unread */
     if (e->token)
         fl_turns_died(e->token, p->pid, p->parent);
+}
+
+static void on_kill(void *user, pid_t pid, int signal) {
+    fl_emulator *e = user;
+    kill(pid, signal);
+    if (e->token)
+        fl_turns_signalled(e->token, pid, signal);
 }
 
 /* ---- requests ---- */
@@ -138,6 +146,29 @@ static bool anybody(const fl_emulator *e) {
     return e->token && fl_token_threads(e->token);
 }
 
+/* The command's end; and of what is watched, the ends of those whose parents have gone. True while there is one. */
+static bool hear_of_ends(fl_emulator *e) {
+    bool ended = false;
+    int status = 0;
+    pid_t pid;
+    while ((pid = waitpid(e->o->kill.watched ? -1 : e->command.pid, &status, WNOHANG)) > 0) {
+        if (pid == e->command.pid) {
+            e->outcome.r->command_status = status;
+            ended = true;
+        }
+        if (!e->o->kill.watched)
+            break;
+    }
+    if (ended) {
+        e->command_ended = true;
+        if (e->token)
+            e->token->command_ended = true;
+        epoll_ctl(e->conns.events, EPOLL_CTL_DEL, e->command_fd, NULL);
+        fl_peers_bury(&e->peers);
+    }
+    return e->o->kill.watched && pid == 0;
+}
+
 static void run_session(fl_emulator *e) {
     int64_t ended_ns = 0, told_ns = 0;
     while (!e->outcome.status) {
@@ -162,15 +193,10 @@ static void run_session(fl_emulator *e) {
         fl_conns_free_gone(&e->conns);
         if (!n && e->token)
             fl_watch_look(&e->watch);
-        if (!e->command_ended && waitpid(e->command.pid, &e->outcome.r->command_status, WNOHANG) == e->command.pid) {
-            e->command_ended = true;
-            if (e->token)
-                e->token->command_ended = true;
-            epoll_ctl(e->conns.events, EPOLL_CTL_DEL, e->command_fd, NULL);
+        const bool before = e->command_ended, others = (!before || e->o->kill.watched) && hear_of_ends(e);
+        if (!before && e->command_ended)
             ended_ns = clock_ns(CLOCK_MONOTONIC);
-            fl_peers_bury(&e->peers);
-        }
-        if (e->command_ended && (!anybody(e) || clock_ns(CLOCK_MONOTONIC) - ended_ns > GRACE_NS))
+        if (e->command_ended && ((!anybody(e) && !others) || clock_ns(CLOCK_MONOTONIC) - ended_ns > GRACE_NS))
             break;
     }
     fl_boards_go(&e->boards, time_now(e));
@@ -268,9 +294,23 @@ static fl_status serve_command(fl_emulator *e, fl_diag *d) {
     return e->outcome.status;
 }
 
+/* Whoever has not ended by now. */
+static void end_orphans(void) {
+    int pid = 0;
+    FILE *f = fopen("/proc/thread-self/children", "re");
+    while (f && fscanf(f, "%d", &pid) == 1)
+        kill(pid, SIGKILL);
+    if (f)
+        fclose(f);
+    while (pid && (waitpid(-1, NULL, 0) > 0 || errno == EINTR)) {
+    }
+    (void)prctl(PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0);
+}
+
 fl_status fl_emulate(const fl_emulate_options *o, fl_emulate_result *r, fl_diag *d) {
     *r = (fl_emulate_result){.hash = UINT64_C(0xcbf29ce484222325)};
-    fl_emulator e = {.o = o, .outcome = {.r = r, .d = d}, .listener = -1, .command_fd = -1};
+    fl_emulator e = {
+        .o = o, .outcome = {.r = r, .d = d, .kill = o->kill, .on_kill = on_kill}, .listener = -1, .command_fd = -1};
     fl_token token = {.sets = &e.sets, .peers = &e.peers, .outcome = &e.outcome};
     e.boards =
         (fl_boards){.o = o,
@@ -280,6 +320,9 @@ fl_status fl_emulate(const fl_emulate_options *o, fl_emulate_result *r, fl_diag 
     e.conns = (fl_conns){.outcome = &e.outcome, .events = -1, .hung_up = on_hung_up, .user = &e};
     e.sets = (fl_sets){.boards = &e.boards, .conns = &e.conns};
     e.watch.token = &token;
+    e.outcome.user = &e;
+    if (o->kill.watched)
+        (void)prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
     fl_status s = fl_boards_open(&e.boards, d);
     if (!s && o->rings)
         s = fl_rings_open(&e.boards.rings, o->rings, o->scene->w, e.boards.node, e.boards.gpu_count, o, d);
@@ -308,6 +351,8 @@ fl_status fl_emulate(const fl_emulate_options *o, fl_emulate_result *r, fl_diag 
     fl_boards_close(&e.boards);
     for (size_t i = 0; i < HEARD; i++)
         sigaction(heard[i], &old[i], NULL);
+    if (o->kill.watched)
+        end_orphans();
     if (s)
         fl_emulate_result_free(r);
     return s;

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 /* One line of the program headers at a time: notes say which tool made it. */
@@ -101,6 +102,13 @@ static _Noreturn void become(const fl_emulate_options *o, const char *session, c
     signal(SIGQUIT, SIG_DFL); /* ignored by fl_emulate */
     signal(SIGPIPE, SIG_DFL);
     sigprocmask(SIG_SETMASK, &none, NULL);
+    const int nowhere = o->mute ? open("/dev/null", O_WRONLY | O_CLOEXEC) : -1;
+    if (nowhere >= 0 && (dup2(nowhere, 1) < 0 || dup2(nowhere, 2) < 0))
+        _exit(3);
+    if (o->kill.watched && !o->mute) /* standard output is the table's */
+        (void)dup2(2, 1);
+    if (o->kill.signal) /* a crash on purpose leaves no core */
+        (void)setrlimit(RLIMIT_CORE, &(struct rlimit){0});
     close(wire[1]);
     if (read(wire[0], &go, 1) == 1 && set_environment(o, session))
         execvp(path, o->command);

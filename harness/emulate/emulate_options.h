@@ -4,6 +4,7 @@
 
 #include "harness/emulate/emulate_driver.h"
 #include "harness/emulate/emulate_errors.h"
+#include "harness/emulate/emulate_outcome.h"
 #include "harness/input/scene.h"
 #include "harness/input/smi_xml.h"
 #include "sim/fault.h"
@@ -20,10 +21,12 @@ typedef struct fl_emulate_options {
     const fl_refusal *refusal;
     size_t refusal_count;
     fl_driver driver;
-    const fl_smi *smi;      /* what its GPUs say they are; NULL = what the platform says */
-    bool anyone;            /* sets are anyone's; else those of root, as with the driver */
-    const char *rings;      /* folder for a ring of kernel records (harness/live/collector/ring.h); NULL = none */
-    char *const *command;   /* NULL-terminated */
+    const fl_smi *smi;    /* what its GPUs say they are; NULL = what the platform says */
+    bool anyone;          /* sets are anyone's; else those of root, as with the driver */
+    const char *rings;    /* folder for a ring of kernel records (harness/live/collector/ring.h); NULL = none */
+    char *const *command; /* NULL-terminated */
+    fl_kill kill;
+    bool mute;              /* what the command prints goes nowhere */
     const char *client_dir; /* where the client's libraries lie */
 } fl_emulate_options;
 
