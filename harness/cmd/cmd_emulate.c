@@ -46,6 +46,17 @@ static fl_status parse_time(const char *text, fl_emulate_options *o, fl_diag *d)
     return FL_OK;
 }
 
+static fl_status parse_confine(const char *text, fl_emulate_options *o, fl_diag *d) {
+    static const char *const names[] = {"try", "need", "off"}; /* as fl_confine has them */
+    size_t i = 0;
+    while (text && i < 3 && strcmp(text, names[i]) != 0)
+        i++;
+    o->confine = (fl_confine)i;
+    return i < 3 ? FL_OK : fl_refuse(d, "--confine '%s', expected try, need or off", text);
+}
+
+static void say(const char *text) { fprintf(stderr, "foldline emulate: note: %s\n", text); }
+
 static bool read_ms(const char *text, size_t size, double *ms) {
     char copy[32], *end;
     snprintf(copy, sizeof copy, "%.*s", (int)size, text);
@@ -112,7 +123,7 @@ static fl_status open_scene(fl_scene_options *so, const fl_texts *rest, fl_exper
 typedef struct asked {
     fl_scene_options scene;
     fl_texts rest, faults, errors;
-    const char *time, *driver, *set_ms, *report, *rings, *board;
+    const char *time, *driver, *set_ms, *report, *rings, *board, *confine;
     bool quiet, anyone, kills;
 } asked;
 
@@ -156,6 +167,8 @@ static fl_status prepare(asked *a, session *s, fl_diag *d) {
     if (!status)
         status = parse_set_ms(a->set_ms, &s->o, d);
     if (!status)
+        status = parse_confine(a->confine, &s->o, d);
+    if (!status)
         status = parse_errors(&a->errors, &s->refusal, d);
     if (!status)
         status = fl_fault_specs_parse(&a->faults, &s->fault, d);
@@ -174,6 +187,7 @@ static fl_status prepare(asked *a, session *s, fl_diag *d) {
     s->o.refusal = s->refusal, s->o.refusal_count = a->errors.count;
     s->o.smi = s->smi.count ? &s->smi : NULL;
     s->o.client_dir = s->dir;
+    s->o.note = say;
     s->o.rings = a->rings;
     s->o.anyone = a->anyone;
     return FL_OK;
@@ -242,6 +256,8 @@ int fl_cmd_emulate(int argc, char **argv) {
         {"driver", "VERSION", FL_OPTION_TEXT, &a.driver, 0, 0, FL_DRIVER_HELP},
         {"error", "SPEC", FL_OPTION_LIST, &a.errors, 0, 0, FL_REFUSAL_HELP},
         {"fault", "SPEC", FL_OPTION_LIST, &a.faults, 0, 0, FL_FAULT_SPEC_HELP},
+        {"confine", "HOW", FL_OPTION_TEXT, &a.confine, 0, 0,
+         "covers a real driver's libraries and devices in namespaces of the run: try, need (else refuses), off (try)"},
         {"rings", "DIR", FL_OPTION_TEXT, &a.rings, 0, 0,
          "hands out kernel records there, as the collector in a program does"},
         {"kill-patterns", NULL, FL_OPTION_FLAG, &a.kills, 0, 0,

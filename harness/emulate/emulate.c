@@ -35,6 +35,7 @@ typedef struct fl_emulator {
     fl_token *token; /* NULL: wall time */
     fl_watch watch;
     char dir[64];
+    fl_covers covers; /* none: nothing of a real driver is here, or nothing of it can be covered */
     int listener;
     int64_t started_ns; /* of the machine's clock */
     fl_emulated_command command;
@@ -237,6 +238,26 @@ static fl_status make_library(const fl_emulator *e, fl_diag *d) {
     return s;
 }
 
+/* Covers what of a real driver is here, or says that it cannot before anything starts. */
+static fl_status confine(fl_emulator *e, fl_diag *d) {
+    char why[256], text[512];
+    if (e->o->confine == FL_CONFINE_OFF)
+        return FL_OK;
+    const fl_status s = fl_covers_open(&e->covers, e->dir, e->o->client_dir, d);
+    if (s || !e->covers.count || fl_confine_try(&e->covers, why, sizeof why))
+        return s;
+    snprintf(text, sizeof text,
+             "%s: whoever leaves the session's environment (env -i, setuid and static programs) finds the real driver "
+             "of this machine, %.100s for one",
+             why, e->covers.path[0]);
+    if (e->o->confine == FL_CONFINE_NEED)
+        return fl_error(d, FL_HARDWARE, "%s", text);
+    if (e->o->note)
+        e->o->note(text);
+    fl_covers_close(&e->covers);
+    return FL_OK;
+}
+
 static void remove_state(const fl_emulator *e) {
     char path[sizeof e->dir + sizeof FL_EMULATE_STATE];
     snprintf(path, sizeof path, "%s/" FL_EMULATE_STATE, e->dir);
@@ -273,12 +294,13 @@ static void close_session(fl_emulator *e) {
         unlink(path);
     }
     remove_state(e);
+    fl_covers_close(&e->covers);
     rmdir(e->dir);
 }
 
 /* Starts the command and serves it to its end. */
 static fl_status serve_command(fl_emulator *e, fl_diag *d) {
-    fl_status s = fl_command_start(&e->command, e->o, e->dir, d);
+    fl_status s = fl_command_start(&e->command, e->o, e->dir, &e->covers, d);
     if (s)
         return s;
     if (e->token)
@@ -330,6 +352,8 @@ fl_status fl_emulate(const fl_emulate_options *o, fl_emulate_result *r, fl_diag 
         s = open_session(&e, d);
     if (!s)
         s = make_library(&e, d);
+    if (!s)
+        s = confine(&e, d);
     if (!s && o->time == FL_TIME_VIRTUAL && !(s = fl_token_open(&token, e.dir, d)))
         e.token = &token;
     const int heard[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGCHLD, SIGPIPE};

@@ -91,10 +91,15 @@ static bool set_environment(const fl_emulate_options *o, const char *session) {
     return ok && prepend("LD_PRELOAD", text, ':') && prepend("ASAN_OPTIONS", "verify_asan_link_order=0", ':');
 }
 
-static _Noreturn void become(const fl_emulate_options *o, const char *session, const char *path, const int wire[2]) {
+static _Noreturn void become(const fl_emulate_options *o, const char *session, const fl_covers *covers,
+                             const char *path, const int wire[2]) {
     const int ours[] = {SIGINT, SIGTERM, SIGHUP, SIGCHLD}; /* what we were started to ignore, it ignores too */
     sigset_t none;
-    char go;
+    char go, why[256];
+    if (covers->count && !fl_confine_enter(covers, why, sizeof why)) {
+        fprintf(stderr, "foldline emulate: %s\n", why);
+        _exit(3);
+    }
     sigemptyset(&none);
     for (size_t i = 0; i < sizeof ours / sizeof *ours; i++)
         if (!fl_stop_ignored(ours[i]))
@@ -118,7 +123,8 @@ static _Noreturn void become(const fl_emulate_options *o, const char *session, c
                           : 127); /* 3: the system's fault, as of every command; 127 as a shell's: no such program */
 }
 
-fl_status fl_command_start(fl_emulated_command *c, const fl_emulate_options *o, const char *session, fl_diag *d) {
+fl_status fl_command_start(fl_emulated_command *c, const fl_emulate_options *o, const char *session,
+                           const fl_covers *covers, fl_diag *d) {
     char path[4096];
     int wire[2];
     const char *name = o->command[0];
@@ -131,7 +137,7 @@ fl_status fl_command_start(fl_emulated_command *c, const fl_emulate_options *o, 
         return fl_error(d, FL_IO, "pipe: %s", fl_reason(errno));
     c->pid = fork();
     if (!c->pid)
-        become(o, session, path, wire);
+        become(o, session, covers, path, wire);
     close(wire[0]);
     c->wire = wire[1];
     if (c->pid > 0)

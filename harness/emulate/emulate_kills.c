@@ -110,6 +110,7 @@ fl_status fl_kills_run(const fl_emulate_options *o, fl_kills *k, fl_diag *d) {
                      {"set", k->sets, k->sets},
                      {"call", (k->calls + 1) / 2, k->calls}};
     one.mute = true;
+    one.note = NULL; /* it was said once */
     for (size_t p = 0; p < PATTERNS; p++)
         for (size_t m = 0; !s && m < MOMENTS; m++) {
             if (m && m < 3 && at[m].number == at[m - 1].number) /* of few sets, two moments are one */

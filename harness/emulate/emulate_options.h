@@ -2,6 +2,7 @@
 #ifndef FL_EMULATE_OPTIONS_H
 #define FL_EMULATE_OPTIONS_H
 
+#include "harness/emulate/emulate_confine.h"
 #include "harness/emulate/emulate_driver.h"
 #include "harness/emulate/emulate_errors.h"
 #include "harness/emulate/emulate_outcome.h"
@@ -25,6 +26,8 @@ typedef struct fl_emulate_options {
     bool anyone;          /* sets are anyone's; else those of root, as with the driver */
     const char *rings;    /* folder for a ring of kernel records (harness/live/collector/ring.h); NULL = none */
     char *const *command; /* NULL-terminated */
+    fl_confine confine;
+    void (*note)(const char *text); /* hears what the user should know before the command starts; NULL = nobody */
     fl_kill kill;
     bool mute;              /* what the command prints goes nowhere */
     const char *client_dir; /* where the client's libraries lie */
