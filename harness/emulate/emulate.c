@@ -308,8 +308,10 @@ static fl_status serve_command(fl_emulator *e, fl_diag *d) {
     if ((s = fl_command_go(&e->command, e->o, d)))
         return s;
     e->started_ns = clock_ns(CLOCK_MONOTONIC);
+    if (!e->token)
+        e->boards.realtime_ns = clock_ns(CLOCK_REALTIME);
     if (e->boards.rings)
-        fl_rings_start(e->boards.rings, e->token ? FL_VIRTUAL_MONOTONIC_NS : e->started_ns, e->token ? 1 : e->o->scale);
+        fl_rings_start(e->boards.rings, e->token ? FL_VIRTUAL_MONOTONIC_NS : e->started_ns);
     e->command_fd = (int)syscall(SYS_pidfd_open, e->command.pid, 0);
     hear_of(e, e->command_fd, &e->command_fd);
     run_session(e);

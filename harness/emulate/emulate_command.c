@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <time.h>
 #include <unistd.h>
 
 /* One line of the program headers at a time: notes say which tool made it. */
@@ -71,6 +72,12 @@ static bool prepend(const char *name, const char *value, char separator) {
     return ok;
 }
 
+static long long now_ns(clockid_t clock) {
+    struct timespec t;
+    clock_gettime(clock, &t);
+    return (long long)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
 static bool set_environment(const fl_emulate_options *o, const char *session) {
     const char *dir = o->client_dir, *library = o->driver.given ? session : dir;
     char text[4200];
@@ -84,9 +91,13 @@ static bool set_environment(const fl_emulate_options *o, const char *session) {
     ok &= prepend("LD_LIBRARY_PATH", library, ':');
     snprintf(text, sizeof text, "%s/libfoldline-audit.so", dir);
     ok &= prepend("LD_AUDIT", text, ':');
-    snprintf(text, sizeof text, "%s/libfoldline-time.so", dir);
-    if (o->time != FL_TIME_VIRTUAL)
+    if (o->time != FL_TIME_VIRTUAL && o->scale == 1)
         return ok;
+    if (o->time != FL_TIME_VIRTUAL) {
+        snprintf(text, sizeof text, "%.17g %lld %lld", o->scale, now_ns(CLOCK_REALTIME), now_ns(CLOCK_MONOTONIC));
+        ok &= !setenv(FL_EMULATE_SCALE, text, 1);
+    }
+    snprintf(text, sizeof text, "%s/libfoldline-%s.so", dir, o->time == FL_TIME_VIRTUAL ? "time" : "scale");
     /* A program built with the address sanitizer refuses to run behind another library unless it is told not to. */
     return ok && prepend("LD_PRELOAD", text, ':') && prepend("ASAN_OPTIONS", "verify_asan_link_order=0", ':');
 }

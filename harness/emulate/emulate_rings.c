@@ -18,7 +18,6 @@ struct fl_emulated_rings {
     const fl_workload *w;
     fl_node *node;
     int64_t origin_ns;
-    double scale;
     fl_ring ring;
     uint32_t *name; /* of each class, where it stands in the ring */
 };
@@ -63,10 +62,7 @@ out:
     return s;
 }
 
-void fl_rings_start(fl_emulated_rings *r, int64_t origin_ns, double scale) {
-    r->origin_ns = origin_ns;
-    r->scale = scale;
-}
+void fl_rings_start(fl_emulated_rings *r, int64_t origin_ns) { r->origin_ns = origin_ns; }
 
 void fl_rings_push(fl_emulated_rings *r, fl_diag *d) {
     const fl_kernel_record *record = NULL;
@@ -75,8 +71,8 @@ void fl_rings_push(fl_emulated_rings *r, fl_diag *d) {
         return;
     for (size_t i = 0; i < count; i++) {
         const fl_kernel_kind *kind = &r->w->class[record[i].kind].kind;
-        fl_ring_record out = {.start_ns = r->origin_ns + (int64_t)((double)record[i].start_ns / r->scale),
-                              .end_ns = r->origin_ns + (int64_t)((double)record[i].end_ns / r->scale),
+        fl_ring_record out = {.start_ns = r->origin_ns + record[i].start_ns,
+                              .end_ns = r->origin_ns + record[i].end_ns,
                               .gpu = record[i].gpu,
                               .stream = record[i].stream,
                               .name = r->name[record[i].kind]};

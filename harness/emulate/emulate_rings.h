@@ -11,8 +11,8 @@ typedef struct fl_emulated_rings fl_emulated_rings;
  * the GPUs say they are. */
 fl_status fl_rings_open(fl_emulated_rings **out, const char *folder, const fl_workload *w, fl_node *node,
                         uint32_t gpu_count, const fl_emulate_options *o, fl_diag *d);
-/* origin_ns: of the clients' CLOCK_MONOTONIC, where the node's time began; scale: its ns in one of theirs. */
-void fl_rings_start(fl_emulated_rings *r, int64_t origin_ns, double scale);
+/* origin_ns: of the clients' CLOCK_MONOTONIC, where the node's time began; it runs as fast as the session's. */
+void fl_rings_start(fl_emulated_rings *r, int64_t origin_ns);
 /* What ended since the last time. */
 void fl_rings_push(fl_emulated_rings *r, fl_diag *d);
 void fl_rings_close(fl_emulated_rings *r); /* NULL is allowed */

@@ -11,6 +11,8 @@
 #define FL_EMULATE_CLOCK "clock"
 #define FL_EMULATE_STATE "state" /* the state folder of its controllers */
 #define FL_EMULATE_LIBRARY "libnvidia-ml.so.1"
+#define FL_EMULATE_SCALE                                                                                               \
+    "FOLDLINE_EMULATE_SCALE" /* of scaled time: factor, CLOCK_REALTIME and CLOCK_MONOTONIC at the start */
 #define FL_EMULATE_VERSION 1u
 #define FL_WORKLOAD_PID 4194304u   /* and up: beyond what Linux gives; the workload's are not on this machine */
 #define FL_HANDLE_BASE 0x0f01d000u /* of the opaque device handles: base + index + 1 */

@@ -22,6 +22,7 @@
 #endif
 #define DISPATCH_ON 1
 #define USER_DISPATCH 2 /* si_code */
+#define FILTERED 1      /* by seccomp */
 
 #ifdef __x86_64__
 
@@ -97,6 +98,12 @@ static void caught(int signal, siginfo_t *info, void *context) {
     ucontext_t *u = context;
     greg_t *r = u->uc_mcontext.gregs;
     (void)signal;
+    if (info->si_code == FILTERED) {
+        const int before = errno;
+        const long a[3] = {r[REG_RDI], r[REG_RSI], r[REG_RDX]};
+        r[REG_RAX] = fl_stdio_caught(info->si_syscall, a);
+        errno = before;
+    }
     if (info->si_code != USER_DISPATCH)
         return;
     const char *name = forbidden(info->si_syscall);
@@ -128,6 +135,7 @@ static void catch_calls(void) {
         return;
     from = r.from;
     to = r.to;
+    fl_stdio_catch();
 }
 
 void fl_raw_catch(fl_raw_refuse *refuse) {
