@@ -41,7 +41,7 @@ static long write_all(int fd, const char *bytes, size_t n) {
     return (long)done;
 }
 
-long fl_stdio_caught(long number, const long a[3]) {
+static long caught(long number, const long a[3]) {
     if (inside || !fl_time_on()) {
         const long r = REAL(syscall)(number, a[0], a[1], a[2]);
         return r < 0 ? -errno : r;
@@ -74,7 +74,10 @@ static size_t add_function(struct sock_filter *to, const void *f, size_t left) {
     return STEPS;
 }
 
-void fl_stdio_catch(void) {
+/* After the session has been found (time_core.c). */
+__attribute__((constructor(102))) static void catch_streams(void) {
+    if (!fl_time_on() || !fl_raw_filtered(caught))
+        return;
     void *c = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
     const void *f[CAUGHT] = {c ? dlsym(c, "read") : NULL, c ? dlvsym(c, "__read_nocancel", "GLIBC_PRIVATE") : NULL,
                              c ? dlsym(c, "write") : NULL, c ? dlvsym(c, "__write_nocancel", "GLIBC_PRIVATE") : NULL};
@@ -105,12 +108,6 @@ void fl_stdio_catch(void) {
         (void)REAL(syscall)(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program);
 }
 
-#else
-void fl_stdio_catch(void) {}
-long fl_stdio_caught(long number, const long a[3]) {
-    (void)number, (void)a;
-    return -ENOSYS;
-}
 #endif
 
 /* ---- popen ---- */
