@@ -64,6 +64,9 @@ succeed "of the whole board" '^field 0 0 [1-9][0-9]+$' "${emulate[@]}" "${hopper
 check "a part of it: $memory mW" test "$memory" -lt "$(awk '{ print $4 }' "$dir/out")"
 succeed "and of no module" '^field 0 3 0$' "${emulate[@]}" "${hopper[@]}" -- "$clients/probe" sleep 1 field 186 1
 
+succeed "the first fan" '^number 0 30$' "${virtual[@]}" -- "$clients/probe" number nvmlDeviceGetFanSpeed_v2 0
+succeed "there is no second" '^number 2 0$' "${virtual[@]}" -- "$clients/probe" number nvmlDeviceGetFanSpeed_v2 1
+
 # ---- application clocks in the report ----
 succeed "application clocks that are left are reported" '"application_sm_mhz":	*1200' "${virtual[@]}" --report - -- "$clients/probe" appclocks 0 1200
 check "and those of the memory" grep -qE '"application_mem_mhz":	*[1-9]' "$dir/out"

@@ -42,8 +42,12 @@ FL_EXPORT(nvmlSystemGetHicVersion, unsigned int *count, void *entries) {
 }
 
 static nvmlReturn_t fan(const char *call, nvmlDevice_t d, unsigned int which, unsigned int value, unsigned int *out) {
-    const nvmlReturn_t r = fl_ask_uint(call, d, FL_NUMBER_CONSTANT, value, out);
-    return r || !which ? r : NVML_INVALID_ARGUMENT;
+    unsigned int
+        none; /* who gives no fan may give no place for its speed either: PCP's agent calls it like the first */
+    if (!which)
+        return fl_ask_uint(call, d, FL_NUMBER_CONSTANT, value, out);
+    const nvmlReturn_t r = fl_ask_uint(call, d, FL_NUMBER_CONSTANT, 0, &none);
+    return r ? r : NVML_INVALID_ARGUMENT;
 }
 FL_EXPORT(nvmlDeviceGetFanSpeed_v2, nvmlDevice_t d, unsigned int which, unsigned int *percent) {
     return fan(__func__, d, which, FL_FAN_PERCENT, percent);
