@@ -354,7 +354,8 @@ static void test_unfit(void) {
     }
 }
 
-/* PCP's agent, where it is installed: every metric is read, and none is an error. */
+/* PCP's agent, where it is installed: every metric is read. One is an error, as with the driver's library: the agent calls
+ * nvmlDeviceGetFanSpeed_v2 with the arguments of the first. Wall time and virtual. */
 static void test_pcp(void) {
     static const char agent[] = "/var/lib/pcp/pmdas/nvidia/pmda_nvidia.so", names[] = "/var/lib/pcp/pmdas/nvidia/pmns";
     make_workloads();
@@ -363,14 +364,19 @@ static void test_pcp(void) {
         return;
     }
     CU_ASSERT_EQUAL(shell("{ echo 'root { nvidia }'; sed 's/NVML:/120:/' %s; } > %s/names", names, folder), 0);
-    const int status =
-        shell(EMULATE "--heat -- pminfo -n %s/names -L -K clear -K add,120,%s,nvidia_init -f nvidia 2>&1", FL_PROGRAM,
-              folder, folder, agent);
-    int metrics = 0;
-    for (const char *at = out; (at = strstr(at, "\nnvidia.")) != NULL; at++)
-        metrics++;
-    FL_CHECK(!status && metrics > 40 && !strstr(out, "Error") && strstr(out, "value \"Generic\""),
-             "status %d, %d metrics, %s", status, metrics, out);
+    for (int i = 0; i < 2; i++) {
+        const int status = shell(EMULATE "--heat --time %s -- pminfo -n %s/names -L -K clear -K add,120,%s,nvidia_init "
+                                         "-f nvidia 2>&1",
+                                 FL_PROGRAM, folder, i ? "virtual" : "wall", folder, agent);
+        int metrics = 0, errors = 0;
+        for (const char *at = out; (at = strstr(at, "\nnvidia.")) != NULL; at++)
+            metrics++;
+        for (const char *at = out; (at = strstr(at, "\nError")) != NULL; at++)
+            errors++;
+        FL_CHECK(!status && metrics > 40 && errors == 1 && strstr(out, "nvidia.fanspeed\nError") &&
+                     strstr(out, "value \"Generic\""),
+                 "status %d, %d metrics, %d errors, %s", status, metrics, errors, out);
+    }
 }
 
 /* TERM and HUP to the session are the command's: it ends, the report is written, nothing is left. */

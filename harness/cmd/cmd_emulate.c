@@ -3,7 +3,9 @@
 #include "harness/base/json_out.h"
 #include "harness/base/place.h"
 #include "harness/cmd/commands.h"
+#include "harness/cmd/emulate_tell.h"
 #include "harness/emulate/emulate.h"
+#include "harness/fit/fit_board_platform.h"
 #include "harness/input/experiment.h"
 #include "harness/input/fault_spec.h"
 
@@ -15,7 +17,8 @@
 
 static const fl_command_help help = {
     "emulate",
-    "[EXPERIMENT.json | TRACE.csv | --sweep FILE --workload NAME] --platform NAME [--time virtual] -- COMMAND ...",
+    "[EXPERIMENT.json | TRACE.csv | --sweep FILE --workload NAME] [--platform NAME] [--board FILE] [--time virtual] -- "
+    "COMMAND ...",
     "Runs a program that uses NVML against a simulated GPU: the workload runs there, sensors show it, locks and "
     "limits\n"
     "change its course. The program and all it starts find the simulated libnvidia-ml.so.1, wherever they look for it.",
@@ -24,9 +27,8 @@ static const fl_command_help help = {
     "go on: an hour takes well under a second and every run is the same. What cannot be virtual ends the run with\n"
     "exit status 3. Reading the sensors of a GPU takes the platform's read_ms, as the next look at the clock shows.\n"
     "\n"
-    "Fan, PCIe, memory sizes and encoders are not simulated: fixed values. Work begins when the command does. The "
-    "exit\n"
-    "status is the command's."};
+    "Fan, PCIe, memory sizes and encoders are not simulated: fixed values; temperature is 40 C at all times without\n"
+    "--heat. Work begins when the command does. The exit status is the command's."};
 
 static fl_status parse_time(const char *text, fl_emulate_options *o, fl_diag *d) {
     char *end;
@@ -43,6 +45,17 @@ static fl_status parse_time(const char *text, fl_emulate_options *o, fl_diag *d)
         return fl_refuse(d, "--time '%s', expected wall, virtual or a factor such as 10x", text);
     return FL_OK;
 }
+
+static fl_status parse_confine(const char *text, fl_emulate_options *o, fl_diag *d) {
+    static const char *const names[] = {"try", "need", "off"}; /* as fl_confine has them */
+    size_t i = 0;
+    while (text && i < 3 && strcmp(text, names[i]) != 0)
+        i++;
+    o->confine = (fl_confine)i;
+    return i < 3 ? FL_OK : fl_refuse(d, "--confine '%s', expected try, need or off", text);
+}
+
+static void say(const char *text) { fprintf(stderr, "foldline emulate: note: %s\n", text); }
 
 static bool read_ms(const char *text, size_t size, double *ms) {
     char copy[32], *end;
@@ -107,153 +120,168 @@ static fl_status open_scene(fl_scene_options *so, const fl_texts *rest, fl_exper
     return s;
 }
 
-static cJSON *report_json(const fl_emulate_result *r) {
-    cJSON *root = cJSON_CreateObject(), *list;
-    char hash[32];
-    snprintf(hash, sizeof hash, "%016llx", (unsigned long long)r->hash);
-    cJSON_AddStringToObject(root, "session_hash", hash);
-    fl_json_add_real(root, "time_s", (double)r->time_ns * 1e-9);
-    cJSON_AddBoolToObject(root, "done", r->done);
-    fl_json_add_real(root, "energy_j", r->energy_j);
-    fl_json_add_real(root, "node_energy_j", r->node_energy_j);
-    fl_json_add_real(root, "makespan_s", r->makespan_s);
-    fl_json_add_real(root, "after_j", r->after_j);
-    cJSON_AddNumberToObject(root, "kernels", (double)r->kernels);
-    cJSON_AddNumberToObject(root, "switches", (double)r->switches);
-    cJSON_AddNumberToObject(root, "calls", (double)r->calls);
-    list = cJSON_AddArrayToObject(root, "processes");
-    for (size_t i = 0; i < r->process_count; i++) {
-        cJSON *at = cJSON_CreateObject();
-        cJSON_AddNumberToObject(at, "pid", r->process[i].pid);
-        cJSON_AddStringToObject(at, "name", r->process[i].name);
-        cJSON_AddNumberToObject(at, "calls", (double)r->process[i].calls);
-        cJSON_AddNumberToObject(at, "sets", (double)r->process[i].sets);
-        cJSON_AddNumberToObject(at, "refused", (double)r->process[i].refused);
-        cJSON_AddItemToArray(list, at);
+typedef struct asked {
+    fl_scene_options scene;
+    fl_texts rest, faults, errors;
+    const char *time, *driver, *set_ms, *report, *rings, *board, *confine;
+    bool quiet, anyone, kills;
+} asked;
+
+typedef struct session { /* what is made of it */
+    fl_experiment experiment;
+    fl_scenes scenes;
+    fl_fault *fault;
+    fl_refusal *refusal;
+    fl_smi smi;
+    char folder[64], platform[192]; /* with the file that was made of the board; empty = none was */
+    char dir[4096];
+    fl_emulate_options o;
+} session;
+
+/* A board instead of a platform, or beside one: the platform then has the law of power, the board what its GPUs say
+ * they are. */
+static fl_status open_board(asked *a, session *s, fl_diag *d) {
+    if (!a->board)
+        return FL_OK;
+    fl_status status = fl_is_smi(a->board) ? fl_smi_read(a->board, &s->smi, d) : FL_OK;
+    if (!status && !a->driver && s->smi.driver[0])
+        a->driver = s->smi.driver;
+    if (!status && !a->scene.gpus)
+        a->scene.gpus = (int64_t)s->smi.count;
+    if (status || a->scene.platform)
+        return status;
+    snprintf(s->folder, sizeof s->folder, "/tmp/foldline-board-XXXXXX");
+    if (!mkdtemp(s->folder)) {
+        s->folder[0] = 0;
+        return fl_error(d, FL_IO, "cannot make a folder for the platform: %s", fl_reason(errno));
     }
-    list = cJSON_AddArrayToObject(root, "sets");
-    for (size_t i = 0; i < r->set_count; i++) {
-        const fl_emulated_set *s = &r->set[i];
-        cJSON *at = cJSON_CreateObject();
-        fl_json_add_real(at, "s", (double)s->at_ns * 1e-9);
-        cJSON_AddNumberToObject(at, "pid", s->pid);
-        cJSON_AddStringToObject(at, "call", s->call);
-        cJSON_AddNumberToObject(at, "gpu", s->gpu);
-        cJSON_AddNumberToObject(at, "b", s->b);
-        cJSON_AddNumberToObject(at, "c", s->c);
-        cJSON_AddNumberToObject(at, "result", s->result);
-        cJSON_AddItemToArray(list, at);
-    }
-    list = cJSON_AddArrayToObject(root, "gpus");
-    for (uint32_t i = 0; i < r->gpu_count; i++) {
-        const fl_emulated_state *g = &r->gpu[i];
-        cJSON *at = cJSON_CreateObject();
-        fl_json_add_real(at, "energy_j", g->energy_j);
-        cJSON_AddNumberToObject(at, "sm_min_mhz", g->sm_min);
-        cJSON_AddNumberToObject(at, "sm_max_mhz", g->sm_max);
-        cJSON_AddNumberToObject(at, "mem_min_mhz", g->mem_min);
-        cJSON_AddNumberToObject(at, "mem_max_mhz", g->mem_max);
-        cJSON_AddNumberToObject(at, "limit_mw", g->limit_mw);
-        cJSON_AddItemToArray(list, at);
-    }
-    return root;
+    const char *slash = strrchr(a->board, '/'), *name = slash ? slash + 1 : a->board, *end = strrchr(name, '.');
+    const size_t size = end && end > name ? (size_t)(end - name) : strlen(name); /* it is called as the board is */
+    snprintf(s->platform, sizeof s->platform, "%s/%.*s.json", s->folder, (int)(size < 64 ? size : 64), name);
+    a->scene.platform = s->platform;
+    return fl_fit_board_platform(a->board, "generic", s->platform, d);
 }
 
-static void print_report(const fl_emulate_result *r, const fl_scene *scene) {
-    fprintf(stderr, "\n%s on %s, emulated: %.6g s, work %s\n", scene->w->name, scene->platform.name,
-            (double)r->time_ns * 1e-9, r->done ? "done" : "not done");
-    fprintf(stderr, "energy %.6g J on the GPUs in %.6g s of work; %llu calls, %llu changes of a clock, hash %016llx\n",
-            r->energy_j, r->makespan_s, (unsigned long long)r->calls, (unsigned long long)r->switches,
-            (unsigned long long)r->hash);
-    for (size_t i = 0; i < r->process_count; i++)
-        if (r->process[i].calls)
-            fprintf(stderr, "  %-7d %-15s %8llu calls %6llu sets %6llu refused\n", (int)r->process[i].pid,
-                    r->process[i].name, (unsigned long long)r->process[i].calls, (unsigned long long)r->process[i].sets,
-                    (unsigned long long)r->process[i].refused);
-    for (uint32_t i = 0; i < r->gpu_count; i++) {
-        const fl_emulated_state *g = &r->gpu[i];
-        if (g->sm_max)
-            fprintf(stderr, "  GPU %u is left with its SM clock locked to %u..%u MHz\n", i, g->sm_min, g->sm_max);
-        if (g->mem_max)
-            fprintf(stderr, "  GPU %u is left with its memory clock locked to %u..%u MHz\n", i, g->mem_min, g->mem_max);
-        if (g->limit_mw != g->default_limit_mw)
-            fprintf(stderr, "  GPU %u is left with a power limit of %g W\n", i, g->limit_mw * 1e-3);
+static fl_status prepare(asked *a, session *s, fl_diag *d) {
+    fl_status status = parse_time(a->time, &s->o, d);
+    if (!status)
+        status = parse_set_ms(a->set_ms, &s->o, d);
+    if (!status)
+        status = parse_confine(a->confine, &s->o, d);
+    if (!status)
+        status = parse_errors(&a->errors, &s->refusal, d);
+    if (!status)
+        status = fl_fault_specs_parse(&a->faults, &s->fault, d);
+    if (!status)
+        status = find_client(s->dir, sizeof s->dir, d);
+    if (!status)
+        status = open_board(a, s, d);
+    if (!status)
+        status = fl_driver_parse(a->driver, &s->o.driver, d);
+    if (!status)
+        status = open_scene(&a->scene, &a->rest, &s->experiment, &s->scenes, d);
+    if (status)
+        return status;
+    s->o.scene = s->scenes.item[0];
+    s->o.fault = s->fault, s->o.fault_count = a->faults.count;
+    s->o.refusal = s->refusal, s->o.refusal_count = a->errors.count;
+    s->o.smi = s->smi.count ? &s->smi : NULL;
+    s->o.client_dir = s->dir;
+    s->o.note = say;
+    s->o.rings = a->rings;
+    s->o.anyone = a->anyone;
+    return FL_OK;
+}
+
+static void close_session(session *s) {
+    if (s->folder[0]) {
+        unlink(s->platform);
+        rmdir(s->folder);
     }
+    fl_smi_free(&s->smi);
+    fl_scenes_free(&s->scenes);
+    fl_experiment_free(&s->experiment);
+    free(s->fault);
+    free(s->refusal);
+}
+
+/* One session; *status: the command's. */
+static fl_status run_once(const asked *a, const session *s, int *status, fl_diag *d) {
+    fl_emulate_result r = {0};
+    fl_status e = fl_emulate(&s->o, &r, d);
+    if (!e && a->report) {
+        cJSON *tree = fl_emulate_json(&r);
+        e = tree ? fl_json_write(a->report, tree, d) : fl_no_memory(d, NULL);
+        cJSON_Delete(tree);
+    }
+    if (!e) {
+        *status = WIFSIGNALED(r.command_status) ? 128 + WTERMSIG(r.command_status) : WEXITSTATUS(r.command_status);
+        if (!a->quiet)
+            fl_emulate_print(&r, s->o.scene);
+    }
+    fl_emulate_result_free(&r);
+    return e;
+}
+
+/* A session for each pattern; *status: a gate that holds where nothing is left changed. */
+static fl_status run_kills(const asked *a, const session *s, int *status, fl_diag *d) {
+    fl_kills k = {0};
+    fl_status e = fl_kills_run(&s->o, &k, d);
+    if (!e && a->report) {
+        cJSON *tree = fl_kills_json(&k);
+        e = tree ? fl_json_write(a->report, tree, d) : fl_no_memory(d, NULL);
+        cJSON_Delete(tree);
+    }
+    if (!e && !a->quiet)
+        fl_kills_print(&k);
+    for (size_t i = 0; !e && i < k.count; i++)
+        *status = k.row[i].changed ? FL_EXIT_GATE : *status;
+    fl_kills_free(&k);
+    return e;
 }
 
 int fl_cmd_emulate(int argc, char **argv) {
-    fl_scene_options so = {0};
-    fl_texts rest = {0}, fault_texts = {0}, error_texts = {0};
-    const char *time_text = NULL, *set_ms = NULL, *report = NULL, *rings = NULL;
-    bool quiet = false, anyone = false;
+    asked a = {0};
+    session s = {0};
     const fl_option option[] = {
-        FL_SCENE_OPTIONS(so),
-        {"time", "HOW", FL_OPTION_TEXT, &time_text, 0, 0, "wall, a factor of it such as 10x, or virtual (wall)"},
-        {"set-ms", "A[..B]", FL_OPTION_TEXT, &set_ms, 0, 0, "a set call takes this long (as the platform says)"},
-        {"privileged", NULL, FL_OPTION_FLAG, &anyone, 0, 0,
+        FL_SCENE_OPTIONS(a.scene),
+        {"board", "FILE", FL_OPTION_TEXT, &a.board, 0, 0,
+         "GPUs as `nvidia-smi -q -x` printed them (.xml), or a board of `foldline platforms`; without --platform the "
+         "law of "
+         "power is assumed from chips alike"},
+        {"time", "HOW", FL_OPTION_TEXT, &a.time, 0, 0, "wall, a factor of it such as 10x, or virtual (wall)"},
+        {"set-ms", "A[..B]", FL_OPTION_TEXT, &a.set_ms, 0, 0, "a set call takes this long (as the platform says)"},
+        {"privileged", NULL, FL_OPTION_FLAG, &a.anyone, 0, 0,
          "whoever asks may set clocks and limits (root only, as with the driver)"},
-        {"error", "SPEC", FL_OPTION_LIST, &error_texts, 0, 0, FL_REFUSAL_HELP},
-        {"fault", "SPEC", FL_OPTION_LIST, &fault_texts, 0, 0, FL_FAULT_SPEC_HELP},
-        {"rings", "DIR", FL_OPTION_TEXT, &rings, 0, 0,
+        {"driver", "VERSION", FL_OPTION_TEXT, &a.driver, 0, 0, FL_DRIVER_HELP},
+        {"error", "SPEC", FL_OPTION_LIST, &a.errors, 0, 0, FL_REFUSAL_HELP},
+        {"fault", "SPEC", FL_OPTION_LIST, &a.faults, 0, 0, FL_FAULT_SPEC_HELP},
+        {"confine", "HOW", FL_OPTION_TEXT, &a.confine, 0, 0,
+         "covers a real driver's libraries and devices in namespaces of the run: try, need (else refuses), off (try)"},
+        {"rings", "DIR", FL_OPTION_TEXT, &a.rings, 0, 0,
          "hands out kernel records there, as the collector in a program does"},
-        {"report", "FILE", FL_OPTION_OUTPUT, &report, 0, 0, "writes what happened as JSON, set by set (- prints it)"},
-        {"quiet", NULL, FL_OPTION_FLAG, &quiet, 0, 0, "prints no report on stderr"},
+        {"kill-patterns", NULL, FL_OPTION_FLAG, &a.kills, 0, 0,
+         "runs the command once to its end, then once for each way to kill it: what it leaves changed"},
+        {"report", "FILE", FL_OPTION_OUTPUT, &a.report, 0, 0, "writes what happened as JSON, set by set (- prints it)"},
+        {"quiet", NULL, FL_OPTION_FLAG, &a.quiet, 0, 0, "prints no report on stderr"},
     };
     int split = 0, status = FL_EXIT_OK;
     while (split < argc && strcmp(argv[split], "--") != 0)
         split++;
-    if (!fl_command_begin(split, argv, &help, option, sizeof option / sizeof *option, &rest, &status))
+    if (!fl_command_begin(split, argv, &help, option, sizeof option / sizeof *option, &a.rest, &status))
         return status;
     fl_diag d = {0};
-    fl_experiment experiment = {0};
-    fl_scenes scenes = {0};
-    fl_fault *fault = NULL;
-    fl_refusal *refusal = NULL;
-    fl_emulate_options o = {0};
-    fl_emulate_result r = {0};
-    char dir[4096];
-    fl_status s = split + 1 < argc ? FL_OK : fl_refuse(&d, "no command given, expected -- COMMAND ...");
-    if (!s)
-        s = parse_time(time_text, &o, &d);
-    if (!s)
-        s = parse_set_ms(set_ms, &o, &d);
-    if (!s)
-        s = parse_errors(&error_texts, &refusal, &d);
-    if (!s)
-        s = fl_fault_specs_parse(&fault_texts, &fault, &d);
-    if (!s)
-        s = find_client(dir, sizeof dir, &d);
-    if (!s)
-        s = open_scene(&so, &rest, &experiment, &scenes, &d);
-    if (!s) {
-        o.scene = scenes.item[0];
-        o.fault = fault, o.fault_count = fault_texts.count;
-        o.refusal = refusal, o.refusal_count = error_texts.count;
-        o.command = argv + split + 1;
-        o.client_dir = dir;
-        o.rings = rings;
-        o.anyone = anyone;
-        s = fl_emulate(&o, &r, &d);
+    fl_status e = split + 1 < argc ? prepare(&a, &s, &d) : fl_refuse(&d, "no command given, expected -- COMMAND ...");
+    if (!e) {
+        s.o.command = argv + split + 1;
+        e = a.kills ? run_kills(&a, &s, &status, &d) : run_once(&a, &s, &status, &d);
     }
-    if (!s && report) {
-        cJSON *tree = report_json(&r);
-        s = tree ? fl_json_write(report, tree, &d) : fl_no_memory(&d, NULL);
-        cJSON_Delete(tree);
-    }
-    if (s)
+    if (e)
         status = fl_command_fail("emulate", &d);
-    else
-        status = WIFSIGNALED(r.command_status) ? 128 + WTERMSIG(r.command_status) : WEXITSTATUS(r.command_status);
-    if (!s && !quiet)
-        print_report(&r, o.scene);
-    fl_emulate_result_free(&r);
-    fl_scenes_free(&scenes);
-    fl_experiment_free(&experiment);
-    fl_texts_free(&rest);
-    fl_texts_free(&so.only);
-    fl_texts_free(&fault_texts);
-    fl_texts_free(&error_texts);
-    free(fault);
-    free(refusal);
+    close_session(&s);
+    fl_texts_free(&a.rest);
+    fl_texts_free(&a.scene.only);
+    fl_texts_free(&a.faults);
+    fl_texts_free(&a.errors);
     return status;
 }

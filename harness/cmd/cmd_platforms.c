@@ -5,6 +5,7 @@
 #include "harness/base/json_out.h"
 #include "harness/cmd/commands.h"
 #include "harness/input/board.h"
+#include "harness/input/smi_xml.h"
 #include "harness/input/platform.h"
 #include "harness/input/platform_device.h"
 #include "harness/input/platform_host.h"
@@ -245,8 +246,10 @@ static fl_status print_named(const char *name, bool json, fl_diag *d) {
     fl_platform p = {0};
     fl_board b = {0};
     cJSON *tree = NULL;
-    const bool board = fl_board_exists(name);
+    const bool smi = fl_is_smi(name), board = smi || fl_board_exists(name);
     fl_status s = board ? fl_board_open(name, &b, d) : fl_platform_open(name, 0, &p, d);
+    if (!s && json && smi)
+        s = fl_refuse(d, "%s is no JSON, expected none of --json", name);
     if (!s && json && !(s = fl_json_read(board ? b.path : p.path, &tree, d)))
         fl_json_print(tree, stdout);
     else if (!s && board)

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
@@ -34,6 +35,7 @@ typedef struct fl_emulator {
     fl_token *token; /* NULL: wall time */
     fl_watch watch;
     char dir[64];
+    fl_covers covers; /* none: nothing of a real driver is here, or nothing of it can be covered */
     int listener;
     int64_t started_ns; /* of the machine's clock */
     fl_emulated_command command;
@@ -69,6 +71,13 @@ static void on_died(void *user, const fl_peer *p) {
         fl_turns_died(e->token, p->pid, p->parent);
 }
 
+static void on_kill(void *user, pid_t pid, int signal) {
+    fl_emulator *e = user;
+    kill(pid, signal);
+    if (e->token)
+        fl_turns_signalled(e->token, pid, signal);
+}
+
 /* ---- requests ---- */
 
 static void ask_set(fl_emulator *e, fl_conn *c, const fl_ask *q) {
@@ -91,6 +100,7 @@ static void serve(fl_emulator *e, fl_conn *c, const fl_ask *q) {
         return;
     }
     fl_boards_go(&e->boards, time_now(e));
+    fl_calls_look(&e->boards);
     if (q->op == FL_ASK_SET) {
         ask_set(e, c, q);
         return;
@@ -137,6 +147,29 @@ static bool anybody(const fl_emulator *e) {
     return e->token && fl_token_threads(e->token);
 }
 
+/* The command's end; and of what is watched, the ends of those whose parents have gone. True while there is one. */
+static bool hear_of_ends(fl_emulator *e) {
+    bool ended = false;
+    int status = 0;
+    pid_t pid;
+    while ((pid = waitpid(e->o->kill.watched ? -1 : e->command.pid, &status, WNOHANG)) > 0) {
+        if (pid == e->command.pid) {
+            e->outcome.r->command_status = status;
+            ended = true;
+        }
+        if (!e->o->kill.watched)
+            break;
+    }
+    if (ended) {
+        e->command_ended = true;
+        if (e->token)
+            e->token->command_ended = true;
+        epoll_ctl(e->conns.events, EPOLL_CTL_DEL, e->command_fd, NULL);
+        fl_peers_bury(&e->peers);
+    }
+    return e->o->kill.watched && pid == 0;
+}
+
 static void run_session(fl_emulator *e) {
     int64_t ended_ns = 0, told_ns = 0;
     while (!e->outcome.status) {
@@ -161,15 +194,10 @@ static void run_session(fl_emulator *e) {
         fl_conns_free_gone(&e->conns);
         if (!n && e->token)
             fl_watch_look(&e->watch);
-        if (!e->command_ended && waitpid(e->command.pid, &e->outcome.r->command_status, WNOHANG) == e->command.pid) {
-            e->command_ended = true;
-            if (e->token)
-                e->token->command_ended = true;
-            epoll_ctl(e->conns.events, EPOLL_CTL_DEL, e->command_fd, NULL);
+        const bool before = e->command_ended, others = (!before || e->o->kill.watched) && hear_of_ends(e);
+        if (!before && e->command_ended)
             ended_ns = clock_ns(CLOCK_MONOTONIC);
-            fl_peers_bury(&e->peers);
-        }
-        if (e->command_ended && (!anybody(e) || clock_ns(CLOCK_MONOTONIC) - ended_ns > GRACE_NS))
+        if (e->command_ended && ((!anybody(e) && !others) || clock_ns(CLOCK_MONOTONIC) - ended_ns > GRACE_NS))
             break;
     }
     fl_boards_go(&e->boards, time_now(e));
@@ -193,6 +221,40 @@ static fl_status open_session(fl_emulator *e, fl_diag *d) {
         bind(e->listener, (const struct sockaddr *)&at, sizeof at) || listen(e->listener, 1024) ||
         !hear_of(e, e->listener, &e->listener) || !hear_of(e, e->peers.deaths, &e->peers))
         return fl_error(d, FL_IO, "%s: %s", at.sun_path, fl_reason(errno));
+    return FL_OK;
+}
+
+/* Where a driver's version is asked for, its own library lies in the session's folder. */
+static fl_status make_library(const fl_emulator *e, fl_diag *d) {
+    char from[4200], to[128], plain[128];
+    if (!e->o->driver.given)
+        return FL_OK;
+    snprintf(from, sizeof from, "%s/" FL_EMULATE_LIBRARY, e->o->client_dir);
+    snprintf(to, sizeof to, "%s/" FL_EMULATE_LIBRARY, e->dir);
+    snprintf(plain, sizeof plain, "%s/libnvidia-ml.so", e->dir);
+    const fl_status s = fl_driver_library(&e->o->driver, from, to, d);
+    if (!s && symlink(FL_EMULATE_LIBRARY, plain))
+        return fl_error(d, FL_IO, "%s: %s", plain, fl_reason(errno));
+    return s;
+}
+
+/* Covers what of a real driver is here, or says that it cannot before anything starts. */
+static fl_status confine(fl_emulator *e, fl_diag *d) {
+    char why[256], text[512];
+    if (e->o->confine == FL_CONFINE_OFF)
+        return FL_OK;
+    const fl_status s = fl_covers_open(&e->covers, e->dir, e->o->client_dir, d);
+    if (s || !e->covers.count || fl_confine_try(&e->covers, why, sizeof why))
+        return s;
+    snprintf(text, sizeof text,
+             "%s: whoever leaves the session's environment (env -i, setuid and static programs) finds the real driver "
+             "of this machine, %.100s for one",
+             why, e->covers.path[0]);
+    if (e->o->confine == FL_CONFINE_NEED)
+        return fl_error(d, FL_HARDWARE, "%s", text);
+    if (e->o->note)
+        e->o->note(text);
+    fl_covers_close(&e->covers);
     return FL_OK;
 }
 
@@ -226,17 +288,19 @@ static void close_session(fl_emulator *e) {
             close(fd[i]);
     if (!e->dir[0]) /* no session was opened: nothing lies in it */
         return;
-    snprintf(path, sizeof path, "%s/" FL_EMULATE_SOCKET, e->dir);
-    unlink(path);
-    snprintf(path, sizeof path, "%s/" FL_EMULATE_CLOCK, e->dir);
-    unlink(path);
+    static const char *const file[] = {FL_EMULATE_SOCKET, FL_EMULATE_CLOCK, FL_EMULATE_LIBRARY, "libnvidia-ml.so"};
+    for (size_t i = 0; i < sizeof file / sizeof *file; i++) {
+        snprintf(path, sizeof path, "%s/%s", e->dir, file[i]);
+        unlink(path);
+    }
     remove_state(e);
+    fl_covers_close(&e->covers);
     rmdir(e->dir);
 }
 
 /* Starts the command and serves it to its end. */
 static fl_status serve_command(fl_emulator *e, fl_diag *d) {
-    fl_status s = fl_command_start(&e->command, e->o, e->dir, d);
+    fl_status s = fl_command_start(&e->command, e->o, e->dir, &e->covers, d);
     if (s)
         return s;
     if (e->token)
@@ -244,17 +308,33 @@ static fl_status serve_command(fl_emulator *e, fl_diag *d) {
     if ((s = fl_command_go(&e->command, e->o, d)))
         return s;
     e->started_ns = clock_ns(CLOCK_MONOTONIC);
+    if (!e->token)
+        e->boards.realtime_ns = clock_ns(CLOCK_REALTIME);
     if (e->boards.rings)
-        fl_rings_start(e->boards.rings, e->token ? FL_VIRTUAL_MONOTONIC_NS : e->started_ns, e->token ? 1 : e->o->scale);
+        fl_rings_start(e->boards.rings, e->token ? FL_VIRTUAL_MONOTONIC_NS : e->started_ns);
     e->command_fd = (int)syscall(SYS_pidfd_open, e->command.pid, 0);
     hear_of(e, e->command_fd, &e->command_fd);
     run_session(e);
     return e->outcome.status;
 }
 
+/* Whoever has not ended by now. */
+static void end_orphans(void) {
+    int pid = 0;
+    FILE *f = fopen("/proc/thread-self/children", "re");
+    while (f && fscanf(f, "%d", &pid) == 1)
+        kill(pid, SIGKILL);
+    if (f)
+        fclose(f);
+    while (pid && (waitpid(-1, NULL, 0) > 0 || errno == EINTR)) {
+    }
+    (void)prctl(PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0);
+}
+
 fl_status fl_emulate(const fl_emulate_options *o, fl_emulate_result *r, fl_diag *d) {
     *r = (fl_emulate_result){.hash = UINT64_C(0xcbf29ce484222325)};
-    fl_emulator e = {.o = o, .outcome = {.r = r, .d = d}, .listener = -1, .command_fd = -1};
+    fl_emulator e = {
+        .o = o, .outcome = {.r = r, .d = d, .kill = o->kill, .on_kill = on_kill}, .listener = -1, .command_fd = -1};
     fl_token token = {.sets = &e.sets, .peers = &e.peers, .outcome = &e.outcome};
     e.boards =
         (fl_boards){.o = o,
@@ -264,12 +344,18 @@ fl_status fl_emulate(const fl_emulate_options *o, fl_emulate_result *r, fl_diag 
     e.conns = (fl_conns){.outcome = &e.outcome, .events = -1, .hung_up = on_hung_up, .user = &e};
     e.sets = (fl_sets){.boards = &e.boards, .conns = &e.conns};
     e.watch.token = &token;
+    e.outcome.user = &e;
+    if (o->kill.watched)
+        (void)prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
     fl_status s = fl_boards_open(&e.boards, d);
     if (!s && o->rings)
-        s = fl_rings_open(&e.boards.rings, o->rings, o->scene->w, e.boards.node, e.boards.gpu_count,
-                          o->scene->facts.seed, d);
+        s = fl_rings_open(&e.boards.rings, o->rings, o->scene->w, e.boards.node, e.boards.gpu_count, o, d);
     if (!s)
         s = open_session(&e, d);
+    if (!s)
+        s = make_library(&e, d);
+    if (!s)
+        s = confine(&e, d);
     if (!s && o->time == FL_TIME_VIRTUAL && !(s = fl_token_open(&token, e.dir, d)))
         e.token = &token;
     const int heard[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGCHLD, SIGPIPE};
@@ -291,6 +377,8 @@ fl_status fl_emulate(const fl_emulate_options *o, fl_emulate_result *r, fl_diag 
     fl_boards_close(&e.boards);
     for (size_t i = 0; i < HEARD; i++)
         sigaction(heard[i], &old[i], NULL);
+    if (o->kill.watched)
+        end_orphans();
     if (s)
         fl_emulate_result_free(r);
     return s;

@@ -2,6 +2,7 @@
 
 #include "harness/emulate/client/abi.h"
 
+#include "sim/ledger.h"
 #include "sim/sense.h"
 
 #include <math.h>
@@ -43,6 +44,7 @@ fl_status fl_boards_open(fl_boards *all, fl_diag *d) {
 void fl_boards_close(fl_boards *all) {
     fl_node_close(all->node);
     fl_faults_close(all->faults);
+    fl_events_free(&all->events);
     free(all->board);
 }
 
@@ -99,6 +101,27 @@ int64_t fl_boards_refreshed(const fl_boards *all, uint32_t gpu, fl_sensor_id id)
         return all->now_ns;
     const int64_t since = all->now_ns - s->phase_ns - s->delay_ns;
     return since < 0 ? 0 : s->phase_ns + since / s->period_ns * s->period_ns;
+}
+
+int64_t fl_boards_memory_mw(fl_boards *all, uint32_t gpu) {
+    const fl_gpu *g = fl_node_gpu(all->node, gpu);
+    fl_board *b = &all->board[gpu];
+    const int64_t seen_ns = fl_boards_refreshed(all, gpu, FL_SENSOR_POWER), now_ns = g->now_ps / FL_PS_PER_NS;
+    fl_ledger ledger = {0};
+    fl_diag d = {0};
+    if (!g->open)
+        return -1;
+    if (b->memory_at_ns && (b->memory_seen_ns == seen_ns || now_ns <= b->memory_at_ns))
+        return b->memory_mw;
+    const bool split = !fl_ledger_add_gpu(&ledger, g, &d) && !ledger.part_fj[FL_PART_UNSPLIT];
+    const double fj = (double)ledger.part_fj[FL_PART_MEMORY];
+    if (now_ns <= 0)
+        return g->rates->base.memory_mw;
+    b->memory_mw = split ? llround((fj - b->memory_fj) / ((double)(now_ns - b->memory_at_ns) * FL_PS_PER_NS)) : -1;
+    b->memory_fj = fj;
+    b->memory_at_ns = now_ns;
+    b->memory_seen_ns = seen_ns;
+    return b->memory_mw;
 }
 
 /* The clock of the ladder nearest to what was asked for; a tie goes down. */
@@ -254,6 +277,8 @@ void fl_boards_report(const fl_boards *all) {
                                         .sm_max = b->sm_max,
                                         .mem_min = b->mem_min,
                                         .mem_max = b->mem_max,
+                                        .target_sm = b->target_sm,
+                                        .target_mem = b->target_mem,
                                         .limit_mw = b->limit_mw,
                                         .default_limit_mw = (uint32_t)lround(g->dev->power_default_w * 1000),
                                         .energy_j = fl_joules(g->sums.energy_fj)};

@@ -2,6 +2,7 @@
 #ifndef FL_EMULATE_BOARD_H
 #define FL_EMULATE_BOARD_H
 
+#include "harness/emulate/emulate_events.h"
 #include "harness/emulate/emulate_options.h"
 #include "harness/emulate/emulate_outcome.h"
 #include "harness/emulate/emulate_rings.h"
@@ -12,6 +13,9 @@ typedef struct fl_board {
     uint32_t sm_min, sm_max, mem_min, mem_max; /* locks as they were asked for; max 0 = none */
     uint32_t target_sm, target_mem;            /* application clocks; 0 = the default */
     uint32_t limit_mw;
+    int64_t memory_at_ns, memory_seen_ns,
+        memory_mw;    /* when its power was last told anew, and of which refresh; < 0: cannot be told */
+    double memory_fj; /* drawn up to then */
     bool persistence, restricted[2];
 } fl_board;
 
@@ -24,7 +28,8 @@ typedef struct fl_boards {
     fl_board *board; /* gpu_count */
     uint32_t gpu_count;
     fl_emulated_rings *rings; /* NULL: no kernel records are handed out */
-    bool halted;              /* the work cannot go on: a lost GPU */
+    fl_events events;
+    bool halted; /* the work cannot go on: a lost GPU */
     fl_random random;
     int64_t realtime_ns, now_ns; /* of the session's start since the epoch; since then */
 } fl_boards;
@@ -46,6 +51,10 @@ void fl_boards_go(fl_boards *all, int64_t now_ns);
 void fl_boards_sample(fl_boards *all, uint32_t gpu, bool remember, fl_gpu_sample *out);
 /* When the sensor last refreshed what it shows now, ns of the session. */
 int64_t fl_boards_refreshed(const fl_boards *all, uint32_t gpu, fl_sensor_id id);
+
+/* Mean power of the memory, mW, between the last two refreshes of the power sensor at which somebody asked: of the
+ * parts of the ledger that are the memory's. Below 0 where the model does not split power, or no context is open. */
+int64_t fl_boards_memory_mw(fl_boards *all, uint32_t gpu);
 
 /* Sets, of an fl_ask whose gpu is one of the boards; results of NVML. How long the call keeps its caller; checks it
  * without making it; makes it now, as the call ends. */

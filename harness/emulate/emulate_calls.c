@@ -1,9 +1,9 @@
 #include "harness/emulate/emulate_calls.h"
 
 #include "harness/emulate/client/abi.h"
+#include "harness/emulate/emulate_identity.h"
 #include "harness/emulate/emulate_lists.h"
 #include "harness/emulate/emulate_numbers.h"
-#include "harness/emulate/emulate_uuid.h"
 
 #include <ctype.h>
 #include <fnmatch.h>
@@ -11,43 +11,13 @@
 #include <string.h>
 #include <strings.h>
 
-static uint32_t bus_of(uint32_t gpu) { return 0x10 + gpu; }
-
-static void text_of(const fl_boards *all, uint32_t gpu, fl_ask_text what, char *out, size_t size) {
-    uint8_t uuid[FL_RING_UUID];
-    switch (what) {
-    case FL_TEXT_NAME:
-        snprintf(out, size, "%s", fl_boards_device(all, gpu)->name);
-        break;
-    case FL_TEXT_UUID:
-        fl_emulated_uuid(all->o->scene->facts.seed, gpu, uuid);
-        fl_ring_uuid_text(uuid, out);
-        break;
-    case FL_TEXT_SERIAL:
-        snprintf(out, size, "%013u", gpu + 1);
-        break;
-    case FL_TEXT_PCI:
-        snprintf(out, size, "%08X:%02X:%02X.0", bus_of(gpu) >> 8, bus_of(gpu) & 0xff, 0u);
-        break;
-    case FL_TEXT_DRIVER:
-        snprintf(out, size, "550.54.15");
-        break;
-    case FL_TEXT_LIBRARY:
-        snprintf(out, size, "12.550.54.15");
-        break;
-    case FL_TEXT_VBIOS:
-        snprintf(out, size, "00.00.00.00.01");
-        break;
-    }
-}
-
 /* Domains are written with four digits or with eight. */
 static const char *short_pci(const char *id) { return strlen(id) > 12 && id[8] == ':' ? id + 4 : id; }
 
 static int32_t find_by_text(const fl_boards *all, const fl_ask *q, uint32_t *index) {
     for (uint32_t i = 0; i < all->gpu_count; i++) {
         char text[96];
-        text_of(all, i, (fl_ask_text)q->a, text, sizeof text);
+        fl_identity_text(all->o, i, (fl_ask_text)q->a, text, sizeof text);
         const bool pci = q->a == FL_TEXT_PCI;
         if (!strcasecmp(pci ? short_pci(text) : text, pci ? short_pci(q->text) : q->text)) {
             *index = i;
@@ -55,14 +25,6 @@ static int32_t find_by_text(const fl_boards *all, const fl_ask *q, uint32_t *ind
         }
     }
     return NVML_NOT_FOUND;
-}
-
-static nvmlPciInfo_t pci_of(uint32_t gpu) {
-    nvmlPciInfo_t p = {
-        .domain = bus_of(gpu) >> 8, .bus = bus_of(gpu) & 0xff, .pciDeviceId = 0x20b010de, .pciSubSystemId = 0x145f10de};
-    snprintf(p.busIdLegacy, sizeof p.busIdLegacy, "%04X:%02X:00.0", p.domain & 0xffff, p.bus & 0xff);
-    snprintf(p.busId, sizeof p.busId, "%08X:%02X:00.0", p.domain, p.bus & 0xff);
-    return p;
 }
 
 /* Is it what was asked to go wrong? */
@@ -79,10 +41,30 @@ bool fl_calls_without_effect(const fl_boards *all, const fl_ask *q) {
     return without;
 }
 
+/* Application clocks, of newer drivers. */
+static bool is_deprecated(const fl_boards *all, const fl_ask *q) {
+    const bool set = q->op == FL_ASK_SET && (q->a == FL_SETS_TARGET || q->a == FL_SETS_TARGET_DEFAULT);
+    const bool read = q->op == FL_ASK_NUMBER && (q->a == FL_NUMBER_TARGET_CLOCK || q->a == FL_NUMBER_DEFAULT_CLOCK);
+    return (set || read) && all->o->driver.branch >= FL_DRIVER_NO_APPLICATION_CLOCKS;
+}
+
+/* Is a device asked, not the system or a set of events? */
+static bool is_of_gpu(const fl_ask *q) {
+    switch ((fl_ask_op)q->op) {
+    case FL_ASK_TEXT:
+        return q->a != FL_TEXT_DRIVER && q->a != FL_TEXT_LIBRARY && q->a != FL_TEXT_CUDA;
+    case FL_ASK_EVENT_SET:
+    case FL_ASK_EVENT_FREE:
+    case FL_ASK_EVENT_NEXT:
+        return false;
+    default:
+        return q->op > FL_ASK_TEXT;
+    }
+}
+
 int32_t fl_calls_refused(const fl_boards *all, uint32_t inits, const fl_ask *q) {
-    const bool system = q->op == FL_ASK_TEXT && (q->a == FL_TEXT_DRIVER || q->a == FL_TEXT_LIBRARY);
-    const bool about_gpu = q->op >= FL_ASK_TEXT && !system;
-    if (q->op != FL_ASK_INIT && !inits)
+    const bool about_gpu = is_of_gpu(q);
+    if (q->op != FL_ASK_INIT && !inits && !(q->op == FL_ASK_TEXT && q->a == FL_TEXT_CUDA))
         return q->op == FL_ASK_SHUTDOWN ? NVML_SUCCESS : NVML_UNINITIALIZED;
     if (about_gpu && q->gpu >= all->gpu_count)
         return NVML_INVALID_ARGUMENT;
@@ -91,7 +73,47 @@ int32_t fl_calls_refused(const fl_boards *all, uint32_t inits, const fl_ask *q) 
     for (size_t i = 0; i < all->o->refusal_count; i++)
         if (all->o->refusal[i].result && is_about(&all->o->refusal[i], all->now_ns, q, about_gpu))
             return all->o->refusal[i].result;
+    if (is_deprecated(all, q))
+        return NVML_DEPRECATED;
     return about_gpu && fl_node_gpu(all->node, q->gpu)->lost ? NVML_GPU_IS_LOST : NVML_SUCCESS;
+}
+
+static fl_event_state state_of(const fl_boards *all, uint32_t gpu) {
+    const fl_gpu *g = fl_node_gpu(all->node, gpu);
+    const fl_ask q = {.op = FL_ASK_NUMBER, .gpu = gpu, .a = FL_NUMBER_PSTATE, .call = "nvmlEventSetWait_v2"};
+    return (fl_event_state){.sm_mhz = (uint32_t)g->dev->sm_mhz[g->sm],
+                            .mem_mhz = (uint32_t)g->dev->mem_mhz[g->mem],
+                            .pstate = fl_number_pstate(g),
+                            .lost = fl_calls_refused(all, 1, &q) == NVML_GPU_IS_LOST};
+}
+
+void fl_calls_look(fl_boards *all) {
+    for (uint32_t i = 0; all->events.first && i < all->gpu_count; i++) {
+        const fl_event_state now = state_of(all, i);
+        fl_events_look(&all->events, i, &now);
+    }
+}
+
+static int32_t event_of(fl_boards *all, const fl_ask *q, fl_answer *out) {
+    fl_ask_event event = {0};
+    fl_event_state now;
+    uint32_t number = 0;
+    int32_t r = NVML_SUCCESS;
+    switch ((fl_ask_op)q->op) {
+    case FL_ASK_EVENT_SET:
+        number = fl_events_open(&all->events);
+        fl_list_put(out, &number, sizeof number);
+        return number ? NVML_SUCCESS : NVML_NO_MEMORY;
+    case FL_ASK_EVENT_FREE:
+        return fl_events_close(&all->events, q->a) ? NVML_SUCCESS : NVML_INVALID_ARGUMENT;
+    case FL_ASK_EVENT_ADD:
+        now = state_of(all, q->gpu);
+        return fl_events_add(&all->events, q->a, q->gpu, q->wide, &now);
+    default: /* FL_ASK_EVENT_NEXT */
+        r = fl_events_next(&all->events, q->a, &event);
+        fl_list_put(out, &event, sizeof event);
+        return r;
+    }
 }
 
 void fl_calls_answer(fl_boards *all, uint32_t *inits, const fl_ask *q, fl_answer *out, bool *reading) {
@@ -123,7 +145,7 @@ void fl_calls_answer(fl_boards *all, uint32_t *inits, const fl_ask *q, fl_answer
         fl_list_put(out, &index, sizeof index);
         break;
     case FL_ASK_TEXT:
-        text_of(all, q->gpu < all->gpu_count ? q->gpu : 0, (fl_ask_text)q->a, text, sizeof text);
+        fl_identity_text(all->o, q->gpu < all->gpu_count ? q->gpu : 0, (fl_ask_text)q->a, text, sizeof text);
         fl_list_put(out, text, strlen(text) + 1);
         break;
     case FL_ASK_NUMBER:
@@ -132,7 +154,7 @@ void fl_calls_answer(fl_boards *all, uint32_t *inits, const fl_ask *q, fl_answer
         fl_list_put(out, &v, sizeof v);
         break;
     case FL_ASK_PCI:
-        pci = pci_of(q->gpu);
+        pci = fl_identity_pci(all->o, q->gpu);
         fl_list_put(out, &pci, sizeof pci);
         break;
     case FL_ASK_CLOCKS:
@@ -156,6 +178,12 @@ void fl_calls_answer(fl_boards *all, uint32_t *inits, const fl_ask *q, fl_answer
     case FL_ASK_PROFILE:
         fl_list_profile(all, q, out);
         *reading = true;
+        break;
+    case FL_ASK_EVENT_SET:
+    case FL_ASK_EVENT_FREE:
+    case FL_ASK_EVENT_ADD:
+    case FL_ASK_EVENT_NEXT:
+        out->result = event_of(all, q, out);
         break;
     default:
         out->result = NVML_INVALID_ARGUMENT;

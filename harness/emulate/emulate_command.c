@@ -11,6 +11,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <time.h>
 #include <unistd.h>
 
 /* One line of the program headers at a time: notes say which tool made it. */
@@ -70,30 +72,45 @@ static bool prepend(const char *name, const char *value, char separator) {
     return ok;
 }
 
+static long long now_ns(clockid_t clock) {
+    struct timespec t;
+    clock_gettime(clock, &t);
+    return (long long)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
 static bool set_environment(const fl_emulate_options *o, const char *session) {
-    const char *dir = o->client_dir;
+    const char *dir = o->client_dir, *library = o->driver.given ? session : dir;
     char text[4200];
     bool ok = !setenv(FL_EMULATE_VARIABLE, session, 1);
     /* A controller of simulated GPUs leaves nothing among the records of this machine's. */
     snprintf(text, sizeof text, "%s/" FL_EMULATE_STATE, session);
     ok &= !setenv("FOLDLINE_STATE", text, 0);
     ok &= !setenv("FOLDLINE_RUN", text, 1); /* nor locks among theirs; other sessions have GPUs of the same names */
-    snprintf(text, sizeof text, "%s/libnvidia-ml.so.1", dir);
+    snprintf(text, sizeof text, "%s/" FL_EMULATE_LIBRARY, library);
     ok &= !setenv("FOLDLINE_EMULATE_LIBRARY", text, 1);
-    ok &= prepend("LD_LIBRARY_PATH", dir, ':');
+    ok &= prepend("LD_LIBRARY_PATH", library, ':');
     snprintf(text, sizeof text, "%s/libfoldline-audit.so", dir);
     ok &= prepend("LD_AUDIT", text, ':');
-    snprintf(text, sizeof text, "%s/libfoldline-time.so", dir);
-    if (o->time != FL_TIME_VIRTUAL)
+    if (o->time != FL_TIME_VIRTUAL && o->scale == 1)
         return ok;
+    if (o->time != FL_TIME_VIRTUAL) {
+        snprintf(text, sizeof text, "%.17g %lld %lld", o->scale, now_ns(CLOCK_REALTIME), now_ns(CLOCK_MONOTONIC));
+        ok &= !setenv(FL_EMULATE_SCALE, text, 1);
+    }
+    snprintf(text, sizeof text, "%s/libfoldline-%s.so", dir, o->time == FL_TIME_VIRTUAL ? "time" : "scale");
     /* A program built with the address sanitizer refuses to run behind another library unless it is told not to. */
     return ok && prepend("LD_PRELOAD", text, ':') && prepend("ASAN_OPTIONS", "verify_asan_link_order=0", ':');
 }
 
-static _Noreturn void become(const fl_emulate_options *o, const char *session, const char *path, const int wire[2]) {
+static _Noreturn void become(const fl_emulate_options *o, const char *session, const fl_covers *covers,
+                             const char *path, const int wire[2]) {
     const int ours[] = {SIGINT, SIGTERM, SIGHUP, SIGCHLD}; /* what we were started to ignore, it ignores too */
     sigset_t none;
-    char go;
+    char go, why[256];
+    if (covers->count && !fl_confine_enter(covers, why, sizeof why)) {
+        fprintf(stderr, "foldline emulate: %s\n", why);
+        _exit(3);
+    }
     sigemptyset(&none);
     for (size_t i = 0; i < sizeof ours / sizeof *ours; i++)
         if (!fl_stop_ignored(ours[i]))
@@ -101,6 +118,13 @@ static _Noreturn void become(const fl_emulate_options *o, const char *session, c
     signal(SIGQUIT, SIG_DFL); /* ignored by fl_emulate */
     signal(SIGPIPE, SIG_DFL);
     sigprocmask(SIG_SETMASK, &none, NULL);
+    const int nowhere = o->mute ? open("/dev/null", O_WRONLY | O_CLOEXEC) : -1;
+    if (nowhere >= 0 && (dup2(nowhere, 1) < 0 || dup2(nowhere, 2) < 0))
+        _exit(3);
+    if (o->kill.watched && !o->mute) /* standard output is the table's */
+        (void)dup2(2, 1);
+    if (o->kill.signal) /* a crash on purpose leaves no core */
+        (void)setrlimit(RLIMIT_CORE, &(struct rlimit){0});
     close(wire[1]);
     if (read(wire[0], &go, 1) == 1 && set_environment(o, session))
         execvp(path, o->command);
@@ -110,7 +134,8 @@ static _Noreturn void become(const fl_emulate_options *o, const char *session, c
                           : 127); /* 3: the system's fault, as of every command; 127 as a shell's: no such program */
 }
 
-fl_status fl_command_start(fl_emulated_command *c, const fl_emulate_options *o, const char *session, fl_diag *d) {
+fl_status fl_command_start(fl_emulated_command *c, const fl_emulate_options *o, const char *session,
+                           const fl_covers *covers, fl_diag *d) {
     char path[4096];
     int wire[2];
     const char *name = o->command[0];
@@ -123,7 +148,7 @@ fl_status fl_command_start(fl_emulated_command *c, const fl_emulate_options *o, 
         return fl_error(d, FL_IO, "pipe: %s", fl_reason(errno));
     c->pid = fork();
     if (!c->pid)
-        become(o, session, path, wire);
+        become(o, session, covers, path, wire);
     close(wire[0]);
     c->wire = wire[1];
     if (c->pid > 0)

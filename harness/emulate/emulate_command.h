@@ -13,7 +13,8 @@ typedef struct fl_emulated_command {
 
 /* As a process of its own that waits, so that it can be known of before it does anything. session: the session's
  * folder. */
-fl_status fl_command_start(fl_emulated_command *c, const fl_emulate_options *o, const char *session, fl_diag *d);
+fl_status fl_command_start(fl_emulated_command *c, const fl_emulate_options *o, const char *session,
+                           const fl_covers *covers, fl_diag *d);
 fl_status fl_command_go(const fl_emulated_command *c, const fl_emulate_options *o, fl_diag *d);
 
 /* NULL where the dynamic linker starts it; else why its time cannot be virtual. */

@@ -3,7 +3,13 @@
 #include "harness/emulate/client/abi.h"
 #include "harness/emulate/emulate_numbers.h"
 
-#define FAKE_PID 4194304u /* beyond what Linux gives to any process: those of the workload are not on this machine */
+/* Boards since Hopper show their memory's power apart. */
+static int32_t memory_power(fl_boards *all, uint32_t gpu, uint64_t *out) {
+    const uint32_t architecture = fl_number_architecture(fl_boards_device(all, gpu));
+    const int64_t mw = architecture >= 9 && architecture != UINT32_MAX ? fl_boards_memory_mw(all, gpu) : -1;
+    *out = mw < 0 ? 0 : (uint64_t)mw;
+    return mw < 0 ? NVML_NOT_SUPPORTED : NVML_SUCCESS;
+}
 
 void fl_list_field(fl_boards *all, const fl_ask *q, fl_answer *out) {
     const fl_device *dev = fl_boards_device(all, q->gpu);
@@ -47,9 +53,16 @@ void fl_list_field(fl_boards *all, const fl_ask *q, fl_answer *out) {
     default:
         f.nvmlReturn = NVML_NOT_SUPPORTED;
     }
-    if (q->b)
-        f.nvmlReturn = NVML_NOT_SUPPORTED; /* of a module, or of the memory alone */
+    if (all->o->driver.branch < FL_DRIVER_POWER_FIELDS && q->a >= NVML_FIELD_POWER_AVERAGE &&
+        q->a <= NVML_FIELD_LIMIT_REQUESTED)
+        f.nvmlReturn = NVML_NOT_SUPPORTED;
+    if (q->b == NVML_SCOPE_MEMORY && (q->a == NVML_FIELD_POWER_AVERAGE || q->a == NVML_FIELD_POWER_INSTANT))
+        f.nvmlReturn = f.nvmlReturn ? f.nvmlReturn : memory_power(all, q->gpu, &v);
+    else if (q->b)
+        f.nvmlReturn = NVML_NOT_SUPPORTED; /* of a module */
     f.timestamp = (long long)fl_boards_us(all, fl_boards_refreshed(all, q->gpu, sensor));
+    if (f.nvmlReturn)
+        v = 0;
     if (f.valueType == NVML_VALUE_ULL)
         f.value.wide = v;
     else
@@ -104,7 +117,7 @@ void fl_list_processes(const fl_boards *all, const fl_ask *q, fl_answer *out) {
     if (!fl_node_gpu(all->node, q->gpu)->open)
         return;
     for (uint32_t i = 0; i < w->stream_count; i++) {
-        const fl_ask_process p = {.pid = FAKE_PID + (uint32_t)w->stream[i].process, .bytes = FL_MEMORY_USED};
+        const fl_ask_process p = {.pid = FL_WORKLOAD_PID + (uint32_t)w->stream[i].process, .bytes = FL_MEMORY_USED};
         bool known = w->stream[i].gpu != q->gpu || out->size + sizeof p > FL_ANSWER_BYTES;
         for (uint32_t at = 0; !known && at < out->size; at += sizeof p)
             known = !memcmp(out->bytes + at, &p.pid, sizeof p.pid);

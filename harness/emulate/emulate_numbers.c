@@ -1,12 +1,11 @@
 #include "harness/emulate/emulate_numbers.h"
 
 #include "harness/emulate/client/abi.h"
+#include "harness/emulate/emulate_identity.h"
 #include "sim/readout.h"
 
 #include <math.h>
 #include <string.h>
-
-#define MEMORY_TOTAL (UINT64_C(16) << 30)
 
 typedef struct fl_family { /* what a program may ask of a chip that the models have no use for */
     const char *word;
@@ -23,6 +22,11 @@ static const fl_family *family_of(const fl_device *dev) {
         if (strcasestr(dev->name, families[i].word))
             return &families[i];
     return NULL;
+}
+
+uint32_t fl_number_architecture(const fl_device *dev) {
+    const fl_family *f = family_of(dev);
+    return f ? f->architecture : UINT32_MAX;
 }
 
 int32_t fl_number_signal(fl_boards *all, uint32_t gpu, int id, uint64_t *out) {
@@ -74,6 +78,15 @@ static uint64_t default_clock(const fl_device *dev, uint32_t clock) {
     return (uint64_t)(is_memory(clock) ? dev->default_mem_mhz : dev->default_sm_mhz);
 }
 
+uint32_t fl_number_pstate(const fl_gpu *g) { return g->open ? 0 : 8; }
+
+static int32_t temperature(fl_boards *all, uint32_t gpu, uint64_t *out) {
+    if (!isnan(fl_node_gpu(all->node, gpu)->temp_c))
+        return fl_number_signal(all, gpu, FL_GPU_TEMP_C, out);
+    *out = FL_COOL_C;
+    return NVML_SUCCESS;
+}
+
 /* What sensors show. */
 static int32_t read_sensor(fl_boards *all, const fl_ask *q, uint64_t *out) {
     uint64_t memory = 0;
@@ -92,7 +105,7 @@ static int32_t read_sensor(fl_boards *all, const fl_ask *q, uint64_t *out) {
     case FL_NUMBER_ENERGY:
         return fl_number_signal(all, q->gpu, FL_GPU_ENERGY_J, out);
     case FL_NUMBER_TEMPERATURE:
-        return q->b ? NVML_INVALID_ARGUMENT : fl_number_signal(all, q->gpu, FL_GPU_TEMP_C, out);
+        return q->b ? NVML_INVALID_ARGUMENT : temperature(all, q->gpu, out);
     case FL_NUMBER_REASONS:
         r = fl_number_signal(all, q->gpu, FL_GPU_THROTTLE, out);
         *out = reasons((double)*out);
@@ -109,7 +122,7 @@ static int32_t chip_number(const fl_device *dev, const fl_ask *q, uint64_t *out)
     const fl_family *f = family_of(dev);
     switch ((fl_ask_number)q->a) {
     case FL_NUMBER_ARCHITECTURE:
-        *out = f ? f->architecture : UINT32_MAX;
+        *out = fl_number_architecture(dev);
         return NVML_SUCCESS;
     case FL_NUMBER_CAPABILITY:
         *out = f ? f->capability : 8 << 16;
@@ -127,9 +140,6 @@ static int32_t chip_number(const fl_device *dev, const fl_ask *q, uint64_t *out)
         return threshold(dev, q->b, out);
     case FL_NUMBER_REASONS_KNOWN:
         *out = NVML_REASON_IDLE | NVML_REASON_POWER | NVML_REASON_THERMAL;
-        return NVML_SUCCESS;
-    case FL_NUMBER_MEMORY_TOTAL:
-        *out = MEMORY_TOTAL;
         return NVML_SUCCESS;
     case FL_NUMBER_LIMIT_MIN:
         return fl_number_limit(dev->power_min_w, out);
@@ -160,10 +170,13 @@ int32_t fl_number_of(fl_boards *all, const fl_ask *q, uint64_t *out) {
         *out = *out ? *out : default_clock(dev, q->b);
         return NVML_SUCCESS;
     case FL_NUMBER_PSTATE:
-        *out = g->open ? 0 : 8;
+        *out = fl_number_pstate(g);
         return NVML_SUCCESS;
     case FL_NUMBER_TIME:
         *out = q->b ? (uint64_t)(all->now_ns / 1000) : fl_boards_us(all, all->now_ns);
+        return NVML_SUCCESS;
+    case FL_NUMBER_MEMORY_TOTAL:
+        *out = fl_identity_memory(all->o, q->gpu);
         return NVML_SUCCESS;
     case FL_NUMBER_MEMORY_USED:
         *out = g->open ? FL_MEMORY_USED : 0;

@@ -2,8 +2,12 @@
 #ifndef FL_EMULATE_OPTIONS_H
 #define FL_EMULATE_OPTIONS_H
 
+#include "harness/emulate/emulate_confine.h"
+#include "harness/emulate/emulate_driver.h"
 #include "harness/emulate/emulate_errors.h"
+#include "harness/emulate/emulate_outcome.h"
 #include "harness/input/scene.h"
+#include "harness/input/smi_xml.h"
 #include "sim/fault.h"
 
 typedef enum fl_emulate_time { FL_TIME_WALL, FL_TIME_VIRTUAL } fl_emulate_time;
@@ -17,9 +21,15 @@ typedef struct fl_emulate_options {
     size_t fault_count;
     const fl_refusal *refusal;
     size_t refusal_count;
-    bool anyone;            /* sets are anyone's; else those of root, as with the driver */
-    const char *rings;      /* folder for a ring of kernel records (harness/live/collector/ring.h); NULL = none */
-    char *const *command;   /* NULL-terminated */
+    fl_driver driver;
+    const fl_smi *smi;    /* what its GPUs say they are; NULL = what the platform says */
+    bool anyone;          /* sets are anyone's; else those of root, as with the driver */
+    const char *rings;    /* folder for a ring of kernel records (harness/live/collector/ring.h); NULL = none */
+    char *const *command; /* NULL-terminated */
+    fl_confine confine;
+    void (*note)(const char *text); /* hears what the user should know before the command starts; NULL = nobody */
+    fl_kill kill;
+    bool mute;              /* what the command prints goes nowhere */
     const char *client_dir; /* where the client's libraries lie */
 } fl_emulate_options;
 

@@ -64,8 +64,15 @@ void fl_outcome_answer(fl_outcome *o, int64_t now_ns, size_t process, const fl_a
     mix(o->r, key, sizeof key);
     mix(o->r, a->bytes, a->size);
     o->r->calls++;
-    if (process != FL_NOBODY)
-        o->r->process[process].calls++;
+    if (process == FL_NOBODY)
+        return;
+    fl_emulated_process *p = &o->r->process[process];
+    p->calls++;
+    const bool set = q->op == FL_ASK_SET && !a->result && p->sets == o->kill.after_sets;
+    if (o->kill.signal && !o->r->killed && process == o->kill.process && (set || p->calls == o->kill.after_calls)) {
+        o->r->killed = true;
+        o->on_kill(o->user, p->pid, o->kill.signal);
+    }
 }
 
 void fl_outcome_set(fl_outcome *o, int64_t now_ns, size_t process, const fl_ask *q, int32_t result) {
@@ -81,4 +88,6 @@ void fl_outcome_set(fl_outcome *o, int64_t now_ns, size_t process, const fl_ask 
     *s = (fl_emulated_set){
         .at_ns = now_ns, .pid = p ? p->pid : 0, .gpu = q->gpu, .b = q->b, .c = q->c, .result = result};
     memcpy(s->call, q->call, sizeof s->call - 1);
+    if (p)
+        memcpy(s->process, p->name, sizeof s->process);
 }

@@ -19,17 +19,18 @@ typedef struct fl_emulated_set {
     pid_t pid;
     uint32_t gpu, b, c; /* arguments as the call gave them */
     int32_t result;
-    char call[48];
+    char call[48], process[16]; /* its name then */
 } fl_emulated_set;
 
 typedef struct fl_emulated_state { /* of one GPU at the end; 0 = nothing locked, or not known */
-    uint32_t sm_min, sm_max, mem_min, mem_max, limit_mw, default_limit_mw;
+    uint32_t sm_min, sm_max, mem_min, mem_max, limit_mw, default_limit_mw, target_sm, target_mem;
     double energy_j;
 } fl_emulated_state;
 
 typedef struct fl_emulate_result {
     int command_status;                         /* as waitpid gives it */
     int64_t time_ns;                            /* the session's, when the last client went */
+    bool killed;                                /* the process of fl_kill was */
     bool done;                                  /* all work had ended by then */
     double energy_j, node_energy_j, makespan_s; /* of the work so far; as fl_run_result where it is done */
     double after_j;                             /* drawn by the boards after the end of the work */
@@ -44,10 +45,20 @@ typedef struct fl_emulate_result {
 
 void fl_emulate_result_free(fl_emulate_result *r);
 
+typedef struct fl_kill { /* asked for: a process is killed while it makes a call, before it hears the answer */
+    bool watched;        /* what it leaves behind is waited for, whether it speaks or not */
+    int signal;          /* 0 = none */
+    size_t process;      /* its place in the report */
+    uint64_t after_sets, after_calls; /* of it, as they are answered; 0 = not by these */
+} fl_kill;
+
 typedef struct fl_outcome {
     fl_emulate_result *r;
     fl_status status; /* FL_OK while the session goes on */
     fl_diag *d;
+    fl_kill kill;
+    void (*on_kill)(void *user, pid_t pid, int signal); /* the moment has come */
+    void *user;
 } fl_outcome;
 
 /* Ends the session with FL_HARDWARE and the reason; of several errors the first stays. */

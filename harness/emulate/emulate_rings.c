@@ -1,6 +1,6 @@
 #include "harness/emulate/emulate_rings.h"
 
-#include "harness/emulate/emulate_uuid.h"
+#include "harness/emulate/emulate_identity.h"
 #include "harness/live/collector/ring.h"
 
 #include <errno.h>
@@ -18,13 +18,12 @@ struct fl_emulated_rings {
     const fl_workload *w;
     fl_node *node;
     int64_t origin_ns;
-    double scale;
     fl_ring ring;
     uint32_t *name; /* of each class, where it stands in the ring */
 };
 
 fl_status fl_rings_open(fl_emulated_rings **out, const char *folder, const fl_workload *w, fl_node *node,
-                        uint32_t gpu_count, uint64_t seed, fl_diag *d) {
+                        uint32_t gpu_count, const fl_emulate_options *o, fl_diag *d) {
     fl_emulated_rings *r = calloc(1, sizeof *r);
     fl_status s = FL_OK;
     *out = NULL;
@@ -50,7 +49,7 @@ fl_status fl_rings_open(fl_emulated_rings **out, const char *folder, const fl_wo
     }
     for (uint32_t i = 0; i < gpu_count; i++) {
         uint8_t uuid[FL_RING_UUID];
-        fl_emulated_uuid(seed, i, uuid);
+        fl_identity_uuid(o, i, uuid);
         fl_ring_tell_device(&r->ring, i, uuid);
         fl_node_records_free(node, i, true); /* the policy's host says when they cost time */
     }
@@ -63,10 +62,7 @@ out:
     return s;
 }
 
-void fl_rings_start(fl_emulated_rings *r, int64_t origin_ns, double scale) {
-    r->origin_ns = origin_ns;
-    r->scale = scale;
-}
+void fl_rings_start(fl_emulated_rings *r, int64_t origin_ns) { r->origin_ns = origin_ns; }
 
 void fl_rings_push(fl_emulated_rings *r, fl_diag *d) {
     const fl_kernel_record *record = NULL;
@@ -75,8 +71,8 @@ void fl_rings_push(fl_emulated_rings *r, fl_diag *d) {
         return;
     for (size_t i = 0; i < count; i++) {
         const fl_kernel_kind *kind = &r->w->class[record[i].kind].kind;
-        fl_ring_record out = {.start_ns = r->origin_ns + (int64_t)((double)record[i].start_ns / r->scale),
-                              .end_ns = r->origin_ns + (int64_t)((double)record[i].end_ns / r->scale),
+        fl_ring_record out = {.start_ns = r->origin_ns + record[i].start_ns,
+                              .end_ns = r->origin_ns + record[i].end_ns,
                               .gpu = record[i].gpu,
                               .stream = record[i].stream,
                               .name = r->name[record[i].kind]};

@@ -154,7 +154,7 @@ static void wait_for_others(fl_token *token, fl_turn *t, const fl_ask *q) {
 }
 
 /* pid 0: nobody knows to whom it went. A kill is waited for, so that what follows does not depend on how fast it is. */
-static void signalled(fl_token *token, pid_t pid, int number) {
+void fl_turns_signalled(fl_token *token, pid_t pid, int number) {
     for (fl_peer *p = token->peers->first; p; p = p->next) {
         if (pid > 0 && p->pid != pid)
             continue;
@@ -206,7 +206,7 @@ void fl_turns_ask(fl_token *token, fl_conn *c, const fl_ask *q) {
         fl_token_answer(token, t, 0, 0);
         return;
     case FL_TIME_SIGNAL:
-        signalled(token, (pid_t)q->a, (int)q->b);
+        fl_turns_signalled(token, (pid_t)q->a, (int)q->b);
         fl_token_answer(token, t, 0, 0);
         return;
     case FL_TIME_FAIL:

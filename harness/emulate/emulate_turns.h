@@ -12,6 +12,8 @@ void fl_turns_ask(fl_token *token, fl_conn *c, const fl_ask *q);
 void fl_turns_set(fl_token *token, fl_conn *c, const fl_ask *q);
 void fl_turns_read(fl_token *token, uint32_t gpu);
 void fl_turns_hung_up(fl_token *token, const fl_conn *c);
+/* A signal has gone to a process: what follows does not depend on how fast that is. */
+void fl_turns_signalled(fl_token *token, pid_t pid, int number);
 void fl_turns_died(fl_token *token, pid_t pid, pid_t parent);
 
 #endif

@@ -5,6 +5,7 @@
 #include "harness/fit/fit_idle_log.h"
 #include "harness/input/platform.h"
 #include "harness/input/platform_device.h"
+#include "harness/input/smi_xml.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -108,7 +109,7 @@ static fl_status of_board(const char *name, fl_fit_facts *f, fl_diag *d) {
 
 fl_status fl_fit_facts_read(const char *path, fl_fit_facts *f, fl_diag *d) {
     cJSON *tree = NULL;
-    const bool board = fl_board_exists(path);
+    const bool board = fl_board_exists(path) || fl_is_smi(path);
     *f = (fl_fit_facts){0};
     fl_status s = board ? of_board(path, f, d) : fl_json_read(path, &tree, d);
     if (!s && !board) {

@@ -3,6 +3,7 @@
 #include "harness/base/json.h"
 #include "harness/base/place_list.h"
 #include "harness/input/platform_device.h"
+#include "harness/input/smi_xml.h"
 
 #include <limits.h>
 #include <math.h>
@@ -21,7 +22,7 @@ enum { OTHERS = sizeof others / sizeof *others };
 
 static bool is_path(const char *name) {
     const size_t n = strlen(name);
-    return strchr(name, '/') || (n > 5 && !strcmp(name + n - 5, ".json"));
+    return strchr(name, '/') || (n > 5 && !strcmp(name + n - 5, ".json")) || fl_is_smi(name);
 }
 
 static char *path_of(const char *name) {
@@ -128,6 +129,57 @@ static fl_status read_root(const fl_json *root, fl_board *b, fl_diag *d) {
     return s ? s : read_notes(root, b, d);
 }
 
+/* ---- of nvidia-smi ---- */
+
+static fl_status add_note(fl_board *b, const char *key, fl_diag *d) {
+    fl_board_note *n = &b->note[b->note_count++];
+    n->key = strdup(key);
+    n->text = strdup("nvidia-smi -q -x");
+    return n->key && n->text ? FL_OK : fl_no_memory(d, NULL);
+}
+
+static fl_status take_ladder(const int32_t *mhz, size_t count, int32_t **to, uint32_t *to_count, fl_diag *d) {
+    if (!(*to = calloc(count, sizeof **to)))
+        return fl_no_memory(d, NULL);
+    memcpy(*to, mhz, count * sizeof **to);
+    *to_count = (uint32_t)count;
+    return FL_OK;
+}
+
+/* What the tool says of its first GPU. Where it lists no clocks, the highest of the memory is the only one known. */
+static fl_status of_smi(const fl_smi *smi, fl_board *b, fl_diag *d) {
+    const fl_smi_gpu *g = &smi->gpu[0];
+    const int32_t mem_max = isnan(g->mem_max_mhz) ? 0 : (int32_t)lround(g->mem_max_mhz);
+    const size_t mem_count = g->mem_count ? g->mem_count : mem_max > 0;
+    const struct {
+        fl_board_fact fact;
+        double value;
+    } row[] = {{FL_BOARD_sm_max_mhz, g->sm_max_mhz},
+               {FL_BOARD_sm_default_mhz, g->sm_default_mhz},
+               {FL_BOARD_limit_min_w, g->limit_min_w},
+               {FL_BOARD_limit_default_w, g->limit_default_w},
+               {FL_BOARD_limit_max_w, g->limit_max_w}};
+    fl_status s = FL_OK;
+    snprintf(b->gpu, sizeof b->gpu, "%s", g->name);
+    for (size_t i = 0; i < FL_BOARD_FACT_COUNT; i++)
+        b->fact[i] = NAN;
+    b->title = strdup(g->name);
+    b->note = calloc(sizeof row / sizeof *row + 2, sizeof *b->note);
+    if (!b->title || !b->note)
+        return fl_no_memory(d, NULL);
+    for (size_t i = 0; !s && i < sizeof row / sizeof *row; i++) {
+        b->fact[row[i].fact] = row[i].value;
+        if (!isnan(row[i].value))
+            s = add_note(b, fl_board_rows[row[i].fact].key, d);
+    }
+    if (!s && g->sm_count && !(s = take_ladder(g->sm_mhz, g->sm_count, &b->sm_mhz, &b->sm_count, d)))
+        s = add_note(b, "sm_mhz", d);
+    if (!s && mem_count &&
+        !(s = take_ladder(g->mem_count ? g->mem_mhz : &mem_max, mem_count, &b->mem_mhz, &b->mem_count, d)))
+        s = add_note(b, "mem_mhz", d);
+    return s;
+}
+
 fl_status fl_board_open(const char *name, fl_board *b, fl_diag *d) {
     cJSON *tree = NULL;
     *b = (fl_board){.name = strdup(name)};
@@ -140,9 +192,12 @@ fl_status fl_board_open(const char *name, fl_board *b, fl_diag *d) {
             s = fl_fail_unknown(d, NULL, "board", name, (const char *const *)names, count);
         fl_place_list_free(names, count);
     }
-    if (!s)
-        s = fl_json_read(b->path, &tree, d);
-    if (!s) {
+    if (!s && fl_is_smi(name)) {
+        fl_smi smi = {0};
+        if (!(s = fl_smi_read(b->path, &smi, d)))
+            s = of_smi(&smi, b, d);
+        fl_smi_free(&smi);
+    } else if (!s && !(s = fl_json_read(b->path, &tree, d))) {
         const fl_json root = fl_json_root(tree, b->path);
         s = read_root(&root, b, d);
     }

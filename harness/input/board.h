@@ -55,7 +55,7 @@ typedef struct fl_board {
 } fl_board;
 
 /* A bundled board by its name, the nearest offered; or a path (contains '/' or ends in .json). Every value needs a
- * note. */
+ * note. A path that ends in .xml is what nvidia-smi -q -x printed (harness/input/smi_xml.h): its first GPU. */
 fl_status fl_board_open(const char *name, fl_board *b, fl_diag *d);
 void fl_board_free(fl_board *b);
 

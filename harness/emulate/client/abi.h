@@ -19,7 +19,9 @@ enum {
     NVML_GPU_IS_LOST = 15,
     NVML_RESET_REQUIRED = 16,
     NVML_IN_USE = 19,
+    NVML_NO_MEMORY = 20,
     NVML_ARGUMENT_VERSION_MISMATCH = 25,
+    NVML_DEPRECATED = 26,
     NVML_UNKNOWN = 999
 };
 enum { NVML_CLOCK_GRAPHICS, NVML_CLOCK_SM, NVML_CLOCK_MEM, NVML_CLOCK_VIDEO };
@@ -51,6 +53,14 @@ enum { /* fields */
        NVML_FIELD_LIMIT_CURRENT = 190,
        NVML_FIELD_LIMIT_REQUESTED = 192
 };
+enum { NVML_SCOPE_GPU, NVML_SCOPE_MODULE, NVML_SCOPE_MEMORY };
+enum { /* events */
+       NVML_EVENT_PSTATE = 0x4,
+       NVML_EVENT_XID = 0x8,
+       NVML_EVENT_CLOCK = 0x10
+};
+#define FL_FAN_PERCENT 30 /* not simulated: fixed */
+#define FL_CODER_PERIOD_US 167000
 #define NVML_CLOCK_LIMIT_SYMBOLIC 0xffffff00u
 #define NVML_CLOCK_LIMIT_TDP 0xffffff01u
 #define NVML_CLOCK_LIMIT_UNLIMITED 0xffffff02u
@@ -112,6 +122,34 @@ typedef struct nvmlTemperature_t {
 typedef struct nvmlViolationTime_t {
     unsigned long long referenceTime, violationTime;
 } nvmlViolationTime_t;
+typedef struct nvmlDeviceAddressingMode_v1_t {
+    unsigned int version, value;
+} nvmlDeviceAddressingMode_v1_t;
+typedef struct nvmlPciInfoExt_v1_t {
+    unsigned int version, domain, bus, device, pciDeviceId, pciSubSystemId, baseClass, subClass;
+    char busId[32];
+} nvmlPciInfoExt_v1_t;
+typedef struct nvmlUUID_v1_t {
+    unsigned int version, type; /* 1 text, 2 bytes */
+    union {
+        char str[41];
+        unsigned char bytes[16];
+    } value;
+} nvmlUUID_v1_t;
+typedef struct nvmlSystemDriverBranchInfo_v1_t {
+    unsigned int version;
+    char branch[80];
+} nvmlSystemDriverBranchInfo_v1_t;
+typedef struct nvmlEventData_t {
+    nvmlDevice_t device;
+    unsigned long long eventType, eventData;
+    unsigned int gpuInstanceId, computeInstanceId;
+} nvmlEventData_t;
+typedef struct nvmlEventData_v1_t { /* of the symbol without a version */
+    nvmlDevice_t device;
+    unsigned long long eventType, eventData;
+} nvmlEventData_v1_t;
+typedef struct fl_event_set *nvmlEventSet_t; /* its number */
 typedef struct nvmlBAR1Memory_t {
     unsigned long long total, free, used;
 } nvmlBAR1Memory_t;

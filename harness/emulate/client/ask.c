@@ -28,15 +28,26 @@ nvmlReturn_t fl_ask_for(const char *call, const fl_question *q, void *out, unsig
     return answer.result;
 }
 
+nvmlReturn_t fl_ask_begun(const char *call) {
+    unsigned int n;
+    const fl_question q = {.op = FL_ASK_COUNT};
+    return fl_ask_for(call, &q, &n, sizeof n, NULL);
+}
+
+nvmlReturn_t fl_ask_wrong(const char *call) {
+    const nvmlReturn_t r = fl_ask_begun(call);
+    return r ? r : NVML_INVALID_ARGUMENT;
+}
+
 nvmlReturn_t fl_ask_wide(const char *call, nvmlDevice_t d, fl_ask_number n, unsigned int b, unsigned long long *out) {
     fl_question q = {.op = FL_ASK_NUMBER, .device = d, .a = n, .b = b};
-    return out ? fl_ask_for(call, &q, out, sizeof *out, NULL) : NVML_INVALID_ARGUMENT;
+    return out ? fl_ask_for(call, &q, out, sizeof *out, NULL) : fl_ask_wrong(call);
 }
 
 nvmlReturn_t fl_ask_uint(const char *call, nvmlDevice_t d, fl_ask_number n, unsigned int b, unsigned int *out) {
     unsigned long long wide;
     if (!out)
-        return NVML_INVALID_ARGUMENT;
+        return fl_ask_wrong(call);
     nvmlReturn_t r = fl_ask_wide(call, d, n, b, &wide);
     if (r == NVML_SUCCESS)
         *out = (unsigned int)wide;
@@ -47,7 +58,7 @@ nvmlReturn_t fl_ask_chars(const char *call, nvmlDevice_t d, fl_ask_text which, c
     char text[96] = "";
     unsigned int got = 0;
     if (!out)
-        return NVML_INVALID_ARGUMENT;
+        return fl_ask_wrong(call);
     fl_question q = {.op = FL_ASK_TEXT, .device = d, .a = which};
     nvmlReturn_t r = fl_ask_for(call, &q, text, sizeof text, &got);
     if (r != NVML_SUCCESS)
@@ -61,4 +72,14 @@ nvmlReturn_t fl_ask_chars(const char *call, nvmlDevice_t d, fl_ask_text which, c
 nvmlReturn_t fl_ask_set_to(const char *call, nvmlDevice_t d, fl_ask_set what, unsigned int b, unsigned int c) {
     fl_question q = {.op = FL_ASK_SET, .device = d, .a = what, .b = b, .c = c};
     return fl_ask_for(call, &q, NULL, 0, NULL);
+}
+
+nvmlReturn_t fl_ask_handle(const char *call, fl_question q, nvmlDevice_t *device) {
+    unsigned int index = 0;
+    if (!device)
+        return fl_ask_wrong(call);
+    nvmlReturn_t r = fl_ask_for(call, &q, &index, sizeof index, NULL);
+    if (r == NVML_SUCCESS)
+        *device = (nvmlDevice_t)(uintptr_t)(FL_HANDLE_BASE + index + 1);
+    return r;
 }

@@ -20,11 +20,18 @@ typedef struct fl_question {
 
 /* Up to `size` bytes of the answer into out; *got, where not NULL, takes how many there were. */
 nvmlReturn_t fl_ask_for(const char *call, const fl_question *q, void *out, unsigned int size, unsigned int *got);
-/* One number (FL_ASK_NUMBER). NULL out: NVML_INVALID_ARGUMENT. */
+/* Whether the process has begun, or what was asked to go wrong with the call. */
+nvmlReturn_t fl_ask_begun(const char *call);
+/* An argument is wrong: NVML_INVALID_ARGUMENT, unless the process has not begun: the driver's library looks at that
+ * first. */
+nvmlReturn_t fl_ask_wrong(const char *call);
+/* One number (FL_ASK_NUMBER). NULL out: as fl_ask_wrong. */
 nvmlReturn_t fl_ask_wide(const char *call, nvmlDevice_t d, fl_ask_number n, unsigned int b, unsigned long long *out);
 nvmlReturn_t fl_ask_uint(const char *call, nvmlDevice_t d, fl_ask_number n, unsigned int b, unsigned int *out);
 /* A text that must fit `length` with its end. */
 nvmlReturn_t fl_ask_chars(const char *call, nvmlDevice_t d, fl_ask_text which, char *out, unsigned int length);
+/* The device that a question for an index finds. */
+nvmlReturn_t fl_ask_handle(const char *call, fl_question q, nvmlDevice_t *device);
 nvmlReturn_t fl_ask_set_to(const char *call, nvmlDevice_t d, fl_ask_set what, unsigned int b, unsigned int c);
 
 #endif

@@ -18,7 +18,7 @@ static nvmlReturn_t processes(const char *call, nvmlDevice_t d, int compute, uns
     fl_ask_process list[PROCESSES_MAX];
     unsigned int got = 0;
     if (!count)
-        return NVML_INVALID_ARGUMENT;
+        return fl_ask_wrong(call);
     fl_question q = {.op = FL_ASK_PROCESSES, .device = d};
     nvmlReturn_t r = fl_ask_for(call, &q, list, sizeof list, &got);
     if (r != NVML_SUCCESS)
@@ -28,7 +28,7 @@ static nvmlReturn_t processes(const char *call, nvmlDevice_t d, int compute, uns
     if (room < *count)
         return NVML_INSUFFICIENT_SIZE;
     if (*count && !infos)
-        return NVML_INVALID_ARGUMENT;
+        return fl_ask_wrong(__func__);
     for (unsigned int i = 0; i < *count; i++) {
         const nvmlProcessInfo_t info = {list[i].pid, list[i].bytes, ~0u, ~0u};
         memcpy((char *)infos + i * record, &info, record);
@@ -54,7 +54,7 @@ FL_EXPORT(nvmlDeviceGetProcessUtilization, nvmlDevice_t d, nvmlProcessUtilizatio
     nvmlProcessUtilizationSample_t list[PROCESSES_MAX / 2];
     unsigned int got = 0;
     if (!count)
-        return NVML_INVALID_ARGUMENT;
+        return fl_ask_wrong(__func__);
     fl_question q = {.op = FL_ASK_SHARES, .device = d, .wide = since};
     nvmlReturn_t r = fl_ask_for(__func__, &q, list, sizeof list, &got);
     if (r != NVML_SUCCESS)
@@ -71,13 +71,13 @@ FL_EXPORT(nvmlDeviceGetProcessUtilization, nvmlDevice_t d, nvmlProcessUtilizatio
 
 FL_EXPORT(nvmlDeviceSetAccountingMode, nvmlDevice_t d, int mode) {
     unsigned int on;
-    return mode != 0 && mode != 1 ? NVML_INVALID_ARGUMENT : fl_ask_uint(__func__, d, FL_NUMBER_CONSTANT, 1, &on);
+    return mode != 0 && mode != 1 ? fl_ask_wrong(__func__) : fl_ask_uint(__func__, d, FL_NUMBER_CONSTANT, 1, &on);
 }
 FL_EXPORT(nvmlDeviceGetAccountingPids, nvmlDevice_t d, unsigned int *count, unsigned int *pids) {
     nvmlProcessInfo_v1_t list[PROCESSES_MAX];
     unsigned int n = PROCESSES_MAX;
     if (!count)
-        return NVML_INVALID_ARGUMENT;
+        return fl_ask_wrong(__func__);
     nvmlReturn_t r = processes(__func__, d, 1, &n, list, sizeof *list);
     if (r != NVML_SUCCESS)
         return r;
@@ -94,7 +94,7 @@ FL_EXPORT(nvmlDeviceGetAccountingStats, nvmlDevice_t d, unsigned int pid, nvmlAc
     unsigned int n = PROCESSES_MAX;
     unsigned long long both, now = 0;
     if (!out)
-        return NVML_INVALID_ARGUMENT;
+        return fl_ask_wrong(__func__);
     nvmlReturn_t r = processes(__func__, d, 1, &n, list, sizeof *list);
     for (unsigned int i = 0; r == NVML_SUCCESS && i < n; i++) {
         if (list[i].pid != pid)
@@ -121,7 +121,7 @@ struct fl_gpm_sample {
 FL_EXPORT(nvmlGpmQueryDeviceSupport, nvmlDevice_t d, nvmlGpmSupport_t *support) {
     unsigned int arch;
     if (!support)
-        return NVML_INVALID_ARGUMENT;
+        return fl_ask_wrong(__func__);
     nvmlReturn_t r = fl_ask_uint(__func__, d, FL_NUMBER_ARCHITECTURE, 0, &arch);
     if (r == NVML_SUCCESS)
         support->isSupportedDevice = arch >= 9 && arch < 100; /* Hopper and newer */
@@ -129,7 +129,7 @@ FL_EXPORT(nvmlGpmQueryDeviceSupport, nvmlDevice_t d, nvmlGpmSupport_t *support) 
 }
 FL_EXPORT(nvmlGpmSampleAlloc, nvmlGpmSample_t *sample) {
     if (!sample)
-        return NVML_INVALID_ARGUMENT;
+        return fl_ask_wrong(__func__);
     *sample = calloc(1, sizeof **sample);
     return *sample ? NVML_SUCCESS : NVML_UNKNOWN;
 }
@@ -139,11 +139,7 @@ FL_EXPORT(nvmlGpmSampleFree, nvmlGpmSample_t sample) {
 }
 FL_EXPORT(nvmlGpmSampleGet, nvmlDevice_t d, nvmlGpmSample_t sample) {
     fl_question q = {.op = FL_ASK_PROFILE, .device = d};
-    return sample ? fl_ask_for(__func__, &q, &sample->at, sizeof sample->at, NULL) : NVML_INVALID_ARGUMENT;
-}
-FL_EXPORT(nvmlGpmMigSampleGet, nvmlDevice_t d, unsigned int instance, nvmlGpmSample_t sample) {
-    (void)d, (void)instance, (void)sample;
-    return NVML_NOT_SUPPORTED;
+    return sample ? fl_ask_for(__func__, &q, &sample->at, sizeof sample->at, NULL) : fl_ask_wrong(__func__);
 }
 FL_EXPORT(nvmlGpmQueryIfStreamingEnabled, nvmlDevice_t d, unsigned int *state) {
     return fl_ask_uint(__func__, d, FL_NUMBER_CONSTANT, 1, state);
@@ -155,7 +151,7 @@ FL_EXPORT(nvmlGpmSetStreamingEnabled, nvmlDevice_t d, unsigned int state) {
 }
 FL_EXPORT(nvmlGpmMetricsGet, nvmlGpmMetricsGet_t *get) {
     if (!get || !get->sample1 || !get->sample2)
-        return NVML_INVALID_ARGUMENT;
+        return fl_ask_wrong(__func__);
     if (get->version != 1)
         return NVML_ARGUMENT_VERSION_MISMATCH;
     const fl_ask_profile *a = &get->sample1->at, *b = &get->sample2->at;

@@ -54,7 +54,7 @@ FL_READ_WIDE(nvmlDeviceGetCurrentClocksEventReasons, FL_NUMBER_REASONS)
 FL_READ_WIDE(nvmlDeviceGetSupportedClocksThrottleReasons, FL_NUMBER_REASONS_KNOWN)
 FL_READ_WIDE(nvmlDeviceGetSupportedClocksEventReasons, FL_NUMBER_REASONS_KNOWN)
 /* Not simulated: fixed. */
-FL_READ_CONSTANT(nvmlDeviceGetFanSpeed, 30)
+FL_READ_CONSTANT(nvmlDeviceGetFanSpeed, FL_FAN_PERCENT)
 FL_READ_CONSTANT(nvmlDeviceGetNumFans, 1)
 FL_READ_CONSTANT(nvmlDeviceGetCurrPcieLinkGeneration, 4)
 FL_READ_CONSTANT(nvmlDeviceGetCurrPcieLinkWidth, 16)
@@ -69,44 +69,12 @@ FL_READ_CONSTANT(nvmlDeviceGetPcieReplayCounter, 0)
 FL_READ_CONSTANT(nvmlDeviceGetAccountingMode, 1)
 
 FL_EXPORT(nvmlDeviceGetPcieThroughput, nvmlDevice_t d, int counter, unsigned int *out) {
-    return counter < 0 || counter > 1 ? NVML_INVALID_ARGUMENT : fl_ask_uint(__func__, d, FL_NUMBER_CONSTANT, 0, out);
+    return counter < 0 || counter > 1 ? fl_ask_wrong(__func__) : fl_ask_uint(__func__, d, FL_NUMBER_CONSTANT, 0, out);
 }
-static nvmlReturn_t coder(const char *call, nvmlDevice_t d, unsigned int *share, unsigned int *period) {
-    nvmlReturn_t r = fl_ask_uint(call, d, FL_NUMBER_CONSTANT, 0, share);
-    if (r == NVML_SUCCESS && period)
-        *period = 167000;
-    return r;
-}
-FL_EXPORT(nvmlDeviceGetEncoderUtilization, nvmlDevice_t d, unsigned int *share, unsigned int *period_us) {
-    return coder(__func__, d, share, period_us);
-}
-FL_EXPORT(nvmlDeviceGetDecoderUtilization, nvmlDevice_t d, unsigned int *share, unsigned int *period_us) {
-    return coder(__func__, d, share, period_us);
-}
-
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wunused-parameter"
-#define FL_NOT_THERE(name, ...)                                                                                        \
-    FL_EXPORT(name, nvmlDevice_t d, __VA_ARGS__) {                                                                     \
-        unsigned int none;                                                                                             \
-        nvmlReturn_t r = fl_ask_uint(__func__, d, FL_NUMBER_CONSTANT, 0, &none);                                       \
-        return r == NVML_SUCCESS ? NVML_NOT_SUPPORTED : r;                                                             \
-    }
-FL_NOT_THERE(nvmlDeviceGetMigMode, unsigned int *current, unsigned int *pending)
-FL_NOT_THERE(nvmlDeviceGetNvLinkState, unsigned int link, unsigned int *active)
-FL_NOT_THERE(nvmlDeviceGetNvLinkVersion, unsigned int link, unsigned int *version)
-FL_NOT_THERE(nvmlDeviceGetNvLinkRemotePciInfo, unsigned int link, nvmlPciInfo_t *pci)
-FL_NOT_THERE(nvmlDeviceGetNvLinkRemotePciInfo_v2, unsigned int link, nvmlPciInfo_t *pci)
-FL_NOT_THERE(nvmlDeviceGetEccMode, unsigned int *current, unsigned int *pending)
-FL_NOT_THERE(nvmlDeviceGetTotalEccErrors, int type, int counter, unsigned long long *count)
-FL_NOT_THERE(nvmlDeviceGetBoardPartNumber, char *text, unsigned int length)
-FL_NOT_THERE(nvmlDeviceGetCpuAffinity, unsigned int size, unsigned long *set)
-#pragma GCC diagnostic pop
-
 FL_EXPORT(nvmlDeviceGetUtilizationRates, nvmlDevice_t d, nvmlUtilization_t *out) {
     unsigned long long both;
     if (!out)
-        return NVML_INVALID_ARGUMENT;
+        return fl_ask_wrong(__func__);
     nvmlReturn_t r = fl_ask_wide(__func__, d, FL_NUMBER_UTIL, 0, &both);
     if (r == NVML_SUCCESS)
         *out = (nvmlUtilization_t){(unsigned int)(both >> 32), (unsigned int)both};
@@ -114,12 +82,12 @@ FL_EXPORT(nvmlDeviceGetUtilizationRates, nvmlDevice_t d, nvmlUtilization_t *out)
 }
 FL_EXPORT(nvmlDeviceGetClock, nvmlDevice_t d, int type, int id, unsigned int *mhz) {
     const fl_ask_number of[] = {FL_NUMBER_CLOCK, FL_NUMBER_TARGET_CLOCK, FL_NUMBER_DEFAULT_CLOCK, FL_NUMBER_MAX_CLOCK};
-    return id < 0 || id > 3 ? NVML_INVALID_ARGUMENT : fl_ask_uint(__func__, d, of[id], (unsigned int)type, mhz);
+    return id < 0 || id > 3 ? fl_ask_wrong(__func__) : fl_ask_uint(__func__, d, of[id], (unsigned int)type, mhz);
 }
 FL_EXPORT(nvmlDeviceGetTemperatureV, nvmlDevice_t d, nvmlTemperature_t *t) {
     unsigned int c;
     if (!t)
-        return NVML_INVALID_ARGUMENT;
+        return fl_ask_wrong(__func__);
     if (t->version != (sizeof *t | 1u << 24))
         return NVML_ARGUMENT_VERSION_MISMATCH;
     nvmlReturn_t r = fl_ask_uint(__func__, d, FL_NUMBER_TEMPERATURE, (unsigned int)t->sensorType, &c);
@@ -129,7 +97,7 @@ FL_EXPORT(nvmlDeviceGetTemperatureV, nvmlDevice_t d, nvmlTemperature_t *t) {
 }
 FL_EXPORT(nvmlDeviceGetViolationStatus, nvmlDevice_t d, int policy, nvmlViolationTime_t *out) {
     nvmlReturn_t r = out ? fl_ask_wide(__func__, d, FL_NUMBER_VIOLATION, (unsigned int)policy, &out->violationTime)
-                         : NVML_INVALID_ARGUMENT;
+                         : fl_ask_wrong(__func__);
     return r == NVML_SUCCESS ? fl_ask_wide(__func__, d, FL_NUMBER_TIME, 0, &out->referenceTime) : r;
 }
 
@@ -140,7 +108,7 @@ static nvmlReturn_t memory(const char *call, nvmlDevice_t d, unsigned long long 
 FL_EXPORT(nvmlDeviceGetMemoryInfo, nvmlDevice_t d, nvmlMemory_t *out) {
     unsigned long long total, used;
     if (!out)
-        return NVML_INVALID_ARGUMENT;
+        return fl_ask_wrong(__func__);
     nvmlReturn_t r = memory(__func__, d, &total, &used);
     if (r == NVML_SUCCESS)
         *out = (nvmlMemory_t){.total = total, .used = used, .free = total - used};
@@ -149,7 +117,7 @@ FL_EXPORT(nvmlDeviceGetMemoryInfo, nvmlDevice_t d, nvmlMemory_t *out) {
 FL_EXPORT(nvmlDeviceGetMemoryInfo_v2, nvmlDevice_t d, nvmlMemory_v2_t *out) {
     unsigned long long total, used;
     if (!out)
-        return NVML_INVALID_ARGUMENT;
+        return fl_ask_wrong(__func__);
     if (out->version != (sizeof *out | 2u << 24) && out->version != 2) /* plain 2 is what some programs pass */
         return NVML_ARGUMENT_VERSION_MISMATCH;
     nvmlReturn_t r = memory(__func__, d, &total, &used);
@@ -164,7 +132,7 @@ FL_EXPORT(nvmlDeviceGetMemoryInfo_v2, nvmlDevice_t d, nvmlMemory_v2_t *out) {
 FL_EXPORT(nvmlDeviceGetBAR1MemoryInfo, nvmlDevice_t d, nvmlBAR1Memory_t *out) {
     unsigned int size;
     if (!out)
-        return NVML_INVALID_ARGUMENT;
+        return fl_ask_wrong(__func__);
     nvmlReturn_t r = fl_ask_uint(__func__, d, FL_NUMBER_CONSTANT, 256u << 20, &size);
     if (r == NVML_SUCCESS)
         *out = (nvmlBAR1Memory_t){.total = size, .free = size};
@@ -172,8 +140,11 @@ FL_EXPORT(nvmlDeviceGetBAR1MemoryInfo, nvmlDevice_t d, nvmlBAR1Memory_t *out) {
 }
 
 FL_EXPORT(nvmlDeviceGetFieldValues, nvmlDevice_t d, int count, nvmlFieldValue_t *values) {
+    unsigned int none;
     if (count < 0 || (count && !values))
-        return NVML_INVALID_ARGUMENT;
+        return fl_ask_wrong(__func__);
+    if (!count)
+        return fl_ask_uint(__func__, d, FL_NUMBER_CONSTANT, 0, &none);
     for (int i = 0; i < count; i++) {
         fl_question q = {.op = FL_ASK_FIELD, .device = d, .a = values[i].fieldId, .b = values[i].scopeId};
         nvmlReturn_t r = fl_ask_for(__func__, &q, &values[i], sizeof values[i], NULL);
@@ -188,7 +159,7 @@ FL_EXPORT(nvmlDeviceGetSamples, nvmlDevice_t d, int type, unsigned long long sin
     nvmlSample_t found[FL_ANSWER_BYTES / sizeof(nvmlSample_t)];
     unsigned int got = 0;
     if (!value_type || !count)
-        return NVML_INVALID_ARGUMENT;
+        return fl_ask_wrong(__func__);
     fl_question q = {.op = FL_ASK_SAMPLES, .device = d, .a = (unsigned int)type, .wide = samples ? since : 0};
     nvmlReturn_t r = fl_ask_for(__func__, &q, found, sizeof found, &got);
     *value_type = NVML_VALUE_UINT;

@@ -7,7 +7,7 @@ static nvmlReturn_t clocks(const char *call, nvmlDevice_t d, unsigned int memory
                            unsigned int *mhz) {
     unsigned int list[FL_ANSWER_BYTES / sizeof(unsigned int)], got = 0;
     if (!count)
-        return NVML_INVALID_ARGUMENT;
+        return fl_ask_wrong(call);
     fl_question q = {.op = FL_ASK_CLOCKS, .device = d, .a = memory};
     nvmlReturn_t r = fl_ask_for(call, &q, list, sizeof list, &got);
     if (r != NVML_SUCCESS)
@@ -17,7 +17,7 @@ static nvmlReturn_t clocks(const char *call, nvmlDevice_t d, unsigned int memory
     if (room < *count)
         return NVML_INSUFFICIENT_SIZE;
     if (*count && !mhz)
-        return NVML_INVALID_ARGUMENT;
+        return fl_ask_wrong(call);
     if (got)
         memcpy(mhz, list, got);
     return NVML_SUCCESS;
@@ -59,7 +59,7 @@ FL_EXPORT(nvmlDeviceGetPowerManagementDefaultLimit, nvmlDevice_t d, unsigned int
     return fl_ask_uint(__func__, d, FL_NUMBER_LIMIT_DEFAULT, 0, mw);
 }
 FL_EXPORT(nvmlDeviceGetPowerManagementLimitConstraints, nvmlDevice_t d, unsigned int *min, unsigned int *max) {
-    nvmlReturn_t r = min && max ? fl_ask_uint(__func__, d, FL_NUMBER_LIMIT_MIN, 0, min) : NVML_INVALID_ARGUMENT;
+    nvmlReturn_t r = min && max ? fl_ask_uint(__func__, d, FL_NUMBER_LIMIT_MIN, 0, min) : fl_ask_wrong(__func__);
     return r == NVML_SUCCESS ? fl_ask_uint(__func__, d, FL_NUMBER_LIMIT_MAX, 0, max) : r;
 }
 FL_EXPORT(nvmlDeviceGetPowerManagementMode, nvmlDevice_t d, unsigned int *mode) {
@@ -70,14 +70,14 @@ FL_EXPORT(nvmlDeviceSetPowerManagementLimit, nvmlDevice_t d, unsigned int mw) {
 }
 FL_EXPORT(nvmlDeviceSetPowerManagementLimit_v2, nvmlDevice_t d, nvmlPowerValue_v2_t *value) {
     if (!value)
-        return NVML_INVALID_ARGUMENT;
+        return fl_ask_wrong(__func__);
     if (value->version != (sizeof *value | 2u << 24))
         return NVML_ARGUMENT_VERSION_MISMATCH;
     return value->powerScope ? NVML_NOT_SUPPORTED : fl_ask_set_to(__func__, d, FL_SETS_LIMIT, value->powerValueMw, 0);
 }
 
 FL_EXPORT(nvmlDeviceSetPersistenceMode, nvmlDevice_t d, int mode) {
-    return mode != 0 && mode != 1 ? NVML_INVALID_ARGUMENT
+    return mode != 0 && mode != 1 ? fl_ask_wrong(__func__)
                                   : fl_ask_set_to(__func__, d, FL_SETS_PERSISTENCE, (unsigned int)mode, 0);
 }
 FL_EXPORT(nvmlDeviceSetAPIRestriction, nvmlDevice_t d, int api, int restricted) {
@@ -86,7 +86,7 @@ FL_EXPORT(nvmlDeviceSetAPIRestriction, nvmlDevice_t d, int api, int restricted) 
 FL_EXPORT(nvmlDeviceGetAPIRestriction, nvmlDevice_t d, int api, int *restricted) {
     unsigned int on;
     if (!restricted)
-        return NVML_INVALID_ARGUMENT;
+        return fl_ask_wrong(__func__);
     nvmlReturn_t r = fl_ask_uint(__func__, d, FL_NUMBER_RESTRICTION, (unsigned int)api, &on);
     if (r == NVML_SUCCESS)
         *restricted = (int)on;

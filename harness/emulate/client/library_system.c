@@ -4,6 +4,7 @@
 
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static atomic_uint called; /* whether this program image has asked before: after an exec it has not */
@@ -65,35 +66,28 @@ FL_EXPORT(nvmlSystemGetNVMLVersion, char *version, unsigned int length) {
     return fl_ask_chars(__func__, NULL, FL_TEXT_LIBRARY, version, length);
 }
 FL_EXPORT(nvmlSystemGetCudaDriverVersion, int *version) {
-    if (!version)
-        return NVML_INVALID_ARGUMENT;
-    *version = 12040;
-    return NVML_SUCCESS;
+    char text[16] = "";
+    const nvmlReturn_t r =
+        version ? fl_ask_chars(__func__, NULL, FL_TEXT_CUDA, text, sizeof text) : NVML_INVALID_ARGUMENT;
+    if (!r)
+        *version = (int)strtol(text, NULL, 10);
+    return r; /* needs no begin */
 }
 FL_EXPORT(nvmlSystemGetCudaDriverVersion_v2, int *version) { return nvmlSystemGetCudaDriverVersion(version); }
 
 static nvmlReturn_t count(const char *call, unsigned int *n) {
     fl_question q = {.op = FL_ASK_COUNT};
-    return n ? fl_ask_for(call, &q, n, sizeof *n, NULL) : NVML_INVALID_ARGUMENT;
+    return n ? fl_ask_for(call, &q, n, sizeof *n, NULL) : fl_ask_wrong(call);
 }
 FL_EXPORT(nvmlDeviceGetCount, unsigned int *n) { return count(__func__, n); }
 FL_EXPORT(nvmlDeviceGetCount_v2, unsigned int *n) { return count(__func__, n); }
 
-static nvmlReturn_t find(const char *call, fl_question q, nvmlDevice_t *device) {
-    unsigned int index = 0;
-    if (!device)
-        return NVML_INVALID_ARGUMENT;
-    nvmlReturn_t r = fl_ask_for(call, &q, &index, sizeof index, NULL);
-    if (r == NVML_SUCCESS)
-        *device = (nvmlDevice_t)(uintptr_t)(FL_HANDLE_BASE + index + 1);
-    return r;
-}
 static nvmlReturn_t by_index(const char *call, unsigned int index, nvmlDevice_t *device) {
-    return find(call, (fl_question){.op = FL_ASK_BY_INDEX, .a = index}, device);
+    return fl_ask_handle(call, (fl_question){.op = FL_ASK_BY_INDEX, .a = index}, device);
 }
 static nvmlReturn_t by_text(const char *call, fl_ask_text what, const char *text, nvmlDevice_t *device) {
-    return text ? find(call, (fl_question){.op = FL_ASK_BY_TEXT, .a = what, .text = text}, device)
-                : NVML_INVALID_ARGUMENT;
+    return text ? fl_ask_handle(call, (fl_question){.op = FL_ASK_BY_TEXT, .a = what, .text = text}, device)
+                : fl_ask_wrong(call);
 }
 FL_EXPORT(nvmlDeviceGetHandleByIndex, unsigned int index, nvmlDevice_t *device) {
     return by_index(__func__, index, device);
@@ -135,13 +129,13 @@ FL_EXPORT(nvmlDeviceGetMinorNumber, nvmlDevice_t d, unsigned int *minor) {
 
 static nvmlReturn_t pci_info(const char *call, nvmlDevice_t d, nvmlPciInfo_t *pci) {
     fl_question q = {.op = FL_ASK_PCI, .device = d};
-    return pci ? fl_ask_for(call, &q, pci, sizeof *pci, NULL) : NVML_INVALID_ARGUMENT;
+    return pci ? fl_ask_for(call, &q, pci, sizeof *pci, NULL) : fl_ask_wrong(call);
 }
 FL_EXPORT(nvmlDeviceGetPciInfo_v3, nvmlDevice_t d, nvmlPciInfo_t *pci) { return pci_info(__func__, d, pci); }
 static nvmlReturn_t old_pci_info(const char *call, nvmlDevice_t d, nvmlPciInfo_v1_t *pci) {
     nvmlPciInfo_t now;
     if (!pci)
-        return NVML_INVALID_ARGUMENT;
+        return fl_ask_wrong(call);
     nvmlReturn_t r = pci_info(call, d, &now);
     if (r != NVML_SUCCESS)
         return r;
@@ -163,7 +157,7 @@ FL_EXPORT(nvmlDeviceGetArchitecture, nvmlDevice_t d, unsigned int *arch) {
 FL_EXPORT(nvmlDeviceGetCudaComputeCapability, nvmlDevice_t d, int *major, int *minor) {
     unsigned int v;
     if (!major || !minor)
-        return NVML_INVALID_ARGUMENT;
+        return fl_ask_wrong(__func__);
     nvmlReturn_t r = fl_ask_uint(__func__, d, FL_NUMBER_CAPABILITY, 0, &v);
     if (r == NVML_SUCCESS) {
         *major = (int)(v >> 16);

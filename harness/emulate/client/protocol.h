@@ -10,7 +10,11 @@
 #define FL_EMULATE_SOCKET "socket"
 #define FL_EMULATE_CLOCK "clock"
 #define FL_EMULATE_STATE "state" /* the state folder of its controllers */
+#define FL_EMULATE_LIBRARY "libnvidia-ml.so.1"
+#define FL_EMULATE_SCALE                                                                                               \
+    "FOLDLINE_EMULATE_SCALE" /* of scaled time: factor, CLOCK_REALTIME and CLOCK_MONOTONIC at the start */
 #define FL_EMULATE_VERSION 1u
+#define FL_WORKLOAD_PID 4194304u   /* and up: beyond what Linux gives; the workload's are not on this machine */
 #define FL_HANDLE_BASE 0x0f01d000u /* of the opaque device handles: base + index + 1 */
 
 typedef enum fl_ask_op {
@@ -29,6 +33,10 @@ typedef enum fl_ask_op {
     FL_ASK_SAMPLES,      /* a: kind, wide: last time seen -> nvmlSample_t ... */
     FL_ASK_FIELD,        /* a: field, b: scope -> nvmlFieldValue_t */
     FL_ASK_PROFILE,      /* -> fl_ask_profile */
+    FL_ASK_EVENT_SET,    /* -> uint32 its number */
+    FL_ASK_EVENT_FREE,   /* a: number */
+    FL_ASK_EVENT_ADD,    /* a: number, wide: kinds */
+    FL_ASK_EVENT_NEXT,   /* a: number -> fl_ask_event; NVML_TIMEOUT where none has come */
     FL_TIME_HELLO = 100, /* a new program image */
     FL_TIME_BEAR,        /* a thread or process is about to begin; a: 1 = process -> uint64 its number */
     FL_TIME_MISSED,      /* it did not; a: number */
@@ -49,6 +57,7 @@ typedef enum fl_ask_text { /* texts of a device or of the system, and what a dev
                            FL_TEXT_DRIVER,
                            FL_TEXT_LIBRARY,
                            FL_TEXT_VBIOS,
+                           FL_TEXT_CUDA, /* version as a number: 12040 */
 } fl_ask_text;
 
 typedef enum fl_ask_number {
@@ -118,6 +127,11 @@ typedef struct fl_ask_process {
     uint32_t pid, graphics;
     uint64_t bytes;
 } fl_ask_process;
+
+typedef struct fl_ask_event {
+    uint32_t gpu, spare;
+    uint64_t kind, data;
+} fl_ask_event;
 
 typedef struct fl_ask_profile { /* integrals since the start, in ps x share */
     double time_ps, busy, sm, memory, alu;

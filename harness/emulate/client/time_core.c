@@ -133,6 +133,8 @@ static bool alone(int64_t t) {
 int fl_time_sleep(int64_t t) {
     if (t > now_of_page()) /* sleeps that last nothing are looks */
         self.looks = 0;
+    else if (++self.looks % LOOKS_FREE == 0)
+        return sleep_for(t);
     if (alone(t)) { /* nobody else wants to run before: the clock is moved here */
         if (t > now_of_page())
             atomic_store(&page->now_ns, t);
@@ -145,7 +147,8 @@ void fl_time_spin(void) {
     if (++self.looks <= LOOKS_FREE)
         return;
     const int64_t t = now_of_page() + LOOK_NS;
-    if (alone(t))
+    /* Now and then it gives way even where nobody's time has come: another may wait for what it did before it spins. */
+    if (self.looks % LOOKS_FREE && alone(t))
         atomic_store(&page->now_ns, t);
     else
         (void)sleep_for(t);
@@ -163,8 +166,8 @@ int64_t fl_time_now(bool looking) {
 
 static int wait_for(fl_time_look *look, void *of, int64_t until, bool interrupted, bool io) {
     bool again = false;
-    self.looks = 0;
     while (!look(of)) {
+        self.looks = 0; /* a lock that was free is no wait: whoever spins takes many */
         fl_ask q;
         fl_answer a;
         memset(&q, 0, sizeof q);

@@ -9,4 +9,9 @@ typedef void fl_raw_refuse(const char *call);
 /* From here on this thread's are seen. */
 void fl_raw_catch(fl_raw_refuse *refuse);
 
+/* Makes a call that a filter of the kernel handed over (seccomp): its result, below 0 the error. */
+typedef long fl_raw_caught(long number, const long a[3]);
+/* Whether such calls are heard of here: from now on by this function. */
+int fl_raw_filtered(fl_raw_caught *make);
+
 #endif

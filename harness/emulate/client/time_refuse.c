@@ -39,11 +39,6 @@ FL_SHOWN int timerfd_create(int clock, int flags) {
         fl_time_fail("timerfd_create");
     return REAL(timerfd_create)(clock, flags);
 }
-FL_SHOWN FILE *popen(const char *command, const char *type) {
-    if (fl_time_on())
-        fl_time_fail("popen");
-    return REAL(popen)(command, type);
-}
 FL_SHOWN int daemon(int nochdir, int noclose) {
     if (fl_time_on())
         fl_time_fail("daemon");

@@ -81,8 +81,61 @@ static void probe(double total, double period) {
     printf("loops %u elapsed %.6f hash %016llx\n", loops, seconds() - from, hash);
 }
 
+static void driver(void) {
+    char version[80] = "", own[80] = "";
+    int cuda = 0;
+    const int r = CALL("nvmlSystemGetDriverVersion", N(version), N(sizeof version));
+    CALL("nvmlSystemGetNVMLVersion", N(own), N(sizeof own));
+    CALL("nvmlSystemGetCudaDriverVersion_v2", N(&cuda));
+    printf("driver %d %s nvml %s cuda %d\n", r, version, own, cuda);
+}
+
+/* Who each GPU says it is. */
+static void who(void) {
+    unsigned count = 0;
+    CALL("nvmlDeviceGetCount_v2", N(&count));
+    printf("devices %u\n", count);
+    for (unsigned i = 0; i < count; i++) {
+        char name[96] = "", uuid[96] = "", serial[32] = "", vbios[32] = "";
+        unsigned pci[17] = {0};
+        unsigned long long memory[3] = {0};
+        device d = gpu(i);
+        CALL("nvmlDeviceGetName", N(d), N(name), N(sizeof name));
+        CALL("nvmlDeviceGetUUID", N(d), N(uuid), N(sizeof uuid));
+        CALL("nvmlDeviceGetSerial", N(d), N(serial), N(sizeof serial));
+        CALL("nvmlDeviceGetVbiosVersion", N(d), N(vbios), N(sizeof vbios));
+        CALL("nvmlDeviceGetPciInfo_v3", N(d), N(pci));
+        CALL("nvmlDeviceGetMemoryInfo", N(d), N(memory));
+        printf("who %s|%s|%s|%s|%s|%08x|%llu\n", name, uuid, serial, vbios, (const char *)(pci + 9), pci[7], memory[0]);
+    }
+}
+
+/* One field of GPU 0, of a scope: the call's result, its own, its value. */
+static void field(unsigned id, unsigned scope) {
+    struct {
+        unsigned id, scope;
+        long long at, latency;
+        int type, result;
+        union {
+            unsigned number;
+            unsigned long long wide;
+        } value;
+    } f = {.id = id, .scope = scope};
+    const int r = CALL("nvmlDeviceGetFieldValues", N(gpu(0)), N(1), N(&f));
+    printf("field %d %d %u\n", r, f.result, f.value.number);
+}
+
+/* Memory's highest clock and this one for the SMs. */
+static int application_clocks(unsigned index, unsigned sm_mhz) {
+    unsigned mhz[64] = {0}, n = 64;
+    CALL("nvmlDeviceGetSupportedMemoryClocks", N(gpu(index)), N(&n), N(mhz));
+    return CALL("nvmlDeviceSetApplicationsClocks", N(gpu(index)), N(mhz[0]), N(sm_mhz));
+}
+
 static int usage(void) {
-    fputs("show | lock GPU MIN MAX | unlock GPU | limit GPU MW | sleep S | probe TOTAL PERIOD | call NAME GPU | queue "
+    fputs("driver | who | field ID SCOPE | number NAME ARGUMENT | appclocks GPU MHZ | show | lock GPU MIN MAX | unlock "
+          "GPU | "
+          "limit GPU MW | sleep S | probe TOTAL PERIOD | call NAME GPU | queue "
           "GPU MHZ\n",
           stderr);
     return 2;
@@ -114,6 +167,21 @@ int main(int argc, char **argv) {
             CALL("nvmlDeviceGetCount_v2", N(&count));
             for (unsigned i = 0; i < count; i++)
                 show(i);
+        } else if (!strcmp(word, "driver")) {
+            driver();
+        } else if (!strcmp(word, "who")) {
+            who();
+        } else if (!strcmp(word, "field") && left >= 2) {
+            field((unsigned)v[0], (unsigned)v[1]);
+            at += 2;
+        } else if (!strcmp(word, "number") && left >= 2) { /* of GPU 0: a function that takes one argument */
+            unsigned out = 0;
+            const int got = CALL(argv[at + 1], N(gpu(0)), N(v[1]), N(&out));
+            printf("number %d %u\n", got, out);
+            at += 2;
+        } else if (!strcmp(word, "appclocks") && left >= 2) {
+            printf("appclocks %d\n", application_clocks((unsigned)v[0], (unsigned)v[1]));
+            at += 2;
         } else if (!strcmp(word, "lock") && left >= 3) {
             printf("lock %d\n", CALL("nvmlDeviceSetGpuLockedClocks", N(gpu((unsigned)v[0])), N(v[1]), N(v[2])));
             at += 3;

@@ -1,0 +1,84 @@
+#!/usr/bin/env bash
+# Virtual time of what is not one C program: pipes between programs of the shell, popen, Python's processes, input from
+# /dev/null; each run the same. FL_RUNS: so many of each (3; nightly 100). FL_LOAD: so many busy loops beside them.
+. "$(dirname "$0")/shell.sh"
+
+clients=$(dirname "$f")/clients runs=${FL_RUNS:-3}
+"$f" synth -o "$dir/w.csv" --kernels 2000 --mean-us 3000 --seed 3 >/dev/null || exit 1
+virtual=("$f" emulate "$dir/w.csv" --platform generic --quiet --privileged --time virtual)
+loops=()
+for ((i = 0; i < ${FL_LOAD:-0}; i++)); do
+  (while :; do :; done) &
+  loops+=($!)
+done
+trap 'kill "${loops[@]}" 2>/dev/null; rm -rf "$dir"' EXIT
+
+# same NAME PATTERN COMMAND...: succeeds, its output matches, and each run has the same output and hash
+same() {
+  local name=$1 pattern=$2 i
+  shift 2
+  for ((i = 0; i < runs; i++)); do
+    timeout 60 "${virtual[@]}" --report "$dir/report.json" -- "$@" >"$dir/out" 2>"$dir/err" </dev/null
+    echo "status $?" >>"$dir/out"
+    grep -E '"(session_hash|time_s)"' "$dir/report.json" >>"$dir/out"
+    [ $i = 0 ] && cp "$dir/out" "$dir/first"
+    if ! grep -qE -- "$pattern" "$dir/out" || ! grep -qx 'status 0' "$dir/out" || ! cmp -s "$dir/first" "$dir/out"; then
+      bad "$name, run $i" "$(head -c 600 "$dir/out")" "$(head -c 400 "$dir/err")"
+      return
+    fi
+  done
+  ok "$name, $runs runs"
+}
+
+probe=$clients/probe
+same "a pipe into sed" '^GPU 0 power 0 [1-9][0-9]+ ' sh -c "$probe sleep 1 show | sed s/gpu/GPU/"
+same "three programs in a row" '^0$' sh -c "$probe sleep 1 show sleep 1 show | sort | cut -d ' ' -f 2 | uniq"
+same "more than a pipe holds" '^100000$' sh -c 'seq 1 100000 | sort -n | tail -n 1'
+same "xargs waits for a line" '^gpu 0 .* energy 0 1[0-9]{6} ' sh -c "(sleep 2; echo 3) | xargs sleep; $probe show"
+check "which took five seconds" awk -F'[:,]' '/time_s/ { exit !($2 >= 5 && $2 < 5.1) }' "$dir/out"
+same "a loop that reads" '^3$' sh -c "(for i in 1 2 3; do sleep 1; echo \$i; done) | while read -r x; do $probe show >/dev/null; echo \$x; done"
+same "popen" '^status 3 after 2 s$' "$clients/popens" "$probe"
+check "its lines" grep -qE '^heard: gpu 0 power 0 [1-9]' "$dir/out"
+check "and into one" grep -qx 'told: line 1' "$dir/out"
+check "its end" grep -qx 'other 0' "$dir/out"
+check "a kind that there is not" grep -qx 'wrong kind 1' "$dir/out"
+same "awk's own pipes" '^1704067203$' awk 'BEGIN { "sleep 3; date +%s" | getline x; print x }'
+same "input from /dev/null" '^gpu 0 power' sh -c "cat; read x; $probe sleep 1 show"
+
+# ---- Python ----
+python=$(python3 -c 'import sys; print(sys.executable)' 2>/dev/null)
+if [ -n "$python" ]; then
+  cat >"$dir/mp.py" <<'END'
+import multiprocessing as mp, os, select, sys, time
+def work(q, n):
+    time.sleep(n)
+    q.put(n)
+if __name__ == "__main__":
+    q = mp.Queue()
+    all = [mp.Process(target=work, args=(q, n)) for n in (3, 1, 2)]
+    for p in all: p.start()
+    print([q.get() for _ in all])
+    for p in all: p.join()
+    print("pool", mp.Pool(2).map(abs, [-1, -2]))
+    print("input", sys.stdin.read() == "", os.popen("sleep 1; echo out").read())
+END
+  same "Python's multiprocessing" '^pool \[1, 2\]$' "$python" "$dir/mp.py"
+  check "in order of time" grep -qx '\[1, 2, 3\]' "$dir/out"
+  check "its popen" grep -qx 'input True out' "$dir/out"
+else
+  echo "skipped: python3 is not here, so multiprocessing is not run"
+fi
+
+# ---- scaled time: watts from the energy counter and a client's own clock are those of the power reading ----
+"$f" synth -o "$dir/long.csv" --kernels 40000 --mean-us 3000 --seed 3 >/dev/null
+for scale in 10x 1x; do
+  succeed "at $scale watts are watts" '^watts right$' "$f" emulate "$dir/long.csv" --platform generic --quiet --time $scale -- "$clients/watts"
+  check "waits last as long as they should" grep -qx 'sleep right poll right condition right' "$dir/out"
+  check "and both clocks agree" grep -qx 'day right' "$dir/out"
+done
+[ -z "$python" ] || succeed "Python too" '^1[0-9.]*$' "$f" emulate "$dir/long.csv" --platform generic --quiet --time 10x -- "$python" -c 'import time; t = time.monotonic(); time.sleep(1); print(time.monotonic() - t)'
+
+# ---- what still cannot ----
+refuse "timeout needs a timer" 3 'timeout \(process [0-9]+, thread [0-9]+\): timer_create cannot run in virtual time' \
+  "${virtual[@]}" -- timeout 5 "$probe" show
+finish
