@@ -225,6 +225,8 @@ fl_status fl_trials_run(fl_trials *w, size_t i, fl_row_result *row, fl_diag *d) 
         fl_run_result_free(&r);
     }
     judge(w, b, row);
+    if (status)
+        fl_row_free(row);
     return status;
 }
 
