@@ -25,9 +25,10 @@ done 2>/dev/null)
 done)
 echo "data caches:" $caches
 
-# of NAME BYTES: reads "units seconds" from stdin. BYTES: what a unit keeps in memory, about.
+# of NAME BYTES [WHY]: reads "units seconds" from stdin. BYTES: what a unit keeps in memory, about. WHY: what is known of a
+# growth that no cache explains; it is printed below a table that has a marked line.
 of() {
-  NAME=$1 BYTES=$2 CACHES=$caches awk '
+  NAME=$1 BYTES=$2 WHY=${3-} CACHES=$caches awk '
     BEGIN {
       n = split(ENVIRON["CACHES"], part, /[ \n]+/)
       for (i = 1; i < n; i += 2) { level[++levels] = part[i]; size[levels] = part[i + 1] }
@@ -40,12 +41,14 @@ of() {
       note = ""
       if (growth > 1.5) {
         note = "MORE THAN 1.5 TIMES"
+        marked = 1
         for (i = 1; i <= levels; i++)
           if (units * ENVIRON["BYTES"] <= size[i] && $1 * ENVIRON["BYTES"] > size[i]) note = note ", " level[i] " ends here"
       }
       printf "%12d %14.1f %12.2f  %s\n", $1, cost, growth, note
       before = cost; units = $1
-    }'
+    }
+    END { if (marked && ENVIRON["WHY"] != "") print "  known: " ENVIRON["WHY"] }'
 }
 
 # cpu COMMAND...: its processor time in seconds, the least of three
@@ -91,14 +94,14 @@ load() {
     rm -f "$dir/load$n".*
   done | of "kernels of a trace, run from its cache, loading included (per kernel)" 40
 }
-streams() { # NAME, SM demand of one kernel: a number, or shared among the streams
+streams() { # NAME, SM demand of one kernel: a number, or shared among the streams; why it grows
   for n in 1 2 4 8 16 32 64 128; do
     synth "s$n.csv" --kernels 200000 --streams "$n" --gap-us 10 --memory 0 --sm-demand "$(awk -v n="$n" -v d="$2" 'BEGIN { print d == "free" ? 0.95 / n : d }')"
     "$f" run "$dir/s$n.csv" --platform generic --policy utilizscale --wall off >/dev/null
     # 200,000 kernels whatever the streams: as cost per stream it would fall, so the cost per kernel is shown
     echo "$n $(beyond "$(run "s$n.csv" --wall off)" "$start" | awk -v n="$n" '{ print $1 * n / 200000 }')"
     rm -f "$dir/s$n".*
-  done | of "$1" 4000
+  done | of "$1" 4000 "$3"
 }
 gpus() {
   for n in 1 4 16 64; do
@@ -159,8 +162,14 @@ case " $parts " in *" kinds "*)
 esac
 for part in $parts; do
   case $part in
-    streams) streams "streams, nothing scarce, wall off (per kernel)" free ;;
-    scarce) streams "streams, scarce, wall off (per kernel)" 0.9 ;;
+    streams)
+      streams "streams, nothing scarce, wall off (per kernel)" free "one stream is scanned; of several the next end is\
+ chosen among all, in log2 of their number"
+      ;;
+    scarce)
+      streams "streams, scarce, wall off (per kernel)" 0.9 "one stream is scanned; of several each start and end changes\
+ the rate of all that run, and each is rounded by itself: the cost of an event grows with their number"
+      ;;
     kernels | steps | load | gpus | rows | seeds | kinds) "$part" ;;
     *) echo "scaling: no part '$part'" >&2 ;;
   esac

@@ -488,12 +488,21 @@ static void test_steps(void) {
         fl_decision decision = {.probe = probe};
         FL_CHECK(fl_watch_step(&w, NULL, &decision, &d) == FL_OK, "%s", d.message);
     }
+    w.node_bin[0] = 2; /* windows by mean power */
+    w.node_bin[300] = 5;
+    w.node_bin[FL_WATCH_BINS - 1] = 1;
+    w.gpu_bin[299] = 8;
+    w.windows = 8;
+    FL_CHECK(fl_watch_end(&w, &d) == FL_OK, "%s", d.message);
+    FL_CHECK(!w.probe_bin && !w.node_bin && !w.gpu_bin && w.node_met.count == 3, "lists instead of tables");
+    FL_CHECK(fl_watch_end(&w, &d) == FL_OK && w.node_met.count == 3, "ended already");
     static const struct {
         const char *name;
         double value;
-    } rows[] = {{"steps:line@31", 3}, {"steps:line@4", 1},           {"steps:line@4-31", 4},
-                {"steps:line@63", 1}, {"steps:line@5-30", 0},        {"steps:other@7", 10},
-                {"probe:line", 0},    {"steps:lin@31", (double)NAN}, {"steps:line@0-63", 6}};
+    } rows[] = {{"steps:line@31", 3},   {"steps:line@4", 1},   {"steps:line@4-31", 4}, {"steps:line@63", 1},
+                {"steps:line@5-30", 0}, {"steps:other@7", 10}, {"probe:line", 0},      {"steps:lin@31", (double)NAN},
+                {"steps:line@0-63", 6}, {"over_node@0", 100},  {"over_node@300", 75},  {"over_node@300.5", 12.5},
+                {"over_gpu@299", 100},  {"over_gpu@299.5", 0}};
     const fl_run_result none = {0};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         double value = -1;

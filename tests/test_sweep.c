@@ -289,7 +289,8 @@ static void test_other_options(void) {
         record = read_file(in_folder("o.csv.provenance.json"), &size);
     const char *settings = record ? strstr(record, "\"settings\"") : NULL;
     /* What no byte of a result hangs on; and bounds, which are in the key as they were understood (5% is 0.05). */
-    static const char *const without[] = {"help", "shard", "threads", "step-limit", "json", "bound", "path"};
+    static const char *const without[] = {"help", "shard", "threads", "step-limit",
+                                          "json", "bound", "path",    "no-cache"};
     for (char *line = text ? strtok_r(text, "\n", &save) : NULL; line; line = strtok_r(NULL, "\n", &save)) {
         char name[64], quoted[80];
         bool part = sscanf(line, "  --%63[a-z-]", name) == 1;

@@ -81,14 +81,13 @@ static fl_status read_op(loader *l, fl_trace_op *op, bool *wanted) {
         s = fl_sqlite_int(&l->q, STREAM, 0, INT32_MAX, &stream);
     if (s)
         return s;
-    int rank = rank_of(l, sqlite3_column_int64(l->q.query, PID));
+    int rank = rank_of(l, fl_sql.column_int64(l->q.query, PID));
     op->device = (int32_t)device;
     op->process = (int32_t)context;
     if (rank > 0) /* contexts count within a process */
         op->process = (int32_t)((uint32_t)rank << ID_BITS | ((uint32_t)context & ((1u << ID_BITS) - 1)));
     op->stream = (int32_t)stream;
-    op->waits_first =
-        correlation_of(l, rank, sqlite3_column_int64(l->q.query, CORRELATION)); /* until they are joined */
+    op->waits_first = correlation_of(l, rank, fl_sql.column_int64(l->q.query, CORRELATION)); /* until they are joined */
     *wanted = !l->o || l->o->device < 0 || op->device == l->o->device;
     l->other_device += !*wanted;
     return FL_OK;
@@ -107,8 +106,8 @@ static fl_status on_kernel(void *user) {
     }
     if (s || !wanted)
         return s;
-    const char *name = (const char *)sqlite3_column_text(l->q.query, NAME);
-    int bytes = sqlite3_column_bytes(l->q.query, NAME);
+    const char *name = (const char *)fl_sql.column_text(l->q.query, NAME);
+    int bytes = fl_sql.column_bytes(l->q.query, NAME);
     if (!name || bytes <= 0)
         return fl_fail(l->q.d, FL_BAD_INPUT, l->q.path, 0, 0,
                        "%s: row %" PRId64 ": its name is not among the StringIds, expected one", l->q.table, l->q.row);
@@ -126,8 +125,8 @@ static fl_status add_copy(loader *l, const char *name) {
     fl_status s = read_op(l, &op, &wanted);
     if (s || !wanted)
         return s;
-    if (sqlite3_column_type(l->q.query, BYTES) == SQLITE_INTEGER && sqlite3_column_int64(l->q.query, BYTES) >= 0)
-        op.bytes = sqlite3_column_int64(l->q.query, BYTES);
+    if (fl_sql.column_type(l->q.query, BYTES) == SQLITE_INTEGER && fl_sql.column_int64(l->q.query, BYTES) >= 0)
+        op.bytes = fl_sql.column_int64(l->q.query, BYTES);
     return fl_gather_op(&l->gather, name, strlen(name), NONE, NONE, &op, l->q.d);
 }
 
@@ -150,8 +149,8 @@ static fl_status on_memcpy(void *user) {
                                        "Unified Host-to-Device",
                                        "Unified Device-to-Host",
                                        "Unified Device-to-Device"};
-    int64_t kind = sqlite3_column_int64(l->q.query, NAME);
-    const char *label = (const char *)sqlite3_column_text(l->q.query, BYTES + 1);
+    int64_t kind = fl_sql.column_int64(l->q.query, NAME);
+    const char *label = (const char *)fl_sql.column_text(l->q.query, BYTES + 1);
     char name[160];
     if (!label || !*label)
         label = kind >= 0 && kind < (int64_t)(sizeof KIND / sizeof *KIND) ? KIND[kind] : KIND[0];
@@ -163,8 +162,8 @@ static fl_status on_memcpy(void *user) {
 
 static fl_status on_call(void *user) {
     loader *l = user;
-    const char *name = (const char *)sqlite3_column_text(l->q.query, 4);
-    int64_t tid = sqlite3_column_int64(l->q.query, 2), start, end;
+    const char *name = (const char *)fl_sql.column_text(l->q.query, 4);
+    int64_t tid = fl_sql.column_int64(l->q.query, 2), start, end;
     fl_call_kind kind = name ? fl_call_kind_of(name, strlen(name)) : FL_CALL_OTHER;
     if (kind == FL_CALL_OTHER)
         return FL_OK;
@@ -174,7 +173,7 @@ static fl_status on_call(void *user) {
     if (s)
         return s;
     int rank = rank_of(l, tid);
-    uint32_t id = correlation_of(l, rank, sqlite3_column_int64(l->q.query, 3));
+    uint32_t id = correlation_of(l, rank, fl_sql.column_int64(l->q.query, 3));
     int32_t thread = (int32_t)((uint64_t)tid & ((1u << ID_BITS) - 1));
     thread |= rank > 0 ? rank << ID_BITS : 0;
     bool waits = kind == FL_CALL_COPY || kind == FL_CALL_WAIT || kind == FL_CALL_WAIT_ALL;
@@ -191,13 +190,13 @@ static fl_status on_call(void *user) {
 /* CUPTI's types: 3 = a stream, 4 = a context. Which call recorded an event the export does not say. */
 static fl_status on_sync(void *user) {
     loader *l = user;
-    int64_t type = sqlite3_column_int64(l->q.query, NAME), n[CORRELATION];
+    int64_t type = fl_sql.column_int64(l->q.query, NAME), n[CORRELATION];
     if (type != 3 && type != 4)
         return FL_OK;
     for (int i = START; i < CORRELATION; i++)
-        n[i] = sqlite3_column_int64(l->q.query, i);
-    int rank = rank_of(l, sqlite3_column_int64(l->q.query, PID));
-    uint32_t id = correlation_of(l, rank, sqlite3_column_int64(l->q.query, CORRELATION));
+        n[i] = fl_sql.column_int64(l->q.query, i);
+    int rank = rank_of(l, fl_sql.column_int64(l->q.query, PID));
+    uint32_t id = correlation_of(l, rank, fl_sql.column_int64(l->q.query, CORRELATION));
     if (!id || n[DEVICE] < 0 || n[DEVICE] > INT32_MAX || n[CONTEXT] < 0 || n[CONTEXT] > INT32_MAX ||
         n[STREAM] > INT32_MAX || n[STREAM] < INT32_MIN)
         return FL_OK;
@@ -215,13 +214,13 @@ static fl_status on_sync(void *user) {
 
 static fl_status on_gpu(void *user) {
     loader *l = user;
-    const char *name = (const char *)sqlite3_column_text(l->q.query, 0);
+    const char *name = (const char *)fl_sql.column_text(l->q.query, 0);
     return name && *name ? fl_foreign_head(&l->out->kernels.head, "device", name, l->q.d) : FL_OK;
 }
 
 static fl_status on_count(void *user) {
     loader *l = user;
-    int64_t n = sqlite3_column_int64(l->q.query, 0);
+    int64_t n = fl_sql.column_int64(l->q.query, 0);
     return n > 0 ? fl_import_note(l->out, l->q.d,
                                   "%" PRId64 " CUDA graphs were recorded as a whole: their kernels are not "
                                   "in the file (nsys profile --cuda-graph-trace=node records them)",

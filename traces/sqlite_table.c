@@ -25,10 +25,9 @@ static fl_status failed(fl_sqlite *q, int code) {
     if ((code & 0xff) == SQLITE_NOMEM)
         return no_memory(q);
     if ((code & 0xff) == SQLITE_IOERR && code != SQLITE_IOERR_SHORT_READ)
-        return fl_fail(q->d, FL_IO, q->path, 0, 0, "cannot read on: %s", sqlite3_errstr(code));
+        return fl_fail(q->d, FL_IO, q->path, 0, 0, "cannot read on: %s", fl_sql.errstr(code));
     return fl_fail(q->d, FL_BAD_INPUT, q->path, 0, 0, "%s%s%s, expected the SQLite export of a profiler",
-                   q->table ? q->table : "", q->table ? ": " : "",
-                   q->db ? sqlite3_errmsg(q->db) : sqlite3_errstr(code));
+                   q->table ? q->table : "", q->table ? ": " : "", q->db ? fl_sql.errmsg(q->db) : fl_sql.errstr(code));
 }
 
 /* SQLite opens files by their name, with what changes lie beside them. One that has none to seek in, or is packed, is
@@ -61,7 +60,7 @@ static fl_status take_bytes(fl_sqlite *q) {
         return fl_fail(q->d, FL_BAD_INPUT, q->path, 0, 0, "cannot be mapped, expected the SQLite export of a profiler");
     q->bytes = at;
     q->size = (size_t)s.st_size;
-    const int code = sqlite3_deserialize(q->db, "main", at, s.st_size, s.st_size, SQLITE_DESERIALIZE_READONLY);
+    const int code = fl_sql.deserialize(q->db, "main", at, s.st_size, s.st_size, SQLITE_DESERIALIZE_READONLY);
     return code == SQLITE_OK ? FL_OK : failed(q, code);
 }
 
@@ -70,35 +69,39 @@ fl_status fl_sqlite_open(const char *path, fl_sqlite *q, fl_diag *d) {
     const bool by_name = is_by_name(path);
     fl_status status = FL_OK;
     *q = (fl_sqlite){.path = path, .d = d};
-    int code = sqlite3_open_v2(by_name ? path : ":memory:", &q->db,
-                               (by_name ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE) | SQLITE_OPEN_NOMUTEX, NULL);
+    if ((status = fl_sqlite_calls_load(path, d)))
+        return status;
+    int code = fl_sql.open_v2(by_name ? path : ":memory:", &q->db,
+                              (by_name ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE) | SQLITE_OPEN_NOMUTEX, NULL);
     if (code != SQLITE_OK || !q->db)
         return failed(q, code);
     if (!by_name && (status = take_bytes(q)))
         return status;
-    sqlite3_extended_result_codes(q->db, 1);
-    sqlite3_db_config(q->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
-    sqlite3_db_config(q->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
-    sqlite3_limit(q->db, SQLITE_LIMIT_LENGTH, 16 << 20);
-    code = sqlite3_exec(q->db, "PRAGMA cell_size_check = ON; PRAGMA mmap_size = 0;", NULL, NULL, NULL);
+    fl_sql.extended_result_codes(q->db, 1);
+    fl_sql.db_config(q->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
+    fl_sql.db_config(q->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+    fl_sql.limit(q->db, SQLITE_LIMIT_LENGTH, 16 << 20);
+    code = fl_sql.exec(q->db, "PRAGMA cell_size_check = ON; PRAGMA mmap_size = 0;", NULL, NULL, NULL);
     return code == SQLITE_OK ? FL_OK : failed(q, code);
 }
 
 void fl_sqlite_close(fl_sqlite *q) {
-    sqlite3_finalize(q->query);
-    sqlite3_close(q->db);
+    if (q->db) {
+        fl_sql.finalize(q->query);
+        fl_sql.close(q->db);
+    }
     if (q->bytes)
         munmap(q->bytes, q->size);
     *q = (fl_sqlite){0};
 }
 
 static fl_status prepare(fl_sqlite *q, const char *sql) {
-    int code = sqlite3_prepare_v2(q->db, sql, -1, &q->query, NULL);
+    int code = fl_sql.prepare_v2(q->db, sql, -1, &q->query, NULL);
     return code == SQLITE_OK ? FL_OK : failed(q, code);
 }
 
 static void finalize(fl_sqlite *q) {
-    sqlite3_finalize(q->query);
+    fl_sql.finalize(q->query);
     q->query = NULL;
 }
 
@@ -110,10 +113,10 @@ fl_status fl_sqlite_has(fl_sqlite *q, const char *table, const char *column, boo
                                     : "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?1");
     if (s)
         return s;
-    sqlite3_bind_text(q->query, 1, table, -1, SQLITE_STATIC);
+    fl_sql.bind_text(q->query, 1, table, -1, SQLITE_STATIC);
     if (column)
-        sqlite3_bind_text(q->query, 2, column, -1, SQLITE_STATIC);
-    int code = sqlite3_step(q->query);
+        fl_sql.bind_text(q->query, 2, column, -1, SQLITE_STATIC);
+    int code = fl_sql.step(q->query);
     *answer = code == SQLITE_ROW;
     if (code != SQLITE_ROW && code != SQLITE_DONE)
         s = failed(q, code);
@@ -126,7 +129,7 @@ fl_status fl_sqlite_each(fl_sqlite *q, const char *table, const char *sql, fl_st
     q->row = 0;
     fl_status s = prepare(q, sql);
     while (!s) {
-        int code = sqlite3_step(q->query);
+        int code = fl_sql.step(q->query);
         if (code == SQLITE_DONE)
             break;
         q->row++;
@@ -137,13 +140,13 @@ fl_status fl_sqlite_each(fl_sqlite *q, const char *table, const char *sql, fl_st
 }
 
 fl_status fl_sqlite_int(fl_sqlite *q, int column, int64_t min, int64_t max, int64_t *value) {
-    if (sqlite3_column_type(q->query, column) == SQLITE_INTEGER) {
-        *value = sqlite3_column_int64(q->query, column);
+    if (fl_sql.column_type(q->query, column) == SQLITE_INTEGER) {
+        *value = fl_sql.column_int64(q->query, column);
         if (*value >= min && *value <= max)
             return FL_OK;
     }
-    const unsigned char *text = sqlite3_column_text(q->query, column);
+    const unsigned char *text = fl_sql.column_text(q->query, column);
     return fl_fail(q->d, FL_BAD_INPUT, q->path, 0, 0,
                    "%s: row %" PRId64 ": %s is '%.40s', expected a whole number from %" PRId64 " to %" PRId64, q->table,
-                   q->row, sqlite3_column_name(q->query, column), text ? (const char *)text : "NULL", min, max);
+                   q->row, fl_sql.column_name(q->query, column), text ? (const char *)text : "NULL", min, max);
 }

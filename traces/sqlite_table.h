@@ -2,9 +2,8 @@
 #ifndef FL_SQLITE_TABLE_H
 #define FL_SQLITE_TABLE_H
 
-#include "traces/diag.h"
+#include "traces/sqlite_calls.h"
 
-#include <sqlite3.h>
 #include <stdbool.h>
 
 typedef struct fl_sqlite {
@@ -18,8 +17,8 @@ typedef struct fl_sqlite {
     size_t size;
 } fl_sqlite;
 
-/* Read only; gzipped, "-" and a pipe too. FL_BAD_INPUT where it is no SQLite file. To be closed in any case; path must
- * stay. */
+/* Read only; gzipped, "-" and a pipe too. FL_BAD_INPUT where it is no SQLite file; FL_IO also where
+ * SQLite is not installed. To be closed in any case; path must stay. */
 fl_status fl_sqlite_open(const char *path, fl_sqlite *q, fl_diag *d);
 void fl_sqlite_close(fl_sqlite *q);
 

@@ -19,9 +19,14 @@ static bool stands_alone(const char *path) {
     return alone;
 }
 
+static bool keeps = true;
+
+void fl_trace_keep(bool keep) { keeps = keep; }
+
 bool fl_trace_may_keep(const char *path) {
     fl_cache_stamp now;
-    return !fl_is_standard(path) && fl_cache_stamp_of(path, &now) && now.size >= FL_CACHE_FROM && stands_alone(path);
+    return keeps && !fl_is_standard(path) && fl_cache_stamp_of(path, &now) && now.size >= FL_CACHE_FROM &&
+           stands_alone(path);
 }
 
 /* Reads the file itself. What is kept must be what was read: the file must not have changed meanwhile, and where its

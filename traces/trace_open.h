@@ -15,7 +15,10 @@ fl_status fl_trace_open(const char *path, const char *format, const fl_import_op
  * were read. */
 fl_status fl_trace_open_key(const char *path, const char *format, const fl_import_options *o, fl_imported *out,
                             fl_cache_key *key, bool *known, fl_diag *d);
-/* True where a file is large enough, and of a kind, that something may be kept beside it. */
+/* Whether files are kept beside traces, and used where there are any: yes, until somebody says otherwise. For the whole
+ * process, and before it has other threads that read. */
+void fl_trace_keep(bool keep);
+/* True where a file is large enough, and of a kind, that something may be kept beside it, and nobody said otherwise. */
 bool fl_trace_may_keep(const char *path);
 
 #endif

@@ -64,7 +64,8 @@ fl_status fl_bench_against(const fl_bench_figure *f, size_t count, const cJSON *
             continue;
         compared++;
         const double moved = (f[i].relative - e.relative) / fabs(e.relative);
-        const double noise = fmax((isnan(f[i].noise) ? 0 : f[i].noise) + e.noise, 0.01 * FL_BENCH_LEAST_PCT);
+        const double noise = fmax((isnan(f[i].noise) ? 0 : f[i].noise) + e.noise,
+                                  0.01 * (f[i].brief ? FL_BENCH_LEAST_BRIEF_PCT : FL_BENCH_LEAST_PCT));
         if (!strcmp(f[i].row->key, "bare") || fabs(moved) <= noise) /* the bare loop is what the others are held to */
             continue;
         moved_count++;

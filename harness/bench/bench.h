@@ -18,6 +18,8 @@ typedef enum fl_bench_measure { /* what a row's value is, and so what of it may 
                                 FL_BENCH_MEMORY /* less is better */
 } fl_bench_measure;
 
+#define FL_BENCH_ROUND_S 0.02 /* a round lasts as long, where it can: what interrupts it then hardly shows */
+
 typedef struct fl_bench_row { /* key: stable, for scripts; "" ends the table */
     const char *key, *what, *unit;
     fl_bench_measure measure;
@@ -31,6 +33,7 @@ typedef struct fl_bench_result { /* of one row of the table */
     size_t count, room;
     double step_ns;    /* the last round's, of one policy step; 0 = there are none */
     double per_second; /* kernels, of the best round; 0 = there are none */
+    bool brief;        /* its rounds, or the command that they repeat, are over in half of FL_BENCH_ROUND_S */
 } fl_bench_result;
 
 typedef struct fl_bench {

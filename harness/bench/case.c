@@ -59,17 +59,19 @@ fl_status fl_bench_pass(const fl_bench *b, const fl_bench_scene *scene, fl_bench
                               .layer = &layer,
                               .layer_count = 1,
                               .path = c->path};
-    const int passes = c->passes ? c->passes : 1;
+    const bool fill = !c->passes && c->key;
+    int passes = 0;
     fl_status s = FL_OK;
     uint64_t steps = 0;
     const double start = fl_bench_cpu_seconds();
-    for (int i = 0; !s && i < passes; i++) {
+    do {
         fl_run_result r;
         s = fl_run(&o, &r, d);
         steps += r.counts.steps;
         fl_run_result_free(&r);
-    }
-    const double took = fmax(fl_bench_cpu_seconds() - start, 1e-9);
+        passes++;
+    } while (!s && (passes < c->passes || (fill && fl_bench_cpu_seconds() - start < FL_BENCH_ROUND_S)));
+    const double took = c->took_s = fmax(fl_bench_cpu_seconds() - start, 1e-9);
     c->rate = passes * (double)scene->w->op_count / took;
     c->step_ns = steps ? took * 1e9 / (double)steps : 0;
     return s;
@@ -94,6 +96,7 @@ fl_status fl_bench_rounds(fl_bench *b, const fl_bench_scene *scene, fl_bench_cas
                 if (row[k]) {
                     row[k]->per_second = fmax(row[k]->per_second, c[i].rate);
                     row[k]->step_ns = c[i].step_ns;
+                    row[k]->brief = c[i].took_s < FL_BENCH_ROUND_S / 2;
                 }
         }
     }

@@ -25,8 +25,10 @@ typedef struct fl_bench_case { /* one way to run a scene; policy NULL: nothing i
     const char *parameter;   /* the policy's period; "period_ms" where NULL */
     const char *period_ms;
     fl_path path;
-    int passes;           /* that follow each other and are timed as one; 0 = 1 */
+    int passes;           /* that follow each other and are timed as one; 0 = 1, or of a row about kernels as many as
+                             last FL_BENCH_ROUND_S */
     double rate, step_ns; /* of the last pass: kernels per second, and ns of one policy step */
+    double took_s;        /* all passes of it */
 } fl_bench_case;
 
 /* Runs it once, or `passes` times; its rate and step_ns are the mean of these, in processor time. */

@@ -3,19 +3,28 @@
 #include "harness/bench/process.h"
 #include "traces/text.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-/* A command once a round: its processor time x scale into a row. */
+/* A command in each round: its processor time x scale into a row. One that is over before FL_BENCH_ROUND_S runs again
+ * and again until then, and its least time counts: what other programs do to the caches costs the others more. */
 static fl_status timed(fl_bench *b, const char *key, const char *const *argv, double scale, int64_t rounds,
                        fl_diag *d) {
     fl_status s = FL_OK;
     for (int64_t r = 0; !s && r < rounds; r++) {
-        fl_bench_cost cost;
-        if (!(s = fl_bench_process(b, argv, &cost, d)))
-            fl_bench_take(b, key, scale * cost.cpu_s);
+        double least = INFINITY;
+        for (double took = 0; !s && took < FL_BENCH_ROUND_S;) {
+            fl_bench_cost cost;
+            if (!(s = fl_bench_process(b, argv, &cost, d))) {
+                least = fmin(least, cost.cpu_s);
+                took += fmax(cost.cpu_s, 1e-4);
+            }
+        }
+        if (!s)
+            fl_bench_take(b, key, scale * least)->brief = least < FL_BENCH_ROUND_S / 2;
     }
     return s;
 }
@@ -30,7 +39,7 @@ static fl_status small_run(fl_bench *b, fl_diag *d) {
                                                                                      "--policy",   "utilizscale",
                                                                                      NULL};
     if (!s && !(s = fl_bench_process(b, make, &cost, d)))
-        s = timed(b, "command.run", run, 1e3, 4 * b->repeat, d);
+        s = timed(b, "command.run", run, 1e3, b->repeat, d);
     fl_bench_folder_clear();
     return s;
 }

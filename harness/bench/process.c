@@ -1,11 +1,13 @@
 #include "harness/bench/process.h"
 
+#include "harness/base/command.h"
 #include "harness/bench/folder.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -15,37 +17,64 @@
 
 enum { ARGUMENTS = 32 };
 
-static _Noreturn void become(const fl_bench *b, const char *const *argv) {
+/* errors: where what it says of an error goes; NULL: nowhere. */
+static _Noreturn void become(const fl_bench *b, const char *const *argv, FILE *errors) {
     const char *all[ARGUMENTS + 2] = {b->program};
     for (size_t i = 0; i < ARGUMENTS && argv[i]; i++)
         all[i + 1] = argv[i];
     const int nothing = open("/dev/null", O_RDWR);
-    if (nothing < 0 || dup2(nothing, 0) < 0 || dup2(nothing, 1) < 0 || dup2(nothing, 2) < 0)
+    if (nothing < 0 || dup2(nothing, 0) < 0 || dup2(nothing, 1) < 0 || dup2(errors ? fileno(errors) : nothing, 2) < 0)
         _exit(127);
     execv(b->program, (char *const *)(uintptr_t)all);
     _exit(127);
 }
 
+/* The last line that it said, which is where an error stands; empty where it said nothing. */
+static void last_words(FILE *errors, char *line, size_t size) {
+    *line = 0;
+    if (!errors)
+        return;
+    rewind(errors);
+    for (char next[512]; fgets(next, sizeof next, errors);) {
+        next[strcspn(next, "\n")] = 0;
+        if (*next)
+            snprintf(line, size, "%s", next);
+    }
+}
+
+/* A gate that does not hold is what an experiment found, not a failure of the command. */
+static fl_status judge(const char *const *argv, int status, FILE *errors, fl_diag *d) {
+    char said[512];
+    if (WIFEXITED(status) && (WEXITSTATUS(status) == FL_EXIT_OK || WEXITSTATUS(status) == FL_EXIT_GATE))
+        return FL_OK;
+    last_words(errors, said, sizeof said);
+    return fl_error(d, FL_IO, "foldline %s %s did not end well (%s %d)%s%s", argv[0], argv[1] ? argv[1] : "",
+                    WIFEXITED(status) ? "exit status" : "signal",
+                    WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status), *said ? ": " : "", said);
+}
+
 fl_status fl_bench_process(const fl_bench *b, const char *const *argv, fl_bench_cost *cost, fl_diag *d) {
     int status = 0;
     struct rusage use;
+    FILE *errors = tmpfile();
     fflush(NULL);
     const double start = fl_bench_seconds();
     const pid_t child = fork();
     if (child == 0)
-        become(b, argv);
+        become(b, argv, errors);
     fl_bench_folder_child(child > 0 ? child : 0);
     pid_t ended = -1;
     while (child > 0 && (ended = wait4(child, &status, 0, &use)) < 0 && errno == EINTR) {
     }
     fl_bench_folder_child(0);
-    if (ended < 0)
-        return fl_error(d, FL_IO, "foldline %s could not be started", argv[0]);
-    if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
-        return fl_error(d, FL_IO, "foldline %s %s did not end well (%s %d)", argv[0], argv[1] ? argv[1] : "",
-                        WIFEXITED(status) ? "exit status" : "signal",
-                        WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status));
-    cost->wall_s = fl_bench_seconds() - start;
+    const double wall_s = fl_bench_seconds() - start;
+    const fl_status s =
+        ended < 0 ? fl_error(d, FL_IO, "foldline %s could not be started", argv[0]) : judge(argv, status, errors, d);
+    if (errors)
+        fclose(errors);
+    if (s)
+        return s;
+    cost->wall_s = wall_s;
     cost->cpu_s = (double)(use.ru_utime.tv_sec + use.ru_stime.tv_sec) +
                   1e-6 * (double)(use.ru_utime.tv_usec + use.ru_stime.tv_usec);
     cost->peak_mb = (double)use.ru_maxrss * 1024 / 1e6;

@@ -9,8 +9,8 @@ typedef struct fl_bench_cost {
     double peak_mb;       /* resident, of the largest of them; at least what this process held when it started it */
 } fl_bench_cost;
 
-/* argv: of the program, without its name, NULL at the end. Prints nothing. FL_IO with the command where it does not
- * exit with 0. */
+/* argv: of the program, without its name, NULL at the end. Prints nothing. FL_IO where it does not exit with 0,
+ * or with 1 for a gate that does not hold: with the command, and the last line that it said. */
 fl_status fl_bench_process(const fl_bench *b, const char *const *argv, fl_bench_cost *cost, fl_diag *d);
 
 /* Gives memory back, so that it does not count as the peak of what is started next. */

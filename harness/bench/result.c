@@ -31,11 +31,12 @@ fl_bench_figure *fl_bench_figures(const fl_bench *b, size_t *count) {
         *at = (fl_bench_figure){.row = row,
                                 .value = gsl_stats_median_from_sorted_data(r->value, 1, r->count),
                                 .step_ns = r->step_ns,
-                                .per_second = r->per_second};
+                                .per_second = r->per_second,
+                                .brief = r->brief};
         at->noise = r->count > 1 ? (r->value[r->count - 1] - r->value[0]) / 2 / fabs(at->value) : NAN;
         at->of_goal = fl_bench_less_is_better(row) ? row->goal / at->value : at->value / row->goal;
-        at->relative = row->measure == FL_BENCH_RATE   ? at->value / b->bare
-                       : row->measure == FL_BENCH_TIME ? at->value * b->bare
+        at->relative = row->measure == FL_BENCH_RATE   ? r->value[r->count - 1] / b->bare
+                       : row->measure == FL_BENCH_TIME ? r->value[0] * b->bare
                                                        : at->value;
     }
     return f;

@@ -24,10 +24,10 @@ static const fl_command_help help = {
     "\n"
     "--against FILE reads what an earlier run printed with --json. Ratios and memory are compared as they are, times "
     "and\n"
-    "rates by what the bare loop did in the same run, so that the two machines may differ a little. A row has moved\n"
-    "where it differs by more than the noise of both runs together, and by 5 % at least. Exit status 1: a row moved "
-    "for\n"
-    "the worse. Give both runs the same options, and as many rounds as time allows."};
+    "rates by their best round and what the bare loop did in its best, so that the two machines may differ a little.\n"
+    "A row has moved where it differs by more than the noise of both runs together, and by 5 % at least (50 % where\n"
+    "its rounds last less than 10 ms). Exit status 1: a row moved for the worse. Give both runs the same options, and "
+    "as many rounds as time allows."};
 
 static fl_status tell(const fl_bench *b, bool json, const cJSON *earlier, const char *against, size_t *worse,
                       fl_diag *d) {

@@ -3,6 +3,7 @@
 #include "harness/base/grid.h"
 #include "harness/base/json_out.h"
 #include "harness/cmd/commands.h"
+#include "harness/input/cache_option.h"
 #include "harness/input/trace_beside.h"
 #include "harness/report/plot.h"
 #include "traces/trace_open.h"
@@ -223,16 +224,18 @@ int fl_cmd_trace(int argc, char **argv) {
     fl_texts rest = {0};
     const char *plot = NULL, *format = NULL;
     double interval_s = 0;
-    bool json = false;
+    bool json = false, no_cache = false;
     const fl_option option[] = {
         {"o", "PLOT", FL_OPTION_OUTPUT, &plot, 0, 0, "draws activity, power and clock over time"},
         {"format", "NAME", FL_OPTION_TEXT, &format, 0, 0, "format of FILE, where it is not to be detected"},
         {"interval", "S", FL_OPTION_REAL, &interval_s, 1e-6, 1e6, "of rows without time stamps (dcgmi dmon -d)"},
+        FL_CACHE_OPTION(&no_cache),
         {"json", NULL, FL_OPTION_FLAG, &json, 0, 0, "prints the result as JSON"},
     };
     int status = FL_EXIT_OK;
     if (!fl_command_begin(argc, argv, &help, option, sizeof option / sizeof *option, &rest, &status))
         return status;
+    fl_trace_keep(!no_cache);
     fl_diag d = {0};
     fl_imported run = {0};
     fl_stats stats = {0};

@@ -5,6 +5,7 @@
 #include "harness/fit/fit_trace_kernels.h"
 #include "harness/fit/fit_trace_phases.h"
 #include "harness/fit/fit_trace_power.h"
+#include "harness/input/cache_option.h"
 #include "harness/input/platform.h"
 #include "harness/input/trace_beside.h"
 #include "models/time.h"
@@ -196,7 +197,7 @@ int fl_cmd_fit_trace(int argc, char **argv) {
     fl_texts paths = {0}, clocks = {0};
     const char *platform = NULL, *out = NULL, *format = NULL;
     int64_t device = -1;
-    bool json = false;
+    bool json = false, no_cache = false;
     const fl_option option[] = {
         {"platform", "NAME", FL_OPTION_TEXT, &platform, 0, 0, "the GPU that it was recorded on"},
         {"o", "FILE", FL_OPTION_OUTPUT, &out, 0, 0, "the kinds file (or programs file of phases) to write"},
@@ -204,11 +205,13 @@ int fl_cmd_fit_trace(int argc, char **argv) {
          "SM clock of a recording that does not say, once per file in order"},
         {"format", "NAME", FL_OPTION_TEXT, &format, 0, 0, "of the recordings (found)"},
         {"device", "N", FL_OPTION_INT, &device, 0, 100000, "GPU of a log that becomes phases (its lowest)"},
+        FL_CACHE_OPTION(&no_cache),
         {"json", NULL, FL_OPTION_FLAG, &json, 0, 0, "prints the result as JSON"},
     };
     int status = FL_EXIT_OK;
     if (!fl_command_begin(argc, argv, &help, option, sizeof option / sizeof *option, &paths, &status))
         return status;
+    fl_trace_keep(!no_cache);
     fl_diag d = {0};
     job j = {0};
     size_t kernels = 0;

@@ -411,6 +411,7 @@ bool fl_kept_workload_load(const char *trace, fl_kept_workload *k) {
     if (!good)
         return false;
     good = take_all(&f, k);
+    k->key = f.key;
     good = fl_sidefile_close(&f) && good;
     if (!good)
         fl_kept_workload_free(k);

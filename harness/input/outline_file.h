@@ -14,7 +14,8 @@ typedef struct fl_kept_workload {
     char **note;       /* note_count: of its import */
     size_t note_count;
     fl_outline outline;
-    fl_workload *w; /* streams and host threads only */
+    fl_workload *w;   /* streams and host threads only */
+    fl_cache_key key; /* of the trace that it is of */
 } fl_kept_workload;
 
 /* True where a workload is kept that is of this very file, as the reader that detects it reads it. */

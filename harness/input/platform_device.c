@@ -131,7 +131,8 @@ fl_status fl_platform_ladder(const fl_json *object, const char *key, int32_t **m
     } else {
         s = fl_json_fail(&at, d, "expected a list of clocks in MHz, or an object with from, to and steps");
     }
-    *mhz = list; /* owned by the device even after a failure */
+    int32_t *used = realloc(list, (*count + 1) * sizeof *list); /* there is a platform for each scene */
+    *mhz = used ? used : list;                                  /* owned by the device even after a failure */
     return s;
 }
 

@@ -26,7 +26,8 @@ enum { HELD_OPS = 50000 }; /* 400 KB: what is shorter is held, not built again *
 typedef struct program_set {
     fl_programs p;
     fl_kinds kinds;
-    bool drawn; /* kinds were made with them; else they are beside their file */
+    char *kinds_path; /* of the file that the kinds were read from; NULL: they were drawn, or there are none */
+    bool has_kinds;
     size_t users;
 } program_set;
 
@@ -34,6 +35,9 @@ struct fl_scene_again {
     fl_scene_options o;
     program_set *set; /* NULL: a trace */
     size_t index;     /* of the program */
+    fl_kinds kinds;   /* of a trace: read once, for the file may change, or be a pipe */
+    bool has_kinds;
+    fl_cache_key key; /* of a trace: of the bytes that were read */
 };
 
 static void leave_set(program_set *set) {
@@ -41,12 +45,15 @@ static void leave_set(program_set *set) {
         return;
     fl_programs_free(&set->p);
     fl_kinds_free(&set->kinds);
+    free(set->kinds_path);
     free(set);
 }
 
 static void again_free(struct fl_scene_again *again) {
-    if (again)
-        leave_set(again->set);
+    if (!again)
+        return;
+    leave_set(again->set);
+    fl_kinds_free(&again->kinds);
     free(again);
 }
 
@@ -277,7 +284,7 @@ static uint32_t devices_of(const fl_kernel_trace *t) {
 /* What a workload is built of: kernels that were read or made, or, of a trace, the workload as it was kept. */
 typedef struct origin {
     fl_imported in;
-    const fl_kinds *made;   /* with the kernels; NULL: the scene's source names them */
+    const fl_kinds *kinds;  /* of the set, or read before; NULL: the scene's source names them, or there are none */
     const fl_programs *set; /* where the kernels are those of a program: its place in the set, seed and length */
     size_t index;
     uint64_t seed;
@@ -358,8 +365,10 @@ static void origin_free(origin *from) {
 static fl_status from_kernels(const fl_scene_options *o, fl_scene *s, const char *name, const fl_head *head,
                               origin *from, fl_diag *d) {
     fl_kinds kinds = {0};
-    const char *beside = from->made ? NULL : (s->kinds = fl_scene_kinds_path(o->kinds, s->source, head));
-    fl_status status = beside ? fl_kinds_read(beside, &kinds, d) : FL_OK;
+    if (!from->set)
+        s->kinds = fl_scene_kinds_path(o->kinds, s->source, head);
+    const bool beside = !from->set && s->kinds;
+    fl_status status = beside ? fl_kinds_read(s->kinds, &kinds, d) : FL_OK;
     if (!status)
         status = fl_platform_open(o->platform, (uint32_t)o->gpus, &s->platform, d);
     uint32_t devices = status ? 0 : device_count(from);
@@ -370,23 +379,31 @@ static fl_status from_kernels(const fl_scene_options *o, fl_scene *s, const char
     if (!status)
         status = fl_node_choose(&s->platform.node, &o->node, d);
     const fl_build_options options = {
-        .windows = (uint32_t)o->windows, .kinds = from->made || !beside ? from->made : &kinds, .assume = o->assume};
+        .windows = (uint32_t)o->windows, .kinds = beside ? &kinds : from->kinds, .assume = o->assume};
     if (!status)
         status = build(s, name, from, &options, d);
     if (!status)
         status = complete(s, o, d);
+    if (!status && beside && s->again) {
+        s->again->kinds = kinds;
+        s->again->has_kinds = true;
+        kinds = (fl_kinds){0};
+    }
     fl_kinds_free(&kinds);
     if (!status && s->again && (s->w->op_count > HELD_OPS || from->seconds != o->seconds))
         fl_scene_give_back(s);
     return status;
 }
 
+static const fl_kinds *kinds_of(const program_set *set) { return set->has_kinds ? &set->kinds : NULL; }
+
 /* Of a trace, the trace; the program that it was, else. */
 static void find_origin(const fl_scene *s, origin *from) {
     const struct fl_scene_again *again = s->again;
+    from->kinds = again->has_kinds ? &again->kinds : NULL;
     if (!again->set)
         return;
-    from->made = again->set->drawn ? &again->set->kinds : NULL;
+    from->kinds = kinds_of(again->set);
     from->set = &again->set->p;
     from->index = again->index;
     from->seed = (uint64_t)again->o.seed;
@@ -404,20 +421,26 @@ static void replace_workload(fl_workload *old, fl_workload *made) {
     fl_workload_free(made);
 }
 
+/* The trace of a scene that is built again, which must be the one that it was built of first. */
+static fl_status read_again(const fl_scene *s, origin *from, fl_diag *d) {
+    const fl_status status = fl_kept_workload_load(s->source, &from->kept) ? FL_OK : read_trace(s->source, from, d);
+    const fl_cache_key *now = from->kept.w ? &from->kept.key : from->known ? &from->key : NULL;
+    if (status || (now && !memcmp(now->hash, s->again->key.hash, sizeof now->hash)))
+        return status;
+    return fl_fail(d, FL_BAD_INPUT, s->source, 0, 0,
+                   "changed while the command ran, expected the trace to stay as it was until the end");
+}
+
 fl_status fl_scene_build(fl_scene *s, fl_diag *d) {
     if (s->rates)
         return FL_OK;
     const fl_scene_options *o = &s->again->o;
     origin from = {0};
-    fl_kinds kinds = {0};
     fl_workload *old = s->w;
     find_origin(s, &from);
     s->w = NULL;
-    fl_status status = from.made || !s->kinds ? FL_OK : fl_kinds_read(s->kinds, &kinds, d);
-    if (!status && !from.set && !fl_kept_workload_load(s->source, &from.kept))
-        status = read_trace(s->source, &from, d);
-    const fl_build_options options = {
-        .windows = (uint32_t)o->windows, .kinds = from.made || !s->kinds ? from.made : &kinds, .assume = o->assume};
+    fl_status status = from.set ? FL_OK : read_again(s, &from, d);
+    const fl_build_options options = {.windows = (uint32_t)o->windows, .kinds = from.kinds, .assume = o->assume};
     if (!status)
         status = build(s, old->name, &from, &options, d);
     if (!status && o->arrivals)
@@ -430,14 +453,13 @@ fl_status fl_scene_build(fl_scene *s, fl_diag *d) {
     if (!status)
         status = fl_rates_new(&s->rates, s->w, &s->platform.node, d);
     origin_free(&from);
-    fl_kinds_free(&kinds);
     return status;
 }
 
 static fl_status make_again(fl_scene *s, const fl_scene_options *o, program_set *set, size_t index, fl_diag *d) {
     if (!(s->again = calloc(1, sizeof *s->again)))
         return fl_no_memory(d, NULL);
-    *s->again = (struct fl_scene_again){*o, set, index};
+    *s->again = (struct fl_scene_again){.o = *o, .set = set, .index = index};
     if (set)
         set->users++;
     return FL_OK;
@@ -462,8 +484,11 @@ static fl_status from_trace(const fl_scene_options *o, const char *path, fl_scen
     if (!status)
         status = from.kept.w ? take_notes(s, from.kept.note, from.kept.note_count, d)
                              : take_notes(s, from.in.note, from.in.note_count, d);
-    if (!status && o->hold != FL_SCENES_AT_ONCE && fl_trace_may_keep(path)) /* which can be read again */
+    if (!status && o->hold != FL_SCENES_AT_ONCE && (from.kept.w || from.known)) { /* which can be read again */
         status = make_again(s, o, NULL, 0, d);
+        if (!status)
+            s->again->key = from.kept.w ? from.kept.key : from.key;
+    }
     if (!status)
         status = from_kernels(o, s, fl_input_name(path), &kernels_of(&from)->head, &from, d);
     origin_free(&from);
@@ -509,12 +534,17 @@ static fl_status make_program(void *user, size_t job, fl_diag *d) {
     const fl_programs *p = &j->set->p;
     const size_t i = j->index[job];
     const bool briefly = o->hold == FL_SCENES_IN_TURN && !o->arrivals && !(o->seconds > 0 && o->seconds < 10 * BRIEF_S);
-    origin from = {.made = j->set->drawn ? &j->set->kinds : NULL,
+    origin from = {.kinds = kinds_of(j->set),
                    .set = p,
                    .index = i,
                    .seed = (uint64_t)o->seed,
                    .seconds = briefly ? BRIEF_S : o->seconds};
-    const fl_status s = from_kernels(o, j->scene[job], p->names[p->programs[i]], &p->head, &from, d);
+    fl_scene *scene = j->scene[job];
+    fl_status s = FL_OK;
+    if (j->set->kinds_path && !(scene->kinds = strdup(j->set->kinds_path)))
+        s = fl_no_memory(d, NULL);
+    if (!s)
+        s = from_kernels(o, scene, p->names[p->programs[i]], &p->head, &from, d);
     origin_free(&from);
     return s;
 }
@@ -535,8 +565,15 @@ static fl_status read_set(const fl_scene_options *o, program_set **out, fl_diag 
     if (!set)
         return fl_no_memory(d, NULL);
     set->users = 1;
-    set->drawn = o->applications > 0;
-    return set->drawn ? draw_applications(o, &set->p, &set->kinds, d) : fl_programs_read(o->programs, &set->p, d);
+    set->has_kinds = o->applications > 0;
+    if (set->has_kinds)
+        return draw_applications(o, &set->p, &set->kinds, d);
+    fl_status s = fl_programs_read(o->programs, &set->p, d);
+    if (!s && (set->kinds_path = fl_scene_kinds_path(o->kinds, o->programs, &set->p.head))) {
+        s = fl_kinds_read(set->kinds_path, &set->kinds, d);
+        set->has_kinds = true;
+    }
+    return s;
 }
 
 static fl_status from_programs(const fl_scene_options *o, fl_scenes *all, fl_diag *d) {
@@ -637,6 +674,7 @@ fl_status fl_scenes_open(const fl_scene_options *o, const fl_texts *traces, fl_s
         return fl_refuse(d, "nothing to replay, expected a kernel trace, --programs, --sweep or --pipeline FILE");
     fl_status status = FL_OK;
     fl_scene_options one = *o;
+    fl_trace_keep(!o->no_cache);
     fl_scene_resolve(&one);
     for (one.draw = 0; !status && one.draw < one.draws; one.draw++) {
         for (size_t i = 0; !status && i < traces->count; i++)

@@ -4,6 +4,7 @@
 
 #include "harness/base/args.h"
 #include "harness/input/arrivals_spec.h"
+#include "harness/input/cache_option.h"
 #include "harness/input/node_choice.h"
 #include "harness/input/platform.h"
 #include "harness/input/replay_choice.h"
@@ -31,6 +32,7 @@ typedef struct fl_scene_options { /* as asked for; NULL and 0 where nobody did *
     const char *arrivals; /* of requests (harness/input/arrivals_spec.h); NULL: each workload is one pass */
     int64_t draws;        /* each scene under so many seeds of sensors, policies and arrivals */
     int64_t draw;         /* which of them; set by fl_scenes_open */
+    bool no_cache;        /* nothing is kept beside traces, and what is there is not used (traces/trace_open.h) */
     const char *variant;  /* added to the names of the workloads; NULL = nothing */
     fl_node_choice node;  /* which parts of the node are simulated, and how */
     enum {
@@ -88,7 +90,8 @@ fl_status fl_scenes_open(const fl_scene_options *o, const fl_texts *traces, fl_s
 void fl_scenes_free(fl_scenes *s);
 /* Gives back what only runs need of the scenes from `first` on; what they are stays. */
 void fl_scenes_forget(fl_scenes *s, size_t first);
-/* Builds a scene that was given back, as it was; nothing where it is built. Any number of scenes at once. */
+/* Builds a scene that was given back, as it was; nothing where it is built. Any number of scenes at once. FL_BAD_INPUT
+ * where its trace is no longer the one that was read first: what was said of it would be said of another. */
 fl_status fl_scene_build(fl_scene *s, fl_diag *d);
 /* Gives back what only runs need of a scene that can be built anew; leaves others alone. */
 void fl_scene_give_back(fl_scene *s);
@@ -128,6 +131,7 @@ bool fl_node_clip(fl_node_spec *n, double sm_min, double sm_max, double mem_mhz)
     FL_REPLAY_OPTIONS((o).replay),                                                                                     \
     {"arrivals", "SPEC", FL_OPTION_TEXT, &(o).arrivals, 0, 0, FL_ARRIVALS_HELP},                                       \
     FL_NODE_OPTIONS((o).node),                                                                                         \
+    FL_CACHE_OPTION(&(o).no_cache),                                                                                    \
     {"seed", "N", FL_OPTION_INT, &(o).seed, 1, 9e15,                                                                   \
      "seed of sensors and policies (" FL_AS_TEXT(FL_SEED_STANDARD) ")"}
 /* clang-format on */

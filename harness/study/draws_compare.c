@@ -243,6 +243,8 @@ static fl_status run_one(void *user, size_t i, fl_diag *d) {
         snprintf(row->note, sizeof row->note, "cut off after %llu steps: %.1f %% of the work done",
                  (unsigned long long)r.steps, 100 * r.progress);
     status = keep_run(w, scene, row->kept, &r, d);
+    if (!status)
+        status = fl_watch_end(&row->kept->watch, d);
     fl_promises_judge(o->promises, o->bound, row);
     fl_draws_result_free(&r);
     return status;

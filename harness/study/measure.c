@@ -9,7 +9,7 @@
 #include <string.h>
 
 fl_status fl_watch_open(fl_watch *w, const fl_policy *policy, uint32_t gpu_count, fl_diag *d) {
-    *w = (fl_watch){.policy = policy, .gpu_count = gpu_count, .bins = FL_WATCH_BINS};
+    *w = (fl_watch){.policy = policy, .gpu_count = gpu_count};
     for (uint32_t i = 0; policy && i < policy->probe_count; i++)
         w->probe_count += policy->probe[i].per_gpu ? gpu_count : 1;
     w->probe = malloc((w->probe_count + 1) * sizeof *w->probe);
@@ -24,21 +24,47 @@ fl_status fl_watch_open(fl_watch *w, const fl_policy *policy, uint32_t gpu_count
     return fl_no_memory(d, "the watch over the run");
 }
 
-void fl_watch_trim(fl_watch *w) {
-    size_t used = w->bins;
-    while (used > 1 && !w->node_bin[used - 1] && !w->gpu_bin[used - 1])
-        used--;
-    uint32_t *node = realloc(w->node_bin, used * sizeof *node), *gpu = realloc(w->gpu_bin, used * sizeof *gpu);
-    w->node_bin = node ? node : w->node_bin;
-    w->gpu_bin = gpu ? gpu : w->gpu_bin;
-    w->bins = used;
+/* A table of 32-bit or (wide) of 64-bit counts as the list of those above 0. */
+static fl_status list_bins(const void *table, bool wide, size_t size, fl_bins *met, fl_diag *d) {
+    const uint32_t *narrow = table;
+    const uint64_t *big = table;
+    size_t count = 0;
+    for (size_t i = 0; i < size; i++)
+        count += (wide ? big[i] : narrow[i]) > 0;
+    if (count && !(met->bin = malloc(count * sizeof *met->bin)))
+        return fl_no_memory(d, "the watch over the run");
+    for (size_t i = 0; i < size; i++)
+        if ((wide ? big[i] : narrow[i]) > 0)
+            met->bin[met->count++] = (fl_bin){(uint32_t)i, wide ? big[i] : narrow[i]};
+    return FL_OK;
 }
 
-void fl_watch_free(fl_watch *w) {
-    free(w->probe);
+static void free_tables(fl_watch *w) {
     free(w->probe_bin);
     free(w->node_bin);
     free(w->gpu_bin);
+    w->probe_bin = NULL;
+    w->node_bin = w->gpu_bin = NULL;
+}
+
+fl_status fl_watch_end(fl_watch *w, fl_diag *d) {
+    if (!w->node_bin)
+        return FL_OK;
+    fl_status s = list_bins(w->probe_bin, true, w->probe_count * FL_WATCH_VALUES, &w->probe_met, d);
+    if (!s)
+        s = list_bins(w->node_bin, false, FL_WATCH_BINS, &w->node_met, d);
+    if (!s)
+        s = list_bins(w->gpu_bin, false, FL_WATCH_BINS, &w->gpu_met, d);
+    free_tables(w);
+    return s;
+}
+
+void fl_watch_free(fl_watch *w) {
+    free_tables(w);
+    free(w->probe);
+    free(w->probe_met.bin);
+    free(w->node_met.bin);
+    free(w->gpu_met.bin);
     free(w->regret_mark);
     *w = (fl_watch){0};
 }
@@ -118,11 +144,11 @@ static double clock_share_pct(const fl_run_result *r, which of, double from, dou
     return time > 0 ? 100 * inside / time : (double)NAN;
 }
 
-static double over_pct(const uint32_t *bin, size_t bins, uint32_t windows, double watts) {
-    uint32_t over = 0;
-    for (size_t i = 0; i < bins; i++)
-        over += (double)i >= watts ? bin[i] : 0;
-    return windows ? 100.0 * over / windows : (double)NAN;
+static double over_pct(const fl_bins *power, uint32_t windows, double watts) {
+    uint64_t over = 0;
+    for (size_t i = 0; i < power->count; i++)
+        over += power->bin[i].at >= watts ? power->bin[i].count : 0;
+    return windows ? 100.0 * (double)over / windows : (double)NAN;
 }
 
 /* Where the first `size` letters of name are a probe's; SIZE_MAX: nowhere. */
@@ -144,8 +170,11 @@ static double probe(const fl_watch *w, const char *name) {
 static double steps_at(const fl_watch *w, const char *name, size_t size, double from, double to) {
     const size_t at = probe_at(w, name, size);
     uint64_t steps = 0;
-    for (size_t v = 0; at != SIZE_MAX && v < FL_WATCH_VALUES; v++)
-        steps += (double)v >= from && (double)v <= to ? w->probe_bin[at * FL_WATCH_VALUES + v] : 0;
+    for (size_t i = 0; at != SIZE_MAX && i < w->probe_met.count; i++) {
+        const fl_bin *met = &w->probe_met.bin[i];
+        const double value = met->at % FL_WATCH_VALUES;
+        steps += met->at / FL_WATCH_VALUES == at && value >= from && value <= to ? met->count : 0;
+    }
     return at == SIZE_MAX ? (double)NAN : (double)steps;
 }
 
@@ -187,9 +216,9 @@ static double value_at(const fl_run_result *run, const fl_watch *w, at what, dou
     case CPU_SHARE:
         return clock_share_pct(run, CPU, from, to);
     case OVER_NODE:
-        return w ? over_pct(w->node_bin, w->bins, w->windows, from) : (double)NAN;
+        return w ? over_pct(&w->node_met, w->windows, from) : (double)NAN;
     case OVER_GPU:
-        return w ? over_pct(w->gpu_bin, w->bins, w->windows, from) : (double)NAN;
+        return w ? over_pct(&w->gpu_met, w->windows, from) : (double)NAN;
     case PROCESS:
         return process_end_s(run, from);
     default:

@@ -16,7 +16,19 @@
 
 #include "sim/run.h"
 
-typedef struct fl_watch { /* filled while a run goes on; plain zero before */
+typedef struct fl_bin { /* of a histogram: how often it was met */
+    uint32_t at;
+    uint64_t count;
+} fl_bin;
+
+typedef struct fl_bins { /* those bins that were met, ascending */
+    fl_bin *bin;
+    size_t count;
+} fl_bins;
+
+/* Filled while a run goes on; plain zero before. Tables of all bins count during the run, and are given back at its end
+ * for lists of those that were met: a comparison keeps a watch for each of thousands of rows. */
+typedef struct fl_watch {
     const fl_policy *policy;
     double *probe;       /* last values; probe_count (fl_instance_probe_count) */
     uint64_t *probe_bin; /* steps by value, FL_WATCH_VALUES for each probe */
@@ -24,9 +36,9 @@ typedef struct fl_watch { /* filled while a run goes on; plain zero before */
     uint32_t gpu_count;
     int64_t last_ps;
     fl_wide node_fj, gpu_fj;
-    uint32_t *node_bin, *gpu_bin; /* windows by mean power, `bins` of 1 W; the last of FL_WATCH_BINS holds all above */
-    size_t bins;
+    uint32_t *node_bin, *gpu_bin; /* windows by mean power, FL_WATCH_BINS of 1 W; the last holds all above */
     uint32_t windows;
+    fl_bins probe_met, node_met, gpu_met; /* of the tables above, once the run has ended */
     double *regret_mark; /* regret_count: of a distribution replay, each FL_DRAWS_MARK steps */
     size_t regret_count;
 } fl_watch;
@@ -34,8 +46,8 @@ typedef struct fl_watch { /* filled while a run goes on; plain zero before */
 enum { FL_WATCH_BINS = 16384, FL_WATCH_VALUES = 64 };
 
 fl_status fl_watch_open(fl_watch *w, const fl_policy *policy, uint32_t gpu_count, fl_diag *d);
-/* The run is over: gives back the bins above the highest power. */
-void fl_watch_trim(fl_watch *w);
+/* The run is over: makes the lists that fl_measure reads. FL_NO_MEMORY. */
+fl_status fl_watch_end(fl_watch *w, fl_diag *d);
 void fl_watch_free(fl_watch *w);
 /* For fl_run_options: user is the fl_watch. */
 fl_status fl_watch_step(void *user, const fl_sample *sample, const fl_decision *decision, fl_diag *d);

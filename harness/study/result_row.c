@@ -30,14 +30,14 @@ fl_status fl_kept_watch(fl_kept **kept, int64_t watch_ns, fl_run_options *run, f
     return fl_watch_open(&(*kept)->watch, run->policy, run->spec->gpu_count, d);
 }
 
-void fl_kept_take(fl_kept *kept, fl_run_result *r) {
+fl_status fl_kept_take(fl_kept *kept, fl_run_result *r, fl_diag *d) {
     kept->run = *r;
     free(r->mark_ps);
     fl_service_free(&r->service);
     kept->run.mark_ps = NULL;
     kept->run.service = (fl_service){0};
     kept->run.mark_count = 0;
-    fl_watch_trim(&kept->watch);
+    return fl_watch_end(&kept->watch, d);
 }
 
 void fl_row_fill_latency(fl_row_result *row, fl_times latency, double load) {

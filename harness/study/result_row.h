@@ -65,8 +65,8 @@ void fl_row_fill_latency(fl_row_result *row, fl_times latency, double load);
 /* Watches a run that is about to begin, in windows of watch_ns; 0: it is not, and *kept stays NULL. */
 fl_status fl_kept_watch(fl_kept **kept, int64_t watch_ns, fl_run_options *run, fl_diag *d);
 /* Keeps of a run that has been scored what fl_measure tells, and no more, for there may be thousands of rows. Takes
- * the run's arrays over. */
-void fl_kept_take(fl_kept *kept, fl_run_result *r);
+ * the run's arrays over, also where it fails. */
+fl_status fl_kept_take(fl_kept *kept, fl_run_result *r, fl_diag *d);
 void fl_kept_free(fl_kept *kept);     /* takes NULL */
 void fl_row_free(fl_row_result *row); /* what was kept */
 

@@ -16,10 +16,12 @@ fl_status fl_static_promised(fl_scene *s, const fl_run_result *standard, const f
     fl_row_fill(row, s, &r, "baseline:static", standard->energy_j);
     fl_row_finish(row, under->objective,
                   fl_objective_value(under->objective, standard->energy_j, standard->makespan_s));
-    if (row->kept)
-        fl_kept_take(row->kept, &r);
-    else
+    if (row->kept) {
+        const fl_status taken = fl_kept_take(row->kept, &r, d);
+        status = status ? status : taken;
+    } else {
         fl_run_result_free(&r);
+    }
     fl_promises_judge(under->promises, under->bound, row);
     return status;
 }

@@ -218,11 +218,15 @@ fl_status fl_trials_run(fl_trials *w, size_t i, fl_row_result *row, fl_diag *d) 
     if (row->unstepped)
         add_note(row, "ended before the policy looked a second time");
     row->faults = r.counts.faults;
-    if ((row->kept = kept))
-        fl_kept_take(kept, &r);
-    else
+    if ((row->kept = kept)) {
+        const fl_status taken = fl_kept_take(kept, &r, d);
+        status = status ? status : taken;
+    } else {
         fl_run_result_free(&r);
+    }
     judge(w, b, row);
+    if (status)
+        fl_row_free(row);
     return status;
 }
 
@@ -321,7 +325,8 @@ fl_status fl_trials_baselines(fl_trials *w, size_t scene, fl_row_result row[FL_B
                                       .mark_ps = all.mark_ps,
                                       .mark_count = all.mark_count};
         all.mark_ps = NULL;
-        fl_kept_take(b->kept, &all);
+        const fl_status taken = fl_kept_take(b->kept, &all, d);
+        s = s ? s : taken;
         b->kept = NULL;
     }
     if (!s && w->o->oracles && b->ref.best_static < b->choices)

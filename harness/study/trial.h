@@ -55,7 +55,8 @@ void fl_trials_forget(fl_trials *t, size_t scene);
 
 /* scenes x specs x seeds, in this order: the seed changes fastest. */
 size_t fl_trials_count(const fl_comparison_options *o);
-/* One run; any number of threads at once. row->policy stays NULL where the spec is not for the scene. */
+/* One run; any number of threads at once. row->policy stays NULL where the spec is not for the scene. After a failure
+ * the row holds nothing to free. */
 fl_status fl_trials_run(fl_trials *t, size_t index, fl_row_result *row, fl_diag *d);
 
 enum { FL_BASELINES = 4 };

@@ -38,7 +38,7 @@ END
 fi
 
 # What begins to read: a file, a text, a table of a database, shared memory.
-begins='fl_csv_read|fl_json_read|fl_json_read_any|fl_gunzip_open|fl_gunzip_text|fl_trace_open|fl_sqlite_open|sqlite3_open_v2'
+begins='fl_csv_read|fl_json_read|fl_json_read_any|fl_gunzip_open|fl_gunzip_text|fl_trace_open|fl_sqlite_open|open_v2'
 begins="$begins|yajl_alloc|fl_state_file|fl_ring_open_at|fopen|fdopen|open|openat|mmap|recv"
 grep -rlE "(^|[^_a-z])($begins)\(" traces sim models policies harness --include='*.c' | grep -v '^harness/emulate/client/' |
   awk -F ' *[|] *' '

@@ -66,6 +66,13 @@ print(json.dumps(rows))
 PY
 moved "within the noise nothing has moved" 0 ' 0 moved beyond their noise'
 
+# ---- a command that fails ----
+mkdir -p "$dir/share/platforms"
+cp models/platforms/generic.json "$dir/share/platforms"
+FOLDLINE_SHARE=$dir/share refuse "why a command failed is told" 3 \
+  "foldline synth --apps did not end well \(exit status 2\): foldline synth: .*rtx3080ti" \
+  "$f" bench "${small[@]}" --only command.oracle
+
 # ---- bad input ----
 refuse "no such row" 2 "'sixteen' is the name of no row" "$f" bench --only sixteen
 refuse "no regular expression" 2 'is no regular expression' "$f" bench --only '('

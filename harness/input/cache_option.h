@@ -1,0 +1,13 @@
+/* --no-cache: nothing is kept beside big traces, and what is there is not used (traces/trace_open.h). */
+#ifndef FL_CACHE_OPTION_H
+#define FL_CACHE_OPTION_H
+
+#include "harness/base/args.h"
+
+/* clang-format off */
+#define FL_CACHE_OPTION(into)                                                                                          \
+    {"no-cache", NULL, FL_OPTION_FLAG, into, 0, 0,                                                                     \
+     "neither writes nor uses the FILE.foldline-cache and FILE.foldline-workload beside big traces"}
+/* clang-format on */
+
+#endif
