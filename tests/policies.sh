@@ -121,6 +121,7 @@ cell() {
             while IFS= read -r spec; do policies+=(--policy "$spec"); done < <(specs "$bound")
         else
             policies+=(--policy "tightrope:bound=$bound,signal=$signal")
+            [ "$signal$charged" != recordsyes ] || policies+=(--policy "tightrope:bound=$bound,signal=$signal,records_cost=0")
         fi
     done
     if [ "$sensor" != platform ]; then
@@ -137,6 +138,8 @@ cell() {
         >>"$long" || exit 1
 }
 
+# A policy that charges itself for records is told where they are free.
+charged=$("$program" policies tightrope | grep -q '^  records_cost ' && echo yes)
 jitters=$("$program" compare --help | grep -e '--jitter SHARE')
 [ -n "$jitters" ] || echo "skipped: jitter, which $program cannot replay a sweep with"
 echo "seed of the halves: $(tables seed)"
