@@ -6,6 +6,9 @@
 #include "harness/study/static_promise.h"
 
 #include <fnmatch.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 #include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -404,6 +407,9 @@ void fl_trials_forget(fl_trials *w, size_t scene) {
     fl_kept_free(b->kept);
     fl_scene_give_back(b->s);
     *b = (fl_bench_scene){.s = b->s};
+#ifdef __GLIBC__
+    malloc_trim(0); /* of 60 MB of heap after three short draws 40 were free, between rows that stay */
+#endif
 }
 
 void fl_trials_close(fl_trials *w) {
