@@ -141,6 +141,7 @@ class Build:
     def run(self, suite, folder, cpu_s, wall_s):
         """Runs a suite with the library in folder before the rooms; its status, the CPU time that it took, its output."""
         place = tempfile.mkdtemp(dir=folder)
+        os.chmod(place, 0o755)
         here = os.path.join(place, "here")  # a suite may write where it stands
         os.makedirs(os.path.join(place, "tmp"))
         os.makedirs(here)
@@ -225,6 +226,7 @@ class Trial:
     def __init__(self, tree, build, args):
         self.tree, self.build, self.args = tree, build, args
         self.work = tempfile.mkdtemp(prefix="foldline-mutate-")
+        os.chmod(self.work, 0o755)  # suites that become another user load from there
         self.cost, self.number, self.lock = {}, 0, threading.Lock()
         self.texts = {}
 
@@ -248,6 +250,7 @@ class Trial:
 
     def place_of_none(self):
         folder = tempfile.mkdtemp(dir=self.work)
+        os.chmod(folder, 0o755)
         shutil.copy(os.path.join(self.build.none, "libmutant.so"), folder)
         return folder
 
