@@ -1,4 +1,4 @@
-#include "harness/fit/fit_pipeline_inside.h"
+#include "harness/fit/fit_pipeline.h"
 
 fl_status fl_pipeline_fit_learn(fl_pipeline_fit *f, const bool *learn, const fl_pipeline_beliefs *b, fl_diag *d) {
     fl_status s = FL_OK;

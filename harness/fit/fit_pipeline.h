@@ -4,49 +4,7 @@
 #ifndef FL_FIT_PIPELINE_H
 #define FL_FIT_PIPELINE_H
 
-#include "models/stage_law.h"
-#include "sim/critical.h"
-#include "sim/pipeline.h"
-#include "traces/pipeline_runs.h"
-
-typedef struct fl_belief { /* what is expected before a plan has been measured */
-    double mean, sd;
-} fl_belief;
-
-typedef struct fl_pipeline_beliefs {
-    fl_belief share[2], wall[2]; /* forward, backward */
-    fl_belief link_s, tail_s;
-    fl_belief power, most, blocked; /* shares of the board's limit */
-    double rank_sd;                 /* of the ranks' powers among each other, likewise */
-    fl_belief s, knee, rise;
-} fl_pipeline_beliefs;
-
-/* Of any chip: see fit_pipeline_believe.c for where they are from. */
-extern const fl_pipeline_beliefs fl_pipeline_any_chip;
-
-typedef struct fl_pipeline_fit {
-    const fl_pipeline_runs *r;
-    fl_pipeline p; /* the program, without its fitted rows */
-    fl_pipeline_order order;
-    fl_node_spec node; /* boards that draw what their tables say and nothing else */
-    fl_workload *w;
-    fl_pipeline_op *op;
-    fl_critical path;
-    double limit_w;
-    fl_stage_time (*time)[2];        /* by rank: forward, backward */
-    double *load_s, *load_in_recv_s; /* by rank */
-    double *link_s;                  /* by the lower stage of each pair of neighbours */
-    double tail_s;
-    double *power_w, *most_w; /* by rank: at FL_STAGE_F0, and where the limit holds it */
-    double blocked_w;
-    fl_stage_power law;
-} fl_pipeline_fit;
-
-/* Makes the program of r->ranks ranks in `stages` stages: 1F1B, or the list of order_file where that is not NULL.
- * f->r = r, which must outlive *f. */
-fl_status fl_pipeline_fit_open(fl_pipeline_fit *f, const fl_pipeline_runs *r, uint32_t stages, uint32_t tensor_parallel,
-                               const char *order_file, double limit_w, fl_diag *d);
-void fl_pipeline_fit_close(fl_pipeline_fit *f);
+#include "harness/fit/fit_pipeline_program.h"
 
 /* Fits to the plans for which learn[plan] is true. */
 fl_status fl_pipeline_fit_learn(fl_pipeline_fit *f, const bool *learn, const fl_pipeline_beliefs *believed, fl_diag *d);

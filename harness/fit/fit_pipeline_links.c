@@ -1,5 +1,5 @@
 /* What transfers and the end of an iteration take, from how long iterations took. */
-#include "harness/fit/fit_pipeline_inside.h"
+#include "harness/fit/fit_pipeline_program.h"
 
 #include "models/least.h"
 

@@ -1,5 +1,5 @@
 /* What a rank draws while it computes and while it waits, from the energy of whole iterations. */
-#include "harness/fit/fit_pipeline_inside.h"
+#include "harness/fit/fit_pipeline_program.h"
 
 #include "models/least.h"
 

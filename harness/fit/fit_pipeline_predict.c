@@ -1,5 +1,5 @@
 /* What a fit says: rows, plans run on the engine, power limits. */
-#include "harness/fit/fit_pipeline_inside.h"
+#include "harness/fit/fit_pipeline.h"
 
 #include "sim/run.h"
 

@@ -1,5 +1,5 @@
 /* The program that a fit looks at, its boards, and what the parts of a fit ask of the plans. */
-#include "harness/fit/fit_pipeline_inside.h"
+#include "harness/fit/fit_pipeline_program.h"
 
 #include <math.h>
 #include <stdio.h>

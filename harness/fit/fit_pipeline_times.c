@@ -1,5 +1,5 @@
 /* How long each rank's forward and backward take at which clock. */
-#include "harness/fit/fit_pipeline_inside.h"
+#include "harness/fit/fit_pipeline_program.h"
 
 #include "models/least.h"
 
