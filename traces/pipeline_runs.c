@@ -2,7 +2,6 @@
 
 #include "traces/columns.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -90,7 +89,7 @@ static fl_status take_plan(fl_pipeline_runs *r, const fl_csv_row *row, const siz
     p.plan = (uint32_t)r->plan_count - 1;
     r->ranks = p.rank + 1 > r->ranks ? p.rank + 1 : r->ranks;
     r->microbatches = p.first + p.count > r->microbatches ? p.first + p.count : r->microbatches;
-    r->top_mhz = fmax(r->top_mhz, p.sm_mhz);
+    r->top_mhz = p.sm_mhz > r->top_mhz ? p.sm_mhz : r->top_mhz;
     if (fl_grow(&r->asked, &r->asked_room, r->asked_count + 1, sizeof p))
         return fl_no_memory(d, row->file);
     r->asked[r->asked_count++] = p;
