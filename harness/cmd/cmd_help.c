@@ -1,5 +1,7 @@
 #include "harness/base/command.h"
 #include "harness/base/json_out.h"
+#include "harness/base/page.h"
+#include "harness/base/terminal.h"
 #include "harness/cmd/commands.h"
 #include "harness/input/experiment_keys.h"
 #include "sim/params.h"
@@ -8,10 +10,10 @@
 
 static const fl_command_help help = {
     "help", "[COMMAND | experiment]", "Says everything about a command, or about the keys of an experiment.",
-    "foldline help                      the commands\n"
-    "foldline help compare              as foldline compare --help\n"
-    "foldline help experiment           every key: type, unit, standard, what it does\n"
-    "foldline help experiment --schema  the same as a JSON Schema, for editors and checks"};
+    "  foldline help                      the commands\n"
+    "  foldline help compare              as foldline compare --help\n"
+    "  foldline help experiment           every key: type, unit, standard, what it does\n"
+    "  foldline help experiment --schema  the same as a JSON Schema, for editors and checks"};
 
 #define ROW(name, summary) {#name, summary, fl_cmd_##name},
 
@@ -19,18 +21,27 @@ static const struct {
     const char *name, *summary;
     int (*run)(int argc, char **argv);
 } commands[] = {FL_COMMANDS(ROW)};
-enum { COMMANDS = sizeof commands / sizeof *commands };
+enum { COMMANDS = sizeof commands / sizeof *commands, COMMAND_COLUMN = 15 };
+
+static const char about[] =
+    "foldline replays recorded GPU kernel and power traces under clock policies: energy, makespan, regret.";
+static const char after[] =
+    "foldline COMMAND --help says everything about one of them, foldline help experiment everything about the keys of "
+    "an experiment; foldline --version (-V) which one this is.";
 
 void fl_usage(FILE *out) {
-    fprintf(out,
-            "foldline replays recorded GPU kernel and power traces under clock policies: energy, makespan, regret.\n\n"
-            "usage: foldline COMMAND [options]\n\n");
+    const fl_page page = {.out = out, .width = fl_terminal_width(out)};
+    fl_page_fill(&page, 0, 0, about);
+    fl_page_gap(&page);
+    fl_page_fill(&page, 0, 4, "usage: foldline COMMAND [options]");
+    fl_page_gap(&page);
     for (int i = 0; i < COMMANDS; i++)
-        fprintf(out, "  %-12s %s\n", commands[i].name, commands[i].summary);
-    fprintf(out,
-            "\nfoldline COMMAND --help says everything about one of them, foldline help experiment everything about "
-            "the keys of an experiment; foldline --version (-V) which one this is.\n"
-            "Exit status: 0 done; 1 a gate did not hold; 2 bad usage or input; 3 hardware or system refused.\n");
+        fl_page_row(&page, COMMAND_COLUMN, commands[i].name, commands[i].summary);
+    fl_page_gap(&page);
+    fl_page_fill(&page, 0, 0, after);
+    fl_page_gap(&page);
+    fl_page_fill(&page, 0, 0, "Exit status: " FL_EXIT_STATUSES);
+    fl_args_examples(&page, "");
 }
 
 bool fl_command_run(int argc, char **argv, int *status) {
