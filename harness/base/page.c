@@ -31,6 +31,8 @@ static void put_escaped(const fl_page *p, const char *text, size_t size) {
             fputs("\\(ga", p->out);
         else if (c == '.' && !i)
             fputs("\\&.", p->out); /* a word may begin a line, where a dot begins a request */
+        else if (c == ',' && i + 1 < size)
+            fputs(",\\:", p->out); /* a long list may be broken there */
         else
             putc(c, p->out);
     }

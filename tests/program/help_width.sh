@@ -1,8 +1,8 @@
 # No line of a help, and on a terminal no line of a message, is wider than the terminal.
 . "$(dirname "$0")/shell.sh"
 
-commands=$("$f" --help | sed -n 's/^  \([a-z]*\)  .*/\1/p')
-fits=$("$f" fit --help | sed -n 's/^  \([a-z]*\)  .*/fit \1/p')
+commands=$("$f" --help | sed -n 's/^  \([a-z][a-z]*\)  .*/\1/p')
+fits=$("$f" fit --help | sed -n 's/^  \([a-z][a-z]*\)  .*/fit \1/p')
 check "the commands are found" test "$(wc -w <<<"$commands $fits")" -ge 50
 too_wide() { awk -v width="$1" 'length > width { print; wide = 1 } END { exit !wide }'; }
 for width in 60 80 120; do
