@@ -44,5 +44,11 @@ fi
 cmp -s "$prefix/share/foldline/harness/experiment.schema.json" <("$f" help experiment --schema) || fail "the schema"
 [ "$(PYTHONPATH="$prefix/share/foldline/python" PYTHONDONTWRITEBYTECODE=1 /usr/bin/python3 -c 'import foldline; print(foldline.program())')" = "$f" ] ||
   fail "the Python module does not find its program"
+if command -v man >/dev/null; then
+  MANPATH="$prefix/share/man" man foldline-compare >page 2>&1 && grep -q 'foldline-compare' page || fail "man foldline-compare"
+fi
+cmp -s "$prefix/share/man/man1/foldline-compare.1" "$build/pages/man1/foldline-compare.1" || fail "a manual page"
+bash -c '. "$1" && complete -p foldline' - "$prefix/share/bash-completion/completions/foldline" >out || fail "the completion of bash"
+[ -s "$prefix/share/zsh/site-functions/_foldline" ] || fail "the completion of zsh"
 grep -rqF "$build" "$prefix/share" && fail "a path of the build in what was installed"
 echo "installed, moved, and used"

@@ -1,5 +1,7 @@
 #include "harness/base/args.h"
+#include "harness/base/examples.h"
 #include "harness/base/share.h"
+#include "harness/base/terminal.h"
 
 #include "traces/standard.h"
 
@@ -241,17 +243,38 @@ fl_status fl_args_parse(int argc, char **argv, const fl_option *option, size_t c
     return check_standard(option, count, rest, d);
 }
 
-void fl_args_help(FILE *out, const fl_command_help *c, const fl_option *option, size_t count) {
-    fprintf(out, "foldline %s %s\n\n%s\n", c->name, c->usage, c->summary);
-    if (count)
-        fprintf(out, "\noptions:\n");
-    for (size_t i = 0; i < count; i++) {
-        char left[64];
-        snprintf(left, sizeof left, "%s%s%s%s", dashes(option[i].name), option[i].name, option[i].value ? " " : "",
-                 option[i].value ? option[i].value : "");
-        fprintf(out, "  %-24s %s\n", left, option[i].help);
+void fl_args_left(const fl_option *o, char *buf, size_t size) {
+    (void)snprintf(buf, size, "%s%s%s%s", dashes(o->name), o->name, o->value ? " " : "", o->value ? o->value : "");
+}
+
+void fl_args_examples(const fl_page *page, const char *command) {
+    const char *const *example = fl_examples_of(command);
+    if (!example)
+        return;
+    fl_page_heading(page, page->roff ? "EXAMPLES" : "examples:");
+    for (int i = 0; i < FL_EXAMPLES_EACH; i++) {
+        if (i && page->roff)
+            fl_page_gap(page);
+        fl_page_command(page, 2, example[i]);
     }
-    fprintf(out, "  %-24s %s\n", "--help", "this text");
-    if (c->details)
-        fprintf(out, "\n%s\n", c->details);
+}
+
+void fl_args_help(FILE *out, const fl_command_help *c, const fl_option *option, size_t count) {
+    const fl_page page = {.out = out, .width = fl_terminal_width(out)};
+    char text[1024];
+    (void)snprintf(text, sizeof text, "foldline %s %s", c->name, c->usage);
+    fl_page_fill(&page, 0, 4, text);
+    fl_page_gap(&page);
+    fl_page_fill(&page, 0, 0, c->summary);
+    fl_page_heading(&page, "options:");
+    for (size_t i = 0; i < count; i++) {
+        fl_args_left(&option[i], text, sizeof text);
+        fl_page_row(&page, FL_ARGS_COLUMN, text, option[i].help);
+    }
+    fl_page_row(&page, FL_ARGS_COLUMN, "--help", "this text");
+    if (c->details) {
+        fl_page_gap(&page);
+        fl_page_text(&page, c->details);
+    }
+    fl_args_examples(&page, c->name);
 }

@@ -2,6 +2,7 @@
 #ifndef FL_ARGS_H
 #define FL_ARGS_H
 
+#include "harness/base/page.h"
 #include "traces/diag.h"
 
 #include <stdbool.h>
@@ -16,6 +17,8 @@ typedef enum fl_option_type {
     FL_OPTION_SHARE,  /* the same, also said in percent: 0.05 or 5%; above 1 only so (harness/base/share.h) */
     FL_OPTION_INT     /* int64_t, min to max */
 } fl_option_type;
+
+enum { FL_ARGS_COLUMN = 27 }; /* where the help says what an option does */
 
 typedef struct fl_texts {
     const char **item;
@@ -48,6 +51,11 @@ fl_status fl_args_parse(int argc, char **argv, const fl_option *option, size_t c
                         fl_diag *d);
 /* True where both are there and one regular file, whatever the ways to it. */
 bool fl_same_file(const char *a, const char *b);
+/* How the help calls an option: "--sweep FILE". */
+void fl_args_left(const fl_option *o, char *buf, size_t size);
+/* The examples of a command (harness/base/examples.h) under a heading; nothing where it has none. */
+void fl_args_examples(const fl_page *page, const char *command);
+/* The help, in lines of the terminal's width, with the examples at its end. */
 void fl_args_help(FILE *out, const fl_command_help *c, const fl_option *option, size_t count);
 void fl_texts_free(fl_texts *t);
 fl_status fl_texts_add(fl_texts *t, const char *text, fl_diag *d);

@@ -1,14 +1,16 @@
 #include "harness/base/command.h"
 
+#include "harness/base/terminal.h"
 #include "harness/base/ticker.h"
 
 const char *fl_command_name;
+const fl_command_reader *fl_command_read_by;
 
 int fl_command_fail(const char *command, const fl_diag *d) {
     char text[2048];
     fl_ticker_stop();
-    fprintf(stderr, "foldline%s%s: %s\n", command ? " " : "", command ? command : "",
-            fl_diag_text(d, text, sizeof text));
+    fl_terminal_say(stderr, "foldline%s%s: %s", command ? " " : "", command ? command : "",
+                    fl_diag_text(d, text, sizeof text));
     return d->status == FL_BAD_INPUT ? FL_EXIT_USAGE : FL_EXIT_SYSTEM;
 }
 
@@ -28,7 +30,9 @@ bool fl_command_begin(int argc, char **argv, const fl_command_help *help, const 
     if (!s && !wanted)
         return true;
     *status = wanted ? FL_EXIT_OK : fl_command_fail(help->name, &d);
-    if (wanted)
+    if (wanted && fl_command_read_by)
+        fl_command_read_by->take(fl_command_read_by->to, help, option, count);
+    else if (wanted)
         fl_args_help(stdout, help, option, count);
     fl_command_end(option, count, rest);
     return false;

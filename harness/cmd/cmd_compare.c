@@ -1,5 +1,6 @@
 #include "harness/base/command.h"
 #include "harness/base/json_out.h"
+#include "harness/base/terminal.h"
 #include "harness/base/ticker.h"
 #include "harness/cmd/commands.h"
 #include "harness/input/path_option.h"
@@ -259,7 +260,7 @@ int fl_cmd_compare(int argc, char **argv) {
         fl_path_option_tell(path);
     if (failed) {
         fl_ticker_clear();
-        fprintf(stderr, "foldline compare: %zu gate%s of the experiment did not hold\n", failed,
+        fl_terminal_say(stderr, "foldline compare: %zu gate%s of the experiment did not hold", failed,
                 failed == 1 ? "" : "s");
         status = FL_EXIT_GATE;
     }

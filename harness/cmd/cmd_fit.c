@@ -4,6 +4,12 @@
 
 #include <string.h>
 
+#define LINE(name, summary) "  " #name "  " summary "\n"
+
+static const fl_command_help help = {
+    "fit", "WHAT ...", "Fits models and parameters of policies to measurements.",
+    "WHAT is one of these; foldline fit WHAT --help says more.\n\n" FL_FITS(LINE)};
+
 #define ROW(name, summary) {#name, summary, fl_cmd_fit_##name},
 
 static const struct {
@@ -22,11 +28,10 @@ int fl_cmd_fit(int argc, char **argv) {
             return what[i].run(argc - 1, argv + 1);
     }
     if (name && (!strcmp(name, "--help") || !strcmp(name, "-h"))) {
-        printf("foldline fit WHAT ...\n\nFits models and parameters of policies to measurements.\n\n");
-        for (size_t i = 0; i < COUNT; i++)
-            printf("  %-12s %s\n", what[i].name, what[i].summary);
-        printf("\nfoldline fit WHAT --help says more.\n");
-        return FL_EXIT_OK;
+        int status = FL_EXIT_OK;
+        fl_texts rest = {0};
+        (void)fl_command_begin(1, argv, &help, NULL, 0, &rest, &status);
+        return status;
     }
     const char *near = name ? fl_nearest(name, names, COUNT) : NULL;
     if (near)

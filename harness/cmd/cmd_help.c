@@ -1,17 +1,22 @@
 #include "harness/base/command.h"
 #include "harness/base/json_out.h"
+#include "harness/base/terminal.h"
 #include "harness/cmd/commands.h"
+#include "harness/cmd/pages.h"
+#include "harness/cmd/topics.h"
 #include "harness/input/experiment_keys.h"
 #include "sim/params.h"
 
 #include <string.h>
 
 static const fl_command_help help = {
-    "help", "[COMMAND | experiment]", "Says everything about a command, or about the keys of an experiment.",
-    "foldline help                      the commands\n"
-    "foldline help compare              as foldline compare --help\n"
-    "foldline help experiment           every key: type, unit, standard, what it does\n"
-    "foldline help experiment --schema  the same as a JSON Schema, for editors and checks"};
+    "help", "[COMMAND | experiments | traces | platforms | policies]",
+    "Says everything about a command, about the keys of an experiment, or about a topic.",
+    "  foldline help                      the commands\n"
+    "  foldline help compare              as foldline compare --help\n"
+    "  foldline help traces               what they are, and the formats that are read\n"
+    "  foldline help experiments          every key: type, unit, standard, what it does\n"
+    "  foldline help experiments --schema  the same as a JSON Schema, for editors and checks"};
 
 #define ROW(name, summary) {#name, summary, fl_cmd_##name},
 
@@ -19,18 +24,25 @@ static const struct {
     const char *name, *summary;
     int (*run)(int argc, char **argv);
 } commands[] = {FL_COMMANDS(ROW)};
-enum { COMMANDS = sizeof commands / sizeof *commands };
+enum { COMMANDS = sizeof commands / sizeof *commands, COMMAND_COLUMN = 15, TOPICS_ROOM = 16 };
+
+void fl_usage_commands(const fl_page *page) {
+    for (int i = 0; i < COMMANDS; i++)
+        fl_page_row(page, COMMAND_COLUMN, commands[i].name, commands[i].summary);
+}
 
 void fl_usage(FILE *out) {
-    fprintf(out,
-            "foldline replays recorded GPU kernel and power traces under clock policies: energy, makespan, regret.\n\n"
-            "usage: foldline COMMAND [options]\n\n");
-    for (int i = 0; i < COMMANDS; i++)
-        fprintf(out, "  %-12s %s\n", commands[i].name, commands[i].summary);
-    fprintf(out,
-            "\nfoldline COMMAND --help says everything about one of them, foldline help experiment everything about "
-            "the keys of an experiment; foldline --version (-V) which one this is.\n"
-            "Exit status: 0 done; 1 a gate did not hold; 2 bad usage or input; 3 hardware or system refused.\n");
+    const fl_page page = {.out = out, .width = fl_terminal_width(out)};
+    fl_page_fill(&page, 0, 0, FL_ABOUT);
+    fl_page_gap(&page);
+    fl_page_fill(&page, 0, 4, "usage: " FL_USAGE);
+    fl_page_gap(&page);
+    fl_usage_commands(&page);
+    fl_page_gap(&page);
+    fl_page_fill(&page, 0, 0, FL_MORE_HELP);
+    fl_page_gap(&page);
+    fl_page_fill(&page, 0, 0, "Exit status: " FL_EXIT_STATUSES);
+    fl_args_examples(&page, "");
 }
 
 bool fl_command_run(int argc, char **argv, int *status) {
@@ -42,13 +54,13 @@ bool fl_command_run(int argc, char **argv, int *status) {
     return false;
 }
 
-fl_status fl_command_unknown(const char *what, const char *name, const char *more, fl_diag *d) {
-    const char *names[COMMANDS + 1];
+fl_status fl_command_unknown(const char *what, const char *name, bool topics, fl_diag *d) {
+    const char *names[COMMANDS + TOPICS_ROOM];
     size_t count = 0;
     for (; count < COMMANDS; count++)
         names[count] = commands[count].name;
-    if (more)
-        names[count++] = more;
+    for (size_t i = 0; topics && i < fl_topics_count && i < TOPICS_ROOM; i++)
+        names[count++] = fl_topics[i];
     const char *near = fl_nearest(name, names, count);
     return near ? fl_refuse(d, "unknown %s '%s', did you mean '%s'?", what, name, near)
                 : fl_refuse(d, "unknown %s '%s', see foldline --help", what, name);
@@ -66,42 +78,48 @@ static int page_of(const fl_texts *topic) {
     if (fl_command_run(argc, argv, &status))
         return status;
     fl_diag d = {0};
-    (void)fl_command_unknown("topic", topic->item[0], "experiment", &d);
+    (void)fl_command_unknown("topic", topic->item[0], true, &d);
     return fl_command_fail("help", &d);
 }
 
-static int experiment_page(bool schema) {
-    if (!schema) {
-        fl_keys_print(&fl_experiment_keys, stdout);
-        return FL_EXIT_OK;
-    }
+static fl_status print_schema(void) {
     cJSON *tree = fl_keys_schema(&fl_experiment_keys, "an experiment of foldline");
     fl_json_print(tree, stdout);
     cJSON_Delete(tree);
-    return FL_EXIT_OK;
+    return FL_OK;
 }
 
 int fl_cmd_help(int argc, char **argv) {
     fl_texts topic = {0};
-    bool schema = false;
+    bool schema = false, known = false;
+    const char *folder = NULL;
     int status = FL_EXIT_OK;
     const fl_option option[] = {
-        {"schema", NULL, FL_OPTION_FLAG, &schema, 0, 0, "of an experiment: prints its JSON Schema"}};
+        {"schema", NULL, FL_OPTION_FLAG, &schema, 0, 0, "of an experiment: prints its JSON Schema"},
+        {"write", "DIR", FL_OPTION_TEXT, &folder, 0, 0,
+         "writes the manual pages of all commands and the completions of bash and zsh into this folder"}};
     if (!fl_command_begin(argc, argv, &help, option, FL_COUNT(option), &topic, &status))
         return status;
     fl_diag d = {0};
-    const bool experiment = topic.count && !strcmp(topic.item[0], "experiment");
-    if (experiment && topic.count > 1)
-        (void)fl_refuse(&d, "'%s' after experiment, expected nothing", topic.item[1]);
+    const char *name = topic.count ? topic.item[0] : "";
+    const bool experiment = !strncmp(name, "experiment", 10) && (!name[10] || !strcmp(name + 10, "s"));
+    if (folder && (topic.count || schema))
+        (void)fl_refuse(&d, "--write: everything is written, expected nothing beside it");
     else if (schema && !experiment)
         (void)fl_refuse(&d, "--schema: only an experiment has one");
+    else if (experiment && topic.count > 1)
+        (void)fl_refuse(&d, "'%s' after %s, expected nothing", topic.item[1], name);
+    else if (folder)
+        (void)fl_pages_write(folder, &d);
+    else if (schema)
+        (void)print_schema();
+    else if (topic.count == 1)
+        (void)fl_topic_print(name, &known, &d);
     if (d.status)
         status = fl_command_fail("help", &d);
-    else if (experiment)
-        status = experiment_page(schema);
-    else if (topic.count)
+    else if (topic.count && !known && !schema)
         status = page_of(&topic);
-    else
+    else if (!topic.count && !folder)
         fl_usage(stdout);
     fl_command_end(option, FL_COUNT(option), &topic);
     return status;

@@ -1,5 +1,6 @@
 #include "harness/base/command.h"
 #include "harness/base/json_out.h"
+#include "harness/base/terminal.h"
 #include "harness/cmd/commands.h"
 #include "harness/input/plugin_watch.h"
 #include "harness/input/platform.h"
@@ -90,7 +91,7 @@ static void say(void *user, const char *line) {
     run *r = user;
     struct pollfd p = {.fd = STDERR_FILENO, .events = POLLOUT};
     if (poll(&p, 1, 0) == 1 && p.revents & POLLOUT)
-        fprintf(stderr, "foldline live: %s\n", line);
+        fl_terminal_say(stderr, "foldline live: %s", line);
     else
         r->unsaid++;
 }
@@ -135,12 +136,12 @@ static fl_status tell_reach(const run *r, const choice *c, fl_diag *d) {
     fl_reach reach;
     fl_offer_instead(&r->offer, instead, sizeof instead);
     if (*instead)
-        fprintf(stderr, "foldline live: %s reads %s on %s\n", name, instead, r->gpus.back->vendor);
+        fl_terminal_say(stderr, "foldline live: %s reads %s on %s", name, instead, r->gpus.back->vendor);
     fl_status s = fl_reach_of(r->spec.policy, &r->gpus, r->cpu, r->kernels != NULL, &reach, d);
     if (s)
         return s;
     if (*reach.controls)
-        fprintf(stderr, "foldline live: cannot be set here: %s; control ends where %s sets it\n", reach.controls, name);
+        fl_terminal_say(stderr, "foldline live: cannot be set here: %s; control ends where %s sets it", reach.controls, name);
     if (reach.blind && c->control && !c->blind)
         return fl_error(
             d, FL_HARDWARE,
@@ -148,7 +149,7 @@ static fl_status tell_reach(const run *r, const choice *c, fl_diag *d) {
             "starts it all the same",
             name, reach.signals);
     if (*reach.signals)
-        fprintf(stderr, "foldline live: %s needs signals that cannot be read here: %s; it %s\n", name, reach.signals,
+        fl_terminal_say(stderr, "foldline live: %s needs signals that cannot be read here: %s; it %s", name, reach.signals,
                 reach.blind ? "has nothing to decide on" : "may never decide");
     return FL_OK;
 }

@@ -1,5 +1,6 @@
 #include "harness/base/command.h"
 #include "harness/base/place.h"
+#include "harness/base/terminal.h"
 #include "harness/cmd/commands.h"
 #include "harness/live/host.h"
 #include "harness/live/program.h"
@@ -115,7 +116,7 @@ static fl_status make_rings(recorder *r, fl_diag *d) {
 
 static void say(void *user, const char *line) {
     (void)user;
-    fprintf(stderr, "foldline record: %s\n", line);
+    fl_terminal_say(stderr, "foldline record: %s", line);
 }
 
 static fl_status open_kernels(recorder *r, fl_gpus *gpus, fl_diag *d) {
@@ -357,11 +358,11 @@ static fl_status record(recorder *r, const char *out, const char *vendor, const 
     if (!s && r->kernels)
         s = write_kernels(r, d);
     if (!s)
-        fprintf(stderr, "foldline record: %lld readings in %.3f s, %llu late, %.3g ms each\n", (long long)*steps,
+        fl_terminal_say(stderr, "foldline record: %lld readings in %.3f s, %llu late, %.3g ms each", (long long)*steps,
                 (double)x.lasted_ns * 1e-9, (unsigned long long)x.late,
                 x.steps ? (double)x.sum_ns * 1e-6 / (double)x.steps : 0);
     if (x.absurd)
-        fprintf(stderr, "foldline record: %llu readings that cannot be were left out: %s\n",
+        fl_terminal_say(stderr, "foldline record: %llu readings that cannot be were left out: %s",
                 (unsigned long long)x.absurd, x.absurd_names);
     fl_cpu_host_close(cpu);
     fl_gpus_close(&gpus);

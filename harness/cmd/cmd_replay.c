@@ -1,6 +1,7 @@
 #include "harness/base/command.h"
 #include "harness/base/grid.h"
 #include "harness/base/json_out.h"
+#include "harness/base/terminal.h"
 #include "harness/base/ticker.h"
 #include "harness/cmd/commands.h"
 #include "harness/input/platform.h"
@@ -192,7 +193,7 @@ int fl_cmd_replay(int argc, char **argv) {
     } else {
         fl_ticker_clear();
         if (r.log.torn_line)
-            fprintf(stderr, "foldline replay: %s:%lld: torn last row, left out\n", r.path, (long long)r.log.torn_line);
+            fl_terminal_say(stderr, "foldline replay: %s:%lld: torn last row, left out", r.path, (long long)r.log.torn_line);
         if (o.json)
             print_json(&r.log, &r.result);
         else

@@ -1,6 +1,7 @@
 #include "harness/base/command.h"
 #include "harness/base/json.h"
 #include "harness/base/json_out.h"
+#include "harness/base/terminal.h"
 #include "harness/cmd/commands.h"
 #include "harness/report/show.h"
 #include "harness/study/provenance.h"
@@ -8,7 +9,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 static const fl_command_help help = {
@@ -18,7 +18,7 @@ static const fl_command_help help = {
     "RESULT may be gzipped, and - is the standard input. Columns that do not fit are named below the table; what is "
     "alike in all\n"
     "rows goes first. The width is the terminal's, else $COLUMNS, else " FL_AS_TEXT(
-        FL_SHOW_WIDTH) ", at least " FL_AS_TEXT(FL_SHOW_LEAST) ". Whole numbers are printed as they are.\n"
+        FL_TERMINAL_STANDARD) ", at least " FL_AS_TEXT(FL_TERMINAL_LEAST) ". Whole numbers are printed as they are.\n"
                                                                "--where takes < <= > >= = and !=, each condition in "
                                                                "quotes: --where 'slowdown<0.05' --where "
                                                                "'policy!=assure'."};
@@ -29,17 +29,6 @@ typedef struct show_options {
     int64_t rows, digits;
     bool json, head;
 } show_options;
-
-static int terminal_width(void) {
-    struct winsize w;
-    const char *columns = getenv("COLUMNS");
-    int64_t n = 0;
-    if (isatty(STDOUT_FILENO) && !ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) && w.ws_col)
-        return w.ws_col > FL_SHOW_LEAST ? w.ws_col : FL_SHOW_LEAST;
-    if (columns && fl_int_parse(columns, &n) == FL_NUMBER_OK && n > 0 && n <= 100000)
-        return n > FL_SHOW_LEAST ? (int)n : FL_SHOW_LEAST;
-    return FL_SHOW_WIDTH;
-}
 
 /* ---- what stands above the rows, and beside them ---- */
 
@@ -160,7 +149,7 @@ static fl_status show(const char *path, const show_options *o, cJSON *all, fl_di
                                           : o->json    ? 0
                                                        : FL_SHOW_ROWS),
                          .digits = (int)o->digits,
-                         .width = terminal_width()};
+                         .width = fl_terminal_width(stdout)};
     cJSON *record = NULL;
     fl_status s = fl_show_read(path, &t, d);
     for (size_t i = 0; !s && i < o->where.count; i++)

@@ -4,6 +4,7 @@
 #ifndef FL_COMMANDS_H
 #define FL_COMMANDS_H
 
+#include "harness/base/page.h"
 #include "traces/diag.h"
 
 #include <stdbool.h>
@@ -25,7 +26,7 @@
     X(trace, "what is in a trace")                                                                                     \
     X(policies, "the policies, their parameters and sources")                                                          \
     X(platforms, "the platforms, their values and sources")                                                            \
-    X(show, "a result as a table")                                                                                      \
+    X(show, "a result as a table")                                                                                     \
     X(plot, "a picture of a result")                                                                                   \
     X(live, "a policy on this machine's GPUs: shadow, or --control")                                                   \
     X(record, "telemetry of this machine's GPUs, of a program's life")                                                 \
@@ -34,16 +35,22 @@
     X(emulate, "a program that uses NVML, on a simulated GPU")                                                         \
     X(report, "one page of results, to read and to print")                                                             \
     X(bench, "the simulator's own speed, as ratios within one run")                                                    \
-    X(help, "a command, or the keys of an experiment")
+    X(help, "a command, or a topic: experiments, traces, platforms, policies")
 
 #define FL_COMMAND_DECLARE(name, summary) int fl_cmd_##name(int argc, char **argv);
 FL_COMMANDS(FL_COMMAND_DECLARE)
 
 /* The list of commands (harness/cmd/cmd_help.c). */
 void fl_usage(FILE *out);
+void fl_usage_commands(const fl_page *page);
+#define FL_ABOUT "foldline replays recorded GPU kernel and power traces under clock policies: energy, makespan, regret."
+#define FL_USAGE "foldline COMMAND [options]"
+#define FL_MORE_HELP                                                                                                   \
+    "foldline COMMAND --help says everything about one of them, foldline help experiments everything about the keys "  \
+    "of an experiment; foldline --version (-V) which one this is."
 /* Runs the command argv[0] with what follows; false where there is none of that name. */
 bool fl_command_run(int argc, char **argv, int *status);
-/* FL_BAD_INPUT: "unknown WHAT 'NAME'", with the nearest command; more: one name besides, NULL = none. */
-fl_status fl_command_unknown(const char *what, const char *name, const char *more, fl_diag *d);
+/* FL_BAD_INPUT: "unknown WHAT 'NAME'", with the nearest command, or topic of help. */
+fl_status fl_command_unknown(const char *what, const char *name, bool topics, fl_diag *d);
 
 #endif

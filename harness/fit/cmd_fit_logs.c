@@ -1,6 +1,7 @@
 /* Logs of runs at fixed clocks as a sweep, which the other fits read. */
 #include "harness/base/command.h"
 #include "harness/base/json_out.h"
+#include "harness/base/terminal.h"
 #include "harness/base/ticker.h"
 #include "harness/chip/log_run.h"
 #include "harness/fit/fit.h"
@@ -45,7 +46,7 @@ static fl_status add_run(fl_sweep *s, const logs_options *o, const char *path, c
         return status;
     if (!run.steady) {
         fl_ticker_clear();
-        fprintf(stderr, "note: %s: the clocks changed during the run; left out\n", path);
+        fl_terminal_say(stderr, "note: %s: the clocks changed during the run; left out", path);
         return FL_OK;
     }
     if (fl_grow(&s->names, &s->name_room, s->name_count + 1, sizeof *s->names) ||
@@ -79,7 +80,7 @@ static fl_status read_all(fl_sweep *s, const logs_options *o, const fl_texts *lo
             status = add_run(s, o, logs->item[i], &in.telemetry, d);
         fl_ticker_clear();
         for (size_t k = 0; !status && k < in.note_count; k++)
-            fprintf(stderr, "note: %s: %s\n", logs->item[i], in.note[k]);
+            fl_terminal_say(stderr, "note: %s: %s", logs->item[i], in.note[k]);
         fl_imported_free(&in);
         if (status)
             return status;

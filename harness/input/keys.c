@@ -1,9 +1,12 @@
 #include "harness/input/keys.h"
 
+#include "harness/base/page.h"
 #include "harness/base/share.h"
+#include "harness/base/terminal.h"
 #include "traces/numbers.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { WORDS_MAX = 16, WORD_MAX = 32, NAMES_MAX = 64, OBJECTS_MAX = 24 };
@@ -155,6 +158,8 @@ fl_status fl_keys_check(const fl_keys *keys, const fl_json *at, fl_diag *d) {
 
 /* ---- the page ---- */
 
+enum { KEY_COLUMN = 23 };
+
 static void print_type(const fl_key *k, FILE *out) {
     static const struct {
         unsigned bit;
@@ -195,19 +200,30 @@ static void print_type(const fl_key *k, FILE *out) {
         fprintf(out, ", in %s", k->unit);
 }
 
-static void print_rows(const fl_keys *keys, FILE *out) {
-    for (size_t i = 0; i < keys->count; i++) {
-        const fl_key *k = &keys->key[i];
-        fprintf(out, "  %-20s ", k->name);
-        print_type(k, out);
-        fprintf(out, "%s%s%s\n  %-20s %s\n", k->required ? "; must be there" : "", k->standard ? "; standard: " : "",
-                k->standard ? k->standard : "", "", k->help);
+/* The type in a line, and below it what the key does. */
+static void print_row(const fl_page *page, const char *name, const fl_key *k, bool named) {
+    char *type = NULL;
+    size_t size;
+    FILE *out = open_memstream(&type, &size);
+    if (!out)
+        return; /* fl_memory_failed() tells */
+    print_type(k, out);
+    if (named)
+        fprintf(out, "%s%s%s", k->required ? "; must be there" : "", k->standard ? "; standard: " : "",
+                k->standard ? k->standard : "");
+    fclose(out);
+    if (type) {
+        fl_page_row(page, KEY_COLUMN, name, type);
+        fl_page_below(page, KEY_COLUMN, k->help);
     }
-    if (keys->any) {
-        fprintf(out, "  %-20s ", "any other name");
-        print_type(keys->any, out);
-        fprintf(out, "\n  %-20s %s\n", "", keys->any->help);
-    }
+    free(type);
+}
+
+static void print_rows(const fl_keys *keys, const fl_page *page) {
+    for (size_t i = 0; i < keys->count; i++)
+        print_row(page, keys->key[i].name, &keys->key[i], true);
+    if (keys->any)
+        print_row(page, "any other name", keys->any, false);
 }
 
 /* Adds every object that is reached, once, in the order in which a reader meets them. */
@@ -229,9 +245,14 @@ void fl_keys_print(const fl_keys *keys, FILE *out) {
     const fl_keys *all[OBJECTS_MAX];
     size_t count = 0;
     collect(keys, all, &count);
+    const fl_page page = {.out = out, .width = fl_terminal_width(out)};
     for (size_t i = 0; i < count; i++) {
-        fprintf(out, "%s%s: %s\n", i ? "\n" : "", all[i]->name, all[i]->help);
-        print_rows(all[i], out);
+        char head[1024];
+        (void)snprintf(head, sizeof head, "%s: %s", all[i]->name, all[i]->help);
+        if (i)
+            fl_page_gap(&page);
+        fl_page_fill(&page, 0, 4, head);
+        print_rows(all[i], &page);
     }
 }
 

@@ -1,5 +1,6 @@
 #include "harness/input/scene_text.h"
 
+#include "harness/base/terminal.h"
 #include "harness/base/ticker.h"
 
 #include <math.h>
@@ -31,7 +32,7 @@ void fl_scene_warnings(const fl_scenes *scenes) {
     for (size_t i = 0; i < scenes->count; i++) {
         const fl_scene *s = scenes->item[i];
         for (size_t k = 0; k < s->note_count && !was_told(scenes, i, s); k++)
-            fprintf(stderr, "note: %s: %s\n", base_of(s->source), s->note[k]);
+            fl_terminal_say(stderr, "note: %s: %s", base_of(s->source), s->note[k]);
     }
 }
 

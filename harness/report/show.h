@@ -10,8 +10,6 @@
 
 #define FL_SHOW_ROWS 40  /* rows that are printed where nobody says how many */
 #define FL_SHOW_DIGITS 5 /* significant digits */
-#define FL_SHOW_WIDTH 80 /* where there is no terminal to ask */
-#define FL_SHOW_LEAST 20 /* a narrower terminal is taken as one of this width */
 
 typedef struct fl_show_table {
     const char *path; /* borrowed */
