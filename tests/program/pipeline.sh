@@ -31,6 +31,10 @@ refused "clocks that the platform lacks" 's/,1050,/,2000,/;s/,1200,/,2100,/;s/,1
 refuse "more ranks than GPUs can be" 2 'ranks' "$f" run --pipeline <(sed 's/stages: 4/stages: 1024/;5i # data_parallel: 2' "$sample") --platform a100-pcie --policy nvboost
 refuse "GPUs beside a pipeline" 2 'has a GPU for each rank' "$f" run --pipeline "$sample" --platform a100-pcie --policy nvboost --gpus 2
 refuse "requests beside a pipeline" 2 'arrivals does nothing' "$f" run --pipeline "$sample" --platform a100-pcie --policy nvboost --arrivals poisson:rate=1,count=2
+# A few lines may state more than any memory holds.
+printf '%s\n' stage,index,instruction,microbatch,microbatch2 {0..1023},0,forward,0,-1 >"$dir/wide.csv"
+sed 's/1f1b/list/;5i # order: wide.csv' "$sample" | sed 's/stages: 4/stages: 1024/;s/microbatches: 32/microbatches: 1000000/' >"$dir/wide.pipeline.csv"
+refuse "more work than memory holds" 2 '1024000000 forwards in one iteration' "$f" run --pipeline "$dir/wide.pipeline.csv" --platform a100-pcie --policy nvboost
 refuse "no such file" 2 'nowhere.csv' "$f" run --pipeline nowhere.csv --platform a100-pcie --policy nvboost
 
 # A list of instructions: who waits for whom for ever.
