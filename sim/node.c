@@ -170,7 +170,8 @@ static fl_status advance_island(fl_node *n, uint32_t k, int64_t until, int64_t r
     bool lone = fl_node_is_lone(n, k);
     fl_gpu *first = &n->gpu[is->gpu[0]];
     const uint32_t gap_mul = c->host ? c->host[0].mul : FL_MUL_ONE;
-    while (!n->finished[k] && !n->stalled[k]) {
+    /* Of several streams those that a loss keeps waiting may spin: what spins draws power as long as it waits. */
+    while (!n->finished[k] && (!n->stalled[k] || !lone)) {
         int64_t target = next_boundary(n, is, first->now_ps, until, read_ps);
         const fl_path path = lone ? FL_PATH_PLAIN : fl_node_launches(n, k) ? FL_PATH_LAUNCHES : FL_PATH_EVENTS;
         int64_t t = path == FL_PATH_PLAIN      ? advance_lone(first, c->mine[0], target, gap_mul)
@@ -195,12 +196,7 @@ static fl_status advance_island(fl_node *n, uint32_t k, int64_t until, int64_t r
         if (t >= until)
             return FL_OK;
     }
-    for (uint32_t i = 0; n->stalled[k] && i < is->gpu_count; i++) {
-        fl_status s = first->now_ps <= until ? idle_to(n, is->gpu[i], until, read_ps, d) : FL_OK;
-        if (s)
-            return s;
-    }
-    return FL_OK;
+    return n->stalled[k] && first->now_ps <= until ? idle_to(n, is->gpu[0], until, read_ps, d) : FL_OK;
 }
 
 /* Every GPU to `until`, or all to the end of the last work where that comes first. */

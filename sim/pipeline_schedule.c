@@ -1,7 +1,5 @@
 #include "sim/pipeline.h"
 
-enum { PARTS_MAX = 1000000 }; /* a short file may ask for many; of one there are 100 bytes of instructions or so */
-
 typedef struct maker {
     const fl_pipeline *p;
     fl_pipeline_order *o;
@@ -142,12 +140,10 @@ fl_status fl_pipeline_schedule_make(const fl_pipeline *p, fl_pipeline_order *o, 
     if (p->schedule == FL_PIPELINE_LIST)
         return fl_pipeline_order_read(p->order, p->stages, p->microbatches, o, d);
     maker m = {.p = p, .o = o, .d = d};
-    const uint64_t parts = (uint64_t)p->stages * p->chunks * p->microbatches;
-    if (parts > PARTS_MAX)
-        return fl_fail(d, FL_BAD_INPUT, p->file, 0, 0,
-                       "%llu forwards in one iteration (stages x chunks x microbatches), expected at most %d",
-                       (unsigned long long)parts, PARTS_MAX);
-    m.status = fl_pipeline_order_new(o, p->stages, d);
+    *o = (fl_pipeline_order){0};
+    m.status = fl_pipeline_check_size(p, d);
+    if (!m.status)
+        m.status = fl_pipeline_order_new(o, p->stages, d);
     for (m.stage = 0; !m.status && m.stage < p->stages; m.stage++) {
         if (p->schedule == FL_PIPELINE_1F1B)
             make_1f1b(&m);

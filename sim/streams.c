@@ -96,7 +96,9 @@ static void begin_spin(fl_lane *l, uint32_t class_id, int64_t t) {
     const fl_row *row = &g->rates->row[class_id];
     l->spinning = true;
     l->class_id = class_id;
-    l->began_ps = l->p.since_ps = t;
+    l->p.since_ps = t;
+    if (!l->in_parts)
+        l->began_ps = t;
     l->p.charged_ps = 0;
     l->dyn_mw = row->dyn_mw;
     if (!g->active++)

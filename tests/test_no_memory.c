@@ -31,6 +31,12 @@ static const char EXPERIMENT[] = "{\"foldline_experiment\": 1, \"platform\": \"g
 static const char SWEEP[] = "workload,kernel,sm_mhz,mem_mhz,power_cap_w,time_s,power_w,energy_j\n"
                             "a,,600,,,20,90,\na,,900,,,14,130,\na,,1200,,,11,180,\na,,1500,,,10,250,2500\n";
 
+static const char PIPELINE[] = "# foldline-pipeline 1\n# schedule: list\n# order: list.csv\n# stages: 2\n"
+                               "# microbatches: 1\nrank,what,sm_mhz,time_s,power_w\n*,forward,1410,0.04,295\n"
+                               "*,backward,1410,0.1,300\n*,blocked,,,92\n";
+static const char LIST[] = "stage,index,instruction,microbatch,microbatch2\n0,0,forward,0,-1\n0,1,send_act,0,-1\n"
+                           "1,0,recv_act,0,-1\n1,1,forward,0,-1\n";
+
 static const char FACTS[] =
     "{\"sm_mhz\": {\"from\": 210, \"to\": 1410, \"steps\": [15]}, \"mem_mhz\": [1593], \"tdp_w\": 400}";
 static const char CHIP[] = "workload,kernel,sm_mhz,mem_mhz,power_cap_w,time_s,power_w,energy_j\n"
@@ -67,6 +73,10 @@ static const command commands[] = {
     {.text = "compare I/t.csv --platform generic --bound 0.1 --policy nvboost --policy assure --json --threads 2"},
     {.text = "compare --sweep I/sweep.csv --platform generic --policy nvboost --model fitted"},
     {.text = "compare --sweep I/sweep.csv --platform generic --policy nvboost"},
+    {.text = "compare --sweep I/sweep.csv --platform generic --policy slow=fixed:sm_mhz=900 --jitter 5% --iteration 1"},
+    {.text = "run --pipeline S/four-stages.pipeline.csv --platform a100-pcie --policy nvboost --repeat 1 --json"},
+    {.text = "run --pipeline I/list.pipeline.csv --platform a100-pcie --policy nvboost --repeat 1"},
+    {.text = "fit pipeline S/perseus/A100-bert --learn first --like S/perseus/A100-bert -o p.pipeline.csv"},
     {.text = "sweep I/e.json -o c.csv"},
     {.text = "sweep I/e.json --shard 1/2 -o c.csv"},
     {.text = "merge I/s.csv.shard-1-of-2 I/s.csv.shard-2-of-2 -o m.csv"},
@@ -398,6 +408,8 @@ static void test_prepare(void) {
     fl_temp_text("in/sweep.csv", SWEEP);
     fl_temp_text("in/chip.csv", CHIP);
     fl_temp_text("in/facts.json", FACTS);
+    fl_temp_text("in/list.pipeline.csv", PIPELINE);
+    fl_temp_text("in/list.csv", LIST);
     stub_open(1);
     for (size_t i = 0; i < sizeof prepare / sizeof *prepare; i++) {
         fflush(NULL);

@@ -269,6 +269,18 @@ static void test_files(void) {
          "# foldline-pipeline 1\n# schedule: list\n# stages: 2\n# microbatches: 3\n" COLUMNS ROWS,
          ":2: the schedule is a list"},
         {"a file without a list", HEAD "# order: x.csv\n" COLUMNS ROWS, ":5: order is stated"},
+        {"more than memory holds",
+         "# foldline-pipeline 1\n# schedule: 1f1b\n# stages: 2\n# microbatches: 1000\n# data_parallel: 501\n" COLUMNS
+             ROWS,
+         "1002000 forwards in one iteration (ranks x chunks x microbatches), expected at most 1000000"},
+        {"as much as memory holds",
+         "# foldline-pipeline 1\n# schedule: 1f1b\n# stages: 2\n# microbatches: 1000\n# data_parallel: 500\n" COLUMNS
+             ROWS,
+         NULL},
+        {"more meetings than memory holds",
+         "# foldline-pipeline 1\n# schedule: 1f1b\n# stages: 1\n# microbatches: 8000\n# tensor_parallel: 33\n" COLUMNS
+             ROWS,
+         "8448000 times a forward meets another of its tensor-parallel group, expected at most 8000000"},
         {"an unknown what", HEAD COLUMNS ROWS "*,foward,1000,0.01,150\n", ":9:3: no what 'foward'"},
         {"a rank too many", HEAD COLUMNS ROWS "2,forward,1000,0.01,150\n", ":9:1: rank is '2', expected 0 to 1"},
         {"a clock where none counts", HEAD COLUMNS ROWS "0,act,1000,0.01,\n", ":9:7: sm_mhz of 'act' is '1000'"},

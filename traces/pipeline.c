@@ -205,8 +205,13 @@ const fl_pipeline_row *fl_pipeline_rows(const fl_pipeline *p, uint32_t rank, uin
             else
                 to = middle;
         }
-        while (to < p->row_count && !by_what(&p->row[to], &like))
-            to++;
+        for (size_t end = p->row_count; to < end;) {
+            const size_t middle = to + (end - to) / 2;
+            if (by_what(&p->row[middle], &like) <= 0)
+                to = middle + 1;
+            else
+                end = middle;
+        }
         if (to > from) {
             *count = to - from;
             return &p->row[from];
@@ -216,8 +221,25 @@ const fl_pipeline_row *fl_pipeline_rows(const fl_pipeline *p, uint32_t rank, uin
     return NULL;
 }
 
+fl_status fl_pipeline_check_size(const fl_pipeline *p, fl_diag *d) {
+    const uint64_t parts = (uint64_t)p->ranks * p->chunks * p->microbatches,
+                   meetings = parts * (p->tensor_parallel - 1);
+    if (parts > FL_PIPELINE_PARTS_MAX)
+        return fl_fail(d, FL_BAD_INPUT, p->file, 0, 0,
+                       "%llu forwards in one iteration (ranks x chunks x microbatches), expected at most %d",
+                       (unsigned long long)parts, FL_PIPELINE_PARTS_MAX);
+    if (meetings > FL_PIPELINE_MEETINGS_MAX)
+        return fl_fail(d, FL_BAD_INPUT, p->file, 0, 0,
+                       "%llu times a forward meets another of its tensor-parallel group, expected at most %d",
+                       (unsigned long long)meetings, FL_PIPELINE_MEETINGS_MAX);
+    return FL_OK;
+}
+
 fl_status fl_pipeline_finish(fl_pipeline *p, fl_diag *d) {
     static const fl_pipeline_what NEEDED[] = {FL_PIPELINE_FORWARD, FL_PIPELINE_BACKWARD, FL_PIPELINE_BLOCKED};
+    const fl_status s = fl_pipeline_check_size(p, d);
+    if (s)
+        return s;
     if (p->row_count)
         qsort(p->row, p->row_count, sizeof *p->row, by_all);
     for (size_t i = 1; i < p->row_count; i++)

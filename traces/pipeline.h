@@ -53,6 +53,9 @@ extern const char *const fl_pipeline_schedule_name[FL_PIPELINE_SCHEDULES];
 
 #define FL_PIPELINE_ALL (-1) /* rank or chunk of a row that holds for all */
 enum { FL_PIPELINE_RANKS_MAX = 1024, FL_PIPELINE_CHUNKS_MAX = 64, FL_PIPELINE_MICROBATCHES_MAX = 1000000 };
+/* Forwards of all ranks in one iteration; and of these, how often one meets another of its tensor-parallel group. A
+ * file of a few lines may state many, and each costs about 500 bytes. */
+enum { FL_PIPELINE_PARTS_MAX = 1000000, FL_PIPELINE_MEETINGS_MAX = 8000000 };
 
 typedef struct fl_pipeline_row {
     int32_t rank, chunk;
@@ -73,7 +76,8 @@ typedef struct fl_pipeline {
 } fl_pipeline;
 
 /* Fills *p or leaves it zeroed. Refuses, with line and column, unknown keys' values and names, ranks and chunks that do
- * not exist, two rows of one rank, what, chunk and clock, and ranks without forward, backward or blocked. */
+ * not exist, two rows of one rank, what, chunk and clock, ranks without forward, backward or blocked, and what
+ * fl_pipeline_check_size refuses. */
 fl_status fl_pipeline_read(const char *path, fl_pipeline *p, fl_diag *d);
 /* Writes to `path` through a temporary file and a rename. */
 fl_status fl_pipeline_write(const char *path, const fl_pipeline *p, fl_diag *d);
@@ -83,6 +87,9 @@ void fl_pipeline_free(fl_pipeline *p);
  * *count: how many; where it is 0 the result is NULL. They belong to p. */
 const fl_pipeline_row *fl_pipeline_rows(const fl_pipeline *p, uint32_t rank, uint32_t chunk, fl_pipeline_what what,
                                         size_t *count);
+
+/* FL_BAD_INPUT where the ranks have more to do than FL_PIPELINE_PARTS_MAX and FL_PIPELINE_MEETINGS_MAX allow. */
+fl_status fl_pipeline_check_size(const fl_pipeline *p, fl_diag *d);
 
 /* Building one in memory. Adds a row; after the last, fl_pipeline_finish sorts them and refuses what fl_pipeline_read
  * does. */

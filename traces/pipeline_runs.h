@@ -1,12 +1,12 @@
 /* What was measured of executed plans of a pipeline: files with a common beginning.
  *
- *   BASE.plans.csv         plan,rank,instruction,first_microbatch,count,sm_mhz: the clock that a plan asks for, for
- * runs of microbatches of a rank's forward or backward BASE.measured.csv
- * plan,rank,iter_time_s,iter_energy_j,plan_time_s,plan_energy_j: of one iteration BASE.instructions.csv
- * plan,rank,kind,sm_mhz,count,time_mean_s,time_sd_s: kind forward, backward, load, load_in_recv
- *
+ *   BASE.plans.csv         plan,rank,instruction,first_microbatch,count,sm_mhz: the clock that a plan asks for, in
+ *                          whole MHz, for runs of microbatches of a rank's forward or backward
+ *   BASE.measured.csv      plan,rank,iter_time_s,iter_energy_j,plan_time_s,plan_energy_j: of one iteration
+ *   BASE.instructions.csv  plan,rank,kind,sm_mhz,count,time_mean_s,time_sd_s: kind forward, backward, load,
+ *                          load_in_recv
  *   BASE.caps.csv          may be absent: family,plan,rank,power_limit_w,plan_time_s,plan_energy_j: runs under a power
- * limit of each rank, the clocks left to the boards
+ *                          limit of each rank, the clocks left to the boards
  *
  * Columns beyond these are left alone, and so are comment lines: the layout is that of the measurements published with
  * Perseus (SOSP '24), as one table per kind. */
@@ -22,7 +22,7 @@ typedef struct fl_plan_row {
 } fl_plan_row;
 
 typedef struct fl_run_row {
-    double time_s, energy_j; /* of the rank; NAN = not measured */
+    double time_s, energy_j; /* of the rank; both above 0 */
 } fl_run_row;
 
 typedef struct fl_part_row {
@@ -41,8 +41,8 @@ typedef struct fl_pipeline_runs {
     int64_t *plan; /* plan_count: numbers as the files have them */
     size_t plan_count, plan_room;
     uint32_t ranks, microbatches;
-    double top_mhz; /* the highest clock that any plan asks for */
-    fl_plan_row *asked;
+    double top_mhz;     /* the highest clock that any plan asks for */
+    fl_plan_row *asked; /* by plan, rank, forward then backward, and microbatch */
     size_t asked_count, asked_room;
     fl_run_row *run;           /* [plan][rank] */
     double *time_s, *energy_j; /* by plan: of the whole iteration, all ranks */
@@ -53,8 +53,8 @@ typedef struct fl_pipeline_runs {
     size_t cap_count, cap_room, limit_room;
 } fl_pipeline_runs;
 
-/* Reads the three files, or leaves *r zeroed. Refuses a plan that does not ask a clock for every microbatch of every
- * rank, and one that was not measured. */
+/* Reads the three files, or leaves *r zeroed. Refuses files without a plan, a plan that does not ask one clock for
+ * every microbatch of every rank, and one that was not measured. */
 fl_status fl_pipeline_runs_read(const char *base, fl_pipeline_runs *r, fl_diag *d);
 void fl_pipeline_runs_free(fl_pipeline_runs *r);
 

@@ -67,6 +67,9 @@ static fl_status learn_from(cell *c, fl_pipeline_learn how, const fl_pipeline_be
     if (!*learn)
         return fl_no_memory(d, NULL);
     fl_pipeline_learn_choose(&c->runs, how, *learn);
+    if (!memchr(*learn, true, c->runs.plan_count))
+        return fl_refuse(d, "--learn %s leaves no plan to learn from, expected more plans than %zu",
+                         fl_pipeline_learn_name[how], c->runs.plan_count);
     return fl_pipeline_fit_learn(&c->fit, *learn, b, d);
 }
 
@@ -112,7 +115,7 @@ static void print_text(const cell *c, const fl_pipeline_score *s, const bool *le
                learn[i]                                  ? "  learned"
                : i == 0 && fl_pipeline_warm_up(&c->runs) ? "  warm-up, not scored"
                                                          : "");
-    printf("\nlearned from %zu plans, %zu left out\n", s->learned, s->left_out);
+    printf("\nlearned from %zu plan%s, %zu left out\n", s->learned, s->learned == 1 ? "" : "s", s->left_out);
     if (s->left_out)
         print_error("left out", &s->time, &s->energy);
     if (s->left_out && !isnan(s->near_time.mean))
@@ -151,6 +154,22 @@ static void print_json(const fl_pipeline_score *s) {
     cJSON_Delete(json);
 }
 
+static size_t folder_of(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash ? (size_t)(slash - path) + 1 : 0;
+}
+
+/* Names the list of instructions as seen from `out`: by its name alone where both are in one folder, else by its whole
+ * path. */
+static fl_status name_order(const char *order, const char *out, fl_head *head, fl_diag *d) {
+    const size_t folder = folder_of(order);
+    char *whole =
+        folder == folder_of(out) && !strncmp(order, out, folder) ? strdup(order + folder) : realpath(order, NULL);
+    const bool good = whole && fl_head_set(head, "schedule", "list") && fl_head_set(head, "order", whole);
+    free(whole);
+    return good ? FL_OK : fl_no_memory(d, out);
+}
+
 /* A row at each clock that a plan asked for, where times are known. */
 static fl_status write_pipeline(const options *o, const cell *c, const char *base, fl_diag *d) {
     enum { CLOCKS_MAX = 512 };
@@ -176,8 +195,8 @@ static fl_status write_pipeline(const options *o, const cell *c, const char *bas
                 {"data_parallel", p.data_parallel},
                 {"tensor_parallel", p.tensor_parallel}};
     bool good = fl_head_set(&p.head, "schedule", fl_pipeline_schedule_name[FL_PIPELINE_1F1B]);
-    if (c->fit.p.schedule == FL_PIPELINE_LIST)
-        good = fl_head_set(&p.head, "schedule", "list") && fl_head_set(&p.head, "order", c->fit.p.order);
+    if (good && c->fit.p.schedule == FL_PIPELINE_LIST)
+        good = !name_order(c->fit.p.order, o->out, &p.head, d);
     for (size_t k = 0; good && k < sizeof head / sizeof *head; k++) {
         snprintf(text, sizeof text, "%u", head[k].value);
         good = fl_head_set(&p.head, head[k].key, text);

@@ -24,15 +24,16 @@ typedef struct powers {
 
 enum { LAW_S, LAW_KNEE, LAW_RISE, BLOCKED, COMMON };
 
+/* No board draws less than nothing, whatever the numbers ask for. */
 static void take_powers(const powers *p, const double *x, fl_stage_power *law, double *blocked_w, double *power_w,
                         double *most_w) {
     *law =
         (fl_stage_power){fmin(fmax(fl_pf_believed(&p->b->s, x[LAW_S]), 0), 0.95),
                          fl_pf_believed(&p->b->knee, x[LAW_KNEE]), fmax(fl_pf_believed(&p->b->rise, x[LAW_RISE]), 0)};
-    *blocked_w = fl_pf_believed(&p->b->blocked, x[BLOCKED]) * p->limit_w;
+    *blocked_w = fmax(fl_pf_believed(&p->b->blocked, x[BLOCKED]), 0) * p->limit_w;
     for (uint32_t rank = 0; rank < p->f->p.ranks; rank++) {
-        power_w[rank] = fl_pf_believed(&p->b->power, x[COMMON + rank]) * p->limit_w;
-        most_w[rank] = fl_pf_believed(&p->b->most, x[COMMON + p->f->p.ranks + rank]) * p->limit_w;
+        power_w[rank] = fmax(fl_pf_believed(&p->b->power, x[COMMON + rank]), 0) * p->limit_w;
+        most_w[rank] = fmax(fl_pf_believed(&p->b->most, x[COMMON + p->f->p.ranks + rank]), 0) * p->limit_w;
     }
 }
 

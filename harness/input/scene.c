@@ -68,6 +68,7 @@ static void scene_free(fl_scene *s) {
     fl_platform_free(&s->platform);
     free(s->source);
     free(s->kinds);
+    free(s->order);
     free(s->asked);
     free(s->variant);
     for (size_t i = 0; i < s->note_count; i++)
@@ -651,6 +652,8 @@ static fl_status from_pipeline(const fl_scene_options *o, fl_scenes *all, fl_dia
         status = fl_pipeline_schedule_make(&p, &order, d);
     if (!status)
         status = add_scene(all, o->pipeline, &s, d);
+    if (!status && p.order && !(s->order = strdup(p.order)))
+        status = fl_no_memory(d, NULL);
     if (!status)
         status = fl_platform_open(o->platform, p.ranks, &s->platform, d);
     if (!status)

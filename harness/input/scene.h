@@ -56,8 +56,9 @@ void fl_scene_resolve(fl_scene_options *o);
 fl_status fl_scene_check(const fl_scene_options *o, const fl_texts *traces, fl_diag *d);
 
 typedef struct fl_scene {
-    char *source;        /* path of the trace, programs or sweep */
+    char *source;        /* path of the trace, programs, sweep or pipeline */
     char *kinds;         /* path of its kinds file; NULL = none */
+    char *order;         /* path of a pipeline's list of instructions; NULL = none */
     char *asked;         /* platform as it was asked for */
     fl_node_choice node; /* texts borrowed from the options */
     double jitter;       /* of a sweep's workload: how much its ops vary */

@@ -162,6 +162,8 @@ cJSON *fl_provenance(const fl_scenes *scenes, const fl_spec *spec, size_t spec_c
         add_input(inputs, s->platform.path);
         if (s->kinds)
             add_input(inputs, s->kinds);
+        if (s->order)
+            add_input(inputs, s->order);
         cJSON *w = cJSON_CreateObject();
         cJSON_AddStringToObject(w, "workload", s->w->name);
         cJSON_AddStringToObject(w, "platform", s->platform.name);

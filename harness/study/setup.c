@@ -11,6 +11,18 @@ void fl_setup_options_free(fl_setup_options *o) {
     fl_texts_free(&o->scene.only);
 }
 
+/* Two policies of one name would share one row of means. Those of an experiment may be for different workloads, and on
+ * the command line the same text is the same policy. */
+static fl_status check_name(const fl_setup *u, size_t i, const fl_texts *texts, fl_diag *d) {
+    const fl_spec *spec = u->spec;
+    for (size_t k = 0; k < i; k++)
+        if (!strcmp(spec[k].label, spec[i].label) && !(spec[k].only.count && spec[i].only.count) &&
+            !(texts && !strcmp(texts->item[k], texts->item[i])))
+            return fl_fail(d, FL_BAD_INPUT, texts ? NULL : u->experiment.path, 0, 0,
+                           "two policies are called '%.60s', expected a name of its own for each", spec[i].label);
+    return FL_OK;
+}
+
 /* Those of the command line, else the experiment's, whose texts join the options: they are part of a sweep's key. */
 static fl_status open_specs(fl_setup *u, fl_texts *policies, fl_diag *d) {
     const size_t own = policies->count;
@@ -22,11 +34,9 @@ static fl_status open_specs(fl_setup *u, fl_texts *policies, fl_diag *d) {
     for (size_t i = 0; !s && i < own; i++) {
         s = fl_spec_open(policies->item[i], &u->spec[i], d);
         u->o.spec_count += !s;
-        for (size_t k = 0; !s && k < i && strcmp(u->spec[i].label, policies->item[i]); k++)
-            if (!strcmp(u->spec[k].label, u->spec[i].label))
-                s = fl_refuse(d, "two policies are called '%.60s', expected a name of its own for each",
-                              u->spec[i].label);
     }
+    for (size_t i = 1; !s && i < u->o.spec_count; i++)
+        s = check_name(u, i, i < own ? policies : NULL, d);
     if (!s && !u->o.spec_count)
         s = fl_refuse(d, "no policy given, expected --policy NAME (foldline policies lists them)");
     for (size_t i = 0; !s && i < u->o.spec_count; i++)

@@ -23,4 +23,49 @@ refuse "stages that do not fit" 2 '4 ranks, expected a multiple of 3 stages' "$f
 cp traces/samples/perseus/*.csv "$dir"
 sed -i 's/^4,1,forward/4,9,forward/' "$dir/A100-bert.instructions.csv"
 refuse "a rank that there is not" 2 'A100-bert\.instructions\.csv:[0-9]+:3: rank is' "$f" fit pipeline "$dir/A100-bert"
+
+# One plan, and none.
+for x in plans measured instructions; do grep -E '^(#|plan|4,)' $base.$x.csv >"$dir/one.$x.csv"; head -1 <(grep '^plan' $base.$x.csv) >"$dir/none.$x.csv"; done
+succeed "one plan alone" 'learned from 1 plan, 0 left out' "$f" fit pipeline "$dir/one"
+refuse "no plan to learn from" 2 'learn slow leaves no plan to learn from, expected more plans than 1' "$f" fit pipeline "$dir/one" --learn slow
+refuse "no plan at all" 2 'none\.plans\.csv: no plans' "$f" fit pipeline "$dir/none"
+
+# A list that is not 1F1B: each stage computes without a transfer. What is written names it, wherever it is written.
+cp "$dir"/one.plans.csv "$dir/list.plans.csv" && cp "$dir"/one.measured.csv "$dir/list.measured.csv" && cp "$dir"/one.instructions.csv "$dir/list.instructions.csv"
+{
+  echo stage,index,instruction,microbatch,microbatch2
+  for stage in 0 1 2 3; do for m in {0..31}; do echo "$stage,$((2 * m)),forward,$m,-1"; echo "$stage,$((2 * m + 1)),backward,$m,-1"; done; done
+} >"$dir/list.order.csv"
+mkdir "$dir/else"
+for out in list.pipeline.csv else/list.pipeline.csv; do
+  succeed "a list, written to $out" 'learned from 1 plan' "$f" fit pipeline "$dir/list" -o "$dir/$out"
+  succeed "it finds its list" '4 GPUs' "$f" run --pipeline "$dir/$out" --platform a100-pcie --policy nvboost
+done
+check "beside its list it names it alone" grep -qx '# order: list.order.csv' "$dir/list.pipeline.csv"
+
+# Sixteen ranks in four stages, whose energies say more of waiting than there is: powers stay above zero.
+python3 - "$dir/wide" <<'END'
+import sys
+base, ranks, stages, micro = sys.argv[1], 16, 4, 8
+plans, measured, parts = (open("%s.%s.csv" % (base, x), "w") for x in ("plans", "measured", "instructions"))
+plans.write("plan,rank,instruction,first_microbatch,count,sm_mhz\n")
+measured.write("plan,rank,iter_time_s,iter_energy_j,plan_time_s,plan_energy_j\n")
+parts.write("plan,rank,kind,sm_mhz,count,time_mean_s,time_sd_s\n")
+for p in range(6):
+    mhz = 1000 + 80 * p
+    t = (micro + stages - 1) * 0.15 * 1410 / mhz + 0.1
+    for r in range(ranks):
+        for kind, one in (("forward", 0.05), ("backward", 0.1)):
+            plans.write("%d,%d,%s,0,%d,%d\n" % (p, r, kind, micro, mhz))
+            parts.write("%d,%d,%s,%d,%d,%g,0.0001\n" % (p, r, kind, mhz, micro, one * 1410 / mhz))
+        busy = micro * 0.15 * 1410 / mhz
+        e = busy * 250 * (mhz / 1410) ** 1.5 + (t - busy) * 80
+        measured.write("%d,%d,%g,%g,%g,%g\n" % (p, r, t, e, t, e * ranks))
+END
+for learn in all half three first slow; do
+  succeed "two by two replicas of four stages, learned from $learn" ' W at 1050 MHz' "$f" fit pipeline "$dir/wide" --stages 4 --tensor-parallel 2 --learn $learn -o "$dir/wide.pipeline.csv"
+  check "no number is missing" sh -c "! grep -Eq 'nan|inf|,-' '$dir/wide.pipeline.csv'"
+done
+check "its groups are named" grep -qx '# tensor_parallel: 2' "$dir/wide.pipeline.csv"
+succeed "it runs on 16 GPUs" '16 GPUs' "$f" run --pipeline "$dir/wide.pipeline.csv" --platform a100-pcie --policy nvboost --repeat 1
 finish

@@ -56,6 +56,8 @@ refuse "jitter of a trace" 2 'jitter is of the workloads of a sweep' "$f" run tr
 refuse "markers of a trace" 2 'iteration is of the workloads of a sweep' "$f" run traces/samples/mix8.csv --platform generic --policy nvboost --iteration 1
 two() { "$f" compare --sweep "$dir/s.csv" --platform generic --policy x=nvboost --policy x=utilizscale; }
 refuse "two rows of one name" 2 "two policies are called 'x'" two
+over() { "$f" compare --sweep "$dir/s.csv" --platform generic --policy nvboost=fixed:sm_mhz=900 --policy nvboost; }
+refuse "a row called as another policy is" 2 "two policies are called 'nvboost'" over
 odd() { "$f" compare --sweep "$dir/s.csv" --platform generic --policy "$1"; }
 refuse "a name that breaks a table" 2 'expected a name of letters' odd 'a,b=nvboost'
 refuse "an empty name" 2 'expected a name of letters' odd '=nvboost'
@@ -66,6 +68,8 @@ cat >"$dir/e.json" <<'END'
  "policies": ["slow=fixed:sm_mhz=900"], "variants": {"rough": {"jitter": 0.2}}}
 END
 succeed "in an experiment" 'slow' "$f" compare "$dir/e.json"
+sed 's/"policies": \[/&"slow=fixed:sm_mhz=1200", /' "$dir/e.json" >"$dir/twice.json"
+refuse "two rows of one name there" 2 "twice.json: two policies are called 'slow'" "$f" compare "$dir/twice.json"
 sed 's/"5%"/"50"/' "$dir/e.json" >"$dir/bad.json"
 refuse "a share that is none" 2 "bad.json:1:.*jitter '50'" "$f" compare "$dir/bad.json"
 finish

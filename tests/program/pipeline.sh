@@ -31,6 +31,10 @@ refused "clocks that the platform lacks" 's/,1050,/,2000,/;s/,1200,/,2100,/;s/,1
 refuse "more ranks than GPUs can be" 2 'ranks' "$f" run --pipeline <(sed 's/stages: 4/stages: 1024/;5i # data_parallel: 2' "$sample") --platform a100-pcie --policy nvboost
 refuse "GPUs beside a pipeline" 2 'has a GPU for each rank' "$f" run --pipeline "$sample" --platform a100-pcie --policy nvboost --gpus 2
 refuse "requests beside a pipeline" 2 'arrivals does nothing' "$f" run --pipeline "$sample" --platform a100-pcie --policy nvboost --arrivals poisson:rate=1,count=2
+# A few lines may state more than any memory holds.
+printf '%s\n' stage,index,instruction,microbatch,microbatch2 {0..1023},0,forward,0,-1 >"$dir/wide.csv"
+sed 's/1f1b/list/;5i # order: wide.csv' "$sample" | sed 's/stages: 4/stages: 1024/;s/microbatches: 32/microbatches: 1000000/' >"$dir/wide.pipeline.csv"
+refuse "more work than memory holds" 2 '1024000000 forwards in one iteration' "$f" run --pipeline "$dir/wide.pipeline.csv" --platform a100-pcie --policy nvboost
 refuse "no such file" 2 'nowhere.csv' "$f" run --pipeline nowhere.csv --platform a100-pcie --policy nvboost
 
 # A list of instructions: who waits for whom for ever.
@@ -39,4 +43,16 @@ printf '%s\n' stage,index,instruction,microbatch,microbatch2 0,0,recv_grad,0,-1 
   1,0,recv_act,0,-1 1,1,forward,0,-1 1,2,send_grad,0,-1 >"$dir/list.csv"
 refuse "a deadlock" 2 'stage 0, instruction 0 \(recv_grad\): rank 0 waits here for ever for rank 1' \
   "$f" run --pipeline "$dir/list.pipeline.csv" --platform a100-pcie --policy nvboost
+
+# A list is an input like any other: who changes it has another experiment, even where as much is done in another order.
+lists() { printf '%s\n' stage,index,instruction,microbatch,microbatch2 "$@" >"$dir/two.csv"; }
+sed 's/1f1b/list/;5i # order: two.csv' "$sample" | sed 's/stages: 4/stages: 1/;s/microbatches: 32/microbatches: 2/' >"$dir/two.pipeline.csv"
+shard() { "$f" sweep --pipeline "$dir/two.pipeline.csv" --platform a100-pcie --policy nvboost --shard "$1" -o "$dir/two" >/dev/null; }
+lists 0,0,forward,0,-1 0,1,backward,0,-1 0,2,forward,1,-1 0,3,backward,1,-1
+shard 1/2
+"$f" compare --pipeline "$dir/two.pipeline.csv" --platform a100-pcie --policy nvboost --csv "$dir/rows.csv" >/dev/null
+check "the list is among the inputs" grep -q 'two\.csv' "$dir/rows.provenance.json"
+lists 0,0,forward,0,-1 0,1,forward,1,-1 0,2,backward,0,-1 0,3,backward,1,-1
+shard 2/2
+refuse "shards of two lists" 2 'begun with other inputs' "$f" merge "$dir/two.shard-1-of-2" "$dir/two.shard-2-of-2" -o "$dir/all.csv"
 finish
