@@ -336,7 +336,9 @@ def report(tree, chosen, results, left, args):
         count, killed, percent = share(results[m] for m in ms)
         other = sum(results[m] == "does not compile" for m in ms)
         print("room %-39s %5d of %5d killed  %5.1f %%  (%d more do not compile)" % (room, killed, count, percent, other))
-        if args.least and count >= ENOUGH_OF_ROOM and percent < args.least:
+        if args.least and count < ENOUGH_OF_ROOM:
+            print("mutate: room %s: %d mutants tried, too few to judge it" % (room, count))
+        elif args.least and percent < args.least:
             wrong.append("room %s: %.1f %% killed, expected at least %.0f %%" % (room, percent, args.least))
         lives = [m for m in ms if results[m] == "lives"]
         fresh = [m for m in lives if not left.of(m)]
@@ -365,7 +367,8 @@ def main():
     parser.add_argument("--fresh", type=float, metavar="PCT",
                         help="fail where more than PCT %% of a room (and more than 2) live that " + LEFT + " does not name")
     parser.add_argument("--build", default="build-mutate", metavar="DIR", help="where to build (default: build-mutate)")
-    parser.add_argument("--list", action="store_true", help="print the mutants that would be tried, and try none")
+    parser.add_argument("--list", action="store_true",
+                        help="print what would be tried, and try none; fail where " + LEFT + " names what is not there")
     parser.add_argument("--verbose", action="store_true", help="say of each mutant that is killed what the suite printed")
     args = parser.parse_args()
     if not (args.all or args.sample or args.per_file or args.match):
@@ -380,14 +383,14 @@ def main():
     if skipped:
         print("mutate: skipped, as this CPU has no AVX-512: %d mutants" % skipped)
     known = {tokens.key_of(m) for ms in every.values() for m in ms}
-    for key in left.rows:
-        if key[0] in every and key not in known:
-            print("mutate: %s: no longer in the source: %s" % (LEFT, " | ".join(key)))
+    stale = [k for k in left.rows if k not in known and (k[0] in every or not (args.room or args.file))]
+    for key in stale:
+        print("mutate: %s: no longer in the source: %s" % (LEFT, " | ".join(key)))
     if args.list:
         for ms in chosen.values():
             for m in ms:
                 print("%s:%d | %s" % (m.file, m.line, " | ".join(tokens.key_of(m))))
-        return 0
+        return 1 if stale else 0
     build = Build(args.build, args.jobs)
     trial = Trial(tree, build, args)
     try:

@@ -144,8 +144,13 @@ static fl_status open_board(asked *a, session *s, fl_diag *d) {
     if (!a->board)
         return FL_OK;
     fl_status status = fl_is_smi(a->board) ? fl_smi_read(a->board, &s->smi, d) : FL_OK;
-    if (!status && !a->driver && s->smi.driver[0])
+    if (!status && !a->driver && s->smi.driver[0]) {
         a->driver = s->smi.driver;
+        if (fl_driver_parse(a->driver, &s->o.driver, NULL))
+            status =
+                fl_refuse(d, "%s: driver_version '%s', expected a version from 450 on; --driver VERSION chooses one",
+                          a->board, a->driver);
+    }
     if (!status && !a->scene.gpus)
         a->scene.gpus = (int64_t)s->smi.count;
     if (status || a->scene.platform)

@@ -2,6 +2,7 @@
 
 #include "harness/emulate/emulate_calls.h"
 #include "harness/emulate/emulate_command.h"
+#include "harness/emulate/emulate_orphans.h"
 #include "harness/emulate/emulate_turns.h"
 #include "harness/emulate/emulate_watch.h"
 #include "harness/live/stop.h"
@@ -13,7 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
@@ -39,6 +39,7 @@ typedef struct fl_emulator {
     int listener;
     int64_t started_ns; /* of the machine's clock */
     fl_emulated_command command;
+    bool adopts; /* what the command leaves behind is waited for */
     int command_fd;
     bool command_ended;
 } fl_emulator;
@@ -152,12 +153,12 @@ static bool hear_of_ends(fl_emulator *e) {
     bool ended = false;
     int status = 0;
     pid_t pid;
-    while ((pid = waitpid(e->o->kill.watched ? -1 : e->command.pid, &status, WNOHANG)) > 0) {
+    while ((pid = waitpid(e->adopts ? -1 : e->command.pid, &status, WNOHANG)) > 0) {
         if (pid == e->command.pid) {
             e->outcome.r->command_status = status;
             ended = true;
         }
-        if (!e->o->kill.watched)
+        if (!e->adopts)
             break;
     }
     if (ended) {
@@ -167,7 +168,7 @@ static bool hear_of_ends(fl_emulator *e) {
         epoll_ctl(e->conns.events, EPOLL_CTL_DEL, e->command_fd, NULL);
         fl_peers_bury(&e->peers);
     }
-    return e->o->kill.watched && pid == 0;
+    return e->adopts && pid == 0;
 }
 
 static void run_session(fl_emulator *e) {
@@ -194,10 +195,12 @@ static void run_session(fl_emulator *e) {
         fl_conns_free_gone(&e->conns);
         if (!n && e->token)
             fl_watch_look(&e->watch);
-        const bool before = e->command_ended, others = (!before || e->o->kill.watched) && hear_of_ends(e);
+        const bool before = e->command_ended, others = (!before || e->adopts) && hear_of_ends(e);
         if (!before && e->command_ended)
             ended_ns = clock_ns(CLOCK_MONOTONIC);
         if (e->command_ended && ((!anybody(e) && !others) || clock_ns(CLOCK_MONOTONIC) - ended_ns > GRACE_NS))
+            break;
+        if (e->token && e->token->over)
             break;
     }
     fl_boards_go(&e->boards, time_now(e));
@@ -318,19 +321,6 @@ static fl_status serve_command(fl_emulator *e, fl_diag *d) {
     return e->outcome.status;
 }
 
-/* Whoever has not ended by now. */
-static void end_orphans(void) {
-    int pid = 0;
-    FILE *f = fopen("/proc/thread-self/children", "re");
-    while (f && fscanf(f, "%d", &pid) == 1)
-        kill(pid, SIGKILL);
-    if (f)
-        fclose(f);
-    while (pid && (waitpid(-1, NULL, 0) > 0 || errno == EINTR)) {
-    }
-    (void)prctl(PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0);
-}
-
 fl_status fl_emulate(const fl_emulate_options *o, fl_emulate_result *r, fl_diag *d) {
     *r = (fl_emulate_result){.hash = UINT64_C(0xcbf29ce484222325)};
     fl_emulator e = {
@@ -345,8 +335,7 @@ fl_status fl_emulate(const fl_emulate_options *o, fl_emulate_result *r, fl_diag 
     e.sets = (fl_sets){.boards = &e.boards, .conns = &e.conns};
     e.watch.token = &token;
     e.outcome.user = &e;
-    if (o->kill.watched)
-        (void)prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+    e.adopts = o->kill.watched && fl_orphans_adopt();
     fl_status s = fl_boards_open(&e.boards, d);
     if (!s && o->rings)
         s = fl_rings_open(&e.boards.rings, o->rings, o->scene->w, e.boards.node, e.boards.gpu_count, o, d);
@@ -354,10 +343,6 @@ fl_status fl_emulate(const fl_emulate_options *o, fl_emulate_result *r, fl_diag 
         s = open_session(&e, d);
     if (!s)
         s = make_library(&e, d);
-    if (!s)
-        s = confine(&e, d);
-    if (!s && o->time == FL_TIME_VIRTUAL && !(s = fl_token_open(&token, e.dir, d)))
-        e.token = &token;
     const int heard[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGCHLD, SIGPIPE};
     enum { HEARD = sizeof heard / sizeof *heard };
     struct sigaction old[HEARD];
@@ -365,6 +350,10 @@ fl_status fl_emulate(const fl_emulate_options *o, fl_emulate_result *r, fl_diag 
         sigaction(heard[i], NULL, &old[i]);
     fl_stop_listen(); /* the command gets them too, and ends the session by ending */
     signal(SIGQUIT, SIG_IGN);
+    if (!s)
+        s = confine(&e, d);
+    if (!s && o->time == FL_TIME_VIRTUAL && !(s = fl_token_open(&token, e.dir, d)))
+        e.token = &token;
     if (!s)
         s = serve_command(&e, d);
     e.outcome.status = s;
@@ -377,8 +366,8 @@ fl_status fl_emulate(const fl_emulate_options *o, fl_emulate_result *r, fl_diag 
     fl_boards_close(&e.boards);
     for (size_t i = 0; i < HEARD; i++)
         sigaction(heard[i], &old[i], NULL);
-    if (o->kill.watched)
-        end_orphans();
+    if (e.adopts)
+        fl_orphans_end();
     if (s)
         fl_emulate_result_free(r);
     return s;

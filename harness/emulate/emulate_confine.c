@@ -61,7 +61,8 @@ static fl_status add(fl_covers *c, const char *path, const char *spare, fl_diag 
     char *real = realpath(path, NULL);
     if (!real)
         return errno == ENOMEM ? fl_no_memory(d, "what is covered") : FL_OK;
-    bool known = !strncmp(real, spare, strlen(spare));
+    const size_t n = strlen(spare);
+    bool known = !strncmp(real, spare, n) && (real[n] == '/' || !real[n]);
     for (size_t i = 0; !known && i < c->count; i++)
         known = !strcmp(c->path[i], real);
     if (!known && !fl_grow(&c->path, &c->room, c->count + 1, sizeof *c->path)) {

@@ -1,5 +1,7 @@
 #include "harness/emulate/emulate_kills.h"
 
+#include "harness/live/stop.h"
+
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -64,6 +66,8 @@ static fl_status run(const fl_emulate_options *o, fl_kill_row *row, fl_emulate_r
     const fl_status s = fl_emulate(o, r, d);
     if (s)
         return s;
+    if (fl_stop_asked()) /* the command got the signal too: what it left says nothing of the pattern */
+        return fl_error(d, FL_IO, "stopped by a signal before the last pattern");
     row->command_status = r->command_status;
     row->reached = r->killed;
     row->gpu = r->gpu;

@@ -161,6 +161,7 @@ void fl_token_pass(fl_token *token) {
     fl_turn *ready = NULL, *look = NULL, *next = NULL;
     if (token->holder || token->outcome->status)
         return;
+    token->held_back = false;
     for (fl_turn *t = token->turn; t; t = t->next) {
         if (t->state == FL_TURN_READY && (!ready || before(t, ready, false)))
             ready = t;
@@ -174,7 +175,9 @@ void fl_token_pass(fl_token *token) {
         fl_token_give(token, ready, ready->woken);
     } else if (look) {
         fl_token_give(token, look, FL_WOKEN_LOOK);
-    } else if (next && !(token->command_ended && next->until_ns - fl_token_now(token) > GRACE_NS)) {
+    } else if (next && token->command_ended && next->until_ns - fl_token_now(token) > GRACE_NS) {
+        token->held_back = true;
+    } else if (next) {
         set_now(token, next->until_ns);
         fl_token_give(token, next, next->state == FL_TURN_SLEEPS ? next->woken : FL_WOKEN_TIME);
     }

@@ -42,6 +42,8 @@ typedef struct fl_token {
     fl_peers *peers;
     fl_outcome *outcome;
     bool command_ended; /* what it left behind does not sleep for ever */
+    bool held_back;     /* that sleeps for so long that time does not go on */
+    bool over;          /* and nothing else will come: the session ends */
     fl_clock_page *page;
     fl_turn *turn, *holder;
     uint64_t numbers, orders, heard; /* given out so far; requests */

@@ -103,6 +103,10 @@ static void watch_waiting(fl_watch *w) {
         fprintf(stderr, "foldline emulate: all %zu threads wait, some for input: virtual time stands still\n",
                 fl_token_threads(token));
     }
+    if (!outside && stuck > STUCK_LOOKS && token->held_back) {
+        token->over = true;
+        return;
+    }
     if (!outside && stuck > STUCK_LOOKS) {
         fl_outcome_fail(token->outcome, "all %zu threads wait for ever, the first of them %s (process %d, thread %d)",
                         fl_token_threads(token), fl_outcome_name(token->outcome, first->pid), (int)first->pid,

@@ -14,7 +14,7 @@
 #define ROOT "nvidia_smi_log"
 #define GPU ROOT "/gpu/"
 #define CLOCKS GPU "supported_clocks/supported_mem_clock/"
-enum { PLACE_SIZE = 256, VALUE_SIZE = 256, GPUS_MAX = 1024, CLOCKS_MAX = 4096, MHZ_MAX = 100000 };
+enum { PLACE_SIZE = 256, VALUE_SIZE = 256, DEPTH_MAX = 64, GPUS_MAX = 1024, CLOCKS_MAX = 4096, MHZ_MAX = 100000 };
 
 typedef struct reader {
     XML_Parser parser;
@@ -22,6 +22,7 @@ typedef struct reader {
     fl_smi *smi;
     size_t gpu_room, sm_room, mem_room;
     char place[PLACE_SIZE], value[VALUE_SIZE];
+    size_t depth;                               /* elements that are open */
     size_t place_size, value_size, beyond;      /* beyond: elements deeper than the place holds */
     int64_t line, column, gpu_line, gpu_column; /* where the element began, and where the GPU did */
     double mem_mhz;                             /* the memory clock whose SM clocks follow */
@@ -80,6 +81,10 @@ static void XMLCALL on_start(void *user, const XML_Char *name, const XML_Char **
     r->line = (int64_t)XML_GetCurrentLineNumber(r->parser);
     r->column = (int64_t)XML_GetCurrentColumnNumber(r->parser) + 1;
     r->value_size = 0;
+    if (++r->depth > DEPTH_MAX) { /* the parser holds each that is open, in 50 times what it takes in the file */
+        refuse(r, "more than 64 elements within each other");
+        return;
+    }
     if (!r->place_size && strcmp(name, ROOT) != 0) {
         stop(r, fl_fail(r->d, FL_BAD_INPUT, fl_input_name(r->path), r->line, r->column,
                         "<%.64s>, expected <" ROOT ">, as nvidia-smi -q -x prints it", name));
@@ -130,6 +135,16 @@ static void take_number(reader *r, const char *unit, double *out) {
         *out = v;
 }
 
+/* As much as a member holds, up to the end of a character. */
+static void take_text(const reader *r, char out[FL_SMI_TEXT_SIZE]) {
+    size_t n = r->value_size;
+    if (n >= FL_SMI_TEXT_SIZE)
+        for (n = FL_SMI_TEXT_SIZE - 1; n && ((unsigned char)r->value[n] & 0xc0) == 0x80;)
+            n--;
+    memcpy(out, r->value, n);
+    out[n] = 0;
+}
+
 /* A clock into a ladder, each once, ascending. */
 static void add_clock(reader *r, int32_t **list, size_t *count, size_t *room, double mhz) {
     size_t at = *count;
@@ -155,8 +170,8 @@ static void take_clock(reader *r, fl_smi_gpu *g, bool memory) {
     take_number(r, "MHz", &mhz);
     if (r->status || isnan(mhz))
         return;
-    if (mhz > MHZ_MAX) {
-        refuse(r, "expected at most 100000 MHz");
+    if (lround(mhz) < 1 || mhz > MHZ_MAX) {
+        refuse(r, "expected 1 to 100000 MHz");
         return;
     }
     if (memory) {
@@ -172,12 +187,12 @@ static void take_clock(reader *r, fl_smi_gpu *g, bool memory) {
 static void take_value(reader *r) {
     fl_smi_gpu *g = last(r);
     if (!strcmp(r->place, ROOT "/driver_version"))
-        snprintf(r->smi->driver, sizeof r->smi->driver, "%.63s", r->value);
+        take_text(r, r->smi->driver);
     if (!g)
         return;
 #define TAKE_TEXT(member, places)                                                                                      \
     if (is_at(r, places) && strcmp(r->value, "N/A") != 0)                                                              \
-        snprintf(g->member, sizeof g->member, "%.63s", r->value);
+        take_text(r, g->member);
 #define TAKE_NUMBER(member, unit, places)                                                                              \
     if (is_at(r, places))                                                                                              \
         take_number(r, unit, &g->member);
@@ -200,6 +215,9 @@ static void end_gpu(reader *r) {
 
 static void XMLCALL on_end(void *user, const XML_Char *name) {
     reader *r = user;
+    if (r->status) /* of an element that was refused at its start, the end is told all the same: <this/> */
+        return;
+    r->depth--;
     if (r->beyond) {
         r->beyond--;
         return;
@@ -208,7 +226,8 @@ static void XMLCALL on_end(void *user, const XML_Char *name) {
         r->value_size--;
     r->value[r->value_size] = 0;
     const size_t blank = strspn(r->value, " \t\r\n");
-    memmove(r->value, r->value + blank, r->value_size - blank + 1);
+    r->value_size -= blank;
+    memmove(r->value, r->value + blank, r->value_size + 1);
     take_value(r);
     if (!r->status && !strcmp(r->place, ROOT "/gpu"))
         end_gpu(r);
@@ -217,11 +236,23 @@ static void XMLCALL on_end(void *user, const XML_Char *name) {
     r->place[r->place_size] = 0;
 }
 
+/* The tool declares none; what they stand for may be larger than the file by any factor. */
+static void XMLCALL on_entity(void *user, const XML_Char *name, int is_parameter, const XML_Char *value, int size,
+                              const XML_Char *base, const XML_Char *system, const XML_Char *public,
+                              const XML_Char *notation) {
+    reader *r = user;
+    (void)is_parameter, (void)value, (void)size, (void)base, (void)system, (void)public, (void)notation;
+    stop(r,
+         fl_fail(r->d, FL_BAD_INPUT, fl_input_name(r->path), (int64_t)XML_GetCurrentLineNumber(r->parser),
+                 (int64_t)XML_GetCurrentColumnNumber(r->parser) + 1, "declares the entity %.64s, expected none", name));
+}
+
 /* XML's end before its own, no XML at all, or what the handlers refused. */
 static fl_status parse(reader *r, const char *text, size_t size) {
     XML_SetUserData(r->parser, r);
     XML_SetElementHandler(r->parser, on_start, on_end);
     XML_SetCharacterDataHandler(r->parser, on_text);
+    XML_SetEntityDeclHandler(r->parser, on_entity);
     const enum XML_Status s = XML_Parse(r->parser, text, (int)size, XML_TRUE);
     if (r->status)
         return r->status;

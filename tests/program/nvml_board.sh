@@ -49,6 +49,16 @@ broken "no number" 'bad.xml:36:4: nvidia_smi_log/gpu/gpu_power_readings/default_
 broken "another unit" 'expected a number of MHz above 0' 's/>6251 MHz</>6251 GHz</'
 broken "less than nothing" 'expected a number of MiB above 0' 's/>23028 MiB</>-1 MiB</'
 broken "no default limit" 'unknown: the default power limit' 's/>300.00 W</>N\/A</'
+broken "a clock of no MHz" 'bad.xml:[0-9]+:[0-9]+: .*: expected 1 to 100000 MHz' 's/>6251 MHz</>0.4 MHz</'
+broken "a driver that is no version" "bad.xml: driver_version 'N/A', expected a version from 450 on.*--driver" 's/<driver_version>.*</<driver_version>N\/A</'
+succeed "unless another is asked for" '^driver 0 570\.0 ' "${emulate[@]}" --board "$dir/bad.xml" --platform "$dir/b.json" --driver 570 -- "$clients/probe" driver
+broken "declared entities" 'bad.xml:[0-9]+:[0-9]+: declares the entity a, expected none' 's/^<!DOCTYPE.*/<!DOCTYPE nvidia_smi_log [<!ENTITY a "b">]>/'
+echo '<this/>' >"$dir/bad.xml"
+refuse "an empty element of another tool" 2 'bad.xml:1:1: <this>, expected <nvidia_smi_log>' "$f" platforms "$dir/bad.xml"
+{ echo '<nvidia_smi_log>'; printf '%64s' | sed 's/ /<a>/g'; } >"$dir/bad.xml"
+refuse "elements without end within each other" 2 'bad.xml:2:190: .*: more than 64 elements within each other' "$f" platforms "$dir/bad.xml"
+sed "s/NVIDIA Example 24/$(printf '%62s' | tr ' ' x)éé/" $xml >"$dir/long.xml"
+succeed "a long name ends with a whole character" "long.xml: x{62}$" "$f" platforms "$dir/long.xml"
 : >"$dir/bad.xml"
 refuse "an empty file" 2 'bad.xml:1:1: not XML' "$f" platforms "$dir/bad.xml"
 

@@ -78,6 +78,9 @@ succeed "other ids go on working" '^0:0$' stage "${emulate[@]}" -- sh -c 'echo $
 again
 succeed "sets are made" '^lock 0$' stage "${emulate[@]}" --privileged -- "$clients/probe" lock 0 900 900
 
+again
+succeed "where ends of children are ignored" '^found 0$' stage sh -c 'trap "" CHLD; exec "$@"' sh "${emulate[@]}" --confine need -- env -i "$clients/seek" "${all[@]}"
+
 # ---- where namespaces are refused ----
 refused=(sh -c 'echo 0 >/proc/sys/user/max_user_namespaces; echo 0 >/proc/sys/user/max_mnt_namespaces; exec "$@"' sh)
 again

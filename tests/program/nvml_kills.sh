@@ -61,6 +61,20 @@ check "in each pattern" grep -qE '^0 of 1[0-9] runs leave something changed$' "$
 check "of one set there is one moment" test "$(grep -c ' set 1 of 1 ' "$dir/out")" = 4
 refuse "a program that sets nothing" 2 'sets nothing, expected a program that sets' "${emulate[@]}" --time virtual -- true
 refuse "one that is refused" 2 'each of its sets was refused' "${emulate[@]}" --time virtual --error no-permission -- sh -c "exec $clients/probe lock 0 900 900 >/dev/null"
+
+# ---- what a program leaves running, and who is none of it ----
+leaver="setsid sh -c 'sleep 12345 & sleep 12345; true' >/dev/null 2>&1 & exec $clients/probe lock 0 900 900"
+for how in virtual 1000x; do
+  "${emulate[@]}" --time $how -- sh -c "$leaver" >"$dir/out" 2>"$dir/err"
+  check "processes within processes that sleep on, $how time: the table" grep -qx '[0-9]* of [0-9]* runs leave something changed' "$dir/out"
+  check "and none of them is left" test -z "$(pgrep -f 'sleep 12345')"
+done
+sh -c 'sleep 300 & echo $! >"$0"; exec "$@"' "$dir/pid" "${emulate[@]}" --time virtual -- "$clients/keeper" never >"$dir/out" 2>"$dir/err"
+check "a child of somebody else's is not touched" kill "$(cat "$dir/pid")"
+check "the table is the same" cmp -s <(tail -n 1 "$dir/out") <(echo '17 of 17 runs leave something changed')
+"${emulate[@]}" --time virtual -- sh -c "kill -TERM \$PPID; exec $clients/keeper never" >"$dir/out" 2>"$dir/err"
+check "stopped: it ends, and runs no other pattern" test $? = 3
+check "which it says" grep -qx 'foldline emulate: stopped by a signal before the last pattern' "$dir/err"
 check "nothing still runs" test -z "$(pgrep -f "$clients/keeper")"
 
 finish

@@ -77,6 +77,8 @@ for scale in 10x 1x; do
   check "and both clocks agree" grep -qx 'day right' "$dir/out"
 done
 [ -z "$python" ] || succeed "Python too" '^1[0-9.]*$' "$f" emulate "$dir/long.csv" --platform generic --quiet --time 10x -- "$python" -c 'import time; t = time.monotonic(); time.sleep(1); print(time.monotonic() - t)'
+same "handlers that block every signal" '^read 9$' "$clients/handlers"
+check "are heard, those of SIGSYS too" test "$(head -n 3 "$dir/out" | tr '\n' ' ')" = "before 1, then ours 1 heard 31 heard 10 "
 
 # ---- what still cannot ----
 refuse "timeout needs a timer" 3 'timeout \(process [0-9]+, thread [0-9]+\): timer_create cannot run in virtual time' \

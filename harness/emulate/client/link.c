@@ -22,6 +22,7 @@ typedef struct fl_system {
     ssize_t (*recv)(int, void *, size_t, int);
     int (*close)(int);
     int (*mask)(int, const sigset_t *, sigset_t *);
+    int (*action)(int, const struct sigaction *, struct sigaction *);
 } fl_system;
 
 typedef struct fl_link {
@@ -54,6 +55,7 @@ static void find_system(void) {
     *(void **)&own.recv = dlsym(h, "recv");
     *(void **)&own.close = dlsym(h, "close");
     *(void **)&own.mask = dlsym(h, "pthread_sigmask");
+    *(void **)&own.action = dlsym(h, "sigaction");
     const char *folder = getenv(FL_EMULATE_VARIABLE);
     if (folder && snprintf(path, sizeof path, "%s/" FL_EMULATE_SOCKET, folder) >= (int)sizeof path)
         path[0] = 0;
@@ -116,7 +118,7 @@ static int deliverable(const sigset_t *mask) {
         return 0;
     for (int i = 1; i < NSIG; i++) {
         struct sigaction a;
-        if (sigismember(&pending, i) != 1 || sigismember(mask, i) == 1 || sigaction(i, NULL, &a))
+        if (sigismember(&pending, i) != 1 || sigismember(mask, i) == 1 || own.action(i, NULL, &a))
             continue;
         const int quiet = i == SIGCHLD || i == SIGCONT || i == SIGURG || i == SIGWINCH;
         if (a.sa_handler != SIG_IGN && !(a.sa_handler == SIG_DFL && quiet))

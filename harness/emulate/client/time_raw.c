@@ -95,18 +95,41 @@ static const char *forbidden(long number) {
     }
 }
 
+static struct sigaction theirs;
+
+static void hand_on(int signal, siginfo_t *info, void *context) {
+    if (theirs.sa_flags & SA_SIGINFO)
+        theirs.sa_sigaction(signal, info, context);
+    else if (theirs.sa_handler != SIG_DFL && theirs.sa_handler != SIG_IGN)
+        theirs.sa_handler(signal);
+}
+
+int fl_raw_handler(const struct sigaction *a, struct sigaction *old) {
+    const struct sigaction before = theirs;
+    if (!to)
+        return 0;
+    if (a)
+        theirs = *a;
+    if (old)
+        *old = before;
+    return 1;
+}
+
 static void caught(int signal, siginfo_t *info, void *context) {
     ucontext_t *u = context;
     greg_t *r = u->uc_mcontext.gregs;
-    (void)signal;
-    if (info->si_code == FILTERED && make_call) {
+    const int stream = info->si_syscall == SYS_read || info->si_syscall == SYS_write;
+    if (info->si_code == FILTERED && make_call && stream) {
         const int before = errno;
         const long a[3] = {r[REG_RDI], r[REG_RSI], r[REG_RDX]};
         r[REG_RAX] = make_call(info->si_syscall, a);
         errno = before;
-    }
-    if (info->si_code != USER_DISPATCH)
         return;
+    }
+    if (info->si_code != USER_DISPATCH) {
+        hand_on(signal, info, context);
+        return;
+    }
     const char *name = forbidden(info->si_syscall);
     const uintptr_t at = (uintptr_t)info->si_call_addr, vdso = getauxval(AT_SYSINFO_EHDR);
     if (name && !(at >= vdso && at < vdso + 0x4000)) {
@@ -132,7 +155,7 @@ static void catch_calls(void) {
     memset(&a, 0, sizeof a);
     a.sa_sigaction = caught;
     a.sa_flags = SA_SIGINFO | SA_NODEFER;
-    if (sigaction(SIGSYS, &a, NULL))
+    if (REAL(sigaction)(SIGSYS, &a, NULL))
         return;
     from = r.from;
     to = r.to;
@@ -152,6 +175,10 @@ void fl_raw_catch(fl_raw_refuse *refuse) {
 }
 
 #else
+int fl_raw_handler(const struct sigaction *a, struct sigaction *old) {
+    (void)a, (void)old;
+    return 0;
+}
 int fl_raw_filtered(fl_raw_caught *make) {
     (void)make;
     return 0;
