@@ -43,7 +43,7 @@ void fl_tightrope_to_records(fl_tightrope_work *w, int64_t now_ns) {
 
 void fl_tightrope_window(fl_tightrope_work *w, int64_t now_ns, double clock, int changed) {
     if (changed || w->rate.last_s > STRETCH_S) {
-        if (w->at_top)
+        if (w->at_top && !w->doubted)
             fl_tightrope_rate_keep(&w->rate);
         fl_tightrope_rate_stretch(&w->rate);
     }
@@ -52,6 +52,7 @@ void fl_tightrope_window(fl_tightrope_work *w, int64_t now_ns, double clock, int
     w->settled_ns = now_ns;
     w->clock = clock;
     w->at_top = clock >= 1;
+    w->doubted = 0;
     w->units = w->total;
     w->known_s = w->ref_s = w->unknown_s = 0;
     fl_tightrope_forget_power(w);
@@ -137,7 +138,7 @@ static void read_counter(fl_tightrope_work *w, const fl_gpu_sample *u, int64_t n
     }
     w->total += moved;
     if (moved > 0)
-        shows(w, now);
+        w->moved_late_s = (double)(now - w->last_ns) * 1e-9, shows(w, now);
     if (moved > 0 && fresh && fine)
         read_edge(w, now, (double)(now - w->last_ns) * 1e-9, moved);
 }
@@ -366,7 +367,7 @@ double fl_tightrope_credit(fl_tightrope_work *w) {
     if (fl_tightrope_blindfold(w) || !(w->unit_s > 0))
         return certain;
     const double work = units * w->unit_s;
-    const double least = fl_tightrope_rate_least(&w->rate, w->sigmas, w->at_top, units, fmax(0, w->top_s - w->base_s));
+    const double least = fl_tightrope_rate_least(&w->rate, w->sigmas, w->at_top && !w->doubted, units, fmax(0, w->top_s - w->base_s));
     const double open_s = (double)(w->last_ns - w->moved_ns) * 1e-9 * w->share * (1 - w->tolerance);
     const double credit = fmin(w->elapsed_s, w->base_s + (least + open_s) / cost) - w->taken_back_s;
     return work - least > 0.01 * (w->base_s + work - w->top_s) ? fmax(certain, credit) : credit;
@@ -400,10 +401,16 @@ static double window_power(const fl_tightrope_work *w, double *noise) {
     return w->power_count > 0 ? w->power_sum / w->power_count : NAN;
 }
 
+/* Since the last unit ended, at most. */
+static double open_time(const fl_tightrope_work *w) {
+    return (double)(w->last_ns - w->moved_ns) * 1e-9 + w->moved_late_s;
+}
+
 /* Only what is certain of the window's work stays. */
 static void take_back(fl_tightrope_work *w, double length_s) {
     const double units = w->quantum > 0 ? (w->total - w->units) / w->quantum : 0;
-    w->taken_back_s += fmax(0, units * w->unit_s - length_s * w->share * (1 - w->tolerance));
+    const double ended_s = fmax(0, length_s - open_time(w)); /* the unit that runs counts when it ends */
+    w->taken_back_s += fmax(0, units * w->unit_s - ended_s * w->share * (1 - w->tolerance));
 }
 
 static void measure(const fl_tightrope_work *w, fl_tightrope_seen_window *m) {
@@ -422,7 +429,7 @@ static void measure(const fl_tightrope_work *w, fl_tightrope_seen_window *m) {
     m->slowdown = p.unit_s / w->unit_s;
     m->noise = p.error;
     const double slack = fmax(0.03, 4 * hypot(m->noise, fl_tightrope_reference_error(w)));
-    m->doubtful = m->slowdown < 1 - slack || m->slowdown > 1 / w->share * (1 + slack);
+    m->doubtful = m->slowdown < 1 - slack || m->slowdown > (w->at_top ? 1 : 1 / w->share) * (1 + slack);
 }
 
 fl_tightrope_seen_window fl_tightrope_close(fl_tightrope_work *w, int64_t now_ns, int idle) {
@@ -432,11 +439,15 @@ fl_tightrope_seen_window fl_tightrope_close(fl_tightrope_work *w, int64_t now_ns
     if (idle)
         return m;
     count_time(w, now_ns);
-    if (w->at_top) {
+    /* A pace that is off what the reference says is no part of it: all work before would be told by it too. */
+    if (w->at_top && w->rate.kept_s > 0 && !fl_tightrope_blindfold(w))
+        measure(w, &m);
+    w->doubted = m.doubtful;
+    if (w->at_top && !w->doubted) {
         learn_rate(w);
         end_visit(w);
     }
-    if (!fl_tightrope_blindfold(w))
+    if (!fl_tightrope_blindfold(w) && !w->doubted)
         measure(w, &m);
     if (m.doubtful)
         take_back(w, m.length_s);
@@ -458,7 +469,7 @@ void fl_tightrope_new_phase(fl_tightrope_work *w) {
     const double credit = fl_tightrope_credit(w);
     if (w->signal == FL_TIGHTROPE_RECORDS)
         return;
-    w->base_s = credit;
+    w->base_s = credit - open_time(w); /* the unit that runs counts when it ends */
     w->taken_back_s = 0;
     w->top_s = credit, w->floor_s = 0;
     w->origin = w->total;

@@ -55,8 +55,10 @@ typedef struct fl_tightrope_work {
     int64_t window_ns, settled_ns;
     double clock, share; /* its clock / top; the least since the window before */
     int at_top, weighed;
+    int doubted; /* a window at the top clock whose pace is another phase's: no part of the reference */
     double units;                     /* total at the beginning */
     int64_t moved_ns;                 /* last reading that showed work done */
+    double moved_late_s;              /* by how much that may have come late */
     double quiet_s;                   /* longest time lately that no reading showed work done */
     double known_s, ref_s, unknown_s; /* records that began settled: durations, the same at the top, no reference */
     double power_sum, power_count, power_square;
