@@ -18,8 +18,9 @@ typedef fl_tightrope_params params;
 typedef fl_tightrope_gpu gpu_state;
 
 typedef struct node_state {
-    int64_t started, odd, references, decisions;
+    int64_t started, odd, references, decisions, alarm;
     double window_s;        /* planned length */
+    int64_t safe_ns;        /* until then the slack cannot run out, whatever the program does */
     double apart, compared; /* see is_apart */
 } node_state;
 
@@ -41,6 +42,7 @@ static const fl_probe probe_rows[PROBES] = {
 #define REFERENCE_S 0.15 /* least time at the top clock to learn a reference; longest, where its error stays large */
 #define REFERENCE_MAX_S 5
 #define LOOK_EVERY 3 /* decisions from one look at a clock that was not tried to the next */
+#define SAFE_S 1e6   /* nothing is looked for longer ahead */
 #define MEMBERS 64   /* GPUs of a node */
 #define IDLE 0.01    /* busy for less of a window, and no unit done: nothing runs there */
 
@@ -121,10 +123,12 @@ static void begin_window(node *n) {
     }
     for (uint32_t i = 0; i < n->count; i++) {
         gpu_state *g = &n->gpu[i];
+        g->work.alike = n->p->alike;
         if (changed)
             g->arrived_ns = -1, g->power_ns = INT64_MAX;
         fl_tightrope_window(&g->work, n->now, share, changed);
     }
+    n->state->safe_ns = n->now;
 }
 
 static void to_reference(node *n) {
@@ -194,7 +198,7 @@ static void decide(node *n) {
         top_pays |= g->top_pays != 0;
     }
     /* The reference is of all GPUs at the top. */
-    for (uint32_t i = 0; i < n->count && top_pays; i++)
+    for (uint32_t i = 0; i < n->count && (top_pays || n->state->alarm); i++)
         n->gpu[i].next = top_of(n, i);
     if (top_pays && n->count > 1)
         n->state->window_s = fmax(window_s, fmin(REFERENCE_MAX_S, n->gpu->work.elapsed_s / 16));
@@ -253,7 +257,7 @@ static void end_window(node *n) {
         gpu_state *g = &n->gpu[i];
         const int idle = is_idle(n, g);
         m[i] = fl_tightrope_close(&g->work, n->now, idle);
-        if (g->work.signal == FL_TIGHTROPE_NONE)
+        if (fl_tightrope_blindfold(&g->work))
             m[i].slowdown = mhz_of(n, i, top_of(n, i)) / mhz_of(n, i, g->clock);
         g->slowdown = m[i].slowdown;
         g->power_w = isnan(m[i].power_w) ? g->power_w : m[i].power_w;
@@ -269,8 +273,17 @@ static void end_window(node *n) {
         to_reference(n);
         return;
     }
+    if (n->count == 1 && fl_tightrope_crowded(&n->gpu->work)) {
+        fl_set_gpu(n->c, 0, FL_SET_RECORDS, 0);
+        fl_tightrope_to_certain(&n->gpu->work);
+        to_reference(n);
+        return;
+    }
     compare(n, member);
-    if (!changed_phase(n, m, member)) {
+    const int changed = changed_phase(n, m, member);
+    for (uint32_t i = 0; i < n->count && changed; i++)
+        fl_tightrope_distrust(&n->gpu[i].work, &m[i]);
+    if (!changed) {
         n->state->odd = 0;
         learn(n, m, member);
     } else if (++n->state->odd >= 2) {
@@ -280,6 +293,45 @@ static void end_window(node *n) {
         return;
     }
     decide(n);
+}
+
+/* ---- the guard ---- */
+
+/* Slack that a second of the window may cost, whatever the program does. */
+static double burn(const node *n) {
+    double most = 0;
+    for (uint32_t i = 0; i < n->count; i++)
+        most = fmax(most, fl_tightrope_burn(n->p->bound - FL_TIGHTROPE_MARGIN,
+                                            (1 + n->p->tolerance) * (1 + fl_tightrope_cost(n->p, &n->gpu[i])) /
+                                                n->gpu[i].work.share));
+    return most;
+}
+
+/* Until when the present clocks are safe whatever the program does: a program that turns to other work in the midst of a
+ * window is slowed by all that the clocks can slow it, and what was measured before says nothing of it. What is certain
+ * of the slack must pay for that until the next reading, and then for the way back to the top. */
+static int64_t safe_until(const node *n) {
+    const double b = n->p->bound - FL_TIGHTROPE_MARGIN, loss = burn(n);
+    double least = INFINITY, react_s = 0;
+    int top = 1;
+    for (uint32_t i = 0; i < n->count; i++) {
+        gpu_state *g = &n->gpu[i];
+        top &= is_top(n, i);
+        react_s = fmax(react_s, fl_tightrope_reaction(n->p, g));
+        if (is_idle(n, g))
+            continue;
+        const double length_s = (double)(n->now - g->work.window_ns) * 1e-9;
+        least = fmin(least, (1 + b) * fl_tightrope_credit_now(&g->work) - g->work.elapsed_s - length_s);
+    }
+    const double left_s = top || !(loss > 0) ? SAFE_S : fmin(SAFE_S, least / loss - react_s);
+    return n->now + (int64_t)(fmax(0, left_s) * 1e9);
+}
+
+/* 1: the clocks must go to the top now. Readings may have shown more work since, so it is asked again in time. */
+static int guard(node *n) {
+    if (n->state->safe_ns - n->now <= (int64_t)(n->p->poll_ms * 1e6))
+        n->state->safe_ns = safe_until(n);
+    return n->state->safe_ns <= n->now;
 }
 
 /* ---- a step ---- */
@@ -367,9 +419,11 @@ static void step(void *state, const void *param_bytes, const fl_facts *facts, co
         other |= learning && other_signal(&n, i, length_s);
         over &= fl_tightrope_over(&n.gpu[i], n.now, length_s, end_s);
     }
-    if (over && !other && (!learning || length_s > REFERENCE_MAX_S || learned(&n) || shares(&n)))
+    n.state->alarm = guard(&n) || (n.count == 1 && fl_tightrope_crowded(&n.gpu->work));
+    if (n.state->alarm || (over && !other && (!learning || length_s > REFERENCE_MAX_S || learned(&n) || shares(&n))))
         end_window(&n);
-    c->delay_ns = FL_TIGHTROPE_COARSE_NS;
+    const int64_t fine = (int64_t)(n.p->poll_ms * 1e6), safe = n.state->safe_ns - n.now - fine / 2;
+    c->delay_ns = safe > FL_TIGHTROPE_COARSE_NS ? FL_TIGHTROPE_COARSE_NS : safe > fine ? safe : fine;
     for (uint32_t i = 0; i < n.count; i++) {
         const int64_t next = fl_tightrope_wait_ns(n.p, &n.gpu[i], n.now, end_s);
         c->delay_ns = next < c->delay_ns ? next : c->delay_ns;
@@ -382,6 +436,8 @@ static const fl_param param_rows[] = {
     FL_PARAM(params, objective, CHOICE("energy|edp|ed2p"), "", "energy", "what to save"),
     FL_PARAM(params, signal, CHOICE("auto|records|iterations|kernels|bytes|util|none"), "", "auto",
              "what tells how much work is done"),
+    FL_PARAM(params, alike, CHOICE("all|counters|none"), "", "counters",
+             "whose units are alike in all phases: all; iterations, kernels and bytes; or nobody's"),
     FL_PARAM(params, tolerance, REAL(0, 1), "", "0.03", "by how much a slowdown may pass top / f"),
     FL_PARAM(params, sigmas, REAL(0, 10), "", "4.5", "of the reference's error held back"),
     FL_PARAM(params, records_cost, REAL(0, 1), "", "0.02", "by how much kernel records stretch kernels; 0: free"),

@@ -167,12 +167,20 @@ static void predict(const fl_tightrope_chip *c, const fl_tightrope_seen *seen, u
     }
 }
 
-int fl_tightrope_affordable(const fl_tightrope_wish *w, double window_s, double worst) {
-    return w->slack_s + (1 + w->bound) * window_s / worst - window_s >= 0;
+double fl_tightrope_burn(double bound, double most) { return fmax(0, 1 - (1 + bound) / most); }
+
+int fl_tightrope_affordable(const fl_tightrope_wish *w, double window_s, double worst, double most) {
+    const double blind_s = w->blind_s * fl_tightrope_burn(w->bound, most);
+    return w->slack_s + fmin(0, (1 + w->bound) * window_s / worst - window_s) >= blind_s;
 }
 
 static double length(const fl_tightrope_wish *w, const fl_tightrope_seen *seen, uint32_t clock) {
     return seen[clock].weight_s > 0 ? w->window_s : w->first_window_s;
+}
+
+static int can_pay(const fl_tightrope_chip *c, const fl_tightrope_wish *w, const fl_tightrope_seen *seen,
+                   const double *worst, uint32_t clock) {
+    return fl_tightrope_affordable(w, length(w, seen, clock), worst[clock], ratio(c, clock) * (1 + c->tolerance) * (1 + w->cost));
 }
 
 /* The lowest clock that may be chosen: not far below what was tried, for there predictions are guesses. */
@@ -272,8 +280,7 @@ fl_tightrope_choice fl_tightrope_choose(const fl_tightrope_chip *c, const fl_tig
             trade = rate;
             choice.energy = mixed;
             choice.steepness = rate / mixed;
-            if (fl_tightrope_affordable(w, length(w, seen, slow),
-                                        worst[slow])) /* two clocks take turns: the slower one while slack carries it */
+            if (can_pay(c, w, seen, worst, slow)) /* two clocks take turns: the slower one while slack carries it */
                 choice.clock = slow;
         }
     }
@@ -281,13 +288,13 @@ fl_tightrope_choice fl_tightrope_choose(const fl_tightrope_chip *c, const fl_tig
     if (!trade && w->now >= (int32_t)first && s[w->now] <= w->allowed && w->delay_power == 0 &&
         e[w->now] < e[choice.clock] * 1.0005)
         choice.clock = (uint32_t)w->now;
-    while (choice.clock < top && !fl_tightrope_affordable(w, length(w, seen, choice.clock), worst[choice.clock]))
+    while (choice.clock < top && !can_pay(c, w, seen, worst, choice.clock))
         choice.clock++;
     if (!w->look)
         return choice;
     double hope = 0;
     for (uint32_t k = first; k <= top; k++) {
-        if (!fl_tightrope_affordable(w, length(w, seen, k), worst[k]) ||
+        if (!can_pay(c, w, seen, worst, k) ||
             (w->steady && s[k] > w->allowed * (1 + v.doubt[k])))
             continue;
         /* What a look may win, over as long again as the program has run, against what it is expected to lose. */

@@ -35,6 +35,8 @@ typedef struct fl_tightrope_wish {
     double allowed;        /* slowdown that the ledger allows from now on, > 0; below 1: nothing but the top */
     double slack_s;        /* of the ledger */
     double bound;          /* slowdown - 1 that the whole run may have */
+    double blind_s;        /* time that may pass at the clock before anything shows, and the way back to the top */
+    double cost;           /* by how much what is measured was stretched by measuring it */
     double window_s;       /* how long the chosen clock will be kept */
     double first_window_s; /* the same, of one not tried before */
     double elapsed_s;      /* how long the program has run */
@@ -56,7 +58,11 @@ typedef struct fl_tightrope_choice {
 fl_tightrope_choice fl_tightrope_choose(const fl_tightrope_chip *chip, const fl_tightrope_seen *seen,
                                         const fl_tightrope_wish *wish);
 
-/* The slack after window_s at a clock of that worst slowdown is not negative. */
-int fl_tightrope_affordable(const fl_tightrope_wish *wish, double window_s, double worst);
+/* The slack after window_s at a clock of that worst slowdown is not negative, even if the program then went on by what
+ * is certain only, most times slower, for as long as nobody would see it. */
+int fl_tightrope_affordable(const fl_tightrope_wish *wish, double window_s, double worst, double most);
+
+/* Slack that a second may cost at a clock where all is slowed most times. */
+double fl_tightrope_burn(double bound, double most);
 
 #endif

@@ -53,6 +53,14 @@ double fl_tightrope_first_length(const fl_tightrope_gpu *g) {
                 FL_TIGHTROPE_SETTLE_S + (isnan(g->lag_s) ? 0 : g->lag_s) + FL_TIGHTROPE_POWER_S);
 }
 
+double fl_tightrope_blind(const fl_tightrope_params *p, const fl_tightrope_gpu *g) {
+    return fl_tightrope_reaction(p, g) + (fl_tightrope_blindfold(&g->work) ? 0 : g->work.quiet_s);
+}
+
+double fl_tightrope_cost(const fl_tightrope_params *p, const fl_tightrope_gpu *g) {
+    return g->work.signal == FL_TIGHTROPE_RECORDS || g->work.signal == FL_TIGHTROPE_ENDS ? p->records_cost : 0;
+}
+
 /* A look at the top clock makes the reference better. It pays where the error that is held back costs more, over as
  * long again as the program has run, than the look: what the look leaves of the slack is spent later. */
 static int top_pays(const fl_tightrope_params *p, const fl_tightrope_gpu *g, const fl_tightrope_choice *choice,
@@ -67,13 +75,18 @@ uint32_t fl_tightrope_decide(const fl_tightrope_params *p, fl_tightrope_gpu *g, 
                              double window_s, double first_window_s, int look, int steady) {
     const fl_tightrope_chip chip = chip_of(p, g, f);
     const double b = p->bound - FL_TIGHTROPE_MARGIN;
-    const double spent_s = steady ? slack_s - 2 * b * window_s : slack_s; /* some is kept for looks of the others */
+    const double blind_s = fl_tightrope_blind(p, g), cost = fl_tightrope_cost(p, g);
+    /* Some is kept for what nobody sees, and for looks of the others. */
+    const double kept_s = blind_s * fl_tightrope_burn(b, (1 + p->tolerance) * (1 + cost) / g->work.clock);
+    const double spent_s = slack_s - kept_s - (steady ? 2 * b * window_s : 0);
     const double horizon = fmax(spent_s < 0 ? 0 : HORIZON_S, 2 * window_s);
     g->slack_s = slack_s;
     g->allowed = fmax(1, fmin(1 + 4 * b + 0.1, (1 + b) * (1 + spent_s / horizon)));
     const fl_tightrope_wish wish = {.allowed = g->allowed,
                                     .slack_s = slack_s,
                                     .bound = b,
+                                    .blind_s = blind_s,
+                                    .cost = cost,
                                     .window_s = window_s,
                                     .first_window_s = first_window_s,
                                     .elapsed_s = g->work.elapsed_s,
@@ -82,7 +95,7 @@ uint32_t fl_tightrope_decide(const fl_tightrope_params *p, fl_tightrope_gpu *g, 
                                     .look = look,
                                     .now = (int32_t)g->clock};
     fl_tightrope_choice choice = fl_tightrope_choose(&chip, g->seen, &wish);
-    g->top_pays = !choice.looked && g->work.signal != FL_TIGHTROPE_NONE && top_pays(p, g, &choice, b);
+    g->top_pays = !choice.looked && !fl_tightrope_blindfold(&g->work) && top_pays(p, g, &choice, b);
     g->energy = choice.energy;
     return choice.clock;
 }

@@ -8,7 +8,7 @@
 
 typedef struct fl_tightrope_params {
     double bound, tolerance, sigmas, records_cost, poll_ms, lag_ms;
-    int64_t signal, objective;
+    int64_t signal, objective, alike;
 } fl_tightrope_params;
 
 /* Of the bound, kept back beside the reference's error: what a run's last window, which ends where the program does,
@@ -31,6 +31,7 @@ typedef struct fl_tightrope_gpu {
     double power_w;      /* of the last window */
     double lag_s;        /* of the power sensor; NAN: not known yet */
     double util_sum, util_count;
+    double react_s;       /* longest time from a set clock to its arrival */
     double slack_s, allowed, energy, slowdown;
     double error;     /* of the reference, relative */
     int64_t top_pays; /* a better reference is worth a window at the top clock */
@@ -55,6 +56,10 @@ int fl_tightrope_over(const fl_tightrope_gpu *g, int64_t now, double length_s, d
 /* Until the next reading. */
 int64_t fl_tightrope_wait_ns(const fl_tightrope_params *p, fl_tightrope_gpu *g, int64_t now, double end_s);
 
+/* From a reading that shows that the clock must rise until it has risen, at most: the time to the next reading, and what
+ * clocks took to arrive so far. */
+double fl_tightrope_reaction(const fl_tightrope_params *p, const fl_tightrope_gpu *g);
+
 /* How much longer the window must last because its clock came late. */
 double fl_tightrope_late_s(const fl_tightrope_gpu *g);
 
@@ -75,6 +80,12 @@ void fl_tightrope_learn(fl_tightrope_gpu *g, const fl_tightrope_seen_window *m, 
  * and whether two clocks may not take turns. */
 uint32_t fl_tightrope_decide(const fl_tightrope_params *p, fl_tightrope_gpu *g, const fl_gpu_facts *f, double slack_s,
                              double window_s, double first_window_s, int look, int steady);
+
+/* By how much the signal stretches what it measures. */
+double fl_tightrope_cost(const fl_tightrope_params *p, const fl_tightrope_gpu *g);
+
+/* Time for which nobody may see what a clock does, and the way back to the top. */
+double fl_tightrope_blind(const fl_tightrope_params *p, const fl_tightrope_gpu *g);
 
 /* Index 0 of a GPU's clocks stands for this one of its ladder. */
 uint32_t fl_tightrope_first(const fl_gpu_facts *f);

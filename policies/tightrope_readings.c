@@ -15,9 +15,11 @@ int fl_tightrope_arrive(fl_tightrope_gpu *g, const fl_gpu_sample *u, int64_t now
     if (g->arrived_ns >= 0)
         return 1;
     w->settled_ns = now + (int64_t)(FL_TIGHTROPE_SETTLE_S * 1e9);
-    if (fl_gpu_known(u, FL_GPU_SM_MHZ) && fabs(u->value[FL_GPU_SM_MHZ] - mhz) > 1 && now - w->window_ns < ARRIVAL_NS)
+    const int late = fl_gpu_known(u, FL_GPU_SM_MHZ) && fabs(u->value[FL_GPU_SM_MHZ] - mhz) > 1;
+    if (late && now - w->window_ns < ARRIVAL_NS)
         return 0;
     g->arrived_ns = now;
+    g->react_s = late ? g->react_s : fmax(g->react_s, since(now, w->window_ns));
     g->power_ns = w->settled_ns + (int64_t)((isnan(g->lag_s) ? 0 : g->lag_s) * 1e9);
     return 1;
 }
@@ -45,6 +47,10 @@ void fl_tightrope_take(fl_tightrope_gpu *g, const fl_sample *s, uint32_t gpu) {
 
 double fl_tightrope_busy(const fl_tightrope_gpu *g) {
     return g->util_count > 0 ? g->util_sum / g->util_count / 100 : NAN;
+}
+
+double fl_tightrope_reaction(const fl_tightrope_params *p, const fl_tightrope_gpu *g) {
+    return g->react_s + FL_TIGHTROPE_SETTLE_S + 2e-3 * p->poll_ms;
 }
 
 double fl_tightrope_late_s(const fl_tightrope_gpu *g) {

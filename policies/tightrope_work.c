@@ -20,7 +20,7 @@ void fl_tightrope_work_begin(fl_tightrope_work *w, int64_t signal, int64_t now_n
                              double cost) {
     memset(w, 0, sizeof *w);
     w->signal = signal;
-    w->last_ns = w->begin_ns = w->last_end_ns = now_ns;
+    w->last_ns = w->begin_ns = w->last_end_ns = w->moved_ns = now_ns;
     w->origin_ns = -1;
     w->tolerance = tolerance;
     w->sigmas = sigmas;
@@ -36,12 +36,14 @@ void fl_tightrope_to_records(fl_tightrope_work *w, int64_t now_ns) {
     w->before_s = w->elapsed_s = w->top_s = elapsed_s;
 }
 
+#define QUIET_S 10 /* time that the longest quiet is remembered for */
+
 /* A counter's line is drawn on over windows at one clock, for so long: a line that never ends sees no change. */
 #define STRETCH_S 2
 
 void fl_tightrope_window(fl_tightrope_work *w, int64_t now_ns, double clock, int changed) {
     if (changed || w->rate.last_s > STRETCH_S) {
-        if (w->at_top)
+        if (w->at_top && !w->doubted)
             fl_tightrope_rate_keep(&w->rate);
         fl_tightrope_rate_stretch(&w->rate);
     }
@@ -50,11 +52,25 @@ void fl_tightrope_window(fl_tightrope_work *w, int64_t now_ns, double clock, int
     w->settled_ns = now_ns;
     w->clock = clock;
     w->at_top = clock >= 1;
+    w->doubted = 0;
     w->units = w->total;
     w->known_s = w->ref_s = w->unknown_s = 0;
     fl_tightrope_forget_power(w);
 }
 
+/* Work ended by then. What is quiet for long now and then may be so again: it is forgotten by a tenth at a time. */
+static void shows(fl_tightrope_work *w, int64_t then) {
+    const double quiet_s = (double)(then - w->moved_ns) * 1e-9;
+    if (!(quiet_s > 0))
+        return;
+    w->quiet_s = fmax(quiet_s, w->quiet_s * exp(-quiet_s / QUIET_S));
+    w->moved_ns = then;
+}
+
+#define RECORD_S 1e-6 /* a record's end is known to that */
+
+/* Kernels that run beside others take the longer for it, here and at the top clock: their lengths tell nothing that is
+ * certain. So they count nothing, and what ran beside them is taken back. */
 static void read_records(fl_tightrope_work *w, const fl_sample *s, uint32_t gpu) {
     for (uint64_t i = 0; i < s->record_count; i++) {
         const fl_kernel_record *r = &s->record[i];
@@ -65,8 +81,17 @@ static void read_records(fl_tightrope_work *w, const fl_sample *s, uint32_t gpu)
         fl_tightrope_kind *k = &w->kind[rest ? FL_TIGHTROPE_KINDS - 1 : r->kind];
         const double d = (double)(r->end_ns - r->start_ns) * 1e-9;
         const int settled = r->start_ns >= w->settled_ns;
+        const double beside_s = (double)(w->last_end_ns - r->start_ns) * 1e-9;
+        if (w->alike != FL_TIGHTROPE_ALIKE_ALL && beside_s > RECORD_S) {
+            w->overlap_s += beside_s;
+            w->busy_s += fmax(0, d - beside_s);
+            shows(w, r->end_ns);
+            w->last_end_ns = r->end_ns > w->last_end_ns ? r->end_ns : w->last_end_ns;
+            continue;
+        }
         if (r->end_ns > w->last_end_ns)
             w->last_end_ns = r->end_ns;
+        shows(w, r->end_ns);
         if (settled && w->at_top) {
             w->top_busy_s += d;
             if (!rest)
@@ -112,11 +137,11 @@ static void read_counter(fl_tightrope_work *w, const fl_gpu_sample *u, int64_t n
         fresh = fl_gpu_fresh(u, FL_GPU_UTIL_MEM_PCT);
     }
     w->total += moved;
+    if (moved > 0)
+        w->moved_late_s = (double)(now - w->last_ns) * 1e-9, shows(w, now);
     if (moved > 0 && fresh && fine)
         read_edge(w, now, (double)(now - w->last_ns) * 1e-9, moved);
 }
-
-#define RECORD_S 1e-6 /* a record's end is known to that */
 
 /* What a kernel counts for: 1, or where kinds are weighed what it takes at the top clock, beside what runs there. A
  * kind that was not seen there counts what is certain. */
@@ -142,6 +167,7 @@ static void read_ends(fl_tightrope_work *w, const fl_sample *s, uint32_t gpu) {
             continue;
         const double weight = weight_of(w, r);
         w->total += weight;
+        shows(w, r->end_ns);
         if (weight > 0)
             read_edge(w, r->end_ns, RECORD_S, weight);
     }
@@ -151,8 +177,19 @@ static void read_ends(fl_tightrope_work *w, const fl_sample *s, uint32_t gpu) {
 #define OVERLAP 1.05
 
 int fl_tightrope_overlap(const fl_tightrope_work *w) {
-    return w->signal == FL_TIGHTROPE_RECORDS &&
+    return w->signal == FL_TIGHTROPE_RECORDS && w->alike == FL_TIGHTROPE_ALIKE_ALL &&
            w->busy_s + w->top_busy_s > OVERLAP * (double)(w->last_ns - w->begin_ns) * 1e-9;
+}
+
+int fl_tightrope_crowded(const fl_tightrope_work *w) {
+    return w->signal == FL_TIGHTROPE_RECORDS && w->overlap_s > 0.01 * (double)(w->last_ns - w->begin_ns) * 1e-9;
+}
+
+int fl_tightrope_blindfold(const fl_tightrope_work *w) {
+    if (w->signal == FL_TIGHTROPE_RECORDS || w->signal == FL_TIGHTROPE_NONE)
+        return w->signal == FL_TIGHTROPE_NONE;
+    const int counter = w->signal != FL_TIGHTROPE_UTIL && !w->weighed;
+    return w->alike > (counter ? FL_TIGHTROPE_ALIKE_COUNTERS : FL_TIGHTROPE_ALIKE_ALL);
 }
 
 void fl_tightrope_weigh(fl_tightrope_work *w) {
@@ -235,7 +272,7 @@ static void learn_rate(fl_tightrope_work *w) {
 }
 
 int fl_tightrope_enough(const fl_tightrope_work *w, double error) {
-    if (w->signal == FL_TIGHTROPE_NONE)
+    if (fl_tightrope_blindfold(w))
         return 1;
     if (w->signal != FL_TIGHTROPE_RECORDS)
         return w->rate.edges >= 12 && fl_tightrope_rate_error(&w->rate, w->sigmas, w->at_top) <= error;
@@ -247,7 +284,7 @@ int fl_tightrope_enough(const fl_tightrope_work *w, double error) {
 }
 
 double fl_tightrope_reference_error(const fl_tightrope_work *w) {
-    if (w->signal == FL_TIGHTROPE_NONE)
+    if (fl_tightrope_blindfold(w))
         return 1;
     if (w->signal != FL_TIGHTROPE_RECORDS)
         return fl_tightrope_rate_error(&w->rate, w->sigmas, w->at_top) / w->sigmas;
@@ -316,7 +353,8 @@ static double records_credit(fl_tightrope_work *w) {
     const double open_s = fmax(0, fmin(elapsed_s - all_s, (double)(w->last_ns - w->last_end_ns) * 1e-9));
     const double idle_s = fmax(0, elapsed_s - all_s - open_s);
     w->busy_share = elapsed_s > idle_s ? 1 - idle_s / elapsed_s : 1;
-    const double kernels_s = (w->top_busy_s + low - w->error_s) / over + open_s * w->share * (1 - w->tolerance);
+    const double kernels_s =
+        (w->top_busy_s + low - w->error_s - w->overlap_s) / over + open_s * w->share * (1 - w->tolerance);
     return w->before_s + kernels_s / (1 + w->cost) + idle_s;
 }
 
@@ -326,12 +364,30 @@ double fl_tightrope_credit(fl_tightrope_work *w) {
     if (w->signal == FL_TIGHTROPE_RECORDS)
         return fmin(w->elapsed_s, records_credit(w));
     const double units = (w->total - w->origin) / w->quantum;
-    if (w->signal == FL_TIGHTROPE_NONE || !(w->unit_s > 0))
+    if (fl_tightrope_blindfold(w) || !(w->unit_s > 0))
         return certain;
     const double work = units * w->unit_s;
-    const double least = fl_tightrope_rate_least(&w->rate, w->sigmas, w->at_top, units, fmax(0, w->top_s - w->base_s));
-    const double credit = fmin(w->elapsed_s, w->base_s + least / cost) - w->taken_back_s;
+    const double least = fl_tightrope_rate_least(&w->rate, w->sigmas, w->at_top && !w->doubted, units, fmax(0, w->top_s - w->base_s));
+    const double open_s = (double)(w->last_ns - w->moved_ns) * 1e-9 * w->share * (1 - w->tolerance);
+    const double credit = fmin(w->elapsed_s, w->base_s + (least + open_s) / cost) - w->taken_back_s;
     return work - least > 0.01 * (w->base_s + work - w->top_s) ? fmax(certain, credit) : credit;
+}
+
+/* The window's time so far. */
+static void count_time(fl_tightrope_work *w, int64_t now_ns) {
+    const double length_s = (double)(now_ns - w->window_ns) * 1e-9;
+    const double low_s = w->at_top ? fmin(length_s, (double)(w->settled_ns - w->window_ns) * 1e-9) : length_s;
+    w->elapsed_s += length_s;
+    w->top_s += length_s - low_s;
+    w->floor_s += low_s * w->share;
+}
+
+double fl_tightrope_credit_now(fl_tightrope_work *w) {
+    const double elapsed_s = w->elapsed_s, top_s = w->top_s, floor_s = w->floor_s;
+    count_time(w, w->last_ns);
+    const double credit = fl_tightrope_credit(w);
+    w->elapsed_s = elapsed_s, w->top_s = top_s, w->floor_s = floor_s;
+    return credit;
 }
 
 static double window_power(const fl_tightrope_work *w, double *noise) {
@@ -343,6 +399,18 @@ static double window_power(const fl_tightrope_work *w, double *noise) {
     if (w->energy_ns[1] - w->energy_ns[0] > 1.5e8 && w->energy_ns[0] >= 0)
         return (w->energy_j[1] - w->energy_j[0]) / (w->energy_ns[1] - w->energy_ns[0]) * 1e9;
     return w->power_count > 0 ? w->power_sum / w->power_count : NAN;
+}
+
+/* Since the last unit ended, at most. */
+static double open_time(const fl_tightrope_work *w) {
+    return (double)(w->last_ns - w->moved_ns) * 1e-9 + w->moved_late_s;
+}
+
+/* Only what is certain of the window's work stays. */
+static void take_back(fl_tightrope_work *w, double length_s) {
+    const double units = w->quantum > 0 ? (w->total - w->units) / w->quantum : 0;
+    const double ended_s = fmax(0, length_s - open_time(w)); /* the unit that runs counts when it ends */
+    w->taken_back_s += fmax(0, units * w->unit_s - ended_s * w->share * (1 - w->tolerance));
 }
 
 static void measure(const fl_tightrope_work *w, fl_tightrope_seen_window *m) {
@@ -361,36 +429,47 @@ static void measure(const fl_tightrope_work *w, fl_tightrope_seen_window *m) {
     m->slowdown = p.unit_s / w->unit_s;
     m->noise = p.error;
     const double slack = fmax(0.03, 4 * hypot(m->noise, fl_tightrope_reference_error(w)));
-    m->doubtful = m->slowdown < 1 - slack || m->slowdown > 1 / w->share * (1 + slack);
+    m->doubtful = m->slowdown < 1 - slack || m->slowdown > (w->at_top ? 1 : 1 / w->share) * (1 + slack);
 }
 
 fl_tightrope_seen_window fl_tightrope_close(fl_tightrope_work *w, int64_t now_ns, int idle) {
     fl_tightrope_seen_window m = {.length_s = (double)(now_ns - w->window_ns) * 1e-9};
-    const double settling_s = fmin(m.length_s, (double)(w->settled_ns - w->window_ns) * 1e-9);
     m.power_w = window_power(w, &m.power_noise);
     m.slowdown = NAN;
     if (idle)
         return m;
-    w->elapsed_s += m.length_s;
-    if (w->at_top) {
-        w->top_s += m.length_s - settling_s;
-        w->floor_s += settling_s * w->share;
+    count_time(w, now_ns);
+    /* A pace that is off what the reference says is no part of it: all work before would be told by it too. */
+    if (w->at_top && w->rate.kept_s > 0 && !fl_tightrope_blindfold(w))
+        measure(w, &m);
+    w->doubted = m.doubtful;
+    if (w->at_top && !w->doubted) {
         learn_rate(w);
         end_visit(w);
-    } else
-        w->floor_s += m.length_s * w->share;
-    measure(w, &m);
+    }
+    if (!fl_tightrope_blindfold(w) && !w->doubted)
+        measure(w, &m);
     if (m.doubtful)
-        w->taken_back_s +=
-            fmax(0, (w->total - w->units) / w->quantum * w->unit_s - m.length_s * w->share * (1 - w->tolerance));
+        take_back(w, m.length_s);
     return m;
+}
+
+void fl_tightrope_to_certain(fl_tightrope_work *w) {
+    const double credit = fl_tightrope_credit(w);
+    w->signal = FL_TIGHTROPE_NONE;
+    w->top_s = credit, w->floor_s = 0;
+}
+
+void fl_tightrope_distrust(fl_tightrope_work *w, const fl_tightrope_seen_window *m) {
+    if (w->signal != FL_TIGHTROPE_RECORDS && !m->doubtful && !w->at_top)
+        take_back(w, m->length_s);
 }
 
 void fl_tightrope_new_phase(fl_tightrope_work *w) {
     const double credit = fl_tightrope_credit(w);
     if (w->signal == FL_TIGHTROPE_RECORDS)
         return;
-    w->base_s = credit;
+    w->base_s = credit - open_time(w); /* the unit that runs counts when it ends */
     w->taken_back_s = 0;
     w->top_s = credit, w->floor_s = 0;
     w->origin = w->total;

@@ -20,6 +20,9 @@ enum {
     FL_TIGHTROPE_NONE,
     FL_TIGHTROPE_ENDS /* kernels counted by their records */
 };
+/* Whose units are taken for alike in all phases of the program: all signals', those of counters only (iterations,
+ * kernels, bytes), none's. Where they are not, the second fact alone tells the work. */
+enum { FL_TIGHTROPE_ALIKE_ALL, FL_TIGHTROPE_ALIKE_COUNTERS, FL_TIGHTROPE_ALIKE_NONE };
 enum { FL_TIGHTROPE_KINDS = 512 };
 
 typedef struct fl_tightrope_kind {        /* of kernel */
@@ -34,6 +37,7 @@ typedef struct fl_tightrope_work {
     int64_t signal;
     int64_t begin_ns, last_ns, origin_ns; /* first and last reading; where the counter's line begins */
     double tolerance, sigmas, cost;       /* as the parameters */
+    int64_t alike;
     double before_s;                      /* all of it at the top clock, before records were on */
 
     double counter, total, origin; /* last value, sum of what was seen, the sum at origin_ns */
@@ -51,11 +55,16 @@ typedef struct fl_tightrope_work {
     int64_t window_ns, settled_ns;
     double clock, share; /* its clock / top; the least since the window before */
     int at_top, weighed;
+    int doubted; /* a window at the top clock whose pace is another phase's: no part of the reference */
     double units;                     /* total at the beginning */
+    int64_t moved_ns;                 /* last reading that showed work done */
+    double moved_late_s;              /* by how much that may have come late */
+    double quiet_s;                   /* longest time lately that no reading showed work done */
     double known_s, ref_s, unknown_s; /* records that began settled: durations, the same at the top, no reference */
     double power_sum, power_count, power_square;
     double energy_j[2], energy_ns[2]; /* first and last reading of the energy counter */
 
+    double overlap_s;          /* credited to kernels that another one ran beside */
     double busy_s, top_busy_s; /* records: durations off the top clock and at it, all kinds */
     int64_t last_end_ns;       /* of a record */
     double busy_share;         /* of the time, in which kernels run */
@@ -81,6 +90,12 @@ void fl_tightrope_to_records(fl_tightrope_work *w, int64_t now_ns);
 int fl_tightrope_overlap(const fl_tightrope_work *w);
 void fl_tightrope_weigh(fl_tightrope_work *w);
 
+/* 1: readings tell how long the program runs, and nothing of its work that is certain in all its phases. */
+int fl_tightrope_blindfold(const fl_tightrope_work *w);
+
+/* 1: records show kernels beside each other too often to leave them out. */
+int fl_tightrope_crowded(const fl_tightrope_work *w);
+
 /* A window begins at clock / top: that of now, or one that was just set. Of several GPUs that may wait for each other
  * it is the least, for none of them is slowed by more. */
 void fl_tightrope_window(fl_tightrope_work *w, int64_t now_ns, double clock, int changed);
@@ -100,8 +115,18 @@ double fl_tightrope_reference_error(const fl_tightrope_work *w);
 /* Seconds at the top clock that the work done so far would have taken, at least. */
 double fl_tightrope_credit(fl_tightrope_work *w);
 
+/* The same at the time of the last reading, inside a window: what no reading has shown yet counts as much as is certain. */
+double fl_tightrope_credit_now(fl_tightrope_work *w);
+
 /* The window, at the top clock, has what a reference needs: error is what may be held back for it, relative. */
 int fl_tightrope_enough(const fl_tightrope_work *w, double error);
+
+/* From now on nothing tells the work. What was credited stays. */
+void fl_tightrope_to_certain(fl_tightrope_work *w);
+
+/* The window that was closed may belong to another phase, whose units may be shorter: of its credit only what is certain
+ * stays. */
+void fl_tightrope_distrust(fl_tightrope_work *w, const fl_tightrope_seen_window *m);
 
 /* The program does something else now: what was credited stays, the reference is learned again. */
 void fl_tightrope_new_phase(fl_tightrope_work *w);

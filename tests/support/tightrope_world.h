@@ -18,7 +18,8 @@ typedef struct world {
     double unit_s, jitter, lag_s, arrival_s; /* unit_s: of work at the top clock; arrival_s: from a set to the clock */
     double length_s;                         /* of all work at the top clock */
     double bound;
-    bool records, counter;
+    double turn_s, turned_unit_s; /* > 0: after so much work the kernels are others, slowed by all of top / f */
+    bool records, counter, util;
     uint64_t seed;
     /* what came out */
     double elapsed_s, work_s, energy_j;
@@ -48,15 +49,18 @@ typedef struct world_run { /* its course */
     double kernels;
 } world_run;
 
+static inline bool world_turned(const world *w) { return w->turn_s > 0 && w->work_s >= w->turn_s; }
+
 static inline void world_unit(const world *w, world_run *r) {
     const double z = fmax(-3, fmin(3, fl_random_normal(&r->random)));
-    r->left_s = r->unit_s = w->unit_s * (1 + w->jitter * z);
+    r->left_s = r->unit_s = (world_turned(w) ? w->turned_unit_s : w->unit_s) * (1 + w->jitter * z);
     r->began_ns = r->now_ns;
 }
 
 /* To the end of the unit, the arrival of the clock, or `until`, whichever is first. */
 static inline void world_advance(world *w, world_run *r, int64_t until) {
-    const double slow = w->slowdown[r->clock];
+    const bool turned = world_turned(w);
+    const double slow = turned ? (double)world_ladder[WORLD_CLOCKS - 1] / world_ladder[r->clock] : w->slowdown[r->clock];
     int64_t end = r->now_ns + (int64_t)ceil(r->left_s * slow * 1e9);
     const bool finishes = end <= until && end <= r->arrives_ns;
     end = finishes ? end : r->arrives_ns < until ? r->arrives_ns : until;
@@ -76,7 +80,7 @@ static inline void world_advance(world *w, world_run *r, int64_t until) {
     if (w->elapsed_s / w->work_s - 1 > w->worst)
         w->worst = w->elapsed_s / w->work_s - 1, w->worst_at_s = w->elapsed_s;
     if (w->records && r->records < WORLD_RECORDS)
-        r->record[r->records++] = (fl_kernel_record){.start_ns = r->began_ns, .end_ns = r->now_ns};
+        r->record[r->records++] = (fl_kernel_record){.kind = turned, .start_ns = r->began_ns, .end_ns = r->now_ns};
     world_unit(w, r);
 }
 
@@ -93,7 +97,8 @@ static inline void world_play(world *w) {
     CU_ASSERT_FATAL(fl_instance_open(&in, &o, &d) == FL_OK);
     world_run *r = calloc(1, sizeof *r);
     CU_ASSERT_FATAL(r != NULL);
-    const fl_kernel_kind kind = {.name = "unit", .grid = {1, 1, 1}, .block = {1, 1, 1}};
+    const fl_kernel_kind kind[] = {{.name = "unit", .grid = {1, 1, 1}, .block = {1, 1, 1}},
+                                   {.name = "turned", .grid = {1, 1, 1}, .block = {1, 1, 1}}};
     r->random = fl_random_seed(w->seed, 1);
     r->clock = r->asked = WORLD_CLOCKS - 1;
     r->arrives_ns = INT64_MAX;
@@ -101,11 +106,13 @@ static inline void world_play(world *w) {
     for (uint64_t step = 0; w->work_s < w->length_s; step++) {
         fl_gpu_sample g = {.valid = FL_BIT(FL_GPU_POWER_W) | FL_BIT(FL_GPU_SM_MHZ)};
         g.valid |= w->counter ? FL_BIT(FL_GPU_KERNELS) : 0;
+        g.valid |= w->util ? FL_BIT(FL_GPU_UTIL_MEM_PCT) : 0;
         g.fresh = g.valid;
+        g.value[FL_GPU_UTIL_MEM_PCT] = world_turned(w) ? 40 : 40 / w->slowdown[r->clock];
         g.value[FL_GPU_POWER_W] = r->shown_w;
         g.value[FL_GPU_SM_MHZ] = world_ladder[r->clock];
         g.value[FL_GPU_KERNELS] = r->kernels;
-        fl_sample s = {.time_ns = r->now_ns, .step = step, .gpu_count = 1, .gpu = &g, .kind = &kind, .kind_count = 1};
+        fl_sample s = {.time_ns = r->now_ns, .step = step, .gpu_count = 1, .gpu = &g, .kind = kind, .kind_count = 2};
         s.record = r->record, s.record_count = r->records;
         const fl_decision *decision;
         CU_ASSERT_FATAL(fl_instance_step(in, &s, &decision, &d) == FL_OK);
