@@ -66,7 +66,7 @@ cmake -S . -B "$build" -DCMAKE_BUILD_TYPE=Release -DFL_SANITIZE=ON -DFL_WERROR=O
   { cat "$build.log"; exit 1; }
 cmake --build "$build" -j "$(nproc)" >>"$build.log" 2>&1 || { tail -n 60 "$build.log"; exit 1; }
 mv "$build.log" "$build/build.log"
-[ "${1-}" != --nightly ] || export FL_TRIALS=1000 FL_GATE_RUNS=100 FL_DAEMON_LOGS=120 FL_ALLOCATIONS=2000 FL_WORKLOADS=2000 FL_PATHS=300 FL_RUNS=100 FL_LOAD=2
+[ "${1-}" != --nightly ] || export FL_TRIALS=1000 FL_GATE_RUNS=100 FL_DAEMON_LOGS=120 FL_ALLOCATIONS=2000 FL_WORKLOADS=2000 FL_PATHS=300 FL_EXAMPLES=all FL_RUNS=100 FL_LOAD=2
 ctest --test-dir "$build" --output-on-failure -j "$(nproc)"
 
 if [ "${1-}" = --nightly ]; then

@@ -24,12 +24,7 @@ static const struct {
     const char *name, *summary;
     int (*run)(int argc, char **argv);
 } commands[] = {FL_COMMANDS(ROW)};
-enum { COMMANDS = sizeof commands / sizeof *commands, COMMAND_COLUMN = 15, TOPICS_ROOM = 16 };
-
-void fl_usage_commands(const fl_page *page) {
-    for (int i = 0; i < COMMANDS; i++)
-        fl_page_row(page, COMMAND_COLUMN, commands[i].name, commands[i].summary);
-}
+enum { COMMANDS = sizeof commands / sizeof *commands, TOPICS_ROOM = 16 };
 
 void fl_usage(FILE *out) {
     const fl_page page = {.out = out, .width = fl_terminal_width(out)};
@@ -37,7 +32,7 @@ void fl_usage(FILE *out) {
     fl_page_gap(&page);
     fl_page_fill(&page, 0, 4, "usage: " FL_USAGE);
     fl_page_gap(&page);
-    fl_usage_commands(&page);
+    fl_pages_list(&page);
     fl_page_gap(&page);
     fl_page_fill(&page, 0, 0, FL_MORE_HELP);
     fl_page_gap(&page);
@@ -110,7 +105,7 @@ int fl_cmd_help(int argc, char **argv) {
     else if (experiment && topic.count > 1)
         (void)fl_refuse(&d, "'%s' after %s, expected nothing", topic.item[1], name);
     else if (folder)
-        (void)fl_pages_write(folder, &d);
+        (void)fl_pages_write(folder, fl_command_run, &d);
     else if (schema)
         (void)print_schema();
     else if (topic.count == 1)

@@ -42,7 +42,6 @@ FL_COMMANDS(FL_COMMAND_DECLARE)
 
 /* The list of commands (harness/cmd/cmd_help.c). */
 void fl_usage(FILE *out);
-void fl_usage_commands(const fl_page *page);
 #define FL_ABOUT "foldline replays recorded GPU kernel and power traces under clock policies: energy, makespan, regret."
 #define FL_USAGE "foldline COMMAND [options]"
 #define FL_MORE_HELP                                                                                                   \

@@ -1,9 +1,8 @@
 /* Completions of shells: what follows "foldline", out of the same rows as the help. */
+#include "harness/cmd/completion.h"
+
 #include "harness/base/place_list.h"
-#include "harness/cmd/commands.h"
-#include "harness/cmd/pages.h"
 #include "harness/cmd/topics.h"
-#include "harness/fit/fit.h"
 #include "harness/input/platform.h"
 #include "policies/registry.h"
 
@@ -71,7 +70,7 @@ static void bash_options(void *to, const fl_command_help *help, const fl_option 
     fprintf(out, "' ;;\n");
 }
 
-fl_status fl_completion_bash(FILE *out, fl_diag *d) {
+fl_status fl_completion_bash(FILE *out, fl_command_runner run, fl_diag *d) {
     fprintf(out, "# bash completion of foldline, which wrote it: foldline help --write DIR\n_foldline() {\n"
                  "  local cur=${COMP_WORDS[COMP_CWORD]} at=$((COMP_CWORD - 1)) list= options= valued=\n");
     const fl_status s = put_lists(&(shell){out, "  local ", "'", "'"}, d);
@@ -80,7 +79,7 @@ fl_status fl_completion_bash(FILE *out, fl_diag *d) {
                  "  local prev=${COMP_WORDS[at]} command=${COMP_WORDS[1]} part=${COMP_WORDS[2]}\n"
                  "  [[ $command == fit && \" $fits \" == *\" $part \"* ]] && command=\"fit $part\"\n"
                  "  case $command in\n");
-    fl_pages_read((fl_command_reader){bash_options, out});
+    fl_pages_read(run, (fl_command_reader){bash_options, out});
     fprintf(out, "  esac\n  if ((COMP_CWORD == 1)); then\n    list=\"$commands --help --version\"\n"
                  "  elif [[ \" $valued \" == *\" $prev \"* ]]; then\n    case $prev in\n");
     for (size_t i = 0; i < OF_LISTS; i++)
@@ -124,7 +123,7 @@ static void zsh_options(void *to, const fl_command_help *help, const fl_option *
     fprintf(out, ") ;;\n");
 }
 
-fl_status fl_completion_zsh(FILE *out, fl_diag *d) {
+fl_status fl_completion_zsh(FILE *out, fl_command_runner run, fl_diag *d) {
     fprintf(out, "#compdef foldline\n# zsh completion of foldline, which wrote it: foldline help --write DIR\n"
                  "_foldline() {\n  local -a options first\n");
     const fl_status s = put_lists(&(shell){out, "  local -a ", "(", ")"}, d);
@@ -132,7 +131,7 @@ fl_status fl_completion_zsh(FILE *out, fl_diag *d) {
                  "  (( CURRENT == 2 )) && { compadd -a commands; compadd -- --help --version; return }\n"
                  "  [[ $command == fit ]] && (( ${fits[(Ie)$words[3]]} )) && command=\"fit $words[3]\"\n"
                  "  case $command in\n");
-    fl_pages_read((fl_command_reader){zsh_options, out});
+    fl_pages_read(run, (fl_command_reader){zsh_options, out});
     fprintf(out, "  esac\n  if (( CURRENT == 3 )) && [[ $words[3] != -* ]]; then\n    case $words[2] in\n"
                  "    fit) first=($fits) ;;\n    help) first=($commands $topics) ;;\n"
                  "    policies) first=($policies) ;;\n    platforms) first=($platforms $boards) ;;\n    esac\n"

@@ -1,8 +1,7 @@
 #include "harness/cmd/pages.h"
 
 #include "harness/base/version.h"
-#include "harness/cmd/commands.h"
-#include "harness/fit/fit.h"
+#include "harness/cmd/completion.h"
 #include "traces/writing.h"
 
 #include <ctype.h>
@@ -11,38 +10,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define ROW(name, summary) {#name, summary},
-#define FIT_ROW(name, summary) {"fit " #name, summary},
-
-static const struct { const char *name, *summary; } rows[] = {FL_COMMANDS(ROW) FL_FITS(FIT_ROW)};
-enum { ROWS = sizeof rows / sizeof *rows, PATH_ROOM = 4096 };
-
-const char *fl_pages_summary(const char *name) {
-    for (size_t i = 0; i < ROWS; i++)
-        if (!strcmp(name, rows[i].name))
-            return rows[i].summary;
-    return NULL;
-}
-
-void fl_pages_read(fl_command_reader reader) {
-    static char wanted[] = "--help";
-    fl_command_read_by = &reader;
-    for (size_t i = 0; i < ROWS; i++) {
-        char command[64];
-        int status, argc = 0;
-        char *argv[4] = {command};
-        (void)snprintf(command, sizeof command, "%s", rows[i].name);
-        char *part = strchr(command, ' ');
-        argc++;
-        if (part) {
-            *part = '\0';
-            argv[argc++] = part + 1;
-        }
-        argv[argc++] = wanted;
-        (void)fl_command_run(argc, argv, &status);
-    }
-    fl_command_read_by = NULL;
-}
+enum { PATH_ROOM = 4096 };
 
 /* ---- manual pages ---- */
 
@@ -81,30 +49,30 @@ static fl_output *open_page(manual *m, const char *command, const char *summary)
 }
 
 /* Every command that the text names with "foldline" before it. */
-static void mark_named(const char *text, bool named[ROWS]) {
+static void mark_named(const char *text, bool named[FL_PAGES_ROWS]) {
     static const char program[] = "foldline ";
     while (text && (text = strstr(text, program))) {
         text += sizeof program - 1;
-        for (size_t i = 0; i < ROWS; i++) {
-            const size_t n = strlen(rows[i].name);
-            if (!strncmp(text, rows[i].name, n) && !isalnum((unsigned char)text[n]))
+        for (size_t i = 0; i < FL_PAGES_ROWS; i++) {
+            const size_t n = strlen(fl_pages_row[i].name);
+            if (!strncmp(text, fl_pages_row[i].name, n) && !isalnum((unsigned char)text[n]))
                 named[i] = true;
         }
     }
 }
 
-static void see_also(const fl_page *page, const char *own, const bool named[ROWS]) {
+static void see_also(const fl_page *page, const char *own, const bool named[FL_PAGES_ROWS]) {
     fl_page_heading(page, "SEE ALSO");
     const char *before = "";
     if (*own) {
         fprintf(page->out, ".BR foldline (1)");
         before = ",";
     }
-    for (size_t i = 0; i < ROWS; i++) {
+    for (size_t i = 0; i < FL_PAGES_ROWS; i++) {
         char name[80];
-        if (!named[i] || !strcmp(rows[i].name, own))
+        if (!named[i] || !strcmp(fl_pages_row[i].name, own))
             continue;
-        page_name(rows[i].name, name, sizeof name);
+        page_name(fl_pages_row[i].name, name, sizeof name);
         fprintf(page->out, "%s%s.BR ", before, *before ? "\n" : "");
         for (const char *at = name; *at; at++)
             fprintf(page->out, *at == '-' ? "\\-" : "%c", *at);
@@ -114,7 +82,7 @@ static void see_also(const fl_page *page, const char *own, const bool named[ROWS
     putc('\n', page->out);
 }
 
-static void close_page(manual *m, fl_output *o, const char *command, const bool named[ROWS]) {
+static void close_page(manual *m, fl_output *o, const char *command, const bool named[FL_PAGES_ROWS]) {
     const fl_page page = {.out = fl_output_file(o), .roff = true};
     fl_page_heading(&page, "EXIT STATUS");
     fl_page_fill(&page, 0, 0, FL_EXIT_STATUSES);
@@ -125,7 +93,7 @@ static void close_page(manual *m, fl_output *o, const char *command, const bool 
 
 static void command_page(void *to, const fl_command_help *help, const fl_option *option, size_t count) {
     manual *m = to;
-    bool named[ROWS] = {false};
+    bool named[FL_PAGES_ROWS] = {false};
     fl_output *o = m->status ? NULL : open_page(m, help->name, fl_pages_summary(help->name));
     if (!o)
         return;
@@ -153,7 +121,7 @@ static void command_page(void *to, const fl_command_help *help, const fl_option 
 }
 
 static void program_page(manual *m) {
-    bool named[ROWS];
+    bool named[FL_PAGES_ROWS];
     memset(named, true, sizeof named);
     fl_output *o = open_page(m, "", "GPU clock policies, simulated and live");
     if (!o)
@@ -164,7 +132,7 @@ static void program_page(manual *m) {
     fl_page_heading(&page, "DESCRIPTION");
     fl_page_fill(&page, 0, 0, FL_ABOUT);
     fl_page_gap(&page);
-    fl_usage_commands(&page);
+    fl_pages_list(&page);
     fl_page_heading(&page, "OPTIONS");
     fl_page_fill(&page, 0, 0, FL_MORE_HELP);
     close_page(m, o, "", named);
@@ -176,21 +144,22 @@ static fl_status make_folder(const char *path, fl_diag *d) {
     return fl_fail(d, FL_IO, path, 0, 0, "%s", fl_reason(errno));
 }
 
-static fl_status write_completion(const char *folder, const char *file, fl_status (*put)(FILE *out, fl_diag *d),
+static fl_status write_completion(const char *folder, const char *file,
+                                  fl_status (*put)(FILE *out, fl_command_runner run, fl_diag *d), fl_command_runner run,
                                   fl_diag *d) {
     char path[PATH_ROOM];
     (void)snprintf(path, sizeof path, "%s/%s", folder, file);
     fl_output *o = fl_output_open(path, d);
     if (!o)
         return d->status;
-    const fl_status s = put(fl_output_file(o), d);
+    const fl_status s = put(fl_output_file(o), run, d);
     if (!s)
         return fl_output_commit(o, d);
     fl_output_abort(o);
     return s;
 }
 
-fl_status fl_pages_write(const char *folder, fl_diag *d) {
+fl_status fl_pages_write(const char *folder, fl_command_runner run, fl_diag *d) {
     static const char *const inside[] = {"", "/man1", "/bash", "/zsh"};
     fl_status s = FL_OK;
     for (size_t i = 0; !s && i < sizeof inside / sizeof *inside; i++) {
@@ -202,9 +171,9 @@ fl_status fl_pages_write(const char *folder, fl_diag *d) {
     if (!m.status)
         program_page(&m);
     if (!m.status)
-        fl_pages_read((fl_command_reader){command_page, &m});
+        fl_pages_read(run, (fl_command_reader){command_page, &m});
     s = m.status;
     if (!s)
-        s = write_completion(folder, "bash/foldline", fl_completion_bash, d);
-    return s ? s : write_completion(folder, "zsh/_foldline", fl_completion_zsh, d);
+        s = write_completion(folder, "bash/foldline", fl_completion_bash, run, d);
+    return s ? s : write_completion(folder, "zsh/_foldline", fl_completion_zsh, run, d);
 }
