@@ -13,7 +13,7 @@ static fl_status make_node(fl_pipeline_fit *f, fl_diag *d) {
     const double x[2] = {1, f->r->top_mhz + 1}, y[2] = {1, 1};
     fl_device *dev = calloc(1, sizeof *dev);
     uint32_t *gpu = calloc(f->r->ranks, sizeof *gpu);
-    f->node = (fl_node_spec){.device = dev, .device_count = 1, .gpu = gpu, .gpu_count = f->r->ranks};
+    f->node = (fl_node_spec){.device = dev, .device_count = dev ? 1 : 0, .gpu = gpu, .gpu_count = f->r->ranks};
     if (!dev || !gpu)
         return fl_no_memory(d, "the pipeline");
     *dev = (fl_device){.sm_count = 1, .mem_count = 1, .default_mem_mhz = 1, .sharpness = INFINITY};
