@@ -73,7 +73,7 @@ static fl_status take_plan(fl_pipeline_runs *r, const fl_csv_row *row, const siz
         s = fl_field_real(row, where[P_MHZ], "sm_mhz", 1, 1e5, &p.sm_mhz, d);
     if (s)
         return s;
-    if (p.sm_mhz != floor(p.sm_mhz)) /* boards are set in whole MHz */
+    if (p.sm_mhz != (double)(int32_t)p.sm_mhz) /* boards are set in whole MHz */
         return FL_FIELD_FAIL(d, row, where[P_MHZ], "sm_mhz is '%.60s', expected whole MHz",
                              row->field[where[P_MHZ]].text);
     const char *name = row->field[where[P_INSTRUCTION]].text;
