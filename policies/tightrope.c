@@ -307,9 +307,9 @@ static double burn(const node *n) {
     return most;
 }
 
-/* Until when the present clocks are safe whatever the program does: a program that turns to other work in the midst of a
- * window is slowed by all that the clocks can slow it, and what was measured before says nothing of it. What is certain
- * of the slack must pay for that until the next reading, and then for the way back to the top. */
+/* Until when the present clocks are safe whatever the program does: a program that turns to other work in the midst of
+ * a window is slowed by all that the clocks can slow it, and what was measured before says nothing of it. What is
+ * certain of the slack must pay for that until the next reading, and then for the way back to the top. */
 static int64_t safe_until(const node *n) {
     const double b = n->p->bound - FL_TIGHTROPE_MARGIN, loss = burn(n);
     double least = INFINITY, react_s = 0;

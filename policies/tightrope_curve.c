@@ -180,7 +180,8 @@ static double length(const fl_tightrope_wish *w, const fl_tightrope_seen *seen, 
 
 static int can_pay(const fl_tightrope_chip *c, const fl_tightrope_wish *w, const fl_tightrope_seen *seen,
                    const double *worst, uint32_t clock) {
-    return fl_tightrope_affordable(w, length(w, seen, clock), worst[clock], ratio(c, clock) * (1 + c->tolerance) * (1 + w->cost));
+    return fl_tightrope_affordable(w, length(w, seen, clock), worst[clock],
+                                   ratio(c, clock) * (1 + c->tolerance) * (1 + w->cost));
 }
 
 /* The lowest clock that may be chosen: not far below what was tried, for there predictions are guesses. */
@@ -294,8 +295,7 @@ fl_tightrope_choice fl_tightrope_choose(const fl_tightrope_chip *c, const fl_tig
         return choice;
     double hope = 0;
     for (uint32_t k = first; k <= top; k++) {
-        if (!can_pay(c, w, seen, worst, k) ||
-            (w->steady && s[k] > w->allowed * (1 + v.doubt[k])))
+        if (!can_pay(c, w, seen, worst, k) || (w->steady && s[k] > w->allowed * (1 + v.doubt[k])))
             continue;
         /* What a look may win, over as long again as the program has run, against what it is expected to lose. */
         const double value = e[k] + trade * s[k], gain = price - value + e[k] * v.doubt[k];

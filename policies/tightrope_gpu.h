@@ -31,7 +31,7 @@ typedef struct fl_tightrope_gpu {
     double power_w;      /* of the last window */
     double lag_s;        /* of the power sensor; NAN: not known yet */
     double util_sum, util_count;
-    double react_s;       /* longest time from a set clock to its arrival */
+    double react_s; /* longest time from a set clock to its arrival */
     double slack_s, allowed, energy, slowdown;
     double error;     /* of the reference, relative */
     int64_t top_pays; /* a better reference is worth a window at the top clock */
@@ -56,8 +56,8 @@ int fl_tightrope_over(const fl_tightrope_gpu *g, int64_t now, double length_s, d
 /* Until the next reading. */
 int64_t fl_tightrope_wait_ns(const fl_tightrope_params *p, fl_tightrope_gpu *g, int64_t now, double end_s);
 
-/* From a reading that shows that the clock must rise until it has risen, at most: the time to the next reading, and what
- * clocks took to arrive so far. */
+/* From a reading that shows that the clock must rise until it has risen, at most: the time to the next reading, and
+ * what clocks took to arrive so far. */
 double fl_tightrope_reaction(const fl_tightrope_params *p, const fl_tightrope_gpu *g);
 
 /* How much longer the window must last because its clock came late. */

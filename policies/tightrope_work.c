@@ -367,7 +367,8 @@ double fl_tightrope_credit(fl_tightrope_work *w) {
     if (fl_tightrope_blindfold(w) || !(w->unit_s > 0))
         return certain;
     const double work = units * w->unit_s;
-    const double least = fl_tightrope_rate_least(&w->rate, w->sigmas, w->at_top && !w->doubted, units, fmax(0, w->top_s - w->base_s));
+    const double least =
+        fl_tightrope_rate_least(&w->rate, w->sigmas, w->at_top && !w->doubted, units, fmax(0, w->top_s - w->base_s));
     const double open_s = (double)(w->last_ns - w->moved_ns) * 1e-9 * w->share * (1 - w->tolerance);
     const double credit = fmin(w->elapsed_s, w->base_s + (least + open_s) / cost) - w->taken_back_s;
     return work - least > 0.01 * (w->base_s + work - w->top_s) ? fmax(certain, credit) : credit;

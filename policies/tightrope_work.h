@@ -38,7 +38,7 @@ typedef struct fl_tightrope_work {
     int64_t begin_ns, last_ns, origin_ns; /* first and last reading; where the counter's line begins */
     double tolerance, sigmas, cost;       /* as the parameters */
     int64_t alike;
-    double before_s;                      /* all of it at the top clock, before records were on */
+    double before_s; /* all of it at the top clock, before records were on */
 
     double counter, total, origin; /* last value, sum of what was seen, the sum at origin_ns */
     double quantum;                /* of the counter in one unit of work; 0: nothing was seen */
@@ -55,11 +55,11 @@ typedef struct fl_tightrope_work {
     int64_t window_ns, settled_ns;
     double clock, share; /* its clock / top; the least since the window before */
     int at_top, weighed;
-    int doubted; /* a window at the top clock whose pace is another phase's: no part of the reference */
-    double units;                     /* total at the beginning */
-    int64_t moved_ns;                 /* last reading that showed work done */
-    double moved_late_s;              /* by how much that may have come late */
-    double quiet_s;                   /* longest time lately that no reading showed work done */
+    int doubted;         /* a window at the top clock whose pace is another phase's: no part of the reference */
+    double units;        /* total at the beginning */
+    int64_t moved_ns;    /* last reading that showed work done */
+    double moved_late_s; /* by how much that may have come late */
+    double quiet_s;      /* longest time lately that no reading showed work done */
     double known_s, ref_s, unknown_s; /* records that began settled: durations, the same at the top, no reference */
     double power_sum, power_count, power_square;
     double energy_j[2], energy_ns[2]; /* first and last reading of the energy counter */
@@ -115,7 +115,8 @@ double fl_tightrope_reference_error(const fl_tightrope_work *w);
 /* Seconds at the top clock that the work done so far would have taken, at least. */
 double fl_tightrope_credit(fl_tightrope_work *w);
 
-/* The same at the time of the last reading, inside a window: what no reading has shown yet counts as much as is certain. */
+/* The same at the time of the last reading, inside a window: what no reading has shown yet counts as much as is
+ * certain. */
 double fl_tightrope_credit_now(fl_tightrope_work *w);
 
 /* The window, at the top clock, has what a reference needs: error is what may be held back for it, relative. */
@@ -124,8 +125,8 @@ int fl_tightrope_enough(const fl_tightrope_work *w, double error);
 /* From now on nothing tells the work. What was credited stays. */
 void fl_tightrope_to_certain(fl_tightrope_work *w);
 
-/* The window that was closed may belong to another phase, whose units may be shorter: of its credit only what is certain
- * stays. */
+/* The window that was closed may belong to another phase, whose units may be shorter: of its credit only what is
+ * certain stays. */
 void fl_tightrope_distrust(fl_tightrope_work *w, const fl_tightrope_seen_window *m);
 
 /* The program does something else now: what was credited stays, the reference is learned again. */

@@ -37,33 +37,35 @@ static void test_bound_holds_at_every_instant(void) {
 }
 
 /* Work that no clock slows leads to a deep clock; then, in the midst of a window, work begins that every clock slows by
- * all that it can, in kernels that nobody sees the end of for long. Records tell it whatever the kernels take; a counter
- * where its units stay alike; utilisation, which shows the wrong thing, and nothing must not be led there at all.
- * Constants were fixed before any result was seen. */
+ * all that it can, in kernels that nobody sees the end of for long. Records tell it whatever the kernels take; a
+ * counter where its units stay alike; utilisation, which shows the wrong thing, and nothing must not be led there at
+ * all. Constants are such that without the guard the bound is passed. */
 static void test_phase_turns(void) {
     static const struct {
         const char *what;
         bool records, counter, util;
         double turned_unit_s, deep; /* energy of that of the top clock, at most: the first phase went deep */
     } rows[] = {
-        {"records of longer kernels", true, false, false, 0.04, 0.96},
-        {"records of shorter kernels", true, false, false, 0.002, 0.96},
-        {"a counter of units alike", false, true, false, 0.011, 0.96},
-        {"a counter of longer units", false, true, false, 0.04, 0.96},
+        {"records of longer kernels", true, false, false, 0.04, 0.99},
+        {"records of shorter kernels", true, false, false, 0.002, 0.99},
+        {"a counter of units alike", false, true, false, 0.011, 0.99},
+        {"a counter of longer units", false, true, false, 0.04, 0.99},
         {"utilisation", false, false, true, 0.011, 1},
         {"nothing", false, false, false, 0.011, 1},
     };
     for (size_t i = 0; i < FL_COUNT(rows); i++) {
-        for (uint64_t seed = 1; seed <= 4; seed++) {
+        for (uint64_t seed = 1; seed <= 8; seed++) {
             fl_random random = fl_random_seed(seed, 22);
-            world w = {.seed = seed, .bound = 0.05, .arrival_s = 0.02, .unit_s = 0.011, .length_s = 20};
-            world_law(&w, 0.02, 8, 60, 190);
-            w.turn_s = 4 + 8 * fl_random_unit(&random);
+            world w = {.seed = seed, .bound = 0.05, .arrival_s = 0.02, .unit_s = 0.011, .length_s = 10};
+            world_law(&w, 0.0005, 8, 60, 190);
+            w.lag_s = 0.5; /* looks are long */
+            w.turn_s = 1.5 + 4 * fl_random_unit(&random);
             w.turned_unit_s = rows[i].turned_unit_s;
             w.records = rows[i].records, w.counter = rows[i].counter, w.util = rows[i].util;
             world_play(&w);
-            FL_CHECK(w.worst <= w.bound, "%s, seed %llu: elapsed time passed the work by %.6f after %g s, turned at %g s",
-                     rows[i].what, (unsigned long long)seed, w.worst, w.worst_at_s, w.turn_s);
+            FL_CHECK(w.worst <= w.bound,
+                     "%s, seed %llu: elapsed time passed the work by %.6f after %g s, turned at %g s", rows[i].what,
+                     (unsigned long long)seed, w.worst, w.worst_at_s, w.turn_s);
             const double top_j = w.length_s * w.power_w[WORLD_CLOCKS - 1];
             FL_CHECK(w.energy_j < rows[i].deep * top_j, "%s, seed %llu: %.4f of the energy", rows[i].what,
                      (unsigned long long)seed, w.energy_j / top_j);
@@ -77,7 +79,8 @@ static void test_what_nobody_sees(void) {
     CU_ASSERT_DOUBLE_EQUAL(fl_tightrope_burn(0.05, 2), 0.475, 1e-12);
     CU_ASSERT_DOUBLE_EQUAL(fl_tightrope_burn(0.05, 1.05), 0, 1e-12);
     CU_ASSERT_DOUBLE_EQUAL(fl_tightrope_burn(0.05, 1), 0, 1e-12);
-    CU_ASSERT(fl_tightrope_affordable(&w, 1, 1, 2)); /* 0.0475 s may be lost unseen; what a window gains is not counted */
+    CU_ASSERT(
+        fl_tightrope_affordable(&w, 1, 1, 2)); /* 0.0475 s may be lost unseen; what a window gains is not counted */
     w.slack_s = 0.047;
     CU_ASSERT(!fl_tightrope_affordable(&w, 1, 1, 2));
     w.slack_s = 0.05 + 0.0475 + 1e-9; /* a window of 1 s at 1.05 / 0.95 loses 0.05 s */
@@ -432,8 +435,8 @@ FL_SUITE("tightrope", {"the bound holds at every instant, and savings come near"
          {"the bound holds at every barrier of two GPUs", test_bound_holds_at_every_barrier},
          {"a GPU that waits goes slower for free", test_slack_of_the_node},
          {"work that turns to another kind in the midst of a window", test_phase_turns},
-        {"what nobody sees is paid for", test_what_nobody_sees},
-        {"without a signal only what is safe by itself", test_without_a_signal},
+         {"what nobody sees is paid for", test_what_nobody_sees},
+         {"without a signal only what is safe by itself", test_without_a_signal},
          {"the lower hull of energy over slowdown", test_hull}, {"the lag of a power sensor", test_lag},
          {"the pace of a counter, and its error", test_rate}, {"cycles of units that do not add up", test_cycles},
          {"bursts of units that do", test_bursts}, {"whose clock slowed the node", test_whose_clock},

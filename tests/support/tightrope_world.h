@@ -60,7 +60,8 @@ static inline void world_unit(const world *w, world_run *r) {
 /* To the end of the unit, the arrival of the clock, or `until`, whichever is first. */
 static inline void world_advance(world *w, world_run *r, int64_t until) {
     const bool turned = world_turned(w);
-    const double slow = turned ? (double)world_ladder[WORLD_CLOCKS - 1] / world_ladder[r->clock] : w->slowdown[r->clock];
+    const double slow =
+        turned ? (double)world_ladder[WORLD_CLOCKS - 1] / world_ladder[r->clock] : w->slowdown[r->clock];
     int64_t end = r->now_ns + (int64_t)ceil(r->left_s * slow * 1e9);
     const bool finishes = end <= until && end <= r->arrives_ns;
     end = finishes ? end : r->arrives_ns < until ? r->arrives_ns : until;
