@@ -4,7 +4,7 @@
 
 # ---- help and names ----
 for c in $("$f" --help | sed -n 's/^  \([a-z]*\)  .*/\1/p'); do
-  succeed "$c --help" "^foldline $c " "$f" $c --help
+  succeed "$c --help" "^foldline $c( |\$)" "$f" $c --help
 done
 succeed "--help" "Exit status" "$f" --help
 check "no command" test "$("$f" >/dev/null 2>&1; echo $?)" = 2
