@@ -10,7 +10,8 @@ cd "$copy"
 
 row() { # file, text of a row that is there, the row to put above it
   grep -qF -- "$2" "$1" || { echo "adding: $1 has no row $2"; exit 1; }
-  awk -v old="$2" -v new="$3" 'index($0, old) && !done { print new; done = 1 } { print }' "$1" >"$1.new"
+  # by the environment: what -v makes of a backslash differs between awks
+  old=$2 new=$3 awk 'index($0, ENVIRON["old"]) && !done { print ENVIRON["new"]; done = 1 } { print }' "$1" >"$1.new"
   mv "$1.new" "$1"
 }
 expect() { # what, pattern, command...: it succeeds and prints the pattern
