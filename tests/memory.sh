@@ -9,12 +9,14 @@ dir=$(mktemp -d "${TMPDIR:-/tmp}/foldline-memory-XXXXXX") || exit 1
 trap 'rm -rf "$dir"' EXIT
 failed=0
 
-# peak COMMAND...: its peak in KiB; nothing where it did not exit with 0
+# peak COMMAND...: its peak in KiB, nothing where it did not exit with 0; its processor time on stderr
 peak() {
   python3 - "$@" <<'EOF'
 import resource, subprocess, sys
 if subprocess.run(sys.argv[1:], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL).returncode == 0:
-    print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    print("%s: %.0f s of processor time" % (" ".join(sys.argv[2:4]), used.ru_utime + used.ru_stime), file=sys.stderr)
+    print(used.ru_maxrss)
 EOF
 }
 # at_most NAME KIB LIMIT

@@ -9,13 +9,13 @@
 
 typedef struct fl_bench_figure { /* a row that was measured */
     const fl_bench_row *row;
-    double value;    /* median of its rounds */
-    double noise;    /* half of their range, as a share of the value; NAN of a single round */
-    double of_goal;  /* 1 = at its goal or better; below: how near, as a share; NAN: it has none */
-    double
-        relative; /* what two runs may be compared by: RATIO and MEMORY as they are; of RATE and TIME the best round,
-                     which a busy machine changes least, over or times what the bare loop did per second in its best */
-    bool brief;   /* its rounds are too short to be sure of */
+    double value;   /* median of its rounds */
+    double noise;   /* half of their range, as a share of the value; NAN of a single round */
+    double of_goal; /* 1 = at its goal or better; below: how near, as a share; NAN: it has none */
+    /* What two runs may be compared by: RATIO and MEMORY as they are; of RATE and TIME the best round, which a busy
+     * machine changes least, over or times what the bare loop did per second in its best. */
+    double relative;
+    bool brief; /* its rounds are too short to be sure of */
     double step_ns, per_second;
 } fl_bench_figure;
 

@@ -4,7 +4,6 @@
 #ifndef FL_COMMANDS_H
 #define FL_COMMANDS_H
 
-#include "harness/base/page.h"
 #include "traces/diag.h"
 
 #include <stdbool.h>

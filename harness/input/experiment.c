@@ -283,6 +283,9 @@ static fl_status open_variants(fl_experiment *e, const fl_scene_options *so, con
         changed.replay = (fl_replay_choice){0};
         if (!s)
             s = get_replay(e, &at, &changed.replay, d);
+        if (!s && !so->sweep && (changed.replay.jitter || changed.replay.iteration_s > 0))
+            s = fl_json_fail(&at, d, "%s is of the workloads of a sweep and does nothing here, expected a sweep",
+                             changed.replay.jitter ? "jitter" : "iteration_s");
         fl_replay_merge(&changed.replay, &so->replay);
         changed.arrivals = NULL;
         if (!s)

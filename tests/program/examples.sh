@@ -2,11 +2,11 @@
 # The first of each command is run; with FL_EXAMPLES=all (tests/run.sh --nightly) the second too.
 . "$(dirname "$0")/shell.sh"
 
-mkdir -p "$dir/bin" "$dir/work/harness"
+mkdir -p "$dir/bin" "$dir/tree/harness"
 printf '#!/bin/sh\nexec "%s" "$@"\n' "$f" >"$dir/bin/foldline"
 chmod +x "$dir/bin/foldline"
-ln -s "$root/traces" "$dir/work/traces"
-ln -s "$root/harness/experiments" "$dir/work/harness/experiments"
+ln -s "$root/traces" "$dir/tree/traces"
+ln -s "$root/harness/experiments" "$dir/tree/harness/experiments"
 export FOLDLINE_STATE=$dir/state FOLDLINE_RUN=$dir/run PATH=$dir/bin:$PATH
 
 examples_of() { COLUMNS=10000 "$f" "$@" --help | sed -n '/^examples:$/,$s/^  //p'; }
@@ -22,7 +22,7 @@ for c in "" "${commands[@]}" "${fits[@]}"; do
   done
   [ "$c" = plot ] && ! command -v gnuplot >/dev/null && echo "skipped: no gnuplot" && continue
   for e in "${examples[@]:0:$([ "${FL_EXAMPLES:-}" = all ] && echo 2 || echo 1)}"; do
-    if (cd "$dir/work" && bash -c "set -e; $e") >"$dir/out" 2>"$dir/err" </dev/null; then
+    if (cd "$dir/tree" && bash -c "set -e; $e") >"$dir/out" 2>"$dir/err" </dev/null; then
       ok "$e"
     else
       bad "$e" "$(tail -c 400 "$dir/err")"
