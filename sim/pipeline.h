@@ -7,8 +7,8 @@
 #include "sim/workload.h"
 #include "traces/pipeline_order.h"
 
-/* The instructions of each stage by the pipeline's schedule. Of a FL_PIPELINE_LIST they are read from its file. The
- * caller frees *o with fl_pipeline_order_free.
+/* The instructions of each stage by the pipeline's schedule. The caller frees *o with fl_pipeline_order_free. A
+ * FL_PIPELINE_LIST is refused: its instructions are in a file, which traces/pipeline_order.h reads.
  *
  * 1f1b: one forward, one backward, as DeepSpeed's TrainSchedule emits them. gpipe: all forwards, then all backwards,
  * the last microbatch first (Huang et al., "GPipe", 2019, Fig. 2c). interleaved: each rank has `chunks` parts of the

@@ -137,10 +137,10 @@ static void make_interleaved(maker *m) {
 }
 
 fl_status fl_pipeline_schedule_make(const fl_pipeline *p, fl_pipeline_order *o, fl_diag *d) {
-    if (p->schedule == FL_PIPELINE_LIST)
-        return fl_pipeline_order_read(p->order, p->stages, p->microbatches, o, d);
-    maker m = {.p = p, .o = o, .d = d};
     *o = (fl_pipeline_order){0};
+    if (p->schedule == FL_PIPELINE_LIST)
+        return fl_refuse(d, "a list of instructions is read, expected a schedule that makes one");
+    maker m = {.p = p, .o = o, .d = d};
     m.status = fl_pipeline_check_size(p, d);
     if (!m.status)
         m.status = fl_pipeline_order_new(o, p->stages, d);

@@ -49,7 +49,9 @@ static fl_status try_run(const fl_pipeline *p, uint32_t iterations, double mhz, 
     r.spec.device->default_sm_mhz = mhz;
     fl_workload_free(r.w);
     fl_pipeline_order o;
-    fl_status s = fl_pipeline_schedule_make(p, &o, diag);
+    fl_status s = p->schedule == FL_PIPELINE_LIST
+                      ? fl_pipeline_order_read(p->order, p->stages, p->microbatches, &o, diag)
+                      : fl_pipeline_schedule_make(p, &o, diag);
     r.w = NULL;
     if (!s)
         s = fl_build_pipeline(&r.w, "test", p, &o, &r.spec, iterations, NULL, NULL, diag);
@@ -230,6 +232,8 @@ static void test_lists(void) {
         p.order = strdup(path);
         FX_MUST(fl_pipeline_finish(&p, d));
         write_text(path, rows[i].list);
+        fl_pipeline_order none;
+        FL_CHECK(fl_pipeline_schedule_make(&p, &none, NULL) == FL_BAD_INPUT && !none.stage, "a list is not made");
         run_of out;
         fl_diag d = {0};
         const fl_status s = try_run(&p, 1, 1000, &out, &d);

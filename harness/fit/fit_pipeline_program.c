@@ -83,13 +83,14 @@ static fl_status make_program(fl_pipeline_fit *f, fl_diag *d) {
 
 /* A list that says what 1F1B makes is called so. */
 static fl_status make_order(fl_pipeline_fit *f, fl_diag *d) {
-    fl_status s = fl_pipeline_schedule_make(&f->p, &f->order, d);
-    if (s || !f->p.order)
-        return s;
     fl_pipeline plain = f->p;
     fl_pipeline_order usual;
     plain.schedule = FL_PIPELINE_1F1B;
-    s = fl_pipeline_schedule_make(&plain, &usual, d);
+    if (!f->p.order)
+        return fl_pipeline_schedule_make(&plain, &f->order, d);
+    fl_status s = fl_pipeline_order_read(f->p.order, f->p.stages, f->p.microbatches, &f->order, d);
+    if (!s)
+        s = fl_pipeline_schedule_make(&plain, &usual, d);
     if (!s && fl_pipeline_order_same(&usual, &f->order))
         f->p.schedule = FL_PIPELINE_1F1B;
     if (!s)

@@ -649,7 +649,8 @@ static fl_status from_pipeline(const fl_scene_options *o, fl_scenes *all, fl_dia
     fl_scene *s = NULL;
     fl_status status = fl_pipeline_read(o->pipeline, &p, d);
     if (!status)
-        status = fl_pipeline_schedule_make(&p, &order, d);
+        status = p.schedule == FL_PIPELINE_LIST ? fl_pipeline_order_read(p.order, p.stages, p.microbatches, &order, d)
+                                                : fl_pipeline_schedule_make(&p, &order, d);
     if (!status)
         status = add_scene(all, o->pipeline, &s, d);
     if (!status && p.order && !(s->order = strdup(p.order)))
