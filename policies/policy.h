@@ -57,6 +57,37 @@
     X(NODE_POWER_W, node_power_w, "W", GAUGE, "node power meter")                                                      \
     X(NODE_ENERGY_J, node_energy_j, "J", COUNTER, "node energy meter")
 
+/* A server is one engine that batches requests (a language model's), on one or several of the node's GPUs. A host that
+ * serves nothing has none. The window of a MEAN is the server's own, about the last ten seconds. */
+#define FL_SERVER_SIGNALS(X)                                                                                           \
+    X(WAITING, waiting, "", GAUGE, "requests that arrived and are in no batch, preempted ones too")                    \
+    X(RUNNING, running, "", GAUGE, "requests in the batch")                                                            \
+    X(KV_USED_PCT, kv_used_pct, "%", GAUGE, "share of the KV cache in use")                                            \
+    X(OLDEST_WAIT_NS, oldest_wait_ns, "ns", GAUGE, "how long the oldest request without a first token has waited")     \
+    X(PROMPT_TOKENS, prompt_tokens, "", COUNTER, "prompt tokens of requests whose prompt is done")                     \
+    X(CACHED_TOKENS, cached_tokens, "", COUNTER, "of them, found in the prefix cache")                                 \
+    X(OUTPUT_TOKENS, output_tokens, "", COUNTER, "tokens generated")                                                   \
+    X(BATCHES, batches, "", COUNTER, "steps of the engine finished")                                                   \
+    X(BATCH_TOKENS, batch_tokens, "", COUNTER, "tokens computed in them, of prompts and outputs")                      \
+    X(PREEMPTIONS, preemptions, "", COUNTER, "times that a request lost its KV blocks")                                \
+    X(ARRIVED, arrived, "", COUNTER, "requests that arrived")                                                          \
+    X(FINISHED, finished, "", COUNTER, "requests that finished")                                                       \
+    X(TTFT_SUM_NS, ttft_sum_ns, "ns", COUNTER, "sum of the times to first token (TTFT)")                               \
+    X(TTFT_COUNT, ttft_count, "", COUNTER, "first tokens")                                                             \
+    X(TBT_SUM_NS, tbt_sum_ns, "ns", COUNTER, "sum of the times between tokens of one request (TBT)")                   \
+    X(TBT_COUNT, tbt_count, "", COUNTER, "tokens after the first")                                                     \
+    X(TTFT_MISSED, ttft_missed, "", COUNTER, "first tokens later than the target")                                     \
+    X(TBT_MISSED, tbt_missed, "", COUNTER, "tokens later after the one before than the target")                        \
+    X(TTFT_P50_NS, ttft_p50_ns, "ns", MEAN, "median TTFT of the window")                                               \
+    X(TTFT_P95_NS, ttft_p95_ns, "ns", MEAN, "95th percentile")                                                         \
+    X(TTFT_P99_NS, ttft_p99_ns, "ns", MEAN, "99th percentile")                                                         \
+    X(TBT_P50_NS, tbt_p50_ns, "ns", MEAN, "median TBT of the window")                                                  \
+    X(TBT_P95_NS, tbt_p95_ns, "ns", MEAN, "95th percentile")                                                           \
+    X(TBT_P99_NS, tbt_p99_ns, "ns", MEAN, "99th percentile")
+
+/* Events for which a step may come before its delay is over: X(ID, name, meaning). */
+#define FL_WAKES(X) X(MARKER, marker, "a GPU passed an iteration marker")
+
 /* ---- controls -----------------------------------------------------------------------------------------------------
  * X(ID, name, unit, meaning). FL_DEFAULT hands the control back to the driver or the operating system. */
 #define FL_GPU_CONTROLS(X)                                                                                             \
@@ -83,10 +114,14 @@ typedef enum fl_signal_kind { FL_GAUGE, FL_MEAN, FL_COUNTER } fl_signal_kind;
 
 #define FL_ROW_GPU_SIGNAL_ID(id, ...) FL_GPU_##id,
 #define FL_ROW_HOST_SIGNAL_ID(id, ...) FL_HOST_##id,
+#define FL_ROW_SERVER_SIGNAL_ID(id, ...) FL_SERVER_##id,
+#define FL_ROW_WAKE_ID(id, ...) FL_WAKE_##id,
 #define FL_ROW_GPU_CONTROL_ID(id, ...) FL_SET_##id,
 #define FL_ROW_HOST_CONTROL_ID(id, ...) FL_SET_HOST_##id,
 enum { FL_GPU_SIGNALS(FL_ROW_GPU_SIGNAL_ID) FL_GPU_SIGNAL_COUNT };
 enum { FL_HOST_SIGNALS(FL_ROW_HOST_SIGNAL_ID) FL_HOST_SIGNAL_COUNT };
+enum { FL_SERVER_SIGNALS(FL_ROW_SERVER_SIGNAL_ID) FL_SERVER_SIGNAL_COUNT };
+enum { FL_WAKES(FL_ROW_WAKE_ID) FL_WAKE_COUNT };
 enum { FL_GPU_CONTROLS(FL_ROW_GPU_CONTROL_ID) FL_GPU_CONTROL_COUNT };
 enum { FL_HOST_CONTROLS(FL_ROW_HOST_CONTROL_ID) FL_HOST_CONTROL_COUNT };
 
@@ -107,6 +142,12 @@ typedef struct fl_host_sample {
     double value[FL_HOST_SIGNAL_COUNT];
 } fl_host_sample;
 
+typedef struct fl_server_sample {
+    uint64_t valid;
+    uint64_t fresh;
+    double value[FL_SERVER_SIGNAL_COUNT];
+} fl_server_sample;
+
 typedef struct fl_kernel_kind { /* interned: one entry per distinct name, grid and block */
     const char *name;
     uint32_t name_id; /* equal for equal names */
@@ -121,6 +162,15 @@ typedef struct fl_kernel_record {
     uint32_t flags; /* 0; kept for later use */
 } fl_kernel_record;
 
+typedef struct fl_batch_record { /* one step of a server's engine */
+    int64_t start_ns, end_ns;
+    uint32_t server;
+    uint32_t prompt_tokens;    /* computed in it, of prompts */
+    uint32_t prompts;          /* that they belong to */
+    uint32_t decode_sequences; /* requests that got one more token */
+    uint64_t kv_tokens;        /* read of the KV cache, over all of its requests */
+} fl_batch_record;
+
 typedef struct fl_sample {
     int64_t time_ns; /* the host's time, never falls */
     uint64_t step;   /* 0 at the first step */
@@ -132,6 +182,13 @@ typedef struct fl_sample {
     const fl_kernel_kind *kind;     /* kind_count; indices stay valid for the whole run */
     uint64_t record_count;
     uint64_t record_lost; /* records lost since the last step */
+    uint32_t server_count;
+    uint32_t woken; /* FL_BIT(FL_WAKE_...): why this step comes before its delay was over; 0: it does not */
+    const fl_server_sample *server; /* server_count */
+    const fl_batch_record *batch;   /* steps of engines that ended since the last step, by end; NULL where the policy
+                                       does not ask for them or nobody tells */
+    uint64_t batch_count;
+    uint64_t batch_lost; /* lost since the last step */
 } fl_sample;
 
 /* ---- what a policy sets -------------------------------------------------------------------------------------------
@@ -151,6 +208,7 @@ typedef struct fl_host_command {
  * 1 and FL_DEFAULT for a switch (records, cpu_boost): counted, and the last setting holds. */
 typedef struct fl_command {
     int64_t delay_ns;    /* until the next step, from the start of this one; must be set, > 0 */
+    uint64_t wake;       /* FL_BIT(FL_WAKE_...): step earlier if one of these happens; of the descriptor's `wakes` */
     fl_gpu_command *gpu; /* gpu_count */
     fl_host_command host;
     double *const *probe; /* probe_count rows of cells: gpu_count of a per-GPU probe, else one; NaN = nothing to show */
@@ -164,10 +222,20 @@ typedef struct fl_ladder { /* ascending, no duplicates */
     uint32_t count;
 } fl_ladder;
 
+/* Board power while a kernel runs, f in GHz and m in MHz (models/device.h):
+ * alpha A V^2 f + beta B m/m_ref + B0 + C V + A0 V^2 f, with alpha and beta the kernel's loads. */
+typedef struct fl_power_law {
+    const double *volt;               /* V at each clock of the SM ladder, relative; NULL = the law is not known */
+    double a_w, a0_w, b_w, b0_w, c_w; /* B0 at the default memory clock */
+} fl_power_law;
+
 typedef struct fl_gpu_facts {
     const char *name;
     fl_ladder sm, mem;
-    double default_sm_mhz, default_mem_mhz;           /* what the driver aims at when nothing is locked */
+    fl_power_law law;
+    int64_t power_lag_ns;                   /* from a change of power until the sensor shows it whole; 0 = not known */
+    int64_t settle_ns;                      /* from a clock set until the clock is in force; 0 = not known */
+    double default_sm_mhz, default_mem_mhz; /* what the driver aims at when nothing is locked */
     double power_min_w, power_max_w, power_default_w; /* range of the power limit; 0 = not known */
     double tdp_w;
     double peak_bytes_per_s; /* at the default memory clock; 0 = not known */
@@ -184,12 +252,26 @@ typedef struct fl_host_facts {
     uint32_t apu; /* 1: CPU and GPU share memory and a power budget */
 } fl_host_facts;
 
+typedef struct fl_server_facts { /* 0 = not known, not stated */
+    const uint32_t *gpu;         /* gpu_count indices: the GPUs that this server runs on */
+    uint32_t gpu_count;
+    uint32_t max_seqs;     /* requests in a batch, at most */
+    uint64_t token_budget; /* tokens in a step, at most */
+    uint64_t kv_tokens;    /* that the KV cache holds */
+    int64_t ttft_target_ns, tbt_target_ns;
+    double target_share; /* of tokens that must meet them: 0.99 */
+} fl_server_facts;
+
 typedef struct fl_facts {
     uint64_t seed; /* for fl_random_seed; explicit, never from the clock */
     uint32_t gpu_count;
-    uint32_t spare;
+    uint32_t server_count;
     const fl_gpu_facts *gpu; /* gpu_count */
     fl_host_facts host;
+    const fl_server_facts *server; /* server_count */
+    int64_t deadline_ns;           /* time by which the program is to end; 0 = not known */
+    int64_t expected_ns;           /* how long it takes at the default clocks; 0 = not known */
+    double bound;                  /* the slowdown that the user allows, as a share; 0 = not stated */
 } fl_facts;
 
 /* ---- parameters ---------------------------------------------------------------------------------------------------
@@ -263,12 +345,15 @@ typedef struct fl_probe {
 /* ---- the descriptor -----------------------------------------------------------------------------------------------
  */
 
-#define FL_ABI_VERSION 2 /* to be raised where a change of meaning leaves rows and sizes as they were */
+#define FL_ABI_VERSION 3 /* to be raised where a change of meaning leaves rows and sizes as they were */
 #define FL_ABI_STRUCTS(X)                                                                                              \
     X(fl_gpu_sample)                                                                                                   \
     X(fl_host_sample)                                                                                                  \
-    X(fl_kernel_kind) X(fl_kernel_record) X(fl_sample) X(fl_gpu_command) X(fl_host_command) X(fl_command) X(fl_ladder) \
-        X(fl_gpu_facts) X(fl_host_facts) X(fl_facts) X(fl_table) X(fl_param) X(fl_probe) X(fl_policy)
+    X(fl_server_sample)                                                                                                \
+    X(fl_kernel_kind)                                                                                                  \
+    X(fl_kernel_record) X(fl_batch_record) X(fl_sample) X(fl_gpu_command) X(fl_host_command) X(fl_command)             \
+        X(fl_ladder) X(fl_power_law) X(fl_gpu_facts) X(fl_host_facts) X(fl_server_facts) X(fl_facts) X(fl_table)       \
+            X(fl_param) X(fl_probe) X(fl_policy)
 
 /* The identity is derived from the tables: one line per row, in order, then one size per struct. A row renamed, moved
  * or added without a thought for old plug-ins changes it, and the host can print the first line that differs. */
@@ -276,6 +361,8 @@ typedef struct fl_probe {
 #define FL_TEXT_(x) #x
 #define FL_ROW_ABI_GPU_SIGNAL(id, name, unit, kind, meaning) "gpu signal " #name " " unit " " #kind "\n"
 #define FL_ROW_ABI_HOST_SIGNAL(id, name, unit, kind, meaning) "host signal " #name " " unit " " #kind "\n"
+#define FL_ROW_ABI_SERVER_SIGNAL(id, name, unit, kind, meaning) "server signal " #name " " unit " " #kind "\n"
+#define FL_ROW_ABI_WAKE(id, name, meaning) "wake " #name "\n"
 #define FL_ROW_ABI_GPU_CONTROL(id, name, unit, meaning) "gpu control " #name " " unit "\n"
 #define FL_ROW_ABI_HOST_CONTROL(id, name, unit, meaning) "host control " #name " " unit "\n"
 #define FL_ROW_ABI_STRUCT(type) "struct " #type "\n"
@@ -284,8 +371,8 @@ typedef struct fl_probe {
 #define FL_ABI_STRUCT_COUNT (0 FL_ABI_STRUCTS(FL_ROW_ABI_ONE))
 #define FL_ABI_ROWS                                                                                                    \
     "abi " FL_TEXT(FL_ABI_VERSION) "\n" FL_GPU_SIGNALS(FL_ROW_ABI_GPU_SIGNAL) FL_HOST_SIGNALS(FL_ROW_ABI_HOST_SIGNAL)  \
-        FL_GPU_CONTROLS(FL_ROW_ABI_GPU_CONTROL) FL_HOST_CONTROLS(FL_ROW_ABI_HOST_CONTROL)                              \
-            FL_ABI_STRUCTS(FL_ROW_ABI_STRUCT)
+        FL_SERVER_SIGNALS(FL_ROW_ABI_SERVER_SIGNAL) FL_WAKES(FL_ROW_ABI_WAKE) FL_GPU_CONTROLS(FL_ROW_ABI_GPU_CONTROL)  \
+            FL_HOST_CONTROLS(FL_ROW_ABI_HOST_CONTROL) FL_ABI_STRUCTS(FL_ROW_ABI_STRUCT)
 
 #define FL_ABI_MAGIC UINT64_C(0x31594c4f50444c46) /* "FLDPOLY1" */
 #define FL_ABI_STRUCTS_MAX 32
@@ -305,12 +392,16 @@ typedef struct fl_abi { /* the first member of every descriptor, for ever: never
 
 typedef struct fl_policy {
     fl_abi abi;
-    const char *name, *summary;       /* summary: one line */
-    const char *source;               /* paper, algorithm, equation */
-    uint64_t gpu_needs, host_needs;   /* signals read: the host measures and logs these */
+    const char *name, *summary;     /* summary: one line */
+    const char *source;             /* paper, algorithm, equation */
+    uint64_t gpu_needs, host_needs; /* signals read: the host measures and logs these */
+    uint64_t gpu_uses;              /* signals read where the machine has them: the policy does without */
+    uint64_t server_needs, server_uses;
     uint64_t gpu_instead; /* read instead of those of gpu_needs that this machine lacks; 0: nothing will do */
     uint64_t gpu_drives, host_drives; /* controls set: anything else in a command is a fault */
+    uint32_t wakes;                   /* FL_BIT(FL_WAKE_...): events for which it may ask to be stepped */
     uint32_t needs_records;           /* 1: kernel records are on from the start */
+    uint32_t uses_batches;            /* 1: it reads records of engine steps, where a server tells them */
     uint32_t param_count, probe_count;
     uint32_t spare;
     const fl_param *param;
@@ -354,6 +445,8 @@ static inline void *fl_gpu_states(void *state, size_t state_size) {
 
 static inline int fl_gpu_known(const fl_gpu_sample *g, int id) { return (g->valid >> id & 1) != 0; }
 static inline int fl_gpu_fresh(const fl_gpu_sample *g, int id) { return (g->valid & g->fresh) >> id & 1; }
+static inline int fl_server_known(const fl_server_sample *s, int id) { return (s->valid >> id & 1) != 0; }
+static inline int fl_server_fresh(const fl_server_sample *s, int id) { return (s->valid & s->fresh) >> id & 1; }
 static inline int fl_host_known(const fl_host_sample *h, int id) { return (h->valid >> id & 1) != 0; }
 
 static inline void fl_set_gpu(fl_command *c, uint32_t gpu, int control, double value) {
