@@ -31,6 +31,20 @@ INLINE __m512i scaled(__m512i value, __m512i mul) {
     return _mm512_srli_epi64(_mm512_add_epi64(_mm512_mul_epu32(value, mul), half), 16);
 }
 
+INLINE uint64_t sum_of(__m512i x) { /* modulo 2^64, which _mm512_reduce_add_epi64 does not promise */
+    x = _mm512_add_epi64(x, _mm512_shuffle_i64x2(x, x, 0x4e));
+    x = _mm512_add_epi64(x, _mm512_shuffle_i64x2(x, x, 0xb1));
+    x = _mm512_add_epi64(x, _mm512_shuffle_epi32(x, _MM_PERM_BADC));
+    return (uint64_t)_mm_cvtsi128_si64(_mm512_castsi512_si128(x));
+}
+
+INLINE __m512i running(__m512i each) { /* the sum of each lane and those before it */
+    const __m512i zero = _mm512_setzero_si512();
+    each = _mm512_add_epi64(each, _mm512_alignr_epi64(each, zero, 7));
+    each = _mm512_add_epi64(each, _mm512_alignr_epi64(each, zero, 6));
+    return _mm512_add_epi64(each, _mm512_alignr_epi64(each, zero, 4));
+}
+
 INLINE __m512i part_of(__m512i row, unsigned shift) { /* 16 bits of each row */
     return _mm512_and_si512(_mm512_srli_epi64(row, shift), _mm512_set1_epi64(0xffff));
 }

@@ -5,6 +5,9 @@
 #include <sys/mman.h>
 
 #define HUGE_PAGE ((size_t)2 << 20)
+#if defined __linux__ && !defined MADV_COLLAPSE
+#define MADV_COLLAPSE 25 /* since Linux 6.1; older headers do not name it */
+#endif
 
 void fl_huge_ask(void *at, size_t bytes) {
 #ifdef MADV_HUGEPAGE
@@ -12,6 +15,18 @@ void fl_huge_ask(void *at, size_t bytes) {
                     to = ((uintptr_t)at + bytes) & ~(HUGE_PAGE - 1);
     if (at && from < to)
         (void)madvise((void *)from, to - from, MADV_HUGEPAGE); /* a hint: without it nothing but speed is lost */
+#else
+    (void)at;
+    (void)bytes;
+#endif
+}
+
+void fl_huge_gather(const void *at, size_t bytes) {
+#ifdef MADV_COLLAPSE
+    const uintptr_t from = ((uintptr_t)at + HUGE_PAGE - 1) & ~(HUGE_PAGE - 1),
+                    to = ((uintptr_t)at + bytes) & ~(HUGE_PAGE - 1);
+    if (at && from < to)
+        (void)madvise((void *)from, to - from, MADV_COLLAPSE); /* a hint, too; older systems do not know it */
 #else
     (void)at;
     (void)bytes;

@@ -10,5 +10,7 @@ void *fl_huge_alloc(size_t bytes);
 /* Asks for large pages for memory from malloc, before or after it is written. What begins or ends within such a page
  * stays as it is. */
 void fl_huge_ask(void *at, size_t bytes);
+/* Moves memory that is written already into large pages at once, where the system can; its bytes stay as they are. */
+void fl_huge_gather(const void *at, size_t bytes);
 
 #endif

@@ -34,6 +34,7 @@ typedef struct fl_lane { /* one stream in execution */
     int64_t *iteration_ps; /* s->iterations: when each marker was passed */
     uint64_t iterations;   /* passed */
     fl_prefix_place place; /* where a lone stream stood last, on a table of its clocks */
+    int64_t stretch_ps;    /* how long the stretch was that it passed there last */
 } fl_lane;
 
 /* The record of the kernel that has just ended, for who reads records; g->records.failed where memory is short. */

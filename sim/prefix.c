@@ -3,61 +3,11 @@
 
 #include "sim/lane.h"
 #include "sim/prefix_build.h"
+#include "sim/prefix_walk.h"
 
 bool fl_prefix_applies(const fl_gpu *g, const fl_lane *l, uint32_t gap_mul) {
     const bool kernels = !l->s->other, watched = g->records.on, gated = g->gate_ps > 0;
     return fl_path_may(g->path, FL_PATH_PREFIX) && gap_mul == FL_MUL_ONE && kernels && !watched && !gated;
-}
-
-/* Length of an op at the table's clocks, and the gap before it. */
-static inline int64_t op_at(const fl_prefix *p, uint64_t i, int64_t *gap_ps, uint32_t *class_id) {
-    int64_t work_ns;
-    fl_workload_op(p->s, i, gap_ps, &work_ns, class_id);
-    *gap_ps *= FL_PS_PER_NS;
-    return fl_length_ps(work_ns, p->rates->row[*class_id].mul);
-}
-
-/* Adds ops to a place while they end by t_ps on the table's own time, and before op `stop`. deep: ALU and SM activity
- * too. */
-static inline __attribute__((always_inline)) void walk_by(fl_prefix_place *at, uint64_t stop, uint64_t t_ps,
-                                                          const bool deep) {
-    const fl_prefix *p = at->table;
-    const fl_row *row = p->rates->row;
-    const fl_row_parts *parts = p->rates->parts;
-    fl_prefix_sums add = {0};
-    uint64_t i = at->op, t = at->sums.t_ps;
-    for (; i < stop; i++) {
-        int64_t gap_ps;
-        uint32_t class_id;
-        const uint64_t length = (uint64_t)op_at(p, i, &gap_ps, &class_id);
-        const fl_row *k = &row[class_id];
-        if ((uint64_t)gap_ps + length > t_ps - t)
-            break;
-        t += (uint64_t)gap_ps + length;
-        add.busy_ps += length;
-        add.dyn_fj += length * (uint64_t)(int64_t)k->dyn_mw;
-        add.memory += length * k->memory;
-        add.sm_fj += length * (uint64_t)(int64_t)parts[class_id].sm_mw;
-        add.memory_fj += length * (uint64_t)(int64_t)parts[class_id].memory_mw;
-        add.alu += deep ? length * k->alu : 0;
-        add.sms += deep ? length * k->sms : 0;
-    }
-    at->op = i;
-    at->sums.t_ps = t;
-    at->sums.busy_ps += add.busy_ps;
-    at->sums.dyn_fj += add.dyn_fj;
-    at->sums.memory += add.memory;
-    at->sums.alu += add.alu;
-    at->sums.sms += add.sms;
-    at->sums.sm_fj += add.sm_fj;
-    at->sums.memory_fj += add.memory_fj;
-}
-
-static void walk(fl_prefix_place *at, uint64_t stop, uint64_t t_ps, bool deep) {
-    if (deep)
-        walk_by(at, stop, t_ps, true);
-    else
-        walk_by(at, stop, t_ps, false);
 }
 
 static fl_prefix_place row_before(const fl_prefix *p, uint64_t op) {
@@ -105,9 +55,19 @@ static size_t guess(size_t low, size_t high, double off) {
     return to < (double)high ? (size_t)to : high;
 }
 
-/* The last row of `low` .. `high` that begins by t_ps; row `low` does. Reading far memory is what this costs: the table
- * of contents is near, and between two of its instants the row is nearly where kernels of one length would put it. */
-static size_t find(const fl_prefix *p, size_t low, size_t high, uint64_t t_ps) {
+static void fetch(const fl_prefix *p, size_t row) { /* whoever asks for a row walks on from it */
+    const fl_rec *rec = &p->s->rec[row * FL_PREFIX_ROW];
+    for (int line = 0; line < 4; line++)
+        __builtin_prefetch(rec + line * 8);
+}
+
+/* Where t_ps is looked for among the rows `low` .. `high`, of which row `low` begins by it: the table of contents is
+ * near, and between two of its instants the row is nearly where kernels of one length would put it. */
+typedef struct stretch {
+    size_t low, high, at;
+} stretch;
+
+static stretch about(const fl_prefix *p, size_t low, size_t high, uint64_t t_ps) {
     const uint64_t *coarse = p->coarse_ps;
     const size_t first = low / FL_PREFIX_COARSE, end = high / FL_PREFIX_COARSE;
     const double off = (double)(int64_t)(t_ps - coarse[first]) * p->coarse_per_ps;
@@ -119,12 +79,26 @@ static size_t find(const fl_prefix *p, size_t low, size_t high, uint64_t t_ps) {
     size_t at = guess(begin, high, share * FL_PREFIX_COARSE);
     if (low < begin)
         low = begin;
-    if (at < low)
-        at = low;
-    const fl_rec *rec = &p->s->rec[at * FL_PREFIX_ROW]; /* whoever asks for a row walks on from it */
-    for (int line = 0; line < 4; line++)
-        __builtin_prefetch(rec + line * 8);
-    return last_by(&p->row->t_ps, sizeof *p->row / sizeof p->row->t_ps, low, high, at, t_ps);
+    return (stretch){low, high, at < low ? low : at};
+}
+
+/* The last row of `low` .. `high` that begins by t_ps; row `low` does. */
+static size_t find(const fl_prefix *p, size_t low, size_t high, uint64_t t_ps) {
+    const stretch s = about(p, low, high, t_ps);
+    fetch(p, s.at);
+    return last_by(&p->row->t_ps, sizeof *p->row / sizeof p->row->t_ps, s.low, s.high, s.at, t_ps);
+}
+
+/* Reading far memory is what a step costs. Boundaries come in turns: mostly the stretch behind this one is as long as
+ * the one before it. What it will read is asked for while this one is walked. */
+static void look_ahead(fl_lane *l, const fl_prefix *p, size_t row, uint64_t end_ps, int64_t stretch_ps) {
+    const uint64_t t_ps = end_ps + (uint64_t)l->stretch_ps;
+    l->stretch_ps = stretch_ps;
+    if (t_ps >= p->row[p->rows].t_ps)
+        return;
+    const stretch s = about(p, row, p->rows, t_ps);
+    __builtin_prefetch(&p->row[s.at]);
+    fetch(p, s.at);
 }
 
 static bool note_jump(fl_gpu *g, const fl_prefix *p, uint64_t from, uint64_t to) {
@@ -168,12 +142,14 @@ static bool jump(fl_gpu *g, fl_lane *l, const fl_prefix *p, int64_t *t, int64_t 
         return false;
     if (at->table != p || at->op > l->next || l->next - at->op > l->next % FL_PREFIX_ROW)
         *at = row_before(p, l->next);
-    walk(at, l->next, UINT64_MAX, g->profiled);
+    fl_prefix_walk(at, l->next, UINT64_MAX, g->profiled);
     const uint64_t end_ps = at->sums.t_ps + (uint64_t)(until - *t);
     if (p->row[low + 1].t_ps > end_ps)
         return false;
-    fl_prefix_place to = row_before(p, find(p, low + 1, last, end_ps) * FL_PREFIX_ROW);
-    walk(&to, stop, end_ps, g->profiled);
+    const size_t row = find(p, low + 1, last, end_ps);
+    look_ahead(l, p, row, end_ps, until - *t);
+    fl_prefix_place to = row_before(p, row * FL_PREFIX_ROW);
+    fl_prefix_walk(&to, stop, end_ps, g->profiled);
     if (!note_jump(g, p, l->next, to.op))
         return false;
     charge(g, l, at, &to);
@@ -182,7 +158,8 @@ static bool jump(fl_gpu *g, fl_lane *l, const fl_prefix *p, int64_t *t, int64_t 
     return true;
 }
 
-int64_t fl_prefix_advance(fl_gpu *g, fl_lane *l, int64_t t, int64_t until) {
+int64_t fl_prefix_advance(fl_gpu *g, fl_lane *l, int64_t t, int64_t until, bool *met) {
+    *met = false;
     const fl_prefix *p = table_of(g, l->s);
     if (!p || (until - t < p->worth_ps && g->path != FL_PATH_PREFIX))
         return t;
@@ -191,7 +168,9 @@ int64_t fl_prefix_advance(fl_gpu *g, fl_lane *l, int64_t t, int64_t until) {
     while (on && l->next < l->s->count) {
         const bool mark = l->marks < l->s->mark_count;
         const uint64_t stop = mark ? l->s->mark[l->marks] : l->s->count;
-        on = jump(g, l, p, &t, until, stop) && mark && l->next == stop;
+        const bool jumped = jump(g, l, p, &t, until, stop);
+        *met = jumped && l->next < stop;
+        on = jumped && mark && l->next == stop;
         if (on)
             l->mark_ps[l->marks++] = t;
     }
@@ -205,7 +184,7 @@ static int64_t highest(const fl_prefix *p, uint64_t from, uint64_t to, int64_t p
     for (uint64_t i = from; i < to; i++) {
         int64_t gap_ps;
         uint32_t class_id;
-        const int64_t length = op_at(p, i, &gap_ps, &class_id);
+        const int64_t length = fl_prefix_op(p, i, &gap_ps, &class_id);
         const int64_t mw = (int64_t)p->rates->base.total_mw + p->rates->row[class_id].dyn_mw;
         peak = length > 0 && mw > peak ? mw : peak;
     }
@@ -218,6 +197,8 @@ int64_t fl_prefix_peak_mw(const fl_gpu *g, int64_t peak) {
         for (size_t k = 0; k < g->jump_count; k++) {
             const fl_prefix_jump *j = &g->jump[k];
             const int64_t base = j->table->rates->base.total_mw;
+            if (base + j->table->most_mw <= peak)
+                continue;
             for (uint64_t e = j->from / FL_PREFIX_PEAK; e * FL_PREFIX_PEAK < j->to; e++) {
                 const uint64_t from = e * FL_PREFIX_PEAK, to = from + FL_PREFIX_PEAK;
                 if (base + j->table->peak_mw[e] <= peak)
@@ -238,7 +219,7 @@ void fl_prefix_settle(fl_gpu *g) {
         for (uint64_t i = j->from; i < j->to; i++) {
             int64_t gap_ps;
             uint32_t class_id;
-            const int64_t length = op_at(j->table, i, &gap_ps, &class_id);
+            const int64_t length = fl_prefix_op(j->table, i, &gap_ps, &class_id);
             slot->class_ps[class_id] += length;
         }
         slot->sm_fj = slot->memory_fj = slot->unsplit_fj = 0;

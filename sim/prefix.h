@@ -16,8 +16,9 @@ struct fl_lane;
 bool fl_prefix_applies(const struct fl_gpu *g, const struct fl_lane *l, uint32_t gap_mul);
 
 /* Moves a lane to which fl_prefix_applies, and which stands before an op at t, over whole ops that end by `until`: all
- * of them where there is a table for its clocks and the stretch is long, else none. Returns the instant reached. */
-int64_t fl_prefix_advance(struct fl_gpu *g, struct fl_lane *l, int64_t t, int64_t until);
+ * of them where there is a table for its clocks and the stretch is long, else none. Returns the instant reached. *met:
+ * the next op does not end by `until`. */
+int64_t fl_prefix_advance(struct fl_gpu *g, struct fl_lane *l, int64_t t, int64_t until, bool *met);
 
 /* The highest dyn_mw plus base of all jumps of a GPU, or `peak` where that is higher. In mW. */
 int64_t fl_prefix_peak_mw(const struct fl_gpu *g, int64_t peak);

@@ -1,6 +1,7 @@
 /* Building a table of prefix sums, and when. */
 #include "sim/prefix_build.h"
 
+#include "sim/huge.h"
 #include "sim/work.h"
 
 #include <limits.h>
@@ -42,6 +43,9 @@ static void fill(fl_prefix *p, size_t rows) {
         if (r == rows || x.t_ps >= INT64_MAX / 2)
             break;
     }
+    p->most_mw = INT32_MIN;
+    for (size_t i = 0; i < fl_prefix_peaks(rows); i++)
+        p->most_mw = p->peak_mw[i] > p->most_mw ? p->peak_mw[i] : p->most_mw;
     const double mean_ps = p->rows ? (double)p->row[p->rows].t_ps / (double)p->rows : 0;
     p->coarse_per_ps = mean_ps > 0 ? 1 / mean_ps / FL_PREFIX_COARSE : 0;
     p->worth_ps = (int64_t)(mean_ps * FL_PREFIX_WORTH / FL_PREFIX_ROW);
@@ -58,7 +62,9 @@ void fl_prefix_scanned(fl_gpu *g, const fl_stream *s, uint64_t ops) {
     if (before >= s->count || before + ops < s->count)
         return;
     fl_prefix *p = fl_prefix_new(s, rates);
-    if (p)
+    if (p) {
+        fl_huge_gather(s->rec, s->count * sizeof *s->rec);
         fill(p, fl_prefix_rows(s));
+    }
     atomic_store_explicit(&cell->table, p, memory_order_release);
 }

@@ -55,8 +55,8 @@ static int64_t advance_op(fl_gpu *g, fl_lane *l, int64_t t, int64_t until, uint3
 
 fl_scan_ops *fl_scan_vector(void) {
 #if FL_SCAN_X86
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
-        __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("popcnt"))
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
+        __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("popcnt"))
         return fl_scan_avx512;
     if (__builtin_cpu_supports("avx2"))
         return fl_scan_avx2;
@@ -71,9 +71,10 @@ int64_t fl_scan_advance(fl_gpu *g, fl_lane *l, int64_t until, uint32_t gap_mul) 
     int64_t t = g->now_ps;
     const bool sums = fl_prefix_applies(g, l, gap_mul);
     while (l->next < l->s->count) {
+        bool met = false;
         if (sums && l->phase == FL_PHASE_FRESH)
-            t = fl_prefix_advance(g, l, t, until);
-        if (l->phase == FL_PHASE_FRESH && !g->records.on && !g->gate_ps) {
+            t = fl_prefix_advance(g, l, t, until, &met);
+        if (!met && l->phase == FL_PHASE_FRESH && !g->records.on && !g->gate_ps) {
             uint64_t stop = l->marks < l->s->mark_count ? l->s->mark[l->marks] : l->s->count;
             uint64_t from = l->next;
             t = whole_ops(g, l, t, until, stop, gap_mul);

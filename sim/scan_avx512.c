@@ -13,11 +13,7 @@ typedef struct block { /* eight ops */
 
 /* Ops that end by `left`, of those that take so long one after the other. */
 INLINE __mmask8 ending_by(__m512i each, int64_t left) {
-    const __m512i zero = _mm512_setzero_si512();
-    each = _mm512_add_epi64(each, _mm512_alignr_epi64(each, zero, 7));
-    each = _mm512_add_epi64(each, _mm512_alignr_epi64(each, zero, 6));
-    each = _mm512_add_epi64(each, _mm512_alignr_epi64(each, zero, 4));
-    return _mm512_cmple_epi64_mask(each, _mm512_set1_epi64(left));
+    return _mm512_cmple_epi64_mask(running(each), _mm512_set1_epi64(left));
 }
 
 /* Without branches: which ops are escapes can hardly be foretold. False where an op needs more than 32 bits. */

@@ -1,0 +1,89 @@
+/* fl_prefix_walk_one, eight ops at a time in AVX-512 registers. The sums are of integers modulo 2^64, so their order
+ * does not matter. */
+#include "sim/prefix_walk.h"
+#include "sim/scan_inside.h"
+
+#if FL_SCAN_X86
+#include "sim/avx512.h"
+
+#include <stddef.h>
+
+/* Power of the SMs in the lower half of each lane, of memory in the upper one. */
+INLINE __m512i parts_of(const fl_row_parts *parts, const uint32_t id[BLOCK]) {
+    __m128i pair[BLOCK / 2];
+    _Static_assert(offsetof(fl_row_parts, memory_mw) == 4, "both in one load");
+#pragma GCC unroll 4
+    for (int j = 0; j < BLOCK / 2; j++)
+        pair[j] = _mm_unpacklo_epi64(_mm_loadl_epi64((const void *)&parts[id[2 * j]]),
+                                     _mm_loadl_epi64((const void *)&parts[id[2 * j + 1]]));
+    const __m256i low = _mm256_inserti128_si256(_mm256_castsi128_si256(pair[0]), pair[1], 1),
+                  high = _mm256_inserti128_si256(_mm256_castsi128_si256(pair[2]), pair[3], 1);
+    return _mm512_inserti64x4(_mm512_castsi256_si512(low), high, 1);
+}
+
+INLINE __m512i lower_of(__m512i x) { return _mm512_srai_epi64(_mm512_slli_epi64(x, 32), 32); }
+
+INLINE bool walk(fl_prefix_place *at, uint64_t stop, uint64_t t_ps, const bool deep) {
+    const fl_prefix *p = at->table;
+    const fl_row *row = p->rates->row;
+    const fl_row_parts *parts = p->rates->parts;
+    const __m512i gap_factor = _mm512_set1_epi64(FL_MUL_ONE);
+    const __m512i least = _mm512_set1_epi64((int64_t)((uint64_t)FL_REC_ESCAPE << 48));
+    __m512i busy = _mm512_setzero_si512(), dyn = busy, memory = busy, alu = busy, sms = busy, sm = busy, mem = busy;
+    uint64_t i = at->op, t = at->sums.t_ps;
+    bool met = false;
+    while (i + BLOCK <= stop && !met) {
+        const fl_rec *from = &p->s->rec[i];
+        const __m512i rec = _mm512_loadu_si512(from);
+        if (_mm512_cmpge_epu64_mask(rec, least))
+            break;
+        uint32_t id[BLOCK];
+        const void *rows[BLOCK];
+#pragma GCC unroll 8
+        for (int j = 0; j < BLOCK; j++) {
+            id[j] = from[j].class_id;
+            rows[j] = &row[id[j]];
+        }
+        __m512i mul_dyn, rest;
+        transpose(rows, &mul_dyn, &rest);
+        const __m512i gap = _mm512_and_si512(_mm512_srli_epi64(rec, 32), _mm512_set1_epi64(UINT16_MAX));
+        __m512i length = scaled(rec, mul_dyn), each = _mm512_add_epi64(length, scaled(gap, gap_factor));
+        uint64_t all = sum_of(each);
+        unsigned ended = BLOCK;
+        if (all > t_ps - t) {
+            const __m512i ends = running(each), left = _mm512_set1_epi64((int64_t)(t_ps - t));
+            const __mmask8 taken = _mm512_cmple_epu64_mask(ends, left);
+            length = _mm512_maskz_mov_epi64(taken, length);
+            all = sum_of(_mm512_maskz_mov_epi64(taken, each));
+            ended = (unsigned)__builtin_popcount(taken);
+            met = true;
+        }
+        const __m512i power = parts_of(parts, id);
+        t += all;
+        i += ended;
+        busy = _mm512_add_epi64(busy, length);
+        dyn = _mm512_add_epi64(dyn, _mm512_mullo_epi64(length, _mm512_srai_epi64(mul_dyn, 32)));
+        memory = _mm512_add_epi64(memory, _mm512_mullo_epi64(length, part_of(rest, 0)));
+        sm = _mm512_add_epi64(sm, _mm512_mullo_epi64(length, lower_of(power)));
+        mem = _mm512_add_epi64(mem, _mm512_mullo_epi64(length, _mm512_srai_epi64(power, 32)));
+        if (deep) {
+            sms = _mm512_add_epi64(sms, _mm512_mullo_epi64(length, part_of(rest, 16)));
+            alu = _mm512_add_epi64(alu, _mm512_mullo_epi64(length, part_of(rest, 32)));
+        }
+    }
+    const fl_prefix_sums add = {.t_ps = t - at->sums.t_ps,
+                                .busy_ps = sum_of(busy),
+                                .dyn_fj = sum_of(dyn),
+                                .memory = sum_of(memory),
+                                .alu = deep ? sum_of(alu) : 0,
+                                .sms = deep ? sum_of(sms) : 0,
+                                .sm_fj = sum_of(sm),
+                                .memory_fj = sum_of(mem)};
+    fl_prefix_add(at, i, &add);
+    return met;
+}
+
+TARGET bool fl_prefix_walk_eight(fl_prefix_place *at, uint64_t stop, uint64_t t_ps, bool deep) {
+    return deep ? walk(at, stop, t_ps, true) : walk(at, stop, t_ps, false);
+}
+#endif
