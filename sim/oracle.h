@@ -157,8 +157,10 @@ typedef struct fl_kernel_total { /* of the whole */
 /* One choice for each class, its kernels and the host time before them, so that the objective of the whole is least and
  * its time within (1 + bound) of that at the default clocks. As all classes may choose alike, this is never worse than
  * the best static clock, and with one class it is that. choice[class_count], caller's. Switches are free. Of several
- * streams sums over them, kernels one after the other, hence neither a makespan nor a node's energy. */
+ * streams sums over them, kernels one after the other, hence neither a makespan nor a node's energy. table: of this
+ * workload and node by fl_oracle_table_make, so that no op is looked at again; NULL = none is at hand. */
 fl_status fl_oracle_per_kernel(const fl_workload *w, fl_rates *rates, const fl_node_spec *spec, fl_objective objective,
-                               double bound, fl_kernel_choice *choice, fl_kernel_total *total, fl_diag *d);
+                               double bound, const fl_oracle_table *table, fl_kernel_choice *choice,
+                               fl_kernel_total *total, fl_diag *d);
 
 #endif

@@ -13,6 +13,7 @@
 void fl_oracle_work_free(fl_oracle_work *work) {
     if (!work)
         return;
+    fl_class_sums_free(&work->sum);
     free(work->at);
     free(work->item_of);
     free(work->point);
@@ -123,7 +124,6 @@ static fl_status add_steps(fl_oracle_work *work, fl_diag *d) {
 
 fl_status fl_oracle_work_make(const fl_workload *w, const fl_stream *s, const fl_clock_rates **at, size_t choices,
                               int64_t closed_mw, fl_oracle_work **out, fl_diag *d) {
-    fl_class_sums sum = {0};
     fl_oracle_work *work = calloc(1, sizeof *work);
     if (!work) {
         free(at);
@@ -135,10 +135,9 @@ fl_status fl_oracle_work_make(const fl_workload *w, const fl_stream *s, const fl
     work->all = calloc(choices + 1, sizeof *work->all);
     fl_status status = work->item_of && work->first && work->all ? FL_OK : fl_no_memory(d, "the oracle");
     if (!status)
-        status = fl_class_sums_make(w, at, choices, &sum, d);
+        status = fl_class_sums_make(w, at, choices, &work->sum, d);
     if (!status)
-        status = add_items(work, w, &sum, d);
-    fl_class_sums_free(&sum);
+        status = add_items(work, w, &work->sum, d);
     if (!status)
         status = add_steps(work, d);
     if (status)

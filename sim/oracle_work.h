@@ -7,16 +7,17 @@
  * kind is divided, kernel by kernel and at last within a kernel. So the schedule is the optimum for E, E T and E T^2
  * under any limit, up to the rounding of picoseconds; and the hull, lowered by that rounding, bounds every schedule.
  *
- * Cost: a multiplication for each op and choice, once for a table; 16 bytes for each kind and choice while it is made,
- * 64 for each step afterwards, of which an item has fewer than choices; for a schedule a look at each step, and a pass
- * over the ops where a kind is divided. `foldline oracle` with 81 choices takes 16 ms of the processor for 20,000
- * kernels of 32 kinds (a run 9 ms), 0.4 s for a million (a run 0.2), 0.7 s for 40,000 kernels of 20,000 kinds, reading
- * and the best clock per kind included. Internal to sim/. */
+ * Cost: a multiplication for each op and choice, once for a table; 16 bytes for each kind and choice, 64 for each step,
+ * of which an item has fewer than choices; for a schedule a look at each step, and a pass over the ops where a kind is
+ * divided. `foldline oracle` with 81 choices takes 16 ms of the processor for 20,000 kernels of 32 kinds (a run 9 ms),
+ * 0.4 s for a million (a run 0.2), 0.7 s for 40,000 kernels of 20,000 kinds, reading and the best clock per kind
+ * included. Internal to sim/. */
 #ifndef FL_ORACLE_WORK_H
 #define FL_ORACLE_WORK_H
 
 #include "sim/oracle.h"
 #include "sim/oracle_hull.h"
+#include "sim/oracle_sums.h"
 
 typedef struct fl_work_step {
     size_t item, point; /* from this point of the item to the next */
@@ -33,6 +34,7 @@ struct fl_oracle_work {
     const fl_clock_rates **at; /* choices */
     size_t choices, items;
     int64_t closed_mw;    /* of the GPUs without work */
+    fl_class_sums sum;    /* by class and choice */
     uint32_t *item_of;    /* by class: its item; the host time is the last item */
     fl_hull_point *point; /* of item i: point[first[i]] .. point[first[i + 1] - 1] */
     size_t *first;        /* items + 1 */

@@ -140,7 +140,7 @@ static void check_outcome(const stage *s, const fl_oracle_result *c, int m, cons
 static void check_baselines(stage *s, const fl_oracle_result *c, int m, double bound, int64_t limit_ps, tally *t) {
     fl_kernel_choice *choice = fx_alloc(s->w->class_count, sizeof *choice);
     fl_kernel_total k;
-    FX_MUST(fl_oracle_per_kernel(s->w, s->rates, &s->p.node, (fl_objective)m, bound, choice, &k, d));
+    FX_MUST(fl_oracle_per_kernel(s->w, s->rates, &s->p.node, (fl_objective)m, bound, &s->table, choice, &k, d));
     const size_t best = fl_static_best(s->point, s->table.choices, (fl_objective)m, limit_ps);
     FL_CHECK(k.held, "workload %d: the default clocks hold every bound", (int)s->n);
     FL_CHECK(best < s->table.choices, "workload %d: the default clocks hold every bound", (int)s->n);

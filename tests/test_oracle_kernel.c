@@ -12,7 +12,7 @@ static void test_per_kernel(void) {
     fx_finish(&r, 1);
     fl_kernel_choice k[2];
     fl_kernel_total all;
-    FX_MUST(fl_oracle_per_kernel(r.w, r.rates, &r.spec, FL_MIN_ENERGY, 0.12, k, &all, d));
+    FX_MUST(fl_oracle_per_kernel(r.w, r.rates, &r.spec, FL_MIN_ENERGY, 0.12, NULL, k, &all, d));
     /* e(f) = (25 + 110 f)/f mJ falls with f, so 1500 MHz, memory at 400 MHz: faster than the default */
     FL_CHECK(k[0].class_id == 0 && k[0].at.sm_mhz == 1500 && k[0].at.mem_mhz == 400, "%g MHz, memory %g",
              k[0].at.sm_mhz, k[0].at.mem_mhz);
@@ -27,7 +27,7 @@ static void test_per_kernel(void) {
                  fx_near(all.gap_energy_j, 0.5e-3 * 35, 1e-9) && fx_near(all.standard_gap_energy_j, 0.5e-3 * 40, 1e-9),
              "host time at the clocks of its kernel: %g J", all.energy_j);
     /* without a bound memory at 400 MHz: (25 + 5 + 25) W x 2 ms = 110 mJ > 85 mJ, so the same */
-    FX_MUST(fl_oracle_per_kernel(r.w, r.rates, &r.spec, FL_MIN_ENERGY, INFINITY, k, &all, d));
+    FX_MUST(fl_oracle_per_kernel(r.w, r.rates, &r.spec, FL_MIN_ENERGY, INFINITY, NULL, k, &all, d));
     FL_CHECK(k[1].at.sm_mhz == 500 && k[1].at.mem_mhz == 800, "%g MHz, memory %g", k[1].at.sm_mhz, k[1].at.mem_mhz);
     fx_close(&r);
 }
@@ -50,7 +50,7 @@ static void test_per_kernel_slack(void) {
     fx_finish(&r, 1);
     fl_kernel_choice k[2];
     fl_kernel_total all;
-    FX_MUST(fl_oracle_per_kernel(r.w, r.rates, &r.spec, FL_MIN_ENERGY, 0.25, k, &all, d));
+    FX_MUST(fl_oracle_per_kernel(r.w, r.rates, &r.spec, FL_MIN_ENERGY, 0.25, NULL, k, &all, d));
     FL_CHECK(k[0].at.sm_mhz == 500 && k[1].at.sm_mhz == 1000, "%g and %g MHz", k[0].at.sm_mhz, k[1].at.sm_mhz);
     FL_CHECK(fx_near(all.time_s, 5e-3, 1e-6), "%g s", all.time_s);
     fx_close(&r);
@@ -77,10 +77,17 @@ static void test_per_kernel_closed(void) {
                 at++;
             const size_t best =
                 fl_static_best(point, t.choices, (fl_objective)m, fl_limit_ps(point[at].makespan_ps, bound));
-            FX_MUST(fl_oracle_per_kernel(r.w, r.rates, &r.spec, (fl_objective)m, bound, &k, &all, d));
+            FX_MUST(fl_oracle_per_kernel(r.w, r.rates, &r.spec, (fl_objective)m, bound, NULL, &k, &all, d));
             FL_CHECK(all.energy_fj == point[best].energy_fj && all.time_ps == point[best].makespan_ps,
                      "%s, bound %g: %.17g fJ, the best static clock %.17g", fl_objective_names[m], bound,
                      fx_f(all.energy_fj), fx_f(point[best].energy_fj));
+            fl_kernel_choice again;
+            fl_kernel_total whole;
+            FX_MUST(fl_oracle_per_kernel(r.w, r.rates, &r.spec, (fl_objective)m, bound, &t, &again, &whole, d));
+            FL_CHECK(again.at.sm == k.at.sm && again.at.mem == k.at.mem && again.energy_j == k.energy_j &&
+                         again.standard_energy_j == k.standard_energy_j && again.standard_time_s == k.standard_time_s &&
+                         whole.energy_fj == all.energy_fj && whole.time_ps == all.time_ps,
+                     "%s, bound %g: another answer by the sums of the table", fl_objective_names[m], bound);
         }
     free(point);
     fl_oracle_table_free(&t);
@@ -109,7 +116,7 @@ static void test_per_kernel_bound(void) {
                 {0.12, 700, 700}}; /* known only below the default: none holds the bound, so the fastest */
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         r.w->sm_max_mhz = rows[i].max;
-        FX_MUST(fl_oracle_per_kernel(r.w, r.rates, &r.spec, FL_MIN_ENERGY, rows[i].bound, &k, &all, d));
+        FX_MUST(fl_oracle_per_kernel(r.w, r.rates, &r.spec, FL_MIN_ENERGY, rows[i].bound, NULL, &k, &all, d));
         FL_CHECK(k.at.sm_mhz == rows[i].mhz, "row %zu: %g MHz", i, k.at.sm_mhz);
         FL_CHECK(all.held == (rows[i].max > 1000), "row %zu: the bound is%s held", i, all.held ? "" : " not");
     }

@@ -111,8 +111,8 @@ static fl_status solve(void *user, size_t i, fl_diag *d) {
     if (!status)
         status = count_switches(j, w, d);
     if (!status)
-        status =
-            fl_oracle_per_kernel(s->w, s->rates, &s->platform.node, w->objective, w->bound, j->kernel, &j->whole, d);
+        status = fl_oracle_per_kernel(s->w, s->rates, &s->platform.node, w->objective, w->bound, &j->table, j->kernel,
+                                      &j->whole, d);
     if (!status && !w->promises.count) /* which it may break */
         fl_reference_offer(&j->ref, j->whole.energy_j, j->whole.time_s, j->whole.time_ps);
     return status;

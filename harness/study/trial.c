@@ -103,8 +103,8 @@ static fl_status solve(fl_trials *w, size_t i, fl_diag *d) {
     status = fl_reference_solve(&b->ref, d);
     if (!status && b->table.exact) {
         fl_kernel_choice *choice = calloc(s->w->class_count + 1, sizeof *choice);
-        status = choice ? fl_oracle_per_kernel(s->w, s->rates, &s->platform.node, w->o->objective, w->o->bound, choice,
-                                               &b->kernel, d)
+        status = choice ? fl_oracle_per_kernel(s->w, s->rates, &s->platform.node, w->o->objective, w->o->bound,
+                                               &b->table, choice, &b->kernel, d)
                         : fl_no_memory(d, "the comparison");
         free(choice);
         if (!status && !promised(w)) /* which it may break */
