@@ -23,7 +23,7 @@ typedef struct fl_instance_options {
     int64_t min_set_interval_ns; /* a control is set at most this often; a set that comes too early is kept and made at
                                     the first step that may, unless a later one replaces it. 0 = no limit */
     const char *label, *run; /* of the policy, and what it runs over; for the line of a crash (sim/stepping.h). NULL =
-                                nobody says; borrowed until the instance is closed */
+                                not stated; borrowed until the instance is closed */
 } fl_instance_options;
 
 typedef struct fl_decided {

@@ -318,9 +318,9 @@ check "of the best static clock alone" awk -F, '
   $1 != "mean" { stated = $c["bound_break_chance"] != "n/a" && $c["bound_break_chance"] <= 0.05
     if (stated != ($2 == "baseline:static")) exit 1; n += stated } END { exit n != 3 }' "$dir/sure.csv"
 succeed "oracle by fitted laws" 'breaks the bound with a chance of' "$f" oracle --sweep "$dir/sweep.csv" --platform v100-300w --model fitted --bound 0.1 --risk 0.05
-refuse "a risk beside a table" 2 'sweep.csv: a: --risk, but nobody says how sure its model is' "$f" compare --sweep "$dir/sweep.csv" \
+refuse "a risk beside a table" 2 'sweep.csv: a: --risk, but the error of its model is not known' "$f" compare --sweep "$dir/sweep.csv" \
   --platform v100-300w --bound 0.1 --risk 0.05 --policy assure
-refuse "a risk beside a trace" 2 'how sure its model is' "$f" oracle "$trace" --platform generic --bound 0.05 --risk 0.05
+refuse "a risk beside a trace" 2 'the error of its model is not known' "$f" oracle "$trace" --platform generic --bound 0.05 --risk 0.05
 refuse "a risk without a bound" 2 'expected that too' "$f" oracle --sweep "$dir/sweep.csv" --platform v100-300w --model fitted --risk 0.05
 refuse "one setting and no calibration" 2 'one.csv: no workload has two settings' "$f" compare --sweep "$dir/one.csv" --platform v100-300w \
   --model fitted --policy assure

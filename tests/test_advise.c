@@ -59,7 +59,7 @@ static void test_cases(void) {
              "%g, %g to %g", a.saving.value, a.saving.low, a.saving.high);
     FL_CHECK(fabs(a.slowdown.low - 1) < 1e-9 && fabs(a.slowdown.high - 20) < 1e-9, "%g to %g", a.slowdown.low,
              a.slowdown.high);
-    FL_CHECK(isnan(a.chance) && !a.stated, "nobody says how sure it is: %g", a.chance);
+    FL_CHECK(isnan(a.chance) && !a.stated, "the chance is not known, yet %g", a.chance);
     FL_CHECK(a.measure.sm_mhz == 600, "where they differ most: %g", a.measure.sm_mhz);
     FL_CHECK(fl_advise(c, 2, ref, 0.10, 0.05, &a, &d) == FL_OK && a.at.sm_mhz == 1200, "%g MHz", a.at.sm_mhz);
 }

@@ -8,7 +8,7 @@
 typedef struct fl_advise_subjects {
     fl_advise_subject *item;
     size_t count, room;
-    char *device; /* name of the GPU, "" where nobody says; it tells the vendor */
+    char *device; /* name of the GPU, "" where no file says; it tells the vendor */
     char **rests; /* rest_count: what the advice rests on */
     size_t rest_count;
     bool several_memories; /* memory clocks may be set too */

@@ -21,7 +21,7 @@ static const fl_command_help help = {
     "its kernels (Nsight Systems, rocprofv3, Kineto), with a log of that run or without; or an experiment, out of "
     "which\n"
     "the policy that saves most is named. Kernels, and logs at one clock alone, need --platform: it says what other\n"
-    "clocks do. Where nobody says how kernels depend on clocks, all three ways of assuming it (compute, balanced,\n"
+    "clocks do. Where no file says how kernels depend on clocks, all three ways of assuming it (compute, balanced,\n"
     "memory) are gone through: the clock holds the bound in each, and the intervals span them.\n\n"
     "Savings are against the driver's default clock, or, where no platform says which that is, the highest one "
     "measured.\n"
@@ -85,15 +85,15 @@ static void print_one(const fl_advise_subjects *s, const fl_advise_subject *of, 
         if (!isnan(a->chance))
             printf("the bound of %g %% breaks with a chance of %.1f %%\n", 100 * o->bound, 100 * a->chance);
         else
-            printf("the bound of %g %% holds%s, with what chance nobody says\n", 100 * o->bound,
+            printf("the bound of %g %% holds%s, the chance of that is not known\n", 100 * o->bound,
                    of->cases > 1 ? " whatever is assumed" : " by the model");
     }
     if (of->cases > 1)
         printf("  range                over kernels assumed to be bound by compute, by memory, or by both alike%s\n",
-               a->stated ? "" : "; how wrong the platform's laws are, nobody says");
+               a->stated ? "" : "; the error of the platform's laws is not known");
     else if (!stay && !(a->saving.high > a->saving.low))
         printf("  range                none: %s\n",
-               a->stated ? "both clocks were measured" : "nobody says how wrong the model is");
+               a->stated ? "both clocks were measured" : "the model's error is not known");
     if (!isnan(a->measure.sm_mhz) && of->next.known)
         printf("  measure next         a run at %s: that would narrow it most (error of energy to expect: %.2f %% now, "
                "%.2f then)\n",

@@ -35,9 +35,9 @@ int fl_cmd_fit(int argc, char **argv) {
     }
     const char *near = name ? fl_nearest(name, names, COUNT) : NULL;
     if (near)
-        fl_refuse(&d, "'%s' is nothing to fit, did you mean '%s'?", name, near);
+        fl_refuse(&d, "'%s' is not something that can be fitted, did you mean '%s'?", name, near);
     else
         fl_refuse(&d, "%s%s%s, see foldline fit --help", name ? "'" : "nothing given", name ? name : "",
-                  name ? "' is nothing to fit" : " to fit");
+                  name ? "' is not something that can be fitted" : " to fit");
     return fl_command_fail("fit", &d);
 }

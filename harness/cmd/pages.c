@@ -120,6 +120,43 @@ static void command_page(void *to, const fl_command_help *help, const fl_option 
     close_page(m, o, help->name, named);
 }
 
+/* What stands in foldline(1) alone. tests/program/pages.sh holds the variables to those that the program asks for. */
+typedef struct named_thing {
+    const char *name, *meaning;
+} named_thing;
+
+static const named_thing files[] = {
+    {"PREFIX/share/foldline/", "platforms, boards, sample traces and experiments that come with the program"},
+    {"TRACE.foldline-cache", "a trace in a form that loads fast; safe to delete, --no-cache makes and uses none"},
+    {"RESULT.provenance.json", "beside a result: versions, hashes of the inputs, parameters, seeds"},
+    {"OUT.journal", "beside a sweep that is not finished: a sweep that was interrupted goes on from it"},
+    {"/var/lib/foldline/", "state of live control: prior settings of each GPU, the guardian's log"},
+    {"/run/foldline/", "a lock for each GPU that is under control"},
+};
+
+static const named_thing variables[] = {
+    {"FOLDLINE_SHARE", "folder of platforms and boards, instead of those that come with the program"},
+    {"FOLDLINE_PLOTS", "folder of the plot scripts, instead of those that come with the program"},
+    {"FOLDLINE_STATE", "folder of the state of live control, instead of /var/lib/foldline"},
+    {"FOLDLINE_RUN", "folder of the locks of live control, instead of /run/foldline"},
+    {"FOLDLINE_ROOT", "root of the file system in which live control looks for devices; for tests"},
+    {"FOLDLINE_NVML, FOLDLINE_RSMI, FOLDLINE_ZE", "path of the library of NVIDIA, AMD or Intel that is loaded"},
+    {"FOLDLINE_CLIENT_DIR",
+     "folder of the simulated libraries of emulate, instead of those that come with the program"},
+    {"FOLDLINE_RINGS", "folder into which a program under the collector writes its kernel records"},
+    {"FOLDLINE_COLLECTOR", "the collector library, instead of the one that comes with the program"},
+    {"FOLDLINE_CUPTI", "path of CUPTI, where the collector does not find it"},
+    {"CUDA_HOME, CUDA_PATH", "where the collector looks for CUPTI, too"},
+    {"COLUMNS", "width of what --help and help print"},
+    {"TMPDIR", "folder of temporary files, instead of /tmp"},
+};
+
+static void named_section(const fl_page *page, const char *heading, const named_thing *thing, size_t count) {
+    fl_page_heading(page, heading);
+    for (size_t i = 0; i < count; i++)
+        fl_page_row(page, FL_ARGS_COLUMN, thing[i].name, thing[i].meaning);
+}
+
 static void program_page(manual *m) {
     bool named[FL_PAGES_ROWS];
     memset(named, true, sizeof named);
@@ -135,6 +172,8 @@ static void program_page(manual *m) {
     fl_pages_list(&page);
     fl_page_heading(&page, "OPTIONS");
     fl_page_fill(&page, 0, 0, FL_MORE_HELP);
+    named_section(&page, "FILES", files, sizeof files / sizeof *files);
+    named_section(&page, "ENVIRONMENT", variables, sizeof variables / sizeof *variables);
     close_page(m, o, "", named);
 }
 

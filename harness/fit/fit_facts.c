@@ -54,7 +54,7 @@ static fl_status read_root(const fl_json *root, fl_fit_facts *f, fl_diag *d) {
 
 /* ---- a bundled board ---- */
 
-#define STEP_MHZ 15 /* of NVIDIA's ladders, where nobody says: A10G, T4, RTX 3090, H100 NVL, A100 */
+#define STEP_MHZ 15 /* of NVIDIA's ladders, where no data sheet says: A10G, T4, RTX 3090, H100 NVL, A100 */
 
 static fl_status copy_ladder(const int32_t *mhz, uint32_t count, int32_t **to, uint32_t *to_count, fl_diag *d) {
     if (!(*to = calloc(count, sizeof **to)))

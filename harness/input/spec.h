@@ -30,7 +30,7 @@ typedef struct fl_spec {
 fl_status fl_spec_open_values(const char *name, const char *label, const fl_layer *given, fl_spec *s, fl_diag *d);
 /* The same from the text form, which is its own label unless it says what it is called. */
 fl_status fl_spec_open(const char *text, fl_spec *s, fl_diag *d);
-/* The same with further settings "parameter=value", which go before those of the text. */
+/* The same with further settings "parameter=value", which override those of the text. */
 fl_status fl_spec_open_set(const char *text, const fl_texts *set, fl_spec *s, fl_diag *d);
 void fl_spec_free(fl_spec *s);
 /* True where the policy needs kernel records, or switches them. */

@@ -163,7 +163,7 @@ static fl_status open_gpus(watch *w, fl_diag *d) {
     char *list = fl_text_close(&t, &size);
     if (!list)
         return fl_no_memory(d, NULL);
-    fl_diag missing; /* of one that is lost the restore tells; the others it shall not hold up */
+    fl_diag missing; /* A missing GPU must not keep the others from being restored. The restore reports it. */
     fl_status s = size ? fl_vendor_open(&w->gpus, vendor, list, &missing, d) : FL_OK;
     free(list);
     return s;

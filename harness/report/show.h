@@ -8,7 +8,7 @@
 
 #include <stdio.h>
 
-#define FL_SHOW_ROWS 40  /* rows that are printed where nobody says how many */
+#define FL_SHOW_ROWS 40  /* rows that are printed where no number is asked for */
 #define FL_SHOW_DIGITS 5 /* significant digits */
 
 typedef struct fl_show_table {

@@ -27,7 +27,7 @@ static fl_status error_of(const work *w, const fl_scene *s, size_t draw, fl_mode
     e->seed = w->e->seed * UINT64_C(0x9e3779b97f4a7c15) + draw;
     if (isnan(e->time_pct) || isnan(e->power_pct))
         return fl_fail(d, FL_BAD_INPUT, s->source, 0, 0,
-                       "%s: nobody says how wrong its model is, expected --time-error and --power-error", s->w->name);
+                       "%s: the error of its model is not known, expected --time-error and --power-error", s->w->name);
     return FL_OK;
 }
 

@@ -11,7 +11,7 @@ fl_status fl_risk_check(const fl_scenes *scenes, double bound, double risk, fl_d
         if (!scenes->item[i]->stated.count)
             return fl_fail(
                 d, FL_BAD_INPUT, scenes->item[i]->source, 0, 0,
-                "%s: --risk, but nobody says how sure its model is, expected --model fitted, or a sweep that "
+                "%s: --risk, but the error of its model is not known, expected --model fitted, or a sweep that "
                 "foldline fit workload predicted",
                 scenes->item[i]->w->name);
     return FL_OK;

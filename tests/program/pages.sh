@@ -32,6 +32,11 @@ check "the sections are in order:$unordered" test -z "$unordered"
 check "each page names foldline(1):$lacking" test -z "$lacking"
 check "foldline(1) lists every command" cmp <(sed -n 's/^\.BR foldline\\-\([a-z\\-]*\) (1),\?$/\1/p' "$pages/man1/foldline.1" | sed 's/\\-/ /') \
   <(printf '%s\n' "${commands[@]}" "${fits[@]/#/fit }")
+# Variables that the program asks for, but those that it sets for itself and those of other software.
+asked=$(grep -rhoE 'getenv\("[A-Z_]+"|"FOLDLINE_[A-Z_]+"' "$root/harness" --include='*.c' | grep -oE '[A-Z]+_?[A-Z_]*' | sort -u |
+  grep -vxE 'FOLDLINE_EMULATE.*|LD_LIBRARY_PATH|PATH|ZES_ENABLE_SYSMAN')
+unnamed=$(for v in $asked; do plain <"$pages/man1/foldline.1" | sed -n '/^FOLDLINE_SHARE/,$p' | grep -qw -- "$v" || echo "$v"; done)
+check "foldline(1) names every variable that the program asks for: $unnamed" test -z "$unnamed"
 check "a page names the commands that its text names" grep -q '^\.BR foldline\\-replay (1)' "$pages/man1/foldline-run.1"
 check "its NAME is the line of the list" grep -qF "foldline-run \\- $("$f" --help | sed -n 's/^  run  *//p')" "$pages/man1/foldline-run.1"
 if command -v man >/dev/null; then
