@@ -1,5 +1,5 @@
-/* What a policy was told of a live machine, in the head of its decisions log, so that the log can be replayed without a
- * platform file: ladders, limits and counts, to the last bit. */
+/* The facts that a policy received on a live machine (ladders, limits and counts), stored to the last bit in the head
+ * of its decisions log, so that the log can be replayed without a platform file. */
 #ifndef FL_LIVE_FACTS_HEAD_H
 #define FL_LIVE_FACTS_HEAD_H
 
@@ -7,12 +7,12 @@
 #include "traces/diag.h"
 #include "traces/records.h"
 
-/* Keys host.*, gpuN.*. */
+/* Writes the keys host.*, gpuN.*. */
 fl_status fl_facts_to_head(const fl_facts *facts, fl_head *h, fl_diag *d);
 
-/* True where the head holds facts. */
+/* True where the head contains facts. */
 bool fl_facts_in_head(const fl_head *h);
-/* Fills facts of gpu_count GPUs; FL_BAD_INPUT with key and file where one is missing or wrong. */
+/* Fills the facts of gpu_count GPUs. FL_BAD_INPUT with key and file where one is missing or wrong. */
 fl_status fl_facts_from_head(const fl_head *h, const char *path, uint32_t gpu_count, uint64_t seed, fl_facts *facts,
                              fl_diag *d);
 void fl_facts_head_free(fl_facts *facts);

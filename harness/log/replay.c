@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct fl_columns { /* of the log, matched with the tables; -1 = not of this kind of row */
+typedef struct fl_columns { /* columns of the log, matched with the tables; -1 = does not exist for this kind of row */
     int *gpu_signal, *host_signal, *gpu_control, *host_control;
 } fl_columns;
 
@@ -65,7 +65,8 @@ static void fill(const fl_decisions *log, size_t step, size_t row, const int *id
     }
 }
 
-typedef struct shown { /* kernel records as a policy sees them: all kinds, and room for the records of a step */
+typedef struct shown { /* kernel records in the form that a policy sees: all kinds, and room for the records of a step
+                        */
     fl_kernel_kind *kind;
     fl_kernel_record *record;
 } shown;

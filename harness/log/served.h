@@ -1,4 +1,4 @@
-/* What a run served, for people and machines: requests, iterations, barriers. */
+/* What a run completed, for people and machines: requests, iterations and barriers. */
 #ifndef FL_SERVED_H
 #define FL_SERVED_H
 
@@ -7,14 +7,14 @@
 #include <cjson/cJSON.h>
 #include <stdio.h>
 
-/* Lines of a run's text; nothing where nothing arrives, no marker was passed, no barrier spans GPUs. */
+/* The lines of a run's text. Each is absent where no request arrives, no marker is passed, or no barrier spans GPUs. */
 void fl_served_print(const fl_run_result *r, FILE *out);
 void fl_served_note(const fl_run_result *r, FILE *out);
-/* "requests", "iterations", "barrier_wait_s": those there are. */
+/* Adds those of "requests", "iterations", "barrier_wait_s" that exist. */
 void fl_served_json(cJSON *into, const fl_run_result *r);
 
-/* request,arrival_ns,start_ns,end_ns,latency_ns and gpu,process,stream,iteration,start_ns,end_ns,time_ns, through a
- * temporary file. */
+/* Writes two files: request,arrival_ns,start_ns,end_ns,latency_ns and
+ * gpu,process,stream,iteration,start_ns,end_ns,time_ns. Each uses a temporary file and a rename. */
 fl_status fl_served_write_requests(const char *path, const fl_service *s, fl_diag *d);
 fl_status fl_served_write_iterations(const char *path, const fl_service *s, fl_diag *d);
 

@@ -1,4 +1,4 @@
-/* What a policy saw and set, step by step, collected during a run into a decisions trace. */
+/* Collects during a run, step by step, what a policy saw and set, as a decisions trace. */
 #ifndef FL_STEPLOG_H
 #define FL_STEPLOG_H
 
@@ -12,13 +12,14 @@ typedef struct fl_steplog {
     fl_decisions_room room;
 } fl_steplog;
 
-/* Kernel records are part of what it is shown. */
+/* Whether the policy receives kernel records. */
 bool fl_takes_kernels(const fl_policy *policy);
-/* As decisions files hold them; the name is borrowed. */
+/* A kernel's kind and record in the form of decisions files; the name is borrowed. */
 fl_logged_kind fl_logged_kind_of(const fl_kernel_kind *kind);
 fl_logged_kernel fl_logged_kernel_of(const fl_kernel_record *record);
 
-/* Columns: the signals the policy needs and the controls it drives. The head (l->log.head) is the caller's to fill. */
+/* The columns are the signals that the policy needs and the controls that it drives. The caller fills the head
+ * (l->log.head). */
 fl_status fl_steplog_open(fl_steplog *l, const fl_policy *policy, uint32_t gpu_count, fl_diag *d);
 fl_status fl_steplog_add(fl_steplog *l, const fl_sample *sample, const fl_decision *decision, fl_diag *d);
 void fl_steplog_free(fl_steplog *l);
