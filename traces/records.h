@@ -129,7 +129,9 @@ typedef struct fl_sweep {
     size_t activity_room;
 } fl_sweep;
 
-/* ---- decisions: what a policy saw and set ---- One row per step for the host (device -1) and one per GPU, the host's
+/* ---- decisions: what a policy saw and set ----
+ *
+ * One row per step for the host (device -1) and one per GPU, the host's
  * first. Columns: step,t_ns,device, then the signals that the policy needs by name (host and GPU names are distinct),
  * fresh (names of fresh signals joined by '+'; '*' = every valid one), then one column set_NAME per control (empty =
  * not set; default = handed back), and delay_ns (host row; may be empty where the source did not record it).

@@ -12,8 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- one run at one pair of states -------------------------------------------------------------------------------- A
- * policy sets the pair once and asks for DynaCo's counters. Its steps gather their values. */
+/* ---- one run at one pair of states --------------------------------------------------------------------------------
+ * A policy sets the pair once and asks for DynaCo's counters. Its steps gather their values. */
 
 typedef struct pair_params {
     double cpu_mhz, sm_mhz;
