@@ -4,8 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Keys of the record: a range can be read, so what was there before comes back exactly. kHz; -1 = no limit was in
- * effect. */
+/* Keys of the record: a range can be read, so the earlier one is restored exactly. kHz; -1 = no limit was in effect. */
 static const char KEY_MIN[] = "%s_min_khz:%u", KEY_MAX[] = "%s_max_khz:%u", KEY_ON[] = "sustained_enabled";
 
 enum { LIMITS_MAX = 16 };
@@ -13,7 +12,7 @@ enum { LIMITS_MAX = 16 };
 /* ---- clock ranges ---- */
 
 static fl_status range_off(const fl_ze_gpu *g, const char *name, double set, double now, double step, fl_diag *d) {
-    if (set < 0 || fabs(set - now) <= step) /* -1 reads back as whatever the factory has */
+    if (set < 0 || fabs(set - now) <= step) /* after -1 the factory's value reads back */
         return FL_OK;
     return fl_error(d, FL_HARDWARE, "GPU %u: %s clock reads back as %g MHz after %g MHz was set", g->index, name, now,
                     set);
@@ -54,7 +53,7 @@ static void keys_of(const char *name, uint32_t i, char *low, char *high, size_t 
 #pragma GCC diagnostic pop
 }
 
-/* What was there before, -1 for a domain that is not in the record. */
+/* The earlier range, -1 for a domain that is not in the record. */
 static fl_ze_range prior_range(const fl_record *r, const char *name, uint32_t i) {
     char low[32], high[32];
     keys_of(name, i, low, high, sizeof low);
@@ -84,7 +83,7 @@ typedef struct limit {
     bool enabled;
 } limit;
 
-/* With all descriptors, where the loader has them: set takes what get gave. *at: the sustained one. */
+/* Uses all descriptors, where the loader has them: set takes what get returned. *at: the sustained one. */
 static fl_ze_code get_all(const fl_ze_host *h, const fl_ze_gpu *g, fl_ze_limit *all, uint32_t *count, uint32_t *at) {
     *count = LIMITS_MAX;
     for (uint32_t i = 0; i < LIMITS_MAX; i++)
