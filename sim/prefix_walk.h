@@ -1,4 +1,5 @@
-/* The ops behind a row of a table of prefix sums, one by one or eight at a time: the same sums. Internal to sim/. */
+/* Adds the ops after a row of a table of prefix sums, one by one or eight at a time, with the same sums. Internal to
+ * sim/. */
 #ifndef FL_PREFIX_WALK_H
 #define FL_PREFIX_WALK_H
 
@@ -29,12 +30,12 @@ static inline void fl_prefix_add(fl_prefix_place *at, uint64_t op, const fl_pref
     at->sums.memory_fj += sums->memory_fj;
 }
 
-/* Adds ops to a place while they end by t_ps on the table's own time, and before op `stop`. deep: ALU and SM activity
- * too. In vector registers where the CPU has AVX-512. */
+/* Adds ops to a place while they end by t_ps on the table's own time, and before op `stop`. deep: adds ALU and SM
+ * activity too. Uses vector registers where the CPU has AVX-512. */
 void fl_prefix_walk(fl_prefix_place *at, uint64_t stop, uint64_t t_ps, bool deep);
 
-/* The two of which it chooses, for its test. The second only where fl_prefix_walks_eight says so; it stops before the
- * last ops that are fewer than eight, and at one that needs more than 32 bits. True: an op did not end by t_ps. */
+/* The two forms, for the test. Use the second only where fl_prefix_walks_eight allows it; it stops before the last ops
+ * that are fewer than eight, and at one that needs more than 32 bits. True: an op did not end by t_ps. */
 void fl_prefix_walk_one(fl_prefix_place *at, uint64_t stop, uint64_t t_ps, bool deep);
 bool fl_prefix_walk_eight(fl_prefix_place *at, uint64_t stop, uint64_t t_ps, bool deep);
 bool fl_prefix_walks_eight(void);
