@@ -35,12 +35,12 @@ static fl_status sensitivity(fl_picture *p, const fl_summary *s, const fl_looks 
 
 typedef fl_status (*of_telemetry)(fl_picture *p, const fl_telemetry *t, const char *path, size_t *drawn, fl_diag *d);
 
-/* What each kind is drawn from and by; the script is plots/SCRIPT.gp. */
+/* The source and the script of each kind; the script is plots/SCRIPT.gp. */
 static const struct kind {
     const char *name, *script;
     of_summary result;
     of_telemetry telemetry;
-    const char *nothing; /* to say where there is nothing to draw */
+    const char *nothing; /* message where there is nothing to draw */
 } kinds[] = {
     {"pareto", "pareto", fl_picture_pareto, NULL, "no policy with an energy saving"},
     {"workloads", "pareto", fl_picture_workloads, NULL, "no run with an energy saving"},
@@ -172,7 +172,7 @@ static fl_status write_whole(const char *output, const char *bytes, size_t size,
     fl_output *o = fl_output_open(output, d);
     if (!o)
         return d->status;
-    fwrite(bytes, 1, size, fl_output_file(o)); /* the commit looks whether it went well */
+    fwrite(bytes, 1, size, fl_output_file(o)); /* the commit checks whether the write succeeded */
     return fl_output_commit(o, d);
 }
 
