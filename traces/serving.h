@@ -15,8 +15,8 @@
  * and any other. Columns what,at,value. A row is one number of the law (`at` empty), or a point of one of its tables
  * (what: by_tokens or by_sequence; at: tokens or sequences; value: seconds), or a clock at which steps were measured
  * (what: clock; at: empty; value: MHz). Points and clocks ascend. Numbers that have no row have their standard. */
-#ifndef FL_SERVING_H
-#define FL_SERVING_H
+#ifndef FL_TRACES_SERVING_H
+#define FL_TRACES_SERVING_H
 
 #include "traces/diag.h"
 #include "traces/records.h"
