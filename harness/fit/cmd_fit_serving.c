@@ -41,7 +41,7 @@ typedef struct options {
     const char *base, *platform_out;
     int64_t layers, tensor, max_seqs, budget, block, kv_blocks, model_len;
     double sm_mhz, reduce_us, reduce_token_us, leave_out;
-    bool no_chunks, no_prefix, json;
+    bool no_chunks, no_prefix, eager, json;
 } options;
 
 typedef struct comparison { /* of a run: all requests, and those that calibration did not see */
@@ -80,6 +80,7 @@ static fl_status limits_of(const options *o, fl_serving *s, fl_diag *d) {
 
 static fl_status from_layers(const options *o, result *r, fl_diag *d) {
     fl_serving_layers t = {.blocks = (uint32_t)o->layers,
+                           .graphs = !o->eager,
                            .sm_mhz = o->sm_mhz,
                            .reduce_s = 1e-6 * o->reduce_us,
                            .reduce_token_s = 1e-6 * o->reduce_token_us};
@@ -331,6 +332,7 @@ int fl_cmd_fit_serving(int argc, char **argv) {
         {"max-model-len", "N", FL_OPTION_INT, &o.model_len, 1, 1e12, "tokens of prompt and output together (any)"},
         {"no-chunked-prefill", NULL, FL_OPTION_FLAG, &o.no_chunks, 0, 0, "a prompt is computed in one step"},
         {"no-prefix-cache", NULL, FL_OPTION_FLAG, &o.no_prefix, 0, 0, "prefixes that prompts share are computed anew"},
+        {"eager", NULL, FL_OPTION_FLAG, &o.eager, 0, 0, "the engine runs no captured graphs, which pad small batches"},
         {"tensor-parallel", "N", FL_OPTION_INT, &o.tensor, 1, FL_SERVING_GPUS_MAX,
          "GPUs that compute each step together; layer tables are those of one rank (1)"},
         {"all-reduce-us", "US", FL_OPTION_REAL, &o.reduce_us, 0, 1e6,

@@ -13,6 +13,7 @@ static const char *const TWICE = "layernorm";
 static const char *const SEQUENCE[] = {"lm_head", "sampler"};
 static const char *const NEEDED[] = {"qkv_proj", "o_proj"};
 
+enum { GRAPH_MOST = 512 }; /* vLLM captures graphs up to twice max_num_seqs, but no further than this */
 enum { ROWS_MOST = 1500 }; /* of each class of steps that a fit looks at: enough for eight numbers */
 
 static double at_line(const fl_layer_row *row, size_t count, double x) {
@@ -283,6 +284,69 @@ static fl_status leave_out(attention_fit *f, fl_serving_errors *left_out, fl_dia
     return s;
 }
 
+/* ---- grids ---- */
+
+static int by_decodes(const void *a, const void *b) {
+    const fl_attention_row *x = a, *y = b;
+    if (x->decodes != y->decodes)
+        return x->decodes < y->decodes ? -1 : 1;
+    if (x->kv_decode != y->kv_decode)
+        return x->kv_decode < y->kv_decode ? -1 : 1;
+    if (x->chunk != y->chunk)
+        return x->chunk < y->chunk ? -1 : 1;
+    return x->kv_chunk < y->kv_chunk ? -1 : x->kv_chunk > y->kv_chunk;
+}
+
+/* The row of a chunk without decodes; `row`: in the order of by_decodes, where those come first. */
+static const fl_attention_row *chunk_alone(const fl_attention_row *row, size_t count, const fl_attention_row *r) {
+    const fl_attention_row alone = {.chunk = r->chunk, .kv_chunk = r->kv_chunk};
+    return bsearch(&alone, row, count, sizeof *row, by_decodes);
+}
+
+/* Decodes alone: as measured, less the floor that every step pays. Beside a chunk: by how much they lengthen it, as
+ * the mean over the chunks; less than that would be noise of the measurement. */
+static fl_status make_grid(const fl_serving_layers *t, const fl_attention_row *row, bool beside, double floor_s,
+                           fl_step_grid *g, fl_diag *d) {
+    const size_t count = t->attention.count;
+    g->decodes = malloc(count * sizeof *g->decodes);
+    g->kv = malloc(count * sizeof *g->kv);
+    g->time_s = malloc(count * sizeof *g->time_s);
+    if (!g->decodes || !g->kv || !g->time_s)
+        return fl_no_memory(d, "the tables of a step law");
+    for (size_t i = 0, next; i < count; i = next) {
+        double sum = 0, whole = 0;
+        size_t n = 0;
+        for (next = i; next < count && row[next].decodes == row[i].decodes && row[next].kv_decode == row[i].kv_decode;
+             next++) {
+            const fl_attention_row *alone = row[next].chunk > 0 ? chunk_alone(row, count, &row[next]) : NULL;
+            if (beside ? !alone : row[next].chunk > 0)
+                continue;
+            sum += t->blocks * row[next].time_s - (beside ? t->blocks * alone->time_s : floor_s);
+            whole += t->blocks * row[next].time_s;
+            n++;
+        }
+        if (!row[i].decodes || !n)
+            continue;
+        g->decodes[g->count] = row[i].decodes;
+        g->kv[g->count] = row[i].kv_decode;
+        g->time_s[g->count++] = fmax(sum, 0.01 * whole) / (double)n;
+    }
+    return FL_OK;
+}
+
+static fl_status make_grids(const fl_serving_layers *t, double floor_s, fl_step_law *law, fl_diag *d) {
+    fl_attention_row *row = malloc(t->attention.count * sizeof *row);
+    if (!row)
+        return fl_no_memory(d, "the tables of a step law");
+    memcpy(row, t->attention.row, t->attention.count * sizeof *row);
+    qsort(row, t->attention.count, sizeof *row, by_decodes);
+    fl_status s = make_grid(t, row, false, floor_s, &law->by_decodes, d);
+    if (!s)
+        s = make_grid(t, row, true, floor_s, &law->by_decodes_beside, d);
+    free(row);
+    return s;
+}
+
 fl_status fl_serving_layers_fit(const fl_serving_layers *t, const fl_serving *s, fl_step_law *out,
                                 fl_serving_errors *left_out, fl_diag *d) {
     fl_step_law law = fl_step_law_none();
@@ -290,6 +354,7 @@ fl_status fl_serving_layers_fit(const fl_serving_layers *t, const fl_serving *s,
     double x[NUMBERS];
     law.ref_sm_mhz = law.sm_mhz[0] = t->sm_mhz;
     law.sm_count = 1;
+    law.graph_tokens = !t->graphs ? 0 : s->max_seqs < GRAPH_MOST / 2 ? 2 * s->max_seqs : GRAPH_MOST;
     fl_status status = need_layers(&t->dense, NEEDED, sizeof NEEDED / sizeof *NEEDED, "by tokens", d);
     if (!status)
         status = need_layers(&t->per_sequence, SEQUENCE, sizeof SEQUENCE / sizeof *SEQUENCE, "by sequences", d);
@@ -322,6 +387,7 @@ fl_status fl_serving_layers_fit(const fl_serving_layers *t, const fl_serving *s,
             law.reduce_s = t->reduce_s;
             law.reduce_token_s = t->reduce_token_s;
         }
+        status = make_grids(t, a.host_s, &law, d);
     }
     free(f.sample);
     if (status)

@@ -108,9 +108,9 @@ fl_status fl_serving_latency_of(const fl_requests *r, const fl_serving_times *ti
 
 /* ---- calibration ---- */
 
-static void scale_table(fl_step_table *t, double factor) {
-    for (size_t i = 0; i < t->count; i++)
-        t->time_s[i] *= factor;
+static void scale_points(double *time_s, size_t count, double factor) {
+    for (size_t i = 0; i < count; i++)
+        time_s[i] *= factor;
 }
 
 void fl_serving_scale(fl_step_law *law, double factor) {
@@ -120,8 +120,10 @@ void fl_serving_scale(fl_step_law *law, double factor) {
                             &law->decode_beside};
     for (size_t i = 0; i < sizeof time / sizeof *time; i++)
         *time[i] *= factor;
-    scale_table(&law->by_tokens, factor);
-    scale_table(&law->by_sequence, factor);
+    scale_points(law->by_tokens.time_s, law->by_tokens.count, factor);
+    scale_points(law->by_sequence.time_s, law->by_sequence.count, factor);
+    scale_points(law->by_decodes.time_s, law->by_decodes.count, factor);
+    scale_points(law->by_decodes_beside.time_s, law->by_decodes_beside.count, factor);
 }
 
 typedef struct calibration {
