@@ -10,8 +10,12 @@
 #include <string.h>
 
 #define ROW_NAME(name, standard, least, most) #name,
-const char *const fl_serving_what_name[FL_SERVING_WHATS] = {FL_SERVING_NUMBERS_ALL(ROW_NAME) "by_tokens", "by_sequence",
-                                                            "by_decodes", "by_decodes_beside", "clock"};
+const char *const fl_serving_what_name[FL_SERVING_WHATS] = {FL_SERVING_NUMBERS_ALL(ROW_NAME) "by_tokens",
+                                                            "by_sequence",
+                                                            "by_decodes",
+                                                            "by_decodes_beside",
+                                                            "by_chunk",
+                                                            "clock"};
 
 #define ROW_RANGE(name, standard, least, most) {standard, least, most},
 static const struct { double standard, least, most; } RANGE[FL_SERVING_NUMBERS] = {FL_SERVING_NUMBERS_ALL(ROW_RANGE)};
@@ -88,7 +92,7 @@ static fl_status read_head(fl_serving *s, const char *path, fl_diag *d) {
 
 /* ---- rows ---- */
 
-static bool is_grid(size_t what) { return what == FL_SERVING_BY_DECODES || what == FL_SERVING_BY_DECODES_BESIDE; }
+static bool is_grid(size_t what) { return what >= FL_SERVING_BY_DECODES && what <= FL_SERVING_BY_CHUNK; }
 
 fl_status fl_serving_add_point(fl_serving_points *p, double at, double kv, double value, fl_diag *d) {
     if (fl_grow(&p->at, &p->at_room, p->count + 1, sizeof *p->at) ||
@@ -114,7 +118,7 @@ static fl_status on_point(loader *l, const fl_csv_row *row, size_t what, fl_diag
     double at = 0, kv = 0, value = 0;
     fl_status s = fl_field_real(row, l->where[AT], "at", 1, 1e9, &at, d);
     if (!s && is_grid(what))
-        s = fl_field_real(row, l->where[KV], "kv", 1, 1e9, &kv, d);
+        s = fl_field_real(row, l->where[KV], "kv", 0, 1e9, &kv, d);
     else if (!s)
         s = expect_nothing(l, row, KV, what, d);
     if (!s)
@@ -225,7 +229,7 @@ static void put_row(FILE *file, size_t what, double at, double kv, double value)
     if (at > 0)
         fl_put_real(file, at);
     fputc(',', file);
-    if (kv > 0)
+    if (is_grid(what))
         fl_put_real(file, kv);
     fputc(',', file);
     fl_put_real(file, value);

@@ -124,6 +124,7 @@ void fl_serving_scale(fl_step_law *law, double factor) {
     scale_points(law->by_sequence.time_s, law->by_sequence.count, factor);
     scale_points(law->by_decodes.time_s, law->by_decodes.count, factor);
     scale_points(law->by_decodes_beside.time_s, law->by_decodes_beside.count, factor);
+    scale_points(law->by_chunk.time_s, law->by_chunk.count, factor);
 }
 
 typedef struct calibration {
