@@ -36,7 +36,8 @@ void fl_serving_init(fl_serving *s) {
                       .token_budget = 2048,
                       .block_tokens = 16,
                       .chunked_prefill = true,
-                      .prefix_cache = true};
+                      .prefix_cache = true,
+                      .async_scheduling = true};
     for (size_t i = 0; i < FL_SERVING_NUMBERS; i++)
         s->number[i] = RANGE[i].standard;
 }
@@ -83,6 +84,8 @@ static fl_status read_head(fl_serving *s, const char *path, fl_diag *d) {
         status = head_yes(s, path, "chunked_prefill", &s->chunked_prefill, d);
     if (!status)
         status = head_yes(s, path, "prefix_cache", &s->prefix_cache, d);
+    if (!status)
+        status = head_yes(s, path, "async_scheduling", &s->async_scheduling, d);
     s->tensor_parallel = (uint32_t)gpus;
     s->max_seqs = (uint32_t)seqs;
     s->token_budget = (uint32_t)budget;
@@ -248,7 +251,8 @@ fl_status fl_serving_write(const char *path, fl_serving *s, fl_diag *d) {
         set_count(&s->head, "token_budget", s->token_budget) && set_count(&s->head, "block_tokens", s->block_tokens) &&
         set_count(&s->head, "kv_blocks", s->kv_blocks) && set_count(&s->head, "max_model_len", s->max_model_len) &&
         fl_head_set(&s->head, "chunked_prefill", s->chunked_prefill ? "yes" : "no") &&
-        fl_head_set(&s->head, "prefix_cache", s->prefix_cache ? "yes" : "no");
+        fl_head_set(&s->head, "prefix_cache", s->prefix_cache ? "yes" : "no") &&
+        fl_head_set(&s->head, "async_scheduling", s->async_scheduling ? "yes" : "no");
     fl_status status = good ? fl_output_begin(path, "foldline-serving", &s->head, &o, d) : fl_no_memory(d, path);
     if (status)
         return status;

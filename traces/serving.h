@@ -8,7 +8,7 @@
  *   tensor_parallel  GPUs that compute each step together (1)
  *   kv_blocks        KV blocks that requests can use (0: not known, to be stated where the file is used)
  *   max_model_len    tokens of prompt and output together (0: no limit but the KV cache)
- *   chunked_prefill, prefix_cache
+ *   chunked_prefill, prefix_cache, async_scheduling
  *                    yes or no (yes)
  *   fitted           what the law was fitted to
  *   source           where the measurements come from
@@ -82,6 +82,7 @@ typedef struct fl_serving {
     uint32_t tensor_parallel, max_seqs, token_budget, block_tokens;
     uint64_t kv_blocks, max_model_len;
     bool chunked_prefill, prefix_cache;
+    bool async_scheduling; /* a step is composed when the one before begins */
     double number[FL_SERVING_NUMBERS];
     fl_serving_points table[FL_SERVING_TABLES]; /* in the order of fl_serving_what */
     double sm_mhz[FL_SERVING_CLOCKS_MAX];       /* clocks measured */
