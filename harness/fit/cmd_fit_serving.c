@@ -57,7 +57,7 @@ typedef struct result {
     fl_serving_spread layers_spread;
     fl_serving_steps_fit steps;
     comparison all, unseen;
-    double factor;
+    fl_serving_factors factor;
 } result;
 
 /* ---- what it makes ---- */
@@ -254,8 +254,9 @@ static void print_text(const options *o, const result *r) {
         fl_serving_steps_print(&r->steps);
     if (!o->run)
         return;
-    if (r->factor > 0)
-        printf("\ncalibrated: the law's times were multiplied by %.4f\n", r->factor);
+    if (r->factor.all > 0)
+        printf("\ncalibrated: the law's times were multiplied by %.4f, the attention of decodes by %.4f besides\n",
+               r->factor.all, r->factor.decodes);
     print_comparison("the run", &r->all);
     if (r->unseen.to)
         print_comparison("not looked at by the calibration", &r->unseen);
@@ -290,8 +291,10 @@ static void print_json(const options *o, const result *r) {
         fl_serving_spread_json(json, "left_out_time", &r->layers_spread);
     if (o->steps)
         fl_serving_steps_json(json, &r->steps);
-    if (r->factor > 0)
-        fl_json_add_real(json, "factor", r->factor);
+    if (r->factor.all > 0) {
+        fl_json_add_real(json, "factor", r->factor.all);
+        fl_json_add_real(json, "factor_decodes", r->factor.decodes);
+    }
     if (o->run)
         put_comparison(json, "run", &r->all);
     if (r->unseen.to)

@@ -393,6 +393,7 @@ fl_status fl_serving_layers_fit(const fl_serving_layers *t, const fl_serving *s,
         law.decode = a.decode * ghz;
         law.decode_beside = a.decode_beside * ghz;
         law.beside_token = a.beside_token;
+        law.host_s = t->host_s;
         law.kv_s = a.kv_s;
         law.kv_beside_s = a.kv_beside_s;
         law.attention_sharpness = a.attention_sharpness;
