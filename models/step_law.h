@@ -2,16 +2,20 @@
  *
  * A step runs the matrix products of all its tokens (weights are read once, whatever the batch), the attention of its
  * prompt chunks (compute: query tokens times keys) and of its decodes (memory: the KV cache is read), and a few kernels
- * per sequence (output head, sampler). With n tokens, s sequences, f = SM clock in GHz, m = memory clock over that at
- * which the law was measured, |x, y| = (x^p + y^p)^(1/p):
+ * per sequence (output head, sampler). One after another, so their times add; within each, compute and memory overlap
+ * as far as the p-norm |x, y| = (x^p + y^p)^(1/p) says. With n tokens, s sequences, D decodes, f = SM clock in GHz,
+ * m = memory clock over that at which the law was measured:
  *
- *   T = t0 + d s + all-reduce(n)
- *       + |(a q(n) + e s) / f, w / m + w' / f|                     matrix products
- *       + |c pairs / f, (k / m + k' / f) KV|                       attention
+ *   T = t0 + d s + all-reduces(n)
+ *       + |(a q(n) + e s) / f, w / m + w' / f|                                           matrix products
+ *       + |c pairs / f, KV of the chunks (k / m + (k' + c') / f)|                        attention of prompt chunks
+ *       + |e' D / f, KV of the decodes (k / m + k' / f)|                                 attention of decodes
  *
- * q(n) rounds up to the tiles of a matrix product: powers of two to 128, then multiples of 128. Where layer tables were
- * measured at one clock, three curves (by tokens, by sequences) replace a q(n), e s at that clock; see fl_step_table.
- */
+ * q(n) rounds up to the tiles of a matrix product: powers of two to 128, then multiples of 128. c': a chunk walks all
+ * keys before it one after another, which bounds a short chunk over a long context. Beside a prompt chunk decodes run
+ * in its kernel, which cannot share the keys among the query heads of a group: e' and k have values of their own there.
+ * Layer tables, measured at one clock, replace a q(n) + e s and w there, see fl_step_table; what holds at other clocks
+ * is then assumed: compute goes as 1 / f, memory as 1 / m. */
 #ifndef FL_STEP_LAW_H
 #define FL_STEP_LAW_H
 
@@ -52,13 +56,15 @@ typedef struct fl_step_law {
     double host_s;          /* t0: per step, follows no clock: host work that the GPU waits for */
     double host_sequence_s; /* d: per sequence */
 
-    /* Matrix products. GHz s per token, per sequence; s; GHz s. */
+    /* Matrix products: a, e in GHz s per token and sequence; w, w' in s and GHz s. */
     double token, sequence, weights_s, weights_clock;
-    double pair;               /* c: GHz s per query token and key */
-    double kv_s, kv_clock;     /* k, k': s and GHz s per token of KV that is read */
-    double sharpness;          /* p of both norms, >= 1 */
-    fl_step_table by_tokens;   /* all that depends on the tokens of the step, at ref_sm_mhz; replaces `token` */
-    fl_step_table by_sequence; /* all that depends on its sequences, at ref_sm_mhz; replaces `sequence` */
+    /* Attention: c in GHz s per query token and key; c' in GHz s per key of a chunk; k, k' in s and GHz s per token of
+     * KV that is read; e' in GHz s per decode. _beside: in a step that has a prompt chunk too. */
+    double pair, chunk_key, kv_s, kv_clock, decode;
+    double kv_beside_s, decode_beside;
+    double sharpness, attention_sharpness; /* p of the norms, >= 1 */
+    fl_step_table by_tokens;   /* all that depends on the tokens of the step, and what each step costs anyway */
+    fl_step_table by_sequence; /* all that depends on its sequences */
 
     /* Tensor parallel: each rank computes its share, and the ranks meet `reduces` times a step (two per layer), each
      * time for reduce_s + reduce_token_s n. 0 = one GPU. No clock changes it; neither SMs nor memory count as loaded.

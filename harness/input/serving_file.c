@@ -1,0 +1,100 @@
+#include "harness/input/serving_file.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static fl_status copy_table(fl_step_table *to, const fl_serving_points *from, fl_diag *d) {
+    if (!from->count)
+        return FL_OK;
+    to->at = malloc(from->count * sizeof *to->at);
+    to->time_s = malloc(from->count * sizeof *to->time_s);
+    if (!to->at || !to->time_s)
+        return fl_no_memory(d, "the tables of a step law");
+    memcpy(to->at, from->at, from->count * sizeof *to->at);
+    memcpy(to->time_s, from->value, from->count * sizeof *to->time_s);
+    to->count = from->count;
+    return FL_OK;
+}
+
+fl_status fl_serving_file_law(const fl_serving *s, fl_step_law *law, fl_diag *d) {
+    fl_step_law l = fl_step_law_none();
+    /* The rows of the file are named as the members of the law. */
+#define TAKE(name, standard, least, most) l.name = (__typeof__(l.name))s->number[FL_SERVING_##name];
+    FL_SERVING_NUMBERS_ALL(TAKE)
+#undef TAKE
+    l.sm_count = s->sm_count;
+    memcpy(l.sm_mhz, s->sm_mhz, s->sm_count * sizeof *l.sm_mhz);
+    fl_status status = copy_table(&l.by_tokens, &s->by_tokens, d);
+    if (!status)
+        status = copy_table(&l.by_sequence, &s->by_sequence, d);
+    if (!status && fl_step_law_check(&l) != FL_MODEL_OK)
+        status = fl_fail(d, FL_BAD_INPUT, s->file, 0, 0,
+                         "its numbers are no law of a step, expected times that are positive for every batch");
+    if (status)
+        fl_step_law_free(&l);
+    *law = l;
+    return status;
+}
+
+fl_status fl_serving_file_rules(const fl_serving *s, uint64_t kv_blocks, fl_batching_rules *rules, fl_diag *d) {
+    const uint64_t blocks = kv_blocks ? kv_blocks : s->kv_blocks;
+    if (!blocks)
+        return fl_fail(d, FL_BAD_INPUT, s->file, fl_head_line(&s->head, "kv_blocks"), 0,
+                       "how many KV blocks the server has is not known, expected '# kv_blocks: N' or --kv-blocks N");
+    *rules = fl_batching_defaults();
+    rules->max_seqs = s->max_seqs;
+    rules->token_budget = s->token_budget;
+    rules->block_tokens = s->block_tokens;
+    rules->kv_blocks = blocks;
+    rules->max_model_len = s->max_model_len;
+    rules->chunked_prefill = s->chunked_prefill;
+    rules->prefix_cache = s->prefix_cache;
+    return FL_OK;
+}
+
+fl_status fl_serving_file_read(const char *path, uint64_t kv_blocks, fl_step_law *law, fl_batching_rules *rules,
+                               fl_diag *d) {
+    fl_serving s;
+    *law = (fl_step_law){0};
+    fl_status status = fl_serving_read(path, &s, d);
+    if (!status)
+        status = fl_serving_file_rules(&s, kv_blocks, rules, d);
+    if (!status)
+        status = fl_serving_file_law(&s, law, d);
+    fl_serving_free(&s);
+    return status;
+}
+
+static fl_status take_table(fl_serving_points *to, const fl_step_table *from, fl_diag *d) {
+    fl_status s = FL_OK;
+    to->count = 0;
+    for (size_t i = 0; !s && i < from->count; i++)
+        s = fl_serving_add_point(to, from->at[i], from->time_s[i], d);
+    return s;
+}
+
+fl_status fl_serving_file_take(fl_serving *s, const fl_step_law *law, fl_diag *d) {
+#define PUT(name, standard, least, most) s->number[FL_SERVING_##name] = (double)law->name;
+    FL_SERVING_NUMBERS_ALL(PUT)
+#undef PUT
+    s->sm_count = law->sm_count;
+    memcpy(s->sm_mhz, law->sm_mhz, law->sm_count * sizeof *s->sm_mhz);
+    const fl_status status = take_table(&s->by_tokens, &law->by_tokens, d);
+    return status ? status : take_table(&s->by_sequence, &law->by_sequence, d);
+}
+
+char *fl_serving_clocks_text(const fl_step_law *law, char *buf, size_t size) {
+    if (law->sm_count < 2) {
+        snprintf(buf, size,
+                 "clocks were not measured: compute is assumed to go as 1/SM clock, memory as 1/memory clock%s",
+                 law->ref_sm_mhz > 0 ? "" : ", from a clock that is not known");
+        return buf;
+    }
+    int n = snprintf(buf, size, "clocks were measured on:");
+    for (uint32_t i = 0; i < law->sm_count && n >= 0 && (size_t)n < size; i++)
+        n += snprintf(buf + n, size - (size_t)n, "%s %g", i ? "," : "", law->sm_mhz[i]);
+    if (n >= 0 && (size_t)n < size)
+        snprintf(buf + n, size - (size_t)n, " MHz");
+    return buf;
+}

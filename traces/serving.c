@@ -1,0 +1,248 @@
+#include "traces/serving.h"
+
+#include "traces/columns.h"
+#include "traces/numbers.h"
+#include "traces/writing.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ROW_NAME(name, standard, least, most) #name,
+const char *const fl_serving_what_name[FL_SERVING_WHATS] = {FL_SERVING_NUMBERS_ALL(ROW_NAME) "by_tokens", "by_sequence",
+                                                            "clock"};
+
+#define ROW_RANGE(name, standard, least, most) {standard, least, most},
+static const struct { double standard, least, most; } RANGE[FL_SERVING_NUMBERS] = {FL_SERVING_NUMBERS_ALL(ROW_RANGE)};
+
+enum { WHAT, AT, VALUE, COLUMNS };
+static const char *const COLUMN[COLUMNS] = {"what", "at", "value"};
+
+typedef struct loader {
+    fl_serving s;
+    const char *path;
+    size_t where[COLUMNS], width;
+    int64_t line[FL_SERVING_NUMBERS]; /* where a number stands; 0 = nowhere yet */
+} loader;
+
+void fl_serving_init(fl_serving *s) {
+    *s = (fl_serving){.tensor_parallel = 1,
+                      .max_seqs = 256,
+                      .token_budget = 2048,
+                      .block_tokens = 16,
+                      .chunked_prefill = true,
+                      .prefix_cache = true};
+    for (size_t i = 0; i < FL_SERVING_NUMBERS; i++)
+        s->number[i] = RANGE[i].standard;
+}
+
+/* ---- the head ---- */
+
+/* standard < 0: it must be stated. */
+static fl_status head_count(const fl_serving *s, const char *path, const char *key, int64_t standard, int64_t least,
+                            int64_t most, uint64_t *value, fl_diag *d) {
+    const char *text = fl_head_get(&s->head, key);
+    int64_t n = standard;
+    if (!text && standard < 0)
+        return fl_fail(d, FL_BAD_INPUT, path, 0, 0, "head: no %s, expected '# %s: N'", key, key);
+    if (text && (fl_int_parse(text, &n) != FL_NUMBER_OK || n < least || n > most))
+        return fl_fail(d, FL_BAD_INPUT, path, fl_head_line(&s->head, key), 0,
+                       "%s is '%.100s', expected %" PRId64 " to %" PRId64, key, text, least, most);
+    *value = (uint64_t)n;
+    return FL_OK;
+}
+
+static fl_status head_yes(const fl_serving *s, const char *path, const char *key, bool *value, fl_diag *d) {
+    const char *text = fl_head_get(&s->head, key);
+    *value = !text || !strcmp(text, "yes");
+    if (*value || !strcmp(text, "no"))
+        return FL_OK;
+    return fl_fail(d, FL_BAD_INPUT, path, fl_head_line(&s->head, key), 0, "%s is '%.100s', expected yes or no", key,
+                   text);
+}
+
+static fl_status read_head(fl_serving *s, const char *path, fl_diag *d) {
+    uint64_t gpus = 0, seqs = 0, budget = 0, block = 0;
+    fl_status status = head_count(s, path, "tensor_parallel", 1, 1, FL_SERVING_GPUS_MAX, &gpus, d);
+    if (!status)
+        status = head_count(s, path, "max_seqs", -1, 1, 1000000, &seqs, d);
+    if (!status)
+        status = head_count(s, path, "token_budget", -1, 1, 1 << 24, &budget, d);
+    if (!status)
+        status = head_count(s, path, "block_tokens", -1, 1, 1 << 20, &block, d);
+    if (!status)
+        status = head_count(s, path, "kv_blocks", 0, 0, INT64_C(1) << 40, &s->kv_blocks, d);
+    if (!status)
+        status = head_count(s, path, "max_model_len", 0, 0, INT64_C(1) << 40, &s->max_model_len, d);
+    if (!status)
+        status = head_yes(s, path, "chunked_prefill", &s->chunked_prefill, d);
+    if (!status)
+        status = head_yes(s, path, "prefix_cache", &s->prefix_cache, d);
+    s->tensor_parallel = (uint32_t)gpus;
+    s->max_seqs = (uint32_t)seqs;
+    s->token_budget = (uint32_t)budget;
+    s->block_tokens = (uint32_t)block;
+    return status;
+}
+
+/* ---- rows ---- */
+
+fl_status fl_serving_add_point(fl_serving_points *p, double at, double value, fl_diag *d) {
+    if (fl_grow(&p->at, &p->at_room, p->count + 1, sizeof *p->at) ||
+        fl_grow(&p->value, &p->value_room, p->count + 1, sizeof *p->value))
+        return fl_no_memory(d, "the tables of a serving file");
+    p->at[p->count] = at;
+    p->value[p->count++] = value;
+    return FL_OK;
+}
+
+static fl_status on_point(loader *l, const fl_csv_row *row, fl_serving_points *p, fl_diag *d) {
+    double at = 0, value = 0;
+    fl_status s = fl_field_real(row, l->where[AT], "at", 1, 1e9, &at, d);
+    if (!s)
+        s = fl_field_real(row, l->where[VALUE], "value", 1e-12, 1e3, &value, d);
+    if (s)
+        return s;
+    if (p->count && at <= p->at[p->count - 1])
+        return FL_FIELD_FAIL(d, row, l->where[AT], "at is '%.60s' after %g, expected ascending points",
+                             row->field[l->where[AT]].text, p->at[p->count - 1]);
+    if (p->count == FL_SERVING_POINTS_MAX)
+        return FL_FIELD_FAIL(d, row, l->where[WHAT], "one point more than %d of a table, expected fewer",
+                             FL_SERVING_POINTS_MAX);
+    return fl_serving_add_point(p, at, value, d);
+}
+
+static fl_status on_clock(loader *l, const fl_csv_row *row, fl_diag *d) {
+    fl_serving *s = &l->s;
+    double mhz = 0;
+    const fl_status status = fl_field_real(row, l->where[VALUE], "value", 1, 1e5, &mhz, d);
+    if (status)
+        return status;
+    if (s->sm_count && mhz <= s->sm_mhz[s->sm_count - 1])
+        return FL_FIELD_FAIL(d, row, l->where[VALUE], "a clock of %g MHz after %g, expected ascending clocks", mhz,
+                             s->sm_mhz[s->sm_count - 1]);
+    if (s->sm_count == FL_SERVING_CLOCKS_MAX)
+        return FL_FIELD_FAIL(d, row, l->where[VALUE], "one clock more than %d, expected fewer", FL_SERVING_CLOCKS_MAX);
+    s->sm_mhz[s->sm_count++] = mhz;
+    return FL_OK;
+}
+
+static fl_status on_number(loader *l, const fl_csv_row *row, size_t what, fl_diag *d) {
+    if (l->line[what])
+        return FL_FIELD_FAIL(d, row, l->where[WHAT], "%s stands in line %" PRId64 " already, expected it once",
+                             fl_serving_what_name[what], l->line[what]);
+    l->line[what] = row->line;
+    fl_status s = fl_field_real(row, l->where[VALUE], fl_serving_what_name[what], RANGE[what].least, RANGE[what].most,
+                                &l->s.number[what], d);
+    if (!s && what == FL_SERVING_reduces && l->s.number[what] != (double)(uint32_t)l->s.number[what])
+        s = FL_FIELD_FAIL(d, row, l->where[VALUE], "reduces is '%.60s', expected a whole number",
+                          row->field[l->where[VALUE]].text);
+    return s;
+}
+
+static fl_status on_row(void *user, const fl_csv_row *row, fl_diag *d) {
+    loader *l = user;
+    if (!l->width) {
+        l->width = row->count;
+        fl_status s = fl_columns_find(row, COLUMN, COLUMNS, COLUMNS, l->where, d);
+        return s ? s : read_head(&l->s, l->path, d);
+    }
+    fl_status s = fl_columns_width(row, l->width, d);
+    if (s)
+        return s;
+    const fl_field *name = &row->field[l->where[WHAT]], *at = &row->field[l->where[AT]];
+    size_t what = 0;
+    while (what < FL_SERVING_WHATS && strcmp(name->text, fl_serving_what_name[what]) != 0)
+        what++;
+    if (what == FL_SERVING_WHATS) {
+        s = fl_fail_unknown(d, row->file, "what", name->text, fl_serving_what_name, FL_SERVING_WHATS);
+        if (d)
+            d->line = row->line, d->column = name->column;
+        return s;
+    }
+    if (what == FL_SERVING_BY_TOKENS || what == FL_SERVING_BY_SEQUENCE)
+        return on_point(l, row, what == FL_SERVING_BY_TOKENS ? &l->s.by_tokens : &l->s.by_sequence, d);
+    if (at->size)
+        return FL_FIELD_FAIL(d, row, l->where[AT], "at of %s is '%.60s', expected nothing", fl_serving_what_name[what],
+                             at->text);
+    return what == FL_SERVING_CLOCK ? on_clock(l, row, d) : on_number(l, row, what, d);
+}
+
+fl_status fl_serving_read(const char *path, fl_serving *s, fl_diag *d) {
+    static const fl_csv_options OPTIONS = {.trim = true, .format = "foldline-serving"};
+    loader l = {.path = path};
+    fl_serving_init(&l.s);
+    fl_status status = fl_csv_read(path, &OPTIONS, &l.s.head, on_row, &l, d);
+    const bool tables = l.s.by_tokens.count || l.s.by_sequence.count;
+    if (!status && tables && !(l.s.number[FL_SERVING_ref_sm_mhz] > 0))
+        status =
+            fl_fail(d, FL_BAD_INPUT, path, 0, 0, "points without ref_sm_mhz, expected the clock that they hold at");
+    if (!status && !l.s.by_tokens.count && !(l.s.number[FL_SERVING_token] > 0))
+        status = fl_fail(d, FL_BAD_INPUT, path, 0, 0,
+                         "a step's tokens cost no time, expected points of by_tokens or a number 'token'");
+    if (!status && !(l.s.file = strdup(path)))
+        status = fl_no_memory(d, path);
+    if (status)
+        fl_serving_free(&l.s);
+    *s = l.s;
+    return status;
+}
+
+/* ---- writing ---- */
+
+static bool set_count(fl_head *h, const char *key, uint64_t value) {
+    char text[32];
+    snprintf(text, sizeof text, "%" PRIu64, value);
+    return fl_head_set(h, key, text);
+}
+
+static void put_row(FILE *file, size_t what, double at, double value) {
+    fprintf(file, "%s,", fl_serving_what_name[what]);
+    if (at > 0)
+        fl_put_real(file, at);
+    fputc(',', file);
+    fl_put_real(file, value);
+    fputc('\n', file);
+}
+
+static void put_points(FILE *file, size_t what, const fl_serving_points *p) {
+    for (size_t i = 0; i < p->count; i++)
+        put_row(file, what, p->at[i], p->value[i]);
+}
+
+fl_status fl_serving_write(const char *path, fl_serving *s, fl_diag *d) {
+    fl_output *o;
+    const bool good =
+        set_count(&s->head, "tensor_parallel", s->tensor_parallel) && set_count(&s->head, "max_seqs", s->max_seqs) &&
+        set_count(&s->head, "token_budget", s->token_budget) && set_count(&s->head, "block_tokens", s->block_tokens) &&
+        set_count(&s->head, "kv_blocks", s->kv_blocks) && set_count(&s->head, "max_model_len", s->max_model_len) &&
+        fl_head_set(&s->head, "chunked_prefill", s->chunked_prefill ? "yes" : "no") &&
+        fl_head_set(&s->head, "prefix_cache", s->prefix_cache ? "yes" : "no");
+    fl_status status = good ? fl_output_begin(path, "foldline-serving", &s->head, &o, d) : fl_no_memory(d, path);
+    if (status)
+        return status;
+    FILE *file = fl_output_file(o);
+    fputs("what,at,value\n", file);
+    for (size_t i = 0; i < FL_SERVING_NUMBERS; i++)
+        if (s->number[i] != RANGE[i].standard)
+            put_row(file, i, 0, s->number[i]);
+    for (uint32_t i = 0; i < s->sm_count; i++)
+        put_row(file, FL_SERVING_CLOCK, 0, s->sm_mhz[i]);
+    put_points(file, FL_SERVING_BY_TOKENS, &s->by_tokens);
+    put_points(file, FL_SERVING_BY_SEQUENCE, &s->by_sequence);
+    return fl_output_commit(o, d);
+}
+
+static void points_free(fl_serving_points *p) {
+    free(p->at);
+    free(p->value);
+}
+
+void fl_serving_free(fl_serving *s) {
+    fl_head_free(&s->head);
+    free(s->file);
+    points_free(&s->by_tokens);
+    points_free(&s->by_sequence);
+    *s = (fl_serving){0};
+}
