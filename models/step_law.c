@@ -34,9 +34,17 @@ static void table_free(fl_step_table *t) {
     free(t->time_s);
 }
 
+static void grid_free(fl_step_grid *g) {
+    free(g->decodes);
+    free(g->kv);
+    free(g->time_s);
+}
+
 void fl_step_law_free(fl_step_law *law) {
     table_free(&law->by_tokens);
     table_free(&law->by_sequence);
+    grid_free(&law->by_decodes);
+    grid_free(&law->by_decodes_beside);
     *law = (fl_step_law){0};
 }
 
@@ -45,6 +53,17 @@ static bool table_is_sound(const fl_step_table *t) {
         if (!(t->at[i] > (i ? t->at[i - 1] : 0)) || !isfinite(t->at[i]) || !(t->time_s[i] > 0) ||
             !isfinite(t->time_s[i]))
             return false;
+    return true;
+}
+
+static bool grid_is_sound(const fl_step_grid *g) {
+    for (size_t i = 0; i < g->count; i++) {
+        const bool same = i && g->decodes[i] == g->decodes[i - 1];
+        if (!(g->decodes[i] >= 1) || !isfinite(g->decodes[i]) || (i && g->decodes[i] < g->decodes[i - 1]) ||
+            !(g->kv[i] > (same ? g->kv[i - 1] : 0)) || !isfinite(g->kv[i]) || !(g->time_s[i] > 0) ||
+            !isfinite(g->time_s[i]))
+            return false;
+    }
     return true;
 }
 
@@ -62,8 +81,11 @@ fl_model_status fl_step_law_check(const fl_step_law *law) {
     for (uint32_t i = 0; i < law->sm_count; i++)
         if (!(law->sm_mhz[i] > (i ? law->sm_mhz[i - 1] : 0)) || !isfinite(law->sm_mhz[i]))
             return FL_MODEL_INVALID;
-    if (!table_is_sound(&law->by_tokens) || !table_is_sound(&law->by_sequence) ||
-        ((law->by_tokens.count || law->by_sequence.count) && !(law->ref_sm_mhz > 0)))
+    if (!table_is_sound(&law->by_tokens) || !table_is_sound(&law->by_sequence) || !grid_is_sound(&law->by_decodes) ||
+        !grid_is_sound(&law->by_decodes_beside))
+        return FL_MODEL_INVALID;
+    if ((law->by_tokens.count || law->by_sequence.count || law->by_decodes.count || law->by_decodes_beside.count) &&
+        !(law->ref_sm_mhz > 0))
         return FL_MODEL_INVALID;
     return law->by_tokens.count || law->token > 0 || law->weights_s > 0 || law->host_s > 0 ? FL_MODEL_OK
                                                                                            : FL_MODEL_INVALID;
@@ -80,6 +102,12 @@ uint32_t fl_step_tiles(uint32_t tokens) {
     return tokens ? tile : 0;
 }
 
+uint32_t fl_step_padded(uint32_t tokens, uint32_t most) {
+    if (tokens > most || tokens <= 2)
+        return tokens;
+    return tokens <= 4 ? 4 : tokens <= 256 ? (tokens + 7) / 8 * 8 : (tokens + 15) / 16 * 16;
+}
+
 static double table_at(const fl_step_table *t, double x) {
     size_t from = 0, to = t->count - 1;
     if (x <= t->at[0])
@@ -94,6 +122,33 @@ static double table_at(const fl_step_table *t, double x) {
             to = middle;
     }
     return t->time_s[from] + (t->time_s[to] - t->time_s[from]) * ((x - t->at[from]) / (t->at[to] - t->at[from]));
+}
+
+/* Along the rows [from, to) of one number of decodes. */
+static double along_kv(const fl_step_grid *g, size_t from, size_t to, double kv) {
+    const fl_step_table line = {g->kv + from, g->time_s + from, to - from};
+    return table_at(&line, kv);
+}
+
+static size_t line_end(const fl_step_grid *g, size_t from) {
+    size_t to = from;
+    while (to < g->count && g->decodes[to] == g->decodes[from])
+        to++;
+    return to;
+}
+
+static double grid_at(const fl_step_grid *g, double decodes, double kv) {
+    size_t from = 0, to = line_end(g, 0);
+    while (to < g->count && g->decodes[to] <= decodes) {
+        from = to;
+        to = line_end(g, from);
+    }
+    const double here = along_kv(g, from, to, kv), n = g->decodes[from];
+    if (decodes <= n)
+        return here;
+    if (to == g->count)
+        return here * (decodes / n);
+    return here + (along_kv(g, to, line_end(g, to), kv) - here) * ((decodes - n) / (g->decodes[to] - n));
 }
 
 /* A part of the step: seconds, and those in which compute and memory would be busy if they had not to wait. */
@@ -114,12 +169,38 @@ static void add_table(part *sum, const fl_step_table *t, double x, double f_rati
     add(sum, compute * f_ratio, memory / m, p);
 }
 
+static part decodes_by_law(const fl_step_law *law, const fl_step_shape *s, double ghz, double m) {
+    part one = {0};
+    const bool beside = s->prompts > 0;
+    const double kv_s = beside ? law->kv_beside_s : law->kv_s;
+    add(&one, (beside ? law->decode_beside : law->decode) * s->decodes / ghz,
+        (double)s->kv_decode * (kv_s / m + law->kv_clock / ghz), law->attention_sharpness);
+    return one;
+}
+
+static void add_decodes(part *sum, const fl_step_law *law, const fl_step_shape *s, double ghz, double m) {
+    const fl_step_grid *g = s->prompts ? &law->by_decodes_beside : &law->by_decodes;
+    const part here = decodes_by_law(law, s, ghz, m);
+    double factor = 1;
+    if (g->count) {
+        const double measured_s = grid_at(g, s->decodes, (double)s->kv_decode / s->decodes);
+        const double then_s = decodes_by_law(law, s, law->ref_sm_mhz / 1000, 1).time_s;
+        if (then_s > 0)
+            factor = measured_s / then_s;
+        else /* a law that knows of the grid only: memory */
+            sum->time_s += measured_s / m, sum->memory_s += measured_s / m;
+    }
+    sum->time_s += factor * here.time_s;
+    sum->compute_s += factor * here.compute_s;
+    sum->memory_s += factor * here.memory_s;
+}
+
 static part step_parts(const fl_step_law *law, const fl_step_shape *s, double ghz, double m) {
     part sum = {0};
     const double p = law->sharpness, kv_chunks = (double)(s->kv_read - s->kv_decode);
     if (law->by_tokens.count) {
         const double f_ratio = law->ref_sm_mhz / (1000 * ghz);
-        add_table(&sum, &law->by_tokens, s->tokens, f_ratio, m, p);
+        add_table(&sum, &law->by_tokens, fl_step_padded(s->tokens, law->graph_tokens), f_ratio, m, p);
         if (law->by_sequence.count)
             add_table(&sum, &law->by_sequence, s->sequences, f_ratio, m, p);
     } else {
@@ -133,12 +214,8 @@ static part step_parts(const fl_step_law *law, const fl_step_shape *s, double gh
         sum.compute_s += walk_s; /* it waits for keys one after another, and the memory is not busy for it */
         sum.memory_s -= walk_s;
     }
-    if (s->decodes) {
-        const bool beside = s->prompts > 0;
-        const double kv_s = beside ? law->kv_beside_s : law->kv_s;
-        add(&sum, (beside ? law->decode_beside : law->decode) * s->decodes / ghz,
-            (double)s->kv_decode * (kv_s / m + law->kv_clock / ghz), law->attention_sharpness);
-    }
+    if (s->decodes)
+        add_decodes(&sum, law, s, ghz, m);
     sum.time_s += law->host_s + law->host_sequence_s * s->sequences +
                   law->reduces * (law->reduce_s + law->reduce_token_s * s->tokens);
     return sum;
