@@ -23,6 +23,11 @@ static fl_status close_books(fl_engines *v, fl_wide *steps_fj, fl_diag *d) {
             v->served[e->last].decode_fj += e->carry_fj;
         e->carry_fj = 0;
         *steps_fj += e->steps_fj;
+        const fl_batching_counts c = fl_batching_count(e->batching);
+        if (c.blocks_used || c.output_tokens != e->tokens)
+            return fl_error(d, FL_MODEL_FAULT, "server %u keeps %llu KV blocks, and %llu of its %llu tokens were told",
+                            i, (unsigned long long)c.blocks_used, (unsigned long long)e->tokens,
+                            (unsigned long long)c.output_tokens);
     }
     for (size_t i = 0; i < v->u->requests->count; i++) {
         const fl_served *s = &v->served[i];

@@ -62,12 +62,17 @@ static inline void sx_request(sx_rig *x, int64_t t_ns, uint32_t prompt, uint32_t
     FX_MUST(fl_requests_add(&x->requests, &row, d));
 }
 
-/* Seeded: exponential gaps, lengths from 1 on. */
+/* Seeded: exponential gaps, some together; lengths from 1 on; some begin as an earlier prompt did. */
 static inline void sx_random_requests(sx_rig *x, fl_random *g, size_t count, double mean_gap_ns, uint32_t prompt,
                                       uint32_t output) {
     int64_t t = 0;
     for (size_t i = 0; i < count; i++) {
-        sx_request(x, t, 1 + (uint32_t)fl_random_below(g, prompt), 1 + (uint32_t)fl_random_below(g, output));
+        fl_request_row row = {.t_ns = t,
+                              .prompt_tokens = 1 + (uint32_t)fl_random_below(g, prompt),
+                              .output_tokens = 1 + (uint32_t)fl_random_below(g, output)};
+        if (i && !fl_random_below(g, 4))
+            row.cached_tokens = (uint32_t)fl_random_below(g, row.prompt_tokens + 1);
+        FX_MUST(fl_requests_add(&x->requests, &row, d));
         t += fl_random_below(g, 8) ? (int64_t)(-log(1 - fl_random_unit(g)) * mean_gap_ns) : 0;
     }
 }
