@@ -334,11 +334,16 @@ static bool conserve(uint64_t seed) {
                          .user = &kv},
                &run);
     } else {
+        fl_setting clock = {.name = "sm_mhz", .text = "700"};
+        const bool fixed = !strcmp(fl_policies[how - 2]->name, "fixed");
+        const fl_layer layer = {.origin = "test", .setting = &clock, .count = fixed};
         const fl_run_options o = {.w = x.r.w,
                                   .rates = x.r.rates,
                                   .spec = &x.r.spec,
                                   .facts = &x.r.facts,
                                   .policy = fl_policies[how - 2],
+                                  .layer = &layer,
+                                  .layer_count = 1,
                                   .on_truth = watch_blocks,
                                   .truth_ns = 7000000,
                                   .user = &kv};
