@@ -89,6 +89,27 @@ static void test_shared_step(void) {
     sx_close(&x);
 }
 
+/* The second request comes during the first one's prompt. Its prompt is beside the first one's decode, or, where a step
+ * is composed as the one before begins, one step later; a third one that finds the server idle waits for nobody. */
+static void test_async(void) {
+    for (int async = 0; async < 2; async++) {
+        sx_rig x;
+        sx_open(&x, 1, 1);
+        x.server[0].async_scheduling = async;
+        sx_request(&x, 0, 100, 3);
+        sx_request(&x, 1000000, 16, 1);
+        sx_request(&x, 90000000, 16, 1);
+        sx_finish(&x);
+        fl_run_result run;
+        fx_run(&x.r, &(fx_how){.mode = -1}, &run);
+        const fl_served *s = run.served.request;
+        FL_CHECK(s[1].taken_ps == 6295050000 + (async ? 5020100000 : 0), "taken at %" PRId64, s[1].taken_ps);
+        CU_ASSERT_EQUAL(s[2].taken_ps, s[2].arrival_ps);
+        fl_run_result_free(&run);
+        sx_close(&x);
+    }
+}
+
 /* ---- clocks ---- */
 
 static uint32_t sm_index(const sx_rig *x, double mhz) {
@@ -215,9 +236,11 @@ static void random_rig(sx_rig *x, fl_random *g) {
     dev->records_slowdown = 0.02;
     x->setup.route = fl_random_below(g, 2) ? FL_ROUTE_LEAST_LOADED : FL_ROUTE_ROUND_ROBIN;
     x->setup.scale = fl_random_below(g, 2) ? 1 + fl_random_unit(g) : 0;
+    x->setup.tbt_target_ns = 6000000;
     x->setup.signals_ns = fl_random_below(g, 2) ? 1 + (int64_t)fl_random_below(g, 100000000) : 0;
     for (uint32_t i = 0; i < servers; i++) {
         fl_batching_rules *rules = &x->server[i].rules;
+        x->server[i].async_scheduling = fl_random_below(g, 2) > 0;
         rules->max_seqs = 1 + (uint32_t)fl_random_below(g, 24);
         rules->token_budget = 1 + (uint32_t)fl_random_below(g, 300);
         rules->block_tokens = 1 + (uint32_t)fl_random_below(g, 16);
@@ -303,11 +326,10 @@ typedef struct kv_watch {
 
 static fl_status watch_blocks(void *user, const fl_node *n, int64_t t_ps, fl_diag *d) {
     kv_watch *w = user;
-    const fl_engines *v = fl_node_engines(n);
     (void)t_ps;
     (void)d;
     for (uint32_t i = 0; i < w->x->setup.server_count; i++) {
-        const fl_batching_counts c = fl_batching_count(v->engine[i].batching);
+        const fl_batching_counts c = fl_node_batching(n, i);
         w->wrong += c.blocks_used > w->x->server[i].rules.kv_blocks || c.running > w->x->server[i].rules.max_seqs ||
                     c.arrived != c.waiting + c.running + c.finished;
         w->looks++;
@@ -354,8 +376,8 @@ static bool conserve(uint64_t seed) {
             return false;
         }
     }
-    uint64_t prompts = 0, outputs = 0, preempted = 0;
-    fl_wide given = 0;
+    uint64_t prompts = 0, outputs = 0, preempted = 0, late = 0;
+    fl_wide given = 0, between = 0;
     for (size_t i = 0; i < x.requests.count; i++) {
         const fl_served *s = &run.served.request[i];
         check_request(&x, s, i, seed);
@@ -363,6 +385,8 @@ static bool conserve(uint64_t seed) {
         outputs += x.requests.row[i].output_tokens;
         preempted += s->preemptions;
         given += s->prefill_fj + s->decode_fj;
+        late += s->tbt_missed;
+        between += s->done_ps - s->first_ps;
     }
     const fl_served_summary *sum = &run.served.sum;
     FL_CHECK(kv.wrong == 0 && kv.looks > 0, "seed %" PRIu64 ": %" PRIu64 " times beyond the rules", seed, kv.wrong);
@@ -370,6 +394,9 @@ static bool conserve(uint64_t seed) {
                  sum->preemptions == preempted,
              "seed %" PRIu64 ": %" PRIu64 " of %" PRIu64 " tokens, %" PRIu64 " of %" PRIu64 " preemptions", seed,
              sum->output_tokens, outputs, sum->preemptions, preempted);
+    FL_CHECK(fx_near(sum->tbt_missed * (double)sum->tbt.count, (double)late, 1e-9) &&
+                 (!sum->tbt.count || fx_near(sum->tbt.mean_s * (double)sum->tbt.count, fl_real(between) * 1e-12, 1e-9)),
+             "seed %" PRIu64 ": %" PRIu64 " late tokens, %.17g s between all", seed, late, fl_real(between) * 1e-12);
     FL_CHECK(sum->tbt.count == outputs - sum->requests && sum->ttft.count == sum->requests, "seed %" PRIu64, seed);
     FL_CHECK(given == sum->serving_fj && given + sum->idle_fj == run.energy_fj && sum->idle_fj >= 0,
              "seed %" PRIu64 ": %.17g + %.17g J of %.17g", seed, fl_joules(given), fl_joules(sum->idle_fj),
@@ -413,6 +440,7 @@ static void test_model_error(void) {
 }
 
 FL_SUITE("serving", {"one request at a time", test_one_at_a_time}, {"a step shared", test_shared_step},
-         {"a clock changes in a step", test_change_in_a_step}, {"records take time", test_records_take_time},
-         {"the slowest rank", test_slowest_rank}, {"the wall", test_wall}, {"cut anywhere", test_cuts},
-         {"conservation", test_conservation}, {"a wrong model", test_model_error})
+         {"composed ahead", test_async}, {"a clock changes in a step", test_change_in_a_step},
+         {"records take time", test_records_take_time}, {"the slowest rank", test_slowest_rank},
+         {"the wall", test_wall}, {"cut anywhere", test_cuts}, {"conservation", test_conservation},
+         {"a wrong model", test_model_error})
