@@ -35,7 +35,7 @@ static void table_free(fl_step_table *t) {
 }
 
 static void grid_free(fl_step_grid *g) {
-    free(g->decodes);
+    free(g->at);
     free(g->kv);
     free(g->time_s);
 }
@@ -45,6 +45,7 @@ void fl_step_law_free(fl_step_law *law) {
     table_free(&law->by_sequence);
     grid_free(&law->by_decodes);
     grid_free(&law->by_decodes_beside);
+    grid_free(&law->by_chunk);
     *law = (fl_step_law){0};
 }
 
@@ -58,9 +59,9 @@ static bool table_is_sound(const fl_step_table *t) {
 
 static bool grid_is_sound(const fl_step_grid *g) {
     for (size_t i = 0; i < g->count; i++) {
-        const bool same = i && g->decodes[i] == g->decodes[i - 1];
-        if (!(g->decodes[i] >= 1) || !isfinite(g->decodes[i]) || (i && g->decodes[i] < g->decodes[i - 1]) ||
-            !(g->kv[i] > (same ? g->kv[i - 1] : 0)) || !isfinite(g->kv[i]) || !(g->time_s[i] > 0) ||
+        const bool same = i && g->at[i] == g->at[i - 1];
+        if (!(g->at[i] >= 1) || !isfinite(g->at[i]) || (i && g->at[i] < g->at[i - 1]) ||
+            !(same ? g->kv[i] > g->kv[i - 1] : g->kv[i] >= 0) || !isfinite(g->kv[i]) || !(g->time_s[i] > 0) ||
             !isfinite(g->time_s[i]))
             return false;
     }
@@ -68,11 +69,11 @@ static bool grid_is_sound(const fl_step_grid *g) {
 }
 
 fl_model_status fl_step_law_check(const fl_step_law *law) {
-    const double part[] = {law->host_s,      law->host_sequence_s, law->token,         law->sequence,
-                           law->weights_s,   law->weights_clock,   law->pair,          law->chunk_key,
-                           law->kv_s,        law->kv_clock,        law->decode,        law->kv_beside_s,
-                           law->reduce_s,    law->reduce_token_s,  law->decode_beside, law->ref_sm_mhz,
-                           law->ref_mem_mhz, law->sm_load,         law->memory_load};
+    const double part[] = {law->host_s,       law->host_sequence_s, law->token,          law->sequence,
+                           law->weights_s,    law->weights_clock,   law->pair,           law->chunk_key,
+                           law->kv_s,         law->kv_clock,        law->decode,         law->kv_beside_s,
+                           law->beside_token, law->reduce_s,        law->reduce_token_s, law->decode_beside,
+                           law->ref_sm_mhz,   law->ref_mem_mhz,     law->sm_load,        law->memory_load};
     for (size_t i = 0; i < sizeof part / sizeof *part; i++)
         if (!(part[i] >= 0) || !isfinite(part[i]))
             return FL_MODEL_INVALID;
@@ -82,9 +83,10 @@ fl_model_status fl_step_law_check(const fl_step_law *law) {
         if (!(law->sm_mhz[i] > (i ? law->sm_mhz[i - 1] : 0)) || !isfinite(law->sm_mhz[i]))
             return FL_MODEL_INVALID;
     if (!table_is_sound(&law->by_tokens) || !table_is_sound(&law->by_sequence) || !grid_is_sound(&law->by_decodes) ||
-        !grid_is_sound(&law->by_decodes_beside))
+        !grid_is_sound(&law->by_decodes_beside) || !grid_is_sound(&law->by_chunk))
         return FL_MODEL_INVALID;
-    if ((law->by_tokens.count || law->by_sequence.count || law->by_decodes.count || law->by_decodes_beside.count) &&
+    if ((law->by_tokens.count || law->by_sequence.count || law->by_decodes.count || law->by_decodes_beside.count ||
+         law->by_chunk.count) &&
         !(law->ref_sm_mhz > 0))
         return FL_MODEL_INVALID;
     return law->by_tokens.count || law->token > 0 || law->weights_s > 0 || law->host_s > 0 ? FL_MODEL_OK
@@ -132,23 +134,23 @@ static double along_kv(const fl_step_grid *g, size_t from, size_t to, double kv)
 
 static size_t line_end(const fl_step_grid *g, size_t from) {
     size_t to = from;
-    while (to < g->count && g->decodes[to] == g->decodes[from])
+    while (to < g->count && g->at[to] == g->at[from])
         to++;
     return to;
 }
 
 static double grid_at(const fl_step_grid *g, double decodes, double kv) {
     size_t from = 0, to = line_end(g, 0);
-    while (to < g->count && g->decodes[to] <= decodes) {
+    while (to < g->count && g->at[to] <= decodes) {
         from = to;
         to = line_end(g, from);
     }
-    const double here = along_kv(g, from, to, kv), n = g->decodes[from];
+    const double here = along_kv(g, from, to, kv), n = g->at[from];
     if (decodes <= n)
         return here;
     if (to == g->count)
         return here * (decodes / n);
-    return here + (along_kv(g, to, line_end(g, to), kv) - here) * ((decodes - n) / (g->decodes[to] - n));
+    return here + (along_kv(g, to, line_end(g, to), kv) - here) * ((decodes - n) / (g->at[to] - n));
 }
 
 /* A part of the step: seconds, and those in which compute and memory would be busy if they had not to wait. */
@@ -169,6 +171,37 @@ static void add_table(part *sum, const fl_step_table *t, double x, double f_rati
     add(sum, compute * f_ratio, memory / m, p);
 }
 
+static void add_scaled(part *sum, const part *one, double factor) {
+    sum->time_s += factor * one->time_s;
+    sum->compute_s += factor * one->compute_s;
+    sum->memory_s += factor * one->memory_s;
+}
+
+/* The attention of prompt chunks with so many pairs and tokens of KV, by the equation. */
+static part chunks_by_law(const fl_step_law *law, double pairs, double kv, double ghz, double m) {
+    part one = {0};
+    const double walk_s = kv * law->chunk_key / ghz;
+    add(&one, law->pair * pairs / ghz, kv * (law->kv_s / m + law->kv_clock / ghz) + walk_s, law->attention_sharpness);
+    one.compute_s += walk_s; /* it waits for keys one after another, and the memory is not busy for it */
+    one.memory_s -= walk_s;
+    return one;
+}
+
+/* The grid is looked at for the mean chunk, and the mean context that makes as many pairs. */
+static void add_chunks(part *sum, const fl_step_law *law, const fl_step_shape *s, double ghz, double m) {
+    const double kv = (double)(s->kv_read - s->kv_decode), pairs = (double)s->pairs;
+    const part here = chunks_by_law(law, pairs, kv, ghz, m);
+    double factor = 1;
+    if (law->by_chunk.count) {
+        const double chunk = (double)s->prompt_tokens / s->prompts;
+        const double context = fmax(pairs / s->prompt_tokens - (chunk + 1) / 2, 0);
+        const double same_pairs = chunk * (context + (chunk + 1) / 2);
+        const part then = chunks_by_law(law, same_pairs, context + chunk, law->ref_sm_mhz / 1000, 1);
+        factor = then.time_s > 0 ? grid_at(&law->by_chunk, chunk, context) / then.time_s : 1;
+    }
+    add_scaled(sum, &here, factor);
+}
+
 static part decodes_by_law(const fl_step_law *law, const fl_step_shape *s, double ghz, double m) {
     part one = {0};
     const bool beside = s->prompts > 0;
@@ -181,23 +214,17 @@ static part decodes_by_law(const fl_step_law *law, const fl_step_shape *s, doubl
 static void add_decodes(part *sum, const fl_step_law *law, const fl_step_shape *s, double ghz, double m) {
     const fl_step_grid *g = s->prompts ? &law->by_decodes_beside : &law->by_decodes;
     const part here = decodes_by_law(law, s, ghz, m);
-    double factor = 1;
+    double factor = 1 + law->beside_token * s->prompt_tokens;
     if (g->count) {
-        const double measured_s = grid_at(g, s->decodes, (double)s->kv_decode / s->decodes);
-        const double then_s = decodes_by_law(law, s, law->ref_sm_mhz / 1000, 1).time_s;
-        if (then_s > 0)
-            factor = measured_s / then_s;
-        else /* a law that knows of the grid only: memory */
-            sum->time_s += measured_s / m, sum->memory_s += measured_s / m;
+        const part then = decodes_by_law(law, s, law->ref_sm_mhz / 1000, 1);
+        factor *= then.time_s > 0 ? grid_at(g, s->decodes, (double)s->kv_decode / s->decodes) / then.time_s : 1;
     }
-    sum->time_s += factor * here.time_s;
-    sum->compute_s += factor * here.compute_s;
-    sum->memory_s += factor * here.memory_s;
+    add_scaled(sum, &here, factor);
 }
 
 static part step_parts(const fl_step_law *law, const fl_step_shape *s, double ghz, double m) {
     part sum = {0};
-    const double p = law->sharpness, kv_chunks = (double)(s->kv_read - s->kv_decode);
+    const double p = law->sharpness;
     if (law->by_tokens.count) {
         const double f_ratio = law->ref_sm_mhz / (1000 * ghz);
         add_table(&sum, &law->by_tokens, fl_step_padded(s->tokens, law->graph_tokens), f_ratio, m, p);
@@ -207,13 +234,8 @@ static part step_parts(const fl_step_law *law, const fl_step_shape *s, double gh
         add(&sum, (law->token * fl_step_tiles(s->tokens) + law->sequence * s->sequences) / ghz,
             law->weights_s / m + law->weights_clock / ghz, p);
     }
-    if (s->prompts) {
-        const double walk_s = kv_chunks * law->chunk_key / ghz;
-        add(&sum, law->pair * (double)s->pairs / ghz, kv_chunks * (law->kv_s / m + law->kv_clock / ghz) + walk_s,
-            law->attention_sharpness);
-        sum.compute_s += walk_s; /* it waits for keys one after another, and the memory is not busy for it */
-        sum.memory_s -= walk_s;
-    }
+    if (s->prompts)
+        add_chunks(&sum, law, s, ghz, m);
     if (s->decodes)
         add_decodes(&sum, law, s, ghz, m);
     sum.time_s += law->host_s + law->host_sequence_s * s->sequences +

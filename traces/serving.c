@@ -10,8 +10,12 @@
 #include <string.h>
 
 #define ROW_NAME(name, standard, least, most) #name,
-const char *const fl_serving_what_name[FL_SERVING_WHATS] = {FL_SERVING_NUMBERS_ALL(ROW_NAME) "by_tokens", "by_sequence",
-                                                            "by_decodes", "by_decodes_beside", "clock"};
+const char *const fl_serving_what_name[FL_SERVING_WHATS] = {FL_SERVING_NUMBERS_ALL(ROW_NAME) "by_tokens",
+                                                            "by_sequence",
+                                                            "by_decodes",
+                                                            "by_decodes_beside",
+                                                            "by_chunk",
+                                                            "clock"};
 
 #define ROW_RANGE(name, standard, least, most) {standard, least, most},
 static const struct { double standard, least, most; } RANGE[FL_SERVING_NUMBERS] = {FL_SERVING_NUMBERS_ALL(ROW_RANGE)};
@@ -32,7 +36,8 @@ void fl_serving_init(fl_serving *s) {
                       .token_budget = 2048,
                       .block_tokens = 16,
                       .chunked_prefill = true,
-                      .prefix_cache = true};
+                      .prefix_cache = true,
+                      .async_scheduling = true};
     for (size_t i = 0; i < FL_SERVING_NUMBERS; i++)
         s->number[i] = RANGE[i].standard;
 }
@@ -79,6 +84,8 @@ static fl_status read_head(fl_serving *s, const char *path, fl_diag *d) {
         status = head_yes(s, path, "chunked_prefill", &s->chunked_prefill, d);
     if (!status)
         status = head_yes(s, path, "prefix_cache", &s->prefix_cache, d);
+    if (!status)
+        status = head_yes(s, path, "async_scheduling", &s->async_scheduling, d);
     s->tensor_parallel = (uint32_t)gpus;
     s->max_seqs = (uint32_t)seqs;
     s->token_budget = (uint32_t)budget;
@@ -88,7 +95,7 @@ static fl_status read_head(fl_serving *s, const char *path, fl_diag *d) {
 
 /* ---- rows ---- */
 
-static bool is_grid(size_t what) { return what == FL_SERVING_BY_DECODES || what == FL_SERVING_BY_DECODES_BESIDE; }
+static bool is_grid(size_t what) { return what >= FL_SERVING_BY_DECODES && what <= FL_SERVING_BY_CHUNK; }
 
 fl_status fl_serving_add_point(fl_serving_points *p, double at, double kv, double value, fl_diag *d) {
     if (fl_grow(&p->at, &p->at_room, p->count + 1, sizeof *p->at) ||
@@ -114,7 +121,7 @@ static fl_status on_point(loader *l, const fl_csv_row *row, size_t what, fl_diag
     double at = 0, kv = 0, value = 0;
     fl_status s = fl_field_real(row, l->where[AT], "at", 1, 1e9, &at, d);
     if (!s && is_grid(what))
-        s = fl_field_real(row, l->where[KV], "kv", 1, 1e9, &kv, d);
+        s = fl_field_real(row, l->where[KV], "kv", 0, 1e9, &kv, d);
     else if (!s)
         s = expect_nothing(l, row, KV, what, d);
     if (!s)
@@ -225,7 +232,7 @@ static void put_row(FILE *file, size_t what, double at, double kv, double value)
     if (at > 0)
         fl_put_real(file, at);
     fputc(',', file);
-    if (kv > 0)
+    if (is_grid(what))
         fl_put_real(file, kv);
     fputc(',', file);
     fl_put_real(file, value);
@@ -244,7 +251,8 @@ fl_status fl_serving_write(const char *path, fl_serving *s, fl_diag *d) {
         set_count(&s->head, "token_budget", s->token_budget) && set_count(&s->head, "block_tokens", s->block_tokens) &&
         set_count(&s->head, "kv_blocks", s->kv_blocks) && set_count(&s->head, "max_model_len", s->max_model_len) &&
         fl_head_set(&s->head, "chunked_prefill", s->chunked_prefill ? "yes" : "no") &&
-        fl_head_set(&s->head, "prefix_cache", s->prefix_cache ? "yes" : "no");
+        fl_head_set(&s->head, "prefix_cache", s->prefix_cache ? "yes" : "no") &&
+        fl_head_set(&s->head, "async_scheduling", s->async_scheduling ? "yes" : "no");
     fl_status status = good ? fl_output_begin(path, "foldline-serving", &s->head, &o, d) : fl_no_memory(d, path);
     if (status)
         return status;

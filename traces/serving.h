@@ -8,7 +8,7 @@
  *   tensor_parallel  GPUs that compute each step together (1)
  *   kv_blocks        KV blocks that requests can use (0: not known, to be stated where the file is used)
  *   max_model_len    tokens of prompt and output together (0: no limit but the KV cache)
- *   chunked_prefill, prefix_cache
+ *   chunked_prefill, prefix_cache, async_scheduling
  *                    yes or no (yes)
  *   fitted           what the law was fitted to
  *   source           where the measurements come from
@@ -16,6 +16,7 @@
  *   a number of the law              at and kv empty
  *   by_tokens, by_sequence           a point of a table: at = tokens or sequences; kv empty; value in seconds
  *   by_decodes, by_decodes_beside    a point of a grid: at = decodes; kv = tokens of KV of each; value in seconds
+ *   by_chunk                         the same: at = tokens of a prompt chunk; kv = those before it
  *   clock                            at which steps were measured: at and kv empty; value in MHz
  * Points and clocks ascend; those of a grid by `at`, then by `kv`. Numbers that have no row have their standard. */
 #ifndef FL_TRACES_SERVING_H
@@ -39,6 +40,7 @@
     X(decode, 0, 0, 1e3)                                                                                               \
     X(kv_beside_s, 0, 0, 1e3)                                                                                          \
     X(decode_beside, 0, 0, 1e3)                                                                                        \
+    X(beside_token, 0, 0, 1e3)                                                                                         \
     X(sharpness, 1, 1, 100)                                                                                            \
     X(attention_sharpness, 1, 1, 100)                                                                                  \
     X(reduces, 0, 0, 1e6)                                                                                              \
@@ -59,6 +61,7 @@ typedef enum fl_serving_what {
     FL_SERVING_BY_SEQUENCE,
     FL_SERVING_BY_DECODES,
     FL_SERVING_BY_DECODES_BESIDE,
+    FL_SERVING_BY_CHUNK,
     FL_SERVING_CLOCK,
     FL_SERVING_WHATS
 } fl_serving_what;
@@ -79,8 +82,9 @@ typedef struct fl_serving {
     uint32_t tensor_parallel, max_seqs, token_budget, block_tokens;
     uint64_t kv_blocks, max_model_len;
     bool chunked_prefill, prefix_cache;
+    bool async_scheduling; /* a step is composed when the one before begins */
     double number[FL_SERVING_NUMBERS];
-    fl_serving_points table[FL_SERVING_TABLES]; /* by_tokens, by_sequence, by_decodes, by_decodes_beside */
+    fl_serving_points table[FL_SERVING_TABLES]; /* in the order of fl_serving_what */
     double sm_mhz[FL_SERVING_CLOCKS_MAX];       /* clocks measured */
     uint32_t sm_count;
 } fl_serving;

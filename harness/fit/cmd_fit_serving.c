@@ -23,10 +23,9 @@ static const fl_command_help help = {
     "the serving file of an earlier fit; traces/step_tables.h and traces/serving.h describe them. The law is that of\n"
     "models/step_law.h.\n"
     "\n"
-    "Layer tables say nothing of other clocks: there the law assumes that compute goes as 1/clock. They lack the "
-    "host's\n"
-    "time between steps and the all-reduces of tensor parallel ranks; what --all-reduce-us does not state of those is\n"
-    "assumed from two RTX PRO 6000 on PCIe.\n"
+    "Layer tables say nothing of other clocks: there the law assumes that compute goes as 1/clock. They lack what an\n"
+    "engine does between steps and the all-reduces of tensor parallel ranks: both are assumed where nothing is stated\n"
+    "(--host-us; --all-reduce-us, from two RTX PRO 6000 on PCIe).\n"
     "\n"
     "--run simulates the requests of a measured run on the law, and sets the latencies beside the measured ones. With\n"
     "--calibrate half the law's times are scaled until the first half of the requests comes out right, and the other\n"
@@ -40,8 +39,8 @@ typedef struct options {
     const char *dense, *per_sequence, *attention, *steps, *serving, *run, *calibrate, *out, *model, *gpu, *source;
     const char *base, *platform_out;
     int64_t layers, tensor, max_seqs, budget, block, kv_blocks, model_len;
-    double sm_mhz, reduce_us, reduce_token_us, leave_out;
-    bool no_chunks, no_prefix, eager, json;
+    double sm_mhz, host_us, reduce_us, reduce_token_us, leave_out;
+    bool no_chunks, no_prefix, no_async, eager, json;
 } options;
 
 typedef struct comparison { /* of a run: all requests, and those that calibration did not see */
@@ -57,7 +56,7 @@ typedef struct result {
     fl_serving_spread layers_spread;
     fl_serving_steps_fit steps;
     comparison all, unseen;
-    double factor;
+    fl_serving_factors factor;
 } result;
 
 /* ---- what it makes ---- */
@@ -71,6 +70,7 @@ static fl_status limits_of(const options *o, fl_serving *s, fl_diag *d) {
     s->max_model_len = (uint64_t)o->model_len;
     s->chunked_prefill = !o->no_chunks;
     s->prefix_cache = !o->no_prefix;
+    s->async_scheduling = !o->no_async;
     const char *const text[][2] = {{"model", o->model}, {"gpu", o->gpu}, {"source", o->source}};
     for (size_t i = 0; i < sizeof text / sizeof *text; i++)
         if (text[i][1] && !fl_head_set(&s->head, text[i][0], text[i][1]))
@@ -82,6 +82,7 @@ static fl_status from_layers(const options *o, result *r, fl_diag *d) {
     fl_serving_layers t = {.blocks = (uint32_t)o->layers,
                            .graphs = !o->eager,
                            .sm_mhz = o->sm_mhz,
+                           .host_s = 1e-6 * o->host_us,
                            .reduce_s = 1e-6 * o->reduce_us,
                            .reduce_token_s = 1e-6 * o->reduce_token_us};
     fl_status s = FL_OK;
@@ -172,9 +173,9 @@ static fl_status against_run(const options *o, result *r, fl_diag *d) {
     if (!s && how && !learn)
         s = fl_refuse(d, "%zu requests, expected at least 2 to calibrate with a half of them", q.count);
     if (!s && how)
-        s = fl_serving_calibrate(&q, &rules, learn, mhz, &r->law, &r->factor, d);
+        s = fl_serving_calibrate(&q, &rules, learn, mhz, r->file.async_scheduling, &r->law, &r->factor, d);
     if (!s)
-        s = fl_serving_simulate(&q, &rules, &r->law, mhz, simulated, &r->all.counts, d);
+        s = fl_serving_simulate(&q, &rules, &r->law, mhz, r->file.async_scheduling, simulated, &r->all.counts, d);
     if (!s)
         s = compare(&q, simulated, measured, 0, &r->all, d);
     if (!s && how == 1)
@@ -253,8 +254,9 @@ static void print_text(const options *o, const result *r) {
         fl_serving_steps_print(&r->steps);
     if (!o->run)
         return;
-    if (r->factor > 0)
-        printf("\ncalibrated: the law's times were multiplied by %.4f\n", r->factor);
+    if (r->factor.all > 0)
+        printf("\ncalibrated: the law's times were multiplied by %.4f, the attention of decodes by %.4f besides\n",
+               r->factor.all, r->factor.decodes);
     print_comparison("the run", &r->all);
     if (r->unseen.to)
         print_comparison("not looked at by the calibration", &r->unseen);
@@ -289,8 +291,10 @@ static void print_json(const options *o, const result *r) {
         fl_serving_spread_json(json, "left_out_time", &r->layers_spread);
     if (o->steps)
         fl_serving_steps_json(json, &r->steps);
-    if (r->factor > 0)
-        fl_json_add_real(json, "factor", r->factor);
+    if (r->factor.all > 0) {
+        fl_json_add_real(json, "factor", r->factor.all);
+        fl_json_add_real(json, "factor_decodes", r->factor.decodes);
+    }
     if (o->run)
         put_comparison(json, "run", &r->all);
     if (r->unseen.to)
@@ -305,6 +309,7 @@ int fl_cmd_fit_serving(int argc, char **argv) {
                  .max_seqs = 256,
                  .budget = 2048,
                  .block = 16,
+                 .host_us = FL_SERVING_HOST_US,
                  .reduce_us = FL_SERVING_REDUCE_US,
                  .reduce_token_us = FL_SERVING_REDUCE_TOKEN_US,
                  .base = "generic"};
@@ -332,9 +337,13 @@ int fl_cmd_fit_serving(int argc, char **argv) {
         {"max-model-len", "N", FL_OPTION_INT, &o.model_len, 1, 1e12, "tokens of prompt and output together (any)"},
         {"no-chunked-prefill", NULL, FL_OPTION_FLAG, &o.no_chunks, 0, 0, "a prompt is computed in one step"},
         {"no-prefix-cache", NULL, FL_OPTION_FLAG, &o.no_prefix, 0, 0, "prefixes that prompts share are computed anew"},
+        {"no-async", NULL, FL_OPTION_FLAG, &o.no_async, 0, 0,
+         "a step is composed when the one before has ended, not when it begins"},
         {"eager", NULL, FL_OPTION_FLAG, &o.eager, 0, 0, "the engine runs no captured graphs, which pad small batches"},
         {"tensor-parallel", "N", FL_OPTION_INT, &o.tensor, 1, FL_SERVING_GPUS_MAX,
          "GPUs that compute each step together; layer tables are those of one rank (1)"},
+        {"host-us", "US", FL_OPTION_REAL, &o.host_us, 0, 1e6,
+         "of a step that no layer table has (" FL_AS_TEXT(FL_SERVING_HOST_US) ", assumed)"},
         {"all-reduce-us", "US", FL_OPTION_REAL, &o.reduce_us, 0, 1e6,
          "of one all-reduce among them (" FL_AS_TEXT(FL_SERVING_REDUCE_US) ")"},
         {"all-reduce-token-us", "US", FL_OPTION_REAL, &o.reduce_token_us, 0, 1e6,

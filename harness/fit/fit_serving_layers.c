@@ -12,6 +12,8 @@ static const char *const ONCE[] = {"embedding", "final_layernorm"};
 static const char *const TWICE = "layernorm";
 static const char *const SEQUENCE[] = {"lm_head", "sampler"};
 static const char *const NEEDED[] = {"qkv_proj", "o_proj"};
+static const char *const MLP[] = {"gate_up_proj", "down_proj"}; /* unless there is a mixture of experts: */
+static const char *const MIXTURE = "moe";
 
 enum { GRAPH_MOST = 512 }; /* vLLM captures graphs up to twice max_num_seqs, but no further than this */
 enum { ROWS_MOST = 1500 }; /* of each class of steps that a fit looks at: enough for eight numbers */
@@ -132,10 +134,10 @@ typedef struct attention_fit {
     sample *sample;
     size_t count;
     double left_out; /* number of decodes whose steps the fit does not see; negative = none */
-    double start[8];
+    double start[9];
 } attention_fit;
 
-enum { PAIR, CHUNK_KEY, KV, DECODE, KV_BESIDE, DECODE_BESIDE, FLOOR, SHARP, NUMBERS };
+enum { PAIR, CHUNK_KEY, KV, DECODE, KV_BESIDE, DECODE_BESIDE, FLOOR, SHARP, BESIDE_TOKEN, NUMBERS };
 
 static kind kind_of(const fl_attention_row *r) { return !r->decodes ? CHUNK_ALONE : !r->chunk ? DECODES_ALONE : BOTH; }
 
@@ -149,6 +151,7 @@ static fl_step_law attention_law(const attention_fit *f, const double *x) {
     l.kv_beside_s = f->start[KV_BESIDE] * exp(x[KV_BESIDE]);
     l.decode_beside = f->start[DECODE_BESIDE] * exp(x[DECODE_BESIDE]);
     l.host_s = f->start[FLOOR] * exp(x[FLOOR]);
+    l.beside_token = f->start[BESIDE_TOKEN] * exp(x[BESIDE_TOKEN]);
     l.attention_sharpness = 1 + f->start[SHARP] * exp(x[SHARP]);
     return l;
 }
@@ -193,6 +196,7 @@ static void guess(attention_fit *f) {
     f->start[DECODE] = f->start[DECODE_BESIDE] = least / 16;
     f->start[FLOOR] = least;
     f->start[SHARP] = 0.5;
+    f->start[BESIDE_TOKEN] = 0.1 / longest->shape.prompt_tokens;
 }
 
 static fl_status fit_attention(const attention_fit *f, double *x, fl_diag *d) {
@@ -303,33 +307,44 @@ static const fl_attention_row *chunk_alone(const fl_attention_row *row, size_t c
     return bsearch(&alone, row, count, sizeof *row, by_decodes);
 }
 
-/* Decodes alone: as measured, less the floor that every step pays. Beside a chunk: by how much they lengthen it, as
- * the mean over the chunks; less than that would be noise of the measurement. */
-static fl_status make_grid(const fl_serving_layers *t, const fl_attention_row *row, bool beside, double floor_s,
-                           fl_step_grid *g, fl_diag *d) {
+/* What a row adds to a grid: a chunk or decodes alone as measured, less the floor that every step pays; decodes beside
+ * a chunk by how much they lengthen it, brought to a chunk of few tokens. false: the row is not of this grid. */
+static bool grid_value(const fl_serving_layers *t, const fl_attention_row *row, const fl_attention_row *r, kind which,
+                       double floor_s, double beside_token, double *time_s) {
+    const fl_attention_row *alone = which == BOTH ? chunk_alone(row, t->attention.count, r) : NULL;
+    if (kind_of(r) != which || (which == BOTH && !alone))
+        return false;
+    *time_s = t->blocks * r->time_s - floor_s;
+    if (which == BOTH)
+        *time_s = t->blocks * (r->time_s - alone->time_s) / (1 + beside_token * r->chunk);
+    *time_s = fmax(*time_s, 0.01 * t->blocks * r->time_s); /* less would be noise of the measurement */
+    return true;
+}
+
+/* The mean over the rows of each point; `row`: in the order of by_decodes. */
+static fl_status make_grid(const fl_serving_layers *t, const fl_attention_row *row, kind which, double floor_s,
+                           double beside_token, fl_step_grid *g, fl_diag *d) {
     const size_t count = t->attention.count;
-    g->decodes = malloc(count * sizeof *g->decodes);
+    size_t n = 0;
+    g->at = malloc(count * sizeof *g->at);
     g->kv = malloc(count * sizeof *g->kv);
     g->time_s = malloc(count * sizeof *g->time_s);
-    if (!g->decodes || !g->kv || !g->time_s)
+    if (!g->at || !g->kv || !g->time_s)
         return fl_no_memory(d, "the tables of a step law");
-    for (size_t i = 0, next; i < count; i = next) {
-        double sum = 0, whole = 0;
-        size_t n = 0;
-        for (next = i; next < count && row[next].decodes == row[i].decodes && row[next].kv_decode == row[i].kv_decode;
-             next++) {
-            const fl_attention_row *alone = row[next].chunk > 0 ? chunk_alone(row, count, &row[next]) : NULL;
-            if (beside ? !alone : row[next].chunk > 0)
-                continue;
-            sum += t->blocks * row[next].time_s - (beside ? t->blocks * alone->time_s : floor_s);
-            whole += t->blocks * row[next].time_s;
-            n++;
-        }
-        if (!row[i].decodes || !n)
+    for (size_t i = 0; i < count; i++) {
+        double time_s;
+        const double at = which == CHUNK_ALONE ? row[i].chunk : row[i].decodes;
+        const double kv = which == CHUNK_ALONE ? row[i].kv_chunk : row[i].kv_decode;
+        if (!grid_value(t, row, &row[i], which, floor_s, beside_token, &time_s))
             continue;
-        g->decodes[g->count] = row[i].decodes;
-        g->kv[g->count] = row[i].kv_decode;
-        g->time_s[g->count++] = fmax(sum, 0.01 * whole) / (double)n;
+        if (!g->count || at != g->at[g->count - 1] || kv != g->kv[g->count - 1]) {
+            g->at[g->count] = at;
+            g->kv[g->count] = kv;
+            g->time_s[g->count++] = 0;
+            n = 0;
+        }
+        double *mean = &g->time_s[g->count - 1];
+        *mean += (time_s - *mean) / (double)++n;
     }
     return FL_OK;
 }
@@ -340,9 +355,11 @@ static fl_status make_grids(const fl_serving_layers *t, double floor_s, fl_step_
         return fl_no_memory(d, "the tables of a step law");
     memcpy(row, t->attention.row, t->attention.count * sizeof *row);
     qsort(row, t->attention.count, sizeof *row, by_decodes);
-    fl_status s = make_grid(t, row, false, floor_s, &law->by_decodes, d);
+    fl_status s = make_grid(t, row, CHUNK_ALONE, floor_s, 0, &law->by_chunk, d);
     if (!s)
-        s = make_grid(t, row, true, floor_s, &law->by_decodes_beside, d);
+        s = make_grid(t, row, DECODES_ALONE, floor_s, 0, &law->by_decodes, d);
+    if (!s)
+        s = make_grid(t, row, BOTH, 0, law->beside_token, &law->by_decodes_beside, d);
     free(row);
     return s;
 }
@@ -356,6 +373,9 @@ fl_status fl_serving_layers_fit(const fl_serving_layers *t, const fl_serving *s,
     law.sm_count = 1;
     law.graph_tokens = !t->graphs ? 0 : s->max_seqs < GRAPH_MOST / 2 ? 2 * s->max_seqs : GRAPH_MOST;
     fl_status status = need_layers(&t->dense, NEEDED, sizeof NEEDED / sizeof *NEEDED, "by tokens", d);
+    size_t rows;
+    if (!status && !fl_layers_find(&t->dense, MIXTURE, &rows))
+        status = need_layers(&t->dense, MLP, sizeof MLP / sizeof *MLP, "by tokens (nor 'moe')", d);
     if (!status)
         status = need_layers(&t->per_sequence, SEQUENCE, sizeof SEQUENCE / sizeof *SEQUENCE, "by sequences", d);
     if (!status)
@@ -377,6 +397,8 @@ fl_status fl_serving_layers_fit(const fl_serving_layers *t, const fl_serving *s,
         law.chunk_key = a.chunk_key * ghz;
         law.decode = a.decode * ghz;
         law.decode_beside = a.decode_beside * ghz;
+        law.beside_token = a.beside_token;
+        law.host_s = t->host_s;
         law.kv_s = a.kv_s;
         law.kv_beside_s = a.kv_beside_s;
         law.attention_sharpness = a.attention_sharpness;

@@ -23,14 +23,14 @@ static fl_status copy_table(fl_step_table *to, const fl_serving_points *from, fl
 static fl_status copy_grid(fl_step_grid *to, const fl_serving_points *from, fl_diag *d) {
     if (!from->count)
         return FL_OK;
-    if (!copy(&to->decodes, from->at, from->count) || !copy(&to->kv, from->kv, from->count) ||
+    if (!copy(&to->at, from->at, from->count) || !copy(&to->kv, from->kv, from->count) ||
         !copy(&to->time_s, from->value, from->count))
         return fl_no_memory(d, "the tables of a step law");
     to->count = from->count;
     return FL_OK;
 }
 
-enum { BY_TOKENS, BY_SEQUENCE, BY_DECODES, BY_DECODES_BESIDE }; /* tables of a serving file */
+enum { BY_TOKENS, BY_SEQUENCE, BY_DECODES, BY_DECODES_BESIDE, BY_CHUNK }; /* tables of a serving file */
 
 fl_status fl_serving_file_law(const fl_serving *s, fl_step_law *law, fl_diag *d) {
     fl_step_law l = fl_step_law_none();
@@ -47,6 +47,8 @@ fl_status fl_serving_file_law(const fl_serving *s, fl_step_law *law, fl_diag *d)
         status = copy_grid(&l.by_decodes, &s->table[BY_DECODES], d);
     if (!status)
         status = copy_grid(&l.by_decodes_beside, &s->table[BY_DECODES_BESIDE], d);
+    if (!status)
+        status = copy_grid(&l.by_chunk, &s->table[BY_CHUNK], d);
     if (!status && fl_step_law_check(&l) != FL_MODEL_OK)
         status = fl_fail(d, FL_BAD_INPUT, s->file, 0, 0,
                          "its numbers are no law of a step, expected times that are positive for every batch");
@@ -102,13 +104,12 @@ fl_status fl_serving_file_take(fl_serving *s, const fl_step_law *law, fl_diag *d
     s->sm_count = law->sm_count;
     memcpy(s->sm_mhz, law->sm_mhz, law->sm_count * sizeof *s->sm_mhz);
     const fl_step_table *table[] = {&law->by_tokens, &law->by_sequence};
-    const fl_step_grid *grid[] = {&law->by_decodes, &law->by_decodes_beside};
+    const fl_step_grid *grid[] = {&law->by_decodes, &law->by_decodes_beside, &law->by_chunk};
     fl_status status = FL_OK;
     for (size_t i = 0; !status && i < 2; i++)
         status = take_points(&s->table[BY_TOKENS + i], table[i]->at, NULL, table[i]->time_s, table[i]->count, d);
-    for (size_t i = 0; !status && i < 2; i++)
-        status =
-            take_points(&s->table[BY_DECODES + i], grid[i]->decodes, grid[i]->kv, grid[i]->time_s, grid[i]->count, d);
+    for (size_t i = 0; !status && i < 3; i++)
+        status = take_points(&s->table[BY_DECODES + i], grid[i]->at, grid[i]->kv, grid[i]->time_s, grid[i]->count, d);
     return status;
 }
 
