@@ -22,9 +22,6 @@ typedef enum fl_route {
 typedef struct fl_serving_server {
     fl_batching_rules rules;
     const fl_step_law *law;
-    /* The engine composes a step when the one before begins (vLLM's asynchronous scheduling), so that a request that
-     * comes during a step waits for the end of the next one. Else it composes it when the one before has ended. */
-    bool async_scheduling;
     const uint32_t *gpu; /* gpu_count, each of one server only */
     uint32_t gpu_count;
 } fl_serving_server;

@@ -113,7 +113,7 @@ static void hand_over(fl_engines *v, fl_engine *e, int64_t t) {
 
 /* Where a step follows another at once, an engine that schedules asynchronously has composed it as that one began. */
 static bool compose(fl_engines *v, fl_engine *e, int64_t t) {
-    const bool before = e->s->async_scheduling && e->steps && e->ended_ps == t;
+    const bool before = e->s->rules.async_scheduling && e->steps && e->ended_ps == t;
     hand_over(v, e, before ? e->begin_ps : t);
     if (v->status)
         return false;

@@ -95,7 +95,7 @@ static void test_async(void) {
     for (int async = 0; async < 2; async++) {
         sx_rig x;
         sx_open(&x, 1, 1);
-        x.server[0].async_scheduling = async;
+        x.server[0].rules.async_scheduling = async;
         sx_request(&x, 0, 100, 3);
         sx_request(&x, 1000000, 16, 1);
         sx_request(&x, 90000000, 16, 1);
@@ -240,7 +240,7 @@ static void random_rig(sx_rig *x, fl_random *g) {
     x->setup.signals_ns = fl_random_below(g, 2) ? 1 + (int64_t)fl_random_below(g, 100000000) : 0;
     for (uint32_t i = 0; i < servers; i++) {
         fl_batching_rules *rules = &x->server[i].rules;
-        x->server[i].async_scheduling = fl_random_below(g, 2) > 0;
+        rules->async_scheduling = fl_random_below(g, 2) > 0;
         rules->max_seqs = 1 + (uint32_t)fl_random_below(g, 24);
         rules->token_budget = 1 + (uint32_t)fl_random_below(g, 300);
         rules->block_tokens = 1 + (uint32_t)fl_random_below(g, 16);
