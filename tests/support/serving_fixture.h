@@ -85,6 +85,18 @@ static inline void sx_finish(sx_rig *x) {
     x->r.facts.server_count = x->setup.server_count;
 }
 
+/* A node of it; what *more says beside that. */
+static inline fl_node *sx_node(const sx_rig *x, const fl_node_options *more) {
+    fl_node_options o = *more;
+    o.w = x->r.w;
+    o.rates = x->r.rates;
+    o.spec = &x->r.spec;
+    o.seed = 1;
+    fl_node *n;
+    FX_MUST(fl_node_open(&n, &o, d));
+    return n;
+}
+
 static inline void sx_close(sx_rig *x) {
     fx_close(&x->r);
     fl_requests_free(&x->requests);
