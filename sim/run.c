@@ -3,7 +3,9 @@
 #include "sim/cpu.h"
 #include "sim/guard.h"
 #include "sim/prefix_table.h"
+#include "sim/run_servers.h"
 #include "sim/sense.h"
+#include "sim/serving.h"
 #include "traces/stage.h"
 
 #include <math.h>
@@ -33,6 +35,7 @@ typedef struct fl_host { /* the simulated host of one policy: time, readings, se
     uint64_t *before;      /* per GPU, with a reader: kernels finished before time 0 */
     fl_kernel_record *record;
     size_t record_room;
+    fl_run_servers servers;
 } fl_host;
 
 static void read_gpu(fl_host *h, uint32_t i, int64_t t_ns, fl_gpu_sample *out) {
@@ -49,7 +52,7 @@ static void read_gpu(fl_host *h, uint32_t i, int64_t t_ns, fl_gpu_sample *out) {
 
 /* On the host's time. Of what began before it no record is shown. */
 static fl_status take_records(fl_host *h, fl_sample *sample, fl_diag *d) {
-    size_t count, kept = 0;
+    size_t count = 0, kept = 0;
     fl_status s = fl_node_take_records(h->node, &sample->record, &count, d);
     sample->record_count = count;
     if (s || !h->began_ps)
@@ -86,6 +89,9 @@ static fl_status read_signals(fl_host *h, fl_sample *sample, fl_diag *d) {
         sample->host.fresh |= FL_BIT(FL_HOST_LOOP_NS);
         sample->host.value[FL_HOST_LOOP_NS] = (double)(h->loop_ps / FL_PS_PER_NS);
     }
+    fl_status servers = fl_run_servers_read(&h->servers, h->node, h->began_ps, sample, d);
+    if (servers)
+        return servers;
     if (h->gpu_records || h->recorded) {
         fl_status s = take_records(h, sample, d);
         if (s)
@@ -237,10 +243,10 @@ static fl_status look_first(fl_host *h, int64_t *truth_at, fl_diag *d) {
 }
 
 static void note_stage(const fl_host *h) {
-    uint64_t kernels = 0;
+    uint64_t done = 0;
     for (uint32_t i = 0; h->stage != FL_STAGE_NONE && i < fl_node_gpu_count(h->node); i++)
-        kernels += fl_node_gpu(h->node, i)->sums.kernels;
-    fl_stage_at(h->stage, kernels);
+        done += fl_node_gpu(h->node, i)->sums.kernels;
+    fl_stage_at(h->stage, h->o->w->serving ? fl_node_served(h->node) : done);
 }
 
 static fl_status drive(fl_host *h, fl_diag *d) {
@@ -336,10 +342,14 @@ fl_status fl_run(const fl_run_options *o, fl_run_result *r, fl_diag *d) {
                             .seed = o->facts->seed,
                             .gpu_needs = (o->policy ? o->policy->gpu_needs : 0) | (o->on_watch ? o->watch_needs : 0),
                             .host_needs = o->policy ? o->policy->host_needs : 0,
+                            .server_needs = o->policy ? o->policy->server_needs | o->policy->server_uses : 0,
+                            .batches = o->policy && o->policy->uses_batches,
                             .lost_at_ns = h.lost_ns,
                             .path = o->path,
                             .first_sm_mhz = o->policy ? 0 : o->first_sm_mhz,
                             .first_mem_mhz = o->policy ? 0 : o->first_mem_mhz};
+    if (!s)
+        s = fl_run_servers_open(&h.servers, o->w, o->policy, d);
     if (!s)
         s = fl_node_open(&h.node, &node, d);
     if (!s && o->policy) {
@@ -373,7 +383,9 @@ fl_status fl_run(const fl_run_options *o, fl_run_result *r, fl_diag *d) {
     }
     for (uint32_t i = 0; !s && i < o->w->class_count; i++)
         h.kind[i] = o->w->class[i].kind;
-    h.stage = s ? FL_STAGE_NONE : fl_stage_begin("kernels", o->w->op_count);
+    if (!s)
+        h.stage = o->w->serving ? fl_stage_begin("requests", o->w->serving->requests->count)
+                                : fl_stage_begin("kernels", o->w->op_count);
     if (!s)
         s = drive(&h, d);
     fl_stage_end(h.stage);
@@ -395,6 +407,7 @@ fl_status fl_run(const fl_run_options *o, fl_run_result *r, fl_diag *d) {
     free(h.view);
     free(h.before);
     free(h.record);
+    fl_run_servers_close(&h.servers);
     if (s)
         fl_run_result_free(r);
     return s;

@@ -1,6 +1,6 @@
 /* What a run served, for people and machines: requests, iterations, barriers. */
-#ifndef FL_SERVED_H
-#define FL_SERVED_H
+#ifndef FL_LOG_SERVED_H
+#define FL_LOG_SERVED_H
 
 #include "sim/run.h"
 
