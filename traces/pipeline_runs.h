@@ -13,13 +13,7 @@
 #ifndef FL_PIPELINE_RUNS_H
 #define FL_PIPELINE_RUNS_H
 
-#include "traces/pipeline.h"
-
-typedef struct fl_plan_row {
-    uint32_t plan, rank, first, count; /* plan: its place among the plans, which ascend by number */
-    bool backward;
-    double sm_mhz;
-} fl_plan_row;
+#include "traces/plan.h"
 
 typedef struct fl_run_row {
     double time_s, energy_j; /* of the rank; both above 0 */
