@@ -86,7 +86,7 @@ static fl_status take(search *s, size_t i, const double *mean_s) {
         p->at = calloc(pl->g->part_count + 1, sizeof *p->at);
     if (!p->at)
         return fl_no_memory(s->d, "the plan");
-    p->limit_s = s->limit_s[i];
+    p->limit_s = fmin(s->limit_s[i], pl->least_s); /* more time would cost more */
     p->time_s = fl_plan_round_off(&pl->round, mean_s, p->limit_s, p->at);
     p->energy_j = fl_plan_energy(pl->g, p->at, p->time_s);
     return FL_OK;

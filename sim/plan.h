@@ -13,7 +13,7 @@
 #include "sim/plan_round.h"
 
 typedef struct fl_plan_point {
-    double limit_s; /* what was asked for */
+    double limit_s; /* what was asked for, but no more than the plan of least energy takes */
     double time_s, energy_j;
     double bound_j; /* no plan of at most time_s takes less */
     uint32_t *at;   /* by part: place in its table; owned */

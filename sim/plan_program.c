@@ -176,10 +176,8 @@ double fl_plan_energy(const fl_plan_program *g, const uint32_t *at, double time_
 
 fl_status fl_plan_clocks(const fl_plan_program *g, const uint32_t *at, fl_pipeline_clocks *c, fl_diag *d) {
     const fl_pipeline *p = g->p;
-    *c = (fl_pipeline_clocks){.ranks = p->ranks, .chunks = p->chunks, .microbatches = p->microbatches};
-    c->mhz = calloc((size_t)p->ranks * 2 * p->chunks * p->microbatches, sizeof *c->mhz);
-    if (!c->mhz)
-        return fl_no_memory(d, "the plan");
+    if (fl_pipeline_clocks_new(p, c, d))
+        return FL_NO_MEMORY;
     const size_t each = (size_t)2 * p->chunks * p->microbatches; /* a list may leave some out: they get the default */
     for (size_t i = 0; i < p->ranks * each; i++)
         c->mhz[i] = g->node->device[g->node->gpu[i / each]].default_sm_mhz;

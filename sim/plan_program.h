@@ -55,7 +55,7 @@ void fl_plan_program_free(fl_plan_program *g);
 double fl_plan_time(const fl_plan_program *g, const uint32_t *at, double *length_s, double *end_s);
 double fl_plan_energy(const fl_plan_program *g, const uint32_t *at, double time_s);
 
-/* The same as clocks for the engine; the caller frees c->mhz. */
+/* The same as clocks for the engine; the caller frees *c. */
 fl_status fl_plan_clocks(const fl_plan_program *g, const uint32_t *at, fl_pipeline_clocks *c, fl_diag *d);
 
 #endif

@@ -194,7 +194,7 @@ static void test_engine(void) {
                      point[i].energy_j);
             FL_CHECK(!i || (point[i].time_s > point[i - 1].time_s && point[i].energy_j < point[i - 1].energy_j),
                      "seed %d, case %d: point %zu is slower or dearer than the one before", SEED, n, i);
-            free(c.mhz);
+            fl_pipeline_clocks_free(&c);
         }
         free_points(point, found);
         end(&r);
