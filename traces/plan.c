@@ -134,6 +134,21 @@ static fl_status sort_rows(fl_plans *p, fl_diag *d) {
     return FL_OK;
 }
 
+static fl_status look_at_header(void *user, const fl_csv_row *row, fl_diag *d) {
+    size_t where[COLUMNS];
+    *(bool *)user = fl_columns_find(row, COLUMN, COLUMNS, REQUIRED, where, d) == FL_OK;
+    return FL_BAD_INPUT; /* seen enough */
+}
+
+bool fl_plans_is(const char *path) {
+    static const fl_csv_options OPTIONS = {.trim = true, .format = "foldline-plan", .head_optional = true};
+    fl_head head = {0};
+    bool is = false;
+    fl_csv_read(path, &OPTIONS, &head, look_at_header, &is, NULL);
+    fl_head_free(&head);
+    return is;
+}
+
 fl_status fl_plans_read(const char *path, fl_plans *p, fl_diag *d) {
     static const fl_csv_options OPTIONS = {.trim = true, .format = "foldline-plan", .head_optional = true};
     loader l = {0};

@@ -34,6 +34,8 @@ typedef struct fl_plans {
     size_t row_count, row_room;
 } fl_plans;
 
+/* Whether its columns are those of a plan. A file that cannot be read is none. */
+bool fl_plans_is(const char *path);
 /* Fills *p or leaves it zeroed. Refuses a file without rows, clocks that are not whole, plans whose numbers do not
  * ascend, and two clocks for one instruction. */
 fl_status fl_plans_read(const char *path, fl_plans *p, fl_diag *d);

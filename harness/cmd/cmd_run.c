@@ -3,6 +3,7 @@
 #include "harness/cmd/run_tell.h"
 #include "harness/input/fault_spec.h"
 #include "harness/input/path_option.h"
+#include "harness/input/plan_layout.h"
 #include "harness/input/plugin_watch.h"
 #include "harness/input/scene_text.h"
 #include "harness/log/policy_head.h"
@@ -112,8 +113,13 @@ static fl_status put_log_head(fl_head *head, const fl_scene *scene, const fl_spe
     }
     if (!ok)
         return fl_no_memory(d, "the log");
-    fl_layer layer[2] = {fl_platform_layer(&scene->platform, spec->policy->name), spec->layer};
-    return fl_policy_head_put(head, spec->policy, &scene->facts, layer, 2, d);
+    fl_laid laid;
+    fl_status s = fl_plan_lay(spec, scene, &laid, d);
+    const fl_layer layer[] = {fl_platform_layer(&scene->platform, spec->policy->name), spec->layer, laid.layer};
+    if (!s)
+        s = fl_policy_head_put(head, spec->policy, &scene->facts, layer, FL_COUNT(layer), d);
+    fl_laid_free(&laid);
+    return s;
 }
 
 static fl_status open_log(fl_steplog *l, const fl_scene *scene, const fl_spec *spec, fl_diag *d) {
@@ -158,7 +164,9 @@ static void free_records(recorder *r) {
 
 static fl_status simulate(const run_options *o, const fl_scene *scene, const fl_spec *spec, const fl_fault *fault,
                           recorder *rec, fl_run_result *r, fl_diag *d) {
-    const fl_layer layer[] = {fl_platform_layer(&scene->platform, spec->policy->name), spec->layer};
+    fl_laid laid;
+    fl_status s = fl_plan_lay(spec, scene, &laid, d);
+    const fl_layer layer[] = {fl_platform_layer(&scene->platform, spec->policy->name), spec->layer, laid.layer};
     const fl_run_options run = {.w = scene->w,
                                 .rates = scene->rates,
                                 .spec = &scene->platform.node,
@@ -176,7 +184,10 @@ static fl_status simulate(const run_options *o, const fl_scene *scene, const fl_
                                 .watch_needs = fl_sensorlog_needs,
                                 .truth_ns = (int64_t)(o->every_ms * 1e6),
                                 .user = rec};
-    return fl_run(&run, r, d);
+    if (!s)
+        s = fl_run(&run, r, d);
+    fl_laid_free(&laid);
+    return s;
 }
 
 /* With nothing set and nothing failing: what the run is held against. */

@@ -69,6 +69,8 @@ static void scene_free(fl_scene *s) {
     free(s->source);
     free(s->kinds);
     free(s->order);
+    fl_pipeline_free(&s->pipeline);
+    fl_pipeline_order_free(&s->instructions);
     free(s->asked);
     free(s->variant);
     for (size_t i = 0; i < s->note_count; i++)
@@ -665,6 +667,11 @@ static fl_status from_pipeline(const fl_scene_options *o, fl_scenes *all, fl_dia
     if (!status)
         status = complete(s, o, d);
     all->clipped += s && s->clipped;
+    if (!status) {
+        s->pipeline = p;
+        s->instructions = order;
+        return FL_OK;
+    }
     fl_pipeline_order_free(&order);
     fl_pipeline_free(&p);
     return status;

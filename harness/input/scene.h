@@ -11,6 +11,7 @@
 #include "harness/input/stated.h"
 #include "sim/build.h"
 #include "sim/rates.h"
+#include "traces/pipeline_order.h"
 
 typedef struct fl_scene_options { /* as asked for; NULL and 0 where nobody did */
     const char *platform;
@@ -73,6 +74,8 @@ typedef struct fl_scene {
     fl_platform platform;
     fl_workload *w;
     fl_stated stated; /* how sure a fitted model is of w; empty where nothing states it */
+    fl_pipeline pipeline; /* of a pipeline; no ranks: it is none */
+    fl_pipeline_order instructions;
     fl_rates *rates; /* NULL while the scene is not built */
     fl_facts facts;
     struct fl_scene_again *again; /* how to build it anew; NULL: it is held */

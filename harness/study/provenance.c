@@ -2,6 +2,7 @@
 
 #include "harness/base/json_out.h"
 #include "harness/base/place.h"
+#include "harness/input/plan_layout.h"
 #include "harness/input/scene_text.h"
 #include "harness/study/archive_hash.h"
 #include "traces/gunzip.h"
@@ -79,10 +80,13 @@ static void add_policy(cJSON *policies, const fl_scene *scene, const fl_spec *sp
     cJSON_AddStringToObject(p, "source", spec->policy->source);
     if (spec->twin_of)
         cJSON_AddBoolToObject(p, "records_free", true);
-    fl_layer layer[2] = {fl_platform_layer(&scene->platform, spec->policy->name), spec->layer};
-    fl_instance_options o = {.policy = spec->policy, .facts = &scene->facts, .layer = layer, .layer_count = 2};
+    fl_laid laid;
+    const bool lies = !fl_plan_lay(spec, scene, &laid, NULL);
+    const fl_layer layer[] = {fl_platform_layer(&scene->platform, spec->policy->name), spec->layer, laid.layer};
+    const fl_instance_options o = {
+        .policy = spec->policy, .facts = &scene->facts, .layer = layer, .layer_count = FL_COUNT(layer)};
     fl_instance *in = NULL;
-    if (!fl_instance_open(&in, &o, NULL))
+    if (lies && !fl_instance_open(&in, &o, NULL))
         for (uint32_t i = 0; i < spec->policy->param_count; i++) {
             char text[256];
             cJSON_AddStringToObject(params, spec->policy->param[i].name,
@@ -91,6 +95,7 @@ static void add_policy(cJSON *policies, const fl_scene *scene, const fl_spec *sp
     else
         fl_memory_lost(); /* it could be opened to run */
     fl_instance_close(in);
+    fl_laid_free(&laid);
     cJSON_AddItemToArray(policies, p);
 }
 
