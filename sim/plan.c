@@ -11,6 +11,7 @@ enum { DEEPEST = 10 };
 enum { DEARER = 4, DEAREST = 6 };
 #define FAST 1e-5
 #define TINY 1e-12 /* of a time */
+#define BEGIN 1e-4 /* of the shortest time: the frontier begins so much later, for the last of it may cost percents */
 
 typedef struct spot { /* a line, and the mean lengths that belong to it */
     fl_plan_line line;
@@ -246,10 +247,9 @@ fl_status fl_plan_frontier(fl_planner *pl, size_t count, fl_plan_point **point, 
     *found = 0;
     if (!s) {
         fl_plan_dual_solve(&pl->dual, 0, &line);
-        const double slow = fmax(line.time_s, pl->fastest_s),
-                     step = count > 1 ? (slow - pl->fastest_s) / (double)(count - 1) : 0;
+        const double slow = fmax(line.time_s, pl->fastest_s), fast = fmin(pl->fastest_s * (1 + BEGIN), slow);
         for (size_t i = 0; i < count; i++)
-            limit[i] = i + 1 < count ? slow - step * (double)i : count > 1 ? pl->fastest_s : slow;
+            limit[i] = slow - (slow - fast) * (double)i / (double)(count > 1 ? count - 1 : 1);
         s = fl_plan_within(pl, limit, count, all, d);
     }
     if (!s) {

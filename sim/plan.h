@@ -37,8 +37,9 @@ void fl_planner_free(fl_planner *pl);
  * is below fastest_s. */
 fl_status fl_plan_within(fl_planner *pl, const double *limit_s, size_t count, fl_plan_point *point, fl_diag *d);
 
-/* Up to `count` plans, from fastest_s to least_s in equal steps of time; those that another equals or beats in both
- * time and energy are left out. *point: *found of them, by ascending time; the caller frees all. */
+/* Up to `count` plans, from a ten-thousandth above fastest_s to least_s in equal steps of time; those that another
+ * equals or beats in both time and energy are left out. *point: *found of them, by ascending time; the caller frees
+ * all. */
 fl_status fl_plan_frontier(fl_planner *pl, size_t count, fl_plan_point **point, size_t *found, fl_diag *d);
 
 /* What no plan of at most time_s can beat, by all prices that were asked for. */

@@ -78,7 +78,19 @@ static fl_status write_plans(const options *o, fl_planned *r, fl_diag *d) {
     return fl_plans_write(o->out, &r->plans, d);
 }
 
-/* Both files or none: the second is written when the first could be, so that what fails is told before. */
+/* The table takes its place when the plans have: neither is there without the other. */
+static fl_status write_files(const options *o, fl_planned *r, fl_diag *d) {
+    fl_output *csv = o->csv ? fl_output_open(o->csv, d) : NULL;
+    if (o->csv && !csv)
+        return d->status;
+    if (csv)
+        fl_plan_tell_csv(r, fl_output_file(csv));
+    const fl_status s = o->out ? write_plans(o, r, d) : FL_OK;
+    if (s && csv)
+        fl_output_abort(csv);
+    return s || !csv ? s : fl_output_commit(csv, d);
+}
+
 static fl_status work(const options *o, fl_plan_ask *ask, fl_diag *d) {
     fl_training t = {0}, judge = {0};
     fl_planned r = {0};
@@ -93,10 +105,8 @@ static fl_status work(const options *o, fl_plan_ask *ask, fl_diag *d) {
     ask->limit_w = limit_w;
     if (!s)
         s = fl_planned_make(ask, &r, d);
-    if (!s && o->out)
-        s = write_plans(o, &r, d);
-    if (!s && o->csv)
-        s = fl_plan_tell_csv(&r, o->csv, d);
+    if (!s)
+        s = write_files(o, &r, d);
     if (!s && o->json)
         fl_plan_tell_json(&r, ask);
     else if (!s)

@@ -3,7 +3,6 @@
 #include "harness/base/grid.h"
 #include "harness/base/json_out.h"
 #include "harness/study/objective.h"
-#include "traces/writing.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -156,11 +155,7 @@ void fl_plan_tell_json(const fl_planned *r, const fl_plan_ask *ask) {
 
 /* ---- CSV ---- */
 
-fl_status fl_plan_tell_csv(const fl_planned *r, const char *path, fl_diag *d) {
-    fl_output *o = fl_output_open(path, d);
-    if (!o)
-        return d->status;
-    FILE *out = fl_output_file(o);
+void fl_plan_tell_csv(const fl_planned *r, FILE *out) {
     fputs("kind,plan,time_s,energy_j,bound_j,gap_pct,slowdown_pct,saving_pct,judge_time_s,judge_energy_j,"
           "measured_time_s,measured_energy_j\n",
           out);
@@ -184,5 +179,4 @@ fl_status fl_plan_tell_csv(const fl_planned *r, const char *path, fl_diag *d) {
         }
         fputc('\n', out);
     }
-    return fl_output_commit(o, d);
 }
