@@ -143,7 +143,7 @@ static const char *const INSTRUCTION_COLUMN[] = {"plan",  "rank",        "kind",
 static fl_status take_instruction(fl_pipeline_runs *r, const fl_csv_row *row, const size_t *where, fl_diag *d) {
     static const fl_pipeline_what KIND[] = {FL_PIPELINE_FORWARD, FL_PIPELINE_BACKWARD, FL_PIPELINE_LOAD,
                                             FL_PIPELINE_LOAD_IN_RECV};
-    fl_part_row p = {0};
+    fl_part_row p = {.line = row->line};
     fl_status s = find_plan(r, row, where[I_PLAN], &p.plan, d);
     if (!s)
         s = find_rank(r, row, where[I_RANK], &p.rank, d);
@@ -169,6 +169,15 @@ static fl_status take_instruction(fl_pipeline_runs *r, const fl_csv_row *row, co
         return fl_no_memory(d, row->file);
     r->part[r->part_count++] = p;
     return FL_OK;
+}
+
+static int by_place(const void *a, const void *b) {
+    const fl_part_row *x = a, *y = b;
+    if (x->plan != y->plan)
+        return x->plan < y->plan ? -1 : 1;
+    if (x->rank != y->rank)
+        return x->rank < y->rank ? -1 : 1;
+    return x->line < y->line ? -1 : x->line > y->line;
 }
 
 /* ---- power limits ---- */
@@ -223,7 +232,7 @@ static const table TABLE[] = {
     {"instructions.csv", INSTRUCTION_COLUMN, I_COLUMNS, I_REQUIRED, take_instruction},
     {"caps.csv", CAP_COLUMN, C_COLUMNS, C_REQUIRED, take_cap},
 };
-enum { PLANS, MEASURED, CAPS = 3 };
+enum { PLANS, MEASURED, PARTS, CAPS };
 
 static fl_status on_row(void *user, const fl_csv_row *row, fl_diag *d) {
     loader *l = user;
@@ -273,6 +282,8 @@ fl_status fl_pipeline_runs_read(const char *base, fl_pipeline_runs *r, fl_diag *
             s = make_room(r, d);
         if (!s && k == MEASURED)
             s = check_measured(r, path, d);
+        if (!s && k == PARTS && r->part_count)
+            qsort(r->part, r->part_count, sizeof *r->part, by_place);
         if (!s && k == CAPS)
             s = check_caps(r, path, d);
         free(path);
@@ -280,6 +291,34 @@ fl_status fl_pipeline_runs_read(const char *base, fl_pipeline_runs *r, fl_diag *
     if (s)
         fl_pipeline_runs_free(r);
     return s;
+}
+
+static bool is_before(uint32_t plan, uint32_t rank, uint32_t than_plan, uint32_t than_rank) {
+    return plan != than_plan ? plan < than_plan : rank < than_rank;
+}
+
+size_t fl_pipeline_runs_asked(const fl_pipeline_runs *r, uint32_t plan, uint32_t rank) {
+    size_t from = 0, to = r->asked_count;
+    while (from < to) {
+        const size_t middle = from + (to - from) / 2;
+        if (is_before(r->asked[middle].plan, r->asked[middle].rank, plan, rank))
+            from = middle + 1;
+        else
+            to = middle;
+    }
+    return from;
+}
+
+size_t fl_pipeline_runs_part(const fl_pipeline_runs *r, uint32_t plan, uint32_t rank) {
+    size_t from = 0, to = r->part_count;
+    while (from < to) {
+        const size_t middle = from + (to - from) / 2;
+        if (is_before(r->part[middle].plan, r->part[middle].rank, plan, rank))
+            from = middle + 1;
+        else
+            to = middle;
+    }
+    return from;
 }
 
 void fl_pipeline_runs_free(fl_pipeline_runs *r) {

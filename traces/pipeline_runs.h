@@ -22,6 +22,7 @@ typedef struct fl_part_row {
     uint32_t plan, rank, count;
     fl_pipeline_what what;
     double sm_mhz, mean_s, sd_s;
+    int64_t line;
 } fl_part_row;
 
 typedef struct fl_cap_run { /* a run under power limits */
@@ -39,7 +40,7 @@ typedef struct fl_pipeline_runs {
     size_t asked_count;
     fl_run_row *run;           /* [plan][rank] */
     double *time_s, *energy_j; /* by plan: of the whole iteration, all ranks */
-    fl_part_row *part;
+    fl_part_row *part; /* by plan and rank, else as the file has them */
     size_t part_count, part_room;
     fl_cap_run *cap;
     double *limit_w; /* [cap][rank]; 0 = not stated */
@@ -49,6 +50,10 @@ typedef struct fl_pipeline_runs {
 /* Reads the three files, or leaves *r zeroed. Refuses files without a plan, a plan that does not ask one clock for
  * every microbatch of every rank, and one that was not measured. */
 fl_status fl_pipeline_runs_read(const char *base, fl_pipeline_runs *r, fl_diag *d);
+/* The first row of what a rank of a plan asked for, and of what was measured of it; one past the last where there is
+ * none of it or of a later one. */
+size_t fl_pipeline_runs_asked(const fl_pipeline_runs *r, uint32_t plan, uint32_t rank);
+size_t fl_pipeline_runs_part(const fl_pipeline_runs *r, uint32_t plan, uint32_t rank);
 void fl_pipeline_runs_free(fl_pipeline_runs *r);
 
 #endif

@@ -140,9 +140,10 @@ double fl_pf_weight(const fl_pipeline_fit *f, size_t plan) {
 }
 
 static void clocks_of(const fl_pipeline_fit *f, size_t plan, fl_pipeline_clocks *c) {
-    for (size_t i = 0; i < f->r->asked_count; i++) {
-        const fl_plan_row *a = &f->r->asked[i];
-        for (uint32_t m = 0; a->plan == plan && m < a->count; m++)
+    const fl_pipeline_runs *r = f->r;
+    for (size_t i = fl_pipeline_runs_asked(r, (uint32_t)plan, 0); i < r->asked_count && r->asked[i].plan == plan; i++) {
+        const fl_plan_row *a = &r->asked[i];
+        for (uint32_t m = 0; m < a->count; m++)
             *fl_pipeline_clock(c, a->rank, a->backward, 0, a->first + m) = a->sm_mhz;
     }
 }
