@@ -2,8 +2,8 @@
  * pipeline of training a marker stands before each forward and backward, so the n-th marker of a GPU begins the n-th
  * instruction of its plan. After the last one the plan begins anew, as the next iteration of the program does.
  *
- * This is how Perseus (SOSP '24, section 5.2) carries its plans out: a client in the training program tells when each
- * instruction begins, and another process sets the clock meanwhile. */
+ * This is how the plans of Perseus (SOSP '24) were executed: the training program tells when each instruction begins,
+ * and another process sets the clock meanwhile. */
 #include "policies/policy.h"
 
 #include <math.h>
@@ -118,7 +118,7 @@ static const fl_param param_rows[] = {
 FL_POLICY(plan) = {FL_POLICY_ABI,
                    .name = "plan",
                    .summary = "sets the clock that a plan states for each instruction, at the marker before it",
-                   .source = "Perseus (SOSP '24), section 5.2: the client's clock setter",
+                   .source = "Perseus (SOSP '24), whose plans another process carries out as each instruction begins",
                    .gpu_needs = FL_BIT(FL_GPU_ITERATIONS),
                    .gpu_drives = FL_BIT(FL_SET_SM_MHZ),
                    .wakes = FL_BIT(FL_WAKE_MARKER),
