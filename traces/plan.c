@@ -222,11 +222,12 @@ void fl_pipeline_clocks_free(fl_pipeline_clocks *c) {
     *c = (fl_pipeline_clocks){0};
 }
 
-static const fl_plan_row *first_row(const fl_plans *p, size_t place) {
+static const fl_plan_row *first_row(const fl_plans *p, size_t place, uint32_t rank) {
     size_t from = 0, to = p->row_count;
     while (from < to) {
         const size_t middle = from + (to - from) / 2;
-        if (p->row[middle].plan < place)
+        const fl_plan_row *r = &p->row[middle];
+        if (r->plan != place ? r->plan < place : r->rank < rank)
             from = middle + 1;
         else
             to = middle;
@@ -260,7 +261,7 @@ fl_status fl_plans_clocks(const fl_plans *plans, size_t place, const fl_pipeline
                           fl_diag *d) {
     fl_status s = fl_pipeline_clocks_new(p, c, d);
     const fl_plan_row *end = plans->row + plans->row_count;
-    for (const fl_plan_row *r = first_row(plans, place); !s && r < end && r->plan == place; r++) {
+    for (const fl_plan_row *r = first_row(plans, place, 0); !s && r < end && r->plan == place; r++) {
         if (r->rank >= p->ranks)
             s = fl_fail(d, FL_BAD_INPUT, plans->file, r->line, 0, "rank is %u, expected 0 to %u: the pipeline has %u",
                         r->rank, p->ranks - 1, p->ranks);
@@ -314,11 +315,11 @@ fl_status fl_plans_add(fl_plans *plans, int64_t number, const fl_pipeline_clocks
 fl_status fl_plans_check_ladder(const fl_plans *plans, size_t place, uint32_t rank, const int32_t *mhz, uint32_t count,
                                 fl_diag *d) {
     const fl_plan_row *end = plans->row + plans->row_count;
-    for (const fl_plan_row *r = first_row(plans, place); r < end && r->plan == place; r++) {
+    for (const fl_plan_row *r = first_row(plans, place, rank); r < end && r->plan == place && r->rank == rank; r++) {
         uint32_t i = 0;
-        while (r->rank == rank && i + 1 < count && mhz[i] < r->sm_mhz)
+        while (i + 1 < count && mhz[i] < r->sm_mhz)
             i++;
-        if (r->rank != rank || !count || mhz[i] == r->sm_mhz)
+        if (!count || mhz[i] == r->sm_mhz)
             continue;
         const int32_t near = i && r->sm_mhz - mhz[i - 1] < fabs(mhz[i] - r->sm_mhz) ? mhz[i - 1] : mhz[i];
         return fl_fail(d, FL_BAD_INPUT, plans->file, r->line, 0,
