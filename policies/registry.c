@@ -30,6 +30,7 @@
     X(depo)                                                                                                            \
     X(odpp)                                                                                                            \
     X(gpoeo)                                                                                                           \
+    X(plan)                                                                                                            \
     X(tightrope)                                                                                                       \
     X(skeleton)
 

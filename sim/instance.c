@@ -127,7 +127,7 @@ static fl_decided make(fl_instance *in, control *c, int64_t now_ns, bool asked) 
     return c->held;
 }
 
-/* Bits of `set` that are faults: controls that do not exist, or that the descriptor does not say it drives. */
+/* Without the bits that are faults: controls or events that do not exist, or that the descriptor does not name. */
 static uint64_t drop_undriven(fl_instance *in, uint64_t set, uint64_t drives, int count) {
     uint64_t allowed = drives & ((UINT64_C(1) << count) - 1);
     for (uint64_t undriven = set & ~allowed; undriven; undriven &= undriven - 1)
@@ -218,6 +218,7 @@ fl_status fl_instance_step(fl_instance *in, const fl_sample *sample, const fl_de
         decide_gpu(in, i, sample->time_ns);
     decide_host(in, &command.host, sample->time_ns);
     in->decision.delay_ns = in->delay_ns;
+    in->decision.wake = drop_undriven(in, command.wake, policy->wakes, FL_WAKE_COUNT);
     *decision = &in->decision;
     return FL_OK;
 }

@@ -3,8 +3,8 @@
  *
  * Snapping: a requested clock becomes the nearest of the GPU's ladder (a tie goes down); a power limit is clamped to
  * its range. A request of FL_DEFAULT passes as it is. 0, negative (but FL_DEFAULT), NaN and infinity are faults:
- * counted, and the last setting holds. So are a control that the descriptor does not drive and a delay that is not
- * positive (the last delay holds; 200 ms at first). */
+ * counted, and the last setting holds. So are a control that the descriptor does not drive, an event that it does not
+ * say it may be woken by, and a delay that is not positive (the last delay holds; 200 ms at first). */
 #ifndef FL_INSTANCE_H
 #define FL_INSTANCE_H
 
@@ -34,6 +34,7 @@ typedef struct fl_decided {
 
 typedef struct fl_decision {
     int64_t delay_ns;
+    uint64_t wake; /* FL_BIT(FL_WAKE_...): the next step comes earlier if one of these happens */
     uint32_t gpu_count;
     const fl_decided (*gpu)[FL_GPU_CONTROL_COUNT]; /* gpu_count */
     fl_decided host[FL_HOST_CONTROL_COUNT];

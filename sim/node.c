@@ -28,7 +28,7 @@ static int64_t next_boundary(fl_node *n, const fl_island *is, int64_t now, int64
         t = earlier(t, n->limit[g].at_ps);
         t = earlier(t, fl_wall_next(&n->wall[g]));
         t = earlier(t, heat_next(n, g, now));
-        t = earlier(t, fl_sense_next(n->sense[g], now, read_ps));
+        t = earlier(t, fl_sense_next(n->sense[g], now, n->stops ? now : read_ps));
         if (!n->gpu[g].lost)
             t = earlier(t, n->lost_ps[g]);
     }
@@ -224,14 +224,84 @@ static fl_status advance_island(fl_node *n, uint32_t k, int64_t until, int64_t r
             n->stalled[k] = true;
         else if (!lone && target == until && until == read_ps && !c->serving && stuck(c, why, sizeof why))
             return fl_refuse(d, "%s: %s", n->w->name, why);
-        if (t >= until)
+        if (t >= until || c->marked)
             return FL_OK;
     }
     return n->stalled[k] && first->now_ps <= until ? idle_to(n, is->gpu[0], until, read_ps, d) : FL_OK;
 }
 
+/* ---- markers ---- */
+
+static bool may_pass_marker(const fl_node *n, uint32_t k) {
+    return n->course[k].stops && !n->finished[k] && !n->stalled[k];
+}
+
+/* Nothing happens on the island before this instant, seen from where it stands. */
+static int64_t quiet_until(fl_node *n, uint32_t k, int64_t until, int64_t read_ps) {
+    const fl_island *is = &n->w->island[k];
+    return earlier(fl_streams_next(&n->course[k]), next_boundary(n, is, n->gpu[is->gpu[0]].now_ps, until, read_ps));
+}
+
+/* One island alone may go as far as it gets. Several go on together from one instant at which something happens to the
+ * next, so that none of them is beyond the one at which another passes a marker. *until becomes that instant. */
+static fl_status advance_to_marker(fl_node *n, int64_t *until, int64_t read_ps, fl_diag *d) {
+    uint32_t islands = 0, one = 0;
+    for (uint32_t k = 0; k < n->w->island_count; k++)
+        if (may_pass_marker(n, k))
+            islands++, one = k;
+    if (islands == 1) {
+        fl_status s = advance_island(n, one, *until, read_ps, d);
+        n->woken = n->course[one].marked;
+        if (n->woken)
+            *until = n->finished[one] ? n->ended[one] : n->course[one].gpu[0]->now_ps;
+        return s;
+    }
+    for (int64_t step = n->now; islands;) {
+        islands = 0;
+        int64_t next = *until;
+        for (uint32_t k = 0; k < n->w->island_count; k++) {
+            if (!may_pass_marker(n, k))
+                continue;
+            fl_status s = advance_island(n, k, step, read_ps, d);
+            if (s)
+                return s;
+            n->woken |= n->course[k].marked;
+            if (!may_pass_marker(n, k))
+                continue;
+            islands++;
+            next = earlier(next, quiet_until(n, k, *until, read_ps));
+        }
+        if (n->woken)
+            *until = step;
+        if (n->woken || step == *until)
+            break;
+        step = next;
+    }
+    return FL_OK;
+}
+
+void fl_node_stop_at_markers(fl_node *n, bool on) {
+    if (on == n->stops)
+        return;
+    n->stops = on;
+    for (uint32_t k = 0; k < n->w->island_count; k++) {
+        fl_course *c = &n->course[k];
+        bool markers = false;
+        for (uint32_t i = 0; i < c->is->stream_count; i++)
+            markers |= c->mine[i]->s->iterations > 0;
+        c->stops = on && markers;
+        c->by_events |= c->stops;
+    }
+}
+
+bool fl_node_woken(const fl_node *n) { return n->woken; }
+
 /* Every GPU to `until`, or all to the end of the last work where that comes first. */
 static fl_status advance_all(fl_node *n, int64_t until, int64_t read_ps, fl_diag *d) {
+    n->woken = false;
+    fl_status marked = n->stops ? advance_to_marker(n, &until, read_ps, d) : FL_OK;
+    if (marked)
+        return marked;
     bool all = true;
     int64_t last = n->now;
     for (uint32_t k = 0; k < n->w->island_count; k++) {
@@ -277,14 +347,14 @@ fl_status fl_node_advance(fl_node *n, int64_t until, fl_diag *d) {
         return fl_refuse(d, "%s: the run goes beyond 26 days of simulated time", n->w->name);
     fl_status s = check_lost(n, d);
     do {
-        int64_t t = n->meets ? earlier(until, fl_node_host_next(n, until)) : until;
+        int64_t t = n->meets ? earlier(until, fl_node_host_next(n, n->stops ? n->now : until)) : until;
         if (!s)
             s = advance_all(n, t, until, d);
         if (s)
             return s;
         if (n->meets)
             fl_node_host_at(n);
-    } while (n->now < until && !fl_node_done(n));
+    } while (n->now < until && !n->woken && !fl_node_done(n));
     return FL_OK;
 }
 

@@ -29,6 +29,11 @@ void fl_node_close(fl_node *n);
 /* Advances every GPU to `until`, or the whole node to the instant at which all work is done, whichever is earlier.
  * Nobody reads a sensor in between. */
 fl_status fl_node_advance(fl_node *n, int64_t until, fl_diag *d);
+/* From now on an advance goes no further than the next instant at which any GPU passes an iteration marker, or no
+ * longer so. Sensors are then read at instants that nobody knows before, so that they make all of their boundaries. */
+void fl_node_stop_at_markers(fl_node *n, bool on);
+/* Whether the last advance stopped there: a marker was passed at fl_node_now. */
+bool fl_node_woken(const fl_node *n);
 int64_t fl_node_now(const fl_node *n);
 bool fl_node_done(const fl_node *n);
 

@@ -35,6 +35,7 @@ struct fl_node {
     fl_course *course;          /* by island */
     bool *finished;             /* by island */
     bool *stalled;              /* by island: it waits for a lost GPU for ever */
+    bool stops, woken;          /* see fl_node_stop_at_markers */
     int64_t *ended;             /* by island */
     int64_t *request_ps;        /* by request: when it had been served */
     struct fl_engines *serving; /* of the island that serves; NULL = none does */
@@ -64,7 +65,7 @@ static inline bool fl_node_is_lone(const fl_node *n, uint32_t island) {
 /* One stream and the thread that launches into it, as far as they get. */
 static inline bool fl_node_launches(const fl_node *n, uint32_t island) {
     const fl_course *c = &n->course[island];
-    return c->ends_ps && fl_path_may(n->path, FL_PATH_LAUNCHES) && !c->gpu[0]->lost;
+    return c->ends_ps && !c->by_events && fl_path_may(n->path, FL_PATH_LAUNCHES) && !c->gpu[0]->lost;
 }
 
 /* The CPU's power warms the die that the GPU is on. */

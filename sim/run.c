@@ -21,6 +21,7 @@ typedef struct fl_host { /* the simulated host of one policy: time, readings, se
     fl_kernel_kind *kind;
     fl_run_result *r;
     uint64_t steps;
+    bool woken;       /* the step that comes is before its delay is over: a marker was passed */
     int64_t loop_ps;  /* duration of the last loop */
     int64_t began_ps; /* its time 0 */
     fl_faults *faults;
@@ -74,7 +75,11 @@ static fl_status take_records(fl_host *h, fl_sample *sample, fl_diag *d) {
 static fl_status read_signals(fl_host *h, fl_sample *sample, fl_diag *d) {
     uint32_t n = fl_node_gpu_count(h->node);
     const int64_t now = fl_node_now(h->node) - h->began_ps;
-    *sample = (fl_sample){.time_ns = now / FL_PS_PER_NS, .step = h->steps, .gpu_count = n, .gpu = h->gpu};
+    *sample = (fl_sample){.time_ns = now / FL_PS_PER_NS,
+                          .step = h->steps,
+                          .gpu_count = n,
+                          .gpu = h->gpu,
+                          .woken = h->woken ? FL_BIT(FL_WAKE_MARKER) : 0};
     for (uint32_t i = 0; i < n; i++) {
         read_gpu(h, i, sample->time_ns, &h->gpu[i]);
         fl_guard_gpu(h->guard, i, sample->time_ns, &h->gpu[i]);
@@ -182,10 +187,18 @@ static fl_status watch(fl_host *h, fl_diag *d) {
     return h->o->on_watch(h->o->user, h->watched, gpus, fl_node_now(h->node), d);
 }
 
-/* To the next step or the end of the work, stopping at the points where the truth is wanted. */
+/* A marker that the policy waits for was passed before `until`. */
+static bool is_woken(const fl_host *h, int64_t until) {
+    return fl_node_woken(h->node) && fl_node_now(h->node) < until && !fl_node_done(h->node);
+}
+
+/* To the next step, to a marker that comes before it and is waited for, or to the end of the work; stopping at the
+ * points where the truth is wanted. */
 static fl_status go_on(fl_host *h, int64_t until, int64_t *truth_at, fl_diag *d) {
     while (*truth_at <= until && !fl_node_done(h->node)) {
         fl_status s = fl_node_advance(h->node, *truth_at, d);
+        if (!s && is_woken(h, *truth_at))
+            return FL_OK;
         if (!s && h->o->on_truth)
             s = h->o->on_truth(h->o->user, h->node, fl_node_now(h->node), d);
         if (!s && h->o->on_watch)
@@ -193,8 +206,29 @@ static fl_status go_on(fl_host *h, int64_t until, int64_t *truth_at, fl_diag *d)
         if (s)
             return s;
         *truth_at += h->o->truth_ns * FL_PS_PER_NS;
+        if (is_woken(h, until))
+            return FL_OK;
     }
     return fl_node_done(h->node) ? FL_OK : fl_node_advance(h->node, until, d);
+}
+
+static uint64_t markers_passed(const fl_host *h) {
+    uint64_t count = 0;
+    for (uint32_t i = 0; i < fl_node_gpu_count(h->node); i++)
+        count += fl_node_gpu(h->node, i)->sums.iterations;
+    return count;
+}
+
+/* The step after one that asks to be woken is due at *next. Until `ready` the calls of that one keep the host: markers
+ * that are passed up to then, more than `passed`, wake it as soon as it is ready. *next becomes the time of the step,
+ * unless a marker comes first. */
+static fl_status await_marker(fl_host *h, uint64_t passed, int64_t ready, int64_t *next, int64_t *truth_at,
+                              fl_diag *d) {
+    fl_status s = ready > fl_node_now(h->node) ? go_on(h, ready, truth_at, d) : FL_OK;
+    h->woken = ready < *next && markers_passed(h) > passed;
+    *next = h->woken ? ready : *next;
+    fl_node_stop_at_markers(h->node, !h->woken);
+    return s;
 }
 
 /* Kernel records are switched once the calls before that have ended, as on a live host: what ends until then is still
@@ -262,6 +296,11 @@ static fl_status drive(fl_host *h, fl_diag *d) {
         fl_status s = go_on(h, next, &truth_at, d);
         if (s)
             return s;
+        if (is_woken(h, next)) {
+            h->woken = true;
+            next = fl_node_now(h->node);
+        }
+        fl_node_stop_at_markers(h->node, false);
         note_stage(h);
         hash = (hash ^ fl_node_hash(h->node)) * UINT64_C(0x100000001b3);
         if (fl_node_done(h->node))
@@ -280,14 +319,19 @@ static fl_status drive(fl_host *h, fl_diag *d) {
             return s;
         h->loop_ps = carry_out(h, decision, next) - next;
         h->r->policy_cost_ps += h->loop_ps;
+        h->woken = false;
+        const uint64_t passed = decision->wake ? markers_passed(h) : 0;
         if ((s = switch_records(h, &truth_at, d)))
             return s;
         h->steps++;
         int64_t delay =
             decision->delay_ns > INT64_MAX / 2 / FL_PS_PER_NS ? INT64_MAX / 2 : decision->delay_ns * FL_PS_PER_NS;
+        const int64_t ready = next + h->loop_ps;
         next += delay > h->loop_ps ? delay : h->loop_ps;
         if (next > FL_TIME_END)
             next = FL_TIME_END;
+        if (decision->wake && (s = await_marker(h, passed, ready, &next, &truth_at, d)))
+            return s;
     }
     h->r->hash = hash;
     return FL_OK;

@@ -29,6 +29,10 @@ static const struct {
      {"foldline regress harness/experiments/first-light.json --bless -o baseline.json",
       "foldline regress harness/experiments/first-light.json --bless -o strict.json --fail-if 'energy_j>+0.1%' && "
       "foldline regress strict.json"}},
+    {"plan",
+     {"foldline plan traces/samples/four-stages.pipeline.csv --slowdown 5%",
+      "foldline plan traces/samples/four-stages.pipeline.csv --frontier --points 10 -o stages.plan.csv --csv "
+      "stages.frontier.csv"}},
     {"oracle",
      {"foldline oracle traces/samples/mix8.csv --platform generic --bound 10%",
       "foldline oracle --sweep traces/samples/energyucb-528.pot3d.csv --platform pvc-max1550x6 --bound 5%"}},

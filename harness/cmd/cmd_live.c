@@ -2,6 +2,7 @@
 #include "harness/base/json_out.h"
 #include "harness/base/terminal.h"
 #include "harness/cmd/commands.h"
+#include "harness/input/plan_layout.h"
 #include "harness/input/plugin_watch.h"
 #include "harness/input/platform.h"
 #include "harness/input/spec.h"
@@ -121,7 +122,10 @@ static fl_status check_usage(run *r, const choice *c, fl_diag *d) {
     if (s || !c->policy)
         return s;
     fl_plugin_watch_live();
+    fl_laid none;
     s = fl_spec_open_set(c->policy, &c->set, &r->spec, d);
+    if (!s)
+        s = fl_plan_lay(&r->spec, NULL, &none, d); /* nothing here lays a plan out */
     if (!s)
         s = fl_params_resolve(&params, r->spec.policy, &r->spec.layer, 1, d);
     if (!s)

@@ -1,8 +1,10 @@
 #include "harness/base/command.h"
 #include "harness/cmd/commands.h"
+#include "harness/cmd/run_instructions.h"
 #include "harness/cmd/run_tell.h"
 #include "harness/input/fault_spec.h"
 #include "harness/input/path_option.h"
+#include "harness/input/plan_layout.h"
 #include "harness/input/plugin_watch.h"
 #include "harness/input/scene_text.h"
 #include "harness/log/policy_head.h"
@@ -20,6 +22,7 @@ static const fl_command_help help = {
     "Runs one policy over one workload and says what it cost.",
     "--log writes every step, what the policy saw and set; foldline replay reproduces it.\n"
     "--timeline writes the truth (not what sensors showed) over time; foldline plot timeline draws it.\n"
+    "--instructions writes what each rank of a pipeline did; foldline plot gantt draws it.\n"
     "--telemetry writes what the sensors showed; runs at several fixed clocks make a sweep (foldline fit logs).\n"
     "--arrivals makes each pass over the workload a request, served in the order of arrival; a latency counts from "
     "the\n"
@@ -28,7 +31,7 @@ static const fl_command_help help = {
 typedef struct run_options {
     fl_scene_options scene;
     fl_texts traces, set, faults;
-    const char *policy, *reader, *log, *timeline, *telemetry, *probes, *requests, *iterations, *path;
+    const char *policy, *reader, *log, *timeline, *telemetry, *probes, *requests, *iterations, *instructions, *path;
     double every_ms, min_set_ms;
     bool json;
 } run_options;
@@ -112,8 +115,13 @@ static fl_status put_log_head(fl_head *head, const fl_scene *scene, const fl_spe
     }
     if (!ok)
         return fl_no_memory(d, "the log");
-    fl_layer layer[2] = {fl_platform_layer(&scene->platform, spec->policy->name), spec->layer};
-    return fl_policy_head_put(head, spec->policy, &scene->facts, layer, 2, d);
+    fl_laid laid;
+    fl_status s = fl_plan_lay(spec, scene, &laid, d);
+    const fl_layer layer[] = {fl_platform_layer(&scene->platform, spec->policy->name), spec->layer, laid.layer};
+    if (!s)
+        s = fl_policy_head_put(head, spec->policy, &scene->facts, layer, FL_COUNT(layer), d);
+    fl_laid_free(&laid);
+    return s;
 }
 
 static fl_status open_log(fl_steplog *l, const fl_scene *scene, const fl_spec *spec, fl_diag *d) {
@@ -158,7 +166,9 @@ static void free_records(recorder *r) {
 
 static fl_status simulate(const run_options *o, const fl_scene *scene, const fl_spec *spec, const fl_fault *fault,
                           recorder *rec, fl_run_result *r, fl_diag *d) {
-    const fl_layer layer[] = {fl_platform_layer(&scene->platform, spec->policy->name), spec->layer};
+    fl_laid laid;
+    fl_status s = fl_plan_lay(spec, scene, &laid, d);
+    const fl_layer layer[] = {fl_platform_layer(&scene->platform, spec->policy->name), spec->layer, laid.layer};
     const fl_run_options run = {.w = scene->w,
                                 .rates = scene->rates,
                                 .spec = &scene->platform.node,
@@ -176,7 +186,12 @@ static fl_status simulate(const run_options *o, const fl_scene *scene, const fl_
                                 .watch_needs = fl_sensorlog_needs,
                                 .truth_ns = (int64_t)(o->every_ms * 1e6),
                                 .user = rec};
-    return fl_run(&run, r, d);
+    if (!s)
+        s = fl_run(&run, r, d);
+    if (!s && o->instructions)
+        s = fl_run_instructions(scene, &run, o->instructions, d);
+    fl_laid_free(&laid);
+    return s;
 }
 
 /* With nothing set and nothing failing: what the run is held against. */
@@ -249,6 +264,8 @@ int fl_cmd_run(int argc, char **argv) {
         {"probes", "FILE", FL_OPTION_OUTPUT, &o.probes, 0, 0, "writes the policy's internals, step by step"},
         {"requests", "FILE", FL_OPTION_OUTPUT, &o.requests, 0, 0, "writes when each request came, began and ended"},
         {"iterations", "FILE", FL_OPTION_OUTPUT, &o.iterations, 0, 0, "writes the times between iteration markers"},
+        {"instructions", "FILE", FL_OPTION_OUTPUT, &o.instructions, 0, 0,
+         "of a pipeline: writes what each rank did and waited, with clock and power"},
         {"every-ms", "X", FL_OPTION_REAL, &o.every_ms, 0.001, 1e9, "spacing of the timeline and the telemetry (100)"},
         {"fault", "SPEC", FL_OPTION_LIST, &o.faults, 0, 0, FL_FAULT_SPEC_HELP},
         {"json", NULL, FL_OPTION_FLAG, &o.json, 0, 0, "prints the result as JSON"},

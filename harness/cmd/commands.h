@@ -17,6 +17,7 @@
     X(search, "the best parameters, without the whole grid")                                                           \
     X(regress, "a recorded experiment run again, with gates")                                                          \
     X(oracle, "best static clock, best clock per kernel, clairvoyant schedule")                                        \
+    X(plan, "clocks for a pipeline of training: the least energy within a time")                                       \
     X(advise, "one clock for what was measured, and how sure that is")                                                 \
     X(fit, "models and parameters from measurements")                                                                  \
     X(replay, "a recorded policy's decisions, checked against the policy here")                                        \

@@ -1,5 +1,7 @@
 #include "harness/log/replay.h"
 
+#include "harness/log/steplog.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,10 +9,12 @@
 
 typedef struct fl_columns { /* of the log, matched with the tables; -1 = not of this kind of row */
     int *gpu_signal, *host_signal, *gpu_control, *host_control;
+    size_t woken, wake; /* see FL_LOGGED_WOKEN; SIZE_MAX: the log has none */
 } fl_columns;
 
-static fl_status match(const char *path, char *const *name, size_t count, fl_row_set gpu, fl_row_set host, int **as_gpu,
-                       int **as_host, fl_diag *d) {
+static fl_status match(const char *path, char *const *name, size_t count, fl_row_set gpu, fl_row_set host,
+                       const char *own, int **as_gpu, int **as_host, size_t *as_own, fl_diag *d) {
+    *as_own = SIZE_MAX;
     *as_gpu = malloc((count + 1) * sizeof **as_gpu);
     *as_host = malloc((count + 1) * sizeof **as_host);
     if (!*as_gpu || !*as_host)
@@ -18,7 +22,9 @@ static fl_status match(const char *path, char *const *name, size_t count, fl_row
     for (size_t i = 0; i < count; i++) {
         (*as_gpu)[i] = fl_rows_find(gpu, name[i]);
         (*as_host)[i] = fl_rows_find(host, name[i]);
-        if ((*as_gpu)[i] < 0 && (*as_host)[i] < 0)
+        if (!strcmp(name[i], own))
+            *as_own = i;
+        else if ((*as_gpu)[i] < 0 && (*as_host)[i] < 0)
             return fl_fail(d, FL_BAD_INPUT, path, 0, 0, "column '%s' is no signal or control that a policy knows",
                            name[i]);
     }
@@ -113,6 +119,30 @@ static fl_status show_kernels(const fl_decisions *log, const char *path, size_t 
     return FL_OK;
 }
 
+/* What the host's row of a step says of the whole step. */
+static const double *host_set(const fl_decisions *log, size_t step, size_t column) {
+    return &log->set[step * (log->gpu_count + 1) * log->control_count + column];
+}
+
+static uint32_t woken_of(const fl_decisions *log, const fl_columns *c, size_t step) {
+    if (c->woken == SIZE_MAX)
+        return 0;
+    const double v = log->value[step * (log->gpu_count + 1) * log->signal_count + c->woken];
+    return v >= 0 && v < FL_BIT(FL_WAKE_COUNT) ? (uint32_t)v : 0;
+}
+
+static void differ_in(fl_replay_result *r, const fl_decisions *log, size_t step, const char *what, double recorded,
+                      double decided) {
+    if (!r->differ) {
+        *r = (fl_replay_result){
+            .decisions = r->decisions, .step = step, .line = log->line[step], .t_ns = log->t_ns[step], .device = -1};
+        snprintf(r->control, sizeof r->control, "%s", what);
+        r->recorded = recorded;
+        r->decided = decided;
+    }
+    r->differ++;
+}
+
 fl_status fl_replay(const fl_decisions *log, const char *path, fl_instance *in, fl_replay_result *r, fl_diag *d) {
     *r = (fl_replay_result){.device = -1};
     fl_columns c = {0};
@@ -121,17 +151,18 @@ fl_status fl_replay(const fl_decisions *log, const char *path, fl_instance *in, 
     bool host_controls = false;
     fl_status s = gpu ? FL_OK : fl_no_memory(d, "the replay");
     if (!s)
-        s = match(path, log->signal, log->signal_count, FL_ROWS_GPU_SIGNAL, FL_ROWS_HOST_SIGNAL, &c.gpu_signal,
-                  &c.host_signal, d);
+        s = match(path, log->signal, log->signal_count, FL_ROWS_GPU_SIGNAL, FL_ROWS_HOST_SIGNAL, FL_LOGGED_WOKEN,
+                  &c.gpu_signal, &c.host_signal, &c.woken, d);
     if (!s)
-        s = match(path, log->control, log->control_count, FL_ROWS_GPU_CONTROL, FL_ROWS_HOST_CONTROL, &c.gpu_control,
-                  &c.host_control, d);
+        s = match(path, log->control, log->control_count, FL_ROWS_GPU_CONTROL, FL_ROWS_HOST_CONTROL, FL_LOGGED_WAKE,
+                  &c.gpu_control, &c.host_control, &c.wake, d);
     if (!s)
         s = open_shown(log, &kernels, d);
     for (size_t k = 0; !s && k < log->control_count; k++)
         host_controls |= c.host_control[k] >= 0;
     for (size_t i = 0; !s && i < log->step_count; i++) {
         fl_sample sample = {.time_ns = log->t_ns[i], .step = i, .gpu_count = log->gpu_count, .gpu = gpu};
+        sample.woken = woken_of(log, &c, i);
         fill(log, i, 0, c.host_signal, &sample.host.valid, &sample.host.fresh, sample.host.value);
         for (uint32_t g = 0; g < log->gpu_count; g++)
             fill(log, i, g + 1, c.gpu_signal, &gpu[g].valid, &gpu[g].fresh, gpu[g].value);
@@ -144,16 +175,11 @@ fl_status fl_replay(const fl_decisions *log, const char *path, fl_instance *in, 
             compare(r, log, &c, i, g + 1, dec->gpu[g]);
         if (host_controls)
             compare(r, log, &c, i, 0, dec->host);
-        if (log->delay_ns[i] >= 0 && log->delay_ns[i] != dec->delay_ns) {
-            if (!r->differ) {
-                *r = (fl_replay_result){
-                    .decisions = r->decisions, .step = i, .line = log->line[i], .t_ns = log->t_ns[i], .device = -1};
-                snprintf(r->control, sizeof r->control, "delay_ns");
-                r->recorded = (double)log->delay_ns[i];
-                r->decided = (double)dec->delay_ns;
-            }
-            r->differ++;
-        }
+        if (log->delay_ns[i] >= 0 && log->delay_ns[i] != dec->delay_ns)
+            differ_in(r, log, i, "delay_ns", (double)log->delay_ns[i], (double)dec->delay_ns);
+        const double wake = c.wake < SIZE_MAX ? *host_set(log, i, c.wake) : (double)dec->wake;
+        if (!same(wake, (double)dec->wake))
+            differ_in(r, log, i, FL_LOGGED_WAKE, wake, (double)dec->wake);
         r->decisions += log->gpu_count + host_controls;
         r->steps = i + 1;
     }

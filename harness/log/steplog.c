@@ -21,6 +21,17 @@ static fl_status add_names(char ***names, size_t *count, fl_row_set set, uint64_
     return FL_OK;
 }
 
+static fl_status add_name(char ***names, size_t *count, const char *name, fl_diag *d) {
+    char **more = realloc(*names, (*count + 1) * sizeof **names);
+    if (!more)
+        return fl_no_memory(d, "the log");
+    *names = more;
+    if (!(more[*count] = strdup(name)))
+        return fl_no_memory(d, "the log");
+    ++*count;
+    return FL_OK;
+}
+
 fl_status fl_steplog_open(fl_steplog *l, const fl_policy *policy, uint32_t gpu_count, fl_diag *d) {
     *l = (fl_steplog){.policy = policy};
     l->log.gpu_count = gpu_count;
@@ -32,6 +43,10 @@ fl_status fl_steplog_open(fl_steplog *l, const fl_policy *policy, uint32_t gpu_c
         s = add_names(&l->log.control, &l->log.control_count, FL_ROWS_GPU_CONTROL, policy->gpu_drives, d);
     if (!s)
         s = add_names(&l->log.control, &l->log.control_count, FL_ROWS_HOST_CONTROL, policy->host_drives, d);
+    if (!s && policy->wakes)
+        s = add_name(&l->log.signal, &l->log.signal_count, FL_LOGGED_WOKEN, d);
+    if (!s && policy->wakes)
+        s = add_name(&l->log.control, &l->log.control_count, FL_LOGGED_WAKE, d);
     if (s)
         fl_steplog_free(l);
     return s;
@@ -89,11 +104,16 @@ fl_status fl_steplog_add(fl_steplog *l, const fl_sample *sample, const fl_decisi
             bool known = id >= 0 && valid >> id & 1;
             g->value[at] = known ? value[id] : NAN;
             g->fresh[at] = known && fresh >> id & 1;
+            if (!r && !strcmp(g->signal[c], FL_LOGGED_WOKEN))
+                g->value[at] = sample->woken;
         }
         for (size_t c = 0; c < g->control_count; c++) {
             int id = fl_rows_find(r ? FL_ROWS_GPU_CONTROL : FL_ROWS_HOST_CONTROL, g->control[c]);
             const fl_decided *set = r ? dec->gpu[r - 1] : dec->host;
-            g->set[(step * rows + r) * g->control_count + c] = id >= 0 && set[id].set ? set[id].value : NAN;
+            double *value = &g->set[(step * rows + r) * g->control_count + c];
+            *value = id >= 0 && set[id].set ? set[id].value : NAN;
+            if (!r && !strcmp(g->control[c], FL_LOGGED_WAKE))
+                *value = (double)dec->wake;
         }
     }
     g->step_count++;

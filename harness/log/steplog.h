@@ -18,6 +18,11 @@ bool fl_takes_kernels(const fl_policy *policy);
 fl_logged_kind fl_logged_kind_of(const fl_kernel_kind *kind);
 fl_logged_kernel fl_logged_kernel_of(const fl_kernel_record *record);
 
+/* Of a policy that may be woken, the host's rows have two columns more: among the signals why the step came early (bits
+ * FL_WAKE_...; 0: it did not), among the controls what it asks to be woken by next. */
+#define FL_LOGGED_WOKEN "woken"
+#define FL_LOGGED_WAKE "wake"
+
 /* Columns: the signals the policy needs and the controls it drives. The head (l->log.head) is the caller's to fill. */
 fl_status fl_steplog_open(fl_steplog *l, const fl_policy *policy, uint32_t gpu_count, fl_diag *d);
 fl_status fl_steplog_add(fl_steplog *l, const fl_sample *sample, const fl_decision *decision, fl_diag *d);

@@ -53,12 +53,14 @@ static const struct kind {
     {"ranks", "rows", ranks, NULL, "no two policies ran the same workloads"},
     {"residency", "residency", NULL, fl_picture_residency, "no clock over any time"},
     {"trace", "trace", NULL, NULL, "no row below it"},
+    {"frontier", "frontier", NULL, NULL, "no row below it"},
+    {"gantt", "gantt", NULL, NULL, "no row below it"},
 };
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
-const char *const fl_plot_kinds[] = {"pareto",        "workloads",   "timeline",  "regret",
-                                     "regret-curves", "sensitivity", "intervals", "ranks",
-                                     "residency",     "trace",       NULL};
+const char *const fl_plot_kinds[] = {"pareto",      "workloads", "timeline", "regret",    "regret-curves",
+                                     "sensitivity", "intervals", "ranks",    "residency", "trace",
+                                     "frontier",    "gantt",     NULL};
 
 /* ---- inputs ---- */
 
@@ -189,6 +191,8 @@ fl_status fl_plot(const char *name, const char *input, const char *output, fl_di
         s = k->result                        ? from_result(k, input, &p, &drawn, d)
             : k->telemetry                   ? from_telemetry(k, input, &p, &drawn, d)
             : !strcmp(name, "regret-curves") ? from_curves(input, &p, &drawn, d)
+            : !strcmp(name, "frontier")      ? fl_picture_frontier(&p, input, &drawn, d)
+            : !strcmp(name, "gantt")         ? fl_picture_gantt(&p, input, &drawn, d)
                                              : from_trace(input, &p, &drawn, d);
     if (!s && !drawn)
         s = fl_fail(d, FL_BAD_INPUT, input, 0, 0, "%s, nothing to draw", k->nothing);

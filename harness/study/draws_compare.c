@@ -2,6 +2,7 @@
 
 #include "harness/base/grid.h"
 #include "harness/base/pool.h"
+#include "harness/input/plan_layout.h"
 #include "harness/study/broken_out.h"
 #include "sim/draws.h"
 #include "traces/tables.h"
@@ -214,6 +215,10 @@ static fl_status run_one(void *user, size_t i, fl_diag *d) {
         return FL_OK;
     fl_facts facts = s->facts;
     facts.seed = fl_draws_seed(&w->draws[scene], o->seed, i % o->seeds);
+    fl_laid none;
+    const fl_status lies = fl_plan_lay(spec, s, &none, d); /* a sweep has no order to lay a plan out in */
+    if (lies)
+        return lies;
     fl_layer layer[2] = {fl_platform_layer(&s->platform, spec->policy->name), spec->layer};
     fl_draws_run run = {.draws = &w->draws[scene],
                         .facts = &facts,

@@ -2,6 +2,7 @@
 
 #include "harness/base/json_out.h"
 #include "harness/base/place.h"
+#include "harness/input/plan_layout.h"
 #include "harness/input/scene_text.h"
 #include "harness/study/archive_hash.h"
 #include "traces/gunzip.h"
@@ -79,10 +80,15 @@ static void add_policy(cJSON *policies, const fl_scene *scene, const fl_spec *sp
     cJSON_AddStringToObject(p, "source", spec->policy->source);
     if (spec->twin_of)
         cJSON_AddBoolToObject(p, "records_free", true);
-    fl_layer layer[2] = {fl_platform_layer(&scene->platform, spec->policy->name), spec->layer};
-    fl_instance_options o = {.policy = spec->policy, .facts = &scene->facts, .layer = layer, .layer_count = 2};
+    if (spec->plans)
+        cJSON_AddNumberToObject(p, "plan", (double)spec->plans->number[spec->plan_place]);
+    fl_laid laid;
+    const bool lies = !fl_plan_lay(spec, scene, &laid, NULL);
+    const fl_layer layer[] = {fl_platform_layer(&scene->platform, spec->policy->name), spec->layer, laid.layer};
+    const fl_instance_options o = {
+        .policy = spec->policy, .facts = &scene->facts, .layer = layer, .layer_count = FL_COUNT(layer)};
     fl_instance *in = NULL;
-    if (!fl_instance_open(&in, &o, NULL))
+    if (lies && !fl_instance_open(&in, &o, NULL))
         for (uint32_t i = 0; i < spec->policy->param_count; i++) {
             char text[256];
             cJSON_AddStringToObject(params, spec->policy->param[i].name,
@@ -91,6 +97,7 @@ static void add_policy(cJSON *policies, const fl_scene *scene, const fl_spec *sp
     else
         fl_memory_lost(); /* it could be opened to run */
     fl_instance_close(in);
+    fl_laid_free(&laid);
     cJSON_AddItemToArray(policies, p);
 }
 
@@ -122,6 +129,14 @@ static void add_node(cJSON *into, const fl_scene *s) {
     cJSON_AddNumberToObject(node, "units", (double)s->node.units);
     cJSON_AddNumberToObject(node, "records_slowdown_pct", 100 * dev->records_slowdown);
     fl_json_add_real(node, "gpu_budget_w", s->platform.node.host.gpu_budget_w);
+}
+
+/* How often it ran, and what was changed of a pipeline. */
+static void add_course(cJSON *into, const fl_scene *s) {
+    if (s->repeat > 1)
+        cJSON_AddNumberToObject(into, "repeat", (double)s->repeat);
+    if (s->slow)
+        cJSON_AddStringToObject(into, "slow", s->slow);
 }
 
 /* What came when: the list as an input, or what was drawn and by which seed. */
@@ -173,6 +188,7 @@ cJSON *fl_provenance(const fl_scenes *scenes, const fl_spec *spec, size_t spec_c
         cJSON_AddNumberToObject(w, "kernels", (double)s->w->op_count);
         cJSON_AddStringToObject(w, "model", s->w->measured ? "measured table" : "laws");
         add_node(w, s);
+        add_course(w, s);
         add_replay(w, s);
         add_arrivals(w, inputs, s);
         cJSON_AddBoolToObject(w, "assumed_loads", s->w->assumed);

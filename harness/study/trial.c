@@ -1,6 +1,7 @@
 #include "harness/study/trial.h"
 
 #include "harness/base/turns.h"
+#include "harness/input/plan_layout.h"
 #include "harness/input/scene_text.h"
 #include "harness/study/objective.h"
 #include "harness/study/static_promise.h"
@@ -190,7 +191,9 @@ fl_status fl_trials_run(fl_trials *w, size_t i, fl_row_result *row, fl_diag *d) 
         return FL_OK;
     fl_facts facts = b->s->facts; /* the same machine under another seed */
     facts.seed = o->seed + b->s->draw + i % o->seeds;
-    fl_layer layer[2] = {fl_platform_layer(&b->s->platform, spec->policy->name), spec->layer};
+    fl_laid laid;
+    fl_status status = fl_plan_lay(spec, b->s, &laid, d);
+    fl_layer layer[] = {fl_platform_layer(&b->s->platform, spec->policy->name), spec->layer, laid.layer};
     fl_run_options run = {.w = b->s->w,
                           .rates = b->s->rates,
                           .spec = &b->s->platform.node,
@@ -199,12 +202,14 @@ fl_status fl_trials_run(fl_trials *w, size_t i, fl_row_result *row, fl_diag *d) 
                           .label = spec->label,
                           .records_free = spec->twin_of != NULL,
                           .layer = layer,
-                          .layer_count = 2};
+                          .layer_count = FL_COUNT(layer)};
     fl_run_result r;
     fl_kept *kept = NULL;
-    fl_status status = fl_kept_watch(&kept, w->o->watch_ns, &run, d);
+    if (!status)
+        status = fl_kept_watch(&kept, w->o->watch_ns, &run, d);
     if (!status)
         status = fl_run(&run, &r, d);
+    fl_laid_free(&laid);
     if (status) {
         fl_kept_free(kept);
         return status;

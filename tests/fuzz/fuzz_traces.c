@@ -138,6 +138,7 @@ static int run(const char *path, const char *copy, bool plans) {
     CHECK_READER(fl_arrivals, fl_arrivals_read, arrivals_write, fl_arrivals_read, fl_arrivals_free);
     CHECK_READER(fl_requests, fl_requests_read, fl_requests_write, fl_requests_read, fl_requests_free);
     CHECK_READER(fl_programs, fl_programs_read, fl_programs_write, fl_programs_read, fl_programs_free);
+    CHECK_READER(fl_plans, fl_plans_read, fl_plans_write, fl_plans_read, fl_plans_free);
     CHECK_READER(fl_pipeline, fl_pipeline_read, fl_pipeline_write, fl_pipeline_read, fl_pipeline_free);
     CHECK_READER(fl_serving, fl_serving_read, fl_serving_write, fl_serving_read, fl_serving_free);
     check_step_tables(path);
