@@ -232,7 +232,8 @@ fl_status fl_experiment_apply(fl_experiment *e, fl_scene_options *so, fl_texts *
     if (!own_input &&
         ((s = get_texts(e, &root, "traces", true, traces, d)) || (s = get_path(e, &root, "sweep", &so->sweep, d)) ||
          (s = get_path(e, &root, "programs", &so->programs, d)) ||
-         (s = get_path(e, &root, "pipeline", &so->pipeline, d))))
+         (s = get_path(e, &root, "pipeline", &so->pipeline, d)) ||
+         (!so->slow.count && (s = get_texts(e, &root, "slow", false, &so->slow, d)))))
         return s;
     /* What it says of its own workloads is not about others that the command line has in their place. */
     const bool sweep = !own_input || so->sweep, programs = !own_input || so->programs;

@@ -171,6 +171,7 @@ static const fl_key experiment_key[] = {
     ROW("traces", FILE_, "", NULL, "kernel traces", LIST),
     ROW("programs", FILE_, "", NULL, "programs made of kinds of kernels; each is a workload"),
     ROW("pipeline", FILE_, "", NULL, "a pipeline of training, each rank a GPU; it is a workload"),
+    ROW("slow", TEXT, "", NULL, "ranks of the pipeline that compute slower: rank=R:X", LIST),
     ROW("applications", OBJECT, "", NULL, "drawn applications in the place of programs", .of = &applications),
     ROW("seconds", REAL, "s", "as the file says", "about how long each program lasts", BETWEEN(1e-3, 1e7)),
     ROW("sweep", FILE_, "", NULL, "measured settings; each of its workloads is replayed"),

@@ -69,6 +69,7 @@ static void scene_free(fl_scene *s) {
     free(s->source);
     free(s->kinds);
     free(s->order);
+    free(s->slow);
     fl_pipeline_free(&s->pipeline);
     fl_pipeline_order_free(&s->instructions);
     free(s->asked);
@@ -186,6 +187,8 @@ fl_status fl_scene_check(const fl_scene_options *o, const fl_texts *traces, fl_d
     if (any && !o->sweep && (o->replay.jitter || o->replay.iteration_s > 0))
         return fl_refuse(d, "%s is of the workloads of a sweep and does nothing here, expected --sweep FILE with it",
                          o->replay.jitter ? "--jitter" : "--iteration");
+    if (any && !o->pipeline && o->slow.count)
+        return fl_refuse(d, "--slow is of the ranks of a pipeline and does nothing here, expected --pipeline FILE with it");
     if (o->pipeline && o->gpus)
         return fl_refuse(d, "--gpus does nothing with a pipeline, which has a GPU for each rank; expected it without");
     if (o->pipeline && o->arrivals)
@@ -635,13 +638,24 @@ static fl_status from_sweep(const fl_scene_options *o, const char *path, const f
             status = fl_sweep_model_build(&m, i, &s->platform.node, &replay, &s->w, &s->stated, &s->note,
                                           &s->note_count, d);
         if (s)
-            s->jitter = replay.jitter, s->iteration_ns = replay.iteration_ns;
+            s->jitter = replay.jitter, s->iteration_ns = replay.iteration_ns, s->repeat = replay.repeat;
         if (!status)
             status = complete(s, o, d);
         all->clipped += s && s->clipped;
     }
     fl_sweep_model_free(&m);
     return status;
+}
+
+static fl_status join_texts(const fl_texts *t, char **joined, fl_diag *d) {
+    for (size_t i = 0; i < t->count; i++) {
+        char *more;
+        if (asprintf(&more, "%s%s%s", *joined ? *joined : "", i ? " " : "", t->item[i]) < 0)
+            return fl_no_memory(d, NULL);
+        free(*joined);
+        *joined = more;
+    }
+    return FL_OK;
 }
 
 /* The ladder is cut to clocks at which every rank's times are known. */
@@ -651,10 +665,16 @@ static fl_status from_pipeline(const fl_scene_options *o, fl_scenes *all, fl_dia
     fl_scene *s = NULL;
     fl_status status = fl_pipeline_read(o->pipeline, &p, d);
     if (!status)
+        status = fl_pipeline_slow_down(&p, &o->slow, d);
+    if (!status)
         status = p.schedule == FL_PIPELINE_LIST ? fl_pipeline_order_read(p.order, p.stages, p.microbatches, &order, d)
                                                 : fl_pipeline_schedule_make(&p, &order, d);
     if (!status)
         status = add_scene(all, o->pipeline, &s, d);
+    if (!status)
+        status = join_texts(&o->slow, &s->slow, d);
+    if (s)
+        s->repeat = o->repeat;
     if (!status && p.order && !(s->order = strdup(p.order)))
         status = fl_no_memory(d, NULL);
     if (!status)

@@ -7,6 +7,7 @@
 #include "harness/input/cache_option.h"
 #include "harness/input/node_choice.h"
 #include "harness/input/platform.h"
+#include "harness/input/rank_option.h"
 #include "harness/input/replay_choice.h"
 #include "harness/input/stated.h"
 #include "sim/build.h"
@@ -21,6 +22,7 @@ typedef struct fl_scene_options { /* as asked for; NULL and 0 where nobody did *
     const char *sweep;    /* file of measured settings; NULL = none */
     const char *programs; /* programs file (traces/programs.h); NULL = none */
     const char *pipeline; /* a pipeline of training (traces/pipeline.h), each rank a GPU; NULL = none */
+    fl_texts slow;        /* its ranks that compute slower (harness/input/rank_option.h) */
     int64_t applications; /* drawn ones beside those of fl_synth_apps, which are then the programs; 0 = no such */
     int64_t application_seed;
     double seconds;    /* about how long each program lasts; 0 = as its file says */
@@ -64,6 +66,8 @@ typedef struct fl_scene {
     fl_node_choice node; /* texts borrowed from the options */
     double jitter;       /* of a sweep's workload: how much its ops vary */
     int64_t iteration_ns; /* and work between its markers; 0 = none */
+    int64_t repeat;       /* and how often it runs, or iterations of a pipeline; 0 of others */
+    char *slow;           /* of a pipeline: --slow, joined by blanks; NULL = none */
     char *variant;       /* of the node, see fl_scene_options; NULL = plain */
     char *arrivals;      /* as asked for, NULL = none */
     char *applications;  /* seed of drawn applications; NULL: they are not drawn */
@@ -124,6 +128,7 @@ bool fl_node_clip(fl_node_spec *n, double sm_min, double sm_max, double mem_mhz)
     {"programs", "FILE", FL_OPTION_TEXT, &(o).programs, 0, 0, "programs made of kinds of kernels; each is replayed"},  \
     {"pipeline", "FILE", FL_OPTION_TEXT, &(o).pipeline, 0, 0,                                                          \
      "a pipeline of training: each rank is a GPU, and waits at its power"},                                            \
+    {"slow", "rank=R:X", FL_OPTION_LIST, &(o).slow, 0, 0, FL_SLOW_HELP},                                               \
     {"seconds", "S", FL_OPTION_REAL, &(o).seconds, 1e-3, 1e7,                                                          \
      "about how long each program lasts (as its file says)"},                                                          \
     {"workload", "NAME", FL_OPTION_LIST, &(o).only, 0, 0,                                                              \

@@ -4,6 +4,7 @@
 
 #include "harness/base/args.h"
 #include "harness/input/platform.h"
+#include "harness/input/rank_option.h"
 #include "sim/pipeline_run.h"
 
 typedef struct fl_training {
@@ -19,8 +20,5 @@ typedef struct fl_training {
  * (sim/straggler.h). Leaves *t zeroed where it fails. */
 fl_status fl_training_open(const char *path, const char *platform, const fl_texts *slow, fl_training *t, fl_diag *d);
 void fl_training_free(fl_training *t);
-
-/* "rank=R:X", the X above 0; `what` is the option, for diagnostics. */
-fl_status fl_rank_value_parse(const char *what, const char *text, uint32_t *rank, double *value, fl_diag *d);
 
 #endif

@@ -80,6 +80,8 @@ static void add_policy(cJSON *policies, const fl_scene *scene, const fl_spec *sp
     cJSON_AddStringToObject(p, "source", spec->policy->source);
     if (spec->twin_of)
         cJSON_AddBoolToObject(p, "records_free", true);
+    if (spec->plans)
+        cJSON_AddNumberToObject(p, "plan", (double)spec->plans->number[spec->plan_place]);
     fl_laid laid;
     const bool lies = !fl_plan_lay(spec, scene, &laid, NULL);
     const fl_layer layer[] = {fl_platform_layer(&scene->platform, spec->policy->name), spec->layer, laid.layer};
@@ -127,6 +129,14 @@ static void add_node(cJSON *into, const fl_scene *s) {
     cJSON_AddNumberToObject(node, "units", (double)s->node.units);
     cJSON_AddNumberToObject(node, "records_slowdown_pct", 100 * dev->records_slowdown);
     fl_json_add_real(node, "gpu_budget_w", s->platform.node.host.gpu_budget_w);
+}
+
+/* How often it ran, and what was changed of a pipeline. */
+static void add_course(cJSON *into, const fl_scene *s) {
+    if (s->repeat > 1)
+        cJSON_AddNumberToObject(into, "repeat", (double)s->repeat);
+    if (s->slow)
+        cJSON_AddStringToObject(into, "slow", s->slow);
 }
 
 /* What came when: the list as an input, or what was drawn and by which seed. */
@@ -178,6 +188,7 @@ cJSON *fl_provenance(const fl_scenes *scenes, const fl_spec *spec, size_t spec_c
         cJSON_AddNumberToObject(w, "kernels", (double)s->w->op_count);
         cJSON_AddStringToObject(w, "model", s->w->measured ? "measured table" : "laws");
         add_node(w, s);
+        add_course(w, s);
         add_replay(w, s);
         add_arrivals(w, inputs, s);
         cJSON_AddBoolToObject(w, "assumed_loads", s->w->assumed);
