@@ -185,6 +185,8 @@ fl_status fl_workload_add_sync_wait(fl_workload *w, uint32_t thread, fl_wait wai
 /* Closes the building: islands, and `windows` windows of equal reference time per stream. May be called again after
  * more was added. */
 fl_status fl_workload_finish(fl_workload *w, uint32_t windows, fl_diag *d);
+/* Afterwards: marks behind every op in the place of windows, so that a run tells when each has ended. */
+fl_status fl_workload_mark_ops(fl_workload *w, fl_diag *d);
 void fl_workload_free_islands(fl_workload *w); /* a part of fl_workload_free */
 
 /* ---- reading ---- */

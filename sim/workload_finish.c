@@ -235,3 +235,20 @@ fl_status fl_workload_finish(fl_workload *w, uint32_t windows, fl_diag *d) {
         status = make_marks(&w->stream[i], windows, d);
     return status;
 }
+
+fl_status fl_workload_mark_ops(fl_workload *w, fl_diag *d) {
+    for (uint32_t i = 0; i < w->stream_count; i++) {
+        fl_stream *s = &w->stream[i];
+        if (s->count > UINT32_MAX)
+            return fl_refuse(d, "%s: more ops than can be marked", w->name);
+        uint64_t *mark = malloc((s->count + 1) * sizeof *mark);
+        if (!mark)
+            return fl_no_memory(d, "the workload");
+        for (uint64_t k = 0; k < s->count; k++)
+            mark[k] = k + 1;
+        free(s->mark);
+        s->mark = mark;
+        s->mark_count = (uint32_t)s->count;
+    }
+    return FL_OK;
+}

@@ -15,6 +15,7 @@ static const fl_command_help help = {
     "under its\n"
     "limit), residency (time at each clock). From trace stats -o:\n"
     "trace (activity, power and clock). From plan --csv: frontier (planned clocks, their bound, executed plans). "
+    "From run\n--instructions: gantt (what each rank did, by clock, and its power). "
     "Platform and bound come from the record beside the result."};
 
 int fl_cmd_plot(int argc, char **argv) {

@@ -1,5 +1,6 @@
 #include "harness/base/command.h"
 #include "harness/cmd/commands.h"
+#include "harness/cmd/run_instructions.h"
 #include "harness/cmd/run_tell.h"
 #include "harness/input/fault_spec.h"
 #include "harness/input/path_option.h"
@@ -21,6 +22,7 @@ static const fl_command_help help = {
     "Runs one policy over one workload and says what it cost.",
     "--log writes every step, what the policy saw and set; foldline replay reproduces it.\n"
     "--timeline writes the truth (not what sensors showed) over time; foldline plot timeline draws it.\n"
+    "--instructions writes what each rank of a pipeline did; foldline plot gantt draws it.\n"
     "--telemetry writes what the sensors showed; runs at several fixed clocks make a sweep (foldline fit logs).\n"
     "--arrivals makes each pass over the workload a request, served in the order of arrival; a latency counts from "
     "the\n"
@@ -29,7 +31,7 @@ static const fl_command_help help = {
 typedef struct run_options {
     fl_scene_options scene;
     fl_texts traces, set, faults;
-    const char *policy, *reader, *log, *timeline, *telemetry, *probes, *requests, *iterations, *path;
+    const char *policy, *reader, *log, *timeline, *telemetry, *probes, *requests, *iterations, *instructions, *path;
     double every_ms, min_set_ms;
     bool json;
 } run_options;
@@ -186,6 +188,8 @@ static fl_status simulate(const run_options *o, const fl_scene *scene, const fl_
                                 .user = rec};
     if (!s)
         s = fl_run(&run, r, d);
+    if (!s && o->instructions)
+        s = fl_run_instructions(scene, &run, o->instructions, d);
     fl_laid_free(&laid);
     return s;
 }
@@ -260,6 +264,8 @@ int fl_cmd_run(int argc, char **argv) {
         {"probes", "FILE", FL_OPTION_OUTPUT, &o.probes, 0, 0, "writes the policy's internals, step by step"},
         {"requests", "FILE", FL_OPTION_OUTPUT, &o.requests, 0, 0, "writes when each request came, began and ended"},
         {"iterations", "FILE", FL_OPTION_OUTPUT, &o.iterations, 0, 0, "writes the times between iteration markers"},
+        {"instructions", "FILE", FL_OPTION_OUTPUT, &o.instructions, 0, 0,
+         "of a pipeline: writes what each rank did and waited, with clock and power"},
         {"every-ms", "X", FL_OPTION_REAL, &o.every_ms, 0.001, 1e9, "spacing of the timeline and the telemetry (100)"},
         {"fault", "SPEC", FL_OPTION_LIST, &o.faults, 0, 0, FL_FAULT_SPEC_HELP},
         {"json", NULL, FL_OPTION_FLAG, &o.json, 0, 0, "prints the result as JSON"},

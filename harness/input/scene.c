@@ -5,7 +5,6 @@
 #include "harness/input/sweep_model.h"
 #include "sim/build_program.h"
 #include "sim/instance.h"
-#include "sim/pipeline.h"
 #include "sim/serve.h"
 #include "sim/synth_apps.h"
 #include "sim/synth_program.h"
@@ -70,6 +69,7 @@ static void scene_free(fl_scene *s) {
     free(s->kinds);
     free(s->order);
     free(s->slow);
+    free(s->op);
     fl_pipeline_free(&s->pipeline);
     fl_pipeline_order_free(&s->instructions);
     free(s->asked);
@@ -683,7 +683,7 @@ static fl_status from_pipeline(const fl_scene_options *o, fl_scenes *all, fl_dia
         status = fl_node_choose(&s->platform.node, &o->node, d);
     if (!status)
         status = fl_build_pipeline(&s->w, fl_input_name(o->pipeline), &p, &order, &s->platform.node,
-                                   (uint32_t)o->repeat, NULL, NULL, d);
+                                   (uint32_t)o->repeat, NULL, &s->op, d);
     if (!status)
         status = complete(s, o, d);
     all->clipped += s && s->clipped;

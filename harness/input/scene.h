@@ -11,6 +11,7 @@
 #include "harness/input/replay_choice.h"
 #include "harness/input/stated.h"
 #include "sim/build.h"
+#include "sim/pipeline.h"
 #include "sim/rates.h"
 #include "traces/pipeline_order.h"
 
@@ -80,6 +81,7 @@ typedef struct fl_scene {
     fl_stated stated; /* how sure a fitted model is of w; empty where nothing states it */
     fl_pipeline pipeline; /* of a pipeline; no ranks: it is none */
     fl_pipeline_order instructions;
+    fl_pipeline_op *op; /* and what each op of the workload is, stream by stream; NULL of others */
     fl_rates *rates; /* NULL while the scene is not built */
     fl_facts facts;
     struct fl_scene_again *again; /* how to build it anew; NULL: it is held */

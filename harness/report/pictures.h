@@ -36,4 +36,7 @@ fl_status fl_picture_residency(fl_picture *p, const fl_telemetry *t, const char 
 /* frontier: of the file of foldline plan --csv. */
 fl_status fl_picture_frontier(fl_picture *p, const char *input, size_t *drawn, fl_diag *d);
 
+/* gantt: what `foldline run --instructions` wrote. */
+fl_status fl_picture_gantt(fl_picture *p, const char *input, size_t *drawn, fl_diag *d);
+
 #endif

@@ -54,11 +54,13 @@ static const struct kind {
     {"residency", "residency", NULL, fl_picture_residency, "no clock over any time"},
     {"trace", "trace", NULL, NULL, "no row below it"},
     {"frontier", "frontier", NULL, NULL, "no row below it"},
+    {"gantt", "gantt", NULL, NULL, "no row below it"},
 };
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
-const char *const fl_plot_kinds[] = {"pareto",    "workloads", "timeline",  "regret", "regret-curves", "sensitivity",
-                                     "intervals", "ranks",     "residency", "trace",  "frontier",      NULL};
+const char *const fl_plot_kinds[] = {"pareto",      "workloads", "timeline", "regret",    "regret-curves",
+                                     "sensitivity", "intervals", "ranks",    "residency", "trace",
+                                     "frontier",    "gantt",     NULL};
 
 /* ---- inputs ---- */
 
@@ -190,6 +192,7 @@ fl_status fl_plot(const char *name, const char *input, const char *output, fl_di
             : k->telemetry                   ? from_telemetry(k, input, &p, &drawn, d)
             : !strcmp(name, "regret-curves") ? from_curves(input, &p, &drawn, d)
             : !strcmp(name, "frontier")      ? fl_picture_frontier(&p, input, &drawn, d)
+            : !strcmp(name, "gantt")         ? fl_picture_gantt(&p, input, &drawn, d)
                                              : from_trace(input, &p, &drawn, d);
     if (!s && !drawn)
         s = fl_fail(d, FL_BAD_INPUT, input, 0, 0, "%s, nothing to draw", k->nothing);
