@@ -137,7 +137,8 @@ static fl_status halve(search *s, const spot *a, const spot *b, int depth) {
     if (!depth || !(price > a->line.price) || !(price < b->line.price))
         return between(s, a, b);
     fl_status status = ask(s, price, &middle);
-    const double above = a->line.energy_j + price * a->line.time_s - middle.line.bound;
+    const double above =
+        a->line.energy_j + price * a->line.time_s - (middle.line.energy_j + price * middle.line.time_s);
     const bool inside = middle.line.time_s < a->line.time_s && middle.line.time_s > b->line.time_s;
     if (!status && (!inside || above < NEAR * a->line.energy_j)) {
         status = inside ? between(s, a, &middle) : between(s, a, b);

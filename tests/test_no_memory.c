@@ -77,6 +77,10 @@ static const command commands[] = {
     {.text = "run --pipeline S/four-stages.pipeline.csv --platform a100-pcie --policy nvboost --repeat 1 --json"},
     {.text = "run --pipeline I/list.pipeline.csv --platform a100-pcie --policy nvboost --repeat 1"},
     {.text = "fit pipeline S/perseus/A100-bert --learn first --like S/perseus/A100-bert -o p.pipeline.csv"},
+    {.text = "plan S/four-stages.pipeline.csv --platform a100-pcie --slowdown 5% --slow rank=1:1.2 --power-limit "
+             "rank=0:280 -o p.plan.csv"},
+    {.text = "plan S/four-stages.pipeline.csv --frontier --points 4 --objective edp --judge S/four-stages.pipeline.csv "
+             "-o p.plan.csv --csv p.csv --json"},
     {.text = "sweep I/e.json -o c.csv"},
     {.text = "sweep I/e.json --shard 1/2 -o c.csv"},
     {.text = "merge I/s.csv.shard-1-of-2 I/s.csv.shard-2-of-2 -o m.csv"},
