@@ -184,10 +184,11 @@ FL_POLICY(tightrope) = {FL_POLICY_ABI,
                         .name = "tightrope",
                         .summary = "spends a slowdown budget exactly, by a ledger of the work done",
                         .source = "Foldline",
-                        .gpu_needs = FL_BIT(FL_GPU_POWER_W) | FL_BIT(FL_GPU_ENERGY_J) | FL_BIT(FL_GPU_ENERGY_NS) |
-                                     FL_BIT(FL_GPU_SM_MHZ) | FL_BIT(FL_GPU_KERNELS) | FL_BIT(FL_GPU_ITERATIONS) |
-                                     FL_BIT(FL_GPU_DRAM_BYTES) | FL_BIT(FL_GPU_UTIL_MEM_PCT) |
-                                     FL_BIT(FL_GPU_UTIL_GPU_PCT),
+                        .gpu_needs = FL_BIT(FL_GPU_POWER_W),
+                        .gpu_instead = FL_BIT(FL_GPU_ENERGY_J) | FL_BIT(FL_GPU_ENERGY_NS),
+                        .gpu_uses = FL_BIT(FL_GPU_ENERGY_J) | FL_BIT(FL_GPU_ENERGY_NS) | FL_BIT(FL_GPU_SM_MHZ) |
+                                    FL_BIT(FL_GPU_KERNELS) | FL_BIT(FL_GPU_ITERATIONS) | FL_BIT(FL_GPU_DRAM_BYTES) |
+                                    FL_BIT(FL_GPU_UTIL_MEM_PCT) | FL_BIT(FL_GPU_UTIL_GPU_PCT),
                         .gpu_drives = FL_BIT(FL_SET_SM_MHZ) | FL_BIT(FL_SET_RECORDS),
                         .param = param_rows,
                         .param_count = FL_COUNT(param_rows),

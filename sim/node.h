@@ -16,6 +16,7 @@ typedef struct fl_node_options {
     const fl_node_spec *spec;
     uint64_t seed;
     uint64_t gpu_needs, host_needs;     /* signals that will be read */
+    bool counted;                       /* a collector counts kernels all along, else only while records are on */
     const int64_t *lost_at_ns;          /* per GPU: when it falls off the bus, INT64_MAX = never; NULL = none does */
     fl_path path;                       /* for tests; FL_PATH_AUTO: as fl_path_force says */
     double first_sm_mhz, first_mem_mhz; /* clocks at time 0; 0 = the driver's default */

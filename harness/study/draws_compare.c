@@ -214,6 +214,7 @@ static fl_status run_one(void *user, size_t i, fl_diag *d) {
         return FL_OK;
     fl_facts facts = s->facts;
     facts.seed = fl_draws_seed(&w->draws[scene], o->seed, i % o->seeds);
+    facts.bound = isfinite(o->bound) ? o->bound : 0;
     fl_layer layer[2] = {fl_platform_layer(&s->platform, spec->policy->name), spec->layer};
     fl_draws_run run = {.draws = &w->draws[scene],
                         .facts = &facts,

@@ -190,6 +190,7 @@ fl_status fl_trials_run(fl_trials *w, size_t i, fl_row_result *row, fl_diag *d) 
         return FL_OK;
     fl_facts facts = b->s->facts; /* the same machine under another seed */
     facts.seed = o->seed + b->s->draw + i % o->seeds;
+    facts.bound = isfinite(o->bound) ? o->bound : 0;
     fl_layer layer[2] = {fl_platform_layer(&b->s->platform, spec->policy->name), spec->layer};
     fl_run_options run = {.w = b->s->w,
                           .rates = b->s->rates,
