@@ -45,7 +45,7 @@ static const char *init(void *state, const void *params_, const fl_facts *facts)
 }
 
 static int64_t best_signal(const fl_gpu_sample *u) {
-    if (fl_gpu_known(u, FL_GPU_ITERATIONS) && u->value[FL_GPU_ITERATIONS] > 0)
+    if (fl_gpu_known(u, FL_GPU_ITERATIONS))
         return FL_TIGHTROPE_ITERATIONS;
     if (fl_gpu_known(u, FL_GPU_KERNELS))
         return FL_TIGHTROPE_KERNELS;
@@ -56,14 +56,16 @@ static int64_t best_signal(const fl_gpu_sample *u) {
     return FL_TIGHTROPE_NONE;
 }
 
-/* A count of kernels costs nothing, and is enough where they are alike. Records tell a kernel's length, but not whether
- * the time to the next was spent in waiting for another GPU: of several GPUs they count only as ends, and where
- * something counts kernels they are not worth their cost. */
+/* Markers, a count of kernels and bytes cost nothing, and are enough where their units are alike. Records tell a
+ * kernel's length, but not whether the time to the next was spent in waiting for another GPU: of several GPUs they
+ * count only as ends, and where there is a counter they are not worth their cost, unless its error holds back more. A
+ * counter that nobody has read yet may still come. Who asks for the count has it by records where nothing counts. */
 static int64_t first_signal(const node *n, const fl_gpu_sample *u) {
-    const int64_t asked = n->p->signal;
-    if (asked == FL_TIGHTROPE_AUTO && best_signal(u) <= FL_TIGHTROPE_KERNELS &&
-        (n->count > 1 || n->p->records_cost > 0))
-        return best_signal(u);
+    const int64_t asked = n->p->signal, best = best_signal(u);
+    if (asked == FL_TIGHTROPE_KERNELS && !fl_gpu_known(u, FL_GPU_KERNELS))
+        return FL_TIGHTROPE_ENDS;
+    if (asked == FL_TIGHTROPE_AUTO && (n->count > 1 || n->p->records_cost > 0))
+        return best <= FL_TIGHTROPE_BYTES ? best : FL_TIGHTROPE_BYTES;
     if (n->count == 1)
         return asked == FL_TIGHTROPE_AUTO ? FL_TIGHTROPE_RECORDS : asked;
     return asked == FL_TIGHTROPE_AUTO || asked == FL_TIGHTROPE_RECORDS ? FL_TIGHTROPE_ENDS : asked;
@@ -74,12 +76,15 @@ static void start(node *n) {
         gpu_state *g = &n->gpu[i];
         const fl_gpu_sample *u = &n->sample->gpu[i];
         const int64_t signal = first_signal(n, u);
+        const fl_gpu_facts *f = &n->facts->gpu[i];
         g->clock = -1;
         g->error = 1;
+        g->signal_ns = n->now;
+        g->react_s = g->settle_s = (double)f->settle_ns * 1e-9;
         if (signal == FL_TIGHTROPE_RECORDS || signal == FL_TIGHTROPE_ENDS)
             fl_set_gpu(n->c, i, FL_SET_RECORDS, 1);
         fl_tightrope_work_begin(&g->work, signal, n->now, n->p->tolerance, n->p->sigmas, n->p->records_cost);
-        g->lag_s = n->p->lag_ms > 0 ? n->p->lag_ms * 1e-3 : NAN;
+        g->lag_s = n->p->lag_ms > 0 ? n->p->lag_ms * 1e-3 : f->power_lag_ns > 0 ? (double)f->power_lag_ns * 1e-9 : NAN;
         fl_tightrope_lag_begin(&g->lag, fl_gpu_known(u, FL_GPU_POWER_W) ? u->value[FL_GPU_POWER_W] : 0);
     }
     n->state->started = 1;
@@ -92,14 +97,21 @@ static int no_records(const fl_tightrope_work *w) {
                : w->signal == FL_TIGHTROPE_RECORDS && !(w->rate_s + w->known_s + w->unknown_s > 0);
 }
 
-/* The next best signal, where no record came. */
-static int other_signal(node *n, uint32_t i, double length_s) {
-    fl_tightrope_work *w = &n->gpu[i].work;
-    if (n->p->signal != FL_TIGHTROPE_AUTO || !no_records(w) || length_s <= REFERENCE_S)
+/* The next best signal, where the counter is not there after all, or no record came. */
+static int other_signal(node *n, uint32_t i) {
+    gpu_state *g = &n->gpu[i];
+    fl_tightrope_work *w = &g->work;
+    const int64_t best = best_signal(&n->sample->gpu[i]);
+    const int no_counter = w->signal == FL_TIGHTROPE_BYTES && best != FL_TIGHTROPE_BYTES;
+    if (n->p->signal != FL_TIGHTROPE_AUTO || (double)(n->now - g->signal_ns) * 1e-9 <= REFERENCE_S ||
+        !(no_counter || no_records(w)))
         return 0;
-    fl_set_gpu(n->c, i, FL_SET_RECORDS, 0);
-    fl_tightrope_work_begin(w, best_signal(&n->sample->gpu[i]), w->begin_ns, n->p->tolerance, n->p->sigmas,
-                            n->p->records_cost);
+    const int records = no_counter && best > FL_TIGHTROPE_BYTES;
+    const int64_t signal = !records ? best : n->count > 1 ? FL_TIGHTROPE_ENDS : FL_TIGHTROPE_RECORDS;
+    if (records || !no_counter)
+        fl_set_gpu(n->c, i, FL_SET_RECORDS, records);
+    g->signal_ns = n->now;
+    fl_tightrope_work_begin(w, signal, w->begin_ns, n->p->tolerance, n->p->sigmas, n->p->records_cost);
     w->last_ns = n->now;
     fl_tightrope_window(w, w->begin_ns, 1, 0);
     return 1;
@@ -149,7 +161,7 @@ static void step(void *state, const void *param_bytes, const fl_facts *facts, co
     const double length_s = (double)(n.now - n.gpu->work.window_ns) * 1e-9;
     const double end_s = (learning ? REFERENCE_S : n.state->window_s) + late_s;
     for (uint32_t i = 0; i < n.count; i++) {
-        other |= learning && other_signal(&n, i, length_s);
+        other |= learning && other_signal(&n, i);
         over &= fl_tightrope_over(&n.gpu[i], n.now, length_s, end_s);
     }
     n.state->alarm = fl_tightrope_guard(&n) || (n.count == 1 && fl_tightrope_crowded(&n.gpu->work));
@@ -177,7 +189,8 @@ static const fl_param param_rows[] = {
     FL_PARAM(params, sigmas, REAL(0, 10), "", "4.5", "of the reference's error held back"),
     FL_PARAM(params, records_cost, REAL(0, 1), "", "0.02", "by how much kernel records stretch kernels; 0: free"),
     FL_PARAM(params, poll_ms, REAL(0.1, 1000), "ms", "2", "time between readings where a counter's line is drawn"),
-    FL_PARAM(params, lag_ms, REAL(0, 10000), "ms", "0", "age of a power reading; 0: learned at the start"),
+    FL_PARAM(params, lag_ms, REAL(0, 10000), "ms", "0",
+             "age of a power reading; 0: as the platform says, else learned at the start"),
 };
 
 FL_POLICY(tightrope) = {FL_POLICY_ABI,

@@ -141,7 +141,7 @@ static void learn(node *n, fl_tightrope_seen_window *m, const fl_tightrope_membe
 static int records_pay(const node *n) {
     const fl_tightrope_work *w = &n->gpu->work;
     return n->count == 1 && n->p->signal == FL_TIGHTROPE_AUTO && n->p->records_cost > 0 && n->state->references == 1 &&
-           (w->signal == FL_TIGHTROPE_ITERATIONS || w->signal == FL_TIGHTROPE_KERNELS) && !fl_tightrope_tried(n, 0) &&
+           w->signal >= FL_TIGHTROPE_ITERATIONS && w->signal <= FL_TIGHTROPE_BYTES && !fl_tightrope_tried(n, 0) &&
            n->p->sigmas * fl_tightrope_reference_error(w) > n->p->records_cost;
 }
 

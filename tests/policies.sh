@@ -121,7 +121,7 @@ cell() {
             while IFS= read -r spec; do policies+=(--policy "$spec"); done < <(specs "$bound")
         else
             policies+=(--policy "tightrope:bound=$bound,signal=$signal")
-            [ "$signal$charged" != recordsyes ] || policies+=(--policy "tightrope:bound=$bound,signal=$signal,records_cost=0")
+            [[ $signal$charged != @(records|kernels)yes ]] || policies+=(--policy "tightrope:bound=$bound,signal=$signal,records_cost=0")
         fi
     done
     if [ "$sensor" != platform ]; then
