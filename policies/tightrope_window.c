@@ -137,21 +137,33 @@ static void learn(node *n, fl_tightrope_seen_window *m, const fl_tightrope_membe
 }
 
 /* What the counter's error holds back is more than what records cost. Asked at the end of the first reference only: all
- * ran at the top clock so far. */
+ * ran at the top clock so far. Of several GPUs records give no more than a count of kernels does, but more than bytes.
+ */
 static int records_pay(const node *n) {
-    const fl_tightrope_work *w = &n->gpu->work;
-    return n->count == 1 && n->p->signal == FL_TIGHTROPE_AUTO && n->p->records_cost > 0 && n->state->references == 1 &&
-           w->signal >= FL_TIGHTROPE_ITERATIONS && w->signal <= FL_TIGHTROPE_BYTES && !fl_tightrope_tried(n, 0) &&
-           n->p->sigmas * fl_tightrope_reference_error(w) > n->p->records_cost;
+    if (n->p->signal != FL_TIGHTROPE_AUTO || n->state->references != 1 || (n->count == 1 && !(n->p->records_cost > 0)))
+        return 0;
+    for (uint32_t i = 0; i < n->count; i++) {
+        const fl_tightrope_work *w = &n->gpu[i].work;
+        const int counter = n->count > 1 ? w->signal == FL_TIGHTROPE_BYTES
+                                         : w->signal >= FL_TIGHTROPE_ITERATIONS && w->signal <= FL_TIGHTROPE_BYTES;
+        if (!fl_tightrope_at_top(n, i) || fl_tightrope_tried(n, i))
+            return 0;
+        if (counter && !fl_tightrope_idle(n, i) && n->p->sigmas * fl_tightrope_reference_error(w) > n->p->records_cost)
+            return 1;
+    }
+    return 0;
 }
 
 int fl_tightrope_shares(const node *n) { return n->count == 1 && fl_tightrope_overlap(&n->gpu->work); }
 
 void fl_tightrope_end_window(node *n) {
     if (records_pay(n)) {
-        fl_set_gpu(n->c, 0, FL_SET_RECORDS, 1);
-        fl_tightrope_to_records(&n->gpu->work, n->now);
-        n->gpu->clock = -1;
+        for (uint32_t i = 0; i < n->count; i++) {
+            fl_set_gpu(n->c, i, FL_SET_RECORDS, 1);
+            fl_tightrope_to_records(&n->gpu[i].work, n->count > 1 ? FL_TIGHTROPE_ENDS : FL_TIGHTROPE_RECORDS, n->now);
+            n->gpu[i].clock = -1;
+            n->gpu[i].signal_ns = n->now;
+        }
         fl_tightrope_to_reference(n);
         return;
     }

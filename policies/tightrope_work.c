@@ -17,9 +17,9 @@ void fl_tightrope_work_begin(fl_tightrope_work *w, int64_t signal, int64_t now_n
     w->busy_share = 1;
 }
 
-void fl_tightrope_to_records(fl_tightrope_work *w, int64_t now_ns) {
+void fl_tightrope_to_records(fl_tightrope_work *w, int64_t signal, int64_t now_ns) {
     const double elapsed_s = (double)(now_ns - w->begin_ns) * 1e-9;
-    fl_tightrope_work_begin(w, FL_TIGHTROPE_RECORDS, now_ns, w->tolerance, w->sigmas, w->cost);
+    fl_tightrope_work_begin(w, signal, now_ns, w->tolerance, w->sigmas, w->cost);
     w->before_s = w->elapsed_s = w->top_s = elapsed_s;
 }
 

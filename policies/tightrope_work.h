@@ -82,8 +82,8 @@ typedef struct fl_tightrope_seen_window {
 void fl_tightrope_work_begin(fl_tightrope_work *w, int64_t signal, int64_t now_ns, double tolerance, double sigmas,
                              double cost);
 
-/* From now on records tell the work, of which all ran at the top clock so far. */
-void fl_tightrope_to_records(fl_tightrope_work *w, int64_t now_ns);
+/* From now on records, or their ends, tell the work, of which all ran at the top clock so far. */
+void fl_tightrope_to_records(fl_tightrope_work *w, int64_t signal, int64_t now_ns);
 
 /* 1: records show kernels beside each other. Their durations then depend on what runs beside them, and only their sum
  * tells the work: from fl_tightrope_weigh on each end counts by its kind. */
