@@ -8,6 +8,7 @@
  * The slack belongs to the node: it is the least of its GPUs', all of them begin and end their windows together, and
  * the pace that each is held against was learned while all ran at the top clock. */
 #include "policies/policy.h"
+#include "policies/tightrope_signal.h"
 #include "policies/tightrope_step.h"
 
 #include <math.h>

@@ -1,5 +1,6 @@
 /* tightrope: when readings count, and when the next one comes. */
 #include "policies/tightrope_gpu.h"
+#include "policies/tightrope_signal.h"
 
 #include <math.h>
 

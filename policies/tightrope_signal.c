@@ -1,5 +1,4 @@
-/* tightrope: what the readings of a signal say of the work done: by records, by a counter, by ends of records. */
-#include "policies/tightrope_work.h"
+#include "policies/tightrope_signal.h"
 
 #include <math.h>
 
@@ -145,13 +144,6 @@ int fl_tightrope_crowded(const fl_tightrope_work *w) {
     return w->signal == FL_TIGHTROPE_RECORDS && w->overlap_s > 0.01 * (double)(w->last_ns - w->begin_ns) * 1e-9;
 }
 
-int fl_tightrope_blindfold(const fl_tightrope_work *w) {
-    if (w->signal == FL_TIGHTROPE_RECORDS || w->signal == FL_TIGHTROPE_NONE)
-        return w->signal == FL_TIGHTROPE_NONE;
-    const int counter = w->signal != FL_TIGHTROPE_UTIL && !w->weighed;
-    return w->alike > (counter ? FL_TIGHTROPE_ALIKE_COUNTERS : FL_TIGHTROPE_ALIKE_ALL);
-}
-
 void fl_tightrope_weigh(fl_tightrope_work *w) {
     double count = 0;
     for (int i = 0; i < FL_TIGHTROPE_KINDS; i++)
@@ -174,11 +166,6 @@ static void read_power(fl_tightrope_work *w, const fl_gpu_sample *u, int64_t now
         w->energy_j[i] = u->value[FL_GPU_ENERGY_J];
         w->energy_ns[i] = u->value[FL_GPU_ENERGY_NS];
     }
-}
-
-void fl_tightrope_forget_power(fl_tightrope_work *w) {
-    w->power_sum = w->power_count = w->power_square = 0;
-    w->energy_ns[0] = w->energy_ns[1] = -1;
 }
 
 void fl_tightrope_read(fl_tightrope_work *w, const fl_sample *s, uint32_t gpu, int64_t power_ns) {

@@ -1,5 +1,6 @@
 /* tightrope: the windows of all GPUs, when one begins and what it teaches when it ends. */
 #include "policies/tightrope_node.h"
+#include "policies/tightrope_signal.h"
 #include "policies/tightrope_step.h"
 
 #include <math.h>

@@ -43,6 +43,18 @@ void fl_tightrope_window(fl_tightrope_work *w, int64_t now_ns, double clock, int
     fl_tightrope_forget_power(w);
 }
 
+int fl_tightrope_blindfold(const fl_tightrope_work *w) {
+    if (w->signal == FL_TIGHTROPE_RECORDS || w->signal == FL_TIGHTROPE_NONE)
+        return w->signal == FL_TIGHTROPE_NONE;
+    const int counter = w->signal != FL_TIGHTROPE_UTIL && !w->weighed;
+    return w->alike > (counter ? FL_TIGHTROPE_ALIKE_COUNTERS : FL_TIGHTROPE_ALIKE_ALL);
+}
+
+void fl_tightrope_forget_power(fl_tightrope_work *w) {
+    w->power_sum = w->power_count = w->power_square = 0;
+    w->energy_ns[0] = w->energy_ns[1] = -1;
+}
+
 /* Standard errors to hold back where their size was learned from so many durations: the quantile of Student's t that is
  * as rare as sigmas of the normal law (Wallace, "Bounds on normal approximations to Student's and the chi-square
  * distributions", 1959). */
