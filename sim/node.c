@@ -398,13 +398,23 @@ static bool holds(const fl_island *is, uint32_t gpu) {
     return false;
 }
 
-void fl_node_records_free(fl_node *n, uint32_t gpu, bool on) { n->gpu[gpu].records.on = on; }
+/* A count is of the kernels that ended while somebody counted. */
+static void count_records(fl_gpu *g, bool on) {
+    if (on && !g->records.on)
+        g->uncounted += g->sums.kernels - g->stopped;
+    else if (!on && g->records.on)
+        g->stopped = g->sums.kernels;
+    g->records.on = on;
+}
+
+void fl_node_records_free(fl_node *n, uint32_t gpu, bool on) { count_records(&n->gpu[gpu], on); }
 
 /* Every GPU stands at n->now here, charged up to it. */
 void fl_node_records(fl_node *n, uint32_t gpu, bool on) {
     fl_gpu *g = &n->gpu[gpu];
     const fl_clock_rates *before = g->rates;
-    g->records.on = g->records.slow = on;
+    count_records(g, on);
+    g->records.slow = on;
     g->records.failed |= fl_gpu_clock(g, g->sm, g->mem, NULL) != FL_OK;
     for (uint32_t k = 0; g->rates != before && k < n->w->island_count; k++)
         if (holds(&n->w->island[k], gpu) && !n->finished[k] && !n->stalled[k])

@@ -18,6 +18,7 @@ typedef struct fl_node_options {
     uint64_t gpu_needs, host_needs;     /* signals that will be read */
     uint64_t server_needs;              /* likewise, where the workload serves */
     bool batches;                       /* records of engines' steps will be taken */
+    bool counted;                       /* a collector counts kernels all along, else only while records are on */
     const int64_t *lost_at_ns;          /* per GPU: when it falls off the bus, INT64_MAX = never; NULL = none does */
     fl_path path;                       /* for tests; FL_PATH_AUTO: as fl_path_force says */
     double first_sm_mhz, first_mem_mhz; /* clocks at time 0; 0 = the driver's default */

@@ -40,7 +40,7 @@ typedef struct fl_host { /* the simulated host of one policy: time, readings, se
 } fl_host;
 
 static void read_gpu(fl_host *h, uint32_t i, int64_t t_ns, fl_gpu_sample *out) {
-    const uint64_t needs = h->o->policy->gpu_needs;
+    const uint64_t needs = fl_policy_reads(h->o->policy);
     fl_node_read(h->node, i, true, out);
     out->valid &= needs; /* a watcher may have asked for more */
     out->fresh &= needs;
@@ -252,7 +252,7 @@ static fl_status switch_records(fl_host *h, int64_t *truth_at, fl_diag *d) {
 static fl_status look_first(fl_host *h, int64_t *truth_at, fl_diag *d) {
     const fl_policy *p = h->o->policy;
     const uint32_t gpus = fl_node_gpu_count(h->node);
-    if (!h->view || !(p->gpu_needs | (p->host_needs & ~FL_BIT(FL_HOST_LOOP_NS))))
+    if (!h->view || !(fl_policy_reads(p) | (p->host_needs & ~FL_BIT(FL_HOST_LOOP_NS))))
         return FL_OK;
     for (int look = 0; look < 2; look++) {
         bool all = !(p->host_needs & ~FL_BIT(FL_HOST_LOOP_NS));
@@ -384,7 +384,9 @@ fl_status fl_run(const fl_run_options *o, fl_run_result *r, fl_diag *d) {
                             .rates = o->rates,
                             .spec = o->spec,
                             .seed = o->facts->seed,
-                            .gpu_needs = (o->policy ? o->policy->gpu_needs : 0) | (o->on_watch ? o->watch_needs : 0),
+                            .gpu_needs =
+                                (o->policy ? fl_policy_reads(o->policy) : 0) | (o->on_watch ? o->watch_needs : 0),
+                            .counted = o->policy && fl_policy_counts(o->policy, o->reader),
                             .host_needs = o->policy ? o->policy->host_needs : 0,
                             .server_needs = o->policy ? o->policy->server_needs | o->policy->server_uses : 0,
                             .batches = o->policy && o->policy->uses_batches,

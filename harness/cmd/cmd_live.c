@@ -39,6 +39,7 @@ typedef struct choice { /* as the command line has it */
     fl_texts set;
     double min_set_ms, grace_ms, frozen_s;
     int64_t seed;
+    fl_stated_facts stated;
     bool control, observe, blind, json;
 } choice;
 
@@ -175,6 +176,7 @@ static fl_status open_run(run *r, const choice *c, fl_diag *d) {
     const uint32_t gpus = s ? 0 : r->gpus.back->count(r->gpus.self);
     if (!s)
         s = c->platform ? facts_of_platform(r, c->platform, c->seed, gpus, d) : facts_of_machine(r, c->seed, gpus, d);
+    fl_facts_state(&c->stated, &r->facts);
     if (!s && r->spec.policy) {
         r->layer[0] = c->platform ? fl_platform_layer(&r->platform, r->spec.policy->name) : (fl_layer){0};
         r->layer[1] = r->spec.layer;
@@ -364,6 +366,7 @@ int fl_cmd_live(int argc, char **argv) {
         {"rings", "DIR", FL_OPTION_TEXT, &c.rings, 0, 0,
          "takes kernel records of programs started with FOLDLINE_RINGS=DIR and the collector"},
         {"platform", "NAME", FL_OPTION_TEXT, &c.platform, 0, 0, "facts and parameters of a platform (the machine's)"},
+        FL_STATED_FACTS_OPTIONS(c.stated),
         {"seed", "N", FL_OPTION_INT, &c.seed, 1, 9e15, "seed of the policy (1)"},
         {"min-set-ms", "X", FL_OPTION_REAL, &c.min_set_ms, 0, 1e6, "a control is set at most this often (100)"},
         {"grace-ms", "X", FL_OPTION_REAL, &c.grace_ms, 20, 1e6,

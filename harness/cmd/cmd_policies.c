@@ -30,6 +30,7 @@ static void print_one(const fl_policy *p) {
     printf("%s: %s\nsource: %s\n", p->name, p->summary, p->source);
     print_signals("reads (GPU)", FL_ROWS_GPU_SIGNAL, p->gpu_needs);
     print_signals("reads (host)", FL_ROWS_HOST_SIGNAL, p->host_needs);
+    print_signals("uses (GPU), where there is any", FL_ROWS_GPU_SIGNAL, p->gpu_uses);
     print_signals("instead, where a board lacks some of them", FL_ROWS_GPU_SIGNAL, p->gpu_instead);
     print_signals("sets (GPU)", FL_ROWS_GPU_CONTROL, p->gpu_drives);
     print_signals("sets (host)", FL_ROWS_HOST_CONTROL, p->host_drives);
@@ -85,7 +86,9 @@ static void print_table(void) {
         n = print_names(FL_ROWS_HOST_SIGNAL, p->host_needs, n);
         if (p->needs_records)
             printf("%skernel records", n++ ? ", " : "");
-        printf("%s | ", n ? "" : "-");
+        printf("%s%s", n ? "" : "-", p->gpu_uses ? "; where there is any: " : "");
+        print_names(FL_ROWS_GPU_SIGNAL, p->gpu_uses, 0);
+        printf(" | ");
         n = print_names(FL_ROWS_GPU_CONTROL, p->gpu_drives, 0);
         printf("%s |\n", print_names(FL_ROWS_HOST_CONTROL, p->host_drives, n) ? "" : "-");
     }

@@ -145,6 +145,7 @@ static fl_status run_replay(replay *r, const replay_options *o, fl_diag *d) {
         return fl_refuse(d, "no policy given, expected --policy NAME");
     const int64_t from = o->seed ? o->seed : seed ? strtoll(seed, NULL, 10) : FL_SEED_STANDARD;
     if ((s = open_facts(r, platform, (uint64_t)from, fl_head_get(head, "clocks"), d)) ||
+        (canonical && (s = fl_stated_from_head(head, r->path, &r->facts, d))) ||
         (s = fl_spec_open_set(policy, &o->set, &r->spec, d)) ||
         (canonical && (s = fl_policy_head_get(&r->before, head, r->path, r->spec.policy, d))))
         return s;

@@ -5,6 +5,7 @@
 #include "harness/input/scene_text.h"
 #include "harness/log/served.h"
 #include "harness/study/provenance.h"
+#include "sim/readout.h"
 #include "sim/sense.h"
 #include "traces/text.h"
 
@@ -19,7 +20,7 @@ static double slowdown(const fl_run_told *t) { return t->result->makespan_s / t-
 /* The sensors whose readings the policy takes. */
 static bool is_read(const fl_run_told *t, int sensor) {
     return t->scenes->item[0]->platform.node.device[0].sensor[sensor].present &&
-           (t->spec->policy->gpu_needs & fl_sense_signals[sensor]) != 0;
+           (fl_policy_reads(t->spec->policy) & fl_sense_signals[sensor]) != 0;
 }
 
 static void put_notes(const fl_run_told *t, FILE *out) {

@@ -2,6 +2,7 @@
 
 #include "harness/base/table_file.h"
 #include "harness/input/plugin.h"
+#include "sim/readout.h"
 #include "traces/numbers.h"
 
 #include <stdlib.h>
@@ -27,7 +28,7 @@ bool fl_spec_records(const fl_spec *s) {
 }
 
 bool fl_spec_unstepped(const fl_spec *s, uint64_t steps) {
-    return steps < 2 && (s->policy->gpu_needs || s->policy->host_needs || s->policy->needs_records);
+    return steps < 2 && (fl_policy_reads(s->policy) || s->policy->host_needs || s->policy->needs_records);
 }
 
 static const fl_param *find_row(const fl_policy *p, const char *name) {

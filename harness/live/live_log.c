@@ -3,6 +3,7 @@
 #include "harness/log/facts_head.h"
 #include "harness/log/policy_head.h"
 #include "harness/log/steplog.h"
+#include "sim/readout.h"
 #include "traces/writing.h"
 #include "traces/text.h"
 
@@ -97,10 +98,10 @@ static void put_row(const fl_live_log *l, const fl_sample *s, const fl_decision 
     fputc(',', f);
     fl_put_device(f, (int32_t)row - 1);
     put_values(f, FL_ROWS_HOST_SIGNAL, p->host_needs, s->host.valid, row ? NULL : s->host.value);
-    put_values(f, FL_ROWS_GPU_SIGNAL, p->gpu_needs, g ? g->valid : 0, g ? g->value : NULL);
+    put_values(f, FL_ROWS_GPU_SIGNAL, fl_policy_reads(p), g ? g->valid : 0, g ? g->value : NULL);
     fputc(',', f);
     if (g)
-        put_fresh(f, "", FL_ROWS_GPU_SIGNAL, g->fresh & g->valid & p->gpu_needs);
+        put_fresh(f, "", FL_ROWS_GPU_SIGNAL, g->fresh & g->valid & fl_policy_reads(p));
     else
         put_fresh(f, "", FL_ROWS_HOST_SIGNAL, s->host.fresh & s->host.valid & p->host_needs);
     put_sets(f, FL_ROWS_GPU_CONTROL, p->gpu_drives, row ? dec->gpu[row - 1] : NULL);
@@ -115,7 +116,7 @@ static void put_row(const fl_live_log *l, const fl_sample *s, const fl_decision 
 
 static void put_kernels(fl_live_log *l, const fl_sample *s) {
     const fl_policy *p = l->policy;
-    const size_t columns = (size_t)__builtin_popcountll(p->host_needs) + (size_t)__builtin_popcountll(p->gpu_needs) +
+    const size_t columns = (size_t)__builtin_popcountll(p->host_needs) + (size_t)__builtin_popcountll(fl_policy_reads(p)) +
                            (size_t)__builtin_popcountll(p->gpu_drives) + (size_t)__builtin_popcountll(p->host_drives);
     const fl_step_place at = {(size_t)s->step, columns + 2, s->time_ns};
     for (; l->kinds < s->kind_count; l->kinds++) {
@@ -263,7 +264,7 @@ fl_status fl_live_log_open(fl_live_log **out, const char *path, const fl_head *h
         goto out;
     fputs("step,t_ns,device", l->file);
     put_names(l->file, "", FL_ROWS_HOST_SIGNAL, policy->host_needs);
-    put_names(l->file, "", FL_ROWS_GPU_SIGNAL, policy->gpu_needs);
+    put_names(l->file, "", FL_ROWS_GPU_SIGNAL, fl_policy_reads(policy));
     fputs(",fresh", l->file);
     put_names(l->file, "set_", FL_ROWS_GPU_CONTROL, policy->gpu_drives);
     put_names(l->file, "set_", FL_ROWS_HOST_CONTROL, policy->host_drives);

@@ -1,6 +1,7 @@
 #include "harness/log/policy_head.h"
 
 #include "harness/base/table_file.h"
+#include "harness/log/facts_head.h"
 #include "sim/params.h"
 #include "traces/numbers.h"
 #include "traces/memory.h"
@@ -81,7 +82,7 @@ fl_status fl_policy_head_put(fl_head *h, const fl_policy *policy, const fl_facts
     for (uint32_t i = 0; !s && i < policy->param_count; i++)
         s = put_param(h, in, i) ? FL_OK : fl_no_memory(d, "the head");
     fl_instance_close(in);
-    return s;
+    return s ? s : fl_stated_to_head(facts, h, d);
 }
 
 /* ---- reading ---- */

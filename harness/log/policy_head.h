@@ -1,6 +1,6 @@
 /* What a decisions file says of the policy that decided, so that it replays from that file alone: keys policy, seed and
  * gpus, set.NAME for each parameter as resolved, and table.NAME for each table, whole, as JSON: a list of rows, each a
- * list of its text key (where the table has one) and its numbers. */
+ * list of its text key (where the table has one) and its numbers. Beside them what was stated (facts_head.h). */
 #ifndef FL_POLICY_HEAD_H
 #define FL_POLICY_HEAD_H
 

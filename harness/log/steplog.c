@@ -1,5 +1,7 @@
 #include "harness/log/steplog.h"
 
+#include "sim/readout.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,7 +40,7 @@ fl_status fl_steplog_open(fl_steplog *l, const fl_policy *policy, uint32_t gpu_c
     l->log.has_kernels = fl_takes_kernels(policy);
     fl_status s = add_names(&l->log.signal, &l->log.signal_count, FL_ROWS_HOST_SIGNAL, policy->host_needs, d);
     if (!s)
-        s = add_names(&l->log.signal, &l->log.signal_count, FL_ROWS_GPU_SIGNAL, policy->gpu_needs, d);
+        s = add_names(&l->log.signal, &l->log.signal_count, FL_ROWS_GPU_SIGNAL, fl_policy_reads(policy), d);
     if (!s)
         s = add_names(&l->log.control, &l->log.control_count, FL_ROWS_GPU_CONTROL, policy->gpu_drives, d);
     if (!s)

@@ -23,7 +23,7 @@ fl_logged_kernel fl_logged_kernel_of(const fl_kernel_record *record);
 #define FL_LOGGED_WOKEN "woken"
 #define FL_LOGGED_WAKE "wake"
 
-/* Columns: the signals the policy needs and the controls it drives. The head (l->log.head) is the caller's to fill. */
+/* Columns: the signals the policy reads and the controls it drives. The head (l->log.head) is the caller's to fill. */
 fl_status fl_steplog_open(fl_steplog *l, const fl_policy *policy, uint32_t gpu_count, fl_diag *d);
 fl_status fl_steplog_add(fl_steplog *l, const fl_sample *sample, const fl_decision *decision, fl_diag *d);
 void fl_steplog_free(fl_steplog *l);

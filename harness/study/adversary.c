@@ -56,7 +56,10 @@ static fl_status build(const fl_adversary_options *o, const fl_adversary_case *c
     }
     if (!s)
         s = fl_rates_new(&set->rates, set->w, node, d);
-    return s ? s : fl_facts_make(node, c->seed, &set->facts, d);
+    if (!s)
+        s = fl_facts_make(node, c->seed, &set->facts, d);
+    set->facts.bound = o->bound;
+    return s;
 }
 
 static void set_free(stage_set *set) {

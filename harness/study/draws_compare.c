@@ -215,6 +215,7 @@ static fl_status run_one(void *user, size_t i, fl_diag *d) {
         return FL_OK;
     fl_facts facts = s->facts;
     facts.seed = fl_draws_seed(&w->draws[scene], o->seed, i % o->seeds);
+    facts.bound = isfinite(o->bound) ? o->bound : 0;
     fl_laid none;
     const fl_status lies = fl_plan_lay(spec, s, &none, d); /* a sweep has no order to lay a plan out in */
     if (lies)

@@ -191,6 +191,7 @@ fl_status fl_trials_run(fl_trials *w, size_t i, fl_row_result *row, fl_diag *d) 
         return FL_OK;
     fl_facts facts = b->s->facts; /* the same machine under another seed */
     facts.seed = o->seed + b->s->draw + i % o->seeds;
+    facts.bound = isfinite(o->bound) ? o->bound : 0;
     fl_laid laid;
     fl_status status = fl_plan_lay(spec, b->s, &laid, d);
     fl_layer layer[] = {fl_platform_layer(&b->s->platform, spec->policy->name), spec->layer, laid.layer};
