@@ -543,7 +543,7 @@ static void test_refusals(void) {
         const char *source, *expected;
     } plugins[] = {
         {"tests/support/plugins/wrong_row.c",
-         "another contract: built for 'abi 2', this program has 'abi 2'; first row that "
+         "another contract: built for 'abi 3', this program has 'abi 3'; first row that "
          "differs: 'gpu signal power_w mW "
          "GAUGE' there, 'gpu signal power_w W GAUGE' here"},
         {"tests/support/plugins/wrong_size.c", "struct fl_command has "},
