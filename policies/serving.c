@@ -73,6 +73,7 @@ static void learn_records(fl_serving *s, const fl_sample *sample, uint32_t serve
         if (b->server != server)
             continue;
         s->prompt_tokens = b->prompt_tokens;
+        s->kv_read = (double)b->kv_tokens;
         if (s->clock < 0 || s->force_ns < 0 || b->start_ns < s->force_ns)
             continue;
         const fl_step_load load = {b->prompt_tokens, b->decode_sequences, (double)b->kv_tokens};

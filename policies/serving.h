@@ -19,6 +19,7 @@ typedef struct fl_serving {
     /* of the last sample */
     double waiting, running, oldest_wait_s; /* NAN: not known */
     double kv_tokens;                       /* in the cache, as far as known; else 0 */
+    double kv_read;                         /* of the cache, by the last step of the engine that was told */
     double prompt_tokens;                   /* of the last step of the engine, or of a mean one since the last sample */
 
     /* counters as of the last sample in which they were fresh; NAN: not known */
@@ -40,7 +41,7 @@ void fl_serving_begin(fl_serving *s, const fl_facts *facts, uint32_t server, con
 int fl_serving_take(fl_serving *s, const fl_facts *facts, const fl_sample *sample, uint32_t server, double settle_s);
 
 /* The next step as far as the last sample tells: the last one's prompt tokens, a token for each request in the batch,
- * all that is in the KV cache. */
+ * what it read of the KV cache, or where no steps are told all that is in it. */
 fl_step_load fl_serving_load(const fl_serving *s);
 
 /* Sets the clock on all GPUs of the server where it is another one. */

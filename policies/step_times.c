@@ -8,8 +8,9 @@
 #define SEQUENCES 64
 #define KV_TOKENS 65536
 
-#define PRIOR 1e6    /* variance of the weights before anything was seen, in units of a step's noise */
-#define ENOUGH 24    /* steps, before a line is believed */
+#define PRIOR 1e3 /* variance of the weights before anything was seen, in those of a step's noise: some ms to 0.3 ms   \
+                   */
+#define ENOUGH 24 /* steps, before a line is believed */
 #define LEVERAGE 0.5 /* a load further from those seen than this says: not known */
 
 static void terms(const fl_step_load *load, double *x) {
@@ -65,13 +66,13 @@ void fl_step_times_learn(fl_step_times *t, uint32_t clock, const fl_step_load *l
     l->shortest_s = fmin(l->shortest_s, time_s);
 }
 
-/* NAN: what was seen at the clock does not say how long such a step takes. A line may fall below what any step takes,
- * away from the middle of what was seen. */
+/* NAN: what was seen at the clock does not say how long such a step takes. Away from the middle of what was seen a line
+ * may fall below what any step takes: not under half of the shortest. */
 static double known_time(const fl_step_line *l, const double *x) {
     double sx[FL_STEP_TERMS];
     if (l->steps < ENOUGH || !(spread_of(l, x, sx) <= LEVERAGE))
         return NAN;
-    return fmax(line_at(l, x), l->shortest_s);
+    return fmax(line_at(l, x), l->shortest_s / 2);
 }
 
 int fl_step_times_known(const fl_step_times *t, uint32_t clock, const fl_step_load *load) {
