@@ -77,7 +77,7 @@ static void learn_records(fl_serving *s, const fl_sample *sample, uint32_t serve
         if (s->clock < 0 || s->force_ns < 0 || b->start_ns < s->force_ns)
             continue;
         const fl_step_load load = {b->prompt_tokens, b->decode_sequences, (double)b->kv_tokens};
-        fl_step_times_learn(&s->times, (uint32_t)s->clock, &load, (double)(b->end_ns - b->start_ns) * 1e-9);
+        fl_step_times_learn(&s->times, (uint32_t)s->clock, &load, (double)(b->end_ns - b->start_ns) * 1e-9, 1);
     }
 }
 
@@ -96,7 +96,7 @@ static void learn_means(fl_serving *s, const fl_sample *sample, const fl_server_
         s->prompt_tokens = more > 0 ? more / steps : 0;
         if (s->clock >= 0 && s->force_ns >= 0 && s->force_ns <= s->counted_ns) {
             const fl_step_load load = fl_serving_load(s);
-            fl_step_times_learn(&s->times, (uint32_t)s->clock, &load, step_ns * 1e-9);
+            fl_step_times_learn(&s->times, (uint32_t)s->clock, &load, step_ns * 1e-9, steps);
         }
     }
     s->tbt_sum_ns = sum;
