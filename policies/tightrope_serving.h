@@ -16,7 +16,7 @@
 #define FL_TIGHTROPE_SERVING_H
 
 #include "policies/policy.h"
-#include "policies/serving.h"
+#include "policies/drive.h"
 
 enum { FL_TIGHTROPE_STEPS = 128 };
 
@@ -26,7 +26,7 @@ typedef struct fl_tightrope_late { /* ledger of one target: counters as of the f
 } fl_tightrope_late;
 
 typedef struct fl_tightrope_serving { /* of one server; in the state of its first GPU */
-    fl_serving s;
+    fl_drive s;
     fl_step_load step[FL_TIGHTROPE_STEPS]; /* the last ones */
     uint64_t steps;                        /* so far */
     int64_t looked_ns;                     /* when the two rows below were made of them */
