@@ -515,10 +515,10 @@ static void test_identity(void) {
         const char *from, *to, *expected;
     } edits[] = {
         {"gpu signal power_w W GAUGE", "gpu signal power_w mW GAUGE",
-         "built for 'abi 2', this program has 'abi 2'; first row that differs: 'gpu signal power_w mW GAUGE' there, "
+         "built for 'abi 3', this program has 'abi 3'; first row that differs: 'gpu signal power_w mW GAUGE' there, "
          "'gpu signal power_w W GAUGE' here"},
-        {"abi 2", "abi 1",
-         "built for 'abi 1', this program has 'abi 2'; first row that differs: 'abi 1' there, 'abi 2' here"},
+        {"abi 3", "abi 1",
+         "built for 'abi 1', this program has 'abi 3'; first row that differs: 'abi 1' there, 'abi 3' here"},
         {"host signal cpu_mhz MHz GAUGE\n", "",
          "first row that differs: 'host signal cpu_util_pct % MEAN' there, 'host signal cpu_mhz MHz GAUGE' here"},
         {"energy_j J COUNTER", "energy_j J GAUGE", "'gpu signal energy_j J GAUGE' there"},
