@@ -4,14 +4,15 @@
 
 #define CLOCKS 12 /* to choose from, from LOWEST of the top clock to the top */
 #define LOWEST 0.4
-#define HORIZON_S 5       /* over which what the ledger leaves may be spent */
-#define SETTLE_S 0.1      /* longest wait for the achieved clock */
-#define POWER_S 0.3       /* after a clock is in force, its power counts */
-#define POWER_MOST 200    /* readings that a mean of power remembers */
-#define STAY_NS 500000000 /* a clock stays so long before a lower one may follow */
-#define LOOK_NS 200000000 /* from one look at the steps kept to the next */
-#define SHARE 0.99        /* of tokens, where the facts state none */
-#define KEPT 0.5          /* of what the ledger leaves is never planned to be spent: predictions err */
+#define HORIZON_S 5                   /* over which what the ledger leaves may be spent */
+#define SETTLE_S 0.1                  /* longest wait for the achieved clock */
+#define POWER_S 0.3                   /* after a clock is in force, its power counts */
+#define KNOWN_NS INT64_C(10000000000) /* what a clock's power was then, under another load, is not known now */
+#define POWER_MOST 200                /* readings that a mean of power remembers */
+#define STAY_NS 500000000             /* a clock stays so long before a lower one may follow */
+#define LOOK_NS 200000000             /* from one look at the steps kept to the next */
+#define SHARE 0.99                    /* of tokens, where the facts state none */
+#define KEPT 0.5                      /* of what the ledger leaves is never planned to be spent: predictions err */
 
 int fl_tightrope_serves(const fl_facts *facts) {
     for (uint32_t i = 0; i < facts->server_count; i++)
@@ -86,7 +87,8 @@ static void learn_power(fl_tightrope_serving *t, const fl_server_facts *f, const
         return;
     }
     double *weight = &t->power_weight[t->s.clock], *mean = &t->power_w[t->s.clock];
-    *weight = fmin(POWER_MOST, *weight + 1);
+    *weight = sample->time_ns - t->power_ns[t->s.clock] > KNOWN_NS ? 1 : fmin(POWER_MOST, *weight + 1);
+    t->power_ns[t->s.clock] = sample->time_ns;
     *mean += (watts - *mean) / *weight;
 }
 
@@ -163,21 +165,22 @@ static int holds(const fl_tightrope_serving *t, const fl_facts *facts, const fl_
 
 /* ---- the choice ---- */
 
-/* Energy of a step beyond that of having nothing to do; NAN: the power at this clock was not seen. */
-static double cost(const fl_tightrope_serving *t, uint32_t clock) {
-    return t->power_weight[clock] > 0 ? fmax(0, t->power_w[clock] - t->idle_w) * t->now_s[clock] : (double)NAN;
+/* Energy of a step beyond that of having nothing to do; NAN: the power at this clock was not seen lately. */
+static double cost(const fl_tightrope_serving *t, uint32_t clock, int64_t now_ns) {
+    if (!(t->power_weight[clock] > 0) || now_ns - t->power_ns[clock] > KNOWN_NS)
+        return NAN;
+    return fmax(0, t->power_w[clock] - t->idle_w) * t->now_s[clock];
 }
 
-/* From the top down as long as the slacks hold: the cheapest seen, or the first not seen, if it is below the cheapest
- * by one. */
+/* From the top down as long as the slacks hold: the cheapest seen; or the clock below it, if that was not. */
 static uint32_t choose(const fl_tightrope_serving *t, const fl_facts *facts, const fl_sample *sample, uint32_t server) {
     const uint32_t top = fl_drive_top(&t->s);
-    double least = cost(t, top);
+    double least = INFINITY;
     uint32_t found = top;
-    for (uint32_t i = top; !isnan(least) && i-- > 0 && holds(t, facts, sample, server, i);) {
-        const double x = cost(t, i);
-        if (isnan(x))
-            return found == i + 1 ? i : found;
+    for (uint32_t i = top + 1; i-- > 0 && (i == top || holds(t, facts, sample, server, i));) {
+        const double x = cost(t, i, sample->time_ns);
+        if (isnan(x) && i + 1 == found && least < INFINITY)
+            return i;
         if (x < least) {
             least = x;
             found = i;
