@@ -32,6 +32,10 @@
     X(gpoeo)                                                                                                           \
     X(plan)                                                                                                            \
     X(tightrope)                                                                                                       \
+    X(ecofreq)                                                                                                         \
+    X(throttllem)                                                                                                      \
+    X(agft)                                                                                                            \
+    X(polca)                                                                                                           \
     X(skeleton)
 
 #define DECLARE(ident) extern const fl_policy fl_policy_##ident;

@@ -22,7 +22,8 @@ enum { PROBE_CLOCK, PROBE_SLACK, PROBE_ALLOWED, PROBE_SLOWDOWN, PROBE_ERROR, PRO
 static const fl_probe probe_rows[PROBES] = {
     [PROBE_CLOCK] = {"clock", "MHz", "chosen clock", 1},
     [PROBE_SLACK] = {"slack", "s", "time that the ledger leaves to spend", 1},
-    [PROBE_ALLOWED] = {"allowed", "", "slowdown allowed from now on", 1},
+    [PROBE_ALLOWED] = {"allowed", "",
+                       "slowdown allowed from now on; of a server with targets: share of tokens that may be late", 1},
     [PROBE_SLOWDOWN] = {"slowdown", "", "of the last window against the top clock", 1},
     [PROBE_ERROR] = {"error", "", "relative error of the reference", 1},
     [PROBE_SIGNAL] =
@@ -35,14 +36,17 @@ static const fl_probe probe_rows[PROBES] = {
 #define REFERENCE_S 0.15 /* least time at the top clock to learn a reference */
 
 static const char *init(void *state, const void *params_, const fl_facts *facts) {
-    (void)state;
+    gpu_state *gpu = fl_gpu_states(state, sizeof(fl_tightrope_state));
+    const char *why = fl_tightrope_serves(facts) ? fl_drive_check(facts) : NULL;
     (void)params_;
     if (facts->gpu_count > FL_TIGHTROPE_MEMBERS)
         return "drives 64 GPUs of a node at most";
     for (uint32_t i = 0; i < facts->gpu_count; i++)
         if (!facts->gpu[i].sm.count)
             return "needs the SM ladder of every GPU";
-    return NULL;
+    for (uint32_t i = 0; !why && fl_tightrope_serves(facts) && i < facts->server_count; i++)
+        fl_tightrope_serving_begin(&gpu[facts->server[i].gpu[0]].serving, facts, i);
+    return why;
 }
 
 static int64_t best_signal(const fl_gpu_sample *u) {
@@ -146,7 +150,24 @@ static int learned(const node *n) {
     return 1;
 }
 
+/* Servers that state latency targets: those are the bound (tightrope_serving.h). */
+static void serve(gpu_state *gpu, const params *p, const fl_facts *facts, const fl_sample *sample, fl_command *c) {
+    for (uint32_t i = 0; i < facts->server_count; i++) {
+        const uint32_t first = facts->server[i].gpu[0];
+        fl_tightrope_serving *t = &gpu[first].serving;
+        fl_tightrope_serve(t, facts, sample, i, p->tolerance, c);
+        fl_show_gpu(c, first, PROBE_CLOCK, t->s.mhz);
+        fl_show_gpu(c, first, PROBE_ALLOWED, t->allowed);
+        fl_show_gpu(c, first, PROBE_SLOWDOWN, t->slowdown);
+    }
+    c->delay_ns = FL_TIGHTROPE_SERVING_NS;
+}
+
 static void step(void *state, const void *param_bytes, const fl_facts *facts, const fl_sample *sample, fl_command *c) {
+    if (fl_tightrope_serves(facts)) {
+        serve(fl_gpu_states(state, sizeof(fl_tightrope_state)), param_bytes, facts, sample, c);
+        return;
+    }
     node n = {param_bytes,      facts,          sample, c, state, fl_gpu_states(state, sizeof(fl_tightrope_state)),
               facts->gpu_count, sample->time_ns};
     double late_s = 0;
@@ -203,6 +224,8 @@ FL_POLICY(tightrope) = {FL_POLICY_ABI,
                         .gpu_uses = FL_BIT(FL_GPU_ENERGY_J) | FL_BIT(FL_GPU_ENERGY_NS) | FL_BIT(FL_GPU_SM_MHZ) |
                                     FL_BIT(FL_GPU_KERNELS) | FL_BIT(FL_GPU_ITERATIONS) | FL_BIT(FL_GPU_DRAM_BYTES) |
                                     FL_BIT(FL_GPU_UTIL_MEM_PCT) | FL_BIT(FL_GPU_UTIL_GPU_PCT),
+                        .server_uses = FL_TIGHTROPE_SERVER_USES,
+                        .uses_batches = 1,
                         .gpu_drives = FL_BIT(FL_SET_SM_MHZ) | FL_BIT(FL_SET_RECORDS),
                         .param = param_rows,
                         .param_count = FL_COUNT(param_rows),

@@ -73,4 +73,6 @@ void fl_offer_text(const fl_offer *o, char *text, size_t size) {
     }
     if (o->may_record)
         add_text(text, size, ", with kernel records if the collector runs");
+    if (o->here.server_needs)
+        add_text(text, size, ", a server's page by --server");
 }
