@@ -28,7 +28,7 @@ static const fl_command_help help = {
 typedef struct run_options {
     fl_scene_options scene;
     fl_texts traces, set, faults;
-    const char *policy, *reader, *log, *timeline, *telemetry, *probes, *requests, *iterations, *path;
+    const char *policy, *reader, *log, *timeline, *telemetry, *probes, *served, *iterations, *path;
     double every_ms, min_set_ms;
     bool json;
 } run_options;
@@ -140,8 +140,10 @@ static fl_status write_records(recorder *r, const fl_scene *scene, const fl_run_
         s = fl_telemetry_write(o->timeline, &r->truth, d);
     if (!s && o->telemetry)
         s = fl_sensorlog_write(&r->sensors, o->telemetry, scene->w->name, scene->platform.name, result->makespan_ps, d);
-    if (!s && o->requests)
-        s = fl_served_write_requests(o->requests, &result->service, d);
+    if (!s && o->served)
+        s = scene->serving
+                ? fl_served_write_batched(o->served, &result->served, scene->serving->setup.requests, d)
+                : fl_served_write_requests(o->served, &result->service, d);
     return !s && o->iterations ? fl_served_write_iterations(o->iterations, &result->service, d) : s;
 }
 
@@ -234,6 +236,7 @@ int fl_cmd_run(int argc, char **argv) {
     run_options o = {.every_ms = 100};
     const fl_option option[] = {
         FL_SCENE_OPTIONS(o.scene),
+        FL_SERVING_OPTIONS(o.scene.serving),
         {"policy", "SPEC", FL_OPTION_TEXT, &o.policy, 0, 0,
          "policy, or a path to a .so; parameters may follow a colon"},
         {"set", "P=V", FL_OPTION_LIST, &o.set, 0, 0, "parameter of the policy (may be repeated)"},
@@ -247,7 +250,8 @@ int fl_cmd_run(int argc, char **argv) {
         {"timeline", "FILE", FL_OPTION_OUTPUT, &o.timeline, 0, 0, "writes clocks, power, its limit and utilisation over time"},
         {"telemetry", "FILE", FL_OPTION_OUTPUT, &o.telemetry, 0, 0, "writes what the sensors show over time"},
         {"probes", "FILE", FL_OPTION_OUTPUT, &o.probes, 0, 0, "writes the policy's internals, step by step"},
-        {"requests", "FILE", FL_OPTION_OUTPUT, &o.requests, 0, 0, "writes when each request came, began and ended"},
+        {"served", "FILE", FL_OPTION_OUTPUT, &o.served, 0, 0,
+         "writes when each request came, began and ended; of --serving also its latencies and energy"},
         {"iterations", "FILE", FL_OPTION_OUTPUT, &o.iterations, 0, 0, "writes the times between iteration markers"},
         {"every-ms", "X", FL_OPTION_REAL, &o.every_ms, 0.001, 1e9, "spacing of the timeline and the telemetry (100)"},
         {"fault", "SPEC", FL_OPTION_LIST, &o.faults, 0, 0, FL_FAULT_SPEC_HELP},

@@ -218,7 +218,7 @@ bool fl_experiment_redraws(fl_experiment *e, const fl_scene_options *so) {
 fl_status fl_experiment_apply(fl_experiment *e, fl_scene_options *so, fl_texts *traces, const char **objective,
                               int64_t *seeds, fl_diag *d) {
     const fl_json root = fl_json_root(e->tree, e->path);
-    bool own_input = traces->count || so->sweep || so->programs || so->pipeline;
+    bool own_input = traces->count || so->sweep || so->programs || so->pipeline || so->serving.server;
     fl_status s = so->platform ? FL_OK : get_texts(e, &root, "platforms", false, &e->platforms, d);
     if (!s && e->platforms.count && fl_json_has(&root, "platform"))
         s = fl_json_fail(&root, d, "'platform' and 'platforms', expected one of them");
@@ -232,15 +232,19 @@ fl_status fl_experiment_apply(fl_experiment *e, fl_scene_options *so, fl_texts *
     if (!own_input &&
         ((s = get_texts(e, &root, "traces", true, traces, d)) || (s = get_path(e, &root, "sweep", &so->sweep, d)) ||
          (s = get_path(e, &root, "programs", &so->programs, d)) ||
-         (s = get_path(e, &root, "pipeline", &so->pipeline, d))))
+         (s = get_path(e, &root, "pipeline", &so->pipeline, d)) ||
+         (s = get_path(e, &root, "serving", &so->serving.server, d)) ||
+         (s = get_path(e, &root, "requests", &so->serving.requests, d))))
         return s;
     /* What it says of its own workloads is not about others that the command line has in their place. */
-    const bool sweep = !own_input || so->sweep, programs = !own_input || so->programs;
+    const bool sweep = !own_input || so->sweep, programs = !own_input || so->programs,
+               serving = !own_input || so->serving.server;
     if ((sweep && ((s = get_text(&root, "model", &so->model, d)) || (s = get_int(&root, "repeat", &so->repeat, d)) ||
                    (s = get_replay(e, &root, &so->replay, d)))) ||
         (programs && !(so->seconds > 0) && fl_json_has(&root, "seconds") &&
          (s = fl_json_get_real(&root, "seconds", 0, HUGE_VAL, &so->seconds, d))) ||
         ((sweep || programs) && (s = get_texts(e, &root, "workloads", false, &so->only, d))) ||
+        (serving && (s = fl_serving_read_keys(&root, &so->serving, d))) ||
         (s = get_arrivals(e, &root, &so->arrivals, d)))
         return s;
     return FL_OK;
@@ -292,6 +296,13 @@ static fl_status open_variants(fl_experiment *e, const fl_scene_options *so, con
             s = get_arrivals(e, &at, &changed.arrivals, d);
         if (!changed.arrivals)
             changed.arrivals = so->arrivals;
+        changed.serving = (fl_serving_choice){0};
+        if (!s)
+            s = fl_serving_read_keys(&at, &changed.serving, d);
+        if (!s && !so->serving.server && fl_serving_any(&changed.serving))
+            s = fl_json_fail(&at, d, "says something of servers, of which there are none, expected \"serving\" in the "
+                                     "experiment");
+        fl_serving_merge(&changed.serving, &so->serving);
         if (!s)
             s = fl_scenes_open(&changed, traces, &more, d);
         if (!s)

@@ -8,6 +8,7 @@
 #include "harness/input/node_choice.h"
 #include "harness/input/platform.h"
 #include "harness/input/replay_choice.h"
+#include "harness/input/serving_scene.h"
 #include "harness/input/stated.h"
 #include "sim/build.h"
 #include "sim/rates.h"
@@ -20,6 +21,7 @@ typedef struct fl_scene_options { /* as asked for; NULL and 0 where nobody did *
     const char *sweep;    /* file of measured settings; NULL = none */
     const char *programs; /* programs file (traces/programs.h); NULL = none */
     const char *pipeline; /* a pipeline of training (traces/pipeline.h), each rank a GPU; NULL = none */
+    fl_serving_choice serving; /* servers of a language model and what is asked of them */
     int64_t applications; /* drawn ones beside those of fl_synth_apps, which are then the programs; 0 = no such */
     int64_t application_seed;
     double seconds;    /* about how long each program lasts; 0 = as its file says */
@@ -56,11 +58,12 @@ void fl_scene_resolve(fl_scene_options *o);
 fl_status fl_scene_check(const fl_scene_options *o, const fl_texts *traces, fl_diag *d);
 
 typedef struct fl_scene {
-    char *source;        /* path of the trace, programs, sweep or pipeline */
+    char *source;        /* path of the trace, programs, sweep, pipeline or requests */
     char *kinds;         /* path of its kinds file; NULL = none */
     char *order;         /* path of a pipeline's list of instructions; NULL = none */
     char *asked;         /* platform as it was asked for */
     fl_node_choice node; /* texts borrowed from the options */
+    fl_serving_scene *serving; /* servers and their requests; NULL = none */
     double jitter;       /* of a sweep's workload: how much its ops vary */
     int64_t iteration_ns; /* and work between its markers; 0 = none */
     char *variant;       /* of the node, see fl_scene_options; NULL = plain */
@@ -84,8 +87,8 @@ typedef struct fl_scenes {
     size_t clipped; /* scenes whose ladder was cut to the clocks that were measured */
 } fl_scenes;
 
-/* One scene per kernel trace, one per program, one per workload of the sweep and one of the pipeline; all of them again
- * for each draw.
+/* One scene per kernel trace, one per program, one per workload of the sweep, one of the pipeline and one of the
+ * requests; all of them again for each draw.
  * Resolves a copy of *o first. */
 fl_status fl_scenes_open(const fl_scene_options *o, const fl_texts *traces, fl_scenes *scenes, fl_diag *d);
 void fl_scenes_free(fl_scenes *s);

@@ -33,6 +33,7 @@ static fl_status sensitivity(fl_picture *p, const fl_summary *s, const fl_looks 
     return fl_picture_studies(p, s, 0, PANELS_MOST, drawn, d);
 }
 
+typedef fl_status (*of_file)(fl_picture *p, const char *input, size_t *drawn, fl_diag *d);
 typedef fl_status (*of_telemetry)(fl_picture *p, const fl_telemetry *t, const char *path, size_t *drawn, fl_diag *d);
 
 /* What each kind is drawn from and by; the script is plots/SCRIPT.gp. */
@@ -41,6 +42,7 @@ static const struct kind {
     of_summary result;
     of_telemetry telemetry;
     const char *nothing; /* to say where there is nothing to draw */
+    of_file file;        /* reads its input itself */
 } kinds[] = {
     {"pareto", "pareto", fl_picture_pareto, NULL, "no policy with an energy saving"},
     {"workloads", "pareto", fl_picture_workloads, NULL, "no run with an energy saving"},
@@ -53,12 +55,19 @@ static const struct kind {
     {"ranks", "rows", ranks, NULL, "no two policies ran the same workloads"},
     {"residency", "residency", NULL, fl_picture_residency, "no clock over any time"},
     {"trace", "trace", NULL, NULL, "no row below it"},
+    {"serving", "lines", NULL, NULL, "no run of a server, expected the file of foldline compare --serving",
+     fl_picture_serving},
+    {"serving-load", "lines", NULL, NULL, "no run of a server, expected the file of foldline compare --serving",
+     fl_picture_load},
+    {"latencies", "lines", NULL, NULL, "no request, expected the file of foldline run --serving --served",
+     fl_picture_latencies},
 };
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
 const char *const fl_plot_kinds[] = {"pareto",        "workloads",   "timeline",  "regret",
                                      "regret-curves", "sensitivity", "intervals", "ranks",
-                                     "residency",     "trace",       NULL};
+                                     "residency",     "trace",       "serving",   "serving-load",
+                                     "latencies",     NULL};
 
 /* ---- inputs ---- */
 
@@ -188,6 +197,7 @@ fl_status fl_plot(const char *name, const char *input, const char *output, fl_di
     if (!s)
         s = k->result                        ? from_result(k, input, &p, &drawn, d)
             : k->telemetry                   ? from_telemetry(k, input, &p, &drawn, d)
+            : k->file                        ? k->file(&p, input, &drawn, d)
             : !strcmp(name, "regret-curves") ? from_curves(input, &p, &drawn, d)
                                              : from_trace(input, &p, &drawn, d);
     if (!s && !drawn)
