@@ -81,6 +81,8 @@ const fl_keys fl_draws_keys = {
 #define LOAD_ROWS                                                                                                      \
     ROW("scale", REAL, "", "1", "requests arrive at the servers so many times as fast", BETWEEN(1e-6, 1e6)),           \
     ROW("servers", INT, "servers", "1", "how many, each with GPUs of its own", BETWEEN(1, 1024)),                      \
+    ROW("kv_blocks", INT, "blocks", "as 'serving' says", "KV blocks that requests of a server can use",                \
+        BETWEEN(1, 1e12)),                                                                                             \
     ROW("route", TEXT, "", "round-robin", "which server gets a request", .words = "round-robin|least-loaded")
 #define TARGET_ROWS                                                                                                    \
     ROW("ttft", TEXT, "", "none", "target of the time to first token, such as \"2s\""),                                \
