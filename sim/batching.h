@@ -30,8 +30,8 @@
  * youngest.
  *
  * One per server. Cost: a step in which nothing but contexts changed costs the same whatever its number of requests;
- * any other step a pass over the running requests, never over all. Memory: 48 bytes per request of the trace, and 8 per
- * block of those that have arrived and are not finished. */
+ * any other step a pass over the running requests, never over all. Memory: 40 bytes per request of the trace, 8 per
+ * block of those that have arrived and are not finished, 16 per block of the cache that was ever used. */
 #ifndef FL_BATCHING_H
 #define FL_BATCHING_H
 
@@ -103,8 +103,8 @@ bool fl_batching_begin(fl_batching *b, fl_step_shape *shape);
 /* The step is over: its tokens are out, its finished requests gone. */
 void fl_batching_end(fl_batching *b);
 
-/* The parts of the step, in the order of the rules. From begin to the next begin, except that `context` and `output`
- * are those of the time of this call. Costs a pass over the parts where the step is one of a row of equal ones. */
+/* The parts of the step, in the order of the rules; valid from begin to the next begin. Where the step is one of a row
+ * of equal ones, this costs a pass over its requests. */
 const fl_batch_part *fl_batching_parts(fl_batching *b, size_t *count);
 /* The requests that composing this step preempted, in that order; NULL and 0: none. */
 const uint32_t *fl_batching_preempted(const fl_batching *b, size_t *count);
@@ -120,7 +120,5 @@ fl_batching_counts fl_batching_count(fl_batching *b);
 /* Of one request: how often it was preempted, and the tokens that it has put out. */
 uint32_t fl_batching_preemptions(const fl_batching *b, uint32_t request);
 uint32_t fl_batching_output(fl_batching *b, uint32_t request);
-/* Tokens in the KV cache and tokens that a cache of this size can hold: kv_blocks x block_tokens. */
-uint64_t fl_batching_kv_tokens(const fl_batching *b);
 
 #endif

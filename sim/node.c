@@ -4,6 +4,8 @@
 #include "sim/prefix_build.h"
 #include "sim/prefix.h"
 #include "sim/scan.h"
+#include "sim/serving_signals.h"
+#include "sim/serving_steps.h"
 #include "sim/streams.h"
 
 #include <math.h>
@@ -53,6 +55,10 @@ static int64_t predict_mw(void *user, uint32_t sm) {
     at->status = fl_rates_at(at->n->rates, at->g->device, sm, at->g->mem, &rates, at->d);
     if (at->status)
         return -1;
+    if (at->c->serving) {
+        mw = fl_serving_predict_mw(at->c->serving, at->g, sm, rates);
+        any = mw >= 0;
+    }
     for (uint32_t i = 0; i < at->c->is->stream_count; i++) {
         const fl_lane *l = at->c->mine[i];
         if ((l->phase != FL_PHASE_RUN && !l->spinning) || l->gpu != at->g)
@@ -69,7 +75,9 @@ static void lose_gpu(fl_node *n, fl_course *c, bool lone, uint32_t index) {
     g->lost = true;
     g->open = false;
     g->leak_mw = 0;
-    if (c && !lone)
+    if (c && c->serving)
+        fl_serving_lose(c->serving, g);
+    else if (c && !lone)
         fl_streams_lose(c, g);
     g->dyn_now_mw = 0;
 }
@@ -78,6 +86,8 @@ static void lose_gpu(fl_node *n, fl_course *c, bool lone, uint32_t index) {
 static void rescale(fl_course *c, bool lone, fl_gpu *g, const fl_clock_rates *before, int64_t t) {
     if (lone)
         fl_scan_rescale(g, c->mine[0], before);
+    else if (c && c->serving)
+        fl_serving_rescale(c->serving, g, t);
     else if (c && !g->lost)
         fl_streams_rescale(c, g, before, t);
 }
@@ -164,21 +174,43 @@ static void end_island(fl_node *n, uint32_t k, int64_t t) {
     n->ended[k] = t;
 }
 
+/* A stretch of an island; *done: it has no work left. */
+static int64_t advance_course(fl_node *n, uint32_t k, int64_t target, bool *done) {
+    const fl_island *is = &n->w->island[k];
+    fl_course *c = &n->course[k];
+    fl_gpu *first = c->gpu[0];
+    if (c->serving) {
+        const int64_t t = fl_serving_advance(c->serving, first->now_ps, target);
+        *done = fl_serving_done(c->serving);
+        return t;
+    }
+    const bool lone = fl_node_is_lone(n, k);
+    const uint32_t gap_mul = c->host ? c->host[0].mul : FL_MUL_ONE;
+    const fl_path path = lone ? FL_PATH_PLAIN : fl_node_launches(n, k) ? FL_PATH_LAUNCHES : FL_PATH_EVENTS;
+    const int64_t t = path == FL_PATH_PLAIN      ? advance_lone(first, c->mine[0], target, gap_mul)
+                      : path == FL_PATH_LAUNCHES ? fl_launches_advance(c, target)
+                                                 : fl_streams_advance(c, target);
+    first->taken[path]++;
+    *done = lone ? c->mine[0]->phase == FL_PHASE_DONE : c->done == is->stream_count + is->thread_count;
+    return t;
+}
+
+static bool stuck(const fl_course *c, char *why, size_t size) {
+    return c->serving ? fl_serving_stuck(c->serving) : fl_streams_stuck(c, why, size) != NULL;
+}
+
 static fl_status advance_island(fl_node *n, uint32_t k, int64_t until, int64_t read_ps, fl_diag *d) {
     const fl_island *is = &n->w->island[k];
     fl_course *c = &n->course[k];
     bool lone = fl_node_is_lone(n, k);
     fl_gpu *first = &n->gpu[is->gpu[0]];
-    const uint32_t gap_mul = c->host ? c->host[0].mul : FL_MUL_ONE;
     /* Of several streams those that a loss keeps waiting may spin: what spins draws power as long as it waits. */
     while (!n->finished[k] && (!n->stalled[k] || !lone)) {
         int64_t target = next_boundary(n, is, first->now_ps, until, read_ps);
-        const fl_path path = lone ? FL_PATH_PLAIN : fl_node_launches(n, k) ? FL_PATH_LAUNCHES : FL_PATH_EVENTS;
-        int64_t t = path == FL_PATH_PLAIN      ? advance_lone(first, c->mine[0], target, gap_mul)
-                    : path == FL_PATH_LAUNCHES ? fl_launches_advance(c, target)
-                                               : fl_streams_advance(c, target);
-        first->taken[path]++;
-        bool done = lone ? c->mine[0]->phase == FL_PHASE_DONE : c->done == is->stream_count + is->thread_count;
+        bool done;
+        const int64_t t = advance_course(n, k, target, &done);
+        if (c->serving && c->serving->status)
+            return fl_serving_refused(c->serving, n->w->name, d);
         if (done) { /* it stands at the instant of its last completion until the node's own end is known */
             end_island(n, k, t);
             return FL_OK;
@@ -189,9 +221,9 @@ static fl_status advance_island(fl_node *n, uint32_t k, int64_t until, int64_t r
                 return s;
         }
         char why[128];
-        if (any_lost(n, is) && (lone || fl_streams_stuck(c, why, sizeof why)))
+        if (any_lost(n, is) && (lone || stuck(c, why, sizeof why)))
             n->stalled[k] = true;
-        else if (!lone && target == until && until == read_ps && fl_streams_stuck(c, why, sizeof why))
+        else if (!lone && target == until && until == read_ps && !c->serving && stuck(c, why, sizeof why))
             return fl_refuse(d, "%s: %s", n->w->name, why);
         if (t >= until)
             return FL_OK;
@@ -344,6 +376,18 @@ fl_status fl_node_take_records(fl_node *n, const fl_kernel_record **record, size
     return FL_OK;
 }
 
+void fl_node_read_server(fl_node *n, uint32_t server, bool remember, fl_server_sample *out) {
+    fl_serving_read(n->serving, server, n->now, remember, out);
+}
+
+void fl_node_take_batches(fl_node *n, const fl_batch_record **batch, size_t *count) {
+    *batch = n->serving->batch;
+    *count = n->serving->batch_count;
+    n->serving->batch_count = 0;
+}
+
+struct fl_serving *fl_node_serving(const fl_node *n) { return n->serving; }
+
 uint32_t fl_node_gpu_count(const fl_node *n) { return n->gpu_count; }
 const fl_gpu *fl_node_gpu(const fl_node *n, uint32_t gpu) { return &n->gpu[gpu]; }
 uint64_t fl_node_switches(const fl_node *n) { return n->switches; }
@@ -370,5 +414,5 @@ uint64_t fl_node_hash(const fl_node *n) {
     }
     for (uint32_t i = 0; i < n->w->stream_count; i++)
         h = (h ^ n->lane[i].next) * UINT64_C(0x100000001b3);
-    return h;
+    return n->serving ? fl_serving_hash(n->serving, h) : h;
 }

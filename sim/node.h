@@ -8,7 +8,6 @@
 
 #define FL_BOUNDARY_MAX_PS                                                                                             \
     FL_PS_PER_S                     /* so that the femtojoules of a lone stream fit 64 bits up to 9 kW (see rates.c) */
-#define FL_TIME_END (INT64_MAX / 4) /* 26 days: longer runs are refused */
 
 typedef struct fl_node_options {
     const fl_workload *w;
@@ -16,6 +15,8 @@ typedef struct fl_node_options {
     const fl_node_spec *spec;
     uint64_t seed;
     uint64_t gpu_needs, host_needs;     /* signals that will be read */
+    uint64_t server_needs;              /* likewise, where the workload serves */
+    bool batches;                       /* records of engines' steps will be taken */
     const int64_t *lost_at_ns;          /* per GPU: when it falls off the bus, INT64_MAX = never; NULL = none does */
     fl_path path;                       /* for tests; FL_PATH_AUTO: as fl_path_force says */
     double first_sm_mhz, first_mem_mhz; /* clocks at time 0; 0 = the driver's default */
@@ -48,6 +49,13 @@ void fl_node_records_free(fl_node *n, uint32_t gpu, bool on);
 
 /* Kernels finished on all GPUs since the last call, by end; valid until the next advance. */
 fl_status fl_node_take_records(fl_node *n, const fl_kernel_record **record, size_t *count, fl_diag *d);
+
+/* What software reads of a server now; nothing of one that has lost a GPU. remember: as fl_node_read. */
+void fl_node_read_server(fl_node *n, uint32_t server, bool remember, fl_server_sample *out);
+/* Steps of engines that ended since the last call, by end; valid until the next advance. None unless asked for. */
+void fl_node_take_batches(fl_node *n, const fl_batch_record **batch, size_t *count);
+/* What runs on the servers; NULL where the workload serves nothing. */
+struct fl_serving *fl_node_serving(const fl_node *n);
 
 uint32_t fl_node_gpu_count(const fl_node *n);
 const fl_gpu *fl_node_gpu(const fl_node *n, uint32_t gpu); /* truth, for scores */

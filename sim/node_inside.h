@@ -37,6 +37,7 @@ struct fl_node {
     bool *stalled;       /* by island: it waits for a lost GPU for ever */
     int64_t *ended;      /* by island */
     int64_t *request_ps; /* by request: when it had been served */
+    struct fl_serving *serving; /* of the island that serves; NULL = none does */
     int64_t now;
     uint64_t switches;
     fl_kernel_record *record;

@@ -2,6 +2,7 @@
 #include "sim/launches.h"
 #include "sim/node.h"
 #include "sim/node_inside.h"
+#include "sim/serving_steps.h"
 #include "sim/streams.h"
 #include "sim/streams_inside.h"
 
@@ -55,15 +56,31 @@ static fl_status open_course(fl_node *n, uint32_t k, fl_diag *d) {
     fl_status s = fl_launches_open(c, d);
     if (s)
         return s;
-    n->finished[k] = c->done == is->stream_count + is->thread_count;
+    n->finished[k] = c->done == is->stream_count + is->thread_count && !is->serves;
     return FL_OK;
+}
+
+/* An engine's host thread launches step after step and waits for each: it never sleeps. */
+static fl_status open_serving(fl_node *n, const fl_serving_needs *needs, fl_diag *d) {
+    fl_status s = FL_OK;
+    for (uint32_t k = 0; !s && k < n->w->island_count; k++) {
+        fl_course *c = &n->course[k];
+        if (!c->is->serves)
+            continue;
+        if (c->shared_bus)
+            return fl_refuse(d, "%s: servers on an APU, whose memory the CPU shares, are not simulated", n->w->name);
+        s = fl_serving_open(&c->serving, n->w, n->gpu, needs, d);
+        c->active = n->w->serving->server_count;
+        n->serving = c->serving;
+    }
+    return s;
 }
 
 /* A GPU of an island with work keeps its context until all work of the island is done. */
 static bool has_work(const fl_workload *w, uint32_t gpu) {
     for (uint32_t k = 0; k < w->island_count; k++) {
         const fl_island *is = &w->island[k];
-        bool here = false, work = is->thread_count > 0;
+        bool here = false, work = is->thread_count > 0 || is->serves;
         for (uint32_t i = 0; i < is->gpu_count; i++)
             here |= is->gpu[i] == gpu;
         for (uint32_t i = 0; i < is->stream_count; i++)
@@ -162,6 +179,9 @@ fl_status fl_node_open(fl_node **out, const fl_node_options *o, fl_diag *d) {
     }
     for (uint32_t k = 0; !s && k < w->island_count; k++)
         s = open_course(n, k, d);
+    const fl_serving_needs serving = {.signals = o->server_needs, .batches = o->batches};
+    if (!s)
+        s = open_serving(n, &serving, d);
     if (s) {
         fl_node_close(n);
         return s;
@@ -194,6 +214,7 @@ void fl_node_close(fl_node *n) {
         free(n->course[k].ahead);
         free(n->course[k].sums.time_ps);
         free(n->course[k].sums.work_ps);
+        fl_serving_close(n->course[k].serving);
     }
     fl_node_host_close(n);
     free(n->gpu);

@@ -17,6 +17,7 @@ typedef struct fl_served {
     int64_t worst_tbt_ps;                            /* longest time between two of its tokens; 0 with one token */
     fl_wide prefill_fj, decode_fj;                   /* what is computed again after a preemption is prefill */
     uint32_t server;
+    uint32_t cached_tokens; /* of its prompt, found in the prefix cache when it was taken */
     uint32_t preemptions;
     uint32_t tbt_missed; /* tokens later after the one before than the target */
     bool ttft_missed;
@@ -25,13 +26,13 @@ typedef struct fl_served {
 typedef struct fl_served_summary {
     uint64_t requests, prompt_tokens, cached_tokens, output_tokens;
     uint64_t steps, preemptions;
-    uint64_t computed_tokens; /* in all steps: prompts, and what preempted requests lost, and one per decode */
-    fl_times ttft, tbt, tpot, e2e; /* to first token; between tokens of a request; mean of the latter, by request; from
-                                      arrival to the last token */
+    uint64_t computed_tokens;       /* in all steps: prompts, and what preempted requests lost, and one per decode */
+    fl_times ttft, tbt, tpot, e2e;  /* to first token; between tokens of a request; mean of the latter, by request; from
+                                       arrival to the last token */
     double ttft_missed, tbt_missed; /* shares of first tokens, and of later ones, over the targets; 0 without targets */
-    bool met;            /* both are at most 1 - target_share */
+    bool met;                       /* both are at most 1 - target_share */
     double requests_per_s, tokens_per_s; /* over the makespan */
-    double goodput;      /* requests/s whose TTFT, and whose mean time between tokens (TPOT), met the targets */
+    double goodput;              /* requests/s whose TTFT, and whose mean time between tokens (TPOT), met the targets */
     fl_wide serving_fj, idle_fj; /* of the steps, and the rest: together the node's energy */
     double j_per_request, j_per_token; /* of what scores use (fl_run_result.energy_j), per request and output token */
     /* The minute, by arrival, in which the largest share of requests missed a target; of equals the one with the longer
@@ -41,12 +42,19 @@ typedef struct fl_served_summary {
     double worst_minute_ttft_s; /* mean TTFT of its requests */
 } fl_served_summary;
 
+struct fl_serving;
+
 typedef struct fl_served_result {
     fl_served *request; /* request_count, in the order of arrival; NULL where the workload serves nothing */
     size_t request_count;
     fl_served_summary sum;
 } fl_served_result;
 
+/* Fills *r from servers whose requests are all done; takes their per-request array over. node_fj: the whole node's
+ * energy, score_j: what scores use. *r may be freed also on failure. FL_MODEL_FAULT where the requests' energies are
+ * not those of the steps, or a request has no end: that would be a fault of the simulator. */
+fl_status fl_served_collect(struct fl_serving *v, int64_t makespan_ps, fl_wide node_fj, double score_j,
+                            fl_served_result *r, fl_diag *d);
 void fl_served_free(fl_served_result *r);
 
 #endif
