@@ -41,26 +41,26 @@ static const struct kind {
     const char *name, *script;
     of_summary result;
     of_telemetry telemetry;
-    const char *nothing; /* to say where there is nothing to draw */
     of_file file;        /* reads its input itself */
+    const char *nothing; /* to say where there is nothing to draw */
 } kinds[] = {
-    {"pareto", "pareto", fl_picture_pareto, NULL, "no policy with an energy saving"},
-    {"workloads", "pareto", fl_picture_workloads, NULL, "no run with an energy saving"},
-    {"timeline", "lines", NULL, fl_picture_timeline, "no row of a GPU"},
-    {"regret", "regret", regret, NULL, "no policy beside the baselines"},
-    {"regret-curves", "lines", NULL, NULL, "no step with a regret"},
-    {"sensitivity", "lines", sensitivity, NULL,
+    {"pareto", "pareto", fl_picture_pareto, NULL, NULL, "no policy with an energy saving"},
+    {"workloads", "pareto", fl_picture_workloads, NULL, NULL, "no run with an energy saving"},
+    {"timeline", "lines", NULL, fl_picture_timeline, NULL, "no row of a GPU"},
+    {"regret", "regret", regret, NULL, NULL, "no policy beside the baselines"},
+    {"regret-curves", "lines", NULL, NULL, NULL, "no step with a regret"},
+    {"sensitivity", "lines", sensitivity, NULL, NULL,
      "no policy with a parameter of several values, expected labels such as assure:theta=0.9"},
-    {"intervals", "rows", intervals, NULL, "no policy with an energy saving"},
-    {"ranks", "rows", ranks, NULL, "no two policies ran the same workloads"},
-    {"residency", "residency", NULL, fl_picture_residency, "no clock over any time"},
-    {"trace", "trace", NULL, NULL, "no row below it"},
-    {"serving", "lines", NULL, NULL, "no run of a server, expected the file of foldline compare --serving",
-     fl_picture_serving},
-    {"serving-load", "lines", NULL, NULL, "no run of a server, expected the file of foldline compare --serving",
-     fl_picture_load},
-    {"latencies", "lines", NULL, NULL, "no request, expected the file of foldline run --serving --served",
-     fl_picture_latencies},
+    {"intervals", "rows", intervals, NULL, NULL, "no policy with an energy saving"},
+    {"ranks", "rows", ranks, NULL, NULL, "no two policies ran the same workloads"},
+    {"residency", "residency", NULL, fl_picture_residency, NULL, "no clock over any time"},
+    {"trace", "trace", NULL, NULL, NULL, "no row below it"},
+    {"serving", "lines", NULL, NULL, fl_picture_serving,
+     "no run of a server, expected the file of foldline compare --serving"},
+    {"serving-load", "lines", NULL, NULL, fl_picture_load,
+     "no run of a server, expected the file of foldline compare --serving"},
+    {"latencies", "lines", NULL, NULL, fl_picture_latencies,
+     "no request, expected the file of foldline run --serving --served"},
 };
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
