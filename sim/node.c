@@ -377,7 +377,7 @@ fl_status fl_node_take_records(fl_node *n, const fl_kernel_record **record, size
 }
 
 void fl_node_read_server(fl_node *n, uint32_t server, bool remember, fl_server_sample *out) {
-    fl_serving_read(n->serving, server, n->now, remember, out);
+    fl_serving_signals_read(n->serving, server, n->now, remember, out);
 }
 
 void fl_node_take_batches(fl_node *n, const fl_batch_record **batch, size_t *count) {

@@ -142,7 +142,7 @@ void fl_serving_tell(fl_serving *v, int64_t t) {
     v->tell_ps += v->signals_ps;
 }
 
-void fl_serving_read(fl_serving *v, uint32_t server, int64_t t, bool remember, fl_server_sample *out) {
+void fl_serving_signals_read(fl_serving *v, uint32_t server, int64_t t, bool remember, fl_server_sample *out) {
     fl_engine *e = &v->engine[server];
     fl_serving_signals *s = e->signals;
     *out = (fl_server_sample){0};

@@ -12,6 +12,6 @@ fl_status fl_serving_signals_open(fl_serving *v, uint64_t needs, fl_diag *d);
 /* Their period is over at t: what they tell until the next is what is now. */
 void fl_serving_tell(fl_serving *v, int64_t t);
 /* What a reader sees of one server at t. remember: freshness is counted from here. */
-void fl_serving_read(fl_serving *v, uint32_t server, int64_t t, bool remember, fl_server_sample *out);
+void fl_serving_signals_read(fl_serving *v, uint32_t server, int64_t t, bool remember, fl_server_sample *out);
 
 #endif
