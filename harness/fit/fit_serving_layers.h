@@ -1,0 +1,25 @@
+/* The law of a server's steps from layer tables: kernel times of one block, measured at one clock. */
+#ifndef FL_FIT_SERVING_LAYERS_H
+#define FL_FIT_SERVING_LAYERS_H
+
+#include "harness/fit/fit_serving_score.h"
+#include "models/step_law.h"
+#include "traces/serving.h"
+#include "traces/step_tables.h"
+
+typedef struct fl_serving_layers {
+    fl_layers dense, per_sequence;
+    fl_attention attention;
+    uint32_t blocks;                 /* of the model: 32 for an 8B Llama */
+    double sm_mhz;                   /* at which they were measured */
+    double reduce_s, reduce_token_s; /* of one all-reduce; for tensor_parallel > 1 */
+} fl_serving_layers;
+
+/* Fits a law for the server *s, whose limits bound what is looked at: steps that it cannot run are left out. *law is to
+ * be freed. `left_out`: how well a law predicts the steps of a number of decodes that it has not seen, each such number
+ * left out in turn; steps as they are made of the tables by adding their layers. FL_BAD_INPUT where tables lack what
+ * the law needs. */
+fl_status fl_serving_layers_fit(const fl_serving_layers *t, const fl_serving *s, fl_step_law *law,
+                                fl_serving_errors *left_out, fl_diag *d);
+
+#endif
