@@ -388,6 +388,10 @@ void fl_node_take_batches(fl_node *n, const fl_batch_record **batch, size_t *cou
 
 struct fl_serving *fl_node_serving(const fl_node *n) { return n->serving; }
 
+fl_batching_counts fl_node_batching(const fl_node *n, uint32_t server) {
+    return fl_batching_count(n->serving->engine[server].batching);
+}
+
 uint32_t fl_node_gpu_count(const fl_node *n) { return n->gpu_count; }
 const fl_gpu *fl_node_gpu(const fl_node *n, uint32_t gpu) { return &n->gpu[gpu]; }
 uint64_t fl_node_switches(const fl_node *n) { return n->switches; }

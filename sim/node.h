@@ -5,6 +5,7 @@
 
 #include "sim/gpu.h"
 #include "sim/node_host.h"
+#include "sim/serving.h"
 
 #define FL_BOUNDARY_MAX_PS                                                                                             \
     FL_PS_PER_S                     /* so that the femtojoules of a lone stream fit 64 bits up to 9 kW (see rates.c) */
@@ -56,6 +57,8 @@ void fl_node_read_server(fl_node *n, uint32_t server, bool remember, fl_server_s
 void fl_node_take_batches(fl_node *n, const fl_batch_record **batch, size_t *count);
 /* What runs on the servers; NULL where the workload serves nothing. */
 struct fl_serving *fl_node_serving(const fl_node *n);
+/* What a server has waiting and running now, whether or not anybody reads its signals: truth, for plots over time. */
+fl_batching_counts fl_node_batching(const fl_node *n, uint32_t server);
 
 uint32_t fl_node_gpu_count(const fl_node *n);
 const fl_gpu *fl_node_gpu(const fl_node *n, uint32_t gpu); /* truth, for scores */

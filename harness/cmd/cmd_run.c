@@ -35,7 +35,7 @@ typedef struct run_options {
 
 /* ---- what is recorded on the way: each where its option names a file ---- */
 
-enum { TIMELINE_COLUMNS = 5 };
+enum { GPU_COLUMNS = 5, TIMELINE_COLUMNS = 8 }; /* the rest where a server runs */
 
 typedef struct recorder {
     const run_options *o;
@@ -47,6 +47,7 @@ typedef struct recorder {
     fl_wide *energy_fj; /* per GPU, at the last point */
     int64_t *busy_ps;
     int64_t last_ps;
+    const fl_serving_setup *serving; /* NULL: none */
 } recorder;
 
 static fl_status on_step(void *user, const fl_sample *sample, const fl_decision *decision, fl_diag *d) {
@@ -59,6 +60,20 @@ static fl_status on_watch(void *user, const fl_gpu_sample *gpu, uint32_t count, 
     return fl_sensorlog_add(&((recorder *)user)->sensors, gpu, count, t_ps, d);
 }
 
+/* Each GPU of a server shows all of it. */
+static void put_queue(const fl_serving_setup *u, const fl_node *node, uint32_t gpu, double *v) {
+    for (uint32_t i = 0; i < u->server_count; i++) {
+        const fl_serving_server *s = &u->server[i];
+        for (uint32_t k = 0; k < s->gpu_count; k++)
+            if (s->gpu[k] == gpu) {
+                const fl_batching_counts c = fl_node_batching(node, i);
+                v[0] = c.waiting;
+                v[1] = c.running;
+                v[2] = 100 * (double)c.blocks_used / (double)s->rules.kv_blocks;
+            }
+    }
+}
+
 /* Mean power and utilisation since the last point, clocks as they stand. */
 static fl_status on_truth(void *user, const fl_node *node, int64_t t, fl_diag *d) {
     recorder *r = user;
@@ -66,16 +81,18 @@ static fl_status on_truth(void *user, const fl_node *node, int64_t t, fl_diag *d
     uint32_t gpus = fl_node_gpu_count(node);
     if (fl_grow(&f->t_ns, &r->room_t, f->row_count + gpus, sizeof *f->t_ns) ||
         fl_grow(&f->device, &r->room_d, f->row_count + gpus, sizeof *f->device) ||
-        fl_grow(&f->value, &r->room_v, (f->row_count + gpus) * TIMELINE_COLUMNS, sizeof *f->value))
+        fl_grow(&f->value, &r->room_v, (f->row_count + gpus) * f->signal_count, sizeof *f->value))
         return fl_no_memory(d, "the timeline");
     for (uint32_t i = 0; i < gpus; i++) {
         const fl_gpu *g = fl_node_gpu(node, i);
-        double dt = (double)(t - r->last_ps), *v = f->value + f->row_count * TIMELINE_COLUMNS;
+        double dt = (double)(t - r->last_ps), *v = f->value + f->row_count * f->signal_count;
         v[0] = g->dev->sm_mhz[g->sm];
         v[1] = g->dev->mem_mhz[g->mem];
         v[2] = dt > 0 ? (double)(g->sums.energy_fj - r->energy_fj[i]) / dt * 1e-3 : NAN;
         v[3] = dt > 0 ? 100.0 * (double)(g->sums.busy_ps - r->busy_ps[i]) / dt : NAN;
         v[4] = fl_node_limit_w(node, i);
+        if (r->serving)
+            put_queue(r->serving, node, i, v + GPU_COLUMNS);
         f->t_ns[f->row_count] = t / FL_PS_PER_NS;
         f->device[f->row_count++] = (int32_t)i;
         r->energy_fj[i] = g->sums.energy_fj;
@@ -86,7 +103,9 @@ static fl_status on_truth(void *user, const fl_node *node, int64_t t, fl_diag *d
 }
 
 static fl_status open_timeline(recorder *r, const fl_scene *scene, const fl_spec *spec, fl_diag *d) {
-    static const char *const name[TIMELINE_COLUMNS] = {"sm_mhz", "mem_mhz", "power_w", "util_gpu_pct", "power_limit_w"};
+    static const char *const name[TIMELINE_COLUMNS] = {"sm_mhz",        "mem_mhz", "power_w", "util_gpu_pct",
+                                                       "power_limit_w", "waiting", "running", "kv_used_pct"};
+    const size_t columns = scene->serving ? TIMELINE_COLUMNS : GPU_COLUMNS;
     fl_telemetry *t = &r->truth;
     t->signal = calloc(TIMELINE_COLUMNS, sizeof *t->signal);
     const uint32_t gpus = scene->facts.gpu_count;
@@ -96,7 +115,8 @@ static fl_status open_timeline(recorder *r, const fl_scene *scene, const fl_spec
               fl_head_set(&t->head, "source", "foldline run: the simulated truth, means since the row before") &&
               fl_head_set(&t->head, "workload", scene->w->name) && fl_head_set(&t->head, "platform", scene->asked) &&
               fl_head_set(&t->head, "policy", spec->label);
-    for (; ok && t->signal_count < TIMELINE_COLUMNS; t->signal_count += ok)
+    r->serving = scene->serving ? &scene->serving->setup : NULL;
+    for (; ok && t->signal_count < columns; t->signal_count += ok)
         ok = (t->signal[t->signal_count] = strdup(name[t->signal_count])) != NULL;
     return ok ? FL_OK : fl_no_memory(d, "the timeline");
 }
@@ -247,7 +267,7 @@ int fl_cmd_run(int argc, char **argv) {
         {"min-set-ms", "X", FL_OPTION_REAL, &o.min_set_ms, 0, 1e6,
          "a control is set at most this often (0 = no limit)"},
         {"log", "FILE", FL_OPTION_OUTPUT, &o.log, 0, 0, "writes the decisions, step by step"},
-        {"timeline", "FILE", FL_OPTION_OUTPUT, &o.timeline, 0, 0, "writes clocks, power, its limit and utilisation over time"},
+        {"timeline", "FILE", FL_OPTION_OUTPUT, &o.timeline, 0, 0, "writes clocks, power, its limit and utilisation over time; of servers also their queues"},
         {"telemetry", "FILE", FL_OPTION_OUTPUT, &o.telemetry, 0, 0, "writes what the sensors show over time"},
         {"probes", "FILE", FL_OPTION_OUTPUT, &o.probes, 0, 0, "writes the policy's internals, step by step"},
         {"served", "FILE", FL_OPTION_OUTPUT, &o.served, 0, 0,

@@ -168,8 +168,12 @@ static void put_asked(const fl_run_told *t) {
     const fl_node_choice *c = &s->node;
     const uint32_t gpus = s->facts.gpu_count;
     printf("%s under %s on %s\n\n", s->w->name, t->spec->label, s->platform.name);
-    printf("asked       %u GPU%s, %zu kernels, seed %llu, wall %s", gpus, gpus == 1 ? "" : "s", s->w->op_count,
-           (unsigned long long)s->facts.seed, c->wall ? c->wall : "real");
+    printf("asked       %u GPU%s, ", gpus, gpus == 1 ? "" : "s");
+    if (s->serving)
+        printf("%zu requests", s->serving->requests.count);
+    else
+        printf("%zu kernels", s->w->op_count);
+    printf(", seed %llu, wall %s", (unsigned long long)s->facts.seed, c->wall ? c->wall : "real");
     printf("%s%s%s", c->heat ? ", heat" : "", c->no_cpu ? ", no CPU" : "", c->no_contention ? ", no interference" : "");
     if (s->jitter > 0)
         printf(", jitter %g %%", 100 * s->jitter);

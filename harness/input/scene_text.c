@@ -68,7 +68,7 @@ void fl_scene_notes(const fl_scenes *scenes, FILE *out) {
     double time_pct = 0, power_pct = 0;
     for (size_t i = 0; i < scenes->count; i++) {
         const fl_workload *w = scenes->item[i]->w;
-        assumed += w->assumed;
+        assumed += w->assumed && !scenes->item[i]->serving; /* of whose steps the line above tells */
         host += w->gaps_are_host && !w->measured && isnan(w->model_time_mape_pct);
         untangled += w->untangled;
         if (isfinite(w->model_time_mape_pct)) {
