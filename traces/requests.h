@@ -48,13 +48,9 @@ typedef struct fl_requests {
 /* Fills *r or leaves it zeroed. Refuses rows out of order, zero tokens, more cached tokens than the prompt has. */
 fl_status fl_requests_read(const char *path, fl_requests *r, fl_diag *d);
 /* The trace of Azure's LLM inference data set (2023: TIMESTAMP,ContextTokens,GeneratedTokens; the time as a UTC date,
- * of which the first becomes 0). Rows without output tokens have no step to be simulated: they are left out, and
+ * of which the first becomes 0). Rows without prompt or output tokens have no step to be simulated: they are left out, and
  * *left_out (may be NULL) counts them. */
 fl_status fl_requests_read_azure(const char *path, fl_requests *r, size_t *left_out, fl_diag *d);
-/* Does this beginning of a file look like one of the two? */
-bool fl_requests_detect(const char *text, size_t size);
-bool fl_requests_detect_azure(const char *text, size_t size);
-
 /* Optional columns only where a row has such a value. */
 fl_status fl_requests_write(const char *path, const fl_requests *r, fl_diag *d);
 void fl_requests_free(fl_requests *r);

@@ -2,7 +2,7 @@
  * CC-BY 4.0; Patel et al., "Splitwise: Efficient generative LLM inference using phase splitting", ISCA 2024). */
 #include "traces/columns.h"
 #include "traces/foreign.h"
-#include "traces/requests.h"
+#include "traces/import.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -103,3 +103,33 @@ fl_status fl_requests_read_azure(const char *path, fl_requests *r, size_t *left_
         *left_out = s ? 0 : l.left_out;
     return s;
 }
+
+static bool is_header(const fl_cells *line) {
+    return line->count == COLUMNS && fl_cells_have(line, COLUMN[TIMESTAMP]) && fl_cells_have(line, COLUMN[CONTEXT]) &&
+           fl_cells_have(line, COLUMN[GENERATED]);
+}
+
+static bool azure_detect(const char *path, const char *head, size_t size) {
+    (void)path;
+    return fl_header_find(head, size, is_header) == 0;
+}
+
+static fl_status azure_read(const char *path, const fl_import_options *o, fl_imported *out, fl_diag *d) {
+    (void)o;
+    size_t left_out = 0;
+    *out = (fl_imported){0};
+    fl_status s = fl_requests_read_azure(path, &out->requests, &left_out, d);
+    out->has_requests = !s;
+    if (!s)
+        fl_import_say(out, "no latencies, and the rate is that of the whole service, not of one server (--scale)");
+    if (!s && left_out)
+        fl_import_say(out, "%zu row%s without prompt or output tokens left out", left_out, left_out > 1 ? "s" : "");
+    if (!s)
+        s = fl_import_said(out, d);
+    if (s)
+        fl_imported_free(out);
+    return s;
+}
+
+const fl_reader fl_reader_azure_llm = {"azure-llm", "requests of Azure's LLM inference traces", azure_detect,
+                                       azure_read};
