@@ -108,6 +108,14 @@ static fl_status get_text(const fl_json *root, const char *key, const char **int
     return *into || !fl_json_has(root, key) ? FL_OK : fl_json_get_text(root, key, into, d);
 }
 
+/* A name, or a path where there is a slash in it. */
+static fl_status get_platform(fl_experiment *e, const fl_json *root, const char **into, fl_diag *d) {
+    const fl_status s = get_text(root, "platform", into, d);
+    const bool own = !s && *into && fl_json_has(root, "platform") && strchr(*into, '/') &&
+                     *into == cJSON_GetStringValue(cJSON_GetObjectItem(root->node, "platform"));
+    return own ? fl_experiment_path(e, *into, into, d) : s;
+}
+
 /* Ranges are those of the rows (experiment_keys.c), against which the file was held. */
 static fl_status get_int(const fl_json *root, const char *key, int64_t *into, fl_diag *d) {
     return *into || !fl_json_has(root, key) ? FL_OK : fl_json_get_int(root, key, 1, WHOLE_MAX, into, d);
@@ -224,7 +232,7 @@ fl_status fl_experiment_apply(fl_experiment *e, fl_scene_options *so, fl_texts *
         s = fl_json_fail(&root, d, "'platform' and 'platforms', expected one of them");
     if (!s && e->platforms.count)
         so->platform = e->platforms.item[0];
-    if (s || (s = get_text(&root, "platform", &so->platform, d)) || (s = get_text(&root, "assume", &so->assume, d)) ||
+    if (s || (s = get_platform(e, &root, &so->platform, d)) || (s = get_text(&root, "assume", &so->assume, d)) ||
         (s = get_path(e, &root, "kinds", &so->kinds, d)) || (s = get_int(&root, "gpus", &so->gpus, d)) ||
         (s = get_int(&root, "seed", &so->seed, d)) || (s = get_int(&root, "seeds", seeds, d)) ||
         (s = get_text(&root, "objective", objective, d)) || (s = fl_node_choice_read(&root, &so->node, d)))

@@ -121,6 +121,15 @@ static size_t last_of(const numbers *n, size_t policy, size_t y) {
 
 /* ---- energy per token against latency ---- */
 
+/* From 0, or logarithmic where a server that was overloaded would press all others together. */
+static void latency_axis(const numbers *n, size_t k, fl_panel *panel) {
+    double low, high;
+    extent(n, k, &low, &high);
+    panel->log_x = low > 0 && high > 20 * low;
+    panel->x0 = panel->log_x ? low / 1.2 : 0;
+    panel->x1 = high > 0 ? (panel->log_x ? 1.2 : 1.06) * high : 1;
+}
+
 static void put_marks(fl_lines *l, const numbers *n, size_t x, size_t y) {
     for (size_t p = 0; p < n->policy.count; p++) {
         const size_t last = last_of(n, p, y);
@@ -151,9 +160,7 @@ fl_status fl_picture_serving(fl_picture *p, const char *input, size_t *drawn, fl
         extent(&n, 0, &panel.y0, &panel.y1);
         fl_loosen(&panel.y0, &panel.y1);
         panel.y0 = fmax(panel.y0, 0);
-        extent(&n, 1, &panel.x0, &panel.x1);
-        fl_loosen(&panel.x0, &panel.x1);
-        panel.x0 = fmax(panel.x0, 0);
+        latency_axis(&n, 1, &panel);
         fl_lines_begin(&l, p, 2, p->width < 600 ? 1 : 2, 320, fmin(widest(&n), 0.2 * p->width), false,
                        "What a token costs, and how long one waits for it",
                        "each mark is a run; hollow ones break a bound, grey ones are baselines");
@@ -161,9 +168,7 @@ fl_status fl_picture_serving(fl_picture *p, const char *input, size_t *drawn, fl
         put_marks(&l, &n, 1, 0);
         panel.title = "time between tokens";
         panel.x_label = "99th percentile of TBT, s";
-        extent(&n, 2, &panel.x0, &panel.x1);
-        fl_loosen(&panel.x0, &panel.x1);
-        panel.x0 = fmax(panel.x0, 0);
+        latency_axis(&n, 2, &panel);
         fl_lines_panel(&l, &panel);
         put_marks(&l, &n, 2, 0);
         fl_lines_end(&l);
@@ -222,8 +227,8 @@ fl_status fl_picture_load(fl_picture *p, const char *input, size_t *drawn, fl_di
         fl_panel panel = {.x_label = "requests per second", .y_label = "energy saved, %"};
         qsort(n.row, n.count, sizeof *n.row, by_load);
         extent(&n, 0, &panel.x0, &panel.x1);
-        fl_loosen(&panel.x0, &panel.x1);
-        panel.x0 = fmax(panel.x0, 0);
+        panel.x0 = 0;
+        panel.x1 *= 1.06;
         extent(&n, 1, &low, &high);
         extent(&n, 2, &low2, &high2);
         panel.y0 = fmin(low, low2); /* one scale: they are to be held against each other */
@@ -284,9 +289,9 @@ fl_status fl_picture_latencies(fl_picture *p, const char *input, size_t *drawn, 
         s = fl_no_memory(d, "the picture");
     *drawn = s ? 0 : n.count;
     if (*drawn) {
-        fl_panel panel = {.title = "of a request", .x_label = "s", .y_label = "share of requests, %", .y1 = 100,
+        fl_panel panel = {.title = "of a request", .x_label = "seconds", .y_label = "share of requests, %", .y1 = 100,
                           .log_x = true, .x0 = HUGE_VAL, .x1 = -HUGE_VAL};
-        fl_lines_begin(&l, p, 2, p->width < 600 ? 1 : 2, 320, fl_text_width("to first token"), false,
+        fl_lines_begin(&l, p, 2, p->width < 600 ? 1 : 2, 320, fl_text_width("longest (TBT) "), false,
                        "How long requests took", "the share of requests whose time is at most so long");
         span(&n, 0, &panel);
         span(&n, 3, &panel);

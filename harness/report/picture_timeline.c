@@ -186,7 +186,7 @@ fl_status fl_picture_timeline(fl_picture *p, const fl_telemetry *t, const char *
                    : served      ? 84
                    : devices > 1 ? 50
                                  : 4,
-                   true, "Clock and power over time", about);
+                   true, served ? "Clock, requests and power over time" : "Clock and power over time", about);
     fl_lines_panel(&l, &panel);
     put_devices(&l, t, clock, true, devices, true);
     if (served) {
