@@ -4,7 +4,6 @@
 #include "sim/prefix_build.h"
 #include "sim/prefix.h"
 #include "sim/scan.h"
-#include "sim/serving_signals.h"
 #include "sim/serving_steps.h"
 #include "sim/streams.h"
 
@@ -374,22 +373,6 @@ fl_status fl_node_take_records(fl_node *n, const fl_kernel_record **record, size
     *record = n->record;
     *count = n->record_count;
     return FL_OK;
-}
-
-void fl_node_read_server(fl_node *n, uint32_t server, bool remember, fl_server_sample *out) {
-    fl_serving_signals_read(n->serving, server, n->now, remember, out);
-}
-
-void fl_node_take_batches(fl_node *n, const fl_batch_record **batch, size_t *count) {
-    *batch = n->serving->batch;
-    *count = n->serving->batch_count;
-    n->serving->batch_count = 0;
-}
-
-struct fl_serving *fl_node_serving(const fl_node *n) { return n->serving; }
-
-fl_batching_counts fl_node_batching(const fl_node *n, uint32_t server) {
-    return fl_batching_count(n->serving->engine[server].batching);
 }
 
 uint32_t fl_node_gpu_count(const fl_node *n) { return n->gpu_count; }

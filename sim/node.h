@@ -8,7 +8,7 @@
 #include "sim/serving.h"
 
 #define FL_BOUNDARY_MAX_PS                                                                                             \
-    FL_PS_PER_S                     /* so that the femtojoules of a lone stream fit 64 bits up to 9 kW (see rates.c) */
+    FL_PS_PER_S /* so that the femtojoules of a lone stream fit 64 bits up to 9 kW (see rates.c) */
 
 typedef struct fl_node_options {
     const fl_workload *w;
@@ -55,6 +55,8 @@ fl_status fl_node_take_records(fl_node *n, const fl_kernel_record **record, size
 void fl_node_read_server(fl_node *n, uint32_t server, bool remember, fl_server_sample *out);
 /* Steps of engines that ended since the last call, by end; valid until the next advance. None unless asked for. */
 void fl_node_take_batches(fl_node *n, const fl_batch_record **batch, size_t *count);
+/* Requests that are done. */
+uint64_t fl_node_served(const fl_node *n);
 /* What runs on the servers; NULL where the workload serves nothing. */
 struct fl_serving *fl_node_serving(const fl_node *n);
 /* What a server has waiting and running now, whether or not anybody reads its signals: truth, for plots over time. */

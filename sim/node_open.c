@@ -60,22 +60,6 @@ static fl_status open_course(fl_node *n, uint32_t k, fl_diag *d) {
     return FL_OK;
 }
 
-/* An engine's host thread launches step after step and waits for each: it never sleeps. */
-static fl_status open_serving(fl_node *n, const fl_serving_needs *needs, fl_diag *d) {
-    fl_status s = FL_OK;
-    for (uint32_t k = 0; !s && k < n->w->island_count; k++) {
-        fl_course *c = &n->course[k];
-        if (!c->is->serves)
-            continue;
-        if (c->shared_bus)
-            return fl_refuse(d, "%s: servers on an APU, whose memory the CPU shares, are not simulated", n->w->name);
-        s = fl_serving_open(&c->serving, n->w, n->gpu, needs, d);
-        c->active = n->w->serving->server_count;
-        n->serving = c->serving;
-    }
-    return s;
-}
-
 /* A GPU of an island with work keeps its context until all work of the island is done. */
 static bool has_work(const fl_workload *w, uint32_t gpu) {
     for (uint32_t k = 0; k < w->island_count; k++) {
@@ -181,7 +165,7 @@ fl_status fl_node_open(fl_node **out, const fl_node_options *o, fl_diag *d) {
         s = open_course(n, k, d);
     const fl_serving_needs serving = {.signals = o->server_needs, .batches = o->batches};
     if (!s)
-        s = open_serving(n, &serving, d);
+        s = fl_node_serving_open(n, &serving, d);
     if (s) {
         fl_node_close(n);
         return s;

@@ -3,6 +3,7 @@
 #include "sim/cpu.h"
 #include "sim/guard.h"
 #include "sim/prefix_table.h"
+#include "sim/run_servers.h"
 #include "sim/sense.h"
 #include "sim/serving.h"
 #include "traces/stage.h"
@@ -34,10 +35,7 @@ typedef struct fl_host { /* the simulated host of one policy: time, readings, se
     uint64_t *before;      /* per GPU, with a reader: kernels finished before time 0 */
     fl_kernel_record *record;
     size_t record_room;
-    fl_server_sample *server; /* server_count; NULL where the policy reads none */
-    uint32_t server_count;
-    fl_batch_record *batch;
-    size_t batch_room;
+    fl_run_servers servers;
 } fl_host;
 
 static void read_gpu(fl_host *h, uint32_t i, int64_t t_ns, fl_gpu_sample *out) {
@@ -73,32 +71,6 @@ static fl_status take_records(fl_host *h, fl_sample *sample, fl_diag *d) {
     return FL_OK;
 }
 
-/* Likewise the steps of engines. */
-static fl_status take_batches(fl_host *h, fl_sample *sample, fl_diag *d) {
-    const fl_batch_record *batch;
-    size_t count, kept = 0;
-    fl_node_take_batches(h->node, &batch, &count);
-    if (fl_grow(&h->batch, &h->batch_room, count + 1, sizeof *h->batch))
-        return fl_no_memory(d, "the run");
-    for (size_t i = 0; i < count; i++) {
-        h->batch[kept] = batch[i];
-        h->batch[kept].start_ns -= h->began_ps / FL_PS_PER_NS;
-        h->batch[kept].end_ns -= h->began_ps / FL_PS_PER_NS;
-        kept += h->batch[kept].start_ns >= 0;
-    }
-    sample->batch = h->batch;
-    sample->batch_count = kept;
-    return FL_OK;
-}
-
-static fl_status read_servers(fl_host *h, fl_sample *sample, fl_diag *d) {
-    sample->server = h->server;
-    sample->server_count = h->server_count;
-    for (uint32_t i = 0; i < h->server_count; i++)
-        fl_node_read_server(h->node, i, true, &h->server[i]);
-    return h->o->policy->uses_batches ? take_batches(h, sample, d) : FL_OK;
-}
-
 static fl_status read_signals(fl_host *h, fl_sample *sample, fl_diag *d) {
     uint32_t n = fl_node_gpu_count(h->node);
     const int64_t now = fl_node_now(h->node) - h->began_ps;
@@ -117,11 +89,9 @@ static fl_status read_signals(fl_host *h, fl_sample *sample, fl_diag *d) {
         sample->host.fresh |= FL_BIT(FL_HOST_LOOP_NS);
         sample->host.value[FL_HOST_LOOP_NS] = (double)(h->loop_ps / FL_PS_PER_NS);
     }
-    if (h->server) {
-        fl_status s = read_servers(h, sample, d);
-        if (s)
-            return s;
-    }
+    fl_status servers = fl_run_servers_read(&h->servers, h->node, h->began_ps, sample, d);
+    if (servers)
+        return servers;
     if (h->gpu_records || h->recorded) {
         fl_status s = take_records(h, sample, d);
         if (s)
@@ -273,10 +243,10 @@ static fl_status look_first(fl_host *h, int64_t *truth_at, fl_diag *d) {
 }
 
 static void note_stage(const fl_host *h) {
-    uint64_t kernels = 0;
+    uint64_t done = 0;
     for (uint32_t i = 0; h->stage != FL_STAGE_NONE && i < fl_node_gpu_count(h->node); i++)
-        kernels += fl_node_gpu(h->node, i)->sums.kernels;
-    fl_stage_at(h->stage, kernels);
+        done += fl_node_gpu(h->node, i)->sums.kernels;
+    fl_stage_at(h->stage, h->o->w->serving ? fl_node_served(h->node) : done);
 }
 
 static fl_status drive(fl_host *h, fl_diag *d) {
@@ -378,8 +348,8 @@ fl_status fl_run(const fl_run_options *o, fl_run_result *r, fl_diag *d) {
                             .path = o->path,
                             .first_sm_mhz = o->policy ? 0 : o->first_sm_mhz,
                             .first_mem_mhz = o->policy ? 0 : o->first_mem_mhz};
-    if (!s && o->policy && o->policy->server_needs && !o->w->serving)
-        s = fl_refuse(d, "%s: %s reads signals of servers, and there are none", o->w->name, o->policy->name);
+    if (!s)
+        s = fl_run_servers_open(&h.servers, o->w, o->policy, d);
     if (!s)
         s = fl_node_open(&h.node, &node, d);
     if (!s && o->policy) {
@@ -411,14 +381,11 @@ fl_status fl_run(const fl_run_options *o, fl_run_result *r, fl_diag *d) {
         s = h.gpu && h.watched && h.kind && h.recording && h.switch_on && h.switch_ps ? FL_OK
                                                                                       : fl_no_memory(d, "the run");
     }
-    if (!s && o->policy && o->w->serving) {
-        h.server_count = o->w->serving->server_count;
-        h.server = calloc(h.server_count, sizeof *h.server);
-        s = h.server ? FL_OK : fl_no_memory(d, "the run");
-    }
     for (uint32_t i = 0; !s && i < o->w->class_count; i++)
         h.kind[i] = o->w->class[i].kind;
-    h.stage = s ? FL_STAGE_NONE : fl_stage_begin("kernels", o->w->op_count);
+    if (!s)
+        h.stage = o->w->serving ? fl_stage_begin("requests", o->w->serving->requests->count)
+                                : fl_stage_begin("kernels", o->w->op_count);
     if (!s)
         s = drive(&h, d);
     fl_stage_end(h.stage);
@@ -440,8 +407,7 @@ fl_status fl_run(const fl_run_options *o, fl_run_result *r, fl_diag *d) {
     free(h.view);
     free(h.before);
     free(h.record);
-    free(h.server);
-    free(h.batch);
+    fl_run_servers_close(&h.servers);
     if (s)
         fl_run_result_free(r);
     return s;

@@ -8,7 +8,7 @@
 
 #include "sim/serving_inside.h"
 
-typedef struct fl_serving_needs {
+typedef struct fl_serving_needs { /* what will be read */
     uint64_t signals; /* FL_BIT(FL_SERVER_...) of those that somebody reads */
     bool batches;     /* records of steps are kept */
 } fl_serving_needs;

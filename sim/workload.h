@@ -121,8 +121,8 @@ typedef struct fl_island { /* GPUs that can affect each other's course: streams 
                             */
     uint32_t *stream, *thread, *gpu;
     uint32_t stream_count, thread_count, gpu_count;
-    bool lone;   /* one stream, no launches, no waits: may be scanned */
-    bool serves; /* no streams: its GPUs are those of the servers of fl_workload.serving */
+    bool lone;                /* one stream, no launches, no waits: may be scanned */
+    bool serves;              /* no streams: its GPUs are those of the servers of fl_workload.serving */
     fl_launch_plan *launches; /* one stream, and one thread that launches all of it in order; else NULL */
 } fl_island;
 
