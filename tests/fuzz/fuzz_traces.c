@@ -11,6 +11,7 @@
 #include "traces/pipeline_order.h"
 #include "traces/pipeline_runs.h"
 #include "traces/programs.h"
+#include "traces/requests.h"
 #include "traces/tables.h"
 
 #include <stdbool.h>
@@ -113,6 +114,7 @@ static int run(const char *path, const char *copy, bool plans) {
     CHECK_READER(fl_telemetry, fl_telemetry_read, fl_telemetry_write, fl_telemetry_read, fl_telemetry_free);
     CHECK_READER(fl_sweep, fl_sweep_read, fl_sweep_write, fl_sweep_read, fl_sweep_free);
     CHECK_READER(fl_arrivals, fl_arrivals_read, arrivals_write, fl_arrivals_read, fl_arrivals_free);
+    CHECK_READER(fl_requests, fl_requests_read, fl_requests_write, fl_requests_read, fl_requests_free);
     CHECK_READER(fl_programs, fl_programs_read, fl_programs_write, fl_programs_read, fl_programs_free);
     CHECK_READER(fl_pipeline, fl_pipeline_read, fl_pipeline_write, fl_pipeline_read, fl_pipeline_free);
     check_order(path);
@@ -168,6 +170,9 @@ static const char *const SAMPLE[] = {
     "1,1395\n",
     "family,plan,rank,power_limit_w,plan_time_s,plan_energy_j\nall,0,0,300,6.3,1811\nall,1,0,250,6.5,1800\n",
     "# foldline-arrivals 1\n# source: x\nt_ns\n0\n1000\n1000\n2500000000\n",
+    "# foldline-requests 1\n# source: "
+    "x\nt_ns,prompt_tokens,output_tokens,model,class,cached_tokens,queued_ns,last_token_ns\n"
+    "0,374,44,m,high,16,5,9000\n0,91,1,,low,0,,\n4314579000,1,16,\"m,2\",,,4314579000,\n",
     "# foldline-decisions 1\n"
     "step,t_ns,device,power_w,fresh,set_sm_mhz,delay_ns,lost,kind,name_id,name,grid,block,gpu,stream,start_ns,end_ns\n"
     "0,0,host,,,,5,,,,,,,,,,\n0,0,kind,,,,,,0,4,\"f<1,2>\",8x1x2,64x1x1,,,,\n0,0,kernel,,,,,,0,,,,,0,7,-3,9\n"

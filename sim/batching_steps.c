@@ -1,5 +1,4 @@
-#include "sim/batching.h"
-
+/* A server's requests, and the steps composed of them (sim/batching.h). */
 #include "sim/batching_inside.h"
 
 #include <stdlib.h>
