@@ -33,3 +33,7 @@ void fl_node_take_batches(fl_node *n, const fl_batch_record **batch, size_t *cou
 
 uint64_t fl_node_served(const fl_node *n) { return n->serving ? n->serving->finished : 0; }
 fl_serving *fl_node_serving(const fl_node *n) { return n->serving; }
+
+fl_batching_counts fl_node_batching(const fl_node *n, uint32_t server) {
+    return fl_batching_count(n->serving->engine[server].batching);
+}
