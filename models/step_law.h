@@ -50,6 +50,15 @@ typedef struct fl_step_table {
     size_t count;        /* 0 = the law has no such table */
 } fl_step_table;
 
+/* Seconds of attention measured at ref_sm_mhz, for `at` decodes with `kv` tokens of KV each, or for a prompt chunk of
+ * `at` tokens over kv earlier ones: rows ascending by at, then by kv. Joined by lines along either; below the first its
+ * value, beyond the last proportional. It corrects the law's equation by the factor by which that is off there, at all
+ * clocks. */
+typedef struct fl_step_grid {
+    double *at, *kv, *time_s; /* owned by the law */
+    size_t count;             /* 0 = the law has no such grid */
+} fl_step_grid;
+
 enum { FL_STEP_CLOCKS = 64 }; /* clocks of a law's measurements, at most */
 
 typedef struct fl_step_law {
@@ -62,9 +71,15 @@ typedef struct fl_step_law {
      * KV that is read; e' in GHz s per decode. _beside: in a step that has a prompt chunk too. */
     double pair, chunk_key, kv_s, kv_clock, decode;
     double kv_beside_s, decode_beside;
+    double beside_token; /* decodes beside n prompt tokens take 1 + beside_token n times as long as beside few */
     double sharpness, attention_sharpness; /* p of the norms, >= 1 */
     fl_step_table by_tokens;   /* all that depends on the tokens of the step, and what each step costs anyway */
     fl_step_table by_sequence; /* all that depends on its sequences */
+    fl_step_grid by_decodes, by_decodes_beside; /* attention of decodes: alone, and beside a chunk of few tokens */
+    fl_step_grid by_chunk;                      /* attention of a prompt chunk */
+    /* Steps of no more tokens than this are padded to the sizes of captured CUDA graphs: 1, 2, 4, multiples of 8 to
+     * 256, of 16 beyond. 0 = none are. Only where by_tokens is there: a law fitted to whole steps has it in them. */
+    uint32_t graph_tokens;
 
     /* Tensor parallel: each rank computes its share, and the ranks meet `reduces` times a step (two per layer), each
      * time for reduce_s + reduce_token_s n. 0 = one GPU. No clock changes it; neither SMs nor memory count as loaded.
@@ -93,6 +108,8 @@ fl_model_status fl_step_law_check(const fl_step_law *law);
 
 /* Tokens rounded up to the tiles of a matrix product. */
 uint32_t fl_step_tiles(uint32_t tokens);
+/* Tokens rounded up to the sizes of captured graphs (vLLM's default list), where they are no more than `most`. */
+uint32_t fl_step_padded(uint32_t tokens, uint32_t most);
 
 /* A step at clocks. */
 typedef struct fl_step_point {

@@ -41,7 +41,7 @@ typedef struct options {
     const char *base, *platform_out;
     int64_t layers, tensor, max_seqs, budget, block, kv_blocks, model_len;
     double sm_mhz, reduce_us, reduce_token_us, leave_out;
-    bool no_chunks, no_prefix, json;
+    bool no_chunks, no_prefix, no_async, eager, json;
 } options;
 
 typedef struct comparison { /* of a run: all requests, and those that calibration did not see */
@@ -71,6 +71,7 @@ static fl_status limits_of(const options *o, fl_serving *s, fl_diag *d) {
     s->max_model_len = (uint64_t)o->model_len;
     s->chunked_prefill = !o->no_chunks;
     s->prefix_cache = !o->no_prefix;
+    s->async_scheduling = !o->no_async;
     const char *const text[][2] = {{"model", o->model}, {"gpu", o->gpu}, {"source", o->source}};
     for (size_t i = 0; i < sizeof text / sizeof *text; i++)
         if (text[i][1] && !fl_head_set(&s->head, text[i][0], text[i][1]))
@@ -80,6 +81,7 @@ static fl_status limits_of(const options *o, fl_serving *s, fl_diag *d) {
 
 static fl_status from_layers(const options *o, result *r, fl_diag *d) {
     fl_serving_layers t = {.blocks = (uint32_t)o->layers,
+                           .graphs = !o->eager,
                            .sm_mhz = o->sm_mhz,
                            .reduce_s = 1e-6 * o->reduce_us,
                            .reduce_token_s = 1e-6 * o->reduce_token_us};
@@ -171,9 +173,9 @@ static fl_status against_run(const options *o, result *r, fl_diag *d) {
     if (!s && how && !learn)
         s = fl_refuse(d, "%zu requests, expected at least 2 to calibrate with a half of them", q.count);
     if (!s && how)
-        s = fl_serving_calibrate(&q, &rules, learn, mhz, &r->law, &r->factor, d);
+        s = fl_serving_calibrate(&q, &rules, learn, mhz, r->file.async_scheduling, &r->law, &r->factor, d);
     if (!s)
-        s = fl_serving_simulate(&q, &rules, &r->law, mhz, simulated, &r->all.counts, d);
+        s = fl_serving_simulate(&q, &rules, &r->law, mhz, r->file.async_scheduling, simulated, &r->all.counts, d);
     if (!s)
         s = compare(&q, simulated, measured, 0, &r->all, d);
     if (!s && how == 1)
@@ -331,6 +333,9 @@ int fl_cmd_fit_serving(int argc, char **argv) {
         {"max-model-len", "N", FL_OPTION_INT, &o.model_len, 1, 1e12, "tokens of prompt and output together (any)"},
         {"no-chunked-prefill", NULL, FL_OPTION_FLAG, &o.no_chunks, 0, 0, "a prompt is computed in one step"},
         {"no-prefix-cache", NULL, FL_OPTION_FLAG, &o.no_prefix, 0, 0, "prefixes that prompts share are computed anew"},
+        {"no-async", NULL, FL_OPTION_FLAG, &o.no_async, 0, 0,
+         "a step is composed when the one before has ended, not when it begins"},
+        {"eager", NULL, FL_OPTION_FLAG, &o.eager, 0, 0, "the engine runs no captured graphs, which pad small batches"},
         {"tensor-parallel", "N", FL_OPTION_INT, &o.tensor, 1, FL_SERVING_GPUS_MAX,
          "GPUs that compute each step together; layer tables are those of one rank (1)"},
         {"all-reduce-us", "US", FL_OPTION_REAL, &o.reduce_us, 0, 1e6,

@@ -13,6 +13,7 @@ static const char *const TWICE = "layernorm";
 static const char *const SEQUENCE[] = {"lm_head", "sampler"};
 static const char *const NEEDED[] = {"qkv_proj", "o_proj"};
 
+enum { GRAPH_MOST = 512 }; /* vLLM captures graphs up to twice max_num_seqs, but no further than this */
 enum { ROWS_MOST = 1500 }; /* of each class of steps that a fit looks at: enough for eight numbers */
 
 static double at_line(const fl_layer_row *row, size_t count, double x) {
@@ -131,10 +132,10 @@ typedef struct attention_fit {
     sample *sample;
     size_t count;
     double left_out; /* number of decodes whose steps the fit does not see; negative = none */
-    double start[8];
+    double start[9];
 } attention_fit;
 
-enum { PAIR, CHUNK_KEY, KV, DECODE, KV_BESIDE, DECODE_BESIDE, FLOOR, SHARP, NUMBERS };
+enum { PAIR, CHUNK_KEY, KV, DECODE, KV_BESIDE, DECODE_BESIDE, FLOOR, SHARP, BESIDE_TOKEN, NUMBERS };
 
 static kind kind_of(const fl_attention_row *r) { return !r->decodes ? CHUNK_ALONE : !r->chunk ? DECODES_ALONE : BOTH; }
 
@@ -148,6 +149,7 @@ static fl_step_law attention_law(const attention_fit *f, const double *x) {
     l.kv_beside_s = f->start[KV_BESIDE] * exp(x[KV_BESIDE]);
     l.decode_beside = f->start[DECODE_BESIDE] * exp(x[DECODE_BESIDE]);
     l.host_s = f->start[FLOOR] * exp(x[FLOOR]);
+    l.beside_token = f->start[BESIDE_TOKEN] * exp(x[BESIDE_TOKEN]);
     l.attention_sharpness = 1 + f->start[SHARP] * exp(x[SHARP]);
     return l;
 }
@@ -192,6 +194,7 @@ static void guess(attention_fit *f) {
     f->start[DECODE] = f->start[DECODE_BESIDE] = least / 16;
     f->start[FLOOR] = least;
     f->start[SHARP] = 0.5;
+    f->start[BESIDE_TOKEN] = 0.1 / longest->shape.prompt_tokens;
 }
 
 static fl_status fit_attention(const attention_fit *f, double *x, fl_diag *d) {
@@ -283,6 +286,82 @@ static fl_status leave_out(attention_fit *f, fl_serving_errors *left_out, fl_dia
     return s;
 }
 
+/* ---- grids ---- */
+
+static int by_decodes(const void *a, const void *b) {
+    const fl_attention_row *x = a, *y = b;
+    if (x->decodes != y->decodes)
+        return x->decodes < y->decodes ? -1 : 1;
+    if (x->kv_decode != y->kv_decode)
+        return x->kv_decode < y->kv_decode ? -1 : 1;
+    if (x->chunk != y->chunk)
+        return x->chunk < y->chunk ? -1 : 1;
+    return x->kv_chunk < y->kv_chunk ? -1 : x->kv_chunk > y->kv_chunk;
+}
+
+/* The row of a chunk without decodes; `row`: in the order of by_decodes, where those come first. */
+static const fl_attention_row *chunk_alone(const fl_attention_row *row, size_t count, const fl_attention_row *r) {
+    const fl_attention_row alone = {.chunk = r->chunk, .kv_chunk = r->kv_chunk};
+    return bsearch(&alone, row, count, sizeof *row, by_decodes);
+}
+
+/* What a row adds to a grid: a chunk or decodes alone as measured, less the floor that every step pays; decodes beside
+ * a chunk by how much they lengthen it, brought to a chunk of few tokens. false: the row is not of this grid. */
+static bool grid_value(const fl_serving_layers *t, const fl_attention_row *row, const fl_attention_row *r, kind which,
+                       double floor_s, double beside_token, double *time_s) {
+    const fl_attention_row *alone = which == BOTH ? chunk_alone(row, t->attention.count, r) : NULL;
+    if (kind_of(r) != which || (which == BOTH && !alone))
+        return false;
+    *time_s = t->blocks * r->time_s - floor_s;
+    if (which == BOTH)
+        *time_s = t->blocks * (r->time_s - alone->time_s) / (1 + beside_token * r->chunk);
+    *time_s = fmax(*time_s, 0.01 * t->blocks * r->time_s); /* less would be noise of the measurement */
+    return true;
+}
+
+/* The mean over the rows of each point; `row`: in the order of by_decodes. */
+static fl_status make_grid(const fl_serving_layers *t, const fl_attention_row *row, kind which, double floor_s,
+                           double beside_token, fl_step_grid *g, fl_diag *d) {
+    const size_t count = t->attention.count;
+    size_t n = 0;
+    g->at = malloc(count * sizeof *g->at);
+    g->kv = malloc(count * sizeof *g->kv);
+    g->time_s = malloc(count * sizeof *g->time_s);
+    if (!g->at || !g->kv || !g->time_s)
+        return fl_no_memory(d, "the tables of a step law");
+    for (size_t i = 0; i < count; i++) {
+        double time_s;
+        const double at = which == CHUNK_ALONE ? row[i].chunk : row[i].decodes;
+        const double kv = which == CHUNK_ALONE ? row[i].kv_chunk : row[i].kv_decode;
+        if (!grid_value(t, row, &row[i], which, floor_s, beside_token, &time_s))
+            continue;
+        if (!g->count || at != g->at[g->count - 1] || kv != g->kv[g->count - 1]) {
+            g->at[g->count] = at;
+            g->kv[g->count] = kv;
+            g->time_s[g->count++] = 0;
+            n = 0;
+        }
+        double *mean = &g->time_s[g->count - 1];
+        *mean += (time_s - *mean) / (double)++n;
+    }
+    return FL_OK;
+}
+
+static fl_status make_grids(const fl_serving_layers *t, double floor_s, fl_step_law *law, fl_diag *d) {
+    fl_attention_row *row = malloc(t->attention.count * sizeof *row);
+    if (!row)
+        return fl_no_memory(d, "the tables of a step law");
+    memcpy(row, t->attention.row, t->attention.count * sizeof *row);
+    qsort(row, t->attention.count, sizeof *row, by_decodes);
+    fl_status s = make_grid(t, row, CHUNK_ALONE, floor_s, 0, &law->by_chunk, d);
+    if (!s)
+        s = make_grid(t, row, DECODES_ALONE, floor_s, 0, &law->by_decodes, d);
+    if (!s)
+        s = make_grid(t, row, BOTH, 0, law->beside_token, &law->by_decodes_beside, d);
+    free(row);
+    return s;
+}
+
 fl_status fl_serving_layers_fit(const fl_serving_layers *t, const fl_serving *s, fl_step_law *out,
                                 fl_serving_errors *left_out, fl_diag *d) {
     fl_step_law law = fl_step_law_none();
@@ -290,6 +369,7 @@ fl_status fl_serving_layers_fit(const fl_serving_layers *t, const fl_serving *s,
     double x[NUMBERS];
     law.ref_sm_mhz = law.sm_mhz[0] = t->sm_mhz;
     law.sm_count = 1;
+    law.graph_tokens = !t->graphs ? 0 : s->max_seqs < GRAPH_MOST / 2 ? 2 * s->max_seqs : GRAPH_MOST;
     fl_status status = need_layers(&t->dense, NEEDED, sizeof NEEDED / sizeof *NEEDED, "by tokens", d);
     if (!status)
         status = need_layers(&t->per_sequence, SEQUENCE, sizeof SEQUENCE / sizeof *SEQUENCE, "by sequences", d);
@@ -312,6 +392,7 @@ fl_status fl_serving_layers_fit(const fl_serving_layers *t, const fl_serving *s,
         law.chunk_key = a.chunk_key * ghz;
         law.decode = a.decode * ghz;
         law.decode_beside = a.decode_beside * ghz;
+        law.beside_token = a.beside_token;
         law.kv_s = a.kv_s;
         law.kv_beside_s = a.kv_beside_s;
         law.attention_sharpness = a.attention_sharpness;
@@ -322,6 +403,7 @@ fl_status fl_serving_layers_fit(const fl_serving_layers *t, const fl_serving *s,
             law.reduce_s = t->reduce_s;
             law.reduce_token_s = t->reduce_token_s;
         }
+        status = make_grids(t, a.host_s, &law, d);
     }
     free(f.sample);
     if (status)

@@ -17,6 +17,7 @@ typedef struct fl_serving_layers {
     fl_layers dense, per_sequence;
     fl_attention attention;
     uint32_t blocks;                 /* of the model: 32 for an 8B Llama */
+    bool graphs;                     /* the engine runs captured CUDA graphs, whose sizes are padded */
     double sm_mhz;                   /* at which they were measured */
     double reduce_s, reduce_token_s; /* of one all-reduce; for tensor_parallel > 1 */
 } fl_serving_layers;

@@ -19,26 +19,30 @@ static void note(fl_batching *b, const fl_requests *r, double now_s, fl_serving_
 }
 
 fl_status fl_serving_simulate(const fl_requests *r, const fl_batching_rules *rules, const fl_step_law *law,
-                              double sm_mhz, fl_serving_times *times, fl_batching_counts *counts, fl_diag *d) {
+                              double sm_mhz, bool async, fl_serving_times *times, fl_batching_counts *counts,
+                              fl_diag *d) {
     fl_batching *b = NULL;
-    double now_s = 0;
+    double now_s = 0, composed_s = 0; /* composed_s: when the next step is composed */
     size_t next = 0;
     fl_status s = fl_batching_check(rules, r, d);
     if (!s)
         s = fl_batching_new(&b, rules, r, d);
     while (!s) {
         fl_step_shape shape;
-        while (!s && next < r->count && 1e-9 * (double)r->row[next].t_ns <= now_s)
+        while (!s && next < r->count && 1e-9 * (double)r->row[next].t_ns <= composed_s)
             s = fl_batching_arrive(b, (uint32_t)next++, d);
         if (s)
             break;
         if (fl_batching_begin(b, &shape)) {
+            composed_s = now_s;
             now_s += fl_step_time_s(law, &shape, sm_mhz, 1);
             if (fl_batching_steady(b) <= 1) /* before the last of a row of equal steps no request begins or ends */
                 note(b, r, now_s, times);
             fl_batching_end(b);
+            if (!async)
+                composed_s = now_s;
         } else if (next < r->count) {
-            now_s = 1e-9 * (double)r->row[next].t_ns;
+            composed_s = now_s = fmax(now_s, 1e-9 * (double)r->row[next].t_ns);
         } else {
             break;
         }
@@ -108,9 +112,9 @@ fl_status fl_serving_latency_of(const fl_requests *r, const fl_serving_times *ti
 
 /* ---- calibration ---- */
 
-static void scale_table(fl_step_table *t, double factor) {
-    for (size_t i = 0; i < t->count; i++)
-        t->time_s[i] *= factor;
+static void scale_points(double *time_s, size_t count, double factor) {
+    for (size_t i = 0; i < count; i++)
+        time_s[i] *= factor;
 }
 
 void fl_serving_scale(fl_step_law *law, double factor) {
@@ -120,8 +124,11 @@ void fl_serving_scale(fl_step_law *law, double factor) {
                             &law->decode_beside};
     for (size_t i = 0; i < sizeof time / sizeof *time; i++)
         *time[i] *= factor;
-    scale_table(&law->by_tokens, factor);
-    scale_table(&law->by_sequence, factor);
+    scale_points(law->by_tokens.time_s, law->by_tokens.count, factor);
+    scale_points(law->by_sequence.time_s, law->by_sequence.count, factor);
+    scale_points(law->by_decodes.time_s, law->by_decodes.count, factor);
+    scale_points(law->by_decodes_beside.time_s, law->by_decodes_beside.count, factor);
+    scale_points(law->by_chunk.time_s, law->by_chunk.count, factor);
 }
 
 typedef struct calibration {
@@ -130,6 +137,7 @@ typedef struct calibration {
     fl_step_law *law;
     size_t learn;
     double sm_mhz;
+    bool async;
     fl_serving_times *times;
     fl_serving_latency measured;
 } calibration;
@@ -145,7 +153,7 @@ static fl_status distance(const calibration *c, double *factor, double wanted, d
     fl_serving_latency l;
     fl_serving_scale(c->law, wanted / *factor);
     *factor = wanted;
-    fl_status s = fl_serving_simulate(c->requests, c->rules, c->law, c->sm_mhz, c->times, &counts, d);
+    fl_status s = fl_serving_simulate(c->requests, c->rules, c->law, c->sm_mhz, c->async, c->times, &counts, d);
     if (!s)
         s = fl_serving_latency_of(c->requests, c->times, 0, c->learn, &l, d);
     if (!s)
@@ -178,8 +186,8 @@ static fl_status search(const calibration *c, double *factor, fl_diag *d) {
 }
 
 fl_status fl_serving_calibrate(const fl_requests *r, const fl_batching_rules *rules, size_t learn, double sm_mhz,
-                               fl_step_law *law, double *factor, fl_diag *d) {
-    calibration c = {.requests = r, .rules = rules, .law = law, .learn = learn, .sm_mhz = sm_mhz};
+                               bool async, fl_step_law *law, double *factor, fl_diag *d) {
+    calibration c = {.requests = r, .rules = rules, .law = law, .learn = learn, .sm_mhz = sm_mhz, .async = async};
     c.times = calloc(r->count + 1, sizeof *c.times);
     *factor = 1;
     fl_status s = c.times ? fl_serving_measured(r, c.times, d) : fl_no_memory(d, "a calibration");

@@ -12,9 +12,12 @@ typedef struct fl_serving_times { /* of one request, in seconds from its arrival
 } fl_serving_times;
 
 /* times: one per request of the trace. Requests are taken between steps only, and the tokens of a step are out at its
- * end. sm_mhz: the clock of all steps. FL_BAD_INPUT where a request can never be served. */
+ * end. async: the engine composes a step when the one before begins, so a request that arrives during a step waits for
+ * the end of the next one (vLLM's asynchronous scheduling). sm_mhz: the clock of all steps. FL_BAD_INPUT where a
+ * request can never be served. */
 fl_status fl_serving_simulate(const fl_requests *requests, const fl_batching_rules *rules, const fl_step_law *law,
-                              double sm_mhz, fl_serving_times *times, fl_batching_counts *counts, fl_diag *d);
+                              double sm_mhz, bool async, fl_serving_times *times, fl_batching_counts *counts,
+                              fl_diag *d);
 
 /* The measured times of a trace that has them. FL_BAD_INPUT where one lacks its first or last token. */
 fl_status fl_serving_measured(const fl_requests *requests, fl_serving_times *times, fl_diag *d);
@@ -33,6 +36,6 @@ void fl_serving_scale(fl_step_law *law, double factor);
 /* Scales the law so that the simulated latencies of the first `learn` requests come as near to the measured ones as
  * they can: least squares of the logarithms of TPOT p50, end to end p50 and mean TTFT. *factor: what it became. */
 fl_status fl_serving_calibrate(const fl_requests *requests, const fl_batching_rules *rules, size_t learn, double sm_mhz,
-                               fl_step_law *law, double *factor, fl_diag *d);
+                               bool async, fl_step_law *law, double *factor, fl_diag *d);
 
 #endif

@@ -4,18 +4,33 @@
 #include <stdlib.h>
 #include <string.h>
 
+static bool copy(double **to, const double *from, size_t count) {
+    *to = malloc(count * sizeof **to);
+    if (*to)
+        memcpy(*to, from, count * sizeof **to);
+    return *to != NULL;
+}
+
 static fl_status copy_table(fl_step_table *to, const fl_serving_points *from, fl_diag *d) {
     if (!from->count)
         return FL_OK;
-    to->at = malloc(from->count * sizeof *to->at);
-    to->time_s = malloc(from->count * sizeof *to->time_s);
-    if (!to->at || !to->time_s)
+    if (!copy(&to->at, from->at, from->count) || !copy(&to->time_s, from->value, from->count))
         return fl_no_memory(d, "the tables of a step law");
-    memcpy(to->at, from->at, from->count * sizeof *to->at);
-    memcpy(to->time_s, from->value, from->count * sizeof *to->time_s);
     to->count = from->count;
     return FL_OK;
 }
+
+static fl_status copy_grid(fl_step_grid *to, const fl_serving_points *from, fl_diag *d) {
+    if (!from->count)
+        return FL_OK;
+    if (!copy(&to->at, from->at, from->count) || !copy(&to->kv, from->kv, from->count) ||
+        !copy(&to->time_s, from->value, from->count))
+        return fl_no_memory(d, "the tables of a step law");
+    to->count = from->count;
+    return FL_OK;
+}
+
+enum { BY_TOKENS, BY_SEQUENCE, BY_DECODES, BY_DECODES_BESIDE, BY_CHUNK }; /* tables of a serving file */
 
 fl_status fl_serving_file_law(const fl_serving *s, fl_step_law *law, fl_diag *d) {
     fl_step_law l = fl_step_law_none();
@@ -25,9 +40,15 @@ fl_status fl_serving_file_law(const fl_serving *s, fl_step_law *law, fl_diag *d)
 #undef TAKE
     l.sm_count = s->sm_count;
     memcpy(l.sm_mhz, s->sm_mhz, s->sm_count * sizeof *l.sm_mhz);
-    fl_status status = copy_table(&l.by_tokens, &s->by_tokens, d);
+    fl_status status = copy_table(&l.by_tokens, &s->table[BY_TOKENS], d);
     if (!status)
-        status = copy_table(&l.by_sequence, &s->by_sequence, d);
+        status = copy_table(&l.by_sequence, &s->table[BY_SEQUENCE], d);
+    if (!status)
+        status = copy_grid(&l.by_decodes, &s->table[BY_DECODES], d);
+    if (!status)
+        status = copy_grid(&l.by_decodes_beside, &s->table[BY_DECODES_BESIDE], d);
+    if (!status)
+        status = copy_grid(&l.by_chunk, &s->table[BY_CHUNK], d);
     if (!status && fl_step_law_check(&l) != FL_MODEL_OK)
         status = fl_fail(d, FL_BAD_INPUT, s->file, 0, 0,
                          "its numbers are no law of a step, expected times that are positive for every batch");
@@ -66,11 +87,13 @@ fl_status fl_serving_file_read(const char *path, uint64_t kv_blocks, fl_step_law
     return status;
 }
 
-static fl_status take_table(fl_serving_points *to, const fl_step_table *from, fl_diag *d) {
+/* kv: NULL of a table. */
+static fl_status take_points(fl_serving_points *to, const double *at, const double *kv, const double *time_s,
+                             size_t count, fl_diag *d) {
     fl_status s = FL_OK;
     to->count = 0;
-    for (size_t i = 0; !s && i < from->count; i++)
-        s = fl_serving_add_point(to, from->at[i], from->time_s[i], d);
+    for (size_t i = 0; !s && i < count; i++)
+        s = fl_serving_add_point(to, at[i], kv ? kv[i] : 0, time_s[i], d);
     return s;
 }
 
@@ -80,8 +103,14 @@ fl_status fl_serving_file_take(fl_serving *s, const fl_step_law *law, fl_diag *d
 #undef PUT
     s->sm_count = law->sm_count;
     memcpy(s->sm_mhz, law->sm_mhz, law->sm_count * sizeof *s->sm_mhz);
-    const fl_status status = take_table(&s->by_tokens, &law->by_tokens, d);
-    return status ? status : take_table(&s->by_sequence, &law->by_sequence, d);
+    const fl_step_table *table[] = {&law->by_tokens, &law->by_sequence};
+    const fl_step_grid *grid[] = {&law->by_decodes, &law->by_decodes_beside, &law->by_chunk};
+    fl_status status = FL_OK;
+    for (size_t i = 0; !status && i < 2; i++)
+        status = take_points(&s->table[BY_TOKENS + i], table[i]->at, NULL, table[i]->time_s, table[i]->count, d);
+    for (size_t i = 0; !status && i < 3; i++)
+        status = take_points(&s->table[BY_DECODES + i], grid[i]->at, grid[i]->kv, grid[i]->time_s, grid[i]->count, d);
+    return status;
 }
 
 char *fl_serving_clocks_text(const fl_step_law *law, char *buf, size_t size) {
