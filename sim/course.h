@@ -53,7 +53,7 @@ typedef struct fl_course { /* an island in execution */
     int64_t *ends_ps;      /* one stream with launches: when its last ops ended, op i at i & ends_mask; else NULL */
     uint64_t ends_mask, ends_queue; /* ends_queue: the queue, or more ops than there are */
     fl_ahead *ahead;                /* NULL unless free.may */
-    struct fl_serving *serving;     /* the island serves requests: it has no lanes; else NULL */
+    struct fl_engines *serving;     /* the island serves requests: it has no lanes; else NULL */
     fl_shortcut free, lanes;
 } fl_course;
 

@@ -55,7 +55,7 @@ static int64_t predict_mw(void *user, uint32_t sm) {
     if (at->status)
         return -1;
     if (at->c->serving) {
-        mw = fl_serving_predict_mw(at->c->serving, at->g, sm, rates);
+        mw = fl_engines_predict_mw(at->c->serving, at->g, sm, rates);
         any = mw >= 0;
     }
     for (uint32_t i = 0; i < at->c->is->stream_count; i++) {
@@ -75,7 +75,7 @@ static void lose_gpu(fl_node *n, fl_course *c, bool lone, uint32_t index) {
     g->open = false;
     g->leak_mw = 0;
     if (c && c->serving)
-        fl_serving_lose(c->serving, g);
+        fl_engines_lose(c->serving, g);
     else if (c && !lone)
         fl_streams_lose(c, g);
     g->dyn_now_mw = 0;
@@ -86,7 +86,7 @@ static void rescale(fl_course *c, bool lone, fl_gpu *g, const fl_clock_rates *be
     if (lone)
         fl_scan_rescale(g, c->mine[0], before);
     else if (c && c->serving)
-        fl_serving_rescale(c->serving, g, t);
+        fl_engines_rescale(c->serving, g, t);
     else if (c && !g->lost)
         fl_streams_rescale(c, g, before, t);
 }
@@ -179,8 +179,8 @@ static int64_t advance_course(fl_node *n, uint32_t k, int64_t target, bool *done
     fl_course *c = &n->course[k];
     fl_gpu *first = c->gpu[0];
     if (c->serving) {
-        const int64_t t = fl_serving_advance(c->serving, first->now_ps, target);
-        *done = fl_serving_done(c->serving);
+        const int64_t t = fl_engines_advance(c->serving, first->now_ps, target);
+        *done = fl_engines_done(c->serving);
         return t;
     }
     const bool lone = fl_node_is_lone(n, k);
@@ -195,7 +195,7 @@ static int64_t advance_course(fl_node *n, uint32_t k, int64_t target, bool *done
 }
 
 static bool stuck(const fl_course *c, char *why, size_t size) {
-    return c->serving ? fl_serving_stuck(c->serving) : fl_streams_stuck(c, why, size) != NULL;
+    return c->serving ? fl_engines_stuck(c->serving) : fl_streams_stuck(c, why, size) != NULL;
 }
 
 static fl_status advance_island(fl_node *n, uint32_t k, int64_t until, int64_t read_ps, fl_diag *d) {
@@ -209,7 +209,7 @@ static fl_status advance_island(fl_node *n, uint32_t k, int64_t until, int64_t r
         bool done;
         const int64_t t = advance_course(n, k, target, &done);
         if (c->serving && c->serving->status)
-            return fl_serving_refused(c->serving, n->w->name, d);
+            return fl_engines_refused(c->serving, n->w->name, d);
         if (done) { /* it stands at the instant of its last completion until the node's own end is known */
             end_island(n, k, t);
             return FL_OK;
@@ -401,5 +401,5 @@ uint64_t fl_node_hash(const fl_node *n) {
     }
     for (uint32_t i = 0; i < n->w->stream_count; i++)
         h = (h ^ n->lane[i].next) * UINT64_C(0x100000001b3);
-    return n->serving ? fl_serving_hash(n->serving, h) : h;
+    return n->serving ? fl_engines_hash(n->serving, h) : h;
 }

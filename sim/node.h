@@ -58,7 +58,7 @@ void fl_node_take_batches(fl_node *n, const fl_batch_record **batch, size_t *cou
 /* Requests that are done. */
 uint64_t fl_node_served(const fl_node *n);
 /* What runs on the servers; NULL where the workload serves nothing. */
-struct fl_serving *fl_node_serving(const fl_node *n);
+struct fl_engines *fl_node_engines(const fl_node *n);
 /* What a server has waiting and running now, whether or not anybody reads its signals: truth, for plots over time. */
 fl_batching_counts fl_node_batching(const fl_node *n, uint32_t server);
 

@@ -37,7 +37,7 @@ struct fl_node {
     bool *stalled;              /* by island: it waits for a lost GPU for ever */
     int64_t *ended;             /* by island */
     int64_t *request_ps;        /* by request: when it had been served */
-    struct fl_serving *serving; /* of the island that serves; NULL = none does */
+    struct fl_engines *serving; /* of the island that serves; NULL = none does */
     int64_t now;
     uint64_t switches;
     fl_kernel_record *record;
@@ -71,8 +71,8 @@ static inline bool fl_node_launches(const fl_node *n, uint32_t island) {
 static inline bool fl_node_one_die(const fl_node *n) { return n->hosted && n->spec->host.apu; }
 
 /* The servers of a workload that serves; does nothing for another. The courses are open. */
-struct fl_serving_needs;
-fl_status fl_node_serving_open(fl_node *n, const struct fl_serving_needs *needs, fl_diag *d);
+struct fl_engines_needs;
+fl_status fl_node_engines_open(fl_node *n, const struct fl_engines_needs *needs, fl_diag *d);
 
 /* needs: FL_BIT(FL_HOST_...) of the signals that somebody reads. The GPUs are open. */
 fl_status fl_node_host_open(fl_node *n, uint64_t needs, fl_diag *d);

@@ -163,9 +163,9 @@ fl_status fl_node_open(fl_node **out, const fl_node_options *o, fl_diag *d) {
     }
     for (uint32_t k = 0; !s && k < w->island_count; k++)
         s = open_course(n, k, d);
-    const fl_serving_needs serving = {.signals = o->server_needs, .batches = o->batches};
+    const fl_engines_needs serving = {.signals = o->server_needs, .batches = o->batches};
     if (!s)
-        s = fl_node_serving_open(n, &serving, d);
+        s = fl_node_engines_open(n, &serving, d);
     if (s) {
         fl_node_close(n);
         return s;
@@ -198,7 +198,7 @@ void fl_node_close(fl_node *n) {
         free(n->course[k].ahead);
         free(n->course[k].sums.time_ps);
         free(n->course[k].sums.work_ps);
-        fl_serving_close(n->course[k].serving);
+        fl_engines_close(n->course[k].serving);
     }
     fl_node_host_close(n);
     free(n->gpu);

@@ -5,14 +5,14 @@
 #include "sim/serving_steps.h"
 
 /* An engine's host thread launches step after step and waits for each: it never sleeps. */
-fl_status fl_node_serving_open(fl_node *n, const fl_serving_needs *needs, fl_diag *d) {
+fl_status fl_node_engines_open(fl_node *n, const fl_engines_needs *needs, fl_diag *d) {
     for (uint32_t k = 0; k < n->w->island_count; k++) {
         fl_course *c = &n->course[k];
         if (!c->is->serves)
             continue;
         if (c->shared_bus)
             return fl_refuse(d, "%s: servers on an APU, whose memory the CPU shares, are not simulated", n->w->name);
-        fl_status s = fl_serving_open(&c->serving, n->w, n->gpu, needs, d);
+        fl_status s = fl_engines_open(&c->serving, n->w, n->gpu, needs, d);
         if (s)
             return s;
         c->active = n->w->serving->server_count;
@@ -22,7 +22,7 @@ fl_status fl_node_serving_open(fl_node *n, const fl_serving_needs *needs, fl_dia
 }
 
 void fl_node_read_server(fl_node *n, uint32_t server, bool remember, fl_server_sample *out) {
-    fl_serving_signals_read(n->serving, server, n->now, remember, out);
+    fl_engines_read(n->serving, server, n->now, remember, out);
 }
 
 void fl_node_take_batches(fl_node *n, const fl_batch_record **batch, size_t *count) {
@@ -32,7 +32,7 @@ void fl_node_take_batches(fl_node *n, const fl_batch_record **batch, size_t *cou
 }
 
 uint64_t fl_node_served(const fl_node *n) { return n->serving ? n->serving->finished : 0; }
-fl_serving *fl_node_serving(const fl_node *n) { return n->serving; }
+fl_engines *fl_node_engines(const fl_node *n) { return n->serving; }
 
 fl_batching_counts fl_node_batching(const fl_node *n, uint32_t server) {
     return fl_batching_count(n->serving->engine[server].batching);

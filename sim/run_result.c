@@ -130,8 +130,8 @@ fl_status fl_run_collect(fl_node *node, const fl_workload *w, const fl_node_spec
         status = collect_processes(w, node, r, d);
     if (!status)
         status = fl_service_collect(node, w, &r->service, d);
-    if (!status && fl_node_serving(node))
-        status = fl_served_collect(fl_node_serving(node), r->makespan_ps, r->energy_fj, r->energy_j, &r->served, d);
+    if (!status && fl_node_engines(node))
+        status = fl_served_collect(fl_node_engines(node), r->makespan_ps, r->energy_fj, r->energy_j, &r->served, d);
     return status ? status : collect_cpu(node, r, d);
 }
 

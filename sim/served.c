@@ -13,7 +13,7 @@ void fl_served_free(fl_served_result *r) {
 }
 
 /* What is still to be handed out, and a check that all has been. */
-static fl_status close_books(fl_serving *v, fl_wide *steps_fj, fl_diag *d) {
+static fl_status close_books(fl_engines *v, fl_wide *steps_fj, fl_diag *d) {
     fl_wide given = 0;
     *steps_fj = 0;
     for (uint32_t i = 0; i < v->u->server_count; i++) {
@@ -36,7 +36,7 @@ static fl_status close_books(fl_serving *v, fl_wide *steps_fj, fl_diag *d) {
                     fl_joules(given), fl_joules(*steps_fj));
 }
 
-static fl_status times_between(const fl_serving *v, fl_times *out, fl_diag *d) {
+static fl_status times_between(const fl_engines *v, fl_times *out, fl_diag *d) {
     size_t runs = 0;
     for (uint32_t i = 0; i < v->u->server_count; i++)
         runs += v->engine[i].tbt_runs;
@@ -57,7 +57,7 @@ static int64_t tpot_ps(const fl_served *s, uint32_t output_tokens) {
     return output_tokens > 1 ? (s->done_ps - s->first_ps) / (output_tokens - 1) : 0;
 }
 
-static fl_status times_of_requests(const fl_serving *v, fl_served_summary *sum, fl_diag *d) {
+static fl_status times_of_requests(const fl_engines *v, fl_served_summary *sum, fl_diag *d) {
     const size_t count = v->u->requests->count;
     const fl_request_row *row = v->u->requests->row;
     int64_t *ps = malloc(count * sizeof *ps);
@@ -78,12 +78,12 @@ static fl_status times_of_requests(const fl_serving *v, fl_served_summary *sum, 
     return FL_OK;
 }
 
-static bool met_both(const fl_serving *v, size_t i) {
+static bool met_both(const fl_engines *v, size_t i) {
     const fl_served *s = &v->served[i];
     return !s->ttft_missed && tpot_ps(s, v->u->requests->row[i].output_tokens) <= v->tbt_ps;
 }
 
-static void find_worst_minute(const fl_serving *v, fl_served_summary *sum) {
+static void find_worst_minute(const fl_engines *v, fl_served_summary *sum) {
     sum->worst_minute_missed = sum->worst_minute_ttft_s = -1;
     for (size_t i = 0, next; i < v->u->requests->count; i = next) {
         const int64_t minute = v->served[i].arrival_ps / MINUTE_PS;
@@ -106,7 +106,7 @@ static void find_worst_minute(const fl_serving *v, fl_served_summary *sum) {
 
 static double share_of(uint64_t part, uint64_t all) { return all ? (double)part / (double)all : 0; }
 
-static void add_counts(fl_serving *v, fl_served_summary *sum) {
+static void add_counts(fl_engines *v, fl_served_summary *sum) {
     uint64_t ttft_missed = 0, tbt_missed = 0;
     for (uint32_t i = 0; i < v->u->server_count; i++) {
         const fl_engine *e = &v->engine[i];
@@ -126,14 +126,14 @@ static void add_counts(fl_serving *v, fl_served_summary *sum) {
     sum->met = sum->ttft_missed <= most && sum->tbt_missed <= most;
 }
 
-static uint64_t requests_that_met(const fl_serving *v) {
+static uint64_t requests_that_met(const fl_engines *v) {
     uint64_t met = 0;
     for (size_t i = 0; i < v->u->requests->count; i++)
         met += met_both(v, i);
     return met;
 }
 
-fl_status fl_served_collect(fl_serving *v, int64_t makespan_ps, fl_wide node_fj, double score_j, fl_served_result *r,
+fl_status fl_served_collect(fl_engines *v, int64_t makespan_ps, fl_wide node_fj, double score_j, fl_served_result *r,
                             fl_diag *d) {
     fl_served_summary *sum = &r->sum;
     fl_status s = close_books(v, &sum->serving_fj, d);

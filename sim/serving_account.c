@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-void fl_step_taken(fl_serving *v, fl_engine *e) {
+void fl_step_taken(fl_engines *v, fl_engine *e) {
     if (!e->shape.prompts) /* who is taken from the queue computes a part of its prompt */
         return;
     size_t count;
@@ -21,7 +21,7 @@ void fl_step_taken(fl_serving *v, fl_engine *e) {
 /* ---- tokens ---- */
 
 /* `count` tokens at `t`, each so long after the one of its request before. True where they miss the target. */
-static bool note_tbt(fl_serving *v, fl_engine *e, int64_t t, int64_t tbt, uint32_t count) {
+static bool note_tbt(fl_engines *v, fl_engine *e, int64_t t, int64_t tbt, uint32_t count) {
     const bool missed = tbt > v->tbt_ps;
     fl_tbt_run *before = e->tbt_runs ? &e->tbt[e->tbt_runs - 1] : NULL;
     e->tbt_count += count;
@@ -36,7 +36,7 @@ static bool note_tbt(fl_serving *v, fl_engine *e, int64_t t, int64_t tbt, uint32
     return missed;
 }
 
-static void first_token(fl_serving *v, fl_engine *e, uint32_t request, int64_t t) {
+static void first_token(fl_engines *v, fl_engine *e, uint32_t request, int64_t t) {
     fl_served *s = &v->served[request];
     const int64_t ttft = t - s->arrival_ps;
     s->first_ps = t;
@@ -52,14 +52,14 @@ static void first_token(fl_serving *v, fl_engine *e, uint32_t request, int64_t t
     e->cached_tokens += s->cached_tokens;
 }
 
-static void later_token(fl_serving *v, fl_engine *e, uint32_t request, int64_t t) {
+static void later_token(fl_engines *v, fl_engine *e, uint32_t request, int64_t t) {
     fl_served *s = &v->served[request];
     const int64_t tbt = t - v->last_ps[request];
     s->tbt_missed += note_tbt(v, e, t, tbt, 1);
     s->worst_tbt_ps = tbt > s->worst_tbt_ps ? tbt : s->worst_tbt_ps;
 }
 
-static void put_out(fl_serving *v, fl_engine *e, const fl_batch_part *part, int64_t t) {
+static void put_out(fl_engines *v, fl_engine *e, const fl_batch_part *part, int64_t t) {
     e->tokens++;
     if (part->first)
         first_token(v, e, part->request, t);
@@ -105,7 +105,7 @@ static fl_wide each_of(fl_engine *e, fl_wide fj, uint32_t count) {
     return each;
 }
 
-void fl_step_settle(fl_serving *v, fl_engine *e) {
+void fl_step_settle(fl_engines *v, fl_engine *e) {
     for (uint32_t i = 0; e->row_steps && i < e->members; i++) {
         fl_served *s = &v->served[e->member[i]];
         s->decode_fj += e->row_fj;
@@ -121,7 +121,7 @@ void fl_step_settle(fl_serving *v, fl_engine *e) {
 
 /* ---- the two ways ---- */
 
-static void account_row(fl_serving *v, fl_engine *e) {
+static void account_row(fl_engines *v, fl_engine *e) {
     const int64_t t = e->end_ps, tbt = t - e->row_ps;
     e->row_steps++;
     e->row_missed += note_tbt(v, e, t, tbt, e->members);
@@ -131,7 +131,7 @@ static void account_row(fl_serving *v, fl_engine *e) {
     e->tokens += e->members;
 }
 
-static void account_parts(fl_serving *v, fl_engine *e) {
+static void account_parts(fl_engines *v, fl_engine *e) {
     size_t count;
     const fl_batch_part *part = fl_batching_parts(e->batching, &count);
     const fl_wide prompts = prompts_fj(e);
@@ -158,7 +158,7 @@ static void account_parts(fl_serving *v, fl_engine *e) {
     e->row_ps = e->end_ps;
 }
 
-void fl_step_account(fl_serving *v, fl_engine *e) {
+void fl_step_account(fl_engines *v, fl_engine *e) {
     e->steps++;
     e->computed += e->shape.tokens;
     e->steps_fj += e->step_fj;

@@ -55,10 +55,10 @@ typedef struct fl_engine { /* one server */
     size_t oldest;  /* in `mine`: all before it have put out a token */
     uint32_t *mine; /* requests in the order of arrival: arrived */
     size_t mine_room;
-    struct fl_serving_signals *signals; /* NULL: nobody reads them */
+    struct fl_engine_signals *signals; /* NULL: nobody reads them */
 } fl_engine;
 
-typedef struct fl_serving {
+typedef struct fl_engines {
     const fl_serving_setup *u;
     fl_engine *engine; /* u->server_count */
     fl_served *served; /* by request */
@@ -74,12 +74,12 @@ typedef struct fl_serving {
     int64_t tell_ps;    /* when the servers tell them next; FL_TIME_NEVER = never */
     fl_status status;   /* what went wrong while it advanced */
     fl_model_status model;
-} fl_serving;
+} fl_engines;
 
 /* ---- serving_rows.c: length and power of the step in progress ---- */
 
 /* At the clocks in force. False where the law gives no length: v->status says why. */
-bool fl_step_pace(fl_serving *v, fl_engine *e);
+bool fl_step_pace(fl_engines *v, fl_engine *e);
 /* How long a step of this shape would take, at the clocks of the first rank. */
 int64_t fl_step_alone_ps(const fl_engine *e, const fl_step_shape *shape);
 /* Power above the base of one rank if its SM clock, with these rates, were another; < 0 = not known. */
@@ -88,10 +88,10 @@ int64_t fl_step_predict_mw(const fl_engine *e, const fl_step_rank *r, uint32_t s
 /* ---- serving_account.c: whose tokens and energy a step's are ---- */
 
 /* The step has been composed: who is in it for the first time. */
-void fl_step_taken(fl_serving *v, fl_engine *e);
+void fl_step_taken(fl_engines *v, fl_engine *e);
 /* It has ended at e->end_ps, up to which it is charged. Before fl_batching_end. */
-void fl_step_account(fl_serving *v, fl_engine *e);
+void fl_step_account(fl_engines *v, fl_engine *e);
 /* What the row in progress came to goes to its members. */
-void fl_step_settle(fl_serving *v, fl_engine *e);
+void fl_step_settle(fl_engines *v, fl_engine *e);
 
 #endif

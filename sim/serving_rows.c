@@ -43,7 +43,7 @@ static bool same_clocks(const fl_gpu *a, const fl_gpu *b) {
     return a->rates == b->rates; /* one kind of device, one pair of clocks, records alike */
 }
 
-bool fl_step_pace(fl_serving *v, fl_engine *e) {
+bool fl_step_pace(fl_engines *v, fl_engine *e) {
     e->length_ps = 0;
     for (uint32_t i = 0; i < e->s->gpu_count; i++) {
         fl_step_rank *r = &e->rank[i];

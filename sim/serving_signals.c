@@ -11,7 +11,7 @@ typedef struct fl_span_counts { /* a histogram of durations in ns */
     uint32_t step[ROWS][STEPS];
 } fl_span_counts;
 
-typedef struct fl_serving_signals {
+typedef struct fl_engine_signals {
     uint64_t needs;
     bool windows;                                /* somebody reads percentiles */
     size_t tbt_in, tbt_out, first_in, first_out; /* of engine.tbt and engine.first: up to which they have come in,
@@ -19,17 +19,17 @@ typedef struct fl_serving_signals {
     fl_span_counts ttft, tbt;
     fl_server_sample shown; /* where signals have a period: those of the last one */
     bool seen;              /* by the reader who remembers */
-} fl_serving_signals;
+} fl_engine_signals;
 
 #define PERCENTILES                                                                                                    \
     (FL_BIT(FL_SERVER_TTFT_P50_NS) | FL_BIT(FL_SERVER_TTFT_P95_NS) | FL_BIT(FL_SERVER_TTFT_P99_NS) |                   \
      FL_BIT(FL_SERVER_TBT_P50_NS) | FL_BIT(FL_SERVER_TBT_P95_NS) | FL_BIT(FL_SERVER_TBT_P99_NS))
 
-fl_status fl_serving_signals_open(fl_serving *v, uint64_t needs, fl_diag *d) {
+fl_status fl_engines_signals_open(fl_engines *v, uint64_t needs, fl_diag *d) {
     v->signals_ps = v->u->signals_ns * FL_PS_PER_NS;
     v->tell_ps = needs && v->signals_ps ? 0 : FL_TIME_NEVER;
     for (uint32_t i = 0; needs && i < v->u->server_count; i++) {
-        fl_serving_signals *s = v->engine[i].signals = calloc(1, sizeof *s);
+        fl_engine_signals *s = v->engine[i].signals = calloc(1, sizeof *s);
         if (!s)
             return fl_no_memory(d, "the servers");
         s->needs = needs;
@@ -64,8 +64,8 @@ static double percentile_ns(const fl_span_counts *c, uint64_t percent) {
     return row ? (double)(((uint64_t)STEPS + step + 1) << (row - 1)) - 1 : step;
 }
 
-static void move_windows(const fl_serving *v, fl_engine *e, int64_t t) {
-    fl_serving_signals *s = e->signals;
+static void move_windows(const fl_engines *v, fl_engine *e, int64_t t) {
+    fl_engine_signals *s = e->signals;
     for (; s->tbt_in < e->tbt_runs; s->tbt_in++)
         count_span(&s->tbt, e->tbt[s->tbt_in].tbt_ps, e->tbt[s->tbt_in].count);
     for (; s->tbt_out < s->tbt_in && e->tbt[s->tbt_out].end_ps <= t - WINDOW_PS; s->tbt_out++)
@@ -91,7 +91,7 @@ static void put(fl_server_sample *out, int id, double value) {
 
 static double whole_ns(fl_wide ps) { return fl_real(ps / FL_PS_PER_NS); }
 
-static double oldest_wait_ns(const fl_serving *v, fl_engine *e, int64_t t) {
+static double oldest_wait_ns(const fl_engines *v, fl_engine *e, int64_t t) {
     while (e->oldest < e->arrived && v->served[e->mine[e->oldest]].first_ps != FL_TIME_NEVER)
         e->oldest++;
     return e->oldest < e->arrived ? (double)((t - v->served[e->mine[e->oldest]].arrival_ps) / FL_PS_PER_NS) : 0;
@@ -103,7 +103,7 @@ static void put_percentiles(fl_server_sample *out, const fl_span_counts *c, int 
         put(out, first + i, percentile_ns(c, percent[i]));
 }
 
-static void tell(const fl_serving *v, fl_engine *e, int64_t t, fl_server_sample *out) {
+static void tell(const fl_engines *v, fl_engine *e, int64_t t, fl_server_sample *out) {
     const fl_batching_counts c = fl_batching_count(e->batching);
     *out = (fl_server_sample){0};
     put(out, FL_SERVER_WAITING, c.waiting);
@@ -132,7 +132,7 @@ static void tell(const fl_serving *v, fl_engine *e, int64_t t, fl_server_sample 
     out->fresh = out->valid;
 }
 
-void fl_serving_tell(fl_serving *v, int64_t t) {
+void fl_engines_tell(fl_engines *v, int64_t t) {
     for (uint32_t i = 0; i < v->u->server_count; i++) {
         fl_engine *e = &v->engine[i];
         if (!e->lost)
@@ -142,9 +142,9 @@ void fl_serving_tell(fl_serving *v, int64_t t) {
     v->tell_ps += v->signals_ps;
 }
 
-void fl_serving_signals_read(fl_serving *v, uint32_t server, int64_t t, bool remember, fl_server_sample *out) {
+void fl_engines_read(fl_engines *v, uint32_t server, int64_t t, bool remember, fl_server_sample *out) {
     fl_engine *e = &v->engine[server];
-    fl_serving_signals *s = e->signals;
+    fl_engine_signals *s = e->signals;
     *out = (fl_server_sample){0};
     if (!s || e->lost) /* an engine that has lost a GPU does not answer */
         return;

@@ -8,10 +8,10 @@
 #include "sim/serving_inside.h"
 
 /* needs: FL_BIT(FL_SERVER_...); 0: no server tells anything. */
-fl_status fl_serving_signals_open(fl_serving *v, uint64_t needs, fl_diag *d);
+fl_status fl_engines_signals_open(fl_engines *v, uint64_t needs, fl_diag *d);
 /* Their period is over at t: what they tell until the next is what is now. */
-void fl_serving_tell(fl_serving *v, int64_t t);
+void fl_engines_tell(fl_engines *v, int64_t t);
 /* What a reader sees of one server at t. remember: freshness is counted from here. */
-void fl_serving_signals_read(fl_serving *v, uint32_t server, int64_t t, bool remember, fl_server_sample *out);
+void fl_engines_read(fl_engines *v, uint32_t server, int64_t t, bool remember, fl_server_sample *out);
 
 #endif

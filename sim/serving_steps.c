@@ -7,7 +7,7 @@
 
 /* ---- opening and closing ---- */
 
-static fl_status open_engine(fl_serving *v, uint32_t index, fl_gpu *gpu, fl_diag *d) {
+static fl_status open_engine(fl_engines *v, uint32_t index, fl_gpu *gpu, fl_diag *d) {
     fl_engine *e = &v->engine[index];
     const fl_serving_server *s = &v->u->server[index];
     *e = (fl_engine){.s = s, .index = index, .last = FL_NONE, .end_ps = FL_TIME_NEVER};
@@ -20,11 +20,11 @@ static fl_status open_engine(fl_serving *v, uint32_t index, fl_gpu *gpu, fl_diag
     return fl_batching_new(&e->batching, &s->rules, v->u->requests, d);
 }
 
-fl_status fl_serving_open(fl_serving **out, const fl_workload *w, fl_gpu *gpu, const fl_serving_needs *needs,
+fl_status fl_engines_open(fl_engines **out, const fl_workload *w, fl_gpu *gpu, const fl_engines_needs *needs,
                           fl_diag *d) {
     const fl_serving_setup *u = w->serving;
     const size_t count = u->requests->count;
-    fl_serving *v = calloc(1, sizeof *v);
+    fl_engines *v = calloc(1, sizeof *v);
     if (!v)
         return fl_no_memory(d, "the servers");
     v->u = u;
@@ -38,9 +38,9 @@ fl_status fl_serving_open(fl_serving **out, const fl_workload *w, fl_gpu *gpu, c
     for (uint32_t i = 0; !s && i < u->server_count; i++)
         s = open_engine(v, i, gpu, d);
     if (!s)
-        s = fl_serving_signals_open(v, needs->signals, d);
+        s = fl_engines_signals_open(v, needs->signals, d);
     if (s) {
-        fl_serving_close(v);
+        fl_engines_close(v);
         return s;
     }
     for (size_t i = 0; i < count; i++) {
@@ -54,7 +54,7 @@ fl_status fl_serving_open(fl_serving **out, const fl_workload *w, fl_gpu *gpu, c
     return FL_OK;
 }
 
-void fl_serving_close(fl_serving *v) {
+void fl_engines_close(fl_engines *v) {
     if (!v)
         return;
     for (uint32_t i = 0; v->engine && i < v->u->server_count; i++) {
@@ -102,7 +102,7 @@ static void charge(fl_engine *e, int64_t to) {
     }
 }
 
-static void begin_step(fl_serving *v, fl_engine *e, int64_t t) {
+static void begin_step(fl_engines *v, fl_engine *e, int64_t t) {
     if (!fl_batching_begin(e->batching, &e->shape))
         return;
     e->busy = true;
@@ -130,7 +130,7 @@ static void record_kernel(const fl_engine *e, fl_gpu *g, int64_t end_ps) {
         .start_ns = e->begin_ps / FL_PS_PER_NS, .end_ns = end_ps / FL_PS_PER_NS, .kind = e->index, .gpu = g->index};
 }
 
-static void record_batch(fl_serving *v, const fl_engine *e, int64_t end_ps) {
+static void record_batch(fl_engines *v, const fl_engine *e, int64_t end_ps) {
     if (fl_grow(&v->batch, &v->batch_room, v->batch_count + 1, sizeof *v->batch)) {
         v->status = FL_NO_MEMORY;
         return;
@@ -144,7 +144,7 @@ static void record_batch(fl_serving *v, const fl_engine *e, int64_t end_ps) {
                                                    .kv_tokens = e->shape.kv_read};
 }
 
-static void end_step(fl_serving *v, fl_engine *e, int64_t t) {
+static void end_step(fl_engines *v, fl_engine *e, int64_t t) {
     charge(e, t);
     for (uint32_t i = 0; i < e->s->gpu_count; i++) {
         fl_gpu *g = e->rank[i].g;
@@ -167,7 +167,7 @@ static void end_step(fl_serving *v, fl_engine *e, int64_t t) {
 
 /* ---- arrivals ---- */
 
-static fl_engine *least_loaded(fl_serving *v) {
+static fl_engine *least_loaded(fl_engines *v) {
     fl_engine *best = NULL;
     for (uint32_t i = 0; i < v->u->server_count; i++) {
         fl_engine *e = &v->engine[i];
@@ -178,7 +178,7 @@ static fl_engine *least_loaded(fl_serving *v) {
 }
 
 /* The router knows when a server is gone: it passes it over. */
-static fl_engine *next_in_turn(fl_serving *v) {
+static fl_engine *next_in_turn(fl_engines *v) {
     for (uint32_t i = 0; i < v->u->server_count; i++) {
         fl_engine *e = &v->engine[(v->next + i) % v->u->server_count];
         if (!e->lost)
@@ -187,7 +187,7 @@ static fl_engine *next_in_turn(fl_serving *v) {
     return NULL;
 }
 
-static void arrive(fl_serving *v) {
+static void arrive(fl_engines *v) {
     const uint32_t request = (uint32_t)v->next;
     fl_engine *e = v->u->route == FL_ROUTE_LEAST_LOADED ? least_loaded(v) : next_in_turn(v);
     v->next++;
@@ -205,17 +205,17 @@ static void arrive(fl_serving *v) {
 
 /* ---- the loop ---- */
 
-static int64_t earliest(const fl_serving *v) {
+static int64_t earliest(const fl_engines *v) {
     int64_t t = v->next_ps < v->tell_ps ? v->next_ps : v->tell_ps;
     for (uint32_t i = 0; i < v->u->server_count; i++)
         t = v->engine[i].end_ps < t ? v->engine[i].end_ps : t;
     return t;
 }
 
-int64_t fl_serving_advance(fl_serving *v, int64_t now, int64_t until) {
+int64_t fl_engines_advance(fl_engines *v, int64_t now, int64_t until) {
     const uint32_t servers = v->u->server_count;
     int64_t t = now;
-    while (!v->status && !fl_serving_done(v)) {
+    while (!v->status && !fl_engines_done(v)) {
         const int64_t next = earliest(v);
         if (next > until)
             break;
@@ -231,23 +231,23 @@ int64_t fl_serving_advance(fl_serving *v, int64_t now, int64_t until) {
                 begin_step(v, e, t);
         }
         if (v->tell_ps == t)
-            fl_serving_tell(v, t);
+            fl_engines_tell(v, t);
     }
-    const int64_t reached = fl_serving_done(v) ? t : until;
+    const int64_t reached = fl_engines_done(v) ? t : until;
     for (uint32_t i = 0; i < servers; i++)
         if (v->engine[i].busy)
             charge(&v->engine[i], reached);
     return reached;
 }
 
-fl_status fl_serving_refused(const fl_serving *v, const char *name, fl_diag *d) {
+fl_status fl_engines_refused(const fl_engines *v, const char *name, fl_diag *d) {
     if (v->status == FL_NO_MEMORY)
         return fl_no_memory(d, "the servers");
     return fl_error(d, v->status, "%s: the length of an engine's step: %s", name, fl_model_text(v->model));
 }
 
-bool fl_serving_stuck(const fl_serving *v) {
-    if (fl_serving_done(v) || v->next_ps != FL_TIME_NEVER)
+bool fl_engines_stuck(const fl_engines *v) {
+    if (fl_engines_done(v) || v->next_ps != FL_TIME_NEVER)
         return false;
     for (uint32_t i = 0; i < v->u->server_count; i++)
         if (v->engine[i].end_ps != FL_TIME_NEVER)
@@ -257,7 +257,7 @@ bool fl_serving_stuck(const fl_serving *v) {
 
 /* ---- at boundaries ---- */
 
-static fl_engine *engine_of(const fl_serving *v, const fl_gpu *g, const fl_step_rank **rank) {
+static fl_engine *engine_of(const fl_engines *v, const fl_gpu *g, const fl_step_rank **rank) {
     for (uint32_t i = 0; i < v->u->server_count; i++)
         for (uint32_t k = 0; k < v->engine[i].s->gpu_count; k++)
             if (v->engine[i].rank[k].g == g) {
@@ -267,7 +267,7 @@ static fl_engine *engine_of(const fl_serving *v, const fl_gpu *g, const fl_step_
     return NULL;
 }
 
-void fl_serving_rescale(fl_serving *v, const fl_gpu *g, int64_t t) {
+void fl_engines_rescale(fl_engines *v, const fl_gpu *g, int64_t t) {
     const fl_step_rank *rank;
     fl_engine *e = engine_of(v, g, &rank);
     if (!e || !e->busy)
@@ -277,7 +277,7 @@ void fl_serving_rescale(fl_serving *v, const fl_gpu *g, int64_t t) {
         e->end_ps = t + fl_rescale_ps(e->end_ps - t, was, e->length_ps);
 }
 
-void fl_serving_lose(fl_serving *v, fl_gpu *g) {
+void fl_engines_lose(fl_engines *v, fl_gpu *g) {
     const fl_step_rank *rank;
     fl_engine *e = engine_of(v, g, &rank);
     if (!e)
@@ -288,13 +288,13 @@ void fl_serving_lose(fl_serving *v, fl_gpu *g) {
     g->active = g->resident = 0;
 }
 
-int64_t fl_serving_predict_mw(const fl_serving *v, const fl_gpu *g, uint32_t sm, const fl_clock_rates *rates) {
+int64_t fl_engines_predict_mw(const fl_engines *v, const fl_gpu *g, uint32_t sm, const fl_clock_rates *rates) {
     const fl_step_rank *rank;
     const fl_engine *e = engine_of(v, g, &rank);
     return e && e->busy ? fl_step_predict_mw(e, rank, sm, rates) : -1;
 }
 
-uint64_t fl_serving_hash(const fl_serving *v, uint64_t h) {
+uint64_t fl_engines_hash(const fl_engines *v, uint64_t h) {
     for (uint32_t i = 0; i < v->u->server_count; i++) {
         const fl_engine *e = &v->engine[i];
         const uint64_t part[] = {e->arrived, e->finished, e->steps, e->tokens, (uint64_t)e->steps_fj};

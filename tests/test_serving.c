@@ -303,7 +303,7 @@ typedef struct kv_watch {
 
 static fl_status watch_blocks(void *user, const fl_node *n, int64_t t_ps, fl_diag *d) {
     kv_watch *w = user;
-    const fl_serving *v = fl_node_serving(n);
+    const fl_engines *v = fl_node_engines(n);
     (void)t_ps;
     (void)d;
     for (uint32_t i = 0; i < w->x->setup.server_count; i++) {

@@ -141,7 +141,7 @@ static void test_windows(void) {
     CU_ASSERT(!fl_server_known(&s, FL_SERVER_TBT_P50_NS) && fl_server_known(&s, FL_SERVER_RUNNING));
     fx_advance(n, 25 * FL_PS_PER_S);
     fl_node_read_server(n, 0, true, &s);
-    const fl_engine *e = fl_node_serving(n)->engine;
+    const fl_engine *e = fl_node_engines(n)->engine;
     int64_t within[4096];
     size_t count = 0;
     for (size_t i = 0; i < e->tbt_runs; i++)

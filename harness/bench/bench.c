@@ -46,6 +46,7 @@ const fl_bench_row fl_bench_rows[] = {
     {"load.json", "Kineto JSON, streamed", "MB/s", FL_BENCH_RATE, NAN},
     {"load.json_mb", "and its peak beyond the records", "MB", FL_BENCH_MEMORY, 64},
     {"draws.energyucb", "EnergyUCB's distribution replay", "M steps/s", FL_BENCH_RATE, 20},
+    {"serving.requests", "requests to a server, utilizscale each 100 ms", "requests/s", FL_BENCH_RATE, 20000},
     {"command.run", "run on a small trace", "ms", FL_BENCH_TIME, 2},
     {"command.report", "report of 100,000 rows", "s", FL_BENCH_TIME, 5},
     {"command.plot", "plot pareto of 100,000 rows", "s", FL_BENCH_TIME, 5},
