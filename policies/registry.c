@@ -31,6 +31,10 @@
     X(odpp)                                                                                                            \
     X(gpoeo)                                                                                                           \
     X(tightrope)                                                                                                       \
+    X(ecofreq)                                                                                                         \
+    X(throttllem)                                                                                                      \
+    X(agft)                                                                                                            \
+    X(polca)                                                                                                           \
     X(skeleton)
 
 #define DECLARE(ident) extern const fl_policy fl_policy_##ident;

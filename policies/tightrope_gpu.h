@@ -4,6 +4,7 @@
 
 #include "policies/tightrope_curve.h"
 #include "policies/tightrope_lag.h"
+#include "policies/tightrope_serving.h"
 #include "policies/tightrope_work.h"
 
 typedef struct fl_tightrope_params {
@@ -39,6 +40,7 @@ typedef struct fl_tightrope_gpu {
     fl_tightrope_lag lag;
     fl_tightrope_work work;
     fl_tightrope_seen seen[FL_TIGHTROPE_CLOCKS];
+    fl_tightrope_serving serving; /* of the server whose first GPU this is */
 } fl_tightrope_gpu;
 
 /* ---- readings (tightrope_readings.c) ---- */

@@ -202,6 +202,9 @@ fl_status fl_instance_step(fl_instance *in, const fl_sample *sample, const fl_de
     if (sample->gpu_count != gpus)
         return fl_refuse(d, "policy %s: a sample of %" PRIu32 " GPUs, expected %" PRIu32 " as in the facts",
                          policy->name, sample->gpu_count, gpus);
+    if (sample->server_count != in->facts->server_count)
+        return fl_refuse(d, "policy %s: a sample of %" PRIu32 " servers, expected %" PRIu32 " as in the facts",
+                         policy->name, sample->server_count, in->facts->server_count);
     memset(in->command, 0, gpus * sizeof *in->command);
     for (size_t i = 0; i < in->probe_count; i++)
         in->probe[i] = NAN;
@@ -278,10 +281,22 @@ void fl_instance_close(fl_instance *in) {
     free(in);
 }
 
+static const char *first_server_need(const fl_policy *policy) {
+    for (int id = 0; id < FL_SERVER_SIGNAL_COUNT; id++)
+        if (policy->server_needs >> id & 1)
+            return fl_rows_at(FL_ROWS_SERVER_SIGNAL, (size_t)id)->name;
+    return "unknown";
+}
+
 static fl_status open_checked(fl_instance *in, const fl_instance_options *o, fl_diag *d) {
     fl_status status = fl_params_resolve(&in->params, o->policy, o->layer, o->layer_count, d);
     if (status)
         return status;
+    if (o->policy->server_needs && !o->facts->server_count)
+        return fl_refuse(d,
+                         "policy %s: it reads the signals of a server that batches requests (%s), and there is none "
+                         "here",
+                         o->policy->name, first_server_need(o->policy));
     if (!allocate(in))
         return fl_no_memory(d, NULL);
     enter(in, FL_CALL_INIT, 0, 0);

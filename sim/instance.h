@@ -47,11 +47,13 @@ typedef struct fl_instance_counts {
 typedef struct fl_instance fl_instance;
 
 /* Resolves parameters (row, then the layers in order), checks the ABI and runs init. FL_BAD_INPUT with the policy,
- * parameter and origin in the message: unknown parameter (nearest offered), bad text, out of range, init refused. */
+ * parameter and origin in the message: unknown parameter (nearest offered), bad text, out of range, a policy for
+ * servers where there is none, init refused. */
 fl_status fl_instance_open(fl_instance **out, const fl_instance_options *options, fl_diag *d);
 void fl_instance_close(fl_instance *in); /* NULL is allowed */
 
-/* Runs one step. *decision is valid until the next step or close. sample->gpu_count must equal that of the facts. */
+/* Runs one step. *decision is valid until the next step or close. The sample's gpu_count and server_count must equal
+ * those of the facts. */
 fl_status fl_instance_step(fl_instance *in, const fl_sample *sample, const fl_decision **decision, fl_diag *d);
 
 /* A second instance in the same state, by copying bytes: it decides alike. */

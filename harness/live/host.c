@@ -25,9 +25,10 @@ typedef struct live {
     fl_session *session;
     fl_effect *effect; /* NULL: nothing is set */
     fl_gpu_sample *gpu;
+    fl_server_sample server;
     watched *watched;
     uint32_t gpus;
-    uint64_t gpu_needs, host_needs;
+    uint64_t gpu_needs, host_needs, server_needs;
     int64_t origin_ns, loop_ns;
 } live;
 
@@ -84,6 +85,11 @@ static fl_status read_signals(live *l, fl_sample *sample, fl_diag *d) {
         fl_cpu_host_read(l->o->cpu, &sample->host);
     keep_needed(l->host_needs & ~FL_BIT(FL_HOST_LOOP_NS), &sample->host.valid, &sample->host.fresh);
     fl_guard_host(l->guard, t, &sample->host);
+    if (l->o->server) {
+        fl_server_host_read(l->o->server, l->server_needs, t, &l->server, l->o->tell, l->o->user);
+        sample->server = &l->server;
+        sample->server_count = 1;
+    }
     if (l->r->steps && l->host_needs & FL_BIT(FL_HOST_LOOP_NS)) {
         sample->host.valid |= FL_BIT(FL_HOST_LOOP_NS);
         sample->host.fresh |= FL_BIT(FL_HOST_LOOP_NS);
@@ -248,7 +254,8 @@ fl_status fl_live(const fl_live_options *o, fl_live_result *r, fl_diag *d) {
               .r = r,
               .gpus = o->gpus->back->count(o->gpus->self),
               .gpu_needs = o->policy ? o->policy->gpu_needs : o->gpu_needs,
-              .host_needs = o->policy ? o->policy->host_needs : o->host_needs};
+              .host_needs = o->policy ? o->policy->host_needs : o->host_needs,
+              .server_needs = o->policy ? o->policy->server_needs | o->policy->server_uses : 0};
     fl_status s = open_live(&l, d);
     if (!s)
         s = drive(&l, d);

@@ -64,4 +64,6 @@ void fl_offer_text(const fl_offer *o, char *text, size_t size) {
     }
     if (o->records)
         add_text(text, size, ", kernel records by the collector");
+    if (o->here.server_needs)
+        add_text(text, size, ", a server's page by --server");
 }

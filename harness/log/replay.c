@@ -113,11 +113,70 @@ static fl_status show_kernels(const fl_decisions *log, const char *path, size_t 
     return FL_OK;
 }
 
+typedef struct served { /* servers as a policy sees them: signals by column, and room for the records of a step */
+    int *signal;
+    fl_server_sample *sample;
+    fl_batch_record *batch;
+} served;
+
+static fl_status open_served(const fl_decisions *log, const char *path, served *v, fl_diag *d) {
+    const fl_logged_servers *s = &log->servers;
+    size_t most = 0;
+    for (size_t i = 0; i < s->steps; i++)
+        most = s->batches_until[i] - before(s->batches_until, i) > most
+                   ? s->batches_until[i] - before(s->batches_until, i)
+                   : most;
+    v->signal = calloc(s->signal_count + 1, sizeof *v->signal);
+    v->sample = calloc(s->count + 1U, sizeof *v->sample);
+    v->batch = calloc(most + 1, sizeof *v->batch);
+    if (!v->signal || !v->sample || !v->batch)
+        return fl_no_memory(d, "the replay");
+    for (size_t i = 0; i < s->signal_count; i++)
+        if ((v->signal[i] = fl_rows_find(FL_ROWS_SERVER_SIGNAL, s->signal[i])) < 0)
+            return fl_fail(d, FL_BAD_INPUT, path, 0, 0, "column '%s' is no signal of a server", s->signal[i]);
+    return FL_OK;
+}
+
+static void show_servers(const fl_decisions *log, size_t step, const served *v, fl_sample *sample) {
+    const fl_logged_servers *s = &log->servers;
+    if (!s->signal)
+        return;
+    for (uint32_t k = 0; k < s->count; k++) {
+        const size_t at = (step * s->count + k) * s->signal_count;
+        fl_server_sample *u = &v->sample[k];
+        u->valid = u->fresh = 0;
+        for (size_t c = 0; c < s->signal_count; c++) {
+            if (isnan(s->value[at + c]))
+                continue;
+            u->value[v->signal[c]] = s->value[at + c];
+            u->valid |= FL_BIT(v->signal[c]);
+            u->fresh |= s->fresh[at + c] ? FL_BIT(v->signal[c]) : 0;
+        }
+    }
+    const size_t first = before(s->batches_until, step), count = s->batches_until[step] - first;
+    for (size_t i = 0; i < count; i++) {
+        const fl_logged_batch *b = &s->batch[first + i];
+        v->batch[i] = (fl_batch_record){.start_ns = b->start_ns,
+                                        .end_ns = b->end_ns,
+                                        .server = b->server,
+                                        .prompt_tokens = b->prompt_tokens,
+                                        .prompts = b->prompts,
+                                        .decode_sequences = b->decode_sequences,
+                                        .kv_tokens = b->kv_tokens};
+    }
+    sample->server = v->sample;
+    sample->server_count = s->count;
+    sample->batch = count ? v->batch : NULL;
+    sample->batch_count = count;
+    sample->batch_lost = s->count ? s->lost[step * s->count] : 0;
+}
+
 fl_status fl_replay(const fl_decisions *log, const char *path, fl_instance *in, fl_replay_result *r, fl_diag *d) {
     *r = (fl_replay_result){.device = -1};
     fl_columns c = {0};
     fl_gpu_sample *gpu = calloc(log->gpu_count + 1, sizeof *gpu);
     shown kernels = {0};
+    served servers = {0};
     bool host_controls = false;
     fl_status s = gpu ? FL_OK : fl_no_memory(d, "the replay");
     if (!s)
@@ -128,6 +187,8 @@ fl_status fl_replay(const fl_decisions *log, const char *path, fl_instance *in, 
                   &c.host_control, d);
     if (!s)
         s = open_shown(log, &kernels, d);
+    if (!s)
+        s = open_served(log, path, &servers, d);
     for (size_t k = 0; !s && k < log->control_count; k++)
         host_controls |= c.host_control[k] >= 0;
     for (size_t i = 0; !s && i < log->step_count; i++) {
@@ -138,6 +199,7 @@ fl_status fl_replay(const fl_decisions *log, const char *path, fl_instance *in, 
         const fl_decision *dec;
         if (log->has_kernels && (s = show_kernels(log, path, i, &kernels, &sample, d)))
             break;
+        show_servers(log, i, &servers, &sample);
         if ((s = fl_instance_step(in, &sample, &dec, d)))
             break;
         for (uint32_t g = 0; g < log->gpu_count; g++)
@@ -159,6 +221,9 @@ fl_status fl_replay(const fl_decisions *log, const char *path, fl_instance *in, 
     }
     free(kernels.kind);
     free(kernels.record);
+    free(servers.signal);
+    free(servers.sample);
+    free(servers.batch);
     free(gpu);
     free(c.gpu_signal);
     free(c.host_signal);

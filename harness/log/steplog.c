@@ -56,6 +56,42 @@ fl_logged_kernel fl_logged_kernel_of(const fl_kernel_record *record) {
                               .stream = record->stream};
 }
 
+fl_logged_batch fl_logged_batch_of(const fl_batch_record *b) {
+    return (fl_logged_batch){.start_ns = b->start_ns,
+                             .end_ns = b->end_ns,
+                             .server = b->server,
+                             .prompt_tokens = b->prompt_tokens,
+                             .prompts = b->prompts,
+                             .decode_sequences = b->decode_sequences,
+                             .kv_tokens = b->kv_tokens};
+}
+
+static fl_status add_servers(fl_steplog *l, const fl_sample *sample, fl_diag *d) {
+    fl_logged_servers *s = &l->log.servers;
+    const uint64_t reads = l->policy->server_needs | l->policy->server_uses;
+    double value[FL_SERVER_SIGNAL_COUNT];
+    bool fresh[FL_SERVER_SIGNAL_COUNT];
+    if (!sample->server_count)
+        return FL_OK;
+    fl_status status = s->signal ? FL_OK : add_names(&s->signal, &s->signal_count, FL_ROWS_SERVER_SIGNAL, reads, d);
+    for (uint32_t k = 0; !status && k < sample->server_count; k++) {
+        const fl_server_sample *u = &sample->server[k];
+        for (size_t c = 0; c < s->signal_count; c++) {
+            const int id = fl_rows_find(FL_ROWS_SERVER_SIGNAL, s->signal[c]);
+            value[c] = fl_server_known(u, id) ? u->value[id] : (double)NAN;
+            fresh[c] = fl_server_fresh(u, id);
+        }
+        status = fl_servers_add(s, &l->servers_room, value, fresh, k ? 0 : sample->batch_lost);
+    }
+    for (uint64_t i = 0; !status && sample->batch && i < sample->batch_count; i++) {
+        const fl_logged_batch batch = fl_logged_batch_of(&sample->batch[i]);
+        status = fl_servers_add_batch(s, &l->servers_room, &batch);
+    }
+    if (!status)
+        status = fl_servers_end_step(s, &l->servers_room);
+    return status ? fl_no_memory(d, "the log") : FL_OK;
+}
+
 static fl_status add_kernels(fl_steplog *l, const fl_sample *sample) {
     fl_decisions *g = &l->log;
     const size_t step = g->step_count;
@@ -76,6 +112,8 @@ fl_status fl_steplog_add(fl_steplog *l, const fl_sample *sample, const fl_decisi
     size_t rows = g->gpu_count + 1, step = g->step_count;
     if (fl_decisions_grow(g, &l->room, step + 1, g->gpu_count) || (g->has_kernels && add_kernels(l, sample)))
         return fl_no_memory(d, "the log");
+    if (add_servers(l, sample, d))
+        return FL_NO_MEMORY;
     g->t_ns[step] = sample->time_ns;
     g->delay_ns[step] = dec->delay_ns;
     g->line[step] = 0;

@@ -164,6 +164,7 @@ done
 printf 'foldline-record 1\nboot x\nunit gpu-0000\nprior -1 sm_lock\nprior 250000 limit_mw\nend\n' >r && seed record r
 printf 'foldline-record 1\nboot x\nunit cpu\nprior 1 /sys/devices/system/cpu/cpufreq/boost\nend\n' >r && seed record r
 printf 'foldline-record 1\nboot x\nunit rsmi-0\nprior 3 perf_level\nprior 500 sm_min_mhz\nend\n' >r && seed record r
+printf 'HTTP/1.0 200 OK\r\n\r\nvllm:num_requests_waiting{engine="0"} 1\nvllm:kv_cache_usage_perc 0.5\nvllm:time_to_first_token_seconds_bucket{le="0.1"} 2\nvllm:time_to_first_token_seconds_bucket{le="+Inf"} 3\nvllm:time_to_first_token_seconds_sum 1\nvllm:time_to_first_token_seconds_count 3\nvllm:cache_config_info{block_size="16",num_gpu_blocks="9"} 1\n' >r && seed metrics r r
 printf '%-63s\n%-63s\n/var/lib/foldline' '4711 123456' '4712 123457' >l && seed lock l
 head -c 4300 /dev/zero >ring && seed ring ring
 printf '800000 1200000 2400000\n\0341200000\n\0342400000\n\0342400000\n\034800000\n\0340 1\n\0341\n\034package-0\n\034123456789\n\034262143328850\n\03495000000\n\034cpu  1 2 3 4 5 6 7 8\n\034processor\t: 0\nmodel name\t: x\n' >cpu
