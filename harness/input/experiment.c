@@ -252,7 +252,7 @@ fl_status fl_experiment_apply(fl_experiment *e, fl_scene_options *so, fl_texts *
         (programs && !(so->seconds > 0) && fl_json_has(&root, "seconds") &&
          (s = fl_json_get_real(&root, "seconds", 0, HUGE_VAL, &so->seconds, d))) ||
         ((sweep || programs) && (s = get_texts(e, &root, "workloads", false, &so->only, d))) ||
-        (serving && (s = fl_serving_read_keys(&root, &so->serving, d))) ||
+        (serving && (s = fl_serving_choice_read(&root, &so->serving, d))) ||
         (s = get_arrivals(e, &root, &so->arrivals, d)))
         return s;
     return FL_OK;
@@ -306,11 +306,11 @@ static fl_status open_variants(fl_experiment *e, const fl_scene_options *so, con
             changed.arrivals = so->arrivals;
         changed.serving = (fl_serving_choice){0};
         if (!s)
-            s = fl_serving_read_keys(&at, &changed.serving, d);
-        if (!s && !so->serving.server && fl_serving_any(&changed.serving))
+            s = fl_serving_choice_read(&at, &changed.serving, d);
+        if (!s && !so->serving.server && fl_serving_choice_any(&changed.serving))
             s = fl_json_fail(&at, d, "says something of servers, of which there are none, expected \"serving\" in the "
                                      "experiment");
-        fl_serving_merge(&changed.serving, &so->serving);
+        fl_serving_choice_merge(&changed.serving, &so->serving);
         if (!s)
             s = fl_scenes_open(&changed, traces, &more, d);
         if (!s)

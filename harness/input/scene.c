@@ -178,7 +178,7 @@ void fl_scene_resolve(fl_scene_options *o) {
 fl_status fl_scene_check(const fl_scene_options *o, const fl_texts *traces, fl_diag *d) {
     const bool programs = o->programs || o->applications, other = traces->count || programs || o->sweep || o->pipeline;
     const bool any = other || o->serving.server;
-    const fl_status served = fl_serving_check(&o->serving, d);
+    const fl_status served = fl_serving_choice_check(&o->serving, d);
     if (served)
         return served;
     if (o->serving.server && other)

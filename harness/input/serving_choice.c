@@ -6,7 +6,7 @@
 
 static const char *const routes[] = {"round-robin", "least-loaded"};
 
-bool fl_serving_any(const fl_serving_choice *c) {
+bool fl_serving_choice_any(const fl_serving_choice *c) {
     return c->server || c->requests || c->scale > 0 || c->servers || c->kv_blocks || c->route || c->ttft || c->tbt ||
            c->target_share > 0;
 }
@@ -30,7 +30,7 @@ static fl_status find_target(const char *what, const char *text, int64_t *ns, fl
     return fl_refuse(d, "%s '%.40s', expected a time such as 2s or 100ms", what, text);
 }
 
-fl_status fl_serving_resolve(const fl_serving_choice *c, fl_serving_setup *setup, fl_diag *d) {
+fl_status fl_serving_choice_resolve(const fl_serving_choice *c, fl_serving_setup *setup, fl_diag *d) {
     setup->scale = c->scale > 0 ? c->scale : 1;
     setup->target_share = c->target_share > 0 ? c->target_share : FL_TARGET_SHARE;
     setup->route = FL_ROUTE_ROUND_ROBIN;
@@ -40,30 +40,36 @@ fl_status fl_serving_resolve(const fl_serving_choice *c, fl_serving_setup *setup
     return s ? s : find_target("tbt", c->tbt, &setup->tbt_target_ns, d);
 }
 
-fl_status fl_serving_check(const fl_serving_choice *c, fl_diag *d) {
+fl_status fl_serving_choice_check(const fl_serving_choice *c, fl_diag *d) {
     const struct {
         bool given;
         const char *name;
-    } part[] = {{c->scale > 0, "--scale"},      {c->servers > 0, "--servers"}, {c->kv_blocks > 0, "--kv-blocks"}, {c->route != NULL, "--route"},
-                {c->ttft != NULL, "--ttft"},    {c->tbt != NULL, "--tbt"},
+    } part[] = {{c->scale > 0, "--scale"},
+                {c->servers > 0, "--servers"},
+                {c->kv_blocks > 0, "--kv-blocks"},
+                {c->route != NULL, "--route"},
+                {c->ttft != NULL, "--ttft"},
+                {c->tbt != NULL, "--tbt"},
                 {c->target_share > 0, "--target-share"}};
     fl_serving_setup ignored;
     if (c->requests && !c->server)
-        return fl_refuse(d, "--requests are for a server, expected --serving FILE with it (what a run served is written by --served "
-                            "FILE)");
+        return fl_refuse(
+            d, "--requests are for a server, expected --serving FILE with it (what a run served is written by --served "
+               "FILE)");
     if (c->server && !c->requests)
         return fl_refuse(d, "--serving needs what is asked of it, expected --requests FILE with it");
     for (size_t i = 0; !c->server && i < sizeof part / sizeof *part; i++)
         if (part[i].given)
-            return fl_refuse(d, "%s is of a server and does nothing here, expected --serving FILE and --requests FILE "
-                                "with it",
+            return fl_refuse(d,
+                             "%s is of a server and does nothing here, expected --serving FILE and --requests FILE "
+                             "with it",
                              part[i].name);
     if (c->target_share > 0 && !c->ttft && !c->tbt)
         return fl_refuse(d, "--target-share is of latencies, expected --ttft TIME or --tbt TIME with it");
-    return fl_serving_resolve(c, &ignored, d);
+    return fl_serving_choice_resolve(c, &ignored, d);
 }
 
-void fl_serving_merge(fl_serving_choice *c, const fl_serving_choice *rest) {
+void fl_serving_choice_merge(fl_serving_choice *c, const fl_serving_choice *rest) {
     c->server = c->server ? c->server : rest->server;
     c->requests = c->requests ? c->requests : rest->requests;
     c->scale = c->scale > 0 ? c->scale : rest->scale;
@@ -84,16 +90,15 @@ static fl_status check_key(const fl_json *root, const char *key, const fl_servin
     fl_serving_setup ignored;
     fl_diag why = {0};
     fl_json at;
-    if (!fl_json_has(root, key) || !fl_serving_resolve(c, &ignored, &why))
+    if (!fl_json_has(root, key) || !fl_serving_choice_resolve(c, &ignored, &why))
         return FL_OK;
     const fl_status s = fl_json_get(root, key, &at, d);
     return s ? s : fl_json_fail(&at, d, "%s", why.message);
 }
 
-fl_status fl_serving_read_keys(const fl_json *root, fl_serving_choice *c, fl_diag *d) {
-    fl_status s = c->scale > 0 || !fl_json_has(root, "scale")
-                      ? FL_OK
-                      : fl_json_get_real(root, "scale", 1e-6, 1e6, &c->scale, d);
+fl_status fl_serving_choice_read(const fl_json *root, fl_serving_choice *c, fl_diag *d) {
+    fl_status s =
+        c->scale > 0 || !fl_json_has(root, "scale") ? FL_OK : fl_json_get_real(root, "scale", 1e-6, 1e6, &c->scale, d);
     if (!s && !c->servers && fl_json_has(root, "servers"))
         s = fl_json_get_int(root, "servers", 1, 1024, &c->servers, d);
     if (!s && !c->kv_blocks && fl_json_has(root, "kv_blocks"))

@@ -21,17 +21,17 @@ typedef struct fl_serving_choice { /* as asked for; NULL and 0 where nobody did 
 #define FL_TARGET_SHARE 0.99
 
 /* True where anything was asked for. */
-bool fl_serving_any(const fl_serving_choice *c);
+bool fl_serving_choice_any(const fl_serving_choice *c);
 /* FL_BAD_INPUT: a server without requests or the reverse, a part that does nothing without them, an unknown route, a
  * target that is no time or a share of targets that there are not. */
-fl_status fl_serving_check(const fl_serving_choice *c, fl_diag *d);
-/* Fills route, scale, targets and share of *setup. After fl_serving_check. */
-fl_status fl_serving_resolve(const fl_serving_choice *c, fl_serving_setup *setup, fl_diag *d);
+fl_status fl_serving_choice_check(const fl_serving_choice *c, fl_diag *d);
+/* Fills route, scale, targets and share of *setup. After fl_serving_choice_check. */
+fl_status fl_serving_choice_resolve(const fl_serving_choice *c, fl_serving_setup *setup, fl_diag *d);
 /* Fills what *c leaves open from *rest. */
-void fl_serving_merge(fl_serving_choice *c, const fl_serving_choice *rest);
+void fl_serving_choice_merge(fl_serving_choice *c, const fl_serving_choice *rest);
 /* The keys of an experiment or a variant that was checked (FL_SERVING_ROWS), save the two files; what is set already
  * stays. Texts live as long as the tree. */
-fl_status fl_serving_read_keys(const fl_json *root, fl_serving_choice *c, fl_diag *d);
+fl_status fl_serving_choice_read(const fl_json *root, fl_serving_choice *c, fl_diag *d);
 
 /* clang-format off */
 #define FL_SERVING_OPTIONS(c)                                                                                          \

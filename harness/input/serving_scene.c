@@ -16,8 +16,8 @@ static fl_status make_servers(fl_serving_scene *s, uint32_t count, const fl_batc
     for (uint32_t i = 0; i < count * each; i++)
         s->gpu[i] = i;
     for (uint32_t i = 0; i < count; i++)
-        s->server[i] = (fl_serving_server){
-            .rules = *rules, .law = &s->law, .gpu = s->gpu + (size_t)i * each, .gpu_count = each};
+        s->server[i] =
+            (fl_serving_server){.rules = *rules, .law = &s->law, .gpu = s->gpu + (size_t)i * each, .gpu_count = each};
     s->setup.server = s->server;
     s->setup.server_count = count;
     s->setup.requests = &s->requests;
@@ -43,7 +43,7 @@ fl_status fl_serving_scene_open(const fl_serving_choice *c, fl_serving_scene **o
     if (!status)
         status = fl_requests_read(c->requests, &s->requests, d);
     if (!status)
-        status = fl_serving_resolve(c, &s->setup, d);
+        status = fl_serving_choice_resolve(c, &s->setup, d);
     return status ? status : make_servers(s, count, &rules, d);
 }
 
@@ -60,9 +60,7 @@ void fl_serving_scene_free(fl_serving_scene *s) {
     free(s);
 }
 
-uint32_t fl_serving_scene_gpus(const fl_serving_scene *s) {
-    return s->setup.server_count * s->stated.tensor_parallel;
-}
+uint32_t fl_serving_scene_gpus(const fl_serving_scene *s) { return s->setup.server_count * s->stated.tensor_parallel; }
 
 char *fl_serving_scene_clocks(const fl_serving_scene *s, char *buf, size_t size) {
     const char *gpu = fl_head_get(&s->stated.head, "gpu"), *fitted = fl_head_get(&s->stated.head, "fitted");

@@ -17,8 +17,8 @@ typedef struct fl_serving_scene {
     fl_serving_setup setup; /* points into this struct, which is not to be moved */
 } fl_serving_scene;
 
-/* *out is to be freed with fl_serving_scene_free, also where it fails. After fl_serving_check. FL_BAD_INPUT with file
- * and line of what is wrong. */
+/* *out is to be freed with fl_serving_scene_free, also where it fails. After fl_serving_choice_check. FL_BAD_INPUT with
+ * file and line of what is wrong. */
 fl_status fl_serving_scene_open(const fl_serving_choice *c, fl_serving_scene **out, fl_diag *d);
 void fl_serving_scene_free(fl_serving_scene *s); /* takes NULL */
 

@@ -156,7 +156,8 @@ fl_status fl_picture_serving(fl_picture *p, const char *input, size_t *drawn, fl
     fl_status s = read_numbers(input, column, 3, true, &n, d);
     *drawn = s ? 0 : n.count;
     if (*drawn) {
-        fl_panel panel = {.title = "time to first token", .x_label = "99th percentile of TTFT, s", .y_label = "J per token"};
+        fl_panel panel = {
+            .title = "time to first token", .x_label = "99th percentile of TTFT, s", .y_label = "J per token"};
         extent(&n, 0, &panel.y0, &panel.y1);
         fl_loosen(&panel.y0, &panel.y1);
         panel.y0 = fmax(panel.y0, 0);
@@ -217,7 +218,8 @@ static void put_savings(fl_lines *l, const numbers *n, size_t y) {
 
 fl_status fl_picture_load(fl_picture *p, const char *input, size_t *drawn, fl_diag *d) {
     static const char *const column[] = {"served_rps", "energy_saving_pct", "saving_static_pct"};
-    static const char *const title[] = {"against the driver's default", "against the best static clock that meets the targets"};
+    static const char *const title[] = {"against the driver's default",
+                                        "against the best static clock that meets the targets"};
     numbers n;
     fl_lines l;
     fl_status s = read_numbers(input, column, 3, true, &n, d);
@@ -289,8 +291,13 @@ fl_status fl_picture_latencies(fl_picture *p, const char *input, size_t *drawn, 
         s = fl_no_memory(d, "the picture");
     *drawn = s ? 0 : n.count;
     if (*drawn) {
-        fl_panel panel = {.title = "of a request", .x_label = "seconds", .y_label = "share of requests, %", .y1 = 100,
-                          .log_x = true, .x0 = HUGE_VAL, .x1 = -HUGE_VAL};
+        fl_panel panel = {.title = "of a request",
+                          .x_label = "seconds",
+                          .y_label = "share of requests, %",
+                          .y1 = 100,
+                          .log_x = true,
+                          .x0 = HUGE_VAL,
+                          .x1 = -HUGE_VAL};
         fl_lines_begin(&l, p, 2, p->width < 600 ? 1 : 2, 320, fl_text_width("longest (TBT) "), false,
                        "How long requests took", "the share of requests whose time is at most so long");
         span(&n, 0, &panel);

@@ -93,12 +93,13 @@ static void choose(fl_serving_oracle *o, fl_objective objective) {
         size_t *of = &o->best_of[p->servers - 1];
         const double own = value_of(p, objective);
         o->held++;
-        if (*of == o->count || own <= value_of(&o->point[*of], objective)) /* of equals the higher clock, which comes later */
+        if (*of == o->count ||
+            own <= value_of(&o->point[*of], objective)) /* of equals the higher clock, which comes later */
             *of = i;
     }
     for (size_t i = 0; i < o->scenes.count; i++)
-        if (o->best_of[i] < o->count &&
-            (o->best == o->count || value_of(&o->point[o->best_of[i]], objective) < value_of(&o->point[o->best], objective)))
+        if (o->best_of[i] < o->count && (o->best == o->count || value_of(&o->point[o->best_of[i]], objective) <
+                                                                    value_of(&o->point[o->best], objective)))
             o->best = o->best_of[i];
 }
 
@@ -166,8 +167,9 @@ static void add_point(fl_grid *g, const fl_serving_oracle *o, const fl_serving_p
 }
 
 void fl_serving_oracle_print(const fl_serving_oracle *o, const fl_serving_oracle_options *asked, FILE *out) {
-    static const char *const head[] = {"servers",     "clock",           "energy J",    "saving %", "J/token", "TTFT p99 s",
-                                       "TBT p99 s", "TTFT missed %", "TBT missed %", "goodput/s",  "held"};
+    static const char *const head[] = {"servers",      "clock",      "energy J",  "saving %",
+                                       "J/token",      "TTFT p99 s", "TBT p99 s", "TTFT missed %",
+                                       "TBT missed %", "goodput/s",  "held"};
     fl_grid g = FL_GRID_HEADED(head);
     /* All savings are against as many servers as were asked for, at the driver's default. */
     double against_j = NAN;
@@ -186,9 +188,9 @@ void fl_serving_oracle_print(const fl_serving_oracle *o, const fl_serving_oracle
         fprintf(out, "\nno static clock holds all bounds, with up to %zu server%s\n\n", o->scenes.count,
                 o->scenes.count == 1 ? "" : "s");
     else
-        fprintf(out, "\nbest: %u server%s at %g MHz (%zu of %zu choices hold the bounds)\n\n", o->point[o->best].servers,
-                o->point[o->best].servers == 1 ? "" : "s", o->point[o->best].at.sm_mhz, o->held,
-                o->count - o->scenes.count);
+        fprintf(out, "\nbest: %u server%s at %g MHz (%zu of %zu choices hold the bounds)\n\n",
+                o->point[o->best].servers, o->point[o->best].servers == 1 ? "" : "s", o->point[o->best].at.sm_mhz,
+                o->held, o->count - o->scenes.count);
 }
 
 cJSON *fl_serving_oracle_json(const fl_serving_oracle *o, const fl_serving_oracle_options *asked) {

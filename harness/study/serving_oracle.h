@@ -22,7 +22,7 @@ typedef struct fl_serving_oracle {
 } fl_serving_oracle;
 
 typedef struct fl_serving_oracle_options { /* borrowed */
-    const fl_scene_options *scene; /* with a server; servers: at most so many */
+    const fl_scene_options *scene;         /* with a server; servers: at most so many */
     const fl_promises *promises;
     double bound; /* on the slowdown */
     fl_objective objective;

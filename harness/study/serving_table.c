@@ -76,9 +76,10 @@ void fl_serving_table_note(const fl_comparison *c, const fl_comparison_options *
               "the bounds above\n",
               out);
     else
-        fputs("vs static % is the saving against baseline:static, the best static clock of the same servers; no latency "
-              "was bounded (--ttft, --tbt)\n",
-              out);
+        fputs(
+            "vs static % is the saving against baseline:static, the best static clock of the same servers; no latency "
+            "was bounded (--ttft, --tbt)\n",
+            out);
     if (o->oracles && chosen < all)
         fprintf(out, "no static clock holds the bounds in %zu of %zu workloads\n", all - chosen, all);
 }
