@@ -452,6 +452,7 @@ for e in harness/experiments/*.json; do
   case $e in
   */power-wall.json) input=(--sweep "$dir/a100.csv") ;;
   */mf-gpoeo-short.json) input=() ;;
+  */serving.json) input=(--policy ecofreq --no-oracle) ;; # whole, it takes a minute: every clock at every load
   */mf-gpoeo*) input=(--workload AI_TS --seconds 60 --no-oracle) ;; # whole, they take minutes: their gates are nightly
   *) input=() ;;
   esac

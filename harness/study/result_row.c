@@ -37,6 +37,7 @@ fl_status fl_kept_take(fl_kept *kept, fl_run_result *r, fl_diag *d) {
     fl_served_free(&r->served);
     kept->run.mark_ps = NULL;
     kept->run.service = (fl_service){0};
+    kept->run.served = (fl_served_result){0};
     kept->run.mark_count = 0;
     return fl_watch_end(&kept->watch, d);
 }

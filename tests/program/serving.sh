@@ -25,7 +25,7 @@ ref_sm_mhz,,,1410
 clock,,,1410
 END
 awk 'BEGIN { print "# foldline-requests 1\nt_ns,prompt_tokens,output_tokens"
-  for (i = 0; i < 40; i++) printf "%d,%d,%d\n", (int(i / 20) * 40 + i % 20) * 1e9, 50 + i * 37 % 900, 1 + i * 13 % 120 }' >"$dir/r.csv"
+  for (i = 0; i < 40; i++) printf "%.0f,%d,%d\n", (int(i / 20) * 40 + i % 20) * 1e9, 50 + i * 37 % 900, 1 + i * 13 % 120 }' >"$dir/r.csv"
 serve=(--serving "$dir/s.csv" --requests "$dir/r.csv" --platform a100)
 targets=(--ttft 1s --tbt 150ms)
 value() { sed -n "s/^.*\"$2\":[[:space:]]*\([^,]*\).*\$/\1/p" "$1" | head -n 1; }
@@ -83,6 +83,7 @@ check "no regret of it" [ "$(column regret_static_pct fixed:sm_mhz=300)" = n/a ]
 succeed "without targets" 'no latency was bounded' "$f" compare "${serve[@]}" --policy assure
 succeed "without references" 'no references were asked for' "$f" compare "${serve[@]}" --policy assure --no-oracle
 succeed "a bound on a column of servers" 'tpot_p99_s<0.5' "$f" compare "${serve[@]}" --policy assure --bound 'tpot_p99_s<0.5'
+succeed "a bound on what a watched run tells" 'over_gpu@390<90' "$f" compare "${serve[@]}" "${targets[@]}" --policy assure --bound 'over_gpu@390<90'
 "$f" sweep "${serve[@]}" "${targets[@]}" --policy assure --policy fixed:sm_mhz=1005 -o "$dir/sweep.csv" >"$dir/out" 2>&1
 check "a sweep has the same columns" [ "$(head -n 1 "$dir/sweep.csv")" = "$(head -n 1 "$dir/t1.csv")" ]
 for kind in serving serving-load; do
