@@ -50,6 +50,10 @@ typedef struct fl_batching_rules {
     uint64_t max_model_len; /* tokens of prompt and output together; 0 = no limit but the cache */
     bool chunked_prefill;   /* a prompt may be computed in several steps */
     bool prefix_cache;
+    /* A step is composed when the one before begins (vLLM's asynchronous scheduling), so that a request that comes
+     * during a step waits for the end of the next one; else when the one before has ended. For whoever tells of
+     * arrivals: it is a matter of time, which this machine knows nothing of. */
+    bool async_scheduling;
 } fl_batching_rules;
 
 /* 256 requests, 2048 tokens, blocks of 16, chunked prefill and prefix cache: vLLM's defaults. kv_blocks is 0: that of a

@@ -35,5 +35,5 @@ uint64_t fl_node_served(const fl_node *n) { return n->serving ? n->serving->fini
 fl_engines *fl_node_engines(const fl_node *n) { return n->serving; }
 
 fl_batching_counts fl_node_batching(const fl_node *n, uint32_t server) {
-    return fl_batching_count(n->serving->engine[server].batching);
+    return fl_engine_count(&n->serving->engine[server]);
 }

@@ -52,7 +52,7 @@ static void read_gpu(fl_host *h, uint32_t i, int64_t t_ns, fl_gpu_sample *out) {
 
 /* On the host's time. Of what began before it no record is shown. */
 static fl_status take_records(fl_host *h, fl_sample *sample, fl_diag *d) {
-    size_t count, kept = 0;
+    size_t count = 0, kept = 0;
     fl_status s = fl_node_take_records(h->node, &sample->record, &count, d);
     sample->record_count = count;
     if (s || !h->began_ps)

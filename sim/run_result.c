@@ -1,6 +1,7 @@
 #include "sim/run_result.h"
 
 #include "sim/cpu.h"
+#include "sim/serving_collect.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -42,19 +42,12 @@ typedef struct fl_served_summary {
     double worst_minute_ttft_s; /* mean TTFT of its requests */
 } fl_served_summary;
 
-struct fl_engines;
-
 typedef struct fl_served_result {
     fl_served *request; /* request_count, in the order of arrival; NULL where the workload serves nothing */
     size_t request_count;
     fl_served_summary sum;
 } fl_served_result;
 
-/* Fills *r from servers whose requests are all done; takes their per-request array over. node_fj: the whole node's
- * energy, score_j: what scores use. *r may be freed also on failure. FL_MODEL_FAULT where the requests' energies are
- * not those of the steps, or a request has no end: that would be a fault of the simulator. */
-fl_status fl_served_collect(struct fl_engines *v, int64_t makespan_ps, fl_wide node_fj, double score_j,
-                            fl_served_result *r, fl_diag *d);
 void fl_served_free(fl_served_result *r);
 
 #endif

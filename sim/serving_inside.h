@@ -55,6 +55,8 @@ typedef struct fl_engine { /* one server */
     size_t oldest;  /* in `mine`: all before it have put out a token */
     uint32_t *mine; /* requests in the order of arrival: arrived */
     size_t mine_room;
+    size_t handed;                     /* of them, those that the scheduler has */
+    int64_t ended_ps;                  /* the last step */
     struct fl_engine_signals *signals; /* NULL: nobody reads them */
 } fl_engine;
 
@@ -84,6 +86,14 @@ bool fl_step_pace(fl_engines *v, fl_engine *e);
 int64_t fl_step_alone_ps(const fl_engine *e, const fl_step_shape *shape);
 /* Power above the base of one rank if its SM clock, with these rates, were another; < 0 = not known. */
 int64_t fl_step_predict_mw(const fl_engine *e, const fl_step_rank *r, uint32_t sm, const fl_clock_rates *rates);
+
+/* What the server has, counting those too whom the scheduler has yet to be told of. */
+static inline fl_batching_counts fl_engine_count(const fl_engine *e) {
+    fl_batching_counts c = fl_batching_count(e->batching);
+    c.arrived += e->arrived - e->handed;
+    c.waiting += (uint32_t)(e->arrived - e->handed);
+    return c;
+}
 
 /* ---- serving_account.c: whose tokens and energy a step's are ---- */
 

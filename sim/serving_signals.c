@@ -104,7 +104,7 @@ static void put_percentiles(fl_server_sample *out, const fl_span_counts *c, int 
 }
 
 static void tell(const fl_engines *v, fl_engine *e, int64_t t, fl_server_sample *out) {
-    const fl_batching_counts c = fl_batching_count(e->batching);
+    const fl_batching_counts c = fl_engine_count(e);
     *out = (fl_server_sample){0};
     put(out, FL_SERVER_WAITING, c.waiting);
     put(out, FL_SERVER_RUNNING, c.running);

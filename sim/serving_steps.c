@@ -102,8 +102,29 @@ static void charge(fl_engine *e, int64_t to) {
     }
 }
 
+/* The scheduler hears of requests that came up to t. */
+static void hand_over(fl_engines *v, fl_engine *e, int64_t t) {
+    for (; e->handed < e->arrived && v->served[e->mine[e->handed]].arrival_ps <= t; e->handed++)
+        if (fl_batching_arrive(e->batching, e->mine[e->handed], NULL)) {
+            v->status = FL_NO_MEMORY;
+            return;
+        }
+}
+
+/* Where a step follows another at once, an engine that schedules asynchronously has composed it as that one began. */
+static bool compose(fl_engines *v, fl_engine *e, int64_t t) {
+    const bool before = e->s->rules.async_scheduling && e->steps && e->ended_ps == t;
+    hand_over(v, e, before ? e->begin_ps : t);
+    if (v->status)
+        return false;
+    if (fl_batching_begin(e->batching, &e->shape))
+        return true;
+    hand_over(v, e, t);
+    return !v->status && fl_batching_begin(e->batching, &e->shape);
+}
+
 static void begin_step(fl_engines *v, fl_engine *e, int64_t t) {
-    if (!fl_batching_begin(e->batching, &e->shape))
+    if (!compose(v, e, t))
         return;
     e->busy = true;
     e->begin_ps = e->charged_ps = t;
@@ -162,6 +183,7 @@ static void end_step(fl_engines *v, fl_engine *e, int64_t t) {
     fl_step_account(v, e);
     fl_batching_end(e->batching);
     e->busy = false;
+    e->ended_ps = t;
     e->end_ps = FL_TIME_NEVER;
 }
 
@@ -195,12 +217,10 @@ static void arrive(fl_engines *v) {
     if (!e)
         return;
     v->served[request].server = e->index;
-    if (fl_grow(&e->mine, &e->mine_room, e->arrived + 1, sizeof *e->mine) ||
-        fl_batching_arrive(e->batching, request, NULL)) {
+    if (fl_grow(&e->mine, &e->mine_room, e->arrived + 1, sizeof *e->mine))
         v->status = FL_NO_MEMORY;
-        return;
-    }
-    e->mine[e->arrived++] = request;
+    else
+        e->mine[e->arrived++] = request;
 }
 
 /* ---- the loop ---- */

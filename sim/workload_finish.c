@@ -227,6 +227,8 @@ fl_status fl_workload_finish(fl_workload *w, uint32_t windows, fl_diag *d) {
             w->class[i].load.measured = &w->class[i].measured;
     note_others(w);
     note_barriers(w);
+    if (w->serving) /* it has no ops; its island is made (serving.c) */
+        return FL_OK;
     fl_workload_free_islands(w);
     fl_status status = find_item_loads(w, d);
     if (!status)

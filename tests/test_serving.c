@@ -1,5 +1,4 @@
-/* Servers on a simulated node: by hand, through changes of the clock, and what must be conserved whatever happens. */
-#include "policies/registry.h"
+/* Servers on a simulated node: by hand, and through changes of the clock. */
 #include "sim/work.h"
 #include "tests/support/serving_fixture.h"
 
@@ -89,21 +88,31 @@ static void test_shared_step(void) {
     sx_close(&x);
 }
 
+/* The second request comes during the first one's prompt. Its prompt is beside the first one's decode, or, where a step
+ * is composed as the one before begins, one step later; a third one that finds the server idle waits for nobody. */
+static void test_async(void) {
+    for (int async = 0; async < 2; async++) {
+        sx_rig x;
+        sx_open(&x, 1, 1);
+        x.server[0].rules.async_scheduling = async;
+        sx_request(&x, 0, 100, 3);
+        sx_request(&x, 1000000, 16, 1);
+        sx_request(&x, 90000000, 16, 1);
+        sx_finish(&x);
+        fl_run_result run;
+        fx_run(&x.r, &(fx_how){.mode = -1}, &run);
+        const fl_served *s = run.served.request;
+        FL_CHECK(s[1].taken_ps == 6295050000 + (async ? 5020100000 : 0), "taken at %" PRId64, s[1].taken_ps);
+        CU_ASSERT_EQUAL(s[2].taken_ps, s[2].arrival_ps);
+        fl_run_result_free(&run);
+        sx_close(&x);
+    }
+}
+
 /* ---- clocks ---- */
 
 static uint32_t sm_index(const sx_rig *x, double mhz) {
     return (uint32_t)fl_ladder_index(x->r.spec.device->sm_mhz, x->r.spec.device->sm_count, mhz);
-}
-
-static fl_node *open_node(const sx_rig *x, const fl_node_options *more) {
-    fl_node_options o = *more;
-    o.w = x->r.w;
-    o.rates = x->r.rates;
-    o.spec = &x->r.spec;
-    o.seed = 1;
-    fl_node *n;
-    FX_MUST(fl_node_open(&n, &o, d));
-    return n;
 }
 
 /* The prompt of test_one_at_a_time takes 6.29505 ms at 1000 MHz and 5.01 + 1.28505 x 2 = 7.5801 ms at 500 MHz. At 3 ms
@@ -114,7 +123,7 @@ static void test_change_in_a_step(void) {
     sx_open(&x, 1, 1);
     sx_request(&x, 0, 100, 1);
     sx_finish(&x);
-    fl_node *n = open_node(&x, &(fl_node_options){0});
+    fl_node *n = sx_node(&x, &(fl_node_options){0});
     fx_advance(n, 3 * FX_MS_PS);
     fl_node_set(n, 0, fl_node_now(n), 500, NAN);
     fx_advance(n, 4 * FX_MS_PS);
@@ -137,7 +146,7 @@ static void test_records_take_time(void) {
     x.r.spec.device->records_slowdown = 0.5;
     sx_request(&x, 0, 100, 2);
     sx_finish(&x);
-    fl_node *n = open_node(&x, &(fl_node_options){0});
+    fl_node *n = sx_node(&x, &(fl_node_options){0});
     fl_node_records(n, 0, true);
     fx_to_end(n);
     const fl_kernel_record *record;
@@ -157,7 +166,7 @@ static void test_slowest_rank(void) {
     sx_open(&x, 1, 2);
     sx_request(&x, 0, 100, 1);
     sx_finish(&x);
-    fl_node *n = open_node(&x, &(fl_node_options){0});
+    fl_node *n = sx_node(&x, &(fl_node_options){0});
     fl_node_set(n, 1, 0, 500, NAN);
     fx_to_end(n);
     FL_CHECK(fl_node_now(n) == 7580100000, "ends at %" PRId64, fl_node_now(n));
@@ -182,7 +191,7 @@ static void test_wall(void) {
         x.r.spec.device->wall.ideal = ideal;
         sx_request(&x, 0, 200, 1);
         sx_finish(&x);
-        fl_node *n = open_node(&x, &(fl_node_options){.first_sm_mhz = 1500});
+        fl_node *n = sx_node(&x, &(fl_node_options){.first_sm_mhz = 1500});
         fx_advance(n, 50 * FX_MS_PS);
         fl_wide before = fl_node_gpu(n, 0)->sums.energy_fj;
         fx_advance(n, 1500 * FX_MS_PS);
@@ -196,203 +205,30 @@ static void test_wall(void) {
     }
 }
 
-/* ---- where it is cut cannot show ---- */
-
-static void random_rig(sx_rig *x, fl_random *g) {
-    const uint32_t servers = 1 + (uint32_t)fl_random_below(g, 2), ranks = 1 + (uint32_t)fl_random_below(g, 2);
-    sx_open(x, servers, ranks);
-    if (fl_random_below(g, 2))
-        nx_wall(&x->r, 60 + 60 * fl_random_unit(g));
-    if (fl_random_below(g, 2))
-        nx_heat(&x->r, 45);
-    if (fl_random_below(g, 2))
-        nx_cpu(&x->r);
-    if (fl_random_below(g, 2))
-        nx_host_sensors(&x->r);
-    fl_device *dev = x->r.spec.device;
-    dev->gate_ns = fl_random_below(g, 2) ? 3000000 : 0;
-    dev->actuator.settle_ns = (int64_t)fl_random_below(g, 5000000);
-    dev->records_slowdown = 0.02;
-    x->setup.route = fl_random_below(g, 2) ? FL_ROUTE_LEAST_LOADED : FL_ROUTE_ROUND_ROBIN;
-    x->setup.scale = fl_random_below(g, 2) ? 1 + fl_random_unit(g) : 0;
-    x->setup.signals_ns = fl_random_below(g, 2) ? 1 + (int64_t)fl_random_below(g, 100000000) : 0;
-    for (uint32_t i = 0; i < servers; i++) {
-        fl_batching_rules *rules = &x->server[i].rules;
-        rules->max_seqs = 1 + (uint32_t)fl_random_below(g, 24);
-        rules->token_budget = 1 + (uint32_t)fl_random_below(g, 300);
-        rules->block_tokens = 1 + (uint32_t)fl_random_below(g, 16);
-        rules->kv_blocks = 400 / rules->block_tokens + 1 + fl_random_below(g, 100);
-        rules->prefix_cache = fl_random_below(g, 2);
-    }
-    sx_random_requests(x, g, 1 + fl_random_below(g, 60), 30e6 * fl_random_unit(g), 200,
-                       1 + (uint32_t)fl_random_below(g, 200));
-    sx_finish(x);
-}
-
-typedef struct course { /* of one run */
-    uint64_t hash;
-    int64_t end_ps;
-    fl_wide energy_fj;
-} course;
-
-/* Sets at fixed instants; in between it is advanced in one go, or cut at random. */
-static course drive(const sx_rig *x, fl_random *cuts) {
-    fl_node *n = open_node(x, &(fl_node_options){.server_needs = UINT64_MAX, .batches = true});
-    fl_random sets = fl_random_seed(5, 5);
-    const int64_t apart = 40 * FX_MS_PS;
-    fl_server_sample sample;
-    uint64_t seen = 1469598103934665603u;
-    for (int64_t next = apart; !fl_node_done(n); next += apart) {
-        while (cuts && !fl_node_done(n) && fl_node_now(n) < next) {
-            const int64_t cut = fl_node_now(n) + 1 + (int64_t)fl_random_below(cuts, 20 * (uint64_t)FX_MS_PS);
-            fx_advance(n, cut < next ? cut : next);
-            fl_node_read_server(n, 0, false, &sample);
+/* A model that is wrong: at the reference clock it lasts as long, elsewhere not, and it draws something else. */
+static void test_model_error(void) {
+    int64_t end_ps[2][2];
+    fl_wide fj[2][2];
+    for (int wrong = 0; wrong < 2; wrong++)
+        for (int slow = 0; slow < 2; slow++) {
+            sx_rig x;
+            sx_open(&x, 1, 1);
+            sx_request(&x, 0, 100, 20);
+            sx_finish(&x);
+            if (wrong)
+                fl_rates_err(x.r.rates, &(fl_model_error){.time_pct = 10, .power_pct = 10, .seed = 3});
+            fl_node *n = sx_node(&x, &(fl_node_options){.first_sm_mhz = slow ? 500 : 1000});
+            fx_to_end(n);
+            end_ps[wrong][slow] = fl_node_now(n);
+            fj[wrong][slow] = fx_energy(n);
+            fl_node_close(n);
+            sx_close(&x);
         }
-        if (!fl_node_done(n))
-            fx_advance(n, next);
-        for (uint32_t i = 0; i < x->setup.server_count; i++) {
-            fl_node_read_server(n, i, true, &sample);
-            for (int k = 0; k < FL_SERVER_SIGNAL_COUNT; k++)
-                seen = (seen ^ (uint64_t)(sample.value[k] * 64)) * 1099511628211u;
-        }
-        for (uint32_t i = 0; i < fl_node_gpu_count(n); i++)
-            fl_node_set(n, i, fl_node_now(n), x->r.spec.device->sm_mhz[fl_random_below(&sets, 11)], NAN);
-    }
-    const course c = {fl_node_hash(n) ^ seen, fl_node_now(n), fl_node_energy_fj(n)};
-    fl_node_close(n);
-    return c;
-}
-
-static void test_cuts(void) {
-    for (uint64_t seed = 0; seed < 40; seed++) {
-        sx_rig x;
-        fl_random g = fl_random_seed(seed, 3);
-        random_rig(&x, &g);
-        fl_random cuts = fl_random_seed(seed, 4);
-        const course whole = drive(&x, NULL), cut = drive(&x, &cuts);
-        FL_CHECK(whole.hash == cut.hash && whole.end_ps == cut.end_ps && whole.energy_fj == cut.energy_fj,
-                 "seed %" PRIu64 ": ends at %" PRId64 " and %" PRId64 " ps, %.17g and %.17g J", seed, whole.end_ps,
-                 cut.end_ps, fl_joules(whole.energy_fj), fl_joules(cut.energy_fj));
-        sx_close(&x);
-    }
-}
-
-/* ---- what is conserved ---- */
-
-static void check_request(const sx_rig *x, const fl_served *s, size_t i, uint64_t seed) {
-    const fl_request_row *row = &x->requests.row[i];
-    FL_CHECK(s->arrival_ps == fl_serving_arrival_ps(&x->setup, i) && s->arrival_ps <= s->taken_ps &&
-                 s->taken_ps < s->first_ps && s->first_ps <= s->done_ps && s->server < x->setup.server_count,
-             "seed %" PRIu64 ", request %zu: %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64, seed, i, s->arrival_ps,
-             s->taken_ps, s->first_ps, s->done_ps);
-    FL_CHECK((row->output_tokens > 1) == (s->done_ps > s->first_ps) &&
-                 (row->output_tokens > 1) == (s->worst_tbt_ps > 0),
-             "seed %" PRIu64 ", request %zu of %u tokens", seed, i, row->output_tokens);
-    FL_CHECK(s->worst_tbt_ps * (row->output_tokens - 1) >= s->done_ps - s->first_ps,
-             "seed %" PRIu64 ", request %zu: worst TBT %" PRId64, seed, i, s->worst_tbt_ps);
-    /* A token may also come out of the prompt that a preempted request computes again. */
-    FL_CHECK(s->prefill_fj > 0 && s->decode_fj >= 0 && (row->output_tokens > 1 || !s->decode_fj) &&
-                 (s->decode_fj > 0 || s->preemptions || row->output_tokens == 1),
-             "seed %" PRIu64 ", request %zu: %g and %g J", seed, i, fl_joules(s->prefill_fj), fl_joules(s->decode_fj));
-}
-
-typedef struct kv_watch {
-    const sx_rig *x;
-    uint64_t wrong, looks;
-} kv_watch;
-
-static fl_status watch_blocks(void *user, const fl_node *n, int64_t t_ps, fl_diag *d) {
-    kv_watch *w = user;
-    const fl_engines *v = fl_node_engines(n);
-    (void)t_ps;
-    (void)d;
-    for (uint32_t i = 0; i < w->x->setup.server_count; i++) {
-        const fl_batching_counts c = fl_batching_count(v->engine[i].batching);
-        w->wrong += c.blocks_used > w->x->server[i].rules.kv_blocks || c.running > w->x->server[i].rules.max_seqs ||
-                    c.arrived != c.waiting + c.running + c.finished;
-        w->looks++;
-    }
-    return FL_OK;
-}
-
-static const fl_policy *built_in(const char *name) {
-    for (size_t i = 0; i < fl_policies_count; i++)
-        if (!strcmp(fl_policies[i]->name, name))
-            return fl_policies[i];
-    return NULL;
-}
-
-static void conserve(uint64_t seed) {
-    sx_rig x;
-    fl_random g = fl_random_seed(seed, 1);
-    random_rig(&x, &g);
-    static const char *const names[] = {"fixed", "utilizscale"};
-    const uint64_t how = fl_random_below(&g, 4); /* nothing, the two by name, random clocks */
-    kv_watch kv = {.x = &x};
-    fl_run_result run;
-    fl_diag d = {0};
-    if (how == 1 || how == 2) {
-        const fl_policy *policy = built_in(names[how - 1]);
-        CU_ASSERT_FATAL(policy != NULL);
-        fl_setting mhz = {.name = "sm_mhz", .text = "700"};
-        fl_layer layer = {.origin = "test", .setting = &mhz, .count = how == 1};
-        fl_run_options o = {.w = x.r.w,
-                            .rates = x.r.rates,
-                            .spec = &x.r.spec,
-                            .facts = &x.r.facts,
-                            .policy = policy,
-                            .layer = &layer,
-                            .layer_count = 1,
-                            .on_truth = watch_blocks,
-                            .truth_ns = 7000000,
-                            .user = &kv};
-        const fl_status s = fl_run(&o, &run, &d);
-        FL_CHECK(!s, "seed %" PRIu64 ": %s", seed, d.message);
-        CU_ASSERT_FATAL(!s);
-    } else {
-        fx_run(&x.r,
-               &(fx_how){.mode = how ? FX_RANDOM_BOTH : FX_NOTHING,
-                         .step_us = 5000,
-                         .records = fl_random_below(&g, 2),
-                         .on_truth = watch_blocks,
-                         .truth_ns = 7000000,
-                         .user = &kv},
-               &run);
-    }
-    uint64_t prompts = 0, outputs = 0, preempted = 0;
-    fl_wide given = 0;
-    for (size_t i = 0; i < x.requests.count; i++) {
-        const fl_served *s = &run.served.request[i];
-        check_request(&x, s, i, seed);
-        prompts += x.requests.row[i].prompt_tokens;
-        outputs += x.requests.row[i].output_tokens;
-        preempted += s->preemptions;
-        given += s->prefill_fj + s->decode_fj;
-    }
-    const fl_served_summary *sum = &run.served.sum;
-    FL_CHECK(kv.wrong == 0 && kv.looks > 0, "seed %" PRIu64 ": %" PRIu64 " times beyond the rules", seed, kv.wrong);
-    FL_CHECK(sum->requests == x.requests.count && sum->prompt_tokens == prompts && sum->output_tokens == outputs &&
-                 sum->preemptions == preempted,
-             "seed %" PRIu64 ": %" PRIu64 " of %" PRIu64 " tokens, %" PRIu64 " of %" PRIu64 " preemptions", seed,
-             sum->output_tokens, outputs, sum->preemptions, preempted);
-    FL_CHECK(sum->tbt.count == outputs - sum->requests && sum->ttft.count == sum->requests, "seed %" PRIu64, seed);
-    FL_CHECK(given == sum->serving_fj && given + sum->idle_fj == run.energy_fj && sum->idle_fj >= 0,
-             "seed %" PRIu64 ": %.17g + %.17g J of %.17g", seed, fl_joules(given), fl_joules(sum->idle_fj),
-             fl_joules(run.energy_fj));
-    FL_CHECK(run.makespan_ps >= run.served.request[x.requests.count - 1].first_ps, "seed %" PRIu64, seed);
-    fl_run_result_free(&run);
-    sx_close(&x);
-}
-
-/* FL_TRIALS=1000 for the long form. */
-static void test_conservation(void) {
-    const char *trials = getenv("FL_TRIALS");
-    const uint64_t count = trials ? strtoull(trials, NULL, 10) : 150;
-    for (uint64_t seed = 0; seed < count; seed++)
-        conserve(seed);
+    CU_ASSERT(end_ps[0][0] == end_ps[1][0] && end_ps[0][1] != end_ps[1][1]);
+    CU_ASSERT(fj[0][0] != fj[1][0] && fj[0][1] != fj[1][1]);
 }
 
 FL_SUITE("serving", {"one request at a time", test_one_at_a_time}, {"a step shared", test_shared_step},
-         {"a clock changes in a step", test_change_in_a_step}, {"records take time", test_records_take_time},
-         {"the slowest rank", test_slowest_rank}, {"the wall", test_wall}, {"cut anywhere", test_cuts},
-         {"conservation", test_conservation})
+         {"composed ahead", test_async}, {"a clock changes in a step", test_change_in_a_step},
+         {"records take time", test_records_take_time}, {"the slowest rank", test_slowest_rank},
+         {"the wall", test_wall}, {"a wrong model", test_model_error})

@@ -23,10 +23,9 @@ static const fl_command_help help = {
     "the serving file of an earlier fit; traces/step_tables.h and traces/serving.h describe them. The law is that of\n"
     "models/step_law.h.\n"
     "\n"
-    "Layer tables say nothing of other clocks: there the law assumes that compute goes as 1/clock. They lack the "
-    "host's\n"
-    "time between steps and the all-reduces of tensor parallel ranks; what --all-reduce-us does not state of those is\n"
-    "assumed from two RTX PRO 6000 on PCIe.\n"
+    "Layer tables say nothing of other clocks: there the law assumes that compute goes as 1/clock. They lack what an\n"
+    "engine does between steps and the all-reduces of tensor parallel ranks: both are assumed where nothing is stated\n"
+    "(--host-us; --all-reduce-us, from two RTX PRO 6000 on PCIe).\n"
     "\n"
     "--run simulates the requests of a measured run on the law, and sets the latencies beside the measured ones. With\n"
     "--calibrate half the law's times are scaled until the first half of the requests comes out right, and the other\n"
@@ -40,7 +39,7 @@ typedef struct options {
     const char *dense, *per_sequence, *attention, *steps, *serving, *run, *calibrate, *out, *model, *gpu, *source;
     const char *base, *platform_out;
     int64_t layers, tensor, max_seqs, budget, block, kv_blocks, model_len;
-    double sm_mhz, reduce_us, reduce_token_us, leave_out;
+    double sm_mhz, host_us, reduce_us, reduce_token_us, leave_out;
     bool no_chunks, no_prefix, no_async, eager, json;
 } options;
 
@@ -57,7 +56,7 @@ typedef struct result {
     fl_serving_spread layers_spread;
     fl_serving_steps_fit steps;
     comparison all, unseen;
-    double factor;
+    fl_serving_factors factor;
 } result;
 
 /* ---- what it makes ---- */
@@ -83,6 +82,7 @@ static fl_status from_layers(const options *o, result *r, fl_diag *d) {
     fl_serving_layers t = {.blocks = (uint32_t)o->layers,
                            .graphs = !o->eager,
                            .sm_mhz = o->sm_mhz,
+                           .host_s = 1e-6 * o->host_us,
                            .reduce_s = 1e-6 * o->reduce_us,
                            .reduce_token_s = 1e-6 * o->reduce_token_us};
     fl_status s = FL_OK;
@@ -254,8 +254,9 @@ static void print_text(const options *o, const result *r) {
         fl_serving_steps_print(&r->steps);
     if (!o->run)
         return;
-    if (r->factor > 0)
-        printf("\ncalibrated: the law's times were multiplied by %.4f\n", r->factor);
+    if (r->factor.all > 0)
+        printf("\ncalibrated: the law's times were multiplied by %.4f, the attention of decodes by %.4f besides\n",
+               r->factor.all, r->factor.decodes);
     print_comparison("the run", &r->all);
     if (r->unseen.to)
         print_comparison("not looked at by the calibration", &r->unseen);
@@ -290,8 +291,10 @@ static void print_json(const options *o, const result *r) {
         fl_serving_spread_json(json, "left_out_time", &r->layers_spread);
     if (o->steps)
         fl_serving_steps_json(json, &r->steps);
-    if (r->factor > 0)
-        fl_json_add_real(json, "factor", r->factor);
+    if (r->factor.all > 0) {
+        fl_json_add_real(json, "factor", r->factor.all);
+        fl_json_add_real(json, "factor_decodes", r->factor.decodes);
+    }
     if (o->run)
         put_comparison(json, "run", &r->all);
     if (r->unseen.to)
@@ -306,6 +309,7 @@ int fl_cmd_fit_serving(int argc, char **argv) {
                  .max_seqs = 256,
                  .budget = 2048,
                  .block = 16,
+                 .host_us = FL_SERVING_HOST_US,
                  .reduce_us = FL_SERVING_REDUCE_US,
                  .reduce_token_us = FL_SERVING_REDUCE_TOKEN_US,
                  .base = "generic"};
@@ -338,6 +342,8 @@ int fl_cmd_fit_serving(int argc, char **argv) {
         {"eager", NULL, FL_OPTION_FLAG, &o.eager, 0, 0, "the engine runs no captured graphs, which pad small batches"},
         {"tensor-parallel", "N", FL_OPTION_INT, &o.tensor, 1, FL_SERVING_GPUS_MAX,
          "GPUs that compute each step together; layer tables are those of one rank (1)"},
+        {"host-us", "US", FL_OPTION_REAL, &o.host_us, 0, 1e6,
+         "of a step that no layer table has (" FL_AS_TEXT(FL_SERVING_HOST_US) ", assumed)"},
         {"all-reduce-us", "US", FL_OPTION_REAL, &o.reduce_us, 0, 1e6,
          "of one all-reduce among them (" FL_AS_TEXT(FL_SERVING_REDUCE_US) ")"},
         {"all-reduce-token-us", "US", FL_OPTION_REAL, &o.reduce_token_us, 0, 1e6,

@@ -12,6 +12,8 @@ static const char *const ONCE[] = {"embedding", "final_layernorm"};
 static const char *const TWICE = "layernorm";
 static const char *const SEQUENCE[] = {"lm_head", "sampler"};
 static const char *const NEEDED[] = {"qkv_proj", "o_proj"};
+static const char *const MLP[] = {"gate_up_proj", "down_proj"}; /* unless there is a mixture of experts: */
+static const char *const MIXTURE = "moe";
 
 enum { GRAPH_MOST = 512 }; /* vLLM captures graphs up to twice max_num_seqs, but no further than this */
 enum { ROWS_MOST = 1500 }; /* of each class of steps that a fit looks at: enough for eight numbers */
@@ -371,6 +373,9 @@ fl_status fl_serving_layers_fit(const fl_serving_layers *t, const fl_serving *s,
     law.sm_count = 1;
     law.graph_tokens = !t->graphs ? 0 : s->max_seqs < GRAPH_MOST / 2 ? 2 * s->max_seqs : GRAPH_MOST;
     fl_status status = need_layers(&t->dense, NEEDED, sizeof NEEDED / sizeof *NEEDED, "by tokens", d);
+    size_t rows;
+    if (!status && !fl_layers_find(&t->dense, MIXTURE, &rows))
+        status = need_layers(&t->dense, MLP, sizeof MLP / sizeof *MLP, "by tokens (nor 'moe')", d);
     if (!status)
         status = need_layers(&t->per_sequence, SEQUENCE, sizeof SEQUENCE / sizeof *SEQUENCE, "by sequences", d);
     if (!status)
@@ -393,6 +398,7 @@ fl_status fl_serving_layers_fit(const fl_serving_layers *t, const fl_serving *s,
         law.decode = a.decode * ghz;
         law.decode_beside = a.decode_beside * ghz;
         law.beside_token = a.beside_token;
+        law.host_s = t->host_s;
         law.kv_s = a.kv_s;
         law.kv_beside_s = a.kv_beside_s;
         law.attention_sharpness = a.attention_sharpness;

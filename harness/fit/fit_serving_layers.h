@@ -12,13 +12,18 @@
  * by NVLink take less. */
 #define FL_SERVING_REDUCE_US 100
 #define FL_SERVING_REDUCE_TOKEN_US 0.4
+/* What a step takes beside its layers, where nobody measured it: an engine prepares its input (tokens, positions, slots
+ * and block tables are copied and gathered) and hands on what it sampled, some twenty small kernels and copies of 10 us
+ * each that no layer table has. All else of the host's work runs beside the step before (asynchronous scheduling). */
+#define FL_SERVING_HOST_US 200
 
 typedef struct fl_serving_layers {
     fl_layers dense, per_sequence;
     fl_attention attention;
-    uint32_t blocks;                 /* of the model: 32 for an 8B Llama */
-    bool graphs;                     /* the engine runs captured CUDA graphs, whose sizes are padded */
-    double sm_mhz;                   /* at which they were measured */
+    uint32_t blocks; /* of the model: 32 for an 8B Llama */
+    bool graphs;     /* the engine runs captured CUDA graphs, whose sizes are padded */
+    double sm_mhz;   /* at which they were measured */
+    double host_s;
     double reduce_s, reduce_token_s; /* of one all-reduce; for tensor_parallel > 1 */
 } fl_serving_layers;
 

@@ -30,12 +30,16 @@ typedef struct fl_serving_latency { /* seconds; over requests of one output toke
 fl_status fl_serving_latency_of(const fl_requests *requests, const fl_serving_times *times, size_t from, size_t to,
                                 fl_serving_latency *l, fl_diag *d);
 
-/* All times of the law but the all-reduce times `factor`. */
-void fl_serving_scale(fl_step_law *law, double factor);
+/* By what a calibration multiplies the times of a law: all of them but the all-reduces, and the attention of decodes
+ * besides. */
+typedef struct fl_serving_factors {
+    double all, decodes;
+} fl_serving_factors;
+void fl_serving_scale(fl_step_law *law, fl_serving_factors by);
 
 /* Scales the law so that the simulated latencies of the first `learn` requests come as near to the measured ones as
- * they can: least squares of the logarithms of TPOT p50, end to end p50 and mean TTFT. *factor: what it became. */
+ * they can: least squares of the logarithms of TPOT p50, end to end p50 and mean TTFT, and of the factors. */
 fl_status fl_serving_calibrate(const fl_requests *requests, const fl_batching_rules *rules, size_t learn, double sm_mhz,
-                               bool async, fl_step_law *law, double *factor, fl_diag *d);
+                               bool async, fl_step_law *law, fl_serving_factors *factor, fl_diag *d);
 
 #endif

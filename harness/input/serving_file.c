@@ -71,6 +71,7 @@ fl_status fl_serving_file_rules(const fl_serving *s, uint64_t kv_blocks, fl_batc
     rules->max_model_len = s->max_model_len;
     rules->chunked_prefill = s->chunked_prefill;
     rules->prefix_cache = s->prefix_cache;
+    rules->async_scheduling = s->async_scheduling;
     return FL_OK;
 }
 

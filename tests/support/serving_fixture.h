@@ -62,12 +62,17 @@ static inline void sx_request(sx_rig *x, int64_t t_ns, uint32_t prompt, uint32_t
     FX_MUST(fl_requests_add(&x->requests, &row, d));
 }
 
-/* Seeded: exponential gaps, lengths from 1 on. */
+/* Seeded: exponential gaps, some together; lengths from 1 on; some begin as an earlier prompt did. */
 static inline void sx_random_requests(sx_rig *x, fl_random *g, size_t count, double mean_gap_ns, uint32_t prompt,
                                       uint32_t output) {
     int64_t t = 0;
     for (size_t i = 0; i < count; i++) {
-        sx_request(x, t, 1 + (uint32_t)fl_random_below(g, prompt), 1 + (uint32_t)fl_random_below(g, output));
+        fl_request_row row = {.t_ns = t,
+                              .prompt_tokens = 1 + (uint32_t)fl_random_below(g, prompt),
+                              .output_tokens = 1 + (uint32_t)fl_random_below(g, output)};
+        if (i && !fl_random_below(g, 4))
+            row.cached_tokens = (uint32_t)fl_random_below(g, row.prompt_tokens + 1);
+        FX_MUST(fl_requests_add(&x->requests, &row, d));
         t += fl_random_below(g, 8) ? (int64_t)(-log(1 - fl_random_unit(g)) * mean_gap_ns) : 0;
     }
 }
@@ -78,6 +83,18 @@ static inline void sx_finish(sx_rig *x) {
     fl_serving_facts(&x->setup, x->facts);
     x->r.facts.server = x->facts;
     x->r.facts.server_count = x->setup.server_count;
+}
+
+/* A node of it; what *more says beside that. */
+static inline fl_node *sx_node(const sx_rig *x, const fl_node_options *more) {
+    fl_node_options o = *more;
+    o.w = x->r.w;
+    o.rates = x->r.rates;
+    o.spec = &x->r.spec;
+    o.seed = 1;
+    fl_node *n;
+    FX_MUST(fl_node_open(&n, &o, d));
+    return n;
 }
 
 static inline void sx_close(sx_rig *x) {
