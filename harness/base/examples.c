@@ -96,11 +96,9 @@ static const struct {
      {"foldline fit probes --sweep traces/samples/energyucb-table1.csv --only '5[23]*' --count 1",
       "foldline fit probes pvc-max1550x6 --count 1"}},
     {"fit serving",
-     {"foldline fit serving --dense traces/samples/serving/rtx4090-llama3.1-8b.dense.csv --per-sequence "
-      "traces/samples/serving/rtx4090-llama3.1-8b.per_sequence.csv --attention "
-      "traces/samples/serving/rtx4090-llama3.1-8b.attention.csv --layers 32 --sm-mhz 2520 --kv-blocks 2587 -o "
-      "server.csv",
-      "foldline fit serving --serving traces/samples/serving/rtx4090-llama3.1-8b.serving.csv -o copy.csv"}},
+     {"cd traces/samples/serving && foldline fit serving --dense rtx4090-llama3.1-8b.dense.csv --per-sequence "
+      "rtx4090-llama3.1-8b.per_sequence.csv --attention rtx4090-llama3.1-8b.attention.csv --layers 32 --sm-mhz 2520",
+      "cd traces/samples/serving && foldline fit serving --serving rtx4090-llama3.1-8b.serving.csv --json"}},
     {"fit pipeline",
      {"foldline fit pipeline traces/samples/perseus/A100-bert --learn half",
       "foldline fit pipeline traces/samples/perseus/A100-bert -o bert.pipeline.csv"}},

@@ -315,14 +315,14 @@ int fl_cmd_fit_serving(int argc, char **argv) {
                  .base = "generic"};
     fl_texts rest = {0};
     const fl_option option[] = {
-        {"dense", "FILE", FL_OPTION_TEXT, &o.dense, 0, 0, "layer table: layer,tokens,time_us"},
-        {"per-sequence", "FILE", FL_OPTION_TEXT, &o.per_sequence, 0, 0, "layer table: layer,sequences,time_us"},
+        {"dense", "FILE", FL_OPTION_TEXT, &o.dense, 0, 0, "layer table: layer, tokens, time_us"},
+        {"per-sequence", "FILE", FL_OPTION_TEXT, &o.per_sequence, 0, 0, "layer table: layer, sequences, time_us"},
         {"attention", "FILE", FL_OPTION_TEXT, &o.attention, 0, 0,
-         "layer table: prefill_chunk,kv_prefill,n_decode,kv_decode,time_us"},
+         "layer table: prefill_chunk, kv_prefill, n_decode, kv_decode, time_us"},
         {"layers", "N", FL_OPTION_INT, &o.layers, 1, 10000, "blocks of the model, for layer tables"},
         {"sm-mhz", "MHZ", FL_OPTION_REAL, &o.sm_mhz, 1, 1e5, "SM clock at which the layer tables were measured"},
         {"steps", "FILE", FL_OPTION_TEXT, &o.steps, 0, 0,
-         "step table: phase,sm_mhz,batch,tokens,context_tokens,time_s,power_w"},
+         "step table: phase, sm_mhz, batch, tokens, context_tokens, time_s, power_w"},
         {"leave-out", "MHZ", FL_OPTION_REAL, &o.leave_out, 1, 1e5,
          "with --steps: learn without this clock (each is left out in turn, for the errors, in any case)"},
         {"serving", "FILE", FL_OPTION_TEXT, &o.serving, 0, 0, "a serving file, to be set beside a run or calibrated"},

@@ -6,6 +6,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 void fl_serving_spread_json(cJSON *json, const char *name, const fl_serving_spread *e) {
     cJSON *o = cJSON_AddObjectToObject(json, name);
@@ -67,6 +68,15 @@ static void set_note(cJSON *notes, const char *key, const char *text) {
     set_item(notes, key, cJSON_CreateString(text));
 }
 
+/* Notes of what is no longer there. */
+static void drop_notes(cJSON *notes, const char *of) {
+    for (cJSON *e = notes->child, *next; e; e = next) {
+        next = e->next;
+        if (!strncmp(e->string, of, strlen(of)))
+            cJSON_Delete(cJSON_DetachItemViaPointer(notes, e));
+    }
+}
+
 static void set_voltage(cJSON *power, const fl_serving_power *p, double lowest_mhz) {
     const double knee = p->knee * p->top_mhz, top = fl_serving_power_v(p, p->top_mhz);
     cJSON *list = cJSON_CreateArray();
@@ -103,6 +113,8 @@ static void fill(cJSON *root, cJSON *gpu, cJSON *power, const fl_platform *base,
     set_item(root, "title", cJSON_CreateString("fitted from a step table of a serving engine"));
     cJSON_DeleteItemFromObjectCaseSensitive(root, "policies"); /* their clocks are another chip's */
     cJSON_DeleteItemFromObjectCaseSensitive(root, "calibration");
+    drop_notes(notes, "policies");
+    drop_notes(notes, "calibration");
     set_ladder(gpu, dev, f);
     set_item(gpu, "mem_mhz", cJSON_CreateDoubleArray((double[]){dev->default_mem_mhz}, 1));
     set_item(power, "a_w", cJSON_CreateNumber(f->power.compute_w));

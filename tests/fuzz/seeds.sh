@@ -110,6 +110,13 @@ echo '{"name": "x", "sm_mhz": [600, 900], "mem_mhz": [810, 1593], "default_mem_m
 seed facts facts.json
 for t in advise capping sweetspot; do for f in chip.csv sweep.csv; do seed $t $f; done; done
 seed capping "$samples/powercap.sweep.csv"
+seed serving "$samples/serving/rtx4090-llama3.1-8b.serving.csv"
+printf 'phase,sm_mhz,batch,tokens,context_tokens,time_s,power_w\n%s\n' 'prefill,1000,1,100,0,0.1,100
+prefill,2000,1,100,0,0.06,200
+decode,1000,2,2,300,0.03,110
+decode,2000,2,2,300,0.02,150
+decode,2000,50,50,300,0.04,' >steps.csv
+seed fit-serving steps.csv
 echo 'a,c,m,t,p
 x,900,810,1000,90
 x,1200,810,700,150' >table.csv
