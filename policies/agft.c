@@ -16,7 +16,7 @@
  */
 #include "policies/linucb.h"
 #include "policies/policy.h"
-#include "policies/serving.h"
+#include "policies/drive.h"
 
 #include <math.h>
 
@@ -56,7 +56,7 @@ static one *ones(void *state) { return fl_gpu_states(state, 0); }
 
 static const char *init(void *state, const void *param_bytes, const fl_facts *facts) {
     const params *p = param_bytes;
-    const char *why = fl_serving_check(facts);
+    const char *why = fl_drive_check(facts);
     for (uint32_t i = 0; !why && i < facts->server_count; i++) {
         one *o = &ones(state)[facts->server[i].gpu[0]];
         const fl_ladder ladder = facts->gpu[facts->server[i].gpu[0]].sm;
@@ -91,13 +91,13 @@ static double energy_of(const fl_server_facts *f, const fl_sample *sample) {
 static void begin_window(one *o, const fl_server_facts *f, const fl_sample *sample, const fl_server_sample *u) {
     o->since_ns = sample->time_ns;
     o->energy_j = energy_of(f, sample);
-    o->tbt_sum_ns = fl_serving_value(u, FL_SERVER_TBT_SUM_NS);
-    o->tbt_count = fl_serving_value(u, FL_SERVER_TBT_COUNT);
-    o->prompts = fl_serving_value(u, FL_SERVER_PROMPT_TOKENS);
-    o->cached = fl_serving_value(u, FL_SERVER_CACHED_TOKENS);
-    o->output = fl_serving_value(u, FL_SERVER_OUTPUT_TOKENS);
-    o->batches = fl_serving_value(u, FL_SERVER_BATCHES);
-    o->batch_tokens = fl_serving_value(u, FL_SERVER_BATCH_TOKENS);
+    o->tbt_sum_ns = fl_drive_value(u, FL_SERVER_TBT_SUM_NS);
+    o->tbt_count = fl_drive_value(u, FL_SERVER_TBT_COUNT);
+    o->prompts = fl_drive_value(u, FL_SERVER_PROMPT_TOKENS);
+    o->cached = fl_drive_value(u, FL_SERVER_CACHED_TOKENS);
+    o->output = fl_drive_value(u, FL_SERVER_OUTPUT_TOKENS);
+    o->batches = fl_drive_value(u, FL_SERVER_BATCHES);
+    o->batch_tokens = fl_drive_value(u, FL_SERVER_BATCH_TOKENS);
     o->begun = 1;
 }
 
@@ -105,15 +105,15 @@ static double or_zero(double v) { return v > 0 && isfinite(v) ? v : 0; }
 
 /* Features of the window that ends; what is not known counts as nothing. */
 static void context(one *o, const fl_server_sample *u, double *x) {
-    const double prompts = fl_serving_value(u, FL_SERVER_PROMPT_TOKENS) - o->prompts;
-    x[QUEUE] = or_zero(fl_serving_value(u, FL_SERVER_WAITING));
+    const double prompts = fl_drive_value(u, FL_SERVER_PROMPT_TOKENS) - o->prompts;
+    x[QUEUE] = or_zero(fl_drive_value(u, FL_SERVER_WAITING));
     x[PROMPT] = or_zero(prompts);
-    x[OUTPUT] = or_zero(fl_serving_value(u, FL_SERVER_OUTPUT_TOKENS) - o->output);
-    x[STEP_TOKENS] = or_zero((fl_serving_value(u, FL_SERVER_BATCH_TOKENS) - o->batch_tokens) /
-                             (fl_serving_value(u, FL_SERVER_BATCHES) - o->batches));
-    x[BATCH] = or_zero(fl_serving_value(u, FL_SERVER_RUNNING));
-    x[CACHE] = or_zero(fl_serving_value(u, FL_SERVER_KV_USED_PCT));
-    x[HITS] = or_zero((fl_serving_value(u, FL_SERVER_CACHED_TOKENS) - o->cached) / prompts);
+    x[OUTPUT] = or_zero(fl_drive_value(u, FL_SERVER_OUTPUT_TOKENS) - o->output);
+    x[STEP_TOKENS] = or_zero((fl_drive_value(u, FL_SERVER_BATCH_TOKENS) - o->batch_tokens) /
+                             (fl_drive_value(u, FL_SERVER_BATCHES) - o->batches));
+    x[BATCH] = or_zero(fl_drive_value(u, FL_SERVER_RUNNING));
+    x[CACHE] = or_zero(fl_drive_value(u, FL_SERVER_KV_USED_PCT));
+    x[HITS] = or_zero((fl_drive_value(u, FL_SERVER_CACHED_TOKENS) - o->cached) / prompts);
     x[ONE] = 1;
     for (int i = 0; i < FL_LINUCB_TERMS; i++) {
         o->most[i] = fmax(o->most[i], x[i]);
@@ -148,7 +148,7 @@ static void pull(const params *p, const fl_facts *facts, uint32_t server, one *o
     for (int i = 0; i < FL_LINUCB_TERMS; i++)
         o->x[i] = x[i];
     if (next != o->arm)
-        fl_serving_clock(facts, server, o->mhz[next], c);
+        fl_drive_clock(facts, server, o->mhz[next], c);
     o->arm = next;
 }
 
@@ -170,11 +170,11 @@ static void drive(const params *p, const fl_facts *facts, const fl_sample *sampl
     const fl_server_sample *u = server < sample->server_count ? &sample->server[server] : &nothing;
     const double lasted_ns = (double)(sample->time_ns - o->since_ns),
                  joules = (energy_of(f, sample) - o->energy_j) * fmin(1, p->interval_ms * 1e6 / lasted_ns),
-                 tokens = fl_serving_value(u, FL_SERVER_TBT_COUNT) - o->tbt_count,
-                 tpot_s = (fl_serving_value(u, FL_SERVER_TBT_SUM_NS) - o->tbt_sum_ns) / tokens * 1e-9;
+                 tokens = fl_drive_value(u, FL_SERVER_TBT_COUNT) - o->tbt_count,
+                 tpot_s = (fl_drive_value(u, FL_SERVER_TBT_SUM_NS) - o->tbt_sum_ns) / tokens * 1e-9;
     double x[FL_LINUCB_TERMS];
-    const int known = !isnan(energy_of(f, sample)) && !isnan(fl_serving_value(u, FL_SERVER_TBT_COUNT)) &&
-                      !isnan(fl_serving_value(u, FL_SERVER_TBT_SUM_NS)),
+    const int known = !isnan(energy_of(f, sample)) && !isnan(fl_drive_value(u, FL_SERVER_TBT_COUNT)) &&
+                      !isnan(fl_drive_value(u, FL_SERVER_TBT_SUM_NS)),
               judged = o->begun && joules > 0 && tokens > 0 && tpot_s > 0;
     o->held = 1;
     if (judged || (known && !o->begun)) {
@@ -186,7 +186,7 @@ static void drive(const params *p, const fl_facts *facts, const fl_sample *sampl
         o->held = 0;
     } else if (o->begun && lasted_ns > p->patience_ms * 1e6) {
         if (o->arm >= 0)
-            fl_serving_clock(facts, server, 0, c);
+            fl_drive_clock(facts, server, 0, c);
         o->arm = -1;
         if (known)
             begin_window(o, f, sample, u);

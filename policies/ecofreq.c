@@ -15,7 +15,7 @@
  * - Listed clocks (published for other GPUs), margin and interval are parameters; with nothing in the batch the clock
  *   stays, as the engine then decides nothing. */
 #include "policies/policy.h"
-#include "policies/serving.h"
+#include "policies/drive.h"
 
 #include <math.h>
 
@@ -33,23 +33,23 @@ static const fl_probe probe_rows[PROBES] = {
     [PROBE_BLIND] = {"blind", "", "1: a signal is not known, so the default clock holds", 1},
 };
 
-static fl_serving *servings(void *state) { return fl_gpu_states(state, 0); }
+static fl_drive *drives(void *state) { return fl_gpu_states(state, 0); }
 
 static const char *init(void *state, const void *param_bytes, const fl_facts *facts) {
     const params *p = param_bytes;
-    const char *why = fl_serving_check(facts);
+    const char *why = fl_drive_check(facts);
     for (uint32_t i = 0; !why && i < facts->server_count; i++) {
         const fl_server_facts *f = &facts->server[i];
         if (!(f->ttft_target_ns > 0) || !(f->tbt_target_ns > 0))
             return "needs a TTFT and a TBT target of every server";
-        fl_serving_begin(&servings(state)[f->gpu[0]], facts, i, &p->clocks_mhz, 6, 0.5);
+        fl_drive_begin(&drives(state)[f->gpu[0]], facts, i, &p->clocks_mhz, 6, 0.5);
     }
     return why;
 }
 
 /* Longest step that meets both targets. Nobody waits in the queue here; who does not tell how long those in the batch
  * wait for their first token is taken for one where they do not. */
-static double limit_s(const params *p, const fl_server_facts *f, const fl_serving *s, const fl_step_load *next) {
+static double limit_s(const params *p, const fl_server_facts *f, const fl_drive *s, const fl_step_load *next) {
     const double tbt = (double)f->tbt_target_ns * 1e-9 * (1 + p->margin),
                  ttft = (double)f->ttft_target_ns * 1e-9 * (1 + p->margin);
     double limit = next->sequences > 0 ? tbt : INFINITY;
@@ -58,18 +58,18 @@ static double limit_s(const params *p, const fl_server_facts *f, const fl_servin
     return limit;
 }
 
-static void drive(const params *p, const fl_facts *facts, const fl_sample *sample, uint32_t server, fl_serving *s,
+static void drive(const params *p, const fl_facts *facts, const fl_sample *sample, uint32_t server, fl_drive *s,
                   fl_command *c) {
-    const uint32_t gpu = facts->server[server].gpu[0], top = fl_serving_top(s);
-    const int known = fl_serving_take(s, facts, sample, server, p->settle_ms * 1e-3);
-    const fl_step_load next = fl_serving_load(s);
+    const uint32_t gpu = facts->server[server].gpu[0], top = fl_drive_top(s);
+    const int known = fl_drive_take(s, facts, sample, server, p->settle_ms * 1e-3);
+    const fl_step_load next = fl_drive_load(s);
     const double limit = limit_s(p, &facts->server[server], s, &next);
     double time_s[FL_STEP_CLOCKS];
     uint32_t clock = top;
     fl_step_times_all(&s->times, &next, p->tolerance, time_s);
     fl_show_gpu(c, gpu, PROBE_BLIND, !known);
     if (!known) {
-        fl_serving_set_default(s, facts, server, c);
+        fl_drive_set_default(s, facts, server, c);
         return;
     }
     if (s->waiting > 0 || s->clock < 0)
@@ -80,7 +80,7 @@ static void drive(const params *p, const fl_facts *facts, const fl_sample *sampl
         for (uint32_t i = top; i-- > 0;)
             if (time_s[i] <= limit)
                 clock = i;
-    fl_serving_set(s, facts, sample, server, clock, c);
+    fl_drive_set(s, facts, sample, server, clock, c);
     fl_show_gpu(c, gpu, PROBE_CLOCK, s->times.mhz[clock]);
     fl_show_gpu(c, gpu, PROBE_PREDICTED, isfinite(time_s[clock]) ? time_s[clock] : (double)NAN);
     fl_show_gpu(c, gpu, PROBE_LIMIT, isfinite(limit) ? limit : (double)NAN);
@@ -89,7 +89,7 @@ static void drive(const params *p, const fl_facts *facts, const fl_sample *sampl
 static void step(void *state, const void *param_bytes, const fl_facts *facts, const fl_sample *sample, fl_command *c) {
     const params *p = param_bytes;
     for (uint32_t i = 0; i < facts->server_count; i++)
-        drive(p, facts, sample, i, &servings(state)[facts->server[i].gpu[0]], c);
+        drive(p, facts, sample, i, &drives(state)[facts->server[i].gpu[0]], c);
     c->delay_ns = (int64_t)(p->interval_ms * 1e6 + 0.5);
 }
 
@@ -124,6 +124,6 @@ FL_POLICY(ecofreq) = {FL_POLICY_ABI,
                       .probe_count = PROBES,
                       .param_size = sizeof(params),
                       .state_size = 0,
-                      .gpu_size = sizeof(fl_serving),
+                      .gpu_size = sizeof(fl_drive),
                       .init = init,
                       .step = step};

@@ -10,7 +10,7 @@
  * own power limit here. Which servers are of low priority is a parameter; on a node without servers each GPU counts as
  * one. */
 #include "policies/policy.h"
-#include "policies/serving.h"
+#include "policies/drive.h"
 
 #include <math.h>
 
@@ -41,7 +41,7 @@ static uint32_t members(const fl_facts *facts) { return facts->server_count ? fa
 static const char *init(void *state, const void *param_bytes, const fl_facts *facts) {
     node_state *n = state;
     const params *p = param_bytes;
-    const char *why = facts->server_count ? fl_serving_check(facts) : NULL;
+    const char *why = facts->server_count ? fl_drive_check(facts) : NULL;
     if (why)
         return why;
     if (!(p->first < p->second))
@@ -91,7 +91,7 @@ static int64_t next_level(const params *p, int64_t level, double share) {
 static void set_member(const fl_facts *facts, uint32_t member, double share, fl_command *c) {
     if (facts->server_count) {
         const fl_ladder ladder = facts->gpu[facts->server[member].gpu[0]].sm;
-        fl_serving_clock(facts, member, share > 0 ? fl_ladder_down(ladder, share * fl_ladder_max(ladder)) : 0, c);
+        fl_drive_clock(facts, member, share > 0 ? fl_ladder_down(ladder, share * fl_ladder_max(ladder)) : 0, c);
         return;
     }
     const fl_ladder ladder = facts->gpu[member].sm;

@@ -8,7 +8,8 @@
 #define SEQUENCES 64
 #define KV_TOKENS 65536
 
-#define PRIOR 1e3 /* variance of the weights before anything was seen, in those of a step's noise: some ms to 0.3 ms   \
+#define PRIOR                                                                                                          \
+    1e3           /* variance of the weights before anything was seen, in those of a step's noise: some ms to 0.3 ms   \
                    */
 #define ENOUGH 24 /* steps, before a line is believed */
 #define LEVERAGE 0.5 /* a load further from those seen than this says: not known */
@@ -50,19 +51,19 @@ static double line_at(const fl_step_line *l, const double *x) {
     return y;
 }
 
-void fl_step_times_learn(fl_step_times *t, uint32_t clock, const fl_step_load *load, double time_s) {
+void fl_step_times_learn(fl_step_times *t, uint32_t clock, const fl_step_load *load, double time_s, double steps) {
     fl_step_line *l = &t->line[clock];
     double x[FL_STEP_TERMS], sx[FL_STEP_TERMS];
     terms(load, x);
     const double h = spread_of(l, x, sx), off = time_s - line_at(l, x);
-    if (!(time_s > 0) || !isfinite(time_s) || !isfinite(h) || h < 0)
+    if (!(time_s > 0) || !isfinite(time_s) || !isfinite(h) || h < 0 || !(steps > 0))
         return;
     for (int i = 0; i < FL_STEP_TERMS; i++)
         l->weight[i] += sx[i] / (1 + h) * off;
     for (int i = 0; i < FL_STEP_TERMS; i++) /* of both triangles the same number, so that it stays symmetric */
         for (int k = 0; k <= i; k++)
             l->spread[i][k] = l->spread[k][i] = l->spread[i][k] - sx[i] * sx[k] / (1 + h);
-    l->steps++;
+    l->steps += steps;
     l->shortest_s = fmin(l->shortest_s, time_s);
 }
 

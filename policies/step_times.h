@@ -32,8 +32,9 @@ typedef struct fl_step_times {
 /* No step was seen. mhz: `clocks` of them, ascending. */
 void fl_step_times_begin(fl_step_times *t, const double *mhz, uint32_t clocks);
 
-/* A step of this load took time_s at clock `clock` (index). What is not finite or not positive is left out. */
-void fl_step_times_learn(fl_step_times *t, uint32_t clock, const fl_step_load *load, double time_s);
+/* `steps` steps of about this load took time_s each, in the mean, at clock `clock` (index). What is not finite or not
+ * positive is left out. */
+void fl_step_times_learn(fl_step_times *t, uint32_t clock, const fl_step_load *load, double time_s, double steps);
 
 /* 1: what was seen at the clock says how long such a step takes: enough steps, and some of about such a load. */
 int fl_step_times_known(const fl_step_times *t, uint32_t clock, const fl_step_load *load);

@@ -15,7 +15,7 @@
  *   that wait, in steps of a whole token budget.
  * - All that waits is taken into the batch, as far as max_seqs lets it. */
 #include "policies/policy.h"
-#include "policies/serving.h"
+#include "policies/drive.h"
 
 #include <math.h>
 
@@ -26,7 +26,7 @@ typedef struct params {
 } params;
 
 typedef struct one { /* server */
-    fl_serving s;
+    fl_drive s;
     double finished, output, prompts, firsts; /* counters at the first sample that had them; NAN: not yet */
     double output_mean, prompt_mean;          /* tokens of a request */
 } one;
@@ -46,13 +46,13 @@ static one *ones(void *state) { return fl_gpu_states(state, 0); }
 
 static const char *init(void *state, const void *param_bytes, const fl_facts *facts) {
     const params *p = param_bytes;
-    const char *why = fl_serving_check(facts);
+    const char *why = fl_drive_check(facts);
     for (uint32_t i = 0; !why && i < facts->server_count; i++) {
         const fl_server_facts *f = &facts->server[i];
         one *o = &ones(state)[f->gpu[0]];
         if (!(f->ttft_target_ns > 0) || !(f->tbt_target_ns > 0))
             return "needs a TTFT and a TBT target of every server";
-        fl_serving_begin(&o->s, facts, i, &p->clocks_mhz, 6, 0.5);
+        fl_drive_begin(&o->s, facts, i, &p->clocks_mhz, 6, 0.5);
         o->finished = o->output = o->prompts = o->firsts = NAN;
         o->output_mean = (double)p->output_tokens;
         o->prompt_mean = (double)p->prompt_tokens;
@@ -63,7 +63,7 @@ static const char *init(void *state, const void *param_bytes, const fl_facts *fa
 /* The mean of what two counters say since the first sample; `before` where they say nothing yet. */
 static double mean_of(const fl_server_sample *u, int tokens, int requests, double *tokens_at, double *requests_at,
                       double before) {
-    const double t = fl_serving_value(u, tokens), n = fl_serving_value(u, requests);
+    const double t = fl_drive_value(u, tokens), n = fl_drive_value(u, requests);
     if (isnan(*tokens_at) || isnan(*requests_at) || t < *tokens_at || n < *requests_at) {
         *tokens_at = t;
         *requests_at = n;
@@ -119,12 +119,12 @@ static double shown(double v) { return isfinite(v) ? v : (double)NAN; }
 static void drive(const params *p, const fl_facts *facts, const fl_sample *sample, uint32_t server, one *o,
                   fl_command *c) {
     const fl_server_facts *f = &facts->server[server];
-    const uint32_t gpu = f->gpu[0], top = fl_serving_top(&o->s);
-    const int known = fl_serving_take(&o->s, facts, sample, server, p->settle_ms * 1e-3);
+    const uint32_t gpu = f->gpu[0], top = fl_drive_top(&o->s);
+    const int known = fl_drive_take(&o->s, facts, sample, server, p->settle_ms * 1e-3);
     uint32_t clock = top;
     fl_show_gpu(c, gpu, PROBE_BLIND, !known);
     if (!known) {
-        fl_serving_set_default(&o->s, facts, server, c);
+        fl_drive_set_default(&o->s, facts, server, c);
         return;
     }
     const fl_server_sample *u = &sample->server[server];
@@ -140,7 +140,7 @@ static void drive(const params *p, const fl_facts *facts, const fl_sample *sampl
         for (uint32_t i = top; !j.over && i-- > 0;)
             if (meets(p, f, o, &j, &t, i))
                 clock = i;
-    fl_serving_set(&o->s, facts, sample, server, clock, c);
+    fl_drive_set(&o->s, facts, sample, server, clock, c);
     fl_show_gpu(c, gpu, PROBE_CLOCK, o->s.times.mhz[clock]);
     fl_show_gpu(c, gpu, PROBE_BATCH, j.decode.sequences);
     fl_show_gpu(c, gpu, PROBE_KV, shown(j.kv_pct));

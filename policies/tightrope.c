@@ -36,7 +36,7 @@ static const fl_probe probe_rows[PROBES] = {
 
 static const char *init(void *state, const void *params_, const fl_facts *facts) {
     gpu_state *gpu = fl_gpu_states(state, sizeof(fl_tightrope_state));
-    const char *why = fl_tightrope_serves(facts) ? fl_serving_check(facts) : NULL;
+    const char *why = fl_tightrope_serves(facts) ? fl_drive_check(facts) : NULL;
     (void)params_;
     if (facts->gpu_count > FL_TIGHTROPE_MEMBERS)
         return "drives 64 GPUs of a node at most";

@@ -4,14 +4,15 @@
 
 #define CLOCKS 12 /* to choose from, from LOWEST of the top clock to the top */
 #define LOWEST 0.4
-#define HORIZON_S 5       /* over which what the ledger leaves may be spent */
-#define SETTLE_S 0.1      /* longest wait for the achieved clock */
-#define POWER_S 0.3       /* after a clock is in force, its power counts */
-#define POWER_MOST 200    /* readings that a mean of power remembers */
-#define STAY_NS 500000000 /* a clock stays so long before a lower one may follow */
-#define LOOK_NS 200000000 /* from one look at the steps kept to the next */
-#define SHARE 0.99        /* of tokens, where the facts state none */
-#define KEPT 0.5          /* of what the ledger leaves is never planned to be spent: predictions err */
+#define HORIZON_S 5                   /* over which what the ledger leaves may be spent */
+#define SETTLE_S 0.1                  /* longest wait for the achieved clock */
+#define POWER_S 0.3                   /* after a clock is in force, its power counts */
+#define KNOWN_NS INT64_C(10000000000) /* what a clock's power was then, under another load, is not known now */
+#define POWER_MOST 200                /* readings that a mean of power remembers */
+#define STAY_NS 500000000             /* a clock stays so long before a lower one may follow */
+#define LOOK_NS 200000000             /* from one look at the steps kept to the next */
+#define SHARE 0.99                    /* of tokens, where the facts state none */
+#define KEPT 0.5                      /* of what the ledger leaves is never planned to be spent: predictions err */
 
 int fl_tightrope_serves(const fl_facts *facts) {
     for (uint32_t i = 0; i < facts->server_count; i++)
@@ -21,7 +22,7 @@ int fl_tightrope_serves(const fl_facts *facts) {
 }
 
 void fl_tightrope_serving_begin(fl_tightrope_serving *t, const fl_facts *facts, uint32_t server) {
-    fl_serving_begin(&t->s, facts, server, NULL, CLOCKS, LOWEST);
+    fl_drive_begin(&t->s, facts, server, NULL, CLOCKS, LOWEST);
     t->ttft = t->tbt = (fl_tightrope_late){.count_at = NAN, .missed_at = NAN};
     t->slowdown = NAN;
 }
@@ -44,13 +45,13 @@ static void keep_steps(fl_tightrope_serving *t, const fl_sample *sample, uint32_
             keep_step(t, &load);
     }
     if (!t->s.told && t->s.running > 0) { /* nobody tells of steps: a mean one */
-        const fl_step_load load = fl_serving_load(&t->s);
+        const fl_step_load load = fl_drive_load(&t->s);
         keep_step(t, &load);
     }
 }
 
 static void count_late(fl_tightrope_late *l, const fl_server_sample *u, int count_id, int missed_id) {
-    const double count = fl_serving_value(u, count_id), missed = fl_serving_value(u, missed_id);
+    const double count = fl_drive_value(u, count_id), missed = fl_drive_value(u, missed_id);
     if (isnan(count) || isnan(missed))
         return;
     if (isnan(l->count_at)) {
@@ -86,7 +87,8 @@ static void learn_power(fl_tightrope_serving *t, const fl_server_facts *f, const
         return;
     }
     double *weight = &t->power_weight[t->s.clock], *mean = &t->power_w[t->s.clock];
-    *weight = fmin(POWER_MOST, *weight + 1);
+    *weight = sample->time_ns - t->power_ns[t->s.clock] > KNOWN_NS ? 1 : fmin(POWER_MOST, *weight + 1);
+    t->power_ns[t->s.clock] = sample->time_ns;
     *mean += (watts - *mean) / *weight;
 }
 
@@ -132,7 +134,7 @@ static double reaction_s(const fl_facts *facts, const fl_server_facts *f) {
 
 static int first_in_time(const fl_tightrope_serving *t, const fl_facts *facts, const fl_server_facts *f,
                          const fl_server_sample *u, uint32_t clock, double slower) {
-    const double target_s = (double)f->ttft_target_ns * 1e-9, p99_s = fl_serving_value(u, FL_SERVER_TTFT_P99_NS) * 1e-9;
+    const double target_s = (double)f->ttft_target_ns * 1e-9, p99_s = fl_drive_value(u, FL_SERVER_TTFT_P99_NS) * 1e-9;
     if (t->ttft.missed > (1 - (f->target_share > 0 ? f->target_share : SHARE)) * t->ttft.count)
         return 0;
     if (p99_s * slower > target_s)
@@ -144,7 +146,7 @@ static int first_in_time(const fl_tightrope_serving *t, const fl_facts *facts, c
 
 static int others_in_time(const fl_tightrope_serving *t, const fl_server_facts *f, const fl_server_sample *u,
                           uint32_t clock, double slower) {
-    const double target_s = (double)f->tbt_target_ns * 1e-9, p99_s = fl_serving_value(u, FL_SERVER_TBT_P99_NS) * 1e-9;
+    const double target_s = (double)f->tbt_target_ns * 1e-9, p99_s = fl_drive_value(u, FL_SERVER_TBT_P99_NS) * 1e-9;
     if (!t->s.told && !(p99_s * slower <= target_s)) /* a mean step hides its tail: the server must tell it */
         return 0;
     return t->late[clock] <= t->allowed;
@@ -155,7 +157,7 @@ static int holds(const fl_tightrope_serving *t, const fl_facts *facts, const fl_
                  uint32_t clock) {
     const fl_server_facts *f = &facts->server[server];
     const fl_server_sample *u = &sample->server[server];
-    const uint32_t from = t->s.clock < 0 ? fl_serving_top(&t->s) : (uint32_t)t->s.clock;
+    const uint32_t from = t->s.clock < 0 ? fl_drive_top(&t->s) : (uint32_t)t->s.clock;
     const double there = t->now_s[clock], here = t->now_s[from], slower = fmax(1, there / here);
     return there > 0 && here > 0 && first_in_time(t, facts, f, u, clock, slower) &&
            others_in_time(t, f, u, clock, slower);
@@ -163,21 +165,22 @@ static int holds(const fl_tightrope_serving *t, const fl_facts *facts, const fl_
 
 /* ---- the choice ---- */
 
-/* Energy of a step beyond that of having nothing to do; NAN: the power at this clock was not seen. */
-static double cost(const fl_tightrope_serving *t, uint32_t clock) {
-    return t->power_weight[clock] > 0 ? fmax(0, t->power_w[clock] - t->idle_w) * t->now_s[clock] : (double)NAN;
+/* Energy of a step beyond that of having nothing to do; NAN: the power at this clock was not seen lately. */
+static double cost(const fl_tightrope_serving *t, uint32_t clock, int64_t now_ns) {
+    if (!(t->power_weight[clock] > 0) || now_ns - t->power_ns[clock] > KNOWN_NS)
+        return NAN;
+    return fmax(0, t->power_w[clock] - t->idle_w) * t->now_s[clock];
 }
 
-/* From the top down as long as the slacks hold: the cheapest seen, or the first not seen, if it is below the cheapest
- * by one. */
+/* From the top down as long as the slacks hold: the cheapest seen; or the clock below it, if that was not. */
 static uint32_t choose(const fl_tightrope_serving *t, const fl_facts *facts, const fl_sample *sample, uint32_t server) {
-    const uint32_t top = fl_serving_top(&t->s);
-    double least = cost(t, top);
+    const uint32_t top = fl_drive_top(&t->s);
+    double least = INFINITY;
     uint32_t found = top;
-    for (uint32_t i = top; !isnan(least) && i-- > 0 && holds(t, facts, sample, server, i);) {
-        const double x = cost(t, i);
-        if (isnan(x))
-            return found == i + 1 ? i : found;
+    for (uint32_t i = top + 1; i-- > 0 && (i == top || holds(t, facts, sample, server, i));) {
+        const double x = cost(t, i, sample->time_ns);
+        if (isnan(x) && i + 1 == found && least < INFINITY)
+            return i;
         if (x < least) {
             least = x;
             found = i;
@@ -193,15 +196,15 @@ static uint32_t stay(const fl_tightrope_serving *t, const fl_facts *facts, const
     const int early = t->s.force_ns < 0 || sample->time_ns - t->s.force_ns < STAY_NS;
     if (t->s.clock <= (int64_t)clock || !early)
         return clock;
-    return holds(t, facts, sample, server, (uint32_t)t->s.clock) ? (uint32_t)t->s.clock : fl_serving_top(&t->s);
+    return holds(t, facts, sample, server, (uint32_t)t->s.clock) ? (uint32_t)t->s.clock : fl_drive_top(&t->s);
 }
 
 void fl_tightrope_serve(fl_tightrope_serving *t, const fl_facts *facts, const fl_sample *sample, uint32_t server,
                         double tolerance, fl_command *c) {
-    const uint32_t top = fl_serving_top(&t->s);
+    const uint32_t top = fl_drive_top(&t->s);
     uint32_t clock = top;
-    const int known = fl_serving_take(&t->s, facts, sample, server, SETTLE_S);
-    const fl_step_load now = fl_serving_load(&t->s);
+    const int known = fl_drive_take(&t->s, facts, sample, server, SETTLE_S);
+    const fl_step_load now = fl_drive_load(&t->s);
     fl_step_times_all(&t->s.times, &now, tolerance, t->now_s);
     if (known) {
         keep_steps(t, sample, server);
@@ -214,7 +217,7 @@ void fl_tightrope_serve(fl_tightrope_serving *t, const fl_facts *facts, const fl
         clock = (uint32_t)t->s.clock; /* nothing to do: nothing to decide */
     else if (known && t->s.clock >= 0)
         clock = stay(t, facts, sample, server, choose(t, facts, sample, server));
-    fl_serving_set(&t->s, facts, sample, server, clock, c);
+    fl_drive_set(&t->s, facts, sample, server, clock, c);
     const double slowdown = t->now_s[clock] / t->now_s[top];
     t->slowdown = isfinite(slowdown) ? slowdown : (double)NAN;
 }

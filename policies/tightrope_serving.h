@@ -11,12 +11,13 @@
  *   by as much as a step is, must meet the target.
  *
  * Among the clocks that hold both, the one that costs the least energy a step by the power seen at each, above that of
- * a server with nothing to do; a clock below those seen is tried one at a time. */
+ * a server with nothing to do; a clock below those seen is tried one at a time. What was
+ * seen ten seconds ago, under another load, is forgotten, and looked at again. */
 #ifndef FL_TIGHTROPE_SERVING_H
 #define FL_TIGHTROPE_SERVING_H
 
 #include "policies/policy.h"
-#include "policies/serving.h"
+#include "policies/drive.h"
 
 enum { FL_TIGHTROPE_STEPS = 128 };
 
@@ -26,7 +27,7 @@ typedef struct fl_tightrope_late { /* ledger of one target: counters as of the f
 } fl_tightrope_late;
 
 typedef struct fl_tightrope_serving { /* of one server; in the state of its first GPU */
-    fl_serving s;
+    fl_drive s;
     fl_step_load step[FL_TIGHTROPE_STEPS]; /* the last ones */
     uint64_t steps;                        /* so far */
     int64_t looked_ns;                     /* when the two rows below were made of them */
@@ -34,7 +35,8 @@ typedef struct fl_tightrope_serving { /* of one server; in the state of its firs
     double longest_s[FL_STEP_CLOCKS];      /* the longest of them; NAN: not known */
     double now_s[FL_STEP_CLOCKS];          /* a step of the present load */
     double power_w[FL_STEP_CLOCKS], power_weight[FL_STEP_CLOCKS];
-    double idle_w; /* least power seen with nothing to do; 0: not seen */
+    int64_t power_ns[FL_STEP_CLOCKS]; /* of the last reading */
+    double idle_w;                    /* least power seen with nothing to do; 0: not seen */
     fl_tightrope_late ttft, tbt;
     double tokens_per_s;
     int64_t last_ns;

@@ -89,6 +89,27 @@ static void test_no_records(void) {
     rig_close(&r);
 }
 
+/* A step that began before its clock was in force says nothing of that clock. */
+static void test_between(void) {
+    const fl_batch_record slow = {.decode_sequences = 8};
+    rig_begin(&r, 1);
+    rig_open(&r, "ecofreq", NULL, 0);
+    run(&r, &situations[1], 1);
+    rig_know(&r, FL_SERVER_WAITING, 1);
+    rig_step(&r);
+    FL_CHECK(r.mhz == 1500, "%g MHz, expected 1500", r.mhz);
+    const int64_t set_ns = r.now_ns - r.decision->delay_ns;
+    for (int i = 0; i < 200; i++) {
+        r.engine_ns = set_ns - 1000000;
+        rig_batch(&r, &slow, 0.05);
+    }
+    rig_step(&r);
+    const double predicted = r.decision->probe[1];
+    FL_CHECK(fabs(predicted / 0.01 - 1) < 0.01, "a step at 1500 MHz is predicted to take %g s, expected 0.01",
+             predicted);
+    rig_close(&r);
+}
+
 static void test_refusals(void) {
     fl_diag d = {0};
     rig_begin(&r, 2);
@@ -104,4 +125,5 @@ static void test_refusals(void) {
 }
 
 FL_SUITE("ecofreq", {"rule", test_rule}, {"signals that are not known", test_unknown},
-         {"without records of steps", test_no_records}, {"refusals", test_refusals})
+         {"without records of steps", test_no_records}, {"steps between clocks", test_between},
+         {"refusals", test_refusals})

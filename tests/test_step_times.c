@@ -24,7 +24,7 @@ static void test_line(void) {
     for (int i = 0; i < 200; i++)
         for (uint32_t k = 0; k < 3; k++) {
             const fl_step_load l = some(&r);
-            fl_step_times_learn(&t, k, &l, law(&l, mhz[k]));
+            fl_step_times_learn(&t, k, &l, law(&l, mhz[k]), 1);
         }
     for (int i = 0; i < 100; i++)
         for (uint32_t k = 0; k < 3; k++) {
@@ -37,7 +37,7 @@ static void test_line(void) {
 
 static void learn(fl_step_times *t, uint32_t clock, const fl_step_load *l, double time_s, int times) {
     for (int i = 0; i < times; i++)
-        fl_step_times_learn(t, clock, l, time_s);
+        fl_step_times_learn(t, clock, l, time_s, 1);
 }
 
 static void test_bounds(void) {
@@ -50,14 +50,15 @@ static void test_bounds(void) {
     learn(&t, 2, &l, 0.01, 20);
     const double expected[] = {0.01 * 1500 / 600 * 1.03, 0.01 * 1500 / 1000 * 1.03, 0.01};
     for (uint32_t k = 0; k < 3; k++)
-        FL_CHECK(fabs(fl_step_times_predict(&t, k, &l, 0.03) / expected[k] - 1) < 1e-3, "clock %u: %g s, expected %g", k,
-                 fl_step_times_predict(&t, k, &l, 0.03), expected[k]);
+        FL_CHECK(fabs(fl_step_times_predict(&t, k, &l, 0.03) / expected[k] - 1) < 1e-3, "clock %u: %g s, expected %g",
+                 k, fl_step_times_predict(&t, k, &l, 0.03), expected[k]);
     FL_CHECK(isnan(fl_step_times_predict(&t, 2, &prompt, 0.03)), "no prompt was seen, and it predicts one");
     learn(&t, 0, &prompt, 0.05, 40);
     FL_CHECK(fabs(fl_step_times_predict(&t, 1, &prompt, 0.03) / 0.05 - 1) < 1e-3,
              "a step at a lower clock takes no less: %g s", fl_step_times_predict(&t, 1, &prompt, 0.03));
     learn(&t, 0, &l, NAN, 5);
     learn(&t, 0, &l, -1, 5);
+    fl_step_times_learn(&t, 0, &l, 0.05, 0);
     FL_CHECK(t.line[0].steps == 40, "%g steps, expected 40: those that cannot be are left out", t.line[0].steps);
 }
 

@@ -31,10 +31,9 @@ static void print_one(const fl_policy *p) {
     print_signals("reads (GPU)", FL_ROWS_GPU_SIGNAL, p->gpu_needs);
     print_signals("reads (host)", FL_ROWS_HOST_SIGNAL, p->host_needs);
     print_signals("reads (server)", FL_ROWS_SERVER_SIGNAL, p->server_needs);
-    print_signals("uses where there are (server)", FL_ROWS_SERVER_SIGNAL,
-                  p->server_uses);
+    print_signals("uses (server), where there is any", FL_ROWS_SERVER_SIGNAL, p->server_uses);
     if (p->uses_batches)
-        printf("uses where there are: records of the steps of a server's engine\n");
+        printf("uses, where there are any: records of the steps of a server's engine\n");
     print_signals("may be woken by", FL_ROWS_WAKE, p->wakes);
     print_signals("instead, where a board lacks some of them", FL_ROWS_GPU_SIGNAL, p->gpu_instead);
     print_signals("sets (GPU)", FL_ROWS_GPU_CONTROL, p->gpu_drives);

@@ -23,14 +23,16 @@ refuse "only http" 2 "expected http://HOST:PORT/PATH" "$f" live --policy ecofreq
 refuse "a port" 2 "a port from 1 to 65535" "$f" live --policy ecofreq --server http://127.0.0.1:99999/
 refuse "a time" 2 "'soon'" "$f" live --policy ecofreq --server http://127.0.0.1:1/ --tbt soon
 
-emulated=("$f" emulate "$dir/w.csv" --platform rtx4070-laptop --quiet --privileged --time wall -- "$f" live --control)
+emulated=("$f" emulate "$dir/w.csv" --platform rtx4070-laptop --quiet --privileged --time wall --rings "$dir/rings" --
+  "$f" live --control)
 mode ok
 serve
 targets=(--ttft 1s --tbt 100ms)
 refuse "nobody there" 3 "server http://127.0.0.1:1/: it cannot be reached: Connection refused" \
   "${emulated[@]}" --policy ecofreq --server http://127.0.0.1:1/ "${targets[@]}" --for 1s
-refuse "a policy without its targets" 2 "needs a TTFT and a TBT target" \
-  "${emulated[@]}" --policy ecofreq --server "$url" --for 1s
+"${emulated[@]}" --policy ecofreq --server "$url" --for 1s >"$dir/out" 2>"$dir/err"
+check "a policy without its targets is refused" test $? = 2
+check "with what it needs" grep -q "policy ecofreq: needs a TTFT and a TBT target" "$dir/err"
 
 # ---- pages that are none ----
 none() { # MODE PATTERN
@@ -70,8 +72,9 @@ sets() { # NAME PATTERN: the last clock set comes to match
 }
 comes "what the page lacks is told" "the server's page does not have .*oldest_wait_ns"
 sets "steps of 10 ms of 100 allowed: the lowest clock of six" '^[0-9]+$'
-for _ in $(seq 100); do [ "$(clocks | tail -1)" -lt 1200 ] 2>/dev/null && break; sleep 0.1; done
-check "which is below" test "$(clocks | tail -1)" -lt 1200
+top=$(clocks | head -1)
+for _ in $(seq 100); do [ "$(clocks | tail -1)" -lt "$top" ] 2>/dev/null && break; sleep 0.1; done
+check "which is below the top" test "$(clocks | tail -1)" -lt "$top"
 mode hang
 comes "a page that hangs is told" "no page for .* s .*unknown until it is back"
 sets "then the default clock holds" '^default$'
@@ -91,7 +94,7 @@ sets "and leaves the default clock " '^default$'
 kill -TERM "$(pgrep -P $run | head -1)"
 wait $run
 check "it ends in order" test $? = 0
-check "counts of it" grep -qE '"lost": ?[2-9]' "$dir/result"
+check "counts of it" grep -qE '"lost":\s*[2-9]' "$dir/result"
 check "nothing stays locked" test -z "$(ls "$dir"/state/*.record 2>/dev/null)"
 succeed "the log replays, with what the page said" ' 0 differ' "$f" replay "$dir/log.csv"
 check "it names the server's targets" grep -qE '^# server0.targets: 1000000000/100000000/' "$dir/log.csv"
@@ -101,7 +104,7 @@ mode old
 serve
 for policy in throttllem agft tightrope; do
   succeed "$policy, led by a page of older names" 'pages of the server, 0 failed' \
-    "${emulated[@]}" --policy $policy --server "$url" "${targets[@]}" --for 4s --log "$dir/$policy.csv"
+    "${emulated[@]}" --policy $policy --server "$url" "${targets[@]}" --for 4s --log "$dir/$policy.csv" --rings "$dir/rings"
   succeed "$policy replays" ' 0 differ' "$f" replay "$dir/$policy.csv"
 done
 
