@@ -83,6 +83,7 @@ const fl_keys fl_draws_keys = {
     ROW("servers", INT, "servers", "1", "how many, each with GPUs of its own", BETWEEN(1, 1024)),                      \
     ROW("kv_blocks", INT, "blocks", "as 'serving' says", "KV blocks that requests of a server can use",                \
         BETWEEN(1, 1e12)),                                                                                             \
+    ROW("token_budget", INT, "tokens", "as 'serving' says", "of one step of a server, at most", BETWEEN(1, 1e9)),       \
     ROW("route", TEXT, "", "round-robin", "which server gets a request", .words = "round-robin|least-loaded")
 #define TARGET_ROWS                                                                                                    \
     ROW("ttft", TEXT, "", "none", "target of the time to first token, such as \"2s\""),                                \

@@ -7,8 +7,8 @@
 static const char *const routes[] = {"round-robin", "least-loaded"};
 
 bool fl_serving_choice_any(const fl_serving_choice *c) {
-    return c->server || c->requests || c->scale > 0 || c->servers || c->kv_blocks || c->route || c->ttft || c->tbt ||
-           c->target_share > 0;
+    return c->server || c->requests || c->scale > 0 || c->servers || c->kv_blocks || c->token_budget || c->route ||
+           c->ttft || c->tbt || c->target_share > 0;
 }
 
 static fl_status find_route(const char *text, fl_route *route, fl_diag *d) {
@@ -44,13 +44,10 @@ fl_status fl_serving_choice_check(const fl_serving_choice *c, fl_diag *d) {
     const struct {
         bool given;
         const char *name;
-    } part[] = {{c->scale > 0, "--scale"},
-                {c->servers > 0, "--servers"},
-                {c->kv_blocks > 0, "--kv-blocks"},
-                {c->route != NULL, "--route"},
-                {c->ttft != NULL, "--ttft"},
-                {c->tbt != NULL, "--tbt"},
-                {c->target_share > 0, "--target-share"}};
+    } part[] = {{c->scale > 0, "--scale"},         {c->servers > 0, "--servers"},
+                {c->kv_blocks > 0, "--kv-blocks"}, {c->token_budget > 0, "--token-budget"},
+                {c->route != NULL, "--route"},     {c->ttft != NULL, "--ttft"},
+                {c->tbt != NULL, "--tbt"},         {c->target_share > 0, "--target-share"}};
     fl_serving_setup ignored;
     if (c->requests && !c->server)
         return fl_refuse(
@@ -75,6 +72,7 @@ void fl_serving_choice_merge(fl_serving_choice *c, const fl_serving_choice *rest
     c->scale = c->scale > 0 ? c->scale : rest->scale;
     c->servers = c->servers ? c->servers : rest->servers;
     c->kv_blocks = c->kv_blocks ? c->kv_blocks : rest->kv_blocks;
+    c->token_budget = c->token_budget ? c->token_budget : rest->token_budget;
     c->route = c->route ? c->route : rest->route;
     c->ttft = c->ttft ? c->ttft : rest->ttft;
     c->tbt = c->tbt ? c->tbt : rest->tbt;
@@ -103,6 +101,8 @@ fl_status fl_serving_choice_read(const fl_json *root, fl_serving_choice *c, fl_d
         s = fl_json_get_int(root, "servers", 1, 1024, &c->servers, d);
     if (!s && !c->kv_blocks && fl_json_has(root, "kv_blocks"))
         s = fl_json_get_int(root, "kv_blocks", 1, INT64_C(1000000000000), &c->kv_blocks, d);
+    if (!s && !c->token_budget && fl_json_has(root, "token_budget"))
+        s = fl_json_get_int(root, "token_budget", 1, 1000000000, &c->token_budget, d);
     if (!s && !(c->target_share > 0) && fl_json_has(root, "target_share"))
         s = fl_json_get_real(root, "target_share", 1e-6, 1, &c->target_share, d);
     if (s || (s = get_text(root, "route", &c->route, d)) || (s = check_key(root, "route", c, d)) ||

@@ -13,6 +13,7 @@ typedef struct fl_serving_choice { /* as asked for; NULL and 0 where nobody did 
     double scale;                  /* of the rate of arrivals; 0 = 1 */
     int64_t servers;               /* 0 = 1 */
     int64_t kv_blocks;             /* of each; 0 = as the server's file says */
+    int64_t token_budget;          /* of a step of each, likewise */
     const char *route;             /* NULL = round-robin */
     const char *ttft, *tbt;        /* targets, as "2s" and "100ms"; NULL = none */
     double target_share;           /* of tokens that are to meet them; 0 = FL_TARGET_SHARE */
@@ -42,6 +43,8 @@ fl_status fl_serving_choice_read(const fl_json *root, fl_serving_choice *c, fl_d
     {"servers", "N", FL_OPTION_INT, &(c).servers, 1, 1024, "so many servers, each with GPUs of its own (1)"},          \
     {"kv-blocks", "N", FL_OPTION_INT, &(c).kv_blocks, 1, 1e12,                                                         \
      "KV blocks that requests of a server can use (as its file says)"},                                                \
+    {"token-budget", "N", FL_OPTION_INT, &(c).token_budget, 1, 1e9,                                                    \
+     "tokens of one step of a server, at most (as its file says)"},                                                    \
     {"route", "HOW", FL_OPTION_TEXT, &(c).route, 0, 0,                                                                 \
      "which server gets a request: round-robin or least-loaded (round-robin)"},                                        \
     {"ttft", "TIME", FL_OPTION_TEXT, &(c).ttft, 0, 0, "target of the time to first token, such as 2s (none)"},         \

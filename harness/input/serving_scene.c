@@ -38,6 +38,8 @@ fl_status fl_serving_scene_open(const fl_serving_choice *c, fl_serving_scene **o
                            FL_SERVING_GPUS_MAX);
     if (!status)
         status = fl_serving_file_rules(&s->stated, (uint64_t)c->kv_blocks, &rules, d);
+    if (!status && c->token_budget)
+        rules.token_budget = (uint32_t)c->token_budget;
     if (!status)
         status = fl_serving_file_law(&s->stated, &s->law, d);
     if (!status)
