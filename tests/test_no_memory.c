@@ -67,7 +67,7 @@ static const command commands[] = {
     {.text = "run I/host.csv --platform generic --gpus 2 --policy utilizscale --json"},
     {.text = "run I/t.csv --platform rtx3080ti --policy mf-gpoeo --log l.csv --timeline t.csv --telemetry s.csv "
              "--probes p.csv"},
-    {.text = "run S/inference.csv --platform a100 --policy assure --arrivals poisson:rate=20,count=5 --requests "
+    {.text = "run S/inference.csv --platform a100 --policy assure --arrivals poisson:rate=20,count=5 --served "
              "r.csv --iterations i.csv --json"},
     {.text = "compare I/e.json --csv c.csv"},
     {.text = "compare I/t.csv --platform generic --bound 0.1 --policy nvboost --policy assure --json --threads 2"},

@@ -15,6 +15,7 @@
 #include "harness/live/stop.h"
 #include "harness/live/vendor/vendors.h"
 #include "sim/params.h"
+#include "traces/duration.h"
 
 #include <math.h>
 #include <poll.h>

@@ -31,7 +31,7 @@ static const fl_command_help help = {
 typedef struct run_options {
     fl_scene_options scene;
     fl_texts traces, set, faults;
-    const char *policy, *reader, *log, *timeline, *telemetry, *probes, *requests, *iterations, *instructions, *path;
+    const char *policy, *reader, *log, *timeline, *telemetry, *probes, *served, *iterations, *instructions, *path;
     double every_ms, min_set_ms;
     fl_stated_facts stated;
     bool json;
@@ -39,7 +39,7 @@ typedef struct run_options {
 
 /* ---- what is recorded on the way: each where its option names a file ---- */
 
-enum { TIMELINE_COLUMNS = 5 };
+enum { GPU_COLUMNS = 5, TIMELINE_COLUMNS = 8 }; /* the rest where a server runs */
 
 typedef struct recorder {
     const run_options *o;
@@ -51,6 +51,7 @@ typedef struct recorder {
     fl_wide *energy_fj; /* per GPU, at the last point */
     int64_t *busy_ps;
     int64_t last_ps;
+    const fl_serving_setup *serving; /* NULL: none */
 } recorder;
 
 static fl_status on_step(void *user, const fl_sample *sample, const fl_decision *decision, fl_diag *d) {
@@ -63,6 +64,20 @@ static fl_status on_watch(void *user, const fl_gpu_sample *gpu, uint32_t count, 
     return fl_sensorlog_add(&((recorder *)user)->sensors, gpu, count, t_ps, d);
 }
 
+/* Each GPU of a server shows all of it. */
+static void put_queue(const fl_serving_setup *u, const fl_node *node, uint32_t gpu, double *v) {
+    for (uint32_t i = 0; i < u->server_count; i++) {
+        const fl_serving_server *s = &u->server[i];
+        for (uint32_t k = 0; k < s->gpu_count; k++)
+            if (s->gpu[k] == gpu) {
+                const fl_batching_counts c = fl_node_batching(node, i);
+                v[0] = c.waiting;
+                v[1] = c.running;
+                v[2] = 100 * (double)c.blocks_used / (double)s->rules.kv_blocks;
+            }
+    }
+}
+
 /* Mean power and utilisation since the last point, clocks as they stand. */
 static fl_status on_truth(void *user, const fl_node *node, int64_t t, fl_diag *d) {
     recorder *r = user;
@@ -70,16 +85,18 @@ static fl_status on_truth(void *user, const fl_node *node, int64_t t, fl_diag *d
     uint32_t gpus = fl_node_gpu_count(node);
     if (fl_grow(&f->t_ns, &r->room_t, f->row_count + gpus, sizeof *f->t_ns) ||
         fl_grow(&f->device, &r->room_d, f->row_count + gpus, sizeof *f->device) ||
-        fl_grow(&f->value, &r->room_v, (f->row_count + gpus) * TIMELINE_COLUMNS, sizeof *f->value))
+        fl_grow(&f->value, &r->room_v, (f->row_count + gpus) * f->signal_count, sizeof *f->value))
         return fl_no_memory(d, "the timeline");
     for (uint32_t i = 0; i < gpus; i++) {
         const fl_gpu *g = fl_node_gpu(node, i);
-        double dt = (double)(t - r->last_ps), *v = f->value + f->row_count * TIMELINE_COLUMNS;
+        double dt = (double)(t - r->last_ps), *v = f->value + f->row_count * f->signal_count;
         v[0] = g->dev->sm_mhz[g->sm];
         v[1] = g->dev->mem_mhz[g->mem];
         v[2] = dt > 0 ? (double)(g->sums.energy_fj - r->energy_fj[i]) / dt * 1e-3 : NAN;
         v[3] = dt > 0 ? 100.0 * (double)(g->sums.busy_ps - r->busy_ps[i]) / dt : NAN;
         v[4] = fl_node_limit_w(node, i);
+        if (r->serving)
+            put_queue(r->serving, node, i, v + GPU_COLUMNS);
         f->t_ns[f->row_count] = t / FL_PS_PER_NS;
         f->device[f->row_count++] = (int32_t)i;
         r->energy_fj[i] = g->sums.energy_fj;
@@ -90,7 +107,9 @@ static fl_status on_truth(void *user, const fl_node *node, int64_t t, fl_diag *d
 }
 
 static fl_status open_timeline(recorder *r, const fl_scene *scene, const fl_spec *spec, fl_diag *d) {
-    static const char *const name[TIMELINE_COLUMNS] = {"sm_mhz", "mem_mhz", "power_w", "util_gpu_pct", "power_limit_w"};
+    static const char *const name[TIMELINE_COLUMNS] = {"sm_mhz",        "mem_mhz", "power_w", "util_gpu_pct",
+                                                       "power_limit_w", "waiting", "running", "kv_used_pct"};
+    const size_t columns = scene->serving ? TIMELINE_COLUMNS : GPU_COLUMNS;
     fl_telemetry *t = &r->truth;
     t->signal = calloc(TIMELINE_COLUMNS, sizeof *t->signal);
     const uint32_t gpus = scene->facts.gpu_count;
@@ -100,7 +119,8 @@ static fl_status open_timeline(recorder *r, const fl_scene *scene, const fl_spec
               fl_head_set(&t->head, "source", "foldline run: the simulated truth, means since the row before") &&
               fl_head_set(&t->head, "workload", scene->w->name) && fl_head_set(&t->head, "platform", scene->asked) &&
               fl_head_set(&t->head, "policy", spec->label);
-    for (; ok && t->signal_count < TIMELINE_COLUMNS; t->signal_count += ok)
+    r->serving = scene->serving ? &scene->serving->setup : NULL;
+    for (; ok && t->signal_count < columns; t->signal_count += ok)
         ok = (t->signal[t->signal_count] = strdup(name[t->signal_count])) != NULL;
     return ok ? FL_OK : fl_no_memory(d, "the timeline");
 }
@@ -149,8 +169,9 @@ static fl_status write_records(recorder *r, const fl_scene *scene, const fl_run_
         s = fl_telemetry_write(o->timeline, &r->truth, d);
     if (!s && o->telemetry)
         s = fl_sensorlog_write(&r->sensors, o->telemetry, scene->w->name, scene->platform.name, result->makespan_ps, d);
-    if (!s && o->requests)
-        s = fl_served_write_requests(o->requests, &result->service, d);
+    if (!s && o->served)
+        s = scene->serving ? fl_served_write_batched(o->served, &result->served, scene->serving->setup.requests, d)
+                           : fl_served_write_requests(o->served, &result->service, d);
     return !s && o->iterations ? fl_served_write_iterations(o->iterations, &result->service, d) : s;
 }
 
@@ -251,6 +272,7 @@ int fl_cmd_run(int argc, char **argv) {
     run_options o = {.every_ms = 100};
     const fl_option option[] = {
         FL_SCENE_OPTIONS(o.scene),
+        FL_SERVING_OPTIONS(o.scene.serving),
         {"policy", "SPEC", FL_OPTION_TEXT, &o.policy, 0, 0,
          "policy, or a path to a .so; parameters may follow a colon"},
         {"set", "P=V", FL_OPTION_LIST, &o.set, 0, 0, "parameter of the policy (may be repeated)"},
@@ -262,10 +284,12 @@ int fl_cmd_run(int argc, char **argv) {
         {"min-set-ms", "X", FL_OPTION_REAL, &o.min_set_ms, 0, 1e6,
          "a control is set at most this often (0 = no limit)"},
         {"log", "FILE", FL_OPTION_OUTPUT, &o.log, 0, 0, "writes the decisions, step by step"},
-        {"timeline", "FILE", FL_OPTION_OUTPUT, &o.timeline, 0, 0, "writes clocks, power, its limit and utilisation over time"},
+        {"timeline", "FILE", FL_OPTION_OUTPUT, &o.timeline, 0, 0,
+         "writes clocks, power, its limit and utilisation over time; of servers also their queues"},
         {"telemetry", "FILE", FL_OPTION_OUTPUT, &o.telemetry, 0, 0, "writes what the sensors show over time"},
         {"probes", "FILE", FL_OPTION_OUTPUT, &o.probes, 0, 0, "writes the policy's internals, step by step"},
-        {"requests", "FILE", FL_OPTION_OUTPUT, &o.requests, 0, 0, "writes when each request came, began and ended"},
+        {"served", "FILE", FL_OPTION_OUTPUT, &o.served, 0, 0,
+         "writes when each request came, began and ended; of --serving also its latencies and energy"},
         {"iterations", "FILE", FL_OPTION_OUTPUT, &o.iterations, 0, 0, "writes the times between iteration markers"},
         {"instructions", "FILE", FL_OPTION_OUTPUT, &o.instructions, 0, 0,
          "of a pipeline: writes what each rank did and waited, with clock and power"},

@@ -2,8 +2,8 @@
 
 #include "harness/base/terminal.h"
 #include "harness/live/page_text.h"
-#include "harness/live/stop.h"
 #include "sim/rows.h"
+#include "traces/duration.h"
 
 #include <stdio.h>
 

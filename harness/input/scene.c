@@ -63,6 +63,7 @@ static void scene_free(fl_scene *s) {
     fl_facts_free(&s->facts);
     fl_rates_free(s->rates);
     fl_workload_free(s->w);
+    fl_serving_scene_free(s->serving);
     fl_stated_free(&s->stated);
     fl_platform_free(&s->platform);
     free(s->source);
@@ -178,7 +179,19 @@ void fl_scene_resolve(fl_scene_options *o) {
 }
 
 fl_status fl_scene_check(const fl_scene_options *o, const fl_texts *traces, fl_diag *d) {
-    const bool programs = o->programs || o->applications, any = traces->count || programs || o->sweep || o->pipeline;
+    const bool programs = o->programs || o->applications, other = traces->count || programs || o->sweep || o->pipeline;
+    const bool any = other || o->serving.server;
+    const fl_status served = fl_serving_choice_check(&o->serving, d);
+    if (served)
+        return served;
+    if (o->serving.server && other)
+        return fl_refuse(d, "--serving and another workload, expected one of them: their targets and results differ");
+    if (o->serving.server && (o->gpus || o->arrivals || o->kinds || o->assume))
+        return fl_refuse(d, "%s does nothing with --serving, expected it without",
+                         o->gpus       ? "--gpus (a server states its GPUs)"
+                         : o->arrivals ? "--arrivals (requests have their times)"
+                         : o->kinds    ? "--kinds"
+                                       : "--assume");
     if (any && !o->sweep && o->model)
         return fl_refuse(d, "--model is of the workloads of a sweep and does nothing here, expected --sweep FILE with it");
     if (any && !o->sweep && !o->pipeline && o->repeat)
@@ -699,12 +712,33 @@ static fl_status from_pipeline(const fl_scene_options *o, fl_scenes *all, fl_dia
     return status;
 }
 
+/* Servers, each with GPUs of its own, as many as they need. */
+static fl_status from_serving(const fl_scene_options *o, fl_scenes *all, fl_diag *d) {
+    fl_scene *s = NULL;
+    fl_status status = add_scene(all, o->serving.requests, &s, d);
+    if (!status)
+        status = fl_serving_scene_open(&o->serving, &s->serving, d);
+    if (!status)
+        status = fl_platform_open(o->platform, fl_serving_scene_gpus(s->serving), &s->platform, d);
+    if (!status)
+        status = fl_node_choose(&s->platform.node, &o->node, d);
+    if (!status)
+        status = fl_serving_workload(&s->w, fl_input_name(o->serving.requests), &s->serving->setup, d);
+    if (!status)
+        status = complete(s, o, d);
+    if (!status) {
+        s->facts.server = s->serving->facts;
+        s->facts.server_count = s->serving->setup.server_count;
+    }
+    return status;
+}
+
 fl_status fl_scenes_open(const fl_scene_options *o, const fl_texts *traces, fl_scenes *scenes, fl_diag *d) {
     *scenes = (fl_scenes){0};
     if (!o->platform)
         return fl_refuse(d, "no platform given, expected --platform NAME (foldline platforms lists them)");
-    if (!traces->count && !o->sweep && !o->programs && !o->applications && !o->pipeline)
-        return fl_refuse(d, "nothing to replay, expected a kernel trace, --programs, --sweep or --pipeline FILE");
+    if (!traces->count && !o->sweep && !o->programs && !o->applications && !o->pipeline && !o->serving.server)
+        return fl_refuse(d, "nothing to replay, expected a kernel trace, --programs, --sweep, --pipeline or --serving FILE");
     fl_status status = FL_OK;
     fl_scene_options one = *o;
     fl_trace_keep(!o->no_cache);
@@ -718,6 +752,8 @@ fl_status fl_scenes_open(const fl_scene_options *o, const fl_texts *traces, fl_s
             status = from_sweep(&one, o->sweep, &o->only, scenes, d);
         if (!status && o->pipeline)
             status = from_pipeline(&one, scenes, d);
+        if (!status && o->serving.server)
+            status = from_serving(&one, scenes, d);
     }
     if (status)
         fl_scenes_free(scenes);

@@ -4,6 +4,7 @@
 #include "harness/base/place.h"
 #include "harness/input/plan_layout.h"
 #include "harness/input/scene_text.h"
+#include "harness/input/serving_file.h"
 #include "harness/study/archive_hash.h"
 #include "traces/gunzip.h"
 #include "traces/gzip.h"
@@ -12,6 +13,7 @@
 
 #include <gnu/libc-version.h>
 #include <limits.h>
+#include <math.h>
 #include <sha2.h>
 #include <stdlib.h>
 #include <string.h>
@@ -126,6 +128,7 @@ static void add_node(cJSON *into, const fl_scene *s) {
     cJSON_AddBoolToObject(node, "interference", dev->interference > 0);
     cJSON_AddBoolToObject(node, "cpu", s->platform.node.host.cpu.count > 0);
     cJSON_AddBoolToObject(node, "gating", dev->gate_ns > 0);
+    fl_json_add_real(node, "actuator_ms", (double)(dev->actuator.call_ns + dev->actuator.settle_ns) * 1e-6);
     cJSON_AddNumberToObject(node, "units", (double)s->node.units);
     cJSON_AddNumberToObject(node, "records_slowdown_pct", 100 * dev->records_slowdown);
     fl_json_add_real(node, "gpu_budget_w", s->platform.node.host.gpu_budget_w);
@@ -161,6 +164,29 @@ static void add_arrivals(cJSON *into, cJSON *inputs, const fl_scene *s) {
         cJSON_AddNumberToObject(into, "arrivals_seed", (double)(spec.seed ? spec.seed + s->draw : s->facts.seed));
 }
 
+static void add_serving(cJSON *into, cJSON *inputs, const fl_scene *s) {
+    static const char *const routes[] = {"round-robin", "least-loaded"};
+    char clocks[FL_SERVING_CLOCKS_TEXT];
+    if (!s->serving)
+        return;
+    const fl_serving_setup *setup = &s->serving->setup;
+    const fl_batching_rules *rules = &setup->server[0].rules;
+    add_input(inputs, s->serving->path);
+    cJSON *o = cJSON_AddObjectToObject(into, "serving");
+    cJSON_AddNumberToObject(o, "servers", setup->server_count);
+    cJSON_AddNumberToObject(o, "gpus_each", setup->server[0].gpu_count);
+    cJSON_AddNumberToObject(o, "requests", (double)s->serving->requests.count);
+    fl_json_add_real(o, "scale", setup->scale);
+    cJSON_AddStringToObject(o, "route", routes[setup->route == FL_ROUTE_LEAST_LOADED]);
+    fl_json_add_real(o, "ttft_target_s", setup->ttft_target_ns ? (double)setup->ttft_target_ns * 1e-9 : NAN);
+    fl_json_add_real(o, "tbt_target_s", setup->tbt_target_ns ? (double)setup->tbt_target_ns * 1e-9 : NAN);
+    fl_json_add_real(o, "target_share", setup->target_share);
+    cJSON_AddNumberToObject(o, "max_seqs", rules->max_seqs);
+    cJSON_AddNumberToObject(o, "token_budget", rules->token_budget);
+    cJSON_AddNumberToObject(o, "kv_blocks", (double)rules->kv_blocks);
+    cJSON_AddStringToObject(o, "clocks", fl_serving_scene_clocks(s->serving, clocks, sizeof clocks));
+}
+
 cJSON *fl_provenance(const fl_scenes *scenes, const fl_spec *spec, size_t spec_count, uint64_t seed) {
     cJSON *root = cJSON_CreateObject();
     if (!root)
@@ -191,6 +217,7 @@ cJSON *fl_provenance(const fl_scenes *scenes, const fl_spec *spec, size_t spec_c
         add_course(w, s);
         add_replay(w, s);
         add_arrivals(w, inputs, s);
+        add_serving(w, inputs, s);
         cJSON_AddBoolToObject(w, "assumed_loads", s->w->assumed);
         cJSON_AddBoolToObject(w, "assumed_power", fl_scene_power_assumed(s));
         cJSON_AddBoolToObject(w, "gaps_are_host_time", s->w->gaps_are_host);

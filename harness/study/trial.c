@@ -38,13 +38,16 @@ struct fl_trials {
 
 static bool promised(const fl_trials *w) { return w->o->promises && w->o->promises->count; }
 
+/* Time and energy do not tell all that is asked of a static clock: each is a run of its own, kept as a row. */
+static bool has_rows(const fl_trials *w, const fl_bench_scene *b) { return promised(w) || b->s->serving; }
+
 static fl_status run_standard(fl_trials *w, size_t i, fl_diag *d) {
     fl_scene *s = w->scene[i].s;
     fl_run_options run = {.w = s->w, .rates = s->rates, .spec = &s->platform.node, .facts = &s->facts};
     fl_status status = fl_kept_watch(&w->scene[i].kept, w->o->watch_ns, &run, d);
     if (!status)
         status = fl_run(&run, &w->scene[i].standard, d);
-    if (status || !w->o->oracles || (w->o->only_static && !promised(w)))
+    if (status || !w->o->oracles || (w->o->only_static && !has_rows(w, &w->scene[i])))
         return status;
     w->scene[i].inexact = fl_oracle_inexact(s->w, s->rates, &s->platform.node);
     return fl_oracle_choices(s->w, &s->platform.node, &w->scene[i].choice, &w->scene[i].choices, d);
@@ -53,7 +56,7 @@ static fl_status run_standard(fl_trials *w, size_t i, fl_diag *d) {
 static fl_status run_static(fl_trials *w, size_t i, size_t k, fl_diag *d) {
     fl_bench_scene *b = &w->scene[i];
     const fl_promised_under under = {w->o->promises, w->o->bound, w->o->watch_ns, w->o->objective};
-    if (promised(w))
+    if (has_rows(w, b))
         return fl_static_promised(b->s, &b->standard, &under, &b->choice[k], &b->point[k], &b->promised[k], d);
     return fl_static_run(b->s->w, b->s->rates, &b->s->platform.node, &b->s->facts, &b->choice[k], &b->point[k], d);
 }
@@ -88,7 +91,7 @@ static fl_status solve(fl_trials *w, size_t i, fl_diag *d) {
     if (!w->o->oracles)
         return FL_OK;
     if (w->o->only_static)
-        return promised(w) ? solve_promised(b, d) : solve_static(w, b, d);
+        return has_rows(w, b) ? solve_promised(b, d) : solve_static(w, b, d);
     fl_status status = !b->inexact
                            ? fl_oracle_table_make(s->w, s->rates, &s->platform.node, w->o->positions, &b->table, d)
                            : fl_oracle_table_static(b->point, b->choices, &b->table, d);
@@ -123,6 +126,9 @@ static void fill_row(const fl_trials *w, const fl_bench_scene *b, const fl_run_r
     row->oracle_gap_pct = solved ? b->ref.clairvoyant.gap_pct : NAN;
     row->oracle_objective = solved ? b->ref.clairvoyant.objective : NAN;
     row->oracle_objective_bound = solved ? b->ref.clairvoyant.objective_bound : NAN;
+    if (b->ref.best_static < b->choices)
+        row->saving_static_pct =
+            100 * (1 - row->score.energy_j / fl_joules(b->point[b->ref.best_static].energy_fj));
     fl_row_finish(row, w->o->objective,
                   fl_objective_value(w->o->objective, b->standard.energy_j, b->standard.makespan_s));
     if (w->o->oracles && b->has_table && !b->table.exact)
@@ -287,6 +293,8 @@ static void take_promised(const fl_bench_scene *b, fl_row_result *row) {
     row->score.peak_power_w = run->score.peak_power_w;
     row->node_energy_j = run->node_energy_j;
     row->policy_cost_s = run->policy_cost_s;
+    if (b->s->serving)
+        fl_row_take_served(row, run);
     if (run->kept) {
         fl_kept_free(row->kept);
         row->kept = run->kept;
@@ -376,13 +384,13 @@ fl_status fl_trials_new(fl_trials **out, const fl_comparison_options *o, fl_diag
 static fl_status make_points(const fl_trials *w, fl_bench_scene *b, fl_diag *d) {
     b->choice_count = b->choices;
     b->point = calloc(b->choices + 1, sizeof *b->point);
-    b->promised = promised(w) && b->choices ? calloc(b->choices, sizeof *b->promised) : NULL;
-    return b->point && (b->promised || !promised(w) || !b->choices) ? FL_OK : fl_no_memory(d, "the comparison");
+    b->promised = has_rows(w, b) && b->choices ? calloc(b->choices, sizeof *b->promised) : NULL;
+    return b->point && (b->promised || !has_rows(w, b) || !b->choices) ? FL_OK : fl_no_memory(d, "the comparison");
 }
 
 size_t fl_trials_jobs(const fl_trials *w, size_t scene, fl_trials_stage stage) {
     const fl_bench_scene *b = &w->scene[scene];
-    return stage != FL_TRIALS_STATIC ? 1 : b->inexact || promised(w) ? b->choices : 0;
+    return stage != FL_TRIALS_STATIC ? 1 : b->inexact || has_rows(w, b) ? b->choices : 0;
 }
 
 fl_status fl_trials_prepare(fl_trials *w, size_t scene, fl_trials_stage stage, size_t job, fl_diag *d) {
