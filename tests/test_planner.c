@@ -161,8 +161,8 @@ static void test_brute_force(void) {
     }
     printf("(%zu of %zu plans are the best of all, mean %.2f %% above, worst %.2f %%) ", optimal, plans,
            100 * sum / (double)plans, 100 * worst);
-    FL_CHECK(sum / (double)plans < 0.002 && worst < 0.02, "mean %.3g, worst %.3g above the optimum", sum / (double)plans,
-             worst);
+    FL_CHECK(sum / (double)plans < 0.002 && worst < 0.02, "mean %.3g, worst %.3g above the optimum",
+             sum / (double)plans, worst);
 }
 
 /* ---- the engine, and what a frontier is ---- */
