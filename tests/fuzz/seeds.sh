@@ -143,6 +143,18 @@ foldline run long.csv --platform generic --policy maxfreq --telemetry short.csv 
 seed sensor short.csv
 seed meter meter.csv
 seed plot-timeline meter.csv
+pipeline=$samples/four-stages.pipeline.csv
+foldline plan "$pipeline" --frontier --points 4 --csv frontier.csv
+seed plot-frontier frontier.csv
+foldline run --pipeline "$pipeline" --platform a100-pcie --policy fixed:sm_mhz=1200 --instructions gantt.csv
+{ head -n 40 gantt.csv; } >gantt-short.csv
+seed plot-gantt gantt-short.csv
+awk '/^#/ || n++ < 20' "$samples/azure/conversation.requests.csv" >few.requests.csv
+servers=(--serving "$samples/serving/rtx4090-llama3.1-8b.serving.csv" --requests few.requests.csv)
+foldline run "${servers[@]}" --platform generic --policy maxfreq --served served.csv
+seed plot-latencies served.csv
+foldline compare "${servers[@]}" --platform generic --policy maxfreq --csv servers.csv
+seed plot-serving servers.csv
 printf 't_s,power_w\n0,50\n1,60.5\n2,55\n' >m.csv
 seed meter m.csv
 foldline fit bars --sweep one=chip.csv --sweep two=chip.csv --splits 1 --out bars.json
