@@ -40,24 +40,33 @@ static int on_ladder(fl_ladder l, double mhz) {
 typedef struct fixed_params {
     double sm_mhz, mem_mhz, power_limit_w, cpu_mhz, period_ms;
     int64_t cpu_boost;
+    fl_table power_limits_w; /* of each GPU; no rows: power_limit_w holds for all */
 } fixed_params;
+
+static double limit_of(const fixed_params *p, uint32_t gpu) {
+    return p->power_limits_w.row_count ? p->power_limits_w.cell[gpu] : p->power_limit_w;
+}
 
 static const char *fixed_init(void *state, const void *params, const fl_facts *facts) {
     const fixed_params *p = params;
     (void)state;
     if (p->sm_mhz == FL_DEFAULT && p->mem_mhz == FL_DEFAULT && p->power_limit_w == FL_DEFAULT &&
-        p->cpu_mhz == FL_DEFAULT && p->cpu_boost)
+        p->cpu_mhz == FL_DEFAULT && p->cpu_boost && !p->power_limits_w.row_count)
         return "nothing to set, expected a clock, a limit or cpu_boost=0 (nvboost leaves all to the driver)";
     if ((p->sm_mhz <= 0 && p->sm_mhz != FL_DEFAULT) || (p->mem_mhz <= 0 && p->mem_mhz != FL_DEFAULT) ||
         (p->power_limit_w <= 0 && p->power_limit_w != FL_DEFAULT))
         return "a clock or limit must be above 0, or -1 for the driver's default";
+    if (p->power_limits_w.row_count && p->power_limit_w != FL_DEFAULT)
+        return "power_limit_w and power_limits_w, expected one of them";
+    if (p->power_limits_w.row_count && p->power_limits_w.row_count != facts->gpu_count)
+        return "power_limits_w needs one limit for each GPU";
     for (uint32_t i = 0; i < facts->gpu_count; i++) {
         if (p->sm_mhz != FL_DEFAULT && !on_ladder(facts->gpu[i].sm, p->sm_mhz))
             return "sm_mhz is not on the SM ladder of every GPU, expected one of its clocks";
         if (p->mem_mhz != FL_DEFAULT && !on_ladder(facts->gpu[i].mem, p->mem_mhz))
             return "mem_mhz is not on the memory ladder of every GPU, expected one of its clocks";
-        if (p->power_limit_w != FL_DEFAULT && facts->gpu[i].power_max_w > 0 &&
-            (p->power_limit_w < facts->gpu[i].power_min_w || p->power_limit_w > facts->gpu[i].power_max_w))
+        if (limit_of(p, i) != FL_DEFAULT && facts->gpu[i].power_max_w > 0 &&
+            (limit_of(p, i) < facts->gpu[i].power_min_w || limit_of(p, i) > facts->gpu[i].power_max_w))
             return "power_limit_w is not a limit that every GPU's board takes, expected one in its range";
     }
     if (p->cpu_mhz != FL_DEFAULT && (!facts->host.cpu.count || !on_ladder(facts->host.cpu, p->cpu_mhz)))
@@ -77,8 +86,8 @@ static void fixed_step(void *state, const void *params, const fl_facts *facts, c
             fl_set_gpu(command, i, FL_SET_SM_MHZ, p->sm_mhz);
         if (p->mem_mhz != FL_DEFAULT)
             fl_set_gpu(command, i, FL_SET_MEM_MHZ, p->mem_mhz);
-        if (p->power_limit_w != FL_DEFAULT)
-            fl_set_gpu(command, i, FL_SET_POWER_LIMIT_W, p->power_limit_w);
+        if (limit_of(p, i) != FL_DEFAULT)
+            fl_set_gpu(command, i, FL_SET_POWER_LIMIT_W, limit_of(p, i));
     }
     if (p->cpu_mhz != FL_DEFAULT)
         fl_set_host(command, FL_SET_HOST_CPU_MHZ, p->cpu_mhz);
@@ -90,6 +99,7 @@ static const fl_param fixed_rows[] = {
     FL_PARAM(fixed_params, sm_mhz, REAL(-1, 100000), "MHz", "-1", "SM clock; -1: left to the driver"),
     FL_PARAM(fixed_params, mem_mhz, REAL(-1, 100000), "MHz", "-1", "memory clock; -1: left to the driver"),
     FL_PARAM(fixed_params, power_limit_w, REAL(-1, 100000), "W", "-1", "board power limit; -1: left to the driver"),
+    FL_PARAM(fixed_params, power_limits_w, LIST(0.001, 100000), "W", "", "board power limit of each GPU in turn"),
     FL_PARAM(fixed_params, cpu_mhz, REAL(-1, 100000), "MHz", "-1", "CPU clock; -1: left to the system"),
     FL_PARAM(fixed_params, cpu_boost, BOOL, "", "1", "0: hardware may not enter its boost states"),
     PERIOD_ROW(fixed_params),

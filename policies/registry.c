@@ -30,7 +30,12 @@
     X(depo)                                                                                                            \
     X(odpp)                                                                                                            \
     X(gpoeo)                                                                                                           \
+    X(plan)                                                                                                            \
     X(tightrope)                                                                                                       \
+    X(ecofreq)                                                                                                         \
+    X(throttllem)                                                                                                      \
+    X(agft)                                                                                                            \
+    X(polca)                                                                                                           \
     X(skeleton)
 
 #define DECLARE(ident) extern const fl_policy fl_policy_##ident;

@@ -27,6 +27,7 @@ static double deviation(const fl_tightrope_wander *w) { return w->number > 0 ? s
 
 static fl_tightrope_chip chip_of(const fl_tightrope_params *p, const fl_tightrope_gpu *g, const fl_gpu_facts *f) {
     return (fl_tightrope_chip){.mhz = f->sm.mhz + fl_tightrope_first(f),
+                               .volt = f->law.volt ? f->law.volt + fl_tightrope_first(f) : NULL,
                                .count = fl_tightrope_count(f),
                                .tolerance = p->tolerance,
                                .sharpness = SHARPNESS,

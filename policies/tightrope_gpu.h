@@ -4,6 +4,7 @@
 
 #include "policies/tightrope_curve.h"
 #include "policies/tightrope_lag.h"
+#include "policies/tightrope_serving.h"
 #include "policies/tightrope_work.h"
 
 typedef struct fl_tightrope_params {
@@ -25,13 +26,15 @@ typedef struct fl_tightrope_wander { /* how windows differ from the mean of thei
 typedef struct fl_tightrope_gpu {
     int64_t clock, next; /* index of the clock; of that of the next window */
     int64_t readings;    /* fine ones so far */
+    int64_t signal_ns;   /* when the signal was chosen */
     int64_t arrived_ns;  /* when the clock asked for was there; < 0: not yet */
     int64_t power_ns;    /* power readings count from here on */
     int64_t until_ns;    /* the window lasts at least until then */
     double power_w;      /* of the last window */
     double lag_s;        /* of the power sensor; NAN: not known yet */
     double util_sum, util_count;
-    double react_s; /* longest time from a set clock to its arrival */
+    double settle_s; /* from a set clock to its arrival, as the platform says; 0: not known */
+    double react_s;  /* the longest so far */
     double slack_s, allowed, energy, slowdown;
     double error;     /* of the reference, relative */
     int64_t top_pays; /* a better reference is worth a window at the top clock */
@@ -39,6 +42,7 @@ typedef struct fl_tightrope_gpu {
     fl_tightrope_lag lag;
     fl_tightrope_work work;
     fl_tightrope_seen seen[FL_TIGHTROPE_CLOCKS];
+    fl_tightrope_serving serving; /* of the server whose first GPU this is */
 } fl_tightrope_gpu;
 
 /* ---- readings (tightrope_readings.c) ---- */

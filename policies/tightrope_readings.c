@@ -1,5 +1,6 @@
 /* tightrope: when readings count, and when the next one comes. */
 #include "policies/tightrope_gpu.h"
+#include "policies/tightrope_signal.h"
 
 #include <math.h>
 
@@ -15,7 +16,8 @@ int fl_tightrope_arrive(fl_tightrope_gpu *g, const fl_gpu_sample *u, int64_t now
     if (g->arrived_ns >= 0)
         return 1;
     w->settled_ns = now + (int64_t)(FL_TIGHTROPE_SETTLE_S * 1e9);
-    const int late = fl_gpu_known(u, FL_GPU_SM_MHZ) && fabs(u->value[FL_GPU_SM_MHZ] - mhz) > 1;
+    const int late = fl_gpu_known(u, FL_GPU_SM_MHZ) ? fabs(u->value[FL_GPU_SM_MHZ] - mhz) > 1
+                                                    : since(now, w->window_ns) < g->settle_s;
     if (late && now - w->window_ns < ARRIVAL_NS)
         return 0;
     g->arrived_ns = now;

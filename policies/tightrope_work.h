@@ -82,28 +82,17 @@ typedef struct fl_tightrope_seen_window {
 void fl_tightrope_work_begin(fl_tightrope_work *w, int64_t signal, int64_t now_ns, double tolerance, double sigmas,
                              double cost);
 
-/* From now on records tell the work, of which all ran at the top clock so far. */
-void fl_tightrope_to_records(fl_tightrope_work *w, int64_t now_ns);
-
-/* 1: records show kernels beside each other. Their durations then depend on what runs beside them, and only their sum
- * tells the work: from fl_tightrope_weigh on each end counts by its kind. */
-int fl_tightrope_overlap(const fl_tightrope_work *w);
-void fl_tightrope_weigh(fl_tightrope_work *w);
+/* From now on records, or their ends, tell the work, of which all ran at the top clock so far. */
+void fl_tightrope_to_records(fl_tightrope_work *w, int64_t signal, int64_t now_ns);
 
 /* 1: readings tell how long the program runs, and nothing of its work that is certain in all its phases. */
 int fl_tightrope_blindfold(const fl_tightrope_work *w);
-
-/* 1: records show kernels beside each other too often to leave them out. */
-int fl_tightrope_crowded(const fl_tightrope_work *w);
 
 /* A window begins at clock / top: that of now, or one that was just set. Of several GPUs that may wait for each other
  * it is the least, for none of them is slowed by more. */
 void fl_tightrope_window(fl_tightrope_work *w, int64_t now_ns, double clock, int changed);
 
 void fl_tightrope_forget_power(fl_tightrope_work *w); /* of this window so far */
-
-/* Nothing counts before settled_ns, no power before power_ns. */
-void fl_tightrope_read(fl_tightrope_work *w, const fl_sample *sample, uint32_t gpu, int64_t power_ns);
 
 /* Ends the window: fills the reference where it ran at the top, and the ledger. An idle one is no part of the ledger.
  */

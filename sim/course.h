@@ -52,7 +52,11 @@ typedef struct fl_course { /* an island in execution */
     uint32_t interference; /* in 1/65536, see fl_device */
     int64_t *ends_ps;      /* one stream with launches: when its last ops ended, op i at i & ends_mask; else NULL */
     uint64_t ends_mask, ends_queue; /* ends_queue: the queue, or more ops than there are */
-    fl_ahead *ahead;       /* NULL unless free.may */
+    bool stops;                     /* it leaves at each instant at which it passed an iteration marker, */
+    bool marked;                    /* as it did when it advanced last */
+    bool by_events;                 /* it has stopped so: launches.c no longer knows when its last ops ended */
+    fl_ahead *ahead;                /* NULL unless free.may */
+    struct fl_engines *serving;     /* the island serves requests: it has no lanes; else NULL */
     fl_shortcut free, lanes;
 } fl_course;
 

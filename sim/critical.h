@@ -11,6 +11,8 @@ typedef struct fl_critical { /* ops are numbered stream by stream, in order */
     size_t count;
     size_t *first;   /* stream_count + 1: number of the first op of each stream */
     uint32_t *order; /* count: such that an op comes after all that it waits for */
+    size_t *until;   /* count: what the op order[n] waits for is on[until[n - 1]] .. on[until[n] - 1] */
+    uint32_t *on;    /* the op before it in its stream, then those of other streams */
 } fl_critical;
 
 /* w: no launches and no gaps, at most 2^32 - 1 ops; it must outlive *c. FL_BAD_INPUT where ops wait for each other for

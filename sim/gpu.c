@@ -45,6 +45,7 @@ fl_status fl_gpu_open(fl_gpu *g, const fl_workload *w, fl_rates *rates, const fl
     g->temp_c = g->hottest_c = NAN;
     for (uint32_t i = 0; i < w->stream_count; i++)
         g->stream_count += w->stream[i].gpu == index;
+    g->stream_count += fl_workload_serves(w, index); /* its steps come one after the other, as in a stream */
     g->closed_mw = (int64_t)(g->dev->no_context_w * 1000 + 0.5);
     g->gate_ps = g->dev->gate_ns * FL_PS_PER_NS;
     fl_gpu_rest(g, 0);

@@ -63,6 +63,10 @@ typedef struct fl_gpu {
     fl_wide leak_fj;
     int64_t leak_peak_mw;
     double temp_c, hottest_c; /* now, and the highest so far; NAN where heat is not modelled */
+    bool counted;             /* a collector counts its kernels all along; else they are counted while records are on */
+    bool marked;              /* its program passes iteration markers */
+    uint64_t uncounted;       /* kernels that ended while nobody counted; */
+    uint64_t stopped;         /* nobody counts now: those that had ended when the last one stopped */
     bool profiled;            /* somebody reads the profile sensor: ALU, SM and copy activity are summed too */
     bool lost;                /* fell off the bus: nothing on it moves, nothing of it can be read or set */
     fl_sums sums;

@@ -127,7 +127,7 @@ static fl_decided make(fl_instance *in, control *c, int64_t now_ns, bool asked) 
     return c->held;
 }
 
-/* Bits of `set` that are faults: controls that do not exist, or that the descriptor does not say it drives. */
+/* Without the bits that are faults: controls or events that do not exist, or that the descriptor does not name. */
 static uint64_t drop_undriven(fl_instance *in, uint64_t set, uint64_t drives, int count) {
     uint64_t allowed = drives & ((UINT64_C(1) << count) - 1);
     for (uint64_t undriven = set & ~allowed; undriven; undriven &= undriven - 1)
@@ -202,6 +202,9 @@ fl_status fl_instance_step(fl_instance *in, const fl_sample *sample, const fl_de
     if (sample->gpu_count != gpus)
         return fl_refuse(d, "policy %s: a sample of %" PRIu32 " GPUs, expected %" PRIu32 " as in the facts",
                          policy->name, sample->gpu_count, gpus);
+    if (sample->server_count != in->facts->server_count)
+        return fl_refuse(d, "policy %s: a sample of %" PRIu32 " servers, expected %" PRIu32 " as in the facts",
+                         policy->name, sample->server_count, in->facts->server_count);
     memset(in->command, 0, gpus * sizeof *in->command);
     for (size_t i = 0; i < in->probe_count; i++)
         in->probe[i] = NAN;
@@ -218,6 +221,7 @@ fl_status fl_instance_step(fl_instance *in, const fl_sample *sample, const fl_de
         decide_gpu(in, i, sample->time_ns);
     decide_host(in, &command.host, sample->time_ns);
     in->decision.delay_ns = in->delay_ns;
+    in->decision.wake = drop_undriven(in, command.wake, policy->wakes, FL_WAKE_COUNT);
     *decision = &in->decision;
     return FL_OK;
 }
@@ -278,10 +282,22 @@ void fl_instance_close(fl_instance *in) {
     free(in);
 }
 
+static const char *first_server_need(const fl_policy *policy) {
+    for (int id = 0; id < FL_SERVER_SIGNAL_COUNT; id++)
+        if (policy->server_needs >> id & 1)
+            return fl_rows_at(FL_ROWS_SERVER_SIGNAL, (size_t)id)->name;
+    return "unknown";
+}
+
 static fl_status open_checked(fl_instance *in, const fl_instance_options *o, fl_diag *d) {
     fl_status status = fl_params_resolve(&in->params, o->policy, o->layer, o->layer_count, d);
     if (status)
         return status;
+    if (o->policy->server_needs && !o->facts->server_count)
+        return fl_refuse(d,
+                         "policy %s: it reads the signals of a server that batches requests (%s), and there is none "
+                         "here",
+                         o->policy->name, first_server_need(o->policy));
     if (!allocate(in))
         return fl_no_memory(d, NULL);
     enter(in, FL_CALL_INIT, 0, 0);

@@ -3,8 +3,8 @@
  *
  * Snapping: a requested clock becomes the nearest of the GPU's ladder (a tie goes down); a power limit is clamped to
  * its range. A request of FL_DEFAULT passes as it is. 0, negative (but FL_DEFAULT), NaN and infinity are faults:
- * counted, and the last setting holds. So are a control that the descriptor does not drive and a delay that is not
- * positive (the last delay holds; 200 ms at first). */
+ * counted, and the last setting holds. So are a control that the descriptor does not drive, an event that it does not
+ * say it may be woken by, and a delay that is not positive (the last delay holds; 200 ms at first). */
 #ifndef FL_INSTANCE_H
 #define FL_INSTANCE_H
 
@@ -34,6 +34,7 @@ typedef struct fl_decided {
 
 typedef struct fl_decision {
     int64_t delay_ns;
+    uint64_t wake; /* FL_BIT(FL_WAKE_...): the next step comes earlier if one of these happens */
     uint32_t gpu_count;
     const fl_decided (*gpu)[FL_GPU_CONTROL_COUNT]; /* gpu_count */
     fl_decided host[FL_HOST_CONTROL_COUNT];
@@ -47,11 +48,13 @@ typedef struct fl_instance_counts {
 typedef struct fl_instance fl_instance;
 
 /* Resolves parameters (row, then the layers in order), checks the ABI and runs init. FL_BAD_INPUT with the policy,
- * parameter and origin in the message: unknown parameter (nearest offered), bad text, out of range, init refused. */
+ * parameter and origin in the message: unknown parameter (nearest offered), bad text, out of range, a policy for
+ * servers where there is none, init refused. */
 fl_status fl_instance_open(fl_instance **out, const fl_instance_options *options, fl_diag *d);
 void fl_instance_close(fl_instance *in); /* NULL is allowed */
 
-/* Runs one step. *decision is valid until the next step or close. sample->gpu_count must equal that of the facts. */
+/* Runs one step. *decision is valid until the next step or close. The sample's gpu_count and server_count must equal
+ * those of the facts. */
 fl_status fl_instance_step(fl_instance *in, const fl_sample *sample, const fl_decision **decision, fl_diag *d);
 
 /* A second instance in the same state, by copying bytes: it decides alike. */

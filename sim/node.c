@@ -4,6 +4,7 @@
 #include "sim/prefix_build.h"
 #include "sim/prefix.h"
 #include "sim/scan.h"
+#include "sim/serving_steps.h"
 #include "sim/streams.h"
 
 #include <math.h>
@@ -27,7 +28,7 @@ static int64_t next_boundary(fl_node *n, const fl_island *is, int64_t now, int64
         t = earlier(t, n->limit[g].at_ps);
         t = earlier(t, fl_wall_next(&n->wall[g]));
         t = earlier(t, heat_next(n, g, now));
-        t = earlier(t, fl_sense_next(n->sense[g], now, read_ps));
+        t = earlier(t, fl_sense_next(n->sense[g], now, n->stops ? now : read_ps));
         if (!n->gpu[g].lost)
             t = earlier(t, n->lost_ps[g]);
     }
@@ -53,6 +54,10 @@ static int64_t predict_mw(void *user, uint32_t sm) {
     at->status = fl_rates_at(at->n->rates, at->g->device, sm, at->g->mem, &rates, at->d);
     if (at->status)
         return -1;
+    if (at->c->serving) {
+        mw = fl_engines_predict_mw(at->c->serving, at->g, sm, rates);
+        any = mw >= 0;
+    }
     for (uint32_t i = 0; i < at->c->is->stream_count; i++) {
         const fl_lane *l = at->c->mine[i];
         if ((l->phase != FL_PHASE_RUN && !l->spinning) || l->gpu != at->g)
@@ -69,7 +74,9 @@ static void lose_gpu(fl_node *n, fl_course *c, bool lone, uint32_t index) {
     g->lost = true;
     g->open = false;
     g->leak_mw = 0;
-    if (c && !lone)
+    if (c && c->serving)
+        fl_engines_lose(c->serving, g);
+    else if (c && !lone)
         fl_streams_lose(c, g);
     g->dyn_now_mw = 0;
 }
@@ -78,6 +85,8 @@ static void lose_gpu(fl_node *n, fl_course *c, bool lone, uint32_t index) {
 static void rescale(fl_course *c, bool lone, fl_gpu *g, const fl_clock_rates *before, int64_t t) {
     if (lone)
         fl_scan_rescale(g, c->mine[0], before);
+    else if (c && c->serving)
+        fl_engines_rescale(c->serving, g, t);
     else if (c && !g->lost)
         fl_streams_rescale(c, g, before, t);
 }
@@ -164,21 +173,43 @@ static void end_island(fl_node *n, uint32_t k, int64_t t) {
     n->ended[k] = t;
 }
 
+/* A stretch of an island; *done: it has no work left. */
+static int64_t advance_course(fl_node *n, uint32_t k, int64_t target, bool *done) {
+    const fl_island *is = &n->w->island[k];
+    fl_course *c = &n->course[k];
+    fl_gpu *first = c->gpu[0];
+    if (c->serving) {
+        const int64_t t = fl_engines_advance(c->serving, first->now_ps, target);
+        *done = fl_engines_done(c->serving);
+        return t;
+    }
+    const bool lone = fl_node_is_lone(n, k);
+    const uint32_t gap_mul = c->host ? c->host[0].mul : FL_MUL_ONE;
+    const fl_path path = lone ? FL_PATH_PLAIN : fl_node_launches(n, k) ? FL_PATH_LAUNCHES : FL_PATH_EVENTS;
+    const int64_t t = path == FL_PATH_PLAIN      ? advance_lone(first, c->mine[0], target, gap_mul)
+                      : path == FL_PATH_LAUNCHES ? fl_launches_advance(c, target)
+                                                 : fl_streams_advance(c, target);
+    first->taken[path]++;
+    *done = lone ? c->mine[0]->phase == FL_PHASE_DONE : c->done == is->stream_count + is->thread_count;
+    return t;
+}
+
+static bool stuck(const fl_course *c, char *why, size_t size) {
+    return c->serving ? fl_engines_stuck(c->serving) : fl_streams_stuck(c, why, size) != NULL;
+}
+
 static fl_status advance_island(fl_node *n, uint32_t k, int64_t until, int64_t read_ps, fl_diag *d) {
     const fl_island *is = &n->w->island[k];
     fl_course *c = &n->course[k];
     bool lone = fl_node_is_lone(n, k);
     fl_gpu *first = &n->gpu[is->gpu[0]];
-    const uint32_t gap_mul = c->host ? c->host[0].mul : FL_MUL_ONE;
     /* Of several streams those that a loss keeps waiting may spin: what spins draws power as long as it waits. */
     while (!n->finished[k] && (!n->stalled[k] || !lone)) {
         int64_t target = next_boundary(n, is, first->now_ps, until, read_ps);
-        const fl_path path = lone ? FL_PATH_PLAIN : fl_node_launches(n, k) ? FL_PATH_LAUNCHES : FL_PATH_EVENTS;
-        int64_t t = path == FL_PATH_PLAIN      ? advance_lone(first, c->mine[0], target, gap_mul)
-                    : path == FL_PATH_LAUNCHES ? fl_launches_advance(c, target)
-                                               : fl_streams_advance(c, target);
-        first->taken[path]++;
-        bool done = lone ? c->mine[0]->phase == FL_PHASE_DONE : c->done == is->stream_count + is->thread_count;
+        bool done;
+        const int64_t t = advance_course(n, k, target, &done);
+        if (c->serving && c->serving->status)
+            return fl_engines_refused(c->serving, n->w->name, d);
         if (done) { /* it stands at the instant of its last completion until the node's own end is known */
             end_island(n, k, t);
             return FL_OK;
@@ -189,18 +220,88 @@ static fl_status advance_island(fl_node *n, uint32_t k, int64_t until, int64_t r
                 return s;
         }
         char why[128];
-        if (any_lost(n, is) && (lone || fl_streams_stuck(c, why, sizeof why)))
+        if (any_lost(n, is) && (lone || stuck(c, why, sizeof why)))
             n->stalled[k] = true;
-        else if (!lone && target == until && until == read_ps && fl_streams_stuck(c, why, sizeof why))
+        else if (!lone && target == until && until == read_ps && !c->serving && stuck(c, why, sizeof why))
             return fl_refuse(d, "%s: %s", n->w->name, why);
-        if (t >= until)
+        if (t >= until || c->marked)
             return FL_OK;
     }
     return n->stalled[k] && first->now_ps <= until ? idle_to(n, is->gpu[0], until, read_ps, d) : FL_OK;
 }
 
+/* ---- markers ---- */
+
+static bool may_pass_marker(const fl_node *n, uint32_t k) {
+    return n->course[k].stops && !n->finished[k] && !n->stalled[k];
+}
+
+/* Nothing happens on the island before this instant, seen from where it stands. */
+static int64_t quiet_until(fl_node *n, uint32_t k, int64_t until, int64_t read_ps) {
+    const fl_island *is = &n->w->island[k];
+    return earlier(fl_streams_next(&n->course[k]), next_boundary(n, is, n->gpu[is->gpu[0]].now_ps, until, read_ps));
+}
+
+/* One island alone may go as far as it gets. Several go on together from one instant at which something happens to the
+ * next, so that none of them is beyond the one at which another passes a marker. *until becomes that instant. */
+static fl_status advance_to_marker(fl_node *n, int64_t *until, int64_t read_ps, fl_diag *d) {
+    uint32_t islands = 0, one = 0;
+    for (uint32_t k = 0; k < n->w->island_count; k++)
+        if (may_pass_marker(n, k))
+            islands++, one = k;
+    if (islands == 1) {
+        fl_status s = advance_island(n, one, *until, read_ps, d);
+        n->woken = n->course[one].marked;
+        if (n->woken)
+            *until = n->finished[one] ? n->ended[one] : n->course[one].gpu[0]->now_ps;
+        return s;
+    }
+    for (int64_t step = n->now; islands;) {
+        islands = 0;
+        int64_t next = *until;
+        for (uint32_t k = 0; k < n->w->island_count; k++) {
+            if (!may_pass_marker(n, k))
+                continue;
+            fl_status s = advance_island(n, k, step, read_ps, d);
+            if (s)
+                return s;
+            n->woken |= n->course[k].marked;
+            if (!may_pass_marker(n, k))
+                continue;
+            islands++;
+            next = earlier(next, quiet_until(n, k, *until, read_ps));
+        }
+        if (n->woken)
+            *until = step;
+        if (n->woken || step == *until)
+            break;
+        step = next;
+    }
+    return FL_OK;
+}
+
+void fl_node_stop_at_markers(fl_node *n, bool on) {
+    if (on == n->stops)
+        return;
+    n->stops = on;
+    for (uint32_t k = 0; k < n->w->island_count; k++) {
+        fl_course *c = &n->course[k];
+        bool markers = false;
+        for (uint32_t i = 0; i < c->is->stream_count; i++)
+            markers |= c->mine[i]->s->iterations > 0;
+        c->stops = on && markers;
+        c->by_events |= c->stops;
+    }
+}
+
+bool fl_node_woken(const fl_node *n) { return n->woken; }
+
 /* Every GPU to `until`, or all to the end of the last work where that comes first. */
 static fl_status advance_all(fl_node *n, int64_t until, int64_t read_ps, fl_diag *d) {
+    n->woken = false;
+    fl_status marked = n->stops ? advance_to_marker(n, &until, read_ps, d) : FL_OK;
+    if (marked)
+        return marked;
     bool all = true;
     int64_t last = n->now;
     for (uint32_t k = 0; k < n->w->island_count; k++) {
@@ -246,14 +347,14 @@ fl_status fl_node_advance(fl_node *n, int64_t until, fl_diag *d) {
         return fl_refuse(d, "%s: the run goes beyond 26 days of simulated time", n->w->name);
     fl_status s = check_lost(n, d);
     do {
-        int64_t t = n->meets ? earlier(until, fl_node_host_next(n, until)) : until;
+        int64_t t = n->meets ? earlier(until, fl_node_host_next(n, n->stops ? n->now : until)) : until;
         if (!s)
             s = advance_all(n, t, until, d);
         if (s)
             return s;
         if (n->meets)
             fl_node_host_at(n);
-    } while (n->now < until && !fl_node_done(n));
+    } while (n->now < until && !n->woken && !fl_node_done(n));
     return FL_OK;
 }
 
@@ -297,13 +398,23 @@ static bool holds(const fl_island *is, uint32_t gpu) {
     return false;
 }
 
-void fl_node_records_free(fl_node *n, uint32_t gpu, bool on) { n->gpu[gpu].records.on = on; }
+/* A count is of the kernels that ended while somebody counted. */
+static void count_records(fl_gpu *g, bool on) {
+    if (on && !g->records.on)
+        g->uncounted += g->sums.kernels - g->stopped;
+    else if (!on && g->records.on)
+        g->stopped = g->sums.kernels;
+    g->records.on = on;
+}
+
+void fl_node_records_free(fl_node *n, uint32_t gpu, bool on) { count_records(&n->gpu[gpu], on); }
 
 /* Every GPU stands at n->now here, charged up to it. */
 void fl_node_records(fl_node *n, uint32_t gpu, bool on) {
     fl_gpu *g = &n->gpu[gpu];
     const fl_clock_rates *before = g->rates;
-    g->records.on = g->records.slow = on;
+    count_records(g, on);
+    g->records.slow = on;
     g->records.failed |= fl_gpu_clock(g, g->sm, g->mem, NULL) != FL_OK;
     for (uint32_t k = 0; g->rates != before && k < n->w->island_count; k++)
         if (holds(&n->w->island[k], gpu) && !n->finished[k] && !n->stalled[k])
@@ -370,5 +481,5 @@ uint64_t fl_node_hash(const fl_node *n) {
     }
     for (uint32_t i = 0; i < n->w->stream_count; i++)
         h = (h ^ n->lane[i].next) * UINT64_C(0x100000001b3);
-    return h;
+    return n->serving ? fl_engines_hash(n->serving, h) : h;
 }

@@ -5,10 +5,10 @@
 
 #include "sim/gpu.h"
 #include "sim/node_host.h"
+#include "sim/serving.h"
 
 #define FL_BOUNDARY_MAX_PS                                                                                             \
-    FL_PS_PER_S                     /* so that the femtojoules of a lone stream fit 64 bits up to 9 kW (see rates.c) */
-#define FL_TIME_END (INT64_MAX / 4) /* 26 days: longer runs are refused */
+    FL_PS_PER_S /* so that the femtojoules of a lone stream fit 64 bits up to 9 kW (see rates.c) */
 
 typedef struct fl_node_options {
     const fl_workload *w;
@@ -16,6 +16,9 @@ typedef struct fl_node_options {
     const fl_node_spec *spec;
     uint64_t seed;
     uint64_t gpu_needs, host_needs;     /* signals that will be read */
+    uint64_t server_needs;              /* likewise, where the workload serves */
+    bool batches;                       /* records of engines' steps will be taken */
+    bool counted;                       /* a collector counts kernels all along, else only while records are on */
     const int64_t *lost_at_ns;          /* per GPU: when it falls off the bus, INT64_MAX = never; NULL = none does */
     fl_path path;                       /* for tests; FL_PATH_AUTO: as fl_path_force says */
     double first_sm_mhz, first_mem_mhz; /* clocks at time 0; 0 = the driver's default */
@@ -27,6 +30,11 @@ void fl_node_close(fl_node *n);
 /* Advances every GPU to `until`, or the whole node to the instant at which all work is done, whichever is earlier.
  * Nobody reads a sensor in between. */
 fl_status fl_node_advance(fl_node *n, int64_t until, fl_diag *d);
+/* From now on an advance goes no further than the next instant at which any GPU passes an iteration marker, or no
+ * longer so. Sensors are then read at instants that nobody knows before, so that they make all of their boundaries. */
+void fl_node_stop_at_markers(fl_node *n, bool on);
+/* Whether the last advance stopped there: a marker was passed at fl_node_now. */
+bool fl_node_woken(const fl_node *n);
 int64_t fl_node_now(const fl_node *n);
 bool fl_node_done(const fl_node *n);
 
@@ -48,6 +56,17 @@ void fl_node_records_free(fl_node *n, uint32_t gpu, bool on);
 
 /* Kernels finished on all GPUs since the last call, by end; valid until the next advance. */
 fl_status fl_node_take_records(fl_node *n, const fl_kernel_record **record, size_t *count, fl_diag *d);
+
+/* What software reads of a server now; nothing of one that has lost a GPU. remember: as fl_node_read. */
+void fl_node_read_server(fl_node *n, uint32_t server, bool remember, fl_server_sample *out);
+/* Steps of engines that ended since the last call, by end; valid until the next advance. None unless asked for. */
+void fl_node_take_batches(fl_node *n, const fl_batch_record **batch, size_t *count);
+/* Requests that are done. */
+uint64_t fl_node_served(const fl_node *n);
+/* What runs on the servers; NULL where the workload serves nothing. */
+struct fl_engines *fl_node_engines(const fl_node *n);
+/* What a server has waiting and running now, whether or not anybody reads its signals: truth, for plots over time. */
+fl_batching_counts fl_node_batching(const fl_node *n, uint32_t server);
 
 uint32_t fl_node_gpu_count(const fl_node *n);
 const fl_gpu *fl_node_gpu(const fl_node *n, uint32_t gpu); /* truth, for scores */

@@ -29,14 +29,16 @@ struct fl_node {
     fl_wall *wall;
     fl_heat *heat;
     fl_sense **sense;
-    int64_t *lost_ps;    /* per GPU, FL_TIME_NEVER = never */
-    fl_lane *lane;       /* by stream */
-    fl_lane **lanes;     /* pointers to them, for the courses */
-    fl_course *course;   /* by island */
-    bool *finished;      /* by island */
-    bool *stalled;       /* by island: it waits for a lost GPU for ever */
-    int64_t *ended;      /* by island */
-    int64_t *request_ps; /* by request: when it had been served */
+    int64_t *lost_ps;           /* per GPU, FL_TIME_NEVER = never */
+    fl_lane *lane;              /* by stream */
+    fl_lane **lanes;            /* pointers to them, for the courses */
+    fl_course *course;          /* by island */
+    bool *finished;             /* by island */
+    bool *stalled;              /* by island: it waits for a lost GPU for ever */
+    bool stops, woken;          /* see fl_node_stop_at_markers */
+    int64_t *ended;             /* by island */
+    int64_t *request_ps;        /* by request: when it had been served */
+    struct fl_engines *serving; /* of the island that serves; NULL = none does */
     int64_t now;
     uint64_t switches;
     fl_kernel_record *record;
@@ -63,11 +65,15 @@ static inline bool fl_node_is_lone(const fl_node *n, uint32_t island) {
 /* One stream and the thread that launches into it, as far as they get. */
 static inline bool fl_node_launches(const fl_node *n, uint32_t island) {
     const fl_course *c = &n->course[island];
-    return c->ends_ps && fl_path_may(n->path, FL_PATH_LAUNCHES) && !c->gpu[0]->lost;
+    return c->ends_ps && !c->by_events && fl_path_may(n->path, FL_PATH_LAUNCHES) && !c->gpu[0]->lost;
 }
 
 /* The CPU's power warms the die that the GPU is on. */
 static inline bool fl_node_one_die(const fl_node *n) { return n->hosted && n->spec->host.apu; }
+
+/* The servers of a workload that serves; does nothing for another. The courses are open. */
+struct fl_engines_needs;
+fl_status fl_node_engines_open(fl_node *n, const struct fl_engines_needs *needs, fl_diag *d);
 
 /* needs: FL_BIT(FL_HOST_...) of the signals that somebody reads. The GPUs are open. */
 fl_status fl_node_host_open(fl_node *n, uint64_t needs, fl_diag *d);

@@ -2,6 +2,7 @@
 #include "sim/launches.h"
 #include "sim/node.h"
 #include "sim/node_inside.h"
+#include "sim/serving_steps.h"
 #include "sim/streams.h"
 #include "sim/streams_inside.h"
 
@@ -55,7 +56,7 @@ static fl_status open_course(fl_node *n, uint32_t k, fl_diag *d) {
     fl_status s = fl_launches_open(c, d);
     if (s)
         return s;
-    n->finished[k] = c->done == is->stream_count + is->thread_count;
+    n->finished[k] = c->done == is->stream_count + is->thread_count && !is->serves;
     return FL_OK;
 }
 
@@ -63,7 +64,7 @@ static fl_status open_course(fl_node *n, uint32_t k, fl_diag *d) {
 static bool has_work(const fl_workload *w, uint32_t gpu) {
     for (uint32_t k = 0; k < w->island_count; k++) {
         const fl_island *is = &w->island[k];
-        bool here = false, work = is->thread_count > 0;
+        bool here = false, work = is->thread_count > 0 || is->serves;
         for (uint32_t i = 0; i < is->gpu_count; i++)
             here |= is->gpu[i] == gpu;
         for (uint32_t i = 0; i < is->stream_count; i++)
@@ -102,6 +103,9 @@ static fl_status open_gpu(fl_node *n, const fl_node_options *o, uint32_t i, fl_d
         return s;
     n->gpu[i].path = n->path;
     n->gpu[i].open = has_work(n->w, i);
+    n->gpu[i].counted = o->counted;
+    for (uint32_t k = 0; k < n->w->stream_count; k++)
+        n->gpu[i].marked |= n->w->stream[k].gpu == i && n->w->stream[k].iterations > 0;
     n->gpu[i].profiled = (o->gpu_needs & fl_sense_signals[FL_SENSOR_PROFILE]) != 0;
     fl_wall_open(&n->wall[i], &n->gpu[i]);
     return FL_OK;
@@ -162,6 +166,9 @@ fl_status fl_node_open(fl_node **out, const fl_node_options *o, fl_diag *d) {
     }
     for (uint32_t k = 0; !s && k < w->island_count; k++)
         s = open_course(n, k, d);
+    const fl_engines_needs serving = {.signals = o->server_needs, .batches = o->batches};
+    if (!s)
+        s = fl_node_engines_open(n, &serving, d);
     if (s) {
         fl_node_close(n);
         return s;
@@ -194,6 +201,7 @@ void fl_node_close(fl_node *n) {
         free(n->course[k].ahead);
         free(n->course[k].sums.time_ps);
         free(n->course[k].sums.work_ps);
+        fl_engines_close(n->course[k].serving);
     }
     fl_node_host_close(n);
     free(n->gpu);

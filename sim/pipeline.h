@@ -6,6 +6,7 @@
 
 #include "sim/workload.h"
 #include "traces/pipeline_order.h"
+#include "traces/plan.h"
 
 /* The instructions of each stage by the pipeline's schedule. The caller frees *o with fl_pipeline_order_free. A
  * FL_PIPELINE_LIST is refused: its instructions are in a file, which traces/pipeline_order.h reads.
@@ -33,17 +34,6 @@ typedef struct fl_pipeline_op {
     int32_t microbatch, chunk; /* of forward and backward */
     int32_t link; /* of a transfer: the lower of the two stages that it joins; the last stage joins the first */
 } fl_pipeline_op;
-
-/* A clock for each forward and backward of each rank: what a plan asks for. */
-typedef struct fl_pipeline_clocks {
-    double *mhz; /* [rank][backward][chunk][microbatch] */
-    uint32_t ranks, chunks, microbatches;
-} fl_pipeline_clocks;
-
-static inline double *fl_pipeline_clock(const fl_pipeline_clocks *c, uint32_t rank, bool backward, uint32_t chunk,
-                                        uint32_t microbatch) {
-    return &c->mhz[(((size_t)rank * 2 + backward) * c->chunks + chunk) * c->microbatches + microbatch];
-}
 
 /* `iterations` iterations as a workload for a node of at least p->ranks GPUs. Before each forward and backward stands
  * an iteration marker, by which a policy knows where its rank is. FL_BAD_INPUT where a rank would wait for ever: says

@@ -1,6 +1,6 @@
 /* fl_prefix_walk_one, eight ops at a time in AVX-512 registers. The sums are of integers modulo 2^64, so their order
  * does not matter. */
-#include "sim/prefix_walk.h"
+#include "sim/prefix_walk_inside.h"
 #include "sim/scan_inside.h"
 
 #if FL_SCAN_X86

@@ -33,6 +33,7 @@ uint64_t fl_readout_offers(const fl_readout *r) {
 
 fl_policy fl_policy_where(const fl_policy *p, uint64_t offers) {
     fl_policy here = *p;
+    here.gpu_uses &= offers;
     const uint64_t missing = p->gpu_needs & ~offers;
     if (missing && p->gpu_instead && !(p->gpu_instead & ~offers))
         here.gpu_needs = (p->gpu_needs & offers) | p->gpu_instead;

@@ -28,8 +28,19 @@ extern const fl_readout fl_readout_nvml;
 uint64_t fl_readout_offers(const fl_readout *r);
 
 /* The policy as a host runs it that can read `offers` at most: where it lacks one of gpu_needs and the policy has
- * stand-ins, these are read instead of those that are not to be had. */
+ * stand-ins, these are read instead of those that are not to be had. What it only uses is read where it is offered. */
 fl_policy fl_policy_where(const fl_policy *p, uint64_t offers);
+
+/* FL_BIT(FL_GPU_...) of the signals that a host measures for it, where they are to be had. */
+static inline uint64_t fl_policy_reads(const fl_policy *p) { return p->gpu_needs | p->gpu_uses; }
+
+/* True where something counts kernels all along, whether kernel records are on or not. Of a policy that needs the count
+ * the own program has a counter: the one of DEPO's authors counts launches, in the program that it drives, and takes no
+ * record of them. A host that reads as a live one of `reader` is taken to have the collector (--rings). Else the count
+ * is that of the records, and known while they are on. */
+static inline bool fl_policy_counts(const fl_policy *p, const fl_readout *reader) {
+    return reader != NULL || (p->gpu_needs & FL_BIT(FL_GPU_KERNELS)) != 0;
+}
 
 typedef struct fl_readout_view { /* of one GPU; zeroed before the first reading */
     fl_seen last[FL_GPU_SIGNAL_COUNT];

@@ -7,9 +7,12 @@
 #define SIGNAL_ROW(id, name_, unit_, kind_, meaning_)                                                                  \
     {.name = #name_, .unit = unit_, .meaning = meaning_, .kind = FL_##kind_},
 #define CONTROL_ROW(id, name_, unit_, meaning_) {.name = #name_, .unit = unit_, .meaning = meaning_},
+#define WAKE_ROW(id, name_, meaning_) {.name = #name_, .unit = "", .meaning = meaning_},
 
 static const fl_row_info gpu_signals[] = {FL_GPU_SIGNALS(SIGNAL_ROW)};
 static const fl_row_info host_signals[] = {FL_HOST_SIGNALS(SIGNAL_ROW)};
+static const fl_row_info server_signals[] = {FL_SERVER_SIGNALS(SIGNAL_ROW)};
+static const fl_row_info wakes[] = {FL_WAKES(WAKE_ROW)};
 static const fl_row_info gpu_controls[] = {FL_GPU_CONTROLS(CONTROL_ROW)};
 static const fl_row_info host_controls[] = {FL_HOST_CONTROLS(CONTROL_ROW)};
 
@@ -19,6 +22,8 @@ static const struct {
 } tables[] = {
     [FL_ROWS_GPU_SIGNAL] = {gpu_signals, FL_GPU_SIGNAL_COUNT},
     [FL_ROWS_HOST_SIGNAL] = {host_signals, FL_HOST_SIGNAL_COUNT},
+    [FL_ROWS_SERVER_SIGNAL] = {server_signals, FL_SERVER_SIGNAL_COUNT},
+    [FL_ROWS_WAKE] = {wakes, FL_WAKE_COUNT},
     [FL_ROWS_GPU_CONTROL] = {gpu_controls, FL_GPU_CONTROL_COUNT},
     [FL_ROWS_HOST_CONTROL] = {host_controls, FL_HOST_CONTROL_COUNT},
 };

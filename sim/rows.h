@@ -8,6 +8,8 @@
 typedef enum fl_row_set {
     FL_ROWS_GPU_SIGNAL,
     FL_ROWS_HOST_SIGNAL,
+    FL_ROWS_SERVER_SIGNAL,
+    FL_ROWS_WAKE,
     FL_ROWS_GPU_CONTROL,
     FL_ROWS_HOST_CONTROL
 } fl_row_set;

@@ -3,7 +3,9 @@
 #include "sim/cpu.h"
 #include "sim/guard.h"
 #include "sim/prefix_table.h"
+#include "sim/run_servers.h"
 #include "sim/sense.h"
+#include "sim/serving.h"
 #include "traces/stage.h"
 
 #include <math.h>
@@ -19,6 +21,7 @@ typedef struct fl_host { /* the simulated host of one policy: time, readings, se
     fl_kernel_kind *kind;
     fl_run_result *r;
     uint64_t steps;
+    bool woken;       /* the step that comes is before its delay is over: a marker was passed */
     int64_t loop_ps;  /* duration of the last loop */
     int64_t began_ps; /* its time 0 */
     fl_faults *faults;
@@ -33,10 +36,11 @@ typedef struct fl_host { /* the simulated host of one policy: time, readings, se
     uint64_t *before;      /* per GPU, with a reader: kernels finished before time 0 */
     fl_kernel_record *record;
     size_t record_room;
+    fl_run_servers servers;
 } fl_host;
 
 static void read_gpu(fl_host *h, uint32_t i, int64_t t_ns, fl_gpu_sample *out) {
-    const uint64_t needs = h->o->policy->gpu_needs;
+    const uint64_t needs = fl_policy_reads(h->o->policy);
     fl_node_read(h->node, i, true, out);
     out->valid &= needs; /* a watcher may have asked for more */
     out->fresh &= needs;
@@ -49,7 +53,7 @@ static void read_gpu(fl_host *h, uint32_t i, int64_t t_ns, fl_gpu_sample *out) {
 
 /* On the host's time. Of what began before it no record is shown. */
 static fl_status take_records(fl_host *h, fl_sample *sample, fl_diag *d) {
-    size_t count, kept = 0;
+    size_t count = 0, kept = 0;
     fl_status s = fl_node_take_records(h->node, &sample->record, &count, d);
     sample->record_count = count;
     if (s || !h->began_ps)
@@ -71,7 +75,11 @@ static fl_status take_records(fl_host *h, fl_sample *sample, fl_diag *d) {
 static fl_status read_signals(fl_host *h, fl_sample *sample, fl_diag *d) {
     uint32_t n = fl_node_gpu_count(h->node);
     const int64_t now = fl_node_now(h->node) - h->began_ps;
-    *sample = (fl_sample){.time_ns = now / FL_PS_PER_NS, .step = h->steps, .gpu_count = n, .gpu = h->gpu};
+    *sample = (fl_sample){.time_ns = now / FL_PS_PER_NS,
+                          .step = h->steps,
+                          .gpu_count = n,
+                          .gpu = h->gpu,
+                          .woken = h->woken ? FL_BIT(FL_WAKE_MARKER) : 0};
     for (uint32_t i = 0; i < n; i++) {
         read_gpu(h, i, sample->time_ns, &h->gpu[i]);
         fl_guard_gpu(h->guard, i, sample->time_ns, &h->gpu[i]);
@@ -86,6 +94,9 @@ static fl_status read_signals(fl_host *h, fl_sample *sample, fl_diag *d) {
         sample->host.fresh |= FL_BIT(FL_HOST_LOOP_NS);
         sample->host.value[FL_HOST_LOOP_NS] = (double)(h->loop_ps / FL_PS_PER_NS);
     }
+    fl_status servers = fl_run_servers_read(&h->servers, h->node, h->began_ps, sample, d);
+    if (servers)
+        return servers;
     if (h->gpu_records || h->recorded) {
         fl_status s = take_records(h, sample, d);
         if (s)
@@ -176,10 +187,18 @@ static fl_status watch(fl_host *h, fl_diag *d) {
     return h->o->on_watch(h->o->user, h->watched, gpus, fl_node_now(h->node), d);
 }
 
-/* To the next step or the end of the work, stopping at the points where the truth is wanted. */
+/* A marker that the policy waits for was passed before `until`. */
+static bool is_woken(const fl_host *h, int64_t until) {
+    return fl_node_woken(h->node) && fl_node_now(h->node) < until && !fl_node_done(h->node);
+}
+
+/* To the next step, to a marker that comes before it and is waited for, or to the end of the work; stopping at the
+ * points where the truth is wanted. */
 static fl_status go_on(fl_host *h, int64_t until, int64_t *truth_at, fl_diag *d) {
     while (*truth_at <= until && !fl_node_done(h->node)) {
         fl_status s = fl_node_advance(h->node, *truth_at, d);
+        if (!s && is_woken(h, *truth_at))
+            return FL_OK;
         if (!s && h->o->on_truth)
             s = h->o->on_truth(h->o->user, h->node, fl_node_now(h->node), d);
         if (!s && h->o->on_watch)
@@ -187,8 +206,29 @@ static fl_status go_on(fl_host *h, int64_t until, int64_t *truth_at, fl_diag *d)
         if (s)
             return s;
         *truth_at += h->o->truth_ns * FL_PS_PER_NS;
+        if (is_woken(h, until))
+            return FL_OK;
     }
     return fl_node_done(h->node) ? FL_OK : fl_node_advance(h->node, until, d);
+}
+
+static uint64_t markers_passed(const fl_host *h) {
+    uint64_t count = 0;
+    for (uint32_t i = 0; i < fl_node_gpu_count(h->node); i++)
+        count += fl_node_gpu(h->node, i)->sums.iterations;
+    return count;
+}
+
+/* The step after one that asks to be woken is due at *next. Until `ready` the calls of that one keep the host: markers
+ * that are passed up to then, more than `passed`, wake it as soon as it is ready. *next becomes the time of the step,
+ * unless a marker comes first. */
+static fl_status await_marker(fl_host *h, uint64_t passed, int64_t ready, int64_t *next, int64_t *truth_at,
+                              fl_diag *d) {
+    fl_status s = ready > fl_node_now(h->node) ? go_on(h, ready, truth_at, d) : FL_OK;
+    h->woken = ready < *next && markers_passed(h) > passed;
+    *next = h->woken ? ready : *next;
+    fl_node_stop_at_markers(h->node, !h->woken);
+    return s;
 }
 
 /* Kernel records are switched once the calls before that have ended, as on a live host: what ends until then is still
@@ -212,7 +252,7 @@ static fl_status switch_records(fl_host *h, int64_t *truth_at, fl_diag *d) {
 static fl_status look_first(fl_host *h, int64_t *truth_at, fl_diag *d) {
     const fl_policy *p = h->o->policy;
     const uint32_t gpus = fl_node_gpu_count(h->node);
-    if (!h->view || !(p->gpu_needs | (p->host_needs & ~FL_BIT(FL_HOST_LOOP_NS))))
+    if (!h->view || !(fl_policy_reads(p) | (p->host_needs & ~FL_BIT(FL_HOST_LOOP_NS))))
         return FL_OK;
     for (int look = 0; look < 2; look++) {
         bool all = !(p->host_needs & ~FL_BIT(FL_HOST_LOOP_NS));
@@ -237,10 +277,10 @@ static fl_status look_first(fl_host *h, int64_t *truth_at, fl_diag *d) {
 }
 
 static void note_stage(const fl_host *h) {
-    uint64_t kernels = 0;
+    uint64_t done = 0;
     for (uint32_t i = 0; h->stage != FL_STAGE_NONE && i < fl_node_gpu_count(h->node); i++)
-        kernels += fl_node_gpu(h->node, i)->sums.kernels;
-    fl_stage_at(h->stage, kernels);
+        done += fl_node_gpu(h->node, i)->sums.kernels;
+    fl_stage_at(h->stage, h->o->w->serving ? fl_node_served(h->node) : done);
 }
 
 static fl_status drive(fl_host *h, fl_diag *d) {
@@ -256,6 +296,11 @@ static fl_status drive(fl_host *h, fl_diag *d) {
         fl_status s = go_on(h, next, &truth_at, d);
         if (s)
             return s;
+        if (is_woken(h, next)) {
+            h->woken = true;
+            next = fl_node_now(h->node);
+        }
+        fl_node_stop_at_markers(h->node, false);
         note_stage(h);
         hash = (hash ^ fl_node_hash(h->node)) * UINT64_C(0x100000001b3);
         if (fl_node_done(h->node))
@@ -274,14 +319,19 @@ static fl_status drive(fl_host *h, fl_diag *d) {
             return s;
         h->loop_ps = carry_out(h, decision, next) - next;
         h->r->policy_cost_ps += h->loop_ps;
+        h->woken = false;
+        const uint64_t passed = decision->wake ? markers_passed(h) : 0;
         if ((s = switch_records(h, &truth_at, d)))
             return s;
         h->steps++;
         int64_t delay =
             decision->delay_ns > INT64_MAX / 2 / FL_PS_PER_NS ? INT64_MAX / 2 : decision->delay_ns * FL_PS_PER_NS;
+        const int64_t ready = next + h->loop_ps;
         next += delay > h->loop_ps ? delay : h->loop_ps;
         if (next > FL_TIME_END)
             next = FL_TIME_END;
+        if (decision->wake && (s = await_marker(h, passed, ready, &next, &truth_at, d)))
+            return s;
     }
     h->r->hash = hash;
     return FL_OK;
@@ -334,12 +384,18 @@ fl_status fl_run(const fl_run_options *o, fl_run_result *r, fl_diag *d) {
                             .rates = o->rates,
                             .spec = o->spec,
                             .seed = o->facts->seed,
-                            .gpu_needs = (o->policy ? o->policy->gpu_needs : 0) | (o->on_watch ? o->watch_needs : 0),
+                            .gpu_needs =
+                                (o->policy ? fl_policy_reads(o->policy) : 0) | (o->on_watch ? o->watch_needs : 0),
+                            .counted = o->policy && fl_policy_counts(o->policy, o->reader),
                             .host_needs = o->policy ? o->policy->host_needs : 0,
+                            .server_needs = o->policy ? o->policy->server_needs | o->policy->server_uses : 0,
+                            .batches = o->policy && o->policy->uses_batches,
                             .lost_at_ns = h.lost_ns,
                             .path = o->path,
                             .first_sm_mhz = o->policy ? 0 : o->first_sm_mhz,
                             .first_mem_mhz = o->policy ? 0 : o->first_mem_mhz};
+    if (!s)
+        s = fl_run_servers_open(&h.servers, o->w, o->policy, d);
     if (!s)
         s = fl_node_open(&h.node, &node, d);
     if (!s && o->policy) {
@@ -373,7 +429,9 @@ fl_status fl_run(const fl_run_options *o, fl_run_result *r, fl_diag *d) {
     }
     for (uint32_t i = 0; !s && i < o->w->class_count; i++)
         h.kind[i] = o->w->class[i].kind;
-    h.stage = s ? FL_STAGE_NONE : fl_stage_begin("kernels", o->w->op_count);
+    if (!s)
+        h.stage = o->w->serving ? fl_stage_begin("requests", o->w->serving->requests->count)
+                                : fl_stage_begin("kernels", o->w->op_count);
     if (!s)
         s = drive(&h, d);
     fl_stage_end(h.stage);
@@ -395,6 +453,7 @@ fl_status fl_run(const fl_run_options *o, fl_run_result *r, fl_diag *d) {
     free(h.view);
     free(h.before);
     free(h.record);
+    fl_run_servers_close(&h.servers);
     if (s)
         fl_run_result_free(r);
     return s;

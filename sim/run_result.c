@@ -1,6 +1,7 @@
 #include "sim/run_result.h"
 
 #include "sim/cpu.h"
+#include "sim/serving_collect.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -130,6 +131,8 @@ fl_status fl_run_collect(fl_node *node, const fl_workload *w, const fl_node_spec
         status = collect_processes(w, node, r, d);
     if (!status)
         status = fl_service_collect(node, w, &r->service, d);
+    if (!status && fl_node_engines(node))
+        status = fl_served_collect(fl_node_engines(node), r->makespan_ps, r->energy_fj, r->energy_j, &r->served, d);
     return status ? status : collect_cpu(node, r, d);
 }
 
@@ -141,5 +144,6 @@ void fl_run_result_free(fl_run_result *r) {
     free(r->class_energy_j);
     free(r->class_time_s);
     fl_service_free(&r->service);
+    fl_served_free(&r->served);
     *r = (fl_run_result){0};
 }

@@ -4,6 +4,7 @@
 
 #include "sim/instance.h"
 #include "sim/ledger.h"
+#include "sim/served.h"
 #include "sim/service.h"
 
 typedef struct fl_residence { /* share of a GPU's time at an SM clock, for tables and plots */
@@ -53,7 +54,8 @@ typedef struct fl_run_result {
     size_t residence_count;
     double *class_energy_j, *class_time_s; /* class_count, where asked for (see fl_run_options); else NULL */
     uint32_t class_count;
-    fl_service service; /* requests, iterations, barriers */
+    fl_service service;      /* requests, iterations, barriers */
+    fl_served_result served; /* where the workload serves (serving.h) */
 } fl_run_result;
 
 /* Fills *r from a node whose work has ended, but for what the loop and the policy's instance count. Its arrays belong

@@ -53,17 +53,6 @@ static int64_t advance_op(fl_gpu *g, fl_lane *l, int64_t t, int64_t until, uint3
     return t;
 }
 
-fl_scan_ops *fl_scan_vector(void) {
-#if FL_SCAN_X86
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
-        __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("popcnt"))
-        return fl_scan_avx512;
-    if (__builtin_cpu_supports("avx2"))
-        return fl_scan_avx2;
-#endif
-    return NULL;
-}
-
 int64_t fl_scan_advance(fl_gpu *g, fl_lane *l, int64_t until, uint32_t gap_mul) {
     fl_scan_ops *const vector = fl_path_may(g->path, FL_PATH_VECTOR) ? fl_scan_vector() : NULL;
     fl_scan_ops *const whole_ops = vector ? vector : fl_scan_plain;

@@ -252,8 +252,10 @@ void fl_sense_read(fl_sense *s, const fl_gpu *g, int64_t t, bool remember, fl_gp
         if (best) /* nothing shown yet: unknown is not zero */
             show_reading(m, best, fresh, out);
     }
-    set_signal(out, FL_GPU_KERNELS, (double)g->sums.kernels, true);
-    set_signal(out, FL_GPU_ITERATIONS, (double)g->sums.iterations, true);
+    if (g->counted || g->records.on)
+        set_signal(out, FL_GPU_KERNELS, (double)(g->sums.kernels - (g->counted ? 0 : g->uncounted)), true);
+    if (g->marked)
+        set_signal(out, FL_GPU_ITERATIONS, (double)g->sums.iterations, true);
     out->valid &= s->needs;
     out->fresh &= s->needs;
 }

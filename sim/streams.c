@@ -72,6 +72,7 @@ static inline void finish_kernel(fl_course *c, fl_lane *l, int64_t t) {
     } else if (g->w->class[l->class_id].iteration) {
         g->sums.iterations++;
         l->iteration_ps[l->iterations++] = t;
+        c->marked = c->stops;
     }
     l->next++;
     l->phase = FL_PHASE_FRESH;
@@ -336,16 +337,17 @@ static inline bool share_all(fl_course *c, int64_t t) {
 int64_t fl_streams_advance(fl_course *c, int64_t until) {
     int64_t t = c->gpu[0]->now_ps;
     const uint32_t all = c->is->stream_count + c->is->thread_count;
-    begin_all(c, t); /* ops at the start of a run, and those that the boundary's own instant releases */
-    for (;;) {       /* event by event; all events of one instant come before shares are set */
+    c->marked = false;
+    begin_all(c, t); /* at the start of a run, and what a boundary's own instant lets begin */
+    for (;;) {       /* event by event; those of one instant follow each other before shares are set */
         uint32_t who;
-        if (c->free.may || c->lanes.may)
+        if ((c->free.may || c->lanes.may) && !c->stops)
             t = fl_streams_shortcut(c, t, until);
         int64_t next = earliest(c, &who);
         if (next > t) {
             if (share_all(c, t))
                 next = earliest(c, &who);
-            if (next > until || c->done == all)
+            if (next > until || c->done == all || c->marked)
                 break;
             note_peaks(c);
             t = next;
@@ -354,7 +356,7 @@ int64_t fl_streams_advance(fl_course *c, int64_t until) {
         }
         pass_event(c, who, t);
     }
-    int64_t reached = c->done == all ? t : until;
+    int64_t reached = c->done == all || c->marked ? t : until;
     if (reached > t)
         note_peaks(c);
     for (uint32_t i = 0; i < c->is->stream_count; i++)
@@ -396,6 +398,11 @@ void fl_streams_rescale(fl_course *c, fl_gpu *g, const fl_clock_rates *before, i
         g->dyn_now_mw += dyn_at_rate(l);
     }
     set_shares(c, g, t);
+}
+
+int64_t fl_streams_next(const fl_course *c) {
+    uint32_t who;
+    return earliest(c, &who);
 }
 
 bool fl_streams_begin_op(fl_course *c, fl_lane *l, int64_t t) { return begin_op(c, l, t); }

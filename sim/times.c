@@ -29,3 +29,31 @@ fl_times fl_times_of(int64_t *ps, size_t count) {
                       .p99_s = rank_s(ps, count, 99),
                       .max_s = fl_seconds(ps[count - 1])};
 }
+
+static int shorter_run(const void *a, const void *b) {
+    const int64_t x = ((const fl_time_run *)a)->ps, y = ((const fl_time_run *)b)->ps;
+    return x < y ? -1 : x > y;
+}
+
+fl_times fl_times_of_runs(fl_time_run *run, size_t count) {
+    static const uint64_t percent[] = {50, 90, 95, 99};
+    fl_times t = {0, NAN, NAN, NAN, NAN, NAN, NAN};
+    double *const rank_s[] = {&t.p50_s, &t.p90_s, &t.p95_s, &t.p99_s};
+    fl_wide sum = 0;
+    qsort(run, count, sizeof *run, shorter_run);
+    for (size_t i = 0; i < count; i++) {
+        t.count += run[i].count;
+        sum += (fl_wide)run[i].ps * run[i].count;
+    }
+    uint64_t passed = 0;
+    for (size_t i = 0, k = 0; i < count; i++) {
+        passed += run[i].count;
+        for (; k < 4 && passed >= (t.count * percent[k] + 99) / 100; k++)
+            *rank_s[k] = fl_seconds(run[i].ps);
+    }
+    if (t.count) {
+        t.mean_s = (double)sum / (double)t.count * 1e-12;
+        t.max_s = fl_seconds(run[count - 1].ps);
+    }
+    return t;
+}

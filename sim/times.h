@@ -14,4 +14,12 @@ typedef struct fl_times { /* in s; all NAN where there are none */
  * exceed (nearest rank): one of the durations itself. */
 fl_times fl_times_of(int64_t *ps, size_t count);
 
+typedef struct fl_time_run { /* `count` durations of `ps` each */
+    int64_t ps;
+    uint64_t count;
+} fl_time_run;
+
+/* The same of runs of equal durations, which it sorts. */
+fl_times fl_times_of_runs(fl_time_run *run, size_t count);
+
 #endif

@@ -40,6 +40,14 @@ void fl_workload_free_islands(fl_workload *w) {
     w->island_count = 0;
 }
 
+bool fl_workload_serves(const fl_workload *w, uint32_t gpu) {
+    for (uint32_t k = 0; k < w->island_count; k++)
+        for (uint32_t i = 0; w->island[k].serves && i < w->island[k].gpu_count; i++)
+            if (w->island[k].gpu[i] == gpu)
+                return true;
+    return false;
+}
+
 void fl_workload_forget(fl_workload *w) {
     for (uint32_t i = 0; i < w->stream_count; i++) {
         fl_stream *s = &w->stream[i];

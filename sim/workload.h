@@ -121,12 +121,16 @@ typedef struct fl_island { /* GPUs that can affect each other's course: streams 
                             */
     uint32_t *stream, *thread, *gpu;
     uint32_t stream_count, thread_count, gpu_count;
-    bool lone; /* one stream, no launches, no waits: may be scanned */
+    bool lone;                /* one stream, no launches, no waits: may be scanned */
+    bool serves;              /* no streams: its GPUs are those of the servers of fl_workload.serving */
     fl_launch_plan *launches; /* one stream, and one thread that launches all of it in order; else NULL */
 } fl_island;
 
+struct fl_serving_setup;
+
 typedef struct fl_workload {
     char *name;
+    const struct fl_serving_setup *serving; /* requests and their servers, instead of ops (serving.h); else NULL */
     fl_class *class;
     uint32_t class_count;
     size_t class_room;
@@ -185,9 +189,15 @@ fl_status fl_workload_add_sync_wait(fl_workload *w, uint32_t thread, fl_wait wai
 /* Closes the building: islands, and `windows` windows of equal reference time per stream. May be called again after
  * more was added. */
 fl_status fl_workload_finish(fl_workload *w, uint32_t windows, fl_diag *d);
+/* Afterwards: marks behind every op in the place of windows, so that a run tells when each has ended. */
+fl_status fl_workload_mark_ops(fl_workload *w, fl_diag *d);
 void fl_workload_free_islands(fl_workload *w); /* a part of fl_workload_free */
 
 /* ---- reading ---- */
+
+/* Whether a server of w->serving runs on this GPU. */
+bool fl_workload_serves(const fl_workload *w, uint32_t gpu);
+
 static inline void fl_workload_op(const fl_stream *s, uint64_t i, int64_t *gap_ns, int64_t *work_ns,
                                   uint32_t *class_id) {
     const fl_rec *r = &s->rec[i];

@@ -227,6 +227,8 @@ fl_status fl_workload_finish(fl_workload *w, uint32_t windows, fl_diag *d) {
             w->class[i].load.measured = &w->class[i].measured;
     note_others(w);
     note_barriers(w);
+    if (w->serving) /* it has no ops; its island is made (serving.c) */
+        return FL_OK;
     fl_workload_free_islands(w);
     fl_status status = find_item_loads(w, d);
     if (!status)
@@ -234,4 +236,21 @@ fl_status fl_workload_finish(fl_workload *w, uint32_t windows, fl_diag *d) {
     for (uint32_t i = 0; !status && i < w->stream_count; i++)
         status = make_marks(&w->stream[i], windows, d);
     return status;
+}
+
+fl_status fl_workload_mark_ops(fl_workload *w, fl_diag *d) {
+    for (uint32_t i = 0; i < w->stream_count; i++) {
+        fl_stream *s = &w->stream[i];
+        if (s->count > UINT32_MAX)
+            return fl_refuse(d, "%s: more ops than can be marked", w->name);
+        uint64_t *mark = malloc((s->count + 1) * sizeof *mark);
+        if (!mark)
+            return fl_no_memory(d, "the workload");
+        for (uint64_t k = 0; k < s->count; k++)
+            mark[k] = k + 1;
+        free(s->mark);
+        s->mark = mark;
+        s->mark_count = (uint32_t)s->count;
+    }
+    return FL_OK;
 }

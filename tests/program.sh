@@ -400,7 +400,7 @@ refuse "a mix of nothing" 2 'no.csv: cannot open' "$f" synth --mix "$dir/no.csv"
 # ---- requests that arrive ----
 requests=(traces/samples/inference.csv --platform a100)
 succeed "requests" '^latency +0\.[0-9]+ s mean, .* longest' "$f" run "${requests[@]}" --policy assure \
-  --arrivals poisson:rate=20,count=50 --requests "$dir/requests.csv" --iterations "$dir/iterations.csv"
+  --arrivals poisson:rate=20,count=50 --served "$dir/requests.csv" --iterations "$dir/iterations.csv"
 check "a row for each request" test "$(wc -l <"$dir/requests.csv")" = 51
 check "requests in order, none done before it came" awk -F, 'NR > 1 && ($2 < last || $3 < $2 || $4 < $3 || $5 != $4 - $2) { exit 1 }
   NR > 1 { last = $2 } END { exit NR != 51 }' "$dir/requests.csv"
@@ -452,6 +452,7 @@ for e in harness/experiments/*.json; do
   case $e in
   */power-wall.json) input=(--sweep "$dir/a100.csv") ;;
   */mf-gpoeo-short.json) input=() ;;
+  */serving.json) input=(--policy ecofreq --no-oracle) ;; # whole, it takes a minute: every clock at every load
   */mf-gpoeo*) input=(--workload AI_TS --seconds 60 --no-oracle) ;; # whole, they take minutes: their gates are nightly
   *) input=() ;;
   esac

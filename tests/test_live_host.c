@@ -12,6 +12,7 @@
 #include "harness/input/spec.h"
 #include "policies/registry.h"
 #include "tests/support/live_stub.h"
+#include "traces/duration.h"
 #include "traces/kernels.h"
 #include "traces/tables.h"
 

@@ -119,7 +119,7 @@ static bool on_nvml(const fl_policy *p) {
     const uint64_t reads = fl_vendor_reads("nvidia") | FL_BIT(FL_GPU_KERNELS);
     const fl_policy here = fl_policy_where(p, reads);
     const bool fixed = !p->gpu_needs && !p->needs_records; /* sets of the CPU only where it is told to */
-    return !(here.gpu_needs & ~reads) && !(p->host_needs & ~FL_BIT(FL_HOST_LOOP_NS)) && (!p->host_drives || fixed);
+    return !p->server_needs && !(here.gpu_needs & ~reads) && !(p->host_needs & ~FL_BIT(FL_HOST_LOOP_NS)) && (!p->host_drives || fixed);
 }
 
 /* ---- the sets that reached the driver ---- */
@@ -256,7 +256,7 @@ static void test_what_is_missing(void) {
     snprintf(folder, sizeof folder, "%.300s", fl_temp_path(""));
     for (size_t i = 0; i < fl_policies_count; i++) {
         const fl_policy *p = fl_policies[i];
-        if (on_nvml(p))
+        if (on_nvml(p) || p->server_needs) /* without a server: tests/program/live_server.sh */
             continue;
         const int status = shell("FOLDLINE_STATE='%s/state' '%s' emulate " SAMPLES "sweetspot-blackscholes.csv "
                                  "--platform rtx4070-laptop --time virtual --quiet --privileged --rings '%s/rings' -- "

@@ -67,7 +67,7 @@ static const command commands[] = {
     {.text = "run I/host.csv --platform generic --gpus 2 --policy utilizscale --json"},
     {.text = "run I/t.csv --platform rtx3080ti --policy mf-gpoeo --log l.csv --timeline t.csv --telemetry s.csv "
              "--probes p.csv"},
-    {.text = "run S/inference.csv --platform a100 --policy assure --arrivals poisson:rate=20,count=5 --requests "
+    {.text = "run S/inference.csv --platform a100 --policy assure --arrivals poisson:rate=20,count=5 --served "
              "r.csv --iterations i.csv --json"},
     {.text = "compare I/e.json --csv c.csv"},
     {.text = "compare I/t.csv --platform generic --bound 0.1 --policy nvboost --policy assure --json --threads 2"},
@@ -77,6 +77,10 @@ static const command commands[] = {
     {.text = "run --pipeline S/four-stages.pipeline.csv --platform a100-pcie --policy nvboost --repeat 1 --json"},
     {.text = "run --pipeline I/list.pipeline.csv --platform a100-pcie --policy nvboost --repeat 1"},
     {.text = "fit pipeline S/perseus/A100-bert --learn first --like S/perseus/A100-bert -o p.pipeline.csv"},
+    {.text = "plan S/four-stages.pipeline.csv --platform a100-pcie --slowdown 5% --slow rank=1:1.2 --power-limit "
+             "rank=0:280 -o p.plan.csv"},
+    {.text = "plan S/four-stages.pipeline.csv --frontier --points 4 --objective edp --judge S/four-stages.pipeline.csv "
+             "-o p.plan.csv --csv p.csv --json"},
     {.text = "sweep I/e.json -o c.csv"},
     {.text = "sweep I/e.json --shard 1/2 -o c.csv"},
     {.text = "merge I/s.csv.shard-1-of-2 I/s.csv.shard-2-of-2 -o m.csv"},
@@ -115,6 +119,9 @@ static const command commands[] = {
     {.text = "import R/tests/fuzz/seeds/nsys-sqlite/host.sqlite -o k.csv"},
     {.text = "import R/tests/fuzz/seeds/nvidia-smi/units.csv -o k.csv"},
     {.text = "import R/tests/fuzz/seeds/nsys-csv/us.csv -o k.csv --json"},
+    {.text = "import R/tests/fuzz/seeds/azure-llm/2023.csv -o r.csv"},
+    {.text = "import R/tests/fuzz/seeds/foldline-requests/classes.csv -o r.csv --json"},
+    {.text = "synth requests -o r.csv --requests 40 --cv 2 --shared 99"},
     {.text = "trace stats I/host.csv --json"},
     {.text = "policies mf-gpoeo"},
     {.text = "policies --json"},

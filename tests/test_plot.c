@@ -48,6 +48,19 @@ static void make_folder(void) {
 #define TRACE                                                                                                          \
     "t_s,device,busy_pct,copy_pct,power_w,sm_mhz,util_gpu_pct\n0,0,10,0,100,1000,\n0,1,20,0,110,1000,\n"               \
     "1,0,30,0,100,900,\n1,1,40,0,120,900,\n"
+#define FRONTIER                                                                                                       \
+    "kind,time_s,energy_j,bound_j,judge_time_s,judge_energy_j,measured_time_s,measured_energy_j\n"                     \
+    "plan,6,100,99,n/a,n/a,n/a,n/a\nplan,7,90,89,n/a,n/a,n/a,n/a\ndefault,6,110,n/a,n/a,n/a,n/a,n/a\n"
+#define GANTT                                                                                                          \
+    "rank,what,chunk,microbatch,start_s,end_s,sm_mhz,power_w\n0,forward,0,0,0,0.1,1000,200\n"                          \
+    "0,wait,,,0.1,0.3,1000,90\n1,wait,,,0,0.1,1410,90\n1,backward,0,0,0.1,0.3,1410,290\n"
+#define SERVERS                                                                                                        \
+    "workload,policy,violated,energy_saving_pct,ttft_p99_s,tbt_p99_s,served_rps,energy_per_token_j,saving_static_"     \
+    "pct\n"                                                                                                            \
+    "a,baseline:default,0,0,1,0.1,2,0.5,-10\na,eco,0,9,1.5,0.12,2,0.4,1\na [v],eco,1,12,30,0.2,3,0.3,n/a\n"            \
+    "mean,eco,1,10,15,0.15,2.5,0.35,1\n"
+#define SERVED                                                                                                         \
+    "request,ttft_ns,tpot_ns,tbt_max_ns,e2e_ns\n0,100000000,20000000,90000000,900000000\n1,300000000,,0,300000000\n"
 #define TIMELINE                                                                                                       \
     "# foldline-telemetry 1\nt_ns,device,sm_mhz,mem_mhz,power_w,util_gpu_pct\n0,0,1500,1000,,\n0,1,1500,1000,,\n"      \
     "100000000,0,900,1000,80,99\n100000000,1,1500,1000,120,50\n"
@@ -58,7 +71,10 @@ static void test_every_kind_and_format(void) {
     } format[] = {{"svg", "<?xml"}, {"png", "\x89PNG"}, {"pdf", "%PDF"}};
     make_folder();
     const char *compare = strdup(write_file("c.csv", COMPARE)), *timeline = strdup(write_file("t.csv", TIMELINE)),
-               *regret = strdup(write_file("c.regret.csv", REGRET)), *trace = strdup(write_file("trace.csv", TRACE));
+               *regret = strdup(write_file("c.regret.csv", REGRET)), *trace = strdup(write_file("trace.csv", TRACE)),
+               *gantt = strdup(write_file("gantt.csv", GANTT)), *frontier = strdup(write_file("f.csv", FRONTIER)),
+               *servers = strdup(write_file("servers.csv", SERVERS)),
+               *served = strdup(write_file("served.csv", SERVED));
     for (size_t k = 0; fl_plot_kinds[k]; k++)
         for (size_t f = 0; f < 3; f++) {
             char name[64], head[8] = {0};
@@ -67,6 +83,10 @@ static void test_every_kind_and_format(void) {
             const char *out = in_folder(name), *kind = fl_plot_kinds[k];
             const char *input = !strcmp(kind, "timeline") || !strcmp(kind, "residency") ? timeline
                                 : !strcmp(kind, "trace")                                ? trace
+                                : !strcmp(kind, "gantt")                                ? gantt
+                                : !strcmp(kind, "frontier")                             ? frontier
+                                : !strcmp(kind, "latencies")                            ? served
+                                : !strncmp(kind, "serving", 7)                          ? servers
                                 : !strcmp(kind, "regret-curves")                        ? regret
                                                                                         : compare;
             FL_CHECK(fl_plot(fl_plot_kinds[k], input, out, &d) == FL_OK, "%s: %s", name, d.message);
@@ -78,9 +98,13 @@ static void test_every_kind_and_format(void) {
                      head);
         }
     free((char *)(uintptr_t)compare);
+    free((char *)(uintptr_t)servers);
+    free((char *)(uintptr_t)served);
     free((char *)(uintptr_t)timeline);
     free((char *)(uintptr_t)regret);
     free((char *)(uintptr_t)trace);
+    free((char *)(uintptr_t)gantt);
+    free((char *)(uintptr_t)frontier);
 }
 
 /* Ends of straight pieces drawn in a colour. */

@@ -5,6 +5,7 @@
 #include "policies/registry.h"
 #include "sim/instance.h"
 #include "tests/support/golden.h"
+#include "tests/support/server_feed.h"
 #include "tests/support/suite.h"
 #include "tests/support/temp_file.h"
 
@@ -57,6 +58,16 @@ static const fl_facts facts = {.seed = 12,
                                         .cores = 8,
                                         .apu = 1}};
 
+/* The same node with servers, for the policies that need one. */
+static fl_feed_servers servers;
+static fl_facts served;
+
+static const fl_facts *facts_for(const fl_policy *policy) {
+    served = facts;
+    fl_feed_servers_open(&servers, &served);
+    return policy->server_needs ? &served : &facts;
+}
+
 static const fl_kernel_kind kinds[] = {{"axpy", 0, {100, 1, 1}, {256, 1, 1}},
                                        {"gemm", 1, {40, 40, 1}, {16, 16, 1}},
                                        {"gemm", 1, {80, 80, 1}, {16, 16, 1}}};
@@ -65,8 +76,16 @@ typedef struct feed { /* a random but repeatable sequence of samples */
     fl_random random;
     fl_gpu_sample gpu[GPUS];
     fl_kernel_record record[RECORDS_MAX];
+    fl_server_feed servers;
+    uint32_t server_count; /* of the policy's facts */
     fl_sample sample;
 } feed;
+
+static feed feed_for(const fl_policy *policy, uint64_t seed, uint64_t component) {
+    return (feed){.random = fl_random_seed(seed, component),
+                  .servers.random = fl_random_seed(seed, component + UINT64_C(0x73657276)),
+                  .server_count = facts_for(policy)->server_count};
+}
 
 static double plausible(feed *f, const fl_row_info *row, double before) {
     double u = fl_random_unit(&f->random);
@@ -118,7 +137,9 @@ static const fl_sample *feed_next(feed *f, double known, int64_t delay_ns) {
     f->sample.record = known > 0 ? f->record : NULL;
     f->sample.kind = kinds;
     f->sample.kind_count = 3;
+    const int64_t before_ns = f->sample.time_ns;
     f->sample.time_ns += f->sample.step++ ? delay_ns : 0;
+    fl_server_feed_next(&f->servers, f->server_count, known, 1, before_ns, &f->sample);
     return &f->sample;
 }
 
@@ -126,7 +147,7 @@ static fl_instance *open_policy(const fl_policy *policy, const fl_setting *setti
     static const fl_setting clock = {"sm_mhz", "900", NULL}; /* fixed has no use without one */
     const bool bare = !settings && !strcmp(policy->name, "fixed");
     fl_layer layer = {"test", bare ? &clock : setting, bare ? 1 : settings};
-    fl_instance_options o = {.policy = policy, .facts = &facts, .layer = &layer, .layer_count = 1};
+    fl_instance_options o = {.policy = policy, .facts = facts_for(policy), .layer = &layer, .layer_count = 1};
     fl_instance *in;
     fl_diag d = {0};
     fl_status status = fl_instance_open(&in, &o, &d);
@@ -177,7 +198,9 @@ static void test_descriptors(void) {
         for (uint32_t k = 0; k < p->probe_count; k++)
             FL_CHECK(p->probe[k].name && p->probe[k].unit && p->probe[k].help, "%s: probe row %u", p->name, k);
         FL_CHECK(p->gpu_needs >> FL_GPU_SIGNAL_COUNT == 0 && p->host_needs >> FL_HOST_SIGNAL_COUNT == 0 &&
-                     p->gpu_drives >> FL_GPU_CONTROL_COUNT == 0 && p->host_drives >> FL_HOST_CONTROL_COUNT == 0,
+                     p->gpu_drives >> FL_GPU_CONTROL_COUNT == 0 && p->host_drives >> FL_HOST_CONTROL_COUNT == 0 &&
+                     p->gpu_uses >> FL_GPU_SIGNAL_COUNT == 0 && p->server_needs >> FL_SERVER_SIGNAL_COUNT == 0 &&
+                     p->server_uses >> FL_SERVER_SIGNAL_COUNT == 0 && p->wakes >> FL_WAKE_COUNT == 0,
                  "%s: a mask has bits of no row", p->name);
     }
 }
@@ -187,7 +210,7 @@ static void test_copies(void) {
     for (size_t i = 0; i < fl_policies_count; i++) {
         const fl_policy *p = fl_policies[i];
         fl_instance *first = open_policy(p, NULL, 0), *copy = NULL, *fresh = open_policy(p, NULL, 0);
-        feed f = {.random = fl_random_seed(seed, i)};
+        feed f = feed_for(p, seed, i);
         fl_diag d;
         int64_t delay_ns = 1000000;
         size_t probes = fl_instance_probe_count(first);
@@ -214,10 +237,28 @@ static void test_copies(void) {
     }
 }
 
+/* Who needs a server is refused where there is none, with its name and a signal's. */
+static void test_no_server(void) {
+    size_t refused = 0;
+    for (size_t i = 0; i < fl_policies_count; i++) {
+        const fl_policy *p = fl_policies[i];
+        fl_instance_options o = {.policy = p, .facts = &facts};
+        fl_instance *in = NULL;
+        fl_diag d = {0};
+        if (!p->server_needs)
+            continue;
+        FL_CHECK(fl_instance_open(&in, &o, &d) == FL_BAD_INPUT && strstr(d.message, p->name) &&
+                     strstr(d.message, "there is none here"),
+                 "%s without a server: %s", p->name, d.message);
+        refused++;
+    }
+    FL_CHECK(refused >= 3, "%zu policies need a server", refused);
+}
+
 static void test_unknown_signals(void) {
     for (size_t i = 0; i < fl_policies_count; i++) {
         fl_instance *in = open_policy(fl_policies[i], NULL, 0);
-        feed f = {.random = fl_random_seed(1, i)};
+        feed f = feed_for(fl_policies[i], 1, i);
         int64_t delay_ns = 1000000;
         for (int step = 0; step < 300; step++) {
             const fl_decision *decision = step_with(in, feed_next(&f, 0, delay_ns));
@@ -235,7 +276,7 @@ static void test_unknown_signals(void) {
 static void test_golden(void) {
     for (size_t i = 0; i < fl_policies_count; i++) {
         fl_instance *in = open_policy(fl_policies[i], NULL, 0);
-        feed f = {.random = fl_random_seed(41, 0)};
+        feed f = feed_for(fl_policies[i], 41, 0);
         int64_t delay_ns = 1000000;
         char *text, name[64];
         size_t size;
@@ -502,7 +543,8 @@ static void test_refusals(void) {
         const char *source, *expected;
     } plugins[] = {
         {"tests/support/plugins/wrong_row.c",
-         "another contract: built for 'abi 2', this program has 'abi 2'; first row that "
+         "another contract: built for 'abi " FL_TEXT(FL_ABI_VERSION) "', this program has 'abi " FL_TEXT(
+             FL_ABI_VERSION) "'; first row that "
          "differs: 'gpu signal power_w mW "
          "GAUGE' there, 'gpu signal power_w W GAUGE' here"},
         {"tests/support/plugins/wrong_size.c", "struct fl_command has "},
@@ -661,7 +703,7 @@ static void test_utilizscale_apart(void) {
 static void test_clean_up(void) { fl_temp_remove(); }
 
 FL_SUITE("policies", {"descriptors", test_descriptors}, {"copies decide alike", test_copies},
-         {"nothing known", test_unknown_signals}, {"golden cases", test_golden},
+         {"nothing known", test_unknown_signals}, {"no server", test_no_server}, {"golden cases", test_golden},
          {"types of parameter rows", test_row_types}, {"purity", test_purity}, {"skeleton as plug-in", test_skeleton},
          {"refusals", test_refusals}, {"policies that set once", test_set_once}, {"UtilizScale", test_utilizscale},
          {"UtilizScale, GPUs apart", test_utilizscale_apart}, {"clean up", test_clean_up})

@@ -98,7 +98,7 @@ static void test_utilisation_by_hand(void) {
                     {FL_GPU_ALU_BUSY_PCT, 25},       {FL_GPU_SM_ACTIVE_PCT, 6.25},
                     {FL_GPU_COMPUTE_NS, 1250000},    {FL_GPU_COPY_NS, 0},
                     {FL_GPU_DRAM_BYTES, 62500000}, /* 1.25 ms, half active, at 100 GB/s */
-                    {FL_GPU_KERNELS, 275},           {FL_GPU_ITERATIONS, 0},
+                    {FL_GPU_KERNELS, 275},
                     {FL_GPU_ENERGY_J, 0.36}, /* 5.5 ms x 40 W + 1.375 ms x 100 W */
                     {FL_GPU_ENERGY_NS, 5500000}};
         for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
@@ -108,6 +108,7 @@ static void test_utilisation_by_hand(void) {
         FL_CHECK(!fl_gpu_known(&got, FL_GPU_POWER_W) && !fl_gpu_known(&got, FL_GPU_SM_MHZ) &&
                      !fl_gpu_known(&got, FL_GPU_TEMP_C),
                  "a sensor that the device lacks is unknown");
+        FL_CHECK(!fl_gpu_known(&got, FL_GPU_ITERATIONS), "markers of a program that has none are unknown");
         fl_node_close(n);
         n = fx_node(&r, FL_BIT(FL_GPU_UTIL_MEM_PCT), only);
         fx_advance(n, FX_MS_PS);
@@ -117,6 +118,45 @@ static void test_utilisation_by_hand(void) {
         fl_node_close(n);
         fx_close(&r);
     }
+}
+
+/* Without a collector kernels are counted while records are on, and those alone that end then. Markers are known from
+ * the start where the program has some. */
+static void test_counts(void) {
+    fx_rig r;
+    fx_open(&r, 1);
+    uint32_t c = fx_class(&r, 1, 0.5, 0, 1, 0, 0.25), mark = fx_class(&r, 1, 0, 0, 0, 0, 0), s = fx_stream(&r, 0, 0);
+    r.w->class[mark].iteration = true;
+    for (int i = 0; i < 100; i++) {
+        fx_op(&r, s, 0, 100000, c);
+        if (i % 10 == 9)
+            fx_op(&r, s, 0, 0, mark);
+    }
+    fx_finish(&r, 0);
+    const fl_node_options o = {
+        .w = r.w, .rates = r.rates, .spec = &r.spec, .seed = 1, .gpu_needs = every_signal, .path = FL_PATH_EVENTS};
+    static const struct {
+        int64_t ms;
+        bool on;
+        double kernels; /* known at that time, before the switch; NAN: not */
+    } rows[] = {{1, true, NAN}, {3, false, 20}, {5, true, NAN}, {6, true, 30}, {8, false, 50}, {9, false, NAN}};
+    fl_node *n;
+    FX_MUST(fl_node_open(&n, &o, d));
+    fl_gpu_sample got;
+    fl_node_read(n, 0, true, &got);
+    FL_CHECK(fl_gpu_known(&got, FL_GPU_ITERATIONS) && !got.value[FL_GPU_ITERATIONS], "markers from the start");
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        fx_advance(n, rows[i].ms * FX_MS_PS);
+        fl_node_read(n, 0, true, &got);
+        const bool known = fl_gpu_known(&got, FL_GPU_KERNELS);
+        FL_CHECK(known == !isnan(rows[i].kernels) && (!known || got.value[FL_GPU_KERNELS] == rows[i].kernels),
+                 "row %zu: %sknown, %g", i, known ? "" : "not ", got.value[FL_GPU_KERNELS]);
+        FL_CHECK(got.value[FL_GPU_ITERATIONS] == (double)rows[i].ms, "row %zu: %g markers", i,
+                 got.value[FL_GPU_ITERATIONS]);
+        fl_node_records_free(n, 0, rows[i].on);
+    }
+    fl_node_close(n);
+    fx_close(&r);
 }
 
 /* A kernel moves the same bytes at any memory clock; a copy is no kernel. */
@@ -380,6 +420,7 @@ static void test_lost(void) {
         bench b;
         bench_open(&b, FL_SENSOR_POWER, (fl_sensor_spec){.period_ns = period});
         bench_to(&b, FX_MS_PS);
+        b.g.counted = true;
         fl_gpu_sample got;
         fl_sense_read(b.s, &b.g, b.g.now_ps, true, &got);
         FL_CHECK(fl_gpu_known(&got, FL_GPU_POWER_W) && fl_gpu_known(&got, FL_GPU_KERNELS), "known before");
@@ -717,7 +758,7 @@ static void test_refusals(void) {
 }
 
 FL_SUITE("sense", {"power by hand", test_power_by_hand}, {"utilisation by hand", test_utilisation_by_hand},
-         {"bytes and copies", test_bytes_and_copies}, {"freshness", test_freshness},
+         {"counts", test_counts}, {"bytes and copies", test_bytes_and_copies}, {"freshness", test_freshness},
          {"closed boards", test_closed_boards}, {"instant at a change", test_instant_at_a_change},
          {"instant at an edge", test_instant_at_an_edge}, {"throttle", test_throttle}, {"violations", test_violations},
          {"temperature", test_temperature}, {"wrap", test_wrap}, {"lost", test_lost}, {"dram share", test_dram_share},

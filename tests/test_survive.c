@@ -7,6 +7,7 @@
 #include "policies/registry.h"
 #include "sim/run.h"
 #include "sim/synth.h"
+#include "tests/support/server_feed.h"
 #include "tests/support/suite.h"
 
 #include <math.h>
@@ -43,6 +44,7 @@ enum { MACHINES = sizeof machines / sizeof *machines };
 typedef struct site { /* a machine's facts and the ladders they point to */
     int32_t sm[2][190], mem[5], cpu[5], boost[2];
     fl_gpu_facts gpu[GPUS_MAX];
+    fl_feed_servers servers;
     fl_facts facts;
 } site;
 
@@ -133,6 +135,8 @@ typedef struct feed {
     double gpu_last[GPUS_MAX][FL_GPU_SIGNAL_COUNT], host_last[FL_HOST_SIGNAL_COUNT];
     fl_kernel_record record[RECORDS_MAX];
     bool recording[GPUS_MAX];
+    fl_server_feed servers;
+    uint32_t server_count;
     fl_sample sample;
 } feed;
 
@@ -240,6 +244,10 @@ static const fl_sample *feed_next(feed *f, int64_t delay_ns) {
     next_signals(f, FL_ROWS_HOST_SIGNAL, FL_HOST_SIGNAL_COUNT, false, f->host_last, f->sample.host.value,
                  &f->sample.host.valid, &f->sample.host.fresh);
     next_records(f, since);
+    const values v = f->sky->values;
+    const bool stand = v == ZERO || (v == FROZEN && f->sample.step > 0);
+    fl_server_feed_next(&f->servers, f->server_count, f->sky->known,
+                        stand ? 0 : v == EXTREME && f->sample.step % 3 == 0 ? 1e15 : 1, since, &f->sample);
     return &f->sample;
 }
 
@@ -382,39 +390,49 @@ static const char *weather_it(fl_instance *in, feed *f, uint64_t *at_step) {
 
 static const fl_setting dark = {"cpu_boost", "0", NULL}; /* fixed has no use without something to set */
 
+/* One policy on one machine, in every weather. */
+static void weather_on(const fl_policy *policy, const site *s, size_t m) {
+    const char *name = policy->name;
+    for (size_t k = 0; k < WEATHERS; k++) {
+        const fl_layer layer = {"test", &dark, !strcmp(name, "fixed")};
+        fl_instance_options o = {.policy = policy, .facts = &s->facts, .layer = &layer, .layer_count = 1};
+        fl_instance *in = NULL;
+        fl_diag d = {0};
+        const fl_status status = fl_instance_open(&in, &o, &d);
+        FL_CHECK(status == FL_OK, "%s refuses %s: %s", name, machines[m].name, d.message);
+        if (status != FL_OK)
+            break;
+        feed *f = calloc(1, sizeof *f);
+        CU_ASSERT_FATAL(f != NULL);
+        f->m = &machines[m];
+        f->sky = &weathers[k];
+        f->random = fl_random_seed(seed, m * WEATHERS + k);
+        f->servers.random = fl_random_seed(seed, UINT64_C(0x73657276) + m * WEATHERS + k);
+        f->server_count = s->facts.server_count;
+        uint64_t at = 0;
+        const char *wrong = weather_it(in, f, &at);
+        FL_CHECK(!wrong, "%s, %s with %u servers, %s, step %llu: %s", name, machines[m].name, s->facts.server_count,
+                 weathers[k].name, (unsigned long long)at, wrong);
+        free(f);
+        fl_instance_close(in);
+    }
+}
+
+/* Who reads servers gets some; who only may gets none, and some. */
 static void test_weather(void) {
     printf(" seed %llu ", (unsigned long long)seed);
     name_kinds();
     site *s = malloc(sizeof *s);
     CU_ASSERT_FATAL(s != NULL);
-    for (size_t p = 0; p < fl_policies_count; p++) {
-        const char *name = fl_policies[p]->name;
+    for (size_t p = 0; p < fl_policies_count; p++)
         for (size_t m = 0; m < MACHINES; m++) {
             open_site(&machines[m], s);
-            for (size_t k = 0; k < WEATHERS; k++) {
-                const fl_layer layer = {"test", &dark, !strcmp(name, "fixed")};
-                fl_instance_options o = {
-                    .policy = fl_policies[p], .facts = &s->facts, .layer = &layer, .layer_count = 1};
-                fl_instance *in = NULL;
-                fl_diag d = {0};
-                const fl_status status = fl_instance_open(&in, &o, &d);
-                FL_CHECK(status == FL_OK, "%s refuses %s: %s", name, machines[m].name, d.message);
-                if (status != FL_OK)
-                    break;
-                feed *f = calloc(1, sizeof *f);
-                CU_ASSERT_FATAL(f != NULL);
-                f->m = &machines[m];
-                f->sky = &weathers[k];
-                f->random = fl_random_seed(seed, m * WEATHERS + k);
-                uint64_t at = 0;
-                const char *wrong = weather_it(in, f, &at);
-                FL_CHECK(!wrong, "%s, %s, %s, step %llu: %s", name, machines[m].name, weathers[k].name,
-                         (unsigned long long)at, wrong);
-                free(f);
-                fl_instance_close(in);
-            }
+            if (!fl_policies[p]->server_needs)
+                weather_on(fl_policies[p], s, m);
+            fl_feed_servers_open(&s->servers, &s->facts);
+            if (fl_policies[p]->server_needs || fl_policies[p]->server_uses)
+                weather_on(fl_policies[p], s, m);
         }
-    }
     free(s);
 }
 
@@ -505,7 +523,7 @@ static void test_runs(void) {
             s = fl_rates_new(&rates, w, &p.node, &d);
         FL_CHECK(s == FL_OK, "%s: %s", platforms[i].name, d.message);
         for (size_t k = 0; !s && k < fl_policies_count; k++)
-            for (size_t n = 0; n < sizeof disasters / sizeof *disasters; n++)
+            for (size_t n = 0; n < sizeof disasters / sizeof *disasters && !fl_policies[k]->server_needs; n++)
                 play(&p, &facts, w, rates, fl_policies[k], &disasters[n]);
         fl_rates_free(rates);
         fl_workload_free(w);

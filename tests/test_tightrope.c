@@ -4,6 +4,7 @@
 #include "policies/tightrope_lag.h"
 #include "policies/tightrope_node.h"
 #include "policies/tightrope_rate.h"
+#include "policies/tightrope_signal.h"
 #include "policies/tightrope_work.h"
 #include "tests/support/tightrope_node_world.h"
 

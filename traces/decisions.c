@@ -2,6 +2,7 @@
 
 #include "traces/columns.h"
 #include "traces/decisions.h"
+#include "traces/decisions_servers.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -12,7 +13,9 @@ typedef struct loader {
     size_t width;
     size_t fresh_at; /* column of "fresh"; the set_ columns follow */
     size_t delay_at; /* column of "delay_ns"; those of kernel records may follow */
+    size_t servers_at; /* first column of servers; 0: there are none */
     fl_decisions_room room;
+    fl_servers_room servers_room;
     size_t row; /* rows of the step that is being read, 0 between steps */
     int64_t step_line, last_line;
     bool gpus_known; /* from the head or from the first step */
@@ -61,9 +64,15 @@ static fl_status read_header(loader *l, const fl_csv_row *row, fl_diag *d) {
         return FL_FIELD_FAIL(d, row, fresh, "column 'delay_ns' is missing, expected it last");
     if (delay == row->count && expect(row, row->count - 1, "delay_ns", d))
         return FL_BAD_INPUT;
-    r->has_kernels = delay + 1 < row->count;
+    r->has_kernels = delay + 1 < row->count && !fl_server_columns(row, delay + 1);
     if (r->has_kernels && fl_kernel_columns_check(row, delay + 1, d))
         return FL_BAD_INPUT;
+    const size_t more = delay + 1 + (r->has_kernels ? FL_KERNEL_COLUMNS : 0);
+    if (more < row->count && !fl_server_columns(row, more))
+        return FL_FIELD_FAIL(d, row, more, "column '%.60s' after 'end_ns', expected no more", row->field[more].text);
+    l->servers_at = more < row->count ? more : 0;
+    if (l->servers_at && fl_server_columns_read(row, more, &r->servers, d))
+        return d ? d->status : FL_BAD_INPUT;
     for (size_t i = fresh + 1; i < delay; i++)
         if (strncmp(row->field[i].text, "set_", 4) != 0)
             return FL_FIELD_FAIL(d, row, i, "column '%.60s' after 'fresh', expected set_ and the name of a control",
@@ -182,6 +191,10 @@ static fl_status read_row(loader *l, const fl_csv_row *row, fl_diag *d) {
     uint64_t lost = 0;
     if (r->has_kernels)
         status = fl_kernel_cells_read(row, delay + 1, l->row ? NULL : &lost, d);
+    if (!status && l->servers_at)
+        status = fl_server_cells_read(row, l->servers_at, &r->servers, d);
+    if (!status && l->servers_at && l->row == 1) /* the first GPU's: those of servers are over */
+        status = fl_server_step_read(row, &r->servers, &l->servers_room, d);
     if (!status && r->has_kernels && !l->row && fl_decisions_add_step(r, &l->room, now, lost))
         status = fl_no_memory(d, row->file);
     if (status)
@@ -200,6 +213,18 @@ static fl_status read_row(loader *l, const fl_csv_row *row, fl_diag *d) {
     return status;
 }
 
+/* Of the step whose host's row stands above. */
+static fl_status read_server_row(loader *l, const fl_csv_row *row, fl_diag *d) {
+    const size_t now = l->r.step_count;
+    int64_t step = 0, t_ns = 0;
+    fl_status s = fl_field_int(row, 0, "step", 0, INT64_MAX, &step, d);
+    if (!s)
+        s = fl_field_int(row, 1, "t_ns", 0, INT64_MAX, &t_ns, d);
+    if (!s && ((size_t)step != now || t_ns != l->r.t_ns[now]))
+        s = FL_FIELD_FAIL(d, row, 0, "step and t_ns are not those of the host's row of step %zu", now);
+    return s ? s : fl_server_row_read(row, l->servers_at, &l->r.servers, &l->servers_room, d);
+}
+
 static fl_status on_row(void *user, const fl_csv_row *row, fl_diag *d) {
     loader *l = user;
     if (!l->width)
@@ -208,8 +233,10 @@ static fl_status on_row(void *user, const fl_csv_row *row, fl_diag *d) {
     size_t steps = l->r.step_count;
     fl_diag own = {.status = FL_OK};
     const bool kernel = l->r.has_kernels && l->row == 1 && row->count == l->width && fl_kernel_row(row);
-    fl_status status =
-        kernel ? fl_kernel_row_read(row, l->delay_at + 1, steps, &l->r, &l->room, &own) : read_row(l, row, &own);
+    const bool server = l->servers_at && l->row == 1 && row->count == l->width && fl_server_row(row);
+    fl_status status = kernel   ? fl_kernel_row_read(row, l->delay_at + 1, steps, &l->r, &l->room, &own)
+                       : server ? read_server_row(l, row, &own)
+                                : read_row(l, row, &own);
     if (status == FL_BAD_INPUT && row->torn && row->count <= l->width) {
         l->r.torn_line = row->line;
         /* A torn host row ends the first step too, though it may be too short to say so. */
@@ -223,7 +250,7 @@ static fl_status on_row(void *user, const fl_csv_row *row, fl_diag *d) {
     }
     if (status && d)
         *d = own;
-    if (status || kernel)
+    if (status || kernel || server)
         return status;
     l->row++;
     if (l->gpus_known && l->row == (size_t)l->r.gpu_count + 1) {

@@ -58,10 +58,7 @@ fl_status fl_kernel_columns_check(const fl_csv_row *header, size_t at, fl_diag *
             return FL_FIELD_FAIL(d, header, column, "column %zu is '%.60s', expected '%s'", column + 1,
                                  header->field[column].text, NAMES[i]);
     }
-    return header->count == at + FL_KERNEL_COLUMNS
-               ? FL_OK
-               : FL_FIELD_FAIL(d, header, at + FL_KERNEL_COLUMNS, "column '%.60s' after 'end_ns', expected no more",
-                               header->field[at + FL_KERNEL_COLUMNS].text);
+    return FL_OK;
 }
 
 bool fl_kernel_row(const fl_csv_row *row) {
@@ -199,8 +196,10 @@ void fl_put_kind_row(FILE *file, const fl_step_place *at, size_t index, const fl
     begin_row(file, at, "kind", index);
     fprintf(file, ",%u,", (unsigned)kind->name_id);
     fl_csv_put(file, kind->name);
-    fprintf(file, ",%ux%ux%u,%ux%ux%u,,,,\n", (unsigned)g[0], (unsigned)g[1], (unsigned)g[2], (unsigned)b[0],
+    fprintf(file, ",%ux%ux%u,%ux%ux%u,,,,", (unsigned)g[0], (unsigned)g[1], (unsigned)g[2], (unsigned)b[0],
             (unsigned)b[1], (unsigned)b[2]);
+    put_commas(file, at->behind);
+    fputc('\n', file);
 }
 
 void fl_put_kernel_row(FILE *file, const fl_step_place *at, const fl_logged_kernel *kernel) {
@@ -210,5 +209,6 @@ void fl_put_kernel_row(FILE *file, const fl_step_place *at, const fl_logged_kern
     fputc(',', file);
     if (kernel->end_ns >= 0)
         fl_put_int(file, kernel->end_ns);
+    put_commas(file, at->behind);
     fputc('\n', file);
 }

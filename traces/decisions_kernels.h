@@ -35,10 +35,10 @@ fl_status fl_kernel_row_read(const fl_csv_row *row, size_t at, size_t step, fl_d
 /* The ten cells of the row of a host (*lost, 0 where empty) or of a GPU (lost NULL: all empty). */
 fl_status fl_kernel_cells_read(const fl_csv_row *row, size_t at, uint64_t *lost, fl_diag *d);
 
-/* ---- writing; `between` is the number of columns from after `device` to `delay_ns` ---- */
+/* ---- writing; `between` is the number of columns from after `device` to `delay_ns`, `behind` of those after these ten ---- */
 
 typedef struct fl_step_place {
-    size_t step, between;
+    size_t step, between, behind;
     int64_t t_ns;
 } fl_step_place;
 

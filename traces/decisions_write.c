@@ -2,6 +2,7 @@
 
 #include "traces/csv.h"
 #include "traces/decisions.h"
+#include "traces/decisions_servers.h"
 #include "traces/writing.h"
 
 #include <math.h>
@@ -53,11 +54,31 @@ static void put_row(FILE *file, const fl_decisions *r, size_t step, size_t row) 
         fl_put_int(file, r->delay_ns[step]);
     if (r->has_kernels)
         fl_put_kernel_cells(file, row ? 0 : r->lost[step]);
+    if (r->servers.signal)
+        fl_put_server_cells(file, r->servers.signal_count);
     fputc('\n', file);
 }
 
+static void put_servers(FILE *file, const fl_decisions *r, size_t step) {
+    const fl_logged_servers *s = &r->servers;
+    const fl_server_place at = {.step = step,
+                                .t_ns = r->t_ns[step],
+                                .between = r->signal_count + r->control_count + 2 +
+                                           (r->has_kernels ? FL_KERNEL_COLUMNS : 0),
+                                .signal = (const char *const *)s->signal,
+                                .signals = s->signal_count};
+    for (uint32_t k = 0; k < s->count; k++) {
+        const size_t row = step * s->count + k;
+        fl_put_server_row(file, &at, k, s->lost[row], s->value + row * s->signal_count,
+                          s->fresh + row * s->signal_count);
+    }
+    for (size_t i = step ? s->batches_until[step - 1] : 0; i < s->batches_until[step]; i++)
+        fl_put_batch_row(file, &at, &s->batch[i]);
+}
+
 static void put_kernels(FILE *file, const fl_decisions *r, size_t step) {
-    const fl_step_place at = {step, r->signal_count + r->control_count + 2, r->t_ns[step]};
+    const fl_step_place at = {step, r->signal_count + r->control_count + 2,
+                              r->servers.signal ? fl_server_column_count(r->servers.signal_count) : 0, r->t_ns[step]};
     for (size_t i = step ? r->kinds_until[step - 1] : 0; i < r->kinds_until[step]; i++)
         fl_put_kind_row(file, &at, i, &r->kind[i]);
     for (size_t i = step ? r->kernels_until[step - 1] : 0; i < r->kernels_until[step]; i++)
@@ -99,12 +120,16 @@ fl_status fl_decisions_write(const char *path, const fl_decisions *r, fl_diag *d
     fputs(",delay_ns", file);
     if (r->has_kernels)
         fl_put_kernel_names(file);
+    if (r->servers.signal)
+        fl_put_server_names(file, (const char *const *)r->servers.signal, r->servers.signal_count);
     fputc('\n', file);
     for (size_t step = 0; step < r->step_count; step++)
         for (size_t row = 0; row <= r->gpu_count; row++) {
             put_row(file, r, step, row);
             if (row == 0 && r->has_kernels)
                 put_kernels(file, r, step);
+            if (row == 0 && r->servers.signal)
+                put_servers(file, r, step);
         }
     return fl_output_commit(o, d);
 }

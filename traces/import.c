@@ -51,6 +51,7 @@ void fl_imported_free(fl_imported *out) {
     fl_kernel_trace_free(&out->kernels);
     fl_telemetry_free(&out->telemetry);
     fl_sweep_free(&out->sweep);
+    fl_requests_free(&out->requests);
     for (size_t i = 0; i < out->note_count; i++)
         free(out->note[i]);
     free(out->note);

@@ -1,19 +1,20 @@
 /* Files as other tools write them, read into the plain structs of traces/records.h. Each format has one reader, and
  * each reader has one row in traces/readers.h.
  *
- * A reader fills kernels, telemetry or both, or a sweep, completely or not at all. It notes what its format cannot
- * carry ("no clocks: kernels are taken at the platform's default"). It never guesses silently: every assumption is a
- * note. */
+ * A reader fills kernels, telemetry, or both, or a sweep, or requests, whole or not at all, and notes what its format cannot carry ("no clocks:
+ * kernels are taken at the platform's default"). It never guesses silently: what it had to assume is a note. */
 #ifndef FL_IMPORT_H
 #define FL_IMPORT_H
 
 #include "traces/diag.h"
 #include "traces/records.h"
+#include "traces/requests.h"
 
 typedef struct fl_imported {
-    bool has_kernels, has_telemetry, has_sweep;
+    bool has_kernels, has_telemetry, has_sweep, has_requests;
     fl_kernel_trace kernels;
     fl_sweep sweep;
+    fl_requests requests;
     fl_telemetry telemetry; /* signal names are those of the contract (power_w, sm_mhz, util_gpu_pct, ...) */
     char **note;            /* note_count entries: what the format does not carry, what was left out and why */
     size_t note_count, note_room;

@@ -93,6 +93,29 @@ static fl_status read_sweep(const char *path, const fl_import_options *o, fl_imp
     return status;
 }
 
+static fl_status read_requests(const char *path, const fl_import_options *o, fl_imported *out, fl_diag *d) {
+    (void)o;
+    *out = (fl_imported){0};
+    fl_status status = fl_requests_read(path, &out->requests, d);
+    if (!status)
+        status = check_end(path, d);
+    if (status)
+        fl_imported_free(out);
+    out->has_requests = !status;
+    return status;
+}
+
+static bool requests_header(const fl_cells *line) {
+    return fl_cells_have(line, "t_ns") && fl_cells_have(line, "prompt_tokens") && fl_cells_have(line, "output_tokens");
+}
+
+static bool detect_requests(const char *path, const char *head, size_t size) {
+    (void)path;
+    return begins(head, size, "# foldline-requests ") || fl_header_find(head, size, requests_header) == 0;
+}
+
 const fl_reader fl_reader_kernels = {"foldline-kernels", "canonical kernel trace", detect_kernels, read_kernels};
 const fl_reader fl_reader_telemetry = {"foldline-telemetry", "canonical telemetry", detect_telemetry, read_telemetry};
 const fl_reader fl_reader_sweep = {"sweep", "table of measured settings", detect_sweep, read_sweep};
+const fl_reader fl_reader_requests = {"foldline-requests", "requests to a server of language models", detect_requests,
+                                      read_requests};

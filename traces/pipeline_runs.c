@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { COLUMNS_MAX = 13, PLANS_MAX = 100000 };
+enum { COLUMNS_MAX = 13 };
 
 typedef struct table { /* one of the files: its columns, the first `required` of which must be there */
     const char *ending;
@@ -56,71 +56,14 @@ static fl_status find_rank(const fl_pipeline_runs *r, const fl_csv_row *row, siz
 
 /* ---- plans ---- */
 
-enum { P_PLAN, P_RANK, P_INSTRUCTION, P_FIRST, P_COUNT, P_MHZ, P_COLUMNS };
-static const char *const PLAN_COLUMN[] = {"plan", "rank", "instruction", "first_microbatch", "count", "sm_mhz"};
-
-static fl_status take_plan(fl_pipeline_runs *r, const fl_csv_row *row, const size_t *where, fl_diag *d) {
-    fl_plan_row p = {0};
-    int64_t plan = 0;
-    fl_status s = fl_field_int(row, where[P_PLAN], "plan", 0, INT64_MAX, &plan, d);
-    if (!s)
-        s = get_int(row, where[P_RANK], "rank", 0, FL_PIPELINE_RANKS_MAX - 1, &p.rank, d);
-    if (!s)
-        s = get_int(row, where[P_FIRST], "first_microbatch", 0, FL_PIPELINE_MICROBATCHES_MAX - 1, &p.first, d);
-    if (!s)
-        s = get_int(row, where[P_COUNT], "count", 1, FL_PIPELINE_MICROBATCHES_MAX - p.first, &p.count, d);
-    if (!s)
-        s = fl_field_real(row, where[P_MHZ], "sm_mhz", 1, 1e5, &p.sm_mhz, d);
-    if (s)
-        return s;
-    if (p.sm_mhz != (double)(int32_t)p.sm_mhz) /* boards are set in whole MHz */
-        return FL_FIELD_FAIL(d, row, where[P_MHZ], "sm_mhz is '%.60s', expected whole MHz",
-                             row->field[where[P_MHZ]].text);
-    const char *name = row->field[where[P_INSTRUCTION]].text;
-    p.backward = !strcmp(name, "backward");
-    if (!p.backward && strcmp(name, "forward") != 0)
-        return FL_FIELD_FAIL(d, row, where[P_INSTRUCTION], "instruction is '%.60s', expected forward or backward",
-                             name);
-    if (!r->plan_count || r->plan[r->plan_count - 1] < plan) {
-        if (r->plan_count == PLANS_MAX || fl_grow(&r->plan, &r->plan_room, r->plan_count + 1, sizeof *r->plan))
-            return fl_no_memory(d, row->file);
-        r->plan[r->plan_count++] = plan;
-    } else if (r->plan[r->plan_count - 1] > plan) {
-        return FL_FIELD_FAIL(d, row, where[P_PLAN], "plan %lld comes after %lld, expected ascending numbers",
-                             (long long)plan, (long long)r->plan[r->plan_count - 1]);
-    }
-    p.plan = (uint32_t)r->plan_count - 1;
-    r->ranks = p.rank + 1 > r->ranks ? p.rank + 1 : r->ranks;
-    r->microbatches = p.first + p.count > r->microbatches ? p.first + p.count : r->microbatches;
-    r->top_mhz = p.sm_mhz > r->top_mhz ? p.sm_mhz : r->top_mhz;
-    if (fl_grow(&r->asked, &r->asked_room, r->asked_count + 1, sizeof p))
-        return fl_no_memory(d, row->file);
-    r->asked[r->asked_count++] = p;
-    return FL_OK;
-}
-
-static int by_place(const void *a, const void *b) {
-    const fl_plan_row *x = a, *y = b;
-    if (x->plan != y->plan)
-        return x->plan < y->plan ? -1 : 1;
-    if (x->rank != y->rank)
-        return x->rank < y->rank ? -1 : 1;
-    if (x->backward != y->backward)
-        return x->backward ? 1 : -1;
-    return x->first < y->first ? -1 : x->first > y->first;
-}
-
-/* Every plan asks each rank for a clock of each forward and each backward, once: in order, each row begins where the
- * one before has ended. */
-static fl_status check_plans(fl_pipeline_runs *r, const char *file, fl_diag *d) {
+/* Every plan asks each rank for a clock of each forward and each backward: in order, each row begins where the one
+ * before has ended. */
+static fl_status check_plans(const fl_pipeline_runs *r, const char *file, fl_diag *d) {
     const size_t cells = r->plan_count * r->ranks * 2;
-    if (!r->plan_count)
-        return fl_fail(d, FL_BAD_INPUT, file, 0, 0, "no plans, expected at least one");
     if (cells > r->asked_count)
         return fl_fail(d, FL_BAD_INPUT, file, 0, 0,
                        "%zu rows for %zu plans and %u ranks, expected at least one for each forward and each backward",
                        r->asked_count, r->plan_count, r->ranks);
-    qsort(r->asked, r->asked_count, sizeof *r->asked, by_place);
     size_t at = 0;
     for (size_t i = 0; i < cells; i++) {
         const uint32_t plan = (uint32_t)(i / 2 / r->ranks), rank = (uint32_t)(i / 2 % r->ranks);
@@ -130,16 +73,34 @@ static fl_status check_plans(fl_pipeline_runs *r, const char *file, fl_diag *d) 
                r->asked[at].backward == backward && r->asked[at].first == next;
              at++)
             next += r->asked[at].count;
-        const bool twice = at < r->asked_count && r->asked[at].plan == plan && r->asked[at].rank == rank &&
-                           r->asked[at].backward == backward && r->asked[at].first < next;
-        if (twice || next != r->microbatches)
+        if (next != r->microbatches)
             return fl_fail(d, FL_BAD_INPUT, file, 0, 0,
-                           "plan %lld asks %s for the %s of microbatch %u of rank %u, expected one clock for each of "
-                           "%u microbatches",
-                           (long long)r->plan[plan], twice ? "twice" : "no clock", backward ? "backward" : "forward",
-                           twice ? r->asked[at].first : next, rank, r->microbatches);
+                           "plan %lld asks no clock for the %s of microbatch %u of rank %u, expected one clock for "
+                           "each of %u microbatches",
+                           (long long)r->plan[plan], backward ? "backward" : "forward", next, rank, r->microbatches);
     }
     return FL_OK;
+}
+
+static fl_status read_plans(fl_pipeline_runs *r, const char *path, fl_diag *d) {
+    fl_plans plans;
+    fl_status s = fl_plans_read(path, &plans, d);
+    if (s)
+        return s;
+    if (plans.chunks > 1)
+        s = fl_fail(d, FL_BAD_INPUT, path, 0, 0, "%u chunks, expected 1: the fit knows no interleaved schedule",
+                    plans.chunks);
+    r->plan = plans.number;
+    r->plan_count = plans.plan_count;
+    r->ranks = plans.ranks;
+    r->microbatches = plans.microbatches;
+    r->top_mhz = plans.top_mhz;
+    r->asked = plans.row;
+    r->asked_count = plans.row_count;
+    plans.number = NULL;
+    plans.row = NULL;
+    fl_plans_free(&plans);
+    return s ? s : check_plans(r, path, d);
 }
 
 /* ---- measured ---- */
@@ -182,7 +143,7 @@ static const char *const INSTRUCTION_COLUMN[] = {"plan",  "rank",        "kind",
 static fl_status take_instruction(fl_pipeline_runs *r, const fl_csv_row *row, const size_t *where, fl_diag *d) {
     static const fl_pipeline_what KIND[] = {FL_PIPELINE_FORWARD, FL_PIPELINE_BACKWARD, FL_PIPELINE_LOAD,
                                             FL_PIPELINE_LOAD_IN_RECV};
-    fl_part_row p = {0};
+    fl_part_row p = {.line = row->line};
     fl_status s = find_plan(r, row, where[I_PLAN], &p.plan, d);
     if (!s)
         s = find_rank(r, row, where[I_RANK], &p.rank, d);
@@ -208,6 +169,15 @@ static fl_status take_instruction(fl_pipeline_runs *r, const fl_csv_row *row, co
         return fl_no_memory(d, row->file);
     r->part[r->part_count++] = p;
     return FL_OK;
+}
+
+static int by_place(const void *a, const void *b) {
+    const fl_part_row *x = a, *y = b;
+    if (x->plan != y->plan)
+        return x->plan < y->plan ? -1 : 1;
+    if (x->rank != y->rank)
+        return x->rank < y->rank ? -1 : 1;
+    return x->line < y->line ? -1 : x->line > y->line;
 }
 
 /* ---- power limits ---- */
@@ -257,12 +227,12 @@ static fl_status check_caps(const fl_pipeline_runs *r, const char *file, fl_diag
 /* ---- files ---- */
 
 static const table TABLE[] = {
-    {"plans.csv", PLAN_COLUMN, P_COLUMNS, P_COLUMNS, take_plan},
+    {.ending = "plans.csv"}, /* traces/plan.h */
     {"measured.csv", MEASURED_COLUMN, M_COLUMNS, M_REQUIRED, take_measured},
     {"instructions.csv", INSTRUCTION_COLUMN, I_COLUMNS, I_REQUIRED, take_instruction},
     {"caps.csv", CAP_COLUMN, C_COLUMNS, C_REQUIRED, take_cap},
 };
-enum { PLANS, MEASURED, CAPS = 3 };
+enum { PLANS, MEASURED, PARTS, CAPS };
 
 static fl_status on_row(void *user, const fl_csv_row *row, fl_diag *d) {
     loader *l = user;
@@ -303,13 +273,17 @@ fl_status fl_pipeline_runs_read(const char *base, fl_pipeline_runs *r, fl_diag *
             s = fl_no_memory(d, base);
         }
         const bool there = k != CAPS || !path || !access(path, F_OK);
-        if (!s && there)
+        if (!s && k == PLANS)
+            s = read_plans(r, path, d);
+        else if (!s && there)
             s = fl_csv_read(path, &OPTIONS, &head, on_row, &l, d);
         fl_head_free(&head);
-        if (!s && k == PLANS && !(s = check_plans(r, path, d)))
+        if (!s && k == PLANS)
             s = make_room(r, d);
         if (!s && k == MEASURED)
             s = check_measured(r, path, d);
+        if (!s && k == PARTS && r->part_count)
+            qsort(r->part, r->part_count, sizeof *r->part, by_place);
         if (!s && k == CAPS)
             s = check_caps(r, path, d);
         free(path);
@@ -317,6 +291,34 @@ fl_status fl_pipeline_runs_read(const char *base, fl_pipeline_runs *r, fl_diag *
     if (s)
         fl_pipeline_runs_free(r);
     return s;
+}
+
+static bool is_before(uint32_t plan, uint32_t rank, uint32_t than_plan, uint32_t than_rank) {
+    return plan != than_plan ? plan < than_plan : rank < than_rank;
+}
+
+size_t fl_pipeline_runs_asked(const fl_pipeline_runs *r, uint32_t plan, uint32_t rank) {
+    size_t from = 0, to = r->asked_count;
+    while (from < to) {
+        const size_t middle = from + (to - from) / 2;
+        if (is_before(r->asked[middle].plan, r->asked[middle].rank, plan, rank))
+            from = middle + 1;
+        else
+            to = middle;
+    }
+    return from;
+}
+
+size_t fl_pipeline_runs_part(const fl_pipeline_runs *r, uint32_t plan, uint32_t rank) {
+    size_t from = 0, to = r->part_count;
+    while (from < to) {
+        const size_t middle = from + (to - from) / 2;
+        if (is_before(r->part[middle].plan, r->part[middle].rank, plan, rank))
+            from = middle + 1;
+        else
+            to = middle;
+    }
+    return from;
 }
 
 void fl_pipeline_runs_free(fl_pipeline_runs *r) {

@@ -1,7 +1,6 @@
 /* What was measured of executed plans of a pipeline: files with a common beginning.
  *
- *   BASE.plans.csv         plan,rank,instruction,first_microbatch,count,sm_mhz: the clock that a plan asks for, in
- *                          whole MHz, for runs of microbatches of a rank's forward or backward
+ *   BASE.plans.csv         the clocks that each plan asks for (traces/plan.h)
  *   BASE.measured.csv      plan,rank,iter_time_s,iter_energy_j,plan_time_s,plan_energy_j: of one iteration
  *   BASE.instructions.csv  plan,rank,kind,sm_mhz,count,time_mean_s,time_sd_s: kind forward, backward, load,
  *                          load_in_recv
@@ -13,13 +12,7 @@
 #ifndef FL_PIPELINE_RUNS_H
 #define FL_PIPELINE_RUNS_H
 
-#include "traces/pipeline.h"
-
-typedef struct fl_plan_row {
-    uint32_t plan, rank, first, count; /* plan: its place among the plans, which ascend by number */
-    bool backward;
-    double sm_mhz;
-} fl_plan_row;
+#include "traces/plan.h"
 
 typedef struct fl_run_row {
     double time_s, energy_j; /* of the rank; both above 0 */
@@ -29,6 +22,7 @@ typedef struct fl_part_row {
     uint32_t plan, rank, count;
     fl_pipeline_what what;
     double sm_mhz, mean_s, sd_s;
+    int64_t line;
 } fl_part_row;
 
 typedef struct fl_cap_run { /* a run under power limits */
@@ -39,14 +33,14 @@ typedef struct fl_cap_run { /* a run under power limits */
 
 typedef struct fl_pipeline_runs {
     int64_t *plan; /* plan_count: numbers as the files have them */
-    size_t plan_count, plan_room;
+    size_t plan_count;
     uint32_t ranks, microbatches;
     double top_mhz;     /* the highest clock that any plan asks for */
     fl_plan_row *asked; /* by plan, rank, forward then backward, and microbatch */
-    size_t asked_count, asked_room;
+    size_t asked_count;
     fl_run_row *run;           /* [plan][rank] */
     double *time_s, *energy_j; /* by plan: of the whole iteration, all ranks */
-    fl_part_row *part;
+    fl_part_row *part; /* by plan and rank, else as the file has them */
     size_t part_count, part_room;
     fl_cap_run *cap;
     double *limit_w; /* [cap][rank]; 0 = not stated */
@@ -56,6 +50,10 @@ typedef struct fl_pipeline_runs {
 /* Reads the three files, or leaves *r zeroed. Refuses files without a plan, a plan that does not ask one clock for
  * every microbatch of every rank, and one that was not measured. */
 fl_status fl_pipeline_runs_read(const char *base, fl_pipeline_runs *r, fl_diag *d);
+/* The first row of what a rank of a plan asked for, and of what was measured of it; one past the last where there is
+ * none of it or of a later one. */
+size_t fl_pipeline_runs_asked(const fl_pipeline_runs *r, uint32_t plan, uint32_t rank);
+size_t fl_pipeline_runs_part(const fl_pipeline_runs *r, uint32_t plan, uint32_t rank);
 void fl_pipeline_runs_free(fl_pipeline_runs *r);
 
 #endif

@@ -10,6 +10,7 @@
     X(kernels)                                                                                                         \
     X(telemetry)                                                                                                       \
     X(sweep)                                                                                                           \
+    X(requests)                                                                                                        \
     X(nsys_sqlite)                                                                                                     \
     X(kineto)                                                                                                          \
     X(nsys_csv)                                                                                                        \
@@ -21,6 +22,7 @@
     X(dvfs)                                                                                                            \
     X(profile)                                                                                                         \
     X(zeus)                                                                                                            \
+    X(azure_llm)                                                                                                       \
     X(wide)
 
 #define FL_READER_DECLARE(ident) extern const fl_reader fl_reader_##ident;

@@ -105,5 +105,11 @@ void fl_decisions_free(fl_decisions *d) {
     free(d->lost);
     free(d->kinds_until);
     free(d->kernels_until);
+    free_texts(d->servers.signal, d->servers.signal_count);
+    free(d->servers.value);
+    free(d->servers.fresh);
+    free(d->servers.lost);
+    free(d->servers.batch);
+    free(d->servers.batches_until);
     memset(d, 0, sizeof *d);
 }

@@ -137,11 +137,16 @@ typedef struct fl_sweep {
  * not set; default = handed back), and delay_ns (host row; may be empty where the source did not record it).
  *
  * Where the policy takes kernel records, ten more columns follow, all or none:
- * lost,kind,name_id,name,grid,block,gpu,stream,start_ns,end_ns. `lost` stands in the host's row. More rows stand
- * between the host's row and the rows of the GPUs, so that a complete step has all of its records. First comes a row of
- * device "kind" for each kind that was not known before (kind = 0, 1, ... in order; grid and block as XxYxZ). Then
- * comes a row of device "kernel" for each record, in the order in which the policy saw them (end_ns empty = the end is
- * missing). The other columns of these rows are empty. */
+ * lost,kind,name_id,name,grid,block,gpu,stream,start_ns,end_ns. `lost` stands in the host's row. Between it and the
+ * rows of the GPUs (so that a step that is whole has all of its records) come first a row of device "kind" for each
+ * kind that was not known before (kind = 0, 1, ... in order; grid and block as XxYxZ), then a row of device "kernel"
+ * for each record, in the order in which the policy saw them (end_ns empty = the end is missing); the other columns are
+ * empty.
+ *
+ * Where the node has servers, further columns follow, all or none: server,batches_lost,server_fresh, the server
+ * signals that the policy reads by name, batch_start_ns,batch_end_ns,batch_prompt_tokens,batch_prompts,batch_sequences,batch_kv_tokens. A row
+ * of device "server" for each of them (0, 1, ...; in every step the same number) and then one of device "batch" for each
+ * step of an engine that the policy saw stand where those of kernels do, before the rows of the GPUs. */
 
 typedef struct fl_logged_kind {
     char *name;
@@ -153,6 +158,25 @@ typedef struct fl_logged_kernel {
     int64_t start_ns, end_ns; /* end_ns -1 = missing */
     uint32_t kind, gpu, stream;
 } fl_logged_kernel;
+
+typedef struct fl_logged_batch {
+    int64_t start_ns, end_ns;
+    uint32_t server, prompt_tokens, prompts, decode_sequences;
+    uint64_t kv_tokens;
+} fl_logged_batch;
+
+typedef struct fl_logged_servers { /* what a policy saw of servers; signal NULL = the columns are not there */
+    char **signal;
+    size_t signal_count;
+    uint32_t count;       /* of servers, the same in every step */
+    size_t rows, steps;   /* so far; rows of whole steps: steps x count */
+    double *value;        /* rows x signal_count; NAN = invalid */
+    bool *fresh;          /* rows x signal_count */
+    uint64_t *lost;       /* rows: steps of engines that the policy missed; in the row of server 0 */
+    fl_logged_batch *batch;
+    size_t batch_count;
+    size_t *batches_until; /* steps: how many were seen up to this one */
+} fl_logged_servers;
 
 typedef struct fl_decisions {
     fl_head
@@ -175,9 +199,9 @@ typedef struct fl_decisions {
     fl_logged_kind *kind;
     fl_logged_kernel *kernel;
     size_t kind_count, kernel_count;
-    uint64_t *lost; /* step_count entries: records lost since the previous step */
-    size_t *kinds_until,
-        *kernels_until; /* step_count entries: how many kinds were known, and records seen, up to this step */
+    uint64_t *lost;                      /* step_count: records lost since the step before */
+    size_t *kinds_until, *kernels_until; /* step_count: how many were known, and seen, up to this step */
+    fl_logged_servers servers;
 } fl_decisions;
 
 void fl_head_free(fl_head *h);

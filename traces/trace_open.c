@@ -37,7 +37,7 @@ static fl_status read_source(const fl_reader *reader, const char *path, const fl
     fl_cache_key first;
     *known = fl_cache_stamp_of(path, &before) && (before.settled || fl_cache_key_make(path, reader->name, o, &first));
     const fl_status status = reader->read(path, o, out, d);
-    *known = *known && !status && !out->has_sweep && fl_cache_key_make(path, reader->name, o, key) &&
+    *known = *known && !status && !out->has_sweep && !out->has_requests && fl_cache_key_make(path, reader->name, o, key) &&
              fl_cache_stamp_of(path, &after) && fl_cache_same_stamp(&before, &after) &&
              (before.settled || memcmp(first.hash, key->hash, sizeof key->hash) == 0);
     if (*known)

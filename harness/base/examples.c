@@ -29,6 +29,10 @@ static const struct {
      {"foldline regress harness/experiments/first-light.json --bless -o baseline.json",
       "foldline regress harness/experiments/first-light.json --bless -o strict.json --fail-if 'energy_j>+0.1%' && "
       "foldline regress strict.json"}},
+    {"plan",
+     {"foldline plan traces/samples/four-stages.pipeline.csv --slowdown 5%",
+      "foldline plan traces/samples/four-stages.pipeline.csv --frontier --points 10 -o stages.plan.csv --csv "
+      "stages.frontier.csv"}},
     {"oracle",
      {"foldline oracle traces/samples/mix8.csv --platform generic --bound 10%",
       "foldline oracle --sweep traces/samples/energyucb-528.pot3d.csv --platform pvc-max1550x6 --bound 5%"}},
@@ -44,6 +48,9 @@ static const struct {
     {"synth",
      {"foldline synth -o demo.csv --kernels 20000 --streams 2 --seed 7",
       "foldline synth -o short.csv --kernels 500 && foldline trace stats short.csv"}},
+    {"synth requests",
+     {"foldline synth requests -o requests.csv --rate 2 --seconds 300 && foldline show requests.csv --rows 5",
+      "foldline synth requests -o bursts.csv --rate 4 --cv 3 --daily 0.8 --day 3600 --seconds 3600 --shared 256"}},
     {"import", {"foldline import traces/samples/mix8.csv", "foldline import traces/samples/mix8.csv -o canonical.csv"}},
     {"trace", {"foldline trace stats traces/samples/mix8.csv", "foldline trace stats traces/samples/mix8.csv --json"}},
     {"policies", {"foldline policies", "foldline policies assure"}},
@@ -92,6 +99,10 @@ static const struct {
     {"fit probes",
      {"foldline fit probes --sweep traces/samples/energyucb-table1.csv --only '5[23]*' --count 1",
       "foldline fit probes pvc-max1550x6 --count 1"}},
+    {"fit serving",
+     {"cd traces/samples/serving && foldline fit serving --dense rtx4090-llama3.1-8b.dense.csv --per-sequence "
+      "rtx4090-llama3.1-8b.per_sequence.csv --attention rtx4090-llama3.1-8b.attention.csv --layers 32 --sm-mhz 2520",
+      "cd traces/samples/serving && foldline fit serving --serving rtx4090-llama3.1-8b.serving.csv --json"}},
     {"fit pipeline",
      {"foldline fit pipeline traces/samples/perseus/A100-bert --learn half",
       "foldline fit pipeline traces/samples/perseus/A100-bert -o bert.pipeline.csv"}},

@@ -3,9 +3,9 @@
 #include <stdlib.h>
 
 fl_status fl_bench_run(fl_bench *b, fl_diag *d) {
-    fl_status (*const group[])(fl_bench *, fl_diag *) = {fl_bench_one_stream, fl_bench_grid,    fl_bench_features,
-                                                         fl_bench_streams,    fl_bench_threads, fl_bench_draws,
-                                                         fl_bench_load,       fl_bench_commands};
+    fl_status (*const group[])(fl_bench *, fl_diag *) = {
+        fl_bench_one_stream, fl_bench_grid,    fl_bench_features, fl_bench_streams, fl_bench_threads,
+        fl_bench_draws,      fl_bench_serving, fl_bench_pipeline, fl_bench_load,    fl_bench_commands};
     size_t rows = 0;
     while (*fl_bench_rows[rows].key)
         rows++;

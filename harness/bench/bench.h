@@ -65,6 +65,8 @@ fl_status fl_bench_streams(fl_bench *b, fl_diag *d);
 fl_status fl_bench_features(fl_bench *b, fl_diag *d);
 fl_status fl_bench_grid(fl_bench *b, fl_diag *d);
 fl_status fl_bench_draws(fl_bench *b, fl_diag *d);
+fl_status fl_bench_serving(fl_bench *b, fl_diag *d);
+fl_status fl_bench_pipeline(fl_bench *b, fl_diag *d);
 fl_status fl_bench_threads(fl_bench *b, fl_diag *d);
 fl_status fl_bench_load(fl_bench *b, fl_diag *d);
 fl_status fl_bench_load_json(fl_bench *b, fl_diag *d); /* called by fl_bench_load */

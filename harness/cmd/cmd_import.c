@@ -18,7 +18,7 @@
 
 static const fl_command_help help = {
     "import", "FILE... [-o OUT.csv] [--format NAME] [--interval S] [--offset S]",
-    "Reads what profilers and sensor tools wrote, says what it cannot carry, and writes canonical files.",
+    "Reads what profilers, sensor tools and servers wrote, says what it cannot carry, and writes canonical files.",
     "Kernels go to OUT.csv, telemetry to OUT.telemetry.csv; without -o nothing is written. Kernels and telemetry of\n"
     "one run are put on one clock: the kernels'. The offset between their clocks is found by correlating power or\n"
     "utilisation with the kernels, or given. --map makes a sweep of anybody's table: left of each '=' stands a column\n"
@@ -67,7 +67,8 @@ static fl_status source_of(fl_head *head, const char *path, const fl_reader *rea
 /* Kernels are added up over files; telemetry comes from one. */
 static fl_status add_import(done *all, fl_imported *one, const char *path, const fl_reader *reader, fl_diag *d) {
     fl_status s = FL_OK;
-    bool several = all->run.has_kernels || all->run.has_telemetry || all->run.has_sweep || all->run.note_count;
+    bool several = all->run.has_kernels || all->run.has_telemetry || all->run.has_sweep || all->run.has_requests ||
+                   all->run.note_count;
     for (size_t i = 0; !s && i < one->note_count; i++)
         s = fl_import_note(&all->run, d, "%s: %s", base_name(path), one->note[i]);
     if (!s && one->has_kernels && !(s = source_of(&one->kernels.head, path, reader, d))) {
@@ -91,6 +92,14 @@ static fl_status add_import(done *all, fl_imported *one, const char *path, const
     }
     if (!s && (one->has_sweep || all->run.has_sweep) && several)
         return fl_fail(d, FL_BAD_INPUT, path, 0, 0, "a sweep among other files, expected it by itself");
+    if (!s && (one->has_requests || all->run.has_requests) && several)
+        return fl_fail(d, FL_BAD_INPUT, path, 0, 0, "requests among other files, expected them by themselves");
+    if (!s && one->has_requests && !(s = source_of(&one->requests.head, path, reader, d))) {
+        all->format[0] = reader->name;
+        all->run.requests = one->requests;
+        one->requests = (fl_requests){0};
+        all->run.has_requests = true;
+    }
     if (!s && one->has_sweep) {
         all->run.sweep = one->sweep;
         one->sweep = (fl_sweep){0};
@@ -194,18 +203,22 @@ static fl_status spare_inputs(const ask *a, const char *path, fl_diag *d) {
     return FL_OK;
 }
 
-static fl_status write_sweep(const ask *a, done *all, fl_diag *d) {
+/* A sweep, or requests. */
+static fl_status write_table(const ask *a, done *all, fl_diag *d) {
     if (!a->output)
         return FL_OK;
     if (!(all->written[0] = strdup(a->output)))
         return fl_no_memory(d, NULL);
     const fl_status s = spare_inputs(a, a->output, d);
-    return s ? s : fl_sweep_write(a->output, &all->run.sweep, d);
+    if (s)
+        return s;
+    return all->run.has_sweep ? fl_sweep_write(a->output, &all->run.sweep, d)
+                              : fl_requests_write(a->output, &all->run.requests, d);
 }
 
 static fl_status write_all(const ask *a, done *all, fl_diag *d) {
-    if (all->run.has_sweep)
-        return write_sweep(a, all, d);
+    if (all->run.has_sweep || all->run.has_requests)
+        return write_table(a, all, d);
     if (!a->output)
         return FL_OK;
     if (all->run.has_kernels)
@@ -240,6 +253,21 @@ static size_t kernels_of(const fl_kernel_trace *t) {
     return n;
 }
 
+typedef struct tokens_told {
+    uint64_t prompt, output, cached;
+    double seconds; /* from the first arrival to the last */
+} tokens_told;
+
+static tokens_told tokens_of(const fl_requests *r) {
+    tokens_told t = {.seconds = (double)(r->row[r->count - 1].t_ns - r->row[0].t_ns) * 1e-9};
+    for (size_t i = 0; i < r->count; i++) {
+        t.prompt += r->row[i].prompt_tokens;
+        t.output += r->row[i].output_tokens;
+        t.cached += r->row[i].cached_tokens;
+    }
+    return t;
+}
+
 static void print_json(const done *all) {
     const fl_imported *run = &all->run;
     cJSON *root = cJSON_CreateObject();
@@ -265,6 +293,18 @@ static void print_json(const done *all) {
     }
     if (run->has_sweep)
         cJSON_AddNumberToObject(root, "settings", (double)run->sweep.row_count);
+    if (run->has_requests) {
+        const tokens_told t = tokens_of(&run->requests);
+        cJSON *r = cJSON_AddObjectToObject(root, "requests");
+        cJSON_AddStringToObject(r, "format", all->format[0]);
+        cJSON_AddNumberToObject(r, "rows", (double)run->requests.count);
+        fl_json_add_real(r, "seconds", t.seconds);
+        cJSON_AddNumberToObject(r, "prompt_tokens", (double)t.prompt);
+        cJSON_AddNumberToObject(r, "output_tokens", (double)t.output);
+        cJSON_AddNumberToObject(r, "cached_tokens", (double)t.cached);
+        if (all->written[0])
+            cJSON_AddStringToObject(r, "file", all->written[0]);
+    }
     if (all->joined) {
         cJSON *o = cJSON_AddObjectToObject(root, "clock_offset");
         fl_json_add_real(o, "s", (double)all->offset.offset_ns * 1e-9);
@@ -296,6 +336,15 @@ static void print_text(const done *all) {
     }
     if (run->has_sweep)
         printf("sweep       %zu measured settings, for other commands' --sweep\n", run->sweep.row_count);
+    if (run->has_requests) {
+        const tokens_told t = tokens_of(&run->requests);
+        const double n = (double)run->requests.count;
+        printf(
+            "requests    %zu over %.1f s, from %s: %.0f prompt and %.0f output tokens each on average, %.1f %% of the "
+            "prompts' shared with earlier ones\n",
+            run->requests.count, t.seconds, all->format[0], (double)t.prompt / n, (double)t.output / n,
+            100 * (double)t.cached / (double)t.prompt);
+    }
     if (all->found)
         printf(
             "offset      telemetry time = kernel time %+.6f s, about %.2g s to either side (correlation %.2f with %s; "

@@ -2,6 +2,8 @@
 #include "harness/base/json_out.h"
 #include "harness/base/terminal.h"
 #include "harness/cmd/commands.h"
+#include "harness/cmd/live_server.h"
+#include "harness/input/plan_layout.h"
 #include "harness/input/plugin_watch.h"
 #include "harness/input/platform.h"
 #include "harness/input/spec.h"
@@ -13,6 +15,7 @@
 #include "harness/live/stop.h"
 #include "harness/live/vendor/vendors.h"
 #include "sim/params.h"
+#include "traces/duration.h"
 
 #include <math.h>
 #include <poll.h>
@@ -22,7 +25,7 @@
 #include <unistd.h>
 
 static const fl_command_help help = {
-    "live", "--policy NAME [--control] [--for 60s] [--log FILE] [--vendor NAME] [--gpus LIST]",
+    "live", "--policy NAME [--control] [--for 60s] [--log FILE] [--vendor NAME] [--gpus LIST] [--server URL]",
     "Runs a policy on this machine's GPUs. It only decides and tells (shadow) unless --control is given.",
     "What it touches: with --control the clock locks, power limits or CPU settings that the policy drives (foldline "
     "policies\nNAME), $FOLDLINE_STATE or /var/lib/foldline (records), $FOLDLINE_RUN or /run/foldline (locks); "
@@ -38,6 +41,7 @@ typedef struct choice { /* as the command line has it */
     fl_texts set;
     double min_set_ms, grace_ms, frozen_s;
     int64_t seed;
+    fl_stated_facts stated;
     bool control, observe, blind, json;
 } choice;
 
@@ -45,6 +49,7 @@ typedef struct run {
     fl_gpus gpus;
     fl_cpu_host *cpu;
     fl_kernels *kernels;
+    fl_live_server server;
     fl_platform platform;
     fl_facts facts;
     fl_gpu_facts *gpu_facts;
@@ -121,12 +126,15 @@ static fl_status check_usage(run *r, const choice *c, fl_diag *d) {
     if (s || !c->policy)
         return s;
     fl_plugin_watch_live();
+    fl_laid none;
     s = fl_spec_open_set(c->policy, &c->set, &r->spec, d);
+    if (!s)
+        s = fl_plan_lay(&r->spec, NULL, &none, d); /* nothing here lays a plan out */
     if (!s)
         s = fl_params_resolve(&params, r->spec.policy, &r->spec.layer, 1, d);
     if (!s)
         fl_params_free(r->spec.policy, params);
-    return s;
+    return s ? s : fl_live_server_check(&r->server, r->spec.policy, d);
 }
 
 /* One line each, also in shadow mode; a policy that sees nothing at all is not let at the controls. */
@@ -171,6 +179,9 @@ static fl_status open_run(run *r, const choice *c, fl_diag *d) {
     const uint32_t gpus = s ? 0 : r->gpus.back->count(r->gpus.self);
     if (!s)
         s = c->platform ? facts_of_platform(r, c->platform, c->seed, gpus, d) : facts_of_machine(r, c->seed, gpus, d);
+    fl_facts_state(&c->stated, &r->facts);
+    if (!s)
+        s = fl_live_server_open(&r->server, r->spec.policy, c->control, &r->facts, d);
     if (!s && r->spec.policy) {
         r->layer[0] = c->platform ? fl_platform_layer(&r->platform, r->spec.policy->name) : (fl_layer){0};
         r->layer[1] = r->spec.layer;
@@ -195,6 +206,9 @@ static fl_status open_log(run *r, const choice *c, double min_set_ms, fl_diag *d
 
 static void close_run(run *r, const choice *c) {
     fl_spec_free(&r->spec);
+    fl_live_server_close(&r->server);
+    r->facts.server = NULL; /* the server's own */
+    r->facts.server_count = 0;
     if (c->platform) {
         fl_facts_free(&r->facts);
         fl_platform_free(&r->platform);
@@ -251,6 +265,7 @@ static void tell(const run *r, const choice *c, const fl_live_result *x) {
         if (k.unkept_kinds)
             printf("%llu kernels were of more kinds than are kept\n", (unsigned long long)k.unkept_kinds);
     }
+    fl_live_server_tell(&r->server, stdout);
     if (x->effect.without)
         printf("%llu clock locks never showed\n", (unsigned long long)x->effect.without);
     if (x->effect.foreign)
@@ -296,6 +311,7 @@ static void tell_json(const run *r, const choice *c, const fl_live_result *x) {
         put_count(k, "rings_set_aside", seen.set_aside);
         put_count(k, "of_unkept_kinds", seen.unkept_kinds);
     }
+    fl_live_server_json(&r->server, root);
     fl_json_print(root, stdout);
     cJSON_Delete(root);
 }
@@ -308,6 +324,7 @@ static fl_status go(run *r, const choice *c, fl_diag *d) {
                          .gpus = &r->gpus,
                          .cpu = r->cpu,
                          .kernels = r->kernels,
+                         .server = r->server.host,
                          .facts = &r->facts,
                          .policy = r->spec.policy,
                          .layer = r->layer,
@@ -345,6 +362,7 @@ int fl_cmd_live(int argc, char **argv) {
         return fl_guardian_main(argc - 1, argv + 1);
     fl_texts rest = {0};
     choice c = {.min_set_ms = -1, .grace_ms = 2000, .frozen_s = 10, .seed = 1};
+    run r = {.server = {.target_share = 0.99}};
     const fl_option option[] = {
         {"policy", "SPEC", FL_OPTION_TEXT, &c.policy, 0, 0,
          "policy, or a path to a .so; parameters may follow a colon"},
@@ -359,7 +377,9 @@ int fl_cmd_live(int argc, char **argv) {
         {"gpus", "LIST", FL_OPTION_TEXT, &c.gpus, 0, 0, "indices or UUIDs joined by commas (all of the vendor)"},
         {"rings", "DIR", FL_OPTION_TEXT, &c.rings, 0, 0,
          "takes kernel records of programs started with FOLDLINE_RINGS=DIR and the collector"},
+        FL_LIVE_SERVER_OPTIONS(r.server),
         {"platform", "NAME", FL_OPTION_TEXT, &c.platform, 0, 0, "facts and parameters of a platform (the machine's)"},
+        FL_STATED_FACTS_OPTIONS(c.stated),
         {"seed", "N", FL_OPTION_INT, &c.seed, 1, 9e15, "seed of the policy (1)"},
         {"min-set-ms", "X", FL_OPTION_REAL, &c.min_set_ms, 0, 1e6, "a control is set at most this often (100)"},
         {"grace-ms", "X", FL_OPTION_REAL, &c.grace_ms, 20, 1e6,
@@ -372,7 +392,6 @@ int fl_cmd_live(int argc, char **argv) {
     if (!fl_command_begin(argc, argv, &help, option, sizeof option / sizeof *option, &rest, &status))
         return status;
     fl_diag d = {0};
-    run r = {0};
     fl_status s = FL_OK;
     if (rest.count)
         s = fl_refuse(&d, "'%s': expected options only", rest.item[0]);

@@ -7,6 +7,8 @@
 #include "harness/input/scene_text.h"
 #include "harness/study/objective.h"
 #include "harness/study/risk.h"
+#include "harness/study/serving_oracle.h"
+#include "harness/study/serving_promise.h"
 #include "harness/study/static_promise.h"
 #include "sim/score.h"
 
@@ -25,7 +27,11 @@ static const fl_command_help help = {
     "several streams it is a reference, no bound. --positions makes it coarser, and the gap tells what that costs.\n\n"
     "The best clock per kernel gives one clock to each kind of kernel and the host time before it, for the objective "
     "of the\n"
-    "whole. --kernels lists these: each kind beside the same kind at the default clocks, and the host time."};
+    "whole. --kernels lists these: each kind beside the same kind at the default clocks, and the host time.\n\n"
+    "With --serving: the best static clock of each number of servers from 1 to --servers, of those choices that meet "
+    "--ttft and\n"
+    "--tbt. Servers that are left out draw nothing. No schedule over time is known to be the best there, and none is "
+    "told."};
 
 typedef struct fl_oracle_job {
     fl_scene *scene;
@@ -351,6 +357,22 @@ static void print_json(const fl_oracle_jobs *w, size_t count, bool kernels) {
     cJSON_Delete(all);
 }
 
+/* Of servers there are more choices than clocks, and no schedule that is known to be the best. */
+static fl_status tell_serving(const fl_serving_oracle_options *o, bool json, fl_diag *d) {
+    fl_serving_oracle r;
+    const fl_status s = fl_serving_oracle_run(o, &r, d);
+    if (!s && json) {
+        cJSON *root = fl_serving_oracle_json(&r, o);
+        fl_json_print(root, stdout);
+        cJSON_Delete(root);
+    } else if (!s) {
+        fl_serving_oracle_print(&r, o, stdout);
+        fl_scene_notes(&r.scenes, stdout);
+    }
+    fl_serving_oracle_free(&r);
+    return s;
+}
+
 int fl_cmd_oracle(int argc, char **argv) {
     fl_scene_options so = {0};
     fl_texts traces = {0}, bounds = {0};
@@ -360,6 +382,7 @@ int fl_cmd_oracle(int argc, char **argv) {
     bool json = false, kernels = false;
     const fl_option option[] = {
         FL_SCENE_OPTIONS(so),
+        FL_SERVING_OPTIONS(so.serving),
         FL_BOUND_OPTION(&bounds),
         FL_RISK_OPTION(&risk),
         FL_OBJECTIVE_OPTION(&objective),
@@ -382,6 +405,19 @@ int fl_cmd_oracle(int argc, char **argv) {
         s = fl_scene_check(&so, &traces, &d);
     if (!s)
         s = fl_path_option_use(path, &d);
+    if (!s)
+        s = fl_promises_targets(&so.serving, &w.promises, &d);
+    if (!s && so.serving.server) {
+        const fl_serving_oracle_options serving = {&so, &w.promises, w.bound, w.objective, (unsigned)threads};
+        if (kernels || risk > 0)
+            s = fl_refuse(&d, "%s does nothing with --serving, expected it without", kernels ? "--kernels" : "--risk");
+        if (s || (s = tell_serving(&serving, json, &d)))
+            status = fl_command_fail("oracle", &d);
+        else
+            fl_path_option_tell(path);
+        fl_command_end(option, sizeof option / sizeof *option, &traces);
+        return status;
+    }
     if (!s)
         s = fl_scenes_open(&so, &traces, &scenes, &d);
     if (!s)

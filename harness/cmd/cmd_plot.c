@@ -14,7 +14,13 @@ static const fl_command_help help = {
     "assure:theta=0.9). From FILE.regret.csv: regret-curves. From the --timeline of run: timeline (clock, and power "
     "under its\n"
     "limit), residency (time at each clock). From trace stats -o:\n"
-    "trace (activity, power and clock). Platform and bound come from the record beside the result."};
+    "trace (activity, power and clock). From plan --csv: frontier (planned clocks, their bound, executed plans). "
+    "From run\n--instructions: gantt (what each rank did, by clock, and its power).\n"
+    "Of servers, from the CSV of compare: serving (J per token against the 99th percentiles of TTFT and TBT),\n"
+    "serving-load (saving against requests per second, against both baselines); from the --served of run: latencies "
+    "(their\n"
+    "distributions). A timeline of servers shows their queues too. Platform and bound come from the record beside the "
+    "result."};
 
 int fl_cmd_plot(int argc, char **argv) {
     fl_texts rest = {0};

@@ -30,6 +30,12 @@ static void print_one(const fl_policy *p) {
     printf("%s: %s\nsource: %s\n", p->name, p->summary, p->source);
     print_signals("reads (GPU)", FL_ROWS_GPU_SIGNAL, p->gpu_needs);
     print_signals("reads (host)", FL_ROWS_HOST_SIGNAL, p->host_needs);
+    print_signals("uses (GPU), where there is any", FL_ROWS_GPU_SIGNAL, p->gpu_uses);
+    print_signals("reads (server)", FL_ROWS_SERVER_SIGNAL, p->server_needs);
+    print_signals("uses (server), where there is any", FL_ROWS_SERVER_SIGNAL, p->server_uses);
+    if (p->uses_batches)
+        printf("uses, where there are any: records of the steps of a server's engine\n");
+    print_signals("may be woken by", FL_ROWS_WAKE, p->wakes);
     print_signals("instead, where a board lacks some of them", FL_ROWS_GPU_SIGNAL, p->gpu_instead);
     print_signals("sets (GPU)", FL_ROWS_GPU_CONTROL, p->gpu_drives);
     print_signals("sets (host)", FL_ROWS_HOST_CONTROL, p->host_drives);
@@ -83,9 +89,12 @@ static void print_table(void) {
         printf("| `%s` | %s | %s | ", p->name, p->summary, p->source);
         size_t n = print_names(FL_ROWS_GPU_SIGNAL, p->gpu_needs, 0);
         n = print_names(FL_ROWS_HOST_SIGNAL, p->host_needs, n);
+        n = print_names(FL_ROWS_SERVER_SIGNAL, p->server_needs, n);
         if (p->needs_records)
             printf("%skernel records", n++ ? ", " : "");
-        printf("%s | ", n ? "" : "-");
+        printf("%s%s", n ? "" : "-", p->gpu_uses ? "; where there is any: " : "");
+        print_names(FL_ROWS_GPU_SIGNAL, p->gpu_uses, 0);
+        printf(" | ");
         n = print_names(FL_ROWS_GPU_CONTROL, p->gpu_drives, 0);
         printf("%s |\n", print_names(FL_ROWS_HOST_CONTROL, p->host_drives, n) ? "" : "-");
     }

@@ -6,6 +6,7 @@
 #include "harness/live/program.h"
 #include "harness/live/stop.h"
 #include "harness/live/vendor/vendors.h"
+#include "traces/duration.h"
 #include "traces/kernels.h"
 #include "traces/tables.h"
 #include "traces/writing.h"

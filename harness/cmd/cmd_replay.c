@@ -10,6 +10,7 @@
 #include "harness/log/facts_head.h"
 #include "harness/log/policy_head.h"
 #include "harness/log/replay.h"
+#include "harness/log/server_head.h"
 #include "traces/tables.h"
 
 #include <math.h>
@@ -145,6 +146,8 @@ static fl_status run_replay(replay *r, const replay_options *o, fl_diag *d) {
         return fl_refuse(d, "no policy given, expected --policy NAME");
     const int64_t from = o->seed ? o->seed : seed ? strtoll(seed, NULL, 10) : FL_SEED_STANDARD;
     if ((s = open_facts(r, platform, (uint64_t)from, fl_head_get(head, "clocks"), d)) ||
+        (canonical && (s = fl_stated_from_head(head, r->path, &r->facts, d))) ||
+        (s = fl_server_head_get(head, r->path, &r->facts, d)) ||
         (s = fl_spec_open_set(policy, &o->set, &r->spec, d)) ||
         (canonical && (s = fl_policy_head_get(&r->before, head, r->path, r->spec.policy, d))))
         return s;
@@ -163,6 +166,7 @@ static void free_replay(replay *r) {
     fl_instance_close(r->in);
     fl_policy_head_free(&r->before);
     fl_spec_free(&r->spec);
+    fl_server_head_free(&r->facts);
     if (r->told)
         fl_facts_head_free(&r->facts);
     else

@@ -1,8 +1,10 @@
 #include "harness/base/command.h"
 #include "harness/cmd/commands.h"
+#include "harness/cmd/run_instructions.h"
 #include "harness/cmd/run_tell.h"
 #include "harness/input/fault_spec.h"
 #include "harness/input/path_option.h"
+#include "harness/input/plan_layout.h"
 #include "harness/input/plugin_watch.h"
 #include "harness/input/scene_text.h"
 #include "harness/log/policy_head.h"
@@ -20,6 +22,7 @@ static const fl_command_help help = {
     "Runs one policy over one workload and says what it cost.",
     "--log writes every step, what the policy saw and set; foldline replay reproduces it.\n"
     "--timeline writes the truth (not what sensors showed) over time; foldline plot timeline draws it.\n"
+    "--instructions writes what each rank of a pipeline did; foldline plot gantt draws it.\n"
     "--telemetry writes what the sensors showed; runs at several fixed clocks make a sweep (foldline fit logs).\n"
     "--arrivals makes each pass over the workload a request, served in the order of arrival; a latency counts from "
     "the\n"
@@ -28,14 +31,15 @@ static const fl_command_help help = {
 typedef struct run_options {
     fl_scene_options scene;
     fl_texts traces, set, faults;
-    const char *policy, *reader, *log, *timeline, *telemetry, *probes, *requests, *iterations, *path;
+    const char *policy, *reader, *log, *timeline, *telemetry, *probes, *served, *iterations, *instructions, *path;
     double every_ms, min_set_ms;
+    fl_stated_facts stated;
     bool json;
 } run_options;
 
 /* ---- what is recorded on the way: each where its option names a file ---- */
 
-enum { TIMELINE_COLUMNS = 5 };
+enum { GPU_COLUMNS = 5, TIMELINE_COLUMNS = 8 }; /* the rest where a server runs */
 
 typedef struct recorder {
     const run_options *o;
@@ -47,6 +51,7 @@ typedef struct recorder {
     fl_wide *energy_fj; /* per GPU, at the last point */
     int64_t *busy_ps;
     int64_t last_ps;
+    const fl_serving_setup *serving; /* NULL: none */
 } recorder;
 
 static fl_status on_step(void *user, const fl_sample *sample, const fl_decision *decision, fl_diag *d) {
@@ -59,6 +64,20 @@ static fl_status on_watch(void *user, const fl_gpu_sample *gpu, uint32_t count, 
     return fl_sensorlog_add(&((recorder *)user)->sensors, gpu, count, t_ps, d);
 }
 
+/* Each GPU of a server shows all of it. */
+static void put_queue(const fl_serving_setup *u, const fl_node *node, uint32_t gpu, double *v) {
+    for (uint32_t i = 0; i < u->server_count; i++) {
+        const fl_serving_server *s = &u->server[i];
+        for (uint32_t k = 0; k < s->gpu_count; k++)
+            if (s->gpu[k] == gpu) {
+                const fl_batching_counts c = fl_node_batching(node, i);
+                v[0] = c.waiting;
+                v[1] = c.running;
+                v[2] = 100 * (double)c.blocks_used / (double)s->rules.kv_blocks;
+            }
+    }
+}
+
 /* Mean power and utilisation since the last point, clocks as they stand. */
 static fl_status on_truth(void *user, const fl_node *node, int64_t t, fl_diag *d) {
     recorder *r = user;
@@ -66,16 +85,18 @@ static fl_status on_truth(void *user, const fl_node *node, int64_t t, fl_diag *d
     uint32_t gpus = fl_node_gpu_count(node);
     if (fl_grow(&f->t_ns, &r->room_t, f->row_count + gpus, sizeof *f->t_ns) ||
         fl_grow(&f->device, &r->room_d, f->row_count + gpus, sizeof *f->device) ||
-        fl_grow(&f->value, &r->room_v, (f->row_count + gpus) * TIMELINE_COLUMNS, sizeof *f->value))
+        fl_grow(&f->value, &r->room_v, (f->row_count + gpus) * f->signal_count, sizeof *f->value))
         return fl_no_memory(d, "the timeline");
     for (uint32_t i = 0; i < gpus; i++) {
         const fl_gpu *g = fl_node_gpu(node, i);
-        double dt = (double)(t - r->last_ps), *v = f->value + f->row_count * TIMELINE_COLUMNS;
+        double dt = (double)(t - r->last_ps), *v = f->value + f->row_count * f->signal_count;
         v[0] = g->dev->sm_mhz[g->sm];
         v[1] = g->dev->mem_mhz[g->mem];
         v[2] = dt > 0 ? (double)(g->sums.energy_fj - r->energy_fj[i]) / dt * 1e-3 : NAN;
         v[3] = dt > 0 ? 100.0 * (double)(g->sums.busy_ps - r->busy_ps[i]) / dt : NAN;
         v[4] = fl_node_limit_w(node, i);
+        if (r->serving)
+            put_queue(r->serving, node, i, v + GPU_COLUMNS);
         f->t_ns[f->row_count] = t / FL_PS_PER_NS;
         f->device[f->row_count++] = (int32_t)i;
         r->energy_fj[i] = g->sums.energy_fj;
@@ -86,7 +107,9 @@ static fl_status on_truth(void *user, const fl_node *node, int64_t t, fl_diag *d
 }
 
 static fl_status open_timeline(recorder *r, const fl_scene *scene, const fl_spec *spec, fl_diag *d) {
-    static const char *const name[TIMELINE_COLUMNS] = {"sm_mhz", "mem_mhz", "power_w", "util_gpu_pct", "power_limit_w"};
+    static const char *const name[TIMELINE_COLUMNS] = {"sm_mhz",        "mem_mhz", "power_w", "util_gpu_pct",
+                                                       "power_limit_w", "waiting", "running", "kv_used_pct"};
+    const size_t columns = scene->serving ? TIMELINE_COLUMNS : GPU_COLUMNS;
     fl_telemetry *t = &r->truth;
     t->signal = calloc(TIMELINE_COLUMNS, sizeof *t->signal);
     const uint32_t gpus = scene->facts.gpu_count;
@@ -96,7 +119,8 @@ static fl_status open_timeline(recorder *r, const fl_scene *scene, const fl_spec
               fl_head_set(&t->head, "source", "foldline run: the simulated truth, means since the row before") &&
               fl_head_set(&t->head, "workload", scene->w->name) && fl_head_set(&t->head, "platform", scene->asked) &&
               fl_head_set(&t->head, "policy", spec->label);
-    for (; ok && t->signal_count < TIMELINE_COLUMNS; t->signal_count += ok)
+    r->serving = scene->serving ? &scene->serving->setup : NULL;
+    for (; ok && t->signal_count < columns; t->signal_count += ok)
         ok = (t->signal[t->signal_count] = strdup(name[t->signal_count])) != NULL;
     return ok ? FL_OK : fl_no_memory(d, "the timeline");
 }
@@ -112,8 +136,13 @@ static fl_status put_log_head(fl_head *head, const fl_scene *scene, const fl_spe
     }
     if (!ok)
         return fl_no_memory(d, "the log");
-    fl_layer layer[2] = {fl_platform_layer(&scene->platform, spec->policy->name), spec->layer};
-    return fl_policy_head_put(head, spec->policy, &scene->facts, layer, 2, d);
+    fl_laid laid;
+    fl_status s = fl_plan_lay(spec, scene, &laid, d);
+    const fl_layer layer[] = {fl_platform_layer(&scene->platform, spec->policy->name), spec->layer, laid.layer};
+    if (!s)
+        s = fl_policy_head_put(head, spec->policy, &scene->facts, layer, FL_COUNT(layer), d);
+    fl_laid_free(&laid);
+    return s;
 }
 
 static fl_status open_log(fl_steplog *l, const fl_scene *scene, const fl_spec *spec, fl_diag *d) {
@@ -140,8 +169,9 @@ static fl_status write_records(recorder *r, const fl_scene *scene, const fl_run_
         s = fl_telemetry_write(o->timeline, &r->truth, d);
     if (!s && o->telemetry)
         s = fl_sensorlog_write(&r->sensors, o->telemetry, scene->w->name, scene->platform.name, result->makespan_ps, d);
-    if (!s && o->requests)
-        s = fl_served_write_requests(o->requests, &result->service, d);
+    if (!s && o->served)
+        s = scene->serving ? fl_served_write_batched(o->served, &result->served, scene->serving->setup.requests, d)
+                           : fl_served_write_requests(o->served, &result->service, d);
     return !s && o->iterations ? fl_served_write_iterations(o->iterations, &result->service, d) : s;
 }
 
@@ -158,7 +188,9 @@ static void free_records(recorder *r) {
 
 static fl_status simulate(const run_options *o, const fl_scene *scene, const fl_spec *spec, const fl_fault *fault,
                           recorder *rec, fl_run_result *r, fl_diag *d) {
-    const fl_layer layer[] = {fl_platform_layer(&scene->platform, spec->policy->name), spec->layer};
+    fl_laid laid;
+    fl_status s = fl_plan_lay(spec, scene, &laid, d);
+    const fl_layer layer[] = {fl_platform_layer(&scene->platform, spec->policy->name), spec->layer, laid.layer};
     const fl_run_options run = {.w = scene->w,
                                 .rates = scene->rates,
                                 .spec = &scene->platform.node,
@@ -176,7 +208,12 @@ static fl_status simulate(const run_options *o, const fl_scene *scene, const fl_
                                 .watch_needs = fl_sensorlog_needs,
                                 .truth_ns = (int64_t)(o->every_ms * 1e6),
                                 .user = rec};
-    return fl_run(&run, r, d);
+    if (!s)
+        s = fl_run(&run, r, d);
+    if (!s && o->instructions)
+        s = fl_run_instructions(scene, &run, o->instructions, d);
+    fl_laid_free(&laid);
+    return s;
 }
 
 /* With nothing set and nothing failing: what the run is held against. */
@@ -203,6 +240,7 @@ static fl_status run_and_tell(const run_options *o, const fl_option *option, siz
         (s = fl_scenes_open(&o->scene, &o->traces, &scenes, d)))
         goto out;
     const fl_scene *scene = scenes.item[0];
+    fl_facts_state(&o->stated, &scenes.item[0]->facts);
     if (o->reader) {
         here = fl_policy_where(spec.policy, fl_readout_offers(&fl_readout_nvml) | FL_BIT(FL_GPU_KERNELS));
         spec.policy = &here;
@@ -234,9 +272,11 @@ int fl_cmd_run(int argc, char **argv) {
     run_options o = {.every_ms = 100};
     const fl_option option[] = {
         FL_SCENE_OPTIONS(o.scene),
+        FL_SERVING_OPTIONS(o.scene.serving),
         {"policy", "SPEC", FL_OPTION_TEXT, &o.policy, 0, 0,
          "policy, or a path to a .so; parameters may follow a colon"},
         {"set", "P=V", FL_OPTION_LIST, &o.set, 0, 0, "parameter of the policy (may be repeated)"},
+        FL_STATED_FACTS_OPTIONS(o.stated),
         FL_STEP_LIMIT_OPTION,
         FL_PATH_OPTION(&o.path),
         {"reader", "NAME", FL_OPTION_TEXT, &o.reader, 0, 0,
@@ -244,11 +284,15 @@ int fl_cmd_run(int argc, char **argv) {
         {"min-set-ms", "X", FL_OPTION_REAL, &o.min_set_ms, 0, 1e6,
          "a control is set at most this often (0 = no limit)"},
         {"log", "FILE", FL_OPTION_OUTPUT, &o.log, 0, 0, "writes the decisions, step by step"},
-        {"timeline", "FILE", FL_OPTION_OUTPUT, &o.timeline, 0, 0, "writes clocks, power, its limit and utilisation over time"},
+        {"timeline", "FILE", FL_OPTION_OUTPUT, &o.timeline, 0, 0,
+         "writes clocks, power, its limit and utilisation over time; of servers also their queues"},
         {"telemetry", "FILE", FL_OPTION_OUTPUT, &o.telemetry, 0, 0, "writes what the sensors show over time"},
         {"probes", "FILE", FL_OPTION_OUTPUT, &o.probes, 0, 0, "writes the policy's internals, step by step"},
-        {"requests", "FILE", FL_OPTION_OUTPUT, &o.requests, 0, 0, "writes when each request came, began and ended"},
+        {"served", "FILE", FL_OPTION_OUTPUT, &o.served, 0, 0,
+         "writes when each request came, began and ended; of --serving also its latencies and energy"},
         {"iterations", "FILE", FL_OPTION_OUTPUT, &o.iterations, 0, 0, "writes the times between iteration markers"},
+        {"instructions", "FILE", FL_OPTION_OUTPUT, &o.instructions, 0, 0,
+         "of a pipeline: writes what each rank did and waited, with clock and power"},
         {"every-ms", "X", FL_OPTION_REAL, &o.every_ms, 0.001, 1e9, "spacing of the timeline and the telemetry (100)"},
         {"fault", "SPEC", FL_OPTION_LIST, &o.faults, 0, 0, FL_FAULT_SPEC_HELP},
         {"json", NULL, FL_OPTION_FLAG, &o.json, 0, 0, "prints the result as JSON"},

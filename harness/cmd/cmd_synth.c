@@ -9,10 +9,20 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define LINE(name, summary) "  " #name "  " summary "\n"
+
 static const fl_command_help help = {
-    "synth", "-o TRACE.csv [options]",
-    "Draws a synthetic kernel trace and its kinds (TRACE.kinds.csv), the same for the same seed.",
-    "The clocks of the recording are the default clocks of --platform (generic; for --apps rtx3080ti)."};
+    "synth", "[WHAT] -o TRACE.csv [options]",
+    "Draws a synthetic kernel trace and its kinds (TRACE.kinds.csv), the same for the same seed; or WHAT.",
+    "The clocks of the recording are the default clocks of --platform (generic; for --apps rtx3080ti).\n\n"
+    "WHAT is one of these; foldline synth WHAT --help says more.\n\n" FL_SYNTHS(LINE)};
+
+#define ROW(name, summary) {#name, fl_cmd_synth_##name},
+
+static const struct {
+    const char *name;
+    int (*run)(int argc, char **argv);
+} part[] = {FL_SYNTHS(ROW)};
 
 typedef struct fl_mix {
     const char *kinds;
@@ -97,6 +107,9 @@ static fl_status write_apps(const char *path, uint32_t drawn, uint64_t seed, con
 }
 
 int fl_cmd_synth(int argc, char **argv) {
+    for (size_t i = 0; argc > 0 && i < sizeof part / sizeof *part; i++)
+        if (!strcmp(argv[0], part[i].name))
+            return part[i].run(argc - 1, argv + 1);
     fl_synth_options o = fl_synth_standard;
     int64_t seed = 1, kernels = (int64_t)o.kernels, kinds = o.kinds, streams = o.streams, gpus = o.gpus;
     int64_t apps = -1;

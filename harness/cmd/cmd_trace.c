@@ -36,7 +36,8 @@ static fl_status read_one(const char *path, const char *format, double interval_
         s = fl_fail(d, FL_BAD_INPUT, path, 0, 0,
                     "a second file of the same, expected one of kernels and one of telemetry");
     if (!s && !one.has_kernels && !one.has_telemetry)
-        s = fl_fail(d, FL_BAD_INPUT, path, 0, 0, "is a sweep, expected kernels or telemetry");
+        s = fl_fail(d, FL_BAD_INPUT, path, 0, 0, "%s, expected kernels or telemetry",
+                    one.has_requests ? "has requests" : "is a sweep");
     for (size_t i = 0; !s && i < one.note_count; i++)
         s = fl_import_note(run, d, "%s", one.note[i]);
     if (!s && one.has_kernels) {

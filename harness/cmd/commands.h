@@ -17,10 +17,11 @@
     X(search, "the best parameters, without the whole grid")                                                           \
     X(regress, "a recorded experiment run again, with gates")                                                          \
     X(oracle, "best static clock, best clock per kernel, clairvoyant schedule")                                        \
+    X(plan, "clocks for a pipeline of training: the least energy within a time")                                       \
     X(advise, "one clock for what was measured, and how sure that is")                                                 \
     X(fit, "models and parameters from measurements")                                                                  \
     X(replay, "a recorded policy's decisions, checked against the policy here")                                        \
-    X(synth, "a synthetic kernel trace, seeded")                                                                       \
+    X(synth, "a synthetic kernel trace, or requests, seeded")                                                          \
     X(import, "files of profilers and sensor tools, made canonical")                                                   \
     X(trace, "what is in a trace")                                                                                     \
     X(policies, "the policies, their parameters and sources")                                                          \
@@ -36,8 +37,13 @@
     X(bench, "the simulator's own speed, as ratios within one run")                                                    \
     X(help, "a command, or a topic: experiments, traces, platforms, policies")
 
+/* Parts of synth: fl_cmd_synth_NAME, as the parts of fit (harness/fit/fit.h). */
+#define FL_SYNTHS(X) X(requests, "requests to a server of language models, seeded")
+
 #define FL_COMMAND_DECLARE(name, summary) int fl_cmd_##name(int argc, char **argv);
 FL_COMMANDS(FL_COMMAND_DECLARE)
+#define FL_SYNTH_DECLARE(name, summary) int fl_cmd_synth_##name(int argc, char **argv);
+FL_SYNTHS(FL_SYNTH_DECLARE)
 
 /* The list of commands (harness/cmd/cmd_help.c). */
 void fl_usage(FILE *out);

@@ -38,7 +38,8 @@ static void put_list(const shell *to, const char *list, const char *const *name,
 }
 
 static fl_status put_lists(const shell *to, fl_diag *d) {
-    static const char *const commands[] = {FL_COMMANDS(NAME)}, *const fits[] = {FL_FITS(NAME)};
+    static const char *const commands[] = {FL_COMMANDS(NAME)}, *const fits[] = {FL_FITS(NAME)},
+                      *const synths[] = {FL_SYNTHS(NAME)};
     char **platform = NULL, **board = NULL;
     size_t platforms = 0, boards = 0;
     fl_status s = fl_platform_list(&platform, &platforms, d);
@@ -46,6 +47,7 @@ static fl_status put_lists(const shell *to, fl_diag *d) {
         s = fl_place_list(FL_PLACE_BOARDS, &board, &boards, d);
     put_list(to, "commands", commands, sizeof commands / sizeof *commands);
     put_list(to, "fits", fits, sizeof fits / sizeof *fits);
+    put_list(to, "synths", synths, sizeof synths / sizeof *synths);
     put_list(to, "topics", fl_topics, fl_topics_count);
     fprintf(to->out, "%spolicies=%s", to->before, to->open);
     for (size_t i = 0; i < fl_policies_count; i++)
@@ -78,6 +80,7 @@ fl_status fl_completion_bash(FILE *out, fl_command_runner run, fl_diag *d) {
     fprintf(out, "  if [[ $cur == = ]]; then cur=; elif [[ ${COMP_WORDS[at]} == = ]]; then at=$((at - 1)); fi\n"
                  "  local prev=${COMP_WORDS[at]} command=${COMP_WORDS[1]} part=${COMP_WORDS[2]}\n"
                  "  [[ $command == fit && \" $fits \" == *\" $part \"* ]] && command=\"fit $part\"\n"
+                 "  [[ $command == synth && \" $synths \" == *\" $part \"* ]] && command=\"synth $part\"\n"
                  "  case $command in\n");
     fl_pages_read(run, (fl_command_reader){bash_options, out});
     fprintf(out, "  esac\n  if ((COMP_CWORD == 1)); then\n    list=\"$commands --help --version\"\n"
@@ -86,7 +89,8 @@ fl_status fl_completion_bash(FILE *out, fl_command_runner run, fl_diag *d) {
         fprintf(out, "    --%s) list=$%s ;;\n", of_lists[i].option, of_lists[i].list);
     fprintf(out,
             "    esac\n  elif [[ $cur == -* ]]; then\n    list=$options\n  else\n    case $COMP_CWORD/$command in\n"
-            "    2/fit*) list=$fits ;;\n    3/help) [[ $part == fit ]] && list=$fits ;;\n"
+            "    2/fit*) list=$fits ;;\n    2/synth*) list=$synths ;;\n"
+            "    3/help) [[ $part == fit ]] && list=$fits; [[ $part == synth ]] && list=$synths ;;\n"
             "    2/help) list=\"$commands $topics\" ;;\n    2/policies) list=$policies ;;\n"
             "    2/platforms) list=\"$platforms $boards\" ;;\n    esac\n  fi\n"
             "  mapfile -t COMPREPLY < <(compgen -W \"$list\" -- \"$cur\")\n}\n"
@@ -130,10 +134,11 @@ fl_status fl_completion_zsh(FILE *out, fl_command_runner run, fl_diag *d) {
     fprintf(out, "  local command=$words[2]\n"
                  "  (( CURRENT == 2 )) && { compadd -a commands; compadd -- --help --version; return }\n"
                  "  [[ $command == fit ]] && (( ${fits[(Ie)$words[3]]} )) && command=\"fit $words[3]\"\n"
+                 "  [[ $command == synth ]] && (( ${synths[(Ie)$words[3]]} )) && command=\"synth $words[3]\"\n"
                  "  case $command in\n");
     fl_pages_read(run, (fl_command_reader){zsh_options, out});
     fprintf(out, "  esac\n  if (( CURRENT == 3 )) && [[ $words[3] != -* ]]; then\n    case $words[2] in\n"
-                 "    fit) first=($fits) ;;\n    help) first=($commands $topics) ;;\n"
+                 "    fit) first=($fits) ;;\n    synth) first=($synths) ;;\n    help) first=($commands $topics) ;;\n"
                  "    policies) first=($policies) ;;\n    platforms) first=($platforms $boards) ;;\n    esac\n"
                  "    (( $#first )) && { compadd -a first; return }\n  fi\n"
                  "  _arguments $options '--help[this text]' '*:file:_files'\n}\n_foldline \"$@\"\n");

@@ -4,8 +4,9 @@
 
 #define ROW(name, summary) {#name, summary},
 #define FIT_ROW(name, summary) {"fit " #name, summary},
+#define SYNTH_ROW(name, summary) {"synth " #name, summary},
 
-const fl_pages_entry fl_pages_row[FL_PAGES_ROWS] = {FL_COMMANDS(ROW) FL_FITS(FIT_ROW)};
+const fl_pages_entry fl_pages_row[FL_PAGES_ROWS] = {FL_COMMANDS(ROW) FL_FITS(FIT_ROW) FL_SYNTHS(SYNTH_ROW)};
 
 const char *fl_pages_summary(const char *name) {
     for (size_t i = 0; i < FL_PAGES_ROWS; i++)

@@ -9,7 +9,7 @@
 #include "harness/fit/fit.h"
 
 #define FL_PAGES_ONE(name, summary) +1
-enum { FL_PAGES_COMMANDS = 0 FL_COMMANDS(FL_PAGES_ONE), FL_PAGES_ROWS = FL_PAGES_COMMANDS FL_FITS(FL_PAGES_ONE) };
+enum { FL_PAGES_COMMANDS = 0 FL_COMMANDS(FL_PAGES_ONE), FL_PAGES_ROWS = FL_PAGES_COMMANDS FL_FITS(FL_PAGES_ONE) FL_SYNTHS(FL_PAGES_ONE) };
 
 typedef struct fl_pages_entry { /* a command, or a part of one: "fit device" */
     const char *name, *summary;
@@ -19,7 +19,7 @@ extern const fl_pages_entry fl_pages_row[FL_PAGES_ROWS];
 /* Runs the command argv[0] with what follows; false where there is none of that name. */
 typedef bool (*fl_command_runner)(int argc, char **argv, int *status);
 
-/* Hands the rows of every command to reader, of those with parts (fit) each part's too: the help's own. */
+/* Hands the rows of every command to reader, of those with parts (fit, synth) each part's too: the help's own. */
 void fl_pages_read(fl_command_runner run, fl_command_reader reader);
 /* The summary of a command as the list of commands has it, also of a part; NULL where there is none. */
 const char *fl_pages_summary(const char *name);

@@ -5,6 +5,7 @@
 #include "harness/input/scene_text.h"
 #include "harness/log/served.h"
 #include "harness/study/provenance.h"
+#include "sim/readout.h"
 #include "sim/sense.h"
 #include "traces/text.h"
 
@@ -19,7 +20,7 @@ static double slowdown(const fl_run_told *t) { return t->result->makespan_s / t-
 /* The sensors whose readings the policy takes. */
 static bool is_read(const fl_run_told *t, int sensor) {
     return t->scenes->item[0]->platform.node.device[0].sensor[sensor].present &&
-           (t->spec->policy->gpu_needs & fl_sense_signals[sensor]) != 0;
+           (fl_policy_reads(t->spec->policy) & fl_sense_signals[sensor]) != 0;
 }
 
 static void put_notes(const fl_run_told *t, FILE *out) {
@@ -150,18 +151,39 @@ void fl_run_tell_json(const fl_run_told *t) {
 
 /* ---- text ---- */
 
+static void put_serving(const fl_serving_scene *s) {
+    const fl_serving_setup *x = &s->setup;
+    printf(", %u server%s", x->server_count, x->server_count == 1 ? "" : "s");
+    if (x->scale < 1 || x->scale > 1)
+        printf(", requests %g times as fast", x->scale);
+    if (x->ttft_target_ns)
+        printf(", TTFT within %g s", (double)x->ttft_target_ns * 1e-9);
+    if (x->tbt_target_ns)
+        printf(", TBT within %g s", (double)x->tbt_target_ns * 1e-9);
+    if (x->ttft_target_ns || x->tbt_target_ns)
+        printf(" for %g %%", 100 * x->target_share);
+}
+
 static void put_asked(const fl_run_told *t) {
     const fl_scene *s = t->scenes->item[0];
     const fl_node_choice *c = &s->node;
     const uint32_t gpus = s->facts.gpu_count;
     printf("%s under %s on %s\n\n", s->w->name, t->spec->label, s->platform.name);
-    printf("asked       %u GPU%s, %zu kernels, seed %llu, wall %s", gpus, gpus == 1 ? "" : "s", s->w->op_count,
-           (unsigned long long)s->facts.seed, c->wall ? c->wall : "real");
+    printf("asked       %u GPU%s, ", gpus, gpus == 1 ? "" : "s");
+    if (s->serving)
+        printf("%zu requests", s->serving->requests.count);
+    else
+        printf("%zu kernels", s->w->op_count);
+    printf(", seed %llu, wall %s", (unsigned long long)s->facts.seed, c->wall ? c->wall : "real");
     printf("%s%s%s", c->heat ? ", heat" : "", c->no_cpu ? ", no CPU" : "", c->no_contention ? ", no interference" : "");
     if (s->jitter > 0)
         printf(", jitter %g %%", 100 * s->jitter);
     if (s->arrivals)
         printf(", arrivals %s", s->arrivals);
+    if (s->serving)
+        put_serving(s->serving);
+    if (c->actuator)
+        printf(", actuator %s", c->actuator);
     if (t->reader)
         printf(", read through %s", t->reader);
     if (t->min_set_ms > 0)

@@ -219,7 +219,8 @@ static fl_status find_learn(const char *name, fl_pipeline_learn *how, fl_diag *d
 int fl_cmd_fit_pipeline(int argc, char **argv) {
     options o = {.learn = "all", .tensor = 1, .limit_w = 300, .least_limit_w = 225};
     const fl_option option[] = {
-        {"learn", "WHICH", FL_OPTION_TEXT, &o.learn, 0, 0, "plans to learn from: all, half, three, first, slow (all)"},
+        {"learn", "WHICH", FL_OPTION_TEXT, &o.learn, 0, 0,
+         "plans to learn from: all, half, others (those that half leaves out), three, first, slow (all)"},
         {"like", "BASE", FL_OPTION_LIST, &o.like, 0, 0, "another pipeline measured on the same chip (may be repeated)"},
         {"stages", "N", FL_OPTION_INT, &o.stages, 1, FL_PIPELINE_RANKS_MAX,
          "where no list of instructions tells (a stage for each rank)"},

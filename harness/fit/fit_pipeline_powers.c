@@ -67,10 +67,11 @@ static fl_status add_spent(powers *p, size_t plan, uint32_t rank, fl_diag *d) {
     const fl_pipeline_runs *r = p->f->r;
     spent s = {.rank = rank, .weight = fl_pf_weight(p->f, plan), .first = p->clocks};
     double busy_s = 0;
-    for (size_t i = 0; i < r->part_count; i++) {
+    for (size_t i = fl_pipeline_runs_part(r, (uint32_t)plan, rank); i < r->part_count; i++) {
         const fl_part_row *row = &r->part[i];
-        if (row->plan != plan || row->rank != rank ||
-            (row->what != FL_PIPELINE_FORWARD && row->what != FL_PIPELINE_BACKWARD))
+        if (row->plan != plan || row->rank != rank)
+            break;
+        if (row->what != FL_PIPELINE_FORWARD && row->what != FL_PIPELINE_BACKWARD)
             continue;
         if (fl_grow(&p->clock, &p->clock_room, p->clocks + 1, sizeof *p->clock) ||
             fl_grow(&p->seconds, &p->second_room, p->clocks + 1, sizeof *p->seconds))

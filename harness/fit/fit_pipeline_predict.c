@@ -1,7 +1,7 @@
 /* What a fit says: rows, plans run on the engine, power limits. */
 #include "harness/fit/fit_pipeline.h"
 
-#include "sim/run.h"
+#include "sim/pipeline_run.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -58,28 +58,6 @@ static size_t asked_clocks(const fl_pipeline_clocks *c, double top_mhz, double *
     return n;
 }
 
-static fl_status run_plan(const fl_pipeline_fit *f, const fl_pipeline *p, const fl_pipeline_clocks *c, double *seconds,
-                          double *joules, fl_diag *d) {
-    fl_workload *w = NULL;
-    fl_rates *rates = NULL;
-    fl_facts facts = {0};
-    fl_run_result result = {0};
-    fl_status s = fl_build_pipeline(&w, "the plan", p, &f->order, &f->node, 1, c, NULL, d);
-    if (!s)
-        s = fl_rates_new(&rates, w, &f->node, d);
-    const fl_run_options o = {.w = w, .rates = rates, .spec = &f->node, .facts = &facts};
-    if (!s)
-        s = fl_run(&o, &result, d);
-    if (!s) {
-        *seconds = result.makespan_s;
-        *joules = result.gpu_energy_j;
-    }
-    fl_run_result_free(&result);
-    fl_rates_free(rates);
-    fl_workload_free(w);
-    return s;
-}
-
 fl_status fl_pipeline_fit_predict(const fl_pipeline_fit *f, size_t plan, double *seconds, double *joules, fl_diag *d) {
     double mhz[FL_PF_CLOCKS_MAX + 1];
     fl_pipeline_clocks c;
@@ -88,7 +66,7 @@ fl_status fl_pipeline_fit_predict(const fl_pipeline_fit *f, size_t plan, double 
     if (!s)
         s = fl_pipeline_fit_rows(f, mhz, asked_clocks(&c, f->r->top_mhz, mhz, FL_PF_CLOCKS_MAX), &p, d);
     if (!s)
-        s = run_plan(f, &p, &c, seconds, joules, d);
+        s = fl_pipeline_run(&p, &f->order, &f->node, &c, seconds, joules, d);
     fl_pipeline_free(&p);
     free(c.mhz);
     return s;
@@ -130,7 +108,7 @@ fl_status fl_pipeline_fit_limits(const fl_pipeline_fit *f, const double *limit_w
     if (!s)
         s = fl_pipeline_finish(&one, d);
     if (!s)
-        s = run_plan(f, &one, NULL, seconds, joules, d);
+        s = fl_pipeline_run(&one, &f->order, &f->node, NULL, seconds, joules, d);
     fl_pipeline_free(&p);
     fl_pipeline_free(&one);
     return s;

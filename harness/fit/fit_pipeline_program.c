@@ -1,34 +1,14 @@
 /* The program that a fit looks at, its boards, and what the parts of a fit ask of the plans. */
 #include "harness/fit/fit_pipeline_program.h"
 
+#include "sim/pipeline_run.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* ---- the program ---- */
-
-/* One device for all ranks, whose own power is nothing: what a rank draws is in its tables. */
-static fl_status make_node(fl_pipeline_fit *f, fl_diag *d) {
-    const double x[2] = {1, f->r->top_mhz + 1}, y[2] = {1, 1};
-    fl_device *dev = calloc(1, sizeof *dev);
-    uint32_t *gpu = calloc(f->r->ranks, sizeof *gpu);
-    f->node = (fl_node_spec){.device = dev, .device_count = dev ? 1 : 0, .gpu = gpu, .gpu_count = f->r->ranks};
-    if (!dev || !gpu)
-        return fl_no_memory(d, "the pipeline");
-    *dev = (fl_device){.sm_count = 1, .mem_count = 1, .default_mem_mhz = 1, .sharpness = INFINITY};
-    snprintf(dev->name, sizeof dev->name, "rank");
-    snprintf(f->node.name, sizeof f->node.name, "ranks");
-    dev->sm_mhz = calloc(1, sizeof *dev->sm_mhz);
-    dev->mem_mhz = calloc(1, sizeof *dev->mem_mhz);
-    dev->b0_w = calloc(1, sizeof *dev->b0_w);
-    if (!dev->sm_mhz || !dev->mem_mhz || !dev->b0_w || fl_curve_new(&dev->voltage, x, y, 2))
-        return fl_no_memory(d, "the pipeline");
-    dev->sm_mhz[0] = (int32_t)f->r->top_mhz;
-    dev->mem_mhz[0] = 1;
-    dev->default_sm_mhz = dev->sm_mhz[0];
-    return FL_OK;
-}
 
 fl_status fl_pf_put(fl_pipeline *p, int32_t rank, fl_pipeline_what what, double mhz, double time_s, double power_w,
                     fl_diag *d) {
@@ -125,8 +105,9 @@ fl_status fl_pipeline_fit_open(fl_pipeline_fit *f, const fl_pipeline_runs *r, ui
             : fl_no_memory(d, "the fit");
     if (!s)
         s = make_order(f, d);
+    const int32_t top = (int32_t)r->top_mhz;
     if (!s)
-        s = make_node(f, d);
+        s = fl_pipeline_node(&f->node, r->ranks, &top, 1, d);
     if (!s)
         s = make_program(f, d);
     return s;
@@ -159,9 +140,10 @@ double fl_pf_weight(const fl_pipeline_fit *f, size_t plan) {
 }
 
 static void clocks_of(const fl_pipeline_fit *f, size_t plan, fl_pipeline_clocks *c) {
-    for (size_t i = 0; i < f->r->asked_count; i++) {
-        const fl_plan_row *a = &f->r->asked[i];
-        for (uint32_t m = 0; a->plan == plan && m < a->count; m++)
+    const fl_pipeline_runs *r = f->r;
+    for (size_t i = fl_pipeline_runs_asked(r, (uint32_t)plan, 0); i < r->asked_count && r->asked[i].plan == plan; i++) {
+        const fl_plan_row *a = &r->asked[i];
+        for (uint32_t m = 0; m < a->count; m++)
             *fl_pipeline_clock(c, a->rank, a->backward, 0, a->first + m) = a->sm_mhz;
     }
 }

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-const char *const fl_pipeline_learn_name[FL_LEARNS] = {"all", "half", "three", "first", "slow"};
+const char *const fl_pipeline_learn_name[FL_LEARNS] = {"all", "half", "others", "three", "first", "slow"};
 
 bool fl_pipeline_warm_up(const fl_pipeline_runs *r) {
     for (size_t i = 0; i < r->asked_count && r->asked[i].plan == 0; i++)
@@ -30,7 +30,7 @@ static void choose_slow(const fl_pipeline_runs *r, bool *learn) {
 
 void fl_pipeline_learn_choose(const fl_pipeline_runs *r, fl_pipeline_learn how, bool *learn) {
     for (size_t i = 0; i < r->plan_count; i++)
-        learn[i] = how == FL_LEARN_ALL || (how == FL_LEARN_HALF && i % 2 == 0);
+        learn[i] = how == FL_LEARN_ALL || (how == FL_LEARN_HALF && i % 2 == 0) || (how == FL_LEARN_OTHERS && i % 2);
     if (how == FL_LEARN_FIRST || how == FL_LEARN_THREE)
         learn[0] = true;
     if (how == FL_LEARN_THREE) {

@@ -6,7 +6,8 @@
 
 typedef enum fl_pipeline_learn { /* which plans the fit learns from; it is scored on the others */
                                  FL_LEARN_ALL,
-                                 FL_LEARN_HALF,  /* every other one, from the first on */
+                                 FL_LEARN_HALF,   /* every other one, from the first on */
+                                 FL_LEARN_OTHERS, /* those that half leaves out: a fit that shares no plan with it */
                                  FL_LEARN_THREE, /* the first, the slowest of the others and the middle one by number */
                                  FL_LEARN_FIRST,
                                  FL_LEARN_SLOW, /* the slower half; the first plan, where it is a warm-up, belongs to

@@ -108,6 +108,14 @@ static fl_status get_text(const fl_json *root, const char *key, const char **int
     return *into || !fl_json_has(root, key) ? FL_OK : fl_json_get_text(root, key, into, d);
 }
 
+/* A name, or a path where there is a slash in it. */
+static fl_status get_platform(fl_experiment *e, const fl_json *root, const char **into, fl_diag *d) {
+    const fl_status s = get_text(root, "platform", into, d);
+    const bool own = !s && *into && fl_json_has(root, "platform") && strchr(*into, '/') &&
+                     *into == cJSON_GetStringValue(cJSON_GetObjectItem(root->node, "platform"));
+    return own ? fl_experiment_path(e, *into, into, d) : s;
+}
+
 /* Ranges are those of the rows (experiment_keys.c), against which the file was held. */
 static fl_status get_int(const fl_json *root, const char *key, int64_t *into, fl_diag *d) {
     return *into || !fl_json_has(root, key) ? FL_OK : fl_json_get_int(root, key, 1, WHOLE_MAX, into, d);
@@ -218,13 +226,13 @@ bool fl_experiment_redraws(fl_experiment *e, const fl_scene_options *so) {
 fl_status fl_experiment_apply(fl_experiment *e, fl_scene_options *so, fl_texts *traces, const char **objective,
                               int64_t *seeds, fl_diag *d) {
     const fl_json root = fl_json_root(e->tree, e->path);
-    bool own_input = traces->count || so->sweep || so->programs || so->pipeline;
+    bool own_input = traces->count || so->sweep || so->programs || so->pipeline || so->serving.server;
     fl_status s = so->platform ? FL_OK : get_texts(e, &root, "platforms", false, &e->platforms, d);
     if (!s && e->platforms.count && fl_json_has(&root, "platform"))
         s = fl_json_fail(&root, d, "'platform' and 'platforms', expected one of them");
     if (!s && e->platforms.count)
         so->platform = e->platforms.item[0];
-    if (s || (s = get_text(&root, "platform", &so->platform, d)) || (s = get_text(&root, "assume", &so->assume, d)) ||
+    if (s || (s = get_platform(e, &root, &so->platform, d)) || (s = get_text(&root, "assume", &so->assume, d)) ||
         (s = get_path(e, &root, "kinds", &so->kinds, d)) || (s = get_int(&root, "gpus", &so->gpus, d)) ||
         (s = get_int(&root, "seed", &so->seed, d)) || (s = get_int(&root, "seeds", seeds, d)) ||
         (s = get_text(&root, "objective", objective, d)) || (s = fl_node_choice_read(&root, &so->node, d)))
@@ -232,15 +240,20 @@ fl_status fl_experiment_apply(fl_experiment *e, fl_scene_options *so, fl_texts *
     if (!own_input &&
         ((s = get_texts(e, &root, "traces", true, traces, d)) || (s = get_path(e, &root, "sweep", &so->sweep, d)) ||
          (s = get_path(e, &root, "programs", &so->programs, d)) ||
-         (s = get_path(e, &root, "pipeline", &so->pipeline, d))))
+         (s = get_path(e, &root, "pipeline", &so->pipeline, d)) ||
+         (!so->slow.count && (s = get_texts(e, &root, "slow", false, &so->slow, d))) ||
+         (s = get_path(e, &root, "serving", &so->serving.server, d)) ||
+         (s = get_path(e, &root, "requests", &so->serving.requests, d))))
         return s;
     /* What it says of its own workloads is not about others that the command line has in their place. */
-    const bool sweep = !own_input || so->sweep, programs = !own_input || so->programs;
+    const bool sweep = !own_input || so->sweep, programs = !own_input || so->programs,
+               serving = !own_input || so->serving.server;
     if ((sweep && ((s = get_text(&root, "model", &so->model, d)) || (s = get_int(&root, "repeat", &so->repeat, d)) ||
                    (s = get_replay(e, &root, &so->replay, d)))) ||
         (programs && !(so->seconds > 0) && fl_json_has(&root, "seconds") &&
          (s = fl_json_get_real(&root, "seconds", 0, HUGE_VAL, &so->seconds, d))) ||
         ((sweep || programs) && (s = get_texts(e, &root, "workloads", false, &so->only, d))) ||
+        (serving && (s = fl_serving_choice_read(&root, &so->serving, d))) ||
         (s = get_arrivals(e, &root, &so->arrivals, d)))
         return s;
     return FL_OK;
@@ -292,6 +305,14 @@ static fl_status open_variants(fl_experiment *e, const fl_scene_options *so, con
             s = get_arrivals(e, &at, &changed.arrivals, d);
         if (!changed.arrivals)
             changed.arrivals = so->arrivals;
+        changed.serving = (fl_serving_choice){0};
+        if (!s)
+            s = fl_serving_choice_read(&at, &changed.serving, d);
+        if (!s && !so->serving.server && fl_serving_choice_any(&changed.serving))
+            s = fl_json_fail(&at, d,
+                             "says something of servers, of which there are none, expected \"serving\" in the "
+                             "experiment");
+        fl_serving_choice_merge(&changed.serving, &so->serving);
         if (!s)
             s = fl_scenes_open(&changed, traces, &more, d);
         if (!s)

@@ -66,6 +66,7 @@ const fl_keys fl_draws_keys = {
     ROW("cpu_power_scale", REAL, "", "1", "CPU power by this factor", BETWEEN(0.01, 100)),                             \
     ROW("bus_share", REAL, "", "the platform's", "an APU's bus reaches this share of its peak", BETWEEN(0.01, 1)),     \
     ROW("bus_spread", REAL, "", "0", "and this share of the peak less or more", BETWEEN(0, 0.5)),                      \
+    ROW("actuator", TEXT, "", "the platform's", "from a call that sets a clock until it is in force, such as \"20ms\""), \
     ROW("records", TEXT, "", "cost", "what kernel records take: time as the platform says, none, or a row for each",   \
         .words = "cost|free|" FL_RECORDS_BOTH)
 #define REPLAY_ROWS                                                                                                    \
@@ -77,7 +78,19 @@ const fl_keys fl_draws_keys = {
         .of = &arrivals)
 #define FL_ARRIVALS_FORM "a list's path, \"poisson:rate=20,count=500\", or its parts"
 
-static const fl_key variant_key[] = {NODE_ROWS, REPLAY_ROWS, ARRIVALS_ROW, DRAWS_ROWS};
+#define LOAD_ROWS                                                                                                      \
+    ROW("scale", REAL, "", "1", "requests arrive at the servers so many times as fast", BETWEEN(1e-6, 1e6)),           \
+    ROW("servers", INT, "servers", "1", "how many, each with GPUs of its own", BETWEEN(1, 1024)),                      \
+    ROW("kv_blocks", INT, "blocks", "as 'serving' says", "KV blocks that requests of a server can use",                \
+        BETWEEN(1, 1e12)),                                                                                             \
+    ROW("token_budget", INT, "tokens", "as 'serving' says", "of one step of a server, at most", BETWEEN(1, 1e9)),       \
+    ROW("route", TEXT, "", "round-robin", "which server gets a request", .words = "round-robin|least-loaded")
+#define TARGET_ROWS                                                                                                    \
+    ROW("ttft", TEXT, "", "none", "target of the time to first token, such as \"2s\""),                                \
+    ROW("tbt", TEXT, "", "none", "target of the time between tokens, such as \"100ms\""),                              \
+    ROW("target_share", REAL, "", FL_AS_TEXT(FL_TARGET_SHARE), "of all tokens that are to meet them", BETWEEN(1e-6, 1))
+
+static const fl_key variant_key[] = {NODE_ROWS, REPLAY_ROWS, ARRIVALS_ROW, LOAD_ROWS, DRAWS_ROWS};
 KEYS(variant, "variant", "what a variant changes; the keys of 'draws' only where the experiment has 'draws'", );
 
 /* ---- policies ---- */
@@ -171,6 +184,11 @@ static const fl_key experiment_key[] = {
     ROW("traces", FILE_, "", NULL, "kernel traces", LIST),
     ROW("programs", FILE_, "", NULL, "programs made of kinds of kernels; each is a workload"),
     ROW("pipeline", FILE_, "", NULL, "a pipeline of training, each rank a GPU; it is a workload"),
+    ROW("slow", TEXT, "", NULL, "ranks of the pipeline that compute slower: rank=R:X", LIST),
+    ROW("serving", FILE_, "", NULL, "a server of a language model, which answers 'requests' in batches"),
+    ROW("requests", FILE_, "", NULL, "what is asked of it, and when"),
+    LOAD_ROWS,
+    TARGET_ROWS,
     ROW("applications", OBJECT, "", NULL, "drawn applications in the place of programs", .of = &applications),
     ROW("seconds", REAL, "s", "as the file says", "about how long each program lasts", BETWEEN(1e-3, 1e7)),
     ROW("sweep", FILE_, "", NULL, "measured settings; each of its workloads is replayed"),

@@ -1,6 +1,7 @@
 #include "harness/input/node_choice.h"
 
 #include "sim/vary.h"
+#include "traces/duration.h"
 
 #include <math.h>
 #include <string.h>
@@ -61,6 +62,20 @@ static fl_status choose_bus(fl_node_spec *node, double share, double spread, fl_
     return FL_OK;
 }
 
+/* The time that the call itself takes is a part of it. */
+static fl_status choose_actuator(fl_node_spec *node, const char *text, fl_diag *d) {
+    int64_t ns = 0;
+    const bool none = !strcmp(text, "0") || !strcmp(text, "0s") || !strcmp(text, "0ms");
+    if (!none && (fl_duration_parse(text, &ns, NULL) || ns > INT64_C(1000000000000)))
+        return fl_refuse(d, "actuator '%.40s', expected a time such as 20ms, at most 1000s, or 0", text);
+    for (uint32_t i = 0; i < node->device_count; i++) {
+        fl_actuator_spec *a = &node->device[i].actuator;
+        a->call_ns = a->call_ns < ns ? a->call_ns : ns;
+        a->settle_ns = ns - a->call_ns;
+    }
+    return FL_OK;
+}
+
 /* Limits share it out, and no limit goes below the least that its GPU takes. */
 static fl_status check_budget(const fl_node_spec *node, fl_diag *d) {
     double least = 0;
@@ -79,6 +94,8 @@ fl_status fl_node_choose(fl_node_spec *node, const fl_node_choice *c, fl_diag *d
         s = choose_heat(node, c->heat, d);
     if (!s)
         s = choose_records(node, c->records, d);
+    if (!s && c->actuator)
+        s = choose_actuator(node, c->actuator, d);
     for (uint32_t i = 0; !s && c->no_contention && i < node->device_count; i++)
         node->device[i].interference = 0;
     for (uint32_t i = 0; !s && c->no_gating && i < node->device_count; i++)
@@ -115,6 +132,8 @@ static fl_status get_real(const fl_json *root, const char *key, double *into, fl
 
 fl_status fl_node_choice_read(const fl_json *root, fl_node_choice *c, fl_diag *d) {
     fl_status s = c->wall || !fl_json_has(root, "wall") ? FL_OK : fl_json_get_text(root, "wall", &c->wall, d);
+    if (!s && !c->actuator && fl_json_has(root, "actuator"))
+        s = fl_json_get_text(root, "actuator", &c->actuator, d);
     if (!s && !c->records && fl_json_has(root, "records"))
         s = fl_json_get_text(root, "records", &c->records, d);
     if (s || (s = get_flag(root, "heat", &c->heat, d)) ||
@@ -133,6 +152,7 @@ fl_status fl_node_choice_read(const fl_json *root, fl_node_choice *c, fl_diag *d
 void fl_node_choice_merge(fl_node_choice *c, const fl_node_choice *rest) {
     c->wall = c->wall ? c->wall : rest->wall;
     c->records = c->records ? c->records : rest->records;
+    c->actuator = c->actuator ? c->actuator : rest->actuator;
     c->heat |= rest->heat;
     c->no_contention |= rest->no_contention;
     c->no_cpu |= rest->no_cpu;

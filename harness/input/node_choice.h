@@ -14,6 +14,7 @@ typedef struct fl_node_choice {
     bool no_gating;      /* an idle GPU keeps its power */
     int64_t units;       /* seed of the variation between units; 0 = all alike */
     const char *records; /* "cost", "free" or "both"; NULL = cost */
+    const char *actuator; /* from a call that sets a clock until it is in force, "20ms" or "0"; NULL = the platform's */
     double gpu_budget_w; /* of all GPUs together; 0 = the platform's */
     double cpu_power;    /* CPU power by this factor; 0 = 1 */
     double bus_share;    /* an APU's bus reaches this share of its peak; 0 = as the platform says */
@@ -45,6 +46,8 @@ fl_status fl_node_choice_read(const fl_json *root, fl_node_choice *c, fl_diag *d
     {"cpu-power-scale", "X", FL_OPTION_REAL, &(c).cpu_power, 0.01, 100, "CPU power by this factor"},                   \
     {"bus-share", "X", FL_OPTION_REAL, &(c).bus_share, 0.01, 1, "an APU's bus reaches X of its peak"},                 \
     {"bus-spread", "X", FL_OPTION_REAL, &(c).bus_spread, 0, 0.5, "and X of the peak less or more"},                    \
+    {"actuator", "TIME", FL_OPTION_TEXT, &(c).actuator, 0, 0,                                                          \
+     "from a call that sets a GPU's clock until it is in force, such as 20ms, or 0"},                                  \
     {"gpu-budget", "W", FL_OPTION_REAL, &(c).gpu_budget_w, 1, 1e7, "power of all GPUs together, dealt out as limits"}
 /* clang-format on */
 

@@ -3,6 +3,7 @@
 #ifndef FL_PLATFORM_H
 #define FL_PLATFORM_H
 
+#include "harness/input/facts.h"
 #include "models/device.h"
 #include "sim/instance.h"
 
@@ -40,9 +41,5 @@ fl_layer fl_platform_layer(const fl_platform *p, const char *policy);
 /* Names of the bundled platforms, sorted; free each and the array. The folder is $FOLDLINE_SHARE/platforms where set,
  * else the one fixed at build time. */
 fl_status fl_platform_list(char ***names, size_t *count, fl_diag *d);
-
-/* What a policy may know of the node: borrows ladders and names from `node`. free with fl_facts_free. */
-fl_status fl_facts_make(const fl_node_spec *node, uint64_t seed, fl_facts *facts, fl_diag *d);
-void fl_facts_free(fl_facts *facts);
 
 #endif

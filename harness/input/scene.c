@@ -5,7 +5,6 @@
 #include "harness/input/sweep_model.h"
 #include "sim/build_program.h"
 #include "sim/instance.h"
-#include "sim/pipeline.h"
 #include "sim/serve.h"
 #include "sim/synth_apps.h"
 #include "sim/synth_program.h"
@@ -64,11 +63,16 @@ static void scene_free(fl_scene *s) {
     fl_facts_free(&s->facts);
     fl_rates_free(s->rates);
     fl_workload_free(s->w);
+    fl_serving_scene_free(s->serving);
     fl_stated_free(&s->stated);
     fl_platform_free(&s->platform);
     free(s->source);
     free(s->kinds);
     free(s->order);
+    free(s->slow);
+    free(s->op);
+    fl_pipeline_free(&s->pipeline);
+    fl_pipeline_order_free(&s->instructions);
     free(s->asked);
     free(s->variant);
     for (size_t i = 0; i < s->note_count; i++)
@@ -175,7 +179,19 @@ void fl_scene_resolve(fl_scene_options *o) {
 }
 
 fl_status fl_scene_check(const fl_scene_options *o, const fl_texts *traces, fl_diag *d) {
-    const bool programs = o->programs || o->applications, any = traces->count || programs || o->sweep || o->pipeline;
+    const bool programs = o->programs || o->applications, other = traces->count || programs || o->sweep || o->pipeline;
+    const bool any = other || o->serving.server;
+    const fl_status served = fl_serving_choice_check(&o->serving, d);
+    if (served)
+        return served;
+    if (o->serving.server && other)
+        return fl_refuse(d, "--serving and another workload, expected one of them: their targets and results differ");
+    if (o->serving.server && (o->gpus || o->arrivals || o->kinds || o->assume))
+        return fl_refuse(d, "%s does nothing with --serving, expected it without",
+                         o->gpus       ? "--gpus (a server states its GPUs)"
+                         : o->arrivals ? "--arrivals (requests have their times)"
+                         : o->kinds    ? "--kinds"
+                                       : "--assume");
     if (any && !o->sweep && o->model)
         return fl_refuse(d, "--model is of the workloads of a sweep and does nothing here, expected --sweep FILE with it");
     if (any && !o->sweep && !o->pipeline && o->repeat)
@@ -184,6 +200,8 @@ fl_status fl_scene_check(const fl_scene_options *o, const fl_texts *traces, fl_d
     if (any && !o->sweep && (o->replay.jitter || o->replay.iteration_s > 0))
         return fl_refuse(d, "%s is of the workloads of a sweep and does nothing here, expected --sweep FILE with it",
                          o->replay.jitter ? "--jitter" : "--iteration");
+    if (any && !o->pipeline && o->slow.count)
+        return fl_refuse(d, "--slow is of the ranks of a pipeline and does nothing here, expected --pipeline FILE with it");
     if (o->pipeline && o->gpus)
         return fl_refuse(d, "--gpus does nothing with a pipeline, which has a GPU for each rank; expected it without");
     if (o->pipeline && o->arrivals)
@@ -309,7 +327,9 @@ static fl_status read_trace(const char *path, origin *from, fl_diag *d) {
     fl_status status = fl_trace_open_key(path, NULL, NULL, &from->in, &from->key, &from->known, d);
     if (!status && !from->in.has_kernels)
         status = fl_fail(d, FL_BAD_INPUT, path, 0, 0, "%s, expected a kernel trace",
-                         from->in.has_telemetry ? "has telemetry only" : "is a sweep, which --sweep FILE takes");
+                         from->in.has_telemetry  ? "has telemetry only"
+                         : from->in.has_requests ? "has requests to a server"
+                                                 : "is a sweep, which --sweep FILE takes");
     return status;
 }
 
@@ -633,13 +653,24 @@ static fl_status from_sweep(const fl_scene_options *o, const char *path, const f
             status = fl_sweep_model_build(&m, i, &s->platform.node, &replay, &s->w, &s->stated, &s->note,
                                           &s->note_count, d);
         if (s)
-            s->jitter = replay.jitter, s->iteration_ns = replay.iteration_ns;
+            s->jitter = replay.jitter, s->iteration_ns = replay.iteration_ns, s->repeat = replay.repeat;
         if (!status)
             status = complete(s, o, d);
         all->clipped += s && s->clipped;
     }
     fl_sweep_model_free(&m);
     return status;
+}
+
+static fl_status join_texts(const fl_texts *t, char **joined, fl_diag *d) {
+    for (size_t i = 0; i < t->count; i++) {
+        char *more;
+        if (asprintf(&more, "%s%s%s", *joined ? *joined : "", i ? " " : "", t->item[i]) < 0)
+            return fl_no_memory(d, NULL);
+        free(*joined);
+        *joined = more;
+    }
+    return FL_OK;
 }
 
 /* The ladder is cut to clocks at which every rank's times are known. */
@@ -649,10 +680,16 @@ static fl_status from_pipeline(const fl_scene_options *o, fl_scenes *all, fl_dia
     fl_scene *s = NULL;
     fl_status status = fl_pipeline_read(o->pipeline, &p, d);
     if (!status)
+        status = fl_pipeline_slow_down(&p, &o->slow, d);
+    if (!status)
         status = p.schedule == FL_PIPELINE_LIST ? fl_pipeline_order_read(p.order, p.stages, p.microbatches, &order, d)
                                                 : fl_pipeline_schedule_make(&p, &order, d);
     if (!status)
         status = add_scene(all, o->pipeline, &s, d);
+    if (!status)
+        status = join_texts(&o->slow, &s->slow, d);
+    if (s)
+        s->repeat = o->repeat;
     if (!status && p.order && !(s->order = strdup(p.order)))
         status = fl_no_memory(d, NULL);
     if (!status)
@@ -661,12 +698,38 @@ static fl_status from_pipeline(const fl_scene_options *o, fl_scenes *all, fl_dia
         status = fl_node_choose(&s->platform.node, &o->node, d);
     if (!status)
         status = fl_build_pipeline(&s->w, fl_input_name(o->pipeline), &p, &order, &s->platform.node,
-                                   (uint32_t)o->repeat, NULL, NULL, d);
+                                   (uint32_t)o->repeat, NULL, &s->op, d);
     if (!status)
         status = complete(s, o, d);
     all->clipped += s && s->clipped;
+    if (!status) {
+        s->pipeline = p;
+        s->instructions = order;
+        return FL_OK;
+    }
     fl_pipeline_order_free(&order);
     fl_pipeline_free(&p);
+    return status;
+}
+
+/* Servers, each with GPUs of its own, as many as they need. */
+static fl_status from_serving(const fl_scene_options *o, fl_scenes *all, fl_diag *d) {
+    fl_scene *s = NULL;
+    fl_status status = add_scene(all, o->serving.requests, &s, d);
+    if (!status)
+        status = fl_serving_scene_open(&o->serving, &s->serving, d);
+    if (!status)
+        status = fl_platform_open(o->platform, fl_serving_scene_gpus(s->serving), &s->platform, d);
+    if (!status)
+        status = fl_node_choose(&s->platform.node, &o->node, d);
+    if (!status)
+        status = fl_serving_workload(&s->w, fl_input_name(o->serving.requests), &s->serving->setup, d);
+    if (!status)
+        status = complete(s, o, d);
+    if (!status) {
+        s->facts.server = s->serving->facts;
+        s->facts.server_count = s->serving->setup.server_count;
+    }
     return status;
 }
 
@@ -674,8 +737,8 @@ fl_status fl_scenes_open(const fl_scene_options *o, const fl_texts *traces, fl_s
     *scenes = (fl_scenes){0};
     if (!o->platform)
         return fl_refuse(d, "no platform given, expected --platform NAME (foldline platforms lists them)");
-    if (!traces->count && !o->sweep && !o->programs && !o->applications && !o->pipeline)
-        return fl_refuse(d, "nothing to replay, expected a kernel trace, --programs, --sweep or --pipeline FILE");
+    if (!traces->count && !o->sweep && !o->programs && !o->applications && !o->pipeline && !o->serving.server)
+        return fl_refuse(d, "nothing to replay, expected a kernel trace, --programs, --sweep, --pipeline or --serving FILE");
     fl_status status = FL_OK;
     fl_scene_options one = *o;
     fl_trace_keep(!o->no_cache);
@@ -689,6 +752,8 @@ fl_status fl_scenes_open(const fl_scene_options *o, const fl_texts *traces, fl_s
             status = from_sweep(&one, o->sweep, &o->only, scenes, d);
         if (!status && o->pipeline)
             status = from_pipeline(&one, scenes, d);
+        if (!status && o->serving.server)
+            status = from_serving(&one, scenes, d);
     }
     if (status)
         fl_scenes_free(scenes);

@@ -7,25 +7,31 @@
 #include "harness/input/cache_option.h"
 #include "harness/input/node_choice.h"
 #include "harness/input/platform.h"
+#include "harness/input/rank_option.h"
 #include "harness/input/replay_choice.h"
+#include "harness/input/serving_scene.h"
 #include "harness/input/stated.h"
 #include "sim/build.h"
+#include "sim/pipeline.h"
 #include "sim/rates.h"
+#include "traces/pipeline_order.h"
 
 typedef struct fl_scene_options { /* as asked for; NULL and 0 where nobody did */
     const char *platform;
-    int64_t gpus;         /* 0 = as many as the platform has, or the trace uses */
-    const char *kinds;    /* file; NULL = what the trace names */
-    const char *assume;   /* see fl_build_options */
-    const char *sweep;    /* file of measured settings; NULL = none */
-    const char *programs; /* programs file (traces/programs.h); NULL = none */
-    const char *pipeline; /* a pipeline of training (traces/pipeline.h), each rank a GPU; NULL = none */
-    int64_t applications; /* drawn ones beside those of fl_synth_apps, which are then the programs; 0 = no such */
+    int64_t gpus;              /* 0 = as many as the platform has, or the trace uses */
+    const char *kinds;         /* file; NULL = what the trace names */
+    const char *assume;        /* see fl_build_options */
+    const char *sweep;         /* file of measured settings; NULL = none */
+    const char *programs;      /* programs file (traces/programs.h); NULL = none */
+    const char *pipeline;      /* a pipeline of training (traces/pipeline.h), each rank a GPU; NULL = none */
+    fl_texts slow;             /* its ranks that compute slower (harness/input/rank_option.h) */
+    fl_serving_choice serving; /* servers of a language model and what is asked of them */
+    int64_t applications;      /* drawn ones beside those of fl_synth_apps, which are then the programs; 0 = no such */
     int64_t application_seed;
-    double seconds;    /* about how long each program lasts; 0 = as its file says */
-    fl_texts only;     /* workloads of the sweep or programs; none = all */
-    const char *model; /* of a sweep: "table" or "fitted" */
-    int64_t repeat;    /* of a sweep's workloads, or iterations of a pipeline */
+    double seconds;          /* about how long each program lasts; 0 = as its file says */
+    fl_texts only;           /* workloads of the sweep or programs; none = all */
+    const char *model;       /* of a sweep: "table" or "fitted" */
+    int64_t repeat;          /* of a sweep's workloads, or iterations of a pipeline */
     fl_replay_choice replay; /* of a sweep's workloads */
     int64_t windows;         /* of work */
     int64_t seed;
@@ -39,7 +45,7 @@ typedef struct fl_scene_options { /* as asked for; NULL and 0 where nobody did *
         FL_SCENES_AT_ONCE, /* built when opened, and held */
         FL_SCENES_COUNTED, /* built when opened; big ones are given back, and fl_scene_build builds each in its turn */
         FL_SCENES_IN_TURN  /* the same, but of a long program only a short form is built first, to see that it can be */
-    } hold; /* of traces and programs; the texts of the options must then live as long as the scenes */
+    } hold;                /* of traces and programs; the texts of the options must then live as long as the scenes */
 } fl_scene_options;
 
 #define FL_MODEL_STANDARD "table"
@@ -56,24 +62,30 @@ void fl_scene_resolve(fl_scene_options *o);
 fl_status fl_scene_check(const fl_scene_options *o, const fl_texts *traces, fl_diag *d);
 
 typedef struct fl_scene {
-    char *source;        /* path of the trace, programs, sweep or pipeline */
-    char *kinds;         /* path of its kinds file; NULL = none */
-    char *order;         /* path of a pipeline's list of instructions; NULL = none */
-    char *asked;         /* platform as it was asked for */
-    fl_node_choice node; /* texts borrowed from the options */
-    double jitter;       /* of a sweep's workload: how much its ops vary */
-    int64_t iteration_ns; /* and work between its markers; 0 = none */
-    char *variant;       /* of the node, see fl_scene_options; NULL = plain */
-    char *arrivals;      /* as asked for, NULL = none */
-    char *applications;  /* seed of drawn applications; NULL: they are not drawn */
-    uint64_t draw;       /* which of the options' draws: 0, 1, ... */
-    bool clipped;        /* the ladders were cut to what was measured */
-    char **note;         /* note_count: what the trace's format does not carry and was assumed, or left out */
+    char *source;              /* path of the trace, programs, sweep, pipeline or requests */
+    char *kinds;               /* path of its kinds file; NULL = none */
+    char *order;               /* path of a pipeline's list of instructions; NULL = none */
+    char *asked;               /* platform as it was asked for */
+    fl_node_choice node;       /* texts borrowed from the options */
+    fl_serving_scene *serving; /* servers and their requests; NULL = none */
+    double jitter;             /* of a sweep's workload: how much its ops vary */
+    int64_t iteration_ns;      /* and work between its markers; 0 = none */
+    int64_t repeat;            /* and how often it runs, or iterations of a pipeline; 0 of others */
+    char *slow;                /* of a pipeline: --slow, joined by blanks; NULL = none */
+    char *variant;             /* of the node, see fl_scene_options; NULL = plain */
+    char *arrivals;            /* as asked for, NULL = none */
+    char *applications;        /* seed of drawn applications; NULL: they are not drawn */
+    uint64_t draw;             /* which of the options' draws: 0, 1, ... */
+    bool clipped;              /* the ladders were cut to what was measured */
+    char **note;               /* note_count: what the trace's format does not carry and was assumed, or left out */
     size_t note_count;
     fl_platform platform;
     fl_workload *w;
-    fl_stated stated; /* how sure a fitted model is of w; empty where nothing states it */
-    fl_rates *rates; /* NULL while the scene is not built */
+    fl_stated stated;     /* how sure a fitted model is of w; empty where nothing states it */
+    fl_pipeline pipeline; /* of a pipeline; no ranks: it is none */
+    fl_pipeline_order instructions;
+    fl_pipeline_op *op; /* and what each op of the workload is, stream by stream; NULL of others */
+    fl_rates *rates;    /* NULL while the scene is not built */
     fl_facts facts;
     struct fl_scene_again *again; /* how to build it anew; NULL: it is held */
 } fl_scene;
@@ -84,8 +96,8 @@ typedef struct fl_scenes {
     size_t clipped; /* scenes whose ladder was cut to the clocks that were measured */
 } fl_scenes;
 
-/* One scene per kernel trace, one per program, one per workload of the sweep and one of the pipeline; all of them again
- * for each draw.
+/* One scene per kernel trace, one per program, one per workload of the sweep, one of the pipeline and one of the
+ * requests; all of them again for each draw.
  * Resolves a copy of *o first. */
 fl_status fl_scenes_open(const fl_scene_options *o, const fl_texts *traces, fl_scenes *scenes, fl_diag *d);
 void fl_scenes_free(fl_scenes *s);
@@ -121,6 +133,7 @@ bool fl_node_clip(fl_node_spec *n, double sm_min, double sm_max, double mem_mhz)
     {"programs", "FILE", FL_OPTION_TEXT, &(o).programs, 0, 0, "programs made of kinds of kernels; each is replayed"},  \
     {"pipeline", "FILE", FL_OPTION_TEXT, &(o).pipeline, 0, 0,                                                          \
      "a pipeline of training: each rank is a GPU, and waits at its power"},                                            \
+    {"slow", "rank=R:X", FL_OPTION_LIST, &(o).slow, 0, 0, FL_SLOW_HELP},                                               \
     {"seconds", "S", FL_OPTION_REAL, &(o).seconds, 1e-3, 1e7,                                                          \
      "about how long each program lasts (as its file says)"},                                                          \
     {"workload", "NAME", FL_OPTION_LIST, &(o).only, 0, 0,                                                              \

@@ -2,6 +2,7 @@
 
 #include "harness/base/terminal.h"
 #include "harness/base/ticker.h"
+#include "harness/input/serving_file.h"
 
 #include <math.h>
 #include <string.h>
@@ -48,12 +49,26 @@ static bool told_before(const fl_scenes *scenes, size_t until) {
     return false;
 }
 
+/* Of each serving file once. */
+static void put_servers(const fl_scenes *scenes, FILE *out) {
+    char text[FL_SERVING_CLOCKS_TEXT];
+    for (size_t i = 0; i < scenes->count; i++) {
+        const fl_serving_scene *s = scenes->item[i]->serving;
+        size_t before = 0;
+        while (s && before < i &&
+               (!scenes->item[before]->serving || strcmp(scenes->item[before]->serving->path, s->path) != 0))
+            before++;
+        if (s && before == i)
+            fprintf(out, "note: %s: %s\n", base_of(s->path), fl_serving_scene_clocks(s, text, sizeof text));
+    }
+}
+
 void fl_scene_notes(const fl_scenes *scenes, FILE *out) {
     size_t assumed = 0, host = 0, untangled = 0, fitted = 0, powers = 0;
     double time_pct = 0, power_pct = 0;
     for (size_t i = 0; i < scenes->count; i++) {
         const fl_workload *w = scenes->item[i]->w;
-        assumed += w->assumed;
+        assumed += w->assumed && !scenes->item[i]->serving; /* of whose steps the line above tells */
         host += w->gaps_are_host && !w->measured && isnan(w->model_time_mape_pct);
         untangled += w->untangled;
         if (isfinite(w->model_time_mape_pct)) {
@@ -65,6 +80,7 @@ void fl_scene_notes(const fl_scenes *scenes, FILE *out) {
             power_pct += w->model_power_mape_pct;
         }
     }
+    put_servers(scenes, out);
     if (scenes->clipped) {
         const fl_device *dev = &scenes->item[0]->platform.node.device[0];
         fprintf(out, "note: the ladder of %s is cut to the clocks that were measured (%d to %d MHz)\n",

@@ -2,6 +2,8 @@
 
 #include "harness/base/table_file.h"
 #include "harness/input/plugin.h"
+#include "sim/readout.h"
+#include "traces/numbers.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +12,9 @@ void fl_spec_free(fl_spec *s) {
     for (size_t i = 0; s->table && i < s->layer.count; i++)
         fl_table_file_free(&s->table[i]);
     free(s->table);
+    if (s->plans)
+        fl_plans_free(s->plans);
+    free(s->plans);
     free(s->file);
     free((fl_setting *)(uintptr_t)s->layer.setting);
     free(s->label);
@@ -23,7 +28,7 @@ bool fl_spec_records(const fl_spec *s) {
 }
 
 bool fl_spec_unstepped(const fl_spec *s, uint64_t steps) {
-    return steps < 2 && (s->policy->gpu_needs || s->policy->host_needs || s->policy->needs_records);
+    return steps < 2 && (fl_policy_reads(s->policy) || s->policy->host_needs || s->policy->needs_records);
 }
 
 static const fl_param *find_row(const fl_policy *p, const char *name) {
@@ -60,6 +65,33 @@ static fl_status keep(fl_spec *s, const char *name, const char *label, const fl_
     return FL_OK;
 }
 
+/* FILE#NUMBER, cut in place. Without a number the file must have one plan. */
+static fl_status take_plan(fl_spec *s, char *path, const char *param, fl_diag *d) {
+    char *number = strrchr(path, '#');
+    int64_t n;
+    if (!number || fl_int_parse(number + 1, &n) != FL_NUMBER_OK)
+        number = NULL;
+    else
+        *number = 0;
+    if (!fl_plans_is(path)) {
+        if (number)
+            *number = '#';
+        return FL_OK;
+    }
+    if (s->plans)
+        return fl_refuse(d, "policy %s: a second plan, expected one", s->policy->name);
+    if (!(s->plans = calloc(1, sizeof *s->plans)))
+        return fl_no_memory(d, NULL);
+    s->plan_param = param;
+    fl_status status = fl_plans_read(path, s->plans, d);
+    if (!status && number)
+        status = fl_plans_find(s->plans, n, &s->plan_place, d);
+    else if (!status && s->plans->plan_count > 1)
+        status = fl_fail(d, FL_BAD_INPUT, path, 0, 0, "has %zu plans, expected %s#NUMBER, such as #%lld",
+                         s->plans->plan_count, path, (long long)s->plans->number[s->plans->plan_count - 1]);
+    return status;
+}
+
 /* Reads the file of a table parameter. */
 static fl_status take(fl_spec *s, size_t index, fl_setting *at, fl_diag *d) {
     if (!at->text)
@@ -67,7 +99,12 @@ static fl_status take(fl_spec *s, size_t index, fl_setting *at, fl_diag *d) {
     const fl_param *row = find_row(s->policy, at->name);
     if (!row || row->type != FL_PARAM_TABLE)
         return FL_OK;
-    fl_status status = fl_table_file_read(at->text, row, &s->table[index], d);
+    char *path = s->text + (at->text - s->text); /* the spec's own */
+    fl_status status = strcmp(row->choices, FL_SPEC_PLAN) != 0 ? FL_OK : take_plan(s, path, row->name, d);
+    if (!status && !s->plans)
+        status = fl_table_file_read(at->text, row, &s->table[index], d);
+    else
+        s->table[index].column_count = 3; /* no rows: they come with the scene */
     s->file[index] = at->text;
     at->text = NULL;
     at->table = &s->table[index];

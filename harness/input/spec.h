@@ -6,6 +6,11 @@
 
 #include "harness/base/args.h"
 #include "sim/instance.h"
+#include "traces/plan.h"
+
+/* The columns of a table that a plan by instruction may stand for. Its file is FILE, or FILE#NUMBER of several plans.
+ */
+#define FL_SPEC_PLAN "gpu|count|sm_mhz"
 
 /* What such a name is made of: it stands in tables, files and pages. */
 #define FL_SPEC_CALLED "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._+-"
@@ -21,6 +26,9 @@ typedef struct fl_spec {
     char *text;          /* owns the name, and names and values of the layer */
     const char **file;   /* of TABLE parameters: their files, by setting; NULL where none */
     fl_table *table;     /* of TABLE parameters, read from the files named; by setting, cell NULL where none */
+    fl_plans *plans;   /* of one that is a plan by instruction (traces/plan.h) instead: see plan_layout.h; else NULL */
+    size_t plan_place; /* which of them, */
+    const char *plan_param; /* and whose table it becomes */
 } fl_spec;
 
 /* Finds the policy and reads the files of table parameters. Names and texts of the layer are copied, and whatever they

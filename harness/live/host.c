@@ -1,9 +1,11 @@
 #include "harness/live/host.h"
 
 #include "harness/live/bounds.h"
+#include "harness/live/record_switch.h"
 #include "harness/live/session.h"
 #include "harness/log/steplog.h"
 #include "sim/guard.h"
+#include "sim/readout.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,9 +27,11 @@ typedef struct live {
     fl_session *session;
     fl_effect *effect; /* NULL: nothing is set */
     fl_gpu_sample *gpu;
+    fl_server_sample server;
     watched *watched;
+    fl_record_switch records;
     uint32_t gpus;
-    uint64_t gpu_needs, host_needs;
+    uint64_t gpu_needs, host_needs, server_needs;
     int64_t origin_ns, loop_ns;
 } live;
 
@@ -84,6 +88,11 @@ static fl_status read_signals(live *l, fl_sample *sample, fl_diag *d) {
         fl_cpu_host_read(l->o->cpu, &sample->host);
     keep_needed(l->host_needs & ~FL_BIT(FL_HOST_LOOP_NS), &sample->host.valid, &sample->host.fresh);
     fl_guard_host(l->guard, t, &sample->host);
+    if (l->o->server) {
+        fl_server_host_read(l->o->server, l->server_needs, t, &l->server, l->o->tell, l->o->user);
+        sample->server = &l->server;
+        sample->server_count = 1;
+    }
     if (l->r->steps && l->host_needs & FL_BIT(FL_HOST_LOOP_NS)) {
         sample->host.valid |= FL_BIT(FL_HOST_LOOP_NS);
         sample->host.fresh |= FL_BIT(FL_HOST_LOOP_NS);
@@ -97,11 +106,15 @@ static fl_status read_signals(live *l, fl_sample *sample, fl_diag *d) {
 static fl_status carry_one(live *l, int32_t gpu, int id, const fl_decided *x, bool only_ask, fl_diag *d) {
     bool made = false;
     fl_status s = x->set ? fl_session_may(l->session, gpu, id, x->value, &made, d) : FL_OK;
-    if (s || !made || only_ask)
+    if (s || !x->set || only_ask)
         return s;
-    s = fl_session_set(l->session, gpu, id, x->value, d);
-    l->r->sets += !s;
-    if (!s && gpu >= 0)
+    if (made) {
+        s = fl_session_set(l->session, gpu, id, x->value, d);
+        l->r->sets += !s;
+    }
+    if (!s && gpu >= 0 && id == FL_SET_RECORDS)
+        fl_record_switch_set(&l->records, (uint32_t)gpu, x->value > 0, now(l) - l->origin_ns);
+    if (!s && made && gpu >= 0)
         fl_effect_made(l->effect, (uint32_t)gpu, id, x->value, now(l) - l->origin_ns);
     return s;
 }
@@ -140,6 +153,8 @@ static fl_status make_step(live *l, int64_t started, int64_t *delay, fl_diag *d)
         sample.kind = NULL;
         sample.kind_count = 0;
         sample.record_count = sample.record_lost = 0;
+    } else if (!s && l->instance) {
+        s = fl_record_switch_show(&l->records, &sample, d);
     }
     if (!s && l->instance)
         s = fl_instance_step(l->instance, &sample, &decision, d);
@@ -147,6 +162,9 @@ static fl_status make_step(live *l, int64_t started, int64_t *delay, fl_diag *d)
         s = l->o->on_step(l->o->user, &sample, decision, d);
     if (!s && l->session)
         s = carry_out(l, decision, d);
+    for (uint32_t i = 0; !s && decision && !l->session && i < l->gpus; i++) /* shadow: nothing is set, records come all the same */
+        if (decision->gpu[i][FL_SET_RECORDS].set)
+            fl_record_switch_set(&l->records, i, decision->gpu[i][FL_SET_RECORDS].value > 0, now(l) - l->origin_ns);
     *delay = decision ? decision->delay_ns : l->o->period_ns;
     return s;
 }
@@ -221,6 +239,8 @@ static fl_status open_live(live *l, fl_diag *d) {
     l->watched = calloc(l->gpus + 1, sizeof *l->watched);
     if (!s && (!l->gpu || !l->watched))
         s = fl_no_memory(d, "the live host");
+    if (!s && o->policy)
+        s = fl_record_switch_open(&l->records, l->gpus, o->policy->needs_records, d);
     if (!s && o->policy) {
         const fl_instance_options in = {.policy = o->policy,
                                         .facts = o->facts,
@@ -247,8 +267,9 @@ fl_status fl_live(const fl_live_options *o, fl_live_result *r, fl_diag *d) {
     live l = {.o = o,
               .r = r,
               .gpus = o->gpus->back->count(o->gpus->self),
-              .gpu_needs = o->policy ? o->policy->gpu_needs : o->gpu_needs,
-              .host_needs = o->policy ? o->policy->host_needs : o->host_needs};
+              .gpu_needs = o->policy ? fl_policy_reads(o->policy) : o->gpu_needs,
+              .host_needs = o->policy ? o->policy->host_needs : o->host_needs,
+              .server_needs = o->policy ? o->policy->server_needs | o->policy->server_uses : 0};
     fl_status s = open_live(&l, d);
     if (!s)
         s = drive(&l, d);
@@ -267,6 +288,7 @@ fl_status fl_live(const fl_live_options *o, fl_live_result *r, fl_diag *d) {
     fl_effect_close(l.effect);
     fl_instance_close(l.instance);
     fl_guard_close(l.guard);
+    fl_record_switch_close(&l.records);
     free(l.gpu);
     free(l.watched);
     return s;

@@ -10,6 +10,7 @@
 #include "harness/live/cpu_host.h"
 #include "harness/live/effect.h"
 #include "harness/live/kernel_feed.h"
+#include "harness/live/server_host.h"
 #include "harness/live/vendor/backend.h"
 #include "sim/instance.h"
 
@@ -20,6 +21,7 @@ typedef struct fl_live_options {
     const fl_gpus *gpus;
     fl_cpu_host *cpu;    /* NULL where nothing of it is needed */
     fl_kernels *kernels; /* NULL where no kernel records are taken */
+    fl_server_host *server; /* NULL where no server is read; else facts->server_count is 1 */
     const fl_facts *facts;
     const fl_policy *policy; /* NULL in observe */
     const fl_layer *layer;

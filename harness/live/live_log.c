@@ -3,6 +3,8 @@
 #include "harness/log/facts_head.h"
 #include "harness/log/policy_head.h"
 #include "harness/log/steplog.h"
+#include "sim/readout.h"
+#include "traces/decisions_servers.h"
 #include "traces/writing.h"
 #include "traces/text.h"
 
@@ -29,7 +31,10 @@ struct fl_live_log {
     char *path;
     const fl_policy *policy;
     bool kernels;
-    uint32_t kinds; /* written */
+    uint32_t kinds;                             /* written */
+    const char *server_signal[FL_SERVER_SIGNAL_COUNT]; /* names of the columns, where there is a server */
+    size_t server_signals;
+    bool servers;
     pthread_t writer;
     bool writing;
     pthread_mutex_t lock; /* of all that follows */
@@ -97,10 +102,10 @@ static void put_row(const fl_live_log *l, const fl_sample *s, const fl_decision 
     fputc(',', f);
     fl_put_device(f, (int32_t)row - 1);
     put_values(f, FL_ROWS_HOST_SIGNAL, p->host_needs, s->host.valid, row ? NULL : s->host.value);
-    put_values(f, FL_ROWS_GPU_SIGNAL, p->gpu_needs, g ? g->valid : 0, g ? g->value : NULL);
+    put_values(f, FL_ROWS_GPU_SIGNAL, fl_policy_reads(p), g ? g->valid : 0, g ? g->value : NULL);
     fputc(',', f);
     if (g)
-        put_fresh(f, "", FL_ROWS_GPU_SIGNAL, g->fresh & g->valid & p->gpu_needs);
+        put_fresh(f, "", FL_ROWS_GPU_SIGNAL, g->fresh & g->valid & fl_policy_reads(p));
     else
         put_fresh(f, "", FL_ROWS_HOST_SIGNAL, s->host.fresh & s->host.valid & p->host_needs);
     put_sets(f, FL_ROWS_GPU_CONTROL, p->gpu_drives, row ? dec->gpu[row - 1] : NULL);
@@ -110,14 +115,42 @@ static void put_row(const fl_live_log *l, const fl_sample *s, const fl_decision 
         fl_put_int(f, dec->delay_ns);
     if (l->kernels)
         fl_put_kernel_cells(f, row ? 0 : s->record_lost);
+    if (l->servers)
+        fl_put_server_cells(f, l->server_signals);
     fputc('\n', f);
 }
 
+/* From after `device` to `delay_ns`. */
+static size_t columns(const fl_policy *p) {
+    return (size_t)__builtin_popcountll(p->host_needs) + (size_t)__builtin_popcountll(fl_policy_reads(p)) +
+           (size_t)__builtin_popcountll(p->gpu_drives) + (size_t)__builtin_popcountll(p->host_drives) + 2;
+}
+
+static void put_servers(const fl_live_log *l, const fl_sample *s) {
+    const fl_server_place at = {.step = (size_t)s->step,
+                                .t_ns = s->time_ns,
+                                .between = columns(l->policy) + (l->kernels ? FL_KERNEL_COLUMNS : 0),
+                                .signal = l->server_signal,
+                                .signals = l->server_signals};
+    for (uint32_t k = 0; k < s->server_count; k++) {
+        double value[FL_SERVER_SIGNAL_COUNT];
+        bool fresh[FL_SERVER_SIGNAL_COUNT];
+        for (size_t c = 0; c < l->server_signals; c++) {
+            const int id = fl_rows_find(FL_ROWS_SERVER_SIGNAL, l->server_signal[c]);
+            value[c] = fl_server_known(&s->server[k], id) ? s->server[k].value[id] : (double)NAN;
+            fresh[c] = fl_server_fresh(&s->server[k], id);
+        }
+        fl_put_server_row(l->row, &at, k, k ? 0 : s->batch_lost, value, fresh);
+    }
+    for (uint64_t i = 0; s->batch && i < s->batch_count; i++) {
+        const fl_logged_batch batch = fl_logged_batch_of(&s->batch[i]);
+        fl_put_batch_row(l->row, &at, &batch);
+    }
+}
+
 static void put_kernels(fl_live_log *l, const fl_sample *s) {
-    const fl_policy *p = l->policy;
-    const size_t columns = (size_t)__builtin_popcountll(p->host_needs) + (size_t)__builtin_popcountll(p->gpu_needs) +
-                           (size_t)__builtin_popcountll(p->gpu_drives) + (size_t)__builtin_popcountll(p->host_drives);
-    const fl_step_place at = {(size_t)s->step, columns + 2, s->time_ns};
+    const fl_step_place at = {(size_t)s->step, columns(l->policy),
+                              l->servers ? fl_server_column_count(l->server_signals) : 0, s->time_ns};
     for (; l->kinds < s->kind_count; l->kinds++) {
         const fl_logged_kind kind = fl_logged_kind_of(&s->kind[l->kinds]);
         fl_put_kind_row(l->row, &at, l->kinds, &kind);
@@ -221,6 +254,8 @@ fl_status fl_live_log_add(fl_live_log *l, const fl_sample *sample, const fl_deci
         put_row(l, sample, decision, row);
         if (!row && l->kernels)
             put_kernels(l, sample);
+        if (!row && l->servers)
+            put_servers(l, sample);
     }
     char *text = fl_text_close(&t, &size);
     if (!text)
@@ -254,6 +289,10 @@ fl_status fl_live_log_open(fl_live_log **out, const char *path, const fl_head *h
     l->room = QUEUE_MAX;
     l->policy = policy;
     l->kernels = fl_takes_kernels(policy);
+    l->servers = fl_head_get(head, "servers") != NULL;
+    for (size_t i = 0; i < fl_rows_count(FL_ROWS_SERVER_SIGNAL); i++)
+        if ((policy->server_needs | policy->server_uses) >> i & 1)
+            l->server_signal[l->server_signals++] = fl_rows_at(FL_ROWS_SERVER_SIGNAL, i)->name;
     if (!(l->output = fl_output_stream(path, d))) {
         s = d ? d->status : FL_IO;
         goto out;
@@ -263,13 +302,15 @@ fl_status fl_live_log_open(fl_live_log **out, const char *path, const fl_head *h
         goto out;
     fputs("step,t_ns,device", l->file);
     put_names(l->file, "", FL_ROWS_HOST_SIGNAL, policy->host_needs);
-    put_names(l->file, "", FL_ROWS_GPU_SIGNAL, policy->gpu_needs);
+    put_names(l->file, "", FL_ROWS_GPU_SIGNAL, fl_policy_reads(policy));
     fputs(",fresh", l->file);
     put_names(l->file, "set_", FL_ROWS_GPU_CONTROL, policy->gpu_drives);
     put_names(l->file, "set_", FL_ROWS_HOST_CONTROL, policy->host_drives);
     fputs(",delay_ns", l->file);
     if (l->kernels)
         fl_put_kernel_names(l->file);
+    if (l->servers)
+        fl_put_server_names(l->file, l->server_signal, l->server_signals);
     fputc('\n', l->file);
     if ((s = start_writer(l, d)))
         goto out;

@@ -9,7 +9,7 @@
 
 typedef struct fl_live_log fl_live_log;
 
-/* Columns: what the policy needs and drives. head is copied into the file. */
+/* Columns: what the policy reads and drives. head is copied into the file. */
 fl_status fl_live_log_open(fl_live_log **out, const char *path, const fl_head *head, const fl_policy *policy,
                            fl_diag *d);
 /* FL_IO where the file took no more at an earlier step. */

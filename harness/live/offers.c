@@ -2,6 +2,7 @@
 
 #include "harness/live/cpu_host.h"
 #include "harness/live/vendor/vendors.h"
+#include "harness/log/steplog.h"
 #include "sim/instance.h"
 #include "sim/readout.h"
 
@@ -16,13 +17,15 @@ fl_offer fl_offer_of(const fl_policy *p, const char *vendor) {
                    host = fl_cpu_host_reads() | FL_BIT(FL_HOST_LOOP_NS);
     fl_offer o = {.here = fl_policy_where(p, reads)};
     const bool records = p->needs_records || p->gpu_needs & FL_BIT(FL_GPU_KERNELS);
+    o.without = p->gpu_uses & ~reads;
     o.gpu = o.here.gpu_needs & ~reads & ~FL_BIT(FL_GPU_KERNELS);
     o.host = p->host_needs & ~host;
     o.instead_of = p->gpu_needs & ~o.here.gpu_needs;
     o.records = records && collects(vendor);
     o.no_records = records && !collects(vendor);
-    const uint64_t signals = p->gpu_needs | (p->host_needs & ~FL_BIT(FL_HOST_LOOP_NS));
-    o.sees = !signals || o.here.gpu_needs & reads || p->host_needs & host & ~FL_BIT(FL_HOST_LOOP_NS);
+    o.may_record = !records && collects(vendor) && fl_takes_kernels(p);
+    const uint64_t signals = fl_policy_reads(p) | (p->host_needs & ~FL_BIT(FL_HOST_LOOP_NS));
+    o.sees = !signals || fl_policy_reads(&o.here) & reads || p->host_needs & host & ~FL_BIT(FL_HOST_LOOP_NS);
     return o;
 }
 
@@ -64,4 +67,12 @@ void fl_offer_text(const fl_offer *o, char *text, size_t size) {
     }
     if (o->records)
         add_text(text, size, ", kernel records by the collector");
+    if (o->without) {
+        add_text(text, size, lacks ? "; does without " : ", without ");
+        add_names(text, size, FL_ROWS_GPU_SIGNAL, o->without);
+    }
+    if (o->may_record)
+        add_text(text, size, ", with kernel records if the collector runs");
+    if (o->here.server_needs)
+        add_text(text, size, ", a server's page by --server");
 }

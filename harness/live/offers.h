@@ -12,15 +12,17 @@ typedef struct fl_offer {
     fl_policy here;      /* the policy as it runs there; borrows what the policy does */
     uint64_t gpu, host;  /* signals that it lacks there, of those that it then reads */
     uint64_t instead_of; /* signals that others stand in for; 0 = none */
+    uint64_t without;    /* signals that it lacks there, and does without */
+    bool may_record;     /* it needs no kernel records, and takes them where the collector runs */
     bool records;        /* it needs kernel records, or their number, and has them with the collector */
     bool no_records;     /* it needs them, and that vendor has no collector */
-    bool sees;           /* it needs no signal, or one of them at least is to be had */
+    bool sees;           /* it reads no signal, or one of them at least is to be had */
 } fl_offer;
 
 /* vendor: as in fl_vendor_name. */
 fl_offer fl_offer_of(const fl_policy *p, const char *vendor);
 
-/* "all", "all, kernel records with --rings", "util_gpu_pct, util_mem_pct instead of compute_ns, copy_ns", "lacks
+/* "all", "all, without dram_bytes", "all, kernel records by the collector", "util_gpu_pct, util_mem_pct instead of compute_ns, copy_ns", "lacks
  * node_power_w: cannot decide". */
 void fl_offer_text(const fl_offer *o, char *text, size_t size);
 

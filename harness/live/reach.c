@@ -64,13 +64,14 @@ typedef struct found {
 static fl_status read_all(const fl_policy *p, const fl_gpus *g, fl_cpu_host *cpu, int64_t t_ns, found *f, fl_diag *d) {
     fl_host_sample host = {0};
     fl_status s = FL_OK;
-    f->every = p->gpu_needs;
+    const uint64_t reads = fl_policy_reads(p);
+    f->every = reads;
     f->any = 0;
     for (uint32_t i = 0; !s && i < g->back->count(g->self); i++) {
         fl_gpu_sample sample = {0};
-        s = g->back->read(g->self, i, p->gpu_needs, t_ns, &sample, d);
+        s = g->back->read(g->self, i, reads, t_ns, &sample, d);
         f->every &= sample.valid;
-        f->any |= sample.valid & p->gpu_needs;
+        f->any |= sample.valid & reads;
     }
     if (!s && cpu)
         fl_cpu_host_read(cpu, &host);
@@ -80,10 +81,10 @@ static fl_status read_all(const fl_policy *p, const fl_gpus *g, fl_cpu_host *cpu
 
 static fl_status signals(const fl_policy *p, const fl_gpus *g, fl_cpu_host *cpu, bool kernels, fl_reach *r,
                          fl_diag *d) {
-    const uint64_t given = kernels ? FL_BIT(FL_GPU_KERNELS) : 0, gpu = p->gpu_needs,
+    const uint64_t given = kernels ? FL_BIT(FL_GPU_KERNELS) : 0, gpu = p->gpu_needs, reads = fl_policy_reads(p),
                    host = p->host_needs & ~FL_BIT(FL_HOST_LOOP_NS);
     found f;
-    if (!gpu && !host)
+    if (!reads && !host)
         return FL_OK;
     fl_status s = read_all(p, g, cpu, 0, &f, d);
     if (!s && (((f.every | given) & gpu) != gpu || (f.host & host) != host)) {
@@ -99,7 +100,7 @@ static fl_status signals(const fl_policy *p, const fl_gpus *g, fl_cpu_host *cpu,
     for (int id = 0; id < FL_HOST_SIGNAL_COUNT; id++)
         if ((host & ~f.host) >> id & 1)
             add_name(r->signals, sizeof r->signals, fl_rows_at(FL_ROWS_HOST_SIGNAL, (size_t)id)->name, "");
-    r->blind = !((f.any | given) & gpu) && !(f.host & host);
+    r->blind = !((f.any | given) & reads) && !(f.host & host);
     return FL_OK;
 }
 

@@ -1,5 +1,5 @@
 /* What of a policy is to be had on this machine: which of the controls that it drives can be set at all, and which of
- * the signals that it needs can be read. A policy may name more of both than it will ever use: what is missing is told
+ * the signals that it needs can be read; what it only uses may be missing. A policy may name more of both than it will ever use: what is missing is told
  * before the start, and refused only where it is set, or where no signal is left to decide on. */
 #ifndef FL_LIVE_REACH_H
 #define FL_LIVE_REACH_H
@@ -14,7 +14,7 @@ fl_status fl_reach_control(const fl_gpus *g, const fl_cpu_host *cpu, int32_t gpu
 typedef struct fl_reach {
     char controls[512]; /* "cpu_boost (no file for it)", joined by commas; "" = all that it drives can be set */
     char signals[512];  /* "compute_ns, copy_ns"; "" = all that it needs can be read, on every GPU */
-    bool blind;         /* it needs signals and not one of them can be read */
+    bool blind;         /* it reads signals and not one of them can be read */
 } fl_reach;
 
 /* Reads twice, 120 ms apart where once is not enough: differences of counters and profiling values need two. cpu: NULL

@@ -2,8 +2,6 @@
 
 #include <signal.h>
 #include <stdatomic.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* A signal handler can reach nothing else. */
 static volatile sig_atomic_t asked;
@@ -53,18 +51,3 @@ void fl_stop_forget(void) {
 bool fl_stop_asked(void) { return asked; }
 
 int fl_stop_hand_on(void) { return atomic_exchange(&sent, 0); }
-
-fl_status fl_duration_parse(const char *text, int64_t *ns, fl_diag *d) {
-    static const struct {
-        const char *unit;
-        double ns;
-    } UNITS[] = {{"", 1e9}, {"s", 1e9}, {"ms", 1e6}, {"m", 60e9}, {"min", 60e9}, {"h", 3600e9}};
-    char *end;
-    const double value = strtod(text, &end);
-    for (size_t i = 0; end != text && i < sizeof UNITS / sizeof *UNITS; i++)
-        if (!strcmp(end, UNITS[i].unit) && value > 0 && value * UNITS[i].ns >= 1 && value * UNITS[i].ns < 9e18) {
-            *ns = (int64_t)(value * UNITS[i].ns);
-            return FL_OK;
-        }
-    return fl_refuse(d, "'%.40s' is no time, expected 60s, 5m, 1h or 500ms", text);
-}

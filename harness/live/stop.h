@@ -1,10 +1,7 @@
 /* Ending in order: TERM, INT and HUP only raise a flag, which the loop asks for; one that we were started to ignore
- * (nohup, a background job) stays ignored, one that we were started with blocked is not blocked any more. And times as
- * people write them. */
+ * (nohup, a background job) stays ignored, one that we were started with blocked is not blocked any more. */
 #ifndef FL_LIVE_STOP_H
 #define FL_LIVE_STOP_H
-
-#include "traces/diag.h"
 
 #include <stdbool.h>
 
@@ -15,8 +12,5 @@ bool fl_stop_ignored(int number); /* by this process, now */
 /* The last of these signals that some process sent to us alone, once; 0 = none. One from the terminal or the kernel has
  * reached every process of the job. */
 int fl_stop_hand_on(void);
-
-/* "60s", "500ms", "5m", "1h", or a number of seconds. FL_BAD_INPUT for anything else, 0 and less. */
-fl_status fl_duration_parse(const char *text, int64_t *ns, fl_diag *d);
 
 #endif

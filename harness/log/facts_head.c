@@ -2,12 +2,14 @@
 
 #include "traces/text.h"
 
+#include <errno.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { NUMBERS_GPU = 9, NUMBERS_HOST = 6 };
+enum { NUMBERS_GPU = 9, NUMBERS_HOST = 6, NUMBERS_LAW = 5 };
 
 /* ---- writing ----------------------------------------------------------------------------------------------------- */
 
@@ -30,19 +32,49 @@ static fl_status put_ladder(fl_head *h, const char *who, const char *what, fl_la
     return s;
 }
 
-static fl_status put_numbers(fl_head *h, const char *who, const double *v, int count, fl_diag *d) {
-    char text[512];
-    int at = 0;
-    for (int i = 0; i < count; i++)
-        at += snprintf(text + at, sizeof text - (size_t)at, "%s%.17g", i ? "/" : "", v[i]);
-    return set_pair(h, who, "numbers", text, d);
+static fl_status put_list(fl_head *h, const char *who, const char *what, const double *v, uint32_t count, fl_diag *d) {
+    fl_text t;
+    FILE *f = fl_text_open(&t);
+    for (uint32_t i = 0; f && i < count; i++)
+        fprintf(f, "%s%.17g", i ? "/" : "", v[i]);
+    char *text = f ? fl_text_close(&t, NULL) : NULL;
+    fl_status s = text ? set_pair(h, who, what, text, d) : fl_no_memory(d, "the facts");
+    free(text);
+    return s;
+}
+
+static fl_status put_time(fl_head *h, const char *who, const char *what, int64_t ns, fl_diag *d) {
+    char text[32];
+    if (!ns)
+        return FL_OK;
+    snprintf(text, sizeof text, "%" PRId64, ns);
+    return set_pair(h, who, what, text, d);
+}
+
+/* What is not known has no key. */
+static fl_status put_dynamics(fl_head *h, const char *who, const fl_gpu_facts *g, fl_diag *d) {
+    const fl_power_law *l = &g->law;
+    const double v[NUMBERS_LAW] = {l->a_w, l->a0_w, l->b_w, l->b0_w, l->c_w};
+    fl_status s = l->volt ? put_list(h, who, "volt", l->volt, g->sm.count, d) : FL_OK;
+    if (!s && l->volt)
+        s = put_list(h, who, "law", v, NUMBERS_LAW, d);
+    if (!s)
+        s = put_time(h, who, "power_lag_ns", g->power_lag_ns, d);
+    return s ? s : put_time(h, who, "settle_ns", g->settle_ns, d);
+}
+
+fl_status fl_stated_to_head(const fl_facts *facts, fl_head *h, fl_diag *d) {
+    fl_status s = facts->bound > 0 ? put_list(h, "stated", "bound", &facts->bound, 1, d) : FL_OK;
+    if (!s)
+        s = put_time(h, "stated", "deadline_ns", facts->deadline_ns, d);
+    return s ? s : put_time(h, "stated", "expected_ns", facts->expected_ns, d);
 }
 
 fl_status fl_facts_to_head(const fl_facts *facts, fl_head *h, fl_diag *d) {
     const fl_host_facts *c = &facts->host;
     const double host[NUMBERS_HOST] = {c->power_min_w,      c->power_max_w, c->power_default_w,
                                        c->peak_bytes_per_s, c->cores,       c->apu};
-    fl_status s = put_numbers(h, "host", host, NUMBERS_HOST, d);
+    fl_status s = put_list(h, "host", "numbers", host, NUMBERS_HOST, d);
     if (!s && c->name && *c->name)
         s = set_pair(h, "host", "name", c->name, d);
     if (!s)
@@ -62,7 +94,9 @@ fl_status fl_facts_to_head(const fl_facts *facts, fl_head *h, fl_diag *d) {
         if (!s)
             s = put_ladder(h, who, "mem_mhz", g->mem, d);
         if (!s)
-            s = put_numbers(h, who, v, NUMBERS_GPU, d);
+            s = put_list(h, who, "numbers", v, NUMBERS_GPU, d);
+        if (!s)
+            s = put_dynamics(h, who, g, d);
     }
     return s;
 }
@@ -85,16 +119,58 @@ static fl_status wrong(const source *from, const char *what, fl_diag *d) {
     return fl_fail(d, FL_BAD_INPUT, from->path, 0, 0, "head: %s.%s is missing or wrong", from->who, what);
 }
 
-static fl_status get_numbers(const source *from, double *v, int count, fl_diag *d) {
-    const char *at = get(from, "numbers");
-    for (int i = 0; i < count; i++) {
+static fl_status get_list(const source *from, const char *what, double *v, uint32_t count, fl_diag *d) {
+    const char *at = get(from, what);
+    for (uint32_t i = 0; i < count; i++) {
         char *end = NULL;
         v[i] = at ? strtod(at, &end) : 0;
         if (!at || end == at || !isfinite(v[i]) || v[i] < 0 || *end != (i + 1 < count ? '/' : '\0'))
-            return wrong(from, "numbers", d);
+            return wrong(from, what, d);
         at = end + 1;
     }
     return FL_OK;
+}
+
+static fl_status get_time(const source *from, const char *what, int64_t *ns, fl_diag *d) {
+    const char *at = get(from, what);
+    char *end = NULL;
+    *ns = 0;
+    if (!at)
+        return FL_OK;
+    errno = 0;
+    const long long v = strtoll(at, &end, 10);
+    if (end == at || *end || errno || v <= 0)
+        return wrong(from, what, d);
+    *ns = v;
+    return FL_OK;
+}
+
+/* The ladder is known. A head without a law is of a machine whose law nobody knew. */
+static fl_status get_dynamics(const source *from, fl_gpu_facts *g, fl_diag *d) {
+    double v[NUMBERS_LAW], *volt = NULL;
+    fl_status s = get_time(from, "power_lag_ns", &g->power_lag_ns, d);
+    if (!s)
+        s = get_time(from, "settle_ns", &g->settle_ns, d);
+    if (s || !get(from, "law"))
+        return s;
+    if (!g->sm.count)
+        return wrong(from, "sm_mhz", d);
+    if (!(volt = calloc(g->sm.count, sizeof *volt)))
+        return fl_no_memory(d, "the facts");
+    g->law.volt = volt;
+    if ((s = get_list(from, "volt", volt, g->sm.count, d)) || (s = get_list(from, "law", v, NUMBERS_LAW, d)))
+        return s;
+    g->law = (fl_power_law){volt, v[0], v[1], v[2], v[3], v[4]};
+    return FL_OK;
+}
+
+fl_status fl_stated_from_head(const fl_head *h, const char *path, fl_facts *facts, fl_diag *d) {
+    const source from = {.head = h, .path = path, .who = "stated"};
+    fl_status s = get_time(&from, "deadline_ns", &facts->deadline_ns, d);
+    if (!s)
+        s = get_time(&from, "expected_ns", &facts->expected_ns, d);
+    facts->bound = 0;
+    return s || !get(&from, "bound") ? s : get_list(&from, "bound", &facts->bound, 1, d);
 }
 
 static fl_status get_ladder(const source *from, const char *what, fl_ladder *l, fl_diag *d) {
@@ -126,7 +202,7 @@ static fl_status get_gpu(source *from, uint32_t i, fl_gpu_facts *g, fl_diag *d) 
     snprintf(from->who, sizeof from->who, "gpu%u", i);
     if (!(g->name = get(from, "name")))
         return wrong(from, "name", d);
-    fl_status s = get_numbers(from, v, NUMBERS_GPU, d);
+    fl_status s = get_list(from, "numbers", v, NUMBERS_GPU, d);
     if (!s)
         s = get_ladder(from, "sm_mhz", &g->sm, d);
     if (!s)
@@ -144,13 +220,13 @@ static fl_status get_gpu(source *from, uint32_t i, fl_gpu_facts *g, fl_diag *d) 
     g->peak_bytes_per_s = v[6];
     g->sm_count = (uint32_t)v[7];
     g->cores_per_sm = (uint32_t)v[8];
-    return FL_OK;
+    return get_dynamics(from, g, d);
 }
 
 static fl_status get_host(source *from, fl_host_facts *c, fl_diag *d) {
     double v[NUMBERS_HOST];
     snprintf(from->who, sizeof from->who, "host");
-    fl_status s = get_numbers(from, v, NUMBERS_HOST, d);
+    fl_status s = get_list(from, "numbers", v, NUMBERS_HOST, d);
     if (!s)
         s = get_ladder(from, "cpu_mhz", &c->cpu, d);
     if (!s)
@@ -193,6 +269,7 @@ void fl_facts_head_free(fl_facts *facts) {
     for (uint32_t i = 0; gpu && i < facts->gpu_count; i++) {
         free_ladder(&gpu[i].sm);
         free_ladder(&gpu[i].mem);
+        free((double *)(uintptr_t)gpu[i].law.volt);
     }
     free_ladder(&facts->host.cpu);
     free_ladder(&facts->host.boost);

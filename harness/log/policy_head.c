@@ -1,6 +1,8 @@
 #include "harness/log/policy_head.h"
 
 #include "harness/base/table_file.h"
+#include "harness/log/facts_head.h"
+#include "harness/log/server_head.h"
 #include "sim/params.h"
 #include "traces/numbers.h"
 #include "traces/memory.h"
@@ -77,11 +79,12 @@ fl_status fl_policy_head_put(fl_head *h, const fl_policy *policy, const fl_facts
     ok = ok && fl_head_set(h, "seed", text);
     snprintf(text, sizeof text, "%u", facts->gpu_count);
     ok = ok && fl_head_set(h, "gpus", text);
-    fl_status s = ok ? fl_instance_open(&in, &o, d) : fl_no_memory(d, "the head");
+    fl_status s = ok ? fl_server_head_put(facts, h, d) : fl_no_memory(d, "the head");
+    s = s ? s : fl_instance_open(&in, &o, d);
     for (uint32_t i = 0; !s && i < policy->param_count; i++)
         s = put_param(h, in, i) ? FL_OK : fl_no_memory(d, "the head");
     fl_instance_close(in);
-    return s;
+    return s ? s : fl_stated_to_head(facts, h, d);
 }
 
 /* ---- reading ---- */

@@ -1,6 +1,7 @@
 /* The policy of a decisions file, described completely in its head, so that a replay needs that file alone. The keys
  * are policy, seed and gpus, set.NAME for each parameter as resolved, and table.NAME for each table. A table is stored
- * whole as JSON: a list of rows, each a list of its text key (where the table has one) and its numbers. */
+ * whole as JSON: a list of rows, each a list of its text key (where the table has one) and its numbers. The stated
+ * facts stand beside them (facts_head.h). */
 #ifndef FL_POLICY_HEAD_H
 #define FL_POLICY_HEAD_H
 

@@ -1,5 +1,7 @@
 #include "harness/log/replay.h"
 
+#include "harness/log/steplog.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,10 +9,12 @@
 
 typedef struct fl_columns { /* columns of the log, matched with the tables; -1 = does not exist for this kind of row */
     int *gpu_signal, *host_signal, *gpu_control, *host_control;
+    size_t woken, wake; /* see FL_LOGGED_WOKEN; SIZE_MAX: the log has none */
 } fl_columns;
 
-static fl_status match(const char *path, char *const *name, size_t count, fl_row_set gpu, fl_row_set host, int **as_gpu,
-                       int **as_host, fl_diag *d) {
+static fl_status match(const char *path, char *const *name, size_t count, fl_row_set gpu, fl_row_set host,
+                       const char *own, int **as_gpu, int **as_host, size_t *as_own, fl_diag *d) {
+    *as_own = SIZE_MAX;
     *as_gpu = malloc((count + 1) * sizeof **as_gpu);
     *as_host = malloc((count + 1) * sizeof **as_host);
     if (!*as_gpu || !*as_host)
@@ -18,7 +22,9 @@ static fl_status match(const char *path, char *const *name, size_t count, fl_row
     for (size_t i = 0; i < count; i++) {
         (*as_gpu)[i] = fl_rows_find(gpu, name[i]);
         (*as_host)[i] = fl_rows_find(host, name[i]);
-        if ((*as_gpu)[i] < 0 && (*as_host)[i] < 0)
+        if (!strcmp(name[i], own))
+            *as_own = i;
+        else if ((*as_gpu)[i] < 0 && (*as_host)[i] < 0)
             return fl_fail(d, FL_BAD_INPUT, path, 0, 0, "column '%s' is no signal or control that a policy knows",
                            name[i]);
     }
@@ -114,52 +120,137 @@ static fl_status show_kernels(const fl_decisions *log, const char *path, size_t 
     return FL_OK;
 }
 
+/* What the host's row of a step says of the whole step. */
+static const double *host_set(const fl_decisions *log, size_t step, size_t column) {
+    return &log->set[step * (log->gpu_count + 1) * log->control_count + column];
+}
+
+static uint32_t woken_of(const fl_decisions *log, const fl_columns *c, size_t step) {
+    if (c->woken == SIZE_MAX)
+        return 0;
+    const double v = log->value[step * (log->gpu_count + 1) * log->signal_count + c->woken];
+    return v >= 0 && v < FL_BIT(FL_WAKE_COUNT) ? (uint32_t)v : 0;
+}
+
+static void differ_in(fl_replay_result *r, const fl_decisions *log, size_t step, const char *what, double recorded,
+                      double decided) {
+    if (!r->differ) {
+        *r = (fl_replay_result){
+            .decisions = r->decisions, .step = step, .line = log->line[step], .t_ns = log->t_ns[step], .device = -1};
+        snprintf(r->control, sizeof r->control, "%s", what);
+        r->recorded = recorded;
+        r->decided = decided;
+    }
+    r->differ++;
+}
+
+typedef struct served { /* servers as a policy sees them: signals by column, and room for the records of a step */
+    int *signal;
+    fl_server_sample *sample;
+    fl_batch_record *batch;
+} served;
+
+static fl_status open_served(const fl_decisions *log, const char *path, served *v, fl_diag *d) {
+    const fl_logged_servers *s = &log->servers;
+    size_t most = 0;
+    for (size_t i = 0; i < s->steps; i++)
+        most = s->batches_until[i] - before(s->batches_until, i) > most
+                   ? s->batches_until[i] - before(s->batches_until, i)
+                   : most;
+    v->signal = calloc(s->signal_count + 1, sizeof *v->signal);
+    v->sample = calloc(s->count + 1U, sizeof *v->sample);
+    v->batch = calloc(most + 1, sizeof *v->batch);
+    if (!v->signal || !v->sample || !v->batch)
+        return fl_no_memory(d, "the replay");
+    for (size_t i = 0; i < s->signal_count; i++)
+        if ((v->signal[i] = fl_rows_find(FL_ROWS_SERVER_SIGNAL, s->signal[i])) < 0)
+            return fl_fail(d, FL_BAD_INPUT, path, 0, 0, "column '%s' is no signal of a server", s->signal[i]);
+    return FL_OK;
+}
+
+static void show_servers(const fl_decisions *log, size_t step, const served *v, fl_sample *sample) {
+    const fl_logged_servers *s = &log->servers;
+    if (!s->signal)
+        return;
+    for (uint32_t k = 0; k < s->count; k++) {
+        const size_t at = (step * s->count + k) * s->signal_count;
+        fl_server_sample *u = &v->sample[k];
+        u->valid = u->fresh = 0;
+        for (size_t c = 0; c < s->signal_count; c++) {
+            if (isnan(s->value[at + c]))
+                continue;
+            u->value[v->signal[c]] = s->value[at + c];
+            u->valid |= FL_BIT(v->signal[c]);
+            u->fresh |= s->fresh[at + c] ? FL_BIT(v->signal[c]) : 0;
+        }
+    }
+    const size_t first = before(s->batches_until, step), count = s->batches_until[step] - first;
+    for (size_t i = 0; i < count; i++) {
+        const fl_logged_batch *b = &s->batch[first + i];
+        v->batch[i] = (fl_batch_record){.start_ns = b->start_ns,
+                                        .end_ns = b->end_ns,
+                                        .server = b->server,
+                                        .prompt_tokens = b->prompt_tokens,
+                                        .prompts = b->prompts,
+                                        .decode_sequences = b->decode_sequences,
+                                        .kv_tokens = b->kv_tokens};
+    }
+    sample->server = v->sample;
+    sample->server_count = s->count;
+    sample->batch = count ? v->batch : NULL;
+    sample->batch_count = count;
+    sample->batch_lost = s->count ? s->lost[step * s->count] : 0;
+}
+
 fl_status fl_replay(const fl_decisions *log, const char *path, fl_instance *in, fl_replay_result *r, fl_diag *d) {
     *r = (fl_replay_result){.device = -1};
     fl_columns c = {0};
     fl_gpu_sample *gpu = calloc(log->gpu_count + 1, sizeof *gpu);
     shown kernels = {0};
+    served servers = {0};
     bool host_controls = false;
     fl_status s = gpu ? FL_OK : fl_no_memory(d, "the replay");
     if (!s)
-        s = match(path, log->signal, log->signal_count, FL_ROWS_GPU_SIGNAL, FL_ROWS_HOST_SIGNAL, &c.gpu_signal,
-                  &c.host_signal, d);
+        s = match(path, log->signal, log->signal_count, FL_ROWS_GPU_SIGNAL, FL_ROWS_HOST_SIGNAL, FL_LOGGED_WOKEN,
+                  &c.gpu_signal, &c.host_signal, &c.woken, d);
     if (!s)
-        s = match(path, log->control, log->control_count, FL_ROWS_GPU_CONTROL, FL_ROWS_HOST_CONTROL, &c.gpu_control,
-                  &c.host_control, d);
+        s = match(path, log->control, log->control_count, FL_ROWS_GPU_CONTROL, FL_ROWS_HOST_CONTROL, FL_LOGGED_WAKE,
+                  &c.gpu_control, &c.host_control, &c.wake, d);
     if (!s)
         s = open_shown(log, &kernels, d);
+    if (!s)
+        s = open_served(log, path, &servers, d);
     for (size_t k = 0; !s && k < log->control_count; k++)
         host_controls |= c.host_control[k] >= 0;
     for (size_t i = 0; !s && i < log->step_count; i++) {
         fl_sample sample = {.time_ns = log->t_ns[i], .step = i, .gpu_count = log->gpu_count, .gpu = gpu};
+        sample.woken = woken_of(log, &c, i);
         fill(log, i, 0, c.host_signal, &sample.host.valid, &sample.host.fresh, sample.host.value);
         for (uint32_t g = 0; g < log->gpu_count; g++)
             fill(log, i, g + 1, c.gpu_signal, &gpu[g].valid, &gpu[g].fresh, gpu[g].value);
         const fl_decision *dec;
         if (log->has_kernels && (s = show_kernels(log, path, i, &kernels, &sample, d)))
             break;
+        show_servers(log, i, &servers, &sample);
         if ((s = fl_instance_step(in, &sample, &dec, d)))
             break;
         for (uint32_t g = 0; g < log->gpu_count; g++)
             compare(r, log, &c, i, g + 1, dec->gpu[g]);
         if (host_controls)
             compare(r, log, &c, i, 0, dec->host);
-        if (log->delay_ns[i] >= 0 && log->delay_ns[i] != dec->delay_ns) {
-            if (!r->differ) {
-                *r = (fl_replay_result){
-                    .decisions = r->decisions, .step = i, .line = log->line[i], .t_ns = log->t_ns[i], .device = -1};
-                snprintf(r->control, sizeof r->control, "delay_ns");
-                r->recorded = (double)log->delay_ns[i];
-                r->decided = (double)dec->delay_ns;
-            }
-            r->differ++;
-        }
+        if (log->delay_ns[i] >= 0 && log->delay_ns[i] != dec->delay_ns)
+            differ_in(r, log, i, "delay_ns", (double)log->delay_ns[i], (double)dec->delay_ns);
+        const double wake = c.wake < SIZE_MAX ? *host_set(log, i, c.wake) : (double)dec->wake;
+        if (!same(wake, (double)dec->wake))
+            differ_in(r, log, i, FL_LOGGED_WAKE, wake, (double)dec->wake);
         r->decisions += log->gpu_count + host_controls;
         r->steps = i + 1;
     }
     free(kernels.kind);
     free(kernels.record);
+    free(servers.signal);
+    free(servers.sample);
+    free(servers.batch);
     free(gpu);
     free(c.gpu_signal);
     free(c.host_signal);

@@ -11,8 +11,37 @@ static void print_times(const char *what, const fl_times *t, FILE *out) {
             t->p50_s, t->p90_s, t->p95_s, t->p99_s, t->max_s);
 }
 
+static void print_latency(const char *what, const fl_times *t, FILE *out) {
+    fprintf(out, "%-11s %.4g s p50, %.4g s p95, %.4g s p99, %.4g s mean, %.4g s longest\n", what, t->p50_s, t->p95_s,
+            t->p99_s, t->mean_s, t->max_s);
+}
+
+/* A server of a language model. Its energy is what its steps drew; the rest is drawn whether it serves or not. */
+static void print_batched(const fl_served_result *r, FILE *out) {
+    const fl_served_summary *s = &r->sum;
+    fprintf(out, "requests    %zu, %" PRIu64 " prompt tokens (%" PRIu64 " from the prefix cache), %" PRIu64
+            " tokens put out\n",
+            r->request_count, s->prompt_tokens, s->cached_tokens, s->output_tokens);
+    fprintf(out, "steps       %" PRIu64 ", %.4g tokens each, %" PRIu64 " preemptions\n", s->steps,
+            s->steps ? (double)s->computed_tokens / (double)s->steps : 0, s->preemptions);
+    fprintf(out, "rate        %.4g requests/s, %.4g tokens/s; %.4g requests/s met both targets (goodput)\n",
+            s->requests_per_s, s->tokens_per_s, s->goodput);
+    print_latency("TTFT", &s->ttft, out);
+    print_latency("TBT", &s->tbt, out);
+    print_latency("TPOT", &s->tpot, out);
+    print_latency("end to end", &s->e2e, out);
+    fprintf(out, "missed      %.3g %% of first tokens, %.3g %% of later ones: the targets were %s\n",
+            100 * s->ttft_missed, 100 * s->tbt_missed, s->met ? "met" : "not met");
+    fprintf(out, "worst       minute from %.4g s on: %.3g %% of its requests missed a target, mean TTFT %.4g s\n",
+            s->worst_minute_s, 100 * s->worst_minute_missed, s->worst_minute_ttft_s);
+    fprintf(out, "energy each %.4g J per token put out, %.4g J per request; %.6g J in steps, %.6g J between them\n",
+            s->j_per_token, s->j_per_request, fl_joules(s->serving_fj), fl_joules(s->idle_fj));
+}
+
 void fl_served_print(const fl_run_result *r, FILE *out) {
     const fl_service *s = &r->service;
+    if (r->served.request_count)
+        print_batched(&r->served, out);
     if (s->request_count) {
         fprintf(out, "requests    %zu, %.5g J each, %zu waiting or in service at most", s->request_count,
                 r->energy_j / (double)s->request_count, s->backlog_max);
@@ -51,8 +80,38 @@ static void add_times(cJSON *into, const fl_times *t) {
     fl_json_add_real(into, "max_s", t->max_s);
 }
 
+static void add_batched(cJSON *o, const fl_served_result *r) {
+    const fl_served_summary *s = &r->sum;
+    cJSON_AddNumberToObject(o, "requests", (double)r->request_count);
+    cJSON_AddNumberToObject(o, "prompt_tokens", (double)s->prompt_tokens);
+    cJSON_AddNumberToObject(o, "cached_tokens", (double)s->cached_tokens);
+    cJSON_AddNumberToObject(o, "output_tokens", (double)s->output_tokens);
+    cJSON_AddNumberToObject(o, "computed_tokens", (double)s->computed_tokens);
+    cJSON_AddNumberToObject(o, "steps", (double)s->steps);
+    cJSON_AddNumberToObject(o, "preemptions", (double)s->preemptions);
+    fl_json_add_real(o, "requests_per_s", s->requests_per_s);
+    fl_json_add_real(o, "tokens_per_s", s->tokens_per_s);
+    fl_json_add_real(o, "goodput_rps", s->goodput);
+    add_times(cJSON_AddObjectToObject(o, "ttft"), &s->ttft);
+    add_times(cJSON_AddObjectToObject(o, "tbt"), &s->tbt);
+    add_times(cJSON_AddObjectToObject(o, "tpot"), &s->tpot);
+    add_times(cJSON_AddObjectToObject(o, "end_to_end"), &s->e2e);
+    fl_json_add_real(o, "ttft_missed_pct", 100 * s->ttft_missed);
+    fl_json_add_real(o, "tbt_missed_pct", 100 * s->tbt_missed);
+    cJSON_AddBoolToObject(o, "targets_met", s->met);
+    fl_json_add_real(o, "worst_minute_at_s", s->worst_minute_s);
+    fl_json_add_real(o, "worst_minute_missed_pct", 100 * s->worst_minute_missed);
+    fl_json_add_real(o, "worst_minute_ttft_s", s->worst_minute_ttft_s);
+    fl_json_add_real(o, "energy_per_token_j", s->j_per_token);
+    fl_json_add_real(o, "energy_per_request_j", s->j_per_request);
+    fl_json_add_real(o, "serving_j", fl_joules(s->serving_fj));
+    fl_json_add_real(o, "idle_j", fl_joules(s->idle_fj));
+}
+
 void fl_served_json(cJSON *into, const fl_run_result *r) {
     const fl_service *s = &r->service;
+    if (r->served.request_count)
+        add_batched(cJSON_AddObjectToObject(into, "served"), &r->served);
     if (s->request_count) {
         cJSON *o = cJSON_AddObjectToObject(into, "requests");
         cJSON_AddNumberToObject(o, "count", (double)s->request_count);
@@ -82,6 +141,31 @@ fl_status fl_served_write_requests(const char *path, const fl_service *s, fl_dia
         const fl_request *r = &s->request[i];
         fprintf(f, "%zu,%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRId64 "\n", i, r->arrival_ps / FL_PS_PER_NS,
                 r->start_ps / FL_PS_PER_NS, r->done_ps / FL_PS_PER_NS, (r->done_ps - r->arrival_ps) / FL_PS_PER_NS);
+    }
+    return fl_output_commit(o, d);
+}
+
+fl_status fl_served_write_batched(const char *path, const fl_served_result *r, const fl_requests *requests,
+                                  fl_diag *d) {
+    fl_output *o = fl_output_open(path, d);
+    if (!o)
+        return d->status;
+    FILE *f = fl_output_file(o);
+    fputs("request,server,arrival_ns,taken_ns,first_token_ns,done_ns,prompt_tokens,output_tokens,ttft_ns,tpot_ns,"
+          "tbt_max_ns,e2e_ns,ttft_missed,tbt_missed,preemptions,prefill_j,decode_j\n",
+          f);
+    for (size_t i = 0; i < r->request_count; i++) {
+        const fl_served *x = &r->request[i];
+        const fl_request_row *asked = &requests->row[i];
+        fprintf(f, "%zu,%" PRIu32 ",%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRIu32 ",%" PRIu32 ",%" PRId64 ",",
+                i, x->server, x->arrival_ps / FL_PS_PER_NS, x->taken_ps / FL_PS_PER_NS, x->first_ps / FL_PS_PER_NS,
+                x->done_ps / FL_PS_PER_NS, asked->prompt_tokens, asked->output_tokens,
+                (x->first_ps - x->arrival_ps) / FL_PS_PER_NS);
+        if (asked->output_tokens > 1)
+            fprintf(f, "%" PRId64, (x->done_ps - x->first_ps) / (asked->output_tokens - 1) / FL_PS_PER_NS);
+        fprintf(f, ",%" PRId64 ",%" PRId64 ",%d,%" PRIu32 ",%" PRIu32 ",%.9g,%.9g\n", x->worst_tbt_ps / FL_PS_PER_NS,
+                (x->done_ps - x->arrival_ps) / FL_PS_PER_NS, x->ttft_missed, x->tbt_missed, x->preemptions,
+                fl_joules(x->prefill_fj), fl_joules(x->decode_fj));
     }
     return fl_output_commit(o, d);
 }

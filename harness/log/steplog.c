@@ -1,5 +1,7 @@
 #include "harness/log/steplog.h"
 
+#include "sim/readout.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,17 +23,32 @@ static fl_status add_names(char ***names, size_t *count, fl_row_set set, uint64_
     return FL_OK;
 }
 
+static fl_status add_name(char ***names, size_t *count, const char *name, fl_diag *d) {
+    char **more = realloc(*names, (*count + 1) * sizeof **names);
+    if (!more)
+        return fl_no_memory(d, "the log");
+    *names = more;
+    if (!(more[*count] = strdup(name)))
+        return fl_no_memory(d, "the log");
+    ++*count;
+    return FL_OK;
+}
+
 fl_status fl_steplog_open(fl_steplog *l, const fl_policy *policy, uint32_t gpu_count, fl_diag *d) {
     *l = (fl_steplog){.policy = policy};
     l->log.gpu_count = gpu_count;
     l->log.has_kernels = fl_takes_kernels(policy);
     fl_status s = add_names(&l->log.signal, &l->log.signal_count, FL_ROWS_HOST_SIGNAL, policy->host_needs, d);
     if (!s)
-        s = add_names(&l->log.signal, &l->log.signal_count, FL_ROWS_GPU_SIGNAL, policy->gpu_needs, d);
+        s = add_names(&l->log.signal, &l->log.signal_count, FL_ROWS_GPU_SIGNAL, fl_policy_reads(policy), d);
     if (!s)
         s = add_names(&l->log.control, &l->log.control_count, FL_ROWS_GPU_CONTROL, policy->gpu_drives, d);
     if (!s)
         s = add_names(&l->log.control, &l->log.control_count, FL_ROWS_HOST_CONTROL, policy->host_drives, d);
+    if (!s && policy->wakes)
+        s = add_name(&l->log.signal, &l->log.signal_count, FL_LOGGED_WOKEN, d);
+    if (!s && policy->wakes)
+        s = add_name(&l->log.control, &l->log.control_count, FL_LOGGED_WAKE, d);
     if (s)
         fl_steplog_free(l);
     return s;
@@ -56,6 +73,42 @@ fl_logged_kernel fl_logged_kernel_of(const fl_kernel_record *record) {
                               .stream = record->stream};
 }
 
+fl_logged_batch fl_logged_batch_of(const fl_batch_record *b) {
+    return (fl_logged_batch){.start_ns = b->start_ns,
+                             .end_ns = b->end_ns,
+                             .server = b->server,
+                             .prompt_tokens = b->prompt_tokens,
+                             .prompts = b->prompts,
+                             .decode_sequences = b->decode_sequences,
+                             .kv_tokens = b->kv_tokens};
+}
+
+static fl_status add_servers(fl_steplog *l, const fl_sample *sample, fl_diag *d) {
+    fl_logged_servers *s = &l->log.servers;
+    const uint64_t reads = l->policy->server_needs | l->policy->server_uses;
+    double value[FL_SERVER_SIGNAL_COUNT];
+    bool fresh[FL_SERVER_SIGNAL_COUNT];
+    if (!sample->server_count)
+        return FL_OK;
+    fl_status status = s->signal ? FL_OK : add_names(&s->signal, &s->signal_count, FL_ROWS_SERVER_SIGNAL, reads, d);
+    for (uint32_t k = 0; !status && k < sample->server_count; k++) {
+        const fl_server_sample *u = &sample->server[k];
+        for (size_t c = 0; c < s->signal_count; c++) {
+            const int id = fl_rows_find(FL_ROWS_SERVER_SIGNAL, s->signal[c]);
+            value[c] = fl_server_known(u, id) ? u->value[id] : (double)NAN;
+            fresh[c] = fl_server_fresh(u, id);
+        }
+        status = fl_servers_add(s, &l->servers_room, value, fresh, k ? 0 : sample->batch_lost);
+    }
+    for (uint64_t i = 0; !status && sample->batch && i < sample->batch_count; i++) {
+        const fl_logged_batch batch = fl_logged_batch_of(&sample->batch[i]);
+        status = fl_servers_add_batch(s, &l->servers_room, &batch);
+    }
+    if (!status)
+        status = fl_servers_end_step(s, &l->servers_room);
+    return status ? fl_no_memory(d, "the log") : FL_OK;
+}
+
 static fl_status add_kernels(fl_steplog *l, const fl_sample *sample) {
     fl_decisions *g = &l->log;
     const size_t step = g->step_count;
@@ -76,6 +129,8 @@ fl_status fl_steplog_add(fl_steplog *l, const fl_sample *sample, const fl_decisi
     size_t rows = g->gpu_count + 1, step = g->step_count;
     if (fl_decisions_grow(g, &l->room, step + 1, g->gpu_count) || (g->has_kernels && add_kernels(l, sample)))
         return fl_no_memory(d, "the log");
+    if (add_servers(l, sample, d))
+        return FL_NO_MEMORY;
     g->t_ns[step] = sample->time_ns;
     g->delay_ns[step] = dec->delay_ns;
     g->line[step] = 0;
@@ -89,11 +144,16 @@ fl_status fl_steplog_add(fl_steplog *l, const fl_sample *sample, const fl_decisi
             bool known = id >= 0 && valid >> id & 1;
             g->value[at] = known ? value[id] : NAN;
             g->fresh[at] = known && fresh >> id & 1;
+            if (!r && !strcmp(g->signal[c], FL_LOGGED_WOKEN))
+                g->value[at] = sample->woken;
         }
         for (size_t c = 0; c < g->control_count; c++) {
             int id = fl_rows_find(r ? FL_ROWS_GPU_CONTROL : FL_ROWS_HOST_CONTROL, g->control[c]);
             const fl_decided *set = r ? dec->gpu[r - 1] : dec->host;
-            g->set[(step * rows + r) * g->control_count + c] = id >= 0 && set[id].set ? set[id].value : NAN;
+            double *value = &g->set[(step * rows + r) * g->control_count + c];
+            *value = id >= 0 && set[id].set ? set[id].value : NAN;
+            if (!r && !strcmp(g->control[c], FL_LOGGED_WAKE))
+                *value = (double)dec->wake;
         }
     }
     g->step_count++;

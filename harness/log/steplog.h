@@ -4,12 +4,14 @@
 
 #include "sim/instance.h"
 #include "traces/decisions.h"
+#include "traces/decisions_servers.h"
 #include "traces/tables.h"
 
 typedef struct fl_steplog {
     fl_decisions log;
     const fl_policy *policy;
     fl_decisions_room room;
+    fl_servers_room servers_room;
 } fl_steplog;
 
 /* Whether the policy receives kernel records. */
@@ -17,9 +19,15 @@ bool fl_takes_kernels(const fl_policy *policy);
 /* A kernel's kind and record in the form of decisions files; the name is borrowed. */
 fl_logged_kind fl_logged_kind_of(const fl_kernel_kind *kind);
 fl_logged_kernel fl_logged_kernel_of(const fl_kernel_record *record);
+fl_logged_batch fl_logged_batch_of(const fl_batch_record *record);
 
-/* The columns are the signals that the policy needs and the controls that it drives. The caller fills the head
- * (l->log.head). */
+/* Of a policy that may be woken, the host's rows have two columns more: among the signals why the step came early (bits
+ * FL_WAKE_...; 0: it did not), among the controls what it asks to be woken by next. */
+#define FL_LOGGED_WOKEN "woken"
+#define FL_LOGGED_WAKE "wake"
+
+/* Columns: the signals the policy reads and the controls it drives, and those of servers where the samples have any. The
+ * head (l->log.head) is the caller's to fill. */
 fl_status fl_steplog_open(fl_steplog *l, const fl_policy *policy, uint32_t gpu_count, fl_diag *d);
 fl_status fl_steplog_add(fl_steplog *l, const fl_sample *sample, const fl_decision *decision, fl_diag *d);
 void fl_steplog_free(fl_steplog *l);

@@ -38,8 +38,8 @@ void fl_lines_begin(fl_lines *l, fl_picture *p, int count, int across, double he
 void fl_lines_panel(fl_lines *l, const fl_panel *panel);
 void fl_lines_end(fl_lines *l);
 
-/* A point of the current line: "line", "dashed" (drawn over it), "faint", "strong", "wall", "slope" or "band" (low to
- * high); a "point" stands alone. Points without a place on a logarithmic axis are left out. */
+/* A point of the line in work: "line", "dashed" (drawn over it), "faint", "strong", "wall", "slope" or "band" (low to
+ * high); a "point" stands alone, a "ring" is a hollow one. Points that are not on a logarithmic axis are left out. */
 void fl_lines_point(fl_lines *l, const char *what, double x, double y, double low, double high, int colour);
 /* The same for a line that holds its value until the next point. */
 void fl_lines_step(fl_lines *l, const char *what, double x, double y, int colour);

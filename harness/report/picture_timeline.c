@@ -1,4 +1,4 @@
-/* Telemetry over time: clock and power with the limit in force, and the share of time at each clock. */
+/* Telemetry over time: clock, the requests of a server, and power with the limit in force, and the share of time at each clock. */
 #include "harness/report/picture_lines.h"
 #include "harness/report/pictures.h"
 
@@ -133,9 +133,37 @@ static void put_wall(fl_lines *l, const fl_telemetry *t, size_t limit, int devic
     }
 }
 
+/* Requests in the batch and before it, over all servers. GPUs of one server show the same. */
+static void put_queue(fl_lines *l, const fl_telemetry *t, fl_panel *panel, size_t waiting, size_t running,
+                      int devices) {
+    const struct {
+        size_t signal;
+        const char *name;
+        int colour;
+    } line[] = {{running, "running", 1}, {waiting, "waiting", 2}};
+    double x[POINTS_MAX + 2], y[POINTS_MAX + 2], low, high, most = 1;
+    for (size_t i = 0; i < 2; i++) {
+        extent(t, line[i].signal, panel, &low, &high);
+        most = fmax(most, high);
+    }
+    panel->y0 = 0;
+    panel->y1 = 1.08 * most;
+    fl_lines_panel(l, panel);
+    for (size_t i = 0; i < 2; i++)
+        for (int k = 0; k < devices; k++) {
+            const size_t n = series(t, k, line[i].signal, false, x, y);
+            for (size_t j = 0; j < n; j++)
+                fl_lines_point(l, "line", x[j], y[j], NAN, NAN, line[i].colour);
+            fl_lines_lift(l);
+            if (!k)
+                fl_lines_name(l, last_of(y, n), line[i].colour, line[i].name);
+        }
+}
+
 fl_status fl_picture_timeline(fl_picture *p, const fl_telemetry *t, const char *path, size_t *drawn, fl_diag *d) {
     const size_t clock = fl_signal_index(t, "sm_mhz"), power = fl_signal_index(t, "power_w"),
-                 limit = fl_signal_index(t, "power_limit_w");
+                 limit = fl_signal_index(t, "power_limit_w"), waiting = fl_signal_index(t, "waiting"),
+                 running = fl_signal_index(t, "running");
     char about[512];
     double low, high, least = 0, most = 0;
     fl_lines l;
@@ -152,13 +180,20 @@ fl_status fl_picture_timeline(fl_picture *p, const fl_telemetry *t, const char *
     if (limit != SIZE_MAX)
         extent(t, limit, &panel, &least, &most);
     const bool wall = limit != SIZE_MAX && least <= most && least > 0;
-    fl_lines_begin(&l, p, power == SIZE_MAX ? 1 : 2, 1, p->width < 600 ? 130 : 170,
+    const bool served = waiting != SIZE_MAX && running != SIZE_MAX;
+    fl_lines_begin(&l, p, (power == SIZE_MAX ? 1 : 2) + (served ? 1 : 0), 1, p->width < 600 ? 130 : 170,
                    wall          ? 84
+                   : served      ? 84
                    : devices > 1 ? 50
                                  : 4,
-                   true, "Clock and power over time", about);
+                   true, served ? "Clock, requests and power over time" : "Clock and power over time", about);
     fl_lines_panel(&l, &panel);
     put_devices(&l, t, clock, true, devices, true);
+    if (served) {
+        panel.y_label = "requests";
+        panel.quiet_x = power != SIZE_MAX;
+        put_queue(&l, t, &panel, waiting, running, devices);
+    }
     if (power != SIZE_MAX) {
         extent(t, power, &panel, &low, &high);
         panel.quiet_x = false;

@@ -29,8 +29,19 @@ fl_status fl_picture_studies(fl_picture *p, const fl_summary *s, size_t first, s
 /* regret-curves: groups first to first + count - 1, one panel each. */
 fl_status fl_picture_curves(fl_picture *p, const fl_curves *c, size_t first, size_t count, size_t *drawn, fl_diag *d);
 
+/* serving, serving-load: of the CSV of a comparison of servers; latencies: of the requests that a run served. */
+fl_status fl_picture_serving(fl_picture *p, const char *input, size_t *drawn, fl_diag *d);
+fl_status fl_picture_load(fl_picture *p, const char *input, size_t *drawn, fl_diag *d);
+fl_status fl_picture_latencies(fl_picture *p, const char *input, size_t *drawn, fl_diag *d);
+
 /* timeline, residency: of telemetry read from path. */
 fl_status fl_picture_timeline(fl_picture *p, const fl_telemetry *t, const char *path, size_t *drawn, fl_diag *d);
 fl_status fl_picture_residency(fl_picture *p, const fl_telemetry *t, const char *path, size_t *drawn, fl_diag *d);
+
+/* frontier: of the file of foldline plan --csv. */
+fl_status fl_picture_frontier(fl_picture *p, const char *input, size_t *drawn, fl_diag *d);
+
+/* gantt: what `foldline run --instructions` wrote. */
+fl_status fl_picture_gantt(fl_picture *p, const char *input, size_t *drawn, fl_diag *d);
 
 #endif

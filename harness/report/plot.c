@@ -33,6 +33,7 @@ static fl_status sensitivity(fl_picture *p, const fl_summary *s, const fl_looks 
     return fl_picture_studies(p, s, 0, PANELS_MOST, drawn, d);
 }
 
+typedef fl_status (*of_file)(fl_picture *p, const char *input, size_t *drawn, fl_diag *d);
 typedef fl_status (*of_telemetry)(fl_picture *p, const fl_telemetry *t, const char *path, size_t *drawn, fl_diag *d);
 
 /* The source and the script of each kind; the script is plots/SCRIPT.gp. */
@@ -40,25 +41,34 @@ static const struct kind {
     const char *name, *script;
     of_summary result;
     of_telemetry telemetry;
-    const char *nothing; /* message where there is nothing to draw */
+    of_file file;        /* reads its input itself */
+    const char *nothing; /* to say where there is nothing to draw */
 } kinds[] = {
-    {"pareto", "pareto", fl_picture_pareto, NULL, "no policy with an energy saving"},
-    {"workloads", "pareto", fl_picture_workloads, NULL, "no run with an energy saving"},
-    {"timeline", "lines", NULL, fl_picture_timeline, "no row of a GPU"},
-    {"regret", "regret", regret, NULL, "no policy beside the baselines"},
-    {"regret-curves", "lines", NULL, NULL, "no step with a regret"},
-    {"sensitivity", "lines", sensitivity, NULL,
+    {"pareto", "pareto", fl_picture_pareto, NULL, NULL, "no policy with an energy saving"},
+    {"workloads", "pareto", fl_picture_workloads, NULL, NULL, "no run with an energy saving"},
+    {"timeline", "lines", NULL, fl_picture_timeline, NULL, "no row of a GPU"},
+    {"regret", "regret", regret, NULL, NULL, "no policy beside the baselines"},
+    {"regret-curves", "lines", NULL, NULL, NULL, "no step with a regret"},
+    {"sensitivity", "lines", sensitivity, NULL, NULL,
      "no policy with a parameter of several values, expected labels such as assure:theta=0.9"},
-    {"intervals", "rows", intervals, NULL, "no policy with an energy saving"},
-    {"ranks", "rows", ranks, NULL, "no two policies ran the same workloads"},
-    {"residency", "residency", NULL, fl_picture_residency, "no clock over any time"},
-    {"trace", "trace", NULL, NULL, "no row below it"},
+    {"intervals", "rows", intervals, NULL, NULL, "no policy with an energy saving"},
+    {"ranks", "rows", ranks, NULL, NULL, "no two policies ran the same workloads"},
+    {"residency", "residency", NULL, fl_picture_residency, NULL, "no clock over any time"},
+    {"trace", "trace", NULL, NULL, NULL, "no row below it"},
+    {"frontier", "frontier", NULL, NULL, fl_picture_frontier, "no row below it"},
+    {"gantt", "gantt", NULL, NULL, fl_picture_gantt, "no row below it"},
+    {"serving", "lines", NULL, NULL, fl_picture_serving,
+     "no run of a server, expected the file of foldline compare --serving"},
+    {"serving-load", "lines", NULL, NULL, fl_picture_load,
+     "no run of a server, expected the file of foldline compare --serving"},
+    {"latencies", "lines", NULL, NULL, fl_picture_latencies,
+     "no request, expected the file of foldline run --serving --served"},
 };
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
-const char *const fl_plot_kinds[] = {"pareto",        "workloads",   "timeline",  "regret",
-                                     "regret-curves", "sensitivity", "intervals", "ranks",
-                                     "residency",     "trace",       NULL};
+const char *const fl_plot_kinds[] = {"pareto",    "workloads",    "timeline",  "regret", "regret-curves", "sensitivity",
+                                     "intervals", "ranks",        "residency", "trace",  "frontier",      "gantt",
+                                     "serving",   "serving-load", "latencies", NULL};
 
 /* ---- inputs ---- */
 
@@ -188,7 +198,10 @@ fl_status fl_plot(const char *name, const char *input, const char *output, fl_di
     if (!s)
         s = k->result                        ? from_result(k, input, &p, &drawn, d)
             : k->telemetry                   ? from_telemetry(k, input, &p, &drawn, d)
+            : k->file                        ? k->file(&p, input, &drawn, d)
             : !strcmp(name, "regret-curves") ? from_curves(input, &p, &drawn, d)
+            : !strcmp(name, "frontier")      ? fl_picture_frontier(&p, input, &drawn, d)
+            : !strcmp(name, "gantt")         ? fl_picture_gantt(&p, input, &drawn, d)
                                              : from_trace(input, &p, &drawn, d);
     if (!s && !drawn)
         s = fl_fail(d, FL_BAD_INPUT, input, 0, 0, "%s, nothing to draw", k->nothing);

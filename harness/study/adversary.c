@@ -1,6 +1,7 @@
 #include "harness/study/adversary.h"
 
 #include "harness/base/pool.h"
+#include "harness/input/plan_layout.h"
 #include "sim/build_program.h"
 #include "sim/rates.h"
 #include "sim/run.h"
@@ -55,7 +56,10 @@ static fl_status build(const fl_adversary_options *o, const fl_adversary_case *c
     }
     if (!s)
         s = fl_rates_new(&set->rates, set->w, node, d);
-    return s ? s : fl_facts_make(node, c->seed, &set->facts, d);
+    if (!s)
+        s = fl_facts_make(node, c->seed, &set->facts, d);
+    set->facts.bound = o->bound;
+    return s;
 }
 
 static void set_free(stage_set *set) {
@@ -78,7 +82,10 @@ static fl_status run_policy(const hunt *h, const stage_set *set, const fl_spec *
                                 .layer = layer,
                                 .layer_count = FL_COUNT(layer)};
     fl_run_result r;
-    const fl_status s = fl_run(&run, &r, d);
+    fl_laid none;
+    fl_status s = fl_plan_lay(spec, NULL, &none, d); /* no such program is a pipeline */
+    if (!s)
+        s = fl_run(&run, &r, d);
     if (s)
         return s;
     *time_s = r.makespan_s;

@@ -3,6 +3,7 @@
 #include "harness/base/grid.h"
 #include "harness/study/broken_out.h"
 #include "harness/study/objective.h"
+#include "harness/study/serving_table.h"
 #include "traces/writing.h"
 
 #include <math.h>
@@ -102,9 +103,9 @@ static void note_partial(const fl_comparison *c, FILE *out) {
 }
 
 void fl_comparison_note_marks(const fl_comparison *c, FILE *out) {
-    uint64_t marked = 0;
+    bool marked = false;
     for (size_t i = c->mean_first; i < c->count; i++)
-        marked |= c->row[i].partial;
+        marked |= fl_row_any_partial(&c->row[i]);
     if (marked)
         fputs("\n* a mean over some of the rows, the others being n/a: a row above the bound has no regret. Energy and "
               "time are\n  means over all rows; --json and --csv say how many have a regret (regret_static_rows, "
@@ -116,6 +117,7 @@ typedef struct table {
     fl_grid g;
     fl_objective objective;
     bool each, requests, stated, platforms;
+    bool served; /* by servers of a language model, which have columns of their own */
 } table;
 
 static void add_heads(fl_grid *g, const table *t) {
@@ -127,6 +129,10 @@ static void add_heads(fl_grid *g, const table *t) {
     if (t->each)
         fl_grid_add(g, "workload");
     fl_grid_add(g, "policy");
+    if (t->served) {
+        fl_serving_table_heads(g);
+        return;
+    }
     fl_grid_add(g, "energy J");
     fl_grid_add(g, "saving %%");
     if (other) {
@@ -155,6 +161,10 @@ static void add_row(fl_grid *g, const table *t, const fl_row_result *r) {
     if (t->each)
         fl_grid_add(g, "%s", r->workload);
     fl_grid_add(g, "%s%s%s", r->policy, *r->clock ? " " : "", r->clock);
+    if (t->served) {
+        fl_serving_table_row(g, r, t->each);
+        return;
+    }
     fl_grid_add(g, "%.6g", r->score.energy_j);
     add_percent(g, r->energy_saving_pct, 2, false);
     if (t->objective != FL_MIN_ENERGY) {
@@ -189,6 +199,7 @@ void fl_comparison_print(const fl_comparison *c, const fl_comparison_options *o,
                .each = each,
                .requests = any_requests(c),
                .stated = any_stated(c),
+               .served = fl_serving_table_is_for(c),
                .platforms = each && several_platforms(c)};
     add_heads(&t.g, &t);
     t.g.columns = t.g.columns ? t.g.count : 0; /* 0: a cell is missing, and so the table */
@@ -207,12 +218,14 @@ void fl_comparison_print(const fl_comparison *c, const fl_comparison_options *o,
     fl_promises_put(o->promises, out);
     fprintf(out, ", objective %s\n\n", fl_objective_names[o->objective]);
     fl_grid_print(&t.g, 1u + each + t.platforms, out);
+    if (t.served)
+        fl_serving_table_note(c, o, out);
     fl_broken_print(c, o, out);
     note_risk(c, o, out);
     if (!each) {
         fl_comparison_note_marks(c, out);
         note_partial(c, out);
     }
-    if (t.requests)
+    if (t.requests && !t.served)
         note_overload(c, out);
 }

@@ -2,6 +2,7 @@
 
 #include "harness/base/grid.h"
 #include "harness/base/pool.h"
+#include "harness/input/plan_layout.h"
 #include "harness/study/broken_out.h"
 #include "sim/draws.h"
 #include "traces/tables.h"
@@ -115,6 +116,8 @@ static void score(const work *w, size_t scene, double energy_j, double time_s, f
     row->energy_saving_pct = 100 * (1 - energy_j / top(draws)->total_j);
     row->latency = fl_times_of(NULL, 0);
     row->energy_per_request_j = row->offered_load = NAN;
+    fl_row_fill_served(row, &(fl_run_result){0});
+    row->saving_static_pct = row->sets = NAN;
     row->node_energy_j = row->policy_cost_s = row->oracle_j = row->oracle_bound_j = row->oracle_gap_pct = NAN;
     row->oracle_objective = row->oracle_objective_bound = row->bound_break_chance = row->expected_regret = NAN;
     fl_row_finish(row, FL_MIN_ENERGY, top(draws)->total_j);
@@ -214,6 +217,11 @@ static fl_status run_one(void *user, size_t i, fl_diag *d) {
         return FL_OK;
     fl_facts facts = s->facts;
     facts.seed = fl_draws_seed(&w->draws[scene], o->seed, i % o->seeds);
+    facts.bound = isfinite(o->bound) ? o->bound : 0;
+    fl_laid none;
+    const fl_status lies = fl_plan_lay(spec, s, &none, d); /* a sweep has no order to lay a plan out in */
+    if (lies)
+        return lies;
     fl_layer layer[2] = {fl_platform_layer(&s->platform, spec->policy->name), spec->layer};
     fl_draws_run run = {.draws = &w->draws[scene],
                         .facts = &facts,

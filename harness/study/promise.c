@@ -29,6 +29,7 @@ static bool about_itself(const char *column) {
                                        "oracle_objective_bound",
                                        "regret_at_own_slowdown_j",
                                        "rows",
+                                       "saving_static_pct",
                                        "regret_static_rows",
                                        "regret_clairvoyant_rows"};
     for (size_t i = 0; i < FL_COUNT(none); i++)
@@ -170,10 +171,14 @@ fl_status fl_promises_read(const fl_experiment *e, fl_promises *p, double *slowd
 }
 
 fl_status fl_promises_check(const fl_promises *p, const fl_scenes *scenes, fl_diag *d) {
-    bool served = false;
+    bool served = false, batched = false;
     for (size_t i = 0; i < scenes->count; i++)
-        served |= scenes->item[i]->w->request_count > 0;
-    for (size_t i = 0; !served && i < p->count; i++) {
+        served |= scenes->item[i]->w->request_count > 0, batched |= scenes->item[i]->serving != NULL;
+    for (size_t i = 0; !batched && i < p->count; i++)
+        if (fl_row_is_served(p->item[i].column))
+            return fl_refuse(d, "a bound on %s, but nothing answers requests in batches, expected --serving",
+                             p->item[i].column);
+    for (size_t i = 0; !served && !batched && i < p->count; i++) {
         const char *column = p->item[i].column;
         if (!strncmp(column, "latency_", 8) || !strcmp(column, "energy_per_request_j") ||
             !strcmp(column, "offered_load"))

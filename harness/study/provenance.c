@@ -2,7 +2,9 @@
 
 #include "harness/base/json_out.h"
 #include "harness/base/place.h"
+#include "harness/input/plan_layout.h"
 #include "harness/input/scene_text.h"
+#include "harness/input/serving_file.h"
 #include "harness/study/archive_hash.h"
 #include "traces/gunzip.h"
 #include "traces/gzip.h"
@@ -11,6 +13,7 @@
 
 #include <gnu/libc-version.h>
 #include <limits.h>
+#include <math.h>
 #include <sha2.h>
 #include <stdlib.h>
 #include <string.h>
@@ -79,10 +82,15 @@ static void add_policy(cJSON *policies, const fl_scene *scene, const fl_spec *sp
     cJSON_AddStringToObject(p, "source", spec->policy->source);
     if (spec->twin_of)
         cJSON_AddBoolToObject(p, "records_free", true);
-    fl_layer layer[2] = {fl_platform_layer(&scene->platform, spec->policy->name), spec->layer};
-    fl_instance_options o = {.policy = spec->policy, .facts = &scene->facts, .layer = layer, .layer_count = 2};
+    if (spec->plans)
+        cJSON_AddNumberToObject(p, "plan", (double)spec->plans->number[spec->plan_place]);
+    fl_laid laid;
+    const bool lies = !fl_plan_lay(spec, scene, &laid, NULL);
+    const fl_layer layer[] = {fl_platform_layer(&scene->platform, spec->policy->name), spec->layer, laid.layer};
+    const fl_instance_options o = {
+        .policy = spec->policy, .facts = &scene->facts, .layer = layer, .layer_count = FL_COUNT(layer)};
     fl_instance *in = NULL;
-    if (!fl_instance_open(&in, &o, NULL))
+    if (lies && !fl_instance_open(&in, &o, NULL))
         for (uint32_t i = 0; i < spec->policy->param_count; i++) {
             char text[256];
             cJSON_AddStringToObject(params, spec->policy->param[i].name,
@@ -91,6 +99,7 @@ static void add_policy(cJSON *policies, const fl_scene *scene, const fl_spec *sp
     else
         fl_memory_lost(); /* it could be opened to run */
     fl_instance_close(in);
+    fl_laid_free(&laid);
     cJSON_AddItemToArray(policies, p);
 }
 
@@ -119,9 +128,18 @@ static void add_node(cJSON *into, const fl_scene *s) {
     cJSON_AddBoolToObject(node, "interference", dev->interference > 0);
     cJSON_AddBoolToObject(node, "cpu", s->platform.node.host.cpu.count > 0);
     cJSON_AddBoolToObject(node, "gating", dev->gate_ns > 0);
+    fl_json_add_real(node, "actuator_ms", (double)(dev->actuator.call_ns + dev->actuator.settle_ns) * 1e-6);
     cJSON_AddNumberToObject(node, "units", (double)s->node.units);
     cJSON_AddNumberToObject(node, "records_slowdown_pct", 100 * dev->records_slowdown);
     fl_json_add_real(node, "gpu_budget_w", s->platform.node.host.gpu_budget_w);
+}
+
+/* How often it ran, and what was changed of a pipeline. */
+static void add_course(cJSON *into, const fl_scene *s) {
+    if (s->repeat > 1)
+        cJSON_AddNumberToObject(into, "repeat", (double)s->repeat);
+    if (s->slow)
+        cJSON_AddStringToObject(into, "slow", s->slow);
 }
 
 /* What came when: the list as an input, or what was drawn and by which seed. */
@@ -144,6 +162,29 @@ static void add_arrivals(cJSON *into, cJSON *inputs, const fl_scene *s) {
         add_input(inputs, spec.file);
     else
         cJSON_AddNumberToObject(into, "arrivals_seed", (double)(spec.seed ? spec.seed + s->draw : s->facts.seed));
+}
+
+static void add_serving(cJSON *into, cJSON *inputs, const fl_scene *s) {
+    static const char *const routes[] = {"round-robin", "least-loaded"};
+    char clocks[FL_SERVING_CLOCKS_TEXT];
+    if (!s->serving)
+        return;
+    const fl_serving_setup *setup = &s->serving->setup;
+    const fl_batching_rules *rules = &setup->server[0].rules;
+    add_input(inputs, s->serving->path);
+    cJSON *o = cJSON_AddObjectToObject(into, "serving");
+    cJSON_AddNumberToObject(o, "servers", setup->server_count);
+    cJSON_AddNumberToObject(o, "gpus_each", setup->server[0].gpu_count);
+    cJSON_AddNumberToObject(o, "requests", (double)s->serving->requests.count);
+    fl_json_add_real(o, "scale", setup->scale);
+    cJSON_AddStringToObject(o, "route", routes[setup->route == FL_ROUTE_LEAST_LOADED]);
+    fl_json_add_real(o, "ttft_target_s", setup->ttft_target_ns ? (double)setup->ttft_target_ns * 1e-9 : NAN);
+    fl_json_add_real(o, "tbt_target_s", setup->tbt_target_ns ? (double)setup->tbt_target_ns * 1e-9 : NAN);
+    fl_json_add_real(o, "target_share", setup->target_share);
+    cJSON_AddNumberToObject(o, "max_seqs", rules->max_seqs);
+    cJSON_AddNumberToObject(o, "token_budget", rules->token_budget);
+    cJSON_AddNumberToObject(o, "kv_blocks", (double)rules->kv_blocks);
+    cJSON_AddStringToObject(o, "clocks", fl_serving_scene_clocks(s->serving, clocks, sizeof clocks));
 }
 
 cJSON *fl_provenance(const fl_scenes *scenes, const fl_spec *spec, size_t spec_count, uint64_t seed) {
@@ -173,8 +214,10 @@ cJSON *fl_provenance(const fl_scenes *scenes, const fl_spec *spec, size_t spec_c
         cJSON_AddNumberToObject(w, "kernels", (double)s->w->op_count);
         cJSON_AddStringToObject(w, "model", s->w->measured ? "measured table" : "laws");
         add_node(w, s);
+        add_course(w, s);
         add_replay(w, s);
         add_arrivals(w, inputs, s);
+        add_serving(w, inputs, s);
         cJSON_AddBoolToObject(w, "assumed_loads", s->w->assumed);
         cJSON_AddBoolToObject(w, "assumed_power", fl_scene_power_assumed(s));
         cJSON_AddBoolToObject(w, "gaps_are_host_time", s->w->gaps_are_host);

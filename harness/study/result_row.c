@@ -34,8 +34,10 @@ fl_status fl_kept_take(fl_kept *kept, fl_run_result *r, fl_diag *d) {
     kept->run = *r;
     free(r->mark_ps);
     fl_service_free(&r->service);
+    fl_served_free(&r->served);
     kept->run.mark_ps = NULL;
     kept->run.service = (fl_service){0};
+    kept->run.served = (fl_served_result){0};
     kept->run.mark_count = 0;
     return fl_watch_end(&kept->watch, d);
 }
@@ -46,6 +48,45 @@ void fl_row_fill_latency(fl_row_result *row, fl_times latency, double load) {
     row->offered_load = any ? load : (double)NAN;
     row->overloaded = any && fl_service_overloaded(latency.count, load);
     row->energy_per_request_j = any ? row->score.energy_j / (double)latency.count : (double)NAN;
+}
+
+void fl_row_fill_served(fl_row_result *row, const fl_run_result *run) {
+    const fl_served_summary *s = &run->served.sum;
+    const bool any = run->served.request_count > 0;
+    const fl_times none = fl_times_of(NULL, 0);
+    row->ttft = any ? s->ttft : none;
+    row->tbt = any ? s->tbt : none;
+    row->tpot = any ? s->tpot : none;
+    row->ttft_missed_pct = any ? 100 * s->ttft_missed : (double)NAN;
+    row->tbt_missed_pct = any ? 100 * s->tbt_missed : (double)NAN;
+    row->served_rps = any ? s->requests_per_s : (double)NAN;
+    row->goodput_rps = any ? s->goodput : (double)NAN;
+    row->energy_per_token_j = any ? s->j_per_token : (double)NAN;
+    row->preemptions = any ? (double)s->preemptions : (double)NAN;
+    row->worst_minute_missed_pct = any ? 100 * s->worst_minute_missed : (double)NAN;
+    row->worst_minute_ttft_s = any ? s->worst_minute_ttft_s : (double)NAN;
+    row->worst_minute_at_s = any ? s->worst_minute_s : (double)NAN;
+    if (!any)
+        return;
+    row->latency = s->e2e;
+    row->energy_per_request_j = s->j_per_request;
+}
+
+void fl_row_take_served(fl_row_result *row, const fl_row_result *from) {
+    row->ttft = from->ttft;
+    row->tbt = from->tbt;
+    row->tpot = from->tpot;
+    row->latency = from->latency;
+    row->ttft_missed_pct = from->ttft_missed_pct;
+    row->tbt_missed_pct = from->tbt_missed_pct;
+    row->served_rps = from->served_rps;
+    row->goodput_rps = from->goodput_rps;
+    row->energy_per_token_j = from->energy_per_token_j;
+    row->energy_per_request_j = from->energy_per_request_j;
+    row->preemptions = from->preemptions;
+    row->worst_minute_missed_pct = from->worst_minute_missed_pct;
+    row->worst_minute_ttft_s = from->worst_minute_ttft_s;
+    row->worst_minute_at_s = from->worst_minute_at_s;
 }
 
 void fl_row_fill(fl_row_result *row, const fl_scene *s, const fl_run_result *run, const char *policy,
@@ -62,6 +103,9 @@ void fl_row_fill(fl_row_result *row, const fl_scene *s, const fl_run_result *run
     row->reward_regret = row->bound_break_chance = row->expected_regret = NAN;
     row->violated = row->score.violated;
     fl_row_fill_latency(row, run->service.latency, run->service.load);
+    fl_row_fill_served(row, run);
+    row->saving_static_pct = NAN;
+    row->sets = (double)run->counts.sets;
 }
 
 void fl_row_finish(fl_row_result *row, fl_objective objective, double standard) {

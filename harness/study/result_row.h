@@ -30,6 +30,15 @@ typedef struct fl_row_result { /* one line of a result */
     fl_times latency;                                /* of requests; NAN where none arrive */
     double energy_per_request_j, offered_load; /* load: time of service x rate of arrival; at 1 it is overloaded */
     bool overloaded;
+    /* Of a server of a language model, NAN elsewhere. Of its requests `latency` tells the whole time. */
+    fl_times ttft, tbt, tpot; /* to first token; between tokens; mean of the latter, by request */
+    double ttft_missed_pct, tbt_missed_pct; /* tokens over the targets, of all first and of all later ones */
+    double served_rps, goodput_rps;         /* requests per second; those that met both */
+    double energy_per_token_j;              /* per token put out */
+    double preemptions;
+    double worst_minute_missed_pct, worst_minute_ttft_s, worst_minute_at_s; /* requests that arrived within a minute */
+    double saving_static_pct; /* energy against the best static clock that holds all bounds, whatever the row holds */
+    double sets;              /* of controls, by the policy */
     /* Of a static clock that a fitted model chose, shares: that the real bound breaks there, and the regret to expect.
      * NAN elsewhere. */
     double bound_break_chance, expected_regret;
@@ -41,7 +50,7 @@ typedef struct fl_row_result { /* one line of a result */
     size_t workloads; /* in a mean: of how many */
     /* In a mean: of how many rows, and of these how many have a regret; 1, and 0 or 1, elsewhere. */
     uint64_t rows, regret_static_rows, regret_clairvoyant_rows;
-    uint64_t partial;                   /* in a mean: columns that some of its rows do not have (fl_row_partial) */
+    uint64_t partial[2]; /* in a mean: columns that some of its rows do not have, as bits (fl_row_partial) */
     double clock_sm_mhz, clock_mem_mhz; /* of a static choice; 0: none, or the device has one memory clock */
     char clock[64];                     /* the same as the policy fixed takes it, in a mean as a range; empty: none */
     fl_kept *kept;                      /* NULL: not watched; owned by whoever holds the row */
@@ -57,6 +66,10 @@ void fl_row_fill(fl_row_result *row, const fl_scene *s, const fl_run_result *run
 void fl_row_finish(fl_row_result *row, fl_objective objective, double standard);
 /* Counts its regrets anew, where one was taken back since. */
 void fl_row_count_regrets(fl_row_result *row);
+/* What a server did, NAN where there is none. energy_j is set before. */
+void fl_row_fill_served(fl_row_result *row, const fl_run_result *run);
+/* The same, as another row of the same run has it. */
+void fl_row_take_served(fl_row_result *row, const fl_row_result *from);
 /* Names the clocks of a static choice; mem_mhz 0 where the device has a single memory clock. */
 void fl_row_clock(fl_row_result *row, double sm_mhz, double mem_mhz);
 /* The latencies of a run, NAN where nothing arrived. */

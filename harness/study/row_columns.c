@@ -18,6 +18,7 @@ typedef struct fl_column {
 
 #define SCORE(field) #field, offsetof(fl_row_result, score.field)
 #define ROW(field) #field, offsetof(fl_row_result, field)
+#define TIMES(of, field) #of "_" #field, offsetof(fl_row_result, of.field)
 #define LATENCY(field) "latency_" #field, offsetof(fl_row_result, latency.field)
 
 /* clang-format off */
@@ -33,15 +34,32 @@ static const fl_column columns[] = {
     {ROW(energy_per_request_j), REAL}, {ROW(offered_load), REAL}, {ROW(records), NAME}, {ROW(draw), NAME},
     {ROW(bound_break_chance), REAL}, {ROW(expected_regret), REAL}, {ROW(objective_unit), NAME},
     {ROW(objective_saving_pct), REAL}, {ROW(oracle_objective), REAL}, {ROW(oracle_objective_bound), REAL},
-    {ROW(breaks), TEXT}, {ROW(clock), TEXT}, {ROW(rows), COUNT}, {ROW(regret_static_rows), COUNT}, {ROW(regret_clairvoyant_rows), COUNT}};
+    {ROW(breaks), TEXT}, {ROW(clock), TEXT}, {ROW(rows), COUNT}, {ROW(regret_static_rows), COUNT}, {ROW(regret_clairvoyant_rows), COUNT},
+    {TIMES(ttft, p50_s), REAL}, {TIMES(ttft, p95_s), REAL}, {TIMES(ttft, p99_s), REAL}, {TIMES(tbt, p50_s), REAL},
+    {TIMES(tbt, p95_s), REAL}, {TIMES(tbt, p99_s), REAL}, {TIMES(tpot, p50_s), REAL}, {TIMES(tpot, p95_s), REAL},
+    {TIMES(tpot, p99_s), REAL}, {ROW(ttft_missed_pct), REAL}, {ROW(tbt_missed_pct), REAL}, {ROW(served_rps), REAL}, {ROW(goodput_rps), REAL},
+    {ROW(energy_per_token_j), REAL}, {ROW(preemptions), REAL}, {ROW(worst_minute_missed_pct), REAL},
+    {ROW(worst_minute_ttft_s), REAL}, {ROW(worst_minute_at_s), REAL}, {ROW(saving_static_pct), REAL}, {ROW(sets), REAL}};
 /* clang-format on */
 enum { COLUMNS = sizeof columns / sizeof *columns };
-_Static_assert(COLUMNS <= 64, "fl_row_result.partial has a bit for each");
+_Static_assert(COLUMNS <= 128, "fl_row_result.partial has a bit for each");
+
+static bool is_partial(const fl_row_result *mean, size_t column) { return mean->partial[column / 64] >> column % 64 & 1; }
+
+bool fl_row_any_partial(const fl_row_result *mean) { return (mean->partial[0] | mean->partial[1]) != 0; }
+
+bool fl_row_is_served(const char *name) {
+    static const char *const begins[] = {"ttft_", "tbt_", "tpot_", "served_", "goodput_", "worst_minute_"};
+    for (size_t i = 0; i < sizeof begins / sizeof *begins; i++)
+        if (!strncmp(name, begins[i], strlen(begins[i])))
+            return true;
+    return !strcmp(name, "energy_per_token_j") || !strcmp(name, "preemptions");
+}
 
 bool fl_row_partial(const fl_row_result *mean, const char *name) {
     for (size_t k = 0; k < COLUMNS; k++)
         if (!strcmp(name, columns[k].name))
-            return mean->partial >> k & 1;
+            return is_partial(mean, k);
     return false;
 }
 
@@ -146,7 +164,7 @@ void fl_row_json(cJSON *into, const fl_row_result *row) {
     }
     cJSON *partial = row->workloads ? cJSON_AddArrayToObject(into, "partial") : NULL;
     for (size_t k = 0; partial && k < COLUMNS; k++)
-        if (row->partial >> k & 1)
+        if (is_partial(row, k))
             cJSON_AddItemToArray(partial, cJSON_CreateString(columns[k].name));
 }
 
@@ -184,7 +202,7 @@ void fl_row_mean(const fl_row_result *const *row, size_t count, double *room, fl
         size_t known = 0;
         for (size_t i = 0; i < count; i++)
             known += isnan(room[i]) ? 0 : 1;
-        mean->partial |= known && known < count ? UINT64_C(1) << k : 0;
+        mean->partial[k / 64] |= known && known < count ? UINT64_C(1) << k % 64 : 0;
     }
     mean->violated = 0;
     mean->objective_unit = row[0]->objective_unit;

@@ -22,6 +22,9 @@ void fl_row_put(FILE *f, const fl_row_result *row);
 void fl_row_json(cJSON *into, const fl_row_result *row);
 /* Whether that column of a mean leaves out rows that do not have it. */
 bool fl_row_partial(const fl_row_result *mean, const char *name);
+bool fl_row_any_partial(const fl_row_result *mean);
+/* True of a column that only a server of a language model has. */
+bool fl_row_is_served(const char *name);
 
 /* Sets every number of *mean to the mean of those of count > 0 rows, cells that are not defined left out; `violated`
  * counts, and `workloads` are the rows under mean->seed. room: count doubles. */

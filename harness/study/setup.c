@@ -1,5 +1,7 @@
 #include "harness/study/setup.h"
 
+#include "harness/study/serving_promise.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -88,7 +90,7 @@ fl_status fl_setup_next(fl_setup *u, fl_setup_options *o, fl_diag *d) {
 
 /* The applications that the experiment draws, unless the command line has workloads of its own. */
 static fl_status find_draws(fl_setup *u, fl_setup_options *o, fl_diag *d) {
-    if (u->traces.count || o->scene.sweep || o->scene.programs || o->scene.pipeline)
+    if (u->traces.count || o->scene.sweep || o->scene.programs || o->scene.pipeline || o->scene.serving.server)
         return FL_OK;
     return fl_experiment_applications(&u->experiment, &o->scene.applications, &u->draw, &u->draw_count, d);
 }
@@ -97,11 +99,11 @@ static fl_status find_draws(fl_setup *u, fl_setup_options *o, fl_diag *d) {
 static fl_status check_workloads(const fl_setup *u, const fl_setup_options *o, fl_diag *d) {
     const cJSON *about = cJSON_GetObjectItem(u->experiment.tree, "about");
     if (!u->experiment.tree || u->traces.count || o->scene.sweep || o->scene.programs || o->scene.pipeline ||
-        o->scene.applications)
+        o->scene.serving.server || o->scene.applications)
         return FL_OK;
     return fl_fail(d, FL_BAD_INPUT, u->experiment.path, 0, 0,
-                   "nothing to replay: the experiment names no workload, expected --sweep FILE, --programs FILE or a "
-                   "kernel trace beside it%s%.80s",
+                   "nothing to replay: the experiment names no workload, expected --sweep FILE, --programs FILE, --serving "
+                   "FILE or a kernel trace beside it%s%.80s",
                    cJSON_IsString(about) ? ". It says: " : "", cJSON_IsString(about) ? about->valuestring : "");
 }
 
@@ -113,7 +115,7 @@ fl_status fl_setup_open(fl_setup *u, fl_setup_options *o, fl_diag *d) {
     if (!s)
         s = fl_experiment_find(&o->rest, e, &u->traces, d);
     u->own = u->traces.count || o->policies.count || o->scene.sweep || o->scene.programs || o->scene.pipeline ||
-             o->scene.only.count;
+             o->scene.serving.server || o->scene.only.count;
     if (s || (s = find_draws(u, o, d)) ||
         (e->tree && ((s = fl_experiment_apply(e, &o->scene, &u->traces, &o->objective, &o->seeds, d)) ||
                      (s = fl_promises_read(e, &u->promises, &u->o.bound, d)) ||
@@ -122,6 +124,8 @@ fl_status fl_setup_open(fl_setup *u, fl_setup_options *o, fl_diag *d) {
     if ((s = fl_scene_check(&o->scene, &u->traces, d)) || (s = check_workloads(u, o, d)))
         goto out;
     resolve(o);
+    if ((s = fl_promises_targets(&o->scene.serving, &u->promises, d)))
+        goto out;
     s = fl_objective_parse(o->objective, &u->o.objective, d);
     if (!s)
         s = open_specs(u, &o->policies, d);

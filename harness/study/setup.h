@@ -54,6 +54,7 @@ size_t fl_setup_seeds(const fl_setup *u);
 /* clang-format off */
 #define FL_SETUP_OPTIONS(s)                                                                                            \
     FL_SCENE_OPTIONS((s).scene),                                                                                       \
+    FL_SERVING_OPTIONS((s).scene.serving),                                                                             \
     {"policy", "SPEC", FL_OPTION_LIST, &(s).policies, 0, 0,                                                            \
      "policy with parameters, CALLED=SPEC names its rows (may be repeated)"},                                          \
     FL_STEP_LIMIT_OPTION,                                                                                              \

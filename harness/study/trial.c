@@ -1,6 +1,7 @@
 #include "harness/study/trial.h"
 
 #include "harness/base/turns.h"
+#include "harness/input/plan_layout.h"
 #include "harness/input/scene_text.h"
 #include "harness/study/objective.h"
 #include "harness/study/static_promise.h"
@@ -37,13 +38,16 @@ struct fl_trials {
 
 static bool promised(const fl_trials *w) { return w->o->promises && w->o->promises->count; }
 
+/* Time and energy do not tell all that is asked of a static clock: each is a run of its own, kept as a row. */
+static bool has_rows(const fl_trials *w, const fl_bench_scene *b) { return promised(w) || b->s->serving; }
+
 static fl_status run_standard(fl_trials *w, size_t i, fl_diag *d) {
     fl_scene *s = w->scene[i].s;
     fl_run_options run = {.w = s->w, .rates = s->rates, .spec = &s->platform.node, .facts = &s->facts};
     fl_status status = fl_kept_watch(&w->scene[i].kept, w->o->watch_ns, &run, d);
     if (!status)
         status = fl_run(&run, &w->scene[i].standard, d);
-    if (status || !w->o->oracles || (w->o->only_static && !promised(w)))
+    if (status || !w->o->oracles || (w->o->only_static && !has_rows(w, &w->scene[i])))
         return status;
     w->scene[i].inexact = fl_oracle_inexact(s->w, s->rates, &s->platform.node);
     return fl_oracle_choices(s->w, &s->platform.node, &w->scene[i].choice, &w->scene[i].choices, d);
@@ -52,7 +56,7 @@ static fl_status run_standard(fl_trials *w, size_t i, fl_diag *d) {
 static fl_status run_static(fl_trials *w, size_t i, size_t k, fl_diag *d) {
     fl_bench_scene *b = &w->scene[i];
     const fl_promised_under under = {w->o->promises, w->o->bound, w->o->watch_ns, w->o->objective};
-    if (promised(w))
+    if (has_rows(w, b))
         return fl_static_promised(b->s, &b->standard, &under, &b->choice[k], &b->point[k], &b->promised[k], d);
     return fl_static_run(b->s->w, b->s->rates, &b->s->platform.node, &b->s->facts, &b->choice[k], &b->point[k], d);
 }
@@ -87,7 +91,7 @@ static fl_status solve(fl_trials *w, size_t i, fl_diag *d) {
     if (!w->o->oracles)
         return FL_OK;
     if (w->o->only_static)
-        return promised(w) ? solve_promised(b, d) : solve_static(w, b, d);
+        return has_rows(w, b) ? solve_promised(b, d) : solve_static(w, b, d);
     fl_status status = !b->inexact
                            ? fl_oracle_table_make(s->w, s->rates, &s->platform.node, w->o->positions, &b->table, d)
                            : fl_oracle_table_static(b->point, b->choices, &b->table, d);
@@ -122,6 +126,9 @@ static void fill_row(const fl_trials *w, const fl_bench_scene *b, const fl_run_r
     row->oracle_gap_pct = solved ? b->ref.clairvoyant.gap_pct : NAN;
     row->oracle_objective = solved ? b->ref.clairvoyant.objective : NAN;
     row->oracle_objective_bound = solved ? b->ref.clairvoyant.objective_bound : NAN;
+    if (b->ref.best_static < b->choices)
+        row->saving_static_pct =
+            100 * (1 - row->score.energy_j / fl_joules(b->point[b->ref.best_static].energy_fj));
     fl_row_finish(row, w->o->objective,
                   fl_objective_value(w->o->objective, b->standard.energy_j, b->standard.makespan_s));
     if (w->o->oracles && b->has_table && !b->table.exact)
@@ -190,7 +197,10 @@ fl_status fl_trials_run(fl_trials *w, size_t i, fl_row_result *row, fl_diag *d) 
         return FL_OK;
     fl_facts facts = b->s->facts; /* the same machine under another seed */
     facts.seed = o->seed + b->s->draw + i % o->seeds;
-    fl_layer layer[2] = {fl_platform_layer(&b->s->platform, spec->policy->name), spec->layer};
+    facts.bound = isfinite(o->bound) ? o->bound : 0;
+    fl_laid laid;
+    fl_status status = fl_plan_lay(spec, b->s, &laid, d);
+    fl_layer layer[] = {fl_platform_layer(&b->s->platform, spec->policy->name), spec->layer, laid.layer};
     fl_run_options run = {.w = b->s->w,
                           .rates = b->s->rates,
                           .spec = &b->s->platform.node,
@@ -199,12 +209,14 @@ fl_status fl_trials_run(fl_trials *w, size_t i, fl_row_result *row, fl_diag *d) 
                           .label = spec->label,
                           .records_free = spec->twin_of != NULL,
                           .layer = layer,
-                          .layer_count = 2};
+                          .layer_count = FL_COUNT(layer)};
     fl_run_result r;
     fl_kept *kept = NULL;
-    fl_status status = fl_kept_watch(&kept, w->o->watch_ns, &run, d);
+    if (!status)
+        status = fl_kept_watch(&kept, w->o->watch_ns, &run, d);
     if (!status)
         status = fl_run(&run, &r, d);
+    fl_laid_free(&laid);
     if (status) {
         fl_kept_free(kept);
         return status;
@@ -281,6 +293,8 @@ static void take_promised(const fl_bench_scene *b, fl_row_result *row) {
     row->score.peak_power_w = run->score.peak_power_w;
     row->node_energy_j = run->node_energy_j;
     row->policy_cost_s = run->policy_cost_s;
+    if (b->s->serving)
+        fl_row_take_served(row, run);
     if (run->kept) {
         fl_kept_free(row->kept);
         row->kept = run->kept;
@@ -370,13 +384,13 @@ fl_status fl_trials_new(fl_trials **out, const fl_comparison_options *o, fl_diag
 static fl_status make_points(const fl_trials *w, fl_bench_scene *b, fl_diag *d) {
     b->choice_count = b->choices;
     b->point = calloc(b->choices + 1, sizeof *b->point);
-    b->promised = promised(w) && b->choices ? calloc(b->choices, sizeof *b->promised) : NULL;
-    return b->point && (b->promised || !promised(w) || !b->choices) ? FL_OK : fl_no_memory(d, "the comparison");
+    b->promised = has_rows(w, b) && b->choices ? calloc(b->choices, sizeof *b->promised) : NULL;
+    return b->point && (b->promised || !has_rows(w, b) || !b->choices) ? FL_OK : fl_no_memory(d, "the comparison");
 }
 
 size_t fl_trials_jobs(const fl_trials *w, size_t scene, fl_trials_stage stage) {
     const fl_bench_scene *b = &w->scene[scene];
-    return stage != FL_TRIALS_STATIC ? 1 : b->inexact || promised(w) ? b->choices : 0;
+    return stage != FL_TRIALS_STATIC ? 1 : b->inexact || has_rows(w, b) ? b->choices : 0;
 }
 
 fl_status fl_trials_prepare(fl_trials *w, size_t scene, fl_trials_stage stage, size_t job, fl_diag *d) {

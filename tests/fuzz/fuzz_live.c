@@ -4,6 +4,8 @@
 #include "harness/live/collector/ring.h"
 #include "harness/live/cpu_host.h"
 #include "harness/live/locks.h"
+#include "harness/live/page_text.h"
+#include "harness/live/server_view.h"
 #include "harness/live/vendor/state.h"
 #include "tests/fuzz/fuzz_folder.h"
 
@@ -166,10 +168,44 @@ static void elf(const uint8_t *data, size_t size) {
         fl_command_unfit("in");
 }
 
+/* ---- an engine's pages ---- */
+
+/* Two answers after each other: whatever stands in them, a signal is unknown or a number that can be. */
+static void metrics(const uint8_t *data, size_t size) {
+    static fl_server_view view;
+    fl_server_sample shown;
+    fl_metrics m;
+    fl_page_url url;
+    view = (fl_server_view){.ttft_target_ns = 200000000, .tbt_target_ns = 20000000};
+    char start[64] = "http://";
+    memcpy(start + 7, data, size < 56 ? size : 56);
+    fl_page_url_parse(start, &url, NULL);
+    for (int64_t turn = 0; turn < 3; turn++) {
+        const uint8_t *part;
+        size_t part_size;
+        if (!fuzz_part(&data, &size, &part, &part_size))
+            break;
+        const char *from = (const char *)part, *why = "";
+        char *copy = malloc(part_size + 1); /* of the very size, so that a byte too far shows */
+        if (!copy)
+            return;
+        memcpy(copy, part, part_size);
+        if (fl_page_answer_read(copy, part_size, turn & 1, &from, &part_size, &why) != FL_PAGE_WHOLE)
+            from = copy;
+        fl_metrics_read(from, part_size, &m);
+        fl_server_view_take(&view, &m, turn * 1000000000);
+        fl_server_view_show(&view, UINT64_MAX, turn * 1000000000, &shown);
+        for (int id = 0; id < FL_SERVER_SIGNAL_COUNT; id++)
+            if (shown.valid >> id & 1 && !(shown.value[id] >= 0))
+                fuzz_broken("a signal that is known and no number", "");
+        free(copy);
+    }
+}
+
 static const struct {
     const char *name;
     void (*run)(const uint8_t *data, size_t size);
-} targets[] = {{"record", record}, {"lock", lock}, {"ring", ring}, {"cpu", cpu}, {"elf", elf}};
+} targets[] = {{"record", record}, {"lock", lock}, {"ring", ring}, {"cpu", cpu}, {"elf", elf}, {"metrics", metrics}};
 
 static void (*target)(const uint8_t *data, size_t size);
 

@@ -81,6 +81,25 @@ static void check_telemetry(const fl_imported *x) {
     fl_telemetry_free(&back);
 }
 
+static void check_requests(const fl_imported *x) {
+    fl_requests back = {0};
+    fl_diag d = {0};
+    const fl_requests *r = &x->requests;
+    if (fl_requests_write(copy, r, &d) || fl_requests_read(copy, &back, &d))
+        broken("what was read cannot be written and read again", d.message);
+    bool same = back.count == r->count;
+    for (size_t i = 0; same && i < r->count; i++) {
+        const fl_request_row *a = &r->row[i], *b = &back.row[i];
+        same = a->t_ns == b->t_ns && a->prompt_tokens == b->prompt_tokens && a->output_tokens == b->output_tokens &&
+               a->cached_tokens == b->cached_tokens && !strcmp(r->names[a->model], back.names[b->model]) &&
+               !strcmp(r->names[a->class], back.names[b->class]) &&
+               (!back.times || !memcmp(&r->times[i], &back.times[i], sizeof *r->times));
+    }
+    if (!same)
+        broken("comes back changed", "");
+    fl_requests_free(&back);
+}
+
 static void remove_files(void) {
     unlink(path);
     unlink(copy);
@@ -125,6 +144,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         check_kernels(&x);
     if (status == FL_OK && x.has_telemetry)
         check_telemetry(&x);
+    if (status == FL_OK && x.has_requests)
+        check_requests(&x);
     fl_imported_free(&x);
     return 0;
 }

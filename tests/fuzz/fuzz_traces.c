@@ -11,6 +11,9 @@
 #include "traces/pipeline_order.h"
 #include "traces/pipeline_runs.h"
 #include "traces/programs.h"
+#include "traces/serving.h"
+#include "traces/step_tables.h"
+#include "traces/requests.h"
 #include "traces/tables.h"
 
 #include <stdbool.h>
@@ -66,6 +69,26 @@ static void check(const char *reader, fl_status status, const void *result, size
         release(&x_);                                                                                                  \
     } while (0)
 
+/* Layer and step tables are only read. */
+static void check_step_tables(const char *path) {
+    fl_layers l;
+    fl_attention a;
+    fl_step_rows r;
+    fl_diag d;
+    memset(&l, 0xaa, sizeof l);
+    memset(&d, 0, sizeof d);
+    check("fl_layers_read", fl_layers_read(path, "tokens", &l, &d), &l, sizeof l, &d);
+    fl_layers_free(&l);
+    memset(&a, 0xaa, sizeof a);
+    memset(&d, 0, sizeof d);
+    check("fl_attention_read", fl_attention_read(path, &a, &d), &a, sizeof a, &d);
+    fl_attention_free(&a);
+    memset(&r, 0xaa, sizeof r);
+    memset(&d, 0, sizeof d);
+    check("fl_step_rows_read", fl_step_rows_read(path, &r, &d), &r, sizeof r, &d);
+    fl_step_rows_free(&r);
+}
+
 /* Lists of instructions are only read. */
 static void check_order(const char *path) {
     fl_pipeline_order o;
@@ -113,8 +136,12 @@ static int run(const char *path, const char *copy, bool plans) {
     CHECK_READER(fl_telemetry, fl_telemetry_read, fl_telemetry_write, fl_telemetry_read, fl_telemetry_free);
     CHECK_READER(fl_sweep, fl_sweep_read, fl_sweep_write, fl_sweep_read, fl_sweep_free);
     CHECK_READER(fl_arrivals, fl_arrivals_read, arrivals_write, fl_arrivals_read, fl_arrivals_free);
+    CHECK_READER(fl_requests, fl_requests_read, fl_requests_write, fl_requests_read, fl_requests_free);
     CHECK_READER(fl_programs, fl_programs_read, fl_programs_write, fl_programs_read, fl_programs_free);
+    CHECK_READER(fl_plans, fl_plans_read, fl_plans_write, fl_plans_read, fl_plans_free);
     CHECK_READER(fl_pipeline, fl_pipeline_read, fl_pipeline_write, fl_pipeline_read, fl_pipeline_free);
+    CHECK_READER(fl_serving, fl_serving_read, fl_serving_write, fl_serving_read, fl_serving_free);
+    check_step_tables(path);
     check_order(path);
     if (plans)
         check_runs(path);
@@ -167,7 +194,16 @@ static const char *const SAMPLE[] = {
     "plan,rank,instruction,first_microbatch,count,sm_mhz\n0,0,forward,0,2,1410\n0,0,backward,0,1,1410\n0,0,backward,1,"
     "1,1395\n",
     "family,plan,rank,power_limit_w,plan_time_s,plan_energy_j\nall,0,0,300,6.3,1811\nall,1,0,250,6.5,1800\n",
+    "# foldline-serving 1\n# max_seqs: 8\n# token_budget: 64\n# block_tokens: 16\n# prefix_cache: no\nwhat,at,kv,value\n"
+    "host_s,,,0.0002\nref_sm_mhz,,,1500\nclock,,,1500\nby_tokens,1,,0.01\nby_tokens,8,,0.011\nby_sequence,1,,0.001\n"
+    "by_decodes,1,16,0.0001\nby_decodes,1,32,0.0002\nby_decodes,4,16,0.0003\nby_chunk,16,0,0.0004\n",
+    "layer,tokens,time_us\nqkv_proj,1,54.5\nqkv_proj,2,56\no_proj,1,38\n",
+    "prefill_chunk,kv_prefill,n_decode,kv_decode,time_us\n16,0,0,0,9.5\n0,0,2,16,13.5\n16,64,2,16,15\n",
+    "phase,sm_mhz,batch,tokens,context_tokens,time_s,power_w\nprefill,1000,1,100,0,0.1,100\ndecode,1000,2,2,300,0.03,\n",
     "# foldline-arrivals 1\n# source: x\nt_ns\n0\n1000\n1000\n2500000000\n",
+    "# foldline-requests 1\n# source: "
+    "x\nt_ns,prompt_tokens,output_tokens,model,class,cached_tokens,queued_ns,last_token_ns\n"
+    "0,374,44,m,high,16,5,9000\n0,91,1,,low,0,,\n4314579000,1,16,\"m,2\",,,4314579000,\n",
     "# foldline-decisions 1\n"
     "step,t_ns,device,power_w,fresh,set_sm_mhz,delay_ns,lost,kind,name_id,name,grid,block,gpu,stream,start_ns,end_ns\n"
     "0,0,host,,,,5,,,,,,,,,,\n0,0,kind,,,,,,0,4,\"f<1,2>\",8x1x2,64x1x1,,,,\n0,0,kernel,,,,,,0,,,,,0,7,-3,9\n"

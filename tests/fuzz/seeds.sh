@@ -110,6 +110,13 @@ echo '{"name": "x", "sm_mhz": [600, 900], "mem_mhz": [810, 1593], "default_mem_m
 seed facts facts.json
 for t in advise capping sweetspot; do for f in chip.csv sweep.csv; do seed $t $f; done; done
 seed capping "$samples/powercap.sweep.csv"
+seed serving "$samples/serving/rtx4090-llama3.1-8b.serving.csv"
+printf 'phase,sm_mhz,batch,tokens,context_tokens,time_s,power_w\n%s\n' 'prefill,1000,1,100,0,0.1,100
+prefill,2000,1,100,0,0.06,200
+decode,1000,2,2,300,0.03,110
+decode,2000,2,2,300,0.02,150
+decode,2000,50,50,300,0.04,' >steps.csv
+seed fit-serving steps.csv
 echo 'a,c,m,t,p
 x,900,810,1000,90
 x,1200,810,700,150' >table.csv
@@ -136,6 +143,17 @@ foldline run long.csv --platform generic --policy maxfreq --telemetry short.csv 
 seed sensor short.csv
 seed meter meter.csv
 seed plot-timeline meter.csv
+pipeline=$samples/four-stages.pipeline.csv
+foldline plan "$pipeline" --frontier --points 4 --csv frontier.csv
+seed plot-frontier frontier.csv
+foldline run --pipeline "$pipeline" --platform a100-pcie --policy fixed:sm_mhz=1200 --instructions gantt.csv
+{ head -n 40 gantt.csv; } >gantt-short.csv
+seed plot-gantt gantt-short.csv
+printf '%s\n' workload,policy,violated,ttft_p99_s,tbt_p99_s,energy_per_token_j a,baseline:default,0,1,0.1,0.5 a,eco,0,1.5,0.12,0.4 \
+  'a [v],eco,1,30,n/a,0.3' mean,eco,1,15,0.15,0.35 >servers.csv
+seed plot-serving servers.csv
+printf '%s\n' request,ttft_ns,tpot_ns,tbt_max_ns,e2e_ns 0,100000000,20000000,90000000,900000000 1,300000000,,0,300000000 >requests-served.csv
+seed plot-latencies requests-served.csv
 printf 't_s,power_w\n0,50\n1,60.5\n2,55\n' >m.csv
 seed meter m.csv
 foldline fit bars --sweep one=chip.csv --sweep two=chip.csv --splits 1 --out bars.json
@@ -164,6 +182,7 @@ done
 printf 'foldline-record 1\nboot x\nunit gpu-0000\nprior -1 sm_lock\nprior 250000 limit_mw\nend\n' >r && seed record r
 printf 'foldline-record 1\nboot x\nunit cpu\nprior 1 /sys/devices/system/cpu/cpufreq/boost\nend\n' >r && seed record r
 printf 'foldline-record 1\nboot x\nunit rsmi-0\nprior 3 perf_level\nprior 500 sm_min_mhz\nend\n' >r && seed record r
+printf 'HTTP/1.0 200 OK\r\n\r\nvllm:num_requests_waiting{engine="0"} 1\nvllm:kv_cache_usage_perc 0.5\nvllm:time_to_first_token_seconds_bucket{le="0.1"} 2\nvllm:time_to_first_token_seconds_bucket{le="+Inf"} 3\nvllm:time_to_first_token_seconds_sum 1\nvllm:time_to_first_token_seconds_count 3\nvllm:cache_config_info{block_size="16",num_gpu_blocks="9"} 1\n' >r && seed metrics r r
 printf '%-63s\n%-63s\n/var/lib/foldline' '4711 123456' '4712 123457' >l && seed lock l
 head -c 4300 /dev/zero >ring && seed ring ring
 printf '800000 1200000 2400000\n\0341200000\n\0342400000\n\0342400000\n\034800000\n\0340 1\n\0341\n\034package-0\n\034123456789\n\034262143328850\n\03495000000\n\034cpu  1 2 3 4 5 6 7 8\n\034processor\t: 0\nmodel name\t: x\n' >cpu

@@ -12,7 +12,8 @@ export FOLDLINE_STATE=$dir/state FOLDLINE_RUN=$dir/run PATH=$dir/bin:$PATH
 examples_of() { COLUMNS=10000 "$f" "$@" --help | sed -n '/^examples:$/,$s/^  //p'; }
 mapfile -t commands < <("$f" --help | sed -n '/^examples:/q; s/^  \([a-z][a-z]*\)  .*/\1/p')
 mapfile -t fits < <("$f" fit --help | sed -n '/^examples:/q; s/^  \([a-z][a-z]*\)  .*/fit \1/p')
-for c in "" "${commands[@]}" "${fits[@]}"; do
+mapfile -t synths < <("$f" synth --help | sed -n '/^examples:/q; s/^  \([a-z][a-z]*\)  .*/synth \1/p')
+for c in "" "${commands[@]}" "${fits[@]}" "${synths[@]}"; do
   # shellcheck disable=SC2086 # two words, of "fit device"
   mapfile -t examples < <(examples_of $c)
   check "'foldline $c' has two examples" test ${#examples[@]} = 2

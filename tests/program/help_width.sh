@@ -3,7 +3,8 @@
 
 commands=$("$f" --help | sed -n 's/^  \([a-z][a-z]*\)  .*/\1/p')
 fits=$("$f" fit --help | sed -n 's/^  \([a-z][a-z]*\)  .*/fit \1/p')
-check "the commands are found" test "$(wc -w <<<"$commands $fits")" -ge 50
+synths=$("$f" synth --help | sed -n 's/^  \([a-z][a-z]*\)  .*/synth \1/p')
+check "the commands are found" test "$(wc -w <<<"$commands $fits $synths")" -ge 50
 too_wide() { awk -v width="$1" 'length > width { print; wide = 1 } END { exit !wide }'; }
 for width in 60 80 120; do
   export COLUMNS=$width
@@ -15,7 +16,7 @@ for width in 60 80 120; do
     too_wide $width <"$dir/help" >>"$dir/lines" && wide+=" [$c]"
     longest=$(wc -L <"$dir/help")
     [ "$longest" -le "$most" ] || most=$longest
-  done < <(printf '%s\n' "" $commands "help experiment" && echo "$fits")
+  done < <(printf '%s\n' "" $commands "help experiment" && printf '%s\n' "$fits" "$synths")
   "$f" help experiment | too_wide $width >>"$dir/lines" && wide+=" [help experiment]"
   check "every help fits $width columns:$wide" test -z "$wide"
   check "and uses them" test "$most" -gt $((width - 5))

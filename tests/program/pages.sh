@@ -5,8 +5,9 @@ pages=$dir/pages
 check "the pages are written" "$f" help --write "$pages"
 mapfile -t commands < <("$f" --help | sed -n 's/^  \([a-z][a-z]*\)  .*/\1/p')
 mapfile -t fits < <("$f" fit --help | sed -n 's/^  \([a-z][a-z]*\)  .*/\1/p')
+mapfile -t synths < <("$f" synth --help | sed -n 's/^  \([a-z][a-z]*\)  .*/\1/p')
 check "one for the program, and for every command" cmp <(ls "$pages/man1") \
-  <(printf 'foldline%s.1\n' "" "${commands[@]/#/-}" "${fits[@]/#/-fit-}" | LC_ALL=C sort)
+  <(printf 'foldline%s.1\n' "" "${commands[@]/#/-}" "${fits[@]/#/-fit-}" "${synths[@]/#/-synth-}" | LC_ALL=C sort)
 
 # ---- manual pages: every word of the help, as often, and the sections in order ----
 words() { tr -s ' \n' '\n' | grep . | LC_ALL=C sort; }
@@ -16,7 +17,7 @@ plain() { # of roff
 }
 sections=$'NAME\nSYNOPSIS\nDESCRIPTION\nOPTIONS\nEXIT STATUS\nEXAMPLES\nSEE ALSO'
 apart= lacking= unordered=
-for c in "${commands[@]}" "${fits[@]/#/fit }"; do
+for c in "${commands[@]}" "${fits[@]/#/fit }" "${synths[@]/#/synth }"; do
   page=$pages/man1/foldline-${c// /-}.1
   # shellcheck disable=SC2086 # two words, of "fit device"
   COLUMNS=10000 "$f" $c --help >"$dir/help"
@@ -31,7 +32,7 @@ check "every word of each help is in its page:$apart" test -z "$apart"
 check "the sections are in order:$unordered" test -z "$unordered"
 check "each page names foldline(1):$lacking" test -z "$lacking"
 check "foldline(1) lists every command" cmp <(sed -n 's/^\.BR foldline\\-\([a-z\\-]*\) (1),\?$/\1/p' "$pages/man1/foldline.1" | sed 's/\\-/ /') \
-  <(printf '%s\n' "${commands[@]}" "${fits[@]/#/fit }")
+  <(printf '%s\n' "${commands[@]}" "${fits[@]/#/fit }" "${synths[@]/#/synth }")
 # Variables that the program asks for, but those that it sets for itself and those of other software.
 asked=$(grep -rhoE 'getenv\("[A-Z_]+"|"FOLDLINE_[A-Z_]+"' "$root/harness" --include='*.c' | grep -oE '[A-Z]+_?[A-Z_]*' | sort -u |
   grep -vxE 'FOLDLINE_EMULATE.*|LD_LIBRARY_PATH|PATH|ZES_ENABLE_SYSMAN')
@@ -79,7 +80,7 @@ same "topics of help" "$dir/want" foldline help ""
 : >"$dir/want"
 same "a value of no list is left to the shell" "$dir/want" foldline compare --csv ""
 wrong=
-for c in "${commands[@]}" "${fits[@]/#/fit }"; do
+for c in "${commands[@]}" "${fits[@]/#/fit }" "${synths[@]/#/synth }"; do
   # shellcheck disable=SC2086
   COLUMNS=10000 "$f" $c --help | sed -n '/^options:/,/^$/s/^  \(-[^ ]*\) .*/\1/p' | LC_ALL=C sort >"$dir/want"
   # shellcheck disable=SC2086

@@ -169,6 +169,7 @@ static inline fl_node *fx_node(const fx_rig *r, uint64_t needs, bool streams_onl
                          .spec = &r->spec,
                          .seed = r->facts.seed,
                          .gpu_needs = needs,
+                         .counted = true,
                          .path = streams_only ? FL_PATH_EVENTS : FL_PATH_AUTO};
     fl_node *n;
     FX_MUST(fl_node_open(&n, &o, d));

@@ -1,0 +1,120 @@
+/* Planning the clocks of a pipeline: 8 stages of 256 microbatches, 8,272 instructions, 40 clocks. */
+#include "harness/bench/bench.h"
+#include "sim/pipeline_run.h"
+#include "sim/plan.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { STAGES = 8, MICROBATCHES = 256, CLOCKS = 40, POINTS = 40, PASSES = 200 };
+
+typedef struct rig {
+    fl_pipeline p;
+    fl_pipeline_order order;
+    fl_node_spec node;
+    fl_plan_program g;
+} rig;
+
+static fl_status put(rig *r, int32_t rank, fl_pipeline_what what, double mhz, double time_s, double watts, fl_diag *d) {
+    const fl_pipeline_row row = {rank, FL_PIPELINE_ALL, what, mhz, time_s, watts, 0};
+    return fl_pipeline_add(&r->p, &row, d);
+}
+
+/* Stages of unequal length; half of the time follows the clock, and power its 2.5th power. */
+static fl_status put_parts(rig *r, const int32_t *mhz, fl_diag *d) {
+    fl_status s = FL_OK;
+    for (int32_t rank = 0; rank < STAGES; rank++)
+        for (int i = 0; !s && i < 2 * CLOCKS; i++) {
+            const double f = (double)mhz[i / 2] / mhz[CLOCKS - 1], t = (i % 2 ? 0.1 : 0.04) * (1 - 0.03 * (rank % 3));
+            s = put(r, rank, i % 2 ? FL_PIPELINE_BACKWARD : FL_PIPELINE_FORWARD, mhz[i / 2], t * (0.5 + 0.5 / f),
+                    80 + 210 * pow(f, 2.5), d);
+        }
+    return s;
+}
+
+static fl_status open_rig(rig *r, fl_diag *d) {
+    int32_t mhz[CLOCKS];
+    for (int k = 0; k < CLOCKS; k++)
+        mhz[k] = 1125 + 15 * k;
+    *r = (rig){.p = {.schedule = FL_PIPELINE_1F1B,
+                     .stages = STAGES,
+                     .microbatches = MICROBATCHES,
+                     .chunks = 1,
+                     .data_parallel = 1,
+                     .tensor_parallel = 1,
+                     .ranks = STAGES,
+                     .file = strdup("bench")}};
+    fl_status s = r->p.file ? put_parts(r, mhz, d) : fl_no_memory(d, "the pipeline");
+    if (!s)
+        s = put(r, -1, FL_PIPELINE_ACT, NAN, 0.004, NAN, d);
+    if (!s)
+        s = put(r, -1, FL_PIPELINE_GRAD, NAN, 0.004, NAN, d);
+    if (!s)
+        s = put(r, -1, FL_PIPELINE_BLOCKED, NAN, NAN, 65, d);
+    if (!s)
+        s = fl_pipeline_finish(&r->p, d);
+    if (!s)
+        s = fl_pipeline_schedule_make(&r->p, &r->order, d);
+    if (!s)
+        s = fl_pipeline_node(&r->node, STAGES, mhz, CLOCKS, d);
+    return s ? s : fl_plan_program_new(&r->g, &r->p, &r->order, &r->node, NULL, d);
+}
+
+static void close_rig(rig *r) {
+    fl_plan_program_free(&r->g);
+    fl_node_spec_free(&r->node);
+    fl_pipeline_order_free(&r->order);
+    fl_pipeline_free(&r->p);
+}
+
+/* A whole frontier, by point. */
+static fl_status plan(const rig *r, double *point_s, fl_diag *d) {
+    fl_planner pl;
+    fl_plan_point *point = NULL;
+    size_t found = 0;
+    const double start = fl_bench_cpu_seconds();
+    fl_status s = fl_planner_new(&pl, &r->g, d);
+    if (s)
+        return s;
+    s = fl_plan_frontier(&pl, POINTS, &point, &found, d);
+    *point_s = (fl_bench_cpu_seconds() - start) / POINTS;
+    for (size_t i = 0; i < found; i++)
+        fl_plan_point_free(&point[i]);
+    free(point);
+    fl_planner_free(&pl);
+    return s;
+}
+
+/* Ops per second of longest paths. */
+static fl_status walk(const rig *r, double *rate, fl_diag *d) {
+    fl_planner pl;
+    fl_status s = fl_planner_new(&pl, &r->g, d);
+    if (s)
+        return s;
+    double sum = 0;
+    const double start = fl_bench_cpu_seconds();
+    for (int k = 0; k < PASSES; k++)
+        sum += fl_critical_ends(&r->g.path, pl.dual.length_s, pl.dual.end_s, pl.dual.before);
+    *rate = PASSES * (double)r->g.path.count / (fl_bench_cpu_seconds() - start);
+    fl_planner_free(&pl);
+    return sum > 0 ? FL_OK : fl_error(d, FL_MODEL_FAULT, "a pipeline without length");
+}
+
+fl_status fl_bench_pipeline(fl_bench *b, fl_diag *d) {
+    const bool points = fl_bench_wants(b, "plan.point"), paths = fl_bench_wants(b, "plan.path");
+    rig r = {0};
+    if (!points && !paths)
+        return FL_OK;
+    fl_status s = open_rig(&r, d);
+    for (int64_t n = 0; !s && n < b->repeat; n++) {
+        const double bare = fl_bench_bare(b);
+        double point_s = 0, rate = 0;
+        if (points && !(s = plan(&r, &point_s, d)))
+            fl_bench_take(b, "plan.point", 1e3 * point_s);
+        if (!s && paths && !(s = walk(&r, &rate, d)))
+            fl_bench_take(b, "plan.path", rate / bare)->per_second = rate;
+    }
+    close_rig(&r);
+    return s;
+}

@@ -1,0 +1,262 @@
+#include "harness/live/page_reader.h"
+
+#include "harness/live/page_text.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <netdb.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#define EXCHANGE_NS INT64_C(2000000000)
+enum { PAGE_MAX = 4 << 20, READ = 64 << 10 };
+
+struct fl_page_reader {
+    fl_page_url url;
+    struct sockaddr_storage address;
+    socklen_t address_size;
+    int64_t period_ns;
+    int stop; /* becomes readable when the thread is to end */
+    char *bytes;
+    size_t room;
+    pthread_t thread;
+    bool running;
+    pthread_mutex_t lock; /* of all that follows */
+    fl_metrics page;
+    bool fresh;
+    fl_page_counts counts;
+    char why[FL_PAGE_WHY];
+};
+
+static int64_t now_ns(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return t.tv_sec * INT64_C(1000000000) + t.tv_nsec;
+}
+
+/* Waits for the socket (-1: for nothing) until until_ns. 1: it is ready; 0: time is over, or the thread is to end. */
+static int wait_for(const fl_page_reader *r, int fd, short events, int64_t until_ns) {
+    for (;;) {
+        const int64_t left = until_ns - now_ns();
+        struct pollfd p[2] = {{.fd = r->stop, .events = POLLIN}, {.fd = fd, .events = events}};
+        const int ready = left > 0 ? poll(p, 2, (int)((left + 999999) / 1000000)) : 0;
+        if (ready < 0 && errno == EINTR)
+            continue;
+        return ready > 0 && !p[0].revents && p[1].revents;
+    }
+}
+
+static bool failed(char *why, const char *what, int error) {
+    snprintf(why, FL_PAGE_WHY, "%s%s%s", what, error ? ": " : "", error ? fl_reason(error) : "");
+    return false;
+}
+
+static bool connect_to(const fl_page_reader *r, int fd, int64_t until_ns, char *why) {
+    int error = 0;
+    socklen_t size = sizeof error;
+    if (!connect(fd, (const struct sockaddr *)&r->address, r->address_size))
+        return true;
+    if (errno != EINPROGRESS)
+        return failed(why, "it cannot be reached", errno);
+    if (!wait_for(r, fd, POLLOUT, until_ns))
+        return failed(why, "it does not answer a call in two seconds", 0);
+    if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size) || error)
+        return failed(why, "it cannot be reached", error);
+    return true;
+}
+
+static bool ask(const fl_page_reader *r, int fd, int64_t until_ns, char *why) {
+    char text[2048];
+    const bool six = strchr(r->url.host, ':') != NULL;
+    const int size = snprintf(
+        text, sizeof text, "GET %s HTTP/1.0\r\nHost: %s%s%s:%s\r\nAccept: text/plain\r\nUser-Agent: foldline\r\n\r\n",
+        r->url.path, six ? "[" : "", r->url.host, six ? "]" : "", r->url.port);
+    for (int sent = 0; sent < size;) {
+        const ssize_t n = send(fd, text + sent, (size_t)(size - sent), MSG_NOSIGNAL);
+        if (n >= 0)
+            sent += (int)n;
+        else if (errno != EAGAIN && errno != EINTR)
+            return failed(why, "it hangs up", errno);
+        else if (errno == EAGAIN && !wait_for(r, fd, POLLOUT, until_ns))
+            return failed(why, "it does not take a question in two seconds", 0);
+    }
+    return true;
+}
+
+static bool make_room(fl_page_reader *r, size_t count) {
+    if (r->room - count >= READ)
+        return true;
+    char *more = realloc(r->bytes, r->room + 4 * READ);
+    if (!more)
+        return false;
+    r->bytes = more;
+    r->room += 4 * READ;
+    return true;
+}
+
+static bool answer(fl_page_reader *r, int fd, int64_t until_ns, fl_metrics *m, char *why) {
+    size_t count = 0;
+    for (;;) {
+        const char *from, *wrong;
+        size_t size;
+        if (!make_room(r, count))
+            return failed(why, "no memory for its page", 0);
+        const ssize_t n = recv(fd, r->bytes + count, READ, 0);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0 && errno != EAGAIN)
+            return failed(why, "it hangs up", errno);
+        if (n < 0) {
+            if (!wait_for(r, fd, POLLIN, until_ns))
+                return failed(why, "its page does not come in two seconds", 0);
+            continue;
+        }
+        count += (size_t)n;
+        switch (fl_page_answer_read(r->bytes, count, n == 0, &from, &size, &wrong)) {
+        case FL_PAGE_WRONG:
+            return failed(why, wrong, 0);
+        case FL_PAGE_WHOLE:
+            fl_metrics_read(from, size, m);
+            return m->known ? true : failed(why, "its page has no metric of vLLM's names", 0);
+        case FL_PAGE_MORE:
+            break;
+        }
+        if (count > PAGE_MAX)
+            return failed(why, "its page is larger than 4 MiB", 0);
+        if (now_ns() >= until_ns) /* it comes, but drop by drop */
+            return failed(why, "its page does not come in two seconds", 0);
+    }
+}
+
+static bool exchange(fl_page_reader *r, fl_metrics *m, char *why) {
+    const int64_t until_ns = now_ns() + EXCHANGE_NS;
+    const int fd = socket(r->address.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return failed(why, "no socket", errno);
+    const bool ok = connect_to(r, fd, until_ns, why) && ask(r, fd, until_ns, why) && answer(r, fd, until_ns, m, why);
+    close(fd);
+    return ok;
+}
+
+static void *loop(void *user) {
+    fl_page_reader *r = user;
+    for (int64_t next = now_ns() + r->period_ns;; next += r->period_ns) {
+        struct pollfd p = {.fd = r->stop, .events = POLLIN};
+        fl_metrics m;
+        char why[FL_PAGE_WHY] = "";
+        wait_for(r, -1, 0, next);
+        if (poll(&p, 1, 0) == 1)
+            return NULL;
+        next = next < now_ns() ? now_ns() : next;
+        const bool ok = exchange(r, &m, why);
+        pthread_mutex_lock(&r->lock);
+        if (ok)
+            r->page = m;
+        r->fresh |= ok;
+        r->counts.pages += ok;
+        r->counts.failed += !ok;
+        r->counts.lies += ok ? m.lies : 0;
+        memcpy(r->why, why, sizeof why);
+        pthread_mutex_unlock(&r->lock);
+    }
+}
+
+static fl_status look_up(fl_page_reader *r, fl_diag *d) {
+    const struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_ADDRCONFIG | AI_NUMERICSERV};
+    struct addrinfo *found = NULL;
+    const int error = getaddrinfo(r->url.host, r->url.port, &hints, &found);
+    if (error || !found)
+        return fl_error(d, FL_HARDWARE, "server %s: its address is not known: %s", r->url.host, gai_strerror(error));
+    memcpy(&r->address, found->ai_addr, found->ai_addrlen);
+    r->address_size = found->ai_addrlen;
+    freeaddrinfo(found);
+    return FL_OK;
+}
+
+/* Signals are for the thread that controls: its sleep must end by them. */
+static fl_status start(fl_page_reader *r, fl_diag *d) {
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    const int error = pthread_create(&r->thread, NULL, loop, r);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    r->running = !error;
+    return error ? fl_error(d, FL_HARDWARE, "cannot start the reader of pages: %s", fl_reason(error)) : FL_OK;
+}
+
+fl_status fl_page_reader_open(fl_page_reader **out, const char *url, int64_t period_ns, fl_metrics *first, fl_diag *d) {
+    char why[FL_PAGE_WHY] = "";
+    *out = NULL;
+    fl_page_reader *r = calloc(1, sizeof *r);
+    if (!r)
+        return fl_no_memory(d, "the reader of pages");
+    pthread_mutex_init(&r->lock, NULL);
+    r->period_ns = period_ns;
+    r->stop = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    fl_status s = r->stop < 0 ? fl_error(d, FL_HARDWARE, "cannot start the reader of pages: %s", fl_reason(errno))
+                              : fl_page_url_parse(url, &r->url, d);
+    if (!s)
+        s = look_up(r, d);
+    if (!s && !exchange(r, first, why))
+        s = fl_error(d, FL_HARDWARE, "server %s: %s", url, why);
+    if (!s) {
+        r->page = *first;
+        r->fresh = true;
+        r->counts = (fl_page_counts){.pages = 1, .lies = first->lies};
+        s = start(r, d);
+    }
+    if (s) {
+        fl_page_reader_close(r);
+        return s;
+    }
+    *out = r;
+    return FL_OK;
+}
+
+bool fl_page_reader_take(fl_page_reader *r, fl_metrics *m) {
+    if (pthread_mutex_trylock(&r->lock)) /* a page is being put there: the next step has it */
+        return false;
+    const bool fresh = r->fresh;
+    if (fresh)
+        *m = r->page;
+    r->fresh = false;
+    pthread_mutex_unlock(&r->lock);
+    return fresh;
+}
+
+fl_page_counts fl_page_reader_count(fl_page_reader *r) {
+    pthread_mutex_lock(&r->lock);
+    const fl_page_counts counts = r->counts;
+    pthread_mutex_unlock(&r->lock);
+    return counts;
+}
+
+void fl_page_reader_why(fl_page_reader *r, char why[FL_PAGE_WHY]) {
+    pthread_mutex_lock(&r->lock);
+    memcpy(why, r->why, FL_PAGE_WHY);
+    pthread_mutex_unlock(&r->lock);
+}
+
+void fl_page_reader_close(fl_page_reader *r) {
+    if (!r)
+        return;
+    if (r->running) {
+        const uint64_t one = 1;
+        if (write(r->stop, &one, sizeof one) == sizeof one)
+            pthread_join(r->thread, NULL);
+    }
+    if (r->stop >= 0)
+        close(r->stop);
+    pthread_mutex_destroy(&r->lock);
+    free(r->bytes);
+    free(r);
+}

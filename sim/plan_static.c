@@ -1,0 +1,85 @@
+#include "sim/plan_static.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+enum { TURNS = 40 }; /* of all ranks at most */
+
+void fl_plan_at_clocks(const fl_plan_program *g, const int32_t *mhz, uint32_t *at) {
+    for (size_t i = 0; i < g->part_count; i++) {
+        const fl_plan_table *t = &g->table[g->part[i].table];
+        const int32_t asked = mhz[g->part[i].table / (2 * g->p->chunks)];
+        uint32_t k = 0;
+        while (k + 1 < t->count && t->mhz[k + 1] <= asked)
+            k++;
+        at[i] = k;
+    }
+}
+
+typedef struct descent {
+    const fl_plan_program *g;
+    double price;
+    uint32_t *at;
+    double *length_s, *end_s;
+} descent;
+
+static double cost_of(const descent *s, const int32_t *mhz) {
+    fl_plan_at_clocks(s->g, mhz, s->at);
+    const double time_s = fl_plan_time(s->g, s->at, s->length_s, s->end_s);
+    return fl_plan_energy(s->g, s->at, time_s) + s->price * time_s;
+}
+
+static uint32_t place_on(const fl_device *dev, int32_t mhz) {
+    uint32_t k = 0;
+    while (k + 1 < dev->sm_count && dev->sm_mhz[k] < mhz)
+        k++;
+    return k;
+}
+
+/* The rank goes to the best of the clocks around its own; true where it did. */
+static bool turn(const descent *s, int32_t *mhz, uint32_t rank, double *least) {
+    static const int step[] = {-4, -2, -1, 1, 2, 4};
+    const fl_device *dev = &s->g->node->device[s->g->node->gpu[rank]];
+    const int64_t from = place_on(dev, mhz[rank]);
+    int32_t best = mhz[rank];
+    for (size_t k = 0; k < sizeof step / sizeof *step; k++) {
+        if (from + step[k] < 0 || from + step[k] >= dev->sm_count)
+            continue;
+        const int32_t before = mhz[rank];
+        mhz[rank] = dev->sm_mhz[from + step[k]];
+        const double cost = cost_of(s, mhz);
+        if (cost < *least) {
+            *least = cost;
+            best = mhz[rank];
+        }
+        mhz[rank] = before;
+    }
+    const bool moved = best != mhz[rank];
+    mhz[rank] = best;
+    return moved;
+}
+
+fl_status fl_plan_rank_clocks(const fl_plan_program *g, double price, int32_t *mhz, uint32_t *at, double *time_s,
+                              double *energy_j, fl_diag *d) {
+    descent s = {.g = g,
+                 .price = price,
+                 .at = at,
+                 .length_s = calloc(g->path.count + 1, sizeof *s.length_s),
+                 .end_s = calloc(g->path.count + 1, sizeof *s.end_s)};
+    const fl_status status = s.length_s && s.end_s ? FL_OK : fl_no_memory(d, "the planner");
+    if (!status) {
+        double least = cost_of(&s, mhz);
+        bool moved = true;
+        for (int k = 0; moved && k < TURNS; k++) {
+            moved = false;
+            for (uint32_t rank = 0; rank < g->p->ranks; rank++)
+                moved |= turn(&s, mhz, rank, &least);
+        }
+        fl_plan_at_clocks(g, mhz, at);
+        *time_s = fl_plan_time(g, at, s.length_s, s.end_s);
+        *energy_j = fl_plan_energy(g, at, *time_s);
+    }
+    free(s.length_s);
+    free(s.end_s);
+    return status;
+}

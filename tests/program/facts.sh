@@ -1,0 +1,79 @@
+#!/usr/bin/env bash
+# What a host knows of machine and run reaches the policy, and a replay decides by the same: a plug-in that decides by one
+# fact sets clocks where that fact is known and none where it is not, in a run and under `live`; its log replays without
+# a difference, and with one where the fact was another.
+#   tests/program/facts.sh build/foldline
+. "$(dirname "$0")/shell.sh"
+cc -std=gnu17 -O1 -fPIC -shared -fvisibility=hidden -DPOLICY_PLUGIN -I "$root" -o "$dir/facts.so" tests/support/facts_policy.c -lm ||
+  { echo "not ok - build"; exit 1; }
+"$f" synth -o "$dir/t.csv" --kernels 2000 --seed 1 --mean-us 1000 >/dev/null
+sets() { awk -F, '/^[^#]/ && !/^step/ && $3 == 0 && $5 != "" { n++ } END { print n + 0 }' "$1"; }
+run() { # FACT, then options
+  local fact=$1
+  shift
+  "$f" run "$dir/t.csv" --platform generic --policy "$dir/facts.so:fact=$fact" --log "$dir/$fact.csv" "$@" >/dev/null
+}
+other() { # FACT SED: the same log under another head
+  sed "$2" "$dir/$1.csv" >"$dir/other.csv"
+  "$f" replay "$dir/other.csv" --policy "$dir/facts.so" >"$dir/out"
+  [ $? = 1 ]
+}
+
+# ---- what a user states ----
+for fact in bound deadline expected; do
+  run $fact
+  check "$fact is not known where nobody states it" [ "$(sets "$dir/$fact.csv")" = 0 ]
+  check "nor in the head" eval "! grep -q '^# stated\.' '$dir/$fact.csv'"
+done
+stated=(--bound 7.3% --deadline 12.34567 --expected 3.14159)
+for fact in bound:bound deadline:deadline_ns expected:expected_ns; do
+  key=${fact#*:} fact=${fact%:*}
+  run $fact "${stated[@]}"
+  check "$fact reaches the policy" [ "$(sets "$dir/$fact.csv")" -gt 50 ]
+  succeed "$fact, replayed" ', 0 differ' "$f" replay "$dir/$fact.csv" --policy "$dir/facts.so"
+  check "another $fact decides otherwise" other $fact "s/^# stated\.$key: .*/# stated.$key: 2718281828/"
+done
+sed 's/^# stated\.deadline_ns: .*/# stated.deadline_ns: -4/' "$dir/deadline.csv" >"$dir/other.csv"
+refuse "a deadline that cannot be" 2 'head: stated\.deadline_ns is missing or wrong' "$f" replay "$dir/other.csv" --policy "$dir/facts.so"
+"$f" compare "$dir/t.csv" --platform generic --policy "$dir/facts.so:fact=bound" --bound 7.3% --csv "$dir/bound.with.csv" >/dev/null
+"$f" compare "$dir/t.csv" --platform generic --policy "$dir/facts.so:fact=bound" --csv "$dir/bound.without.csv" >/dev/null
+energy() { awk -F, '/facts/ { gsub(/"[^"]*"/, "policy"); print $5, $6, $7; exit }' "$1"; }
+check "the bound of a comparison reaches it" [ "$(energy "$dir/bound.with.csv")" != "$(energy "$dir/bound.without.csv")" ]
+
+# ---- what a platform says ----
+for fact in lag settle volt a a0 b b0 c; do
+  run $fact
+  check "$fact of a platform reaches the policy" [ "$(sets "$dir/$fact.csv")" -gt 50 ]
+  succeed "$fact, replayed" ', 0 differ' "$f" replay "$dir/$fact.csv" --policy "$dir/facts.so"
+done
+sed 's/"settle_ms": 20/"settle_ms": 23.7/; s/"lag_ms": [0-9.]*/"lag_ms": 123.4/' models/platforms/generic.json >"$dir/slow.json"
+check "another settle time decides otherwise" eval "! '$f' replay '$dir/settle.csv' --policy '$dir/facts.so' --platform '$dir/slow.json' >/dev/null"
+check "and leaves the law as it is" "$f" replay "$dir/volt.csv" --policy "$dir/facts.so" --platform "$dir/slow.json"
+
+# ---- live ----
+live() { # FACT, then options
+  local fact=$1
+  shift
+  FOLDLINE_STATE=$dir/state "$f" emulate "$dir/t.csv" --platform rtx4070-laptop --time virtual --quiet --privileged -- \
+    "$f" live --policy "$dir/facts.so:fact=$fact" --for 1s --log "$dir/$fact.csv" "$@" >/dev/null
+}
+live settle
+check "a machine without a platform file: settle time is not known" [ "$(sets "$dir/settle.csv")" = 0 ]
+for fact in bound deadline settle lag volt c; do
+  live $fact "${stated[@]}" --platform rtx4070-laptop
+  check "$fact, live" [ "$(sets "$dir/$fact.csv")" -gt 5 ]
+  succeed "$fact, live, replayed" ', 0 differ' "$f" replay "$dir/$fact.csv" --policy "$dir/facts.so"
+done
+live expected "${stated[@]}"
+succeed "length, of a machine that its log describes" ', 0 differ' "$f" replay "$dir/expected.csv" --policy "$dir/facts.so"
+check "which was known" [ "$(sets "$dir/expected.csv")" -gt 5 ]
+
+# ---- tightrope needs no collector ----
+FOLDLINE_STATE=$dir/state "$f" emulate "$dir/t.csv" --platform rtx4070-laptop --time virtual --quiet --privileged -- \
+  "$f" live --policy tightrope:alike=all --for 2s --control --log "$dir/bare.csv" >"$dir/out" 2>"$dir/err"
+check "tightrope runs live without --rings" [ $? = 0 ]
+check "and misses nothing that it needs" eval "! grep -q 'cannot be read\|needs kernel' '$dir/err'"
+succeed "its log replays" ', 0 differ' "$f" replay "$dir/bare.csv"
+refuse "depo still needs them" 3 'needs kernel records: give --rings' "$f" emulate "$dir/t.csv" --platform rtx4070-laptop --time virtual \
+  --quiet --privileged -- "$f" live --policy depo --for 1s
+finish

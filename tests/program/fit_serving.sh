@@ -1,0 +1,76 @@
+#!/usr/bin/env bash
+# Fitting a server's batch steps, as a user does it: layer tables, a step table over clocks, a measured run, and files that are wrong.
+. "$(dirname "$0")/shell.sh"
+
+base=traces/samples/serving/rtx4090-llama3.1-8b
+layers() { "$f" fit serving --dense $base.dense.csv --per-sequence $base.per_sequence.csv --attention $base.attention.csv "$@"; }
+succeed "layer tables" 'clocks were not measured: compute is assumed' layers --layers 32 --sm-mhz 2520 --max-model-len 32768 --kv-blocks 2587
+succeed "say how well they foretell batches" 'decode batches left out: time +[0-4]\.[0-9]+ % mean' layers --layers 32 --sm-mhz 2520 --kv-blocks 2587
+traces/samples/serving/make.sh "$f" "$dir/made.csv" >/dev/null
+check "the sample is what its script makes" cmp -s "$dir/made.csv" $base.serving.csv
+succeed "two GPUs meet twice a block" '64 a step, 100\.0 us \+ 0\.400 us' layers --layers 32 --sm-mhz 2520 --tensor-parallel 2
+succeed "or as stated" '64 a step, 20\.0 us' layers --layers 32 --sm-mhz 2520 --tensor-parallel 2 --all-reduce-us 20
+refuse "without its blocks" 2 'expected --layers N' layers --sm-mhz 2520
+refuse "without its clock" 2 'expected --sm-mhz MHZ' layers --layers 32
+refuse "one table of three" 2 'come in threes' "$f" fit serving --dense $base.dense.csv --layers 32 --sm-mhz 2520
+refuse "nothing to fit to" 2 'expected one of: layer tables' "$f" fit serving
+refuse "two at once" 2 'expected one of: layer tables' layers --serving $base.serving.csv
+grep -v '^down_proj' $base.dense.csv >"$dir/dense.csv"
+refuse "a layer is missing" 2 "no layer 'down_proj'" layers --layers 32 --sm-mhz 2520 --dense "$dir/dense.csv"
+sed 's/time_us/time_ms/' $base.attention.csv >"$dir/attention.csv"
+refuse "a column is missing" 2 "attention\.csv:1:[0-9]+: .*'?time_ms'?" layers --layers 32 --sm-mhz 2520 --attention "$dir/attention.csv"
+sed '5s/,[^,]*$/,soon/' $base.attention.csv >"$dir/attention.csv"
+refuse "a broken row" 2 'attention\.csv:5:[0-9]+: time_us' layers --layers 32 --sm-mhz 2520 --attention "$dir/attention.csv"
+refuse "nothing that the server runs" 2 'that this server can run' layers --layers 32 --sm-mhz 2520 --token-budget 8
+
+# A step table made of a law by hand: 1 ms + 0.3 ms a token at 1 GHz + 15 ms of weights; 50 W + 40 W/GHz + memory's share of 30 W.
+python3 - "$dir/steps.csv" <<'END'
+import sys
+tiles = lambda n: max(1, 1 << (n - 1).bit_length()) if n <= 128 else -(-n // 128) * 128
+with open(sys.argv[1], "w") as out:
+    out.write("phase,sm_mhz,batch,tokens,context_tokens,time_s,power_w\n")
+    for mhz in 800, 1200, 1600, 2000:
+        rows = [("prefill", 1, n, 0) for n in (100, 400, 1000, 2000, 4000)]
+        rows += [("decode", b, b, c) for b in (1, 8, 32, 100) for c in (200, 1000, 3000)]
+        for phase, batch, tokens, context in rows:
+            chunks = [min(2048, tokens - k) for k in range(0, tokens, 2048)]
+            compute = sum(3e-4 * tiles(n) for n in chunks) / (mhz / 1000)
+            memory = 15e-3 * len(chunks) + (6e-8 * batch * context if phase == "decode" else 0)
+            time = 1e-3 * len(chunks) + (compute ** 2 + memory ** 2) ** 0.5
+            power = 50 + 40 * mhz / 1000 * (1 + compute / time) + 30 * min(1, memory / time)
+            out.write("%s,%d,%d,%d,%d,%.9f,%.4f\n" % (phase, mhz, batch, tokens, context, time, power))
+END
+succeed "steps over clocks" 'clocks were measured on: 800, 1200, 1600, 2000 MHz' "$f" fit serving --steps "$dir/steps.csv"
+succeed "each clock is left out in turn" '1200 MHz left out  ' "$f" fit serving --steps "$dir/steps.csv"
+succeed "the ends too" '2000 MHz left out, an end' "$f" fit serving --steps "$dir/steps.csv" -o "$dir/steps.serving.csv" --platform-out "$dir/chip.json"
+error() { "$f" fit serving --steps "$dir/steps.csv" --json | python3 -c "import json, sys
+print(max(c['$1']['mean_pct'] for c in json.load(sys.stdin)['left_out_clocks'] if not c['end']) < $2)"; }
+check "time of inner clocks within 3 %" test "$(error time 3)" = True
+check "power within 3 %" test "$(error power 3)" = True
+succeed "the platform is one" 'sm_mhz' "$f" platforms "$dir/chip.json"
+succeed "one clock is left out" 'clocks were measured on: 800, 1200, 2000 MHz' "$f" fit serving --steps "$dir/steps.csv" --leave-out 1600
+refuse "a clock that there is not" 2 'the table has no such clock' "$f" fit serving --steps "$dir/steps.csv" --leave-out 1601
+grep -v '^decode' "$dir/steps.csv" >"$dir/half.csv"
+refuse "one phase of two" 2 'no decode row' "$f" fit serving --steps "$dir/half.csv"
+cut -d, -f1-6 "$dir/steps.csv" >"$dir/times.csv"
+succeed "times alone" 'clocks were measured on' "$f" fit serving --steps "$dir/times.csv"
+refuse "make no platform" 2 'too few powers for a platform' "$f" fit serving --steps "$dir/times.csv" --platform-out "$dir/no.json"
+check "and leave none" test ! -e "$dir/no.json"
+
+# A run: what the sample's server itself would do, with every time 10 % longer.
+{
+  echo '# foldline-requests 1'
+  echo t_ns,prompt_tokens,output_tokens,queued_ns,scheduled_ns,first_token_ns,last_token_ns
+  for i in {0..19}; do echo "$((i * 300000000)),$((200 + 30 * i)),$((40 + i)),,,$((i * 300000000 + 90000000)),$((i * 300000000 + 1000000000))"; done
+} >"$dir/run.csv"
+run() { "$f" fit serving --serving $base.serving.csv --run "$dir/run.csv" "$@"; }
+succeed "a run beside its simulation" 'TPOT p50 ' run
+succeed "calibrated with half of it" "the law's times were multiplied by" run --calibrate half -o "$dir/calibrated.csv"
+check "which its file says" grep -qx '# calibrated: with half of a run' "$dir/calibrated.csv"
+refuse "in another way" 2 "no --calibrate 'quarter', expected one of none" run --calibrate quarter
+cut -d, -f1-3 "$dir/run.csv" >"$dir/arrivals.csv"
+refuse "without times" 2 'expected columns first_token_ns and last_token_ns' "$f" fit serving --serving $base.serving.csv --run "$dir/arrivals.csv"
+sed 's/^# kv_blocks.*/# kv_blocks: 0/' $base.serving.csv >"$dir/unknown.csv"
+refuse "a cache of unknown size" 2 'expected .# kv_blocks: N. or --kv-blocks N' "$f" fit serving --serving "$dir/unknown.csv" --run "$dir/run.csv"
+succeed "unless it is stated" 'TPOT p50 ' "$f" fit serving --serving "$dir/unknown.csv" --run "$dir/run.csv" --kv-blocks 500
+finish

@@ -1,0 +1,50 @@
+#!/usr/bin/env bash
+# Plans of clocks replayed at iteration markers, as a user does it: files that are right and wrong, stragglers, limits, the picture.
+. "$(dirname "$0")/shell.sh"
+
+sample=traces/samples/four-stages.pipeline.csv measured=traces/samples/perseus/A100-bert.plans.csv
+run() { "$f" run --pipeline "$sample" --platform a100-pcie "$@"; }
+number() { "$@" --json 2>/dev/null | sed -n "s/^.*\"$key\":[[:space:]]*\([0-9.e+-]*\).*\$/\1/p" | head -1; }
+
+printf '%s\n' '# foldline-plan 1' rank,instruction,first_microbatch,count,sm_mhz 0,forward,0,32,1200 0,backward,0,16,1410 0,backward,16,16,1395 \
+  2,forward,0,32,1095 2,backward,0,32,1050 >"$dir/a.plan.csv"
+succeed "a plan by instruction" '1395 MHz' run --policy plan --set plan="$dir/a.plan.csv" --log "$dir/log.csv"
+succeed "its log is replayed" '0 differ' "$f" replay "$dir/log.csv"
+check "the log says what woke it" grep -q '^1,[0-9]*,host,,1,' "$dir/log.csv"
+sed 's/^1,\([0-9]*\),host,,1,,,1,/1,\1,host,,1,,,0,/' "$dir/log.csv" >"$dir/other.csv"
+"$f" replay "$dir/other.csv" >"$dir/differs"
+check "what it asks to be woken by is part of the log" grep -q 'step 1, .* host: wake recorded 0, decided 1' "$dir/differs"
+succeed "an executed plan of many" '1065 MHz' run --policy plan --set plan="$measured#8"
+succeed "beside other policies" 'plan' "$f" compare --pipeline "$sample" --platform a100-pcie --policy "plan:plan=$dir/a.plan.csv" --policy maxfreq --csv "$dir/c.csv"
+check "the record names the plan" grep -q '"plan":[[:space:]]*0' "$dir/c.provenance.json"
+succeed "a table of one's own" 'plan on' run --policy plan --set plan=<(printf 'gpu,count,sm_mhz\n0,1,1200\n0,1,1410\n')
+
+refuse "one of many, unnamed" 2 'has 15 plans, expected .*#NUMBER' run --policy plan --set plan="$measured"
+refuse "a plan that there is not" 2 'no plan 7, expected one of 15, 0 to 28' run --policy plan --set plan="$measured#7"
+sed 's/1395/1400/' "$dir/a.plan.csv" >"$dir/bad.csv"
+refuse "a clock off the ladder" 2 "bad.csv:5: sm_mhz is 1400, expected a clock of rank 0's board, such as 1395" run --policy plan --set plan="$dir/bad.csv"
+sed '/16,16/d' "$dir/a.plan.csv" >"$dir/bad.csv"
+refuse "an instruction missing" 2 'no clock for the backward of microbatch 16 of rank 0' run --policy plan --set plan="$dir/bad.csv"
+refuse "without a pipeline" 2 'expected it for a scene of --pipeline' "$f" run traces/samples/mix8.csv --platform a100-pcie --policy plan --set plan="$dir/a.plan.csv"
+refuse "live" 2 'expected it for a scene of --pipeline' "$f" live --policy plan --set plan="$dir/a.plan.csv"
+
+# Stragglers and limits.
+key=makespan_s
+plain=$(number run --policy nvboost) slow=$(number run --policy nvboost --slow rank=0:1.2) capped=$(number run --policy fixed:power_limits_w=300/150/300/300)
+# Rank 0 computes for 32 x (44.5 + 129.5) ms: a fifth more of that is the most that the iteration can lose, and most of it is lost.
+if awk -v a="$plain" -v b="$slow" 'BEGIN { most = 0.2 * 32 * 0.174; exit !(b - a > 0.8 * most && b - a < most + 1e-9) }'; then ok "a straggler"; else bad "a straggler" "$plain and $slow s"; fi
+if awk -v a="$plain" -v b="$capped" 'BEGIN { exit !(b > a) }'; then ok "a limit on one board"; else bad "a limit on one board" "$plain and $capped s"; fi
+refuse "a straggler that there is not" 2 'no rank 4, expected 0 to 3' run --policy nvboost --slow rank=4:1.2
+refuse "a straggler of no pipeline" 2 '--slow is of the ranks of a pipeline' "$f" run traces/samples/mix8.csv --platform a100-pcie --policy nvboost --slow rank=0:1.2
+refuse "a limit for three of four" 2 'one limit for each GPU' run --policy fixed:power_limits_w=300/150/300
+
+# What each rank did: bars that follow each other and hold the energy of the run.
+succeed "the instructions" 'makespan' run --policy plan --set plan="$dir/a.plan.csv" --instructions "$dir/i.csv"
+key=energy_j
+joules=$(number run --policy plan --set plan="$dir/a.plan.csv")
+if awk -F, -v all="$joules" 'NR > 1 { e += ($6 - $5) * $8; if ($1 == rank && ($5 - end) ^ 2 > 1e-16) exit bad = 1; rank = $1; end = $6 } END { exit bad || !(all > 0 && (e / all - 1) ^ 2 < 1e-6) }' "$dir/i.csv"
+then ok "they follow each other and hold its energy"; else bad "they follow each other and hold its energy" "$joules J"; fi
+check "128 forwards and as many backwards" test "$(grep -c ',forward,' "$dir/i.csv") $(grep -c ',backward,' "$dir/i.csv")" = "128 128"
+if command -v gnuplot >/dev/null; then check "their picture" "$f" plot gantt "$dir/i.csv" -o "$dir/g.svg"; fi
+refuse "instructions of no pipeline" 2 '--instructions is of a pipeline' "$f" run traces/samples/mix8.csv --platform a100-pcie --policy nvboost --instructions "$dir/n.csv"
+finish

@@ -1,0 +1,167 @@
+#!/usr/bin/env bash
+# Servers of a language model as a user runs them: what is asked, what is told, the best static clock and number of
+# servers, and what is refused. The small case is tests/golden/serving.csv; FL_BLESS=1 writes it anew.
+. "$(dirname "$0")/shell.sh"
+
+# A server whose law is round numbers, and forty requests that come in two waves.
+cat >"$dir/s.csv" <<'END'
+# foldline-serving 1
+# model: made up, about 8 billion parameters
+# gpu: made up
+# max_seqs: 16
+# token_budget: 512
+# block_tokens: 16
+# kv_blocks: 1000
+what,at,kv,value
+host_s,,,0.001
+host_sequence_s,,,0.00001
+token,,,0.0002
+sequence,,,0.0001
+weights_s,,,0.01
+kv_s,,,0.00000013
+pair,,,0.0000000005
+sharpness,,,4
+ref_sm_mhz,,,1410
+clock,,,1410
+END
+awk 'BEGIN { print "# foldline-requests 1\nt_ns,prompt_tokens,output_tokens"
+  for (i = 0; i < 40; i++) printf "%.0f,%d,%d\n", (int(i / 20) * 40 + i % 20) * 1e9, 50 + i * 37 % 900, 1 + i * 13 % 120 }' >"$dir/r.csv"
+serve=(--serving "$dir/s.csv" --requests "$dir/r.csv" --platform a100)
+targets=(--ttft 1s --tbt 150ms)
+value() { sed -n "s/^.*\"$2\":[[:space:]]*\([^,]*\).*\$/\1/p" "$1" | head -n 1; }
+
+# ---- one run ----
+succeed "a run" '^requests +40, ' "$f" run "${serve[@]}" "${targets[@]}" --policy nvboost --served "$dir/served.csv" --timeline "$dir/time.csv"
+for line in '^TTFT .* p99' '^TBT .* p99' '^TPOT ' '^end to end ' '^missed .*the targets were met$' '^worst +minute' \
+  '^energy each .* J per token' 'clocks were not measured' '1 server, TTFT within 1 s, TBT within 0.15 s for 99 %'; do
+  check "it tells: $line" grep -qE "$line" "$dir/out"
+done
+check "a row for each request" test "$(wc -l <"$dir/served.csv")" = 41
+check "its times go forward, and its latencies are their differences" awk -F, 'NR > 1 && ($4 < $3 || $5 <= $4 || $6 < $5 ||
+  ($9 - ($5 - $3)) ^ 2 > 1 || ($12 - ($6 - $3)) ^ 2 > 1 || ($8 == 1) != ($10 == "")) { exit 1 }' "$dir/served.csv"
+check "a timeline of servers has their queues" grep -q '^t_ns,device,.*,waiting,running,kv_used_pct$' "$dir/time.csv"
+check "somebody runs in it" awk -F, '$9 > 0 { some = 1 } END { exit !some }' <(grep -v '^#' "$dir/time.csv" | tail -n +2)
+"$f" run "${serve[@]}" "${targets[@]}" --policy nvboost --json >"$dir/run.json"
+check "valid JSON" python3 -m json.tool "$dir/run.json" /dev/null
+for key in energy_per_token_j energy_per_request_j goodput_rps ttft_missed_pct tbt_missed_pct preemptions worst_minute_missed_pct; do
+  check "JSON has $key" [ -n "$(value "$dir/run.json" $key)" ]
+done
+check "the record says of which clocks" grep -q '"clocks":.*clocks were not measured' "$dir/run.json"
+check "requests and the rest are the node's energy" awk -v a="$(value "$dir/run.json" serving_j)" -v b="$(value "$dir/run.json" idle_j)" \
+  -v c="$(sed -n 's/^\t"node_energy_j":[[:space:]]*\([^,]*\).*/\1/p' "$dir/run.json" | head -n 1)" 'BEGIN { exit !(c > 0 && ((a + b) / c - 1) ^ 2 < 1e-16) }'
+check "the requests' energies are the steps'" awk -F, -v all="$(value "$dir/run.json" serving_j)" 'NR > 1 { sum += $16 + $17 }
+  END { exit !((sum / all - 1) ^ 2 < 1e-12) }' "$dir/served.csv"
+
+# ---- load, servers, actuator ----
+ttft() { "$f" run "${serve[@]}" --policy "${POLICY:-nvboost}" --json "$@" | sed -n '/"ttft":/,/}/s/^.*"mean_s":[[:space:]]*\([^,]*\).*/\1/p'; }
+less() { awk -v a="$1" -v b="$2" 'BEGIN { exit !(a > 0 && a < b) }'; }
+check "more load, longer waits" less "$(ttft)" "$(ttft --scale 3)"
+check "two servers wait less" less "$(ttft --scale 3 --servers 2)" "$(ttft --scale 3)"
+check "two routes differ" [ "$(ttft --scale 3 --servers 2)" != "$(ttft --scale 3 --servers 2 --route least-loaded)" ]
+check "a server for each GPU" grep -q '"gpus_each":[[:space:]]*1' "$dir/run.json"
+check "fewer KV blocks, more waiting" less "$(ttft --scale 3)" "$(ttft --scale 3 --kv-blocks 70)"
+tbt() { "$f" run "${serve[@]}" --policy nvboost --json "$@" | sed -n '/"tbt":/,/}/s/^.*"max_s":[[:space:]]*\([^,]*\).*/\1/p'; }
+check "a smaller token budget, shorter steps" less "$(tbt --token-budget 64)" "$(tbt)"
+sets="fixed:sm_mhz=600"
+check "a clock that takes effect late is late" less "$(POLICY=$sets ttft --actuator 60s)" "$(POLICY=$sets ttft --actuator 0)"
+
+# ---- comparison ----
+compare() { "$f" compare "${serve[@]}" "${targets[@]}" --policy assure --policy fixed:sm_mhz=1005 --policy fixed:sm_mhz=300 "$@"; }
+succeed "a comparison" 'vs static %  J/token' compare --csv "$dir/t1.csv" --threads 1
+for line in '^baseline:static sm_mhz=' 'saving % is against the driver' 'against baseline:static, the best static clock of the same servers that holds' \
+  'ttft_missed_pct<=1, tbt_missed_pct<=1' 'fixed:sm_mhz=300 breaks .*missed_pct<=1'; do
+  check "it tells: $line" grep -qE "$line" "$dir/out"
+done
+compare --csv "$dir/t2.csv" --threads 2 >/dev/null
+check "the same on two threads" cmp "$dir/t1.csv" "$dir/t2.csv"
+compare --json >"$dir/c.json"
+check "valid JSON of a comparison" python3 -m json.tool "$dir/c.json" /dev/null
+column() { awk -F, -v name="$1" -v policy="$2" 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == name) at = i }
+  NR > 1 && $2 == policy && $1 != "mean" { print $at }' "$dir/t1.csv"; }
+check "the best static clock saves nothing against itself" [ "$(column saving_static_pct baseline:static)" = 0 ]
+check "whoever misses a target violates" [ "$(column violated fixed:sm_mhz=300)" = 1 ]
+check "and is told all the same what it saves" [ "$(column saving_static_pct fixed:sm_mhz=300)" != n/a ]
+check "no regret of it" [ "$(column regret_static_pct fixed:sm_mhz=300)" = n/a ]
+succeed "without targets" 'no latency was bounded' "$f" compare "${serve[@]}" --policy assure
+succeed "without references" 'no references were asked for' "$f" compare "${serve[@]}" --policy assure --no-oracle
+succeed "a bound on a column of servers" 'tpot_p99_s<0.5' "$f" compare "${serve[@]}" --policy assure --bound 'tpot_p99_s<0.5'
+succeed "a bound on what a watched run tells" 'over_gpu@390<90' "$f" compare "${serve[@]}" "${targets[@]}" --policy assure --bound 'over_gpu@390<90'
+"$f" sweep "${serve[@]}" "${targets[@]}" --policy assure --policy fixed:sm_mhz=1005 -o "$dir/sweep.csv" >"$dir/out" 2>&1
+check "a sweep has the same columns" [ "$(head -n 1 "$dir/sweep.csv")" = "$(head -n 1 "$dir/t1.csv")" ]
+for kind in serving serving-load; do
+  check "plot $kind" "$f" plot $kind "$dir/t1.csv" -o "$dir/$kind.svg"
+  check "which names its policies" grep -q 'fixed:sm_mhz=1005' "$dir/$kind.svg"
+done
+check "plot latencies" "$f" plot latencies "$dir/served.csv" -o "$dir/l.svg"
+check "plot timeline" "$f" plot timeline "$dir/time.csv" -o "$dir/t.svg"
+check "which shows the queue" grep -q 'waiting' "$dir/t.svg"
+refuse "a plot of servers from something else" 2 "no column 'energy_per_token_j'|no run of a server" "$f" plot serving "$dir/served.csv" -o "$dir/x.svg"
+
+# ---- golden: the small case, every number of servers' columns ----
+golden=tests/golden/serving.csv
+made=$dir/golden.csv
+awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) if ($i ~ /^(energy_j|energy_saving_pct|latency_p..?_s|ttft_|tbt_|tpot_|served_rps|goodput_rps|energy_per_|preemptions|worst_minute|saving_static_pct|sets|violated)/) keep[++n] = i }
+  $1 != "mean" { line = $2; for (k = 1; k <= n; k++) line = line "," $keep[k]; print line }' "$dir/t1.csv" >"$made"
+if [ "${FL_BLESS:-}" = 1 ]; then cp "$made" "$golden"; fi
+check "the small case gives what it gave (FL_BLESS=1 writes it anew)" diff "$golden" "$made"
+
+# ---- the oracle: clocks and servers ----
+succeed "the best static clock of each number of servers" '^best: 1 server at [0-9]+ MHz' "$f" oracle "${serve[@]}" "${targets[@]}" --servers 2
+check "two of each" [ "$(grep -cE '^[12] +(default|[0-9]+ MHz)' "$dir/out")" = 4 ]
+"$f" oracle "${serve[@]}" "${targets[@]}" --json >"$dir/o.json"
+check "valid JSON of the oracle" python3 -m json.tool "$dir/o.json" /dev/null
+check "the oracle's clock is that of the comparison" [ "sm_mhz=$(value "$dir/o.json" best_sm_mhz)" = "$(column clock baseline:static)" ]
+succeed "targets that nothing meets" 'no static clock holds all bounds' "$f" oracle "${serve[@]}" --ttft 1ms
+
+# ---- an experiment ----
+cat >"$dir/e.json" <<'END'
+{
+  "foldline_experiment": 1,
+  "platform": "a100",
+  "serving": "s.csv",
+  "requests": "r.csv",
+  "ttft": "1s",
+  "tbt": "150ms",
+  "target_share": 0.95,
+  "policies": ["assure"],
+  "variants": {"late": {"actuator": "100ms"}, "twice": {"scale": 2, "servers": 2, "route": "least-loaded"}}
+}
+END
+succeed "an experiment with variants of load and actuator" 'ttft_missed_pct<=5, tbt_missed_pct<=5' "$f" compare "$dir/e.json"
+check "each is a workload" grep -q '\[late\]' "$dir/out"
+succeed "a search under the targets" 'fixed:sm_mhz=' "$f" search "$dir/e.json" --policy fixed:sm_mhz=1005 --policy fixed:sm_mhz=300 --tune '*' --score '*'
+wrong() { sed "$2" "$dir/e.json" >"$dir/w.json" && refuse "$1" 2 "$3" "$f" compare "$dir/w.json"; }
+wrong "a route that nobody knows" 's/least-loaded/least-laoded/' "did you mean 'least-loaded'"
+wrong "a key that is nearly one" 's/"servers"/"server"/' "unknown key, expected \"servers\""
+wrong "a target that is no time" 's/"1s"/"soon"/' "ttft: ttft 'soon', expected a time such as 2s"
+wrong "an actuator that is no time" 's/"100ms"/"late"/' "actuator 'late', expected a time"
+wrong "servers in a variant of what serves nothing" '/"serving"\|"requests"\|"ttft"\|"tbt"\|target_share/d' 'expected|nothing to replay'
+
+# ---- refused ----
+run=("$f" run --platform a100 --policy nvboost)
+refuse "requests without a server" 2 'expected --serving FILE with it .*--served' "${run[@]}" --requests "$dir/r.csv"
+refuse "a server without requests" 2 'expected --requests FILE' "${run[@]}" --serving "$dir/s.csv"
+refuse "a target without a server" 2 '--ttft is of a server' "${run[@]}" traces/samples/inference.csv --ttft 2s
+refuse "a share without a target" 2 'expected --ttft TIME or --tbt TIME' "${run[@]}" "${serve[@]}" --target-share 0.9
+refuse "a trace beside a server" 2 'expected one of them' "${run[@]}" "${serve[@]}" traces/samples/inference.csv
+refuse "GPUs beside a server" 2 '--gpus .* does nothing' "${run[@]}" "${serve[@]}" --gpus 2
+refuse "arrivals beside requests" 2 '--arrivals .* does nothing' "${run[@]}" "${serve[@]}" --arrivals poisson:rate=1,count=3
+refuse "a name typed wrong" 2 "did you mean|--serving" "${run[@]}" --servng "$dir/s.csv"
+refuse "a route typed wrong" 2 "did you mean 'round-robin'" "${run[@]}" "${serve[@]}" --route round-robbin
+refuse "a target typed wrong" 2 "ttft '2 sheep', expected a time" "${run[@]}" "${serve[@]}" --ttft '2 sheep'
+refuse "a bound on what is not served" 2 'nothing answers requests in batches' "$f" compare traces/samples/inference.csv --platform a100 \
+  --policy nvboost --bound 'ttft_p99_s<1'
+refuse "no such file" 2 'nowhere.csv' "${run[@]}" --serving nowhere.csv --requests "$dir/r.csv"
+broken() { # NAME FILE SED MESSAGE
+  sed "$3" "$dir/$2.csv" >"$dir/bad.csv"
+  if [ "$2" = s ]; then refuse "$1" 2 "$4" "${run[@]}" --serving "$dir/bad.csv" --requests "$dir/r.csv"
+  else refuse "$1" 2 "$4" "${run[@]}" --serving "$dir/s.csv" --requests "$dir/bad.csv"; fi
+}
+broken "requests out of order" r '4s/^[0-9]*/999999999999/' 'bad.csv:5:'
+broken "no prompt" r '3s/,[0-9]*,/,0,/' 'bad.csv:3:'
+broken "longer than the KV cache" r '3s/,[0-9]*,/,1000000,/' 'bad.csv:3:'
+broken "a number of the law that nobody knows" s 's/^pair,/piar,/' "bad.csv:.*did you mean 'pair'"
+broken "a server without KV blocks" s '/kv_blocks/d' 'kv_blocks'
+broken "a law that gives no time" s '/^host_s\|^token\|^weights\|^host_seq\|^sequence\|^kv_s\|^pair/d' 'bad.csv'
+refuse "a result over its input" 2 'is the same file' "${run[@]}" "${serve[@]}" --served "$dir/r.csv"
+finish

@@ -1,0 +1,102 @@
+#!/usr/bin/env bash
+# How well are measured serving engines predicted? In FOLDLINE_DATA/serving:
+#   RUN.engine.md with RUN.requests.csv, RUN.prefix.csv and the layer tables RUN.dense.csv, RUN.per_sequence.csv, RUN.attention.csv:
+#     each run's latencies from arrivals and layer tables alone, and after a calibration with the first half of its requests;
+#   NAME-steps.csv: step times and powers over clocks, each clock left out in turn.
+# Prints a table. Ends with 1 where a goal is missed, with 77 where there is no data.
+#   FOLDLINE_DATA=DIR tests/serving.sh PROGRAM
+set -u
+f=$(realpath "${1:?usage: FOLDLINE_DATA=DIR tests/serving.sh PROGRAM}")
+data=${FOLDLINE_DATA:-/nowhere}/serving
+ls "$data"/*.engine.md "$data"/*-steps.csv >/dev/null 2>&1 || { echo "no FOLDLINE_DATA/serving: skipped"; exit 77; }
+dir=$(mktemp -d) && trap 'rm -rf "$dir"' EXIT
+
+F=$f DATA=$data OUT=$dir python3 - <<'END'
+import csv, glob, json, os, re, subprocess, sys
+
+program, data, out = os.environ["F"], os.environ["DATA"], os.environ["OUT"]
+
+# Goals in percent: from layer tables alone, and after a calibrating half-run; of an inner clock left out.
+ALONE = {"tpot_p50": 6, "e2e_p50": 10, "ttft_mean": 12}
+CALIBRATED = 3
+CLOCK = 5
+# Layer tables do not say at which clock they were measured, and nothing here runs at another: any number will do.
+SM_MHZ = "2500"
+NEVER_SHORT = "1000000"  # KV blocks of a run whose number was not recorded and that never wanted for any
+
+
+def rows(path):
+    with open(path) as file:
+        return list(csv.DictReader(line for line in file if not line.startswith("#")))
+
+
+def fit(*arguments):
+    run = subprocess.run([program, "fit", "serving", "--json", *arguments], capture_output=True, text=True)
+    if run.returncode:
+        sys.exit("fit serving %s: %s" % (" ".join(arguments), run.stderr.strip()))
+    return json.loads(run.stdout)
+
+
+def settings(path):
+    table = {}
+    for line in open(path):
+        cell = [x.strip() for x in line.strip().strip("|").split("|")]
+        if len(cell) == 2:
+            table[cell[0]] = cell[1]
+    number = lambda key, otherwise: (re.match(r"\d+", table.get(key, "")) or [otherwise])[0]
+    layers = next((v for k, v in table.items() if k.startswith("layers")), "")
+    blocks = number("KV blocks", "")
+    return [
+        "--layers", re.match(r"\d+", layers)[0], "--sm-mhz", SM_MHZ, "--max-seqs", number("max_num_seqs", "256"),
+        "--token-budget", number("token budget (max_num_batched_tokens)", "2048"),
+        "--tensor-parallel", number("tensor parallel", "1"),
+        "--kv-blocks", str(int(blocks) - 1) if blocks else NEVER_SHORT,  # vLLM keeps one for itself
+    ] + ([] if table.get("asynchronous scheduling", "on").split()[0] != "off" else ["--no-async"])
+
+
+def request_file(run):
+    """The run's requests with the tokens that each shares with an earlier one."""
+    shared = {int(r["request"]): r["shared_tokens"] for r in rows(run + ".prefix.csv")} if os.path.exists(run + ".prefix.csv") else {}
+    path = os.path.join(out, "requests.csv")
+    with open(path, "w") as file:
+        table = rows(run + ".requests.csv")
+        file.write("# foldline-requests 1\n" + ",".join(table[0]) + ",cached_tokens\n")
+        for i, row in enumerate(table):
+            file.write(",".join(row.values()) + ",%s\n" % shared.get(i, 0))
+    return path
+
+
+missed = 0
+
+
+def judge(what, value, goal):
+    global missed
+    met = goal is None or abs(value) <= goal
+    missed += not met
+    print("%-7s %-58s %+8.2f %%%s" % ("ok" if met else "MISSED", what, value, "" if goal is None else " (goal %g)" % goal))
+
+
+for engine in sorted(glob.glob(os.path.join(data, "*.engine.md"))):
+    run = engine[: -len(".engine.md")]
+    name, requests = os.path.basename(run), request_file(run)
+    common = ["--dense", run + ".dense.csv", "--per-sequence", run + ".per_sequence.csv", "--attention", run + ".attention.csv",
+              "--run", requests] + settings(engine)
+    alone, half = fit(*common), fit(*common, "--calibrate", "half")
+    for key in alone["run"]:
+        judge("%s, layer tables alone: %s" % (name, key), alone["run"][key]["error_pct"], ALONE.get(key))
+    for key in ALONE:
+        judge("%s, calibrated by half: %s" % (name, key), half["run"][key]["error_pct"], CALIBRATED)
+        judge("%s, the other half alone: %s" % (name, key), half["unseen"][key]["error_pct"], CALIBRATED)
+    print("        factors %.3f, %.3f; %s" % (half["factor"], half["factor_decodes"], alone["clocks"]))
+
+for table in sorted(glob.glob(os.path.join(data, "*-steps.csv"))):
+    result = fit("--steps", table)
+    for clock in result["left_out_clocks"]:
+        for what in "time", "power":
+            if clock[what]["mean_pct"] is not None:
+                judge("%s, %g MHz left out%s: %s" % (os.path.basename(table), clock["sm_mhz"], ", an end" if clock["end"] else "", what),
+                      clock[what]["mean_pct"], None if clock["end"] else CLOCK)
+    print("        " + result["clocks"])
+print("serving: every goal is met" if not missed else "serving: %d goals missed" % missed)
+sys.exit(missed > 0)
+END

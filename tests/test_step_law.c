@@ -1,0 +1,306 @@
+/* The law of a serving engine's steps: by hand, at other clocks, from tables, and as a row of the engine. */
+#include "models/step_law.h"
+#include "policies/random.h"
+#include "tests/support/suite.h"
+
+#include <math.h>
+
+#define COUNT(a) (sizeof(a) / sizeof *(a))
+
+static bool near(double x, double y) { return fabs(x - y) <= 1e-12 * fmax(fabs(x), fabs(y)); }
+
+/* Round numbers: at 1 GHz a token 1 ms, a sequence 0.5 ms, the weights 10 ms. p = 1 adds up. */
+static fl_step_law law_of_hand(void) {
+    fl_step_law l = fl_step_law_none();
+    l.host_s = 1e-3;
+    l.host_sequence_s = 1e-4;
+    l.token = 1e-3;
+    l.sequence = 5e-4;
+    l.weights_s = 10e-3;
+    l.weights_clock = 2e-3;
+    l.pair = 1e-6;
+    l.chunk_key = 1e-7;
+    l.kv_s = 1e-6;
+    l.kv_clock = 2e-6;
+    l.decode = 1e-5;
+    l.kv_beside_s = 4e-6;
+    l.decode_beside = 3e-5;
+    l.sm_mhz[0] = 900;
+    l.sm_mhz[1] = 2000;
+    l.sm_count = 2;
+    return l;
+}
+
+static void test_rounding(void) {
+    static const uint32_t tiles[][2] = {{0, 0},    {1, 1},     {3, 4},     {64, 64},
+                                        {65, 128}, {128, 128}, {129, 256}, {257, 384}};
+    static const uint32_t padded[][3] = {{1, 512, 1},     {3, 512, 4},     {5, 512, 8},
+                                         {250, 512, 256}, {257, 512, 272}, {512, 512, 512},
+                                         {513, 512, 513}, {129, 128, 129}, {100, 0, 100}};
+    for (size_t i = 0; i < COUNT(tiles); i++)
+        FL_CHECK(fl_step_tiles(tiles[i][0]) == tiles[i][1], "%u tokens: %u", tiles[i][0], fl_step_tiles(tiles[i][0]));
+    for (size_t i = 0; i < COUNT(padded); i++)
+        FL_CHECK(fl_step_padded(padded[i][0], padded[i][1]) == padded[i][2], "%u of %u: %u", padded[i][0], padded[i][1],
+                 fl_step_padded(padded[i][0], padded[i][1]));
+    CU_ASSERT(fl_step_tiles(UINT32_MAX) == UINT32_MAX);
+}
+
+static void test_shape(void) {
+    fl_step_shape s = {0};
+    fl_step_add_prompt(&s, 4, 100); /* 101 + 102 + 103 + 104 keys */
+    fl_step_add_decode(&s, 10);
+    fl_step_add_decode(&s, 20);
+    FL_CHECK(s.tokens == 6 && s.sequences == 3 && s.prompts == 1 && s.decodes == 2 && s.prompt_tokens == 4, "counts");
+    FL_CHECK(s.pairs == 410, "%llu pairs", (unsigned long long)s.pairs);
+    FL_CHECK(s.kv_read == 104 + 11 + 21 && s.kv_decode == 32, "KV %llu, %llu", (unsigned long long)s.kv_read,
+             (unsigned long long)s.kv_decode);
+}
+
+/* Every term of the equation, one by one. */
+static void test_by_hand(void) {
+    const fl_step_law l = law_of_hand();
+    fl_step_shape decodes = {0}, both = {0}, none = {0};
+    fl_step_add_decode(&decodes, 99);
+    fl_step_add_decode(&decodes, 99);
+    fl_step_add_decode(&decodes, 99);
+    both = decodes;
+    fl_step_add_prompt(&both, 2, 0); /* 3 pairs, 2 tokens of KV */
+    /* 3 tokens are 4; at 2 GHz: 1.3 ms of host, products (4 + 1.5) / 2 + 10 + 1, attention 3e-5 / 2 + 300 (1 + 1) us */
+    const double alone = 1.3e-3 + 5.5e-3 / 2 + 10e-3 + 1e-3 + 1.5e-5 + 300 * 2e-6;
+    /* 5 tokens are 8, 4 sequences: chunk 3e-6 / 2 + 2 (1 + 1 + 0.05) us, decodes beside it */
+    const double mixed = 1.4e-3 + 10e-3 / 2 + 10e-3 + 1e-3 + 1.5e-6 + 2 * 2.05e-6 + 4.5e-5 + 300 * 5e-6;
+    FL_CHECK(near(fl_step_time_s(&l, &decodes, 2000, 1), alone), "%.9g, expected %.9g",
+             fl_step_time_s(&l, &decodes, 2000, 1), alone);
+    FL_CHECK(near(fl_step_time_s(&l, &both, 2000, 1), mixed), "%.9g, expected %.9g", fl_step_time_s(&l, &both, 2000, 1),
+             mixed);
+    /* a memory clock half as fast doubles the parts that follow it: weights and k */
+    FL_CHECK(near(fl_step_time_s(&l, &decodes, 2000, 0.5), alone + 10e-3 + 300e-6), "memory clock");
+    CU_ASSERT(fl_step_time_s(&l, &none, 2000, 1) == 0);
+    double compute, memory;
+    fl_step_shares(&l, &decodes, 2000, 1, &compute, &memory);
+    FL_CHECK(near(compute, (5.5e-3 / 2 + 1.5e-5) / alone) && near(memory, (11e-3 + 600e-6) / alone), "shares %g, %g",
+             compute, memory);
+    fl_step_law tp = l;
+    tp.reduces = 64;
+    tp.reduce_s = 100e-6;
+    tp.reduce_token_s = 0.4e-6;
+    FL_CHECK(near(fl_step_time_s(&tp, &decodes, 2000, 1), alone + 64 * (100e-6 + 3 * 0.4e-6)), "all-reduces");
+    FL_CHECK(near(fl_step_time_s(&tp, &decodes, 1000, 1) - fl_step_time_s(&l, &decodes, 1000, 1), 64 * 101.2e-6),
+             "which no clock changes");
+}
+
+static void test_overlap(void) {
+    fl_step_law l = fl_step_law_none();
+    fl_step_shape s = {0};
+    l.token = 3e-3;
+    l.weights_s = 4e-3;
+    l.sharpness = 2;
+    fl_step_add_prompt(&s, 1, 0);
+    FL_CHECK(near(fl_step_time_s(&l, &s, 1000, 1), 5e-3), "3 and 4 are %g", fl_step_time_s(&l, &s, 1000, 1));
+    l.sharpness = INFINITY;
+    FL_CHECK(near(fl_step_time_s(&l, &s, 1000, 1), 4e-3), "the longer one");
+    fl_step_point at;
+    CU_ASSERT(fl_step_at(&l, &s, 1000, 1, &at) == FL_MODEL_OK && near(at.memory, 1) && near(at.compute, 0.75));
+}
+
+/* Over random batches: never longer at a higher clock, no jumps, shares within 0..1. */
+static void test_over_clocks(void) {
+    const uint64_t seed = 20;
+    fl_random random = fl_random_seed(seed, 0);
+    fl_step_law l = law_of_hand();
+    for (int i = 0; i < 200; i++) {
+        fl_step_shape s = {0};
+        l.sharpness = 1 + 8 * fl_random_unit(&random);
+        l.attention_sharpness = 1 + 8 * fl_random_unit(&random);
+        for (int k = (int)(1 + 40 * fl_random_unit(&random)); k > 0; k--)
+            fl_step_add_decode(&s, (uint64_t)(4000 * fl_random_unit(&random)));
+        if (fl_random_unit(&random) < 0.5)
+            fl_step_add_prompt(&s, (uint32_t)(1 + 2000 * fl_random_unit(&random)),
+                               (uint64_t)(3000 * fl_random_unit(&random)));
+        double before = fl_step_time_s(&l, &s, 300, 1);
+        for (double mhz = 310; mhz < 3000; mhz += 10) {
+            fl_step_point at = {0};
+            FL_CHECK(fl_step_at(&l, &s, mhz, 1, &at) == FL_MODEL_OK, "seed %llu", (unsigned long long)seed);
+            FL_CHECK(at.time_s <= before && at.time_s >= before * (mhz - 10) / mhz * (1 - 1e-9),
+                     "seed %llu, batch %d at %g MHz: %g s after %g", (unsigned long long)seed, i, mhz, at.time_s,
+                     before);
+            FL_CHECK(at.compute >= 0 && at.compute <= 1 && at.memory >= 0 && at.memory <= 1, "shares %g, %g",
+                     at.compute, at.memory);
+            before = at.time_s;
+        }
+    }
+}
+
+static void test_outside(void) {
+    static const struct {
+        double mhz;
+        bool two, one;
+    } rows[] = {{899, true, true}, {899.6, false, false}, {900, false, false}, {1500, false, true}, {2001, true, true}};
+    fl_step_law two = law_of_hand(), one = law_of_hand(), none = law_of_hand();
+    fl_step_shape s = {0};
+    fl_step_add_decode(&s, 1);
+    one.sm_count = 1;
+    none.sm_count = 0;
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        fl_step_point at;
+        CU_ASSERT(fl_step_at(&two, &s, rows[i].mhz, 1, &at) == FL_MODEL_OK);
+        FL_CHECK(at.outside == rows[i].two, "two clocks, %g MHz", rows[i].mhz);
+        FL_CHECK(fl_step_outside(&one, rows[i].mhz) == rows[i].one, "one clock, %g MHz", rows[i].mhz);
+        FL_CHECK(fl_step_outside(&none, rows[i].mhz), "no clock, %g MHz", rows[i].mhz);
+    }
+    fl_step_point at;
+    CU_ASSERT(fl_step_at(&two, &s, 0, 1, &at) == FL_MODEL_INVALID);
+    CU_ASSERT(fl_step_at(&two, &s, NAN, 1, &at) == FL_MODEL_INVALID);
+    CU_ASSERT(fl_step_at(&two, &s, 1000, 0, &at) == FL_MODEL_INVALID);
+    CU_ASSERT(fl_step_time_s(&two, &s, -1, 1) == 0);
+}
+
+/* ---- tables ---- */
+
+static double tokens[] = {1, 4, 8}, tokens_s[] = {10e-3, 10e-3, 14e-3};
+static double decodes[] = {1, 1, 4}, kv[] = {10, 20, 10}, decodes_s[] = {1e-3, 2e-3, 4e-3};
+static double chunk[] = {16, 16}, before[] = {0, 64}, chunk_s[] = {3e-3, 4e-3};
+
+static fl_step_law law_of_tables(void) {
+    fl_step_law l = fl_step_law_none();
+    l.by_tokens = (fl_step_table){tokens, tokens_s, 3};
+    l.ref_sm_mhz = 1000;
+    l.sharpness = 2;
+    return l;
+}
+
+static void test_tables(void) {
+    fl_step_law l = law_of_tables();
+    static const struct {
+        uint32_t tokens;
+        double at_ref_s;
+    } rows[] = {{1, 10e-3}, {2, 10e-3}, {6, 12e-3}, {8, 14e-3}, {16, 28e-3}};
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        fl_step_shape s = {0};
+        fl_step_add_prompt(&s, rows[i].tokens, 0);
+        FL_CHECK(near(fl_step_time_s(&l, &s, 1000, 1), rows[i].at_ref_s), "%u tokens: %g", rows[i].tokens,
+                 fl_step_time_s(&l, &s, 1000, 1));
+        /* 10 ms are memory; what is more is compute, by the norm, and takes half as long at twice the clock */
+        const double compute = sqrt(rows[i].at_ref_s * rows[i].at_ref_s - 1e-4);
+        FL_CHECK(near(fl_step_time_s(&l, &s, 2000, 1), hypot(compute / 2, 10e-3)), "%u tokens at twice the clock",
+                 rows[i].tokens);
+        FL_CHECK(near(fl_step_time_s(&l, &s, 1000, 0.5), hypot(compute, 20e-3)), "%u tokens at half the memory's",
+                 rows[i].tokens);
+    }
+    fl_step_shape six = {0};
+    fl_step_add_prompt(&six, 5, 0);
+    l.graph_tokens = 8;
+    FL_CHECK(near(fl_step_time_s(&l, &six, 1000, 1), 14e-3), "padded to 8: %g", fl_step_time_s(&l, &six, 1000, 1));
+}
+
+/* n decodes of so many tokens of KV each. */
+static double attention(const fl_step_law *l, uint32_t n, uint64_t each, uint32_t prompt, double mhz) {
+    fl_step_shape s = {0}, rest = {0};
+    for (uint32_t i = 0; i < n; i++)
+        fl_step_add_decode(&s, each - 1);
+    if (prompt)
+        fl_step_add_prompt(&s, prompt, 0);
+    rest.tokens = s.tokens;
+    rest.sequences = s.sequences;
+    return fl_step_time_s(l, &s, mhz, 1) - fl_step_time_s(l, &rest, mhz, 1);
+}
+
+static void test_grids(void) {
+    static const struct {
+        uint32_t n;
+        uint64_t kv;
+        double time_s;
+    } rows[] = {{1, 5, 1e-3},  {1, 10, 1e-3}, {1, 15, 1.5e-3}, {1, 40, 4e-3},
+                {2, 10, 2e-3}, {4, 10, 4e-3}, {4, 20, 8e-3},   {8, 10, 8e-3}};
+    fl_step_law l = law_of_tables();
+    l.by_decodes = (fl_step_grid){decodes, kv, decodes_s, 3};
+    l.kv_s = 1e-4; /* memory: no SM clock changes it */
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        FL_CHECK(fabs(attention(&l, rows[i].n, rows[i].kv, 0, 1000) - rows[i].time_s) < 1e-12, "%u of %llu: %g",
+                 rows[i].n, (unsigned long long)rows[i].kv, attention(&l, rows[i].n, rows[i].kv, 0, 1000));
+        FL_CHECK(fabs(attention(&l, rows[i].n, rows[i].kv, 0, 2000) - rows[i].time_s) < 1e-12, "at twice the clock");
+    }
+    l.kv_s = 0;
+    l.decode = 1e-3; /* compute: it does */
+    FL_CHECK(fabs(attention(&l, 2, 10, 0, 2000) - 1e-3) < 1e-12, "compute: %g", attention(&l, 2, 10, 0, 2000));
+    fl_step_law prompts = law_of_tables();
+    prompts.by_chunk = (fl_step_grid){chunk, before, chunk_s, 2};
+    prompts.pair = 1e-6;
+    FL_CHECK(fabs(attention(&prompts, 0, 0, 16, 1000) - 3e-3) < 1e-12, "a chunk: %g",
+             attention(&prompts, 0, 0, 16, 1000));
+    FL_CHECK(fabs(attention(&prompts, 0, 0, 16, 2000) - 1.5e-3) < 1e-12, "at twice the clock");
+    /* beside a chunk of 16 tokens decodes take their grid's time, longer by its tokens */
+    prompts.by_decodes_beside = l.by_decodes;
+    prompts.decode_beside = 1e-3;
+    prompts.beside_token = 0.01;
+    FL_CHECK(fabs(attention(&prompts, 2, 10, 16, 1000) - 3e-3 - 2e-3 * 1.16) < 1e-12, "beside: %g",
+             attention(&prompts, 2, 10, 16, 1000));
+}
+
+static void test_check(void) {
+    fl_step_law l = law_of_hand();
+    CU_ASSERT(fl_step_law_check(&l) == FL_MODEL_OK);
+    double *const member[] = {&l.host_s,  &l.token,     &l.weights_clock,       &l.kv_beside_s,  &l.reduce_token_s,
+                              &l.sm_load, &l.sharpness, &l.attention_sharpness, &l.beside_token, &l.sm_mhz[1]};
+    for (size_t i = 0; i < COUNT(member); i++) {
+        const double kept = *member[i];
+        *member[i] = -1;
+        FL_CHECK(fl_step_law_check(&l) == FL_MODEL_INVALID, "member %zu is negative", i);
+        *member[i] = NAN;
+        FL_CHECK(fl_step_law_check(&l) == FL_MODEL_INVALID, "member %zu is no number", i);
+        *member[i] = kept;
+    }
+    fl_step_law tables = law_of_tables();
+    CU_ASSERT(fl_step_law_check(&tables) == FL_MODEL_OK);
+    tables.ref_sm_mhz = 0;
+    FL_CHECK(fl_step_law_check(&tables) == FL_MODEL_INVALID, "tables of no clock");
+    fl_step_law none = fl_step_law_none();
+    FL_CHECK(fl_step_law_check(&none) == FL_MODEL_INVALID, "a law that takes no time");
+    fl_step_law_free(&none);
+}
+
+/* ---- the engine's row ---- */
+
+static void test_row(void) {
+    static int32_t ladder[] = {1000, 2000}, memory_ladder[] = {800};
+    static double idle[] = {20};
+    const double mhz[] = {1000, 2000}, volts[] = {1, 1.2};
+    fl_device dev = {.name = "hand",
+                     .sm_mhz = ladder,
+                     .mem_mhz = memory_ladder,
+                     .sm_count = 2,
+                     .mem_count = 1,
+                     .default_sm_mhz = 2000,
+                     .default_mem_mhz = 800,
+                     .a_w = 100,
+                     .b_w = 50,
+                     .b0_w = idle,
+                     .c_w = 30};
+    CU_ASSERT_FATAL(fl_curve_new(&dev.voltage, mhz, volts, 2) == FL_MODEL_OK);
+    fl_step_law l = law_of_hand();
+    fl_step_shape s = {0}, none = {0};
+    fl_step_add_decode(&s, 100);
+    l.sm_load = 0.8;
+    l.memory_load = 0.5;
+    int64_t work_ns = 0;
+    fl_row row;
+    fl_row_parts parts;
+    CU_ASSERT_FATAL(fl_step_row(&dev, &l, &s, 2000, 800, 1000, 800, &work_ns, &row, &parts) == FL_MODEL_OK);
+    fl_step_point at, ref;
+    CU_ASSERT(fl_step_at(&l, &s, 1000, 1, &at) == FL_MODEL_OK && fl_step_at(&l, &s, 2000, 1, &ref) == FL_MODEL_OK);
+    FL_CHECK(llabs(work_ns - (int64_t)(ref.time_s * 1e9)) <= 1, "%lld ns", (long long)work_ns);
+    const double length_s = (double)work_ns * row.mul / 65536 * 1e-12;
+    FL_CHECK(fabs(length_s / at.time_s - 1) < 1e-6, "%g s, expected %g", length_s, at.time_s);
+    FL_CHECK(fabs(parts.sm_mw - 1000 * 0.8 * at.compute * 100) <= 1, "%d mW of SMs", parts.sm_mw);
+    FL_CHECK(fabs(parts.memory_mw - 1000 * 0.5 * at.memory * 50) <= 1, "%d mW of memory", parts.memory_mw);
+    CU_ASSERT(row.dyn_mw == parts.sm_mw + parts.memory_mw && row.sms == FL_ROW_ONE);
+    CU_ASSERT(row.resident == FL_RESIDENT_KERNEL);
+    FL_CHECK(abs(row.memory - (int)lround(at.memory * FL_ROW_ONE)) <= 1, "memory activity %u", row.memory);
+    CU_ASSERT(fl_step_row(&dev, &l, &none, 2000, 800, 1000, 800, &work_ns, &row, NULL) == FL_MODEL_INVALID);
+    CU_ASSERT(fl_step_row(&dev, &l, &s, 2000, 800, 3000, 800, &work_ns, &row, NULL) == FL_MODEL_RANGE);
+    fl_curve_free(dev.voltage);
+}
+
+FL_SUITE("step_law", {"rounding", test_rounding}, {"shape", test_shape}, {"by hand", test_by_hand},
+         {"overlap", test_overlap}, {"over clocks", test_over_clocks}, {"outside", test_outside},
+         {"tables", test_tables}, {"grids", test_grids}, {"check", test_check}, {"row", test_row})

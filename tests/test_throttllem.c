@@ -1,0 +1,52 @@
+/* throttLL'eM's rule, each case worked by hand: steps of 10 x 1500 / f ms whatever is in them; clocks 800, 900, 1100,
+ * 1200, 1400 and 1500 MHz, the bound at one not seen yet with a tolerance of 3 %. */
+#include "tests/support/serving_rig.h"
+
+static const struct {
+    const char *rule;
+    double waiting, wait_s, kv_pct;
+    bool prompts_seen;
+    double expected_mhz;
+} situations[] = {
+    {"15 ms between tokens: 13.6 at 1100", 0, 0, 10, false, 1100},
+    {"who waits has a second: 1100 still", 4, 0.1, 10, true, 1100},
+    {"the wait leaves 5 ms: nothing meets it, the top", 4, 0.995, 10, true, 1500},
+    {"the wait leaves 12 ms: 10.7 at 1400", 4, 0.988, 10, true, 1400},
+    {"nobody knows how long a prompt takes: the top", 4, 0.1, 10, false, 1500},
+    {"95 % of the cache, and 8 requests with 128 tokens to go: it runs over, the top", 0, 0, 95, false, 1500},
+    {"85 % of it does not", 0, 0, 85, false, 1100},
+};
+
+static rig r;
+
+static void test_rule(void) {
+    for (size_t i = 0; i < FL_COUNT(situations); i++) {
+        rig_begin(&r, 1);
+        rig_open(&r, "throttllem", NULL, 0);
+        for (int k = 0; k < 60; k++) {
+            const fl_batch_record decode = {.decode_sequences = 8 + (uint32_t)k % 8,
+                                            .kv_tokens = 500 + 200 * (uint64_t)k},
+                                  prompt = {
+                                      .prompt_tokens = 2048, .prompts = 4, .decode_sequences = 8, .kv_tokens = 4000};
+            rig_know(&r, FL_SERVER_WAITING, situations[i].waiting);
+            rig_know(&r, FL_SERVER_RUNNING, 8);
+            rig_know(&r, FL_SERVER_OLDEST_WAIT_NS, situations[i].wait_s * 1e9);
+            rig_know(&r, FL_SERVER_KV_USED_PCT, situations[i].kv_pct);
+            rig_serve(&r, k % 2 && situations[i].prompts_seen ? &prompt : &decode, 0.01, 0);
+            rig_step(&r);
+        }
+        FL_CHECK(r.mhz == situations[i].expected_mhz, "%s: %g MHz, expected %g", situations[i].rule, r.mhz,
+                 situations[i].expected_mhz);
+        rig_close(&r);
+    }
+}
+
+static void test_unknown(void) {
+    rig_begin(&r, 2);
+    rig_open(&r, "throttllem", NULL, 0);
+    rig_step(&r);
+    FL_CHECK(r.mhz == FL_DEFAULT, "%g MHz where nothing is known, expected the default", r.mhz);
+    rig_close(&r);
+}
+
+FL_SUITE("throttllem", {"rule", test_rule}, {"signals that are not known", test_unknown})
