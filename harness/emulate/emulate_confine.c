@@ -17,7 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* ---- what is there ---- */
+/* ---- the parts of a driver on this machine ---- */
 
 /* Device nodes, and the files that replace them. */
 static const char *const places[] = {

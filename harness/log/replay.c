@@ -120,7 +120,7 @@ static fl_status show_kernels(const fl_decisions *log, const char *path, size_t 
     return FL_OK;
 }
 
-/* What the host's row of a step says of the whole step. */
+/* The values in the host's row that concern the whole step. */
 static const double *host_set(const fl_decisions *log, size_t step, size_t column) {
     return &log->set[step * (log->gpu_count + 1) * log->control_count + column];
 }

@@ -89,7 +89,7 @@ static fl_ze_code get_all(const fl_ze_host *h, const fl_ze_gpu *g, fl_ze_limit *
     for (uint32_t i = 0; i < LIMITS_MAX; i++)
         all[i] = (fl_ze_limit){.stype = FL_ZE_S_LIMIT};
     fl_ze_code code = h->ze.set_limits_ext ? FL_ZE_CALL(&h->ze, limits_ext, g->power, count, all) : FL_ZE_UNSUPPORTED;
-    if (*count > LIMITS_MAX) /* all that there are, not those that were given */
+    if (*count > LIMITS_MAX) /* the number that exists, not the number that was returned */
         *count = LIMITS_MAX;
     for (*at = 0; !code && *at < *count; (*at)++)
         if (all[*at].level == FL_ZE_SUSTAINED && all[*at].unit == FL_ZE_UNIT_POWER && !all[*at].limit_locked)
@@ -219,7 +219,7 @@ static bool recorded(const fl_record *r, const char *name) {
     return prior_of(r, low) != INT64_MIN;
 }
 
-/* What is not supported cannot have been set either. */
+/* A control that the board does not support cannot have been set either. */
 fl_status fl_ze_restore(void *self, uint32_t i, const fl_record *r, fl_diag *d) {
     const fl_ze_host *h = self;
     const fl_ze_gpu *g = &h->gpu[i];
