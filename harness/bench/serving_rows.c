@@ -18,13 +18,18 @@ static fl_step_law law(void) {
     return l;
 }
 
-static fl_status rounds(fl_bench *b, const fl_workload *w, fl_rates *rates, size_t requests, fl_diag *d) {
+static fl_status rounds(fl_bench *b, const fl_workload *w, fl_rates *rates, const fl_serving_setup *setup, fl_diag *d) {
+    fl_server_facts server;
+    fl_facts facts = b->facts;
+    fl_serving_facts(setup, &server);
+    facts.server = &server;
+    facts.server_count = 1;
     fl_setting period = {.name = (char *)"period_ms", .text = (char *)"100"};
     const fl_layer layer = {.origin = "bench", .setting = &period, .count = 1};
     const fl_run_options o = {.w = w,
                               .rates = rates,
                               .spec = &b->platform.node,
-                              .facts = &b->facts,
+                              .facts = &facts,
                               .policy = fl_bench_policy("utilizscale"),
                               .layer = &layer,
                               .layer_count = 1};
@@ -35,7 +40,7 @@ static fl_status rounds(fl_bench *b, const fl_workload *w, fl_rates *rates, size
         s = fl_run(&o, &run, d);
         const double took = fl_bench_cpu_seconds() - start;
         if (!s)
-            fl_bench_take(b, "serving.requests", (double)requests / took)->step_ns =
+            fl_bench_take(b, "serving.requests", (double)setup->requests->count / took)->step_ns =
                 1e9 * took / (double)run.served.sum.steps;
         fl_run_result_free(&run);
     }
@@ -64,7 +69,7 @@ fl_status fl_bench_serving(fl_bench *b, fl_diag *d) {
     if (!s)
         s = fl_rates_new(&rates, w, &b->platform.node, d);
     if (!s)
-        s = rounds(b, w, rates, requests.count, d);
+        s = rounds(b, w, rates, &setup, d);
     fl_rates_free(rates);
     fl_workload_free(w);
     fl_requests_free(&requests);
