@@ -185,6 +185,20 @@ static void test_view(void) {
              shown(9 * second, FL_SERVER_OUTPUT_TOKENS));
 }
 
+/* A target between two bounds: the late tokens are a share of a bucket. While tokens come in time, their number stays:
+ * the difference of all tokens and those in time would fall by its rounding, as if the engine had begun anew. */
+static void test_late_between_bounds(void) {
+    view = (fl_server_view){.tbt_target_ns = 220000000};
+    for (int i = 0; i < 2000; i++) {
+        const double tokens = 10 + i;
+        fl_metrics m = page(tokens, 10); /* ten of 0.1 to 0.5 s: seven of them later than 0.22 s */
+        fl_server_view_take(&view, &m, i * INT64_C(1000000));
+        const double late = shown(i * INT64_C(1000000), FL_SERVER_TBT_MISSED);
+        FL_CHECK(same(late, 7), "%g tokens: %.17g are late, expected 7", tokens, late);
+    }
+    FL_CHECK(!view.restarts, "the engine counted on, and %llu restarts are told", (unsigned long long)view.restarts);
+}
+
 /* ---- the texts around a page ---- */
 
 static void test_urls(void) {
@@ -247,4 +261,5 @@ static void test_answers(void) {
 }
 
 FL_SUITE("metrics_page", {"numbers", test_numbers}, {"lies", test_lies}, {"quantiles", test_quantiles},
-         {"pages one after the other", test_view}, {"URLs", test_urls}, {"answers", test_answers})
+         {"pages one after the other", test_view}, {"late tokens between two bounds", test_late_between_bounds},
+         {"URLs", test_urls}, {"answers", test_answers})
